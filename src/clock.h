@@ -1,0 +1,16 @@
+/* clock.h - milliseconds that only go forward */
+#ifndef OUTBOX_CLOCK_H
+#define OUTBOX_CLOCK_H
+
+#include <stdint.h>
+
+/*
+ * Milliseconds since boot, suspended time included (CLOCK_BOOTTIME): a
+ * deadline derived from a lease must not stretch while the machine sleeps.
+ */
+int64_t	clock_ms(void);
+
+/* The same in microseconds, for measuring. */
+int64_t	clock_us(void);
+
+#endif

@@ -1,0 +1,26 @@
+/* trouble.h - one line when trouble starts, few while it lasts, one at the end */
+#ifndef OUTBOX_TROUBLE_H
+#define OUTBOX_TROUBLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A zeroed struct trouble is no trouble. */
+struct trouble {
+	bool	active;
+	int64_t	since;		/* clock_ms() */
+	int64_t	quiet_until;
+	int64_t	pace_ms;
+	char	text[512];
+};
+
+/*
+ * It is there: logs a warning when it is new or has another text (at most
+ * once a second), and repeats it after 2, 4, 8, ... at most 60 seconds.
+ */
+void	trouble_met(struct trouble *, const char *text, int64_t now);
+
+/* It is gone: logs "what: works again" if there was any. */
+void	trouble_over(struct trouble *, const char *what, int64_t now);
+
+#endif
