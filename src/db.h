@@ -1,0 +1,74 @@
+/*
+ * db.h - one connection to MySQL or MariaDB
+ *
+ * The only module that knows the client library; both connectors build.
+ * Every call may block, but none longer than the timeouts given at creation.
+ */
+#ifndef OUTBOX_DB_H
+#define OUTBOX_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "conf.h"
+#include "err.h"
+
+struct db;
+struct db_rows;
+
+/* What kind of trouble the last call met. */
+enum db_fault {
+	DB_FINE,
+	DB_BUSY,	/* nothing happened: deadlock, lock wait; try again */
+	DB_LOST,	/* the connection is gone; the statement may have run */
+	DB_READONLY,	/* not a primary any more; connect to the next host */
+	DB_WRONG	/* will not heal by itself: no table, no right, ... */
+};
+
+/*
+ * conf is borrowed and must outlive the connection.  No statement is waited
+ * for longer than wait_ms (at least a second; the libraries count seconds).
+ */
+struct db	*db_new(const struct conf *, int64_t wait_ms);
+void		 db_free(struct db *);
+
+/*
+ * Connect to the next host of the list, one host a call, and prepare the
+ * session: UTC, READ COMMITTED, short lock waits.  Refuses a server that is
+ * read-only or that logs statements only.
+ */
+int		 db_open(struct db *, struct err *);
+void		 db_close(struct db *);
+bool		 db_is_open(const struct db *);
+const char	*db_peer(const struct db *);	/* "127.0.0.1:3306", for logs */
+bool		 db_is_mariadb(const struct db *);
+
+/*
+ * Run a statement; what names it in the error.  *matched, which may be NULL,
+ * is the number of rows that satisfied the WHERE (for an INSERT: inserted).
+ */
+int		 db_exec(struct db *, const char *what, const struct buf *,
+		    uint64_t *matched, struct err *);
+
+/* Run a query and take the whole result.  NULL on error. */
+struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
+		    struct err *);
+
+/* The fault of the last failed db_exec, db_query or db_open. */
+enum db_fault	 db_last_fault(const struct db *);
+
+/* Walk a result.  Texts are valid until db_rows_free. */
+bool		 db_next(struct db_rows *);
+size_t		 db_nrows(const struct db_rows *);
+const char	*db_text(const struct db_rows *, unsigned col);	/* NULL: SQL NULL */
+size_t		 db_length(const struct db_rows *, unsigned col);
+uint64_t	 db_u64(const struct db_rows *, unsigned col);	/* NULL: 0 */
+void		 db_rows_free(struct db_rows *);
+
+/* Append 'text' as a literal, or `name` as an identifier. */
+void		 db_quote(struct db *, struct buf *, const char *, size_t);
+void		 db_name(struct buf *, const char *);
+
+#endif

@@ -1,0 +1,64 @@
+/* msg.h - outbox rows as plain data */
+#ifndef OUTBOX_MSG_H
+#define OUTBOX_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A piece of somebody else's memory; data NULL: SQL NULL. */
+struct bytes {
+	const char	*data;
+	size_t		 len;
+};
+
+/* What became of a message in this batch. */
+enum outcome {
+	OUT_UNSENT,	/* never left: give it back, attempts unchanged */
+	OUT_DELIVERED,	/* a PubAck says so */
+	OUT_RETRY,	/* this message failed: attempts + 1 and a delay */
+	OUT_DEFER,	/* not its fault: a delay, attempts unchanged */
+	OUT_DEAD,	/* will never work as it is: to the dead letters */
+	OUT_UNKNOWN	/* nobody can tell and no time to ask: left to its claim */
+};
+
+/* One row.  The texts belong to the batch. */
+struct msg {
+	uint64_t	 sequence;
+	struct bytes	 partition;	/* label; NULL column: data is NULL */
+	struct bytes	 key;		/* order key: the stream id */
+	struct bytes	 type;
+	struct bytes	 payload;
+	struct bytes	 metadata;
+	struct bytes	 correlation;
+	struct bytes	 version;
+	struct bytes	 stream_sequence;
+	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
+	unsigned	 attempts;	/* failed ones so far */
+	bool		 has_event;	/* false: the row points at nothing */
+	bool		 held;		/* must not be sent: its lane waits */
+	enum outcome	 outcome;
+	int64_t		 delay_ms;	/* OUT_RETRY, OUT_DEFER: until the next try */
+	const char	*reason;	/* OUT_DEAD: class, static */
+	char		*error;		/* why it failed; NULL: it did not */
+};
+
+/*
+ * What one tick works on: rows in sequence order.  rows keeps the memory of
+ * all texts; batch_free gives everything back.
+ */
+struct batch {
+	struct msg	*msgs;
+	size_t		 n;
+	char		 token[48];	/* claim token; starts with our nonce */
+	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
+	void		*rows;
+	void		(*free_rows)(void *);
+};
+
+void	batch_free(struct batch *);
+
+/* Set the outcome of a message that failed; the text is copied. */
+void	msg_fail(struct msg *, enum outcome, const char *error);
+
+#endif

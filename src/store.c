@@ -1,0 +1,166 @@
+/* store.c - the store's frame: open, close, and building statements */
+
+#include "store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+
+#include "log.h"
+#include "xalloc.h"
+
+struct store *
+store_new(const struct conf *conf, const char *id)
+{
+	struct store	*s = xcalloc(1, sizeof(*s));
+
+	s->conf = conf;
+	s->db = db_new(conf, conf->worker.lease_renew);
+	s->tables[T_OUTBOX] = conf->outbox.tables.outbox;
+	s->tables[T_EVENTS] = conf->outbox.tables.events;
+	s->tables[T_PARTITIONS] = conf->outbox.tables.partitions;
+	s->tables[T_WORKERS] = conf->outbox.tables.workers;
+	s->tables[T_SETTINGS] = conf->outbox.tables.settings;
+	s->tables[T_DEAD] = conf->outbox.tables.dead_letters;
+	strlcpy(s->id, id, sizeof(s->id));
+	return s;
+}
+
+void
+store_free(struct store *s)
+{
+	if (s == NULL)
+		return;
+	db_free(s->db);
+	buf_free(&s->sql);
+	free(s);
+}
+
+int
+store_open(struct store *s, struct err *e)
+{
+	return db_open(s->db, e);
+}
+
+void
+store_close(struct store *s)
+{
+	db_close(s->db);
+}
+
+bool
+store_is_open(const struct store *s)
+{
+	return db_is_open(s->db);
+}
+
+const char *
+store_id(const struct store *s)
+{
+	return s->id;
+}
+
+const char *
+store_peer(const struct store *s)
+{
+	return db_peer(s->db);
+}
+
+enum db_fault
+store_fault(const struct store *s)
+{
+	return db_last_fault(s->db);
+}
+
+void
+store_void_claims_of(struct store *s, const char *nonce)
+{
+	size_t	len = strlen(s->dead);
+
+	/* The oldest go first: their claims have run out by then. */
+	if (len + 20 >= sizeof(s->dead)) {
+		memmove(s->dead, s->dead + 19, len - 19 + 1);
+		len -= 19;
+	}
+	snprintf(s->dead + len, sizeof(s->dead) - len, ",'%.16s'", nonce);
+}
+
+static void
+put_word(struct store *s, const char *word, size_t len)
+{
+	static const char *const tables[NTABLES] = {
+		[T_OUTBOX] = "outbox", [T_EVENTS] = "events",
+		[T_PARTITIONS] = "partitions", [T_WORKERS] = "workers",
+		[T_SETTINGS] = "settings", [T_DEAD] = "dead",
+	};
+
+	for (size_t i = 0; i < NTABLES; i++)
+		if (strlen(tables[i]) == len &&
+		    memcmp(tables[i], word, len) == 0) {
+			db_name(&s->sql, s->tables[i]);
+			return;
+		}
+	if (len == 3 && memcmp(word, "now", 3) == 0) {
+		/* MySQL would round NOW(6) up, into the future. */
+		buf_str(&s->sql, s->whole_seconds ? "NOW()" : "NOW(6)");
+	} else if (len == 2 && memcmp(word, "me", 2) == 0) {
+		buf_printf(&s->sql, "'%s'", s->id);
+	} else if (len == 5 && memcmp(word, "index", 5) == 0) {
+		if (s->index[0] != '\0')
+			buf_printf(&s->sql, "FORCE INDEX (`%s`)", s->index);
+	} else
+		panic("statement: unknown word {%.*s}", (int)len, word);
+}
+
+void
+store_put(struct store *s, const char *template)
+{
+	const char	*p = template, *open;
+	size_t		 n;
+
+	while ((open = strchr(p, '{')) != NULL) {
+		buf_add(&s->sql, p, (size_t)(open - p));
+		n = strcspn(open + 1, "}");
+		put_word(s, open + 1, n);
+		p = open + n + 2;
+	}
+	buf_str(&s->sql, p);
+}
+
+void
+store_sql(struct store *s, const char *template)
+{
+	buf_clear(&s->sql);
+	store_put(s, template);
+}
+
+void
+store_put_interval(struct store *s, int64_t ms)
+{
+	buf_printf(&s->sql, " + INTERVAL %lld MICROSECOND",
+	    (long long)ms * 1000);
+}
+
+void
+store_put_list(struct store *s, const uint64_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			buf_str(&s->sql, ",");
+		buf_u64(&s->sql, list[i]);
+	}
+}
+
+int
+store_exec(struct store *s, const char *what, uint64_t *matched,
+    struct err *e)
+{
+	return db_exec(s->db, what, &s->sql, matched, e);
+}
+
+struct db_rows *
+store_query(struct store *s, const char *what, struct err *e)
+{
+	return db_query(s->db, what, &s->sql, e);
+}

@@ -1,0 +1,199 @@
+/*
+ * store.h - what a worker asks of the database
+ *
+ * One function per statement of the protocol; doc/protocol.md tells why each
+ * looks as it does.  No SQL and no client type leaves the store.  All times
+ * are the database's.  Every function may block, none for longer than the
+ * timeouts of the connection, and returns -1 with an error that starts with
+ * the statement's name; store_fault then tells what kind it was.
+ */
+#ifndef OUTBOX_STORE_H
+#define OUTBOX_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "db.h"
+#include "err.h"
+#include "ident.h"
+#include "msg.h"
+
+#define STORE_LABEL	65	/* a partition label and its NUL */
+#define STORE_RANGES	64	/* partitions a candidate statement looks at */
+
+struct store;
+
+struct store	*store_new(const struct conf *, const char *id);
+void		 store_free(struct store *);
+int		 store_open(struct store *, struct err *);
+void		 store_close(struct store *);
+bool		 store_is_open(const struct store *);
+const char	*store_id(const struct store *);
+const char	*store_peer(const struct store *);
+enum db_fault	 store_fault(const struct store *);
+
+/*
+ * Claims of these dead workers are void: treated as free.  A nonce is 16 hex
+ * digits.  The store's own nonce always counts, because a worker claims only
+ * when nothing of its own is open.
+ */
+void		 store_void_claims_of(struct store *, const char *nonce);
+
+/*
+ * store_schema.c - what tables there are
+ */
+
+/*
+ * Read the catalogue: tables and columns must be there, the rest is optional.
+ * Warns of what is missing but not needed.
+ */
+int	store_learn(struct store *, struct err *);
+
+/*
+ * The partition count that producers and hosts agree on.  An empty settings
+ * row is filled with *count; change sets it to *count; otherwise *count
+ * becomes what the database says.  Without a settings table *count stays.
+ */
+int	store_settings(struct store *, bool change, unsigned *count,
+	    struct err *);
+
+/* The random id of this outbox, "" where there is no settings table. */
+const char *store_outbox_id(const struct store *);
+
+/* Is there a table for dead letters? */
+bool	store_has_dead(const struct store *);
+
+/* Create the lease rows p00, p01, ... that are missing. */
+int	store_fill_partitions(struct store *, unsigned count, struct err *);
+
+/*
+ * Look for waiting rows whose label has no lease row and create it; *n is
+ * how many were made and label the last of them.
+ */
+int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
+	    struct err *);
+
+/*
+ * store_lease.c - workers and leases
+ */
+
+/* Announce this worker, alive for worker.heartbeat_ttl. */
+int	store_register(struct store *, struct err *);
+
+/*
+ * Take the place of a worker that is known to be dead, in one transaction:
+ * its row goes, its leases become ours with a new epoch.
+ */
+int	store_take_over(struct store *, const char *dead_id, struct err *);
+
+/* Stay alive.  *known is false when the row was gone (and is back now). */
+int	store_beat(struct store *, bool *known, struct err *);
+
+/* The ids of live workers, sorted bytewise; free each and the array. */
+int	store_fleet(struct store *, char ***ids, size_t *n, struct err *);
+
+struct lease {
+	char		label[STORE_LABEL];	/* "": rows without a label */
+	uint64_t	epoch;
+	bool		mine;		/* owner is me and it has not expired */
+	bool		free;		/* nobody's, or expired */
+};
+
+/* Every partition, sorted bytewise by label; the caller frees the array. */
+int	store_leases(struct store *, struct lease **, size_t *n, struct err *);
+
+/* Prolong what is mine and live; *n is how many. */
+int	store_renew(struct store *, uint64_t *n, struct err *);
+
+/* Take those of the n that are free, with a new epoch; *taken is how many. */
+int	store_acquire(struct store *, const struct lease *const *, size_t n,
+	    uint64_t *taken, struct err *);
+
+/* Give up the n, as far as they are mine. */
+int	store_release(struct store *, const struct lease *const *, size_t n,
+	    struct err *);
+
+/* Give up everything and take my row out. */
+int	store_leave(struct store *, struct err *);
+
+/* Remove the rows of workers that stopped beating. */
+int	store_purge(struct store *, uint64_t *purged, struct err *);
+
+/*
+ * store_claim.c - rows
+ */
+
+/* A range of one owned partition to look at. */
+struct range {
+	const char	*label;
+	uint64_t	 epoch;
+	uint64_t	 after;		/* sequences above this one */
+	size_t		 limit;
+};
+
+struct candidate {
+	uint64_t	sequence;
+	unsigned	range;		/* index of the range it came from */
+};
+
+/* Does any of these partitions have a waiting row? */
+int	store_probe(struct store *, const struct range *, size_t n, bool *any,
+	    struct err *);
+
+/*
+ * Waiting rows, due or not, of at most STORE_RANGES ranges, sorted by
+ * sequence.  *out is the caller's to free.
+ */
+int	store_candidates(struct store *, const struct range *, size_t n,
+	    struct candidate **out, size_t *nout, struct err *);
+
+/*
+ * Claim those of the n sequences that are free and due and whose partition
+ * is still mine under its epoch.  Sets the batch's token and claimed_at;
+ * *claimed is how many.
+ */
+int	store_claim(struct store *, const struct range *, size_t nranges,
+	    const uint64_t *sequences, size_t n, struct batch *,
+	    uint64_t *claimed, struct err *);
+
+/* Fetch what the batch's token holds among the n, in sequence order. */
+int	store_fetch(struct store *, const uint64_t *sequences, size_t n,
+	    struct batch *, struct err *);
+
+/* Why a candidate was not claimed. */
+struct waiting {
+	uint64_t	 sequence;
+	struct bytes	 partition;
+	struct bytes	 key;
+	bool		 pending;	/* false: delivered meanwhile */
+	bool		 claimed;	/* somebody holds it */
+	int64_t		 due_ms;	/* in how long; 0: due now */
+};
+
+/* Texts live in the batch of rows returned; free with store_waiting_free. */
+struct waiting_list {
+	struct waiting	*items;
+	size_t		 n;
+	void		*rows;
+};
+
+int	store_waiting(struct store *, const uint64_t *sequences, size_t n,
+	    struct waiting_list *, struct err *);
+void	store_waiting_free(struct waiting_list *);
+
+/*
+ * Write back every message of the batch by its outcome, one statement per
+ * kind of outcome.  Counts what changed; what the token no longer holds was
+ * fenced.  Safe to repeat after an error: done[] remembers what was written.
+ */
+struct settled {
+	uint64_t	delivered, retried, deferred, dead, returned, fenced;
+	unsigned	done;		/* bit per kind; zero before the first call */
+};
+
+int	store_settle(struct store *, const struct batch *, struct settled *,
+	    struct err *);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * store_lease.c - workers and leases
+ *
+ * A lease is ours while owner and time say so, both by the database's clock.
+ * Every acquisition raises the epoch, so that a claim prepared under an older
+ * one finds nothing.
+ */
+
+#include "store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/string.h>
+
+#include "xalloc.h"
+
+/* "free" for acquiring: nobody's, or run out. */
+#define IS_FREE	"(lease_owner IS NULL OR lease_until IS NULL OR " \
+		"lease_until <= NOW(6))"
+#define IS_MINE	"(lease_owner = {me} AND lease_until > NOW(6))"
+
+static void
+put_register(struct store *s)
+{
+	char	host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
+	    "updated_at, heartbeat_until) VALUES ({me}, ");
+	db_quote(s->db, &s->sql, host, strlen(host));
+	buf_printf(&s->sql, ", %ld", (long)getpid());
+	store_put(s, ", {now}, {now}, {now}");
+	store_put_interval(s, s->conf->worker.heartbeat_ttl);
+	buf_str(&s->sql, ") ON DUPLICATE KEY UPDATE "
+	    "heartbeat_until = VALUES(heartbeat_until)");
+}
+
+int
+store_register(struct store *s, struct err *e)
+{
+	put_register(s);
+	return store_exec(s, "register", NULL, e);
+}
+
+static int
+plain(struct store *s, const char *what, const char *sql, struct err *e)
+{
+	store_sql(s, sql);
+	return store_exec(s, what, NULL, e);
+}
+
+static int
+inherit(struct store *s, const char *dead_id, struct err *e)
+{
+	size_t	len = strlen(dead_id);
+
+	put_register(s);
+	if (store_exec(s, "take over", NULL, e) < 0)
+		return -1;
+	store_sql(s, "DELETE FROM {workers} WHERE id = ");
+	db_quote(s->db, &s->sql, dead_id, len);
+	if (store_exec(s, "take over", NULL, e) < 0)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
+	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	buf_str(&s->sql, " WHERE lease_owner = ");
+	db_quote(s->db, &s->sql, dead_id, len);
+	return store_exec(s, "take over", NULL, e);
+}
+
+int
+store_take_over(struct store *s, const char *dead_id, struct err *e)
+{
+	struct err	ignored;
+
+	if (plain(s, "take over", "START TRANSACTION", e) < 0)
+		return -1;
+	if (inherit(s, dead_id, e) == 0 &&
+	    plain(s, "take over", "COMMIT", e) == 0)
+		return 0;
+	if (store_is_open(s) && plain(s, "take over", "ROLLBACK", &ignored) < 0)
+		store_close(s);
+	return -1;
+}
+
+int
+store_beat(struct store *s, bool *known, struct err *e)
+{
+	uint64_t	matched;
+
+	store_sql(s, "UPDATE {workers} SET updated_at = {now}, "
+	    "heartbeat_until = {now}");
+	store_put_interval(s, s->conf->worker.heartbeat_ttl);
+	store_put(s, " WHERE id = {me}");
+	if (store_exec(s, "heartbeat", &matched, e) < 0)
+		return -1;
+	*known = matched > 0;
+	return *known ? 0 : store_register(s, e);
+}
+
+int
+store_fleet(struct store *s, char ***ids, size_t *n, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT id FROM {workers} WHERE heartbeat_until > NOW(6)");
+	if ((rows = store_query(s, "fleet", e)) == NULL)
+		return -1;
+	*ids = xcalloc(db_nrows(rows) + 1, sizeof(**ids));
+	for (*n = 0; db_next(rows); (*n)++)
+		(*ids)[*n] = xstrdup(db_text(rows, 0));
+	db_rows_free(rows);
+	qsort(*ids, *n, sizeof(**ids), ident_cmp);
+	return 0;
+}
+
+static int
+lease_cmp(const void *a, const void *b)
+{
+	const struct lease	*x = a, *y = b;
+
+	return strcmp(x->label, y->label);
+}
+
+int
+store_leases(struct store *s, struct lease **leases, size_t *n, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT partition_key, lease_epoch, COALESCE(" IS_MINE
+	    ", 0), " IS_FREE " FROM {partitions}");
+	if ((rows = store_query(s, "leases", e)) == NULL)
+		return -1;
+	*leases = xcalloc(db_nrows(rows) + 1, sizeof(**leases));
+	for (*n = 0; db_next(rows); (*n)++) {
+		struct lease *l = &(*leases)[*n];
+
+		strlcpy(l->label, db_text(rows, 0), sizeof(l->label));
+		l->epoch = db_u64(rows, 1);
+		l->mine = db_u64(rows, 2) != 0;
+		l->free = db_u64(rows, 3) != 0;
+	}
+	db_rows_free(rows);
+	qsort(*leases, *n, sizeof(**leases), lease_cmp);
+	return 0;
+}
+
+int
+store_renew(struct store *s, uint64_t *n, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	store_put(s, " WHERE " IS_MINE);
+	return store_exec(s, "renew", n, e);
+}
+
+static void
+put_labels(struct store *s, const struct lease *const *leases, size_t n)
+{
+	buf_str(&s->sql, " WHERE partition_key IN (");
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			buf_str(&s->sql, ",");
+		db_quote(s->db, &s->sql, leases[i]->label,
+		    strlen(leases[i]->label));
+	}
+	buf_str(&s->sql, ")");
+}
+
+int
+store_acquire(struct store *s, const struct lease *const *leases, size_t n,
+    uint64_t *taken, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
+	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	put_labels(s, leases, n);
+	buf_str(&s->sql, " AND " IS_FREE);
+	return store_exec(s, "acquire", taken, e);
+}
+
+int
+store_release(struct store *s, const struct lease *const *leases, size_t n,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
+	    "lease_until = NULL, updated_at = {now}");
+	put_labels(s, leases, n);
+	store_put(s, " AND lease_owner = {me}");
+	return store_exec(s, "release", NULL, e);
+}
+
+int
+store_leave(struct store *s, struct err *e)
+{
+	if (plain(s, "leave", "UPDATE {partitions} SET lease_owner = NULL, "
+	    "lease_until = NULL, updated_at = {now} "
+	    "WHERE lease_owner = {me}", e) < 0)
+		return -1;
+	return plain(s, "leave", "DELETE FROM {workers} WHERE id = {me}", e);
+}
+
+int
+store_purge(struct store *s, uint64_t *purged, struct err *e)
+{
+	store_sql(s, "DELETE FROM {workers} WHERE heartbeat_until <= NOW(6)");
+	return store_exec(s, "purge", purged, e);
+}

@@ -1,0 +1,348 @@
+/*
+ * store_schema.c - what tables there are, and the one row of settings
+ *
+ * The tables may be somebody else's.  What the protocol cannot do without
+ * is an error that names it; what only costs something is a warning with the
+ * remedy, once per connection.
+ */
+
+#include "store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <bsd/string.h>
+
+#include "log.h"
+
+#define SCHEMA_VERSION	1
+
+/* Columns the statements name. */
+static const struct column {
+	enum store_table	 table;
+	const char		*name;
+} columns[] = {
+	{ T_OUTBOX, "global_sequence" },
+	{ T_OUTBOX, "attempts" },
+	{ T_OUTBOX, "available_at" },
+	{ T_OUTBOX, "published_at" },
+	{ T_OUTBOX, "partition_key" },
+	{ T_OUTBOX, "claim_token" },
+	{ T_OUTBOX, "last_error" },
+	{ T_EVENTS, "sequence" },
+	{ T_EVENTS, "stream_id" },
+	{ T_EVENTS, "stream_sequence" },
+	{ T_EVENTS, "correlation_id" },
+	{ T_EVENTS, "event_type" },
+	{ T_EVENTS, "event_version" },
+	{ T_EVENTS, "metadata" },
+	{ T_EVENTS, "event_data" },
+	{ T_EVENTS, "occurred_at" },
+	{ T_PARTITIONS, "partition_key" },
+	{ T_PARTITIONS, "lease_owner" },
+	{ T_PARTITIONS, "lease_until" },
+	{ T_PARTITIONS, "lease_epoch" },
+	{ T_PARTITIONS, "updated_at" },
+	{ T_WORKERS, "id" },
+	{ T_WORKERS, "hostname" },
+	{ T_WORKERS, "pid" },
+	{ T_WORKERS, "started_at" },
+	{ T_WORKERS, "updated_at" },
+	{ T_WORKERS, "heartbeat_until" },
+	{ T_SETTINGS, "schema_version" },
+	{ T_SETTINGS, "outbox_id" },
+	{ T_SETTINGS, "partition_count" },
+	{ T_DEAD, "global_sequence" },
+	{ T_DEAD, "partition_key" },
+	{ T_DEAD, "order_key" },
+	{ T_DEAD, "event_type" },
+	{ T_DEAD, "attempts" },
+	{ T_DEAD, "reason" },
+	{ T_DEAD, "last_error" },
+	{ T_DEAD, "created_at" },
+};
+
+#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+
+static bool
+is_optional(enum store_table t)
+{
+	return t == T_SETTINGS || t == T_DEAD;
+}
+
+static void
+mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
+{
+	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
+	const char	*precision = db_text(rows, 2);
+
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		if (strcmp(s->tables[columns[i].table], table) != 0)
+			continue;
+		s->exists[columns[i].table] = true;
+		if (strcasecmp(columns[i].name, name) != 0)
+			continue;
+		found[i] = true;
+		/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
+		if (precision != NULL && precision[0] == '0' &&
+		    columns[i].table <= T_WORKERS &&
+		    columns[i].table != T_EVENTS)
+			s->whole_seconds = true;
+	}
+}
+
+static int
+check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
+{
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (!s->exists[t] && !is_optional(t))
+			return err_set(e, "schema: table %s.%s is missing or "
+			    "not granted: load sql/schema.sql and "
+			    "sql/grants.sql", s->conf->mysql.database,
+			    s->tables[t]);
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (!found[i] && s->exists[columns[i].table])
+			return err_set(e, "schema: column %s.%s is missing or "
+			    "not granted: see sql/schema.sql",
+			    s->tables[columns[i].table], columns[i].name);
+	return 0;
+}
+
+static int
+learn_columns(struct store *s, struct err *e)
+{
+	bool		 found[NCOLUMNS] = { false };
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT table_name, column_name, datetime_precision "
+	    "FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() AND table_name IN (");
+	for (size_t i = 0; i < NTABLES; i++)
+		buf_printf(&s->sql, "%s'%s'", i == 0 ? "" : ",", s->tables[i]);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "schema", e)) == NULL)
+		return -1;
+	memset(s->exists, 0, sizeof(s->exists));
+	s->whole_seconds = false;
+	while (db_next(rows))
+		mark_column(s, rows, found);
+	db_rows_free(rows);
+	return check_columns(s, found, e);
+}
+
+/*
+ * The claim's index: an equality on (published_at, partition_key) in either
+ * order, then global_sequence, which InnoDB appends if it is the key's end.
+ */
+static int
+learn_index(struct store *s, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
+	    "ORDER BY seq_in_index) AS cols FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND table_name = '");
+	buf_printf(&s->sql, "%s' GROUP BY index_name HAVING cols IN ("
+	    "'published_at,partition_key,global_sequence', "
+	    "'partition_key,published_at,global_sequence', "
+	    "'published_at,partition_key', 'partition_key,published_at') "
+	    "ORDER BY cols DESC LIMIT 1", s->tables[T_OUTBOX]);
+	if ((rows = store_query(s, "schema", e)) == NULL)
+		return -1;
+	s->index[0] = '\0';
+	if (db_next(rows))
+		strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
+	else
+		log_warn("%s: no index (published_at, partition_key, "
+		    "global_sequence): every claim sorts the backlog; remedy: "
+		    "ALTER TABLE %s ADD KEY outbox_claim (published_at, "
+		    "partition_key, global_sequence)", s->tables[T_OUTBOX],
+		    s->tables[T_OUTBOX]);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_learn(struct store *s, struct err *e)
+{
+	if (learn_columns(s, e) < 0 || learn_index(s, e) < 0)
+		return -1;
+	if (!s->exists[T_DEAD])
+		log_warn("%s: no such table: messages that cannot be delivered "
+		    "are retried for ever; load sql/schema.sql",
+		    s->tables[T_DEAD]);
+	return 0;
+}
+
+static int
+read_settings(struct store *s, unsigned *count, struct err *e)
+{
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	store_sql(s, "SELECT schema_version, outbox_id, partition_count "
+	    "FROM {settings} WHERE id = 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	if (!db_next(rows))
+		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
+		    s->tables[T_SETTINGS]);
+	else if (db_u64(rows, 0) > SCHEMA_VERSION)
+		rc = err_set(e, "settings: schema version %s is newer than %d, "
+		    "which is all this version knows", db_text(rows, 0),
+		    SCHEMA_VERSION);
+	else {
+		strlcpy(s->outbox_id, db_text(rows, 1), sizeof(s->outbox_id));
+		*count = (unsigned)db_u64(rows, 2);
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
+static int
+write_count(struct store *s, unsigned count, bool change, struct err *e)
+{
+	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+	    "partition_count = ");
+	buf_printf(&s->sql, "%u WHERE id = 1%s", count,
+	    change ? "" : " AND partition_count IS NULL");
+	return store_exec(s, "settings", NULL, e);
+}
+
+int
+store_settings(struct store *s, bool change, unsigned *count, struct err *e)
+{
+	unsigned	ours = *count, theirs;
+
+	if (!s->exists[T_SETTINGS])
+		return 0;
+	if (read_settings(s, &theirs, e) < 0)
+		return -1;
+	if (theirs == ours || (theirs != 0 && !change)) {
+		*count = theirs;
+		return 0;
+	}
+	if (write_count(s, ours, change, e) < 0)
+		return -1;
+	if (change)
+		log_info("partition count changed from %u to %u", theirs, ours);
+	return read_settings(s, count, e);	/* another may have been first */
+}
+
+const char *
+store_outbox_id(const struct store *s)
+{
+	return s->outbox_id;
+}
+
+bool
+store_has_dead(const struct store *s)
+{
+	return s->exists[T_DEAD];
+}
+
+static bool
+has_label(const struct lease *leases, size_t n, const char *label)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(leases[i].label, label) == 0)
+			return true;
+	return false;
+}
+
+int
+store_fill_partitions(struct store *s, unsigned count, struct err *e)
+{
+	struct lease	*leases;
+	size_t		 n;
+	unsigned	 missing = 0;
+	char		 label[16];
+
+	/* Looking first: an insert, even an ignored one, waits for claims. */
+	if (store_leases(s, &leases, &n, e) < 0)
+		return -1;
+	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		if (has_label(leases, n, label))
+			continue;
+		buf_printf(&s->sql, "%s('%s')", missing++ == 0 ? "" : ",",
+		    label);
+	}
+	free(leases);
+	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
+}
+
+/*
+ * One range per gap between two known labels, in the order of the column's
+ * collation: a hit is a label without a lease row.  Each empty gap costs one
+ * index dive, whatever the backlog.
+ */
+static void
+put_gap(struct store *s, const char *from, const char *to)
+{
+	if (s->sql.len > 0)
+		buf_str(&s->sql, " UNION ALL ");
+	store_put(s, "(SELECT partition_key FROM {outbox} {index} "
+	    "WHERE published_at IS NULL AND partition_key > ");
+	db_quote(s->db, &s->sql, from, strlen(from));
+	if (to != NULL) {
+		buf_str(&s->sql, " AND partition_key < ");
+		db_quote(s->db, &s->sql, to, strlen(to));
+	}
+	buf_str(&s->sql, " LIMIT 1)");
+}
+
+static struct db_rows *
+query_strays(struct store *s, struct err *e)
+{
+	struct db_rows	*known;
+	char		 last[STORE_LABEL] = "";
+	bool		 has_empty = false;
+
+	store_sql(s, "SELECT partition_key FROM {partitions} "
+	    "ORDER BY partition_key");
+	if ((known = store_query(s, "strays", e)) == NULL)
+		return NULL;
+	buf_clear(&s->sql);
+	while (db_next(known)) {
+		const char *label = db_text(known, 0);
+
+		has_empty = has_empty || label[0] == '\0';
+		if (label[0] != '\0')
+			put_gap(s, last, label);
+		strlcpy(last, label, sizeof(last));
+	}
+	db_rows_free(known);
+	put_gap(s, last, NULL);
+	if (!has_empty)
+		store_put(s, " UNION ALL (SELECT '' FROM {outbox} {index} WHERE "
+		    "published_at IS NULL AND partition_key IS NULL LIMIT 1) "
+		    "UNION ALL (SELECT '' FROM {outbox} {index} WHERE "
+		    "published_at IS NULL AND partition_key = '' LIMIT 1)");
+	return store_query(s, "strays", e);
+}
+
+int
+store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
+    struct err *e)
+{
+	struct db_rows	*strays;
+	int		 rc = 0;
+
+	*n = 0;
+	if ((strays = query_strays(s, e)) == NULL)
+		return -1;
+	while (rc == 0 && db_next(strays)) {
+		strlcpy(label, db_text(strays, 0), STORE_LABEL);
+		store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) "
+		    "VALUES (");
+		db_quote(s->db, &s->sql, label, strlen(label));
+		buf_str(&s->sql, ")");
+		rc = store_exec(s, "strays", NULL, e);
+		(*n)++;
+	}
+	db_rows_free(strays);
+	return rc;
+}
