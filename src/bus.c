@@ -1,0 +1,529 @@
+/*
+ * bus.c - JetStream through nats.c, driven by our own loop
+ *
+ * One thread: the library's event-loop callbacks tell us the descriptor and
+ * whether it wants to write; with SendAsap it asks instead of waiting for its
+ * flusher, and we write once per round.  Answers come to one synchronous
+ * subscription on an inbox of ours, matched by the end of the reply subject.
+ * AllowReconnect is off: a reconnecting library sends behind our back what we
+ * have already given up on.
+ */
+
+#include "bus.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <nats/nats.h>
+#include <bsd/stdlib.h>
+
+#include "secret.h"
+#include "sig.h"
+#include "xalloc.h"
+
+#define CONNECT_TIMEOUT_MS	2000
+#define PING_INTERVAL_MS	10000
+#define MAX_PINGS_OUT		2
+#define IO_BUFFER		(256 * 1024)
+
+struct bus {
+	const struct conf	*conf;
+	char			*name;
+	natsConnection		*nc;
+	natsSubscription	*sub;
+	char			*inbox;		/* prefix of reply subjects */
+	size_t			 inbox_len;
+	uint32_t		 generation;
+	size_t			 next_server;
+	int64_t			 max_payload;
+
+	/* Written by callbacks, some of them in the library's threads. */
+	int			 fd;
+	volatile bool		 want_read, want_write;
+	pthread_mutex_t		 lock;
+	char			 complaint[256];
+};
+
+static natsStatus
+on_attach(void **user, void *loop, natsConnection *nc, natsSock fd)
+{
+	struct bus	*b = loop;
+
+	(void)nc;
+	*user = b;
+	b->fd = fd;
+	b->want_read = true;
+	return NATS_OK;
+}
+
+static natsStatus
+on_read(void *user, bool add)
+{
+	((struct bus *)user)->want_read = add;
+	return NATS_OK;
+}
+
+static natsStatus
+on_write(void *user, bool add)
+{
+	((struct bus *)user)->want_write = add;
+	return NATS_OK;
+}
+
+static natsStatus
+on_detach(void *user)
+{
+	struct bus	*b = user;
+
+	b->want_read = b->want_write = false;
+	b->fd = -1;
+	return NATS_OK;
+}
+
+static void
+on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
+{
+	struct bus	*b = arg;
+	const char	*text = NULL;
+
+	(void)sub;
+	natsConnection_GetLastError(nc, &text);
+	pthread_mutex_lock(&b->lock);
+	snprintf(b->complaint, sizeof(b->complaint), "%s", text != NULL &&
+	    text[0] != '\0' ? text : natsStatus_GetText(s));
+	pthread_mutex_unlock(&b->lock);
+}
+
+static bool
+bus_complaint(void *arg, struct err *e)
+{
+	struct bus	*b = arg;
+	bool		 any;
+
+	pthread_mutex_lock(&b->lock);
+	any = b->complaint[0] != '\0';
+	if (any)
+		err_set(e, "%s", b->complaint);
+	b->complaint[0] = '\0';
+	pthread_mutex_unlock(&b->lock);
+	return any;
+}
+
+static natsStatus
+set_user(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+	char			*secret;
+	natsStatus		 s;
+
+	secret = secret_read(c->nats.password_file, c->nats.password_env, e);
+	if (secret == NULL) {
+		err_in(e, "nats password");
+		return NATS_ERR;
+	}
+	s = natsOptions_SetUserInfo(o, c->nats.user, secret);
+	secret_free(secret);
+	return s;
+}
+
+static natsStatus
+set_token(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+	char			*secret;
+	natsStatus		 s;
+
+	secret = secret_read(c->nats.token_file, c->nats.token_env, e);
+	if (secret == NULL) {
+		err_in(e, "nats token");
+		return NATS_ERR;
+	}
+	s = natsOptions_SetToken(o, secret);
+	secret_free(secret);
+	return s;
+}
+
+static natsStatus
+set_identity(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+
+	if (c->nats.credentials_file[0] != '\0')
+		return natsOptions_SetUserCredentialsFromFiles(o,
+		    c->nats.credentials_file, NULL);
+	if (c->nats.user[0] != '\0')
+		return set_user(b, o, e);
+	if (c->nats.token_file[0] != '\0' || c->nats.token_env[0] != '\0')
+		return set_token(b, o, e);
+	return NATS_OK;
+}
+
+static natsStatus
+set_tls(struct bus *b, natsOptions *o)
+{
+	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_OK;
+
+	if (c->nats.tls.ca[0] != '\0') {
+		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
+		if (s == NATS_OK)
+			s = natsOptions_SetSecure(o, true);
+	}
+	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
+		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
+		    c->nats.tls.key);
+	return s;
+}
+
+static natsStatus
+set_manner(struct bus *b, natsOptions *o, const char *server)
+{
+	natsStatus	s;
+
+	s = natsOptions_SetURL(o, server);
+	if (s == NATS_OK)
+		s = natsOptions_SetName(o, b->name);
+	if (s == NATS_OK)
+		s = natsOptions_SetTimeout(o, CONNECT_TIMEOUT_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetAllowReconnect(o, false);
+	if (s == NATS_OK)
+		s = natsOptions_SetPingInterval(o, PING_INTERVAL_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetMaxPingsOut(o, MAX_PINGS_OUT);
+	if (s == NATS_OK)
+		s = natsOptions_SetIOBufSize(o, IO_BUFFER);
+	if (s == NATS_OK)
+		s = natsOptions_SetSendAsap(o, true);
+	if (s == NATS_OK)
+		s = natsOptions_SetErrorHandler(o, on_error, b);
+	if (s == NATS_OK)
+		s = natsOptions_SetEventLoop(o, b, on_attach, on_read,
+		    on_write, on_detach);
+	return s;
+}
+
+static void
+describe(natsStatus s, struct err *e)
+{
+	natsStatus	 last;
+	const char	*text = nats_GetLastError(&last);
+
+	if (text != NULL && text[0] != '\0' && last == s)
+		err_set(e, "%s (%s)", natsStatus_GetText(s), text);
+	else
+		err_set(e, "%s", natsStatus_GetText(s));
+}
+
+static int
+connect_to(struct bus *b, const char *server, struct err *e)
+{
+	natsOptions	*o = NULL;
+	natsStatus	 s;
+
+	e->text[0] = '\0';
+	s = natsOptions_Create(&o);
+	if (s == NATS_OK)
+		s = set_manner(b, o, server);
+	if (s == NATS_OK)
+		s = set_identity(b, o, e);
+	if (s == NATS_OK)
+		s = set_tls(b, o);
+	if (s == NATS_OK)
+		s = natsConnection_Connect(&b->nc, o);
+	natsOptions_Destroy(o);
+	if (s != NATS_OK && e->text[0] == '\0')
+		describe(s, e);
+	return s == NATS_OK ? 0 : -1;
+}
+
+static int
+subscribe(struct bus *b, struct err *e)
+{
+	natsInbox	*inbox = NULL;
+	char		 subject[128];
+	natsStatus	 s;
+
+	s = natsInbox_Create(&inbox);
+	if (s == NATS_OK) {
+		b->inbox_len = (size_t)snprintf(subject, sizeof(subject),
+		    "%s.", inbox);
+		b->inbox = xstrdup(subject);
+		snprintf(subject, sizeof(subject), "%s*", b->inbox);
+		s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
+	}
+	if (s == NATS_OK)
+		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
+	natsInbox_Destroy(inbox);
+	if (s != NATS_OK)
+		describe(s, e);
+	return s == NATS_OK ? 0 : -1;
+}
+
+static void
+bus_close(void *arg)
+{
+	struct bus	*b = arg;
+
+	natsSubscription_Destroy(b->sub);
+	b->sub = NULL;
+	natsConnection_Destroy(b->nc);
+	b->nc = NULL;
+	free(b->inbox);
+	b->inbox = NULL;
+	b->fd = -1;
+	b->want_read = b->want_write = false;
+}
+
+static bool
+bus_is_open(void *arg)
+{
+	struct bus	*b = arg;
+
+	return b->nc != NULL && !natsConnection_IsClosed(b->nc);
+}
+
+static int
+bus_open(void *arg, struct err *e)
+{
+	struct bus		*b = arg;
+	const struct conf_list	*servers = &b->conf->nats.servers;
+	const char		*server;
+
+	bus_close(b);
+	server = servers->items[b->next_server++ % servers->n];
+	if (connect_to(b, server, e) < 0 || subscribe(b, e) < 0) {
+		bus_close(b);
+		return err_in(e, "nats %s", server);
+	}
+	b->max_payload = natsConnection_GetMaxPayload(b->nc);
+	return 0;
+}
+
+static void
+bus_begin(void *arg)
+{
+	struct bus	*b = arg;
+
+	b->generation++;
+}
+
+static natsStatus
+build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t slot)
+{
+	char		reply[160];
+	natsStatus	s;
+
+	snprintf(reply, sizeof(reply), "%s%x_%x", b->inbox, b->generation,
+	    slot);
+	s = natsMsg_Create(m, envelope_subject(v), reply, v->payload.data,
+	    (int)v->payload.len);
+	for (size_t i = 0; s == NATS_OK && i < v->nheaders; i++)
+		s = natsMsgHeader_Set(*m, envelope_name(v, i),
+		    envelope_value(v, i));
+	return s;
+}
+
+static enum pub_sent
+bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m = NULL;
+	natsStatus	 s;
+
+	if (!bus_is_open(b)) {
+		err_set(e, "not connected");
+		return PUB_LOST;
+	}
+	if ((int64_t)v->size > b->max_payload) {
+		err_set(e, "%zu bytes are more than the server's max_payload "
+		    "of %lld", v->size, (long long)b->max_payload);
+		return PUB_REFUSED;
+	}
+	s = build(b, &m, v, slot);
+	if (s == NATS_OK)
+		s = natsConnection_PublishMsg(b->nc, m);
+	natsMsg_Destroy(m);
+	if (s == NATS_OK)
+		return PUB_SENT;
+	describe(s, e);
+	if (s == NATS_MAX_PAYLOAD || s == NATS_INVALID_SUBJECT ||
+	    s == NATS_INVALID_ARG)
+		return PUB_REFUSED;
+	return PUB_LOST;
+}
+
+static void
+flush(struct bus *b)
+{
+	if (b->nc != NULL && b->want_write)
+		natsConnection_ProcessWriteEvent(b->nc);
+}
+
+static void
+bus_wait(void *arg, int64_t timeout_ms)
+{
+	struct bus	*b = arg;
+	struct pollfd	 p = { -1, 0, 0 };
+	bool		 open = bus_is_open(b);
+
+	if (open) {
+		flush(b);
+		p.fd = b->fd;
+		p.events = (short)((b->want_read ? POLLIN : 0) |
+		    (b->want_write ? POLLOUT : 0));
+	}
+	if (sig_wait(&p, 1, timeout_ms) == 0 || !open)
+		return;
+	if (p.revents & POLLOUT)
+		natsConnection_ProcessWriteEvent(b->nc);
+	if (p.revents & (POLLIN | POLLHUP | POLLERR))
+		natsConnection_ProcessReadEvent(b->nc);
+}
+
+static void
+read_error(json_t *error, struct pub_answer *a)
+{
+	json_t		*code = json_object_get(error, "err_code");
+	const char	*text;
+
+	text = json_string_value(json_object_get(error, "description"));
+	a->verdict = verdict_of((int)json_integer_value(code));
+	snprintf(a->text, sizeof(a->text), "%s (%lld)",
+	    text != NULL ? text : "error without a description",
+	    (long long)json_integer_value(code));
+}
+
+static void
+read_stored(json_t *ack, const char *stream, struct pub_answer *a)
+{
+	const char	*from;
+
+	from = json_string_value(json_object_get(ack, "stream"));
+	a->stream_sequence = (uint64_t)json_integer_value(
+	    json_object_get(ack, "seq"));
+	if (from == NULL || a->stream_sequence == 0) {
+		/* A duplicate of what was never stored, or no PubAck at all. */
+		a->verdict = VERDICT_TRANSIENT;
+		snprintf(a->text, sizeof(a->text),
+		    "the answer names no stored message");
+	} else if (stream[0] != '\0' && strcmp(stream, from) != 0) {
+		a->verdict = VERDICT_DESTINATION;
+		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
+		    "but nats.stream is %.100s", from, stream);
+	} else if (json_is_true(json_object_get(ack, "duplicate")))
+		a->verdict = VERDICT_DUPLICATE;
+	else
+		a->verdict = VERDICT_STORED;
+}
+
+void
+bus_read_ack(const char *body, int len, const char *stream,
+    struct pub_answer *a)
+{
+	json_t	*ack, *error;
+
+	a->text[0] = '\0';
+	a->stream_sequence = 0;
+	ack = json_loadb(body, (size_t)len, 0, NULL);
+	if (!json_is_object(ack)) {
+		a->verdict = VERDICT_DESTINATION;
+		snprintf(a->text, sizeof(a->text), "the answer is not a "
+		    "PubAck: somebody else answers on the subject");
+	} else if ((error = json_object_get(ack, "error")) != NULL)
+		read_error(error, a);	/* "seq":0 comes with it */
+	else
+		read_stored(ack, stream, a);
+	json_decref(ack);
+}
+
+static bool
+is_no_responders(natsMsg *m)
+{
+	const char	*status = NULL;
+
+	return natsMsg_GetDataLength(m) == 0 &&
+	    natsMsgHeader_Get(m, "Status", &status) == NATS_OK &&
+	    strcmp(status, "503") == 0;
+}
+
+/* "<inbox><generation>_<slot>"; an older generation was given up on. */
+static bool
+read_slot(const struct bus *b, const char *subject, uint32_t *slot)
+{
+	char	*end;
+
+	subject += b->inbox_len;
+	if (strtoul(subject, &end, 16) != b->generation || *end != '_')
+		return false;
+	*slot = (uint32_t)strtoul(end + 1, NULL, 16);
+	return true;
+}
+
+static bool
+bus_answer(void *arg, struct pub_answer *a)
+{
+	struct bus	*b = arg;
+	natsMsg		*m = NULL;
+
+	while (b->sub != NULL &&
+	    natsSubscription_NextMsg(&m, b->sub, 0) == NATS_OK) {
+		bool current = read_slot(b, natsMsg_GetSubject(m), &a->slot);
+
+		if (is_no_responders(m)) {
+			a->verdict = VERDICT_DESTINATION;
+			snprintf(a->text, sizeof(a->text), "no stream takes "
+			    "this subject (no responders): create the stream, "
+			    "or JetStream is off");
+		} else
+			bus_read_ack(natsMsg_GetData(m),
+			    natsMsg_GetDataLength(m), b->conf->nats.stream, a);
+		natsMsg_Destroy(m);
+		if (current)
+			return true;
+	}
+	return false;
+}
+
+static const struct pub_ops ops = {
+	.open = bus_open,
+	.close = bus_close,
+	.is_open = bus_is_open,
+	.begin = bus_begin,
+	.send = bus_send,
+	.wait = bus_wait,
+	.answer = bus_answer,
+	.complaint = bus_complaint,
+};
+
+struct pub
+bus_new(const struct conf *conf, const char *name)
+{
+	struct bus	*b = xcalloc(1, sizeof(*b));
+	struct pub	 p = { &ops, b };
+
+	nats_Open(-1);
+	b->conf = conf;
+	b->name = xstrdup(name);
+	b->fd = -1;
+	/* Many workers, many servers: do not all start with the first. */
+	b->next_server = arc4random_uniform(
+	    (uint32_t)conf->nats.servers.n);
+	pthread_mutex_init(&b->lock, NULL);
+	return p;
+}
+
+void
+bus_free(struct pub *p)
+{
+	struct bus	*b = p->arg;
+
+	bus_close(b);
+	pthread_mutex_destroy(&b->lock);
+	free(b->name);
+	free(b);
+	nats_Close();
+}

@@ -1,0 +1,320 @@
+/*
+ * envelope.c - from row to message; pure, and the only judge of what is legal
+ *
+ * nats.c sends a subject with a blank or a header with a line break as it is,
+ * and the server then cuts the connection for everybody: nothing that comes
+ * from a row may reach the wire unchecked.
+ */
+
+#include "envelope.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+#include <zlib.h>
+
+static void
+put_bytes(struct envelope *v, struct bytes b)
+{
+	buf_add(&v->text, b.data == NULL ? "" : b.data, b.len);
+}
+
+static void
+end_text(struct envelope *v)
+{
+	buf_add(&v->text, "", 1);
+}
+
+static void
+open_header(struct envelope *v, const char *name)
+{
+	v->headers[v->nheaders].name = v->text.len;
+	buf_str(&v->text, name);
+	end_text(v);
+	v->headers[v->nheaders].value = v->text.len;
+}
+
+static void
+close_header(struct envelope *v)
+{
+	end_text(v);
+	/* "name: value\r\n" instead of two NULs */
+	v->size += v->text.len - v->headers[v->nheaders].name + 2;
+	v->nheaders++;
+}
+
+static bool
+is_line(struct bytes b)
+{
+	return b.data == NULL || (memchr(b.data, '\r', b.len) == NULL &&
+	    memchr(b.data, '\n', b.len) == NULL &&
+	    memchr(b.data, '\0', b.len) == NULL);
+}
+
+/* A column as a header; a NULL column has none. */
+static int
+add_column(struct envelope *v, const char *name, struct bytes value,
+    struct err *e)
+{
+	if (value.data == NULL)
+		return 0;
+	if (!is_line(value))
+		return err_set(e, "%s would break its header: it holds a line "
+		    "break or a NUL", name);
+	open_header(v, name);
+	put_bytes(v, value);
+	close_header(v);
+	return 0;
+}
+
+static void
+add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
+{
+	uLong	crc = crc32(0, Z_NULL, 0);
+
+	/* Type and body: a sequence alone comes again after a restore. */
+	crc = crc32(crc, (const Bytef *)m->type.data, (uInt)m->type.len);
+	crc = crc32(crc, (const Bytef *)m->payload.data, (uInt)m->payload.len);
+	open_header(v, "Nats-Msg-Id");
+	buf_str(&v->text, f->id_prefix);
+	buf_str(&v->text, "-");
+	buf_u64(&v->text, m->sequence);
+	buf_printf(&v->text, "-%08lx", crc);
+	close_header(v);
+}
+
+static void
+add_time(struct envelope *v, struct bytes time)
+{
+	char	*space;
+
+	open_header(v, "Outbox-Time");
+	put_bytes(v, time);
+	space = strchr(v->text.data + v->headers[v->nheaders].value, ' ');
+	if (space != NULL)
+		*space = 'T';
+	buf_str(&v->text, "Z");
+	close_header(v);
+}
+
+static int
+add_columns(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m, struct err *e)
+{
+	add_id(v, f, m);
+	if (f->stream[0] != '\0') {
+		open_header(v, "Nats-Expected-Stream");
+		buf_str(&v->text, f->stream);
+		close_header(v);
+	}
+	open_header(v, "Outbox-Sequence");
+	buf_u64(&v->text, m->sequence);
+	close_header(v);
+	if (m->time.data != NULL)
+		add_time(v, m->time);
+	if (add_column(v, "Outbox-Partition", m->partition, e) < 0 ||
+	    add_column(v, "Outbox-Key", m->key, e) < 0 ||
+	    add_column(v, "Outbox-Type", m->type, e) < 0 ||
+	    add_column(v, "Outbox-Stream-Sequence", m->stream_sequence, e) < 0 ||
+	    add_column(v, "Outbox-Version", m->version, e) < 0 ||
+	    add_column(v, "Outbox-Correlation-Id", m->correlation, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* A token as HTTP has it, and not a name that is ours or the server's. */
+static bool
+is_free_name(const char *name)
+{
+	if (name[0] == '\0' || strncasecmp(name, "nats-", 5) == 0 ||
+	    strncasecmp(name, "outbox-", 7) == 0)
+		return false;
+	for (const char *p = name; *p != '\0'; p++)
+		if (!isalnum((unsigned char)*p) &&
+		    strchr("!#$%&'*+-.^_`|~", *p) == NULL)
+			return false;
+	return true;
+}
+
+static bool
+put_scalar(struct envelope *v, json_t *value)
+{
+	struct bytes	text;
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		text.data = json_string_value(value);
+		text.len = json_string_length(value);
+		if (!is_line(text))
+			return false;
+		put_bytes(v, text);
+		return true;
+	case JSON_INTEGER:
+		buf_printf(&v->text, "%" JSON_INTEGER_FORMAT,
+		    json_integer_value(value));
+		return true;
+	case JSON_REAL:
+		buf_printf(&v->text, "%.17g", json_real_value(value));
+		return true;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		buf_str(&v->text, json_is_true(value) ? "true" : "false");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+add_entry(struct envelope *v, const char *name, json_t *value)
+{
+	size_t	start = v->text.len;
+
+	if (v->nheaders == ENVELOPE_MAX_HEADERS || !is_free_name(name)) {
+		v->skipped++;
+		return;
+	}
+	open_header(v, name);
+	if (!put_scalar(v, value)) {
+		buf_chop(&v->text, v->text.len - start);
+		v->skipped++;
+		return;
+	}
+	close_header(v);
+}
+
+static json_t *
+parse(struct bytes text, json_error_t *je)
+{
+	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
+	json_t	*root;
+
+	root = json_loadb(text.data, text.len, flags, je);
+	/* An integer of more than 64 bits is legal JSON all the same. */
+	if (root == NULL && json_error_code(je) == json_error_numeric_overflow)
+		root = json_loadb(text.data, text.len,
+		    flags | JSON_DECODE_INT_AS_REAL, je);
+	return root;
+}
+
+static int
+add_metadata(struct envelope *v, struct bytes text, struct err *e)
+{
+	json_error_t	 je;
+	json_t		*root, *value;
+	const char	*name;
+	int		 rc = 0;
+
+	if (text.data == NULL || text.len == 0)
+		return 0;
+	if ((root = parse(text, &je)) == NULL)
+		return err_set(e, "metadata is not JSON: %s", je.text);
+	if (json_is_object(root))
+		json_object_foreach(root, name, value)
+			add_entry(v, name, value);
+	/* PHP writes an empty map as [] */
+	else if (!json_is_null(root) &&
+	    !(json_is_array(root) && json_array_size(root) == 0))
+		rc = err_set(e, "metadata is not a JSON object");
+	json_decref(root);
+	return rc;
+}
+
+static struct bytes
+placeholder(const struct msg *m, const char *name, size_t len)
+{
+	if (len == 10 && memcmp(name, "event_type", 10) == 0)
+		return m->type;
+	if (len == 9 && memcmp(name, "stream_id", 9) == 0)
+		return m->key;
+	return m->partition;
+}
+
+static int
+check_subject(const char *subject, size_t len, struct err *e)
+{
+	char	before = '.';
+
+	if (len > ENVELOPE_MAX_SUBJECT)
+		return err_set(e, "subject of %zu bytes is longer than %d", len,
+		    ENVELOPE_MAX_SUBJECT);
+	for (size_t i = 0; i < len; before = subject[i++]) {
+		unsigned char c = (unsigned char)subject[i];
+
+		if (c <= ' ' || c == 0x7f)
+			return err_set(e, "subject \"%s\" is not legal: it "
+			    "holds a blank or a control character", subject);
+		if (c == '*' || c == '>')
+			return err_set(e, "subject \"%s\" is not legal: it "
+			    "holds a wildcard", subject);
+		if (c == '.' && before == '.')
+			return err_set(e, "subject \"%s\" is not legal: it "
+			    "has an empty token", subject);
+	}
+	if (before == '.')
+		return err_set(e, "subject \"%s\" is not legal: it has an "
+		    "empty token", subject);
+	return 0;
+}
+
+static int
+put_subject(struct envelope *v, const char *template, const struct msg *m,
+    struct err *e)
+{
+	const char	*p = template, *open;
+
+	v->subject = v->text.len;
+	while ((open = strchr(p, '{')) != NULL) {
+		size_t n = strcspn(open + 1, "}");
+
+		buf_add(&v->text, p, (size_t)(open - p));
+		put_bytes(v, placeholder(m, open + 1, n));
+		p = open + n + 2;
+	}
+	buf_str(&v->text, p);
+	end_text(v);
+	return check_subject(v->text.data + v->subject,
+	    v->text.len - v->subject - 1, e);
+}
+
+int
+envelope_fill(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m, struct err *e)
+{
+	buf_clear(&v->text);
+	v->nheaders = 0;
+	v->skipped = 0;
+	v->payload = m->payload;
+	v->size = strlen("NATS/1.0\r\n\r\n") + m->payload.len;
+	if (put_subject(v, f->subject, m, e) < 0 ||
+	    add_columns(v, f, m, e) < 0 ||
+	    add_metadata(v, m->metadata, e) < 0)
+		return -1;
+	return 0;
+}
+
+void
+envelope_free(struct envelope *v)
+{
+	buf_free(&v->text);
+}
+
+const char *
+envelope_subject(const struct envelope *v)
+{
+	return v->text.data + v->subject;
+}
+
+const char *
+envelope_name(const struct envelope *v, size_t i)
+{
+	return v->text.data + v->headers[i].name;
+}
+
+const char *
+envelope_value(const struct envelope *v, size_t i)
+{
+	return v->text.data + v->headers[i].value;
+}

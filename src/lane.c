@@ -1,0 +1,23 @@
+/* lane.c - see lane.h */
+
+#include "lane.h"
+
+#include <stddef.h>
+
+struct bytes
+lane_of(enum conf_ordering ordering, struct bytes key, struct bytes partition,
+    const uint64_t *sequence)
+{
+	struct bytes	own = { (const char *)sequence, sizeof(*sequence) };
+	struct bytes	none = { "", 0 };
+
+	switch (ordering) {
+	case ORDER_KEY:
+		/* A row without its event has no key and waits for nobody. */
+		return key.data == NULL ? own : key;
+	case ORDER_PARTITION:
+		return partition.data == NULL ? none : partition;
+	default:
+		return own;
+	}
+}

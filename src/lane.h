@@ -1,0 +1,17 @@
+/* lane.h - what must stay in order, as one comparable key */
+#ifndef OUTBOX_LANE_H
+#define OUTBOX_LANE_H
+
+#include <stdint.h>
+
+#include "conf.h"
+#include "msg.h"
+
+/*
+ * The bytes that name the lane of a row: its order key, its partition or its
+ * own sequence.  sequence must outlive the result.  Compared as bytes.
+ */
+struct bytes	lane_of(enum conf_ordering, struct bytes key,
+		    struct bytes partition, const uint64_t *sequence);
+
+#endif

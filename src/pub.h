@@ -1,0 +1,65 @@
+/*
+ * pub.h - a publisher: where messages go
+ *
+ * An interface, so that a batch can be tried against a publisher that fails
+ * on purpose, and so that NATS is not the only one for ever.  One batch is
+ * out at a time; slots number its messages.
+ */
+#ifndef OUTBOX_PUB_H
+#define OUTBOX_PUB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "envelope.h"
+#include "err.h"
+#include "verdict.h"
+
+enum pub_sent {
+	PUB_SENT,	/* on its way; an answer will come, or none */
+	PUB_REFUSED,	/* the message's fault; nothing was sent */
+	PUB_LOST	/* the connection is gone */
+};
+
+struct pub_answer {
+	uint32_t	slot;
+	enum verdict	verdict;
+	uint64_t	stream_sequence;	/* stored and duplicate */
+	char		text[256];		/* why not; "" if stored */
+};
+
+struct pub_ops {
+	/* Connect to the next server; blocks for 2 s at most. */
+	int		(*open)(void *, struct err *);
+	void		(*close)(void *);
+	bool		(*is_open)(void *);
+
+	/* A new batch: answers to older ones are not reported any more. */
+	void		(*begin)(void *);
+
+	/* Never blocks; the envelope may be used again afterwards. */
+	enum pub_sent	(*send)(void *, const struct envelope *,
+			    uint32_t slot, struct err *);
+
+	/*
+	 * Write what was sent, then wait for input, a signal or the timeout
+	 * (ms; 0: do not wait).  Returns at once when the connection is lost.
+	 */
+	void		(*wait)(void *, int64_t timeout_ms);
+
+	/* The next answer that has arrived; false: none. */
+	bool		(*answer)(void *, struct pub_answer *);
+
+	/*
+	 * What the other side complained of since the last call, without
+	 * naming a message (no permission, ...); false: nothing.
+	 */
+	bool		(*complaint)(void *, struct err *);
+};
+
+struct pub {
+	const struct pub_ops	*ops;
+	void			*arg;
+};
+
+#endif

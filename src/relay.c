@@ -1,0 +1,341 @@
+/*
+ * relay.c - see relay.h
+ *
+ * A failure is the message's own (dead letter), nobody's (retry later) or the
+ * destination's.  Which of the last two an error or a silence means shows
+ * only in company: if others of the batch were acknowledged, the route works
+ * and just this message waits; if none was, the route is down and no message
+ * is to blame.
+ */
+
+#include "relay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backoff.h"
+#include "clock.h"
+#include "window.h"
+#include "xalloc.h"
+
+/* So many refusals and no ack: stop sending, it is the destination. */
+#define REFUSALS_ENOUGH	16
+
+/* A message that waits for its destination is tried again after this. */
+#define DEFER_MS	5000
+
+enum state { READY, OUT, REFUSED, DONE };
+
+struct flight {
+	struct relay		*r;
+	struct batch		*b;
+	struct relay_result	*res;
+	struct window		 w;
+	enum state		*state;
+	int64_t			*sent_at;
+	size_t			*order;		/* messages as they were sent */
+	size_t			 oldest, nsent;
+	int64_t			 deadline;	/* send nothing from here on */
+	int64_t			 last_ack;	/* 0: none yet */
+	unsigned		 refused;
+	bool			 closed;	/* send nothing more */
+	bool			 complained;
+	struct err		 complaint;
+};
+
+static void
+note_failure(struct flight *f, const char *text)
+{
+	f->res->failed++;
+	if (f->res->why.text[0] == '\0')
+		err_set(&f->res->why, "%s", text);
+}
+
+static bool
+die(struct flight *f, struct msg *m, const char *reason, const char *text)
+{
+	if (!f->r->has_dead) {
+		msg_fail(m, OUT_RETRY, text);
+		m->delay_ms = f->r->conf->retry.max_backoff;
+		return false;
+	}
+	msg_fail(m, OUT_DEAD, text);
+	m->reason = reason;
+	return true;
+}
+
+/* Returns whether the next of its lane may follow. */
+static bool
+fail(struct flight *f, struct msg *m, bool message, const char *text)
+{
+	const struct conf	*c = f->r->conf;
+
+	note_failure(f, text);
+	if (message)
+		return die(f, m, "message", text);
+	if (m->attempts + 1 >= c->retry.max_attempts)
+		return die(f, m, "attempts", text);
+	msg_fail(m, OUT_RETRY, text);
+	m->delay_ms = backoff_retry(c->retry.backoff, c->retry.max_backoff,
+	    c->retry.jitter, m->attempts + 1);
+	return false;
+}
+
+/* The destination would not have it; whose fault that is shows at the end. */
+static void
+refuse(struct flight *f, size_t i, const char *text)
+{
+	struct msg	*m = &f->b->msgs[i];
+
+	msg_fail(m, OUT_UNSENT, text);
+	f->state[i] = REFUSED;
+	f->refused++;
+	if (f->last_ack == 0 && f->refused >= REFUSALS_ENOUGH)
+		f->closed = true;
+}
+
+static void
+deliver(struct flight *f, size_t i, bool duplicate)
+{
+	struct msg	*m = &f->b->msgs[i];
+
+	m->outcome = OUT_DELIVERED;
+	f->state[i] = DONE;
+	f->res->delivered++;
+	f->res->duplicates += duplicate;
+	f->last_ack = clock_ms();
+}
+
+/* An answer after its time-out still tells that the message is stored. */
+static void
+late_answer(struct flight *f, const struct pub_answer *a)
+{
+	struct msg	*m = &f->b->msgs[a->slot];
+	bool		 stored = a->verdict == VERDICT_STORED ||
+			     a->verdict == VERDICT_DUPLICATE;
+
+	if (!stored || m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD)
+		return;
+	if (f->state[a->slot] == REFUSED)
+		f->refused--;
+	else
+		f->res->failed--;
+	deliver(f, a->slot, a->verdict == VERDICT_DUPLICATE);
+}
+
+static void
+on_answer(struct flight *f, const struct pub_answer *a)
+{
+	size_t	i = a->slot;
+	bool	go_on;
+
+	if (i >= f->b->n || f->state[i] == READY)
+		return;
+	if (f->state[i] != OUT) {
+		late_answer(f, a);
+		return;
+	}
+	f->state[i] = DONE;
+	switch (a->verdict) {
+	case VERDICT_STORED:
+	case VERDICT_DUPLICATE:
+		deliver(f, i, a->verdict == VERDICT_DUPLICATE);
+		go_on = true;
+		break;
+	case VERDICT_DESTINATION:
+		refuse(f, i, a->text);
+		go_on = false;
+		break;
+	default:
+		go_on = fail(f, &f->b->msgs[i],
+		    a->verdict == VERDICT_MESSAGE, a->text);
+	}
+	window_resolved(&f->w, i, go_on);
+}
+
+/* Put one message on the wire.  false: the connection is gone. */
+static bool
+send_one(struct flight *f, size_t i)
+{
+	struct relay	*r = f->r;
+	struct msg	*m = &f->b->msgs[i];
+	struct err	 e = { "" };
+
+	if (r->handling != NULL)
+		*r->handling = m->sequence;
+	if (!m->has_event)
+		err_set(&e, "the row points at an event that does not exist");
+	else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
+		f->res->skipped += r->envelope.skipped;
+		switch (r->pub.ops->send(r->pub.arg, &r->envelope,
+		    (uint32_t)i, &e)) {
+		case PUB_SENT:
+			f->state[i] = OUT;
+			f->sent_at[i] = clock_ms();
+			f->order[f->nsent++] = i;
+			window_sent(&f->w);
+			return true;
+		case PUB_LOST:
+			return false;
+		case PUB_REFUSED:
+			break;
+		}
+	}
+	f->state[i] = DONE;
+	window_skipped(&f->w, i, fail(f, m, true, e.text));
+	return true;
+}
+
+static void
+send_ready(struct flight *f)
+{
+	size_t	i;
+
+	while (!f->closed && clock_ms() < f->deadline &&
+	    window_next(&f->w, &i))
+		if (!send_one(f, i))
+			return;
+}
+
+static void
+time_out(struct flight *f, size_t i)
+{
+	struct err	e;
+	bool		go_on = false;
+
+	f->state[i] = DONE;
+	err_set(&e, "no answer within %lld ms",
+	    (long long)f->r->conf->publish.timeout_ms);
+	if (f->complained)
+		refuse(f, i, f->complaint.text);
+	else if (f->last_ack > f->sent_at[i])
+		go_on = fail(f, &f->b->msgs[i], false, e.text);
+	else
+		refuse(f, i, e.text);
+	window_resolved(&f->w, i, go_on);
+}
+
+/* All wait equally long, so the oldest is always the first to run out. */
+static int64_t
+expire(struct flight *f, int64_t now)
+{
+	int64_t	timeout = f->r->conf->publish.timeout_ms;
+
+	for (; f->oldest < f->nsent; f->oldest++) {
+		size_t i = f->order[f->oldest];
+
+		if (f->state[i] != OUT)
+			continue;
+		if (now < f->sent_at[i] + timeout)
+			return f->sent_at[i] + timeout - now;
+		time_out(f, i);
+	}
+	return RELAY_KEEP_MS;
+}
+
+static void
+wait_a_little(struct flight *f, int64_t ms)
+{
+	struct pub		*p = &f->r->pub;
+	struct pub_answer	 a;
+
+	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
+	while (p->ops->answer(p->arg, &a))
+		on_answer(f, &a);
+	if (p->ops->complaint(p->arg, &f->complaint))
+		f->complained = true;
+}
+
+/* What is out when the connection goes is unknown: it is sent again. */
+static void
+give_up(struct flight *f, enum outcome outcome)
+{
+	for (size_t k = f->oldest; k < f->nsent; k++) {
+		size_t i = f->order[k];
+
+		if (f->state[i] != OUT)
+			continue;
+		f->state[i] = DONE;
+		f->b->msgs[i].outcome = outcome;
+	}
+}
+
+static void
+fly(struct flight *f)
+{
+	struct pub	*p = &f->r->pub;
+
+	while (f->w.unresolved > 0 || (!f->closed && window_has_work(&f->w) &&
+	    clock_ms() < f->deadline)) {
+		switch (f->r->keep(f->r->keep_arg)) {
+		case KEEP_ABANDON:
+			give_up(f, OUT_UNKNOWN);
+			return;
+		case KEEP_FINISH:
+			f->closed = true;
+			break;
+		case KEEP_ON:
+			break;
+		}
+		send_ready(f);
+		if (!p->ops->is_open(p->arg)) {
+			f->res->down = true;
+			err_set(&f->res->why, "the connection was lost");
+			give_up(f, OUT_UNSENT);
+			return;
+		}
+		/* Collected writes go out with the wait, also with none. */
+		wait_a_little(f, f->w.unresolved > 0 ?
+		    expire(f, clock_ms()) : 0);
+	}
+}
+
+/* Now it shows: did the destination take anything at all? */
+static void
+judge_refused(struct flight *f)
+{
+	const struct msg	*first = NULL;
+
+	for (size_t i = 0; i < f->b->n; i++) {
+		struct msg *m = &f->b->msgs[i];
+
+		if (f->state[i] != REFUSED)
+			continue;
+		if (first == NULL)
+			first = m;
+		if (f->last_ack == 0)
+			continue;
+		note_failure(f, m->error);
+		m->outcome = OUT_DEFER;
+		m->delay_ms = DEFER_MS;
+	}
+	if (first != NULL && f->last_ack == 0) {
+		f->res->down = true;
+		err_set(&f->res->why, "%s", first->error);
+	}
+}
+
+void
+relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
+{
+	const struct conf	*c = r->conf;
+	struct flight		 f = { .r = r, .b = b, .res = res };
+
+	memset(res, 0, sizeof(*res));
+	f.state = xcalloc(b->n + 1, sizeof(*f.state));
+	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
+	f.order = xcalloc(b->n + 1, sizeof(*f.order));
+	f.deadline = b->claimed_at + c->worker.claim_ttl -
+	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
+	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
+	    (size_t)c->publish.window);
+	r->pub.ops->begin(r->pub.arg);
+	fly(&f);
+	judge_refused(&f);
+	window_free(&f.w);
+	free(f.state);
+	free(f.sent_at);
+	free(f.order);
+	if (r->handling != NULL)
+		*r->handling = 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * relay.h - publish one batch and find out what became of each message
+ *
+ * No database in here.  Keeps the promise of the middle: in order per lane,
+ * at most one unresolved message of a lane, nothing sent after the claim's
+ * deadline, nothing called delivered without its PubAck.
+ */
+#ifndef OUTBOX_RELAY_H
+#define OUTBOX_RELAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "envelope.h"
+#include "err.h"
+#include "msg.h"
+#include "pub.h"
+
+/* What the owner wants of a batch that is under way. */
+enum keep {
+	KEEP_ON,
+	KEEP_FINISH,	/* send nothing more, wait for what is out */
+	KEEP_ABANDON	/* leave now; what is out stays unknown */
+};
+
+struct relay {
+	const struct conf	*conf;
+	struct pub		 pub;
+	struct envelope_form	 form;
+	struct envelope		 envelope;
+	bool			 has_dead;	/* there are dead letters */
+
+	/* Called at least every RELAY_KEEP_MS while a batch is out. */
+	enum keep		(*keep)(void *);
+	void			*keep_arg;
+	uint64_t		*handling;	/* told each sequence; or NULL */
+};
+
+#define RELAY_KEEP_MS	500
+
+struct relay_result {
+	unsigned	delivered;
+	unsigned	duplicates;	/* of the delivered */
+	unsigned	failed;		/* retry, defer, dead */
+	unsigned	skipped;	/* metadata entries left out */
+	bool		down;		/* the destination takes nothing */
+	struct err	why;		/* the first failure, or why it is down */
+};
+
+/*
+ * Publish the messages that are not held.  Afterwards each has its outcome;
+ * unless the owner abandoned it, nothing is in flight.  Blocks until then,
+ * bounded by publish.timeout_ms after the last send.
+ */
+void	relay_publish(struct relay *, struct batch *, struct relay_result *);
+
+#endif
