@@ -1,0 +1,68 @@
+/* board.c - see board.h */
+
+#include "board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const names[] = {
+	[BOARD_FREE] = "free",
+	[BOARD_STARTING] = "starting",
+	[BOARD_NO_DATABASE] = "waits for the database",
+	[BOARD_NO_BROKER] = "waits for the broker",
+	[BOARD_PAUSED] = "paused",
+	[BOARD_RUNNING] = "running",
+	[BOARD_STOPPING] = "stopping",
+};
+
+const char *
+board_state_name(uint32_t state)
+{
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+static void *
+map(int fd)
+{
+	/* Allocated now: a full disk must not turn into a SIGBUS later. */
+	errno = posix_fallocate(fd, 0, sizeof(struct board));
+	if (errno != 0)
+		return MAP_FAILED;
+	return mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+}
+
+struct board *
+board_create(const char *path, struct err *e)
+{
+	struct board	*b;
+	int		 fd;
+
+	/* A new file: who still maps the old one must not write into ours. */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if ((b = map(fd)) == MAP_FAILED) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		b = NULL;
+	}
+	close(fd);
+	if (b != NULL) {
+		b->magic = BOARD_MAGIC;
+		b->master = (int32_t)getpid();
+	}
+	return b;
+}
+
+void
+board_close(struct board *b)
+{
+	if (b != NULL)
+		munmap(b, sizeof(*b));
+}

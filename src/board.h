@@ -1,0 +1,62 @@
+/*
+ * board.h - what every process of this master is doing, for all to see
+ *
+ * A mapped file in the run directory.  Each child writes only its own line,
+ * everybody reads.  It is gossip: good for display and to see signs of life,
+ * never the base of a decision about data.
+ */
+#ifndef OUTBOX_BOARD_H
+#define OUTBOX_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "conf.h"
+#include "err.h"
+#include "ident.h"
+
+#define BOARD_MAGIC	0x4f425831	/* "OBX1"; changes with the layout */
+#define BOARD_LINES	(CONF_MAX_WORKERS + 8)
+
+enum board_state {
+	BOARD_FREE,
+	BOARD_STARTING,
+	BOARD_NO_DATABASE,	/* waiting for it */
+	BOARD_NO_BROKER,	/* waiting for it */
+	BOARD_PAUSED,		/* the destination takes nothing */
+	BOARD_RUNNING,		/* finished its first tick */
+	BOARD_STOPPING
+};
+
+struct board_line {
+	int32_t		 pid;
+	uint32_t	 state;		/* enum board_state */
+	int64_t		 started_at;	/* clock_ms() */
+	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
+	uint64_t	 handling;	/* the sequence being sent; 0: none */
+	uint64_t	 ticks;
+	uint64_t	 delivered, duplicates, failed, dead, fenced;
+	uint64_t	 skipped;	/* metadata entries left out */
+	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	char		 id[IDENT_SIZE];
+	char		 last_error[sizeof(struct err)];
+};
+
+struct board {
+	uint32_t		 magic;
+	int32_t			 master;	/* pid */
+	uint32_t		 generation;	/* of the configuration */
+	struct board_line	 lines[BOARD_LINES];
+};
+
+/*
+ * Create or empty the file and map it for this process and its children.
+ * NULL with an error; nothing is left mapped then.
+ */
+struct board	*board_create(const char *path, struct err *);
+void		 board_close(struct board *);
+
+const char	*board_state_name(uint32_t state);
+
+#endif

@@ -1,0 +1,336 @@
+/* member.c - see member.h; decides, and lets the store write */
+
+#include "member.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "xalloc.h"
+
+#define SWEEP_MS	5000
+#define PURGE_MS	(5 * 60 * 1000)
+
+static void
+free_labels(char ***labels, size_t *n)
+{
+	for (size_t i = 0; i < *n; i++)
+		free((*labels)[i]);
+	free(*labels);
+	*labels = NULL;
+	*n = 0;
+}
+
+static void
+add_label(char ***labels, size_t *n, const char *label)
+{
+	*labels = xreallocarray(*labels, *n + 1, sizeof(**labels));
+	(*labels)[(*n)++] = xstrdup(label);
+}
+
+static void
+drop_part(struct member *m, struct part *p)
+{
+	hold_forget_part(m->hold, p);
+	free(p);
+}
+
+static void
+drop_parts(struct member *m)
+{
+	for (size_t i = 0; i < m->nparts; i++)
+		drop_part(m, m->parts[i]);
+	free(m->parts);
+	m->parts = NULL;
+	m->nparts = 0;
+}
+
+void
+member_init(struct member *m, const struct conf *conf, struct store *store,
+    struct hold *hold)
+{
+	memset(m, 0, sizeof(*m));
+	m->conf = conf;
+	m->store = store;
+	m->hold = hold;
+}
+
+void
+member_clear_report(struct member *m)
+{
+	free_labels(&m->leased, &m->nleased);
+	free_labels(&m->released, &m->nreleased);
+	m->beaten = false;
+	m->purged = 0;
+}
+
+void
+member_free(struct member *m)
+{
+	drop_parts(m);
+	free_labels(&m->desired, &m->ndesired);
+	member_clear_report(m);
+}
+
+void
+member_restart(struct member *m)
+{
+	drop_parts(m);
+	m->beat_at = m->look_at = m->lease_until = 0;
+}
+
+void
+member_look_now(struct member *m)
+{
+	m->look_at = 0;
+}
+
+int64_t
+member_next(const struct member *m)
+{
+	return m->beat_at < m->look_at ? m->beat_at : m->look_at;
+}
+
+static int
+label_cmp(const char *a, struct bytes b)
+{
+	size_t	len = strlen(a);
+	int	c = memcmp(a, b.data, len < b.len ? len : b.len);
+
+	return c != 0 ? c : len < b.len ? -1 : len > b.len;
+}
+
+struct part *
+member_part(const struct member *m, struct bytes label)
+{
+	size_t	lo = 0, hi = m->nparts;
+
+	if (label.data == NULL)
+		label = (struct bytes){ "", 0 };
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int    c = label_cmp(m->parts[mid]->label, label);
+
+		if (c == 0)
+			return m->parts[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+int
+member_keep_alive(struct member *m, int64_t now, struct err *e)
+{
+	bool		known;
+	uint64_t	n;
+
+	if (now < m->beat_at)
+		return 0;
+	if (store_beat(m->store, &known, e) < 0)
+		return -1;
+	if (!known)
+		log_warn("our row in the workers table was gone; registered "
+		    "again");
+	if (m->conf->worker.leasing && store_renew(m->store, &n, e) < 0)
+		return -1;
+	m->lease_until = now + m->conf->worker.lease_ttl;
+	m->beat_at = now + m->conf->worker.lease_renew;
+	m->beaten = true;
+	return 0;
+}
+
+/* My place among the living, and how many they are. */
+static int
+count_fleet(struct member *m, const char *me, struct err *e)
+{
+	char	**ids;
+	size_t	  n;
+
+	if (store_fleet(m->store, &ids, &n, e) < 0)
+		return -1;
+	m->active = n;
+	m->place = n;		/* not found: wants nothing */
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(ids[i], me) == 0)
+			m->place = i;
+		free(ids[i]);
+	}
+	free(ids);
+	return 0;
+}
+
+static bool
+is_wanted(const struct member *m, size_t i)
+{
+	if (!m->conf->worker.leasing)
+		return true;
+	return m->place < m->active && i % m->active == m->place;
+}
+
+/* Take over what stays the same, so that floors and holds survive. */
+static struct part *
+keep_part(struct member *m, const struct lease *l)
+{
+	struct part	*p;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		p = m->parts[i];
+		if (p == NULL || strcmp(p->label, l->label) != 0)
+			continue;
+		m->parts[i] = NULL;
+		if (p->epoch != l->epoch)	/* somebody rang: start afresh */
+			hold_forget_part(m->hold, p);
+		p->epoch = l->epoch;
+		return p;
+	}
+	p = xcalloc(1, sizeof(*p));
+	memcpy(p->label, l->label, sizeof(p->label));
+	p->epoch = l->epoch;
+	return p;
+}
+
+static void
+adopt_parts(struct member *m, const struct lease *leases, size_t n)
+{
+	struct part	**parts = xcalloc(n + 1, sizeof(*parts));
+	size_t		  nparts = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (leases[i].mine || !m->conf->worker.leasing)
+			parts[nparts++] = keep_part(m, &leases[i]);
+	for (size_t i = 0; i < m->nparts; i++)
+		if (m->parts[i] != NULL)
+			drop_part(m, m->parts[i]);
+	free(m->parts);
+	m->parts = parts;
+	m->nparts = nparts;
+}
+
+/* What to give up and what to take, from the table as it is. */
+struct moves {
+	const struct lease	**out, **in;
+	size_t			  nout, nin;
+};
+
+static void
+plan_moves(struct member *m, const struct lease *leases, size_t n,
+    struct moves *mv)
+{
+	mv->out = xcalloc(n + 1, sizeof(*mv->out));
+	mv->in = xcalloc(n + 1, sizeof(*mv->in));
+	free_labels(&m->desired, &m->ndesired);
+	for (size_t i = 0; i < n; i++) {
+		bool wanted = is_wanted(m, i);
+
+		if (wanted)
+			add_label(&m->desired, &m->ndesired, leases[i].label);
+		if (!wanted && leases[i].mine)
+			mv->out[mv->nout++] = &leases[i];
+		if (wanted && leases[i].free)
+			mv->in[mv->nin++] = &leases[i];
+	}
+}
+
+static int
+make_moves(struct member *m, struct moves *mv, bool *changed, struct err *e)
+{
+	uint64_t	taken = 0;
+
+	if (mv->nout > 0 &&
+	    store_release(m->store, mv->out, mv->nout, e) < 0)
+		return -1;
+	for (size_t i = 0; i < mv->nout; i++)
+		add_label(&m->released, &m->nreleased, mv->out[i]->label);
+	if (mv->nin > 0 &&
+	    store_acquire(m->store, mv->in, mv->nin, &taken, e) < 0)
+		return -1;
+	*changed = mv->nout > 0 || taken > 0;
+	return 0;
+}
+
+static void
+report_taken(struct member *m, const struct lease *leases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct bytes label = { leases[i].label,
+		    strlen(leases[i].label) };
+
+		if (leases[i].mine && member_part(m, label) == NULL)
+			add_label(&m->leased, &m->nleased, leases[i].label);
+	}
+}
+
+static int
+look(struct member *m, struct err *e)
+{
+	struct lease	*leases;
+	struct moves	 mv = { 0 };
+	size_t		 n;
+	bool		 changed = false;
+	int		 rc = 0;
+
+	if (store_leases(m->store, &leases, &n, e) < 0)
+		return -1;
+	plan_moves(m, leases, n, &mv);
+	if (m->conf->worker.leasing)
+		rc = make_moves(m, &mv, &changed, e);
+	free(mv.out);
+	free(mv.in);
+	if (rc == 0 && changed) {	/* learn the new epochs */
+		free(leases);
+		if (store_leases(m->store, &leases, &n, e) < 0)
+			return -1;
+	}
+	if (rc == 0) {
+		report_taken(m, leases, n);
+		adopt_parts(m, leases, n);
+	}
+	free(leases);
+	return rc;
+}
+
+/* Duties of one worker of the fleet: the first. */
+static int
+housekeep(struct member *m, int64_t now, struct err *e)
+{
+	char		label[STORE_LABEL];
+	unsigned	n;
+
+	if (m->place != 0)
+		return 0;
+	if (now >= m->sweep_at) {
+		m->sweep_at = now + SWEEP_MS;
+		if (store_adopt_strays(m->store, &n, label, e) < 0)
+			return -1;
+		if (n > 0)
+			log_warn("%u partition label(s) of waiting rows had no "
+			    "lease row, \"%s\" among them: created", n, label);
+	}
+	if (now >= m->purge_at) {
+		m->purge_at = now + PURGE_MS;
+		if (store_purge(m->store, &m->purged, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+member_round(struct member *m, int64_t now, struct err *e)
+{
+	if (now >= m->lease_until && m->conf->worker.leasing) {
+		drop_parts(m);
+		m->look_at = now;
+	}
+	if (member_keep_alive(m, now, e) < 0)
+		return -1;
+	if (now < m->look_at)
+		return 0;
+	if (count_fleet(m, store_id(m->store), e) < 0 ||
+	    housekeep(m, now, e) < 0 || look(m, e) < 0)
+		return -1;
+	m->look_at = now + MEMBER_LOOK_MS;
+	return 0;
+}

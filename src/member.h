@@ -1,0 +1,75 @@
+/*
+ * member.h - this worker as one of a fleet: alive, and owner of partitions
+ *
+ * Worker i of the n live ones, sorted by id, wants the entries i, i+n, i+2n
+ * of the sorted partition table. It takes what it wants and what is free,
+ * renews what it has, and gives up at once what it no longer wants.
+ */
+#ifndef OUTBOX_MEMBER_H
+#define OUTBOX_MEMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "err.h"
+#include "hold.h"
+#include "store.h"
+
+/* How often a member looks at the fleet and the leases. */
+#define MEMBER_LOOK_MS	1000
+
+struct member {
+	const struct conf	*conf;
+	struct store		*store;
+	struct hold		*hold;
+
+	struct part		**parts;	/* owned, sorted by label */
+	size_t			  nparts;
+	char			**desired;	/* labels; sorted */
+	size_t			  ndesired;
+	size_t			  place;	/* mine in the fleet, from 0 */
+	size_t			  active;	/* live workers, me among them */
+
+	int64_t			  beat_at;	/* next heartbeat and renewal */
+	int64_t			  look_at;	/* next look at the leases */
+	int64_t			  sweep_at;	/* next look for stray labels */
+	int64_t			  purge_at;
+	int64_t			  lease_until;	/* by our clock; past it: not ours */
+
+	/* What happened since the owner of these fields cleared them. */
+	char			**leased, **released;
+	size_t			  nleased, nreleased;
+	bool			  beaten;
+	uint64_t		  purged;
+};
+
+void	member_init(struct member *, const struct conf *, struct store *,
+	    struct hold *);
+void	member_free(struct member *);
+
+/* Forget what was owned and look again at once: after each (re)connect. */
+void	member_restart(struct member *);
+
+/*
+ * Everything that is due: heartbeat, renewal, and, between two batches,
+ * leases in and out.  -1: the database is in trouble.
+ */
+int	member_round(struct member *, int64_t now, struct err *);
+
+/* Only what keeps us alive: to be called while a batch is out. */
+int	member_keep_alive(struct member *, int64_t now, struct err *);
+
+/* When member_round has something to do. */
+int64_t	member_next(const struct member *);
+
+/* Look again now: a claim found that the leases are not as we knew. */
+void	member_look_now(struct member *);
+
+void	member_clear_report(struct member *);
+
+/* The label's owned partition, NULL if it is not ours. */
+struct part *member_part(const struct member *, struct bytes label);
+
+#endif

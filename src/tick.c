@@ -1,0 +1,399 @@
+/*
+ * tick.c - see tick.h
+ *
+ * Order is kept in three places: candidates come in sequence order and are
+ * cut only at the end; a row whose lane waits (hold.h) is given back instead
+ * of published; and within the batch the relay sends one of a lane at a time.
+ */
+
+#include "tick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "lane.h"
+#include "xalloc.h"
+
+/*
+ * Rows that commit late, with a sequence below the floor, and rows that
+ * somebody else gave back are found by starting from the first row again
+ * this often.
+ */
+#define LOOKBACK_MS	1000
+
+/* Ask for a row that somebody else has claimed again after this. */
+#define FOREIGN_CLAIM_MS	1000
+
+struct picks {
+	struct pick	*items;
+	size_t		 n;
+	uint64_t	*sequences;	/* of the items, after the cut */
+	struct range	*ranges;	/* of the picked partitions */
+	size_t		 nranges;
+};
+
+void
+tick_init(struct tick *t, const struct conf *conf, struct store *store,
+    struct member *member, struct hold *hold, struct relay *relay)
+{
+	memset(t, 0, sizeof(*t));
+	t->conf = conf;
+	t->store = store;
+	t->member = member;
+	t->hold = hold;
+	t->relay = relay;
+}
+
+void
+tick_free(struct tick *t)
+{
+	batch_free(&t->batch);
+}
+
+static struct bytes
+lane(const struct tick *t, struct bytes key, struct bytes partition,
+    const uint64_t *sequence)
+{
+	return lane_of((enum conf_ordering)t->conf->outbox.ordering, key,
+	    partition, sequence);
+}
+
+static struct bytes
+lane_of_msg(const struct tick *t, const struct msg *m)
+{
+	return lane(t, m->key, m->partition, &m->sequence);
+}
+
+static void
+look_back(struct tick *t, int64_t now)
+{
+	bool	due = now >= t->lookback_at;
+
+	if (due)
+		t->lookback_at = now + LOOKBACK_MS;
+	for (size_t i = 0; i < t->member->nparts; i++) {
+		struct part *p = t->member->parts[i];
+
+		if (due || p->nheld == 0)
+			p->floor = 0;
+		p->picked = false;
+		p->seen = 0;
+		p->open = UINT64_MAX;
+	}
+}
+
+static void
+add_range(struct picks *k, struct part *p, size_t limit)
+{
+	p->picked = true;
+	k->ranges[k->nranges++] = (struct range){ .label = p->label,
+	    .epoch = p->epoch, .after = p->floor, .limit = limit };
+}
+
+/*
+ * Ranges of the partitions whose turn it is.  Each gets a fair share; those
+ * that used theirs up the last time divide the whole batch among them too,
+ * so that one busy partition among many idle ones is not slow.
+ */
+static struct part **
+choose_ranges(struct tick *t, struct picks *k, size_t limit)
+{
+	struct member	 *m = t->member;
+	size_t		  n = m->nparts < STORE_RANGES ? m->nparts :
+			      STORE_RANGES;
+	struct part	**chosen = xcalloc(n + 1, sizeof(*chosen));
+	size_t		  nfull = 0, nchosen = 0;
+
+	for (size_t i = 0; i < n; i++)
+		chosen[i] = m->parts[(t->rotate + i) % m->nparts];
+	t->rotate += n;
+	for (size_t i = 0; i < n; i++)
+		nfull += chosen[i]->full;
+	for (size_t i = 0; i < n; i++) {
+		struct part *p = chosen[i];
+		size_t share = p->full ? limit / nfull : limit / n;
+
+		/* In partition order one lane is the whole partition. */
+		if (t->conf->outbox.ordering == ORDER_PARTITION &&
+		    p->nheld > 0)
+			continue;
+		chosen[nchosen++] = p;
+		add_range(k, p, (share > 0 ? share : 1) +
+		    (p->floor == 0 ? p->nheld : 0));
+	}
+	return chosen;
+}
+
+static int
+pick_cmp(const void *a, const void *b)
+{
+	const struct pick	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static void
+sort_and_cut(struct picks *k, size_t limit)
+{
+	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
+	for (; k->n > limit; k->n--) {
+		struct pick *last = &k->items[k->n - 1];
+
+		if (last->sequence < last->part->open)
+			last->part->open = last->sequence;
+	}
+	k->sequences = xcalloc(k->n + 1, sizeof(*k->sequences));
+	for (size_t i = 0; i < k->n; i++)
+		k->sequences[i] = k->items[i].sequence;
+}
+
+/* The scan's rows less those known to wait, and heads that are due. */
+static void
+take_picks(struct tick *t, struct picks *k, struct part **chosen,
+    const struct candidate *c, size_t n, size_t limit)
+{
+	size_t	*used = xcalloc(k->nranges + 1, sizeof(*used));
+	size_t	 scanned = k->nranges;
+
+	k->items = xcalloc(n + limit + 1, sizeof(*k->items));
+	k->n = hold_due(t->hold, clock_ms(), k->items, limit);
+	for (size_t i = 0; i < k->n; i++)
+		if (!k->items[i].part->picked)
+			add_range(k, k->items[i].part, 0);
+	for (size_t i = 0; i < n; i++) {
+		struct part *p = chosen[c[i].range];
+
+		used[c[i].range]++;
+		p->seen = c[i].sequence;
+		if (!hold_has_row(t->hold, c[i].sequence))
+			k->items[k->n++] = (struct pick){ c[i].sequence, p };
+	}
+	for (size_t i = 0; i < scanned; i++)
+		chosen[i]->full = used[i] >= k->ranges[i].limit;
+	free(used);
+	sort_and_cut(k, limit);
+}
+
+/* A worker with nothing to do asks one cheap question instead. */
+static int
+is_worth_it(struct tick *t, const struct picks *k, bool *worth, struct err *e)
+{
+	*worth = true;
+	if (k->nranges == 0 || !t->idle ||
+	    t->member->nparts > STORE_RANGES)
+		return 0;
+	return store_probe(t->store, k->ranges, k->nranges, worth, e);
+}
+
+static int
+look(struct tick *t, struct picks *k, size_t limit, struct err *e)
+{
+	struct part		**chosen;
+	struct candidate	 *found = NULL;
+	size_t			  n = 0;
+	bool			  worth;
+	int			  rc;
+
+	look_back(t, clock_ms());
+	/* Room for the partitions of the heads that are due as well. */
+	k->ranges = xcalloc(t->member->nparts + 1, sizeof(*k->ranges));
+	chosen = choose_ranges(t, k, limit);
+	rc = is_worth_it(t, k, &worth, e);
+	if (rc == 0 && worth && k->nranges > 0)
+		rc = store_candidates(t->store, k->ranges, k->nranges, &found,
+		    &n, e);
+	if (rc == 0)
+		take_picks(t, k, chosen, found, n, limit);
+	free(found);
+	free(chosen);
+	return rc;
+}
+
+static void
+hold_waiting(struct tick *t, const struct waiting *w, int64_t now)
+{
+	struct part	*p = member_part(t->member, w->partition);
+	int64_t		 wait = w->due_ms;
+
+	if (p == NULL)
+		return;
+	if (!w->pending) {
+		hold_row_gone(t->hold, w->sequence);
+		return;
+	}
+	if (w->claimed && wait > FOREIGN_CLAIM_MS)
+		wait = FOREIGN_CLAIM_MS;
+	/* Due and free and still not ours: the fence closed. */
+	if (wait == 0 && !w->claimed)
+		member_look_now(t->member);
+	hold_row(t->hold, p, lane(t, w->key, w->partition, &w->sequence),
+	    w->sequence, now + wait);
+}
+
+static size_t
+list_unclaimed(const struct picks *k, const struct batch *b, uint64_t *out)
+{
+	size_t	n = 0, j = 0;
+
+	for (size_t i = 0; i < k->n; i++) {
+		while (j < b->n && b->msgs[j].sequence < k->sequences[i])
+			j++;
+		if (j == b->n || b->msgs[j].sequence != k->sequences[i])
+			out[n++] = k->sequences[i];
+	}
+	return n;
+}
+
+static bool
+is_listed(const struct waiting_list *list, uint64_t sequence)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].sequence == sequence)
+			return true;
+	return false;
+}
+
+/* Learn why candidates could not be claimed, and let their lanes wait. */
+static int
+learn_waiting(struct tick *t, const struct picks *k, struct err *e)
+{
+	uint64_t		*missed = xcalloc(k->n + 1, sizeof(*missed));
+	size_t			 n = list_unclaimed(k, &t->batch, missed);
+	struct waiting_list	 list = { 0 };
+	int			 rc = 0;
+
+	if (n > 0)
+		rc = store_waiting(t->store, missed, n, &list, e);
+	if (rc == 0) {
+		for (size_t i = 0; i < list.n; i++)
+			hold_waiting(t, &list.items[i], clock_ms());
+		for (size_t i = 0; i < n; i++)
+			if (hold_has_row(t->hold, missed[i]) &&
+			    !is_listed(&list, missed[i]))
+				hold_row_gone(t->hold, missed[i]);
+	}
+	store_waiting_free(&list);
+	free(missed);
+	return rc;
+}
+
+static void
+bar_lanes(struct tick *t)
+{
+	for (size_t i = 0; i < t->batch.n; i++) {
+		struct msg *m = &t->batch.msgs[i];
+
+		m->held = hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
+	}
+}
+
+/*
+ * What the next tick must know.  Failed rows make their lane wait, rows that
+ * were not sent behind them wait with them; in sequence order one pass does.
+ */
+static void
+remember(struct tick *t, int64_t now)
+{
+	for (size_t i = 0; i < t->batch.n; i++) {
+		struct msg	*m = &t->batch.msgs[i];
+		struct part	*p = member_part(t->member, m->partition);
+		struct bytes	 l = lane_of_msg(t, m);
+
+		if (p == NULL)
+			continue;
+		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
+			hold_row(t->hold, p, l, m->sequence,
+			    now + m->delay_ms);
+		else if (m->outcome == OUT_UNSENT &&
+		    hold_bars(t->hold, l, m->sequence))
+			hold_row(t->hold, p, l, m->sequence, INT64_MAX);
+		else if (m->outcome == OUT_UNSENT || m->outcome == OUT_UNKNOWN)
+			p->open = m->sequence < p->open ? m->sequence : p->open;
+	}
+}
+
+static void
+raise_floors(struct tick *t)
+{
+	for (size_t i = 0; i < t->member->nparts; i++) {
+		struct part *p = t->member->parts[i];
+
+		if (p->seen == 0 || p->nheld == 0)
+			continue;
+		p->floor = p->seen < p->open ? p->seen : p->open - 1;
+	}
+}
+
+static void
+forget_done(struct tick *t)
+{
+	for (size_t i = 0; i < t->batch.n; i++)
+		if (t->batch.msgs[i].outcome == OUT_DELIVERED ||
+		    t->batch.msgs[i].outcome == OUT_DEAD)
+			hold_row_gone(t->hold, t->batch.msgs[i].sequence);
+}
+
+int
+tick_settle(struct tick *t, struct tick_result *res, struct err *e)
+{
+	if (!t->unsettled)
+		return 0;
+	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
+		return -1;
+	res->settled = t->settled;
+	remember(t, clock_ms());
+	raise_floors(t);
+	forget_done(t);
+	t->unsettled = false;
+	batch_free(&t->batch);
+	return 0;
+}
+
+static int
+claim(struct tick *t, const struct picks *k, uint64_t *claimed, struct err *e)
+{
+	struct batch	*b = &t->batch;
+
+	if (store_claim(t->store, k->ranges, k->nranges, k->sequences, k->n,
+	    b, claimed, e) < 0)
+		return -1;
+	if (*claimed > 0 &&
+	    store_fetch(t->store, k->sequences, k->n, b, e) < 0)
+		return -1;
+	return learn_waiting(t, k, e);
+}
+
+static void
+free_picks(struct picks *k)
+{
+	free(k->items);
+	free(k->sequences);
+	free(k->ranges);
+}
+
+int
+tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
+{
+	struct picks	k = { 0 };
+	int		rc;
+
+	memset(res, 0, sizeof(*res));
+	memset(&t->settled, 0, sizeof(t->settled));
+	rc = look(t, &k, limit, e);
+	if (rc == 0 && k.n > 0)
+		rc = claim(t, &k, &res->claimed, e);
+	if (rc == 0)
+		t->idle = res->claimed == 0;
+	free_picks(&k);
+	if (rc < 0) {
+		/* What was claimed is void by the next claim of ours. */
+		batch_free(&t->batch);
+		return -1;
+	}
+	bar_lanes(t);
+	if (t->batch.n > 0)
+		relay_publish(t->relay, &t->batch, &res->relay);
+	t->unsettled = true;
+	return tick_settle(t, res, e);
+}

@@ -1,0 +1,60 @@
+/*
+ * tick.h - one round of work: look, claim, fetch, publish, settle
+ *
+ * A tick that breaks off leaves nothing half done that the next one, or
+ * another worker, would not find: rows it had claimed are free again for
+ * whoever knows that this worker's claims are void, and for everybody once
+ * their time is over.
+ */
+#ifndef OUTBOX_TICK_H
+#define OUTBOX_TICK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "err.h"
+#include "hold.h"
+#include "member.h"
+#include "relay.h"
+#include "store.h"
+
+struct tick {
+	const struct conf	*conf;
+	struct store		*store;
+	struct member		*member;
+	struct hold		*hold;
+	struct relay		*relay;
+
+	size_t			 rotate;	/* which partitions come first */
+	int64_t			 lookback_at;
+	bool			 idle;		/* the last one found nothing */
+
+	/* What is published but not yet written back. */
+	struct batch		 batch;
+	struct settled		 settled;
+	bool			 unsettled;
+};
+
+struct tick_result {
+	uint64_t		 claimed;
+	struct settled		 settled;
+	struct relay_result	 relay;
+};
+
+void	tick_init(struct tick *, const struct conf *, struct store *,
+	    struct member *, struct hold *, struct relay *);
+void	tick_free(struct tick *);
+
+/*
+ * Work on at most limit rows.  -1: the database is in trouble; what was
+ * published by then is remembered, and tick_settle must succeed before the
+ * next tick.
+ */
+int	tick_run(struct tick *, size_t limit, struct tick_result *,
+	    struct err *);
+
+/* Write back what is still open; nothing to do is success. */
+int	tick_settle(struct tick *, struct tick_result *, struct err *);
+
+#endif

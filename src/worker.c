@@ -1,0 +1,527 @@
+/*
+ * worker.c - connect, relay until told to stop, leave tidily
+ *
+ * The loop has no state of its own beyond "what is due when": database away,
+ * broker away and destination down are each a time at which to try again.
+ * Nothing here ends the process except being told to.
+ */
+
+#include "worker.h"
+
+#include <string.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "backoff.h"
+#include "bus.h"
+#include "clock.h"
+#include "log.h"
+#include "sig.h"
+#include "trouble.h"
+
+#define RETRY_FLOOR_MS		100
+#define RETRY_CEILING_MS	5000
+#define BUSY_PAUSE_MS		1000
+#define PROBE_BATCH		1	/* rows to try on a route that was down */
+#define WAIT_MAX_MS		1000
+#define LEAVE_MS		5000	/* to write back what is published */
+
+/* One thing that can be away, and when to try it again. */
+struct link {
+	struct trouble	trouble;
+	struct backoff	backoff;
+	int64_t		try_at;
+};
+
+struct worker {
+	const struct worker_args	*a;
+	const struct conf		*conf;
+	struct store			*store;
+	struct hold			*hold;
+	struct member			 member;
+	struct relay			 relay;
+	struct tick			 tick;
+	struct report			 report;
+	struct board_line		 no_line;
+	struct board_line		*line;
+
+	struct link			 db, broker, route;
+	struct trouble			 failures;	/* of single messages */
+	bool				 announced;	/* taken over or registered */
+	bool				 changed_count;
+	bool				 warned_count;
+	char				 prefix[128];	/* of message ids */
+	int64_t				 tick_at;
+	int64_t				 idle_ms;
+	bool				 clean;		/* the last tick was */
+	unsigned			 ticks;
+};
+
+static void
+set_state(struct worker *w, enum board_state state)
+{
+	w->line->state = state;
+}
+
+static void
+sign_of_life(struct worker *w)
+{
+	w->line->alive_at = clock_ms();
+}
+
+static void
+link_failed(struct worker *w, struct link *l, const char *text,
+    enum board_state state)
+{
+	int64_t	now = clock_ms();
+
+	trouble_met(&l->trouble, text, now);
+	l->try_at = now + backoff_next(&l->backoff);
+	set_state(w, state);
+	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
+	w->clean = false;
+}
+
+static void
+link_works(struct link *l, const char *what)
+{
+	trouble_over(&l->trouble, what, clock_ms());
+	backoff_reset(&l->backoff);
+	l->try_at = 0;
+}
+
+/* A statement failed; e tells which and how. */
+static void
+db_failed(struct worker *w, struct err *e)
+{
+	int64_t	pause;
+
+	switch (store_fault(w->store)) {
+	case DB_FINE:
+	case DB_BUSY:
+		/* Nothing happened; leases do not wait for long. */
+		log_debug("%s; tried again", e->text);
+		pause = backoff_next(&w->db.backoff);
+		w->db.try_at = clock_ms() +
+		    (pause < BUSY_PAUSE_MS ? pause : BUSY_PAUSE_MS);
+		w->clean = false;
+		return;
+	case DB_LOST:
+	case DB_READONLY:
+	case DB_WRONG:
+		/* A fresh connection looks at the schema afresh, too. */
+		store_close(w->store);
+		link_failed(w, &w->db, e->text, BOARD_NO_DATABASE);
+	}
+}
+
+/* The settings may differ from the file: the database wins. */
+static int
+agree_on_count(struct worker *w, struct err *e)
+{
+	unsigned	ours = (unsigned)w->conf->outbox.partition_count;
+	unsigned	count = ours;
+	bool		change = w->a->change_count && !w->changed_count;
+
+	if (store_settings(w->store, change, &count, e) < 0)
+		return -1;
+	w->changed_count = true;
+	if (count != ours && !w->warned_count) {
+		log_warn("outbox.partition_count is %u here and %u in the "
+		    "database, which wins", ours, count);
+		w->warned_count = true;
+	}
+	return store_fill_partitions(w->store, count, e);
+}
+
+/* Take the place of the dead, or just one's own. */
+static int
+announce(struct worker *w, struct err *e)
+{
+	if (w->announced)
+		return store_register(w->store, e);
+	for (size_t i = 0; i < w->a->nheirs; i++) {
+		if (store_take_over(w->store, w->a->heirs[i], e) < 0)
+			return -1;
+		store_void_claims_of(w->store, ident_nonce(w->a->heirs[i]));
+	}
+	if (w->a->nheirs == 0 && store_register(w->store, e) < 0)
+		return -1;
+	w->announced = true;
+	return 0;
+}
+
+static void
+choose_prefix(struct worker *w)
+{
+	const char	*p = w->conf->nats.msg_id_prefix;
+
+	if (p[0] == '\0')
+		p = store_outbox_id(w->store);
+	if (p[0] == '\0')
+		p = w->conf->mysql.database;
+	strlcpy(w->prefix, p, sizeof(w->prefix));
+}
+
+static int
+prepare(struct worker *w, struct err *e)
+{
+	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
+	    announce(w, e) < 0)
+		return -1;
+	choose_prefix(w);
+	w->relay.has_dead = store_has_dead(w->store);
+	member_restart(&w->member);
+	return 0;
+}
+
+static void
+open_db(struct worker *w)
+{
+	struct err	e;
+
+	if (store_open(w->store, &e) < 0 || prepare(w, &e) < 0) {
+		store_close(w->store);
+		link_failed(w, &w->db, e.text, BOARD_NO_DATABASE);
+		return;
+	}
+	link_works(&w->db, "database");
+	log_debug("database %s: connected", store_peer(w->store));
+}
+
+static void
+open_broker(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	struct err	 e;
+
+	if (p->ops->open(p->arg, &e) < 0) {
+		link_failed(w, &w->broker, e.text, BOARD_NO_BROKER);
+		return;
+	}
+	link_works(&w->broker, "broker");
+}
+
+/* Called by the relay while a batch is out. */
+static enum keep
+keep(void *arg)
+{
+	struct worker	*w = arg;
+	struct err	 e;
+
+	sign_of_life(w);
+	if (got_orphaned || got_term > 1)
+		return KEEP_ABANDON;
+	/* A lost database does not stop what is out: settle decides. */
+	if (store_is_open(w->store) &&
+	    member_keep_alive(&w->member, clock_ms(), &e) < 0)
+		db_failed(w, &e);
+	return got_term || got_handover || !store_is_open(w->store) ?
+	    KEEP_FINISH : KEEP_ON;
+}
+
+static void
+count_tick(struct worker *w, const struct tick_result *res)
+{
+	struct board_line	*l = w->line;
+
+	w->ticks++;
+	l->ticks++;
+	l->delivered += res->settled.delivered;
+	l->duplicates += res->relay.duplicates;
+	l->failed += res->relay.failed;
+	l->dead += res->settled.dead;
+	l->fenced += res->settled.fenced;
+	l->skipped += res->relay.skipped;
+	l->owned = (uint32_t)w->member.nparts;
+	l->desired = (uint32_t)w->member.ndesired;
+	l->waiting = (uint32_t)hold_nlanes(w->hold);
+}
+
+static void
+complain(struct worker *w, const struct tick_result *res)
+{
+	struct err	e;
+
+	if (res->relay.down) {
+		err_set(&e, "%s", res->relay.why.text);
+		err_in(&e, "destination paused, no message is to blame");
+		link_failed(w, &w->route, e.text, BOARD_PAUSED);
+		return;
+	}
+	if (res->settled.delivered > 0)
+		link_works(&w->route, "destination");
+	if (res->settled.fenced > 0)
+		log_warn("fenced: %llu rows were no longer ours when they were "
+		    "to be written back",
+		    (unsigned long long)res->settled.fenced);
+	if (res->relay.failed > 0) {
+		w->clean = false;
+		err_set(&e, "%u message(s) failed, %llu of them dead: %s",
+		    res->relay.failed, (unsigned long long)res->settled.dead,
+		    res->relay.why.text);
+		trouble_met(&w->failures, e.text, clock_ms());
+		strlcpy(w->line->last_error, res->relay.why.text,
+		    sizeof(w->line->last_error));
+	} else if (hold_nlanes(w->hold) == 0)
+		trouble_over(&w->failures, "messages", clock_ms());
+}
+
+/* When to look again: at once after work, later and later after none. */
+static void
+plan_next(struct worker *w, const struct tick_result *res, int64_t now)
+{
+	int64_t	due = hold_next_due(w->hold);
+
+	if (w->a->interval_ms > 0)
+		w->idle_ms = w->a->interval_ms;
+	else if (res->claimed > 0)
+		w->idle_ms = 0;
+	else if (w->idle_ms == 0)
+		w->idle_ms = 1;
+	else if ((w->idle_ms *= 2) > w->conf->worker.idle_backoff_ms)
+		w->idle_ms = w->conf->worker.idle_backoff_ms;
+	w->tick_at = now + w->idle_ms;
+	if (due < w->tick_at && w->a->interval_ms == 0)
+		w->tick_at = due > now ? due : now + 1;
+}
+
+static void
+show_title(struct worker *w)
+{
+	if (w->line != &w->no_line)
+		setproctitle("-outbox-master: worker %u [%zu partitions]",
+		    w->a->slot, w->member.nparts);
+}
+
+static void
+run_tick(struct worker *w)
+{
+	struct tick_result	res;
+	struct err		e;
+	int64_t			start = clock_us(), now;
+	bool			probing = w->route.trouble.active;
+	size_t			owned = w->line->owned;
+
+	w->clean = true;
+	set_state(w, probing ? BOARD_PAUSED : BOARD_RUNNING);
+	if (tick_run(&w->tick, probing ? PROBE_BATCH :
+	    (size_t)w->conf->worker.batch_size, &res, &e) < 0) {
+		db_failed(w, &e);
+		return;
+	}
+	backoff_reset(&w->db.backoff);
+	now = clock_ms();
+	plan_next(w, &res, now);
+	count_tick(w, &res);
+	complain(w, &res);
+	report_tick(&w->report, &w->member, &res, (clock_us() - start) / 1000,
+	    w->idle_ms, now);
+	if (owned != w->line->owned)
+		show_title(w);
+}
+
+static void
+settle(struct worker *w)
+{
+	struct tick_result	res = { 0 };
+	struct err		e;
+
+	if (tick_settle(&w->tick, &res, &e) < 0)
+		db_failed(w, &e);
+	else
+		count_tick(w, &res);
+}
+
+static void
+round_of_member(struct worker *w)
+{
+	struct err	e;
+
+	if (member_round(&w->member, clock_ms(), &e) < 0)
+		db_failed(w, &e);
+}
+
+static bool
+can_ask_db(const struct worker *w)
+{
+	return store_is_open(w->store) && clock_ms() >= w->db.try_at;
+}
+
+/* Do what is due, in the order in which one thing needs the other. */
+static void
+step(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	int64_t		 now = clock_ms();
+
+	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
+		open_broker(w);
+	if (!store_is_open(w->store) && now >= w->db.try_at)
+		open_db(w);
+	if (can_ask_db(w))
+		round_of_member(w);
+	if (can_ask_db(w) && w->tick.unsettled)
+		settle(w);
+	now = clock_ms();
+	if (can_ask_db(w) && !w->tick.unsettled && p->ops->is_open(p->arg) &&
+	    now >= w->tick_at && now >= w->route.try_at)
+		run_tick(w);
+}
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+next_step(const struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+	bool			 broker = p->ops->is_open(p->arg);
+	int64_t			 at = w->db.try_at;
+
+	if (store_is_open(w->store)) {
+		int64_t work = member_next(&w->member);
+
+		if (broker)
+			work = sooner(work, later(w->tick_at, w->route.try_at));
+		if (w->tick.unsettled)
+			work = 0;
+		at = later(at, work);
+	}
+	return broker ? at : sooner(at, w->broker.try_at);
+}
+
+static void
+wait_for_work(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	int64_t		 ms = next_step(w) - clock_ms();
+	struct err	 e;
+
+	sign_of_life(w);
+	p->ops->wait(p->arg, ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
+	if (p->ops->complaint(p->arg, &e))
+		log_warn("broker: %s", e.text);
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+}
+
+static bool
+is_over(const struct worker *w)
+{
+	if (got_term || got_handover || got_orphaned)
+		return true;
+	/* --once: a tick, or something that kept it from happening. */
+	return w->a->once && (w->ticks > 0 || !w->clean);
+}
+
+/* What is published must be written back, if that can be done in time. */
+static void
+settle_at_last(struct worker *w)
+{
+	int64_t	until = clock_ms() + LEAVE_MS;
+
+	while (w->tick.unsettled && clock_ms() < until && !got_orphaned &&
+	    got_term < 2) {
+		if (!store_is_open(w->store) && clock_ms() >= w->db.try_at)
+			open_db(w);
+		if (store_is_open(w->store))
+			settle(w);
+		if (w->tick.unsettled)
+			sig_wait(NULL, 0, RETRY_FLOOR_MS);
+	}
+	if (w->tick.unsettled)
+		log_warn("%zu published messages could not be written back: "
+		    "they will be sent again with the same ids",
+		    w->tick.batch.n);
+}
+
+static void
+leave(struct worker *w)
+{
+	struct err	e;
+
+	set_state(w, BOARD_STOPPING);
+	settle_at_last(w);
+	if (got_orphaned || (got_handover && !got_term) ||
+	    !store_is_open(w->store))
+		return;
+	if (store_leave(w->store, &e) < 0)
+		log_warn("%s: the leases run out by themselves", e.text);
+}
+
+static void
+set_link(struct link *l)
+{
+	l->backoff.floor_ms = RETRY_FLOOR_MS;
+	l->backoff.ceiling_ms = RETRY_CEILING_MS;
+}
+
+static void
+init(struct worker *w, const struct worker_args *a)
+{
+	memset(w, 0, sizeof(*w));
+	w->a = a;
+	w->conf = a->conf;
+	w->line = a->line != NULL ? a->line : &w->no_line;
+	w->clean = true;
+	set_link(&w->db);
+	set_link(&w->broker);
+	set_link(&w->route);
+	/* The publisher first: see bus.h. */
+	w->relay.pub = bus_new(w->conf, a->id);
+	w->store = store_new(w->conf, a->id);
+	w->hold = hold_new();
+	member_init(&w->member, w->conf, w->store, w->hold);
+	w->relay.conf = w->conf;
+	w->relay.form = (struct envelope_form){ w->conf->nats.subject,
+	    w->prefix, w->conf->nats.stream };
+	w->relay.keep = keep;
+	w->relay.keep_arg = w;
+	w->relay.handling = &w->line->handling;
+	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
+	report_init(&w->report, &a->report, a->id, clock_ms());
+}
+
+static void
+fini(struct worker *w)
+{
+	tick_free(&w->tick);
+	report_free(&w->report);
+	member_free(&w->member);
+	hold_free(w->hold);
+	store_free(w->store);
+	envelope_free(&w->relay.envelope);
+	bus_free(&w->relay.pub);
+}
+
+int
+worker_main(const struct worker_args *a)
+{
+	struct worker	w;
+	bool		clean;
+
+	init(&w, a);
+	set_state(&w, BOARD_STARTING);
+	sign_of_life(&w);
+	show_title(&w);
+	while (!is_over(&w)) {
+		step(&w);
+		if (!is_over(&w))
+			wait_for_work(&w);
+	}
+	leave(&w);
+	clean = w.clean && !w.tick.unsettled;
+	fini(&w);
+	return a->once && !clean ? 1 : 0;
+}
