@@ -1,0 +1,29 @@
+/*
+ * heirs.h - the ids of this master's workers, on disk
+ *
+ * When a master is killed, the next one may take over from its workers
+ * without waiting for leases to run out, if it has proof that they are dead.
+ * The proof is the lock on the pid file, which every worker inherits: whoever
+ * gets it knows that none of the family is left.  This file tells the names.
+ */
+#ifndef OUTBOX_HEIRS_H
+#define OUTBOX_HEIRS_H
+
+#include <stddef.h>
+
+#include "err.h"
+#include "ident.h"
+
+/* Open or create; -1 with an error. Call with the pid file's lock held. */
+int	heirs_open(const char *path, struct err *);
+
+/* Read the ids left by a former family; *n is how many. Free the result. */
+char	(*heirs_read(int fd, size_t *n))[IDENT_SIZE];
+
+/* Note the worker of a slot; "" when it has left. Before it is forked. */
+int	heirs_write(int fd, unsigned slot, const char *id, struct err *);
+
+/* The slot an id was made for. */
+unsigned heirs_slot(const char *id);
+
+#endif

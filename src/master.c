@@ -1,0 +1,457 @@
+/*
+ * master.c - the loop: converge, reap, reload
+ *
+ * Signals and deaths change a few fields; master_converge makes the children
+ * match.  No MySQL, no NATS, no threads: whatever can break is a child.
+ */
+
+#include "master.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bsd/unistd.h>
+
+#include "clock.h"
+#include "heirs.h"
+#include "log.h"
+#include "printer.h"
+#include "sig.h"
+#include "slot.h"
+#include "worker.h"
+#include "xalloc.h"
+
+#define SECOND_TERM_MS	5000	/* a second SIGTERM leaves so much time */
+#define TURN_POLL_MS	50	/* while a reload replaces its workers */
+#define TURN_WAIT_MS	10000	/* for a successor to be ready, at most */
+#define REPORT_BUFFER	(1024 * 1024)
+
+struct master {
+	const struct master_args	*a;
+	struct conf			*conf;
+	struct board			*board;
+	struct slot			 slots[CONF_MAX_WORKERS];
+	struct slot			 printer;
+	uint32_t			 gen;
+	bool				 stopping;
+	int64_t				 stop_by;
+	bool				 change_count;	/* a reload changed it */
+	int				 heirs_fd;
+	int				 report_fds[2];	/* workers write to 1 */
+};
+
+static bool
+wants_printer(const struct master *m)
+{
+	return !m->a->report.silent;
+}
+
+/* The report socket's end goes; with the last writer the printer leaves. */
+static void
+close_report(struct master *m, int end)
+{
+	if (m->report_fds[end] >= 0)
+		close(m->report_fds[end]);
+	m->report_fds[end] = -1;
+}
+
+static int
+run_worker(struct master *m, struct slot *s)
+{
+	struct worker_args	 a = { .conf = m->conf, .line = s->line,
+				     .slot = s->index,
+				     .interval_ms = m->a->interval_ms };
+	char			 role[32];
+
+	snprintf(role, sizeof(role), "worker %u", s->index);
+	log_role(role);
+	close_report(m, 0);
+	a.report = m->a->report;
+	a.report.fd = m->report_fds[1];
+	memcpy(a.id, s->id, sizeof(a.id));
+	a.heirs = xcalloc(s->nheirs + 1, IDENT_SIZE);
+	for (size_t i = 0; i < s->nheirs; i++)
+		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
+	a.nheirs = s->nheirs;
+	a.change_count = m->change_count;
+	return worker_main(&a);
+}
+
+static int
+run_printer(struct master *m, struct slot *s)
+{
+	(void)s;
+	log_role("printer");
+	close_report(m, 1);
+	setproctitle("-outbox-master: printer");
+	return printer_main(m->report_fds[0]);
+}
+
+static void
+start(struct master *m, struct slot *s, int (*run)(struct master *,
+    struct slot *))
+{
+	pid_t	master = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		sig_child(master);
+		exit(run(m, s));
+	}
+	if (pid < 0)
+		log_error("%s %u: fork: %s", s->role, s->index,
+		    strerror(errno));
+	slot_started(s, pid, m->gen, clock_ms());
+}
+
+static void
+start_worker(struct master *m, struct slot *s)
+{
+	char		host[256] = "";
+	struct err	e;
+
+	gethostname(host, sizeof(host) - 1);
+	memset(s->line, 0, sizeof(*s->line));
+	ident_new(s->id, host, s->index);
+	memcpy(s->line->id, s->id, sizeof(s->id));
+	s->line->state = BOARD_STARTING;
+	s->line->started_at = s->line->alive_at = clock_ms();
+	if (heirs_write(m->heirs_fd, s->index, s->id, &e) < 0)
+		log_warn("%s: a next master will have to wait for leases",
+		    e.text);
+	start(m, s, run_worker);
+	if (s->pid == 0) {
+		s->id[0] = '\0';
+		return;
+	}
+	s->line->pid = (int32_t)s->pid;
+	log_info("worker %u: pid %d started as %s", s->index, (int)s->pid,
+	    s->id);
+}
+
+/* Is a worker just being replaced?  Then the next one has to wait. */
+static bool
+is_turning(const struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < m->conf->master.workers; i++) {
+		const struct slot *s = &m->slots[i];
+
+		/* A slot that backs off after crashes holds up nobody. */
+		if (s->pid == 0 && s->start_at <= now + TURN_POLL_MS)
+			return true;
+		if (s->pid == 0)
+			continue;
+		if (s->asked == ASK_HANDOVER)
+			return true;
+		if (!slot_is_ready(s) && now - s->started_at < TURN_WAIT_MS)
+			return true;
+	}
+	return false;
+}
+
+static void
+converge_worker(struct master *m, struct slot *s, int64_t now)
+{
+	bool	want = !m->stopping && s->index < m->conf->master.workers;
+
+	if (s->pid != 0 && !want)
+		slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
+		    now + m->conf->master.stop_timeout);
+	else if (s->pid != 0 && s->gen != m->gen && !is_turning(m, now))
+		slot_ask(s, ASK_HANDOVER, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_worker(m, s);
+	slot_prune_heirs(s, m->conf->worker.claim_ttl, now);
+	slot_check(s, m->conf->master.hang_timeout, now);
+}
+
+static bool
+has_workers(const struct master *m)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0)
+			return true;
+	return false;
+}
+
+static void
+converge_printer(struct master *m, int64_t now)
+{
+	struct slot	*s = &m->printer;
+
+	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
+		start(m, s, run_printer);
+	if (m->stopping && !has_workers(m)) {
+		/* It leaves by itself once the last line is out. */
+		close_report(m, 1);
+		s->asked = ASK_LEAVE;
+		if (m->stop_by < s->kill_at)
+			s->kill_at = m->stop_by;
+	}
+	slot_check(s, 0, now);
+}
+
+/* The first worker of a new generation has changed the count for all. */
+static void
+forget_count_change(struct master *m)
+{
+	for (unsigned i = 0; m->change_count && i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
+		    m->slots[i].line->state == BOARD_RUNNING)
+			m->change_count = false;
+}
+
+/* Make the children match what is wanted.  Safe to call at any time. */
+static void
+converge(struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		converge_worker(m, &m->slots[i], now);
+	converge_printer(m, now);
+	forget_count_change(m);
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The nearest moment at which converge would act. */
+static int64_t
+next_deadline(const struct master *m, int64_t now)
+{
+	int64_t	at = slot_deadline(&m->printer, 0);
+
+	if (!m->stopping && m->printer.pid == 0 && wants_printer(m))
+		at = sooner(at, m->printer.start_at);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct slot *s = &m->slots[i];
+
+		at = sooner(at, slot_deadline(s,
+		    m->conf->master.hang_timeout));
+		if (!m->stopping && i < m->conf->master.workers &&
+		    s->pid == 0)
+			at = sooner(at, s->start_at);
+		if (s->pid != 0 && s->gen != m->gen)
+			at = sooner(at, now + TURN_POLL_MS);
+	}
+	return m->change_count ? sooner(at, now + TURN_POLL_MS) : at;
+}
+
+static struct slot *
+find_slot(struct master *m, pid_t pid)
+{
+	if (m->printer.pid == pid)
+		return &m->printer;
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid == pid)
+			return &m->slots[i];
+	return NULL;
+}
+
+static void
+reap(struct master *m, int64_t now)
+{
+	struct slot	*s;
+	pid_t		 pid;
+	int		 status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if ((s = find_slot(m, pid)) != NULL)
+			slot_exited(s, status, now);
+}
+
+static void
+warn_restart_keys(const struct conf *old, const struct conf *fresh)
+{
+	const char	*name;
+	size_t		 i = 0;
+
+	while ((name = conf_changed_restart(old, fresh, &i)) != NULL)
+		log_warn("reload: %s changed; it takes a restart to use it",
+		    name);
+}
+
+static void
+reload(struct master *m)
+{
+	struct conf	*fresh;
+	struct err	 e;
+
+	fresh = conf_load(m->a->conf_path, m->a->override, &e);
+	if (fresh == NULL) {
+		log_error("reload: %s; keeping generation %u", e.text, m->gen);
+		return;
+	}
+	if (master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
+		log_error("reload: %s; keeping generation %u", e.text, m->gen);
+		conf_free(fresh);
+		return;
+	}
+	warn_restart_keys(m->conf, fresh);
+	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
+		m->change_count = true;
+	conf_free(m->conf);
+	m->conf = fresh;
+	m->gen++;
+	m->board->generation = m->gen;
+	/* What crashed under the old configuration may work under this. */
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		m->slots[i].start_at = 0;
+	log_info("reload: generation %u, %lld workers", m->gen,
+	    (long long)fresh->master.workers);
+}
+
+static void
+ask_to_stop(struct master *m, int64_t now)
+{
+	int64_t	by = now + (m->stopping ? SECOND_TERM_MS :
+	    m->conf->master.stop_timeout);
+
+	log_info(m->stopping ? "stopping sooner" : "stopping");
+	if (!m->stopping || by < m->stop_by)
+		m->stop_by = by;
+	m->stopping = true;
+}
+
+static void
+reopen_logs(struct master *m)
+{
+	struct err	e;
+
+	if (log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0)
+			kill(m->slots[i].pid, SIGUSR1);
+}
+
+static void
+loop(struct master *m)
+{
+	while (!m->stopping || has_workers(m) || m->printer.pid != 0) {
+		int64_t now = clock_ms(), at;
+
+		converge(m, now);
+		at = next_deadline(m, now);
+		sig_wait(NULL, 0, at == INT64_MAX ? -1 :
+		    at > now ? at - now : 0);
+		if (sig_took(&got_term))
+			ask_to_stop(m, clock_ms());
+		if (sig_took(&got_hup) && !m->stopping)
+			reload(m);
+		if (sig_took(&got_usr1))
+			reopen_logs(m);
+		if (sig_took(&got_chld))
+			reap(m, clock_ms());
+		sig_took(&got_handover);	/* means nothing to a master */
+	}
+}
+
+static int
+open_report(struct master *m, struct err *e)
+{
+	int	size = REPORT_BUFFER;
+
+	m->report_fds[0] = m->report_fds[1] = -1;
+	if (!wants_printer(m))
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    m->report_fds) < 0)
+		return err_set(e, "socketpair: %s", strerror(errno));
+	setsockopt(m->report_fds[1], SOL_SOCKET, SO_SNDBUF, &size,
+	    sizeof(size));
+	return 0;
+}
+
+static int
+open_files(struct master *m, struct err *e)
+{
+	char	*path = xasprintf("%s.board", m->a->run_prefix);
+
+	m->board = board_create(path, e);
+	free(path);
+	if (m->board == NULL)
+		return -1;
+	path = xasprintf("%s.workers", m->a->run_prefix);
+	m->heirs_fd = heirs_open(path, e);
+	free(path);
+	return m->heirs_fd < 0 ? -1 : 0;
+}
+
+/* The pid file's lock was free: the workers of a former master are dead. */
+static void
+inherit(struct master *m)
+{
+	size_t	n;
+	char	(*ids)[IDENT_SIZE] = heirs_read(m->heirs_fd, &n);
+
+	for (size_t i = 0; i < n; i++)
+		slot_inherit(&m->slots[heirs_slot(ids[i]) %
+		    (unsigned)m->conf->master.workers], ids[i], clock_ms());
+	if (n > 0)
+		log_info("taking over from %zu workers of a master that was "
+		    "killed", n);
+	free(ids);
+}
+
+/* Nobody has to take over from workers that left. */
+static void
+forget_heirs(struct master *m)
+{
+	char	*path;
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].nheirs > 0)
+			return;
+	path = xasprintf("%s.workers", m->a->run_prefix);
+	unlink(path);
+	free(path);
+}
+
+int
+master_open_log(const struct conf *conf, bool to_syslog, struct err *e)
+{
+	const char	*target = conf->log.target;
+
+	if (to_syslog && strcmp(target, "stderr") == 0)
+		target = "syslog";
+	return log_open(target, (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, e);
+}
+
+int
+master_main(const struct master_args *a, struct conf *conf)
+{
+	struct master	*m = xcalloc(1, sizeof(*m));
+	struct err	 e;
+
+	m->a = a;
+	m->conf = conf;
+	m->gen = 1;
+	if (open_files(m, &e) < 0 || open_report(m, &e) < 0)
+		fatal(1, "%s", e.text);
+	m->board->generation = m->gen;
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
+	slot_init(&m->printer, 0, "printer", NULL);
+	inherit(m);
+	setproctitle("-outbox-master: master [%s]", a->conf_path);
+	log_info("started with %lld workers", (long long)conf->master.workers);
+	loop(m);
+	forget_heirs(m);
+	log_info("stopped");
+	close(m->heirs_fd);
+	board_close(m->board);
+	conf_free(m->conf);
+	free(m);
+	return 0;
+}

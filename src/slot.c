@@ -1,0 +1,199 @@
+/* slot.c - see slot.h; time is passed in, nothing here waits */
+
+#include "slot.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <bsd/string.h>
+
+#include "log.h"
+
+/* A child that was ready and lived so long is trusted again. */
+#define STEADY_MS	1000
+
+#define START_FLOOR_MS		100
+#define START_CEILING_MS	60000
+
+void
+slot_init(struct slot *s, unsigned index, const char *role,
+    struct board_line *line)
+{
+	memset(s, 0, sizeof(*s));
+	s->index = index;
+	s->role = role;
+	s->line = line;
+	s->kill_at = INT64_MAX;
+	s->backoff.floor_ms = START_FLOOR_MS;
+	s->backoff.ceiling_ms = START_CEILING_MS;
+}
+
+bool
+slot_is_due(const struct slot *s, int64_t now)
+{
+	return s->pid == 0 && now >= s->start_at;
+}
+
+void
+slot_started(struct slot *s, pid_t pid, uint32_t gen, int64_t now)
+{
+	if (pid < 0) {
+		s->start_at = now + backoff_next(&s->backoff);
+		return;
+	}
+	s->pid = pid;
+	s->gen = gen;
+	s->started_at = now;
+	s->asked = ASK_NONE;
+	s->kill_at = INT64_MAX;
+}
+
+void
+slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
+{
+	bool	nearer = kill_at < s->kill_at;
+
+	if (s->pid == 0)
+		return;
+	if (nearer)
+		s->kill_at = kill_at;
+	if (how == ASK_HANDOVER && s->asked != ASK_NONE)
+		return;
+	/* Asked to leave before: only a nearer deadline is news. */
+	if (how == ASK_LEAVE && s->asked == ASK_LEAVE && !nearer)
+		return;
+	s->asked = how;
+	kill(s->pid, how == ASK_LEAVE ? SIGTERM : SIGUSR2);
+}
+
+static bool
+is_hung(const struct slot *s, int64_t hang_ms, int64_t now)
+{
+	return hang_ms > 0 && s->line != NULL &&
+	    now - s->line->alive_at >= hang_ms;
+}
+
+void
+slot_check(struct slot *s, int64_t hang_ms, int64_t now)
+{
+	if (s->pid == 0)
+		return;
+	if (now >= s->kill_at) {
+		log_warn("%s %u: pid %d did not stop in time: killed", s->role,
+		    s->index, (int)s->pid);
+	} else if (is_hung(s, hang_ms, now)) {
+		log_error("%s %u: pid %d gave no sign of life for %lld s: "
+		    "killed", s->role, s->index, (int)s->pid,
+		    (long long)hang_ms / 1000);
+	} else
+		return;
+	kill(s->pid, SIGKILL);
+	s->kill_at = INT64_MAX;
+	if (s->line != NULL)	/* once is enough */
+		s->line->alive_at = now;
+}
+
+int64_t
+slot_deadline(const struct slot *s, int64_t hang_ms)
+{
+	int64_t	at = s->kill_at;
+
+	if (s->pid == 0)
+		return INT64_MAX;
+	if (hang_ms > 0 && s->line != NULL &&
+	    s->line->alive_at + hang_ms < at)
+		at = s->line->alive_at + hang_ms;
+	return at;
+}
+
+bool
+slot_is_ready(const struct slot *s)
+{
+	return s->line != NULL && s->line->state != BOARD_FREE &&
+	    s->line->state != BOARD_STARTING;
+}
+
+void
+slot_inherit(struct slot *s, const char *id, int64_t now)
+{
+	if (s->nheirs == SLOT_HEIRS) {
+		memmove(&s->heirs[0], &s->heirs[1],
+		    (SLOT_HEIRS - 1) * sizeof(s->heirs[0]));
+		s->nheirs--;
+	}
+	strlcpy(s->heirs[s->nheirs].id, id, IDENT_SIZE);
+	s->heirs[s->nheirs++].died_at = now;
+}
+
+void
+slot_prune_heirs(struct slot *s, int64_t claim_ttl, int64_t now)
+{
+	size_t	kept = 0;
+
+	if (s->pid == 0 || !slot_is_ready(s))
+		return;
+	for (size_t i = 0; i < s->nheirs; i++)
+		if (now - s->heirs[i].died_at < claim_ttl)
+			s->heirs[kept++] = s->heirs[i];
+	s->nheirs = kept;
+}
+
+static void
+describe(char *text, size_t size, int status)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "was killed by signal %d (%s)",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "exited with status %d",
+		    WEXITSTATUS(status));
+}
+
+/* Asked to leave and did: nothing of it is left in the database. */
+static bool
+has_left(const struct slot *s, int status)
+{
+	return s->asked == ASK_LEAVE && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == 0;
+}
+
+static void
+obituary(const struct slot *s, int status, int64_t now)
+{
+	char	 how[80];
+	bool	 as_asked = s->asked != ASK_NONE && WIFEXITED(status) &&
+		     WEXITSTATUS(status) == 0;
+
+	describe(how, sizeof(how), status);
+	if (as_asked)
+		log_info("%s %u: pid %d left as asked after %lld s", s->role,
+		    s->index, (int)s->pid,
+		    (long long)(now - s->started_at) / 1000);
+	else
+		log_warn("%s %u: pid %d %s after %lld ms; next start in "
+		    "%lld ms", s->role, s->index, (int)s->pid, how,
+		    (long long)(now - s->started_at),
+		    (long long)(s->start_at > now ? s->start_at - now : 0));
+}
+
+void
+slot_exited(struct slot *s, int status, int64_t now)
+{
+	bool	steady = now - s->started_at >= STEADY_MS && slot_is_ready(s);
+
+	if (steady || s->asked != ASK_NONE)
+		backoff_reset(&s->backoff);
+	s->start_at = s->asked != ASK_NONE ? now :
+	    now + backoff_next(&s->backoff);
+	obituary(s, status, now);
+	if (s->id[0] != '\0' && !has_left(s, status))
+		slot_inherit(s, s->id, now);
+	s->id[0] = '\0';
+	s->pid = 0;
+	s->asked = ASK_NONE;
+	s->kill_at = INT64_MAX;
+	if (s->line != NULL)
+		s->line->state = BOARD_FREE;
+}
