@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <jansson.h>
 #include <nats/nats.h>
@@ -268,6 +269,14 @@ bus_close(void *arg)
 {
 	struct bus	*b = arg;
 
+	/*
+	 * The library's close would wait half a second for a PONG that only
+	 * our loop could read: hang up first, as a lost connection.
+	 */
+	if (b->nc != NULL && b->fd >= 0) {
+		shutdown(b->fd, SHUT_RDWR);
+		natsConnection_ProcessReadEvent(b->nc);
+	}
 	natsSubscription_Destroy(b->sub);
 	b->sub = NULL;
 	natsConnection_Destroy(b->nc);

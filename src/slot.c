@@ -151,25 +151,30 @@ describe(char *text, size_t size, int status)
 		    WEXITSTATUS(status));
 }
 
-/* Asked to leave and did: nothing of it is left in the database. */
+/* Nothing of it is left in the database. */
 static bool
-has_left(const struct slot *s, int status)
+has_left(int status)
 {
-	return s->asked == ASK_LEAVE && WIFEXITED(status) &&
-	    WEXITSTATUS(status) == 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool
+is_as_asked(const struct slot *s, int status)
+{
+	return s->asked != ASK_NONE && (has_left(status) ||
+	    (WIFEXITED(status) && WEXITSTATUS(status) == SLOT_HANDED_OVER));
 }
 
 static void
 obituary(const struct slot *s, int status, int64_t now)
 {
-	char	 how[80];
-	bool	 as_asked = s->asked != ASK_NONE && WIFEXITED(status) &&
-		     WEXITSTATUS(status) == 0;
+	char	how[80];
 
 	describe(how, sizeof(how), status);
-	if (as_asked)
-		log_info("%s %u: pid %d left as asked after %lld s", s->role,
-		    s->index, (int)s->pid,
+	if (is_as_asked(s, status))
+		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
+		    (int)s->pid, has_left(status) ? "left as asked" :
+		    "made room for a successor",
 		    (long long)(now - s->started_at) / 1000);
 	else
 		log_warn("%s %u: pid %d %s after %lld ms; next start in "
@@ -188,7 +193,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->start_at = s->asked != ASK_NONE ? now :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
-	if (s->id[0] != '\0' && !has_left(s, status))
+	if (s->id[0] != '\0' && !has_left(status))
 		slot_inherit(s, s->id, now);
 	s->id[0] = '\0';
 	s->pid = 0;

@@ -16,6 +16,9 @@
 
 #define SLOT_HEIRS	16
 
+/* Exit status of a child that left its place to a successor. */
+#define SLOT_HANDED_OVER	10
+
 /* How a child was asked to go. */
 enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
 

@@ -446,18 +446,24 @@ settle_at_last(struct worker *w)
 		    w->tick.batch.n);
 }
 
-static void
+/* Returns whether nothing of this worker is left in the database. */
+static bool
 leave(struct worker *w)
 {
 	struct err	e;
 
 	set_state(w, BOARD_STOPPING);
 	settle_at_last(w);
+	/* Asked to leave right after having been asked to hand over? */
+	sig_wait(NULL, 0, 0);
 	if (got_orphaned || (got_handover && !got_term) ||
 	    !store_is_open(w->store))
-		return;
-	if (store_leave(w->store, &e) < 0)
+		return false;
+	if (store_leave(w->store, &e) < 0) {
 		log_warn("%s: the leases run out by themselves", e.text);
+		return false;
+	}
+	return true;
 }
 
 static void
@@ -509,7 +515,7 @@ int
 worker_main(const struct worker_args *a)
 {
 	struct worker	w;
-	bool		clean;
+	bool		left, clean;
 
 	init(&w, a);
 	set_state(&w, BOARD_STARTING);
@@ -520,8 +526,10 @@ worker_main(const struct worker_args *a)
 		if (!is_over(&w))
 			wait_for_work(&w);
 	}
-	leave(&w);
+	left = leave(&w);
 	clean = w.clean && !w.tick.unsettled;
 	fini(&w);
-	return a->once && !clean ? 1 : 0;
+	if (a->once)
+		return clean ? 0 : 1;
+	return left ? 0 : SLOT_HANDED_OVER;
 }

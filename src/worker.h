@@ -9,6 +9,7 @@
 #include "conf.h"
 #include "ident.h"
 #include "report.h"
+#include "slot.h"
 
 /* What a worker is born with; all of it is borrowed and never changes. */
 struct worker_args {
@@ -30,7 +31,8 @@ struct worker_args {
 /*
  * Run until told to stop (SIGTERM: leave the fleet; SIGUSR2: leave row and
  * leases to a successor; the master's death: leave them to whoever comes).
- * Returns the exit status: 0 as asked; with once 1 if the tick was not clean.
+ * Returns the exit status: 0 when nothing of it is left in the database,
+ * SLOT_HANDED_OVER when it is; with once 1 if the tick was not clean.
  * Starts threads: the process must not fork any more.
  */
 int	worker_main(const struct worker_args *);
