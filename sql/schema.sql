@@ -1,0 +1,253 @@
+-- outbox-master: the tables of the pointer layout and the way in.
+--
+-- Load it into the application's database, as often as you like:
+--
+--     mariadb app < schema.sql
+--
+-- It creates what is missing and changes nothing that is there.  Then load
+-- grants.sql.  MariaDB 10.6 or later, MySQL 8.0.16 or later.
+--
+-- Every moment is a TIMESTAMP, not a DATETIME: the time zone of a producer's
+-- session cannot shift it.  Every TIMESTAMP names its default, because
+-- older servers invent one for those that do not.  Text compares as bytes.
+--
+--
+-- An application enqueues in its own transaction, beside its own changes:
+--
+--     START TRANSACTION;
+--     UPDATE orders SET ...;
+--     CALL outbox_enqueue('order-17', NULL, 'order.paid', 1, NULL,
+--         '{"traceparent": "..."}', '{"order": 17}');
+--     COMMIT;
+--
+-- or without the procedure, where that suits a framework better:
+--
+--     START TRANSACTION;
+--     UPDATE orders SET ...;
+--     INSERT INTO events
+--         (stream_id, stream_sequence, event_type, metadata, event_data)
+--         VALUES ('order-17', 3, 'order.paid', NULL, '{"order": 17}');
+--     INSERT INTO outbox (global_sequence, partition_key)
+--         SELECT LAST_INSERT_ID(), CONCAT('p', IF(n < 10, '0', ''), n)
+--         FROM (SELECT CRC32(CONVERT('order-17' USING utf8mb4))
+--                   MOD partition_count AS n
+--               FROM outbox_settings WHERE id = 1) AS label;
+--     COMMIT;
+--
+-- As long as partition_count is NULL the second form writes a NULL label:
+-- such rows are one partition of their own.
+
+--
+-- What happened.  Rows are never changed; the stream is what keeps order.
+-- The unique key ignores trailing spaces, as utf8mb4_bin does: 'a' and 'a '
+-- share one numbering, though to the daemon they are two keys.
+--
+CREATE TABLE IF NOT EXISTS events (
+	sequence	BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+	stream_id	VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
+	stream_sequence	BIGINT UNSIGNED NOT NULL,
+	correlation_id	VARCHAR(64) NULL DEFAULT NULL,
+	event_type	VARCHAR(255) NOT NULL,
+	event_version	INT UNSIGNED NOT NULL DEFAULT 1,
+	metadata	JSON NULL DEFAULT NULL,
+	event_data	LONGBLOB NOT NULL,
+	occurred_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (sequence),
+	UNIQUE KEY events_stream (stream_id, stream_sequence)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
+-- What is still to be told.  No foreign key to events: each insert would
+-- lock and look up the event row that the same transaction has just written,
+-- and an event could not be archived while its outbox row is kept.  With
+-- one, as Pillar's tables have it, the daemon works as well.
+--
+-- One secondary index, and it must stay the only one: rows that wait lie
+-- together at its head, a claim changes none of its columns, and what a
+-- message costs is mostly what its indexes cost.
+--
+CREATE TABLE IF NOT EXISTS outbox (
+	global_sequence	BIGINT UNSIGNED NOT NULL,
+	attempts	INT UNSIGNED NOT NULL DEFAULT 0,
+	available_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	claim_token	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	last_error	VARCHAR(1000) NULL DEFAULT NULL,
+	created_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (global_sequence),
+	KEY outbox_claim (published_at, partition_key, global_sequence)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
+-- Who may claim what.  The daemon fills it; a higher epoch fences whoever
+-- held the lease before.
+--
+CREATE TABLE IF NOT EXISTS outbox_partitions (
+	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	lease_owner	VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	lease_until	TIMESTAMP(6) NULL DEFAULT NULL,
+	lease_epoch	BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (partition_key)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
+-- Who is at work.
+--
+CREATE TABLE IF NOT EXISTS outbox_workers (
+	id		VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL,
+	hostname	VARCHAR(255) NULL DEFAULT NULL,
+	pid		INT UNSIGNED NULL DEFAULT NULL,
+	started_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	heartbeat_until	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (id),
+	KEY outbox_workers_heartbeat (heartbeat_until)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
+-- What producers and all hosts must agree on, in one row.  outbox_id is part
+-- of every message id, so that two databases never share one; give a copy of
+-- a database that publishes to the same stream a new one.  partition_count
+-- NULL: filled from the daemon's file at its first start.
+--
+CREATE TABLE IF NOT EXISTS outbox_settings (
+	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
+	schema_version	INT UNSIGNED NOT NULL,
+	outbox_id	CHAR(16) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL,
+	partition_count	INT UNSIGNED NULL DEFAULT NULL,
+	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)
+			    ON UPDATE CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (id),
+	CONSTRAINT outbox_settings_one_row CHECK (id = 1),
+	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- By way of a variable: a replica fed with statements gets the same id.
+SET @outbox_id = LEFT(SHA2(CONCAT_WS(' ', UUID(), RAND(), NOW(6),
+    CONNECTION_ID(), @@hostname), 256), 16);
+INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id)
+    VALUES (1, 1, @outbox_id);
+
+--
+-- What was given up on.  reason: 'message' (can never be sent as it is),
+-- 'attempts' (too many of them), ...; created_at is the outbox row's.
+--
+CREATE TABLE IF NOT EXISTS outbox_dead_letters (
+	global_sequence	BIGINT UNSIGNED NOT NULL,
+	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	order_key	VARCHAR(255) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	event_type	VARCHAR(255) NULL DEFAULT NULL,
+	attempts	INT UNSIGNED NOT NULL DEFAULT 0,
+	reason		VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL,
+	last_error	VARCHAR(1000) NULL DEFAULT NULL,
+	created_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	died_at		TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (global_sequence)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
+-- outbox_enqueue(stream_id, stream_sequence, event_type, event_version,
+--     correlation_id, metadata, event_data)
+--
+-- Enqueues one event; NULL is allowed for stream_sequence (the stream's
+-- next), event_version (1), correlation_id and metadata.  Afterwards
+-- LAST_INSERT_ID() is the event's sequence; ask for it in SQL, as client
+-- libraries do not pass it on from a CALL.
+--
+-- It never commits, and refuses to run where no transaction is open: there
+-- each INSERT would be committed alone, and a crash between the two would
+-- leave an event that nobody ever hears of.  A failing call leaves neither
+-- row, also if the application goes on and commits.
+--
+-- Two transactions that number one stream at the same time get error 1062
+-- in the later one.  Roll back and begin anew; where streams are contended,
+-- lock the aggregate's own row first.
+--
+-- It runs with the rights of the caller.  On MariaDB this file replaces it
+-- in place.  On MySQL only DROP and CREATE could do that, and DROP takes the
+-- EXECUTE grants with it, so there an existing procedure stays as it is; for
+-- a newer one, DROP PROCEDURE outbox_enqueue first and load grants.sql
+-- afterwards.  (MySQL before 8.0.29 needs that for every load.)
+--
+SET @outbox_sql_mode = @@SESSION.sql_mode;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';
+
+DELIMITER //
+
+CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue(
+	IN p_stream_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	IN p_stream_sequence BIGINT UNSIGNED,
+	IN p_event_type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	IN p_event_version INT UNSIGNED,
+	IN p_correlation_id VARCHAR(64) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin,
+	IN p_metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	IN p_event_data LONGBLOB
+)
+	MODIFIES SQL DATA
+	SQL SECURITY INVOKER
+	COMMENT 'outbox-master, schema version 1'
+BEGIN
+	DECLARE v_count, v_partition BIGINT UNSIGNED;
+	DECLARE v_stream_sequence BIGINT UNSIGNED DEFAULT p_stream_sequence;
+
+	-- After a deadlock there is nothing left to roll back to: say 1213.
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION
+	BEGIN
+		DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
+		ROLLBACK TO SAVEPOINT outbox_enqueue;
+		RELEASE SAVEPOINT outbox_enqueue;
+		RESIGNAL;
+	END;
+
+	-- A savepoint set where no transaction is open is gone at once.
+	BEGIN
+		DECLARE EXIT HANDLER FOR 1305
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
+'outbox_enqueue needs a transaction: START TRANSACTION first, then COMMIT';
+		SAVEPOINT outbox_enqueue;
+		ROLLBACK TO SAVEPOINT outbox_enqueue;
+	END;
+
+	-- MAX: one row in any case.  SELECT INTO: SET would lock what it reads.
+	SELECT MAX(partition_count) INTO v_count
+	    FROM outbox_settings WHERE id = 1;
+	IF v_count IS NULL THEN
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
+'outbox_settings.partition_count is not set: start outbox-master once, '
+'or UPDATE outbox_settings SET partition_count = 16';
+	END IF;
+
+	IF v_stream_sequence IS NULL THEN
+		SELECT COALESCE(MAX(stream_sequence), 0) + 1
+		    INTO v_stream_sequence
+		    FROM events WHERE stream_id = p_stream_id;
+	END IF;
+
+	INSERT INTO events (stream_id, stream_sequence, correlation_id,
+	    event_type, event_version, metadata, event_data)
+	    VALUES (p_stream_id, v_stream_sequence, p_correlation_id,
+	    p_event_type, COALESCE(p_event_version, 1), p_metadata,
+	    p_event_data);
+
+	-- LPAD would cut what is longer: p100 must not become p10.
+	SET v_partition = CRC32(p_stream_id) MOD v_count;
+	INSERT INTO outbox (global_sequence, partition_key)
+	    VALUES (LAST_INSERT_ID(),
+	    CONCAT('p', IF(v_partition < 10, '0', ''), v_partition));
+
+	RELEASE SAVEPOINT outbox_enqueue;
+END//
+
+DELIMITER ;
+
+SET SESSION sql_mode = @outbox_sql_mode;

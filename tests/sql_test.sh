@@ -1,0 +1,419 @@
+#!/bin/sh
+#
+# sql_test.sh - the tables, the grants and the procedure, on real servers
+#
+# Loads sql/ as an operator would and uses it as an application would: with
+# the client program, as the accounts that grants.sql is for.
+
+top=${srcdir:-.}
+sandbox=$top/tools/sandbox
+nl='
+'
+n=0
+failed=0
+
+# result NAME STATUS [DETAIL]
+result() {
+	n=$((n + 1))
+	name=$(printf %s "$1" | tr '\n' ' ')
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n - $kind: $name"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $n - $kind: $name"
+	printf '%s\n' "$3" | sed 's/^/# /'
+}
+
+is() {
+	[ "$2" = "$3" ]
+	result "$1" $? "got:  $2${nl}want: $3"
+}
+
+# has NAME TEXT PART
+has() {
+	case $2 in
+	*"$3"*) result "$1" 0 ;;
+	*) result "$1" 1 "got: $2${nl}without: $3" ;;
+	esac
+}
+
+# Statements as root, as the producer, as the daemon.  Errors are output, and
+# the first one ends them.
+as() {
+	as_user=$1
+	shift
+	printf '%s\n' "$@" | "$sandbox" sql "$dir/$kind" -u "$as_user" -N -B \
+	    --default-character-set=utf8mb4 app 2>&1
+}
+
+root() { as root "$@"; }
+producer() { as outbox_producer "$@"; }
+daemon() { as outbox "$@"; }
+
+load() {
+	"$sandbox" sql "$dir/$kind" "$@" 2>&1
+}
+
+# The whole structure and the settings row, as text.
+state() {
+	root "SELECT table_name, column_name, ordinal_position, column_type,
+	    is_nullable, column_default, extra, collation_name
+	    FROM information_schema.columns WHERE table_schema = 'app'
+	    ORDER BY 1, 3;" \
+	    "SELECT table_name, index_name, seq_in_index, column_name,
+	    non_unique FROM information_schema.statistics
+	    WHERE table_schema = 'app' ORDER BY 1, 2, 3;" \
+	    "SELECT routine_name, security_type, routine_comment,
+	    SHA2(routine_definition, 256) FROM information_schema.routines
+	    WHERE routine_schema = 'app';" \
+	    "SELECT * FROM outbox_settings;" \
+	    "SHOW GRANTS FOR 'outbox_producer'@'localhost';" \
+	    "SHOW GRANTS FOR 'outbox'@'localhost';"
+}
+
+empty_tables() {
+	root "DELETE FROM outbox;" "DELETE FROM events;"
+}
+
+set_count() {
+	root "UPDATE outbox_settings SET partition_count = $1;"
+}
+
+test_load() {
+	is "schema.sql loads" "$(load app <"$top/sql/schema.sql")" ''
+	root "CREATE USER 'outbox'@'localhost';" \
+	    "CREATE USER 'outbox_producer'@'localhost';"
+	is "grants.sql loads" "$(load app <"$top/sql/grants.sql")" ''
+	is "the settings row waits for a count" "$(root "SELECT id,
+	    schema_version, outbox_id REGEXP '^[0-9a-f]{16}\$',
+	    partition_count IS NULL FROM outbox_settings;")" \
+	    "1${tab}1${tab}1${tab}1"
+	is "nothing else is filled in" "$(root "SELECT
+	    (SELECT COUNT(*) FROM outbox_partitions) +
+	    (SELECT COUNT(*) FROM outbox_workers) +
+	    (SELECT COUNT(*) FROM outbox_dead_letters);")" 0
+	is "outbox has one secondary index" "$(root "SELECT index_name,
+	    GROUP_CONCAT(column_name ORDER BY seq_in_index)
+	    FROM information_schema.statistics WHERE table_schema = 'app'
+	    AND table_name = 'outbox' AND index_name <> 'PRIMARY'
+	    GROUP BY index_name;")" \
+	    "outbox_claim${tab}published_at,partition_key,global_sequence"
+	is "no moment changes by itself but updated_at of the settings" \
+	    "$(root "SELECT table_name, column_name
+	    FROM information_schema.columns WHERE table_schema = 'app'
+	    AND extra LIKE '%on update%';")" \
+	    "outbox_settings${tab}updated_at"
+}
+
+test_load_again() {
+	before=$(state)
+	has "the state can be read to its end" "$before" outbox_dead_letters
+	is "without an error" "$(echo "$before" | grep ERROR)" ''
+	is "schema.sql loads again" "$(load app <"$top/sql/schema.sql")" ''
+	is "and changes nothing, grants included" "$(state)" "$before"
+	is "grants.sql loads again" "$(load app <"$top/sql/grants.sql")" ''
+	is "and changes nothing" "$(state)" "$before"
+	is "the session keeps its sql_mode" "$({
+	    echo "SET SESSION sql_mode = 'ANSI_QUOTES';"
+	    cat "$top/sql/schema.sql"
+	    echo "SELECT @@SESSION.sql_mode;"
+	} | load -N -B app)" ANSI_QUOTES
+}
+
+test_no_count() {
+	out=$(producer "START TRANSACTION;" \
+	    "CALL outbox_enqueue('a', 1, 't', 1, NULL, NULL, 'x');")
+	has "without a partition count: refused, with the remedy" "$out" \
+"outbox_settings.partition_count is not set: start outbox-master once, or \
+UPDATE outbox_settings SET partition_count = 16"
+	is "and no row is written" "$(root "SELECT COUNT(*) FROM events;")" 0
+}
+
+# The labels are those of zlib's crc32(), which is PHP's.
+test_labels() {
+	col=1
+	for count in 1 16 99 100 1000; do
+		set_count $count
+		while read -r hex labels; do
+			# shellcheck disable=SC2086 # a list of five
+			set -- $labels
+			shift $((col - 1))
+			label "$hex" "$count" "$1"
+		done <<-E
+		- p00 p00 p00 p00 p00
+		6F726465722D31 p00 p15 p73 p79 p79
+		4772C3BCC39F65 p00 p01 p39 p97 p97
+		E697A5E69CACE8AA9E p00 p05 p28 p05 p405
+		F09F9A802D37 p00 p11 p46 p67 p467
+		6F72646572203432 p00 p13 p45 p97 p997
+		E
+		col=$((col + 1))
+	done
+	set_count 16
+	producer "START TRANSACTION;" "CALL outbox_enqueue(_latin1
+	    x'4772FCDF65', NULL, 't', 1, NULL, NULL, 'x');" "COMMIT;"
+	is "a label is made of UTF-8 whatever the producer sends" \
+	    "$(root "SELECT partition_key, HEX(stream_id) FROM outbox JOIN
+	    events ON sequence = global_sequence;")" \
+	    "p01${tab}4772C3BCC39F65"
+	empty_tables
+}
+
+# label HEX COUNT WANT: by the procedure and by the plain form
+label() {
+	hex=$1
+	[ "$hex" != - ] || hex=
+	producer "START TRANSACTION;" "CALL outbox_enqueue(_utf8mb4 x'$hex',
+	    NULL, 't', 1, NULL, NULL, 'x');" \
+	    "INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data) VALUES (_utf8mb4 x'$hex', 2, 't', 'x');" \
+	    "INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p', IF(n < 10, '0', ''), n)
+	    FROM (SELECT CRC32(CONVERT(_utf8mb4 x'$hex' USING utf8mb4))
+	    MOD partition_count AS n FROM outbox_settings WHERE id = 1)
+	    AS label;" "COMMIT;"
+	is "label of x'$hex' modulo $2, both ways" \
+	    "$(root "SELECT GROUP_CONCAT(partition_key) FROM outbox;")" "$3,$3"
+	empty_tables
+}
+
+test_transactions() {
+	is "LAST_INSERT_ID() after the CALL is the event" \
+	    "$(producer "START TRANSACTION;" "CALL outbox_enqueue('tx', NULL,
+	    't', NULL, 'corr', '{\"a\": 1}', 'x');" \
+	    "SELECT LAST_INSERT_ID() > 0;" "COMMIT;")" 1
+	is "and is what outbox points at" "$(producer "START TRANSACTION;" \
+	    "CALL outbox_enqueue('tx', NULL, 't', 7, NULL, NULL, 'x');" \
+	    "SET @id = LAST_INSERT_ID();" "COMMIT;" \
+	    "SELECT @id;")" "$(root "SELECT MAX(global_sequence) FROM outbox;")"
+	is "columns are where they belong" "$(root "SELECT stream_id,
+	    stream_sequence, event_type, event_version, correlation_id,
+	    metadata IS NOT NULL FROM events ORDER BY sequence;")" \
+	    "$(printf 'tx\t1\tt\t1\tcorr\t1\ntx\t2\tt\t7\tNULL\t0')"
+	producer "START TRANSACTION;" "CALL outbox_enqueue('tx', NULL, 't', 1,
+	    NULL, NULL, 'x');" "ROLLBACK;"
+	is "a rollback leaves neither row" "$(counts)" "2 2"
+	# The client goes away without a commit.
+	producer "SET autocommit = 0;" "CALL outbox_enqueue('tx', NULL, 't',
+	    1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue('tx', NULL, 't', 1, NULL, NULL, 'x');"
+	is "the procedure does not commit" "$(counts)" "2 2"
+	out=$(producer "CALL outbox_enqueue('tx', NULL, 't', 1, NULL, NULL,
+	    'x');")
+	has "without a transaction: refused, with the remedy" "$out" \
+	    "needs a transaction: START TRANSACTION first"
+	is "and no row is written" "$(counts)" "2 2"
+	empty_tables
+}
+
+counts() {
+	root "SELECT CONCAT((SELECT COUNT(*) FROM events), ' ',
+	    (SELECT COUNT(*) FROM outbox));"
+}
+
+# fails NAME CODE ARGUMENTS: the CALL says it; nothing is left by it alone
+fails() {
+	out=$(producer "START TRANSACTION;" \
+	    "CALL outbox_enqueue('ok', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue($3);")
+	has "$1" "$out" "ERROR $2"
+}
+
+test_errors() {
+	root "START TRANSACTION;" \
+	    "CALL outbox_enqueue('k', 1, 't', 1, NULL, NULL, 'x');" "COMMIT;"
+	fails "the same stream_sequence again: 1062" 1062 \
+	    "'k', 1, 't', 1, NULL, NULL, 'x'"
+	fails "no stream_id: 1048" 1048 "NULL, 1, 't', 1, NULL, NULL, 'x'"
+	fails "no type: 1048" 1048 "'k', 2, NULL, 1, NULL, NULL, 'x'"
+	fails "no data: 1048" 1048 "'k', 2, 't', 1, NULL, NULL, NULL"
+	fails "a stream_id that is too long: 1406, not cut" 1406 \
+	    "REPEAT('k', 256), 1, 't', 1, NULL, NULL, 'x'"
+	out=$(producer "START TRANSACTION;" "CALL outbox_enqueue('k', 2, 't',
+	    1, NULL, 'not json', 'x');")
+	case $out in
+	*"ERROR 4025"*|*"ERROR 3140"*)
+		result "metadata that is not JSON: refused" 0 ;;
+	*)	result "metadata that is not JSON: refused" 1 "$out" ;;
+	esac
+	is "nothing of it is left" "$(counts)" "1 1"
+	# An application that catches the error and commits all the same.
+	root "RENAME TABLE outbox TO aside;"
+	out=$(printf '%s\n' "DELIMITER //" "CREATE PROCEDURE catcher() BEGIN
+	    DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+	    CALL outbox_enqueue('k', 2, 't', 1, NULL, NULL, 'x'); END//" \
+	    "DELIMITER ;" "START TRANSACTION;" "CALL catcher();" "COMMIT;" |
+	    load -N -B app)
+	root "DROP PROCEDURE catcher;" "RENAME TABLE aside TO outbox;"
+	is "no outbox row, no event, even if the error is caught" \
+	    "$out$(counts)" "1 1"
+	empty_tables
+}
+
+# Two open transactions that number new streams must not wait for each other.
+test_independent() {
+	trap '' PIPE	# if the first one has given up
+	mkfifo "$dir/first"
+	"$sandbox" sql "$dir/$kind" -u outbox_producer -n -N -B app \
+	    <"$dir/first" >"$dir/first.out" 2>&1 &
+	pid=$!
+	exec 3>"$dir/first"
+	echo "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+	    START TRANSACTION;
+	    CALL outbox_enqueue('s1', NULL, 't', 1, NULL, NULL, 'x');
+	    SELECT 'enqueued';" >&3
+	if wait_for "$dir/first.out" enqueued; then
+		out=$(producer "SET innodb_lock_wait_timeout = 1;" \
+		    "START TRANSACTION;" "CALL outbox_enqueue('s2', NULL, 't',
+		    1, NULL, NULL, 'x');" "COMMIT;")
+		is "streams do not wait for each other" "$out" ''
+	else
+		result "streams do not wait for each other" 1 \
+		    "$(cat "$dir/first.out")"
+	fi
+	echo "COMMIT;" >&3
+	exec 3>&-
+	trap 'exit 1' PIPE
+	wait "$pid"
+	rm -f "$dir/first" "$dir/first.out"
+	is "and both are there" "$(counts)" "2 2"
+	empty_tables
+}
+
+# wait_for FILE TEXT: within 10 seconds
+wait_for() {
+	tries=0
+	until grep -q "$2" "$1"; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || return 1
+		sleep 0.05
+	done
+}
+
+test_numbering() {
+	producer "START TRANSACTION;" \
+	    "CALL outbox_enqueue('n', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue('n', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue('n', 41, 't', 1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue('n', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "CALL outbox_enqueue('N', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "COMMIT;"
+	is "NULL numbers a stream on, each stream for itself" \
+	    "$(root "SELECT GROUP_CONCAT(CONCAT(stream_id, stream_sequence)
+	    ORDER BY sequence) FROM events;")" n1,n2,n41,n42,N1
+	empty_tables
+}
+
+test_data() {
+	producer "SET time_zone = '+13:00';" "START TRANSACTION;" \
+	    "CALL outbox_enqueue('d', NULL, 't', 1, NULL, NULL,
+	    x'00FF80C3285C27220D0A00');" "COMMIT;"
+	is "NUL, quotes and invalid UTF-8 are kept" \
+	    "$(root "SELECT HEX(event_data) FROM events;")" \
+	    00FF80C3285C27220D0A00
+	is "a producer's time zone shifts no time" "$(root \
+	    "SET time_zone = '+00:00';" "SELECT
+	    ABS(TIMESTAMPDIFF(SECOND, occurred_at, UTC_TIMESTAMP())) < 60,
+	    ABS(TIMESTAMPDIFF(SECOND, available_at, UTC_TIMESTAMP())) < 60,
+	    ABS(TIMESTAMPDIFF(SECOND, created_at, UTC_TIMESTAMP())) < 60
+	    FROM events JOIN outbox ON sequence = global_sequence;")" \
+	    "1${tab}1${tab}1"
+	empty_tables
+}
+
+# may ACCOUNT STATEMENT / may_not ACCOUNT STATEMENT
+may() {
+	is "$1 may: $2" "$("$1" "START TRANSACTION;" "$2;" "ROLLBACK;" |
+	    grep ERROR)" ''
+}
+
+may_not() {
+	has "$1 may not: $2" "$("$1" "START TRANSACTION;" "$2;" "ROLLBACK;")" \
+	    "command denied to user"
+}
+
+test_daemon_grants() {
+	may daemon "SELECT * FROM events"
+	may daemon "UPDATE outbox FORCE INDEX (PRIMARY) STRAIGHT_JOIN
+outbox_partitions p ON p.partition_key = outbox.partition_key
+SET claim_token = 'x', available_at = NOW(6) WHERE global_sequence = 1"
+	may daemon "DELETE FROM outbox WHERE global_sequence = 0"
+	may daemon "INSERT INTO outbox_partitions (partition_key)
+VALUES ('p00') ON DUPLICATE KEY UPDATE lease_epoch = lease_epoch + 1"
+	may daemon "SELECT * FROM outbox_partitions WHERE partition_key = 'p00'
+FOR UPDATE"
+	may daemon "INSERT INTO outbox_workers (id) VALUES ('w')"
+	may daemon "UPDATE outbox_workers SET heartbeat_until = NOW(6)
+WHERE id = 'w'"
+	may daemon "DELETE FROM outbox_workers WHERE heartbeat_until < NOW(6)"
+	may daemon "UPDATE outbox_settings SET partition_count = 16"
+	may daemon "INSERT IGNORE INTO outbox_settings (schema_version,
+outbox_id) VALUES (1, '0')"
+	may daemon "INSERT INTO outbox_dead_letters (global_sequence, reason)
+VALUES (0, 'message')"
+	may_not daemon "INSERT INTO outbox (global_sequence) VALUES (0)"
+	may_not daemon "UPDATE events SET event_type = 't'"
+	may_not daemon "DELETE FROM events"
+	may_not daemon "DELETE FROM outbox_partitions"
+	may_not daemon "DELETE FROM outbox_settings"
+	may_not daemon "DELETE FROM outbox_dead_letters"
+	may_not daemon "DROP TABLE outbox"
+}
+
+# That the producer may enqueue is what all the tests above do.
+test_producer_grants() {
+	may producer "SELECT MAX(stream_sequence) FROM events
+WHERE stream_id = 'a'"
+	may_not producer "DELETE FROM outbox"
+	may_not producer "UPDATE outbox SET published_at = NULL"
+	may_not producer "SELECT * FROM outbox"
+	may_not producer "SELECT 1 FROM outbox_partitions"
+	may_not producer "UPDATE outbox_settings SET partition_count = 1"
+	may_not producer "UPDATE events SET event_type = 't'"
+	may_not producer "DELETE FROM events"
+	may_not producer "INSERT INTO outbox_dead_letters
+(global_sequence, reason) VALUES (0, 'x')"
+	has "producer may not: read what others sent" "$(producer \
+	    "SELECT event_data FROM events;")" "ERROR 1143"
+}
+
+suite() {
+	load -e 'CREATE DATABASE app'
+	test_load
+	test_no_count
+	set_count 16
+	test_load_again
+	test_labels
+	test_transactions
+	test_errors
+	test_independent
+	test_numbering
+	test_data
+	test_daemon_grants
+	test_producer_grants
+}
+
+# with KIND: run the suite on it, or skip it when it is not installed
+with() {
+	kind=$1
+	out=$("$sandbox" start "$kind" "$dir/$kind" 2>&1)
+	case $? in
+	0)	suite
+		"$sandbox" stop "$dir/$kind" ;;
+	77)	n=$((n + 1))
+		echo "ok $n - $kind # SKIP $out" ;;
+	*)	result "the server starts" 1 "$out" ;;
+	esac
+}
+
+tab=$(printf '\t')
+dir=$(mktemp -d "${TMPDIR:-/tmp}/sqlt.XXXXXX") || exit 99
+trap '"$sandbox" stop "$dir/mariadb" "$dir/mysql" 2>/dev/null; rm -rf "$dir"' \
+    EXIT
+trap 'exit 1' HUP INT PIPE TERM
+
+with mariadb
+with mysql
+echo "1..$n"
+[ $failed -eq 0 ]
