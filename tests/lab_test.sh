@@ -1,0 +1,378 @@
+#!/bin/sh
+#
+# lab_test.sh - who checks the checker?
+#
+# Fills a stream by hand from rows of the events table, well and with one
+# fault at a time, and looks whether "lab check" sees each of them.
+
+top=${srcdir:-.}
+lab=${LAB:-./lab}
+sandbox=$top/tools/sandbox
+n=0
+failed=0
+round=0
+
+result() {
+	n=$((n + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n - $1"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $n - $1"
+	printf '%s\n' "$3" | sed 's/^/# /'
+}
+
+is() {
+	[ "$2" = "$3" ]
+	result "$1" $? "got:  $2
+want: $3"
+}
+
+sql() {
+	"$sandbox" sql "$dir/db" -N -B app -e "$1"
+}
+
+db() {
+	cmd=$1
+	shift
+	"$lab" "$cmd" --socket "$SOCKET" --database app "$@"
+}
+
+bus() {
+	cmd=$1
+	shift
+	"$lab" "$cmd" --nats "$URL" "$@"
+}
+
+judge() {
+	db check --nats "$URL" --stream EVENTS "$@"
+}
+
+# Make stream and tables empty.
+fresh() {
+	round=$((round + 1))
+	bus stream --stream EVENTS --delete
+	bus stream --stream EVENTS --subjects 'events.>'
+	sql "DELETE FROM outbox; DELETE FROM events;
+	    DELETE FROM outbox_dead_letters;"
+}
+
+# Eight events of two keys: a0 b0 a0 b0 ...
+eight() {
+	fresh
+	sql "ALTER TABLE events AUTO_INCREMENT = 1"
+	for i in 1 2 3 4; do
+		for key in a0 b0; do
+			echo "START TRANSACTION; CALL outbox_enqueue('$key',
+			    NULL, 'test.made', 1, NULL, NULL,
+			    '{\"key\": \"$key\", \"i\": $i}'); COMMIT;"
+		done
+	done | "$sandbox" sql "$dir/db" app
+}
+
+# send SEQUENCE [ID [KEY [TYPE [DATA]]]]: as the daemon would, or not
+send() {
+	key=a0
+	[ $(($1 % 2)) -eq 1 ] || key=b0
+	bus publish --subject events.test.made \
+	    --id "${2:-r$round-$1}" --header "Outbox-Sequence=$1" \
+	    --header "Outbox-Key=${3:-$key}" \
+	    --header "Outbox-Type=${4:-test.made}" \
+	    --data "${5-{\"key\": \"$key\", \"i\": $((($1 + 1) / 2))\}}"
+}
+
+send_all() {
+	for seq; do
+		send "$seq" >/dev/null
+	done
+}
+
+# finds NAME EXIT COUNTS [OPTION...]: counts are delivered, lost, duplicated,
+# out of order, foreign, damaged, dead
+finds() {
+	name=$1 code=$2 counts=$3
+	shift 3
+	out=$(judge --json "$@" 2>"$dir/err")
+	got=$?
+	found=$(printf '%s\n' "$out" | sed 's/"[a-z_]*"://g' | cut -d, -f3-9 |
+	    tr , ' ')
+	is "$name" "$got: $found" "$code: $counts"
+}
+
+# says NAME TEXT: the last check named the culprit
+says() {
+	grep -q "$2" "$dir/err"
+	result "$1" $? "$(cat "$dir/err")"
+}
+
+test_good() {
+	eight
+	send_all 1 2 3 4 5 6 7 8
+	finds "a good stream is good" 0 "8 0 0 0 0 0 0"
+	is "and nothing is said against it" "$(cat "$dir/err")" ''
+	is "the table says so too" "$(judge | tail -n 1)" OK
+	eight
+	send_all 2 4 6 8 1 3 5 7
+	finds "order between keys does not matter" 0 "8 0 0 0 0 0 0"
+	eight
+	finds "an empty stream lacks them all" 1 "0 8 0 0 0 0 0"
+	fresh
+	finds "no events, no messages" 0 "0 0 0 0 0 0 0"
+}
+
+test_loss() {
+	eight
+	send_all 1 2 3 5 6 7 8
+	finds "a loss" 1 "7 1 0 0 0 0 0"
+	says "is named, with its state" "sequence 4, key b0: waits"
+	sql "UPDATE outbox SET published_at = NOW(6)"
+	finds "published_at is no evidence" 1 "7 1 0 0 0 0 0"
+	says "but is told" "sequence 4, key b0: is marked as published"
+	is "the table says so too" "$(judge 2>/dev/null | tail -n 1)" "NOT OK"
+	send_all 4
+	finds "late, but between its neighbours in no order" 1 "8 0 0 1 0 0 0"
+	bus delete-msg --stream EVENTS --seq 2
+	finds "a message deleted from the stream" 1 "7 1 0 1 0 0 0"
+}
+
+test_duplicates() {
+	eight
+	send_all 1 2 3 4 5 6 7 8
+	send 3 other >/dev/null
+	finds "a duplicate under another id" 1 "8 0 1 0 0 0 0"
+	says "is named" "sequence 3 (message 9, id other)"
+	eight
+	send_all 1 2 3 4 5 6 7 8
+	is "the server itself drops the same id" "$(send 3)" \
+	    "stream=EVENTS seq=3 duplicate=yes"
+	finds "and the check agrees" 0 "8 0 0 0 0 0 0"
+	eight
+	bus stream --stream EVENTS --subjects 'events.>' --dup-window 1
+	send_all 1 2 3 4 5 6 7
+	tries=0
+	until send 8 "r$round-7" | grep -q duplicate=no; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || break
+		sleep 0.05
+	done
+	finds "an id that was used before" 1 "8 0 1 0 0 0 0"
+}
+
+test_order() {
+	eight
+	send_all 1 2 5 3 4 6 7 8
+	finds "an inversion in a key" 1 "8 0 0 1 0 0 0"
+	says "is named" "key a0: sequence 3 after 5 (message 4)"
+	eight
+	send_all 7 5 3 1 2 4 6 8
+	finds "each late one counts" 1 "8 0 0 3 0 0 0"
+}
+
+test_foreign() {
+	eight
+	send_all 1 2 3 4 5 6 7 8
+	send 4711 >/dev/null
+	bus publish --subject events.other --data hello >/dev/null
+	bus publish --subject events.other --header Outbox-Sequence=1x \
+	    --data hello >/dev/null
+	finds "foreign messages" 1 "8 0 0 0 3 0 0"
+	says "are named" "message 9, sequence 4711, subject events.test.made"
+}
+
+test_damage() {
+	eight
+	send_all 1 2
+	send 3 '' '' '' '{"key": "a0", "i": 3}' >/dev/null
+	send_all 4 5 6 7 8
+	finds "a payload of another event" 1 "8 0 0 0 0 1 0"
+	says "is named" "payload of sequence 3 (message 3)"
+	eight
+	send_all 1 2
+	send 3 '' '' '' '' >/dev/null
+	send 4 '' b1 >/dev/null
+	send 5 '' '' test.Made >/dev/null
+	bus publish --subject events.test.made --header Outbox-Sequence=6 \
+	    --header Outbox-Key=b0 --header Outbox-Type=test.made \
+	    --data '{"key": "b0", "i": 3}' >/dev/null
+	send_all 7 8
+	finds "no payload; another key; another type; no id" 1 "8 0 0 0 0 4 0"
+}
+
+test_binary() {
+	fresh
+	sql "START TRANSACTION; CALL outbox_enqueue('k', 1, 't', 1, NULL, NULL,
+	    x'00FF0A0D00'); COMMIT;"
+	seq=$(sql "SELECT sequence FROM events")
+	printf '\000\377\012\015\000' | bus publish --subject events.t \
+	    --id "b$round" --header "Outbox-Sequence=$seq" \
+	    --header Outbox-Key=k --header Outbox-Type=t >/dev/null
+	finds "NUL and invalid UTF-8 pass" 0 "1 0 0 0 0 0 0"
+	is "show prints them as they are" \
+	    "$(bus show --stream EVENTS --last | tail -c 6 | od -An -tx1)" \
+	    " 00 ff 0a 0d 00 0a"
+}
+
+test_dead() {
+	eight
+	send_all 1 2 3 4 5 6 7
+	sql "DELETE FROM outbox WHERE global_sequence = 8;
+	    INSERT INTO outbox_dead_letters
+	    (global_sequence, reason, attempts, last_error)
+	    VALUES (8, 'message', 1, 'too large');"
+	finds "a dead letter is lost" 1 "7 1 0 0 0 0 1"
+	says "and listed" "sequence 8, message, attempts 1: too large"
+	finds "unless it is expected" 0 "7 0 0 0 0 0 1" --expect-dead 1
+	finds "as many as are expected" 1 "7 0 0 0 0 0 1" --expect-dead 2
+	sql "DELETE FROM outbox_dead_letters"
+	send_all 8
+	finds "none where one is expected" 1 "8 0 0 0 0 0 0" --expect-dead 1
+}
+
+test_since() {
+	eight
+	send_all 2 1 5 6 7 8
+	finds "--since leaves out what was before" 0 "4 0 0 0 0 0 0" --since 4
+	finds "and no more" 1 "4 1 0 0 0 0 0" --since 3
+}
+
+test_wait() {
+	eight
+	send_all 1 2 3 4 5 6 7
+	judge --json --wait 30 >"$dir/out" 2>/dev/null &
+	pid=$!
+	send_all 8
+	sql "UPDATE outbox SET published_at = NOW(6)"
+	wait $pid
+	is "--wait waits for the last one" $? 0
+	eight
+	send_all 1 2 3 4 5 6 7
+	sql "UPDATE outbox SET published_at = NOW(6)"
+	start=$(date +%s)
+	finds "--wait ends early when nothing is to come" 1 "7 1 0 0 0 0 0" \
+	    --wait 60
+	[ $(($(date +%s) - start)) -lt 30 ]
+	result "and not at the deadline" $? ''
+	sql "UPDATE outbox SET published_at = NULL"
+	finds "--wait ends at the deadline" 1 "7 1 0 0 0 0 0" --wait 1
+}
+
+test_produce() {
+	fresh
+	is "produce says how many" "$(db produce --events 300 --keys 7 \
+	    --producers 3 --per-txn 4 --rollback 30)" "committed 300"
+	is "and so many there are, each in the outbox" "$(sql "SELECT COUNT(*),
+	    COUNT(global_sequence), COUNT(DISTINCT stream_id) FROM events
+	    LEFT JOIN outbox ON sequence = global_sequence")" \
+	    "$(printf '300\t300\t7')"
+	is "in bulk as well" "$(db produce --events 3000 --keys 50 --bulk \
+	    --producers 2 --per-txn 1100 --rollback 20 --key-prefix bulk-)" \
+	    "committed 3000"
+	is "and so many there are" "$(sql "SELECT COUNT(*),
+	    COUNT(global_sequence) FROM events LEFT JOIN outbox
+	    ON sequence = global_sequence WHERE stream_id LIKE 'bulk-%'")" \
+	    "$(printf '3000\t3000')"
+	is "with the labels that the procedure gives" "$(sql "SELECT COUNT(*)
+	    FROM outbox JOIN events ON sequence = global_sequence
+	    WHERE partition_key <> CONCAT('p', IF(CRC32(stream_id) MOD 16 < 10,
+	    '0', ''), CRC32(stream_id) MOD 16)")" 0
+	is "streams are numbered without gaps" "$(sql "SELECT COUNT(*) FROM
+	    (SELECT 1 FROM events GROUP BY stream_id
+	    HAVING COUNT(*) <> MAX(stream_sequence)) AS t")" 0
+	is "payloads are JSON of the wanted size" "$(sql "SELECT
+	    MIN(LENGTH(event_data)), MAX(LENGTH(event_data)),
+	    MIN(JSON_VALID(CONVERT(event_data USING utf8mb4)))
+	    FROM events")" "$(printf '200\t200\t1')"
+	is "some carry metadata" "$(sql "SELECT COUNT(*) > 0 FROM events
+	    WHERE metadata IS NOT NULL")" 1
+	is "count has it in one line" \
+	    "$(db count --nats "$URL" --stream EVENTS)" \
+	    "committed 3300 waiting 3300 messages 0"
+}
+
+test_stopping() {
+	# Not by a function: the signal must not end a shell in between.
+	"$lab" produce --socket "$SOCKET" --database app --forever \
+	    --rate 200 --key-prefix f >"$dir/out" &
+	pid=$!
+	tries=0
+	until [ "$(sql "SELECT COUNT(*) FROM events
+	    WHERE stream_id LIKE 'f%'")" -ge 20 ] || [ $tries -ge 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	kill -TERM $pid
+	wait $pid
+	is "--forever ends well at a signal" $? 0
+	is "and says how many" "$(cat "$dir/out")" "committed $(sql "SELECT
+	    COUNT(*) FROM events WHERE stream_id LIKE 'f%'")"
+	sql "RENAME TABLE outbox TO aside"
+	db produce --events 3 >/dev/null 2>&1
+	is "not all committed: exit 1" $? 1
+	sql "RENAME TABLE aside TO outbox"
+	db produce --events x >/dev/null 2>&1
+	is "wrong usage: exit 2" $? 2
+	db produce --json >/dev/null 2>&1
+	is "an option of another command: exit 2" $? 2
+}
+
+test_stream() {
+	bus stream --stream T --subjects t.a,t.b --max-msgs 1 --discard-new \
+	    --max-msg-size 100 --memory
+	is "publish says where it went" \
+	    "$(bus publish --subject t.b --id i --header X=y=z --data hi)" \
+	    "stream=T seq=1 duplicate=no"
+	bus publish --subject t.a --data hi >/dev/null 2>&1
+	is "a full stream takes no more" $? 1
+	is "show prints it" "$(bus show --stream T --seq 1)" \
+	    "Subject: t.b
+Sequence: 1
+Nats-Msg-Id: i
+X: y=z
+
+hi"
+	bus purge --stream T
+	bus publish --subject t.a --data "$(printf '%0200d' 0)" \
+	    >/dev/null 2>&1
+	is "max-msg-size is set" $? 1
+	bus stream --stream T --delete && bus stream --stream T --delete
+	is "deleting twice is fine" $? 0
+	bus show --stream T --last >/dev/null 2>&1
+	is "and it is gone" $? 1
+}
+
+run() {
+	# shellcheck source=/dev/null
+	. "$dir/db/env" && . "$dir/nats/env"
+	"$sandbox" sql "$dir/db" -e "CREATE DATABASE app"
+	"$sandbox" sql "$dir/db" app <"$top/sql/schema.sql"
+	sql "UPDATE outbox_settings SET partition_count = 16"
+	test_good
+	test_loss
+	test_duplicates
+	test_order
+	test_foreign
+	test_damage
+	test_binary
+	test_dead
+	test_since
+	test_wait
+	test_produce
+	test_stopping
+	test_stream
+}
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/labt.XXXXXX") || exit 99
+trap '"$sandbox" stop "$dir/db" "$dir/nats" 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
+
+out=$({ "$sandbox" start mariadb "$dir/db" &&
+    "$sandbox" start nats "$dir/nats"; } 2>&1)
+case $? in
+0)	run ;;
+77)	echo "1..0 # SKIP $out"
+	exit 0 ;;
+*)	result "the servers start" 1 "$out" ;;
+esac
+echo "1..$n"
+[ $failed -eq 0 ]

@@ -1,0 +1,89 @@
+/*
+ * lab.h - the laboratory: makes traffic and judges what became of it
+ *
+ * Nothing here is shared with the daemon, on purpose: what judges it must
+ * not have its bugs.  It is a tool for people and scripts, so whatever cannot
+ * go on ends the program with a line that says why.
+ */
+#ifndef LAB_H
+#define LAB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mysql.h>
+#include <nats/nats.h>
+
+#define LAB_MAX_HEADERS	64
+
+struct lab_opts {
+	/* where the servers are */
+	const char	*socket, *host, *user, *password_env, *database;
+	const char	*nats, *creds, *nats_ca;
+
+	/* stream, publish, show, ... */
+	const char	*stream, *subject, *subjects, *id, *data;
+	const char	*headers[LAB_MAX_HEADERS];
+	size_t		 nheaders;
+	int64_t		 seq, dup_window, max_msg_size, max_msgs, replicas;
+	bool		 discard_new, memory, delete, last;
+
+	/* produce */
+	int64_t		 events, keys, payload, producers, per_txn, rate;
+	int64_t		 rollback;
+	const char	*key_prefix, *type;
+	bool		 bulk, forever;
+
+	/* check */
+	int64_t		 since, wait, expect_dead;
+	bool		 json;
+};
+
+/* A connection to NATS with its JetStream context. */
+struct lab_bus {
+	natsConnection	*nc;
+	jsCtx		*js;
+};
+
+/* Set by SIGINT and SIGTERM once lab_catch_signals() was called. */
+extern atomic_bool lab_stopped;
+
+void		 lab_catch_signals(void);
+int64_t		 lab_now_ms(void);	/* monotonic */
+void		 lab_pause(int64_t ms);	/* shorter when stopped */
+void		*lab_realloc(void *, size_t n, size_t size);
+char		*lab_strdup(const char *);
+
+/* One try; NULL when it failed, with the reason in why (256 bytes). */
+MYSQL		*lab_db_try(const struct lab_opts *, char *why);
+/* These end the program on failure. */
+MYSQL		*lab_db_open(const struct lab_opts *);
+MYSQL_RES	*lab_db_query(MYSQL *, const char *sql, bool stream);
+uint64_t	 lab_db_number(MYSQL *, const char *sql);
+bool		 lab_db_has(MYSQL *, const char *table);
+
+void		 lab_bus_open(const struct lab_opts *, struct lab_bus *);
+void		 lab_bus_close(struct lab_bus *);
+void		 lab_bus_die(const char *what, natsStatus)
+		    __attribute__((noreturn));
+
+/* Returns the number of messages; *last, unless NULL, is the last one. */
+uint64_t	 lab_stream_state(struct lab_bus *, const char *stream,
+		    uint64_t *last);
+/* Call each(arg, message, its sequence, its time in ns) for every message. */
+void		 lab_read_stream(struct lab_bus *, const char *stream,
+		    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *);
+
+/* The commands; each returns the exit code. */
+int		 lab_stream(const struct lab_opts *);
+int		 lab_publish(const struct lab_opts *);
+int		 lab_purge(const struct lab_opts *);
+int		 lab_delete_msg(const struct lab_opts *);
+int		 lab_show(const struct lab_opts *);
+int		 lab_produce(const struct lab_opts *);
+int		 lab_count(const struct lab_opts *);
+int		 lab_check(const struct lab_opts *);
+
+#endif

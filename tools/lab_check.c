@@ -1,0 +1,550 @@
+/*
+ * lab_check.c - is every committed event in the stream, once and in order?
+ *
+ * The events are read first and kept; then every message of the stream is
+ * held against them.  What the daemon thinks of a row (published_at) does not
+ * count as evidence; it is only shown where something is missing.
+ */
+#include <err.h>
+#include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "lab.h"
+
+#define EXAMPLES	10	/* of each kind of trouble */
+#define QUIET_MS	3000	/* nothing new for so long: it stopped */
+#define BOUND		"1000000"
+
+struct key {
+	char		*name;
+	uint64_t	 last;		/* the highest sequence seen */
+};
+
+struct event {
+	uint64_t	 seq;
+	struct key	*key, *type;
+	uint32_t	 crc, len;
+	bool		 seen;
+};
+
+/* Hashes of the message ids seen; 0 is an empty place. */
+struct idset {
+	uint64_t	*at;
+	size_t		 n, size;
+};
+
+struct check {
+	const struct lab_opts	*o;
+	MYSQL		*db;
+	struct lab_bus	 bus;
+	struct event	*events;
+	size_t		 nevents, room;
+	void		*names;		/* tree of struct key */
+	struct idset	 ids;
+	int64_t		*times;		/* of each message, ns */
+	size_t		 ntimes, times_room;
+	uint64_t	 delivered, lost, duplicated, disorder, foreign;
+	uint64_t	 damaged, dead;
+};
+
+static int
+key_cmp(const void *a, const void *b)
+{
+	return strcmp(((const struct key *)a)->name,
+	    ((const struct key *)b)->name);
+}
+
+/* One struct key for each name, however often it comes. */
+static struct key *
+intern(struct check *c, char *name)
+{
+	struct key	 probe = { name, 0 }, *k;
+	void		*node;
+
+	if ((node = tfind(&probe, &c->names, key_cmp)) != NULL)
+		return *(struct key **)node;
+	k = lab_realloc(NULL, 1, sizeof(*k));
+	k->name = lab_strdup(name);
+	k->last = 0;
+	if (tsearch(k, &c->names, key_cmp) == NULL)
+		err(1, NULL);
+	return k;
+}
+
+static void
+free_names(struct check *c)
+{
+	struct key	*k;
+
+	while (c->names != NULL) {
+		k = *(struct key **)c->names;
+		tdelete(k, &c->names, key_cmp);
+		free(k->name);
+		free(k);
+	}
+}
+
+static void
+add_event(struct check *c, MYSQL_ROW row)
+{
+	struct event	*e;
+
+	if (c->nevents == c->room) {
+		c->room = c->room * 2 + 1024;
+		c->events = lab_realloc(c->events, c->room, sizeof(*e));
+	}
+	e = &c->events[c->nevents++];
+	e->seq = strtoull(row[0], NULL, 10);
+	e->key = intern(c, row[1]);
+	e->type = intern(c, row[2]);
+	e->crc = (uint32_t)strtoul(row[3], NULL, 10);
+	e->len = (uint32_t)strtoul(row[4], NULL, 10);
+	e->seen = false;
+}
+
+/* The server computes the checksums: the payloads need not travel. */
+static void
+read_events(struct check *c)
+{
+	char		 sql[256];
+	MYSQL_RES	*res;
+	MYSQL_ROW	 row;
+
+	snprintf(sql, sizeof(sql), "SELECT sequence, stream_id, event_type, "
+	    "CRC32(event_data), LENGTH(event_data) FROM events "
+	    "WHERE sequence > %lld ORDER BY sequence",
+	    (long long)c->o->since);
+	res = lab_db_query(c->db, sql, true);
+	while ((row = mysql_fetch_row(res)) != NULL)
+		add_event(c, row);
+	if (mysql_errno(c->db) != 0)
+		errx(1, "reading events: %s", mysql_error(c->db));
+	mysql_free_result(res);
+}
+
+static int
+event_cmp(const void *a, const void *b)
+{
+	uint64_t	x = ((const struct event *)a)->seq;
+	uint64_t	y = ((const struct event *)b)->seq;
+
+	return (x > y) - (x < y);
+}
+
+static struct event *
+find_event(struct check *c, uint64_t seq)
+{
+	struct event	probe = { .seq = seq };
+
+	if (c->nevents == 0)
+		return NULL;
+	return bsearch(&probe, c->events, c->nevents, sizeof(probe),
+	    event_cmp);
+}
+
+/* FNV-1a; a false match among a million ids has odds of one in 10^7. */
+static uint64_t
+hash(const char *s)
+{
+	uint64_t	h = 14695981039346656037u;
+
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * 1099511628211u;
+	return h != 0 ? h : 1;
+}
+
+static bool
+idset_put(struct idset *set, uint64_t h)
+{
+	size_t	i = h & (set->size - 1);
+
+	for (; set->at[i] != 0; i = (i + 1) & (set->size - 1))
+		if (set->at[i] == h)
+			return false;
+	set->at[i] = h;
+	set->n++;
+	return true;
+}
+
+static void
+idset_grow(struct idset *set)
+{
+	struct idset	old = *set;
+
+	set->size = old.size == 0 ? 4096 : old.size * 2;
+	set->n = 0;
+	if ((set->at = calloc(set->size, sizeof(*set->at))) == NULL)
+		err(1, NULL);
+	for (size_t i = 0; i < old.size; i++)
+		if (old.at[i] != 0)
+			idset_put(set, old.at[i]);
+	free(old.at);
+}
+
+/* Returns false if it was there already. */
+static bool
+idset_add(struct idset *set, const char *id)
+{
+	if (set->n * 2 >= set->size)
+		idset_grow(set);
+	return idset_put(set, hash(id));
+}
+
+static const char *
+header(natsMsg *m, const char *name)
+{
+	const char	*value = NULL;
+
+	if (natsMsgHeader_Get(m, name, &value) != NATS_OK)
+		return NULL;
+	return value;
+}
+
+/* Count it, and show the first few. */
+static void __attribute__((format(printf, 3, 4)))
+trouble(uint64_t *count, const char *kind, const char *fmt, ...)
+{
+	va_list	ap;
+
+	if ((*count)++ >= EXAMPLES)
+		return;
+	fprintf(stderr, "%s: ", kind);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void
+judge_content(struct check *c, const struct event *e, natsMsg *m,
+    uint64_t at)
+{
+	const char	*key = header(m, "Outbox-Key");
+	const char	*type = header(m, "Outbox-Type");
+	const char	*what = NULL;
+	int		 len = natsMsg_GetDataLength(m);
+
+	if ((uint32_t)len != e->len ||
+	    crc32(0, (const Bytef *)natsMsg_GetData(m), (uInt)len) != e->crc)
+		what = "payload";
+	else if (key == NULL || strcmp(key, e->key->name) != 0)
+		what = "Outbox-Key";
+	else if (type == NULL || strcmp(type, e->type->name) != 0)
+		what = "Outbox-Type";
+	else if (header(m, "Nats-Msg-Id") == NULL)
+		what = "Nats-Msg-Id";
+	if (what != NULL)
+		trouble(&c->damaged, "damaged", "%s of sequence %llu "
+		    "(message %llu)", what, (unsigned long long)e->seq,
+		    (unsigned long long)at);
+}
+
+static void
+judge_order(struct check *c, const struct event *e, uint64_t at)
+{
+	if (e->seq < e->key->last)
+		trouble(&c->disorder, "out of order", "key %s: sequence %llu "
+		    "after %llu (message %llu)", e->key->name,
+		    (unsigned long long)e->seq,
+		    (unsigned long long)e->key->last, (unsigned long long)at);
+	else
+		e->key->last = e->seq;
+}
+
+/* Committed only after we had read the table? */
+static bool
+is_newer(struct check *c, uint64_t seq)
+{
+	char	sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM events "
+	    "WHERE sequence = %llu", (unsigned long long)seq);
+	return lab_db_number(c->db, sql) > 0;
+}
+
+static uint64_t
+sequence_of(natsMsg *m)
+{
+	const char	*text = header(m, "Outbox-Sequence");
+	char		*end;
+	uint64_t	 n;
+
+	if (text == NULL || *text < '0' || *text > '9')
+		return 0;
+	n = strtoull(text, &end, 10);
+	return *end == '\0' ? n : 0;
+}
+
+static void
+judge(struct check *c, natsMsg *m, uint64_t at)
+{
+	uint64_t	 seq = sequence_of(m);
+	const char	*id = header(m, "Nats-Msg-Id");
+	struct event	*e;
+	bool		 again;
+
+	if (seq != 0 && seq <= (uint64_t)c->o->since)
+		return;
+	again = id != NULL && !idset_add(&c->ids, id);
+	if ((e = find_event(c, seq)) == NULL) {
+		if (seq == 0 || !is_newer(c, seq))
+			trouble(&c->foreign, "foreign", "message %llu, "
+			    "sequence %llu, subject %s",
+			    (unsigned long long)at, (unsigned long long)seq,
+			    natsMsg_GetSubject(m));
+		return;
+	}
+	if (e->seen || again)
+		trouble(&c->duplicated, "duplicated", "sequence %llu "
+		    "(message %llu, id %s)", (unsigned long long)seq,
+		    (unsigned long long)at, id != NULL ? id : "none");
+	if (e->seen)
+		return;
+	e->seen = true;
+	c->delivered++;
+	judge_order(c, e, at);
+	judge_content(c, e, m, at);
+}
+
+static void
+add_time(struct check *c, int64_t when)
+{
+	if (c->ntimes == c->times_room) {
+		c->times_room = c->times_room * 2 + 1024;
+		c->times = lab_realloc(c->times, c->times_room,
+		    sizeof(*c->times));
+	}
+	c->times[c->ntimes++] = when;
+}
+
+static void
+on_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
+{
+	struct check	*c = arg;
+
+	add_time(c, when);
+	judge(c, m, seq);
+}
+
+static bool
+rows_wait(struct check *c)
+{
+	return lab_db_number(c->db,
+	    "SELECT 1 FROM outbox WHERE published_at IS NULL LIMIT 1") != 0;
+}
+
+/*
+ * Wait until all seems to be there, or nothing more can be expected.  While
+ * rows wait in the outbox only the deadline ends it: a daemon may be silent
+ * for longer than a moment and then go on.
+ */
+static void
+wait_for_stream(struct check *c)
+{
+	int64_t		end = lab_now_ms() + c->o->wait * 1000, now;
+	int64_t		quiet = 0;
+	uint64_t	have, before = 0;
+
+	for (;;) {
+		now = lab_now_ms();
+		have = lab_stream_state(&c->bus, c->o->stream, NULL);
+		if (have != before || quiet == 0)
+			quiet = now + QUIET_MS;
+		before = have;
+		if (now >= end || lab_stopped)
+			return;
+		if (have >= c->nevents && (!rows_wait(c) || now >= quiet))
+			return;
+		if (now >= quiet && !rows_wait(c))
+			return;
+		lab_pause(50);
+	}
+}
+
+static void
+say_lost(struct check *c, const struct event *e)
+{
+	char		 sql[256];
+	MYSQL_RES	*res;
+	MYSQL_ROW	 row;
+
+	snprintf(sql, sizeof(sql), "SELECT IF(published_at IS NULL, "
+	    "'waits', 'is marked as published'), attempts, "
+	    "COALESCE(last_error, '') FROM outbox WHERE global_sequence = "
+	    "%llu", (unsigned long long)e->seq);
+	res = lab_db_query(c->db, sql, false);
+	row = mysql_fetch_row(res);
+	trouble(&c->lost, "lost", "sequence %llu, key %s: %s%s%s%s%s",
+	    (unsigned long long)e->seq, e->key->name,
+	    row != NULL ? row[0] : "has no outbox row",
+	    row != NULL ? ", attempts " : "", row != NULL ? row[1] : "",
+	    row != NULL && *row[2] != '\0' ? ", " : "",
+	    row != NULL ? row[2] : "");
+	mysql_free_result(res);
+}
+
+static void
+find_lost(struct check *c)
+{
+	for (size_t i = 0; i < c->nevents; i++) {
+		if (c->events[i].seen)
+			continue;
+		if (c->lost < EXAMPLES)
+			say_lost(c, &c->events[i]);
+		else
+			c->lost++;
+	}
+}
+
+/* Those that are expected are not lost. */
+static void
+read_dead(struct check *c)
+{
+	char		 sql[256];
+	MYSQL_RES	*res;
+	MYSQL_ROW	 row;
+	struct event	*e;
+
+	if (!lab_db_has(c->db, "outbox_dead_letters"))
+		return;
+	snprintf(sql, sizeof(sql), "SELECT global_sequence, reason, attempts,"
+	    " COALESCE(last_error, '') FROM outbox_dead_letters WHERE "
+	    "global_sequence > %lld ORDER BY 1", (long long)c->o->since);
+	res = lab_db_query(c->db, sql, false);
+	while ((row = mysql_fetch_row(res)) != NULL) {
+		e = find_event(c, strtoull(row[0], NULL, 10));
+		trouble(&c->dead, "dead", "sequence %s, %s, attempts %s: %s%s",
+		    row[0], row[1], row[2], row[3], e != NULL && e->seen ?
+		    " (yet it is in the stream)" : "");
+		if (e != NULL && c->o->expect_dead >= 0)
+			e->seen = true;
+	}
+	mysql_free_result(res);
+}
+
+/* Messages a second from the i-th to the j-th, by the stream's clock. */
+static double
+rate(const struct check *c, size_t i, size_t j)
+{
+	if (j <= i || c->times[j] <= c->times[i])
+		return 0;
+	return (double)(j - i) * 1e9 / (double)(c->times[j] - c->times[i]);
+}
+
+static bool
+is_good(const struct check *c)
+{
+	uint64_t	expected = c->o->expect_dead < 0 ? 0 :
+			    (uint64_t)c->o->expect_dead;
+
+	return c->lost == 0 && c->duplicated == 0 && c->disorder == 0 &&
+	    c->foreign == 0 && c->damaged == 0 && c->dead == expected;
+}
+
+static void
+print_row(const char *name, uint64_t n)
+{
+	printf("%-14s%12llu\n", name, (unsigned long long)n);
+}
+
+static void
+print_table(const struct check *c)
+{
+	size_t	last = c->ntimes > 0 ? c->ntimes - 1 : 0;
+
+	print_row("committed", c->nevents);
+	print_row("delivered", c->delivered);
+	print_row("lost", c->lost);
+	print_row("duplicated", c->duplicated);
+	print_row("out of order", c->disorder);
+	print_row("foreign", c->foreign);
+	print_row("damaged", c->damaged);
+	if (c->dead > 0 || c->o->expect_dead >= 0)
+		print_row("dead", c->dead);
+	print_row("msg/s", (uint64_t)rate(c, 0, last));
+	puts(is_good(c) ? "OK" : "NOT OK");
+}
+
+static void
+print_json(const struct check *c)
+{
+	size_t	last = c->ntimes > 0 ? c->ntimes - 1 : 0;
+
+	printf("{\"ok\":%s,\"committed\":%zu,\"delivered\":%llu,"
+	    "\"lost\":%llu,\"duplicated\":%llu,\"out_of_order\":%llu,"
+	    "\"foreign\":%llu,\"damaged\":%llu,\"dead\":%llu,"
+	    "\"messages\":%zu,\"rate\":%.0f,\"rate_first_quarter\":%.0f,"
+	    "\"rate_last_quarter\":%.0f}\n", is_good(c) ? "true" : "false",
+	    c->nevents, (unsigned long long)c->delivered,
+	    (unsigned long long)c->lost, (unsigned long long)c->duplicated,
+	    (unsigned long long)c->disorder, (unsigned long long)c->foreign,
+	    (unsigned long long)c->damaged, (unsigned long long)c->dead,
+	    c->ntimes, rate(c, 0, last), rate(c, 0, last / 4),
+	    rate(c, last - last / 4, last));
+}
+
+static void
+check_free(struct check *c)
+{
+	free_names(c);
+	free(c->events);
+	free(c->ids.at);
+	free(c->times);
+	mysql_close(c->db);
+	mysql_library_end();
+	lab_bus_close(&c->bus);
+}
+
+int
+lab_check(const struct lab_opts *o)
+{
+	struct check	c = { .o = o };
+	bool		good;
+
+	lab_catch_signals();
+	c.db = lab_db_open(o);
+	lab_bus_open(o, &c.bus);
+	read_events(&c);
+	if (o->wait > 0)
+		wait_for_stream(&c);
+	lab_read_stream(&c.bus, o->stream, on_message, &c);
+	read_dead(&c);
+	find_lost(&c);
+	if (o->json)
+		print_json(&c);
+	else
+		print_table(&c);
+	good = is_good(&c);
+	check_free(&c);
+	return good ? 0 : 1;
+}
+
+/* For a line that is shown often: nothing that grows with the tables. */
+int
+lab_count(const struct lab_opts *o)
+{
+	MYSQL		*db = lab_db_open(o);
+	struct lab_bus	 bus;
+	char		 sql[256];
+	uint64_t	 committed, waiting;
+
+	lab_bus_open(o, &bus);
+	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM (SELECT 1 FROM "
+	    "events WHERE sequence > %lld LIMIT " BOUND ") AS some",
+	    (long long)o->since);
+	committed = lab_db_number(db, sql);
+	waiting = lab_db_number(db, "SELECT COUNT(*) FROM (SELECT 1 FROM "
+	    "outbox WHERE published_at IS NULL LIMIT " BOUND ") AS some");
+	printf("committed %llu waiting %llu messages %llu\n",
+	    (unsigned long long)committed, (unsigned long long)waiting,
+	    (unsigned long long)lab_stream_state(&bus, o->stream,
+	    NULL));
+	mysql_close(db);
+	mysql_library_end();
+	lab_bus_close(&bus);
+	return 0;
+}

@@ -1,0 +1,255 @@
+/*
+ * lab_conn.c - the laboratory's connections, and what else all commands need
+ */
+#include <err.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lab.h"
+
+#define CONNECT_MS	10000
+
+atomic_bool	lab_stopped;
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	lab_stopped = true;
+}
+
+void
+lab_catch_signals(void)
+{
+	struct sigaction	sa = { .sa_handler = on_signal };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+int64_t
+lab_now_ms(void)
+{
+	struct timespec	ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* In short pieces: the signal may go to another thread. */
+void
+lab_pause(int64_t ms)
+{
+	int64_t		end = lab_now_ms() + ms, left;
+	struct timespec	ts = { 0, 0 };
+
+	while (!lab_stopped && (left = end - lab_now_ms()) > 0) {
+		ts.tv_nsec = (left < 50 ? left : 50) * 1000000;
+		nanosleep(&ts, NULL);
+	}
+}
+
+void *
+lab_realloc(void *p, size_t n, size_t size)
+{
+	if ((p = reallocarray(p, n, size)) == NULL)
+		err(1, NULL);
+	return p;
+}
+
+char *
+lab_strdup(const char *s)
+{
+	char	*p = strdup(s);
+
+	if (p == NULL)
+		err(1, NULL);
+	return p;
+}
+
+static const char *
+password(const struct lab_opts *o)
+{
+	const char	*p;
+
+	if (o->password_env == NULL)
+		return NULL;
+	if ((p = getenv(o->password_env)) == NULL)
+		errx(1, "%s is not set", o->password_env);
+	return p;
+}
+
+/* Split HOST[:PORT]; an IPv6 address with a port is [HOST]:PORT. */
+static unsigned
+split_host(const char *text, char *host, size_t size)
+{
+	const char	*from = text + (*text == '[');
+	const char	*colon = strrchr(text, ':');
+	size_t		 len;
+
+	if (*text == '[') {
+		len = strcspn(from, "]");
+		colon = strstr(text, "]:") != NULL ? colon : NULL;
+	} else {
+		if (colon != NULL && strchr(text, ':') != colon)
+			colon = NULL;
+		len = colon != NULL ? (size_t)(colon - text) : strlen(text);
+	}
+	snprintf(host, size, "%.*s", (int)len, from);
+	return colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+MYSQL *
+lab_db_try(const struct lab_opts *o, char *why)
+{
+	unsigned	 seconds = 10, port = 0;
+	char		 host[256] = "localhost";
+	MYSQL		*db;
+
+	if ((db = mysql_init(NULL)) == NULL)
+		errx(1, "mysql_init: out of memory");
+	if (o->socket == NULL)
+		port = split_host(o->host, host, sizeof(host));
+	mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
+	mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (mysql_real_connect(db, host, o->user, password(o), o->database,
+	    port, o->socket, 0) != NULL)
+		return db;
+	snprintf(why, 256, "%s", mysql_error(db));
+	mysql_close(db);
+	return NULL;
+}
+
+MYSQL *
+lab_db_open(const struct lab_opts *o)
+{
+	char	 why[256];
+	MYSQL	*db;
+
+	/* libnats must be the first to set up OpenSSL, or exit may crash. */
+	nats_Open(-1);
+	if (mysql_library_init(0, NULL, NULL) != 0)
+		errx(1, "the MySQL client library does not start");
+	if ((db = lab_db_try(o, why)) == NULL)
+		errx(1, "database: %s", why);
+	return db;
+}
+
+MYSQL_RES *
+lab_db_query(MYSQL *db, const char *sql, bool stream)
+{
+	MYSQL_RES	*res = NULL;
+
+	if (mysql_query(db, sql) == 0)
+		res = stream ? mysql_use_result(db) : mysql_store_result(db);
+	if (res == NULL)
+		errx(1, "database: %s: %s", mysql_error(db), sql);
+	return res;
+}
+
+/* The first column of the first row; NULL and no row are 0. */
+uint64_t
+lab_db_number(MYSQL *db, const char *sql)
+{
+	MYSQL_RES	*res = lab_db_query(db, sql, false);
+	MYSQL_ROW	 row = mysql_fetch_row(res);
+	uint64_t	 n = 0;
+
+	if (row != NULL && row[0] != NULL)
+		n = strtoull(row[0], NULL, 10);
+	mysql_free_result(res);
+	return n;
+}
+
+/* Databases of others may lack some of our tables. */
+bool
+lab_db_has(MYSQL *db, const char *table)
+{
+	char	sql[256];
+
+	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM "
+	    "information_schema.tables WHERE table_schema = DATABASE() "
+	    "AND table_name = '%s'", table);
+	return lab_db_number(db, sql) > 0;
+}
+
+/* The library's last error is stale after these two. */
+void
+lab_bus_die(const char *what, natsStatus s)
+{
+	const char	*text = NULL;
+
+	if (s != NATS_TIMEOUT && s != NATS_NO_RESPONDERS)
+		text = nats_GetLastError(NULL);
+	errx(1, "NATS: %s: %s%s%s", what, natsStatus_GetText(s),
+	    text != NULL && *text != '\0' ? ": " : "",
+	    text != NULL ? text : "");
+}
+
+static natsOptions *
+bus_options(const struct lab_opts *o)
+{
+	natsOptions	*no = NULL;
+	natsStatus	 s;
+
+	if ((s = natsOptions_Create(&no)) == NATS_OK)
+		s = natsOptions_SetURL(no, o->nats);
+	if (s == NATS_OK)
+		s = natsOptions_SetTimeout(no, CONNECT_MS);
+	if (s == NATS_OK && o->creds != NULL)
+		s = natsOptions_SetUserCredentialsFromFiles(no, o->creds,
+		    NULL);
+	if (s == NATS_OK && o->nats_ca != NULL)
+		s = natsOptions_LoadCATrustedCertificates(no, o->nats_ca);
+	if (s == NATS_OK && o->nats_ca != NULL)
+		s = natsOptions_SetSecure(no, true);
+	if (s != NATS_OK)
+		lab_bus_die(o->nats, s);
+	return no;
+}
+
+void
+lab_bus_open(const struct lab_opts *o, struct lab_bus *bus)
+{
+	natsOptions	*no = bus_options(o);
+	natsStatus	 s;
+
+	bus->nc = NULL;
+	bus->js = NULL;
+	if ((s = natsConnection_Connect(&bus->nc, no)) == NATS_OK)
+		s = natsConnection_JetStream(&bus->js, bus->nc, NULL);
+	natsOptions_Destroy(no);
+	if (s != NATS_OK)
+		lab_bus_die(o->nats, s);
+}
+
+void
+lab_bus_close(struct lab_bus *bus)
+{
+	jsCtx_Destroy(bus->js);
+	natsConnection_Destroy(bus->nc);
+	nats_Close();
+}
+
+/* Returns the number of messages; *last, unless NULL, is the last one. */
+uint64_t
+lab_stream_state(struct lab_bus *bus, const char *stream, uint64_t *last)
+{
+	jsStreamInfo	*si = NULL;
+	jsErrCode	 code = 0;
+	natsStatus	 s;
+	uint64_t	 n;
+
+	s = js_GetStreamInfo(&si, bus->js, stream, NULL, &code);
+	if (s != NATS_OK)
+		lab_bus_die(stream, s);
+	n = si->State.Msgs;
+	if (last != NULL)
+		*last = si->State.LastSeq;
+	jsStreamInfo_Destroy(si);
+	return n;
+}

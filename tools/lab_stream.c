@@ -1,0 +1,226 @@
+/*
+ * lab_stream.c - a stream and its single messages
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+#define MAX_SUBJECTS	64
+
+static void
+delete_stream(struct lab_bus *bus, const struct lab_opts *o)
+{
+	jsErrCode	code = 0;
+	natsStatus	s;
+
+	s = js_DeleteStream(bus->js, o->stream, NULL, &code);
+	if (s != NATS_OK && s != NATS_NOT_FOUND)
+		lab_bus_die("deleting the stream", s);
+}
+
+static void
+make_stream(struct lab_bus *bus, jsStreamConfig *cfg)
+{
+	jsStreamInfo	*si = NULL;
+	jsErrCode	 code = 0;
+	natsStatus	 s;
+
+	s = js_GetStreamInfo(&si, bus->js, cfg->Name, NULL, &code);
+	jsStreamInfo_Destroy(si);
+	if (s == NATS_NOT_FOUND)
+		s = js_AddStream(NULL, bus->js, cfg, NULL, &code);
+	else if (s == NATS_OK)
+		s = js_UpdateStream(NULL, bus->js, cfg, NULL, &code);
+	if (s != NATS_OK)
+		lab_bus_die("making the stream", s);
+}
+
+static int
+split_subjects(char *list, const char **subjects)
+{
+	int	 n = 0;
+	char	*save = NULL, *p;
+
+	for (p = strtok_r(list, ", ", &save); p != NULL;
+	    p = strtok_r(NULL, ", ", &save)) {
+		if (n == MAX_SUBJECTS)
+			errx(1, "too many subjects");
+		subjects[n++] = p;
+	}
+	return n;
+}
+
+int
+lab_stream(const struct lab_opts *o)
+{
+	const char	*subjects[MAX_SUBJECTS];
+	char		*list = lab_strdup(o->subjects != NULL ?
+			    o->subjects : "");
+	struct lab_bus	 bus;
+	jsStreamConfig	 cfg;
+
+	jsStreamConfig_Init(&cfg);
+	cfg.Name = o->stream;
+	cfg.Subjects = subjects;
+	cfg.SubjectsLen = split_subjects(list, subjects);
+	cfg.Storage = o->memory ? js_MemoryStorage : js_FileStorage;
+	cfg.Discard = o->discard_new ? js_DiscardNew : js_DiscardOld;
+	cfg.Duplicates = o->dup_window * 1000000000;
+	cfg.MaxMsgs = o->max_msgs;
+	cfg.MaxMsgSize = (int32_t)o->max_msg_size;
+	cfg.Replicas = o->replicas;
+	lab_bus_open(o, &bus);
+	if (o->delete)
+		delete_stream(&bus, o);
+	else
+		make_stream(&bus, &cfg);
+	lab_bus_close(&bus);
+	free(list);
+	return 0;
+}
+
+static char *
+read_all(FILE *f, size_t *len)
+{
+	size_t	 size = 65536, n;
+	char	*data = lab_realloc(NULL, size, 1);
+
+	*len = 0;
+	while ((n = fread(data + *len, 1, size - *len, f)) > 0) {
+		*len += n;
+		if (*len == size)
+			data = lab_realloc(data, size *= 2, 1);
+	}
+	return data;
+}
+
+static void
+set_headers(natsMsg *m, const struct lab_opts *o)
+{
+	natsStatus	s = NATS_OK;
+
+	if (o->id != NULL)
+		s = natsMsgHeader_Set(m, "Nats-Msg-Id", o->id);
+	for (size_t i = 0; s == NATS_OK && i < o->nheaders; i++) {
+		char	*key = lab_strdup(o->headers[i]);
+		char	*value = strchr(key, '=');
+
+		if (value == NULL)
+			errx(1, "--header %s: not KEY=VALUE", key);
+		*value++ = '\0';
+		s = natsMsgHeader_Add(m, key, value);
+		free(key);
+	}
+	if (s != NATS_OK)
+		lab_bus_die("setting headers", s);
+}
+
+int
+lab_publish(const struct lab_opts *o)
+{
+	struct lab_bus	 bus;
+	natsMsg		*m = NULL;
+	jsPubAck	*ack = NULL;
+	jsErrCode	 code = 0;
+	natsStatus	 s;
+	size_t		 len = 0;
+	char		*in = NULL;
+
+	if (o->data == NULL)
+		in = read_all(stdin, &len);
+	else
+		len = strlen(o->data);
+	lab_bus_open(o, &bus);
+	s = natsMsg_Create(&m, o->subject, NULL, in != NULL ? in : o->data,
+	    (int)len);
+	if (s != NATS_OK)
+		lab_bus_die("making the message", s);
+	set_headers(m, o);
+	if ((s = js_PublishMsg(&ack, bus.js, m, NULL, &code)) != NATS_OK)
+		lab_bus_die("publishing", s);
+	printf("stream=%s seq=%llu duplicate=%s\n", ack->Stream,
+	    (unsigned long long)ack->Sequence, ack->Duplicate ? "yes" : "no");
+	jsPubAck_Destroy(ack);
+	natsMsg_Destroy(m);
+	lab_bus_close(&bus);
+	free(in);
+	return 0;
+}
+
+int
+lab_purge(const struct lab_opts *o)
+{
+	struct lab_bus	bus;
+	jsErrCode	code = 0;
+	natsStatus	s;
+
+	lab_bus_open(o, &bus);
+	if ((s = js_PurgeStream(bus.js, o->stream, NULL, &code)) != NATS_OK)
+		lab_bus_die("purging the stream", s);
+	lab_bus_close(&bus);
+	return 0;
+}
+
+int
+lab_delete_msg(const struct lab_opts *o)
+{
+	struct lab_bus	bus;
+	jsErrCode	code = 0;
+	natsStatus	s;
+
+	lab_bus_open(o, &bus);
+	s = js_DeleteMsg(bus.js, o->stream, (uint64_t)o->seq, NULL, &code);
+	if (s != NATS_OK)
+		lab_bus_die("deleting the message", s);
+	lab_bus_close(&bus);
+	return 0;
+}
+
+static void
+print_headers(natsMsg *m)
+{
+	const char	**keys = NULL, **values = NULL;
+	int		  nkeys = 0, n = 0;
+
+	if (natsMsgHeader_Keys(m, &keys, &nkeys) != NATS_OK)
+		return;
+	for (int i = 0; i < nkeys; i++) {
+		if (natsMsgHeader_Values(m, keys[i], &values, &n) != NATS_OK)
+			continue;
+		for (int j = 0; j < n; j++)
+			printf("%s: %s\n", keys[i], values[j]);
+		free((void *)values);
+	}
+	free((void *)keys);
+}
+
+/* Like mail: what it is, its headers, an empty line, the payload as it is. */
+int
+lab_show(const struct lab_opts *o)
+{
+	struct lab_bus	 bus;
+	natsMsg		*m = NULL;
+	jsErrCode	 code = 0;
+	natsStatus	 s;
+	uint64_t	 seq = (uint64_t)o->seq;
+
+	lab_bus_open(o, &bus);
+	if (o->last)
+		lab_stream_state(&bus, o->stream, &seq);
+	s = js_GetMsg(&m, bus.js, o->stream, seq, NULL, &code);
+	if (s != NATS_OK)
+		lab_bus_die("reading the message", s);
+	printf("Subject: %s\nSequence: %llu\n", natsMsg_GetSubject(m),
+	    (unsigned long long)seq);
+	print_headers(m);
+	putchar('\n');
+	fwrite(natsMsg_GetData(m), 1, (size_t)natsMsg_GetDataLength(m),
+	    stdout);
+	putchar('\n');
+	natsMsg_Destroy(m);
+	lab_bus_close(&bus);
+	return 0;
+}
