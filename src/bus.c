@@ -449,16 +449,6 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_decref(ack);
 }
 
-static bool
-is_no_responders(natsMsg *m)
-{
-	const char	*status = NULL;
-
-	return natsMsg_GetDataLength(m) == 0 &&
-	    natsMsgHeader_Get(m, "Status", &status) == NATS_OK &&
-	    strcmp(status, "503") == 0;
-}
-
 /* "<inbox><generation>_<slot>"; an older generation was given up on. */
 static bool
 read_slot(const struct bus *b, const char *subject, uint32_t *slot)
@@ -472,29 +462,39 @@ read_slot(const struct bus *b, const char *subject, uint32_t *slot)
 	return true;
 }
 
+/*
+ * The library keeps the "no responders" message to itself and returns only
+ * the status, so which message it answers is lost.
+ */
+static bool
+no_responders(struct pub_answer *a)
+{
+	a->slot = PUB_SOME_SLOT;
+	a->verdict = VERDICT_DESTINATION;
+	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
+	    "responders): create the stream, or JetStream is off");
+	return true;
+}
+
 static bool
 bus_answer(void *arg, struct pub_answer *a)
 {
 	struct bus	*b = arg;
 	natsMsg		*m = NULL;
+	natsStatus	 s = NATS_OK;
 
 	while (b->sub != NULL &&
-	    natsSubscription_NextMsg(&m, b->sub, 0) == NATS_OK) {
+	    (s = natsSubscription_NextMsg(&m, b->sub, 0)) == NATS_OK) {
 		bool current = read_slot(b, natsMsg_GetSubject(m), &a->slot);
 
-		if (is_no_responders(m)) {
-			a->verdict = VERDICT_DESTINATION;
-			snprintf(a->text, sizeof(a->text), "no stream takes "
-			    "this subject (no responders): create the stream, "
-			    "or JetStream is off");
-		} else
+		if (current)
 			bus_read_ack(natsMsg_GetData(m),
 			    natsMsg_GetDataLength(m), b->conf->nats.stream, a);
 		natsMsg_Destroy(m);
 		if (current)
 			return true;
 	}
-	return false;
+	return s == NATS_NO_RESPONDERS && no_responders(a);
 }
 
 static const struct pub_ops ops = {

@@ -21,8 +21,11 @@ enum pub_sent {
 	PUB_LOST	/* the connection is gone */
 };
 
+/* The answer is to one of the messages that are out; nobody knows which. */
+#define PUB_SOME_SLOT	UINT32_MAX
+
 struct pub_answer {
-	uint32_t	slot;
+	uint32_t	slot;			/* or PUB_SOME_SLOT */
 	enum verdict	verdict;
 	uint64_t	stream_sequence;	/* stored and duplicate */
 	char		text[256];		/* why not; "" if stored */

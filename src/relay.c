@@ -38,6 +38,8 @@ struct flight {
 	int64_t			 deadline;	/* send nothing from here on */
 	int64_t			 last_ack;	/* 0: none yet */
 	unsigned		 refused;
+	size_t			 nameless;	/* refusals of we know not which */
+	struct err		 nameless_why;
 	bool			 closed;	/* send nothing more */
 	bool			 complained;
 	struct err		 complaint;
@@ -129,6 +131,11 @@ on_answer(struct flight *f, const struct pub_answer *a)
 	size_t	i = a->slot;
 	bool	go_on;
 
+	if (a->slot == PUB_SOME_SLOT) {
+		f->nameless++;
+		err_set(&f->nameless_why, "%s", a->text);
+		return;
+	}
 	if (i >= f->b->n || f->state[i] == READY)
 		return;
 	if (f->state[i] != OUT) {
@@ -233,6 +240,23 @@ expire(struct flight *f, int64_t now)
 	return RELAY_KEEP_MS;
 }
 
+/* When all others have their answers, the rest is what was refused. */
+static void
+name_refused(struct flight *f)
+{
+	if (f->nameless == 0 || f->w.unresolved > f->nameless)
+		return;
+	for (size_t k = f->oldest; k < f->nsent; k++) {
+		size_t i = f->order[k];
+
+		if (f->state[i] != OUT)
+			continue;
+		refuse(f, i, f->nameless_why.text);
+		window_resolved(&f->w, i, false);
+	}
+	f->nameless = 0;
+}
+
 static void
 wait_a_little(struct flight *f, int64_t ms)
 {
@@ -242,6 +266,7 @@ wait_a_little(struct flight *f, int64_t ms)
 	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
 	while (p->ops->answer(p->arg, &a))
 		on_answer(f, &a);
+	name_refused(f);
 	if (p->ops->complaint(p->arg, &f->complaint))
 		f->complained = true;
 }
