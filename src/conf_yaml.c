@@ -179,13 +179,13 @@ not_a_mapping(struct walk *w, unsigned line, const char *name)
 
 /* Hand the current event to the setter, as a value or an item of a list. */
 static int
-set_scalar(struct walk *w, const struct conf_key *k, unsigned line)
+set_scalar(struct walk *w, const struct conf_key *k, unsigned line, bool item)
 {
 	const char	*what = structure(w), *text;
 
 	if (what != NULL) {
 		err_set(w->err, "%s stands where %s is wanted", what,
-		    k->type == CONF_LIST ? "a text" : conf_wanted(k).text);
+		    item ? "a text" : conf_wanted(k).text);
 		return fail_at(w, line, k->name);
 	}
 	text = is_null(w) ? "" : scalar_text(w);
@@ -202,7 +202,7 @@ walk_list(struct walk *w, const struct conf_key *k)
 			return -1;
 		if (w->event.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
-		if (set_scalar(w, k, line_of(w)) < 0)
+		if (set_scalar(w, k, line_of(w), true) < 0)
 			return -1;
 	}
 }
@@ -232,11 +232,11 @@ walk_value(struct walk *w, const struct conf_key *k, unsigned line)
 	if (next(w) < 0)
 		return -1;
 	if (k->type != CONF_LIST)
-		return set_scalar(w, k, line);
+		return set_scalar(w, k, line, false);
 	if (w->event.type == YAML_SEQUENCE_START_EVENT) {
 		if (walk_list(w, k) < 0)
 			return -1;
-	} else if (!is_nothing(w) && set_scalar(w, k, line) < 0)
+	} else if (!is_nothing(w) && set_scalar(w, k, line, false) < 0)
 		return -1;
 	return check_items(w, k, line);
 }

@@ -26,7 +26,7 @@ PRODUCER=$!
 
 slow=0 kills=0
 while [ "$kills" -lt 8 ]; do
-	pids=($(worker_pids "$MASTER"))
+	mapfile -t pids < <(worker_pids "$MASTER")
 	victim=${pids[$((kills % ${#pids[@]}))]}
 	id=$(id_of "$victim")
 	kill -KILL "$victim"
