@@ -179,6 +179,15 @@ set_tls(struct bus *b, natsOptions *o)
 	return s;
 }
 
+/* No wait may outlive the next renewal of the leases. */
+static int64_t
+connect_timeout(const struct bus *b)
+{
+	int64_t	renew = b->conf->worker.lease_renew;
+
+	return renew < CONNECT_TIMEOUT_MS ? renew : CONNECT_TIMEOUT_MS;
+}
+
 static natsStatus
 set_manner(struct bus *b, natsOptions *o, const char *server)
 {
@@ -188,7 +197,7 @@ set_manner(struct bus *b, natsOptions *o, const char *server)
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, b->name);
 	if (s == NATS_OK)
-		s = natsOptions_SetTimeout(o, CONNECT_TIMEOUT_MS);
+		s = natsOptions_SetTimeout(o, connect_timeout(b));
 	if (s == NATS_OK)
 		s = natsOptions_SetAllowReconnect(o, false);
 	if (s == NATS_OK)

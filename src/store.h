@@ -1,7 +1,7 @@
 /*
  * store.h - what a worker asks of the database
  *
- * One function per statement of the protocol; doc/protocol.md tells why each
+ * One function per statement of the protocol; doc/design.md tells why each
  * looks as it does.  No SQL and no client type leaves the store.  All times
  * are the database's.  Every function may block, none for longer than the
  * timeouts of the connection, and returns -1 with an error that starts with
@@ -182,6 +182,10 @@ struct waiting_list {
 int	store_waiting(struct store *, const uint64_t *sequences, size_t n,
 	    struct waiting_list *, struct err *);
 void	store_waiting_free(struct waiting_list *);
+
+/*
+ * store_settle.c - what became of rows
+ */
 
 /*
  * Write back every message of the batch by its outcome, one statement per

@@ -1,0 +1,259 @@
+/*
+ * store_settle.c - rows: write back what became of them
+ *
+ * One statement per kind of outcome, each only for rows that the batch's
+ * token still holds: what somebody else has claimed meanwhile is his.
+ */
+
+#include "store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "xalloc.h"
+
+/* The rows of one outcome, still held by the token. */
+static size_t
+put_held(struct store *s, const struct batch *b, enum outcome outcome)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->msgs[i].outcome != outcome)
+			continue;
+		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
+		buf_u64(&s->sql, b->msgs[i].sequence);
+	}
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	return n;
+}
+
+static void
+put_case(struct store *s, const struct batch *b, enum outcome outcome,
+    bool errors)
+{
+	buf_str(&s->sql, "CASE global_sequence");
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (m->outcome != outcome)
+			continue;
+		buf_printf(&s->sql, " WHEN %llu THEN ",
+		    (unsigned long long)m->sequence);
+		if (!errors)
+			buf_printf(&s->sql, "%lld",
+			    (long long)m->delay_ms * 1000);
+		else if (m->error == NULL)
+			buf_str(&s->sql, "NULL");
+		else
+			db_quote(s->db, &s->sql, m->error, strlen(m->error));
+	}
+	buf_str(&s->sql, " END");
+}
+
+static int
+write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET published_at = {now}, claim_token = NULL");
+	put_held(s, b, OUT_DELIVERED);
+	return store_exec(s, "settle", matched, e);
+}
+
+static int
+write_unsent(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET available_at = {now}, claim_token = NULL");
+	put_held(s, b, OUT_UNSENT);
+	return store_exec(s, "give back", matched, e);
+}
+
+static int
+write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET available_at = {now} + INTERVAL ");
+	put_case(s, b, outcome, false);
+	buf_str(&s->sql, " MICROSECOND, last_error = ");
+	put_case(s, b, outcome, true);
+	buf_str(&s->sql, outcome == OUT_RETRY ?
+	    ", attempts = attempts + 1, claim_token = NULL" :
+	    ", claim_token = NULL");
+	put_held(s, b, outcome);
+	return store_exec(s, "retry", matched, e);
+}
+
+static int
+write_retry(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	return write_delayed(s, b, OUT_RETRY, matched, e);
+}
+
+static int
+write_defer(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	return write_delayed(s, b, OUT_DEFER, matched, e);
+}
+
+static void
+put_dead_values(struct store *s, const struct msg *m)
+{
+	struct buf	*q = &s->sql;
+
+	buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
+	for (int i = 0; i < 3; i++) {
+		const struct bytes *v = i == 0 ? &m->partition :
+		    i == 1 ? &m->key : &m->type;
+
+		if (v->data == NULL)
+			buf_str(q, "NULL");
+		else
+			db_quote(s->db, q, v->data, v->len);
+		buf_str(q, ", ");
+	}
+	buf_printf(q, "%u, '%s', ", m->attempts + 1, m->reason);
+	db_quote(s->db, q, m->error, strlen(m->error));
+	buf_str(q, ")");
+}
+
+/* The dead letters of those that the token still holds, in one statement. */
+static int
+insert_dead(struct store *s, const struct batch *b, const uint64_t *held,
+    size_t nheld, struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
+	    "order_key, event_type, attempts, reason, last_error) VALUES ");
+	for (size_t i = 0, h = 0; i < b->n && h < nheld; i++) {
+		if (b->msgs[i].sequence != held[h])
+			continue;
+		h++;
+		buf_str(&s->sql, n++ == 0 ? "" : ",");
+		put_dead_values(s, &b->msgs[i]);
+	}
+	/* A row that was brought back by hand may die a second time. */
+	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
+	    " reason = VALUES(reason), last_error = VALUES(last_error)");
+	return store_exec(s, "bury", NULL, e);
+}
+
+static int
+lock_dead(struct store *s, const struct batch *b, uint64_t *held,
+    size_t *nheld, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT global_sequence FROM {outbox} "
+	    "FORCE INDEX (PRIMARY)");
+	put_held(s, b, OUT_DEAD);
+	buf_str(&s->sql, " ORDER BY global_sequence FOR UPDATE");
+	if ((rows = store_query(s, "bury", e)) == NULL)
+		return -1;
+	for (*nheld = 0; db_next(rows); (*nheld)++)
+		held[*nheld] = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static int
+bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
+{
+	uint64_t	*held = xcalloc(b->n, sizeof(*held));
+	size_t		 nheld;
+	int		 rc;
+
+	rc = lock_dead(s, b, held, &nheld, e);
+	if (rc == 0 && nheld > 0)
+		rc = insert_dead(s, b, held, nheld, e);
+	free(held);
+	if (rc < 0)
+		return -1;
+	store_sql(s, "DELETE FROM {outbox}");
+	put_held(s, b, OUT_DEAD);
+	return store_exec(s, "bury", matched, e);
+}
+
+static int
+simple(struct store *s, const char *sql, struct err *e)
+{
+	store_sql(s, sql);
+	return store_exec(s, "bury", NULL, e);
+}
+
+/* A dead message leaves the hot table and arrives among the dead at once. */
+static int
+write_dead(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	struct err	ignored;
+
+	if (simple(s, "START TRANSACTION", e) < 0)
+		return -1;
+	if (bury(s, b, matched, e) == 0 && simple(s, "COMMIT", e) == 0)
+		return 0;
+	if (store_is_open(s) && simple(s, "ROLLBACK", &ignored) < 0)
+		store_close(s);
+	return -1;
+}
+
+static const struct kind {
+	enum outcome	outcome;
+	int		(*write)(struct store *, const struct batch *,
+			    uint64_t *, struct err *);
+	size_t		counter;
+} kinds[] = {
+	{ OUT_DELIVERED, write_delivered, offsetof(struct settled, delivered) },
+	{ OUT_RETRY, write_retry, offsetof(struct settled, retried) },
+	{ OUT_DEFER, write_defer, offsetof(struct settled, deferred) },
+	{ OUT_DEAD, write_dead, offsetof(struct settled, dead) },
+	{ OUT_UNSENT, write_unsent, offsetof(struct settled, returned) },
+};
+
+static size_t
+count_outcome(const struct batch *b, enum outcome outcome)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += b->msgs[i].outcome == outcome;
+	return n;
+}
+
+static int
+settle_kind(struct store *s, const struct batch *b, const struct kind *k,
+    struct settled *done, struct err *e)
+{
+	unsigned	 bit = 1u << k->outcome, doubt = bit << 8;
+	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
+	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
+
+	if (want == 0 || (done->done & bit))
+		return 0;
+	if (k->write(s, b, &matched, e) < 0) {
+		/* The answer was lost: it may have been written. */
+		if (store_fault(s) == DB_LOST)
+			done->done |= doubt;
+		return -1;
+	}
+	done->done |= bit;
+	*counter = (done->done & doubt) ? want : matched;
+	done->fenced += want - *counter;
+	return 0;
+}
+
+int
+store_settle(struct store *s, const struct batch *b, struct settled *done,
+    struct err *e)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (settle_kind(s, b, &kinds[i], done, e) < 0)
+			return -1;
+	return 0;
+}
