@@ -53,10 +53,8 @@ board_create(const char *path, struct err *e)
 		b = NULL;
 	}
 	close(fd);
-	if (b != NULL) {
+	if (b != NULL)
 		b->magic = BOARD_MAGIC;
-		b->master = (int32_t)getpid();
-	}
 	return b;
 }
 

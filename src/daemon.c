@@ -23,9 +23,13 @@
 
 static struct pidfh	*pidfh;
 
+/* *pw is NULL where there is nobody to become. */
 static int
 find_user(const char *user, struct passwd **pw, struct err *e)
 {
+	*pw = NULL;
+	if (geteuid() != 0 || user[0] == '\0')
+		return 0;
 	errno = 0;
 	*pw = getpwnam(user);
 	if (*pw == NULL)
@@ -38,17 +42,17 @@ int
 daemon_make_rundir(const char *pidfile, const char *user, struct err *e)
 {
 	char		*copy = xstrdup(pidfile), *dir = dirname(copy);
-	struct passwd	*pw = NULL;
-	int		 rc = 0;
+	struct passwd	*pw;
+	int		 rc;
 
-	if (mkdir(dir, 0755) < 0) {
+	/* First the user: a directory that stays root's helps nobody. */
+	rc = find_user(user, &pw, e);
+	if (rc == 0 && mkdir(dir, 0755) < 0) {
 		if (errno != EEXIST)
 			rc = err_set(e, "%s: %s", dir, strerror(errno));
-	} else if (geteuid() == 0) {
-		rc = find_user(user, &pw, e);
-		if (rc == 0 && chown(dir, pw->pw_uid, pw->pw_gid) < 0)
-			rc = err_set(e, "%s: %s", dir, strerror(errno));
-	}
+	} else if (rc == 0 && pw != NULL &&
+	    chown(dir, pw->pw_uid, pw->pw_gid) < 0)
+		rc = err_set(e, "%s: %s", dir, strerror(errno));
 	free(copy);
 	return rc;
 }
@@ -58,10 +62,10 @@ daemon_drop_root(const char *user, struct err *e)
 {
 	struct passwd	*pw;
 
-	if (geteuid() != 0)
-		return 0;
 	if (find_user(user, &pw, e) < 0)
 		return -1;
+	if (pw == NULL)
+		return 0;
 	if (initgroups(user, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
 	    setuid(pw->pw_uid) < 0)
 		return err_set(e, "becoming %s: %s", user, strerror(errno));

@@ -6,11 +6,12 @@
 
 /*
  * Make the directory of the pid file if it is missing and give it to user.
- * As somebody other than root the user does not matter.
+ * As somebody other than root, or with an empty name, the user does not
+ * matter.
  */
 int	daemon_make_rundir(const char *pidfile, const char *user, struct err *);
 
-/* As root: become user for good.  Otherwise nothing to do. */
+/* As root: become user for good, if one is named. */
 int	daemon_drop_root(const char *user, struct err *);
 
 /*

@@ -1,8 +1,8 @@
 /*
  * heirs.c - see heirs.h
  *
- * Fixed records written with one pwrite each: a kill between two of them
- * leaves a file of whole records.
+ * Each slot has its place, written with one pwrite: a kill between two of
+ * them leaves whole records.
  */
 
 #include "heirs.h"
@@ -17,7 +17,8 @@
 #include "conf.h"
 #include "xalloc.h"
 
-#define RECORD	40		/* an id, blanks, a newline */
+#define RECORD		40	/* an id, blanks, a newline */
+#define NRECORDS	(CONF_MAX_WORKERS * HEIRS_PER_SLOT)
 
 int
 heirs_open(const char *path, struct err *e)
@@ -33,11 +34,11 @@ heirs_open(const char *path, struct err *e)
 char
 (*heirs_read(int fd, size_t *n))[IDENT_SIZE]
 {
-	char	(*ids)[IDENT_SIZE] = xcalloc(CONF_MAX_WORKERS, IDENT_SIZE);
+	char	(*ids)[IDENT_SIZE] = xcalloc(NRECORDS, IDENT_SIZE);
 	char	record[RECORD + 1];
 
 	*n = 0;
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+	for (unsigned i = 0; i < NRECORDS; i++) {
 		if (pread(fd, record, RECORD, (off_t)i * RECORD) != RECORD)
 			break;
 		record[RECORD] = '\0';
@@ -49,14 +50,27 @@ char
 }
 
 int
-heirs_write(int fd, unsigned slot, const char *id, struct err *e)
+heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE], size_t n,
+    struct err *e)
 {
-	char	record[RECORD + 1];
+	char	place[HEIRS_PER_SLOT * RECORD + 1];
 
-	snprintf(record, sizeof(record), "%-*s\n", RECORD - 1, id);
-	if (pwrite(fd, record, RECORD, (off_t)slot * RECORD) != RECORD)
+	for (size_t i = 0; i < HEIRS_PER_SLOT; i++)
+		snprintf(place + i * RECORD, RECORD + 1, "%-*s\n", RECORD - 1,
+		    i < n ? ids[i] : "");
+	if (pwrite(fd, place, sizeof(place) - 1,
+	    (off_t)slot * (off_t)(sizeof(place) - 1)) !=
+	    (ssize_t)sizeof(place) - 1)
 		return err_set(e, "worker list: %s", strerror(errno));
 	return 0;
+}
+
+void
+heirs_cut(int fd, unsigned slot)
+{
+	/* What stays is taken over once more, which does no harm. */
+	if (ftruncate(fd, (off_t)slot * HEIRS_PER_SLOT * RECORD) < 0)
+		return;
 }
 
 unsigned

@@ -20,8 +20,18 @@ int	heirs_open(const char *path, struct err *);
 /* Read the ids left by a former family; *n is how many. Free the result. */
 char	(*heirs_read(int fd, size_t *n))[IDENT_SIZE];
 
-/* Note the worker of a slot; "" when it has left. Before it is forked. */
-int	heirs_write(int fd, unsigned slot, const char *id, struct err *);
+/* Ids a slot may have on file: those still to be inherited, and its own. */
+#define HEIRS_PER_SLOT	17
+
+/*
+ * Note everybody whose place has to be taken over from this slot if the
+ * master is killed now: before a worker is forked, and when one has gone.
+ */
+int	heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
+	    size_t n, struct err *);
+
+/* Forget what stands there for this slot and all above. */
+void	heirs_cut(int fd, unsigned slot);
 
 /* The slot an id was made for. */
 unsigned heirs_slot(const char *id);

@@ -178,14 +178,24 @@ run_once(const struct options *o, const struct conf *conf)
 	char			host[256] = "";
 	struct err		e;
 
-	if (daemon_drop_root(conf->master.user, &e) < 0)
+	log_role("once");
+	if (log_open("stderr", (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, &e) < 0 ||
+	    daemon_drop_root(conf->master.user, &e) < 0)
 		fatal(EX_NOPERM, "%s", e.text);
 	gethostname(host, sizeof(host) - 1);
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
 	a.report.window_ms = 0;
-	log_role("once");
 	return worker_main(&a);
+}
+
+/* The pid file is ours by now and must not stay behind. */
+static void
+give_up(const struct err *e)
+{
+	daemon_unlock();
+	fatal(EX_CANTCREAT, "%s", e->text);
 }
 
 static void
@@ -201,11 +211,7 @@ become_service(const struct options *o, const struct conf *conf)
 	if (daemon_lock(pidfile, &e) < 0)
 		fatal(EX_CANTCREAT, "%s", e.text);
 	if (master_open_log(conf, o->detach, &e) < 0)
-		fatal(EX_CANTCREAT, "%s", e.text);
-	if (o->detach && daemon(0, 0) < 0)
-		fatal(EX_OSERR, "detach: %s", strerror(errno));
-	if (daemon_write_pid(&e) < 0)
-		fatal(EX_CANTCREAT, "%s", e.text);
+		give_up(&e);
 }
 
 /* What the run directory's files are called: the pid file's name. */
@@ -228,17 +234,36 @@ run_service(const struct options *o, struct conf *conf)
 				     .interval_ms = o->interval_ms,
 				     .log_to_syslog = o->detach };
 	char			*prefix = run_prefix(conf->master.pidfile);
+	struct master		*m;
+	struct err		 e;
 	int			 status;
 
 	/* Detached, nobody would read it. */
 	a.report.silent = a.report.silent || o->detach;
-	become_service(o, conf);
 	a.run_prefix = prefix;
+	become_service(o, conf);
 	log_role("master");
-	status = master_main(&a, conf);
+	if ((m = master_new(&a, conf, &e)) == NULL)
+		give_up(&e);
+	if (o->detach && daemon(0, 0) < 0)
+		fatal(EX_OSERR, "detach: %s", strerror(errno));
+	if (daemon_write_pid(&e) < 0)
+		give_up(&e);
+	status = master_run(m);
 	daemon_unlock();
 	free(prefix);
 	return status;
+}
+
+/* Detaching changes the directory; a reload must find the file. */
+static const char *
+absolute(const char *path)
+{
+	char	cwd[4096];
+
+	if (path[0] == '/' || getcwd(cwd, sizeof(cwd)) == NULL)
+		return path;
+	return xasprintf("%s/%s", cwd, path);
 }
 
 int
@@ -247,7 +272,6 @@ main(int argc, char **argv, char **envp)
 	struct options	 o = { .conf_path = DEFAULT_CONF };
 	struct conf	*conf;
 	struct err	 e;
-	char		*path;
 
 	setproctitle_init(argc, argv, envp);
 	parse_options(&o, argc, argv);
@@ -271,8 +295,6 @@ main(int argc, char **argv, char **envp)
 		conf_free(conf);
 		return status;
 	}
-	/* Detaching changes the directory; a reload must find the file. */
-	if ((path = realpath(o.conf_path, NULL)) != NULL)
-		o.conf_path = path;
+	o.conf_path = absolute(o.conf_path);
 	return run_service(&o, conf);
 }

@@ -111,11 +111,28 @@ start(struct master *m, struct slot *s, int (*run)(struct master *,
 	slot_started(s, pid, m->gen, clock_ms());
 }
 
+/* On file: everybody whose place is to be taken if we are killed now. */
+static void
+note_heirs(struct master *m, const struct slot *s)
+{
+	char		ids[HEIRS_PER_SLOT][IDENT_SIZE];
+	size_t		n = 0;
+	struct err	e;
+
+	for (size_t i = 0; i < s->nheirs; i++)
+		memcpy(ids[n++], s->heirs[i].id, IDENT_SIZE);
+	if (s->id[0] != '\0')
+		memcpy(ids[n++], s->id, IDENT_SIZE);
+	if (heirs_write(m->heirs_fd, s->index,
+	    (const char (*)[IDENT_SIZE])ids, n, &e) < 0)
+		log_warn("%s: a next master may have to wait for leases",
+		    e.text);
+}
+
 static void
 start_worker(struct master *m, struct slot *s)
 {
-	char		host[256] = "";
-	struct err	e;
+	char	host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
 	memset(s->line, 0, sizeof(*s->line));
@@ -123,9 +140,7 @@ start_worker(struct master *m, struct slot *s)
 	memcpy(s->line->id, s->id, sizeof(s->id));
 	s->line->state = BOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
-	if (heirs_write(m->heirs_fd, s->index, s->id, &e) < 0)
-		log_warn("%s: a next master will have to wait for leases",
-		    e.text);
+	note_heirs(m, s);
 	start(m, s, run_worker);
 	if (s->pid == 0) {
 		s->id[0] = '\0';
@@ -265,8 +280,11 @@ reap(struct master *m, int64_t now)
 	int		 status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if ((s = find_slot(m, pid)) != NULL)
+		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
+			if (s != &m->printer)
+				note_heirs(m, s);
+		}
 }
 
 static void
@@ -394,12 +412,16 @@ inherit(struct master *m)
 	size_t	n;
 	char	(*ids)[IDENT_SIZE] = heirs_read(m->heirs_fd, &n);
 
+	unsigned	workers = (unsigned)m->conf->master.workers;
+
 	for (size_t i = 0; i < n; i++)
-		slot_inherit(&m->slots[heirs_slot(ids[i]) %
-		    (unsigned)m->conf->master.workers], ids[i], clock_ms());
+		slot_inherit(&m->slots[heirs_slot(ids[i]) % workers], ids[i],
+		    clock_ms());
+	for (unsigned i = 0; i < workers; i++)
+		note_heirs(m, &m->slots[i]);
+	heirs_cut(m->heirs_fd, workers);
 	if (n > 0)
-		log_info("taking over from %zu workers of a master that was "
-		    "killed", n);
+		log_info("taking over from %zu workers of a former master", n);
 	free(ids);
 }
 
@@ -428,24 +450,34 @@ master_open_log(const struct conf *conf, bool to_syslog, struct err *e)
 	    conf->log.format == FORMAT_JSON, e);
 }
 
-int
-master_main(const struct master_args *a, struct conf *conf)
+struct master *
+master_new(const struct master_args *a, struct conf *conf, struct err *e)
 {
 	struct master	*m = xcalloc(1, sizeof(*m));
-	struct err	 e;
 
 	m->a = a;
 	m->conf = conf;
 	m->gen = 1;
-	if (open_files(m, &e) < 0 || open_report(m, &e) < 0)
-		fatal(1, "%s", e.text);
+	if (open_files(m, e) < 0 || open_report(m, e) < 0) {
+		board_close(m->board);
+		free(m);
+		return NULL;
+	}
 	m->board->generation = m->gen;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
 	slot_init(&m->printer, 0, "printer", NULL);
+	return m;
+}
+
+int
+master_run(struct master *m)
+{
+	m->board->master = (int32_t)getpid();
 	inherit(m);
-	setproctitle("-outbox-master: master [%s]", a->conf_path);
-	log_info("started with %lld workers", (long long)conf->master.workers);
+	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
+	log_info("started with %lld workers",
+	    (long long)m->conf->master.workers);
 	loop(m);
 	forget_heirs(m);
 	log_info("stopped");

@@ -18,13 +18,24 @@ struct master_args {
 	bool				 log_to_syslog;	/* -d with log.target stderr */
 };
 
+struct master;
+
 /*
- * Run until stopped; takes the configuration over.  Call with the pid file
- * locked and signals blocked (sig_init).  Returns the exit status.
+ * Open what a master needs beside the pid file, whose lock must be held:
+ * board, list of workers, report socket.  Takes the configuration over; on
+ * an error returns NULL and the configuration stays the caller's.
  */
-int	master_main(const struct master_args *, struct conf *);
+struct master	*master_new(const struct master_args *, struct conf *,
+		    struct err *);
+
+/*
+ * Run until stopped, with signals blocked (sig_init); frees the master and
+ * its configuration.  Returns the exit status.
+ */
+int		 master_run(struct master *);
 
 /* Set up the log as the configuration says; also after a reload. */
-int	master_open_log(const struct conf *, bool to_syslog, struct err *);
+int		 master_open_log(const struct conf *, bool to_syslog,
+		    struct err *);
 
 #endif

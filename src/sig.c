@@ -84,7 +84,9 @@ sig_child(pid_t master)
 {
 	for (size_t i = 0; i < NOURS; i++)
 		*ours[i].flag = 0;
+	/* The terminal tells the whole group; the master is who stops us. */
 	handle(SIGHUP, SIG_IGN);
+	handle(SIGINT, SIG_IGN);
 	handle(SIGCHLD, SIG_DFL);
 	handle(SIGALRM, SIG_DFL);
 	handle(SIGURG, on_orphaned);

@@ -20,8 +20,8 @@ extern volatile sig_atomic_t got_orphaned;	/* the master is gone */
 void	sig_init(void);
 
 /*
- * In a child, right after fork: forget what the master was told, ignore
- * SIGHUP, and ask to be told (got_orphaned) when the master vanishes; from
+ * In a child, right after fork: forget what the master was told, ignore what
+ * a terminal sends to all, and ask to be told (got_orphaned) when the master vanishes; from
  * then on the kernel ends the process within two seconds whatever it waits
  * for.  master is the pid the child was forked from.
  */

@@ -174,7 +174,7 @@ obituary(const struct slot *s, int status, int64_t now)
 	if (is_as_asked(s, status))
 		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
 		    (int)s->pid, has_left(status) ? "left as asked" :
-		    "made room for a successor",
+		    "left its place to a successor",
 		    (long long)(now - s->started_at) / 1000);
 	else
 		log_warn("%s %u: pid %d %s after %lld ms; next start in "
@@ -193,7 +193,9 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->start_at = s->asked != ASK_NONE ? now :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
-	if (s->id[0] != '\0' && !has_left(status))
+	if (has_left(status))
+		s->nheirs = 0;
+	else if (s->id[0] != '\0')
 		slot_inherit(s, s->id, now);
 	s->id[0] = '\0';
 	s->pid = 0;

@@ -12,9 +12,10 @@
 
 #include "backoff.h"
 #include "board.h"
+#include "heirs.h"
 #include "ident.h"
 
-#define SLOT_HEIRS	16
+#define SLOT_HEIRS	(HEIRS_PER_SLOT - 1)
 
 /* Exit status of a child that left its place to a successor. */
 #define SLOT_HANDED_OVER	10

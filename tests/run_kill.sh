@@ -47,7 +47,7 @@ ok $? 'all workers are back'
 before=$(layout)
 kill -HUP "$MASTER"
 wait_for 5 has_line "$LOG" 'reload: generation 2'
-turned() { [ "$(grep -c 'made room' "$LOG")" -eq 3 ]; }
+turned() { [ "$(grep -c 'left its place' "$LOG")" -eq 3 ]; }
 wait_for 15 turned
 ok $? 'a reload replaces every worker'
 wait_for 5 running 3

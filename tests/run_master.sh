@@ -85,6 +85,39 @@ wait_for 30 is_drained
 check_stream 'nothing lost, nothing twice, in order' --wait 10
 stop_master "$FIRST"
 
+# Ctrl-C reaches the whole process group.
+WORKERS=2 TIMEOUT_MS=5000 write_conf
+setsid "$OUTBOX_MASTER" -c "$CONF" --silent 2>> "$LOG" &
+MASTER=$!
+MASTERS+=("$MASTER")
+wait_for 10 all_owned
+produce --events 5000 --keys 100 --payload 200 --producers 2 --per-txn 50 &
+PRODUCER=$!
+some_delivered() { [ "$(sql 'SELECT COUNT(*) > 0 FROM outbox
+    WHERE published_at > NOW(6) - INTERVAL 1 SECOND')" -eq 1 ]; }
+wait_for 10 some_delivered
+kill -INT -- "-$MASTER"
+wait "$MASTER"
+is $? 0 'Ctrl-C under load ends with status 0'
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
+    'and leaves no claim'
+wait "$PRODUCER"
+
+# A configuration behind a symbolic link that is replaced.
+mv "$CONF" "$DIR/one.yml"
+sed 's/workers: 2,/workers: 3,/' "$DIR/one.yml" > "$DIR/two.yml"
+ln -s one.yml "$CONF"
+start_master
+wait_for 10 all_owned
+ln -sfn two.yml "$CONF"
+rm "$DIR/one.yml"
+kill -HUP "$MASTER"
+wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_workers' 3
+ok $? 'SIGHUP follows a link to its new target'
+wait_for 30 is_drained
+stop_master "$MASTER"
+rm "$CONF"
+
 # Reports: one JSON object per line, also when the reader is slow.
 REPORT=--json
 PARTITIONS=16 IDLE=1 write_conf

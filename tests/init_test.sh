@@ -1,0 +1,299 @@
+#!/bin/sh
+# init_test.sh - do the init script and the systemd unit do what they say? (TAP)
+#
+# Servers are away: nothing here needs one, for the master starts, reloads and
+# stops all the same.
+
+top=${srcdir:-.}
+program=${OUTBOX_MASTER:-./outbox-master}
+n=0
+failed=0
+
+result() {
+	n=$((n + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n - $1"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $n - $1"
+	printf '%s\n' "$3" | sed 's/^/# /'
+}
+
+skip() {
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+is() {
+	[ "$2" = "$3" ]
+	result "$1" $? "got:  $2
+want: $3"
+}
+
+# run WHAT WANT ACTION: the script's answer to it
+run() {
+	said=$("$script" "$3" 2>&1 </dev/null)
+	code=$?
+	[ "$code" -eq "$2" ]
+	result "$1" $? "exit $code, not $2
+$said"
+}
+
+says() {
+	case $said in
+	*"$2"*) result "$1" 0 ;;
+	*) result "$1" 1 "no \"$2\" in: $said" ;;
+	esac
+}
+
+# Poll for a command to succeed, five seconds at most.
+soon() {
+	for _ in $(seq 50); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+logged() {
+	grep -q "$1" "$dir/log"
+}
+
+pid() {
+	cat "$pidfile" 2>/dev/null
+}
+
+lives() {
+	grep -q "^State:.[^ZX]" "/proc/$1/status" 2>/dev/null
+}
+
+ended() {
+	for p in "$@"; do
+		! lives "$p" || return 1
+	done
+}
+
+children() {
+	for f in /proc/[0-9]*/stat; do
+		p=${f#/proc/}
+		sed -n "s/^.*) [^ZX] $1 .*/${p%/stat}/p" "$f" 2>/dev/null
+	done
+}
+
+count() {
+	[ "$(children "$(pid)" | wc -l)" -eq "$1" ]
+}
+
+has_workers() {
+	for _ in $(children "$(pid)"); do
+		return 0
+	done
+	return 1
+}
+
+write_conf() {
+	cat > "$conf" <<END
+master:
+  workers: 2
+  user: "$user"
+  pidfile: "$pidfile"
+  stop_timeout: 1
+mysql: {hosts: ["127.0.0.1:1"], database: app, password_env: PASSWORD}
+publish: {timeout_ms: 500}
+nats: {servers: ["nats://127.0.0.1:1"]}
+log: {target: "$dir/log"}
+$1
+END
+}
+
+good() {
+	write_conf "# good"
+}
+
+bad() {
+	write_conf "bogus: 1"
+}
+
+# expand FILE: what "make" does with the placeholders
+expand() {
+	sed -e "s|@sbindir@|$dir/sbin|g" -e "s|@sysconfdir@|$dir/etc|g" \
+	    "$top/init/$1.in"
+}
+
+# Whatever happened: the masters are ours if they name our directory, and no
+# worker outlives its master.
+clean_up() {
+	for f in /proc/[0-9]*/cmdline; do
+		if tr '\0' ' ' 2>/dev/null <"$f" | grep -qF "[$dir/"; then
+			p=${f#/proc/}
+			kill -KILL "${p%/cmdline}" 2>/dev/null
+		fi
+	done
+	rm -rf "$dir"
+}
+
+if [ ! -r /proc/self/stat ]; then
+	echo "1..0 # SKIP there is no /proc"
+	exit 0
+fi
+dir=$(mktemp -d "${TMPDIR:-/tmp}/outbox-init.XXXXXX") || exit 1
+dir=$(cd "$dir" && pwd -P)
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+mkdir "$dir/sbin" "$dir/etc" "$dir/etc/default"
+ln -s "$(realpath "$program")" "$dir/sbin/outbox-master"
+user=$(id -un 2>/dev/null || echo nobody)
+conf=$dir/etc/outbox.yml
+pidfile="$dir/run dir/relay.pid"
+script=$dir/outbox-master
+
+# As it is where LSB's functions are not installed.
+expand outbox-master.init | sed 's|/lib/lsb/|/nonexistent/|' > "$script"
+chmod +x "$script"
+echo "PASSWORD=secret" > "$dir/etc/default/outbox-master"
+
+# Not running.
+is "no placeholder is left" "$(grep -c '@[a-z]*@' "$script")" 0
+good
+run "status before the first start" 3 status
+run "stop of what does not run" 0 stop
+run "reload of what does not run" 7 reload
+run "no action" 3 ""
+run "an unknown action" 3 dance
+
+# Not startable.
+bad
+run "start with a bad configuration" 6 start
+says "says which key" "bogus"
+is "starts nothing" "$(pid)" ""
+rm "$conf"
+run "start without a configuration" 6 start
+run "status without a configuration" 4 status
+
+# Running.
+good
+run "start" 0 start
+first=$(pid)
+lives "$first"
+result "starts a process" $? "pid file: $first"
+run "status" 0 status
+says "knows the pid" "$first"
+soon count 2
+result "with its workers" $? "children: $(children "$first")"
+run "a second start" 0 start
+is "changes nothing" "$(pid)" "$first"
+
+# Reloads.
+run "reload" 0 reload
+soon logged "generation 2,"
+result "makes a new generation" $? "$(cat "$dir/log")"
+run "force-reload" 0 force-reload
+soon logged "generation 3,"
+result "is a reload" $? "$(cat "$dir/log")"
+is "of the same process" "$(pid)" "$first"
+bad
+run "reload of a bad configuration" 6 reload
+says "says which key is bad" "bogus"
+run "restart with a bad configuration" 6 restart
+run "status with a bad configuration" 0 status
+lives "$first"
+result "nothing was stopped" $?
+logged "keeping generation"
+is "and the master was not even asked" $? 1
+
+# Stops, with a configuration that is still bad.
+family="$first $(children "$first")"
+run "stop" 0 stop
+# shellcheck disable=SC2086
+ended $family
+result "ends the family" $? "$family"
+is "its pid file is gone" "$(pid)" ""
+good
+run "status after the stop" 3 status
+
+# Restarts.
+run "restart of what does not run" 0 restart
+first=$(pid)
+run "restart" 0 restart
+ended "$first" && lives "$(pid)"
+result "is another process" $? "$first and $(pid)"
+
+# A killed master.
+first=$(pid)
+kill -KILL "$first"
+soon ended "$first"
+run "status of a killed master" 1 status
+run "stop of a killed master" 0 stop
+run "start after it" 0 start
+run "works" 0 status
+
+# A master that does not react.
+first=$(pid)
+soon has_workers
+family="$first $(children "$first")"
+kill -STOP "$first"
+run "stop of a stopped master" 0 stop
+says "kills it" "killed"
+# shellcheck disable=SC2086
+soon ended $family
+result "and its workers go with it" $? "$family"
+
+# A pid that is another's by now.
+sleep 600 &
+other=$!
+echo "$other" > "$pidfile"
+run "status with another's pid" 1 status
+run "stop with another's pid" 0 stop
+lives "$other"
+result "leaves the other alone" $?
+kill "$other"
+wait "$other" 2>/dev/null
+
+# Two settings of the defaults file.
+mv "$conf" "$dir/etc/other file.yml"
+cat > "$dir/etc/default/outbox-master" <<END
+PASSWORD=secret
+CONF="$dir/etc/other file.yml"
+DAEMON_OPTS="--workers 1 --no-leasing"
+END
+run "start with options" 0 start
+soon logged "started with 1 workers"
+result "uses them" $? "$(cat "$dir/log")"
+run "stop with options" 0 stop
+mv "$dir/etc/other file.yml" "$conf"
+: > "$dir/etc/default/outbox-master"
+
+# With LSB's functions, if they are here.
+if [ -r /lib/lsb/init-functions ]; then
+	expand outbox-master.init > "$script"
+	export SYSTEMCTL_SKIP_REDIRECT=1
+	run "with LSB's functions: start" 0 start
+	run "with LSB's functions: status" 0 status
+	run "with LSB's functions: stop" 0 stop
+	run "with LSB's functions: status after" 3 status
+else
+	skip "with LSB's functions" "not installed"
+fi
+
+# Not installed.
+rm "$dir/sbin/outbox-master"
+run "start without the program" 5 start
+run "stop without the program" 0 stop
+ln -s "$(realpath "$program")" "$dir/sbin/outbox-master"
+
+# The unit.
+expand outbox-master.service > "$dir/outbox-master.service"
+is "the unit has no placeholder left" \
+    "$(grep -c '@[a-z]*@' "$dir/outbox-master.service")" 0
+if command -v systemd-analyze >/dev/null; then
+	said=$(systemd-analyze verify --man=no "$dir/outbox-master.service" \
+	    2>&1 | grep outbox-master)
+	is "systemd finds nothing wrong with the unit" "$said" ""
+else
+	skip "systemd finds nothing wrong with the unit" "no systemd-analyze"
+fi
+
+echo "1..$n"
+[ "$failed" -eq 0 ]
