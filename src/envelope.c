@@ -9,6 +9,9 @@
 #include "envelope.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -76,7 +79,9 @@ add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
 
 	/* Type and body: a sequence alone comes again after a restore. */
 	crc = crc32(crc, (const Bytef *)m->type.data, (uInt)m->type.len);
-	crc = crc32(crc, (const Bytef *)m->payload.data, (uInt)m->payload.len);
+	if (m->payload.data != NULL)	/* zlib would start anew */
+		crc = crc32(crc, (const Bytef *)m->payload.data,
+		    (uInt)m->payload.len);
 	open_header(v, "Nats-Msg-Id");
 	buf_str(&v->text, f->id_prefix);
 	buf_str(&v->text, "-");
@@ -138,6 +143,22 @@ is_free_name(const char *name)
 	return true;
 }
 
+/* As short as it can be and still the same number. */
+static bool
+put_real(struct envelope *v, double real)
+{
+	char	text[40];
+
+	/* Above 2^53 an integer that was read as a real is another one. */
+	if (v->rounded && fabs(real) >= 9007199254740992.0)
+		return false;
+	snprintf(text, sizeof(text), "%.15g", real);
+	if (strtod(text, NULL) != real)
+		snprintf(text, sizeof(text), "%.17g", real);
+	buf_str(&v->text, text);
+	return true;
+}
+
 static bool
 put_scalar(struct envelope *v, json_t *value)
 {
@@ -156,8 +177,7 @@ put_scalar(struct envelope *v, json_t *value)
 		    json_integer_value(value));
 		return true;
 	case JSON_REAL:
-		buf_printf(&v->text, "%.17g", json_real_value(value));
-		return true;
+		return put_real(v, json_real_value(value));
 	case JSON_TRUE:
 	case JSON_FALSE:
 		buf_str(&v->text, json_is_true(value) ? "true" : "false");
@@ -186,14 +206,16 @@ add_entry(struct envelope *v, const char *name, json_t *value)
 }
 
 static json_t *
-parse(struct bytes text, json_error_t *je)
+parse(struct envelope *v, struct bytes text, json_error_t *je)
 {
 	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
 	json_t	*root;
 
 	root = json_loadb(text.data, text.len, flags, je);
 	/* An integer of more than 64 bits is legal JSON all the same. */
-	if (root == NULL && json_error_code(je) == json_error_numeric_overflow)
+	v->rounded = root == NULL &&
+	    json_error_code(je) == json_error_numeric_overflow;
+	if (v->rounded)
 		root = json_loadb(text.data, text.len,
 		    flags | JSON_DECODE_INT_AS_REAL, je);
 	return root;
@@ -209,7 +231,7 @@ add_metadata(struct envelope *v, struct bytes text, struct err *e)
 
 	if (text.data == NULL || text.len == 0)
 		return 0;
-	if ((root = parse(text, &je)) == NULL)
+	if ((root = parse(v, text, &je)) == NULL)
 		return err_set(e, "metadata is not JSON: %s", je.text);
 	if (json_is_object(root))
 		json_object_foreach(root, name, value)
@@ -237,6 +259,10 @@ check_subject(const char *subject, size_t len, struct err *e)
 {
 	char	before = '.';
 
+	/* From a row it could reach the server's own API, a purge say. */
+	if (subject[0] == '$' || strncmp(subject, "_INBOX.", 7) == 0)
+		return err_set(e, "subject \"%s\" is not legal: it is the "
+		    "server's own", subject);
 	if (len > ENVELOPE_MAX_SUBJECT)
 		return err_set(e, "subject of %zu bytes is longer than %d", len,
 		    ENVELOPE_MAX_SUBJECT);

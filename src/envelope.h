@@ -2,6 +2,7 @@
 #ifndef OUTBOX_ENVELOPE_H
 #define OUTBOX_ENVELOPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "buf.h"
@@ -16,6 +17,7 @@ struct envelope {
 	size_t		 nheaders;
 	size_t		 size;		/* headers and payload on the wire */
 	unsigned	 skipped;	/* metadata entries left out */
+	bool		 rounded;	/* its integers were read as reals */
 
 	struct buf	 text;		/* what the offsets point into */
 	size_t		 subject;

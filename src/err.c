@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 /* Room for one UTF-8 character more than fits, to see where a cut falls. */
 #define ONE_CHAR	4
 
@@ -34,6 +36,7 @@ copy_cut(char *to, size_t size, const char *from)
 
 	memcpy(to, from, n);
 	to[n] = '\0';
+	utf8_clean(to);
 }
 
 int

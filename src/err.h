@@ -6,7 +6,7 @@
  * One line of text, built from the inside out: the leaf says what is wrong,
  * each caller may put "where: " before it, and whoever can act logs it once.
  * A zeroed struct err is an empty message.  Texts that do not fit are cut at
- * a character.
+ * a character, and what is not UTF-8 becomes a question mark.
  */
 struct err {
 	char	text[512];

@@ -33,12 +33,24 @@ ident_nonce(const char *id)
 	return n < IDENT_NONCE ? NULL : id + n - (IDENT_NONCE - 1);
 }
 
+/* ":SLOT:" before the nonce, as ident_new writes it. */
+static bool
+has_slot(const char *id, const char *nonce)
+{
+	const char	*end = nonce - 1, *p = end;
+
+	while (p > id && isdigit((unsigned char)p[-1]))
+		p--;
+	return p < end && p > id && p[-1] == ':';
+}
+
 bool
 ident_is_valid(const char *id)
 {
 	const char	*nonce = ident_nonce(id);
 
-	if (nonce == NULL || strlen(id) >= IDENT_SIZE || nonce[-1] != ':')
+	if (nonce == NULL || strlen(id) >= IDENT_SIZE || nonce == id ||
+	    nonce[-1] != ':' || !has_slot(id, nonce))
 		return false;
 	if (strspn(nonce, "0123456789abcdef") != IDENT_NONCE - 1)
 		return false;

@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <bsd/string.h>
 
+#include "utf8.h"
+
 #define LINE_MAX_BYTES	2048
 
 static const char *const names[] = { "error", "warn", "info", "debug" };
@@ -177,6 +179,7 @@ vlog(enum log_level level, const char *fmt, va_list ap)
 	for (char *p = text; *p != '\0'; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = ' ';
+	utf8_clean(text);
 	write_line(level, text);
 	errno = saved;
 }

@@ -42,6 +42,7 @@ struct flight {
 	struct err		 nameless_why;
 	bool			 closed;	/* send nothing more */
 	bool			 complained;
+	bool			 lost;		/* the connection */
 	struct err		 complaint;
 };
 
@@ -116,7 +117,7 @@ late_answer(struct flight *f, const struct pub_answer *a)
 	bool		 stored = a->verdict == VERDICT_STORED ||
 			     a->verdict == VERDICT_DUPLICATE;
 
-	if (!stored || m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD)
+	if (!stored || m->outcome == OUT_DELIVERED)
 		return;
 	if (f->state[a->slot] == REFUSED)
 		f->refused--;
@@ -183,6 +184,7 @@ send_one(struct flight *f, size_t i)
 			window_sent(&f->w);
 			return true;
 		case PUB_LOST:
+			f->lost = true;
 			return false;
 		case PUB_REFUSED:
 			break;
@@ -215,7 +217,10 @@ time_out(struct flight *f, size_t i)
 	    (long long)f->r->conf->publish.timeout_ms);
 	if (f->complained)
 		refuse(f, i, f->complaint.text);
-	else if (f->last_ack > f->sent_at[i])
+	else if (f->nameless > 0) {
+		f->nameless--;
+		refuse(f, i, f->nameless_why.text);
+	} else if (f->last_ack > f->sent_at[i])
 		go_on = fail(f, &f->b->msgs[i], false, e.text);
 	else
 		refuse(f, i, e.text);
@@ -289,6 +294,7 @@ static void
 fly(struct flight *f)
 {
 	struct pub	*p = &f->r->pub;
+	int64_t		 left;
 
 	while (f->w.unresolved > 0 || (!f->closed && window_has_work(&f->w) &&
 	    clock_ms() < f->deadline)) {
@@ -303,15 +309,15 @@ fly(struct flight *f)
 			break;
 		}
 		send_ready(f);
-		if (!p->ops->is_open(p->arg)) {
+		if (f->lost || !p->ops->is_open(p->arg)) {
 			f->res->down = true;
 			err_set(&f->res->why, "the connection was lost");
 			give_up(f, OUT_UNSENT);
 			return;
 		}
+		left = expire(f, clock_ms());
 		/* Collected writes go out with the wait, also with none. */
-		wait_a_little(f, f->w.unresolved > 0 ?
-		    expire(f, clock_ms()) : 0);
+		wait_a_little(f, f->w.unresolved > 0 ? left : 0);
 	}
 }
 

@@ -27,6 +27,8 @@ read_file(const char *path, struct err *e)
 	if (fgets(line, sizeof(line), f) == NULL) {
 		err_set(e, "%s: %s", path,
 		    ferror(f) ? strerror(errno) : "is empty");
+	} else if (strlen(line) == sizeof(line) - 1) {
+		err_set(e, "%s: the first line is too long", path);
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
 		secret = xstrdup(line);

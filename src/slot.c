@@ -47,6 +47,7 @@ slot_started(struct slot *s, pid_t pid, uint32_t gen, int64_t now)
 	s->gen = gen;
 	s->started_at = now;
 	s->asked = ASK_NONE;
+	s->killed = false;
 	s->kill_at = INT64_MAX;
 }
 
@@ -55,7 +56,7 @@ slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
 {
 	bool	nearer = kill_at < s->kill_at;
 
-	if (s->pid == 0)
+	if (s->pid == 0 || s->killed)
 		return;
 	if (nearer)
 		s->kill_at = kill_at;
@@ -78,7 +79,7 @@ is_hung(const struct slot *s, int64_t hang_ms, int64_t now)
 void
 slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 {
-	if (s->pid == 0)
+	if (s->pid == 0 || s->killed)
 		return;
 	if (now >= s->kill_at) {
 		log_warn("%s %u: pid %d did not stop in time: killed", s->role,
@@ -90,9 +91,7 @@ slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 	} else
 		return;
 	kill(s->pid, SIGKILL);
-	s->kill_at = INT64_MAX;
-	if (s->line != NULL)	/* once is enough */
-		s->line->alive_at = now;
+	s->killed = true;
 }
 
 int64_t
@@ -100,7 +99,7 @@ slot_deadline(const struct slot *s, int64_t hang_ms)
 {
 	int64_t	at = s->kill_at;
 
-	if (s->pid == 0)
+	if (s->pid == 0 || s->killed)
 		return INT64_MAX;
 	if (hang_ms > 0 && s->line != NULL &&
 	    s->line->alive_at + hang_ms < at)

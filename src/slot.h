@@ -38,6 +38,7 @@ struct slot {
 	int64_t			 started_at;
 	enum slot_ask		 asked;
 	int64_t			 kill_at;	/* INT64_MAX: no deadline */
+	bool			 killed;	/* by us; it is as good as gone */
 	int64_t			 start_at;	/* not before */
 	struct backoff		 backoff;
 

@@ -11,27 +11,34 @@
 #define PACE_FIRST_MS	1000
 #define PACE_MAX_MS	60000
 
+static bool
+is_due(const struct trouble *t, const char *text, int64_t now)
+{
+	int64_t	quiet = now - t->logged_at;
+
+	if (quiet >= t->pace_ms)
+		return true;
+	/* News do not wait for the pace of the old text. */
+	return quiet >= PACE_FIRST_MS &&
+	    strncmp(t->text, text, sizeof(t->text) - 1) != 0;
+}
+
 void
 trouble_met(struct trouble *t, const char *text, int64_t now)
 {
-	bool	other = strncmp(t->text, text, sizeof(t->text) - 1) != 0;
-
 	if (!t->active) {
 		t->active = true;
 		t->since = now;
-		t->quiet_until = now;
-		t->pace_ms = PACE_FIRST_MS;
-	} else if (other && t->quiet_until > now + PACE_FIRST_MS) {
-		/* News do not wait for the pace of the old text. */
-		t->quiet_until = now;
-		t->pace_ms = PACE_FIRST_MS;
-	}
-	if (now < t->quiet_until)
+		t->pace_ms = 0;
+	} else if (!is_due(t, text, now))
 		return;
+	if (strncmp(t->text, text, sizeof(t->text) - 1) != 0)
+		t->pace_ms = 0;
 	strlcpy(t->text, text, sizeof(t->text));
 	log_warn("%s", text);
-	t->quiet_until = now + t->pace_ms;
-	if ((t->pace_ms *= 2) > PACE_MAX_MS)
+	t->logged_at = now;
+	t->pace_ms = t->pace_ms == 0 ? PACE_FIRST_MS : t->pace_ms * 2;
+	if (t->pace_ms > PACE_MAX_MS)
 		t->pace_ms = PACE_MAX_MS;
 }
 

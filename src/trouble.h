@@ -9,14 +9,14 @@
 struct trouble {
 	bool	active;
 	int64_t	since;		/* clock_ms() */
-	int64_t	quiet_until;
+	int64_t	logged_at;
 	int64_t	pace_ms;
 	char	text[512];
 };
 
 /*
  * It is there: logs a warning when it is new or has another text (at most
- * once a second), and repeats it after 2, 4, 8, ... at most 60 seconds.
+ * once a second), and again after 1, 2, 4, ... at most 60 seconds.
  */
 void	trouble_met(struct trouble *, const char *text, int64_t now);
 

@@ -1,0 +1,1954 @@
+/*
+ * check_relay.c - from a batch of rows to the outcome of each
+ *
+ * lane, window, envelope, verdict and relay, and how the bus reads answers.
+ * The publisher is a fake that follows a script, and so is the clock: it
+ * moves when the fake waits and never else.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+
+#include <jansson.h>
+#include <zlib.h>
+#include <bsd/string.h>
+
+#include "bus.h"
+#include "clock.h"
+#include "envelope.h"
+#include "lane.h"
+#include "relay.h"
+#include "verdict.h"
+#include "window.h"
+
+#define MANY	1000
+
+/* Ours comes before the library's, which then stays out of the program. */
+static int64_t	now_ms;
+
+int64_t
+clock_ms(void)
+{
+	return now_ms;
+}
+
+int64_t
+clock_us(void)
+{
+	return now_ms * 1000;
+}
+
+/*
+ * lane
+ */
+
+static const struct {
+	enum conf_ordering	 ordering;
+	struct bytes		 key, partition;
+	const char		*lane;		/* NULL: the sequence */
+} lanes[] = {
+	{ ORDER_KEY, { "k", 1 }, { "p01", 3 }, "k" },
+	{ ORDER_KEY, { "", 0 }, { "p01", 3 }, "" },
+	{ ORDER_KEY, { NULL, 0 }, { "p01", 3 }, NULL },
+	{ ORDER_PARTITION, { "k", 1 }, { "p01", 3 }, "p01" },
+	{ ORDER_PARTITION, { "k", 1 }, { NULL, 0 }, "" },
+	{ ORDER_PARTITION, { NULL, 0 }, { "p01", 3 }, "p01" },
+	{ ORDER_NONE, { "k", 1 }, { "p01", 3 }, NULL },
+};
+
+START_TEST(lane_is_what_stays_in_order)
+{
+	uint64_t	sequence = 42;
+	struct bytes	l = lane_of(lanes[_i].ordering, lanes[_i].key,
+			    lanes[_i].partition, &sequence);
+
+	ck_assert_ptr_nonnull(l.data);
+	if (lanes[_i].lane == NULL) {
+		ck_assert_uint_eq(l.len, sizeof(sequence));
+		ck_assert_mem_eq(l.data, &sequence, sizeof(sequence));
+	} else {
+		ck_assert_uint_eq(l.len, strlen(lanes[_i].lane));
+		ck_assert_mem_eq(l.data, lanes[_i].lane, l.len);
+	}
+}
+END_TEST
+
+/*
+ * window
+ */
+
+static struct msg	msgs[MANY];
+static struct batch	batch;
+static struct window	win;
+
+/* One message for each letter; '-' has no key, an upper case one is held. */
+static void
+batch_of(const char *keys)
+{
+	static char	lower[MANY];
+
+	ck_assert_uint_le(strlen(keys), MANY);
+	memset(msgs, 0, sizeof(msgs));
+	batch = (struct batch){ .msgs = msgs, .n = strlen(keys) };
+	for (size_t i = 0; i < batch.n; i++) {
+		bool held = keys[i] >= 'A' && keys[i] <= 'Z';
+
+		lower[i] = (char)(held ? keys[i] - 'A' + 'a' : keys[i]);
+		msgs[i].sequence = 100 + i;
+		msgs[i].has_event = true;
+		msgs[i].held = held;
+		msgs[i].type = BYTES("T");
+		msgs[i].payload = BYTES("{}");
+		msgs[i].partition = BYTES("p01");
+		if (keys[i] != '-')
+			msgs[i].key = (struct bytes){ lower + i, 1 };
+	}
+}
+
+/* Takes what may be sent now and sends it; as digits. */
+static const char *
+take_all(void)
+{
+	static char	text[64];
+	size_t		i, n = 0;
+
+	while (window_next(&win, &i)) {
+		window_sent(&win);
+		text[n++] = (char)('0' + i);
+	}
+	text[n] = '\0';
+	return text;
+}
+
+START_TEST(window_sends_one_of_a_lane)
+{
+	batch_of("abaacab");
+	window_init(&win, &batch, ORDER_KEY, 100);
+	ck_assert_str_eq(take_all(), "014");
+	ck_assert_uint_eq(win.unresolved, 3);
+	window_resolved(&win, 4, true);
+	ck_assert_str_eq(take_all(), "");
+	window_resolved(&win, 0, true);
+	ck_assert_str_eq(take_all(), "2");
+	window_resolved(&win, 1, true);
+	window_resolved(&win, 2, true);
+	ck_assert_str_eq(take_all(), "63");
+	window_resolved(&win, 3, true);
+	ck_assert_str_eq(take_all(), "5");
+	ck_assert(window_has_work(&win));
+	window_resolved(&win, 5, true);
+	window_resolved(&win, 6, true);
+	ck_assert(!window_has_work(&win));
+	window_free(&win);
+}
+END_TEST
+
+START_TEST(window_stops_at_max)
+{
+	batch_of("abcdea");
+	window_init(&win, &batch, ORDER_KEY, 2);
+	ck_assert_str_eq(take_all(), "01");
+	window_resolved(&win, 1, true);
+	ck_assert_str_eq(take_all(), "2");
+	window_resolved(&win, 0, true);
+	window_resolved(&win, 2, true);
+	ck_assert_str_eq(take_all(), "34");
+	window_free(&win);
+}
+END_TEST
+
+START_TEST(window_closes_a_lane)
+{
+	batch_of("abaab");
+	window_init(&win, &batch, ORDER_KEY, 100);
+	ck_assert_str_eq(take_all(), "01");
+	window_resolved(&win, 0, false);
+	ck_assert_str_eq(take_all(), "");
+	window_resolved(&win, 1, true);
+	ck_assert_str_eq(take_all(), "4");
+	window_resolved(&win, 4, true);
+	ck_assert(!window_has_work(&win));
+	window_free(&win);
+}
+END_TEST
+
+START_TEST(window_skips_what_was_not_sent)
+{
+	size_t	i;
+
+	batch_of("aaabb");
+	window_init(&win, &batch, ORDER_KEY, 1);
+	ck_assert(window_next(&win, &i));
+	ck_assert_uint_eq(i, 0);
+	window_skipped(&win, 0, true);
+	ck_assert(window_next(&win, &i));
+	ck_assert_uint_eq(i, 3);
+	window_skipped(&win, 3, false);
+	ck_assert_uint_eq(win.unresolved, 0);
+	ck_assert(window_has_work(&win));
+	ck_assert_str_eq(take_all(), "1");
+	window_resolved(&win, 1, true);
+	ck_assert_str_eq(take_all(), "2");
+	window_resolved(&win, 2, true);
+	ck_assert(!window_has_work(&win));
+	window_free(&win);
+}
+END_TEST
+
+static const struct {
+	const char		*keys;
+	enum conf_ordering	 ordering;
+	const char		*first;		/* what may be sent at once */
+} firsts[] = {
+	{ "", ORDER_KEY, "" },
+	{ "ABC", ORDER_KEY, "" },
+	{ "Abab", ORDER_KEY, "12" },
+	{ "AaB", ORDER_KEY, "1" },
+	{ "aAb", ORDER_KEY, "02" },
+	{ "---", ORDER_KEY, "012" },
+	{ "aa-a", ORDER_KEY, "02" },
+	{ "abab", ORDER_PARTITION, "0" },
+	{ "Abab", ORDER_PARTITION, "1" },
+	{ "aaaa", ORDER_NONE, "0123" },
+	{ "aAaa", ORDER_NONE, "023" },
+};
+
+START_TEST(window_leaves_out_what_is_held)
+{
+	batch_of(firsts[_i].keys);
+	window_init(&win, &batch, firsts[_i].ordering, 100);
+	ck_assert_str_eq(take_all(), firsts[_i].first);
+	ck_assert(window_has_work(&win) == (firsts[_i].first[0] != '\0'));
+	window_free(&win);
+}
+END_TEST
+
+START_TEST(held_message_does_not_break_the_lane)
+{
+	batch_of("aAa");
+	window_init(&win, &batch, ORDER_KEY, 100);
+	ck_assert_str_eq(take_all(), "0");
+	window_resolved(&win, 0, true);
+	ck_assert_str_eq(take_all(), "2");
+	window_free(&win);
+}
+END_TEST
+
+START_TEST(keys_are_compared_as_bytes)
+{
+	batch_of("abcdef");
+	msgs[0].key = BYTES("k");
+	msgs[1].key = BYTES("K");
+	msgs[2].key = BYTES("k\0");
+	msgs[3].key = BYTES("k ");
+	msgs[4].key = BYTES("");
+	msgs[5].key = BYTES("k");
+	window_init(&win, &batch, ORDER_KEY, 100);
+	ck_assert_str_eq(take_all(), "01234");
+	window_free(&win);
+}
+END_TEST
+
+/* Mostly lower case letters, of the first n of the alphabet. */
+static void
+draw_keys(char *keys, size_t len, int n, int one_held_in)
+{
+	for (size_t i = 0; i < len; i++) {
+		keys[i] = (char)('a' + rand() % n);
+		if (rand() % one_held_in == 0)
+			keys[i] = (char)(keys[i] - 'a' + 'A');
+	}
+	keys[len] = '\0';
+}
+
+/* What the model knows of a message. */
+enum model { WAITING, FLYING, GOOD, BAD };
+
+/* The next one to be sent must be the first of its lane that is not done. */
+static void
+check_turn(const enum model *is, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (!msgs[j].held && msgs[j].key.data[0] == msgs[i].key.data[0])
+			ck_assert_msg(is[j] == GOOD,
+			    "%zu overtakes %zu", i, j);
+	ck_assert(is[i] == WAITING);
+	ck_assert(!msgs[i].held);
+}
+
+START_TEST(window_keeps_order_whatever_happens)
+{
+	char		keys[MANY + 1];
+	enum model	is[MANY] = { WAITING };
+	size_t		out[MANY], nout = 0, i, k, max;
+	bool		bad[256] = { false };
+
+	srand((unsigned)_i);
+	draw_keys(keys, MANY, 1 + _i * 3, 10);
+	batch_of(keys);
+	max = 1 + (size_t)rand() % 20;
+	window_init(&win, &batch, ORDER_KEY, max);
+	while (window_has_work(&win)) {
+		while (rand() % 8 != 0 && window_next(&win, &i)) {
+			check_turn(is, i);
+			if (rand() % 10 == 0) {
+				is[i] = rand() % 4 == 0 ? BAD : GOOD;
+				window_skipped(&win, i, is[i] == GOOD);
+				continue;
+			}
+			is[i] = FLYING;
+			window_sent(&win);
+			out[nout++] = i;
+			ck_assert_uint_le(nout, max);
+		}
+		ck_assert_uint_eq(win.unresolved, nout);
+		if (nout == 0)
+			continue;
+		k = (size_t)rand() % nout;
+		i = out[k];
+		out[k] = out[--nout];
+		is[i] = rand() % 50 == 0 ? BAD : GOOD;
+		window_resolved(&win, i, is[i] == GOOD);
+	}
+	ck_assert_uint_eq(nout, 0);
+	/* All are done, but for the held ones and those behind a bad one. */
+	for (i = 0; i < batch.n; i++) {
+		unsigned char key = (unsigned char)msgs[i].key.data[0];
+
+		ck_assert((is[i] == WAITING) == (msgs[i].held || bad[key]));
+		if (is[i] == BAD)
+			bad[key] = true;
+	}
+	window_free(&win);
+}
+END_TEST
+
+/*
+ * envelope
+ */
+
+static struct envelope		env;
+static struct envelope_form	form;
+static struct msg		row;
+static struct err		err;
+
+static void
+envelope_setup(void)
+{
+	form = (struct envelope_form){ "events.{event_type}", "shop",
+	    "EVENTS" };
+	row = (struct msg){
+		.sequence = 7, .has_event = true,
+		.partition = BYTES("p03"), .key = BYTES("order-1"),
+		.type = BYTES("12345"), .payload = BYTES("6789"),
+		.metadata = BYTES("{\"tenant\":\"a\"}"),
+		.correlation = BYTES("c-1"), .version = BYTES("2"),
+		.stream_sequence = BYTES("11"),
+		.time = BYTES("2026-01-31 12:00:00.123456")
+	};
+	err.text[0] = '\0';
+}
+
+static void
+envelope_teardown(void)
+{
+	envelope_free(&env);
+	memset(&env, 0, sizeof(env));
+}
+
+static void
+must_fill(void)
+{
+	int	rc = envelope_fill(&env, &form, &row, &err);
+
+	ck_assert_msg(rc == 0, "%s", err.text);
+}
+
+static void
+must_not_fill(const char *why)
+{
+	ck_assert_int_eq(envelope_fill(&env, &form, &row, &err), -1);
+	holds(err.text, why);
+}
+
+/* NULL: there is none.  A second one of a name is a failure. */
+static const char *
+header(const char *name)
+{
+	const char	*value = NULL;
+
+	for (size_t i = 0; i < env.nheaders; i++) {
+		if (strcmp(envelope_name(&env, i), name) != 0)
+			continue;
+		ck_assert_ptr_null(value);
+		value = envelope_value(&env, i);
+	}
+	return value;
+}
+
+static const struct {
+	const char	*name, *value;
+	size_t		 column;	/* in struct msg; 0: always there */
+} contract[] = {
+	{ "Nats-Msg-Id", "shop-7-cbf43926", 0 },
+	{ "Nats-Expected-Stream", "EVENTS", 0 },
+	{ "Outbox-Sequence", "7", 0 },
+	{ "Outbox-Partition", "p03", offsetof(struct msg, partition) },
+	{ "Outbox-Key", "order-1", offsetof(struct msg, key) },
+	{ "Outbox-Type", "12345", offsetof(struct msg, type) },
+	{ "Outbox-Time", "2026-01-31T12:00:00.123456Z",
+	  offsetof(struct msg, time) },
+	{ "Outbox-Stream-Sequence", "11",
+	  offsetof(struct msg, stream_sequence) },
+	{ "Outbox-Version", "2", offsetof(struct msg, version) },
+	{ "Outbox-Correlation-Id", "c-1",
+	  offsetof(struct msg, correlation) },
+	{ "tenant", "a", offsetof(struct msg, metadata) },
+};
+
+static struct bytes *
+column(int i)
+{
+	return (struct bytes *)(void *)((char *)&row + contract[i].column);
+}
+
+START_TEST(envelope_has_the_headers_of_the_contract)
+{
+	must_fill();
+	ck_assert_uint_eq(env.nheaders, (size_t)NROWS(contract));
+	for (int i = 0; i < NROWS(contract); i++) {
+		ck_assert_ptr_nonnull(header(contract[i].name));
+		ck_assert_str_eq(header(contract[i].name), contract[i].value);
+	}
+	ck_assert_str_eq(envelope_subject(&env), "events.12345");
+	ck_assert_uint_eq(env.payload.len, 4);
+	ck_assert_mem_eq(env.payload.data, "6789", 4);
+	ck_assert_uint_eq(env.skipped, 0);
+}
+END_TEST
+
+START_TEST(null_column_has_no_header)
+{
+	form.subject = "events";
+	if (contract[_i].column != 0)
+		*column(_i) = NO_BYTES;
+	must_fill();
+	for (int i = 0; i < NROWS(contract); i++) {
+		const char *value = header(contract[i].name);
+
+		if (i == _i && contract[i].column != 0)
+			ck_assert_ptr_null(value);
+		else
+			ck_assert_ptr_nonnull(value);
+	}
+}
+END_TEST
+
+START_TEST(empty_column_is_an_empty_header)
+{
+	form.subject = "events";
+	row.correlation = BYTES("");
+	must_fill();
+	ck_assert_str_eq(header("Outbox-Correlation-Id"), "");
+}
+END_TEST
+
+START_TEST(no_stream_no_expectation)
+{
+	form.stream = "";
+	must_fill();
+	ck_assert_ptr_null(header("Nats-Expected-Stream"));
+	ck_assert_uint_eq(env.nheaders, (size_t)NROWS(contract) - 1);
+}
+END_TEST
+
+static const struct {
+	uint64_t	 sequence;
+	struct bytes	 type, payload;
+	const char	*id;
+} ids[] = {
+	{ 1, { "12345", 5 }, { "6789", 4 }, "shop-1-cbf43926" },
+	{ 1, { "", 0 }, { "123456789", 9 }, "shop-1-cbf43926" },
+	{ 1, { "123456789", 9 }, { "", 0 }, "shop-1-cbf43926" },
+	{ UINT64_MAX, { "", 0 }, { "", 0 },
+	  "shop-18446744073709551615-00000000" },
+	{ 2, { "a\0b", 3 }, { "\0", 1 }, NULL },
+	{ 1, { NULL, 0 }, { "123456789", 9 }, "shop-1-cbf43926" },
+	{ 1, { "123456789", 9 }, { NULL, 0 }, "shop-1-cbf43926" },
+};
+
+START_TEST(message_id_is_sequence_type_and_body)
+{
+	form.subject = "events";
+	row.sequence = ids[_i].sequence;
+	row.type = ids[_i].type;
+	row.payload = ids[_i].payload;
+	if (ids[_i].id == NULL) {
+		must_not_fill("Outbox-Type");
+		return;
+	}
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), ids[_i].id);
+}
+END_TEST
+
+START_TEST(message_id_has_eight_digits)
+{
+	char	body[16], id[40];
+	uLong	crc;
+	int	n = 0;
+
+	do {
+		snprintf(body, sizeof(body), "%d", n++);
+		crc = crc32(0, (const Bytef *)body, (uInt)strlen(body));
+	} while (crc >= 0x100000);
+	row.type = BYTES("");
+	row.payload = bytes_of(body);
+	form.subject = "events";
+	form.id_prefix = "p";
+	must_fill();
+	snprintf(id, sizeof(id), "p-7-%08lx", crc);
+	holds(id, "-000");
+	ck_assert_str_eq(header("Nats-Msg-Id"), id);
+}
+END_TEST
+
+static const char *const times[][2] = {
+	{ "2026-01-31 12:00:00.123456", "2026-01-31T12:00:00.123456Z" },
+	{ "2026-01-31 12:00:00.000000", "2026-01-31T12:00:00.000000Z" },
+	{ "2026-01-31 12:00:00", "2026-01-31T12:00:00Z" },
+};
+
+START_TEST(time_is_rfc_3339)
+{
+	row.time = bytes_of(times[_i][0]);
+	must_fill();
+	ck_assert_str_eq(header("Outbox-Time"), times[_i][1]);
+}
+END_TEST
+
+#define TRACE	"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+static const struct {
+	const char	*json, *name, *value;	/* value NULL: no such header */
+	unsigned	 skipped;
+} entries[] = {
+	{ "{\"traceparent\":\"" TRACE "\"}", "traceparent", TRACE, 0 },
+	{ "{\"a\":\"\"}", "a", "", 0 },
+	{ "{\"a\":\" x \"}", "a", " x ", 0 },
+	{ "{\"a\":\"\\u00f6 \\ud83d\\udc07\"}", "a",
+	  "\xc3\xb6 \xf0\x9f\x90\x87", 0 },
+	{ "{\"a\":0}", "a", "0", 0 },
+	{ "{\"a\":-7}", "a", "-7", 0 },
+	{ "{\"a\":9007199254740993}", "a", "9007199254740993", 0 },
+	{ "{\"a\":9223372036854775807}", "a", "9223372036854775807", 0 },
+	{ "{\"a\":-9223372036854775808}", "a", "-9223372036854775808", 0 },
+	{ "{\"a\":1.5}", "a", "1.5", 0 },
+	{ "{\"a\":true}", "a", "true", 0 },
+	{ "{\"a\":false}", "a", "false", 0 },
+	{ "{\"!#$%&'*+-.^_`|~\":1}", "!#$%&'*+-.^_`|~", "1", 0 },
+	{ "{\"natsy\":1}", "natsy", "1", 0 },
+	{ "{\"outbox\":1}", "outbox", "1", 0 },
+	{ "{\"a\":1,\"a\":2}", "a", "2", 0 },
+	{ " \n{ } ", "a", NULL, 0 },
+
+	{ "{\"a\":null}", "a", NULL, 1 },
+	{ "{\"a\":{\"b\":1},\"c\":1}", "a", NULL, 1 },
+	{ "{\"a\":{\"b\":1},\"c\":1}", "b", NULL, 1 },
+	{ "{\"a\":{\"b\":1},\"c\":1}", "c", "1", 1 },
+	{ "{\"a\":[1],\"b\":[],\"c\":{}}", "a", NULL, 3 },
+	{ "{\"a\":\"x\\ny\"}", "a", NULL, 1 },
+	{ "{\"a\":\"x\\r\\nNats-Rollup: all\"}", "a", NULL, 1 },
+	{ "{\"a\":\"x\\r\"}", "a", NULL, 1 },
+	{ "{\"a\":\"x\\u0000y\"}", "a", NULL, 1 },
+	{ "{\"Nats-Msg-Id\":\"x\"}", "Nats-Msg-Id", "shop-7-cbf43926", 1 },
+	{ "{\"nats-msg-id\":\"x\"}", "nats-msg-id", NULL, 1 },
+	{ "{\"NATS-Rollup\":\"all\"}", "NATS-Rollup", NULL, 1 },
+	{ "{\"Outbox-Key\":\"x\"}", "Outbox-Key", "order-1", 1 },
+	{ "{\"outbox-anything\":\"x\"}", "outbox-anything", NULL, 1 },
+	{ "{\"\":1}", "", NULL, 1 },
+	{ "{\"a b\":1}", "a b", NULL, 1 },
+	{ "{\"a:b\":1}", "a:b", NULL, 1 },
+	{ "{\"a\\r\\nb\":1}", "a\r\nb", NULL, 1 },
+	{ "{\"\\u00f6\":1}", "\xc3\xb6", NULL, 1 },
+	{ "{\"a\\u007f\":1}", "a\x7f", NULL, 1 },
+};
+
+START_TEST(metadata_becomes_headers)
+{
+	const char	*value;
+
+	row.metadata = bytes_of(entries[_i].json);
+	must_fill();
+	ck_assert_uint_eq(env.skipped, entries[_i].skipped);
+	value = header(entries[_i].name);
+	if (entries[_i].value == NULL)
+		ck_assert_ptr_null(value);
+	else {
+		ck_assert_ptr_nonnull(value);
+		ck_assert_str_eq(value, entries[_i].value);
+	}
+}
+END_TEST
+
+/* Another spelling is all right, another value is not. */
+static const struct {
+	const char	*json;
+	double		 value;
+	bool		 huge;		/* may be left out */
+} reals[] = {
+	{ "{\"a\":0.1}", 0.1, false },
+	{ "{\"a\":-1e-7}", -1e-7, false },
+	{ "{\"a\":1E300}", 1e300, false },
+	{ "{\"a\":9223372036854775808}", 9223372036854775808.0, true },
+	{ "{\"a\":99999999999999999999}", 1e20, true },
+	{ "{\"a\":-123456789012345678901234567890}",
+	  -123456789012345678901234567890.0, true },
+};
+
+START_TEST(number_keeps_its_value)
+{
+	row.metadata = bytes_of(reals[_i].json);
+	must_fill();
+	if (reals[_i].huge && header("a") == NULL) {
+		ck_assert_uint_eq(env.skipped, 1);
+		return;
+	}
+	ck_assert_ptr_nonnull(header("a"));
+	ck_assert(strtod(header("a"), NULL) == reals[_i].value);
+}
+END_TEST
+
+/* Left out or right, but never another number. */
+START_TEST(huge_number_leaves_the_others_alone)
+{
+	row.metadata = BYTES("{\"id\":9007199254740993,\"n\":5,"
+	    "\"huge\":99999999999999999999}");
+	must_fill();
+	ck_assert_str_eq(header("n"), "5");
+	if (header("id") != NULL)
+		ck_assert_str_eq(header("id"), "9007199254740993");
+}
+END_TEST
+
+static const char *const empties[] = { "", "null", "[]", "{}", " [ ] " };
+
+START_TEST(metadata_may_be_empty)
+{
+	row.metadata = bytes_of(empties[_i]);
+	must_fill();
+	ck_assert_uint_eq(env.nheaders, (size_t)NROWS(contract) - 1);
+	ck_assert_uint_eq(env.skipped, 0);
+}
+END_TEST
+
+static const char *const bad_metadata[] = {
+	"[1]", "[{}]", "\"text\"", "5", "true", "1.5", "{", "{}x", "{} {}",
+	"{a:1}", "{\"a\":}", "{'a':1}", "nonsense", " ", "NaN",
+	"99999999999999999999", "{\"a\":\"\xff\"}", "{\"a\":\"x\ny\"}"
+};
+
+START_TEST(metadata_of_the_wrong_shape_is_refused)
+{
+	row.metadata = bytes_of(bad_metadata[_i]);
+	must_not_fill("metadata is not ");
+}
+END_TEST
+
+START_TEST(too_many_entries_are_left_out)
+{
+	char	json[4096] = "{";
+
+	for (int i = 0; i < 100; i++)
+		sprintf(json + strlen(json), "\"k%d\":%d,", i, i);
+	strcpy(json + strlen(json) - 1, "}");
+	row.metadata = bytes_of(json);
+	must_fill();
+	ck_assert_uint_eq(env.nheaders, ENVELOPE_MAX_HEADERS);
+	ck_assert_uint_eq(env.skipped,
+	    100 - (ENVELOPE_MAX_HEADERS - (unsigned)NROWS(contract) + 1));
+}
+END_TEST
+
+static const struct {
+	const char	*template, *type, *key, *partition, *subject;
+} subjects[] = {
+	{ "events", "T", "k", "p01", "events" },
+	{ "events.{event_type}", "OrderPlaced", "k", "p01",
+	  "events.OrderPlaced" },
+	{ "{stream_id}", "T", "k", "p01", "k" },
+	{ "{partition}.x", "T", "k", "p01", "p01.x" },
+	{ "a.{partition}.{stream_id}-{event_type}.z", "T", "k", "p01",
+	  "a.p01.k-T.z" },
+	{ "{event_type}{event_type}", "T", "k", "p01", "TT" },
+	{ "a.{event_type}", "b.c", "k", "p01", "a.b.c" },
+	{ "a.{event_type}", "{stream_id}", "k", "p01", "a.{stream_id}" },
+	{ "a.{event_type}", "\xc3\xb6", "k", "p01", "a.\xc3\xb6" },
+	{ "a{event_type}", NULL, "k", "p01", "a" },
+	{ "a.x{partition}", "T", "k", NULL, "a.x" },
+};
+
+START_TEST(subject_follows_the_template)
+{
+	form.subject = subjects[_i].template;
+	row.type = bytes_of(subjects[_i].type);
+	row.key = bytes_of(subjects[_i].key);
+	row.partition = bytes_of(subjects[_i].partition);
+	must_fill();
+	ck_assert_str_eq(envelope_subject(&env), subjects[_i].subject);
+}
+END_TEST
+
+static const struct {
+	const char	*template;
+	struct bytes	 type;
+} bad_subjects[] = {
+	{ "events.{event_type}", { "a b", 3 } },
+	{ "events.{event_type}", { " ", 1 } },
+	{ "events.{event_type}", { "a\tb", 3 } },
+	{ "events.{event_type}", { "a\nb", 3 } },
+	{ "events.{event_type}", { "a\rb", 3 } },
+	{ "events.{event_type}", { "a 5\r\nhello\r\nPUB x 0\r\n", 22 } },
+	{ "events.{event_type}", { "a\0b", 3 } },
+	{ "events.{event_type}", { "a\0", 2 } },
+	{ "events.{event_type}", { "a\x01", 2 } },
+	{ "events.{event_type}", { "a\x7f", 2 } },
+	{ "events.{event_type}", { "*", 1 } },
+	{ "events.{event_type}", { ">", 1 } },
+	{ "events.{event_type}", { "a*b", 3 } },
+	{ "events.{event_type}", { "a.>", 3 } },
+	{ "events.{event_type}", { "", 0 } },
+	{ "events.{event_type}", { NULL, 0 } },
+	{ "events.{event_type}", { ".a", 2 } },
+	{ "events.{event_type}", { "a.", 2 } },
+	{ "events.{event_type}", { "a..b", 4 } },
+	{ "events.{event_type}", { ".", 1 } },
+	{ "{event_type}.events", { "", 0 } },
+	{ "{event_type}.events", { ".a", 2 } },
+	{ "{event_type}", { NULL, 0 } },
+	{ "a.{event_type}.b", { NULL, 0 } },
+};
+
+START_TEST(illegal_subject_is_refused)
+{
+	form.subject = bad_subjects[_i].template;
+	row.type = bad_subjects[_i].type;
+	must_not_fill("subject");
+}
+END_TEST
+
+START_TEST(subject_has_a_longest_length)
+{
+	static char	type[ENVELOPE_MAX_SUBJECT + 1];
+
+	form.subject = "{event_type}";
+	memset(type, 'x', sizeof(type));
+	row.type = (struct bytes){ type, ENVELOPE_MAX_SUBJECT };
+	must_fill();
+	ck_assert_uint_eq(strlen(envelope_subject(&env)),
+	    ENVELOPE_MAX_SUBJECT);
+	row.type.len++;
+	must_not_fill("longer than");
+}
+END_TEST
+
+static const struct bytes breaks[] = {
+	{ "a\r\nNats-Rollup: all", 19 }, { "a\n", 2 }, { "\r", 1 },
+	{ "a\0b", 3 }, { "\0", 1 },
+};
+
+/* The subject is constant here: only the headers are in danger. */
+START_TEST(header_cannot_be_broken)
+{
+	static const int	columns[] = { 3, 4, 5, 7, 8, 9 };
+	int			i = columns[_i / NROWS(breaks)];
+
+	form.subject = "events";
+	*column(i) = breaks[_i % NROWS(breaks)];
+	must_not_fill(contract[i].name);
+}
+END_TEST
+
+/* "NATS/1.0", the headers and an empty line; the payload behind them. */
+static size_t
+size_on_wire(void)
+{
+	size_t	size = strlen("NATS/1.0\r\n") + strlen("\r\n");
+
+	for (size_t i = 0; i < env.nheaders; i++)
+		size += strlen(envelope_name(&env, i)) + strlen(": ") +
+		    strlen(envelope_value(&env, i)) + strlen("\r\n");
+	return size + env.payload.len;
+}
+
+static const char *const sized[] = {
+	"{}", "{\"a\":\"\"}", "{\"a\":\"x\",\"bc\":12.5,\"d\":true}",
+	"{\"skipped\":[1],\"a\":\"x\"}", "{\"a\":\"x\\ny\",\"b\":1}"
+};
+
+START_TEST(size_is_counted_as_on_the_wire)
+{
+	row.metadata = bytes_of(sized[_i]);
+	must_fill();
+	ck_assert_uint_eq(env.size, size_on_wire());
+	row.metadata = row.correlation = row.payload = NO_BYTES;
+	row.type = BYTES("T");
+	must_fill();
+	ck_assert_uint_eq(env.size, size_on_wire());
+}
+END_TEST
+
+START_TEST(envelope_is_used_again)
+{
+	size_t	len;
+
+	row.metadata = BYTES("{}");
+	must_fill();
+	len = env.text.len;
+	row.metadata = BYTES("{\"a\":[],\"b\":\"x\\ny\"}");
+	must_fill();
+	ck_assert_uint_eq(env.text.len, len);
+	row.metadata = BYTES("{\"a\":[],\"b\":{},\"c\":1}");
+	must_fill();
+	ck_assert_uint_eq(env.skipped, 2);
+	row.metadata = BYTES("{\"a\":[],\"b\":");
+	must_not_fill("metadata");
+	envelope_setup();
+	must_fill();
+	ck_assert_uint_eq(env.skipped, 0);
+	ck_assert_uint_eq(env.nheaders, (size_t)NROWS(contract));
+	ck_assert_str_eq(envelope_subject(&env), "events.12345");
+	ck_assert_uint_eq(env.size, size_on_wire());
+}
+END_TEST
+
+/*
+ * verdict
+ */
+
+static const struct {
+	int		code;
+	enum verdict	verdict;
+} verdicts[] = {
+	{ 10054, VERDICT_MESSAGE },
+	{ 10070, VERDICT_MESSAGE },
+	{ 10071, VERDICT_MESSAGE },
+	{ 10111, VERDICT_MESSAGE },
+	{ 10166, VERDICT_MESSAGE },
+	{ 10158, VERDICT_TRANSIENT },
+	{ 10167, VERDICT_TRANSIENT },
+	{ 10023, VERDICT_DESTINATION },	/* insufficient resources */
+	{ 10039, VERDICT_DESTINATION },	/* JetStream not enabled for account */
+	{ 10047, VERDICT_DESTINATION },	/* out of storage */
+	{ 10059, VERDICT_DESTINATION },	/* stream not found */
+	{ 10060, VERDICT_DESTINATION },	/* expected stream does not match */
+	{ 10076, VERDICT_DESTINATION },	/* JetStream not enabled */
+	{ 10077, VERDICT_DESTINATION },	/* maximum messages exceeded */
+	{ 10109, VERDICT_DESTINATION },	/* sealed */
+	{ 99999, VERDICT_DESTINATION },	/* not invented yet */
+	{ 0, VERDICT_DESTINATION },
+	{ -1, VERDICT_DESTINATION },
+};
+
+START_TEST(code_has_its_verdict)
+{
+	ck_assert_int_eq(verdict_of(verdicts[_i].code), verdicts[_i].verdict);
+}
+END_TEST
+
+/*
+ * bus_read_ack
+ */
+
+static const struct {
+	const char	*body, *stream;
+	enum verdict	 verdict;
+	uint64_t	 sequence;
+	const char	*text;
+} acks[] = {
+	{ "{\"stream\":\"T\", \"seq\":5}", "T", VERDICT_STORED, 5, "" },
+	{ "{\"stream\":\"T\", \"seq\":5}", "", VERDICT_STORED, 5, "" },
+	{ "{\"stream\":\"T\", \"domain\":\"d\", \"seq\":9007199254740993}",
+	  "T", VERDICT_STORED, 9007199254740993u, "" },
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\": true}", "T",
+	  VERDICT_DUPLICATE, 5, "" },
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\": false}", "T",
+	  VERDICT_STORED, 5, "" },
+	/* A duplicate of a message that was not stored. */
+	{ "{\"stream\":\"T\",\"seq\":0,\"duplicate\": true}", "T",
+	  VERDICT_TRANSIENT, 0, "no stored message" },
+	{ "{\"stream\":\"T\",\"seq\":0}", "T", VERDICT_TRANSIENT, 0,
+	  "no stored message" },
+	{ "{\"stream\":\"T\"}", "T", VERDICT_TRANSIENT, 0,
+	  "no stored message" },
+	{ "{\"seq\":5}", "T", VERDICT_TRANSIENT, 5, "no stored message" },
+	{ "{}", "T", VERDICT_TRANSIENT, 0, "no stored message" },
+	{ "{\"stream\":\"T\",\"seq\":\"5\"}", "T", VERDICT_TRANSIENT, 0,
+	  "no stored message" },
+	{ "{\"stream\":\"OTHER\",\"seq\":5}", "T", VERDICT_DESTINATION, 5,
+	  "OTHER" },
+	{ "{\"error\":{\"code\":503,\"err_code\":10077,\"description\":"
+	  "\"maximum messages exceeded\"},\"stream\":\"T\",\"seq\":0}", "T",
+	  VERDICT_DESTINATION, 0, "maximum messages exceeded (10077)" },
+	{ "{\"error\":{\"code\":400,\"err_code\":10054,\"description\":"
+	  "\"message size exceeds maximum allowed\"},\"stream\":\"T\","
+	  "\"seq\":0}", "T", VERDICT_MESSAGE, 0,
+	  "message size exceeds maximum allowed (10054)" },
+	{ "{\"error\":{\"code\":409,\"err_code\":10158,\"description\":"
+	  "\"duplicate message id is in process\"},\"stream\":\"T\","
+	  "\"seq\":0}", "T", VERDICT_TRANSIENT, 0, "in process (10158)" },
+	/* An error wins over whatever stands beside it. */
+	{ "{\"error\":{\"err_code\":10047},\"stream\":\"T\",\"seq\":5,"
+	  "\"duplicate\":true}", "T", VERDICT_DESTINATION, 0, "(10047)" },
+	{ "{\"error\":\"x\"}", "T", VERDICT_DESTINATION, 0, "error" },
+	{ "{\"error\":{}}", "T", VERDICT_DESTINATION, 0, "error" },
+	{ "", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "+OK", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "{\"stream\":\"T\",\"seq\":5", "T", VERDICT_DESTINATION, 0,
+	  "not a PubAck" },
+	{ "[]", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "5", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "null", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+};
+
+START_TEST(ack_is_read)
+{
+	/* As it comes from the network: with no NUL behind it. */
+	size_t			 len = strlen(acks[_i].body);
+	char			*body = malloc(len + 1);
+	struct pub_answer	 a;
+
+	memset(&a, 'x', sizeof(a));
+	memcpy(body, acks[_i].body, len);
+	body = realloc(body, len > 0 ? len : 1);
+	bus_read_ack(body, (int)len, acks[_i].stream, &a);
+	free(body);
+	ck_assert_int_eq(a.verdict, acks[_i].verdict);
+	ck_assert_uint_eq(a.stream_sequence, acks[_i].sequence);
+	if (acks[_i].text[0] == '\0')
+		ck_assert_str_eq(a.text, "");
+	else
+		holds(a.text, acks[_i].text);
+}
+END_TEST
+
+/*
+ * relay: the fake publisher
+ */
+
+#define TIMEOUT_MS	100
+#define START_MS	1000000
+
+/*
+ * What becomes of each message, one letter each: A stored, D duplicate,
+ * M the message's fault, T try again, X the destination's fault, N the same
+ * but without a word on which message, s silence, R refused by the publisher;
+ * and before it gets there: b a subject that is not legal, e no event.
+ */
+struct fake {
+	const char	*acts;
+	int64_t		 delay[MANY];	/* from the send to the answer */
+	int64_t		 sent_at[MANY];	/* 0: not sent */
+	bool		 answered[MANY];
+	size_t		 order[MANY], nsent;
+	bool		 open;
+	size_t		 lose_send, lose_wait;	/* the n-th call; 0: never */
+	bool		 pretend;	/* a lost one looks open */
+	size_t		 nsends, nwaits, nbegins, nopens;
+	size_t		 most_out;
+	int64_t		 last_send;
+	const char	*complaint;	/* told once; NULL: none */
+	const char	*text;		/* of answers; NULL: the letter */
+	uint32_t	 strange[8];	/* answers nobody waits for */
+	size_t		 nstrange;
+
+	size_t		 keep_at;	/* the call from which on; 0: never */
+	enum keep	 keep;
+	size_t		 nkeeps;
+	int64_t		 kept_at;
+};
+
+static struct fake		fake;
+static struct conf		*conf;
+static struct relay		relay;
+static struct relay_result	res;
+static uint64_t			handling;
+
+static bool
+is_out(size_t i)
+{
+	return fake.sent_at[i] != 0 && !fake.answered[i] &&
+	    now_ms < fake.sent_at[i] + conf->publish.timeout_ms;
+}
+
+static size_t
+nout(void)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < batch.n; i++)
+		n += is_out(i);
+	return n;
+}
+
+static bool
+same_lane(size_t i, size_t j)
+{
+	enum conf_ordering	o = (enum conf_ordering)conf->outbox.ordering;
+	struct bytes		a, b;
+
+	a = lane_of(o, msgs[i].key, msgs[i].partition, &msgs[i].sequence);
+	b = lane_of(o, msgs[j].key, msgs[j].partition, &msgs[j].sequence);
+	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+/* The promises that hold at each send, whatever the script says. */
+static void
+check_send(const struct envelope *v, size_t i)
+{
+	char	sequence[24];
+	int64_t	deadline = batch.claimed_at + conf->worker.claim_ttl -
+		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
+
+	ck_assert_uint_lt(i, batch.n);
+	ck_assert_msg(!msgs[i].held, "%zu is held", i);
+	ck_assert_msg(fake.sent_at[i] == 0, "%zu was sent before", i);
+	ck_assert_int_lt(now_ms, deadline);
+	ck_assert_uint_lt(nout(), (size_t)conf->publish.window);
+	for (size_t j = 0; j < i; j++)
+		ck_assert_msg(msgs[j].held || !same_lane(i, j) ||
+		    msgs[j].outcome == OUT_DELIVERED ||
+		    msgs[j].outcome == OUT_DEAD, "%zu overtakes %zu", i, j);
+	snprintf(sequence, sizeof(sequence), "%" PRIu64, msgs[i].sequence);
+	for (size_t k = 0; k < v->nheaders; k++)
+		if (strcmp(envelope_name(v, k), "Outbox-Sequence") == 0)
+			ck_assert_str_eq(envelope_value(v, k), sequence);
+	ck_assert_uint_eq(handling, msgs[i].sequence);
+}
+
+static int
+fake_open(void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	fake.nopens++;
+	return 0;
+}
+
+static void
+fake_close(void *arg)
+{
+	(void)arg;
+}
+
+static bool
+fake_is_open(void *arg)
+{
+	(void)arg;
+	return fake.open || fake.pretend;
+}
+
+static void
+fake_begin(void *arg)
+{
+	(void)arg;
+	fake.nbegins++;
+}
+
+static enum pub_sent
+fake_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
+{
+	(void)arg;
+	if (++fake.nsends == fake.lose_send)
+		fake.open = false;
+	if (!fake.open) {
+		err_set(e, "not connected");
+		return PUB_LOST;
+	}
+	check_send(v, slot);
+	if (fake.acts[slot] == 'R') {
+		err_set(e, "refused by the fake");
+		return PUB_REFUSED;
+	}
+	fake.sent_at[slot] = fake.last_send = now_ms;
+	fake.order[fake.nsent++] = slot;
+	if (nout() > fake.most_out)
+		fake.most_out = nout();
+	return PUB_SENT;
+}
+
+static bool
+has_answer(size_t i)
+{
+	return fake.sent_at[i] != 0 && !fake.answered[i] &&
+	    fake.acts[i] != 's';
+}
+
+/* The message whose answer comes first; batch.n: none will come. */
+static size_t
+first_answer(void)
+{
+	size_t	first = batch.n;
+
+	for (size_t i = 0; i < batch.n; i++)
+		if (has_answer(i) && (first == batch.n ||
+		    fake.sent_at[i] + fake.delay[i] <
+		    fake.sent_at[first] + fake.delay[first]))
+			first = i;
+	return first;
+}
+
+static void
+fake_wait(void *arg, int64_t timeout_ms)
+{
+	size_t	i = first_answer();
+	int64_t	at = now_ms + timeout_ms;
+
+	(void)arg;
+	ck_assert_int_ge(timeout_ms, 0);
+	ck_assert_int_le(timeout_ms, RELAY_KEEP_MS);
+	ck_assert_uint_lt(++fake.nwaits, 100000);
+	if (fake.nwaits == fake.lose_wait)
+		fake.open = false;
+	if (!fake_is_open(NULL))
+		return;
+	if (i < batch.n && fake.sent_at[i] + fake.delay[i] < at)
+		at = fake.sent_at[i] + fake.delay[i];
+	if (at > now_ms)
+		now_ms = at;
+}
+
+static bool
+fake_answer(void *arg, struct pub_answer *a)
+{
+	size_t	i = first_answer();
+
+	(void)arg;
+	*a = (struct pub_answer){ .verdict = VERDICT_STORED };
+	if (fake.nstrange > 0) {
+		a->slot = fake.strange[--fake.nstrange];
+		return true;
+	}
+	if (i == batch.n || now_ms < fake.sent_at[i] + fake.delay[i])
+		return false;
+	a->slot = (uint32_t)i;
+	fake.answered[i] = true;
+	switch (fake.acts[i]) {
+	case 'N':
+		a->slot = PUB_SOME_SLOT;
+		a->verdict = VERDICT_DESTINATION;
+		break;
+	case 'D':
+		a->verdict = VERDICT_DUPLICATE;
+		break;
+	case 'M':
+		a->verdict = VERDICT_MESSAGE;
+		break;
+	case 'T':
+		a->verdict = VERDICT_TRANSIENT;
+		break;
+	case 'X':
+		a->verdict = VERDICT_DESTINATION;
+		break;
+	}
+	if (strchr("AD", fake.acts[i]) != NULL)
+		return true;
+	if (fake.text != NULL)
+		strlcpy(a->text, fake.text, sizeof(a->text));
+	else
+		snprintf(a->text, sizeof(a->text), "answer %c", fake.acts[i]);
+	return true;
+}
+
+static bool
+fake_complaint(void *arg, struct err *e)
+{
+	(void)arg;
+	if (fake.complaint == NULL)
+		return false;
+	err_set(e, "%s", fake.complaint);
+	fake.complaint = NULL;
+	return true;
+}
+
+static enum keep
+fake_keep(void *arg)
+{
+	(void)arg;
+	ck_assert_int_le(now_ms - fake.kept_at, RELAY_KEEP_MS);
+	fake.kept_at = now_ms;
+	fake.nkeeps++;
+	return fake.keep_at != 0 && fake.nkeeps >= fake.keep_at ?
+	    fake.keep : KEEP_ON;
+}
+
+static const struct pub_ops fake_ops = {
+	.open = fake_open,
+	.close = fake_close,
+	.is_open = fake_is_open,
+	.begin = fake_begin,
+	.send = fake_send,
+	.wait = fake_wait,
+	.answer = fake_answer,
+	.complaint = fake_complaint,
+};
+
+static void
+relay_setup(void)
+{
+	now_ms = START_MS;
+	conf = conf_with("publish: {timeout_ms: 100}\n");
+	memset(&fake, 0, sizeof(fake));
+	fake.open = true;
+	fake.kept_at = START_MS;
+	relay = (struct relay){ .conf = conf, .pub = { &fake_ops, NULL },
+	    .form = { "events.{event_type}", "shop", "EVENTS" },
+	    .has_dead = true, .keep = fake_keep, .handling = &handling };
+}
+
+static void
+relay_teardown(void)
+{
+	for (size_t i = 0; i < batch.n; i++)
+		free(msgs[i].error);
+	batch.n = 0;
+	envelope_free(&relay.envelope);
+	conf_free(conf);
+}
+
+/* A batch that was claimed just now, and what will become of it. */
+static void
+script(const char *keys, const char *acts)
+{
+	batch_of(keys);
+	batch.claimed_at = now_ms;
+	ck_assert_uint_eq(strlen(acts), batch.n);
+	fake.acts = acts;
+	for (size_t i = 0; i < batch.n; i++) {
+		fake.delay[i] = 1;
+		if (acts[i] == 'b')
+			msgs[i].type = BYTES("not legal");
+		msgs[i].has_event = acts[i] != 'e';
+	}
+}
+
+static char
+letter_of(const struct msg *m)
+{
+	return "UDRFX?"[m->outcome];
+}
+
+static bool
+has_failed(const struct msg *m)
+{
+	return m->outcome == OUT_RETRY || m->outcome == OUT_DEFER ||
+	    m->outcome == OUT_DEAD;
+}
+
+/* What must be true of any batch afterwards. */
+static void
+check_outcomes(void)
+{
+	unsigned	delivered = 0, failed = 0, duplicates = 0;
+
+	for (size_t i = 0; i < batch.n; i++) {
+		const struct msg *m = &msgs[i];
+		bool stored = fake.answered[i] &&
+		    strchr("AD", fake.acts[i]) != NULL;
+
+		delivered += m->outcome == OUT_DELIVERED;
+		duplicates += m->outcome == OUT_DELIVERED &&
+		    fake.acts[i] == 'D';
+		failed += has_failed(m);
+		if (m->outcome == OUT_DELIVERED)
+			ck_assert_msg(stored, "%zu has no ack", i);
+		else if (m->outcome != OUT_DEAD)
+			ck_assert_msg(!stored, "%zu was acked", i);
+		if (has_failed(m))
+			ck_assert_str_ne(m->error, "");
+		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
+			ck_assert_int_gt(m->delay_ms, 0);
+		ck_assert((m->outcome == OUT_DEAD) == (m->reason != NULL));
+		if (m->outcome == OUT_UNKNOWN)
+			ck_assert(fake.keep == KEEP_ABANDON &&
+			    fake.sent_at[i] != 0 && (!fake.answered[i] ||
+			    fake.acts[i] == 'N'));
+		else if (fake.open)
+			ck_assert(!is_out(i));
+	}
+	ck_assert_uint_eq(res.delivered, delivered);
+	ck_assert_uint_eq(res.duplicates, duplicates);
+	ck_assert_uint_eq(res.failed, failed);
+	ck_assert((res.failed > 0 || res.down) <= (res.why.text[0] != '\0'));
+	ck_assert_uint_eq(handling, 0);
+	ck_assert_uint_eq(fake.nbegins, 1);
+	ck_assert_uint_eq(fake.nopens, 0);
+}
+
+static void
+publish(void)
+{
+	/* What was in there before does not count. */
+	memset(&res, 'x', sizeof(res));
+	relay_publish(&relay, &batch, &res);
+	check_outcomes();
+}
+
+static void
+expect(const char *outcomes)
+{
+	char	got[MANY + 1];
+	size_t	i;
+
+	for (i = 0; i < batch.n; i++)
+		got[i] = letter_of(&msgs[i]);
+	got[i] = '\0';
+	ck_assert_str_eq(got, outcomes);
+}
+
+static void
+expect_sent(const char *order)
+{
+	char	got[MANY + 1];
+	size_t	i;
+
+	for (i = 0; i < fake.nsent; i++)
+		got[i] = (char)('0' + fake.order[i]);
+	got[i] = '\0';
+	ck_assert_str_eq(got, order);
+}
+
+/*
+ * relay: what becomes of each
+ */
+
+static const struct {
+	const char	*keys, *acts;
+	const char	*outcomes;	/* Unsent Delivered Retry deFer X ? */
+	const char	*sent;
+	int64_t		 window;	/* 0: as configured */
+	bool		 no_dead, down;
+	size_t		 lose_send, lose_wait, keep_at;
+	enum keep	 keep;
+	const char	*complaint, *why;
+} flights[] = {
+	/* All is well. */
+	{ "", "", "", .sent = "" },
+	{ "a", "A", "D", .sent = "0" },
+	{ "aabbc", "AAAAA", "DDDDD", .sent = "02413" },
+	{ "aabbc", "AAAAA", "DDDDD", .sent = "02413", .window = 2 },
+	{ "abc", "AAA", "DDD", .sent = "012", .window = 1 },
+	{ "aab", "DAD", "DDD", .sent = "021" },
+	{ "--", "AA", "DD", .sent = "01" },
+	{ "aAab", "AAAA", "DUDD", .sent = "032" },
+	{ "AB", "AA", "UU", .sent = "" },
+
+	/* The message's fault: it dies and its lane goes on. */
+	{ "aab", "MAA", "XDD", .sent = "021", .why = "answer M" },
+	{ "aab", "RAA", "XDD", .sent = "21", .why = "refused by the fake" },
+	{ "aab", "bAA", "XDD", .sent = "21", .why = "not legal" },
+	{ "aab", "eAA", "XDD", .sent = "21", .why = "does not exist" },
+	{ "aaaa", "MReb", "XXXX", .sent = "0" },
+	{ "aaaaa", "RebRA", "XXXXD", .sent = "4", .window = 1 },
+	/* With nowhere to die it waits, and so does its lane. */
+	{ "aab", "MAA", "RUD", .sent = "02", .no_dead = true },
+	{ "aab", "RAA", "RUD", .sent = "2", .no_dead = true },
+	{ "aab", "bAA", "RUD", .sent = "2", .no_dead = true },
+	{ "aab", "eAA", "RUD", .sent = "2", .no_dead = true },
+
+	/* Nobody's: it is tried again, its lane waits, others go on. */
+	{ "aab", "TAA", "RUD", .sent = "02", .why = "answer T" },
+	{ "aaabab", "ATAAAA", "DRUDUD", .sent = "0315" },
+	{ "ab", "TT", "RR", .sent = "01" },
+	{ "a", "T", "R", .sent = "0" },
+	{ "abc", "sAA", "RDD", .sent = "012",
+	  .why = "no answer within 100 ms" },
+	{ "aabb", "sAAA", "RUDD", .sent = "023" },
+
+	/* The destination's: nobody is to blame. */
+	{ "abc", "sss", "UUU", .sent = "012", .down = true,
+	  .why = "no answer" },
+	{ "a", "s", "U", .sent = "0", .down = true },
+	{ "aab", "sAs", "UUU", .sent = "02", .down = true },
+	{ "a", "X", "U", .sent = "0", .down = true, .why = "answer X" },
+	{ "aab", "XAX", "UUU", .sent = "02", .down = true },
+	{ "abs", "XsX", "UUU", .sent = "012", .down = true },
+	{ "aab", "XAA", "FUD", .sent = "02", .why = "answer X" },
+	{ "abc", "XAX", "FDF", .sent = "012" },
+	{ "abc", "AXX", "DFF", .sent = "012", .window = 1 },
+	/* Nobody says which; when all others have answers it shows. */
+	{ "a", "N", "U", .sent = "0", .down = true, .why = "answer N" },
+	{ "aab", "NAN", "UUU", .sent = "02", .down = true },
+	{ "aab", "NAA", "FUD", .sent = "02", .why = "answer N" },
+	{ "abc", "ANA", "DFD", .sent = "012" },
+	{ "abcd", "NANT", "FDFR", .sent = "0123" },
+	{ "abab", "NAAA", "FDUD", .sent = "013", .window = 1 },
+	/* A fault is a fault, with the destination up or down. */
+	{ "abc", "XMT", "UXR", .sent = "012", .down = true,
+	  .why = "answer X" },
+	{ "abc", "sRe", "UXX", .sent = "0", .down = true },
+	/* What was said explains the silence. */
+	{ "ab", "ss", "UU", .sent = "01", .down = true,
+	  .complaint = "no permission", .why = "no permission" },
+	{ "ab", "sA", "FD", .sent = "01", .complaint = "no permission",
+	  .why = "no permission" },
+	{ "ab", "AA", "DD", .sent = "01", .complaint = "no permission" },
+
+	/* The connection goes: what has no answer is sent again. */
+	{ "abc", "AAA", "UUU", .sent = "", .lose_send = 1, .down = true,
+	  .why = "connection" },
+	{ "abcd", "AAAA", "UUUU", .sent = "01", .lose_send = 3, .down = true,
+	  .why = "connection" },
+	{ "abcd", "AAAA", "DDUU", .sent = "01", .lose_send = 3, .window = 1,
+	  .down = true },
+	{ "abc", "AAA", "UUU", .sent = "012", .lose_wait = 1, .down = true },
+	{ "aabc", "AAAA", "DUDD", .sent = "0231", .lose_wait = 2,
+	  .down = true },
+	{ "aab", "TAA", "RUU", .sent = "02", .lose_wait = 2, .window = 1,
+	  .down = true },
+	{ "ab", "XA", "FD", .sent = "01", .lose_wait = 3, .window = 1 },
+	{ "abc", "XAA", "FDU", .sent = "012", .lose_wait = 3, .window = 1,
+	  .down = true },
+
+	/* The owner wants to go. */
+	{ "abc", "AAA", "DUU", .sent = "0", .window = 1, .keep_at = 2,
+	  .keep = KEEP_FINISH },
+	{ "aab", "AAA", "DUD", .sent = "02", .keep_at = 2,
+	  .keep = KEEP_FINISH },
+	{ "abc", "AsA", "DRU", .sent = "01", .window = 2, .keep_at = 2,
+	  .keep = KEEP_FINISH },
+	{ "ab", "AA", "UU", .sent = "", .keep_at = 1, .keep = KEEP_FINISH },
+	{ "ab", "AA", "UU", .sent = "", .keep_at = 1, .keep = KEEP_ABANDON },
+	{ "aabc", "AAss", "DU??", .sent = "023", .keep_at = 2,
+	  .keep = KEEP_ABANDON },
+	{ "abc", "XsA", "U?U", .sent = "01", .window = 2, .keep_at = 2,
+	  .keep = KEEP_ABANDON, .down = true },
+};
+
+START_TEST(each_gets_its_outcome)
+{
+	script(flights[_i].keys, flights[_i].acts);
+	if (flights[_i].window != 0)
+		conf->publish.window = flights[_i].window;
+	relay.has_dead = !flights[_i].no_dead;
+	fake.lose_send = flights[_i].lose_send;
+	fake.lose_wait = flights[_i].lose_wait;
+	fake.keep_at = flights[_i].keep_at;
+	fake.keep = flights[_i].keep;
+	fake.complaint = flights[_i].complaint;
+	publish();
+	expect(flights[_i].outcomes);
+	expect_sent(flights[_i].sent);
+	ck_assert(res.down == flights[_i].down);
+	if (flights[_i].why != NULL)
+		holds(res.why.text, flights[_i].why);
+	ck_assert_uint_le(fake.most_out, (size_t)conf->publish.window);
+}
+END_TEST
+
+static const struct {
+	int		 ordering;
+	const char	*keys, *acts, *outcomes;
+} orderings[] = {
+	{ ORDER_KEY, "abab", "TAAA", "RDUD" },
+	{ ORDER_PARTITION, "abab", "ATAA", "DRUU" },
+	{ ORDER_NONE, "aaaa", "TAAA", "RDDD" },
+};
+
+START_TEST(failure_closes_its_lane_only)
+{
+	conf->outbox.ordering = orderings[_i].ordering;
+	script(orderings[_i].keys, orderings[_i].acts);
+	publish();
+	expect(orderings[_i].outcomes);
+}
+END_TEST
+
+static const struct {
+	unsigned	attempts;
+	int64_t		delay;
+} delays[] = {
+	{ 0, 1000 }, { 1, 2000 }, { 2, 4000 }, { 7, 128000 }, { 8, 256000 },
+	{ 9, 300000 }, { 23, 300000 },
+};
+
+START_TEST(retry_waits_longer_each_time)
+{
+	int64_t	delay = delays[_i].delay;
+
+	script("abc", "TsA");
+	msgs[0].attempts = msgs[1].attempts = delays[_i].attempts;
+	publish();
+	expect("RRD");
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_ge(msgs[i].delay_ms, delay - delay / 5);
+		ck_assert_int_le(msgs[i].delay_ms, delay + delay / 5);
+		ck_assert_uint_eq(msgs[i].attempts, delays[_i].attempts);
+	}
+}
+END_TEST
+
+static const struct {
+	char		 act;
+	unsigned	 attempts;
+	bool		 no_dead;
+	const char	*outcomes;
+} deaths[] = {
+	{ 'T', 23, false, "RUD" },
+	{ 'T', 24, false, "XDD" },
+	{ 'T', 25, false, "XDD" },
+	{ 's', 23, false, "RUD" },
+	{ 's', 24, false, "XDD" },
+	{ 'T', 24, true, "RUD" },
+	{ 's', 24, true, "RUD" },
+	{ 'X', 24, false, "FUD" },
+};
+
+START_TEST(last_attempt_is_the_last)
+{
+	char	acts[] = "?AA";
+
+	acts[0] = deaths[_i].act;
+	script("aab", acts);
+	relay.has_dead = !deaths[_i].no_dead;
+	msgs[0].attempts = deaths[_i].attempts;
+	publish();
+	expect(deaths[_i].outcomes);
+	if (msgs[0].outcome == OUT_DEAD)
+		ck_assert_str_eq(msgs[0].reason, "attempts");
+	if (deaths[_i].no_dead)
+		ck_assert_int_eq(msgs[0].delay_ms, conf->retry.max_backoff);
+}
+END_TEST
+
+static const char	faults[] = "MRbe";
+
+START_TEST(fault_has_its_reason)
+{
+	char	acts[] = "?";
+
+	acts[0] = faults[_i];
+	script("a", acts);
+	publish();
+	ck_assert_str_eq(msgs[0].reason, "message");
+	ck_assert_str_eq(res.why.text, msgs[0].error);
+	relay_teardown();
+	relay_setup();
+	script("a", acts);
+	relay.has_dead = false;
+	publish();
+	ck_assert_int_eq(msgs[0].delay_ms, conf->retry.max_backoff);
+}
+END_TEST
+
+/* n messages without lanes, all with the same fate. */
+static void
+script_many(size_t n, char act)
+{
+	static char	acts[MANY + 1], keys[MANY + 1];
+
+	memset(keys, '-', n);
+	memset(acts, act, n);
+	keys[n] = acts[n] = '\0';
+	script(keys, acts);
+}
+
+START_TEST(sixteen_refusals_are_enough)
+{
+	conf->publish.window = 1;
+	script_many(40, 'X');
+	publish();
+	ck_assert(res.down);
+	ck_assert_uint_eq(fake.nsent, 16);
+	ck_assert_uint_eq(res.failed, 0);
+	for (size_t i = 0; i < batch.n; i++)
+		ck_assert_int_eq(msgs[i].outcome, OUT_UNSENT);
+}
+END_TEST
+
+START_TEST(an_ack_makes_refusals_bearable)
+{
+	conf->publish.window = 1;
+	script_many(40, 'X');
+	((char *)(uintptr_t)fake.acts)[15] = 'A';
+	publish();
+	ck_assert(!res.down);
+	ck_assert_uint_eq(fake.nsent, 40);
+	ck_assert_uint_eq(res.failed, 39);
+}
+END_TEST
+
+START_TEST(nothing_is_sent_after_the_deadline)
+{
+	int64_t	spare = conf->worker.claim_ttl - TIMEOUT_MS -
+		    CONF_CLAIM_MARGIN_MS;
+
+	script("ab", "AA");
+	/* The last millisecond, the first one too late, and much too late. */
+	batch.claimed_at = now_ms - spare + 1 - (_i == 2 ? 100000 : _i);
+	publish();
+	expect(_i == 0 ? "DD" : "UU");
+	expect_sent(_i == 0 ? "01" : "");
+	ck_assert(!res.down);
+}
+END_TEST
+
+START_TEST(deadline_may_come_in_between)
+{
+	int64_t	spare = conf->worker.claim_ttl - TIMEOUT_MS -
+		    CONF_CLAIM_MARGIN_MS;
+
+	script("aaabb", "AAAAA");
+	batch.claimed_at = now_ms - spare + 160;
+	for (size_t i = 0; i < 3; i++)
+		fake.delay[i] = 80;
+	fake.delay[3] = fake.delay[4] = 90;
+	publish();
+	/* Sent at 0 and 80; at 160 it is too late, but not to listen. */
+	expect("DDUDD");
+	expect_sent("0314");
+	ck_assert(!res.down);
+}
+END_TEST
+
+START_TEST(silence_costs_one_timeout)
+{
+	script("abc", _i == 0 ? "sss" : "sAs");
+	publish();
+	ck_assert_int_eq(now_ms, START_MS + TIMEOUT_MS);
+}
+END_TEST
+
+/* The owner has leases to renew meanwhile; the fake checks how often. */
+START_TEST(owner_is_asked_while_it_is_quiet)
+{
+	conf->publish.timeout_ms = 5000;
+	script("ab", "sA");
+	publish();
+	expect("RD");
+	ck_assert_uint_ge(fake.nkeeps, 10);
+}
+END_TEST
+
+START_TEST(refusal_without_a_name_costs_no_timeout)
+{
+	script("abc", "NAN");
+	publish();
+	expect("FDF");
+	ck_assert_int_eq(now_ms, START_MS + 1);
+}
+END_TEST
+
+/* With nothing out there is no answer to wait for. */
+START_TEST(lane_goes_on_at_once_after_a_death)
+{
+	script("aab", "sAA");
+	msgs[0].attempts = 24;
+	publish();
+	expect("XDD");
+	ck_assert_int_eq(fake.sent_at[1], START_MS + TIMEOUT_MS);
+}
+END_TEST
+
+START_TEST(timeouts_run_one_by_one)
+{
+	script("abbb", "sAsA");
+	fake.delay[1] = 60;
+	publish();
+	/*
+	 * The third is sent at 60 and has until 160.  No ack came after it:
+	 * the silence may be the destination's.
+	 */
+	expect("RDFU");
+	ck_assert_int_eq(fake.sent_at[2], START_MS + 60);
+	ck_assert_int_ge(now_ms, START_MS + 160);
+	ck_assert(!res.down);
+}
+END_TEST
+
+/* A long lane keeps the batch out for long enough to hear of it. */
+START_TEST(late_ack_is_an_ack)
+{
+	script("aabbb", _i == 0 ? "AAAAA" : "DAAAA");
+	fake.delay[0] = 150;
+	for (size_t i = 2; i < 5; i++)
+		fake.delay[i] = 80;
+	publish();
+	expect("DUDDD");
+	ck_assert_int_eq(fake.sent_at[1], 0);
+	ck_assert_uint_eq(res.failed, 0);
+}
+END_TEST
+
+static const char	late_failures[] = "TXM";
+
+START_TEST(late_failure_changes_nothing)
+{
+	char	acts[] = "?AAAA";
+
+	acts[0] = late_failures[_i];
+	script("aabbb", acts);
+	fake.delay[0] = 150;
+	for (size_t i = 2; i < 5; i++)
+		fake.delay[i] = 80;
+	publish();
+	expect("RUDDD");
+	ck_assert_uint_eq(res.failed, 1);
+	holds(msgs[0].error, "no answer");
+}
+END_TEST
+
+/* One late ack, and the silence was not the destination's. */
+START_TEST(late_ack_shows_that_the_route_works)
+{
+	script("abcc", "AsMT");
+	fake.delay[0] = 150;
+	fake.delay[2] = fake.delay[3] = 90;
+	publish();
+	expect("DFXR");
+	ck_assert(!res.down);
+	ck_assert_uint_eq(res.failed, 3);
+}
+END_TEST
+
+START_TEST(strange_answers_do_no_harm)
+{
+	script("aabB", "AsTA");
+	conf->publish.window = 1;
+	/* Not sent yet, sent by nobody, held. */
+	fake.strange[0] = 1;
+	fake.strange[1] = 4;
+	fake.strange[2] = UINT32_MAX - 1;
+	fake.strange[3] = 3;
+	fake.nstrange = 4;
+	publish();
+	expect("DFRU");
+}
+END_TEST
+
+START_TEST(second_answer_counts_once)
+{
+	script("aab", "AAA");
+	fake.delay[1] = fake.delay[2] = 50;
+	fake.strange[0] = 0;
+	fake.strange[1] = 0;
+	fake.nstrange = 2;
+	/* The fake's own answer is the third. */
+	publish();
+	expect("DDD");
+	expect_sent("021");
+}
+END_TEST
+
+/*
+ * The publisher says lost, even if the connection looks open: nobody may
+ * take this for a batch without trouble and start the next one at once.
+ */
+START_TEST(lost_is_lost)
+{
+	script("abc", "AAA");
+	fake.lose_send = 1;
+	fake.pretend = true;
+	publish();
+	expect("UUU");
+	ck_assert(res.down);
+	ck_assert_str_ne(res.why.text, "");
+}
+END_TEST
+
+/*
+ * Others are always out until the time of the refused one is over.  Then its
+ * refusal must not be left for one of them, nor count as its own failure.
+ */
+START_TEST(refusal_without_a_name_may_time_out)
+{
+	script("abcbc", "NAAAA");
+	fake.delay[1] = 60;
+	fake.delay[2] = 70;
+	fake.delay[3] = fake.delay[4] = 80;
+	publish();
+	ck_assert_int_eq(msgs[4].outcome, OUT_DELIVERED);
+	expect("FDDDD");
+}
+END_TEST
+
+/* It goes into a column, where strict SQL refuses half a character. */
+START_TEST(error_is_utf8)
+{
+	static const char	acts[] = "TXM";
+	char			act[] = "??";
+	json_t			*j;
+
+	act[0] = act[1] = acts[_i];
+	script("ab", act);
+	fake.text = "stream \xff \xe2\x82";
+	publish();
+	j = json_string(msgs[0].error);
+	ck_assert_msg(j != NULL, "no UTF-8: %s", msgs[0].error);
+	json_decref(j);
+	holds(msgs[0].error, "stream ");
+}
+END_TEST
+
+START_TEST(left_out_metadata_is_counted)
+{
+	script("aab", "AAR");
+	msgs[0].metadata = BYTES("{\"a\":[],\"b\":{},\"c\":1}");
+	msgs[1].metadata = BYTES("{\"a\":null}");
+	publish();
+	ck_assert_uint_eq(res.skipped, 3);
+}
+END_TEST
+
+START_TEST(handling_need_not_be_told)
+{
+	script("ab", "Ae");
+	relay.handling = NULL;
+	handling = msgs[0].sequence;	/* for the fake */
+	memset(&res, 'x', sizeof(res));
+	relay_publish(&relay, &batch, &res);
+	expect("DX");
+}
+END_TEST
+
+/* Whatever happens, the fake sees order, bound and deadline kept. */
+START_TEST(promise_is_kept_whatever_happens)
+{
+	static const char	fates[] = "AAAAAAAAAAAADDMTXNsRbe";
+	char			keys[301], acts[301];
+
+	srand((unsigned)_i);
+	draw_keys(keys, 300, 1 + _i, 20);
+	for (size_t i = 0; i < 300; i++)
+		acts[i] = fates[(size_t)rand() % (sizeof(fates) - 1)];
+	acts[300] = '\0';
+	script(keys, acts);
+	batch.claimed_at = now_ms - 27900 + rand() % 1000;
+	conf->publish.window = 1 + rand() % 30;
+	conf->outbox.ordering = rand() % 3;
+	relay.has_dead = rand() % 4 != 0;
+	fake.lose_send = rand() % 3 == 0 ? (size_t)rand() % 300 : 0;
+	fake.lose_wait = rand() % 3 == 0 ? (size_t)rand() % 300 : 0;
+	fake.keep_at = rand() % 3 == 0 ? (size_t)rand() % 100 : 0;
+	fake.keep = rand() % 2 == 0 ? KEEP_FINISH : KEEP_ABANDON;
+	for (size_t i = 0; i < 300; i++) {
+		msgs[i].attempts = (unsigned)rand() % 26;
+		fake.delay[i] = rand() % 20 == 0 ? 80 + rand() % 40 :
+		    rand() % 5;
+	}
+	publish();
+}
+END_TEST
+
+static void
+add_window_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("window");
+
+	tcase_add_loop_test(tc, lane_is_what_stays_in_order, 0, NROWS(lanes));
+	tcase_add_test(tc, window_sends_one_of_a_lane);
+	tcase_add_test(tc, window_stops_at_max);
+	tcase_add_test(tc, window_closes_a_lane);
+	tcase_add_test(tc, window_skips_what_was_not_sent);
+	tcase_add_loop_test(tc, window_leaves_out_what_is_held, 0,
+	    NROWS(firsts));
+	tcase_add_test(tc, held_message_does_not_break_the_lane);
+	tcase_add_test(tc, keys_are_compared_as_bytes);
+	tcase_add_loop_test(tc, window_keeps_order_whatever_happens, 0, 9);
+	suite_add_tcase(s, tc);
+}
+
+static void
+add_envelope_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("envelope");
+
+	tcase_add_checked_fixture(tc, envelope_setup, envelope_teardown);
+	tcase_add_test(tc, envelope_has_the_headers_of_the_contract);
+	tcase_add_loop_test(tc, null_column_has_no_header, 0, NROWS(contract));
+	tcase_add_test(tc, empty_column_is_an_empty_header);
+	tcase_add_test(tc, no_stream_no_expectation);
+	tcase_add_loop_test(tc, message_id_is_sequence_type_and_body, 0,
+	    NROWS(ids));
+	tcase_add_test(tc, message_id_has_eight_digits);
+	tcase_add_loop_test(tc, time_is_rfc_3339, 0, NROWS(times));
+	tcase_add_loop_test(tc, metadata_becomes_headers, 0, NROWS(entries));
+	tcase_add_loop_test(tc, number_keeps_its_value, 0, NROWS(reals));
+	tcase_add_test(tc, huge_number_leaves_the_others_alone);
+	tcase_add_loop_test(tc, metadata_may_be_empty, 0, NROWS(empties));
+	tcase_add_loop_test(tc, metadata_of_the_wrong_shape_is_refused, 0,
+	    NROWS(bad_metadata));
+	tcase_add_test(tc, too_many_entries_are_left_out);
+	tcase_add_loop_test(tc, subject_follows_the_template, 0,
+	    NROWS(subjects));
+	tcase_add_loop_test(tc, illegal_subject_is_refused, 0,
+	    NROWS(bad_subjects));
+	tcase_add_test(tc, subject_has_a_longest_length);
+	tcase_add_loop_test(tc, header_cannot_be_broken, 0,
+	    6 * NROWS(breaks));
+	tcase_add_loop_test(tc, size_is_counted_as_on_the_wire, 0,
+	    NROWS(sized));
+	tcase_add_test(tc, envelope_is_used_again);
+	suite_add_tcase(s, tc);
+}
+
+static void
+add_answer_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("answer");
+
+	tcase_add_loop_test(tc, code_has_its_verdict, 0, NROWS(verdicts));
+	tcase_add_loop_test(tc, ack_is_read, 0, NROWS(acks));
+	suite_add_tcase(s, tc);
+}
+
+static void
+add_relay_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("relay");
+
+	tcase_add_unchecked_fixture(tc, dir_make, dir_remove);
+	tcase_add_checked_fixture(tc, relay_setup, relay_teardown);
+	tcase_add_loop_test(tc, each_gets_its_outcome, 0, NROWS(flights));
+	tcase_add_loop_test(tc, failure_closes_its_lane_only, 0,
+	    NROWS(orderings));
+	tcase_add_loop_test(tc, retry_waits_longer_each_time, 0,
+	    NROWS(delays));
+	tcase_add_loop_test(tc, last_attempt_is_the_last, 0, NROWS(deaths));
+	tcase_add_loop_test(tc, fault_has_its_reason, 0,
+	    (int)strlen(faults));
+	tcase_add_test(tc, sixteen_refusals_are_enough);
+	tcase_add_test(tc, an_ack_makes_refusals_bearable);
+	tcase_add_loop_test(tc, nothing_is_sent_after_the_deadline, 0, 3);
+	tcase_add_test(tc, deadline_may_come_in_between);
+	tcase_add_loop_test(tc, silence_costs_one_timeout, 0, 2);
+	tcase_add_test(tc, owner_is_asked_while_it_is_quiet);
+	tcase_add_test(tc, refusal_without_a_name_costs_no_timeout);
+	tcase_add_test(tc, lane_goes_on_at_once_after_a_death);
+	tcase_add_test(tc, timeouts_run_one_by_one);
+	tcase_add_loop_test(tc, late_ack_is_an_ack, 0, 2);
+	tcase_add_loop_test(tc, late_failure_changes_nothing, 0,
+	    (int)strlen(late_failures));
+	tcase_add_test(tc, late_ack_shows_that_the_route_works);
+	tcase_add_test(tc, strange_answers_do_no_harm);
+	tcase_add_test(tc, second_answer_counts_once);
+	tcase_add_test(tc, lost_is_lost);
+	tcase_add_test(tc, refusal_without_a_name_may_time_out);
+	tcase_add_loop_test(tc, error_is_utf8, 0, 3);
+	tcase_add_test(tc, left_out_metadata_is_counted);
+	tcase_add_test(tc, handling_need_not_be_told);
+	tcase_add_loop_test(tc, promise_is_kept_whatever_happens, 0, 25);
+	suite_add_tcase(s, tc);
+}
+
+int
+main(void)
+{
+	Suite	*s = suite_create("relay");
+
+	add_window_tests(s);
+	add_envelope_tests(s);
+	add_answer_tests(s);
+	add_relay_tests(s);
+	return run_suite(s);
+}
