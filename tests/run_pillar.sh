@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# On the tables of the PHP package Pillar, as its migrations make them: whole
+# seconds, a collation that ignores case, other indexes, nothing of ours
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
+
+start_servers
+sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
+	outbox_settings, outbox_dead_letters;
+    ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+    CREATE TABLE events (
+	sequence BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
+	stream_id VARCHAR(191) NOT NULL,
+	stream_sequence BIGINT UNSIGNED NOT NULL,
+	correlation_id CHAR(36) NULL,
+	event_type VARCHAR(255) NOT NULL,
+	event_version INT UNSIGNED NOT NULL DEFAULT 1,
+	metadata JSON NULL, event_data JSON NOT NULL,
+	occurred_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+	UNIQUE (stream_id, stream_sequence));
+    CREATE TABLE outbox (
+	global_sequence BIGINT UNSIGNED PRIMARY KEY,
+	attempts INT UNSIGNED NOT NULL DEFAULT 0,
+	available_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+	published_at TIMESTAMP NULL, partition_key VARCHAR(64) NULL,
+	claim_token VARCHAR(64) NULL, last_error TEXT NULL,
+	INDEX (published_at, available_at),
+	INDEX (partition_key, published_at, available_at),
+	INDEX (claim_token),
+	FOREIGN KEY (global_sequence) REFERENCES events (sequence));
+    CREATE TABLE outbox_partitions (
+	partition_key VARCHAR(64) PRIMARY KEY, lease_owner VARCHAR(36) NULL,
+	lease_until TIMESTAMP NULL,
+	lease_epoch BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL);
+    CREATE TABLE outbox_workers (
+	id VARCHAR(36) PRIMARY KEY, hostname VARCHAR(128) NOT NULL,
+	pid INT UNSIGNED NOT NULL,
+	started_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+	updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+	heartbeat_until TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+	INDEX (heartbeat_until))"
+sql "GRANT SELECT ON app.events TO 'outbox'@'localhost';
+    GRANT SELECT, UPDATE, DELETE ON app.outbox TO 'outbox'@'localhost';
+    GRANT SELECT, INSERT, UPDATE ON app.outbox_partitions TO 'outbox'@'localhost';
+    GRANT SELECT, INSERT, UPDATE, DELETE ON app.outbox_workers
+	TO 'outbox'@'localhost'"
+
+# Keys that differ in case only are two keys; a third of the keys has no label.
+fill() {
+	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+		metadata, event_data)
+	    SELECT CONCAT(IF(n % 2, 'Key', 'key'), n DIV 2 % 50),
+		$1 + n, 'pillar.event', '[]', JSON_OBJECT('n', n)
+	    FROM (SELECT a.n + 10 * b.n + 100 * c.n AS n FROM $digits a,
+		$digits b, $digits c) t ORDER BY n;
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT sequence, IF(CRC32(stream_id) % 3 = 0, NULL, CONCAT('p',
+		LPAD(CRC32(stream_id) % 16, 2, '0')))
+	    FROM events WHERE stream_sequence >= $1"
+}
+digits='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
+    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
+
+fill 1000
+write_conf
+start_master
+wait_for 30 is_drained
+ok $? 'the backlog is drained, rows without a label among them'
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL
+    OR published_at > NOW(6)')" 0 'and no moment lies ahead'
+has_line "$LOG" 'no index \(published_at, partition_key'
+ok $? 'the missing index is said, with its remedy'
+has_line "$LOG" 'outbox_dead_letters: no such table'
+ok $? 'and the missing dead letters'
+like "$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)" \
+    '^Nats-Msg-Id: app-1-' 'ids begin with the name of the database'
+
+# What can never be sent stays, is told and kills nobody.
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('bad', 1, 'two words', '{}');
+    INSERT INTO outbox (global_sequence) VALUES (LAST_INSERT_ID())"
+wait_for 10 is_sql "SELECT COUNT(*) FROM outbox WHERE attempts = 1
+    AND published_at IS NULL AND last_error LIKE '%not legal%'" 1
+ok $? 'without dead letters a bad message waits'
+sql "DELETE FROM outbox WHERE published_at IS NULL;
+    DELETE FROM events WHERE stream_id = 'bad'"
+
+fill 3000
+kill -KILL "$(worker_pids "$MASTER" | head -1)"
+wait_for 30 is_drained
+ok $? 'a kill changes nothing'
+sql 'ALTER TABLE outbox ADD KEY outbox_claim (published_at, partition_key,
+    global_sequence)'
+stop_master "$MASTER"
+: > "$LOG"
+start_master
+fill 5000
+wait_for 30 is_drained
+! has_line "$LOG" 'no index'
+ok $? 'with the index there is nothing to say'
+stop_master "$MASTER"
+check_pillar() {
+	sql "CREATE TABLE outbox_dead_letters (global_sequence BIGINT UNSIGNED,
+	    attempts INT, reason TEXT, last_error TEXT, order_key TEXT)"
+	check_stream 'complete, nothing twice' --wait 10
+}
+check_pillar
+done_testing
