@@ -74,6 +74,8 @@ static const struct option_row rows[] = {
 	    "when full refuse, rather than drop the oldest" },
 	{ "memory", IS_FLAG, AT(memory), STREAM, 0, 0, NULL,
 	    "not on file" },
+	{ "no-ack", IS_FLAG, AT(no_ack), STREAM, 0, 0, NULL,
+	    "store messages without an answer" },
 	{ "replicas", IS_NUMBER, AT(replicas), STREAM, 1, 5, "N",
 	    "replicas (1)" },
 	{ "delete", IS_FLAG, AT(delete), STREAM, 0, 0, NULL,

@@ -72,6 +72,7 @@ lab_stream(const struct lab_opts *o)
 	cfg.MaxMsgs = o->max_msgs;
 	cfg.MaxMsgSize = (int32_t)o->max_msg_size;
 	cfg.Replicas = o->replicas;
+	cfg.NoAck = o->no_ack;
 	lab_bus_open(o, &bus);
 	if (o->delete)
 		delete_stream(&bus, o);
