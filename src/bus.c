@@ -113,19 +113,29 @@ bus_complaint(void *arg, struct err *e)
 	return any;
 }
 
+/* NULL with an error that says which secret it was. */
+static char *
+read_secret(const char *what, const char *file, const char *env,
+    struct err *e)
+{
+	char	*secret = secret_read(file, env, e);
+
+	if (secret == NULL)
+		err_in(e, "nats %s", what);
+	return secret;
+}
+
 static natsStatus
 set_user(struct bus *b, natsOptions *o, struct err *e)
 {
 	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_ERR;
 	char			*secret;
-	natsStatus		 s;
 
-	secret = secret_read(c->nats.password_file, c->nats.password_env, e);
-	if (secret == NULL) {
-		err_in(e, "nats password");
-		return NATS_ERR;
-	}
-	s = natsOptions_SetUserInfo(o, c->nats.user, secret);
+	secret = read_secret("password", c->nats.password_file,
+	    c->nats.password_env, e);
+	if (secret != NULL)
+		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
 	secret_free(secret);
 	return s;
 }
@@ -134,15 +144,13 @@ static natsStatus
 set_token(struct bus *b, natsOptions *o, struct err *e)
 {
 	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_ERR;
 	char			*secret;
-	natsStatus		 s;
 
-	secret = secret_read(c->nats.token_file, c->nats.token_env, e);
-	if (secret == NULL) {
-		err_in(e, "nats token");
-		return NATS_ERR;
-	}
-	s = natsOptions_SetToken(o, secret);
+	secret = read_secret("token", c->nats.token_file, c->nats.token_env,
+	    e);
+	if (secret != NULL)
+		s = natsOptions_SetToken(o, secret);
 	secret_free(secret);
 	return s;
 }
