@@ -97,6 +97,9 @@ hold_row(struct hold *h, struct part *part, struct bytes key,
 		return;
 	l->head = sequence;
 	l->due_at = due_at;
+	/* To the end: hold_due begins with those that were not tried longest. */
+	HASH_DEL(h->lanes, l);
+	HASH_ADD_KEYPTR(hh, h->lanes, l->key, l->len, l);
 }
 
 bool

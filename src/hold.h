@@ -62,7 +62,7 @@ struct pick {
 	struct part	*part;
 };
 
-/* The heads whose time has come, at most max of them. */
+/* Heads whose time has come, longest not tried first, at most max of them. */
 size_t	hold_due(const struct hold *, int64_t now, struct pick *, size_t max);
 
 /* When the next head is due; INT64_MAX: nothing waits. */

@@ -19,10 +19,11 @@
 #include "xalloc.h"
 
 /* So many refusals and no ack: stop sending, it is the destination. */
-#define REFUSALS_ENOUGH	16
+#define REFUSALS_ENOUGH	RELAY_PROBE
 
 /* A message that waits for its destination is tried again after this. */
 #define DEFER_MS	5000
+#define DEFER_DOWN_MS	1000	/* if it took nothing at all */
 
 enum state { READY, OUT, REFUSED, DONE };
 
@@ -321,28 +322,28 @@ fly(struct flight *f)
 	}
 }
 
-/* Now it shows: did the destination take anything at all? */
+/*
+ * Now it shows: did the destination take anything at all?  Either way those
+ * it would not have step aside for a moment: were they tried again at once,
+ * a few of them at the head would keep the route down for all others.
+ */
 static void
 judge_refused(struct flight *f)
 {
-	const struct msg	*first = NULL;
+	bool	down = f->last_ack == 0;
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
 		if (f->state[i] != REFUSED)
 			continue;
-		if (first == NULL)
-			first = m;
-		if (f->last_ack == 0)
-			continue;
-		note_failure(f, m->error);
 		m->outcome = OUT_DEFER;
-		m->delay_ms = DEFER_MS;
-	}
-	if (first != NULL && f->last_ack == 0) {
-		f->res->down = true;
-		err_set(&f->res->why, "%s", first->error);
+		m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
+		if (!down)
+			note_failure(f, m->error);
+		else if (!f->res->down)
+			err_set(&f->res->why, "%s", m->error);
+		f->res->down = f->res->down || down;
 	}
 }
 

@@ -39,6 +39,9 @@ struct relay {
 
 #define RELAY_KEEP_MS	500
 
+/* With so many messages a destination that was down is tried again. */
+#define RELAY_PROBE	16
+
 struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */

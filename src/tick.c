@@ -133,31 +133,42 @@ pick_cmp(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
+/* Of the rows from first on, which are in sequence order, keep so many. */
 static void
-sort_and_cut(struct picks *k, size_t limit)
+cut(struct picks *k, size_t first, size_t keep)
 {
-	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
-	for (; k->n > limit; k->n--) {
+	for (; k->n - first > keep; k->n--) {
 		struct pick *last = &k->items[k->n - 1];
 
 		if (last->sequence < last->part->open)
 			last->part->open = last->sequence;
 	}
+}
+
+static void
+sort(struct picks *k)
+{
+	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
 	k->sequences = xcalloc(k->n + 1, sizeof(*k->sequences));
 	for (size_t i = 0; i < k->n; i++)
 		k->sequences[i] = k->items[i].sequence;
 }
 
-/* The scan's rows less those known to wait, and heads that are due. */
+/*
+ * The scan's rows less those known to wait, and heads that are due. Neither
+ * may crowd out the other: with many heads that fail again and again, half
+ * of the batch is still for rows that were never tried.
+ */
 static void
 take_picks(struct tick *t, struct picks *k, struct part **chosen,
     const struct candidate *c, size_t n, size_t limit)
 {
 	size_t	*used = xcalloc(k->nranges + 1, sizeof(*used));
-	size_t	 scanned = k->nranges;
+	size_t	 scanned = k->nranges, heads;
 
 	k->items = xcalloc(n + limit + 1, sizeof(*k->items));
-	k->n = hold_due(t->hold, clock_ms(), k->items, limit);
+	heads = k->n = hold_due(t->hold, clock_ms(), k->items,
+	    n > 0 ? (limit + 1) / 2 : limit);
 	for (size_t i = 0; i < k->n; i++)
 		if (!k->items[i].part->picked)
 			add_range(k, k->items[i].part, 0);
@@ -172,7 +183,8 @@ take_picks(struct tick *t, struct picks *k, struct part **chosen,
 	for (size_t i = 0; i < scanned; i++)
 		chosen[i]->full = used[i] >= k->ranges[i].limit;
 	free(used);
-	sort_and_cut(k, limit);
+	cut(k, heads, limit - heads);
+	sort(k);
 }
 
 /* A worker with nothing to do asks one cheap question instead. */

@@ -23,7 +23,6 @@
 #define RETRY_FLOOR_MS		100
 #define RETRY_CEILING_MS	5000
 #define BUSY_PAUSE_MS		1000
-#define PROBE_BATCH		1	/* rows to try on a route that was down */
 #define WAIT_MAX_MS		1000
 #define LEAVE_MS		5000	/* to write back what is published */
 
@@ -306,7 +305,7 @@ run_tick(struct worker *w)
 
 	w->clean = true;
 	set_state(w, probing ? BOARD_PAUSED : BOARD_RUNNING);
-	if (tick_run(&w->tick, probing ? PROBE_BATCH :
+	if (tick_run(&w->tick, probing ? RELAY_PROBE :
 	    (size_t)w->conf->worker.batch_size, &res, &e) < 0) {
 		db_failed(w, &e);
 		return;

@@ -70,12 +70,35 @@ SUBJECT='nowhere.{event_type}' write_conf
 enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
 fails 'no stream takes this subject' 'no stream for the subject'
 is "$(attempts)" 0 'and no message is to blame'
+enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
 STREAM=OTHER write_conf
 fails 'expected stream does not match' 'another stream than expected'
-is "$(attempts)" 0 'and no message is to blame'
+is "$(attempts)" 0,0 'and no message is to blame'
 write_conf
+wait_for 3 is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND available_at > NOW(6)' 0
 once
 is "$RC" 0 'all well again'
+
+# A subject without a stream must not keep the route down for the others.
+SUBJECT='{event_type}' write_conf
+start_master
+for i in {1..40}; do
+	enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
+done
+wait_for 10 has_line "$LOG" 'destination paused.*no stream takes this subject'
+ok $? 'a route that takes nothing is paused'
+enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
+wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
+    WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1
+ok $? 'forty refused heads do not keep another key waiting'
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no message is to blame'
+write_conf
+kill -HUP "$MASTER"
+wait_for 15 is_drained
+ok $? 'with the right subject all of them go'
+stop_master "$MASTER"
+: > "$LOG"
 
 # Messages that can never be sent: dead, and the rest goes on.
 dead() { sql "SELECT CONCAT(reason, ': ', last_error)
