@@ -230,10 +230,12 @@ describe(natsStatus s, struct err *e)
 	natsStatus	 last;
 	const char	*text = nats_GetLastError(&last);
 
-	if (text != NULL && text[0] != '\0' && last == s)
-		err_set(e, "%s (%s)", natsStatus_GetText(s), text);
-	else
-		err_set(e, "%s", natsStatus_GetText(s));
+	if (text == NULL || text[0] == '\0' || last != s)
+		text = natsStatus_GetText(s);
+	/* The library puts its own "(file.c:line): " before it. */
+	if (text[0] == '(' && strstr(text, "): ") != NULL)
+		text = strstr(text, "): ") + 3;
+	err_set(e, "%s", text);
 }
 
 static int

@@ -39,6 +39,14 @@ find_user(const char *user, struct passwd **pw, struct err *e)
 }
 
 int
+daemon_check_user(const char *user, struct err *e)
+{
+	struct passwd	*pw;
+
+	return find_user(user, &pw, e);
+}
+
+int
 daemon_make_rundir(const char *pidfile, const char *user, struct err *e)
 {
 	char		*copy = xstrdup(pidfile), *dir = dirname(copy);

@@ -4,6 +4,9 @@
 
 #include "err.h"
 
+/* Is there such a user?  Only asked as root. */
+int	daemon_check_user(const char *user, struct err *);
+
 /*
  * Make the directory of the pid file if it is missing and give it to user.
  * As somebody other than root, or with an empty name, the user does not

@@ -16,7 +16,7 @@ ident_new(char id[IDENT_SIZE], const char *host, unsigned slot)
 	size_t		i;
 
 	/* The id stands in SQL texts and logs: only plain characters. */
-	for (i = 0; host[i] != '\0' && i < sizeof(safe) - 1; i++)
+	for (i = 0; i < sizeof(safe) - 1 && host[i] != '\0'; i++)
 		safe[i] = isalnum((unsigned char)host[i]) ||
 		    host[i] == '-' || host[i] == '.' ? host[i] : '_';
 	safe[i] = '\0';

@@ -204,6 +204,8 @@ become_service(const struct options *o, const struct conf *conf)
 	const char	*pidfile = conf->master.pidfile;
 	struct err	 e;
 
+	if (daemon_check_user(conf->master.user, &e) < 0)
+		fatal(EX_NOPERM, "%s", e.text);
 	if (daemon_make_rundir(pidfile, conf->master.user, &e) < 0)
 		fatal(EX_CANTCREAT, "%s", e.text);
 	if (daemon_drop_root(conf->master.user, &e) < 0)

@@ -35,6 +35,7 @@
 struct master {
 	const struct master_args	*a;
 	struct conf			*conf;
+	struct conf			*born;		/* the first one */
 	struct board			*board;
 	struct slot			 slots[CONF_MAX_WORKERS];
 	struct slot			 printer;
@@ -288,13 +289,14 @@ reap(struct master *m, int64_t now)
 }
 
 static void
-warn_restart_keys(const struct conf *old, const struct conf *fresh)
+warn_restart_keys(const struct conf *born, const struct conf *fresh)
 {
 	const char	*name;
 	size_t		 i = 0;
 
-	while ((name = conf_changed_restart(old, fresh, &i)) != NULL)
-		log_warn("reload: %s changed; it takes a restart to use it",
+	while ((name = conf_changed_restart(born, fresh, &i)) != NULL)
+		log_warn("reload: %s differs from what runs; it takes a restart to "
+		    "use it",
 		    name);
 }
 
@@ -314,10 +316,11 @@ reload(struct master *m)
 		conf_free(fresh);
 		return;
 	}
-	warn_restart_keys(m->conf, fresh);
+	warn_restart_keys(m->born, fresh);
 	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
 		m->change_count = true;
-	conf_free(m->conf);
+	if (m->conf != m->born)
+		conf_free(m->conf);
 	m->conf = fresh;
 	m->gen++;
 	m->board->generation = m->gen;
@@ -456,7 +459,7 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	struct master	*m = xcalloc(1, sizeof(*m));
 
 	m->a = a;
-	m->conf = conf;
+	m->conf = m->born = conf;
 	m->gen = 1;
 	if (open_files(m, e) < 0 || open_report(m, e) < 0) {
 		board_close(m->board);
@@ -483,7 +486,9 @@ master_run(struct master *m)
 	log_info("stopped");
 	close(m->heirs_fd);
 	board_close(m->board);
-	conf_free(m->conf);
+	if (m->conf != m->born)
+		conf_free(m->conf);
+	conf_free(m->born);
 	free(m);
 	return 0;
 }

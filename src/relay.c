@@ -47,12 +47,15 @@ struct flight {
 	struct err		 complaint;
 };
 
+/* The first one speaks for all. */
 static void
-note_failure(struct flight *f, const char *text)
+note_failure(struct flight *f, const struct msg *m, const char *text)
 {
 	f->res->failed++;
 	if (f->res->why.text[0] == '\0')
-		err_set(&f->res->why, "%s", text);
+		err_set(&f->res->why, "sequence %llu, key %.*s: %s",
+		    (unsigned long long)m->sequence, (int)m->key.len,
+		    m->key.data == NULL ? "" : m->key.data, text);
 }
 
 static bool
@@ -74,7 +77,7 @@ fail(struct flight *f, struct msg *m, bool message, const char *text)
 {
 	const struct conf	*c = f->r->conf;
 
-	note_failure(f, text);
+	note_failure(f, m, text);
 	if (message)
 		return die(f, m, "message", text);
 	if (m->attempts + 1 >= c->retry.max_attempts)
@@ -340,7 +343,7 @@ judge_refused(struct flight *f)
 		m->outcome = OUT_DEFER;
 		m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
 		if (!down)
-			note_failure(f, m->error);
+			note_failure(f, m, m->error);
 		else if (!f->res->down)
 			err_set(&f->res->why, "%s", m->error);
 		f->res->down = f->res->down || down;

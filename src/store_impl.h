@@ -21,6 +21,7 @@ struct store {
 	char			 dead[1024];	/* quoted nonces, comma first */
 	unsigned		 claims;	/* so many tokens were made */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
+	bool			 has_created_at;	/* in the outbox table */
 };
 
 /*

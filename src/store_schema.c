@@ -61,6 +61,7 @@ static const struct column {
 	{ T_DEAD, "reason" },
 	{ T_DEAD, "last_error" },
 	{ T_DEAD, "created_at" },
+	{ T_DEAD, "died_at" },
 };
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
@@ -77,6 +78,9 @@ mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 	const char	*precision = db_text(rows, 2);
 
+	if (strcmp(s->tables[T_OUTBOX], table) == 0 &&
+	    strcasecmp(name, "created_at") == 0)
+		s->has_created_at = true;
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		if (strcmp(s->tables[columns[i].table], table) != 0)
 			continue;
@@ -124,7 +128,7 @@ learn_columns(struct store *s, struct err *e)
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	memset(s->exists, 0, sizeof(s->exists));
-	s->whole_seconds = false;
+	s->whole_seconds = s->has_created_at = false;
 	while (db_next(rows))
 		mark_column(s, rows, found);
 	db_rows_free(rows);

@@ -7,10 +7,7 @@
 
 #include "store_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "xalloc.h"
 
 /* The rows of one outcome, still held by the token. */
 static size_t
@@ -102,77 +99,85 @@ write_defer(struct store *s, const struct batch *b, uint64_t *matched,
 }
 
 static void
-put_dead_values(struct store *s, const struct msg *m)
+put_text(struct store *s, const char *text, size_t len)
+{
+	if (text == NULL)
+		buf_str(&s->sql, "NULL");
+	else
+		db_quote(s->db, &s->sql, text, len);
+}
+
+static void
+put_dead(struct store *s, const struct msg *m, const char *created_at)
 {
 	struct buf	*q = &s->sql;
 
 	buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
-	for (int i = 0; i < 3; i++) {
-		const struct bytes *v = i == 0 ? &m->partition :
-		    i == 1 ? &m->key : &m->type;
+	put_text(s, m->partition.data, m->partition.len);
+	buf_str(q, ", ");
+	put_text(s, m->key.data, m->key.len);
+	buf_str(q, ", ");
+	put_text(s, m->type.data, m->type.len);
+	buf_printf(q, ", %u, '%s', ", m->attempts + 1, m->reason);
+	put_text(s, m->error, strlen(m->error));
+	buf_str(q, ", ");
+	put_text(s, created_at, created_at == NULL ? 0 : strlen(created_at));
+	store_put(s, ", {now})");
+}
 
-		if (v->data == NULL)
-			buf_str(q, "NULL");
-		else
-			db_quote(s->db, q, v->data, v->len);
-		buf_str(q, ", ");
-	}
-	buf_printf(q, "%u, '%s', ", m->attempts + 1, m->reason);
-	db_quote(s->db, q, m->error, strlen(m->error));
-	buf_str(q, ")");
+static const struct msg *
+find_msg(const struct batch *b, uint64_t sequence)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->msgs[i].sequence == sequence)
+			return &b->msgs[i];
+	return NULL;
 }
 
 /* The dead letters of those that the token still holds, in one statement. */
 static int
-insert_dead(struct store *s, const struct batch *b, const uint64_t *held,
-    size_t nheld, struct err *e)
+insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
 {
 	size_t	n = 0;
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
-	    "order_key, event_type, attempts, reason, last_error) VALUES ");
-	for (size_t i = 0, h = 0; i < b->n && h < nheld; i++) {
-		if (b->msgs[i].sequence != held[h])
-			continue;
-		h++;
+	    "order_key, event_type, attempts, reason, last_error, created_at, "
+	    "died_at) VALUES ");
+	while (db_next(held)) {
 		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		put_dead_values(s, &b->msgs[i]);
+		put_dead(s, find_msg(b, db_u64(held, 0)), db_text(held, 1));
 	}
 	/* A row that was brought back by hand may die a second time. */
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
-	    " reason = VALUES(reason), last_error = VALUES(last_error)");
+	    " reason = VALUES(reason), last_error = VALUES(last_error),"
+	    " died_at = VALUES(died_at)");
 	return store_exec(s, "bury", NULL, e);
 }
 
-static int
-lock_dead(struct store *s, const struct batch *b, uint64_t *held,
-    size_t *nheld, struct err *e)
+static struct db_rows *
+lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT global_sequence FROM {outbox} "
-	    "FORCE INDEX (PRIMARY)");
+	store_sql(s, s->has_created_at ?
+	    "SELECT global_sequence, created_at FROM {outbox}" :
+	    "SELECT global_sequence, NULL FROM {outbox}");
+	store_put(s, " FORCE INDEX (PRIMARY)");
 	put_held(s, b, OUT_DEAD);
-	buf_str(&s->sql, " ORDER BY global_sequence FOR UPDATE");
-	if ((rows = store_query(s, "bury", e)) == NULL)
-		return -1;
-	for (*nheld = 0; db_next(rows); (*nheld)++)
-		held[*nheld] = db_u64(rows, 0);
-	db_rows_free(rows);
-	return 0;
+	buf_str(&s->sql, " FOR UPDATE");
+	return store_query(s, "bury", e);
 }
 
 static int
 bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 {
-	uint64_t	*held = xcalloc(b->n, sizeof(*held));
-	size_t		 nheld;
-	int		 rc;
+	struct db_rows	*held;
+	int		 rc = 0;
 
-	rc = lock_dead(s, b, held, &nheld, e);
-	if (rc == 0 && nheld > 0)
-		rc = insert_dead(s, b, held, nheld, e);
-	free(held);
+	if ((held = lock_dead(s, b, e)) == NULL)
+		return -1;
+	if (db_nrows(held) > 0)
+		rc = insert_dead(s, b, held, e);
+	db_rows_free(held);
 	if (rc < 0)
 		return -1;
 	store_sql(s, "DELETE FROM {outbox}");

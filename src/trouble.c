@@ -19,7 +19,7 @@ is_due(const struct trouble *t, const char *text, int64_t now)
 	if (quiet >= t->pace_ms)
 		return true;
 	/* News do not wait for the pace of the old text. */
-	return quiet >= PACE_FIRST_MS &&
+	return quiet >= PACE_FIRST_MS && !t->any_text &&
 	    strncmp(t->text, text, sizeof(t->text) - 1) != 0;
 }
 
@@ -32,7 +32,8 @@ trouble_met(struct trouble *t, const char *text, int64_t now)
 		t->pace_ms = 0;
 	} else if (!is_due(t, text, now))
 		return;
-	if (strncmp(t->text, text, sizeof(t->text) - 1) != 0)
+	if (!t->any_text &&
+	    strncmp(t->text, text, sizeof(t->text) - 1) != 0)
 		t->pace_ms = 0;
 	strlcpy(t->text, text, sizeof(t->text));
 	log_warn("%s", text);
@@ -49,5 +50,6 @@ trouble_over(struct trouble *t, const char *what, int64_t now)
 		return;
 	log_info("%s: works again after %lld s", what,
 	    (long long)(now - t->since) / 1000);
-	memset(t, 0, sizeof(*t));
+	t->active = false;
+	t->text[0] = '\0';
 }

@@ -8,6 +8,7 @@
 /* A zeroed struct trouble is no trouble. */
 struct trouble {
 	bool	active;
+	bool	any_text;	/* another text is no news; stays set */
 	int64_t	since;		/* clock_ms() */
 	int64_t	logged_at;
 	int64_t	pace_ms;

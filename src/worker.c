@@ -126,7 +126,8 @@ agree_on_count(struct worker *w, struct err *e)
 	if (store_settings(w->store, change, &count, e) < 0)
 		return -1;
 	w->changed_count = true;
-	if (count != ours && !w->warned_count) {
+	/* One of them is enough to say it. */
+	if (count != ours && !w->warned_count && w->a->slot == 0) {
 		log_warn("outbox.partition_count is %u here and %u in the "
 		    "database, which wins", ours, count);
 		w->warned_count = true;
@@ -186,7 +187,7 @@ open_db(struct worker *w)
 		return;
 	}
 	link_works(&w->db, "database");
-	log_debug("database %s: connected", store_peer(w->store));
+	log_info("database %s: connected", store_peer(w->store));
 }
 
 static void
@@ -200,6 +201,7 @@ open_broker(struct worker *w)
 		return;
 	}
 	link_works(&w->broker, "broker");
+	log_info("broker: connected");
 }
 
 /* Called by the relay while a batch is out. */
@@ -263,8 +265,7 @@ complain(struct worker *w, const struct tick_result *res)
 		trouble_met(&w->failures, e.text, clock_ms());
 		strlcpy(w->line->last_error, res->relay.why.text,
 		    sizeof(w->line->last_error));
-	} else if (hold_nlanes(w->hold) == 0)
-		trouble_over(&w->failures, "messages", clock_ms());
+	}
 }
 
 /* When to look again: at once after work, later and later after none. */
@@ -287,8 +288,10 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t now)
 }
 
 static void
-show_title(struct worker *w)
+show_partitions(struct worker *w)
 {
+	log_info("holds %zu of the %zu partitions it wants; %zu workers",
+	    w->member.nparts, w->member.ndesired, w->member.active);
 	if (w->line != &w->no_line)
 		setproctitle("-outbox-master: worker %u [%zu partitions]",
 		    w->a->slot, w->member.nparts);
@@ -318,7 +321,7 @@ run_tick(struct worker *w)
 	report_tick(&w->report, &w->member, &res, (clock_us() - start) / 1000,
 	    w->idle_ms, now);
 	if (owned != w->line->owned)
-		show_title(w);
+		show_partitions(w);
 }
 
 static void
@@ -455,9 +458,13 @@ leave(struct worker *w)
 	settle_at_last(w);
 	/* Asked to leave right after having been asked to hand over? */
 	sig_wait(NULL, 0, 0);
-	if (got_orphaned || (got_handover && !got_term) ||
-	    !store_is_open(w->store))
+	if (got_orphaned || (got_handover && !got_term))
 		return false;
+	/* A failed statement has closed it; our row and leases are there. */
+	if (!store_is_open(w->store) && w->announced)
+		open_db(w);
+	if (!store_is_open(w->store))
+		return !w->announced;
 	if (store_leave(w->store, &e) < 0) {
 		log_warn("%s: the leases run out by themselves", e.text);
 		return false;
@@ -483,6 +490,7 @@ init(struct worker *w, const struct worker_args *a)
 	set_link(&w->db);
 	set_link(&w->broker);
 	set_link(&w->route);
+	w->failures.any_text = true;	/* each names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
 	w->store = store_new(w->conf, a->id);
@@ -519,12 +527,13 @@ worker_main(const struct worker_args *a)
 	init(&w, a);
 	set_state(&w, BOARD_STARTING);
 	sign_of_life(&w);
-	show_title(&w);
 	while (!is_over(&w)) {
 		step(&w);
 		if (!is_over(&w))
 			wait_for_work(&w);
 	}
+	if (a->once && w.clean && w.member.nparts == 0)
+		log_warn("owns no partition: other workers hold the leases");
 	left = leave(&w);
 	clean = w.clean && !w.tick.unsettled;
 	fini(&w);
