@@ -17,7 +17,7 @@ fails() {
 	once
 	is "$RC" 1 "$2: status 1"
 	like "$ERR" "$1" "$2: says what to do"
-	is "$(printf '%s\n' "$ERR" | grep -c .)" 1 "$2: in one line"
+	is "$(printf '%s\n' "$ERR" | grep -cv ' info ')" 1 "$2: in one line"
 }
 
 # The configuration.
