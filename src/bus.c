@@ -21,6 +21,7 @@
 #include <nats/nats.h>
 #include <bsd/stdlib.h>
 
+#include "clock.h"
 #include "secret.h"
 #include "sig.h"
 #include "xalloc.h"
@@ -29,6 +30,7 @@
 #define PING_INTERVAL_MS	10000
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
+#define CHECK_TIMEOUT_MS	1000
 #define SPENT_MAX		256
 #define SPENT_MAX_BYTES		(1024 * 1024)
 
@@ -544,10 +546,70 @@ bus_answer(void *arg, struct pub_answer *a)
 	return s == NATS_NO_RESPONDERS && no_responders(a);
 }
 
+/* The answer to a request of ours, by its reply subject; others are old. */
+static bool
+take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
+{
+	natsStatus	s;
+
+	while ((s = natsSubscription_NextMsg(m, b->sub, 0)) == NATS_OK) {
+		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
+			return true;
+		natsMsg_Destroy(*m);
+	}
+	*nobody = s == NATS_NO_RESPONDERS;
+	return *nobody;
+}
+
+static natsMsg *
+request(struct bus *b, const char *subject, struct err *e)
+{
+	int64_t		 until = clock_ms() + CHECK_TIMEOUT_MS, left;
+	char		 reply[160];
+	natsMsg		*m = NULL;
+	bool		 nobody = false;
+
+	/* No slot: an answer that comes late is nobody's. */
+	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
+	    ++b->generation);
+	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
+	    NATS_OK)
+		until = 0;
+	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
+	    (left = until - clock_ms()) > 0)
+		bus_wait(b, left);
+	if (m == NULL)
+		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
+		    "or the account has none" : "no answer to %s: no "
+		    "permission, or the broker is busy", subject);
+	return m;
+}
+
+static bool
+bus_check(void *arg, struct stream_report *r, struct err *e)
+{
+	struct bus	*b = arg;
+	const char	*stream = b->conf->nats.stream;
+	char		 subject[300];
+	natsMsg		*m;
+
+	memset(r, 0, sizeof(*r));
+	if (stream[0] == '\0')
+		return true;
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s", stream);
+	if ((m = request(b, subject, e)) == NULL)
+		return false;
+	stream_judge(r, b->conf, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	return true;
+}
+
 static const struct pub_ops ops = {
 	.open = bus_open,
 	.close = bus_close,
 	.is_open = bus_is_open,
+	.check = bus_check,
 	.begin = bus_begin,
 	.send = bus_send,
 	.wait = bus_wait,

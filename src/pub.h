@@ -13,6 +13,7 @@
 
 #include "envelope.h"
 #include "err.h"
+#include "stream.h"
 #include "verdict.h"
 
 enum pub_sent {
@@ -36,6 +37,12 @@ struct pub_ops {
 	int		(*open)(void *, struct err *);
 	void		(*close)(void *);
 	bool		(*is_open)(void *);
+
+	/*
+	 * Ask whether the destination is fit, with no batch out; blocks for
+	 * a second at most.  false: it could not be found out, see err.
+	 */
+	bool		(*check)(void *, struct stream_report *, struct err *);
 
 	/* A new batch: answers to older ones are not reported any more. */
 	void		(*begin)(void *);

@@ -24,6 +24,7 @@
 #define RETRY_CEILING_MS	5000
 #define BUSY_PAUSE_MS		1000
 #define WAIT_MAX_MS		1000
+#define CHECK_MS		(5 * 60 * 1000)	/* between looks at the stream */
 #define LEAVE_MS		5000	/* to write back what is published */
 
 /* One thing that can be away, and when to try it again. */
@@ -47,6 +48,8 @@ struct worker {
 
 	struct link			 db, broker, route;
 	struct trouble			 failures;	/* of single messages */
+	int64_t				 check_at;	/* the stream, again */
+	char				 warned[sizeof(struct err)];
 	bool				 announced;	/* taken over or registered */
 	bool				 changed_count;
 	bool				 warned_count;
@@ -202,6 +205,47 @@ open_broker(struct worker *w)
 	}
 	link_works(&w->broker, "broker");
 	log_info("broker: connected");
+	w->check_at = 0;
+}
+
+/* Each warning once, and not from every worker. */
+static void
+warn_of_stream(struct worker *w, const struct stream_report *r)
+{
+	const char	*stream = w->conf->nats.stream;
+
+	if (r->nwarnings == 0 || w->a->slot != 0 ||
+	    strcmp(w->warned, r->warnings[0].text) == 0)
+		return;
+	for (size_t i = 0; i < r->nwarnings; i++)
+		log_warn("stream %s %s", stream, r->warnings[i].text);
+	strlcpy(w->warned, r->warnings[0].text, sizeof(w->warned));
+}
+
+/*
+ * Look at the stream after each connect and now and then. What cannot work
+ * keeps the route paused, and no message is tried.
+ */
+static void
+check_stream(struct worker *w)
+{
+	struct pub		*p = &w->relay.pub;
+	struct stream_report	 r;
+	struct err		 e;
+
+	if (!p->ops->check(p->arg, &r, &e)) {
+		/* Who may not ask may still be allowed to publish. */
+		log_debug("stream not checked: %s", e.text);
+	} else if (r.unfit) {
+		err_set(&e, "%s", r.why.text);
+		err_in(&e, "destination paused: stream %s",
+		    w->conf->nats.stream);
+		link_failed(w, &w->route, e.text, BOARD_PAUSED);
+		w->check_at = w->route.try_at;
+		return;
+	} else
+		warn_of_stream(w, &r);
+	w->check_at = clock_ms() + CHECK_MS;
 }
 
 /* Called by the relay while a batch is out. */
@@ -362,6 +406,8 @@ step(struct worker *w)
 		open_broker(w);
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		open_db(w);
+	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
+		check_stream(w);
 	if (can_ask_db(w))
 		round_of_member(w);
 	if (can_ask_db(w) && w->tick.unsettled)
@@ -395,7 +441,8 @@ next_step(const struct worker *w)
 		int64_t work = member_next(&w->member);
 
 		if (broker)
-			work = sooner(work, later(w->tick_at, w->route.try_at));
+			work = sooner(sooner(work, w->check_at),
+			    later(w->tick_at, w->route.try_at));
 		if (w->tick.unsettled)
 			work = 0;
 		at = later(at, work);

@@ -118,7 +118,8 @@ start_servers() {
 		CREATE USER 'outbox_producer'@'localhost'
 		    IDENTIFIED BY '$PRODUCER_PW'"
 	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/grants.sql"
-	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>'
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window 600
 }
 
 # write_conf [FILE]: a configuration on standard input replaces keys of this

@@ -67,12 +67,18 @@ enqueue() { sql "START TRANSACTION; CALL outbox_enqueue($1); COMMIT"; }
 attempts() { sql 'SELECT GROUP_CONCAT(attempts) FROM outbox
     WHERE published_at IS NULL'; }
 SUBJECT='nowhere.{event_type}' write_conf
+fails 'stream EVENTS: has no subject that matches nats.subject' \
+    'stream and subject do not fit'
+STREAM='' SUBJECT='nowhere.{event_type}' write_conf
 enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
 fails 'no stream takes this subject' 'no stream for the subject'
 is "$(attempts)" 0 'and no message is to blame'
 enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
 STREAM=OTHER write_conf
-fails 'expected stream does not match' 'another stream than expected'
+fails 'stream OTHER: cannot be used: stream not found' 'no such stream'
+"$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>'
+fails 'stream OTHER: has no subject that matches' 'another stream than expected'
+"$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>' --delete
 is "$(attempts)" 0,0 'and no message is to blame'
 write_conf
 wait_for 3 is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
@@ -99,6 +105,19 @@ wait_for 15 is_drained
 ok $? 'with the right subject all of them go'
 stop_master "$MASTER"
 : > "$LOG"
+
+# A stream that is unsafe: one warning, with the remedy.
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 60
+WORKERS=2 write_conf
+start_master
+wait_for 5 has_line "$LOG" 'duplicate window of 60 s.*make the window longer'
+ok $? 'a short duplicate window is warned of'
+wait_for 5 all_owned
+is "$(grep -c 'duplicate window' "$LOG")" 1 'once, not by every worker'
+stop_master "$MASTER"
+: > "$LOG"
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 600
+WORKERS=1 write_conf
 
 # Messages that can never be sent: dead, and the rest goes on.
 dead() { sql "SELECT CONCAT(reason, ': ', last_error)

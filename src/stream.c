@@ -1,0 +1,158 @@
+/* stream.c - see stream.h; no I/O, the description comes as text */
+
+#include "stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+static void
+unfit(struct stream_report *r, const char *text)
+{
+	if (!r->unfit)
+		err_set(&r->why, "%s", text);
+	r->unfit = true;
+}
+
+static void
+warn(struct stream_report *r, const char *text)
+{
+	if (r->nwarnings < STREAM_WARNINGS)
+		err_set(&r->warnings[r->nwarnings++], "%s", text);
+}
+
+bool
+stream_may_cover(const char *pattern, const char *template)
+{
+	for (;;) {
+		size_t p = strcspn(pattern, "."), t = strcspn(template, ".");
+
+		/* From the first placeholder on anything is possible. */
+		if (memchr(template, '{', t) != NULL)
+			return true;
+		if (p == 1 && pattern[0] == '>')
+			return true;
+		if (!(p == 1 && pattern[0] == '*') &&
+		    (p != t || memcmp(pattern, template, p) != 0))
+			return false;
+		if (pattern[p] == '\0' || template[t] == '\0')
+			return pattern[p] == template[t];
+		pattern += p + 1;
+		template += t + 1;
+	}
+}
+
+static bool
+covers(json_t *config, const char *template)
+{
+	json_t	*subjects = json_object_get(config, "subjects"), *s;
+	size_t	 i;
+
+	json_array_foreach(subjects, i, s)
+		if (json_is_string(s) &&
+		    stream_may_cover(json_string_value(s), template))
+			return true;
+	return false;
+}
+
+static bool
+is_word(json_t *config, const char *key, const char *word)
+{
+	const char	*value = json_string_value(json_object_get(config,
+			    key));
+
+	return value != NULL && strcmp(value, word) == 0;
+}
+
+static void
+judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
+{
+	char	text[512];
+
+	if (json_object_get(config, "mirror") != NULL)
+		unfit(r, "is a mirror and takes no messages: use its origin");
+	if (json_is_true(json_object_get(config, "sealed")))
+		unfit(r, "is sealed and takes no messages: use another stream");
+	if (json_is_true(json_object_get(config, "no_ack")))
+		unfit(r, "has no_ack: nothing would ever be acknowledged; "
+		    "create it without");
+	if (!covers(config, c->nats.subject)) {
+		snprintf(text, sizeof(text), "has no subject that matches "
+		    "nats.subject \"%s\": add one", c->nats.subject);
+		unfit(r, text);
+	}
+}
+
+/*
+ * The longest time after which the same message may be sent again because
+ * nobody knows whether it arrived: its claim runs out, or its retry is due.
+ */
+static int64_t
+longest_repeat_ms(const struct conf *c)
+{
+	int64_t	retry = (int64_t)((double)c->retry.max_backoff *
+		    (1 + c->retry.jitter));
+
+	return (retry > c->worker.claim_ttl ? retry : c->worker.claim_ttl) +
+	    c->publish.timeout_ms;
+}
+
+static void
+judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
+    json_t *config)
+{
+	int64_t	window_ms = (int64_t)json_integer_value(
+		    json_object_get(config, "duplicate_window")) / 1000000;
+	json_t	*cluster = json_object_get(info, "cluster");
+	char	text[512];
+
+	if (window_ms < longest_repeat_ms(c)) {
+		snprintf(text, sizeof(text), "has a duplicate window of %lld s,"
+		    " and a message may be sent again after %lld s: make the "
+		    "window longer, or retry.max_backoff shorter",
+		    (long long)window_ms / 1000,
+		    (long long)longest_repeat_ms(c) / 1000);
+		warn(r, text);
+	}
+	if (is_word(config, "storage", "memory"))
+		warn(r, "is kept in memory: a restart of the server loses "
+		    "what was acknowledged; use file storage");
+	if (json_object_get(cluster, "name") != NULL &&
+	    json_integer_value(json_object_get(config, "num_replicas")) < 2)
+		warn(r, "has one replica in a cluster: with its server it is "
+		    "away; use 3");
+}
+
+static void
+judge_error(struct stream_report *r, json_t *error)
+{
+	const char	*text = json_string_value(json_object_get(error,
+			    "description"));
+	char		 line[300];
+
+	snprintf(line, sizeof(line), "cannot be used: %s (%lld); create it, "
+	    "or correct nats.stream", text != NULL ? text : "error",
+	    (long long)json_integer_value(json_object_get(error, "err_code")));
+	unfit(r, line);
+}
+
+void
+stream_judge(struct stream_report *r, const struct conf *c, const char *body,
+    size_t len)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*error = json_object_get(info, "error");
+	json_t	*config = json_object_get(info, "config");
+
+	memset(r, 0, sizeof(*r));
+	if (error != NULL)
+		judge_error(r, error);
+	else if (config == NULL)
+		warn(r, "gave a description nobody understands: not checked");
+	else {
+		judge_fitness(r, c, config);
+		judge_safety(r, c, info, config);
+	}
+	json_decref(info);
+}

@@ -1,0 +1,36 @@
+/*
+ * stream.h - is the stream fit for what is to be sent to it?
+ *
+ * Judges the broker's description of a stream against the configuration.
+ * What cannot work pauses the route before a message is tried; what is unsafe
+ * is a warning with its remedy.
+ */
+#ifndef OUTBOX_STREAM_H
+#define OUTBOX_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conf.h"
+#include "err.h"
+
+#define STREAM_WARNINGS	8
+
+struct stream_report {
+	bool		unfit;		/* nothing would arrive */
+	struct err	why;		/* unfit: what is wrong and the remedy */
+	struct err	warnings[STREAM_WARNINGS];
+	size_t		nwarnings;
+};
+
+/* body is the answer to $JS.API.STREAM.INFO.<nats.stream>. */
+void	stream_judge(struct stream_report *, const struct conf *,
+	    const char *body, size_t len);
+
+/*
+ * Could a subject made from the template match the stream's subject?  Both
+ * are compared token by token as far as the template's text is fixed.
+ */
+bool	stream_may_cover(const char *pattern, const char *template);
+
+#endif

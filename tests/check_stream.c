@@ -1,0 +1,119 @@
+/*
+ * check_stream.c - is a stream fit?  Descriptions as nats-server gives them,
+ * shortened to what is looked at
+ */
+
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <check.h>
+
+static char		subject[] = "events.{event_type}";
+static struct conf	conf;
+
+static void
+setup(void)
+{
+	memset(&conf, 0, sizeof(conf));
+	conf.nats.subject = subject;
+	conf.retry.max_backoff = 300000;
+	conf.retry.jitter = 0.2;
+	conf.worker.claim_ttl = 30000;
+	conf.publish.timeout_ms = 5000;
+}
+
+static const struct {
+	const char	*pattern, *template;
+	bool		 may;
+} covers[] = {
+	{ "events.>", "events.{event_type}", true },
+	{ ">", "events.{event_type}", true },
+	{ "events.*", "events.{event_type}", true },
+	{ "*.paid", "events.paid", true },
+	{ "events.paid", "events.paid", true },
+	{ "events.order.paid", "events.{event_type}", true },
+	{ "events.>", "{event_type}", true },
+	{ "events.>", "events-{partition}.x", true },
+	{ "event.>", "events.{event_type}", false },
+	{ "events", "events.{event_type}", false },
+	{ "events.paid.x", "events.paid", false },
+	{ "events.paid", "events.paid.x", false },
+	{ "events.>", "events", false },
+	{ "*", "events.paid", false },
+	{ "orders.*", "events.paid", false },
+};
+
+START_TEST(pattern_covers_template)
+{
+	ck_assert(stream_may_cover(covers[_i].pattern, covers[_i].template) ==
+	    covers[_i].may);
+}
+END_TEST
+
+#define FINE	"\"subjects\":[\"other\",\"events.>\"],\"storage\":\"file\"," \
+		"\"num_replicas\":1,\"duplicate_window\":600000000000"
+
+static const struct {
+	const char	*body;
+	const char	*unfit;		/* NULL: fit */
+	const char	*warning;	/* NULL: none */
+} streams[] = {
+	{ "{\"config\":{" FINE "}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"sealed\":false,\"no_ack\":false},"
+	  "\"cluster\":{\"leader\":\"n1\"}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"sealed\":true}}", "sealed", NULL },
+	{ "{\"config\":{" FINE ",\"no_ack\":true}}", "no_ack", NULL },
+	{ "{\"config\":{" FINE ",\"mirror\":{\"name\":\"X\"}}}", "mirror",
+	  NULL },
+	{ "{\"config\":{\"subjects\":[\"orders.>\"],"
+	  "\"duplicate_window\":600000000000}}", "has no subject", NULL },
+	{ "{\"error\":{\"code\":404,\"err_code\":10059,"
+	  "\"description\":\"stream not found\"}}", "stream not found", NULL },
+	{ "{\"config\":{\"subjects\":[\"events.>\"],"
+	  "\"duplicate_window\":120000000000}}", NULL,
+	  "window of 120 s, and a message may be sent again after 365 s" },
+	{ "{\"config\":{\"subjects\":[\"events.>\"],\"storage\":\"memory\","
+	  "\"duplicate_window\":600000000000}}", NULL, "in memory" },
+	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
+	  "one replica" },
+	{ "no JSON", NULL, "nobody understands" },
+	{ "[1]", NULL, "nobody understands" },
+};
+
+START_TEST(stream_is_judged)
+{
+	struct stream_report	r;
+
+	stream_judge(&r, &conf, streams[_i].body, strlen(streams[_i].body));
+	ck_assert(r.unfit == (streams[_i].unfit != NULL));
+	if (r.unfit)
+		ck_assert_ptr_nonnull(strstr(r.why.text, streams[_i].unfit));
+	ck_assert_uint_eq(r.nwarnings, streams[_i].warning != NULL);
+	if (r.nwarnings > 0)
+		ck_assert_ptr_nonnull(strstr(r.warnings[0].text,
+		    streams[_i].warning));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("stream");
+	TCase	*tc = tcase_create("stream");
+	SRunner	*sr;
+	int	 failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, pattern_covers_template, 0,
+	    (int)(sizeof(covers) / sizeof(covers[0])));
+	tcase_add_loop_test(tc, stream_is_judged, 0,
+	    (int)(sizeof(streams) / sizeof(streams[0])));
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}
