@@ -177,12 +177,15 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 }
 
 static natsStatus
-set_tls(struct bus *b, natsOptions *o)
+set_tls(struct bus *b, natsOptions *o, const char *server)
 {
 	const struct conf	*c = b->conf;
 	natsStatus		 s = NATS_OK;
 
-	if (c->nats.tls.ca[0] != '\0') {
+	/* The library itself would go on in clear text. */
+	if (strncmp(server, "tls://", 6) == 0)
+		s = natsOptions_SetSecure(o, true);
+	if (s == NATS_OK && c->nats.tls.ca[0] != '\0') {
 		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
 		if (s == NATS_OK)
 			s = natsOptions_SetSecure(o, true);
@@ -257,7 +260,7 @@ connect_to(struct bus *b, const char *server, struct err *e)
 	if (s == NATS_OK)
 		s = set_identity(b, o, e);
 	if (s == NATS_OK)
-		s = set_tls(b, o);
+		s = set_tls(b, o, server);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&b->nc, o);
 	natsOptions_Destroy(o);
@@ -350,8 +353,16 @@ static void
 bus_begin(void *arg)
 {
 	struct bus	*b = arg;
+	natsMsg		*m = NULL;
+	natsStatus	 s = NATS_OK;
 
 	b->generation++;
+	/* What came too late, above all a refusal that names nobody. */
+	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
+		s = natsSubscription_NextMsg(&m, b->sub, 0);
+		if (s == NATS_OK)
+			natsMsg_Destroy(m);
+	}
 }
 
 /*
@@ -430,6 +441,8 @@ bus_wait(void *arg, int64_t timeout_ms)
 
 	if (open) {
 		flush(b);
+		if (!bus_is_open(b))	/* lost just now: that is news */
+			return;
 		p.fd = b->fd;
 		p.events = (short)((b->want_read ? POLLIN : 0) |
 		    (b->want_write ? POLLOUT : 0));

@@ -95,7 +95,7 @@ db_new(const struct conf *conf, int64_t wait_ms)
 	struct db	*db = xcalloc(1, sizeof(*db));
 
 	db->conf = conf;
-	db->wait_ms = wait_ms < 1000 ? 1000 : wait_ms;
+	db->wait_ms = wait_ms < 2000 ? 2000 : wait_ms;
 	return db;
 }
 
@@ -154,6 +154,16 @@ set_timeouts(struct db *db)
 	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+}
+
+/* To the libraries "localhost" means a socket of their own choice. */
+static void
+set_protocol(struct db *db, bool tcp)
+{
+	unsigned	protocol = tcp ? MYSQL_PROTOCOL_TCP :
+			    MYSQL_PROTOCOL_SOCKET;
+
+	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
 }
 
 static bool
@@ -266,9 +276,12 @@ static int
 set_session(struct db *db, struct err *e)
 {
 	struct buf	sql = { 0 };
-	int64_t		wait_s = db->wait_ms / 1000;
+	int64_t		wait_s = db->wait_ms / 2000;
 	int		rc;
 
+	/* A wait for a lock has to end before the read of its answer does. */
+	if (wait_s < 1)
+		wait_s = 1;
 	buf_printf(&sql, "SET SESSION time_zone = '+00:00', autocommit = 1, "
 	    "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
 	    "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld",
@@ -378,6 +391,7 @@ db_open(struct db *db, struct err *e)
 	if ((db->mysql = mysql_init(NULL)) == NULL)
 		abort();
 	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
+	set_protocol(db, socket == NULL);
 	set_timeouts(db);
 	set_tls(db, tls);
 	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
@@ -392,7 +406,7 @@ int
 db_exec(struct db *db, const char *what, const struct buf *sql,
     uint64_t *matched, struct err *e)
 {
-	db->fault = DB_LOST;
+	db->fault = DB_CLOSED;
 	if (db->mysql == NULL)
 		return err_set(e, "%s: not connected", what);
 	if (mysql_real_query(db->mysql, sql->data, sql->len) != 0)
@@ -401,6 +415,13 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 		*matched = mysql_affected_rows(db->mysql);
 	db->fault = DB_FINE;
 	return 0;
+}
+
+void
+db_rollback(struct db *db)
+{
+	if (db->mysql != NULL && mysql_query(db->mysql, "ROLLBACK") != 0)
+		db_close(db);
 }
 
 struct db_rows *
@@ -468,6 +489,8 @@ db_quote(struct db *db, struct buf *b, const char *text, size_t len)
 {
 	char	*to;
 
+	if (db->mysql == NULL)	/* the statement will not be sent either */
+		return;
 	buf_str(b, "'");
 	to = buf_reserve(b, len * 2 + 1);
 	b->len += mysql_real_escape_string(db->mysql, to, text, len);

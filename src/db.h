@@ -23,13 +23,14 @@ enum db_fault {
 	DB_FINE,
 	DB_BUSY,	/* nothing happened: deadlock, lock wait; try again */
 	DB_LOST,	/* the connection is gone; the statement may have run */
+	DB_CLOSED,	/* there was no connection; nothing was sent */
 	DB_READONLY,	/* not a primary any more; connect to the next host */
 	DB_WRONG	/* will not heal by itself: no table, no right, ... */
 };
 
 /*
  * conf is borrowed and must outlive the connection.  No statement is waited
- * for longer than wait_ms (at least a second; the libraries count seconds).
+ * for longer than wait_ms (at least two seconds: the libraries count them).
  */
 struct db	*db_new(const struct conf *, int64_t wait_ms);
 void		 db_free(struct db *);
@@ -55,6 +56,9 @@ int		 db_exec(struct db *, const char *what, const struct buf *,
 /* Run a query and take the whole result.  NULL on error. */
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
 		    struct err *);
+
+/* Roll back; the fault of what failed before stays to be asked for. */
+void		 db_rollback(struct db *);
 
 /* The fault of the last failed db_exec, db_query or db_open. */
 enum db_fault	 db_last_fault(const struct db *);

@@ -12,12 +12,13 @@
 struct row {
 	uint64_t	 sequence;
 	struct lane	*lane;
+	struct part	*part;
 	struct row	*next;		/* of the same lane */
 	UT_hash_handle	 hh;
 };
 
 struct lane {
-	struct part	*part;
+	struct part	*part;		/* of the head */
 	struct row	*rows;
 	uint64_t	 head;		/* the lowest sequence of the rows */
 	int64_t		 due_at;
@@ -56,11 +57,10 @@ find_row(const struct hold *h, uint64_t sequence)
 }
 
 static struct lane *
-add_lane(struct hold *h, struct part *part, struct bytes key)
+add_lane(struct hold *h, struct bytes key)
 {
 	struct lane	*l = xcalloc(1, sizeof(*l) + key.len + 1);
 
-	l->part = part;
 	l->head = UINT64_MAX;
 	l->len = key.len;
 	memcpy(l->key, key.data, key.len);
@@ -69,15 +69,16 @@ add_lane(struct hold *h, struct part *part, struct bytes key)
 }
 
 static void
-add_row(struct hold *h, struct lane *l, uint64_t sequence)
+add_row(struct hold *h, struct lane *l, struct part *part, uint64_t sequence)
 {
 	struct row	*r = xcalloc(1, sizeof(*r));
 
 	r->sequence = sequence;
 	r->lane = l;
+	r->part = part;
 	r->next = l->rows;
 	l->rows = r;
-	l->part->nheld++;
+	part->nheld++;
 	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
 }
 
@@ -89,13 +90,14 @@ hold_row(struct hold *h, struct part *part, struct bytes key,
 
 	if (find_row(h, sequence) == NULL) {
 		if ((l = find_lane(h, key)) == NULL)
-			l = add_lane(h, part, key);
-		add_row(h, l, sequence);
+			l = add_lane(h, key);
+		add_row(h, l, part, sequence);
 	} else
 		l = find_row(h, sequence)->lane;
 	if (sequence > l->head)
 		return;
 	l->head = sequence;
+	l->part = part;
 	l->due_at = due_at;
 	/* To the end: hold_due begins with those that were not tried longest. */
 	HASH_DEL(h->lanes, l);
@@ -124,8 +126,8 @@ drop_lane(struct hold *h, struct lane *l)
 	for (r = l->rows; r != NULL; r = next) {
 		next = r->next;
 		HASH_DEL(h->rows, r);
+		r->part->nheld--;
 		free(r);
-		l->part->nheld--;
 	}
 	HASH_DEL(h->lanes, l);
 	free(l);
@@ -139,7 +141,7 @@ drop_row(struct hold *h, struct row *r)
 	while (*p != r)
 		p = &(*p)->next;
 	*p = r->next;
-	r->lane->part->nheld--;
+	r->part->nheld--;
 	HASH_DEL(h->rows, r);
 	free(r);
 }
@@ -157,9 +159,6 @@ hold_row_gone(struct hold *h, uint64_t sequence)
 		drop_row(h, r);
 		return;
 	}
-	/* What waited behind it lies above the head: look there again. */
-	if (l->part->floor >= sequence)
-		l->part->floor = sequence - 1;
 	drop_lane(h, l);
 }
 
@@ -186,15 +185,21 @@ hold_next_due(const struct hold *h)
 	return next;
 }
 
+/* A lane may reach into several partitions: labels are the rows' own. */
 void
 hold_forget_part(struct hold *h, struct part *part)
 {
-	struct lane	*l, *tmp;
+	struct lane	*l, *next_lane;
+	struct row	*r, *next_row;
 
-	HASH_ITER(hh, h->lanes, l, tmp)
+	HASH_ITER(hh, h->lanes, l, next_lane)
 		if (l->part == part)
 			drop_lane(h, l);
-	part->floor = 0;
+	if (part->nheld == 0)
+		return;
+	HASH_ITER(hh, h->rows, r, next_row)
+		if (r->part == part)
+			drop_row(h, r);
 }
 
 size_t

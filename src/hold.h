@@ -21,16 +21,12 @@
 
 /* A partition this worker owns; the hold counts its waiting rows. */
 struct part {
-	char		label[65];
+	char		label[257];	/* 64 characters, as the lease has it */
 	uint64_t	epoch;
-	uint64_t	floor;		/* every waiting row up to it is held */
 	size_t		nheld;
 	bool		full;		/* its last range was used up */
-
-	/* Of the tick that is under way. */
-	bool		picked;		/* looked at, or has rows among the picks */
-	uint64_t	seen;		/* every row up to it was looked at */
-	uint64_t	open;		/* the first one still to be done */
+	bool		picked;		/* has rows in the tick under way */
+	unsigned	range;		/* picked: the index of its range */
 };
 
 struct hold;
@@ -52,7 +48,7 @@ bool	hold_bars(const struct hold *, struct bytes lane, uint64_t sequence);
 
 /*
  * The row is delivered, dead or gone.  If it was the head of a lane, the
- * lane waits no more, and its other rows will be seen again.
+ * lane waits no more, and the next scan sees its other rows.
  */
 void	hold_row_gone(struct hold *, uint64_t sequence);
 

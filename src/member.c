@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "log.h"
 #include "xalloc.h"
 
@@ -170,7 +172,7 @@ is_wanted(const struct member *m, size_t i)
 	return m->place < m->active && i % m->active == m->place;
 }
 
-/* Take over what stays the same, so that floors and holds survive. */
+/* Take over what stays the same, so that holds survive. */
 static struct part *
 keep_part(struct member *m, const struct lease *l)
 {
@@ -187,7 +189,7 @@ keep_part(struct member *m, const struct lease *l)
 		return p;
 	}
 	p = xcalloc(1, sizeof(*p));
-	memcpy(p->label, l->label, sizeof(p->label));
+	strlcpy(p->label, l->label, sizeof(p->label));
 	p->epoch = l->epoch;
 	return p;
 }

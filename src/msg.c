@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "err.h"
 #include "xalloc.h"
 
 void
@@ -22,8 +22,10 @@ batch_free(struct batch *b)
 void
 msg_fail(struct msg *m, enum outcome outcome, const char *error)
 {
+	struct err	text;		/* fits the column and is UTF-8 */
+
 	m->outcome = outcome;
 	free(m->error);
-	m->error = xstrdup(error);
-	utf8_clean(m->error);
+	err_set(&text, "%s", error);
+	m->error = xstrdup(text.text);
 }

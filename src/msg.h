@@ -35,6 +35,7 @@ struct msg {
 	struct bytes	 stream_sequence;
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
+	unsigned	 range;		/* of the tick it came from */
 	bool		 has_event;	/* false: the row points at nothing */
 	bool		 held;		/* must not be sent: its lane waits */
 	enum outcome	 outcome;

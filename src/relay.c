@@ -3,9 +3,9 @@
  *
  * A failure is the message's own (dead letter), nobody's (retry later) or the
  * destination's.  Which of the last two an error or a silence means shows
- * only in company: if others of the batch were acknowledged, the route works
- * and just this message waits; if none was, the route is down and no message
- * is to blame.
+ * only in company: if one that was sent later was acknowledged, the route
+ * works and just this message fails or waits; if none was, the route is down
+ * and no message is to blame.
  */
 
 #include "relay.h"
@@ -18,11 +18,9 @@
 #include "window.h"
 #include "xalloc.h"
 
-/* So many refusals and no ack: stop sending, it is the destination. */
-#define REFUSALS_ENOUGH	RELAY_PROBE
-
 /* A message that waits for its destination is tried again after this. */
 #define DEFER_MS	5000
+#define BUSY_MS		50
 #define DEFER_DOWN_MS	1000	/* if it took nothing at all */
 
 enum state { READY, OUT, REFUSED, DONE };
@@ -37,8 +35,8 @@ struct flight {
 	size_t			*order;		/* messages as they were sent */
 	size_t			 oldest, nsent;
 	int64_t			 deadline;	/* send nothing from here on */
-	int64_t			 last_ack;	/* 0: none yet */
-	unsigned		 refused;
+	size_t			*place;		/* of a message in order */
+	size_t			 acked;		/* places up to the last acked */
 	size_t			 nameless;	/* refusals of we know not which */
 	struct err		 nameless_why;
 	bool			 closed;	/* send nothing more */
@@ -80,8 +78,14 @@ fail(struct flight *f, struct msg *m, bool message, const char *text)
 	note_failure(f, m, text);
 	if (message)
 		return die(f, m, "message", text);
-	if (m->attempts + 1 >= c->retry.max_attempts)
-		return die(f, m, "attempts", text);
+	if (m->attempts + 1 >= c->retry.max_attempts) {
+		/*
+		 * Perhaps it would be taken next time: until it is buried,
+		 * a later one must not be ahead of it.
+		 */
+		die(f, m, "attempts", text);
+		return false;
+	}
 	msg_fail(m, OUT_RETRY, text);
 	m->delay_ms = backoff_retry(c->retry.backoff, c->retry.max_backoff,
 	    c->retry.jitter, m->attempts + 1);
@@ -96,9 +100,6 @@ refuse(struct flight *f, size_t i, const char *text)
 
 	msg_fail(m, OUT_UNSENT, text);
 	f->state[i] = REFUSED;
-	f->refused++;
-	if (f->last_ack == 0 && f->refused >= REFUSALS_ENOUGH)
-		f->closed = true;
 }
 
 static void
@@ -110,7 +111,8 @@ deliver(struct flight *f, size_t i, bool duplicate)
 	f->state[i] = DONE;
 	f->res->delivered++;
 	f->res->duplicates += duplicate;
-	f->last_ack = clock_ms();
+	if (f->place[i] >= f->acked)
+		f->acked = f->place[i] + 1;
 }
 
 /* An answer after its time-out still tells that the message is stored. */
@@ -123,9 +125,7 @@ late_answer(struct flight *f, const struct pub_answer *a)
 
 	if (!stored || m->outcome == OUT_DELIVERED)
 		return;
-	if (f->state[a->slot] == REFUSED)
-		f->refused--;
-	else
+	if (f->state[a->slot] != REFUSED)
 		f->res->failed--;
 	deliver(f, a->slot, a->verdict == VERDICT_DUPLICATE);
 }
@@ -184,6 +184,7 @@ send_one(struct flight *f, size_t i)
 		case PUB_SENT:
 			f->state[i] = OUT;
 			f->sent_at[i] = clock_ms();
+			f->place[i] = f->nsent;
 			f->order[f->nsent++] = i;
 			window_sent(&f->w);
 			return true;
@@ -224,10 +225,14 @@ time_out(struct flight *f, size_t i)
 	else if (f->nameless > 0) {
 		f->nameless--;
 		refuse(f, i, f->nameless_why.text);
-	} else if (f->last_ack > f->sent_at[i])
+	} else if (f->acked > f->place[i])	/* a later one got through */
 		go_on = fail(f, &f->b->msgs[i], false, e.text);
-	else
+	else {
 		refuse(f, i, e.text);
+		/* Silence is dear: each one more is in doubt as well. */
+		f->res->silent = true;
+		f->closed = f->closed || f->acked == 0;
+	}
 	window_resolved(&f->w, i, go_on);
 }
 
@@ -302,6 +307,8 @@ fly(struct flight *f)
 
 	while (f->w.unresolved > 0 || (!f->closed && window_has_work(&f->w) &&
 	    clock_ms() < f->deadline)) {
+		int64_t before = clock_ms();
+
 		switch (f->r->keep(f->r->keep_arg)) {
 		case KEEP_ABANDON:
 			give_up(f, OUT_UNKNOWN);
@@ -314,11 +321,14 @@ fly(struct flight *f)
 		}
 		send_ready(f);
 		if (f->lost || !p->ops->is_open(p->arg)) {
-			f->res->down = true;
+			f->res->down = f->res->silent = true;
 			err_set(&f->res->why, "the connection was lost");
 			give_up(f, OUT_UNSENT);
 			return;
 		}
+		/* Answers may have come while the owner was busy elsewhere. */
+		if (clock_ms() - before >= BUSY_MS)
+			wait_a_little(f, 0);
 		left = expire(f, clock_ms());
 		/* Collected writes go out with the wait, also with none. */
 		wait_a_little(f, f->w.unresolved > 0 ? left : 0);
@@ -333,7 +343,7 @@ fly(struct flight *f)
 static void
 judge_refused(struct flight *f)
 {
-	bool	down = f->last_ack == 0;
+	bool	down = f->acked == 0;
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
@@ -360,6 +370,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n + 1, sizeof(*f.order));
+	f.place = xcalloc(b->n + 1, sizeof(*f.place));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
@@ -371,6 +382,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.state);
 	free(f.sent_at);
 	free(f.order);
+	free(f.place);
 	if (r->handling != NULL)
 		*r->handling = 0;
 }

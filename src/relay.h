@@ -39,7 +39,7 @@ struct relay {
 
 #define RELAY_KEEP_MS	500
 
-/* With so many messages a destination that was down is tried again. */
+/* With so many messages a destination that was silent is tried again. */
 #define RELAY_PROBE	16
 
 struct relay_result {
@@ -48,6 +48,7 @@ struct relay_result {
 	unsigned	failed;		/* retry, defer, dead */
 	unsigned	skipped;	/* metadata entries left out */
 	bool		down;		/* the destination takes nothing */
+	bool		silent;		/* down: without so much as an answer */
 	struct err	why;		/* the first failure, or why it is down */
 };
 

@@ -20,7 +20,7 @@
 #include "ident.h"
 #include "msg.h"
 
-#define STORE_LABEL	65	/* a partition label and its NUL */
+#define STORE_LABEL	257	/* 64 characters of a label, and a NUL */
 #define STORE_RANGES	64	/* partitions a candidate statement looks at */
 
 struct store;
@@ -129,7 +129,6 @@ int	store_purge(struct store *, uint64_t *purged, struct err *);
 struct range {
 	const char	*label;
 	uint64_t	 epoch;
-	uint64_t	 after;		/* sequences above this one */
 	size_t		 limit;
 };
 

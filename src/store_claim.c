@@ -88,9 +88,6 @@ put_range(struct store *s, const struct range *r, size_t i)
 		store_put(s, "{outbox} {index} WHERE published_at IS NULL "
 		    "AND ");
 		parts = put_label_is(s, r->label, part);
-		if (r->after > 0)
-			buf_printf(&s->sql, " AND global_sequence > %llu",
-			    (unsigned long long)r->after);
 		buf_printf(&s->sql, " ORDER BY global_sequence LIMIT %zu)",
 		    r->limit);
 	} while (++part < parts);
@@ -102,6 +99,23 @@ candidate_cmp(const void *a, const void *b)
 	const struct candidate	*x = a, *y = b;
 
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/*
+ * The label "" has two ranges in one: of what both gave only so much is
+ * without a gap as the limit of each.
+ */
+static size_t
+cut_ranges(struct candidate *c, size_t n, const struct range *ranges,
+    size_t nranges)
+{
+	size_t	*taken = xcalloc(nranges + 1, sizeof(*taken)), kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (taken[c[i].range]++ < ranges[c[i].range].limit)
+			c[kept++] = c[i];
+	free(taken);
+	return kept;
 }
 
 int
@@ -122,6 +136,7 @@ store_candidates(struct store *s, const struct range *ranges, size_t n,
 	}
 	db_rows_free(rows);
 	qsort(*out, *nout, sizeof(**out), candidate_cmp);
+	*nout = cut_ranges(*out, *nout, ranges, n);
 	return 0;
 }
 

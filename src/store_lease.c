@@ -75,15 +75,12 @@ inherit(struct store *s, const char *dead_id, struct err *e)
 int
 store_take_over(struct store *s, const char *dead_id, struct err *e)
 {
-	struct err	ignored;
-
 	if (plain(s, "take over", "START TRANSACTION", e) < 0)
 		return -1;
 	if (inherit(s, dead_id, e) == 0 &&
 	    plain(s, "take over", "COMMIT", e) == 0)
 		return 0;
-	if (store_is_open(s) && plain(s, "take over", "ROLLBACK", &ignored) < 0)
-		store_close(s);
+	db_rollback(s->db);
 	return -1;
 }
 

@@ -197,14 +197,11 @@ static int
 write_dead(struct store *s, const struct batch *b, uint64_t *matched,
     struct err *e)
 {
-	struct err	ignored;
-
 	if (simple(s, "START TRANSACTION", e) < 0)
 		return -1;
 	if (bury(s, b, matched, e) == 0 && simple(s, "COMMIT", e) == 0)
 		return 0;
-	if (store_is_open(s) && simple(s, "ROLLBACK", &ignored) < 0)
-		store_close(s);
+	db_rollback(s->db);
 	return -1;
 }
 

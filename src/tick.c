@@ -11,16 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "clock.h"
 #include "lane.h"
 #include "xalloc.h"
-
-/*
- * Rows that commit late, with a sequence below the floor, and rows that
- * somebody else gave back are found by starting from the first row again
- * this often.
- */
-#define LOOKBACK_MS	1000
 
 /* Ask for a row that somebody else has claimed again after this. */
 #define FOREIGN_CLAIM_MS	1000
@@ -45,10 +40,22 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->relay = relay;
 }
 
+static void
+end_batch(struct tick *t)
+{
+	batch_free(&t->batch);
+	free(t->labels);
+	t->labels = NULL;
+	free(t->gone);
+	t->gone = NULL;
+	t->ngone = 0;
+	t->unsettled = false;
+}
+
 void
 tick_free(struct tick *t)
 {
-	batch_free(&t->batch);
+	end_batch(t);
 }
 
 static struct bytes
@@ -66,61 +73,65 @@ lane_of_msg(const struct tick *t, const struct msg *m)
 }
 
 static void
-look_back(struct tick *t, int64_t now)
-{
-	bool	due = now >= t->lookback_at;
-
-	if (due)
-		t->lookback_at = now + LOOKBACK_MS;
-	for (size_t i = 0; i < t->member->nparts; i++) {
-		struct part *p = t->member->parts[i];
-
-		if (due || p->nheld == 0)
-			p->floor = 0;
-		p->picked = false;
-		p->seen = 0;
-		p->open = UINT64_MAX;
-	}
-}
-
-static void
 add_range(struct picks *k, struct part *p, size_t limit)
 {
 	p->picked = true;
+	p->range = (unsigned)k->nranges;
 	k->ranges[k->nranges++] = (struct range){ .label = p->label,
-	    .epoch = p->epoch, .after = p->floor, .limit = limit };
+	    .epoch = p->epoch, .limit = limit };
+}
+
+/* Busy ones first, up to half of the places; then whose turn it is. */
+static size_t
+choose_parts(struct tick *t, struct part **chosen)
+{
+	struct member	*m = t->member;
+	size_t		 n = 0, turn = 0;
+
+	for (size_t i = 0; i < m->nparts; i++)
+		m->parts[i]->picked = false;
+	for (size_t i = 0; i < m->nparts && n < STORE_RANGES / 2; i++)
+		if (m->parts[i]->full) {
+			m->parts[i]->picked = true;
+			chosen[n++] = m->parts[i];
+		}
+	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
+		struct part *p = m->parts[(t->rotate + turn) % m->nparts];
+
+		if (!p->picked)
+			chosen[n++] = p;
+	}
+	t->rotate += turn;
+	t->looked_at += turn;
+	return n;
 }
 
 /*
- * Ranges of the partitions whose turn it is.  Each gets a fair share; those
- * that used theirs up the last time divide the whole batch among them too,
- * so that one busy partition among many idle ones is not slow.
+ * Ranges of the chosen partitions, always from the first waiting row: ids
+ * are not committed in order, and a scan that starts higher would let a later
+ * row of a key pass one that was committed meanwhile. Each gets a fair share;
+ * those that used theirs up the last time divide the whole batch among them
+ * too, so that one busy partition among many idle ones is not slow.
  */
 static struct part **
 choose_ranges(struct tick *t, struct picks *k, size_t limit)
 {
-	struct member	 *m = t->member;
-	size_t		  n = m->nparts < STORE_RANGES ? m->nparts :
-			      STORE_RANGES;
-	struct part	**chosen = xcalloc(n + 1, sizeof(*chosen));
-	size_t		  nfull = 0, nchosen = 0;
+	struct part	**chosen = xcalloc(STORE_RANGES, sizeof(*chosen));
+	size_t		  n = choose_parts(t, chosen), nfull = 0, kept = 0;
 
-	for (size_t i = 0; i < n; i++)
-		chosen[i] = m->parts[(t->rotate + i) % m->nparts];
-	t->rotate += n;
 	for (size_t i = 0; i < n; i++)
 		nfull += chosen[i]->full;
 	for (size_t i = 0; i < n; i++) {
 		struct part *p = chosen[i];
 		size_t share = p->full ? limit / nfull : limit / n;
 
+		p->picked = false;
 		/* In partition order one lane is the whole partition. */
 		if (t->conf->outbox.ordering == ORDER_PARTITION &&
 		    p->nheld > 0)
 			continue;
-		chosen[nchosen++] = p;
-		add_range(k, p, (share > 0 ? share : 1) +
-		    (p->floor == 0 ? p->nheld : 0));
+		chosen[kept++] = p;
+		add_range(k, p, (share > 0 ? share : 1) + p->nheld);
 	}
 	return chosen;
 }
@@ -131,18 +142,6 @@ pick_cmp(const void *a, const void *b)
 	const struct pick	*x = a, *y = b;
 
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
-/* Of the rows from first on, which are in sequence order, keep so many. */
-static void
-cut(struct picks *k, size_t first, size_t keep)
-{
-	for (; k->n - first > keep; k->n--) {
-		struct pick *last = &k->items[k->n - 1];
-
-		if (last->sequence < last->part->open)
-			last->part->open = last->sequence;
-	}
 }
 
 static void
@@ -164,26 +163,25 @@ take_picks(struct tick *t, struct picks *k, struct part **chosen,
     const struct candidate *c, size_t n, size_t limit)
 {
 	size_t	*used = xcalloc(k->nranges + 1, sizeof(*used));
-	size_t	 scanned = k->nranges, heads;
+	size_t	 scanned = k->nranges;
 
 	k->items = xcalloc(n + limit + 1, sizeof(*k->items));
-	heads = k->n = hold_due(t->hold, clock_ms(), k->items,
+	k->n = hold_due(t->hold, clock_ms(), k->items,
 	    n > 0 ? (limit + 1) / 2 : limit);
 	for (size_t i = 0; i < k->n; i++)
 		if (!k->items[i].part->picked)
 			add_range(k, k->items[i].part, 0);
+	/* In sequence order, so that the cut takes no row before another. */
 	for (size_t i = 0; i < n; i++) {
 		struct part *p = chosen[c[i].range];
 
 		used[c[i].range]++;
-		p->seen = c[i].sequence;
-		if (!hold_has_row(t->hold, c[i].sequence))
+		if (k->n < limit && !hold_has_row(t->hold, c[i].sequence))
 			k->items[k->n++] = (struct pick){ c[i].sequence, p };
 	}
 	for (size_t i = 0; i < scanned; i++)
 		chosen[i]->full = used[i] >= k->ranges[i].limit;
 	free(used);
-	cut(k, heads, limit - heads);
 	sort(k);
 }
 
@@ -207,7 +205,6 @@ look(struct tick *t, struct picks *k, size_t limit, struct err *e)
 	bool			  worth;
 	int			  rc;
 
-	look_back(t, clock_ms());
 	/* Room for the partitions of the heads that are due as well. */
 	k->ranges = xcalloc(t->member->nparts + 1, sizeof(*k->ranges));
 	chosen = choose_ranges(t, k, limit);
@@ -222,16 +219,35 @@ look(struct tick *t, struct picks *k, size_t limit, struct err *e)
 	return rc;
 }
 
+/*
+ * To be told to the hold when the tick is over: rows of this tick must still
+ * wait for those that stood behind the head that is gone.
+ */
 static void
-hold_waiting(struct tick *t, const struct waiting *w, int64_t now)
+note_gone(struct tick *t, uint64_t sequence)
 {
-	struct part	*p = member_part(t->member, w->partition);
-	int64_t		 wait = w->due_ms;
+	t->gone = xreallocarray(t->gone, t->ngone + 1, sizeof(*t->gone));
+	t->gone[t->ngone++] = sequence;
+}
 
-	if (p == NULL)
-		return;
+static struct part *
+part_of(const struct picks *k, uint64_t sequence)
+{
+	struct pick	 key = { sequence, NULL };
+	struct pick	*p = bsearch(&key, k->items, k->n, sizeof(key),
+			     pick_cmp);
+
+	return p == NULL ? NULL : p->part;
+}
+
+static void
+hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
+    int64_t now)
+{
+	int64_t	wait = w->due_ms;
+
 	if (!w->pending) {
-		hold_row_gone(t->hold, w->sequence);
+		note_gone(t, w->sequence);
 		return;
 	}
 	if (w->claimed && wait > FOREIGN_CLAIM_MS)
@@ -239,8 +255,9 @@ hold_waiting(struct tick *t, const struct waiting *w, int64_t now)
 	/* Due and free and still not ours: the fence closed. */
 	if (wait == 0 && !w->claimed)
 		member_look_now(t->member);
-	hold_row(t->hold, p, lane(t, w->key, w->partition, &w->sequence),
-	    w->sequence, now + wait);
+	hold_row(t->hold, part_of(k, w->sequence),
+	    lane(t, w->key, w->partition, &w->sequence), w->sequence,
+	    now + wait);
 }
 
 static size_t
@@ -279,15 +296,38 @@ learn_waiting(struct tick *t, const struct picks *k, struct err *e)
 		rc = store_waiting(t->store, missed, n, &list, e);
 	if (rc == 0) {
 		for (size_t i = 0; i < list.n; i++)
-			hold_waiting(t, &list.items[i], clock_ms());
+			hold_waiting(t, k, &list.items[i], clock_ms());
 		for (size_t i = 0; i < n; i++)
-			if (hold_has_row(t->hold, missed[i]) &&
-			    !is_listed(&list, missed[i]))
-				hold_row_gone(t->hold, missed[i]);
+			if (!is_listed(&list, missed[i]))
+				note_gone(t, missed[i]);
 	}
 	store_waiting_free(&list);
 	free(missed);
 	return rc;
+}
+
+/*
+ * Rows keep the label of the lease they came under, not their own: a
+ * collation may call two labels the same that are not the same bytes.
+ */
+static void
+keep_labels(struct tick *t, const struct picks *k)
+{
+	t->labels = xcalloc(k->nranges + 1, sizeof(*t->labels));
+	for (size_t i = 0; i < k->nranges; i++)
+		strlcpy(t->labels[i], k->ranges[i].label,
+		    sizeof(t->labels[i]));
+	for (size_t i = 0; i < t->batch.n; i++)
+		t->batch.msgs[i].range =
+		    part_of(k, t->batch.msgs[i].sequence)->range;
+}
+
+static struct part *
+part_of_msg(const struct tick *t, const struct msg *m)
+{
+	const char	*label = t->labels[m->range];
+
+	return member_part(t->member, (struct bytes){ label, strlen(label) });
 }
 
 static void
@@ -309,10 +349,10 @@ remember(struct tick *t, int64_t now)
 {
 	for (size_t i = 0; i < t->batch.n; i++) {
 		struct msg	*m = &t->batch.msgs[i];
-		struct part	*p = member_part(t->member, m->partition);
+		struct part	*p = part_of_msg(t, m);
 		struct bytes	 l = lane_of_msg(t, m);
 
-		if (p == NULL)
+		if (p == NULL)		/* not ours any more */
 			continue;
 		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
 			hold_row(t->hold, p, l, m->sequence,
@@ -320,20 +360,6 @@ remember(struct tick *t, int64_t now)
 		else if (m->outcome == OUT_UNSENT &&
 		    hold_bars(t->hold, l, m->sequence))
 			hold_row(t->hold, p, l, m->sequence, INT64_MAX);
-		else if (m->outcome == OUT_UNSENT || m->outcome == OUT_UNKNOWN)
-			p->open = m->sequence < p->open ? m->sequence : p->open;
-	}
-}
-
-static void
-raise_floors(struct tick *t)
-{
-	for (size_t i = 0; i < t->member->nparts; i++) {
-		struct part *p = t->member->parts[i];
-
-		if (p->seen == 0 || p->nheld == 0)
-			continue;
-		p->floor = p->seen < p->open ? p->seen : p->open - 1;
 	}
 }
 
@@ -344,6 +370,8 @@ forget_done(struct tick *t)
 		if (t->batch.msgs[i].outcome == OUT_DELIVERED ||
 		    t->batch.msgs[i].outcome == OUT_DEAD)
 			hold_row_gone(t->hold, t->batch.msgs[i].sequence);
+	for (size_t i = 0; i < t->ngone; i++)
+		hold_row_gone(t->hold, t->gone[i]);
 }
 
 int
@@ -354,11 +382,10 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
 		return -1;
 	res->settled = t->settled;
+	res->relay = t->relayed;
 	remember(t, clock_ms());
-	raise_floors(t);
 	forget_done(t);
-	t->unsettled = false;
-	batch_free(&t->batch);
+	end_batch(t);
 	return 0;
 }
 
@@ -392,20 +419,26 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 
 	memset(res, 0, sizeof(*res));
 	memset(&t->settled, 0, sizeof(t->settled));
+	memset(&t->relayed, 0, sizeof(t->relayed));
 	rc = look(t, &k, limit, e);
 	if (rc == 0 && k.n > 0)
 		rc = claim(t, &k, &res->claimed, e);
-	if (rc == 0)
+	if (rc == 0) {
+		keep_labels(t, &k);
 		t->idle = res->claimed == 0;
+		if (!t->idle || t->looked_at >= t->member->nparts)
+			t->looked_at = 0;
+		res->more = t->looked_at > 0;
+	}
 	free_picks(&k);
 	if (rc < 0) {
 		/* What was claimed is void by the next claim of ours. */
-		batch_free(&t->batch);
+		end_batch(t);
 		return -1;
 	}
 	bar_lanes(t);
 	if (t->batch.n > 0)
-		relay_publish(t->relay, &t->batch, &res->relay);
+		relay_publish(t->relay, &t->batch, &t->relayed);
 	t->unsettled = true;
 	return tick_settle(t, res, e);
 }

@@ -27,17 +27,22 @@ struct tick {
 	struct relay		*relay;
 
 	size_t			 rotate;	/* which partitions come first */
-	int64_t			 lookback_at;
+	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;
 	struct settled		 settled;
+	struct relay_result	 relayed;
+	char			(*labels)[STORE_LABEL];	/* by msg.range */
+	uint64_t		*gone;		/* rows not there any more */
+	size_t			 ngone;
 	bool			 unsettled;
 };
 
 struct tick_result {
 	uint64_t		 claimed;
+	bool			 more;	/* partitions not yet looked at */
 	struct settled		 settled;
 	struct relay_result	 relay;
 };

@@ -22,16 +22,23 @@
 
 #define RETRY_FLOOR_MS		100
 #define RETRY_CEILING_MS	5000
+#define REFUSED_CEILING_MS	1000
 #define BUSY_PAUSE_MS		1000
 #define WAIT_MAX_MS		1000
 #define CHECK_MS		(5 * 60 * 1000)	/* between looks at the stream */
 #define LEAVE_MS		5000	/* to write back what is published */
 
+/* A connection that lasted so long worked, even if there was no work. */
+#define PROVEN_MS		5000
+
 /* One thing that can be away, and when to try it again. */
 struct link {
-	struct trouble	trouble;
-	struct backoff	backoff;
-	int64_t		try_at;
+	const char	*name;
+	struct trouble	 trouble;
+	struct backoff	 backoff;
+	int64_t		 try_at;
+	int64_t		 opened_at;	/* 0: not open, or not a connection */
+	bool		 proven;	/* it has worked since it was opened */
 };
 
 struct worker {
@@ -48,8 +55,11 @@ struct worker {
 
 	struct link			 db, broker, route;
 	struct trouble			 failures;	/* of single messages */
+	struct trouble			 busy;		/* statements that wait */
+	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
+	bool				 silent;	/* the route, when paused */
 	bool				 announced;	/* taken over or registered */
 	bool				 changed_count;
 	bool				 warned_count;
@@ -80,36 +90,76 @@ link_failed(struct worker *w, struct link *l, const char *text,
 
 	trouble_met(&l->trouble, text, now);
 	l->try_at = now + backoff_next(&l->backoff);
+	l->opened_at = 0;
 	set_state(w, state);
 	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
 	w->clean = false;
 }
 
+/*
+ * It has worked.  Having been opened is not enough: a server that takes
+ * connections and then refuses or hangs up would be tried at full speed.
+ */
 static void
-link_works(struct link *l, const char *what)
+link_works(struct link *l)
 {
-	trouble_over(&l->trouble, what, clock_ms());
+	if (!l->proven && l->opened_at != 0)
+		log_info("%s: connected", l->name);
+	l->proven = true;
+	trouble_over(&l->trouble, l->name, clock_ms());
 	backoff_reset(&l->backoff);
 	l->try_at = 0;
+}
+
+static void
+link_opened(struct link *l)
+{
+	l->opened_at = clock_ms();
+	l->proven = false;
+}
+
+static void
+link_lasts(struct link *l)
+{
+	if (!l->proven && l->opened_at != 0 &&
+	    clock_ms() - l->opened_at >= PROVEN_MS)
+		link_works(l);
+}
+
+/* Nothing happened, but for how long already?  Leases do not wait. */
+static void
+db_is_busy(struct worker *w, const struct err *e)
+{
+	int64_t	now = clock_ms(), pause = backoff_next(&w->db.backoff);
+
+	w->db.try_at = now + (pause < BUSY_PAUSE_MS ? pause : BUSY_PAUSE_MS);
+	w->clean = false;
+	if (w->busy_since == 0)
+		w->busy_since = now;
+	if (now - w->busy_since < w->conf->worker.lease_renew)
+		log_debug("%s; tried again", e->text);
+	else
+		trouble_met(&w->busy, e->text, now);
+}
+
+static void
+db_is_not_busy(struct worker *w)
+{
+	w->busy_since = 0;
+	trouble_over(&w->busy, "statements", clock_ms());
 }
 
 /* A statement failed; e tells which and how. */
 static void
 db_failed(struct worker *w, struct err *e)
 {
-	int64_t	pause;
-
 	switch (store_fault(w->store)) {
 	case DB_FINE:
 	case DB_BUSY:
-		/* Nothing happened; leases do not wait for long. */
-		log_debug("%s; tried again", e->text);
-		pause = backoff_next(&w->db.backoff);
-		w->db.try_at = clock_ms() +
-		    (pause < BUSY_PAUSE_MS ? pause : BUSY_PAUSE_MS);
-		w->clean = false;
+		db_is_busy(w, e);
 		return;
 	case DB_LOST:
+	case DB_CLOSED:
 	case DB_READONLY:
 	case DB_WRONG:
 		/* A fresh connection looks at the schema afresh, too. */
@@ -189,8 +239,7 @@ open_db(struct worker *w)
 		link_failed(w, &w->db, e.text, BOARD_NO_DATABASE);
 		return;
 	}
-	link_works(&w->db, "database");
-	log_info("database %s: connected", store_peer(w->store));
+	link_opened(&w->db);
 }
 
 static void
@@ -203,9 +252,22 @@ open_broker(struct worker *w)
 		link_failed(w, &w->broker, e.text, BOARD_NO_BROKER);
 		return;
 	}
-	link_works(&w->broker, "broker");
-	log_info("broker: connected");
+	link_opened(&w->broker);
 	w->check_at = 0;
+}
+
+/* It was open and is not any more. */
+static void
+broker_lost(struct worker *w)
+{
+	bool	proven = w->broker.proven;
+
+	w->broker.opened_at = 0;
+	if (proven)
+		log_info("broker: the connection was lost");
+	else
+		link_failed(w, &w->broker, "broker: hangs up on us",
+		    BOARD_NO_BROKER);
 }
 
 /* Each warning once, and not from every worker. */
@@ -248,6 +310,12 @@ check_stream(struct worker *w)
 	w->check_at = clock_ms() + CHECK_MS;
 }
 
+static bool
+can_ask_db(const struct worker *w)
+{
+	return store_is_open(w->store) && clock_ms() >= w->db.try_at;
+}
+
 /* Called by the relay while a batch is out. */
 static enum keep
 keep(void *arg)
@@ -259,7 +327,7 @@ keep(void *arg)
 	if (got_orphaned || got_term > 1)
 		return KEEP_ABANDON;
 	/* A lost database does not stop what is out: settle decides. */
-	if (store_is_open(w->store) &&
+	if (can_ask_db(w) &&
 	    member_keep_alive(&w->member, clock_ms(), &e) < 0)
 		db_failed(w, &e);
 	return got_term || got_handover || !store_is_open(w->store) ?
@@ -292,11 +360,17 @@ complain(struct worker *w, const struct tick_result *res)
 	if (res->relay.down) {
 		err_set(&e, "%s", res->relay.why.text);
 		err_in(&e, "destination paused, no message is to blame");
+		/* Answers that come at once cost little to ask for again. */
+		w->route.backoff.ceiling_ms = res->relay.silent ?
+		    RETRY_CEILING_MS : REFUSED_CEILING_MS;
+		w->silent = res->relay.silent;
 		link_failed(w, &w->route, e.text, BOARD_PAUSED);
 		return;
 	}
-	if (res->settled.delivered > 0)
-		link_works(&w->route, "destination");
+	if (res->settled.delivered > 0) {
+		link_works(&w->route);
+		link_works(&w->broker);
+	}
 	if (res->settled.fenced > 0)
 		log_warn("fenced: %llu rows were no longer ours when they were "
 		    "to be written back",
@@ -320,7 +394,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t now)
 
 	if (w->a->interval_ms > 0)
 		w->idle_ms = w->a->interval_ms;
-	else if (res->claimed > 0)
+	else if (res->claimed > 0 || res->more)
 		w->idle_ms = 0;
 	else if (w->idle_ms == 0)
 		w->idle_ms = 1;
@@ -347,17 +421,19 @@ run_tick(struct worker *w)
 	struct tick_result	res;
 	struct err		e;
 	int64_t			start = clock_us(), now;
-	bool			probing = w->route.trouble.active;
+	bool			paused = w->route.trouble.active;
+	bool			probing = paused && w->silent;
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	set_state(w, probing ? BOARD_PAUSED : BOARD_RUNNING);
+	set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
 	if (tick_run(&w->tick, probing ? RELAY_PROBE :
 	    (size_t)w->conf->worker.batch_size, &res, &e) < 0) {
 		db_failed(w, &e);
 		return;
 	}
-	backoff_reset(&w->db.backoff);
+	link_works(&w->db);
+	db_is_not_busy(w);
 	now = clock_ms();
 	plan_next(w, &res, now);
 	count_tick(w, &res);
@@ -374,10 +450,13 @@ settle(struct worker *w)
 	struct tick_result	res = { 0 };
 	struct err		e;
 
-	if (tick_settle(&w->tick, &res, &e) < 0)
+	if (tick_settle(&w->tick, &res, &e) < 0) {
 		db_failed(w, &e);
-	else
-		count_tick(w, &res);
+		return;
+	}
+	db_is_not_busy(w);
+	count_tick(w, &res);
+	complain(w, &res);
 }
 
 static void
@@ -385,14 +464,13 @@ round_of_member(struct worker *w)
 {
 	struct err	e;
 
-	if (member_round(&w->member, clock_ms(), &e) < 0)
+	/* Leases move between batches only. */
+	if ((w->tick.unsettled ?
+	    member_keep_alive(&w->member, clock_ms(), &e) :
+	    member_round(&w->member, clock_ms(), &e)) < 0)
 		db_failed(w, &e);
-}
-
-static bool
-can_ask_db(const struct worker *w)
-{
-	return store_is_open(w->store) && clock_ms() >= w->db.try_at;
+	else
+		link_lasts(&w->db);
 }
 
 /* Do what is due, in the order in which one thing needs the other. */
@@ -402,8 +480,12 @@ step(struct worker *w)
 	struct pub	*p = &w->relay.pub;
 	int64_t		 now = clock_ms();
 
+	if (!p->ops->is_open(p->arg) && w->broker.opened_at != 0)
+		broker_lost(w);
 	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
 		open_broker(w);
+	else if (p->ops->is_open(p->arg))
+		link_lasts(&w->broker);
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
@@ -511,7 +593,7 @@ leave(struct worker *w)
 	if (!store_is_open(w->store) && w->announced)
 		open_db(w);
 	if (!store_is_open(w->store))
-		return !w->announced;
+		return !w->announced && w->a->nheirs == 0;
 	if (store_leave(w->store, &e) < 0) {
 		log_warn("%s: the leases run out by themselves", e.text);
 		return false;
@@ -520,8 +602,9 @@ leave(struct worker *w)
 }
 
 static void
-set_link(struct link *l)
+set_link(struct link *l, const char *name)
 {
+	l->name = name;
 	l->backoff.floor_ms = RETRY_FLOOR_MS;
 	l->backoff.ceiling_ms = RETRY_CEILING_MS;
 }
@@ -534,9 +617,9 @@ init(struct worker *w, const struct worker_args *a)
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
 	w->clean = true;
-	set_link(&w->db);
-	set_link(&w->broker);
-	set_link(&w->route);
+	set_link(&w->db, "database");
+	set_link(&w->broker, "broker");
+	set_link(&w->route, "destination");
 	w->failures.any_text = true;	/* each names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);

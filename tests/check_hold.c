@@ -198,7 +198,6 @@ END_TEST
 
 START_TEST(gone_head_releases_its_lane)
 {
-	p1.floor = 50;
 	put("a", 10, 1000);
 	put("a", 12, INT64_MAX);
 	put("a", 14, INT64_MAX);
@@ -212,33 +211,28 @@ START_TEST(gone_head_releases_its_lane)
 	ck_assert(!hold_has_row(hold, 14));
 	ck_assert_uint_eq(p1.nheld, 1);
 	ck_assert_uint_eq(hold_nlanes(hold), 1);
-	/* What waited behind it must be seen again. */
-	ck_assert_uint_lt(p1.floor, 12);
 	ck_assert_str_eq(due(INT64_MAX - 1, 16), "11");
 }
 END_TEST
 
-static const struct {
-	uint64_t	floor, gone, after;
-} floors[] = {
-	{ 50, 10, 9 },		/* lowered to before the head */
-	{ 10, 10, 9 },
-	{ 9, 10, 9 },		/* was before it anyway */
-	{ 0, 10, 0 },
-	{ 50, 12, 50 },		/* not the head */
-	{ 50, 99, 50 },		/* nobody knows it */
-	{ 50, 1, 0 },
-};
-
-START_TEST(floor_falls_with_the_head)
+/* Labels are the rows' own: a key may have rows in two partitions. */
+START_TEST(rows_count_where_they_are)
 {
-	p1.floor = p2.floor = floors[_i].floor;
 	put("a", 10, 1000);
-	put("a", 12, 1000);
-	put("b", 1, 1000);
-	hold_row_gone(hold, floors[_i].gone);
-	ck_assert_uint_eq(p1.floor, floors[_i].after);
-	ck_assert_uint_eq(p2.floor, floors[_i].floor);
+	hold_row(hold, &p2, BYTES("a"), 20, INT64_MAX);
+	hold_row(hold, &p2, BYTES("a"), 21, INT64_MAX);
+	ck_assert_uint_eq(p1.nheld, 1);
+	ck_assert_uint_eq(p2.nheld, 2);
+	ck_assert(bars("a", 20));
+	hold_forget_part(hold, &p2);
+	ck_assert_uint_eq(p1.nheld, 1);
+	ck_assert_uint_eq(p2.nheld, 0);
+	ck_assert(!hold_has_row(hold, 20));
+	ck_assert(bars("a", 22));
+	hold_row(hold, &p2, BYTES("a"), 20, INT64_MAX);
+	hold_row_gone(hold, 10);
+	ck_assert_uint_eq(p1.nheld + p2.nheld, 0);
+	ck_assert(!bars("a", 20));
 }
 END_TEST
 
@@ -268,7 +262,6 @@ END_TEST
 
 START_TEST(forgotten_part_holds_nothing)
 {
-	p1.floor = p2.floor = 50;
 	put("a", 10, 1000);
 	put("a", 11, 1000);
 	put("b", 12, 1000);
@@ -278,11 +271,9 @@ START_TEST(forgotten_part_holds_nothing)
 	ck_assert_uint_eq(p2.nheld, 2);
 	hold_forget_part(hold, &p1);
 	ck_assert_uint_eq(p1.nheld, 0);
-	ck_assert_uint_eq(p1.floor, 0);
 	ck_assert(!bars("a", 11));
 	ck_assert(!hold_has_row(hold, 12));
 	ck_assert_uint_eq(p2.nheld, 2);
-	ck_assert_uint_eq(p2.floor, 50);
 	ck_assert(bars("c", 21));
 	ck_assert_str_eq(due(1000, 16), "20");
 	hold_forget_part(hold, &p2);
@@ -869,7 +860,7 @@ add_hold_tests(Suite *s)
 	tcase_add_test(tc, head_that_fails_again_is_due_later);
 	tcase_add_test(tc, due_heads_are_found);
 	tcase_add_test(tc, gone_head_releases_its_lane);
-	tcase_add_loop_test(tc, floor_falls_with_the_head, 0, NROWS(floors));
+	tcase_add_test(tc, rows_count_where_they_are);
 	tcase_add_test(tc, gone_row_leaves_the_head);
 	tcase_add_test(tc, forgotten_part_holds_nothing);
 	tcase_add_test(tc, picks_know_their_part);
