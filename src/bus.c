@@ -42,6 +42,8 @@ struct bus {
 	char			*inbox;		/* prefix of reply subjects */
 	size_t			 inbox_len;
 	uint32_t		 generation;
+	size_t			 out;		/* of this generation, no answer yet */
+	size_t			 stale;		/* the same of older ones */
 	size_t			 next_server;
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
@@ -322,6 +324,7 @@ bus_close(void *arg)
 	b->inbox = NULL;
 	b->fd = -1;
 	b->want_read = b->want_write = false;
+	b->out = b->stale = 0;
 }
 
 static bool
@@ -357,11 +360,15 @@ bus_begin(void *arg)
 	natsStatus	 s = NATS_OK;
 
 	b->generation++;
+	b->stale += b->out;
+	b->out = 0;
 	/* What came too late, above all a refusal that names nobody. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
 		s = natsSubscription_NextMsg(&m, b->sub, 0);
 		if (s == NATS_OK)
 			natsMsg_Destroy(m);
+		if (b->stale > 0 && (s == NATS_OK || s == NATS_NO_RESPONDERS))
+			b->stale--;
 	}
 }
 
@@ -416,8 +423,10 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
 	spend(b, m);
-	if (s == NATS_OK)
+	if (s == NATS_OK) {
+		b->out++;
 		return PUB_SENT;
+	}
 	describe(s, e);
 	if (s == NATS_MAX_PAYLOAD || s == NATS_INVALID_SUBJECT ||
 	    s == NATS_INVALID_ARG)
@@ -538,25 +547,47 @@ no_responders(struct pub_answer *a)
 	return true;
 }
 
+/*
+ * One more answer: to the messages that are out, or to those that were given
+ * up on.  A refusal that names nobody belongs to the latter while there are
+ * any; should that be wrong, its message times out.
+ */
+static bool
+is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
+{
+	bool	current = s == NATS_OK ?
+		    read_slot(b, natsMsg_GetSubject(m), &a->slot) :
+		    b->stale == 0;
+	size_t	*count = current ? &b->out : &b->stale;
+
+	if (*count > 0)
+		(*count)--;
+	return current;
+}
+
 static bool
 bus_answer(void *arg, struct pub_answer *a)
 {
 	struct bus	*b = arg;
-	natsMsg		*m = NULL;
-	natsStatus	 s = NATS_OK;
 
-	while (b->sub != NULL &&
-	    (s = natsSubscription_NextMsg(&m, b->sub, 0)) == NATS_OK) {
-		bool current = read_slot(b, natsMsg_GetSubject(m), &a->slot);
+	while (b->sub != NULL) {
+		natsMsg *m = NULL;
+		natsStatus s = natsSubscription_NextMsg(&m, b->sub, 0);
 
-		if (current)
-			bus_read_ack(natsMsg_GetData(m),
-			    natsMsg_GetDataLength(m), b->conf->nats.stream, a);
+		if (s != NATS_OK && s != NATS_NO_RESPONDERS)
+			return false;
+		if (!is_current(b, s, m, a)) {
+			spend(b, m);
+			continue;
+		}
+		if (s == NATS_NO_RESPONDERS)
+			return no_responders(a);
+		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
+		    b->conf->nats.stream, a);
 		spend(b, m);
-		if (current)
-			return true;
+		return true;
 	}
-	return s == NATS_NO_RESPONDERS && no_responders(a);
+	return false;
 }
 
 /* The answer to a request of ours, by its reply subject; others are old. */
