@@ -1,0 +1,3235 @@
+/*
+ * check_store.c - connection and store against real servers
+ *
+ * Every test runs on MariaDB, and again on Oracle MySQL where the environment
+ * names one in OUTBOX_MYSQL_TREE.  The store works with the account and the
+ * rights that sql/ gives it; what it did is looked up as root, on a
+ * connection of the test's own.  Time is not waited for: the rows are made
+ * older instead.
+ */
+#include <check.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "clock.h"
+#include "db.h"
+#include "log.h"
+#include "servers.h"
+#include "store.h"
+#include "xalloc.h"
+
+#define ME		"here:00:00000000000000a1"
+#define OTHER		"here:01:00000000000000b2"
+#define DEAD		"here:02:00000000000000c3"
+#define MY_NONCE	"00000000000000a1"
+#define OTHER_NONCE	"00000000000000b2"
+#define DEAD_NONCE	"00000000000000c3"
+
+#define ck_ok(call)	\
+	ck_assert_msg((call) == 0, #call ": %s", e.text)
+#define ck_fails(call)	\
+	ck_assert_msg((call) == -1 && e.text[0] != '\0', #call)
+#define ck_has(text, part)	\
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", \
+	    part, text)
+#define ck_has_not(text, part)	\
+	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
+	    part, text)
+#define ck_near(value, low, high)	do {	\
+	ck_assert_int_ge(value, low);		\
+	ck_assert_int_le(value, high);		\
+} while (0)
+
+static const char	*server;	/* its name, and its kind */
+static struct conf	*conf;
+static struct store	*st;		/* of ME */
+static struct err	 e;
+
+/*
+ * The frame
+ */
+
+static bool
+is_mysql(void)
+{
+	return strcmp(server, "mysql") == 0;
+}
+
+/* A server that is quick at the cost of what a power cut would lose. */
+static void
+start_plain(const char *kind)
+{
+	static const char *const	lines[] = {
+		"innodb_flush_log_at_trx_commit=0", "sync_binlog=0",
+		"max_connections=40", NULL, NULL
+	};
+	const char			*all[NROWS(lines)];
+
+	memcpy(all, lines, sizeof(lines));
+	if (strcmp(kind, "mysql") == 0)
+		all[NROWS(lines) - 2] = "tls_version=";
+	server = kind;
+	if (servers_runs(kind))
+		return;
+	servers_start(kind, kind, all);
+	sql_open(kind);
+	sql_load(kind, "app");
+	sql_close();
+}
+
+static void
+start_mariadb(void)
+{
+	start_plain("mariadb");
+}
+
+static void
+start_mysql(void)
+{
+	start_plain("mysql");
+}
+
+static struct conf *
+conf_for(const char *database)
+{
+	return servers_conf("mysql: {socket: \"%s\", user: outbox, "
+	    "password_env: OUTBOX_PW, database: %s}\n",
+	    servers_get(server, "SOCKET"), database);
+}
+
+/* A test that failed may have left the server in any mood. */
+static void
+calm_down(void)
+{
+	if (is_mysql())
+		sql("SET GLOBAL super_read_only = 0");
+	sql("SET GLOBAL read_only = 0; SET GLOBAL general_log = 0; "
+	    "SET GLOBAL binlog_format = 'ROW'");
+}
+
+static void
+begin(void)
+{
+	const char	*path = servers_write("log", "");
+
+	servers_signal(server, SIGCONT);
+	sql_open(server);
+	calm_down();
+	sql("USE app; DROP TRIGGER IF EXISTS obstacle; "
+	    "DELETE FROM outbox; DELETE FROM events; "
+	    "DELETE FROM outbox_partitions; DELETE FROM outbox_workers; "
+	    "DELETE FROM outbox_dead_letters; UPDATE outbox_settings SET "
+	    "partition_count = NULL, schema_version = 1, outbox_id = 'abc'");
+	ck_ok(log_open(path, LOG_LVL_DEBUG, false, &e));
+	conf = conf_for("app");
+}
+
+static void
+end(void)
+{
+	conf_free(conf);
+	sql_close();
+}
+
+/* Everything that was logged. */
+static const char *
+logged(void)
+{
+	static char	 text[8192];
+	FILE		*f = fopen(servers_path("log"), "r");
+
+	ck_assert_ptr_nonnull(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+static int64_t
+ms_since(int64_t start)
+{
+	return clock_ms() - start;
+}
+
+static void
+wait_for_locks(unsigned n)
+{
+	char	want[64];
+
+	snprintf(want, sizeof(want), "Innodb_row_lock_current_waits %u", n);
+	for (int64_t until = patience(); strcmp(sql_text("SHOW GLOBAL STATUS "
+	    "LIKE 'Innodb_row_lock_current_waits'"), want) != 0; )
+		wait_more(&until, "a transaction to wait for a lock");
+}
+
+/*
+ * The connection
+ */
+
+static int
+db_run(struct db *db, const char *text, uint64_t *matched, struct err *err)
+{
+	struct buf	b = { 0 };
+	int		rc;
+
+	buf_str(&b, text);
+	rc = db_exec(db, "doing", &b, matched, err);
+	buf_free(&b);
+	return rc;
+}
+
+static struct db_rows *
+db_ask(struct db *db, const char *text, struct err *err)
+{
+	struct buf	 b = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&b, text);
+	rows = db_query(db, "asking", &b, err);
+	buf_free(&b);
+	return rows;
+}
+
+/* The first value of a query, as text. */
+static const char *
+db_value(struct db *db, const char *text)
+{
+	static char	 value[4096];
+	struct db_rows	*rows = db_ask(db, text, &e);
+
+	ck_assert_msg(rows != NULL, "%s: %s", text, e.text);
+	ck_assert(db_next(rows));
+	snprintf(value, sizeof(value), "%s",
+	    db_text(rows, 0) == NULL ? "NULL" : db_text(rows, 0));
+	db_rows_free(rows);
+	return value;
+}
+
+static struct db *
+db_connected(const struct conf *c, int64_t wait_ms)
+{
+	struct db	*db = db_new(c, wait_ms);
+
+	ck_ok(db_open(db, &e));
+	ck_assert(db_is_open(db));
+	return db;
+}
+
+static void
+db_begin(void)
+{
+	begin();
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'a', 1, 't', 'x'); "
+	    "INSERT INTO outbox (global_sequence) VALUES (1), (2), (3)");
+}
+
+START_TEST(session_is_prepared)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	ck_assert_str_eq(db_value(db, "SELECT @@time_zone"), "+00:00");
+	ck_assert_str_eq(db_value(db, is_mysql() ?
+	    "SELECT @@transaction_isolation" : "SELECT @@tx_isolation"),
+	    "READ-COMMITTED");
+	/* The server must give up first, or what is busy looks lost. */
+	ck_near(atoi(db_value(db, "SELECT @@innodb_lock_wait_timeout")), 1, 2);
+	ck_near(atoi(db_value(db, "SELECT @@lock_wait_timeout")), 1, 2);
+	ck_assert_str_eq(db_value(db, "SELECT @@autocommit"), "1");
+	ck_has(db_value(db, "SELECT @@sql_mode"), "STRICT_TRANS_TABLES");
+	ck_assert_str_eq(db_value(db, "SELECT @@character_set_client"),
+	    "utf8mb4");
+	ck_assert_str_eq(db_value(db, "SELECT DATABASE()"), "app");
+	ck_assert_str_eq(db_value(db, "SELECT CURRENT_USER()"),
+	    "outbox@localhost");
+	ck_assert(db_is_mariadb(db) == !is_mysql());
+	ck_assert_str_eq(db_peer(db), conf->mysql.socket);
+	db_free(db);
+}
+END_TEST
+
+/* What is shown must be so: the moment is read back in another zone. */
+START_TEST(moments_are_utc)
+{
+	struct db	*db;
+
+	sql("SET GLOBAL time_zone = '+05:00'");
+	db = db_connected(conf, 3000);
+	ck_ok(db_run(db, "UPDATE outbox SET published_at = "
+	    "'2026-01-31 12:00:00.5' WHERE global_sequence = 1", NULL, &e));
+	sql("SET GLOBAL time_zone = SYSTEM; SET time_zone = '+01:00'");
+	ck_sql("2026-01-31 13:00:00.500000",
+	    "SELECT published_at FROM outbox WHERE global_sequence = 1");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(result_is_walked)
+{
+	struct db	*db = db_connected(conf, 3000);
+	struct db_rows	*rows;
+
+	rows = db_ask(db, "SELECT 18446744073709551615, NULL, _binary'a\\0b', "
+	    "'' UNION ALL SELECT 0, 7, 'x', 'y'", &e);
+	ck_assert_ptr_nonnull(rows);
+	ck_assert_uint_eq(db_nrows(rows), 2);
+	ck_assert(db_next(rows));
+	ck_assert_uint_eq(db_u64(rows, 0), UINT64_MAX);
+	ck_assert_ptr_null(db_text(rows, 1));
+	ck_assert_uint_eq(db_u64(rows, 1), 0);
+	ck_assert_uint_eq(db_length(rows, 2), 3);
+	ck_assert_mem_eq(db_text(rows, 2), "a\0b", 3);
+	ck_assert_uint_eq(db_length(rows, 3), 0);
+	ck_assert_str_eq(db_text(rows, 3), "");
+	ck_assert(db_next(rows));
+	ck_assert_uint_eq(db_u64(rows, 1), 7);
+	ck_assert(!db_next(rows));
+	db_rows_free(rows);
+	db_rows_free(NULL);
+	db_free(db);
+	db_free(NULL);
+}
+END_TEST
+
+START_TEST(matched_rows_are_counted)
+{
+	struct db	*db = db_connected(conf, 3000);
+	uint64_t	 n;
+
+	ck_ok(db_run(db, "UPDATE outbox SET attempts = attempts "
+	    "WHERE global_sequence < 3", &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_ok(db_run(db, "INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('a'), ('b'), ('c')", &n, &e));
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(db_last_fault(db), DB_FINE);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*global;
+	enum db_fault	 fault;
+	const char	*text;
+	bool		 mysql_only;
+} moods[] = {
+	{ "SET GLOBAL read_only = 1", DB_READONLY, "read-only", false },
+	{ "SET GLOBAL super_read_only = 1", DB_READONLY, "read-only", true },
+	{ "SET GLOBAL binlog_format = 'STATEMENT'", DB_WRONG,
+	  "binlog_format", false },
+};
+
+START_TEST(server_is_refused)
+{
+	struct db	*db;
+
+	if (moods[_i].mysql_only && !is_mysql())
+		return;
+	db = db_new(conf, 3000);
+	sql("%s", moods[_i].global);
+	ck_fails(db_open(db, &e));
+	ck_assert(!db_is_open(db));
+	ck_assert_int_eq(db_last_fault(db), moods[_i].fault);
+	ck_has(e.text, moods[_i].text);
+	ck_has(e.text, db_peer(db));
+	calm_down();
+	ck_ok(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_FINE);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*mysql;		/* after the socket */
+	const char	*text;
+} logins[] = {
+	{ "user: outbox, password_env: WRONG_PW, database: app", "1045" },
+	{ "user: nobody, password_env: OUTBOX_PW, database: app", "1045" },
+	{ "user: outbox, password_env: OUTBOX_PW, database: nil", "10" },
+	{ "user: outbox, password_env: NO_SUCH, database: app", "NO_SUCH" },
+	{ "user: outbox, password_file: /no/such, database: app", "/no/such" },
+};
+
+START_TEST(login_is_refused)
+{
+	struct conf	*c = servers_conf("mysql: {socket: \"%s\", %s}\n",
+			    conf->mysql.socket, logins[_i].mysql);
+	struct db	*db = db_new(c, 3000);
+
+	setenv("WRONG_PW", "wr0ng-s3cret", 1);
+	ck_fails(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
+	ck_assert(!db_is_open(db));
+	ck_has(e.text, logins[_i].text);
+	ck_has(e.text, "mysql ");
+	ck_has_not(e.text, "wr0ng-s3cret");
+	ck_has_not(e.text, OUTBOX_PASSWORD);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+/* A TCP port: -1 that nobody listens on, or that takes and says nothing. */
+static int
+dumb_port(bool listens)
+{
+	struct sockaddr_in	sa = { .sin_family = AF_INET };
+	socklen_t		len = sizeof(sa);
+	int			fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, len), 0);
+	if (listens)
+		ck_assert_int_eq(listen(fd, 5), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	return ntohs(sa.sin_port);
+}
+
+START_TEST(next_host_is_tried)
+{
+	int		 away = dumb_port(_i == 1);
+	const char	*port = servers_get(server, "PORT");
+	int64_t		 start = clock_ms();
+	struct conf	*c;
+	struct db	*db;
+
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
+	    "\"127.0.0.1:%s\"], user: outbox, password_env: OUTBOX_PW, "
+	    "database: app}\n", away, port);
+	db = db_new(c, 3000);
+	/* Round and round, but the silent one takes its time. */
+	for (int round = 0; round < 2 - _i; round++) {
+		ck_fails(db_open(db, &e));
+		ck_assert_int_eq(db_last_fault(db), DB_LOST);
+		ck_has(e.text, c->mysql.hosts.items[0]);
+		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[0]);
+		ck_ok(db_open(db, &e));
+		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[1]);
+		ck_assert_str_eq(db_value(db, "SELECT @@port"), port);
+	}
+	ck_assert_int_lt(ms_since(start), 3500);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(statement_is_bounded)
+{
+	struct db	*db = db_connected(conf, 2000);
+	int64_t		 start = clock_ms();
+
+	ck_assert_ptr_null(db_ask(db, "SELECT SLEEP(9)", &e));
+	ck_near(ms_since(start), 1900, 3500);
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert(!db_is_open(db));
+	ck_has(e.text, "asking");
+	ck_ok(db_open(db, &e));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(hung_server_is_bounded)
+{
+	struct db	*db = db_new(conf, 2000);
+	int64_t		 start = clock_ms();
+
+	servers_signal(server, SIGSTOP);
+	ck_fails(db_open(db, &e));
+	servers_signal(server, SIGCONT);
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert_int_lt(ms_since(start), 3500);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*sql;
+	const char	*text;
+} wrongs[] = {
+	{ "SELEC 1", "1064" },
+	{ "UPDATE no_such SET a = 1", "114" },
+	{ "UPDATE events SET event_type = 'x'", "1142" },
+	{ "DROP TABLE outbox", "1142" },
+	{ "UPDATE outbox SET attempts = 'x'", "1" },
+	{ "", "1065" },
+};
+
+START_TEST(wrong_statement_is_told)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	ck_fails(db_run(db, wrongs[_i].sql, NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
+	ck_assert_int_eq(strncmp(e.text, "doing: ", 7), 0);
+	ck_has(e.text, wrongs[_i].text);
+	ck_assert(db_is_open(db));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(becoming_read_only_is_told)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	sql("SET GLOBAL read_only = 1");
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 1", NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
+	ck_assert(!db_is_open(db));
+	db_free(db);
+}
+END_TEST
+
+/* It is rounded up, but who gives up first, the server or the library? */
+START_TEST(lock_wait_is_busy)
+{
+	struct db	*db = db_connected(conf, 1000);
+	int64_t		 start = clock_ms();
+
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 1 "
+	    "WHERE global_sequence = 1");
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 2 "
+	    "WHERE global_sequence = 1", NULL, &e));
+	ck_assert_int_lt(ms_since(start), 3500);
+	ck_assert_msg(db_last_fault(db) == DB_BUSY, "%s", e.text);
+	ck_assert(db_is_open(db));
+	sql("COMMIT");
+	ck_assert_str_eq(db_value(db, "SELECT MAX(attempts) FROM outbox"), "1");
+	db_free(db);
+}
+END_TEST
+
+/* A statement in a thread of its own, because it will wait. */
+struct job {
+	struct db	*db;
+	const char	*sql;
+	int		 rc;
+	struct err	 e;
+	pthread_t	 thread;
+};
+
+static void *
+job_run(void *arg)
+{
+	struct job	*j = arg;
+
+	j->rc = db_run(j->db, j->sql, NULL, &j->e);
+	return NULL;
+}
+
+static void
+job_start(struct job *j)
+{
+	ck_assert_int_eq(pthread_create(&j->thread, NULL, job_run, j), 0);
+}
+
+START_TEST(deadlock_is_busy)
+{
+	struct job	j = { .db = db_connected(conf, 9000) };
+
+	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 2";
+	/* Who changed fewer rows is the victim. */
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
+	    "WHERE global_sequence IN (2, 3); "
+	    "UPDATE events SET event_type = 'x'; "
+	    "UPDATE outbox_settings SET partition_count = 9; "
+	    "INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f')");
+	ck_ok(db_run(j.db, "START TRANSACTION", NULL, &e));
+	ck_ok(db_run(j.db, "UPDATE outbox SET attempts = 2 "
+	    "WHERE global_sequence = 1", NULL, &e));
+	job_start(&j);
+	wait_for_locks(1);
+	sql("UPDATE outbox SET attempts = 9 WHERE global_sequence = 1");
+	pthread_join(j.thread, NULL);
+	sql("COMMIT");
+	ck_assert_int_eq(j.rc, -1);
+	ck_assert_msg(db_last_fault(j.db) == DB_BUSY, "%s", j.e.text);
+	ck_has(j.e.text, "1213");
+	ck_assert(db_is_open(j.db));
+	ck_sql("27", "SELECT SUM(attempts) FROM outbox");
+	db_free(j.db);
+}
+END_TEST
+
+/* Killed by an operator: while idle, while waiting, only the statement. */
+static const struct {
+	const char	*kill;
+	bool		 idle;
+	enum db_fault	 fault;
+} kills[] = {
+	{ "KILL", true, DB_LOST },
+	{ "KILL", false, DB_LOST },
+	{ "KILL QUERY", false, DB_BUSY },
+};
+
+START_TEST(kill_is_told)
+{
+	struct job	 j = { .db = db_connected(conf, 9000) };
+	const char	*id = db_value(j.db, "SELECT CONNECTION_ID()");
+
+	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 1";
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
+	    "WHERE global_sequence = 1");
+	if (kills[_i].idle) {
+		sql("%s %s", kills[_i].kill, id);
+		for (int64_t until = patience(); strcmp(sql_text("SELECT "
+		    "COUNT(*) FROM information_schema.processlist "
+		    "WHERE id = %s", id), "0") != 0; )
+			wait_more(&until, "the connection to be killed");
+		job_run(&j);
+	} else {
+		job_start(&j);
+		wait_for_locks(1);
+		sql("%s %s", kills[_i].kill, id);
+		pthread_join(j.thread, NULL);
+	}
+	sql("COMMIT");
+	ck_assert_int_eq(j.rc, -1);
+	ck_assert_msg(db_last_fault(j.db) == kills[_i].fault, "%s", j.e.text);
+	ck_assert(db_is_open(j.db) == (kills[_i].fault == DB_BUSY));
+	ck_sql("9", "SELECT attempts FROM outbox WHERE global_sequence = 1");
+	if (!db_is_open(j.db))
+		ck_ok(db_open(j.db, &e));
+	ck_ok(db_run(j.db, j.sql, NULL, &e));
+	db_free(j.db);
+}
+END_TEST
+
+START_TEST(too_many_connections_is_no_fault_of_ours)
+{
+	struct db	*dbs[50] = { NULL };
+	int		 n = 0;
+
+	while (n < NROWS(dbs) - 1 && db_open(dbs[n] = db_new(conf, 3000),
+	    &e) == 0)
+		n++;
+	ck_near(n, 30, 40);
+	ck_has(e.text, "1040");
+	ck_assert_int_eq(db_last_fault(dbs[n]), DB_LOST);
+	for (; n >= 0; n--)
+		db_free(dbs[n]);
+}
+END_TEST
+
+START_TEST(closed_is_told)
+{
+	struct db	*db = db_new(conf, 3000);
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!db_is_open(db));
+		ck_fails(db_run(db, "SELECT 1", NULL, &e));
+		ck_assert_int_eq(db_last_fault(db), DB_CLOSED);
+		ck_has(e.text, "doing: ");
+		ck_assert_ptr_null(db_ask(db, "SELECT 1", &e));
+		ck_ok(db_open(db, &e));
+		db_close(db);
+		db_close(db);
+	}
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*text;
+	size_t		 len;
+} quotes[] = {
+	{ "", 0 },
+	{ "plain", 5 },
+	{ "it's", 4 },
+	{ "'", 1 },
+	{ "''", 2 },
+	{ "\\", 1 },
+	{ "\\'", 2 },
+	{ "a\\", 2 },
+	{ "\"; DROP TABLE outbox; -- ", 25 },
+	{ "a\0b", 3 },
+	{ "\0", 1 },
+	{ "line\r\n\x1a\t%_", 9 },
+	{ "gr\xc3\xbc\xc3\x9f \xf0\x9f\x90\x98", 11 },
+	{ "cut \xc3", 5 },
+	{ "\xff\xfe'\\\x80", 5 },
+	{ "\xbf\x27 OR 1=1", 8 },
+	{ "\xe5\x5c\x27", 3 },
+};
+
+static void
+put_hex(struct buf *b, const char *text, size_t len)
+{
+	buf_str(b, "");
+	for (size_t i = 0; i < len; i++)
+		buf_printf(b, "%02X", (unsigned char)text[i]);
+}
+
+START_TEST(quoted_text_arrives)
+{
+	struct db	*db = db_connected(conf, 3000);
+	struct buf	 b = { 0 }, hex = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&b, "SELECT HEX(_binary");
+	db_quote(db, &b, quotes[_i].text, quotes[_i].len);
+	buf_str(&b, "), 'still here'");
+	rows = db_query(db, "quote", &b, &e);
+	ck_assert_msg(rows != NULL, "%s", e.text);
+	put_hex(&hex, quotes[_i].text, quotes[_i].len);
+	ck_assert(db_next(rows));
+	ck_assert_str_eq(db_text(rows, 0), hex.data);
+	ck_assert_str_eq(db_text(rows, 1), "still here");
+	db_rows_free(rows);
+	buf_free(&hex);
+	buf_free(&b);
+	db_free(db);
+}
+END_TEST
+
+START_TEST(name_is_quoted)
+{
+	struct buf	b = { 0 };
+
+	db_name(&b, "select");
+	db_name(&b, "a$-b");
+	ck_assert_str_eq(b.data, "`select``a$-b`");
+	buf_free(&b);
+}
+END_TEST
+
+/*
+ * TLS: one server without and one with
+ */
+
+static char	tls_name[16];		/* "mariadb-tls" */
+
+static void
+start_tls(void)
+{
+	char		 ca[64], cert[64], key[64];
+	const char	*lines[] = { ca, cert, key, NULL };
+
+	snprintf(tls_name, sizeof(tls_name), "%s-tls", server);
+	if (servers_runs(tls_name))
+		return;
+	servers_certificates();
+	snprintf(ca, sizeof(ca), "ssl_ca=%s", servers_path("ca.pem"));
+	snprintf(cert, sizeof(cert), "ssl_cert=%s", servers_path("server.pem"));
+	snprintf(key, sizeof(key), "ssl_key=%s", servers_path("server.key"));
+	servers_start(tls_name, server, lines);
+	sql_open(tls_name);
+	sql_load(tls_name, "app");
+	sql("CREATE USER picky@'127.0.0.1' IDENTIFIED BY '" OUTBOX_PASSWORD
+	    "' REQUIRE X509; GRANT SELECT ON app.* TO picky@'127.0.0.1'");
+	sql_close();
+}
+
+static void
+start_mariadb_tls(void)
+{
+	start_mariadb();
+	start_tls();
+}
+
+static void
+start_mysql_tls(void)
+{
+	start_mysql();
+	start_tls();
+}
+
+/* The certificate names 127.0.0.1 but not 0.0.0.0, which is no loopback. */
+static const struct {
+	const char	*mode, *ca, *host;
+	bool		 offered, works, encrypted;
+} modes[] = {
+	{ "auto", "", "127.0.0.1", false, true, false },
+	{ "auto", "", "localhost", false, true, false },
+	{ "auto", "ca.pem", "0.0.0.0", false, false, false },
+	{ "disable", "", "0.0.0.0", false, true, false },
+	{ "require", "", "127.0.0.1", false, false, false },
+	{ "require", "ca.pem", "127.0.0.1", false, false, false },
+	{ "verify", "ca.pem", "127.0.0.1", false, false, false },
+	{ "auto", "", "127.0.0.1", true, true, false },
+	{ "auto", "ca.pem", "0.0.0.0", true, false, false },
+	{ "disable", "", "127.0.0.1", true, true, false },
+	{ "require", "", "127.0.0.1", true, true, true },
+	{ "require", "", "0.0.0.0", true, true, true },
+	{ "require", "ca.pem", "127.0.0.1", true, true, true },
+	{ "verify", "ca.pem", "127.0.0.1", true, true, true },
+	{ "verify", "ca.pem", "localhost", true, true, true },
+	{ "verify", "other.pem", "127.0.0.1", true, false, false },
+	{ "verify", "", "127.0.0.1", true, false, false },
+	{ "verify", "ca.pem", "0.0.0.0", true, false, false },
+};
+
+START_TEST(tls_is_as_asked)
+{
+	const char	*name = modes[_i].offered ? tls_name : server;
+	const char	*ca = modes[_i].ca;
+	struct conf	*c;
+	struct db	*db;
+	struct db_rows	*rows;
+
+	c = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: %s, "
+	    "ca: \"%s\"}}\n", modes[_i].host, servers_get(name, "PORT"),
+	    modes[_i].mode, ca[0] == '\0' ? "" : servers_path(ca));
+	db = db_new(c, 3000);
+	if (!modes[_i].works) {
+		ck_fails(db_open(db, &e));
+		ck_assert(!db_is_open(db));
+		ck_has_not(e.text, OUTBOX_PASSWORD);
+	} else {
+		ck_ok(db_open(db, &e));
+		rows = db_ask(db, "SHOW SESSION STATUS LIKE 'Ssl_cipher'", &e);
+		ck_assert(rows != NULL && db_next(rows));
+		ck_assert((db_length(rows, 1) > 0) == modes[_i].encrypted);
+		db_rows_free(rows);
+	}
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(certificate_is_shown)
+{
+	char		 own[256] = "";
+	struct conf	*c;
+	struct db	*db;
+
+	if (_i == 1)
+		snprintf(own, sizeof(own), ", cert: \"%s\", key: \"%s\"",
+		    servers_path("client.pem"), servers_path("client.key"));
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: picky, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
+	    "ca: \"%s\"%s}}\n", servers_get(tls_name, "PORT"),
+	    servers_path("ca.pem"), own);
+	db = db_new(c, 3000);
+	ck_assert_int_eq(db_open(db, &e), _i == 1 ? 0 : -1);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(socket_needs_no_tls)
+{
+	struct conf	*c = servers_conf("mysql: {socket: \"%s\", user: "
+			    "outbox, password_env: OUTBOX_PW, database: app, "
+			    "tls: {mode: auto, ca: \"%s\"}}\n",
+			    servers_get(tls_name, "SOCKET"),
+			    servers_path("other.pem"));
+
+	db_free(db_connected(c, 3000));
+	conf_free(c);
+}
+END_TEST
+
+/* The server that this case alone uses, because it is killed. */
+START_TEST(restarted_server_is_found_again)
+{
+	struct conf	*c;
+	struct db	*db;
+	int64_t		 start;
+
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app}\n",
+	    servers_get(tls_name, "PORT"));
+	db = db_connected(c, 3000);
+	start = clock_ms();
+	servers_kill(tls_name);
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 0", NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_fails(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert_int_lt(ms_since(start), 4000);
+	servers_restart(tls_name);
+	ck_ok(db_open(db, &e));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+/*
+ * The store
+ */
+
+static struct store *
+store_of(const struct conf *c, const char *id)
+{
+	struct store	*s = store_new(c, id);
+
+	ck_ok(store_open(s, &e));
+	ck_ok(store_learn(s, &e));
+	ck_assert_str_eq(store_id(s), id);
+	return s;
+}
+
+static void
+store_begin(void)
+{
+	begin();
+	st = store_of(conf, ME);
+}
+
+static void
+store_end(void)
+{
+	store_free(st);
+	end();
+}
+
+/* Rows first..last with an event each; label is a literal or NULL. */
+static void
+add_rows(unsigned first, unsigned last, const char *label)
+{
+	for (unsigned i = first; i <= last; i++)
+		sql("INSERT INTO events (sequence, stream_id, stream_sequence,"
+		    " event_type, event_data) VALUES (%u, 'k%u', 1, 't', '{}');"
+		    "INSERT INTO outbox (global_sequence, partition_key) "
+		    "VALUES (%u, %s)", i, i, i, label);
+}
+
+/* A lease of id, for a minute. */
+static void
+add_lease(const char *label, const char *id, unsigned epoch)
+{
+	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
+	    "lease_until, lease_epoch) VALUES ('%s', '%s', "
+	    "NOW(6) + INTERVAL 60 SECOND, %u)", label, id, epoch);
+}
+
+static struct range
+range(const char *label, uint64_t epoch)
+{
+	return (struct range){ .label = label, .epoch = epoch, .limit = 100 };
+}
+
+/* Claim first..last of partition p00 under epoch 1; how many it were. */
+static uint64_t
+claim(struct store *s, struct batch *b, uint64_t first, uint64_t last)
+{
+	struct range	r = range("p00", 1);
+	uint64_t	sequences[128], claimed = 99;
+	size_t		n = 0;
+
+	for (uint64_t i = first; i <= last; i++)
+		sequences[n++] = i;
+	ck_ok(store_claim(s, &r, 1, sequences, n, b, &claimed, &e));
+	return claimed;
+}
+
+/* A batch of first..last, claimed and fetched. */
+static void
+take(struct batch *b, uint64_t first, uint64_t last)
+{
+	uint64_t	sequences[128];
+	size_t		n = 0;
+
+	ck_assert_uint_eq(claim(st, b, first, last), last - first + 1);
+	for (uint64_t i = first; i <= last; i++)
+		sequences[n++] = i;
+	ck_ok(store_fetch(st, sequences, n, b, &e));
+	ck_assert_uint_eq(b->n, n);
+}
+
+/* "sequence:range ..." of what was found. */
+static const char *
+candidates(const struct range *ranges, size_t n)
+{
+	static char		 text[4096];
+	struct candidate	*c;
+	size_t			 nc, len = 0;
+
+	ck_ok(store_candidates(st, ranges, n, &c, &nc, &e));
+	text[0] = '\0';
+	for (size_t i = 0; i < nc; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s%llu:%u", i == 0 ? "" : " ",
+		    (unsigned long long)c[i].sequence, c[i].range);
+	free(c);
+	return text;
+}
+
+/*
+ * Tables and settings
+ */
+
+/* Another database, for tests that spoil it. */
+static struct conf	*other_conf;
+
+static void
+other_begin(void)
+{
+	begin();
+	sql_load(server, "other");
+	sql("USE other");
+	other_conf = conf_for("other");
+	st = store_new(other_conf, ME);
+	ck_ok(store_open(st, &e));
+}
+
+static void
+other_end(void)
+{
+	store_free(st);
+	conf_free(other_conf);
+	end();
+}
+
+START_TEST(own_schema_is_understood)
+{
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_has_dead(st));
+	ck_assert_str_eq(logged(), "");
+	ck_assert_str_eq(store_peer(st), conf->mysql.socket);
+	ck_assert_int_eq(store_fault(st), DB_FINE);
+}
+END_TEST
+
+static const char *const	needed[] = {
+	"outbox", "events", "outbox_partitions", "outbox_workers"
+};
+
+START_TEST(missing_table_is_named)
+{
+	char	name[64];
+
+	snprintf(name, sizeof(name), "other.%s ", needed[_i]);
+	sql("RENAME TABLE %s TO gone", needed[_i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, name);
+	ck_has(e.text, "schema.sql");
+	sql("RENAME TABLE gone TO %s", needed[_i]);
+	ck_ok(store_learn(st, &e));
+	sql("REVOKE ALL ON %s FROM 'outbox'@'localhost'", needed[_i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, name);
+	ck_has(e.text, "grant");
+}
+END_TEST
+
+static const char *const	needed_columns[] = {
+	"outbox.global_sequence", "outbox.attempts", "outbox.available_at",
+	"outbox.published_at", "outbox.partition_key", "outbox.claim_token",
+	"outbox.last_error", "events.sequence", "events.stream_id",
+	"events.stream_sequence", "events.correlation_id", "events.event_type",
+	"events.event_version", "events.metadata", "events.event_data",
+	"events.occurred_at", "outbox_partitions.partition_key",
+	"outbox_partitions.lease_owner", "outbox_partitions.lease_until",
+	"outbox_partitions.lease_epoch", "outbox_partitions.updated_at",
+	"outbox_workers.id", "outbox_workers.hostname", "outbox_workers.pid",
+	"outbox_workers.started_at", "outbox_workers.updated_at",
+	"outbox_workers.heartbeat_until", "outbox_settings.schema_version",
+	"outbox_settings.outbox_id", "outbox_dead_letters.global_sequence",
+	"outbox_dead_letters.partition_key", "outbox_dead_letters.order_key",
+	"outbox_dead_letters.event_type", "outbox_dead_letters.attempts",
+	"outbox_dead_letters.reason", "outbox_dead_letters.last_error",
+};
+
+START_TEST(missing_column_is_named)
+{
+	for (int i = 0; i < NROWS(needed_columns); i++) {
+		const char	*column = strchr(needed_columns[i], '.') + 1;
+		int		 n = (int)(column - needed_columns[i]) - 1;
+
+		sql("ALTER TABLE %.*s RENAME COLUMN %s TO gone", n,
+		    needed_columns[i], column);
+		ck_fails(store_learn(st, &e));
+		ck_has(e.text, needed_columns[i]);
+		sql("ALTER TABLE %.*s RENAME COLUMN gone TO %s", n,
+		    needed_columns[i], column);
+	}
+	ck_ok(store_learn(st, &e));
+}
+END_TEST
+
+START_TEST(optional_tables_may_be_missing)
+{
+	unsigned	count = 12;
+
+	sql("DROP TABLE outbox_settings");
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_has_dead(st));
+	ck_assert_str_eq(logged(), "");
+	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_settings(st, true, &count, &e));
+	ck_assert_uint_eq(count, 12);
+	ck_assert_str_eq(store_outbox_id(st), "");
+	sql("DROP TABLE outbox_dead_letters");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_has_dead(st));
+	ck_has(logged(), "outbox_dead_letters");
+}
+END_TEST
+
+/* Tables under other names, as the configuration has it. */
+START_TEST(tables_may_have_other_names)
+{
+	static const char *const names[] =
+	    { "o-1", "e$", "select", "w", "s", "d" };
+	struct range	 r = range("p00", 1);
+	struct conf	*c;
+	struct store	*s;
+	uint64_t	 one = 1, n;
+	unsigned	 count = 2, strays;
+	struct batch	 b = { 0 };
+	struct settled	 done = { 0 };
+	char		 label[STORE_LABEL];
+	bool		 known;
+
+	sql("RENAME TABLE outbox TO `o-1`, events TO `e$`, outbox_partitions "
+	    "TO `select`, outbox_workers TO w, outbox_settings TO s, "
+	    "outbox_dead_letters TO d");
+	for (int i = 0; i < NROWS(names); i++)
+		sql("GRANT ALL ON `%s` TO 'outbox'@'localhost'", names[i]);
+	c = servers_conf("mysql: {socket: \"%s\", user: outbox, password_env: "
+	    "OUTBOX_PW, database: other}\noutbox: {tables: {outbox: o-1, "
+	    "events: e$, partitions: select, workers: w, settings: s, "
+	    "dead_letters: d}}\n", conf->mysql.socket);
+	s = store_of(c, ME);
+	ck_ok(store_settings(s, false, &count, &e));
+	ck_ok(store_fill_partitions(s, count, &e));
+	ck_ok(store_beat(s, &known, &e));
+	sql("INSERT INTO `o-1` (global_sequence, partition_key) "
+	    "VALUES (1, 'p00'); UPDATE `select` SET lease_owner = '" ME "', "
+	    "lease_epoch = 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
+	ck_ok(store_adopt_strays(s, &strays, label, &e));
+	ck_ok(store_claim(s, &r, 1, &one, 1, &b, &n, &e));
+	ck_ok(store_fetch(s, &one, 1, &b, &e));
+	ck_assert_uint_eq(b.n, 1);
+	msg_fail(&b.msgs[0], OUT_DEAD, "why");
+	b.msgs[0].reason = "message";
+	ck_ok(store_settle(s, &b, &done, &e));
+	ck_sql("1 p00 message why",
+	    "SELECT global_sequence, partition_key, reason, last_error FROM d");
+	ck_ok(store_leave(s, &e));
+	batch_free(&b);
+	store_free(s);
+	conf_free(c);
+}
+END_TEST
+
+static const struct {
+	const char	*key;		/* NULL: none */
+	bool		 good;
+} indexes[] = {
+	{ "`odd name` (published_at, partition_key, global_sequence)", true },
+	{ "k2 (partition_key, published_at, global_sequence)", true },
+	{ "k3 (published_at, partition_key)", true },
+	{ "k4 (partition_key, published_at)", true },
+	{ "k5 (partition_key, available_at)", false },
+	{ "k6 (published_at, available_at, partition_key)", false },
+	{ "k7 (published_at)", false },
+	{ NULL, false },
+};
+
+/* What the server was asked by the account, one statement a line. */
+static void
+log_statements(void)
+{
+	sql("SET GLOBAL log_output = 'TABLE'; TRUNCATE TABLE "
+	    "mysql.general_log; SET GLOBAL general_log = 1");
+}
+
+#define STATEMENTS	"FROM mysql.general_log WHERE command_type = 'Query' "\
+			"AND user_host LIKE 'outbox%%' "
+
+START_TEST(index_is_found)
+{
+	struct range		 ranges[2] = { range("p00", 1), range("", 1) };
+	struct candidate	*c;
+	size_t			 n;
+	char			 name[32] = "FORCE INDEX (`odd name`)";
+
+	sql("ALTER TABLE outbox DROP KEY outbox_claim");
+	if (indexes[_i].key != NULL)
+		sql("ALTER TABLE outbox ADD KEY %s", indexes[_i].key);
+	if (_i > 0 && indexes[_i].good)
+		snprintf(name, sizeof(name), "FORCE INDEX (`%.2s`)",
+		    indexes[_i].key);
+	ck_ok(store_learn(st, &e));
+	ck_assert((strstr(logged(), "ADD KEY outbox_claim") == NULL) ==
+	    indexes[_i].good);
+	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
+	    "(4, 'p00'), (3, NULL), (2, 'p00'), (1, '')");
+	log_statements();
+	ck_ok(store_candidates(st, ranges, 2, &c, &n, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql(indexes[_i].good ? "1" : "0", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%%s%%'", indexes[_i].good ? name :
+	    "FORCE INDEX");
+	ck_assert_uint_eq(n, 4);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(c[i].sequence, i + 1);
+	free(c);
+}
+END_TEST
+
+START_TEST(empty_settings_are_filled)
+{
+	unsigned	count = 24, other = 8;
+	struct store	*s = store_of(conf, OTHER);
+
+	ck_ok(store_settings(st, false, &count, &e));
+	ck_assert_uint_eq(count, 24);
+	ck_sql("24", "SELECT partition_count FROM outbox_settings");
+	ck_assert_str_eq(store_outbox_id(st), "abc");
+	/* Who comes later must take what is there. */
+	ck_ok(store_settings(s, false, &other, &e));
+	ck_assert_uint_eq(other, 24);
+	store_free(s);
+}
+END_TEST
+
+START_TEST(settings_win_or_are_changed)
+{
+	unsigned	count = 24;
+
+	sql("UPDATE outbox_settings SET partition_count = 8");
+	ck_ok(store_settings(st, false, &count, &e));
+	ck_assert_uint_eq(count, 8);
+	ck_sql("8", "SELECT partition_count FROM outbox_settings");
+	count = 24;
+	ck_ok(store_settings(st, true, &count, &e));
+	ck_assert_uint_eq(count, 24);
+	ck_sql("24", "SELECT partition_count FROM outbox_settings");
+	ck_has(logged(), "from 8 to 24");
+}
+END_TEST
+
+START_TEST(odd_settings_are_refused)
+{
+	unsigned	count = 24;
+
+	sql("UPDATE outbox_settings SET schema_version = 2");
+	ck_fails(store_settings(st, false, &count, &e));
+	ck_has(e.text, "newer");
+	sql("DELETE FROM outbox_settings");
+	ck_fails(store_settings(st, false, &count, &e));
+	ck_has(e.text, "outbox_settings");
+	sql("INSERT INTO outbox_settings (schema_version, outbox_id) "
+	    "VALUES (1, 'abc')");
+	ck_ok(store_settings(st, false, &count, &e));
+}
+END_TEST
+
+START_TEST(partitions_are_filled)
+{
+	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
+	    "lease_epoch) VALUES ('p01', 'x', 7), ('mine', NULL, 0)");
+	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_sql("mine NULL 0\np00 NULL 0\np01 x 7\np02 NULL 0", "SELECT "
+	    "partition_key, lease_owner, lease_epoch FROM outbox_partitions "
+	    "ORDER BY 1");
+	ck_ok(store_fill_partitions(st, 120, &e));
+	ck_sql("121 p119", "SELECT COUNT(*), (SELECT partition_key "
+	    "FROM outbox_partitions WHERE partition_key LIKE 'p119') "
+	    "FROM outbox_partitions");
+	ck_sql("p09 p10 p99 p100", "SELECT GROUP_CONCAT(partition_key ORDER BY "
+	    "LENGTH(partition_key), partition_key SEPARATOR ' ') "
+	    "FROM outbox_partitions "
+	    "WHERE partition_key IN ('p09', 'p9', 'p10', 'p99', 'p100')");
+	ck_ok(store_fill_partitions(st, 16, &e));
+	ck_sql("121", "SELECT COUNT(*) FROM outbox_partitions");
+	/* Nothing to fill: no claim in progress is waited for. */
+	sql("START TRANSACTION; SELECT * FROM outbox_partitions FOR UPDATE");
+	ck_ok(store_fill_partitions(st, 120, &e));
+	sql("COMMIT");
+}
+END_TEST
+
+static unsigned
+adopt(char label[STORE_LABEL])
+{
+	unsigned	n = 99;
+
+	ck_ok(store_adopt_strays(st, &n, label, &e));
+	return n;
+}
+
+START_TEST(no_stray_is_adopted)
+{
+	char	label[STORE_LABEL];
+
+	ck_assert_uint_eq(adopt(label), 0);
+	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_assert_uint_eq(adopt(label), 0);
+	add_rows(1, 3, "'p01'");
+	add_rows(4, 4, "'gone'");
+	add_rows(5, 5, "NULL");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence >= 4");
+	ck_assert_uint_eq(adopt(label), 0);
+	ck_sql("3", "SELECT COUNT(*) FROM outbox_partitions");
+}
+END_TEST
+
+static const char *const	strays[][2] = {
+	{ "NULL", "" }, { "''", "" }, { "'a'", "a" }, { "'p005'", "p005" },
+	{ "'p01x'", "p01x" }, { "'zebra'", "zebra" }, { "'P01'", "P01" },
+	{ "'it''s \\\\'", "it's \\" }, { "'\xc3\xa4'", "\xc3\xa4" },
+};
+
+START_TEST(stray_is_adopted)
+{
+	char	label[STORE_LABEL] = "?";
+
+	if (_i % 2 == 0)
+		ck_ok(store_fill_partitions(st, 3, &e));
+	add_rows(1, 2, strays[_i][0]);
+	ck_assert_uint_eq(adopt(label), 1);
+	ck_assert_str_eq(label, strays[_i][1]);
+	ck_sql("1", "SELECT COUNT(*) FROM outbox_partitions "
+	    "WHERE partition_key = COALESCE(%s, '') AND lease_owner IS NULL",
+	    strays[_i][0]);
+	ck_assert_uint_eq(adopt(label), 0);
+}
+END_TEST
+
+START_TEST(all_strays_are_adopted_in_time)
+{
+	char		label[STORE_LABEL];
+	unsigned	sum = 0, n;
+
+	ck_ok(store_fill_partitions(st, 3, &e));
+	for (int i = 0; i < NROWS(strays); i++)
+		add_rows((unsigned)i + 1, (unsigned)i + 1, strays[i][0]);
+	while ((n = adopt(label)) > 0)
+		sum += n;
+	ck_assert_uint_ge(sum, 8);	/* '' may be counted twice */
+	ck_sql("11", "SELECT COUNT(*) FROM outbox_partitions");
+	ck_sql("0", "SELECT COUNT(*) FROM outbox LEFT JOIN outbox_partitions "
+	    "USING (partition_key) WHERE outbox_partitions.partition_key "
+	    "IS NULL AND outbox.partition_key IS NOT NULL");
+}
+END_TEST
+
+/*
+ * Workers and leases
+ */
+
+START_TEST(worker_is_registered)
+{
+	char	host[64], want[160];
+
+	gethostname(host, sizeof(host));
+	snprintf(want, sizeof(want), ME " %s %ld", host, (long)getpid());
+	ck_ok(store_register(st, &e));
+	ck_ok(store_register(st, &e));
+	ck_sql(want, "SELECT id, hostname, pid FROM outbox_workers");
+	ck_sql("1", "SELECT heartbeat_until BETWEEN "
+	    "NOW(6) + INTERVAL 14 SECOND AND NOW(6) + INTERVAL 15 SECOND "
+	    "AND started_at <= NOW(6) FROM outbox_workers");
+}
+END_TEST
+
+START_TEST(heart_beats)
+{
+	bool	known;
+
+	ck_ok(store_beat(st, &known, &e));
+	ck_assert(!known);
+	ck_ok(store_beat(st, &known, &e));
+	ck_assert(known);
+	sql("UPDATE outbox_workers SET heartbeat_until = NOW(6)");
+	ck_ok(store_beat(st, &known, &e));
+	ck_assert(known);
+	ck_sql("1", "SELECT heartbeat_until > NOW(6) + INTERVAL 10 SECOND "
+	    "FROM outbox_workers");
+	sql("DELETE FROM outbox_workers");
+	ck_ok(store_beat(st, &known, &e));
+	ck_assert(!known);
+	ck_sql(ME, "SELECT id FROM outbox_workers");
+}
+END_TEST
+
+START_TEST(fleet_is_sorted_and_alive)
+{
+	static const char *const	want[] =
+	    { "B:1", "a-b:1", "a.b:1", "a:00", "a:1", "a_b:1", "b:1" };
+	char				**ids;
+	size_t				  n;
+
+	ck_ok(store_fleet(st, &ids, &n, &e));
+	ck_assert_uint_eq(n, 0);
+	free(ids);
+	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+	    "('late', NOW(6) - INTERVAL 1 SECOND), ('now', NOW(6))");
+	for (int i = NROWS(want) - 1; i >= 0; i--)
+		sql("INSERT INTO outbox_workers (id, heartbeat_until) "
+		    "VALUES ('%s', NOW(6) + INTERVAL 60 SECOND)", want[i]);
+	ck_ok(store_fleet(st, &ids, &n, &e));
+	ck_assert_uint_eq(n, NROWS(want));
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_str_eq(ids[i], want[i]);
+		free(ids[i]);
+	}
+	free(ids);
+}
+END_TEST
+
+#define ALL_LEASES	"SELECT partition_key, lease_owner, lease_epoch, " \
+			"lease_until > NOW(6), lease_until > NOW(6) + " \
+			"INTERVAL 16 SECOND FROM outbox_partitions " \
+			"ORDER BY partition_key"
+
+/* Live and run out ones of both, one of nobody. */
+static void
+mix_leases(void)
+{
+	add_lease("mine", ME, 3);
+	add_lease("mine-old", ME, 3);
+	add_lease("other", OTHER, 3);
+	add_lease("other-old", OTHER, 3);
+	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('none'); "
+	    "UPDATE outbox_partitions SET lease_until = NOW(6) "
+	    "WHERE partition_key LIKE '%%old'");
+	ck_sql("mine " ME " 3 1 1\nmine-old " ME " 3 0 0\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+}
+
+START_TEST(leases_are_listed)
+{
+	static const struct lease	want[] = {
+		{ "Z", 0, false, true }, { "mine", 3, true, false },
+		{ "mine-old", 3, false, true }, { "none", 0, false, true },
+		{ "other", 3, false, false }, { "other-old", 3, false, true },
+	};
+	struct lease			*leases;
+	size_t				 n;
+
+	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_assert_uint_eq(n, 0);
+	free(leases);
+	mix_leases();
+	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('Z')");
+	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_assert_uint_eq(n, NROWS(want));
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_str_eq(leases[i].label, want[i].label);
+		ck_assert_uint_eq(leases[i].epoch, want[i].epoch);
+		ck_assert(leases[i].mine == want[i].mine);
+		ck_assert(leases[i].free == want[i].free);
+	}
+	free(leases);
+}
+END_TEST
+
+START_TEST(own_live_leases_are_renewed)
+{
+	uint64_t	n;
+
+	mix_leases();
+	ck_ok(store_renew(st, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+	ck_sql("1", "SELECT lease_until > NOW(6) + INTERVAL 14 SECOND "
+	    "FROM outbox_partitions WHERE partition_key = 'mine'");
+}
+END_TEST
+
+/* Every lease of the table, as store_acquire and store_release want them. */
+static size_t
+every_lease(struct lease **all, const struct lease *list[16])
+{
+	size_t	n;
+
+	ck_ok(store_leases(st, all, &n, &e));
+	for (size_t i = 0; i < n; i++)
+		list[i] = &(*all)[i];
+	return n;
+}
+
+START_TEST(free_leases_are_acquired)
+{
+	struct lease		*all;
+	const struct lease	*list[16];
+	uint64_t		 taken;
+	size_t			 n;
+
+	mix_leases();
+	n = every_lease(&all, list);
+	ck_ok(store_acquire(st, list + 2, 1, &taken, &e));	/* none */
+	ck_assert_uint_eq(taken, 1);
+	ck_ok(store_acquire(st, list, n, &taken, &e));
+	ck_assert_uint_eq(taken, 2);
+	ck_sql("mine " ME " 3 1 1\nmine-old " ME " 4 1 0\n"
+	    "none " ME " 1 1 0\nother " OTHER " 3 1 1\n"
+	    "other-old " ME " 4 1 0", ALL_LEASES);
+	free(all);
+}
+END_TEST
+
+START_TEST(own_leases_are_released)
+{
+	struct lease		*all;
+	const struct lease	*list[16];
+	size_t			 n;
+
+	mix_leases();
+	n = every_lease(&all, list);
+	ck_ok(store_release(st, list, n - 4, &e));	/* mine */
+	ck_sql("NULL NULL 3\n" ME " 0 3", "SELECT lease_owner, lease_until > "
+	    "NOW(6), lease_epoch FROM outbox_partitions "
+	    "WHERE partition_key LIKE 'mine%%' ORDER BY partition_key");
+	ck_ok(store_release(st, list, n, &e));
+	ck_sql("mine NULL 3 NULL NULL\nmine-old NULL 3 NULL NULL\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+	free(all);
+}
+END_TEST
+
+START_TEST(labels_are_quoted)
+{
+	struct lease		*all;
+	const struct lease	*list[16];
+	struct range		 r = range("it's \\", 1);
+	struct candidate	*c;
+	struct batch		 b = { 0 };
+	uint64_t		 n, one = 1;
+	size_t			 nc;
+	bool			 any;
+
+	sql("INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('it''s \\\\')");
+	add_rows(1, 1, "'it''s \\\\'");
+	ck_assert_uint_eq(every_lease(&all, list), 1);
+	ck_assert_str_eq(list[0]->label, r.label);
+	ck_ok(store_acquire(st, list, 1, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_ok(store_probe(st, &r, 1, &any, &e));
+	ck_assert(any);
+	ck_ok(store_candidates(st, &r, 1, &c, &nc, &e));
+	ck_assert_uint_eq(nc, 1);
+	ck_ok(store_claim(st, &r, 1, &one, 1, &b, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_ok(store_release(st, list, 1, &e));
+	ck_sql("NULL", "SELECT lease_owner FROM outbox_partitions");
+	free(c);
+	free(all);
+}
+END_TEST
+
+/* 64 characters are up to 256 bytes, which differ only at the end here. */
+START_TEST(long_labels_are_kept)
+{
+	struct lease	*leases;
+	char		 labels[2][STORE_LABEL] = { "", "" };
+	char		 adopted[STORE_LABEL], literal[STORE_LABEL + 2];
+	struct range	 ranges[2] = { range(labels[0], 1),
+			    range(labels[1], 1) };
+	uint64_t	 sequences[] = { 1, 2 }, claimed;
+	struct batch	 b = { 0 };
+	unsigned	 nstrays;
+	size_t		 n;
+
+	for (unsigned i = 0; i < 2; i++) {
+		while (strlen(labels[i]) < 63 * 4)
+			strcat(labels[i], "\xf0\x9f\x90\x98");
+		strcat(labels[i], i == 0 ? "\xf0\x9f\x90\x98" :
+		    "\xf0\x9f\x90\x99");
+		snprintf(literal, sizeof(literal), "'%s'", labels[i]);
+		add_rows(i + 1, i + 1, literal);
+		do
+			ck_ok(store_adopt_strays(st, &nstrays, adopted, &e));
+		while (nstrays > 0);
+		ck_assert_str_eq(adopted, labels[i]);
+	}
+	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(leases[0].label, labels[0]);
+	ck_assert_str_eq(leases[1].label, labels[1]);
+	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch ="
+	    " 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
+	ck_assert_str_eq(candidates(ranges, 2), "1:0 2:1");
+	ck_ok(store_claim(st, ranges, 1, sequences, 2, &b, &claimed, &e));
+	ck_assert_uint_eq(claimed, 1);
+	free(leases);
+}
+END_TEST
+
+START_TEST(leaver_gives_up_everything)
+{
+	struct store	*other = store_of(conf, OTHER);
+
+	mix_leases();
+	ck_ok(store_register(st, &e));
+	ck_ok(store_register(other, &e));
+	ck_ok(store_leave(st, &e));
+	ck_sql(OTHER, "SELECT id FROM outbox_workers");
+	ck_sql("mine NULL 3 NULL NULL\nmine-old NULL 3 NULL NULL\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+	store_free(other);
+}
+END_TEST
+
+START_TEST(silent_workers_are_purged)
+{
+	uint64_t	n;
+
+	ck_ok(store_register(st, &e));
+	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+	    "('late', NOW(6) - INTERVAL 1 DAY), ('now', NOW(6)), "
+	    "('live', NOW(6) + INTERVAL 5 SECOND)");
+	ck_ok(store_purge(st, &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_sql(ME "\nlive", "SELECT id FROM outbox_workers ORDER BY id");
+}
+END_TEST
+
+/* What the dead left: a row, a lease, a run out one; others keep theirs. */
+static void
+leave_legacy(void)
+{
+	struct store	*dead = store_of(conf, DEAD);
+
+	ck_ok(store_register(dead, &e));
+	store_free(dead);
+	mix_leases();
+	add_lease("dead", DEAD, 5);
+	add_lease("dead-old", DEAD, 5);
+	sql("UPDATE outbox_partitions SET lease_until = NOW(6) "
+	    "WHERE partition_key = 'dead-old'");
+}
+
+START_TEST(dead_is_inherited)
+{
+	leave_legacy();
+	ck_ok(store_take_over(st, DEAD, &e));
+	ck_sql(ME, "SELECT id FROM outbox_workers");
+	ck_sql("dead " ME " 6 1 0\ndead-old " ME " 6 1 0\n"
+	    "mine " ME " 3 1 1\nmine-old " ME " 3 0 0\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+	/* Once more, and nobody there. */
+	ck_ok(store_take_over(st, DEAD, &e));
+	ck_sql("6", "SELECT lease_epoch FROM outbox_partitions "
+	    "WHERE partition_key = 'dead'");
+}
+END_TEST
+
+/* Let statements that change such a row fail, until the trigger is dropped. */
+static void
+put_obstacle(const char *verb, const char *table, const char *row)
+{
+	sql("CREATE TRIGGER obstacle BEFORE %s ON %s FOR EACH ROW IF %s THEN "
+	    "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'obstacle'; END IF",
+	    verb, table, row);
+}
+
+/* One transaction: whoever looks sees all of it or nothing. */
+START_TEST(broken_inheritance_changes_nothing)
+{
+	const char	*want;
+
+	leave_legacy();
+	want = sql_text(ALL_LEASES);
+	put_obstacle("UPDATE", "outbox_partitions",
+	    "OLD.partition_key = 'dead-old'");
+	ck_fails(store_take_over(st, DEAD, &e));
+	ck_assert_int_eq(strncmp(e.text, "take over: ", 11), 0);
+	ck_has(e.text, "obstacle");
+	ck_assert_int_eq(store_fault(st), DB_WRONG);
+	/* And it is over: nobody has to wait for these rows. */
+	sql("SET innodb_lock_wait_timeout = 1; "
+	    "SELECT * FROM outbox_workers FOR UPDATE");
+	ck_sql(DEAD, "SELECT id FROM outbox_workers");
+	ck_sql(want, ALL_LEASES);
+	sql("DROP TRIGGER obstacle");
+	ck_ok(store_take_over(st, DEAD, &e));
+	ck_sql(ME, "SELECT id FROM outbox_workers");
+}
+END_TEST
+
+/*
+ * Looking
+ */
+
+START_TEST(waiting_rows_are_probed)
+{
+	struct range	ranges[2] = { range("p00", 1), range("p01", 1) };
+	bool		any = true;
+
+	ck_ok(store_probe(st, ranges, 2, &any, &e));
+	ck_assert(!any);
+	add_rows(1, 1, "'p02'");
+	add_rows(2, 2, "'p01'");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_probe(st, ranges, 2, &any, &e));
+	ck_assert(!any);
+	add_rows(3, 3, "'p01'");
+	ck_ok(store_probe(st, ranges, 1, &any, &e));
+	ck_assert(!any);
+	ck_ok(store_probe(st, ranges, 2, &any, &e));
+	ck_assert(any);
+	ck_ok(store_probe(st, ranges + 1, 1, &any, &e));
+	ck_assert(any);
+}
+END_TEST
+
+START_TEST(rows_without_label_are_probed)
+{
+	struct range	r = range("", 1);
+	bool		any = true;
+
+	add_rows(1, 1, "'p00'");
+	ck_ok(store_probe(st, &r, 1, &any, &e));
+	ck_assert(!any);
+	add_rows(2, 2, _i == 0 ? "NULL" : "''");
+	ck_ok(store_probe(st, &r, 1, &any, &e));
+	ck_assert(any);
+}
+END_TEST
+
+START_TEST(candidates_come_in_order)
+{
+	struct range	ranges[2] = { range("p01", 1), range("p00", 1) };
+
+	ck_assert_str_eq(candidates(ranges, 2), "");
+	add_rows(9, 10, "'p00'");
+	add_rows(7, 8, "'p01'");
+	add_rows(1, 2, "'p02'");
+	add_rows(3, 5, "'p00'");
+	ck_assert_str_eq(candidates(ranges, 2),
+	    "3:1 4:1 5:1 7:0 8:0 9:1 10:1");
+	/* Due or not, claimed or not, but not what is delivered. */
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 60 SECOND, "
+	    "claim_token = 'x' WHERE global_sequence IN (4, 8); "
+	    "UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence IN (3, 7)");
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 5:1 8:0 9:1 10:1");
+	ranges[0].limit = ranges[1].limit = 1;
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 8:0");
+	ranges[1].limit = 3;
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 5:1 8:0 9:1");
+}
+END_TEST
+
+START_TEST(many_ranges_are_one_statement)
+{
+	struct range	ranges[STORE_RANGES];
+	char		labels[STORE_RANGES][8];
+
+	for (unsigned i = 0; i < STORE_RANGES; i++) {
+		snprintf(labels[i], sizeof(labels[i]), "'p%02u'", i);
+		add_rows(i + 1, i + 1, labels[i]);
+		labels[i][strlen(labels[i]) - 1] = '\0';
+		ranges[i] = range(labels[i] + 1, 1);
+	}
+	log_statements();
+	ck_assert_ptr_nonnull(strstr(candidates(ranges, STORE_RANGES),
+	    "1:0 2:1 3:2 "));
+	ck_assert_ptr_nonnull(strstr(candidates(ranges, STORE_RANGES),
+	    " 63:62 64:63"));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("2", "SELECT COUNT(*) " STATEMENTS);
+}
+END_TEST
+
+START_TEST(rows_without_label_are_candidates)
+{
+	struct range	ranges[2] = { range("p00", 1), range("", 1) };
+
+	add_rows(1, 1, "NULL");
+	add_rows(2, 2, "''");
+	add_rows(3, 3, "'p00'");
+	add_rows(4, 4, "NULL");
+	add_rows(5, 5, "''");
+	ck_assert_str_eq(candidates(ranges, 2), "1:1 2:1 3:0 4:1 5:1");
+}
+END_TEST
+
+/* What lies before the last row of a range that was cut has been seen. */
+START_TEST(no_gap_among_rows_without_label)
+{
+	struct range	r = range("", 1);
+
+	add_rows(1, 4, "NULL");
+	add_rows(5, 8, "''");
+	r.limit = 2;
+	ck_assert_str_eq(candidates(&r, 1), "1:0 2:0");
+}
+END_TEST
+
+/*
+ * The claim
+ */
+
+START_TEST(due_rows_are_claimed)
+{
+	struct batch	b = { 0 };
+	int64_t		before = clock_ms();
+	char		first[sizeof(b.token)];
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 4, "'p00'");
+	ck_assert_uint_eq(claim(st, &b, 1, 3), 3);
+	ck_near(b.claimed_at, before, clock_ms());
+	ck_assert_int_eq(strncmp(b.token, MY_NONCE "-", 17), 0);
+	ck_sql("1 2 3", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1 "
+	    "SEPARATOR ' ') FROM outbox WHERE claim_token = '%s' "
+	    "AND available_at BETWEEN NOW(6) + INTERVAL 28 SECOND "
+	    "AND NOW(6) + INTERVAL 30 SECOND", b.token);
+	ck_sql("NULL 0 NULL", "SELECT claim_token, attempts, last_error "
+	    "FROM outbox WHERE global_sequence = 4");
+	strcpy(first, b.token);
+	ck_assert_uint_eq(claim(st, &b, 4, 4), 1);
+	ck_assert_str_ne(b.token, first);
+	ck_sql("3", "SELECT COUNT(*) FROM outbox WHERE claim_token = '%s'",
+	    first);
+}
+END_TEST
+
+/* What must have happened to the lease for the claim to find nothing. */
+static const struct {
+	const char	*to;		/* NULL: no row any more */
+	unsigned	 claimed;
+} fences[] = {
+	{ "lease_epoch = 1", 2 },
+	{ "lease_until = NOW(6) + INTERVAL 1 SECOND", 2 },
+	{ "lease_owner = '" OTHER "'", 0 },
+	{ "lease_owner = 'here:00:00000000000000a2'", 0 },
+	{ "lease_owner = NULL", 0 },
+	{ "lease_epoch = 2", 0 },
+	{ "lease_epoch = 0", 0 },
+	{ "lease_until = NOW(6)", 0 },
+	{ "lease_until = NOW(6) - INTERVAL 1 DAY", 0 },
+	{ "lease_until = NULL", 0 },
+	{ "lease_owner = '" OTHER "', lease_epoch = 2", 0 },
+	{ "partition_key = 'p02'", 0 },
+	{ NULL, 0 },
+};
+
+START_TEST(claim_is_fenced)
+{
+	struct batch	b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_lease("p01", ME, 1);
+	add_rows(1, 2, "'p00'");
+	if (fences[_i].to == NULL)
+		sql("DELETE FROM outbox_partitions "
+		    "WHERE partition_key = 'p00'");
+	else
+		sql("UPDATE outbox_partitions SET %s "
+		    "WHERE partition_key = 'p00'", fences[_i].to);
+	ck_assert_uint_eq(claim(st, &b, 1, 2), fences[_i].claimed);
+	ck_sql(fences[_i].claimed == 2 ? "2" : "0",
+	    "SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL OR "
+	    "available_at > NOW(6)");
+}
+END_TEST
+
+/* A row of a partition that is mine, but was not among the ranges. */
+START_TEST(only_named_partitions_are_claimed)
+{
+	struct range	ranges[2] = { range("p00", 1), range("p02", 5) };
+	uint64_t	sequences[] = { 6, 5, 4, 3, 2, 1 }, n;
+	struct batch	b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_lease("p01", ME, 1);
+	add_lease("p02", ME, 4);	/* under an older epoch */
+	add_lease("", ME, 1);
+	add_rows(1, 2, "'p00'");
+	add_rows(3, 3, "'p01'");
+	add_rows(4, 4, "'p02'");
+	add_rows(5, 5, "NULL");
+	add_rows(6, 6, "''");
+	ck_ok(store_claim(st, ranges, 2, sequences, 6, &b, &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_sql("1\n2", "SELECT global_sequence FROM outbox "
+	    "WHERE claim_token = '%s' ORDER BY 1", b.token);
+}
+END_TEST
+
+START_TEST(rows_without_label_are_claimed)
+{
+	struct range	r = range("", 1);
+	uint64_t	sequences[] = { 1, 2 }, n;
+	struct batch	b = { 0 };
+
+	add_lease("", _i == 0 ? ME : OTHER, 1);
+	add_rows(1, 1, "NULL");
+	add_rows(2, 2, "''");
+	ck_ok(store_claim(st, &r, 1, sequences, 2, &b, &n, &e));
+	ck_assert_uint_eq(n, _i == 0 ? 2 : 0);
+	ck_ok(store_fetch(st, sequences, 2, &b, &e));
+	ck_assert_uint_eq(b.n, n);
+	if (n == 2) {
+		ck_assert_ptr_null(b.msgs[0].partition.data);
+		ck_assert_str_eq(b.msgs[1].partition.data, "");
+	}
+	batch_free(&b);
+}
+END_TEST
+
+/* Which rows are free; the claims of C3 are void, B2 lives. */
+static const struct {
+	const char	*to;
+	unsigned	 claimed;
+} rows[] = {
+	{ "attempts = 3", 1 },
+	{ "available_at = NOW(6)", 1 },
+	{ "available_at = NOW(6) + INTERVAL 2 SECOND", 0 },
+	{ "published_at = NOW(6)", 0 },
+	{ "published_at = NOW(6), claim_token = '" DEAD_NONCE "-1'", 0 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, "
+	  "claim_token = '" OTHER_NONCE "-1'", 0 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, "
+	  "claim_token = 'somebody-else'", 0 },
+	{ "available_at = NOW(6) - INTERVAL 9 SECOND, "
+	  "claim_token = '" OTHER_NONCE "-1'", 1 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, "
+	  "claim_token = '" DEAD_NONCE "-1f'", 1 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, "
+	  "claim_token = '" MY_NONCE "-77'", 1 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, "
+	  "claim_token = '00000000000000A1-77'", 0 },
+	{ "available_at = NOW(6) + INTERVAL 9 SECOND, claim_token = ''", 0 },
+};
+
+START_TEST(only_free_rows_are_claimed)
+{
+	struct batch	b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	sql("UPDATE outbox SET %s", rows[_i].to);
+	store_void_claims_of(st, DEAD_NONCE);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), rows[_i].claimed);
+	ck_sql(rows[_i].claimed ? "1" : "0", "SELECT COUNT(*) FROM outbox "
+	    "WHERE claim_token = '%s'", b.token);
+}
+END_TEST
+
+/* More dead than the list holds: the oldest are forgotten, no other. */
+START_TEST(many_dead_are_known)
+{
+	struct batch	b = { 0 };
+	char		nonce[17];
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 100, "'p00'");
+	for (unsigned i = 1; i <= 100; i++) {
+		snprintf(nonce, sizeof(nonce), "%016x", 0xd0000 + i);
+		store_void_claims_of(st, nonce);
+		sql("UPDATE outbox SET claim_token = '%s-1', available_at = "
+		    "NOW(6) + INTERVAL 9 SECOND WHERE global_sequence = %u",
+		    nonce, i);
+	}
+	ck_assert_uint_eq(claim(st, &b, 61, 100), 40);
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 0);
+}
+END_TEST
+
+START_TEST(no_lease_is_needed_without_leasing)
+{
+	struct batch	b = { 0 };
+
+	conf->worker.leasing = false;
+	add_rows(1, 2, "'p00'");
+	add_rows(3, 3, "NULL");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 9 SECOND "
+	    "WHERE global_sequence = 2");
+	ck_assert_uint_eq(claim(st, &b, 1, 3), 2);
+	ck_assert_uint_eq(claim(st, &b, 2, 2), 0);
+}
+END_TEST
+
+START_TEST(claim_lasts_as_configured)
+{
+	struct batch	b = { 0 };
+
+	conf->worker.claim_ttl = 5500;
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_sql("1", "SELECT available_at BETWEEN NOW(6) + INTERVAL 4 SECOND "
+	    "AND NOW(6) + INTERVAL 5500000 MICROSECOND FROM outbox");
+}
+END_TEST
+
+/* Nor does a claim wait for a producer; see claim_locks_no_gaps. */
+START_TEST(claim_passes_a_producer)
+{
+	struct batch	b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 2, "'p00'");
+	sql("START TRANSACTION; INSERT INTO outbox (global_sequence, "
+	    "partition_key) VALUES (3, 'p00'), (4, NULL)");
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	sql("COMMIT");
+}
+END_TEST
+
+/*
+ * Fetching
+ */
+
+static void
+ck_bytes(struct bytes got, const char *want, size_t len)
+{
+	ck_assert_ptr_nonnull(got.data);
+	ck_assert_uint_eq(got.len, len);
+	ck_assert_mem_eq(got.data, want, len);
+}
+
+START_TEST(row_arrives_whole)
+{
+	static const char	payload[] = "\x00\x01\xff\xfe'\\\r\n\x1a{";
+	uint64_t		one = 1;
+	struct batch		b = { 0 };
+	const struct msg	*m;
+
+	add_lease("p00", ME, 1);
+	sql("INSERT INTO events VALUES (1, 'key \xc3\xa4\xf0\x9f\x90\x98', 42,"
+	    " 'corr', 'a.b', 3, '{\"x\": [1, \"\xc3\xa4\"]}', "
+	    "x'0001fffe275c0d0a1a7b', '2026-01-31 12:00:00.000120'); "
+	    "INSERT INTO outbox (global_sequence, partition_key, attempts) "
+	    "VALUES (1, 'p00', 7)");
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_ok(store_fetch(st, &one, 1, &b, &e));
+	ck_assert_uint_eq(b.n, 1);
+	m = b.msgs;
+	ck_assert_uint_eq(m->sequence, 1);
+	ck_assert_uint_eq(m->attempts, 7);
+	ck_assert(m->has_event);
+	ck_assert_int_eq(m->outcome, OUT_UNSENT);
+	ck_assert_ptr_null(m->error);
+	ck_bytes(m->partition, "p00", 3);
+	ck_bytes(m->key, "key \xc3\xa4\xf0\x9f\x90\x98", 10);
+	ck_bytes(m->stream_sequence, "42", 2);
+	ck_bytes(m->correlation, "corr", 4);
+	ck_bytes(m->type, "a.b", 3);
+	ck_bytes(m->version, "3", 1);
+	ck_bytes(m->payload, payload, sizeof(payload) - 1);
+	ck_bytes(m->time, "2026-01-31 12:00:00.000120", 26);
+	ck_has(m->metadata.data, "\"\xc3\xa4\"");
+	ck_assert_uint_eq(m->metadata.len, strlen(m->metadata.data));
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(nulls_and_empty_arrive)
+{
+	uint64_t	sequences[] = { 1, 2 };
+	struct batch	b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	sql("UPDATE events SET event_data = ''; INSERT INTO outbox "
+	    "(global_sequence, partition_key) VALUES (2, 'p00')");
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_ok(store_fetch(st, sequences, 2, &b, &e));
+	ck_assert_uint_eq(b.n, 2);
+	ck_assert(b.msgs[0].has_event);
+	ck_bytes(b.msgs[0].payload, "", 0);
+	ck_assert_ptr_null(b.msgs[0].metadata.data);
+	ck_assert_ptr_null(b.msgs[0].correlation.data);
+	/* Without its event the row is there all the same. */
+	ck_assert(!b.msgs[1].has_event);
+	ck_assert_uint_eq(b.msgs[1].sequence, 2);
+	ck_assert_ptr_null(b.msgs[1].key.data);
+	ck_assert_ptr_null(b.msgs[1].payload.data);
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(only_what_the_token_holds_is_fetched)
+{
+	uint64_t	sequences[] = { 5, 3, 1, 4, 2, 99 };
+	struct batch	b = { 0 }, old = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 5, "'p00'");
+	ck_assert_uint_eq(claim(st, &old, 1, 2), 2);
+	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1', "
+	    "available_at = NOW(6) + INTERVAL 9 SECOND "
+	    "WHERE global_sequence = 4");
+	ck_assert_uint_eq(claim(st, &b, 3, 5), 2);
+	ck_ok(store_fetch(st, sequences, 6, &b, &e));
+	ck_assert_uint_eq(b.n, 2);
+	ck_assert_uint_eq(b.msgs[0].sequence, 3);
+	ck_assert_uint_eq(b.msgs[1].sequence, 5);
+	ck_ok(store_fetch(st, sequences, 1, &old, &e));
+	ck_assert_uint_eq(old.n, 0);
+	batch_free(&b);
+	batch_free(&old);
+}
+END_TEST
+
+START_TEST(order_is_by_number)
+{
+	uint64_t	sequences[] = { 18446744073709551615u, 9, 10, 100 };
+	struct range	r = range("p00", 1);
+	struct batch	b = { 0 };
+	uint64_t	n;
+
+	add_lease("p00", ME, 1);
+	for (int i = 0; i < 4; i++)
+		sql("INSERT INTO outbox (global_sequence, partition_key) "
+		    "VALUES (%llu, 'p00')", (unsigned long long)sequences[i]);
+	ck_assert_str_eq(candidates(&r, 1),
+	    "9:0 10:0 100:0 18446744073709551615:0");
+	ck_ok(store_claim(st, &r, 1, sequences, 4, &b, &n, &e));
+	ck_ok(store_fetch(st, sequences, 4, &b, &e));
+	ck_assert_uint_eq(b.n, 4);
+	ck_assert_uint_eq(b.msgs[0].sequence, 9);
+	ck_assert_uint_eq(b.msgs[3].sequence, UINT64_MAX);
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(waiting_rows_are_explained)
+{
+	uint64_t		sequences[] = { 1, 2, 3, 4, 5, 6 };
+	struct waiting_list	list;
+	struct waiting		*w[7] = { NULL };
+
+	add_rows(1, 2, "'p00'");
+	add_rows(3, 3, "NULL");
+	add_rows(4, 4, "'p01'");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 1; "
+	    "UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + "
+	    "INTERVAL 9 SECOND WHERE global_sequence = 3; "
+	    "UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 DAY "
+	    "WHERE global_sequence = 4; "
+	    "INSERT INTO outbox (global_sequence) VALUES (5)");
+	ck_ok(store_waiting(st, sequences, 6, &list, &e));
+	ck_assert_uint_eq(list.n, 5);
+	for (size_t i = 0; i < list.n; i++)
+		w[list.items[i].sequence] = &list.items[i];
+	ck_assert(!w[1]->pending);
+	ck_assert(w[2]->pending && !w[2]->claimed && w[2]->due_ms == 0);
+	ck_bytes(w[2]->partition, "p00", 3);
+	ck_bytes(w[2]->key, "k2", 2);
+	ck_assert(w[3]->pending && w[3]->claimed);
+	ck_near(w[3]->due_ms, 7000, 9000);
+	ck_assert_ptr_null(w[3]->partition.data);
+	ck_assert(w[4]->pending && !w[4]->claimed);
+	ck_near(w[4]->due_ms, 86390000, 86400000);
+	ck_assert_ptr_null(w[5]->key.data);	/* no event */
+	store_waiting_free(&list);
+	ck_ok(store_waiting(st, sequences + 5, 1, &list, &e));
+	ck_assert_uint_eq(list.n, 0);
+	store_waiting_free(&list);
+}
+END_TEST
+
+/*
+ * Settling
+ */
+
+/* Five rows of every outcome but "unknown", which is the sixth. */
+static void
+decide(struct batch *b)
+{
+	take(b, 1, 6);
+	b->msgs[0].outcome = OUT_DELIVERED;
+	msg_fail(&b->msgs[1], OUT_RETRY, "no luck");
+	b->msgs[1].delay_ms = 20500;
+	msg_fail(&b->msgs[2], OUT_DEFER, "stream full");
+	b->msgs[2].delay_ms = 5000;
+	msg_fail(&b->msgs[3], OUT_DEAD, "too big");
+	b->msgs[3].reason = "message";
+	b->msgs[4].outcome = OUT_UNSENT;
+	b->msgs[5].outcome = OUT_UNKNOWN;
+}
+
+static void
+settle_begin(void)
+{
+	store_begin();
+	add_lease("p00", ME, 1);
+	add_rows(1, 6, "'p00'");
+	sql("UPDATE outbox SET attempts = 3");
+}
+
+/* A row, and whether it is due within four seconds before this delay. */
+static const char *
+row(unsigned sequence, unsigned delay_ms)
+{
+	return sql_text("SELECT published_at <= NOW(6), attempts, claim_token "
+	    "IS NOT NULL, last_error, available_at BETWEEN NOW(6) + INTERVAL "
+	    "%u000 MICROSECOND - INTERVAL 4 SECOND AND NOW(6) + INTERVAL "
+	    "%u000 MICROSECOND FROM outbox WHERE global_sequence = %u",
+	    delay_ms, delay_ms, sequence);
+}
+
+static void
+ck_settled(void)
+{
+	ck_assert_str_eq(row(1, 30000), "1 3 0 NULL 1");
+	ck_assert_str_eq(row(2, 20500), "NULL 4 0 no luck 1");
+	ck_assert_str_eq(row(3, 5000), "NULL 3 0 stream full 1");
+	ck_assert_str_eq(row(4, 0), "");
+	ck_assert_str_eq(row(5, 0), "NULL 3 0 NULL 1");
+	ck_assert_str_eq(row(6, 30000), "NULL 3 1 NULL 1");
+	ck_sql("4 p00 k4 t 4 message too big 1", "SELECT global_sequence, "
+	    "partition_key, order_key, event_type, attempts, reason, "
+	    "last_error, died_at <= NOW(6) FROM outbox_dead_letters");
+	ck_sql("6", "SELECT COUNT(*) FROM events");
+}
+
+START_TEST(outcomes_are_written)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	decide(&b);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_settled();
+	ck_assert_uint_eq(done.delivered, 1);
+	ck_assert_uint_eq(done.retried, 1);
+	ck_assert_uint_eq(done.deferred, 1);
+	ck_assert_uint_eq(done.dead, 1);
+	ck_assert_uint_eq(done.returned, 1);
+	ck_assert_uint_eq(done.fenced, 0);
+	/* Once more does nothing at all. */
+	sql("UPDATE outbox SET published_at = NULL, claim_token = '%s' "
+	    "WHERE global_sequence = 1", b.token);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("NULL", "SELECT published_at FROM outbox "
+	    "WHERE global_sequence = 1");
+	ck_assert_uint_eq(done.delivered, 1);
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(many_of_a_kind_are_one_statement)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	add_rows(7, 60, "'p00'");
+	take(&b, 1, 60);
+	for (size_t i = 0; i < 60; i++) {
+		msg_fail(&b.msgs[i], i % 2 ? OUT_RETRY : OUT_DEAD, "x");
+		b.msgs[i].delay_ms = 1000 * (int64_t)i;
+		b.msgs[i].reason = "attempts";
+	}
+	log_statements();
+	ck_ok(store_settle(st, &b, &done, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_assert_uint_eq(done.retried, 30);
+	ck_assert_uint_eq(done.dead, 30);
+	/* One update; begin, lock, insert, delete and commit. */
+	ck_sql("6", "SELECT COUNT(*) " STATEMENTS);
+	ck_sql("30", "SELECT COUNT(*) FROM outbox_dead_letters "
+	    "WHERE global_sequence %% 2 = 1");
+	ck_sql("30", "SELECT COUNT(*) FROM outbox WHERE last_error = 'x' AND "
+	    "available_at BETWEEN NOW(6) + INTERVAL global_sequence SECOND - "
+	    "INTERVAL 5 SECOND AND NOW(6) + INTERVAL global_sequence SECOND");
+	batch_free(&b);
+}
+END_TEST
+
+/* Others may have got the row meanwhile: each kind leaves it alone. */
+START_TEST(lost_claims_are_left_alone)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+	const char	*before;
+
+	decide(&b);
+	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
+	    "WHERE global_sequence <= 3; UPDATE outbox SET claim_token = NULL "
+	    "WHERE global_sequence = 4; DELETE FROM outbox "
+	    "WHERE global_sequence = 5");
+	before = sql_text("SELECT * FROM outbox ORDER BY global_sequence");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql(before, "SELECT * FROM outbox ORDER BY global_sequence");
+	ck_sql("0", "SELECT COUNT(*) FROM outbox_dead_letters");
+	ck_assert_uint_eq(done.fenced, 5);
+	ck_assert_uint_eq(done.delivered + done.retried + done.deferred +
+	    done.dead + done.returned, 0);
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(lost_claims_do_not_hide_the_others)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	take(&b, 1, 6);
+	for (size_t i = 0; i < 6; i++) {
+		msg_fail(&b.msgs[i], i < 3 ? OUT_DEAD : OUT_DELIVERED, "why");
+		b.msgs[i].reason = "message";
+	}
+	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
+	    "WHERE global_sequence IN (2, 5)");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.dead, 2);
+	ck_assert_uint_eq(done.delivered, 2);
+	ck_assert_uint_eq(done.fenced, 2);
+	ck_sql("1 3", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1 "
+	    "SEPARATOR ' ') FROM outbox_dead_letters");
+	ck_sql("2 4 5 6", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1 "
+	    "SEPARATOR ' ') FROM outbox");
+	ck_sql("4 6", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1 "
+	    "SEPARATOR ' ') FROM outbox WHERE published_at IS NOT NULL");
+	batch_free(&b);
+}
+END_TEST
+
+/* It fails in the middle, for each kind in turn, and is repeated. */
+START_TEST(settling_is_repeated)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+	char		which[48];
+
+	decide(&b);
+	snprintf(which, sizeof(which), "OLD.global_sequence = %d", _i + 1);
+	put_obstacle(_i + 1 == 4 ? "DELETE" : "UPDATE", "outbox", which);
+	ck_fails(store_settle(st, &b, &done, &e));
+	ck_has(e.text, "obstacle");
+	ck_assert_int_eq(store_fault(st), DB_WRONG);
+	ck_assert_uint_eq(done.fenced, 0);
+	ck_sql("1", "SELECT COUNT(*) FROM outbox WHERE global_sequence = %d "
+	    "AND claim_token = '%s'", _i + 1, b.token);
+	sql("DROP TRIGGER obstacle");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_settled();
+	ck_assert_uint_eq(done.delivered, 1);
+	ck_assert_uint_eq(done.retried, 1);
+	ck_assert_uint_eq(done.deferred, 1);
+	ck_assert_uint_eq(done.dead, 1);
+	ck_assert_uint_eq(done.returned, 1);
+	ck_assert_uint_eq(done.fenced, 0);
+	batch_free(&b);
+}
+END_TEST
+
+static void
+kill_store(void)
+{
+	sql("%s", sql_text("SELECT CONCAT('KILL ', MAX(id)) FROM "
+	    "information_schema.processlist WHERE user = 'outbox'"));
+	for (int64_t until = patience(); strcmp(sql_text("SELECT COUNT(*) "
+	    "FROM information_schema.processlist WHERE user = 'outbox'"),
+	    "0") != 0; )
+		wait_more(&until, "the connection to be killed");
+}
+
+/*
+ * The connection broke: nobody knows whether it was written.  If it was, the
+ * token is gone by our own hand, which is no fenced write.
+ */
+START_TEST(lost_answer_is_no_fence)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	take(&b, 1, 2);
+	b.msgs[0].outcome = b.msgs[1].outcome = OUT_DELIVERED;
+	kill_store();
+	ck_fails(store_settle(st, &b, &done, &e));
+	ck_assert_int_eq(store_fault(st), DB_LOST);
+	if (_i == 1)
+		sql("UPDATE outbox SET published_at = NOW(6), "
+		    "claim_token = NULL WHERE claim_token IS NOT NULL");
+	ck_ok(store_open(st, &e));
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.delivered, 2);
+	ck_assert_uint_eq(done.fenced, 0);
+	ck_sql("2", "SELECT COUNT(*) FROM outbox "
+	    "WHERE published_at IS NOT NULL AND claim_token IS NULL");
+	batch_free(&b);
+}
+END_TEST
+
+/* A connection that was closed before wrote nothing: no doubt about it. */
+START_TEST(unsent_settling_is_fenced)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	take(&b, 1, 2);
+	b.msgs[0].outcome = b.msgs[1].outcome = OUT_DELIVERED;
+	store_close(st);
+	ck_fails(store_settle(st, &b, &done, &e));
+	ck_assert_int_eq(store_fault(st), DB_CLOSED);
+	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_open(st, &e));
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.delivered, 1);
+	ck_assert_uint_eq(done.fenced, 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* The letter is in, the row cannot go: then the letter must not stay. */
+START_TEST(death_is_one_transaction)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	decide(&b);
+	put_obstacle("DELETE", "outbox", "OLD.global_sequence = 4");
+	ck_fails(store_settle(st, &b, &done, &e));
+	ck_assert_int_eq(strncmp(e.text, "bury: ", 6), 0);
+	ck_sql("0", "SELECT COUNT(*) FROM outbox_dead_letters");
+	/* And it is over: nobody has to wait for these rows. */
+	sql("SET innodb_lock_wait_timeout = 1; "
+	    "SELECT * FROM outbox FOR UPDATE; "
+	    "SELECT * FROM outbox_dead_letters FOR UPDATE");
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(dead_may_die_again)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	sql("INSERT INTO outbox_dead_letters (global_sequence, reason, "
+	    "attempts, last_error) VALUES (4, 'attempts', 1, 'old')");
+	decide(&b);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("4 4 message too big", "SELECT global_sequence, attempts, "
+	    "reason, last_error FROM outbox_dead_letters");
+	ck_assert_uint_eq(done.dead, 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* No event, no label: a letter without a key. */
+START_TEST(dead_without_event_is_buried)
+{
+	struct range	r = range("", 1);
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+	uint64_t	seven = 7, n;
+
+	add_lease("", ME, 1);
+	sql("INSERT INTO outbox (global_sequence) VALUES (7)");
+	ck_ok(store_claim(st, &r, 1, &seven, 1, &b, &n, &e));
+	ck_ok(store_fetch(st, &seven, 1, &b, &e));
+	msg_fail(&b.msgs[0], OUT_DEAD, "no event");
+	b.msgs[0].reason = "message";
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("7 NULL NULL NULL 1 message no event", "SELECT global_sequence,"
+	    " partition_key, order_key, event_type, attempts, reason, "
+	    "last_error FROM outbox_dead_letters");
+	batch_free(&b);
+}
+END_TEST
+
+/* sql/schema.sql says so. */
+START_TEST(letter_keeps_the_age_of_its_row)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	sql("UPDATE outbox SET created_at = '2026-01-31 12:00:00.5'");
+	decide(&b);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("2026-01-31 12:00:00.500000",
+	    "SELECT created_at FROM outbox_dead_letters");
+	batch_free(&b);
+}
+END_TEST
+
+/* Whatever a broker says must not keep the batch from being settled. */
+static const char *const	complaints[] = {
+	"", "it's \\ \"so\"", "gr\xc3\xbc\xc3\x9f", "\xf0\x9f\x90\x98",
+	"cut \xc3", "cut \xf0\x9f\x90", "\xff\xfe", "\x80 first",
+	"over\xc0\xaflong", "half \xed\xa0\x80 pair", "%s %n {me} {", "\x01",
+	NULL,				/* longer than the column */
+};
+
+START_TEST(any_error_text_is_written)
+{
+	char		 text[3000] = "";
+	const char	*from = complaints[_i];
+	struct settled	 done = { 0 };
+	struct batch	 b = { 0 };
+
+	while (from == NULL && strlen(text) < 2000)
+		strcat(text, "\xc3\xbc 1234567890");
+	if (from == NULL)
+		from = text;
+	take(&b, 1, 3);
+	msg_fail(&b.msgs[0], OUT_RETRY, from);
+	msg_fail(&b.msgs[1], OUT_DEFER, from);
+	msg_fail(&b.msgs[2], OUT_DEAD, from);
+	b.msgs[2].reason = "message";
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.retried + done.deferred + done.dead, 3);
+	ck_sql("3 1", "SELECT COUNT(*), COUNT(DISTINCT last_error) FROM ("
+	    "SELECT last_error FROM outbox WHERE global_sequence < 3 UNION ALL "
+	    "SELECT last_error FROM outbox_dead_letters) AS a "
+	    "WHERE last_error IS NOT NULL");
+	batch_free(&b);
+}
+END_TEST
+
+/* Not connected: every call says so, and none does worse. */
+static int
+call(int i)
+{
+	static struct lease	 one = { .label = "p00" };
+	const struct lease	*list = &one;
+	struct range		 r = range("p00", 1);
+	struct waiting_list	 w;
+	struct candidate	*c;
+	struct settled		 done = { 0 };
+	struct batch		 b = { 0 };
+	struct msg		 m = { .sequence = 1, .reason = "message" };
+	struct lease		*leases;
+	uint64_t		 n, sequence = 1;
+	unsigned		 count = 1;
+	size_t			 nout;
+	char			 label[STORE_LABEL], **ids;
+	bool			 any;
+	int			 rc;
+
+	b.msgs = &m;
+	b.n = 1;
+	switch (i) {
+	case 0: return store_learn(st, &e);
+	case 1: return store_settings(st, false, &count, &e);
+	case 2: return store_fill_partitions(st, 1, &e);
+	case 3: return store_adopt_strays(st, &count, label, &e);
+	case 4: return store_register(st, &e);
+	case 5: return store_take_over(st, DEAD, &e);
+	case 6: return store_beat(st, &any, &e);
+	case 7: return store_fleet(st, &ids, &nout, &e);
+	case 8: return store_leases(st, &leases, &nout, &e);
+	case 9: return store_renew(st, &n, &e);
+	case 10: return store_acquire(st, &list, 1, &n, &e);
+	case 11: return store_release(st, &list, 1, &e);
+	case 12: return store_leave(st, &e);
+	case 13: return store_purge(st, &n, &e);
+	case 14: return store_probe(st, &r, 1, &any, &e);
+	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
+	case 16: return store_claim(st, &r, 1, &sequence, 1, &b, &n, &e);
+	case 17: return store_fetch(st, &sequence, 1, &b, &e);
+	case 18: return store_waiting(st, &sequence, 1, &w, &e);
+	}
+	msg_fail(&m, (enum outcome)(i - 19), "why");
+	rc = store_settle(st, &b, &done, &e);
+	free(m.error);
+	return rc;
+}
+
+#define NCALLS	(19 + OUT_UNKNOWN)
+
+START_TEST(closed_store_says_so)
+{
+	store_close(st);
+	ck_assert(!store_is_open(st));
+	ck_fails(call(_i));
+	ck_has(e.text, "not connected");
+	ck_assert_int_eq(store_fault(st), DB_CLOSED);
+}
+END_TEST
+
+/*
+ * The statements of every tick, as the server would run them
+ */
+
+#define NBIG		5000
+#define DIGITS(name)	"(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT " \
+			"2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL "  \
+			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
+			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
+
+/* NBIG rows in 64 partitions, all ours; every other one is delivered. */
+static void
+fill_big(void)
+{
+	ck_ok(store_fill_partitions(st, STORE_RANGES, &e));
+	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch ="
+	    " 1, lease_until = NOW(6) + INTERVAL 60 SECOND; "
+	    "INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) SELECT a.n + 10 * b.n + 100 * c.n + "
+	    "1000 * d.n + 1, CONCAT('k', b.n), a.n + 10 * c.n + 100 * d.n, "
+	    "'t', '{}' FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")
+	    ", " DIGITS("d") " WHERE d.n < 5; "
+	    "INSERT INTO outbox (global_sequence, partition_key, published_at)"
+	    " SELECT sequence, CONCAT('p', LPAD(sequence DIV 2 MOD 64, 2, '0'))"
+	    ", IF(sequence MOD 2, NOW(6), NULL) FROM events; "
+	    "ANALYZE TABLE outbox; ANALYZE TABLE events; "
+	    "ANALYZE TABLE outbox_partitions");
+	ck_sql("5000 2500", "SELECT COUNT(*), SUM(published_at IS NULL) "
+	    "FROM outbox");
+}
+
+/* One tick over n rows, with every outcome. */
+static void
+tick_big(size_t n)
+{
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][8];
+	char			 stray[STORE_LABEL];
+	struct candidate	*c;
+	uint64_t		 claimed, *sequences;
+	unsigned		 nstrays;
+	size_t			 nc;
+	struct waiting_list	 w;
+	struct settled		 done = { 0 };
+	struct batch		 b = { 0 };
+	bool			 any;
+
+	for (unsigned i = 0; i < STORE_RANGES; i++) {
+		snprintf(labels[i], sizeof(labels[i]), "p%02u", i);
+		ranges[i] = range(labels[i], 1);
+	}
+	ck_ok(store_adopt_strays(st, &nstrays, stray, &e));
+	ck_assert_uint_eq(nstrays, 0);
+	ck_ok(store_probe(st, ranges, STORE_RANGES, &any, &e));
+	ck_ok(store_candidates(st, ranges, STORE_RANGES, &c, &nc, &e));
+	ck_assert_uint_eq(nc, NBIG / 2);
+	sequences = xcalloc(n, sizeof(*sequences));
+	for (size_t i = 0; i < n; i++)
+		sequences[i] = c[i].sequence;
+	ck_ok(store_claim(st, ranges, STORE_RANGES, sequences, n, &b, &claimed,
+	    &e));
+	ck_assert_uint_eq(claimed, n);
+	ck_ok(store_fetch(st, sequences, n, &b, &e));
+	ck_ok(store_waiting(st, sequences, n, &w, &e));
+	for (size_t i = 0; i < n; i++) {
+		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_UNKNOWN), "why");
+		b.msgs[i].reason = "message";
+	}
+	ck_ok(store_settle(st, &b, &done, &e));
+	store_waiting_free(&w);
+	batch_free(&b);
+	free(sequences);
+	free(c);
+}
+
+/* Every line of a column of the plan that is not about a union's result. */
+static void
+ck_plan(const char *statement, const char *want_keys)
+{
+	char	*tables, *types, *keys, *extras, *t[4], *at[4];
+
+	tables = xstrdup(sql_column("table", "EXPLAIN %s", statement));
+	types = xstrdup(sql_column("type", "EXPLAIN %s", statement));
+	keys = xstrdup(sql_column("key", "EXPLAIN %s", statement));
+	extras = xstrdup(sql_column("Extra", "EXPLAIN %s", statement));
+	t[0] = tables, t[1] = types, t[2] = keys, t[3] = extras;
+	memcpy(at, t, sizeof(t));
+	while (at[0] != NULL) {
+		const char	*cell[4];
+
+		for (int i = 0; i < 4; i++)
+			cell[i] = strsep(&at[i], "\n");
+		if (cell[0][0] == '<' || strcmp(cell[0], "NULL") == 0)
+			continue;
+		ck_assert_msg(strcmp(cell[1], "ALL") != 0 &&
+		    strcmp(cell[1], "index") != 0, "%s: scan of %s: %.500s",
+		    cell[1], cell[0], statement);
+		ck_assert_msg(strstr(cell[3], "filesort") == NULL,
+		    "filesort of %s: %.500s", cell[0], statement);
+		ck_assert_msg(strstr(want_keys, cell[2]) != NULL,
+		    "key %s of %s: %.500s", cell[2], cell[0], statement);
+	}
+	for (int i = 0; i < 4; i++)
+		free(t[i]);
+}
+
+/* Ours to explain: with the key that must be used, or NULL. */
+static const char *
+hot_key(const char *statement)
+{
+	static const struct {
+		const char	*part, *key;
+	} hot[] = {
+		{ "UNION ALL", "outbox_claim" },
+		{ "UPDATE `outbox` ", "PRIMARY" },
+		{ "SELECT global_sequence", "PRIMARY" },
+		{ "SELECT o.global_sequence", "PRIMARY" },
+		{ "DELETE FROM `outbox`", "PRIMARY" },
+	};
+
+	for (int i = 0; i < NROWS(hot); i++)
+		if (strstr(statement, hot[i].part) != NULL)
+			return hot[i].key;
+	return NULL;
+}
+
+static const size_t	claim_sizes[] = { 10, 900, 1100 };
+
+START_TEST(hot_statements_use_their_keys)
+{
+	int	n, nhot = 0, nclaims = 0;
+
+	fill_big();
+	log_statements();
+	store_free(st);
+	st = store_of(conf, ME);
+	tick_big(claim_sizes[_i]);
+	sql("SET GLOBAL general_log = 0; DROP TABLE IF EXISTS seen; "
+	    "CREATE TABLE seen (id INT AUTO_INCREMENT PRIMARY KEY, "
+	    "text LONGTEXT); INSERT INTO seen (text) SELECT argument "
+	    STATEMENTS "ORDER BY event_time");
+	if (is_mysql())
+		sql("SET explain_format = 'TRADITIONAL'");
+	/* As it was before: the plan must not profit from an empty queue. */
+	sql("DELETE FROM outbox; DELETE FROM events; "
+	    "DELETE FROM outbox_partitions");
+	fill_big();
+	n = atoi(sql_text("SELECT COUNT(*) FROM seen"));
+	for (int i = 1; i <= n; i++) {
+		char *text = xstrdup(sql_text("SELECT text FROM seen "
+		    "WHERE id = %d", i));
+
+		if (strncmp(text, "SET SESSION", 11) == 0)
+			sql("%s", text);
+		if (hot_key(text) != NULL && strstr(text, "schema") == NULL) {
+			ck_plan(text, hot_key(text));
+			nhot++;
+			if (strstr(text, "STRAIGHT_JOIN") == NULL) {
+				free(text);
+				continue;
+			}
+			nclaims++;
+			ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),
+			    "PRIMARY\nPRIMARY");
+			ck_assert_str_eq(sql_column("table", "EXPLAIN %s",
+			    text), "o\np");
+		}
+		free(text);
+	}
+	sql("DROP TABLE seen");
+	ck_assert_int_eq(nclaims, 1);
+	/* Strays, probe, candidates, claim, fetch, waiting, six to settle. */
+	ck_assert_int_eq(nhot, 12);
+}
+END_TEST
+
+/*
+ * The fence under way
+ */
+
+/* A claim in a thread of its own, because it will wait. */
+struct claimer {
+	struct store	*store;
+	uint64_t	 first, last, n;
+	struct batch	 b;
+	pthread_t	 thread;
+};
+
+static void *
+claimer_run(void *arg)
+{
+	struct claimer	*c = arg;
+
+	c->n = claim(c->store, &c->b, c->first, c->last);
+	return NULL;
+}
+
+static void
+claimer_start(struct claimer *c)
+{
+	ck_assert_int_eq(pthread_create(&c->thread, NULL, claimer_run, c), 0);
+	wait_for_locks(1);
+}
+
+struct heir {
+	int		 rc;
+	bool		 takes_over;
+	struct err	 e;
+	pthread_t	 thread;
+};
+
+static void *
+heir_run(void *arg)
+{
+	struct heir		*h = arg;
+	struct lease		 p00 = { .label = "p00" };
+	const struct lease	*list = &p00;
+	uint64_t		 n = 1;
+
+	h->rc = h->takes_over ? store_take_over(st, DEAD, &h->e) :
+	    store_acquire(st, &list, 1, &n, &h->e);
+	ck_assert_uint_eq(n, 1);
+	return NULL;
+}
+
+/*
+ * The claim has begun in time and waits for a row: whoever wants the lease,
+ * even after it has run out, must wait until the claim has committed.
+ */
+START_TEST(claim_keeps_the_lease_until_it_is_done)
+{
+	struct claimer	c = { .first = 1, .last = 3 };
+	struct heir	h = { .takes_over = _i == 0 };
+
+	conf->worker.lease_renew = 9000;
+	store_free(st);
+	st = store_of(conf, ME);
+	c.store = store_of(conf, DEAD);
+	add_rows(1, 4, "'p00'");
+	add_lease("p00", DEAD, 1);
+	sql("START TRANSACTION; SELECT * FROM outbox "
+	    "WHERE global_sequence = 3 FOR UPDATE");
+	if (!h.takes_over) {
+		sql("COMMIT; UPDATE outbox_partitions SET lease_until = "
+		    "NOW(6) + INTERVAL 400000 MICROSECOND; START TRANSACTION; "
+		    "SELECT * FROM outbox WHERE global_sequence = 3 "
+		    "FOR UPDATE");
+	}
+	claimer_start(&c);
+	for (int64_t until = patience(); !h.takes_over && strcmp(sql_text(
+	    "SELECT lease_until < NOW(6) FROM outbox_partitions"), "1") != 0; )
+		wait_more(&until, "the lease to run out");
+	ck_assert_int_eq(pthread_create(&h.thread, NULL, heir_run, &h), 0);
+	wait_for_locks(2);
+	ck_sql(DEAD " 1", "SELECT lease_owner, lease_epoch "
+	    "FROM outbox_partitions");
+	sql("COMMIT");
+	pthread_join(c.thread, NULL);
+	pthread_join(h.thread, NULL);
+	ck_assert_uint_eq(c.n, 3);
+	ck_assert_msg(h.rc == 0, "%s", h.e.text);
+	ck_sql(ME " 2", "SELECT lease_owner, lease_epoch "
+	    "FROM outbox_partitions");
+	ck_assert_uint_eq(claim(c.store, &c.b, 4, 4), 0);
+	store_free(c.store);
+}
+END_TEST
+
+/* A producer's insert does not wait for a claim that goes around it. */
+START_TEST(claim_locks_no_gaps)
+{
+	struct claimer	c = { .first = 1, .last = 9 };
+
+	c.store = st;
+	add_lease("p00", ME, 1);
+	add_rows(1, 2, "'p00'");
+	add_rows(9, 9, "'p00'");
+	sql("SET innodb_lock_wait_timeout = 1; START TRANSACTION; "
+	    "SELECT * FROM outbox WHERE global_sequence = 9 FOR UPDATE");
+	claimer_start(&c);
+	sql("INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (5, 'p00'), (6, NULL)");
+	sql("COMMIT");
+	pthread_join(c.thread, NULL);
+	ck_assert_uint_eq(c.n, 3);
+}
+END_TEST
+
+/* Claims ten at a time until it gets none. */
+struct racer {
+	struct store	*store;
+	uint64_t	 next;
+	uint64_t	 n;
+	char		 error[200];
+	pthread_t	 thread;
+};
+
+static void *
+racer_run(void *arg)
+{
+	struct racer	*r = arg;
+	struct range	 p00 = range("p00", 1);
+	struct batch	 b = { 0 };
+	struct err	 err = { "" };
+	uint64_t	 sequences[10], n;
+
+	while (r->next < NBIG && r->error[0] == '\0') {
+		for (int i = 0; i < 10; i++)
+			sequences[i] = r->next + (uint64_t)i + 1;
+		if (store_claim(r->store, &p00, 1, sequences, 10, &b, &n,
+		    &err) == 0) {
+			r->n += n;
+			r->next += 10;
+			if (n == 0)
+				return NULL;
+		} else if (store_fault(r->store) != DB_BUSY)
+			snprintf(r->error, sizeof(r->error), "%.190s",
+			    err.text);
+	}
+	return NULL;
+}
+
+#define NROUNDS	30
+
+/*
+ * A worker claims as fast as it can while another one takes its lease over:
+ * once that has committed, the number of rows claimed never grows.
+ */
+START_TEST(no_row_is_claimed_under_a_lost_lease)
+{
+	char		id[IDENT_SIZE];
+	unsigned	seed = 1;
+
+	sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+	fill_big();
+	sql("UPDATE outbox SET partition_key = 'p00', published_at = NULL; "
+	    "DELETE FROM outbox_partitions");
+	for (unsigned round = 1; round <= NROUNDS; round++) {
+		struct racer	 r = { .next = 0 };
+		int64_t		 start;
+		const char	*first;
+
+		snprintf(id, sizeof(id), "race:00:%016x", 0xace00 + round);
+		r.store = store_of(conf, id);
+		sql("DELETE FROM outbox_partitions; UPDATE outbox SET "
+		    "claim_token = NULL, available_at = NOW(6)");
+		add_lease("p00", id, 1);
+		ck_assert_int_eq(pthread_create(&r.thread, NULL, racer_run,
+		    &r), 0);
+		start = clock_us();
+		while (clock_us() - start < 1000 + rand_r(&seed) % 15000)
+			sched_yield();
+		while (store_take_over(st, id, &e) < 0)
+			ck_assert_msg(store_fault(st) == DB_BUSY, "%s",
+			    e.text);
+		first = sql_text("SELECT COUNT(*) FROM outbox "
+		    "WHERE claim_token LIKE '%016x-%%'", 0xace00 + round);
+		pthread_join(r.thread, NULL);
+		ck_assert_str_eq(r.error, "");
+		ck_sql(first, "SELECT COUNT(*) FROM outbox "
+		    "WHERE claim_token LIKE '%016x-%%'", 0xace00 + round);
+		ck_assert_uint_eq(r.n, strtoull(first, NULL, 10));
+		ck_assert_uint_lt(r.next, NBIG);
+		store_free(r.store);
+	}
+}
+END_TEST
+
+/*
+ * Tables of somebody else: whole seconds, no index of ours, no settings
+ */
+
+static void
+pillar_begin(void)
+{
+	begin();
+	sql("DROP DATABASE IF EXISTS pillar; CREATE DATABASE pillar "
+	    "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci; USE pillar; "
+	    "CREATE TABLE events (sequence BIGINT UNSIGNED AUTO_INCREMENT "
+	    "PRIMARY KEY, stream_id VARCHAR(120) NOT NULL, stream_sequence "
+	    "BIGINT UNSIGNED NOT NULL, correlation_id CHAR(36), event_type "
+	    "VARCHAR(255) NOT NULL, event_version INT UNSIGNED NOT NULL "
+	    "DEFAULT 1, metadata JSON, event_data LONGTEXT NOT NULL, "
+	    "occurred_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, "
+	    "UNIQUE (stream_id, stream_sequence)); "
+	    "CREATE TABLE outbox (global_sequence BIGINT UNSIGNED PRIMARY KEY, "
+	    "attempts INT UNSIGNED NOT NULL DEFAULT 0, available_at TIMESTAMP "
+	    "NOT NULL DEFAULT CURRENT_TIMESTAMP, published_at TIMESTAMP NULL, "
+	    "partition_key VARCHAR(64), claim_token CHAR(36), last_error TEXT, "
+	    "KEY (available_at), KEY (partition_key, available_at), "
+	    "KEY (claim_token), FOREIGN KEY (global_sequence) "
+	    "REFERENCES events (sequence) ON DELETE CASCADE)");
+	sql("CREATE TABLE outbox_partitions (partition_key VARCHAR(64) PRIMARY "
+	    "KEY, lease_owner VARCHAR(120), lease_until TIMESTAMP NULL, "
+	    "lease_epoch BIGINT UNSIGNED NOT NULL DEFAULT 0, created_at "
+	    "TIMESTAMP NULL, updated_at TIMESTAMP NULL); "
+	    "CREATE TABLE outbox_workers (id CHAR(36) PRIMARY KEY, hostname "
+	    "VARCHAR(255), pid INT UNSIGNED, started_at TIMESTAMP NULL, "
+	    "updated_at TIMESTAMP NULL, heartbeat_until TIMESTAMP NULL, "
+	    "KEY (heartbeat_until)); "
+	    "GRANT SELECT ON pillar.events TO 'outbox'@'localhost'; "
+	    "GRANT SELECT, UPDATE, DELETE ON pillar.outbox "
+	    "TO 'outbox'@'localhost'; "
+	    "GRANT SELECT, INSERT, UPDATE ON pillar.outbox_partitions "
+	    "TO 'outbox'@'localhost'; "
+	    "GRANT SELECT, INSERT, UPDATE, DELETE ON pillar.outbox_workers "
+	    "TO 'outbox'@'localhost'");
+	other_conf = conf_for("pillar");
+	st = store_of(other_conf, ME);
+}
+
+static void
+pillar_end(void)
+{
+	store_free(st);
+	conf_free(other_conf);
+	end();
+}
+
+/* In the second half of a second, where MySQL would round up. */
+static void
+wait_for_half(void)
+{
+	for (int64_t until = patience(); strcmp(sql_text("SELECT "
+	    "MICROSECOND(NOW(6)) BETWEEN 550000 AND 700000"), "1") != 0; )
+		wait_more(&until, "the second half of a second");
+}
+
+#define AHEAD(column, table)	"SELECT COUNT(*) FROM " table " WHERE " \
+				column " > NOW(6)"
+
+START_TEST(whole_seconds_do_not_lie_ahead)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+	uint64_t	n;
+	bool		known;
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 3, "'p00'");
+	sql("UPDATE outbox SET available_at = '2026-01-01'");
+	take(&b, 1, 3);
+	b.msgs[0].outcome = OUT_DELIVERED;
+	b.msgs[1].outcome = OUT_UNSENT;
+	msg_fail(&b.msgs[2], OUT_RETRY, "why");
+	wait_for_half();
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_ok(store_register(st, &e));
+	ck_ok(store_beat(st, &known, &e));
+	ck_ok(store_renew(st, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_sql("0", AHEAD("published_at", "outbox"));
+	ck_sql("0", AHEAD("global_sequence > 1 AND available_at", "outbox"));
+	ck_sql("0", AHEAD("started_at", "outbox_workers"));
+	ck_sql("0", AHEAD("updated_at", "outbox_workers"));
+	ck_sql("0", AHEAD("updated_at", "outbox_partitions"));
+	ck_sql("1", "SELECT lease_until <= NOW(6) + INTERVAL 15 SECOND "
+	    "FROM outbox_partitions");
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(somebody_elses_tables_are_served)
+{
+	struct range	 ranges[2] = { range("", 1), range("p00", 1) };
+	struct settled	 done = { 0 };
+	struct batch	 b = { 0 };
+	unsigned	 count = 1, nstrays;
+	uint64_t	 sequences[] = { 1, 2, 3 }, n;
+	struct lease	*all;
+	const struct lease *list[16];
+	char		 label[STORE_LABEL];
+
+	ck_has(logged(), "no index");
+	ck_has(logged(), "outbox_dead_letters");
+	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_fill_partitions(st, count, &e));
+	add_rows(1, 2, "NULL");
+	add_rows(3, 3, "'p00'");
+	sql("UPDATE outbox SET available_at = '2026-01-01'");
+	ck_ok(store_adopt_strays(st, &nstrays, label, &e));
+	ck_assert_uint_eq(nstrays, 1);
+	ck_ok(store_acquire(st, list, every_lease(&all, list), &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(candidates(ranges, 2), "1:0 2:0 3:1");
+	ck_ok(store_claim(st, ranges, 2, sequences, 3, &b, &n, &e));
+	ck_assert_uint_eq(n, 3);
+	ck_ok(store_fetch(st, sequences, 3, &b, &e));
+	ck_assert_uint_eq(b.n, 3);
+	ck_assert_uint_eq(b.msgs[0].time.len, 19);
+	b.msgs[0].outcome = OUT_DELIVERED;
+	msg_fail(&b.msgs[1], OUT_RETRY, "why");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("1\n3", "SELECT global_sequence FROM outbox "
+	    "WHERE published_at IS NOT NULL OR attempts = 0 ORDER BY 1");
+	ck_ok(store_take_over(st, DEAD, &e));
+	ck_ok(store_leave(st, &e));
+	ck_sql("0", "SELECT COUNT(*) FROM outbox_workers");
+	batch_free(&b);
+	free(all);
+}
+END_TEST
+
+/*
+ * The suite: every case once for each kind of server
+ */
+
+struct kind {
+	const char	*name;
+	void		(*start)(void), (*start_tls)(void);
+};
+
+static TCase *
+add_case(Suite *s, const char *what, const struct kind *k,
+    void (*start)(void), void (*setup)(void), void (*teardown)(void))
+{
+	char	 name[64];
+	TCase	*tc;
+
+	snprintf(name, sizeof(name), "%s-%s", what, k->name);
+	tc = tcase_create(xstrdup(name));
+	tcase_set_timeout(tc, 60);
+	tcase_add_unchecked_fixture(tc, start, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	suite_add_tcase(s, tc);
+	return tc;
+}
+
+static void
+add_db(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "db", k, k->start, db_begin, end);
+
+	tcase_add_test(tc, session_is_prepared);
+	tcase_add_test(tc, moments_are_utc);
+	tcase_add_test(tc, result_is_walked);
+	tcase_add_test(tc, matched_rows_are_counted);
+	tcase_add_loop_test(tc, server_is_refused, 0, NROWS(moods));
+	tcase_add_loop_test(tc, login_is_refused, 0, NROWS(logins));
+	tcase_add_loop_test(tc, next_host_is_tried, 0, 2);
+	tcase_add_test(tc, statement_is_bounded);
+	tcase_add_test(tc, hung_server_is_bounded);
+	tcase_add_loop_test(tc, wrong_statement_is_told, 0, NROWS(wrongs));
+	tcase_add_test(tc, becoming_read_only_is_told);
+	tcase_add_test(tc, lock_wait_is_busy);
+	tcase_add_test(tc, deadlock_is_busy);
+	tcase_add_loop_test(tc, kill_is_told, 0, NROWS(kills));
+	tcase_add_test(tc, too_many_connections_is_no_fault_of_ours);
+	tcase_add_test(tc, closed_is_told);
+	tcase_add_loop_test(tc, quoted_text_arrives, 0, NROWS(quotes));
+	tcase_add_test(tc, name_is_quoted);
+
+	tc = add_case(s, "tls", k, k->start_tls, begin, end);
+	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
+	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
+	tcase_add_test(tc, socket_needs_no_tls);
+	tcase_add_test(tc, restarted_server_is_found_again);
+}
+
+static void
+add_schema(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "schema", k, k->start, other_begin,
+		    other_end);
+
+	tcase_add_loop_test(tc, missing_table_is_named, 0, NROWS(needed));
+	tcase_add_test(tc, missing_column_is_named);
+	tcase_add_test(tc, optional_tables_may_be_missing);
+	tcase_add_test(tc, tables_may_have_other_names);
+	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
+
+	tc = add_case(s, "settings", k, k->start, store_begin, store_end);
+	tcase_add_test(tc, own_schema_is_understood);
+	tcase_add_test(tc, empty_settings_are_filled);
+	tcase_add_test(tc, settings_win_or_are_changed);
+	tcase_add_test(tc, odd_settings_are_refused);
+	tcase_add_test(tc, partitions_are_filled);
+	tcase_add_test(tc, no_stray_is_adopted);
+	tcase_add_loop_test(tc, stray_is_adopted, 0, NROWS(strays));
+	tcase_add_test(tc, all_strays_are_adopted_in_time);
+}
+
+static void
+add_leases(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "lease", k, k->start, store_begin, store_end);
+
+	tcase_add_test(tc, worker_is_registered);
+	tcase_add_test(tc, heart_beats);
+	tcase_add_test(tc, fleet_is_sorted_and_alive);
+	tcase_add_test(tc, leases_are_listed);
+	tcase_add_test(tc, own_live_leases_are_renewed);
+	tcase_add_test(tc, free_leases_are_acquired);
+	tcase_add_test(tc, own_leases_are_released);
+	tcase_add_test(tc, labels_are_quoted);
+	tcase_add_test(tc, long_labels_are_kept);
+	tcase_add_test(tc, leaver_gives_up_everything);
+	tcase_add_test(tc, silent_workers_are_purged);
+	tcase_add_test(tc, dead_is_inherited);
+	tcase_add_test(tc, broken_inheritance_changes_nothing);
+	tcase_add_loop_test(tc, closed_store_says_so, 0, NCALLS);
+}
+
+static void
+add_claims(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "claim", k, k->start, store_begin, store_end);
+
+	tcase_add_test(tc, waiting_rows_are_probed);
+	tcase_add_loop_test(tc, rows_without_label_are_probed, 0, 2);
+	tcase_add_test(tc, candidates_come_in_order);
+	tcase_add_test(tc, many_ranges_are_one_statement);
+	tcase_add_test(tc, rows_without_label_are_candidates);
+	tcase_add_test(tc, no_gap_among_rows_without_label);
+	tcase_add_test(tc, due_rows_are_claimed);
+	tcase_add_loop_test(tc, claim_is_fenced, 0, NROWS(fences));
+	tcase_add_test(tc, only_named_partitions_are_claimed);
+	tcase_add_loop_test(tc, rows_without_label_are_claimed, 0, 2);
+	tcase_add_loop_test(tc, only_free_rows_are_claimed, 0, NROWS(rows));
+	tcase_add_test(tc, many_dead_are_known);
+	tcase_add_test(tc, no_lease_is_needed_without_leasing);
+	tcase_add_test(tc, claim_lasts_as_configured);
+	tcase_add_test(tc, claim_passes_a_producer);
+	tcase_add_test(tc, row_arrives_whole);
+	tcase_add_test(tc, nulls_and_empty_arrive);
+	tcase_add_test(tc, only_what_the_token_holds_is_fetched);
+	tcase_add_test(tc, order_is_by_number);
+	tcase_add_test(tc, waiting_rows_are_explained);
+
+	tc = add_case(s, "fence", k, k->start, store_begin, store_end);
+	tcase_add_loop_test(tc, hot_statements_use_their_keys, 0,
+	    NROWS(claim_sizes));
+	tcase_add_loop_test(tc, claim_keeps_the_lease_until_it_is_done, 0, 2);
+	tcase_add_test(tc, claim_locks_no_gaps);
+	tcase_add_test(tc, no_row_is_claimed_under_a_lost_lease);
+}
+
+static void
+add_settling(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "settle", k, k->start, settle_begin,
+		    store_end);
+
+	tcase_add_test(tc, outcomes_are_written);
+	tcase_add_test(tc, many_of_a_kind_are_one_statement);
+	tcase_add_test(tc, lost_claims_are_left_alone);
+	tcase_add_test(tc, lost_claims_do_not_hide_the_others);
+	tcase_add_loop_test(tc, settling_is_repeated, 0, 5);
+	tcase_add_loop_test(tc, lost_answer_is_no_fence, 0, 2);
+	tcase_add_test(tc, unsent_settling_is_fenced);
+	tcase_add_test(tc, death_is_one_transaction);
+	tcase_add_test(tc, dead_may_die_again);
+	tcase_add_test(tc, dead_without_event_is_buried);
+	tcase_add_test(tc, letter_keeps_the_age_of_its_row);
+	tcase_add_loop_test(tc, any_error_text_is_written, 0,
+	    NROWS(complaints));
+
+	tc = add_case(s, "seconds", k, k->start, pillar_begin, pillar_end);
+	tcase_add_test(tc, whole_seconds_do_not_lie_ahead);
+	tcase_add_test(tc, somebody_elses_tables_are_served);
+}
+
+int
+main(void)
+{
+	static const struct kind kinds[] = {
+		{ "mariadb", start_mariadb, start_mariadb_tls },
+		{ "mysql", start_mysql, start_mysql_tls },
+	};
+	int	 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1, failed;
+	Suite	*s = suite_create("store");
+	SRunner	*sr;
+
+	servers_begin();
+	for (const struct kind *k = kinds; k < kinds + n; k++) {
+		add_db(s, k);
+		add_schema(s, k);
+		add_leases(s, k);
+		add_claims(s, k);
+		add_settling(s, k);
+	}
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	servers_end();
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
