@@ -31,6 +31,7 @@
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
 #define CHECK_TIMEOUT_MS	1000
+#define HANG_UP_READS		100
 #define SPENT_MAX		256
 #define SPENT_MAX_BYTES		(1024 * 1024)
 
@@ -193,6 +194,8 @@ set_tls(struct bus *b, natsOptions *o, const char *server)
 			s = natsOptions_SetSecure(o, true);
 	}
 	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
+		s = natsOptions_SetSecure(o, true);
+	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
 		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
 		    c->nats.tls.key);
 	return s;
@@ -294,6 +297,14 @@ subscribe(struct bus *b, struct err *e)
 	return s == NATS_OK ? 0 : -1;
 }
 
+static bool
+bus_is_open(void *arg)
+{
+	struct bus	*b = arg;
+
+	return b->nc != NULL && !natsConnection_IsClosed(b->nc);
+}
+
 static void
 free_spent(struct bus *b)
 {
@@ -312,10 +323,11 @@ bus_close(void *arg)
 	 * The library's close would wait half a second for a PONG that only
 	 * our loop could read: hang up first, as a lost connection.
 	 */
-	if (b->nc != NULL && b->fd >= 0) {
+	if (b->nc != NULL && b->fd >= 0)
 		shutdown(b->fd, SHUT_RDWR);
+	/* What had arrived is read first, then the end. */
+	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
 		natsConnection_ProcessReadEvent(b->nc);
-	}
 	natsSubscription_Destroy(b->sub);
 	b->sub = NULL;
 	natsConnection_Destroy(b->nc);
@@ -325,14 +337,6 @@ bus_close(void *arg)
 	b->fd = -1;
 	b->want_read = b->want_write = false;
 	b->out = b->stale = 0;
-}
-
-static bool
-bus_is_open(void *arg)
-{
-	struct bus	*b = arg;
-
-	return b->nc != NULL && !natsConnection_IsClosed(b->nc);
 }
 
 static int

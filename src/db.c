@@ -399,6 +399,7 @@ db_open(struct db *db, struct err *e)
 		db_close(db);
 		return err_in(e, "mysql %s", db->peer);
 	}
+	db->next_host = 0;	/* the first that works is the one wanted */
 	return 0;
 }
 

@@ -36,7 +36,8 @@ struct db	*db_new(const struct conf *, int64_t wait_ms);
 void		 db_free(struct db *);
 
 /*
- * Connect to the next host of the list, one host a call, and prepare the
+ * Connect to a host of the list, one host a call, beginning with the first
+ * again after each success, and prepare the
  * session: UTC, READ COMMITTED, short lock waits.  Refuses a server that is
  * read-only or that logs statements only.
  */

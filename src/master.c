@@ -69,6 +69,7 @@ run_worker(struct master *m, struct slot *s)
 				     .slot = s->index,
 				     .interval_ms = m->a->interval_ms };
 	char			 role[32];
+	int			 status;
 
 	snprintf(role, sizeof(role), "worker %u", s->index);
 	log_role(role);
@@ -81,7 +82,9 @@ run_worker(struct master *m, struct slot *s)
 		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
 	a.nheirs = s->nheirs;
 	a.change_count = m->change_count;
-	return worker_main(&a);
+	status = worker_main(&a);
+	free(a.heirs);
+	return status;
 }
 
 static int

@@ -75,7 +75,6 @@ lane_of_msg(const struct tick *t, const struct msg *m)
 static void
 add_range(struct picks *k, struct part *p, size_t limit)
 {
-	p->picked = true;
 	p->range = (unsigned)k->nranges;
 	k->ranges[k->nranges++] = (struct range){ .label = p->label,
 	    .epoch = p->epoch, .limit = limit };
@@ -88,18 +87,20 @@ choose_parts(struct tick *t, struct part **chosen)
 	struct member	*m = t->member;
 	size_t		 n = 0, turn = 0;
 
-	for (size_t i = 0; i < m->nparts; i++)
-		m->parts[i]->picked = false;
-	for (size_t i = 0; i < m->nparts && n < STORE_RANGES / 2; i++)
-		if (m->parts[i]->full) {
-			m->parts[i]->picked = true;
-			chosen[n++] = m->parts[i];
-		}
+	for (size_t i = 0; i < m->nparts; i++) {
+		struct part *p = m->parts[i];
+
+		p->picked = p->full && n < STORE_RANGES / 2;
+		if (p->picked)
+			chosen[n++] = p;
+	}
 	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
 		struct part *p = m->parts[(t->rotate + turn) % m->nparts];
 
-		if (!p->picked)
-			chosen[n++] = p;
+		if (p->picked)
+			continue;
+		p->picked = true;
+		chosen[n++] = p;
 	}
 	t->rotate += turn;
 	t->looked_at += turn;
@@ -117,7 +118,7 @@ static struct part **
 choose_ranges(struct tick *t, struct picks *k, size_t limit)
 {
 	struct part	**chosen = xcalloc(STORE_RANGES, sizeof(*chosen));
-	size_t		  n = choose_parts(t, chosen), nfull = 0, kept = 0;
+	size_t		  n = choose_parts(t, chosen), nfull = 0;
 
 	for (size_t i = 0; i < n; i++)
 		nfull += chosen[i]->full;
@@ -125,13 +126,12 @@ choose_ranges(struct tick *t, struct picks *k, size_t limit)
 		struct part *p = chosen[i];
 		size_t share = p->full ? limit / nfull : limit / n;
 
-		p->picked = false;
+		share = (share > 0 ? share : 1) + p->nheld;
 		/* In partition order one lane is the whole partition. */
 		if (t->conf->outbox.ordering == ORDER_PARTITION &&
 		    p->nheld > 0)
-			continue;
-		chosen[kept++] = p;
-		add_range(k, p, (share > 0 ? share : 1) + p->nheld);
+			share = 1;
+		add_range(k, p, share);
 	}
 	return chosen;
 }
@@ -154,6 +154,59 @@ sort(struct picks *k)
 }
 
 /*
+ * Heads that are due, as far as the scan tells that nothing of their lane can
+ * be in front of them: rows with lower ids are committed late or were given
+ * back.  In a partition that was not scanned up to the head, it has to wait
+ * its turn.
+ */
+static void
+take_heads(struct tick *t, struct picks *k, const uint64_t *seen, size_t max)
+{
+	size_t		 n = hold_nlanes(t->hold), due;
+	struct pick	*heads = xcalloc(n + 1, sizeof(*heads));
+
+	due = hold_due(t->hold, clock_ms(), heads, n);
+	for (size_t i = 0; i < due && k->n < max; i++)
+		if (heads[i].part->picked &&
+		    heads[i].sequence <= seen[heads[i].part->range])
+			k->items[k->n++] = heads[i];
+	free(heads);
+}
+
+/* How far each range was seen without a gap: to its end, if it has one. */
+static uint64_t *
+note_seen(struct part **chosen, const struct picks *k,
+    const struct candidate *c, size_t n)
+{
+	uint64_t	*seen = xcalloc(k->nranges + 1, sizeof(*seen));
+	size_t		*used = xcalloc(k->nranges + 1, sizeof(*used));
+
+	for (size_t i = 0; i < n; i++) {
+		used[c[i].range]++;
+		seen[c[i].range] = c[i].sequence;
+	}
+	for (size_t i = 0; i < k->nranges; i++) {
+		chosen[i]->full = used[i] >= k->ranges[i].limit;
+		if (!chosen[i]->full)
+			seen[i] = UINT64_MAX;
+	}
+	free(used);
+	return seen;
+}
+
+/* What was cut off was not seen: a head behind it may have to wait for it. */
+static void
+cut_at(struct picks *k, uint64_t sequence)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		if (k->items[i].sequence < sequence)
+			k->items[kept++] = k->items[i];
+	k->n = kept;
+}
+
+/*
  * The scan's rows less those known to wait, and heads that are due. Neither
  * may crowd out the other: with many heads that fail again and again, half
  * of the batch is still for rows that were never tried.
@@ -162,26 +215,21 @@ static void
 take_picks(struct tick *t, struct picks *k, struct part **chosen,
     const struct candidate *c, size_t n, size_t limit)
 {
-	size_t	*used = xcalloc(k->nranges + 1, sizeof(*used));
-	size_t	 scanned = k->nranges;
+	uint64_t	*seen = note_seen(chosen, k, c, n), cut = UINT64_MAX;
 
-	k->items = xcalloc(n + limit + 1, sizeof(*k->items));
-	k->n = hold_due(t->hold, clock_ms(), k->items,
-	    n > 0 ? (limit + 1) / 2 : limit);
-	for (size_t i = 0; i < k->n; i++)
-		if (!k->items[i].part->picked)
-			add_range(k, k->items[i].part, 0);
-	/* In sequence order, so that the cut takes no row before another. */
-	for (size_t i = 0; i < n; i++) {
-		struct part *p = chosen[c[i].range];
-
-		used[c[i].range]++;
-		if (k->n < limit && !hold_has_row(t->hold, c[i].sequence))
-			k->items[k->n++] = (struct pick){ c[i].sequence, p };
+	k->items = xcalloc(limit + 1, sizeof(*k->items));
+	take_heads(t, k, seen, n > 0 ? (limit + 1) / 2 : limit);
+	for (size_t i = 0; i < n && cut == UINT64_MAX; i++) {
+		if (hold_has_row(t->hold, c[i].sequence))
+			continue;
+		if (k->n == limit)
+			cut = c[i].sequence;
+		else
+			k->items[k->n++] = (struct pick){ c[i].sequence,
+			    chosen[c[i].range] };
 	}
-	for (size_t i = 0; i < scanned; i++)
-		chosen[i]->full = used[i] >= k->ranges[i].limit;
-	free(used);
+	cut_at(k, cut);
+	free(seen);
 	sort(k);
 }
 
@@ -205,8 +253,7 @@ look(struct tick *t, struct picks *k, size_t limit, struct err *e)
 	bool			  worth;
 	int			  rc;
 
-	/* Room for the partitions of the heads that are due as well. */
-	k->ranges = xcalloc(t->member->nparts + 1, sizeof(*k->ranges));
+	k->ranges = xcalloc(STORE_RANGES, sizeof(*k->ranges));
 	chosen = choose_ranges(t, k, limit);
 	rc = is_worth_it(t, k, &worth, e);
 	if (rc == 0 && worth && k->nranges > 0)

@@ -67,6 +67,7 @@ struct worker {
 	int64_t				 tick_at;
 	int64_t				 idle_ms;
 	bool				 clean;		/* the last tick was */
+	size_t				 failures_seen;	/* of links */
 	unsigned			 ticks;
 };
 
@@ -91,6 +92,7 @@ link_failed(struct worker *w, struct link *l, const char *text,
 	trouble_met(&l->trouble, text, now);
 	l->try_at = now + backoff_next(&l->backoff);
 	l->opened_at = 0;
+	w->failures_seen++;
 	set_state(w, state);
 	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
 	w->clean = false;
@@ -550,10 +552,14 @@ wait_for_work(struct worker *w)
 static bool
 is_over(const struct worker *w)
 {
+	size_t	hosts = w->conf->mysql.hosts.n;
+
 	if (got_term || got_handover || got_orphaned)
 		return true;
-	/* --once: a tick, or something that kept it from happening. */
-	return w->a->once && (w->ticks > 0 || !w->clean);
+	/* --once: a tick, or what kept it from happening on every server. */
+	return w->a->once && (w->ticks > 0 ||
+	    w->failures_seen >= (hosts > 0 ? hosts : 1) +
+	    w->conf->nats.servers.n - 1);
 }
 
 /* What is published must be written back, if that can be done in time. */
@@ -572,9 +578,9 @@ settle_at_last(struct worker *w)
 			sig_wait(NULL, 0, RETRY_FLOOR_MS);
 	}
 	if (w->tick.unsettled)
-		log_warn("%zu published messages could not be written back: "
+		log_warn("%u published messages could not be written back: "
 		    "they will be sent again with the same ids",
-		    w->tick.batch.n);
+		    w->tick.relayed.delivered);
 }
 
 /* Returns whether nothing of this worker is left in the database. */
