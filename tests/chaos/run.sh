@@ -1,0 +1,863 @@
+#!/usr/bin/env bash
+# run.sh - everything fails all the time, and the checker has the last word
+#
+#   tests/chaos/run.sh [--seed N] [--seconds S] [--events-rate R]
+#       [--masters 1|2] [--kind mariadb|mysql] [--faults "NAME..."]
+#       [--list] [--plan]
+#
+# See README beside it.  --list prints the names of the faults, --plan the
+# schedule of a seed without running it.  The environment does as well: SEED,
+# DURATION, RATE, NMASTERS, KIND, FAULTS; KEEP= (empty) keeps nothing of a
+# run that failed, LOGS=DIR gets a copy of the logs in any case; LAB and
+# OUTBOX_MASTER are the programs.
+
+# Name, weight, and whether it needs the proxy.
+ALL_FAULTS='
+	worker_kill	4
+	worker_stop	4
+	worker_term	2
+	master_kill	2
+	master_term	2
+	hup_storm	2
+	nats_kill	2
+	nats_stop	2
+	db_kill		2
+	db_stop		2
+	db_sever	2
+	cut		3	proxy
+	stall		2	proxy
+	refuse		1	proxy
+	burst		2
+'
+
+usage() {
+	sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+	exit "$1"
+}
+
+fault_names() { awk 'NF { print $1 }' <<<"$ALL_FAULTS"; }
+
+PLAN_ONLY=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--list) fault_names; exit 0 ;;
+	--plan) PLAN_ONLY=1; shift; continue ;;
+	-h|--help) usage 0 ;;
+	esac
+	[ $# -ge 2 ] || usage 2 >&2
+	case $1 in
+	--seed) SEED=$2 ;;
+	--seconds) DURATION=$2 ;;
+	--events-rate) RATE=$2 ;;
+	--masters) NMASTERS=$2 ;;
+	--kind) KIND=$2 ;;
+	--faults) FAULTS=$2 ;;
+	*) usage 2 >&2 ;;
+	esac
+	shift 2
+done
+SEED=${SEED:-$((RANDOM << 15 | RANDOM))}
+DURATION=${DURATION:-60}
+RATE=${RATE:-1200}
+NMASTERS=${NMASTERS:-1}
+FAULTS=${FAULTS:-$(fault_names | tr '\n' ' ')}
+for n in "$SEED" "$DURATION" "$RATE" "$NMASTERS"; do
+	[[ $n =~ ^[0-9]{1,9}$ ]] || usage 2 >&2
+done
+for n in $FAULTS; do
+	fault_names | grep -qxF -- "$n" || {
+		echo "$0: $n: no such fault" >&2
+		exit 2
+	}
+done
+((NMASTERS == 1 || NMASTERS == 2)) || usage 2 >&2
+
+srcdir=${srcdir:-$(dirname "$0")/../..}
+if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
+	LAB=${LAB:-$srcdir/_build/main/lab}
+	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
+fi
+KEEP=${KEEP-1}
+# shellcheck source=tests/lib.sh
+. "$srcdir/tests/lib.sh"
+
+#
+# The schedule: all of it from the seed, before anything runs
+#
+
+# Set R to one of 0..$1-1: a generator of our own, the same on every bash.
+PRNG=$((SEED * 2654435761 + 88172645463325252))
+below() {
+	PRNG=$((PRNG * 6364136223846793005 + 1442695040888963407))
+	R=$(((PRNG >> 33 & 0x7fffffff) % $1))
+}
+
+between() {
+	below $(($2 - $1 + 1))
+	R=$((R + $1))
+}
+
+for _ in 1 2 3 4 5; do below 2; done
+between 2 4
+FIRST_WORKERS=$R
+below 2
+HANG_TIMEOUT=$((R * 10))
+HAVE_PROXY=''
+[ -n "$(command -v socat)" ] && HAVE_PROXY=1
+
+BAG=()			# each name as often as its weight
+fill_bag() {
+	local name weight proxy
+	while read -r name weight proxy; do
+		[[ -n $name && " $FAULTS " == *" $name "* ]] || continue
+		[ -z "$proxy" ] || [ -n "$HAVE_PROXY" ] || continue
+		for ((; weight > 0; weight--)); do BAG+=("$name"); done
+	done <<<"$ALL_FAULTS"
+}
+
+declare -A BUSY=()	# a target is left alone until then
+PLAN=()			# "offset name arguments"
+
+# is_busy TARGET AT; occupy TARGET UNTIL
+is_busy() { [ "${BUSY[$1]:-0}" -gt "$2" ]; }
+occupy() { BUSY[$1]=$2; }
+
+any_master() {
+	below "$NMASTERS"
+	M=$R
+}
+
+plan_worker_kill() { any_master; below 12; PLAN+=("$1 worker_kill $M $R"); }
+plan_worker_term() { any_master; below 12; PLAN+=("$1 worker_term $M $R"); }
+
+# Every fourth is longer than leases and claims.
+plan_worker_stop() {
+	local n
+	any_master
+	below 12
+	n=$R
+	below 4
+	if [ "$R" -eq 0 ]; then between 7000 13000; else between 1000 4000; fi
+	PLAN+=("$1 worker_stop $M $n $R")
+}
+
+plan_master_kill() {
+	any_master
+	is_busy "m$M" "$1" && return 1
+	between 0 1500
+	occupy "m$M" $(($1 + R + 7000))
+	PLAN+=("$1 master_kill $M $R")
+}
+
+plan_master_term() {
+	any_master
+	is_busy "m$M" "$1" && return 1
+	between 0 1500
+	occupy "m$M" $(($1 + R + 8000))
+	PLAN+=("$1 master_term $M $R")
+}
+
+# A storm is numbers of workers, and "bad" for a broken file.
+plan_hup_storm() {
+	local n gap list='' bad
+	any_master
+	is_busy "m$M" "$1" && return 1
+	between 3 8
+	n=$R
+	between 30 300
+	gap=$R
+	below "$n"
+	bad=$R
+	for ((i = 0; i < n; i++)); do
+		between 1 4
+		if ((i == bad)); then list+=bad,; else list+=$R,; fi
+	done
+	between 2 4
+	occupy "m$M" $(($1 + (n + 1) * gap + 1000))
+	PLAN+=("$1 hup_storm $M $gap $list$R")
+}
+
+# plan_pause NAME TARGET LOW HIGH REST AT: a fault that lasts
+plan_pause() {
+	is_busy "$2" "$6" && return 1
+	between "$3" "$4"
+	occupy "$2" $(($6 + R + $5))
+	PLAN+=("$6 $1 $R")
+}
+
+plan_nats_kill() { plan_pause nats_kill nats 0 2500 3000 "$1"; }
+plan_nats_stop() { plan_pause nats_stop nats 1000 6000 500 "$1"; }
+plan_db_kill() { plan_pause db_kill db 0 1500 6000 "$1"; }
+plan_db_stop() { plan_pause db_stop db 1000 4000 500 "$1"; }
+plan_db_sever() { plan_pause db_sever db 0 0 300 "$1"; }
+plan_burst() { plan_pause burst burst 500 4000 3000 "$1"; }
+
+any_side() {
+	below 2
+	SIDE=db
+	[ "$R" -eq 0 ] || SIDE=nats
+}
+
+plan_cut() {
+	any_side
+	is_busy "p$SIDE" "$1" && return 1
+	below 8
+	PLAN+=("$1 cut $SIDE $R")
+}
+
+plan_stall() {
+	any_side
+	is_busy "p$SIDE" "$1" && return 1
+	between 500 5000
+	occupy "p$SIDE" $(($1 + R))
+	PLAN+=("$1 stall $SIDE $R")
+}
+
+plan_refuse() {
+	any_side
+	is_busy "p$SIDE" "$1" && return 1
+	between 500 4000
+	occupy "p$SIDE" $(($1 + R + 500))
+	PLAN+=("$1 refuse $SIDE $R")
+}
+
+make_plan() {
+	local t=1500 try
+	fill_bag
+	[ "${#BAG[@]}" -gt 0 ] || skip_all 'no fault to inject'
+	while ((t < DURATION * 1000)); do
+		for ((try = 0; try < 5; try++)); do
+			below "${#BAG[@]}"
+			"plan_${BAG[R]}" "$t" && break
+		done
+		between 300 2100
+		t=$((t + R))
+	done
+}
+
+make_plan
+say "seed $SEED, $DURATION s, $RATE events/s, $NMASTERS master(s)" \
+    "of $FIRST_WORKERS workers, hang_timeout $HANG_TIMEOUT, $KIND"
+say "schedule, ${#PLAN[@]} entries: milliseconds, fault, target, how"
+for entry in "${PLAN[@]}"; do say "    $entry"; done
+[ -z "$PLAN_ONLY" ] || exit 0
+
+#
+# State of the run
+#
+
+STOP_TIMEOUT=6
+exec {NAP}<> <(:)
+nap() { read -rt "$1" -u "$NAP" || :; }
+ms() {
+	local t=${EPOCHREALTIME/[.,]/}
+	NOW=$((t / 1000))
+}
+
+declare -A QUEUE=()	# number -> "at command...": what follows a fault
+QUEUED=0
+declare -A STOPPED=()	# pids that sleep
+declare -A JOBS=()	# pid -> what runs in the background
+declare -A COUNT=()	# of injected faults
+SKIPPED=0 STARTS=0
+WANT=() MPID=() STATE=() NEXT=() TERM_BY=() NWORKERS=()
+PROXY_PORT_db='' PROXY_PORT_nats='' PROXY_db='' PROXY_nats=''
+VIOLATIONS=()
+PRODUCERS=() SLOW=()
+
+# The shell tells of each job that a signal ended: not on the terminal.
+exec {ERR}>&2 2>>"$DIR/stderr"
+
+violation() {
+	VIOLATIONS+=("$*")
+	say "VIOLATION: $*"
+}
+
+# In which second of the run it really happened, and to whom.
+note() { printf '%7d %s\n' $((NOW - START)) "$*" >> "$DIR/faults"; }
+
+after() {
+	local wait=$1
+	shift
+	QUEUE[$((QUEUED++))]="$((NOW + wait)) $*"
+}
+
+run_queue() {
+	local i at rest
+	for i in "${!QUEUE[@]}"; do
+		read -r at rest <<<"${QUEUE[$i]}"
+		[ "$NOW" -ge "$at" ] || continue
+		unset "QUEUE[$i]"
+		# shellcheck disable=SC2086
+		$rest
+	done
+}
+
+# in_background NAME COMMAND...
+in_background() {
+	local name=$1
+	shift
+	"$@" >> "$DIR/jobs" 2>&1 </dev/null &
+	JOBS[$!]=$name
+}
+
+is_running() {
+	local pid
+	for pid in "${!JOBS[@]}"; do
+		[ "${JOBS[$pid]}" != "$1" ] || return 0
+	done
+	return 1
+}
+
+reap_jobs() {
+	local pid rc
+	for pid in "${!JOBS[@]}"; do
+		is_gone "$pid" || continue
+		wait "$pid"
+		rc=$?
+		case ${JOBS[$pid]} in
+		sever) ;;	# may meet a server that just went
+		*) [ "$rc" -eq 0 ] || violation "${JOBS[$pid]}: status $rc" ;;
+		esac
+		unset "JOBS[$pid]"
+	done
+}
+
+is_outbox() {
+	local comm
+	read -r comm 2>/dev/null < "/proc/$1/comm" && [ "$comm" = outbox-master ]
+}
+
+pause() {
+	kill -STOP "$1" && STOPPED[$1]=1
+}
+
+resume() {
+	[ -n "${STOPPED[$1]:-}" ] || return 0
+	unset "STOPPED[$1]"
+	kill -CONT "$1"
+	note "resumed $1"
+}
+
+#
+# Masters, kept alive as an init system would
+#
+
+conf_of() { echo "$DIR/m$1.yml"; }
+
+# Only the first master sits behind the proxy.
+conf_write() {
+	local file url=$URL edit=''
+	file=$(conf_of "$1")
+	if [ "$1" -eq 0 ] && [ -n "$PROXY_PORT_db" ]; then
+		url=nats://127.0.0.1:$PROXY_PORT_nats
+		edit="s/socket: \"[^\"]*\"/hosts: [\"127.0.0.1:$PROXY_PORT_db\"]/"
+	fi
+	PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
+	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
+	    IDLE=100 MAX_BACKOFF=4 BATCH=500 URL=$url write_conf "$file.new"
+	sed -i "$edit" "$file.new"
+	[ "${2:-}" != bad ] || sed -i 's/lease_ttl/lease_tttl/' "$file.new"
+	mv "$file.new" "$file"
+}
+
+master_start() {
+	"$OUTBOX_MASTER" -c "$(conf_of "$1")" --silent \
+	    >> "$DIR/out" 2>> "$DIR/m$1.log" </dev/null {NAP}>&- &
+	MPID[$1]=$!
+	STATE[$1]=up
+	STARTS=$((STARTS + 1))
+	# shellcheck disable=SC2034
+	MASTERS=("${MPID[@]}")	# cleanup ends them
+	note "master $1 started as ${MPID[$1]}"
+}
+
+# 73: the workers of a killed one still hold the pid file; 78: a broken file.
+master_ended() {
+	local rc
+	wait "${MPID[$1]}"
+	rc=$?
+	note "master $1, ${MPID[$1]}, ended with status $rc, was ${STATE[$1]}"
+	case ${STATE[$1]}:$rc in
+	killed:*|leaving:0) ;;
+	up:73|up:78) NEXT[$1]=$((NOW + 300)) ;;
+	*) violation "master $1, pid ${MPID[$1]}: status $rc when ${STATE[$1]}" ;;
+	esac
+	STATE[$1]=down
+}
+
+supervise() {
+	local m
+	for ((m = 0; m < NMASTERS; m++)); do
+		if [ "${STATE[m]}" = down ]; then
+			[ -z "${WANT[m]}" ] || [ "$NOW" -lt "${NEXT[m]}" ] ||
+			    master_start "$m"
+		elif is_gone "${MPID[m]}"; then
+			master_ended "$m"
+		elif [ "${STATE[m]}" = leaving ] &&
+		    [ "$NOW" -ge "${TERM_BY[m]}" ]; then
+			violation "master $m, pid ${MPID[m]}: still there" \
+			    "long after SIGTERM"
+			STATE[m]=killed
+			kill -KILL "${MPID[m]}"
+		fi
+	done
+}
+
+master_leave() {
+	[ "${STATE[$1]}" = up ] || return 1
+	kill -TERM "${MPID[$1]}"
+	STATE[$1]=leaving
+	TERM_BY[$1]=$((NOW + STOP_TIMEOUT * 1000 + 3000))
+}
+
+# Set PID to the n-th worker of a master, if there is one.
+find_worker() {
+	local pids
+	[ "${STATE[$1]}" != down ] || return 1
+	mapfile -t pids < <(worker_pids "${MPID[$1]}" | sort -n)
+	[ "${#pids[@]}" -gt 0 ] || return 1
+	PID=${pids[$2 % ${#pids[@]}]}
+	is_outbox "$PID"
+}
+
+#
+# The proxy: a socat for each side, with a child for each connection
+#
+
+proxy_start() {
+	local -n port=PROXY_PORT_$1 pid=PROXY_$1
+	local target=$DB_PORT try
+	[ "$1" = db ] || target=${URL##*:}
+	for ((try = 0; try < 20; try++)); do
+		[ -n "$port" ] || port=$((20000 + RANDOM % 12000))
+		socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr,nodelay" \
+		    "TCP:127.0.0.1:$target,nodelay" </dev/null {NAP}>&- \
+		    >/dev/null 2>>"$DIR/socat" &
+		pid=$!
+		nap 0.1
+		is_gone "$pid" || return 0
+		wait "$pid"
+		[ -n "${2:-}" ] || port=''
+	done
+	pid=''
+	return 1
+}
+
+proxy_children() {
+	local -n pid=PROXY_$1
+	[ -z "$pid" ] || worker_pids "$pid" | sort -n
+}
+
+# All, or for 2 and more one of them.
+do_cut() {
+	local pids
+	mapfile -t pids < <(proxy_children "$1")
+	[ "${#pids[@]}" -gt 0 ] || return 1
+	[ "$2" -lt 2 ] || pids=("${pids[$2 % ${#pids[@]}]}")
+	kill -KILL "${pids[@]}"
+}
+
+do_stall() {
+	local pids pid
+	mapfile -t pids < <(proxy_children "$1")
+	[ "${#pids[@]}" -gt 0 ] || return 1
+	for pid in "${pids[@]}"; do
+		pause "$pid"
+		after "$2" resume "$pid"
+	done
+}
+
+do_refuse() {
+	local -n pid=PROXY_$1
+	local children
+	[ -n "$pid" ] || return 1
+	mapfile -t children < <(proxy_children "$1")
+	kill -KILL "$pid"
+	wait "$pid"
+	pid=''
+	[ "${#children[@]}" -eq 0 ] || kill -KILL "${children[@]}"
+	after "$2" proxy_again "$1"
+}
+
+proxy_again() {
+	proxy_start "$1" again || violation "no proxy for $1 any more"
+}
+
+#
+# The faults: 1 when there is nothing to do it to
+#
+
+do_worker_kill() {
+	find_worker "$1" "$2" || return 1
+	note "kill -9 worker $PID"
+	kill -KILL "$PID"
+}
+
+do_worker_term() {
+	find_worker "$1" "$2" || return 1
+	note "kill -TERM worker $PID"
+	kill -TERM "$PID"
+}
+
+do_worker_stop() {
+	find_worker "$1" "$2" || return 1
+	note "stop worker $PID"
+	pause "$PID"
+	after "$3" resume "$PID"
+}
+
+do_master_kill() {
+	[ "${STATE[$1]}" = up ] || return 1
+	note "kill -9 master ${MPID[$1]}"
+	STATE[$1]=killed
+	NEXT[$1]=$((NOW + $2))
+	kill -KILL "${MPID[$1]}"
+}
+
+do_master_term() {
+	NEXT[$1]=$((NOW + $2))
+	note "kill -TERM master ${MPID[$1]}"
+	master_leave "$1"
+}
+
+do_hup_storm() {
+	local m=$1 gap=$2 at=0 n
+	[ "${STATE[m]}" = up ] || return 1
+	for n in ${3//,/ }; do
+		after "$at" hup "$m" "$n"
+		at=$((at + gap))
+	done
+}
+
+hup() {
+	if [ "$2" = bad ]; then
+		conf_write "$1" bad
+	else
+		NWORKERS[$1]=$2
+		conf_write "$1"
+	fi
+	[ "${STATE[$1]}" != up ] || kill -HUP "${MPID[$1]}"
+}
+
+server_pid() {
+	read -r PID _ < "$DIR/$1/process" && ! is_gone "$PID"
+}
+
+server_kill() {
+	! is_running "$1" && server_pid "$1" || return 1
+	note "kill -9 $1 $PID"
+	kill -KILL "$PID"
+	after "$2" in_background "$1" timeout 70 "$SANDBOX" restart "$DIR/$1"
+}
+
+server_stop() {
+	! is_running "$1" && server_pid "$1" || return 1
+	note "stop $1 $PID"
+	pause "$PID"
+	after "$2" resume "$PID"
+}
+
+do_nats_kill() { server_kill nats "$1"; }
+do_nats_stop() { server_stop nats "$1"; }
+do_db_kill() { server_kill db "$1"; }
+do_db_stop() { server_stop db "$1"; }
+
+sever() {
+	timeout 5 "$SANDBOX" sql "$DIR/db" -N -e "SELECT CONCAT('KILL ', id,
+	    ';') FROM information_schema.processlist WHERE user = 'outbox'" |
+	    timeout 5 "$SANDBOX" sql "$DIR/db" --force
+}
+do_db_sever() { ! is_running db && in_background sever sever; }
+
+# It begins again where the database is away at its start.
+burst() {
+	local try
+	for ((try = 0; try < 10; try++)); do
+		produce --bulk --events "$1" --keys 300 --key-prefix burst- \
+		    --per-txn 500 --payload 150 --producers 2 && return
+		nap 1
+	done
+	return 1
+}
+do_burst() { in_background burst burst "$1"; }
+
+inject() {
+	local name=$1
+	shift
+	if "do_$name" "$@"; then
+		COUNT[$name]=$((${COUNT[$name]:-0} + 1))
+		note "$name $*"
+	else
+		SKIPPED=$((SKIPPED + 1))
+		note "skipped $name $*"
+	fi
+}
+
+#
+# Load
+#
+
+# Transactions that stay open for a while; among their rows delayed ones and
+# poison, whose type makes no subject.  What came of a lost connection does
+# not matter: the tables tell.
+slow_producer() {
+	local i=0 key end sleep
+	while [ ! -e "$DIR/enough" ]; do
+		i=$((i + 1))
+		key=slow-$1-$((i % 3))
+		end=COMMIT
+		((i % 6)) || end=ROLLBACK
+		sleep=0.$((1 + i * 7 % 5))
+		{
+			echo "START TRANSACTION;"
+			echo "CALL outbox_enqueue('$key', NULL, 'chaos.slow',
+			    1, NULL, NULL, '{\"i\": $i}');"
+			echo "DO SLEEP($sleep);"
+			((i % 4)) ||
+			    echo "CALL outbox_enqueue('$key', NULL,
+				'chaos. poison', 1, NULL, NULL, '{}');"
+			echo "CALL outbox_enqueue('$key', NULL, 'chaos.slow',
+			    1, NULL, NULL, '{\"i\": $i.5}');"
+			((i % 5)) ||
+			    echo "UPDATE outbox SET available_at = NOW(6) +
+				INTERVAL 1500000 MICROSECOND WHERE
+				global_sequence = LAST_INSERT_ID();"
+			echo "CALL outbox_enqueue('$key-b', NULL,
+			    'chaos.slow', 1, NULL, NULL, '{}');"
+			echo "$end;"
+			# In the middle of a busy key.
+			((i % 7)) ||
+			    echo "START TRANSACTION; CALL outbox_enqueue(
+				'hot-$((i % 8))', NULL, 'hot. poison', 1,
+				NULL, NULL, '{}'); COMMIT;"
+		} | timeout 20 "$SANDBOX" sql "$DIR/db" app ||
+		    read -rt 0.3 <> <(:) || :
+	done
+}
+
+start_load() {
+	local i
+	produce --forever --keys 8 --key-prefix hot- --payload 120 \
+	    --producers 4 --per-txn 2 --rollback 5 --rate $((RATE * 45 / 100)) &
+	PRODUCERS+=($!)
+	produce --forever --keys 5000 --key-prefix cold- --payload 300 \
+	    --producers 3 --per-txn 5 --rollback 10 \
+	    --rate $((RATE * 45 / 100)) &
+	PRODUCERS+=($!)
+	for i in 1 2 3; do
+		slow_producer "$i" >/dev/null 2>>"$DIR/slow" &
+		SLOW+=($!)
+	done
+}
+
+# A function in the background is a shell with the program as its child.
+stop_children() {
+	local pid
+	for pid in "$@"; do
+		worker_pids "$pid" | while read -r child; do
+			kill -TERM "$child"
+		done
+	done
+}
+
+stop_load() {
+	: > "$DIR/enough"
+	stop_children "${PRODUCERS[@]}"
+}
+
+are_gone() {
+	local pid
+	for pid in "$@"; do is_gone "$pid" || return 1; done
+}
+
+#
+# The end
+#
+
+calm_down() {
+	local pid
+	for pid in "${!STOPPED[@]}"; do kill -CONT "$pid"; done
+	STOPPED=()
+}
+
+clean_up() {
+	local pid
+	calm_down
+	stop_load
+	stop_children "${!JOBS[@]}"
+	for pid in "${PRODUCERS[@]}" "${SLOW[@]}" "${!JOBS[@]}"; do
+		wait_for 25 is_gone "$pid" || kill -KILL "$pid"
+	done
+	[ -z "${LOGS:-}" ] || {
+		mkdir -p "$LOGS"
+		cp "$DIR"/faults "$DIR"/m*.log "$LOGS"
+	}
+	for pid in $PROXY_db $PROXY_nats; do
+		mapfile -t children < <(worker_pids "$pid")
+		kill -KILL "$pid" "${children[@]}"
+	done
+	cleanup
+}
+trap clean_up EXIT
+
+# Whatever hangs: the shell ends, and the trap with it.
+watchdog() {
+	timeout $((DURATION + 500)) tail --pid=$$ -f /dev/null
+	[ $? -ne 124 ] || kill -TERM $$
+}
+
+sql() { timeout 30 "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
+
+# Processes of ours, known by where their complaints go.
+left_over() {
+	local p
+	for p in /proc/[0-9]*; do
+		is_outbox "${p#/proc/}" &&
+		    [[ $(readlink "$p/fd/2") == "$DIR"/* ]] && echo "${p#/proc/}"
+	done
+}
+
+# tick: one round of the driver
+tick() {
+	ms
+	run_queue
+	reap_jobs
+	supervise
+	nap 0.03
+}
+
+# tick_until SECONDS COMMAND...
+tick_until() {
+	local until
+	ms
+	until=$((NOW + $1 * 1000))
+	shift
+	until "$@"; do
+		[ "$NOW" -lt "$until" ] || return 1
+		tick
+	done
+}
+
+all_up() {
+	local m
+	[ "${#QUEUE[@]}" -eq 0 ] && [ "${#JOBS[@]}" -eq 0 ] || return 1
+	for ((m = 0; m < NMASTERS; m++)); do
+		[ "${STATE[m]}" = up ] || return 1
+	done
+}
+
+all_down() {
+	local m
+	for ((m = 0; m < NMASTERS; m++)); do
+		[ "${STATE[m]}" = down ] || return 1
+	done
+}
+
+#
+# Run
+#
+
+start_servers 2>&"$ERR"
+watchdog >/dev/null 2>&1 </dev/null &
+if [ -n "$HAVE_PROXY" ]; then
+	sql "CREATE USER 'outbox'@'127.0.0.1' IDENTIFIED BY '$OUTBOX_PW'"
+	sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" \
+	    "$srcdir/sql/grants.sql" | "$SANDBOX" sql "$DIR/db" app
+	proxy_start db && proxy_start nats || PROXY_PORT_db=''
+fi
+ms
+START=$NOW
+for ((m = 0; m < NMASTERS; m++)); do
+	WANT[m]=1 STATE[m]=down NEXT[m]=0 NWORKERS[m]=$FIRST_WORKERS
+	conf_write "$m"
+	master_start "$m"
+done
+tick_until 15 all_owned
+ok $? 'all partitions are owned before it begins'
+start_load
+ms
+START=$NOW
+for entry in "${PLAN[@]}"; do
+	read -r at name args <<<"$entry"
+	while ((NOW < START + at)); do tick; done
+	# shellcheck disable=SC2086
+	inject "$name" $args
+done
+while ((NOW < START + DURATION * 1000)); do tick; done
+
+# What was to follow follows: resumed and started again.
+say 'faults are over'
+tick_until 80 all_up
+ok $? 'servers and masters are up again'
+calm_down
+stop_load
+tick_until 70 are_gone "${PRODUCERS[@]}" "${SLOW[@]}"
+ok $? 'the producers end'
+failed=0
+for pid in "${PRODUCERS[@]}"; do
+	wait "$pid" || failed=$((failed + 1))
+done
+is "$failed" 0 'none of them failed'
+ms
+drain_start=$NOW
+tick_until 90 is_drained
+ok $? 'everything is delivered or dead'
+ms
+drain_ms=$((NOW - drain_start))
+tick_until 15 all_owned
+ok $? 'all partitions are owned afterwards'
+[ "$(left_over | wc -l)" -gt "$NMASTERS" ]
+ok $? 'workers are at work'
+
+ms
+for ((m = 0; m < NMASTERS; m++)); do
+	WANT[m]=''
+	master_leave "$m"
+done
+tick_until $((STOP_TIMEOUT + 5)) all_down
+ok $? 'the masters stop'
+is "$(left_over | tr '\n' ' ')" '' 'no process is left'
+
+poison=$(sql "SELECT COUNT(*) FROM events WHERE event_type LIKE '% %'")
+check_stream 'complete, in order per key, nothing twice, nothing else dead' \
+    --wait 10 --expect-dead "$poison"
+is "$(sql "SELECT COUNT(*) FROM outbox_dead_letters AS d LEFT JOIN events AS e
+    ON e.sequence = d.global_sequence WHERE e.event_type IS NULL
+    OR e.event_type NOT LIKE '% %' OR d.reason <> 'message'")" 0 \
+    "the dead letters are the $poison poison rows"
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
+    'no claim is left'
+is "$(sql 'SELECT COUNT(*) FROM outbox_partitions
+    WHERE lease_owner IS NOT NULL')" 0 'no lease is left'
+is "$(sql 'SELECT COUNT(*) FROM outbox_workers
+    WHERE heartbeat_until > NOW(6)')" 0 'no live worker is registered'
+# 9 is ours, 14 the alarm of an orphan; 10 leaves its place to a successor.
+is "$(grep -hE 'was killed by signal|exited with status|panic' \
+    "$DIR"/m*.log | grep -vE 'signal (9|14) |status (0|10) ' | head -3)" '' \
+    'no worker crashed'
+is "${#VIOLATIONS[@]}" 0 'masters did as they were told, servers came back'
+
+say "events $(sql 'SELECT COUNT(*) FROM events'), poison $poison," \
+    "retried $(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" \
+    "(at most $(sql 'SELECT MAX(attempts) FROM outbox') times)," \
+    "drained in $drain_ms ms"
+say "fenced rows $(grep -hoE 'fenced: [0-9]+' "$DIR"/m*.log |
+    awk '{ n += $2 } END { print n + 0 }')," \
+    "hung workers killed $(cat "$DIR"/m*.log | grep -c 'no sign of life')," \
+    "master starts $STARTS"
+injected=0
+for name in "${!COUNT[@]}"; do
+	injected=$((injected + COUNT[$name]))
+done
+say "injected $injected, skipped $SKIPPED:" "$(for name in "${!COUNT[@]}"; do
+	echo "$name ${COUNT[$name]}"
+done | sort | paste -sd, | sed 's/,/, /g')"
+grep -vE 'Killed|Terminated|Alarm clock|Stopped|No such process' \
+    "$DIR/stderr" | head -5 | sed 's/^/# stderr: /'
+if [ "$FAILED" -ne 0 ]; then
+	say "replay: tests/chaos/run.sh --seed $SEED --seconds $DURATION" \
+	    "--events-rate $RATE --masters $NMASTERS --kind $KIND" \
+	    "--faults '${FAULTS% }'"
+fi
+done_testing
