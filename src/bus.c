@@ -364,7 +364,8 @@ bus_begin(void *arg)
 	natsStatus	 s = NATS_OK;
 
 	b->generation++;
-	b->stale += b->out;
+	/* Those of the last batch; what is older has had its time. */
+	b->stale = b->out;
 	b->out = 0;
 	/* What came too late, above all a refusal that names nobody. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {

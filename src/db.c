@@ -2,7 +2,7 @@
  * db.c - the client library, kept in one room
  *
  * Oracle's libmysqlclient and MariaDB's Connector/C differ in TLS options and
- * in how often a read timeout counts; nothing of that leaves this file.
+ * in what they make of a character set; nothing of that leaves this file.
  */
 
 #include "db.h"
@@ -146,10 +146,6 @@ set_timeouts(struct db *db)
 	unsigned	connect_s = CONNECT_TIMEOUT_S;
 	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
 
-#ifndef LIBMARIADB
-	/* libmysqlclient tries a timed-out read twice more. */
-	wait_s = wait_s < 3 ? 1 : wait_s / 3;
-#endif
 	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
 	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
@@ -290,6 +286,12 @@ set_session(struct db *db, struct err *e)
 		buf_str(&sql, ", in_predicate_conversion_threshold = 0");
 	rc = run(db, "session", sql.data, e);
 	buf_free(&sql);
+	/*
+	 * Once more: asked for a collation that MariaDB does not know, as
+	 * Oracle's library does when it connects, it stays with latin1.
+	 */
+	if (rc == 0 && mysql_set_character_set(db->mysql, "utf8mb4") != 0)
+		rc = failed(db, "session", e);
 	if (rc == 0)
 		rc = run(db, "session", "SET SESSION TRANSACTION ISOLATION "
 		    "LEVEL READ COMMITTED", e);

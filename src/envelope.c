@@ -56,12 +56,13 @@ is_line(struct bytes b)
 	    memchr(b.data, '\0', b.len) == NULL);
 }
 
-/* A column as a header; a NULL column has none. */
+/* A column as a header; a NULL or empty column has none. */
 static int
 add_column(struct envelope *v, const char *name, struct bytes value,
     struct err *e)
 {
-	if (value.data == NULL)
+	/* An empty one makes nats.c subscribers refuse the whole header. */
+	if (value.data == NULL || value.len == 0)
 		return 0;
 	if (!is_line(value))
 		return err_set(e, "%s would break its header: it holds a line "
@@ -168,7 +169,7 @@ put_scalar(struct envelope *v, json_t *value)
 	case JSON_STRING:
 		text.data = json_string_value(value);
 		text.len = json_string_length(value);
-		if (!is_line(text))
+		if (text.len == 0 || !is_line(text))
 			return false;
 		put_bytes(v, text);
 		return true;

@@ -41,6 +41,7 @@ struct master {
 	struct slot			 printer;
 	uint32_t			 gen;
 	bool				 stopping;
+	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
 	bool				 change_count;	/* a reload changed it */
 	int				 heirs_fd;
@@ -153,6 +154,19 @@ start_worker(struct master *m, struct slot *s)
 	s->line->pid = (int32_t)s->pid;
 	log_info("worker %u: pid %d started as %s", s->index, (int)s->pid,
 	    s->id);
+}
+
+/*
+ * A worker was handing over when the master was told to stop: its row and
+ * leases are still there.  One more takes them over, to give them up.
+ */
+static void
+wind_up(struct master *m, struct slot *s)
+{
+	if (!m->stopping || !s->handed_over || m->wound_up[s->index])
+		return;
+	m->wound_up[s->index] = true;
+	start_worker(m, s);
 }
 
 /* Is a worker just being replaced?  Then the next one has to wait. */
@@ -286,8 +300,10 @@ reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
-			if (s != &m->printer)
-				note_heirs(m, s);
+			if (s == &m->printer)
+				continue;
+			note_heirs(m, s);
+			wind_up(m, s);
 		}
 }
 

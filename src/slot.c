@@ -192,6 +192,8 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->start_at = s->asked != ASK_NONE ? now :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
+	s->handed_over = WIFEXITED(status) &&
+	    WEXITSTATUS(status) == SLOT_HANDED_OVER;
 	if (has_left(status))
 		s->nheirs = 0;
 	else if (s->id[0] != '\0')

@@ -39,6 +39,7 @@ struct slot {
 	enum slot_ask		 asked;
 	int64_t			 kill_at;	/* INT64_MAX: no deadline */
 	bool			 killed;	/* by us; it is as good as gone */
+	bool			 handed_over;	/* the last one left its place */
 	int64_t			 start_at;	/* not before */
 	struct backoff		 backoff;
 

@@ -596,7 +596,7 @@ leave(struct worker *w)
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
 	/* A failed statement has closed it; our row and leases are there. */
-	if (!store_is_open(w->store) && w->announced)
+	if (!store_is_open(w->store) && (w->announced || w->a->nheirs > 0))
 		open_db(w);
 	if (!store_is_open(w->store))
 		return !w->announced && w->a->nheirs == 0;

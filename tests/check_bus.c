@@ -403,7 +403,8 @@ START_TEST(headers_arrive_intact)
 	got = first_stored();
 	ck_assert_str_eq(natsMsg_GetSubject(got),
 	    "events.order.paid.k\xc3\xa4\xf0\x9f\x90\x98:1");
-	ck_assert_uint_eq(letter.nheaders, 17);
+	/* The empty one is left out: see envelope.c. */
+	ck_assert_uint_eq(letter.nheaders, 16);
 	/* The size to the byte: it decides what is too big. */
 	ck_assert_uint_eq(raw_headers(block, sizeof(block)),
 	    letter.size - m.payload.len);
@@ -458,7 +459,8 @@ START_TEST(answers_find_their_bus)
 	ck_answer(1, VERDICT_STORED, NULL);
 	ck_no_answer(50);
 	admin_close();
-	bus_free(&second);	/* and the library; the first comes next */
+	bus.ops->close(bus.arg);
+	bus_free(&second);	/* and the library: nothing may be open */
 }
 END_TEST
 
@@ -472,16 +474,6 @@ START_TEST(older_generation_is_silent)
 	ck_stored(1, 3);
 	ck_no_answer(50);
 	ck_assert_uint_eq(stored("EVENTS"), 3);
-}
-END_TEST
-
-START_TEST(older_refusal_is_silent)
-{
-	js_DeleteStream(js, "EVENTS", NULL, NULL);
-	send_row(1, 1);
-	bus.ops->wait(bus.arg, 0);	/* it is written */
-	bus.ops->begin(bus.arg);
-	ck_no_answer(200);
 }
 END_TEST
 
@@ -1544,6 +1536,26 @@ START_TEST(the_rest_is_written_while_waiting)
 }
 END_TEST
 
+/* A refusal names nobody: one that has arrived, one that is under way. */
+START_TEST(older_refusal_is_silent)
+{
+	js_DeleteStream(js, "EVENTS", NULL, NULL);
+	servers_signal("loss", SIGSTOP);
+	send_row(1, 1);
+	bus.ops->wait(bus.arg, 0);	/* it is written */
+	if (_i == 1)
+		bus.ops->begin(bus.arg);
+	servers_signal("loss", SIGCONT);
+	if (_i == 0) {
+		bus.ops->wait(bus.arg, 5000);
+		bus.ops->begin(bus.arg);
+	}
+	ck_no_answer(200);
+	send_row(2, 2);
+	ck_answer(PUB_SOME_SLOT, VERDICT_DESTINATION, "responders");
+}
+END_TEST
+
 START_TEST(looking_at_a_silent_server_is_bounded)
 {
 	struct stream_report	r;
@@ -1619,7 +1631,6 @@ add_publishing(Suite *s)
 	tcase_add_test(tc, many_messages_through_a_window);
 	tcase_add_test(tc, answers_find_their_bus);
 	tcase_add_test(tc, older_generation_is_silent);
-	tcase_add_test(tc, older_refusal_is_silent);
 	tcase_add_test(tc, waiting_takes_its_time);
 	tcase_add_test(tc, signal_ends_the_wait);
 	tcase_add_loop_test(tc, closing_is_fast, 0, 3);
@@ -1681,6 +1692,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, nothing_is_sent_later);
 	tcase_add_test(tc, silent_server_answers_later);
 	tcase_add_test(tc, slow_server_blocks_nobody);
+	tcase_add_loop_test(tc, older_refusal_is_silent, 0, 2);
 	tcase_add_test(tc, the_rest_is_written_while_waiting);
 	tcase_add_test(tc, closing_a_silent_server_is_fast);
 	tcase_add_test(tc, looking_at_a_silent_server_is_bounded);

@@ -103,6 +103,21 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
     'and leaves no claim'
 wait "$PRODUCER"
 
+# Told to stop while a reload replaces the workers.
+left=0
+for wait_ms in 1 20 40 60; do
+	start_master
+	wait_for 10 all_owned
+	kill -HUP "$MASTER"
+	next=$(($(now_ms) + wait_ms))
+	while [ "$(now_ms)" -lt "$next" ]; do read -rt 0.005 <> <(:) || :; done
+	stop_master "$MASTER"
+	left=$((left + $(sql 'SELECT COUNT(*) FROM outbox_partitions
+	    WHERE lease_owner IS NOT NULL') + $(sql 'SELECT COUNT(*)
+	    FROM outbox_workers')))
+done
+is "$left" 0 'a stop in the middle of a reload leaves no lease behind'
+
 # A configuration behind a symbolic link that is replaced.
 mv "$CONF" "$DIR/one.yml"
 sed 's/workers: 2,/workers: 3,/' "$DIR/one.yml" > "$DIR/two.yml"
