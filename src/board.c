@@ -8,22 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const char *const names[] = {
-	[BOARD_FREE] = "free",
-	[BOARD_STARTING] = "starting",
-	[BOARD_NO_DATABASE] = "waits for the database",
-	[BOARD_NO_BROKER] = "waits for the broker",
-	[BOARD_PAUSED] = "paused",
-	[BOARD_RUNNING] = "running",
-	[BOARD_STOPPING] = "stopping",
-};
-
-const char *
-board_state_name(uint32_t state)
-{
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
-}
-
 static void *
 map(int fd)
 {

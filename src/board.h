@@ -57,6 +57,4 @@ struct board {
 struct board	*board_create(const char *path, struct err *);
 void		 board_close(struct board *);
 
-const char	*board_state_name(uint32_t state);
-
 #endif
