@@ -155,6 +155,33 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
+-- Order keys that wait: their head failed and is not due soon, or it died
+-- and retry.on_dead is halt.  Rows behind it may be parked: they have the
+-- label '!' and first_sequence, so that no claim meets them, until the key
+-- goes on.  To release a halted key:
+--
+--     START TRANSACTION;
+--     UPDATE outbox_blocked_keys SET reason = 'released'
+--         WHERE order_key = 'order-17' AND reason = 'halted';
+--     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1
+--         WHERE partition_key = 'p07';     -- that of the blocked key
+--     COMMIT;
+--
+-- Rows are removed by the daemon only; they name what is parked.
+--
+CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
+	first_sequence	BIGINT UNSIGNED NOT NULL,
+	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	order_key	VARCHAR(1000) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	reason		VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL,
+	head_sequence	BIGINT UNSIGNED NOT NULL,
+	since		TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (first_sequence),
+	KEY outbox_blocked_keys_partition (partition_key)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
 -- outbox_enqueue(stream_id, stream_sequence, event_type, event_version,
 --     correlation_id, metadata, event_data)
 --

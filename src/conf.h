@@ -73,7 +73,7 @@ struct conf {
 		int		 ordering;	/* enum conf_ordering */
 		struct {
 			char	*outbox, *events, *partitions, *workers;
-			char	*settings, *dead_letters;
+			char	*settings, *dead_letters, *blocked_keys;
 		} tables;
 	} outbox;
 	struct {

@@ -270,6 +270,24 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	return blame(d, "worker.leasing", e);
 }
 
+/* A key that halts is on record, and leases guard the record. */
+static int
+check_halt(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (c->retry.on_dead != DEAD_HALT)
+		return 0;
+	if (c->outbox.ordering == ORDER_NONE)
+		err_set(e, "halt needs outbox.ordering: key or partition; in "
+		    "none nothing waits for a dead message");
+	else if (!c->worker.leasing)
+		err_set(e, "halt needs worker.leasing: true");
+	else
+		return 0;
+	return blame(d, "retry.on_dead", e);
+}
+
 static int
 check_subject(const struct conf_draft *d, struct err *e)
 {
@@ -287,7 +305,7 @@ conf_check(const struct conf_draft *d, struct err *e)
 	static int	(*const checks[])(const struct conf_draft *,
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
-		check_tables, check_leasing, check_subject,
+		check_tables, check_leasing, check_halt, check_subject,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -120,6 +120,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.tables.dead_letters), .dflt = "outbox_dead_letters",
 	  .check = conf_form_table, .required = true,
 	  .help = "table of the messages given up" },
+	{ .name = "outbox.tables.blocked_keys", .type = CONF_STRING,
+	  .at = AT(outbox.tables.blocked_keys), .dflt = "outbox_blocked_keys",
+	  .check = conf_form_table, .required = true,
+	  .help = "table of the keys that wait" },
 
 	{ .name = "worker.leasing", .type = CONF_BOOL,
 	  .at = AT(worker.leasing), .dflt = "true",
@@ -166,7 +170,7 @@ static const struct conf_key keys[] = {
 	  .help = "failures after which a message is dead" },
 	{ .name = "retry.on_dead", .type = CONF_ENUM,
 	  .at = AT(retry.on_dead), .dflt = "continue",
-	  .words = on_dead_words, .later = 1u << DEAD_HALT,
+	  .words = on_dead_words,
 	  .help = "what happens to the key of a dead message" },
 
 	{ .name = "publish.driver", .type = CONF_ENUM,

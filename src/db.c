@@ -343,7 +343,7 @@ check_server(struct db *db, struct err *e)
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
-	mysql_data_seek(rows->res, 0);
+	db_rewind(rows);
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
 		    binlog, e);
@@ -452,6 +452,12 @@ db_next(struct db_rows *rows)
 		return false;
 	rows->lengths = mysql_fetch_lengths(rows->res);
 	return true;
+}
+
+void
+db_rewind(struct db_rows *rows)
+{
+	mysql_data_seek(rows->res, 0);
 }
 
 size_t

@@ -66,6 +66,7 @@ enum db_fault	 db_last_fault(const struct db *);
 
 /* Walk a result.  Texts are valid until db_rows_free. */
 bool		 db_next(struct db_rows *);
+void		 db_rewind(struct db_rows *);	/* to before the first row */
 size_t		 db_nrows(const struct db_rows *);
 const char	*db_text(const struct db_rows *, unsigned col);	/* NULL: SQL NULL */
 size_t		 db_length(const struct db_rows *, unsigned col);

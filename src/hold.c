@@ -5,103 +5,132 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "xalloc.h"
 
-struct row {
-	uint64_t	 sequence;
-	struct lane	*lane;
-	struct part	*part;
-	struct row	*next;		/* of the same lane */
-	UT_hash_handle	 hh;
-};
+#define SOONEST_UNKNOWN	INT64_MIN
 
-struct lane {
-	struct part	*part;		/* of the head */
-	struct row	*rows;
-	uint64_t	 head;		/* the lowest sequence of the rows */
-	int64_t		 due_at;
-	UT_hash_handle	 hh;
-	size_t		 len;
-	char		 key[];
-};
-
-struct hold {
-	struct row	*rows;
-	struct lane	*lanes;
+struct held_row {
+	uint64_t		 sequence;
+	struct held_lane	*lane;
+	struct part		*part;
+	struct held_row		*next;		/* of the same lane */
+	UT_hash_handle		 hh;
 };
 
 struct hold *
 hold_new(void)
 {
-	return xcalloc(1, sizeof(struct hold));
+	struct hold	*h = xcalloc(1, sizeof(struct hold));
+
+	h->soonest = INT64_MAX;
+	return h;
 }
 
-static struct lane *
-find_lane(const struct hold *h, struct bytes key)
+struct held_lane *
+hold_lane(const struct hold *h, struct bytes lane)
 {
-	struct lane	*l;
+	struct held_lane	*l;
 
-	HASH_FIND(hh, h->lanes, key.data, key.len, l);
+	HASH_FIND(hh, h->lanes, lane.data, lane.len, l);
 	return l;
 }
 
-static struct row *
+static struct held_row *
 find_row(const struct hold *h, uint64_t sequence)
 {
-	struct row	*r;
+	struct held_row	*r;
 
 	HASH_FIND(hh, h->rows, &sequence, sizeof(sequence), r);
 	return r;
 }
 
-static struct lane *
-add_lane(struct hold *h, struct bytes key)
+static struct held_lane *
+add_lane(struct hold *h, const struct wait *w)
 {
-	struct lane	*l = xcalloc(1, sizeof(*l) + key.len + 1);
+	struct held_lane	*l;
 
-	l->head = UINT64_MAX;
-	l->len = key.len;
-	memcpy(l->key, key.data, key.len);
-	HASH_ADD_KEYPTR(hh, h->lanes, l->key, l->len, l);
+	l = xcalloc(1, sizeof(*l) + w->lane.len + w->key.len + 1);
+	l->head = l->parked_from = l->halted = HOLD_NONE;
+	l->due_at = INT64_MAX;
+	l->len = w->lane.len;
+	memcpy(l->name, w->lane.data, w->lane.len);
+	if (w->key.data != NULL) {
+		memcpy(l->name + l->len, w->key.data, w->key.len);
+		l->key = (struct bytes){ l->name + l->len, w->key.len };
+	}
+	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
 	return l;
 }
 
 static void
-add_row(struct hold *h, struct lane *l, struct part *part, uint64_t sequence)
+add_row(struct hold *h, struct held_lane *l, struct part *part,
+    uint64_t sequence)
 {
-	struct row	*r = xcalloc(1, sizeof(*r));
+	struct held_row	*r = xcalloc(1, sizeof(*r));
 
 	r->sequence = sequence;
 	r->lane = l;
 	r->part = part;
 	r->next = l->rows;
 	l->rows = r;
+	l->nrows++;
 	part->nheld++;
 	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
 }
 
-void
-hold_row(struct hold *h, struct part *part, struct bytes key,
-    uint64_t sequence, int64_t due_at)
+/* The time of a head changed: is the soonest still known? */
+static void
+set_due(struct hold *h, struct held_lane *l, int64_t due_at)
 {
-	struct lane	*l;
-
-	if (find_row(h, sequence) == NULL) {
-		if ((l = find_lane(h, key)) == NULL)
-			l = add_lane(h, key);
-		add_row(h, l, part, sequence);
-	} else
-		l = find_row(h, sequence)->lane;
-	if (sequence > l->head)
-		return;
-	l->head = sequence;
-	l->part = part;
+	if (due_at <= h->soonest)
+		h->soonest = due_at;
+	else if (l->due_at == h->soonest)
+		h->soonest = SOONEST_UNKNOWN;
 	l->due_at = due_at;
+}
+
+bool
+hold_is_returning(const struct held_lane *l)
+{
+	return l->head == HOLD_NONE && l->halted == HOLD_NONE &&
+	    l->parked_from != HOLD_NONE;
+}
+
+static void
+set_head(struct hold *h, struct held_lane *l, const struct wait *w)
+{
+	h->nreturning -= hold_is_returning(l);
+	l->head = w->sequence;
+	l->part = w->part;
+	l->why = w->why;
+	l->head_parked = false;
+	set_due(h, l, w->due_at);
+	h->unrecorded = h->unrecorded || l->record == 0;
 	/* To the end: hold_due begins with those that were not tried longest. */
 	HASH_DEL(h->lanes, l);
-	HASH_ADD_KEYPTR(hh, h->lanes, l->key, l->len, l);
+	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
+}
+
+/* Behind what is parked or halted, whatever the head. */
+static bool
+is_behind(const struct held_lane *l, uint64_t sequence)
+{
+	return sequence >= l->parked_from || sequence > l->halted;
+}
+
+void
+hold_row(struct hold *h, const struct wait *w)
+{
+	struct held_row		*r = find_row(h, w->sequence);
+	struct held_lane	*l = r != NULL ? r->lane :
+				     hold_lane(h, w->lane);
+
+	if (l == NULL)
+		l = add_lane(h, w);
+	if (r == NULL)
+		add_row(h, l, w->part, w->sequence);
+	if (w->sequence <= l->head && !is_behind(l, w->sequence))
+		set_head(h, l, w);
 }
 
 bool
@@ -111,95 +140,176 @@ hold_has_row(const struct hold *h, uint64_t sequence)
 }
 
 bool
-hold_bars(const struct hold *h, struct bytes key, uint64_t sequence)
+hold_bars(const struct hold *h, struct bytes lane, uint64_t sequence)
 {
-	const struct lane	*l = find_lane(h, key);
+	const struct held_lane	*l = hold_lane(h, lane);
 
-	return l != NULL && l->head < sequence;
+	return l != NULL && (l->head < sequence || is_behind(l, sequence));
 }
 
+/* Forget the row that *p points to. */
 static void
-drop_lane(struct hold *h, struct lane *l)
+drop_row_at(struct hold *h, struct held_row **p)
 {
-	struct row	*r, *next;
+	struct held_row	*r = *p;
 
-	for (r = l->rows; r != NULL; r = next) {
-		next = r->next;
-		HASH_DEL(h->rows, r);
-		r->part->nheld--;
-		free(r);
-	}
-	HASH_DEL(h->lanes, l);
-	free(l);
-}
-
-static void
-drop_row(struct hold *h, struct row *r)
-{
-	struct row	**p = &r->lane->rows;
-
-	while (*p != r)
-		p = &(*p)->next;
 	*p = r->next;
+	r->lane->nrows--;
 	r->part->nheld--;
 	HASH_DEL(h->rows, r);
 	free(r);
 }
 
+static void
+drop_row(struct hold *h, const struct held_row *r)
+{
+	struct held_row	**p = &r->lane->rows;
+
+	while (*p != r)
+		p = &(*p)->next;
+	drop_row_at(h, p);
+}
+
+/* The rows of the lane before this one. */
+static void
+drop_rows(struct hold *h, struct held_lane *l, uint64_t before)
+{
+	struct held_row	**p = &l->rows;
+
+	while (*p != NULL)
+		if ((*p)->sequence < before)
+			drop_row_at(h, p);
+		else
+			p = &(*p)->next;
+}
+
+/* It has a row in the table of blocked keys, which nobody needs any more. */
+static void
+lift(struct hold *h, struct held_lane *l)
+{
+	if (l->record == 0)
+		return;
+	h->lifted = xreallocarray(h->lifted, h->nlifted + 1,
+	    sizeof(*h->lifted));
+	h->lifted[h->nlifted++] = l->record;
+}
+
+static void
+drop_lane(struct hold *h, struct held_lane *l)
+{
+	h->nreturning -= hold_is_returning(l);
+	drop_rows(h, l, HOLD_NONE);
+	set_due(h, l, INT64_MAX);
+	HASH_DEL(h->lanes, l);
+	free(l);
+}
+
+static void
+head_gone(struct hold *h, struct held_lane *l)
+{
+	if (l->parked_from == HOLD_NONE && l->halted == HOLD_NONE) {
+		lift(h, l);
+		drop_lane(h, l);
+		return;
+	}
+	/* What is not behind the rest is for the next scan to see. */
+	drop_rows(h, l, l->parked_from < l->halted ? l->parked_from :
+	    l->halted);
+	l->head = HOLD_NONE;
+	set_due(h, l, INT64_MAX);
+	h->nreturning += hold_is_returning(l);
+}
+
 void
 hold_row_gone(struct hold *h, uint64_t sequence)
 {
-	struct row	*r = find_row(h, sequence);
-	struct lane	*l;
+	struct held_row		*r = find_row(h, sequence);
+	struct held_lane	*l;
 
 	if (r == NULL)
 		return;
 	l = r->lane;
-	if (l->head != sequence) {
+	if (l->head == sequence)
+		head_gone(h, l);
+	else
 		drop_row(h, r);
-		return;
-	}
-	drop_lane(h, l);
 }
 
 size_t
-hold_due(const struct hold *h, int64_t now, struct pick *picks, size_t max)
+hold_due(struct hold *h, int64_t now, struct pick *picks, size_t max)
 {
-	const struct lane	*l;
-	size_t			 n = 0;
+	size_t	n = 0;
 
-	for (l = h->lanes; l != NULL && n < max; l = l->hh.next)
-		if (l->due_at <= now)
+	if (hold_next_due(h) > now)
+		return 0;
+	for (const struct held_lane *l = h->lanes; l != NULL && n < max;
+	    l = l->hh.next)
+		if (l->due_at <= now && !l->head_parked)
 			picks[n++] = (struct pick){ l->head, l->part };
 	return n;
 }
 
-int64_t
-hold_next_due(const struct hold *h)
+static int64_t
+soonest(const struct hold *h)
 {
 	int64_t	next = INT64_MAX;
 
-	for (const struct lane *l = h->lanes; l != NULL; l = l->hh.next)
+	for (const struct held_lane *l = h->lanes; l != NULL; l = l->hh.next)
 		if (l->due_at < next)
 			next = l->due_at;
 	return next;
 }
 
+int64_t
+hold_next_due(struct hold *h)
+{
+	if (h->soonest == SOONEST_UNKNOWN)
+		h->soonest = soonest(h);
+	return h->soonest;
+}
+
+static void
+forget_rows(struct hold *h, struct held_lane *l, const struct part *part)
+{
+	struct held_row	**p = &l->rows;
+
+	while (*p != NULL)
+		if ((*p)->part == part)
+			drop_row_at(h, p);
+		else
+			p = &(*p)->next;
+}
+
 /* A lane may reach into several partitions: labels are the rows' own. */
+static void
+forget_in_lane(struct hold *h, struct held_lane *l, const struct part *part)
+{
+	if (l->home == part) {
+		h->nreturning -= hold_is_returning(l);
+		l->home = NULL;
+		l->record = 0;
+		l->parked_from = l->halted = HOLD_NONE;
+	}
+	if (l->home == NULL && (l->part == part || l->head == HOLD_NONE)) {
+		drop_lane(h, l);
+		return;
+	}
+	if (part->nheld > 0)
+		forget_rows(h, l, part);
+	if (l->part == part) {
+		l->part = l->home;
+		if (l->head != HOLD_NONE)
+			head_gone(h, l);
+	}
+}
+
 void
 hold_forget_part(struct hold *h, struct part *part)
 {
-	struct lane	*l, *next_lane;
-	struct row	*r, *next_row;
+	struct held_lane	*l, *next;
 
-	HASH_ITER(hh, h->lanes, l, next_lane)
-		if (l->part == part)
-			drop_lane(h, l);
-	if (part->nheld == 0)
-		return;
-	HASH_ITER(hh, h->rows, r, next_row)
-		if (r->part == part)
-			drop_row(h, r);
+	HASH_ITER(hh, h->lanes, l, next)
+		forget_in_lane(h, l, part);
 }
 
 size_t
@@ -208,14 +318,95 @@ hold_nlanes(const struct hold *h)
 	return HASH_COUNT(h->lanes);
 }
 
+size_t
+hold_nrows(const struct hold *h)
+{
+	return HASH_COUNT(h->rows);
+}
+
+struct held_lane *
+hold_load(struct hold *h, const struct wait *w, uint64_t record,
+    uint64_t parked_from, bool head_parked)
+{
+	struct held_lane	*l = add_lane(h, w);
+
+	l->part = l->home = w->part;
+	l->record = record;
+	l->parked_from = parked_from;
+	l->head = w->sequence;
+	l->why = w->why;
+	set_due(h, l, w->due_at);
+	l->head_parked = head_parked;
+	if (l->head != HOLD_NONE && !head_parked)
+		add_row(h, l, w->part, w->sequence);
+	h->nreturning += hold_is_returning(l);
+	return l;
+}
+
+void
+hold_halt(struct hold *h, struct held_lane *l, uint64_t sequence)
+{
+	h->nreturning -= hold_is_returning(l);
+	if (sequence < l->halted)
+		l->halted = sequence;
+}
+
+size_t
+hold_list(const struct held_lane *l, uint64_t *out, size_t max)
+{
+	const struct part	*home = l->home != NULL ? l->home : l->part;
+	size_t			 n = 0;
+
+	for (const struct held_row *r = l->rows; r != NULL && n < max;
+	    r = r->next)
+		if (r->part == home && r->sequence != l->head)
+			out[n++] = r->sequence;
+	return n;
+}
+
+void
+hold_parked(struct hold *h, struct held_lane *l, const uint64_t *sequences,
+    size_t n)
+{
+	h->nreturning -= hold_is_returning(l);
+	for (size_t i = 0; i < n; i++) {
+		if (sequences[i] == l->head)
+			l->head_parked = true;
+		else if (sequences[i] < l->parked_from)
+			l->parked_from = sequences[i];
+		drop_row(h, find_row(h, sequences[i]));
+	}
+	h->nreturning += hold_is_returning(l);
+}
+
+void
+hold_head_back(struct hold *h, struct held_lane *l)
+{
+	l->head_parked = false;
+	add_row(h, l, l->part, l->head);
+}
+
+void
+hold_back(struct hold *h, struct held_lane *l, uint64_t next)
+{
+	if (next == HOLD_NONE) {
+		lift(h, l);
+		drop_lane(h, l);
+		return;
+	}
+	l->parked_from = next;
+	drop_rows(h, l, next);
+}
+
 void
 hold_free(struct hold *h)
 {
-	struct lane	*l, *tmp;
+	struct held_lane	*l, *tmp;
 
 	if (h == NULL)
 		return;
 	HASH_ITER(hh, h->lanes, l, tmp)
 		drop_lane(h, l);
+	free(h->lifted);
 	free(h);
 }

@@ -183,12 +183,15 @@ keep_part(struct member *m, const struct lease *l)
 		if (p == NULL || strcmp(p->label, l->label) != 0)
 			continue;
 		m->parts[i] = NULL;
-		if (p->epoch != l->epoch)	/* somebody rang: start afresh */
+		if (p->epoch != l->epoch) {	/* somebody rang: start afresh */
 			hold_forget_part(m->hold, p);
+			p->fresh = true;
+		}
 		p->epoch = l->epoch;
 		return p;
 	}
 	p = xcalloc(1, sizeof(*p));
+	p->fresh = true;
 	strlcpy(p->label, l->label, sizeof(p->label));
 	p->epoch = l->epoch;
 	return p;
@@ -294,26 +297,36 @@ look(struct member *m, struct err *e)
 	return rc;
 }
 
-/* Duties of one worker of the fleet: the first. */
 static int
-housekeep(struct member *m, int64_t now, struct err *e)
+sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
+    char[STORE_LABEL], struct err *), struct err *e)
 {
 	char		label[STORE_LABEL];
 	unsigned	n;
 
+	if (adopt(m->store, &n, label, e) < 0)
+		return -1;
+	if (n > 0)
+		log_warn("%u partition label(s) of waiting rows had no "
+		    "lease row, \"%s\" among them: created", n, label);
+	return 0;
+}
+
+/* Duties of one worker of the fleet: the first. */
+static int
+housekeep(struct member *m, int64_t now, struct err *e)
+{
 	if (m->place != 0)
 		return 0;
 	if (now >= m->sweep_at) {
 		m->sweep_at = now + SWEEP_MS;
-		if (store_adopt_strays(m->store, &n, label, e) < 0)
+		if (sweep(m, store_adopt_strays, e) < 0)
 			return -1;
-		if (n > 0)
-			log_warn("%u partition label(s) of waiting rows had no "
-			    "lease row, \"%s\" among them: created", n, label);
 	}
 	if (now >= m->purge_at) {
 		m->purge_at = now + PURGE_MS;
-		if (store_purge(m->store, &m->purged, e) < 0)
+		if (sweep(m, store_adopt_parked, e) < 0 ||
+		    store_purge(m->store, &m->purged, e) < 0)
 			return -1;
 	}
 	return 0;

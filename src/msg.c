@@ -14,6 +14,7 @@ batch_free(struct batch *b)
 	for (size_t i = 0; i < b->n; i++)
 		free(b->msgs[i].error);
 	free(b->msgs);
+	free(b->labels);
 	if (b->rows != NULL)
 		b->free_rows(b->rows);
 	memset(b, 0, sizeof(*b));

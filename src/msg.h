@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MSG_LABEL	257	/* 64 characters of a label, and a NUL */
+
 /* A piece of somebody else's memory; data NULL: SQL NULL. */
 struct bytes {
 	const char	*data;
@@ -53,6 +55,7 @@ struct batch {
 	size_t		 n;
 	char		 token[48];	/* claim token; starts with our nonce */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
+	char		(*labels)[MSG_LABEL];	/* of the leases, by msg.range */
 	void		*rows;
 	void		(*free_rows)(void *);
 };

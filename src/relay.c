@@ -66,7 +66,7 @@ die(struct flight *f, struct msg *m, const char *reason, const char *text)
 	}
 	msg_fail(m, OUT_DEAD, text);
 	m->reason = reason;
-	return true;
+	return f->r->conf->retry.on_dead == DEAD_CONTINUE;
 }
 
 /* Returns whether the next of its lane may follow. */

@@ -20,7 +20,7 @@
 #include "ident.h"
 #include "msg.h"
 
-#define STORE_LABEL	257	/* 64 characters of a label, and a NUL */
+#define STORE_LABEL	MSG_LABEL
 #define STORE_RANGES	64	/* partitions a candidate statement looks at */
 
 struct store;
@@ -73,6 +73,13 @@ int	store_fill_partitions(struct store *, unsigned count, struct err *);
  * how many were made and label the last of them.
  */
 int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
+	    struct err *);
+
+/*
+ * The same for what is parked: a partition that only records know, and rows
+ * whose record is gone.  Reads every parked row.
+ */
+int	store_adopt_parked(struct store *, unsigned *n, char label[STORE_LABEL],
 	    struct err *);
 
 /*
@@ -181,6 +188,66 @@ struct waiting_list {
 int	store_waiting(struct store *, const uint64_t *sequences, size_t n,
 	    struct waiting_list *, struct err *);
 void	store_waiting_free(struct waiting_list *);
+
+/*
+ * store_block.c - keys that wait, and rows out of the scan's way behind them
+ *
+ * All of it only where this worker holds the lease; a row that is not there
+ * any more, or a lease that is gone, changes nothing and is no error.
+ */
+
+#define STORE_HALTED	"halted"	/* a reason; others are for people */
+#define STORE_PARKED	24	/* "!4711", the label of parked rows */
+
+/* A blocked key.  first names it: the sequence that blocked it at first. */
+struct blocked {
+	uint64_t	 first;
+	uint64_t	 head;		/* what it waits for now */
+	const char	*label;		/* its partition */
+	struct bytes	 key;		/* order key; data NULL: none */
+	const char	*reason;	/* STORE_HALTED, "failed", ... */
+
+	/* As read. */
+	bool		 pending;	/* the head is a waiting row */
+	bool		 head_parked;
+	int64_t		 due_ms;	/* the head is due in; 0: now */
+};
+
+/* Texts live in the rows; free with store_blocked_free. */
+struct blocked_list {
+	struct blocked	*items;
+	size_t		 n;
+	void		*rows;
+};
+
+/* Is there a table of blocked keys, and are there leases to guard it? */
+bool	store_can_block(const struct store *);
+
+/* Record keys; *written is fewer than n if a lease is not ours any more. */
+int	store_block(struct store *, const struct blocked *, size_t n,
+	    uint64_t *written, struct err *);
+
+/* Remove records by their names. */
+int	store_unblock(struct store *, const uint64_t *firsts, size_t n,
+	    struct err *);
+
+/* The blocked keys of these partitions. */
+int	store_blocked(struct store *, const char *const *labels, size_t n,
+	    struct blocked_list *, struct err *);
+void	store_blocked_free(struct blocked_list *);
+
+/* Rows of one lane, to be parked under the name of its record. */
+struct parking {
+	uint64_t	 first;
+	const uint64_t	*sequences;
+	size_t		 n;
+};
+
+/* Park rows; unpark them, whatever lane they are of. */
+int	store_park(struct store *, const struct parking *, size_t n,
+	    struct err *);
+int	store_unpark(struct store *, const uint64_t *sequences, size_t n,
+	    struct err *);
 
 /*
  * store_settle.c - what became of rows

@@ -6,7 +6,7 @@
 
 enum store_table {
 	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
-	NTABLES
+	T_BLOCKED, NTABLES
 };
 
 struct store {
@@ -26,7 +26,7 @@ struct store {
 
 /*
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
- * {dead} become quoted table names, {now} the moment to write, {me} this
+ * {dead} {blocked} become quoted table names, {now} the moment to write, {me} this
  * worker's id, {index} the FORCE INDEX of the claim.
  */
 void	store_put(struct store *, const char *);

@@ -62,6 +62,12 @@ static const struct column {
 	{ T_DEAD, "last_error" },
 	{ T_DEAD, "created_at" },
 	{ T_DEAD, "died_at" },
+	{ T_BLOCKED, "first_sequence" },
+	{ T_BLOCKED, "partition_key" },
+	{ T_BLOCKED, "order_key" },
+	{ T_BLOCKED, "reason" },
+	{ T_BLOCKED, "head_sequence" },
+	{ T_BLOCKED, "since" },
 };
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
@@ -69,7 +75,7 @@ static const struct column {
 static bool
 is_optional(enum store_table t)
 {
-	return t == T_SETTINGS || t == T_DEAD;
+	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED;
 }
 
 static void
@@ -176,6 +182,14 @@ store_learn(struct store *s, struct err *e)
 		log_warn("%s: no such table: messages that cannot be delivered "
 		    "are retried for ever; load sql/schema.sql",
 		    s->tables[T_DEAD]);
+	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
+		return err_set(e, "schema: retry.on_dead: halt needs the table "
+		    "%s: load sql/schema.sql and sql/grants.sql",
+		    s->tables[T_BLOCKED]);
+	if (!s->exists[T_BLOCKED])
+		log_warn("%s: no such table: what waits behind a key that fails "
+		    "is read again on every tick; load sql/schema.sql",
+		    s->tables[T_BLOCKED]);
 	return 0;
 }
 
@@ -278,6 +292,10 @@ store_fill_partitions(struct store *s, unsigned count, struct err *e)
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
 }
 
+/* Labels of parked rows: '!' and digits, which sort before all letters. */
+static const char not_parked[] =
+    " AND NOT (partition_key > '!' AND partition_key < '!a')";
+
 /*
  * One range per gap between two known labels, in the order of the column's
  * collation: a hit is a label without a lease row.  Each empty gap costs one
@@ -295,6 +313,8 @@ put_gap(struct store *s, const char *from, const char *to)
 		buf_str(&s->sql, " AND partition_key < ");
 		db_quote(s->db, &s->sql, to, strlen(to));
 	}
+	if (s->exists[T_BLOCKED])
+		buf_str(&s->sql, not_parked);
 	buf_str(&s->sql, " LIMIT 1)");
 }
 
@@ -328,15 +348,15 @@ query_strays(struct store *s, struct err *e)
 	return store_query(s, "strays", e);
 }
 
-int
-store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
-    struct err *e)
+/* A lease row for each label; they are freed. */
+static int
+adopt(struct store *s, struct db_rows *strays, unsigned *n,
+    char label[STORE_LABEL], struct err *e)
 {
-	struct db_rows	*strays;
-	int		 rc = 0;
+	int	rc = 0;
 
 	*n = 0;
-	if ((strays = query_strays(s, e)) == NULL)
+	if (strays == NULL)
 		return -1;
 	while (rc == 0 && db_next(strays)) {
 		strlcpy(label, db_text(strays, 0), STORE_LABEL);
@@ -349,4 +369,31 @@ store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
 	}
 	db_rows_free(strays);
 	return rc;
+}
+
+int
+store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
+    struct err *e)
+{
+	return adopt(s, query_strays(s, e), n, label, e);
+}
+
+int
+store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
+    struct err *e)
+{
+	*n = 0;
+	if (!s->exists[T_BLOCKED])
+		return 0;
+	store_sql(s, "SELECT DISTINCT b.partition_key FROM {blocked} AS b "
+	    "LEFT JOIN {partitions} AS p ON p.partition_key = b.partition_key "
+	    "WHERE p.partition_key IS NULL UNION ALL "
+	    "SELECT DISTINCT o.partition_key FROM {outbox} AS o {index} "
+	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
+	    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED) "
+	    "LEFT JOIN {partitions} AS p ON p.partition_key = o.partition_key "
+	    "WHERE o.published_at IS NULL AND o.partition_key > '!' AND "
+	    "o.partition_key < '!a' AND b.first_sequence IS NULL AND "
+	    "p.partition_key IS NULL");
+	return adopt(s, store_query(s, "strays", e), n, label, e);
 }

@@ -155,6 +155,55 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	return store_exec(s, "bury", NULL, e);
 }
 
+/*
+ * Dead, and nothing behind them goes.  The record is named by the dead row
+ * itself; its partition's epoch goes up, so that whoever owns it now, perhaps
+ * somebody else, reads it before the next claim.
+ */
+static int
+halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
+	    "order_key, reason, head_sequence, since) VALUES ");
+	while (db_next(held)) {
+		const struct msg *m = find_msg(b, db_u64(held, 0));
+
+		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
+		    (unsigned long long)m->sequence);
+		put_text(s, b->labels[m->range], strlen(b->labels[m->range]));
+		buf_str(&s->sql, ", ");
+		put_text(s, m->key.data, m->key.len);
+		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
+		    (unsigned long long)m->sequence);
+		store_put(s, "{now})");
+	}
+	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
+	    "', head_sequence = VALUES(head_sequence)");
+	return store_exec(s, "halt", NULL, e);
+}
+
+static int
+ring_for_halted(struct store *s, const struct batch *b, struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1 "
+	    "WHERE partition_key IN (");
+	for (size_t i = 0; i < b->n; i++) {
+		const char *label = b->labels[b->msgs[i].range];
+
+		if (b->msgs[i].outcome != OUT_DEAD)
+			continue;
+		buf_str(&s->sql, n++ == 0 ? "" : ",");
+		put_text(s, label, strlen(label));
+	}
+	buf_str(&s->sql, ")");
+	return store_exec(s, "halt", NULL, e);
+}
+
 static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
@@ -177,6 +226,13 @@ bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 		return -1;
 	if (db_nrows(held) > 0)
 		rc = insert_dead(s, b, held, e);
+	if (rc == 0 && db_nrows(held) > 0 &&
+	    s->conf->retry.on_dead == DEAD_HALT) {
+		db_rewind(held);
+		rc = halt_keys(s, b, held, e);
+		if (rc == 0)
+			rc = ring_for_halted(s, b, e);
+	}
 	db_rows_free(held);
 	if (rc < 0)
 		return -1;

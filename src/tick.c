@@ -38,14 +38,13 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->member = member;
 	t->hold = hold;
 	t->relay = relay;
+	t->park = (struct park){ conf, store, member, hold };
 }
 
 static void
 end_batch(struct tick *t)
 {
 	batch_free(&t->batch);
-	free(t->labels);
-	t->labels = NULL;
 	free(t->gone);
 	t->gone = NULL;
 	t->ngone = 0;
@@ -302,9 +301,10 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 	/* Due and free and still not ours: the fence closed. */
 	if (wait == 0 && !w->claimed)
 		member_look_now(t->member);
-	hold_row(t->hold, part_of(k, w->sequence),
-	    lane(t, w->key, w->partition, &w->sequence), w->sequence,
-	    now + wait);
+	hold_row(t->hold, &(struct wait){ .part = part_of(k, w->sequence),
+	    .lane = lane(t, w->key, w->partition, &w->sequence),
+	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,
+	    .why = w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
 }
 
 static size_t
@@ -360,19 +360,20 @@ learn_waiting(struct tick *t, const struct picks *k, struct err *e)
 static void
 keep_labels(struct tick *t, const struct picks *k)
 {
-	t->labels = xcalloc(k->nranges + 1, sizeof(*t->labels));
+	struct batch	*b = &t->batch;
+
+	b->labels = xcalloc(k->nranges + 1, sizeof(*b->labels));
 	for (size_t i = 0; i < k->nranges; i++)
-		strlcpy(t->labels[i], k->ranges[i].label,
-		    sizeof(t->labels[i]));
-	for (size_t i = 0; i < t->batch.n; i++)
-		t->batch.msgs[i].range =
-		    part_of(k, t->batch.msgs[i].sequence)->range;
+		strlcpy(b->labels[i], k->ranges[i].label,
+		    sizeof(b->labels[i]));
+	for (size_t i = 0; i < b->n; i++)
+		b->msgs[i].range = part_of(k, b->msgs[i].sequence)->range;
 }
 
 static struct part *
 part_of_msg(const struct tick *t, const struct msg *m)
 {
-	const char	*label = t->labels[m->range];
+	const char	*label = t->batch.labels[m->range];
 
 	return member_part(t->member, (struct bytes){ label, strlen(label) });
 }
@@ -387,6 +388,26 @@ bar_lanes(struct tick *t)
 	}
 }
 
+static void
+remember_msg(struct tick *t, const struct msg *m, int64_t now)
+{
+	struct wait	w = { .part = part_of_msg(t, m), .key = m->key,
+			    .lane = lane_of_msg(t, m),
+			    .sequence = m->sequence };
+
+	if (w.part == NULL)		/* not ours any more */
+		return;
+	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
+		w.due_at = now + m->delay_ms;
+		w.why = m->outcome == OUT_RETRY ? HOLD_FAILED : HOLD_REFUSED;
+	} else if (m->outcome == OUT_UNSENT &&
+	    hold_bars(t->hold, w.lane, m->sequence))
+		w.due_at = INT64_MAX;
+	else
+		return;
+	hold_row(t->hold, &w);
+}
+
 /*
  * What the next tick must know.  Failed rows make their lane wait, rows that
  * were not sent behind them wait with them; in sequence order one pass does.
@@ -394,28 +415,26 @@ bar_lanes(struct tick *t)
 static void
 remember(struct tick *t, int64_t now)
 {
-	for (size_t i = 0; i < t->batch.n; i++) {
-		struct msg	*m = &t->batch.msgs[i];
-		struct part	*p = part_of_msg(t, m);
-		struct bytes	 l = lane_of_msg(t, m);
+	for (size_t i = 0; i < t->batch.n; i++)
+		remember_msg(t, &t->batch.msgs[i], now);
+}
 
-		if (p == NULL)		/* not ours any more */
-			continue;
-		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
-			hold_row(t->hold, p, l, m->sequence,
-			    now + m->delay_ms);
-		else if (m->outcome == OUT_UNSENT &&
-		    hold_bars(t->hold, l, m->sequence))
-			hold_row(t->hold, p, l, m->sequence, INT64_MAX);
+/* A death that halts its key has rung for it: it is on record, read afresh. */
+static bool
+is_done(const struct tick *t, const struct msg *m)
+{
+	if (m->outcome == OUT_DEAD && t->conf->retry.on_dead == DEAD_HALT) {
+		member_look_now(t->member);
+		return false;
 	}
+	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
 }
 
 static void
 forget_done(struct tick *t)
 {
 	for (size_t i = 0; i < t->batch.n; i++)
-		if (t->batch.msgs[i].outcome == OUT_DELIVERED ||
-		    t->batch.msgs[i].outcome == OUT_DEAD)
+		if (is_done(t, &t->batch.msgs[i]))
 			hold_row_gone(t->hold, t->batch.msgs[i].sequence);
 	for (size_t i = 0; i < t->ngone; i++)
 		hold_row_gone(t->hold, t->gone[i]);
@@ -467,7 +486,10 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	memset(res, 0, sizeof(*res));
 	memset(&t->settled, 0, sizeof(t->settled));
 	memset(&t->relayed, 0, sizeof(t->relayed));
-	rc = look(t, &k, limit, e);
+	rc = park_round(&t->park, (size_t)t->conf->worker.batch_size,
+	    clock_ms(), e);
+	if (rc == 0)
+		rc = look(t, &k, limit, e);
 	if (rc == 0 && k.n > 0)
 		rc = claim(t, &k, &res->claimed, e);
 	if (rc == 0) {

@@ -16,6 +16,7 @@
 #include "err.h"
 #include "hold.h"
 #include "member.h"
+#include "park.h"
 #include "relay.h"
 #include "store.h"
 
@@ -25,6 +26,7 @@ struct tick {
 	struct member		*member;
 	struct hold		*hold;
 	struct relay		*relay;
+	struct park		 park;
 
 	size_t			 rotate;	/* which partitions come first */
 	size_t			 looked_at;	/* partitions, since work was found */
@@ -34,7 +36,6 @@ struct tick {
 	struct batch		 batch;
 	struct settled		 settled;
 	struct relay_result	 relayed;
-	char			(*labels)[STORE_LABEL];	/* by msg.range */
 	uint64_t		*gone;		/* rows not there any more */
 	size_t			 ngone;
 	bool			 unsettled;

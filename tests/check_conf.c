@@ -235,8 +235,8 @@ static const char *const required[] = { "master.pidfile", "mysql.hosts",
 	"mysql.user", "mysql.database", "outbox.tables.outbox",
 	"outbox.tables.events", "outbox.tables.partitions",
 	"outbox.tables.workers", "outbox.tables.settings",
-	"outbox.tables.dead_letters", "nats.servers", "nats.subject",
-	"log.target" };
+	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
+	"nats.servers", "nats.subject", "log.target" };
 
 static bool
 is_required(const char *name)
@@ -311,6 +311,7 @@ static const struct {
 	{ "outbox.tables.workers", "a.b", "letters, digits" },
 	{ "outbox.tables.settings", "a.b", "letters, digits" },
 	{ "outbox.tables.dead_letters", "a.b", "letters, digits" },
+	{ "outbox.tables.blocked_keys", "a.b", "letters, digits" },
 };
 
 /* How long a text may be: so much is taken, one more is not. */
@@ -459,6 +460,9 @@ static const struct {
 	  "outbox: {tables: {settings: 'null'}}", "\"null\"" },
 	{ "outbox.tables.dead_letters", F(outbox.tables.dead_letters),
 	  "outbox: {tables: {dead_letters: d}}", "d" },
+	{ "outbox.tables.blocked_keys", F(outbox.tables.blocked_keys),
+	  "outbox: {tables: {blocked_keys: b}}", "b" },
+	{ "retry.on_dead", F(retry.on_dead), "retry: {on_dead: halt}", "halt" },
 	{ "worker.leasing", F(worker.leasing),
 	  "worker: {leasing: Off}\noutbox: {ordering: none}", "false" },
 	{ "worker.leasing", F(worker.leasing),
@@ -613,8 +617,6 @@ static const struct answer refused[] = {
 	  "http is not available yet: choose nats" },
 	{ "publish: {driver: stdout}", 2, "publish.driver",
 	  "stdout is not available yet: choose nats" },
-	{ "retry: {on_dead: halt}", 2, "retry.on_dead",
-	  "halt is not available yet: choose continue" },
 	{ "monitor: {listen: 127.0.0.1:9180}", 2, "monitor.listen",
 	  "127.0.0.1:9180 is not available yet: leave it empty" },
 	/* Words of an enum. */
@@ -796,6 +798,10 @@ static const struct answer relations[] = {
 	  "events is outbox.tables.events already" },
 	{ "outbox:\n  tables:\n    workers: x\n    dead_letters: x", 5,
 	  "outbox.tables.dead_letters", "outbox.tables.workers" },
+	{ "retry:\n  on_dead: halt\noutbox: {ordering: none}", 3, "retry.on_dead",
+	  "halt needs outbox.ordering: key or partition" },
+	{ "retry:\n  on_dead: halt\nworker: {leasing: no}\nmaster: {workers: 1}",
+	  3, "retry.on_dead", "halt needs worker.leasing: true" },
 };
 
 START_TEST(broken_relation_is_refused)

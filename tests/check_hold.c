@@ -39,9 +39,17 @@ hold_teardown(void)
 }
 
 static void
+put_in(struct part *part, struct bytes lane, uint64_t sequence,
+    int64_t due_at)
+{
+	hold_row(hold, &(struct wait){ .part = part, .lane = lane, .key = lane,
+	    .sequence = sequence, .due_at = due_at, .why = HOLD_FAILED });
+}
+
+static void
 put(const char *lane, uint64_t sequence, int64_t due_at)
 {
-	hold_row(hold, &p1, bytes_of(lane), sequence, due_at);
+	put_in(&p1, bytes_of(lane), sequence, due_at);
 }
 
 static bool
@@ -109,7 +117,7 @@ START_TEST(lanes_are_compared_as_bytes)
 	ck_assert(!bars("a ", 11));
 	ck_assert(!bars("", 11));
 	ck_assert(!hold_bars(hold, BYTES("a\0"), 11));
-	hold_row(hold, &p1, BYTES("a\0b"), 20, 1000);
+	put_in(&p1, BYTES("a\0b"), 20, 1000);
 	ck_assert(hold_bars(hold, BYTES("a\0b"), 21));
 	ck_assert(!hold_bars(hold, BYTES("a\0c"), 21));
 	put("", 30, 1000);
@@ -219,8 +227,8 @@ END_TEST
 START_TEST(rows_count_where_they_are)
 {
 	put("a", 10, 1000);
-	hold_row(hold, &p2, BYTES("a"), 20, INT64_MAX);
-	hold_row(hold, &p2, BYTES("a"), 21, INT64_MAX);
+	put_in(&p2, BYTES("a"), 20, INT64_MAX);
+	put_in(&p2, BYTES("a"), 21, INT64_MAX);
 	ck_assert_uint_eq(p1.nheld, 1);
 	ck_assert_uint_eq(p2.nheld, 2);
 	ck_assert(bars("a", 20));
@@ -229,7 +237,7 @@ START_TEST(rows_count_where_they_are)
 	ck_assert_uint_eq(p2.nheld, 0);
 	ck_assert(!hold_has_row(hold, 20));
 	ck_assert(bars("a", 22));
-	hold_row(hold, &p2, BYTES("a"), 20, INT64_MAX);
+	put_in(&p2, BYTES("a"), 20, INT64_MAX);
 	hold_row_gone(hold, 10);
 	ck_assert_uint_eq(p1.nheld + p2.nheld, 0);
 	ck_assert(!bars("a", 20));
@@ -265,8 +273,8 @@ START_TEST(forgotten_part_holds_nothing)
 	put("a", 10, 1000);
 	put("a", 11, 1000);
 	put("b", 12, 1000);
-	hold_row(hold, &p2, BYTES("c"), 20, 1000);
-	hold_row(hold, &p2, BYTES("c"), 21, 1000);
+	put_in(&p2, BYTES("c"), 20, 1000);
+	put_in(&p2, BYTES("c"), 21, 1000);
 	ck_assert_uint_eq(p1.nheld, 3);
 	ck_assert_uint_eq(p2.nheld, 2);
 	hold_forget_part(hold, &p1);
@@ -287,7 +295,7 @@ START_TEST(picks_know_their_part)
 	struct pick	picks[2];
 
 	put("a", 10, 1000);
-	hold_row(hold, &p2, BYTES("b"), 20, 1000);
+	put_in(&p2, BYTES("b"), 20, 1000);
 	ck_assert_uint_eq(hold_due(hold, 1000, picks, 2), 2);
 	for (int i = 0; i < 2; i++)
 		ck_assert_ptr_eq(picks[i].part,
@@ -370,7 +378,7 @@ START_TEST(hold_agrees_with_a_model)
 		char	lane = (char)('a' + i % NLANES);
 
 		if (rand() % 3 > 0) {
-			hold_row(hold, i % NLANES % 2 == 0 ? &p1 : &p2,
+			put_in(i % NLANES % 2 == 0 ? &p1 : &p2,
 			    (struct bytes){ &lane, 1 }, (uint64_t)i, due_at);
 			model_put(i, due_at);
 		} else {

@@ -298,7 +298,8 @@ feed other < "$srcdir/sql/schema.sql"
 feed other <<'SQL'
 RENAME TABLE outbox TO my_rows, events TO my_events,
     outbox_partitions TO my_partitions, outbox_workers TO my_workers,
-    outbox_settings TO my_settings, outbox_dead_letters TO my_dead;
+    outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
+    outbox_blocked_keys TO my_blocked;
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
@@ -307,12 +308,14 @@ OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     mysql.password_env= mysql.database=other
     outbox.tables.outbox=my_rows outbox.tables.events=my_events
     outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
-    outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead)
+    outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
+    outbox.tables.blocked_keys=my_blocked)
 OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
 { row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
 unset OUTBOX_TABLE EVENTS_TABLE
 feed other < "$DIR/sql"
-run other "${OTHER[@]}" master.workers=3 outbox.partition_count=5 --silent
+run other "${OTHER[@]}" master.workers=3 outbox.partition_count=5 \
+    retry.on_dead=halt --silent
 covers mysql.user mysql.password_file mysql.database
 wait_for 10 is_sql "SELECT GROUP_CONCAT(DISTINCT user, ' ', db)
     FROM information_schema.processlist WHERE user <> 'root'" 'another other'
@@ -337,6 +340,10 @@ is "$(sql 'SELECT partition_count FROM other.my_settings')" 5 \
 covers outbox.tables.dead_letters
 is "$(sql 'SELECT order_key FROM other.my_dead')" b \
     'tables.dead_letters has the dead'
+covers outbox.tables.blocked_keys retry.on_dead
+is "$(sql 'SELECT CONCAT(order_key, " ", reason) FROM other.my_blocked')" \
+    'b halted' \
+    'tables.blocked_keys has its key, which retry.on_dead halts'
 stop_master "$MASTER"
 [ ! -s "$DIR/other.out" ]
 ok $? '--silent: and not a word about all that'
@@ -481,8 +488,6 @@ is "$WAIT $LEAST" '30 5' 'retry.max_attempts: not yet'
 again retry.max_attempts=6
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters
     WHERE reason = "attempts" AND attempts = 6')" 30 'and then they are dead'
-covers retry.on_dead
-refused 'retry.on_dead: .*halt' retry.on_dead=halt
 
 #
 # publish

@@ -5,7 +5,7 @@
 
 start_servers
 sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
-	outbox_settings, outbox_dead_letters;
+	outbox_settings, outbox_dead_letters, outbox_blocked_keys;
     ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
     CREATE TABLE events (
 	sequence BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
@@ -70,7 +70,8 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL
     OR published_at > NOW(6)')" 0 'and no moment lies ahead'
 has_line "$LOG" 'no index \(published_at, partition_key'
 ok $? 'the missing index is said, with its remedy'
-has_line "$LOG" 'outbox_dead_letters: no such table'
+has_line "$LOG" 'outbox_dead_letters: no such table' &&
+    has_line "$LOG" 'outbox_blocked_keys: no such table'
 ok $? 'and the missing dead letters'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)" \
     '^Nats-Msg-Id: app-[0-9]+-' 'ids begin with the name of the database'

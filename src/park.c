@@ -1,0 +1,481 @@
+/*
+ * park.c - see park.h
+ *
+ * The hold is told what a statement has done only after it has done it; an
+ * answer that is lost closes the connection, and everything is read again.
+ */
+
+#include "park.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lane.h"
+#include "xalloc.h"
+
+/* A head that is due so soon is neither recorded nor parked. */
+#define SOON_MS		2000
+
+/* Lanes in one statement. */
+#define LANES		256
+
+static const char *const reasons[] = {
+	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
+	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
+};
+
+static enum hold_why
+why_of(const char *reason)
+{
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(reasons[i], reason) == 0)
+			return (enum hold_why)i;
+	return HOLD_DELAYED;
+}
+
+/*
+ * Reading
+ */
+
+static bool
+is_halted(const struct blocked *b)
+{
+	return strcmp(b->reason, STORE_HALTED) == 0;
+}
+
+static void
+set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
+    size_t limit)
+{
+	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
+	*r = (struct range){ .label = label, .limit = limit };
+}
+
+/* Bring everything back that is parked under this record. */
+static int
+empty_out(struct park *p, uint64_t first, struct err *e)
+{
+	char			 label[STORE_PARKED];
+	struct candidate	*found;
+	struct range		 range;
+	size_t			 n;
+	int			 rc = 0;
+
+	set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
+	do {
+		uint64_t *list;
+
+		if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
+			return -1;
+		list = xcalloc(n + 1, sizeof(*list));
+		for (size_t i = 0; i < n; i++)
+			list[i] = found[i].sequence;
+		if (n > 0)
+			rc = store_unpark(p->store, list, n, e);
+		free(list);
+		free(found);
+	} while (rc == 0 && n == range.limit);
+	return rc;
+}
+
+/*
+ * Two records of one lane: after a halt in a lane that came back, or after a
+ * change of outbox.ordering.  One is enough to park under; a halt stays.
+ */
+static int
+merge(struct park *p, const struct blocked *b, struct err *e)
+{
+	if (empty_out(p, b->first, e) < 0)
+		return -1;
+	return is_halted(b) ? 0 : store_unblock(p->store, &b->first, 1, e);
+}
+
+static int
+load(struct park *p, const struct blocked *b, uint64_t parked_from,
+    int64_t now, struct err *e)
+{
+	struct bytes		 label = { b->label, strlen(b->label) };
+	struct held_lane	*l;
+	struct wait		 w = { .part = member_part(p->member, label),
+				     .key = b->key, .why = why_of(b->reason),
+				     .sequence = HOLD_NONE,
+				     .due_at = INT64_MAX };
+
+	if (w.part == NULL)
+		return 0;
+	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
+	    label, &b->first);
+	if (b->pending && !is_halted(b)) {
+		w.sequence = b->head;
+		w.due_at = now + b->due_ms;
+	}
+	/* With nothing to wait for, the next step finds it empty. */
+	if (!b->pending && !is_halted(b) && parked_from == HOLD_NONE)
+		parked_from = b->first;
+	if ((l = hold_lane(p->hold, w.lane)) == NULL)
+		l = hold_load(p->hold, &w, b->first, parked_from,
+		    b->head_parked);
+	else if (merge(p, b, e) < 0)
+		return -1;
+	if (is_halted(b))
+		hold_halt(p->hold, l, b->head);
+	return 0;
+}
+
+/* The lowest sequence of each that is parked, other than its head. */
+static int
+find_parked(struct park *p, const struct blocked *b, size_t n,
+    uint64_t *parked_from, struct err *e)
+{
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	struct candidate	*found;
+	size_t			 nfound;
+
+	for (size_t i = 0; i < n; i++) {
+		set_range(&ranges[i], labels[i], b[i].first, 2);
+		parked_from[i] = HOLD_NONE;
+	}
+	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
+		return -1;
+	for (size_t i = nfound; i-- > 0;)
+		if (found[i].sequence != b[found[i].range].head)
+			parked_from[found[i].range] = found[i].sequence;
+	free(found);
+	return 0;
+}
+
+static int
+load_list(struct park *p, struct blocked_list *list, int64_t now,
+    struct err *e)
+{
+	uint64_t	parked_from[STORE_RANGES];
+
+	for (size_t i = 0; i < list->n; i++) {
+		size_t left = list->n - i;
+
+		if (i % STORE_RANGES == 0 && find_parked(p, &list->items[i],
+		    left < STORE_RANGES ? left : STORE_RANGES, parked_from,
+		    e) < 0)
+			return -1;
+		if (load(p, &list->items[i], parked_from[i % STORE_RANGES],
+		    now, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static size_t
+list_fresh(const struct member *m, const char **labels)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < m->nparts; i++)
+		if (m->parts[i]->fresh)
+			labels[n++] = m->parts[i]->label;
+	return n;
+}
+
+/* Partitions that are new here may have blocked keys. */
+static int
+read_fresh(struct park *p, int64_t now, struct err *e)
+{
+	struct member		 *m = p->member;
+	const char		**labels = xcalloc(m->nparts + 1,
+				      sizeof(*labels));
+	size_t			  n = list_fresh(m, labels);
+	struct blocked_list	  list = { 0 };
+	int			  rc = 0;
+
+	if (n > 0 && (rc = store_blocked(p->store, labels, n, &list, e)) == 0)
+		rc = load_list(p, &list, now, e);
+	for (size_t i = 0; i < m->nparts; i++) {
+		if (rc < 0 && m->parts[i]->fresh)
+			hold_forget_part(p->hold, m->parts[i]);
+		m->parts[i]->fresh = m->parts[i]->fresh && rc < 0;
+	}
+	store_blocked_free(&list);
+	free(labels);
+	return rc;
+}
+
+/*
+ * Coming back
+ */
+
+static int
+lift(struct park *p, struct err *e)
+{
+	struct hold	*h = p->hold;
+
+	if (h->nlifted == 0)
+		return 0;
+	if (store_unblock(p->store, h->lifted, h->nlifted, e) < 0)
+		return -1;
+	h->nlifted = 0;
+	return 0;
+}
+
+static int
+bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	struct hold		 *h = p->hold;
+	struct held_lane	**lanes, *l;
+	uint64_t		 *list;
+	size_t			  n = 0;
+	int			  rc = 0;
+
+	if (hold_next_due(h) > now)
+		return 0;
+	lanes = xcalloc(limit + 1, sizeof(*lanes));
+	list = xcalloc(limit + 1, sizeof(*list));
+	for (l = h->lanes; l != NULL && n < limit; l = l->hh.next)
+		if (l->head_parked && l->due_at <= now) {
+			list[n] = l->head;
+			lanes[n++] = l;
+		}
+	if (n > 0)
+		rc = store_unpark(p->store, list, n, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		hold_head_back(h, lanes[i]);
+	free(lanes);
+	free(list);
+	return rc;
+}
+
+/* What was read of each lane: the last one only tells where the rest is. */
+static void
+take_back(struct park *p, struct held_lane **lanes, const struct range *ranges,
+    size_t nlanes, const struct candidate *found, size_t nfound)
+{
+	uint64_t	next[STORE_RANGES];
+	size_t		used[STORE_RANGES] = { 0 };
+
+	for (size_t i = 0; i < nlanes; i++)
+		next[i] = HOLD_NONE;
+	for (size_t i = 0; i < nfound; i++)
+		if (++used[found[i].range] == ranges[found[i].range].limit)
+			next[found[i].range] = found[i].sequence;
+	for (size_t i = 0; i < nlanes; i++)
+		hold_back(p->hold, lanes[i], next[i]);
+}
+
+static int
+unpark_found(struct park *p, const struct range *ranges,
+    const struct candidate *found, size_t nfound, struct err *e)
+{
+	uint64_t	*list = xcalloc(nfound + 1, sizeof(*list));
+	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < nfound; i++)
+		if (++used[found[i].range] < ranges[found[i].range].limit)
+			list[n++] = found[i].sequence;
+	if (n > 0)
+		rc = store_unpark(p->store, list, n, e);
+	free(list);
+	return rc;
+}
+
+static int
+bring_rows(struct park *p, size_t limit, struct err *e)
+{
+	struct held_lane	*lanes[STORE_RANGES], *l;
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	struct candidate	*found;
+	size_t			 n = 0, nfound;
+	int			 rc;
+
+	if (p->hold->nreturning == 0)
+		return 0;
+	for (l = p->hold->lanes; l != NULL && n < STORE_RANGES; l = l->hh.next)
+		if (hold_is_returning(l))
+			lanes[n++] = l;
+	for (size_t i = 0; i < n; i++)
+		set_range(&ranges[i], labels[i], lanes[i]->record,
+		    limit / n + 2);
+	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
+		return -1;
+	rc = unpark_found(p, ranges, found, nfound, e);
+	if (rc == 0)
+		take_back(p, lanes, ranges, n, found, nfound);
+	free(found);
+	return rc;
+}
+
+/*
+ * Going
+ */
+
+struct going {
+	struct held_lane	*lanes[LANES];
+	struct parking		 parking[LANES];
+	size_t			 n;
+	uint64_t		*sequences;
+	size_t			 nsequences;
+};
+
+/* A lease is not as we knew it: look again, and read the keys afresh. */
+static void
+start_afresh(struct park *p, struct held_lane *const *lanes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		lanes[i]->part->fresh = true;
+	for (size_t i = 0; i < p->member->nparts; i++)
+		if (p->member->parts[i]->fresh)
+			hold_forget_part(p->hold, p->member->parts[i]);
+	member_look_now(p->member);
+}
+
+/* *done tells whether they all have a record now. */
+static int
+record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
+    struct err *e)
+{
+	struct blocked	b[LANES];
+	size_t		nnew = 0;
+	uint64_t	written = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (lanes[i]->record == 0)
+			b[nnew++] = (struct blocked){ .first = lanes[i]->head,
+			    .head = lanes[i]->head, .key = lanes[i]->key,
+			    .label = lanes[i]->part->label,
+			    .reason = reasons[lanes[i]->why] };
+	if (nnew > 0 && store_block(p->store, b, nnew, &written, e) < 0)
+		return -1;
+	*done = written == nnew;
+	for (size_t i = 0; *done && i < n; i++)
+		if (lanes[i]->record == 0) {
+			lanes[i]->record = lanes[i]->head;
+			lanes[i]->home = lanes[i]->part;
+		}
+	if (!*done)
+		start_afresh(p, lanes, n);
+	return 0;
+}
+
+static bool
+is_far(const struct held_lane *l, int64_t now)
+{
+	return l->due_at - now > SOON_MS;
+}
+
+/* An operator wants to know of heads that failed and wait. */
+static int
+record_failed(struct park *p, int64_t now, struct err *e)
+{
+	struct held_lane	*lanes[LANES], *l;
+	size_t			 n = 0;
+	bool			 done;
+
+	if (!p->hold->unrecorded)
+		return 0;
+	for (l = p->hold->lanes; l != NULL && n < LANES; l = l->hh.next)
+		if (l->record == 0 && l->why == HOLD_FAILED &&
+		    is_far(l, now))
+			lanes[n++] = l;
+	p->hold->unrecorded = n == LANES;
+	return n == 0 ? 0 : record(p, lanes, n, &done, e);
+}
+
+static bool
+head_can_go(const struct held_lane *l, int64_t now)
+{
+	return !l->head_parked && l->head != HOLD_NONE && is_far(l, now) &&
+	    (l->home == NULL || l->home == l->part);
+}
+
+/* The fullest first. */
+static int
+lane_cmp(const void *a, const void *b)
+{
+	const struct held_lane	*x = *(struct held_lane *const *)a;
+	const struct held_lane	*y = *(struct held_lane *const *)b;
+
+	return x->nrows > y->nrows ? -1 : x->nrows < y->nrows;
+}
+
+static struct held_lane **
+sorted_lanes(const struct hold *h)
+{
+	struct held_lane	**lanes, *l;
+	size_t			  n = 0;
+
+	lanes = xcalloc(hold_nlanes(h) + 1, sizeof(struct held_lane *));
+	for (l = h->lanes; l != NULL; l = l->hh.next)
+		lanes[n++] = l;
+	qsort(lanes, n, sizeof(struct held_lane *), lane_cmp);
+	return lanes;
+}
+
+static void
+choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
+{
+	uint64_t	*list = g->sequences + g->nsequences;
+	size_t		 n = 0;
+
+	if (head_can_go(l, now))
+		list[n++] = l->head;
+	n += hold_list(l, list + n, max - n);
+	if (n == 0)
+		return;
+	g->parking[g->n] = (struct parking){ .sequences = list, .n = n };
+	g->lanes[g->n++] = l;
+	g->nsequences += n;
+}
+
+static void
+choose(struct park *p, struct going *g, size_t max, int64_t now)
+{
+	struct held_lane	**lanes = sorted_lanes(p->hold);
+	size_t			  n = hold_nlanes(p->hold);
+
+	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
+	/* A returning lane has a record; others get it by their head. */
+	for (size_t i = 0; i < n && g->n < LANES && g->nsequences < max; i++)
+		choose_rows(g, lanes[i], max - g->nsequences, now);
+	free(lanes);
+}
+
+static int
+park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	struct going	g = { 0 };
+	size_t		nrows = hold_nrows(p->hold);
+	bool		done = true;
+	int		rc = 0;
+
+	/* In partition order the scan reads one row of a lane that waits. */
+	if (nrows <= limit || p->conf->outbox.ordering == ORDER_PARTITION)
+		return 0;
+	nrows -= limit / 2;
+	choose(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
+	if (g.n > 0)
+		rc = record(p, g.lanes, g.n, &done, e);
+	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
+		g.parking[i].first = g.lanes[i]->record;
+	if (rc == 0 && done && g.n > 0)
+		rc = store_park(p->store, g.parking, g.n, e);
+	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
+		hold_parked(p->hold, g.lanes[i], g.parking[i].sequences,
+		    g.parking[i].n);
+	free(g.sequences);
+	return rc;
+}
+
+int
+park_round(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	if (!store_can_block(p->store))
+		return 0;
+	if (lift(p, e) < 0 || read_fresh(p, now, e) < 0 ||
+	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
+	    bring_rows(p, limit, e) < 0)
+		return -1;
+	if (record_failed(p, now, e) < 0 || park_rows(p, limit, now, e) < 0)
+		return -1;
+	return read_fresh(p, now, e);	/* a lease was not as we knew it */
+}

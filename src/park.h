@@ -1,0 +1,38 @@
+/*
+ * park.h - keys that wait, in the database: for the next owner, for the
+ * operator, and so that no tick meets their rows again and again
+ *
+ * A lane that waits gets a record in the table of blocked keys when its head
+ * failed and is not due soon, or when it must be parked. When more rows wait
+ * than a tick should pass one by one, those of the fullest lanes are parked:
+ * they get a label of their own, and the scan does not meet them. What stood
+ * behind a head that is gone comes back in sequence order, a batch a tick;
+ * until the last one is back, later rows of the lane wait behind them.
+ */
+#ifndef OUTBOX_PARK_H
+#define OUTBOX_PARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "err.h"
+#include "hold.h"
+#include "member.h"
+#include "store.h"
+
+struct park {
+	const struct conf	*conf;
+	struct store		*store;
+	struct member		*member;
+	struct hold		*hold;
+};
+
+/*
+ * To be called before a tick looks for candidates: reads the records of
+ * partitions that are new here, and moves at most limit rows each way.
+ * -1: the database is in trouble, and the tick must not go on.
+ */
+int	park_round(struct park *, size_t limit, int64_t now, struct err *);
+
+#endif
