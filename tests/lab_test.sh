@@ -335,6 +335,13 @@ hi"
 	bus publish --subject t.a --data "$(printf '%0200d' 0)" \
 	    >/dev/null 2>&1
 	is "max-msg-size is set" $? 1
+	bus publish --subject t.a --header X=y --data hi >/dev/null
+	bus stream --stream C --subjects 'C.>'
+	bus purge --stream T --into C
+	bus show --stream T --last >/dev/null 2>&1
+	is "what is purged can be copied" "$? $(bus show --stream C --last |
+	    sed -n '1p;/^X/p' | tr '\n' ' ')" "1 Subject: C.t.a X: y "
+	bus stream --stream C --delete
 	bus stream --stream T --delete && bus stream --stream T --delete
 	is "deleting twice is fine" $? 0
 	bus show --stream T --last >/dev/null 2>&1

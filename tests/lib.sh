@@ -166,7 +166,7 @@ check_stream() {
 	local name=$1 out rc
 	shift
 	out=$("$LAB" check --socket "$SOCKET" --user root --database app \
-	    --nats "$URL" --stream EVENTS "$@" 2>&1)
+	    --nats "$URL" --stream "${STREAM-EVENTS}" "$@" 2>&1)
 	rc=$?
 	ok "$rc" "$name"
 	[ "$rc" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'

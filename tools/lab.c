@@ -76,6 +76,8 @@ static const struct option_row rows[] = {
 	    "not on file" },
 	{ "no-ack", IS_FLAG, AT(no_ack), STREAM, 0, 0, NULL,
 	    "store messages without an answer" },
+	{ "into", IS_TEXT, AT(into), PURGE, 0, 0, "NAME",
+	    "copy what is purged into this stream, which takes NAME.>" },
 	{ "replicas", IS_NUMBER, AT(replicas), STREAM, 1, 5, "N",
 	    "replicas (1)" },
 	{ "delete", IS_FLAG, AT(delete), STREAM, 0, 0, NULL,

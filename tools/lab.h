@@ -24,7 +24,7 @@ struct lab_opts {
 	const char	*nats, *creds, *nats_ca;
 
 	/* stream, publish, show, ... */
-	const char	*stream, *subject, *subjects, *id, *data;
+	const char	*stream, *subject, *subjects, *id, *data, *into;
 	const char	*headers[LAB_MAX_HEADERS];
 	size_t		 nheaders;
 	int64_t		 seq, dup_window, max_msg_size, max_msgs, replicas;

@@ -151,15 +151,104 @@ lab_publish(const struct lab_opts *o)
 	return 0;
 }
 
+/* A copy on its way into another stream. */
+struct copying {
+	jsCtx		*js;
+	const char	*into;
+	uint64_t	 last;		/* copied */
+	bool		 failed;
+};
+
+static void
+copy_failed(jsCtx *js, jsPubAckErr *pae, void *arg)
+{
+	(void)js;
+	(void)pae;
+	((struct copying *)arg)->failed = true;
+}
+
+static natsStatus
+copy_headers(natsMsg *to, natsMsg *from)
+{
+	const char	**keys = NULL, *value;
+	int		  n = 0;
+	natsStatus	  s = natsMsgHeader_Keys(from, &keys, &n);
+
+	for (int i = 0; s == NATS_OK && i < n; i++)
+		if (strncmp(keys[i], "Nats-", 5) != 0 &&
+		    natsMsgHeader_Get(from, keys[i], &value) == NATS_OK)
+			s = natsMsgHeader_Set(to, keys[i], value);
+	free((void *)keys);
+	return s;
+}
+
+/* The place in the origin is part of the id: copied again it is the same. */
+static void
+copy_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
+{
+	struct copying	*c = arg;
+	char		 subject[512], id[512];
+	const char	*old = "";
+	natsMsg		*copy = NULL;
+	natsStatus	 s;
+
+	(void)when;
+	snprintf(subject, sizeof(subject), "%s.%s", c->into,
+	    natsMsg_GetSubject(m));
+	natsMsgHeader_Get(m, "Nats-Msg-Id", &old);
+	snprintf(id, sizeof(id), "%llu %s", (unsigned long long)seq, old);
+	s = natsMsg_Create(&copy, subject, NULL, natsMsg_GetData(m),
+	    natsMsg_GetDataLength(m));
+	if (s == NATS_OK)
+		s = copy_headers(copy, m);
+	if (s == NATS_OK)
+		s = natsMsgHeader_Set(copy, "Nats-Msg-Id", id);
+	if (s == NATS_OK)
+		s = js_PublishMsgAsync(c->js, &copy, NULL);
+	if (s != NATS_OK)
+		lab_bus_die("copying a message", s);
+	c->last = seq;
+}
+
+/* Returns the sequence to purge up to: the one after the last copied. */
+static uint64_t
+copy_stream(struct lab_bus *bus, const struct lab_opts *o)
+{
+	struct copying	c = { .into = o->into };
+	jsOptions	jo;
+	jsPubOptions	po;
+	natsStatus	s;
+
+	jsOptions_Init(&jo);
+	jo.PublishAsync.MaxPending = 4000;
+	jo.PublishAsync.ErrHandler = copy_failed;
+	jo.PublishAsync.ErrHandlerClosure = &c;
+	if ((s = natsConnection_JetStream(&c.js, bus->nc, &jo)) != NATS_OK)
+		lab_bus_die("copying", s);
+	lab_read_stream(bus, o->stream, copy_message, &c);
+	jsPubOptions_Init(&po);
+	po.MaxWait = 10000;
+	if ((s = js_PublishAsyncComplete(c.js, &po)) != NATS_OK)
+		lab_bus_die("copying", s);
+	if (c.failed)
+		errx(1, "NATS: %s does not take copies", o->into);
+	jsCtx_Destroy(c.js);
+	return c.last + 1;
+}
+
 int
 lab_purge(const struct lab_opts *o)
 {
 	struct lab_bus	bus;
+	jsOptions	jo;
 	jsErrCode	code = 0;
 	natsStatus	s;
 
+	jsOptions_Init(&jo);
 	lab_bus_open(o, &bus);
-	if ((s = js_PurgeStream(bus.js, o->stream, NULL, &code)) != NATS_OK)
+	if (o->into != NULL)
+		jo.Stream.Purge.Sequence = copy_stream(&bus, o);
+	if ((s = js_PurgeStream(bus.js, o->stream, &jo, &code)) != NATS_OK)
 		lab_bus_die("purging the stream", s);
 	lab_bus_close(&bus);
 	return 0;

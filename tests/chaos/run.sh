@@ -28,6 +28,8 @@ ALL_FAULTS='
 	stall		2	proxy
 	refuse		1	proxy
 	burst		2
+	host_stop	1
+	purge		1
 '
 
 usage() {
@@ -102,6 +104,8 @@ between 2 4
 FIRST_WORKERS=$R
 below 2
 HANG_TIMEOUT=$((R * 10))
+below 2
+BATCH=$((R == 0 ? 60 : 500))
 HAVE_PROXY=''
 [ -n "$(command -v socat)" ] && HAVE_PROXY=1
 
@@ -139,6 +143,15 @@ plan_worker_stop() {
 	below 4
 	if [ "$R" -eq 0 ]; then between 7000 13000; else between 1000 4000; fi
 	PLAN+=("$1 worker_stop $M $n $R")
+}
+
+# The whole family of a master, for longer than leases and claims.
+plan_host_stop() {
+	any_master
+	is_busy "m$M" "$1" && return 1
+	between 4000 12000
+	occupy "m$M" $(($1 + R + 1000))
+	PLAN+=("$1 host_stop $M $R")
 }
 
 plan_master_kill() {
@@ -190,6 +203,7 @@ plan_nats_stop() { plan_pause nats_stop nats 1000 6000 500 "$1"; }
 plan_db_kill() { plan_pause db_kill db 0 1500 6000 "$1"; }
 plan_db_stop() { plan_pause db_stop db 1000 4000 500 "$1"; }
 plan_db_sever() { plan_pause db_sever db 0 0 300 "$1"; }
+plan_purge() { plan_pause purge nats 0 0 0 "$1"; }
 plan_burst() { plan_pause burst burst 500 4000 3000 "$1"; }
 
 any_side() {
@@ -237,7 +251,8 @@ make_plan() {
 
 make_plan
 say "seed $SEED, $DURATION s, $RATE events/s, $NMASTERS master(s)" \
-    "of $FIRST_WORKERS workers, hang_timeout $HANG_TIMEOUT, $KIND"
+    "of $FIRST_WORKERS workers, hang_timeout $HANG_TIMEOUT," \
+    "batches of $BATCH, $KIND"
 say "schedule, ${#PLAN[@]} entries: milliseconds, fault, target, how"
 for entry in "${PLAN[@]}"; do say "    $entry"; done
 [ -z "$PLAN_ONLY" ] || exit 0
@@ -316,7 +331,7 @@ reap_jobs() {
 		wait "$pid"
 		rc=$?
 		case ${JOBS[$pid]} in
-		sever) ;;	# may meet a server that just went
+		sever|purge) ;;	# may meet a server that just went
 		*) [ "$rc" -eq 0 ] || violation "${JOBS[$pid]}: status $rc" ;;
 		esac
 		unset "JOBS[$pid]"
@@ -355,7 +370,7 @@ conf_write() {
 	fi
 	PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
-	    IDLE=100 MAX_BACKOFF=4 BATCH=500 URL=$url write_conf "$file.new"
+	    IDLE=100 MAX_BACKOFF=4 URL=$url write_conf "$file.new"
 	sed -i "$edit" "$file.new"
 	[ "${2:-}" != bad ] || sed -i 's/lease_ttl/lease_tttl/' "$file.new"
 	mv "$file.new" "$file"
@@ -507,6 +522,16 @@ do_worker_stop() {
 	after "$3" resume "$PID"
 }
 
+do_host_stop() {
+	local pid
+	[ "${STATE[$1]}" = up ] || return 1
+	note "stop master ${MPID[$1]} and its workers"
+	for pid in "${MPID[$1]}" $(worker_pids "${MPID[$1]}"); do
+		pause "$pid"
+		after "$2" resume "$pid"
+	done
+}
+
 do_master_kill() {
 	[ "${STATE[$1]}" = up ] || return 1
 	note "kill -9 master ${MPID[$1]}"
@@ -580,6 +605,11 @@ burst() {
 	done
 	return 1
 }
+# The checker reads the copy.
+move() {
+	timeout 60 "$LAB" purge --nats "$URL" --stream EVENTS --into COPY
+}
+do_purge() { ! is_running nats && in_background purge move; }
 do_burst() { in_background burst burst "$1"; }
 
 inject() {
@@ -625,6 +655,13 @@ slow_producer() {
 				global_sequence = LAST_INSERT_ID();"
 			echo "CALL outbox_enqueue('$key-b', NULL,
 			    'chaos.slow', 1, NULL, NULL, '{}');"
+			# A hot key waits, and much comes behind it.
+			((i % 9)) ||
+			    echo "CALL outbox_enqueue('hot-$((i % 8))', NULL,
+				'chaos.slow', 1, NULL, NULL, '{}');
+				UPDATE outbox SET available_at = NOW(6) +
+				INTERVAL 3 SECOND WHERE
+				global_sequence = LAST_INSERT_ID();"
 			echo "$end;"
 			# In the middle of a busy key.
 			((i % 7)) ||
@@ -759,6 +796,7 @@ all_down() {
 #
 
 start_servers 2>&"$ERR"
+"$LAB" stream --nats "$URL" --name COPY --subjects 'COPY.>' --dup-window 86400
 watchdog >/dev/null 2>&1 </dev/null &
 if [ -n "$HAVE_PROXY" ]; then
 	sql "CREATE USER 'outbox'@'127.0.0.1' IDENTIFIED BY '$OUTBOX_PW'"
@@ -819,8 +857,9 @@ tick_until $((STOP_TIMEOUT + 5)) all_down
 ok $? 'the masters stop'
 is "$(left_over | tr '\n' ' ')" '' 'no process is left'
 
+move
 poison=$(sql "SELECT COUNT(*) FROM events WHERE event_type LIKE '% %'")
-check_stream 'complete, in order per key, nothing twice, nothing else dead' \
+STREAM=COPY check_stream 'complete, in order per key, nothing twice, nothing else dead' \
     --wait 10 --expect-dead "$poison"
 is "$(sql "SELECT COUNT(*) FROM outbox_dead_letters AS d LEFT JOIN events AS e
     ON e.sequence = d.global_sequence WHERE e.event_type IS NULL
@@ -828,6 +867,8 @@ is "$(sql "SELECT COUNT(*) FROM outbox_dead_letters AS d LEFT JOIN events AS e
     "the dead letters are the $poison poison rows"
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
     'no claim is left'
+is "$(sql 'SELECT COUNT(*) FROM outbox_blocked_keys')" 0 \
+    'no key is blocked'
 is "$(sql 'SELECT COUNT(*) FROM outbox_partitions
     WHERE lease_owner IS NOT NULL')" 0 'no lease is left'
 is "$(sql 'SELECT COUNT(*) FROM outbox_workers
