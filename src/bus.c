@@ -546,7 +546,7 @@ static bool
 no_responders(struct pub_answer *a)
 {
 	a->slot = PUB_SOME_SLOT;
-	a->verdict = VERDICT_DESTINATION;
+	a->verdict = VERDICT_ABSENT;
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
 	    "responders): create the stream, or JetStream is off");
 	return true;

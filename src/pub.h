@@ -22,7 +22,10 @@ enum pub_sent {
 	PUB_LOST	/* the connection is gone */
 };
 
-/* The answer is to one of the messages that are out; nobody knows which. */
+/*
+ * The answer is to one of the messages that are out, and nobody knows which:
+ * with VERDICT_ABSENT only.
+ */
 #define PUB_SOME_SLOT	UINT32_MAX
 
 struct pub_answer {

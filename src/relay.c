@@ -23,7 +23,17 @@
 #define BUSY_MS		50
 #define DEFER_DOWN_MS	1000	/* if it took nothing at all */
 
-enum state { READY, OUT, REFUSED, DONE };
+/*
+ * Pauses before a batch sends again what nobody was there to take; most
+ * elections of a leader take less.  Once that was in vain it is not tried
+ * again for a while: where no stream takes a subject it would hold up every
+ * batch with such a message in it.
+ */
+static const int64_t	absent_pauses[] = { 50, 100, 200 };
+#define ABSENT_ROUNDS	(sizeof(absent_pauses) / sizeof(absent_pauses[0]))
+#define ABSENT_MEMORY_MS	10000
+
+enum state { READY, OUT, AGAIN, REFUSED, DONE };
 
 struct flight {
 	struct relay		*r;
@@ -37,8 +47,11 @@ struct flight {
 	int64_t			 deadline;	/* send nothing from here on */
 	size_t			*place;		/* of a message in order */
 	size_t			 acked;		/* places up to the last acked */
-	size_t			 nameless;	/* refusals of we know not which */
-	struct err		 nameless_why;
+	size_t			 nameless;	/* absences of we know not whom */
+	struct err		 absent_why;
+	size_t			 nagain;	/* wait for the next round */
+	size_t			 rounds;	/* that were planned so far */
+	int64_t			 again_at;	/* the next one */
 	bool			 closed;	/* send nothing more */
 	bool			 complained;
 	bool			 lost;		/* the connection */
@@ -102,6 +115,42 @@ refuse(struct flight *f, size_t i, const char *text)
 	f->state[i] = REFUSED;
 }
 
+/* Will it be sent again before it counts?  The first of a round plans it. */
+static bool
+joins_a_round(struct flight *f, int64_t now)
+{
+	if (f->nagain > 0)
+		return true;
+	if (f->closed || f->rounds == ABSENT_ROUNDS ||
+	    now < f->r->absent_until)
+		return false;
+	f->again_at = now + absent_pauses[f->rounds];
+	if (f->again_at >= f->deadline)
+		return false;
+	f->rounds++;
+	return true;
+}
+
+/*
+ * Nobody was there to take it.  For the window it stays unresolved while it
+ * waits for another round, so nothing of its lane passes it.
+ */
+static void
+absent(struct flight *f, size_t i)
+{
+	int64_t	now = clock_ms();
+
+	if (joins_a_round(f, now)) {
+		f->state[i] = AGAIN;
+		f->nagain++;
+		return;
+	}
+	if (f->rounds == ABSENT_ROUNDS)
+		f->r->absent_until = now + ABSENT_MEMORY_MS;
+	refuse(f, i, f->absent_why.text);
+	window_resolved(&f->w, i, false);
+}
+
 static void
 deliver(struct flight *f, size_t i, bool duplicate)
 {
@@ -138,12 +187,14 @@ on_answer(struct flight *f, const struct pub_answer *a)
 
 	if (a->slot == PUB_SOME_SLOT) {
 		f->nameless++;
-		err_set(&f->nameless_why, "%s", a->text);
+		err_set(&f->absent_why, "%s", a->text);
 		return;
 	}
 	if (i >= f->b->n || f->state[i] == READY)
 		return;
-	if (f->state[i] != OUT) {
+	if (f->state[i] == AGAIN)	/* it was taken for another one */
+		f->nagain--;
+	else if (f->state[i] != OUT) {
 		late_answer(f, a);
 		return;
 	}
@@ -158,6 +209,10 @@ on_answer(struct flight *f, const struct pub_answer *a)
 		refuse(f, i, a->text);
 		go_on = false;
 		break;
+	case VERDICT_ABSENT:
+		err_set(&f->absent_why, "%s", a->text);
+		absent(f, i);
+		return;
 	default:
 		go_on = fail(f, &f->b->msgs[i],
 		    a->verdict == VERDICT_MESSAGE, a->text);
@@ -178,7 +233,8 @@ send_one(struct flight *f, size_t i)
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
 	else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
-		f->res->skipped += r->envelope.skipped;
+		if (f->state[i] == READY)
+			f->res->skipped += r->envelope.skipped;
 		switch (r->pub.ops->send(r->pub.arg, &r->envelope,
 		    (uint32_t)i, &e)) {
 		case PUB_SENT:
@@ -211,6 +267,27 @@ send_ready(struct flight *f)
 			return;
 }
 
+/* The next round of what nobody was there to take, or too late for one. */
+static void
+send_again(struct flight *f)
+{
+	int64_t	now = clock_ms();
+	bool	late = f->closed || now >= f->deadline;
+
+	if (f->nagain == 0 || (!late && now < f->again_at))
+		return;
+	for (size_t i = 0; i < f->b->n && !f->lost; i++) {
+		if (f->state[i] != AGAIN)
+			continue;
+		f->nagain--;
+		window_resolved(&f->w, i, false);
+		if (late)
+			refuse(f, i, f->absent_why.text);
+		else
+			send_one(f, i);
+	}
+}
+
 static void
 time_out(struct flight *f, size_t i)
 {
@@ -224,7 +301,7 @@ time_out(struct flight *f, size_t i)
 		refuse(f, i, f->complaint.text);
 	else if (f->nameless > 0) {
 		f->nameless--;
-		refuse(f, i, f->nameless_why.text);
+		refuse(f, i, f->absent_why.text);
 	} else if (f->acked > f->place[i])	/* a later one got through */
 		go_on = fail(f, &f->b->msgs[i], false, e.text);
 	else {
@@ -245,7 +322,8 @@ expire(struct flight *f, int64_t now)
 	for (; f->oldest < f->nsent; f->oldest++) {
 		size_t i = f->order[f->oldest];
 
-		if (f->state[i] != OUT)
+		/* Sent again, it stands there twice. */
+		if (f->state[i] != OUT || f->place[i] != f->oldest)
 			continue;
 		if (now < f->sent_at[i] + timeout)
 			return f->sent_at[i] + timeout - now;
@@ -254,19 +332,17 @@ expire(struct flight *f, int64_t now)
 	return RELAY_KEEP_MS;
 }
 
-/* When all others have their answers, the rest is what was refused. */
+/* When all others have their answers, the rest is what nobody took. */
 static void
-name_refused(struct flight *f)
+name_absent(struct flight *f)
 {
-	if (f->nameless == 0 || f->w.unresolved > f->nameless)
+	if (f->nameless == 0 || f->w.unresolved - f->nagain > f->nameless)
 		return;
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];
 
-		if (f->state[i] != OUT)
-			continue;
-		refuse(f, i, f->nameless_why.text);
-		window_resolved(&f->w, i, false);
+		if (f->state[i] == OUT)
+			absent(f, i);
 	}
 	f->nameless = 0;
 }
@@ -280,7 +356,7 @@ wait_a_little(struct flight *f, int64_t ms)
 	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
 	while (p->ops->answer(p->arg, &a))
 		on_answer(f, &a);
-	name_refused(f);
+	name_absent(f);
 	if (p->ops->complaint(p->arg, &f->complaint))
 		f->complained = true;
 }
@@ -299,11 +375,21 @@ give_up(struct flight *f, enum outcome outcome)
 	}
 }
 
+/* Until the next answer is overdue or the next round begins. */
+static int64_t
+time_left(struct flight *f)
+{
+	int64_t	now = clock_ms(), left = expire(f, now);
+
+	if (f->nagain > 0 && f->again_at - now < left)
+		left = f->again_at > now ? f->again_at - now : 0;
+	return f->w.unresolved > 0 ? left : 0;
+}
+
 static void
 fly(struct flight *f)
 {
 	struct pub	*p = &f->r->pub;
-	int64_t		 left;
 
 	while (f->w.unresolved > 0 || (!f->closed && window_has_work(&f->w) &&
 	    clock_ms() < f->deadline)) {
@@ -319,6 +405,7 @@ fly(struct flight *f)
 		case KEEP_ON:
 			break;
 		}
+		send_again(f);
 		send_ready(f);
 		if (f->lost || !p->ops->is_open(p->arg)) {
 			f->res->down = f->res->silent = true;
@@ -329,9 +416,8 @@ fly(struct flight *f)
 		/* Answers may have come while the owner was busy elsewhere. */
 		if (clock_ms() - before >= BUSY_MS)
 			wait_a_little(f, 0);
-		left = expire(f, clock_ms());
 		/* Collected writes go out with the wait, also with none. */
-		wait_a_little(f, f->w.unresolved > 0 ? left : 0);
+		wait_a_little(f, time_left(f));
 	}
 }
 
@@ -369,7 +455,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	memset(res, 0, sizeof(*res));
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
-	f.order = xcalloc(b->n + 1, sizeof(*f.order));
+	f.order = xcalloc(b->n * (1 + ABSENT_ROUNDS) + 1, sizeof(*f.order));
 	f.place = xcalloc(b->n + 1, sizeof(*f.place));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;

@@ -30,6 +30,7 @@ struct relay {
 	struct envelope_form	 form;
 	struct envelope		 envelope;
 	bool			 has_dead;	/* there are dead letters */
+	int64_t			 absent_until;	/* clock_ms(); see relay.c */
 
 	/* Called at least every RELAY_KEEP_MS while a batch is out. */
 	enum keep		(*keep)(void *);

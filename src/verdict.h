@@ -7,6 +7,7 @@ enum verdict {
 	VERDICT_DUPLICATE,	/* was stored before; as good as stored */
 	VERDICT_MESSAGE,	/* this message will never work as it is */
 	VERDICT_TRANSIENT,	/* not stored; try again later */
+	VERDICT_ABSENT,		/* not stored: nobody was there to take it */
 	VERDICT_DESTINATION	/* the fault is the stream's, not the message's */
 };
 

@@ -21,6 +21,7 @@
 #include "bus.h"
 #include "clock.h"
 #include "envelope.h"
+#include "relay.h"
 #include "servers.h"
 #include "sig.h"
 #include "xalloc.h"
@@ -489,7 +490,7 @@ START_TEST(nobody_listens)
 	send_row(1, 4);
 	ck_assert(answers(&a, 2000));
 	ck_assert_uint_eq(a.slot, PUB_SOME_SLOT);
-	ck_assert_int_eq(a.verdict, VERDICT_DESTINATION);
+	ck_assert_int_eq(a.verdict, VERDICT_ABSENT);
 	ck_has(a.text, "no responders");
 	ck_assert(is_open());
 	plain_stream("EVENTS", "events.>");
@@ -783,6 +784,102 @@ START_TEST(long_answer_is_cut)
 	bus_read_ack(body, (int)strlen(body), "", &a);
 	ck_assert_int_eq(a.verdict, VERDICT_MESSAGE);
 	ck_near((int64_t)strlen(a.text), 200, sizeof(a.text) - 1);
+}
+END_TEST
+
+/*
+ * A batch whose stream is away when it is sent, as when a leader is elected,
+ * and there again so many milliseconds later; 0: it stays away.
+ */
+struct gap {
+	int64_t	start, ms;
+	bool	over;
+};
+
+static enum keep
+keep_gap(void *arg)
+{
+	struct gap	*g = arg;
+
+	if (!g->over && g->ms > 0 && ms_since(g->start) >= g->ms) {
+		plain_stream("EVENTS", "events.>");
+		g->over = true;
+	}
+	return KEEP_ON;
+}
+
+#define NGAP	300
+
+static struct msg	gap_msgs[NGAP];
+
+static void
+publish_into(struct gap *g, struct relay_result *res)
+{
+	static char	keys[NGAP][8];
+	struct batch	batch = { .msgs = gap_msgs, .n = NGAP,
+			    .claimed_at = clock_ms() };
+	struct relay	relay = { .conf = conf, .pub = bus,
+			    .form = { "events.{event_type}", "abc", "" },
+			    .keep = keep_gap, .keep_arg = g };
+
+	for (size_t i = 0; i < NGAP; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%zu", i % 100);
+		gap_msgs[i].sequence = i + 1;
+		gap_msgs[i].has_event = true;
+		gap_msgs[i].key = bytes(keys[i]);
+		gap_msgs[i].type = gap_msgs[i].payload = bytes("x");
+	}
+	js_DeleteStream(js, "EVENTS", NULL, NULL);
+	g->start = clock_ms();
+	relay_publish(&relay, &batch, res);
+	envelope_free(&relay.envelope);
+}
+
+static void
+ck_same_key_in_order(void)
+{
+	char		 last[100][32] = { "" };
+	natsMsg		*m;
+	const char	*key, *sequence;
+	jsErrCode	 code;
+
+	for (uint64_t seq = 1; seq <= NGAP; seq++) {
+		ck_nats(js_GetMsg(&m, js, "EVENTS", seq, NULL, &code));
+		ck_nats(natsMsgHeader_Get(m, "Outbox-Key", &key));
+		ck_nats(natsMsgHeader_Get(m, "Outbox-Sequence", &sequence));
+		ck_assert_int_lt(atoi(last[atoi(key)]), atoi(sequence));
+		snprintf(last[atoi(key)], sizeof(last[0]), "%s", sequence);
+		natsMsg_Destroy(m);
+	}
+}
+
+START_TEST(stream_is_away_for_a_moment)
+{
+	static const int64_t	gaps[] = { 30, 120, 200 };
+	struct gap		g = { .ms = gaps[_i] };
+	struct relay_result	res;
+
+	publish_into(&g, &res);
+	ck_assert_msg(!res.down, "%s", res.why.text);
+	ck_assert_uint_eq(res.failed, 0);
+	ck_assert_uint_eq(res.delivered, NGAP);
+	ck_assert_uint_eq(stored("EVENTS"), NGAP);
+	ck_same_key_in_order();
+}
+END_TEST
+
+START_TEST(stream_stays_away)
+{
+	struct gap		g = { 0 };
+	struct relay_result	res;
+
+	publish_into(&g, &res);
+	ck_assert(res.down);
+	ck_assert(!res.silent);
+	ck_has(res.why.text, "no responders");
+	ck_near(ms_since(g.start), 350, 1500);
+	for (size_t i = 0; i < NGAP; i++)
+		free(gap_msgs[i].error);
 }
 END_TEST
 
@@ -1107,7 +1204,7 @@ START_TEST(tls_carries_messages)
 		send_row(i + 1, i);
 	/* There is no stream, but everything goes to and fro. */
 	for (uint32_t i = 0; i < 1000; i++)
-		ck_answer(PUB_SOME_SLOT, VERDICT_DESTINATION, "responders");
+		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "responders");
 	bus_free(&bus);
 	conf_free(conf);
 }
@@ -1189,7 +1286,7 @@ START_TEST(credentials_log_in)
 	if (_i == 0) {
 		bus.ops->begin(bus.arg);
 		send_row(1, 1);
-		ck_answer(PUB_SOME_SLOT, VERDICT_DESTINATION, "JetStream");
+		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "JetStream");
 		ck_assert(!check(&r));
 		ck_has(e.text, "JetStream");
 	}
@@ -1552,7 +1649,7 @@ START_TEST(older_refusal_is_silent)
 	}
 	ck_no_answer(200);
 	send_row(2, 2);
-	ck_answer(PUB_SOME_SLOT, VERDICT_DESTINATION, "responders");
+	ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "responders");
 }
 END_TEST
 
@@ -1638,6 +1735,8 @@ add_publishing(Suite *s)
 	tc = add_case(s, "refuse", start_nats, begin, end);
 	tcase_add_test(tc, nobody_listens);
 	tcase_add_test(tc, some_listen_and_some_do_not);
+	tcase_add_loop_test(tc, stream_is_away_for_a_moment, 0, 3);
+	tcase_add_test(tc, stream_stays_away);
 	tcase_add_loop_test(tc, stream_refuses, 0, NROWS(streams));
 	tcase_add_test(tc, other_stream_is_refused);
 	tcase_add_test(tc, other_stream_is_noticed);

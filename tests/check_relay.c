@@ -941,16 +941,19 @@ END_TEST
 
 /*
  * What becomes of each message, one letter each: A stored, D duplicate,
- * M the message's fault, T try again, X the destination's fault, N the same
- * but without a word on which message, s silence, R refused by the publisher;
- * and before it gets there: b a subject that is not legal, e no event.
+ * M the message's fault, T try again, X the destination's fault, N nobody is
+ * there without a word on which message, P the same with its name, 1 to 4
+ * like N so many times and then like A, s silence, R refused by the
+ * publisher; and before it gets there: b a subject that is not legal, e no
+ * event.
  */
 struct fake {
 	const char	*acts;
 	int64_t		 delay[MANY];	/* from the send to the answer */
 	int64_t		 sent_at[MANY];	/* 0: not sent */
-	bool		 answered[MANY];
-	size_t		 order[MANY], nsent;
+	bool		 answered[MANY], stored[MANY];
+	int		 absent[MANY];	/* how often nobody was there */
+	size_t		 order[5 * MANY], nsent;
 	bool		 open;
 	size_t		 lose_send, lose_wait;	/* the n-th call; 0: never */
 	bool		 pretend;	/* a lost one looks open */
@@ -961,6 +964,7 @@ struct fake {
 	const char	*text;		/* of answers; NULL: the letter */
 	uint32_t	 strange[8];	/* answers nobody waits for */
 	size_t		 nstrange;
+	int64_t		 strange_at;	/* not before */
 
 	size_t		 keep_at;	/* the call from which on; 0: never */
 	enum keep	 keep;
@@ -973,6 +977,17 @@ static struct conf		*conf;
 static struct relay		relay;
 static struct relay_result	res;
 static uint64_t			handling;
+
+/* What comes next: a letter, no digit. */
+static char
+act(size_t i)
+{
+	char	c = fake.acts[i];
+
+	if (c < '0' || c > '9')
+		return c;
+	return fake.absent[i] < c - '0' ? 'N' : 'A';
+}
 
 static bool
 is_out(size_t i)
@@ -1012,7 +1027,8 @@ check_send(const struct envelope *v, size_t i)
 
 	ck_assert_uint_lt(i, batch.n);
 	ck_assert_msg(!msgs[i].held, "%zu is held", i);
-	ck_assert_msg(fake.sent_at[i] == 0, "%zu was sent before", i);
+	ck_assert_msg(fake.sent_at[i] == 0 || (fake.absent[i] > 0 &&
+	    fake.answered[i]), "%zu was sent before", i);
 	ck_assert_int_lt(now_ms, deadline);
 	ck_assert_uint_lt(nout(), (size_t)conf->publish.window);
 	for (size_t j = 0; j < i; j++)
@@ -1066,7 +1082,8 @@ fake_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 		return PUB_LOST;
 	}
 	check_send(v, slot);
-	if (fake.acts[slot] == 'R') {
+	fake.answered[slot] = false;
+	if (act(slot) == 'R') {
 		err_set(e, "refused by the fake");
 		return PUB_REFUSED;
 	}
@@ -1122,21 +1139,29 @@ static bool
 fake_answer(void *arg, struct pub_answer *a)
 {
 	size_t	i = first_answer();
+	char	answered;
 
 	(void)arg;
 	*a = (struct pub_answer){ .verdict = VERDICT_STORED };
-	if (fake.nstrange > 0) {
+	if (fake.nstrange > 0 && now_ms >= fake.strange_at) {
 		a->slot = fake.strange[--fake.nstrange];
+		if (a->slot < batch.n && fake.sent_at[a->slot] != 0)
+			fake.stored[a->slot] = true;
 		return true;
 	}
 	if (i == batch.n || now_ms < fake.sent_at[i] + fake.delay[i])
 		return false;
 	a->slot = (uint32_t)i;
 	fake.answered[i] = true;
-	switch (fake.acts[i]) {
+	/* It is there from now on, but this answer is an older one. */
+	answered = act(i);
+	switch (answered) {
 	case 'N':
 		a->slot = PUB_SOME_SLOT;
-		a->verdict = VERDICT_DESTINATION;
+		/* FALLTHROUGH */
+	case 'P':
+		a->verdict = VERDICT_ABSENT;
+		fake.absent[i]++;
 		break;
 	case 'D':
 		a->verdict = VERDICT_DUPLICATE;
@@ -1151,12 +1176,13 @@ fake_answer(void *arg, struct pub_answer *a)
 		a->verdict = VERDICT_DESTINATION;
 		break;
 	}
-	if (strchr("AD", fake.acts[i]) != NULL)
+	fake.stored[i] = strchr("AD", answered) != NULL;
+	if (fake.stored[i])
 		return true;
 	if (fake.text != NULL)
 		strlcpy(a->text, fake.text, sizeof(a->text));
 	else
-		snprintf(a->text, sizeof(a->text), "answer %c", fake.acts[i]);
+		snprintf(a->text, sizeof(a->text), "answer %c", answered);
 	return true;
 }
 
@@ -1207,11 +1233,17 @@ relay_setup(void)
 }
 
 static void
-relay_teardown(void)
+free_errors(void)
 {
 	for (size_t i = 0; i < batch.n; i++)
 		free(msgs[i].error);
 	batch.n = 0;
+}
+
+static void
+relay_teardown(void)
+{
+	free_errors();
 	envelope_free(&relay.envelope);
 	conf_free(conf);
 }
@@ -1230,6 +1262,17 @@ script(const char *keys, const char *acts)
 			msgs[i].type = BYTES("not legal");
 		msgs[i].has_event = acts[i] != 'e';
 	}
+}
+
+/* Another batch after the first. */
+static void
+next_script(const char *keys, const char *acts)
+{
+	free_errors();
+	memset(&fake, 0, sizeof(fake));
+	fake.open = true;
+	fake.kept_at = now_ms;
+	script(keys, acts);
 }
 
 static char
@@ -1254,8 +1297,7 @@ check_outcomes(void)
 
 	for (size_t i = 0; i < batch.n; i++) {
 		const struct msg *m = &msgs[i];
-		bool stored = fake.answered[i] &&
-		    strchr("AD", fake.acts[i]) != NULL;
+		bool stored = fake.stored[i];
 
 		delivered += m->outcome == OUT_DELIVERED;
 		duplicates += m->outcome == OUT_DELIVERED &&
@@ -1274,7 +1316,7 @@ check_outcomes(void)
 		if (m->outcome == OUT_UNKNOWN)
 			ck_assert(fake.keep == KEEP_ABANDON &&
 			    fake.sent_at[i] != 0 && (!fake.answered[i] ||
-			    fake.acts[i] == 'N'));
+			    fake.absent[i] > 0));
 		else if (fake.open)
 			ck_assert(!is_out(i));
 	}
@@ -1312,7 +1354,7 @@ expect(const char *outcomes)
 static void
 expect_sent(const char *order)
 {
-	char	got[MANY + 1];
+	char	got[NROWS(fake.order) + 1];
 	size_t	i;
 
 	for (i = 0; i < fake.nsent; i++)
@@ -1380,12 +1422,33 @@ static const struct {
 	{ "abc", "XAX", "FDF", .sent = "012" },
 	{ "abc", "AXX", "DFF", .sent = "012", .window = 1 },
 	/* Nobody says which; when all others have answers it shows. */
-	{ "a", "N", "F", .sent = "0", .down = true, .why = "answer N" },
-	{ "aab", "NAN", "FUF", .sent = "02", .down = true },
-	{ "aab", "NAA", "FUD", .sent = "02", .why = "answer N" },
-	{ "abc", "ANA", "DFD", .sent = "012" },
-	{ "abcd", "NANT", "FDFR", .sent = "0123" },
-	{ "abab", "NAAA", "FDUD", .sent = "013", .window = 1 },
+	{ "a", "N", "F", .sent = "0000", .down = true, .why = "answer N" },
+	{ "aab", "NAN", "FUF", .sent = "02020202", .down = true },
+	{ "aab", "NAA", "FUD", .sent = "02000", .why = "answer N" },
+	{ "abc", "ANA", "DFD", .sent = "012111" },
+	{ "abcd", "NANT", "FDFR", .sent = "0123020202" },
+	{ "abab", "NAAA", "FDUD", .sent = "000013", .window = 1 },
+	{ "a", "P", "F", .sent = "0000", .down = true, .why = "answer P" },
+	{ "aabc", "PNAN", "FUDF", .sent = "023030303" },
+	/* Nobody was there for a moment: as if nothing had happened. */
+	{ "a", "1", "D", .sent = "00" },
+	{ "a", "3", "D", .sent = "0000" },
+	{ "aab", "1AA", "DDD", .sent = "0201" },
+	{ "aaab", "3ANA", "DDFD", .sent = "0300012" },
+	{ "abc", "123", "DDD", .sent = "012012122" },
+	{ "abab", "2AAA", "DDDD", .sent = "000123", .window = 1 },
+	{ "aab", "1MT", "DXR", .sent = "0201" },
+	/* But this one is named too late. */
+	{ "ab", "Ns", "FF", .sent = "01", .down = true },
+	/* Too late, or nothing more is to be sent: it counts. */
+	{ "a", "N", "F", .sent = "0", .down = true, .keep_at = 3,
+	  .keep = KEEP_FINISH },
+	{ "aa", "NA", "UU", .sent = "0", .keep_at = 3,
+	  .keep = KEEP_ABANDON },
+	{ "ab", "NN", "UU", .sent = "010", .lose_send = 4, .down = true,
+	  .why = "connection" },
+	{ "ab", "NN", "UU", .sent = "01", .lose_wait = 2, .down = true,
+	  .why = "connection" },
 	/* A fault is a fault, with the destination up or down. */
 	{ "abc", "XMT", "FXR", .sent = "012", .down = true,
 	  .why = "answer X" },
@@ -1653,9 +1716,129 @@ END_TEST
 START_TEST(refusal_without_a_name_costs_no_timeout)
 {
 	script("abc", "NAN");
+	relay.absent_until = START_MS + 2;	/* it was in vain just now */
 	publish();
 	expect("FDF");
 	ck_assert_int_eq(now_ms, START_MS + 1);
+}
+END_TEST
+
+/* 50, 100 and 200 ms, each with the way there and back. */
+static const struct {
+	const char	*acts, *outcomes;
+	int64_t		 took;
+} absences[] = {
+	{ "1A", "DD", 1 + 50 + 1 },
+	{ "2A", "DD", 1 + 50 + 1 + 100 + 1 },
+	{ "3A", "DD", 1 + 50 + 1 + 100 + 1 + 200 + 1 },
+	{ "NA", "FD", 1 + 50 + 1 + 100 + 1 + 200 + 1 },
+	{ "PA", "FD", 1 + 50 + 1 + 100 + 1 + 200 + 1 },
+	{ "33", "DD", 1 + 50 + 1 + 100 + 1 + 200 + 1 },
+};
+
+START_TEST(nobody_there_is_asked_again)
+{
+	script("ab", absences[_i].acts);
+	publish();
+	expect(absences[_i].outcomes);
+	ck_assert_int_eq(now_ms, START_MS + absences[_i].took);
+	ck_assert(!res.down);
+}
+END_TEST
+
+/* In vain once, it does not hold up the batches that follow; for a while. */
+START_TEST(in_vain_is_remembered)
+{
+	int64_t	start = now_ms;
+
+	script("ab", "NA");
+	publish();
+	ck_assert_int_eq(now_ms, start + 354);
+	now_ms += 9000;
+	start = now_ms;
+	next_script("ab", "NA");
+	publish();
+	expect("FD");
+	ck_assert_int_eq(now_ms, start + 1);
+	now_ms += 1000;
+	start = now_ms;
+	next_script("ab", "1A");
+	publish();
+	expect("DD");
+	ck_assert_int_eq(now_ms, start + 52);
+}
+END_TEST
+
+/* The claim's end is near: not a single send more. */
+START_TEST(no_round_after_the_deadline)
+{
+	int64_t	spare = conf->worker.claim_ttl - TIMEOUT_MS -
+		    CONF_CLAIM_MARGIN_MS;
+
+	script("a", "N");
+	batch.claimed_at = now_ms - spare + 60;
+	publish();
+	expect("F");
+	expect_sent("00");
+	ck_assert_int_eq(now_ms, START_MS + 52);
+}
+END_TEST
+
+/* Others are out meanwhile, for longer than the rounds take. */
+START_TEST(others_go_on_between_the_rounds)
+{
+	script("abbb", "PAAA");
+	for (size_t i = 1; i < 4; i++)
+		fake.delay[i] = 80;
+	publish();
+	expect("FDDD");
+	ck_assert_int_eq(fake.sent_at[3], START_MS + 160);
+	ck_assert_uint_eq(fake.nsent, 7);
+}
+END_TEST
+
+/* Sent again, it has its whole time once more. */
+START_TEST(a_round_begins_a_timeout)
+{
+	script("ab", "PA");
+	fake.delay[0] = 70;
+	publish();
+	expect("FD");
+	holds(msgs[0].error, "answer P");
+	ck_assert_int_eq(now_ms, START_MS + 4 * 70 + 350);
+}
+END_TEST
+
+/* And is no reason to wait for another one for longer than its own time. */
+START_TEST(a_round_delays_no_timeout)
+{
+	script("abcdefgh", "sPsAAAAA");
+	conf->publish.window = 4;
+	fake.delay[1] = 45;
+	fake.delay[3] = 60;
+	fake.delay[4] = 50;
+	publish();
+	/*
+	 * b is out again from 95 on.  The time of a and c is over at 100, so
+	 * with the answer at 110 three may go.
+	 */
+	expect("RFRDDDDD");
+	ck_assert_int_eq(fake.sent_at[5], START_MS + 110);
+	ck_assert_int_eq(fake.sent_at[7], START_MS + 110);
+}
+END_TEST
+
+/* Its answer was under way: it was another one that nobody took. */
+START_TEST(answer_in_between_the_rounds)
+{
+	script("aab", "1AA");
+	fake.strange[0] = 0;
+	fake.nstrange = 1;
+	fake.strange_at = START_MS + 20;
+	publish();
+	expect("DDD");
+	expect_sent("021");
+	ck_assert_uint_eq(res.failed, 0);
 }
 END_TEST
 
@@ -1816,7 +1999,7 @@ END_TEST
 
 START_TEST(left_out_metadata_is_counted)
 {
-	script("aab", "AAR");
+	script("aab", "A1R");
 	msgs[0].metadata = BYTES("{\"a\":[],\"b\":{},\"c\":1}");
 	msgs[1].metadata = BYTES("{\"a\":null}");
 	publish();
@@ -1838,7 +2021,7 @@ END_TEST
 /* Whatever happens, the fake sees order, bound and deadline kept. */
 START_TEST(promise_is_kept_whatever_happens)
 {
-	static const char	fates[] = "AAAAAAAAAAAADDMTXNsRbe";
+	static const char	fates[] = "AAAAAAAAAAAADDMTXNP123sRbe";
 	char			keys[301], acts[301];
 
 	srand((unsigned)_i);
@@ -1949,6 +2132,14 @@ add_relay_tests(Suite *s)
 	tcase_add_loop_test(tc, silence_costs_one_timeout, 0, 2);
 	tcase_add_test(tc, owner_is_asked_while_it_is_quiet);
 	tcase_add_test(tc, refusal_without_a_name_costs_no_timeout);
+	tcase_add_loop_test(tc, nobody_there_is_asked_again, 0,
+	    NROWS(absences));
+	tcase_add_test(tc, in_vain_is_remembered);
+	tcase_add_test(tc, no_round_after_the_deadline);
+	tcase_add_test(tc, others_go_on_between_the_rounds);
+	tcase_add_test(tc, a_round_begins_a_timeout);
+	tcase_add_test(tc, a_round_delays_no_timeout);
+	tcase_add_test(tc, answer_in_between_the_rounds);
 	tcase_add_test(tc, lane_waits_for_the_burial);
 	tcase_add_test(tc, timeouts_run_one_by_one);
 	tcase_add_loop_test(tc, late_ack_is_an_ack, 0, 2);
