@@ -433,10 +433,8 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 		return PUB_SENT;
 	}
 	describe(s, e);
-	if (s == NATS_MAX_PAYLOAD || s == NATS_INVALID_SUBJECT ||
-	    s == NATS_INVALID_ARG)
-		return PUB_REFUSED;
-	return PUB_LOST;
+	return verdict_of_status((int)s) == VERDICT_MESSAGE ? PUB_REFUSED :
+	    PUB_LOST;
 }
 
 static void
@@ -472,14 +470,15 @@ bus_wait(void *arg, int64_t timeout_ms)
 static void
 read_error(json_t *error, struct pub_answer *a)
 {
-	json_t		*code = json_object_get(error, "err_code");
-	const char	*text;
+	int		 code = (int)json_integer_value(
+			    json_object_get(error, "err_code"));
+	const char	*text = json_string_value(
+			    json_object_get(error, "description"));
 
-	text = json_string_value(json_object_get(error, "description"));
-	a->verdict = verdict_of((int)json_integer_value(code));
-	snprintf(a->text, sizeof(a->text), "%s (%lld)",
-	    text != NULL ? text : "error without a description",
-	    (long long)json_integer_value(code));
+	if (text == NULL)
+		text = "error without a description";
+	a->verdict = verdict_of_error(code, text);
+	snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
 }
 
 static void
@@ -546,7 +545,7 @@ static bool
 no_responders(struct pub_answer *a)
 {
 	a->slot = PUB_SOME_SLOT;
-	a->verdict = VERDICT_ABSENT;
+	a->verdict = verdict_of_status(NATS_NO_RESPONDERS);
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
 	    "responders): create the stream, or JetStream is off");
 	return true;
