@@ -29,10 +29,10 @@ static const struct verdict_row rows[] = {
 	/* The message's own fault, as long as the stream is what it is. */
 	{ .code = 10054, .verdict = VERDICT_MESSAGE,
 	  .what = "message size exceeds maximum allowed" },
-	{ .code = 10097, .verdict = VERDICT_DESTINATION,
+	{ .code = 10097, .verdict = VERDICT_MESSAGE,
 	  .what = "header size exceeds maximum allowed of 64k" },
 	{ .code = 10077, .text = "message too large",
-	  .verdict = VERDICT_DESTINATION, .what = "message too large" },
+	  .verdict = VERDICT_MESSAGE, .what = "message too large" },
 
 	/* Only by headers that no row can have: see envelope.c. */
 	{ .code = 10070, .verdict = VERDICT_MESSAGE,
@@ -68,7 +68,8 @@ static const struct verdict_row rows[] = {
 	  .what = "expected stream does not match" },
 	{ .code = 10109, .verdict = VERDICT_DESTINATION,
 	  .what = "invalid operation on sealed stream" },
-	{ .code = 10167, .verdict = VERDICT_TRANSIENT,
+	/* The stream is behind; the message may well be tried more often. */
+	{ .code = 10167, .verdict = VERDICT_DESTINATION,
 	  .what = "too many requests" },
 	{ .code = 10169, .verdict = VERDICT_DESTINATION,
 	  .what = "message counter increment is missing" },

@@ -831,12 +831,13 @@ static const struct {
 	enum verdict	verdict;
 } verdicts[] = {
 	{ 10054, VERDICT_MESSAGE },
+	{ 10097, VERDICT_MESSAGE },
 	{ 10070, VERDICT_MESSAGE },
 	{ 10071, VERDICT_MESSAGE },
 	{ 10111, VERDICT_MESSAGE },
 	{ 10166, VERDICT_MESSAGE },
 	{ 10158, VERDICT_TRANSIENT },
-	{ 10167, VERDICT_TRANSIENT },
+	{ 10167, VERDICT_DESTINATION },
 	{ 10023, VERDICT_DESTINATION },	/* insufficient resources */
 	{ 10039, VERDICT_DESTINATION },	/* JetStream not enabled for account */
 	{ 10047, VERDICT_DESTINATION },	/* out of storage */

@@ -142,6 +142,8 @@ poison 'subject .* is not legal.*wildcard' 'wildcard' \
     "'all.>', 1, NULL, NULL, 'x'"
 poison '.*max_payload' 'larger than the broker takes' \
     "'big', 1, NULL, NULL, REPEAT('x', 1100000)"
+poison 'header size exceeds maximum' 'more headers than a stream takes' \
+    "'wide', 1, NULL, CONCAT('{\"a\":\"', REPEAT('x', 70000), '\"}'), 'x'"
 poison 'metadata is not a JSON object' 'metadata of the wrong shape' \
     "'shape', 1, NULL, '[1,2]', 'x'"
 poison 'Outbox-Correlation-Id would break' 'header injection' \
@@ -206,7 +208,7 @@ ok $? 'database back: the backlog flows'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
     'no attempt was used up'
 before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
-is "$before" 6 'and nobody died of it'
+is "$before" 7 'and nobody died of it'
 
 # A burst of nothing to do must not be a burst of statements.
 questions() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Questions'" |
