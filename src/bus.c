@@ -54,7 +54,7 @@ struct bus {
 	int			 fd;
 	volatile bool		 want_read, want_write;
 	pthread_mutex_t		 lock;
-	char			 complaint[256];
+	char			 complaints[2][256];	/* by enum pub_about */
 };
 
 static natsStatus
@@ -93,6 +93,17 @@ on_detach(void *user)
 	return NATS_OK;
 }
 
+/* No permission for the advisory's subject says nothing about messages. */
+static enum pub_about
+about(const struct bus *b, const char *text)
+{
+	char	quoted[300];
+
+	snprintf(quoted, sizeof(quoted), "Publish to \"%s\"",
+	    b->conf->nats.advisory);
+	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
+}
+
 static void
 on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 {
@@ -101,23 +112,26 @@ on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 
 	(void)sub;
 	natsConnection_GetLastError(nc, &text);
+	if (text == NULL || text[0] == '\0')
+		text = natsStatus_GetText(s);
 	pthread_mutex_lock(&b->lock);
-	snprintf(b->complaint, sizeof(b->complaint), "%s", text != NULL &&
-	    text[0] != '\0' ? text : natsStatus_GetText(s));
+	snprintf(b->complaints[about(b, text)], sizeof(b->complaints[0]),
+	    "%s", text);
 	pthread_mutex_unlock(&b->lock);
 }
 
 static bool
-bus_complaint(void *arg, struct err *e)
+bus_complaint(void *arg, enum pub_about about, struct err *e)
 {
 	struct bus	*b = arg;
+	char		*complaint = b->complaints[about];
 	bool		 any;
 
 	pthread_mutex_lock(&b->lock);
-	any = b->complaint[0] != '\0';
+	any = complaint[0] != '\0';
 	if (any)
-		err_set(e, "%s", b->complaint);
-	b->complaint[0] = '\0';
+		err_set(e, "%s", complaint);
+	complaint[0] = '\0';
 	pthread_mutex_unlock(&b->lock);
 	return any;
 }
@@ -444,6 +458,17 @@ flush(struct bus *b)
 		natsConnection_ProcessWriteEvent(b->nc);
 }
 
+/* Written at once as far as it goes: the process may be about to end. */
+static void
+bus_tell(void *arg, const char *subject, const char *text)
+{
+	struct bus	*b = arg;
+
+	if (bus_is_open(b) && natsConnection_PublishString(b->nc, subject,
+	    text) == NATS_OK)
+		flush(b);
+}
+
 static void
 bus_wait(void *arg, int64_t timeout_ms)
 {
@@ -663,6 +688,7 @@ static const struct pub_ops ops = {
 	.wait = bus_wait,
 	.answer = bus_answer,
 	.complaint = bus_complaint,
+	.tell = bus_tell,
 };
 
 struct pub

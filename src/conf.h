@@ -102,6 +102,7 @@ struct conf {
 		char		*stream;	/* empty: not checked */
 		char		*subject;
 		char		*msg_id_prefix;	/* empty: the outbox id */
+		char		*advisory;	/* empty: off */
 		char		*user;
 		char		*password_file;
 		char		*password_env;

@@ -280,6 +280,18 @@ conf_form_subject(const char *text, struct err *e)
 }
 
 int
+conf_form_advisory(const char *text, struct err *e)
+{
+	if (text[strcspn(text, "{}")] != '\0')
+		return err_set(e, "%s has a brace in it: this subject is the "
+		    "same for all messages", conf_show(text).text);
+	if (*text == '$' || strncmp(text, "_INBOX.", 7) == 0)
+		return err_set(e, "%s is the server's own",
+		    conf_show(text).text);
+	return conf_form_subject(text, e);
+}
+
+int
 conf_form_prefix(const char *text, struct err *e)
 {
 	if (strlen(text) > PREFIX_MAX)

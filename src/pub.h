@@ -35,6 +35,9 @@ struct pub_answer {
 	char		text[256];		/* why not; "" if stored */
 };
 
+/* What a complaint is about: messages, or what was only told. */
+enum pub_about { PUB_MESSAGES, PUB_TOLD };
+
 struct pub_ops {
 	/* Connect to the next server; blocks for 2 s at most. */
 	int		(*open)(void *, struct err *);
@@ -67,7 +70,13 @@ struct pub_ops {
 	 * What the other side complained of since the last call, without
 	 * naming a message (no permission, ...); false: nothing.
 	 */
-	bool		(*complaint)(void *, struct err *);
+	bool		(*complaint)(void *, enum pub_about, struct err *);
+
+	/*
+	 * Tell whoever listens, at most once: never blocks, no answer comes,
+	 * and it is lost when the connection is.
+	 */
+	void		(*tell)(void *, const char *subject, const char *text);
 };
 
 struct pub {

@@ -357,7 +357,7 @@ wait_a_little(struct flight *f, int64_t ms)
 	while (p->ops->answer(p->arg, &a))
 		on_answer(f, &a);
 	name_absent(f);
-	if (p->ops->complaint(p->arg, &f->complaint))
+	if (p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint))
 		f->complained = true;
 }
 

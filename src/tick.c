@@ -13,6 +13,7 @@
 
 #include <bsd/string.h>
 
+#include "advisory.h"
 #include "clock.h"
 #include "lane.h"
 #include "xalloc.h"
@@ -449,6 +450,7 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 		return -1;
 	res->settled = t->settled;
 	res->relay = t->relayed;
+	advisory_tell(t->relay, &t->batch, t->settled.dead);
 	remember(t, clock_ms());
 	forget_done(t);
 	end_batch(t);

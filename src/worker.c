@@ -56,6 +56,7 @@ struct worker {
 	struct link			 db, broker, route;
 	struct trouble			 failures;	/* of single messages */
 	struct trouble			 busy;		/* statements that wait */
+	struct trouble			 advisory;	/* is forbidden */
 	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
@@ -543,8 +544,12 @@ wait_for_work(struct worker *w)
 
 	sign_of_life(w);
 	p->ops->wait(p->arg, ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
-	if (p->ops->complaint(p->arg, &e))
+	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
 		log_warn("broker: %s", e.text);
+	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {
+		err_in(&e, "nats.advisory: nobody is told of dead messages");
+		trouble_met(&w->advisory, e.text, clock_ms());
+	}
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("%s; the old one stays", e.text);
 }

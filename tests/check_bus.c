@@ -271,7 +271,7 @@ START_TEST(message_is_stored)
 	}
 	ck_assert_uint_eq(stored("EVENTS"), 3);
 	ck_no_answer(0);
-	ck_assert(!bus.ops->complaint(bus.arg, &e));
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
 }
 END_TEST
 
@@ -441,6 +441,27 @@ START_TEST(many_messages_through_a_window)
 		ck_assert_int_lt(ms_since(start), 20000);
 	}
 	ck_assert_uint_eq(stored("EVENTS"), NMSGS);
+}
+END_TEST
+
+/* Whoever listens hears it; that nobody does is no answer to a message. */
+START_TEST(what_is_told_is_heard)
+{
+	natsSubscription	*sub;
+	natsMsg			*m;
+
+	ck_nats(natsConnection_SubscribeSync(&sub, admin, "ops.dead"));
+	ck_nats(natsConnection_Flush(admin));
+	bus.ops->tell(bus.arg, "ops.dead", "{\"a\":1}");
+	bus.ops->close(bus.arg);	/* it is on its way all the same */
+	ck_nats(natsSubscription_NextMsg(&m, sub, 5000));
+	ck_assert_str_eq(natsMsg_GetData(m), "{\"a\":1}");
+	natsMsg_Destroy(m);
+	natsSubscription_Destroy(sub);
+	bus.ops->tell(bus.arg, "ops.dead", "lost");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	bus.ops->begin(bus.arg);
+	ck_no_answer(50);
 }
 END_TEST
 
@@ -1055,7 +1076,7 @@ complains(int64_t ms)
 
 	do {
 		bus.ops->wait(bus.arg, 20);
-		if (bus.ops->complaint(bus.arg, &e))
+		if (bus.ops->complaint(bus.arg, PUB_MESSAGES, &e))
 			return true;
 	} while (clock_ms() < until);
 	return false;
@@ -1082,10 +1103,33 @@ START_TEST(forbidden_subject_is_complained_of)
 	ck_assert_int_eq(send_letter(1), PUB_SENT);
 	ck_assert(complains(5000));
 	ck_has(e.text, "events.secret");
-	ck_assert(!bus.ops->complaint(bus.arg, &e));	/* said once */
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));	/* said once */
 	ck_no_answer(50);
 	ck_assert(is_open());
 	send_row(2, 2);
+	ck_answer(2, VERDICT_STORED, NULL);
+}
+END_TEST
+
+/* What may not be told says nothing about the messages. */
+START_TEST(forbidden_advisory_is_told_apart)
+{
+	ck_assert_int_eq(log_in_as("user: mute, password_env: SECRET, "
+	    "advisory: events.secret"), 0);
+	bus.ops->begin(bus.arg);
+	bus.ops->tell(bus.arg, conf->nats.advisory, "{}");
+	for (int64_t until = patience();
+	    !bus.ops->complaint(bus.arg, PUB_TOLD, &e); ) {
+		bus.ops->wait(bus.arg, 20);
+		ck_assert_int_lt(clock_ms(), until);
+	}
+	ck_has(e.text, "events.secret");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	send_row(1, 1);
+	ck_answer(1, VERDICT_STORED, NULL);
+	/* One that only begins like it. */
+	write_letter(2, "secret.t", bytes("x"));
+	ck_assert_int_eq(send_letter(2), PUB_SENT);
 	ck_answer(2, VERDICT_STORED, NULL);
 }
 END_TEST
@@ -1369,7 +1413,7 @@ START_TEST(closed_bus_is_harmless)
 		ck_assert_int_eq(send_letter(0), PUB_LOST);
 		ck_assert_str_ne(e.text, "");
 		ck_assert(!bus.ops->answer(bus.arg, &a));
-		ck_assert(!bus.ops->complaint(bus.arg, &e));
+		ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
 		/* A worker waits here for its next try: no spinning. */
 		start = clock_ms();
 		bus.ops->wait(bus.arg, 60);
@@ -1683,6 +1727,22 @@ START_TEST(looking_ends_with_the_connection)
 }
 END_TEST
 
+START_TEST(telling_a_silent_server_blocks_nobody)
+{
+	static char	text[4000];
+	int64_t		start = clock_ms();
+
+	memset(text, 'x', sizeof(text) - 1);
+	servers_signal("loss", SIGSTOP);
+	for (int i = 0; i < 10000; i++)
+		bus.ops->tell(bus.arg, "ops.dead", text);
+	servers_signal("loss", SIGCONT);
+	ck_assert_int_lt(ms_since(start), 3000);
+	send_row(1, 1);
+	ck_stored(1, 1);
+}
+END_TEST
+
 START_TEST(closing_a_silent_server_is_fast)
 {
 	int64_t	start;
@@ -1726,6 +1786,7 @@ add_publishing(Suite *s)
 	tcase_add_loop_test(tc, payload_arrives_intact, 0, NROWS(payloads));
 	tcase_add_test(tc, headers_arrive_intact);
 	tcase_add_test(tc, many_messages_through_a_window);
+	tcase_add_test(tc, what_is_told_is_heard);
 	tcase_add_test(tc, answers_find_their_bus);
 	tcase_add_test(tc, older_generation_is_silent);
 	tcase_add_test(tc, waiting_takes_its_time);
@@ -1761,6 +1822,7 @@ add_logins(Suite *s)
 	tcase_add_test(tc, changed_password_is_read);
 	tcase_add_test(tc, forbidden_look_is_told);
 	tcase_add_test(tc, forbidden_subject_is_complained_of);
+	tcase_add_test(tc, forbidden_advisory_is_told_apart);
 	tcase_add_test(tc, forbidden_inbox_is_complained_of);
 
 	tc = add_case(s, "token", start_token, NULL, NULL);
@@ -1793,6 +1855,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, slow_server_blocks_nobody);
 	tcase_add_loop_test(tc, older_refusal_is_silent, 0, 2);
 	tcase_add_test(tc, the_rest_is_written_while_waiting);
+	tcase_add_test(tc, telling_a_silent_server_blocks_nobody);
 	tcase_add_test(tc, closing_a_silent_server_is_fast);
 	tcase_add_test(tc, looking_at_a_silent_server_is_bounded);
 	tcase_add_test(tc, looking_ends_with_the_connection);

@@ -324,6 +324,7 @@ static const struct {
 	{ "mysql.database", 64 }, { "outbox.tables.events", 64 },
 	{ "nats.stream", 255 }, { "nats.subject", 255 },
 	{ "nats.msg_id_prefix", 64 }, { "mysql.hosts", 255 },
+	{ "nats.advisory", 255 },
 };
 
 START_TEST(length_is_kept)
@@ -500,6 +501,8 @@ static const struct {
 	  "\"a.{stream_id}.x{partition}y.{event_type}\"" },
 	{ "nats.msg_id_prefix", F(nats.msg_id_prefix),
 	  "nats: {msg_id_prefix: 'a!~'}", "\"a!~\"" },
+	{ "nats.advisory", F(nats.advisory), "nats: {advisory: ops.dead}",
+	  "ops.dead" },
 	{ "nats.user", F(nats.user), "nats: {user: bj\xc3\xb6rn}",
 	  "\"bj\xc3\xb6rn\"" },
 	{ "nats.password_file", F(nats.password_file),
@@ -677,6 +680,14 @@ static const struct answer refused[] = {
 	{ "nats: {stream: '>'}", 2, "nats.stream", ">" },
 	{ "nats: {stream: a/b}", 2, "nats.stream", "slash" },
 	{ "nats: {stream: 'a\\b'}", 2, "nats.stream", "slash" },
+	{ "nats: {advisory: a b}", 2, "nats.advisory", "blank" },
+	{ "nats: {advisory: 'a.*'}", 2, "nats.advisory", "wildcard *" },
+	{ "nats: {advisory: 'a.>'}", 2, "nats.advisory", "wildcard >" },
+	{ "nats: {advisory: a..b}", 2, "nats.advisory", "empty token" },
+	{ "nats: {advisory: a.}", 2, "nats.advisory", "empty token" },
+	{ "nats: {advisory: 'a.{event_type}'}", 2, "nats.advisory", "brace" },
+	{ "nats: {advisory: $JS.API.X}", 2, "nats.advisory", "server's own" },
+	{ "nats: {advisory: _INBOX.x}", 2, "nats.advisory", "server's own" },
 	{ "nats: {msg_id_prefix: a b}", 2, "nats.msg_id_prefix", "ASCII" },
 	{ "nats: {msg_id_prefix: \xc3\xb6}", 2, "nats.msg_id_prefix",
 	  "ASCII" },

@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <bsd/string.h>
 
+#include "advisory.h"
 #include "bus.h"
 #include "clock.h"
 #include "envelope.h"
@@ -963,6 +964,7 @@ struct fake {
 	size_t		 most_out;
 	int64_t		 last_send;
 	const char	*complaint;	/* told once; NULL: none */
+	unsigned	 ntold;
 	const char	*text;		/* of answers; NULL: the letter */
 	uint32_t	 strange[8];	/* answers nobody waits for */
 	size_t		 nstrange;
@@ -1189,14 +1191,23 @@ fake_answer(void *arg, struct pub_answer *a)
 }
 
 static bool
-fake_complaint(void *arg, struct err *e)
+fake_complaint(void *arg, enum pub_about about, struct err *e)
 {
 	(void)arg;
-	if (fake.complaint == NULL)
+	if (fake.complaint == NULL || about != PUB_MESSAGES)
 		return false;
 	err_set(e, "%s", fake.complaint);
 	fake.complaint = NULL;
 	return true;
+}
+
+static void
+fake_tell(void *arg, const char *subject, const char *text)
+{
+	(void)arg;
+	ck_assert_str_eq(subject, conf->nats.advisory);
+	holds(text, "\"outbox\":\"shop\"");
+	fake.ntold++;
 }
 
 static enum keep
@@ -1219,6 +1230,7 @@ static const struct pub_ops fake_ops = {
 	.wait = fake_wait,
 	.answer = fake_answer,
 	.complaint = fake_complaint,
+	.tell = fake_tell,
 };
 
 static void
@@ -2049,6 +2061,65 @@ START_TEST(promise_is_kept_whatever_happens)
 }
 END_TEST
 
+/*
+ * advisory
+ */
+
+static const struct {
+	struct bytes	 key;
+	const char	*reason, *text;
+} advisories[] = {
+	{ { "k\"1", 3 }, "message", "{\"outbox\":\"shop\",\"sequence\":7,"
+	  "\"partition\":\"p01\",\"key\":\"k\\\"1\",\"type\":\"T\","
+	  "\"reason\":\"message\",\"class\":\"message\",\"attempts\":3,"
+	  "\"error\":\"why\",\"time\":\"2026-01-31T12:00:00.042Z\"}" },
+	{ { NULL, 0 }, "attempts", "\"key\":null,\"type\":\"T\","
+	  "\"reason\":\"attempts\",\"class\":\"transient\"" },
+	{ { "a\0\xff" "b", 4 }, "message", "\"key\":\"a??b\"" },
+};
+
+START_TEST(advisory_tells_all)
+{
+	char		why[] = "why", *text;
+	struct msg	m = { .sequence = 7, .partition = BYTES("p01"),
+			    .key = advisories[_i].key, .type = BYTES("T"),
+			    .attempts = 2, .reason = advisories[_i].reason,
+			    .error = why };
+
+	text = advisory_text(&m, "shop", INT64_C(1769860800042));
+	holds(text, advisories[_i].text);
+	free(text);
+}
+END_TEST
+
+/* Rows that were somebody else's by then: nobody knows which. */
+static const struct {
+	const char	*subject;
+	uint64_t	 buried;
+	unsigned	 told;
+} tellings[] = {
+	{ "ops.dead", 2, 2 }, { "ops.dead", 1, 0 }, { "ops.dead", 0, 0 },
+	{ "", 2, 0 },
+};
+
+START_TEST(advisory_is_for_the_buried)
+{
+	char	why[] = "why";
+
+	batch_of("abc");
+	for (int i = 0; i < 2; i++) {
+		msgs[i].outcome = OUT_DEAD;
+		msgs[i].reason = "message";
+		msgs[i].error = why;
+	}
+	free(conf->nats.advisory);
+	conf->nats.advisory = strdup(tellings[_i].subject);
+	advisory_tell(&relay, &batch, tellings[_i].buried);
+	ck_assert_uint_eq(fake.ntold, tellings[_i].told);
+	batch.n = 0;
+}
+END_TEST
+
 static void
 add_window_tests(Suite *s)
 {
@@ -2159,6 +2230,19 @@ add_relay_tests(Suite *s)
 	suite_add_tcase(s, tc);
 }
 
+static void
+add_advisory_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("advisory");
+
+	tcase_add_unchecked_fixture(tc, dir_make, dir_remove);
+	tcase_add_checked_fixture(tc, relay_setup, relay_teardown);
+	tcase_add_loop_test(tc, advisory_tells_all, 0, NROWS(advisories));
+	tcase_add_loop_test(tc, advisory_is_for_the_buried, 0,
+	    NROWS(tellings));
+	suite_add_tcase(s, tc);
+}
+
 int
 main(void)
 {
@@ -2168,5 +2252,6 @@ main(void)
 	add_envelope_tests(s);
 	add_answer_tests(s);
 	add_relay_tests(s);
+	add_advisory_tests(s);
 	return run_suite(s);
 }

@@ -635,6 +635,46 @@ put p01 a second.made
 sends 'nats.stream: none, and any will do' 'nats.subject="{event_type}"' \
     'nats.stream=""'
 
+covers nats.advisory
+"$LAB" stream --nats "$URL" --name ADVICE --subjects 'advice.>'
+advised() { "$LAB" show --nats "$URL" --stream ADVICE --last; }
+wipe
+put p01 a 'two words'
+SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+fails 'two words' 'a message dies' nats.advisory=advice.dead
+like "$(advised)" "\"sequence\":$SEQ,\"partition\":\"p01\",\"key\":\"a\"" \
+    'nats.advisory: somebody is told of it'
+like "$(advised)" "\"outbox\":\"$(sql 'SELECT outbox_id
+    FROM outbox_settings')\"," 'by the name of the outbox'
+put p01 a 'two words'
+fails 'two words' 'another one dies' nats.advisory=
+like "$(advised)" "\"sequence\":$SEQ," 'nats.advisory empty: nobody is told'
+refused 'nats.advisory: .*wildcard' 'nats.advisory="advice.>"'
+
+# Where that is forbidden it is said, and stops nothing.
+PLAIN=$URL
+start_nats mute 'authorization {users: [{user: alice, password: secret,
+    permissions: {publish: {deny: ["advice.>"]}}}]}'
+"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
+    --subjects 'events.>'
+echo secret > "$DIR/password"
+wipe
+run mute "nats.servers=$URL" nats.user=alice \
+    "nats.password_file=$DIR/password" nats.advisory=advice.dead --silent
+for i in 1 2 3; do
+	put p01 a 'two words'
+	put p01 b made
+	wait_for 10 is_sql "SELECT COUNT(*) FROM outbox
+	    WHERE published_at IS NULL" 0
+	ok $? "nats.advisory forbidden: message $i of another key goes"
+done
+wait_for 10 has_line "$LOG" 'nats.advisory: .*advice.dead'
+ok $? 'and it is said'
+! grep -E 'paused' "$LOG"
+ok $? 'and no route is paused'
+stop_master "$MASTER"
+URL=$PLAIN
+
 # Servers that only have to open their door.
 wipe
 start_nats door "${NATS_TLS[@]}" 'authorization {users: [
