@@ -33,7 +33,20 @@ static const int64_t	absent_pauses[] = { 50, 100, 200 };
 #define ABSENT_ROUNDS	(sizeof(absent_pauses) / sizeof(absent_pauses[0]))
 #define ABSENT_MEMORY_MS	10000
 
-enum state { READY, OUT, AGAIN, REFUSED, DONE };
+/*
+ * A stream answers in the order in which it stores. A message that has no
+ * answer when all that were sent later have theirs, and nothing else has come
+ * for so long, and for four times as long as the slowest answer took, gets
+ * none: the others need not wait for it until its time is over.
+ */
+#define OVERTAKEN_MS	250
+#define OVERTAKEN_TIMES	4
+
+/* And so long for those of types that are known not to be taken. */
+#define BLAMED_MS	500
+
+/* ASIDE: until another one of its type has its answer. */
+enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
 
 struct flight {
 	struct relay		*r;
@@ -49,9 +62,13 @@ struct flight {
 	size_t			 acked;		/* places up to the last acked */
 	size_t			 nameless;	/* absences of we know not whom */
 	struct err		 absent_why;
+	size_t			 naside;
+	size_t			 nfair;		/* sent, of types not blamed */
 	size_t			 nagain;	/* wait for the next round */
 	size_t			 rounds;	/* that were planned so far */
 	int64_t			 again_at;	/* the next one */
+	int64_t			 heard_at;	/* the last answer */
+	int64_t			 slowest;	/* of them, in ms */
 	bool			 closed;	/* send nothing more */
 	bool			 complained;
 	bool			 lost;		/* the connection */
@@ -105,12 +122,29 @@ fail(struct flight *f, struct msg *m, bool message, const char *text)
 	return false;
 }
 
+/* If it was the one of its type that was tried: the others need not be. */
+static void
+was_tried(struct flight *f, const struct msg *m)
+{
+	if (f->r->kinds.n > 0 && kinds_is_out(&f->r->kinds, m->type))
+		kinds_refused(&f->r->kinds, m->type, f->acked > 0,
+		    clock_ms());
+}
+
+static bool
+is_blamed(const struct flight *f, size_t i)
+{
+	return f->r->kinds.n > 0 &&
+	    kinds_is_blamed(&f->r->kinds, f->b->msgs[i].type);
+}
+
 /* The destination would not have it; whose fault that is shows at the end. */
 static void
 refuse(struct flight *f, size_t i, const char *text)
 {
 	struct msg	*m = &f->b->msgs[i];
 
+	was_tried(f, m);
 	msg_fail(m, OUT_UNSENT, text);
 	f->state[i] = REFUSED;
 }
@@ -155,7 +189,14 @@ static void
 deliver(struct flight *f, size_t i, bool duplicate)
 {
 	struct msg	*m = &f->b->msgs[i];
+	int64_t		 took;
 
+	f->heard_at = clock_ms();
+	took = f->heard_at - f->sent_at[i];
+	if (took > f->slowest)
+		f->slowest = took;
+	if (f->r->kinds.n > 0)
+		kinds_took(&f->r->kinds, m->type);
 	m->outcome = OUT_DELIVERED;
 	f->state[i] = DONE;
 	f->res->delivered++;
@@ -214,6 +255,7 @@ on_answer(struct flight *f, const struct pub_answer *a)
 		absent(f, i);
 		return;
 	default:
+		kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
 		go_on = fail(f, &f->b->msgs[i],
 		    a->verdict == VERDICT_MESSAGE, a->text);
 	}
@@ -252,7 +294,43 @@ send_one(struct flight *f, size_t i)
 		}
 	}
 	f->state[i] = DONE;
+	kinds_says_nothing(&r->kinds, m->type);
 	window_skipped(&f->w, i, fail(f, m, true, e.text));
+	return true;
+}
+
+/* Send it, unless its type is not taken; false: the connection is gone. */
+static bool
+offer(struct flight *f, size_t i)
+{
+	switch (kinds_ask(&f->r->kinds, f->b->msgs[i].type, clock_ms())) {
+	case KIND_ASIDE:
+		f->state[i] = ASIDE;
+		f->naside++;
+		return true;
+	case KIND_WAITS:
+		refuse(f, i, "not sent: messages of this event type are not "
+		    "taken");
+		window_skipped(&f->w, i, false);
+		return true;
+	default:
+		f->nfair += !is_blamed(f, i);
+		return send_one(f, i);
+	}
+}
+
+/* Those that stood aside, as soon as their type has its answer. */
+static bool
+offer_aside(struct flight *f)
+{
+	for (size_t i = 0; i < f->b->n && f->naside > 0; i++) {
+		if (f->state[i] != ASIDE || !window_has_room(&f->w))
+			continue;
+		f->naside--;
+		f->state[i] = READY;
+		if (!offer(f, i))
+			return false;
+	}
 	return true;
 }
 
@@ -261,9 +339,11 @@ send_ready(struct flight *f)
 {
 	size_t	i;
 
+	if (!f->closed && clock_ms() < f->deadline && !offer_aside(f))
+		return;
 	while (!f->closed && clock_ms() < f->deadline &&
 	    window_next(&f->w, &i))
-		if (!send_one(f, i))
+		if (!offer(f, i))
 			return;
 }
 
@@ -296,21 +376,51 @@ time_out(struct flight *f, size_t i)
 
 	f->state[i] = DONE;
 	err_set(&e, "no answer within %lld ms",
-	    (long long)f->r->conf->publish.timeout_ms);
+	    (long long)(clock_ms() - f->sent_at[i]));
 	if (f->complained)
 		refuse(f, i, f->complaint.text);
 	else if (f->nameless > 0) {
 		f->nameless--;
 		refuse(f, i, f->absent_why.text);
-	} else if (f->acked > f->place[i])	/* a later one got through */
+	} else if (f->acked > f->place[i]) {	/* a later one got through */
+		f->res->stalled_ms = clock_ms() - f->heard_at;
+		was_tried(f, &f->b->msgs[i]);
 		go_on = fail(f, &f->b->msgs[i], false, e.text);
-	else {
+	} else {
+		bool blamed = is_blamed(f, i);
+
 		refuse(f, i, e.text);
 		/* Silence is dear: each one more is in doubt as well. */
-		f->res->silent = true;
-		f->closed = f->closed || f->acked == 0;
+		f->res->silent = f->res->silent || !blamed;
+		f->closed = f->closed || (f->acked == 0 && !blamed);
 	}
 	window_resolved(&f->w, i, go_on);
+}
+
+/* Is one of those out that nothing sent later has overtaken? */
+static bool
+someone_is_last(const struct flight *f)
+{
+	for (size_t k = f->acked; k < f->nsent; k++)
+		if (f->state[f->order[k]] == OUT && f->place[f->order[k]] == k)
+			return true;
+	return false;
+}
+
+/* How long those that are out still have before they count as overtaken. */
+static int64_t
+overtaken_in(const struct flight *f, int64_t now)
+{
+	int64_t	grace = f->slowest * OVERTAKEN_TIMES;
+
+	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
+		return f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
+	if (f->acked == 0 || f->nagain > 0 || f->nameless > 0 ||
+	    someone_is_last(f) || window_can_send(&f->w))
+		return INT64_MAX;
+	if (grace < OVERTAKEN_MS)
+		grace = OVERTAKEN_MS;
+	return f->heard_at + grace - now;
 }
 
 /* All wait equally long, so the oldest is always the first to run out. */
@@ -318,6 +428,7 @@ static int64_t
 expire(struct flight *f, int64_t now)
 {
 	int64_t	timeout = f->r->conf->publish.timeout_ms;
+	int64_t	overtaken = overtaken_in(f, now), left;
 
 	for (; f->oldest < f->nsent; f->oldest++) {
 		size_t i = f->order[f->oldest];
@@ -325,8 +436,11 @@ expire(struct flight *f, int64_t now)
 		/* Sent again, it stands there twice. */
 		if (f->state[i] != OUT || f->place[i] != f->oldest)
 			continue;
-		if (now < f->sent_at[i] + timeout)
-			return f->sent_at[i] + timeout - now;
+		left = f->sent_at[i] + timeout - now;
+		if (overtaken < left)
+			left = overtaken;
+		if (left > 0)
+			return left;
 		time_out(f, i);
 	}
 	return RELAY_KEEP_MS;
@@ -391,7 +505,8 @@ fly(struct flight *f)
 {
 	struct pub	*p = &f->r->pub;
 
-	while (f->w.unresolved > 0 || (!f->closed && window_has_work(&f->w) &&
+	while (f->w.unresolved > 0 || (!f->closed &&
+	    (window_has_work(&f->w) || f->naside > 0) &&
 	    clock_ms() < f->deadline)) {
 		int64_t before = clock_ms();
 
@@ -421,6 +536,42 @@ fly(struct flight *f)
 	}
 }
 
+static bool
+took_type(const struct batch *b, struct bytes type)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->msgs[i].outcome == OUT_DELIVERED &&
+		    b->msgs[i].type.len == type.len &&
+		    memcmp(b->msgs[i].type.data, type.data, type.len) == 0)
+			return true;
+	return false;
+}
+
+/* A type of which nothing was taken is tried with one message from now on. */
+static void
+judge_types(struct flight *f)
+{
+	for (size_t i = 0; i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
+
+		if ((f->state[i] == REFUSED || m->outcome == OUT_RETRY) &&
+		    f->sent_at[i] != 0 && !took_type(f->b, m->type))
+			kinds_refused(&f->r->kinds, m->type, f->acked > 0,
+			    clock_ms());
+	}
+}
+
+static void
+defer(struct flight *f, struct msg *m, bool down)
+{
+	int64_t	wait = kinds_wait(&f->r->kinds, m->type, clock_ms());
+
+	m->outcome = OUT_DEFER;
+	m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
+	if (m->delay_ms < wait)
+		m->delay_ms = wait;
+}
+
 /*
  * Now it shows: did the destination take anything at all?  Either way those
  * it would not have step aside for a moment: were they tried again at once,
@@ -429,15 +580,16 @@ fly(struct flight *f)
 static void
 judge_refused(struct flight *f)
 {
-	bool	down = f->acked == 0;
+	bool	down = f->acked == 0 && f->nfair > 0;
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
+		if (f->state[i] == ASIDE && f->res->silent)
+			refuse(f, i, f->res->why.text);
 		if (f->state[i] != REFUSED)
 			continue;
-		m->outcome = OUT_DEFER;
-		m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
+		defer(f, m, down);
 		if (!down)
 			note_failure(f, m, m->error);
 		else if (!f->res->down)
@@ -462,7 +614,9 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)c->publish.window);
 	r->pub.ops->begin(r->pub.arg);
+	kinds_begin(&r->kinds);
 	fly(&f);
+	judge_types(&f);
 	judge_refused(&f);
 	window_free(&f.w);
 	free(f.state);

@@ -14,6 +14,7 @@
 #include "conf.h"
 #include "envelope.h"
 #include "err.h"
+#include "kinds.h"
 #include "msg.h"
 #include "pub.h"
 
@@ -35,19 +36,18 @@ struct relay {
 	/* Called at least every RELAY_KEEP_MS while a batch is out. */
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
+	struct kinds		 kinds;		/* what was not taken before */
 	uint64_t		*handling;	/* told each sequence; or NULL */
 };
 
 #define RELAY_KEEP_MS	500
-
-/* With so many messages a destination that was silent is tried again. */
-#define RELAY_PROBE	16
 
 struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */
 	unsigned	failed;		/* retry, defer, dead */
 	unsigned	skipped;	/* metadata entries left out */
+	int64_t		stalled_ms;	/* waited for messages without answer */
 	bool		down;		/* the destination takes nothing */
 	bool		silent;		/* down: without so much as an answer */
 	struct err	why;		/* the first failure, or why it is down */

@@ -21,6 +21,9 @@
 /* Ask for a row that somebody else has claimed again after this. */
 #define FOREIGN_CLAIM_MS	1000
 
+/* Heads that make others wait are tried so much more rarely than they do. */
+#define STALL_TIMES	9
+
 struct picks {
 	struct pick	*items;
 	size_t		 n;
@@ -153,6 +156,14 @@ sort(struct picks *k)
 		k->sequences[i] = k->items[i].sequence;
 }
 
+int64_t
+tick_next_due(struct tick *t)
+{
+	int64_t	due = hold_next_due(t->hold);
+
+	return due > t->heads_at ? due : t->heads_at;
+}
+
 /*
  * Heads that are due, as far as the scan tells that nothing of their lane can
  * be in front of them: rows with lower ids are committed late or were given
@@ -163,8 +174,11 @@ static void
 take_heads(struct tick *t, struct picks *k, const uint64_t *seen, size_t max)
 {
 	size_t		 n = hold_nlanes(t->hold), due;
-	struct pick	*heads = xcalloc(n + 1, sizeof(*heads));
+	struct pick	*heads;
 
+	if (tick_next_due(t) > clock_ms())
+		return;
+	heads = xcalloc(n + 1, sizeof(*heads));
 	due = hold_due(t->hold, clock_ms(), heads, n);
 	for (size_t i = 0; i < due && k->n < max; i++)
 		if (heads[i].part->picked &&
@@ -510,6 +524,8 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	bar_lanes(t);
 	if (t->batch.n > 0)
 		relay_publish(t->relay, &t->batch, &t->relayed);
+	if (t->relayed.stalled_ms > 0)
+		t->heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
 	t->unsettled = true;
 	return tick_settle(t, res, e);
 }

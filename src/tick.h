@@ -31,6 +31,7 @@ struct tick {
 	size_t			 rotate;	/* which partitions come first */
 	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
+	int64_t			 heads_at;	/* no head is tried before */
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;
@@ -59,6 +60,9 @@ void	tick_free(struct tick *);
  */
 int	tick_run(struct tick *, size_t limit, struct tick_result *,
 	    struct err *);
+
+/* When a head that waits can be tried; INT64_MAX: nothing waits. */
+int64_t	tick_next_due(struct tick *);
 
 /* Write back what is still open; nothing to do is success. */
 int	tick_settle(struct tick *, struct tick_result *, struct err *);

@@ -71,9 +71,21 @@ window_free(struct window *w)
 }
 
 bool
+window_has_room(const struct window *w)
+{
+	return w->unresolved < w->max;
+}
+
+bool
+window_can_send(const struct window *w)
+{
+	return w->head < w->tail && window_has_room(w);
+}
+
+bool
 window_next(struct window *w, size_t *i)
 {
-	if (w->head == w->tail || w->unresolved >= w->max)
+	if (!window_can_send(w))
 		return false;
 	*i = w->queue[w->head++];
 	return true;

@@ -43,6 +43,10 @@ void	window_resolved(struct window *, size_t i, bool go_on);
 /* A message that was taken but not sent, with the same go_on. */
 void	window_skipped(struct window *, size_t i, bool go_on);
 
+/* May one more be out?  And is there one to take? */
+bool	window_has_room(const struct window *);
+bool	window_can_send(const struct window *);
+
 /* Is anything left that may be sent, now or once others are resolved? */
 bool	window_has_work(const struct window *);
 

@@ -60,7 +60,6 @@ struct worker {
 	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
-	bool				 silent;	/* the route, when paused */
 	bool				 announced;	/* taken over or registered */
 	bool				 changed_count;
 	bool				 warned_count;
@@ -366,7 +365,6 @@ complain(struct worker *w, const struct tick_result *res)
 		/* Answers that come at once cost little to ask for again. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
 		    RETRY_CEILING_MS : REFUSED_CEILING_MS;
-		w->silent = res->relay.silent;
 		link_failed(w, &w->route, e.text, BOARD_PAUSED);
 		return;
 	}
@@ -393,7 +391,7 @@ complain(struct worker *w, const struct tick_result *res)
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t now)
 {
-	int64_t	due = hold_next_due(w->hold);
+	int64_t	due = tick_next_due(&w->tick);
 
 	if (w->a->interval_ms > 0)
 		w->idle_ms = w->a->interval_ms;
@@ -425,13 +423,12 @@ run_tick(struct worker *w)
 	struct err		e;
 	int64_t			start = clock_us(), now;
 	bool			paused = w->route.trouble.active;
-	bool			probing = paused && w->silent;
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
 	set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
-	if (tick_run(&w->tick, probing ? RELAY_PROBE :
-	    (size_t)w->conf->worker.batch_size, &res, &e) < 0) {
+	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size, &res,
+	    &e) < 0) {
 		db_failed(w, &e);
 		return;
 	}
@@ -655,6 +652,7 @@ fini(struct worker *w)
 	member_free(&w->member);
 	hold_free(w->hold);
 	store_free(w->store);
+	kinds_free(&w->relay.kinds);
 	envelope_free(&w->relay.envelope);
 	bus_free(&w->relay.pub);
 }
