@@ -22,6 +22,7 @@
 #include <bsd/stdlib.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "secret.h"
 #include "sig.h"
 #include "xalloc.h"
@@ -438,9 +439,11 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 		    "of %lld", v->size, (long long)b->max_payload);
 		return PUB_REFUSED;
 	}
+	fault_point("send", "before", b->fd);
 	s = build(b, &m, v, slot);
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
+	fault_point("send", "after", b->fd);
 	spend(b, m);
 	if (s == NATS_OK) {
 		b->out++;
@@ -454,8 +457,11 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 static void
 flush(struct bus *b)
 {
-	if (b->nc != NULL && b->want_write)
-		natsConnection_ProcessWriteEvent(b->nc);
+	if (b->nc == NULL || !b->want_write)
+		return;
+	fault_point("flush", "before", b->fd);
+	natsConnection_ProcessWriteEvent(b->nc);
+	fault_point("flush", "after", b->fd);
 }
 
 /* Written at once as far as it goes: the process may be about to end. */
@@ -611,9 +617,11 @@ bus_answer(void *arg, struct pub_answer *a)
 		}
 		if (s == NATS_NO_RESPONDERS)
 			return no_responders(a);
+		fault_point("answer", "before", b->fd);
 		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
 		    b->conf->nats.stream, a);
 		spend(b, m);
+		fault_point("answer", "after", b->fd);
 		return true;
 	}
 	return false;

@@ -17,6 +17,7 @@
 
 #include <bsd/string.h>
 
+#include "fault.h"
 #include "secret.h"
 #include "xalloc.h"
 
@@ -255,12 +256,26 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	return 0;
 }
 
+/* The one place where a statement goes out and the head of its answer in. */
+static int
+ask(struct db *db, const char *what, const char *sql, size_t len,
+    struct err *e)
+{
+	fault_instead(what, &sql, &len);
+	fault_point(what, "before", db->mysql->net.fd);
+	if (mysql_send_query(db->mysql, sql, len) != 0)
+		return failed(db, what, e);
+	fault_point(what, "sent", db->mysql->net.fd);
+	if (mysql_read_query_result(db->mysql) != 0)
+		return failed(db, what, e);
+	fault_point(what, "after", db->mysql->net.fd);
+	return 0;
+}
+
 static int
 run(struct db *db, const char *what, const char *sql, struct err *e)
 {
-	if (mysql_query(db->mysql, sql) != 0)
-		return failed(db, what, e);
-	return 0;
+	return ask(db, what, sql, strlen(sql), e);
 }
 
 /*
@@ -412,8 +427,8 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 	db->fault = DB_CLOSED;
 	if (db->mysql == NULL)
 		return err_set(e, "%s: not connected", what);
-	if (mysql_real_query(db->mysql, sql->data, sql->len) != 0)
-		return failed(db, what, e);
+	if (ask(db, what, sql->data, sql->len, e) < 0)
+		return -1;
 	if (matched != NULL)
 		*matched = mysql_affected_rows(db->mysql);
 	db->fault = DB_FINE;
@@ -423,8 +438,12 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 void
 db_rollback(struct db *db)
 {
-	if (db->mysql != NULL && mysql_query(db->mysql, "ROLLBACK") != 0)
+	enum db_fault	fault = db->fault;
+	struct err	e;
+
+	if (db->mysql != NULL && run(db, "rollback", "ROLLBACK", &e) < 0)
 		db_close(db);
+	db->fault = fault;
 }
 
 struct db_rows *

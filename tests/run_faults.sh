@@ -1,0 +1,306 @@
+#!/usr/bin/env bash
+# Workers die, stop and lose connections at each point between claim and settle
+#
+# Needs a daemon that was configured with --enable-fault-points (src/fault.h):
+# OUTBOX_MASTER names it.  ONLY=REGEX strikes the orders that match it alone.
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
+
+grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
+    skip_all 'built without --enable-fault-points'
+
+# Every statement of the daemon: its name in src, how many of the name make
+# one piece of work, and what has to happen that a worker comes to it.
+TICK='
+probe		1	nothing
+candidates	1	nothing
+claim		1	nothing
+fetch		1	nothing
+waiting		1	delayed
+settle		1	nothing
+give back	1	refused
+retry		1	refused
+bury		5	poison
+rollback	1	unburied
+'
+MEMBER='
+heartbeat	1	nothing
+renew		1	nothing
+fleet		1	nothing
+leases		1	nothing
+acquire		1	freed
+release		1	given
+register	1	forgotten
+strays		2	newfirst
+purge		1	newfirst
+'
+LIFE='
+session		3	newcomer
+schema		2	newcomer
+settings	1	newcomer
+take over	5	newcomer
+leave		2	leaver
+'
+FIRST='
+settings	3	blank
+partitions	1	blank
+'
+BUS='
+send		3	nothing
+flush		1	nothing
+answer		3	nothing
+'
+
+export OUTBOX_FAULT=$DIR/faults
+mkdir -p "$OUTBOX_FAULT/passed"
+start_servers
+WORKERS=6
+LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
+    TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 SUBJECT='{event_type}' write_conf
+REPORT=--json start_master --window=0
+LOAD=''
+ORDERS=0
+DEAD=0
+
+#
+# Orders
+#
+
+arm() {
+	rm -f "$OUTBOX_FAULT"/armed*
+	printf '%s\n' "$1" > "$OUTBOX_FAULT/new"
+	mv "$OUTBOX_FAULT/new" "$OUTBOX_FAULT/armed"
+}
+has_fired() { [ ! -e "$OUTBOX_FAULT/armed" ]; }
+
+# strike ORDER TRIGGER: give the order, bring it about, wait until it is done
+strike() {
+	[[ $1 =~ ${ONLY:-.} ]] || return 0
+	ORDERS=$((ORDERS + 1))
+	"$2" "$1"
+	wait_for 8 has_fired || MISSED+=("$1")
+	case $2 in unburied|refused) "after_$2" ;; esac
+}
+
+# each TABLE WHENS ACT: strike all points of a table
+each() {
+	local what n trigger when i
+	while IFS=$'\t' read -r what n trigger; do
+		[ -n "$what" ] || continue
+		for when in $2; do
+			for ((i = 1; i <= n; i++)); do
+				strike "$what.$when:$i:$3" "$trigger"
+			done
+		done
+	done < <(tr -s '\t' <<< "$1")
+}
+
+#
+# What brings a worker to a point
+#
+
+nothing() { arm "$1"; }
+
+enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
+    "$@") COMMIT"; }
+
+# Where a name stands for several statements they are counted, so nothing of
+# the kind may be under way.
+no_poison() { is_sql "SELECT COUNT(*) FROM events JOIN outbox
+    ON global_sequence = sequence WHERE event_type = 'two words'" 0; }
+poison() {
+	wait_for 10 no_poison
+	arm "$1"
+	enqueue "'poison$ORDERS', NULL, 'two words', 1, NULL, NULL, 'x'"
+	DEAD=$((DEAD + 1))
+}
+
+unburied() {
+	wait_for 10 no_poison
+	sql "CREATE TRIGGER refuse BEFORE INSERT ON outbox_dead_letters
+	    FOR EACH ROW SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213"
+	poison "$1"
+}
+after_unburied() { sql 'DROP TRIGGER refuse'; }
+
+delayed() {
+	arm "$1"
+	sql "START TRANSACTION;
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ('delayed$ORDERS', 1, 'events.x', 'x');
+	    INSERT INTO outbox (global_sequence, partition_key, available_at)
+		VALUES (LAST_INSERT_ID(), 'p0$((ORDERS % 10))',
+		NOW(6) + INTERVAL 2 SECOND); COMMIT"
+}
+
+# Two of a key for which there is no stream: one is refused, one waits.
+subjects() {
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects "$1" \
+	    --dup-window 600
+}
+refused() {
+	subjects 'events.>'
+	arm "$1"
+	enqueue "'refused$ORDERS', NULL, 'later.x', 1, NULL, NULL, 'x'" \
+	    "'refused$ORDERS', NULL, 'later.x', 1, NULL, NULL, 'x'"
+}
+after_refused() { subjects 'events.>,later.>'; }
+
+# A lease without an owner, with another, and nobody registered any more.
+freed() {
+	arm "$1"
+	sql "UPDATE outbox_partitions SET lease_owner = NULL,
+	    lease_until = NULL WHERE partition_key = 'p03'"
+}
+given() {
+	wait_for 10 is_complete
+	arm "$1"
+	sql "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1,
+	    lease_until = NOW(6) + INTERVAL 2 SECOND, lease_owner =
+		(SELECT id FROM outbox_workers WHERE id <> lease_owner LIMIT 1)
+	    WHERE partition_key = 'p03'"
+}
+forgotten() {
+	arm "$1"
+	sql 'DELETE FROM outbox_workers'
+}
+
+# The pids of registered workers that have lived for a second: who dies
+# younger is not started again at once.
+steady() {
+	local pid
+	for pid in $(sql "SELECT pid FROM outbox_workers
+	    WHERE started_at < NOW(6) - INTERVAL 1 SECOND ORDER BY $1"); do
+		! kill -0 "$pid" 2>/dev/null || echo "$pid"
+	done
+}
+has_steady() { VICTIM=$(steady "$1" | head -n 1) && [ -n "$VICTIM" ]; }
+is_complete() { [ "$(steady id | wc -l)" -eq "$WORKERS" ] && all_owned; }
+
+# send SIGNAL ORDER WHICH: the first of the list gets it, or nobody
+send() {
+	VICTIM=''
+	wait_for 10 has_steady "$3"
+	arm "$2"
+	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
+}
+newcomer() { send KILL "$1" started_at; }
+leaver() { send TERM "$1" started_at; }
+# Duties of the first.
+newfirst() {
+	wait_for 10 is_complete
+	send KILL "$1" id
+}
+# A database in which no worker has ever been; it takes no events.
+blank() {
+	wait_for 10 is_complete
+	sql "UPDATE outbox_settings SET partition_count = NULL;
+	    DELETE FROM outbox_partitions WHERE partition_key = 'p05'"
+	send KILL "$1" started_at
+}
+
+#
+# Groups of orders under load, each with a judgement
+#
+
+begin() {
+	MISSED=()
+	ORDERS_BEFORE=$ORDERS
+	STARTED=$(now_ms)
+	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
+	    --password-env PRODUCER_PW --database app --forever --keys 8 \
+	    --payload 100 --producers 2 --per-txn 2 --rate 300 \
+	    --type events.lab > "$DIR/produced" &
+	LOAD=$!
+	MASTERS+=("$LOAD")	# to be ended with us
+}
+
+finish() {
+	rm -f "$OUTBOX_FAULT"/armed*
+	kill -TERM "$LOAD"
+	wait "$LOAD"
+	is "${MISSED[*]-}" '' \
+	    "$1: each of $((ORDERS - ORDERS_BEFORE)) orders was carried out"
+	wait_for 20 is_drained
+	check_stream "$1: complete, in order per key, nothing twice" --wait 5 \
+	    --expect-dead "$DEAD"
+	say "$(($(now_ms) - STARTED)) ms"
+}
+
+#
+# Stopped at a point, long enough for others to take leases and claims
+#
+
+STOPPED=()
+halt() {
+	local f
+	strike "$@"
+	for f in "$OUTBOX_FAULT"/armed.*; do STOPPED+=("${f##*.}"); done
+}
+have_moved() {
+	local pids
+	pids=$(IFS=,; echo "${STOPPED[*]}")
+	is_sql "SELECT COUNT(*) FROM outbox_partitions
+	    JOIN outbox_workers ON id = lease_owner WHERE pid IN ($pids)" 0
+}
+let_go() {
+	local until
+	wait_for 10 have_moved
+	ok $? 'others take the leases of those that stopped'
+	until=$(($(now_ms) + 2500))
+	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
+	kill -CONT "${STOPPED[@]}"
+	STOPPED=()
+}
+
+wait_for 10 is_complete
+
+begin
+each "$TICK" 'before sent after' kill
+each "$BUS" 'before after' kill
+finish 'killed in a tick'
+
+begin
+each "$MEMBER$LIFE" 'sent after' kill
+finish 'killed in the rest'
+
+begin
+each "$TICK" 'before sent after' lost
+each "$BUS" 'before after' lost
+finish 'connections lost in a tick'
+
+begin
+each "$MEMBER$LIFE" 'sent after' lost
+finish 'connections lost in the rest'
+
+wait_for 10 is_complete
+begin
+for point in claim.before claim.sent send.before settle.before; do
+	halt "$point:1:stop" nothing
+done
+let_go
+wait_for 10 is_complete
+for point in flush.before flush.after answer.after settle.sent; do
+	halt "$point:1:stop" nothing
+done
+let_go
+finish 'stopped'
+
+# Without producers, which need the count.
+MISSED=()
+wait_for 10 is_complete
+each "$FIRST" 'sent after' kill
+is "${MISSED[*]-}" '' 'killed at the first start: each order was carried out'
+wait_for 10 is_complete
+is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
+    JOIN outbox_partitions GROUP BY 1")" "$(printf '16\t16')" \
+    'killed at the first start: count and leases are there'
+
+# Whoever adds a statement adds it to the tables above.
+names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
+is "$(names "$TICK$MEMBER$LIFE$FIRST$BUS")" \
+    "$(cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done |
+    sort -u)" 'there is no other point'
+
+stop_master "$MASTER"
+is $? 0 'stops'
+done_testing
