@@ -82,6 +82,7 @@ run_worker(struct master *m, struct slot *s)
 	for (size_t i = 0; i < s->nheirs; i++)
 		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
 	a.nheirs = s->nheirs;
+	a.suspect = s->suspect;
 	a.change_count = m->change_count;
 	status = worker_main(&a);
 	free(a.heirs);

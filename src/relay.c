@@ -45,6 +45,9 @@ static const int64_t	absent_pauses[] = { 50, 100, 200 };
 /* And so long for those of types that are known not to be taken. */
 #define BLAMED_MS	500
 
+/* What may end this worker is tried after so long, when others have gone. */
+#define SUSPECT_MS	1000
+
 /* ASIDE: until another one of its type has its answer. */
 enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
 
@@ -262,16 +265,60 @@ on_answer(struct flight *f, const struct pub_answer *a)
 	window_resolved(&f->w, i, go_on);
 }
 
+static bool
+is_suspect(const struct relay *r, const struct msg *m)
+{
+	return r->suspect.deaths > 0 && m->sequence == r->suspect.sequence;
+}
+
+static void
+bury_killer(struct flight *f, struct msg *m)
+{
+	struct relay	*r = f->r;
+	struct err	 e;
+
+	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
+	note_failure(f, m, e.text);
+	/* Put back by hand it shall have another chance. */
+	if (die(f, m, "killer", e.text))
+		memset(&r->suspect, 0, sizeof(r->suspect));
+}
+
+/*
+ * It was being sent when workers before this one died.  Were it sent in its
+ * turn, it would take the batch with it each time; so it waits once, and then
+ * goes first.  Returns whether it is not to be sent.
+ */
+static bool
+is_put_off(struct flight *f, struct msg *m)
+{
+	static const char	why[] = "its worker died while it was sent: "
+				    "tried again before all others";
+	struct relay		*r = f->r;
+
+	if (!is_suspect(r, m))
+		return false;
+	if (r->suspect.deaths >= r->conf->retry.max_attempts) {
+		bury_killer(f, m);
+		return true;
+	}
+	if (r->suspect_met)
+		return false;
+	r->suspect_met = true;
+	note_failure(f, m, why);
+	msg_fail(m, OUT_DEFER, why);
+	m->delay_ms = SUSPECT_MS;
+	return true;
+}
+
 /* Put one message on the wire.  false: the connection is gone. */
 static bool
-send_one(struct flight *f, size_t i)
+put_out(struct flight *f, size_t i)
 {
 	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
 	struct err	 e = { "" };
 
-	if (r->handling != NULL)
-		*r->handling = m->sequence;
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
 	else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
@@ -281,6 +328,7 @@ send_one(struct flight *f, size_t i)
 		    (uint32_t)i, &e)) {
 		case PUB_SENT:
 			f->state[i] = OUT;
+			f->nfair += !is_blamed(f, i);
 			f->sent_at[i] = clock_ms();
 			f->place[i] = f->nsent;
 			f->order[f->nsent++] = i;
@@ -299,6 +347,28 @@ send_one(struct flight *f, size_t i)
 	return true;
 }
 
+/* The same; who dies in the middle of it has told what it was at. */
+static bool
+send_one(struct flight *f, size_t i)
+{
+	struct msg	*m = &f->b->msgs[i];
+	bool		 open;
+
+	if (is_put_off(f, m)) {
+		f->state[i] = DONE;
+		kinds_says_nothing(&f->r->kinds, m->type);
+		/* Its lane waits, also for its burial. */
+		window_skipped(&f->w, i, false);
+		return true;
+	}
+	if (f->r->handling != NULL)
+		*f->r->handling = m->sequence;
+	open = put_out(f, i);
+	if (f->r->handling != NULL)
+		*f->r->handling = 0;
+	return open;
+}
+
 /* Send it, unless its type is not taken; false: the connection is gone. */
 static bool
 offer(struct flight *f, size_t i)
@@ -314,7 +384,6 @@ offer(struct flight *f, size_t i)
 		window_skipped(&f->w, i, false);
 		return true;
 	default:
-		f->nfair += !is_blamed(f, i);
 		return send_one(f, i);
 	}
 }
@@ -613,6 +682,9 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)c->publish.window);
+	for (size_t i = 0; i < b->n; i++)
+		if (is_suspect(r, &b->msgs[i]))
+			window_prefer(&f.w, i);
 	r->pub.ops->begin(r->pub.arg);
 	kinds_begin(&r->kinds);
 	fly(&f);
@@ -623,6 +695,4 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.sent_at);
 	free(f.order);
 	free(f.place);
-	if (r->handling != NULL)
-		*r->handling = 0;
 }

@@ -17,6 +17,7 @@
 #include "kinds.h"
 #include "msg.h"
 #include "pub.h"
+#include "suspect.h"
 
 /* What the owner wants of a batch that is under way. */
 enum keep {
@@ -37,7 +38,11 @@ struct relay {
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
 	struct kinds		 kinds;		/* what was not taken before */
-	uint64_t		*handling;	/* told each sequence; or NULL */
+	uint64_t		*handling;	/* told what is sent; or NULL */
+
+	/* Tried only when the others had their turn, and then before them. */
+	struct suspect		 suspect;
+	bool			 suspect_met;
 };
 
 #define RELAY_KEEP_MS	500

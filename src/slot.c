@@ -182,6 +182,29 @@ obituary(const struct slot *s, int status, int64_t now)
 		    (long long)(s->start_at > now ? s->start_at - now : 0));
 }
 
+/*
+ * Any death may have hit a worker in the middle of a message, by chance; the
+ * same message again and again is none.  How it died does not count: one
+ * message ends it by a signal, another by its hunger for memory, a third
+ * hangs until it is killed.
+ */
+static void
+suspect_message(struct slot *s, int status)
+{
+	uint64_t	handling = s->line == NULL ? 0 : s->line->handling;
+
+	if (s->asked != ASK_NONE || has_left(status) || handling == 0) {
+		memset(&s->suspect, 0, sizeof(s->suspect));
+		return;
+	}
+	if (handling != s->suspect.sequence)
+		s->suspect = (struct suspect){ .sequence = handling };
+	s->suspect.deaths++;
+	log_warn("%s %u: it died while it sent sequence %llu, time %u in a "
+	    "row", s->role, s->index, (unsigned long long)handling,
+	    s->suspect.deaths);
+}
+
 void
 slot_exited(struct slot *s, int status, int64_t now)
 {
@@ -192,6 +215,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->start_at = s->asked != ASK_NONE ? now :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
+	suspect_message(s, status);
 	s->handed_over = WIFEXITED(status) &&
 	    WEXITSTATUS(status) == SLOT_HANDED_OVER;
 	if (has_left(status))

@@ -14,6 +14,7 @@
 #include "board.h"
 #include "heirs.h"
 #include "ident.h"
+#include "suspect.h"
 
 #define SLOT_HEIRS	(HEIRS_PER_SLOT - 1)
 
@@ -46,6 +47,9 @@ struct slot {
 	/* Dead workers whose place the next child takes, oldest first. */
 	struct heir		 heirs[SLOT_HEIRS];
 	size_t			 nheirs;
+
+	/* What the last children were sending when they died. */
+	struct suspect		 suspect;
 };
 
 void	slot_init(struct slot *, unsigned index, const char *role,
@@ -71,7 +75,8 @@ int64_t	slot_deadline(const struct slot *, int64_t hang_ms);
 
 /*
  * The child is gone.  Writes the obituary, decides on the next start, and
- * remembers the id if its row and leases may still be there.
+ * remembers the id if its row and leases may still be there, and the message
+ * that it was sending if that may have been its death.
  */
 void	slot_exited(struct slot *, int status, int64_t now);
 

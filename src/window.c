@@ -3,6 +3,7 @@
 #include "window.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <uthash.h>
 
@@ -89,6 +90,18 @@ window_next(struct window *w, size_t *i)
 		return false;
 	*i = w->queue[w->head++];
 	return true;
+}
+
+void
+window_prefer(struct window *w, size_t i)
+{
+	for (size_t k = w->head; k < w->tail; k++)
+		if (w->queue[k] == i) {
+			memmove(&w->queue[w->head + 1], &w->queue[w->head],
+			    (k - w->head) * sizeof(*w->queue));
+			w->queue[w->head] = i;
+			return;
+		}
 }
 
 void

@@ -31,6 +31,9 @@ void	window_free(struct window *);
 /* Take the next message that may be sent now; false: none. */
 bool	window_next(struct window *, size_t *i);
 
+/* If it may be sent now, take it before all others. */
+void	window_prefer(struct window *, size_t i);
+
 /* It was sent: it is unresolved until told otherwise. */
 void	window_sent(struct window *);
 

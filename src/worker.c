@@ -640,6 +640,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.keep = keep;
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;
+	w->relay.suspect = a->suspect;
 	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }

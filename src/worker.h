@@ -10,6 +10,7 @@
 #include "ident.h"
 #include "report.h"
 #include "slot.h"
+#include "suspect.h"
 
 /* What a worker is born with; all of it is borrowed and never changes. */
 struct worker_args {
@@ -23,6 +24,7 @@ struct worker_args {
 	char			(*heirs)[IDENT_SIZE];
 	size_t			 nheirs;
 
+	struct suspect		 suspect;	/* what they may have died of */
 	bool			 change_count;	/* to outbox.partition_count */
 	bool			 once;		/* one tick, then leave */
 	int64_t			 interval_ms;	/* between ticks; 0: adaptive */

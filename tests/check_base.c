@@ -1,8 +1,8 @@
 /*
  * check_base.c - the small modules that all others stand on
  *
- * err, buf, backoff, ident, trouble, log, secret and heirs.  No clock: time
- * is a number that the test passes in.
+ * err, buf, backoff, ident, trouble, log, secret, heirs and slot.  No clock:
+ * time is a number that the test passes in.
  */
 #include "check.h"
 
@@ -21,6 +21,7 @@
 #include "heirs.h"
 #include "ident.h"
 #include "secret.h"
+#include "slot.h"
 #include "trouble.h"
 
 #define ID	"host:07:0123456789abcdef"
@@ -987,6 +988,68 @@ START_TEST(slot_of_an_id)
 }
 END_TEST
 
+/*
+ * slot: whom the deaths of its children make suspect
+ */
+
+#define EXITED(code)	((code) << 8)
+
+static const struct {
+	enum slot_ask	 asked;
+	int		 status;	/* of the last of three deaths */
+	uint64_t	 handling;	/* by each of the three */
+	uint64_t	 before;
+	uint64_t	 suspect;	/* and how often */
+	unsigned	 deaths;
+} strikes[] = {
+	{ ASK_NONE, SIGSEGV, 7, 7, 7, 3 },
+	{ ASK_NONE, SIGKILL, 7, 7, 7, 3 },
+	{ ASK_NONE, EXITED(1), 7, 7, 7, 3 },
+	{ ASK_NONE, SIGABRT, 8, 7, 8, 1 },
+	{ ASK_NONE, SIGABRT, 7, 8, 7, 1 },
+	/* Not while it sent one: the row is over. */
+	{ ASK_NONE, SIGABRT, 0, 7, 0, 0 },
+	{ ASK_NONE, EXITED(0), 7, 7, 0, 0 },
+	{ ASK_LEAVE, SIGKILL, 7, 7, 0, 0 },
+	{ ASK_HANDOVER, EXITED(SLOT_HANDED_OVER), 0, 7, 0, 0 },
+};
+
+static void
+live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
+    int status)
+{
+	slot_started(s, 1, 1, 1000);
+	s->line->handling = handling;
+	s->asked = asked;
+	slot_exited(s, status, 1500);
+}
+
+START_TEST(deaths_in_a_row_make_a_suspect)
+{
+	struct board_line	 line = { 0 };
+	struct slot		 s;
+
+	slot_init(&s, 0, "worker", &line);
+	live_and_die(&s, strikes[_i].handling, ASK_NONE, SIGSEGV);
+	live_and_die(&s, strikes[_i].before, ASK_NONE, SIGKILL);
+	live_and_die(&s, strikes[_i].handling, strikes[_i].asked,
+	    strikes[_i].status);
+	ck_assert_uint_eq(s.suspect.sequence, strikes[_i].suspect);
+	ck_assert_uint_eq(s.suspect.deaths, strikes[_i].deaths);
+}
+END_TEST
+
+START_TEST(no_board_no_suspect)
+{
+	struct slot	s;
+
+	slot_init(&s, 0, "printer", NULL);
+	slot_started(&s, 1, 1, 1000);
+	slot_exited(&s, SIGSEGV, 1500);
+	ck_assert_uint_eq(s.suspect.deaths, 0);
+}
+END_TEST
+
 static TCase *
 add_case(Suite *s, const char *name)
 {
@@ -1058,5 +1121,10 @@ main(void)
 	tcase_add_loop_test(tc, garbage_is_no_heir, 0, NROWS(files));
 	tcase_add_test(tc, heirs_file_that_cannot_be);
 	tcase_add_loop_test(tc, slot_of_an_id, 0, NROWS(slots));
+
+	tc = add_case(s, "slot");
+	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,
+	    NROWS(strikes));
+	tcase_add_test(tc, no_board_no_suspect);
 	return run_suite(s);
 }

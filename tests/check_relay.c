@@ -965,6 +965,7 @@ struct fake {
 	int64_t		 last_send;
 	const char	*complaint;	/* told once; NULL: none */
 	unsigned	 ntold;
+	bool		 blind;		/* is not told what is handled */
 	const char	*text;		/* of answers; NULL: the letter */
 	uint32_t	 strange[8];	/* answers nobody waits for */
 	size_t		 nstrange;
@@ -1043,7 +1044,8 @@ check_send(const struct envelope *v, size_t i)
 	for (size_t k = 0; k < v->nheaders; k++)
 		if (strcmp(envelope_name(v, k), "Outbox-Sequence") == 0)
 			ck_assert_str_eq(envelope_value(v, k), sequence);
-	ck_assert_uint_eq(handling, msgs[i].sequence);
+	if (!fake.blind)
+		ck_assert_uint_eq(handling, msgs[i].sequence);
 }
 
 static int
@@ -1126,6 +1128,7 @@ fake_wait(void *arg, int64_t timeout_ms)
 	int64_t	at = now_ms + timeout_ms;
 
 	(void)arg;
+	ck_assert_uint_eq(handling, 0);
 	ck_assert_int_ge(timeout_ms, 0);
 	ck_assert_int_le(timeout_ms, RELAY_KEEP_MS);
 	ck_assert_uint_lt(++fake.nwaits, 100000);
@@ -2183,11 +2186,71 @@ START_TEST(left_out_metadata_is_counted)
 }
 END_TEST
 
+/* What ended workers waits for the others once, and then goes first. */
+START_TEST(suspect_goes_alone)
+{
+	script("abbcb", "AAAAA");
+	relay.suspect = (struct suspect){ msgs[2].sequence, 1 + _i };
+	publish();
+	expect("DDFDU");
+	expect_sent("013");
+	holds(msgs[2].error, "its worker died");
+	ck_assert_uint_eq(res.failed, 1);
+	ck_assert_int_eq(msgs[2].delay_ms, 1000);
+	next_script("abbcb", "AAAAA");
+	/* The same row in another place. */
+	msgs[2].sequence = 200;
+	msgs[3].sequence = relay.suspect.sequence;
+	publish();
+	expect("DDDDD");
+	expect_sent("30124");
+}
+END_TEST
+
+/* Its lane waits for the burial. */
+static const struct {
+	unsigned	 deaths;
+	bool		 no_dead;
+	const char	*outcomes;
+} killers[] = {
+	{ 24, false, "DFUD" }, { 25, false, "DXUD" }, { 26, false, "DXUD" },
+	{ 25, true, "DRUD" },
+};
+
+START_TEST(killer_is_dead)
+{
+	script("abbc", "AAAA");
+	relay.suspect = (struct suspect){ msgs[1].sequence,
+	    killers[_i].deaths };
+	relay.has_dead = !killers[_i].no_dead;
+	publish();
+	expect(killers[_i].outcomes);
+	expect_sent("03");
+	if (killers[_i].outcomes[1] != 'X')
+		return;
+	ck_assert_str_eq(msgs[1].reason, "killer");
+	holds(msgs[1].error, "killed its worker 2");
+	/* Brought back by hand it is tried. */
+	next_script("abbc", "AAAA");
+	publish();
+	expect("DDDD");
+}
+END_TEST
+
+START_TEST(no_suspect_is_no_message)
+{
+	script("ab", "AA");
+	msgs[0].sequence = 0;
+	publish();
+	expect("DD");
+}
+END_TEST
+
 START_TEST(handling_need_not_be_told)
 {
 	script("ab", "Ae");
 	relay.handling = NULL;
-	handling = msgs[0].sequence;	/* for the fake */
+	fake.blind = true;
 	memset(&res, 'x', sizeof(res));
 	relay_publish(&relay, &batch, &res);
 	expect("DX");
@@ -2394,6 +2457,9 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, refusal_without_a_name_may_time_out);
 	tcase_add_loop_test(tc, error_is_utf8, 0, 3);
 	tcase_add_test(tc, left_out_metadata_is_counted);
+	tcase_add_loop_test(tc, suspect_goes_alone, 0, 2);
+	tcase_add_loop_test(tc, killer_is_dead, 0, NROWS(killers));
+	tcase_add_test(tc, no_suspect_is_no_message);
 	tcase_add_test(tc, handling_need_not_be_told);
 	tcase_add_loop_test(tc, promise_is_kept_whatever_happens, 0, 25);
 	suite_add_tcase(s, tc);
