@@ -462,6 +462,7 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 		return 0;
 	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
 		return -1;
+	res->claimed = t->claimed;
 	res->settled = t->settled;
 	res->relay = t->relayed;
 	advisory_tell(t->relay, &t->batch, t->settled.dead);
@@ -526,6 +527,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		relay_publish(t->relay, &t->batch, &t->relayed);
 	if (t->relayed.stalled_ms > 0)
 		t->heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
+	t->claimed = res->claimed;
 	t->unsettled = true;
 	return tick_settle(t, res, e);
 }

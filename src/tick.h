@@ -35,6 +35,7 @@ struct tick {
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;
+	uint64_t		 claimed;
 	struct settled		 settled;
 	struct relay_result	 relayed;
 	uint64_t		*gone;		/* rows not there any more */

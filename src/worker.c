@@ -416,12 +416,23 @@ show_partitions(struct worker *w)
 		    w->a->slot, w->member.nparts);
 }
 
+/* Everything of a batch is written back, with the tick or afterwards. */
+static void
+tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
+{
+	db_is_not_busy(w);
+	count_tick(w, res);
+	complain(w, res);
+	report_tick(&w->report, &w->member, res, (clock_us() - start) / 1000,
+	    w->idle_ms, clock_ms());
+}
+
 static void
 run_tick(struct worker *w)
 {
 	struct tick_result	res;
 	struct err		e;
-	int64_t			start = clock_us(), now;
+	int64_t			start = clock_us();
 	bool			paused = w->route.trouble.active;
 	size_t			owned = w->line->owned;
 
@@ -433,13 +444,8 @@ run_tick(struct worker *w)
 		return;
 	}
 	link_works(&w->db);
-	db_is_not_busy(w);
-	now = clock_ms();
-	plan_next(w, &res, now);
-	count_tick(w, &res);
-	complain(w, &res);
-	report_tick(&w->report, &w->member, &res, (clock_us() - start) / 1000,
-	    w->idle_ms, now);
+	plan_next(w, &res, clock_ms());
+	tick_is_over(w, &res, start);
 	if (owned != w->line->owned)
 		show_partitions(w);
 }
@@ -449,14 +455,12 @@ settle(struct worker *w)
 {
 	struct tick_result	res = { 0 };
 	struct err		e;
+	int64_t			start = clock_us();
 
-	if (tick_settle(&w->tick, &res, &e) < 0) {
+	if (tick_settle(&w->tick, &res, &e) < 0)
 		db_failed(w, &e);
-		return;
-	}
-	db_is_not_busy(w);
-	count_tick(w, &res);
-	complain(w, &res);
+	else
+		tick_is_over(w, &res, start);
 }
 
 static void

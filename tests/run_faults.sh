@@ -206,6 +206,9 @@ begin() {
 	MISSED=()
 	ORDERS_BEFORE=$ORDERS
 	STARTED=$(now_ms)
+	BEFORE=$(published)
+	OUT_BEFORE=$(wc -l < "$DIR/out")
+	LOG_BEFORE=$(wc -l < "$LOG")
 	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
 	    --password-env PRODUCER_PW --database app --forever --keys 8 \
 	    --payload 100 --producers 2 --per-txn 2 --rate 300 \
@@ -226,6 +229,23 @@ finish() {
 	say "$(($(now_ms) - STARTED)) ms"
 }
 
+# counts_are_right NAME: where no worker died the reports must add up
+published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
+sum() { tail -n "+$((OUT_BEFORE + 1))" "$DIR/out" |
+    sed "s/.*\"$1\":\([0-9]*\).*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
+all_reported() { [ "$(sum published)" -eq $(($(published) - BEFORE)) ]; }
+counts_are_right() {
+	local orders=$((ORDERS - ORDERS_BEFORE)) lines
+	wait_for 5 all_reported
+	is "$(sum published)" $(($(published) - BEFORE)) \
+	    "$1: every delivery is reported, and once"
+	[ "$(sum claimed)" -ge "$(sum published)" ]
+	ok $? "$1: and every claim that led to one"
+	lines=$(($(wc -l < "$LOG") - LOG_BEFORE))
+	[ "$lines" -le $((orders * 4)) ]
+	ok $? "$1: few lines about it ($lines for $orders orders)"
+}
+
 #
 # Stopped at a point, long enough for others to take leases and claims
 #
@@ -234,7 +254,9 @@ STOPPED=()
 halt() {
 	local f
 	strike "$@"
-	for f in "$OUTBOX_FAULT"/armed.*; do STOPPED+=("${f##*.}"); done
+	for f in "$OUTBOX_FAULT"/armed.*; do
+		[ ! -e "$f" ] || STOPPED+=("${f##*.}")
+	done
 }
 have_moved() {
 	local pids
@@ -244,6 +266,7 @@ have_moved() {
 }
 let_go() {
 	local until
+	[ ${#STOPPED[@]} -gt 0 ] || return 0
 	wait_for 10 have_moved
 	ok $? 'others take the leases of those that stopped'
 	until=$(($(now_ms) + 2500))
@@ -267,10 +290,24 @@ begin
 each "$TICK" 'before sent after' lost
 each "$BUS" 'before after' lost
 finish 'connections lost in a tick'
+counts_are_right 'connections lost in a tick'
 
 begin
 each "$MEMBER$LIFE" 'sent after' lost
 finish 'connections lost in the rest'
+
+# Deadlock, lock wait, killed query, three ways to be read-only, shutdown,
+# table full.
+begin
+for code in 1213 1205 1317 1290 1792 1836 1053 1114; do
+	each "$TICK" instead "$code"
+done
+finish 'statements fail in a tick'
+counts_are_right 'statements fail in a tick'
+
+begin
+each "$MEMBER$LIFE" instead 1213
+finish 'statements fail in the rest'
 
 wait_for 10 is_complete
 begin
