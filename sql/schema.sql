@@ -66,11 +66,16 @@ CREATE TABLE IF NOT EXISTS events (
 -- together at its head, a claim changes none of its columns, and what a
 -- message costs is mostly what its indexes cost.
 --
+-- ack_sequence is where the stream has the message, as its PubAck said.  An
+-- acknowledged message can still be lost with the broker's machine: this is
+-- how that is found.
+--
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
 	attempts	INT UNSIGNED NOT NULL DEFAULT 0,
 	available_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
 	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	ack_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	claim_token	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,

@@ -43,6 +43,7 @@ struct msg {
 	enum outcome	 outcome;
 	int64_t		 delay_ms;	/* OUT_RETRY, OUT_DEFER: until the next try */
 	const char	*reason;	/* OUT_DEAD: class, static */
+	uint64_t	 ack_sequence;	/* OUT_DELIVERED: its place in the stream */
 	char		*error;		/* why it failed; NULL: it did not */
 };
 

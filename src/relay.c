@@ -189,8 +189,9 @@ absent(struct flight *f, size_t i)
 }
 
 static void
-deliver(struct flight *f, size_t i, bool duplicate)
+deliver(struct flight *f, const struct pub_answer *a)
 {
+	size_t		 i = a->slot;
 	struct msg	*m = &f->b->msgs[i];
 	int64_t		 took;
 
@@ -201,9 +202,10 @@ deliver(struct flight *f, size_t i, bool duplicate)
 	if (f->r->kinds.n > 0)
 		kinds_took(&f->r->kinds, m->type);
 	m->outcome = OUT_DELIVERED;
+	m->ack_sequence = a->stream_sequence;
 	f->state[i] = DONE;
 	f->res->delivered++;
-	f->res->duplicates += duplicate;
+	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
 	if (f->place[i] >= f->acked)
 		f->acked = f->place[i] + 1;
 }
@@ -220,7 +222,7 @@ late_answer(struct flight *f, const struct pub_answer *a)
 		return;
 	if (f->state[a->slot] != REFUSED)
 		f->res->failed--;
-	deliver(f, a->slot, a->verdict == VERDICT_DUPLICATE);
+	deliver(f, a);
 }
 
 static void
@@ -246,7 +248,7 @@ on_answer(struct flight *f, const struct pub_answer *a)
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
-		deliver(f, i, a->verdict == VERDICT_DUPLICATE);
+		deliver(f, a);
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:

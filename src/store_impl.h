@@ -22,6 +22,7 @@ struct store {
 	unsigned		 claims;	/* so many tokens were made */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
 	bool			 has_created_at;	/* in the outbox table */
+	bool			 has_ack_sequence;	/* the same */
 };
 
 /*

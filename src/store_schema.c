@@ -72,10 +72,39 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
+/* Columns of the outbox that may be missing. */
+static const struct extra {
+	const char	*name;
+	size_t		 at;		/* bool in struct store */
+	const char	*type;
+	const char	*cost;		/* what is missing then; NULL: nothing */
+} extras[] = {
+	{ "created_at", offsetof(struct store, has_created_at), NULL, NULL },
+	{ "ack_sequence", offsetof(struct store, has_ack_sequence),
+	  "BIGINT UNSIGNED NULL DEFAULT NULL",
+	  "what the broker loses after it acknowledged it is not found" },
+};
+
+#define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
+
+static bool *
+has_extra(struct store *s, const struct extra *x)
+{
+	return (bool *)((char *)s + x->at);
+}
+
 static bool
 is_optional(enum store_table t)
 {
 	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED;
+}
+
+static void
+mark_extra(struct store *s, const char *name)
+{
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (strcasecmp(name, extras[i].name) == 0)
+			*has_extra(s, &extras[i]) = true;
 }
 
 static void
@@ -84,9 +113,8 @@ mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 	const char	*precision = db_text(rows, 2);
 
-	if (strcmp(s->tables[T_OUTBOX], table) == 0 &&
-	    strcasecmp(name, "created_at") == 0)
-		s->has_created_at = true;
+	if (strcmp(s->tables[T_OUTBOX], table) == 0)
+		mark_extra(s, name);
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		if (strcmp(s->tables[columns[i].table], table) != 0)
 			continue;
@@ -134,7 +162,9 @@ learn_columns(struct store *s, struct err *e)
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	memset(s->exists, 0, sizeof(s->exists));
-	s->whole_seconds = s->has_created_at = false;
+	s->whole_seconds = false;
+	for (size_t i = 0; i < NEXTRAS; i++)
+		*has_extra(s, &extras[i]) = false;
 	while (db_next(rows))
 		mark_column(s, rows, found);
 	db_rows_free(rows);
@@ -173,11 +203,25 @@ learn_index(struct store *s, struct err *e)
 	return 0;
 }
 
+static void
+warn_of_extras(struct store *s)
+{
+	const char	*table = s->tables[T_OUTBOX];
+
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (!*has_extra(s, &extras[i]) && extras[i].cost != NULL)
+			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
+			    "ADD COLUMN %s %s", table, extras[i].name,
+			    extras[i].cost, table, extras[i].name,
+			    extras[i].type);
+}
+
 int
 store_learn(struct store *s, struct err *e)
 {
 	if (learn_columns(s, e) < 0 || learn_index(s, e) < 0)
 		return -1;
+	warn_of_extras(s);
 	if (!s->exists[T_DEAD])
 		log_warn("%s: no such table: messages that cannot be delivered "
 		    "are retried for ever; load sql/schema.sql",

@@ -48,12 +48,53 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 	buf_str(&s->sql, " END");
 }
 
+/* What a function of a delivered message gives, each after a comma. */
+static void
+put_delivered(struct store *s, const struct batch *b,
+    uint64_t (*number)(const struct msg *))
+{
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->msgs[i].outcome != OUT_DELIVERED)
+			continue;
+		buf_str(&s->sql, ",");
+		buf_u64(&s->sql, number(&b->msgs[i]));
+	}
+}
+
+static uint64_t
+sequence_of(const struct msg *m)
+{
+	return m->sequence;
+}
+
+static uint64_t
+ack_of(const struct msg *m)
+{
+	return m->ack_sequence;
+}
+
+/*
+ * Messages stand in sequence order, and INTERVAL of constants in order is a
+ * binary search, where CASE compares with one after the other.
+ */
+static void
+put_acks(struct store *s, const struct batch *b)
+{
+	buf_str(&s->sql, ", ack_sequence = ELT(INTERVAL(global_sequence");
+	put_delivered(s, b, sequence_of);
+	buf_str(&s->sql, ")");
+	put_delivered(s, b, ack_of);
+	buf_str(&s->sql, ")");
+}
+
 static int
 write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
     struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, claim_token = NULL");
+	if (s->has_ack_sequence)
+		put_acks(s, b);
 	put_held(s, b, OUT_DELIVERED);
 	return store_exec(s, "settle", matched, e);
 }

@@ -22,7 +22,8 @@
 #include "verdict.h"
 #include "window.h"
 
-#define MANY	1000
+#define MANY		1000
+#define FIRST_ACK	7000	/* of the first message */
 
 /* Ours comes before the library's, which then stays out of the program. */
 static int64_t	now_ms;
@@ -1154,6 +1155,7 @@ fake_answer(void *arg, struct pub_answer *a)
 		a->slot = fake.strange[--fake.nstrange];
 		if (a->slot < batch.n && fake.sent_at[a->slot] != 0)
 			fake.stored[a->slot] = true;
+		a->stream_sequence = FIRST_ACK + a->slot;
 		return true;
 	}
 	if (i == batch.n || now_ms < fake.sent_at[i] + fake.delay[i])
@@ -1184,8 +1186,10 @@ fake_answer(void *arg, struct pub_answer *a)
 		break;
 	}
 	fake.stored[i] = strchr("AD", answered) != NULL;
-	if (fake.stored[i])
+	if (fake.stored[i]) {
+		a->stream_sequence = FIRST_ACK + i;
 		return true;
+	}
 	if (fake.text != NULL)
 		strlcpy(a->text, fake.text, sizeof(a->text));
 	else
@@ -1337,6 +1341,8 @@ check_outcomes(void)
 		    fake.acts[i] == 'D';
 		failed += has_failed(m);
 		deferred += m->outcome == OUT_DEFER;
+		ck_assert_uint_eq(m->ack_sequence,
+		    m->outcome == OUT_DELIVERED ? FIRST_ACK + i : 0);
 		if (m->outcome == OUT_DELIVERED)
 			ck_assert_msg(stored, "%zu has no ack", i);
 		else if (m->outcome != OUT_DEAD)

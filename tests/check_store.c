@@ -1081,6 +1081,28 @@ START_TEST(optional_tables_may_be_missing)
 }
 END_TEST
 
+static const struct {
+	const char	*name, *type;
+} spares[] = {
+	{ "ack_sequence", "BIGINT UNSIGNED NULL" },
+};
+
+START_TEST(column_may_be_missing)
+{
+	char	remedy[128];
+
+	sql("ALTER TABLE outbox DROP COLUMN %s", spares[_i].name);
+	ck_ok(store_learn(st, &e));
+	snprintf(remedy, sizeof(remedy), "ALTER TABLE outbox ADD COLUMN %s %s",
+	    spares[_i].name, spares[_i].type);
+	ck_has(logged(), remedy);
+	servers_write("log", "");
+	sql("%s", remedy);
+	ck_ok(store_learn(st, &e));
+	ck_has_not(logged(), "ALTER TABLE");
+}
+END_TEST
+
 /* Tables under other names, as the configuration has it. */
 START_TEST(tables_may_have_other_names)
 {
@@ -2248,6 +2270,27 @@ START_TEST(outcomes_are_written)
 }
 END_TEST
 
+/* Where the stream has each, however many were delivered and in what order. */
+START_TEST(acks_are_kept)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	add_rows(7, 60, "'p00'");
+	take(&b, 1, 60);
+	for (size_t i = 0; i < 60; i++) {
+		if (i % 7 != 0)
+			b.msgs[i].outcome = OUT_DELIVERED;
+		b.msgs[i].ack_sequence = 18446744073709551615u - 11 * i % 60;
+	}
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("51 9", "SELECT SUM(ack_sequence = 18446744073709551615 - "
+	    "11 * (global_sequence - 1) %% 60), SUM(ack_sequence IS NULL) "
+	    "FROM outbox");
+	batch_free(&b);
+}
+END_TEST
+
 START_TEST(many_of_a_kind_are_one_statement)
 {
 	struct settled	done = { 0 };
@@ -3147,6 +3190,7 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, missing_table_is_named, 0, NROWS(needed));
 	tcase_add_test(tc, missing_column_is_named);
 	tcase_add_test(tc, optional_tables_may_be_missing);
+	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
 
@@ -3224,6 +3268,7 @@ add_settling(Suite *s, const struct kind *k)
 		    store_end);
 
 	tcase_add_test(tc, outcomes_are_written);
+	tcase_add_test(tc, acks_are_kept);
 	tcase_add_test(tc, many_of_a_kind_are_one_statement);
 	tcase_add_test(tc, lost_claims_are_left_alone);
 	tcase_add_test(tc, lost_claims_do_not_hide_the_others);

@@ -73,6 +73,8 @@ ok $? 'the missing index is said, with its remedy'
 has_line "$LOG" 'outbox_dead_letters: no such table' &&
     has_line "$LOG" 'outbox_blocked_keys: no such table'
 ok $? 'and the missing dead letters'
+has_line "$LOG" 'no column ack_sequence: .*ALTER TABLE outbox ADD COLUMN'
+ok $? 'and the missing column for what the stream said'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)" \
     '^Nats-Msg-Id: app-[0-9]+-' 'ids begin with the name of the database'
 
