@@ -13,6 +13,7 @@
 
 #include "envelope.h"
 #include "err.h"
+#include "place.h"
 #include "stream.h"
 #include "verdict.h"
 
@@ -49,6 +50,21 @@ struct pub_ops {
 	 * a second at most.  false: it could not be found out, see err.
 	 */
 	bool		(*check)(void *, struct stream_report *, struct err *);
+
+	/*
+	 * What the stream is like; the same terms.  false: no answer, and if
+	 * the connection is still there, then because we may not ask.
+	 */
+	bool		(*state)(void *, struct stream_state *, struct err *);
+
+	/*
+	 * Find out what stands at each place, with no batch out.  go_on is
+	 * asked at least every half second and ends it with false.  -1: it
+	 * was not finished, see state.
+	 */
+	int		(*look_up)(void *, const char *prefix,
+			    struct place *, size_t n, bool (*go_on)(void *),
+			    void *, struct err *);
 
 	/* A new batch: answers to older ones are not reported any more. */
 	void		(*begin)(void *);

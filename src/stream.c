@@ -156,3 +156,41 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	}
 	json_decref(info);
 }
+
+static uint64_t
+number(json_t *object, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+static void
+fill_state(struct stream_state *st, json_t *info, json_t *config)
+{
+	json_t		*state = json_object_get(info, "state");
+	const char	*created = json_string_value(json_object_get(info,
+			    "created"));
+
+	snprintf(st->created, sizeof(st->created), "%s",
+	    created == NULL ? "" : created);
+	st->first = number(state, "first_seq");
+	st->last = number(state, "last_seq");
+	st->messages = number(state, "messages");
+	st->window_ms = (int64_t)number(config, "duplicate_window") / 1000000;
+	st->expires = number(config, "max_age") > 0;
+	st->forgets = !is_word(config, "retention", "limits") ||
+	    json_integer_value(json_object_get(config,
+	    "max_msgs_per_subject")) > 0 ||
+	    json_is_true(json_object_get(config, "allow_msg_ttl"));
+}
+
+void
+stream_read_state(struct stream_state *st, const char *body, size_t len)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*config = json_object_get(info, "config");
+
+	memset(st, 0, sizeof(*st));
+	if (config != NULL)
+		fill_state(st, info, config);
+	json_decref(info);
+}

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "conf.h"
 #include "err.h"
@@ -23,9 +24,22 @@ struct stream_report {
 	size_t		nwarnings;
 };
 
+/* What a stream holds, and what it may drop with nothing being wrong. */
+struct stream_state {
+	char		server[64];	/* id of the server since its start */
+	char		created[48];	/* "": there is no such stream */
+	uint64_t	first, last, messages;
+	int64_t		window_ms;	/* of duplicates */
+	bool		forgets;	/* drops single messages anywhere */
+	bool		expires;	/* by age: may empty itself */
+};
+
 /* body is the answer to $JS.API.STREAM.INFO.<nats.stream>. */
 void	stream_judge(struct stream_report *, const struct conf *,
 	    const char *body, size_t len);
+
+/* The same answer as a state, without the server, which it does not name. */
+void	stream_read_state(struct stream_state *, const char *body, size_t len);
 
 /*
  * Could a subject made from the template match the stream's subject?  Both

@@ -963,6 +963,126 @@ START_TEST(closed_bus_cannot_look)
 END_TEST
 
 /*
+ * What the stream holds
+ */
+
+static unsigned	asked;		/* how often whether to go on */
+static unsigned	enough;		/* so often; 0: always */
+
+static bool
+go_on(void *arg)
+{
+	(void)arg;
+	return ++asked != enough;
+}
+
+static int
+look_up(struct place *places, size_t n)
+{
+	e.text[0] = '\0';
+	return bus.ops->look_up(bus.arg, "abc", places, n, go_on, NULL, &e);
+}
+
+START_TEST(state_is_told)
+{
+	struct stream_state	st;
+	char			server_id[64];
+
+	send_row(1, 0);
+	send_row(2, 1);
+	ck_stored(0, 1);
+	ck_stored(1, 2);
+	ck_nats(js_DeleteMsg(js, "EVENTS", 1, NULL, NULL));
+	ck_assert_msg(bus.ops->state(bus.arg, &st, &e), "%s", e.text);
+	ck_assert_uint_eq(st.first, 2);
+	ck_assert_uint_eq(st.last, 2);
+	ck_assert_uint_eq(st.messages, 1);
+	ck_assert_int_eq(st.window_ms, 120000);
+	ck_assert(!st.forgets && !st.expires);
+	ck_assert_str_ne(st.created, "");
+	ck_nats(natsConnection_GetConnectedServerId(admin, server_id,
+	    sizeof(server_id)));
+	ck_assert_str_eq(st.server, server_id);
+	js_DeleteStream(js, "EVENTS", NULL, NULL);
+	ck_assert_msg(bus.ops->state(bus.arg, &st, &e), "%s", e.text);
+	ck_assert_str_eq(st.created, "");
+	bus.ops->close(bus.arg);
+	ck_assert(!bus.ops->state(bus.arg, &st, &e));
+}
+END_TEST
+
+START_TEST(places_are_looked_up)
+{
+	struct place	p[] = { { .sequence = 4 }, { .sequence = 2 },
+			    { .sequence = 0 }, { .sequence = 9 },
+			    { .sequence = 1 }, { .sequence = 3 } };
+
+	send_row(17, 0);
+	ck_stored(0, 1);
+	ck_nats(js_Publish(NULL, js, "events.x", "{}", 2, NULL, NULL));
+	send_row(18, 1);
+	ck_stored(1, 3);
+	send_row(19, 2);
+	ck_stored(2, 4);
+	ck_nats(js_DeleteMsg(js, "EVENTS", 3, NULL, NULL));
+	ck_assert_msg(look_up(p, 6) == 0, "%s", e.text);
+	ck_assert(p[0].what == PLACE_OURS && p[0].row == 19);
+	ck_assert(p[1].what == PLACE_OTHER);
+	ck_assert(p[2].what == PLACE_EMPTY);
+	ck_assert(p[3].what == PLACE_EMPTY);
+	ck_assert(p[4].what == PLACE_OURS && p[4].row == 17);
+	ck_assert(p[5].what == PLACE_EMPTY);
+	ck_assert_int_eq(look_up(p, 0), 0);
+	/* It takes nothing from the next batch. */
+	bus.ops->begin(bus.arg);
+	send_row(20, 12);
+	ck_stored(12, 5);
+}
+END_TEST
+
+/* Small ones, and some so large that few may be out at a time. */
+START_TEST(many_places_are_looked_up)
+{
+	static char	 big[700000];
+	struct place	 p[2000];
+	const size_t	 n = _i == 0 ? 2000 : 60;
+
+	memset(big, 'x', sizeof(big));
+	for (uint32_t i = 0; i < n; i++) {
+		write_letter(1000 + i, "t", (struct bytes){ big,
+		    _i == 0 ? 100 : sizeof(big) });
+		ck_assert_int_eq(send_letter(i), PUB_SENT);
+		if (i % 50 == 49)
+			bus.ops->wait(bus.arg, 50);
+		p[i].sequence = n - i;
+	}
+	for (int64_t until = patience(); stored("EVENTS") < n; )
+		bus.ops->wait(bus.arg, (wait_more(&until, "messages"), 10));
+	ck_assert_msg(look_up(p, n) == 0, "%s", e.text);
+	for (size_t i = 0; i < n; i++)
+		ck_assert(p[i].what == PLACE_OURS &&
+		    p[i].row == 1000 + n - i - 1);
+}
+END_TEST
+
+START_TEST(looking_up_is_broken_off)
+{
+	struct place	p[300];
+
+	for (size_t i = 0; i < 300; i++)
+		p[i].sequence = i + 1;
+	asked = 0;
+	enough = 2;
+	ck_assert_int_eq(look_up(p, 300), -1);
+	ck_assert_uint_eq(asked, 2);
+	bus.ops->begin(bus.arg);
+	ck_no_answer(50);	/* the late ones are nobody's */
+	send_row(1, 12);
+	ck_stored(12, 1);
+}
+END_TEST
+
+/*
  * Permissions: a server with users
  */
 
@@ -1092,6 +1212,22 @@ START_TEST(forbidden_look_is_told)
 	ck_assert(!check(&r));
 	ck_assert_int_lt(ms_since(start), 1400);
 	ck_has(e.text, "permission");
+}
+END_TEST
+
+START_TEST(forbidden_look_up_is_told)
+{
+	struct place	p = { .sequence = 1 };
+	int64_t		start;
+
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	start = clock_ms();
+	asked = 0;
+	ck_assert_int_eq(look_up(&p, 1), -1);
+	ck_near(ms_since(start), 2800, 3800);
+	ck_assert_uint_gt(asked, 6);
+	ck_has(e.text, "permission");
+	ck_assert(is_open());
 }
 END_TEST
 
@@ -1743,6 +1879,19 @@ START_TEST(telling_a_silent_server_blocks_nobody)
 }
 END_TEST
 
+START_TEST(looking_up_ends_with_the_connection)
+{
+	struct place	p = { .sequence = 1 };
+	int64_t		start;
+
+	servers_kill("loss");
+	start = clock_ms();
+	ck_assert_int_eq(look_up(&p, 1), -1);
+	ck_assert_int_lt(ms_since(start), 500);
+	ck_assert(!is_open());
+}
+END_TEST
+
 START_TEST(closing_a_silent_server_is_fast)
 {
 	int64_t	start;
@@ -1809,6 +1958,10 @@ add_publishing(Suite *s)
 	tcase_add_test(tc, stream_is_looked_at);
 	tcase_add_test(tc, looking_disturbs_no_batch);
 	tcase_add_test(tc, closed_bus_cannot_look);
+	tcase_add_test(tc, state_is_told);
+	tcase_add_test(tc, places_are_looked_up);
+	tcase_add_loop_test(tc, many_places_are_looked_up, 0, 2);
+	tcase_add_test(tc, looking_up_is_broken_off);
 }
 
 static void
@@ -1821,6 +1974,7 @@ add_logins(Suite *s)
 	tcase_add_loop_test(tc, missing_secret_is_named, 0, NROWS(missing));
 	tcase_add_test(tc, changed_password_is_read);
 	tcase_add_test(tc, forbidden_look_is_told);
+	tcase_add_test(tc, forbidden_look_up_is_told);
 	tcase_add_test(tc, forbidden_subject_is_complained_of);
 	tcase_add_test(tc, forbidden_advisory_is_told_apart);
 	tcase_add_test(tc, forbidden_inbox_is_complained_of);
@@ -1859,6 +2013,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, closing_a_silent_server_is_fast);
 	tcase_add_test(tc, looking_at_a_silent_server_is_bounded);
 	tcase_add_test(tc, looking_ends_with_the_connection);
+	tcase_add_test(tc, looking_up_ends_with_the_connection);
 }
 
 int

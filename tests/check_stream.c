@@ -3,6 +3,7 @@
  * shortened to what is looked at
  */
 
+#include "place.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -97,6 +98,95 @@ START_TEST(stream_is_judged)
 }
 END_TEST
 
+#define LIMITS	"\"created\":\"2026-01-31T12:00:00Z\",\"state\":{" \
+		"\"messages\":7,\"first_seq\":3,\"last_seq\":12}," \
+		"\"config\":{\"duplicate_window\":120000000000,"
+
+static const struct {
+	const char	*body;
+	const char	*created;
+	bool		 forgets, expires;
+} states[] = {
+	{ "{" LIMITS "\"retention\":\"limits\"}}", "2026-01-31T12:00:00Z",
+	  false, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":-1}}",
+	  "2026-01-31T12:00:00Z", false, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_age\":5}}",
+	  "2026-01-31T12:00:00Z", false, true },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":1}}",
+	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"allow_msg_ttl\":true}}",
+	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"workqueue\"}}", "2026-01-31T12:00:00Z",
+	  true, false },
+	{ "{" LIMITS "\"retention\":\"interest\"}}", "2026-01-31T12:00:00Z",
+	  true, false },
+	{ "{\"error\":{\"code\":404,\"err_code\":10059}}", "", false, false },
+	{ "no JSON", "", false, false },
+};
+
+START_TEST(state_is_read)
+{
+	struct stream_state	st;
+
+	memset(&st, 'x', sizeof(st));
+	stream_read_state(&st, states[_i].body, strlen(states[_i].body));
+	ck_assert_str_eq(st.created, states[_i].created);
+	ck_assert(st.forgets == states[_i].forgets);
+	ck_assert(st.expires == states[_i].expires);
+	if (st.created[0] == '\0')
+		return;
+	ck_assert_uint_eq(st.first, 3);
+	ck_assert_uint_eq(st.last, 12);
+	ck_assert_uint_eq(st.messages, 7);
+	ck_assert_int_eq(st.window_ms, 120000);
+}
+END_TEST
+
+#define FOUND(hdrs)	"{\"message\":{\"seq\":5,\"hdrs\":\"" hdrs "\"}}"
+
+static const struct {
+	const char	*body;
+	int		 rc;
+	enum place_what	 what;
+	uint64_t	 row;
+} places[] = {
+	/* NATS/1.0, Outbox-Key: k, Nats-Msg-Id: a-b-4711-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxM"
+	  "S0wMDExYWFmZg0KDQo="), 0, PLACE_OURS, 4711 },
+	/* Nats-Msg-Id: a-b-x-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIteC0wMDExYWFmZg0KDQo="), 0,
+	  PLACE_OTHER, 0 },
+	/* Nats-Msg-Id: a-bc-4711-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWJjLTQ3MTEtMDAxMWFhZmYNCg0K"),
+	  0, PLACE_OTHER, 0 },
+	/* Nats-Msg-Id: a-b-4711 */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItNDcxMQ0KDQo="), 0,
+	  PLACE_OTHER, 0 },
+	{ FOUND("TkFUUy8xLjANCkE6IGINCg0K"), 0, PLACE_OTHER, 0 },
+	{ FOUND("****"), 0, PLACE_OTHER, 0 },
+	{ FOUND(""), 0, PLACE_OTHER, 0 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==\"}}", 0, PLACE_OTHER, 0 },
+	{ "{\"error\":{\"code\":404,\"err_code\":10037}}", 0, PLACE_EMPTY, 0 },
+	{ "{\"error\":{\"code\":503,\"err_code\":10008}}", -1,
+	  PLACE_UNKNOWN, 0 },
+	{ "{}", -1, PLACE_UNKNOWN, 0 },
+	{ "no JSON", -1, PLACE_UNKNOWN, 0 },
+};
+
+START_TEST(place_is_read)
+{
+	struct place	p = { .sequence = 5 };
+	struct err	e;
+
+	ck_assert_int_eq(place_read(&p, "a-b", places[_i].body,
+	    strlen(places[_i].body), &e), places[_i].rc);
+	ck_assert_int_eq(p.what, places[_i].what);
+	if (p.what == PLACE_OURS)
+		ck_assert_uint_eq(p.row, places[_i].row);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -110,6 +200,10 @@ main(void)
 	    (int)(sizeof(covers) / sizeof(covers[0])));
 	tcase_add_loop_test(tc, stream_is_judged, 0,
 	    (int)(sizeof(streams) / sizeof(streams[0])));
+	tcase_add_loop_test(tc, state_is_read, 0,
+	    (int)(sizeof(states) / sizeof(states[0])));
+	tcase_add_loop_test(tc, place_is_read, 0,
+	    (int)(sizeof(places) / sizeof(places[0])));
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
