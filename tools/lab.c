@@ -72,6 +72,8 @@ static const struct option_row rows[] = {
 	    "most messages" },
 	{ "discard-new", IS_FLAG, AT(discard_new), STREAM, 0, 0, NULL,
 	    "when full refuse, rather than drop the oldest" },
+	{ "work-queue", IS_FLAG, AT(work_queue), STREAM, 0, 0, NULL,
+	    "consumed messages go" },
 	{ "memory", IS_FLAG, AT(memory), STREAM, 0, 0, NULL,
 	    "not on file" },
 	{ "no-ack", IS_FLAG, AT(no_ack), STREAM, 0, 0, NULL,

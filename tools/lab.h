@@ -28,7 +28,7 @@ struct lab_opts {
 	const char	*headers[LAB_MAX_HEADERS];
 	size_t		 nheaders;
 	int64_t		 seq, dup_window, max_msg_size, max_msgs, replicas;
-	bool		 discard_new, memory, no_ack, delete, last;
+	bool		 discard_new, memory, work_queue, no_ack, delete, last;
 
 	/* produce */
 	int64_t		 events, keys, payload, producers, per_txn, rate;

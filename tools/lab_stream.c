@@ -67,6 +67,7 @@ lab_stream(const struct lab_opts *o)
 	cfg.Subjects = subjects;
 	cfg.SubjectsLen = split_subjects(list, subjects);
 	cfg.Storage = o->memory ? js_MemoryStorage : js_FileStorage;
+	cfg.Retention = o->work_queue ? js_WorkQueuePolicy : js_LimitsPolicy;
 	cfg.Discard = o->discard_new ? js_DiscardNew : js_DiscardOld;
 	cfg.Duplicates = o->dup_window * 1000000000;
 	cfg.MaxMsgs = o->max_msgs;
