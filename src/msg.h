@@ -14,6 +14,12 @@ struct bytes {
 	size_t		 len;
 };
 
+/* A delivered row and where the stream has it; ack 0: nobody knows. */
+struct acked {
+	uint64_t	sequence;
+	uint64_t	ack;
+};
+
 /* What became of a message in this batch. */
 enum outcome {
 	OUT_UNSENT,	/* never left: give it back, attempts unchanged */

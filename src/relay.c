@@ -188,6 +188,21 @@ absent(struct flight *f, size_t i)
 	window_resolved(&f->w, i, false);
 }
 
+/* Sequences only grow, unless the stream has lost some and gives them anew. */
+static void
+note_place(struct flight *f, const struct msg *m)
+{
+	struct relay	*r = f->r;
+
+	if (r->conf->nats.stream[0] == '\0')	/* there may be many streams */
+		return;
+	if (m->ack_sequence > r->top.ack) {
+		r->top = (struct acked){ m->sequence, m->ack_sequence };
+		return;
+	}
+	r->went_back = f->closed = true;
+}
+
 static void
 deliver(struct flight *f, const struct pub_answer *a)
 {
@@ -203,6 +218,8 @@ deliver(struct flight *f, const struct pub_answer *a)
 		kinds_took(&f->r->kinds, m->type);
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = a->stream_sequence;
+	if (a->verdict == VERDICT_STORED)
+		note_place(f, m);
 	f->state[i] = DONE;
 	f->res->delivered++;
 	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;

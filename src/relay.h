@@ -43,6 +43,14 @@ struct relay {
 	/* Tried only when the others had their turn, and then before them. */
 	struct suspect		 suspect;
 	bool			 suspect_met;
+
+	/*
+	 * The highest PubAck there was; the owner may clear it.  A later one
+	 * that is not above it says that the stream went back in time: the
+	 * batch is ended, and the owner has to look.
+	 */
+	struct acked		 top;
+	bool			 went_back;
 };
 
 #define RELAY_KEEP_MS	500

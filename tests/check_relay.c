@@ -21,9 +21,10 @@
 #include "relay.h"
 #include "verdict.h"
 #include "window.h"
+#include "xalloc.h"
 
 #define MANY		1000
-#define FIRST_ACK	7000	/* of the first message */
+#define FIRST_ACK	7000	/* of the first that is stored */
 
 /* Ours comes before the library's, which then stays out of the program. */
 static int64_t	now_ms;
@@ -971,6 +972,8 @@ struct fake {
 	uint32_t	 strange[8];	/* answers nobody waits for */
 	size_t		 nstrange;
 	int64_t		 strange_at;	/* not before */
+	uint64_t	 place[MANY];	/* in the stream; 0: none yet */
+	size_t		 nplaces;
 
 	size_t		 keep_at;	/* the call from which on; 0: never */
 	enum keep	 keep;
@@ -1143,6 +1146,15 @@ fake_wait(void *arg, int64_t timeout_ms)
 		now_ms = at;
 }
 
+/* The first acknowledgement of a message gives it its place. */
+static uint64_t
+give_place(size_t i)
+{
+	if (fake.place[i] == 0)
+		fake.place[i] = FIRST_ACK + fake.nplaces++;
+	return fake.place[i];
+}
+
 static bool
 fake_answer(void *arg, struct pub_answer *a)
 {
@@ -1155,7 +1167,8 @@ fake_answer(void *arg, struct pub_answer *a)
 		a->slot = fake.strange[--fake.nstrange];
 		if (a->slot < batch.n && fake.sent_at[a->slot] != 0)
 			fake.stored[a->slot] = true;
-		a->stream_sequence = FIRST_ACK + a->slot;
+		a->stream_sequence = a->slot < MANY ?
+		    give_place(a->slot) : FIRST_ACK;
 		return true;
 	}
 	if (i == batch.n || now_ms < fake.sent_at[i] + fake.delay[i])
@@ -1187,7 +1200,7 @@ fake_answer(void *arg, struct pub_answer *a)
 	}
 	fake.stored[i] = strchr("AD", answered) != NULL;
 	if (fake.stored[i]) {
-		a->stream_sequence = FIRST_ACK + i;
+		a->stream_sequence = give_place(i);
 		return true;
 	}
 	if (fake.text != NULL)
@@ -1290,10 +1303,13 @@ script(const char *keys, const char *acts)
 static void
 next_script(const char *keys, const char *acts)
 {
+	size_t	nplaces = fake.nplaces;		/* the stream is the same */
+
 	free_errors();
 	memset(&fake, 0, sizeof(fake));
 	fake.open = true;
 	fake.kept_at = now_ms;
+	fake.nplaces = nplaces;
 	script(keys, acts);
 }
 
@@ -1342,7 +1358,7 @@ check_outcomes(void)
 		failed += has_failed(m);
 		deferred += m->outcome == OUT_DEFER;
 		ck_assert_uint_eq(m->ack_sequence,
-		    m->outcome == OUT_DELIVERED ? FIRST_ACK + i : 0);
+		    m->outcome == OUT_DELIVERED ? fake.place[i] : 0);
 		if (m->outcome == OUT_DELIVERED)
 			ck_assert_msg(stored, "%zu has no ack", i);
 		else if (m->outcome != OUT_DEAD)
@@ -2132,6 +2148,48 @@ START_TEST(second_answer_counts_once)
 }
 END_TEST
 
+static const struct {
+	uint64_t	 ack;		/* the highest before */
+	const char	*acts, *outcomes;
+	uint64_t	 top;		/* and after */
+} tops[] = {
+	{ 0, "AAAA", "DDDD", FIRST_ACK + 3 },
+	{ FIRST_ACK - 1, "ADAA", "DDDD", FIRST_ACK + 3 },
+	{ FIRST_ACK, "DAAA", "DDDD", FIRST_ACK + 3 },	/* an old one again */
+	{ FIRST_ACK, "AAAA", "DUUU", FIRST_ACK },
+	{ FIRST_ACK + 50, "DTDA", "DRDD", FIRST_ACK + 50 },
+};
+
+START_TEST(stream_that_goes_back_is_noticed)
+{
+	bool	back = strchr(tops[_i].outcomes, 'U') != NULL ||
+		    tops[_i].ack > FIRST_ACK;
+
+	script("abcd", tops[_i].acts);
+	conf->publish.window = 1;
+	relay.top = (struct acked){ 1, tops[_i].ack };
+	publish();
+	expect(tops[_i].outcomes);
+	ck_assert(relay.went_back == back);
+	ck_assert_uint_eq(relay.top.ack, tops[_i].top);
+	if (!back)
+		ck_assert_uint_eq(relay.top.sequence, msgs[3].sequence);
+}
+END_TEST
+
+/* Without a name there may be many streams. */
+START_TEST(nameless_streams_do_not_go_back)
+{
+	script("abcd", "AAAA");
+	free(conf->nats.stream);
+	conf->nats.stream = xstrdup("");
+	relay.top = (struct acked){ 1, FIRST_ACK + 50 };
+	publish();
+	expect("DDDD");
+	ck_assert(!relay.went_back);
+}
+END_TEST
+
 /*
  * The publisher says lost, even if the connection looks open: nobody may
  * take this for a batch without trouble and start the next one at once.
@@ -2459,6 +2517,9 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, late_ack_shows_that_the_route_works);
 	tcase_add_test(tc, strange_answers_do_no_harm);
 	tcase_add_test(tc, second_answer_counts_once);
+	tcase_add_loop_test(tc, stream_that_goes_back_is_noticed, 0,
+	    NROWS(tops));
+	tcase_add_test(tc, nameless_streams_do_not_go_back);
 	tcase_add_test(tc, lost_is_lost);
 	tcase_add_test(tc, refusal_without_a_name_may_time_out);
 	tcase_add_loop_test(tc, error_is_utf8, 0, 3);
