@@ -30,6 +30,7 @@ GRANT SELECT, INSERT, UPDATE ON outbox_settings TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON outbox_dead_letters TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_blocked_keys
     TO 'outbox'@'localhost';
+GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
 
 --
 -- The producer: CALL outbox_enqueue, or the two INSERTs.  The procedure runs

@@ -187,6 +187,29 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
+-- What is known of the streams, one row each, so that after a start of the
+-- broker one worker looks for what it lost and the others wait for him.
+-- created is the broker's, known_since the moment from which on delivered rows
+-- are expected in this stream, servers the ids of the server starts for which
+-- that was checked, the latest first.
+--
+CREATE TABLE IF NOT EXISTS outbox_streams (
+	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
+	created		VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL DEFAULT '',
+	prefix		VARCHAR(128) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+	servers		VARCHAR(512) CHARACTER SET ascii COLLATE ascii_bin
+			    NOT NULL DEFAULT '',
+	known_since	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	checked_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	checker		VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	checker_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	checker_until	TIMESTAMP(6) NULL DEFAULT NULL,
+	PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
 -- outbox_enqueue(stream_id, stream_sequence, event_type, event_version,
 --     correlation_id, metadata, event_data)
 --

@@ -16,7 +16,7 @@
 #include "err.h"
 #include "ident.h"
 
-#define BOARD_MAGIC	0x4f425831	/* "OBX1"; changes with the layout */
+#define BOARD_MAGIC	0x4f425832	/* "OBX2"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
 
 enum board_state {
@@ -38,6 +38,7 @@ struct board_line {
 	uint64_t	 ticks;
 	uint64_t	 delivered, duplicates, failed, dead, fenced;
 	uint64_t	 skipped;	/* metadata entries left out */
+	uint64_t	 recovered;	/* rows to send again: the stream lost them */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
 	char		 id[IDENT_SIZE];
 	char		 last_error[sizeof(struct err)];

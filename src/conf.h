@@ -39,6 +39,7 @@ enum conf_ordering { ORDER_KEY, ORDER_PARTITION, ORDER_NONE };
 enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
 enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT };
 enum conf_tls { TLS_AUTO, TLS_DISABLE, TLS_REQUIRE, TLS_VERIFY };
+enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
 enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
 
 struct conf_list {
@@ -74,6 +75,7 @@ struct conf {
 		struct {
 			char	*outbox, *events, *partitions, *workers;
 			char	*settings, *dead_letters, *blocked_keys;
+			char	*streams;
 		} tables;
 	} outbox;
 	struct {
@@ -103,6 +105,7 @@ struct conf {
 		char		*subject;
 		char		*msg_id_prefix;	/* empty: the outbox id */
 		char		*advisory;	/* empty: off */
+		int		 recover;	/* enum conf_recover */
 		char		*user;
 		char		*password_file;
 		char		*password_env;

@@ -26,6 +26,8 @@ static const char *const ordering_words[] =
     { "key", "partition", "none", NULL };
 static const char *const on_dead_words[] = { "continue", "halt", NULL };
 static const char *const driver_words[] = { "nats", "http", "stdout", NULL };
+static const char *const recover_words[] =
+    { "lost", "report", "off", NULL };
 static const char *const level_words[] =
     { "error", "warn", "info", "debug", NULL };
 static const char *const format_words[] = { "text", "json", NULL };
@@ -124,6 +126,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.tables.blocked_keys), .dflt = "outbox_blocked_keys",
 	  .check = conf_form_table, .required = true,
 	  .help = "table of the keys that wait" },
+	{ .name = "outbox.tables.streams", .type = CONF_STRING,
+	  .at = AT(outbox.tables.streams), .dflt = "outbox_streams",
+	  .check = conf_form_table, .required = true,
+	  .help = "table of what is known of the streams" },
 
 	{ .name = "worker.leasing", .type = CONF_BOOL,
 	  .at = AT(worker.leasing), .dflt = "true",
@@ -204,6 +210,9 @@ static const struct conf_key keys[] = {
 	{ .name = "nats.advisory", .type = CONF_STRING,
 	  .at = AT(nats.advisory), .dflt = "", .check = conf_form_advisory,
 	  .help = "subject to tell of dead messages; empty: off" },
+	{ .name = "nats.recover", .type = CONF_ENUM,
+	  .at = AT(nats.recover), .dflt = "lost", .words = recover_words,
+	  .help = "what happens when the stream has lost messages" },
 	{ .name = "nats.user", .type = CONF_STRING,
 	  .at = AT(nats.user), .dflt = "",
 	  .help = "user to log in as" },

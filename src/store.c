@@ -24,6 +24,7 @@ store_new(const struct conf *conf, const char *id)
 	s->tables[T_SETTINGS] = conf->outbox.tables.settings;
 	s->tables[T_DEAD] = conf->outbox.tables.dead_letters;
 	s->tables[T_BLOCKED] = conf->outbox.tables.blocked_keys;
+	s->tables[T_STREAMS] = conf->outbox.tables.streams;
 	strlcpy(s->id, id, sizeof(s->id));
 	return s;
 }
@@ -95,6 +96,7 @@ put_word(struct store *s, const char *word, size_t len)
 		[T_PARTITIONS] = "partitions", [T_WORKERS] = "workers",
 		[T_SETTINGS] = "settings", [T_DEAD] = "dead",
 		[T_BLOCKED] = "blocked",
+		[T_STREAMS] = "streams",
 	};
 
 	for (size_t i = 0; i < NTABLES; i++)

@@ -62,6 +62,10 @@ int	store_settings(struct store *, bool change, unsigned *count,
 /* The random id of this outbox, "" where there is no settings table. */
 const char *store_outbox_id(const struct store *);
 
+/* What message ids begin with: nats.msg_id_prefix, or who we are. */
+#define STORE_PREFIX	128
+void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
+
 /* Is there a table for dead letters? */
 bool	store_has_dead(const struct store *);
 
@@ -265,5 +269,84 @@ struct settled {
 
 int	store_settle(struct store *, const struct batch *, struct settled *,
 	    struct err *);
+
+/*
+ * store_recover.c - delivered rows, and whether the stream still has them
+ */
+
+#define STORE_TIME	27	/* "2026-01-31 12:00:00.123456" */
+
+/* Have the tables what it takes? */
+bool	store_can_recover(const struct store *);
+
+/* What is known of a stream. */
+struct stream_row {
+	char		created[65];
+	bool		checked;	/* for this start of the server */
+	bool		fresh;		/* nothing delivered before is in it */
+	char		since[STORE_TIME];	/* later rows are in doubt */
+	char		known_since[STORE_TIME];
+};
+
+/*
+ * The stream's row, which is made if there is none.  It is fresh if the
+ * message ids or, since it was checked, the stream were others: delivered
+ * rows cannot be told from lost ones.
+ */
+int	store_stream(struct store *, const char *name, const char *server,
+	    const char *prefix, struct stream_row *, struct err *);
+
+/*
+ * Become the one who checks a stream, or stay it, for worker.lease_ttl.
+ * *taken is false when somebody else is at it.
+ */
+int	store_check_begin(struct store *, const char *name, bool *taken,
+	    struct err *);
+int	store_check_renew(struct store *, const char *name, struct err *);
+
+/* Nothing came of it: another may try. */
+int	store_check_drop(struct store *, const char *name, struct err *);
+
+/*
+ * The check was made: by us as long as we are the one who checks.  anew:
+ * from when it began on; what was delivered before is not expected.
+ */
+int	store_check_end(struct store *, const char *name, const char *server,
+	    const char *created, const char *prefix, bool anew, struct err *);
+
+/* Nothing is wrong as far as a short look can tell. */
+int	store_check_short(struct store *, const char *name, struct err *);
+
+/* What time it is. */
+int	store_now(struct store *, char now[STORE_TIME], struct err *);
+
+/*
+ * Delivered rows of a stream, in sequence order, those of a moment together:
+ * about max of what was delivered later than from, and not later than until.
+ * from moves on; rows without a known place only if all is set.  *n is 0 and
+ * from is until at the end.  *rows is the caller's to free.
+ */
+int	store_acked(struct store *, char from[STORE_TIME], const char *until,
+	    bool all, size_t max, struct acked **rows, size_t *n,
+	    struct err *);
+
+/*
+ * The latest or the oldest of those, at most max, the older ones first.  All
+ * have a known place.
+ */
+int	store_some_acked(struct store *, const char *since, bool latest,
+	    size_t max, struct acked **rows, size_t *n, struct err *);
+
+/* Is this row still a delivered one with this ack? */
+int	store_is_acked(struct store *, const struct acked *, bool *is,
+	    struct err *);
+
+/*
+ * These rows, in sequence order and no more than a thousand, are to be sent
+ * again as far as they are still delivered with that ack; *reset is how many.
+ * The owners of their partitions start from the first row.
+ */
+int	store_reset(struct store *, const struct acked *, size_t n,
+	    uint64_t *reset, struct err *);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum store_table {
 	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
-	T_BLOCKED, NTABLES
+	T_BLOCKED, T_STREAMS, NTABLES
 };
 
 struct store {
@@ -18,6 +18,7 @@ struct store {
 	char			 id[IDENT_SIZE];
 	char			 outbox_id[33];
 	char			 index[65];	/* claim index; "": none found */
+	bool			 index_by_time;	/* it begins with published_at */
 	char			 dead[1024];	/* quoted nonces, comma first */
 	unsigned		 claims;	/* so many tokens were made */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
@@ -27,8 +28,8 @@ struct store {
 
 /*
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
- * {dead} {blocked} become quoted table names, {now} the moment to write, {me} this
- * worker's id, {index} the FORCE INDEX of the claim.
+ * {dead} {blocked} {streams} become quoted table names, {now} the moment to
+ * write, {me} this worker's id, {index} the FORCE INDEX of the claim.
  */
 void	store_put(struct store *, const char *);
 

@@ -68,6 +68,15 @@ static const struct column {
 	{ T_BLOCKED, "reason" },
 	{ T_BLOCKED, "head_sequence" },
 	{ T_BLOCKED, "since" },
+	{ T_STREAMS, "name" },
+	{ T_STREAMS, "created" },
+	{ T_STREAMS, "prefix" },
+	{ T_STREAMS, "servers" },
+	{ T_STREAMS, "known_since" },
+	{ T_STREAMS, "checked_at" },
+	{ T_STREAMS, "checker" },
+	{ T_STREAMS, "checker_since" },
+	{ T_STREAMS, "checker_until" },
 };
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
@@ -96,7 +105,8 @@ has_extra(struct store *s, const struct extra *x)
 static bool
 is_optional(enum store_table t)
 {
-	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED;
+	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED ||
+	    t == T_STREAMS;
 }
 
 static void
@@ -191,9 +201,11 @@ learn_index(struct store *s, struct err *e)
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	s->index[0] = '\0';
-	if (db_next(rows))
+	s->index_by_time = false;
+	if (db_next(rows)) {
 		strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
-	else
+		s->index_by_time = db_text(rows, 1)[1] == 'u';
+	} else
 		log_warn("%s: no index (published_at, partition_key, "
 		    "global_sequence): every claim sorts the backlog; remedy: "
 		    "ALTER TABLE %s ADD KEY outbox_claim (published_at, "
@@ -234,6 +246,10 @@ store_learn(struct store *s, struct err *e)
 		log_warn("%s: no such table: what waits behind a key that fails "
 		    "is read again on every tick; load sql/schema.sql",
 		    s->tables[T_BLOCKED]);
+	if (!s->exists[T_STREAMS])
+		log_warn("%s: no such table: what the broker loses after it "
+		    "acknowledged it is not found; load sql/schema.sql and "
+		    "sql/grants.sql", s->tables[T_STREAMS]);
 	return 0;
 }
 
@@ -296,6 +312,18 @@ const char *
 store_outbox_id(const struct store *s)
 {
 	return s->outbox_id;
+}
+
+void
+store_prefix(const struct store *s, char prefix[STORE_PREFIX])
+{
+	const char	*p = s->conf->nats.msg_id_prefix;
+
+	if (p[0] == '\0')
+		p = s->outbox_id;
+	if (p[0] == '\0')
+		p = s->conf->mysql.database;
+	strlcpy(prefix, p, STORE_PREFIX);
 }
 
 bool

@@ -93,7 +93,8 @@ write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, claim_token = NULL");
-	if (s->has_ack_sequence)
+	/* A place in a stream we know not which is of no use. */
+	if (s->has_ack_sequence && s->conf->nats.stream[0] != '\0')
 		put_acks(s, b);
 	put_held(s, b, OUT_DELIVERED);
 	return store_exec(s, "settle", matched, e);

@@ -17,6 +17,7 @@
 #include "bus.h"
 #include "clock.h"
 #include "log.h"
+#include "recover.h"
 #include "sig.h"
 #include "trouble.h"
 
@@ -49,6 +50,7 @@ struct worker {
 	struct member			 member;
 	struct relay			 relay;
 	struct tick			 tick;
+	struct recover			 recover;
 	struct report			 report;
 	struct board_line		 no_line;
 	struct board_line		*line;
@@ -63,7 +65,7 @@ struct worker {
 	bool				 announced;	/* taken over or registered */
 	bool				 changed_count;
 	bool				 warned_count;
-	char				 prefix[128];	/* of message ids */
+	char				 prefix[STORE_PREFIX];	/* of message ids */
 	int64_t				 tick_at;
 	int64_t				 idle_ms;
 	bool				 clean;		/* the last tick was */
@@ -207,25 +209,13 @@ announce(struct worker *w, struct err *e)
 	return 0;
 }
 
-static void
-choose_prefix(struct worker *w)
-{
-	const char	*p = w->conf->nats.msg_id_prefix;
-
-	if (p[0] == '\0')
-		p = store_outbox_id(w->store);
-	if (p[0] == '\0')
-		p = w->conf->mysql.database;
-	strlcpy(w->prefix, p, sizeof(w->prefix));
-}
-
 static int
 prepare(struct worker *w, struct err *e)
 {
 	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
 	    announce(w, e) < 0)
 		return -1;
-	choose_prefix(w);
+	store_prefix(w->store, w->prefix);
 	w->relay.has_dead = store_has_dead(w->store);
 	member_restart(&w->member);
 	return 0;
@@ -256,6 +246,7 @@ open_broker(struct worker *w)
 	}
 	link_opened(&w->broker);
 	w->check_at = 0;
+	recover_connected(&w->recover);
 }
 
 /* It was open and is not any more. */
@@ -463,6 +454,30 @@ settle(struct worker *w)
 		tick_is_over(w, &res, start);
 }
 
+/* Look whether the stream has lost what it acknowledged. */
+static void
+recover(struct worker *w)
+{
+	struct recover	*r = &w->recover;
+	struct err	 e;
+
+	if (recover_round(r, w->member.place == 0, &e) < 0)
+		db_failed(w, &e);
+	else
+		db_is_not_busy(w);
+	w->line->recovered += r->recovered;
+	if (r->recovered > 0)	/* some of our epochs may be old now */
+		member_look_now(&w->member);
+	r->recovered = 0;
+	if (r->alarm.text[0] != '\0')
+		strlcpy(w->line->last_error, r->alarm.text,
+		    sizeof(w->line->last_error));
+	r->alarm.text[0] = '\0';
+	if (r->gone)		/* says so, and pauses the route */
+		w->check_at = 0;
+	r->gone = false;
+}
+
 static void
 round_of_member(struct worker *w)
 {
@@ -475,6 +490,15 @@ round_of_member(struct worker *w)
 		db_failed(w, &e);
 	else
 		link_lasts(&w->db);
+}
+
+static bool
+can_publish(const struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+
+	return can_ask_db(w) && !w->tick.unsettled &&
+	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
 }
 
 /* Do what is due, in the order in which one thing needs the other. */
@@ -498,9 +522,11 @@ step(struct worker *w)
 		round_of_member(w);
 	if (can_ask_db(w) && w->tick.unsettled)
 		settle(w);
+	if (can_publish(w))
+		recover(w);
 	now = clock_ms();
-	if (can_ask_db(w) && !w->tick.unsettled && p->ops->is_open(p->arg) &&
-	    now >= w->tick_at && now >= w->route.try_at)
+	if (can_publish(w) && recover_is_ready(&w->recover) &&
+	    now >= w->tick_at)
 		run_tick(w);
 }
 
@@ -517,6 +543,15 @@ sooner(int64_t a, int64_t b)
 }
 
 static int64_t
+next_work(const struct worker *w)
+{
+	const struct recover	*r = &w->recover;
+	int64_t			 look = recover_next(r, w->member.place == 0);
+
+	return recover_is_ready(r) ? sooner(look, w->tick_at) : look;
+}
+
+static int64_t
 next_step(const struct worker *w)
 {
 	const struct pub	*p = &w->relay.pub;
@@ -528,7 +563,7 @@ next_step(const struct worker *w)
 
 		if (broker)
 			work = sooner(sooner(work, w->check_at),
-			    later(w->tick_at, w->route.try_at));
+			    later(next_work(w), w->route.try_at));
 		if (w->tick.unsettled)
 			work = 0;
 		at = later(at, work);
@@ -645,6 +680,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;
 	w->relay.suspect = a->suspect;
+	recover_init(&w->recover, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }

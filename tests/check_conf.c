@@ -236,6 +236,7 @@ static const char *const required[] = { "master.pidfile", "mysql.hosts",
 	"outbox.tables.events", "outbox.tables.partitions",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
+	"outbox.tables.streams",
 	"nats.servers", "nats.subject", "log.target" };
 
 static bool
@@ -464,6 +465,8 @@ static const struct {
 	{ "outbox.tables.blocked_keys", F(outbox.tables.blocked_keys),
 	  "outbox: {tables: {blocked_keys: b}}", "b" },
 	{ "retry.on_dead", F(retry.on_dead), "retry: {on_dead: halt}", "halt" },
+	{ "outbox.tables.streams", F(outbox.tables.streams),
+	  "outbox: {tables: {streams: t}}", "t" },
 	{ "worker.leasing", F(worker.leasing),
 	  "worker: {leasing: Off}\noutbox: {ordering: none}", "false" },
 	{ "worker.leasing", F(worker.leasing),
@@ -503,6 +506,7 @@ static const struct {
 	  "nats: {msg_id_prefix: 'a!~'}", "\"a!~\"" },
 	{ "nats.advisory", F(nats.advisory), "nats: {advisory: ops.dead}",
 	  "ops.dead" },
+	{ "nats.recover", F(nats.recover), "nats: {recover: report}", "report" },
 	{ "nats.user", F(nats.user), "nats: {user: bj\xc3\xb6rn}",
 	  "\"bj\xc3\xb6rn\"" },
 	{ "nats.password_file", F(nats.password_file),

@@ -1078,6 +1078,11 @@ START_TEST(optional_tables_may_be_missing)
 	ck_ok(store_learn(st, &e));
 	ck_assert(!store_has_dead(st));
 	ck_has(logged(), "outbox_dead_letters");
+	ck_assert(store_can_recover(st));
+	sql("DROP TABLE outbox_streams");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_can_recover(st));
+	ck_has(logged(), "outbox_streams");
 }
 END_TEST
 
@@ -1093,6 +1098,7 @@ START_TEST(column_may_be_missing)
 
 	sql("ALTER TABLE outbox DROP COLUMN %s", spares[_i].name);
 	ck_ok(store_learn(st, &e));
+	ck_assert(store_can_recover(st) == (_i != 0));
 	snprintf(remedy, sizeof(remedy), "ALTER TABLE outbox ADD COLUMN %s %s",
 	    spares[_i].name, spares[_i].type);
 	ck_has(logged(), remedy);
@@ -1107,7 +1113,7 @@ END_TEST
 START_TEST(tables_may_have_other_names)
 {
 	static const char *const names[] =
-	    { "o-1", "e$", "select", "w", "s", "d" };
+	    { "o-1", "e$", "select", "w", "s", "d", "t" };
 	struct range	 r = range("p00", 1);
 	struct conf	*c;
 	struct store	*s;
@@ -1120,13 +1126,13 @@ START_TEST(tables_may_have_other_names)
 
 	sql("RENAME TABLE outbox TO `o-1`, events TO `e$`, outbox_partitions "
 	    "TO `select`, outbox_workers TO w, outbox_settings TO s, "
-	    "outbox_dead_letters TO d");
+	    "outbox_dead_letters TO d, outbox_streams TO t");
 	for (int i = 0; i < NROWS(names); i++)
 		sql("GRANT ALL ON `%s` TO 'outbox'@'localhost'", names[i]);
 	c = servers_conf("mysql: {socket: \"%s\", user: outbox, password_env: "
 	    "OUTBOX_PW, database: other}\noutbox: {tables: {outbox: o-1, "
 	    "events: e$, partitions: select, workers: w, settings: s, "
-	    "dead_letters: d}}\n", conf->mysql.socket);
+	    "dead_letters: d, streams: t}}\n", conf->mysql.socket);
 	s = store_of(c, ME);
 	ck_ok(store_settings(s, false, &count, &e));
 	ck_ok(store_fill_partitions(s, count, &e));

@@ -133,7 +133,7 @@ write_conf() {
 	worker: {batch_size: ${BATCH:-1000}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}}
 	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}}
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
-	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", subject: "${SUBJECT:-events.{event_type\}}"}
+	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}
 	log: {level: ${LEVEL:-info}}
 	EOF
 }

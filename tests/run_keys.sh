@@ -299,7 +299,7 @@ feed other <<'SQL'
 RENAME TABLE outbox TO my_rows, events TO my_events,
     outbox_partitions TO my_partitions, outbox_workers TO my_workers,
     outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
-    outbox_blocked_keys TO my_blocked;
+    outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams;
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
@@ -309,7 +309,7 @@ OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     outbox.tables.outbox=my_rows outbox.tables.events=my_events
     outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
     outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
-    outbox.tables.blocked_keys=my_blocked)
+    outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams)
 OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
 { row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
 unset OUTBOX_TABLE EVENTS_TABLE
@@ -344,6 +344,9 @@ covers outbox.tables.blocked_keys retry.on_dead
 is "$(sql 'SELECT CONCAT(order_key, " ", reason) FROM other.my_blocked')" \
     'b halted' \
     'tables.blocked_keys has its key, which retry.on_dead halts'
+covers outbox.tables.streams
+is "$(sql 'SELECT name FROM other.my_streams WHERE servers <> ""')" EVENTS \
+    'tables.streams has the stream'
 stop_master "$MASTER"
 [ ! -s "$DIR/other.out" ]
 ok $? '--silent: and not a word about all that'
@@ -674,6 +677,27 @@ ok $? 'and it is said'
 ok $? 'and no route is paused'
 stop_master "$MASTER"
 URL=$PLAIN
+covers nats.recover
+# forget WORD: a delivered row names a place that the stream never gave away,
+# and nobody has looked at it since the start of the server; sets AGAIN, 1 when
+# it is sent again
+forget() {
+	wipe
+	put p01 a made
+	once
+	sql 'UPDATE outbox SET ack_sequence = ack_sequence + 1000;
+	    UPDATE outbox_streams SET servers = ""'
+	once "nats.recover=$1"
+	AGAIN=$(sql 'SELECT COALESCE(ack_sequence, 0) < 1000 FROM outbox')
+}
+forget lost
+is "$AGAIN" 1 'nats.recover lost: what is not there is sent again'
+forget report
+is "$AGAIN" 0 'report: it is not'
+like "$ERR" 'error once.*lost 1 acknowledged messages' 'but it is told'
+forget off
+is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'off: nor that'
+refused 'nats.recover: .*maybe' nats.recover=maybe
 
 # Servers that only have to open their door.
 wipe

@@ -5,7 +5,8 @@
 
 start_servers
 sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
-	outbox_settings, outbox_dead_letters, outbox_blocked_keys;
+	outbox_settings, outbox_dead_letters, outbox_blocked_keys,
+	outbox_streams;
     ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
     CREATE TABLE events (
 	sequence BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
@@ -73,6 +74,8 @@ ok $? 'the missing index is said, with its remedy'
 has_line "$LOG" 'outbox_dead_letters: no such table' &&
     has_line "$LOG" 'outbox_blocked_keys: no such table'
 ok $? 'and the missing dead letters'
+has_line "$LOG" 'outbox_streams: no such table'
+ok $? 'and of what is known of the streams'
 has_line "$LOG" 'no column ack_sequence: .*ALTER TABLE outbox ADD COLUMN'
 ok $? 'and the missing column for what the stream said'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)" \

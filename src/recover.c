@@ -1,0 +1,551 @@
+/*
+ * recover.c - see recover.h
+ *
+ * The short look is two requests: is the latest message of ours still where
+ * it was?  All rows in doubt are read when it is not, and after each start of
+ * the server, for a damaged store may have its end and lack the middle.
+ */
+
+#include "recover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "xalloc.h"
+
+#define PERIOD_MS	10000	/* between short looks */
+#define POLL_MS		200	/* while somebody else checks */
+#define BLIND_MS	60000	/* until the next try where we may not look */
+#define GONE_MS		1000	/* until the stream may be back */
+#define SLICE		1000	/* rows at a time */
+#define SOME		50	/* rows to know a stream by */
+
+void
+recover_init(struct recover *r, const struct conf *conf, struct store *store,
+    struct relay *relay)
+{
+	memset(r, 0, sizeof(*r));
+	r->conf = conf;
+	r->store = store;
+	r->relay = relay;
+}
+
+static bool
+is_on(const struct recover *r)
+{
+	return r->conf->nats.recover != RECOVER_OFF &&
+	    r->conf->nats.stream[0] != '\0' && store_can_recover(r->store);
+}
+
+void
+recover_connected(struct recover *r)
+{
+	r->ready = false;
+	r->at = 0;
+}
+
+bool
+recover_is_ready(const struct recover *r)
+{
+	return !is_on(r) || (r->ready && !r->relay->went_back);
+}
+
+int64_t
+recover_next(const struct recover *r, bool first)
+{
+	if (!is_on(r))
+		return INT64_MAX;
+	if (r->relay->went_back)
+		return 0;
+	return first || !r->ready ? r->at : INT64_MAX;
+}
+
+static bool
+is_open(const struct recover *r)
+{
+	return r->relay->pub.ops->is_open(r->relay->pub.arg);
+}
+
+static bool
+get_state(struct recover *r, struct stream_state *st, struct err *e)
+{
+	struct pub	*p = &r->relay->pub;
+
+	if (!p->ops->state(p->arg, st, e))
+		return false;
+	r->gone = st->created[0] == '\0';
+	if (r->gone)
+		err_set(e, "no such stream");
+	return !r->gone;
+}
+
+enum fate
+recover_judge(const struct stream_state *st, uint64_t row,
+    const struct place *p)
+{
+	if (p->sequence == 0 || p->sequence > st->last)
+		return FATE_LOST;
+	if (p->what == PLACE_OURS && p->row == row)
+		return FATE_THERE;
+	if (p->what != PLACE_EMPTY)	/* the number was given away again */
+		return FATE_LOST;
+	return st->forgets || p->sequence < st->first ? FATE_REMOVED :
+	    FATE_LOST;
+}
+
+/*
+ * Ask the relay's owner to keep alive, and stay the one who checks.  A
+ * failure of the renewal shows with the next statement.
+ */
+static bool
+go_on(void *arg)
+{
+	struct recover	*r = arg;
+	int64_t		 now = clock_ms();
+	struct err	 e;
+
+	if (r->relay->keep(r->relay->keep_arg) != KEEP_ON)
+		return false;
+	if (now >= r->renew_at) {
+		r->renew_at = now + r->conf->worker.lease_renew;
+		store_check_renew(r->store, r->conf->nats.stream, &e);
+	}
+	return true;
+}
+
+/*
+ * What stands where these rows should be; the caller frees it.  The state is
+ * asked for afterwards: what a limit removed meanwhile is below its first.
+ * NULL: it could not be found out.
+ */
+static struct place *
+look_up(struct recover *r, const struct acked *rows, size_t n,
+    struct stream_state *st, struct err *e)
+{
+	struct pub	*p = &r->relay->pub;
+	struct place	*places = xcalloc(n + 1, sizeof(*places));
+
+	for (size_t i = 0; i < n; i++)
+		places[i].sequence = rows[i].ack;
+	if (p->ops->look_up(p->arg, r->relay->form.id_prefix, places, n,
+	    go_on, r, e) == 0 && get_state(r, st, e))
+		return places;
+	free(places);
+	return NULL;
+}
+
+static void
+sound(struct recover *r, const char *text)
+{
+	err_set(&r->alarm, "%s", text);
+	err_in(&r->alarm, "stream %s", r->conf->nats.stream);
+	log_error("%s", r->alarm.text);
+}
+
+/*
+ * Nothing can be found out.  Without a connection there will be a next one;
+ * with one we may not ask, and messages matter more than the look.
+ */
+static int
+cannot_look(struct recover *r, const struct err *why)
+{
+	r->at = clock_ms() + (r->gone ? GONE_MS : BLIND_MS);
+	r->ready = r->ready && !r->gone;
+	if (r->gone || !is_open(r) ||
+	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
+		return 0;
+	if (!r->warned)
+		log_warn("stream %s: what it loses cannot be found: %s; allow "
+		    "the user to publish to $JS.API.STREAM.INFO.%s and "
+		    "$JS.API.STREAM.MSG.GET.%s", r->conf->nats.stream,
+		    why->text, r->conf->nats.stream, r->conf->nats.stream);
+	r->warned = r->ready = true;
+	r->relay->went_back = false;
+	return 0;
+}
+
+/* What was found of rows, the older ones first. */
+struct finding {
+	bool	lost, there;
+	bool	back;		/* one was lost that is younger than one there */
+};
+
+static void
+note_fate(struct finding *f, enum fate fate)
+{
+	f->there = f->there || fate == FATE_THERE;
+	f->lost = f->lost || fate == FATE_LOST;
+	f->back = f->back || (fate == FATE_LOST && f->there);
+}
+
+/* false: it could not be found out. */
+static bool
+find(struct recover *r, const struct acked *rows, size_t n,
+    struct stream_state *st, struct finding *f, struct err *e)
+{
+	struct place	*places = look_up(r, rows, n, st, e);
+
+	if (places == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		note_fate(f, recover_judge(st, rows[i].sequence, &places[i]));
+	free(places);
+	return true;
+}
+
+/*
+ * Walking over many rows
+ */
+
+static size_t
+pick_lost(struct recover_walk *w, const struct stream_state *st,
+    struct acked *rows, const struct place *places, size_t n)
+{
+	size_t	nlost = 0;
+
+	w->empty = st->messages == 0;
+	w->expires = st->expires || st->forgets;
+	for (size_t i = 0; i < n; i++) {
+		enum fate fate = recover_judge(st, rows[i].sequence,
+		    &places[i]);
+
+		w->there += fate == FATE_THERE;
+		w->removed += fate == FATE_REMOVED;
+		if (fate == FATE_THERE ||
+		    (fate == FATE_REMOVED && !w->absent))
+			continue;
+		if (w->lost++ == 0 || rows[i].ack < w->low)
+			w->low = rows[i].ack;
+		if (rows[i].ack > w->high)
+			w->high = rows[i].ack;
+		rows[nlost++] = rows[i];
+	}
+	return nlost;
+}
+
+static int
+reset(struct recover *r, struct recover_walk *w, const struct acked *rows,
+    size_t n, struct err *e)
+{
+	uint64_t	changed;
+
+	for (size_t i = 0; i < n && !w->dry; i += SLICE) {
+		if (store_reset(r->store, rows + i, n - i < SLICE ? n - i :
+		    SLICE, &changed, e) < 0)
+			return -1;
+		w->reset += changed;
+		r->recovered += changed;
+	}
+	return 0;
+}
+
+/* One slice; from moves on. */
+static enum walked
+walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
+    const char *until, struct err *e)
+{
+	struct acked		*rows;
+	struct stream_state	 st;
+	struct place		*places;
+	size_t			 n;
+	int			 rc;
+
+	if (store_acked(r->store, from, until, w->all, SLICE, &rows, &n,
+	    e) < 0)
+		return WALK_NO_DB;
+	if ((places = look_up(r, rows, n, &st, e)) == NULL) {
+		free(rows);
+		return WALK_BROKEN;
+	}
+	rc = reset(r, w, rows, pick_lost(w, &st, rows, places, n), e);
+	free(places);
+	free(rows);
+	return rc < 0 ? WALK_NO_DB : WALK_DONE;
+}
+
+enum walked
+recover_walk(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
+    const char *until, struct err *e)
+{
+	enum walked	walked = WALK_DONE;
+
+	while (walked == WALK_DONE && strcmp(from, until) < 0)
+		walked = walk_slice(r, w, from, until, e);
+	return walked;
+}
+
+/*
+ * The check of all that is in doubt
+ */
+
+static void
+tell(struct recover *r, const struct recover_walk *w)
+{
+	const char	*stream = r->conf->nats.stream;
+	char		 text[256];
+
+	if (w->lost > 0 && w->dry) {
+		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream; nats.recover is "
+		    "\"report\" and nothing is sent again", (unsigned long long)
+		    w->lost, (unsigned long long)w->low,
+		    (unsigned long long)w->high);
+		sound(r, text);
+	} else if (w->lost > 0)
+		log_warn("stream %s: lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream: %llu are sent again",
+		    stream, (unsigned long long)w->lost,
+		    (unsigned long long)w->low, (unsigned long long)w->high,
+		    (unsigned long long)w->reset);
+	else if (w->there + w->removed > 0)
+		log_info("stream %s: the server was started anew: %llu "
+		    "messages were looked up, none is lost", stream,
+		    (unsigned long long)(w->there + w->removed));
+	if (w->removed > 0 && w->empty && !w->expires)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+}
+
+static int
+end_check(struct recover *r, const struct stream_state *st, bool anew,
+    struct err *e)
+{
+	if (store_check_end(r->store, r->conf->nats.stream, st->server,
+	    st->created, r->relay->form.id_prefix, anew, e) < 0)
+		return -1;
+	r->ready = true;
+	r->warned = r->relay->went_back = false;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
+	r->at = clock_ms() + PERIOD_MS;
+	return 0;
+}
+
+static int
+drop_check(struct recover *r, const struct err *why, struct err *e)
+{
+	if (store_check_drop(r->store, r->conf->nats.stream, e) < 0)
+		return -1;
+	return cannot_look(r, why);
+}
+
+static int
+check_rows(struct recover *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct recover_walk	w = { 0 };
+	struct err		why;
+	char			from[STORE_TIME];
+	enum walked		walked;
+
+	w.dry = r->conf->nats.recover == RECOVER_REPORT;
+	strlcpy(from, row->since, sizeof(from));
+	walked = recover_walk(r, &w, from, until, &why);
+	/* Nothing left: it went back farther than a crash can take it. */
+	if (walked == WALK_DONE && w.lost > 0 && w.there == 0) {
+		strlcpy(from, row->known_since, sizeof(from));
+		walked = recover_walk(r, &w, from, row->since, &why);
+	}
+	switch (walked) {
+	case WALK_NO_DB:
+		*e = why;
+		return -1;
+	case WALK_BROKEN:
+		return drop_check(r, &why, e);
+	case WALK_DONE:
+		break;
+	}
+	tell(r, &w);
+	return end_check(r, st, false, e);
+}
+
+static int
+find_some(struct recover *r, const struct stream_row *row, bool latest,
+    struct finding *f, bool *known, struct err *why, struct err *e)
+{
+	struct stream_state	 st;
+	struct acked		*rows;
+	size_t			 n;
+
+	if (store_some_acked(r->store, row->known_since, latest, SOME, &rows,
+	    &n, e) < 0)
+		return -1;
+	*known = find(r, rows, n, &st, f, why);
+	free(rows);
+	return 0;
+}
+
+/*
+ * Another Created alone says little: some servers give a restored backup a
+ * new one.  But a backup has what is older and lacks what is younger, and a
+ * stream that was made anew the other way round.
+ */
+static int
+is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
+    bool *anew, struct err *why, struct err *e)
+{
+	struct finding	f = { 0 };
+
+	if (find_some(r, row, false, &f, known, why, e) < 0 || (*known &&
+	    find_some(r, row, true, &f, known, why, e) < 0))
+		return -1;
+	*anew = *known && f.lost && !f.back;
+	if (*anew)
+		sound(r, "was made anew: what was delivered before is not in "
+		    "it; nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+	return 0;
+}
+
+/* -1: the database; known: was it found out? */
+static int
+compare_created(struct recover *r, struct stream_row *row,
+    const struct stream_state *st, bool *known, bool *anew, struct err *why,
+    struct err *e)
+{
+	if (row->fresh || row->created[0] == '\0' ||
+	    strcmp(row->created, st->created) == 0)
+		return 0;
+	/* A restored backup: it may be older than any doubt. */
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+	return is_made_anew(r, row, known, anew, why, e);
+}
+
+/* We are the one who checks. */
+static int
+check(struct recover *r, struct stream_row *row, struct err *e)
+{
+	struct stream_state	 st;
+	struct err		 why;
+	char			 until[STORE_TIME];
+	bool			 known = true, anew = row->fresh;
+
+	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
+	if (store_now(r->store, until, e) < 0)
+		return -1;
+	if (!get_state(r, &st, &why))
+		return drop_check(r, &why, e);
+	if (compare_created(r, row, &st, &known, &anew, &why, e) < 0)
+		return -1;
+	if (!known)
+		return drop_check(r, &why, e);
+	return anew ? end_check(r, &st, true, e) :
+	    check_rows(r, row, until, &st, e);
+}
+
+static int
+check_or_wait(struct recover *r, struct stream_row *row, struct err *e)
+{
+	bool	taken;
+
+	r->ready = false;
+	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
+		return -1;
+	if (taken)
+		return check(r, row, e);
+	r->at = clock_ms() + POLL_MS;
+	return 0;
+}
+
+/*
+ * The short look
+ */
+
+static void
+look_for_emptiness(struct recover *r, const struct stream_state *st,
+    bool there)
+{
+	bool	empty = !there && st->messages == 0 && !st->forgets &&
+		    !st->expires;
+
+	if (empty && r->emptied_at != st->first)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+	r->emptied_at = empty ? st->first : 0;
+}
+
+static struct acked
+highest(const struct acked *rows, size_t n, struct acked best)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].ack > best.ack)
+			best = rows[i];
+	return best;
+}
+
+/* The highest place that is known: our own, and that of all workers. */
+static int
+find_top(struct recover *r, const struct stream_row *row, bool first,
+    struct acked *top, struct err *e)
+{
+	struct acked	*rows;
+	size_t		 n;
+
+	*top = r->relay->top;
+	if (!first)
+		return 0;
+	if (store_some_acked(r->store, row->known_since, true, SOME, &rows, &n,
+	    e) < 0)
+		return -1;
+	*top = highest(rows, n, *top);
+	free(rows);
+	return 0;
+}
+
+static int
+look_shortly(struct recover *r, struct stream_row *row, bool first,
+    struct err *e)
+{
+	struct stream_state	st;
+	struct acked		top;
+	struct err		why;
+	struct finding		f = { 0 };
+	bool			lost;
+
+	if (find_top(r, row, first, &top, e) < 0)
+		return -1;
+	if (top.ack != 0) {
+		if (!find(r, &top, 1, &st, &f, &why))
+			return cannot_look(r, &why);
+		lost = f.lost;
+		/* Whoever checked may have dealt with it. */
+		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
+			return -1;
+		if (lost)
+			return check_or_wait(r, row, e);
+		look_for_emptiness(r, &st, f.there);
+	}
+	if (first && store_check_short(r->store, r->conf->nats.stream, e) < 0)
+		return -1;
+	if (r->relay->went_back || !r->ready)
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	r->ready = true;
+	r->warned = r->relay->went_back = false;
+	r->at = clock_ms() + PERIOD_MS;
+	return 0;
+}
+
+int
+recover_round(struct recover *r, bool first, struct err *e)
+{
+	struct stream_state	st;
+	struct stream_row	row;
+	struct err		why;
+
+	if (clock_ms() < recover_next(r, first))
+		return 0;
+	if (!get_state(r, &st, &why))
+		return cannot_look(r, &why);
+	if (store_stream(r->store, r->conf->nats.stream, st.server,
+	    r->relay->form.id_prefix, &row, e) < 0)
+		return -1;
+	/* Who waited for somebody else's check has its result. */
+	if (!row.checked || row.fresh || strcmp(row.created, st.created) != 0)
+		return check_or_wait(r, &row, e);
+	return look_shortly(r, &row, first, e);
+}
