@@ -68,7 +68,8 @@ CREATE TABLE IF NOT EXISTS events (
 --
 -- ack_sequence is where the stream has the message, as its PubAck said.  An
 -- acknowledged message can still be lost with the broker's machine: this is
--- how that is found.
+-- how that is found.  unsure_since: since then the message may be in the
+-- stream without anybody knowing.
 --
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -76,6 +77,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 	available_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
 	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	ack_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
+	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	claim_token	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,

@@ -44,6 +44,8 @@ struct msg {
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
 	unsigned	 range;		/* of the tick it came from */
+	int64_t		 unsure_ms;	/* so long it may be stored; -1: it is not */
+	bool		 unsure;	/* sent, and nobody knows what became of it */
 	bool		 has_event;	/* false: the row points at nothing */
 	bool		 held;		/* must not be sent: its lane waits */
 	enum outcome	 outcome;

@@ -463,6 +463,7 @@ time_out(struct flight *f, size_t i)
 	bool		go_on = false;
 
 	f->state[i] = DONE;
+	f->b->msgs[i].unsure = true;
 	err_set(&e, "no answer within %lld ms",
 	    (long long)(clock_ms() - f->sent_at[i]));
 	if (f->complained)
@@ -573,6 +574,7 @@ give_up(struct flight *f, enum outcome outcome)
 		if (f->state[i] != OUT)
 			continue;
 		f->state[i] = DONE;
+		f->b->msgs[i].unsure = true;
 		f->b->msgs[i].outcome = outcome;
 	}
 }

@@ -156,6 +156,22 @@ put_fence(struct store *s, const struct range *ranges, size_t n)
 	buf_str(&s->sql, ")");
 }
 
+/*
+ * A row that still carries a token was claimed by somebody who is gone, and
+ * perhaps sent: since that claim nobody knows.  Of the new token nothing can
+ * be unsure; but assignments of a joined UPDATE have no promised order, and
+ * should this one come last, it must err to the safe side.
+ */
+static void
+put_unsure(struct store *s, const char *token)
+{
+	buf_printf(&s->sql, "SET o.unsure_since = CASE WHEN o.claim_token IS "
+	    "NULL THEN o.unsure_since WHEN o.claim_token = '%s' THEN "
+	    "TIMESTAMP'1970-01-02 00:00:00' ELSE COALESCE(o.unsure_since, "
+	    "o.available_at - INTERVAL %lld MICROSECOND) END, ", token,
+	    (long long)s->conf->worker.claim_ttl * 1000);
+}
+
 static void
 put_claim(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *sequences, size_t n, const char *token)
@@ -167,7 +183,11 @@ put_claim(struct store *s, const struct range *ranges, size_t nranges,
 		store_put(s, "STRAIGHT_JOIN {partitions} AS p "
 		    "FORCE INDEX (PRIMARY) "
 		    "ON p.partition_key = COALESCE(o.partition_key, '') ");
-	store_put(s, "SET o.available_at = {now}");
+	if (s->has_unsure_since)
+		put_unsure(s, token);
+	else
+		buf_str(&s->sql, "SET ");
+	store_put(s, "o.available_at = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	buf_printf(&s->sql, ", o.claim_token = '%s' "
 	    "WHERE o.global_sequence IN (", token);
@@ -192,7 +212,8 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
-	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD, F_TIME
+	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD, F_TIME,
+	F_UNSURE
 };
 
 static struct bytes
@@ -220,6 +241,8 @@ read_msg(struct msg *m, const struct db_rows *rows)
 	m->metadata = col(rows, F_METADATA);
 	m->payload = col(rows, F_PAYLOAD);
 	m->time = col(rows, F_TIME);
+	m->unsure_ms = db_text(rows, F_UNSURE) == NULL ? -1 :
+	    strtoll(db_text(rows, F_UNSURE), NULL, 10);
 }
 
 static int
@@ -246,8 +269,10 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 	store_sql(s, "SELECT o.global_sequence, o.partition_key, o.attempts, "
 	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
 	    "e.event_version, e.correlation_id, e.metadata, e.event_data, "
-	    "e.occurred_at FROM {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
+	    "e.occurred_at, ");
+	store_put(s, s->has_unsure_since ? "TIMESTAMPDIFF(MICROSECOND, "
+	    "o.unsure_since, NOW(6)) DIV 1000" : "NULL");
+	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
 	    "WHERE o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);

@@ -24,6 +24,7 @@ struct store {
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */
+	bool			 has_unsure_since;
 };
 
 /*

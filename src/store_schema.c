@@ -92,6 +92,10 @@ static const struct extra {
 	{ "ack_sequence", offsetof(struct store, has_ack_sequence),
 	  "BIGINT UNSIGNED NULL DEFAULT NULL",
 	  "what the broker loses after it acknowledged it is not found" },
+	{ "unsure_since", offsetof(struct store, has_unsure_since),
+	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
+	  "stands in the stream twice if it is sent again later than the "
+	  "stream's duplicate window" },
 };
 
 #define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))

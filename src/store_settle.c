@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "clock.h"
+
 /* The rows of one outcome, still held by the token. */
 static size_t
 put_held(struct store *s, const struct batch *b, enum outcome outcome)
@@ -303,6 +305,39 @@ write_dead(struct store *s, const struct batch *b, uint64_t *matched,
 	return -1;
 }
 
+/* Waits to be sent again, and nobody knows whether it must. */
+static bool
+stays_unsure(const struct msg *m)
+{
+	return m->unsure && (m->outcome == OUT_UNSENT ||
+	    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER);
+}
+
+/*
+ * Since the claim, for that is the earliest it can have been sent, or since
+ * an earlier time.
+ */
+static int
+write_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET unsure_since = "
+	    "COALESCE(unsure_since, {now}");
+	store_put_interval(s, b->claimed_at - clock_ms());
+	buf_str(&s->sql, ")");
+	for (size_t i = 0; i < b->n; i++) {
+		if (!stays_unsure(&b->msgs[i]))
+			continue;
+		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
+		buf_u64(&s->sql, b->msgs[i].sequence);
+	}
+	if (n == 0)
+		return 0;
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	return store_exec(s, "unsure", NULL, e);
+}
+
 static const struct kind {
 	enum outcome	outcome;
 	int		(*write)(struct store *, const struct batch *,
@@ -352,6 +387,9 @@ int
 store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
+	/* First: the others take the token. */
+	if (s->has_unsure_since && write_unsure(s, b, e) < 0)
+		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (settle_kind(s, b, &kinds[i], done, e) < 0)
 			return -1;

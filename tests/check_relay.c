@@ -1363,6 +1363,11 @@ check_outcomes(void)
 			ck_assert_msg(stored, "%zu has no ack", i);
 		else if (m->outcome != OUT_DEAD)
 			ck_assert_msg(!stored, "%zu was acked", i);
+		/* Sent, and nobody knows. */
+		ck_assert(m->unsure <= (fake.sent_at[i] != 0));
+		if (fake.sent_at[i] != 0 && !fake.answered[i] &&
+		    m->outcome != OUT_DELIVERED)
+			ck_assert(m->unsure);
 		if (has_failed(m))
 			ck_assert_str_ne(m->error, "");
 		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)

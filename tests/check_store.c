@@ -1090,6 +1090,7 @@ static const struct {
 	const char	*name, *type;
 } spares[] = {
 	{ "ack_sequence", "BIGINT UNSIGNED NULL" },
+	{ "unsure_since", "TIMESTAMP(6) NULL" },
 };
 
 START_TEST(column_may_be_missing)
@@ -2042,6 +2043,38 @@ START_TEST(claim_passes_a_producer)
 END_TEST
 
 /*
+ * Claimed by somebody who is gone, and perhaps sent.  The servers promise no
+ * order for the assignments of a joined UPDATE: here it must be ours.
+ */
+START_TEST(orphans_are_unsure)
+{
+	struct batch	b = { 0 };
+	uint64_t	sequences[] = { 1, 2, 3, 4 };
+
+	conf->worker.claim_ttl = 5500;
+	add_lease("p00", ME, 1);
+	add_rows(1, 4, "'p00'");
+	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:10.500000'; "
+	    "UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
+	    "WHERE global_sequence IN (2, 3); "
+	    "UPDATE outbox SET unsure_since = NOW(6) - INTERVAL 7 SECOND "
+	    "WHERE global_sequence IN (3, 4)");
+	ck_assert_uint_eq(claim(st, &b, 1, 4), 4);
+	ck_sql("1 NULL\n2 2026-01-31 12:00:05.000000", "SELECT "
+	    "global_sequence, unsure_since FROM outbox "
+	    "WHERE global_sequence < 3 ORDER BY 1");
+	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE unsure_since BETWEEN "
+	    "NOW(6) - INTERVAL 17 SECOND AND NOW(6) - INTERVAL 7 SECOND");
+	ck_ok(store_fetch(st, sequences, 4, &b, &e));
+	ck_assert_int_eq(b.msgs[0].unsure_ms, -1);
+	ck_assert_int_gt(b.msgs[1].unsure_ms, 1000000);
+	ck_near(b.msgs[2].unsure_ms, 7000, 17000);
+	ck_near(b.msgs[3].unsure_ms, 7000, 17000);
+	batch_free(&b);
+}
+END_TEST
+
+/*
  * Fetching
  */
 
@@ -2272,6 +2305,28 @@ START_TEST(outcomes_are_written)
 	ck_sql("NULL", "SELECT published_at FROM outbox "
 	    "WHERE global_sequence = 1");
 	ck_assert_uint_eq(done.delivered, 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* Sent and not answered: since the claim, or since an earlier time. */
+START_TEST(unsure_is_kept)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	sql("UPDATE outbox SET unsure_since = '2026-01-31' "
+	    "WHERE global_sequence = 3");
+	decide(&b);
+	for (size_t i = 0; i < b.n; i++)
+		b.msgs[i].unsure = i != 4;
+	b.claimed_at -= 4000;
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_settled();
+	ck_assert_uint_eq(done.fenced, 0);
+	ck_sql("1 NULL\n2 1\n3 0\n5 NULL\n6 NULL", "SELECT global_sequence, "
+	    "unsure_since BETWEEN NOW(6) - INTERVAL 14 SECOND AND NOW(6) - "
+	    "INTERVAL 4 SECOND FROM outbox ORDER BY 1");
 	batch_free(&b);
 }
 END_TEST
@@ -3253,6 +3308,7 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, no_lease_is_needed_without_leasing);
 	tcase_add_test(tc, claim_lasts_as_configured);
 	tcase_add_test(tc, claim_passes_a_producer);
+	tcase_add_test(tc, orphans_are_unsure);
 	tcase_add_test(tc, row_arrives_whole);
 	tcase_add_test(tc, nulls_and_empty_arrive);
 	tcase_add_test(tc, only_what_the_token_holds_is_fetched);
@@ -3275,6 +3331,7 @@ add_settling(Suite *s, const struct kind *k)
 
 	tcase_add_test(tc, outcomes_are_written);
 	tcase_add_test(tc, acks_are_kept);
+	tcase_add_test(tc, unsure_is_kept);
 	tcase_add_test(tc, many_of_a_kind_are_one_statement);
 	tcase_add_test(tc, lost_claims_are_left_alone);
 	tcase_add_test(tc, lost_claims_do_not_hide_the_others);
