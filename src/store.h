@@ -279,6 +279,21 @@ int	store_settle(struct store *, const struct batch *, struct settled *,
 /* Have the tables what it takes? */
 bool	store_can_recover(const struct store *);
 
+/* And to look before sending again? */
+bool	store_can_doubt(const struct store *);
+
+/*
+ * The highest place of rows that were delivered before any of these rows of
+ * the batch became unsure; 0: none is known.
+ */
+int	store_place_before(struct store *, const struct batch *,
+	    const uint64_t *sequences, size_t n, uint64_t *place,
+	    struct err *);
+
+/* Nobody is unsure of these any more, as far as the batch's token holds them. */
+int	store_not_unsure(struct store *, const struct batch *,
+	    const uint64_t *sequences, size_t n, struct err *);
+
 /* What is known of a stream. */
 struct stream_row {
 	char		created[65];

@@ -306,7 +306,9 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
-	    "available_at = {now} WHERE published_at IS NOT NULL "
+	    "available_at = {now}");
+	buf_str(&s->sql, s->has_unsure_since ? ", unsure_since = NULL" : "");
+	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
 	    "AND global_sequence IN (");
 	put_sequences(s, rows, n);
 	buf_str(&s->sql, ") AND ack_sequence <=> "
@@ -360,4 +362,66 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		return 0;
 	db_rollback(s->db);
 	return -1;
+}
+
+bool
+store_can_doubt(const struct store *s)
+{
+	return s->has_ack_sequence && s->has_unsure_since;
+}
+
+static void
+put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
+    size_t n)
+{
+	buf_str(&s->sql, " WHERE global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+}
+
+/* A second earlier: the moments may be whole seconds, cut off. */
+static int
+unsure_from(struct store *s, const struct batch *b, const uint64_t *sequences,
+    size_t n, char from[STORE_TIME], struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT COALESCE(MIN(unsure_since) - INTERVAL 1 SECOND, "
+	    "'1970-01-02') FROM {outbox} FORCE INDEX (PRIMARY)");
+	put_batch(s, b, sequences, n);
+	if ((rows = store_query(s, "unsure", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(from, db_text(rows, 0), STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_place_before(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, uint64_t *place, struct err *e)
+{
+	struct db_rows	*rows;
+	char		 from[STORE_TIME];
+
+	if (unsure_from(s, b, sequences, n, from, e) < 0)
+		return -1;
+	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
+	put_delivered(s, "1970-01-02", from);
+	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
+	if ((rows = store_query(s, "unsure", e)) == NULL)
+		return -1;
+	*place = db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_not_unsure(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET unsure_since = NULL");
+	put_batch(s, b, sequences, n);
+	return store_exec(s, "unsure", NULL, e);
 }

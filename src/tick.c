@@ -43,6 +43,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->hold = hold;
 	t->relay = relay;
 	t->park = (struct park){ conf, store, member, hold };
+	doubt_init(&t->doubt, conf, store, relay);
 }
 
 static void
@@ -59,6 +60,7 @@ void
 tick_free(struct tick *t)
 {
 	end_batch(t);
+	doubt_free(&t->doubt);
 }
 
 static struct bytes
@@ -394,16 +396,6 @@ part_of_msg(const struct tick *t, const struct msg *m)
 }
 
 static void
-bar_lanes(struct tick *t)
-{
-	for (size_t i = 0; i < t->batch.n; i++) {
-		struct msg *m = &t->batch.msgs[i];
-
-		m->held = hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
-	}
-}
-
-static void
 remember_msg(struct tick *t, const struct msg *m, int64_t now)
 {
 	struct wait	w = { .part = part_of_msg(t, m), .key = m->key,
@@ -443,6 +435,46 @@ is_done(const struct tick *t, const struct msg *m)
 		return false;
 	}
 	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
+}
+
+static void
+bar_lanes(struct tick *t)
+{
+	for (size_t i = 0; i < t->batch.n; i++) {
+		struct msg *m = &t->batch.msgs[i];
+
+		m->held = m->outcome != OUT_UNSENT ||
+		    hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
+	}
+}
+
+/*
+ * What may be stored already is looked for.  While that lasts, its lane
+ * waits; what is found is not sent.
+ */
+static int
+clear_doubts(struct tick *t, unsigned *found, struct err *e)
+{
+	size_t	decided = 0;
+
+	bar_lanes(t);
+	if (doubt_resolve(&t->doubt, &t->batch, found, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t->batch.n; i++)
+		decided += t->batch.msgs[i].outcome != OUT_UNSENT;
+	if (decided > 0) {
+		remember(t, clock_ms());
+		bar_lanes(t);
+	}
+	return 0;
+}
+
+static void
+publish(struct tick *t, unsigned found)
+{
+	relay_publish(t->relay, &t->batch, &t->relayed);
+	t->relayed.delivered += found;
+	t->relayed.duplicates += found;
 }
 
 static void
@@ -498,6 +530,7 @@ int
 tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 {
 	struct picks	k = { 0 };
+	unsigned	found = 0;
 	int		rc;
 
 	memset(res, 0, sizeof(*res));
@@ -515,6 +548,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		if (!t->idle || t->looked_at >= t->member->nparts)
 			t->looked_at = 0;
 		res->more = t->looked_at > 0;
+		rc = clear_doubts(t, &found, e);
 	}
 	free_picks(&k);
 	if (rc < 0) {
@@ -522,9 +556,8 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		end_batch(t);
 		return -1;
 	}
-	bar_lanes(t);
 	if (t->batch.n > 0)
-		relay_publish(t->relay, &t->batch, &t->relayed);
+		publish(t, found);
 	if (t->relayed.stalled_ms > 0)
 		t->heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
 	t->claimed = res->claimed;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "conf.h"
+#include "doubt.h"
 #include "err.h"
 #include "hold.h"
 #include "member.h"
@@ -27,6 +28,7 @@ struct tick {
 	struct hold		*hold;
 	struct relay		*relay;
 	struct park		 park;
+	struct doubt		 doubt;
 
 	size_t			 rotate;	/* which partitions come first */
 	size_t			 looked_at;	/* partitions, since work was found */

@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <bsd/string.h>
 
 #include "clock.h"
+#include "doubt.h"
 #include "log.h"
 #include "recover.h"
 #include "servers.h"
@@ -786,6 +788,193 @@ START_TEST(refill_takes_all_that_is_not_there)
 END_TEST
 
 /*
+ * Looking before sending again
+ */
+
+#define TOKEN	"00000000000000a1-7"
+
+static struct doubt	doubt;
+static struct batch	batch;
+
+/* Rows of a batch of ours, unsure for so many seconds; -1: not at all. */
+static void
+take(uint64_t first, uint64_t last, int unsure_s)
+{
+	uint64_t	sequences[64];
+	size_t		n = 0;
+
+	for (uint64_t i = first; i <= last; i++) {
+		sql("INSERT INTO outbox (global_sequence, partition_key, "
+		    "claim_token, unsure_since) VALUES (%llu, 'p00', '" TOKEN
+		    "', IF(%d < 0, NULL, NOW(6) - INTERVAL %d SECOND))",
+		    (unsigned long long)i, unsure_s, unsure_s);
+		sequences[n++] = i;
+	}
+	strlcpy(batch.token, TOKEN, sizeof(batch.token));
+	ck_ok(store_fetch(st, sequences, n, &batch, &e));
+	ck_assert_uint_eq(batch.n, n);
+	batch.claimed_at = clock_ms();
+}
+
+static void
+doubt_begin(void)
+{
+	begin();
+	fake.state.window_ms = 120000;
+	doubt_init(&doubt, conf, st, &relay);
+	deliver(1, 100, "'p00'", 300);
+	deliver(101, 900, "'p00'", 50);
+}
+
+static void
+doubt_end(void)
+{
+	batch_free(&batch);
+	doubt_free(&doubt);
+	end();
+}
+
+/* The outcomes as letters. */
+static const char *
+resolve(void)
+{
+	static char	text[65];
+	unsigned	found;
+
+	ck_ok(doubt_resolve(&doubt, &batch, &found, &e));
+	memset(text, 0, sizeof(text));
+	for (size_t i = 0; i < batch.n; i++) {
+		text[i] = "UDRFX?"[batch.msgs[i].outcome];
+		found -= batch.msgs[i].outcome == OUT_DELIVERED;
+	}
+	ck_assert_uint_eq(found, 0);
+	return text;
+}
+
+static const struct {
+	int		 unsure_s;
+	const char	*outcome;
+} ages[] = { { -1, "U" }, { 1, "U" }, { 80, "U" }, { 100, "D" }, { 500, "D" } };
+
+START_TEST(only_old_doubts_are_looked_for)
+{
+	take(1000, 1000, ages[_i].unsure_s);
+	fake.row[500] = 1000;
+	ck_assert_str_eq(resolve(), ages[_i].outcome);
+	ck_assert((fake.nplaces > 0) == (ages[_i].outcome[0] == 'D'));
+	if (batch.msgs[0].outcome == OUT_DELIVERED)
+		ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+START_TEST(found_and_absent_are_told_apart)
+{
+	take(1000, 1003, 100);
+	fake.row[500] = 1002;
+	fake.row[600] = 1000;
+	fake.row[50] = 1001;	/* below all that could be */
+	batch.msgs[3].held = true;
+	ck_assert_str_eq(resolve(), "DUDU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 600);
+	ck_assert_uint_eq(batch.msgs[2].ack_sequence, 500);
+	/* Above what was delivered before, once for all of them. */
+	ck_assert_uint_eq(fake.nplaces, 800);
+	/* What is not there starts anew. */
+	ck_sql("1001", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE claim_token IS NOT NULL AND unsure_since IS NULL");
+	ck_assert_uint_eq(doubt.search.n, 0);
+}
+END_TEST
+
+START_TEST(all_is_read_where_nothing_is_known)
+{
+	fake.state.first = 41;
+	take(1000, 1000, 100);
+	if (_i == 0)
+		sql("UPDATE outbox SET ack_sequence = NULL");
+	else			/* of a stream before this one */
+		sql("UPDATE outbox SET ack_sequence = 5000");
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert_uint_eq(fake.nplaces, 860);
+}
+END_TEST
+
+static void
+be_slow(void)
+{
+	struct timespec	ts = { 0, 20000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* It goes on where it was; no turn is in vain. */
+START_TEST(long_look_takes_many_turns)
+{
+	int	turns = 0;
+
+	take(1000, 1001, 100);
+	fake.row[850] = 1000;
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30;
+	while (strcmp(resolve(), "DU") != 0) {
+		ck_assert_int_lt(turns++, 50);
+		ck_assert_int_eq(batch.msgs[1].outcome, OUT_DEFER);
+		ck_assert_int_gt(batch.msgs[1].delay_ms, 0);
+		batch.msgs[0].outcome = batch.msgs[1].outcome = OUT_UNSENT;
+		batch.claimed_at = clock_ms() - (conf->worker.claim_ttl -
+		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30);
+	}
+	ck_assert_int_gt(turns, 1);
+	ck_assert_uint_eq(fake.nplaces, 800);
+}
+END_TEST
+
+/* What was read of a stream that went back is not true any more. */
+START_TEST(look_begins_anew_in_an_older_stream)
+{
+	take(1000, 1000, 100);
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
+	ck_assert_str_eq(resolve(), "F");
+	fake.during = NULL;
+	fake.state.last = doubt.search.next - 5;
+	fake.row[fake.state.last] = 1000;
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+}
+END_TEST
+
+START_TEST(blind_look_does_not_last_for_ever)
+{
+	fake.mute = _i == 0;
+	fake.closed = _i == 1;
+	take(1000, 1000, 100);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_str_eq(resolve(), i < 2 || _i == 1 ? "F" : "U");
+		batch.msgs[0].outcome = OUT_UNSENT;
+	}
+	ck_assert((strstr(logged(), "twice") != NULL) == (_i == 0));
+	ck_assert_str_eq(resolve(), _i == 0 ? "U" : "F");
+}
+END_TEST
+
+static const char *const	blind[] = { "recover: off", "stream: \"\"" };
+
+START_TEST(nothing_is_looked_for)
+{
+	again_with(blind[_i]);
+	doubt_init(&doubt, conf, st, &relay);
+	take(1000, 1000, 100);
+	fake.row[500] = 1000;
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert_uint_eq(fake.nplaces, 0);
+}
+END_TEST
+
+/*
  * The suite: every case once for each kind of server
  */
 
@@ -821,15 +1010,29 @@ add_tests(TCase *tc)
 }
 
 static void
-add_case(Suite *s, const char *name, void (*start)(void))
+add_doubts(TCase *tc)
+{
+	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
+	    NROWS(ages));
+	tcase_add_test(tc, found_and_absent_are_told_apart);
+	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
+	tcase_add_test(tc, long_look_takes_many_turns);
+	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
+	tcase_add_loop_test(tc, blind_look_does_not_last_for_ever, 0, 2);
+	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
+}
+
+static TCase *
+add_case(Suite *s, const char *name, void (*start)(void),
+    void (*setup)(void), void (*teardown)(void))
 {
 	TCase	*tc = tcase_create(name);
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_unchecked_fixture(tc, start, NULL);
-	tcase_add_checked_fixture(tc, begin, end);
-	add_tests(tc);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	suite_add_tcase(s, tc);
+	return tc;
 }
 
 int
@@ -843,9 +1046,13 @@ main(void)
 	servers_begin();
 	tcase_add_loop_test(tc, fate_is_judged, 0, NROWS(fates));
 	suite_add_tcase(s, tc);
-	add_case(s, "mariadb", start_mariadb);
-	if (getenv("OUTBOX_MYSQL_TREE") != NULL)
-		add_case(s, "mysql", start_mysql);
+	add_tests(add_case(s, "mariadb", start_mariadb, begin, end));
+	add_doubts(add_case(s, "doubt", start_mariadb, doubt_begin, doubt_end));
+	if (getenv("OUTBOX_MYSQL_TREE") != NULL) {
+		add_tests(add_case(s, "mysql", start_mysql, begin, end));
+		add_doubts(add_case(s, "doubt-mysql", start_mysql, doubt_begin,
+		    doubt_end));
+	}
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

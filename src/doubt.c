@@ -1,0 +1,218 @@
+/* doubt.c - see doubt.h */
+
+#include "doubt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "xalloc.h"
+
+#define TURN_MS		2000	/* of looking, and then others get their turn */
+#define AGAIN_MS	100	/* the next turn */
+#define FAILED_MS	2000	/* the same if nothing could be found out */
+#define FAILURES	3	/* and then it is sent */
+#define BLIND_MS	(10 * 60 * 1000)
+#define MARGIN_MS	1000
+
+void
+doubt_init(struct doubt *d, const struct conf *conf, struct store *store,
+    struct relay *relay)
+{
+	memset(d, 0, sizeof(*d));
+	d->conf = conf;
+	d->store = store;
+	d->relay = relay;
+}
+
+void
+doubt_free(struct doubt *d)
+{
+	search_clear(&d->search);
+}
+
+static bool
+is_on(const struct doubt *d)
+{
+	return d->conf->nats.recover != RECOVER_OFF &&
+	    d->conf->nats.stream[0] != '\0' && store_can_doubt(d->store) &&
+	    clock_ms() >= d->blind_until;
+}
+
+static bool
+go_on(void *arg)
+{
+	struct doubt	*d = arg;
+
+	return d->relay->keep(d->relay->keep_arg) == KEEP_ON;
+}
+
+/*
+ * Could the stream have forgotten the id when this batch's last message goes
+ * out?  The claim's time is the bound for that.
+ */
+static bool
+is_old(const struct doubt *d, const struct msg *m, int64_t window_ms)
+{
+	return !m->held && m->unsure_ms >= 0 && m->unsure_ms >
+	    window_ms - d->conf->worker.claim_ttl - MARGIN_MS;
+}
+
+static void
+defer(struct msg *m, int64_t delay_ms)
+{
+	msg_fail(m, OUT_DEFER, "may be stored already: it is looked for in "
+	    "the stream");
+	m->delay_ms = delay_ms;
+}
+
+static void
+defer_old(struct doubt *d, struct batch *b, int64_t window_ms,
+    int64_t delay_ms)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (is_old(d, &b->msgs[i], window_ms))
+			defer(&b->msgs[i], delay_ms);
+}
+
+/*
+ * Nothing can be found out.  Without a connection it will be; with one we may
+ * not ask, and the message must not wait for ever.
+ */
+static void
+fail(struct doubt *d, struct batch *b, int64_t window_ms,
+    const struct err *why)
+{
+	const struct pub	*p = &d->relay->pub;
+
+	if (p->ops->is_open(p->arg) && go_on(d) && ++d->failures >= FAILURES) {
+		log_warn("messages that may be stored already are sent "
+		    "without a look, and may be in the stream twice: %s",
+		    why->text);
+		d->failures = 0;
+		d->blind_until = clock_ms() + BLIND_MS;
+		return;
+	}
+	defer_old(d, b, window_ms, FAILED_MS);
+}
+
+/* What was delivered before any of them was sent is below them. */
+static int
+first_to_read(struct doubt *d, const struct batch *b, const uint64_t *rows,
+    size_t n, const struct stream_state *st, uint64_t *from, struct err *e)
+{
+	uint64_t	below;
+
+	if (store_place_before(d->store, b, rows, n, &below, e) < 0)
+		return -1;
+	*from = below + 1;
+	if (*from < st->first || *from > st->last + 1)
+		*from = st->first;
+	if (*from == 0)
+		*from = 1;
+	return 0;
+}
+
+/* Have those sought that are not yet. */
+static int
+seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
+    struct err *e)
+{
+	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows)), from, ack;
+	size_t		 n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (is_old(d, &b->msgs[i], st->window_ms) &&
+		    search_result(&d->search, b->msgs[i].sequence, &ack) ==
+		    FOUND_NOT_SOUGHT)
+			rows[n++] = b->msgs[i].sequence;
+	if (n > 0)
+		rc = first_to_read(d, b, rows, n, st, &from, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (!search_add(&d->search, rows[i], from, st->last)) {
+			/* Most of them went to others: begin anew. */
+			search_clear(&d->search);
+			break;
+		}
+	free(rows);
+	return rc;
+}
+
+/* Those not there are sent as if for the first time. */
+static int
+conclude(struct doubt *d, struct batch *b, int64_t window_ms, unsigned *found,
+    struct err *e)
+{
+	uint64_t	*absent = xcalloc(b->n + 1, sizeof(*absent));
+	size_t		 n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg *m = &b->msgs[i];
+
+		if (!is_old(d, m, window_ms))
+			continue;
+		switch (search_result(&d->search, m->sequence,
+		    &m->ack_sequence)) {
+		case FOUND_THERE:
+			m->outcome = OUT_DELIVERED;
+			(*found)++;
+			break;
+		case FOUND_ABSENT:
+			absent[n++] = m->sequence;
+			break;
+		case FOUND_LATER:
+		case FOUND_NOT_SOUGHT:
+			defer(m, AGAIN_MS);
+			continue;
+		}
+		search_drop(&d->search, m->sequence);
+	}
+	if (n > 0)
+		rc = store_not_unsure(d->store, b, absent, n, e);
+	free(absent);
+	return rc;
+}
+
+static int
+look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
+{
+	const struct conf	*c = d->conf;
+	const struct pub	*p = &d->relay->pub;
+	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
+				    c->publish.timeout_ms -
+				    CONF_CLAIM_MARGIN_MS - clock_ms();
+	struct stream_state	 st = { .window_ms = 0 };
+	struct err		 why;
+
+	if (!p->ops->state(p->arg, &st, &why)) {
+		fail(d, b, 0, &why);
+		return 0;
+	}
+	/* The stream went back: what was read is not true any more. */
+	if (d->search.n > 0 && st.last + 1 < d->search.next)
+		search_clear(&d->search);
+	if (seek(d, b, &st, e) < 0)
+		return -1;
+	if (search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
+	    (left / 2 < TURN_MS ? left / 2 : TURN_MS), go_on, d, &why) < 0) {
+		fail(d, b, st.window_ms, &why);
+		return 0;
+	}
+	d->failures = 0;
+	return conclude(d, b, st.window_ms, found, e);
+}
+
+int
+doubt_resolve(struct doubt *d, struct batch *b, unsigned *found,
+    struct err *e)
+{
+	bool	any = false;
+
+	*found = 0;
+	for (size_t i = 0; i < b->n; i++)
+		any = any || (b->msgs[i].unsure_ms >= 0 && !b->msgs[i].held);
+	return any && is_on(d) ? look(d, b, found, e) : 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * search.h - is a row's message in this part of the stream?
+ *
+ * Reads the ids of the stream once for all rows that are sought, in pieces:
+ * what was read is remembered, so that a long part may take many turns.
+ */
+#ifndef OUTBOX_SEARCH_H
+#define OUTBOX_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "pub.h"
+
+#define SEARCH_MAX	10000	/* rows at a time */
+
+struct sought {
+	uint64_t	row;
+	uint64_t	until;		/* the last sequence to be read */
+	uint64_t	ack;		/* where it was found; 0: not yet */
+};
+
+/* A zeroed one is ready for use. */
+struct search {
+	struct sought	*items;		/* sorted by row */
+	size_t		 n;
+	uint64_t	 next;		/* the sequence to read next */
+	size_t		 slice;		/* places to ask for at a time */
+};
+
+enum found {
+	FOUND_NOT_SOUGHT,
+	FOUND_LATER,		/* not read to its end yet */
+	FOUND_THERE,
+	FOUND_ABSENT
+};
+
+void	search_clear(struct search *);
+
+/*
+ * Look for the row from one sequence to another; both are read.  false: there
+ * are too many already.
+ */
+bool	search_add(struct search *, uint64_t row, uint64_t from,
+	    uint64_t until);
+
+/* Read on until all is known or clock_ms() is end; -1 as look_up has it. */
+int	search_run(struct search *, const struct pub *, const char *prefix,
+	    int64_t end, bool (*go_on)(void *), void *, struct err *);
+
+/* What is known of the row, and its place if it is there. */
+enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
+
+/* It is not sought any more. */
+void	search_drop(struct search *, uint64_t row);
+
+#endif
