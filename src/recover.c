@@ -20,7 +20,8 @@
 #define PERIOD_MS	10000	/* between short looks */
 #define POLL_MS		200	/* while somebody else checks */
 #define BLIND_MS	60000	/* until the next try where we may not look */
-#define GONE_MS		1000	/* until the stream may be back */
+#define AGAIN_MS	500	/* after a failure */
+#define FAILURES	3	/* and then messages flow without a look */
 #define SLICE		1000	/* rows at a time */
 #define SOME		50	/* rows to know a stream by */
 
@@ -147,25 +148,39 @@ sound(struct recover *r, const char *text)
 }
 
 /*
- * Nothing can be found out.  Without a connection there will be a next one;
- * with one we may not ask, and messages matter more than the look.
+ * Nothing can be found out.  Without a connection there will be a next one,
+ * and a broker that has just started may have no leader yet; but if we may
+ * not ask, messages matter more than the look.
  */
 static int
 cannot_look(struct recover *r, const struct err *why)
 {
-	r->at = clock_ms() + (r->gone ? GONE_MS : BLIND_MS);
+	const char	*stream = r->conf->nats.stream;
+
+	r->at = clock_ms() + AGAIN_MS;
 	r->ready = r->ready && !r->gone;
 	if (r->gone || !is_open(r) ||
-	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
+	    r->relay->keep(r->relay->keep_arg) != KEEP_ON ||
+	    (++r->failures < FAILURES && !r->warned))
 		return 0;
+	r->at = clock_ms() + BLIND_MS;
 	if (!r->warned)
 		log_warn("stream %s: what it loses cannot be found: %s; allow "
 		    "the user to publish to $JS.API.STREAM.INFO.%s and "
-		    "$JS.API.STREAM.MSG.GET.%s", r->conf->nats.stream,
-		    why->text, r->conf->nats.stream, r->conf->nats.stream);
+		    "$JS.API.STREAM.MSG.GET.%s", stream, why->text, stream,
+		    stream);
 	r->warned = r->ready = true;
 	r->relay->went_back = false;
 	return 0;
+}
+
+static void
+can_look(struct recover *r)
+{
+	r->ready = true;
+	r->warned = r->relay->went_back = false;
+	r->failures = 0;
+	r->at = clock_ms() + PERIOD_MS;
 }
 
 /* What was found of rows, the older ones first. */
@@ -318,10 +333,8 @@ end_check(struct recover *r, const struct stream_state *st, bool anew,
 	if (store_check_end(r->store, r->conf->nats.stream, st->server,
 	    st->created, r->relay->form.id_prefix, anew, e) < 0)
 		return -1;
-	r->ready = true;
-	r->warned = r->relay->went_back = false;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
-	r->at = clock_ms() + PERIOD_MS;
+	can_look(r);
 	return 0;
 }
 
@@ -524,9 +537,7 @@ look_shortly(struct recover *r, struct stream_row *row, bool first,
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
-	r->ready = true;
-	r->warned = r->relay->went_back = false;
-	r->at = clock_ms() + PERIOD_MS;
+	can_look(r);
 	return 0;
 }
 

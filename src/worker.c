@@ -463,8 +463,6 @@ recover(struct worker *w)
 
 	if (recover_round(r, w->member.place == 0, &e) < 0)
 		db_failed(w, &e);
-	else
-		db_is_not_busy(w);
 	w->line->recovered += r->recovered;
 	if (r->recovered > 0)	/* some of our epochs may be old now */
 		member_look_now(&w->member);

@@ -32,9 +32,10 @@ freeze
 produce --events 400 --keys 200 --payload 100 --bulk
 wait_for 5 are_out 200
 pause 300
+disown "$MASTER"
 kill -KILL "$MASTER"
 for pid in $(worker_pids "$MASTER"); do kill -KILL "$pid"; done
-wait "$MASTER" 2> /dev/null
+wait_for 5 is_gone "$MASTER"
 thaw
 pause 3000
 start_master
