@@ -60,7 +60,7 @@ recover_next(const struct recover *r, bool first)
 {
 	if (!is_on(r))
 		return INT64_MAX;
-	if (r->relay->went_back)
+	if (r->ready && r->relay->went_back)
 		return 0;
 	return first || !r->ready ? r->at : INT64_MAX;
 }
@@ -171,6 +171,7 @@ cannot_look(struct recover *r, const struct err *why)
 		    stream);
 	r->warned = r->ready = true;
 	r->relay->went_back = false;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
 	return 0;
 }
 
@@ -186,7 +187,7 @@ can_look(struct recover *r)
 /* What was found of rows, the older ones first. */
 struct finding {
 	bool	lost, there;
-	bool	back;		/* one was lost that is younger than one there */
+	bool	back;		/* one is lost and an older one there */
 };
 
 static void
@@ -258,6 +259,19 @@ reset(struct recover *r, struct recover_walk *w, const struct acked *rows,
 	return 0;
 }
 
+/* Deleted and made anew while we read it? */
+static bool
+is_another(const struct recover_walk *w, const struct stream_state *st,
+    struct err *e)
+{
+	bool	another = w->created != NULL &&
+		    strcmp(w->created, st->created) != 0;
+
+	if (another)
+		err_set(e, "it is another stream now");
+	return another;
+}
+
 /* One slice; from moves on. */
 static enum walked
 walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
@@ -272,7 +286,9 @@ walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
 	if (store_acked(r->store, from, until, w->all, SLICE, &rows, &n,
 	    e) < 0)
 		return WALK_NO_DB;
-	if ((places = look_up(r, rows, n, &st, e)) == NULL) {
+	places = look_up(r, rows, n, &st, e);
+	if (places == NULL || is_another(w, &st, e)) {
+		free(places);
 		free(rows);
 		return WALK_BROKEN;
 	}
@@ -350,7 +366,7 @@ static int
 check_rows(struct recover *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
 {
-	struct recover_walk	w = { 0 };
+	struct recover_walk	w = { .created = st->created };
 	struct err		why;
 	char			from[STORE_TIME];
 	enum walked		walked;
@@ -548,8 +564,10 @@ recover_round(struct recover *r, bool first, struct err *e)
 	struct stream_row	row;
 	struct err		why;
 
+	r->relay->watch = is_on(r);
 	if (clock_ms() < recover_next(r, first))
 		return 0;
+	r->ready = r->ready && !r->relay->went_back;
 	if (!get_state(r, &st, &why))
 		return cannot_look(r, &why);
 	if (store_stream(r->store, r->conf->nats.stream, st.server,

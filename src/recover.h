@@ -29,7 +29,7 @@ struct recover {
 	bool			 warned;	/* that nothing can be found out */
 	int64_t			 at;		/* the next look, clock_ms() */
 	int64_t			 renew_at;	/* of the check under way */
-	uint64_t		 emptied_at;	/* first of a stream said to be empty */
+	uint64_t		 emptied_at;	/* first, when said to be empty */
 
 	/* gone, and what happened since the owner cleared it. */
 	uint64_t		 recovered;	/* rows to be sent again */
@@ -69,6 +69,7 @@ struct recover_walk {
 	bool		 all;		/* also rows whose place is not known */
 	bool		 absent;	/* what was removed counts as lost, too */
 	bool		 dry;		/* only count */
+	const char	*created;	/* of the stream; NULL: any */
 	uint64_t	 there, lost, removed;
 	uint64_t	 reset;		/* of the lost, now waiting rows */
 	uint64_t	 low, high;	/* places of the lost */

@@ -88,8 +88,10 @@ run(struct refill *f, bool yes, struct err *e)
 	if (f->conf->nats.stream[0] == '\0')
 		return err_set(e, "refill: nats.stream names no stream");
 	w.dry = !yes;
-	if (connect_both(f, e) < 0 || walk(f, &w, e) < 0)
+	if (connect_both(f, e) < 0)
 		return -1;
+	if (walk(f, &w, e) < 0)
+		return err_in(e, "refill: stream %s", f->conf->nats.stream);
 	report(f->conf, &w);
 	return 0;
 }

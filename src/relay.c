@@ -194,7 +194,7 @@ note_place(struct flight *f, const struct msg *m)
 {
 	struct relay	*r = f->r;
 
-	if (r->conf->nats.stream[0] == '\0')	/* there may be many streams */
+	if (!r->watch)
 		return;
 	if (m->ack_sequence > r->top.ack) {
 		r->top = (struct acked){ m->sequence, m->ack_sequence };

@@ -45,10 +45,11 @@ struct relay {
 	bool			 suspect_met;
 
 	/*
-	 * The highest PubAck there was; the owner may clear it.  A later one
-	 * that is not above it says that the stream went back in time: the
-	 * batch is ended, and the owner has to look.
+	 * With watch: the highest PubAck there was; the owner may clear it.  A
+	 * later one that is not above it says that the stream went back in
+	 * time: the batch is ended, and the owner has to look.
 	 */
+	bool			 watch;
 	struct acked		 top;
 	bool			 went_back;
 };

@@ -248,9 +248,10 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL ");
-	buf_printf(&s->sql, "AND global_sequence = %llu AND ack_sequence = %llu",
-	    (unsigned long long)a->sequence, (unsigned long long)a->ack);
+	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL");
+	buf_printf(&s->sql, " AND global_sequence = %llu "
+	    "AND ack_sequence = %llu", (unsigned long long)a->sequence,
+	    (unsigned long long)a->ack);
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
 	*is = db_next(rows);

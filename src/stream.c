@@ -180,6 +180,7 @@ fill_state(struct stream_state *st, json_t *info, json_t *config)
 	st->forgets = !is_word(config, "retention", "limits") ||
 	    json_integer_value(json_object_get(config,
 	    "max_msgs_per_subject")) > 0 ||
+	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
 	    json_is_true(json_object_get(config, "allow_msg_ttl"));
 }
 

@@ -608,6 +608,7 @@ START_TEST(jump_back_is_found_by_an_ack)
 	ck_assert(look());
 	fake.state.last = 7;
 	relay.top = (struct acked){ 9, 9 };
+	ck_assert(relay.watch);
 	relay.went_back = true;
 	ck_assert(!recover_is_ready(&rec));
 	ck_assert_int_eq(recover_next(&rec, false), 0);
@@ -615,6 +616,52 @@ START_TEST(jump_back_is_found_by_an_ack)
 	ck_assert(recover_is_ready(&rec));
 	ck_sql("8,9", WAITING);
 	ck_assert_uint_eq(relay.top.ack, 0);
+}
+END_TEST
+
+/* It may take a while, and is not asked for without a pause. */
+START_TEST(jump_back_waits_for_the_one)
+{
+	know("S1", 20);
+	deliver(1, 9, "'p00'", 10);
+	ck_assert(look());
+	fake.state.last = 7;
+	relay.top = (struct acked){ 9, 9 };
+	relay.went_back = true;
+	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
+	    "', NOW(6) + INTERVAL 9 SECOND)");
+	checker(OTHER, 10);
+	ck_ok(recover_round(&rec, false, &e));
+	ck_assert(!recover_is_ready(&rec));
+	ck_assert_int_gt(recover_next(&rec, false), clock_ms() + 50);
+	checker("", -1);
+	rec.at = 0;
+	ck_ok(recover_round(&rec, false, &e));
+	ck_assert(recover_is_ready(&rec));
+	ck_sql("8,9", WAITING);
+}
+END_TEST
+
+/* Deleted and made anew in the middle of it. */
+static void
+make_anew(void)
+{
+	strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
+	    sizeof(fake.state.created));
+	fake.state.first = fake.state.last = 0;
+}
+
+START_TEST(stream_may_go_while_it_is_read)
+{
+	know("S9", 20);
+	deliver(1, 9, "'p00'", 10);
+	fake.during = make_anew;
+	ck_assert(!look());
+	ck_sql("NULL", WAITING);
+	rec.at = 0;
+	ck_assert(look());
+	ck_sql("NULL", WAITING);
+	ck_has(rec.alarm.text, "was made anew");
 }
 END_TEST
 
@@ -765,9 +812,11 @@ START_TEST(nothing_is_looked_at)
 	deliver(1, 9, "'p00'", 10);
 	fake.state.last = 6;
 	fake.mute = true;
+	relay.went_back = true;
 	ck_assert(recover_is_ready(&rec));
 	ck_assert_int_eq(recover_next(&rec, true), INT64_MAX);
 	ck_assert(look());
+	ck_assert(!relay.watch);
 	ck_sql("NULL", WAITING);
 }
 END_TEST
@@ -1004,6 +1053,8 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, missing_stream_is_told);
 	tcase_add_loop_test(tc, jump_back_is_found_by_the_period, 0, 2);
 	tcase_add_test(tc, jump_back_is_found_by_an_ack);
+	tcase_add_test(tc, jump_back_waits_for_the_one);
+	tcase_add_test(tc, stream_may_go_while_it_is_read);
 	tcase_add_test(tc, what_others_found_is_not_read_again);
 	tcase_add_loop_test(tc, empty_stream_is_an_alarm, 0, 4);
 	tcase_add_loop_test(tc, stream_made_anew_is_an_alarm, 0, 3);

@@ -21,7 +21,6 @@
 #include "relay.h"
 #include "verdict.h"
 #include "window.h"
-#include "xalloc.h"
 
 #define MANY		1000
 #define FIRST_ACK	7000	/* of the first that is stored */
@@ -1263,7 +1262,8 @@ relay_setup(void)
 	fake.kept_at = START_MS;
 	relay = (struct relay){ .conf = conf, .pub = { &fake_ops, NULL },
 	    .form = { "events.{event_type}", "shop", "EVENTS" },
-	    .has_dead = true, .keep = fake_keep, .handling = &handling };
+	    .has_dead = true, .keep = fake_keep, .handling = &handling,
+	    .watch = true };
 }
 
 static void
@@ -2182,12 +2182,10 @@ START_TEST(stream_that_goes_back_is_noticed)
 }
 END_TEST
 
-/* Without a name there may be many streams. */
-START_TEST(nameless_streams_do_not_go_back)
+START_TEST(nobody_watches_places)
 {
 	script("abcd", "AAAA");
-	free(conf->nats.stream);
-	conf->nats.stream = xstrdup("");
+	relay.watch = false;
 	relay.top = (struct acked){ 1, FIRST_ACK + 50 };
 	publish();
 	expect("DDDD");
@@ -2524,7 +2522,7 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, second_answer_counts_once);
 	tcase_add_loop_test(tc, stream_that_goes_back_is_noticed, 0,
 	    NROWS(tops));
-	tcase_add_test(tc, nameless_streams_do_not_go_back);
+	tcase_add_test(tc, nobody_watches_places);
 	tcase_add_test(tc, lost_is_lost);
 	tcase_add_test(tc, refusal_without_a_name_may_time_out);
 	tcase_add_loop_test(tc, error_is_utf8, 0, 3);

@@ -117,6 +117,8 @@ static const struct {
 	  "2026-01-31T12:00:00Z", true, false },
 	{ "{" LIMITS "\"retention\":\"limits\",\"allow_msg_ttl\":true}}",
 	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"allow_rollup_hdrs\":true}}",
+	  "2026-01-31T12:00:00Z", true, false },
 	{ "{" LIMITS "\"retention\":\"workqueue\"}}", "2026-01-31T12:00:00Z",
 	  true, false },
 	{ "{" LIMITS "\"retention\":\"interest\"}}", "2026-01-31T12:00:00Z",
