@@ -363,36 +363,6 @@ drop_check(struct recover *r, const struct err *why, struct err *e)
 }
 
 static int
-check_rows(struct recover *r, struct stream_row *row, const char *until,
-    const struct stream_state *st, struct err *e)
-{
-	struct recover_walk	w = { .created = st->created };
-	struct err		why;
-	char			from[STORE_TIME];
-	enum walked		walked;
-
-	w.dry = r->conf->nats.recover == RECOVER_REPORT;
-	strlcpy(from, row->since, sizeof(from));
-	walked = recover_walk(r, &w, from, until, &why);
-	/* Nothing left: it went back farther than a crash can take it. */
-	if (walked == WALK_DONE && w.lost > 0 && w.there == 0) {
-		strlcpy(from, row->known_since, sizeof(from));
-		walked = recover_walk(r, &w, from, row->since, &why);
-	}
-	switch (walked) {
-	case WALK_NO_DB:
-		*e = why;
-		return -1;
-	case WALK_BROKEN:
-		return drop_check(r, &why, e);
-	case WALK_DONE:
-		break;
-	}
-	tell(r, &w);
-	return end_check(r, st, false, e);
-}
-
-static int
 find_some(struct recover *r, const struct stream_row *row, bool latest,
     struct finding *f, bool *known, struct err *why, struct err *e)
 {
@@ -406,6 +376,59 @@ find_some(struct recover *r, const struct stream_row *row, bool latest,
 	*known = find(r, rows, n, &st, f, why);
 	free(rows);
 	return 0;
+}
+
+/*
+ * All that was in doubt is gone: it may have gone back farther than a crash
+ * can take it.  What was lost is not delivered any more, so the latest that
+ * is tells.
+ */
+static enum walked
+walk_farther(struct recover *r, struct recover_walk *w,
+    const struct stream_row *row, struct err *e)
+{
+	struct finding	f = { .lost = w->dry };
+	char		from[STORE_TIME];
+	bool		known = true;
+
+	if (w->lost == 0 || w->there > 0)
+		return WALK_DONE;
+	if (!w->dry && find_some(r, row, true, &f, &known, e, e) < 0)
+		return WALK_NO_DB;
+	if (!known)
+		return WALK_BROKEN;
+	if (!f.lost)
+		return WALK_DONE;
+	strlcpy(from, row->known_since, sizeof(from));
+	return recover_walk(r, w, from, row->since, e);
+}
+
+static int
+check_rows(struct recover *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct recover_walk	w = { .created = st->created };
+	struct err		why;
+	char			from[STORE_TIME];
+	enum walked		walked;
+
+	w.dry = r->conf->nats.recover == RECOVER_REPORT;
+	strlcpy(from, row->since, sizeof(from));
+	walked = recover_walk(r, &w, from, until, &why);
+	if (walked == WALK_DONE)
+		walked = walk_farther(r, &w, row, &why);
+	switch (walked) {
+	case WALK_NO_DB:
+		*e = why;
+		return -1;
+	case WALK_BROKEN:
+		return drop_check(r, &why, e);
+	case WALK_DONE:
+		break;
+	}
+	tell(r, &w);
+	/* What was told and is not sent again is not missed once more. */
+	return end_check(r, st, w.dry && w.lost > 0, e);
 }
 
 /*
@@ -446,28 +469,34 @@ compare_created(struct recover *r, struct stream_row *row,
 
 /* We are the one who checks. */
 static int
-check(struct recover *r, struct stream_row *row, struct err *e)
+check(struct recover *r, struct err *e)
 {
 	struct stream_state	 st;
+	struct stream_row	 row;
 	struct err		 why;
 	char			 until[STORE_TIME];
-	bool			 known = true, anew = row->fresh;
+	bool			 known = true, anew;
 
 	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
 	if (store_now(r->store, until, e) < 0)
 		return -1;
 	if (!get_state(r, &st, &why))
 		return drop_check(r, &why, e);
-	if (compare_created(r, row, &st, &known, &anew, &why, e) < 0)
+	/* Somebody may have been faster. */
+	if (store_stream(r->store, r->conf->nats.stream, st.server,
+	    r->relay->form.id_prefix, &row, e) < 0)
+		return -1;
+	anew = row.fresh;
+	if (compare_created(r, &row, &st, &known, &anew, &why, e) < 0)
 		return -1;
 	if (!known)
 		return drop_check(r, &why, e);
 	return anew ? end_check(r, &st, true, e) :
-	    check_rows(r, row, until, &st, e);
+	    check_rows(r, &row, until, &st, e);
 }
 
 static int
-check_or_wait(struct recover *r, struct stream_row *row, struct err *e)
+check_or_wait(struct recover *r, struct err *e)
 {
 	bool	taken;
 
@@ -475,7 +504,7 @@ check_or_wait(struct recover *r, struct stream_row *row, struct err *e)
 	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
 		return -1;
 	if (taken)
-		return check(r, row, e);
+		return check(r, e);
 	r->at = clock_ms() + POLL_MS;
 	return 0;
 }
@@ -527,7 +556,7 @@ find_top(struct recover *r, const struct stream_row *row, bool first,
 }
 
 static int
-look_shortly(struct recover *r, struct stream_row *row, bool first,
+look_shortly(struct recover *r, const struct stream_row *row, bool first,
     struct err *e)
 {
 	struct stream_state	st;
@@ -546,7 +575,7 @@ look_shortly(struct recover *r, struct stream_row *row, bool first,
 		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
 			return -1;
 		if (lost)
-			return check_or_wait(r, row, e);
+			return check_or_wait(r, e);
 		look_for_emptiness(r, &st, f.there);
 	}
 	if (first && store_check_short(r->store, r->conf->nats.stream, e) < 0)
@@ -575,6 +604,6 @@ recover_round(struct recover *r, bool first, struct err *e)
 		return -1;
 	/* Who waited for somebody else's check has its result. */
 	if (!row.checked || row.fresh || strcmp(row.created, st.created) != 0)
-		return check_or_wait(r, &row, e);
+		return check_or_wait(r, e);
 	return look_shortly(r, &row, first, e);
 }

@@ -480,6 +480,19 @@ START_TEST(far_jump_back_reads_everything)
 }
 END_TEST
 
+/* One row is lost, and it is the only one in doubt. */
+START_TEST(near_jump_back_does_not_read_everything)
+{
+	know("S9", 20);
+	deliver(1, 100, "'p00'", 4000);
+	deliver(101, 101, "'p00'", 10);
+	fake.state.last = 100;
+	ck_assert(look());
+	ck_sql("101", WAITING);
+	ck_assert_uint_eq(fake.nplaces, 51);
+}
+END_TEST
+
 /*
  * One checks, the others wait
  */
@@ -798,6 +811,11 @@ START_TEST(report_sends_nothing)
 	ck_has(rec.alarm.text, "lost 3 acknowledged");
 	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
 	ck_assert_uint_eq(rec.recovered, 0);
+	/* Told once is enough. */
+	rec.alarm.text[0] = '\0';
+	rec.at = 0;
+	ck_assert(look());
+	ck_assert_str_eq(rec.alarm.text, "");
 }
 END_TEST
 
@@ -1045,6 +1063,7 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, all_slices_are_read);
 	tcase_add_test(tc, row_that_moved_is_left_alone);
 	tcase_add_test(tc, far_jump_back_reads_everything);
+	tcase_add_test(tc, near_jump_back_does_not_read_everything);
 	tcase_add_test(tc, others_wait_for_the_one);
 	tcase_add_loop_test(tc, check_of_the_dead_is_taken_over, 0, 2);
 	tcase_add_test(tc, check_is_broken_off);
