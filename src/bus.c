@@ -36,6 +36,7 @@
 #define LOOK_UP_BYTES		(8 * 1024 * 1024)	/* of their answers */
 #define LOOK_UP_TIMEOUT_MS	3000	/* without any answer */
 #define LOOK_UP_WAIT_MS		200
+#define CLOSE_TIMEOUT_MS	500
 #define HANG_UP_READS		100
 #define SPENT_MAX		256
 #define SPENT_MAX_BYTES		(1024 * 1024)
@@ -888,5 +889,6 @@ bus_free(struct pub *p)
 	pthread_mutex_destroy(&b->lock);
 	free(b->name);
 	free(b);
-	nats_Close();
+	/* Its threads may not be gone yet, and then it cannot be opened anew. */
+	nats_CloseAndWait(CLOSE_TIMEOUT_MS);
 }
