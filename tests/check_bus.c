@@ -1583,7 +1583,9 @@ START_TEST(signal_ends_the_wait)
 	sig_init();
 	raise(SIGTERM);		/* blocked until we wait */
 	start = clock_ms();
-	bus.ops->wait(bus.arg, 5000);
+	/* Newer servers have something to say first, which ends one as well. */
+	for (int i = 0; i < 3 && !got_term; i++)
+		bus.ops->wait(bus.arg, 5000);
 	ck_assert_int_lt(ms_since(start), 1000);
 	ck_assert(got_term);
 }
