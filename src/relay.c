@@ -422,15 +422,20 @@ offer_aside(struct flight *f)
 	return true;
 }
 
+static bool
+may_send(const struct flight *f)
+{
+	return !f->closed && clock_ms() < f->deadline;
+}
+
 static void
 send_ready(struct flight *f)
 {
 	size_t	i;
 
-	if (!f->closed && clock_ms() < f->deadline && !offer_aside(f))
+	if (may_send(f) && !offer_aside(f))
 		return;
-	while (!f->closed && clock_ms() < f->deadline &&
-	    window_next(&f->w, &i))
+	while (may_send(f) && window_next(&f->w, &i))
 		if (!offer(f, i))
 			return;
 }
@@ -439,10 +444,9 @@ send_ready(struct flight *f)
 static void
 send_again(struct flight *f)
 {
-	int64_t	now = clock_ms();
-	bool	late = f->closed || now >= f->deadline;
+	bool	late = !may_send(f);
 
-	if (f->nagain == 0 || (!late && now < f->again_at))
+	if (f->nagain == 0 || (!late && clock_ms() < f->again_at))
 		return;
 	for (size_t i = 0; i < f->b->n && !f->lost; i++) {
 		if (f->state[i] != AGAIN)
@@ -587,7 +591,10 @@ time_left(struct flight *f)
 
 	if (f->nagain > 0 && f->again_at - now < left)
 		left = f->again_at > now ? f->again_at - now : 0;
-	return f->w.unresolved > 0 ? left : 0;
+	/* What has timed out may have made room. */
+	if (f->w.unresolved == 0 || (may_send(f) && window_can_send(&f->w)))
+		left = 0;
+	return left;
 }
 
 static void

@@ -2025,12 +2025,12 @@ START_TEST(a_round_delays_no_timeout)
 	fake.delay[4] = 50;
 	publish();
 	/*
-	 * b is out again from 95 on.  The time of a and c is over at 100, so
-	 * with the answer at 110 three may go.
+	 * b is out again from 95 on.  The time of a and c is over at 100 all
+	 * the same, so two may go then.
 	 */
 	expect("RFRDDDDD");
-	ck_assert_int_eq(fake.sent_at[5], START_MS + 110);
-	ck_assert_int_eq(fake.sent_at[7], START_MS + 110);
+	ck_assert_int_eq(fake.sent_at[5], START_MS + 100);
+	ck_assert_int_eq(fake.sent_at[6], START_MS + 100);
 }
 END_TEST
 
@@ -2060,6 +2060,19 @@ START_TEST(lane_waits_for_the_burial)
 	publish();
 	expect("XUD");
 	ck_assert_int_eq(fake.sent_at[1], 0);
+}
+END_TEST
+
+/* The place of one whose time is over is taken at once. */
+START_TEST(timeout_makes_room)
+{
+	script("abcd", "sAsA");
+	conf->publish.window = 2;
+	fake.delay[1] = 10;
+	publish();
+	expect("RDRD");
+	ck_assert_int_eq(fake.sent_at[2], START_MS + 10);
+	ck_assert_int_eq(fake.sent_at[3], START_MS + 100);
 }
 END_TEST
 
@@ -2513,6 +2526,7 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, a_round_delays_no_timeout);
 	tcase_add_test(tc, answer_in_between_the_rounds);
 	tcase_add_test(tc, lane_waits_for_the_burial);
+	tcase_add_test(tc, timeout_makes_room);
 	tcase_add_test(tc, timeouts_run_one_by_one);
 	tcase_add_loop_test(tc, late_ack_is_an_ack, 0, 2);
 	tcase_add_loop_test(tc, late_failure_changes_nothing, 0,
