@@ -378,7 +378,8 @@ settle_kind(struct store *s, const struct batch *b, const struct kind *k,
 		return -1;
 	}
 	done->done |= bit;
-	*counter = (done->done & doubt) ? want : matched;
+	/* One statement: it has written all of them before, or none. */
+	*counter = (done->done & doubt) && matched == 0 ? want : matched;
 	done->fenced += want - *counter;
 	return 0;
 }

@@ -329,7 +329,9 @@ publish(const struct proof *p)
 	}
 	ck_assert_msg(bus.ops->is_open(bus.arg), "the connection was cut");
 	ask("STREAM.DELETE.EVENTS", "");
-	bus.ops->close(bus.arg);
+	natsConnection_Destroy(nc);	/* the bus closes the library */
+	nc = NULL;
+	bus_free(&bus);
 	envelope_free(&letter);
 	conf_free(conf);
 	return a;

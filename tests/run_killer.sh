@@ -64,7 +64,10 @@ dead() { sql "SELECT CONCAT(reason, ': ', last_error) FROM outbox_dead_letters
 ) >> "$DIR/out" 2>> "$DIR/log" </dev/null &
 MASTER=$! LOG=$DIR/log
 MASTERS+=("$MASTER")
-wait_for 10 all_owned
+# Each slot counts by itself: no partition may move from now on.
+wait_for 20 is_sql 'SELECT GROUP_CONCAT(n) FROM (SELECT COUNT(*) AS n
+    FROM outbox_partitions WHERE lease_until > NOW(6)
+    GROUP BY lease_owner) AS t' 8,8
 ok $? 'workers run with the library before them'
 
 for how in abort kill exit; do
