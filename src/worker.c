@@ -22,7 +22,7 @@
 #include "trouble.h"
 
 #define RETRY_FLOOR_MS		100
-#define RETRY_CEILING_MS	5000
+#define RETRY_CEILING_MS	3500	/* and a fifth of jitter */
 #define REFUSED_CEILING_MS	1000
 #define BUSY_PAUSE_MS		1000
 #define WAIT_MAX_MS		1000

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# outage.sh - the broker is away for long while producers go on
+#
+#   tests/chaos/outage.sh [--seconds S] [--rate R] [--window S] [--how stop|kill]
+#
+# S seconds (600) of load at R events a second (300) with a broker that stands
+# still, and then stores what was written to it (stop), or is killed and
+# started again (kill). The stream's duplicate window (120) is shorter. From a
+# build directory, or after ./quickstart.
+
+SECONDS_AWAY=600 RATE=300 DUP=120 HOW=stop
+while [ $# -gt 0 ]; do
+	case $1 in
+	--seconds) SECONDS_AWAY=$2 ;;
+	--rate) RATE=$2 ;;
+	--window) DUP=$2 ;;
+	--how) HOW=$2 ;;
+	*) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+	shift 2
+done
+srcdir=${srcdir:-$(dirname "$0")/../..}
+if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
+	LAB=${LAB:-$srcdir/_build/main/lab}
+	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
+fi
+# shellcheck source=tests/lib.sh
+. "$srcdir/tests/lib.sh"
+
+published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
+has_published() { [ "$(published)" -gt "$1" ]; }
+nap() { local u=$(($(now_ms) + $1 * 1000)); while [ "$(now_ms)" -lt "$u" ]; do
+    read -rt 0.2 <> <(:) || :; done; }
+go_away() {
+	if [ "$HOW" = kill ]; then "$SANDBOX" kill "$DIR/nats" >/dev/null
+	else kill -STOP "$NATS_PID"; fi
+}
+come_back() {
+	if [ "$HOW" = kill ]; then "$SANDBOX" restart "$DIR/nats" >/dev/null
+	else kill -CONT "$NATS_PID"; fi
+}
+trap 'kill -CONT "$NATS_PID" 2>/dev/null; cleanup' EXIT
+
+start_servers
+read -r NATS_PID _ < "$DIR/nats/process"
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window "$DUP"
+WORKERS=2 write_conf
+start_master
+wait_for 10 all_owned
+produce --forever --keys 500 --payload 200 --producers 2 --per-txn 3 \
+    --rate "$RATE" &
+PRODUCER=$!
+wait_for 20 has_published $((RATE * 3))
+ok $? 'events flow'
+
+say "the broker is away ($HOW) for $SECONDS_AWAY s, the window is $DUP s"
+go_away
+nap "$SECONDS_AWAY"
+before=$(published)
+waiting=$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" 0 \
+    'no attempt is used up'
+back=$(now_ms)
+come_back
+wait_for 20 has_published $((before + 1000))
+flows=$(($(now_ms) - back))
+[ "$flows" -lt 5000 ]
+ok $? "the backlog of $waiting flows $flows ms after its return"
+kill -TERM "$(worker_pids "$PRODUCER")"
+wait "$PRODUCER"
+wait_for 120 is_drained
+ok $? "all of it is delivered after $(($(now_ms) - back)) ms"
+is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
+is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
+    'and no attempt was used up in the end'
+say "in doubt were $(sql 'SELECT COUNT(*) FROM outbox
+    WHERE unsure_since IS NOT NULL')," \
+    "the log has $(grep -vc ' info ' "$LOG") lines of trouble"
+check_stream 'complete, in order, nothing twice' --wait 10
+grep ' warn \| error ' "$LOG" | head -20 | sed 's/^/# /'
+stop_master "$MASTER"
+is $? 0 'stops'
+done_testing
