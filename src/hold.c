@@ -96,10 +96,21 @@ hold_is_returning(const struct held_lane *l)
 	    l->parked_from != HOLD_NONE;
 }
 
+/* The head becomes a row like the others: if it is parked, the first. */
+static void
+lose_head(struct held_lane *l)
+{
+	if (l->head_parked && l->head < l->parked_from)
+		l->parked_from = l->head;
+	l->head_parked = false;
+}
+
 static void
 set_head(struct hold *h, struct held_lane *l, const struct wait *w)
 {
 	h->nreturning -= hold_is_returning(l);
+	if (w->sequence < l->head)
+		lose_head(l);
 	l->head = w->sequence;
 	l->part = w->part;
 	l->why = w->why;

@@ -303,6 +303,262 @@ START_TEST(picks_know_their_part)
 }
 END_TEST
 
+/*
+ * What park.c does: a lane gets a record, and its rows get out of the way
+ */
+
+static struct held_lane *
+lane_of_name(const char *lane)
+{
+	struct held_lane	*l = hold_lane(hold, bytes_of(lane));
+
+	ck_assert_msg(l != NULL, "lane %s does not wait", lane);
+	return l;
+}
+
+/* Park these rows of a lane: "10 11". */
+static void
+park(const char *lane, const char *rows)
+{
+	struct held_lane	*l = lane_of_name(lane);
+	uint64_t		 list[16];
+	char			*end;
+	size_t			 n = 0;
+
+	if (l->record == 0) {
+		l->record = l->head;
+		l->home = l->part;
+	}
+	for (; *rows != '\0'; rows = end)
+		list[n++] = strtoull(rows, &end, 10);
+	hold_parked(hold, l, list, n);
+}
+
+static bool
+returns(const char *lane)
+{
+	return hold_is_returning(lane_of_name(lane));
+}
+
+static struct held_lane *
+load(const char *lane, uint64_t head, int64_t due_at, uint64_t parked_from,
+    bool head_parked)
+{
+	struct wait	w = { .part = &p1, .lane = bytes_of(lane),
+			    .key = bytes_of(lane), .sequence = head,
+			    .due_at = due_at };
+
+	return hold_load(hold, &w, 7, parked_from, head_parked);
+}
+
+/* The records to be deleted: "10 30". */
+static const char *
+lifted(void)
+{
+	static char	text[200];
+
+	text[0] = '\0';
+	for (size_t i = 0; i < hold->nlifted; i++)
+		sprintf(text + strlen(text), "%s%d", i > 0 ? " " : "",
+		    (int)hold->lifted[i]);
+	return text;
+}
+
+/* Those that can be parked, sorted. */
+static const char *
+listed(const char *lane, size_t max)
+{
+	static char	text[200];
+	uint64_t	list[16];
+	size_t		n = hold_list(lane_of_name(lane), list, max);
+
+	ck_assert_uint_le(n, max);
+	text[0] = '\0';
+	for (uint64_t i = 0; i < 100; i++)
+		for (size_t j = 0; j < n; j++)
+			if (list[j] == i)
+				sprintf(text + strlen(text), "%s%d",
+				    text[0] != '\0' ? " " : "", (int)i);
+	return text;
+}
+
+START_TEST(parked_rows_are_out_of_the_way)
+{
+	put("a", 10, 1000);
+	for (uint64_t i = 11; i < 15; i++)
+		put("a", i, INT64_MAX);
+	ck_assert_str_eq(listed("a", 16), "11 12 13 14");
+	ck_assert_uint_eq(strlen(listed("a", 2)), strlen("11 12"));
+	park("a", "12 14");
+	ck_assert_uint_eq(p1.nheld, 3);
+	ck_assert_uint_eq(hold_nrows(hold), 3);
+	ck_assert(!hold_has_row(hold, 12));
+	ck_assert_str_eq(listed("a", 16), "11 13");
+	ck_assert(bars("a", 11));
+	ck_assert(!returns("a"));
+	ck_assert_str_eq(due(1000, 16), "10");
+	/* What is before the first that is parked is free, the rest is not. */
+	hold_row_gone(hold, 10);
+	ck_assert(returns("a"));
+	ck_assert_uint_eq(hold->nreturning, 1);
+	ck_assert(!bars("a", 11));
+	ck_assert(bars("a", 12));
+	ck_assert(bars("a", 15));
+	ck_assert(!hold_has_row(hold, 11));
+	ck_assert(hold_has_row(hold, 13));
+	ck_assert_str_eq(due(INT64_MAX - 1, 16), "");
+	ck_assert_str_eq(lifted(), "");
+}
+END_TEST
+
+START_TEST(rows_come_back_in_order)
+{
+	put("a", 10, 1000);
+	for (uint64_t i = 11; i < 15; i++)
+		put("a", i, INT64_MAX);
+	park("a", "11 12 13 14");
+	put("a", 15, INT64_MAX);
+	hold_row_gone(hold, 10);
+	hold_back(hold, lane_of_name("a"), 13);
+	ck_assert(!bars("a", 12));
+	ck_assert(bars("a", 13));
+	ck_assert(hold_has_row(hold, 15));
+	/* One that is back fails: it is the head, and nothing comes back. */
+	put("a", 12, 5000);
+	ck_assert(!returns("a"));
+	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert(bars("a", 13));
+	ck_assert_str_eq(due(5000, 16), "12");
+	hold_row_gone(hold, 12);
+	ck_assert(returns("a"));
+	hold_back(hold, lane_of_name("a"), HOLD_NONE);
+	ck_assert(!bars("a", 16));
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(hold_nrows(hold), 0);
+	ck_assert_uint_eq(p1.nheld, 0);
+	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_str_eq(lifted(), "10");
+}
+END_TEST
+
+START_TEST(record_goes_with_its_lane)
+{
+	put("a", 10, 1000);
+	put("b", 20, 1000);
+	put("b", 21, INT64_MAX);
+	park("b", "21");
+	lane_of_name("a")->record = 10;
+	lane_of_name("a")->home = &p1;
+	put("c", 30, 1000);
+	hold_row_gone(hold, 30);
+	hold_row_gone(hold, 10);
+	ck_assert_str_eq(lifted(), "10");
+	hold_row_gone(hold, 20);
+	hold_back(hold, lane_of_name("b"), HOLD_NONE);
+	ck_assert_str_eq(lifted(), "10 20");
+}
+END_TEST
+
+START_TEST(parked_head_comes_when_it_is_due)
+{
+	put("a", 10, 1000);
+	put("a", 11, INT64_MAX);
+	park("a", "10 11");
+	ck_assert(lane_of_name("a")->head_parked);
+	ck_assert_uint_eq(p1.nheld, 0);
+	ck_assert_int_eq(hold_next_due(hold), 1000);
+	ck_assert_str_eq(due(1000, 16), "");
+	ck_assert(!returns("a"));
+	hold_head_back(hold, lane_of_name("a"));
+	ck_assert_str_eq(due(1000, 16), "10");
+	ck_assert(hold_has_row(hold, 10));
+	hold_row_gone(hold, 10);
+	ck_assert(returns("a"));
+	ck_assert(bars("a", 11));
+}
+END_TEST
+
+/* A row with a lower id is committed late, and fails. */
+START_TEST(parked_head_stays_parked_behind_a_new_one)
+{
+	put("a", 10, 1000);
+	put("a", 20, INT64_MAX);
+	park("a", _i == 0 ? "10" : "10 20");
+	put("a", 3, 2000);
+	ck_assert_int_eq(hold_next_due(hold), 2000);
+	hold_row_gone(hold, 3);
+	ck_assert(returns("a"));
+	ck_assert_str_eq(lifted(), "");
+	ck_assert(bars("a", 11));
+	ck_assert(bars("a", 21));
+	ck_assert(!bars("a", 9));
+	ck_assert_uint_eq(hold->nreturning, 1);
+	hold_back(hold, lane_of_name("a"), HOLD_NONE);
+	ck_assert_str_eq(lifted(), "10");
+}
+END_TEST
+
+START_TEST(lanes_are_loaded)
+{
+	struct held_lane	*l = load("a", 10, 1000, HOLD_NONE, false);
+
+	ck_assert_ptr_eq(l, lane_of_name("a"));
+	ck_assert(hold_has_row(hold, 10));
+	ck_assert_str_eq(due(1000, 16), "10");
+	ck_assert(bars("a", 11));
+	load("b", 20, 500, 21, true);
+	ck_assert(!hold_has_row(hold, 20));
+	ck_assert_int_eq(hold_next_due(hold), 500);
+	ck_assert(!returns("b"));
+	load("c", HOLD_NONE, INT64_MAX, 30, false);
+	ck_assert(returns("c"));
+	ck_assert(bars("c", 30));
+	ck_assert(!bars("c", 29));
+	ck_assert_uint_eq(hold->nreturning, 1);
+	hold_halt(hold, lane_of_name("c"), 25);
+	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert(bars("c", 26));
+	ck_assert_uint_eq(p1.nheld, 1);
+	hold_forget_part(hold, &p1);
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(p1.nheld, 0);
+	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+}
+END_TEST
+
+/* The key has rows in two partitions, and its record in one of them. */
+START_TEST(lane_outlives_the_home_of_its_record)
+{
+	put("a", 10, 1000);
+	put_in(&p2, BYTES("a"), 11, INT64_MAX);
+	put("a", 12, INT64_MAX);
+	ck_assert_str_eq(listed("a", 16), "12");
+	park("a", "12");
+	if (_i == 0) {			/* the head is in the other one */
+		put_in(&p2, BYTES("a"), 5, 2000);
+		hold_forget_part(hold, &p1);
+		ck_assert_str_eq(due(2000, 16), "5");
+		ck_assert(bars("a", 11));
+		ck_assert_uint_eq(lane_of_name("a")->record, 0);
+		hold_row_gone(hold, 5);
+		ck_assert_uint_eq(hold_nlanes(hold), 0);
+	} else if (_i == 1) {		/* everything is lost */
+		hold_forget_part(hold, &p1);
+		ck_assert_uint_eq(hold_nlanes(hold), 0);
+	} else {			/* the rows elsewhere are lost */
+		hold_forget_part(hold, &p2);
+		ck_assert(bars("a", 11));
+		ck_assert_str_eq(due(1000, 16), "10");
+		hold_row_gone(hold, 10);
+		ck_assert(returns("a"));
+	}
+	ck_assert_str_eq(lifted(), "");
+	ck_assert_uint_eq(p1.nheld + p2.nheld, 0);
+	ck_assert_uint_eq(hold->nreturning, _i == 2);
+}
+END_TEST
+
 /* A slow but obvious hold to compare with. */
 #define NLANES		8
 #define NSEQUENCES	200
@@ -872,6 +1128,14 @@ add_hold_tests(Suite *s)
 	tcase_add_test(tc, gone_row_leaves_the_head);
 	tcase_add_test(tc, forgotten_part_holds_nothing);
 	tcase_add_test(tc, picks_know_their_part);
+	tcase_add_test(tc, parked_rows_are_out_of_the_way);
+	tcase_add_test(tc, rows_come_back_in_order);
+	tcase_add_test(tc, record_goes_with_its_lane);
+	tcase_add_test(tc, parked_head_comes_when_it_is_due);
+	tcase_add_loop_test(tc, parked_head_stays_parked_behind_a_new_one, 0,
+	    2);
+	tcase_add_test(tc, lanes_are_loaded);
+	tcase_add_loop_test(tc, lane_outlives_the_home_of_its_record, 0, 3);
 	tcase_add_loop_test(tc, hold_agrees_with_a_model, 0, 8);
 	suite_add_tcase(s, tc);
 }
