@@ -122,11 +122,17 @@ set_head(struct hold *h, struct held_lane *l, const struct wait *w)
 	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
 }
 
-/* Behind what is parked or halted, whatever the head. */
+/* From here on a row waits for what is parked or halted, whatever the head. */
+static uint64_t
+behind_from(const struct held_lane *l)
+{
+	return l->halted < l->parked_from ? l->halted + 1 : l->parked_from;
+}
+
 static bool
 is_behind(const struct held_lane *l, uint64_t sequence)
 {
-	return sequence >= l->parked_from || sequence > l->halted;
+	return sequence >= behind_from(l);
 }
 
 void
@@ -224,8 +230,7 @@ head_gone(struct hold *h, struct held_lane *l)
 		return;
 	}
 	/* What is not behind the rest is for the next scan to see. */
-	drop_rows(h, l, l->parked_from < l->halted ? l->parked_from :
-	    l->halted);
+	drop_rows(h, l, behind_from(l));
 	l->head = HOLD_NONE;
 	set_due(h, l, INT64_MAX);
 	h->nreturning += hold_is_returning(l);
@@ -360,6 +365,11 @@ hold_halt(struct hold *h, struct held_lane *l, uint64_t sequence)
 	h->nreturning -= hold_is_returning(l);
 	if (sequence < l->halted)
 		l->halted = sequence;
+	if (l->head == HOLD_NONE || l->head <= l->halted)
+		return;
+	lose_head(l);
+	l->head = HOLD_NONE;
+	set_due(h, l, INT64_MAX);
 }
 
 size_t

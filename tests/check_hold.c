@@ -498,6 +498,58 @@ START_TEST(parked_head_stays_parked_behind_a_new_one)
 }
 END_TEST
 
+START_TEST(halted_lane_goes_so_far)
+{
+	put("a", 10, 1000);
+	put("a", 11, INT64_MAX);
+	hold_halt(hold, lane_of_name("a"), 12);
+	put("a", 13, INT64_MAX);
+	ck_assert_str_eq(due(1000, 16), "10");
+	hold_row_gone(hold, 10);
+	ck_assert(!bars("a", 11));
+	ck_assert(!bars("a", 12));
+	ck_assert(bars("a", 13));
+	ck_assert(!returns("a"));
+	/* The dead one, put back: it may fail and go like any other. */
+	put("a", 12, 3000);
+	ck_assert_str_eq(due(3000, 16), "12");
+	hold_row_gone(hold, 12);
+	ck_assert(!hold_has_row(hold, 12));
+	ck_assert(hold_has_row(hold, 13));
+	ck_assert_uint_eq(p1.nheld, 1);
+	ck_assert(bars("a", 13));
+	/* Not a later one, wherever it halted at first. */
+	hold_halt(hold, lane_of_name("a"), 20);
+	ck_assert(bars("a", 13));
+	hold_halt(hold, lane_of_name("a"), 5);
+	ck_assert(bars("a", 6));
+	ck_assert_str_eq(lifted(), "");
+}
+END_TEST
+
+/* What is tried must be able to go, or it is tried all the time. */
+START_TEST(head_behind_a_halt_is_not_tried)
+{
+	put("a", 10, 1000);
+	put("a", 11, INT64_MAX);
+	if (_i == 1)
+		park("a", "10");
+	if (_i == 2)
+		park("a", "10 11");
+	hold_halt(hold, lane_of_name("a"), 5);
+	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+	ck_assert_str_eq(due(INT64_MAX - 1, 16), "");
+	ck_assert(!returns("a"));
+	ck_assert(bars("a", 10));
+	ck_assert(!bars("a", 5));
+	put("a", 4, 2000);
+	ck_assert_str_eq(due(2000, 16), "4");
+	hold_row_gone(hold, 4);
+	ck_assert(bars("a", 10));
+	ck_assert_uint_eq(hold->nreturning, 0);
+}
+END_TEST
+
 START_TEST(lanes_are_loaded)
 {
 	struct held_lane	*l = load("a", 10, 1000, HOLD_NONE, false);
@@ -1134,6 +1186,8 @@ add_hold_tests(Suite *s)
 	tcase_add_test(tc, parked_head_comes_when_it_is_due);
 	tcase_add_loop_test(tc, parked_head_stays_parked_behind_a_new_one, 0,
 	    2);
+	tcase_add_test(tc, halted_lane_goes_so_far);
+	tcase_add_loop_test(tc, head_behind_a_halt_is_not_tried, 0, 3);
 	tcase_add_test(tc, lanes_are_loaded);
 	tcase_add_loop_test(tc, lane_outlives_the_home_of_its_record, 0, 3);
 	tcase_add_loop_test(tc, hold_agrees_with_a_model, 0, 8);
