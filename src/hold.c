@@ -208,7 +208,7 @@ lift(struct hold *h, struct held_lane *l)
 		return;
 	h->lifted = xreallocarray(h->lifted, h->nlifted + 1,
 	    sizeof(*h->lifted));
-	h->lifted[h->nlifted++] = l->record;
+	h->lifted[h->nlifted++] = (struct lifted){ l->record, l->home };
 }
 
 static void
@@ -319,6 +319,18 @@ forget_in_lane(struct hold *h, struct held_lane *l, const struct part *part)
 	}
 }
 
+/* Whoever reads them next may use them again. */
+static void
+forget_lifted(struct hold *h, const struct part *part)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < h->nlifted; i++)
+		if (h->lifted[i].home != part)
+			h->lifted[kept++] = h->lifted[i];
+	h->nlifted = kept;
+}
+
 void
 hold_forget_part(struct hold *h, struct part *part)
 {
@@ -326,6 +338,7 @@ hold_forget_part(struct hold *h, struct part *part)
 
 	HASH_ITER(hh, h->lanes, l, next)
 		forget_in_lane(h, l, part);
+	forget_lifted(h, part);
 }
 
 size_t

@@ -68,13 +68,19 @@ struct held_lane {
 	char		 name[];	/* of the lane, then the key */
 };
 
+/* A record that nobody needs any more. */
+struct lifted {
+	uint64_t	 record;
+	struct part	*home;
+};
+
 struct hold {
 	struct held_row		*rows;
 	struct held_lane	*lanes;
 	int64_t			 soonest;	/* no head is due before */
 	size_t			 nreturning;	/* lanes that come back */
 	bool			 unrecorded;	/* a lane may want a record */
-	uint64_t		*lifted;	/* records that are to be deleted */
+	struct lifted		*lifted;	/* that are to be deleted */
 	size_t			 nlifted;
 };
 

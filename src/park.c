@@ -208,13 +208,19 @@ static int
 lift(struct park *p, struct err *e)
 {
 	struct hold	*h = p->hold;
+	uint64_t	*list;
+	int		 rc;
 
 	if (h->nlifted == 0)
 		return 0;
-	if (store_unblock(p->store, h->lifted, h->nlifted, e) < 0)
-		return -1;
-	h->nlifted = 0;
-	return 0;
+	list = xcalloc(h->nlifted, sizeof(*list));
+	for (size_t i = 0; i < h->nlifted; i++)
+		list[i] = h->lifted[i].record;
+	rc = store_unblock(p->store, list, h->nlifted, e);
+	free(list);
+	if (rc == 0)
+		h->nlifted = 0;
+	return rc;
 }
 
 static int

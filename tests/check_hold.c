@@ -360,7 +360,7 @@ lifted(void)
 	text[0] = '\0';
 	for (size_t i = 0; i < hold->nlifted; i++)
 		sprintf(text + strlen(text), "%s%d", i > 0 ? " " : "",
-		    (int)hold->lifted[i]);
+		    (int)hold->lifted[i].record);
 	return text;
 }
 
@@ -576,6 +576,28 @@ START_TEST(lanes_are_loaded)
 	ck_assert_uint_eq(p1.nheld, 0);
 	ck_assert_uint_eq(hold->nreturning, 0);
 	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+}
+END_TEST
+
+/*
+ * Whoever comes next reads the record, and may park rows under it: what is
+ * still to be deleted here must not take that away when we are back.
+ */
+START_TEST(forgotten_records_are_not_lifted)
+{
+	put("a", 10, 1000);
+	park("a", "10");
+	hold_head_back(hold, lane_of_name("a"));
+	put_in(&p2, BYTES("b"), 20, 1000);
+	park("b", "20");
+	hold_head_back(hold, lane_of_name("b"));
+	hold_row_gone(hold, 10);
+	hold_row_gone(hold, 20);
+	ck_assert_str_eq(lifted(), "10 20");
+	hold_forget_part(hold, &p1);
+	ck_assert_str_eq(lifted(), "20");
+	hold_forget_part(hold, &p2);
+	ck_assert_str_eq(lifted(), "");
 }
 END_TEST
 
@@ -1189,6 +1211,7 @@ add_hold_tests(Suite *s)
 	tcase_add_test(tc, halted_lane_goes_so_far);
 	tcase_add_loop_test(tc, head_behind_a_halt_is_not_tried, 0, 3);
 	tcase_add_test(tc, lanes_are_loaded);
+	tcase_add_test(tc, forgotten_records_are_not_lifted);
 	tcase_add_loop_test(tc, lane_outlives_the_home_of_its_record, 0, 3);
 	tcase_add_loop_test(tc, hold_agrees_with_a_model, 0, 8);
 	suite_add_tcase(s, tc);
