@@ -22,153 +22,11 @@
 #include "buf.h"
 #include "clock.h"
 #include "db.h"
+#include "frame.h"
 #include "log.h"
 #include "servers.h"
 #include "store.h"
 #include "xalloc.h"
-
-#define ME		"here:00:00000000000000a1"
-#define OTHER		"here:01:00000000000000b2"
-#define DEAD		"here:02:00000000000000c3"
-#define MY_NONCE	"00000000000000a1"
-#define OTHER_NONCE	"00000000000000b2"
-#define DEAD_NONCE	"00000000000000c3"
-
-#define ck_ok(call)	\
-	ck_assert_msg((call) == 0, #call ": %s", e.text)
-#define ck_fails(call)	\
-	ck_assert_msg((call) == -1 && e.text[0] != '\0', #call)
-#define ck_has(text, part)	\
-	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", \
-	    part, text)
-#define ck_has_not(text, part)	\
-	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
-	    part, text)
-#define ck_near(value, low, high)	do {	\
-	ck_assert_int_ge(value, low);		\
-	ck_assert_int_le(value, high);		\
-} while (0)
-
-static const char	*server;	/* its name, and its kind */
-static struct conf	*conf;
-static struct store	*st;		/* of ME */
-static struct err	 e;
-
-/*
- * The frame
- */
-
-static bool
-is_mysql(void)
-{
-	return strcmp(server, "mysql") == 0;
-}
-
-/* A server that is quick at the cost of what a power cut would lose. */
-static void
-start_plain(const char *kind)
-{
-	static const char *const	lines[] = {
-		"innodb_flush_log_at_trx_commit=0", "sync_binlog=0",
-		"max_connections=40", NULL, NULL
-	};
-	const char			*all[NROWS(lines)];
-
-	memcpy(all, lines, sizeof(lines));
-	if (strcmp(kind, "mysql") == 0)
-		all[NROWS(lines) - 2] = "tls_version=";
-	server = kind;
-	if (servers_runs(kind))
-		return;
-	servers_start(kind, kind, all);
-	sql_open(kind);
-	sql_load(kind, "app");
-	sql_close();
-}
-
-static void
-start_mariadb(void)
-{
-	start_plain("mariadb");
-}
-
-static void
-start_mysql(void)
-{
-	start_plain("mysql");
-}
-
-static struct conf *
-conf_for(const char *database)
-{
-	return servers_conf("mysql: {socket: \"%s\", user: outbox, "
-	    "password_env: OUTBOX_PW, database: %s}\n",
-	    servers_get(server, "SOCKET"), database);
-}
-
-/* A test that failed may have left the server in any mood. */
-static void
-calm_down(void)
-{
-	if (is_mysql())
-		sql("SET GLOBAL super_read_only = 0");
-	sql("SET GLOBAL read_only = 0; SET GLOBAL general_log = 0; "
-	    "SET GLOBAL binlog_format = 'ROW'");
-}
-
-static void
-begin(void)
-{
-	const char	*path = servers_write("log", "");
-
-	servers_signal(server, SIGCONT);
-	sql_open(server);
-	calm_down();
-	sql("USE app; DROP TRIGGER IF EXISTS obstacle; "
-	    "DELETE FROM outbox; DELETE FROM events; "
-	    "DELETE FROM outbox_partitions; DELETE FROM outbox_workers; "
-	    "DELETE FROM outbox_dead_letters; UPDATE outbox_settings SET "
-	    "partition_count = NULL, schema_version = 1, outbox_id = 'abc'");
-	ck_ok(log_open(path, LOG_LVL_DEBUG, false, &e));
-	conf = conf_for("app");
-}
-
-static void
-end(void)
-{
-	conf_free(conf);
-	sql_close();
-}
-
-/* Everything that was logged. */
-static const char *
-logged(void)
-{
-	static char	 text[8192];
-	FILE		*f = fopen(servers_path("log"), "r");
-
-	ck_assert_ptr_nonnull(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	return text;
-}
-
-static int64_t
-ms_since(int64_t start)
-{
-	return clock_ms() - start;
-}
-
-static void
-wait_for_locks(unsigned n)
-{
-	char	want[64];
-
-	snprintf(want, sizeof(want), "Innodb_row_lock_current_waits %u", n);
-	for (int64_t until = patience(); strcmp(sql_text("SHOW GLOBAL STATUS "
-	    "LIKE 'Innodb_row_lock_current_waits'"), want) != 0; )
-		wait_more(&until, "a transaction to wait for a lock");
-}
 
 /* The server takes its time to see that a connection is gone. */
 static void
@@ -744,14 +602,14 @@ start_tls(void)
 static void
 start_mariadb_tls(void)
 {
-	start_mariadb();
+	frame_start_mariadb();
 	start_tls();
 }
 
 static void
 start_mysql_tls(void)
 {
-	start_mysql();
+	frame_start_mysql();
 	start_tls();
 }
 
@@ -867,107 +725,6 @@ START_TEST(restarted_server_is_found_again)
 	conf_free(c);
 }
 END_TEST
-
-/*
- * The store
- */
-
-static struct store *
-store_of(const struct conf *c, const char *id)
-{
-	struct store	*s = store_new(c, id);
-
-	ck_ok(store_open(s, &e));
-	ck_ok(store_learn(s, &e));
-	ck_assert_str_eq(store_id(s), id);
-	return s;
-}
-
-static void
-store_begin(void)
-{
-	begin();
-	st = store_of(conf, ME);
-}
-
-static void
-store_end(void)
-{
-	store_free(st);
-	end();
-}
-
-/* Rows first..last with an event each; label is a literal or NULL. */
-static void
-add_rows(unsigned first, unsigned last, const char *label)
-{
-	for (unsigned i = first; i <= last; i++)
-		sql("INSERT INTO events (sequence, stream_id, stream_sequence,"
-		    " event_type, event_data) VALUES (%u, 'k%u', 1, 't', '{}');"
-		    "INSERT INTO outbox (global_sequence, partition_key) "
-		    "VALUES (%u, %s)", i, i, i, label);
-}
-
-/* A lease of id, for a minute. */
-static void
-add_lease(const char *label, const char *id, unsigned epoch)
-{
-	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
-	    "lease_until, lease_epoch) VALUES ('%s', '%s', "
-	    "NOW(6) + INTERVAL 60 SECOND, %u)", label, id, epoch);
-}
-
-static struct range
-range(const char *label, uint64_t epoch)
-{
-	return (struct range){ .label = label, .epoch = epoch, .limit = 100 };
-}
-
-/* Claim first..last of partition p00 under epoch 1; how many it were. */
-static uint64_t
-claim(struct store *s, struct batch *b, uint64_t first, uint64_t last)
-{
-	struct range	r = range("p00", 1);
-	uint64_t	sequences[128], claimed = 99;
-	size_t		n = 0;
-
-	for (uint64_t i = first; i <= last; i++)
-		sequences[n++] = i;
-	ck_ok(store_claim(s, &r, 1, sequences, n, b, &claimed, &e));
-	return claimed;
-}
-
-/* A batch of first..last, claimed and fetched. */
-static void
-take(struct batch *b, uint64_t first, uint64_t last)
-{
-	uint64_t	sequences[128];
-	size_t		n = 0;
-
-	ck_assert_uint_eq(claim(st, b, first, last), last - first + 1);
-	for (uint64_t i = first; i <= last; i++)
-		sequences[n++] = i;
-	ck_ok(store_fetch(st, sequences, n, b, &e));
-	ck_assert_uint_eq(b->n, n);
-}
-
-/* "sequence:range ..." of what was found. */
-static const char *
-candidates(const struct range *ranges, size_t n)
-{
-	static char		 text[4096];
-	struct candidate	*c;
-	size_t			 nc, len = 0;
-
-	ck_ok(store_candidates(st, ranges, n, &c, &nc, &e));
-	text[0] = '\0';
-	for (size_t i = 0; i < nc; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len,
-		    "%s%llu:%u", i == 0 ? "" : " ",
-		    (unsigned long long)c[i].sequence, c[i].range);
-	free(c);
-	return text;
-}
 
 /*
  * Tables and settings
@@ -1170,17 +927,6 @@ static const struct {
 	{ "k7 (published_at)", false },
 	{ NULL, false },
 };
-
-/* What the server was asked by the account, one statement a line. */
-static void
-log_statements(void)
-{
-	sql("SET GLOBAL log_output = 'TABLE'; TRUNCATE TABLE "
-	    "mysql.general_log; SET GLOBAL general_log = 1");
-}
-
-#define STATEMENTS	"FROM mysql.general_log WHERE command_type = 'Query' "\
-			"AND user_host LIKE 'outbox%%' "
 
 START_TEST(index_is_found)
 {
@@ -2686,11 +2432,6 @@ END_TEST
  */
 
 #define NBIG		5000
-#define DIGITS(name)	"(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT " \
-			"2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL "  \
-			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
-			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
-
 /* NBIG rows in 64 partitions, all ours; every other one is delivered. */
 static void
 fill_big(void)
@@ -2754,37 +2495,6 @@ tick_big(size_t n)
 	batch_free(&b);
 	free(sequences);
 	free(c);
-}
-
-/* Every line of a column of the plan that is not about a union's result. */
-static void
-ck_plan(const char *statement, const char *want_keys)
-{
-	char	*tables, *types, *keys, *extras, *t[4], *at[4];
-
-	tables = xstrdup(sql_column("table", "EXPLAIN %s", statement));
-	types = xstrdup(sql_column("type", "EXPLAIN %s", statement));
-	keys = xstrdup(sql_column("key", "EXPLAIN %s", statement));
-	extras = xstrdup(sql_column("Extra", "EXPLAIN %s", statement));
-	t[0] = tables, t[1] = types, t[2] = keys, t[3] = extras;
-	memcpy(at, t, sizeof(t));
-	while (at[0] != NULL) {
-		const char	*cell[4];
-
-		for (int i = 0; i < 4; i++)
-			cell[i] = strsep(&at[i], "\n");
-		if (cell[0][0] == '<' || strcmp(cell[0], "NULL") == 0)
-			continue;
-		ck_assert_msg(strcmp(cell[1], "ALL") != 0 &&
-		    strcmp(cell[1], "index") != 0, "%s: scan of %s: %.500s",
-		    cell[1], cell[0], statement);
-		ck_assert_msg(strstr(cell[3], "filesort") == NULL,
-		    "filesort of %s: %.500s", cell[0], statement);
-		ck_assert_msg(strstr(want_keys, cell[2]) != NULL,
-		    "key %s of %s: %.500s", cell[2], cell[0], statement);
-	}
-	for (int i = 0; i < 4; i++)
-		free(t[i]);
 }
 
 /* Ours to explain: with the key that must be used, or NULL. */
@@ -3188,29 +2898,6 @@ END_TEST
  * The suite: every case once for each kind of server
  */
 
-struct kind {
-	const char	*name;
-	void		(*start)(void), (*start_tls)(void);
-};
-
-static TCase *
-add_case(Suite *s, const char *what, const struct kind *k,
-    void (*start)(void), void (*setup)(void), void (*teardown)(void))
-{
-	static char	 names[32][32];		/* libcheck keeps them */
-	static unsigned	 next;
-	char		*name = names[next++];
-	TCase		*tc;
-
-	snprintf(name, sizeof(names[0]), "%s-%s", what, k->name);
-	tc = tcase_create(name);
-	tcase_set_timeout(tc, 60);
-	tcase_add_unchecked_fixture(tc, start, NULL);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	suite_add_tcase(s, tc);
-	return tc;
-}
-
 static void
 add_db(Suite *s, const struct kind *k)
 {
@@ -3235,7 +2922,8 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, quoted_text_arrives, 0, NROWS(quotes));
 	tcase_add_test(tc, name_is_quoted);
 
-	tc = add_case(s, "tls", k, k->start_tls, begin, end);
+	tc = add_case(s, "tls", k, strcmp(k->name, "mysql") == 0 ?
+	    start_mysql_tls : start_mariadb_tls, begin, end);
 	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
 	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
 	tcase_add_test(tc, socket_needs_no_tls);
@@ -3350,29 +3038,18 @@ add_settling(Suite *s, const struct kind *k)
 	tcase_add_test(tc, somebody_elses_tables_are_served);
 }
 
+static void
+add_all(Suite *s, const struct kind *k)
+{
+	add_db(s, k);
+	add_schema(s, k);
+	add_leases(s, k);
+	add_claims(s, k);
+	add_settling(s, k);
+}
+
 int
 main(void)
 {
-	static const struct kind kinds[] = {
-		{ "mariadb", start_mariadb, start_mariadb_tls },
-		{ "mysql", start_mysql, start_mysql_tls },
-	};
-	int	 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1, failed;
-	Suite	*s = suite_create("store");
-	SRunner	*sr;
-
-	servers_begin();
-	for (const struct kind *k = kinds; k < kinds + n; k++) {
-		add_db(s, k);
-		add_schema(s, k);
-		add_leases(s, k);
-		add_claims(s, k);
-		add_settling(s, k);
-	}
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	servers_end();
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return frame_run("store", add_all);
 }
