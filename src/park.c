@@ -34,6 +34,40 @@ why_of(const char *reason)
 	return HOLD_DELAYED;
 }
 
+/* The leases that a statement relies on. */
+struct leases {
+	struct range	*items;
+	size_t		 n;
+};
+
+static void
+add_lease(struct leases *ls, const struct part *part)
+{
+	for (size_t i = 0; i < ls->n; i++)
+		if (ls->items[i].label == part->label)
+			return;
+	ls->items = xreallocarray(ls->items, ls->n + 1, sizeof(*ls->items));
+	ls->items[ls->n++] = (struct range){ .label = part->label,
+	    .epoch = part->epoch };
+}
+
+/* Give rows of these lanes their labels back. */
+static int
+unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+    const uint64_t *list, size_t n, struct err *e)
+{
+	struct leases	ls = { 0 };
+	int		rc;
+
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < nlanes; i++)
+		add_lease(&ls, lanes[i]->home);
+	rc = store_unpark(p->store, ls.items, ls.n, list, n, e);
+	free(ls.items);
+	return rc;
+}
+
 /*
  * Reading
  */
@@ -54,28 +88,34 @@ set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
 
 /* Bring everything back that is parked under this record. */
 static int
-empty_out(struct park *p, uint64_t first, struct err *e)
+empty_out(struct park *p, const struct part *part, uint64_t first,
+    struct err *e)
 {
+	struct leases		 ls = { 0 };
 	char			 label[STORE_PARKED];
 	struct candidate	*found;
 	struct range		 range;
 	size_t			 n;
 	int			 rc = 0;
 
+	add_lease(&ls, part);
 	set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
 	do {
 		uint64_t *list;
 
-		if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
-			return -1;
+		if ((rc = store_candidates(p->store, &range, 1, &found, &n,
+		    e)) < 0)
+			break;
 		list = xcalloc(n + 1, sizeof(*list));
 		for (size_t i = 0; i < n; i++)
 			list[i] = found[i].sequence;
 		if (n > 0)
-			rc = store_unpark(p->store, list, n, e);
+			rc = store_unpark(p->store, ls.items, ls.n, list, n,
+			    e);
 		free(list);
 		free(found);
 	} while (rc == 0 && n == range.limit);
+	free(ls.items);
 	return rc;
 }
 
@@ -84,11 +124,15 @@ empty_out(struct park *p, uint64_t first, struct err *e)
  * change of outbox.ordering.  One is enough to park under; a halt stays.
  */
 static int
-merge(struct park *p, const struct blocked *b, struct err *e)
+merge(struct park *p, const struct part *part, const struct blocked *b,
+    struct err *e)
 {
-	if (empty_out(p, b->first, e) < 0)
+	struct range	lease = { .label = part->label, .epoch = part->epoch };
+
+	if (empty_out(p, part, b->first, e) < 0)
 		return -1;
-	return is_halted(b) ? 0 : store_unblock(p->store, &b->first, 1, e);
+	return is_halted(b) ? 0 :
+	    store_unblock(p->store, &lease, 1, &b->first, 1, e);
 }
 
 static int
@@ -116,7 +160,7 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 	if ((l = hold_lane(p->hold, w.lane)) == NULL)
 		l = hold_load(p->hold, &w, b->first, parked_from,
 		    b->head_parked);
-	else if (merge(p, b, e) < 0)
+	else if (merge(p, w.part, b, e) < 0)
 		return -1;
 	if (is_halted(b))
 		hold_halt(p->hold, l, b->head);
@@ -208,15 +252,19 @@ static int
 lift(struct park *p, struct err *e)
 {
 	struct hold	*h = p->hold;
+	struct leases	 ls = { 0 };
 	uint64_t	*list;
 	int		 rc;
 
 	if (h->nlifted == 0)
 		return 0;
 	list = xcalloc(h->nlifted, sizeof(*list));
-	for (size_t i = 0; i < h->nlifted; i++)
+	for (size_t i = 0; i < h->nlifted; i++) {
 		list[i] = h->lifted[i].record;
-	rc = store_unblock(p->store, list, h->nlifted, e);
+		add_lease(&ls, h->lifted[i].home);
+	}
+	rc = store_unblock(p->store, ls.items, ls.n, list, h->nlifted, e);
+	free(ls.items);
 	free(list);
 	if (rc == 0)
 		h->nlifted = 0;
@@ -230,7 +278,7 @@ bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
 	struct held_lane	**lanes, *l;
 	uint64_t		 *list;
 	size_t			  n = 0;
-	int			  rc = 0;
+	int			  rc;
 
 	if (hold_next_due(h) > now)
 		return 0;
@@ -241,8 +289,7 @@ bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
 			list[n] = l->head;
 			lanes[n++] = l;
 		}
-	if (n > 0)
-		rc = store_unpark(p->store, list, n, e);
+	rc = unpark(p, lanes, n, list, n, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		hold_head_back(h, lanes[i]);
 	free(lanes);
@@ -268,18 +315,18 @@ take_back(struct park *p, struct held_lane **lanes, const struct range *ranges,
 }
 
 static int
-unpark_found(struct park *p, const struct range *ranges,
-    const struct candidate *found, size_t nfound, struct err *e)
+unpark_found(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+    const struct range *ranges, const struct candidate *found, size_t nfound,
+    struct err *e)
 {
 	uint64_t	*list = xcalloc(nfound + 1, sizeof(*list));
 	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
-	int		 rc = 0;
+	int		 rc;
 
 	for (size_t i = 0; i < nfound; i++)
 		if (++used[found[i].range] < ranges[found[i].range].limit)
 			list[n++] = found[i].sequence;
-	if (n > 0)
-		rc = store_unpark(p->store, list, n, e);
+	rc = unpark(p, lanes, nlanes, list, n, e);
 	free(list);
 	return rc;
 }
@@ -304,7 +351,7 @@ bring_rows(struct park *p, size_t limit, struct err *e)
 		    limit / n + 2);
 	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
 		return -1;
-	rc = unpark_found(p, ranges, found, nfound, e);
+	rc = unpark_found(p, lanes, n, ranges, found, nfound, e);
 	if (rc == 0)
 		take_back(p, lanes, ranges, n, found, nfound);
 	free(found);
@@ -349,6 +396,7 @@ record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
 			b[nnew++] = (struct blocked){ .first = lanes[i]->head,
 			    .head = lanes[i]->head, .key = lanes[i]->key,
 			    .label = lanes[i]->part->label,
+			    .epoch = lanes[i]->part->epoch,
 			    .reason = reasons[lanes[i]->why] };
 	if (nnew > 0 && store_block(p->store, b, nnew, &written, e) < 0)
 		return -1;
@@ -447,6 +495,19 @@ choose(struct park *p, struct going *g, size_t max, int64_t now)
 }
 
 static int
+put_away(struct park *p, const struct going *g, struct err *e)
+{
+	struct leases	ls = { 0 };
+	int		rc;
+
+	for (size_t i = 0; i < g->n; i++)
+		add_lease(&ls, g->lanes[i]->home);
+	rc = store_park(p->store, ls.items, ls.n, g->parking, g->n, e);
+	free(ls.items);
+	return rc;
+}
+
+static int
 park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 {
 	struct going	g = { 0 };
@@ -464,7 +525,7 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
 		g.parking[i].first = g.lanes[i]->record;
 	if (rc == 0 && done && g.n > 0)
-		rc = store_park(p->store, g.parking, g.n, e);
+		rc = put_away(p, &g, e);
 	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
 		hold_parked(p->hold, g.lanes[i], g.parking[i].sequences,
 		    g.parking[i].n);

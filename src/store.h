@@ -126,6 +126,12 @@ int	store_acquire(struct store *, const struct lease *const *, size_t n,
 int	store_release(struct store *, const struct lease *const *, size_t n,
 	    struct err *);
 
+/*
+ * A new epoch for all that is mine: a statement that a lost connection still
+ * has under way finds an older one, or has had its effect before this returns.
+ */
+int	store_raise_epochs(struct store *, struct err *);
+
 /* Give up everything and take my row out. */
 int	store_leave(struct store *, struct err *);
 
@@ -196,8 +202,9 @@ void	store_waiting_free(struct waiting_list *);
 /*
  * store_block.c - keys that wait, and rows out of the scan's way behind them
  *
- * All of it only where this worker holds the lease; a row that is not there
- * any more, or a lease that is gone, changes nothing and is no error.
+ * All of it only under leases that are mine, with the epochs that the caller
+ * knows (the limit of a range does not count here). A row that is not there any
+ * more, or a lease that is gone, changes nothing and is no error.
  */
 
 #define STORE_HALTED	"halted"	/* a reason; others are for people */
@@ -208,6 +215,7 @@ struct blocked {
 	uint64_t	 first;
 	uint64_t	 head;		/* what it waits for now */
 	const char	*label;		/* its partition */
+	uint64_t	 epoch;		/* of its lease; not as read */
 	struct bytes	 key;		/* order key; data NULL: none */
 	const char	*reason;	/* STORE_HALTED, "failed", ... */
 
@@ -232,8 +240,8 @@ int	store_block(struct store *, const struct blocked *, size_t n,
 	    uint64_t *written, struct err *);
 
 /* Remove records by their names. */
-int	store_unblock(struct store *, const uint64_t *firsts, size_t n,
-	    struct err *);
+int	store_unblock(struct store *, const struct range *, size_t nranges,
+	    const uint64_t *firsts, size_t n, struct err *);
 
 /* The blocked keys of these partitions. */
 int	store_blocked(struct store *, const char *const *labels, size_t n,
@@ -248,10 +256,10 @@ struct parking {
 };
 
 /* Park rows; unpark them, whatever lane they are of. */
-int	store_park(struct store *, const struct parking *, size_t n,
-	    struct err *);
-int	store_unpark(struct store *, const uint64_t *sequences, size_t n,
-	    struct err *);
+int	store_park(struct store *, const struct range *, size_t nranges,
+	    const struct parking *, size_t n, struct err *);
+int	store_unpark(struct store *, const struct range *, size_t nranges,
+	    const uint64_t *sequences, size_t n, struct err *);
 
 /*
  * store_settle.c - what became of rows

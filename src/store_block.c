@@ -21,12 +21,6 @@ store_can_block(const struct store *s)
 }
 
 static void
-put_lease_is_mine(struct store *s)
-{
-	store_put(s, "p.lease_owner = {me} AND p.lease_until > NOW(6)");
-}
-
-static void
 put_key(struct store *s, struct bytes key)
 {
 	if (key.data == NULL)
@@ -42,7 +36,10 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 	store_sql(s, "INSERT IGNORE INTO {blocked} (first_sequence, "
 	    "partition_key, order_key, reason, head_sequence, since) ");
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(&s->sql, "%sSELECT %llu, p.partition_key, ",
+		struct range	lease = { .label = b[i].label,
+				    .epoch = b[i].epoch };
+
+		buf_printf(&s->sql, "%s(SELECT %llu, p.partition_key, ",
 		    i == 0 ? "" : " UNION ALL ",
 		    (unsigned long long)b[i].first);
 		put_key(s, b[i].key);
@@ -51,22 +48,23 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		store_put(s, "{now} FROM {partitions} AS p "
 		    "WHERE p.partition_key = ");
 		db_quote(s->db, &s->sql, b[i].label, strlen(b[i].label));
-		buf_str(&s->sql, " AND ");
-		put_lease_is_mine(s);
+		store_put_fence(s, &lease, 1);
+		/* Read without a lock, the lease might move before we write. */
+		buf_str(&s->sql, " LOCK IN SHARE MODE)");
 	}
 	return store_exec(s, "block", written, e);
 }
 
 int
-store_unblock(struct store *s, const uint64_t *firsts, size_t n,
-    struct err *e)
+store_unblock(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *firsts, size_t n, struct err *e)
 {
 	store_sql(s, "DELETE b FROM {blocked} AS b STRAIGHT_JOIN {partitions} "
 	    "AS p ON p.partition_key = b.partition_key "
 	    "WHERE b.first_sequence IN (");
 	store_put_list(s, firsts, n);
-	buf_str(&s->sql, ") AND ");
-	put_lease_is_mine(s);
+	buf_str(&s->sql, ")");
+	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "unblock", NULL, e);
 }
 
@@ -135,8 +133,8 @@ put_parking(struct store *s, const struct parking *lanes, size_t n)
 }
 
 int
-store_park(struct store *s, const struct parking *lanes, size_t n,
-    struct err *e)
+store_park(struct store *s, const struct range *ranges, size_t nranges,
+    const struct parking *lanes, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
@@ -148,14 +146,14 @@ store_park(struct store *s, const struct parking *lanes, size_t n,
 		buf_str(&s->sql, i == 0 ? "" : ",");
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
 	}
-	buf_str(&s->sql, ") AND o.published_at IS NULL AND ");
-	put_lease_is_mine(s);
+	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "park", NULL, e);
 }
 
 int
-store_unpark(struct store *s, const uint64_t *sequences, size_t n,
-    struct err *e)
+store_unpark(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *sequences, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
@@ -166,7 +164,7 @@ store_unpark(struct store *s, const uint64_t *sequences, size_t n,
 	    "WHERE o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ") AND o.published_at IS NULL AND "
-	    "o.partition_key LIKE '!%' AND ");
-	put_lease_is_mine(s);
+	    "o.partition_key LIKE '!%'");
+	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "unpark", NULL, e);
 }

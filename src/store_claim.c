@@ -140,8 +140,8 @@ store_candidates(struct store *s, const struct range *ranges, size_t n,
 	return 0;
 }
 
-static void
-put_fence(struct store *s, const struct range *ranges, size_t n)
+void
+store_put_fence(struct store *s, const struct range *ranges, size_t n)
 {
 	store_put(s, " AND p.lease_owner = {me} AND p.lease_until > NOW(6) "
 	    "AND (p.partition_key, p.lease_epoch) IN (");
@@ -195,7 +195,7 @@ put_claim(struct store *s, const struct range *ranges, size_t nranges,
 	buf_str(&s->sql, ")");
 	put_is_free(s);
 	if (fenced)
-		put_fence(s, ranges, nranges);
+		store_put_fence(s, ranges, nranges);
 }
 
 int

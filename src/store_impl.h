@@ -43,6 +43,9 @@ void	store_put_interval(struct store *, int64_t ms);
 /* "1,2,3" */
 void	store_put_list(struct store *, const uint64_t *, size_t n);
 
+/* " AND ...": the lease p is mine under one of these epochs, each its own. */
+void	store_put_fence(struct store *, const struct range *, size_t n);
+
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
 struct db_rows *store_query(struct store *, const char *what, struct err *);

@@ -194,6 +194,13 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 }
 
 int
+store_raise_epochs(struct store *s, struct err *e)
+{
+	return plain(s, "raise", "UPDATE {partitions} SET lease_epoch = "
+	    "lease_epoch + 1, updated_at = {now} WHERE lease_owner = {me}", e);
+}
+
+int
 store_leave(struct store *s, struct err *e)
 {
 	if (plain(s, "leave", "UPDATE {partitions} SET lease_owner = NULL, "

@@ -101,6 +101,20 @@ is "$(waiting "= 'slow'")" 30101 'and they wait'
 start_master
 wait_for 10 all_owned
 
+# What a lost connection has under way must find an older epoch.
+epochs() { sql 'SELECT MIN(lease_epoch), SUM(lease_epoch) FROM
+    outbox_partitions WHERE lease_owner IS NOT NULL'; }
+before=$(epochs)
+for id in $(sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox'"); do sql "KILL $id"; done
+are_raised() { [ "$(epochs | cut -f1)" -gt "$(cut -f1 <<< "$before")" ] &&
+    [ "$(epochs | cut -f2)" = "$(($(cut -f2 <<< "$before") + 4))" ]; }
+wait_for 10 are_raised
+ok $? 'who connects again raises his epochs'
+fill "CONCAT('again', n % 50)" 0 500
+wait_for 20 is_waiting "LIKE 'again%'" 0
+is "$(waiting "= 'slow'")" 30101 'and nothing passes its head'
+
 # Its time comes: they return, and new ones of the key stay behind them.
 sql "UPDATE outbox SET available_at = NOW(6) WHERE global_sequence IN
     (SELECT head_sequence FROM outbox_blocked_keys)"
