@@ -222,7 +222,8 @@ struct blocked {
 	/* As read. */
 	bool		 pending;	/* the head is a waiting row */
 	bool		 head_parked;
-	int64_t		 due_ms;	/* the head is due in; 0: now */
+	int64_t		 due_ms;	/* the head is due in; 0: now, or
+					   it is claimed: try it */
 };
 
 /* Texts live in the rows; free with store_blocked_free. */

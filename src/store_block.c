@@ -92,8 +92,9 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	    "b.reason, b.head_sequence, o.global_sequence IS NOT NULL AND "
 	    "o.published_at IS NULL, "
 	    "o.partition_key = CONCAT('!', b.first_sequence), "
-	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "
-	    "+ 999) DIV 1000 FROM {blocked} AS b LEFT JOIN {outbox} AS o "
+	    "IF(o.claim_token IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
+	    "NOW(6), o.available_at) + 999) DIV 1000, 0) "
+	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON o.global_sequence = b.head_sequence "
 	    "WHERE b.partition_key IN (");
 	for (size_t i = 0; i < n; i++) {

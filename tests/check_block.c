@@ -338,6 +338,9 @@ START_TEST(heads_are_described)
 		{ "partition_key = '!5'", true, true, 0, 0 },
 		{ "partition_key = '!50'", true, false, 0, 0 },
 		{ "partition_key = NULL", true, false, 0, 0 },
+		/* Whose claim is void is found out by claiming. */
+		{ "available_at = NOW(6) + INTERVAL 60 SECOND, "
+		  "claim_token = 'x'", true, false, 0, 0 },
 	};
 	struct blocked_list	list;
 
