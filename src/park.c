@@ -150,7 +150,8 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 		return 0;
 	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
 	    label, &b->first);
-	if (b->pending && !is_halted(b)) {
+	/* A head that came late may be parked in front of the one on record. */
+	if (b->pending && !is_halted(b) && b->head < parked_from) {
 		w.sequence = b->head;
 		w.due_at = now + b->due_ms;
 	}
@@ -159,7 +160,7 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 		parked_from = b->first;
 	if ((l = hold_lane(p->hold, w.lane)) == NULL)
 		l = hold_load(p->hold, &w, b->first, parked_from,
-		    b->head_parked);
+		    b->head_parked && w.sequence != HOLD_NONE);
 	else if (merge(p, w.part, b, e) < 0)
 		return -1;
 	if (is_halted(b))

@@ -412,6 +412,270 @@ START_TEST(lanes_are_parked_apart)
 END_TEST
 
 /*
+ * Rounds of park.c: what it makes of the records, and of rows that wait
+ */
+
+static struct member	 member;
+static struct hold	*hold;
+static struct park	 park;
+
+static const struct bytes	K = { "k", 1 };
+
+/* Rows first..last of the key k. */
+static void
+add_key(unsigned first, unsigned last, const char *label)
+{
+	add_rows(first, last, label);
+	sql("UPDATE events SET stream_id = 'k', stream_sequence = sequence "
+	    "WHERE sequence BETWEEN %u AND %u", first, last);
+}
+
+static void
+look_again(void)
+{
+	member_look_now(&member);
+	ck_ok(member_round(&member, 0, &e));
+}
+
+static void
+park_begin(void)
+{
+	block_begin();
+	conf->worker.lease_renew = 2000;
+	store_free(st);
+	st = store_of(conf, ME);
+	ck_ok(store_register(st, &e));
+	hold = hold_new();
+	member_init(&member, conf, st, hold);
+	member.lease_until = INT64_MAX;
+	ck_ok(member_round(&member, 0, &e));
+	park = (struct park){ conf, st, &member, hold };
+}
+
+static void
+park_end(void)
+{
+	member_free(&member);
+	hold_free(hold);
+	store_end();
+}
+
+static struct part *
+part(const char *label)
+{
+	struct part	*p = member_part(&member, bytes_of(label));
+
+	ck_assert_msg(p != NULL, "%s is not ours", label);
+	return p;
+}
+
+static void
+go(size_t limit)
+{
+	ck_ok(park_round(&park, limit, 0, &e));
+}
+
+/* Rows of k in p00: the first has failed, the others wait for it. */
+static void
+wait_for_head(unsigned first, unsigned last, int64_t due_at)
+{
+	for (unsigned i = first; i <= last; i++)
+		hold_row(hold, &(struct wait){ .part = part("p00"), .lane = K,
+		    .key = K, .sequence = i, .why = HOLD_FAILED,
+		    .due_at = i == first ? due_at : INT64_MAX });
+}
+
+static bool
+bars(uint64_t sequence)
+{
+	return hold_bars(hold, K, sequence);
+}
+
+static unsigned
+count_parked(void)
+{
+	return (unsigned)atoi(sql_text("SELECT COUNT(*) FROM outbox "
+	    "WHERE partition_key LIKE '!%%'"));
+}
+
+START_TEST(failed_head_is_recorded)
+{
+	add_key(5, 6, "'p00'");
+	wait_for_head(5, 6, _i == 0 ? 2000 : 60000);
+	go(100);
+	ck_assert_str_eq(records(), _i == 0 ? "" : "5 p00 failed 5");
+	ck_assert_str_eq(labels(), "5 p00, 6 p00");
+	hold_row_gone(hold, 5);
+	go(100);
+	ck_assert_str_eq(records(), "");
+}
+END_TEST
+
+/* Never may a later row be back before an earlier one. */
+static void
+ck_prefix(void)
+{
+	ck_sql("1", "SELECT COALESCE(MAX(IF(partition_key = 'p00', "
+	    "global_sequence, 0)) < MIN(IF(partition_key LIKE '!%%', "
+	    "global_sequence, NULL)), 1) FROM outbox");
+	for (uint64_t i = 1; i <= 40; i++)
+		ck_assert(bars(i) == (strcmp(sql_text("SELECT COUNT(*) FROM "
+		    "outbox WHERE partition_key LIKE '!%%' AND "
+		    "global_sequence <= %u", (unsigned)i), "0") != 0));
+}
+
+START_TEST(rows_are_parked_and_come_back)
+{
+	unsigned	rounds = 0, before;
+
+	add_key(1, 30, "'p00'");
+	wait_for_head(1, 30, 60000);
+	for (int i = 0; i < 10; i++)
+		go(4);
+	ck_assert_uint_le(hold_nrows(hold), 4);
+	ck_assert_uint_ge(count_parked(), 26);
+	ck_assert_str_eq(records(), "1 p00 failed 1");
+	ck_assert(bars(2));
+	/* The head has been delivered. */
+	sql("UPDATE outbox SET published_at = NOW(6), partition_key = 'p00' "
+	    "WHERE global_sequence = 1");
+	if (hold_lane(hold, K)->head_parked)
+		hold_head_back(hold, hold_lane(hold, K));
+	hold_row_gone(hold, 1);
+	for (; (before = count_parked()) > 0; rounds++) {
+		go(4);
+		ck_assert_uint_lt(count_parked(), before);
+		ck_assert_uint_le(before - count_parked(), 6);
+		ck_prefix();
+	}
+	ck_assert_uint_ge(rounds, 5);
+	go(4);
+	ck_assert_str_eq(records(), "");
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert(!bars(40));
+}
+END_TEST
+
+/* A row that is locked, in the middle of a round. */
+START_TEST(busy_round_is_repeated)
+{
+	add_key(1, 9, "'p00'");
+	wait_for_head(1, 9, 60000);
+	sql("START TRANSACTION; SELECT * FROM outbox WHERE global_sequence = 7 "
+	    "FOR UPDATE");
+	ck_fails(park_round(&park, 2, 0, &e));
+	ck_assert_int_eq(store_fault(st), DB_BUSY);
+	ck_assert_str_eq(records(), "1 p00 failed 1");
+	ck_assert_uint_eq(count_parked(), 0);
+	ck_assert_uint_eq(hold_nrows(hold), 9);
+	sql("COMMIT");
+	for (int i = 0; i < 5; i++)
+		go(2);
+	ck_assert_str_eq(records(), "1 p00 failed 1");
+	ck_assert_uint_ge(count_parked(), 7);
+	ck_assert_uint_eq(hold_nrows(hold) + count_parked(), 9);
+	ck_assert(bars(2));
+}
+END_TEST
+
+/* Somebody has rung, and we have not looked yet. */
+START_TEST(rung_round_changes_nothing)
+{
+	add_key(1, 9, "'p00'");
+	wait_for_head(1, 9, 60000);
+	if (_i == 1) {
+		add_record(1, "p00", "'k'", "failed");
+		hold_lane(hold, K)->record = 1;
+		hold_lane(hold, K)->home = part("p00");
+	}
+	sql("UPDATE outbox_partitions SET lease_epoch = 2");
+	go(2);
+	ck_assert_uint_eq(count_parked(), 0);
+	ck_assert_str_eq(records(), _i == 0 ? "" : "1 p00 failed 1");
+	look_again();
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert(part("p00")->fresh);
+	go(2);
+	ck_assert(!part("p00")->fresh);
+	ck_assert_uint_eq(hold_nlanes(hold), (unsigned)_i);
+}
+END_TEST
+
+START_TEST(heads_come_back_when_due)
+{
+	add_key(1, 9, "'p00'");
+	wait_for_head(1, 9, 60000);
+	for (int i = 0; i < 5; i++)
+		go(1);
+	ck_assert_uint_eq(count_parked(), 8);
+	ck_ok(park_round(&park, 1, 59999, &e));
+	ck_assert_uint_eq(count_parked(), 8);
+	ck_assert(hold_lane(hold, K)->head_parked);
+	ck_ok(park_round(&park, 1, 60000, &e));
+	ck_sql("1", "SELECT MIN(global_sequence) global_sequence FROM outbox "
+	    "WHERE partition_key = 'p00'");
+	ck_assert(!hold_lane(hold, K)->head_parked);
+	ck_assert(!bars(1));
+	ck_assert(bars(2));
+}
+END_TEST
+
+/* The next owner reads what the last one wrote. */
+START_TEST(records_are_read)
+{
+	add_key(1, 9, "'p00'");
+	add_record(1, "p00", "'k'", _i == 2 ? "halted" : "failed");
+	sql("UPDATE outbox SET partition_key = '!1' "
+	    "WHERE global_sequence > 3");
+	if (_i == 0)
+		sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR "
+		    "WHERE global_sequence = 1");
+	else
+		sql("UPDATE outbox SET published_at = NOW(6) "
+		    "WHERE global_sequence = 1");
+	go(100);
+	ck_assert(!part("p00")->fresh);
+	ck_assert(bars(2) == (_i != 1));
+	ck_assert(bars(10) == (_i != 1));
+	ck_assert_uint_eq(count_parked(), _i == 1 ? 0 : 6);
+	go(100);
+	ck_assert_str_eq(records(), _i == 0 ? "1 p00 failed 1" :
+	    _i == 1 ? "" : "1 p00 halted 1");
+	if (_i != 2)
+		return;
+	sql("UPDATE outbox_blocked_keys SET reason = 'released'; "
+	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
+	look_again();
+	go(100);
+	go(100);
+	ck_assert_uint_eq(count_parked(), 0);
+	ck_assert_str_eq(records(), "");
+	ck_assert(!bars(10));
+}
+END_TEST
+
+/*
+ * A row of a lower id came late, failed and was parked in front of the head
+ * that the record names: nothing may wait for that head alone.
+ */
+START_TEST(head_behind_parked_rows_is_none)
+{
+	add_key(8, 12, "'!10'");
+	add_record(10, "p00", "'k'", "failed");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE global_sequence = 8");
+	if (_i == 1)
+		sql("UPDATE outbox SET partition_key = 'p00' "
+		    "WHERE global_sequence = 10");
+	for (int i = 0; i < 3; i++)
+		go(100);
+	ck_assert_str_eq(labels(),
+	    "8 p00, 9 p00, 10 p00, 11 p00, 12 p00");
+	ck_assert_str_eq(records(), "");
+}
+END_TEST
+
+/*
  * The suite
  */
 
@@ -431,6 +695,15 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, heads_are_described);
 	tcase_add_test(tc, rows_without_label_come_back);
 	tcase_add_test(tc, lanes_are_parked_apart);
+
+	tc = add_case(s, "park", k, k->start, park_begin, park_end);
+	tcase_add_loop_test(tc, failed_head_is_recorded, 0, 2);
+	tcase_add_test(tc, rows_are_parked_and_come_back);
+	tcase_add_test(tc, busy_round_is_repeated);
+	tcase_add_loop_test(tc, rung_round_changes_nothing, 0, 2);
+	tcase_add_test(tc, heads_come_back_when_due);
+	tcase_add_loop_test(tc, records_are_read, 0, 3);
+	tcase_add_loop_test(tc, head_behind_parked_rows_is_none, 0, 2);
 }
 
 int
