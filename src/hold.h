@@ -27,6 +27,7 @@ struct part {
 	uint64_t	epoch;
 	size_t		nheld;
 	bool		fresh;		/* its blocked keys are to be read */
+	bool		merging;	/* and some of them to be made one */
 	bool		full;		/* its last range was used up */
 	bool		picked;		/* has rows in the tick under way */
 	unsigned	range;		/* picked: the index of its range */

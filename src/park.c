@@ -86,36 +86,29 @@ set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
 	*r = (struct range){ .label = label, .limit = limit };
 }
 
-/* Bring everything back that is parked under this record. */
+/* Bring a batch back of what is parked under this record. */
 static int
-empty_out(struct park *p, const struct part *part, uint64_t first,
-    struct err *e)
+empty_out(struct park *p, const struct range *lease, uint64_t first,
+    bool *more, struct err *e)
 {
-	struct leases		 ls = { 0 };
 	char			 label[STORE_PARKED];
 	struct candidate	*found;
 	struct range		 range;
+	uint64_t		*list;
 	size_t			 n;
 	int			 rc = 0;
 
-	add_lease(&ls, part);
 	set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
-	do {
-		uint64_t *list;
-
-		if ((rc = store_candidates(p->store, &range, 1, &found, &n,
-		    e)) < 0)
-			break;
-		list = xcalloc(n + 1, sizeof(*list));
-		for (size_t i = 0; i < n; i++)
-			list[i] = found[i].sequence;
-		if (n > 0)
-			rc = store_unpark(p->store, ls.items, ls.n, list, n,
-			    e);
-		free(list);
-		free(found);
-	} while (rc == 0 && n == range.limit);
-	free(ls.items);
+	if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
+		return -1;
+	list = xcalloc(n + 1, sizeof(*list));
+	for (size_t i = 0; i < n; i++)
+		list[i] = found[i].sequence;
+	if (n > 0)
+		rc = store_unpark(p->store, lease, 1, list, n, e);
+	free(list);
+	free(found);
+	*more = n == range.limit;
 	return rc;
 }
 
@@ -124,14 +117,16 @@ empty_out(struct park *p, const struct part *part, uint64_t first,
  * change of outbox.ordering.  One is enough to park under; a halt stays.
  */
 static int
-merge(struct park *p, const struct part *part, const struct blocked *b,
+merge(struct park *p, struct part *part, const struct blocked *b,
     struct err *e)
 {
 	struct range	lease = { .label = part->label, .epoch = part->epoch };
+	bool		more;
 
-	if (empty_out(p, part, b->first, e) < 0)
+	if (empty_out(p, &lease, b->first, &more, e) < 0)
 		return -1;
-	return is_halted(b) ? 0 :
+	part->merging = part->merging || more;
+	return more || is_halted(b) ? 0 :
 	    store_unblock(p->store, &lease, 1, &b->first, 1, e);
 }
 
@@ -222,6 +217,20 @@ list_fresh(const struct member *m, const char **labels)
 	return n;
 }
 
+/* What is not finished stays fresh: it is read again in the next round. */
+static void
+end_reading(struct park *p, bool failed)
+{
+	for (size_t i = 0; i < p->member->nparts; i++) {
+		struct part *part = p->member->parts[i];
+
+		part->fresh = part->fresh && (failed || part->merging);
+		part->merging = false;
+		if (part->fresh)
+			hold_forget_part(p->hold, part);
+	}
+}
+
 /* Partitions that are new here may have blocked keys. */
 static int
 read_fresh(struct park *p, int64_t now, struct err *e)
@@ -235,11 +244,7 @@ read_fresh(struct park *p, int64_t now, struct err *e)
 
 	if (n > 0 && (rc = store_blocked(p->store, labels, n, &list, e)) == 0)
 		rc = load_list(p, &list, now, e);
-	for (size_t i = 0; i < m->nparts; i++) {
-		if (rc < 0 && m->parts[i]->fresh)
-			hold_forget_part(p->hold, m->parts[i]);
-		m->parts[i]->fresh = m->parts[i]->fresh && rc < 0;
-	}
+	end_reading(p, rc < 0);
 	store_blocked_free(&list);
 	free(labels);
 	return rc;
@@ -537,13 +542,15 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 int
 park_round(struct park *p, size_t limit, int64_t now, struct err *e)
 {
-	if (!store_can_block(p->store))
+	if (!store_can_block(p->store)) {
+		end_reading(p, false);
 		return 0;
+	}
 	if (lift(p, e) < 0 || read_fresh(p, now, e) < 0 ||
 	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
 	    bring_rows(p, limit, e) < 0)
 		return -1;
-	if (record_failed(p, now, e) < 0 || park_rows(p, limit, now, e) < 0)
+	if (record_failed(p, now, e) < 0)
 		return -1;
-	return read_fresh(p, now, e);	/* a lease was not as we knew it */
+	return park_rows(p, limit, now, e);
 }

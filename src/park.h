@@ -30,7 +30,8 @@ struct park {
 
 /*
  * To be called before a tick looks for candidates: reads the records of
- * partitions that are new here, and moves at most limit rows each way.
+ * partitions that are new here, and moves about limit rows each way.  Those
+ * that stay fresh are not read to the end, and nothing of them may be claimed.
  * -1: the database is in trouble, and the tick must not go on.
  */
 int	park_round(struct park *, size_t limit, int64_t now, struct err *);

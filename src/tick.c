@@ -95,14 +95,14 @@ choose_parts(struct tick *t, struct part **chosen)
 	for (size_t i = 0; i < m->nparts; i++) {
 		struct part *p = m->parts[i];
 
-		p->picked = p->full && n < STORE_RANGES / 2;
+		p->picked = p->full && !p->fresh && n < STORE_RANGES / 2;
 		if (p->picked)
 			chosen[n++] = p;
 	}
 	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
 		struct part *p = m->parts[(t->rotate + turn) % m->nparts];
 
-		if (p->picked)
+		if (p->picked || p->fresh)
 			continue;
 		p->picked = true;
 		chosen[n++] = p;
@@ -291,6 +291,16 @@ note_gone(struct tick *t, uint64_t sequence)
 {
 	t->gone = xreallocarray(t->gone, t->ngone + 1, sizeof(*t->gone));
 	t->gone[t->ngone++] = sequence;
+}
+
+/* Partitions whose blocked keys are not all read yet. */
+static bool
+has_fresh(const struct tick *t)
+{
+	for (size_t i = 0; i < t->member->nparts; i++)
+		if (t->member->parts[i]->fresh)
+			return true;
+	return false;
 }
 
 static struct part *
@@ -547,7 +557,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		t->idle = res->claimed == 0;
 		if (!t->idle || t->looked_at >= t->member->nparts)
 			t->looked_at = 0;
-		res->more = t->looked_at > 0;
+		res->more = t->looked_at > 0 || has_fresh(t);
 		rc = clear_doubts(t, &found, e);
 	}
 	free_picks(&k);

@@ -675,6 +675,51 @@ START_TEST(head_behind_parked_rows_is_none)
 }
 END_TEST
 
+/* Two records of one key: one of them goes, a batch a round. */
+START_TEST(records_of_one_lane_are_merged)
+{
+	unsigned	rounds = 0, before = 9;
+
+	conf->worker.batch_size = 2;
+	add_key(1, 9, "'!1'");
+	add_key(10, 15, "'!10'");
+	add_record(1, "p00", "'k'", "failed");
+	add_record(10, "p00", "'k'", _i == 0 ? "failed" : "halted");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR, "
+	    "partition_key = 'p00' WHERE global_sequence = 1");
+	for (; part("p00")->fresh; rounds++) {
+		before = count_parked();
+		go(2);
+		ck_assert_uint_le(before - count_parked(), 2);
+		ck_assert_uint_lt(rounds, 20);
+		ck_assert(!part("p00")->fresh || hold_nlanes(hold) == 0);
+	}
+	ck_assert_uint_ge(rounds, 3);
+	ck_assert_str_eq(records(), _i == 0 ? "1 p00 failed 1" :
+	    "1 p00 failed 1, 10 p00 halted 10");
+	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert(bars(2));
+	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!10'");
+	ck_sql("8", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!1'");
+	ck_assert_uint_eq(hold_lane(hold, K)->halted,
+	    _i == 0 ? HOLD_NONE : 10);
+}
+END_TEST
+
+START_TEST(lost_merge_ends)
+{
+	conf->worker.batch_size = 2;
+	add_key(1, 9, "'!1'");
+	add_key(10, 15, "'!10'");
+	add_record(1, "p00", "'k'", "failed");
+	add_record(10, "p00", "'k'", "failed");
+	sql("UPDATE outbox_partitions SET lease_epoch = 2");
+	go(2);
+	ck_assert_uint_eq(count_parked(), 15);
+	ck_assert(part("p00")->fresh);
+}
+END_TEST
+
 /*
  * The suite
  */
@@ -704,6 +749,8 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, heads_come_back_when_due);
 	tcase_add_loop_test(tc, records_are_read, 0, 3);
 	tcase_add_loop_test(tc, head_behind_parked_rows_is_none, 0, 2);
+	tcase_add_loop_test(tc, records_of_one_lane_are_merged, 0, 2);
+	tcase_add_test(tc, lost_merge_ends);
 }
 
 int
