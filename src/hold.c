@@ -300,20 +300,26 @@ forget_rows(struct hold *h, struct held_lane *l, const struct part *part)
 static void
 forget_in_lane(struct hold *h, struct held_lane *l, const struct part *part)
 {
+	h->nreturning -= hold_is_returning(l);
 	if (l->home == part) {
-		h->nreturning -= hold_is_returning(l);
 		l->home = NULL;
 		l->record = 0;
-		l->parked_from = l->halted = HOLD_NONE;
+		l->parked_from = HOLD_NONE;
 	}
-	if (l->home == NULL && (l->part == part || l->head == HOLD_NONE)) {
+	if (l->halter == part) {
+		l->halter = NULL;
+		l->halted = HOLD_NONE;
+	}
+	h->nreturning += hold_is_returning(l);
+	if (l->home == NULL && l->halter == NULL &&
+	    (l->part == part || l->head == HOLD_NONE)) {
 		drop_lane(h, l);
 		return;
 	}
 	if (part->nheld > 0)
 		forget_rows(h, l, part);
 	if (l->part == part) {
-		l->part = l->home;
+		l->part = l->home != NULL ? l->home : l->halter;
 		if (l->head != HOLD_NONE)
 			head_gone(h, l);
 	}
@@ -373,11 +379,14 @@ hold_load(struct hold *h, const struct wait *w, uint64_t record,
 }
 
 void
-hold_halt(struct hold *h, struct held_lane *l, uint64_t sequence)
+hold_halt(struct hold *h, struct held_lane *l, struct part *part,
+    uint64_t sequence)
 {
 	h->nreturning -= hold_is_returning(l);
-	if (sequence < l->halted)
+	if (sequence < l->halted) {
 		l->halted = sequence;
+		l->halter = part;
+	}
 	if (l->head == HOLD_NONE || l->head <= l->halted)
 		return;
 	lose_head(l);

@@ -61,6 +61,7 @@ struct held_lane {
 					   for those; HOLD_NONE: none is */
 	uint64_t	 halted;	/* nothing behind this one goes until the
 					   record is released; or HOLD_NONE */
+	struct part	*halter;	/* halted: by a record of this one */
 	bool		 head_parked;
 
 	UT_hash_handle	 hh;
@@ -151,8 +152,9 @@ bool	hold_is_returning(const struct held_lane *);
 struct held_lane *hold_load(struct hold *, const struct wait *,
 	    uint64_t record, uint64_t parked_from, bool head_parked);
 
-/* Nothing of the lane that is behind this sequence goes. */
-void	hold_halt(struct hold *, struct held_lane *, uint64_t sequence);
+/* Nothing of the lane that is behind this sequence of the partition goes. */
+void	hold_halt(struct hold *, struct held_lane *, struct part *,
+	    uint64_t sequence);
 
 /* The rows of the lane that can be parked under its record, less the head. */
 size_t	hold_list(const struct held_lane *, uint64_t *out, size_t max);

@@ -158,8 +158,12 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 		    b->head_parked && w.sequence != HOLD_NONE);
 	else if (merge(p, w.part, b, e) < 0)
 		return -1;
+	if (is_halted(b) && l->record == 0) {
+		l->record = b->first;
+		l->home = w.part;
+	}
 	if (is_halted(b))
-		hold_halt(p->hold, l, b->head);
+		hold_halt(p->hold, l, w.part, b->head);
 	return 0;
 }
 
@@ -477,6 +481,9 @@ choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
 	uint64_t	*list = g->sequences + g->nsequences;
 	size_t		 n = 0;
 
+	/* Halted in a partition that has no rows here. */
+	if (l->record == 0 && l->head == HOLD_NONE)
+		return;
 	if (head_can_go(l, now))
 		list[n++] = l->head;
 	n += hold_list(l, list + n, max - n);

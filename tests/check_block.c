@@ -720,6 +720,75 @@ START_TEST(lost_merge_ends)
 }
 END_TEST
 
+/* Rows of a key may be in two partitions, and halt in the other one. */
+START_TEST(halt_goes_with_its_partition)
+{
+	struct held_lane	*l;
+
+	add_lease("p01", ME, 1);
+	look_again();
+	add_key(3, 3, "'p00'");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR");
+	if (_i == 0)
+		add_record(3, "p00", "'k'", "failed");
+	else
+		wait_for_head(3, 3, 60000);
+	add_record(4, "p01", "'k'", "halted");
+	go(100);
+	l = hold_lane(hold, K);
+	ck_assert_ptr_nonnull(l);
+	ck_assert_uint_eq(l->halted, 4);
+	ck_assert_uint_eq(l->head, 3);
+	/* The head is another's now: the halt is still ours, with a name. */
+	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
+	    "WHERE partition_key = 'p00'");
+	look_again();
+	l = hold_lane(hold, K);
+	ck_assert_ptr_nonnull(l);
+	ck_assert(bars(5));
+	ck_assert(!bars(4));
+	for (unsigned i = 5; i < 9; i++)
+		hold_row(hold, &(struct wait){ .part = part("p01"), .lane = K,
+		    .key = K, .sequence = i, .due_at = INT64_MAX });
+	go(2);
+	ck_sql("0", "SELECT COUNT(*) FROM outbox_blocked_keys "
+	    "WHERE first_sequence > 4");
+	sql("UPDATE outbox_blocked_keys SET reason = 'released'; "
+	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1 "
+	    "WHERE partition_key = 'p01'");
+	look_again();
+	go(100);
+	go(100);
+	ck_assert(!bars(9));
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+}
+END_TEST
+
+/* The release rings where the halt is, not where the key was met first. */
+START_TEST(released_key_goes_on)
+{
+	add_lease("p01", ME, 1);
+	look_again();
+	add_key(3, 3, "'p00'");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR");
+	add_record(3, "p00", "'k'", "failed");
+	add_record(4, "p01", "'k'", "halted");
+	go(100);
+	ck_assert_uint_eq(hold_lane(hold, K)->halted, 4);
+	sql("UPDATE outbox_blocked_keys SET reason = 'released' "
+	    "WHERE first_sequence = 4; UPDATE outbox_partitions SET "
+	    "lease_epoch = lease_epoch + 1 WHERE partition_key = 'p01'");
+	look_again();
+	go(100);
+	ck_assert_uint_eq(hold_lane(hold, K)->halted, HOLD_NONE);
+	ck_assert(bars(5));
+	hold_row_gone(hold, 3);
+	go(100);
+	ck_assert(!bars(5));
+	ck_assert_str_eq(records(), "");
+}
+END_TEST
+
 /*
  * The suite
  */
@@ -751,6 +820,8 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, head_behind_parked_rows_is_none, 0, 2);
 	tcase_add_loop_test(tc, records_of_one_lane_are_merged, 0, 2);
 	tcase_add_test(tc, lost_merge_ends);
+	tcase_add_loop_test(tc, halt_goes_with_its_partition, 0, 2);
+	tcase_add_test(tc, released_key_goes_on);
 }
 
 int

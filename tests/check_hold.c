@@ -502,7 +502,7 @@ START_TEST(halted_lane_goes_so_far)
 {
 	put("a", 10, 1000);
 	put("a", 11, INT64_MAX);
-	hold_halt(hold, lane_of_name("a"), 12);
+	hold_halt(hold, lane_of_name("a"), &p1, 12);
 	put("a", 13, INT64_MAX);
 	ck_assert_str_eq(due(1000, 16), "10");
 	hold_row_gone(hold, 10);
@@ -519,9 +519,9 @@ START_TEST(halted_lane_goes_so_far)
 	ck_assert_uint_eq(p1.nheld, 1);
 	ck_assert(bars("a", 13));
 	/* Not a later one, wherever it halted at first. */
-	hold_halt(hold, lane_of_name("a"), 20);
+	hold_halt(hold, lane_of_name("a"), &p1, 20);
 	ck_assert(bars("a", 13));
-	hold_halt(hold, lane_of_name("a"), 5);
+	hold_halt(hold, lane_of_name("a"), &p1, 5);
 	ck_assert(bars("a", 6));
 	ck_assert_str_eq(lifted(), "");
 }
@@ -536,7 +536,7 @@ START_TEST(head_behind_a_halt_is_not_tried)
 		park("a", "10");
 	if (_i == 2)
 		park("a", "10 11");
-	hold_halt(hold, lane_of_name("a"), 5);
+	hold_halt(hold, lane_of_name("a"), &p1, 5);
 	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
 	ck_assert_str_eq(due(INT64_MAX - 1, 16), "");
 	ck_assert(!returns("a"));
@@ -567,7 +567,7 @@ START_TEST(lanes_are_loaded)
 	ck_assert(bars("c", 30));
 	ck_assert(!bars("c", 29));
 	ck_assert_uint_eq(hold->nreturning, 1);
-	hold_halt(hold, lane_of_name("c"), 25);
+	hold_halt(hold, lane_of_name("c"), &p1, 25);
 	ck_assert_uint_eq(hold->nreturning, 0);
 	ck_assert(bars("c", 26));
 	ck_assert_uint_eq(p1.nheld, 1);
