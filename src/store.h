@@ -81,7 +81,7 @@ int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
 
 /*
  * The same for what is parked: a partition that only records know, and rows
- * whose record is gone.  Reads every parked row.
+ * whose record is gone.  Looks once at each label, not at each row.
  */
 int	store_adopt_parked(struct store *, unsigned *n, char label[STORE_LABEL],
 	    struct err *);

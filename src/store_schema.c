@@ -464,12 +464,13 @@ store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
 	store_sql(s, "SELECT DISTINCT b.partition_key FROM {blocked} AS b "
 	    "LEFT JOIN {partitions} AS p ON p.partition_key = b.partition_key "
 	    "WHERE p.partition_key IS NULL UNION ALL "
-	    "SELECT DISTINCT o.partition_key FROM {outbox} AS o {index} "
+	    "SELECT o.partition_key FROM (SELECT DISTINCT published_at, "
+	    "partition_key FROM {outbox} {index} WHERE published_at IS NULL "
+	    "AND partition_key > '!' AND partition_key < '!a') AS o "
 	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
 	    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED) "
+	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
 	    "LEFT JOIN {partitions} AS p ON p.partition_key = o.partition_key "
-	    "WHERE o.published_at IS NULL AND o.partition_key > '!' AND "
-	    "o.partition_key < '!a' AND b.first_sequence IS NULL AND "
-	    "p.partition_key IS NULL");
+	    "WHERE b.first_sequence IS NULL AND p.partition_key IS NULL");
 	return adopt(s, store_query(s, "strays", e), n, label, e);
 }

@@ -412,6 +412,104 @@ START_TEST(lanes_are_parked_apart)
 END_TEST
 
 /*
+ * What nobody looks for: partitions that only records know, and rows whose
+ * record is gone
+ */
+
+static unsigned
+adopt(char label[STORE_LABEL])
+{
+	unsigned	n = 99;
+
+	ck_ok(store_adopt_parked(st, &n, label, &e));
+	return n;
+}
+
+START_TEST(parked_rows_are_no_strays)
+{
+	char		label[STORE_LABEL];
+	unsigned	n = 99;
+
+	add_rows(1, 3, "'!1'");
+	add_rows(4, 4, "'!4711'");
+	add_record(1, "p00", "'k'", "failed");
+	ck_ok(store_adopt_strays(st, &n, label, &e));
+	ck_assert_uint_eq(n, 0);
+	/* Labels of somebody's own, though they begin like ours. */
+	add_rows(5, 5, "'!a'");
+	add_rows(6, 6, "'!'");
+	while (store_adopt_strays(st, &n, label, &e) == 0 && n > 0)
+		continue;
+	ck_sql("!\n!a\np00", "SELECT partition_key FROM outbox_partitions "
+	    "ORDER BY 1");
+}
+END_TEST
+
+static const struct {
+	const char	*label;		/* of a row; NULL: of a record */
+	const char	*adopted;	/* NULL: not at all */
+} orphans[] = {
+	{ "!1", NULL }, { "p00", NULL }, { "!2", "!2" }, { "!10", "!10" },
+	{ "!18446744073709551615", "!18446744073709551615" }, { "!A", "!A" },
+	{ "!1x", "!1x" }, { "!01", "!01" }, { "!-1", "!-1" },
+	{ NULL, "gone" },
+};
+
+START_TEST(orphans_are_adopted)
+{
+	char	label[STORE_LABEL] = "";
+
+	add_record(1, "p00", "'k'", "failed");
+	if (orphans[_i].label == NULL)
+		add_record(2, "gone", "'l'", "failed");
+	add_rows(11, 12, "'p00'");
+	if (orphans[_i].label != NULL)
+		sql("UPDATE outbox SET partition_key = '%s'",
+		    orphans[_i].label);
+	ck_assert_uint_eq(adopt(label), orphans[_i].adopted != NULL);
+	if (orphans[_i].adopted == NULL)
+		return;
+	ck_assert_str_eq(label, orphans[_i].adopted);
+	ck_assert_uint_eq(adopt(label), 0);
+	ck_sql("2", "SELECT COUNT(*) FROM outbox_partitions");
+	sql("DELETE FROM outbox_partitions; UPDATE outbox SET published_at = "
+	    "NOW(6); DELETE FROM outbox_blocked_keys");
+	ck_assert_uint_eq(adopt(label), 0);
+}
+END_TEST
+
+static unsigned
+steps(void)
+{
+	const char	*text = sql_text("SHOW GLOBAL STATUS LIKE "
+			    "'Handler_read_next'");
+
+	return (unsigned)atoi(strchr(text, ' '));
+}
+
+/* Many rows behind few records: a look for orphans reads none of them. */
+START_TEST(orphans_are_found_without_a_scan)
+{
+	char		label[STORE_LABEL];
+	unsigned	before, n;
+
+	sql("INSERT INTO outbox (global_sequence, partition_key) SELECT "
+	    "a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 1, CONCAT('!', a.n) "
+	    "FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c") ", "
+	    DIGITS("d"));
+	for (unsigned i = 0; i < 10; i++)
+		if (i != 7)
+			add_record(i, "p00", "'k'", "failed");
+	before = steps();
+	if (_i == 0)
+		ck_assert_uint_eq(adopt(label), 1);
+	else
+		ck_ok(store_adopt_strays(st, &n, label, &e));
+	ck_assert_uint_lt(steps() - before, 200);
+}
+END_TEST
+
+/*
  * Rounds of park.c: what it makes of the records, and of rows that wait
  */
 
@@ -809,6 +907,10 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, heads_are_described);
 	tcase_add_test(tc, rows_without_label_come_back);
 	tcase_add_test(tc, lanes_are_parked_apart);
+
+	tcase_add_test(tc, parked_rows_are_no_strays);
+	tcase_add_loop_test(tc, orphans_are_adopted, 0, NROWS(orphans));
+	tcase_add_loop_test(tc, orphans_are_found_without_a_scan, 0, 2);
 
 	tc = add_case(s, "park", k, k->start, park_begin, park_end);
 	tcase_add_loop_test(tc, failed_head_is_recorded, 0, 2);
