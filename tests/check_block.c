@@ -5,15 +5,21 @@
  * park.c makes of them.  See frame.h.
  */
 #include <check.h>
+#include <dlfcn.h>
+#include <mysql.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
 
+#include "clock.h"
 #include "frame.h"
 #include "hold.h"
 #include "member.h"
 #include "park.h"
+#include "tick.h"
 #include "xalloc.h"
 
 static const struct range	p00 = { .label = "p00", .epoch = 1 };
@@ -888,6 +894,424 @@ START_TEST(released_key_goes_on)
 END_TEST
 
 /*
+ * Two workers that stumble: everything at random, and one rule
+ *
+ * When a message is sent, no earlier one of its key waits that was not
+ * acknowledged, and its key is not halted in front of it.  In the end nothing
+ * is left.  Each step is one round of one worker, so that what it knows may
+ * be as old as it likes.
+ */
+
+#define NKEYS		6
+#define NSEEDS		16
+#define NSTEPS		400
+#define MAX_SEQUENCE	4000
+
+static struct node {
+	char		 id[IDENT_SIZE];
+	struct store	*store;
+	struct hold	*hold;
+	struct member	 member;
+	struct relay	 relay;
+	struct tick	 tick;
+	size_t		 nslots, answered;
+	uint32_t	 slots[64];
+} nodes[2];
+
+static struct {
+	bool		acked[MAX_SEQUENCE];
+	uint64_t	late[64];	/* events whose rows are not committed */
+	size_t		nlate;
+	unsigned	next_id, failures;	/* percent */
+	int		breaks_at;	/* so many statements from now; or 0 */
+} story;
+
+static int64_t	skew_ms;	/* how much later it is */
+
+/* Instead of the library's. */
+int64_t
+clock_us(void)
+{
+	struct timespec	ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000 +
+	    skew_ms * 1000;
+}
+
+int64_t
+clock_ms(void)
+{
+	return clock_us() / 1000;
+}
+
+static void
+hang_up(MYSQL *mysql)
+{
+#ifdef LIBMARIADB
+	shutdown((int)mysql_get_socket(mysql), SHUT_RDWR);
+#else
+	shutdown((int)mysql->net.fd, SHUT_RDWR);
+#endif
+}
+
+/* The library's, but a connection breaks before or after a statement. */
+int STDCALL
+mysql_real_query(MYSQL *mysql, const char *text, unsigned long len)
+{
+	static int	(*real)(MYSQL *, const char *, unsigned long);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "mysql_real_query");
+	if (story.breaks_at == 0 || strcmp(mysql->user, "outbox") != 0 ||
+	    --story.breaks_at > 0)
+		return real(mysql, text, len);
+	if (rand() % 2 == 0 && real(mysql, text, len) == 0) {
+		mysql_free_result(mysql_store_result(mysql));
+		text = "DO 0";
+		len = 4;
+	}
+	hang_up(mysql);
+	return real(mysql, text, len);
+}
+
+static unsigned
+dice(unsigned n)
+{
+	return (unsigned)rand() % n;
+}
+
+static bool
+node_is_open(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void
+node_begin(void *arg)
+{
+	struct node	*n = arg;
+
+	n->nslots = n->answered = 0;
+}
+
+static void
+ck_may_be_sent(const struct msg *m)
+{
+	char	*list = xstrdup(sql_text("SELECT COALESCE(GROUP_CONCAT("
+		    "global_sequence), '') FROM outbox JOIN events ON sequence"
+		    " = global_sequence WHERE stream_id = '%.*s' AND "
+		    "published_at IS NULL AND global_sequence < %llu",
+		    (int)m->key.len, m->key.data,
+		    (unsigned long long)m->sequence)), *at = list, *one;
+
+	while ((one = strsep(&at, ",")) != NULL && one[0] != '\0')
+		ck_assert_msg(story.acked[strtoull(one, NULL, 10)],
+		    "%llu of %.*s goes before %s, which waits",
+		    (unsigned long long)m->sequence, (int)m->key.len,
+		    m->key.data, one);
+	free(list);
+	ck_sql("0", "SELECT COUNT(*) FROM outbox_blocked_keys WHERE order_key "
+	    "= '%.*s' AND reason = 'halted' AND head_sequence < %llu",
+	    (int)m->key.len, m->key.data, (unsigned long long)m->sequence);
+}
+
+static enum pub_sent
+node_send(void *arg, const struct envelope *v, uint32_t slot, struct err *err)
+{
+	struct node	*n = arg;
+
+	(void)v;
+	(void)err;
+	ck_may_be_sent(&n->tick.batch.msgs[slot]);
+	n->slots[n->nslots++] = slot;
+	return PUB_SENT;
+}
+
+static void
+node_wait(void *arg, int64_t timeout_ms)
+{
+	(void)arg;
+	(void)timeout_ms;
+}
+
+static bool
+node_answer(void *arg, struct pub_answer *a)
+{
+	struct node	*n = arg;
+
+	if (n->answered == n->nslots)
+		return false;
+	*a = (struct pub_answer){ .slot = n->slots[n->answered++],
+	    .verdict = dice(100) >= story.failures ? VERDICT_STORED :
+	    dice(4) == 0 ? VERDICT_MESSAGE : VERDICT_TRANSIENT };
+	/* What can never be sent does not hold its key up, unless it halts. */
+	if (a->verdict == VERDICT_STORED || (a->verdict == VERDICT_MESSAGE &&
+	    conf->retry.on_dead == DEAD_CONTINUE))
+		story.acked[n->tick.batch.msgs[a->slot].sequence] = true;
+	return true;
+}
+
+static bool
+node_complaint(void *arg, struct err *err)
+{
+	(void)arg;
+	(void)err;
+	return false;
+}
+
+static enum keep
+node_keep(void *arg)
+{
+	(void)arg;
+	return KEEP_ON;
+}
+
+static void
+node_start(struct node *n)
+{
+	static const struct pub_ops	ops = {
+		.is_open = node_is_open, .begin = node_begin,
+		.send = node_send, .wait = node_wait, .answer = node_answer,
+		.complaint = node_complaint,
+	};
+
+	memset(n, 0, sizeof(*n));
+	snprintf(n->id, sizeof(n->id), "here:00:%016x", ++story.next_id);
+	n->store = store_of(conf, n->id);
+	n->hold = hold_new();
+	member_init(&n->member, conf, n->store, n->hold);
+	n->member.purge_at = INT64_MAX;		/* which would find the lost */
+	n->relay = (struct relay){ .conf = conf, .pub = { &ops, n },
+	    .form = { conf->nats.subject, "x", "" }, .has_dead = true,
+	    .keep = node_keep };
+	tick_init(&n->tick, conf, n->store, &n->member, n->hold, &n->relay);
+	ck_ok(store_register(n->store, &e));
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+}
+
+static void
+node_stop(struct node *n)
+{
+	tick_free(&n->tick);
+	member_free(&n->member);
+	hold_free(n->hold);
+	store_free(n->store);
+	envelope_free(&n->relay.envelope);
+}
+
+static void
+node_dies(struct node *n)
+{
+	char	dead[IDENT_SIZE];
+
+	memcpy(dead, n->id, sizeof(dead));
+	node_stop(n);
+	node_start(n);
+	ck_ok(store_take_over(n->store, dead, &e));
+	store_void_claims_of(n->store, ident_nonce(dead));
+	member_restart(&n->member);
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+}
+
+static void
+node_connects(struct node *n)
+{
+	ck_ok(store_open(n->store, &e));
+	ck_ok(store_learn(n->store, &e));
+	ck_ok(store_register(n->store, &e));
+	ck_ok(store_raise_epochs(n->store, &e));
+	member_restart(&n->member);
+}
+
+/* A round as the worker does it; it looks at the leases when it should. */
+static int
+round_of(struct node *n)
+{
+	struct tick_result	res;
+
+	if (n->tick.unsettled && tick_settle(&n->tick, &res, &e) < 0)
+		return -1;
+	if (member_round(&n->member, clock_ms(), &e) < 0)
+		return -1;
+	return tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e);
+}
+
+static void
+node_works(struct node *n)
+{
+	if (!store_is_open(n->store))
+		node_connects(n);
+	if (story.failures > 0 && dice(6) == 0)
+		story.breaks_at = 1 + (int)dice(30);
+	if (round_of(n) < 0)
+		ck_assert_msg(!store_is_open(n->store) ||
+		    store_fault(n->store) == DB_BUSY, "%s", e.text);
+	story.breaks_at = 0;
+	if (!store_is_open(n->store) && dice(3) == 0)
+		node_dies(n);
+}
+
+static void
+produce(unsigned key)
+{
+	for (unsigned i = 0; i < 1 + dice(6); i++) {
+		uint64_t sequence;
+
+		sql("INSERT INTO events (stream_id, stream_sequence, "
+		    "event_type, event_data) SELECT 'k%u', COUNT(*), 't', 'x' "
+		    "FROM events", key);
+		sequence = strtoull(sql_text("SELECT LAST_INSERT_ID()"), NULL,
+		    10);
+		ck_assert_uint_lt(sequence, MAX_SEQUENCE);
+		if (dice(5) == 0 && story.nlate < 64)
+			story.late[story.nlate++] = sequence;
+		else
+			sql("INSERT INTO outbox (global_sequence, partition_key)"
+			    " SELECT %llu, IF(%u > 3, NULL, 'p0%u')",
+			    (unsigned long long)sequence, key, key % 2);
+	}
+}
+
+static void
+commit_late(void)
+{
+	uint64_t	sequence;
+	unsigned	i;
+
+	if (story.nlate == 0)
+		return;
+	i = dice((unsigned)story.nlate);
+	sequence = story.late[i];
+	story.late[i] = story.late[--story.nlate];
+	sql("INSERT INTO outbox (global_sequence, partition_key) SELECT "
+	    "sequence, CASE stream_id WHEN 'k4' THEN NULL WHEN 'k5' THEN NULL "
+	    "ELSE CONCAT('p0', SUBSTRING(stream_id, 2) MOD 2) END FROM events "
+	    "WHERE sequence = %llu", (unsigned long long)sequence);
+}
+
+static void
+time_passes(int64_t ms)
+{
+	skew_ms += ms;
+	sql("UPDATE outbox SET available_at = available_at - INTERVAL %lld "
+	    "MICROSECOND WHERE published_at IS NULL", (long long)ms * 1000);
+}
+
+/* The release of schema.sql; the dead one may come back. */
+static void
+release_all(bool retry)
+{
+	sql("START TRANSACTION");
+	if (retry)
+		sql("INSERT INTO outbox (global_sequence, partition_key) "
+		    "SELECT global_sequence, partition_key FROM "
+		    "outbox_dead_letters; DELETE FROM outbox_dead_letters");
+	sql("UPDATE outbox_blocked_keys SET reason = 'released' WHERE reason = "
+	    "'halted'; UPDATE outbox_partitions SET lease_epoch = "
+	    "lease_epoch + 1; COMMIT");
+}
+
+static void
+stumble(void)
+{
+	struct node	*n = &nodes[dice(2)];
+
+	switch (dice(20)) {
+	case 0: case 1:
+		produce(dice(NKEYS));
+		return;
+	case 2:
+		commit_late();
+		return;
+	case 3: case 9:
+		time_passes(dice(2) == 0 ? 6000 : 1500);
+		return;
+	case 4:
+		sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL %u "
+		    "SECOND WHERE published_at IS NULL AND claim_token IS NULL "
+		    "ORDER BY RAND() LIMIT 2", 5 + dice(20));
+		return;
+	case 5:		/* a lease moves, and its owner does not know */
+		if (dice(3) == 0)
+			sql("UPDATE outbox_partitions SET lease_epoch = "
+			    "lease_epoch + 1, lease_owner = '%s', lease_until ="
+			    " NOW(6) + INTERVAL 1 HOUR ORDER BY RAND() LIMIT 1",
+			    nodes[dice(2)].id);
+		return;
+	case 6:
+		if (dice(3) == 0)
+			node_dies(n);
+		return;
+	case 7:
+		if (dice(3) == 0)
+			release_all(dice(2) == 0);
+		return;
+	case 8:
+		member_look_now(&n->member);
+		/* FALLTHROUGH */
+	default:
+		node_works(n);
+	}
+}
+
+static bool
+is_all_done(void)
+{
+	return strcmp(sql_text("SELECT (SELECT COUNT(*) FROM outbox WHERE "
+	    "published_at IS NULL) + (SELECT COUNT(*) FROM "
+	    "outbox_blocked_keys)"), "0") == 0;
+}
+
+static void
+random_begin(void)
+{
+	begin();
+	conf->worker.batch_size = 4;
+	conf->worker.lease_ttl = conf->worker.heartbeat_ttl = 3600000;
+	conf->worker.lease_renew = 2000;
+	conf->retry.backoff = 5000;
+	conf->retry.max_backoff = 20000;
+	conf->retry.max_attempts = 3;
+	skew_ms = 0;
+	sql("ALTER TABLE events AUTO_INCREMENT = 1; "
+	    "INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES (''), ('p00'), ('p01')");
+}
+
+START_TEST(order_is_kept_at_random)
+{
+	int	left = 300;
+
+	srand((unsigned)_i);
+	memset(&story, 0, sizeof(story));
+	story.failures = 25;
+	conf->retry.on_dead = _i % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
+	conf->retry.max_attempts = _i % 4 < 2 ? 3 : 1000;
+	node_start(&nodes[0]);
+	node_start(&nodes[1]);
+	for (int i = 0; i < NSTEPS; i++)
+		stumble();
+	while (story.nlate > 0)
+		commit_late();
+	story.failures = 0;
+	release_all(true);
+	while (!is_all_done() && left-- > 0) {
+		if (left % 4 == 0)
+			time_passes(6000);
+		node_works(&nodes[left % 2]);
+	}
+	ck_assert_msg(left >= 0, "left: %s; on record: %s", labels(),
+	    records());
+	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE partition_key LIKE "
+	    "'!%%' AND published_at IS NULL");
+	node_stop(&nodes[0]);
+	node_stop(&nodes[1]);
+}
+END_TEST
+
+/*
  * The suite
  */
 
@@ -924,6 +1348,9 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, lost_merge_ends);
 	tcase_add_loop_test(tc, halt_goes_with_its_partition, 0, 2);
 	tcase_add_test(tc, released_key_goes_on);
+
+	tc = add_case(s, "random", k, k->start, random_begin, end);
+	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
 }
 
 int
