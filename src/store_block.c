@@ -59,8 +59,9 @@ int
 store_unblock(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *firsts, size_t n, struct err *e)
 {
-	store_sql(s, "DELETE b FROM {blocked} AS b STRAIGHT_JOIN {partitions} "
-	    "AS p ON p.partition_key = b.partition_key "
+	store_sql(s, "DELETE b FROM {blocked} AS b FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {partitions} AS p "
+	    "ON p.partition_key = b.partition_key "
 	    "WHERE b.first_sequence IN (");
 	store_put_list(s, firsts, n);
 	buf_str(&s->sql, ")");

@@ -1312,6 +1312,236 @@ START_TEST(order_is_kept_at_random)
 END_TEST
 
 /*
+ * The burial that halts a key
+ */
+
+static struct batch	batch;
+
+static void
+label_batch(struct batch *b)
+{
+	b->labels = xcalloc(1, sizeof(*b->labels));
+	strcpy(b->labels[0], "p00");
+}
+
+/* Rows 1 to 3: the first dies, the others are given back. */
+static void
+halt_begin(void)
+{
+	block_begin();
+	add_lease("p01", OTHER, 5);
+	add_rows(1, 3, "'p00'");
+	conf->retry.on_dead = DEAD_HALT;
+	memset(&batch, 0, sizeof(batch));
+	take(&batch, 1, 3);
+	label_batch(&batch);
+	msg_fail(&batch.msgs[0], OUT_DEAD, "why");
+	batch.msgs[0].reason = "message";
+}
+
+static void
+halt_end(void)
+{
+	batch_free(&batch);
+	store_end();
+}
+
+static void
+ck_buried(bool buried)
+{
+	ck_assert_str_eq(records(), buried ? "1 p00 halted 1" : "");
+	ck_sql(buried ? "1 k1" : "0 NULL",
+	    "SELECT COUNT(*), MIN(order_key) FROM outbox_dead_letters");
+	ck_assert_str_eq(labels(), buried ? "2 p00, 3 p00" :
+	    "1 p00, 2 p00, 3 p00");
+	ck_sql(buried ? "p00 2\np01 5" : "p00 1\np01 5", "SELECT "
+	    "partition_key, lease_epoch FROM outbox_partitions ORDER BY 1");
+}
+
+START_TEST(death_halts_its_key)
+{
+	struct settled	done = { 0 };
+
+	if (_i == 1)		/* it was on record, with its name */
+		add_record(1, "p00", "'k1'", "failed");
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_assert_uint_eq(done.dead, 1);
+	ck_assert_uint_eq(done.returned, 2);
+	ck_buried(true);
+	ck_sql("k1", "SELECT order_key FROM outbox_blocked_keys");
+	/* Once more, with nothing left to bury: nobody is rung for. */
+	memset(&done, 0, sizeof(done));
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_assert_uint_eq(done.dead, 0);
+	ck_buried(true);
+}
+END_TEST
+
+START_TEST(death_need_not_halt)
+{
+	struct settled	done = { 0 };
+
+	conf->retry.on_dead = DEAD_CONTINUE;
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_assert_str_eq(records(), "");
+	ck_sql("p00 1\np01 5", "SELECT partition_key, lease_epoch "
+	    "FROM outbox_partitions ORDER BY 1");
+}
+END_TEST
+
+START_TEST(lost_row_halts_nothing)
+{
+	struct settled	done = { 0 };
+
+	sql("UPDATE outbox SET claim_token = 'somebody'");
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_assert_uint_eq(done.fenced, 3);
+	ck_buried(false);
+}
+END_TEST
+
+static const char *const	obstacles[] = {
+	"INSERT ON outbox_dead_letters", "INSERT ON outbox_blocked_keys",
+	"UPDATE ON outbox_partitions", "DELETE ON outbox",
+};
+
+START_TEST(halt_is_all_or_nothing)
+{
+	struct settled	done = { 0 };
+
+	sql("CREATE TRIGGER obstacle BEFORE %s FOR EACH ROW SIGNAL SQLSTATE "
+	    "'45000' SET MESSAGE_TEXT = 'in the way'", obstacles[_i]);
+	ck_fails(store_settle(st, &batch, &done, &e));
+	ck_has(e.text, "in the way");
+	ck_buried(false);
+	sql("DROP TRIGGER obstacle");
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_buried(true);
+}
+END_TEST
+
+/* START, SELECT, letter, record, epoch, DELETE, COMMIT, and give back. */
+#define NBURIAL	8
+
+START_TEST(halt_survives_a_lost_connection)
+{
+	struct settled	done = { 0 };
+
+	srand((unsigned)_i);
+	story.breaks_at = 1 + _i / 2;
+	ck_fails(store_settle(st, &batch, &done, &e));
+	ck_assert(!store_is_open(st));
+	story.breaks_at = 0;
+	for (int64_t until = patience(); atoi(sql_text("SELECT COUNT(*) FROM "
+	    "information_schema.innodb_trx WHERE trx_mysql_thread_id <> "
+	    "CONNECTION_ID()")) > 0; )
+		wait_more(&until, "the end of its transaction");
+	ck_buried(strcmp(sql_text("SELECT COUNT(*) FROM outbox"), "2") == 0);
+	ck_ok(store_open(st, &e));
+	ck_ok(store_settle(st, &batch, &done, &e));
+	ck_buried(true);
+	ck_assert_uint_eq(done.fenced, 0);
+}
+END_TEST
+
+/*
+ * The statements, as the server would run them
+ */
+
+static void
+fill_blocked(void)
+{
+	sql("DELETE FROM outbox; DELETE FROM outbox_blocked_keys; "
+	    "DELETE FROM outbox_partitions");
+	ck_ok(store_fill_partitions(st, 64, &e));
+	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch "
+	    "= 1, lease_until = NOW(6) + INTERVAL 60 SECOND; "
+	    "INSERT INTO outbox (global_sequence, partition_key) SELECT "
+	    "a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 1, CONCAT('p', "
+	    "LPAD((a.n + 10 * b.n) MOD 64, 2, '0')) FROM " DIGITS("a") ", "
+	    DIGITS("b") ", " DIGITS("c") ", " DIGITS("d") "; "
+	    "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
+	    "order_key, reason, head_sequence) SELECT global_sequence, "
+	    "partition_key, 'k', 'failed', global_sequence FROM outbox "
+	    "WHERE global_sequence <= 1000; "
+	    "UPDATE outbox SET partition_key = CONCAT('!', global_sequence "
+	    "MOD 1000 + 1) WHERE global_sequence > 5000; "
+	    "ANALYZE TABLE outbox; ANALYZE TABLE outbox_blocked_keys; "
+	    "ANALYZE TABLE outbox_partitions");
+}
+
+static void
+use_every_statement(unsigned n)
+{
+	static const char *const	two[] = { "p00", "p01" };
+	struct range			both[] = { p00, { .label = "p01",
+					    .epoch = 1 } };
+	struct blocked			b[2] = {
+		{ .first = 2001, .label = "p00", .epoch = 1, .reason = "x" },
+		{ .first = 2002, .label = "p01", .epoch = 1, .reason = "x" },
+	};
+	uint64_t			*list = xcalloc(2 * n, sizeof(*list));
+	struct parking			 parking[] = { { 2001, list, n },
+					    { 2002, list + n, n } };
+	struct blocked_list		 blocked;
+	uint64_t			 written;
+
+	for (unsigned i = 0; i < 2 * n; i++)
+		list[i] = i + 1;
+	ck_ok(store_block(st, b, 2, &written, &e));
+	ck_assert_uint_eq(written, 2);
+	ck_ok(store_blocked(st, two, 2, &blocked, &e));
+	store_blocked_free(&blocked);
+	ck_ok(store_park(st, both, 2, parking, 2, &e));
+	ck_ok(store_unpark(st, both, 2, list, 2 * n, &e));
+	ck_ok(store_unblock(st, both, 2, list, 2 * n, &e));
+	free(list);
+}
+
+static const unsigned	sizes[] = { 1, 20, 250 };
+
+START_TEST(statements_use_their_keys)
+{
+	int	n, nseen = 0;
+
+	fill_blocked();
+	log_statements();
+	store_free(st);
+	st = store_of(conf, ME);
+	use_every_statement(sizes[_i]);
+	sql("SET GLOBAL general_log = 0; DROP TABLE IF EXISTS seen; "
+	    "CREATE TABLE seen (id INT AUTO_INCREMENT PRIMARY KEY, "
+	    "text LONGTEXT); INSERT INTO seen (text) SELECT argument "
+	    STATEMENTS "ORDER BY event_time");
+	if (is_mysql())
+		sql("SET explain_format = 'TRADITIONAL'");
+	fill_blocked();
+	n = atoi(sql_text("SELECT COUNT(*) FROM seen"));
+	for (int i = 1; i <= n; i++) {
+		char		*text = xstrdup(sql_text("SELECT text FROM "
+				    "seen WHERE id = %d", i));
+		const char	*at = text;
+
+		if (strncmp(text, "SET SESSION", 11) == 0)
+			sql("%s", text);
+		if (strncmp(text, "INSERT", 6) == 0)
+			at = strstr(text, "(SELECT");	/* what it reads */
+		if (strstr(text, "blocked_keys") != NULL &&
+		    strstr(text, "schema") == NULL) {
+			ck_plan(at, "PRIMARY outbox_blocked_keys_partition");
+			nseen++;
+		} else if (strncmp(text, "UPDATE", 6) == 0) {
+			ck_plan(at, "PRIMARY");
+			nseen++;
+		}
+		free(text);
+	}
+	sql("DROP TABLE seen");
+	ck_assert_int_eq(nseen, 5);
+}
+END_TEST
+
+/*
  * The suite
  */
 
@@ -1335,6 +1565,16 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, parked_rows_are_no_strays);
 	tcase_add_loop_test(tc, orphans_are_adopted, 0, NROWS(orphans));
 	tcase_add_loop_test(tc, orphans_are_found_without_a_scan, 0, 2);
+
+	tcase_add_loop_test(tc, statements_use_their_keys, 0, NROWS(sizes));
+
+	tc = add_case(s, "halt", k, k->start, halt_begin, halt_end);
+	tcase_add_loop_test(tc, death_halts_its_key, 0, 2);
+	tcase_add_test(tc, death_need_not_halt);
+	tcase_add_test(tc, lost_row_halts_nothing);
+	tcase_add_loop_test(tc, halt_is_all_or_nothing, 0, NROWS(obstacles));
+	tcase_add_loop_test(tc, halt_survives_a_lost_connection, 0,
+	    2 * NBURIAL);
 
 	tc = add_case(s, "park", k, k->start, park_begin, park_end);
 	tcase_add_loop_test(tc, failed_head_is_recorded, 0, 2);
