@@ -53,6 +53,7 @@ end_batch(struct tick *t)
 	free(t->gone);
 	t->gone = NULL;
 	t->ngone = 0;
+	t->vanished = false;
 	t->unsettled = false;
 }
 
@@ -357,6 +358,21 @@ is_listed(const struct waiting_list *list, uint64_t sequence)
 	return false;
 }
 
+/*
+ * Not there any more.  If somebody else has buried it just now, its key may
+ * have been halted after our claim of what is behind it: what we hold waits
+ * until the record is read.
+ */
+static void
+note_vanished(struct tick *t, uint64_t sequence)
+{
+	note_gone(t, sequence);
+	if (t->conf->retry.on_dead != DEAD_HALT)
+		return;
+	t->vanished = true;
+	member_look_now(t->member);
+}
+
 /* Learn why candidates could not be claimed, and let their lanes wait. */
 static int
 learn_waiting(struct tick *t, const struct picks *k, struct err *e)
@@ -373,7 +389,7 @@ learn_waiting(struct tick *t, const struct picks *k, struct err *e)
 			hold_waiting(t, k, &list.items[i], clock_ms());
 		for (size_t i = 0; i < n; i++)
 			if (!is_listed(&list, missed[i]))
-				note_gone(t, missed[i]);
+				note_vanished(t, missed[i]);
 	}
 	store_waiting_free(&list);
 	free(missed);
@@ -453,7 +469,7 @@ bar_lanes(struct tick *t)
 	for (size_t i = 0; i < t->batch.n; i++) {
 		struct msg *m = &t->batch.msgs[i];
 
-		m->held = m->outcome != OUT_UNSENT ||
+		m->held = m->outcome != OUT_UNSENT || t->vanished ||
 		    hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
 	}
 }

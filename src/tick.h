@@ -42,6 +42,7 @@ struct tick {
 	struct relay_result	 relayed;
 	uint64_t		*gone;		/* rows not there any more */
 	size_t			 ngone;
+	bool			 vanished;	/* a candidate, and keys halt */
 	bool			 unsettled;
 };
 

@@ -924,6 +924,7 @@ static struct {
 	size_t		nlate;
 	unsigned	next_id, failures;	/* percent */
 	int		breaks_at;	/* so many statements from now; or 0 */
+	const char	*before, *meanwhile;	/* a statement; what happens */
 } story;
 
 static int64_t	skew_ms;	/* how much later it is */
@@ -963,6 +964,10 @@ mysql_real_query(MYSQL *mysql, const char *text, unsigned long len)
 
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "mysql_real_query");
+	if (story.before != NULL && strstr(text, story.before) != NULL) {
+		story.before = NULL;
+		sql("%s", story.meanwhile);
+	}
 	if (story.breaks_at == 0 || strcmp(mysql->user, "outbox") != 0 ||
 	    --story.breaks_at > 0)
 		return real(mysql, text, len);
@@ -1280,6 +1285,41 @@ random_begin(void)
 	    "VALUES (''), ('p00'), ('p01')");
 }
 
+/*
+ * Somebody else's claim dies, and halts the key, between our claim of the
+ * next one and the question why we did not get the first.
+ */
+START_TEST(death_meanwhile_halts)
+{
+	struct node	*n = &nodes[0];
+
+	memset(&story, 0, sizeof(story));
+	conf->retry.on_dead = DEAD_HALT;
+	conf->worker.batch_size = 100;
+	node_start(n);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'k0', 1, 't', 'x'), "
+	    "(2, 'k0', 2, 't', 'x'), (3, 'k2', 1, 't', 'x'); "
+	    "INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (1, 'p00'), (2, 'p00'), (3, 'p00'); "
+	    "UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + "
+	    "INTERVAL 30 SECOND WHERE global_sequence = 1");
+	story.before = "o.published_at IS NULL, GREATEST";
+	story.meanwhile = "START TRANSACTION; DELETE FROM outbox WHERE "
+	    "global_sequence = 1; INSERT INTO outbox_blocked_keys "
+	    "(first_sequence, partition_key, order_key, reason, head_sequence) "
+	    "VALUES (1, 'p00', 'k0', 'halted', 1); UPDATE outbox_partitions SET "
+	    "lease_epoch = lease_epoch + 1 WHERE partition_key = 'p00'; COMMIT";
+	node_works(n);
+	ck_assert_ptr_null(story.before);
+	for (int i = 0; i < 5; i++)
+		node_works(n);
+	ck_assert_str_eq(labels(), "2 p00");
+	ck_assert(story.acked[3]);
+	node_stop(n);
+}
+END_TEST
+
 START_TEST(order_is_kept_at_random)
 {
 	int	left = 300;
@@ -1590,6 +1630,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, released_key_goes_on);
 
 	tc = add_case(s, "random", k, k->start, random_begin, end);
+	tcase_add_test(tc, death_meanwhile_halts);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
 }
 
