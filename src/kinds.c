@@ -10,14 +10,14 @@
 #define FLOOR_MS	1000
 #define CEILING_MS	30000
 
-static struct kind *
+static struct kinds_item *
 find(const struct kinds *k, struct bytes type)
 {
 	/* A row without its event has none. */
 	for (size_t i = 0; i < k->n && type.data != NULL; i++)
 		if (k->items[i].len == type.len &&
 		    memcmp(k->items[i].type, type.data, type.len) == 0)
-			return (struct kind *)&k->items[i];
+			return (struct kinds_item *)&k->items[i];
 	return NULL;
 }
 
@@ -32,7 +32,7 @@ kinds_begin(struct kinds *k)
 enum kinds_say
 kinds_ask(struct kinds *k, struct bytes type, int64_t now)
 {
-	struct kind	*kind = k->n == 0 ? NULL : find(k, type);
+	struct kinds_item	*kind = k->n == 0 ? NULL : find(k, type);
 
 	if (kind == NULL)
 		return KIND_GOES;
@@ -47,7 +47,7 @@ kinds_ask(struct kinds *k, struct bytes type, int64_t now)
 void
 kinds_took(struct kinds *k, struct bytes type)
 {
-	struct kind	*kind = find(k, type);
+	struct kinds_item	*kind = find(k, type);
 
 	if (kind == NULL)
 		return;
@@ -58,7 +58,7 @@ kinds_took(struct kinds *k, struct bytes type)
 void
 kinds_says_nothing(struct kinds *k, struct bytes type)
 {
-	struct kind	*kind = find(k, type);
+	struct kinds_item	*kind = find(k, type);
 
 	if (kind != NULL)
 		kind->out = false;
@@ -67,7 +67,7 @@ kinds_says_nothing(struct kinds *k, struct bytes type)
 bool
 kinds_is_out(const struct kinds *k, struct bytes type)
 {
-	const struct kind	*kind = find(k, type);
+	const struct kinds_item	*kind = find(k, type);
 
 	return kind != NULL && kind->out;
 }
@@ -75,20 +75,20 @@ kinds_is_out(const struct kinds *k, struct bytes type)
 bool
 kinds_is_blamed(const struct kinds *k, struct bytes type)
 {
-	const struct kind	*kind = find(k, type);
+	const struct kinds_item	*kind = find(k, type);
 
 	return kind != NULL && kind->blamed;
 }
 
-static struct kind *
+static struct kinds_item *
 add(struct kinds *k, struct bytes type)
 {
-	struct kind	*kind;
+	struct kinds_item	*kind;
 
 	if (k->n == KINDS_MAX)
 		return NULL;
 	kind = &k->items[k->n++];
-	*kind = (struct kind){ .type = xcalloc(type.len + 1, 1),
+	*kind = (struct kinds_item){ .type = xcalloc(type.len + 1, 1),
 	    .len = type.len, .backoff = { .floor_ms = FLOOR_MS,
 	    .ceiling_ms = CEILING_MS } };
 	memcpy(kind->type, type.data, type.len);
@@ -98,7 +98,7 @@ add(struct kinds *k, struct bytes type)
 void
 kinds_refused(struct kinds *k, struct bytes type, bool others, int64_t now)
 {
-	struct kind	*kind = find(k, type);
+	struct kinds_item	*kind = find(k, type);
 
 	if (kind == NULL && (kind = add(k, type)) == NULL)
 		return;
@@ -113,7 +113,7 @@ kinds_refused(struct kinds *k, struct bytes type, bool others, int64_t now)
 int64_t
 kinds_wait(const struct kinds *k, struct bytes type, int64_t now)
 {
-	const struct kind	*kind = find(k, type);
+	const struct kinds_item	*kind = find(k, type);
 
 	return kind == NULL ? 0 : kind->until - now;
 }

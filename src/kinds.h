@@ -19,7 +19,7 @@
 
 #define KINDS_MAX	64	/* what is more is not remembered */
 
-struct kind {
+struct kinds_item {
 	char		*type;
 	size_t		 len;
 	int64_t		 until;		/* nothing of it is sent before */
@@ -30,7 +30,7 @@ struct kind {
 };
 
 struct kinds {
-	struct kind	items[KINDS_MAX];
+	struct kinds_item	items[KINDS_MAX];
 	size_t		n;
 	unsigned	batch;
 };

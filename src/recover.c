@@ -6,7 +6,7 @@
  * the server, for a damaged store may have its end and lack the middle.
  */
 
-#include "recover.h"
+#include "recover_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,12 @@
 
 #include "clock.h"
 #include "log.h"
-#include "xalloc.h"
 
 #define PERIOD_MS	10000	/* between short looks */
 #define POLL_MS		200	/* while somebody else checks */
 #define BLIND_MS	60000	/* until the next try where we may not look */
 #define AGAIN_MS	500	/* after a failure */
 #define FAILURES	3	/* and then messages flow without a look */
-#define SLICE		1000	/* rows at a time */
 #define SOME		50	/* rows to know a stream by */
 
 void
@@ -71,74 +69,6 @@ is_open(const struct recover *r)
 	return r->relay->pub.ops->is_open(r->relay->pub.arg);
 }
 
-static bool
-get_state(struct recover *r, struct stream_state *st, struct err *e)
-{
-	struct pub	*p = &r->relay->pub;
-
-	if (!p->ops->state(p->arg, st, e))
-		return false;
-	r->gone = st->created[0] == '\0';
-	if (r->gone)
-		err_set(e, "no such stream");
-	return !r->gone;
-}
-
-enum fate
-recover_judge(const struct stream_state *st, uint64_t row,
-    const struct place *p)
-{
-	if (p->sequence == 0 || p->sequence > st->last)
-		return FATE_LOST;
-	if (p->what == PLACE_OURS && p->row == row)
-		return FATE_THERE;
-	if (p->what != PLACE_EMPTY)	/* the number was given away again */
-		return FATE_LOST;
-	return st->forgets || p->sequence < st->first ? FATE_REMOVED :
-	    FATE_LOST;
-}
-
-/*
- * Ask the relay's owner to keep alive, and stay the one who checks.  A
- * failure of the renewal shows with the next statement.
- */
-static bool
-go_on(void *arg)
-{
-	struct recover	*r = arg;
-	int64_t		 now = clock_ms();
-	struct err	 e;
-
-	if (r->relay->keep(r->relay->keep_arg) != KEEP_ON)
-		return false;
-	if (now >= r->renew_at) {
-		r->renew_at = now + r->conf->worker.lease_renew;
-		store_check_renew(r->store, r->conf->nats.stream, &e);
-	}
-	return true;
-}
-
-/*
- * What stands where these rows should be; the caller frees it.  The state is
- * asked for afterwards: what a limit removed meanwhile is below its first.
- * NULL: it could not be found out.
- */
-static struct place *
-look_up(struct recover *r, const struct acked *rows, size_t n,
-    struct stream_state *st, struct err *e)
-{
-	struct pub	*p = &r->relay->pub;
-	struct place	*places = xcalloc(n + 1, sizeof(*places));
-
-	for (size_t i = 0; i < n; i++)
-		places[i].sequence = rows[i].ack;
-	if (p->ops->look_up(p->arg, r->relay->form.id_prefix, places, n,
-	    go_on, r, e) == 0 && get_state(r, st, e))
-		return places;
-	free(places);
-	return NULL;
-}
-
 static void
 sound(struct recover *r, const char *text)
 {
@@ -182,131 +112,6 @@ can_look(struct recover *r)
 	r->warned = r->relay->went_back = false;
 	r->failures = 0;
 	r->at = clock_ms() + PERIOD_MS;
-}
-
-/* What was found of rows, the older ones first. */
-struct finding {
-	bool	lost, there;
-	bool	back;		/* one is lost and an older one there */
-};
-
-static void
-note_fate(struct finding *f, enum fate fate)
-{
-	f->there = f->there || fate == FATE_THERE;
-	f->lost = f->lost || fate == FATE_LOST;
-	f->back = f->back || (fate == FATE_LOST && f->there);
-}
-
-/* false: it could not be found out. */
-static bool
-find(struct recover *r, const struct acked *rows, size_t n,
-    struct stream_state *st, struct finding *f, struct err *e)
-{
-	struct place	*places = look_up(r, rows, n, st, e);
-
-	if (places == NULL)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		note_fate(f, recover_judge(st, rows[i].sequence, &places[i]));
-	free(places);
-	return true;
-}
-
-/*
- * Walking over many rows
- */
-
-static size_t
-pick_lost(struct recover_walk *w, const struct stream_state *st,
-    struct acked *rows, const struct place *places, size_t n)
-{
-	size_t	nlost = 0;
-
-	w->empty = st->messages == 0;
-	w->expires = st->expires || st->forgets;
-	for (size_t i = 0; i < n; i++) {
-		enum fate fate = recover_judge(st, rows[i].sequence,
-		    &places[i]);
-
-		w->there += fate == FATE_THERE;
-		w->removed += fate == FATE_REMOVED;
-		if (fate == FATE_THERE ||
-		    (fate == FATE_REMOVED && !w->absent))
-			continue;
-		if (w->lost++ == 0 || rows[i].ack < w->low)
-			w->low = rows[i].ack;
-		if (rows[i].ack > w->high)
-			w->high = rows[i].ack;
-		rows[nlost++] = rows[i];
-	}
-	return nlost;
-}
-
-static int
-reset(struct recover *r, struct recover_walk *w, const struct acked *rows,
-    size_t n, struct err *e)
-{
-	uint64_t	changed;
-
-	for (size_t i = 0; i < n && !w->dry; i += SLICE) {
-		if (store_reset(r->store, rows + i, n - i < SLICE ? n - i :
-		    SLICE, &changed, e) < 0)
-			return -1;
-		w->reset += changed;
-		r->recovered += changed;
-	}
-	return 0;
-}
-
-/* Deleted and made anew while we read it? */
-static bool
-is_another(const struct recover_walk *w, const struct stream_state *st,
-    struct err *e)
-{
-	bool	another = w->created != NULL &&
-		    strcmp(w->created, st->created) != 0;
-
-	if (another)
-		err_set(e, "it is another stream now");
-	return another;
-}
-
-/* One slice; from moves on. */
-static enum walked
-walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
-    const char *until, struct err *e)
-{
-	struct acked		*rows;
-	struct stream_state	 st;
-	struct place		*places;
-	size_t			 n;
-	int			 rc;
-
-	if (store_acked(r->store, from, until, w->all, SLICE, &rows, &n,
-	    e) < 0)
-		return WALK_NO_DB;
-	places = look_up(r, rows, n, &st, e);
-	if (places == NULL || is_another(w, &st, e)) {
-		free(places);
-		free(rows);
-		return WALK_BROKEN;
-	}
-	rc = reset(r, w, rows, pick_lost(w, &st, rows, places, n), e);
-	free(places);
-	free(rows);
-	return rc < 0 ? WALK_NO_DB : WALK_DONE;
-}
-
-enum walked
-recover_walk(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
-    const char *until, struct err *e)
-{
-	enum walked	walked = WALK_DONE;
-
-	while (walked == WALK_DONE && strcmp(from, until) < 0)
-		walked = walk_slice(r, w, from, until, e);
-	return walked;
 }
 
 /*
@@ -373,7 +178,7 @@ find_some(struct recover *r, const struct stream_row *row, bool latest,
 	if (store_some_acked(r->store, row->known_since, latest, SOME, &rows,
 	    &n, e) < 0)
 		return -1;
-	*known = find(r, rows, n, &st, f, why);
+	*known = recover_find(r, rows, n, &st, f, why);
 	free(rows);
 	return 0;
 }
@@ -480,7 +285,7 @@ check(struct recover *r, struct err *e)
 	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
 	if (store_now(r->store, until, e) < 0)
 		return -1;
-	if (!get_state(r, &st, &why))
+	if (!recover_state(r, &st, &why))
 		return drop_check(r, &why, e);
 	/* Somebody may have been faster. */
 	if (store_stream(r->store, r->conf->nats.stream, st.server,
@@ -568,7 +373,7 @@ look_shortly(struct recover *r, const struct stream_row *row, bool first,
 	if (find_top(r, row, first, &top, e) < 0)
 		return -1;
 	if (top.ack != 0) {
-		if (!find(r, &top, 1, &st, &f, &why))
+		if (!recover_find(r, &top, 1, &st, &f, &why))
 			return cannot_look(r, &why);
 		lost = f.lost;
 		/* Whoever checked may have dealt with it. */
@@ -597,7 +402,7 @@ recover_round(struct recover *r, bool first, struct err *e)
 	if (clock_ms() < recover_next(r, first))
 		return 0;
 	r->ready = r->ready && !r->relay->went_back;
-	if (!get_state(r, &st, &why))
+	if (!recover_state(r, &st, &why))
 		return cannot_look(r, &why);
 	if (store_stream(r->store, r->conf->nats.stream, st.server,
 	    r->relay->form.id_prefix, &row, e) < 0)

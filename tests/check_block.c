@@ -1059,9 +1059,10 @@ node_answer(void *arg, struct pub_answer *a)
 }
 
 static bool
-node_complaint(void *arg, struct err *err)
+node_complaint(void *arg, enum pub_about about, struct err *err)
 {
 	(void)arg;
+	(void)about;
 	(void)err;
 	return false;
 }
