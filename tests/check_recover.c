@@ -1002,6 +1002,23 @@ START_TEST(long_look_takes_many_turns)
 }
 END_TEST
 
+/* One that is in doubt for longer begins before what was read already. */
+START_TEST(older_doubt_reaches_farther_back)
+{
+	take(1000, 1000, 100);
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
+	ck_assert_str_eq(resolve(), "F");
+	batch_free(&batch);
+	fake.during = NULL;
+	fake.row[50] = 1001;
+	take(1001, 1001, 400);
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 50);
+}
+END_TEST
+
 /* What was read of a stream that went back is not true any more. */
 START_TEST(look_begins_anew_in_an_older_stream)
 {
@@ -1092,6 +1109,7 @@ add_doubts(TCase *tc)
 	tcase_add_test(tc, found_and_absent_are_told_apart);
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
 	tcase_add_test(tc, long_look_takes_many_turns);
+	tcase_add_test(tc, older_doubt_reaches_farther_back);
 	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
 	tcase_add_loop_test(tc, blind_look_does_not_last_for_ever, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
