@@ -958,12 +958,13 @@ hang_up(MYSQL *mysql)
 
 /* The library's, but a connection breaks before or after a statement. */
 int STDCALL
-mysql_real_query(MYSQL *mysql, const char *text, unsigned long len)
+mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 {
 	static int	(*real)(MYSQL *, const char *, unsigned long);
+	int		  rc;
 
 	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "mysql_real_query");
+		*(void **)&real = dlsym(RTLD_NEXT, "mysql_send_query");
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
 		story.before = NULL;
 		sql("%s", story.meanwhile);
@@ -971,10 +972,12 @@ mysql_real_query(MYSQL *mysql, const char *text, unsigned long len)
 	if (story.breaks_at == 0 || strcmp(mysql->user, "outbox") != 0 ||
 	    --story.breaks_at > 0)
 		return real(mysql, text, len);
-	if (rand() % 2 == 0 && real(mysql, text, len) == 0) {
+	if (rand() % 2 == 0 && (rc = real(mysql, text, len)) == 0) {
+		if (mysql_read_query_result(mysql) != 0)
+			return 1;
 		mysql_free_result(mysql_store_result(mysql));
-		text = "DO 0";
-		len = 4;
+		hang_up(mysql);
+		return rc;
 	}
 	hang_up(mysql);
 	return real(mysql, text, len);
@@ -1280,6 +1283,7 @@ random_begin(void)
 	conf->retry.backoff = 5000;
 	conf->retry.max_backoff = 20000;
 	conf->retry.max_attempts = 3;
+	conf->nats.recover = RECOVER_OFF;	/* there is no stream to ask */
 	skew_ms = 0;
 	sql("ALTER TABLE events AUTO_INCREMENT = 1; "
 	    "INSERT INTO outbox_partitions (partition_key) "
