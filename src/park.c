@@ -20,6 +20,10 @@
 /* Lanes in one statement. */
 #define LANES		256
 
+/* Partitions whose records are read by one, and when to leave it at that. */
+#define READ_PARTS	16
+#define READ_MAX	10000
+
 static const char *const reasons[] = {
 	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
 	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
@@ -210,48 +214,58 @@ load_list(struct park *p, struct blocked_list *list, int64_t now,
 	return 0;
 }
 
-static size_t
-list_fresh(const struct member *m, const char **labels)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < m->nparts; i++)
-		if (m->parts[i]->fresh)
-			labels[n++] = m->parts[i]->label;
-	return n;
-}
-
 /* What is not finished stays fresh: it is read again in the next round. */
 static void
-end_reading(struct park *p, bool failed)
+end_reading(struct park *p, struct part *const *parts, size_t n, bool failed)
 {
-	for (size_t i = 0; i < p->member->nparts; i++) {
-		struct part *part = p->member->parts[i];
-
-		part->fresh = part->fresh && (failed || part->merging);
-		part->merging = false;
-		if (part->fresh)
-			hold_forget_part(p->hold, part);
+	for (size_t i = 0; i < n; i++) {
+		parts[i]->fresh = failed || parts[i]->merging;
+		parts[i]->merging = false;
+		if (parts[i]->fresh)
+			hold_forget_part(p->hold, parts[i]);
 	}
 }
 
-/* Partitions that are new here may have blocked keys. */
+static int
+read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
+    int64_t now, struct err *e)
+{
+	const char		*labels[READ_PARTS];
+	struct blocked_list	 list = { 0 };
+	int			 rc;
+
+	for (size_t i = 0; i < n; i++)
+		labels[i] = parts[i]->label;
+	rc = store_blocked(p->store, labels, n, &list, e);
+	if (rc == 0)
+		rc = load_list(p, &list, now, e);
+	*nread += list.n;
+	end_reading(p, parts, n, rc < 0);
+	store_blocked_free(&list);
+	return rc;
+}
+
+/*
+ * Partitions that are new here may have blocked keys.  With very many of them
+ * the rest is for later rounds: leases do not wait.
+ */
 static int
 read_fresh(struct park *p, int64_t now, struct err *e)
 {
-	struct member		 *m = p->member;
-	const char		**labels = xcalloc(m->nparts + 1,
-				      sizeof(*labels));
-	size_t			  n = list_fresh(m, labels);
-	struct blocked_list	  list = { 0 };
-	int			  rc = 0;
+	struct member	*m = p->member;
+	struct part	*parts[READ_PARTS];
+	size_t		 n = 0, nread = 0;
 
-	if (n > 0 && (rc = store_blocked(p->store, labels, n, &list, e)) == 0)
-		rc = load_list(p, &list, now, e);
-	end_reading(p, rc < 0);
-	store_blocked_free(&list);
-	free(labels);
-	return rc;
+	for (size_t i = 0; i < m->nparts && nread < READ_MAX; i++) {
+		if (m->parts[i]->fresh)
+			parts[n++] = m->parts[i];
+		if (n == 0 || (n < READ_PARTS && i + 1 < m->nparts))
+			continue;
+		if (read_parts(p, parts, n, &nread, now, e) < 0)
+			return -1;
+		n = 0;
+	}
+	return 0;
 }
 
 /*
@@ -550,7 +564,7 @@ int
 park_round(struct park *p, size_t limit, int64_t now, struct err *e)
 {
 	if (!store_can_block(p->store)) {
-		end_reading(p, false);
+		end_reading(p, p->member->parts, p->member->nparts, false);
 		return 0;
 	}
 	if (lift(p, e) < 0 || read_fresh(p, now, e) < 0 ||

@@ -810,6 +810,37 @@ START_TEST(records_of_one_lane_are_merged)
 }
 END_TEST
 
+/* Leases do not wait for tens of thousands of records. */
+START_TEST(many_records_take_rounds)
+{
+	unsigned	rounds = 0, fresh = 1;
+
+	sql("DELETE FROM outbox_partitions");
+	for (unsigned i = 0; i < 40; i++) {
+		char	label[8];
+
+		snprintf(label, sizeof(label), "p%02u", i);
+		add_lease(label, ME, 1);
+	}
+	look_again();
+	sql("INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
+	    "order_key, reason, head_sequence) SELECT a.n + 10 * b.n + 100 * "
+	    "c.n + 1000 * d.n + 10000 * x.n + 1, CONCAT('p', LPAD(a.n, 2, "
+	    "'0')), a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * x.n, "
+	    "'halted', 1 FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")
+	    ", " DIGITS("d") ", (SELECT 0 AS n UNION SELECT 1) AS x");
+	for (; fresh > 0; rounds++) {
+		ck_assert_uint_lt(rounds, 10);
+		go(100);
+		fresh = 0;
+		for (size_t i = 0; i < member.nparts; i++)
+			fresh += member.parts[i]->fresh;
+		ck_assert(rounds > 0 || fresh > 0);
+	}
+	ck_assert_uint_eq(hold_nlanes(hold), 20000);
+}
+END_TEST
+
 START_TEST(lost_merge_ends)
 {
 	conf->worker.batch_size = 2;
@@ -1630,6 +1661,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, records_are_read, 0, 3);
 	tcase_add_loop_test(tc, head_behind_parked_rows_is_none, 0, 2);
 	tcase_add_loop_test(tc, records_of_one_lane_are_merged, 0, 2);
+	tcase_add_test(tc, many_records_take_rounds);
 	tcase_add_test(tc, lost_merge_ends);
 	tcase_add_loop_test(tc, halt_goes_with_its_partition, 0, 2);
 	tcase_add_test(tc, released_key_goes_on);
