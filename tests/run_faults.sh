@@ -44,6 +44,22 @@ FIRST='
 settings	3	blank
 partitions	1	blank
 '
+# What is parked comes back after a second.
+PARK='
+block		1	parked
+park		1	parked
+unpark		1	parked
+unblock		1	parked
+blocked		1	freed
+raise		1	severed
+unsure		1	silent
+'
+LOSSES='
+stream		3	doubtful
+now		1	doubtful
+delivered	1	doubtful
+send again	4	doubtful
+'
 BUS='
 send		3	nothing
 flush		1	nothing
@@ -130,6 +146,58 @@ delayed() {
 	    INSERT INTO outbox (global_sequence, partition_key, available_at)
 		VALUES (LAST_INSERT_ID(), 'p0$((ORDERS % 10))',
 		NOW(6) + INTERVAL 2 SECOND); COMMIT"
+}
+
+# More than a batch behind a head that is not due.
+parked() {
+	local i rows=''
+	wait_for 20 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+	arm "$1"
+	for i in {1..250}; do rows+="('parked$ORDERS', $i, 'events.x', 'x'),"; done
+	sql "START TRANSACTION;
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ${rows%,};
+	    INSERT INTO outbox (global_sequence, partition_key, available_at)
+		SELECT sequence, 'p0$((ORDERS % 10))', IF(stream_sequence = 1,
+		NOW(6) + INTERVAL 1 SECOND, NOW(6)) FROM events
+		WHERE stream_id = 'parked$ORDERS'; COMMIT"
+}
+
+# A worker's connection ends.
+severed() {
+	arm "$1"
+	sql "KILL $(sql "SELECT id FROM information_schema.processlist
+	    WHERE user = 'outbox' ORDER BY id LIMIT 1")"
+}
+
+# The broker is silent for longer than a message is waited for.
+silent() {
+	local pid until
+	read -r pid _ < "$DIR/nats/process"
+	arm "$1"
+	kill -STOP "$pid"
+	until=$(($(now_ms) + 1500))
+	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
+	kill -CONT "$pid"
+}
+
+# Nobody has looked at the stream since its server started, and five rows
+# have a place that is not there.
+doubtful() {
+	arm "$1"
+	for _ in 1 2 3; do
+		doubt_once
+		wait_for 4 has_fired && return
+	done
+}
+doubt_once() {
+	VICTIM=''
+	wait_for 10 has_steady started_at
+	sql "UPDATE outbox SET ack_sequence = ack_sequence + 1000000000
+		WHERE ack_sequence < 1000000000
+		ORDER BY published_at DESC LIMIT 5;
+	    UPDATE outbox_streams SET servers = ''"
+	[ -z "$VICTIM" ] || kill -KILL "$VICTIM"
 }
 
 # Two of a key for which there is no stream: one is refused, one waits.
@@ -341,6 +409,18 @@ lasting heartbeat 1290
 finish 'statements fail for a while'
 counts_are_right 'statements fail for a while'
 
+begin
+each "$PARK" 'sent after' kill
+each "$PARK" 'sent after' lost
+each "$PARK" instead 1213
+finish 'parking'
+
+begin
+each "$LOSSES" sent kill
+each "$LOSSES" sent lost
+each "$LOSSES" instead 1213
+finish 'looking for losses'
+
 wait_for 10 is_complete
 begin
 for point in claim.before claim.sent send.before settle.before; do
@@ -366,7 +446,7 @@ is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
 
 # Whoever adds a statement adds it to the tables above.
 names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
-is "$(names "$TICK$MEMBER$LIFE$FIRST$BUS")" \
+is "$(names "$TICK$MEMBER$LIFE$FIRST$PARK$LOSSES$BUS")" \
     "$(cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done |
     sort -u)" 'there is no other point'
 
