@@ -60,7 +60,7 @@ struct bus {
 	int			 fd;
 	volatile bool		 want_read, want_write;
 	pthread_mutex_t		 lock;
-	char			 complaints[2][256];	/* by enum pub_about */
+	char			 complaints[PUB_ABOUTS][256];
 };
 
 static natsStatus
@@ -99,15 +99,26 @@ on_detach(void *user)
 	return NATS_OK;
 }
 
-/* No permission for the advisory's subject says nothing about messages. */
+/* No permission for another subject says nothing about messages. */
 static enum pub_about
 about(const struct bus *b, const char *text)
 {
 	char	quoted[300];
 
+	if (strstr(text, "Publish to \"$JS.API.") != NULL)
+		return PUB_FORBIDDEN;
 	snprintf(quoted, sizeof(quoted), "Publish to \"%s\"",
 	    b->conf->nats.advisory);
 	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
+}
+
+static void
+note_complaint(struct bus *b, enum pub_about about, const char *text)
+{
+	pthread_mutex_lock(&b->lock);
+	snprintf(b->complaints[about], sizeof(b->complaints[about]), "%s",
+	    text);
+	pthread_mutex_unlock(&b->lock);
 }
 
 static void
@@ -120,10 +131,7 @@ on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 	natsConnection_GetLastError(nc, &text);
 	if (text == NULL || text[0] == '\0')
 		text = natsStatus_GetText(s);
-	pthread_mutex_lock(&b->lock);
-	snprintf(b->complaints[about(b, text)], sizeof(b->complaints[0]),
-	    "%s", text);
-	pthread_mutex_unlock(&b->lock);
+	note_complaint(b, about(b, text), text);
 }
 
 static bool
@@ -664,6 +672,8 @@ request(struct bus *b, const char *subject, struct err *e)
 	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
 	    (left = until - clock_ms()) > 0)
 		bus_wait(b, left);
+	if (nobody)
+		note_complaint(b, PUB_NOBODY, "nobody answers");
 	if (m == NULL)
 		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
 		    "or the account has none" : "no answer to %s: no "

@@ -12,7 +12,6 @@
 #define TURN_MS		2000	/* of looking, and then others get their turn */
 #define AGAIN_MS	100	/* the next turn */
 #define FAILED_MS	2000	/* the same if nothing could be found out */
-#define FAILURES	3	/* and then it is sent */
 #define BLIND_MS	(10 * 60 * 1000)
 #define MARGIN_MS	1000
 
@@ -76,21 +75,19 @@ defer_old(struct doubt *d, struct batch *b, int64_t window_ms,
 			defer(&b->msgs[i], delay_ms);
 }
 
-/*
- * Nothing can be found out.  Without a connection it will be; with one we may
- * not ask, and the message must not wait for ever.
- */
+/* Nothing can be found out, now or in general. */
 static void
 fail(struct doubt *d, struct batch *b, int64_t window_ms,
     const struct err *why)
 {
 	const struct pub	*p = &d->relay->pub;
 
-	if (p->ops->is_open(p->arg) && go_on(d) && ++d->failures >= FAILURES) {
+	if (p->ops->is_open(p->arg) && go_on(d) &&
+	    blind_failed(&d->blind, p, clock_ms())) {
 		log_warn("messages that may be stored already are sent "
 		    "without a look, and may be in the stream twice: %s",
 		    why->text);
-		d->failures = 0;
+		memset(&d->blind, 0, sizeof(d->blind));
 		d->blind_until = clock_ms() + BLIND_MS;
 		return;
 	}
@@ -201,7 +198,7 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 		fail(d, b, st.window_ms, &why);
 		return 0;
 	}
-	d->failures = 0;
+	memset(&d->blind, 0, sizeof(d->blind));
 	return conclude(d, b, st.window_ms, found, e);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "blind.h"
 #include "conf.h"
 #include "err.h"
 #include "msg.h"
@@ -22,7 +23,7 @@ struct doubt {
 	struct store		*store;
 	struct relay		*relay;		/* its publisher, ids and keep */
 	struct search		 search;
-	unsigned		 failures;	/* in a row, while connected */
+	struct blind		 blind;
 	int64_t			 blind_until;	/* sent without a look */
 };
 

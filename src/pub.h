@@ -36,8 +36,14 @@ struct pub_answer {
 	char		text[256];		/* why not; "" if stored */
 };
 
-/* What a complaint is about: messages, or what was only told. */
-enum pub_about { PUB_MESSAGES, PUB_TOLD };
+/* What a complaint is about. */
+enum pub_about {
+	PUB_MESSAGES,
+	PUB_TOLD,	/* what was only told */
+	PUB_FORBIDDEN,	/* our questions about the stream */
+	PUB_NOBODY,	/* the same: there is nobody to answer them */
+	PUB_ABOUTS
+};
 
 struct pub_ops {
 	/* Connect to the next server; blocks for 2 s at most. */

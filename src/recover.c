@@ -20,7 +20,6 @@
 #define POLL_MS		200	/* while somebody else checks */
 #define BLIND_MS	60000	/* until the next try where we may not look */
 #define AGAIN_MS	500	/* after a failure */
-#define FAILURES	3	/* and then messages flow without a look */
 #define SOME		50	/* rows to know a stream by */
 
 void
@@ -77,11 +76,7 @@ sound(struct recover *r, const char *text)
 	log_error("%s", r->alarm.text);
 }
 
-/*
- * Nothing can be found out.  Without a connection there will be a next one,
- * and a broker that has just started may have no leader yet; but if we may
- * not ask, messages matter more than the look.
- */
+/* Nothing can be found out, now or in general. */
 static int
 cannot_look(struct recover *r, const struct err *why)
 {
@@ -91,7 +86,8 @@ cannot_look(struct recover *r, const struct err *why)
 	r->ready = r->ready && !r->gone;
 	if (r->gone || !is_open(r) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON ||
-	    (++r->failures < FAILURES && !r->warned))
+	    (!blind_failed(&r->blind, &r->relay->pub, clock_ms()) &&
+	    !r->warned))
 		return 0;
 	r->at = clock_ms() + BLIND_MS;
 	if (!r->warned)
@@ -110,7 +106,7 @@ can_look(struct recover *r)
 {
 	r->ready = true;
 	r->warned = r->relay->went_back = false;
-	r->failures = 0;
+	memset(&r->blind, 0, sizeof(r->blind));
 	r->at = clock_ms() + PERIOD_MS;
 }
 

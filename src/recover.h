@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "blind.h"
 #include "conf.h"
 #include "err.h"
 #include "relay.h"
@@ -25,7 +26,7 @@ struct recover {
 
 	bool			 ready;		/* this connection may be used */
 	bool			 gone;		/* there is no such stream */
-	unsigned		 failures;	/* in a row, while connected */
+	struct blind		 blind;
 	bool			 warned;	/* that nothing can be found out */
 	int64_t			 at;		/* the next look, clock_ms() */
 	int64_t			 renew_at;	/* of the check under way */

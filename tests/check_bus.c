@@ -1228,6 +1228,10 @@ START_TEST(forbidden_look_up_is_told)
 	ck_assert_uint_gt(asked, 6);
 	ck_has(e.text, "permission");
 	ck_assert(is_open());
+	ck_assert(bus.ops->complaint(bus.arg, PUB_FORBIDDEN, &e));
+	ck_has(e.text, "MSG.GET");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_NOBODY, &e));
 }
 END_TEST
 
@@ -1469,6 +1473,8 @@ START_TEST(credentials_log_in)
 		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "JetStream");
 		ck_assert(!check(&r));
 		ck_has(e.text, "JetStream");
+		ck_assert(bus.ops->complaint(bus.arg, PUB_NOBODY, &e));
+		ck_assert(!bus.ops->complaint(bus.arg, PUB_FORBIDDEN, &e));
 	}
 	bus_free(&bus);
 	conf_free(conf);

@@ -53,7 +53,9 @@ static unsigned		 nkept;
 static struct {
 	struct stream_state	 state;
 	uint64_t		 row[PLACES];	/* 0: nothing there */
-	bool			 closed, mute, gone;
+	bool			 closed, gone;
+	bool			 mute;		/* says so, unless: */
+	bool			 silent, nobody;
 	size_t			 nplaces;	/* that were asked for */
 	void			(*during)(void);	/* a look-up */
 } fake;
@@ -106,10 +108,20 @@ fake_look_up(void *arg, const char *prefix, struct place *places, size_t n,
 	return 0;
 }
 
+static bool
+fake_complaint(void *arg, enum pub_about about, struct err *err)
+{
+	(void)arg;
+	err_set(err, "the fake has no ear");
+	return fake.mute && !fake.silent &&
+	    about == (fake.nobody ? PUB_NOBODY : PUB_FORBIDDEN);
+}
+
 static const struct pub_ops fake_ops = {
 	.is_open = fake_is_open,
 	.state = fake_state,
 	.look_up = fake_look_up,
+	.complaint = fake_complaint,
 };
 
 static enum keep
@@ -1036,6 +1048,38 @@ START_TEST(look_begins_anew_in_an_older_stream)
 }
 END_TEST
 
+/* Who is silent takes no messages either. */
+START_TEST(silence_is_waited_for)
+{
+	fake.mute = fake.silent = true;
+	for (int i = 0; i < 20; i++) {
+		rec.at = 0;
+		ck_assert(!look());
+	}
+	take(1000, 1000, 100);
+	for (int i = 0; i < 20; i++) {
+		ck_assert_str_eq(resolve(), "F");
+		batch.msgs[0].outcome = OUT_UNSENT;
+	}
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* A leader may be missing for a while; an account's export for ever. */
+START_TEST(nobody_is_waited_for_a_while)
+{
+	fake.mute = fake.nobody = true;
+	for (int i = 0; i < 5; i++) {
+		rec.at = 0;
+		ck_assert(!look());
+	}
+	rec.blind.since -= 31000;
+	rec.at = 0;
+	ck_assert(look());
+	ck_has(logged(), "cannot be found");
+}
+END_TEST
+
 START_TEST(blind_look_does_not_last_for_ever)
 {
 	fake.mute = _i == 0;
@@ -1111,6 +1155,8 @@ add_doubts(TCase *tc)
 	tcase_add_test(tc, long_look_takes_many_turns);
 	tcase_add_test(tc, older_doubt_reaches_farther_back);
 	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
+	tcase_add_test(tc, silence_is_waited_for);
+	tcase_add_test(tc, nobody_is_waited_for_a_while);
 	tcase_add_loop_test(tc, blind_look_does_not_last_for_ever, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
 }
