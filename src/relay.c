@@ -461,6 +461,29 @@ send_again(struct flight *f)
 }
 
 static void
+say_how_long(const struct flight *f, size_t i, struct err *e)
+{
+	int64_t	timeout = f->r->conf->publish.timeout_ms;
+	int64_t	waited = clock_ms() - f->sent_at[i];
+
+	if (waited < timeout)
+		err_set(e, "no answer in %lld ms", (long long)waited);
+	else
+		err_set(e, "no answer within %lld ms", (long long)timeout);
+}
+
+/* Silence is dear: each one more is in doubt as well. */
+static void
+note_silence(struct flight *f, size_t i, const char *text)
+{
+	bool	blamed = is_blamed(f, i);
+
+	refuse(f, i, text);
+	f->res->silent = f->res->silent || !blamed;
+	f->closed = f->closed || (f->acked == 0 && !blamed);
+}
+
+static void
 time_out(struct flight *f, size_t i)
 {
 	struct err	e;
@@ -468,8 +491,7 @@ time_out(struct flight *f, size_t i)
 
 	f->state[i] = DONE;
 	f->b->msgs[i].unsure = true;
-	err_set(&e, "no answer within %lld ms",
-	    (long long)(clock_ms() - f->sent_at[i]));
+	say_how_long(f, i, &e);
 	if (f->complained)
 		refuse(f, i, f->complaint.text);
 	else if (f->nameless > 0) {
@@ -479,14 +501,8 @@ time_out(struct flight *f, size_t i)
 		f->res->stalled_ms = clock_ms() - f->heard_at;
 		was_tried(f, &f->b->msgs[i]);
 		go_on = fail(f, &f->b->msgs[i], false, e.text);
-	} else {
-		bool blamed = is_blamed(f, i);
-
-		refuse(f, i, e.text);
-		/* Silence is dear: each one more is in doubt as well. */
-		f->res->silent = f->res->silent || !blamed;
-		f->closed = f->closed || (f->acked == 0 && !blamed);
-	}
+	} else
+		note_silence(f, i, e.text);
 	window_resolved(&f->w, i, go_on);
 }
 
