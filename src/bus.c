@@ -9,9 +9,8 @@
  * have already given up on.
  */
 
-#include "bus.h"
+#include "bus_impl.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,48 +22,15 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "secret.h"
 #include "sig.h"
 #include "xalloc.h"
 
-#define CONNECT_TIMEOUT_MS	2000
-#define PING_INTERVAL_MS	10000
-#define MAX_PINGS_OUT		2
-#define IO_BUFFER		(256 * 1024)
-#define CHECK_TIMEOUT_MS	1000
-#define LOOK_UP_WINDOW		256	/* requests out */
-#define LOOK_UP_BYTES		(8 * 1024 * 1024)	/* of their answers */
-#define LOOK_UP_TIMEOUT_MS	3000	/* without any answer */
-#define LOOK_UP_WAIT_MS		200
 #define CLOSE_TIMEOUT_MS	500
 #define HANG_UP_READS		100
-#define SPENT_MAX		256
 #define SPENT_MAX_BYTES		(1024 * 1024)
 
-struct bus {
-	const struct conf	*conf;
-	char			*name;
-	natsConnection		*nc;
-	natsSubscription	*sub;
-	char			*inbox;		/* prefix of reply subjects */
-	size_t			 inbox_len;
-	uint32_t		 generation;
-	size_t			 out;		/* of this generation, no answer yet */
-	size_t			 stale;		/* the same of older ones */
-	size_t			 next_server;
-	int64_t			 max_payload;
-	natsMsg			*spent[SPENT_MAX];	/* to be freed */
-	size_t			 nspent, spent_bytes;
-
-	/* Written by callbacks, some of them in the library's threads. */
-	int			 fd;
-	volatile bool		 want_read, want_write;
-	pthread_mutex_t		 lock;
-	char			 complaints[PUB_ABOUTS][256];
-};
-
-static natsStatus
-on_attach(void **user, void *loop, natsConnection *nc, natsSock fd)
+natsStatus
+bus_on_attach(void **user, void *loop, natsConnection *nc, natsSock fd)
 {
 	struct bus	*b = loop;
 
@@ -75,22 +41,22 @@ on_attach(void **user, void *loop, natsConnection *nc, natsSock fd)
 	return NATS_OK;
 }
 
-static natsStatus
-on_read(void *user, bool add)
+natsStatus
+bus_on_read(void *user, bool add)
 {
 	((struct bus *)user)->want_read = add;
 	return NATS_OK;
 }
 
-static natsStatus
-on_write(void *user, bool add)
+natsStatus
+bus_on_write(void *user, bool add)
 {
 	((struct bus *)user)->want_write = add;
 	return NATS_OK;
 }
 
-static natsStatus
-on_detach(void *user)
+natsStatus
+bus_on_detach(void *user)
 {
 	struct bus	*b = user;
 
@@ -112,8 +78,8 @@ about(const struct bus *b, const char *text)
 	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
 }
 
-static void
-note_complaint(struct bus *b, enum pub_about about, const char *text)
+void
+bus_note_complaint(struct bus *b, enum pub_about about, const char *text)
 {
 	pthread_mutex_lock(&b->lock);
 	snprintf(b->complaints[about], sizeof(b->complaints[about]), "%s",
@@ -121,8 +87,8 @@ note_complaint(struct bus *b, enum pub_about about, const char *text)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void
-on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
+void
+bus_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 {
 	struct bus	*b = arg;
 	const char	*text = NULL;
@@ -131,7 +97,7 @@ on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 	natsConnection_GetLastError(nc, &text);
 	if (text == NULL || text[0] == '\0')
 		text = natsStatus_GetText(s);
-	note_complaint(b, about(b, text), text);
+	bus_note_complaint(b, about(b, text), text);
 }
 
 static bool
@@ -148,158 +114,6 @@ bus_complaint(void *arg, enum pub_about about, struct err *e)
 	complaint[0] = '\0';
 	pthread_mutex_unlock(&b->lock);
 	return any;
-}
-
-/* NULL with an error that says which secret it was. */
-static char *
-read_secret(const char *what, const char *file, const char *env,
-    struct err *e)
-{
-	char	*secret = secret_read(file, env, e);
-
-	if (secret == NULL)
-		err_in(e, "nats %s", what);
-	return secret;
-}
-
-static natsStatus
-set_user(struct bus *b, natsOptions *o, struct err *e)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_ERR;
-	char			*secret;
-
-	secret = read_secret("password", c->nats.password_file,
-	    c->nats.password_env, e);
-	if (secret != NULL)
-		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
-	secret_free(secret);
-	return s;
-}
-
-static natsStatus
-set_token(struct bus *b, natsOptions *o, struct err *e)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_ERR;
-	char			*secret;
-
-	secret = read_secret("token", c->nats.token_file, c->nats.token_env,
-	    e);
-	if (secret != NULL)
-		s = natsOptions_SetToken(o, secret);
-	secret_free(secret);
-	return s;
-}
-
-static natsStatus
-set_identity(struct bus *b, natsOptions *o, struct err *e)
-{
-	const struct conf	*c = b->conf;
-
-	if (c->nats.credentials_file[0] != '\0')
-		return natsOptions_SetUserCredentialsFromFiles(o,
-		    c->nats.credentials_file, NULL);
-	if (c->nats.user[0] != '\0')
-		return set_user(b, o, e);
-	if (c->nats.token_file[0] != '\0' || c->nats.token_env[0] != '\0')
-		return set_token(b, o, e);
-	return NATS_OK;
-}
-
-static natsStatus
-set_tls(struct bus *b, natsOptions *o, const char *server)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_OK;
-
-	/* The library itself would go on in clear text. */
-	if (strncmp(server, "tls://", 6) == 0)
-		s = natsOptions_SetSecure(o, true);
-	if (s == NATS_OK && c->nats.tls.ca[0] != '\0') {
-		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
-		if (s == NATS_OK)
-			s = natsOptions_SetSecure(o, true);
-	}
-	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
-		s = natsOptions_SetSecure(o, true);
-	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
-		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
-		    c->nats.tls.key);
-	return s;
-}
-
-/* No wait may outlive the next renewal of the leases. */
-static int64_t
-connect_timeout(const struct bus *b)
-{
-	int64_t	renew = b->conf->worker.lease_renew;
-
-	return renew < CONNECT_TIMEOUT_MS ? renew : CONNECT_TIMEOUT_MS;
-}
-
-static natsStatus
-set_manner(struct bus *b, natsOptions *o, const char *server)
-{
-	natsStatus	s;
-
-	s = natsOptions_SetURL(o, server);
-	if (s == NATS_OK)
-		s = natsOptions_SetName(o, b->name);
-	if (s == NATS_OK)
-		s = natsOptions_SetTimeout(o, connect_timeout(b));
-	if (s == NATS_OK)
-		s = natsOptions_SetAllowReconnect(o, false);
-	if (s == NATS_OK)
-		s = natsOptions_SetPingInterval(o, PING_INTERVAL_MS);
-	if (s == NATS_OK)
-		s = natsOptions_SetMaxPingsOut(o, MAX_PINGS_OUT);
-	if (s == NATS_OK)
-		s = natsOptions_SetIOBufSize(o, IO_BUFFER);
-	if (s == NATS_OK)
-		s = natsOptions_SetSendAsap(o, true);
-	if (s == NATS_OK)
-		s = natsOptions_SetErrorHandler(o, on_error, b);
-	if (s == NATS_OK)
-		s = natsOptions_SetEventLoop(o, b, on_attach, on_read,
-		    on_write, on_detach);
-	return s;
-}
-
-static void
-describe(natsStatus s, struct err *e)
-{
-	natsStatus	 last;
-	const char	*text = nats_GetLastError(&last);
-
-	if (text == NULL || text[0] == '\0' || last != s)
-		text = natsStatus_GetText(s);
-	/* The library puts its own "(file.c:line): " before it. */
-	if (text[0] == '(' && strstr(text, "): ") != NULL)
-		text = strstr(text, "): ") + 3;
-	err_set(e, "%s", text);
-}
-
-static int
-connect_to(struct bus *b, const char *server, struct err *e)
-{
-	natsOptions	*o = NULL;
-	natsStatus	 s;
-
-	e->text[0] = '\0';
-	s = natsOptions_Create(&o);
-	if (s == NATS_OK)
-		s = set_manner(b, o, server);
-	if (s == NATS_OK)
-		s = set_identity(b, o, e);
-	if (s == NATS_OK)
-		s = set_tls(b, o, server);
-	if (s == NATS_OK)
-		s = natsConnection_Connect(&b->nc, o);
-	natsOptions_Destroy(o);
-	if (s != NATS_OK && e->text[0] == '\0')
-		describe(s, e);
-	return s == NATS_OK ? 0 : -1;
 }
 
 static int
@@ -321,11 +135,11 @@ subscribe(struct bus *b, struct err *e)
 		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
 	natsInbox_Destroy(inbox);
 	if (s != NATS_OK)
-		describe(s, e);
+		bus_describe(s, e);
 	return s == NATS_OK ? 0 : -1;
 }
 
-static bool
+bool
 bus_is_open(void *arg)
 {
 	struct bus	*b = arg;
@@ -376,7 +190,7 @@ bus_open(void *arg, struct err *e)
 
 	bus_close(b);
 	server = servers->items[b->next_server++ % servers->n];
-	if (connect_to(b, server, e) < 0 || subscribe(b, e) < 0) {
+	if (bus_connect_to(b, server, e) < 0 || subscribe(b, e) < 0) {
 		bus_close(b);
 		return err_in(e, "nats %s", server);
 	}
@@ -384,7 +198,7 @@ bus_open(void *arg, struct err *e)
 	return 0;
 }
 
-static void
+void
 bus_begin(void *arg)
 {
 	struct bus	*b = arg;
@@ -409,8 +223,8 @@ bus_begin(void *arg)
  * The library hands each message to a thread of its own to free it. One at a
  * time that is two context switches a message; in heaps it is next to none.
  */
-static void
-spend(struct bus *b, natsMsg *m)
+void
+bus_spend(struct bus *b, natsMsg *m)
 {
 	if (m == NULL)
 		return;
@@ -457,12 +271,12 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
 	fault_point("send", "after", b->fd);
-	spend(b, m);
+	bus_spend(b, m);
 	if (s == NATS_OK) {
 		b->out++;
 		return PUB_SENT;
 	}
-	describe(s, e);
+	bus_describe(s, e);
 	return verdict_of_status((int)s) == VERDICT_MESSAGE ? PUB_REFUSED :
 	    PUB_LOST;
 }
@@ -488,7 +302,7 @@ bus_tell(void *arg, const char *subject, const char *text)
 		flush(b);
 }
 
-static void
+void
 bus_wait(void *arg, int64_t timeout_ms)
 {
 	struct bus	*b = arg;
@@ -569,8 +383,8 @@ bus_read_ack(const char *body, int len, const char *stream,
 }
 
 /* "<inbox><generation>_<slot>"; an older generation was given up on. */
-static bool
-read_slot(const struct bus *b, const char *subject, uint32_t *slot)
+bool
+bus_read_slot(const struct bus *b, const char *subject, uint32_t *slot)
 {
 	char	*end;
 
@@ -604,7 +418,7 @@ static bool
 is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 {
 	bool	current = s == NATS_OK ?
-		    read_slot(b, natsMsg_GetSubject(m), &a->slot) :
+		    bus_read_slot(b, natsMsg_GetSubject(m), &a->slot) :
 		    b->stale == 0;
 	size_t	*count = current ? &b->out : &b->stale;
 
@@ -625,7 +439,7 @@ bus_answer(void *arg, struct pub_answer *a)
 		if (s != NATS_OK && s != NATS_NO_RESPONDERS)
 			return false;
 		if (!is_current(b, s, m, a)) {
-			spend(b, m);
+			bus_spend(b, m);
 			continue;
 		}
 		if (s == NATS_NO_RESPONDERS)
@@ -633,229 +447,11 @@ bus_answer(void *arg, struct pub_answer *a)
 		fault_point("answer", "before", b->fd);
 		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
 		    b->conf->nats.stream, a);
-		spend(b, m);
+		bus_spend(b, m);
 		fault_point("answer", "after", b->fd);
 		return true;
 	}
 	return false;
-}
-
-/* The answer to a request of ours, by its reply subject; others are old. */
-static bool
-take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
-{
-	natsStatus	s;
-
-	while ((s = natsSubscription_NextMsg(m, b->sub, 0)) == NATS_OK) {
-		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
-			return true;
-		natsMsg_Destroy(*m);
-	}
-	*nobody = s == NATS_NO_RESPONDERS;
-	return *nobody;
-}
-
-static natsMsg *
-request(struct bus *b, const char *subject, struct err *e)
-{
-	int64_t		 until = clock_ms() + CHECK_TIMEOUT_MS, left;
-	char		 reply[160];
-	natsMsg		*m = NULL;
-	bool		 nobody = false;
-
-	/* No slot: an answer that comes late is nobody's. */
-	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
-	    ++b->generation);
-	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
-	    NATS_OK)
-		until = 0;
-	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
-	    (left = until - clock_ms()) > 0)
-		bus_wait(b, left);
-	if (nobody)
-		note_complaint(b, PUB_NOBODY, "nobody answers");
-	if (m == NULL)
-		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
-		    "or the account has none" : "no answer to %s: no "
-		    "permission, or the broker is busy", subject);
-	return m;
-}
-
-static natsMsg *
-ask_for_stream(struct bus *b, struct err *e)
-{
-	char	subject[300];
-
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
-	    b->conf->nats.stream);
-	return request(b, subject, e);
-}
-
-static bool
-bus_check(void *arg, struct stream_report *r, struct err *e)
-{
-	struct bus	*b = arg;
-	natsMsg		*m;
-
-	memset(r, 0, sizeof(*r));
-	if (b->conf->nats.stream[0] == '\0')
-		return true;
-	if ((m = ask_for_stream(b, e)) == NULL)
-		return false;
-	stream_judge(r, b->conf, natsMsg_GetData(m),
-	    (size_t)natsMsg_GetDataLength(m));
-	natsMsg_Destroy(m);
-	return true;
-}
-
-static bool
-bus_state(void *arg, struct stream_state *st, struct err *e)
-{
-	struct bus	*b = arg;
-	natsMsg		*m;
-	natsStatus	 s;
-
-	if (!bus_is_open(b)) {
-		err_set(e, "not connected");
-		return false;
-	}
-	if ((m = ask_for_stream(b, e)) == NULL)
-		return false;
-	stream_read_state(st, natsMsg_GetData(m),
-	    (size_t)natsMsg_GetDataLength(m));
-	natsMsg_Destroy(m);
-	s = natsConnection_GetConnectedServerId(b->nc, st->server,
-	    sizeof(st->server));
-	if (s != NATS_OK)
-		describe(s, e);
-	return s == NATS_OK;
-}
-
-/* Many requests for single messages, under way. */
-struct look_up {
-	struct bus	*b;
-	const char	*prefix;
-	struct place	*places;
-	size_t		 n, asked, answered;
-	size_t		 window;
-	int64_t		 heard_at;
-};
-
-static bool
-ask_for_place(struct look_up *l, const struct place *p)
-{
-	struct bus	*b = l->b;
-	char		 subject[300], reply[160], body[40];
-
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
-	    b->conf->nats.stream);
-	snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox, b->generation,
-	    (size_t)(p - l->places));
-	snprintf(body, sizeof(body), "{\"seq\":%llu}",
-	    (unsigned long long)p->sequence);
-	return natsConnection_PublishRequest(b->nc, subject, reply, body,
-	    (int)strlen(body)) == NATS_OK;
-}
-
-/* Never blocks; what cannot be sent shows as a lost connection. */
-static void
-ask_for_places(struct look_up *l)
-{
-	for (; l->asked < l->n && l->asked - l->answered < l->window;
-	    l->asked++) {
-		struct place *p = &l->places[l->asked];
-
-		if (p->sequence == 0) {
-			p->what = PLACE_EMPTY;
-			l->answered++;
-		} else if (!ask_for_place(l, p))
-			return;
-	}
-}
-
-/* Answers carry whole messages: fewer at a time where they are large. */
-static void
-fit_window(struct look_up *l, size_t size)
-{
-	size_t	fit = LOOK_UP_BYTES / (size + 1);
-
-	if (l->window < LOOK_UP_WINDOW)
-		l->window++;
-	if (l->window > fit)
-		l->window = fit > 0 ? fit : 1;
-}
-
-static int
-take_place(struct look_up *l, natsMsg *m, struct err *e)
-{
-	size_t		 size = (size_t)natsMsg_GetDataLength(m);
-	uint32_t	 slot;
-	struct place	*p;
-
-	if (!read_slot(l->b, natsMsg_GetSubject(m), &slot) ||
-	    slot >= l->asked || l->places[slot].what != PLACE_UNKNOWN)
-		return 0;
-	p = &l->places[slot];
-	if (place_read(p, l->prefix, natsMsg_GetData(m), size, e) < 0)
-		return -1;
-	l->answered++;
-	l->heard_at = clock_ms();
-	fit_window(l, size);
-	return 0;
-}
-
-static int
-take_places(struct look_up *l, struct err *e)
-{
-	natsMsg		*m = NULL;
-	natsStatus	 s;
-	int		 rc = 0;
-
-	do {
-		s = natsSubscription_NextMsg(&m, l->b->sub, 0);
-		if (s != NATS_OK)	/* refusals name nobody: silence */
-			continue;
-		rc = take_place(l, m, e);
-		spend(l->b, m);
-	} while (rc == 0 && (s == NATS_OK || s == NATS_NO_RESPONDERS));
-	return rc;
-}
-
-static int
-look_up_all(struct look_up *l, bool (*go_on)(void *), void *arg,
-    struct err *e)
-{
-	while (l->answered < l->n) {
-		if (!go_on(arg))
-			return err_set(e, "broken off");
-		ask_for_places(l);
-		bus_wait(l->b, l->answered < l->asked ? LOOK_UP_WAIT_MS : 0);
-		if (take_places(l, e) < 0)
-			return -1;
-		if (!bus_is_open(l->b))
-			return err_set(e, "the connection was lost");
-		if (clock_ms() - l->heard_at > LOOK_UP_TIMEOUT_MS)
-			return err_set(e, "no answer to "
-			    "$JS.API.STREAM.MSG.GET.%s: no permission, or the "
-			    "broker is busy", l->b->conf->nats.stream);
-	}
-	return 0;
-}
-
-static int
-bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
-    bool (*go_on)(void *), void *go_on_arg, struct err *e)
-{
-	struct bus	*b = arg;
-	struct look_up	 l = { .b = b, .prefix = prefix, .places = places,
-			    .n = n, .window = 16, .heard_at = clock_ms() };
-
-	if (!bus_is_open(b))
-		return err_set(e, "not connected");
-	for (size_t i = 0; i < n; i++)
-		places[i].what = PLACE_UNKNOWN;
-	bus_begin(b);	/* an answer that comes late is nobody's */
-	return look_up_all(&l, go_on, go_on_arg, e);
 }
 
 static const struct pub_ops ops = {

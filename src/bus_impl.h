@@ -1,0 +1,86 @@
+/*
+ * bus_impl.h - what the files of the bus share; nobody else includes it
+ *
+ * bus.c has the loop and the messages, bus_connect.c how to log in, and
+ * bus_look.c the questions about the stream.
+ */
+#ifndef OUTBOX_BUS_IMPL_H
+#define OUTBOX_BUS_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nats/nats.h>
+
+#include "bus.h"
+
+#define SPENT_MAX	256
+
+struct bus {
+	const struct conf	*conf;
+	char			*name;
+	natsConnection		*nc;
+	natsSubscription	*sub;
+	char			*inbox;		/* prefix of reply subjects */
+	size_t			 inbox_len;
+	uint32_t		 generation;
+	size_t			 out;		/* of this generation, no answer yet */
+	size_t			 stale;		/* the same of older ones */
+	size_t			 next_server;
+	int64_t			 max_payload;
+	natsMsg			*spent[SPENT_MAX];	/* to be freed */
+	size_t			 nspent, spent_bytes;
+
+	/* Written by callbacks, some of them in the library's threads. */
+	int			 fd;
+	volatile bool		 want_read, want_write;
+	pthread_mutex_t		 lock;
+	char			 complaints[PUB_ABOUTS][256];
+};
+
+/*
+ * bus.c
+ */
+
+bool	bus_is_open(void *);
+void	bus_begin(void *);
+void	bus_wait(void *, int64_t timeout_ms);
+
+/* The slot in the subject of an answer; false: of an older generation. */
+bool	bus_read_slot(const struct bus *, const char *subject, uint32_t *slot);
+
+/* Keep what the library tells, until it is asked for. */
+void	bus_note_complaint(struct bus *, enum pub_about, const char *);
+
+/* To be freed later, many at a time. */
+void	bus_spend(struct bus *, natsMsg *);
+
+/* The library's callbacks. */
+natsStatus bus_on_attach(void **, void *, natsConnection *, natsSock);
+natsStatus bus_on_read(void *, bool add);
+natsStatus bus_on_write(void *, bool add);
+natsStatus bus_on_detach(void *);
+void	bus_on_error(natsConnection *, natsSubscription *, natsStatus, void *);
+
+/*
+ * bus_connect.c
+ */
+
+/* One server, one try; blocks for 2 s at most. */
+int	bus_connect_to(struct bus *, const char *server, struct err *);
+
+/* The library's words for it. */
+void	bus_describe(natsStatus, struct err *);
+
+/*
+ * bus_look.c: see pub.h
+ */
+
+bool	bus_check(void *, struct stream_report *, struct err *);
+bool	bus_state(void *, struct stream_state *, struct err *);
+int	bus_look_up(void *, const char *prefix, struct place *, size_t n,
+	    bool (*go_on)(void *), void *, struct err *);
+
+#endif
