@@ -170,15 +170,24 @@ severed() {
 	    WHERE user = 'outbox' ORDER BY id LIMIT 1")"
 }
 
-# The broker is silent for longer than a message is waited for.
+# pause MS
+pause() {
+	local until=$(($(now_ms) + $1))
+	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
+}
+
+# The broker is silent for longer than a message is waited for; a worker that
+# has just met that has nothing out.
 silent() {
-	local pid until
+	local pid
 	read -r pid _ < "$DIR/nats/process"
 	arm "$1"
-	kill -STOP "$pid"
-	until=$(($(now_ms) + 1500))
-	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
-	kill -CONT "$pid"
+	for _ in 1 2 3 4; do
+		kill -STOP "$pid"
+		pause 1500
+		kill -CONT "$pid"
+		wait_for 3 has_fired && return
+	done
 }
 
 # Nobody has looked at the stream since its server started, and five rows
@@ -320,12 +329,11 @@ few_lines() {
 signals() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Com_signal'" |
     cut -f2; }
 lasting() {
-	local lines tries until
+	local lines tries
 	arm "$1.instead:0:$2"
 	lines=$(wc -l < "$LOG")
 	tries=$(signals)
-	until=$(($(now_ms) + 2000))
-	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
+	pause 2000
 	tries=$(($(signals) - tries))
 	lines=$(($(wc -l < "$LOG") - lines))
 	rm "$OUTBOX_FAULT/armed"
@@ -354,12 +362,10 @@ have_moved() {
 	    JOIN outbox_workers ON id = lease_owner WHERE pid IN ($pids)" 0
 }
 let_go() {
-	local until
 	[ ${#STOPPED[@]} -gt 0 ] || return 0
 	wait_for 10 have_moved
 	ok $? 'others take the leases of those that stopped'
-	until=$(($(now_ms) + 2500))
-	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
+	pause 2500
 	kill -CONT "${STOPPED[@]}"
 	STOPPED=()
 }
