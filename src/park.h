@@ -12,6 +12,7 @@
 #ifndef OUTBOX_PARK_H
 #define OUTBOX_PARK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ struct park {
 	struct store		*store;
 	struct member		*member;
 	struct hold		*hold;
+	bool			 moved;		/* the last round has: there may
+						   be more to move */
 };
 
 /*

@@ -42,7 +42,8 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->member = member;
 	t->hold = hold;
 	t->relay = relay;
-	t->park = (struct park){ conf, store, member, hold };
+	t->park = (struct park){ .conf = conf, .store = store,
+	    .member = member, .hold = hold };
 	doubt_init(&t->doubt, conf, store, relay);
 }
 
@@ -573,7 +574,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		t->idle = res->claimed == 0;
 		if (!t->idle || t->looked_at >= t->member->nparts)
 			t->looked_at = 0;
-		res->more = t->looked_at > 0 || has_fresh(t);
+		res->more = t->looked_at > 0 || has_fresh(t) || t->park.moved;
 		rc = clear_doubts(t, &found, e);
 	}
 	free_picks(&k);

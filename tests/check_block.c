@@ -553,7 +553,8 @@ park_begin(void)
 	member_init(&member, conf, st, hold);
 	member.lease_until = INT64_MAX;
 	ck_ok(member_round(&member, 0, &e));
-	park = (struct park){ conf, st, &member, hold };
+	park = (struct park){ .conf = conf, .store = st,
+	    .member = &member, .hold = hold };
 }
 
 static void
