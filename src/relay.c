@@ -1,288 +1,20 @@
 /*
- * relay.c - see relay.h
- *
- * A failure is the message's own (dead letter), nobody's (retry later) or the
- * destination's.  Which of the last two an error or a silence means shows
- * only in company: if one that was sent later was acknowledged, the route
- * works and just this message fails or waits; if none was, the route is down
- * and no message is to blame.
+ * relay.c - see relay.h; sends and waits, as long as a batch is out
  */
 
-#include "relay.h"
+#include "relay_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backoff.h"
 #include "clock.h"
-#include "window.h"
 #include "xalloc.h"
 
-/* A message that waits for its destination is tried again after this. */
-#define DEFER_MS	5000
+/* So long away from the answers, and they are taken before any is late. */
 #define BUSY_MS		50
-#define DEFER_DOWN_MS	1000	/* if it took nothing at all */
-
-/*
- * Pauses before a batch sends again what nobody was there to take; most
- * elections of a leader take less.  Once that was in vain it is not tried
- * again for a while: where no stream takes a subject it would hold up every
- * batch with such a message in it.
- */
-static const int64_t	absent_pauses[] = { 50, 100, 200 };
-#define ABSENT_ROUNDS	(sizeof(absent_pauses) / sizeof(absent_pauses[0]))
-#define ABSENT_MEMORY_MS	10000
-
-/*
- * A stream answers in the order in which it stores. A message that has no
- * answer when all that were sent later have theirs, and nothing else has come
- * for so long, and for four times as long as the slowest answer took, gets
- * none: the others need not wait for it until its time is over.
- */
-#define OVERTAKEN_MS	250
-#define OVERTAKEN_TIMES	4
-
-/* And so long for those of types that are known not to be taken. */
-#define BLAMED_MS	500
 
 /* What may end this worker is tried after so long, when others have gone. */
 #define SUSPECT_MS	1000
-
-/* ASIDE: until another one of its type has its answer. */
-enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
-
-struct flight {
-	struct relay		*r;
-	struct batch		*b;
-	struct relay_result	*res;
-	struct window		 w;
-	enum state		*state;
-	int64_t			*sent_at;
-	size_t			*order;		/* messages as they were sent */
-	size_t			 oldest, nsent;
-	int64_t			 deadline;	/* send nothing from here on */
-	size_t			*place;		/* of a message in order */
-	size_t			 acked;		/* places up to the last acked */
-	size_t			 nameless;	/* absences of we know not whom */
-	struct err		 absent_why;
-	size_t			 naside;
-	size_t			 nfair;		/* sent, of types not blamed */
-	size_t			 nagain;	/* wait for the next round */
-	size_t			 rounds;	/* that were planned so far */
-	int64_t			 again_at;	/* the next one */
-	int64_t			 heard_at;	/* the last answer */
-	int64_t			 slowest;	/* of them, in ms */
-	bool			 closed;	/* send nothing more */
-	bool			 complained;
-	bool			 lost;		/* the connection */
-	struct err		 complaint;
-};
-
-/* The first one speaks for all. */
-static void
-note_failure(struct flight *f, const struct msg *m, const char *text)
-{
-	f->res->failed++;
-	if (f->res->why.text[0] == '\0')
-		err_set(&f->res->why, "sequence %llu, key %.*s: %s",
-		    (unsigned long long)m->sequence, (int)m->key.len,
-		    m->key.data == NULL ? "" : m->key.data, text);
-}
-
-static bool
-die(struct flight *f, struct msg *m, const char *reason, const char *text)
-{
-	if (!f->r->has_dead) {
-		msg_fail(m, OUT_RETRY, text);
-		m->delay_ms = f->r->conf->retry.max_backoff;
-		return false;
-	}
-	msg_fail(m, OUT_DEAD, text);
-	m->reason = reason;
-	return f->r->conf->retry.on_dead == DEAD_CONTINUE;
-}
-
-/* Returns whether the next of its lane may follow. */
-static bool
-fail(struct flight *f, struct msg *m, bool message, const char *text)
-{
-	const struct conf	*c = f->r->conf;
-
-	note_failure(f, m, text);
-	if (message)
-		return die(f, m, "message", text);
-	if (m->attempts + 1 >= c->retry.max_attempts) {
-		/*
-		 * Perhaps it would be taken next time: until it is buried,
-		 * a later one must not be ahead of it.
-		 */
-		die(f, m, "attempts", text);
-		return false;
-	}
-	msg_fail(m, OUT_RETRY, text);
-	m->delay_ms = backoff_retry(c->retry.backoff, c->retry.max_backoff,
-	    c->retry.jitter, m->attempts + 1);
-	return false;
-}
-
-/* If it was the one of its type that was tried: the others need not be. */
-static void
-was_tried(struct flight *f, const struct msg *m)
-{
-	if (f->r->kinds.n > 0 && kinds_is_out(&f->r->kinds, m->type))
-		kinds_refused(&f->r->kinds, m->type, f->acked > 0,
-		    clock_ms());
-}
-
-static bool
-is_blamed(const struct flight *f, size_t i)
-{
-	return f->r->kinds.n > 0 &&
-	    kinds_is_blamed(&f->r->kinds, f->b->msgs[i].type);
-}
-
-/* The destination would not have it; whose fault that is shows at the end. */
-static void
-refuse(struct flight *f, size_t i, const char *text)
-{
-	struct msg	*m = &f->b->msgs[i];
-
-	was_tried(f, m);
-	msg_fail(m, OUT_UNSENT, text);
-	f->state[i] = REFUSED;
-}
-
-/* Will it be sent again before it counts?  The first of a round plans it. */
-static bool
-joins_a_round(struct flight *f, int64_t now)
-{
-	if (f->nagain > 0)
-		return true;
-	if (f->closed || f->rounds == ABSENT_ROUNDS ||
-	    now < f->r->absent_until)
-		return false;
-	f->again_at = now + absent_pauses[f->rounds];
-	if (f->again_at >= f->deadline)
-		return false;
-	f->rounds++;
-	return true;
-}
-
-/*
- * Nobody was there to take it.  For the window it stays unresolved while it
- * waits for another round, so nothing of its lane passes it.
- */
-static void
-absent(struct flight *f, size_t i)
-{
-	int64_t	now = clock_ms();
-
-	if (joins_a_round(f, now)) {
-		f->state[i] = AGAIN;
-		f->nagain++;
-		return;
-	}
-	if (f->rounds == ABSENT_ROUNDS)
-		f->r->absent_until = now + ABSENT_MEMORY_MS;
-	refuse(f, i, f->absent_why.text);
-	window_resolved(&f->w, i, false);
-}
-
-/* Sequences only grow, unless the stream has lost some and gives them anew. */
-static void
-note_place(struct flight *f, const struct msg *m)
-{
-	struct relay	*r = f->r;
-
-	if (!r->watch)
-		return;
-	if (m->ack_sequence > r->top.ack) {
-		r->top = (struct acked){ m->sequence, m->ack_sequence };
-		return;
-	}
-	r->went_back = f->closed = true;
-}
-
-static void
-deliver(struct flight *f, const struct pub_answer *a)
-{
-	size_t		 i = a->slot;
-	struct msg	*m = &f->b->msgs[i];
-	int64_t		 took;
-
-	f->heard_at = clock_ms();
-	took = f->heard_at - f->sent_at[i];
-	if (took > f->slowest)
-		f->slowest = took;
-	if (f->r->kinds.n > 0)
-		kinds_took(&f->r->kinds, m->type);
-	m->outcome = OUT_DELIVERED;
-	m->ack_sequence = a->stream_sequence;
-	if (a->verdict == VERDICT_STORED)
-		note_place(f, m);
-	f->state[i] = DONE;
-	f->res->delivered++;
-	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
-	if (f->place[i] >= f->acked)
-		f->acked = f->place[i] + 1;
-}
-
-/* An answer after its time-out still tells that the message is stored. */
-static void
-late_answer(struct flight *f, const struct pub_answer *a)
-{
-	struct msg	*m = &f->b->msgs[a->slot];
-	bool		 stored = a->verdict == VERDICT_STORED ||
-			     a->verdict == VERDICT_DUPLICATE;
-
-	if (!stored || m->outcome == OUT_DELIVERED)
-		return;
-	if (f->state[a->slot] != REFUSED)
-		f->res->failed--;
-	deliver(f, a);
-}
-
-static void
-on_answer(struct flight *f, const struct pub_answer *a)
-{
-	size_t	i = a->slot;
-	bool	go_on;
-
-	if (a->slot == PUB_SOME_SLOT) {
-		f->nameless++;
-		err_set(&f->absent_why, "%s", a->text);
-		return;
-	}
-	if (i >= f->b->n || f->state[i] == READY)
-		return;
-	if (f->state[i] == AGAIN)	/* it was taken for another one */
-		f->nagain--;
-	else if (f->state[i] != OUT) {
-		late_answer(f, a);
-		return;
-	}
-	f->state[i] = DONE;
-	switch (a->verdict) {
-	case VERDICT_STORED:
-	case VERDICT_DUPLICATE:
-		deliver(f, a);
-		go_on = true;
-		break;
-	case VERDICT_DESTINATION:
-		refuse(f, i, a->text);
-		go_on = false;
-		break;
-	case VERDICT_ABSENT:
-		err_set(&f->absent_why, "%s", a->text);
-		absent(f, i);
-		return;
-	default:
-		kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
-		go_on = fail(f, &f->b->msgs[i],
-		    a->verdict == VERDICT_MESSAGE, a->text);
-	}
-	window_resolved(&f->w, i, go_on);
-}
 
 static bool
 is_suspect(const struct relay *r, const struct msg *m)
@@ -297,9 +29,10 @@ bury_killer(struct flight *f, struct msg *m)
 	struct err	 e;
 
 	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
-	note_failure(f, m, e.text);
+	relay_note_failure(f, m, e.text);
+	relay_bury(f, m, "killer", e.text);
 	/* Put back by hand it shall have another chance. */
-	if (die(f, m, "killer", e.text))
+	if (m->outcome == OUT_DEAD)
 		memset(&r->suspect, 0, sizeof(r->suspect));
 }
 
@@ -324,7 +57,7 @@ is_put_off(struct flight *f, struct msg *m)
 	if (r->suspect_met)
 		return false;
 	r->suspect_met = true;
-	note_failure(f, m, why);
+	relay_note_failure(f, m, why);
 	msg_fail(m, OUT_DEFER, why);
 	m->delay_ms = SUSPECT_MS;
 	return true;
@@ -347,7 +80,7 @@ put_out(struct flight *f, size_t i)
 		    (uint32_t)i, &e)) {
 		case PUB_SENT:
 			f->state[i] = OUT;
-			f->nfair += !is_blamed(f, i);
+			f->nfair += !relay_is_blamed(f, i);
 			f->sent_at[i] = clock_ms();
 			f->place[i] = f->nsent;
 			f->order[f->nsent++] = i;
@@ -362,7 +95,7 @@ put_out(struct flight *f, size_t i)
 	}
 	f->state[i] = DONE;
 	kinds_says_nothing(&r->kinds, m->type);
-	window_skipped(&f->w, i, fail(f, m, true, e.text));
+	window_skipped(&f->w, i, relay_fail(f, m, true, e.text));
 	return true;
 }
 
@@ -398,7 +131,7 @@ offer(struct flight *f, size_t i)
 		f->naside++;
 		return true;
 	case KIND_WAITS:
-		refuse(f, i, "not sent: messages of this event type are not "
+		relay_refuse(f, i, "not sent: messages of this event type are not "
 		    "taken");
 		window_skipped(&f->w, i, false);
 		return true;
@@ -454,120 +187,10 @@ send_again(struct flight *f)
 		f->nagain--;
 		window_resolved(&f->w, i, false);
 		if (late)
-			refuse(f, i, f->absent_why.text);
+			relay_refuse(f, i, f->absent_why.text);
 		else
 			send_one(f, i);
 	}
-}
-
-static void
-say_how_long(const struct flight *f, size_t i, struct err *e)
-{
-	int64_t	timeout = f->r->conf->publish.timeout_ms;
-	int64_t	waited = clock_ms() - f->sent_at[i];
-
-	if (waited < timeout)
-		err_set(e, "no answer in %lld ms", (long long)waited);
-	else
-		err_set(e, "no answer within %lld ms", (long long)timeout);
-}
-
-/* Silence is dear: each one more is in doubt as well. */
-static void
-note_silence(struct flight *f, size_t i, const char *text)
-{
-	bool	blamed = is_blamed(f, i);
-
-	refuse(f, i, text);
-	f->res->silent = f->res->silent || !blamed;
-	f->closed = f->closed || (f->acked == 0 && !blamed);
-}
-
-static void
-time_out(struct flight *f, size_t i)
-{
-	struct err	e;
-	bool		go_on = false;
-
-	f->state[i] = DONE;
-	f->b->msgs[i].unsure = true;
-	say_how_long(f, i, &e);
-	if (f->complained)
-		refuse(f, i, f->complaint.text);
-	else if (f->nameless > 0) {
-		f->nameless--;
-		refuse(f, i, f->absent_why.text);
-	} else if (f->acked > f->place[i]) {	/* a later one got through */
-		f->res->stalled_ms = clock_ms() - f->heard_at;
-		was_tried(f, &f->b->msgs[i]);
-		go_on = fail(f, &f->b->msgs[i], false, e.text);
-	} else
-		note_silence(f, i, e.text);
-	window_resolved(&f->w, i, go_on);
-}
-
-/* Is one of those out that nothing sent later has overtaken? */
-static bool
-someone_is_last(const struct flight *f)
-{
-	for (size_t k = f->acked; k < f->nsent; k++)
-		if (f->state[f->order[k]] == OUT && f->place[f->order[k]] == k)
-			return true;
-	return false;
-}
-
-/* How long those that are out still have before they count as overtaken. */
-static int64_t
-overtaken_in(const struct flight *f, int64_t now)
-{
-	int64_t	grace = f->slowest * OVERTAKEN_TIMES;
-
-	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
-		return f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
-	if (f->acked == 0 || f->nagain > 0 || f->nameless > 0 ||
-	    someone_is_last(f) || window_can_send(&f->w))
-		return INT64_MAX;
-	if (grace < OVERTAKEN_MS)
-		grace = OVERTAKEN_MS;
-	return f->heard_at + grace - now;
-}
-
-/* All wait equally long, so the oldest is always the first to run out. */
-static int64_t
-expire(struct flight *f, int64_t now)
-{
-	int64_t	timeout = f->r->conf->publish.timeout_ms;
-	int64_t	overtaken = overtaken_in(f, now), left;
-
-	for (; f->oldest < f->nsent; f->oldest++) {
-		size_t i = f->order[f->oldest];
-
-		/* Sent again, it stands there twice. */
-		if (f->state[i] != OUT || f->place[i] != f->oldest)
-			continue;
-		left = f->sent_at[i] + timeout - now;
-		if (overtaken < left)
-			left = overtaken;
-		if (left > 0)
-			return left;
-		time_out(f, i);
-	}
-	return RELAY_KEEP_MS;
-}
-
-/* When all others have their answers, the rest is what nobody took. */
-static void
-name_absent(struct flight *f)
-{
-	if (f->nameless == 0 || f->w.unresolved - f->nagain > f->nameless)
-		return;
-	for (size_t k = f->oldest; k < f->nsent; k++) {
-		size_t i = f->order[k];
-
-		if (f->state[i] == OUT)
-			absent(f, i);
-	}
-	f->nameless = 0;
 }
 
 static void
@@ -578,8 +201,8 @@ wait_a_little(struct flight *f, int64_t ms)
 
 	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
 	while (p->ops->answer(p->arg, &a))
-		on_answer(f, &a);
-	name_absent(f);
+		relay_answer(f, &a);
+	relay_name_absent(f);
 	if (p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint))
 		f->complained = true;
 }
@@ -603,7 +226,7 @@ give_up(struct flight *f, enum outcome outcome)
 static int64_t
 time_left(struct flight *f)
 {
-	int64_t	now = clock_ms(), left = expire(f, now);
+	int64_t	now = clock_ms(), left = relay_expire(f, now);
 
 	if (f->nagain > 0 && f->again_at - now < left)
 		left = f->again_at > now ? f->again_at - now : 0;
@@ -649,68 +272,6 @@ fly(struct flight *f)
 	}
 }
 
-static bool
-took_type(const struct batch *b, struct bytes type)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (b->msgs[i].outcome == OUT_DELIVERED &&
-		    b->msgs[i].type.len == type.len &&
-		    memcmp(b->msgs[i].type.data, type.data, type.len) == 0)
-			return true;
-	return false;
-}
-
-/* A type of which nothing was taken is tried with one message from now on. */
-static void
-judge_types(struct flight *f)
-{
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
-
-		if ((f->state[i] == REFUSED || m->outcome == OUT_RETRY) &&
-		    f->sent_at[i] != 0 && !took_type(f->b, m->type))
-			kinds_refused(&f->r->kinds, m->type, f->acked > 0,
-			    clock_ms());
-	}
-}
-
-static void
-defer(struct flight *f, struct msg *m, bool down)
-{
-	int64_t	wait = kinds_wait(&f->r->kinds, m->type, clock_ms());
-
-	m->outcome = OUT_DEFER;
-	m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
-	if (m->delay_ms < wait)
-		m->delay_ms = wait;
-}
-
-/*
- * Now it shows: did the destination take anything at all?  Either way those
- * it would not have step aside for a moment: were they tried again at once,
- * a few of them at the head would keep the route down for all others.
- */
-static void
-judge_refused(struct flight *f)
-{
-	bool	down = f->acked == 0 && f->nfair > 0;
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct msg *m = &f->b->msgs[i];
-
-		if (f->state[i] == ASIDE && f->res->silent)
-			refuse(f, i, f->res->why.text);
-		if (f->state[i] != REFUSED)
-			continue;
-		defer(f, m, down);
-		if (!down)
-			note_failure(f, m, m->error);
-		else if (!f->res->down)
-			err_set(&f->res->why, "%s", m->error);
-		f->res->down = f->res->down || down;
-	}
-}
-
 void
 relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 {
@@ -720,7 +281,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	memset(res, 0, sizeof(*res));
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
-	f.order = xcalloc(b->n * (1 + ABSENT_ROUNDS) + 1, sizeof(*f.order));
+	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
 	f.place = xcalloc(b->n + 1, sizeof(*f.place));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
@@ -732,8 +293,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	r->pub.ops->begin(r->pub.arg);
 	kinds_begin(&r->kinds);
 	fly(&f);
-	judge_types(&f);
-	judge_refused(&f);
+	relay_judge(&f);
 	window_free(&f.w);
 	free(f.state);
 	free(f.sent_at);
