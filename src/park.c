@@ -7,7 +7,6 @@
 
 #include "park_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "xalloc.h"
@@ -17,19 +16,6 @@
 
 /* Lanes in one statement. */
 #define LANES		256
-
-const char *const park_reasons[] = {
-	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
-	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
-};
-
-void
-park_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
-    size_t limit)
-{
-	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
-	*r = (struct range){ .label = label, .limit = limit };
-}
 
 /* The leases that a statement relies on. */
 struct leases {

@@ -6,6 +6,7 @@
 
 #include "park_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,19 @@
 /* Partitions whose records are read by one, and when to leave it at that. */
 #define READ_PARTS	16
 #define READ_MAX	10000
+
+const char *const park_reasons[] = {
+	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
+	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
+};
+
+void
+park_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
+    size_t limit)
+{
+	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
+	*r = (struct range){ .label = label, .limit = limit };
+}
 
 static enum hold_why
 why_of(const char *reason)
