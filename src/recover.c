@@ -85,10 +85,14 @@ cannot_look(struct recover *r, const struct err *why)
 	r->at = clock_ms() + AGAIN_MS;
 	r->ready = r->ready && !r->gone;
 	if (r->gone || !is_open(r) ||
-	    r->relay->keep(r->relay->keep_arg) != KEEP_ON ||
-	    (!blind_failed(&r->blind, &r->relay->pub, clock_ms()) &&
-	    !r->warned))
+	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
 		return 0;
+	if (!blind_failed(&r->blind, &r->relay->pub, clock_ms()) &&
+	    !r->warned) {
+		if (!r->ready)
+			r->waits_for = *why;
+		return 0;
+	}
 	r->at = clock_ms() + BLIND_MS;
 	if (!r->warned)
 		log_warn("stream %s: what it loses cannot be found: %s; allow "

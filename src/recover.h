@@ -35,6 +35,7 @@ struct recover {
 	/* gone, and what happened since the owner cleared it. */
 	uint64_t		 recovered;	/* rows to be sent again */
 	struct err		 alarm;		/* "": none */
+	struct err		 waits_for;	/* a look: why it fails; "" */
 };
 
 void	recover_init(struct recover *, const struct conf *, struct store *,

@@ -477,6 +477,12 @@ recover(struct worker *w)
 	if (r->gone)		/* says so, and pauses the route */
 		w->check_at = 0;
 	r->gone = false;
+	if (r->waits_for.text[0] != '\0') {
+		err_in(&r->waits_for, "destination paused until the stream was "
+		    "looked at");
+		link_failed(w, &w->route, r->waits_for.text, BOARD_PAUSED);
+	}
+	r->waits_for.text[0] = '\0';
 }
 
 static void
