@@ -27,6 +27,7 @@ take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
 		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
 			return true;
 		natsMsg_Destroy(*m);
+		*m = NULL;	/* the library leaves it, when there is no more */
 	}
 	*nobody = s == NATS_NO_RESPONDERS;
 	return *nobody;

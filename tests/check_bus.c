@@ -1900,6 +1900,32 @@ START_TEST(looking_up_ends_with_the_connection)
 }
 END_TEST
 
+/*
+ * Answers to a look that was broken off come while another question is open,
+ * which then gets none.
+ */
+START_TEST(old_answers_are_not_the_answer)
+{
+	struct place		places[16];
+	struct stream_state	st;
+
+	for (size_t i = 0; i < NROWS(places); i++)
+		places[i].sequence = i + 1;
+	servers_signal("loss", SIGSTOP);
+	asked = 0;
+	enough = 2;
+	ck_assert_int_eq(look_up(places, NROWS(places)), -1);
+	enough = 0;
+	servers_signal("loss", SIGCONT);
+	for (int64_t until = clock_ms() + 200; clock_ms() < until; )
+		continue;		/* they are on their way */
+	servers_signal("loss", SIGSTOP);
+	ck_assert(!bus.ops->state(bus.arg, &st, &e));
+	ck_has(e.text, "no answer");
+	servers_signal("loss", SIGCONT);
+}
+END_TEST
+
 START_TEST(closing_a_silent_server_is_fast)
 {
 	int64_t	start;
@@ -2021,6 +2047,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, closing_a_silent_server_is_fast);
 	tcase_add_test(tc, looking_at_a_silent_server_is_bounded);
 	tcase_add_test(tc, looking_ends_with_the_connection);
+	tcase_add_test(tc, old_answers_are_not_the_answer);
 	tcase_add_test(tc, looking_up_ends_with_the_connection);
 }
 
