@@ -84,18 +84,54 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	}
 }
 
+/* So long it takes to find a silent broker out and to connect again. */
+#define CONNECTION_MS	40000
+
 /*
  * The longest time after which the same message may be sent again because
- * nobody knows whether it arrived: its claim runs out, or its retry is due.
+ * nobody knows whether it arrived: its claim runs out, its retry is due, or
+ * the connection is made anew.
  */
 static int64_t
 longest_repeat_ms(const struct conf *c)
 {
-	int64_t	retry = (int64_t)((double)c->retry.max_backoff *
+	int64_t	longest = (int64_t)((double)c->retry.max_backoff *
 		    (1 + c->retry.jitter));
 
-	return (retry > c->worker.claim_ttl ? retry : c->worker.claim_ttl) +
-	    c->publish.timeout_ms;
+	if (longest < c->worker.claim_ttl)
+		longest = c->worker.claim_ttl;
+	if (longest < CONNECTION_MS)
+		longest = CONNECTION_MS;
+	return longest + c->publish.timeout_ms;
+}
+
+/* -1 and 0: none. */
+static json_int_t
+limit(json_t *config, const char *key)
+{
+	return json_integer_value(json_object_get(config, key));
+}
+
+/* What the stream does with what is too much for it. */
+static void
+judge_limits(struct stream_report *r, json_t *config)
+{
+	json_int_t	size = limit(config, "max_msg_size");
+	char		text[256];
+
+	if ((limit(config, "max_msgs") > 0 ||
+	    limit(config, "max_bytes") > 0) &&
+	    !is_word(config, "discard", "new"))
+		warn(r, "drops its oldest messages when it is full, whether "
+		    "they were read or not; use discard: new, which pauses "
+		    "the route instead");
+	if (size > 0) {
+		snprintf(text, sizeof(text), "takes messages of %lld bytes at "
+		    "most: larger ones end among the dead letters; unset "
+		    "max_msg_size if the server's max_payload is enough",
+		    (long long)size);
+		warn(r, text);
+	}
 }
 
 static void
@@ -122,6 +158,7 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 	    json_integer_value(json_object_get(config, "num_replicas")) < 2)
 		warn(r, "has one replica in a cluster: with its server it is "
 		    "away; use 3");
+	judge_limits(r, config);
 }
 
 static void

@@ -79,6 +79,14 @@ static const struct {
 	  "\"duplicate_window\":600000000000}}", NULL, "in memory" },
 	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
 	  "one replica" },
+	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"old\"}}", NULL,
+	  "drops its oldest" },
+	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"max_msgs\":-1}}", NULL,
+	  "drops its oldest" },
+	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"new\","
+	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
+	  "messages of 1000 bytes at most" },
 	{ "no JSON", NULL, "nobody understands" },
 	{ "[1]", NULL, "nobody understands" },
 };
