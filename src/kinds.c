@@ -103,7 +103,8 @@ kinds_refused(struct kinds *k, struct bytes type, bool others, int64_t now)
 	if (kind == NULL && (kind = add(k, type)) == NULL)
 		return;
 	kind->out = false;
-	if (kind->refused_in == k->batch)
+	/* Its answer may have come before those of the others. */
+	if (kind->refused_in == k->batch && (kind->blamed || !others))
 		return;
 	kind->refused_in = k->batch;
 	kind->blamed = kind->blamed || others;

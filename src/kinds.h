@@ -63,7 +63,7 @@ bool		kinds_is_blamed(const struct kinds *, struct bytes type);
  * None of the type was taken, and none is tried again in this batch.  If
  * others were, now or before, it waits for longer and longer, 1 to 30 s; if
  * not, the route may be to blame, and one is tried in the next batch.  Counts
- * once a batch.
+ * once a batch; that others were taken may be told later.
  */
 void		kinds_refused(struct kinds *, struct bytes type, bool others,
 		    int64_t now);

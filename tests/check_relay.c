@@ -1887,6 +1887,28 @@ START_TEST(type_at_fault_says_nothing_of_the_route)
 }
 END_TEST
 
+/* Its refusal may come before the others' answers: it is to blame as well. */
+START_TEST(type_refused_before_others_are_taken)
+{
+	script("a", "X");
+	types("x");
+	publish();
+	ck_assert(res.down);
+	next_script("ab", "XA");
+	types("xy");
+	fake.delay[1] = 20;
+	publish();
+	expect("FD");
+	ck_assert(kinds_is_blamed(&relay.kinds, BYTES("x")));
+	now_ms += 2000;
+	next_script("a", "X");
+	types("x");
+	publish();
+	expect("F");
+	ck_assert(!res.down);
+}
+END_TEST
+
 /* A message at its own fault tells nothing of its type: the next is tried. */
 START_TEST(own_fault_tells_nothing_of_the_type)
 {
@@ -2512,6 +2534,7 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, type_not_taken_is_tried_with_one);
 	tcase_add_test(tc, types_are_sampled_after_a_silence);
 	tcase_add_test(tc, type_at_fault_says_nothing_of_the_route);
+	tcase_add_test(tc, type_refused_before_others_are_taken);
 	tcase_add_test(tc, own_fault_tells_nothing_of_the_type);
 	tcase_add_test(tc, many_types_do_no_harm);
 	tcase_add_loop_test(tc, overtaken_ones_are_not_waited_for, 0,
