@@ -23,6 +23,7 @@ struct flight {
 	int64_t			 deadline;	/* send nothing from here on */
 	size_t			*place;		/* of a message in order */
 	size_t			 acked;		/* places up to the last acked */
+	size_t			 stored;	/* the same without duplicates */
 	size_t			 nameless;	/* absences of we know not whom */
 	struct err		 absent_why;
 	size_t			 naside;

@@ -3,7 +3,7 @@
  *
  * A failure is the message's own (dead letter), nobody's (retry later) or the
  * destination's.  Which of the last two an error or a silence means shows
- * only in company: if one that was sent later was acknowledged, the route
+ * only in company: if one that was sent later was stored, the route
  * works and just this message fails or waits; if none was, the route is down
  * and no message is to blame.
  */
@@ -32,7 +32,9 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
  * A stream answers in the order in which it stores. A message that has no
  * answer when all that were sent later have theirs, and nothing else has come
  * for so long, and for four times as long as the slowest answer took, gets
- * none: the others need not wait for it until its time is over.
+ * none: the others need not wait for it until its time is over.  Duplicates
+ * tell nothing: they are answered at once, while a cluster is still storing
+ * what came before, or cannot.
  */
 #define OVERTAKEN_MS	250
 #define OVERTAKEN_TIMES	4
@@ -187,6 +189,8 @@ deliver(struct flight *f, const struct pub_answer *a)
 	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
 	if (f->place[i] >= f->acked)
 		f->acked = f->place[i] + 1;
+	if (a->verdict == VERDICT_STORED && f->place[i] >= f->stored)
+		f->stored = f->place[i] + 1;
 }
 
 /* An answer after its time-out still tells that the message is stored. */
@@ -283,7 +287,7 @@ time_out(struct flight *f, size_t i)
 	else if (f->nameless > 0) {
 		f->nameless--;
 		relay_refuse(f, i, f->absent_why.text);
-	} else if (f->acked > f->place[i]) {	/* a later one got through */
+	} else if (f->stored > f->place[i]) {	/* a later one got through */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
 		was_tried(f, &f->b->msgs[i]);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
@@ -296,7 +300,7 @@ time_out(struct flight *f, size_t i)
 static bool
 someone_is_last(const struct flight *f)
 {
-	for (size_t k = f->acked; k < f->nsent; k++)
+	for (size_t k = f->stored; k < f->nsent; k++)
 		if (f->state[f->order[k]] == OUT && f->place[f->order[k]] == k)
 			return true;
 	return false;
@@ -310,7 +314,7 @@ overtaken_in(const struct flight *f, int64_t now)
 
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
 		return f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
-	if (f->acked == 0 || f->nagain > 0 || f->nameless > 0 ||
+	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
 	    someone_is_last(f) || window_can_send(&f->w))
 		return INT64_MAX;
 	if (grace < OVERTAKEN_MS)

@@ -1793,6 +1793,11 @@ static const struct {
 	{ "abb", "sAA", "RDD", { 0, 1, 200 }, 201 + 800, 800 },
 	{ "abb", "sAs", "RDF", { 0, 100, 0 }, 5100, 4900 },
 	{ "abc", "AAA", "DDD", { 1, 240, 1 }, 240, 0 },
+	/* A duplicate is answered at once, and overtakes what is stored. */
+	{ "ab", "sD", "FD", { 0, 1 }, 5000, 0 },
+	{ "ab", "AD", "DD", { 2000, 1 }, 2000, 0 },
+	{ "abc", "ssD", "FFD", { 0, 0, 1 }, 5000, 0 },
+	{ "abc", "sDA", "RDD", { 0, 1, 1 }, 1 + 250, 250 },
 };
 
 START_TEST(overtaken_ones_are_not_waited_for)
