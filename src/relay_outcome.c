@@ -371,6 +371,16 @@ took_type(const struct batch *b, struct bytes type)
 	return false;
 }
 
+/* Refused, or nobody answered: it was not at fault by itself. */
+static bool
+speaks_for_its_type(const struct flight *f, size_t i)
+{
+	const struct msg	*m = &f->b->msgs[i];
+
+	return f->sent_at[i] != 0 && (f->state[i] == REFUSED ||
+	    (m->outcome == OUT_RETRY && m->unsure));
+}
+
 /* A type of which nothing was taken is tried with one message from now on. */
 static void
 judge_types(struct flight *f)
@@ -378,8 +388,7 @@ judge_types(struct flight *f)
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 
-		if ((f->state[i] == REFUSED || m->outcome == OUT_RETRY) &&
-		    f->sent_at[i] != 0 && !took_type(f->b, m->type))
+		if (speaks_for_its_type(f, i) && !took_type(f->b, m->type))
 			kinds_refused(&f->r->kinds, m->type, f->acked > 0,
 			    clock_ms());
 	}

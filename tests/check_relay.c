@@ -1929,6 +1929,18 @@ START_TEST(own_fault_tells_nothing_of_the_type)
 }
 END_TEST
 
+/* Nor does it with nowhere to die, nor does what is in process elsewhere. */
+START_TEST(own_fault_without_dead_letters_tells_nothing)
+{
+	relay.has_dead = _i != 0;
+	script("ab", _i == 0 ? "MA" : "TA");
+	types("xy");
+	publish();
+	expect("RD");
+	ck_assert_uint_eq(relay.kinds.n, 0);
+}
+END_TEST
+
 /* Only so many are remembered; more do no harm. */
 START_TEST(many_types_do_no_harm)
 {
@@ -2541,6 +2553,8 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, type_at_fault_says_nothing_of_the_route);
 	tcase_add_test(tc, type_refused_before_others_are_taken);
 	tcase_add_test(tc, own_fault_tells_nothing_of_the_type);
+	tcase_add_loop_test(tc, own_fault_without_dead_letters_tells_nothing,
+	    0, 2);
 	tcase_add_test(tc, many_types_do_no_harm);
 	tcase_add_loop_test(tc, overtaken_ones_are_not_waited_for, 0,
 	    NROWS(overtaken));
