@@ -183,22 +183,31 @@ find_some(struct recover *r, const struct stream_row *row, bool latest,
 	return 0;
 }
 
+/* What was missed is not among what was in doubt and is lost. */
+static bool
+misses_an_older(const struct recover *r, const struct recover_walk *w)
+{
+	return r->missed != 0 && (w->lost == 0 || r->missed < w->low ||
+	    r->missed > w->high);
+}
+
 /*
- * All that was in doubt is gone: it may have gone back farther than a crash
- * can take it.  What was lost is not delivered any more, so the latest that
- * is tells.
+ * All that was in doubt is gone, or what brought us here was not in doubt: it
+ * may have gone back farther than a crash can take it.  What was lost is not
+ * delivered any more, so the latest that is tells.
  */
 static enum walked
 walk_farther(struct recover *r, struct recover_walk *w,
     const struct stream_row *row, struct err *e)
 {
-	struct finding	f = { .lost = w->dry };
+	bool		older = misses_an_older(r, w);
+	struct finding	f = { .lost = w->dry || older };
 	char		from[STORE_TIME];
 	bool		known = true;
 
-	if (w->lost == 0 || w->there > 0)
+	if (!older && (w->lost == 0 || w->there > 0))
 		return WALK_DONE;
-	if (!w->dry && find_some(r, row, true, &f, &known, e, e) < 0)
+	if (!f.lost && find_some(r, row, true, &f, &known, e, e) < 0)
 		return WALK_NO_DB;
 	if (!known)
 		return WALK_BROKEN;
@@ -379,8 +388,10 @@ look_shortly(struct recover *r, const struct stream_row *row, bool first,
 		/* Whoever checked may have dealt with it. */
 		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
 			return -1;
-		if (lost)
+		if (lost) {
+			r->missed = top.ack;
 			return check_or_wait(r, e);
+		}
 		look_for_emptiness(r, &st, f.there);
 	}
 	if (first && store_check_short(r->store, r->conf->nats.stream, e) < 0)
@@ -402,6 +413,7 @@ recover_round(struct recover *r, bool first, struct err *e)
 	if (clock_ms() < recover_next(r, first))
 		return 0;
 	r->ready = r->ready && !r->relay->went_back;
+	r->missed = 0;
 	if (!recover_state(r, &st, &why))
 		return cannot_look(r, &why);
 	if (store_stream(r->store, r->conf->nats.stream, st.server,

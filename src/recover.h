@@ -31,6 +31,8 @@ struct recover {
 	int64_t			 at;		/* the next look, clock_ms() */
 	int64_t			 renew_at;	/* of the check under way */
 	uint64_t		 emptied_at;	/* first, when said to be empty */
+	uint64_t		 missed;	/* a place that the short look found
+						   lost; 0: none */
 
 	/* gone, and what happened since the owner cleared it. */
 	uint64_t		 recovered;	/* rows to be sent again */

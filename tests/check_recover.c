@@ -626,6 +626,38 @@ START_TEST(jump_back_is_found_by_the_period)
 }
 END_TEST
 
+/*
+ * A backup of the same name and birth: what it lacks is older than any crash
+ * could take.  New ones may have come already.
+ */
+START_TEST(far_jump_back_is_found_by_the_period)
+{
+	bool	report = _i == 2;
+
+	if (report)
+		again_with("recover: report");
+	know("S1", 20);
+	deliver(1, 9, "'p00'", 4000);
+	ck_assert(look());
+	fake.state.last = 6;
+	if (_i == 1) {
+		sql("INSERT INTO outbox (global_sequence, published_at, "
+		    "ack_sequence) VALUES (10, NOW(6), 7)");
+		fake.row[7] = 10;
+		fake.state.last = 7;
+	}
+	rec.at = 0;
+	ck_assert(look());
+	ck_sql(report ? "NULL" : "7,8,9", WAITING);
+	ck_assert((rec.alarm.text[0] != '\0') == report);
+	/* And it is not missed again. */
+	fake.nplaces = 0;
+	rec.at = 0;
+	ck_assert(look());
+	ck_assert_uint_le(fake.nplaces, 1);
+}
+END_TEST
+
 START_TEST(jump_back_is_found_by_an_ack)
 {
 	know("S1", 20);
@@ -1132,6 +1164,7 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, forbidden_look_is_a_warning);
 	tcase_add_test(tc, missing_stream_is_told);
 	tcase_add_loop_test(tc, jump_back_is_found_by_the_period, 0, 2);
+	tcase_add_loop_test(tc, far_jump_back_is_found_by_the_period, 0, 3);
 	tcase_add_test(tc, jump_back_is_found_by_an_ack);
 	tcase_add_test(tc, jump_back_waits_for_the_one);
 	tcase_add_test(tc, stream_may_go_while_it_is_read);
