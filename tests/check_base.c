@@ -520,6 +520,22 @@ START_TEST(news_come_once_a_second)
 }
 END_TEST
 
+/* Several servers that are away, each named in its turn. */
+START_TEST(texts_in_turn_are_no_news)
+{
+	static const char *const	texts[] = { "one", "two", "three" };
+	struct trouble			t = { 0 };
+	int64_t				at[200];
+
+	log_to_file(LOG_LVL_INFO, false);
+	ck_assert_uint_le(meet_for(&t, texts, 3, 3500, 600000, at, 200), 20);
+	for (size_t i = 0; i < 3; i++)
+		holds(logged(), texts[i]);
+	trouble_met(&t, "four", 601000);
+	holds(logged(), "four");
+}
+END_TEST
+
 START_TEST(trouble_is_over_once)
 {
 	struct trouble	t = { 0 };
@@ -1097,6 +1113,7 @@ main(void)
 	tcase_add_test(tc, trouble_is_logged_at_a_growing_pace);
 	tcase_add_test(tc, news_do_not_wait);
 	tcase_add_test(tc, news_come_once_a_second);
+	tcase_add_test(tc, texts_in_turn_are_no_news);
 	tcase_add_test(tc, trouble_is_over_once);
 
 	tc = add_case(s, "log");
