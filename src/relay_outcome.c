@@ -418,8 +418,6 @@ judge_refused(struct flight *f)
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
-		if (f->state[i] == ASIDE && f->res->silent)
-			relay_refuse(f, i, f->res->why.text);
 		if (f->state[i] != REFUSED)
 			continue;
 		defer(f, m, down);
@@ -431,9 +429,24 @@ judge_refused(struct flight *f)
 	}
 }
 
+/*
+ * Those that stood aside when a silence ended the batch wait as well.  If it
+ * is down by now the connection was lost, which says nothing of them.
+ */
+static void
+judge_aside(struct flight *f)
+{
+	if (!f->res->silent || f->res->down)
+		return;
+	for (size_t i = 0; i < f->b->n; i++)
+		if (f->state[i] == ASIDE)
+			relay_refuse(f, i, "not sent: others got no answer");
+}
+
 void
 relay_judge(struct flight *f)
 {
 	judge_types(f);
+	judge_aside(f);
 	judge_refused(f);
 }
