@@ -120,11 +120,17 @@ seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
 	size_t		 n = 0;
 	int		 rc = 0;
 
-	for (size_t i = 0; i < b->n; i++)
-		if (is_old(d, &b->msgs[i], st->window_ms) &&
-		    search_result(&d->search, b->msgs[i].sequence, &ack) ==
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (!is_old(d, m, st->window_ms))
+			continue;
+		search_drop_older(&d->search, m->sequence,
+		    clock_ms() - m->unsure_ms);
+		if (search_result(&d->search, m->sequence, &ack) ==
 		    FOUND_NOT_SOUGHT)
-			rows[n++] = b->msgs[i].sequence;
+			rows[n++] = m->sequence;
+	}
 	if (n > 0)
 		rc = first_to_read(d, b, rows, n, st, &from, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)

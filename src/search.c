@@ -54,7 +54,8 @@ search_add(struct search *s, uint64_t row, uint64_t from, uint64_t until)
 	s->items = xreallocarray(s->items, s->n + 1, sizeof(*s->items));
 	memmove(&s->items[i + 1], &s->items[i],
 	    (s->n - i) * sizeof(*s->items));
-	s->items[i] = (struct sought){ .row = row, .until = until };
+	s->items[i] = (struct sought){ .row = row, .until = until,
+	    .since = clock_ms() };
 	/* What was read before was not read for this one. */
 	if (s->n++ == 0 || from < s->next)
 		s->next = from;
@@ -71,6 +72,15 @@ search_drop(struct search *s, uint64_t row)
 	s->n--;
 	memmove(&s->items[i], &s->items[i + 1],
 	    (s->n - i) * sizeof(*s->items));
+}
+
+void
+search_drop_older(struct search *s, uint64_t row, int64_t moment)
+{
+	const struct sought	*x = find(s, row);
+
+	if (x != NULL && x->since < moment)
+		search_drop(s, row);
 }
 
 enum found

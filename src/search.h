@@ -20,6 +20,7 @@ struct sought {
 	uint64_t	row;
 	uint64_t	until;		/* the last sequence to be read */
 	uint64_t	ack;		/* where it was found; 0: not yet */
+	int64_t		since;		/* it is sought, clock_ms() */
 };
 
 /* A zeroed one is ready for use. */
@@ -55,5 +56,11 @@ enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
 
 /* It is not sought any more. */
 void	search_drop(struct search *, uint64_t row);
+
+/*
+ * The same if it was sought before this moment, clock_ms(): somebody else has
+ * sent it meanwhile, and what was read says nothing of that.
+ */
+void	search_drop_older(struct search *, uint64_t row, int64_t moment);
 
 #endif

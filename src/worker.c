@@ -353,6 +353,10 @@ complain(struct worker *w, const struct tick_result *res)
 {
 	struct err	e;
 
+	if (res->settled.fenced > 0)
+		log_warn("fenced: %llu rows were no longer ours when they were "
+		    "to be written back",
+		    (unsigned long long)res->settled.fenced);
 	if (res->relay.down) {
 		err_set(&e, "%s", res->relay.why.text);
 		err_in(&e, "destination paused, no message is to blame");
@@ -366,10 +370,6 @@ complain(struct worker *w, const struct tick_result *res)
 		link_works(&w->route);
 		link_works(&w->broker);
 	}
-	if (res->settled.fenced > 0)
-		log_warn("fenced: %llu rows were no longer ours when they were "
-		    "to be written back",
-		    (unsigned long long)res->settled.fenced);
 	if (res->relay.failed > 0) {
 		w->clean = false;
 		err_set(&e, "%u message(s) failed, %llu of them dead: %s",

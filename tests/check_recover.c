@@ -1063,6 +1063,28 @@ START_TEST(older_doubt_reaches_farther_back)
 }
 END_TEST
 
+/*
+ * Somebody else had the partition meanwhile, and sent it without an answer:
+ * what was read before that does not count.
+ */
+START_TEST(younger_doubt_is_looked_for_anew)
+{
+	take(1000, 1000, 100);
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
+	ck_assert_str_eq(resolve(), "F");
+	fake.during = NULL;
+	fake.row[500] = 1000;
+	doubt.search.next = fake.state.last + 1;	/* past that */
+	doubt.search.items[0].since -= 200000;	/* long ago */
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
 /* What was read of a stream that went back is not true any more. */
 START_TEST(look_begins_anew_in_an_older_stream)
 {
@@ -1187,6 +1209,7 @@ add_doubts(TCase *tc)
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
 	tcase_add_test(tc, long_look_takes_many_turns);
 	tcase_add_test(tc, older_doubt_reaches_farther_back);
+	tcase_add_test(tc, younger_doubt_is_looked_for_anew);
 	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
 	tcase_add_test(tc, silence_is_waited_for);
 	tcase_add_test(tc, nobody_is_waited_for_a_while);
