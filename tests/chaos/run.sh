@@ -203,8 +203,6 @@ plan_nats_stop() { plan_pause nats_stop nats 1000 6000 500 "$1"; }
 plan_db_kill() { plan_pause db_kill db 0 1500 6000 "$1"; }
 plan_db_stop() { plan_pause db_stop db 1000 4000 500 "$1"; }
 plan_db_sever() { plan_pause db_sever db 0 0 300 "$1"; }
-# A server that starts anew knows no id of what was purged; what a stopped
-# worker had out when it was stored must have had its answer by then.
 plan_purge() { plan_pause purge nats 0 0 20000 "$1"; }
 plan_burst() { plan_pause burst burst 500 4000 3000 "$1"; }
 
@@ -277,6 +275,7 @@ declare -A STOPPED=()	# pids that sleep
 declare -A JOBS=()	# pid -> what runs in the background
 declare -A COUNT=()	# of injected faults
 SKIPPED=0 STARTS=0
+NATS_KILLED=-1000000 PURGED=-1000000	# when, for the last time
 WANT=() MPID=() STATE=() NEXT=() TERM_BY=() NWORKERS=()
 PROXY_PORT_db='' PROXY_PORT_nats='' PROXY_db='' PROXY_nats=''
 VIOLATIONS=()
@@ -585,7 +584,13 @@ server_stop() {
 	after "$2" resume "$PID"
 }
 
-do_nats_kill() { server_kill nats "$1"; }
+# A server that starts anew makes its memory of ids from what is stored, the
+# first time that something is published: nobody knows an id that was purged
+# shortly before or after. What was out by then must have had its answer.
+do_nats_kill() {
+	[ $((NOW - PURGED)) -ge 30000 ] && server_kill nats "$1" &&
+	    NATS_KILLED=$NOW
+}
 do_nats_stop() { server_stop nats "$1"; }
 do_db_kill() { server_kill db "$1"; }
 do_db_stop() { server_stop db "$1"; }
@@ -611,7 +616,11 @@ burst() {
 move() {
 	timeout 60 "$LAB" purge --nats "$URL" --stream EVENTS --into COPY
 }
-do_purge() { ! is_running nats && in_background purge move; }
+do_purge() {
+	[ $((NOW - NATS_KILLED)) -ge 90000 ] && ! is_running nats || return 1
+	PURGED=$NOW
+	in_background purge move
+}
 do_burst() { in_background burst burst "$1"; }
 
 inject() {
