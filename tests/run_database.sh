@@ -29,7 +29,7 @@ news() { tail -n "+$((LINES_BEFORE + 1))" "$LOG"; }
 says() { news | grep -Eq -- "$1"; }
 # after NAME REGEX [MOST]: it was said, briefly, and everything flows again
 after() {
-	says "$2"
+	wait_for 5 says "$2"
 	ok $? "$1: is said"
 	flows_again "$1" "${3:-8}"
 }
