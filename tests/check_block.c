@@ -1140,6 +1140,7 @@ node_stop(struct node *n)
 	hold_free(n->hold);
 	store_free(n->store);
 	envelope_free(&n->relay.envelope);
+	kinds_free(&n->relay.kinds);
 }
 
 static void
@@ -1353,6 +1354,61 @@ START_TEST(death_meanwhile_halts)
 		node_works(n);
 	ck_assert_str_eq(labels(), "2 p00");
 	ck_assert(story.acked[3]);
+	node_stop(n);
+}
+END_TEST
+
+/* One key: a head that is due in so many seconds, and rows behind it. */
+static void
+produce_behind(int due_s, unsigned rows)
+{
+	for (unsigned i = 1; i <= rows; i++)
+		sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+		    "event_type, event_data) VALUES (%u, 'k0', %u, 't', 'x'); "
+		    "INSERT INTO outbox (global_sequence, partition_key, "
+		    "available_at) VALUES (%u, 'p00', NOW(6) + INTERVAL %d "
+		    "SECOND)", i, i, i, i == 1 ? due_s : 0);
+}
+
+/* Who made others wait is not tried again at once. */
+START_TEST(heads_that_stall_are_tried_rarely)
+{
+	struct node	*n = &nodes[0];
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	produce_behind(1, 1);
+	node_works(n);
+	n->tick.heads_at = clock_ms() + 60000;
+	time_passes(1500);
+	node_works(n);
+	ck_assert(!story.acked[1]);
+	ck_assert_int_ge(tick_next_due(&n->tick), n->tick.heads_at);
+	n->tick.heads_at = 0;
+	node_works(n);
+	ck_assert(story.acked[1]);
+	node_stop(n);
+}
+END_TEST
+
+/* There is no pause while rows are parked, and one when that is done. */
+START_TEST(rows_move_without_a_pause)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+	bool			 moved = false;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	produce_behind(3600, 40);
+	for (int i = 0; i < 60; i++) {
+		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res,
+		    &e));
+		ck_assert(!n->tick.park.moved || res.more);
+		moved = moved || n->tick.park.moved;
+	}
+	ck_assert(moved);
+	ck_assert(!n->tick.park.moved && !res.more);
 	node_stop(n);
 }
 END_TEST
@@ -1669,6 +1725,8 @@ add_all(Suite *s, const struct kind *k)
 
 	tc = add_case(s, "random", k, k->start, random_begin, end);
 	tcase_add_test(tc, death_meanwhile_halts);
+	tcase_add_test(tc, heads_that_stall_are_tried_rarely);
+	tcase_add_test(tc, rows_move_without_a_pause);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
 }
 

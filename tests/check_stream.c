@@ -91,6 +91,23 @@ static const struct {
 	{ "[1]", NULL, "nobody understands" },
 };
 
+/* Retries and claims are short: what is left is the time to connect anew. */
+START_TEST(connecting_anew_counts)
+{
+	static const char	body[] = "{\"config\":{\"subjects\":["
+				    "\"events.>\"],\"duplicate_window\":"
+				    "20000000000}}";
+	struct conf		brief = conf;
+	struct stream_report	r;
+
+	brief.retry.max_backoff = 1000;
+	brief.worker.claim_ttl = 10000;
+	stream_judge(&r, &brief, body, strlen(body));
+	ck_assert_uint_eq(r.nwarnings, 1);
+	ck_assert_ptr_nonnull(strstr(r.warnings[0].text, "again after 45 s"));
+}
+END_TEST
+
 START_TEST(stream_is_judged)
 {
 	struct stream_report	r;
@@ -208,6 +225,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, pattern_covers_template, 0,
 	    (int)(sizeof(covers) / sizeof(covers[0])));
+	tcase_add_test(tc, connecting_anew_counts);
 	tcase_add_loop_test(tc, stream_is_judged, 0,
 	    (int)(sizeof(streams) / sizeof(streams[0])));
 	tcase_add_loop_test(tc, state_is_read, 0,
