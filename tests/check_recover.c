@@ -1046,16 +1046,23 @@ START_TEST(long_look_takes_many_turns)
 }
 END_TEST
 
-/* One that is in doubt for longer begins before what was read already. */
-START_TEST(older_doubt_reaches_farther_back)
+/* Row 1000, which nobody finds before its turn is over. */
+static void
+begin_to_look(void)
 {
 	take(1000, 1000, 100);
 	fake.during = be_slow;
 	batch.claimed_at -= conf->worker.claim_ttl -
 	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
 	ck_assert_str_eq(resolve(), "F");
-	batch_free(&batch);
 	fake.during = NULL;
+}
+
+/* One that is in doubt for longer begins before what was read already. */
+START_TEST(older_doubt_reaches_farther_back)
+{
+	begin_to_look();
+	batch_free(&batch);
 	fake.row[50] = 1001;
 	take(1001, 1001, 400);
 	ck_assert_str_eq(resolve(), "D");
@@ -1069,12 +1076,7 @@ END_TEST
  */
 START_TEST(younger_doubt_is_looked_for_anew)
 {
-	take(1000, 1000, 100);
-	fake.during = be_slow;
-	batch.claimed_at -= conf->worker.claim_ttl -
-	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
-	ck_assert_str_eq(resolve(), "F");
-	fake.during = NULL;
+	begin_to_look();
 	fake.row[500] = 1000;
 	doubt.search.next = fake.state.last + 1;	/* past that */
 	doubt.search.items[0].since -= 200000;	/* long ago */
@@ -1088,12 +1090,7 @@ END_TEST
 /* What was read of a stream that went back is not true any more. */
 START_TEST(look_begins_anew_in_an_older_stream)
 {
-	take(1000, 1000, 100);
-	fake.during = be_slow;
-	batch.claimed_at -= conf->worker.claim_ttl -
-	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
-	ck_assert_str_eq(resolve(), "F");
-	fake.during = NULL;
+	begin_to_look();
 	fake.state.last = doubt.search.next - 5;
 	fake.row[fake.state.last] = 1000;
 	batch.msgs[0].outcome = OUT_UNSENT;
