@@ -24,14 +24,6 @@
 /* Heads that make others wait are tried so much more rarely than they do. */
 #define STALL_TIMES	9
 
-struct picks {
-	struct pick	*items;
-	size_t		 n;
-	uint64_t	*sequences;	/* of the items, after the cut */
-	struct range	*ranges;	/* of the picked partitions */
-	size_t		 nranges;
-};
-
 void
 tick_init(struct tick *t, const struct conf *conf, struct store *store,
     struct member *member, struct hold *hold, struct relay *relay)
@@ -44,6 +36,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->relay = relay;
 	t->park = (struct park){ .conf = conf, .store = store,
 	    .member = member, .hold = hold };
+	look_init(&t->look, conf, store, member, hold);
 	doubt_init(&t->doubt, conf, store, relay);
 }
 
@@ -79,211 +72,6 @@ lane_of_msg(const struct tick *t, const struct msg *m)
 	return lane(t, m->key, m->partition, &m->sequence);
 }
 
-static void
-add_range(struct picks *k, struct part *p, size_t limit)
-{
-	p->range = (unsigned)k->nranges;
-	k->ranges[k->nranges++] = (struct range){ .label = p->label,
-	    .epoch = p->epoch, .limit = limit };
-}
-
-/* Busy ones first, up to half of the places; then whose turn it is. */
-static size_t
-choose_parts(struct tick *t, struct part **chosen)
-{
-	struct member	*m = t->member;
-	size_t		 n = 0, turn = 0;
-
-	for (size_t i = 0; i < m->nparts; i++) {
-		struct part *p = m->parts[i];
-
-		p->picked = p->full && !p->fresh && n < STORE_RANGES / 2;
-		if (p->picked)
-			chosen[n++] = p;
-	}
-	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
-		struct part *p = m->parts[(t->rotate + turn) % m->nparts];
-
-		if (p->picked || p->fresh)
-			continue;
-		p->picked = true;
-		chosen[n++] = p;
-	}
-	t->rotate += turn;
-	t->looked_at += turn;
-	return n;
-}
-
-/*
- * Ranges of the chosen partitions, always from the first waiting row: ids
- * are not committed in order, and a scan that starts higher would let a later
- * row of a key pass one that was committed meanwhile. Each gets a fair share;
- * those that used theirs up the last time divide the whole batch among them
- * too, so that one busy partition among many idle ones is not slow.
- */
-static struct part **
-choose_ranges(struct tick *t, struct picks *k, size_t limit)
-{
-	struct part	**chosen = xcalloc(STORE_RANGES, sizeof(*chosen));
-	size_t		  n = choose_parts(t, chosen), nfull = 0;
-
-	for (size_t i = 0; i < n; i++)
-		nfull += chosen[i]->full;
-	for (size_t i = 0; i < n; i++) {
-		struct part *p = chosen[i];
-		size_t share = p->full ? limit / nfull : limit / n;
-
-		share = (share > 0 ? share : 1) + p->nheld;
-		/* In partition order one lane is the whole partition. */
-		if (t->conf->outbox.ordering == ORDER_PARTITION &&
-		    p->nheld > 0)
-			share = 1;
-		add_range(k, p, share);
-	}
-	return chosen;
-}
-
-static int
-pick_cmp(const void *a, const void *b)
-{
-	const struct pick	*x = a, *y = b;
-
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
-static void
-sort(struct picks *k)
-{
-	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
-	k->sequences = xcalloc(k->n + 1, sizeof(*k->sequences));
-	for (size_t i = 0; i < k->n; i++)
-		k->sequences[i] = k->items[i].sequence;
-}
-
-int64_t
-tick_next_due(struct tick *t)
-{
-	int64_t	due = hold_next_due(t->hold);
-
-	return due > t->heads_at ? due : t->heads_at;
-}
-
-/*
- * Heads that are due, as far as the scan tells that nothing of their lane can
- * be in front of them: rows with lower ids are committed late or were given
- * back.  In a partition that was not scanned up to the head, it has to wait
- * its turn.
- */
-static void
-take_heads(struct tick *t, struct picks *k, const uint64_t *seen, size_t max)
-{
-	size_t		 n = hold_nlanes(t->hold), due;
-	struct pick	*heads;
-
-	if (tick_next_due(t) > clock_ms())
-		return;
-	heads = xcalloc(n + 1, sizeof(*heads));
-	due = hold_due(t->hold, clock_ms(), heads, n);
-	for (size_t i = 0; i < due && k->n < max; i++)
-		if (heads[i].part->picked &&
-		    heads[i].sequence <= seen[heads[i].part->range])
-			k->items[k->n++] = heads[i];
-	free(heads);
-}
-
-/* How far each range was seen without a gap: to its end, if it has one. */
-static uint64_t *
-note_seen(struct part **chosen, const struct picks *k,
-    const struct candidate *c, size_t n)
-{
-	uint64_t	*seen = xcalloc(k->nranges + 1, sizeof(*seen));
-	size_t		*used = xcalloc(k->nranges + 1, sizeof(*used));
-
-	for (size_t i = 0; i < n; i++) {
-		used[c[i].range]++;
-		seen[c[i].range] = c[i].sequence;
-	}
-	for (size_t i = 0; i < k->nranges; i++) {
-		chosen[i]->full = used[i] >= k->ranges[i].limit;
-		if (!chosen[i]->full)
-			seen[i] = UINT64_MAX;
-	}
-	free(used);
-	return seen;
-}
-
-/* What was cut off was not seen: a head behind it may have to wait for it. */
-static void
-cut_at(struct picks *k, uint64_t sequence)
-{
-	size_t	kept = 0;
-
-	for (size_t i = 0; i < k->n; i++)
-		if (k->items[i].sequence < sequence)
-			k->items[kept++] = k->items[i];
-	k->n = kept;
-}
-
-/*
- * The scan's rows less those known to wait, and heads that are due. Neither
- * may crowd out the other: with many heads that fail again and again, half
- * of the batch is still for rows that were never tried.
- */
-static void
-take_picks(struct tick *t, struct picks *k, struct part **chosen,
-    const struct candidate *c, size_t n, size_t limit)
-{
-	uint64_t	*seen = note_seen(chosen, k, c, n), cut = UINT64_MAX;
-
-	k->items = xcalloc(limit + 1, sizeof(*k->items));
-	take_heads(t, k, seen, n > 0 ? (limit + 1) / 2 : limit);
-	for (size_t i = 0; i < n && cut == UINT64_MAX; i++) {
-		if (hold_has_row(t->hold, c[i].sequence))
-			continue;
-		if (k->n == limit)
-			cut = c[i].sequence;
-		else
-			k->items[k->n++] = (struct pick){ c[i].sequence,
-			    chosen[c[i].range] };
-	}
-	cut_at(k, cut);
-	free(seen);
-	sort(k);
-}
-
-/* A worker with nothing to do asks one cheap question instead. */
-static int
-is_worth_it(struct tick *t, const struct picks *k, bool *worth, struct err *e)
-{
-	*worth = true;
-	if (k->nranges == 0 || !t->idle ||
-	    t->member->nparts > STORE_RANGES)
-		return 0;
-	return store_probe(t->store, k->ranges, k->nranges, worth, e);
-}
-
-static int
-look(struct tick *t, struct picks *k, size_t limit, struct err *e)
-{
-	struct part		**chosen;
-	struct candidate	 *found = NULL;
-	size_t			  n = 0;
-	bool			  worth;
-	int			  rc;
-
-	k->ranges = xcalloc(STORE_RANGES, sizeof(*k->ranges));
-	chosen = choose_ranges(t, k, limit);
-	rc = is_worth_it(t, k, &worth, e);
-	if (rc == 0 && worth && k->nranges > 0)
-		rc = store_candidates(t->store, k->ranges, k->nranges, &found,
-		    &n, e);
-	if (rc == 0)
-		take_picks(t, k, chosen, found, n, limit);
-	free(found);
-	free(chosen);
-	return rc;
-}
-
 /*
  * To be told to the hold when the tick is over: rows of this tick must still
  * wait for those that stood behind the head that is gone.
@@ -305,16 +93,6 @@ has_fresh(const struct tick *t)
 	return false;
 }
 
-static struct part *
-part_of(const struct picks *k, uint64_t sequence)
-{
-	struct pick	 key = { sequence, NULL };
-	struct pick	*p = bsearch(&key, k->items, k->n, sizeof(key),
-			     pick_cmp);
-
-	return p == NULL ? NULL : p->part;
-}
-
 static void
 hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
     int64_t now)
@@ -330,7 +108,7 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 	/* Due and free and still not ours: the fence closed. */
 	if (wait == 0 && !w->claimed)
 		member_look_now(t->member);
-	hold_row(t->hold, &(struct wait){ .part = part_of(k, w->sequence),
+	hold_row(t->hold, &(struct wait){ .part = picks_part(k, w->sequence),
 	    .lane = lane(t, w->key, w->partition, &w->sequence),
 	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,
 	    .why = w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
@@ -411,7 +189,7 @@ keep_labels(struct tick *t, const struct picks *k)
 		strlcpy(b->labels[i], k->ranges[i].label,
 		    sizeof(b->labels[i]));
 	for (size_t i = 0; i < b->n; i++)
-		b->msgs[i].range = part_of(k, b->msgs[i].sequence)->range;
+		b->msgs[i].range = picks_part(k, b->msgs[i].sequence)->range;
 }
 
 static struct part *
@@ -545,14 +323,6 @@ claim(struct tick *t, const struct picks *k, uint64_t *claimed, struct err *e)
 	return learn_waiting(t, k, e);
 }
 
-static void
-free_picks(struct picks *k)
-{
-	free(k->items);
-	free(k->sequences);
-	free(k->ranges);
-}
-
 int
 tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 {
@@ -566,18 +336,16 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	rc = park_round(&t->park, (size_t)t->conf->worker.batch_size,
 	    clock_ms(), e);
 	if (rc == 0)
-		rc = look(t, &k, limit, e);
+		rc = look_for_rows(&t->look, &k, limit, e);
 	if (rc == 0 && k.n > 0)
 		rc = claim(t, &k, &res->claimed, e);
 	if (rc == 0) {
 		keep_labels(t, &k);
-		t->idle = res->claimed == 0;
-		if (!t->idle || t->looked_at >= t->member->nparts)
-			t->looked_at = 0;
-		res->more = t->looked_at > 0 || has_fresh(t) || t->park.moved;
+		res->more = look_is_over(&t->look, res->claimed > 0) ||
+		    has_fresh(t) || t->park.moved;
 		rc = clear_doubts(t, &found, e);
 	}
-	free_picks(&k);
+	picks_free(&k);
 	if (rc < 0) {
 		/* What was claimed is void by the next claim of ours. */
 		end_batch(t);
@@ -586,7 +354,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	if (t->batch.n > 0)
 		publish(t, found);
 	if (t->relayed.stalled_ms > 0)
-		t->heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
+		t->look.heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
 	t->claimed = res->claimed;
 	t->unsettled = true;
 	return tick_settle(t, res, e);

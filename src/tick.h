@@ -16,6 +16,7 @@
 #include "doubt.h"
 #include "err.h"
 #include "hold.h"
+#include "look.h"
 #include "member.h"
 #include "park.h"
 #include "relay.h"
@@ -27,13 +28,9 @@ struct tick {
 	struct member		*member;
 	struct hold		*hold;
 	struct relay		*relay;
+	struct look		 look;
 	struct park		 park;
 	struct doubt		 doubt;
-
-	size_t			 rotate;	/* which partitions come first */
-	size_t			 looked_at;	/* partitions, since work was found */
-	bool			 idle;		/* the last one found nothing */
-	int64_t			 heads_at;	/* no head is tried before */
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;
@@ -64,9 +61,6 @@ void	tick_free(struct tick *);
  */
 int	tick_run(struct tick *, size_t limit, struct tick_result *,
 	    struct err *);
-
-/* When a head that waits can be tried; INT64_MAX: nothing waits. */
-int64_t	tick_next_due(struct tick *);
 
 /* Write back what is still open; nothing to do is success. */
 int	tick_settle(struct tick *, struct tick_result *, struct err *);

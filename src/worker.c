@@ -385,7 +385,7 @@ complain(struct worker *w, const struct tick_result *res)
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t now)
 {
-	int64_t	due = tick_next_due(&w->tick);
+	int64_t	due = look_next_due(&w->tick.look);
 
 	if (w->a->interval_ms > 0)
 		w->idle_ms = w->a->interval_ms;

@@ -1379,12 +1379,12 @@ START_TEST(heads_that_stall_are_tried_rarely)
 	node_start(n);
 	produce_behind(1, 1);
 	node_works(n);
-	n->tick.heads_at = clock_ms() + 60000;
+	n->tick.look.heads_at = clock_ms() + 60000;
 	time_passes(1500);
 	node_works(n);
 	ck_assert(!story.acked[1]);
-	ck_assert_int_ge(tick_next_due(&n->tick), n->tick.heads_at);
-	n->tick.heads_at = 0;
+	ck_assert_int_ge(look_next_due(&n->tick.look), n->tick.look.heads_at);
+	n->tick.look.heads_at = 0;
 	node_works(n);
 	ck_assert(story.acked[1]);
 	node_stop(n);
