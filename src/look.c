@@ -1,5 +1,10 @@
 /*
  * look.c - see look.h
+ *
+ * A scan may serve several batches, because it is one moment: whoever keeps
+ * the order of a key commits its rows one after the other, so a row that the
+ * scan could not see has no later one of its key in the scan.  That holds as
+ * long as nothing that was seen comes back: see goes_on and look_forget.
  */
 
 #include "look.h"
@@ -7,8 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "clock.h"
 #include "xalloc.h"
+
+/*
+ * A scan should cost little of the time that its rows last, but new rows of
+ * other partitions wait so long.
+ */
+#define COSTLY		32	/* above this part: more at once */
+#define CHEAP		128	/* below this part: less */
+#define LASTS_US	500000	/* not longer */
+#define DEPTH_MAX	32
 
 void
 look_init(struct look *l, const struct conf *conf, struct store *store,
@@ -19,13 +35,24 @@ look_init(struct look *l, const struct conf *conf, struct store *store,
 	l->store = store;
 	l->member = member;
 	l->hold = hold;
+	l->scan.depth = 1;
+}
+
+void
+look_free(struct look *l)
+{
+	free(l->scan.rows);
 }
 
 static void
-add_range(struct picks *k, struct part *p, size_t limit)
+add_range(struct scan *s, struct part *p, size_t limit)
 {
-	p->range = (unsigned)k->nranges;
-	k->ranges[k->nranges++] = (struct range){ .label = p->label,
+	size_t	i = s->nranges++;
+
+	p->range = (unsigned)i;
+	s->parts[i] = p;
+	strlcpy(s->labels[i], p->label, sizeof(s->labels[i]));
+	s->ranges[i] = (struct range){ .label = s->labels[i],
 	    .epoch = p->epoch, .limit = limit };
 }
 
@@ -63,12 +90,13 @@ choose_parts(struct look *l, struct part **chosen)
  * those that used theirs up the last time divide the whole batch among them
  * too, so that one busy partition among many idle ones is not slow.
  */
-static struct part **
-choose_ranges(struct look *l, struct picks *k, size_t limit)
+static void
+choose_ranges(struct look *l, size_t limit)
 {
-	struct part	**chosen = xcalloc(STORE_RANGES, sizeof(*chosen));
-	size_t		  n = choose_parts(l, chosen), nfull = 0;
+	struct part	*chosen[STORE_RANGES];
+	size_t		 n = choose_parts(l, chosen), nfull = 0;
 
+	l->scan.nranges = 0;
 	for (size_t i = 0; i < n; i++)
 		nfull += chosen[i]->full;
 	for (size_t i = 0; i < n; i++) {
@@ -80,9 +108,8 @@ choose_ranges(struct look *l, struct picks *k, size_t limit)
 		if (l->conf->outbox.ordering == ORDER_PARTITION &&
 		    p->nheld > 0)
 			share = 1;
-		add_range(k, p, share);
+		add_range(&l->scan, p, share);
 	}
-	return chosen;
 }
 
 static int
@@ -135,19 +162,18 @@ take_heads(struct look *l, struct picks *k, const uint64_t *seen, size_t max)
 
 /* How far each range was seen without a gap: to its end, if it has one. */
 static uint64_t *
-note_seen(struct part **chosen, const struct picks *k,
-    const struct candidate *c, size_t n)
+note_seen(struct scan *s)
 {
-	uint64_t	*seen = xcalloc(k->nranges + 1, sizeof(*seen));
-	size_t		*used = xcalloc(k->nranges + 1, sizeof(*used));
+	uint64_t	*seen = xcalloc(s->nranges + 1, sizeof(*seen));
+	size_t		*used = xcalloc(s->nranges + 1, sizeof(*used));
 
-	for (size_t i = 0; i < n; i++) {
-		used[c[i].range]++;
-		seen[c[i].range] = c[i].sequence;
+	for (size_t i = 0; i < s->n; i++) {
+		used[s->rows[i].range]++;
+		seen[s->rows[i].range] = s->rows[i].sequence;
 	}
-	for (size_t i = 0; i < k->nranges; i++) {
-		chosen[i]->full = used[i] >= k->ranges[i].limit;
-		if (!chosen[i]->full)
+	for (size_t i = 0; i < s->nranges; i++) {
+		s->parts[i]->full = used[i] >= s->ranges[i].limit;
+		if (!s->parts[i]->full)
 			seen[i] = UINT64_MAX;
 	}
 	free(used);
@@ -166,64 +192,136 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
-/*
- * The scan's rows less those known to wait, and heads that are due. Neither
- * may crowd out the other: with many heads that fail again and again, half
- * of the batch is still for rows that were never tried.
- */
+/* The scan's next rows, less those known to wait, up to limit in all. */
 static void
-take_picks(struct look *l, struct picks *k, struct part **chosen,
-    const struct candidate *c, size_t n, size_t limit)
+take_rows(struct look *l, struct picks *k, size_t limit)
 {
-	uint64_t	*seen = note_seen(chosen, k, c, n), cut = UINT64_MAX;
+	struct scan	*s = &l->scan;
 
-	k->items = xcalloc(limit + 1, sizeof(*k->items));
-	take_heads(l, k, seen, n > 0 ? (limit + 1) / 2 : limit);
-	for (size_t i = 0; i < n && cut == UINT64_MAX; i++) {
-		if (hold_has_row(l->hold, c[i].sequence))
+	for (; s->next < s->n; s->next++) {
+		struct candidate c = s->rows[s->next];
+
+		if (hold_has_row(l->hold, c.sequence))
 			continue;
 		if (k->n == limit)
-			cut = c[i].sequence;
-		else
-			k->items[k->n++] = (struct pick){ c[i].sequence,
-			    chosen[c[i].range] };
+			break;
+		k->items[k->n++] = (struct pick){ c.sequence,
+		    s->parts[c.range] };
 	}
-	cut_at(k, cut);
+}
+
+/*
+ * Rows of a scan just made, and heads that are due. Neither may crowd out the
+ * other: with many heads that fail again and again, half of the batch is
+ * still for rows that were never tried.
+ */
+static void
+take_first(struct look *l, struct picks *k, size_t limit)
+{
+	struct scan	*s = &l->scan;
+	uint64_t	*seen = note_seen(s);
+
+	take_heads(l, k, seen, s->n > 0 ? (limit + 1) / 2 : limit);
+	take_rows(l, k, limit);
+	if (s->next < s->n)
+		cut_at(k, s->rows[s->next].sequence);
 	free(seen);
-	sort(k);
 }
 
 /* A worker with nothing to do asks one cheap question instead. */
 static int
-is_worth_it(struct look *l, const struct picks *k, bool *worth, struct err *e)
+is_worth_it(struct look *l, bool *worth, struct err *e)
 {
-	*worth = true;
-	if (k->nranges == 0 || !l->idle ||
-	    l->member->nparts > STORE_RANGES)
+	struct scan	*s = &l->scan;
+
+	*worth = s->nranges > 0;
+	if (!*worth || !l->idle || l->member->nparts > STORE_RANGES)
 		return 0;
-	return store_probe(l->store, k->ranges, k->nranges, worth, e);
+	return store_probe(l->store, s->ranges, s->nranges, worth, e);
+}
+
+/*
+ * Ask for more at once if scans take too much of the time, dead index entries
+ * in front of the first row perhaps, for less if they take next to none.
+ */
+static void
+adapt(struct scan *s, int64_t now)
+{
+	int64_t	spent = now - s->began_at;
+
+	if (!s->rich)
+		return;
+	if (s->took_us * COSTLY > spent && spent * 2 <= LASTS_US) {
+		if (s->depth < DEPTH_MAX)
+			s->depth *= 2;
+	} else if (s->depth > 1 &&
+	    (s->took_us * CHEAP < spent || spent > LASTS_US))
+		s->depth /= 2;
+}
+
+static int
+scan(struct look *l, size_t limit, struct err *e)
+{
+	struct scan	*s = &l->scan;
+	int64_t		 began_at = clock_us();
+	bool		 worth;
+
+	adapt(s, began_at);
+	free(s->rows);
+	s->rows = NULL;
+	s->n = s->next = 0;
+	s->calm = hold_nlanes(l->hold) == 0;
+	choose_ranges(l, limit * s->depth);
+	if (is_worth_it(l, &worth, e) < 0 || (worth &&
+	    store_candidates(l->store, s->ranges, s->nranges, &s->rows, &s->n,
+	    e) < 0))
+		return -1;
+	s->rich = s->n >= limit;
+	s->began_at = began_at;
+	s->took_us = clock_us() - began_at;
+	return 0;
+}
+
+/*
+ * Is what the scan left still the next to be sent?  Not if a lane waited, for
+ * rows of it that were passed or parked may be free now, and not if somebody
+ * has made old rows due and rung: then the epoch is another.
+ */
+static bool
+goes_on(const struct look *l)
+{
+	const struct scan	*s = &l->scan;
+
+	if (!s->clean || !s->calm || s->next == s->n)
+		return false;
+	for (size_t i = 0; i < s->nranges; i++) {
+		struct part *p = member_part(l->member, (struct bytes){
+		    s->labels[i], strlen(s->labels[i]) });
+
+		if (p->fresh ||
+		    p->epoch != s->ranges[i].epoch)
+			return false;
+	}
+	return true;
 }
 
 int
 look_for_rows(struct look *l, struct picks *k, size_t limit, struct err *e)
 {
-	struct part		**chosen;
-	struct candidate	 *found = NULL;
-	size_t			  n = 0;
-	bool			  worth;
-	int			  rc;
+	bool	on = goes_on(l);
 
-	k->ranges = xcalloc(STORE_RANGES, sizeof(*k->ranges));
-	chosen = choose_ranges(l, k, limit);
-	rc = is_worth_it(l, k, &worth, e);
-	if (rc == 0 && worth && k->nranges > 0)
-		rc = store_candidates(l->store, k->ranges, k->nranges, &found,
-		    &n, e);
-	if (rc == 0)
-		take_picks(l, k, chosen, found, n, limit);
-	free(found);
-	free(chosen);
-	return rc;
+	if (!on && scan(l, limit, e) < 0)
+		return -1;
+	l->scan.clean = false;
+	k->items = xcalloc(limit + 1, sizeof(*k->items));
+	k->ranges = l->scan.ranges;
+	k->nranges = l->scan.nranges;
+	if (on)
+		take_rows(l, k, limit);
+	else
+		take_first(l, k, limit);
+	sort(k);
+	return 0;
 }
 
 bool
@@ -236,11 +334,16 @@ look_is_over(struct look *l, bool claimed)
 }
 
 void
+look_all_done(struct look *l)
+{
+	l->scan.clean = true;
+}
+
+void
 picks_free(struct picks *k)
 {
 	free(k->items);
 	free(k->sequences);
-	free(k->ranges);
 }
 
 struct part *

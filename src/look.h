@@ -19,11 +19,32 @@
 
 /* Rows to be claimed, sorted, and the partitions they are from. */
 struct picks {
-	struct pick	*items;
-	size_t		 n;
-	uint64_t	*sequences;	/* of the items */
-	struct range	*ranges;
-	size_t		 nranges;
+	struct pick		*items;
+	size_t			 n;
+	uint64_t		*sequences;	/* of the items */
+	const struct range	*ranges;	/* until the next look */
+	size_t			 nranges;
+};
+
+/*
+ * What one statement saw of the partitions.  The rows that a batch has no
+ * room for are for the next ones: reading costs time for each partition and,
+ * while somebody holds an old snapshot, for each row delivered since.
+ */
+struct scan {
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][MSG_LABEL];
+	struct part		*parts[STORE_RANGES];	/* if still ours */
+	size_t			 nranges;
+	struct candidate	*rows;
+	size_t			 n, next;	/* not taken: from next on */
+	bool			 calm;		/* no lane waited then */
+	bool			 clean;		/* all before it are delivered */
+
+	size_t			 depth;		/* batches to ask for */
+	int64_t			 began_at;	/* clock_us() */
+	int64_t			 took_us;
+	bool			 rich;		/* it found a batch at least */
 };
 
 struct look {
@@ -31,6 +52,7 @@ struct look {
 	struct store		*store;
 	struct member		*member;
 	struct hold		*hold;
+	struct scan		 scan;
 
 	size_t			 rotate;	/* which partitions come first */
 	size_t			 looked_at;	/* partitions, since work was found */
@@ -40,6 +62,7 @@ struct look {
 
 void	look_init(struct look *, const struct conf *, struct store *,
 	    struct member *, struct hold *);
+void	look_free(struct look *);
 
 /* At most limit rows; the caller frees what is in picks, also after -1. */
 int	look_for_rows(struct look *, struct picks *, size_t limit,
@@ -51,6 +74,12 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
 
 /* What came of it: was anything claimed?  Are there partitions left? */
 bool	look_is_over(struct look *, bool claimed);
+
+/*
+ * All that was picked is delivered: what the scan saw behind it may be next.
+ * Otherwise the next look scans again, for nobody knows what comes back.
+ */
+void	look_all_done(struct look *);
 
 /* When a head that waits can be tried; INT64_MAX: nothing waits. */
 int64_t	look_next_due(struct look *);

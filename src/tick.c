@@ -55,6 +55,7 @@ void
 tick_free(struct tick *t)
 {
 	end_batch(t);
+	look_free(&t->look);
 	doubt_free(&t->doubt);
 }
 
@@ -305,6 +306,8 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 	advisory_tell(t->relay, &t->batch, t->settled.dead);
 	remember(t, clock_ms());
 	forget_done(t);
+	if (t->settled.delivered == t->picked)
+		look_all_done(&t->look);
 	end_batch(t);
 	return 0;
 }
@@ -355,6 +358,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		publish(t, found);
 	if (t->relayed.stalled_ms > 0)
 		t->look.heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
+	t->picked = k.n;
 	t->claimed = res->claimed;
 	t->unsettled = true;
 	return tick_settle(t, res, e);

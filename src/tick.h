@@ -34,7 +34,7 @@ struct tick {
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;
-	uint64_t		 claimed;
+	uint64_t		 picked, claimed;
 	struct settled		 settled;
 	struct relay_result	 relayed;
 	uint64_t		*gone;		/* rows not there any more */

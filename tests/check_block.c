@@ -952,9 +952,13 @@ static struct node {
 
 static struct {
 	bool		acked[MAX_SEQUENCE];
-	uint64_t	late[64];	/* events whose rows are not committed */
+	struct late {
+		uint64_t	sequence;
+		unsigned	key;
+	}		late[MAX_SEQUENCE];	/* events whose rows are not committed */
 	size_t		nlate;
 	unsigned	next_id, failures;	/* percent */
+	unsigned	scans;			/* statements */
 	int		breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; what happens */
 } story;
@@ -997,6 +1001,7 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "mysql_send_query");
+	story.scans += strstr(text, "ORDER BY global_sequence LIMIT") != NULL;
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
 		story.before = NULL;
 		sql("%s", story.meanwhile);
@@ -1195,6 +1200,16 @@ node_works(struct node *n)
 		node_dies(n);
 }
 
+/* Who keeps the order of a key commits its rows one after the other. */
+static bool
+is_late(unsigned key)
+{
+	for (size_t i = 0; i < story.nlate; i++)
+		if (story.late[i].key == key)
+			return true;
+	return false;
+}
+
 static void
 produce(unsigned key)
 {
@@ -1207,8 +1222,9 @@ produce(unsigned key)
 		sequence = strtoull(sql_text("SELECT LAST_INSERT_ID()"), NULL,
 		    10);
 		ck_assert_uint_lt(sequence, MAX_SEQUENCE);
-		if (dice(5) == 0 && story.nlate < 64)
-			story.late[story.nlate++] = sequence;
+		if (dice(5) == 0 || is_late(key))
+			story.late[story.nlate++] = (struct late){ sequence,
+			    key };
 		else
 			sql("INSERT INTO outbox (global_sequence, partition_key)"
 			    " SELECT %llu, IF(%u > 3, NULL, 'p0%u')",
@@ -1220,13 +1236,17 @@ static void
 commit_late(void)
 {
 	uint64_t	sequence;
-	unsigned	i;
+	size_t		i = 0;
+	unsigned	key;
 
 	if (story.nlate == 0)
 		return;
-	i = dice((unsigned)story.nlate);
-	sequence = story.late[i];
-	story.late[i] = story.late[--story.nlate];
+	key = story.late[dice((unsigned)story.nlate)].key;
+	while (story.late[i].key != key)
+		i++;
+	sequence = story.late[i].sequence;
+	memmove(&story.late[i], &story.late[i + 1],
+	    (--story.nlate - i) * sizeof(story.late[0]));
 	sql("INSERT INTO outbox (global_sequence, partition_key) SELECT "
 	    "sequence, CASE stream_id WHEN 'k4' THEN NULL WHEN 'k5' THEN NULL "
 	    "ELSE CONCAT('p0', SUBSTRING(stream_id, 2) MOD 2) END FROM events "
@@ -1409,6 +1429,82 @@ START_TEST(rows_move_without_a_pause)
 	}
 	ck_assert(moved);
 	ck_assert(!n->tick.park.moved && !res.more);
+	node_stop(n);
+}
+END_TEST
+
+/* A scan of one partition: rows 11 to 30, each of a key of its own. */
+static void
+scan_much(struct node *n)
+{
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	for (unsigned i = 11; i <= 30; i++)
+		sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+		    "event_type, event_data) VALUES (%u, 'k%u', 1, 't', 'x'); "
+		    "INSERT INTO outbox (global_sequence, partition_key) "
+		    "VALUES (%u, 'p00')", i, i, i);
+	n->tick.look.scan.depth = 32;
+	node_works(n);
+	ck_assert_uint_eq(story.scans, 1);
+	ck_assert(story.acked[14] && !story.acked[15]);
+}
+
+START_TEST(scan_serves_several_batches)
+{
+	struct node	*n = &nodes[0];
+
+	scan_much(n);
+	for (int i = 0; i < 4; i++)
+		node_works(n);
+	ck_assert(story.acked[30]);
+	ck_assert_uint_eq(story.scans, 1);
+	node_stop(n);
+}
+END_TEST
+
+/* A row in front of what the old scan saw: who makes it due rings. */
+static const char *const	newer[] = {
+	"UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1 WHERE "
+	"partition_key = 'p00'",
+	"UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR WHERE "
+	"global_sequence = 16",
+	"UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + "
+	"INTERVAL 1 HOUR WHERE global_sequence = 16",
+	"UPDATE outbox SET published_at = NOW(6) WHERE global_sequence = 16",
+	"DELETE FROM outbox WHERE global_sequence = 16",
+};
+
+START_TEST(scan_is_made_anew)
+{
+	struct node	*n = &nodes[0];
+
+	scan_much(n);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'k1', 1, 't', 'x'); "
+	    "INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (1, 'p00'); %s", newer[_i]);
+	member_look_now(&n->member);
+	node_works(n);		/* finds out, or knows it by the epoch */
+	node_works(n);
+	ck_assert(story.acked[1]);
+	node_stop(n);
+}
+END_TEST
+
+START_TEST(failure_ends_a_scan)
+{
+	struct node	*n = &nodes[0];
+
+	scan_much(n);
+	story.failures = 100;
+	conf->retry.backoff = conf->retry.max_backoff = 1;
+	node_works(n);
+	story.failures = 0;
+	time_passes(1000);
+	node_works(n);
+	ck_assert_uint_eq(story.scans, 2);
+	ck_assert(story.acked[15]);
 	node_stop(n);
 }
 END_TEST
@@ -1727,6 +1823,9 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, death_meanwhile_halts);
 	tcase_add_test(tc, heads_that_stall_are_tried_rarely);
 	tcase_add_test(tc, rows_move_without_a_pause);
+	tcase_add_test(tc, scan_serves_several_batches);
+	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
+	tcase_add_test(tc, failure_ends_a_scan);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
 }
 
