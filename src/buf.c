@@ -63,6 +63,16 @@ buf_u64(struct buf *b, uint64_t n)
 }
 
 void
+buf_hex32(struct buf *b, uint32_t n)
+{
+	char	digits[8];
+
+	for (size_t i = sizeof(digits); i-- > 0; n >>= 4)
+		digits[i] = "0123456789abcdef"[n & 15];
+	buf_add(b, digits, sizeof(digits));
+}
+
+void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list	ap, again;

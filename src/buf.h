@@ -17,7 +17,11 @@ void	buf_free(struct buf *);
 char	*buf_reserve(struct buf *, size_t);	/* room for n more bytes */
 void	buf_add(struct buf *, const void *, size_t);
 void	buf_str(struct buf *, const char *);
-void	buf_u64(struct buf *, uint64_t);	/* decimal, without printf */
+
+/* Without printf, for what is done once per message: decimal; 8 digits. */
+void	buf_u64(struct buf *, uint64_t);
+void	buf_hex32(struct buf *, uint32_t);
+
 void	buf_printf(struct buf *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 

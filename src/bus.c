@@ -250,6 +250,17 @@ build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t slot)
 	return s;
 }
 
+/*
+ * The library's thread would free them one by one, and both threads wait for
+ * the allocator: here they are warm, and the next message has them again.
+ */
+static void
+drop_headers(natsMsg *m, const struct envelope *v)
+{
+	for (size_t i = 0; m != NULL && i < v->nheaders; i++)
+		natsMsgHeader_Delete(m, envelope_name(v, i));
+}
+
 static enum pub_sent
 bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 {
@@ -271,6 +282,7 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
 	fault_point("send", "after", b->fd);
+	drop_headers(m, v);
 	bus_spend(b, m);
 	if (s == NATS_OK) {
 		b->out++;
@@ -362,6 +374,43 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 		a->verdict = VERDICT_STORED;
 }
 
+static bool
+skip(const char **at, const char *end, const char *text)
+{
+	size_t	n = strlen(text);
+
+	if ((size_t)(end - *at) < n || memcmp(*at, text, n) != 0)
+		return false;
+	*at += n;
+	return true;
+}
+
+/*
+ * {"stream":"NAME", "seq":1}, which all but a few are: a tenth of the time of
+ * a JSON parser, and whatever looks otherwise goes there.
+ */
+static bool
+read_plain(const char *at, const char *end, const char *stream,
+    struct pub_answer *a)
+{
+	uint64_t	sequence = 0;
+
+	if (!skip(&at, end, "{\"stream\":\"") || !skip(&at, end, stream) ||
+	    !skip(&at, end, "\","))
+		return false;
+	skip(&at, end, " ");		/* as servers write it */
+	if (!skip(&at, end, "\"seq\":") || end - at > 18 || at == end ||
+	    *at == '0')
+		return false;
+	for (; at < end && *at >= '0' && *at <= '9'; at++)
+		sequence = sequence * 10 + (uint64_t)(*at - '0');
+	if (sequence == 0 || !skip(&at, end, "}") || at != end)
+		return false;
+	a->verdict = VERDICT_STORED;
+	a->stream_sequence = sequence;
+	return true;
+}
+
 void
 bus_read_ack(const char *body, int len, const char *stream,
     struct pub_answer *a)
@@ -370,6 +419,8 @@ bus_read_ack(const char *body, int len, const char *stream,
 
 	a->text[0] = '\0';
 	a->stream_sequence = 0;
+	if (stream[0] != '\0' && read_plain(body, body + len, stream, a))
+		return;
 	ack = json_loadb(body, (size_t)len, 0, NULL);
 	if (!json_is_object(ack)) {
 		a->verdict = VERDICT_DESTINATION;

@@ -87,7 +87,8 @@ add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
 	buf_str(&v->text, f->id_prefix);
 	buf_str(&v->text, "-");
 	buf_u64(&v->text, m->sequence);
-	buf_printf(&v->text, "-%08lx", crc);
+	buf_str(&v->text, "-");
+	buf_hex32(&v->text, (uint32_t)crc);
 	close_header(v);
 }
 
