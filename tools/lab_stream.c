@@ -222,6 +222,7 @@ copy_stream(struct lab_bus *bus, const struct lab_opts *o)
 
 	jsOptions_Init(&jo);
 	jo.PublishAsync.MaxPending = 4000;
+	jo.PublishAsync.StallWait = 30000;
 	jo.PublishAsync.ErrHandler = copy_failed;
 	jo.PublishAsync.ErrHandlerClosure = &c;
 	if ((s = natsConnection_JetStream(&c.js, bus->nc, &jo)) != NATS_OK)

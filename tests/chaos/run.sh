@@ -614,7 +614,7 @@ burst() {
 }
 # The checker reads the copy.
 move() {
-	timeout 60 "$LAB" purge --nats "$URL" --stream EVENTS --into COPY
+	timeout 300 "$LAB" purge --nats "$URL" --stream EVENTS --into COPY
 }
 do_purge() {
 	[ $((NOW - NATS_KILLED)) -ge 90000 ] && ! is_running nats || return 1
@@ -850,7 +850,7 @@ done
 is "$failed" 0 'none of them failed'
 ms
 drain_start=$NOW
-tick_until 90 is_drained
+tick_until 240 is_drained
 ok $? 'everything is delivered or dead'
 ms
 drain_ms=$((NOW - drain_start))
@@ -869,6 +869,7 @@ ok $? 'the masters stop'
 is "$(left_over | tr '\n' ' ')" '' 'no process is left'
 
 move
+ok $? 'the checker has a copy of all messages'
 poison=$(sql "SELECT COUNT(*) FROM events WHERE event_type LIKE '% %'")
 STREAM=COPY check_stream 'complete, in order per key, nothing twice, nothing else dead' \
     --wait 10 --expect-dead "$poison"
