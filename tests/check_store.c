@@ -2432,25 +2432,27 @@ END_TEST
  */
 
 #define NBIG		5000
-/* NBIG rows in 64 partitions, all ours; every other one is delivered. */
+
+/* So many rows in 64 partitions, all ours; every other one is delivered. */
 static void
-fill_big(void)
+fill_big(unsigned total)
 {
+	sql("DELETE FROM outbox; DELETE FROM events; "
+	    "DELETE FROM outbox_partitions");
 	ck_ok(store_fill_partitions(st, STORE_RANGES, &e));
 	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch ="
 	    " 1, lease_until = NOW(6) + INTERVAL 60 SECOND; "
 	    "INSERT INTO events (sequence, stream_id, stream_sequence, "
 	    "event_type, event_data) SELECT a.n + 10 * b.n + 100 * c.n + "
-	    "1000 * d.n + 1, CONCAT('k', b.n), a.n + 10 * c.n + 100 * d.n, "
-	    "'t', '{}' FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")
-	    ", " DIGITS("d") " WHERE d.n < 5; "
+	    "1000 * d.n + 10000 * f.n + 1, CONCAT('k', b.n), a.n + 10 * c.n + "
+	    "100 * d.n + 1000 * f.n, 't', '{}' FROM " DIGITS("a") ", "
+	    DIGITS("b") ", " DIGITS("c") ", " DIGITS("d") ", " DIGITS("f")
+	    " WHERE 1000 * d.n + 10000 * f.n < %u; "
 	    "INSERT INTO outbox (global_sequence, partition_key, published_at)"
 	    " SELECT sequence, CONCAT('p', LPAD(sequence DIV 2 MOD 64, 2, '0'))"
 	    ", IF(sequence MOD 2, NOW(6), NULL) FROM events; "
 	    "ANALYZE TABLE outbox; ANALYZE TABLE events; "
-	    "ANALYZE TABLE outbox_partitions");
-	ck_sql("5000 2500", "SELECT COUNT(*), SUM(published_at IS NULL) "
-	    "FROM outbox");
+	    "ANALYZE TABLE outbox_partitions", total);
 }
 
 /* One tick over n rows, with every outcome. */
@@ -2472,12 +2474,13 @@ tick_big(size_t n)
 	for (unsigned i = 0; i < STORE_RANGES; i++) {
 		snprintf(labels[i], sizeof(labels[i]), "p%02u", i);
 		ranges[i] = range(labels[i], 1);
+		ranges[i].limit = n / STORE_RANGES + 1;
 	}
 	ck_ok(store_adopt_strays(st, &nstrays, stray, &e));
 	ck_assert_uint_eq(nstrays, 0);
 	ck_ok(store_probe(st, ranges, STORE_RANGES, &any, &e));
 	ck_ok(store_candidates(st, ranges, STORE_RANGES, &c, &nc, &e));
-	ck_assert_uint_eq(nc, NBIG / 2);
+	ck_assert_uint_ge(nc, n);
 	sequences = xcalloc(n, sizeof(*sequences));
 	for (size_t i = 0; i < n; i++)
 		sequences[i] = c[i].sequence;
@@ -2517,27 +2520,47 @@ hot_key(const char *statement)
 	return NULL;
 }
 
-static const size_t	claim_sizes[] = { 10, 900, 1100 };
+/* Around 900 and 1,000 rows both optimizers change their minds. */
+static const struct {
+	unsigned	rows;
+	size_t		batch;
+} ticks[] = {
+	{ 5000, 10 }, { 5000, 900 }, { 5000, 1000 }, { 5000, 1100 },
+	{ 40000, 10 }, { 40000, 900 }, { 40000, 1000 }, { 40000, 1100 },
+};
 
-START_TEST(hot_statements_use_their_keys)
+/* What it asks stands in the table seen afterwards. */
+static void
+note_tick(size_t n)
 {
-	int	n, nhot = 0, nclaims = 0;
-
-	fill_big();
 	log_statements();
 	store_free(st);
 	st = store_of(conf, ME);
-	tick_big(claim_sizes[_i]);
+	tick_big(n);
 	sql("SET GLOBAL general_log = 0; DROP TABLE IF EXISTS seen; "
 	    "CREATE TABLE seen (id INT AUTO_INCREMENT PRIMARY KEY, "
 	    "text LONGTEXT); INSERT INTO seen (text) SELECT argument "
 	    STATEMENTS "ORDER BY event_time");
-	if (is_mysql())
-		sql("SET explain_format = 'TRADITIONAL'");
-	/* As it was before: the plan must not profit from an empty queue. */
-	sql("DELETE FROM outbox; DELETE FROM events; "
-	    "DELETE FROM outbox_partitions");
-	fill_big();
+}
+
+/* The claim starts at the rows, whatever is in the tables. */
+static void
+ck_claim(const char *text)
+{
+	ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),
+	    "PRIMARY\nPRIMARY");
+	ck_assert_str_eq(sql_column("table", "EXPLAIN %s", text), "o\np");
+}
+
+/*
+ * The plans that the tables as they are now have for it.  Where there is
+ * nothing to read, only what the order of locks depends on counts.
+ */
+static void
+ck_plans(bool empty)
+{
+	int	n, nhot = 0, nclaims = 0;
+
 	n = atoi(sql_text("SELECT COUNT(*) FROM seen"));
 	for (int i = 1; i <= n; i++) {
 		char *text = xstrdup(sql_text("SELECT text FROM seen "
@@ -2546,24 +2569,72 @@ START_TEST(hot_statements_use_their_keys)
 		if (strncmp(text, "SET SESSION", 11) == 0)
 			sql("%s", text);
 		if (hot_key(text) != NULL && strstr(text, "schema") == NULL) {
-			ck_plan(text, hot_key(text));
 			nhot++;
-			if (strstr(text, "STRAIGHT_JOIN") == NULL) {
-				free(text);
-				continue;
+			if (!empty)
+				ck_plan(text, hot_key(text));
+			if (strstr(text, "STRAIGHT_JOIN") != NULL) {
+				nclaims++;
+				ck_claim(text);
 			}
-			nclaims++;
-			ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),
-			    "PRIMARY\nPRIMARY");
-			ck_assert_str_eq(sql_column("table", "EXPLAIN %s",
-			    text), "o\np");
 		}
 		free(text);
 	}
-	sql("DROP TABLE seen");
 	ck_assert_int_eq(nclaims, 1);
 	/* Strays, probe, candidates, claim, fetch, waiting, six to settle. */
 	ck_assert_int_eq(nhot, 12);
+}
+
+START_TEST(hot_statements_use_their_keys)
+{
+	fill_big(ticks[_i].rows);
+	note_tick(ticks[_i].batch);
+	if (is_mysql())
+		sql("SET explain_format = 'TRADITIONAL'");
+	/* As it was before: the plan must not profit from an empty queue. */
+	fill_big(ticks[_i].rows);
+	ck_plans(false);
+	fill_big(0);
+	ck_plans(true);
+	sql("DROP TABLE seen");
+}
+END_TEST
+
+/* What the server has read so far: by key, in order, one after the other. */
+static unsigned long
+reads(void)
+{
+	return strtoul(sql_text("SELECT SUM(variable_value) FROM %s."
+	    "global_status WHERE variable_name LIKE 'Handler_read%%'",
+	    is_mysql() ? "performance_schema" : "information_schema"), NULL,
+	    10);
+}
+
+static unsigned long
+reads_of_tick(unsigned total, size_t batch)
+{
+	unsigned long	before, asking, sum;
+
+	fill_big(total);
+	before = reads();
+	asking = reads() - before;
+	before = reads();
+	tick_big(batch);
+	sum = reads() - before;
+	return sum > asking ? sum - asking : 0;
+}
+
+/*
+ * A tick reads some entries per row of its batch and per partition, and no
+ * more because the tables are large.
+ */
+START_TEST(tick_reads_no_more_in_large_tables)
+{
+	size_t		batch = ticks[_i].batch;
+	unsigned long	small = reads_of_tick(3000, batch),
+			large = reads_of_tick(60000, batch);
+
+	ck_assert_uint_le(small, 12 * batch + 5 * STORE_RANGES);
+	ck_assert_uint_le(large, small + small / 20 + 10);
 }
 END_TEST
 
@@ -2725,7 +2796,7 @@ START_TEST(no_row_is_claimed_under_a_lost_lease)
 	unsigned	seed = 1;
 
 	sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
-	fill_big();
+	fill_big(NBIG);
 	sql("UPDATE outbox SET partition_key = 'p00', published_at = NULL; "
 	    "DELETE FROM outbox_partitions");
 	for (unsigned round = 1; round <= NROUNDS; round++) {
@@ -3005,7 +3076,8 @@ add_claims(Suite *s, const struct kind *k)
 
 	tc = add_case(s, "fence", k, k->start, store_begin, store_end);
 	tcase_add_loop_test(tc, hot_statements_use_their_keys, 0,
-	    NROWS(claim_sizes));
+	    NROWS(ticks));
+	tcase_add_loop_test(tc, tick_reads_no_more_in_large_tables, 0, 4);
 	tcase_add_loop_test(tc, claim_keeps_the_lease_until_it_is_done, 0, 2);
 	tcase_add_test(tc, claim_locks_no_gaps);
 	tcase_add_test(tc, no_row_is_claimed_under_a_lost_lease);
