@@ -13,34 +13,18 @@
 #include <bsd/string.h>
 #include <bsd/unistd.h>
 
-#include "backoff.h"
 #include "bus.h"
 #include "clock.h"
+#include "link.h"
 #include "log.h"
 #include "recover.h"
 #include "sig.h"
-#include "trouble.h"
 
-#define RETRY_FLOOR_MS		100
-#define RETRY_CEILING_MS	3500	/* and a fifth of jitter */
 #define REFUSED_CEILING_MS	1000
 #define BUSY_PAUSE_MS		1000
 #define WAIT_MAX_MS		1000
 #define CHECK_MS		(5 * 60 * 1000)	/* between looks at the stream */
 #define LEAVE_MS		5000	/* to write back what is published */
-
-/* A connection that lasted so long worked, even if there was no work. */
-#define PROVEN_MS		5000
-
-/* One thing that can be away, and when to try it again. */
-struct link {
-	const char	*name;
-	struct trouble	 trouble;
-	struct backoff	 backoff;
-	int64_t		 try_at;
-	int64_t		 opened_at;	/* 0: not open, or not a connection */
-	bool		 proven;	/* it has worked since it was opened */
-};
 
 struct worker {
 	const struct worker_args	*a;
@@ -85,58 +69,25 @@ sign_of_life(struct worker *w)
 	w->line->alive_at = clock_ms();
 }
 
+/* A link is away: it is tried again later, and everybody may see why. */
 static void
-link_failed(struct worker *w, struct link *l, const char *text,
+is_away(struct worker *w, struct link *l, const char *text,
     enum board_state state)
 {
-	int64_t	now = clock_ms();
-
-	trouble_met(&l->trouble, text, now);
-	l->try_at = now + backoff_next(&l->backoff);
-	l->opened_at = 0;
+	link_failed(l, text, clock_ms());
 	w->failures_seen++;
 	set_state(w, state);
 	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
 	w->clean = false;
 }
 
-/*
- * It has worked.  Having been opened is not enough: a server that takes
- * connections and then refuses or hangs up would be tried at full speed.
- */
-static void
-link_works(struct link *l)
-{
-	if (!l->proven && l->opened_at != 0)
-		log_info("%s: connected", l->name);
-	l->proven = true;
-	trouble_over(&l->trouble, l->name, clock_ms());
-	backoff_reset(&l->backoff);
-	l->try_at = 0;
-}
-
-static void
-link_opened(struct link *l)
-{
-	l->opened_at = clock_ms();
-	l->proven = false;
-}
-
-static void
-link_lasts(struct link *l)
-{
-	if (!l->proven && l->opened_at != 0 &&
-	    clock_ms() - l->opened_at >= PROVEN_MS)
-		link_works(l);
-}
-
 /* Nothing happened, but for how long already?  Leases do not wait. */
 static void
 db_is_busy(struct worker *w, const struct err *e)
 {
-	int64_t	now = clock_ms(), pause = backoff_next(&w->db.backoff);
+	int64_t	now = clock_ms();
 
-	w->db.try_at = now + (pause < BUSY_PAUSE_MS ? pause : BUSY_PAUSE_MS);
+	link_pause(&w->db, BUSY_PAUSE_MS, now);
 	w->clean = false;
 	if (w->busy_since == 0)
 		w->busy_since = now;
@@ -168,7 +119,7 @@ db_failed(struct worker *w, struct err *e)
 	case DB_WRONG:
 		/* A fresh connection looks at the schema afresh, too. */
 		store_close(w->store);
-		link_failed(w, &w->db, e->text, BOARD_NO_DATABASE);
+		is_away(w, &w->db, e->text, BOARD_NO_DATABASE);
 	}
 }
 
@@ -231,10 +182,10 @@ open_db(struct worker *w)
 
 	if (store_open(w->store, &e) < 0 || prepare(w, &e) < 0) {
 		store_close(w->store);
-		link_failed(w, &w->db, e.text, BOARD_NO_DATABASE);
+		is_away(w, &w->db, e.text, BOARD_NO_DATABASE);
 		return;
 	}
-	link_opened(&w->db);
+	link_opened(&w->db, clock_ms());
 }
 
 static void
@@ -244,10 +195,10 @@ open_broker(struct worker *w)
 	struct err	 e;
 
 	if (p->ops->open(p->arg, &e) < 0) {
-		link_failed(w, &w->broker, e.text, BOARD_NO_BROKER);
+		is_away(w, &w->broker, e.text, BOARD_NO_BROKER);
 		return;
 	}
-	link_opened(&w->broker);
+	link_opened(&w->broker, clock_ms());
 	w->check_at = 0;
 	recover_connected(&w->recover);
 }
@@ -262,7 +213,7 @@ broker_lost(struct worker *w)
 	if (proven)
 		log_info("broker: the connection was lost");
 	else
-		link_failed(w, &w->broker, "broker: hangs up on us",
+		is_away(w, &w->broker, "broker: hangs up on us",
 		    BOARD_NO_BROKER);
 }
 
@@ -298,7 +249,7 @@ check_stream(struct worker *w)
 		err_set(&e, "%s", r.why.text);
 		err_in(&e, "destination paused: stream %s",
 		    w->conf->nats.stream);
-		link_failed(w, &w->route, e.text, BOARD_PAUSED);
+		is_away(w, &w->route, e.text, BOARD_PAUSED);
 		w->check_at = w->route.try_at;
 		return;
 	} else
@@ -362,13 +313,13 @@ complain(struct worker *w, const struct tick_result *res)
 		err_in(&e, "destination paused, no message is to blame");
 		/* Answers that come at once cost little to ask for again. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
-		    RETRY_CEILING_MS : REFUSED_CEILING_MS;
-		link_failed(w, &w->route, e.text, BOARD_PAUSED);
+		    LINK_CEILING_MS : REFUSED_CEILING_MS;
+		is_away(w, &w->route, e.text, BOARD_PAUSED);
 		return;
 	}
 	if (res->settled.delivered > 0) {
-		link_works(&w->route);
-		link_works(&w->broker);
+		link_works(&w->route, clock_ms());
+		link_works(&w->broker, clock_ms());
 	}
 	if (res->relay.failed > 0) {
 		w->clean = false;
@@ -437,7 +388,7 @@ run_tick(struct worker *w)
 		db_failed(w, &e);
 		return;
 	}
-	link_works(&w->db);
+	link_works(&w->db, clock_ms());
 	plan_next(w, &res, clock_ms());
 	tick_is_over(w, &res, start);
 	if (owned != w->line->owned)
@@ -480,7 +431,7 @@ recover(struct worker *w)
 	if (r->waits_for.text[0] != '\0') {
 		err_in(&r->waits_for, "destination paused until the stream was "
 		    "looked at");
-		link_failed(w, &w->route, r->waits_for.text, BOARD_PAUSED);
+		is_away(w, &w->route, r->waits_for.text, BOARD_PAUSED);
 	}
 	r->waits_for.text[0] = '\0';
 }
@@ -496,7 +447,7 @@ round_of_member(struct worker *w)
 	    member_round(&w->member, clock_ms(), &e)) < 0)
 		db_failed(w, &e);
 	else
-		link_lasts(&w->db);
+		link_lasts(&w->db, clock_ms());
 }
 
 static bool
@@ -520,7 +471,7 @@ step(struct worker *w)
 	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
 		open_broker(w);
 	else if (p->ops->is_open(p->arg))
-		link_lasts(&w->broker);
+		link_lasts(&w->broker, clock_ms());
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
@@ -623,7 +574,7 @@ settle_at_last(struct worker *w)
 		if (store_is_open(w->store))
 			settle(w);
 		if (w->tick.unsettled)
-			sig_wait(NULL, 0, RETRY_FLOOR_MS);
+			sig_wait(NULL, 0, LINK_FLOOR_MS);
 	}
 	if (w->tick.unsettled)
 		log_warn("%u published messages could not be written back: "
@@ -656,14 +607,6 @@ leave(struct worker *w)
 }
 
 static void
-set_link(struct link *l, const char *name)
-{
-	l->name = name;
-	l->backoff.floor_ms = RETRY_FLOOR_MS;
-	l->backoff.ceiling_ms = RETRY_CEILING_MS;
-}
-
-static void
 init(struct worker *w, const struct worker_args *a)
 {
 	memset(w, 0, sizeof(*w));
@@ -671,9 +614,9 @@ init(struct worker *w, const struct worker_args *a)
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
 	w->clean = true;
-	set_link(&w->db, "database");
-	set_link(&w->broker, "broker");
-	set_link(&w->route, "destination");
+	link_init(&w->db, "database");
+	link_init(&w->broker, "broker");
+	link_init(&w->route, "destination");
 	w->failures.any_text = true;	/* each names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);

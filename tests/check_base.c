@@ -1,8 +1,8 @@
 /*
  * check_base.c - the small modules that all others stand on
  *
- * err, buf, backoff, ident, trouble, log, secret, heirs and slot.  No clock:
- * time is a number that the test passes in.
+ * err, buf, backoff, ident, trouble, link, log, secret, heirs and slot.  No
+ * clock: time is a number that the test passes in.
  */
 #include "check.h"
 
@@ -20,6 +20,7 @@
 #include "buf.h"
 #include "heirs.h"
 #include "ident.h"
+#include "link.h"
 #include "secret.h"
 #include "slot.h"
 #include "trouble.h"
@@ -553,6 +554,61 @@ START_TEST(trouble_is_over_once)
 	/* It is new again, whatever the pace was. */
 	trouble_met(&t, "no broker", 9001);
 	ck_assert_int_eq(nlogged(), 3);
+}
+END_TEST
+
+/*
+ * link
+ */
+
+START_TEST(link_that_fails_waits_longer)
+{
+	struct link	l;
+	int64_t		waits[3];
+
+	link_init(&l, "broker");
+	link_opened(&l, 1000);
+	for (size_t i = 0; i < NROWS(waits); i++) {
+		link_failed(&l, "gone", 2000);
+		waits[i] = l.try_at - 2000;
+	}
+	ck_assert_int_eq(l.opened_at, 0);
+	ck_assert_int_ge(waits[0], LINK_FLOOR_MS * 8 / 10);
+	ck_assert_int_gt(waits[1], waits[0]);
+	ck_assert_int_gt(waits[2], waits[1]);
+}
+END_TEST
+
+/* A server that takes connections and hangs up is not tried at full speed. */
+START_TEST(link_is_not_trusted_when_it_opens)
+{
+	struct link	l;
+
+	link_init(&l, "database");
+	link_failed(&l, "gone", 1000);
+	link_opened(&l, 1100);
+	link_lasts(&l, 1200);
+	ck_assert(!l.proven && l.trouble.active);
+	ck_assert_int_gt(l.backoff.delay_ms, 0);
+	link_lasts(&l, 1100 + 5000);
+	ck_assert(l.proven && !l.trouble.active);
+	ck_assert_int_eq(l.backoff.delay_ms, 0);
+	ck_assert_int_eq(l.try_at, 0);
+}
+END_TEST
+
+START_TEST(link_pauses_for_so_long_at_most)
+{
+	struct link	l;
+
+	link_init(&l, "database");
+	link_opened(&l, 1000);
+	for (size_t i = 0; i < 10; i++) {
+		link_pause(&l, 1000, 5000);
+		ck_assert_int_gt(l.try_at, 5000);
+		ck_assert_int_le(l.try_at, 6000);
+	}
+	ck_assert_int_eq(l.opened_at, 1000);
 }
 END_TEST
 
@@ -1115,6 +1171,11 @@ main(void)
 	tcase_add_test(tc, news_come_once_a_second);
 	tcase_add_test(tc, texts_in_turn_are_no_news);
 	tcase_add_test(tc, trouble_is_over_once);
+
+	tc = add_case(s, "link");
+	tcase_add_test(tc, link_that_fails_waits_longer);
+	tcase_add_test(tc, link_is_not_trusted_when_it_opens);
+	tcase_add_test(tc, link_pauses_for_so_long_at_most);
 
 	tc = add_case(s, "log");
 	tcase_add_loop_test(tc, json_line_is_json, 0, NROWS(texts));
