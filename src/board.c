@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <zlib.h>
+
 static void *
 map(int fd)
 {
@@ -47,4 +49,27 @@ board_close(struct board *b)
 {
 	if (b != NULL)
 		munmap(b, sizeof(*b));
+}
+
+static unsigned
+hash(const char *label, size_t len)
+{
+	return (unsigned)(crc32(0, (const Bytef *)label, (uInt)len) %
+	    BOARD_SERVED);
+}
+
+bool
+board_serves(const struct board_line *l, const char *label, size_t len)
+{
+	unsigned	bit = hash(label, len);
+
+	return l->served[bit / 64] >> bit % 64 & 1;
+}
+
+void
+board_serve(uint64_t served[BOARD_SERVED / 64], const char *label)
+{
+	unsigned	bit = hash(label, strlen(label));
+
+	served[bit / 64] |= UINT64_C(1) << bit % 64;
 }

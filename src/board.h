@@ -9,6 +9,7 @@
 #define OUTBOX_BOARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,8 +17,10 @@
 #include "err.h"
 #include "ident.h"
 
-#define BOARD_MAGIC	0x4f425832	/* "OBX2"; changes with the layout */
+#define BOARD_MAGIC	0x4f425833	/* "OBX3"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
+
+#define BOARD_SERVED	256	/* partition labels are hashed to so many */
 
 enum board_state {
 	BOARD_FREE,
@@ -40,6 +43,7 @@ struct board_line {
 	uint64_t	 skipped;	/* metadata entries left out */
 	uint64_t	 recovered;	/* rows to send again: the stream lost them */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	uint64_t	 served[BOARD_SERVED / 64];	/* see board_serves */
 	char		 id[IDENT_SIZE];
 	char		 last_error[sizeof(struct err)];
 };
@@ -57,5 +61,18 @@ struct board {
  */
 struct board	*board_create(const char *path, struct err *);
 void		 board_close(struct board *);
+
+/*
+ * Does this worker hold the partition of a row with this label?  It may say
+ * yes and be wrong (another label has the same hash, or the lease has just
+ * gone), and it may say no for a moment after a lease has come; then the
+ * worker looks at once by itself.  Labels are compared as bytes: one that is
+ * equal to the lease's by its collation only is not found.  NULL, 0 is the
+ * label of rows that have none, as '' is.
+ */
+bool	board_serves(const struct board_line *, const char *label, size_t len);
+
+/* Add a lease's label to a set of those that are held. */
+void	board_serve(uint64_t served[BOARD_SERVED / 64], const char *label);
 
 #endif

@@ -314,27 +314,33 @@ bus_tell(void *arg, const char *subject, const char *text)
 		flush(b);
 }
 
-void
-bus_wait(void *arg, int64_t timeout_ms)
+static void
+bus_idle(void *arg, int fd, int64_t timeout_ms)
 {
 	struct bus	*b = arg;
-	struct pollfd	 p = { -1, 0, 0 };
+	struct pollfd	 p[] = { { -1, 0, 0 }, { fd, POLLIN, 0 } };
 	bool		 open = bus_is_open(b);
 
 	if (open) {
 		flush(b);
 		if (!bus_is_open(b))	/* lost just now: that is news */
 			return;
-		p.fd = b->fd;
-		p.events = (short)((b->want_read ? POLLIN : 0) |
+		p[0].fd = b->fd;
+		p[0].events = (short)((b->want_read ? POLLIN : 0) |
 		    (b->want_write ? POLLOUT : 0));
 	}
-	if (sig_wait(&p, 1, timeout_ms) == 0 || !open)
+	if (sig_wait(p, 2, timeout_ms) == 0 || !open)
 		return;
-	if (p.revents & POLLOUT)
+	if (p[0].revents & POLLOUT)
 		natsConnection_ProcessWriteEvent(b->nc);
-	if (p.revents & (POLLIN | POLLHUP | POLLERR))
+	if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
+}
+
+void
+bus_wait(void *arg, int64_t timeout_ms)
+{
+	bus_idle(arg, -1, timeout_ms);
 }
 
 static void
@@ -515,6 +521,7 @@ static const struct pub_ops ops = {
 	.begin = bus_begin,
 	.send = bus_send,
 	.wait = bus_wait,
+	.idle = bus_idle,
 	.answer = bus_answer,
 	.complaint = bus_complaint,
 	.tell = bus_tell,

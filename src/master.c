@@ -18,6 +18,7 @@
 
 #include <bsd/unistd.h>
 
+#include "bell.h"
 #include "clock.h"
 #include "heirs.h"
 #include "log.h"
@@ -37,6 +38,7 @@ struct master {
 	struct conf			*conf;
 	struct conf			*born;		/* the first one */
 	struct board			*board;
+	struct bell			 bell;
 	struct slot			 slots[CONF_MAX_WORKERS];
 	struct slot			 printer;
 	uint32_t			 gen;
@@ -67,7 +69,7 @@ static int
 run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
-				     .slot = s->index,
+				     .bell = &m->bell, .slot = s->index,
 				     .interval_ms = m->a->interval_ms };
 	char			 role[32];
 	int			 status;
@@ -481,7 +483,8 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	m->a = a;
 	m->conf = m->born = conf;
 	m->gen = 1;
-	if (open_files(m, e) < 0 || open_report(m, e) < 0) {
+	if (open_files(m, e) < 0 || open_report(m, e) < 0 ||
+	    bell_open(&m->bell, e) < 0) {
 		board_close(m->board);
 		free(m);
 		return NULL;
@@ -505,6 +508,7 @@ master_run(struct master *m)
 	forget_heirs(m);
 	log_info("stopped");
 	close(m->heirs_fd);
+	bell_close(&m->bell);
 	board_close(m->board);
 	if (m->conf != m->born)
 		conf_free(m->conf);

@@ -35,6 +35,7 @@ drop_part(struct member *m, struct part *p)
 {
 	hold_forget_part(m->hold, p);
 	free(p);
+	m->moves++;
 }
 
 static void
@@ -186,6 +187,7 @@ keep_part(struct member *m, const struct lease *l)
 		if (p->epoch != l->epoch) {	/* somebody rang: start afresh */
 			hold_forget_part(m->hold, p);
 			p->fresh = true;
+			m->moves++;
 		}
 		p->epoch = l->epoch;
 		return p;
@@ -194,6 +196,7 @@ keep_part(struct member *m, const struct lease *l)
 	p->fresh = true;
 	strlcpy(p->label, l->label, sizeof(p->label));
 	p->epoch = l->epoch;
+	m->moves++;
 	return p;
 }
 

@@ -32,6 +32,8 @@ struct member {
 	size_t			  place;	/* mine in the fleet, from 0 */
 	size_t			  active;	/* live workers, me among them */
 
+	unsigned		  moves;	/* changes of parts or epochs */
+
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
 	int64_t			  sweep_at;	/* next look for stray labels */

@@ -85,6 +85,12 @@ struct pub_ops {
 	 */
 	void		(*wait)(void *, int64_t timeout_ms);
 
+	/*
+	 * The same between two batches, also until there is input on fd
+	 * (-1: none), which is left for its owner to read.
+	 */
+	void		(*idle)(void *, int fd, int64_t timeout_ms);
+
 	/* The next answer that has arrived; false: none. */
 	bool		(*answer)(void *, struct pub_answer *);
 

@@ -52,6 +52,7 @@ struct worker {
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	int64_t				 tick_at;
 	int64_t				 idle_ms;
+	unsigned			 moves_seen;	/* of the member */
 	bool				 clean;		/* the last tick was */
 	size_t				 failures_seen;	/* of links */
 	unsigned			 ticks;
@@ -351,6 +352,49 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t now)
 		w->tick_at = due > now ? due : now + 1;
 }
 
+/* There may be work: look at once.  What is away is waited for all the same. */
+static void
+rung(struct worker *w)
+{
+	w->idle_ms = 0;
+	w->tick_at = 0;
+}
+
+/* A look that is due needs no bell. */
+static int
+bell_to_wait_for(const struct worker *w)
+{
+	return w->a->bell == NULL || w->tick_at <= clock_ms() ? -1 :
+	    bell_fd(w->a->bell, w->a->slot);
+}
+
+/* Before each look: a ring that comes during one means another. */
+static void
+hear(struct worker *w)
+{
+	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot))
+		rung(w);
+}
+
+/*
+ * For those who ring.  Shown first, looked at then: what was inserted before
+ * it was shown is found by the look, and what is inserted later is rung for.
+ */
+static void
+show_served(struct worker *w)
+{
+	uint64_t	served[BOARD_SERVED / 64] = { 0 };
+
+	if (w->moves_seen == w->member.moves)
+		return;
+	w->moves_seen = w->member.moves;
+	for (size_t i = 0; i < w->member.nparts; i++)
+		board_serve(served, w->member.parts[i]->label);
+	for (size_t i = 0; i < BOARD_SERVED / 64; i++)
+		w->line->served[i] = served[i];
+	rung(w);
+}
+
 static void
 show_partitions(struct worker *w)
 {
@@ -448,6 +492,7 @@ round_of_member(struct worker *w)
 		db_failed(w, &e);
 	else
 		link_lasts(&w->db, clock_ms());
+	show_served(w);
 }
 
 static bool
@@ -537,7 +582,9 @@ wait_for_work(struct worker *w)
 	struct err	 e;
 
 	sign_of_life(w);
-	p->ops->wait(p->arg, ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
+	p->ops->idle(p->arg, bell_to_wait_for(w),
+	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
+	hear(w);
 	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
 		log_warn("broker: %s", e.text);
 	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "bell.h"
 #include "board.h"
 #include "conf.h"
 #include "ident.h"
@@ -17,6 +18,7 @@ struct worker_args {
 	const struct conf	*conf;
 	struct report_form	 report;
 	struct board_line	*line;		/* NULL: none (--once) */
+	const struct bell	*bell;		/* rung at the slot; NULL: none */
 	unsigned		 slot;
 	char			 id[IDENT_SIZE];
 

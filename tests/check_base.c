@@ -1,15 +1,17 @@
 /*
  * check_base.c - the small modules that all others stand on
  *
- * err, buf, backoff, ident, trouble, link, log, secret, heirs and slot.  No
- * clock: time is a number that the test passes in.
+ * err, buf, backoff, ident, trouble, link, log, secret, heirs, board, bell and
+ * slot.  No clock: time is a number that the test passes in.
  */
 #include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -17,6 +19,8 @@
 #include <bsd/string.h>
 
 #include "backoff.h"
+#include "bell.h"
+#include "board.h"
 #include "buf.h"
 #include "heirs.h"
 #include "ident.h"
@@ -1061,6 +1065,123 @@ START_TEST(slot_of_an_id)
 END_TEST
 
 /*
+ * board: who serves what, for those who ring
+ */
+
+START_TEST(board_serves_what_is_shown)
+{
+	struct board_line	line = { 0 };
+
+	ck_assert(!board_serves(&line, "07", 2));
+	ck_assert(!board_serves(&line, NULL, 0));
+	board_serve(line.served, "07");
+	board_serve(line.served, "other");
+	ck_assert(board_serves(&line, "07", 2));
+	ck_assert(board_serves(&line, "07 and more", 2));
+	ck_assert(board_serves(&line, "other", 5));
+	ck_assert(!board_serves(&line, "08", 2));
+	ck_assert(!board_serves(&line, "", 0));
+}
+END_TEST
+
+START_TEST(row_without_a_label_is_served)
+{
+	struct board_line	line = { 0 };
+
+	board_serve(line.served, "");
+	ck_assert(board_serves(&line, "", 0));
+	ck_assert(board_serves(&line, NULL, 0));
+	ck_assert(!board_serves(&line, "00", 2));
+}
+END_TEST
+
+/* Each bit has its place: a label takes one of all, not of some words. */
+START_TEST(labels_spread_over_the_set)
+{
+	uint64_t	served[BOARD_SERVED / 64] = { 0 };
+	char		label[8];
+	unsigned	bits = 0;
+
+	for (unsigned i = 0; i < 4096; i++) {
+		snprintf(label, sizeof(label), "%02u", i);
+		board_serve(served, label);
+	}
+	for (unsigned i = 0; i < BOARD_SERVED; i++)
+		bits += served[i / 64] >> i % 64 & 1;
+	ck_assert_uint_ge(bits, BOARD_SERVED * 9 / 10);
+}
+END_TEST
+
+/*
+ * bell
+ */
+
+static bool
+can_hear(const struct bell *b, unsigned slot)
+{
+	struct pollfd	p = { bell_fd(b, slot), POLLIN, 0 };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+START_TEST(bell_is_heard_once)
+{
+	struct bell	b;
+	struct err	e;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ck_assert(!can_hear(&b, 5) && !bell_heard(&b, 5));
+	for (int i = 0; i < 3; i++)
+		bell_ring(&b, 5);
+	ck_assert(can_hear(&b, 5));
+	ck_assert(!can_hear(&b, 4) && !bell_heard(&b, 4));
+	ck_assert(bell_heard(&b, 5));
+	ck_assert(!can_hear(&b, 5) && !bell_heard(&b, 5));
+	bell_ring(&b, 5);
+	ck_assert(bell_heard(&b, 5));
+	bell_close(&b);
+}
+END_TEST
+
+/* Rung in one process, heard in another; not handed to what is executed. */
+START_TEST(bell_is_inherited)
+{
+	unsigned	last = CONF_MAX_WORKERS - 1;
+	struct bell	b;
+	struct err	e;
+	int		status;
+	pid_t		pid;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	if ((pid = fork()) == 0) {
+		bell_ring(&b, last);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(bell_heard(&b, last));
+	ck_assert(fcntl(bell_fd(&b, last), F_GETFD) & FD_CLOEXEC);
+	bell_close(&b);
+}
+END_TEST
+
+START_TEST(bell_leaves_nothing_open)
+{
+	struct rlimit	few = { 64, 64 };
+	struct bell	b;
+	struct err	e;
+	int		before = open("/dev/null", O_RDONLY), after;
+
+	close(before);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ck_assert_int_eq(bell_open(&b, &e), -1);
+	ck_assert_str_ne(e.text, "");
+	after = open("/dev/null", O_RDONLY);
+	ck_assert_int_eq(after, before);
+	close(after);
+}
+END_TEST
+
+/*
  * slot: whom the deaths of its children make suspect
  */
 
@@ -1199,6 +1320,16 @@ main(void)
 	tcase_add_loop_test(tc, garbage_is_no_heir, 0, NROWS(files));
 	tcase_add_test(tc, heirs_file_that_cannot_be);
 	tcase_add_loop_test(tc, slot_of_an_id, 0, NROWS(slots));
+
+	tc = add_case(s, "board");
+	tcase_add_test(tc, board_serves_what_is_shown);
+	tcase_add_test(tc, row_without_a_label_is_served);
+	tcase_add_test(tc, labels_spread_over_the_set);
+
+	tc = add_case(s, "bell");
+	tcase_add_test(tc, bell_is_heard_once);
+	tcase_add_test(tc, bell_is_inherited);
+	tcase_add_test(tc, bell_leaves_nothing_open);
 
 	tc = add_case(s, "slot");
 	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,

@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <nats/nats.h>
 
+#include "bell.h"
 #include "bus.h"
 #include "clock.h"
 #include "envelope.h"
@@ -1597,6 +1598,29 @@ START_TEST(signal_ends_the_wait)
 }
 END_TEST
 
+/* With a connection and without, and the ring is left for its owner. */
+START_TEST(ring_ends_the_idling)
+{
+	struct bell	bell;
+	int64_t		start = clock_ms();
+
+	ck_assert_int_eq(bell_open(&bell, &e), 0);
+	if (_i == 1)
+		bus.ops->close(bus.arg);
+	bell_ring(&bell, 3);
+	/* The server's first PING may end one of them early. */
+	for (int i = 0; i < 2; i++)
+		bus.ops->idle(bus.arg, bell_fd(&bell, 3), 60000);
+	ck_assert_int_lt(ms_since(start), 5000);
+	ck_assert(bell_heard(&bell, 3));
+	start = clock_ms();
+	for (int i = 0; i < 2; i++)
+		bus.ops->idle(bus.arg, bell_fd(&bell, 3), 100);
+	ck_near(ms_since(start), 99, 1000);
+	bell_close(&bell);
+}
+END_TEST
+
 START_TEST(closing_is_fast)
 {
 	int64_t	start;
@@ -1974,6 +1998,7 @@ add_publishing(Suite *s)
 	tcase_add_test(tc, older_generation_is_silent);
 	tcase_add_test(tc, waiting_takes_its_time);
 	tcase_add_test(tc, signal_ends_the_wait);
+	tcase_add_loop_test(tc, ring_ends_the_idling, 0, 2);
 	tcase_add_loop_test(tc, closing_is_fast, 0, 3);
 
 	tc = add_case(s, "refuse", start_nats, begin, end);
