@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "link.h"
 #include "log.h"
+#include "pace.h"
 #include "recover.h"
 #include "sig.h"
 
@@ -50,8 +51,7 @@ struct worker {
 	bool				 changed_count;
 	bool				 warned_count;
 	char				 prefix[STORE_PREFIX];	/* of message ids */
-	int64_t				 tick_at;
-	int64_t				 idle_ms;
+	struct pace			 pace;		/* of ticks */
 	unsigned			 moves_seen;	/* of the member */
 	bool				 clean;		/* the last tick was */
 	size_t				 failures_seen;	/* of links */
@@ -333,38 +333,19 @@ complain(struct worker *w, const struct tick_result *res)
 	}
 }
 
-/* When to look again: at once after work, later and later after none. */
 static void
-plan_next(struct worker *w, const struct tick_result *res, int64_t now)
+plan_next(struct worker *w, const struct tick_result *res)
 {
-	int64_t	due = look_next_due(&w->tick.look);
-
-	if (w->a->interval_ms > 0)
-		w->idle_ms = w->a->interval_ms;
-	else if (res->claimed > 0 || res->more)
-		w->idle_ms = 0;
-	else if (w->idle_ms == 0)
-		w->idle_ms = 1;
-	else if ((w->idle_ms *= 2) > w->conf->worker.idle_backoff_ms)
-		w->idle_ms = w->conf->worker.idle_backoff_ms;
-	w->tick_at = now + w->idle_ms;
-	if (due < w->tick_at && w->a->interval_ms == 0)
-		w->tick_at = due > now ? due : now + 1;
+	pace_looked(&w->pace, res->claimed > 0 ? PACE_WORK :
+	    res->more ? PACE_MORE : PACE_NOTHING, look_next_due(&w->tick.look),
+	    clock_ms());
 }
 
-/* There may be work: look at once.  What is away is waited for all the same. */
-static void
-rung(struct worker *w)
-{
-	w->idle_ms = 0;
-	w->tick_at = 0;
-}
-
-/* A look that is due needs no bell. */
+/* What does not want to hear it does not spin over it either. */
 static int
 bell_to_wait_for(const struct worker *w)
 {
-	return w->a->bell == NULL || w->tick_at <= clock_ms() ? -1 :
+	return w->a->bell == NULL || !pace_listens(&w->pace, clock_ms()) ? -1 :
 	    bell_fd(w->a->bell, w->a->slot);
 }
 
@@ -373,7 +354,7 @@ static void
 hear(struct worker *w)
 {
 	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot))
-		rung(w);
+		pace_ring(&w->pace, clock_ms());
 }
 
 /*
@@ -392,7 +373,7 @@ show_served(struct worker *w)
 		board_serve(served, w->member.parts[i]->label);
 	for (size_t i = 0; i < BOARD_SERVED / 64; i++)
 		w->line->served[i] = served[i];
-	rung(w);
+	pace_ring(&w->pace, clock_ms());
 }
 
 static void
@@ -413,7 +394,7 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	count_tick(w, res);
 	complain(w, res);
 	report_tick(&w->report, &w->member, res, (clock_us() - start) / 1000,
-	    w->idle_ms, clock_ms());
+	    w->pace.pause_ms, clock_ms());
 }
 
 static void
@@ -433,7 +414,7 @@ run_tick(struct worker *w)
 		return;
 	}
 	link_works(&w->db, clock_ms());
-	plan_next(w, &res, clock_ms());
+	plan_next(w, &res);
 	tick_is_over(w, &res, start);
 	if (owned != w->line->owned)
 		show_partitions(w);
@@ -529,7 +510,7 @@ step(struct worker *w)
 		recover(w);
 	now = clock_ms();
 	if (can_publish(w) && recover_is_ready(&w->recover) &&
-	    now >= w->tick_at)
+	    now >= w->pace.at)
 		run_tick(w);
 }
 
@@ -551,7 +532,7 @@ next_work(const struct worker *w)
 	const struct recover	*r = &w->recover;
 	int64_t			 look = recover_next(r, w->member.place == 0);
 
-	return recover_is_ready(r) ? sooner(look, w->tick_at) : look;
+	return recover_is_ready(r) ? sooner(look, w->pace.at) : look;
 }
 
 static int64_t
@@ -661,6 +642,9 @@ init(struct worker *w, const struct worker_args *a)
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
 	w->clean = true;
+	w->pace = (struct pace){ .fixed_ms = a->interval_ms,
+	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
+	    .linger_ms = PACE_LINGER_MS };
 	link_init(&w->db, "database");
 	link_init(&w->broker, "broker");
 	link_init(&w->route, "destination");

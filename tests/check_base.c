@@ -1,8 +1,8 @@
 /*
  * check_base.c - the small modules that all others stand on
  *
- * err, buf, backoff, ident, trouble, link, log, secret, heirs, board, bell and
- * slot.  No clock: time is a number that the test passes in.
+ * err, buf, backoff, pace, ident, trouble, link, log, secret, heirs, board,
+ * bell and slot.  No clock: time is a number that the test passes in.
  */
 #include "check.h"
 
@@ -25,6 +25,7 @@
 #include "heirs.h"
 #include "ident.h"
 #include "link.h"
+#include "pace.h"
 #include "secret.h"
 #include "slot.h"
 #include "trouble.h"
@@ -320,6 +321,138 @@ START_TEST(retry_doubles_up_to_max)
 {
 	ck_assert_int_eq(backoff_retry(retries[_i].base, retries[_i].max, 0,
 	    retries[_i].attempts), retries[_i].delay);
+}
+END_TEST
+
+/*
+ * pace
+ */
+
+/* Looks at each moment that comes; what is found, and the pauses. */
+static const struct {
+	struct pace	before;
+	enum pace_found	found;
+	int64_t		due;
+	int64_t		pauses[8];
+} paces[] = {
+	{ { .ceiling_ms = 1000 }, PACE_NOTHING, INT64_MAX,
+	    { 1, 2, 4, 8, 16, 32, 64, 128 } },
+	{ { .ceiling_ms = 10 }, PACE_NOTHING, INT64_MAX,
+	    { 1, 2, 4, 8, 10, 10, 10, 10 } },
+	{ { .ceiling_ms = 1 }, PACE_NOTHING, INT64_MAX,
+	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, PACE_WORK, INT64_MAX,
+	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ { .ceiling_ms = 1000, .pause_ms = 500 }, PACE_MORE, INT64_MAX,
+	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, PACE_NOTHING, INT64_MAX,
+	    { 70, 70, 70, 70, 70, 70, 70, 70 } },
+	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, PACE_WORK, 0,
+	    { 70, 70, 70, 70, 70, 70, 70, 70 } },
+	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, PACE_MORE, 0,
+	    { 70, 70, 70, 70, 70, 70, 70, 70 } },
+	/* What is due is not waited for longer; but nothing spins over it. */
+	{ { .ceiling_ms = 1000 }, PACE_NOTHING, 5010,
+	    { 1, 2, 4, 3, 1, 1, 1, 1 } },
+	{ { .ceiling_ms = 1000 }, PACE_NOTHING, 0,
+	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
+	/* Had work lately. */
+	{ { .ceiling_ms = 1000, .linger_until = 5020 }, PACE_NOTHING,
+	    INT64_MAX, { 1, 2, 4, 5, 5, 5, 10, 20 } },
+	{ { .ceiling_ms = 3, .linger_until = 5010 }, PACE_NOTHING,
+	    INT64_MAX, { 1, 2, 3, 3, 3, 3, 3, 3 } },
+};
+
+START_TEST(pauses_follow_what_was_found)
+{
+	struct pace	p = paces[_i].before;
+	int64_t		now = 5000;
+
+	ck_assert_int_le(p.at, now);
+	for (size_t i = 0; i < NROWS(paces[0].pauses); i++) {
+		pace_looked(&p, paces[_i].found, paces[_i].due, now);
+		ck_assert_int_eq(p.at - now, paces[_i].pauses[i]);
+		now = p.at;
+	}
+}
+END_TEST
+
+/* The last of many looks that found nothing begins no new series. */
+START_TEST(unfinished_look_keeps_the_pause)
+{
+	struct pace	p = { .ceiling_ms = 1000, .linger_ms = 1000, .pause_ms = 400 };
+
+	pace_looked(&p, PACE_MORE, INT64_MAX, 5000);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000);
+	ck_assert_int_eq(p.at, 5800);
+}
+END_TEST
+
+START_TEST(work_makes_it_linger)
+{
+	struct pace	p = { .ceiling_ms = 1000, .linger_ms = PACE_LINGER_MS };
+	int64_t		now = 5000;
+
+	pace_looked(&p, PACE_WORK, INT64_MAX, now);
+	while (now < 5000 + PACE_LINGER_MS) {
+		pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+		ck_assert_int_gt(p.at, now);
+		ck_assert_int_le(p.at, now + PACE_SOON_MS);
+		now = p.at;
+	}
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+	ck_assert_int_gt(p.at, now + PACE_SOON_MS);
+}
+END_TEST
+
+START_TEST(ring_ends_the_pause)
+{
+	struct pace	p = { .ceiling_ms = 60000, .pause_ms = 30000 };
+
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000);
+	ck_assert_int_eq(p.at, 65000);
+	ck_assert(pace_listens(&p, 5100));
+	pace_ring(&p, 5100);
+	ck_assert_int_eq(p.at, 5100);
+	ck_assert(!pace_listens(&p, 5100));
+	/* Whoever rang a moment too soon is not waited for long. */
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5101);
+	ck_assert_int_eq(p.at, 5101 + PACE_SOON_MS);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5106);
+	ck_assert_int_eq(p.at, 5106 + 2 * PACE_SOON_MS);
+}
+END_TEST
+
+START_TEST(ring_makes_no_look_later)
+{
+	struct pace	p = { .ceiling_ms = 1000 };
+
+	pace_looked(&p, PACE_WORK, INT64_MAX, 5000);
+	pace_ring(&p, 5000);
+	ck_assert_int_eq(p.at, 5000);
+	pace_looked(&p, PACE_NOTHING, 5002, 5000);
+	pace_ring(&p, 5001);
+	ck_assert_int_eq(p.at, 5002);
+}
+END_TEST
+
+/* Rung all the time: no more than 200 empty looks a second. */
+START_TEST(rings_have_their_measure)
+{
+	struct pace	p = { .ceiling_ms = 1000, .linger_ms = PACE_LINGER_MS };
+	unsigned	looks = 0;
+
+	for (int64_t now = 5000; now < 6000; now++) {
+		for (int i = 0; i < 3; i++)
+			pace_ring(&p, now);
+		if (now < p.at)
+			continue;
+		pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+		pace_ring(&p, now);
+		looks++;
+	}
+	ck_assert_uint_le(looks, 1000 / PACE_SOON_MS);
+	ck_assert_uint_ge(looks, 1000 / PACE_SOON_MS - 1);
 }
 END_TEST
 
@@ -1277,6 +1410,15 @@ main(void)
 	tcase_add_test(tc, backoff_jitters_by_a_fifth);
 	tcase_add_loop_test(tc, retry_jitters_as_told, 0, NROWS(jitters));
 	tcase_add_loop_test(tc, retry_doubles_up_to_max, 0, NROWS(retries));
+
+	tc = add_case(s, "pace");
+	tcase_add_loop_test(tc, pauses_follow_what_was_found, 0,
+	    NROWS(paces));
+	tcase_add_test(tc, unfinished_look_keeps_the_pause);
+	tcase_add_test(tc, work_makes_it_linger);
+	tcase_add_test(tc, ring_ends_the_pause);
+	tcase_add_test(tc, ring_makes_no_look_later);
+	tcase_add_test(tc, rings_have_their_measure);
 
 	tc = add_case(s, "ident");
 	tcase_add_loop_test(tc, id_has_its_form, 0, NROWS(names));

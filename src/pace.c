@@ -1,0 +1,73 @@
+/* pace.c - see pace.h; no clock and no waiting in here */
+
+#include "pace.h"
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Doubled from a millisecond up to the ceiling. */
+static int64_t
+longer(const struct pace *p, int64_t now)
+{
+	int64_t	ms = p->pause_ms == 0 ? 1 : p->pause_ms * 2;
+
+	if (now < p->linger_until)
+		ms = sooner(ms, PACE_SOON_MS);
+	if (p->rung)
+		ms = later(ms, PACE_SOON_MS);
+	return sooner(ms, p->ceiling_ms);
+}
+
+static int64_t
+pause_after(const struct pace *p, enum pace_found found, int64_t now)
+{
+	if (p->fixed_ms > 0)
+		return p->fixed_ms;
+	return found == PACE_WORK ? 0 : longer(p, now);
+}
+
+void
+pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t now)
+{
+	p->looked_at = now;
+	if (found == PACE_MORE && p->fixed_ms == 0) {
+		p->at = now;	/* the pause comes when all is seen */
+		return;
+	}
+	if (found == PACE_WORK)
+		p->linger_until = now + p->linger_ms;
+	p->pause_ms = pause_after(p, found, now);
+	p->at = now + p->pause_ms;
+	p->rung = false;
+	if (p->fixed_ms == 0)
+		p->at = sooner(p->at, later(due, now + 1));
+}
+
+static int64_t
+soonest(const struct pace *p, int64_t now)
+{
+	return later(now, p->looked_at + PACE_SOON_MS);
+}
+
+void
+pace_ring(struct pace *p, int64_t now)
+{
+	p->at = sooner(p->at, soonest(p, now));
+	p->pause_ms = 0;
+	p->rung = true;
+}
+
+bool
+pace_listens(const struct pace *p, int64_t now)
+{
+	return p->at > soonest(p, now);
+}

@@ -1,0 +1,55 @@
+/*
+ * pace.h - when a worker looks for work again; arithmetic only
+ *
+ * At once after work, later and later after none, and soon after a ring.
+ * All times are clock_ms(), passed in.
+ */
+#ifndef OUTBOX_PACE_H
+#define OUTBOX_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Rings and what was found lately make no pause between two looks shorter
+ * than this if the first found nothing: 200 looks a second at most.
+ */
+#define PACE_SOON_MS	5
+
+/* Who has had work so lately does not pause longer than PACE_SOON_MS. */
+#define PACE_LINGER_MS	1000
+
+/* What a look found. */
+enum pace_found {
+	PACE_NOTHING,
+	PACE_MORE,	/* nothing yet: it has not seen everything */
+	PACE_WORK
+};
+
+struct pace {
+	int64_t	fixed_ms;	/* pause between looks; 0: adaptive */
+	int64_t	ceiling_ms;	/* the longest pause */
+	int64_t	linger_ms;	/* PACE_LINGER_MS, or 0: a bell will ring */
+
+	int64_t	at;		/* the next look; 0: now */
+	int64_t	pause_ms;	/* before it */
+	int64_t	looked_at;	/* the last one was over */
+	int64_t	linger_until;
+	bool	rung;		/* since the last look */
+};
+
+/* A zeroed struct with the first three set is ready and looks now. */
+
+/*
+ * A look is over.  due: when something that is known to wait can be tried;
+ * INT64_MAX: nothing is.
+ */
+void	pace_looked(struct pace *, enum pace_found, int64_t due, int64_t now);
+
+/* There may be work: look now, if the last look is not too near. */
+void	pace_ring(struct pace *, int64_t now);
+
+/* Would a ring change anything? */
+bool	pace_listens(const struct pace *, int64_t now);
+
+#endif
