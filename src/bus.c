@@ -73,6 +73,8 @@ about(const struct bus *b, const char *text)
 
 	if (strstr(text, "Publish to \"$JS.API.") != NULL)
 		return PUB_FORBIDDEN;
+	if (bus_wake_is_meant(b, text))
+		return PUB_WAKE;
 	snprintf(quoted, sizeof(quoted), "Publish to \"%s\"",
 	    b->conf->nats.advisory);
 	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
@@ -133,6 +135,8 @@ subscribe(struct bus *b, struct err *e)
 	}
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
+	if (s == NATS_OK)
+		s = bus_wake_subscribe(b);
 	natsInbox_Destroy(inbox);
 	if (s != NATS_OK)
 		bus_describe(s, e);
@@ -170,6 +174,7 @@ bus_close(void *arg)
 	/* What had arrived is read first, then the end. */
 	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
 		natsConnection_ProcessReadEvent(b->nc);
+	bus_wake_close(b);
 	natsSubscription_Destroy(b->sub);
 	b->sub = NULL;
 	natsConnection_Destroy(b->nc);
@@ -335,6 +340,7 @@ bus_idle(void *arg, int fd, int64_t timeout_ms)
 		natsConnection_ProcessWriteEvent(b->nc);
 	if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
+	bus_wake_read(b);
 }
 
 void
@@ -522,6 +528,7 @@ static const struct pub_ops ops = {
 	.send = bus_send,
 	.wait = bus_wait,
 	.idle = bus_idle,
+	.woken = bus_woken,
 	.answer = bus_answer,
 	.complaint = bus_complaint,
 	.tell = bus_tell,

@@ -1,8 +1,8 @@
 /*
  * bus_impl.h - what the files of the bus share; nobody else includes it
  *
- * bus.c has the loop and the messages, bus_connect.c how to log in, and
- * bus_look.c the questions about the stream.
+ * bus.c has the loop and the messages, bus_connect.c how to log in,
+ * bus_look.c the questions about the stream, and bus_wake.c the rings.
  */
 #ifndef OUTBOX_BUS_IMPL_H
 #define OUTBOX_BUS_IMPL_H
@@ -28,6 +28,8 @@ struct bus {
 	uint32_t		 generation;
 	size_t			 out;		/* of this generation, no answer yet */
 	size_t			 stale;		/* the same of older ones */
+	natsSubscription	*wake;		/* NULL: nobody rings here */
+	bool			 woken;		/* since it was asked for */
 	size_t			 next_server;
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
@@ -82,5 +84,20 @@ bool	bus_check(void *, struct stream_report *, struct err *);
 bool	bus_state(void *, struct stream_state *, struct err *);
 int	bus_look_up(void *, const char *prefix, struct place *, size_t n,
 	    bool (*go_on)(void *), void *, struct err *);
+
+/*
+ * bus_wake.c: wake.subject, if it is set
+ */
+
+natsStatus bus_wake_subscribe(struct bus *);
+void	bus_wake_close(struct bus *);
+
+/* Take out what was read. */
+void	bus_wake_read(struct bus *);
+
+bool	bus_woken(void *);
+
+/* Is it our subscription that the library complains of? */
+bool	bus_wake_is_meant(const struct bus *, const char *text);
 
 #endif

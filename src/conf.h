@@ -117,6 +117,9 @@ struct conf {
 		} tls;
 	} nats;
 	struct {
+		char		*subject;	/* empty: off */
+	} wake;
+	struct {
 		char		*socket;
 		char		*listen;
 	} monitor;

@@ -280,7 +280,7 @@ conf_form_subject(const char *text, struct err *e)
 }
 
 int
-conf_form_advisory(const char *text, struct err *e)
+conf_form_plain_subject(const char *text, struct err *e)
 {
 	if (text[strcspn(text, "{}")] != '\0')
 		return err_set(e, "%s has a brace in it: this subject is the "

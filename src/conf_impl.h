@@ -100,7 +100,7 @@ int		 conf_form_table(const char *, struct err *);
 int		 conf_form_stream(const char *, struct err *);
 int		 conf_form_subject(const char *, struct err *);
 int		 conf_form_prefix(const char *, struct err *);
-int		 conf_form_advisory(const char *, struct err *);
+int		 conf_form_plain_subject(const char *, struct err *);
 int		 conf_form_log(const char *, struct err *);
 int		 conf_form_later(const char *, struct err *);
 

@@ -208,7 +208,8 @@ static const struct conf_key keys[] = {
 	  .check = conf_form_prefix,
 	  .help = "start of Nats-Msg-Id; empty: the outbox id" },
 	{ .name = "nats.advisory", .type = CONF_STRING,
-	  .at = AT(nats.advisory), .dflt = "", .check = conf_form_advisory,
+	  .at = AT(nats.advisory), .dflt = "",
+	  .check = conf_form_plain_subject,
 	  .help = "subject to tell of dead messages; empty: off" },
 	{ .name = "nats.recover", .type = CONF_ENUM,
 	  .at = AT(nats.recover), .dflt = "lost", .words = recover_words,
@@ -241,6 +242,11 @@ static const struct conf_key keys[] = {
 	{ .name = "nats.tls.key", .type = CONF_STRING,
 	  .at = AT(nats.tls.key), .dflt = "", .check = conf_form_path,
 	  .help = "private key of that certificate" },
+
+	{ .name = "wake.subject", .type = CONF_STRING,
+	  .at = AT(wake.subject), .dflt = "",
+	  .check = conf_form_plain_subject,
+	  .help = "subject to wake idle workers on; empty: off" },
 
 	{ .name = "monitor.socket", .type = CONF_STRING,
 	  .at = AT(monitor.socket), .dflt = "/run/outbox/monitor.sock",

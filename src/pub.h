@@ -40,6 +40,7 @@ struct pub_answer {
 enum pub_about {
 	PUB_MESSAGES,
 	PUB_TOLD,	/* what was only told */
+	PUB_WAKE,	/* we may not listen for rings */
 	PUB_FORBIDDEN,	/* our questions about the stream */
 	PUB_NOBODY,	/* the same: there is nobody to answer them */
 	PUB_ABOUTS
@@ -90,6 +91,12 @@ struct pub_ops {
 	 * (-1: none), which is left for its owner to read.
 	 */
 	void		(*idle)(void *, int fd, int64_t timeout_ms);
+
+	/*
+	 * Did somebody ring through this connection since the last call? A
+	 * ring is noticed by every wait.
+	 */
+	bool		(*woken)(void *);
 
 	/* The next answer that has arrived; false: none. */
 	bool		(*answer)(void *, struct pub_answer *);

@@ -44,6 +44,7 @@ struct worker {
 	struct trouble			 failures;	/* of single messages */
 	struct trouble			 busy;		/* statements that wait */
 	struct trouble			 advisory;	/* is forbidden */
+	struct trouble			 deaf;		/* wake.subject is */
 	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
@@ -201,6 +202,8 @@ open_broker(struct worker *w)
 	}
 	link_opened(&w->broker, clock_ms());
 	w->check_at = 0;
+	/* Nobody could ring while it was away. */
+	pace_ring(&w->pace, clock_ms());
 	recover_connected(&w->recover);
 }
 
@@ -353,8 +356,20 @@ bell_to_wait_for(const struct worker *w)
 static void
 hear(struct worker *w)
 {
+	struct pub	*p = &w->relay.pub;
+	bool		 rung = p->ops->woken(p->arg);
+
 	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot))
+		rung = true;
+	if (rung)
 		pace_ring(&w->pace, clock_ms());
+}
+
+/* Somebody will say when there is work. */
+static bool
+expects_rings(const struct conf *conf)
+{
+	return conf->wake.subject[0] != '\0';
 }
 
 /*
@@ -555,23 +570,40 @@ next_step(const struct worker *w)
 	return broker ? at : sooner(at, w->broker.try_at);
 }
 
+/* What the broker complained of meanwhile. */
 static void
-wait_for_work(struct worker *w)
+pass_on_complaints(struct worker *w)
 {
 	struct pub	*p = &w->relay.pub;
-	int64_t		 ms = next_step(w) - clock_ms();
 	struct err	 e;
 
-	sign_of_life(w);
-	p->ops->idle(p->arg, bell_to_wait_for(w),
-	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
-	hear(w);
 	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
 		log_warn("broker: %s", e.text);
 	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {
 		err_in(&e, "nats.advisory: nobody is told of dead messages");
 		trouble_met(&w->advisory, e.text, clock_ms());
 	}
+	/* One of them is enough to say it. */
+	if (p->ops->complaint(p->arg, PUB_WAKE, &e) && w->a->slot == 0) {
+		err_in(&e, "wake.subject: nobody can wake us");
+		trouble_met(&w->deaf, e.text, clock_ms());
+	}
+}
+
+static void
+wait_for_work(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	struct err	 e;
+	int64_t		 ms;
+
+	sign_of_life(w);
+	hear(w);	/* what another wait has noticed */
+	ms = next_step(w) - clock_ms();
+	p->ops->idle(p->arg, bell_to_wait_for(w),
+	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
+	hear(w);
+	pass_on_complaints(w);
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("%s; the old one stays", e.text);
 }
@@ -644,7 +676,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->clean = true;
 	w->pace = (struct pace){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
-	    .linger_ms = PACE_LINGER_MS };
+	    .linger_ms = expects_rings(w->conf) ? 0 : PACE_LINGER_MS };
 	link_init(&w->db, "database");
 	link_init(&w->broker, "broker");
 	link_init(&w->route, "destination");

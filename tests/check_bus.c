@@ -1084,6 +1084,121 @@ START_TEST(looking_up_is_broken_off)
 END_TEST
 
 /*
+ * Rings through the broker
+ */
+
+/* Anew, and the library with it; only a server with users looks at ours. */
+static void
+listen_to(const char *subject, const char *login)
+{
+	char	url[128];
+
+	snprintf(url, sizeof(url), "nats://admin:admin@127.0.0.1:%s",
+	    servers_get(server, "PORT"));
+	admin_close();
+	bus_free(&bus);
+	conf_free(conf);
+	conf = servers_conf("mysql: {database: app}\n"
+	    "nats: {servers: [\"%s\"]%s}\nwake: {subject: %s}\n",
+	    servers_get(server, "URL"), login, subject);
+	bus = bus_new(conf, "check");
+	admin_open(url);
+	plain_stream("EVENTS", "events.>");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+}
+
+/* The subscription has arrived once something later was answered. */
+static void
+is_subscribed(void)
+{
+	struct pub_answer	a;
+
+	bus.ops->begin(bus.arg);
+	send_row(1, 1);
+	ck_assert(answers(&a, 5000));
+}
+
+static bool
+is_woken(int64_t ms)
+{
+	int64_t	until = clock_ms() + ms;
+
+	do {
+		bus.ops->idle(bus.arg, -1, 20);
+		if (bus.ops->woken(bus.arg))
+			return true;
+	} while (clock_ms() < until);
+	return false;
+}
+
+static void
+ring(const char *subject, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		ck_nats(natsConnection_PublishString(admin, subject, "x"));
+	ck_nats(natsConnection_FlushTimeout(admin, 10000));
+}
+
+START_TEST(ring_is_heard_once)
+{
+	listen_to("wake.up", "");
+	is_subscribed();
+	ck_assert(!is_woken(50));
+	ring("wake.other", 1);
+	ring("wake.up.there", 1);
+	ck_assert(!is_woken(100));
+	ring("wake.up", 3);
+	ck_assert(is_woken(5000));
+	ck_assert(!is_woken(50));
+	/* With every connection anew. */
+	bus.ops->close(bus.arg);
+	ck_assert(!is_woken(0));
+	ck_assert_int_eq(open_bus(&bus), 0);
+	is_subscribed();
+	ring("wake.up", 1);
+	ck_assert(is_woken(5000));
+}
+END_TEST
+
+/* One that comes while a batch is out is not an answer, and not forgotten. */
+START_TEST(ring_disturbs_no_batch)
+{
+	listen_to("wake.up", "");
+	is_subscribed();
+	for (uint32_t i = 2; i < 10; i++) {
+		ring("wake.up", 1);
+		send_row(i, i);
+		ck_stored(i, i);
+	}
+	ck_no_answer(50);
+	ck_assert(bus.ops->woken(bus.arg));
+	ck_assert(!is_woken(50));
+}
+END_TEST
+
+START_TEST(flood_of_rings_is_read)
+{
+	listen_to("wake.up", "");
+	is_subscribed();
+	ring("wake.up", 200000);
+	ck_assert(is_woken(5000));
+	for (int64_t until = patience(); is_woken(100); )
+		wait_more(&until, "the end of the rings");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	send_row(2, 2);
+	ck_stored(2, 2);
+}
+END_TEST
+
+START_TEST(nobody_rings_without_the_key)
+{
+	ring("wake.up", 3);
+	is_subscribed();
+	ck_assert(!is_woken(50));
+}
+END_TEST
+
+/*
  * Permissions: a server with users
  */
 
@@ -1272,6 +1387,22 @@ START_TEST(forbidden_advisory_is_told_apart)
 	write_letter(2, "secret.t", bytes("x"));
 	ck_assert_int_eq(send_letter(2), PUB_SENT);
 	ck_answer(2, VERDICT_STORED, NULL);
+}
+END_TEST
+
+/* Who may not listen for rings sends messages all the same. */
+START_TEST(forbidden_wake_is_told_apart)
+{
+	listen_to("wake.up", ", user: relay, password_env: SECRET");
+	is_subscribed();
+	for (int64_t until = patience();
+	    !bus.ops->complaint(bus.arg, PUB_WAKE, &e); )
+		wait_more(&until, "the complaint"), bus.ops->wait(bus.arg, 20);
+	ck_has(e.text, "wake.up");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ring("wake.up", 1);
+	ck_assert(!is_woken(50));
+	ck_assert(is_open());
 }
 END_TEST
 
@@ -1999,6 +2130,10 @@ add_publishing(Suite *s)
 	tcase_add_test(tc, waiting_takes_its_time);
 	tcase_add_test(tc, signal_ends_the_wait);
 	tcase_add_loop_test(tc, ring_ends_the_idling, 0, 2);
+	tcase_add_test(tc, ring_is_heard_once);
+	tcase_add_test(tc, ring_disturbs_no_batch);
+	tcase_add_test(tc, flood_of_rings_is_read);
+	tcase_add_test(tc, nobody_rings_without_the_key);
 	tcase_add_loop_test(tc, closing_is_fast, 0, 3);
 
 	tc = add_case(s, "refuse", start_nats, begin, end);
@@ -2036,6 +2171,7 @@ add_logins(Suite *s)
 	tcase_add_test(tc, forbidden_look_up_is_told);
 	tcase_add_test(tc, forbidden_subject_is_complained_of);
 	tcase_add_test(tc, forbidden_advisory_is_told_apart);
+	tcase_add_test(tc, forbidden_wake_is_told_apart);
 	tcase_add_test(tc, forbidden_inbox_is_complained_of);
 
 	tc = add_case(s, "token", start_token, NULL, NULL);

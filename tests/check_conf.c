@@ -325,7 +325,7 @@ static const struct {
 	{ "mysql.database", 64 }, { "outbox.tables.events", 64 },
 	{ "nats.stream", 255 }, { "nats.subject", 255 },
 	{ "nats.msg_id_prefix", 64 }, { "mysql.hosts", 255 },
-	{ "nats.advisory", 255 },
+	{ "nats.advisory", 255 }, { "wake.subject", 255 },
 };
 
 START_TEST(length_is_kept)
@@ -523,6 +523,8 @@ static const struct {
 	{ "nats.tls.cert", F(nats.tls.cert), "nats: {" TLS_PAIR "}",
 	  "/c.pem" },
 	{ "nats.tls.key", F(nats.tls.key), "nats: {" TLS_PAIR "}", "/k.pem" },
+	{ "wake.subject", F(wake.subject), "wake: {subject: outbox.wake}",
+	  "outbox.wake" },
 	{ "monitor.socket", F(monitor.socket), "monitor: {socket: ''}",
 	  "\"\"" },
 	{ "log.level", F(log.level), "log: {level: debug}", "debug" },
@@ -692,6 +694,11 @@ static const struct answer refused[] = {
 	{ "nats: {advisory: 'a.{event_type}'}", 2, "nats.advisory", "brace" },
 	{ "nats: {advisory: $JS.API.X}", 2, "nats.advisory", "server's own" },
 	{ "nats: {advisory: _INBOX.x}", 2, "nats.advisory", "server's own" },
+	{ "wake: {subject: a b}", 2, "wake.subject", "blank" },
+	{ "wake: {subject: 'a.>'}", 2, "wake.subject", "wildcard >" },
+	{ "wake: {subject: 'a.*'}", 2, "wake.subject", "wildcard *" },
+	{ "wake: {subject: 'a.{partition}'}", 2, "wake.subject", "brace" },
+	{ "wake: {subject: $SYS.x}", 2, "wake.subject", "server's own" },
 	{ "nats: {msg_id_prefix: a b}", 2, "nats.msg_id_prefix", "ASCII" },
 	{ "nats: {msg_id_prefix: \xc3\xb6}", 2, "nats.msg_id_prefix",
 	  "ASCII" },

@@ -161,6 +161,23 @@ produce() {
 	    --password-env PRODUCER_PW --database app "$@" >> "$DIR/produced"
 }
 
+# ring SUBJECT [N]: plain messages, as an application would; answered means that
+# the server has them
+ring() {
+	local line nats rc=1
+	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
+	{
+		printf 'CONNECT {"verbose":false}\r\n'
+		yes "PUB $1 0"$'\r\n\r' | head -n $((2 * ${2:-1}))
+		printf 'PING\r\n'
+	} >&"$nats"
+	while [ "$rc" -ne 0 ] && read -rt 10 line <&"$nats"; do
+		[ "$line" = $'PONG\r' ] && rc=0
+	done
+	exec {nats}>&-
+	return "$rc"
+}
+
 # check_stream NAME [options]: the independent checker has the last word
 check_stream() {
 	local name=$1 out rc

@@ -677,6 +677,25 @@ ok $? 'and it is said'
 ok $? 'and no route is paused'
 stop_master "$MASTER"
 URL=$PLAIN
+
+covers wake.subject
+start_nats deaf 'authorization {users: [{user: alice, password: secret,
+    permissions: {subscribe: {deny: ["outbox.wake"]}}}]}'
+"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
+    --subjects 'events.>'
+run deaf "nats.servers=$URL" nats.user=alice "nats.password_file=$DIR/password" \
+    master.workers=2 worker.idle_backoff_ms=100 wake.subject=outbox.wake --silent
+wait_for 10 has_line "$LOG" 'wake.subject: nobody can wake us: .*outbox.wake'
+ok $? 'wake.subject: it is listened on, and said if that is forbidden'
+put p01 a made
+wait_for 10 is_drained
+ok $? 'which stops nothing'
+is "$(grep -c wake.subject "$LOG")" 1 'and one of them says it'
+! grep paused "$LOG"
+ok $? 'and no route is paused'
+stop_master "$MASTER"
+URL=$PLAIN
+refused 'wake.subject: .*wildcard' 'wake.subject="outbox.>"'
 covers nats.recover
 # forget WORD: a delivered row names a place that the stream never gave away,
 # and nobody has looked at it since the start of the server; sets AGAIN, 1 when
