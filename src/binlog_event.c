@@ -153,7 +153,7 @@ packed(struct cursor *c)
 static void
 forget_labels(struct binlog_watch *w)
 {
-	w->labels.all = w->labels.unread = false;
+	w->labels.all = false;
 	w->labels.n = 0;
 	w->told = false;
 }
@@ -173,12 +173,6 @@ add_label(struct binlog_labels *l, const uint8_t *text, size_t len)
 	}
 	l->list[l->n].len = (uint8_t)len;
 	memcpy(l->list[l->n++].text, text, len);
-}
-
-static void
-add_unread(struct binlog_watch *w)
-{
-	w->labels.all = w->labels.unread = true;
 }
 
 static enum binlog_news
@@ -202,7 +196,7 @@ begin_transaction(struct binlog_watch *w, bool open)
 static enum binlog_news
 unread(struct binlog_watch *w)
 {
-	add_unread(w);
+	w->labels.all = true;
 	return w->open ? BINLOG_NOTHING : end_transaction(w);
 }
 
@@ -370,7 +364,7 @@ read_row(struct binlog_watch *w, struct cursor *c, const uint8_t *present,
 		}
 	}
 	if (c->bad || label == NULL)
-		add_unread(w);
+		w->labels.all = true;
 	else
 		add_label(&w->labels, label, label_len);
 }
@@ -384,14 +378,14 @@ read_rows(struct binlog_watch *w, struct cursor *c)
 
 	if (c->bad || ncolumns != w->ncolumns || w->column >= w->ncolumns ||
 	    !is_text(&w->columns[w->column])) {
-		add_unread(w);
+		w->labels.all = true;
 		return;
 	}
 	for (unsigned i = 0; i < w->ncolumns; i++)
 		npresent += bit(present, i);
 	/* Where no column is present, rows have no end. */
 	if (npresent == 0)
-		add_unread(w);
+		w->labels.all = true;
 	while (c->left > 0 && !w->labels.all)
 		read_row(w, c, present, npresent);
 }
@@ -414,7 +408,7 @@ write_rows(struct binlog_watch *w, struct cursor *c, enum event_type type)
 	if (type == EV_WRITE || type == EV_WRITE_V1)
 		read_rows(w, c);
 	else
-		add_unread(w);
+		w->labels.all = true;
 	return BINLOG_NOTHING;
 }
 

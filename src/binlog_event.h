@@ -23,7 +23,6 @@
 /* The values of partition_key, each once; NULL is the empty label. */
 struct binlog_labels {
 	bool	all;		/* it may be any; the list does not count */
-	bool	unread;		/* because something could not be read */
 	size_t	n;
 	struct {
 		uint8_t	len;

@@ -3,11 +3,11 @@
  *
  * Oracle's libmysqlclient and MariaDB's Connector/C differ in TLS options and
  * in what they make of a character set; nothing of that leaves this file.
+ * How they follow a binlog is in binlog.c.
  */
 
-#include "db.h"
+#include "db_impl.h"
 
-#include <mysql.h>
 #include <errmsg.h>
 #include <mysqld_error.h>
 
@@ -30,16 +30,6 @@
 #define FAULT_CHECKREAD			1020	/* MariaDB: record has changed */
 
 #define CONNECT_TIMEOUT_S	2
-
-struct db {
-	const struct conf	*conf;
-	MYSQL			*mysql;		/* NULL: not open */
-	int64_t			 wait_ms;
-	size_t			 next_host;
-	char			 peer[300];
-	enum db_fault		 fault;
-	bool			 mariadb;
-};
 
 struct db_rows {
 	MYSQL_RES	*res;
@@ -77,9 +67,8 @@ classify(unsigned code)
 	return DB_WRONG;
 }
 
-/* Record what went wrong; a connection in doubt is closed. */
-static int
-failed(struct db *db, const char *what, struct err *e)
+int
+db_fail(struct db *db, const char *what, struct err *e)
 {
 	unsigned	code = mysql_errno(db->mysql);
 
@@ -252,7 +241,7 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	    c->mysql.database, port, socket, CLIENT_FOUND_ROWS);
 	secret_free(password);
 	if (ok == NULL)
-		return failed(db, "connect", e);
+		return db_fail(db, "connect", e);
 	return 0;
 }
 
@@ -264,10 +253,10 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 	fault_instead(what, &sql, &len);
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)
-		return failed(db, what, e);
+		return db_fail(db, what, e);
 	fault_point(what, "sent", db->mysql->net.fd);
 	if (mysql_read_query_result(db->mysql) != 0)
-		return failed(db, what, e);
+		return db_fail(db, what, e);
 	fault_point(what, "after", db->mysql->net.fd);
 	return 0;
 }
@@ -306,7 +295,7 @@ set_session(struct db *db, struct err *e)
 	 * Oracle's library does when it connects, it stays with latin1.
 	 */
 	if (rc == 0 && mysql_set_character_set(db->mysql, "utf8mb4") != 0)
-		rc = failed(db, "session", e);
+		rc = db_fail(db, "session", e);
 	if (rc == 0)
 		rc = run(db, "session", "SET SESSION TRANSACTION ISOLATION "
 		    "LEVEL READ COMMITTED", e);
@@ -363,6 +352,16 @@ check_server(struct db *db, struct err *e)
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
 		    binlog, e);
 	db_rows_free(rows);
+	return rc;
+}
+
+int
+db_check(struct db *db, struct err *e)
+{
+	int	rc = check_server(db, e);
+
+	if (rc < 0)
+		db_close(db);
 	return rc;
 }
 
@@ -455,7 +454,7 @@ db_query(struct db *db, const char *what, const struct buf *sql, struct err *e)
 	if (db_exec(db, what, sql, NULL, e) < 0)
 		return NULL;
 	if ((res = mysql_store_result(db->mysql)) == NULL) {
-		failed(db, what, e);
+		db_fail(db, what, e);
 		return NULL;
 	}
 	rows = xcalloc(1, sizeof(*rows));

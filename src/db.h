@@ -1,7 +1,8 @@
 /*
  * db.h - one connection to MySQL or MariaDB
  *
- * The only module that knows the client library; both connectors build.
+ * The only module that knows the client library, but for binlog.c; both
+ * connectors build.
  * Every call may block, but none longer than the timeouts given at creation.
  */
 #ifndef OUTBOX_DB_H
@@ -43,6 +44,12 @@ void		 db_free(struct db *);
  */
 int		 db_open(struct db *, struct err *);
 void		 db_close(struct db *);
+
+/*
+ * Ask again whether it is a server that db_open does not refuse; it is closed
+ * if not.
+ */
+int		 db_check(struct db *, struct err *);
 bool		 db_is_open(const struct db *);
 const char	*db_peer(const struct db *);	/* "127.0.0.1:3306", for logs */
 bool		 db_is_mariadb(const struct db *);

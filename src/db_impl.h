@@ -1,0 +1,25 @@
+/* db_impl.h - a connection from inside, for db.c and binlog.c only */
+#ifndef OUTBOX_DB_IMPL_H
+#define OUTBOX_DB_IMPL_H
+
+#include "db.h"
+
+#include <mysql.h>
+
+struct db {
+	const struct conf	*conf;
+	MYSQL			*mysql;		/* NULL: not open */
+	int64_t			 wait_ms;
+	size_t			 next_host;
+	char			 peer[300];
+	enum db_fault		 fault;
+	bool			 mariadb;
+};
+
+/*
+ * Record what the library says went wrong; a connection in doubt is closed.
+ * Returns -1.
+ */
+int		 db_fail(struct db *, const char *what, struct err *);
+
+#endif
