@@ -33,6 +33,14 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_blocked_keys
 GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
 
 --
+-- For wake.binlog: true, the daemon reads the binlog as a replica does, with
+-- the changes of all databases of the server in it.  MySQL, not MariaDB,
+-- wants the second right as well, to be asked where its binlog ends.
+--
+-- GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost';
+-- GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost';
+
+--
 -- The producer: CALL outbox_enqueue, or the two INSERTs.  The procedure runs
 -- with the caller's rights, hence the tables; the two columns are what it
 -- reads to find the next stream_sequence.

@@ -118,6 +118,7 @@ struct conf {
 	} nats;
 	struct {
 		char		*subject;	/* empty: off */
+		bool		 binlog;
 	} wake;
 	struct {
 		char		*socket;

@@ -247,6 +247,9 @@ static const struct conf_key keys[] = {
 	  .at = AT(wake.subject), .dflt = "",
 	  .check = conf_form_plain_subject,
 	  .help = "subject to wake idle workers on; empty: off" },
+	{ .name = "wake.binlog", .type = CONF_BOOL,
+	  .at = AT(wake.binlog), .dflt = "false",
+	  .help = "follow the binlog and wake who has new rows" },
 
 	{ .name = "monitor.socket", .type = CONF_STRING,
 	  .at = AT(monitor.socket), .dflt = "/run/outbox/monitor.sock",

@@ -20,6 +20,7 @@
 
 #include "bell.h"
 #include "clock.h"
+#include "doorbell.h"
 #include "heirs.h"
 #include "log.h"
 #include "printer.h"
@@ -41,6 +42,7 @@ struct master {
 	struct bell			 bell;
 	struct slot			 slots[CONF_MAX_WORKERS];
 	struct slot			 printer;
+	struct slot			 doorbell;
 	uint32_t			 gen;
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
@@ -99,6 +101,18 @@ run_printer(struct master *m, struct slot *s)
 	close_report(m, 1);
 	setproctitle("-outbox-master: printer");
 	return printer_main(m->report_fds[0]);
+}
+
+static int
+run_doorbell(struct master *m, struct slot *s)
+{
+	struct doorbell_args	a = { .conf = m->conf, .board = m->board,
+				    .bell = &m->bell, .line = s->line };
+
+	log_role("doorbell");
+	close_report(m, 0);
+	close_report(m, 1);
+	return doorbell_main(&a);
 }
 
 static void
@@ -234,6 +248,39 @@ converge_printer(struct master *m, int64_t now)
 	slot_check(s, 0, now);
 }
 
+static void
+start_doorbell(struct master *m, struct slot *s)
+{
+	memset(s->line, 0, sizeof(*s->line));
+	s->line->state = BOARD_STARTING;
+	s->line->started_at = s->line->alive_at = clock_ms();
+	start(m, s, run_doorbell);
+	s->line->pid = (int32_t)s->pid;
+}
+
+/* It has nothing to hand over, and may wait for a server as long as it does. */
+static int64_t
+doorbell_hang(const struct master *m)
+{
+	int64_t	hang = m->conf->master.hang_timeout;
+
+	return hang > 0 && hang < DOORBELL_SILENCE_MS ? DOORBELL_SILENCE_MS :
+	    hang;
+}
+
+static void
+converge_doorbell(struct master *m, int64_t now)
+{
+	struct slot	*s = &m->doorbell;
+	bool		 want = !m->stopping && m->conf->wake.binlog;
+
+	if (s->pid != 0 && (!want || s->gen != m->gen))
+		slot_ask(s, ASK_LEAVE, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_doorbell(m, s);
+	slot_check(s, doorbell_hang(m), now);
+}
+
 /* The first worker of a new generation has changed the count for all. */
 static void
 forget_count_change(struct master *m)
@@ -251,6 +298,7 @@ converge(struct master *m, int64_t now)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		converge_worker(m, &m->slots[i], now);
 	converge_printer(m, now);
+	converge_doorbell(m, now);
 	forget_count_change(m);
 }
 
@@ -264,8 +312,11 @@ sooner(int64_t a, int64_t b)
 static int64_t
 next_deadline(const struct master *m, int64_t now)
 {
-	int64_t	at = slot_deadline(&m->printer, 0);
+	int64_t	at = sooner(slot_deadline(&m->printer, 0),
+		    slot_deadline(&m->doorbell, doorbell_hang(m)));
 
+	if (!m->stopping && m->doorbell.pid == 0 && m->conf->wake.binlog)
+		at = sooner(at, m->doorbell.start_at);
 	if (!m->stopping && m->printer.pid == 0 && wants_printer(m))
 		at = sooner(at, m->printer.start_at);
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
@@ -287,6 +338,8 @@ find_slot(struct master *m, pid_t pid)
 {
 	if (m->printer.pid == pid)
 		return &m->printer;
+	if (m->doorbell.pid == pid)
+		return &m->doorbell;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid == pid)
 			return &m->slots[i];
@@ -303,7 +356,7 @@ reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
-			if (s == &m->printer)
+			if (s == &m->printer || s == &m->doorbell)
 				continue;
 			note_heirs(m, s);
 			wind_up(m, s);
@@ -349,6 +402,7 @@ reload(struct master *m)
 	/* What crashed under the old configuration may work under this. */
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		m->slots[i].start_at = 0;
+	m->doorbell.start_at = 0;
 	log_info("reload: generation %u, %lld workers", m->gen,
 	    (long long)fresh->master.workers);
 }
@@ -375,12 +429,15 @@ reopen_logs(struct master *m)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);
+	if (m->doorbell.pid != 0)
+		kill(m->doorbell.pid, SIGUSR1);
 }
 
 static void
 loop(struct master *m)
 {
-	while (!m->stopping || has_workers(m) || m->printer.pid != 0) {
+	while (!m->stopping || has_workers(m) || m->printer.pid != 0 ||
+	    m->doorbell.pid != 0) {
 		int64_t now = clock_ms(), at;
 
 		converge(m, now);
@@ -493,6 +550,8 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
 	slot_init(&m->printer, 0, "printer", NULL);
+	slot_init(&m->doorbell, 0, "doorbell",
+	    &m->board->lines[BOARD_DOORBELL]);
 	return m;
 }
 

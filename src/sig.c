@@ -96,6 +96,29 @@ sig_child(pid_t master)
 		on_orphaned(0);
 }
 
+static void
+on_leave(int signo)
+{
+	(void)signo;
+	_exit(0);
+}
+
+void
+sig_leave_at_once(void)
+{
+	sigset_t	wanted;
+
+	handle(SIGTERM, on_leave);
+	handle(SIGUSR2, on_leave);
+	handle(SIGURG, on_leave);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGUSR1);
+	sigaddset(&wanted, SIGUSR2);
+	if (sigprocmask(SIG_UNBLOCK, &wanted, NULL) < 0)
+		panic("sigprocmask: %s", strerror(errno));
+}
+
 int
 sig_wait(struct pollfd *fds, nfds_t n, int64_t timeout_ms)
 {

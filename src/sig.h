@@ -28,6 +28,13 @@ void	sig_init(void);
 void	sig_child(pid_t master);
 
 /*
+ * After sig_child, in a child that has nothing to put in order: whatever
+ * would ask it to leave ends it with status 0, also inside a call that
+ * blocks.  SIGUSR1 stays a flag.
+ */
+void	sig_leave_at_once(void);
+
+/*
  * poll(2) with the signals let in; timeout in ms, negative for ever.
  * Returns what poll returns, 0 when a signal came.
  */

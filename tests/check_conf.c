@@ -483,6 +483,7 @@ static const struct {
 	  "1h" },
 	{ "worker.idle_backoff_ms", F(worker.idle_backoff_ms),
 	  "worker: {idle_backoff_ms: 60000}", "60000" },
+	{ "wake.binlog", F(wake.binlog), "wake: {binlog: yes}", "true" },
 	{ "retry.backoff", F(retry.backoff), "retry: {backoff: .5}", "500ms" },
 	{ "retry.max_backoff", F(retry.max_backoff),
 	  "retry: {max_backoff: 90s}", "90s" },

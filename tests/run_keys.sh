@@ -896,6 +896,15 @@ kill -CONT "$NEVER"
 stop_master "$NEVER_MASTER"
 
 #
+# wake
+#
+covers wake.binlog
+run wake wake.binlog=true
+wait_for 10 has_line "$LOG" 'wake.binlog: .*REPLICATION'
+ok $? 'wake.binlog: the binlog is asked for, and here refused'
+stop_master "$MASTER"
+
+#
 # Were these all?
 #
 conf "$CONF"
