@@ -369,7 +369,7 @@ hear(struct worker *w)
 static bool
 expects_rings(const struct conf *conf)
 {
-	return conf->wake.subject[0] != '\0';
+	return conf->wake.subject[0] != '\0' || conf->wake.binlog;
 }
 
 /*
