@@ -192,7 +192,10 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
-/* The scan's next rows, less those known to wait, up to limit in all. */
+/*
+ * The scan's next rows, less those known to wait, up to limit in all.  The
+ * first row that would be cut off goes in place of heads that went for it.
+ */
 static void
 take_rows(struct look *l, struct picks *k, size_t limit)
 {
@@ -203,6 +206,8 @@ take_rows(struct look *l, struct picks *k, size_t limit)
 
 		if (hold_has_row(l->hold, c.sequence))
 			continue;
+		if (k->n == limit)
+			cut_at(k, c.sequence);
 		if (k->n == limit)
 			break;
 		k->items[k->n++] = (struct pick){ c.sequence,
@@ -218,13 +223,10 @@ take_rows(struct look *l, struct picks *k, size_t limit)
 static void
 take_first(struct look *l, struct picks *k, size_t limit)
 {
-	struct scan	*s = &l->scan;
-	uint64_t	*seen = note_seen(s);
+	uint64_t	*seen = note_seen(&l->scan);
 
-	take_heads(l, k, seen, s->n > 0 ? (limit + 1) / 2 : limit);
+	take_heads(l, k, seen, l->scan.n > 0 ? (limit + 1) / 2 : limit);
 	take_rows(l, k, limit);
-	if (s->next < s->n)
-		cut_at(k, s->rows[s->next].sequence);
 	free(seen);
 }
 

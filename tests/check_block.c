@@ -1378,6 +1378,34 @@ START_TEST(death_meanwhile_halts)
 }
 END_TEST
 
+/*
+ * With one row a batch, a head that is due does not keep an earlier row from
+ * being claimed, and neither is claimed then.
+ */
+START_TEST(smallest_batch_makes_progress)
+{
+	struct node	*n = &nodes[0];
+
+	memset(&story, 0, sizeof(story));
+	conf->worker.batch_size = 1;
+	node_start(n);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'k0', 1, 't', 'x'), "
+	    "(2, 'k2', 1, 't', 'x'); INSERT INTO outbox (global_sequence, "
+	    "partition_key, available_at) VALUES (2, 'p00', NOW(6) + INTERVAL "
+	    "1 SECOND)");
+	node_works(n);
+	sql("INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (1, 'p00')");
+	time_passes(1500);
+	for (int i = 0; i < 4; i++)
+		node_works(n);
+	ck_assert(story.acked[1]);
+	ck_assert(story.acked[2]);
+	node_stop(n);
+}
+END_TEST
+
 /* One key: a head that is due in so many seconds, and rows behind it. */
 static void
 produce_behind(int due_s, unsigned rows)
@@ -1516,6 +1544,8 @@ START_TEST(order_is_kept_at_random)
 	srand((unsigned)_i);
 	memset(&story, 0, sizeof(story));
 	story.failures = 25;
+	if (_i % 5 == 4)
+		conf->worker.batch_size = 1;
 	conf->retry.on_dead = _i % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
 	conf->retry.max_attempts = _i % 4 < 2 ? 3 : 1000;
 	node_start(&nodes[0]);
@@ -1826,6 +1856,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, scan_serves_several_batches);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
 	tcase_add_test(tc, failure_ends_a_scan);
+	tcase_add_test(tc, smallest_batch_makes_progress);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
 }
 
