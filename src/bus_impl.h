@@ -34,6 +34,8 @@ struct bus {
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
+	size_t			 look_max;	/* looks out at a time; 0: not known */
+	size_t			 look_size;	/* of large answers, lately */
 
 	/* Written by callbacks, some of them in the library's threads. */
 	int			 fd;

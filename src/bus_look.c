@@ -153,14 +153,41 @@ ask_for_places(struct look_up *l)
 
 /* Answers carry whole messages: fewer at a time where they are large. */
 static void
-fit_window(struct look_up *l, size_t size)
+fit_window(struct look_up *l)
 {
-	size_t	fit = LOOK_UP_BYTES / (size + 1);
+	size_t	fit = LOOK_UP_BYTES / (l->b->look_size + 1);
 
-	if (l->window < LOOK_UP_WINDOW)
-		l->window++;
+	if (l->window > l->b->look_max)
+		l->window = l->b->look_max;
 	if (l->window > fit)
 		l->window = fit > 0 ? fit : 1;
+}
+
+/* Large ones are remembered for a while: they seldom come alone. */
+static void
+note_size(struct look_up *l, size_t size)
+{
+	struct bus	*b = l->b;
+
+	b->look_size -= b->look_size / 64;
+	if (b->look_size < size)
+		b->look_size = size;
+	l->window++;
+	fit_window(l);
+}
+
+/*
+ * Of large answers that come unexpected a server holds only so many bytes for
+ * us, and then hangs up.  The next try is for fewer at a time.
+ */
+static void
+learn_max(struct look_up *l, bool lost)
+{
+	struct bus	*b = l->b;
+
+	b->look_max = lost ? (l->window + 3) / 4 : b->look_max * 2;
+	if (b->look_max > LOOK_UP_WINDOW)
+		b->look_max = LOOK_UP_WINDOW;
 }
 
 static int
@@ -178,7 +205,7 @@ take_place(struct look_up *l, natsMsg *m, struct err *e)
 		return -1;
 	l->answered++;
 	l->heard_at = clock_ms();
-	fit_window(l, size);
+	note_size(l, size);
 	return 0;
 }
 
@@ -210,13 +237,16 @@ look_up_all(struct look_up *l, bool (*go_on)(void *), void *arg,
 		bus_wait(l->b, l->answered < l->asked ? LOOK_UP_WAIT_MS : 0);
 		if (take_places(l, e) < 0)
 			return -1;
-		if (!bus_is_open(l->b))
+		if (!bus_is_open(l->b)) {
+			learn_max(l, true);
 			return err_set(e, "the connection was lost");
+		}
 		if (clock_ms() - l->heard_at > LOOK_UP_TIMEOUT_MS)
 			return err_set(e, "no answer to "
 			    "$JS.API.STREAM.MSG.GET.%s: no permission, or the "
 			    "broker is busy", l->b->conf->nats.stream);
 	}
+	learn_max(l, false);
 	return 0;
 }
 
@@ -232,6 +262,9 @@ bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
 		return err_set(e, "not connected");
 	for (size_t i = 0; i < n; i++)
 		places[i].what = PLACE_UNKNOWN;
+	if (b->look_max == 0)
+		b->look_max = LOOK_UP_WINDOW;
+	fit_window(&l);
 	bus_begin(b);	/* an answer that comes late is nobody's */
 	return look_up_all(&l, go_on, go_on_arg, e);
 }

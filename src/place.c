@@ -90,11 +90,68 @@ read_error(struct place *p, json_t *error, struct err *e)
 	return 0;
 }
 
+/* An answer without what the message holds, which may be very long. */
+struct excerpt {
+	struct {
+		const char	*data;
+		size_t		 len;
+	} parts[2];
+};
+
+/*
+ * Quotes inside a JSON text are escaped, so this stands nowhere else; and
+ * base64 has none.
+ */
+static void
+leave_out_data(struct excerpt *x, const char *body, size_t len)
+{
+	static const char	name[] = "\"data\":\"";
+	const char		*from = memmem(body, len, name, strlen(name));
+	const char		*end = body + len, *to;
+
+	x->parts[0].data = body;
+	x->parts[0].len = len;
+	x->parts[1].len = 0;
+	if (from == NULL)
+		return;
+	from += strlen(name);
+	if ((to = memchr(from, '"', (size_t)(end - from))) == NULL)
+		return;
+	x->parts[0].len = (size_t)(from - body);
+	x->parts[1].data = to;
+	x->parts[1].len = (size_t)(end - to);
+}
+
+/* As jansson wants it. */
+static size_t
+read_excerpt(void *to, size_t max, void *arg)
+{
+	struct excerpt	*x = arg;
+	int		 i = x->parts[0].len > 0 ? 0 : 1;
+	size_t		 n = x->parts[i].len < max ? x->parts[i].len : max;
+
+	if (n == 0)
+		return 0;
+	memcpy(to, x->parts[i].data, n);
+	x->parts[i].data += n;
+	x->parts[i].len -= n;
+	return n;
+}
+
+static json_t *
+parse(const char *body, size_t len)
+{
+	struct excerpt	x;
+
+	leave_out_data(&x, body, len);
+	return json_load_callback(read_excerpt, &x, 0, NULL);
+}
+
 int
 place_read(struct place *p, const char *prefix, const char *body, size_t len,
     struct err *e)
 {
-	json_t		*answer = json_loadb(body, len, 0, NULL);
+	json_t		*answer = parse(body, len);
 	json_t		*error = json_object_get(answer, "error");
 	json_t		*message = json_object_get(answer, "message");
 	const char	*hdrs;

@@ -194,6 +194,14 @@ static const struct {
 	{ FOUND("****"), 0, PLACE_OTHER, 0 },
 	{ FOUND(""), 0, PLACE_OTHER, 0 },
 	{ "{\"message\":{\"seq\":5,\"data\":\"eA==\"}}", 0, PLACE_OTHER, 0 },
+	/* What the message holds is passed over, whatever it is. */
+	{ "{\"message\":{\"seq\":5,\"data\":\"\1\377\",\"hdrs\":\"TkFUUy8xLjANCk9"
+	  "1dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0KDQo="
+	  "\"}}", 0, PLACE_OURS, 4711 },
+	{ "{\"message\":{\"subject\":\"\\\"data\\\":\\\"\",\"hdrs\":\"TkFUUy8xLjA"
+	  "NCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0K"
+	  "DQo=\",\"data\":\"\"}}", 0, PLACE_OURS, 4711 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==", -1, PLACE_UNKNOWN, 0 },
 	{ "{\"error\":{\"code\":404,\"err_code\":10037}}", 0, PLACE_EMPTY, 0 },
 	{ "{\"error\":{\"code\":503,\"err_code\":10008}}", -1,
 	  PLACE_UNKNOWN, 0 },
