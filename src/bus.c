@@ -224,6 +224,22 @@ bus_begin(void *arg)
 	}
 }
 
+static int64_t
+bus_max_payload(void *arg)
+{
+	return ((struct bus *)arg)->max_payload;
+}
+
+/* Less what the kernel took. */
+static int64_t
+bus_unread(void *arg)
+{
+	struct bus	*b = arg;
+	int		 n = b->nc == NULL ? 0 : natsConnection_Buffered(b->nc);
+
+	return n > 0 ? n : 0;
+}
+
 /*
  * The library hands each message to a thread of its own to free it. One at a
  * time that is two context switches a message; in heaps it is next to none.
@@ -524,6 +540,8 @@ static const struct pub_ops ops = {
 	.check = bus_check,
 	.state = bus_state,
 	.look_up = bus_look_up,
+	.max_payload = bus_max_payload,
+	.unread = bus_unread,
 	.begin = bus_begin,
 	.send = bus_send,
 	.wait = bus_wait,

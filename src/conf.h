@@ -84,6 +84,7 @@ struct conf {
 		int64_t		 lease_renew;
 		int64_t		 heartbeat_ttl;
 		int64_t		 batch_size;
+		int64_t		 batch_bytes;
 		int64_t		 claim_ttl;
 		int64_t		 idle_backoff_ms;
 	} worker;

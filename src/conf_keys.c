@@ -17,6 +17,7 @@
 #define SECOND		INT64_C(1000)
 #define MINUTE		(60 * SECOND)
 #define HOUR		(60 * MINUTE)
+#define KIBIBYTE	INT64_C(1024)
 
 /* Each in the order of its enum. */
 static const char *const tls_words[] =
@@ -150,6 +151,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(worker.batch_size), .dflt = "1000",
 	  .min = 1, .max = 10000,
 	  .help = "rows to claim at a time" },
+	{ .name = "worker.batch_bytes", .type = CONF_INT,
+	  .at = AT(worker.batch_bytes), .dflt = "33554432",
+	  .min = 64 * KIBIBYTE, .max = 1024 * 1024 * KIBIBYTE,
+	  .help = "payloads to hold at a time, in bytes" },
 	{ .name = "worker.claim_ttl", .type = CONF_DURATION,
 	  .at = AT(worker.claim_ttl), .dflt = "30s",
 	  .min = 1 * SECOND, .max = 1 * HOUR,

@@ -31,6 +31,9 @@
 
 #define CONNECT_TIMEOUT_S	2
 
+/* The servers' own limit: what they could store can be fetched. */
+#define MAX_PACKET		(1024 * 1024 * 1024UL)
+
 struct db_rows {
 	MYSQL_RES	*res;
 	MYSQL_ROW	 row;
@@ -131,15 +134,17 @@ db_last_fault(const struct db *db)
 }
 
 static void
-set_timeouts(struct db *db)
+set_limits(struct db *db)
 {
 	unsigned	connect_s = CONNECT_TIMEOUT_S;
 	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
+	unsigned long	max_packet = MAX_PACKET;
 
 	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
 	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
 }
 
 /* To the libraries "localhost" means a socket of their own choice. */
@@ -408,7 +413,7 @@ db_open(struct db *db, struct err *e)
 		abort();
 	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
 	set_protocol(db, socket == NULL);
-	set_timeouts(db);
+	set_limits(db);
 	set_tls(db, tls);
 	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
 	    greet(db, tls, e) < 0) {

@@ -17,7 +17,15 @@ batch_free(struct batch *b)
 	free(b->labels);
 	if (b->rows != NULL)
 		b->free_rows(b->rows);
+	if (b->more_rows != NULL)
+		b->free_rows(b->more_rows);
 	memset(b, 0, sizeof(*b));
+}
+
+size_t
+msg_size(const struct msg *m)
+{
+	return m->payload.len + m->metadata.len;
 }
 
 void

@@ -47,6 +47,9 @@ struct msg {
 	int64_t		 unsure_ms;	/* so long it may be stored; -1: it is not */
 	bool		 unsure;	/* sent, and nobody knows what became of it */
 	bool		 has_event;	/* false: the row points at nothing */
+	bool		 away;		/* payload and metadata were not fetched: their
+					   len is known, their data NULL */
+	bool		 left;		/* it waits until there is room; see room.h */
 	bool		 held;		/* must not be sent: its lane waits */
 	enum outcome	 outcome;
 	int64_t		 delay_ms;	/* OUT_RETRY, OUT_DEFER: until the next try */
@@ -62,14 +65,19 @@ struct msg {
 struct batch {
 	struct msg	*msgs;
 	size_t		 n;
+	size_t		 naway;		/* of them, as fetched first */
 	char		 token[48];	/* claim token; starts with our nonce */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
 	char		(*labels)[MSG_LABEL];	/* of the leases, by msg.range */
 	void		*rows;
+	void		*more_rows;	/* of those that were away; or NULL */
 	void		(*free_rows)(void *);
 };
 
 void	batch_free(struct batch *);
+
+/* Bytes that only the message's author limits: payload and metadata. */
+size_t	msg_size(const struct msg *);
 
 /* Set the outcome of a message that failed; the text is copied. */
 void	msg_fail(struct msg *, enum outcome, const char *error);

@@ -73,6 +73,12 @@ struct pub_ops {
 			    struct place *, size_t n, bool (*go_on)(void *),
 			    void *, struct err *);
 
+	/* The longest payload that it takes, in bytes. */
+	int64_t		(*max_payload)(void *);
+
+	/* Bytes that were sent and that the other side did not read yet. */
+	int64_t		(*unread)(void *);
+
 	/* A new batch: answers to older ones are not reported any more. */
 	void		(*begin)(void *);
 

@@ -13,6 +13,9 @@
 /* So long away from the answers, and they are taken before any is late. */
 #define BUSY_MS		50
 
+/* This part of worker.batch_bytes may be out at a time. */
+#define OUT_PART	8
+
 /* What may end this worker is tried after so long, when others have gone. */
 #define SUSPECT_MS	1000
 
@@ -73,6 +76,10 @@ put_out(struct flight *f, size_t i)
 
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
+	else if (m->away)
+		err_set(&e, "%zu bytes are more than the server's max_payload "
+		    "of %lld", m->payload.len,
+		    (long long)r->pub.ops->max_payload(r->pub.arg));
 	else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
@@ -84,7 +91,7 @@ put_out(struct flight *f, size_t i)
 			f->sent_at[i] = clock_ms();
 			f->place[i] = f->nsent;
 			f->order[f->nsent++] = i;
-			window_sent(&f->w);
+			window_sent(&f->w, i);
 			return true;
 		case PUB_LOST:
 			f->lost = true;
@@ -272,6 +279,30 @@ fly(struct flight *f)
 	}
 }
 
+/* Bytes that may be out; one message may go beyond. */
+static size_t
+max_out(const struct conf *c)
+{
+	return (size_t)c->worker.batch_bytes / OUT_PART;
+}
+
+/*
+ * What was given up on is still in the library's buffer if the other side
+ * does not read: nothing more goes in then.
+ */
+static bool
+is_choked(struct relay *r, struct relay_result *res)
+{
+	int64_t	unread = r->pub.ops->unread(r->pub.arg);
+
+	if ((size_t)unread < max_out(r->conf))
+		return false;
+	res->down = res->silent = true;
+	err_set(&res->why, "the server does not read: %lld bytes of earlier "
+	    "messages wait to be written", (long long)unread);
+	return true;
+}
+
 void
 relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 {
@@ -279,6 +310,8 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	struct flight		 f = { .r = r, .b = b, .res = res };
 
 	memset(res, 0, sizeof(*res));
+	if (is_choked(r, res))
+		return;
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
@@ -286,7 +319,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
-	    (size_t)c->publish.window);
+	    (size_t)c->publish.window, max_out(c));
 	for (size_t i = 0; i < b->n; i++)
 		if (is_suspect(r, &b->msgs[i]))
 			window_prefer(&f.w, i);

@@ -174,8 +174,18 @@ int	store_claim(struct store *, const struct range *, size_t nranges,
 	    const uint64_t *sequences, size_t n, struct batch *,
 	    uint64_t *claimed, struct err *);
 
-/* Fetch what the batch's token holds among the n, in sequence order. */
+/*
+ * Fetch what the batch's token holds among the n, in sequence order.  Payload
+ * and metadata that together are longer than max bytes stay away.
+ */
 int	store_fetch(struct store *, const uint64_t *sequences, size_t n,
+	    size_t max, struct batch *, struct err *);
+
+/*
+ * Fetch these of the batch that are away, once in the life of a batch.  A row
+ * whose event is gone by now has none.
+ */
+int	store_fetch_away(struct store *, const uint64_t *sequences, size_t n,
 	    struct batch *, struct err *);
 
 /* Why a candidate was not claimed. */

@@ -212,8 +212,8 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
-	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD, F_TIME,
-	F_UNSURE
+	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE
 };
 
 static struct bytes
@@ -224,6 +224,22 @@ col(const struct db_rows *rows, unsigned i)
 	if (b.data != NULL)
 		b.len = db_length(rows, i);
 	return b;
+}
+
+/* NULL may be what the column holds, or may mean that it was too long. */
+static void
+read_body(struct msg *m, const struct db_rows *rows, size_t max)
+{
+	uint64_t	metadata = db_u64(rows, F_METADATA_LEN);
+	uint64_t	payload = db_u64(rows, F_PAYLOAD_LEN);
+
+	m->metadata = col(rows, F_METADATA);
+	m->payload = col(rows, F_PAYLOAD);
+	m->away = metadata + payload > max;
+	if (m->away) {
+		m->metadata = (struct bytes){ NULL, metadata };
+		m->payload = (struct bytes){ NULL, payload };
+	}
 }
 
 static void
@@ -238,8 +254,6 @@ read_msg(struct msg *m, const struct db_rows *rows)
 	m->type = col(rows, F_TYPE);
 	m->version = col(rows, F_VERSION);
 	m->correlation = col(rows, F_CORRELATION);
-	m->metadata = col(rows, F_METADATA);
-	m->payload = col(rows, F_PAYLOAD);
 	m->time = col(rows, F_TIME);
 	m->unsure_ms = db_text(rows, F_UNSURE) == NULL ? -1 :
 	    strtoll(db_text(rows, F_UNSURE), NULL, 10);
@@ -259,21 +273,44 @@ free_rows(void *rows)
 	db_rows_free(rows);
 }
 
+/*
+ * The body if it is not too long, and how long it is.  To ask for the length
+ * of metadata is not cheap where JSON is no text, so it is done no more than
+ * it must: a payload may come although the metadata does not.
+ */
+static void
+put_body(struct store *s, size_t max)
+{
+	buf_printf(&s->sql, "IF(COALESCE(OCTET_LENGTH(e.metadata), 0) + "
+	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu, e.metadata, NULL)"
+	    ", IF(OCTET_LENGTH(e.event_data) <= %zu, e.event_data, NULL), "
+	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ",
+	    max, max);
+}
+
+static void
+put_fetch(struct store *s, size_t max)
+{
+	store_sql(s, "SELECT o.global_sequence, o.partition_key, o.attempts, "
+	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
+	    "e.event_version, e.correlation_id, ");
+	put_body(s, max);
+	buf_str(&s->sql, s->has_unsure_since ? "e.occurred_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
+	    "e.occurred_at, NULL");
+	/* A row without its event is fetched too: it must not vanish. */
+	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) LEFT JOIN "
+	    "{events} AS e ON e.sequence = o.global_sequence ");
+}
+
 int
 store_fetch(struct store *s, const uint64_t *sequences, size_t n,
-    struct batch *b, struct err *e)
+    size_t max, struct batch *b, struct err *e)
 {
 	struct db_rows	*rows;
 
-	/* A row without its event is fetched too: it must not vanish. */
-	store_sql(s, "SELECT o.global_sequence, o.partition_key, o.attempts, "
-	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
-	    "e.event_version, e.correlation_id, e.metadata, e.event_data, "
-	    "e.occurred_at, ");
-	store_put(s, s->has_unsure_since ? "TIMESTAMPDIFF(MICROSECOND, "
-	    "o.unsure_since, NOW(6)) DIV 1000" : "NULL");
-	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
-	    "WHERE o.global_sequence IN (");
+	put_fetch(s, max);
+	buf_str(&s->sql, "WHERE o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);
 	if ((rows = store_query(s, "fetch", e)) == NULL)
@@ -281,9 +318,47 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 	b->rows = rows;
 	b->free_rows = free_rows;
 	b->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*b->msgs));
-	for (b->n = 0; db_next(rows); b->n++)
+	for (b->n = 0; db_next(rows); b->n++) {
 		read_msg(&b->msgs[b->n], rows);
+		read_body(&b->msgs[b->n], rows, max);
+		b->naway += b->msgs[b->n].away;
+	}
 	qsort(b->msgs, b->n, sizeof(*b->msgs), msg_cmp);
+	return 0;
+}
+
+static struct msg *
+msg_of(const struct batch *b, uint64_t sequence)
+{
+	struct msg	key = { .sequence = sequence };
+
+	return bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
+}
+
+int
+store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
+    struct batch *b, struct err *e)
+{
+	struct db_rows	*rows;
+	struct msg	*m;
+
+	store_sql(s, "SELECT sequence, metadata, event_data FROM {events} "
+	    "FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "fetch away", e)) == NULL)
+		return -1;
+	b->more_rows = rows;
+	for (size_t i = 0; i < n; i++) {
+		m = msg_of(b, sequences[i]);
+		m->away = m->has_event = false;
+	}
+	while (db_next(rows)) {
+		m = msg_of(b, db_u64(rows, 0));
+		m->has_event = true;
+		m->metadata = col(rows, 1);
+		m->payload = col(rows, 2);
+	}
 	return 0;
 }
 

@@ -38,6 +38,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	    .member = member, .hold = hold };
 	look_init(&t->look, conf, store, member, hold);
 	doubt_init(&t->doubt, conf, store, relay);
+	room_init(&t->room, conf);
 }
 
 static void
@@ -249,9 +250,30 @@ bar_lanes(struct tick *t)
 	for (size_t i = 0; i < t->batch.n; i++) {
 		struct msg *m = &t->batch.msgs[i];
 
-		m->held = m->outcome != OUT_UNSENT || t->vanished ||
+		m->held = m->outcome != OUT_UNSENT || t->vanished || m->left ||
 		    hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
 	}
+}
+
+/* What was too large to be fetched with the others, as far as there is room. */
+static int
+fetch_away(struct tick *t, struct err *e)
+{
+	const struct pub	*p = &t->relay->pub;
+	uint64_t		*sequences;
+	size_t			 n;
+	int			 rc = 0;
+
+	if (t->batch.naway == 0)
+		return 0;
+	sequences = xcalloc(t->batch.naway, sizeof(*sequences));
+	bar_lanes(t);
+	n = room_choose(&t->room, &t->batch, p->ops->max_payload(p->arg),
+	    sequences);
+	if (n > 0)
+		rc = store_fetch_away(t->store, sequences, n, &t->batch, e);
+	free(sequences);
+	return rc;
 }
 
 /*
@@ -313,15 +335,24 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 }
 
 static int
+fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
+{
+	if (store_fetch(t->store, k->sequences, k->n,
+	    room_share(&t->room, (size_t)claimed), &t->batch, e) < 0) {
+		room_failed(&t->room, (size_t)claimed);
+		return -1;
+	}
+	room_learn(&t->room, &t->batch);
+	return 0;
+}
+
+static int
 claim(struct tick *t, const struct picks *k, uint64_t *claimed, struct err *e)
 {
-	struct batch	*b = &t->batch;
-
 	if (store_claim(t->store, k->ranges, k->nranges, k->sequences, k->n,
-	    b, claimed, e) < 0)
+	    &t->batch, claimed, e) < 0)
 		return -1;
-	if (*claimed > 0 &&
-	    store_fetch(t->store, k->sequences, k->n, b, e) < 0)
+	if (*claimed > 0 && fetch(t, k, *claimed, e) < 0)
 		return -1;
 	return learn_waiting(t, k, e);
 }
@@ -339,15 +370,18 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	rc = park_round(&t->park, (size_t)t->conf->worker.batch_size,
 	    clock_ms(), e);
 	if (rc == 0)
-		rc = look_for_rows(&t->look, &k, limit, e);
+		rc = look_for_rows(&t->look, &k, room_rows(&t->room, limit),
+		    e);
 	if (rc == 0 && k.n > 0)
 		rc = claim(t, &k, &res->claimed, e);
 	if (rc == 0) {
 		keep_labels(t, &k);
 		res->more = look_is_over(&t->look, res->claimed > 0) ||
 		    has_fresh(t) || t->park.moved;
-		rc = clear_doubts(t, &found, e);
+		rc = fetch_away(t, e);
 	}
+	if (rc == 0)
+		rc = clear_doubts(t, &found, e);
 	picks_free(&k);
 	if (rc < 0) {
 		/* What was claimed is void by the next claim of ours. */

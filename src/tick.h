@@ -20,6 +20,7 @@
 #include "member.h"
 #include "park.h"
 #include "relay.h"
+#include "room.h"
 #include "store.h"
 
 struct tick {
@@ -31,6 +32,7 @@ struct tick {
 	struct look		 look;
 	struct park		 park;
 	struct doubt		 doubt;
+	struct room		 room;
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;

@@ -53,11 +53,14 @@ chain(struct window *w, const struct batch *b, enum conf_ordering ordering)
 
 void
 window_init(struct window *w, const struct batch *b,
-    enum conf_ordering ordering, size_t max)
+    enum conf_ordering ordering, size_t max, size_t max_bytes)
 {
 	w->n = b->n;
+	w->msgs = b->msgs;
 	w->max = max;
+	w->max_bytes = max_bytes;
 	w->unresolved = 0;
+	w->bytes = 0;
 	w->head = w->tail = 0;
 	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
 	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
@@ -74,7 +77,7 @@ window_free(struct window *w)
 bool
 window_has_room(const struct window *w)
 {
-	return w->unresolved < w->max;
+	return w->unresolved < w->max && w->bytes < w->max_bytes;
 }
 
 bool
@@ -105,9 +108,10 @@ window_prefer(struct window *w, size_t i)
 }
 
 void
-window_sent(struct window *w)
+window_sent(struct window *w, size_t i)
 {
 	w->unresolved++;
+	w->bytes += msg_size(&w->msgs[i]);
 }
 
 void
@@ -121,6 +125,7 @@ void
 window_resolved(struct window *w, size_t i, bool go_on)
 {
 	w->unresolved--;
+	w->bytes -= msg_size(&w->msgs[i]);
 	window_skipped(w, i, go_on);
 }
 

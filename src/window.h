@@ -3,7 +3,7 @@
  *
  * A lane is what must stay in order: an order key, a partition, or a single
  * message.  At most one message of a lane is unresolved at any time, and at
- * most so many messages in all.  Pure bookkeeping: no I/O, no clock.
+ * most so many messages and bytes in all.  Pure bookkeeping: no I/O, no clock.
  */
 #ifndef OUTBOX_WINDOW_H
 #define OUTBOX_WINDOW_H
@@ -17,15 +17,21 @@
 struct window {
 	size_t	 n;
 	size_t	 max;		/* unresolved at most */
+	size_t	 max_bytes;	/* of theirs: the last one may exceed it */
 	size_t	 unresolved;
+	size_t	 bytes;
+	const struct msg *msgs;
 	size_t	*lane_next;	/* the next message of the same lane, or n */
 	size_t	*queue;		/* messages that may be sent, a FIFO */
 	size_t	 head, tail;
 };
 
-/* Lanes follow the batch's order; messages that are held are left out. */
+/*
+ * Lanes follow the batch's order; messages that are held are left out.  The
+ * batch is borrowed until window_free.
+ */
 void	window_init(struct window *, const struct batch *,
-	    enum conf_ordering, size_t max);
+	    enum conf_ordering, size_t max, size_t max_bytes);
 void	window_free(struct window *);
 
 /* Take the next message that may be sent now; false: none. */
@@ -35,7 +41,7 @@ bool	window_next(struct window *, size_t *i);
 void	window_prefer(struct window *, size_t i);
 
 /* It was sent: it is unresolved until told otherwise. */
-void	window_sent(struct window *);
+void	window_sent(struct window *, size_t i);
 
 /*
  * A message that was sent is resolved.  go_on lets the next of its lane

@@ -1033,6 +1033,20 @@ node_is_open(void *arg)
 	return true;
 }
 
+static int64_t
+node_max_payload(void *arg)
+{
+	(void)arg;
+	return 1024 * 1024;
+}
+
+static int64_t
+node_unread(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
 static void
 node_begin(void *arg)
 {
@@ -1062,14 +1076,34 @@ ck_may_be_sent(const struct msg *m)
 	    (int)m->key.len, m->key.data, (unsigned long long)m->sequence);
 }
 
+/* No more is held than there is room for, and one that is too large. */
+static void
+ck_fits(const struct batch *b)
+{
+	size_t	held = 0, large = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		held += m->away ? 0 : msg_size(m);
+		if (!m->away && msg_size(m) > large)
+			large = msg_size(m);
+	}
+	ck_assert_uint_le(held - large, (size_t)conf->worker.batch_bytes);
+}
+
 static enum pub_sent
 node_send(void *arg, const struct envelope *v, uint32_t slot, struct err *err)
 {
 	struct node	*n = arg;
 
-	(void)v;
 	(void)err;
 	ck_may_be_sent(&n->tick.batch.msgs[slot]);
+	ck_fits(&n->tick.batch);
+	ck_assert_ptr_nonnull(v->payload.data);
+	ck_sql("1", "SELECT LENGTH(event_data) = "
+	    "%zu FROM events WHERE sequence = %llu", v->payload.len,
+	    (unsigned long long)n->tick.batch.msgs[slot].sequence);
 	n->slots[n->nslots++] = slot;
 	return PUB_SENT;
 }
@@ -1118,7 +1152,8 @@ static void
 node_start(struct node *n)
 {
 	static const struct pub_ops	ops = {
-		.is_open = node_is_open, .begin = node_begin,
+		.is_open = node_is_open, .max_payload = node_max_payload,
+		.unread = node_unread, .begin = node_begin,
 		.send = node_send, .wait = node_wait, .answer = node_answer,
 		.complaint = node_complaint,
 	};
@@ -1217,8 +1252,9 @@ produce(unsigned key)
 		uint64_t sequence;
 
 		sql("INSERT INTO events (stream_id, stream_sequence, "
-		    "event_type, event_data) SELECT 'k%u', COUNT(*), 't', 'x' "
-		    "FROM events", key);
+		    "event_type, event_data) SELECT 'k%u', COUNT(*), 't', "
+		    "REPEAT('x', %u) FROM events", key, dice(3) == 0 ?
+		    dice(2000) : dice(40));
 		sequence = strtoull(sql_text("SELECT LAST_INSERT_ID()"), NULL,
 		    10);
 		ck_assert_uint_lt(sequence, MAX_SEQUENCE);
@@ -1331,6 +1367,7 @@ random_begin(void)
 {
 	begin();
 	conf->worker.batch_size = 4;
+	conf->worker.batch_bytes = 1000;
 	conf->worker.lease_ttl = conf->worker.heartbeat_ttl = 3600000;
 	conf->worker.lease_renew = 2000;
 	conf->retry.backoff = 5000;
@@ -1546,6 +1583,8 @@ START_TEST(order_is_kept_at_random)
 	story.failures = 25;
 	if (_i % 5 == 4)
 		conf->worker.batch_size = 1;
+	if (_i % 3 == 2)	/* room for all of them */
+		conf->worker.batch_bytes = 65536;
 	conf->retry.on_dead = _i % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
 	conf->retry.max_attempts = _i % 4 < 2 ? 3 : 1000;
 	node_start(&nodes[0]);

@@ -479,6 +479,8 @@ static const struct {
 	  "worker: {heartbeat_ttl: 10.001}", "10001ms" },
 	{ "worker.batch_size", F(worker.batch_size), "worker: {batch_size: 1}",
 	  "1" },
+	{ "worker.batch_bytes", F(worker.batch_bytes),
+	  "worker: {batch_bytes: 65536}", "65536" },
 	{ "worker.claim_ttl", F(worker.claim_ttl), "worker: {claim_ttl: 1h}",
 	  "1h" },
 	{ "worker.idle_backoff_ms", F(worker.idle_backoff_ms),

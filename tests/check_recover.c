@@ -927,7 +927,7 @@ take(uint64_t first, uint64_t last, int unsure_s)
 		sequences[n++] = i;
 	}
 	strlcpy(batch.token, TOKEN, sizeof(batch.token));
-	ck_ok(store_fetch(st, sequences, n, &batch, &e));
+	ck_ok(store_fetch(st, sequences, n, SIZE_MAX, &batch, &e));
 	ck_assert_uint_eq(batch.n, n);
 	batch.claimed_at = clock_ms();
 }

@@ -19,11 +19,13 @@
 #include "envelope.h"
 #include "lane.h"
 #include "relay.h"
+#include "room.h"
 #include "verdict.h"
 #include "window.h"
 
 #define MANY		1000
 #define FIRST_ACK	7000	/* of the first that is stored */
+#define FAKE_MAX_PAYLOAD	5000
 
 /* Ours comes before the library's, which then stays out of the program. */
 static int64_t	now_ms;
@@ -115,7 +117,7 @@ take_all(void)
 	size_t		i, n = 0;
 
 	while (window_next(&win, &i)) {
-		window_sent(&win);
+		window_sent(&win, i);
 		text[n++] = (char)('0' + i);
 	}
 	text[n] = '\0';
@@ -125,7 +127,7 @@ take_all(void)
 START_TEST(window_sends_one_of_a_lane)
 {
 	batch_of("abaacab");
-	window_init(&win, &batch, ORDER_KEY, 100);
+	window_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
 	ck_assert_str_eq(take_all(), "014");
 	ck_assert_uint_eq(win.unresolved, 3);
 	window_resolved(&win, 4, true);
@@ -148,7 +150,7 @@ END_TEST
 START_TEST(window_stops_at_max)
 {
 	batch_of("abcdea");
-	window_init(&win, &batch, ORDER_KEY, 2);
+	window_init(&win, &batch, ORDER_KEY, 2, SIZE_MAX);
 	ck_assert_str_eq(take_all(), "01");
 	window_resolved(&win, 1, true);
 	ck_assert_str_eq(take_all(), "2");
@@ -159,10 +161,32 @@ START_TEST(window_stops_at_max)
 }
 END_TEST
 
+/* One may go beyond: a message larger than all that may be out must go. */
+START_TEST(window_stops_at_max_bytes)
+{
+	batch_of("abcdefa");
+	for (size_t i = 0; i < batch.n; i++)
+		msgs[i].payload.len = i == 4 ? 5000 : 40;
+	msgs[0].metadata.len = 30;
+	window_init(&win, &batch, ORDER_KEY, 100, 100);
+	ck_assert_str_eq(take_all(), "01");
+	window_resolved(&win, 1, true);
+	ck_assert_str_eq(take_all(), "2");
+	window_resolved(&win, 0, true);
+	window_resolved(&win, 2, true);
+	ck_assert_str_eq(take_all(), "34");
+	window_resolved(&win, 3, true);
+	ck_assert_str_eq(take_all(), "");
+	window_resolved(&win, 4, true);
+	ck_assert_str_eq(take_all(), "56");
+	window_free(&win);
+}
+END_TEST
+
 START_TEST(window_closes_a_lane)
 {
 	batch_of("abaab");
-	window_init(&win, &batch, ORDER_KEY, 100);
+	window_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
 	ck_assert_str_eq(take_all(), "01");
 	window_resolved(&win, 0, false);
 	ck_assert_str_eq(take_all(), "");
@@ -179,7 +203,7 @@ START_TEST(window_skips_what_was_not_sent)
 	size_t	i;
 
 	batch_of("aaabb");
-	window_init(&win, &batch, ORDER_KEY, 1);
+	window_init(&win, &batch, ORDER_KEY, 1, SIZE_MAX);
 	ck_assert(window_next(&win, &i));
 	ck_assert_uint_eq(i, 0);
 	window_skipped(&win, 0, true);
@@ -218,7 +242,7 @@ static const struct {
 START_TEST(window_leaves_out_what_is_held)
 {
 	batch_of(firsts[_i].keys);
-	window_init(&win, &batch, firsts[_i].ordering, 100);
+	window_init(&win, &batch, firsts[_i].ordering, 100, SIZE_MAX);
 	ck_assert_str_eq(take_all(), firsts[_i].first);
 	ck_assert(window_has_work(&win) == (firsts[_i].first[0] != '\0'));
 	window_free(&win);
@@ -228,7 +252,7 @@ END_TEST
 START_TEST(held_message_does_not_break_the_lane)
 {
 	batch_of("aAa");
-	window_init(&win, &batch, ORDER_KEY, 100);
+	window_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
 	ck_assert_str_eq(take_all(), "0");
 	window_resolved(&win, 0, true);
 	ck_assert_str_eq(take_all(), "2");
@@ -245,7 +269,7 @@ START_TEST(keys_are_compared_as_bytes)
 	msgs[3].key = BYTES("k ");
 	msgs[4].key = BYTES("");
 	msgs[5].key = BYTES("k");
-	window_init(&win, &batch, ORDER_KEY, 100);
+	window_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
 	ck_assert_str_eq(take_all(), "01234");
 	window_free(&win);
 }
@@ -289,7 +313,7 @@ START_TEST(window_keeps_order_whatever_happens)
 	draw_keys(keys, MANY, 1 + _i * 3, 10);
 	batch_of(keys);
 	max = 1 + (size_t)rand() % 20;
-	window_init(&win, &batch, ORDER_KEY, max);
+	window_init(&win, &batch, ORDER_KEY, max, SIZE_MAX);
 	while (window_has_work(&win)) {
 		while (rand() % 8 != 0 && window_next(&win, &i)) {
 			check_turn(is, i);
@@ -299,7 +323,7 @@ START_TEST(window_keeps_order_whatever_happens)
 				continue;
 			}
 			is[i] = FLYING;
-			window_sent(&win);
+			window_sent(&win, i);
 			out[nout++] = i;
 			ck_assert_uint_le(nout, max);
 		}
@@ -986,6 +1010,7 @@ struct fake {
 	uint32_t	 strange[8];	/* answers nobody waits for */
 	size_t		 nstrange;
 	int64_t		 strange_at;	/* not before */
+	int64_t		 unread;	/* bytes, of earlier ones */
 	uint64_t	 place[MANY];	/* in the stream; 0: none yet */
 	size_t		 nplaces;
 
@@ -1087,6 +1112,20 @@ fake_is_open(void *arg)
 {
 	(void)arg;
 	return fake.open || fake.pretend;
+}
+
+static int64_t
+fake_max_payload(void *arg)
+{
+	(void)arg;
+	return FAKE_MAX_PAYLOAD;
+}
+
+static int64_t
+fake_unread(void *arg)
+{
+	(void)arg;
+	return fake.unread;
 }
 
 static void
@@ -1260,6 +1299,8 @@ static const struct pub_ops fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
 	.is_open = fake_is_open,
+	.max_payload = fake_max_payload,
+	.unread = fake_unread,
 	.begin = fake_begin,
 	.send = fake_send,
 	.wait = fake_wait,
@@ -1312,6 +1353,9 @@ script(const char *keys, const char *acts)
 		if (acts[i] == 'b')
 			msgs[i].type = BYTES("not legal");
 		msgs[i].has_event = acts[i] != 'e';
+		msgs[i].away = acts[i] == 'o';
+		if (msgs[i].away)
+			msgs[i].payload = (struct bytes){ NULL, 6000 };
 	}
 }
 
@@ -1472,6 +1516,8 @@ static const struct {
 	{ "aab", "RAA", "XDD", .sent = "21", .why = "refused by the fake" },
 	{ "aab", "bAA", "XDD", .sent = "21", .why = "not legal" },
 	{ "aab", "eAA", "XDD", .sent = "21", .why = "does not exist" },
+	{ "aab", "oAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
+	  " the server's max_payload of 5000" },
 	{ "aaaa", "MReb", "XXXX", .sent = "0" },
 	{ "aaaaa", "RebRA", "XXXXD", .sent = "4", .window = 1 },
 	/* With nowhere to die it waits, and so does its lane. */
@@ -1737,6 +1783,37 @@ START_TEST(an_ack_makes_refusals_bearable)
 	ck_assert(!res.down);
 	ck_assert_uint_eq(fake.nsent, 40);
 	ck_assert_uint_eq(res.failed, 39);
+}
+END_TEST
+
+/* Who does not read what was sent gets no more of it. */
+START_TEST(nothing_is_added_to_what_is_unread)
+{
+	conf->worker.batch_bytes = 65536;
+	script("ab", "AA");
+	fake.unread = 8192;
+	relay_publish(&relay, &batch, &res);
+	expect("UU");
+	ck_assert(res.down && res.silent);
+	holds(res.why.text, "does not read: 8192 bytes");
+	ck_assert_uint_eq(res.failed, 0);
+	ck_assert_uint_eq(fake.nsends, 0);
+	next_script("ab", "AA");
+	fake.unread = 8191;
+	publish();
+	expect("DD");
+}
+END_TEST
+
+START_TEST(bytes_out_are_bounded)
+{
+	conf->worker.batch_bytes = 65536;
+	script("abcdefgh", "AAAAAAAA");
+	for (size_t i = 0; i < batch.n; i++)
+		msgs[i].payload.len = 4096;
+	publish();
+	expect("DDDDDDDD");
+	ck_assert_uint_eq(fake.most_out, 2);
 }
 END_TEST
 
@@ -2565,6 +2642,162 @@ START_TEST(advisory_is_for_the_buried)
 }
 END_TEST
 
+/*
+ * room
+ */
+
+/*
+ * Messages of so many hundred bytes, one for each digit; 0 is 5000 and '!'
+ * more than the server takes.  away is 'x' for those that did not come with
+ * their rows.  What becomes of each: taken, left, or neither.
+ */
+static const struct {
+	enum conf_ordering	 ordering;
+	const char		*keys, *sizes, *away, *taken;
+} rooms[] = {
+	{ ORDER_KEY, "", "", "", "" },
+	{ ORDER_KEY, "aab", "111", "---", "..." },
+	{ ORDER_KEY, "abc", "444", "xxx", "ttl" },
+	{ ORDER_KEY, "abcd", "4442", "xxx-", "ttl." },
+	{ ORDER_KEY, "abcd", "9991", "xxxx", "tllt" },
+	/* The first is always taken, also beside others, and then no more. */
+	{ ORDER_KEY, "abc", "011", "xxx", "tll" },
+	{ ORDER_KEY, "abcd", "1101", "--xx", "..tl" },
+	{ ORDER_KEY, "abcd", "4515", "x-xx", "t.tl" },
+	{ ORDER_KEY, "abcd", "4414", "x-xx", "t.tl" },
+	/* What is behind one that is left is left: away, long or short. */
+	{ ORDER_KEY, "bbaab", "58111", "xx-x-", "tl.tl" },
+	{ ORDER_KEY, "abaab", "59115", "xx--x", "tl..l" },
+	{ ORDER_KEY, "ababab", "999999", "xxxxxx", "tlllll" },
+	{ ORDER_NONE, "aaba", "9911", "xx--", "tl.." },
+	{ ORDER_PARTITION, "aabc", "9911", "xx--", "tlll" },
+	/* Without a key nothing is in order. */
+	{ ORDER_KEY, "---", "995", "xx-", "tl." },
+	/* Held ones stay away; who is behind them is held by others. */
+	{ ORDER_KEY, "Aab", "999", "xxx", ".tl" },
+	{ ORDER_KEY, "AAA", "999", "xxx", "..." },
+	/* What is too long is not waited for. */
+	{ ORDER_KEY, "aab", "!99", "xxx", ".tl" },
+	{ ORDER_KEY, "ab", "!!", "xx", ".." },
+};
+
+static size_t
+size_of(char size)
+{
+	return size == '!' ? 6000 : size == '0' ? 5000 :
+	    (size_t)(size - '0') * 100;
+}
+
+static void
+room_batch(const char *keys, const char *sizes, const char *away)
+{
+	batch_of(keys);
+	for (size_t i = 0; i < batch.n; i++) {
+		msgs[i].payload.len = size_of(sizes[i]);
+		msgs[i].away = away[i] == 'x';
+		batch.naway += msgs[i].away;
+	}
+}
+
+START_TEST(room_is_given_in_order)
+{
+	uint64_t	sequences[16];
+	char		taken[17] = "................";
+	struct room	room;
+	size_t		n;
+
+	conf->worker.batch_bytes = 1000;
+	conf->outbox.ordering = (int)rooms[_i].ordering;
+	room_init(&room, conf);
+	room_batch(rooms[_i].keys, rooms[_i].sizes, rooms[_i].away);
+	n = room_choose(&room, &batch, FAKE_MAX_PAYLOAD, sequences);
+	for (size_t i = 0; i < n; i++)
+		taken[sequences[i] - 100] = 't';
+	taken[batch.n] = '\0';
+	for (size_t i = 0; i < batch.n; i++)
+		if (msgs[i].left) {
+			ck_assert_int_eq(taken[i], '.');
+			taken[i] = 'l';
+		}
+	ck_assert_str_eq(taken, rooms[_i].taken);
+}
+END_TEST
+
+/* Metadata counts, as long as it is. */
+START_TEST(room_is_for_metadata_too)
+{
+	uint64_t	sequences[16];
+	struct room	room;
+
+	conf->worker.batch_bytes = 1000;
+	room_init(&room, conf);
+	ck_assert_uint_eq(room_share(&room, 4), 250);
+	room_batch("abc", "111", "-xx");
+	msgs[0].metadata.len = 600;
+	msgs[1].metadata.len = 100;
+	msgs[2].metadata.len = 1;
+	ck_assert_uint_eq(room_choose(&room, &batch, FAKE_MAX_PAYLOAD,
+	    sequences), 1);
+	ck_assert(msgs[2].left);
+}
+END_TEST
+
+static void
+learn(struct room *room, size_t n, size_t size)
+{
+	batch_of("abcdefgh");
+	batch.n = n;
+	for (size_t i = 0; i < n; i++)
+		msgs[i].payload.len = size;
+	room_learn(room, &batch);
+}
+
+START_TEST(batches_fit_their_room)
+{
+	struct room	room;
+
+	conf->worker.batch_bytes = 100000;
+	room_init(&room, conf);
+	ck_assert_uint_eq(room_rows(&room, 300), 300);
+	learn(&room, 8, 10);
+	ck_assert_uint_eq(room_rows(&room, 300), 300);
+	/* Large ones: three quarters of the room, and never nothing. */
+	learn(&room, 8, 1000);
+	ck_assert_uint_eq(room_rows(&room, 300), 74);
+	learn(&room, 1, 1000000);
+	ck_assert_uint_eq(room_rows(&room, 300), 1);
+	/* Step by step they may be more again; none says nothing. */
+	learn(&room, 0, 0);
+	ck_assert_uint_eq(room_rows(&room, 300), 1);
+	for (size_t rows = 2; rows < 300; rows *= 2) {
+		learn(&room, 1, 10);
+		ck_assert_uint_eq(room_rows(&room, 300), rows);
+	}
+	learn(&room, 8, 0);
+	ck_assert_uint_eq(room_rows(&room, 300), 300);
+	/* What failed may have been too much. */
+	room_failed(&room, 200);
+	ck_assert_uint_eq(room_rows(&room, 300), 50);
+	for (size_t n = 50; n > 0; n /= 4)
+		room_failed(&room, n);
+	ck_assert_uint_eq(room_rows(&room, 300), 1);
+	room_failed(&room, 1);
+	ck_assert_uint_eq(room_rows(&room, 300), 1);
+}
+END_TEST
+
+static void
+room_setup(void)
+{
+	conf = conf_with("publish: {timeout_ms: 100}\n");
+}
+
+static void
+room_teardown(void)
+{
+	conf_free(conf);
+}
+
 static void
 add_window_tests(Suite *s)
 {
@@ -2573,6 +2806,7 @@ add_window_tests(Suite *s)
 	tcase_add_loop_test(tc, lane_is_what_stays_in_order, 0, NROWS(lanes));
 	tcase_add_test(tc, window_sends_one_of_a_lane);
 	tcase_add_test(tc, window_stops_at_max);
+	tcase_add_test(tc, window_stops_at_max_bytes);
 	tcase_add_test(tc, window_closes_a_lane);
 	tcase_add_test(tc, window_skips_what_was_not_sent);
 	tcase_add_loop_test(tc, window_leaves_out_what_is_held, 0,
@@ -2580,6 +2814,18 @@ add_window_tests(Suite *s)
 	tcase_add_test(tc, held_message_does_not_break_the_lane);
 	tcase_add_test(tc, keys_are_compared_as_bytes);
 	tcase_add_loop_test(tc, window_keeps_order_whatever_happens, 0, 9);
+	suite_add_tcase(s, tc);
+}
+
+static void
+add_room_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("room");
+
+	tcase_add_checked_fixture(tc, room_setup, room_teardown);
+	tcase_add_loop_test(tc, room_is_given_in_order, 0, NROWS(rooms));
+	tcase_add_test(tc, room_is_for_metadata_too);
+	tcase_add_test(tc, batches_fit_their_room);
 	suite_add_tcase(s, tc);
 }
 
@@ -2645,6 +2891,8 @@ add_relay_tests(Suite *s)
 	tcase_add_test(tc, refusals_do_not_stop_the_batch);
 	tcase_add_test(tc, silence_stops_the_batch);
 	tcase_add_test(tc, an_ack_makes_refusals_bearable);
+	tcase_add_test(tc, nothing_is_added_to_what_is_unread);
+	tcase_add_test(tc, bytes_out_are_bounded);
 	tcase_add_loop_test(tc, nothing_is_sent_after_the_deadline, 0, 3);
 	tcase_add_test(tc, deadline_may_come_in_between);
 	tcase_add_loop_test(tc, silence_costs_one_timeout, 0, 2);
@@ -2714,6 +2962,7 @@ main(void)
 	Suite	*s = suite_create("relay");
 
 	add_window_tests(s);
+	add_room_tests(s);
 	add_envelope_tests(s);
 	add_answer_tests(s);
 	add_relay_tests(s);

@@ -900,7 +900,7 @@ START_TEST(tables_may_have_other_names)
 	    "lease_epoch = 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
 	ck_ok(store_adopt_strays(s, &strays, label, &e));
 	ck_ok(store_claim(s, &r, 1, &one, 1, &b, &n, &e));
-	ck_ok(store_fetch(s, &one, 1, &b, &e));
+	ck_ok(store_fetch(s, &one, 1, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 1);
 	msg_fail(&b.msgs[0], OUT_DEAD, "why");
 	b.msgs[0].reason = "message";
@@ -1678,7 +1678,7 @@ START_TEST(rows_without_label_are_claimed)
 	add_rows(2, 2, "''");
 	ck_ok(store_claim(st, &r, 1, sequences, 2, &b, &n, &e));
 	ck_assert_uint_eq(n, _i == 0 ? 2 : 0);
-	ck_ok(store_fetch(st, sequences, 2, &b, &e));
+	ck_ok(store_fetch(st, sequences, 2, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, n);
 	if (n == 2) {
 		ck_assert_ptr_null(b.msgs[0].partition.data);
@@ -1811,7 +1811,7 @@ START_TEST(orphans_are_unsure)
 	    "WHERE global_sequence < 3 ORDER BY 1");
 	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE unsure_since BETWEEN "
 	    "NOW(6) - INTERVAL 17 SECOND AND NOW(6) - INTERVAL 7 SECOND");
-	ck_ok(store_fetch(st, sequences, 4, &b, &e));
+	ck_ok(store_fetch(st, sequences, 4, SIZE_MAX, &b, &e));
 	ck_assert_int_eq(b.msgs[0].unsure_ms, -1);
 	ck_assert_int_gt(b.msgs[1].unsure_ms, 1000000);
 	ck_near(b.msgs[2].unsure_ms, 7000, 17000);
@@ -1846,7 +1846,7 @@ START_TEST(row_arrives_whole)
 	    "INSERT INTO outbox (global_sequence, partition_key, attempts) "
 	    "VALUES (1, 'p00', 7)");
 	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
-	ck_ok(store_fetch(st, &one, 1, &b, &e));
+	ck_ok(store_fetch(st, &one, 1, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 1);
 	m = b.msgs;
 	ck_assert_uint_eq(m->sequence, 1);
@@ -1878,7 +1878,7 @@ START_TEST(nulls_and_empty_arrive)
 	sql("UPDATE events SET event_data = ''; INSERT INTO outbox "
 	    "(global_sequence, partition_key) VALUES (2, 'p00')");
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
-	ck_ok(store_fetch(st, sequences, 2, &b, &e));
+	ck_ok(store_fetch(st, sequences, 2, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 2);
 	ck_assert(b.msgs[0].has_event);
 	ck_bytes(b.msgs[0].payload, "", 0);
@@ -1890,6 +1890,129 @@ START_TEST(nulls_and_empty_arrive)
 	ck_assert_ptr_null(b.msgs[1].key.data);
 	ck_assert_ptr_null(b.msgs[1].payload.data);
 	batch_free(&b);
+}
+END_TEST
+
+/* Rows 1 to 6 and their bodies: see the text of the test. */
+static void
+add_bodies(void)
+{
+	add_lease("p00", ME, 1);
+	add_rows(1, 5, "'p00'");
+	sql("ALTER TABLE events MODIFY event_data LONGBLOB NULL; "
+	    "UPDATE events SET event_data = CASE sequence WHEN 1 THEN '' "
+	    "WHEN 2 THEN '1234567890' WHEN 3 THEN '12345678901' "
+	    "WHEN 4 THEN '12345' END, "
+	    "metadata = CASE sequence WHEN 4 THEN '{\"a\": 1}' END; "
+	    "INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (6, 'p00')");
+}
+
+/* "sequence:payload+metadata", with lengths in brackets where it is away. */
+static const char *
+bodies(const struct batch *b)
+{
+	static char	text[512];
+	size_t		n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+		bool none = m->payload.data == NULL &&
+		    m->metadata.data == NULL;
+
+		ck_assert(!m->away || none);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, m->away ?
+		    "%s%u:(%zu+%zu)" : none && m->payload.len == 0 ?
+		    "%s%u:NULL" : "%s%u:%zu+%zu", i == 0 ? "" : " ",
+		    (unsigned)m->sequence, m->payload.len, m->metadata.len);
+	}
+	return text;
+}
+
+/*
+ * Empty, as long as allowed, longer, longer by its metadata, NULL, and
+ * without an event.
+ */
+START_TEST(long_bodies_stay_away)
+{
+	static const uint64_t	away[] = { 3, 4 };
+	uint64_t		sequences[] = { 6, 5, 4, 3, 2, 1 };
+	struct batch		b = { 0 };
+
+	add_bodies();
+	ck_assert_uint_eq(claim(st, &b, 1, 6), 6);
+	ck_ok(store_fetch(st, sequences, 6, 10, &b, &e));
+	ck_assert_str_eq(bodies(&b),
+	    "1:0+0 2:10+0 3:(11+0) 4:(5+8) 5:NULL 6:NULL");
+	ck_assert_uint_eq(b.naway, 2);
+	ck_assert(b.msgs[4].has_event);
+	ck_assert(!b.msgs[5].has_event);
+	ck_assert_ptr_nonnull(b.msgs[0].payload.data);
+	ck_bytes(b.msgs[3].key, "k4", 2);
+
+	ck_ok(store_fetch_away(st, away, _i == 0 ? 2 : 1, &b, &e));
+	ck_assert_str_eq(bodies(&b), _i == 0 ?
+	    "1:0+0 2:10+0 3:11+0 4:5+8 5:NULL 6:NULL" :
+	    "1:0+0 2:10+0 3:11+0 4:(5+8) 5:NULL 6:NULL");
+	ck_bytes(b.msgs[2].payload, "12345678901", 11);
+	ck_assert(b.msgs[2].has_event);
+	ck_assert_ptr_null(b.msgs[2].metadata.data);
+	if (_i == 0)
+		ck_bytes(b.msgs[3].metadata, "{\"a\": 1}", 8);
+	batch_free(&b);
+	sql("DELETE FROM events; "
+	    "ALTER TABLE events MODIFY event_data LONGBLOB NOT NULL");
+}
+END_TEST
+
+START_TEST(event_may_go_before_it_is_fetched)
+{
+	static const uint64_t	away[] = { 1, 2 };
+	uint64_t		sequences[] = { 1, 2 };
+	struct batch		b = { 0 };
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 2, "'p00'");
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_ok(store_fetch(st, sequences, 2, 1, &b, &e));
+	ck_assert_uint_eq(b.naway, 2);
+	sql("DELETE FROM events WHERE sequence = 1");
+	ck_ok(store_fetch_away(st, away, 2, &b, &e));
+	ck_assert(!b.msgs[0].has_event && !b.msgs[0].away);
+	ck_bytes(b.msgs[1].payload, "{}", 2);
+	batch_free(&b);
+}
+END_TEST
+
+/* The server may have taken what is longer than it would take now. */
+START_TEST(longer_than_a_packet_arrives)
+{
+	static const size_t	 size = 20 * 1024 * 1024;
+	uint64_t		 one = 1;
+	struct batch		 b = { 0 };
+	struct store		*late;
+
+	sql("SET GLOBAL max_allowed_packet = 67108864");
+	sql_close();
+	sql_open(server);
+	sql("USE app");
+	add_lease("p00", OTHER, 1);
+	add_rows(1, 1, "'p00'");
+	for (int i = 0; i < 20; i++)
+		sql("UPDATE events SET event_data = CONCAT(IF(%d, event_data, "
+		    "''), REPEAT('x', 1024 * 1024))", i);
+	sql("SET GLOBAL max_allowed_packet = 1048576");
+	late = store_of(conf, OTHER);
+	ck_assert_uint_eq(claim(late, &b, 1, 1), 1);
+	ck_ok(store_fetch(late, &one, 1, _i == 0 ? SIZE_MAX : 1000, &b, &e));
+	if (_i == 1)
+		ck_ok(store_fetch_away(late, &one, 1, &b, &e));
+	ck_assert_uint_eq(b.msgs[0].payload.len, size);
+	ck_assert_int_eq(b.msgs[0].payload.data[size - 1], 'x');
+	batch_free(&b);
+	store_free(late);
+	sql("SET GLOBAL max_allowed_packet = 16777216");
 }
 END_TEST
 
@@ -1905,11 +2028,11 @@ START_TEST(only_what_the_token_holds_is_fetched)
 	    "available_at = NOW(6) + INTERVAL 9 SECOND "
 	    "WHERE global_sequence = 4");
 	ck_assert_uint_eq(claim(st, &b, 3, 5), 2);
-	ck_ok(store_fetch(st, sequences, 6, &b, &e));
+	ck_ok(store_fetch(st, sequences, 6, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 2);
 	ck_assert_uint_eq(b.msgs[0].sequence, 3);
 	ck_assert_uint_eq(b.msgs[1].sequence, 5);
-	ck_ok(store_fetch(st, sequences, 1, &old, &e));
+	ck_ok(store_fetch(st, sequences, 1, SIZE_MAX, &old, &e));
 	ck_assert_uint_eq(old.n, 0);
 	batch_free(&b);
 	batch_free(&old);
@@ -1930,7 +2053,7 @@ START_TEST(order_is_by_number)
 	ck_assert_str_eq(candidates(&r, 1),
 	    "9:0 10:0 100:0 18446744073709551615:0");
 	ck_ok(store_claim(st, &r, 1, sequences, 4, &b, &n, &e));
-	ck_ok(store_fetch(st, sequences, 4, &b, &e));
+	ck_ok(store_fetch(st, sequences, 4, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 4);
 	ck_assert_uint_eq(b.msgs[0].sequence, 9);
 	ck_assert_uint_eq(b.msgs[3].sequence, UINT64_MAX);
@@ -2306,7 +2429,7 @@ START_TEST(dead_without_event_is_buried)
 	add_lease("", ME, 1);
 	sql("INSERT INTO outbox (global_sequence) VALUES (7)");
 	ck_ok(store_claim(st, &r, 1, &seven, 1, &b, &n, &e));
-	ck_ok(store_fetch(st, &seven, 1, &b, &e));
+	ck_ok(store_fetch(st, &seven, 1, SIZE_MAX, &b, &e));
 	msg_fail(&b.msgs[0], OUT_DEAD, "no event");
 	b.msgs[0].reason = "message";
 	ck_ok(store_settle(st, &b, &done, &e));
@@ -2406,16 +2529,17 @@ call(int i)
 	case 14: return store_probe(st, &r, 1, &any, &e);
 	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
 	case 16: return store_claim(st, &r, 1, &sequence, 1, &b, &n, &e);
-	case 17: return store_fetch(st, &sequence, 1, &b, &e);
+	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &b, &e);
 	case 18: return store_waiting(st, &sequence, 1, &w, &e);
+	case 19: return store_fetch_away(st, &sequence, 1, &b, &e);
 	}
-	msg_fail(&m, (enum outcome)(i - 19), "why");
+	msg_fail(&m, (enum outcome)(i - 20), "why");
 	rc = store_settle(st, &b, &done, &e);
 	free(m.error);
 	return rc;
 }
 
-#define NCALLS	(19 + OUT_UNKNOWN)
+#define NCALLS	(20 + OUT_UNKNOWN)
 
 START_TEST(closed_store_says_so)
 {
@@ -2487,7 +2611,8 @@ tick_big(size_t n)
 	ck_ok(store_claim(st, ranges, STORE_RANGES, sequences, n, &b, &claimed,
 	    &e));
 	ck_assert_uint_eq(claimed, n);
-	ck_ok(store_fetch(st, sequences, n, &b, &e));
+	ck_ok(store_fetch(st, sequences, n, 1, &b, &e));
+	ck_ok(store_fetch_away(st, sequences, n, &b, &e));
 	ck_ok(store_waiting(st, sequences, n, &w, &e));
 	for (size_t i = 0; i < n; i++) {
 		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_UNKNOWN), "why");
@@ -2511,6 +2636,7 @@ hot_key(const char *statement)
 		{ "UPDATE `outbox` ", "PRIMARY" },
 		{ "SELECT global_sequence", "PRIMARY" },
 		{ "SELECT o.global_sequence", "PRIMARY" },
+		{ "SELECT sequence, metadata", "PRIMARY" },
 		{ "DELETE FROM `outbox`", "PRIMARY" },
 	};
 
@@ -2580,8 +2706,11 @@ ck_plans(bool empty)
 		free(text);
 	}
 	ck_assert_int_eq(nclaims, 1);
-	/* Strays, probe, candidates, claim, fetch, waiting, six to settle. */
-	ck_assert_int_eq(nhot, 12);
+	/*
+	 * Strays, probe, candidates, claim, fetch, fetch away, waiting, six to
+	 * settle.
+	 */
+	ck_assert_int_eq(nhot, 13);
 }
 
 START_TEST(hot_statements_use_their_keys)
@@ -2949,7 +3078,7 @@ START_TEST(somebody_elses_tables_are_served)
 	ck_assert_str_eq(candidates(ranges, 2), "1:0 2:0 3:1");
 	ck_ok(store_claim(st, ranges, 2, sequences, 3, &b, &n, &e));
 	ck_assert_uint_eq(n, 3);
-	ck_ok(store_fetch(st, sequences, 3, &b, &e));
+	ck_ok(store_fetch(st, sequences, 3, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 3);
 	ck_assert_uint_eq(b.msgs[0].time.len, 19);
 	b.msgs[0].outcome = OUT_DELIVERED;
@@ -3070,6 +3199,9 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, orphans_are_unsure);
 	tcase_add_test(tc, row_arrives_whole);
 	tcase_add_test(tc, nulls_and_empty_arrive);
+	tcase_add_loop_test(tc, long_bodies_stay_away, 0, 2);
+	tcase_add_test(tc, event_may_go_before_it_is_fetched);
+	tcase_add_loop_test(tc, longer_than_a_packet_arrives, 0, 2);
 	tcase_add_test(tc, only_what_the_token_holds_is_fetched);
 	tcase_add_test(tc, order_is_by_number);
 	tcase_add_test(tc, waiting_rows_are_explained);

@@ -204,7 +204,7 @@ take(struct batch *b, uint64_t first, uint64_t last)
 	ck_assert_uint_eq(claim(st, b, first, last), last - first + 1);
 	for (uint64_t i = first; i <= last; i++)
 		sequences[n++] = i;
-	ck_ok(store_fetch(st, sequences, n, b, &e));
+	ck_ok(store_fetch(st, sequences, n, SIZE_MAX, b, &e));
 	ck_assert_uint_eq(b->n, n);
 }
 

@@ -15,6 +15,7 @@ probe		1	nothing
 candidates	1	nothing
 claim		1	nothing
 fetch		1	nothing
+fetch away	1	large
 waiting		1	delayed
 settle		1	nothing
 give back	1	refused
@@ -71,7 +72,7 @@ mkdir -p "$OUTBOX_FAULT/passed"
 start_servers
 WORKERS=6
 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
-    TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 SUBJECT='{event_type}' write_conf
+    TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 BATCH_BYTES=65536 SUBJECT='{event_type}' write_conf
 REPORT=--json start_master --window=0
 LOAD=''
 ORDERS=0
@@ -146,6 +147,13 @@ delayed() {
 	    INSERT INTO outbox (global_sequence, partition_key, available_at)
 		VALUES (LAST_INSERT_ID(), 'p0$((ORDERS % 10))',
 		NOW(6) + INTERVAL 2 SECOND); COMMIT"
+}
+
+# Longer than all that may be held.
+large() {
+	arm "$1"
+	enqueue "'large$ORDERS', NULL, 'events.x', 1, NULL, NULL,
+	    REPEAT('x', 70000)"
 }
 
 # More than a batch behind a head that is not due.

@@ -516,6 +516,16 @@ is "$(tried)" 1 'publish.window 1: one, and its silence stops the batch'
 #
 # worker
 #
+covers worker.batch_bytes
+wipe
+many 3 'p0#' 'a#' made
+sql "UPDATE events SET event_data = REPEAT('x', 40000)"
+once worker.batch_bytes=65536
+is "$(field claimed) $(field published)" '3 1' \
+    'worker.batch_bytes: there is no room for all'
+once worker.batch_bytes=131072
+is "$(field published)" 2 'and what was left goes as soon as there is'
+
 covers worker.batch_size
 wipe
 many 9 'p0#' 'a#' made
