@@ -1,0 +1,212 @@
+# lib.sh - what the sections share: the fleet, measuring, figures, judgement
+#
+# Servers, waiting and cleaning up are those of the system tests.
+
+# shellcheck shell=bash disable=SC2034,SC2153
+
+FLOOR=${FLOOR:-./bench/floor}
+PARTITIONS=64
+FLEET=()		# pids of master and workers, while they run
+HELPERS=()		# pids of what else we started
+PATIENCE=1800		# seconds until a run counts as stuck
+HZ=$(getconf CLK_TCK)
+
+note() { printf '%s\n' "bench: $*" >&2; }
+die() { note "$@"; exit 1; }
+skip_all() { die "$@"; }
+pause() { read -rt "$1" <> <(:) || :; }
+calc() { awk "BEGIN { printf \"%.${2:-0}f\", $1 }"; }
+now_us() { echo $(($(date +%s%N) / 1000)); }
+
+# --- figures ----------------------------------------------------------------
+
+# describe SECTION [KEY=VALUE...]: the run that the next figures are of
+describe() {
+	SECTION=$1
+	shift
+	PARAMS=$*
+	note "$SECTION $PARAMS"
+}
+
+# figure NAME VALUE UNIT
+figure() {
+	printf '%s\t%s\t%s\t%s\t%s\n' "$SECTION" "$PARAMS" "$1" "$2" "$3" \
+	    >> "$OUT/bench.tsv"
+}
+
+# --- servers and tables -----------------------------------------------------
+
+begin_servers() {
+	start_servers "${DB_LINES[@]}"
+	HTTP_PORT=$(. "$DIR/nats/env" && echo "$HTTP_PORT")
+	DB_PID=$(< "$DIR/db/pid")
+	NATS_PID=$(< "$DIR/nats/pid")
+	sql "UPDATE outbox_settings SET partition_count = $PARTITIONS"
+}
+
+new_stream() {
+	"$LAB" stream --nats "$URL" --name EVENTS --delete &&
+	    "$LAB" stream --nats "$URL" --name EVENTS --subjects "$1" \
+	    --dup-window 600 || die 'no stream'
+}
+
+# As at the beginning.  Sequences start again, so the ids of messages need
+# another prefix, or the new stream's memory of them.
+reset() {
+	sql "TRUNCATE outbox; TRUNCATE events; TRUNCATE outbox_dead_letters;
+	    TRUNCATE outbox_blocked_keys; TRUNCATE outbox_streams;
+	    UPDATE outbox_settings SET outbox_id = LEFT(SHA2(UUID(), 256), 16);
+	    FLUSH BINARY LOGS; PURGE BINARY LOGS BEFORE NOW()" ||
+	    die 'the tables cannot be emptied'
+	new_stream 'events.>'
+}
+
+# fill ROWS PAYLOAD KEYS [options]: a backlog
+fill() {
+	produce --bulk --producers 4 --events "$1" --payload "$2" --keys "$3" \
+	    "${@:4}" || die 'the backlog could not be written'
+}
+
+# Until the database has nothing left to do in the background (purge), so
+# that neither the next run pays for it nor this one leaves it out.
+wait_until_quiet() {
+	local before now calm=0 until=$((SECONDS + 20))
+	before=$(cpu_of "$DB_PID")
+	while [ "$calm" -lt 2 ] && [ "$SECONDS" -lt "$until" ]; do
+		pause 0.15
+		now=$(cpu_of "$DB_PID")
+		calm=$((now - before <= 20 ? calm + 1 : 0))
+		before=$now
+	done
+}
+
+# --- the fleet --------------------------------------------------------------
+
+is_balanced() {
+	is_sql "SELECT COUNT(DISTINCT lease_owner) = $1
+	    AND COUNT(*) = SUM(lease_until > NOW(6)) FROM outbox_partitions" 1
+}
+
+# fleet_start WORKERS BATCH: returns when each worker has its partitions
+fleet_start() {
+	WORKERS=$1 BATCH=$2 LEASE_TTL=3600 HEARTBEAT_TTL=3600 HANG_TIMEOUT=0 \
+	    write_conf
+	start_master
+	FLEET=("$MASTER")
+	wait_for 30 is_balanced "$1" || die 'the workers do not share out'
+	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
+}
+
+# It stands still while its backlog is written; the leases are long ones.
+fleet_hold() { kill -STOP "${FLEET[@]}"; }
+fleet_go() { kill -CONT "${FLEET[@]}"; }
+
+fleet_stop() {
+	stop_master "$MASTER" || die "the daemon ended with status $?"
+	FLEET=() MASTERS=()
+}
+
+# Messages in the stream; does not ask the database, which is at work.
+stored() {
+	local fd
+	exec {fd}<> "/dev/tcp/127.0.0.1/$HTTP_PORT" || return
+	printf 'GET /jsz HTTP/1.0\r\n\r\n' >&"$fd"
+	sed -n 's/^ *"messages": *\([0-9]*\).*/\1/p' <&"$fd" | head -n 1
+	exec {fd}>&-
+}
+has_stored() { [ "$(stored)" -ge "$1" ]; }
+
+# wait_stored N
+wait_stored() {
+	wait_for "$PATIENCE" has_stored "$1" ||
+	    die "only $(stored) of $1 messages after $PATIENCE s"
+}
+
+# --- measuring --------------------------------------------------------------
+
+# cpu_of PID...: CPU time so far, ms
+cpu_of() {
+	local pid
+	for pid; do
+		cat "/proc/$pid/stat"
+	done | awk -v hz="$HZ" '{ sub(/.*\) /, ""); n += $12 + $13 }
+	    END { printf "%.0f", n * 1000 / hz }'
+}
+
+cpu_mark() {
+	CPU_RELAY=$([ ${#FLEET[@]} -eq 0 ] || cpu_of "${FLEET[@]}")
+	CPU_DB=$(cpu_of "$DB_PID")
+	CPU_NATS=$(cpu_of "$NATS_PID")
+}
+
+# What each has used since the mark, ms, in the same variables.
+cpu_since() {
+	local relay=$CPU_RELAY db=$CPU_DB nats=$CPU_NATS
+	cpu_mark
+	CPU_RELAY=$((CPU_RELAY - relay))
+	CPU_DB=$((CPU_DB - db))
+	CPU_NATS=$((CPU_NATS - nats))
+}
+
+# The kernel lets go of the peak, so that the next one is this run's.
+peak_reset() {
+	local pid
+	for pid in "$DB_PID" "$NATS_PID" "${FLEET[@]}"; do
+		echo 5 > "/proc/$pid/clear_refs"
+	done 2>/dev/null || :
+}
+
+# peak_of PID...: the highest of their peaks, KiB
+peak_of() {
+	local pid
+	for pid; do
+		cat "/proc/$pid/status"
+	done | awk '$1 == "VmHWM:" && $2 > n { n = $2 } END { print n + 0 }'
+}
+
+# private_of PID...: the highest private memory, KiB
+private_of() {
+	local pid
+	for pid; do
+		awk '/^Private_/ { n += $2 } END { print n + 0 }' \
+		    "/proc/$pid/smaps_rollup"
+	done | sort -n | tail -n 1
+}
+
+# While the fleet still runs.
+memory_mark() {
+	MEM_WORKER=$(peak_of "${FLEET[@]:1}")
+	MEM_PRIVATE=$(private_of "${FLEET[@]:1}")
+	MEM_MASTER=$(peak_of "${FLEET[0]}")
+	MEM_DB=$(peak_of "$DB_PID")
+	MEM_NATS=$(peak_of "$NATS_PID")
+}
+
+memory_figures() {
+	figure worker_peak "$MEM_WORKER" KiB
+	figure worker_private "$MEM_PRIVATE" KiB
+	figure master_peak "$MEM_MASTER" KiB
+	figure db_peak "$MEM_DB" KiB
+	figure broker_peak "$MEM_NATS" KiB
+}
+
+# --- judgement --------------------------------------------------------------
+
+# field NAME: of the checker's last words, a number or true or false
+field() { sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p" <<< "$JUDGED"; }
+
+# judge EVENTS: the independent checker reads the whole stream and has to
+# find each of so many events once, and those of a key in order.
+judge() {
+	local rc name
+	[ -z "${BENCH_BEFORE_CHECK-}" ] || eval "$BENCH_BEFORE_CHECK"
+	JUDGED=$("$LAB" check --json --socket "$SOCKET" --user root \
+	    --database app --nats "$URL" --stream EVENTS)
+	rc=$?
+	for name in lost duplicated out_of_order; do
+		figure "$name" "$(field "$name")" messages
+	done
+	[ "$rc" -eq 0 ] && [ "$(field ok)" = true ] &&
+	    [ "$(field delivered)" = "$1" ] ||
+	    die "THE CHECKER FOUND FAULTS ($SECTION $PARAMS): $JUDGED"
+}
