@@ -2,12 +2,19 @@
 
 # shellcheck shell=bash disable=SC2034
 
-# drain ROWS WORKERS PAYLOAD KEYS BATCH: sets RATE (rows a second, from the
-# go to the last settle), SECS and STREAM_RATE (from the first message to the
-# last, by the stream's clock); with figures of CPU and memory.
+# What age.sh adds to a drain: a command for when the fleet is ready and one for
+# when the rows are delivered; how many others were delivered before, and how
+# many wait until the second.
+PREPARE=: RELEASE=: BEFORE=0 OTHERS=0
+
+is_left() { is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL" "$1"; }
+
+# drain ROWS WORKERS PAYLOAD KEYS BATCH: sets RATE, rows a second from the go
+# to the last settle, and DB_US, the database's CPU per row
 drain() {
-	local go
+	local go end
 	fleet_start "$2" "$5"
+	"$PREPARE"
 	fleet_hold
 	fill "$1" "$3" "$4"
 	wait_until_quiet
@@ -15,34 +22,38 @@ drain() {
 	cpu_mark
 	go=$(now_us)
 	fleet_go
-	wait_stored "$1"
-	wait_for 60 is_drained || die 'rows stay in the outbox'
+	wait_stored $(($1 + BEFORE))
+	wait_for 60 is_left "$OTHERS" || die 'rows stay in the outbox'
+	end=$(sql "SELECT CAST(1000000 * UNIX_TIMESTAMP(MAX(published_at))
+	    AS UNSIGNED) FROM outbox")
 	wait_until_quiet
 	cpu_since
 	memory_mark
+	"$RELEASE"
+	wait_for "$PATIENCE" is_left 0 || die 'rows stay in the outbox'
 	fleet_stop
-	drain_figures "$1" "$go"
+	RATE=$(calc "$1 * 1000000 / ($end - $go)")
+	judge $(($1 + BEFORE + OTHERS))
+	drain_figures "$1"
+	reset
 }
 
-# drain_figures ROWS GO
+# drain_figures ROWS
 drain_figures() {
-	local rows=$1 end
-	end=$(sql "SELECT CAST(1000000 * UNIX_TIMESTAMP(MAX(published_at))
-	    AS UNSIGNED) FROM outbox")
-	SECS=$(calc "($end - $2) / 1000000" 3)
-	RATE=$(calc "$rows / $SECS")
-	DB_US=$(calc "$CPU_DB * 1000 / $rows" 1)
-	judge "$rows"
-	STREAM_RATE=$(field rate)
+	DB_US=$(calc "$CPU_DB * 1000 / $1" 1)
 	figure rate "$RATE" msg/s
-	figure rate_stream "$STREAM_RATE" msg/s
+	[ "$OTHERS" -gt 0 ] || stream_figures
+	figure relay_cpu "$(calc "$CPU_RELAY * 1000 / $1" 1)" us/msg
+	figure db_cpu "$DB_US" us/msg
+	figure broker_cpu "$(calc "$CPU_NATS * 1000 / $1" 1)" us/msg
+	memory_figures
+}
+
+# From the first message to the last, by the stream's clock.
+stream_figures() {
+	figure rate_stream "$(field rate)" msg/s
 	figure rate_first_quarter "$(field rate_first_quarter)" msg/s
 	figure rate_last_quarter "$(field rate_last_quarter)" msg/s
-	figure relay_cpu "$(calc "$CPU_RELAY * 1000 / $rows" 1)" us/msg
-	figure db_cpu "$DB_US" us/msg
-	figure broker_cpu "$(calc "$CPU_NATS * 1000 / $rows" 1)" us/msg
-	memory_figures
-	reset
 }
 
 # drain_run WHAT ROWS WORKERS PAYLOAD KEYS BATCH: what is varied comes first

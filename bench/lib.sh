@@ -5,7 +5,9 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 
 FLOOR=${FLOOR:-./bench/floor}
-PARTITIONS=64
+STEADY=${STEADY:-./bench/steady}
+PARTITIONS=${PARTITIONS:-64}
+IDLE=${IDLE:-1000}	# the daemon's own default
 FLEET=()		# pids of master and workers, while they run
 HELPERS=()		# pids of what else we started
 PATIENCE=1800		# seconds until a run counts as stuck
@@ -89,12 +91,18 @@ is_balanced() {
 
 # fleet_start WORKERS BATCH: returns when each worker has its partitions
 fleet_start() {
-	WORKERS=$1 BATCH=$2 LEASE_TTL=3600 HEARTBEAT_TTL=3600 HANG_TIMEOUT=0 \
-	    write_conf
+	WORKERS=$1 BATCH=$2 LEASE_TTL=${LEASE_TTL:-3600} \
+	    HEARTBEAT_TTL=${HEARTBEAT_TTL:-3600} \
+	    HANG_TIMEOUT=${HANG_TIMEOUT:-0} write_conf
 	start_master
 	FLEET=("$MASTER")
 	wait_for 30 is_balanced "$1" || die 'the workers do not share out'
 	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
+}
+
+# As shipped: the leases and the pause of an idle worker have their defaults.
+fleet_as_shipped() {
+	LEASE_TTL=15 HEARTBEAT_TTL=15 HANG_TIMEOUT=60 fleet_start "$1" 1000
 }
 
 # It stands still while its backlog is written; the leases are long ones.

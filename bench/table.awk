@@ -1,4 +1,5 @@
-# table.awk - bench.tsv for the eye: a line per run, a column per figure
+# table.awk - bench.tsv for the eye: a line per run, a column per figure,
+# whose unit stands below its name
 #
 # Without what the checker counted (it was nothing, or there is no table) and
 # what only few will ask for: all of it is in bench.json.
@@ -7,18 +8,17 @@ function flush_block(    i, j, w)
 {
 	if (!nruns)
 		return
-	printf "\n%s (%s)\n", section, units
+	printf "\n%s\n", section
 	for (j = 1; j <= ncols; j++)
-		for (i = 0; i <= nruns; i++)
+		for (i = -1; i <= nruns; i++)
 			if (length(cell[i, j]) > width[j])
 				width[j] = length(cell[i, j])
-	for (i = 0; i <= nruns; i++) {
+	for (i = -1; i <= nruns; i++) {
 		for (j = 1; j <= ncols; j++)
 			printf "%*s%s", width[j], cell[i, j],
 			    j < ncols ? "  " : "\n"
 	}
 	nruns = ncols = 0
-	units = ""
 	delete cell; delete width; delete column; delete run_of
 }
 
@@ -27,7 +27,7 @@ function column_of(name)
 {
 	if (!(name in column)) {
 		column[name] = ++ncols
-		cell[0, ncols] = name
+		cell[-1, ncols] = name
 	}
 	return column[name]
 }
@@ -57,11 +57,9 @@ $1 != section {
 	}
 }
 
-{ cell[run_of[$2], column_of($3)] = $4 }
-
-!(($1, $3) in unit) {
-	unit[$1, $3] = $5
-	units = units (units == "" ? "" : ", ") $3 " " $5
+{
+	cell[run_of[$2], column_of($3)] = $4
+	cell[0, column[$3]] = $5
 }
 
 END { flush_block() }

@@ -1,0 +1,338 @@
+/*
+ * steady.c - commit events at a fixed rate and see when they arrive
+ *
+ * Each commit has its own moment, however long the one before took: a free
+ * connection takes it, and when all are busy it comes late, and the rate that
+ * was reached tells.  Of each event the moments before COMMIT was sent and
+ * after it had returned are kept (CLOCK_REALTIME).  Afterwards the stream is
+ * read: the time the broker stored a message under is held against both.
+ *
+ *   steady --socket PATH --rate N --seconds N [--nats URL]
+ *
+ * Without --nats nobody is expected to relay.  Prints a name and a number a
+ * line, times in us.  Connects as root to the database app.
+ */
+#include <err.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "../tools/lab.h"
+
+#define CONNECTIONS	64
+#define KEYS		32	/* of each connection */
+#define PAYLOAD		200
+#define ARRIVAL_MS	120000
+#define SECOND		1000000000LL
+
+struct event {
+	uint64_t	id;
+	int64_t		sent, done;	/* its COMMIT, ns */
+};
+
+struct producer {
+	pthread_t	 thread;
+	unsigned	 number;
+	MYSQL		*db;
+	uint64_t	 next[KEYS];	/* stream_sequence */
+	struct event	*events;
+	size_t		 n, size;
+};
+
+static struct lab_opts	 o = { .user = "root", .database = "app",
+			    .stream = "EVENTS" };
+static unsigned		 rate, seconds, partitions;
+static int64_t		 start;
+static _Atomic uint64_t	 ticket;
+
+static int64_t
+now_ns(void)
+{
+	struct timespec	ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static void
+sleep_until(int64_t when)
+{
+	struct timespec	ts = { when / SECOND, when % SECOND };
+
+	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, NULL);
+}
+
+static void
+run(MYSQL *db, const char *sql)
+{
+	MYSQL_RES	*res;
+
+	if (mysql_query(db, sql) != 0)
+		errx(1, "%s: %s", sql, mysql_error(db));
+	do {
+		if ((res = mysql_store_result(db)) != NULL)
+			mysql_free_result(res);
+	} while (mysql_next_result(db) == 0);
+	if (mysql_errno(db) != 0)
+		errx(1, "%s: %s", sql, mysql_error(db));
+}
+
+/* Returns the event's id; the transaction stays open. */
+static uint64_t
+insert(struct producer *p)
+{
+	char		key[32], sql[1024];
+	size_t		k = p->n % KEYS;
+	unsigned long	label;
+
+	snprintf(key, sizeof(key), "s%u-%zu", p->number, k);
+	label = crc32(0, (const Bytef *)key, (uInt)strlen(key)) % partitions;
+	snprintf(sql, sizeof(sql), "START TRANSACTION; "
+	    "INSERT INTO events (stream_id, stream_sequence, event_type, "
+	    "event_data) VALUES ('%s', %llu, 'lab.event', '%0*d'); "
+	    "SET @id = LAST_INSERT_ID(); "
+	    "INSERT INTO outbox (global_sequence, partition_key) "
+	    "VALUES (@id, 'p%02lu')", key, (unsigned long long)++p->next[k],
+	    PAYLOAD, 0, label);
+	if (mysql_query(p->db, sql) != 0 || mysql_next_result(p->db) != 0)
+		errx(1, "insert: %s", mysql_error(p->db));
+	uint64_t id = mysql_insert_id(p->db);
+
+	while (mysql_next_result(p->db) == 0)
+		;
+	if (mysql_errno(p->db) != 0)
+		errx(1, "insert: %s", mysql_error(p->db));
+	return id;
+}
+
+static void
+commit(struct producer *p)
+{
+	struct event	*e;
+
+	if (p->n == p->size) {
+		p->size = p->size * 2 + 1024;
+		p->events = lab_realloc(p->events, p->size, sizeof(*e));
+	}
+	e = &p->events[p->n];
+	e->id = insert(p);
+	e->sent = now_ns();
+	run(p->db, "COMMIT");
+	e->done = now_ns();
+	p->n++;
+}
+
+static void *
+produce(void *arg)
+{
+	struct producer	*p = arg;
+	int64_t		 due, end = start + seconds * SECOND;
+
+	mysql_thread_init();
+	for (;;) {
+		due = start + (int64_t)(ticket++ * SECOND / rate);
+		if (due >= end || now_ns() >= end)
+			break;
+		sleep_until(due);
+		commit(p);
+	}
+	mysql_thread_end();
+	return NULL;
+}
+
+static int
+event_cmp(const void *a, const void *b)
+{
+	const struct event	*x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int
+time_cmp(const void *a, const void *b)
+{
+	int64_t	x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts them. */
+static void
+print_percentiles(const char *name, int64_t *times, size_t n)
+{
+	static const struct {
+		const char	*name;
+		double		 part;
+	} rows[] = {
+		{ "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 },
+		{ "p99.9", 0.999 }, { "max", 1 }
+	};
+
+	qsort(times, n, sizeof(*times), time_cmp);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && n > 0; i++) {
+		size_t	at = (size_t)(rows[i].part * (double)n);
+
+		printf("%s_%s %lld\n", name, rows[i].name,
+		    (long long)times[at < n ? at : n - 1] / 1000);
+	}
+}
+
+/* All producers' events, sorted by id; yours to free. */
+static struct event *
+gather(struct producer *p, size_t *n)
+{
+	struct event	*all;
+
+	*n = 0;
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		*n += p[i].n;
+	all = lab_realloc(NULL, *n + 1, sizeof(*all));
+	*n = 0;
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		memcpy(all + *n, p[i].events, p[i].n * sizeof(*all));
+		*n += p[i].n;
+	}
+	qsort(all, *n, sizeof(*all), event_cmp);
+	return all;
+}
+
+static void
+print_commits(const struct event *all, size_t n)
+{
+	int64_t	*took = lab_realloc(NULL, n + 1, sizeof(*took)), last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		took[i] = all[i].done - all[i].sent;
+		if (all[i].done > last)
+			last = all[i].done;
+	}
+	printf("committed %zu\nreached %.0f\n", n, n == 0 ? 0 :
+	    (double)n * 1e9 / (double)(last - start));
+	print_percentiles("commit", took, n);
+	free(took);
+}
+
+struct arrivals {
+	const struct event	*all;
+	size_t			 nall;
+	int64_t			*from_sent, *from_done;
+	size_t			 n;
+};
+
+static void
+arrived(void *arg, natsMsg *m, uint64_t seq, int64_t when)
+{
+	struct arrivals		*a = arg;
+	struct event		 probe = { 0 }, *e;
+	const char		*text = "0";
+
+	(void)seq;
+	natsMsgHeader_Get(m, "Outbox-Sequence", &text);
+	probe.id = strtoull(text, NULL, 10);
+	e = bsearch(&probe, a->all, a->nall, sizeof(*e), event_cmp);
+	if (e == NULL || a->n == a->nall)
+		errx(1, "a message that nobody committed: %s", text);
+	a->from_sent[a->n] = when - e->sent;
+	/* Seen by others before our COMMIT returned: no time at all. */
+	a->from_done[a->n++] = when > e->done ? when - e->done : 0;
+}
+
+static void
+print_arrivals(const struct event *all, size_t n)
+{
+	struct lab_bus	bus;
+	int64_t		end = lab_now_ms() + ARRIVAL_MS;
+	struct arrivals	a = { .all = all, .nall = n };
+
+	a.from_sent = lab_realloc(NULL, n + 1, sizeof(int64_t));
+	a.from_done = lab_realloc(NULL, n + 1, sizeof(int64_t));
+	lab_bus_open(&o, &bus);
+	while (lab_stream_state(&bus, o.stream, NULL) < n)
+		if (lab_now_ms() > end)
+			errx(1, "not all of %zu messages arrived", n);
+		else
+			lab_pause(50);
+	lab_read_stream(&bus, o.stream, arrived, &a);
+	print_percentiles("latency", a.from_done, a.n);
+	print_percentiles("from_sent", a.from_sent, a.n);
+	lab_bus_close(&bus);
+	free(a.from_sent);
+	free(a.from_done);
+}
+
+static void
+setup(struct producer *p, unsigned number)
+{
+	memset(p, 0, sizeof(*p));
+	p->number = number;
+	p->db = lab_db_open(&o);
+	mysql_set_server_option(p->db, MYSQL_OPTION_MULTI_STATEMENTS_ON);
+	partitions = (unsigned)lab_db_number(p->db,
+	    "SELECT partition_count FROM outbox_settings");
+}
+
+static void
+run_all(struct producer *p)
+{
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		setup(&p[i], i);
+	start = now_ns() + SECOND / 20;
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		if (pthread_create(&p[i].thread, NULL, produce, &p[i]) != 0)
+			errx(1, "no thread");
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		pthread_join(p[i].thread, NULL);
+		mysql_close(p[i].db);
+	}
+}
+
+static void
+parse_options(int argc, char **argv)
+{
+	static const struct option	longs[] = {
+		{ "socket", required_argument, NULL, 's' },
+		{ "nats", required_argument, NULL, 'n' },
+		{ "rate", required_argument, NULL, 'r' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 }
+	};
+	int	c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		switch (c) {
+		case 's': o.socket = optarg; break;
+		case 'n': o.nats = optarg; break;
+		case 'r': rate = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 't': seconds = (unsigned)strtoul(optarg, NULL, 10); break;
+		default: exit(2);
+		}
+	if (o.socket == NULL || rate == 0 || seconds == 0)
+		errx(2, "usage: steady --socket PATH --rate N --seconds N "
+		    "[--nats URL]");
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct producer	producers[CONNECTIONS];
+	struct event		*all;
+	size_t			 n;
+
+	parse_options(argc, argv);
+	run_all(producers);
+	all = gather(producers, &n);
+	print_commits(all, n);
+	if (o.nats != NULL)
+		print_arrivals(all, n);
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		free(producers[i].events);
+	free(all);
+	mysql_library_end();
+	nats_Close();
+	return 0;
+}
