@@ -77,9 +77,13 @@ block_keys() {
 	    die 'the blocked keys could not be written'
 	fill "$BEFORE" 200 1000 --key-prefix before-
 	wait_stored "$BEFORE"
-	wait_for 60 all_wait || note 'not all of the blocked keys are on record'
+	wait_for 120 all_refused || die 'not all of the heads were refused'
+	pause "$((BLOCKED > 1000 ? 5 : 1))"	# the rows behind are parked
 }
-all_wait() { is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' "$BLOCKED"; }
+all_refused() {
+	is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+	    AND last_error IS NOT NULL" "$BLOCKED"
+}
 
 release_keys() {
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
@@ -110,7 +114,7 @@ section_age() {
 	plain
 	PREPARE=snapshot_open RELEASE=snapshot_close
 	against effect=snapshot
-	if [ "${BLOCKED:-0}" -gt 0 ]; then
+	if [ "$BLOCKED" -gt 0 ]; then
 		new_stream 'events.lab.>'
 		PREPARE=block_keys RELEASE=release_keys
 		BEFORE=2000 OTHERS=$((BLOCKED * 5))

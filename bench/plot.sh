@@ -33,7 +33,7 @@ title '${line%%=*}' with linespoints"
 	done
 	[ -n "$plots" ] || return 0
 	echo "plot $plots" >> "$DIR/plot"
-	gnuplot "$DIR/plot" || note "no picture: $1"
+	gnuplot "$DIR/plot" 2>> "$DIR/gnuplot.log" || note "no picture: $1"
 }
 
 # rate_plot NAME TITLE X-LABEL LOG-AXES: of points.NAME

@@ -9,8 +9,10 @@
  *
  *   steady --socket PATH --rate N --seconds N [--nats URL]
  *
- * Without --nats nobody is expected to relay.  Prints a name and a number a
- * line, times in us.  Connects as root to the database app.
+ * The first two seconds, in which an idle fleet wakes up, do not count, and are
+ * not among the seconds asked for.  Without --nats nobody is expected to
+ * relay.  Prints a name and a number a line, times in us.  Connects as root to
+ * the database app.
  */
 #include <err.h>
 #include <getopt.h>
@@ -29,6 +31,7 @@
 #define PAYLOAD		200
 #define ARRIVAL_MS	120000
 #define SECOND		1000000000LL
+#define WARM_UP		2	/* seconds */
 
 struct event {
 	uint64_t	id;
@@ -131,7 +134,7 @@ static void *
 produce(void *arg)
 {
 	struct producer	*p = arg;
-	int64_t		 due, end = start + seconds * SECOND;
+	int64_t		 due, end = start + (seconds + WARM_UP) * SECOND;
 
 	mysql_thread_init();
 	for (;;) {
@@ -201,19 +204,27 @@ gather(struct producer *p, size_t *n)
 	return all;
 }
 
+static bool
+is_warm(const struct event *e)
+{
+	return e->sent >= start + WARM_UP * SECOND;
+}
+
 static void
 print_commits(const struct event *all, size_t n)
 {
 	int64_t	*took = lab_realloc(NULL, n + 1, sizeof(*took)), last = 0;
+	size_t	 warm = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		took[i] = all[i].done - all[i].sent;
+		if (is_warm(&all[i]))
+			took[warm++] = all[i].done - all[i].sent;
 		if (all[i].done > last)
 			last = all[i].done;
 	}
 	printf("committed %zu\nreached %.0f\n", n, n == 0 ? 0 :
 	    (double)n * 1e9 / (double)(last - start));
-	print_percentiles("commit", took, n);
+	print_percentiles("commit", took, warm);
 	free(took);
 }
 
@@ -221,7 +232,7 @@ struct arrivals {
 	const struct event	*all;
 	size_t			 nall;
 	int64_t			*from_sent, *from_done;
-	size_t			 n;
+	size_t			 n, nwarm;
 };
 
 static void
@@ -235,11 +246,13 @@ arrived(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 	natsMsgHeader_Get(m, "Outbox-Sequence", &text);
 	probe.id = strtoull(text, NULL, 10);
 	e = bsearch(&probe, a->all, a->nall, sizeof(*e), event_cmp);
-	if (e == NULL || a->n == a->nall)
+	if (e == NULL || a->n++ == a->nall)
 		errx(1, "a message that nobody committed: %s", text);
-	a->from_sent[a->n] = when - e->sent;
+	if (!is_warm(e))
+		return;
+	a->from_sent[a->nwarm] = when - e->sent;
 	/* Seen by others before our COMMIT returned: no time at all. */
-	a->from_done[a->n++] = when > e->done ? when - e->done : 0;
+	a->from_done[a->nwarm++] = when > e->done ? when - e->done : 0;
 }
 
 static void
@@ -258,8 +271,8 @@ print_arrivals(const struct event *all, size_t n)
 		else
 			lab_pause(50);
 	lab_read_stream(&bus, o.stream, arrived, &a);
-	print_percentiles("latency", a.from_done, a.n);
-	print_percentiles("from_sent", a.from_sent, a.n);
+	print_percentiles("latency", a.from_done, a.nwarm);
+	print_percentiles("from_sent", a.from_sent, a.nwarm);
 	lab_bus_close(&bus);
 	free(a.from_sent);
 	free(a.from_done);
