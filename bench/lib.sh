@@ -82,21 +82,36 @@ wait_until_quiet() {
 	done
 }
 
-# --- the fleet --------------------------------------------------------------
-
-is_balanced() {
-	is_sql "SELECT COUNT(DISTINCT lease_owner) = $1
-	    AND COUNT(*) = SUM(lease_until > NOW(6)) FROM outbox_partitions" 1
+# monitor PAGE FIELD: the first of that name, from the broker's own port
+monitor() {
+	local fd
+	exec {fd}<> "/dev/tcp/127.0.0.1/$HTTP_PORT" || return
+	printf 'GET /%s HTTP/1.0\r\n\r\n' "$1" >&"$fd"
+	sed -n "s/^ *\"$2\": *\([0-9]*\).*/\1/p" <&"$fd" | head -n 1
+	exec {fd}>&-
 }
 
-# fleet_start WORKERS BATCH: returns when each worker has its partitions
+# --- the fleet --------------------------------------------------------------
+
+# is_ready WORKERS: each has its share and is connected, and what the stream
+# may have lost was looked for.
+is_ready() {
+	[ "$(monitor connz num_connections)" -eq "$1" ] && is_sql "
+	    SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
+	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
+	    AND (SELECT MAX(servers) > '' FROM outbox_streams)
+	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live
+		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1
+}
+
+# fleet_start WORKERS BATCH: returns when it is ready
 fleet_start() {
 	WORKERS=$1 BATCH=$2 LEASE_TTL=${LEASE_TTL:-3600} \
 	    HEARTBEAT_TTL=${HEARTBEAT_TTL:-3600} \
 	    HANG_TIMEOUT=${HANG_TIMEOUT:-0} write_conf
 	start_master
 	FLEET=("$MASTER")
-	wait_for 30 is_balanced "$1" || die 'the workers do not share out'
+	wait_for 30 is_ready "$1" || die 'the workers do not get ready'
 	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
 }
 
@@ -115,13 +130,7 @@ fleet_stop() {
 }
 
 # Messages in the stream; does not ask the database, which is at work.
-stored() {
-	local fd
-	exec {fd}<> "/dev/tcp/127.0.0.1/$HTTP_PORT" || return
-	printf 'GET /jsz HTTP/1.0\r\n\r\n' >&"$fd"
-	sed -n 's/^ *"messages": *\([0-9]*\).*/\1/p' <&"$fd" | head -n 1
-	exec {fd}>&-
-}
+stored() { monitor jsz messages; }
 has_stored() { [ "$(stored)" -ge "$1" ]; }
 
 # wait_stored N
