@@ -395,7 +395,7 @@ master_ended() {
 	rc=$?
 	note "master $1, ${MPID[$1]}, ended with status $rc, was ${STATE[$1]}"
 	case ${STATE[$1]}:$rc in
-	killed:*|leaving:0) ;;
+	killed:*|leaving:0|leaving:73|leaving:78) ;;
 	up:73|up:78) NEXT[$1]=$((NOW + 300)) ;;
 	*) violation "master $1, pid ${MPID[$1]}: status $rc when ${STATE[$1]}" ;;
 	esac
