@@ -16,7 +16,12 @@ steady() {
 	while read -r name value; do
 		case $name in
 		committed) COMMITTED=$value ;;
-		reached) figure "$name" "$value" msg/s ;;
+		reached)
+			figure "$name" "$value" msg/s
+			[ "$value" -ge $(($1 * 95 / 100)) ] ||
+			    note "only $value of $1 commits a second: this" \
+			    'machine has no more'
+			;;
 		*) figure "$name" "$value" us ;;
 		esac
 	done < "$DIR/steady"
