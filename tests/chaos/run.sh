@@ -389,13 +389,14 @@ master_start() {
 }
 
 # 73: the workers of a killed one still hold the pid file; 78: a broken file.
+# 143: asked to leave before it could listen.
 master_ended() {
 	local rc
 	wait "${MPID[$1]}"
 	rc=$?
 	note "master $1, ${MPID[$1]}, ended with status $rc, was ${STATE[$1]}"
 	case ${STATE[$1]}:$rc in
-	killed:*|leaving:0|leaving:73|leaving:78) ;;
+	killed:*|leaving:0|leaving:73|leaving:78|leaving:143) ;;
 	up:73|up:78) NEXT[$1]=$((NOW + 300)) ;;
 	*) violation "master $1, pid ${MPID[$1]}: status $rc when ${STATE[$1]}" ;;
 	esac
