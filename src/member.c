@@ -79,13 +79,13 @@ void
 member_restart(struct member *m)
 {
 	drop_parts(m);
-	m->beat_at = m->look_at = m->lease_until = 0;
+	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
 }
 
 void
 member_look_now(struct member *m)
 {
-	m->look_at = 0;
+	m->look_at = m->all_at = 0;
 }
 
 int64_t
@@ -124,11 +124,42 @@ member_part(const struct member *m, struct bytes label)
 	return NULL;
 }
 
+/* Is it worth to name the labels?  A table of few is read at once. */
+static bool
+is_small_share(const struct member *m, size_t n)
+{
+	return n > 0 && m->nlabels > STORE_RANGES && n * 4 <= m->nlabels;
+}
+
+static const char **
+owned_labels(const struct member *m, size_t more)
+{
+	const char	**labels = xcalloc(m->nparts + more + 1,
+			    sizeof(*labels));
+
+	for (size_t i = 0; i < m->nparts; i++)
+		labels[i] = m->parts[i]->label;
+	return labels;
+}
+
+static int
+renew(struct member *m, struct err *e)
+{
+	const char	**labels = NULL;
+	uint64_t	  n;
+	int		  rc;
+
+	if (is_small_share(m, m->nparts))
+		labels = owned_labels(m, 0);
+	rc = store_renew(m->store, labels, m->nparts, &n, e);
+	free(labels);
+	return rc;
+}
+
 int
 member_keep_alive(struct member *m, int64_t now, struct err *e)
 {
 	bool		known;
-	uint64_t	n;
 
 	if (now < m->beat_at)
 		return 0;
@@ -137,7 +168,7 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 	if (!known)
 		log_warn("our row in the workers table was gone; registered "
 		    "again");
-	if (m->conf->worker.leasing && store_renew(m->store, &n, e) < 0)
+	if (m->conf->worker.leasing && renew(m, e) < 0)
 		return -1;
 	m->lease_until = now + m->conf->worker.lease_ttl;
 	m->beat_at = now + m->conf->worker.lease_renew;
@@ -224,17 +255,34 @@ struct moves {
 };
 
 static void
+choose_desired(struct member *m, const struct lease *leases, size_t n)
+{
+	free_labels(&m->desired, &m->ndesired);
+	for (size_t i = 0; i < n; i++)
+		if (is_wanted(m, i))
+			add_label(&m->desired, &m->ndesired, leases[i].label);
+	m->nlabels = n;
+	m->for_place = m->place;
+	m->for_active = m->active;
+}
+
+/* Both are sorted: one pass. */
+static void
 plan_moves(struct member *m, const struct lease *leases, size_t n,
     struct moves *mv)
 {
+	size_t	next = 0;
+
 	mv->out = xcalloc(n + 1, sizeof(*mv->out));
 	mv->in = xcalloc(n + 1, sizeof(*mv->in));
-	free_labels(&m->desired, &m->ndesired);
 	for (size_t i = 0; i < n; i++) {
-		bool wanted = is_wanted(m, i);
+		bool wanted;
 
-		if (wanted)
-			add_label(&m->desired, &m->ndesired, leases[i].label);
+		while (next < m->ndesired &&
+		    strcmp(m->desired[next], leases[i].label) < 0)
+			next++;
+		wanted = next < m->ndesired &&
+		    strcmp(m->desired[next], leases[i].label) == 0;
 		if (!wanted && leases[i].mine)
 			mv->out[mv->nout++] = &leases[i];
 		if (wanted && leases[i].free)
@@ -271,17 +319,47 @@ report_taken(struct member *m, const struct lease *leases, size_t n)
 	}
 }
 
+static bool
+must_see_all(const struct member *m, int64_t now)
+{
+	return !is_small_share(m, m->ndesired) || now >= m->all_at ||
+	    m->place != m->for_place || m->active != m->for_active;
+}
+
+/* All leases, or those that are ours or should be. */
 static int
-look(struct member *m, struct err *e)
+read_leases(struct member *m, bool all, struct lease **leases, size_t *n,
+    struct err *e)
+{
+	const char	**labels = NULL;
+	int		  rc;
+
+	if (!all) {
+		labels = owned_labels(m, m->ndesired);
+		for (size_t i = 0; i < m->ndesired; i++)
+			labels[m->nparts + i] = m->desired[i];
+	}
+	rc = store_leases(m->store, labels, m->nparts + m->ndesired, leases,
+	    n, e);
+	free(labels);
+	return rc;
+}
+
+static int
+look(struct member *m, int64_t now, struct err *e)
 {
 	struct lease	*leases;
 	struct moves	 mv = { 0 };
 	size_t		 n;
-	bool		 changed = false;
+	bool		 changed = false, all = must_see_all(m, now);
 	int		 rc = 0;
 
-	if (store_leases(m->store, &leases, &n, e) < 0)
+	if (read_leases(m, all, &leases, &n, e) < 0)
 		return -1;
+	if (all) {
+		choose_desired(m, leases, n);
+		m->all_at = now + MEMBER_ALL_MS;
+	}
 	plan_moves(m, leases, n, &mv);
 	if (m->conf->worker.leasing)
 		rc = make_moves(m, &mv, &changed, e);
@@ -289,7 +367,7 @@ look(struct member *m, struct err *e)
 	free(mv.in);
 	if (rc == 0 && changed) {	/* learn the new epochs */
 		free(leases);
-		if (store_leases(m->store, &leases, &n, e) < 0)
+		if (read_leases(m, all, &leases, &n, e) < 0)
 			return -1;
 	}
 	if (rc == 0) {
@@ -347,7 +425,7 @@ member_round(struct member *m, int64_t now, struct err *e)
 	if (now < m->look_at)
 		return 0;
 	if (count_fleet(m, store_id(m->store), e) < 0 ||
-	    housekeep(m, now, e) < 0 || look(m, e) < 0)
+	    housekeep(m, now, e) < 0 || look(m, now, e) < 0)
 		return -1;
 	m->look_at = now + MEMBER_LOOK_MS;
 	return 0;

@@ -17,8 +17,13 @@
 #include "hold.h"
 #include "store.h"
 
-/* How often a member looks at the fleet and the leases. */
+/*
+ * How often a member looks at the fleet and the leases.  Where the partitions
+ * are many and his share is small it looks at that share, and at all of them
+ * when the fleet has changed or so much time has passed.
+ */
 #define MEMBER_LOOK_MS	1000
+#define MEMBER_ALL_MS	5000
 
 struct member {
 	const struct conf	*conf;
@@ -36,6 +41,10 @@ struct member {
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
+	int64_t			  all_at;	/* next look at all of them */
+	size_t			  nlabels;	/* partitions, at the last of those */
+	size_t			  for_place;	/* desired is made for these */
+	size_t			  for_active;
 	int64_t			  sweep_at;	/* next look for stray labels */
 	int64_t			  purge_at;
 	int64_t			  lease_until;	/* by our clock; past it: not ours */

@@ -112,11 +112,16 @@ struct lease {
 	bool		free;		/* nobody's, or expired */
 };
 
-/* Every partition, sorted bytewise by label; the caller frees the array. */
-int	store_leases(struct store *, struct lease **, size_t *n, struct err *);
+/*
+ * These partitions, or with labels NULL every one, sorted bytewise by label;
+ * the caller frees the array.
+ */
+int	store_leases(struct store *, const char *const *labels, size_t nlabels,
+	    struct lease **, size_t *n, struct err *);
 
-/* Prolong what is mine and live; *n is how many. */
-int	store_renew(struct store *, uint64_t *n, struct err *);
+/* Prolong what is mine and live, of these or with NULL of all. */
+int	store_renew(struct store *, const char *const *labels, size_t nlabels,
+	    uint64_t *n, struct err *);
 
 /* Take those of the n that are free, with a new epoch; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,

@@ -123,13 +123,31 @@ lease_cmp(const void *a, const void *b)
 	return strcmp(x->label, y->label);
 }
 
+/* " word partition_key IN (...)", or nothing if there is no list. */
+static void
+put_labels(struct store *s, const char *word, const char *const *labels,
+    size_t n)
+{
+	if (labels == NULL)
+		return;
+	buf_printf(&s->sql, " %s partition_key IN (", word);
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			buf_str(&s->sql, ",");
+		db_quote(s->db, &s->sql, labels[i], strlen(labels[i]));
+	}
+	buf_str(&s->sql, ")");
+}
+
 int
-store_leases(struct store *s, struct lease **leases, size_t *n, struct err *e)
+store_leases(struct store *s, const char *const *labels, size_t nlabels,
+    struct lease **leases, size_t *n, struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT partition_key, lease_epoch, COALESCE(" IS_MINE
 	    ", 0), " IS_FREE " FROM {partitions}");
+	put_labels(s, "WHERE", labels, nlabels);
 	if ((rows = store_query(s, "leases", e)) == NULL)
 		return -1;
 	*leases = xcalloc(db_nrows(rows) + 1, sizeof(**leases));
@@ -147,17 +165,19 @@ store_leases(struct store *s, struct lease **leases, size_t *n, struct err *e)
 }
 
 int
-store_renew(struct store *s, uint64_t *n, struct err *e)
+store_renew(struct store *s, const char *const *labels, size_t nlabels,
+    uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
 	store_put(s, " WHERE " IS_MINE);
+	put_labels(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
 }
 
 static void
-put_labels(struct store *s, const struct lease *const *leases, size_t n)
+put_leases(struct store *s, const struct lease *const *leases, size_t n)
 {
 	buf_str(&s->sql, " WHERE partition_key IN (");
 	for (size_t i = 0; i < n; i++) {
@@ -177,7 +197,7 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
 	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	put_labels(s, leases, n);
+	put_leases(s, leases, n);
 	buf_str(&s->sql, " AND " IS_FREE);
 	return store_exec(s, "acquire", taken, e);
 }
@@ -188,7 +208,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	put_labels(s, leases, n);
+	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
 }

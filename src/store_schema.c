@@ -354,7 +354,7 @@ store_fill_partitions(struct store *s, unsigned count, struct err *e)
 	char		 label[16];
 
 	/* Looking first: an insert, even an ignored one, waits for claims. */
-	if (store_leases(s, &leases, &n, e) < 0)
+	if (store_leases(s, NULL, 0, &leases, &n, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
 	for (unsigned i = 0; i < count; i++) {

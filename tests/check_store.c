@@ -23,7 +23,9 @@
 #include "clock.h"
 #include "db.h"
 #include "frame.h"
+#include "hold.h"
 #include "log.h"
+#include "member.h"
 #include "servers.h"
 #include "store.h"
 #include "xalloc.h"
@@ -1218,12 +1220,12 @@ START_TEST(leases_are_listed)
 	struct lease			*leases;
 	size_t				 n;
 
-	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
 	ck_assert_uint_eq(n, 0);
 	free(leases);
 	mix_leases();
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('Z')");
-	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
 	ck_assert_uint_eq(n, NROWS(want));
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_str_eq(leases[i].label, want[i].label);
@@ -1235,12 +1237,46 @@ START_TEST(leases_are_listed)
 }
 END_TEST
 
+START_TEST(named_leases_are_listed)
+{
+	static const char *const	labels[] = { "other", "mine", "no such",
+		"mine", "it's" };
+	struct lease			*leases;
+	size_t				 n;
+
+	mix_leases();
+	ck_ok(store_leases(st, labels, NROWS(labels), &leases, &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(leases[0].label, "mine");
+	ck_assert(leases[0].mine);
+	ck_assert_str_eq(leases[1].label, "other");
+	free(leases);
+}
+END_TEST
+
+START_TEST(named_leases_are_renewed)
+{
+	static const char *const	labels[] = { "other", "mine",
+		"mine-old" };
+	uint64_t			n;
+
+	mix_leases();
+	ck_ok(store_renew(st, labels, 1, &n, &e));
+	ck_assert_uint_eq(n, 0);
+	ck_ok(store_renew(st, labels, 3, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
+	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
+	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+}
+END_TEST
+
 START_TEST(own_live_leases_are_renewed)
 {
 	uint64_t	n;
 
 	mix_leases();
-	ck_ok(store_renew(st, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
@@ -1256,7 +1292,7 @@ every_lease(struct lease **all, const struct lease *list[16])
 {
 	size_t	n;
 
-	ck_ok(store_leases(st, all, &n, &e));
+	ck_ok(store_leases(st, NULL, 0, all, &n, &e));
 	for (size_t i = 0; i < n; i++)
 		list[i] = &(*all)[i];
 	return n;
@@ -1357,7 +1393,7 @@ START_TEST(long_labels_are_kept)
 		ck_assert_uint_eq(nstrays, 1);
 		ck_assert_str_eq(adopted, labels[i]);
 	}
-	ck_ok(store_leases(st, &leases, &n, &e));
+	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
 	ck_assert_uint_eq(n, 2);
 	ck_assert_str_eq(leases[0].label, labels[0]);
 	ck_assert_str_eq(leases[1].label, labels[1]);
@@ -1367,6 +1403,93 @@ START_TEST(long_labels_are_kept)
 	ck_ok(store_claim(st, ranges, 1, sequences, 2, &b, &claimed, &e));
 	ck_assert_uint_eq(claimed, 1);
 	free(leases);
+}
+END_TEST
+
+/*
+ * A member with a small share of many partitions
+ */
+
+static struct hold	*hold;
+static struct member	 member;
+
+/* ME is the first of five, who want a fifth of 300 each. */
+static void
+join_fleet(void)
+{
+	conf->worker.lease_renew = 2000;
+	ck_ok(store_fill_partitions(st, 300, &e));
+	for (int i = 0; i < 4; i++)
+		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+		    "('zz:0%d:0', NOW(6) + INTERVAL 60 SECOND)", i);
+	ck_ok(store_register(st, &e));
+	hold = hold_new();
+	member_init(&member, conf, st, hold);
+	ck_ok(member_round(&member, 1000, &e));
+	ck_assert_uint_eq(member.nparts, 60);
+	ck_sql("60", "SELECT COUNT(*) FROM outbox_partitions WHERE lease_owner "
+	    "= '" ME "' AND lease_until > NOW(6)");
+}
+
+static void
+leave_fleet(void)
+{
+	member_free(&member);
+	hold_free(hold);
+}
+
+static uint64_t
+epoch_of(const char *label)
+{
+	struct part	*p = member_part(&member,
+			    (struct bytes){ label, strlen(label) });
+
+	return p == NULL ? 0 : p->epoch;
+}
+
+START_TEST(small_share_is_looked_at_by_name)
+{
+	join_fleet();
+	log_statements();
+	/* Renewed and looked at, and nothing of it reads all. */
+	ck_ok(member_round(&member, 3000, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("2 2", "SELECT COUNT(*), SUM(argument LIKE '%%p00%%') "
+	    STATEMENTS "AND argument LIKE '%%outbox_partitions%%'");
+	/* Somebody rings, and somebody takes one away. */
+	sql("UPDATE outbox_partitions SET lease_epoch = 7 "
+	    "WHERE partition_key = 'p05'; UPDATE outbox_partitions SET "
+	    "lease_owner = '" OTHER "' WHERE partition_key = 'p10'");
+	ck_ok(member_round(&member, 4000, &e));
+	ck_assert_uint_eq(epoch_of("p05"), 7);
+	ck_assert_uint_eq(epoch_of("p10"), 0);
+	ck_assert_uint_eq(member.nparts, 59);
+	/* It is free again; and a new partition shifts nothing but the rest. */
+	sql("UPDATE outbox_partitions SET lease_owner = NULL "
+	    "WHERE partition_key = 'p10'");
+	ck_ok(member_round(&member, 5000, &e));
+	ck_assert_uint_eq(epoch_of("p10"), 2);
+	ck_ok(member_round(&member, 6000, &e));
+	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('z')");
+	ck_ok(member_round(&member, 7000, &e));
+	ck_assert_uint_eq(epoch_of("z"), 0);
+	ck_ok(member_round(&member, 6000 + MEMBER_ALL_MS, &e));
+	ck_assert_uint_eq(epoch_of("z"), 1);
+	leave_fleet();
+}
+END_TEST
+
+/* Who is gone is succeeded at the next look. */
+START_TEST(small_share_follows_the_fleet)
+{
+	join_fleet();
+	sql("DELETE FROM outbox_workers WHERE id = 'zz:03:0'");
+	ck_ok(member_round(&member, 1000 + MEMBER_LOOK_MS, &e));
+	ck_assert_uint_eq(member.nparts, 75);
+	sql("DELETE FROM outbox_workers WHERE id LIKE 'zz:%%'");
+	ck_ok(member_round(&member, 1000 + 2 * MEMBER_LOOK_MS, &e));
+	ck_assert_uint_eq(member.nparts, 300);
+	leave_fleet();
 }
 END_TEST
 
@@ -2520,8 +2643,8 @@ call(int i)
 	case 5: return store_take_over(st, DEAD, &e);
 	case 6: return store_beat(st, &any, &e);
 	case 7: return store_fleet(st, &ids, &nout, &e);
-	case 8: return store_leases(st, &leases, &nout, &e);
-	case 9: return store_renew(st, &n, &e);
+	case 8: return store_leases(st, NULL, 0, &leases, &nout, &e);
+	case 9: return store_renew(st, NULL, 0, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
@@ -3040,7 +3163,7 @@ START_TEST(whole_seconds_do_not_lie_ahead)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_ok(store_register(st, &e));
 	ck_ok(store_beat(st, &known, &e));
-	ck_ok(store_renew(st, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("0", AHEAD("published_at", "outbox"));
 	ck_sql("0", AHEAD("global_sequence > 1 AND available_at", "outbox"));
@@ -3164,7 +3287,11 @@ add_leases(Suite *s, const struct kind *k)
 	tcase_add_test(tc, heart_beats);
 	tcase_add_test(tc, fleet_is_sorted_and_alive);
 	tcase_add_test(tc, leases_are_listed);
+	tcase_add_test(tc, named_leases_are_listed);
+	tcase_add_test(tc, named_leases_are_renewed);
 	tcase_add_test(tc, own_live_leases_are_renewed);
+	tcase_add_test(tc, small_share_is_looked_at_by_name);
+	tcase_add_test(tc, small_share_follows_the_fleet);
 	tcase_add_test(tc, free_leases_are_acquired);
 	tcase_add_test(tc, own_leases_are_released);
 	tcase_add_test(tc, labels_are_quoted);
