@@ -293,13 +293,12 @@ max_out(const struct conf *c)
 static bool
 is_choked(struct relay *r, struct relay_result *res)
 {
-	int64_t	unread = r->pub.ops->unread(r->pub.arg);
-
-	if ((size_t)unread < max_out(r->conf))
+	if ((size_t)r->pub.ops->unread(r->pub.arg) < max_out(r->conf))
 		return false;
 	res->down = res->silent = true;
-	err_set(&res->why, "the server does not read: %lld bytes of earlier "
-	    "messages wait to be written", (long long)unread);
+	/* No number: the same trouble is told in the same words. */
+	err_set(&res->why, "the server does not read: earlier messages still "
+	    "wait to be written");
 	return true;
 }
 
