@@ -16,11 +16,11 @@ sooner(int64_t a, int64_t b)
 
 /* Doubled from a millisecond up to the ceiling. */
 static int64_t
-longer(const struct pace *p, int64_t now)
+longer(const struct pace *p, enum pace_found found, int64_t now)
 {
 	int64_t	ms = p->pause_ms == 0 ? 1 : p->pause_ms * 2;
 
-	if (now < p->linger_until)
+	if (found == PACE_NOTHING && now < p->linger_until)
 		ms = sooner(ms, PACE_SOON_MS);
 	if (p->rung)
 		ms = later(ms, PACE_SOON_MS);
@@ -32,7 +32,7 @@ pause_after(const struct pace *p, enum pace_found found, int64_t now)
 {
 	if (p->fixed_ms > 0)
 		return p->fixed_ms;
-	return found == PACE_WORK ? 0 : longer(p, now);
+	return found == PACE_WORK ? 0 : longer(p, found, now);
 }
 
 void

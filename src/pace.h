@@ -16,12 +16,16 @@
  */
 #define PACE_SOON_MS	5
 
-/* Who has had work so lately does not pause longer than PACE_SOON_MS. */
+/*
+ * Who has had work so lately does not pause longer than PACE_SOON_MS, as long
+ * as a look that finds nothing is cheap.
+ */
 #define PACE_LINGER_MS	1000
 
 /* What a look found. */
 enum pace_found {
 	PACE_NOTHING,
+	PACE_WAITING,	/* nothing that is due; it had to pass the rest */
 	PACE_MORE,	/* nothing yet: it has not seen everything */
 	PACE_WORK
 };

@@ -339,8 +339,15 @@ complain(struct worker *w, const struct tick_result *res)
 static void
 plan_next(struct worker *w, const struct tick_result *res)
 {
-	pace_looked(&w->pace, res->claimed > 0 ? PACE_WORK :
-	    res->more ? PACE_MORE : PACE_NOTHING, look_next_due(&w->tick.look),
+	enum pace_found	found = PACE_NOTHING;
+
+	if (res->claimed > 0)
+		found = PACE_WORK;
+	else if (res->more)
+		found = PACE_MORE;
+	else if (hold_nlanes(w->hold) > 0)
+		found = PACE_WAITING;
+	pace_looked(&w->pace, found, look_next_due(&w->tick.look),
 	    clock_ms());
 }
 

@@ -359,6 +359,8 @@ static const struct {
 	/* Had work lately. */
 	{ { .ceiling_ms = 1000, .linger_until = 5020 }, PACE_NOTHING,
 	    INT64_MAX, { 1, 2, 4, 5, 5, 5, 10, 20 } },
+	{ { .ceiling_ms = 1000, .linger_until = 5020 }, PACE_WAITING,
+	    INT64_MAX, { 1, 2, 4, 8, 16, 32, 64, 128 } },
 	{ { .ceiling_ms = 3, .linger_until = 5010 }, PACE_NOTHING,
 	    INT64_MAX, { 1, 2, 3, 3, 3, 3, 3, 3 } },
 };

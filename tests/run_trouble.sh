@@ -213,7 +213,10 @@ is "$before" 7 'and nobody died of it'
 # A burst of nothing to do must not be a burst of statements.
 questions() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Questions'" |
     cut -f2; }
+# For a second after work more of it is expected.
 wait_for 5 is_drained
+is_later() { [ "$(now_ms)" -ge "$1" ]; }
+wait_for 5 is_later $(($(now_ms) + 1500))
 a=$(questions)
 end=$(($(now_ms) + 3000))
 while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.1 <> <(:) || :; done
