@@ -35,7 +35,8 @@ GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
 --
 -- For wake.binlog: true, the daemon reads the binlog as a replica does, with
 -- the changes of all databases of the server in it.  MySQL, not MariaDB,
--- wants the second right as well, to be asked where its binlog ends.
+-- wants the second right as well, to be asked where its binlog ends; only a
+-- daemon built with Oracle's client can do without where gtid_mode is ON.
 --
 -- GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost';
 -- GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost';

@@ -20,9 +20,10 @@
 #include <bsd/stdlib.h>
 
 #include "binlog_event.h"
+#include "gtid.h"
 #include "xalloc.h"
 
-#define SILENCE_MS	5000		/* of a server that beats each second */
+#define SILENCE_MS	10000		/* of a server that beats each second */
 #define HEARTBEAT_NS	"1000000000"
 
 /* Away from the numbers that people give their servers. */
@@ -34,8 +35,9 @@ struct binlog {
 	struct db		*db;		/* the stream */
 	struct db		*watch;		/* closed with only one host */
 	unsigned		 column;
-	char			 file[512];	/* MySQL: where to begin */
+	char			 file[512];	/* MySQL: where to begin, */
 	uint64_t		 position;
+	struct buf		 gtids;		/* or, unless empty, behind */
 #ifdef LIBMARIADB
 	MARIADB_RPL		*dump;		/* NULL: none was asked for */
 #else
@@ -60,6 +62,7 @@ binlog_free(struct binlog *b)
 	if (b == NULL)
 		return;
 	binlog_close(b);
+	buf_free(&b->gtids);
 	db_free(b->watch);
 	db_free(b->db);
 	free(b);
@@ -101,6 +104,8 @@ ended(struct binlog *b, struct err *e)
 }
 
 #ifdef LIBMARIADB
+
+#define ASKS_BY_GTID	false
 
 static int
 dump_open(struct binlog *b, struct err *e)
@@ -144,6 +149,8 @@ dump_close(struct binlog *b)
 
 #else
 
+#define ASKS_BY_GTID	true
+
 static int
 dump_open(struct binlog *b, struct err *e)
 {
@@ -151,6 +158,11 @@ dump_open(struct binlog *b, struct err *e)
 		.file_name = b->file, .file_name_length = strlen(b->file),
 		.start_position = b->position, .server_id = server_id()
 	};
+	if (b->gtids.len > 0) {
+		b->dump.flags = MYSQL_RPL_GTID;
+		b->dump.gtid_set_arg = b->gtids.data;
+		b->dump.gtid_set_encoded_size = b->gtids.len;
+	}
 	if (mysql_binlog_open(b->db->mysql, &b->dump) != 0)
 		return db_fail(b->db, "binlog", e);
 	return 0;
@@ -253,10 +265,38 @@ learn_column(struct binlog *b, struct err *e)
 static int
 begin_mariadb(struct binlog *b, struct err *e)
 {
+	buf_clear(&b->gtids);
 	b->file[0] = '\0';
 	b->position = 4;
 	return run(b->db, "SET @mariadb_slave_capability = 4, "
 	    "@slave_connect_state = @@global.gtid_binlog_pos", e);
+}
+
+/*
+ * Who may not ask for the position may ask what is committed.  It is the
+ * second choice: the server reads its last file from the start for that.  If
+ * it cannot be, the error stays what it was.
+ */
+static int
+begin_by_gtid(struct binlog *b)
+{
+	enum db_fault	 refusal = b->db->fault;
+	struct db_rows	*rows;
+	struct err	 e;
+	int		 rc = -1;
+
+	rows = query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
+	    "WHERE @@global.gtid_mode = 'ON'", &e);
+	if (rows == NULL)
+		return -1;
+	if (db_next(rows))
+		rc = gtid_encode(db_text(rows, 0), &b->gtids);
+	db_rows_free(rows);
+	b->file[0] = '\0';
+	b->position = 4;
+	if (rc < 0)
+		b->db->fault = refusal;
+	return rc;
 }
 
 static int
@@ -266,10 +306,12 @@ begin_mysql(struct binlog *b, struct err *e)
 	struct db_rows	*rows;
 	int		 rc = 0;
 
+	buf_clear(&b->gtids);
 	rows = query(b->db, old ? "SHOW MASTER STATUS" :
 	    "SHOW BINARY LOG STATUS", e);
 	if (rows == NULL)
-		return -1;
+		return ASKS_BY_GTID && b->db->fault == DB_WRONG ?
+		    begin_by_gtid(b) : -1;
 	if (db_next(rows) && db_length(rows, 0) < sizeof(b->file)) {
 		strcpy(b->file, db_text(rows, 0));
 		b->position = db_u64(rows, 1);

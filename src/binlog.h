@@ -33,7 +33,7 @@ void		 binlog_close(struct binlog *);
 /*
  * Wait for the next event, which is valid until the next call: binlog_event()
  * takes it.  An idle server sends a heartbeat, an event too, each second; a
- * connection that is silent for five has failed.  -1 closes the stream.
+ * connection that is silent for ten has failed.  -1 closes the stream.
  */
 int		 binlog_next(struct binlog *, const uint8_t **, size_t *,
 		    struct err *);

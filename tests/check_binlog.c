@@ -8,6 +8,8 @@
 
 #include "binlog_event.h"
 #include "binlog_events.h"
+#include "buf.h"
+#include "gtid.h"
 #include "xalloc.h"
 
 #define HEADER	19
@@ -224,6 +226,54 @@ START_TEST(changed_events_are_not_read_past_their_end)
 }
 END_TEST
 
+/*
+ * Sets of transactions
+ */
+
+#define UUID	"00112233-4455-6677-8899-aAbBcCdDeEfF"
+#define U	"00112233445566778899aabbccddeeff"
+#define N(n)	n "00000000000000"
+
+static const struct {
+	const char	*text, *bytes;		/* NULL: refused */
+} sets[] = {
+	{ "", N("00") },
+	{ UUID ":1", N("01") U N("01") N("01") N("02") },
+	{ UUID ":1-5:7", N("01") U N("02") N("01") N("06") N("07") N("08") },
+	{ UUID ":1-255,\n" UUID ":3\n", N("02") U N("01") N("01")
+	  "0001000000000000" U N("01") N("03") N("04") },
+	{ UUID, NULL },
+	{ UUID ":", NULL },
+	{ UUID ":0", NULL },
+	{ UUID ":-1", NULL },
+	{ UUID ":1-", NULL },
+	{ UUID ":1;", NULL },
+	{ UUID ":tag:1-5", NULL },
+	{ UUID ":1-5:tag:1", NULL },
+	{ UUID ":9223372036854775807", NULL },
+	{ UUID ":99999999999999999999", NULL },
+	{ "00112233-4455", NULL },
+	{ "x", NULL },
+};
+
+START_TEST(sets_are_encoded)
+{
+	struct buf	b = { 0 };
+	uint8_t		bytes[200];
+	size_t		n;
+
+	if (sets[_i].bytes == NULL) {
+		ck_assert_int_eq(gtid_encode(sets[_i].text, &b), -1);
+	} else {
+		n = unhex(sets[_i].bytes, bytes);
+		ck_assert_int_eq(gtid_encode(sets[_i].text, &b), 0);
+		ck_assert_uint_eq(b.len, n);
+		ck_assert_mem_eq(b.data, bytes, n);
+	}
+	buf_free(&b);
+}
+END_TEST
+
 /* An event that a test makes up: a header, a body, no checksum. */
 static enum binlog_news
 make(uint8_t type, uint16_t flags, const void *body, size_t len)
@@ -427,6 +477,7 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_add_loop_test(tc, statements_are_searched_for_the_table, 0,
 	    NROWS(statements));
+	tcase_add_loop_test(tc, sets_are_encoded, 0, NROWS(sets));
 	tcase_add_test(tc, what_is_rolled_back_is_forgotten);
 	tcase_add_test(tc, unknown_events_count_unless_marked);
 	tcase_add_test(tc, many_labels_are_all);
