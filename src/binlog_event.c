@@ -343,7 +343,7 @@ bit(const uint8_t *bits, unsigned i)
 	return (bits[i / 8] >> i % 8 & 1) != 0;
 }
 
-/* One row; the label is NULL when the image does not have it. */
+/* One row; an image without the label may be of any. */
 static void
 read_row(struct binlog_watch *w, struct cursor *c, const uint8_t *present,
     unsigned npresent)
@@ -383,9 +383,6 @@ read_rows(struct binlog_watch *w, struct cursor *c)
 	}
 	for (unsigned i = 0; i < w->ncolumns; i++)
 		npresent += bit(present, i);
-	/* Where no column is present, rows have no end. */
-	if (npresent == 0)
-		w->labels.all = true;
 	while (c->left > 0 && !w->labels.all)
 		read_row(w, c, present, npresent);
 }

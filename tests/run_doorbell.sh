@@ -157,6 +157,22 @@ wait_for 2 is_gone "$pid"
 ok $? 'a killed master takes it along'
 wait "$MASTER" 2>/dev/null
 
+# Its log is rotated.
+LOG=$DIR/target
+LEVEL=debug with_doorbell
+sed -i "s|^log: .*|log: {level: debug, target: $LOG}|" "$CONF"
+: > "$LOG"
+start_master --interval-ms $PAUSE
+wait_for 10 has_begun 0
+mv "$LOG" "$LOG.1"
+kill -USR1 "$MASTER"
+wait_for 5 [ -e "$LOG" ]
+one
+wait_for 5 has_line "$LOG" 'doorbell.*rang for'
+ok $? 'it writes to a new log when it is told'
+is "$(cat "$LOG.1" "$LOG" | grep -c ' warn doorbell')" 0 'and does not lose its stream by that'
+stop_master "$MASTER"
+
 # Not allowed.
 sql "REVOKE REPLICATION SLAVE ON *.* FROM 'outbox'@'localhost'"
 LOG=$DIR/log2
