@@ -230,6 +230,12 @@ take_first(struct look *l, struct picks *k, size_t limit)
 	free(seen);
 }
 
+bool
+look_would_probe(const struct look *l)
+{
+	return l->idle && l->member->nparts <= STORE_RANGES;
+}
+
 /* A worker with nothing to do asks one cheap question instead. */
 static int
 is_worth_it(struct look *l, bool *worth, struct err *e)
@@ -237,8 +243,13 @@ is_worth_it(struct look *l, bool *worth, struct err *e)
 	struct scan	*s = &l->scan;
 
 	*worth = s->nranges > 0;
-	if (!*worth || !l->idle || l->member->nparts > STORE_RANGES)
+	if (!*worth || !look_would_probe(l))
 		return 0;
+	/* It may have been asked just now, with the leases. */
+	if (l->member->rows != MEMBER_NOT_ASKED) {
+		*worth = l->member->rows == MEMBER_ROWS;
+		return 0;
+	}
 	return store_probe(l->store, s->ranges, s->nranges, worth, e);
 }
 
@@ -300,7 +311,7 @@ goes_on(const struct look *l)
 		struct part *p = member_part(l->member, (struct bytes){
 		    s->labels[i], strlen(s->labels[i]) });
 
-		if (p->fresh ||
+		if (p == NULL || p != s->parts[i] || p->fresh ||
 		    p->epoch != s->ranges[i].epoch)
 			return false;
 	}

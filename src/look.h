@@ -81,6 +81,9 @@ bool	look_is_over(struct look *, bool claimed);
  */
 void	look_all_done(struct look *);
 
+/* Would a look ask whether there are rows at all, before it reads them? */
+bool	look_would_probe(const struct look *);
+
 /* When a head that waits can be tried; INT64_MAX: nothing waits. */
 int64_t	look_next_due(struct look *);
 

@@ -177,23 +177,14 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 }
 
 /* My place among the living, and how many they are. */
-static int
-count_fleet(struct member *m, const char *me, struct err *e)
+static void
+count_fleet(struct member *m, const struct store_view *v)
 {
-	char	**ids;
-	size_t	  n;
-
-	if (store_fleet(m->store, &ids, &n, e) < 0)
-		return -1;
-	m->active = n;
-	m->place = n;		/* not found: wants nothing */
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(ids[i], me) == 0)
+	m->active = v->nids;
+	m->place = v->nids;	/* not found: wants nothing */
+	for (size_t i = 0; i < v->nids; i++)
+		if (strcmp(v->ids[i], store_id(m->store)) == 0)
 			m->place = i;
-		free(ids[i]);
-	}
-	free(ids);
-	return 0;
 }
 
 static bool
@@ -326,61 +317,9 @@ must_see_all(const struct member *m, int64_t now)
 	    m->place != m->for_place || m->active != m->for_active;
 }
 
-/* All leases, or those that are ours or should be. */
-static int
-read_leases(struct member *m, bool all, struct lease **leases, size_t *n,
-    struct err *e)
-{
-	const char	**labels = NULL;
-	int		  rc;
-
-	if (!all) {
-		labels = owned_labels(m, m->ndesired);
-		for (size_t i = 0; i < m->ndesired; i++)
-			labels[m->nparts + i] = m->desired[i];
-	}
-	rc = store_leases(m->store, labels, m->nparts + m->ndesired, leases,
-	    n, e);
-	free(labels);
-	return rc;
-}
-
-static int
-look(struct member *m, int64_t now, struct err *e)
-{
-	struct lease	*leases;
-	struct moves	 mv = { 0 };
-	size_t		 n;
-	bool		 changed = false, all = must_see_all(m, now);
-	int		 rc = 0;
-
-	if (read_leases(m, all, &leases, &n, e) < 0)
-		return -1;
-	if (all) {
-		choose_desired(m, leases, n);
-		m->all_at = now + MEMBER_ALL_MS;
-	}
-	plan_moves(m, leases, n, &mv);
-	if (m->conf->worker.leasing)
-		rc = make_moves(m, &mv, &changed, e);
-	free(mv.out);
-	free(mv.in);
-	if (rc == 0 && changed) {	/* learn the new epochs */
-		free(leases);
-		if (read_leases(m, all, &leases, &n, e) < 0)
-			return -1;
-	}
-	if (rc == 0) {
-		report_taken(m, leases, n);
-		adopt_parts(m, leases, n);
-	}
-	free(leases);
-	return rc;
-}
-
 static int
 sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
-    char[STORE_LABEL], struct err *), struct err *e)
+    char[STORE_LABEL], struct err *), bool *created, struct err *e)
 {
 	char		label[STORE_LABEL];
 	unsigned	n;
@@ -390,43 +329,143 @@ sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
 	if (n > 0)
 		log_warn("%u partition label(s) of waiting rows had no "
 		    "lease row, \"%s\" among them: created", n, label);
+	*created |= n > 0;
 	return 0;
 }
 
-/* Duties of one worker of the fleet: the first. */
+/* Duties of one worker of the fleet: the first.  Were leases created? */
 static int
-housekeep(struct member *m, int64_t now, struct err *e)
+housekeep(struct member *m, int64_t now, bool *created, struct err *e)
 {
 	if (m->place != 0)
 		return 0;
 	if (now >= m->sweep_at) {
 		m->sweep_at = now + SWEEP_MS;
-		if (sweep(m, store_adopt_strays, e) < 0)
+		if (sweep(m, store_adopt_strays, created, e) < 0)
 			return -1;
 	}
 	if (now >= m->purge_at) {
 		m->purge_at = now + PURGE_MS;
-		if (sweep(m, store_adopt_parked, e) < 0 ||
+		if (sweep(m, store_adopt_parked, created, e) < 0 ||
 		    store_purge(m->store, &m->purged, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
+/* All leases, or those that are ours or should be, and rows, if wanted. */
+static int
+read_view(struct member *m, bool all, bool rows, struct store_view *v,
+    struct err *e)
+{
+	struct labels	leases = { owned_labels(m, m->ndesired),
+			    m->nparts + m->ndesired };
+	struct labels	parts = { leases.list, m->nparts };
+	int		rc;
+
+	for (size_t i = 0; i < m->ndesired; i++)
+		leases.list[m->nparts + i] = m->desired[i];
+	rc = store_view(m->store, all ? NULL : &leases, rows ? &parts : NULL,
+	    v, e);
+	free(leases.list);
+	return rc;
+}
+
+/* The same again, after a change. */
+static int
+read_again(struct member *m, bool all, bool rows, struct store_view *v,
+    struct err *e)
+{
+	store_view_free(v);
+	return read_view(m, all, rows, v, e);
+}
+
+/* In and out; the view is as it is after that. */
+static int
+move(struct member *m, bool all, struct store_view *v, struct err *e)
+{
+	struct moves	mv = { 0 };
+	bool		changed = false;
+	int		rc = 0;
+
+	plan_moves(m, v->leases, v->nleases, &mv);
+	if (m->conf->worker.leasing)
+		rc = make_moves(m, &mv, &changed, e);
+	free(mv.out);
+	free(mv.in);
+	if (rc < 0 || !changed)
+		return rc;
+	return read_again(m, all, false, v, e);	/* learn the new epochs */
+}
+
+/* What the view told of our partitions holds if they are still the same. */
+static int
+adopt(struct member *m, bool all, bool asked, struct store_view *v,
+    struct err *e)
+{
+	unsigned	moves = m->moves;
+	bool		waits = v->waits;
+
+	if (move(m, all, v, e) < 0)
+		return -1;
+	report_taken(m, v->leases, v->nleases);
+	adopt_parts(m, v->leases, v->nleases);
+	if (asked && moves == m->moves)
+		m->rows = waits ? MEMBER_ROWS : MEMBER_NO_ROWS;
+	return 0;
+}
+
+/* Who is alive, and all leases where that or a duty of ours changes them. */
+static int
+see(struct member *m, int64_t now, bool *all, bool rows,
+    struct store_view *v, struct err *e)
+{
+	bool	created = false;
+
+	count_fleet(m, v);
+	if (housekeep(m, now, &created, e) < 0)
+		return -1;
+	if (created || (!*all && must_see_all(m, now))) {
+		*all = true;
+		return read_again(m, true, rows, v, e);
+	}
+	return 0;
+}
+
+/* Rows are asked about where one statement can do it. */
+static int
+look(struct member *m, int64_t now, struct err *e)
+{
+	struct store_view	v;
+	bool			all = must_see_all(m, now);
+	bool			ask = m->ask && m->nparts > 0 &&
+				    m->nparts <= STORE_RANGES;
+	int			rc;
+
+	if (read_view(m, all, ask, &v, e) < 0)
+		return -1;
+	rc = see(m, now, &all, ask, &v, e);
+	if (rc == 0 && all) {
+		choose_desired(m, v.leases, v.nleases);
+		m->all_at = now + MEMBER_ALL_MS;
+	}
+	if (rc == 0)
+		rc = adopt(m, all, ask, &v, e);
+	store_view_free(&v);
+	if (rc == 0)
+		m->look_at = now + MEMBER_LOOK_MS;
+	return rc;
+}
+
 int
 member_round(struct member *m, int64_t now, struct err *e)
 {
+	m->rows = MEMBER_NOT_ASKED;
 	if (now >= m->lease_until && m->conf->worker.leasing) {
 		drop_parts(m);
 		m->look_at = now;
 	}
 	if (member_keep_alive(m, now, e) < 0)
 		return -1;
-	if (now < m->look_at)
-		return 0;
-	if (count_fleet(m, store_id(m->store), e) < 0 ||
-	    housekeep(m, now, e) < 0 || look(m, now, e) < 0)
-		return -1;
-	m->look_at = now + MEMBER_LOOK_MS;
-	return 0;
+	return now < m->look_at ? 0 : look(m, now, e);
 }

@@ -25,6 +25,13 @@
 #define MEMBER_LOOK_MS	1000
 #define MEMBER_ALL_MS	5000
 
+/* What a look at the leases has learnt of the rows of our partitions. */
+enum member_rows {
+	MEMBER_NOT_ASKED,
+	MEMBER_NO_ROWS,		/* none waits */
+	MEMBER_ROWS		/* some do */
+};
+
 struct member {
 	const struct conf	*conf;
 	struct store		*store;
@@ -36,6 +43,13 @@ struct member {
 	size_t			  ndesired;
 	size_t			  place;	/* mine in the fleet, from 0 */
 	size_t			  active;	/* live workers, me among them */
+
+	/*
+	 * The owner may want to know of rows when a look at the leases is due,
+	 * and forgets the answer when it is old: one statement for two.
+	 */
+	bool			  ask;
+	enum member_rows	  rows;
 
 	unsigned		  moves;	/* changes of parts or epochs */
 

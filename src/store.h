@@ -102,9 +102,6 @@ int	store_take_over(struct store *, const char *dead_id, struct err *);
 /* Stay alive.  *known is false when the row was gone (and is back now). */
 int	store_beat(struct store *, bool *known, struct err *);
 
-/* The ids of live workers, sorted bytewise; free each and the array. */
-int	store_fleet(struct store *, char ***ids, size_t *n, struct err *);
-
 struct lease {
 	char		label[STORE_LABEL];	/* "": rows without a label */
 	uint64_t	epoch;
@@ -112,12 +109,28 @@ struct lease {
 	bool		free;		/* nobody's, or expired */
 };
 
+/* What a worker of the fleet looks at every second, at one moment. */
+struct store_view {
+	char		**ids;		/* of live workers, sorted bytewise */
+	size_t		  nids;
+	struct lease	 *leases;	/* sorted bytewise by label */
+	size_t		  nleases;
+	bool		  waits;	/* a row of the partitions asked about */
+};
+
+struct labels {
+	const char	**list;
+	size_t		  n;
+};
+
 /*
- * These partitions, or with labels NULL every one, sorted bytewise by label;
- * the caller frees the array.
+ * The fleet, the leases of these partitions or with NULL of all, and whether
+ * rows wait in those others, as store_probe tells; at most STORE_RANGES, NULL
+ * for none.  After -1 there is nothing to free.
  */
-int	store_leases(struct store *, const char *const *labels, size_t nlabels,
-	    struct lease **, size_t *n, struct err *);
+int	store_view(struct store *, const struct labels *leases,
+	    const struct labels *rows, struct store_view *, struct err *);
+void	store_view_free(struct store_view *);
 
 /* Prolong what is mine and live, of these or with NULL of all. */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,

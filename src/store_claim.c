@@ -45,14 +45,15 @@ put_label_is(struct store *s, const char *label, unsigned part)
 	return 1;
 }
 
-static void
-put_probe(struct store *s, const char *label)
+void
+store_put_probe(struct store *s, const char *columns, const char *label)
 {
 	unsigned	part = 0, parts;
 
 	do {
 		store_put(s, s->sql.len == 0 ? "" : " UNION ALL ");
-		store_put(s, "(SELECT 1 FROM {outbox} {index} WHERE "
+		buf_printf(&s->sql, "(SELECT %s", columns);
+		store_put(s, " FROM {outbox} {index} WHERE "
 		    "published_at IS NULL AND ");
 		parts = put_label_is(s, label, part);
 		buf_str(&s->sql, " LIMIT 1)");
@@ -67,7 +68,7 @@ store_probe(struct store *s, const struct range *ranges, size_t n, bool *any,
 
 	store_sql(s, "");
 	for (size_t i = 0; i < n; i++)
-		put_probe(s, ranges[i].label);
+		store_put_probe(s, "1", ranges[i].label);
 	buf_str(&s->sql, " LIMIT 1");
 	if ((rows = store_query(s, "probe", e)) == NULL)
 		return -1;

@@ -46,6 +46,13 @@ void	store_put_list(struct store *, const uint64_t *, size_t n);
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
 
+/*
+ * " UNION ALL (SELECT ...)": these columns of one waiting row of a partition,
+ * or none; the first of a statement without the UNION.
+ */
+void	store_put_probe(struct store *, const char *columns,
+	    const char *label);
+
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
 struct db_rows *store_query(struct store *, const char *what, struct err *);

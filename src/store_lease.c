@@ -99,22 +99,6 @@ store_beat(struct store *s, bool *known, struct err *e)
 	return *known ? 0 : store_register(s, e);
 }
 
-int
-store_fleet(struct store *s, char ***ids, size_t *n, struct err *e)
-{
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT id FROM {workers} WHERE heartbeat_until > NOW(6)");
-	if ((rows = store_query(s, "fleet", e)) == NULL)
-		return -1;
-	*ids = xcalloc(db_nrows(rows) + 1, sizeof(**ids));
-	for (*n = 0; db_next(rows); (*n)++)
-		(*ids)[*n] = xstrdup(db_text(rows, 0));
-	db_rows_free(rows);
-	qsort(*ids, *n, sizeof(**ids), ident_cmp);
-	return 0;
-}
-
 static int
 lease_cmp(const void *a, const void *b)
 {
@@ -139,29 +123,69 @@ put_labels(struct store *s, const char *word, const char *const *labels,
 	buf_str(&s->sql, ")");
 }
 
-int
-store_leases(struct store *s, const char *const *labels, size_t nlabels,
-    struct lease **leases, size_t *n, struct err *e)
+/*
+ * Three kinds of rows, told apart by what is NULL: columns of two tables in
+ * one would need one collation.
+ */
+static void
+put_view(struct store *s, const struct labels *leases,
+    const struct labels *rows)
 {
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT partition_key, lease_epoch, COALESCE(" IS_MINE
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL FROM {workers} "
+	    "WHERE heartbeat_until > NOW(6)) UNION ALL "
+	    "(SELECT NULL, partition_key, lease_epoch, COALESCE(" IS_MINE
 	    ", 0), " IS_FREE " FROM {partitions}");
-	put_labels(s, "WHERE", labels, nlabels);
-	if ((rows = store_query(s, "leases", e)) == NULL)
-		return -1;
-	*leases = xcalloc(db_nrows(rows) + 1, sizeof(**leases));
-	for (*n = 0; db_next(rows); (*n)++) {
-		struct lease *l = &(*leases)[*n];
+	if (leases != NULL)
+		put_labels(s, "WHERE", leases->list, leases->n);
+	buf_str(&s->sql, ")");
+	for (size_t i = 0; rows != NULL && i < rows->n; i++)
+		store_put_probe(s, "NULL, NULL, NULL, NULL, NULL",
+		    rows->list[i]);
+}
 
-		strlcpy(l->label, db_text(rows, 0), sizeof(l->label));
-		l->epoch = db_u64(rows, 1);
-		l->mine = db_u64(rows, 2) != 0;
-		l->free = db_u64(rows, 3) != 0;
+static void
+read_lease(struct db_rows *rows, struct lease *l)
+{
+	strlcpy(l->label, db_text(rows, 1), sizeof(l->label));
+	l->epoch = db_u64(rows, 2);
+	l->mine = db_u64(rows, 3) != 0;
+	l->free = db_u64(rows, 4) != 0;
+}
+
+int
+store_view(struct store *s, const struct labels *leases,
+    const struct labels *rows, struct store_view *v, struct err *e)
+{
+	struct db_rows	*found;
+
+	memset(v, 0, sizeof(*v));
+	put_view(s, leases, rows);
+	if ((found = store_query(s, "view", e)) == NULL)
+		return -1;
+	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
+	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
+	while (db_next(found)) {
+		if (db_text(found, 0) != NULL)
+			v->ids[v->nids++] = xstrdup(db_text(found, 0));
+		else if (db_text(found, 1) != NULL)
+			read_lease(found, &v->leases[v->nleases++]);
+		else
+			v->waits = true;
 	}
-	db_rows_free(rows);
-	qsort(*leases, *n, sizeof(**leases), lease_cmp);
+	db_rows_free(found);
+	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);
+	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_cmp);
 	return 0;
+}
+
+void
+store_view_free(struct store_view *v)
+{
+	for (size_t i = 0; i < v->nids; i++)
+		free(v->ids[i]);
+	free(v->ids);
+	free(v->leases);
+	memset(v, 0, sizeof(*v));
 }
 
 int

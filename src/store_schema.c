@@ -348,23 +348,22 @@ has_label(const struct lease *leases, size_t n, const char *label)
 int
 store_fill_partitions(struct store *s, unsigned count, struct err *e)
 {
-	struct lease	*leases;
-	size_t		 n;
-	unsigned	 missing = 0;
-	char		 label[16];
+	struct store_view	 v;
+	unsigned		 missing = 0;
+	char			 label[16];
 
 	/* Looking first: an insert, even an ignored one, waits for claims. */
-	if (store_leases(s, NULL, 0, &leases, &n, e) < 0)
+	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
-		if (has_label(leases, n, label))
+		if (has_label(v.leases, v.nleases, label))
 			continue;
 		buf_printf(&s->sql, "%s('%s')", missing++ == 0 ? "" : ",",
 		    label);
 	}
-	free(leases);
+	store_view_free(&v);
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
 }
 

@@ -369,6 +369,9 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	memset(&t->relayed, 0, sizeof(t->relayed));
 	rc = park_round(&t->park, (size_t)t->conf->worker.batch_size,
 	    clock_ms(), e);
+	/* What was asked with the leases is old if rows have come back. */
+	if (t->park.moved)
+		t->member->rows = MEMBER_NOT_ASKED;
 	if (rc == 0)
 		rc = look_for_rows(&t->look, &k, room_rows(&t->room, limit),
 		    e);

@@ -483,19 +483,36 @@ recover(struct worker *w)
 	r->waits_for.text[0] = '\0';
 }
 
+/*
+ * A look for rows that is due before the next look at the leases goes with
+ * this one: an idle worker has one statement a second then instead of two.
+ * Only if nothing comes between it and the tick.
+ */
+static bool
+is_nearly_due(const struct worker *w, int64_t now)
+{
+	return w->pace.fixed_ms == 0 && w->pace.at < now + MEMBER_LOOK_MS &&
+	    now >= w->route.try_at && look_would_probe(&w->tick.look) &&
+	    now < recover_next(&w->recover, w->member.place == 0);
+}
+
 static void
 round_of_member(struct worker *w)
 {
+	int64_t		now = clock_ms();
 	struct err	e;
 
+	w->member.ask = is_nearly_due(w, now);
 	/* Leases move between batches only. */
 	if ((w->tick.unsettled ?
-	    member_keep_alive(&w->member, clock_ms(), &e) :
-	    member_round(&w->member, clock_ms(), &e)) < 0)
+	    member_keep_alive(&w->member, now, &e) :
+	    member_round(&w->member, now, &e)) < 0)
 		db_failed(w, &e);
 	else
 		link_lasts(&w->db, clock_ms());
 	show_served(w);
+	if (w->member.rows != MEMBER_NOT_ASKED)
+		w->pace.at = now;
 }
 
 static bool
@@ -524,6 +541,7 @@ step(struct worker *w)
 		open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
 		check_stream(w);
+	w->member.rows = MEMBER_NOT_ASKED;
 	if (can_ask_db(w))
 		round_of_member(w);
 	if (can_ask_db(w) && w->tick.unsettled)

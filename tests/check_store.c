@@ -1164,6 +1164,32 @@ START_TEST(heart_beats)
 }
 END_TEST
 
+/* The two halves of a view, as the tests want them. */
+static char **
+fleet(size_t *n)
+{
+	struct store_view	v;
+
+	ck_ok(store_view(st, NULL, NULL, &v, &e));
+	free(v.leases);
+	*n = v.nids;
+	return v.ids;
+}
+
+static struct lease *
+leases_of(size_t *n)
+{
+	struct store_view	 v;
+	struct lease		*leases;
+
+	ck_ok(store_view(st, NULL, NULL, &v, &e));
+	leases = v.leases;
+	*n = v.nleases;
+	v.leases = NULL;
+	store_view_free(&v);
+	return leases;
+}
+
 START_TEST(fleet_is_sorted_and_alive)
 {
 	static const char *const	want[] =
@@ -1171,7 +1197,7 @@ START_TEST(fleet_is_sorted_and_alive)
 	char				**ids;
 	size_t				  n;
 
-	ck_ok(store_fleet(st, &ids, &n, &e));
+	ids = fleet(&n);
 	ck_assert_uint_eq(n, 0);
 	free(ids);
 	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
@@ -1179,7 +1205,7 @@ START_TEST(fleet_is_sorted_and_alive)
 	for (int i = NROWS(want) - 1; i >= 0; i--)
 		sql("INSERT INTO outbox_workers (id, heartbeat_until) "
 		    "VALUES ('%s', NOW(6) + INTERVAL 60 SECOND)", want[i]);
-	ck_ok(store_fleet(st, &ids, &n, &e));
+	ids = fleet(&n);
 	ck_assert_uint_eq(n, NROWS(want));
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_str_eq(ids[i], want[i]);
@@ -1220,12 +1246,12 @@ START_TEST(leases_are_listed)
 	struct lease			*leases;
 	size_t				 n;
 
-	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
+	leases = leases_of(&n);
 	ck_assert_uint_eq(n, 0);
 	free(leases);
 	mix_leases();
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('Z')");
-	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
+	leases = leases_of(&n);
 	ck_assert_uint_eq(n, NROWS(want));
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_str_eq(leases[i].label, want[i].label);
@@ -1239,18 +1265,18 @@ END_TEST
 
 START_TEST(named_leases_are_listed)
 {
-	static const char *const	labels[] = { "other", "mine", "no such",
-		"mine", "it's" };
-	struct lease			*leases;
-	size_t				 n;
+	const char		*list[] = { "other", "mine", "no such", "mine",
+				    "it's" };
+	struct labels		 labels = { list, NROWS(list) };
+	struct store_view	 v;
 
 	mix_leases();
-	ck_ok(store_leases(st, labels, NROWS(labels), &leases, &n, &e));
-	ck_assert_uint_eq(n, 2);
-	ck_assert_str_eq(leases[0].label, "mine");
-	ck_assert(leases[0].mine);
-	ck_assert_str_eq(leases[1].label, "other");
-	free(leases);
+	ck_ok(store_view(st, &labels, NULL, &v, &e));
+	ck_assert_uint_eq(v.nleases, 2);
+	ck_assert_str_eq(v.leases[0].label, "mine");
+	ck_assert(v.leases[0].mine);
+	ck_assert_str_eq(v.leases[1].label, "other");
+	store_view_free(&v);
 }
 END_TEST
 
@@ -1292,7 +1318,7 @@ every_lease(struct lease **all, const struct lease *list[16])
 {
 	size_t	n;
 
-	ck_ok(store_leases(st, NULL, 0, all, &n, &e));
+	*all = leases_of(&n);
 	for (size_t i = 0; i < n; i++)
 		list[i] = &(*all)[i];
 	return n;
@@ -1393,7 +1419,7 @@ START_TEST(long_labels_are_kept)
 		ck_assert_uint_eq(nstrays, 1);
 		ck_assert_str_eq(adopted, labels[i]);
 	}
-	ck_ok(store_leases(st, NULL, 0, &leases, &n, &e));
+	leases = leases_of(&n);
 	ck_assert_uint_eq(n, 2);
 	ck_assert_str_eq(leases[0].label, labels[0]);
 	ck_assert_str_eq(leases[1].label, labels[1]);
@@ -1625,6 +1651,60 @@ START_TEST(rows_without_label_are_probed)
 	add_rows(2, 2, _i == 0 ? "NULL" : "''");
 	ck_ok(store_probe(st, &r, 1, &any, &e));
 	ck_assert(any);
+}
+END_TEST
+
+/* With fleet and leases in the same statement. */
+START_TEST(waiting_rows_are_in_view)
+{
+	const char		*list[] = { "p00", "", "p01" };
+	struct labels		 one = { list, 1 }, three = { list, 3 };
+	struct store_view	 v;
+
+	add_lease("p00", ME, 3);
+	ck_ok(store_register(st, &e));
+	add_rows(1, 1, "'p02'");
+	add_rows(2, 2, "'p01'");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_view(st, NULL, &three, &v, &e));
+	ck_assert(!v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_uint_eq(v.nleases, 1);
+	ck_assert_uint_eq(v.leases[0].epoch, 3);
+	store_view_free(&v);
+	add_rows(3, 3, _i == 0 ? "NULL" : _i == 1 ? "''" : "'p01'");
+	ck_ok(store_view(st, NULL, &one, &v, &e));
+	ck_assert(!v.waits);
+	store_view_free(&v);
+	ck_ok(store_view(st, NULL, &three, &v, &e));
+	ck_assert(v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_uint_eq(v.nleases, 1);
+	store_view_free(&v);
+}
+END_TEST
+
+/* One column of each table, whatever their collations are. */
+START_TEST(view_mixes_no_collations)
+{
+	const char		*label = "p00";
+	struct labels		 labels = { &label, 1 };
+	struct store_view	 v;
+
+	sql("ALTER TABLE outbox_partitions CONVERT TO CHARACTER SET utf8mb4 "
+	    "COLLATE utf8mb4_unicode_ci; ALTER TABLE outbox_workers CONVERT "
+	    "TO CHARACTER SET latin1 COLLATE latin1_german2_ci");
+	add_lease("p00", ME, 3);
+	ck_ok(store_register(st, &e));
+	add_rows(1, 1, "'p00'");
+	ck_ok(store_view(st, NULL, &labels, &v, &e));
+	ck_assert(v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_str_eq(v.ids[0], ME);
+	ck_assert_uint_eq(v.nleases, 1);
+	ck_assert(v.leases[0].mine);
+	store_view_free(&v);
 }
 END_TEST
 
@@ -2624,11 +2704,13 @@ call(int i)
 	struct settled		 done = { 0 };
 	struct batch		 b = { 0 };
 	struct msg		 m = { .sequence = 1, .reason = "message" };
-	struct lease		*leases;
+	const char		*p00 = "p00";
+	struct labels		 labels = { &p00, 1 };
+	struct store_view	 v;
 	uint64_t		 n, sequence = 1;
 	unsigned		 count = 1;
 	size_t			 nout;
-	char			 label[STORE_LABEL], **ids;
+	char			 label[STORE_LABEL];
 	bool			 any;
 	int			 rc;
 
@@ -2642,8 +2724,8 @@ call(int i)
 	case 4: return store_register(st, &e);
 	case 5: return store_take_over(st, DEAD, &e);
 	case 6: return store_beat(st, &any, &e);
-	case 7: return store_fleet(st, &ids, &nout, &e);
-	case 8: return store_leases(st, NULL, 0, &leases, &nout, &e);
+	case 7: return store_view(st, NULL, NULL, &v, &e);
+	case 8: return store_view(st, &labels, &labels, &v, &e);
 	case 9: return store_renew(st, NULL, 0, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
@@ -3310,6 +3392,8 @@ add_claims(Suite *s, const struct kind *k)
 
 	tcase_add_test(tc, waiting_rows_are_probed);
 	tcase_add_loop_test(tc, rows_without_label_are_probed, 0, 2);
+	tcase_add_loop_test(tc, waiting_rows_are_in_view, 0, 3);
+	tcase_add_test(tc, view_mixes_no_collations);
 	tcase_add_test(tc, candidates_come_in_order);
 	tcase_add_test(tc, many_ranges_are_one_statement);
 	tcase_add_test(tc, rows_without_label_are_candidates);

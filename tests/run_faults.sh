@@ -26,8 +26,7 @@ rollback	1	unburied
 MEMBER='
 heartbeat	1	nothing
 renew		1	nothing
-fleet		1	nothing
-leases		1	nothing
+view		1	nothing
 acquire		1	freed
 release		1	given
 register	1	forgotten
@@ -418,7 +417,7 @@ begin
 lasting claim 1213
 lasting settle 1205
 lasting settle 1114
-lasting leases 1317
+lasting view 1317
 lasting heartbeat 1290
 finish 'statements fail for a while'
 counts_are_right 'statements fail for a while'

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# A ring on wake.subject: idle workers look at once, and no more than that
+# A ring on wake.subject: idle workers look at once, and else they ask little
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 
 start_servers
 
-# conf SUBJECT: what wakes, if anything
 conf() {
-	WORKERS=1 IDLE=60000 write_conf
-	printf 'wake: {subject: "%s"}\n' "$1" >> "$CONF"
+	write_conf
+	echo 'wake: {subject: outbox.wake}' >> "$CONF"
+}
+
+questions() {
+	"$SANDBOX" sql "$DIR/db" -e "SHOW GLOBAL STATUS LIKE 'Questions'" |
+	    sed -n 's/^Questions[^0-9]*//p'
 }
 
 # sleepy: from here on the worker does not look for ten seconds
@@ -19,7 +23,7 @@ sleepy() {
 	ok $? 'pauses have grown'
 }
 
-conf outbox.wake
+WORKERS=1 IDLE=60000 conf
 REPORT=--json start_master
 sleepy
 produce --events 1
@@ -30,10 +34,6 @@ wait_for 3 is_drained
 ok $? 'a ring: they look at once'
 
 # While somebody rings without end.
-questions() {
-	"$SANDBOX" sql "$DIR/db" -e "SHOW GLOBAL STATUS LIKE 'Questions'" |
-	    sed -n 's/^Questions[^0-9]*//p'
-}
 asked=$(questions)
 since=$(now_ms)
 until [ $(($(now_ms) - since)) -ge 3000 ]; do
@@ -65,6 +65,29 @@ produce --events 1
 ring outbox.wake
 wait_for 3 is_drained
 ok $? 'and rings are heard on it'
+stop_master "$MASTER"
+
+# An idle fleet: a statement a second and worker, and the renewals, two in
+# lease_renew; the first of them looks for strays and at the stream besides.
+WORKERS=2 IDLE=1000 conf
+rm "$DIR/out"
+REPORT=--json start_master
+are_idle() {
+	[ "$(grep -c '"backoff_ms":1000,' "$DIR/out")" -ge 8 ]
+}
+is_later() { [ "$(now_ms)" -ge "$1" ]; }
+wait_for 10 all_owned && wait_for 20 are_idle
+ok $? 'a fleet is idle'
+since=$(now_ms)
+asked=$(questions)
+wait_for 20 is_later $((since + 12000))
+asked=$(($(questions) - asked))
+took=$(($(now_ms) - since))
+[ "$asked" -le $((4 * took / 1000 + 14)) ]
+ok $? "it asks little ($asked statements in $took ms)"
+produce --events 20
+wait_for 5 is_drained
+ok $? 'and finds rows without a ring'
 stop_master "$MASTER"
 
 check_stream 'complete, in order, nothing twice'
