@@ -172,8 +172,9 @@ note_seen(struct scan *s)
 		seen[s->rows[i].range] = s->rows[i].sequence;
 	}
 	for (size_t i = 0; i < s->nranges; i++) {
-		s->parts[i]->full = used[i] >= s->ranges[i].limit;
-		if (!s->parts[i]->full)
+		s->full[i] = s->parts[i]->full =
+		    used[i] >= s->ranges[i].limit;
+		if (!s->full[i])
 			seen[i] = UINT64_MAX;
 	}
 	free(used);
@@ -344,6 +345,17 @@ look_is_over(struct look *l, bool claimed)
 	if (claimed || l->looked_at >= l->member->nparts)
 		l->looked_at = 0;
 	return l->looked_at > 0;
+}
+
+bool
+look_left_some(const struct look *l)
+{
+	const struct scan	*s = &l->scan;
+
+	for (size_t i = 0; i < s->nranges; i++)
+		if (s->full[i])
+			return true;
+	return s->next < s->n;
 }
 
 void

@@ -35,6 +35,7 @@ struct scan {
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][MSG_LABEL];
 	struct part		*parts[STORE_RANGES];	/* if still ours */
+	bool			 full[STORE_RANGES];	/* used up to the limit */
 	size_t			 nranges;
 	struct candidate	*rows;
 	size_t			 n, next;	/* not taken: from next on */
@@ -74,6 +75,9 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
 
 /* What came of it: was anything claimed?  Are there partitions left? */
 bool	look_is_over(struct look *, bool claimed);
+
+/* Did the last scan see more rows than it gave out, or may there be some? */
+bool	look_left_some(const struct look *);
 
 /*
  * All that was picked is delivered: what the scan saw behind it may be next.

@@ -27,12 +27,18 @@ longer(const struct pace *p, enum pace_found found, int64_t now)
 	return sooner(ms, p->ceiling_ms);
 }
 
+/* Where rings are expected they tell of the next work. */
 static int64_t
 pause_after(const struct pace *p, enum pace_found found, int64_t now)
 {
 	if (p->fixed_ms > 0)
 		return p->fixed_ms;
-	return found == PACE_WORK ? 0 : longer(p, found, now);
+	if (found == PACE_WORK)
+		return 0;
+	if (found == PACE_ALL)
+		return sooner(p->linger_ms > 0 ? 1 : PACE_SOON_MS,
+		    p->ceiling_ms);
+	return longer(p, found, now);
 }
 
 void
@@ -43,10 +49,12 @@ pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t now)
 		p->at = now;	/* the pause comes when all is seen */
 		return;
 	}
-	if (found == PACE_WORK)
+	if (found == PACE_WORK || found == PACE_ALL)
 		p->linger_until = now + p->linger_ms;
 	p->pause_ms = pause_after(p, found, now);
 	p->at = now + p->pause_ms;
+	p->in_vain = p->rung &&
+	    (found == PACE_NOTHING || found == PACE_WAITING);
 	p->rung = false;
 	if (p->fixed_ms == 0)
 		p->at = sooner(p->at, later(due, now + 1));
@@ -55,7 +63,7 @@ pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t now)
 static int64_t
 soonest(const struct pace *p, int64_t now)
 {
-	return later(now, p->looked_at + PACE_SOON_MS);
+	return p->in_vain ? later(now, p->looked_at + PACE_SOON_MS) : now;
 }
 
 void

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * Rings and what was found lately make no pause between two looks shorter
- * than this if the first found nothing: 200 looks a second at most.
+ * Rings that were in vain and what was found lately make no pause shorter than
+ * this: 200 looks a second at most that find nothing.
  */
 #define PACE_SOON_MS	5
 
@@ -27,7 +27,8 @@ enum pace_found {
 	PACE_NOTHING,
 	PACE_WAITING,	/* nothing that is due; it had to pass the rest */
 	PACE_MORE,	/* nothing yet: it has not seen everything */
-	PACE_WORK
+	PACE_ALL,	/* all the work there was */
+	PACE_WORK	/* as much as it could take */
 };
 
 struct pace {
@@ -40,6 +41,7 @@ struct pace {
 	int64_t	looked_at;	/* the last one was over */
 	int64_t	linger_until;
 	bool	rung;		/* since the last look */
+	bool	in_vain;	/* so it was before that */
 };
 
 /* A zeroed struct with the first three set is ready and looks now. */
@@ -50,7 +52,7 @@ struct pace {
  */
 void	pace_looked(struct pace *, enum pace_found, int64_t due, int64_t now);
 
-/* There may be work: look now, if the last look is not too near. */
+/* There may be work: look now, or soon if the last ring was in vain. */
 void	pace_ring(struct pace *, int64_t now);
 
 /* Would a ring change anything? */

@@ -381,6 +381,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		keep_labels(t, &k);
 		res->more = look_is_over(&t->look, res->claimed > 0) ||
 		    has_fresh(t) || t->park.moved;
+		res->left = res->more || look_left_some(&t->look);
 		rc = fetch_away(t, e);
 	}
 	if (rc == 0)

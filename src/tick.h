@@ -48,6 +48,7 @@ struct tick {
 struct tick_result {
 	uint64_t		 claimed;
 	bool			 more;	/* partitions not yet looked at */
+	bool			 left;	/* rows that the batch had no room for */
 	struct settled		 settled;
 	struct relay_result	 relay;
 };

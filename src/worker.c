@@ -342,7 +342,7 @@ plan_next(struct worker *w, const struct tick_result *res)
 	enum pace_found	found = PACE_NOTHING;
 
 	if (res->claimed > 0)
-		found = PACE_WORK;
+		found = res->left ? PACE_WORK : PACE_ALL;
 	else if (res->more)
 		found = PACE_MORE;
 	else if (hold_nlanes(w->hold) > 0)

@@ -343,6 +343,12 @@ static const struct {
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, PACE_WORK, INT64_MAX,
 	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, PACE_ALL, INT64_MAX,
+	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
+	{ { .ceiling_ms = 1000 }, PACE_ALL, INT64_MAX,
+	    { 5, 5, 5, 5, 5, 5, 5, 5 } },
+	{ { .ceiling_ms = 3 }, PACE_ALL, INT64_MAX,
+	    { 3, 3, 3, 3, 3, 3, 3, 3 } },
 	{ { .ceiling_ms = 1000, .pause_ms = 500 }, PACE_MORE, INT64_MAX,
 	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
 	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, PACE_NOTHING, INT64_MAX,
@@ -422,6 +428,23 @@ START_TEST(ring_ends_the_pause)
 	ck_assert_int_eq(p.at, 5101 + PACE_SOON_MS);
 	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5106);
 	ck_assert_int_eq(p.at, 5106 + 2 * PACE_SOON_MS);
+}
+END_TEST
+
+/* Only one that was in vain delays the next. */
+START_TEST(rings_for_work_are_heard_at_once)
+{
+	struct pace	p = { .ceiling_ms = 1000 };
+
+	for (int64_t now = 5000; now < 5010; now++) {
+		pace_looked(&p, PACE_ALL, INT64_MAX, now);
+		ck_assert_int_gt(p.at, now + 1);
+		pace_ring(&p, now + 1);
+		ck_assert_int_eq(p.at, now + 1);
+	}
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5010);
+	pace_ring(&p, 5011);
+	ck_assert_int_eq(p.at, 5010 + PACE_SOON_MS);
 }
 END_TEST
 
@@ -1419,6 +1442,7 @@ main(void)
 	tcase_add_test(tc, unfinished_look_keeps_the_pause);
 	tcase_add_test(tc, work_makes_it_linger);
 	tcase_add_test(tc, ring_ends_the_pause);
+	tcase_add_test(tc, rings_for_work_are_heard_at_once);
 	tcase_add_test(tc, ring_makes_no_look_later);
 	tcase_add_test(tc, rings_have_their_measure);
 
