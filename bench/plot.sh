@@ -41,8 +41,18 @@ rate_plot() {
 	draw "$1.png" "$2" "$3" 'messages a second' "$4" "rate=$1"
 }
 
-plot_all() {
+# latency_plot HOW TITLE
+latency_plot() {
 	local p
+	for p in p50 p90 p99 p99.9; do
+		points steady "relay=$1" load "latency_$p" |
+		    awk '{ print $1, $2 / 1000 }' > "$DIR/points.$p"
+	done
+	draw "latency_$1.png" "$2" 'commits a second' ms xy \
+	    p50=p50 p90=p90 p99=p99 p99.9=p99.9
+}
+
+plot_all() {
 	command -v gnuplot > /dev/null || {
 		note 'no gnuplot (Debian: gnuplot-nox): no plots'
 		return 0
@@ -60,10 +70,6 @@ plot_all() {
 	rate_plot batch 'Throughput and batch size' 'rows of a claim' x
 	rate_plot payload 'Throughput and payload' bytes x
 	rate_plot age 'Throughput and age' 'delivered rows in the table' ''
-	for p in p50 p90 p99 p99.9; do
-		points steady relay=yes load "latency_$p" |
-		    awk '{ print $1, $2 / 1000 }' > "$DIR/points.$p"
-	done
-	draw latency.png 'From COMMIT to the stream' 'commits a second' ms xy \
-	    p50=p50 p90=p90 p99=p99 p99.9=p99.9
+	latency_plot doorbell 'Latency, woken by the binlog'
+	latency_plot polls 'Latency, without a doorbell'
 }

@@ -38,14 +38,25 @@ steady_relayed() {
 	judge "$COMMITTED"
 }
 
+# The rights that the doorbell wants; see sql/grants.sql.
+allow_doorbell() {
+	sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
+	[ "$KIND" != mysql ] ||
+	    sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
+}
+
 section_steady() {
 	local load
+	allow_doorbell
 	for load in $LOADS; do
 		describe steady "load=$load" relay=no
 		steady "$load"
 		reset
-		describe steady "load=$load" relay=yes "workers=$FLEETSIZE"
+		describe steady "load=$load" relay=polls "workers=$FLEETSIZE"
 		steady_relayed "$load"
+		reset
+		describe steady "load=$load" relay=doorbell "workers=$FLEETSIZE"
+		WAKE='binlog: true' steady_relayed "$load"
 		reset
 	done
 }

@@ -136,6 +136,7 @@ write_conf() {
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
 	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}
 	log: {level: ${LEVEL:-info}}
+	wake: {${WAKE:-}}
 	EOF
 }
 

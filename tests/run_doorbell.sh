@@ -6,10 +6,7 @@
 PAUSE=600000
 COMMITS=0
 
-with_doorbell() {
-	write_conf
-	echo 'wake: {binlog: true}' >> "$CONF"
-}
+with_doorbell() { WAKE='binlog: true' write_conf "$@"; }
 
 doorbell() { pgrep -P "$MASTER" -f 'outbox-master: doorbell'; }
 no_doorbell() { ! doorbell > /dev/null; }
@@ -195,8 +192,7 @@ LOG=$DIR/log3
 LEVEL=debug with_doorbell
 start_master --interval-ms $PAUSE
 FIRST=$MASTER
-PIDFILE=$DIR/run/other.pid LEVEL=debug write_conf "$DIR/other.yml"
-echo 'wake: {binlog: true}' >> "$DIR/other.yml"
+PIDFILE=$DIR/run/other.pid LEVEL=debug with_doorbell "$DIR/other.yml"
 CONF=$DIR/other.yml LOG=$DIR/log4 start_master --interval-ms $PAUSE
 SECOND=$MASTER
 shared() { [ "$(sql 'SELECT COUNT(DISTINCT lease_owner)

@@ -4,10 +4,7 @@
 
 start_servers
 
-conf() {
-	write_conf
-	echo 'wake: {subject: outbox.wake}' >> "$CONF"
-}
+conf() { WAKE='subject: outbox.wake' write_conf; }
 
 questions() {
 	"$SANDBOX" sql "$DIR/db" -e "SHOW GLOBAL STATUS LIKE 'Questions'" |
