@@ -307,7 +307,8 @@ finish() {
 	wait "$LOAD"
 	is "${MISSED[*]-}" '' \
 	    "$1: each of $((ORDERS - ORDERS_BEFORE)) orders was carried out"
-	wait_for 20 is_drained
+	wait_for 60 is_drained
+	ok $? "$1: everything is delivered"
 	check_stream "$1: complete, in order per key, nothing twice" --wait 5 \
 	    --expect-dead "$DEAD"
 	say "$(($(now_ms) - STARTED)) ms"
