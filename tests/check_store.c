@@ -1692,7 +1692,9 @@ START_TEST(view_mixes_no_collations)
 	struct labels		 labels = { &label, 1 };
 	struct store_view	 v;
 
-	sql("ALTER TABLE outbox_partitions CONVERT TO CHARACTER SET utf8mb4 "
+	sql("CREATE TABLE kept_partitions LIKE outbox_partitions; "
+	    "CREATE TABLE kept_workers LIKE outbox_workers; "
+	    "ALTER TABLE outbox_partitions CONVERT TO CHARACTER SET utf8mb4 "
 	    "COLLATE utf8mb4_unicode_ci; ALTER TABLE outbox_workers CONVERT "
 	    "TO CHARACTER SET latin1 COLLATE latin1_german2_ci");
 	add_lease("p00", ME, 3);
@@ -1705,6 +1707,9 @@ START_TEST(view_mixes_no_collations)
 	ck_assert_uint_eq(v.nleases, 1);
 	ck_assert(v.leases[0].mine);
 	store_view_free(&v);
+	sql("DROP TABLE outbox_partitions, outbox_workers; RENAME TABLE "
+	    "kept_partitions TO outbox_partitions, kept_workers TO "
+	    "outbox_workers");
 }
 END_TEST
 
