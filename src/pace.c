@@ -16,7 +16,7 @@ sooner(int64_t a, int64_t b)
 
 /* Doubled from a millisecond up to the ceiling. */
 static int64_t
-longer(const struct pace *p, enum pace_found found, int64_t now)
+longer(const struct pace *p, enum pace_found found, int64_t took, int64_t now)
 {
 	int64_t	ms = p->pause_ms == 0 ? 1 : p->pause_ms * 2;
 
@@ -24,12 +24,13 @@ longer(const struct pace *p, enum pace_found found, int64_t now)
 		ms = sooner(ms, PACE_SOON_MS);
 	if (p->rung)
 		ms = later(ms, PACE_SOON_MS);
-	return sooner(ms, p->ceiling_ms);
+	return sooner(later(ms, took), p->ceiling_ms);
 }
 
 /* Where rings are expected they tell of the next work. */
 static int64_t
-pause_after(const struct pace *p, enum pace_found found, int64_t now)
+pause_after(const struct pace *p, enum pace_found found, int64_t took,
+    int64_t now)
 {
 	if (p->fixed_ms > 0)
 		return p->fixed_ms;
@@ -38,11 +39,12 @@ pause_after(const struct pace *p, enum pace_found found, int64_t now)
 	if (found == PACE_ALL)
 		return sooner(p->linger_ms > 0 ? 1 : PACE_SOON_MS,
 		    p->ceiling_ms);
-	return longer(p, found, now);
+	return longer(p, found, took, now);
 }
 
 void
-pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t now)
+pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t began,
+    int64_t now)
 {
 	p->looked_at = now;
 	if (found == PACE_MORE && p->fixed_ms == 0) {
@@ -51,7 +53,7 @@ pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t now)
 	}
 	if (found == PACE_WORK || found == PACE_ALL)
 		p->linger_until = now + p->linger_ms;
-	p->pause_ms = pause_after(p, found, now);
+	p->pause_ms = pause_after(p, found, now - began, now);
 	p->at = now + p->pause_ms;
 	p->in_vain = p->rung &&
 	    (found == PACE_NOTHING || found == PACE_WAITING);

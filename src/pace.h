@@ -47,10 +47,12 @@ struct pace {
 /* A zeroed struct with the first three set is ready and looks now. */
 
 /*
- * A look is over.  due: when something that is known to wait can be tried;
- * INT64_MAX: nothing is.
+ * A look is over; one that found nothing is not repeated before so much time
+ * as it took has passed.  due: when something that is known to wait can be
+ * tried; INT64_MAX: nothing is.
  */
-void	pace_looked(struct pace *, enum pace_found, int64_t due, int64_t now);
+void	pace_looked(struct pace *, enum pace_found, int64_t due,
+	    int64_t began, int64_t now);
 
 /* There may be work: look now, or soon if the last ring was in vain. */
 void	pace_ring(struct pace *, int64_t now);

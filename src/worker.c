@@ -337,7 +337,7 @@ complain(struct worker *w, const struct tick_result *res)
 }
 
 static void
-plan_next(struct worker *w, const struct tick_result *res)
+plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
 	enum pace_found	found = PACE_NOTHING;
 
@@ -347,7 +347,7 @@ plan_next(struct worker *w, const struct tick_result *res)
 		found = PACE_MORE;
 	else if (hold_nlanes(w->hold) > 0)
 		found = PACE_WAITING;
-	pace_looked(&w->pace, found, look_next_due(&w->tick.look),
+	pace_looked(&w->pace, found, look_next_due(&w->tick.look), began,
 	    clock_ms());
 }
 
@@ -436,7 +436,7 @@ run_tick(struct worker *w)
 		return;
 	}
 	link_works(&w->db, clock_ms());
-	plan_next(w, &res);
+	plan_next(w, &res, start / 1000);
 	tick_is_over(w, &res, start);
 	if (owned != w->line->owned)
 		show_partitions(w);

@@ -378,7 +378,7 @@ START_TEST(pauses_follow_what_was_found)
 
 	ck_assert_int_le(p.at, now);
 	for (size_t i = 0; i < NROWS(paces[0].pauses); i++) {
-		pace_looked(&p, paces[_i].found, paces[_i].due, now);
+		pace_looked(&p, paces[_i].found, paces[_i].due, now, now);
 		ck_assert_int_eq(p.at - now, paces[_i].pauses[i]);
 		now = p.at;
 	}
@@ -390,9 +390,23 @@ START_TEST(unfinished_look_keeps_the_pause)
 {
 	struct pace	p = { .ceiling_ms = 1000, .linger_ms = 1000, .pause_ms = 400 };
 
-	pace_looked(&p, PACE_MORE, INT64_MAX, 5000);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000);
+	pace_looked(&p, PACE_MORE, INT64_MAX, 5000, 5000);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
 	ck_assert_int_eq(p.at, 5800);
+}
+END_TEST
+
+/* Half of the time at most goes to looks that are dear. */
+START_TEST(dear_look_is_not_repeated_soon)
+{
+	struct pace	p = { .ceiling_ms = 100, .linger_until = 9000 };
+
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5030);
+	ck_assert_int_eq(p.at, 5060);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5060, 5260);
+	ck_assert_int_eq(p.at, 5360);
+	pace_looked(&p, PACE_ALL, INT64_MAX, 5360, 5400);
+	ck_assert_int_eq(p.at, 5405);
 }
 END_TEST
 
@@ -401,14 +415,14 @@ START_TEST(work_makes_it_linger)
 	struct pace	p = { .ceiling_ms = 1000, .linger_ms = PACE_LINGER_MS };
 	int64_t		now = 5000;
 
-	pace_looked(&p, PACE_WORK, INT64_MAX, now);
+	pace_looked(&p, PACE_WORK, INT64_MAX, now, now);
 	while (now < 5000 + PACE_LINGER_MS) {
-		pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+		pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
 		ck_assert_int_gt(p.at, now);
 		ck_assert_int_le(p.at, now + PACE_SOON_MS);
 		now = p.at;
 	}
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
 	ck_assert_int_gt(p.at, now + PACE_SOON_MS);
 }
 END_TEST
@@ -417,16 +431,16 @@ START_TEST(ring_ends_the_pause)
 {
 	struct pace	p = { .ceiling_ms = 60000, .pause_ms = 30000 };
 
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
 	ck_assert_int_eq(p.at, 65000);
 	ck_assert(pace_listens(&p, 5100));
 	pace_ring(&p, 5100);
 	ck_assert_int_eq(p.at, 5100);
 	ck_assert(!pace_listens(&p, 5100));
 	/* Whoever rang a moment too soon is not waited for long. */
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5101);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5101, 5101);
 	ck_assert_int_eq(p.at, 5101 + PACE_SOON_MS);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5106);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5106, 5106);
 	ck_assert_int_eq(p.at, 5106 + 2 * PACE_SOON_MS);
 }
 END_TEST
@@ -437,12 +451,12 @@ START_TEST(rings_for_work_are_heard_at_once)
 	struct pace	p = { .ceiling_ms = 1000 };
 
 	for (int64_t now = 5000; now < 5010; now++) {
-		pace_looked(&p, PACE_ALL, INT64_MAX, now);
+		pace_looked(&p, PACE_ALL, INT64_MAX, now, now);
 		ck_assert_int_gt(p.at, now + 1);
 		pace_ring(&p, now + 1);
 		ck_assert_int_eq(p.at, now + 1);
 	}
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5010);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5010, 5010);
 	pace_ring(&p, 5011);
 	ck_assert_int_eq(p.at, 5010 + PACE_SOON_MS);
 }
@@ -452,10 +466,10 @@ START_TEST(ring_makes_no_look_later)
 {
 	struct pace	p = { .ceiling_ms = 1000 };
 
-	pace_looked(&p, PACE_WORK, INT64_MAX, 5000);
+	pace_looked(&p, PACE_WORK, INT64_MAX, 5000, 5000);
 	pace_ring(&p, 5000);
 	ck_assert_int_eq(p.at, 5000);
-	pace_looked(&p, PACE_NOTHING, 5002, 5000);
+	pace_looked(&p, PACE_NOTHING, 5002, 5000, 5000);
 	pace_ring(&p, 5001);
 	ck_assert_int_eq(p.at, 5002);
 }
@@ -472,7 +486,7 @@ START_TEST(rings_have_their_measure)
 			pace_ring(&p, now);
 		if (now < p.at)
 			continue;
-		pace_looked(&p, PACE_NOTHING, INT64_MAX, now);
+		pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
 		pace_ring(&p, now);
 		looks++;
 	}
@@ -1440,6 +1454,7 @@ main(void)
 	tcase_add_loop_test(tc, pauses_follow_what_was_found, 0,
 	    NROWS(paces));
 	tcase_add_test(tc, unfinished_look_keeps_the_pause);
+	tcase_add_test(tc, dear_look_is_not_repeated_soon);
 	tcase_add_test(tc, work_makes_it_linger);
 	tcase_add_test(tc, ring_ends_the_pause);
 	tcase_add_test(tc, rings_for_work_are_heard_at_once);
