@@ -1338,14 +1338,17 @@ END_TEST
 
 START_TEST(bell_leaves_nothing_open)
 {
-	struct rlimit	few = { 64, 64 };
+	struct rlimit	all, few;
 	struct bell	b;
 	struct err	e;
 	int		before = open("/dev/null", O_RDONLY), after;
 
 	close(before);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){ 64, all.rlim_max };
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	ck_assert_int_eq(bell_open(&b, &e), -1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
 	ck_assert_str_ne(e.text, "");
 	after = open("/dev/null", O_RDONLY);
 	ck_assert_int_eq(after, before);
