@@ -231,27 +231,56 @@ take_first(struct look *l, struct picks *k, size_t limit)
 	free(seen);
 }
 
-bool
-look_would_probe(const struct look *l)
+/* Rows that wait would be read again and again, only to be passed. */
+static bool
+reads_few(const struct look *l)
 {
-	return l->idle && l->member->nparts <= STORE_RANGES;
+	return !l->scan.many && hold_nlanes(l->hold) == 0;
 }
 
-/* A worker with nothing to do asks one cheap question instead. */
+bool
+look_would_ask(const struct look *l)
+{
+	return l->idle && reads_few(l) && l->member->nparts <= STORE_RANGES;
+}
+
+/*
+ * A worker with little to do asks one cheap question, which has its answer:
+ * there is nothing, or so little that it is all.
+ */
 static int
-is_worth_it(struct look *l, bool *worth, struct err *e)
+read_few(struct look *l, bool *all, struct err *e)
 {
 	struct scan	*s = &l->scan;
 
-	*worth = s->nranges > 0;
-	if (!*worth || !look_would_probe(l))
-		return 0;
+	*all = false;
 	/* It may have been asked just now, with the leases. */
-	if (l->member->rows != MEMBER_NOT_ASKED) {
-		*worth = l->member->rows == MEMBER_ROWS;
+	if (look_would_ask(l) && l->member->rows == MEMBER_NO_ROWS) {
+		*all = true;
 		return 0;
 	}
-	return store_probe(l->store, s->ranges, s->nranges, worth, e);
+	if (!reads_few(l))
+		return 0;
+	if (store_few(l->store, s->ranges, s->nranges, &s->rows, &s->n, all,
+	    e) < 0)
+		return -1;
+	for (size_t i = 0; *all && i < s->nranges; i++)
+		s->ranges[i].limit = SIZE_MAX;	/* it has an end */
+	return 0;
+}
+
+static int
+read_rows(struct look *l, struct err *e)
+{
+	struct scan	*s = &l->scan;
+	bool		 all;
+
+	if (s->nranges == 0)
+		return 0;
+	if (read_few(l, &all, e) < 0)
+		return -1;
+	return all ? 0 : store_candidates(l->store, s->ranges, s->nranges,
+	    &s->rows, &s->n, e);
 }
 
 /*
@@ -278,7 +307,6 @@ scan(struct look *l, size_t limit, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	int64_t		 began_at = clock_us();
-	bool		 worth;
 
 	adapt(s, began_at);
 	free(s->rows);
@@ -286,10 +314,9 @@ scan(struct look *l, size_t limit, struct err *e)
 	s->n = s->next = 0;
 	s->calm = hold_nlanes(l->hold) == 0;
 	choose_ranges(l, limit * s->depth);
-	if (is_worth_it(l, &worth, e) < 0 || (worth &&
-	    store_candidates(l->store, s->ranges, s->nranges, &s->rows, &s->n,
-	    e) < 0))
+	if (read_rows(l, e) < 0)
 		return -1;
+	s->many = s->n >= STORE_FEW;
 	s->rich = s->n >= limit;
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;

@@ -45,6 +45,7 @@ struct scan {
 	size_t			 depth;		/* batches to ask for */
 	int64_t			 began_at;	/* clock_us() */
 	int64_t			 took_us;
+	bool			 many;		/* it found STORE_FEW at least */
 	bool			 rich;		/* it found a batch at least */
 };
 
@@ -85,8 +86,8 @@ bool	look_left_some(const struct look *);
  */
 void	look_all_done(struct look *);
 
-/* Would a look ask whether there are rows at all, before it reads them? */
-bool	look_would_probe(const struct look *);
+/* Would the next look first ask whether there are rows at all? */
+bool	look_would_ask(const struct look *);
 
 /* When a head that waits can be tried; INT64_MAX: nothing waits. */
 int64_t	look_next_due(struct look *);

@@ -125,8 +125,8 @@ struct labels {
 
 /*
  * The fleet, the leases of these partitions or with NULL of all, and whether
- * rows wait in those others, as store_probe tells; at most STORE_RANGES, NULL
- * for none.  After -1 there is nothing to free.
+ * rows wait in those others, due or not; NULL for none.  After -1 there is
+ * nothing to free.
  */
 int	store_view(struct store *, const struct labels *leases,
 	    const struct labels *rows, struct store_view *, struct err *);
@@ -172,9 +172,14 @@ struct candidate {
 	unsigned	range;		/* index of the range it came from */
 };
 
-/* Does any of these partitions have a waiting row? */
-int	store_probe(struct store *, const struct range *, size_t n, bool *any,
-	    struct err *);
+/*
+ * All waiting rows, due or not, of at most STORE_RANGES partitions, sorted by
+ * sequence, if they are fewer than STORE_FEW; otherwise none, and not *all.
+ * *out is the caller's to free.
+ */
+#define STORE_FEW	100
+int	store_few(struct store *, const struct range *, size_t n,
+	    struct candidate **out, size_t *nout, bool *all, struct err *);
 
 /*
  * Waiting rows, due or not, of at most STORE_RANGES ranges, sorted by

@@ -46,12 +46,11 @@ void	store_put_list(struct store *, const uint64_t *, size_t n);
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
 
-/*
- * " UNION ALL (SELECT ...)": these columns of one waiting row of a partition,
- * or none; the first of a statement without the UNION.
- */
-void	store_put_probe(struct store *, const char *columns,
-	    const char *label);
+/* "'a','b'" */
+void	store_put_labels(struct store *, const char *const *, size_t n);
+
+/* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
+void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
 
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);

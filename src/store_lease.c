@@ -109,17 +109,13 @@ lease_cmp(const void *a, const void *b)
 
 /* " word partition_key IN (...)", or nothing if there is no list. */
 static void
-put_labels(struct store *s, const char *word, const char *const *labels,
+put_only(struct store *s, const char *word, const char *const *labels,
     size_t n)
 {
 	if (labels == NULL)
 		return;
 	buf_printf(&s->sql, " %s partition_key IN (", word);
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			buf_str(&s->sql, ",");
-		db_quote(s->db, &s->sql, labels[i], strlen(labels[i]));
-	}
+	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
 }
 
@@ -136,11 +132,13 @@ put_view(struct store *s, const struct labels *leases,
 	    "(SELECT NULL, partition_key, lease_epoch, COALESCE(" IS_MINE
 	    ", 0), " IS_FREE " FROM {partitions}");
 	if (leases != NULL)
-		put_labels(s, "WHERE", leases->list, leases->n);
+		put_only(s, "WHERE", leases->list, leases->n);
 	buf_str(&s->sql, ")");
-	for (size_t i = 0; rows != NULL && i < rows->n; i++)
-		store_put_probe(s, "NULL, NULL, NULL, NULL, NULL",
-		    rows->list[i]);
+	if (rows == NULL)
+		return;
+	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL");
+	store_put_rows_of(s, rows->list, rows->n);
+	buf_str(&s->sql, " LIMIT 1)");
 }
 
 static void
@@ -196,7 +194,7 @@ store_renew(struct store *s, const char *const *labels, size_t nlabels,
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
 	store_put(s, " WHERE " IS_MINE);
-	put_labels(s, "AND", labels, nlabels);
+	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
 }
 

@@ -492,7 +492,7 @@ static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
 	return w->pace.fixed_ms == 0 && w->pace.at < now + MEMBER_LOOK_MS &&
-	    now >= w->route.try_at && look_would_probe(&w->tick.look) &&
+	    now >= w->route.try_at && look_would_ask(&w->tick.look) &&
 	    now < recover_next(&w->recover, w->member.place == 0);
 }
 

@@ -1382,8 +1382,9 @@ START_TEST(labels_are_quoted)
 	ck_assert_str_eq(list[0]->label, r.label);
 	ck_ok(store_acquire(st, list, 1, &n, &e));
 	ck_assert_uint_eq(n, 1);
-	ck_ok(store_probe(st, &r, 1, &any, &e));
-	ck_assert(any);
+	ck_ok(store_few(st, &r, 1, &c, &nc, &any, &e));
+	ck_assert_uint_eq(nc, 1);
+	free(c);
 	ck_ok(store_candidates(st, &r, 1, &c, &nc, &e));
 	ck_assert_uint_eq(nc, 1);
 	ck_ok(store_claim(st, &r, 1, &one, 1, &b, &n, &e));
@@ -1617,40 +1618,60 @@ END_TEST
  * Looking
  */
 
-START_TEST(waiting_rows_are_probed)
+/* "sequence:range ..." of few rows; "many" if they are not few. */
+static const char *
+few(const struct range *ranges, size_t n)
 {
-	struct range	ranges[2] = { range("p00", 1), range("p01", 1) };
-	bool		any = true;
+	static char		 text[4096];
+	struct candidate	*c;
+	size_t			 nc, len = 0;
+	bool			 all;
 
-	ck_ok(store_probe(st, ranges, 2, &any, &e));
-	ck_assert(!any);
+	ck_ok(store_few(st, ranges, n, &c, &nc, &all, &e));
+	text[0] = '\0';
+	for (size_t i = 0; i < nc; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s%llu:%u", i == 0 ? "" : " ",
+		    (unsigned long long)c[i].sequence, c[i].range);
+	ck_assert(all || nc == 0);
+	free(c);
+	return all ? text : "many";
+}
+
+START_TEST(few_rows_are_read_at_once)
+{
+	struct range	ranges[2] = { range("p01", 1), range("p00", 1) };
+
+	ck_assert_str_eq(few(ranges, 2), "");
 	add_rows(1, 1, "'p02'");
 	add_rows(2, 2, "'p01'");
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence = 2");
-	ck_ok(store_probe(st, ranges, 2, &any, &e));
-	ck_assert(!any);
-	add_rows(3, 3, "'p01'");
-	ck_ok(store_probe(st, ranges, 1, &any, &e));
-	ck_assert(!any);
-	ck_ok(store_probe(st, ranges, 2, &any, &e));
-	ck_assert(any);
-	ck_ok(store_probe(st, ranges + 1, 1, &any, &e));
-	ck_assert(any);
+	ck_assert_str_eq(few(ranges, 2), "");
+	add_rows(3, 4, "'p01'");
+	add_rows(5, 5, "'p00'");
+	add_rows(6, 6, "'p01'");
+	ck_assert_str_eq(few(ranges, 2), "3:0 4:0 5:1 6:0");
+	ck_assert_str_eq(few(ranges + 1, 1), "5:0");
+	add_rows(7, STORE_FEW + 1, "'p00'");
+	ck_assert_str_ne(few(ranges, 2), "many");
+	add_rows(STORE_FEW + 2, STORE_FEW + 2, "'p01'");
+	ck_assert_str_eq(few(ranges, 2), "many");
+	ck_assert_str_ne(few(ranges, 1), "many");
 }
 END_TEST
 
-START_TEST(rows_without_label_are_probed)
+START_TEST(few_rows_may_have_no_label)
 {
-	struct range	r = range("", 1);
-	bool		any = true;
+	struct range	ranges[2] = { range("p00", 1), range("", 1) };
 
 	add_rows(1, 1, "'p00'");
-	ck_ok(store_probe(st, &r, 1, &any, &e));
-	ck_assert(!any);
-	add_rows(2, 2, _i == 0 ? "NULL" : "''");
-	ck_ok(store_probe(st, &r, 1, &any, &e));
-	ck_assert(any);
+	ck_assert_str_eq(few(ranges + 1, 1), "");
+	add_rows(2, 2, "NULL");
+	add_rows(3, 3, "''");
+	ck_assert_str_eq(few(ranges, 1), "1:0");
+	ck_assert_str_eq(few(ranges + 1, 1), "2:0 3:0");
+	ck_assert_str_eq(few(ranges, 2), "1:0 2:1 3:1");
 }
 END_TEST
 
@@ -2736,7 +2757,7 @@ call(int i)
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
 	case 13: return store_purge(st, &n, &e);
-	case 14: return store_probe(st, &r, 1, &any, &e);
+	case 14: return store_few(st, &r, 1, &c, &nout, &any, &e);
 	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
 	case 16: return store_claim(st, &r, 1, &sequence, 1, &b, &n, &e);
 	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &b, &e);
@@ -2812,7 +2833,8 @@ tick_big(size_t n)
 	}
 	ck_ok(store_adopt_strays(st, &nstrays, stray, &e));
 	ck_assert_uint_eq(nstrays, 0);
-	ck_ok(store_probe(st, ranges, STORE_RANGES, &any, &e));
+	ck_ok(store_few(st, ranges, STORE_RANGES, &c, &nc, &any, &e));
+	free(c);
 	ck_ok(store_candidates(st, ranges, STORE_RANGES, &c, &nc, &e));
 	ck_assert_uint_ge(nc, n);
 	sequences = xcalloc(n, sizeof(*sequences));
@@ -2843,6 +2865,7 @@ hot_key(const char *statement)
 		const char	*part, *key;
 	} hot[] = {
 		{ "UNION ALL", "outbox_claim" },
+		{ "SELECT FIELD", "outbox_claim" },
 		{ "UPDATE `outbox` ", "PRIMARY" },
 		{ "SELECT global_sequence", "PRIMARY" },
 		{ "SELECT o.global_sequence", "PRIMARY" },
@@ -2917,7 +2940,7 @@ ck_plans(bool empty)
 	}
 	ck_assert_int_eq(nclaims, 1);
 	/*
-	 * Strays, probe, candidates, claim, fetch, fetch away, waiting, six to
+	 * Strays, few, candidates, claim, fetch, fetch away, waiting, six to
 	 * settle.
 	 */
 	ck_assert_int_eq(nhot, 13);
@@ -3395,8 +3418,8 @@ add_claims(Suite *s, const struct kind *k)
 {
 	TCase	*tc = add_case(s, "claim", k, k->start, store_begin, store_end);
 
-	tcase_add_test(tc, waiting_rows_are_probed);
-	tcase_add_loop_test(tc, rows_without_label_are_probed, 0, 2);
+	tcase_add_test(tc, few_rows_are_read_at_once);
+	tcase_add_test(tc, few_rows_may_have_no_label);
 	tcase_add_loop_test(tc, waiting_rows_are_in_view, 0, 3);
 	tcase_add_test(tc, view_mixes_no_collations);
 	tcase_add_test(tc, candidates_come_in_order);

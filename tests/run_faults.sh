@@ -11,7 +11,7 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # Every statement of the daemon: its name in src, how many of the name make
 # one piece of work, and what has to happen that a worker comes to it.
 TICK='
-probe		1	nothing
+few		1	nothing
 candidates	1	nothing
 claim		1	nothing
 fetch		1	nothing
