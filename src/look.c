@@ -171,10 +171,13 @@ note_seen(struct scan *s)
 		used[s->rows[i].range]++;
 		seen[s->rows[i].range] = s->rows[i].sequence;
 	}
+	s->rich = false;
 	for (size_t i = 0; i < s->nranges; i++) {
-		s->full[i] = s->parts[i]->full =
-		    used[i] >= s->ranges[i].limit;
-		if (!s->full[i])
+		bool full = used[i] >= s->ranges[i].limit;
+
+		s->parts[i]->full = full;
+		s->rich = s->rich || full;
+		if (!full)
 			seen[i] = UINT64_MAX;
 	}
 	free(used);
@@ -317,7 +320,6 @@ scan(struct look *l, size_t limit, struct err *e)
 	if (read_rows(l, e) < 0)
 		return -1;
 	s->many = s->n >= STORE_FEW;
-	s->rich = s->n >= limit;
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;
 	return 0;
@@ -377,12 +379,7 @@ look_is_over(struct look *l, bool claimed)
 bool
 look_left_some(const struct look *l)
 {
-	const struct scan	*s = &l->scan;
-
-	for (size_t i = 0; i < s->nranges; i++)
-		if (s->full[i])
-			return true;
-	return s->next < s->n;
+	return l->scan.rich || l->scan.next < l->scan.n;
 }
 
 void

@@ -35,7 +35,6 @@ struct scan {
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][MSG_LABEL];
 	struct part		*parts[STORE_RANGES];	/* if still ours */
-	bool			 full[STORE_RANGES];	/* used up to the limit */
 	size_t			 nranges;
 	struct candidate	*rows;
 	size_t			 n, next;	/* not taken: from next on */
@@ -46,7 +45,7 @@ struct scan {
 	int64_t			 began_at;	/* clock_us() */
 	int64_t			 took_us;
 	bool			 many;		/* it found STORE_FEW at least */
-	bool			 rich;		/* it found a batch at least */
+	bool			 rich;		/* and there may be more */
 };
 
 struct look {

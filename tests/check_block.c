@@ -1559,6 +1559,26 @@ START_TEST(scan_is_made_anew)
 }
 END_TEST
 
+/* Shares are rounded down: a scan of many rows is short of a batch or two. */
+START_TEST(scan_knows_that_there_is_more)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	scan_much(n, true);
+	ck_assert(!n->tick.look.scan.rich);
+	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
+	member_look_now(&n->member);
+	n->tick.look.scan.depth = 1;
+	n->tick.look.scan.many = true;
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+	ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e));
+	ck_assert(n->tick.look.scan.rich && res.left);
+	ck_assert_uint_lt(res.claimed, (size_t)conf->worker.batch_size);
+	node_stop(n);
+}
+END_TEST
+
 START_TEST(failure_ends_a_scan)
 {
 	struct node	*n = &nodes[0];
@@ -1896,6 +1916,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, rows_move_without_a_pause);
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
+	tcase_add_test(tc, scan_knows_that_there_is_more);
 	tcase_add_test(tc, failure_ends_a_scan);
 	tcase_add_test(tc, smallest_batch_makes_progress);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
