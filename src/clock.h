@@ -13,4 +13,17 @@ int64_t	clock_ms(void);
 /* The same in microseconds, for measuring. */
 int64_t	clock_us(void);
 
+/* Of two moments, or two spans. */
+static inline int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 #endif

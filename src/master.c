@@ -302,12 +302,6 @@ converge(struct master *m, int64_t now)
 	forget_count_change(m);
 }
 
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The nearest moment at which converge would act. */
 static int64_t
 next_deadline(const struct master *m, int64_t now)

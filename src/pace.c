@@ -1,18 +1,8 @@
-/* pace.c - see pace.h; no clock and no waiting in here */
+/* pace.c - see pace.h; asks no clock and never waits */
 
 #include "pace.h"
 
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
+#include "clock.h"
 
 /* Doubled from a millisecond up to the ceiling. */
 static int64_t

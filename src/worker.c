@@ -555,18 +555,6 @@ step(struct worker *w)
 }
 
 static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t
 next_work(const struct worker *w)
 {
 	const struct recover	*r = &w->recover;
