@@ -4,7 +4,7 @@
  * A scan may serve several batches, because it is one moment: whoever keeps
  * the order of a key commits its rows one after the other, so a row that the
  * scan could not see has no later one of its key in the scan.  That holds as
- * long as nothing that was seen comes back: see goes_on and look_forget.
+ * long as nothing that was seen comes back: see goes_on.
  */
 
 #include "look.h"
@@ -328,14 +328,18 @@ scan(struct look *l, size_t limit, struct err *e)
 /*
  * Is what the scan left still the next to be sent?  Not if a lane waited, for
  * rows of it that were passed or parked may be free now, and not if somebody
- * has made old rows due and rung: then the epoch is another.
+ * has made old rows due and rung: then the epoch is another.  Until we know of
+ * it the fence does, and without leases there is none.  Nor may it keep new
+ * rows of other partitions waiting for long.
  */
 static bool
 goes_on(const struct look *l)
 {
 	const struct scan	*s = &l->scan;
 
-	if (!s->clean || !s->calm || s->next == s->n)
+	if (!s->clean || !s->calm || s->next == s->n ||
+	    !l->conf->worker.leasing ||
+	    clock_us() - s->began_at > s->took_us + LASTS_US)
 		return false;
 	for (size_t i = 0; i < s->nranges; i++) {
 		struct part *p = member_part(l->member, (struct bytes){
@@ -379,7 +383,8 @@ look_is_over(struct look *l, bool claimed)
 bool
 look_left_some(const struct look *l)
 {
-	return l->scan.rich || l->scan.next < l->scan.n;
+	return l->scan.rich || l->scan.next < l->scan.n ||
+	    l->member->nparts > l->scan.nranges;
 }
 
 void

@@ -76,7 +76,7 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
 /* What came of it: was anything claimed?  Are there partitions left? */
 bool	look_is_over(struct look *, bool claimed);
 
-/* Did the last scan see more rows than it gave out, or may there be some? */
+/* Did the last scan see more rows than it gave out, or may there be more? */
 bool	look_left_some(const struct look *);
 
 /*

@@ -76,14 +76,19 @@ candidate_cmp(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Of rows (range and sequence), sorted. */
+/* Of rows (range and sequence), sorted; what is in no range is not ours. */
 static void
-read_candidates(struct db_rows *rows, struct candidate **out, size_t *n)
+read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
+    size_t *n)
 {
 	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
-	for (*n = 0; db_next(rows); (*n)++) {
-		(*out)[*n].range = (unsigned)db_u64(rows, 0);
-		(*out)[*n].sequence = db_u64(rows, 1);
+	for (*n = 0; db_next(rows); ) {
+		uint64_t range = db_u64(rows, 0);
+
+		if (range >= nranges)
+			continue;
+		(*out)[*n].range = (unsigned)range;
+		(*out)[(*n)++].sequence = db_u64(rows, 1);
 	}
 	qsort(*out, *n, sizeof(**out), candidate_cmp);
 }
@@ -112,7 +117,7 @@ store_few(struct store *s, const struct range *ranges, size_t n,
 		return -1;
 	*all = db_nrows(rows) < STORE_FEW;
 	if (*all)
-		read_candidates(rows, out, nout);
+		read_candidates(rows, n, out, nout);
 	db_rows_free(rows);
 	return 0;
 }
@@ -162,7 +167,7 @@ store_candidates(struct store *s, const struct range *ranges, size_t n,
 		put_range(s, &ranges[i], i);
 	if ((rows = store_query(s, "candidates", e)) == NULL)
 		return -1;
-	read_candidates(rows, out, nout);
+	read_candidates(rows, n, out, nout);
 	db_rows_free(rows);
 	*nout = cut_ranges(*out, *nout, ranges, n);
 	return 0;

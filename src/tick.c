@@ -379,9 +379,10 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		rc = claim(t, &k, &res->claimed, e);
 	if (rc == 0) {
 		keep_labels(t, &k);
+		res->left = look_left_some(&t->look);
 		res->more = look_is_over(&t->look, res->claimed > 0) ||
-		    has_fresh(t) || t->park.moved;
-		res->left = res->more || look_left_some(&t->look);
+		    has_fresh(t) || t->park.moved ||
+		    (res->claimed == 0 && k.n > 0 && res->left);
 		rc = fetch_away(t, e);
 	}
 	if (rc == 0)

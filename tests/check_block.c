@@ -1579,6 +1579,45 @@ START_TEST(scan_knows_that_there_is_more)
 }
 END_TEST
 
+/* Without leases nothing would tell us that rows were made due; and by age. */
+START_TEST(scan_has_an_end)
+{
+	struct node	*n = &nodes[0];
+
+	conf->worker.leasing = _i != 0;
+	scan_much(n, true);
+	if (_i == 1)
+		time_passes(1000);
+	node_works(n);
+	ck_assert_uint_eq(story.scans, 2);
+	ck_assert(story.acked[18]);
+	node_stop(n);
+}
+END_TEST
+
+/* Delayed rows in front of one that is due: no pause between the batches. */
+START_TEST(delayed_rows_are_passed_without_a_pause)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+	int			 left = 100;
+
+	scan_much(n, true);
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR WHERE "
+	    "published_at IS NULL AND global_sequence < 30; "
+	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
+	member_look_now(&n->member);
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+	do {
+		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res,
+		    &e));
+		ck_assert(story.acked[30] || res.more || res.claimed > 0);
+	} while (!story.acked[30] && left-- > 0);
+	ck_assert(story.acked[30]);
+	node_stop(n);
+}
+END_TEST
+
 START_TEST(failure_ends_a_scan)
 {
 	struct node	*n = &nodes[0];
@@ -1917,6 +1956,8 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
 	tcase_add_test(tc, scan_knows_that_there_is_more);
+	tcase_add_loop_test(tc, scan_has_an_end, 0, 2);
+	tcase_add_test(tc, delayed_rows_are_passed_without_a_pause);
 	tcase_add_test(tc, failure_ends_a_scan);
 	tcase_add_test(tc, smallest_batch_makes_progress);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
