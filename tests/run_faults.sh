@@ -12,7 +12,7 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # one piece of work, and what has to happen that a worker comes to it.
 TICK='
 few		1	nothing
-candidates	1	nothing
+candidates	1	many
 claim		1	nothing
 fetch		1	nothing
 fetch away	1	large
@@ -155,19 +155,30 @@ large() {
 	    REPEAT('x', 70000)"
 }
 
-# More than a batch behind a head that is not due.
-parked() {
+# key KEY ROWS DELAY: rows of a key whose first one is due in so many seconds
+key() {
 	local i rows=''
-	wait_for 20 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
-	arm "$1"
-	for i in {1..250}; do rows+="('parked$ORDERS', $i, 'events.x', 'x'),"; done
+	for ((i = 1; i <= $2; i++)); do rows+="('$1', $i, 'events.x', 'x'),"; done
 	sql "START TRANSACTION;
 	    INSERT INTO events (stream_id, stream_sequence, event_type,
 		event_data) VALUES ${rows%,};
 	    INSERT INTO outbox (global_sequence, partition_key, available_at)
-		SELECT sequence, 'p0$((ORDERS % 10))', IF(stream_sequence = 1,
-		NOW(6) + INTERVAL 1 SECOND, NOW(6)) FROM events
-		WHERE stream_id = 'parked$ORDERS'; COMMIT"
+		SELECT sequence, 'p0$((ORDERS % 10))', NOW(6) + INTERVAL
+		IF(stream_sequence = 1, $3, 0) SECOND FROM events
+		WHERE stream_id = '$1'; COMMIT"
+}
+
+# More than a look takes for few.
+many() {
+	arm "$1"
+	key "many$ORDERS" 150 0
+}
+
+# More than a batch behind a head that is not due.
+parked() {
+	wait_for 20 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+	arm "$1"
+	key "parked$ORDERS" 250 1
 }
 
 # A worker's connection ends.
