@@ -222,14 +222,15 @@ take_rows(struct look *l, struct picks *k, size_t limit)
 /*
  * Rows of a scan just made, and heads that are due. Neither may crowd out the
  * other: with many heads that fail again and again, half of the batch is
- * still for rows that were never tried.
+ * still for rows that were never tried, and of a batch of one every other.
  */
 static void
 take_first(struct look *l, struct picks *k, size_t limit)
 {
 	uint64_t	*seen = note_seen(&l->scan);
 
-	take_heads(l, k, seen, l->scan.n > 0 ? (limit + 1) / 2 : limit);
+	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
+	    limit);
 	take_rows(l, k, limit);
 	free(seen);
 }
@@ -293,15 +294,15 @@ read_rows(struct look *l, struct err *e)
 static void
 adapt(struct scan *s, int64_t now)
 {
-	int64_t	spent = now - s->began_at;
+	int64_t	spent = now - s->began_at, lasted = spent - s->took_us;
 
 	if (!s->rich)
 		return;
-	if (s->took_us * COSTLY > spent && spent * 2 <= LASTS_US) {
+	if (s->took_us * COSTLY > spent && lasted * 2 <= LASTS_US) {
 		if (s->depth < DEPTH_MAX)
 			s->depth *= 2;
 	} else if (s->depth > 1 &&
-	    (s->took_us * CHEAP < spent || spent > LASTS_US))
+	    (s->took_us * CHEAP < spent || lasted > LASTS_US))
 		s->depth /= 2;
 }
 

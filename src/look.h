@@ -56,6 +56,7 @@ struct look {
 	struct scan		 scan;
 
 	size_t			 rotate;	/* which partitions come first */
+	size_t			 turn;		/* whose the odd row is */
 	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
 	int64_t			 heads_at;	/* no head is tried before */

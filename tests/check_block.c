@@ -1579,6 +1579,54 @@ START_TEST(scan_knows_that_there_is_more)
 }
 END_TEST
 
+/* A head that is tried in each tick, and a row of another key behind it. */
+START_TEST(smallest_batch_is_shared)
+{
+	struct node	*n = &nodes[0];
+
+	memset(&story, 0, sizeof(story));
+	conf->worker.batch_size = 1;
+	node_start(n);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'k0', 1, 't', 'x'), "
+	    "(2, 'k2', 1, 't', 'x'); INSERT INTO outbox (global_sequence, "
+	    "partition_key) VALUES (1, 'p00'), (2, 'p00'); UPDATE outbox SET "
+	    "claim_token = 'x', available_at = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE global_sequence = 1");
+	for (int i = 0; i < 4; i++) {
+		node_works(n);
+		time_passes(1500);
+	}
+	ck_assert(story.acked[2]);
+	node_stop(n);
+}
+END_TEST
+
+/* The longer a scan takes, the more batches it has to serve. */
+START_TEST(dear_scan_gets_deeper)
+{
+	struct node	*n = &nodes[0];
+	struct scan	*s = &n->tick.look.scan;
+
+	scan_much(n, true);
+	s->clean = false;
+	s->rich = s->many = true;
+	s->depth = 1;
+	s->took_us = 400000;
+	s->began_at = clock_us() - 410000;
+	node_works(n);
+	ck_assert_uint_eq(s->depth, 2);
+	/* But its rows may not last too long. */
+	s->clean = false;
+	s->rich = true;
+	s->took_us = 400000;
+	s->began_at = clock_us() - 1000000;
+	node_works(n);
+	ck_assert_uint_eq(s->depth, 1);
+	node_stop(n);
+}
+END_TEST
+
 /* Without leases nothing would tell us that rows were made due; and by age. */
 START_TEST(scan_has_an_end)
 {
@@ -1956,7 +2004,9 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
 	tcase_add_test(tc, scan_knows_that_there_is_more);
+	tcase_add_test(tc, dear_scan_gets_deeper);
 	tcase_add_loop_test(tc, scan_has_an_end, 0, 2);
+	tcase_add_test(tc, smallest_batch_is_shared);
 	tcase_add_test(tc, delayed_rows_are_passed_without_a_pause);
 	tcase_add_test(tc, failure_ends_a_scan);
 	tcase_add_test(tc, smallest_batch_makes_progress);
