@@ -11,6 +11,7 @@
 
 #include "bus_impl.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +243,8 @@ bus_unread(void *arg)
 
 /*
  * The library hands each message to a thread of its own to free it. One at a
- * time that is two context switches a message; in heaps it is next to none.
+ * time that is two context switches a message; in heaps, and with a thread
+ * that does not cut in (see open_library), it is next to none.
  */
 void
 bus_spend(struct bus *b, natsMsg *m)
@@ -552,13 +554,31 @@ static const struct pub_ops ops = {
 	.tell = bus_tell,
 };
 
+/*
+ * The library's threads inherit our policy, and none of them is in a hurry:
+ * under SCHED_BATCH they do not take the processor from us when we wake them.
+ * Any other policy than the usual is somebody's wish, and is left alone.
+ */
+static void
+open_library(void)
+{
+	struct sched_param	param = { 0 };
+	bool			usual = sched_getscheduler(0) == SCHED_OTHER;
+
+	if (usual)
+		sched_setscheduler(0, SCHED_BATCH, &param);
+	nats_Open(-1);
+	if (usual)
+		sched_setscheduler(0, SCHED_OTHER, &param);
+}
+
 struct pub
 bus_new(const struct conf *conf, const char *name)
 {
 	struct bus	*b = xcalloc(1, sizeof(*b));
 	struct pub	 p = { &ops, b };
 
-	nats_Open(-1);
+	open_library();
 	b->conf = conf;
 	b->name = xstrdup(name);
 	b->fd = -1;

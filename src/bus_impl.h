@@ -16,7 +16,7 @@
 
 #include "bus.h"
 
-#define SPENT_MAX	256
+#define SPENT_MAX	2048
 
 struct bus {
 	const struct conf	*conf;

@@ -7,7 +7,9 @@
  */
 #include <check.h>
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1671,6 +1673,52 @@ START_TEST(next_server_is_tried)
 }
 END_TEST
 
+static size_t
+threads_of_policy(int policy)
+{
+	DIR		*d = opendir("/proc/self/task");
+	struct dirent	*entry;
+	size_t		 n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while ((entry = readdir(d)) != NULL)
+		n += entry->d_name[0] != '.' &&
+		    sched_getscheduler(atoi(entry->d_name)) == policy;
+	closedir(d);
+	return n;
+}
+
+/* Or the one that frees messages takes our processor twice for each. */
+START_TEST(threads_of_the_library_wait)
+{
+	struct pub	p;
+
+	conf = conf_of_server("");
+	p = bus_new(conf, "patient");
+	ck_assert_int_eq(sched_getscheduler(0), SCHED_OTHER);
+	ck_assert_uint_eq(threads_of_policy(SCHED_OTHER), 1);
+	ck_assert_uint_gt(threads_of_policy(SCHED_BATCH), 0);
+	bus_free(&p);
+	conf_free(conf);
+}
+END_TEST
+
+/* Where all of us is to be patient or in a hurry, nothing is changed. */
+START_TEST(other_policy_is_kept)
+{
+	struct sched_param	param = { 0 };
+	struct pub		p;
+
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_IDLE, &param), 0);
+	conf = conf_of_server("");
+	p = bus_new(conf, "idle");
+	ck_assert_int_eq(sched_getscheduler(0), SCHED_IDLE);
+	ck_assert_uint_eq(threads_of_policy(SCHED_BATCH), 0);
+	bus_free(&p);
+	conf_free(conf);
+}
+END_TEST
+
 START_TEST(closed_bus_is_harmless)
 {
 	struct pub_answer	a;
@@ -2193,6 +2241,8 @@ add_losses(Suite *s)
 	tcase_add_loop_test(tc, server_that_is_away, 0, 2);
 	tcase_add_test(tc, next_server_is_tried);
 	tcase_add_test(tc, closed_bus_is_harmless);
+	tcase_add_test(tc, threads_of_the_library_wait);
+	tcase_add_test(tc, other_policy_is_kept);
 
 	tc = add_case(s, "loss", start_loss, loss_begin, end);
 	tcase_add_test(tc, killed_server_is_noticed);
