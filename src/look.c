@@ -410,3 +410,17 @@ picks_part(const struct picks *k, uint64_t sequence)
 
 	return p == NULL ? NULL : p->part;
 }
+
+size_t
+picks_ranges(const struct picks *k, struct range *out)
+{
+	bool	used[STORE_RANGES] = { false };
+	size_t	n = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		used[k->items[i].part->range] = true;
+	for (size_t i = 0; i < k->nranges; i++)
+		if (used[i])
+			out[n++] = k->ranges[i];
+	return n;
+}

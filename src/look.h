@@ -74,6 +74,9 @@ void	picks_free(struct picks *);
 /* The partition of a row that was picked, NULL for others. */
 struct part *picks_part(const struct picks *, uint64_t sequence);
 
+/* The ranges that something was picked from; at most STORE_RANGES. */
+size_t	picks_ranges(const struct picks *, struct range *);
+
 /* What came of it: was anything claimed?  Are there partitions left? */
 bool	look_is_over(struct look *, bool claimed);
 

@@ -189,9 +189,9 @@ int	store_candidates(struct store *, const struct range *, size_t n,
 	    struct candidate **out, size_t *nout, struct err *);
 
 /*
- * Claim those of the n sequences that are free and due and whose partition
- * is still mine under its epoch.  Sets the batch's token and claimed_at;
- * *claimed is how many.
+ * Claim those of the n sequences, each of a row in one of the ranges, that are
+ * free and due; none if not all of the ranges are still mine, each under its
+ * epoch.  Sets the batch's token and claimed_at; *claimed is how many.
  */
 int	store_claim(struct store *, const struct range *, size_t nranges,
 	    const uint64_t *sequences, size_t n, struct batch *,

@@ -1,12 +1,9 @@
 /*
  * store_claim.c - rows: look, claim, fetch
  *
- * The claim is the fence.  It joins each row to its partition's lease and
- * takes it only while owner, epoch and time are ours; the lease row stays
- * share-locked until the statement has committed, so nobody can take the
- * lease over in between.  The order of the join is forced: left alone, the
- * optimizer starts at the lease table, several times slower and with
- * deadlocks.
+ * The claim is the fence.  It takes rows only while owner, epoch and time of
+ * all their leases are ours; the lease rows stay share-locked until the
+ * statement has committed, so nobody can take a lease over in between.
  */
 
 #include "store_impl.h"
@@ -17,15 +14,6 @@
 
 #include "clock.h"
 #include "xalloc.h"
-
-/* Rows that nobody holds: due, or claimed by somebody known to be dead. */
-static void
-put_is_free(struct store *s)
-{
-	buf_str(&s->sql, " AND o.published_at IS NULL AND "
-	    "(o.available_at <= NOW(6) OR LEFT(o.claim_token, 16) IN (");
-	buf_printf(&s->sql, "'%s'%s))", ident_nonce(s->id), s->dead);
-}
 
 /*
  * The lease row "" serves rows without a label, which Pillar writes when its
@@ -189,58 +177,110 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
 	buf_str(&s->sql, ")");
 }
 
+static void
+put_range_labels(struct store *s, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, i == 0 ? "" : ",");
+		db_quote(s->db, &s->sql, ranges[i].label,
+		    strlen(ranges[i].label));
+	}
+}
+
 /*
- * A row that still carries a token was claimed by somebody who is gone, and
- * perhaps sent: since that claim nobody knows.  Of the new token nothing can
- * be unsure; but assignments of a joined UPDATE have no promised order, and
- * should this one come last, it must err to the safe side.
+ * All or nothing: where one lease is lost, what we know of the others is old
+ * too.  That is one read a lease; to join each row with its lease took a sixth
+ * of the claim.
  */
 static void
-put_unsure(struct store *s, const char *token)
+put_leases(struct store *s, const struct range *ranges, size_t n)
 {
-	buf_printf(&s->sql, "SET o.unsure_since = CASE WHEN o.claim_token IS "
-	    "NULL THEN o.unsure_since WHEN o.claim_token = '%s' THEN "
-	    "TIMESTAMP'1970-01-02 00:00:00' ELSE COALESCE(o.unsure_since, "
-	    "o.available_at - INTERVAL %lld MICROSECOND) END, ", token,
+	buf_str(&s->sql, " AND COALESCE(o.partition_key, '') IN (");
+	put_range_labels(s, ranges, n);
+	store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
+	    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
+	put_range_labels(s, ranges, n);
+	buf_str(&s->sql, ")");
+	store_put_fence(s, ranges, n);
+	buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu", n);
+}
+
+/*
+ * Free: nobody has claimed it, or what he did with it is written back.
+ * Abandoned: its claim has ended, or whoever claimed it is known to be dead.
+ */
+static void
+put_which(struct store *s, bool abandoned, const char *token)
+{
+	if (abandoned)
+		buf_printf(&s->sql, " AND o.claim_token <> '%s' AND "
+		    "(o.available_at <= NOW(6) OR "
+		    "LEFT(o.claim_token, 16) IN ('%s'%s))", token,
+		    ident_nonce(s->id), s->dead);
+	else
+		buf_str(&s->sql, " AND o.claim_token IS NULL AND "
+		    "o.available_at <= NOW(6)");
+}
+
+/*
+ * What is abandoned was perhaps sent: since its claim nobody knows.  This is
+ * read before it is overwritten, for assignments go from left to right.
+ */
+static void
+put_unsure(struct store *s)
+{
+	buf_printf(&s->sql, "o.unsure_since = COALESCE(o.unsure_since, "
+	    "o.available_at - INTERVAL %lld MICROSECOND), ",
 	    (long long)s->conf->worker.claim_ttl * 1000);
 }
 
-static void
-put_claim(struct store *s, const struct range *ranges, size_t nranges,
-    const uint64_t *sequences, size_t n, const char *token)
-{
-	bool	fenced = s->conf->worker.leasing;
+struct claim {
+	const struct range	*ranges;
+	size_t			 nranges;
+	const uint64_t		*sequences;
+	size_t			 n;
+	const char		*token;
+};
 
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) ");
-	if (fenced)
-		store_put(s, "STRAIGHT_JOIN {partitions} AS p "
-		    "FORCE INDEX (PRIMARY) "
-		    "ON p.partition_key = COALESCE(o.partition_key, '') ");
-	if (s->has_unsure_since)
-		put_unsure(s, token);
-	else
-		buf_str(&s->sql, "SET ");
+static int
+claim(struct store *s, const struct claim *c, bool abandoned,
+    uint64_t *claimed, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET ");
+	if (abandoned && s->has_unsure_since)
+		put_unsure(s);
 	store_put(s, "o.available_at = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	buf_printf(&s->sql, ", o.claim_token = '%s' "
-	    "WHERE o.global_sequence IN (", token);
-	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ")");
-	put_is_free(s);
-	if (fenced)
-		store_put_fence(s, ranges, nranges);
+	    "WHERE o.global_sequence IN (", c->token);
+	store_put_list(s, c->sequences, c->n);
+	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	put_which(s, abandoned, c->token);
+	if (s->conf->worker.leasing)
+		put_leases(s, c->ranges, c->nranges);
+	return store_exec(s, "claim", claimed, e);
 }
 
+/*
+ * Few rows are abandoned, so they have a statement of their own: to ask each
+ * row took a tenth of the claim.
+ */
 int
 store_claim(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *sequences, size_t n, struct batch *b, uint64_t *claimed,
     struct err *e)
 {
+	struct claim	c = { ranges, nranges, sequences, n, b->token };
+	uint64_t	more = 0;
+
 	snprintf(b->token, sizeof(b->token), "%s-%x", ident_nonce(s->id),
 	    ++s->claims);
-	put_claim(s, ranges, nranges, sequences, n, b->token);
 	b->claimed_at = clock_ms();
-	return store_exec(s, "claim", claimed, e);
+	if (claim(s, &c, false, claimed, e) < 0 ||
+	    (*claimed < n && claim(s, &c, true, &more, e) < 0))
+		return -1;
+	*claimed += more;
+	return 0;
 }
 
 enum fetch_col {

@@ -349,8 +349,11 @@ fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
 static int
 claim(struct tick *t, const struct picks *k, uint64_t *claimed, struct err *e)
 {
-	if (store_claim(t->store, k->ranges, k->nranges, k->sequences, k->n,
-	    &t->batch, claimed, e) < 0)
+	struct range	ranges[STORE_RANGES];
+	size_t		n = picks_ranges(k, ranges);
+
+	if (store_claim(t->store, ranges, n, k->sequences, k->n, &t->batch,
+	    claimed, e) < 0)
 		return -1;
 	if (*claimed > 0 && fetch(t, k, *claimed, e) < 0)
 		return -1;

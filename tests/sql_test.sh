@@ -335,9 +335,9 @@ may_not() {
 
 test_daemon_grants() {
 	may daemon "SELECT * FROM events"
-	may daemon "UPDATE outbox FORCE INDEX (PRIMARY) STRAIGHT_JOIN
-outbox_partitions p ON p.partition_key = outbox.partition_key
-SET claim_token = 'x', available_at = NOW(6) WHERE global_sequence = 1"
+	may daemon "UPDATE outbox FORCE INDEX (PRIMARY)
+SET claim_token = 'x', available_at = NOW(6) WHERE global_sequence = 1
+AND (SELECT COUNT(*) FROM outbox_partitions LOCK IN SHARE MODE) = 1"
 	may daemon "DELETE FROM outbox WHERE global_sequence = 0"
 	may daemon "INSERT INTO outbox_partitions (partition_key)
 VALUES ('p00') ON DUPLICATE KEY UPDATE lease_epoch = lease_epoch + 1"
