@@ -21,6 +21,7 @@ struct store {
 	bool			 index_by_time;	/* it begins with published_at */
 	char			 dead[1024];	/* quoted nonces, comma first */
 	unsigned		 claims;	/* so many tokens were made */
+	int64_t			 crowded_until;	/* many rows of all waited */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */

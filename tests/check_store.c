@@ -1675,6 +1675,29 @@ START_TEST(few_rows_may_have_no_label)
 }
 END_TEST
 
+static unsigned long	reads(void);
+
+/* Those of others are read for nothing, and that not again at once. */
+START_TEST(rows_of_others_do_not_hide_few)
+{
+	struct range	r = range("p00", 1);
+	unsigned long	before;
+
+	add_rows(1, 2 * STORE_FEW, "'p02'");
+	add_rows(1000, 1001, "'p00'");
+	ck_assert_str_eq(few(&r, 1), "1000:0 1001:0");
+	before = reads();
+	ck_assert_str_eq(few(&r, 1), "1000:0 1001:0");
+	ck_assert_uint_lt(reads() - before, STORE_FEW / 2);
+	/* Who has just come does not know it. */
+	store_free(st);
+	st = store_of(conf, ME);
+	before = reads();
+	ck_assert_str_eq(few(&r, 1), "1000:0 1001:0");
+	ck_assert_uint_gt(reads() - before, STORE_FEW / 2);
+}
+END_TEST
+
 /* With fleet and leases in the same statement. */
 START_TEST(waiting_rows_are_in_view)
 {
@@ -2977,10 +3000,10 @@ ck_plans(bool empty)
 	}
 	ck_assert_int_eq(nclaims, 1);
 	/*
-	 * Strays, few, candidates, claim, fetch, fetch away, waiting, six to
-	 * settle.
+	 * Strays, few of all, few, candidates, claim, fetch, fetch away,
+	 * waiting, six to settle.
 	 */
-	ck_assert_int_eq(nhot, 13);
+	ck_assert_int_eq(nhot, 14);
 }
 
 START_TEST(hot_statements_use_their_keys)
@@ -3032,7 +3055,7 @@ START_TEST(tick_reads_no_more_in_large_tables)
 	unsigned long	small = reads_of_tick(3000, batch),
 			large = reads_of_tick(60000, batch);
 
-	ck_assert_uint_le(small, 12 * batch + 5 * STORE_RANGES);
+	ck_assert_uint_le(small, 12 * batch + 5 * STORE_RANGES + STORE_FEW);
 	ck_assert_uint_le(large, small + small / 20 + 10);
 }
 END_TEST
@@ -3457,6 +3480,7 @@ add_claims(Suite *s, const struct kind *k)
 
 	tcase_add_test(tc, few_rows_are_read_at_once);
 	tcase_add_test(tc, few_rows_may_have_no_label);
+	tcase_add_test(tc, rows_of_others_do_not_hide_few);
 	tcase_add_loop_test(tc, waiting_rows_are_in_view, 0, 3);
 	tcase_add_test(tc, view_mixes_no_collations);
 	tcase_add_test(tc, candidates_come_in_order);
