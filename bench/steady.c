@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "../tools/lab.h"
 
@@ -94,7 +94,7 @@ insert(struct producer *p)
 	unsigned long	label;
 
 	snprintf(key, sizeof(key), "s%u-%zu", p->number, k);
-	label = crc32(0, (const Bytef *)key, (uInt)strlen(key)) % partitions;
+	label = libdeflate_crc32(0, key, strlen(key)) % partitions;
 	snprintf(sql, sizeof(sql), "START TRANSACTION; "
 	    "INSERT INTO events (stream_id, stream_sequence, event_type, "
 	    "event_data) VALUES ('%s', %llu, 'lab.event', '%0*d'); "

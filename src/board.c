@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 static void *
 map(int fd)
@@ -54,8 +54,7 @@ board_close(struct board *b)
 static unsigned
 hash(const char *label, size_t len)
 {
-	return (unsigned)(crc32(0, (const Bytef *)label, (uInt)len) %
-	    BOARD_SERVED);
+	return libdeflate_crc32(0, label, len) % BOARD_SERVED;
 }
 
 bool

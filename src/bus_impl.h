@@ -14,6 +14,7 @@
 
 #include <nats/nats.h>
 
+#include "buf.h"
 #include "bus.h"
 
 #define SPENT_MAX	2048
@@ -26,6 +27,7 @@ struct bus {
 	char			*inbox;		/* prefix of reply subjects */
 	size_t			 inbox_len;
 	uint32_t		 generation;
+	struct buf		 reply;		/* subject of the message at hand */
 	size_t			 out;		/* of this generation, no answer yet */
 	size_t			 stale;		/* the same of older ones */
 	natsSubscription	*wake;		/* NULL: nobody rings here */

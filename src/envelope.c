@@ -16,7 +16,7 @@
 #include <strings.h>
 
 #include <jansson.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 static void
 put_bytes(struct envelope *v, struct bytes b)
@@ -76,19 +76,18 @@ add_column(struct envelope *v, const char *name, struct bytes value,
 static void
 add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
 {
-	uLong	crc = crc32(0, Z_NULL, 0);
+	uint32_t	crc;
 
 	/* Type and body: a sequence alone comes again after a restore. */
-	crc = crc32(crc, (const Bytef *)m->type.data, (uInt)m->type.len);
-	if (m->payload.data != NULL)	/* zlib would start anew */
-		crc = crc32(crc, (const Bytef *)m->payload.data,
-		    (uInt)m->payload.len);
+	crc = libdeflate_crc32(0, m->type.data, m->type.len);
+	if (m->payload.data != NULL)	/* it would start anew */
+		crc = libdeflate_crc32(crc, m->payload.data, m->payload.len);
 	open_header(v, "Nats-Msg-Id");
 	buf_str(&v->text, f->id_prefix);
 	buf_str(&v->text, "-");
 	buf_u64(&v->text, m->sequence);
 	buf_str(&v->text, "-");
-	buf_hex32(&v->text, (uint32_t)crc);
+	buf_hex32(&v->text, crc);
 	close_header(v);
 }
 

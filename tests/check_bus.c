@@ -726,7 +726,7 @@ START_TEST(junk_in_the_inbox_is_dropped)
 	natsMsg_Destroy(m);
 	tail = strrchr(inbox, '.');
 	ck_assert_ptr_nonnull(tail);
-	ck_assert_str_eq(tail, ".1_6");
+	ck_assert_str_eq(tail, ".00000001_00000006");
 	*tail = '\0';
 	for (int i = 0; i < NROWS(tails); i++) {
 		snprintf(to, sizeof(to), "%s.%s", inbox, tails[i]);

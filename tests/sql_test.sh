@@ -130,7 +130,7 @@ UPDATE outbox_settings SET partition_count = 16"
 	is "and no row is written" "$(root "SELECT COUNT(*) FROM events;")" 0
 }
 
-# The labels are those of zlib's crc32(), which is PHP's.
+# The labels are those of PHP's crc32().
 test_labels() {
 	col=1
 	for count in 1 16 99 100 1000; do

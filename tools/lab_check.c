@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "lab.h"
 
@@ -229,7 +229,7 @@ judge_content(struct check *c, const struct event *e, natsMsg *m,
 	int		 len = natsMsg_GetDataLength(m);
 
 	if ((uint32_t)len != e->len ||
-	    crc32(0, (const Bytef *)natsMsg_GetData(m), (uInt)len) != e->crc)
+	    libdeflate_crc32(0, natsMsg_GetData(m), (size_t)len) != e->crc)
 		what = "payload";
 	else if (key == NULL || strcmp(key, e->key->name) != 0)
 		what = "Outbox-Key";

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "lab.h"
 
@@ -452,9 +452,8 @@ make_keys(struct producer *p, unsigned partitions)
 		snprintf(k->name, sizeof(k->name), "%s%zu", p->o->key_prefix,
 		    i * step + p->number);
 		k->next = 0;
-		k->label = partitions == 0 ? 0 : (unsigned)crc32(0,
-		    (const Bytef *)k->name, (uInt)strlen(k->name)) %
-		    partitions;
+		k->label = partitions == 0 ? 0 : libdeflate_crc32(0,
+		    k->name, strlen(k->name)) % partitions;
 	}
 }
 
