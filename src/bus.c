@@ -266,7 +266,6 @@ put_reply(struct bus *b, uint32_t slot)
 	buf_hex32(&b->reply, b->generation);
 	buf_str(&b->reply, "_");
 	buf_hex32(&b->reply, slot);
-	buf_add(&b->reply, "", 1);
 }
 
 static natsStatus

@@ -80,7 +80,7 @@ add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
 
 	/* Type and body: a sequence alone comes again after a restore. */
 	crc = libdeflate_crc32(0, m->type.data, m->type.len);
-	if (m->payload.data != NULL)	/* it would start anew */
+	if (m->payload.data != NULL)	/* NULL starts anew */
 		crc = libdeflate_crc32(crc, m->payload.data, m->payload.len);
 	open_header(v, "Nats-Msg-Id");
 	buf_str(&v->text, f->id_prefix);

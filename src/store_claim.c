@@ -15,8 +15,17 @@
 #include "clock.h"
 #include "xalloc.h"
 
-/* Then it is tried again whether all that waits is little. */
+/* Fewer ranges than these are read no slower by themselves. */
+#define FEW_RANGES	8
+
+/*
+ * When all that waits was too much, it is asked for so much later again; the
+ * same when it took so long, which old index entries in front of it do, but
+ * so many times as long at least.
+ */
 #define CROWDED_MS	1000
+#define CROWDED_AFTER_MS	5
+#define CROWDED_TIMES	50
 
 /*
  * The lease row "" serves rows without a label, which Pillar writes when its
@@ -84,6 +93,13 @@ read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
 	qsort(*out, *n, sizeof(**out), candidate_cmp);
 }
 
+static void
+list_labels(const struct range *ranges, size_t n, const char **labels)
+{
+	for (size_t i = 0; i < n; i++)
+		labels[i] = ranges[i].label;
+}
+
 /*
  * Which of the named partitions a row is in is compared as the server does it;
  * of_all: rows of others are read too, and come without a range.
@@ -109,8 +125,7 @@ ask_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 	const char	*labels[STORE_RANGES];
 	struct db_rows	*rows;
 
-	for (size_t i = 0; i < n; i++)
-		labels[i] = ranges[i].label;
+	list_labels(ranges, n, labels);
 	put_few(s, labels, n, of_all);
 	if ((rows = store_query(s, "few", e)) == NULL)
 		return -1;
@@ -121,27 +136,39 @@ ask_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 	return 0;
 }
 
+/* All that waits, in one range, if it is few; not asked for in vain again. */
+static int
+ask_all(struct store *s, const struct range *ranges, size_t n,
+    struct candidate **out, size_t *nout, bool *all, struct err *e)
+{
+	int64_t	began = clock_ms(), took;
+
+	if (ask_few(s, ranges, n, true, out, nout, all, e) < 0)
+		return -1;
+	took = clock_ms() - began;
+	if (!*all || took >= CROWDED_AFTER_MS)
+		s->crowded_until = clock_ms() +
+		    (took * CROWDED_TIMES > CROWDED_MS ?
+		    took * CROWDED_TIMES : CROWDED_MS);
+	return 0;
+}
+
 /*
  * Where little waits, all that waits is one range: a third of the time of 64
- * of them, which again is a quarter of a statement for each.  Where others
- * have more, it would be read in vain, and is not for a while.
+ * of them, which again is a quarter of a statement for each.
  */
 int
 store_few(struct store *s, const struct range *ranges, size_t n,
     struct candidate **out, size_t *nout, bool *all, struct err *e)
 {
-	int64_t	now = clock_ms();
-
 	*out = NULL;
 	*nout = 0;
-	if (s->index_by_time && now >= s->crowded_until) {
-		if (ask_few(s, ranges, n, true, out, nout, all, e) < 0)
-			return -1;
-		if (*all)
-			return 0;
-		s->crowded_until = now + CROWDED_MS;
-	}
-	return ask_few(s, ranges, n, false, out, nout, all, e);
+	*all = false;
+	if (s->index_by_time && n >= FEW_RANGES &&
+	    clock_ms() >= s->crowded_until &&
+	    ask_all(s, ranges, n, out, nout, all, e) < 0)
+		return -1;
+	return *all ? 0 : ask_few(s, ranges, n, false, out, nout, all, e);
 }
 
 /* One equality range: the index gives filter and order, nothing is sorted. */
@@ -214,11 +241,10 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
 static void
 put_range_labels(struct store *s, const struct range *ranges, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "" : ",");
-		db_quote(s->db, &s->sql, ranges[i].label,
-		    strlen(ranges[i].label));
-	}
+	const char	*labels[STORE_RANGES];
+
+	list_labels(ranges, n, labels);
+	store_put_labels(s, labels, n);
 }
 
 /*
@@ -227,7 +253,7 @@ put_range_labels(struct store *s, const struct range *ranges, size_t n)
  * of the claim.
  */
 static void
-put_leases(struct store *s, const struct range *ranges, size_t n)
+put_leases_are_mine(struct store *s, const struct range *ranges, size_t n)
 {
 	buf_str(&s->sql, " AND COALESCE(o.partition_key, '') IN (");
 	put_range_labels(s, ranges, n);
@@ -291,13 +317,14 @@ claim(struct store *s, const struct claim *c, bool abandoned,
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	put_which(s, abandoned, c->token);
 	if (s->conf->worker.leasing)
-		put_leases(s, c->ranges, c->nranges);
+		put_leases_are_mine(s, c->ranges, c->nranges);
 	return store_exec(s, "claim", claimed, e);
 }
 
 /*
  * Few rows are abandoned, so they have a statement of their own: to ask each
- * row took a tenth of the claim.
+ * row took a tenth of the claim.  If it fails, what the first one took has
+ * our nonce, and the next claim takes it again.
  */
 int
 store_claim(struct store *s, const struct range *ranges, size_t nranges,

@@ -108,8 +108,12 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 	if (w->claimed && wait > FOREIGN_CLAIM_MS)
 		wait = FOREIGN_CLAIM_MS;
 	/* Due and free and still not ours: the fence closed. */
-	if (wait == 0 && !w->claimed)
+	if (wait == 0 && !w->claimed) {
 		member_look_now(t->member);
+		/* Nothing goes, so nothing can be passed. */
+		if (t->batch.n == 0)
+			return;
+	}
 	hold_row(t->hold, &(struct wait){ .part = picks_part(k, w->sequence),
 	    .lane = lane(t, w->key, w->partition, &w->sequence),
 	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,

@@ -147,6 +147,11 @@ byte	failures = FAILURES, crashes = CRASHES;
 #define VOID(m)		(token[m] && (token[m] - 1) % 2 == slot)
 #endif
 #define FREE(m)		((due & BIT(m)) || VOID(m))
+#define CLAIM(m)	\
+	assert(ALLOWED);	\
+	token[m] = me;		\
+	DROP(due, BIT(m));	\
+	ADD(batch, m)
 
 #ifdef NO_TOKEN
 #define HOLDS(m)	true
@@ -328,12 +333,14 @@ life:	do
 #endif
 	}
 
-	d_step {		/* store_claim(), store_fetch() */
-		EACH((picks & WAITING & BIT(m)) && FREE(m) && FENCE,
-			assert(ALLOWED);
-			token[m] = me;
-			DROP(due, BIT(m));
-			ADD(batch, m))
+	d_step {		/* store_claim(): what is free, */
+		EACH((picks & WAITING & due & BIT(m)) && !token[m] && FENCE,
+			CLAIM(m))
+	}
+	d_step {		/* and what is abandoned; store_fetch() */
+		EACH((picks & ~batch & WAITING & BIT(m)) && token[m] &&
+		    FREE(m) && FENCE,
+			CLAIM(m))
 	}
 
 	/* learn_waiting(): why was it not claimed?  And bar_lanes(). */
