@@ -33,6 +33,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_blocked_keys
 GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
 
 --
+-- outboxctl logs in as the daemon, if its configuration says nothing else.
+--
+GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
+    TO 'outbox'@'localhost';
+
+--
 -- For wake.binlog: true, the daemon reads the binlog as a replica does, with
 -- the changes of all databases of the server in it.  MySQL, not MariaDB,
 -- wants the second right as well, to be asked where its binlog ends; only a

@@ -212,6 +212,21 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
+-- Who changed what with outboxctl, when, and how many rows.  login is the
+-- database account, unix_user who was logged in where outboxctl ran.
+--
+CREATE TABLE IF NOT EXISTS outbox_audit (
+	id		BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+	at		TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+	login		VARCHAR(255) NOT NULL,
+	unix_user	VARCHAR(255) NOT NULL,
+	command		VARCHAR(64) NOT NULL,
+	arguments	VARCHAR(1000) NOT NULL,
+	changed		BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	PRIMARY KEY (id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
 -- outbox_enqueue(stream_id, stream_sequence, event_type, event_version,
 --     correlation_id, metadata, event_data)
 --

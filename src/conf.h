@@ -76,6 +76,7 @@ struct conf {
 			char	*outbox, *events, *partitions, *workers;
 			char	*settings, *dead_letters, *blocked_keys;
 			char	*streams;
+			char	*audit;
 		} tables;
 	} outbox;
 	struct {

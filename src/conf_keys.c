@@ -131,6 +131,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.tables.streams), .dflt = "outbox_streams",
 	  .check = conf_form_table, .required = true,
 	  .help = "table of what is known of the streams" },
+	{ .name = "outbox.tables.audit", .type = CONF_STRING,
+	  .at = AT(outbox.tables.audit), .dflt = "outbox_audit",
+	  .check = conf_form_table, .required = true,
+	  .help = "table of what operators changed" },
 
 	{ .name = "worker.leasing", .type = CONF_BOOL,
 	  .at = AT(worker.leasing), .dflt = "true",

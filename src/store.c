@@ -2,6 +2,7 @@
 
 #include "store_impl.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ store_new(const struct conf *conf, const char *id)
 	s->tables[T_DEAD] = conf->outbox.tables.dead_letters;
 	s->tables[T_BLOCKED] = conf->outbox.tables.blocked_keys;
 	s->tables[T_STREAMS] = conf->outbox.tables.streams;
+	s->tables[T_AUDIT] = conf->outbox.tables.audit;
 	strlcpy(s->id, id, sizeof(s->id));
 	return s;
 }
@@ -96,7 +98,7 @@ put_word(struct store *s, const char *word, size_t len)
 		[T_PARTITIONS] = "partitions", [T_WORKERS] = "workers",
 		[T_SETTINGS] = "settings", [T_DEAD] = "dead",
 		[T_BLOCKED] = "blocked",
-		[T_STREAMS] = "streams",
+		[T_STREAMS] = "streams", [T_AUDIT] = "audit",
 	};
 
 	for (size_t i = 0; i < NTABLES; i++)
@@ -140,6 +142,28 @@ store_sql(struct store *s, const char *template)
 }
 
 void
+store_putf(struct store *s, const char *fmt, ...)
+{
+	char	text[512];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	if ((size_t)vsnprintf(text, sizeof(text), fmt, ap) >= sizeof(text))
+		panic("statement: %s is too long", fmt);
+	va_end(ap);
+	buf_str(&s->sql, text);
+}
+
+void
+store_put_text(struct store *s, const char *text)
+{
+	if (text == NULL)
+		buf_str(&s->sql, "NULL");
+	else
+		db_quote(s->db, &s->sql, text, strlen(text));
+}
+
+void
 store_put_interval(struct store *s, int64_t ms)
 {
 	buf_printf(&s->sql, " + INTERVAL %lld MICROSECOND",
@@ -167,4 +191,36 @@ struct db_rows *
 store_query(struct store *s, const char *what, struct err *e)
 {
 	return db_query(s->db, what, &s->sql, e);
+}
+
+int
+store_begin(struct store *s, struct err *e)
+{
+	store_sql(s, "START TRANSACTION");
+	return store_exec(s, "begin", NULL, e);
+}
+
+int
+store_commit(struct store *s, struct err *e)
+{
+	store_sql(s, "COMMIT");
+	return store_exec(s, "commit", NULL, e);
+}
+
+void
+store_rollback(struct store *s)
+{
+	db_rollback(s->db);
+}
+
+bool
+store_has(const struct store *s, enum store_table table)
+{
+	return s->exists[table];
+}
+
+const char *
+store_table_name(const struct store *s, enum store_table table)
+{
+	return s->tables[table];
 }

@@ -77,6 +77,13 @@ static const struct column {
 	{ T_STREAMS, "checker" },
 	{ T_STREAMS, "checker_since" },
 	{ T_STREAMS, "checker_until" },
+	{ T_AUDIT, "id" },
+	{ T_AUDIT, "at" },
+	{ T_AUDIT, "login" },
+	{ T_AUDIT, "unix_user" },
+	{ T_AUDIT, "command" },
+	{ T_AUDIT, "arguments" },
+	{ T_AUDIT, "changed" },
 };
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
@@ -110,7 +117,7 @@ static bool
 is_optional(enum store_table t)
 {
 	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED ||
-	    t == T_STREAMS;
+	    t == T_STREAMS || t == T_AUDIT;
 }
 
 static void

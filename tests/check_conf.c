@@ -236,7 +236,7 @@ static const char *const required[] = { "master.pidfile", "mysql.hosts",
 	"outbox.tables.events", "outbox.tables.partitions",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
-	"outbox.tables.streams",
+	"outbox.tables.streams", "outbox.tables.audit",
 	"nats.servers", "nats.subject", "log.target" };
 
 static bool
@@ -467,6 +467,8 @@ static const struct {
 	{ "retry.on_dead", F(retry.on_dead), "retry: {on_dead: halt}", "halt" },
 	{ "outbox.tables.streams", F(outbox.tables.streams),
 	  "outbox: {tables: {streams: t}}", "t" },
+	{ "outbox.tables.audit", F(outbox.tables.audit),
+	  "outbox: {tables: {audit: a}}", "a" },
 	{ "worker.leasing", F(worker.leasing),
 	  "worker: {leasing: Off}\noutbox: {ordering: none}", "false" },
 	{ "worker.leasing", F(worker.leasing),

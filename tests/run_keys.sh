@@ -299,7 +299,8 @@ feed other <<'SQL'
 RENAME TABLE outbox TO my_rows, events TO my_events,
     outbox_partitions TO my_partitions, outbox_workers TO my_workers,
     outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
-    outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams;
+    outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams,
+    outbox_audit TO my_audit;
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
@@ -309,7 +310,8 @@ OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     outbox.tables.outbox=my_rows outbox.tables.events=my_events
     outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
     outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
-    outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams)
+    outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams
+    outbox.tables.audit=my_audit)
 OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
 { row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
 unset OUTBOX_TABLE EVENTS_TABLE

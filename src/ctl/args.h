@@ -1,0 +1,38 @@
+/* args.h - what may stand behind a command: one table of options for all */
+#ifndef OUTBOXCTL_ARGS_H
+#define OUTBOXCTL_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "err.h"
+
+/* Zero, false or NULL: not given, but for those that have a default. */
+struct args {
+	bool		 json, dry_run, yes;
+
+	const char	*state, *key, *type, *partition;
+	const char	*since, *until;		/* SQL: see args_time */
+	uint64_t	 after;
+	int64_t		 limit;
+
+	char		**rest;			/* what is no option */
+	int		 nrest;
+};
+
+struct command;
+
+/*
+ * Parse what follows the command's words.  -1: see err; that is a wrong use.
+ */
+int	args_parse(struct args *, const struct command *, int argc,
+	    char **argv, struct err *);
+
+/* The command's options, a line each. */
+void	args_help(const struct command *, FILE *);
+
+/* Sequence numbers among the rest; the caller frees.  NULL: see err. */
+uint64_t *args_sequences(const struct args *, struct err *);
+
+#endif

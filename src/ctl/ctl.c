@@ -1,0 +1,232 @@
+/*
+ * ctl.c - outboxctl: the table of commands, and what surrounds each of them
+ */
+
+#include "ctl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "log.h"
+#include "xalloc.h"
+
+/* More rows than these are asked about. */
+#define MANY	100
+
+const struct command commands[] = {
+	{ .words = "dead list", .options = "after limit", .rest = "",
+	  .help = "messages that were given up", .run = dead_list },
+	{ .words = "retry-plan", .options = "", .rest = "", .offline = true,
+	  .help = "when a message that fails is tried again",
+	  .run = plan_show },
+	{ .words = "config", .options = "", .rest = "", .offline = true,
+	  .help = "print the effective configuration", .run = plan_config },
+	{ .words = NULL }
+};
+
+static void
+usage(FILE *to)
+{
+	fputs("usage: outboxctl [-c FILE] [--json] COMMAND [option ...]\n\n",
+	    to);
+	for (const struct command *c = commands; c->words != NULL; c++)
+		fprintf(to, "  %-22s  %s\n", c->words, c->help);
+	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
+	    "      --json              print JSON\n"
+	    "  -V, --version\n"
+	    "  -h, --help              behind a command: its options\n", to);
+}
+
+static void
+help(const struct command *c)
+{
+	printf("usage: outboxctl %s [option ...]%s%s\n\n%s\n\n", c->words,
+	    c->rest[0] == '\0' ? "" : " ", c->rest, c->help);
+	args_help(c, stdout);
+}
+
+int
+ctl_fail(const struct ctl *c, const struct err *e)
+{
+	fprintf(stderr, "outboxctl: %s\n", e->text);
+	switch (store_fault(c->store)) {
+	case DB_LOST:
+	case DB_CLOSED:
+	case DB_READONLY:
+		return EX_UNAVAILABLE;
+	default:
+		return CTL_FAILED;
+	}
+}
+
+int
+ctl_no_such(const struct ctl *c, const char *fmt, ...)
+{
+	va_list	ap;
+
+	(void)c;
+	fputs("outboxctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return CTL_FAILED;
+}
+
+bool
+ctl_confirm(const struct ctl *c, uint64_t n, const char *what)
+{
+	char	answer[16] = "";
+
+	if (c->args.yes || c->args.dry_run || n <= MANY)
+		return true;
+	if (!isatty(STDIN_FILENO)) {
+		fprintf(stderr, "outboxctl: %s: %llu rows: say --yes\n", what,
+		    (unsigned long long)n);
+		return false;
+	}
+	fprintf(stderr, "%s: %llu rows. Go on? [y/N] ", what,
+	    (unsigned long long)n);
+	return fgets(answer, sizeof(answer), stdin) != NULL &&
+	    (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* How many words of the command stand there; 0: it is another one. */
+static int
+words_met(const char *words, int argc, char **argv)
+{
+	int	n = 0;
+
+	while (*words != '\0') {
+		size_t len = strcspn(words, " ");
+
+		if (n >= argc || strlen(argv[n]) != len ||
+		    memcmp(argv[n], words, len) != 0)
+			return 0;
+		n++;
+		words += len;
+		words += strspn(words, " ");
+	}
+	return n;
+}
+
+static const struct command *
+find_command(int argc, char **argv, int *nwords)
+{
+	for (const struct command *c = commands; c->words != NULL; c++)
+		if ((*nwords = words_met(c->words, argc, argv)) > 0)
+			return c;
+	return NULL;
+}
+
+static int
+wrong(const char *what)
+{
+	fprintf(stderr, "outboxctl: %s\n", what);
+	return CTL_USAGE;
+}
+
+/* What stands before the command: -c FILE and --json. */
+static int
+take_globals(int argc, char **argv, const char **path, bool *json)
+{
+	int	i = 1;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "-h") == 0 ||
+		    strcmp(argv[i], "--help") == 0) {
+			usage(stdout);
+			exit(CTL_DONE);
+		} else if (strcmp(argv[i], "-V") == 0 ||
+		    strcmp(argv[i], "--version") == 0) {
+			puts(PACKAGE_STRING);
+			exit(CTL_DONE);
+		} else if (strcmp(argv[i], "--json") == 0)
+			*json = true;
+		else if ((strcmp(argv[i], "-c") == 0 ||
+		    strcmp(argv[i], "--config") == 0) && i + 1 < argc)
+			*path = argv[++i];
+		else
+			exit(wrong("unknown option; see --help"));
+	}
+	return i;
+}
+
+/* The arguments as one text, for the audit. */
+static char *
+join(int argc, char **argv)
+{
+	struct buf	b = { 0 };
+
+	buf_str(&b, "");
+	for (int i = 0; i < argc; i++)
+		buf_printf(&b, "%s%s", i == 0 ? "" : " ", argv[i]);
+	return b.data;
+}
+
+static int
+connect_store(struct ctl *c)
+{
+	struct err	e;
+
+	c->store = store_new(c->conf, "outboxctl");
+	if (store_open(c->store, &e) == 0 && store_learn(c->store, &e) == 0)
+		return CTL_DONE;
+	return ctl_fail(c, &e);
+}
+
+static int
+run(struct ctl *c)
+{
+	struct err	e;
+	int		status;
+
+	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
+		return ctl_no_such(c, "%s", e.text);
+	if (!c->command->offline && (status = connect_store(c)) != CTL_DONE)
+		return status;
+	return c->command->run(c);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ctl	 c = { 0 };
+	const char	*path = DEFAULT_CONF;
+	bool		 json = false;
+	int		 at = take_globals(argc, argv, &path, &json), nwords;
+	struct err	 e;
+	int		 status;
+
+	if (at == argc) {
+		usage(stderr);
+		return CTL_USAGE;
+	}
+	c.command = find_command(argc - at, argv + at, &nwords);
+	if (c.command == NULL)
+		return wrong("unknown command; see --help");
+	at += nwords;
+	if (at < argc && strcmp(argv[at], "--help") == 0) {
+		help(c.command);
+		return CTL_DONE;
+	}
+	c.arguments = join(argc - at, argv + at);
+	if (args_parse(&c.args, c.command, argc - at + 1, argv + at - 1,
+	    &e) < 0)
+		return wrong(e.text);
+	c.args.json = c.args.json || json;
+	if ((c.conf = conf_load(path, NULL, &e)) == NULL) {
+		wrong(e.text);
+		return EX_CONFIG;
+	}
+	status = run(&c);
+	store_free(c.store);
+	conf_free(c.conf);
+	free(c.arguments);
+	return status;
+}

@@ -1,0 +1,106 @@
+/*
+ * ctl.h - what the commands of outboxctl share
+ *
+ * A command is one row of the table in ctl.c: its words, the options that it
+ * takes, and a function.  That one gets an open store, prints, and returns an
+ * exit status.
+ */
+#ifndef OUTBOXCTL_CTL_H
+#define OUTBOXCTL_CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "args.h"
+#include "conf.h"
+#include "err.h"
+#include "store_sql.h"
+
+/* Exit statuses beside EX_UNAVAILABLE (69) and EX_CONFIG (78). */
+enum {
+	CTL_DONE = 0,		/* done, or nothing to do */
+	CTL_FAILED = 1,		/* a check failed, or there is no such thing */
+	CTL_USAGE = 2
+};
+
+struct ctl {
+	const struct command	*command;
+	struct args		 args;
+	struct conf		*conf;
+	struct store		*store;		/* open, but for offline commands */
+	uint64_t		 audit;		/* id of our row; 0: none yet */
+	char			*arguments;	/* as they were given */
+};
+
+struct command {
+	const char	*words;		/* "dead list" */
+	const char	*options;	/* their names, with blanks between */
+	const char	*rest;		/* "SEQUENCE...", or "" */
+	int		 min, max;	/* of the rest */
+	bool		 changes;	/* takes --dry-run and --yes */
+	bool		 offline;	/* needs no database */
+	const char	*help;		/* one line */
+	int		(*run)(struct ctl *);
+};
+
+/* The table, ended by one without words. */
+extern const struct command commands[];
+
+/* Say what is wrong, and the status that goes with it. */
+int	ctl_fail(const struct ctl *, const struct err *);
+int	ctl_no_such(const struct ctl *, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
+
+/* May n rows be changed?  Asks on a terminal where they are many. */
+bool	ctl_confirm(const struct ctl *, uint64_t n, const char *what);
+
+/*
+ * print.c: text for people, JSON for programs.  Both take the reference.
+ */
+
+/* Objects, one a line under the names of the columns. */
+void	print_rows(const struct ctl *, const char *const *columns, json_t *);
+
+/* One object, a line per name. */
+void	print_object(const struct ctl *, json_t *);
+
+/* What was done: people get the sentence, programs {"changed": n}. */
+void	print_done(const struct ctl *, uint64_t n, const char *, ...)
+	    __attribute__((format(printf, 3, 4)));
+
+/*
+ * rows.c: from results to JSON
+ */
+
+enum rows_type { ROWS_TEXT, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
+
+struct rows_column {
+	const char	*name;
+	enum rows_type	 type;
+};
+
+/* An array of objects; takes the rows. */
+json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
+
+/*
+ * audit.c
+ */
+
+/*
+ * Note that n rows were changed, in the transaction that changes them: the
+ * first call makes our row, later ones add to it.  Without the table it
+ * says so once and goes on.
+ */
+int	audit_note(struct ctl *, uint64_t n, struct err *);
+
+/*
+ * The commands
+ */
+
+int	dead_list(struct ctl *);
+int	plan_show(struct ctl *);
+int	plan_config(struct ctl *);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * store_sql.h - statements of one's own, for what only an operator asks
+ *
+ * A statement is built from templates in the store's buffer and then sent:
+ * store_sql(s, "SELECT ... FROM {outbox} WHERE global_sequence IN ("),
+ * store_put_list(s, ...), store_put(s, ")"), store_query(s, "what", e).
+ */
+#ifndef OUTBOX_STORE_SQL_H
+#define OUTBOX_STORE_SQL_H
+
+#include "store.h"
+
+enum store_table {
+	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
+	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
+};
+
+/*
+ * Append a template: {outbox} {events} {partitions} {workers} {settings}
+ * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
+ * moment to write, {me} this worker's id, {index} the FORCE INDEX of the
+ * claim.
+ */
+void	store_put(struct store *, const char *);
+
+/* Start a new statement with this template. */
+void	store_sql(struct store *, const char *);
+
+/* Append as printf does: numbers only, for nothing is quoted. */
+void	store_putf(struct store *, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
+
+/* A text as a literal, or NULL. */
+void	store_put_text(struct store *, const char *);
+
+/* The time to add to now, as SQL: whole milliseconds. */
+void	store_put_interval(struct store *, int64_t ms);
+
+/* "1,2,3" */
+void	store_put_list(struct store *, const uint64_t *, size_t n);
+
+/* "'a','b'" */
+void	store_put_labels(struct store *, const char *const *, size_t n);
+
+/* Send it; what names it in an error. *matched may be NULL, see db_exec. */
+int	store_exec(struct store *, const char *what, uint64_t *matched,
+	    struct err *);
+struct db_rows *store_query(struct store *, const char *what, struct err *);
+
+/* START TRANSACTION, COMMIT; what failed in between is rolled back. */
+int	store_begin(struct store *, struct err *);
+int	store_commit(struct store *, struct err *);
+void	store_rollback(struct store *);
+
+/* What store_learn has found. */
+bool	store_has(const struct store *, enum store_table);
+const char *store_table_name(const struct store *, enum store_table);
+
+#endif

@@ -1,0 +1,29 @@
+# ctl.sh - for tests of outboxctl; sourced after lib.sh
+#
+# ctl [-c FILE] ...: run it, with $CONF unless the arguments begin with -c;
+# sets OUT, ERR and RC.  field FILTER: of OUT, by jq.
+
+# shellcheck shell=bash disable=SC2034
+
+OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
+
+ctl() {
+	local file=(-c "$CONF")
+	[ "${1:-}" != -c ] || file=()
+	[ $# -gt 0 ] || file=()
+	OUT=$("$OUTBOXCTL" "${file[@]}" "$@" 2> "$DIR/ctl.err" < /dev/null)
+	RC=$?
+	ERR=$(cat "$DIR/ctl.err")
+}
+
+field() { jq -r "$1" <<< "$OUT"; }
+
+# tables: a checksum of all tables, to see that nothing was changed
+tables() {
+	sql "SELECT GROUP_CONCAT(table_name SEPARATOR ',') FROM
+	    information_schema.tables WHERE table_schema = 'app' AND
+	    table_type = 'BASE TABLE'" | {
+		read -r list
+		sql "CHECKSUM TABLE $list"
+	}
+}
