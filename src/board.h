@@ -64,6 +64,18 @@ struct board	*board_create(const char *path, struct err *);
 void		 board_close(struct board *);
 
 /*
+ * Map somebody's board to read it.  NULL: there is none, or one of another
+ * version.  Whoever wrote it may be dead; see board_is_alive.
+ */
+struct board	*board_open(const char *path, struct err *);
+
+/* Is there a process with the pid of its master? */
+bool		 board_is_alive(const struct board *);
+
+/* "running", "no broker", ... */
+const char	*board_state_word(uint32_t state);
+
+/*
  * Does this worker hold the partition of a row with this label?  It may say
  * yes and be wrong (another label has the same hash, or the lease has just
  * gone), and it may say no for a moment after a lease has come; then the

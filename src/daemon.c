@@ -65,6 +65,16 @@ daemon_make_rundir(const char *pidfile, const char *user, struct err *e)
 	return rc;
 }
 
+char *
+daemon_run_prefix(const char *pidfile)
+{
+	size_t	len = strlen(pidfile);
+
+	if (len > 4 && strcmp(pidfile + len - 4, ".pid") == 0)
+		len -= 4;
+	return xstrndup(pidfile, len);
+}
+
 int
 daemon_drop_root(const char *user, struct err *e)
 {

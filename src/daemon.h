@@ -14,6 +14,12 @@ int	daemon_check_user(const char *user, struct err *);
  */
 int	daemon_make_rundir(const char *pidfile, const char *user, struct err *);
 
+/*
+ * What the files beside the pid file begin with: its name without ".pid".
+ * The caller frees it.
+ */
+char	*daemon_run_prefix(const char *pidfile);
+
 /* As root: become user for good, if one is named. */
 int	daemon_drop_root(const char *user, struct err *);
 

@@ -507,6 +507,18 @@ db_u64(const struct db_rows *rows, unsigned col)
 	return rows->row[col] == NULL ? 0 : strtoull(rows->row[col], NULL, 10);
 }
 
+int
+db_column(const struct db_rows *rows, const char *name)
+{
+	unsigned	 n = mysql_num_fields(rows->res);
+	MYSQL_FIELD	*fields = mysql_fetch_fields(rows->res);
+
+	for (unsigned i = 0; i < n; i++)
+		if (strcasecmp(fields[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
 void
 db_rows_free(struct db_rows *rows)
 {

@@ -80,6 +80,9 @@ size_t		 db_length(const struct db_rows *, unsigned col);
 uint64_t	 db_u64(const struct db_rows *, unsigned col);	/* NULL: 0 */
 void		 db_rows_free(struct db_rows *);
 
+/* The column of that name; -1: there is none. */
+int		 db_column(const struct db_rows *, const char *name);
+
 /* Append 'text' as a literal, or `name` as an identifier. */
 void		 db_quote(struct db *, struct buf *, const char *, size_t);
 void		 db_name(struct buf *, const char *);

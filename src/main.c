@@ -243,17 +243,6 @@ become_service(const struct options *o, const struct conf *conf)
 		give_up(&e);
 }
 
-/* What the run directory's files are called: the pid file's name. */
-static char *
-run_prefix(const char *pidfile)
-{
-	size_t	len = strlen(pidfile);
-
-	if (len > 4 && strcmp(pidfile + len - 4, ".pid") == 0)
-		len -= 4;
-	return xstrndup(pidfile, len);
-}
-
 static int
 run_service(const struct options *o, struct conf *conf)
 {
@@ -262,7 +251,9 @@ run_service(const struct options *o, struct conf *conf)
 				     .report = o->report,
 				     .interval_ms = o->interval_ms,
 				     .log_to_syslog = o->detach };
-	char			*prefix = run_prefix(conf->master.pidfile);
+	char			*prefix =
+				    daemon_run_prefix(
+				    conf->master.pidfile);
 	struct master		*m;
 	struct err		 e;
 	int			 status;

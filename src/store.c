@@ -224,3 +224,16 @@ store_table_name(const struct store *s, enum store_table table)
 {
 	return s->tables[table];
 }
+
+const char *
+store_index(const struct store *s, bool *by_time)
+{
+	*by_time = s->index_by_time;
+	return s->index;
+}
+
+bool
+store_has_created_at(const struct store *s)
+{
+	return s->has_created_at;
+}

@@ -56,4 +56,10 @@ void	store_rollback(struct store *);
 bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
+/* The claim's index, "" if there is none; does it begin with the moment? */
+const char *store_index(const struct store *, bool *by_time);
+
+/* Does a row of the outbox know when it was made? */
+bool	store_has_created_at(const struct store *);
+
 #endif

@@ -29,6 +29,8 @@ static const struct option_row {
 	  "change nothing, tell what would be" },
 	{ "yes", NULL, FLAG, offsetof(struct args, yes), 0, 0, 0,
 	  "do not ask" },
+	{ "watch", NULL, FLAG, offsetof(struct args, watch), 0, 0, 0,
+	  "again and again, until interrupted" },
 	{ "state", "STATE", TEXT, offsetof(struct args, state), 0, 0, 0,
 	  "pending, delivering, delivered or dead" },
 	{ "key", "KEY", TEXT, offsetof(struct args, key), 0, 0, 0,

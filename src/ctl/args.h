@@ -10,7 +10,7 @@
 
 /* Zero, false or NULL: not given, but for those that have a default. */
 struct args {
-	bool		 json, dry_run, yes;
+	bool		 json, dry_run, yes, watch;
 
 	const char	*state, *key, *type, *partition;
 	const char	*since, *until;		/* SQL: see args_time */

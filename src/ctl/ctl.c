@@ -19,6 +19,14 @@
 #define MANY	100
 
 const struct command commands[] = {
+	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
+	  .max = 1, .help = "everything at a glance; 1 if it needs a human",
+	  .run = status_show },
+	{ .words = "workers", .options = "", .rest = "",
+	  .help = "who is at work", .run = workers_list },
+	{ .words = "partitions list", .options = "", .rest = "",
+	  .help = "leases, and what waits in each partition",
+	  .run = partitions_list },
 	{ .words = "dead list", .options = "after limit", .rest = "",
 	  .help = "messages that were given up", .run = dead_list },
 	{ .words = "retry-plan", .options = "", .rest = "", .offline = true,

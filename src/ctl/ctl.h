@@ -70,6 +70,9 @@ void	print_object(const struct ctl *, json_t *);
 void	print_done(const struct ctl *, uint64_t n, const char *, ...)
 	    __attribute__((format(printf, 3, 4)));
 
+/* "1h 05m 03s" */
+json_t	*span_json(int64_t ms);
+
 /*
  * rows.c: from results to JSON
  */
@@ -100,6 +103,9 @@ int	audit_note(struct ctl *, uint64_t n, struct err *);
  */
 
 int	dead_list(struct ctl *);
+int	status_show(struct ctl *);
+int	workers_list(struct ctl *);
+int	partitions_list(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 

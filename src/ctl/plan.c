@@ -5,28 +5,6 @@
 #include "backoff.h"
 #include "ctl.h"
 
-#define SECOND	INT64_C(1000)
-
-/* "1h 05m 03.2s" */
-static json_t *
-span(int64_t ms)
-{
-	char	text[64];
-
-	if (ms < 60 * SECOND)
-		snprintf(text, sizeof(text), "%.1fs", (double)ms / SECOND);
-	else if (ms < 3600 * SECOND)
-		snprintf(text, sizeof(text), "%lldm %02llds",
-		    (long long)(ms / SECOND / 60),
-		    (long long)(ms / SECOND % 60));
-	else
-		snprintf(text, sizeof(text), "%lldh %02lldm %02llds",
-		    (long long)(ms / SECOND / 3600),
-		    (long long)(ms / SECOND / 60 % 60),
-		    (long long)(ms / SECOND % 60));
-	return json_string(text);
-}
-
 int
 plan_show(struct ctl *c)
 {
@@ -38,8 +16,8 @@ plan_show(struct ctl *c)
 
 	for (int64_t i = 1; i <= conf->retry.max_attempts; i++) {
 		json_t *row = json_pack("{s:I, s:o, s:o}",
-		    "attempt", (json_int_t)i, "delay", span(delay),
-		    "after", span(sum));
+		    "attempt", (json_int_t)i, "delay", span_json(delay),
+		    "after", span_json(sum));
 
 		json_object_set_new(row, "delay_ms", json_integer(delay));
 		json_object_set_new(row, "after_ms", json_integer(sum));

@@ -8,6 +8,8 @@
 #include "ctl.h"
 #include "xalloc.h"
 
+#define SECOND	INT64_C(1000)
+
 /*
  * A value as people read it.  What would move the cursor, and what is not
  * text, comes from a row and is not for their terminal.
@@ -142,4 +144,23 @@ print_done(const struct ctl *c, uint64_t n, const char *fmt, ...)
 	vprintf(fmt, ap);
 	va_end(ap);
 	putchar('\n');
+}
+
+json_t *
+span_json(int64_t ms)
+{
+	char	text[64];
+
+	if (ms < 60 * SECOND)
+		snprintf(text, sizeof(text), "%.1fs", (double)ms / SECOND);
+	else if (ms < 3600 * SECOND)
+		snprintf(text, sizeof(text), "%lldm %02llds",
+		    (long long)(ms / SECOND / 60),
+		    (long long)(ms / SECOND % 60));
+	else
+		snprintf(text, sizeof(text), "%lldh %02lldm %02llds",
+		    (long long)(ms / SECOND / 3600),
+		    (long long)(ms / SECOND / 60 % 60),
+		    (long long)(ms / SECOND % 60));
+	return json_string(text);
 }

@@ -1,0 +1,283 @@
+/* partitions.c - leases, and what waits under each label */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+#include "state.h"
+
+/* Labels a statement asks about; one of them may have two ranges. */
+#define CHUNK	64
+
+/* Without the claim's index the first row is not the oldest, but near it. */
+#define NEAR	100
+
+/* partitions list counts so many. */
+#define COUNT	1000
+
+static const struct rows_column columns[] = {
+	{ "partition", ROWS_TEXT }, { "state", ROWS_TEXT },
+	{ "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
+	{ "epoch", ROWS_NUMBER },
+};
+
+/* What is asked about the labels from..n of the array. */
+struct look {
+	struct ctl	*ctl;
+	json_t		*rows;
+	size_t		 from, n;
+	uint64_t	 limit;
+	unsigned	 asked;		/* ranges in the statement */
+	uint64_t	 waiting[CHUNK], oldest[CHUNK];
+};
+
+unsigned
+state_partition_count(struct ctl *c, struct err *e)
+{
+	unsigned	 count = (unsigned)c->conf->outbox.partition_count;
+	struct db_rows	*rows;
+
+	if (!store_has(c->store, T_SETTINGS))
+		return count;
+	store_sql(c->store, "SELECT partition_count FROM {settings} "
+	    "WHERE id = 1");
+	if ((rows = store_query(c->store, "settings", e)) == NULL)
+		return 0;
+	if (db_next(rows) && db_u64(rows, 0) > 0)
+		count = (unsigned)db_u64(rows, 0);
+	db_rows_free(rows);
+	return count;
+}
+
+/* Nobody writes there any more; rows without a label always may come. */
+static bool
+is_obsolete(const char *label, unsigned count)
+{
+	char		 expected[STORE_LABEL];
+	unsigned long	 n;
+
+	if (label[0] == '\0')
+		return false;
+	if (label[0] != 'p')
+		return true;
+	n = strtoul(label + 1, NULL, 10);
+	snprintf(expected, sizeof(expected), "p%02lu", n);
+	return n >= count || strcmp(expected, label) != 0;
+}
+
+static const char *
+label_of(const struct look *l, size_t i)
+{
+	return json_string_value(json_object_get(
+	    json_array_get(l->rows, l->from + i), "partition"));
+}
+
+/*
+ * One range of the index, in its order: with that of the claim the least is
+ * the first.  Not sorted, for that would read all of it.
+ */
+static void
+put_range(struct look *l, size_t i, const char *label)
+{
+	struct store	*s = l->ctl->store;
+
+	store_putf(s, "%s(SELECT %zu, COUNT(*), MIN(global_sequence) FROM "
+	    "(SELECT global_sequence", l->asked++ == 0 ? "" : " UNION ALL ",
+	    i);
+	store_put(s, " FROM {outbox} {index} WHERE published_at IS NULL "
+	    "AND partition_key ");
+	if (label == NULL)
+		store_put(s, "IS NULL");
+	else {
+		store_put(s, "= ");
+		store_put_text(s, label);
+	}
+	store_putf(s, " LIMIT %" PRIu64 ") AS t)", l->limit);
+}
+
+static int
+count_rows(struct look *l, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(l->ctl->store, "");
+	l->asked = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		put_range(l, i, label_of(l, i));
+		if (label_of(l, i)[0] == '\0')
+			put_range(l, i, NULL);
+	}
+	if ((rows = store_query(l->ctl->store, "partitions", e)) == NULL)
+		return -1;
+	while (db_next(rows)) {
+		uint64_t i = db_u64(rows, 0), first = db_u64(rows, 2);
+
+		l->waiting[i] += db_u64(rows, 1);
+		if (first > 0 && (l->oldest[i] == 0 || first < l->oldest[i]))
+			l->oldest[i] = first;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* When it was made; Pillar's rows do not know, their events do. */
+static struct db_rows *
+query_ages(struct look *l, struct err *e)
+{
+	struct store	*s = l->ctl->store;
+	bool		 own = store_has_created_at(s);
+	size_t		 n = 0;
+	uint64_t	 list[CHUNK];
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->oldest[i] > 0)
+			list[n++] = l->oldest[i];
+	if (n == 0)
+		list[n++] = 0;
+	store_sql(s, own ? "SELECT global_sequence, created_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, created_at, NOW(6)) DIV 1000 "
+	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (" :
+	    "SELECT sequence, occurred_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, occurred_at, NOW(6)) DIV 1000 "
+	    "FROM {events} FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+	return store_query(s, "partitions", e);
+}
+
+static void
+set_oldest(struct look *l, json_t *found)
+{
+	json_t	*f;
+	size_t	 k;
+
+	json_array_foreach(found, k, f)
+		for (size_t i = 0; i < l->n; i++)
+			if ((json_int_t)l->oldest[i] == json_integer_value(
+			    json_object_get(f, "oldest")))
+				json_object_update(json_array_get(l->rows,
+				    l->from + i), f);
+}
+
+static void
+set_waiting(struct look *l, bool counted)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		json_t *row = json_array_get(l->rows, l->from + i);
+		bool more = l->waiting[i] >= l->limit;
+
+		if (!counted) {
+			json_object_set_new(row, "waiting",
+			    json_boolean(l->waiting[i] > 0));
+		} else {
+			json_object_set_new(row, "waiting", json_integer(
+			    (json_int_t)(more ? l->limit - 1 :
+			    l->waiting[i])));
+			json_object_set_new(row, "exact",
+			    json_boolean(!more));
+		}
+		json_object_set_new(row, "oldest", l->oldest[i] == 0 ?
+		    json_null() : json_integer((json_int_t)l->oldest[i]));
+		json_object_set_new(row, "oldest_at", json_null());
+		json_object_set_new(row, "oldest_ms", json_null());
+	}
+}
+
+static int
+look_at_rows(struct look *l, bool counted, struct err *e)
+{
+	static const struct rows_column	 ages[] = { { "oldest", ROWS_NUMBER },
+	    { "oldest_at", ROWS_TIME }, { "oldest_ms", ROWS_NUMBER } };
+	struct db_rows			*rows;
+	json_t				*found;
+
+	memset(l->waiting, 0, sizeof(l->waiting));
+	memset(l->oldest, 0, sizeof(l->oldest));
+	if (count_rows(l, e) < 0 || (rows = query_ages(l, e)) == NULL)
+		return -1;
+	found = rows_json(rows, ages, sizeof(ages) / sizeof(ages[0]));
+	set_waiting(l, counted);
+	set_oldest(l, found);
+	json_decref(found);
+	return 0;
+}
+
+static json_t *
+leases(struct ctl *c, struct err *e)
+{
+	unsigned	 count = state_partition_count(c, e);
+	struct db_rows	*rows;
+	json_t		*list, *row;
+	size_t		 i;
+
+	if (count == 0)
+		return NULL;
+	store_sql(c->store, "SELECT partition_key, "
+	    "CASE WHEN lease_owner IS NULL OR lease_until IS NULL THEN 'free' "
+	    "WHEN lease_until > NOW(6) THEN 'owned' ELSE 'expired' END, "
+	    "lease_owner, TIMESTAMPDIFF(MICROSECOND, NOW(6), lease_until) "
+	    "DIV 1000, lease_epoch FROM {partitions} "
+	    "ORDER BY CAST(partition_key AS BINARY)");
+	if ((rows = store_query(c->store, "partitions", e)) == NULL)
+		return NULL;
+	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach(list, i, row)
+		json_object_set_new(row, "obsolete", json_boolean(is_obsolete(
+		    json_string_value(json_object_get(row, "partition")),
+		    count)));
+	return list;
+}
+
+json_t *
+state_partitions(struct ctl *c, uint64_t count, struct err *e)
+{
+	struct look	l = { .ctl = c };
+	bool		by_time;
+	size_t		total;
+
+	if ((l.rows = leases(c, e)) == NULL)
+		return NULL;
+	l.limit = count > 0 ? count + 1 :
+	    store_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
+	total = json_array_size(l.rows);
+	for (; l.from < total; l.from += CHUNK) {
+		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;
+		if (look_at_rows(&l, count > 0, e) < 0) {
+			json_decref(l.rows);
+			return NULL;
+		}
+	}
+	return l.rows;
+}
+
+/* People see "1000+". */
+static void
+mark_more(json_t *rows)
+{
+	json_t	*row;
+	size_t	 i;
+
+	json_array_foreach(rows, i, row)
+		if (json_is_false(json_object_get(row, "exact")))
+			json_object_set_new(row, "waiting", json_sprintf("%d+",
+			    COUNT));
+}
+
+int
+partitions_list(struct ctl *c)
+{
+	static const char *const	 shown[] = { "partition", "state",
+	    "owner", "ttl_ms", "epoch", "waiting", "oldest", "oldest_at",
+	    "obsolete", NULL };
+	struct err			 e;
+	json_t				*rows = state_partitions(c, COUNT, &e);
+
+	if (rows == NULL)
+		return ctl_fail(c, &e);
+	if (!c->args.json)
+		mark_more(rows);
+	print_rows(c, shown, rows);
+	return CTL_DONE;
+}

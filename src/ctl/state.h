@@ -1,0 +1,45 @@
+/*
+ * state.h - what there is in the tables and on this host, as JSON
+ *
+ * What status, workers and partitions list show.  Reads are bounded whatever
+ * waits; nothing is changed.  NULL and -1: see err.
+ */
+#ifndef OUTBOXCTL_STATE_H
+#define OUTBOXCTL_STATE_H
+
+#include <stdint.h>
+
+#include "ctl.h"
+
+/* So many waiting rows and dead letters are counted; then it is an estimate. */
+#define STATE_EXACT	10000
+
+/* fleet.c: an object per row of outbox_workers, sorted bytewise by id. */
+json_t	*state_workers(struct ctl *, struct err *);
+
+/*
+ * partitions.c: an object per lease, sorted bytewise by label, with the
+ * oldest of its waiting rows, and "waiting" up to count of them exactly.  With
+ * 0 none is counted, and "waiting" is only whether there are any.
+ */
+json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
+
+/* How many partitions producers write to; 0: see err. */
+unsigned state_partition_count(struct ctl *, struct err *);
+
+/*
+ * backlog.c: how many rows wait, as {"waiting", "exact", "parked"}; null
+ * where no index could tell it without reading all.
+ */
+json_t	*state_backlog(struct ctl *, struct err *);
+
+/* here.c: what the board of this host says; null: no daemon runs here. */
+json_t	*state_here(const struct ctl *);
+
+/*
+ * Put {"per_second"} into it: what it says now of what was delivered,
+ * compared with what an earlier one said.
+ */
+void	 state_rate(json_t *now, const json_t *before);
+
+#endif
