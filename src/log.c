@@ -33,12 +33,24 @@ static struct {
 	int		 fd;
 	char		*path;		/* NULL: stderr or syslog */
 	char		 role[32];
-} out = { LOG_LVL_INFO, false, false, STDERR_FILENO, NULL, "outbox-master" };
+	void		(*tell)(void *, enum log_level, const char *);
+	void		*tell_arg;
+} out = { .level = LOG_LVL_INFO, .fd = STDERR_FILENO,
+	  .role = "outbox-master" };
 
 void
 log_role(const char *role)
 {
 	strlcpy(out.role, role, sizeof(out.role));
+}
+
+void
+log_to(void (*tell)(void *, enum log_level, const char *), void *arg,
+    enum log_level level)
+{
+	out.tell = tell;
+	out.tell_arg = arg;
+	out.level = level;
 }
 
 static int
@@ -154,6 +166,10 @@ write_line(enum log_level level, const char *text)
 	char	line[LINE_MAX_BYTES * 2 + 256];
 	size_t	n;
 
+	if (out.tell != NULL) {
+		out.tell(out.tell_arg, level, text);
+		return;
+	}
 	if (out.syslog) {
 		syslog(priorities[level], "%s: %s", out.role, text);
 		return;

@@ -23,6 +23,13 @@ void	log_role(const char *);
  */
 int	log_open(const char *target, enum log_level, bool json, struct err *);
 
+/*
+ * Lines up to that level go to a function instead, without time and role.
+ * NULL: as before.
+ */
+void	log_to(void (*)(void *, enum log_level, const char *text), void *,
+	    enum log_level);
+
 /* Open the file again under its name, after rotation. */
 int	log_reopen(struct err *);
 

@@ -180,16 +180,52 @@ store_put_list(struct store *s, const uint64_t *list, size_t n)
 	}
 }
 
+void
+store_explain(struct store *s, store_planned *planned, void *arg)
+{
+	s->planned = planned;
+	s->planned_arg = arg;
+}
+
+static void
+explain(struct store *s, const char *what)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*plan;
+	struct err	 e;
+
+	if (strcmp(s->sql.data, "START TRANSACTION") == 0 ||
+	    strcmp(s->sql.data, "COMMIT") == 0)
+		return;
+	buf_str(&sql, "EXPLAIN FORMAT=TRADITIONAL ");
+	buf_add(&sql, s->sql.data, s->sql.len);
+	plan = db_query(s->db, what, &sql, &e);
+	s->planned(s->planned_arg, what, plan, &e);
+	db_rows_free(plan);
+	buf_free(&sql);
+}
+
 int
 store_exec(struct store *s, const char *what, uint64_t *matched,
     struct err *e)
 {
+	if (s->planned != NULL) {
+		explain(s, what);
+		if (matched != NULL)
+			*matched = 0;
+		return 0;
+	}
 	return db_exec(s->db, what, &s->sql, matched, e);
 }
 
 struct db_rows *
 store_query(struct store *s, const char *what, struct err *e)
 {
+	if (s->planned != NULL) {
+		explain(s, what);
+		err_set(e, "%s: explained", what);
+		return NULL;
+	}
 	return db_query(s->db, what, &s->sql, e);
 }
 

@@ -22,6 +22,8 @@ struct store {
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */
 	bool			 has_unsure_since;
+	store_planned		*planned;	/* NULL: statements are run */
+	void			*planned_arg;
 };
 
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */

@@ -47,6 +47,16 @@ int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 
+/*
+ * From now on each statement is explained instead of run: nothing is read,
+ * locked or changed, an exec matches no row, a query fails.  The plan goes to
+ * the function, or NULL and why there is none.  Transactions have no plan.
+ * With NULL for the function all is as before.
+ */
+typedef void	store_planned(void *arg, const char *what,
+		    struct db_rows *plan, const struct err *);
+void	store_explain(struct store *, store_planned *, void *arg);
+
 /* START TRANSACTION, COMMIT; what failed in between is rolled back. */
 int	store_begin(struct store *, struct err *);
 int	store_commit(struct store *, struct err *);

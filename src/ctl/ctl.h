@@ -103,6 +103,7 @@ int	audit_note(struct ctl *, uint64_t n, struct err *);
  */
 
 int	dead_list(struct ctl *);
+int	doctor_run(struct ctl *);
 int	status_show(struct ctl *);
 int	workers_list(struct ctl *);
 int	partitions_list(struct ctl *);
