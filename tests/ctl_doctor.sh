@@ -184,7 +184,7 @@ sql 'RENAME TABLE o TO outbox, p TO outbox_partitions'
 #
 # The broker.
 #
-STREAM= write_conf
+STREAM='' write_conf
 says warn 0 'stream: not checked.*set nats.stream' 'no stream named'
 STREAM=OTHER write_conf
 says fail 1 'stream: OTHER cannot be used: stream not found' 'no such stream'

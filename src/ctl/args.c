@@ -242,6 +242,14 @@ args_help(const struct command *c, FILE *to)
 	}
 }
 
+void
+args_names(const struct command *c, FILE *to)
+{
+	for (size_t i = 0; i < NOPTIONS; i++)
+		if (takes(c, &options[i]))
+			fprintf(to, " --%s", options[i].name);
+}
+
 uint64_t *
 args_sequences(const struct args *a, struct err *e)
 {

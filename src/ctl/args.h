@@ -32,6 +32,9 @@ int	args_parse(struct args *, const struct command *, int argc,
 /* The command's options, a line each. */
 void	args_help(const struct command *, FILE *);
 
+/* Their names alone, " --json --limit ...". */
+void	args_names(const struct command *, FILE *);
+
 /* Sequence numbers among the rest; the caller frees.  NULL: see err. */
 uint64_t *args_sequences(const struct args *, struct err *);
 

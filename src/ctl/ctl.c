@@ -157,6 +157,9 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 		    strcmp(argv[i], "--version") == 0) {
 			puts(PACKAGE_STRING);
 			exit(CTL_DONE);
+		} else if (strcmp(argv[i], "--completions") == 0) {
+			complete_print();
+			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--json") == 0)
 			*json = true;
 		else if ((strcmp(argv[i], "-c") == 0 ||

@@ -98,6 +98,9 @@ json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
  */
 int	audit_note(struct ctl *, uint64_t n, struct err *);
 
+/* complete.c: the bash completion, on standard output. */
+void	complete_print(void);
+
 /*
  * The commands
  */
