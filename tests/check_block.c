@@ -27,7 +27,7 @@ static const struct range	p00 = { .label = "p00", .epoch = 1 };
 static void
 block_begin(void)
 {
-	store_begin();
+	begin_store();
 	add_lease("p00", ME, 1);
 }
 
@@ -562,7 +562,7 @@ park_end(void)
 {
 	member_free(&member);
 	hold_free(hold);
-	store_end();
+	end_store();
 }
 
 static struct part *
@@ -1750,7 +1750,7 @@ static void
 halt_end(void)
 {
 	batch_free(&batch);
-	store_end();
+	end_store();
 }
 
 static void
@@ -1955,7 +1955,7 @@ END_TEST
 static void
 add_all(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "block", k, k->start, block_begin, store_end);
+	TCase	*tc = add_case(s, "block", k, k->start, block_begin, end_store);
 
 	tcase_add_loop_test(tc, statements_may_be_repeated, 0, NCALLS);
 	tcase_add_loop_test(tc, statements_are_fenced, 0, NCALLS * NLOST);

@@ -2419,7 +2419,7 @@ decide(struct batch *b)
 static void
 settle_begin(void)
 {
-	store_begin();
+	begin_store();
 	add_lease("p00", ME, 1);
 	add_rows(1, 6, "'p00'");
 	sql("UPDATE outbox SET attempts = 3");
@@ -3449,7 +3449,7 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
 
-	tc = add_case(s, "settings", k, k->start, store_begin, store_end);
+	tc = add_case(s, "settings", k, k->start, begin_store, end_store);
 	tcase_add_test(tc, own_schema_is_understood);
 	tcase_add_test(tc, empty_settings_are_filled);
 	tcase_add_test(tc, first_to_fill_wins);
@@ -3464,7 +3464,7 @@ add_schema(Suite *s, const struct kind *k)
 static void
 add_leases(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "lease", k, k->start, store_begin, store_end);
+	TCase	*tc = add_case(s, "lease", k, k->start, begin_store, end_store);
 
 	tcase_add_test(tc, worker_is_registered);
 	tcase_add_test(tc, heart_beats);
@@ -3489,7 +3489,7 @@ add_leases(Suite *s, const struct kind *k)
 static void
 add_claims(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "claim", k, k->start, store_begin, store_end);
+	TCase	*tc = add_case(s, "claim", k, k->start, begin_store, end_store);
 
 	tcase_add_test(tc, few_rows_are_read_at_once);
 	tcase_add_test(tc, few_rows_may_have_no_label);
@@ -3521,7 +3521,7 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, order_is_by_number);
 	tcase_add_test(tc, waiting_rows_are_explained);
 
-	tc = add_case(s, "fence", k, k->start, store_begin, store_end);
+	tc = add_case(s, "fence", k, k->start, begin_store, end_store);
 	tcase_add_loop_test(tc, hot_statements_use_their_keys, 0,
 	    NROWS(ticks));
 	tcase_add_loop_test(tc, tick_reads_no_more_in_large_tables, 0, 4);
@@ -3534,7 +3534,7 @@ static void
 add_settling(Suite *s, const struct kind *k)
 {
 	TCase	*tc = add_case(s, "settle", k, k->start, settle_begin,
-		    store_end);
+		    end_store);
 
 	tcase_add_test(tc, outcomes_are_written);
 	tcase_add_test(tc, acks_are_kept);

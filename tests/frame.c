@@ -141,14 +141,14 @@ store_of(const struct conf *c, const char *id)
 }
 
 void
-store_begin(void)
+begin_store(void)
 {
 	begin();
 	st = store_of(conf, ME);
 }
 
 void
-store_end(void)
+end_store(void)
 {
 	store_free(st);
 	end();

@@ -59,8 +59,8 @@ void		 calm_down(void);
 /* An empty database "app" and a configuration for it; with a store. */
 void		 begin(void);
 void		 end(void);
-void		 store_begin(void);
-void		 store_end(void);
+void		 begin_store(void);
+void		 end_store(void);
 
 /* Everything that was logged. */
 const char	*logged(void);
