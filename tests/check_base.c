@@ -931,6 +931,30 @@ START_TEST(old_log_stays_when_the_new_fails)
 }
 END_TEST
 
+static void
+note_line(void *arg, enum log_level level, const char *text)
+{
+	struct err	*e = arg;
+
+	err_set(e, "%d %s", (int)level, text);
+}
+
+START_TEST(log_goes_to_a_function)
+{
+	struct err	e = { "" };
+
+	log_to_file(LOG_LVL_DEBUG, false);
+	log_to(note_line, &e, LOG_LVL_WARN);
+	log_warn("one\ntwo");
+	log_info("three");
+	ck_assert_str_eq(e.text, "1 one two");
+	log_to(NULL, NULL, LOG_LVL_WARN);
+	log_warn("four");
+	ck_assert_str_eq(e.text, "1 one two");
+	ck_assert_int_eq(nlogged(), 1);
+}
+END_TEST
+
 START_TEST(fatal_logs_and_exits)
 {
 	int	status;
@@ -1284,6 +1308,34 @@ START_TEST(labels_spread_over_the_set)
 }
 END_TEST
 
+START_TEST(board_is_read_by_others)
+{
+	const char	*path = in_dir("board").text;
+	struct err	 e = { "" };
+	struct board	*ours, *theirs;
+
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "No such file");
+	ck_assert_ptr_nonnull(ours = board_create(path, &e));
+	ck_assert_ptr_nonnull(theirs = board_open(path, &e));
+	ck_assert(!board_is_alive(theirs));
+	ours->master = (int32_t)getpid();
+	ours->lines[3].delivered = 7;
+	ck_assert(board_is_alive(theirs));
+	ck_assert_uint_eq(theirs->lines[3].delivered, 7);
+	board_close(theirs);
+	ours->magic++;
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "not of this version");
+	ours->magic--;
+	board_close(ours);
+	ck_assert_int_eq(truncate(path, sizeof(struct board) - 1), 0);
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "not of this version");
+	remove(path);
+}
+END_TEST
+
 /*
  * bell
  */
@@ -1491,6 +1543,7 @@ main(void)
 	tcase_add_test(tc, full_disk_stops_nobody);
 	tcase_add_test(tc, log_is_reopened);
 	tcase_add_test(tc, old_log_stays_when_the_new_fails);
+	tcase_add_test(tc, log_goes_to_a_function);
 	tcase_add_test(tc, fatal_logs_and_exits);
 
 	tc = add_case(s, "secret");
@@ -1511,6 +1564,7 @@ main(void)
 	tcase_add_test(tc, board_serves_what_is_shown);
 	tcase_add_test(tc, row_without_a_label_is_served);
 	tcase_add_test(tc, labels_spread_over_the_set);
+	tcase_add_test(tc, board_is_read_by_others);
 
 	tc = add_case(s, "bell");
 	tcase_add_test(tc, bell_is_heard_once);

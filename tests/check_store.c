@@ -28,6 +28,7 @@
 #include "member.h"
 #include "servers.h"
 #include "store.h"
+#include "store_sql.h"
 #include "xalloc.h"
 
 /* The server takes its time to see that a connection is gone. */
@@ -1908,6 +1909,45 @@ START_TEST(claim_is_fenced)
 }
 END_TEST
 
+static void
+note_plan(void *arg, const char *what, struct db_rows *plan,
+    const struct err *why)
+{
+	char	*seen = arg;
+	int	 key;
+
+	ck_assert_msg(plan != NULL, "%s: %s", what, why->text);
+	ck_assert_int_ge(key = db_column(plan, "key"), 0);
+	ck_assert_int_ge(db_column(plan, "Extra"), 0);
+	ck_assert_int_eq(db_column(plan, "sauce"), -1);
+	ck_assert(db_next(plan));
+	snprintf(seen + strlen(seen), 256 - strlen(seen), "%s %s ", what,
+	    db_text(plan, (unsigned)key));
+}
+
+START_TEST(explained_is_not_done)
+{
+	struct range	 r = range("p00", 1);
+	struct batch	 b = { 0 };
+	uint64_t	 list[] = { 1, 2 }, n = 9;
+	char		 seen[256] = "";
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 2, "'p00'");
+	store_explain(st, note_plan, seen);
+	ck_ok(store_begin(st, &e));
+	ck_ok(store_claim(st, &r, 1, list, 2, &b, &n, &e));
+	ck_assert_uint_eq(n, 0);
+	ck_assert_int_eq(store_fetch(st, list, 2, 1, &b, &e), -1);
+	ck_ok(store_commit(st, &e));
+	ck_assert_str_eq(seen, "claim PRIMARY claim PRIMARY fetch PRIMARY ");
+	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE claim_token IS NULL");
+	store_explain(st, NULL, NULL);
+	ck_ok(store_claim(st, &r, 1, list, 2, &b, &n, &e));
+	ck_assert_uint_eq(n, 2);
+}
+END_TEST
+
 /* A row of a partition that is mine, but was not among the ranges. */
 START_TEST(only_named_partitions_are_claimed)
 {
@@ -3502,6 +3542,7 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, no_gap_among_rows_without_label);
 	tcase_add_test(tc, due_rows_are_claimed);
 	tcase_add_loop_test(tc, claim_is_fenced, 0, 2 * NROWS(fences));
+	tcase_add_test(tc, explained_is_not_done);
 	tcase_add_test(tc, only_named_partitions_are_claimed);
 	tcase_add_loop_test(tc, all_leases_or_no_claim, 0, 4);
 	tcase_add_test(tc, abandoned_rows_go_with_the_free_ones);

@@ -123,11 +123,11 @@ needs() {
 }
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
     (9, 'message')"
-needs '^1 messages died lately' 'a new dead letter'
-needs '^2 messages died lately' 'those of three days' --since 3d
+needs '^dead lately: 1: ' 'a new dead letter'
+needs '^dead lately: 2: ' 'those of three days' --since 3d
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9;
     UPDATE outbox_blocked_keys SET reason = "halted" WHERE first_sequence = 3'
-needs '^1 keys are halted since 2026' 'a halted key'
+needs '^halted keys: 1, the first since 2026' 'a halted key'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 needs '^nobody is alive and 6 rows wait' 'nobody alive'
 
@@ -218,6 +218,7 @@ is "$(field '[.here.pid, .here.generation] | tostring')" "[$MASTER,1]" \
     'its master'
 is "$(field '[.here.workers[] | .state, .owned, .delivered > 0] | tostring')" \
     '["running",8,true,"running",8,true]' 'and its workers'
+ctl --json status
 is "$(field '[.fleet.live, .here.per_second] | tostring')" '[2,0]' \
     'the rate is that of now'
 ctl status

@@ -68,8 +68,6 @@ static const struct variable {
 	{ "sync_binlog", "1", "after a crash of the machine replicas may have "
 	  "rows that the primary lacks, or lack some: SET GLOBAL sync_binlog "
 	  "= 1" },
-	{ "innodb_doublewrite", "ON", "a crash of the machine may tear pages: "
-	  "innodb_doublewrite = ON" },
 	{ "binlog_format", "ROW", "a doorbell sees row events only: SET "
 	  "GLOBAL binlog_format = ROW" },
 };

@@ -285,11 +285,12 @@ judge(const struct ctl *c, json_t *status)
 	judge_here(status);
 	json_array_foreach(json_object_get(status, "blocked"), i, b)
 		if (strcmp(text(b, "reason"), STORE_HALTED) == 0)
-			problem(status, "%lld keys are halted since %s",
-			    (long long)number(b, "keys"), text(b, "since"));
+			problem(status, "halted keys: %lld, the first since "
+			    "%s", (long long)number(b, "keys"),
+			    text(b, "since"));
 	if (fresh > 0)
-		problem(status, "%lld messages died lately: outboxctl dead "
-		    "list", (long long)fresh);
+		problem(status, "dead lately: %lld: outboxctl dead list",
+		    (long long)fresh);
 }
 
 static json_t *
