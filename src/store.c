@@ -181,7 +181,8 @@ store_put_list(struct store *s, const uint64_t *list, size_t n)
 }
 
 void
-store_explain(struct store *s, store_planned *planned, void *arg)
+store_explain(struct store *s, void (*planned)(void *, const char *,
+    struct db_rows *, const struct err *), void *arg)
 {
 	s->planned = planned;
 	s->planned_arg = arg;

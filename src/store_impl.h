@@ -22,7 +22,9 @@ struct store {
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */
 	bool			 has_unsure_since;
-	store_planned		*planned;	/* NULL: statements are run */
+	/* Statements are explained to it; NULL: they are run. */
+	void			(*planned)(void *, const char *,
+				    struct db_rows *, const struct err *);
 	void			*planned_arg;
 };
 

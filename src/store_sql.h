@@ -53,9 +53,8 @@ struct db_rows *store_query(struct store *, const char *what, struct err *);
  * the function, or NULL and why there is none.  Transactions have no plan.
  * With NULL for the function all is as before.
  */
-typedef void	store_planned(void *arg, const char *what,
-		    struct db_rows *plan, const struct err *);
-void	store_explain(struct store *, store_planned *, void *arg);
+void	store_explain(struct store *, void (*)(void *arg, const char *what,
+	    struct db_rows *plan, const struct err *), void *arg);
 
 /* START TRANSACTION, COMMIT; what failed in between is rolled back. */
 int	store_begin(struct store *, struct err *);
