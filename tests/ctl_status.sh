@@ -261,6 +261,16 @@ many() { [ "$(wc -l < "$DIR/watch")" -ge "$1" ]; }
 wait_for 20 many 2
 ok $? '--watch: line after line'
 is "$(jq -r '.fleet.live' "$DIR/watch" | sort -u | head -1)" 2 'each an object'
+if command -v script >/dev/null; then
+	script -qfc "$OUTBOXCTL -c $CONF status --watch 1" "$DIR/screen" \
+	    > /dev/null 2>&1 < /dev/null &
+	screen=$!
+	cleared() { [ "$(grep -c $'\e\\[H\e\\[2J' "$DIR/screen")" -ge 2 ]; }
+	wait_for 20 cleared
+	ok $? 'on a terminal the screen is cleared'
+	kill -TERM "$screen"
+	wait "$screen"
+fi
 stop_master "$MASTER"
 "$SANDBOX" stop "$DIR/db" >/dev/null
 wait_for 20 grep -q 'outboxctl: mysql' "$DIR/watch.err"

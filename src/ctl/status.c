@@ -459,7 +459,7 @@ watch(struct ctl *c, json_t **here, int64_t pause_ms)
 {
 	int	rc;
 
-	while (!sig_took(&got_term)) {
+	while (!sig_took(&got_term) && !sig_took(&got_hup)) {
 		rc = reconnect(c);
 		if (rc == CTL_DONE)
 			rc = round_of(c, here);
