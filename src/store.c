@@ -263,14 +263,8 @@ store_table_name(const struct store *s, enum store_table table)
 }
 
 const char *
-store_index(const struct store *s, bool *by_time)
+store_claim_index(const struct store *s, bool *by_time)
 {
 	*by_time = s->index_by_time;
 	return s->index;
-}
-
-bool
-store_has_created_at(const struct store *s)
-{
-	return s->has_created_at;
 }

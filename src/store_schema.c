@@ -226,6 +226,23 @@ learn_index(struct store *s, struct err *e)
 	return 0;
 }
 
+bool
+store_has_column(const struct store *s, const char *name)
+{
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (strcmp(name, extras[i].name) == 0)
+			return *(const bool *)((const char *)s + extras[i].at);
+	return false;
+}
+
+enum store_index
+store_index(const struct store *s)
+{
+	if (s->index[0] == '\0')
+		return INDEX_NONE;
+	return s->index_by_time ? INDEX_BY_TIME : INDEX_BY_LABEL;
+}
+
 static void
 warn_of_extras(struct store *s)
 {

@@ -66,9 +66,13 @@ bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
 /* The claim's index, "" if there is none; does it begin with the moment? */
-const char *store_index(const struct store *, bool *by_time);
+const char *store_claim_index(const struct store *, bool *by_time);
 
-/* Does a row of the outbox know when it was made? */
-bool	store_has_created_at(const struct store *);
+/* Of the outbox, one that may be missing: created_at, ack_sequence, ... */
+bool	store_has_column(const struct store *, const char *name);
+
+/* The claim's index: waiting rows by label, or by time and label. */
+enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };
+enum store_index store_index(const struct store *);
 
 #endif

@@ -47,6 +47,14 @@ static const struct option_row {
 	  0, INT64_MAX, 0, "go on behind this one" },
 	{ "limit", "N", NUMBER, offsetof(struct args, limit),
 	  1, SCALE_MAX, 100, "so many at most (100)" },
+	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
+	  "all of them, or all that the filters let pass" },
+	{ "release", NULL, FLAG, offsetof(struct args, release), 0, 0, 0,
+	  "let keys go on that were halted by them" },
+	{ "reset-attempts", NULL, FLAG, offsetof(struct args, reset_attempts),
+	  0, 0, 0, "as if it were the first attempt" },
+	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
+	  "for those that are being sent (5)" },
 };
 
 /* Is the name one of the words? */

@@ -16,6 +16,8 @@ struct args {
 	const char	*since, *until;		/* SQL: see args_time */
 	uint64_t	 after;
 	int64_t		 limit;
+	bool		 all, release, reset_attempts;
+	int64_t		 wait;			/* seconds */
 
 	char		**rest;			/* what is no option */
 	int		 nrest;

@@ -19,7 +19,7 @@ find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
 	bool		 by_time;
 	struct db_rows	*rows;
 
-	strlcpy(name, store_index(c->store, &by_time), INDEX_NAME);
+	strlcpy(name, store_claim_index(c->store, &by_time), INDEX_NAME);
 	if (name[0] != '\0' && by_time)
 		return 0;
 	name[0] = '\0';

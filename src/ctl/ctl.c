@@ -4,6 +4,7 @@
 
 #include "ctl.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,36 @@ const struct command commands[] = {
 	{ .words = "partitions list", .options = "", .rest = "",
 	  .help = "leases, and what waits in each partition",
 	  .run = partitions_list },
-	{ .words = "dead list", .options = "after limit", .rest = "",
+	{ .words = "messages list", .options = "state key type partition since "
+	  "until after limit", .rest = "",
+	  .help = "messages that wait, or of another state",
+	  .run = messages_list },
+	{ .words = "messages show", .options = "", .rest = "SEQUENCE",
+	  .min = 1, .max = 1, .help = "all about one message",
+	  .run = messages_show },
+	{ .words = "messages retry", .options = "reset-attempts",
+	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
+	  .help = "send delayed messages now", .run = messages_retry },
+	{ .words = "messages discard", .options = "wait",
+	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
+	  .help = "give waiting messages up", .run = messages_discard },
+	{ .words = "dead list", .options = "key type partition since until "
+	  "after limit", .rest = "",
 	  .help = "messages that were given up", .run = dead_list },
+	{ .words = "dead show", .options = "", .rest = "SEQUENCE",
+	  .min = 1, .max = 1, .help = "all about one of them",
+	  .run = dead_show },
+	{ .words = "dead retry", .options = "all key type partition since "
+	  "until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,
+	  .help = "put them back, each in its place", .run = dead_retry },
+	{ .words = "dead purge", .options = "all key type partition since "
+	  "until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
+	  .changes = true, .help = "forget them", .run = dead_purge },
+	{ .words = "keys blocked", .options = "after limit", .rest = "",
+	  .help = "keys that wait or are halted", .run = keys_blocked },
+	{ .words = "keys release", .options = "", .rest = "KEY...",
+	  .min = 1, .max = INT_MAX, .changes = true,
+	  .help = "let halted keys go on", .run = keys_release },
 	{ .words = "retry-plan", .options = "", .rest = "", .offline = true,
 	  .help = "when a message that fails is tried again",
 	  .run = plan_show },

@@ -105,11 +105,20 @@ void	complete_print(void);
  * The commands
  */
 
+int	messages_list(struct ctl *);
+int	messages_show(struct ctl *);
+int	messages_retry(struct ctl *);
+int	messages_discard(struct ctl *);
 int	dead_list(struct ctl *);
 int	doctor_run(struct ctl *);
 int	status_show(struct ctl *);
 int	workers_list(struct ctl *);
 int	partitions_list(struct ctl *);
+int	dead_show(struct ctl *);
+int	dead_retry(struct ctl *);
+int	dead_purge(struct ctl *);
+int	keys_blocked(struct ctl *);
+int	keys_release(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 

@@ -1,6 +1,19 @@
-/* dead.c - dead letters */
+/*
+ * dead.c - dead letters: list them, put them back, forget them
+ *
+ * A message comes back under its old sequence, so it has its old message id
+ * and its place in front of all later ones of its key.
+ */
 
-#include "ctl.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+#include "filter.h"
+#include "mend.h"
+#include "messages.h"
+#include "xalloc.h"
 
 static const struct rows_column columns[] = {
 	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_TEXT },
@@ -10,22 +23,383 @@ static const struct rows_column columns[] = {
 	{ "died_at", ROWS_TIME },
 };
 
+#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+
+static const char *const shown[] = { "sequence", "key", "type", "attempts",
+	"reason", "died_at", "error", NULL };
+
+static void
+select_letters(struct ctl *c)
+{
+	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
+	    "d.order_key, d.event_type, d.attempts, d.reason, d.last_error, "
+	    "d.created_at, d.died_at FROM {dead} AS d "
+	    "WHERE d.global_sequence IN (");
+}
+
+static void
+put_filter(struct ctl *c)
+{
+	static const struct filter	f = { .key = "d.order_key",
+	    .type = "d.event_type", .partition =
+	    "COALESCE(d.partition_key, '')", .time = "d.died_at" };
+
+	filter_put(c, &f);
+}
+
+static int
+no_table(struct ctl *c)
+{
+	return ctl_no_such(c, "%s: no such table: load sql/schema.sql",
+	    store_table_name(c->store, T_DEAD));
+}
+
 int
 dead_list(struct ctl *c)
 {
-	static const char *const	 shown[] = { "sequence", "key",
-	    "type", "attempts", "reason", "died_at", "error", NULL };
-	struct db_rows			*rows;
-	struct err			 e;
+	static const struct listing	l = { columns, NCOLUMNS, shown,
+	    select_letters, put_filter };
+	struct err			e;
 
-	store_sql(c->store, "SELECT global_sequence, partition_key, order_key, "
-	    "event_type, attempts, reason, last_error, created_at, died_at "
-	    "FROM {dead} WHERE global_sequence > ");
-	store_putf(c->store, "%llu ORDER BY global_sequence LIMIT %lld",
-	    (unsigned long long)c->args.after, (long long)c->args.limit);
-	if ((rows = store_query(c->store, "dead list", &e)) == NULL)
+	if (!store_has(c->store, T_DEAD))
+		return no_table(c);
+	return filter_list(c, walk_new(c, WALK_DEAD, &e), &l, &e);
+}
+
+int
+dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
+{
+	struct db_rows	*rows;
+	json_t		*list, *letter;
+
+	if (!store_has(c->store, T_DEAD))
+		return 0;
+	select_letters(c);
+	store_put_list(c->store, &sequence, 1);
+	store_put(c->store, ")");
+	if ((rows = store_query(c->store, "show", e)) == NULL)
+		return -1;
+	list = rows_json(rows, columns, NCOLUMNS);
+	if ((letter = json_array_get(list, 0)) != NULL) {
+		if (*o == NULL)
+			*o = json_object();
+		json_object_update(*o, letter);
+		json_object_set_new(*o, "state", json_string("dead"));
+	}
+	json_decref(list);
+	return 0;
+}
+
+/* All that is known of it as a message, if it is a dead letter. */
+int
+dead_show(struct ctl *c)
+{
+	struct err	 e;
+	uint64_t	*sequence = args_sequences(&c->args, &e);
+	json_t		*o = NULL;
+	int		 rc;
+
+	if (sequence == NULL) {
+		ctl_no_such(c, "%s", e.text);
+		return CTL_USAGE;
+	}
+	rc = dead_add(c, *sequence, &o, &e);
+	free(sequence);
+	if (rc < 0)
 		return ctl_fail(c, &e);
-	print_rows(c, shown, rows_json(rows, columns,
-	    sizeof(columns) / sizeof(columns[0])));
-	return CTL_DONE;
+	if (o == NULL)
+		return ctl_no_such(c, "%s: no such dead letter",
+		    c->args.rest[0]);
+	json_decref(o);
+	return messages_show(c);
+}
+
+/*
+ * Which of them
+ */
+
+struct choice {
+	uint64_t	*named;		/* in the arguments */
+	uint64_t	*list;
+	size_t		 n;
+	bool		 all_there;	/* of those that were named */
+};
+
+static int
+check_choice(struct ctl *c, struct choice *ch)
+{
+	const struct args	*a = &c->args;
+	bool			 filtered = a->key != NULL || a->type != NULL ||
+	    a->partition != NULL || a->since != NULL || a->until != NULL;
+	struct err		 e;
+
+	if (a->all == (a->nrest > 0))
+		err_set(&e, "SEQUENCE... or --all: one of them");
+	else if (filtered && !a->all)
+		err_set(&e, "a filter goes with --all");
+	else if ((ch->named = args_sequences(a, &e)) != NULL)
+		return store_has(c->store, T_DEAD) ? CTL_DONE : no_table(c);
+	ctl_no_such(c, "%s", e.text);
+	return CTL_USAGE;
+}
+
+static void
+append(struct choice *ch, const uint64_t *list, size_t n)
+{
+	ch->list = xreallocarray(ch->list, ch->n + n + 1, sizeof(*ch->list));
+	memcpy(ch->list + ch->n, list, n * sizeof(*list));
+	ch->n += n;
+}
+
+static bool
+is_among(const uint64_t *list, size_t n, uint64_t sequence)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == sequence)
+			return true;
+	return false;
+}
+
+/* Those of a page that are there and pass the filters. */
+static int
+choose_page(struct ctl *c, struct choice *ch, const uint64_t *page, size_t n,
+    struct err *e)
+{
+	uint64_t	*found;
+	size_t		 nfound;
+
+	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
+	    "WHERE d.global_sequence IN (");
+	store_put_list(c->store, page, n);
+	store_put(c->store, ")");
+	put_filter(c);
+	store_put(c->store, " ORDER BY d.global_sequence");
+	if (mend_select(c, &found, &nfound, e) < 0)
+		return -1;
+	append(ch, found, nfound);
+	for (size_t i = 0; !c->args.all && i < n; i++)
+		if (!is_among(found, nfound, page[i])) {
+			ch->all_there = false;
+			fprintf(stderr, "outboxctl: %llu: no such dead "
+			    "letter\n", (unsigned long long)page[i]);
+		}
+	free(found);
+	return 0;
+}
+
+static int
+choose_named(struct ctl *c, struct choice *ch, struct err *e)
+{
+	size_t	n = (size_t)c->args.nrest;
+
+	for (size_t i = 0; i < n; i += MEND_CHUNK)
+		if (choose_page(c, ch, ch->named + i,
+		    n - i < MEND_CHUNK ? n - i : MEND_CHUNK, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+choose_all(struct ctl *c, struct choice *ch, struct err *e)
+{
+	struct walk	*w = walk_new(c, WALK_DEAD, e);
+	uint64_t	 page[WALK_PAGE];
+	size_t		 n = 0;
+	int		 rc = w == NULL ? -1 : 0;
+
+	do {
+		if (rc == 0)
+			rc = walk_next(w, page, WALK_PAGE, &n, e);
+		if (rc == 0 && n > 0)
+			rc = choose_page(c, ch, page, n, e);
+	} while (rc == 0 && n == WALK_PAGE);
+	walk_free(w);
+	return rc;
+}
+
+/*
+ * What happens to them
+ */
+
+/* Nobody else may put them back or forget them meanwhile. */
+static int
+lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
+    size_t *nlocked, struct err *e)
+{
+	store_sql(c->store, "SELECT global_sequence FROM {dead} "
+	    "WHERE global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ") FOR UPDATE");
+	return mend_select(c, locked, nlocked, e);
+}
+
+static int
+ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	store_sql(c->store, "SELECT COALESCE(partition_key, '') FROM {dead} "
+	    "WHERE global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	if (store_has(c->store, T_BLOCKED)) {
+		store_put(c->store, " UNION SELECT partition_key "
+		    "FROM {blocked} WHERE first_sequence IN (");
+		store_put_list(c->store, list, n);
+		store_put(c->store, ")");
+	}
+	return mend_ring(c, e);
+}
+
+/* The record of a halt has the name of the one that died. */
+static int
+release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	if (!store_has(c->store, T_BLOCKED))
+		return 0;
+	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
+	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "release", NULL, e);
+}
+
+static int
+bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	bool	dated = store_has_column(c->store, "created_at");
+
+	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
+	    "partition_key, attempts, available_at");
+	store_put(c->store, dated ? ", created_at" : "");
+	store_put(c->store, ") SELECT global_sequence, partition_key, 0, "
+	    "{now}");
+	store_put(c->store, dated ? ", COALESCE(created_at, {now})" : "");
+	store_put(c->store, " FROM {dead} WHERE global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "retry", NULL, e);
+}
+
+static int
+forget(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "forget", changed, e);
+}
+
+static int
+retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	uint64_t	*locked;
+	size_t		 nlocked;
+	int		 rc;
+
+	if (lock(c, list, n, &locked, &nlocked, e) < 0)
+		return -1;
+	rc = nlocked == 0 ? 0 :
+	    ring(c, locked, nlocked, e) < 0 ||
+	    bring_back(c, locked, nlocked, e) < 0 ||
+	    release(c, locked, nlocked, e) < 0 ||
+	    forget(c, locked, nlocked, changed, e) < 0 ? -1 : 0;
+	free(locked);
+	return rc;
+}
+
+static int
+purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	if (c->args.release && (ring(c, list, n, e) < 0 ||
+	    release(c, list, n, e) < 0))
+		return -1;
+	return forget(c, list, n, changed, e);
+}
+
+/* Keys that one of them keeps halted. */
+static int
+count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
+    struct err *e)
+{
+	*halted = 0;
+	if (!store_has(c->store, T_BLOCKED))
+		return 0;
+	for (size_t i = 0; i < ch->n; i += MEND_CHUNK) {
+		size_t	  left = ch->n - i, n;
+		uint64_t *list;
+
+		store_sql(c->store, "SELECT first_sequence FROM {blocked} "
+		    "WHERE reason = '" STORE_HALTED "' "
+		    "AND first_sequence IN (");
+		store_put_list(c->store, ch->list + i,
+		    left < MEND_CHUNK ? left : MEND_CHUNK);
+		store_put(c->store, ")");
+		if (mend_select(c, &list, &n, e) < 0)
+			return -1;
+		free(list);
+		*halted += n;
+	}
+	return 0;
+}
+
+static int
+change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
+    struct err *e)
+{
+	uint64_t	changed = ch->n;
+
+	if (!ctl_confirm(c, ch->n, what))
+		return CTL_FAILED;
+	if (!c->args.dry_run &&
+	    mend(c, ch->list, ch->n, fn, &changed, e) < 0)
+		return mend_fail(c, e);
+	print_done(c, changed, "%s%llu dead letter(s) %s",
+	    c->args.dry_run ? "would be: " : "",
+	    (unsigned long long)changed, what);
+	return ch->all_there ? CTL_DONE : CTL_FAILED;
+}
+
+static int
+run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
+{
+	struct choice	ch = { .all_there = true };
+	struct err	e;
+	int		status = check_choice(c, &ch);
+
+	*halted = 0;
+	if (status == CTL_DONE) {
+		if ((c->args.all ? choose_all(c, &ch, &e) :
+		    choose_named(c, &ch, &e)) < 0 ||
+		    count_halted(c, &ch, halted, &e) < 0)
+			status = ctl_fail(c, &e);
+		else
+			status = change(c, &ch, fn, what, &e);
+	}
+	free(ch.named);
+	free(ch.list);
+	return status;
+}
+
+int
+dead_retry(struct ctl *c)
+{
+	uint64_t	halted;
+
+	return run(c, retry, "put back", &halted);
+}
+
+int
+dead_purge(struct ctl *c)
+{
+	uint64_t	halted;
+	int		status = run(c, purge, "purged", &halted);
+
+	/* The dead one is gone, and what waits behind it is not told. */
+	if (halted > 0 && !c->args.release)
+		fprintf(stderr, "outboxctl: %llu key(s) stay halted: "
+		    "--release, or keys release\n",
+		    (unsigned long long)halted);
+	return status;
 }

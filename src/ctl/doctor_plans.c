@@ -35,7 +35,7 @@ has_index(const struct plans *p)
 {
 	bool	by_time;
 
-	return store_index(p->doctor->ctl->store, &by_time)[0] != '\0';
+	return store_claim_index(p->doctor->ctl->store, &by_time)[0] != '\0';
 }
 
 /* Plans have the letters that statements give to tables. */

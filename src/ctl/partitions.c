@@ -127,7 +127,7 @@ static struct db_rows *
 query_ages(struct look *l, struct err *e)
 {
 	struct store	*s = l->ctl->store;
-	bool		 own = store_has_created_at(s);
+	bool		 own = store_has_column(s, "created_at");
 	size_t		 n = 0;
 	uint64_t	 list[CHUNK];
 
@@ -240,7 +240,7 @@ state_partitions(struct ctl *c, uint64_t count, struct err *e)
 	if ((l.rows = leases(c, e)) == NULL)
 		return NULL;
 	l.limit = count > 0 ? count + 1 :
-	    store_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
+	    store_claim_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
 	total = json_array_size(l.rows);
 	for (; l.from < total; l.from += CHUNK) {
 		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;

@@ -1,0 +1,29 @@
+-- outbox-master: what the account of an operator may do, who mends an outbox
+-- with outboxctl.
+--
+-- The daemon's account is enough to look and to wait; it may not take rows
+-- from the dead letters nor put any into the outbox.  Load this into the
+-- application's database after schema.sql, as an account that may grant, as
+-- often as you like.  It only grants; create the account first:
+--
+--     CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY '...';
+--
+-- and give outboxctl a configuration of its own (-c), a copy of the daemon's
+-- with this mysql.user.  For another name or host, or other tables:
+--
+--     sed -e "s/'outbox_operator'@'localhost'/'alice'@'10.0.0.%'/" \
+--         operator.sql | mariadb app
+
+GRANT SELECT ON events TO 'outbox_operator'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox
+    TO 'outbox_operator'@'localhost';
+GRANT SELECT, UPDATE ON outbox_partitions TO 'outbox_operator'@'localhost';
+GRANT SELECT ON outbox_workers TO 'outbox_operator'@'localhost';
+GRANT SELECT ON outbox_settings TO 'outbox_operator'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_dead_letters
+    TO 'outbox_operator'@'localhost';
+GRANT SELECT, UPDATE ON outbox_blocked_keys
+    TO 'outbox_operator'@'localhost';
+GRANT SELECT ON outbox_streams TO 'outbox_operator'@'localhost';
+GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
+    TO 'outbox_operator'@'localhost';

@@ -1,0 +1,42 @@
+/*
+ * mend.h - changes of many rows, a chunk in a transaction
+ */
+#ifndef OUTBOXCTL_MEND_H
+#define OUTBOXCTL_MEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctl.h"
+
+#define MEND_CHUNK	500	/* rows in one transaction */
+
+/*
+ * Change the n rows as far as they are still as they must be, inside a
+ * transaction that is open; *changed is how many.  May be called again for the
+ * same rows after a deadlock.
+ */
+typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
+    uint64_t *changed, struct err *);
+
+/*
+ * Change these rows, with a line for the audit.  After -1 the chunks before
+ * the one that failed are done; *changed has them.
+ */
+int	mend(struct ctl *, const uint64_t *, size_t n, mend_fn *,
+	    uint64_t *changed, struct err *);
+
+/*
+ * The statement that was begun selects labels: raise the epochs of these
+ * partitions, so that their owners start from the first row and read what is
+ * on record.  Frees nothing of the caller's.
+ */
+int	mend_ring(struct ctl *, struct err *);
+
+/* The statement that was begun selects sequences; *list is the caller's. */
+int	mend_select(struct ctl *, uint64_t **list, size_t *n, struct err *);
+
+/* As ctl_fail, and where a right is missing how to get it. */
+int	mend_fail(struct ctl *, struct err *);
+
+#endif
