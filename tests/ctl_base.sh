@@ -61,26 +61,26 @@ is "$OUT" "$("$OUTBOX_MASTER" -c "$CONF" -T)" 'config is the dump of -T'
 ctl dead list
 is "$RC$OUT" 0 'no dead letter: nothing is printed'
 ctl dead list --json
-is "$OUT" '[]' 'and an empty list as JSON'
+is "$(field '.rows | tostring')" '[]' 'and an empty list as JSON'
 sql "INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
     event_type, attempts, reason, last_error, created_at, died_at) VALUES
     (7, 'p01', 'order-1', 'order.paid', 25, 'attempts', 'no ''way''\n\x1b[2J',
     '2026-01-31 12:00:00', '2026-01-31 12:30:00.5'),
     (9, NULL, NULL, NULL, 1, 'message', 'schön', NULL, NOW(6))"
 ctl --json dead list
-is "$(field '.[0] | [.sequence, .key, .type, .attempts, .reason] | join(" ")')" \
+is "$(field '.rows[0] | [.sequence, .key, .type, .attempts, .reason] | join(" ")')" \
     '7 order-1 order.paid 25 attempts' 'a dead letter as JSON'
-is "$(field '.[0] | .created_at + " " + .died_at')" \
+is "$(field '.rows[0] | .created_at + " " + .died_at')" \
     '2026-01-31T12:00:00.000000Z 2026-01-31T12:30:00.500000Z' 'with its times'
-is "$(field '.[1] | [.key, .partition, .error] | tostring')" \
+is "$(field '.rows[1] | [.key, .partition, .error] | tostring')" \
     '[null,null,"schön"]' 'NULL is null'
 ctl dead list
 is "$(grep -c . <<< "$OUT")" 3 'for people a line each, and a head'
 is "$(tr -d '\n -~äöü' <<< "$OUT")" '' 'and nothing that moves their cursor'
 ctl --json dead list --limit 1
-is "$(field 'map(.sequence) | tostring')" '[7]' 'no more than the limit'
+is "$(field '[.rows[].sequence] | tostring')" '[7]' 'no more than the limit'
 ctl --json dead list --after 7
-is "$(field 'map(.sequence) | tostring')" '[9]' 'and on behind the last one'
+is "$(field '[.rows[].sequence] | tostring')" '[9]' 'and on behind the last one'
 
 #
 # What is not as it should be.

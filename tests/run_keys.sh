@@ -349,6 +349,11 @@ is "$(sql 'SELECT CONCAT(order_key, " ", reason) FROM other.my_blocked')" \
 covers outbox.tables.streams
 is "$(sql 'SELECT name FROM other.my_streams WHERE servers <> ""')" EVENTS \
     'tables.streams has the stream'
+covers outbox.tables.audit
+"${OUTBOXCTL:-./outboxctl}" -c "$DIR/other.yml" keys release b > /dev/null
+is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
+    FROM other.my_audit')" 'keys release b 1' \
+    'tables.audit has who changed something'
 stop_master "$MASTER"
 [ ! -s "$DIR/other.out" ]
 ok $? '--silent: and not a word about all that'

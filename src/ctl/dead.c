@@ -50,7 +50,8 @@ put_filter(struct ctl *c)
 static int
 no_table(struct ctl *c)
 {
-	return ctl_no_such(c, "%s: no such table: load sql/schema.sql",
+	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
+	    "sql/schema.sql and sql/operator.sql",
 	    store_table_name(c->store, T_DEAD));
 }
 
@@ -107,6 +108,8 @@ dead_show(struct ctl *c)
 	free(sequence);
 	if (rc < 0)
 		return ctl_fail(c, &e);
+	if (!store_has(c->store, T_DEAD))
+		return no_table(c);
 	if (o == NULL)
 		return ctl_no_such(c, "%s: no such dead letter",
 		    c->args.rest[0]);

@@ -82,7 +82,8 @@ add_parked(struct ctl *c, json_t *list, struct err *e)
 static int
 no_table(struct ctl *c)
 {
-	return ctl_no_such(c, "%s: no such table: load sql/schema.sql",
+	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
+	    "sql/schema.sql and sql/operator.sql",
 	    store_table_name(c->store, T_BLOCKED));
 }
 
