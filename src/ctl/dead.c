@@ -224,13 +224,18 @@ choose_all(struct ctl *c, struct choice *ch, struct err *e)
  * What happens to them
  */
 
-/* Nobody else may put them back or forget them meanwhile. */
+/*
+ * Nobody else may put them back or forget them meanwhile.  What somebody has
+ * put back by hand is left to him.
+ */
 static int
 lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
-	store_sql(c->store, "SELECT global_sequence FROM {dead} "
-	    "WHERE global_sequence IN (");
+	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
+	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
+	    "WHERE o.global_sequence = d.global_sequence) "
+	    "AND d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ") FOR UPDATE");
 	return mend_select(c, locked, nlocked, e);
@@ -361,7 +366,11 @@ change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
 	print_done(c, changed, "%s%llu dead letter(s) %s",
 	    c->args.dry_run ? "would be: " : "",
 	    (unsigned long long)changed, what);
-	return ch->all_there ? CTL_DONE : CTL_FAILED;
+	if (changed < ch->n)
+		fprintf(stderr, "outboxctl: %llu are in the outbox already, "
+		    "or gone meanwhile\n",
+		    (unsigned long long)(ch->n - changed));
+	return ch->all_there && changed == ch->n ? CTL_DONE : CTL_FAILED;
 }
 
 static int

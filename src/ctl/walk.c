@@ -302,23 +302,43 @@ place_delivered(struct walk *w, bool *found, struct err *e)
 /*
  * Behind (time, label, sequence) stands the rest of the label, then the rest
  * of the time, then all earlier times.  As one condition that would be a scan
- * with a filter; so it is three ranges, one after the other.
+ * with a filter; so they are ranges, read one after the other.
  */
 enum leg { OF_LABEL, OF_TIME, OF_TIME_NULL, EARLIER, NLEGS };
 
+/* The index is by time: what --since and --until leave out is not read. */
 static void
-put_delivered(struct walk *w, enum leg leg)
+put_earlier(struct walk *w)
 {
 	struct store	*s = w->c->store;
 
 	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
-	    "WHERE published_at ");
-	store_put(s, leg == EARLIER ? "< " : "= ");
+	    "WHERE published_at IS NOT NULL");
+	if (w->published_at != NULL) {
+		store_put(s, " AND published_at < ");
+		store_put_text(s, w->published_at);
+	} else if (w->c->args.until != NULL) {
+		store_put(s, " AND published_at < ");
+		store_put(s, w->c->args.until);
+	}
+	if (w->c->args.since != NULL) {
+		store_put(s, " AND published_at >= ");
+		store_put(s, w->c->args.since);
+	}
+}
+
+/* The rest of the moment of the last one. */
+static void
+put_same_time(struct walk *w, enum leg leg)
+{
+	struct store	*s = w->c->store;
+
+	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
+	    "WHERE published_at = ");
 	store_put_text(s, w->published_at);
-	if (leg == OF_TIME_NULL ||
-	    (leg == OF_LABEL && w->partition == NULL)) {
+	if (leg == OF_TIME_NULL || w->partition == NULL) {
 		store_put(s, " AND partition_key IS NULL");
-	} else if (leg != EARLIER) {
+	} else {
 		store_put(s, leg == OF_LABEL ? " AND partition_key = " :
 		    " AND partition_key < ");
 		store_put_text(s, w->partition);
@@ -326,35 +346,27 @@ put_delivered(struct walk *w, enum leg leg)
 	if (leg == OF_LABEL)
 		store_putf(s, " AND global_sequence < %llu",
 		    (unsigned long long)w->last);
-	if (leg == EARLIER)
-		store_put(s, " AND published_at IS NOT NULL");
-	store_put(s, " ORDER BY published_at DESC, partition_key DESC, "
-	    "global_sequence DESC");
 }
 
 static int
 next_delivered(struct walk *w, uint64_t *out, size_t max, size_t *n,
     struct err *e)
 {
-	size_t	more;
-	bool	found;
+	enum leg	leg = w->published_at == NULL ? EARLIER : OF_LABEL;
+	size_t		more;
+	bool		found;
 
-	*n = 0;
-	if (w->published_at == NULL) {
-		store_sql(w->c->store, "SELECT global_sequence FROM {outbox} "
-		    "{index} WHERE published_at IS NOT NULL ORDER BY "
-		    "published_at DESC, partition_key DESC, "
-		    "global_sequence DESC");
-		if (read_page(w, out, max, n, e) < 0)
-			return -1;
-		return place_delivered(w, &found, e);
-	}
-	for (enum leg leg = OF_LABEL; leg < NLEGS && *n < max; leg++) {
+	for (*n = 0; leg < NLEGS && *n < max; leg++) {
 		/* Nothing is lower than NULL. */
 		if ((leg == OF_TIME || leg == OF_TIME_NULL) &&
 		    w->partition == NULL)
 			continue;
-		put_delivered(w, leg);
+		if (leg == EARLIER)
+			put_earlier(w);
+		else
+			put_same_time(w, leg);
+		store_put(w->c->store, " ORDER BY published_at DESC, "
+		    "partition_key DESC, global_sequence DESC");
 		if (read_page(w, out + *n, max - *n, &more, e) < 0)
 			return -1;
 		*n += more;
