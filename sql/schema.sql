@@ -138,8 +138,12 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- By way of a variable: a replica fed with statements gets the same id.
-SET @outbox_id = LEFT(SHA2(CONCAT_WS(' ', UUID(), RAND(), NOW(6),
-    CONNECTION_ID(), @@hostname), 256), 16);
+-- Where there are rows already, their message ids begin with the name of the
+-- database; one that is sent again must keep its id.
+SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
+    LEFT(SHA2(CONCAT_WS(' ', UUID(), RAND(), NOW(6), CONNECTION_ID(),
+    @@hostname), 256), 16)) INTO @outbox_id
+    FROM (SELECT 1 FROM outbox LIMIT 1) AS any_row;
 INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id)
     VALUES (1, 1, @outbox_id);
 
@@ -296,7 +300,7 @@ BEGIN
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '
-'or UPDATE outbox_settings SET partition_count = 16';
+'or set it to 16';
 	END IF;
 
 	IF v_stream_sequence IS NULL THEN

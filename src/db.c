@@ -76,6 +76,7 @@ db_fail(struct db *db, const char *what, struct err *e)
 	unsigned	code = mysql_errno(db->mysql);
 
 	db->fault = classify(code);
+	db->code = code;
 	err_set(e, "%s: %s (%u)", what, mysql_error(db->mysql), code);
 	if (db->fault == DB_LOST || db->fault == DB_READONLY)
 		db_close(db);
@@ -131,6 +132,12 @@ enum db_fault
 db_last_fault(const struct db *db)
 {
 	return db->fault;
+}
+
+unsigned
+db_last_code(const struct db *db)
+{
+	return db->code;
 }
 
 static void
@@ -429,6 +436,7 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
     uint64_t *matched, struct err *e)
 {
 	db->fault = DB_CLOSED;
+	db->code = 0;
 	if (db->mysql == NULL)
 		return err_set(e, "%s: not connected", what);
 	if (ask(db, what, sql->data, sql->len, e) < 0)

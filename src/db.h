@@ -71,6 +71,9 @@ void		 db_rollback(struct db *);
 /* The fault of the last failed db_exec, db_query or db_open. */
 enum db_fault	 db_last_fault(const struct db *);
 
+/* The error's number, of the server or the library; 0: it had none. */
+unsigned	 db_last_code(const struct db *);
+
 /* Walk a result.  Texts are valid until db_rows_free. */
 bool		 db_next(struct db_rows *);
 void		 db_rewind(struct db_rows *);	/* to before the first row */

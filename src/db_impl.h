@@ -13,6 +13,7 @@ struct db {
 	size_t			 next_host;
 	char			 peer[300];
 	enum db_fault		 fault;
+	unsigned		 code;		/* behind the fault */
 	bool			 mariadb;
 };
 

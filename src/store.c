@@ -12,12 +12,12 @@
 #include "xalloc.h"
 
 struct store *
-store_new(const struct conf *conf, const char *id)
+store_new_patient(const struct conf *conf, const char *id, int64_t wait_ms)
 {
 	struct store	*s = xcalloc(1, sizeof(*s));
 
 	s->conf = conf;
-	s->db = db_new(conf, conf->worker.lease_renew);
+	s->db = db_new(conf, wait_ms);
 	s->tables[T_OUTBOX] = conf->outbox.tables.outbox;
 	s->tables[T_EVENTS] = conf->outbox.tables.events;
 	s->tables[T_PARTITIONS] = conf->outbox.tables.partitions;
@@ -29,6 +29,12 @@ store_new(const struct conf *conf, const char *id)
 	s->tables[T_AUDIT] = conf->outbox.tables.audit;
 	strlcpy(s->id, id, sizeof(s->id));
 	return s;
+}
+
+struct store *
+store_new(const struct conf *conf, const char *id)
+{
+	return store_new_patient(conf, id, conf->worker.lease_renew);
 }
 
 void
@@ -75,6 +81,18 @@ enum db_fault
 store_fault(const struct store *s)
 {
 	return db_last_fault(s->db);
+}
+
+unsigned
+store_code(const struct store *s)
+{
+	return db_last_code(s->db);
+}
+
+bool
+store_is_mariadb(const struct store *s)
+{
+	return db_is_mariadb(s->db);
 }
 
 void
@@ -132,6 +150,12 @@ store_put(struct store *s, const char *template)
 		p = open + n + 2;
 	}
 	buf_str(&s->sql, p);
+}
+
+void
+store_put_raw(struct store *s, const char *text)
+{
+	buf_str(&s->sql, text);
 }
 
 void

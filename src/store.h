@@ -26,6 +26,9 @@
 struct store;
 
 struct store	*store_new(const struct conf *, const char *id);
+/* Waits for an answer as long as this; see db_new. */
+struct store	*store_new_patient(const struct conf *, const char *id,
+		    int64_t wait_ms);
 void		 store_free(struct store *);
 int		 store_open(struct store *, struct err *);
 void		 store_close(struct store *);
@@ -44,6 +47,13 @@ void		 store_void_claims_of(struct store *, const char *nonce);
 /*
  * store_schema.c - what tables there are
  */
+
+/*
+ * The schema that this version makes, from sql/schema.sql.  Raise it there
+ * when a daemon that does not know of the change would do harm: it refuses
+ * to run on a newer one.  This one also has to work on the one before.
+ */
+extern const unsigned	store_schema_version;
 
 /*
  * Read the catalogue: tables and columns must be there, the rest is optional.

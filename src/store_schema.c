@@ -16,8 +16,6 @@
 
 #include "log.h"
 
-#define SCHEMA_VERSION	1
-
 /* Columns the statements name. */
 static const struct column {
 	enum store_table	 table;
@@ -107,17 +105,42 @@ static const struct extra {
 
 #define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
 
+/* What is missing without the table; NULL: it cannot be missing. */
+static const char *const costs[NTABLES] = {
+	[T_SETTINGS] = "producers and hosts agree on no partition count, and "
+	    "message ids begin with the name of the database",
+	[T_DEAD] = "messages that cannot be delivered are retried for ever",
+	[T_BLOCKED] = "what waits behind a key that fails is read again on "
+	    "every tick",
+	[T_STREAMS] = "what the broker loses after it acknowledged it is not "
+	    "found",
+	[T_AUDIT] = "nobody knows who changed what with outboxctl",
+};
+
+const char *
+store_cost_of_table(enum store_table t)
+{
+	return costs[t];
+}
+
+const char *
+store_cost_of_column(enum store_table t, const char *name)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (columns[i].table == t &&
+		    strcasecmp(columns[i].name, name) == 0)
+			return NULL;
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (t == T_OUTBOX && extras[i].cost != NULL &&
+		    strcasecmp(extras[i].name, name) == 0)
+			return extras[i].cost;
+	return "";
+}
+
 static bool *
 has_extra(struct store *s, const struct extra *x)
 {
 	return (bool *)((char *)s + x->at);
-}
-
-static bool
-is_optional(enum store_table t)
-{
-	return t == T_SETTINGS || t == T_DEAD || t == T_BLOCKED ||
-	    t == T_STREAMS || t == T_AUDIT;
 }
 
 static void
@@ -155,7 +178,7 @@ static int
 check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
 {
 	for (enum store_table t = 0; t < NTABLES; t++)
-		if (!s->exists[t] && !is_optional(t))
+		if (!s->exists[t] && costs[t] == NULL)
 			return err_set(e, "schema: table %s.%s is missing or "
 			    "not granted: load sql/schema.sql and "
 			    "sql/grants.sql", s->conf->mysql.database,
@@ -256,28 +279,27 @@ warn_of_extras(struct store *s)
 			    extras[i].type);
 }
 
+static void
+warn_of_table(struct store *s, enum store_table t)
+{
+	if (!s->exists[t])
+		log_warn("%s: no such table: %s; load sql/schema.sql and "
+		    "sql/grants.sql", s->tables[t], costs[t]);
+}
+
 int
 store_learn(struct store *s, struct err *e)
 {
 	if (learn_columns(s, e) < 0 || learn_index(s, e) < 0)
 		return -1;
 	warn_of_extras(s);
-	if (!s->exists[T_DEAD])
-		log_warn("%s: no such table: messages that cannot be delivered "
-		    "are retried for ever; load sql/schema.sql",
-		    s->tables[T_DEAD]);
 	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
 		return err_set(e, "schema: retry.on_dead: halt needs the table "
 		    "%s: load sql/schema.sql and sql/grants.sql",
 		    s->tables[T_BLOCKED]);
-	if (!s->exists[T_BLOCKED])
-		log_warn("%s: no such table: what waits behind a key that fails "
-		    "is read again on every tick; load sql/schema.sql",
-		    s->tables[T_BLOCKED]);
-	if (!s->exists[T_STREAMS])
-		log_warn("%s: no such table: what the broker loses after it "
-		    "acknowledged it is not found; load sql/schema.sql and "
-		    "sql/grants.sql", s->tables[T_STREAMS]);
+	warn_of_table(s, T_DEAD);
+	warn_of_table(s, T_BLOCKED);
+	warn_of_table(s, T_STREAMS);
 	return 0;
 }
 
@@ -294,10 +316,10 @@ read_settings(struct store *s, unsigned *count, struct err *e)
 	if (!db_next(rows))
 		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
 		    s->tables[T_SETTINGS]);
-	else if (db_u64(rows, 0) > SCHEMA_VERSION)
-		rc = err_set(e, "settings: schema version %s is newer than %d, "
+	else if (db_u64(rows, 0) > store_schema_version)
+		rc = err_set(e, "settings: schema version %s is newer than %u, "
 		    "which is all this version knows", db_text(rows, 0),
-		    SCHEMA_VERSION);
+		    store_schema_version);
 	else {
 		strlcpy(s->outbox_id, db_text(rows, 1), sizeof(s->outbox_id));
 		*count = (unsigned)db_u64(rows, 2);

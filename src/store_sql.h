@@ -23,6 +23,9 @@ enum store_table {
  */
 void	store_put(struct store *, const char *);
 
+/* Append a text as it stands. */
+void	store_put_raw(struct store *, const char *);
+
 /* Start a new statement with this template. */
 void	store_sql(struct store *, const char *);
 
@@ -60,6 +63,18 @@ void	store_explain(struct store *, void (*)(void *arg, const char *what,
 int	store_begin(struct store *, struct err *);
 int	store_commit(struct store *, struct err *);
 void	store_rollback(struct store *);
+
+/* The number of the last error, see db_last_code. */
+unsigned store_code(const struct store *);
+
+bool	store_is_mariadb(const struct store *);
+
+/*
+ * What is lost without this table or column: "" where that is nothing, NULL
+ * where nothing works.
+ */
+const char *store_cost_of_table(enum store_table);
+const char *store_cost_of_column(enum store_table, const char *name);
 
 /* What store_learn has found. */
 bool	store_has(const struct store *, enum store_table);

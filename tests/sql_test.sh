@@ -126,7 +126,7 @@ test_no_count() {
 	    "CALL outbox_enqueue('a', 1, 't', 1, NULL, NULL, 'x');")
 	has "without a partition count: refused, with the remedy" "$out" \
 "outbox_settings.partition_count is not set: start outbox-master once, or \
-UPDATE outbox_settings SET partition_count = 16"
+set it to 16"
 	is "and no row is written" "$(root "SELECT COUNT(*) FROM events;")" 0
 }
 

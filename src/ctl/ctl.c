@@ -16,6 +16,9 @@
 #include "log.h"
 #include "xalloc.h"
 
+/* A day: how long a server may take to alter a table. */
+#define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
+
 /* More rows than these are asked about. */
 #define MANY	100
 
@@ -66,6 +69,12 @@ const struct command commands[] = {
 	  .run = plan_show },
 	{ .words = "config", .options = "", .rest = "", .offline = true,
 	  .help = "print the effective configuration", .run = plan_config },
+	{ .words = "schema print", .options = "", .rest = "", .offline = true,
+	  .help = "print the SQL of the tables, under their names",
+	  .run = schema_print },
+	{ .words = "schema install", .options = "", .rest = "", .bare = true,
+	  .changes = true, .help = "make the tables that are missing",
+	  .run = schema_install },
 	{ .words = NULL }
 };
 
@@ -217,8 +226,11 @@ connect_store(struct ctl *c)
 {
 	struct err	e;
 
-	c->store = store_new(c->conf, "outboxctl");
-	if (store_open(c->store, &e) == 0 && store_learn(c->store, &e) == 0)
+	c->store = c->command->bare ?
+	    store_new_patient(c->conf, "outboxctl", PATIENCE_MS) :
+	    store_new(c->conf, "outboxctl");
+	if (store_open(c->store, &e) == 0 &&
+	    (c->command->bare || store_learn(c->store, &e) == 0))
 		return CTL_DONE;
 	return ctl_fail(c, &e);
 }

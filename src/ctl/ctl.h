@@ -41,6 +41,7 @@ struct command {
 	int		 min, max;	/* of the rest */
 	bool		 changes;	/* takes --dry-run and --yes */
 	bool		 offline;	/* needs no database */
+	bool		 bare;		/* needs no tables, and has patience */
 	const char	*help;		/* one line */
 	int		(*run)(struct ctl *);
 };
@@ -121,5 +122,7 @@ int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
+int	schema_print(struct ctl *);
+int	schema_install(struct ctl *);
 
 #endif
