@@ -219,6 +219,23 @@ learn_columns(struct store *s, struct err *e)
  * The claim's index: an equality on (published_at, partition_key) in either
  * order, then global_sequence, which InnoDB appends if it is the key's end.
  */
+static const char *const claim_indexes[] = {
+	"published_at,partition_key,global_sequence",
+	"partition_key,published_at,global_sequence",
+	"published_at,partition_key", "partition_key,published_at",
+};
+
+#define NCLAIMS		(sizeof(claim_indexes) / sizeof(claim_indexes[0]))
+
+bool
+store_is_claim_index(const char *names)
+{
+	for (size_t i = 0; i < NCLAIMS; i++)
+		if (strcasecmp(claim_indexes[i], names) == 0)
+			return true;
+	return false;
+}
+
 static int
 learn_index(struct store *s, struct err *e)
 {
@@ -227,11 +244,10 @@ learn_index(struct store *s, struct err *e)
 	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
 	    "ORDER BY seq_in_index) AS cols FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND table_name = '");
-	buf_printf(&s->sql, "%s' GROUP BY index_name HAVING cols IN ("
-	    "'published_at,partition_key,global_sequence', "
-	    "'partition_key,published_at,global_sequence', "
-	    "'published_at,partition_key', 'partition_key,published_at') "
-	    "ORDER BY cols DESC LIMIT 1", s->tables[T_OUTBOX]);
+	buf_printf(&s->sql, "%s' GROUP BY index_name HAVING cols IN (",
+	    s->tables[T_OUTBOX]);
+	store_put_labels(s, claim_indexes, NCLAIMS);
+	buf_str(&s->sql, ") ORDER BY cols DESC LIMIT 1");
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	s->index[0] = '\0';

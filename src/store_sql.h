@@ -76,6 +76,9 @@ bool	store_is_mariadb(const struct store *);
 const char *store_cost_of_table(enum store_table);
 const char *store_cost_of_column(enum store_table, const char *name);
 
+/* Can a claim read rows in order by an index of these columns, "a,b"? */
+bool	store_is_claim_index(const char *columns);
+
 /* What store_learn has found. */
 bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);

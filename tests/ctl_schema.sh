@@ -15,14 +15,14 @@ structure() {
 	SELECT table_name, index_name, seq_in_index, column_name, non_unique
 	    FROM information_schema.statistics WHERE table_schema = 'app'
 	    ORDER BY 1, 2, 3;
-	SELECT routine_name, SHA2(routine_definition, 256)
+	SELECT routine_name, security_type, routine_comment, sql_mode
 	    FROM information_schema.routines WHERE routine_schema = 'app'"
 }
 drop_tables() {
 	sql "SELECT CONCAT('DROP TABLE ', GROUP_CONCAT(CONCAT('\`', table_name,
 	    '\`'))) FROM information_schema.tables WHERE table_schema = 'app'" | {
 		read -r drop
-		sql "$drop"
+		sql "SET foreign_key_checks = 0; $drop"
 	}
 	sql 'DROP PROCEDURE IF EXISTS outbox_enqueue'
 }
@@ -63,7 +63,7 @@ like "$ERR" 'outbox.tables.settings: s+_one_row would be longer than 64' \
 #
 # install
 #
-BEFORE=$(structure)
+BEFORE=$(structure | cksum)
 drop_tables
 ctl -c "$OWNER" schema install --dry-run
 is "$RC" 0 'install, dry'
@@ -76,7 +76,7 @@ is "$(wc -l <<< "$ERR")" 1 'in one line'
 ctl -c "$OWNER" schema install
 is "$RC$ERR" 0 'install'
 like "$OUT" '^Created outbox, events, .*outbox_audit\.$' 'says what it has made'
-is "$(structure)" "$BEFORE" 'it is what the client program makes of the file'
+is "$(structure | cksum)" "$BEFORE" 'it is what the client program makes of the file'
 is "$(sql 'SELECT command, login, changed FROM outbox_audit')" \
     "schema install	owner@localhost	9" 'the audit has it'
 BEFORE=$(structure; sql 'SELECT * FROM outbox_settings')
@@ -97,5 +97,173 @@ is "$(sql 'SELECT COUNT(*) FROM `shop-out` JOIN `order` ON sequence =
 is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     outbox_settings UNION SELECT outbox_id FROM shop_settings) t')" 2 \
     'and an id of its own'
+ctl -c "$DIR/shop.yml" schema check
+is "$RC$OUT$ERR" 0 'nothing is missing there'
+sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
+    shop_dead, shop_blocked, shop_streams, shop_audit;
+    DROP PROCEDURE `shop-out_enqueue`'
 
+#
+# check: one difference at a time, found, and mended by its remedy
+#
+ctl schema check
+is "$RC$OUT$ERR" 0 'check, as the daemon: nothing to say'
+BEFORE=$(tables)
+ctl --json schema check
+is "$RC$OUT" '0[]' 'in JSON, too'
+is "$(tables)" "$BEFORE" 'and nothing was changed'
+while IFS='|' read -r rc level text damage; do
+	sql "$damage"
+	ctl --json schema check
+	is "$RC $(field '.[0].level')" "$rc $level" "$damage: $level"
+	like "$(field '.[0].what + ": " + .[0].cost')" "$text" 'it is told'
+	sql "$(field '.[0].remedy')"
+	ctl schema check
+	is "$RC$OUT$ERR" 0 'and the remedy is one'
+done <<'EOF'
+0|warn|^outbox: no index.*every claim sorts|ALTER TABLE outbox DROP KEY outbox_claim
+0|warn|^outbox: no column ack_sequence: .*is not found|ALTER TABLE outbox DROP COLUMN ack_sequence
+0|warn|^outbox: no column created_at|ALTER TABLE outbox DROP COLUMN created_at
+1|fail|^outbox: no column attempts: .*cannot run|ALTER TABLE outbox DROP COLUMN attempts
+0|warn|^outbox: claim_token is varchar.20. NULL.*too long|ALTER TABLE outbox MODIFY claim_token VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin NULL
+1|fail|^outbox: claim_token .*writes NULL|ALTER TABLE outbox MODIFY claim_token VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''
+0|warn|^outbox: available_at is datetime.*time zone|ALTER TABLE outbox MODIFY available_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)
+0|note|^outbox: available_at: coarser|ALTER TABLE outbox MODIFY available_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+0|note|^outbox: attempts is smallint.*too large|ALTER TABLE outbox MODIFY attempts SMALLINT UNSIGNED NOT NULL DEFAULT 0
+0|note|^outbox: attempts is .* NULL, not|ALTER TABLE outbox MODIFY attempts INT UNSIGNED NULL DEFAULT 0
+1|fail|^outbox_dead_letters: reason is int|ALTER TABLE outbox_dead_letters MODIFY reason INT NOT NULL
+0|note|^outbox: index spare .claim_token.|ALTER TABLE outbox ADD KEY spare (claim_token)
+0|note|^outbox: foreign key outbox_event|ALTER TABLE outbox ADD CONSTRAINT outbox_event FOREIGN KEY (global_sequence) REFERENCES events (sequence)
+0|note|^events: no unique index|ALTER TABLE events DROP KEY events_stream
+1|fail|^outbox_workers: its engine is MyISAM|ALTER TABLE outbox_workers ENGINE=MyISAM
+0|warn|^outbox_workers: no index .heartbeat_until|ALTER TABLE outbox_workers DROP KEY outbox_workers_heartbeat
+1|fail|^outbox_workers: column x has no default|ALTER TABLE outbox_workers ADD COLUMN x INT NOT NULL
+1|fail|^outbox_streams: no primary key|ALTER TABLE outbox_streams DROP PRIMARY KEY
+0|warn|^outbox_partitions: partition_key is utf8mb4_general_ci, but that of outbox is utf8mb4_bin|ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64) COLLATE utf8mb4_general_ci NOT NULL
+0|warn|^outbox_dead_letters: no such table.*retried for ever|DROP TABLE outbox_dead_letters
+0|warn|^outbox_settings: no such table|DROP TABLE outbox_settings
+1|fail|^outbox_settings: has no row|DELETE FROM outbox_settings
+0|warn|^outbox_settings: schema version 0 is older|UPDATE outbox_settings SET schema_version = 0
+1|fail|^outbox_partitions: no such table.*cannot run|DROP TABLE outbox_partitions
+1|fail|^outbox: 'outbox'@'localhost' may not DELETE:|REVOKE DELETE ON outbox FROM 'outbox'@'localhost'
+1|fail|^events: no such table, or no right to see it|REVOKE SELECT ON events FROM 'outbox'@'localhost'
+1|fail|^outbox_workers: 'outbox'@'localhost' may not INSERT, UPDATE:|REVOKE INSERT, UPDATE ON outbox_workers FROM 'outbox'@'localhost'
+0|warn|^outbox_audit: 'outbox'@'localhost' may not UPDATE .changed.:|REVOKE UPDATE (changed) ON outbox_audit FROM 'outbox'@'localhost'
+EOF
+sql 'ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64)
+    COLLATE utf8mb4_general_ci NOT NULL; ALTER TABLE outbox MODIFY
+    partition_key VARCHAR(64) COLLATE utf8mb4_unicode_ci NULL'
+ctl schema check
+is "$RC" 1 'two collations that cannot be compared'
+like "$OUT" '^fail: outbox_partitions: .*; remedy: ALTER TABLE' 'for people, a line'
+ctl -c "$OWNER" schema upgrade
+is "$RC$ERR" 0 'are mended'
+ctl schema check
+is "$OUT" '' 'those of the blocked keys, too'
+sql 'UPDATE outbox_settings SET schema_version = 99'
+ctl schema check
+is "$RC" 1 'a newer schema'
+like "$OUT" '^fail: .*version 99 is newer.*install a newer one$' 'is told, without a remedy'
+sql 'UPDATE outbox_settings SET schema_version = 0; DROP TABLE outbox_blocked_keys'
+sed 's/retry: {/retry: {on_dead: halt, /' "$CONF" > "$DIR/halt.yml"
+ctl -c "$DIR/halt.yml" schema check
+is "$RC" 1 'halt cannot do without the table of blocked keys'
+like "$OUT" '^fail: outbox_blocked_keys: no such table' 'and that is told'
+
+#
+# The version rule: the one before its own
+#
+start_master
+wait_for 20 all_owned
+ok $? 'a daemon works on the schema before its own'
+stop_master "$MASTER"
+
+#
+# A database of Pillar, relayed while it is upgraded
+#
+drop_tables
+sql 'ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci'
+"$SANDBOX" sql "$DIR/db" app < "$srcdir/tests/pillar.sql"
+# fill FROM: 200 rows of 20 keys
+fill() {
+	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data)
+	    SELECT CONCAT('key', n % 20), $1 + n, 'pillar.event', '{}'
+	    FROM (SELECT a.n + 10 * b.n + 100 * c.n AS n FROM $digits a,
+		$digits b, (SELECT 0 n UNION SELECT 1) c) t ORDER BY n;
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT sequence, CONCAT('p', LPAD(CRC32(stream_id) % 16, 2, '0'))
+	    FROM events WHERE stream_sequence >= $1"
+}
+digits='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
+    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
+fill 1000
+sql 'ANALYZE TABLE outbox' > /dev/null
+ctl schema check
+is "$RC" 0 'Pillar: the daemon runs there as it is'
+is "$(grep -c '^fail' <<< "$OUT")" 0 'nothing fails'
+is "$(grep -c '^warn' <<< "$OUT")" 10 'some things could be better'
+is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 'three indexes are not needed'
+is "$(grep -c 'coarser than' <<< "$OUT")" 4 'moments are whole seconds'
+is "$(grep -c 'partition_key is' <<< "$OUT")" 1 'labels of new tables will be compared'
+like "$OUT" '^note: outbox: foreign key' 'the foreign key costs'
+BEFORE=$(structure | cksum)$(tables)
+ctl -c "$OWNER" schema upgrade --dry-run
+is "$RC" 0 'upgrade, dry'
+is "$(cut -d: -f1 <<< "$OUT" | sort -u)" warn 'tells what it would do'
+like "$(head -1 <<< "$OUT")" 'ADD KEY `outbox_claim`.*ALGORITHM=INPLACE, LOCK=NONE$' \
+    'the index first, online'
+is "$(structure | cksum)$(tables)" "$BEFORE" 'and changes nothing'
+ctl -c "$OWNER" schema upgrade
+is "$RC" 1 'many rows: it does not go on unasked'
+like "$ERR" 'say --yes' 'and says how'
+is "$(structure | cksum)$(tables)" "$BEFORE" 'nothing is changed'
+ctl schema upgrade --yes
+is "$RC" 1 'without the right to alter'
+like "$ERR" 'denied' 'that is said'
+is "$(structure | cksum)$(tables)" "$BEFORE" 'nothing is changed'
+
+LOG=$DIR/pillar.log
+start_master
+wait_for 30 is_drained
+ok $? 'the daemon relays'
+for from in 2000 3000 4000 5000 6000; do
+	fill "$from"
+done &
+FILLER=$!
+ctl -c "$OWNER" schema upgrade --yes
+is "$RC$ERR" 0 'upgraded meanwhile'
+like "$OUT" '^10 changes made' 'and told'
+wait "$FILLER"
+wait_for 30 is_drained
+ok $? 'the daemon relays on'
+is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
+    'message ids begin as before'
+is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	10" \
+    'the audit has it'
+ctl schema check
+is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' 'what is left is a note'
+ctl -c "$OWNER" schema upgrade
+is "$RC$OUT" '0There is nothing to do.' 'once more: nothing to do'
+is "$(sql "SELECT COUNT(DISTINCT index_name) FROM
+    information_schema.statistics WHERE table_schema = 'app' AND
+    table_name = 'outbox'")" 5 'no index is dropped'
+: > "$LOG"
+kill -HUP "$MASTER"
+wait_for 20 has_line "$LOG" 'generation|reload'
+fill 7000
+wait_for 30 is_drained
+ok $? 'reloaded, it relays on'
+wait_for 30 is_sql 'SELECT COUNT(*) > 0 FROM outbox WHERE ack_sequence IS NOT NULL' 1
+ok $? 'and uses what is new'
+! has_line "$LOG" 'remedy|no such table'
+ok $? 'it misses nothing any more'
+check_stream 'complete, nothing twice' --wait 10
+stop_master "$MASTER"
+
+"$SANDBOX" stop "$DIR/db" >/dev/null
+for command in install check upgrade; do
+	ctl schema "$command"
+	is "$RC" 69 "$command: the server is away"
+done
 done_testing

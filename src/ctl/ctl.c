@@ -75,6 +75,12 @@ const struct command commands[] = {
 	{ .words = "schema install", .options = "", .rest = "", .bare = true,
 	  .changes = true, .help = "make the tables that are missing",
 	  .run = schema_install },
+	{ .words = "schema check", .options = "", .rest = "", .bare = true,
+	  .help = "how the tables differ from what the daemon wants",
+	  .run = schema_check },
+	{ .words = "schema upgrade", .options = "", .rest = "", .bare = true,
+	  .changes = true, .help = "mend that while the daemon runs",
+	  .run = schema_upgrade },
 	{ .words = NULL }
 };
 

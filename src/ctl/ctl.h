@@ -124,5 +124,7 @@ int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 int	schema_print(struct ctl *);
 int	schema_install(struct ctl *);
+int	schema_check(struct ctl *);
+int	schema_upgrade(struct ctl *);
 
 #endif

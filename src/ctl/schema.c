@@ -1,4 +1,4 @@
-/* schema.c - print the schema, install it */
+/* schema.c - print the schema, install it, compare it, mend it */
 
 #include "schema.h"
 
@@ -17,8 +17,10 @@ schema_print(struct ctl *c)
 	struct buf	text = { 0 };
 	struct err	e;
 
-	if (schema_render(c->conf, &text, &e) < 0)
-		return ctl_fail(c, &e);
+	if (schema_render(c->conf, &text, &e) < 0) {
+		buf_free(&text);
+		return ctl_no_such(c, "%s", e.text);
+	}
 	if (c->args.json)
 		print_object(c, json_pack("{s:s}", "sql", text.data));
 	else
@@ -95,6 +97,18 @@ run_all(struct ctl *c, const char *text, struct err *e)
 	return rc;
 }
 
+/* The audit's table may have been made just now. */
+static int
+learn_and_note(struct ctl *c, unsigned n, struct err *e)
+{
+	struct err	other;
+
+	if (store_learn(c->store, e) == 0)
+		return audit_note(c, n, e);
+	audit_note(c, n, &other);
+	return -1;
+}
+
 static int
 install(struct ctl *c, unsigned n, struct err *e)
 {
@@ -106,7 +120,7 @@ install(struct ctl *c, unsigned n, struct err *e)
 	buf_free(&text);
 	if (rc < 0 || c->args.dry_run)
 		return rc;
-	return store_learn(c->store, e) < 0 ? -1 : audit_note(c, n, e);
+	return learn_and_note(c, n, e);
 }
 
 int
@@ -127,5 +141,154 @@ schema_install(struct ctl *c)
 		print_done(c, n, "%s %s.",
 		    c->args.dry_run ? "Would create" : "Created", names.data);
 	buf_free(&names);
+	return status;
+}
+
+static const char *const levels[] = { "note", "warn", "fail" };
+
+/* The statement as it is tried first; yours to free. */
+static char *
+remedy_of(const struct schema_finding *f)
+{
+	return xasprintf("%s%s", f->sql, schema_ways[f->way]);
+}
+
+static void
+print_finding(const struct schema_finding *f)
+{
+	char	*remedy = remedy_of(f);
+
+	printf("%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
+	    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
+	free(remedy);
+}
+
+static json_t *
+finding_json(const struct schema_finding *f)
+{
+	char	*remedy = remedy_of(f);
+	json_t	*row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "level",
+	    levels[f->level], "what", f->what, "cost", f->cost, "remedy",
+	    remedy, "upgrade", !f->by_hand);
+
+	free(remedy);
+	return row;
+}
+
+/* All of them, or those only that an upgrade mends. */
+static void
+print_report(const struct ctl *c, const struct schema_report *r, bool all)
+{
+	static const char *const	 columns[] = { NULL };
+	json_t				*rows = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!all && r->findings[i].by_hand)
+			continue;
+		else if (c->args.json)
+			json_array_append_new(rows,
+			    finding_json(&r->findings[i]));
+		else
+			print_finding(&r->findings[i]);
+	print_rows(c, columns, rows);
+}
+
+int
+schema_check(struct ctl *c)
+{
+	struct schema_report	r;
+	struct err		e;
+	int			status = CTL_DONE;
+
+	if (schema_compare(c, &r, &e) < 0) {
+		schema_report_free(&r);
+		return ctl_fail(c, &e);
+	}
+	print_report(c, &r, true);
+	for (size_t i = 0; i < r.n; i++)
+		if (r.findings[i].level == SCHEMA_FAIL)
+			status = CTL_FAILED;
+	schema_report_free(&r);
+	return status;
+}
+
+/*
+ * Without stopping anybody if the server can.  It says no before it begins,
+ * and where the rights are missing it says so the last time too.
+ */
+static int
+mend(struct ctl *c, const struct schema_finding *f, struct err *e)
+{
+	char	*sql;
+	int	 rc = -1;
+
+	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
+		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
+			fprintf(stderr, "outboxctl: %s: not without locking "
+			    "the table: %s\n", f->what, e->text);
+		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
+		rc = run_all(c, sql, e);
+		free(sql);
+		if (rc < 0 && store_fault(c->store) != DB_WRONG)
+			break;
+	}
+	return rc;
+}
+
+static int
+mend_all(struct ctl *c, const struct schema_report *r, struct err *e)
+{
+	unsigned	n = 0;
+	int		rc = 0;
+	struct err	other;
+
+	for (size_t i = 0; rc == 0 && i < r->n; i++)
+		if (!r->findings[i].by_hand &&
+		    (rc = mend(c, &r->findings[i], e)) == 0)
+			n++;
+	if (n == 0)
+		return rc;
+	return learn_and_note(c, n, rc < 0 ? &other : e) < 0 ? -1 : rc;
+}
+
+static int
+upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
+{
+	uint64_t	nrows = 0;
+	struct err	e;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!r->findings[i].by_hand && r->findings[i].nrows > nrows)
+			nrows = r->findings[i].nrows;
+	if (c->args.dry_run) {
+		print_report(c, r, false);
+		return CTL_DONE;
+	}
+	if (n > 0 && !ctl_confirm(c, nrows, "a table to be altered"))
+		return CTL_FAILED;
+	if (mend_all(c, r, &e) < 0)
+		return ctl_fail(c, &e);
+	print_done(c, n, n == 0 ? "There is nothing to do." :
+	    "%u change%s made; reload the daemon to make it look.", n,
+	    n == 1 ? "" : "s");
+	return CTL_DONE;
+}
+
+int
+schema_upgrade(struct ctl *c)
+{
+	struct schema_report	r;
+	struct err		e;
+	unsigned		n = 0;
+	int			status;
+
+	if (schema_compare(c, &r, &e) < 0)
+		status = ctl_fail(c, &e);
+	else {
+		for (size_t i = 0; i < r.n; i++)
+			n += !r.findings[i].by_hand;
+		status = upgrade(c, &r, n);
+	}
+	schema_report_free(&r);
 	return status;
 }

@@ -147,3 +147,18 @@ schema_next(struct schema_walk *w, struct buf *statement)
 		w->at += strlen(w->delimiter);
 	return statement->len > 0;
 }
+
+enum store_table
+schema_table_id(const struct ctl *c, const char *name)
+{
+	const struct conf_key	*k = table_of(name, strlen(name));
+	enum store_table	 t;
+
+	if (k == NULL || strcmp(k->dflt, name) != 0)
+		return NTABLES;
+	for (t = 0; t < NTABLES; t++)
+		if (strcmp(store_table_name(c->store, t),
+		    configured(c->conf, k)) == 0)
+			break;
+	return t;
+}
