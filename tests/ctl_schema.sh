@@ -160,10 +160,45 @@ ctl -c "$OWNER" schema upgrade
 is "$RC$ERR" 0 'are mended'
 ctl schema check
 is "$OUT" '' 'those of the blocked keys, too'
+sql "ALTER PROCEDURE outbox_enqueue COMMENT 'of my own'"
+ctl -c "$OWNER" schema check
+is "$RC" 0 'another procedure'
+like "$OUT" '^note: procedure outbox_enqueue: it is not of this version' 'is told'
+[ "$KIND" != mysql ] || sql 'DROP PROCEDURE outbox_enqueue'
+ctl -c "$OWNER" schema install
+ctl -c "$OWNER" schema check
+is "$RC$OUT" 0 'and replaced by install'
+
+# Somebody keeps a table for six seconds, and a producer comes.
+sql 'ALTER TABLE outbox DROP KEY outbox_claim'
+sql 'START TRANSACTION; SELECT COUNT(*) FROM outbox; DO SLEEP(6); COMMIT' \
+    > /dev/null &
+KEEPER=$!
+wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE info = 'DO SLEEP(6)'" 1
+ctl -c "$OWNER" schema upgrade > /dev/null &
+UPGRADER=$!
+wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE info LIKE 'ALTER TABLE%' AND state LIKE 'Waiting for%'" 1
+ok $? 'an upgrade waits for whoever uses the table'
+START=$(now_ms)
+sql 'SELECT COUNT(*) FROM outbox' > /dev/null
+[ $(($(now_ms) - START)) -lt 3000 ]
+ok $? 'and others do not wait behind it for longer than a second'
+wait "$KEEPER" "$UPGRADER"
+ctl schema check
+is "$RC$OUT" 0 'it is mended when the table is free'
+
 sql 'UPDATE outbox_settings SET schema_version = 99'
 ctl schema check
 is "$RC" 1 'a newer schema'
 like "$OUT" '^fail: .*version 99 is newer.*install a newer one$' 'is told, without a remedy'
+for command in install upgrade; do
+	ctl -c "$OWNER" schema "$command" --yes
+	is "$RC" 1 "$command refuses it"
+	like "$ERR" "^outboxctl: schema $command: schema version 99 is newer" \
+	    'and says why'
+done
 sql 'UPDATE outbox_settings SET schema_version = 0; DROP TABLE outbox_blocked_keys'
 sed 's/retry: {/retry: {on_dead: halt, /' "$CONF" > "$DIR/halt.yml"
 ctl -c "$DIR/halt.yml" schema check
@@ -249,8 +284,10 @@ is "$(sql "SELECT COUNT(DISTINCT index_name) FROM
     information_schema.statistics WHERE table_schema = 'app' AND
     table_name = 'outbox'")" 5 'no index is dropped'
 : > "$LOG"
+OLD=$(worker_pids "$MASTER")
+all_new() { ! worker_pids "$MASTER" | grep -qFx "$OLD"; }
 kill -HUP "$MASTER"
-wait_for 20 has_line "$LOG" 'generation|reload'
+wait_for 30 all_new && wait_for 30 all_owned
 fill 7000
 wait_for 30 is_drained
 ok $? 'reloaded, it relays on'

@@ -2,6 +2,7 @@
 
 #include "schema.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "xalloc.h"
 
 #define RETRY_FOR_MS	60000
+#define GIVE_WAY_MS	200	/* to those who waited behind us */
 
 int
 schema_print(struct ctl *c)
@@ -44,8 +46,22 @@ schema_run(struct ctl *c, const char *sql, struct err *e)
 		store_put_raw(c->store, sql);
 		rc = store_exec(c->store, c->command->words, NULL, e);
 	} while (rc < 0 && store_fault(c->store) == DB_BUSY &&
-	    clock_ms() < until);
+	    clock_ms() < until && poll(NULL, 0, GIVE_WAY_MS) == 0);
 	return rc;
+}
+
+/* Ours would put an older procedure in the place of a newer one. */
+static int
+refuse_newer(struct ctl *c, struct err *e)
+{
+	char	version[SCHEMA_VERSION_SIZE];
+	int	known = schema_version_of(c, version, e);
+
+	if (known == 2)
+		return err_set(e, "%s: schema version %s is newer than %u, "
+		    "which is all this version knows", c->command->words,
+		    version, store_schema_version);
+	return known < 0 ? -1 : 0;
 }
 
 /* Of which table is it known that it is not there? */
@@ -132,7 +148,7 @@ schema_install(struct ctl *c)
 	unsigned	n;
 	int		status = CTL_DONE;
 
-	if (read_missing(c, missing, &e) < 0)
+	if (refuse_newer(c, &e) < 0 || read_missing(c, missing, &e) < 0)
 		return ctl_fail(c, &e);
 	n = list_missing(c, missing, &names);
 	if (install(c, n, &e) < 0)
@@ -277,12 +293,12 @@ upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
 int
 schema_upgrade(struct ctl *c)
 {
-	struct schema_report	r;
+	struct schema_report	r = { 0 };
 	struct err		e;
 	unsigned		n = 0;
 	int			status;
 
-	if (schema_compare(c, &r, &e) < 0)
+	if (refuse_newer(c, &e) < 0 || schema_compare(c, &r, &e) < 0)
 		status = ctl_fail(c, &e);
 	else {
 		for (size_t i = 0; i < r.n; i++)

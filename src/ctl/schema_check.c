@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <bsd/string.h>
 
 #include "xalloc.h"
 
@@ -370,7 +371,7 @@ check_unknown_columns(struct check *k, enum store_table t)
 		    schema_column_of(&k->wanted.tables[t], c->name) != NULL)
 			continue;
 		what = xasprintf("column %s has no default", c->name);
-		change = xasprintf("ALTER %s SET DEFAULT %s", c->name,
+		change = xasprintf("ALTER `%s` SET DEFAULT %s", c->name,
 		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
 		find_alter(k, SCHEMA_FAIL, t, "the daemon does not know it, "
 		    "and its inserts are refused", change, what)->by_hand =
@@ -507,54 +508,107 @@ check_foreign_keys(struct check *k, struct err *e)
 	return 0;
 }
 
-/* Of a settings table whose row can be read. */
-static void
-judge_version(struct check *k, struct db_rows *rows)
+int
+schema_version_of(struct ctl *c, char version[SCHEMA_VERSION_SIZE],
+    struct err *e)
 {
-	char		*sql;
-	uint64_t	 version;
+	struct db_rows	*rows;
+	int		 known;
 
-	if (!db_next(rows)) {
+	store_sql(c->store,
+	    "SELECT schema_version FROM {settings} WHERE id = 1");
+	rows = store_query(c->store, c->command->words, e);
+	if (rows == NULL)	/* without table or right it is not known */
+		return store_fault(c->store) == DB_WRONG ? 0 : -1;
+	known = db_next(rows);
+	strlcpy(version, known ? db_text(rows, 0) : "", SCHEMA_VERSION_SIZE);
+	db_rows_free(rows);
+	if (known && strtoul(version, NULL, 10) > store_schema_version)
+		return 2;
+	return 1;
+}
+
+/* What schema_version_of has found in a settings table. */
+static void
+judge_version(struct check *k, const char *version, bool newer)
+{
+	const char	*name = name_of(k, T_SETTINGS);
+	char		*sql;
+
+	if (version[0] == '\0') {
 		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
 		    "the daemon cannot run", k->wanted.settings_row,
-		    "%s: has no row", name_of(k, T_SETTINGS));
+		    "%s: has no row", name);
 		return;
 	}
-	version = db_u64(rows, 0);
-	sql = xasprintf("UPDATE `%s` SET schema_version = %u WHERE id = 1 AND "
-	    "schema_version < %u", name_of(k, T_SETTINGS),
-	    store_schema_version, store_schema_version);
-	if (version > store_schema_version)
+	if (newer) {
 		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
 		    "the daemon refuses to run: install a newer one", "",
-		    "%s: schema version %s is newer than %u",
-		    name_of(k, T_SETTINGS), db_text(rows, 0),
+		    "%s: schema version %s is newer than %u", name, version,
 		    store_schema_version)->by_hand = true;
-	else if (version < store_schema_version)
+		return;
+	}
+	sql = xasprintf("UPDATE `%s` SET schema_version = %u WHERE id = 1 AND "
+	    "schema_version < %u", name, store_schema_version,
+	    store_schema_version);
+	if (strtoul(version, NULL, 10) < store_schema_version)
 		schema_find(k->report, SCHEMA_WARN, T_SETTINGS,
 		    "daemons that are too old for these tables do not know it",
-		    sql, "%s: schema version %s is older than %u",
-		    name_of(k, T_SETTINGS), db_text(rows, 0),
-		    store_schema_version);
+		    sql, "%s: schema version %s is older than %u", name,
+		    version, store_schema_version);
 	free(sql);
 }
 
 static int
 check_version(struct check *k, struct err *e)
 {
-	const struct schema_table	*t = &k->live.tables[T_SETTINGS];
-	struct db_rows			*rows;
+	char	version[SCHEMA_VERSION_SIZE];
+	int	known;
 
-	if (schema_column_of(t, "schema_version") == NULL)
+	if (!has_table(k, T_SETTINGS) || schema_column_of(
+	    &k->live.tables[T_SETTINGS], "schema_version") == NULL)
 		return 0;
-	store_sql(k->ctl->store,
-	    "SELECT schema_version FROM {settings} WHERE id = 1");
+	known = schema_version_of(k->ctl, version, e);
+	if (known > 0)
+		judge_version(k, version, known > 1);
+	return known < 0 ? -1 : 0;
+}
+
+/* MySQL cannot replace a procedure without losing the grants on it. */
+static void
+judge_procedure(struct check *k, const char *comment)
+{
+	const char	*wanted = strstr(schema_file_schema, comment);
+	char		*sql;
+
+	if (comment[0] != '\0' && wanted != NULL &&
+	    wanted[strlen(comment)] == '\'')
+		return;
+	sql = xasprintf("DROP PROCEDURE `%s_enqueue`", name_of(k, T_OUTBOX));
+	schema_find(k->report, SCHEMA_NOTE, T_OUTBOX, "it may enqueue by older "
+	    "rules; run outboxctl schema install, and load grants.sql if the "
+	    "old one has to be dropped first", store_is_mariadb(k->ctl->store) ?
+	    "" : sql, "procedure %s_enqueue: it is not of this version",
+	    name_of(k, T_OUTBOX));
+	free(sql);
+}
+
+/* Only who may use it sees it; where none is seen there may be one. */
+static int
+check_procedure(struct check *k, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(k->ctl->store, "SELECT routine_comment FROM "
+	    "information_schema.routines WHERE routine_schema = DATABASE() "
+	    "AND routine_name = CONCAT(");
+	store_put_text(k->ctl->store, name_of(k, T_OUTBOX));
+	store_put(k->ctl->store, ", '_enqueue')");
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
-	if (rows == NULL && store_fault(k->ctl->store) == DB_WRONG)
-		return 0;	/* a matter of rights, which are checked */
 	if (rows == NULL)
 		return -1;
-	judge_version(k, rows);
+	if (db_next(rows))
+		judge_procedure(k, db_text(rows, 0));
 	db_rows_free(rows);
 	return 0;
 }
@@ -588,7 +642,8 @@ check_all(struct check *k, struct err *e)
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (has_table(k, t))
 			check_table(k, t);
-	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0)
+	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
+	    check_procedure(k, e) < 0)
 		return -1;
 	check_spare_indexes(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
