@@ -77,6 +77,7 @@ db_fail(struct db *db, const char *what, struct err *e)
 
 	db->fault = classify(code);
 	db->code = code;
+	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
 	err_set(e, "%s: %s (%u)", what, mysql_error(db->mysql), code);
 	if (db->fault == DB_LOST || db->fault == DB_READONLY)
 		db_close(db);
@@ -138,6 +139,14 @@ unsigned
 db_last_code(const struct db *db)
 {
 	return db->code;
+}
+
+bool
+db_refused_value(const struct db *db)
+{
+	/* Data exceptions, and violations of constraints. */
+	return db->fault == DB_WRONG && (memcmp(db->state, "22", 2) == 0 ||
+	    memcmp(db->state, "23", 2) == 0);
 }
 
 static void

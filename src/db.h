@@ -74,6 +74,9 @@ enum db_fault	 db_last_fault(const struct db *);
 /* The error's number, of the server or the library; 0: it had none. */
 unsigned	 db_last_code(const struct db *);
 
+/* It was DB_WRONG because of a value: too long, there already, not JSON. */
+bool		 db_refused_value(const struct db *);
+
 /* Walk a result.  Texts are valid until db_rows_free. */
 bool		 db_next(struct db_rows *);
 void		 db_rewind(struct db_rows *);	/* to before the first row */

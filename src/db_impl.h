@@ -14,6 +14,7 @@ struct db {
 	char			 peer[300];
 	enum db_fault		 fault;
 	unsigned		 code;		/* behind the fault */
+	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 };
 

@@ -181,10 +181,16 @@ store_putf(struct store *s, const char *fmt, ...)
 void
 store_put_text(struct store *s, const char *text)
 {
-	if (text == NULL)
+	store_put_bytes(s, text, text == NULL ? 0 : strlen(text));
+}
+
+void
+store_put_bytes(struct store *s, const char *bytes, size_t len)
+{
+	if (bytes == NULL)
 		buf_str(&s->sql, "NULL");
 	else
-		db_quote(s->db, &s->sql, text, strlen(text));
+		db_quote(s->db, &s->sql, bytes, len);
 }
 
 void
@@ -252,6 +258,12 @@ store_query(struct store *s, const char *what, struct err *e)
 		return NULL;
 	}
 	return db_query(s->db, what, &s->sql, e);
+}
+
+bool
+store_refused_value(const struct store *s)
+{
+	return db_refused_value(s->db);
 }
 
 int

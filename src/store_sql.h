@@ -36,6 +36,9 @@ void	store_putf(struct store *, const char *, ...)
 /* A text as a literal, or NULL. */
 void	store_put_text(struct store *, const char *);
 
+/* The same with its length: there may be NUL in it. */
+void	store_put_bytes(struct store *, const char *, size_t);
+
 /* The time to add to now, as SQL: whole milliseconds. */
 void	store_put_interval(struct store *, int64_t ms);
 
@@ -58,6 +61,9 @@ struct db_rows *store_query(struct store *, const char *what, struct err *);
  */
 void	store_explain(struct store *, void (*)(void *arg, const char *what,
 	    struct db_rows *plan, const struct err *), void *arg);
+
+/* The last one failed, and because of a value in it: see db_refused_value. */
+bool	store_refused_value(const struct store *);
 
 /* START TRANSACTION, COMMIT; what failed in between is rolled back. */
 int	store_begin(struct store *, struct err *);

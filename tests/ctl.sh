@@ -27,3 +27,11 @@ tables() {
 		sql "CHECKSUM TABLE $list"
 	}
 }
+
+# as_operator: an account with all rights, and a configuration for it in $OP
+as_operator() {
+	OP=$DIR/operator.yml
+	sql "CREATE USER 'operator'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
+	    GRANT ALL ON app.* TO 'operator'@'localhost'"
+	sed 's/user: outbox,/user: operator,/' "$CONF" > "$OP"
+}

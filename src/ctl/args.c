@@ -55,6 +55,10 @@ static const struct option_row {
 	  0, 0, 0, "as if it were the first attempt" },
 	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
 	  "for those that are being sent (5)" },
+	{ "batch", "N", NUMBER, offsetof(struct args, batch),
+	  1, 100000, 1000, "rows of a transaction (1000)" },
+	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
+	  "count bad lines and go on" },
 };
 
 /* Is the name one of the words? */
@@ -78,9 +82,9 @@ takes(const struct command *c, const struct option_row *o)
 {
 	if (o->at == offsetof(struct args, json))
 		return true;
-	if (o->at == offsetof(struct args, dry_run) ||
-	    o->at == offsetof(struct args, yes))
-		return c->changes;
+	if (c->changes && (o->at == offsetof(struct args, dry_run) ||
+	    o->at == offsetof(struct args, yes)))
+		return true;
 	return is_among(c->options, o->name);
 }
 

@@ -19,6 +19,9 @@ struct args {
 	bool		 all, release, reset_attempts;
 	int64_t		 wait;			/* seconds */
 
+	int64_t		 batch;			/* rows of a transaction */
+	bool		 skip_bad;
+
 	char		**rest;			/* what is no option */
 	int		 nrest;
 };

@@ -103,6 +103,38 @@ int	audit_note(struct ctl *, uint64_t n, struct err *);
 void	complete_print(void);
 
 /*
+ * batch.c - changes of many rows, some at a time
+ */
+
+/*
+ * Run fn in a transaction with what it notes for the audit, several times if
+ * the server is only busy.  -1: nothing was done, but with DB_LOST nobody
+ * knows whether it was.
+ */
+int	ctl_transaction(struct ctl *,
+	    int (*fn)(struct ctl *, void *, struct err *), void *,
+	    struct err *);
+
+void	ctl_sleep(int64_t ms);
+
+/* On a terminal, how far it is: a bar, or with a total of 0 a number. */
+struct progress {
+	const char	*what;
+	int64_t		 next_at;
+	bool		 shown;
+};
+
+void	progress_show(struct progress *, uint64_t done, uint64_t total);
+void	progress_end(struct progress *);
+
+/*
+ * What producers make of a key: n is CRC32 of its bytes modulo the count, and
+ * this its label.  NULL as long as there is no count.
+ */
+#define CTL_LABEL	"CONCAT('p', IF(n < 10, '0', ''), n)"
+#define CTL_COUNT	"(SELECT partition_count FROM {settings} WHERE id = 1)"
+
+/*
  * The commands
  */
 
@@ -120,6 +152,7 @@ int	dead_retry(struct ctl *);
 int	dead_purge(struct ctl *);
 int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
+int	enqueue(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 int	schema_print(struct ctl *);
