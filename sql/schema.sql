@@ -123,12 +123,18 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- a database that publishes to the same stream a new one.  partition_count
 -- NULL: filled from the daemon's file at its first start.
 --
+-- reconcile_from: up to this event, outboxctl reconcile makes no outbox rows.
+-- It is the newest event there was when this file was loaded, and rises when
+-- delivered rows are pruned, because a row that was pruned and one that was
+-- never made look the same.  NULL: nobody knows, and it makes none at all.
+--
 CREATE TABLE IF NOT EXISTS outbox_settings (
 	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
 	schema_version	INT UNSIGNED NOT NULL,
 	outbox_id	CHAR(16) CHARACTER SET ascii COLLATE ascii_bin
 			    NOT NULL,
 	partition_count	INT UNSIGNED NULL DEFAULT NULL,
+	reconcile_from	BIGINT UNSIGNED NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)
 			    ON UPDATE CURRENT_TIMESTAMP(6),
@@ -144,12 +150,19 @@ SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
     LEFT(SHA2(CONCAT_WS(' ', UUID(), RAND(), NOW(6), CONNECTION_ID(),
     @@hostname), 256), 16)) INTO @outbox_id
     FROM (SELECT 1 FROM outbox LIMIT 1) AS any_row;
-INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id)
-    VALUES (1, 1, @outbox_id);
+SELECT COALESCE(MAX(sequence), 0) INTO @outbox_newest FROM events;
+INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
+    reconcile_from)
+    VALUES (1, 1, @outbox_id, @outbox_newest);
 
 --
 -- What was given up on.  reason: 'message' (can never be sent as it is),
 -- 'attempts' (too many of them), ...; created_at is the outbox row's.
+--
+-- An event with a row in here gets no outbox row from outboxctl reconcile.
+-- So one above outbox_settings.reconcile_from is not deleted, but becomes
+-- 'purged': it is no letter any more and only keeps its event from coming
+-- back, until reconcile_from has passed it and prune takes it away.
 --
 CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	global_sequence	BIGINT UNSIGNED NOT NULL,

@@ -384,6 +384,13 @@ int	store_check_end(struct store *, const char *name, const char *server,
 /* Nothing is wrong as far as a short look can tell. */
 int	store_check_short(struct store *, const char *name, struct err *);
 
+/*
+ * Rows that were delivered later than this are needed: a check of the stream
+ * may still find that it lost them.  Where nobody ever checks it is a day.
+ */
+int	store_needed_since(struct store *, char since[STORE_TIME],
+	    struct err *);
+
 /* What time it is. */
 int	store_now(struct store *, char now[STORE_TIME], struct err *);
 

@@ -21,6 +21,9 @@
  */
 #define DOUBT_S		(5 * 60)
 
+/* How long one is kept of which no check will ever tell. */
+#define UNCHECKED_S	(24 * 60 * 60)
+
 bool
 store_can_recover(const struct store *s)
 {
@@ -166,6 +169,31 @@ store_check_short(struct store *s, const char *name, struct err *e)
 	return exec_named(s, name, "", NULL, e);
 }
 
+/* As query_stream() tells a check where to begin. */
+int
+store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
+{
+	const char	*stream = s->conf->nats.stream;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT COALESCE(");
+	if (s->conf->nats.recover != RECOVER_OFF && stream[0] != '\0' &&
+	    store_can_recover(s)) {
+		buf_printf(&s->sql, "(SELECT GREATEST(known_since, COALESCE("
+		    "checked_at - INTERVAL %d SECOND, known_since))", DOUBT_S);
+		store_put(s, " FROM {streams} WHERE name = ");
+		put_text(s, stream);
+		buf_str(&s->sql, "), ");
+	}
+	buf_printf(&s->sql, "NOW(6) - INTERVAL %d SECOND)", UNCHECKED_S);
+	if ((rows = store_query(s, "stream", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(since, db_text(rows, 0), STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
 int
 store_now(struct store *s, char now[STORE_TIME], struct err *e)
 {
@@ -181,8 +209,8 @@ store_now(struct store *s, char now[STORE_TIME], struct err *e)
 }
 
 /* Delivered rows by time; without an index for that it is up to the server. */
-static void
-put_delivered(struct store *s, const char *from, const char *until)
+void
+store_put_delivered(struct store *s, const char *from, const char *until)
 {
 	store_put(s, s->index_by_time ? " FROM {outbox} {index}" :
 	    " FROM {outbox}");
@@ -199,7 +227,7 @@ find_end(struct store *s, const char *from, const char *until, size_t max,
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT published_at");
-	put_delivered(s, from, until);
+	store_put_delivered(s, from, until);
 	buf_printf(&s->sql, " ORDER BY published_at LIMIT %zu, 1", max - 1);
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
@@ -233,7 +261,7 @@ store_acked(struct store *s, char from[STORE_TIME], const char *until,
 	if (find_end(s, from, until, max, end, e) < 0)
 		return -1;
 	store_sql(s, "SELECT global_sequence, ack_sequence");
-	put_delivered(s, from, end);
+	store_put_delivered(s, from, end);
 	buf_str(&s->sql, all ? "" : " AND ack_sequence IS NOT NULL");
 	buf_str(&s->sql, " ORDER BY global_sequence");
 	if (read_acked(s, rows, n, e) < 0)
@@ -267,7 +295,7 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 
 	store_sql(s, "SELECT global_sequence, ack_sequence FROM "
 	    "(SELECT global_sequence, ack_sequence, published_at");
-	put_delivered(s, since, NULL);
+	store_put_delivered(s, since, NULL);
 	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
 	    "ORDER BY published_at, ack_sequence DESC",
 	    latest ? "DESC" : "ASC", max);
@@ -408,7 +436,7 @@ store_place_before(struct store *s, const struct batch *b,
 	if (unsure_from(s, b, sequences, n, from, e) < 0)
 		return -1;
 	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
-	put_delivered(s, "1970-01-02", from);
+	store_put_delivered(s, "1970-01-02", from);
 	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
 	if ((rows = store_query(s, "unsure", e)) == NULL)
 		return -1;

@@ -48,6 +48,13 @@ void	store_put_list(struct store *, const uint64_t *, size_t n);
 /* "'a','b'" */
 void	store_put_labels(struct store *, const char *const *, size_t n);
 
+/*
+ * " FROM ... WHERE ...": what was delivered later than from, and not later
+ * than until, which may be NULL; out of the index, if it is one by time.
+ */
+void	store_put_delivered(struct store *, const char *from,
+	    const char *until);
+
 /* Send it; what names it in an error. *matched may be NULL, see db_exec. */
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);

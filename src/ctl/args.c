@@ -59,6 +59,12 @@ static const struct option_row {
 	  1, 100000, 1000, "rows of a transaction (1000)" },
 	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
 	  "count bad lines and go on" },
+	{ "days", "N", NUMBER, offsetof(struct args, days),
+	  0, 36500, -1, "what was delivered longer ago (7)" },
+	{ "older-than", "TIME", TIME, offsetof(struct args, older_than),
+	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
+	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
+	  0, 36500, 30, "dead letters that died longer ago (30)" },
 };
 
 /* Is the name one of the words? */

@@ -21,6 +21,8 @@ struct args {
 
 	int64_t		 batch;			/* rows of a transaction */
 	bool		 skip_bad;
+	int64_t		 days, dead_days;	/* days: -1: not given */
+	const char	*older_than;		/* SQL */
 
 	char		**rest;			/* what is no option */
 	int		 nrest;
