@@ -65,6 +65,8 @@ static const struct option_row {
 	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
 	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
 	  0, 36500, 30, "dead letters that died longer ago (30)" },
+	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
+	  "all there are, not only the newest" },
 };
 
 /* Is the name one of the words? */
@@ -194,13 +196,15 @@ take(struct args *a, const struct option_row *o, const char *text,
 }
 
 static void
-set_defaults(struct args *a)
+set_defaults(struct args *a, const struct command *c)
 {
 	memset(a, 0, sizeof(*a));
 	for (size_t i = 0; i < NOPTIONS; i++)
 		if (options[i].value == NUMBER)
 			*(int64_t *)((char *)a + options[i].at) =
 			    options[i].dflt;
+	if (c->own_limit)
+		a->limit = 0;
 }
 
 static int
@@ -226,7 +230,7 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv,
 		longs[k] = (struct option){ options[k].name,
 		    options[k].value == FLAG ? no_argument :
 		    required_argument, NULL, (int)k + 256 };
-	set_defaults(a);
+	set_defaults(a, c);
 	optind = 0;
 	opterr = 0;
 	while (i = optind == 0 ? 1 : optind, (opt = getopt_long(argc, argv,

@@ -42,6 +42,7 @@ struct command {
 	bool		 changes;	/* takes --dry-run and --yes */
 	bool		 offline;	/* needs no database */
 	bool		 bare;		/* needs no tables, and has patience */
+	bool		 own_limit;	/* --limit is 0 when not given */
 	const char	*help;		/* one line */
 	int		(*run)(struct ctl *);
 };
@@ -179,6 +180,7 @@ int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
 int	enqueue(struct ctl *);
 int	prune(struct ctl *);
+int	reconcile(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 int	schema_print(struct ctl *);
