@@ -48,7 +48,7 @@ static const struct option_row {
 	{ "limit", "N", NUMBER, offsetof(struct args, limit),
 	  1, SCALE_MAX, 100, "so many at most (100)" },
 	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
-	  "all of them, or all that the filters let pass" },
+	  "not the named or newest ones only" },
 	{ "release", NULL, FLAG, offsetof(struct args, release), 0, 0, 0,
 	  "let keys go on that were halted by them" },
 	{ "reset-attempts", NULL, FLAG, offsetof(struct args, reset_attempts),
@@ -65,8 +65,6 @@ static const struct option_row {
 	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
 	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
 	  0, 36500, 30, "dead letters that died longer ago (30)" },
-	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
-	  "all there are, not only the newest" },
 };
 
 /* Is the name one of the words? */

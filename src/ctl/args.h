@@ -23,7 +23,6 @@ struct args {
 	bool		 skip_bad;
 	int64_t		 days, dead_days;	/* days: -1: not given */
 	const char	*older_than;		/* SQL */
-	bool		 all;
 
 	char		**rest;			/* what is no option */
 	int		 nrest;

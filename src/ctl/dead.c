@@ -34,7 +34,7 @@ select_letters(struct ctl *c)
 	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
 	    "d.order_key, d.event_type, d.attempts, d.reason, d.last_error, "
 	    "d.created_at, d.died_at FROM {dead} AS d "
-	    "WHERE d.global_sequence IN (");
+	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
 }
 
 static void
@@ -172,7 +172,7 @@ choose_page(struct ctl *c, struct choice *ch, const uint64_t *page, size_t n,
 	size_t		 nfound;
 
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
-	    "WHERE d.global_sequence IN (");
+	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
 	store_put_list(c->store, page, n);
 	store_put(c->store, ")");
 	put_filter(c);
@@ -235,7 +235,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
 	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
 	    "WHERE o.global_sequence = d.global_sequence) "
-	    "AND d.global_sequence IN (");
+	    "AND d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ") FOR UPDATE");
 	return mend_select(c, locked, nlocked, e);
@@ -323,7 +323,7 @@ purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	if (c->args.release && (ring(c, list, n, e) < 0 ||
 	    release(c, list, n, e) < 0))
 		return -1;
-	return forget(c, list, n, changed, e);
+	return horizon_purge(c, list, n, changed, e);
 }
 
 /* Keys that one of them keeps halted. */
