@@ -151,11 +151,13 @@ has_form(const char *text, const char *form)
  * with nothing to quote in it gets there.
  */
 static int
-read_time(const char **to, const struct option_row *o, const char *text,
+read_time(char **to, const struct option_row *o, const char *text,
     struct err *e)
 {
 	int64_t	age = read_age(text);
 
+	free(*to);
+	*to = NULL;
 	if (age > 0)
 		*to = xasprintf("NOW(6) - INTERVAL %lld SECOND",
 		    (long long)age);
@@ -244,6 +246,13 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv,
 	a->rest = argv + optind;
 	a->nrest = argc - optind;
 	return check_rest(a, c, e);
+}
+
+void
+args_free(struct args *a)
+{
+	free(a->since);
+	free(a->until);
 }
 
 void

@@ -13,7 +13,7 @@ struct args {
 	bool		 json, dry_run, yes, watch;
 
 	const char	*state, *key, *type, *partition;
-	const char	*since, *until;		/* SQL: see args_time */
+	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;
 	bool		 all, release, reset_attempts;
@@ -35,6 +35,7 @@ struct command;
  */
 int	args_parse(struct args *, const struct command *, int argc,
 	    char **argv, struct err *);
+void	args_free(struct args *);
 
 /* The command's options, a line each. */
 void	args_help(const struct command *, FILE *);

@@ -252,11 +252,15 @@ connect_store(struct ctl *c)
 }
 
 static int
-run(struct ctl *c)
+run(struct ctl *c, const char *path)
 {
 	struct err	e;
 	int		status;
 
+	if ((c->conf = conf_load(path, NULL, &e)) == NULL) {
+		wrong(e.text);
+		return EX_CONFIG;
+	}
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
 		return ctl_no_such(c, "%s", e.text);
 	if (!c->command->offline && (status = connect_store(c)) != CTL_DONE)
@@ -289,15 +293,14 @@ main(int argc, char **argv)
 	c.arguments = join(argc - at, argv + at);
 	if (args_parse(&c.args, c.command, argc - at + 1, argv + at - 1,
 	    &e) < 0)
-		return wrong(e.text);
-	c.args.json = c.args.json || json;
-	if ((c.conf = conf_load(path, NULL, &e)) == NULL) {
-		wrong(e.text);
-		return EX_CONFIG;
+		status = wrong(e.text);
+	else {
+		c.args.json = c.args.json || json;
+		status = run(&c, path);
 	}
-	status = run(&c);
 	store_free(c.store);
 	conf_free(c.conf);
+	args_free(&c.args);
 	free(c.arguments);
 	return status;
 }
