@@ -44,7 +44,7 @@ is "$(lines fail)" '' 'no check fails'
 is "$(lines warn | cut -d: -f1)" 'warn  daemon' \
     'and there is nothing to say but that no daemon runs'
 is "$(tables)" "$before" 'nothing is changed'
-for check in secrets 'run directory' database server 'database tls' clock \
+for check in configuration secrets 'run directory' database server 'database tls' clock \
     tables 'time zone' settings grants plans 'broker tls' broker stream; do
 	like "$(lines ok)" "^ok    $check: " "$check is checked"
 done

@@ -111,6 +111,7 @@ is "$(field '[.dead | .count, .exact, .new] | tostring')" '[1,true,0]' \
 is "$(field '.streams[0].name')" EVENTS 'streams'
 ctl status
 like "$OUT" '^waiting +6 rows, 1 parked$' 'the same for people'
+like "$OUT" '^workers +2 alive, 1 stale, hosts: 1$' 'the fleet'
 like "$OUT" '^daemon +not on this host$' 'and no daemon here'
 
 #
