@@ -242,6 +242,19 @@ is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 'three indexes are not 
 is "$(grep -c 'coarser than' <<< "$OUT")" 4 'moments are whole seconds'
 is "$(grep -c 'partition_key is' <<< "$OUT")" 1 'labels of new tables will be compared'
 like "$OUT" '^note: outbox: foreign key' 'the foreign key costs'
+sql "CREATE USER 'relay'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
+    GRANT SELECT ON events TO 'relay'@'localhost';
+    GRANT SELECT, UPDATE, DELETE ON outbox TO 'relay'@'localhost';
+    GRANT SELECT, INSERT, UPDATE ON outbox_partitions TO 'relay'@'localhost';
+    GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_workers
+	TO 'relay'@'localhost'"
+sed 's/user: outbox,/user: relay,/' "$CONF" > "$DIR/relay.yml"
+WITH=$OUT
+ctl -c "$DIR/relay.yml" schema check
+is "$RC $(sed 's/; remedy.*//' <<< "$OUT")" "0 $(sed 's/; remedy.*//' <<< "$WITH")" \
+    'an account with rights on these tables only is told the same'
+like "$OUT" "no such table.*; GRANT SELECT, INSERT, UPDATE ON .outbox_dead_letters. TO 'relay'@'localhost'\$" \
+    'and which rights it needs on the others'
 BEFORE=$(structure | cksum)$(tables)
 ctl -c "$OWNER" schema upgrade --dry-run
 is "$RC" 0 'upgrade, dry'
