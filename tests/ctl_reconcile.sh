@@ -167,6 +167,34 @@ stop_master "$MASTER"
 check_stream 'nothing is lost, twice there or out of order'
 
 #
+# Tables with other names, next to ours
+#
+before=$(tables)
+sql 'CREATE TABLE e LIKE events; CREATE TABLE `order` LIKE outbox;
+    CREATE TABLE p LIKE outbox_partitions; CREATE TABLE d LIKE
+    outbox_dead_letters; CREATE TABLE s LIKE outbox_settings;
+    CREATE TABLE a LIKE outbox_audit;
+    INSERT INTO s (id, schema_version, outbox_id, partition_count,
+	reconcile_from) VALUES (1, 1, "other", 4, 0)'
+sed 's/^outbox: {/&tables: {outbox: order, events: e, partitions: p, dead_letters: d, settings: s, audit: a}, /' \
+    "$OP" > "$DIR/other.yml"
+"$OUTBOXCTL" -c "$DIR/other.yml" enqueue < <(yes \
+    '{"key": "order-1", "type": "t", "payload": 1}' | head -n 30) > "$DIR/ctl.out"
+is "$(cat "$DIR/ctl.out") $(sql 'SELECT GROUP_CONCAT(DISTINCT partition_key)
+    FROM `order`')" 'Enqueued 30 event(s). p03' 'other tables: enqueue'
+sql 'DELETE FROM `order` WHERE global_sequence > 25;
+    UPDATE `order` SET published_at = NOW(6) - INTERVAL 9 DAY
+	WHERE global_sequence <= 20'
+ctl -c "$DIR/other.yml" reconcile
+is "$OUT" "$(made 5)" 'reconcile'
+ctl -c "$DIR/other.yml" prune
+is "$OUT $(sql 'SELECT reconcile_from FROM s')" \
+    'Deleted 20 delivered row(s) and 0 dead letter(s). 20' 'and prune'
+is "$(sql 'SELECT SUM(changed) FROM a')" 55 'and their audit'
+sql 'DROP TABLE e, `order`, p, d, s, a'
+is "$(tables)" "$before" 'and ours are left alone'
+
+#
 # What is not as it should be
 #
 for wrong in '--limit 0' '--limit x' '--all --limit 3' '--since never' '7' \
