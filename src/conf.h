@@ -100,6 +100,7 @@ struct conf {
 		int		 driver;	/* enum conf_driver */
 		int64_t		 window;
 		int64_t		 timeout_ms;
+		struct conf_list types;		/* patterns; none: all */
 	} publish;
 	struct {
 		struct conf_list servers;	/* "nats://host:4222", ... */

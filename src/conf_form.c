@@ -220,6 +220,14 @@ conf_form_stream(const char *text, struct err *e)
 	return 0;
 }
 
+int
+conf_form_type(const char *text, struct err *e)
+{
+	return strchr(text, ' ') == NULL ? 0 : err_set(e, "%s has a blank in "
+	    "it: is a comma missing? * stands for a blank, too",
+	    conf_show(text).text);
+}
+
 /* text begins with "{": returns its end, or NULL with the error set. */
 static const char *
 placeholder(const char *text, struct err *e)

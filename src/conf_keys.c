@@ -200,6 +200,9 @@ static const struct conf_key keys[] = {
 	  .at = AT(publish.timeout_ms), .dflt = "5000",
 	  .min = 100, .max = 60000,
 	  .help = "how long to wait for an ack, in ms" },
+	{ .name = "publish.types", .type = CONF_LIST,
+	  .at = AT(publish.types), .dflt = "", .check = conf_form_type,
+	  .help = "event types that get missing rows; empty: all" },
 
 	{ .name = "nats.servers", .type = CONF_LIST,
 	  .at = AT(nats.servers), .dflt = "nats://127.0.0.1:4222",

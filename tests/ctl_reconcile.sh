@@ -138,6 +138,11 @@ ctl -c "$OP" --json reconcile --type 'order.*' --dry-run
 is "$(field .changed)" 4 '* stands for anything'
 ctl -c "$OP" --json reconcile --type 'ORDER.PAID' --dry-run
 is "$(field .changed)" 0 'and nothing else does'
+sed "s/^publish: {/&types: ['*.paid', 'order_*'], /" "$OP" > "$DIR/types.yml"
+ctl -c "$DIR/types.yml" --json reconcile --dry-run
+is "$(field .changed)" 4 'publish.types: no others'
+ctl -c "$DIR/types.yml" --json reconcile --type 'order.*' --dry-run
+is "$(field .changed)" 2 'and of these a type'
 ctl -c "$OP" --json reconcile --since 1d --dry-run
 is "$(field .changed)" 4 'since'
 ctl -c "$OP" reconcile --since 1d --type order.paid

@@ -520,6 +520,19 @@ wipe
 many 4 p01 'mute#' silent.made
 once "${MUTE[@]}" publish.timeout_ms=700 publish.window=1
 is "$(tried)" 1 'publish.window 1: one, and its silence stops the batch'
+
+covers publish.types
+wipe
+many 2 p01 'a#' made
+many 3 p01 'b#' other
+sql 'DELETE FROM outbox'
+missing() {
+	conf "$CONF" "$@"
+	"${OUTBOXCTL:-./outboxctl}" -c "$CONF" --json reconcile --dry-run
+}
+is "$(missing)" '{"changed":5,"dry_run":true}' 'publish.types: all'
+is "$(missing 'publish.types=["ot*r"]')" '{"changed":3,"dry_run":true}' \
+    'or only these'
 #
 # worker
 #

@@ -81,9 +81,24 @@ put_missing(struct store *s)
 		store_put(s, " AND d.global_sequence IS NULL");
 }
 
+/* Is it one of the types that are published? */
+static void
+put_types(struct ctl *c)
+{
+	const struct conf_list	*types = &c->conf->publish.types;
+
+	for (size_t i = 0; i < types->n; i++) {
+		store_put(c->store, i == 0 ? " AND (" : " OR ");
+		store_put(c->store, "e.event_type LIKE ");
+		put_pattern(c->store, types->items[i]);
+	}
+	store_put(c->store, types->n == 0 ? "" : ")");
+}
+
 static void
 put_filter(struct ctl *c)
 {
+	put_types(c);
 	if (c->args.type != NULL) {
 		store_put(c->store, " AND e.event_type LIKE ");
 		put_pattern(c->store, c->args.type);
