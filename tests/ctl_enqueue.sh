@@ -155,6 +155,10 @@ is "$RC" 1 'the daemon may not write events'
 like "$ERR" '^outboxctl: enqueue: .*denied.*outbox' 'which ends it at once'
 like "$ERR" 'nothing was enqueued' 'with nothing done'
 is "$(tables)" "$before" 'which is true'
+sql 'DROP TABLE outbox_settings; CREATE PROCEDURE outbox_enqueue() BEGIN END'
+enqueue <<< '{"key": "order-1", "type": "t", "payload": 1}'
+is "$RC $(sql 'SELECT partition_key FROM outbox ORDER BY global_sequence DESC
+    LIMIT 1')" '0 p15' 'without settings the configuration has the count'
 "$SANDBOX" stop "$DIR/db" >/dev/null
 ctl -c "$OP" enqueue "$DIR/many"
 is "$RC" 69 'the server is away'

@@ -221,7 +221,7 @@ like "$ERR" '^outboxctl: outbox_settings.reconcile_from is not set' 'is told'
 sql 'DROP TABLE outbox_settings'
 ctl -c "$OP" reconcile
 is "$RC" 1 'tables without settings'
-like "$ERR" '^outboxctl: outbox_settings.reconcile_from is not set' 'likewise'
+like "$ERR" '^outboxctl: outbox_settings: no such table' 'likewise'
 "$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
 is "$(sql 'SELECT reconcile_from FROM outbox_settings')" 3000 \
     'a new settings row knows the events before it'

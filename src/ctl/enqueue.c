@@ -57,7 +57,7 @@ find_procedure(struct feed *f, struct err *e)
 	    "AND routine_type = 'PROCEDURE'");
 	if ((rows = store_query(s, "enqueue", e)) == NULL)
 		return -1;
-	f->procedure = db_next(rows) &&
+	f->procedure = db_next(rows) && store_has(s, T_SETTINGS) &&
 	    strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
 	    strcmp(store_table_name(s, T_OUTBOX), "outbox") == 0 &&
 	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0;

@@ -317,6 +317,20 @@ report(const struct sweep *w)
 }
 
 static int
+refuse(const struct ctl *c)
+{
+	const char	*table = store_table_name(c->store, T_SETTINGS);
+
+	if (!store_has(c->store, T_SETTINGS))
+		return ctl_no_such(c, "%s: no such table, so nobody knows "
+		    "which events were never meant to have a row: load "
+		    "sql/schema.sql", table);
+	return ctl_no_such(c, "%s.reconcile_from is not set, so nobody knows "
+	    "which events were never meant to have a row: set it to the last "
+	    "of them, or to 0; see sql/schema.sql", table);
+}
+
+static int
 run(struct sweep *w)
 {
 	struct err	e;
@@ -324,10 +338,7 @@ run(struct sweep *w)
 	if (horizon_read(w->c, &w->horizon, &e) < 0)
 		return ctl_fail(w->c, &e);
 	if (!w->horizon.known)
-		return ctl_no_such(w->c, "%s.reconcile_from is not set, so "
-		    "nobody knows which events were never meant to have a "
-		    "row: see sql/schema.sql; set it to the last of them, or "
-		    "to 0", store_table_name(w->c->store, T_SETTINGS));
+		return refuse(w->c);
 	if (read_newest(w, &e) < 0 || (w->c->args.all ? search_all(w, &e) :
 	    search_newest(w, &e)) < 0)
 		return ctl_fail(w->c, &e);
