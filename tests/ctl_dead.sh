@@ -54,6 +54,15 @@ sed 's/user: outbox,/user: outbox_operator,/
     s/OUTBOX_PW/OPERATOR_PW/' "$CONF" > "$DIR/operator.yml"
 DAEMON=$CONF OPERATOR=$DIR/operator.yml
 
+# An operator mends the outbox, and neither history nor what is on record.
+for statement in 'DELETE FROM events' 'DELETE FROM outbox_audit' \
+    'UPDATE events SET event_type = 1' 'DELETE FROM outbox_blocked_keys' \
+    'DELETE FROM outbox_partitions'; do
+	out=$("$SANDBOX" sql "$DIR/db" -u outbox_operator "-p$OPERATOR_PW" app \
+	    -e "$statement" 2>&1)
+	like "$out" 'command denied' "an operator's account: no $statement"
+done
+
 #
 # Lists and their filters
 #
@@ -131,6 +140,12 @@ is "$OUT" '' 'which is no dead letter'
 is "$(audited)" \
 'outbox_operator@localhost dead purge --all --type order.made --yes 960' \
     'on record, in one row'
+bury 1000
+"$OUTBOXCTL" -c "$CONF" --json dead retry --all --key d7 > "$DIR/twice" 2> /dev/null &
+ctl --json dead retry --all --key d7
+wait $!
+is "$(cat "$DIR/twice" - <<< "$OUT" | jq -n '[inputs.changed] | add')" 100 \
+    'two at once put each back once'
 sql "INSERT INTO outbox (global_sequence, partition_key)
     SELECT MIN(global_sequence), 'p00' FROM outbox_dead_letters
     WHERE reason <> 'purged'"
@@ -194,6 +209,14 @@ ok $? 'and goes, and what waited behind it'
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 ok $? 'the key is off the record'
 check_stream 'all there, in order' --wait 5
+
+# Many, while the daemon claims them.
+bury 1500
+ctl --json dead retry --all --yes
+is "$RC $(field .changed)" '0 1500' 'many are put back under a running daemon'
+wait_for 20 is_drained
+ok $? 'and go'
+check_stream 'all of them, in order' --wait 5
 
 # Released without it: the others go on, and it stays where it is.
 put gone 1 'never a subject'

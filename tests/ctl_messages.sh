@@ -274,6 +274,19 @@ like "$ERR" 'it is dead' 'and not discarded twice'
 ctl --json messages show "$A"
 is "$(field '[.state, .reason] | tostring')" '["dead","discarded"]' \
     'and shown as dead'
+# A claim that comes while we look: the statement itself does not match.
+put raced 1
+sql "START TRANSACTION; UPDATE outbox SET claim_token = 'racer-1',
+    available_at = NOW(6) + INTERVAL 1 HOUR WHERE global_sequence = $SEQ;
+    DO SLEEP(1); COMMIT" &
+wait_for 5 is_sql 'SELECT COUNT(*) FROM information_schema.innodb_trx
+    WHERE trx_rows_modified > 0' 1
+ctl messages discard "$SEQ" --wait 0
+wait $!
+like "$RC $ERR" "^1 outboxctl: $SEQ: it is being delivered" \
+    'one that is claimed while we look is refused'
+is "$(sql "SELECT claim_token FROM outbox WHERE global_sequence = $SEQ")" \
+    racer-1 'and stays'
 put claimed 1 "claim_token = 'gone-1', available_at = NOW(6) - INTERVAL 1 HOUR"
 ctl messages discard "$SEQ" --wait 0
 is "$RC" 0 'a claim that has ended holds nothing'

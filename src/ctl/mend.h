@@ -29,7 +29,7 @@ int	mend(struct ctl *, const uint64_t *, size_t n, mend_fn *,
 /*
  * The statement that was begun selects labels: raise the epochs of these
  * partitions, so that their owners start from the first row and read what is
- * on record.  Frees nothing of the caller's.
+ * on record.
  */
 int	mend_ring(struct ctl *, struct err *);
 
