@@ -279,8 +279,8 @@ put raced 1
 sql "START TRANSACTION; UPDATE outbox SET claim_token = 'racer-1',
     available_at = NOW(6) + INTERVAL 1 HOUR WHERE global_sequence = $SEQ;
     DO SLEEP(1); COMMIT" &
-wait_for 5 is_sql 'SELECT COUNT(*) FROM information_schema.innodb_trx
-    WHERE trx_rows_modified > 0' 1
+wait_for 5 is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE info LIKE 'DO SLEEP%'" 1
 ctl messages discard "$SEQ" --wait 0
 wait $!
 like "$RC $ERR" "^1 outboxctl: $SEQ: it is being delivered" \
