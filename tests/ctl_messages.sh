@@ -199,6 +199,11 @@ sql 'RENAME TABLE away1 TO outbox_blocked_keys, away2 TO outbox_dead_letters;
 #
 # One message
 #
+# The daemon compares keys as bytes, whatever the column does.
+sql "ALTER TABLE events MODIFY stream_id VARCHAR(255)
+    COLLATE utf8mb4_unicode_ci NOT NULL"
+ctl --json messages list --key K12
+is "$(field '.rows | length')" 0 'another key is none that differs in case'
 ctl messages show 99999999
 is "$RC" 1 'no such message'
 like "$ERR" '^outboxctl: 99999999: no such message' 'and it is said'
@@ -363,6 +368,10 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 4 \
 ctl --json messages show "$ONE"
 like "$(field .lease_owner)" ':[0-9a-f]{16}$' 'their worker is told'
 is "$(field .lease_live)" true 'which is alive'
+ctl --json messages show "$SEQ"
+like "$("$LAB" show --nats "$URL" --stream EVENTS \
+    --seq "$(field .ack_sequence)")" "^Nats-Msg-Id: $(field .message_id)\$" \
+    'its id is the one in the stream'
 ctl messages retry "$ONE"
 wait_for 5 is_sent $((ONE + 1))
 ok $? 'a head that is retried goes at once, and what is behind it'

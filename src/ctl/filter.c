@@ -48,11 +48,28 @@ put_time(struct store *s, const char *column, const char *op,
 }
 
 void
+filter_put_key(struct store *s, const char *column, const char *key)
+{
+	store_put(s, " ");
+	store_put(s, column);
+	store_put(s, " = ");
+	store_put_text(s, key);
+	store_put(s, " AND CAST(CONVERT(");
+	store_put(s, column);
+	store_put(s, " USING utf8mb4) AS BINARY) = CAST(");
+	store_put_text(s, key);
+	store_put(s, " AS BINARY)");
+}
+
+void
 filter_put(struct ctl *c, const struct filter *f)
 {
 	struct store	*s = c->store;
 
-	put_equal(s, f->key, c->args.key);
+	if (f->key != NULL && c->args.key != NULL) {
+		store_put(s, " AND");
+		filter_put_key(s, f->key, c->args.key);
+	}
 	put_equal(s, f->partition, c->args.partition);
 	if (f->type != NULL && c->args.type != NULL) {
 		store_put(s, " AND ");

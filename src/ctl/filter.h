@@ -16,6 +16,12 @@ struct filter {
 /* Append " AND ..." for each option that was given. */
 void	filter_put(struct ctl *, const struct filter *);
 
+/*
+ * " <column> = <key>", as the daemon compares keys: byte by byte, whatever the
+ * collation of the column says of case and of blanks at the end.
+ */
+void	filter_put_key(struct store *, const char *column, const char *key);
+
 /* How a page of rows is read and shown. */
 struct listing {
 	const struct rows_column *columns;	/* the first is the sequence */

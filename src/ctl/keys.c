@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "db.h"
+#include "filter.h"
 #include "mend.h"
 
 /* So many parked rows are counted, of each key. */
@@ -112,22 +113,13 @@ keys_blocked(struct ctl *c)
  * Release
  */
 
-/* Blanks at the end count, as they do for the daemon. */
-static void
-put_key_is(struct store *s, const char *key)
-{
-	store_put(s, "order_key = ");
-	store_put_text(s, key);
-	store_putf(s, " AND OCTET_LENGTH(order_key) = %zu", strlen(key));
-}
-
 /* The records of halts of a key. */
 static int
 find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
     struct err *e)
 {
-	store_sql(c->store, "SELECT first_sequence FROM {blocked} WHERE ");
-	put_key_is(c->store, key);
+	store_sql(c->store, "SELECT first_sequence FROM {blocked} WHERE");
+	filter_put_key(c->store, "order_key", key);
 	store_put(c->store, " AND reason = '" STORE_HALTED "'");
 	return mend_select(c, list, n, e);
 }

@@ -131,7 +131,7 @@ messages_list(struct ctl *c)
 
 static const struct rows_column about[] = {
 	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },
-	{ "waits_for", ROWS_TEXT },
+	{ "waits_for", ROWS_TEXT }, { "message_id", ROWS_TEXT },
 	{ "key", ROWS_TEXT }, { "stream_sequence", ROWS_NUMBER },
 	{ "type", ROWS_TEXT }, { "version", ROWS_NUMBER },
 	{ "correlation_id", ROWS_TEXT }, { "occurred_at", ROWS_TIME },
@@ -158,14 +158,35 @@ put_own(struct store *s, const char *column)
 		store_put(s, "NULL");
 }
 
+/* As envelope.c makes it. */
 static void
-put_about(struct store *s, uint64_t sequence)
+put_message_id(struct ctl *c)
 {
+	struct store	*s = c->store;
+
+	store_put(s, ", CONCAT(COALESCE(NULLIF(");
+	store_put_text(s, c->conf->nats.msg_id_prefix);
+	store_put(s, ", ''), ");
+	if (store_has(s, T_SETTINGS))
+		store_put(s, "(SELECT outbox_id FROM {settings} "
+		    "WHERE id = 1), ");
+	store_put_text(s, c->conf->mysql.database);
+	store_put(s, "), '-', n.sequence, '-', LOWER(LPAD(HEX(CRC32("
+	    "CONCAT(e.event_type, e.event_data))), 8, '0')))");
+}
+
+static void
+put_about(struct ctl *c, uint64_t sequence)
+{
+	struct store	*s = c->store;
+
 	store_sql(s, "SELECT e.sequence, CASE "
 	    "WHEN o.global_sequence IS NULL THEN 'missing' "
 	    "WHEN o.published_at IS NOT NULL THEN 'delivered' "
 	    "WHEN o.claim_token IS NOT NULL AND o.available_at > NOW(6) "
-	    "THEN 'delivering' ELSE 'pending' END, NULL, e.stream_id, "
+	    "THEN 'delivering' ELSE 'pending' END, NULL");
+	put_message_id(c);
+	store_put(s, ", e.stream_id, "
 	    "e.stream_sequence, e.event_type, e.event_version, "
 	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
 	    "OCTET_LENGTH(e.event_data), ");
@@ -241,8 +262,8 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
 	store_sql(c->store, "SELECT reason, since, head_sequence FROM "
-	    "{blocked} WHERE order_key = ");
-	store_put_text(c->store, text(o, "key"));
+	    "{blocked} WHERE");
+	filter_put_key(c->store, "order_key", text(o, "key"));
 	store_put(c->store, " ORDER BY reason <> 'halted', first_sequence "
 	    "LIMIT 1");
 	if (ask_one(c, of_record, 3, &record, e) < 0)
@@ -266,8 +287,8 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 	json_t	*earlier;
 
 	store_sql(c->store, "SELECT MIN(o.global_sequence) FROM "
-	    "(SELECT sequence FROM {events} WHERE stream_id = ");
-	store_put_text(c->store, text(o, "key"));
+	    "(SELECT sequence FROM {events} WHERE");
+	filter_put_key(c->store, "stream_id", text(o, "key"));
 	store_putf(c->store, " AND stream_sequence < %lld "
 	    "ORDER BY stream_sequence DESC LIMIT %d) AS e ",
 	    (long long)number(o, "stream_sequence"), BEFORE);
@@ -346,7 +367,7 @@ messages_show(struct ctl *c)
 		ctl_no_such(c, "%s", e.text);
 		return CTL_USAGE;
 	}
-	put_about(c->store, *sequence);
+	put_about(c, *sequence);
 	rc = ask_one(c, about, sizeof(about) / sizeof(about[0]), &o, &e);
 	/* Dead ones have no row in the outbox any more. */
 	if (rc == 0 && (o == NULL || strcmp(text(o, "state"), "missing") == 0))

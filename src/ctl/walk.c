@@ -14,6 +14,7 @@
 #include <bsd/string.h>
 
 #include "db.h"
+#include "filter.h"
 #include "xalloc.h"
 
 /* How many entries of a range are read at first; then twice as many. */
@@ -388,8 +389,8 @@ next_of_key(struct walk *w, uint64_t *out, size_t max, size_t *n,
 	struct store	*s = w->c->store;
 	bool		 found;
 
-	store_sql(s, "SELECT sequence FROM {events} WHERE stream_id = ");
-	store_put_text(s, w->c->args.key);
+	store_sql(s, "SELECT sequence FROM {events} WHERE");
+	filter_put_key(s, "stream_id", w->c->args.key);
 	if (w->stream_sequence != NULL) {
 		store_put(s, " AND stream_sequence < ");
 		store_put(s, w->stream_sequence);
