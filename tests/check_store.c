@@ -1684,26 +1684,32 @@ START_TEST(rows_of_others_do_not_hide_few)
 	static const char *const	labels[] = { "p00", "p01", "p03", "p04",
 	    "p05", "p06", "p07", "p08" };
 	struct range			r[NROWS(labels)];
-	unsigned long			before;
+	unsigned long			asking, before;
 
+	before = reads();
+	asking = reads() - before;
 	for (int i = 0; i < NROWS(labels); i++)
 		r[i] = range(labels[i], 1);
+	/* As it usually is: most rows are delivered. */
+	add_rows(2000, 3999, "'p02'");
+	sql("UPDATE outbox SET published_at = NOW(6) - INTERVAL "
+	    "global_sequence SECOND; ANALYZE TABLE outbox");
 	add_rows(1, 2 * STORE_FEW, "'p02'");
 	add_rows(1000, 1001, "'p00'");
 	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
 	before = reads();
 	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
-	ck_assert_uint_lt(reads() - before, STORE_FEW / 2);
+	ck_assert_uint_lt(reads() - before, asking + STORE_FEW / 2);
 	/* Who has just come does not know it. */
 	store_free(st);
 	st = store_of(conf, ME);
 	before = reads();
 	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
-	ck_assert_uint_gt(reads() - before, STORE_FEW / 2);
+	ck_assert_uint_gt(reads() - before, asking + STORE_FEW / 2);
 	/* One range is read as fast by itself. */
 	before = reads();
 	ck_assert_str_eq(few(r, 1), "1000:0 1001:0");
-	ck_assert_uint_lt(reads() - before, STORE_FEW / 2);
+	ck_assert_uint_lt(reads() - before, asking + STORE_FEW / 2);
 }
 END_TEST
 
