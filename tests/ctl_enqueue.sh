@@ -8,10 +8,10 @@ write_conf
 as_operator
 sql 'UPDATE outbox_settings SET partition_count = 16'
 
-# enqueue [options]: of the lines on standard input
+# enqueue: the lines on standard input
 enqueue() {
 	cat > "$DIR/lines"
-	ctl -c "$OP" enqueue "$@" "$DIR/lines"
+	ctl -c "$OP" enqueue "$DIR/lines"
 }
 
 columns="stream_id, stream_sequence, event_type, event_version, correlation_id,

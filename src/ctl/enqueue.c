@@ -39,7 +39,7 @@ struct feed {
 	size_t		 refused;	/* the one that the server refused */
 
 	uint64_t	 good, skipped;
-	uint64_t	 last;		/* line that is enqueued, or was skipped */
+	uint64_t	 last;		/* line that was dealt with */
 	bool		 stopped;	/* at a bad line */
 	struct progress	 bar;
 };

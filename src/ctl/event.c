@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define BLANK		" \t\r\n"
-#define EXACT		9007199254740992.0	/* 2^53: a double has them all */
+#define EXACT		9007199254740992.0	/* 2^53 */
 
 static int
 take_text(const char **to, const char *name, const json_t *v, struct err *e)

@@ -26,7 +26,7 @@ struct prune {
 	struct ctl	*c;
 	char		 until[STORE_TIME];	/* rows up to it go */
 	char		 dead_until[STORE_TIME];
-	bool		 needed;	/* later ones would go, but for checks */
+	bool		 needed;	/* by checks: what is later */
 
 	uint64_t	 total, highest;	/* of the rows; a sequence */
 	uint64_t	 done, dead_done;
