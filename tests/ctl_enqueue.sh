@@ -139,6 +139,26 @@ is "$(sql "SELECT GROUP_CONCAT(stream_sequence ORDER BY sequence) FROM events
     WHERE stream_id = 'batch-0'")" 1,2,3,4,5,6 'each stream is numbered'
 
 #
+# Several that number the same stream
+#
+yes '{"key": "one", "type": "t", "payload": 1}' | head -n 300 > "$DIR/same"
+for i in 1 2 3; do
+	"$OUTBOXCTL" -c "$OP" enqueue --batch 10 "$DIR/same" > "$DIR/$i.out" \
+	    2>&1 &
+	pids[i]=$!
+done
+for i in 1 2 3; do
+	wait "${pids[i]}"
+	is "$? $(cat "$DIR/$i.out")" '0 Enqueued 300 event(s).' \
+	    "number $i of three beside each other"
+done
+is "$(sql "SELECT CONCAT_WS(' ', COUNT(*), MIN(stream_sequence),
+    MAX(stream_sequence)) FROM events WHERE stream_id = 'one'")" '900 1 900' \
+    'each event has its own number'
+no_orphans
+ok $? 'and its row'
+
+#
 # What is not as it should be
 #
 ctl -c "$OP" enqueue "$DIR/none"

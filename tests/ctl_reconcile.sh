@@ -98,6 +98,22 @@ is "$(jq -s 'map(.changed) | add' "$DIR"/[123].json)" 14285 \
 is "$(rows)" "$whole" 'as producers wrote it'
 
 #
+# A lock that is held for longer than we wait for one
+#
+sql 'DELETE FROM outbox WHERE global_sequence > '$((N - 3))';
+    DELETE FROM outbox_audit'
+sql 'BEGIN; SELECT COUNT(*) FROM outbox_partitions FOR UPDATE;
+    SELECT SLEEP(4)' > /dev/null &
+pids[0]=$!
+wait_for 10 is_sql "SELECT COUNT(*) > 0 FROM information_schema.processlist
+    WHERE info LIKE 'SELECT SLEEP%'" 1
+ctl -c "$OP" reconcile
+is "$RC $OUT" "0 $(made 3)" 'who is at it is waited for'
+wait "${pids[0]}"
+is "$(sql 'SELECT GROUP_CONCAT(changed) FROM outbox_audit')" 3 \
+    'and noted once'
+
+#
 # What was not meant to have one
 #
 sql "DELETE FROM outbox WHERE global_sequence > $((N - 4));

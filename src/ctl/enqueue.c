@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "db.h"
@@ -17,7 +18,8 @@
 #include "xalloc.h"
 
 #define BATCH_BYTES	(16 * 1024 * 1024)
-#define RENUMBER	5	/* tries to find the next number of a stream */
+#define RENUMBER	50	/* tries to find the next number of a stream */
+#define PAUSE_MS	50	/* before the next, at most */
 #define NONE		SIZE_MAX
 
 struct line {
@@ -103,21 +105,44 @@ call(struct store *s, const struct event *ev, struct err *e)
 	return store_exec(s, "enqueue", NULL, e);
 }
 
+/*
+ * The next number of its stream, if none was given.  A statement of its own:
+ * INSERT ... SELECT would lock all others out of the sequence.
+ */
+static int
+find_number(struct store *s, const struct event *ev, uint64_t *n,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	*n = ev->stream_sequence;
+	if (*n != 0)
+		return 0;
+	store_sql(s, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
+	    "FROM {events} WHERE stream_id = ");
+	store_put_text(s, ev->key);
+	if ((rows = store_query(s, "enqueue", e)) == NULL)
+		return -1;
+	db_next(rows);
+	*n = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
 static int
 insert_event(struct store *s, const struct event *ev, struct err *e)
 {
+	uint64_t	number;
+
+	if (find_number(s, ev, &number, e) < 0)
+		return -1;
 	store_sql(s, "INSERT INTO {events} (stream_id, stream_sequence, "
 	    "event_type, event_version, correlation_id, metadata, event_data) "
-	    "SELECT ");
+	    "VALUES (");
 	store_put_text(s, ev->key);
-	store_put(s, ", ");
-	put_number(s, ev->stream_sequence,
-	    "COALESCE(MAX(stream_sequence), 0) + 1");
+	store_putf(s, ", %llu", (unsigned long long)number);
 	put_rest(s, ev, "1");
-	if (ev->stream_sequence == 0) {
-		store_put(s, " FROM {events} WHERE stream_id = ");
-		store_put_text(s, ev->key);
-	}
+	store_put(s, ")");
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -221,8 +246,10 @@ write_batch(struct feed *f, struct err *e)
 		if (f->refused == NONE)
 			return -1;
 		if (f->lines[f->refused].event.stream_sequence == 0 &&
-		    ++tries < RENUMBER)
+		    ++tries < RENUMBER) {
+			ctl_sleep(1 + random() % PAUSE_MS);
 			continue;
+		}
 		refuse(f, f->refused, e);
 		tries = 0;
 	}
@@ -371,6 +398,7 @@ enqueue(struct ctl *c)
 		return ctl_no_such(c, "%s: %s", name, strerror(errno));
 	if (fstat(fileno(f.in), &st) == 0 && S_ISREG(st.st_mode))
 		f.size = (uint64_t)st.st_size;
+	srandom((unsigned)getpid());
 	f.lines = xcalloc((size_t)c->args.batch, sizeof(*f.lines));
 	status = run(&f);
 	forget_all(&f);
