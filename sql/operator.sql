@@ -2,7 +2,7 @@
 -- with outboxctl.
 --
 -- The daemon's account is enough to look and to wait; it may not take rows
--- from the dead letters nor put any into the outbox.  Load this into the
+-- from the dead letters, nor put any into the outbox, nor prune what is old.  Load this into the
 -- application's database after schema.sql, as an account that may grant, as
 -- often as you like.  It only grants; create the account first:
 --
@@ -14,12 +14,13 @@
 --     sed -e "s/'outbox_operator'@'localhost'/'alice'@'10.0.0.%'/" \
 --         operator.sql | mariadb app
 
-GRANT SELECT ON events TO 'outbox_operator'@'localhost';
+GRANT SELECT, INSERT ON events TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox
     TO 'outbox_operator'@'localhost';
 GRANT SELECT, UPDATE ON outbox_partitions TO 'outbox_operator'@'localhost';
 GRANT SELECT ON outbox_workers TO 'outbox_operator'@'localhost';
-GRANT SELECT ON outbox_settings TO 'outbox_operator'@'localhost';
+GRANT SELECT, UPDATE (reconcile_from, updated_at) ON outbox_settings
+    TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_dead_letters
     TO 'outbox_operator'@'localhost';
 GRANT SELECT, UPDATE ON outbox_blocked_keys
@@ -27,3 +28,4 @@ GRANT SELECT, UPDATE ON outbox_blocked_keys
 GRANT SELECT ON outbox_streams TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
     TO 'outbox_operator'@'localhost';
+GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_operator'@'localhost';

@@ -67,7 +67,7 @@ is "$(sql 'SELECT reconcile_from FROM outbox_settings')" 2000 \
 is "$(dead)" '2997 purged,2998 attempts,2999 purged' \
     'the dead above it leave a mark'
 ctl -c "$OP" --json dead list
-is "$(field 'map(.sequence) | tostring')" '[2998]' 'which is no dead letter'
+is "$(field '[.rows[].sequence] | tostring')" '[2998]' 'which is no dead letter'
 is "$(sql "SELECT CONCAT_WS('|', login, command, arguments, changed)
     FROM outbox_audit")" 'operator@localhost|prune|--yes --batch 300|2002' \
     'who did it stands in the audit'
