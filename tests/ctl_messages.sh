@@ -176,6 +176,15 @@ for args in 'messages list' 'messages list --state delivered' \
 	[ "$steps" -lt 3000 ]
 	ok $? "$args: $steps steps of an index"
 done
+sql "UPDATE outbox SET partition_key = CONCAT('w', global_sequence % 1024)
+    WHERE published_at IS NULL"
+steps=$(($(cost messages list) - idle))
+# A few of each label, and as many in temporary tables.
+[ "$steps" -lt 12000 ]
+ok $? "messages list with 1024 labels: $steps steps of an index"
+ctl --json messages list
+is "$(sequences)" "$(of_sql "$WAITING AND claim_token IS NULL ORDER BY s
+    LIMIT 100")" 'and still all of them, in order'
 
 #
 # Without the index, as Pillar's tables are, and without our own tables.

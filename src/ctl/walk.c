@@ -18,7 +18,7 @@
 #include "xalloc.h"
 
 /* How many entries of a range are read at first; then twice as many. */
-#define FIRST_FEW	4
+#define FIRST_FEW	1
 
 /* The waiting rows of one label. */
 struct part {
@@ -50,57 +50,107 @@ add_part(struct walk *w, const char *label)
 	    .label = label == NULL ? NULL : xstrdup(label) };
 }
 
-/*
- * Labels of rows that wait.  Where the index begins with the time the server
- * jumps from one label to the next; elsewhere it would read all of it.
- */
+/* Where the index has labels first, a jump over one would read all of it. */
 static void
-put_labels(struct store *s)
+put_known_labels(struct store *s)
 {
-	if (store_index(s) == INDEX_BY_TIME) {
-		store_sql(s, "SELECT DISTINCT published_at, partition_key "
-		    "FROM {outbox} {index} WHERE published_at IS NULL");
-		return;
-	}
-	store_sql(s, "SELECT NULL, NULL UNION ALL SELECT NULL, '' "
-	    "UNION ALL SELECT NULL, partition_key FROM {partitions} "
+	store_sql(s, "SELECT partition_key FROM {partitions} "
 	    "WHERE partition_key <> ''");
 	if (store_has(s, T_BLOCKED))
-		store_put(s, " UNION ALL SELECT NULL, "
-		    "CONCAT('!', first_sequence) FROM {blocked}");
+		store_put(s, " UNION ALL SELECT CONCAT('!', first_sequence) "
+		    "FROM {blocked}");
 }
 
 /* The labels of one partition: its own, and those of what it has parked. */
 static void
 put_labels_of(struct store *s, const char *partition)
 {
-	store_sql(s, "SELECT NULL, ");
+	store_sql(s, "SELECT ");
 	store_put_text(s, partition);
 	if (partition[0] == '\0')
-		store_put(s, " UNION ALL SELECT NULL, NULL");
+		store_put(s, " UNION ALL SELECT NULL");
 	if (!store_has(s, T_BLOCKED))
 		return;
-	store_put(s, " UNION ALL SELECT NULL, CONCAT('!', first_sequence) "
+	store_put(s, " UNION ALL SELECT CONCAT('!', first_sequence) "
 	    "FROM {blocked} WHERE partition_key = ");
 	store_put_text(s, partition);
+}
+
+/* The statement that was begun selects labels. */
+static int
+add_parts(struct walk *w, struct err *e)
+{
+	struct db_rows	*rows = store_query(w->c->store, "labels", e);
+
+	if (rows == NULL)
+		return -1;
+	while (db_next(rows))
+		add_part(w, db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * The labels of the next few waiting rows behind a label; *n is how many rows
+ * these were.
+ */
+static int
+jump(struct walk *w, const char *behind, size_t few, size_t *n, struct err *e)
+{
+	struct store	*s = w->c->store;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT partition_key, COUNT(*) FROM "
+	    "(SELECT partition_key FROM {outbox} {index} "
+	    "WHERE published_at IS NULL AND partition_key > ");
+	store_put_text(s, behind);
+	store_putf(s, " ORDER BY partition_key LIMIT %zu) AS t "
+	    "GROUP BY partition_key ORDER BY partition_key", few);
+	if ((rows = store_query(s, "labels", e)) == NULL)
+		return -1;
+	for (*n = 0; db_next(rows); *n += db_u64(rows, 1))
+		add_part(w, db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * Labels that rows wait under, whether anybody knows them or not, from one to
+ * the next.  SELECT DISTINCT would do, but MariaDB then reads all that waits
+ * where it finds that the rows of a label are few.
+ */
+static int
+jump_all(struct walk *w, struct err *e)
+{
+	size_t	few = FIRST_FEW, n, before;
+
+	for (;;) {
+		before = w->nparts;
+		if (jump(w, w->parts[before - 1].label, few, &n, e) < 0)
+			return -1;
+		if (n < few)
+			return 0;
+		/* Where each has its own label, as parked heads have. */
+		few = w->nparts - before < n ? FIRST_FEW :
+		    few > WALK_PAGE / 2 ? WALK_PAGE : 2 * few;
+	}
 }
 
 static int
 find_parts(struct walk *w, struct err *e)
 {
 	struct store	*s = w->c->store;
-	struct db_rows	*rows;
 
-	if (w->c->args.partition == NULL)
-		put_labels(s);
-	else
+	if (w->c->args.partition != NULL) {
 		put_labels_of(s, w->c->args.partition);
-	if ((rows = store_query(s, "labels", e)) == NULL)
-		return -1;
-	while (db_next(rows))
-		add_part(w, db_text(rows, 1));
-	db_rows_free(rows);
-	return 0;
+		return add_parts(w, e);
+	}
+	add_part(w, NULL);
+	add_part(w, "");
+	if (store_index(s) == INDEX_BY_TIME)
+		return jump_all(w, e);
+	put_known_labels(s);
+	return add_parts(w, e);
 }
 
 /* Where a list ends soon, few of each label are enough. */
