@@ -158,6 +158,18 @@ check_claim_index(struct check *k)
 	free(change);
 }
 
+/* Of a column without which the daemon works. */
+static const char *
+cost_of(enum store_table t, const char *column)
+{
+	const char	*cost = store_cost_of_column(t, column);
+
+	if (cost[0] != '\0')
+		return cost;
+	return strstr(column, "_at") != NULL ? "nobody knows when that was" :
+	    "outboxctl has no place for what it keeps there";
+}
+
 static void
 check_missing_columns(struct check *k, enum store_table t)
 {
@@ -165,18 +177,17 @@ check_missing_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
 		const struct schema_column	*c = &wanted->columns[i];
-		const char			*cost;
+		bool				 must;
 		char				*what, *change;
 
 		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
 			continue;
-		cost = store_cost_of_column(t, c->name);
+		must = store_cost_of_column(t, c->name) == NULL;
 		what = xasprintf("no column %s", c->name);
 		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
-		find_alter(k, cost == NULL ? SCHEMA_FAIL : SCHEMA_WARN, t,
-		    cost == NULL ? "the daemon cannot run" :
-		    cost[0] == '\0' ? "nobody knows when a row was made" :
-		    cost, change, what)->way = ALTER_INSTANT;
+		find_alter(k, must ? SCHEMA_FAIL : SCHEMA_WARN, t, must ?
+		    "the daemon cannot run" : cost_of(t, c->name), change,
+		    what)->way = ALTER_INSTANT;
 		free(change);
 		free(what);
 	}

@@ -192,7 +192,8 @@ schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 	for (walk.at = text.data; schema_next(&walk, &sql); )
 		if ((t = created_table(c, sql.data)) != NTABLES)
 			parse_table(&m->tables[t], sql.data);
-		else if (strstr(sql.data, "@outbox_id") != NULL)
+		else if (strncmp(sql.data, "SELECT ", 7) == 0 ||
+		    strncmp(sql.data, "INSERT ", 7) == 0)
 			buf_printf(&row, "%s%s", row.len == 0 ? "" : "; ",
 			    sql.data);
 	m->settings_row = squeeze(row.data, row.len);
