@@ -2,16 +2,11 @@
 
 #include "mend.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db.h"
 #include "xalloc.h"
-
-/* Deadlocks with claims are part of the game. */
-#define TRIES		10
-#define PAUSE_MS	50
 
 int
 mend_ring(struct ctl *c, struct err *e)
@@ -47,51 +42,37 @@ mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 	return 0;
 }
 
+struct chunk {
+	const uint64_t	*list;
+	size_t		 n;
+	mend_fn		*fn;
+	uint64_t	 changed;
+};
+
 static int
-change(struct ctl *c, const uint64_t *list, size_t n, mend_fn *fn,
-    uint64_t *changed, struct err *e)
+change(struct ctl *c, void *arg, struct err *e)
 {
-	*changed = 0;
-	if (store_begin(c->store, e) < 0)
+	struct chunk	*k = arg;
+
+	k->changed = 0;
+	if (k->fn(c, k->list, k->n, &k->changed, e) < 0)
 		return -1;
-	if (fn(c, list, n, changed, e) == 0 &&
-	    (*changed == 0 || audit_note(c, *changed, e) == 0) &&
-	    store_commit(c->store, e) == 0)
-		return 0;
-	store_rollback(c->store);
-	return -1;
-}
-
-static int
-change_chunk(struct ctl *c, const uint64_t *list, size_t n, mend_fn *fn,
-    uint64_t *changed, struct err *e)
-{
-	uint64_t	audit = c->audit;
-
-	for (int i = 1; change(c, list, n, fn, changed, e) < 0; i++) {
-		c->audit = audit;	/* its row was rolled back as well */
-		*changed = 0;
-		if (store_fault(c->store) != DB_BUSY || i == TRIES)
-			return -1;
-		poll(NULL, 0, i * PAUSE_MS);
-	}
-	return 0;
+	return k->changed == 0 ? 0 : audit_note(c, k->changed, e);
 }
 
 int
 mend(struct ctl *c, const uint64_t *list, size_t n, mend_fn *fn,
     uint64_t *changed, struct err *e)
 {
-	uint64_t	more;
+	struct chunk	k = { .fn = fn };
 
 	*changed = 0;
-	for (size_t i = 0; i < n; i += MEND_CHUNK) {
-		size_t left = n - i;
-
-		if (change_chunk(c, list + i,
-		    left < MEND_CHUNK ? left : MEND_CHUNK, fn, &more, e) < 0)
+	for (size_t i = 0; i < n; i += k.n) {
+		k.list = list + i;
+		k.n = n - i < MEND_CHUNK ? n - i : MEND_CHUNK;
+		if (ctl_transaction(c, change, &k, e) < 0)
 			return -1;
-		*changed += more;
+		*changed += k.changed;
 	}
 	return 0;
 }

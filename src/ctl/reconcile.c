@@ -14,6 +14,7 @@
 #include "buf.h"
 #include "ctl.h"
 #include "db.h"
+#include "mend.h"
 #include "xalloc.h"
 
 #define LIMIT		1000	/* events the short way looks at */
@@ -236,24 +237,12 @@ static int
 raise_epochs(struct sweep *w, const char *count, struct err *e)
 {
 	struct store	*s = w->c->store;
-	struct db_rows	*labels;
-	const char	*comma = "";
 
 	store_sql(s, "SELECT DISTINCT COALESCE(" CTL_LABEL ", '')");
 	put_piece(w, count);
 	put_events(w);
 	store_put(s, ") AS label");
-	if ((labels = store_query(s, "reconcile", e)) == NULL)
-		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE partition_key IN (");
-	for (; db_next(labels); comma = ",") {
-		store_put(s, comma);
-		store_put_text(s, db_text(labels, 0));
-	}
-	store_put(s, *comma == '\0' ? "NULL)" : ")");
-	db_rows_free(labels);
-	return store_exec(s, "reconcile", NULL, e);
+	return mend_ring(w->c, e);
 }
 
 static int
