@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl: what all commands share, and those that need no database.
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 start_servers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The bash completion: it names each command and each option, and completes.
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 "$OUTBOXCTL" --completions > "$DIR/completion"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl enqueue: events from lines of JSON, with the procedure and without
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 start_servers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl prune: old rows go, and nothing that is still needed
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 start_servers

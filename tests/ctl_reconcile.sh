@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl reconcile: rows that are missing are made, and no others
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 start_servers

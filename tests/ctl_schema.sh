@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl schema: what sql/schema.sql says, printed, made, compared and mended
-. "$(dirname "$0")/lib.sh"
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
 start_servers
@@ -53,7 +53,7 @@ is "$(sed 's/`shop-out_enqueue`/outbox_enqueue/g; s/`shop-out_claim`/outbox_clai
     s/`shop_parts`/outbox_partitions/g; s/`shop_dead`/outbox_dead_letters/g
     s/`shop_streams`/outbox_streams/g; s/`shop_audit`/outbox_audit/g' \
     <<< "$OUT")" "$(cat "$srcdir/sql/schema.sql")" 'change them and nothing else'
-sed "s/shop_settings/$(printf '%60s' | tr ' ' s)/" "$DIR/shop.yml" \
+sed "s/shop_settings/$(printf '%60s' '' | tr ' ' s)/" "$DIR/shop.yml" \
     > "$DIR/long.yml"
 ctl -c "$DIR/long.yml" schema print
 is "$RC" 1 'a name that leaves no room for what is made of it'

@@ -3,7 +3,7 @@
 # pillar_tables: in place of ours, as its migrations make them, with what the
 # daemon's account may do there.
 
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
 pillar_tables() {
 	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,

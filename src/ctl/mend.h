@@ -23,7 +23,7 @@ typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
  * Change these rows, with a line for the audit.  After -1 the chunks before
  * the one that failed are done; *changed has them.
  */
-int	mend(struct ctl *, const uint64_t *, size_t n, mend_fn *,
+int	mend(struct ctl *, const uint64_t *list, size_t n, mend_fn *fn,
 	    uint64_t *changed, struct err *);
 
 /*
