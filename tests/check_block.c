@@ -1703,8 +1703,10 @@ START_TEST(order_is_kept_at_random)
 	while (story.nlate > 0)
 		commit_late();
 	story.failures = 0;
-	release_all(true);
 	while (!is_all_done() && left-- > 0) {
+		/* Again: what was not written back yet may halt its key. */
+		if (left % 50 == 49)
+			release_all(true);
 		if (left % 4 == 0)
 			time_passes(6000);
 		node_works(&nodes[left % 2]);

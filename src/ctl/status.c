@@ -320,9 +320,9 @@ say_fleet(const json_t *status, json_t *out)
 	const json_t	*f = json_object_get(status, "fleet");
 	const json_t	*p = json_object_get(status, "partitions");
 
-	json_object_set_new(out, "workers", json_sprintf("%lld alive on %lld "
-	    "hosts, %lld stale", (long long)number(f, "live"),
-	    (long long)number(f, "hosts"), (long long)number(f, "stale")));
+	json_object_set_new(out, "workers", json_sprintf("%lld alive, "
+	    "%lld stale, hosts: %lld", (long long)number(f, "live"),
+	    (long long)number(f, "stale"), (long long)number(f, "hosts")));
 	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
 	    "%lld owned, %lld free, %lld expired, %lld idle, %lld missing, "
 	    "%lld obsolete", (long long)number(p, "total"),
