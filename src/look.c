@@ -197,18 +197,21 @@ cut_at(struct picks *k, uint64_t sequence)
 }
 
 /*
- * The scan's next rows, less those known to wait, up to limit in all.  The
- * first row that would be cut off goes in place of heads that went for it.
+ * The scan's next rows, less those that are known, because they wait or
+ * because they are open, up to limit in all.  The first row that would be cut
+ * off goes in place of heads that went for it.
  */
 static void
-take_rows(struct look *l, struct picks *k, size_t limit)
+take_rows(struct look *l, struct picks *k, const struct batch *open,
+    size_t limit)
 {
 	struct scan	*s = &l->scan;
 
 	for (; s->next < s->n; s->next++) {
 		struct candidate c = s->rows[s->next];
 
-		if (hold_has_row(l->hold, c.sequence))
+		if (hold_has_row(l->hold, c.sequence) ||
+		    (open != NULL && batch_msg(open, c.sequence) != NULL))
 			continue;
 		if (k->n == limit)
 			cut_at(k, c.sequence);
@@ -225,13 +228,14 @@ take_rows(struct look *l, struct picks *k, size_t limit)
  * still for rows that were never tried, and of a batch of one every other.
  */
 static void
-take_first(struct look *l, struct picks *k, size_t limit)
+take_first(struct look *l, struct picks *k, const struct batch *open,
+    size_t limit)
 {
 	uint64_t	*seen = note_seen(&l->scan);
 
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
 	    limit);
-	take_rows(l, k, limit);
+	take_rows(l, k, open, limit);
 	free(seen);
 }
 
@@ -354,7 +358,8 @@ goes_on(const struct look *l)
 }
 
 int
-look_for_rows(struct look *l, struct picks *k, size_t limit, struct err *e)
+look_for_rows(struct look *l, struct picks *k, const struct batch *open,
+    size_t limit, struct err *e)
 {
 	bool	on = goes_on(l);
 
@@ -365,9 +370,9 @@ look_for_rows(struct look *l, struct picks *k, size_t limit, struct err *e)
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
 	if (on)
-		take_rows(l, k, limit);
+		take_rows(l, k, open, limit);
 	else
-		take_first(l, k, limit);
+		take_first(l, k, open, limit);
 	sort(k);
 	return 0;
 }

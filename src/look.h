@@ -66,9 +66,13 @@ void	look_init(struct look *, const struct conf *, struct store *,
 	    struct member *, struct hold *);
 void	look_free(struct look *);
 
-/* At most limit rows; the caller frees what is in picks, also after -1. */
-int	look_for_rows(struct look *, struct picks *, size_t limit,
-	    struct err *);
+/*
+ * At most limit rows, without those of open, a batch that is delivered and not
+ * yet written back (NULL: none).  The caller frees what is in picks, also after
+ * -1.
+ */
+int	look_for_rows(struct look *, struct picks *, const struct batch *open,
+	    size_t limit, struct err *);
 void	picks_free(struct picks *);
 
 /* The partition of a row that was picked, NULL for others. */

@@ -22,6 +22,29 @@ batch_free(struct batch *b)
 	memset(b, 0, sizeof(*b));
 }
 
+static int
+msg_cmp(const void *a, const void *b)
+{
+	const struct msg	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+void
+batch_sort(struct batch *b)
+{
+	qsort(b->msgs, b->n, sizeof(*b->msgs), msg_cmp);
+}
+
+struct msg *
+batch_msg(const struct batch *b, uint64_t sequence)
+{
+	struct msg	key = { .sequence = sequence };
+
+	return b->n == 0 ? NULL :
+	    bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
+}
+
 size_t
 msg_size(const struct msg *m)
 {

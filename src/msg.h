@@ -76,6 +76,12 @@ struct batch {
 
 void	batch_free(struct batch *);
 
+/* In sequence order, which batch_msg needs. */
+void	batch_sort(struct batch *);
+
+/* The message of that sequence; NULL: it is not in the batch. */
+struct msg *batch_msg(const struct batch *, uint64_t sequence);
+
 /* Bytes that only the message's author limits: payload and metadata. */
 size_t	msg_size(const struct msg *);
 

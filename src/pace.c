@@ -41,11 +41,14 @@ pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t began,
 		p->at = now;	/* the pause comes when all is seen */
 		return;
 	}
-	if (found == PACE_WORK || found == PACE_ALL)
+	if (found == PACE_WORK || found == PACE_ALL) {
+		p->worked_at = now;
 		p->linger_until = now + p->linger_ms;
+	}
 	p->pause_ms = pause_after(p, found, now - began, now);
 	p->at = now + p->pause_ms;
-	p->in_vain = p->rung &&
+	/* Rings for what was found before they came say nothing of the next. */
+	p->in_vain = p->rung && now - p->worked_at > PACE_SOON_MS &&
 	    (found == PACE_NOTHING || found == PACE_WAITING);
 	p->rung = false;
 	if (p->fixed_ms == 0)

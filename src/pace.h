@@ -39,6 +39,7 @@ struct pace {
 	int64_t	at;		/* the next look; 0: now */
 	int64_t	pause_ms;	/* before it */
 	int64_t	looked_at;	/* the last one was over */
+	int64_t	worked_at;	/* the last that found work; 0: none */
 	int64_t	linger_until;
 	bool	rung;		/* since the last look */
 	bool	in_vain;	/* so it was before that */

@@ -323,6 +323,26 @@ int	store_settle(struct store *, const struct batch *, struct settled *,
 	    struct err *);
 
 /*
+ * store_turn.c - from one batch to the next
+ */
+
+/*
+ * Write back a batch that is delivered as a whole and claim the next one, as
+ * store_claim does, but only rows that carry no token.  *changed counts the
+ * rows of both: how many of them were claimed tells the fetch.  Until
+ * store_turned was told, nobody knows of the first batch, and store_settle
+ * writes it again.
+ */
+int	store_turn(struct store *, const struct batch *delivered,
+	    struct settled *, const struct range *, size_t nranges,
+	    const uint64_t *sequences, size_t n, struct batch *,
+	    uint64_t *changed, struct err *);
+
+/* So many rows of the first batch were written back. */
+void	store_turned(const struct batch *delivered, struct settled *,
+	    uint64_t written);
+
+/*
  * store_recover.c - delivered rows, and whether the stream still has them
  */
 

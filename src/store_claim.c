@@ -252,9 +252,12 @@ put_range_labels(struct store *s, const struct range *ranges, size_t n)
  * too.  That is one read a lease; to join each row with its lease took a sixth
  * of the claim.
  */
-static void
-put_leases_are_mine(struct store *s, const struct range *ranges, size_t n)
+void
+store_put_leases_are_mine(struct store *s, const struct range *ranges,
+    size_t n)
 {
+	if (!s->conf->worker.leasing)
+		return;
 	buf_str(&s->sql, " AND COALESCE(o.partition_key, '') IN (");
 	put_range_labels(s, ranges, n);
 	store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
@@ -316,9 +319,16 @@ claim(struct store *s, const struct claim *c, bool abandoned,
 	store_put_list(s, c->sequences, c->n);
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	put_which(s, abandoned, c->token);
-	if (s->conf->worker.leasing)
-		put_leases_are_mine(s, c->ranges, c->nranges);
+	store_put_leases_are_mine(s, c->ranges, c->nranges);
 	return store_exec(s, "claim", claimed, e);
+}
+
+void
+store_begin_claim(struct store *s, struct batch *b)
+{
+	snprintf(b->token, sizeof(b->token), "%s-%x", ident_nonce(s->id),
+	    ++s->claims);
+	b->claimed_at = clock_ms();
 }
 
 /*
@@ -334,9 +344,7 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 	struct claim	c = { ranges, nranges, sequences, n, b->token };
 	uint64_t	more = 0;
 
-	snprintf(b->token, sizeof(b->token), "%s-%x", ident_nonce(s->id),
-	    ++s->claims);
-	b->claimed_at = clock_ms();
+	store_begin_claim(s, b);
 	if (claim(s, &c, false, claimed, e) < 0 ||
 	    (*claimed < n && claim(s, &c, true, &more, e) < 0))
 		return -1;
@@ -391,14 +399,6 @@ read_msg(struct msg *m, const struct db_rows *rows)
 	m->time = col(rows, F_TIME);
 	m->unsure_ms = db_text(rows, F_UNSURE) == NULL ? -1 :
 	    strtoll(db_text(rows, F_UNSURE), NULL, 10);
-}
-
-static int
-msg_cmp(const void *a, const void *b)
-{
-	const struct msg	*x = a, *y = b;
-
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
 static void
@@ -457,16 +457,8 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 		read_body(&b->msgs[b->n], rows, max);
 		b->naway += b->msgs[b->n].away;
 	}
-	qsort(b->msgs, b->n, sizeof(*b->msgs), msg_cmp);
+	batch_sort(b);
 	return 0;
-}
-
-static struct msg *
-msg_of(const struct batch *b, uint64_t sequence)
-{
-	struct msg	key = { .sequence = sequence };
-
-	return bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
 }
 
 int
@@ -484,11 +476,11 @@ store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
 		return -1;
 	b->more_rows = rows;
 	for (size_t i = 0; i < n; i++) {
-		m = msg_of(b, sequences[i]);
+		m = batch_msg(b, sequences[i]);
 		m->away = m->has_event = false;
 	}
 	while (db_next(rows)) {
-		m = msg_of(b, db_u64(rows, 0));
+		m = batch_msg(b, db_u64(rows, 0));
 		m->has_event = true;
 		m->metadata = col(rows, 1);
 		m->payload = col(rows, 2);

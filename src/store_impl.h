@@ -31,6 +31,21 @@ struct store {
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
 
+/* " AND ...": the row o is of one of these ranges, and all of them are mine. */
+void	store_put_leases_are_mine(struct store *, const struct range *,
+	    size_t n);
+
+/* A new token, and the moment before the claim. */
+void	store_begin_claim(struct store *, struct batch *);
+
+/* Are the places of delivered messages worth to be kept?  And what they are. */
+bool	store_keeps_acks(const struct store *);
+void	store_put_acks(struct store *, const struct batch *);
+
+/* Bits of settled.done: written, and perhaps written. */
+#define SETTLED(outcome)	(1u << (outcome))
+#define SETTLED_DOUBT(outcome)	(SETTLED(outcome) << 8)
+
 /* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
 void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
 

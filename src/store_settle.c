@@ -79,14 +79,21 @@ ack_of(const struct msg *m)
  * Messages stand in sequence order, and INTERVAL of constants in order is a
  * binary search, where CASE compares with one after the other.
  */
-static void
-put_acks(struct store *s, const struct batch *b)
+void
+store_put_acks(struct store *s, const struct batch *b)
 {
-	buf_str(&s->sql, ", ack_sequence = ELT(INTERVAL(global_sequence");
+	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
 	put_delivered(s, b, sequence_of);
 	buf_str(&s->sql, ")");
 	put_delivered(s, b, ack_of);
 	buf_str(&s->sql, ")");
+}
+
+/* A place in a stream we know not which is of no use. */
+bool
+store_keeps_acks(const struct store *s)
+{
+	return s->has_ack_sequence && s->conf->nats.stream[0] != '\0';
 }
 
 static int
@@ -95,9 +102,10 @@ write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, claim_token = NULL");
-	/* A place in a stream we know not which is of no use. */
-	if (s->has_ack_sequence && s->conf->nats.stream[0] != '\0')
-		put_acks(s, b);
+	if (store_keeps_acks(s)) {
+		buf_str(&s->sql, ", ack_sequence = ");
+		store_put_acks(s, b);
+	}
 	put_held(s, b, OUT_DELIVERED);
 	return store_exec(s, "settle", matched, e);
 }
@@ -169,15 +177,6 @@ put_dead(struct store *s, const struct msg *m, const char *created_at)
 	store_put(s, ", {now})");
 }
 
-static const struct msg *
-find_msg(const struct batch *b, uint64_t sequence)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (b->msgs[i].sequence == sequence)
-			return &b->msgs[i];
-	return NULL;
-}
-
 /* The dead letters of those that the token still holds, in one statement. */
 static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
@@ -190,7 +189,7 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	    "died_at) VALUES ");
 	while (db_next(held)) {
 		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		put_dead(s, find_msg(b, db_u64(held, 0)), db_text(held, 1));
+		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1));
 	}
 	/* A row that was brought back by hand may die a second time. */
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
@@ -213,7 +212,7 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
 	    "order_key, reason, head_sequence, since) VALUES ");
 	while (db_next(held)) {
-		const struct msg *m = find_msg(b, db_u64(held, 0));
+		const struct msg *m = batch_msg(b, db_u64(held, 0));
 
 		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
 		    (unsigned long long)m->sequence);
@@ -365,7 +364,8 @@ static int
 settle_kind(struct store *s, const struct batch *b, const struct kind *k,
     struct settled *done, struct err *e)
 {
-	unsigned	 bit = 1u << k->outcome, doubt = bit << 8;
+	unsigned	 bit = SETTLED(k->outcome);
+	unsigned	 doubt = SETTLED_DOUBT(k->outcome);
 	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
 	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
 

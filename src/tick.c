@@ -21,6 +21,9 @@
 /* Ask for a row that somebody else has claimed again after this. */
 #define FOREIGN_CLAIM_MS	1000
 
+/* Batches that follow each other in one tick have no more rows. */
+#define TURN_MAX	(STORE_FEW / 2)
+
 /* Heads that make others wait are tried so much more rarely than they do. */
 #define STALL_TIMES	9
 
@@ -302,14 +305,6 @@ clear_doubts(struct tick *t, unsigned *found, struct err *e)
 }
 
 static void
-publish(struct tick *t, unsigned found)
-{
-	relay_publish(t->relay, &t->batch, &t->relayed);
-	t->relayed.delivered += found;
-	t->relayed.duplicates += found;
-}
-
-static void
 forget_done(struct tick *t)
 {
 	for (size_t i = 0; i < t->batch.n; i++)
@@ -319,20 +314,50 @@ forget_done(struct tick *t)
 		hold_row_gone(t->hold, t->gone[i]);
 }
 
+static void
+begin_count(struct tick *t)
+{
+	t->claimed = 0;
+	memset(&t->settled, 0, sizeof(t->settled));
+	memset(&t->relayed, 0, sizeof(t->relayed));
+}
+
+static void
+count(struct tick *t, struct tick_result *res)
+{
+	struct settled		*sum = &res->settled;
+	struct relay_result	 r = t->relayed;
+
+	res->claimed += t->claimed;
+	sum->delivered += t->settled.delivered;
+	sum->retried += t->settled.retried;
+	sum->deferred += t->settled.deferred;
+	sum->dead += t->settled.dead;
+	sum->returned += t->settled.returned;
+	sum->fenced += t->settled.fenced;
+	r.delivered += res->relay.delivered;
+	r.duplicates += res->relay.duplicates;
+	r.failed += res->relay.failed;
+	r.skipped += res->relay.skipped;
+	res->relay = r;
+	begin_count(t);
+}
+
 int
 tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 {
+	uint64_t	delivered;
+
 	if (!t->unsettled)
 		return 0;
 	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
 		return -1;
-	res->claimed = t->claimed;
-	res->settled = t->settled;
-	res->relay = t->relayed;
+	delivered = t->settled.delivered;
 	advisory_tell(t->relay, &t->batch, t->settled.dead);
+	count(t, res);
 	remember(t, clock_ms());
 	forget_done(t);
-	if (t->settled.delivered == t->picked)
+	if (delivered == t->picked)
 		look_all_done(&t->look);
 	end_batch(t);
 	return 0;
@@ -351,61 +376,135 @@ fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
 }
 
 static int
-claim(struct tick *t, const struct picks *k, uint64_t *claimed, struct err *e)
+claim(struct tick *t, const struct picks *k, struct err *e)
 {
 	struct range	ranges[STORE_RANGES];
 	size_t		n = picks_ranges(k, ranges);
 
 	if (store_claim(t->store, ranges, n, k->sequences, k->n, &t->batch,
-	    claimed, e) < 0)
+	    &t->claimed, e) < 0)
 		return -1;
-	if (*claimed > 0 && fetch(t, k, *claimed, e) < 0)
+	return t->claimed == 0 ? 0 : fetch(t, k, t->claimed, e);
+}
+
+/* The claim writes back the batch before; if it fails, that is still open. */
+static int
+turn(struct tick *t, const struct picks *k, struct tick_result *res,
+    struct err *e)
+{
+	struct range	ranges[STORE_RANGES];
+	size_t		n = picks_ranges(k, ranges);
+	struct batch	done = t->batch;
+	uint64_t	changed;
+
+	memset(&t->batch, 0, sizeof(t->batch));
+	if (store_turn(t->store, &done, &t->settled, ranges, n, k->sequences,
+	    k->n, &t->batch, &changed, e) < 0 ||
+	    fetch(t, k, k->n, e) < 0) {
+		batch_free(&t->batch);
+		t->batch = done;
 		return -1;
+	}
+	store_turned(&done, &t->settled, changed - t->batch.n);
+	batch_free(&done);
+	count(t, res);
+	t->unsettled = false;
+	t->claimed = t->batch.n;
+	return 0;
+}
+
+/* Claimed or not: everything that was picked is accounted for. */
+static int
+take(struct tick *t, const struct picks *k, struct tick_result *res,
+    struct err *e)
+{
+	if (k->n == 0)
+		return tick_settle(t, res, e);
+	if ((t->unsettled ? turn(t, k, res, e) : claim(t, k, e)) < 0)
+		return -1;
+	keep_labels(t, k);
 	return learn_waiting(t, k, e);
 }
 
-int
-tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
+static int
+look(struct tick *t, struct picks *k, size_t limit, struct err *e)
 {
-	struct picks	k = { 0 };
-	unsigned	found = 0;
-	int		rc;
+	const struct batch	*open = t->unsettled ? &t->batch : NULL;
 
-	memset(res, 0, sizeof(*res));
-	memset(&t->settled, 0, sizeof(t->settled));
-	memset(&t->relayed, 0, sizeof(t->relayed));
-	rc = park_round(&t->park, (size_t)t->conf->worker.batch_size,
-	    clock_ms(), e);
+	/* In the middle of turns nothing is held. */
+	if (open == NULL && park_round(&t->park,
+	    (size_t)t->conf->worker.batch_size, clock_ms(), e) < 0)
+		return -1;
 	/* What was asked with the leases is old if rows have come back. */
 	if (t->park.moved)
 		t->member->rows = MEMBER_NOT_ASKED;
+	return look_for_rows(&t->look, k, open, room_rows(&t->room, limit), e);
+}
+
+/* Look, claim and fetch: what is in the batch may be published. */
+static int
+gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
+{
+	struct picks	k = { 0 };
+	int		rc = look(t, &k, limit, e);
+
 	if (rc == 0)
-		rc = look_for_rows(&t->look, &k, room_rows(&t->room, limit),
-		    e);
-	if (rc == 0 && k.n > 0)
-		rc = claim(t, &k, &res->claimed, e);
+		rc = take(t, &k, res, e);
 	if (rc == 0) {
-		keep_labels(t, &k);
+		t->picked = k.n;
 		res->left = look_left_some(&t->look);
-		res->more = look_is_over(&t->look, res->claimed > 0) ||
+		res->more = look_is_over(&t->look, t->claimed > 0) ||
 		    has_fresh(t) || t->park.moved ||
-		    (res->claimed == 0 && k.n > 0 && res->left);
-		rc = fetch_away(t, e);
+		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
-	if (rc == 0)
-		rc = clear_doubts(t, &found, e);
 	picks_free(&k);
-	if (rc < 0) {
-		/* What was claimed is void by the next claim of ours. */
-		end_batch(t);
+	return rc;
+}
+
+static int
+publish(struct tick *t, struct err *e)
+{
+	unsigned	found = 0;
+
+	if (fetch_away(t, e) < 0 || clear_doubts(t, &found, e) < 0)
 		return -1;
-	}
 	if (t->batch.n > 0)
-		publish(t, found);
+		relay_publish(t->relay, &t->batch, &t->relayed);
+	t->relayed.delivered += found;
+	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)
-		t->look.heads_at = clock_ms() + STALL_TIMES * t->relayed.stalled_ms;
-	t->picked = k.n;
-	t->claimed = res->claimed;
+		t->look.heads_at = clock_ms() +
+		    STALL_TIMES * t->relayed.stalled_ms;
 	t->unsettled = true;
+	return 0;
+}
+
+/*
+ * May the next batch be claimed in the statement that writes this one back?
+ * If it went as it should, is small, so that the look that meets its rows
+ * again is cheap, and if nothing else waits for the end of the tick.
+ */
+static bool
+may_turn(const struct tick *t, int64_t until)
+{
+	return t->claimed > 0 && t->claimed <= TURN_MAX &&
+	    t->relayed.delivered == t->picked && hold_nlanes(t->hold) == 0 &&
+	    clock_ms() < until && store_is_open(t->store);
+}
+
+int
+tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
+    struct err *e)
+{
+	memset(res, 0, sizeof(*res));
+	begin_count(t);
+	do {
+		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0) {
+			/* What was claimed is void by our next claim. */
+			if (!t->unsettled)
+				end_batch(t);
+			return -1;
+		}
+	} while (may_turn(t, until));
 	return tick_settle(t, res, e);
 }

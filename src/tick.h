@@ -1,5 +1,5 @@
 /*
- * tick.h - one round of work: look, claim, fetch, publish, settle
+ * tick.h - a round of work: look, claim, fetch, publish, settle
  *
  * A tick that breaks off leaves nothing half done that the next one, or
  * another worker, would not find: rows it had claimed are free again for
@@ -58,12 +58,14 @@ void	tick_init(struct tick *, const struct conf *, struct store *,
 void	tick_free(struct tick *);
 
 /*
- * Work on at most limit rows.  -1: the database is in trouble; what was
- * published by then is remembered, and tick_settle must succeed before the
- * next tick.
+ * Work on batches of at most limit rows: on one, or, as long as they are small
+ * and all goes well, on one after the other before until (clock_ms()).  -1:
+ * the database is in trouble; what was published by then is remembered, and
+ * tick_settle must succeed before the next tick; what was written back by then
+ * is in the result.
  */
-int	tick_run(struct tick *, size_t limit, struct tick_result *,
-	    struct err *);
+int	tick_run(struct tick *, size_t limit, int64_t until,
+	    struct tick_result *, struct err *);
 
 /* Write back what is still open; nothing to do is success. */
 int	tick_settle(struct tick *, struct tick_result *, struct err *);

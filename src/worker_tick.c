@@ -11,6 +11,7 @@
 #include "log.h"
 
 #define REFUSED_CEILING_MS	1000
+#define TICK_MS			100	/* no batch begins later in a tick */
 
 static void
 count_tick(struct worker *w, const struct tick_result *res)
@@ -99,6 +100,15 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	    w->pace.pause_ms, clock_ms());
 }
 
+/* Leases, signals and links wait for its end. */
+static int64_t
+end_of_tick(const struct worker *w)
+{
+	if (w->a->once || w->pace.fixed_ms > 0)
+		return 0;
+	return sooner(member_next(&w->member), clock_ms() + TICK_MS);
+}
+
 void
 worker_tick(struct worker *w)
 {
@@ -110,8 +120,11 @@ worker_tick(struct worker *w)
 
 	w->clean = true;
 	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
-	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size, &res,
-	    &e) < 0) {
+	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
+	    end_of_tick(w), &res, &e) < 0) {
+		/* Turns before the one that failed are written back. */
+		if (res.claimed > 0)
+			tick_is_over(w, &res, start);
 		worker_db_failed(w, &e);
 		return;
 	}

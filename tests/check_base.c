@@ -456,9 +456,13 @@ START_TEST(rings_for_work_are_heard_at_once)
 		pace_ring(&p, now + 1);
 		ck_assert_int_eq(p.at, now + 1);
 	}
+	/* Nor a late one for what was found before it came. */
 	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5010, 5010);
 	pace_ring(&p, 5011);
-	ck_assert_int_eq(p.at, 5010 + PACE_SOON_MS);
+	ck_assert_int_eq(p.at, 5011);
+	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5015, 5015);
+	pace_ring(&p, 5016);
+	ck_assert_int_eq(p.at, 5015 + PACE_SOON_MS);
 }
 END_TEST
 
@@ -469,9 +473,10 @@ START_TEST(ring_makes_no_look_later)
 	pace_looked(&p, PACE_WORK, INT64_MAX, 5000, 5000);
 	pace_ring(&p, 5000);
 	ck_assert_int_eq(p.at, 5000);
-	pace_looked(&p, PACE_NOTHING, 5002, 5000, 5000);
-	pace_ring(&p, 5001);
-	ck_assert_int_eq(p.at, 5002);
+	pace_ring(&p, 5010);
+	pace_looked(&p, PACE_NOTHING, 5012, 5010, 5010);
+	pace_ring(&p, 5011);
+	ck_assert_int_eq(p.at, 5012);
 }
 END_TEST
 

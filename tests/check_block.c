@@ -958,6 +958,7 @@ static struct {
 	}		late[MAX_SEQUENCE];	/* events whose rows are not committed */
 	size_t		nlate;
 	unsigned	next_id, failures;	/* percent */
+	bool		turns;		/* several batches a tick, sometimes */
 	unsigned	scans;			/* statements */
 	int		breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; what happens */
@@ -1218,7 +1219,9 @@ round_of(struct node *n)
 		return -1;
 	if (member_round(&n->member, clock_ms(), &e) < 0)
 		return -1;
-	return tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e);
+	/* A batch by itself, or one turn after the other. */
+	return tick_run(&n->tick, (size_t)conf->worker.batch_size,
+	    story.turns && dice(2) == 0 ? clock_ms() + 50 : 0, &res, &e);
 }
 
 static void
@@ -1477,6 +1480,68 @@ START_TEST(heads_that_stall_are_tried_rarely)
 }
 END_TEST
 
+/*
+ * What is delivered is written back with the next claim, the last batch by
+ * itself; nothing is picked twice.
+ */
+START_TEST(small_batches_take_turns)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	add_rows(1, 25, "'p00'");
+	log_statements();
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 25);
+	ck_assert_uint_eq(res.settled.delivered, 25);
+	ck_assert_uint_eq(res.relay.delivered, 25);
+	ck_assert(!res.left && !n->tick.unsettled);
+	ck_sql("25", "SELECT COUNT(published_at) FROM outbox");
+	ck_sql("2 1", "SELECT SUM(argument LIKE '%%published_at = IF(%%'), "
+	    "SUM(argument LIKE '%%published_at = NOW%%') " STATEMENTS);
+	sql("SET GLOBAL general_log = 0");
+	node_stop(n);
+}
+END_TEST
+
+/* Nobody has the time: one batch, and it is written back. */
+START_TEST(tick_ends_in_time)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	add_rows(1, 25, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms(), &res, &e));
+	ck_assert_uint_eq(res.settled.delivered, 10);
+	ck_assert(res.left);
+	ck_sql("10", "SELECT COUNT(published_at) FROM outbox");
+	node_stop(n);
+}
+END_TEST
+
+/* A message that fails ends the turns, and its key waits. */
+START_TEST(failure_ends_the_turns)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	story.failures = 100;
+	node_start(n);
+	add_rows(1, 25, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 10);
+	ck_assert_uint_eq(res.settled.delivered, 0);
+	ck_assert_uint_eq(res.settled.fenced, 0);
+	ck_sql("0", "SELECT COUNT(claim_token) FROM outbox");
+	node_stop(n);
+}
+END_TEST
+
 /* There is no pause while rows are parked, and one when that is done. */
 START_TEST(rows_move_without_a_pause)
 {
@@ -1488,7 +1553,7 @@ START_TEST(rows_move_without_a_pause)
 	node_start(n);
 	produce_behind(3600, 40);
 	for (int i = 0; i < 60; i++) {
-		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res,
+		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
 		ck_assert(!n->tick.park.moved || res.more);
 		moved = moved || n->tick.park.moved;
@@ -1572,7 +1637,7 @@ START_TEST(scan_knows_that_there_is_more)
 	n->tick.look.scan.depth = 1;
 	n->tick.look.scan.many = true;
 	ck_ok(member_round(&n->member, clock_ms(), &e));
-	ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e));
+	ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res, &e));
 	ck_assert(n->tick.look.scan.rich && res.left);
 	ck_assert_uint_lt(res.claimed, (size_t)conf->worker.batch_size);
 	node_stop(n);
@@ -1657,7 +1722,7 @@ START_TEST(delayed_rows_are_passed_without_a_pause)
 	member_look_now(&n->member);
 	ck_ok(member_round(&n->member, clock_ms(), &e));
 	do {
-		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, &res,
+		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
 		ck_assert(story.acked[30] || res.more || res.claimed > 0);
 	} while (!story.acked[30] && left-- > 0);
@@ -1690,6 +1755,7 @@ START_TEST(order_is_kept_at_random)
 	srand((unsigned)_i);
 	memset(&story, 0, sizeof(story));
 	story.failures = 25;
+	story.turns = _i % 7 < 4;
 	if (_i % 5 == 4)
 		conf->worker.batch_size = 1;
 	if (_i % 3 == 2)	/* room for all of them */
@@ -2003,6 +2069,9 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, death_meanwhile_halts);
 	tcase_add_test(tc, heads_that_stall_are_tried_rarely);
 	tcase_add_test(tc, rows_move_without_a_pause);
+	tcase_add_test(tc, small_batches_take_turns);
+	tcase_add_test(tc, tick_ends_in_time);
+	tcase_add_test(tc, failure_ends_the_turns);
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
 	tcase_add_test(tc, scan_knows_that_there_is_more);

@@ -14,6 +14,7 @@ TICK='
 few		1	nothing
 candidates	1	many
 claim		1	nothing
+turn		1	nothing
 fetch		1	nothing
 fetch away	1	large
 waiting		1	delayed
@@ -428,6 +429,7 @@ finish 'statements fail in the rest'
 begin
 lasting claim 1213
 lasting settle 1205
+lasting turn 1213
 lasting settle 1114
 lasting view 1317
 lasting heartbeat 1290
@@ -448,12 +450,12 @@ finish 'looking for losses'
 
 wait_for 10 is_complete
 begin
-for point in claim.before claim.sent send.before settle.before; do
+for point in claim.before claim.sent send.before settle.before turn.before; do
 	halt "$point:1:stop" nothing
 done
 let_go
 wait_for 10 is_complete
-for point in flush.before flush.after answer.after settle.sent; do
+for point in flush.before flush.after answer.after settle.sent turn.sent; do
 	halt "$point:1:stop" nothing
 done
 let_go

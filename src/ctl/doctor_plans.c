@@ -159,7 +159,8 @@ ask_all(struct store *s, const struct range *ranges, size_t nranges,
 {
 	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
 	    OUT_RETRY, OUT_DEFER, OUT_DEAD, OUT_UNSENT };
-	struct batch			 b = { 0 };
+	struct batch			 b = { 0 }, next = { 0 };
+	struct settled			 done = { 0 };
 	struct waiting_list		 w;
 	struct candidate		*c = NULL;
 	size_t				 nc;
@@ -175,7 +176,10 @@ ask_all(struct store *s, const struct range *ranges, size_t nranges,
 	store_waiting(s, list, n, &w, &e);
 	b.msgs = xcalloc(n, sizeof(*b.msgs));
 	for (b.n = 0; b.n < n; b.n++)
-		b.msgs[b.n].sequence = list[b.n];
+		b.msgs[b.n] = (struct msg){ .sequence = list[b.n],
+		    .outcome = OUT_DELIVERED };
+	store_turn(s, &b, &done, ranges, nranges, list, n, &next, &claimed,
+	    &e);
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
 		settle_as(s, &b, outcomes[i]);
 	batch_free(&b);
