@@ -211,6 +211,20 @@ store_put_list(struct store *s, const uint64_t *list, size_t n)
 }
 
 void
+store_put_pattern(struct store *s, const char *pattern)
+{
+	struct buf	like = { 0 };
+
+	for (; *pattern != '\0'; pattern++) {
+		if (strchr("%_\\", *pattern) != NULL)
+			buf_str(&like, "\\");
+		buf_add(&like, *pattern == '*' ? "%" : pattern, 1);
+	}
+	store_put_text(s, like.len == 0 ? "" : like.data);
+	buf_free(&like);
+}
+
+void
 store_explain(struct store *s, void (*planned)(void *, const char *,
     struct db_rows *, const struct err *), void *arg)
 {

@@ -243,6 +243,25 @@ store_raise_epochs(struct store *s, struct err *e)
 }
 
 int
+store_ring(struct store *s, struct err *e)
+{
+	struct db_rows	*labels = store_query(s, "labels", e);
+	const char	*comma = "";
+
+	if (labels == NULL)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now} WHERE partition_key IN (");
+	for (; db_next(labels); comma = ",") {
+		store_put(s, comma);
+		store_put_text(s, db_text(labels, 0));
+	}
+	store_put(s, *comma == '\0' ? "NULL)" : ")");
+	db_rows_free(labels);
+	return store_exec(s, "ring", NULL, e);
+}
+
+int
 store_leave(struct store *s, struct err *e)
 {
 	if (plain(s, "leave", "UPDATE {partitions} SET lease_owner = NULL, "

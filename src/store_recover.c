@@ -219,10 +219,9 @@ store_put_delivered(struct store *s, const char *from, const char *until)
 		buf_printf(&s->sql, " AND published_at <= '%s'", until);
 }
 
-/* The moment of the last of max rows, or until if there are not so many. */
-static int
-find_end(struct store *s, const char *from, const char *until, size_t max,
-    char end[STORE_TIME], struct err *e)
+int
+store_delivered_end(struct store *s, const char *from, const char *until,
+    size_t max, char end[STORE_TIME], struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -258,7 +257,7 @@ store_acked(struct store *s, char from[STORE_TIME], const char *until,
 {
 	char	end[STORE_TIME];
 
-	if (find_end(s, from, until, max, end, e) < 0)
+	if (store_delivered_end(s, from, until, max, end, e) < 0)
 		return -1;
 	store_sql(s, "SELECT global_sequence, ack_sequence");
 	store_put_delivered(s, from, end);

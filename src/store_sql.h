@@ -1,5 +1,5 @@
 /*
- * store_sql.h - statements of one's own, for what only an operator asks
+ * store_sql.h - statements of one's own, for what no worker asks
  *
  * A statement is built from templates in the store's buffer and then sent:
  * store_sql(s, "SELECT ... FROM {outbox} WHERE global_sequence IN ("),
@@ -55,6 +55,23 @@ void	store_put_labels(struct store *, const char *const *, size_t n);
 void	store_put_delivered(struct store *, const char *from,
 	    const char *until);
 
+/* "order.*" as LIKE has it. */
+void	store_put_pattern(struct store *, const char *);
+
+/*
+ * What producers make of a key: n is CRC32 of its bytes modulo the count, and
+ * this its label.  NULL as long as there is no count.
+ */
+#define STORE_LABEL_OF_N	"CONCAT('p', IF(n < 10, '0', ''), n)"
+
+/*
+ * The moment of the last of the first max of those rows, or until if there are
+ * not so many.
+ */
+int	store_delivered_end(struct store *, const char *from,
+	    const char *until, size_t max, char end[STORE_TIME],
+	    struct err *);
+
 /* Send it; what names it in an error. *matched may be NULL, see db_exec. */
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
@@ -76,6 +93,13 @@ bool	store_refused_value(const struct store *);
 int	store_begin(struct store *, struct err *);
 int	store_commit(struct store *, struct err *);
 void	store_rollback(struct store *);
+
+/*
+ * The statement that was begun selects labels: raise the epochs of these
+ * partitions, so that their owners start from the first row and read what is
+ * on record.
+ */
+int	store_ring(struct store *, struct err *);
 
 /* The number of the last error, see db_last_code. */
 unsigned store_code(const struct store *);

@@ -175,7 +175,7 @@ ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(c->store, " WHERE o.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
-	return mend_ring(c, e);
+	return store_ring(c->store, e);
 }
 
 /* A claim whose time has come stays: whoever takes it knows it is unsure. */

@@ -128,36 +128,7 @@ struct progress {
 void	progress_show(struct progress *, uint64_t done, uint64_t total);
 void	progress_end(struct progress *);
 
-/*
- * horizon.c - up to which event reconcile makes no rows
- */
-
-struct horizon {
-	bool		known;
-	uint64_t	at;
-};
-
-/* -1: the database is in trouble.  Not known: no table, no column, NULL. */
-int	horizon_read(struct ctl *, struct horizon *, struct err *);
-
-/* Raise it, if it is known and lower. */
-int	horizon_raise(struct ctl *, uint64_t to, struct err *);
-
-/* A dead letter with this reason is none: see sql/schema.sql. */
-#define DEAD_PURGED	"purged"
-
-/*
- * Take away the n dead letters, in a transaction: those above the horizon
- * become DEAD_PURGED.  *changed is how many there were.
- */
-int	horizon_purge(struct ctl *, const uint64_t *, size_t n,
-	    uint64_t *changed, struct err *);
-
-/*
- * What producers make of a key: n is CRC32 of its bytes modulo the count, and
- * this its label.  NULL as long as there is no count.
- */
-#define CTL_LABEL	"CONCAT('p', IF(n < 10, '0', ''), n)"
+/* What producers divide by: NULL as long as there is no count. */
 #define CTL_COUNT	"(SELECT partition_count FROM {settings} WHERE id = 1)"
 
 /*

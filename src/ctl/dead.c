@@ -11,6 +11,7 @@
 
 #include "db.h"
 #include "filter.h"
+#include "horizon.h"
 #include "mend.h"
 #include "messages.h"
 #include "xalloc.h"
@@ -254,7 +255,7 @@ ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 		store_put_list(c->store, list, n);
 		store_put(c->store, ")");
 	}
-	return mend_ring(c, e);
+	return store_ring(c->store, e);
 }
 
 /* The record of a halt has the name of the one that died. */
@@ -323,7 +324,7 @@ purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	if (c->args.release && (ring(c, list, n, e) < 0 ||
 	    release(c, list, n, e) < 0))
 		return -1;
-	return horizon_purge(c, list, n, changed, e);
+	return horizon_purge(c->store, list, n, changed, e);
 }
 
 /* Keys that one of them keeps halted. */

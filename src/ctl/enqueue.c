@@ -152,7 +152,8 @@ insert_row(struct ctl *c, const struct event *ev, struct err *e)
 	struct store	*s = c->store;
 
 	store_sql(s, "INSERT INTO {outbox} (global_sequence, partition_key) "
-	    "SELECT LAST_INSERT_ID(), " CTL_LABEL " FROM (SELECT CRC32(");
+	    "SELECT LAST_INSERT_ID(), " STORE_LABEL_OF_N
+	    " FROM (SELECT CRC32(");
 	store_put_text(s, ev->key);
 	store_put(s, ") MOD ");
 	if (store_has(s, T_SETTINGS))

@@ -5,24 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "buf.h"
 #include "db.h"
-
-/* "order.*" as LIKE has it. */
-static void
-put_pattern(struct store *s, const char *pattern)
-{
-	struct buf	like = { 0 };
-
-	buf_str(&like, "");
-	for (const char *p = pattern; *p != '\0'; p++) {
-		if (*p == '%' || *p == '_' || *p == '\\')
-			buf_str(&like, "\\");
-		buf_add(&like, *p == '*' ? "%" : p, 1);
-	}
-	store_put_text(s, like.data);
-	buf_free(&like);
-}
 
 static void
 put_equal(struct store *s, const char *column, const char *value)
@@ -75,7 +58,7 @@ filter_put(struct ctl *c, const struct filter *f)
 		store_put(s, " AND ");
 		store_put(s, f->type);
 		store_put(s, " LIKE ");
-		put_pattern(s, c->args.type);
+		store_put_pattern(s, c->args.type);
 	}
 	put_time(s, f->time, " >= ", c->args.since);
 	put_time(s, f->time, " < ", c->args.until);

@@ -138,7 +138,7 @@ release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	    "WHERE first_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
-	return mend_ring(c, e);
+	return store_ring(c->store, e);
 }
 
 /* *released: so many keys had a halt. */

@@ -9,26 +9,6 @@
 #include "xalloc.h"
 
 int
-mend_ring(struct ctl *c, struct err *e)
-{
-	struct store	*s = c->store;
-	struct db_rows	*labels = store_query(s, "labels", e);
-	const char	*comma = "";
-
-	if (labels == NULL)
-		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE partition_key IN (");
-	for (; db_next(labels); comma = ",") {
-		store_put(s, comma);
-		store_put_text(s, db_text(labels, 0));
-	}
-	store_put(s, *comma == '\0' ? "NULL)" : ")");
-	db_rows_free(labels);
-	return store_exec(s, "ring", NULL, e);
-}
-
-int
 mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 {
 	struct db_rows	*rows = store_query(c->store, "select", e);

@@ -26,13 +26,6 @@ typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
 int	mend(struct ctl *, const uint64_t *list, size_t n, mend_fn *fn,
 	    uint64_t *changed, struct err *);
 
-/*
- * The statement that was begun selects labels: raise the epochs of these
- * partitions, so that their owners start from the first row and read what is
- * on record.
- */
-int	mend_ring(struct ctl *, struct err *);
-
 /* The statement that was begun selects sequences; *list is the caller's. */
 int	mend_select(struct ctl *, uint64_t **list, size_t *n, struct err *);
 

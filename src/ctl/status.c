@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "db.h"
+#include "horizon.h"
 #include "sig.h"
 #include "state.h"
 

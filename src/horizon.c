@@ -1,18 +1,20 @@
-/* horizon.c - see ctl.h */
+/* horizon.c - see horizon.h */
 
-#include "ctl.h"
+#include "horizon.h"
+
 #include "db.h"
+#include "store_sql.h"
 
 static int
-has_column(struct ctl *c, bool *has, struct err *e)
+has_column(struct store *s, bool *has, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(c->store, "SELECT 1 FROM information_schema.columns "
+	store_sql(s, "SELECT 1 FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() "
 	    "AND column_name = 'reconcile_from' AND table_name = ");
-	store_put_text(c->store, store_table_name(c->store, T_SETTINGS));
-	if ((rows = store_query(c->store, "horizon", e)) == NULL)
+	store_put_text(s, store_table_name(s, T_SETTINGS));
+	if ((rows = store_query(s, "horizon", e)) == NULL)
 		return -1;
 	*has = db_next(rows);
 	db_rows_free(rows);
@@ -20,21 +22,21 @@ has_column(struct ctl *c, bool *has, struct err *e)
 }
 
 int
-horizon_read(struct ctl *c, struct horizon *h, struct err *e)
+horizon_read(struct store *s, struct horizon *h, struct err *e)
 {
 	struct db_rows	*rows;
 	bool		 has;
 
 	*h = (struct horizon){ 0 };
-	if (!store_has(c->store, T_SETTINGS))
+	if (!store_has(s, T_SETTINGS))
 		return 0;
-	if (has_column(c, &has, e) < 0)
+	if (has_column(s, &has, e) < 0)
 		return -1;
 	if (!has)
 		return 0;
-	store_sql(c->store, "SELECT reconcile_from FROM {settings} "
+	store_sql(s, "SELECT reconcile_from FROM {settings} "
 	    "WHERE id = 1");
-	if ((rows = store_query(c->store, "horizon", e)) == NULL)
+	if ((rows = store_query(s, "horizon", e)) == NULL)
 		return -1;
 	if (db_next(rows) && db_text(rows, 0) != NULL)
 		*h = (struct horizon){ true, db_u64(rows, 0) };
@@ -43,29 +45,28 @@ horizon_read(struct ctl *c, struct horizon *h, struct err *e)
 }
 
 int
-horizon_raise(struct ctl *c, uint64_t to, struct err *e)
+horizon_raise(struct store *s, uint64_t to, struct err *e)
 {
 	struct horizon	h;
 
-	if (horizon_read(c, &h, e) < 0)
+	if (horizon_read(s, &h, e) < 0)
 		return -1;
 	if (!h.known || h.at >= to)
 		return 0;
-	store_sql(c->store, "UPDATE {settings} SET updated_at = {now}, "
+	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
 	    "reconcile_from = GREATEST(reconcile_from, ");
-	store_putf(c->store, "%llu) WHERE id = 1", (unsigned long long)to);
-	return store_exec(c->store, "horizon", NULL, e);
+	store_putf(s, "%llu) WHERE id = 1", (unsigned long long)to);
+	return store_exec(s, "horizon", NULL, e);
 }
 
 int
-horizon_purge(struct ctl *c, const uint64_t *sequences, size_t n,
+horizon_purge(struct store *s, const uint64_t *sequences, size_t n,
     uint64_t *changed, struct err *e)
 {
-	struct store	*s = c->store;
-	struct horizon	 h;
-	uint64_t	 deleted;
+	struct horizon	h;
+	uint64_t	deleted;
 
-	if (horizon_read(c, &h, e) < 0)
+	if (horizon_read(s, &h, e) < 0)
 		return -1;
 	store_sql(s, "DELETE FROM {dead} WHERE global_sequence IN (");
 	store_put_list(s, sequences, n);
