@@ -223,6 +223,12 @@ wait_to_try(struct doorbell *d)
 	sign_of_life(d, clock_ms());
 }
 
+bool
+doorbell_is_wanted(const struct conf *conf)
+{
+	return conf->wake.binlog;
+}
+
 int
 doorbell_main(const struct doorbell_args *a)
 {

@@ -23,6 +23,8 @@ struct doorbell_args {
 	struct board_line	*line;		/* its own */
 };
 
+bool	doorbell_is_wanted(const struct conf *);
+
 /* Ring until a signal ends the process: see sig_leave_at_once. */
 int	doorbell_main(const struct doorbell_args *);
 

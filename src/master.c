@@ -34,6 +34,9 @@
 #define TURN_WAIT_MS	10000	/* for a successor to be ready, at most */
 #define REPORT_BUFFER	(1024 * 1024)
 
+/* Children that hold nothing: they may die, and are ended, at any moment. */
+enum { DOORBELL, NHELPERS };
+
 struct master {
 	const struct master_args	*a;
 	struct conf			*conf;
@@ -42,7 +45,7 @@ struct master {
 	struct bell			 bell;
 	struct slot			 slots[CONF_MAX_WORKERS];
 	struct slot			 printer;
-	struct slot			 doorbell;
+	struct slot			 helpers[NHELPERS];
 	uint32_t			 gen;
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
@@ -114,6 +117,17 @@ run_doorbell(struct master *m, struct slot *s)
 	close_report(m, 1);
 	return doorbell_main(&a);
 }
+
+static const struct helper {
+	const char	*role;
+	unsigned	 line;		/* of the board */
+	int64_t		 silence_ms;	/* in which it may wait for a server */
+	bool		(*is_wanted)(const struct conf *);
+	int		(*run)(struct master *, struct slot *);
+} helpers[NHELPERS] = {
+	[DOORBELL] = { "doorbell", BOARD_DOORBELL, DOORBELL_SILENCE_MS,
+	    doorbell_is_wanted, run_doorbell },
+};
 
 static void
 start(struct master *m, struct slot *s, int (*run)(struct master *,
@@ -231,6 +245,15 @@ has_workers(const struct master *m)
 	return false;
 }
 
+static bool
+has_helpers(const struct master *m)
+{
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid != 0)
+			return true;
+	return false;
+}
+
 static void
 converge_printer(struct master *m, int64_t now)
 {
@@ -248,37 +271,45 @@ converge_printer(struct master *m, int64_t now)
 	slot_check(s, 0, now);
 }
 
-static void
-start_doorbell(struct master *m, struct slot *s)
+static bool
+wants_helper(const struct master *m, unsigned i)
 {
+	return !m->stopping && helpers[i].is_wanted(m->conf);
+}
+
+static void
+start_helper(struct master *m, unsigned i)
+{
+	struct slot	*s = &m->helpers[i];
+
 	memset(s->line, 0, sizeof(*s->line));
 	s->line->state = BOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
-	start(m, s, run_doorbell);
+	start(m, s, helpers[i].run);
 	s->line->pid = (int32_t)s->pid;
 }
 
 /* It has nothing to hand over, and may wait for a server as long as it does. */
 static int64_t
-doorbell_hang(const struct master *m)
+helper_hang(const struct master *m, unsigned i)
 {
 	int64_t	hang = m->conf->master.hang_timeout;
 
-	return hang > 0 && hang < DOORBELL_SILENCE_MS ? DOORBELL_SILENCE_MS :
-	    hang;
+	return hang > 0 && hang < helpers[i].silence_ms ?
+	    helpers[i].silence_ms : hang;
 }
 
 static void
-converge_doorbell(struct master *m, int64_t now)
+converge_helper(struct master *m, unsigned i, int64_t now)
 {
-	struct slot	*s = &m->doorbell;
-	bool		 want = !m->stopping && m->conf->wake.binlog;
+	struct slot	*s = &m->helpers[i];
+	bool		 want = wants_helper(m, i);
 
 	if (s->pid != 0 && (!want || s->gen != m->gen))
 		slot_ask(s, ASK_LEAVE, now + m->conf->master.stop_timeout);
 	else if (want && slot_is_due(s, now))
-		start_doorbell(m, s);
-	slot_check(s, doorbell_hang(m), now);
+		start_helper(m, i);
+	slot_check(s, helper_hang(m, i), now);
 }
 
 /* The first worker of a new generation has changed the count for all. */
@@ -298,8 +329,24 @@ converge(struct master *m, int64_t now)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		converge_worker(m, &m->slots[i], now);
 	converge_printer(m, now);
-	converge_doorbell(m, now);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		converge_helper(m, i, now);
 	forget_count_change(m);
+}
+
+static int64_t
+helpers_deadline(const struct master *m)
+{
+	int64_t	at = INT64_MAX;
+
+	for (unsigned i = 0; i < NHELPERS; i++) {
+		const struct slot *s = &m->helpers[i];
+
+		at = sooner(at, slot_deadline(s, helper_hang(m, i)));
+		if (wants_helper(m, i) && s->pid == 0)
+			at = sooner(at, s->start_at);
+	}
+	return at;
 }
 
 /* The nearest moment at which converge would act. */
@@ -307,10 +354,8 @@ static int64_t
 next_deadline(const struct master *m, int64_t now)
 {
 	int64_t	at = sooner(slot_deadline(&m->printer, 0),
-		    slot_deadline(&m->doorbell, doorbell_hang(m)));
+		    helpers_deadline(m));
 
-	if (!m->stopping && m->doorbell.pid == 0 && m->conf->wake.binlog)
-		at = sooner(at, m->doorbell.start_at);
 	if (!m->stopping && m->printer.pid == 0 && wants_printer(m))
 		at = sooner(at, m->printer.start_at);
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
@@ -332,12 +377,19 @@ find_slot(struct master *m, pid_t pid)
 {
 	if (m->printer.pid == pid)
 		return &m->printer;
-	if (m->doorbell.pid == pid)
-		return &m->doorbell;
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid == pid)
+			return &m->helpers[i];
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid == pid)
 			return &m->slots[i];
 	return NULL;
+}
+
+static bool
+is_worker(const struct master *m, const struct slot *s)
+{
+	return s >= m->slots && s < m->slots + CONF_MAX_WORKERS;
 }
 
 static void
@@ -350,7 +402,7 @@ reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
-			if (s == &m->printer || s == &m->doorbell)
+			if (!is_worker(m, s))
 				continue;
 			note_heirs(m, s);
 			wind_up(m, s);
@@ -396,7 +448,8 @@ reload(struct master *m)
 	/* What crashed under the old configuration may work under this. */
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		m->slots[i].start_at = 0;
-	m->doorbell.start_at = 0;
+	for (unsigned i = 0; i < NHELPERS; i++)
+		m->helpers[i].start_at = 0;
 	log_info("reload: generation %u, %lld workers", m->gen,
 	    (long long)fresh->master.workers);
 }
@@ -423,15 +476,16 @@ reopen_logs(struct master *m)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);
-	if (m->doorbell.pid != 0)
-		kill(m->doorbell.pid, SIGUSR1);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid != 0)
+			kill(m->helpers[i].pid, SIGUSR1);
 }
 
 static void
 loop(struct master *m)
 {
 	while (!m->stopping || has_workers(m) || m->printer.pid != 0 ||
-	    m->doorbell.pid != 0) {
+	    has_helpers(m)) {
 		int64_t now = clock_ms(), at;
 
 		converge(m, now);
@@ -544,8 +598,9 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
 	slot_init(&m->printer, 0, "printer", NULL);
-	slot_init(&m->doorbell, 0, "doorbell",
-	    &m->board->lines[BOARD_DOORBELL]);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		slot_init(&m->helpers[i], 0, helpers[i].role,
+		    &m->board->lines[helpers[i].line]);
 	return m;
 }
 
