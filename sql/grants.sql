@@ -19,7 +19,7 @@
 --
 -- The daemon.  UPDATE on outbox and SELECT on outbox_partitions are the
 -- claim, DELETE on outbox is for rows that become dead letters or are
--- purged.  It never writes to events.
+-- purged, or are older than retention.days.  It never writes to events.
 --
 GRANT SELECT ON events TO 'outbox'@'localhost';
 GRANT SELECT, UPDATE, DELETE ON outbox TO 'outbox'@'localhost';
@@ -31,6 +31,19 @@ GRANT SELECT, INSERT, UPDATE ON outbox_dead_letters TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_blocked_keys
     TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
+
+--
+-- For reconcile.at_start, which makes the rows of events that have none, and
+-- for retention.dead_days.
+--
+GRANT INSERT ON outbox TO 'outbox'@'localhost';
+GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost';
+
+--
+-- With this one the retention waits when the server is behind with removing
+-- old versions of rows.  It shows the daemon everybody's statements, too.
+--
+-- GRANT PROCESS ON *.* TO 'outbox'@'localhost';
 
 --
 -- outboxctl logs in as the daemon, if its configuration says nothing else.

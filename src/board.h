@@ -20,6 +20,7 @@
 #define BOARD_MAGIC	0x4f425833	/* "OBX3"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define BOARD_DOORBELL	CONF_MAX_WORKERS	/* its line */
+#define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* the same */
 
 #define BOARD_SERVED	256	/* partition labels are hashed to so many */
 

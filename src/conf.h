@@ -40,6 +40,7 @@ enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
 enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT };
 enum conf_tls { TLS_AUTO, TLS_DISABLE, TLS_REQUIRE, TLS_VERIFY };
 enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
+enum conf_at_start { AT_START_AUTO, AT_START_ON, AT_START_OFF };
 enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
 
 struct conf_list {
@@ -123,6 +124,14 @@ struct conf {
 		char		*subject;	/* empty: off */
 		bool		 binlog;
 	} wake;
+	struct {
+		int64_t		 days;		/* 0: for ever */
+		int64_t		 dead_days;	/* 0: for ever */
+		int64_t		 batch;
+	} retention;
+	struct {
+		int		 at_start;	/* enum conf_at_start */
+	} reconcile;
 	struct {
 		char		*socket;
 		char		*listen;

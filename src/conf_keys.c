@@ -29,6 +29,7 @@ static const char *const on_dead_words[] = { "continue", "halt", NULL };
 static const char *const driver_words[] = { "nats", "http", "stdout", NULL };
 static const char *const recover_words[] =
     { "lost", "report", "off", NULL };
+static const char *const at_start_words[] = { "auto", "on", "off", NULL };
 static const char *const level_words[] =
     { "error", "warn", "info", "debug", NULL };
 static const char *const format_words[] = { "text", "json", NULL };
@@ -262,6 +263,21 @@ static const struct conf_key keys[] = {
 	{ .name = "wake.binlog", .type = CONF_BOOL,
 	  .at = AT(wake.binlog), .dflt = "false",
 	  .help = "follow the binlog and wake who has new rows" },
+
+	{ .name = "retention.days", .type = CONF_INT,
+	  .at = AT(retention.days), .dflt = "0", .min = 0, .max = 36500,
+	  .help = "delivered rows older than this are deleted; 0: none" },
+	{ .name = "retention.dead_days", .type = CONF_INT,
+	  .at = AT(retention.dead_days), .dflt = "0", .min = 0, .max = 36500,
+	  .help = "the same for dead letters; 0: none" },
+	{ .name = "retention.batch", .type = CONF_INT,
+	  .at = AT(retention.batch), .dflt = "1000", .min = 1, .max = 10000,
+	  .help = "rows that a statement deletes" },
+
+	{ .name = "reconcile.at_start", .type = CONF_ENUM,
+	  .at = AT(reconcile.at_start), .dflt = "auto",
+	  .words = at_start_words,
+	  .help = "make missing rows; auto: if publish.types is set" },
 
 	{ .name = "monitor.socket", .type = CONF_STRING,
 	  .at = AT(monitor.socket), .dflt = "/run/outbox/monitor.sock",

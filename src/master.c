@@ -22,6 +22,7 @@
 #include "clock.h"
 #include "doorbell.h"
 #include "heirs.h"
+#include "janitor.h"
 #include "log.h"
 #include "printer.h"
 #include "sig.h"
@@ -35,7 +36,7 @@
 #define REPORT_BUFFER	(1024 * 1024)
 
 /* Children that hold nothing: they may die, and are ended, at any moment. */
-enum { DOORBELL, NHELPERS };
+enum { DOORBELL, JANITOR, NHELPERS };
 
 struct master {
 	const struct master_args	*a;
@@ -118,6 +119,17 @@ run_doorbell(struct master *m, struct slot *s)
 	return doorbell_main(&a);
 }
 
+static int
+run_janitor(struct master *m, struct slot *s)
+{
+	struct janitor_args	a = { .conf = m->conf, .line = s->line };
+
+	log_role("janitor");
+	close_report(m, 0);
+	close_report(m, 1);
+	return janitor_main(&a);
+}
+
 static const struct helper {
 	const char	*role;
 	unsigned	 line;		/* of the board */
@@ -127,6 +139,8 @@ static const struct helper {
 } helpers[NHELPERS] = {
 	[DOORBELL] = { "doorbell", BOARD_DOORBELL, DOORBELL_SILENCE_MS,
 	    doorbell_is_wanted, run_doorbell },
+	[JANITOR] = { "janitor", BOARD_JANITOR, JANITOR_SILENCE_MS,
+	    janitor_is_wanted, run_janitor },
 };
 
 static void

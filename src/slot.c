@@ -158,6 +158,12 @@ has_left(int status)
 }
 
 static bool
+has_finished(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == SLOT_FINISHED;
+}
+
+static bool
 is_as_asked(const struct slot *s, int status)
 {
 	return s->asked != ASK_NONE && (has_left(status) ||
@@ -175,6 +181,9 @@ obituary(const struct slot *s, int status, int64_t now)
 		    (int)s->pid, has_left(status) ? "left as asked" :
 		    "left its place to a successor",
 		    (long long)(now - s->started_at) / 1000);
+	else if (has_finished(status))
+		log_debug("%s %u: pid %d has nothing left to do", s->role,
+		    s->index, (int)s->pid);
 	else
 		log_warn("%s %u: pid %d %s after %lld ms; next start in "
 		    "%lld ms", s->role, s->index, (int)s->pid, how,
@@ -213,6 +222,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	if (steady || s->asked != ASK_NONE)
 		backoff_reset(&s->backoff);
 	s->start_at = s->asked != ASK_NONE ? now :
+	    has_finished(status) ? INT64_MAX :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
 	suspect_message(s, status);

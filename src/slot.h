@@ -21,6 +21,9 @@
 /* Exit status of a child that left its place to a successor. */
 #define SLOT_HANDED_OVER	10
 
+/* The same of one that has nothing left to do: it is not started again. */
+#define SLOT_FINISHED		11
+
 /* How a child was asked to go. */
 enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
 
@@ -41,7 +44,7 @@ struct slot {
 	int64_t			 kill_at;	/* INT64_MAX: no deadline */
 	bool			 killed;	/* by us; it is as good as gone */
 	bool			 handed_over;	/* the last one left its place */
-	int64_t			 start_at;	/* not before */
+	int64_t			 start_at;	/* INT64_MAX: never */
 	struct backoff		 backoff;
 
 	/* Dead workers whose place the next child takes, oldest first. */

@@ -280,11 +280,13 @@ is "$RC" 1 'a key that is only delayed is not released'
 CONF=$DAEMON
 sql 'DELETE FROM outbox'
 LAST=$(sql 'SELECT MAX(global_sequence) FROM outbox_dead_letters')
+sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';
+    REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
 before=$(tables)
 for args in "retry $LAST" "purge $LAST"; do
 	# shellcheck disable=SC2086
 	ctl dead $args
-	is "$RC" 1 "dead $args: not with the daemon's account"
+	is "$RC" 1 "dead $args: not without the right"
 	like "$ERR" \
 	    "^outboxctl: .*command denied.*'outbox'.*: sql/operator.sql grants it$" \
 	    'and it is said which right, and where to get it'

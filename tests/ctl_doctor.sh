@@ -150,6 +150,16 @@ for right in 'UPDATE outbox' 'DELETE outbox_workers' \
 	    'and it is said'
 	sql "GRANT ${right% *} ON ${right#* } TO 'outbox'@'localhost'"
 done
+sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';
+    REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
+says ok 0 'grants: all' 'rights that only a janitor needs'
+echo 'retention: {days: 7}' >> "$CONF"
+says fail 1 'grants: .*GRANT DELETE ON outbox_dead_letters' 'retention needs one'
+echo 'reconcile: {at_start: on}' >> "$CONF"
+says fail 1 'grants: .*GRANT INSERT ON outbox ' 'reconcile.at_start the other'
+write_conf
+sql "GRANT INSERT ON outbox TO 'outbox'@'localhost';
+    GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost'"
 says ok 0 'grants: all' 'all rights again'
 
 #

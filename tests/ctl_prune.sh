@@ -2,14 +2,12 @@
 # outboxctl prune: old rows go, and nothing that is still needed
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
+. "$srcdir/tests/prune.sh"
 
 start_servers
 write_conf
 as_operator
 sql 'UPDATE outbox_settings SET partition_count = 16'
-
-ten='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
-    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
 
 # fill [HORIZON]: 3000 events; rows 1..1000 were delivered 20 days ago,
 # 1001..2000 eight, 2001..2500 two, 2501..2600 now, and the others wait; but
@@ -20,7 +18,7 @@ fill() {
 	UPDATE outbox_settings SET reconcile_from = ${1:-0};
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT 'k', n, 't', 'x' FROM (SELECT 1 + a.n + 10 * b.n +
-	    100 * c.n + 1000 * d.n AS n FROM $ten a, $ten b, $ten c, $ten d) t
+	    100 * c.n + 1000 * d.n AS n FROM $TEN a, $TEN b, $TEN c, $TEN d) t
 	    WHERE n <= 3000 ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key, ack_sequence,
 	    published_at) SELECT sequence, 'p05', sequence,
@@ -33,15 +31,6 @@ fill() {
 	    (2998, 'k', 'attempts', NOW(6)),
 	    (2999, 'k', 'message', NOW(6) - INTERVAL 40 DAY)"
 }
-# checked AGE: there was a check so long ago
-checked() {
-	sql "REPLACE INTO outbox_streams (name, known_since, checked_at)
-	    VALUES ('EVENTS', NOW(6) - INTERVAL 90 DAY, NOW(6) - INTERVAL $1)"
-}
-rows() { sql 'SELECT CONCAT(COUNT(*), " from ", MIN(global_sequence))
-    FROM outbox'; }
-dead() { sql "SELECT COALESCE(GROUP_CONCAT(global_sequence, ' ', reason
-    ORDER BY global_sequence), '') FROM outbox_dead_letters"; }
 
 #
 # Normal use

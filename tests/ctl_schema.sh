@@ -148,6 +148,8 @@ done <<'EOF'
 1|fail|^outbox: 'outbox'@'localhost' may not DELETE:|REVOKE DELETE ON outbox FROM 'outbox'@'localhost'
 1|fail|^events: no such table, or no right to see it|REVOKE SELECT ON events FROM 'outbox'@'localhost'
 1|fail|^outbox_workers: 'outbox'@'localhost' may not INSERT, UPDATE:|REVOKE INSERT, UPDATE ON outbox_workers FROM 'outbox'@'localhost'
+0|warn|^outbox: 'outbox'@'localhost' may not INSERT: reconcile.at_start|REVOKE INSERT ON outbox FROM 'outbox'@'localhost'
+0|warn|^outbox_dead_letters: .* may not DELETE: retention.dead_days|REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'
 0|warn|^outbox_audit: 'outbox'@'localhost' may not UPDATE .changed.:|REVOKE UPDATE (changed) ON outbox_audit FROM 'outbox'@'localhost'
 EOF
 sql 'ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64)
@@ -244,7 +246,7 @@ is "$(grep -c 'partition_key is' <<< "$OUT")" 1 'labels of new tables will be co
 like "$OUT" '^note: outbox: foreign key' 'the foreign key costs'
 sql "CREATE USER 'relay'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
     GRANT SELECT ON events TO 'relay'@'localhost';
-    GRANT SELECT, UPDATE, DELETE ON outbox TO 'relay'@'localhost';
+    GRANT SELECT, INSERT, UPDATE, DELETE ON outbox TO 'relay'@'localhost';
     GRANT SELECT, INSERT, UPDATE ON outbox_partitions TO 'relay'@'localhost';
     GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_workers
 	TO 'relay'@'localhost'"
@@ -253,7 +255,7 @@ WITH=$OUT
 ctl -c "$DIR/relay.yml" schema check
 is "$RC $(sed 's/; remedy.*//' <<< "$OUT")" "0 $(sed 's/; remedy.*//' <<< "$WITH")" \
     'an account with rights on these tables only is told the same'
-like "$OUT" "no such table.*; GRANT SELECT, INSERT, UPDATE ON .outbox_dead_letters. TO 'relay'@'localhost'\$" \
+like "$OUT" "no such table.*; GRANT SELECT, INSERT, UPDATE ON .outbox_dead_letters. TO 'relay'@'localhost'; GRANT DELETE ON" \
     'and which rights it needs on the others'
 BEFORE=$(structure | cksum)$(tables)
 ctl -c "$OWNER" schema upgrade --dry-run

@@ -935,6 +935,34 @@ ok $? 'wake.binlog: the binlog is asked for, and here refused'
 stop_master "$MASTER"
 
 #
+# retention, reconcile
+#
+covers reconcile.at_start
+wipe
+many 12 p01 'a#' made
+sql 'DELETE FROM outbox'
+run at_start reconcile.at_start=on
+wait_for 10 has_line "$LOG" 'Reconciled 12 outbox'
+ok $? 'reconcile.at_start: rows that are missing are made'
+wait_for 10 is_drained
+stop_master "$MASTER"
+covers retention.days retention.dead_days retention.batch
+sql "SET @first = (SELECT MIN(global_sequence) FROM outbox);
+    UPDATE outbox SET published_at = NOW(6) - INTERVAL
+	IF(global_sequence < @first + 10, 9, 6) DAY;
+    INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
+	(1, 'attempts', NOW(6) - INTERVAL 6 DAY),
+	(2, 'attempts', NOW(6) - INTERVAL 4 DAY)"
+deletes() { sql "SHOW GLOBAL STATUS LIKE 'Com_delete'" | cut -f2; }
+n=$(deletes)
+run retention retention.days=7 retention.dead_days=5 retention.batch=1
+wait_for 10 has_line "$LOG" 'deleted 10 delivered row\(s\) and 1 dead letter'
+ok $? 'retention.days, dead_days: what is older goes'
+[ $(($(deletes) - n)) -ge 11 ]
+ok $? 'retention.batch: one at a time'
+stop_master "$MASTER"
+
+#
 # Were these all?
 #
 conf "$CONF"

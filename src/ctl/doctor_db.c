@@ -1,6 +1,8 @@
 /* doctor_db.c - the database: session, server, tables, rights */
 
 #include "doctor.h"
+#include "janitor.h"
+#include "retention.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -350,16 +352,19 @@ static const struct rights {
 	enum store_table	 table;
 	const char		*name, *column;
 	const char		*letters;	/* of statements */
+	bool			(*wanted)(const struct conf *);	/* or always */
 } rights[] = {
-	{ T_EVENTS, "{events}", NULL, "S" },
-	{ T_OUTBOX, "{outbox}", "attempts", "SUD" },
-	{ T_PARTITIONS, "{partitions}", "lease_epoch", "SIU" },
-	{ T_WORKERS, "{workers}", "heartbeat_until", "SIUD" },
-	{ T_SETTINGS, "{settings}", "partition_count", "SIU" },
-	{ T_DEAD, "{dead}", "reason", "SIU" },
-	{ T_BLOCKED, "{blocked}", "reason", "SIUD" },
-	{ T_STREAMS, "{streams}", "checked_at", "SIU" },
-	{ T_AUDIT, "{audit}", "changed", "SIU" },
+	{ T_EVENTS, "{events}", NULL, "S", NULL },
+	{ T_OUTBOX, "{outbox}", "attempts", "SUD", NULL },
+	{ T_PARTITIONS, "{partitions}", "lease_epoch", "SIU", NULL },
+	{ T_WORKERS, "{workers}", "heartbeat_until", "SIUD", NULL },
+	{ T_SETTINGS, "{settings}", "partition_count", "SIU", NULL },
+	{ T_DEAD, "{dead}", "reason", "SIU", NULL },
+	{ T_BLOCKED, "{blocked}", "reason", "SIUD", NULL },
+	{ T_STREAMS, "{streams}", "checked_at", "SIU", NULL },
+	{ T_AUDIT, "{audit}", "changed", "SIU", NULL },
+	{ T_OUTBOX, "{outbox}", NULL, "I", janitor_reconciles },
+	{ T_DEAD, "{dead}", NULL, "D", retention_is_wanted },
 };
 
 /* One statement on no row.  An INSERT has to give all columns a value. */
@@ -425,7 +430,9 @@ doctor_grants(struct doctor *d)
 		return;
 	}
 	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
-		if (!store_has(d->ctl->store, rights[i].table))
+		if (!store_has(d->ctl->store, rights[i].table) ||
+		    (rights[i].wanted != NULL &&
+		    !rights[i].wanted(d->ctl->conf)))
 			continue;
 		for (const char *p = rights[i].letters; *p != '\0'; p++)
 			all = try_right(d, &rights[i], *p) && all;

@@ -1,0 +1,17 @@
+# prune.sh - what the tests of pruning share; sourced after lib.sh
+
+# shellcheck shell=bash disable=SC2034
+
+# A table of digits, to make numbers of.
+TEN='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
+    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
+
+# checked AGE: there was a check so long ago
+checked() {
+	sql "REPLACE INTO outbox_streams (name, known_since, checked_at)
+	    VALUES ('EVENTS', NOW(6) - INTERVAL 90 DAY, NOW(6) - INTERVAL $1)"
+}
+rows() { sql 'SELECT CONCAT(COUNT(*), " from ", MIN(global_sequence))
+    FROM outbox'; }
+dead() { sql "SELECT COALESCE(GROUP_CONCAT(global_sequence, ' ', reason
+    ORDER BY global_sequence), '') FROM outbox_dead_letters"; }
