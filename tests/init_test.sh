@@ -295,5 +295,49 @@ else
 	skip "systemd finds nothing wrong with the unit" "no systemd-analyze"
 fi
 
+# The unit of instances.
+unit="$dir/outbox-master@east.service"
+sed -f "$top/init/instance.sed" "$dir/outbox-master.service" > "$unit"
+is "what an instance has of its own" "$(grep '%i' "$unit")" \
+"Description=Relay of outbox rows to NATS JetStream, %i
+Environment=CONF=$dir/etc/outbox/%i.yml
+EnvironmentFile=-$dir/etc/default/outbox-master@%i
+RuntimeDirectory=outbox/%i"
+if command -v systemd-analyze >/dev/null; then
+	said=$(systemd-analyze verify --man=no "$unit" 2>&1 |
+	    grep outbox-master)
+	is "systemd finds nothing wrong with it either" "$said" ""
+else
+	skip "systemd finds nothing wrong with it either" "no systemd-analyze"
+fi
+
+# Its command lines, side by side.
+instance() {
+	sed -n 's/^ExecStart=//p' "$unit" | sed -e 's/\$DAEMON_OPTS//' \
+	    -e "s|\${CONF}|$(sed -n 's/^Environment=CONF=//p' "$unit")|" \
+	    -e "s|%i|$1|g"
+}
+mkdir -p "$dir/etc/outbox" "$dir/run/east" "$dir/run/west"
+for name in east west; do
+	conf=$dir/etc/outbox/$name.yml
+	pidfile=$dir/run/$name/outbox-master.pid
+	good
+	command=$(instance "$name")
+	PASSWORD=secret $command </dev/null >/dev/null 2>&1 &
+done
+soon count 2
+result "two instances run side by side" $? "$(tail "$dir/log")"
+west=$(pid)
+pidfile=$dir/run/east/outbox-master.pid
+soon count 2
+result "each with its workers" $? "$(tail "$dir/log")"
+family="$(pid) $(children "$(pid)")"
+kill "$(pid)"
+# shellcheck disable=SC2086
+soon ended $family
+lives "$west"
+result "and one goes without the other" $? "$family and $west"
+kill "$west"
+
 echo "1..$n"
 [ "$failed" -eq 0 ]
