@@ -46,12 +46,14 @@ slot_of(const char *id)
 	return json_integer(strtol(p, NULL, 10));
 }
 
-static void
-add_held(json_t *workers, json_t *owners)
+static int
+add_held(struct ctl *c, json_t *workers, struct err *e)
 {
-	json_t	*w, *n;
+	json_t	*owners = held(c, e), *w, *n;
 	size_t	 i;
 
+	if (owners == NULL)
+		return -1;
 	json_array_foreach(workers, i, w) {
 		const char *id = json_string_value(json_object_get(w, "id"));
 
@@ -60,29 +62,22 @@ add_held(json_t *workers, json_t *owners)
 		json_object_set_new(w, "partitions",
 		    n == NULL ? json_integer(0) : json_incref(n));
 	}
+	json_decref(owners);
+	return 0;
 }
 
 json_t *
 state_workers(struct ctl *c, struct err *e)
 {
-	json_t		*owners, *workers;
 	struct db_rows	*rows;
 
-	if ((owners = held(c, e)) == NULL)
-		return NULL;
 	store_sql(c->store, "SELECT id, hostname, pid, started_at, "
 	    "heartbeat_until, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
 	    "heartbeat_until) DIV 1000, heartbeat_until > NOW(6) "
 	    "FROM {workers} ORDER BY CAST(id AS BINARY)");
-	if ((rows = store_query(c->store, "workers", e)) == NULL) {
-		json_decref(owners);
+	if ((rows = store_query(c->store, "workers", e)) == NULL)
 		return NULL;
-	}
-	workers = rows_json(rows, columns,
-	    sizeof(columns) / sizeof(columns[0]));
-	add_held(workers, owners);
-	json_decref(owners);
-	return workers;
+	return rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 int
@@ -93,8 +88,10 @@ workers_list(struct ctl *c)
 	struct err			 e;
 	json_t				*workers = state_workers(c, &e);
 
-	if (workers == NULL)
+	if (workers == NULL || add_held(c, workers, &e) < 0) {
+		json_decref(workers);
 		return ctl_fail(c, &e);
+	}
 	print_rows(c, shown, workers);
 	return CTL_DONE;
 }

@@ -14,8 +14,8 @@
 /* Without the claim's index the first row is not the oldest, but near it. */
 #define NEAR	100
 
-/* partitions list counts so many. */
-#define COUNT	1000
+/* partitions list counts so many, of all labels together; then it estimates. */
+#define COUNT	2000
 
 static const struct rows_column columns[] = {
 	{ "partition", ROWS_TEXT }, { "state", ROWS_TEXT },
@@ -31,6 +31,7 @@ struct look {
 	uint64_t	 limit;
 	unsigned	 asked;		/* ranges in the statement */
 	uint64_t	 waiting[CHUNK], oldest[CHUNK];
+	bool		 exact[CHUNK];
 };
 
 unsigned
@@ -74,27 +75,32 @@ label_of(const struct look *l, size_t i)
 	    json_array_get(l->rows, l->from + i), "partition"));
 }
 
-/*
- * One range of the index, in its order: with that of the claim the least is
- * the first.  Not sorted, for that would read all of it.
- */
 static void
-put_range(struct look *l, size_t i, const char *label)
+put_where(struct store *s, const char *label)
 {
-	struct store	*s = l->ctl->store;
-
-	store_putf(s, "%s(SELECT %zu, COUNT(*), MIN(global_sequence) FROM "
-	    "(SELECT global_sequence", l->asked++ == 0 ? "" : " UNION ALL ",
-	    i);
-	store_put(s, " FROM {outbox} {index} WHERE published_at IS NULL "
-	    "AND partition_key ");
+	store_put(s, " WHERE published_at IS NULL AND partition_key ");
 	if (label == NULL)
 		store_put(s, "IS NULL");
 	else {
 		store_put(s, "= ");
 		store_put_text(s, label);
 	}
-	store_putf(s, " LIMIT %" PRIu64 ") AS t)", l->limit);
+}
+
+/*
+ * The first rows of one range of the index, in its order: with that of the
+ * claim the least is the first.  Not sorted, for that would read all of it.
+ */
+static void
+put_first(struct look *l, size_t i, const char *label)
+{
+	struct store	*s = l->ctl->store;
+
+	store_putf(s, "%s(SELECT %zu, global_sequence",
+	    l->asked++ == 0 ? "" : " UNION ALL ", i);
+	store_put(s, " FROM {outbox} {index}");
+	put_where(s, label);
+	store_putf(s, " LIMIT %" PRIu64 ")", l->limit);
 }
 
 static int
@@ -105,20 +111,71 @@ count_rows(struct look *l, struct err *e)
 	store_sql(l->ctl->store, "");
 	l->asked = 0;
 	for (size_t i = 0; i < l->n; i++) {
-		put_range(l, i, label_of(l, i));
+		put_first(l, i, label_of(l, i));
 		if (label_of(l, i)[0] == '\0')
-			put_range(l, i, NULL);
+			put_first(l, i, NULL);
 	}
 	if ((rows = store_query(l->ctl->store, "partitions", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
-		uint64_t i = db_u64(rows, 0), first = db_u64(rows, 2);
+		uint64_t i = db_u64(rows, 0), row = db_u64(rows, 1);
 
-		l->waiting[i] += db_u64(rows, 1);
-		if (first > 0 && (l->oldest[i] == 0 || first < l->oldest[i]))
-			l->oldest[i] = first;
+		l->waiting[i]++;
+		if (l->oldest[i] == 0 || row < l->oldest[i])
+			l->oldest[i] = row;
 	}
 	db_rows_free(rows);
+	return 0;
+}
+
+/* All of one range; forced, MySQL would not look into the index. */
+static void
+put_all(struct look *l, const char *label)
+{
+	struct store	*s = l->ctl->store;
+	bool		 by_time;
+	const char	*index = store_claim_index(s, &by_time);
+
+	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
+	store_put(s, "SELECT global_sequence FROM {outbox}");
+	if (index[0] != '\0')
+		store_putf(s, " USE INDEX (`%s`)", index);
+	put_where(s, label);
+}
+
+/* Of labels of which not all were counted, what the optimizer says. */
+static int
+estimate_rows(struct look *l, struct err *e)
+{
+	size_t		 at[CHUNK + 1];
+	uint64_t	 n[CHUNK] = { 0 };
+	struct db_rows	*rows;
+	int		 col;
+
+	store_sql(l->ctl->store, "EXPLAIN FORMAT=TRADITIONAL ");
+	l->asked = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		l->exact[i] = l->waiting[i] < l->limit;
+		if (l->exact[i])
+			continue;
+		at[l->asked] = i;
+		put_all(l, label_of(l, i));
+		if (label_of(l, i)[0] != '\0')
+			continue;
+		at[l->asked] = i;
+		put_all(l, NULL);
+	}
+	if (l->asked == 0)
+		return 0;
+	if ((rows = store_query(l->ctl->store, "partitions", e)) == NULL)
+		return -1;
+	col = db_column(rows, "rows");
+	for (unsigned k = 0; k < l->asked && col >= 0 && db_next(rows); k++)
+		n[at[k]] += db_u64(rows, (unsigned)col);
+	db_rows_free(rows);
+	for (size_t i = 0; i < l->n; i++)
+		if (l->waiting[i] < n[i])
+			l->waiting[i] = n[i];
 	return 0;
 }
 
@@ -166,17 +223,15 @@ set_waiting(struct look *l, bool counted)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		json_t *row = json_array_get(l->rows, l->from + i);
-		bool more = l->waiting[i] >= l->limit;
 
 		if (!counted) {
 			json_object_set_new(row, "waiting",
 			    json_boolean(l->waiting[i] > 0));
 		} else {
-			json_object_set_new(row, "waiting", json_integer(
-			    (json_int_t)(more ? l->limit - 1 :
-			    l->waiting[i])));
+			json_object_set_new(row, "waiting",
+			    json_integer((json_int_t)l->waiting[i]));
 			json_object_set_new(row, "exact",
-			    json_boolean(!more));
+			    json_boolean(l->exact[i]));
 		}
 		json_object_set_new(row, "oldest", l->oldest[i] == 0 ?
 		    json_null() : json_integer((json_int_t)l->oldest[i]));
@@ -195,7 +250,8 @@ look_at_rows(struct look *l, bool counted, struct err *e)
 
 	memset(l->waiting, 0, sizeof(l->waiting));
 	memset(l->oldest, 0, sizeof(l->oldest));
-	if (count_rows(l, e) < 0 || (rows = query_ages(l, e)) == NULL)
+	if (count_rows(l, e) < 0 || (counted && estimate_rows(l, e) < 0) ||
+	    (rows = query_ages(l, e)) == NULL)
 		return -1;
 	found = rows_json(rows, ages, sizeof(ages) / sizeof(ages[0]));
 	set_waiting(l, counted);
@@ -239,9 +295,9 @@ state_partitions(struct ctl *c, uint64_t count, struct err *e)
 
 	if ((l.rows = leases(c, e)) == NULL)
 		return NULL;
-	l.limit = count > 0 ? count + 1 :
-	    store_claim_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
 	total = json_array_size(l.rows);
+	l.limit = count > 0 ? 2 + count / (total + 1) :
+	    store_claim_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
 	for (; l.from < total; l.from += CHUNK) {
 		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;
 		if (look_at_rows(&l, count > 0, e) < 0) {
@@ -252,17 +308,19 @@ state_partitions(struct ctl *c, uint64_t count, struct err *e)
 	return l.rows;
 }
 
-/* People see "1000+". */
+/* People see "~4000". */
 static void
-mark_more(json_t *rows)
+mark_estimates(json_t *rows)
 {
-	json_t	*row;
+	json_t	*row, *n;
 	size_t	 i;
 
-	json_array_foreach(rows, i, row)
+	json_array_foreach(rows, i, row) {
+		n = json_object_get(row, "waiting");
 		if (json_is_false(json_object_get(row, "exact")))
-			json_object_set_new(row, "waiting", json_sprintf("%d+",
-			    COUNT));
+			json_object_set_new(row, "waiting", json_sprintf(
+			    "~%lld", (long long)json_integer_value(n)));
+	}
 }
 
 int
@@ -277,7 +335,7 @@ partitions_list(struct ctl *c)
 	if (rows == NULL)
 		return ctl_fail(c, &e);
 	if (!c->args.json)
-		mark_more(rows);
+		mark_estimates(rows);
 	print_rows(c, shown, rows);
 	return CTL_DONE;
 }

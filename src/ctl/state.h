@@ -11,7 +11,10 @@
 
 #include "ctl.h"
 
-/* So many waiting rows and dead letters are counted; then it is an estimate. */
+/*
+ * So many dead letters are counted, and so many waiting rows where the server
+ * does not say that they are far more.  Then it is an estimate.
+ */
 #define STATE_EXACT	10000
 
 /* fleet.c: an object per row of outbox_workers, sorted bytewise by id. */
@@ -19,8 +22,9 @@ json_t	*state_workers(struct ctl *, struct err *);
 
 /*
  * partitions.c: an object per lease, sorted bytewise by label, with the
- * oldest of its waiting rows, and "waiting" up to count of them exactly.  With
- * 0 none is counted, and "waiting" is only whether there are any.
+ * oldest of its waiting rows.  Of these so many are counted, of all labels
+ * together; of more "waiting" is an estimate and "exact" false.  With 0 none
+ * is counted, and "waiting" is only whether there are any.
  */
 json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
 
