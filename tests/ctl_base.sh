@@ -24,7 +24,7 @@ while read -r rc text args; do
 	# shellcheck disable=SC2086
 	ctl $args
 	is "$RC" "$rc" "outboxctl $args: status $rc"
-	like "$ERR" "^outboxctl: .*${text//_/ }" "and says ${text//_/ }"
+	like "$ERR" "^outboxctl: (.* )?${text//_/ }" "and says ${text//_/ }"
 	is "$OUT" '' 'and nothing else'
 done <<'EOF'
 2 unknown_command frobnicate
@@ -33,7 +33,12 @@ done <<'EOF'
 2 not_an_option dead list --frobnicate
 2 not_an_option dead list --state dead
 2 not_an_option dead list --dry-run
-2 value_is_missing dead list --limit
+2 -x:_not_an_option messages discard 1 -x
+2 -x:_not_an_option messages discard 1 -xy
+2 --frob=3:_not_an_option messages discard 1 --frob=3 2
+2 --type:_not_an_option messages discard 1 --type ok
+2 --json:_it_takes_no_value dead list --json=4
+2 --limit:_its_value_is_missing dead list --key k --limit
 2 not_a_number dead list --limit 0
 2 not_a_number dead list --limit 1x
 2 unexpected_argument dead list 7

@@ -218,12 +218,37 @@ check_rest(const struct args *a, const struct command *c, struct err *e)
 	return 0;
 }
 
+/*
+ * What getopt_long did not like.  It moves words behind arguments and may have
+ * gone over a value, so the place does not tell, but for an unknown name.
+ */
+static int
+refuse(int opt, const struct command *c, char **argv, struct err *e)
+{
+	int	known = opt >= 256 ? opt : optopt;
+
+	if (opt == ':')
+		return err_set(e, "--%s: its value is missing",
+		    options[known - 256].name);
+	if (known >= 256 && takes(c, &options[known - 256]))
+		return err_set(e, "--%s: it takes no value",
+		    options[known - 256].name);
+	if (known >= 256)
+		return err_set(e, "--%s: not an option of \"%s\"",
+		    options[known - 256].name, c->words);
+	if (known != 0)
+		return err_set(e, "-%c: not an option of \"%s\"", known,
+		    c->words);
+	return err_set(e, "%s: not an option of \"%s\"", argv[optind - 1],
+	    c->words);
+}
+
 int
 args_parse(struct args *a, const struct command *c, int argc, char **argv,
     struct err *e)
 {
 	struct option	longs[NOPTIONS + 1];
-	int		opt, i;
+	int		opt;
 
 	memset(longs, 0, sizeof(longs));
 	for (size_t k = 0; k < NOPTIONS; k++)
@@ -233,13 +258,9 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv,
 	set_defaults(a, c);
 	optind = 0;
 	opterr = 0;
-	while (i = optind == 0 ? 1 : optind, (opt = getopt_long(argc, argv,
-	    ":", longs, NULL)) != -1) {
-		if (opt == ':')
-			return err_set(e, "%s: its value is missing", argv[i]);
+	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
 		if (opt < 256 || !takes(c, &options[opt - 256]))
-			return err_set(e, "%s: not an option of \"%s\"",
-			    argv[i], c->words);
+			return refuse(opt, c, argv, e);
 		if (take(a, &options[opt - 256], optarg, e) < 0)
 			return -1;
 	}
