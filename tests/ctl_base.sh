@@ -88,6 +88,42 @@ ctl --json dead list --after 7
 is "$(field '[.rows[].sequence] | tostring')" '[9]' 'and on behind the last one'
 
 #
+# A schema newer than we know: nothing is changed, and all is shown.
+#
+sql 'UPDATE outbox_settings SET schema_version = 99'
+before=$(tables)
+while read -r command; do
+	# shellcheck disable=SC2086
+	ctl $command
+	is "$RC" 1 "$command: refused"
+	like "$ERR" '^outboxctl: [a-z ]+: schema version 99 is newer than' \
+	    'and it is said why'
+done <<'EOF'
+messages retry 1
+messages discard 1
+dead retry 7
+dead purge --all
+dead purge --all --dry-run
+keys release order-1
+enqueue
+prune
+reconcile --all
+schema install
+schema upgrade
+EOF
+is "$(tables)" "$before" 'nothing was changed'
+for command in status workers 'partitions list' 'messages list' 'dead list' \
+    'keys blocked'; do
+	# shellcheck disable=SC2086
+	ctl $command
+	[ "$RC" -le 1 ] && [ -n "$ERR" ]
+	ok $? "$command is shown"
+	like "$ERR" '^outboxctl: .*: schema version 99 is newer than .*wrongly$' \
+	    'with a warning'
+done
+sql 'UPDATE outbox_settings SET schema_version = 1'
+
+#
 # What is not as it should be.
 #
 sql "REVOKE SELECT ON outbox_dead_letters FROM 'outbox'@'localhost'"

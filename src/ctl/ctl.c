@@ -65,7 +65,7 @@ const struct command commands[] = {
 	  .min = 1, .max = INT_MAX, .changes = true,
 	  .help = "let halted keys go on", .run = keys_release },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
-	  .rest = "[FILE]", .max = 1,
+	  .rest = "[FILE]", .max = 1, .adds = true,
 	  .help = "add events, a JSON object per line", .run = enqueue },
 	{ .words = "prune", .options = "days older-than dead-days batch",
 	  .rest = "", .changes = true,
@@ -245,7 +245,7 @@ connect_store(struct ctl *c)
 	c->store = c->command->bare ?
 	    store_new_patient(c->conf, "outboxctl", PATIENCE_MS) :
 	    store_new(c->conf, "outboxctl");
-	if (store_open(c->store, &e) == 0 &&
+	if (store_open(c->store, &e) == 0 && version_guard(c, &e) == 0 &&
 	    (c->command->bare || store_learn(c->store, &e) == 0))
 		return CTL_DONE;
 	return ctl_fail(c, &e);

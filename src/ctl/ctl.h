@@ -40,6 +40,7 @@ struct command {
 	const char	*rest;		/* "SEQUENCE...", or "" */
 	int		 min, max;	/* of the rest */
 	bool		 changes;	/* takes --dry-run and --yes */
+	bool		 adds;		/* changes, but has nothing to ask */
 	bool		 offline;	/* needs no database */
 	bool		 bare;		/* needs no tables, and has patience */
 	bool		 own_limit;	/* --limit is 0 when not given */
@@ -99,6 +100,18 @@ json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
  * says so once and goes on.
  */
 int	audit_note(struct ctl *, uint64_t n, struct err *);
+
+/*
+ * version.c
+ *
+ * The schema's version as the settings table has it, "" where that has no
+ * row.  1: known; 2: it is newer than ours; 0: there is no telling.
+ */
+#define VERSION_SIZE	12
+int	version_of(struct ctl *, char version[VERSION_SIZE], struct err *);
+
+/* -1: the command would change a schema that is newer than ours. */
+int	version_guard(struct ctl *, struct err *);
 
 /* complete.c: the bash completion, on standard output. */
 void	complete_print(void);

@@ -50,20 +50,6 @@ schema_run(struct ctl *c, const char *sql, struct err *e)
 	return rc;
 }
 
-/* Ours would put an older procedure in the place of a newer one. */
-static int
-refuse_newer(struct ctl *c, struct err *e)
-{
-	char	version[SCHEMA_VERSION_SIZE];
-	int	known = schema_version_of(c, version, e);
-
-	if (known == 2)
-		return err_set(e, "%s: schema version %s is newer than %u, "
-		    "which is all this version knows", c->command->words,
-		    version, store_schema_version);
-	return known < 0 ? -1 : 0;
-}
-
 /* Of which table is it known that it is not there? */
 static int
 read_missing(struct ctl *c, bool missing[NTABLES], struct err *e)
@@ -148,7 +134,7 @@ schema_install(struct ctl *c)
 	unsigned	n;
 	int		status = CTL_DONE;
 
-	if (refuse_newer(c, &e) < 0 || read_missing(c, missing, &e) < 0)
+	if (read_missing(c, missing, &e) < 0)
 		return ctl_fail(c, &e);
 	n = list_missing(c, missing, &names);
 	if (install(c, n, &e) < 0)
@@ -298,7 +284,7 @@ schema_upgrade(struct ctl *c)
 	unsigned		n = 0;
 	int			status;
 
-	if (refuse_newer(c, &e) < 0 || schema_compare(c, &r, &e) < 0)
+	if (schema_compare(c, &r, &e) < 0)
 		status = ctl_fail(c, &e);
 	else {
 		for (size_t i = 0; i < r.n; i++)

@@ -118,14 +118,6 @@ struct schema_finding {
 	char			*sql;		/* maybe several, with ';' */
 };
 
-/*
- * The schema's version as the settings table has it, "" where that has no
- * row.  1: known; 2: it is newer than ours; 0: there is no telling.
- */
-#define SCHEMA_VERSION_SIZE	12
-int	schema_version_of(struct ctl *, char version[SCHEMA_VERSION_SIZE],
-	    struct err *);
-
 /* In the order in which they may be mended while a daemon runs. */
 struct schema_report {
 	struct schema_finding	*findings;

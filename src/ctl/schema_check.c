@@ -519,27 +519,7 @@ check_foreign_keys(struct check *k, struct err *e)
 	return 0;
 }
 
-int
-schema_version_of(struct ctl *c, char version[SCHEMA_VERSION_SIZE],
-    struct err *e)
-{
-	struct db_rows	*rows;
-	int		 known;
-
-	store_sql(c->store,
-	    "SELECT schema_version FROM {settings} WHERE id = 1");
-	rows = store_query(c->store, c->command->words, e);
-	if (rows == NULL)	/* without table or right it is not known */
-		return store_fault(c->store) == DB_WRONG ? 0 : -1;
-	known = db_next(rows);
-	strlcpy(version, known ? db_text(rows, 0) : "", SCHEMA_VERSION_SIZE);
-	db_rows_free(rows);
-	if (known && strtoul(version, NULL, 10) > store_schema_version)
-		return 2;
-	return 1;
-}
-
-/* What schema_version_of has found in a settings table. */
+/* What version_of has found in a settings table. */
 static void
 judge_version(struct check *k, const char *version, bool newer)
 {
@@ -573,13 +553,13 @@ judge_version(struct check *k, const char *version, bool newer)
 static int
 check_version(struct check *k, struct err *e)
 {
-	char	version[SCHEMA_VERSION_SIZE];
+	char	version[VERSION_SIZE];
 	int	known;
 
 	if (!has_table(k, T_SETTINGS) || schema_column_of(
 	    &k->live.tables[T_SETTINGS], "schema_version") == NULL)
 		return 0;
-	known = schema_version_of(k->ctl, version, e);
+	known = version_of(k->ctl, version, e);
 	if (known > 0)
 		judge_version(k, version, known > 1);
 	return known < 0 ? -1 : 0;
