@@ -143,6 +143,17 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- A table from before it had this column; the row says NULL then.
+SET @settings_column = (SELECT IF(COUNT(*) > 0, 'DO 0',
+    'ALTER TABLE outbox_settings ADD COLUMN
+	reconcile_from BIGINT UNSIGNED NULL DEFAULT NULL AFTER partition_count')
+    FROM information_schema.columns WHERE table_schema = DATABASE()
+    AND table_name = TRIM(BOTH '`' FROM 'outbox_settings')
+    AND column_name = 'reconcile_from');
+PREPARE settings_column FROM @settings_column;
+EXECUTE settings_column;
+DEALLOCATE PREPARE settings_column;
+
 -- By way of a variable: a replica fed with statements gets the same id.
 -- Where there are rows already, their message ids begin with the name of the
 -- database; one that is sent again must keep its id.

@@ -99,6 +99,10 @@ is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     'and an id of its own'
 ctl -c "$DIR/shop.yml" schema check
 is "$RC$OUT$ERR" 0 'nothing is missing there'
+sql 'ALTER TABLE shop_settings DROP COLUMN reconcile_from'
+ctl -c "$DIR/shop.yml" schema install
+is "$RC$ERR" 0 'over older settings too, under their name'
+is "$(sql 'SELECT reconcile_from FROM shop_settings')" NULL 'it works'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
     shop_dead, shop_blocked, shop_streams, shop_audit;
     DROP PROCEDURE `shop-out_enqueue`'
