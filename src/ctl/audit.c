@@ -58,6 +58,7 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 			    store_table_name(c->store, T_AUDIT));
 		return 0;
 	}
+	c->audited += n;
 	if (c->audit == 0)
 		return make_row(c, n, e);
 	store_sql(c->store, "UPDATE {audit} SET changed = changed + ");

@@ -31,6 +31,8 @@ struct ctl {
 	struct conf		*conf;
 	struct store		*store;		/* open, but for offline commands */
 	uint64_t		 audit;		/* id of our row; 0: none yet */
+	uint64_t		 audited;	/* what it says was changed */
+	bool			 unknown;	/* was the last change made? */
 	char			*arguments;	/* as they were given */
 };
 
@@ -122,8 +124,10 @@ void	complete_print(void);
 
 /*
  * Run fn in a transaction with what it notes for the audit, several times if
- * the server is only busy.  -1: nothing was done, but with DB_LOST nobody
- * knows whether it was.
+ * the server is only busy.  Where the answer to COMMIT is lost, the audit tells
+ * whether it was done; it is another connection then, without session
+ * variables and named locks.  -1: nothing was done, but with c->unknown nobody
+ * knows, and the error says so.
  */
 int	ctl_transaction(struct ctl *,
 	    int (*fn)(struct ctl *, void *, struct err *), void *,

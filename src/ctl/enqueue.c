@@ -328,7 +328,7 @@ feed(struct feed *f, struct err *e)
 
 /* Where it ended, for whoever goes on from there. */
 static void
-tell_end(const struct feed *f, bool unknown)
+tell_end(const struct feed *f)
 {
 	if (f->last == 0)
 		fputs("outboxctl: nothing was enqueued", stderr);
@@ -336,7 +336,7 @@ tell_end(const struct feed *f, bool unknown)
 		fprintf(stderr, "outboxctl: lines 1 to %llu are %s",
 		    (unsigned long long)f->last,
 		    f->c->args.dry_run ? "good" : "enqueued");
-	if (unknown && f->n > 0)
+	if (f->c->unknown && f->n > 0)
 		fprintf(stderr, "; of lines %llu to %llu it is not known",
 		    (unsigned long long)f->lines[0].number,
 		    (unsigned long long)f->lines[f->n - 1].number);
@@ -374,10 +374,10 @@ run(struct feed *f)
 	if (find_procedure(f, &e) < 0 || feed(f, &e) < 0) {
 		progress_end(&f->bar);
 		status = ctl_fail(f->c, &e);
-		tell_end(f, store_fault(f->c->store) == DB_LOST);
+		tell_end(f);
 	} else if (f->stopped) {
 		progress_end(&f->bar);
-		tell_end(f, false);
+		tell_end(f);
 		status = CTL_FAILED;
 	}
 	progress_end(&f->bar);
