@@ -311,10 +311,3 @@ store_table_name(const struct store *s, enum store_table table)
 {
 	return s->tables[table];
 }
-
-const char *
-store_claim_index(const struct store *s, bool *by_time)
-{
-	*by_time = s->index_by_time;
-	return s->index;
-}

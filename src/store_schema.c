@@ -282,6 +282,12 @@ store_index(const struct store *s)
 	return s->index_by_time ? INDEX_BY_TIME : INDEX_BY_LABEL;
 }
 
+const char *
+store_index_name(const struct store *s)
+{
+	return s->index;
+}
+
 static void
 warn_of_extras(struct store *s)
 {

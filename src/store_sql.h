@@ -120,14 +120,14 @@ bool	store_is_claim_index(const char *columns);
 bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
-/* The claim's index, "" if there is none; does it begin with the moment? */
-const char *store_claim_index(const struct store *, bool *by_time);
-
 /* Of the outbox, one that may be missing: created_at, ack_sequence, ... */
 bool	store_has_column(const struct store *, const char *name);
 
 /* The claim's index: waiting rows by label, or by time and label. */
 enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };
 enum store_index store_index(const struct store *);
+
+/* Its name, "" if there is none. */
+const char *store_index_name(const struct store *);
 
 #endif

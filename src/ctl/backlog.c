@@ -26,13 +26,13 @@ struct backlog {
 static int
 find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
 {
-	bool		 by_time;
 	struct db_rows	*rows;
 
-	strlcpy(name, store_claim_index(c->store, &by_time), INDEX_NAME);
-	if (name[0] != '\0' && by_time)
-		return 0;
 	name[0] = '\0';
+	if (store_index(c->store) == INDEX_BY_TIME) {
+		strlcpy(name, store_index_name(c->store), INDEX_NAME);
+		return 0;
+	}
 	store_sql(c->store, "SELECT index_name FROM "
 	    "information_schema.statistics WHERE table_schema = DATABASE() "
 	    "AND seq_in_index = 1 AND column_name = 'published_at' AND "

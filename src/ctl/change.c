@@ -359,9 +359,7 @@ messages_discard(struct ctl *c)
 	int		 status = CTL_USAGE;
 
 	if (!store_has(c->store, T_DEAD))
-		return ctl_no_such(c, "%s: no such table, or no right to see "
-		    "it: load sql/schema.sql and sql/operator.sql",
-		    store_table_name(c->store, T_DEAD));
+		return ctl_no_table(c, T_DEAD);
 	if ((w = wanted_new(c)) != NULL) {
 		status = run(c, w, discard, "discarded");
 		wanted_free(w);

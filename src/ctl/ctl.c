@@ -143,6 +143,14 @@ ctl_no_such(const struct ctl *c, const char *fmt, ...)
 	return CTL_FAILED;
 }
 
+int
+ctl_no_table(const struct ctl *c, enum store_table t)
+{
+	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
+	    "sql/schema.sql and sql/operator.sql",
+	    store_table_name(c->store, t));
+}
+
 bool
 ctl_confirm(const struct ctl *c, uint64_t n, const char *what)
 {

@@ -58,6 +58,9 @@ int	ctl_fail(const struct ctl *, const struct err *);
 int	ctl_no_such(const struct ctl *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 
+/* The same of a table that a command cannot do without. */
+int	ctl_no_table(const struct ctl *, enum store_table);
+
 /* May n rows be changed?  Asks on a terminal where they are many. */
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *what);
 

@@ -48,14 +48,6 @@ put_filter(struct ctl *c)
 	filter_put(c, &f);
 }
 
-static int
-no_table(struct ctl *c)
-{
-	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
-	    "sql/schema.sql and sql/operator.sql",
-	    store_table_name(c->store, T_DEAD));
-}
-
 int
 dead_list(struct ctl *c)
 {
@@ -64,7 +56,7 @@ dead_list(struct ctl *c)
 	struct err			e;
 
 	if (!store_has(c->store, T_DEAD))
-		return no_table(c);
+		return ctl_no_table(c, T_DEAD);
 	return filter_list(c, walk_new(c, WALK_DEAD, &e), &l, &e);
 }
 
@@ -110,7 +102,7 @@ dead_show(struct ctl *c)
 	if (rc < 0)
 		return ctl_fail(c, &e);
 	if (!store_has(c->store, T_DEAD))
-		return no_table(c);
+		return ctl_no_table(c, T_DEAD);
 	if (o == NULL)
 		return ctl_no_such(c, "%s: no such dead letter",
 		    c->args.rest[0]);
@@ -142,7 +134,7 @@ check_choice(struct ctl *c, struct choice *ch)
 	else if (filtered && !a->all)
 		err_set(&e, "a filter goes with --all");
 	else if ((ch->named = args_sequences(a, &e)) != NULL)
-		return store_has(c->store, T_DEAD) ? CTL_DONE : no_table(c);
+		return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
 	ctl_no_such(c, "%s", e.text);
 	return CTL_USAGE;
 }
@@ -264,11 +256,7 @@ release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
-	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
-	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
-	return store_exec(c->store, "release", NULL, e);
+	return mend_release(c, list, n, NULL, e);
 }
 
 static int

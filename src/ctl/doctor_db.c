@@ -238,27 +238,35 @@ on_line(void *arg, enum log_level level, const char *text)
 	    "tables", "%s", text);
 }
 
-static void
-put_names(struct store *s)
+/* What information_schema says of our tables; NULL: that was said. */
+static struct db_rows *
+ask_schema(struct doctor *d, const char *what, const char *select,
+    const char *which)
 {
+	struct store	*s = d->ctl->store;
+
+	store_sql(s, "SELECT table_name, ");
+	store_put(s, select);
+	store_put(s, " WHERE table_schema = DATABASE() AND ");
+	store_put(s, which);
+	store_put(s, " AND table_name IN (");
 	for (enum store_table t = 0; t < NTABLES; t++) {
 		store_put(s, t == 0 ? "" : ", ");
 		store_put_text(s, store_table_name(s, t));
 	}
+	store_put(s, ")");
+	return query(d, what);
 }
 
 /* Only InnoDB has rows that roll back together. */
 static void
 check_engines(struct doctor *d)
 {
-	struct db_rows	*rows;
+	struct db_rows	*rows = ask_schema(d, "tables",
+			    "engine FROM information_schema.tables",
+			    "engine <> 'InnoDB'");
 
-	store_sql(d->ctl->store, "SELECT table_name, engine FROM "
-	    "information_schema.tables WHERE table_schema = DATABASE() AND "
-	    "engine <> 'InnoDB' AND table_name IN (");
-	put_names(d->ctl->store);
-	store_put(d->ctl->store, ")");
-	if ((rows = query(d, "tables")) == NULL)
+	if (rows == NULL)
 		return;
 	while (db_next(rows))
 		doctor_say(d, DOCTOR_FAIL, "tables", "%s is %s, which has no "
@@ -271,14 +279,11 @@ check_engines(struct doctor *d)
 static void
 check_moments(struct doctor *d)
 {
-	struct db_rows	*rows;
+	struct db_rows	*rows = ask_schema(d, "time zone",
+			    "column_name FROM information_schema.columns",
+			    "data_type = 'datetime'");
 
-	store_sql(d->ctl->store, "SELECT table_name, column_name FROM "
-	    "information_schema.columns WHERE table_schema = DATABASE() AND "
-	    "data_type = 'datetime' AND table_name IN (");
-	put_names(d->ctl->store);
-	store_put(d->ctl->store, ")");
-	if ((rows = query(d, "time zone")) == NULL)
+	if (rows == NULL)
 		return;
 	if (db_nrows(rows) == 0)
 		doctor_say(d, DOCTOR_OK, "time zone", "the session is UTC, and "

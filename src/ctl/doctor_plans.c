@@ -33,9 +33,7 @@ cell(const struct db_rows *plan, const char *name)
 static bool
 has_index(const struct plans *p)
 {
-	bool	by_time;
-
-	return store_claim_index(p->doctor->ctl->store, &by_time)[0] != '\0';
+	return store_index(p->doctor->ctl->store) != INDEX_NONE;
 }
 
 /* Plans have the letters that statements give to tables. */

@@ -80,14 +80,6 @@ add_parked(struct ctl *c, json_t *list, struct err *e)
 	return 0;
 }
 
-static int
-no_table(struct ctl *c)
-{
-	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
-	    "sql/schema.sql and sql/operator.sql",
-	    store_table_name(c->store, T_BLOCKED));
-}
-
 int
 keys_blocked(struct ctl *c)
 {
@@ -96,7 +88,7 @@ keys_blocked(struct ctl *c)
 	json_t		*list;
 
 	if (!store_has(c->store, T_BLOCKED))
-		return no_table(c);
+		return ctl_no_table(c, T_BLOCKED);
 	put_blocked(c->store, &c->args);
 	if ((rows = store_query(c->store, "keys blocked", &e)) == NULL)
 		return ctl_fail(c, &e);
@@ -128,11 +120,7 @@ static int
 release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
-	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
-	if (store_exec(c->store, "release", changed, e) < 0)
+	if (mend_release(c, list, n, changed, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT DISTINCT partition_key FROM {blocked} "
 	    "WHERE first_sequence IN (");
@@ -169,7 +157,7 @@ keys_release(struct ctl *c)
 	struct err	e;
 
 	if (!store_has(c->store, T_BLOCKED))
-		return no_table(c);
+		return ctl_no_table(c, T_BLOCKED);
 	if (!ctl_confirm(c, (uint64_t)c->args.nrest, "release"))
 		return CTL_FAILED;
 	for (int i = 0; i < c->args.nrest; i++)

@@ -9,6 +9,17 @@
 #include "xalloc.h"
 
 int
+mend_release(struct ctl *c, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
+{
+	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
+	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "release", changed, e);
+}
+
+int
 mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 {
 	struct db_rows	*rows = store_query(c->store, "select", e);

@@ -26,6 +26,10 @@ typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
 int	mend(struct ctl *, const uint64_t *list, size_t n, mend_fn *fn,
 	    uint64_t *changed, struct err *);
 
+/* Halted keys that have these records go on; *changed may be NULL. */
+int	mend_release(struct ctl *, const uint64_t *, size_t n,
+	    uint64_t *changed, struct err *);
+
 /* The statement that was begun selects sequences; *list is the caller's. */
 int	mend_select(struct ctl *, uint64_t **list, size_t *n, struct err *);
 

@@ -133,13 +133,11 @@ static void
 put_all(struct look *l, const char *label)
 {
 	struct store	*s = l->ctl->store;
-	bool		 by_time;
-	const char	*index = store_claim_index(s, &by_time);
 
 	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
 	store_put(s, "SELECT global_sequence FROM {outbox}");
-	if (index[0] != '\0')
-		store_putf(s, " USE INDEX (`%s`)", index);
+	if (store_index(s) != INDEX_NONE)
+		store_putf(s, " USE INDEX (`%s`)", store_index_name(s));
 	put_where(s, label);
 }
 
@@ -290,14 +288,13 @@ json_t *
 state_partitions(struct ctl *c, uint64_t count, struct err *e)
 {
 	struct look	l = { .ctl = c };
-	bool		by_time;
 	size_t		total;
 
 	if ((l.rows = leases(c, e)) == NULL)
 		return NULL;
 	total = json_array_size(l.rows);
 	l.limit = count > 0 ? 2 + count / (total + 1) :
-	    store_claim_index(c->store, &by_time)[0] != '\0' ? 1 : NEAR;
+	    store_index(c->store) != INDEX_NONE ? 1 : NEAR;
 	for (; l.from < total; l.from += CHUNK) {
 		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;
 		if (look_at_rows(&l, count > 0, e) < 0) {
