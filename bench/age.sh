@@ -5,17 +5,6 @@
 
 # shellcheck shell=bash disable=SC2034
 
-# numbers N: a table of 0 to N - 1, N up to a million, on any server
-numbers() {
-	local d='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2
-	    UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
-	    UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8
-	    UNION ALL SELECT 9)'
-	echo "(SELECT n FROM (SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n +
-	    10000 * e.n + 100000 * f.n AS n FROM $d f, $d e, $d d, $d c, $d b,
-	    $d a) AS digits WHERE n < $1) AS numbers"
-}
-
 # --- delivered rows ---------------------------------------------------------
 
 # age_table N: rows delivered a month ago; their events are archived

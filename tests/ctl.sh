@@ -28,10 +28,22 @@ tables() {
 	}
 }
 
+# Of a list, in its order; how often the owners of leases were rung.
+sequences() { field '[.rows[].sequence] | join(" ")'; }
+epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
+
 # as_operator: an account with all rights, and a configuration for it in $OP
 as_operator() {
 	OP=$DIR/operator.yml
 	sql "CREATE USER 'operator'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
 	    GRANT ALL ON app.* TO 'operator'@'localhost'"
 	sed 's/user: outbox,/user: operator,/' "$CONF" > "$OP"
+}
+
+# start_with_operator: servers, and what an operator needs to enqueue
+start_with_operator() {
+	start_servers
+	write_conf
+	as_operator
+	sql 'UPDATE outbox_settings SET partition_count = 16'
 }

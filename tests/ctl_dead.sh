@@ -36,8 +36,6 @@ bury() {
 BURIED=0
 dead() { sql 'SELECT COUNT(*) FROM outbox_dead_letters WHERE reason <> '\''purged'\'''; }
 are_dead() { [ "$(dead)" -eq "$1" ]; }
-sequences() { field '[.rows[].sequence] | join(" ")'; }
-epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
 audited() { sql "SELECT CONCAT_WS(' ', login, command, arguments, changed)
     FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox

@@ -3,10 +3,7 @@
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
-start_servers
-write_conf
-as_operator
-sql 'UPDATE outbox_settings SET partition_count = 16'
+start_with_operator
 
 # enqueue: the lines on standard input
 enqueue() {

@@ -10,10 +10,7 @@
 grep -q OUTBOX_FAULT "$OUTBOXCTL" ||
     skip_all 'built without --enable-fault-points'
 
-start_servers
-write_conf
-as_operator
-sql "UPDATE outbox_settings SET partition_count = 16"
+start_with_operator
 export OUTBOX_FAULT=$DIR/fault
 mkdir -p "$OUTBOX_FAULT/passed"
 

@@ -3,19 +3,12 @@
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
-DIGITS='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3
-    UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7
-    UNION ALL SELECT 8 UNION ALL SELECT 9)'
-
 # events KEY FROM COUNT TYPE: key and type may be expressions of n
 events() {
 	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
 	    event_data, occurred_at)
-	    SELECT $1, $2 + n, $4, 'x', '2026-01-01' + INTERVAL n SECOND FROM (
-		SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n +
-		    100000 * f.n AS n
-		FROM $DIGITS a, $DIGITS b, $DIGITS c, $DIGITS d, $DIGITS e,
-		    $DIGITS f) t WHERE n < $3 ORDER BY n"
+	    SELECT $1, $2 + n, $4, 'x', '2026-01-01' + INTERVAL n SECOND
+	    FROM $(numbers "$3") ORDER BY n"
 }
 
 # put KEY N [COLUMN=VALUE,...]: a waiting row of a key; sets SEQ
@@ -30,9 +23,7 @@ put() {
 	COMMIT"
 	SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
 }
-sequences() { field '[.rows[].sequence] | join(" ")'; }
 of_sql() { sql "SELECT $1" | tr '\n' ' ' | sed 's/ $//'; }
-epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
 audited() { sql "SELECT CONCAT_WS(' ', command, arguments, changed)
     FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 

@@ -4,10 +4,7 @@
 . "$srcdir/tests/ctl.sh"
 . "$srcdir/tests/prune.sh"
 
-start_servers
-write_conf
-as_operator
-sql 'UPDATE outbox_settings SET partition_count = 16'
+start_with_operator
 
 # fill [HORIZON]: 3000 events; rows 1..1000 were delivered 20 days ago,
 # 1001..2000 eight, 2001..2500 two, 2501..2600 now, and the others wait; but
@@ -17,9 +14,7 @@ fill() {
 	DELETE FROM outbox_dead_letters; DELETE FROM outbox_streams;
 	UPDATE outbox_settings SET reconcile_from = ${1:-0};
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	    SELECT 'k', n, 't', 'x' FROM (SELECT 1 + a.n + 10 * b.n +
-	    100 * c.n + 1000 * d.n AS n FROM $TEN a, $TEN b, $TEN c, $TEN d) t
-	    WHERE n <= 3000 ORDER BY n;
+	    SELECT 'k', n, 't', 'x' FROM $(numbers 3000 1) ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key, ack_sequence,
 	    published_at) SELECT sequence, 'p05', sequence,
 	    NOW(6) - INTERVAL CASE WHEN sequence <= 1000 THEN 20

@@ -11,32 +11,21 @@ WAITING=$((ROWS / 10))		# those at the end, and one in 5,000 before
 PART=500000			# rows of a transaction
 ASKING=0
 
-digits='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3
-    UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7
-    UNION ALL SELECT 8 UNION ALL SELECT 9)'
-
-# numbers FROM COUNT: a table of them, COUNT up to a million
-numbers() {
-	echo "(SELECT $1 + n AS n FROM (SELECT a.n + 10 * b.n + 100 * c.n +
-	    1000 * d.n + 10000 * e.n + 100000 * f.n AS n FROM $digits f,
-	    $digits e, $digits d, $digits c, $digits b, $digits a) AS six
-	    WHERE n < $2) AS numbers"
-}
-
 label="CONCAT('p', LPAD(n % $LABELS, GREATEST(2, LENGTH(n % $LABELS)), '0'))"
 
+# fill_part FROM COUNT
 fill_part() {
 	sql "SET SESSION sql_log_bin = 0, unique_checks = 0;
 	    INSERT INTO events (sequence, stream_id, stream_sequence,
 		event_type, event_data, occurred_at)
 	    SELECT n, CONCAT('k', n % 20000), n DIV 20000 + 1,
 		IF(n % 20000 = 7, 'rare.made', 'ok'), 'x',
-		'2026-01-01' + INTERVAL n SECOND FROM $(numbers "$1" "$2");
+		'2026-01-01' + INTERVAL n SECOND FROM $(numbers "$2" "$1");
 	    INSERT INTO outbox (global_sequence, partition_key, published_at,
 		available_at)
 	    SELECT n, $label, IF(n > $((ROWS - WAITING)) OR n % 5000 = 1, NULL,
 		'2026-02-01' + INTERVAL n DIV 1500 SECOND), '2026-01-01'
-	    FROM $(numbers "$1" "$2")"
+	    FROM $(numbers "$2" "$1")"
 }
 
 fill() {
@@ -54,7 +43,7 @@ fill() {
 		order_key, reason, head_sequence)
 	    SELECT $ROWS - 4 * n, CONCAT('p', LPAD(n, 2, '0')),
 		CONCAT('b', n), 'failed', $ROWS - 4 * n
-		FROM $(numbers 1 50);
+		FROM $(numbers 50 1);
 	    UPDATE outbox JOIN outbox_blocked_keys ON global_sequence
 		BETWEEN first_sequence + 1 AND first_sequence + 3
 		SET outbox.partition_key = CONCAT('!', first_sequence)
@@ -66,14 +55,14 @@ fill() {
 	    INSERT INTO outbox_dead_letters (global_sequence, order_key,
 		event_type, reason)
 	    SELECT $ROWS + n, CONCAT('k', n % 50), 'ok', 'message'
-		FROM $(numbers 1 500);
+		FROM $(numbers 500 1);
 	    INSERT INTO outbox_partitions (partition_key, lease_owner,
 		lease_until)
 	    SELECT $label, CONCAT('worker', n % 8), NOW(6) + INTERVAL 1 DAY
-		FROM $(numbers 0 "$LABELS");
+		FROM $(numbers "$LABELS");
 	    INSERT INTO outbox_workers (id, heartbeat_until)
 	    SELECT CONCAT('worker', n), NOW(6) + INTERVAL 1 DAY
-		FROM $(numbers 0 8);
+		FROM $(numbers 8);
 	    ANALYZE TABLE outbox, events" >/dev/null
 }
 

@@ -3,16 +3,11 @@
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 
-start_servers
-write_conf
-as_operator
-sql "UPDATE outbox_settings SET partition_count = 16"
+start_with_operator
 sql "INSERT INTO outbox_partitions (partition_key) VALUES ('p00'), ('p01'),
     ('p02'), ('p03'), ('p04'), ('p05'), ('p06'), ('p07'), ('p08'), ('p09'),
     ('p10'), ('p11'), ('p12'), ('p13'), ('p14'), ('p15')"
 
-ten='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
-    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
 N=100000
 NOTHING='Nothing to reconcile: the outbox is consistent with the event store.'
 made() { echo "Reconciled $1 outbox row(s) from the event store."; }
@@ -24,9 +19,8 @@ fill() {
 	UPDATE outbox_settings SET reconcile_from = 0;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT CONCAT('grüße-', n % 100), n, ELT(n % 4 + 1, 'order.paid',
-	    'order_paid', 'orderXpaid', 'order.sent'), n FROM
-	    (SELECT 1 + a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n
-	    AS n FROM $ten a, $ten b, $ten c, $ten d, $ten e) t ORDER BY n;
+	    'order_paid', 'orderXpaid', 'order.sent'), n
+	    FROM $(numbers 100000 1) ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key)
 	    SELECT sequence, CONCAT('p', LPAD(CRC32(CONVERT(stream_id USING
 	    utf8mb4)) % 16, 2, '0')) FROM events"

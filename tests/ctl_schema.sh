@@ -230,14 +230,11 @@ fill() {
 	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
 		event_data)
 	    SELECT CONCAT('key', n % 20), $1 + n, 'pillar.event', '{}'
-	    FROM (SELECT a.n + 10 * b.n + 100 * c.n AS n FROM $digits a,
-		$digits b, (SELECT 0 n UNION SELECT 1) c) t ORDER BY n;
+	    FROM $(numbers 200) ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key)
 	    SELECT sequence, CONCAT('p', LPAD(CRC32(stream_id) % 16, 2, '0'))
 	    FROM events WHERE stream_sequence >= $1"
 }
-digits='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
-    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
 fill 1000
 sql 'ANALYZE TABLE outbox' > /dev/null
 ctl schema check

@@ -8,16 +8,10 @@
 start_servers
 write_conf
 
-digits='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
-    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
-million="(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n +
-    100000 * f.n AS n FROM $digits a, $digits b, $digits c, $digits d,
-    $digits e, $digits f)"
-
 # leases COUNT: rows p00.. as the daemon would make them
 leases() {
 	sql "INSERT INTO outbox_partitions (partition_key)
-	    SELECT CONCAT('p', LPAD(n, 2, '0')) FROM $million t WHERE n < $1"
+	    SELECT CONCAT('p', LPAD(n, 2, '0')) FROM $(numbers "$1")"
 }
 
 # unchanged NAME ARG...: it leaves all tables as they are
@@ -165,10 +159,10 @@ sql "DELETE FROM outbox;
     INSERT INTO outbox (global_sequence, partition_key, published_at)
 	SELECT n + 1, CONCAT('p', LPAD(n % 16, 2, '0')),
 	    IF(n < 300000, NOW(6), NULL)
-	FROM $million t WHERE n < 350000;
+	FROM $(numbers 350000);
     INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
 	SELECT n + 1000000, 'message', NOW(6) - INTERVAL 2 DAY
-	FROM $million t WHERE n < 30000;
+	FROM $(numbers 30000);
     ANALYZE TABLE outbox, outbox_dead_letters" >/dev/null
 
 ctl --json status

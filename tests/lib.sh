@@ -72,6 +72,17 @@ wait_for() {
 	done
 }
 
+# numbers N [FROM]: a table of N numbers n, up to a million, from 0 or FROM
+numbers() {
+	local d='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2
+	    UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
+	    UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8
+	    UNION ALL SELECT 9)'
+	echo "(SELECT n + ${2:-0} AS n FROM (SELECT a.n + 10 * b.n + 100 * c.n +
+	    1000 * d.n + 10000 * e.n + 100000 * f.n AS n FROM $d f, $d e, $d d,
+	    $d c, $d b, $d a) AS digits WHERE n < $1) AS numbers"
+}
+
 sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 is_sql() { [ "$(sql "$1")" = "$2" ]; }

@@ -2,18 +2,11 @@
 # Keys that wait: halted ones, and many rows behind one head
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 
-DIGITS='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3
-    UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7
-    UNION ALL SELECT 8 UNION ALL SELECT 9)'
-
 # fill KEY FROM COUNT [AVAILABLE_AT [TYPE]]: KEY may be an expression of n
 fill() {
 	sql "START TRANSACTION;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	    SELECT $1, $2 + n, '${5:-ok}', 'x' FROM (
-		SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n AS n
-		FROM $DIGITS a, $DIGITS b, $DIGITS c, $DIGITS d, $DIGITS e) t
-	    WHERE n < $3 ORDER BY n;
+	    SELECT $1, $2 + n, '${5:-ok}', 'x' FROM $(numbers "$3") ORDER BY n;
 	SET @last = (SELECT COALESCE(MAX(global_sequence), 0) FROM outbox);
 	INSERT INTO outbox (global_sequence, partition_key, available_at)
 	    SELECT sequence, CONCAT('p0', CRC32(stream_id) % 4), ${4:-NOW(6)}
