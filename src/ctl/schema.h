@@ -98,7 +98,7 @@ const struct schema_column *schema_column_of(const struct schema_table *,
 	    const char *name);
 
 /*
- * schema_check.c: the differences
+ * schema_check.c, schema_report.c: the differences
  */
 
 enum schema_level { SCHEMA_NOTE, SCHEMA_WARN, SCHEMA_FAIL };
