@@ -17,6 +17,11 @@ for command in $(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/ctl.c" |
 	has_line "$srcdir/man/outboxctl.1" "^\.It Ic ${command//_/ }( |\$)"
 	ok $? "the manual has ${command//_/ }"
 done
+for help in -h --help; do
+	ctl messages list "$help"
+	is "$RC" 0 "messages list $help"
+	like "$OUT" '^ +--until TIME +earlier' 'tells its options'
+done
 ctl --version
 like "$OUT" '^outbox-master [0-9]' 'version'
 
@@ -27,8 +32,9 @@ while read -r rc text args; do
 	like "$ERR" "^outboxctl: (.* )?${text//_/ }" "and says ${text//_/ }"
 	is "$OUT" '' 'and nothing else'
 done <<'EOF'
-2 unknown_command frobnicate
-2 unknown_command dead
+2 frobnicate:_unknown_command frobnicate
+2 unknown_command;_there_is:_dead_list,_dead_show, dead
+2 unknown_command;_there_is:_schema_print,_schema_install, schema mend
 2 unknown_option --frobnicate dead list
 2 not_an_option dead list --frobnicate
 2 not_an_option dead list --state dead

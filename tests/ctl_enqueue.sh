@@ -169,7 +169,8 @@ done
 before=$(tables)
 ctl enqueue --skip-bad "$DIR/many"
 is "$RC" 1 'the daemon may not write events'
-like "$ERR" '^outboxctl: enqueue: .*denied.*outbox' 'which ends it at once'
+like "$ERR" '^outboxctl: enqueue: .*denied.*outbox.*: sql/operator.sql grants it' \
+    'which ends it at once'
 like "$ERR" 'nothing was enqueued' 'with nothing done'
 is "$(tables)" "$before" 'which is true'
 sql 'DROP TABLE outbox_settings; CREATE PROCEDURE outbox_enqueue() BEGIN END'

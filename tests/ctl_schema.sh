@@ -296,6 +296,8 @@ ctl schema check
 is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' 'what is left is a note'
 ctl -c "$OWNER" schema upgrade
 is "$RC$OUT" '0There is nothing to do.' 'once more: nothing to do'
+ctl -c "$OWNER" schema upgrade --dry-run
+is "$RC$OUT" '0There is nothing to do.' 'which a dry run says, too'
 is "$(sql "SELECT COUNT(DISTINCT index_name) FROM
     information_schema.statistics WHERE table_schema = 'app' AND
     table_name = 'outbox'")" 5 'no index is dropped'

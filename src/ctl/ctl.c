@@ -197,6 +197,29 @@ find_command(int argc, char **argv, int *nwords)
 	return NULL;
 }
 
+/* No command begins like this; those of its group, if the word is one. */
+static int
+unknown_command(const char *word)
+{
+	size_t		 n = strlen(word);
+	const char	*lead = "; there is: ";
+
+	fprintf(stderr, "outboxctl: %s: unknown command", word);
+	for (const struct command *c = commands; c->words != NULL; c++)
+		if (strncmp(c->words, word, n) == 0 && c->words[n] == ' ') {
+			fprintf(stderr, "%s%s", lead, c->words);
+			lead = ", ";
+		}
+	fputs(*lead == ';' ? "; see --help\n" : "\n", stderr);
+	return CTL_USAGE;
+}
+
+static bool
+is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int
 wrong(const char *what)
 {
@@ -211,8 +234,7 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 	int	i = 1;
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "-h") == 0 ||
-		    strcmp(argv[i], "--help") == 0) {
+		if (is_help(argv[i])) {
 			usage(stdout);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "-V") == 0 ||
@@ -292,9 +314,9 @@ main(int argc, char **argv)
 	}
 	c.command = find_command(argc - at, argv + at, &nwords);
 	if (c.command == NULL)
-		return wrong("unknown command; see --help");
+		return unknown_command(argv[at]);
 	at += nwords;
-	if (at < argc && strcmp(argv[at], "--help") == 0) {
+	if (at < argc && is_help(argv[at])) {
 		help(c.command);
 		return CTL_DONE;
 	}

@@ -15,6 +15,7 @@
 #include "ctl.h"
 #include "db.h"
 #include "event.h"
+#include "mend.h"
 #include "xalloc.h"
 
 #define BATCH_BYTES	(16 * 1024 * 1024)
@@ -373,7 +374,7 @@ run(struct feed *f)
 
 	if (find_procedure(f, &e) < 0 || feed(f, &e) < 0) {
 		progress_end(&f->bar);
-		status = ctl_fail(f->c, &e);
+		status = mend_fail(f->c, &e);
 		tell_end(f);
 	} else if (f->stopped) {
 		progress_end(&f->bar);

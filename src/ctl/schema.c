@@ -262,7 +262,7 @@ upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
 	for (size_t i = 0; i < r->n; i++)
 		if (!r->findings[i].by_hand && r->findings[i].nrows > nrows)
 			nrows = r->findings[i].nrows;
-	if (c->args.dry_run) {
+	if (c->args.dry_run && (n > 0 || c->args.json)) {
 		print_report(c, r, false);
 		return CTL_DONE;
 	}
