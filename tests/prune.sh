@@ -1,10 +1,6 @@
 # prune.sh - what the tests of pruning share; sourced after lib.sh
 
-# shellcheck shell=bash disable=SC2034
-
-# A table of digits, to make numbers of.
-TEN='(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4
-    UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
+# shellcheck shell=bash
 
 # checked AGE: there was a check so long ago
 checked() {

@@ -19,10 +19,8 @@ fill() {
 	DELETE FROM outbox_dead_letters;
 	UPDATE outbox_settings SET reconcile_from = 0, partition_count = 16;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	    SELECT 'k', n, 'order.paid', 'x' FROM (SELECT 1 + a.n + 10 * b.n +
-	    100 * c.n + 1000 * d.n + 10000 * e.n AS n
-	    FROM $TEN a, $TEN b, $TEN c, $TEN d, $TEN e) t
-	    WHERE n <= $1 + 3 ORDER BY n;
+	    SELECT 'k', n, 'order.paid', 'x' FROM $(numbers $(($1 + 3)) 1)
+	    ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key, ack_sequence,
 	    published_at) SELECT sequence, 'p05', sequence, NOW(6)
 	    - INTERVAL IF(sequence <= $1 / 2, 20, 0) DAY
