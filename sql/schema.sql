@@ -23,6 +23,8 @@
 -- or without the procedure, where that suits a framework better:
 --
 --     START TRANSACTION;
+--     SELECT partition_count INTO @count FROM outbox_settings
+--         WHERE id = 1 LOCK IN SHARE MODE;
 --     UPDATE orders SET ...;
 --     INSERT INTO events
 --         (stream_id, stream_sequence, event_type, metadata, event_data)
@@ -30,12 +32,16 @@
 --     INSERT INTO outbox (global_sequence, partition_key)
 --         SELECT LAST_INSERT_ID(), CONCAT('p', IF(n < 10, '0', ''), n)
 --         FROM (SELECT CRC32(CONVERT('order-17' USING utf8mb4))
---                   MOD partition_count AS n
---               FROM outbox_settings WHERE id = 1) AS label;
+--                   MOD @count AS n) AS label;
 --     COMMIT;
 --
+-- The count is read with its lock, and before the event gets its number:
+-- that is what keeps a key in order when the count is changed.
+--
 -- As long as partition_count is NULL the second form writes a NULL label:
--- such rows are one partition of their own.
+-- such rows are one partition of their own.  So is every label of your own;
+-- those of a p and digits belong to the count, and rows under them are given
+-- another one when it changes.
 
 --
 -- What happened.  Rows are never changed; the stream is what keeps order.
@@ -128,6 +134,14 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- delivered rows are pruned, because a row that was pruned and one that was
 -- never made look the same.  NULL: nobody knows, and it makes none at all.
 --
+-- The other three belong to a change of partition_count.  Whoever enqueues
+-- holds a shared lock on this row from before he numbers his event until he
+-- commits; a change locks it alone, so it knows the last event of the former
+-- count.  boundary: a change is under way, and events up to this one go first;
+-- they were labelled by former_count, which afterwards is the last one that
+-- there was.  wanted_count is what the count becomes next.  Do not write to
+-- them, nor to partition_count but to fill it: outboxctl partitions sync does.
+--
 CREATE TABLE IF NOT EXISTS outbox_settings (
 	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
 	schema_version	INT UNSIGNED NOT NULL,
@@ -135,6 +149,9 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 			    NOT NULL,
 	partition_count	INT UNSIGNED NULL DEFAULT NULL,
 	reconcile_from	BIGINT UNSIGNED NULL DEFAULT NULL,
+	boundary	BIGINT UNSIGNED NULL DEFAULT NULL,
+	former_count	INT UNSIGNED NULL DEFAULT NULL,
+	wanted_count	INT UNSIGNED NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)
 			    ON UPDATE CURRENT_TIMESTAMP(6),
@@ -318,9 +335,10 @@ BEGIN
 		ROLLBACK TO SAVEPOINT outbox_enqueue;
 	END;
 
-	-- MAX: one row in any case.  SELECT INTO: SET would lock what it reads.
+	-- Locked, and before the event has a number: see outbox_settings.
+	-- MAX: one row in any case.
 	SELECT MAX(partition_count) INTO v_count
-	    FROM outbox_settings WHERE id = 1;
+	    FROM outbox_settings WHERE id = 1 LOCK IN SHARE MODE;
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '

@@ -179,16 +179,75 @@ label() {
 	[ "$hex" != - ] || hex=
 	producer "START TRANSACTION;" "CALL outbox_enqueue(_utf8mb4 x'$hex',
 	    NULL, 't', 1, NULL, NULL, 'x');" \
-	    "INSERT INTO events (stream_id, stream_sequence, event_type,
-	    event_data) VALUES (_utf8mb4 x'$hex', 2, 't', 'x');" \
-	    "INSERT INTO outbox (global_sequence, partition_key)
-	    SELECT LAST_INSERT_ID(), CONCAT('p', IF(n < 10, '0', ''), n)
-	    FROM (SELECT CRC32(CONVERT(_utf8mb4 x'$hex' USING utf8mb4))
-	    MOD partition_count AS n FROM outbox_settings WHERE id = 1)
-	    AS label;" "COMMIT;"
+	    "$(plain "_utf8mb4 x'$hex'" 2)" "COMMIT;"
 	is "label of x'$hex' modulo $2, both ways" \
 	    "$(root "SELECT GROUP_CONCAT(partition_key) FROM outbox;")" "$3,$3"
 	empty_tables
+}
+
+# plain KEY NUMBER: what an application does without the procedure
+plain() {
+	echo "SELECT partition_count INTO @count FROM outbox_settings
+	    WHERE id = 1 LOCK IN SHARE MODE;
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data) VALUES ($1, $2, 't', 'x');
+	    INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p', IF(n < 10, '0', ''), n)
+	    FROM (SELECT CRC32(CONVERT($1 USING utf8mb4)) MOD @count AS n)
+	    AS label;"
+}
+
+# Both hold the count until they commit, and take it before the event has its
+# number: a change of the count has to know the last one.
+test_count_is_held() {
+	enqueue_k="CALL outbox_enqueue('k', 1, 't', 1, NULL, NULL, 'x');"
+	for form in "$enqueue_k" "$(plain "'k'" 1)"; do
+		before=$(root "ALTER TABLE events AUTO_INCREMENT = 1;" \
+		    "SELECT auto_increment FROM information_schema.tables
+		    WHERE table_schema = 'app' AND table_name = 'events';")
+		hold root "SELECT 1 FROM outbox_settings FOR UPDATE;"
+		has "who changes the count is waited for" "$(producer \
+		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
+		    "$form")" "ERROR 1205"
+		release
+		producer "START TRANSACTION;" "$form" \
+		    "SELECT 'number', LAST_INSERT_ID();" >"$dir/number"
+		is "before the event has a number" "$(cat "$dir/number")" \
+		    "number${tab}$before"
+		empty_tables
+		hold producer "$form"
+		has "and waits for who has enqueued" "$(root \
+		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
+		    "SELECT 1 FROM outbox_settings FOR UPDATE;")" "ERROR 1205"
+		has "but not those who enqueue too" "$(producer \
+		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
+		    "CALL outbox_enqueue('l', 1, 't', 1, NULL, NULL, 'x');" \
+		    "SELECT 'done';")" "done"
+		release
+		empty_tables
+	done
+}
+
+# hold ACCOUNT STATEMENT: in a transaction that stays open until release
+hold() {
+	trap '' PIPE	# if it has given up
+	mkfifo "$dir/first"
+	[ "$1" = producer ] && holder=outbox_producer || holder=root
+	"$sandbox" sql "$dir/$kind" -u $holder -n -N -B app \
+	    <"$dir/first" >"$dir/first.out" 2>&1 &
+	pid=$!
+	exec 3>"$dir/first"
+	echo "START TRANSACTION; $2 SELECT 'held';" >&3
+	wait_for "$dir/first.out" held ||
+	    result "held: $2" 1 "$(cat "$dir/first.out")"
+}
+
+release() {
+	echo "ROLLBACK;" >&3
+	exec 3>&-
+	trap 'exit 1' PIPE
+	wait "$pid"
+	rm -f "$dir/first" "$dir/first.out"
 }
 
 test_transactions() {
@@ -364,6 +423,7 @@ FOR UPDATE"
 WHERE id = 'w'"
 	may daemon "DELETE FROM outbox_workers WHERE heartbeat_until < NOW(6)"
 	may daemon "UPDATE outbox_settings SET partition_count = 16"
+	may daemon "SELECT * FROM outbox_settings WHERE id = 1 FOR UPDATE"
 	may daemon "INSERT IGNORE INTO outbox_settings (schema_version,
 outbox_id) VALUES (1, '0')"
 	may daemon "INSERT INTO outbox_dead_letters (global_sequence, reason)
@@ -393,6 +453,8 @@ WHERE stream_id = 'a'"
 	may_not producer "SELECT * FROM outbox"
 	may_not producer "SELECT 1 FROM outbox_partitions"
 	may_not producer "SELECT 1 FROM outbox_streams"
+	may producer "SELECT partition_count FROM outbox_settings
+WHERE id = 1 LOCK IN SHARE MODE"
 	may_not producer "UPDATE outbox_settings SET partition_count = 1"
 	may_not producer "UPDATE events SET event_type = 't'"
 	may_not producer "DELETE FROM events"
@@ -409,6 +471,7 @@ suite() {
 	set_count 16
 	test_load_again
 	test_labels
+	test_count_is_held
 	test_transactions
 	test_errors
 	test_independent

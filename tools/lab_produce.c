@@ -31,7 +31,7 @@ enum outcome {
 
 struct key {
 	char		 name[96];
-	unsigned	 label;		/* for --bulk */
+	unsigned	 crc;		/* for --bulk: makes its label */
 	uint64_t	 next;		/* stream_sequence; 0: not known */
 };
 
@@ -284,14 +284,15 @@ insert_events(struct producer *p, size_t i, size_t *n)
 }
 
 static enum outcome
-insert_outbox(struct producer *p, size_t i, size_t n)
+insert_outbox(struct producer *p, uint64_t count, size_t i, size_t n)
 {
 	p->sql.len = 0;
 	sql_add(&p->sql, "INSERT INTO outbox (global_sequence, partition_key)"
 	    " VALUES ");
 	for (size_t j = 0; j < n; j++)
 		sql_add(&p->sql, "%s(%llu, 'p%02u')", j > 0 ? ", " : "",
-		    (unsigned long long)p->ids[j], p->used[i + j]->label);
+		    (unsigned long long)p->ids[j],
+		    (unsigned)(p->used[i + j]->crc % count));
 	return run(p, p->sql.data, p->sql.len);
 }
 
@@ -299,11 +300,20 @@ static enum outcome
 insert_bulk(struct producer *p)
 {
 	enum outcome	out;
+	uint64_t	count;
 	size_t		n;
 
+	/* Held, and before any event has its number: see sql/schema.sql. */
+	p->sql.len = 0;
+	sql_add(&p->sql, "SELECT partition_count FROM outbox_settings "
+	    "WHERE id = 1 LOCK IN SHARE MODE");
+	if ((out = ask(p, &count)) != DONE)
+		return out;
+	if (count == 0)
+		errx(1, "outbox_settings.partition_count is not set");
 	for (size_t i = 0; i < p->nused; i += n)
 		if ((out = insert_events(p, i, &n)) != DONE ||
-		    (out = insert_outbox(p, i, n)) != DONE)
+		    (out = insert_outbox(p, count, i, n)) != DONE)
 			return out;
 	return DONE;
 }
@@ -440,7 +450,7 @@ produce(void *arg)
 
 /* Key i of all is ours if it is our turn. */
 static void
-make_keys(struct producer *p, unsigned partitions)
+make_keys(struct producer *p)
 {
 	size_t	all = (size_t)p->o->keys, step = (size_t)p->o->producers;
 
@@ -452,16 +462,13 @@ make_keys(struct producer *p, unsigned partitions)
 		snprintf(k->name, sizeof(k->name), "%s%zu", p->o->key_prefix,
 		    i * step + p->number);
 		k->next = 0;
-		k->label = partitions == 0 ? 0 : libdeflate_crc32(0,
-		    k->name, strlen(k->name)) % partitions;
+		k->crc = libdeflate_crc32(0, k->name, strlen(k->name));
 	}
 }
 
 static void
 setup(struct producer *p, const struct lab_opts *o, unsigned number)
 {
-	unsigned	partitions;
-
 	memset(p, 0, sizeof(*p));
 	p->o = o;
 	p->number = number;
@@ -471,13 +478,9 @@ setup(struct producer *p, const struct lab_opts *o, unsigned number)
 	if (o->forever)
 		p->share = UINT64_MAX;
 	p->db = lab_db_open(o);
-	partitions = (unsigned)lab_db_number(p->db,
-	    "SELECT partition_count FROM outbox_settings");
-	if (o->bulk && partitions == 0)
-		errx(1, "outbox_settings.partition_count is not set");
 	p->id_step = lab_db_number(p->db,
 	    "SELECT @@SESSION.auto_increment_increment");
-	make_keys(p, partitions);
+	make_keys(p);
 	p->used = lab_realloc(NULL, (size_t)o->per_txn, sizeof(*p->used));
 	p->ids = lab_realloc(NULL, CHUNK_ROWS, sizeof(*p->ids));
 }
