@@ -288,6 +288,26 @@ run(struct db *db, const char *what, const char *sql, struct err *e)
 	return ask(db, what, sql, strlen(sql), e);
 }
 
+/* A wait for a lock has to end before the read of its answer does. */
+static int64_t
+lock_wait_s(const struct db *db)
+{
+	return db->wait_ms / 2000 < 1 ? 1 : db->wait_ms / 2000;
+}
+
+int
+db_hurry(struct db *db, bool hurry, struct err *e)
+{
+	struct buf	sql = { 0 };
+	int		rc;
+
+	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld",
+	    hurry ? 1LL : (long long)lock_wait_s(db));
+	rc = db_exec(db, "session", &sql, NULL, e);
+	buf_free(&sql);
+	return rc;
+}
+
 /*
  * UTC, because the tables hold moments; READ COMMITTED, because claims at
  * REPEATABLE READ deadlock with producers' inserts; short lock waits, because
@@ -297,12 +317,9 @@ static int
 set_session(struct db *db, struct err *e)
 {
 	struct buf	sql = { 0 };
-	int64_t		wait_s = db->wait_ms / 2000;
+	int64_t		wait_s = lock_wait_s(db);
 	int		rc;
 
-	/* A wait for a lock has to end before the read of its answer does. */
-	if (wait_s < 1)
-		wait_s = 1;
 	buf_printf(&sql, "SET SESSION time_zone = '+00:00', autocommit = 1, "
 	    "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
 	    "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld",

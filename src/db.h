@@ -65,6 +65,9 @@ int		 db_exec(struct db *, const char *what, const struct buf *,
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
 		    struct err *);
 
+/* Wait for a lock for a second at most, or as long as the connection may. */
+int		 db_hurry(struct db *, bool, struct err *);
+
 /* Roll back; the fault of what failed before stays to be asked for. */
 void		 db_rollback(struct db *);
 

@@ -217,7 +217,7 @@ prepare(struct janitor *j, struct err *e)
 	if (store_exec(j->store, "session", NULL, e) < 0 ||
 	    store_learn(j->store, e) < 0)
 		return -1;
-	return store_settings(j->store, false, &count, e);
+	return store_settings(j->store, &count, e);
 }
 
 static void

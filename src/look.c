@@ -239,11 +239,15 @@ take_first(struct look *l, struct picks *k, const struct batch *open,
 	free(seen);
 }
 
-/* Rows that wait would be read again and again, only to be passed. */
+/*
+ * Rows that wait would be read again and again, only to be passed; so would
+ * those that wait for the end of a change.
+ */
 static bool
 reads_few(const struct look *l)
 {
-	return !l->scan.many && hold_nlanes(l->hold) == 0;
+	return !l->scan.many && hold_nlanes(l->hold) == 0 &&
+	    !store_is_bounded(l->store);
 }
 
 bool

@@ -56,6 +56,7 @@ member_init(struct member *m, const struct conf *conf, struct store *store,
 	m->conf = conf;
 	m->store = store;
 	m->hold = hold;
+	m->change.store = store;
 }
 
 void
@@ -92,6 +93,15 @@ int64_t
 member_next(const struct member *m)
 {
 	return m->beat_at < m->look_at ? m->beat_at : m->look_at;
+}
+
+bool
+member_has_fresh(const struct member *m)
+{
+	for (size_t i = 0; i < m->nparts; i++)
+		if (m->parts[i]->fresh)
+			return true;
+	return false;
 }
 
 static int
@@ -398,6 +408,19 @@ move(struct member *m, bool all, struct store_view *v, struct err *e)
 	return read_again(m, all, false, v, e);	/* learn the new epochs */
 }
 
+/* Another count means other partitions, some of them perhaps for us. */
+static int
+learn_counts(struct member *m, struct err *e)
+{
+	unsigned	count = m->change.counts.count;
+
+	if (change_learn(&m->change, e) < 0)
+		return -1;
+	if (count != 0 && count != m->change.counts.count)
+		m->all_at = 0;
+	return 0;
+}
+
 /* What the view told of our partitions holds if they are still the same. */
 static int
 adopt(struct member *m, bool all, bool asked, struct store_view *v,
@@ -410,6 +433,10 @@ adopt(struct member *m, bool all, bool asked, struct store_view *v,
 		return -1;
 	report_taken(m, v->leases, v->nleases);
 	adopt_parts(m, v->leases, v->nleases);
+	/* Read after the epochs, the boundary is as old as they are at most. */
+	if ((member_has_fresh(m) || !m->conf->worker.leasing) &&
+	    learn_counts(m, e) < 0)
+		return -1;
 	if (asked && moves == m->moves)
 		m->rows = waits ? MEMBER_ROWS : MEMBER_NO_ROWS;
 	return 0;
@@ -423,7 +450,8 @@ see(struct member *m, int64_t now, bool *all, bool rows,
 	bool	created = false;
 
 	count_fleet(m, v);
-	if (housekeep(m, now, &created, e) < 0)
+	if (change_round(&m->change, m->place == 0, now, &created, e) < 0 ||
+	    housekeep(m, now, &created, e) < 0)
 		return -1;
 	if (created || (!*all && must_see_all(m, now))) {
 		*all = true;
@@ -453,7 +481,8 @@ look(struct member *m, int64_t now, struct err *e)
 		rc = adopt(m, all, ask, &v, e);
 	store_view_free(&v);
 	if (rc == 0)
-		m->look_at = now + MEMBER_LOOK_MS;
+		m->look_at = now + (change_is_on(&m->change) ?
+		    MEMBER_CHANGE_MS : MEMBER_LOOK_MS);
 	return rc;
 }
 

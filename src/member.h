@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "change.h"
 #include "conf.h"
 #include "err.h"
 #include "hold.h"
@@ -24,6 +25,9 @@
  */
 #define MEMBER_LOOK_MS	1000
 #define MEMBER_ALL_MS	5000
+
+/* The same while rows wait for the end of a change of the partition count. */
+#define MEMBER_CHANGE_MS	100
 
 /* What a look at the leases has learnt of the rows of our partitions. */
 enum member_rows {
@@ -52,6 +56,7 @@ struct member {
 	enum member_rows	  rows;
 
 	unsigned		  moves;	/* changes of parts or epochs */
+	struct change_duty	  change;	/* of the partition count */
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
@@ -93,6 +98,9 @@ int64_t	member_next(const struct member *);
 void	member_look_now(struct member *);
 
 void	member_clear_report(struct member *);
+
+/* Are there partitions whose blocked keys are not all read yet? */
+bool	member_has_fresh(const struct member *);
 
 /* The label's owned partition, NULL if it is not ours. */
 struct part *member_part(const struct member *, struct bytes label);

@@ -328,9 +328,14 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 	int		rc = 0;
 
 	/* In partition order the scan reads one row of a lane that waits. */
-	if (nrows <= limit || p->conf->outbox.ordering == ORDER_PARTITION)
+	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
 		return 0;
-	nrows -= limit / 2;
+	/* A change of the count waits for what is not parked. */
+	if (!store_is_bounded(p->store)) {
+		if (nrows <= limit)
+			return 0;
+		nrows -= limit / 2;
+	}
 	choose(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
 	if (g.n > 0)
 		rc = record(p, g.lanes, g.n, &done, e);

@@ -44,7 +44,7 @@ connect_both(struct refill *f, struct err *e)
 
 	if (p->ops->open(p->arg, e) < 0 || store_open(f->store, e) < 0 ||
 	    store_learn(f->store, e) < 0 ||
-	    store_settings(f->store, false, &count, e) < 0)
+	    store_settings(f->store, &count, e) < 0)
 		return -1;
 	if (!store_can_recover(f->store))
 		return err_set(e, "refill: the tables do not keep where the "

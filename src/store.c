@@ -294,6 +294,12 @@ store_commit(struct store *s, struct err *e)
 	return store_exec(s, "commit", NULL, e);
 }
 
+int
+store_hurry(struct store *s, bool hurry, struct err *e)
+{
+	return db_hurry(s->db, hurry, e);
+}
+
 void
 store_rollback(struct store *s)
 {

@@ -63,11 +63,10 @@ int	store_learn(struct store *, struct err *);
 
 /*
  * The partition count that producers and hosts agree on.  An empty settings
- * row is filled with *count; change sets it to *count; otherwise *count
- * becomes what the database says.  Without a settings table *count stays.
+ * row is filled with *count, otherwise *count becomes what the database says.
+ * Without a settings table *count stays.
  */
-int	store_settings(struct store *, bool change, unsigned *count,
-	    struct err *);
+int	store_settings(struct store *, unsigned *count, struct err *);
 
 /* The random id of this outbox, "" where there is no settings table. */
 const char *store_outbox_id(const struct store *);
@@ -243,6 +242,61 @@ int	store_waiting(struct store *, const uint64_t *sequences, size_t n,
 void	store_waiting_free(struct waiting_list *);
 
 /*
+ * store_change.c - another partition count, and no key out of order
+ *
+ * A key's later rows get another label than those that wait.  So the row of
+ * settings has a boundary while a change is under way: nobody takes a row
+ * above it.  It is set and taken away together with a new epoch for all
+ * leases, so whoever reads it after he has learned of an epoch is right about
+ * it for as long as his claims succeed.
+ */
+
+/* As the settings have it; 0: there is none. */
+struct counts {
+	unsigned	count, former, wanted;
+	uint64_t	boundary;	/* 0: no change is under way */
+};
+
+/* Have the tables what it takes? */
+bool	store_can_change(const struct store *);
+
+/*
+ * Read the counts, and stay below the boundary from now on: to be called when
+ * an epoch was learned, before the first claim under it.
+ */
+int	store_read_counts(struct store *, struct counts *, struct err *);
+
+/* Are there rows that have to wait for the end of a change? */
+bool	store_is_bounded(const struct store *);
+
+/* So many rows that wait for the end of a change are given another label. */
+#define STORE_MOVABLE	1000
+size_t	store_movable(const struct store *);	/* with this outbox.ordering */
+
+/*
+ * How many rows the change under way waits for, those that are parked or
+ * have a label of the application's own left out; at most max.
+ */
+int	store_change_left(struct store *, size_t max, size_t *n,
+	    struct err *);
+
+struct change {
+	bool		begun, over;	/* this call did it; both are possible */
+	bool		paused;		/* not begun: a partition is paused */
+	bool		busy;		/* nothing done: somebody has the row */
+	struct counts	counts;		/* as they are now */
+};
+
+/*
+ * Whatever can be done for a change: begin it if the count shall be wish (0:
+ * what the settings want), end it if little is left of what it waits for,
+ * and begin the next.  While one is under way the wish is noted.  Waits a
+ * second at most, because producers queue up behind it.
+ */
+int	store_change(struct store *, unsigned wish, struct change *,
+	    struct err *);
+
+/*
  * store_block.c - keys that wait, and rows out of the scan's way behind them
  *
  * All of it only under leases that are mine, with the epochs that the caller
@@ -250,6 +304,7 @@ void	store_waiting_free(struct waiting_list *);
  * more, or a lease that is gone, changes nothing and is no error.
  */
 
+#define STORE_PAUSED	"paused"	/* owner of a lease that nobody gets */
 #define STORE_HALTED	"halted"	/* a reason; others are for people */
 #define STORE_PARKED	24	/* "!4711", the label of parked rows */
 

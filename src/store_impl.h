@@ -22,11 +22,22 @@ struct store {
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */
 	bool			 has_unsure_since;
+	bool			 has_boundary;	/* in the settings */
+	bool			 has_former_count;
+	bool			 has_wanted_count;
+	uint64_t		 boundary;	/* rows above it wait; 0: none */
 	/* Statements are explained to it; NULL: they are run. */
 	void			(*planned)(void *, const char *,
 				    struct db_rows *, const struct err *);
 	void			*planned_arg;
 };
+
+/*
+ * A label of the partition count, not one of the application's own: p and two
+ * digits or more.  As SQL, behind the label, and as a question.
+ */
+#define STORE_COUNTED	" REGEXP '^p[0-9][0-9]+$'"
+bool	store_is_counted(const char *label);
 
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
@@ -45,8 +56,5 @@ void	store_put_acks(struct store *, const struct batch *);
 /* Bits of settled.done: written, and perhaps written. */
 #define SETTLED(outcome)	(1u << (outcome))
 #define SETTLED_DOUBT(outcome)	(SETTLED(outcome) << 8)
-
-/* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
-void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
 
 #endif

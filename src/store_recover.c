@@ -328,6 +328,28 @@ put_acks(struct store *s, const struct acked *rows, size_t n)
 	}
 }
 
+/*
+ * Those delivered before the partition count was changed are to wait where
+ * their key waits.
+ */
+static int
+relabel(struct store *s, const struct acked *rows, size_t n,
+    const struct counts *c, struct err *e)
+{
+	if (c->former == 0)
+		return 0;
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {events} AS e FORCE INDEX (PRIMARY) "
+	    "ON e.sequence = o.global_sequence SET o.partition_key = ");
+	store_put_relabel(s, c, "o.partition_key", "e.stream_id",
+	    "o.global_sequence");
+	buf_str(&s->sql, " WHERE o.published_at IS NULL "
+	    "AND o.global_sequence IN (");
+	put_sequences(s, rows, n);
+	buf_str(&s->sql, ")");
+	return store_exec(s, "send again", NULL, e);
+}
+
 static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
     uint64_t *reset, struct err *e)
@@ -383,9 +405,13 @@ int
 store_reset(struct store *s, const struct acked *rows, size_t n,
     uint64_t *reset, struct err *e)
 {
+	struct counts	c;
+
 	if (plain(s, "START TRANSACTION", e) < 0)
 		return -1;
-	if (reset_rows(s, rows, n, reset, e) == 0 && ring(s, rows, n, e) == 0 &&
+	if (store_hold_counts(s, &c, e) == 0 &&
+	    reset_rows(s, rows, n, reset, e) == 0 &&
+	    relabel(s, rows, n, &c, e) == 0 && ring(s, rows, n, e) == 0 &&
 	    plain(s, "COMMIT", e) == 0)
 		return 0;
 	db_rollback(s->db);

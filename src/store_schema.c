@@ -86,21 +86,35 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
-/* Columns of the outbox that may be missing. */
+#define COST_OF_CHANGE	"a key loses its order when the partition count " \
+			"changes while messages of it wait"
+
+/*
+ * Columns that may be missing.  Those with a type are missed at each connect,
+ * the others only when something needs them.
+ */
 static const struct extra {
+	enum store_table table;
 	const char	*name;
 	size_t		 at;		/* bool in struct store */
 	const char	*type;
 	const char	*cost;		/* what is missing then; NULL: nothing */
 } extras[] = {
-	{ "created_at", offsetof(struct store, has_created_at), NULL, NULL },
-	{ "ack_sequence", offsetof(struct store, has_ack_sequence),
+	{ T_OUTBOX, "created_at", offsetof(struct store, has_created_at), NULL,
+	  NULL },
+	{ T_OUTBOX, "ack_sequence", offsetof(struct store, has_ack_sequence),
 	  "BIGINT UNSIGNED NULL DEFAULT NULL",
 	  "what the broker loses after it acknowledged it is not found" },
-	{ "unsure_since", offsetof(struct store, has_unsure_since),
+	{ T_OUTBOX, "unsure_since", offsetof(struct store, has_unsure_since),
 	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
 	  "stands in the stream twice if it is sent again later than the "
 	  "stream's duplicate window" },
+	{ T_SETTINGS, "boundary", offsetof(struct store, has_boundary),
+	  NULL, COST_OF_CHANGE },
+	{ T_SETTINGS, "former_count", offsetof(struct store, has_former_count),
+	  NULL, COST_OF_CHANGE },
+	{ T_SETTINGS, "wanted_count", offsetof(struct store, has_wanted_count),
+	  NULL, COST_OF_CHANGE },
 };
 
 #define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
@@ -131,7 +145,7 @@ store_cost_of_column(enum store_table t, const char *name)
 		    strcasecmp(columns[i].name, name) == 0)
 			return NULL;
 	for (size_t i = 0; i < NEXTRAS; i++)
-		if (t == T_OUTBOX && extras[i].cost != NULL &&
+		if (extras[i].table == t && extras[i].cost != NULL &&
 		    strcasecmp(extras[i].name, name) == 0)
 			return extras[i].cost;
 	return "";
@@ -144,10 +158,11 @@ has_extra(struct store *s, const struct extra *x)
 }
 
 static void
-mark_extra(struct store *s, const char *name)
+mark_extra(struct store *s, const char *table, const char *name)
 {
 	for (size_t i = 0; i < NEXTRAS; i++)
-		if (strcasecmp(name, extras[i].name) == 0)
+		if (strcmp(s->tables[extras[i].table], table) == 0 &&
+		    strcasecmp(name, extras[i].name) == 0)
 			*has_extra(s, &extras[i]) = true;
 }
 
@@ -157,8 +172,7 @@ mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 	const char	*precision = db_text(rows, 2);
 
-	if (strcmp(s->tables[T_OUTBOX], table) == 0)
-		mark_extra(s, name);
+	mark_extra(s, table, name);
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		if (strcmp(s->tables[columns[i].table], table) != 0)
 			continue;
@@ -294,7 +308,7 @@ warn_of_extras(struct store *s)
 	const char	*table = s->tables[T_OUTBOX];
 
 	for (size_t i = 0; i < NEXTRAS; i++)
-		if (!*has_extra(s, &extras[i]) && extras[i].cost != NULL)
+		if (!*has_extra(s, &extras[i]) && extras[i].type != NULL)
 			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
 			    "ADD COLUMN %s %s", table, extras[i].name,
 			    extras[i].cost, table, extras[i].name,
@@ -351,32 +365,28 @@ read_settings(struct store *s, unsigned *count, struct err *e)
 }
 
 static int
-write_count(struct store *s, unsigned count, bool change, struct err *e)
+fill_count(struct store *s, unsigned count, struct err *e)
 {
 	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
 	    "partition_count = ");
-	buf_printf(&s->sql, "%u WHERE id = 1%s", count,
-	    change ? "" : " AND partition_count IS NULL");
+	buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS NULL",
+	    count);
 	return store_exec(s, "settings", NULL, e);
 }
 
 int
-store_settings(struct store *s, bool change, unsigned *count, struct err *e)
+store_settings(struct store *s, unsigned *count, struct err *e)
 {
-	unsigned	ours = *count, theirs;
+	unsigned	ours = *count;
 
 	if (!s->exists[T_SETTINGS])
 		return 0;
-	if (read_settings(s, &theirs, e) < 0)
+	if (read_settings(s, count, e) < 0)
 		return -1;
-	if (theirs == ours || (theirs != 0 && !change)) {
-		*count = theirs;
+	if (*count != 0)
 		return 0;
-	}
-	if (write_count(s, ours, change, e) < 0)
+	if (fill_count(s, ours, e) < 0)
 		return -1;
-	if (change)
-		log_info("partition count changed from %u to %u", theirs, ours);
 	return read_settings(s, count, e);	/* another may have been first */
 }
 

@@ -199,6 +199,17 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 }
 
 /*
+ * The lease that a message came under, or the partition of its key since a
+ * change of the partition count.
+ */
+static const char *
+home_of(const struct batch *b, const struct msg *m, const char *label)
+{
+	return label != NULL && store_is_counted(label) ? label :
+	    b->labels[m->range];
+}
+
+/*
  * Dead, and nothing behind them goes.  The record is named by the dead row
  * itself; its partition's epoch goes up, so that whoever owns it now, perhaps
  * somebody else, reads it before the next claim.
@@ -213,10 +224,11 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 	    "order_key, reason, head_sequence, since) VALUES ");
 	while (db_next(held)) {
 		const struct msg *m = batch_msg(b, db_u64(held, 0));
+		const char	 *home = home_of(b, m, db_text(held, 2));
 
 		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
 		    (unsigned long long)m->sequence);
-		put_text(s, b->labels[m->range], strlen(b->labels[m->range]));
+		put_text(s, home, strlen(home));
 		buf_str(&s->sql, ", ");
 		put_text(s, m->key.data, m->key.len);
 		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
@@ -229,31 +241,36 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 }
 
 static int
-ring_for_halted(struct store *s, const struct batch *b, struct err *e)
+ring_for_halted(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
 {
 	size_t	n = 0;
 
 	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1 "
 	    "WHERE partition_key IN (");
-	for (size_t i = 0; i < b->n; i++) {
-		const char *label = b->labels[b->msgs[i].range];
+	while (db_next(held)) {
+		const char *home = home_of(b, batch_msg(b, db_u64(held, 0)),
+				       db_text(held, 2));
 
-		if (b->msgs[i].outcome != OUT_DEAD)
-			continue;
 		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		put_text(s, label, strlen(label));
+		put_text(s, home, strlen(home));
 	}
 	buf_str(&s->sql, ")");
 	return store_exec(s, "halt", NULL, e);
 }
 
+/* Its label may have changed since the claim, with the partition count. */
 static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
-	store_sql(s, s->has_created_at ?
-	    "SELECT global_sequence, created_at FROM {outbox}" :
-	    "SELECT global_sequence, NULL FROM {outbox}");
-	store_put(s, " FORCE INDEX (PRIMARY)");
+	store_sql(s, "SELECT global_sequence, ");
+	buf_str(&s->sql, s->has_created_at ? "created_at" : "NULL");
+	store_put(s, s->exists[T_BLOCKED] ? ", IF(partition_key LIKE '!%', "
+	    "(SELECT k.partition_key FROM {blocked} AS k "
+	    "WHERE k.first_sequence = IF({outbox}.partition_key LIKE '!%', "
+	    "CAST(SUBSTRING({outbox}.partition_key, 2) AS UNSIGNED), NULL)), "
+	    "partition_key)" : ", partition_key");
+	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
 	put_held(s, b, OUT_DEAD);
 	buf_str(&s->sql, " FOR UPDATE");
 	return store_query(s, "bury", e);
@@ -273,8 +290,9 @@ bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 	    s->conf->retry.on_dead == DEAD_HALT) {
 		db_rewind(held);
 		rc = halt_keys(s, b, held, e);
+		db_rewind(held);
 		if (rc == 0)
-			rc = ring_for_halted(s, b, e);
+			rc = ring_for_halted(s, b, held, e);
 	}
 	db_rows_free(held);
 	if (rc < 0)

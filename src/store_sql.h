@@ -48,6 +48,9 @@ void	store_put_list(struct store *, const uint64_t *, size_t n);
 /* "'a','b'" */
 void	store_put_labels(struct store *, const char *const *, size_t n);
 
+/* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
+void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
+
 /*
  * " FROM ... WHERE ...": what was delivered later than from, and not later
  * than until, which may be NULL; out of the index, if it is one by time.
@@ -57,12 +60,6 @@ void	store_put_delivered(struct store *, const char *from,
 
 /* "order.*" as LIKE has it. */
 void	store_put_pattern(struct store *, const char *);
-
-/*
- * What producers make of a key: n is CRC32 of its bytes modulo the count, and
- * this its label.  NULL as long as there is no count.
- */
-#define STORE_LABEL_OF_N	"CONCAT('p', IF(n < 10, '0', ''), n)"
 
 /*
  * The moment of the last of the first max of those rows, or until if there are
@@ -100,6 +97,36 @@ void	store_rollback(struct store *);
  * on record.
  */
 int	store_ring(struct store *, struct err *);
+
+/*
+ * The counts, kept as they are until the transaction ends, as producers do.
+ * To be called first in a transaction that makes rows due or rings.  All 0
+ * where there are none.
+ */
+int	store_hold_counts(struct store *, struct counts *, struct err *);
+
+/*
+ * The same, but alone.  Producers queue up behind who waits for that: hurry,
+ * pause between two tries, and do little until the commit.
+ */
+int	store_lock_settings(struct store *, struct counts *, struct err *);
+
+/* Wait for a lock for a second at most, until told otherwise. */
+int	store_hurry(struct store *, bool, struct err *);
+
+/*
+ * The label that a producer gave or would give to the row of this key and
+ * sequence, SQL both, under those counts; NULL without a count.
+ */
+void	store_put_label(struct store *, const struct counts *,
+	    const char *key, const char *sequence);
+
+/*
+ * The same for a row that had a label, SQL too: one of the application's own
+ * stays, and so do all where the count was never changed.
+ */
+void	store_put_relabel(struct store *, const struct counts *,
+	    const char *label, const char *key, const char *sequence);
 
 /* The number of the last error, see db_last_code. */
 unsigned store_code(const struct store *);

@@ -164,36 +164,29 @@ sweep_search_newest(struct sweep *w, size_t limit, struct err *e)
 	return 0;
 }
 
-/*
- * As producers do, we hold the count and the horizon until the commit.  count
- * is as SQL: there may be none.
- */
+/* As producers do, we hold the counts and the horizon until the commit. */
 static int
-read_settings(struct sweep *w, char count[24], struct err *e)
+read_settings(struct sweep *w, struct counts *c, struct err *e)
 {
 	struct db_rows	*rows;
-	const char	*text;
 
-	store_sql(w->store, "SELECT reconcile_from, partition_count "
-	    "FROM {settings} WHERE id = 1 LOCK IN SHARE MODE");
+	if (store_hold_counts(w->store, c, e) < 0)
+		return -1;
+	store_sql(w->store, "SELECT reconcile_from FROM {settings} "
+	    "WHERE id = 1");
 	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
 		return -1;
-	text = db_next(rows) ? db_text(rows, 1) : NULL;
-	if (db_u64(rows, 0) > w->horizon.at)
+	if (db_next(rows) && db_u64(rows, 0) > w->horizon.at)
 		w->horizon.at = db_u64(rows, 0);
-	snprintf(count, 24, "%s", text == NULL ? "NULL" : text);
 	db_rows_free(rows);
 	return 0;
 }
 
-/* The events e with their n, as a table that is still open. */
+/* Where the key of the event e waits. */
 static void
-put_piece(struct store *s, const char *count)
+put_label(struct store *s, const struct counts *c)
 {
-	store_put(s, " FROM (SELECT e.sequence, CRC32(CONVERT(e.stream_id "
-	    "USING utf8mb4)) MOD ");
-	store_put(s, count);
-	store_put(s, " AS n FROM {events} AS e");
+	store_put_label(s, c, "e.stream_id", "e.sequence");
 }
 
 static void
@@ -209,32 +202,33 @@ put_events(struct store *s, const uint64_t *piece, size_t n)
  * row on.  It comes first for the lock that it takes.
  */
 static int
-raise_epochs(struct sweep *w, const char *count, const uint64_t *piece,
+raise_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
     size_t n, struct err *e)
 {
 	struct store	*s = w->store;
 
-	store_sql(s, "SELECT DISTINCT COALESCE(" STORE_LABEL_OF_N ", '')");
-	put_piece(s, count);
+	store_sql(s, "SELECT DISTINCT COALESCE(");
+	put_label(s, c);
+	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
-	store_put(s, ") AS label");
 	return store_ring(s, e);
 }
 
 static int
-insert_rows(struct sweep *w, const char *count, const uint64_t *piece,
+insert_rows(struct sweep *w, const struct counts *c, const uint64_t *piece,
     size_t n, uint64_t *made, struct err *e)
 {
 	struct store	*s = w->store;
 
 	store_sql(s, "INSERT IGNORE INTO {outbox} (global_sequence, "
-	    "partition_key) SELECT sequence, " STORE_LABEL_OF_N);
-	put_piece(s, count);
+	    "partition_key) SELECT e.sequence, ");
+	put_label(s, c);
+	store_put(s, " FROM {events} AS e");
 	put_joins(s);
 	put_events(s, piece, n);
 	store_put(s, " AND ");
 	put_missing(s);
-	store_putf(s, " AND e.sequence > %llu) AS label ORDER BY sequence",
+	store_putf(s, " AND e.sequence > %llu ORDER BY e.sequence",
 	    (unsigned long long)w->horizon.at);
 	return store_exec(s, "reconcile", made, e);
 }
@@ -243,12 +237,12 @@ int
 sweep_make(struct sweep *w, const uint64_t *piece, size_t n, uint64_t *made,
     struct err *e)
 {
-	char	count[24];
+	struct counts	c;
 
-	if (read_settings(w, count, e) < 0 ||
-	    raise_epochs(w, count, piece, n, e) < 0)
+	if (read_settings(w, &c, e) < 0 ||
+	    raise_epochs(w, &c, piece, n, e) < 0)
 		return -1;
-	return insert_rows(w, count, piece, n, made, e);
+	return insert_rows(w, &c, piece, n, made, e);
 }
 
 void

@@ -88,16 +88,6 @@ note_gone(struct tick *t, uint64_t sequence)
 	t->gone[t->ngone++] = sequence;
 }
 
-/* Partitions whose blocked keys are not all read yet. */
-static bool
-has_fresh(const struct tick *t)
-{
-	for (size_t i = 0; i < t->member->nparts; i++)
-		if (t->member->parts[i]->fresh)
-			return true;
-	return false;
-}
-
 static void
 hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
     int64_t now)
@@ -454,7 +444,7 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		t->picked = k.n;
 		res->left = look_left_some(&t->look);
 		res->more = look_is_over(&t->look, t->claimed > 0) ||
-		    has_fresh(t) || t->park.moved ||
+		    member_has_fresh(t->member) || t->park.moved ||
 		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
 	picks_free(&k);

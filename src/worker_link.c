@@ -83,13 +83,15 @@ agree_on_count(struct worker *w, struct err *e)
 {
 	unsigned	ours = (unsigned)w->conf->outbox.partition_count;
 	unsigned	count = ours;
-	bool		change = w->a->change_count && !w->changed_count;
 
-	if (store_settings(w->store, change, &count, e) < 0)
+	if (store_settings(w->store, &count, e) < 0)
 		return -1;
+	if (w->a->change_count && !w->changed_count)
+		w->member.change.wish = ours;
 	w->changed_count = true;
 	/* One of them is enough to say it. */
-	if (count != ours && !w->warned_count && w->a->slot == 0) {
+	if (count != ours && w->member.change.wish == 0 && !w->warned_count &&
+	    w->a->slot == 0) {
 		log_warn("outbox.partition_count is %u here and %u in the "
 		    "database, which wins", ours, count);
 		w->warned_count = true;

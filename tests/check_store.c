@@ -830,8 +830,7 @@ START_TEST(optional_tables_may_be_missing)
 	ck_ok(store_learn(st, &e));
 	ck_assert(store_has_dead(st));
 	ck_assert_str_eq(logged(), "");
-	ck_ok(store_settings(st, false, &count, &e));
-	ck_ok(store_settings(st, true, &count, &e));
+	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 12);
 	ck_assert_str_eq(store_outbox_id(st), "");
 	sql("DROP TABLE outbox_dead_letters");
@@ -895,7 +894,7 @@ START_TEST(tables_may_have_other_names)
 	    "events: e$, partitions: select, workers: w, settings: s, "
 	    "dead_letters: d, streams: t}}\n", conf->mysql.socket);
 	s = store_of(c, ME);
-	ck_ok(store_settings(s, false, &count, &e));
+	ck_ok(store_settings(s, &count, &e));
 	ck_ok(store_fill_partitions(s, count, &e));
 	ck_ok(store_beat(s, &known, &e));
 	sql("INSERT INTO `o-1` (global_sequence, partition_key) "
@@ -967,12 +966,12 @@ START_TEST(empty_settings_are_filled)
 	unsigned	count = 24, other = 8;
 	struct store	*s = store_of(conf, OTHER);
 
-	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 24);
 	ck_sql("24", "SELECT partition_count FROM outbox_settings");
 	ck_assert_str_eq(store_outbox_id(st), "abc");
 	/* Who comes later must take what is there. */
-	ck_ok(store_settings(s, false, &other, &e));
+	ck_ok(store_settings(s, &other, &e));
 	ck_assert_uint_eq(other, 24);
 	store_free(s);
 }
@@ -981,7 +980,7 @@ END_TEST
 static void *
 settings_run(void *arg)
 {
-	ck_ok(store_settings(st, false, arg, &e));
+	ck_ok(store_settings(st, arg, &e));
 	return NULL;
 }
 
@@ -1003,19 +1002,14 @@ START_TEST(first_to_fill_wins)
 }
 END_TEST
 
-START_TEST(settings_win_or_are_changed)
+START_TEST(settings_win)
 {
 	unsigned	count = 24;
 
 	sql("UPDATE outbox_settings SET partition_count = 8");
-	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 8);
 	ck_sql("8", "SELECT partition_count FROM outbox_settings");
-	count = 24;
-	ck_ok(store_settings(st, true, &count, &e));
-	ck_assert_uint_eq(count, 24);
-	ck_sql("24", "SELECT partition_count FROM outbox_settings");
-	ck_has(logged(), "from 8 to 24");
 }
 END_TEST
 
@@ -1024,14 +1018,14 @@ START_TEST(odd_settings_are_refused)
 	unsigned	count = 24;
 
 	sql("UPDATE outbox_settings SET schema_version = 2");
-	ck_fails(store_settings(st, false, &count, &e));
+	ck_fails(store_settings(st, &count, &e));
 	ck_has(e.text, "newer");
 	sql("DELETE FROM outbox_settings");
-	ck_fails(store_settings(st, false, &count, &e));
+	ck_fails(store_settings(st, &count, &e));
 	ck_has(e.text, "outbox_settings");
 	sql("INSERT INTO outbox_settings (schema_version, outbox_id) "
 	    "VALUES (1, 'abc')");
-	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_settings(st, &count, &e));
 }
 END_TEST
 
@@ -2859,7 +2853,7 @@ call(int i)
 	b.n = 1;
 	switch (i) {
 	case 0: return store_learn(st, &e);
-	case 1: return store_settings(st, false, &count, &e);
+	case 1: return store_settings(st, &count, &e);
 	case 2: return store_fill_partitions(st, 1, &e);
 	case 3: return store_adopt_strays(st, &count, label, &e);
 	case 4: return store_register(st, &e);
@@ -3418,7 +3412,7 @@ START_TEST(somebody_elses_tables_are_served)
 
 	ck_has(logged(), "no index");
 	ck_has(logged(), "outbox_dead_letters");
-	ck_ok(store_settings(st, false, &count, &e));
+	ck_ok(store_settings(st, &count, &e));
 	ck_ok(store_fill_partitions(st, count, &e));
 	add_rows(1, 2, "NULL");
 	add_rows(3, 3, "'p00'");
@@ -3499,7 +3493,7 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_test(tc, own_schema_is_understood);
 	tcase_add_test(tc, empty_settings_are_filled);
 	tcase_add_test(tc, first_to_fill_wins);
-	tcase_add_test(tc, settings_win_or_are_changed);
+	tcase_add_test(tc, settings_win);
 	tcase_add_test(tc, odd_settings_are_refused);
 	tcase_add_test(tc, partitions_are_filled);
 	tcase_add_test(tc, no_stray_is_adopted);

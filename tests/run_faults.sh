@@ -55,6 +55,15 @@ blocked		1	freed
 raise		1	severed
 unsure		1	silent
 '
+# Another partition count, of a producer's rows and with some to be moved.
+CHANGE='
+counts		2	recount
+session		2	recount
+begin		1	recount
+partitions	1	widen
+change		9	recount
+commit		1	recount
+'
 LOSSES='
 stream		3	doubtful
 now		1	doubtful
@@ -279,6 +288,27 @@ send() {
 	arm "$2"
 	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
 }
+# From 16 partitions to 24 and back, by whoever is the first.
+is_recounted() { is_sql 'SELECT wanted_count IS NULL AND boundary IS NULL
+    FROM outbox_settings' 1; }
+recount() {
+	wait_for 10 is_recounted
+	arm "$1"
+	sql "UPDATE outbox_settings SET wanted_count = 40 - partition_count;
+	    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+}
+widen() {
+	wait_for 10 is_recounted
+	to_16
+	recount "$1"
+}
+to_16() {
+	sql "UPDATE outbox_settings SET wanted_count = 16;
+	    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+	wait_for 10 is_recounted
+	sql "DELETE FROM outbox_partitions WHERE partition_key > 'p15'"
+}
+
 newcomer() { send KILL "$1" started_at; }
 leaver() { send TERM "$1" started_at; }
 # Duties of the first.
@@ -443,6 +473,13 @@ each "$PARK" instead 1213
 finish 'parking'
 
 begin
+each "$CHANGE" sent kill
+each "$CHANGE" sent lost
+each "$CHANGE" instead 1213
+finish 'another partition count'
+to_16
+
+begin
 each "$LOSSES" sent kill
 each "$LOSSES" sent lost
 each "$LOSSES" instead 1213
@@ -473,7 +510,7 @@ is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
 
 # Whoever adds a statement adds it to the tables above.
 names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
-is "$(names "$TICK$MEMBER$LIFE$FIRST$PARK$LOSSES$BUS")" \
+is "$(names "$TICK$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BUS")" \
     "$(cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done |
     sort -u)" 'there is no other point'
 

@@ -34,6 +34,7 @@ struct ctl {
 	uint64_t		 audited;	/* what it says was changed */
 	bool			 unknown;	/* was the last change made? */
 	char			*arguments;	/* as they were given */
+	struct counts		 counts;	/* held by mend: see mend.c */
 };
 
 struct command {
@@ -147,9 +148,6 @@ struct progress {
 
 void	progress_show(struct progress *, uint64_t done, uint64_t total);
 void	progress_end(struct progress *);
-
-/* What producers divide by: NULL as long as there is no count. */
-#define CTL_COUNT	"(SELECT partition_count FROM {settings} WHERE id = 1)"
 
 /*
  * The commands

@@ -237,8 +237,10 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 static int
 ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
-	store_sql(c->store, "SELECT COALESCE(partition_key, '') FROM {dead} "
-	    "WHERE global_sequence IN (");
+	store_sql(c->store, "SELECT COALESCE(");
+	store_put_relabel(c->store, &c->counts, "partition_key", "order_key",
+	    "global_sequence");
+	store_put(c->store, ", '') FROM {dead} WHERE global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
 	if (store_has(c->store, T_BLOCKED)) {
@@ -267,8 +269,10 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
 	    "partition_key, attempts, available_at");
 	store_put(c->store, dated ? ", created_at" : "");
-	store_put(c->store, ") SELECT global_sequence, partition_key, 0, "
-	    "{now}");
+	store_put(c->store, ") SELECT global_sequence, ");
+	store_put_relabel(c->store, &c->counts, "partition_key", "order_key",
+	    "global_sequence");
+	store_put(c->store, ", 0, {now}");
 	store_put(c->store, dated ? ", COALESCE(created_at, {now})" : "");
 	store_put(c->store, " FROM {dead} WHERE global_sequence IN (");
 	store_put_list(c->store, list, n);

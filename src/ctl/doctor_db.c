@@ -333,6 +333,33 @@ has_count(struct doctor *d)
 	return has;
 }
 
+/* What keeps rows waiting because somebody wanted it so. */
+static void
+check_changes(struct doctor *d)
+{
+	struct counts	c;
+	struct db_rows	*rows;
+	struct err	e;
+
+	if (store_read_counts(d->ctl->store, &c, &e) < 0)
+		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
+	else if (!store_can_change(d->ctl->store))
+		doctor_say(d, DOCTOR_WARN, "settings", "without the columns "
+		    "boundary, former_count and wanted_count no key keeps its "
+		    "order when the partition count changes: outboxctl "
+		    "schema upgrade");
+	else if (c.boundary != 0 || c.wanted != 0)
+		doctor_say(d, DOCTOR_WARN, "settings", "a change of the "
+		    "partition count is under way: see outboxctl partitions "
+		    "sync");
+	store_sql(d->ctl->store, "SELECT 1 FROM {partitions} WHERE lease_owner "
+	    "= '" STORE_PAUSED "' LIMIT 1");
+	if ((rows = query(d, "settings")) != NULL && db_nrows(rows) > 0)
+		doctor_say(d, DOCTOR_WARN, "settings", "partitions are "
+		    "paused: outboxctl partitions resume");
+	db_rows_free(rows);
+}
+
 void
 doctor_settings(struct doctor *d)
 {
@@ -342,7 +369,8 @@ doctor_settings(struct doctor *d)
 
 	if (!store_has(d->ctl->store, T_SETTINGS) || !has_count(d))
 		return;
-	if (store_settings(d->ctl->store, false, &count, &e) < 0)
+	check_changes(d);
+	if (store_settings(d->ctl->store, &count, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
 	else if (count != ours)
 		doctor_say(d, DOCTOR_WARN, "settings", "the database has %u "

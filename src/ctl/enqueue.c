@@ -36,6 +36,7 @@ struct feed {
 	uint64_t	 size, bytes;	/* of the file, 0: unknown; read */
 	uint64_t	 number;	/* of the last line that was read */
 	bool		 procedure;
+	struct counts	 counts;
 
 	struct line	*lines;		/* the batch */
 	size_t		 n;
@@ -147,22 +148,31 @@ insert_event(struct store *s, const struct event *ev, struct err *e)
 	return store_exec(s, "enqueue", NULL, e);
 }
 
+/* Before an event has its number: a change of the count goes by that. */
 static int
-insert_row(struct ctl *c, const struct event *ev, struct err *e)
+hold_count(struct feed *f, struct err *e)
 {
-	struct store	*s = c->store;
+	struct ctl	*c = f->c;
+
+	if (store_hold_counts(c->store, &f->counts, e) < 0)
+		return -1;
+	f->counts.boundary = 0;
+	if (!store_has(c->store, T_SETTINGS))
+		f->counts.count = (unsigned)c->conf->outbox.partition_count;
+	return 0;
+}
+
+static int
+insert_row(struct feed *f, const struct event *ev, struct err *e)
+{
+	struct store	*s = f->c->store;
 
 	store_sql(s, "INSERT INTO {outbox} (global_sequence, partition_key) "
-	    "SELECT LAST_INSERT_ID(), " STORE_LABEL_OF_N
-	    " FROM (SELECT CRC32(");
+	    "SELECT event, ");
+	store_put_label(s, &f->counts, "name", "event");
+	store_put(s, " FROM (SELECT LAST_INSERT_ID() AS event, ");
 	store_put_text(s, ev->key);
-	store_put(s, ") MOD ");
-	if (store_has(s, T_SETTINGS))
-		store_put(s, CTL_COUNT);
-	else
-		store_putf(s, "%lld",
-		    (long long)c->conf->outbox.partition_count);
-	store_put(s, " AS n) AS label");
+	store_put(s, " AS name) AS e");
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -182,7 +192,7 @@ write_line(struct feed *f, size_t i, struct err *e)
 	rc = f->procedure ? call(f->c->store, &l->event, e) :
 	    insert_event(f->c->store, &l->event, e);
 	if (rc == 0)
-		return f->procedure ? 0 : insert_row(f->c, &l->event, e);
+		return f->procedure ? 0 : insert_row(f, &l->event, e);
 	if (!store_refused_value(f->c->store))
 		return -1;
 	/* A number that we made may only be somebody else's by now. */
@@ -211,6 +221,8 @@ write_lines(struct ctl *c, void *arg, struct err *e)
 	struct feed	*f = arg;
 
 	f->refused = NONE;
+	if (hold_count(f, e) < 0)
+		return -1;
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->lines[i].bad && write_line(f, i, e) < 0)
 			return -1;

@@ -46,6 +46,9 @@ change(struct ctl *c, void *arg, struct err *e)
 	struct chunk	*k = arg;
 
 	k->changed = 0;
+	/* Keys must not move while we ring for them. */
+	if (store_hold_counts(c->store, &c->counts, e) < 0)
+		return -1;
 	if (k->fn(c, k->list, k->n, &k->changed, e) < 0)
 		return -1;
 	return k->changed == 0 ? 0 : audit_note(c, k->changed, e);
