@@ -17,9 +17,10 @@
 GRANT SELECT, INSERT ON events TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox
     TO 'outbox_operator'@'localhost';
-GRANT SELECT, UPDATE ON outbox_partitions TO 'outbox_operator'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_partitions
+    TO 'outbox_operator'@'localhost';
 GRANT SELECT ON outbox_workers TO 'outbox_operator'@'localhost';
-GRANT SELECT, UPDATE (reconcile_from, updated_at) ON outbox_settings
+GRANT SELECT, UPDATE ON outbox_settings
     TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_dead_letters
     TO 'outbox_operator'@'localhost';

@@ -39,8 +39,8 @@ while IFS='|' read -r _ words; do
 done < <(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/ctl.c" |
     cut -d'"' -f2 | sed 's/^/|/')
 
-completes 'parti' partitions 'a word'
-completes '--json -c x.yml parti' partitions 'behind what is for all'
+completes 'reco' reconcile 'a word'
+completes '--json -c x.yml reco' reconcile 'behind what is for all'
 completes 'status --wa' --watch 'an option'
 completes 'status ' '' 'nothing follows a whole command'
 completes '--js' --json 'an option for all'

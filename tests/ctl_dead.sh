@@ -55,7 +55,7 @@ DAEMON=$CONF OPERATOR=$DIR/operator.yml
 # An operator mends the outbox, and neither history nor what is on record.
 for statement in 'DELETE FROM events' 'DELETE FROM outbox_audit' \
     'UPDATE events SET event_type = 1' 'DELETE FROM outbox_blocked_keys' \
-    'DELETE FROM outbox_partitions'; do
+    'DELETE FROM outbox_settings'; do
 	out=$("$SANDBOX" sql "$DIR/db" -u outbox_operator "-p$OPERATOR_PW" app \
 	    -e "$statement" 2>&1)
 	like "$out" 'command denied' "an operator's account: no $statement"

@@ -54,7 +54,7 @@ static const struct option_row {
 	{ "reset-attempts", NULL, FLAG, offsetof(struct args, reset_attempts),
 	  0, 0, 0, "as if it were the first attempt" },
 	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
-	  "for those that are being sent (5)" },
+	  "for what is in the way (5)" },
 	{ "batch", "N", NUMBER, offsetof(struct args, batch),
 	  1, 100000, 1000, "rows of a transaction (1000)" },
 	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
@@ -63,6 +63,8 @@ static const struct option_row {
 	  0, 36500, -1, "what was delivered longer ago (7)" },
 	{ "older-than", "TIME", TIME, offsetof(struct args, older_than),
 	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
+	{ "prune", NULL, FLAG, offsetof(struct args, prune), 0, 0, 0,
+	  "remove what is obsolete and empty" },
 	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
 	  0, 36500, 30, "dead letters that died longer ago (30)" },
 };

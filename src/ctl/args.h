@@ -16,6 +16,7 @@ struct args {
 	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;
+	bool		 prune;
 	bool		 all, release, reset_attempts;
 	int64_t		 wait;			/* seconds */
 

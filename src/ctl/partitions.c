@@ -52,9 +52,8 @@ state_partition_count(struct ctl *c, struct err *e)
 	return count;
 }
 
-/* Nobody writes there any more; rows without a label always may come. */
-static bool
-is_obsolete(const char *label, unsigned count)
+bool
+state_is_obsolete(const char *label, unsigned count)
 {
 	char		 expected[STORE_LABEL];
 	unsigned long	 n;
@@ -269,7 +268,8 @@ leases(struct ctl *c, struct err *e)
 	if (count == 0)
 		return NULL;
 	store_sql(c->store, "SELECT partition_key, "
-	    "CASE WHEN lease_owner IS NULL OR lease_until IS NULL THEN 'free' "
+	    "CASE WHEN lease_owner = '" STORE_PAUSED "' THEN 'paused' "
+	    "WHEN lease_owner IS NULL OR lease_until IS NULL THEN 'free' "
 	    "WHEN lease_until > NOW(6) THEN 'owned' ELSE 'expired' END, "
 	    "lease_owner, TIMESTAMPDIFF(MICROSECOND, NOW(6), lease_until) "
 	    "DIV 1000, lease_epoch FROM {partitions} "
@@ -278,7 +278,7 @@ leases(struct ctl *c, struct err *e)
 		return NULL;
 	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach(list, i, row)
-		json_object_set_new(row, "obsolete", json_boolean(is_obsolete(
+		json_object_set_new(row, "obsolete", json_boolean(state_is_obsolete(
 		    json_string_value(json_object_get(row, "partition")),
 		    count)));
 	return list;

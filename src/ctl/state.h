@@ -28,6 +28,19 @@ json_t	*state_workers(struct ctl *, struct err *);
  */
 json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
 
+/*
+ * under_way.c: a change of the partition count that is under way or wanted:
+ * {"count", "former", "wanted", "boundary", "left", "exact"}, null: none is.
+ * Afterwards the store knows the counts.
+ */
+json_t	*state_change(struct ctl *, struct err *);
+
+/* The same for people, to be freed; NULL: none is. */
+char	*state_change_text(const json_t *);
+
+/* Nobody writes there any more; rows without a label always may come. */
+bool	 state_is_obsolete(const char *label, unsigned count);
+
 /* How many partitions producers write to; 0: see err. */
 unsigned state_partition_count(struct ctl *, struct err *);
 

@@ -112,9 +112,9 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 
 	if (list == NULL)
 		return -1;
-	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
+	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
 	    "count", (int)count, "total", (int)json_array_size(list),
-	    "owned", 0, "free", 0, "expired", 0, "idle", 0, "missing", 0,
+	    "owned", 0, "free", 0, "expired", 0, "paused", 0, "idle", 0, "missing", 0,
 	    "obsolete", 0);
 	json_array_foreach(list, i, p) {
 		sum_up_partitions(sums, p);
@@ -127,6 +127,15 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 	put_oldest(status, oldest);
 	json_decref(list);
 	return 0;
+}
+
+static int
+put_change(struct ctl *c, json_t *status, struct err *e)
+{
+	json_t	*change = state_change(c, e);
+
+	return change == NULL ? -1 :
+	    json_object_set_new(status, "change", change);
 }
 
 static int
@@ -279,6 +288,10 @@ judge(const struct ctl *c, json_t *status)
 			problem(status, "halted keys: %lld, the first since "
 			    "%s", (long long)number(b, "keys"),
 			    text(b, "since"));
+	if (number(json_object_get(status, "partitions"), "paused") > 0)
+		problem(status, "paused partitions: %lld: outboxctl "
+		    "partitions resume", (long long)number(json_object_get(
+		    status, "partitions"), "paused"));
 	if (fresh > 0)
 		problem(status, "dead lately: %lld: outboxctl dead list",
 		    (long long)fresh);
@@ -289,8 +302,8 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_fleet, put_partitions, put_backlog, put_blocked, put_dead,
-		put_streams,
+		put_fleet, put_partitions, put_change, put_backlog,
+		put_blocked, put_dead, put_streams,
 	};
 	json_t		*status = json_pack("{s:[]}", "problems");
 

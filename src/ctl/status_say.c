@@ -3,6 +3,9 @@
 #include "status.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "state.h"
 
 static void
 say_fleet(const json_t *status, json_t *out)
@@ -14,12 +17,23 @@ say_fleet(const json_t *status, json_t *out)
 	    "%lld stale, hosts: %lld", (long long)number(f, "live"),
 	    (long long)number(f, "stale"), (long long)number(f, "hosts")));
 	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
-	    "%lld owned, %lld free, %lld expired, %lld idle, %lld missing, "
-	    "%lld obsolete", (long long)number(p, "total"),
+	    "%lld owned, %lld free, %lld expired, %lld paused, %lld idle, "
+	    "%lld missing, %lld obsolete", (long long)number(p, "total"),
 	    (long long)number(p, "count"), (long long)number(p, "owned"),
 	    (long long)number(p, "free"), (long long)number(p, "expired"),
+	    (long long)number(p, "paused"),
 	    (long long)number(p, "idle"), (long long)number(p, "missing"),
 	    (long long)number(p, "obsolete")));
+}
+
+static void
+say_change(const json_t *status, json_t *out)
+{
+	char	*text = state_change_text(json_object_get(status, "change"));
+
+	if (text != NULL)
+		json_object_set_new(out, "change", json_string(text));
+	free(text);
 }
 
 static json_t *
@@ -104,6 +118,7 @@ status_say(const struct ctl *c, json_t *status)
 	}
 	say_fleet(status, out);
 	say_rows(status, out);
+	say_change(status, out);
 	print_object(c, out);
 	say_lists(status);
 	say_here(c, json_object_get(status, "here"));
