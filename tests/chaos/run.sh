@@ -30,6 +30,7 @@ ALL_FAULTS='
 	burst		2
 	host_stop	1
 	purge		1
+	count_change	2
 '
 
 usage() {
@@ -79,6 +80,7 @@ if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
 	LAB=${LAB:-$srcdir/_build/main/lab}
 	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
 fi
+OUTBOXCTL=${OUTBOXCTL:-$(dirname "${OUTBOX_MASTER:-./outbox-master}")/outboxctl}
 KEEP=${KEEP-1}
 # shellcheck source=tests/lib.sh
 . "$srcdir/tests/lib.sh"
@@ -205,6 +207,15 @@ plan_db_stop() { plan_pause db_stop db 1000 4000 500 "$1"; }
 plan_db_sever() { plan_pause db_sever db 0 0 300 "$1"; }
 plan_purge() { plan_pause purge nats 0 0 20000 "$1"; }
 plan_burst() { plan_pause burst burst 500 4000 3000 "$1"; }
+
+# The daemon is reloaded with another count; every fourth time with the first.
+COUNTS=(64 8 32 16)
+NCOUNTS=0
+plan_count_change() {
+	is_busy count "$1" && return 1
+	occupy count $(($1 + 1500))
+	PLAN+=("$1 count_change ${COUNTS[NCOUNTS++ % 4]}")
+}
 
 any_side() {
 	below 2
@@ -567,6 +578,21 @@ hup() {
 	[ "${STATE[$1]}" != up ] || kill -HUP "${MPID[$1]}"
 }
 
+# A master that dies before it could make it is told again.
+do_count_change() {
+	local m
+	PARTITIONS=$1
+	for ((m = 0; m < NMASTERS; m++)); do
+		conf_write "$m"
+		[ "${STATE[m]}" != up ] || kill -HUP "${MPID[m]}"
+	done
+}
+
+counts_agree() {
+	is_sql 'SELECT partition_count, boundary, wanted_count FROM
+	    outbox_settings' "${PARTITIONS:-16}"$'\tNULL\tNULL'
+}
+
 server_pid() {
 	read -r PID _ < "$DIR/$1/process" && ! is_gone "$PID"
 }
@@ -796,6 +822,23 @@ all_up() {
 	done
 }
 
+# Changes that a killed master did not make are wished again; what is obsolete
+# by now is empty.
+sync_count() {
+	local out
+	[ "${COUNT[count_change]:-0}" -gt 0 ] || return
+	sql "GRANT DELETE ON outbox_partitions TO 'outbox'@'localhost'"
+	sed "s|hosts: \[[^]]*\]|socket: \"$SOCKET\"|" "$(conf_of 0)" \
+	    > "$DIR/sync.yml"
+	out=$(timeout 60 "$OUTBOXCTL" -c "$DIR/sync.yml" partitions sync \
+	    --prune --yes 2>&1)
+	say "$out"
+	tick_until 15 counts_agree
+	ok $? 'every change of the count has come to an end'
+	is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" \
+	    "${PARTITIONS:-16}" 'partitions that became obsolete are pruned'
+}
+
 all_down() {
 	local m
 	for ((m = 0; m < NMASTERS; m++)); do
@@ -857,6 +900,7 @@ ms
 drain_ms=$((NOW - drain_start))
 tick_until 15 all_owned
 ok $? 'all partitions are owned afterwards'
+sync_count
 [ "$(left_over | wc -l)" -gt "$NMASTERS" ]
 ok $? 'workers are at work'
 
