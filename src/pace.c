@@ -27,7 +27,7 @@ pause_after(const struct pace *p, enum pace_found found, int64_t took,
 	if (found == PACE_WORK)
 		return 0;
 	if (found == PACE_ALL)
-		return sooner(p->linger_ms > 0 ? 1 : PACE_SOON_MS,
+		return sooner(p->linger_ms > 0 ? 1 : PACE_RUNG_MS,
 		    p->ceiling_ms);
 	return longer(p, found, took, now);
 }

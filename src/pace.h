@@ -17,6 +17,12 @@
 #define PACE_SOON_MS	5
 
 /*
+ * After all the work there was, where somebody will ring for the next: a ring
+ * that is lost costs so much and what the pause grows to.
+ */
+#define PACE_RUNG_MS	50
+
+/*
  * Who has had work so lately does not pause longer than PACE_SOON_MS, as long
  * as a look that finds nothing is cheap.
  */

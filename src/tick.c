@@ -479,7 +479,8 @@ may_turn(const struct tick *t, int64_t until)
 {
 	return t->claimed > 0 && t->claimed <= TURN_MAX &&
 	    t->relayed.delivered == t->picked && hold_nlanes(t->hold) == 0 &&
-	    clock_ms() < until && store_is_open(t->store);
+	    clock_ms() < until && store_is_open(t->store) &&
+	    (t->is_rung == NULL || t->is_rung(t->is_rung_arg));
 }
 
 int

@@ -34,6 +34,10 @@ struct tick {
 	struct doubt		 doubt;
 	struct room		 room;
 
+	/* Is it worth to look again at once?  NULL: it is. */
+	bool			(*is_rung)(void *);
+	void			*is_rung_arg;
+
 	/* What is published but not yet written back. */
 	struct batch		 batch;
 	uint64_t		 picked, claimed;

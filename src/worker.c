@@ -253,6 +253,10 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.suspect = a->suspect;
 	recover_init(&w->recover, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
+	if (worker_expects_rings(w->conf)) {
+		w->tick.is_rung = worker_is_rung;
+		w->tick.is_rung_arg = w;
+	}
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }
 

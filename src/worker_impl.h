@@ -95,8 +95,12 @@ void	worker_settle(struct worker *);
 
 /* worker_ring.c */
 
-/* Take note of rings, before each look: one during a look means another. */
-void	worker_hear(struct worker *);
+/*
+ * Take note of rings, before each look: one during a look means another.  Has
+ * somebody rung since the last time?
+ */
+bool	worker_hear(struct worker *);
+bool	worker_is_rung(void *worker);	/* the same, for the tick */
 
 /* Show who rings what is served here, if that has changed. */
 void	worker_show_served(struct worker *);

@@ -12,7 +12,7 @@ worker_bell_fd(const struct worker *w)
 	    bell_fd(w->a->bell, w->a->slot);
 }
 
-void
+bool
 worker_hear(struct worker *w)
 {
 	struct pub	*p = &w->relay.pub;
@@ -22,6 +22,13 @@ worker_hear(struct worker *w)
 		rung = true;
 	if (rung)
 		pace_ring(&w->pace, clock_ms());
+	return rung;
+}
+
+bool
+worker_is_rung(void *arg)
+{
+	return worker_hear(arg);
 }
 
 bool
