@@ -75,7 +75,8 @@ CREATE TABLE IF NOT EXISTS events (
 -- ack_sequence is where the stream has the message, as its PubAck said.  An
 -- acknowledged message can still be lost with the broker's machine: this is
 -- how that is found.  unsure_since: since then the message may be in the
--- stream without anybody knowing.
+-- stream without anybody knowing.  replay_no: so many times it was sent again
+-- on purpose; it is part of the message id.
 --
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -84,6 +85,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	ack_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
 	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	replay_no	INT UNSIGNED NOT NULL DEFAULT 0,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	claim_token	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
@@ -198,6 +200,7 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	order_key	VARCHAR(255) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	event_type	VARCHAR(255) NULL DEFAULT NULL,
 	attempts	INT UNSIGNED NOT NULL DEFAULT 0,
+	replay_no	INT UNSIGNED NOT NULL DEFAULT 0,
 	reason		VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin
 			    NOT NULL,
 	last_error	VARCHAR(1000) NULL DEFAULT NULL,

@@ -117,6 +117,7 @@ seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
     struct err *e)
 {
 	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows)), from, ack;
+	unsigned	*replays = xcalloc(b->n + 1, sizeof(*replays));
 	size_t		 n = 0;
 	int		 rc = 0;
 
@@ -125,20 +126,24 @@ seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
 
 		if (!is_old(d, m, st->window_ms))
 			continue;
-		search_drop_older(&d->search, m->sequence,
+		search_drop_older(&d->search, m->sequence, m->replay,
 		    clock_ms() - m->unsure_ms);
-		if (search_result(&d->search, m->sequence, &ack) ==
+		if (search_result(&d->search, m->sequence, &ack) !=
 		    FOUND_NOT_SOUGHT)
-			rows[n++] = m->sequence;
+			continue;
+		replays[n] = m->replay;
+		rows[n++] = m->sequence;
 	}
 	if (n > 0)
 		rc = first_to_read(d, b, rows, n, st, &from, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (!search_add(&d->search, rows[i], from, st->last)) {
+		if (!search_add(&d->search, rows[i], replays[i], from,
+		    st->last)) {
 			/* Most of them went to others: begin anew. */
 			search_clear(&d->search);
 			break;
 		}
+	free(replays);
 	free(rows);
 	return rc;
 }

@@ -88,6 +88,8 @@ add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
 	buf_u64(&v->text, m->sequence);
 	buf_str(&v->text, "-");
 	buf_hex32(&v->text, crc);
+	if (m->replay > 0)	/* or the stream would swallow it */
+		buf_printf(&v->text, "-r%u", m->replay);
 	close_header(v);
 }
 
@@ -118,6 +120,11 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	open_header(v, "Outbox-Sequence");
 	buf_u64(&v->text, m->sequence);
 	close_header(v);
+	if (m->replay > 0) {
+		open_header(v, "Outbox-Replay");
+		buf_u64(&v->text, m->replay);
+		close_header(v);
+	}
 	if (m->time.data != NULL)
 		add_time(v, m->time);
 	if (add_column(v, "Outbox-Partition", m->partition, e) < 0 ||

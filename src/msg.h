@@ -18,6 +18,7 @@ struct bytes {
 struct acked {
 	uint64_t	sequence;
 	uint64_t	ack;
+	unsigned	replay;
 };
 
 /* What became of a message in this batch. */
@@ -43,6 +44,7 @@ struct msg {
 	struct bytes	 stream_sequence;
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
+	unsigned	 replay;	/* so many times it was sent again on purpose */
 	unsigned	 range;		/* of the tick it came from */
 	int64_t		 unsure_ms;	/* so long it may be stored; -1: it is not */
 	bool		 unsure;	/* sent, and nobody knows what became of it */

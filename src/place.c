@@ -12,6 +12,7 @@
 
 #define NO_MESSAGE_FOUND	10037
 #define ID_HEADER		"Nats-Msg-Id:"
+#define HEX_DIGITS		"0123456789abcdef"
 
 static int
 sextet(char c)
@@ -42,9 +43,9 @@ decode(const char *from)
 	return text;
 }
 
-/* The row in "<prefix>-<row>-..."; false: it is not of that form. */
+/* "<prefix>-<row>-<crc>[-r<replay>]"; false: it is not of that form. */
 static bool
-read_id(const char *id, const char *prefix, uint64_t *row)
+read_id(const char *id, const char *prefix, struct place *p)
 {
 	size_t	 n = strlen(prefix);
 	char	*end;
@@ -52,8 +53,13 @@ read_id(const char *id, const char *prefix, uint64_t *row)
 	if (strncmp(id, prefix, n) != 0 || id[n] != '-' ||
 	    id[n + 1] < '0' || id[n + 1] > '9')
 		return false;
-	*row = strtoull(id + n + 1, &end, 10);
-	return *end == '-';
+	p->row = strtoull(id + n + 1, &end, 10);
+	if (*end != '-')
+		return false;
+	end += 1 + strspn(end + 1, HEX_DIGITS);
+	p->replay = strncmp(end, "-r", 2) == 0 ?
+	    (unsigned)strtoul(end + 2, NULL, 10) : 0;
+	return true;
 }
 
 static void
@@ -68,7 +74,7 @@ read_headers(struct place *p, const char *prefix, const char *hdrs)
 			continue;
 		line += strlen(ID_HEADER);
 		line += strspn(line, " ");
-		if (read_id(line, prefix, &p->row))
+		if (read_id(line, prefix, p))
 			p->what = PLACE_OURS;
 		break;
 	}

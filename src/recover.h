@@ -63,7 +63,7 @@ int	recover_round(struct recover *, bool first, struct err *);
 /* What became of a delivered row, from its place and the state after it. */
 enum fate { FATE_THERE, FATE_LOST, FATE_REMOVED };
 
-enum fate recover_judge(const struct stream_state *, uint64_t row,
+enum fate recover_judge(const struct stream_state *, const struct acked *,
 	    const struct place *);
 
 /*

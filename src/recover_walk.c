@@ -28,12 +28,13 @@ recover_state(struct recover *r, struct stream_state *st, struct err *e)
 }
 
 enum fate
-recover_judge(const struct stream_state *st, uint64_t row,
+recover_judge(const struct stream_state *st, const struct acked *row,
     const struct place *p)
 {
 	if (p->sequence == 0 || p->sequence > st->last)
 		return FATE_LOST;
-	if (p->what == PLACE_OURS && p->row == row)
+	if (p->what == PLACE_OURS && p->row == row->sequence &&
+	    p->replay == row->replay)
 		return FATE_THERE;
 	if (p->what != PLACE_EMPTY)	/* the number was given away again */
 		return FATE_LOST;
@@ -99,7 +100,7 @@ recover_find(struct recover *r, const struct acked *rows, size_t n,
 	if (places == NULL)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		note_fate(f, recover_judge(st, rows[i].sequence, &places[i]));
+		note_fate(f, recover_judge(st, &rows[i], &places[i]));
 	free(places);
 	return true;
 }
@@ -113,8 +114,7 @@ pick_lost(struct recover_walk *w, const struct stream_state *st,
 	w->empty = st->messages == 0;
 	w->expires = st->expires || st->forgets;
 	for (size_t i = 0; i < n; i++) {
-		enum fate fate = recover_judge(st, rows[i].sequence,
-		    &places[i]);
+		enum fate fate = recover_judge(st, &rows[i], &places[i]);
 
 		w->there += fate == FATE_THERE;
 		w->removed += fate == FATE_REMOVED;

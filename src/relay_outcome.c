@@ -161,7 +161,8 @@ note_place(struct flight *f, const struct msg *m)
 	if (!r->watch)
 		return;
 	if (m->ack_sequence > r->top.ack) {
-		r->top = (struct acked){ m->sequence, m->ack_sequence };
+		r->top = (struct acked){ m->sequence, m->ack_sequence,
+		    m->replay };
 		return;
 	}
 	r->went_back = f->closed = true;

@@ -45,7 +45,8 @@ find(const struct search *s, uint64_t row)
 }
 
 bool
-search_add(struct search *s, uint64_t row, uint64_t from, uint64_t until)
+search_add(struct search *s, uint64_t row, unsigned replay, uint64_t from,
+    uint64_t until)
 {
 	size_t	i = place_of(s, row);
 
@@ -54,8 +55,8 @@ search_add(struct search *s, uint64_t row, uint64_t from, uint64_t until)
 	s->items = xreallocarray(s->items, s->n + 1, sizeof(*s->items));
 	memmove(&s->items[i + 1], &s->items[i],
 	    (s->n - i) * sizeof(*s->items));
-	s->items[i] = (struct sought){ .row = row, .until = until,
-	    .since = clock_ms() };
+	s->items[i] = (struct sought){ .row = row, .replay = replay,
+	    .until = until, .since = clock_ms() };
 	/* What was read before was not read for this one. */
 	if (s->n++ == 0 || from < s->next)
 		s->next = from;
@@ -75,11 +76,12 @@ search_drop(struct search *s, uint64_t row)
 }
 
 void
-search_drop_older(struct search *s, uint64_t row, int64_t moment)
+search_drop_older(struct search *s, uint64_t row, unsigned replay,
+    int64_t moment)
 {
 	const struct sought	*x = find(s, row);
 
-	if (x != NULL && x->since < moment)
+	if (x != NULL && (x->since < moment || x->replay != replay))
 		search_drop(s, row);
 }
 
@@ -113,7 +115,7 @@ note(struct search *s, const struct place *p)
 {
 	struct sought	*x = p->what == PLACE_OURS ? find(s, p->row) : NULL;
 
-	if (x != NULL && x->ack == 0)
+	if (x != NULL && x->replay == p->replay && x->ack == 0)
 		x->ack = p->sequence;
 }
 

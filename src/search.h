@@ -18,6 +18,7 @@
 
 struct sought {
 	uint64_t	row;
+	unsigned	replay;		/* with this number, and no other */
 	uint64_t	until;		/* the last sequence to be read */
 	uint64_t	ack;		/* where it was found; 0: not yet */
 	int64_t		since;		/* it is sought, clock_ms() */
@@ -44,8 +45,8 @@ void	search_clear(struct search *);
  * Look for the row from one sequence to another; both are read.  false: there
  * are too many already.
  */
-bool	search_add(struct search *, uint64_t row, uint64_t from,
-	    uint64_t until);
+bool	search_add(struct search *, uint64_t row, unsigned replay,
+	    uint64_t from, uint64_t until);
 
 /* Read on until all is known or clock_ms() is end; -1 as look_up has it. */
 int	search_run(struct search *, const struct pub *, const char *prefix,
@@ -58,9 +59,11 @@ enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
 void	search_drop(struct search *, uint64_t row);
 
 /*
- * The same if it was sought before this moment, clock_ms(): somebody else has
- * sent it meanwhile, and what was read says nothing of that.
+ * The same if it was sought before this moment, clock_ms(), or under another
+ * number: somebody else has sent it meanwhile, and what was read says nothing
+ * of that.
  */
-void	search_drop_older(struct search *, uint64_t row, int64_t moment);
+void	search_drop_older(struct search *, uint64_t row, unsigned replay,
+	    int64_t moment);
 
 #endif

@@ -358,7 +358,7 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
-	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY
 };
 
 static struct bytes
@@ -393,6 +393,7 @@ read_msg(struct msg *m, const struct db_rows *rows)
 	m->sequence = db_u64(rows, F_SEQUENCE);
 	m->partition = col(rows, F_PARTITION);
 	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);
+	m->replay = (unsigned)db_u64(rows, F_REPLAY);
 	m->has_event = db_text(rows, F_EVENT) != NULL;
 	m->key = col(rows, F_KEY);
 	m->stream_sequence = col(rows, F_STREAM_SEQUENCE);
@@ -435,6 +436,7 @@ put_fetch(struct store *s, size_t max)
 	buf_str(&s->sql, s->has_unsure_since ? "e.occurred_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
 	    "e.occurred_at, NULL");
+	buf_str(&s->sql, s->has_replay_no ? ", o.replay_no" : ", 0");
 	/* A row without its event is fetched too: it must not vanish. */
 	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) LEFT JOIN "
 	    "{events} AS e ON e.sequence = o.global_sequence ");

@@ -26,6 +26,8 @@ struct store {
 	bool			 has_former_count;
 	bool			 has_wanted_count;
 	uint64_t		 boundary;	/* rows above it wait; 0: none */
+	bool			 has_replay_no;
+	bool			 dead_replay_no;	/* in the dead letters */
 	/* Statements are explained to it; NULL: they are run. */
 	void			(*planned)(void *, const char *,
 				    struct db_rows *, const struct err *);

@@ -235,6 +235,14 @@ store_delivered_end(struct store *s, const char *from, const char *until,
 	return 0;
 }
 
+/* The columns that read_acked() takes. */
+static void
+put_acked(struct store *s)
+{
+	buf_str(&s->sql, "global_sequence, ack_sequence, ");
+	buf_str(&s->sql, s->has_replay_no ? "replay_no" : "0 AS replay_no");
+}
+
 static int
 read_acked(struct store *s, struct acked **out, size_t *n, struct err *e)
 {
@@ -246,6 +254,7 @@ read_acked(struct store *s, struct acked **out, size_t *n, struct err *e)
 	for (*n = 0; db_next(rows); (*n)++) {
 		(*out)[*n].sequence = db_u64(rows, 0);
 		(*out)[*n].ack = db_u64(rows, 1);
+		(*out)[*n].replay = (unsigned)db_u64(rows, 2);
 	}
 	db_rows_free(rows);
 	return 0;
@@ -259,7 +268,8 @@ store_acked(struct store *s, char from[STORE_TIME], const char *until,
 
 	if (store_delivered_end(s, from, until, max, end, e) < 0)
 		return -1;
-	store_sql(s, "SELECT global_sequence, ack_sequence");
+	store_sql(s, "SELECT ");
+	put_acked(s);
 	store_put_delivered(s, from, end);
 	buf_str(&s->sql, all ? "" : " AND ack_sequence IS NOT NULL");
 	buf_str(&s->sql, " ORDER BY global_sequence");
@@ -292,8 +302,9 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 {
 	size_t	known = 0;
 
-	store_sql(s, "SELECT global_sequence, ack_sequence FROM "
-	    "(SELECT global_sequence, ack_sequence, published_at");
+	store_sql(s, "SELECT global_sequence, ack_sequence, replay_no FROM "
+	    "(SELECT published_at, ");
+	put_acked(s);
 	store_put_delivered(s, since, NULL);
 	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
 	    "ORDER BY published_at, ack_sequence DESC",

@@ -115,6 +115,10 @@ static const struct extra {
 	  NULL, COST_OF_CHANGE },
 	{ T_SETTINGS, "wanted_count", offsetof(struct store, has_wanted_count),
 	  NULL, COST_OF_CHANGE },
+	{ T_OUTBOX, "replay_no", offsetof(struct store, has_replay_no), NULL,
+	  NULL },
+	{ T_DEAD, "replay_no", offsetof(struct store, dead_replay_no), NULL,
+	  NULL },
 };
 
 #define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
@@ -283,9 +287,16 @@ bool
 store_has_column(const struct store *s, const char *name)
 {
 	for (size_t i = 0; i < NEXTRAS; i++)
-		if (strcmp(name, extras[i].name) == 0)
+		if (extras[i].table == T_OUTBOX &&
+		    strcmp(name, extras[i].name) == 0)
 			return *(const bool *)((const char *)s + extras[i].at);
 	return false;
+}
+
+bool
+store_can_replay(const struct store *s)
+{
+	return s->has_replay_no && (s->dead_replay_no || !s->exists[T_DEAD]);
 }
 
 enum store_index
@@ -305,14 +316,15 @@ store_index_name(const struct store *s)
 static void
 warn_of_extras(struct store *s)
 {
-	const char	*table = s->tables[T_OUTBOX];
+	for (size_t i = 0; i < NEXTRAS; i++) {
+		const char *table = s->tables[extras[i].table];
 
-	for (size_t i = 0; i < NEXTRAS; i++)
 		if (!*has_extra(s, &extras[i]) && extras[i].type != NULL)
 			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
 			    "ADD COLUMN %s %s", table, extras[i].name,
 			    extras[i].cost, table, extras[i].name,
 			    extras[i].type);
+	}
 }
 
 static void

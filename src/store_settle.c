@@ -160,7 +160,8 @@ put_text(struct store *s, const char *text, size_t len)
 }
 
 static void
-put_dead(struct store *s, const struct msg *m, const char *created_at)
+put_dead(struct store *s, const struct msg *m, const char *created_at,
+    bool counts)
 {
 	struct buf	*q = &s->sql;
 
@@ -174,7 +175,10 @@ put_dead(struct store *s, const struct msg *m, const char *created_at)
 	put_text(s, m->error, strlen(m->error));
 	buf_str(q, ", ");
 	put_text(s, created_at, created_at == NULL ? 0 : strlen(created_at));
-	store_put(s, ", {now})");
+	store_put(s, ", {now}");
+	if (counts)
+		buf_printf(q, ", %u", m->replay);
+	buf_str(q, ")");
 }
 
 /* The dead letters of those that the token still holds, in one statement. */
@@ -183,18 +187,22 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
 	size_t	n = 0;
+	bool	counts = store_can_replay(s);
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, attempts, reason, last_error, created_at, "
-	    "died_at) VALUES ");
+	    "died_at");
+	buf_str(&s->sql, counts ? ", replay_no) VALUES " : ") VALUES ");
 	while (db_next(held)) {
 		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1));
+		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
+		    counts);
 	}
 	/* A row that was brought back by hand may die a second time. */
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
 	    " reason = VALUES(reason), last_error = VALUES(last_error),"
 	    " died_at = VALUES(died_at)");
+	buf_str(&s->sql, counts ? ", replay_no = VALUES(replay_no)" : "");
 	return store_exec(s, "bury", NULL, e);
 }
 

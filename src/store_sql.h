@@ -150,6 +150,9 @@ const char *store_table_name(const struct store *, enum store_table);
 /* Of the outbox, one that may be missing: created_at, ack_sequence, ... */
 bool	store_has_column(const struct store *, const char *name);
 
+/* Do the outbox and the dead letters count replays? */
+bool	store_can_replay(const struct store *);
+
 /* The claim's index: waiting rows by label, or by time and label. */
 enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };
 enum store_index store_index(const struct store *);

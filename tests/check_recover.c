@@ -53,6 +53,7 @@ static unsigned		 nkept;
 static struct {
 	struct stream_state	 state;
 	uint64_t		 row[PLACES];	/* 0: nothing there */
+	unsigned		 replay[PLACES];
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;
@@ -88,6 +89,7 @@ fill_place(struct place *p)
 
 	ck_assert_uint_lt(p->sequence, PLACES);
 	p->row = row;
+	p->replay = fake.replay[p->sequence];
 	p->what = row == 0 || p->sequence > fake.state.last ? PLACE_EMPTY :
 	    row == ALIEN ? PLACE_OTHER : PLACE_OURS;
 }
@@ -312,9 +314,15 @@ START_TEST(fate_is_judged)
 	struct stream_state	state = { .first = 10, .last = 20,
 				    .forgets = fates[_i].forgets };
 	struct place		p = { fates[_i].sequence, fates[_i].what,
-				    fates[_i].row };
+				    fates[_i].row, 0 };
+	struct acked		row = { 7, 15, 0 };
 
-	ck_assert_int_eq(recover_judge(&state, 7, &p), fates[_i].fate);
+	ck_assert_int_eq(recover_judge(&state, &row, &p), fates[_i].fate);
+	/* What it was before it was replayed is somebody else's. */
+	row.replay = 2;
+	ck_assert_int_ne(recover_judge(&state, &row, &p), FATE_THERE);
+	p.replay = 2;
+	ck_assert_int_eq(recover_judge(&state, &row, &p), fates[_i].fate);
 }
 END_TEST
 
@@ -664,7 +672,7 @@ START_TEST(jump_back_is_found_by_an_ack)
 	deliver(1, 9, "'p00'", 10);
 	ck_assert(look());
 	fake.state.last = 7;
-	relay.top = (struct acked){ 9, 9 };
+	relay.top = (struct acked){ 9, 9, 0 };
 	ck_assert(relay.watch);
 	relay.went_back = true;
 	ck_assert(!recover_is_ready(&rec));
@@ -683,7 +691,7 @@ START_TEST(jump_back_waits_for_the_one)
 	deliver(1, 9, "'p00'", 10);
 	ck_assert(look());
 	fake.state.last = 7;
-	relay.top = (struct acked){ 9, 9 };
+	relay.top = (struct acked){ 9, 9, 0 };
 	relay.went_back = true;
 	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
 	    "', NOW(6) + INTERVAL 9 SECOND)");
@@ -722,6 +730,22 @@ START_TEST(stream_may_go_while_it_is_read)
 }
 END_TEST
 
+/* The number of a row's replay is part of what is expected at its place. */
+START_TEST(lost_replay_is_sent_again)
+{
+	know("S1", 20);
+	deliver(1, 9, "'p00'", 10);
+	sql("UPDATE outbox SET replay_no = 3 WHERE global_sequence IN (5, 8)");
+	fake.replay[5] = 3;
+	fake.replay[8] = 2;
+	strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
+	recover_connected(&rec);
+	ck_assert(look());
+	ck_sql("8", WAITING);
+	ck_sql("3", "SELECT replay_no FROM outbox WHERE global_sequence = 8");
+}
+END_TEST
+
 /* Another worker has dealt with it: its row is not delivered any more. */
 START_TEST(what_others_found_is_not_read_again)
 {
@@ -730,7 +754,7 @@ START_TEST(what_others_found_is_not_read_again)
 	fake.state.last = 7;
 	sql("UPDATE outbox SET published_at = NULL, ack_sequence = NULL "
 	    "WHERE global_sequence > 7");
-	relay.top = (struct acked){ 9, 9 };
+	relay.top = (struct acked){ 9, 9, 0 };
 	ck_ok(recover_round(&rec, false, &e));
 	ck_assert(recover_is_ready(&rec));
 	ck_assert_uint_eq(fake.nplaces, 1);
@@ -1002,6 +1026,20 @@ START_TEST(found_and_absent_are_told_apart)
 }
 END_TEST
 
+/* What was there before it was replayed is not what is looked for. */
+START_TEST(replay_is_not_found_by_its_first_message)
+{
+	take(1000, 1001, 100);
+	batch.msgs[0].replay = batch.msgs[1].replay = 2;
+	fake.row[500] = fake.row[600] = fake.row[700] = 1000;
+	fake.replay[600] = 2;
+	fake.row[550] = fake.row[650] = 1001;
+	fake.replay[650] = 1;
+	ck_assert_str_eq(resolve(), "DU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 600);
+}
+END_TEST
+
 START_TEST(all_is_read_where_nothing_is_known)
 {
 	fake.state.first = 41;
@@ -1081,6 +1119,21 @@ START_TEST(younger_doubt_is_looked_for_anew)
 	doubt.search.next = fake.state.last + 1;	/* past that */
 	doubt.search.items[0].since -= 200000;	/* long ago */
 	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/* Delivered by somebody else, and replayed, while it is remembered here. */
+START_TEST(replay_is_looked_for_anew)
+{
+	begin_to_look();
+	fake.row[500] = 1000;
+	fake.replay[500] = 1;
+	doubt.search.next = fake.state.last + 1;	/* past that */
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.msgs[0].replay = 1;
 	batch.claimed_at = clock_ms();
 	ck_assert_str_eq(resolve(), "D");
 	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
@@ -1187,6 +1240,7 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, jump_back_is_found_by_an_ack);
 	tcase_add_test(tc, jump_back_waits_for_the_one);
 	tcase_add_test(tc, stream_may_go_while_it_is_read);
+	tcase_add_test(tc, lost_replay_is_sent_again);
 	tcase_add_test(tc, what_others_found_is_not_read_again);
 	tcase_add_loop_test(tc, empty_stream_is_an_alarm, 0, 4);
 	tcase_add_loop_test(tc, stream_made_anew_is_an_alarm, 0, 3);
@@ -1200,6 +1254,8 @@ add_tests(TCase *tc)
 static void
 add_doubts(TCase *tc)
 {
+	tcase_add_test(tc, replay_is_not_found_by_its_first_message);
+	tcase_add_test(tc, replay_is_looked_for_anew);
 	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
 	    NROWS(ages));
 	tcase_add_test(tc, found_and_absent_are_told_apart);

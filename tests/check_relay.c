@@ -518,6 +518,18 @@ START_TEST(message_id_is_sequence_type_and_body)
 }
 END_TEST
 
+/* Or the stream would take it for a duplicate. */
+START_TEST(replay_has_an_id_and_a_header)
+{
+	must_fill();
+	ck_assert_ptr_null(header("Outbox-Replay"));
+	row.replay = 12;
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), "shop-7-cbf43926-r12");
+	ck_assert_str_eq(header("Outbox-Replay"), "12");
+}
+END_TEST
+
 START_TEST(message_id_has_eight_digits)
 {
 	char	body[16], id[40];
@@ -2351,7 +2363,7 @@ START_TEST(stream_that_goes_back_is_noticed)
 
 	script("abcd", tops[_i].acts);
 	conf->publish.window = 1;
-	relay.top = (struct acked){ 1, tops[_i].ack };
+	relay.top = (struct acked){ 1, tops[_i].ack, 0 };
 	publish();
 	expect(tops[_i].outcomes);
 	ck_assert(relay.went_back == back);
@@ -2365,7 +2377,7 @@ START_TEST(nobody_watches_places)
 {
 	script("abcd", "AAAA");
 	relay.watch = false;
-	relay.top = (struct acked){ 1, FIRST_ACK + 50 };
+	relay.top = (struct acked){ 1, FIRST_ACK + 50, 0 };
 	publish();
 	expect("DDDD");
 	ck_assert(!relay.went_back);
@@ -2839,6 +2851,7 @@ add_envelope_tests(Suite *s)
 	tcase_add_loop_test(tc, null_column_has_no_header, 0, NROWS(contract));
 	tcase_add_test(tc, empty_column_has_no_header);
 	tcase_add_test(tc, no_stream_no_expectation);
+	tcase_add_test(tc, replay_has_an_id_and_a_header);
 	tcase_add_loop_test(tc, message_id_is_sequence_type_and_body, 0,
 	    NROWS(ids));
 	tcase_add_test(tc, message_id_has_eight_digits);

@@ -2516,6 +2516,43 @@ START_TEST(outcomes_are_written)
 }
 END_TEST
 
+/* Nothing is lost without it but replays, so nobody is told. */
+START_TEST(nobody_may_count_replays)
+{
+	const char	*table = _i == 0 ? "outbox" : "outbox_dead_letters";
+	struct settled	 done = { 0 };
+	struct batch	 b = { 0 };
+
+	ck_assert(store_can_replay(st));
+	sql("ALTER TABLE %s DROP COLUMN replay_no", table);
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_can_replay(st));
+	ck_has_not(logged(), "replay_no");
+	decide(&b);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.dead, 1);
+	batch_free(&b);
+	sql("ALTER TABLE %s ADD COLUMN replay_no INT UNSIGNED NOT NULL "
+	    "DEFAULT 0", table);
+}
+END_TEST
+
+/* The number goes with the message, to the dead as well. */
+START_TEST(replays_are_counted)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	sql("UPDATE outbox SET replay_no = global_sequence");
+	decide(&b);
+	for (size_t i = 0; i < b.n; i++)
+		ck_assert_uint_eq(b.msgs[i].replay, b.msgs[i].sequence);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_sql("4", "SELECT replay_no FROM outbox_dead_letters");
+	batch_free(&b);
+}
+END_TEST
+
 /* Sent and not answered: since the claim, or since an earlier time. */
 START_TEST(unsure_is_kept)
 {
@@ -3578,6 +3615,8 @@ add_settling(Suite *s, const struct kind *k)
 		    end_store);
 
 	tcase_add_test(tc, outcomes_are_written);
+	tcase_add_loop_test(tc, nobody_may_count_replays, 0, 2);
+	tcase_add_test(tc, replays_are_counted);
 	tcase_add_test(tc, acks_are_kept);
 	tcase_add_test(tc, unsure_is_kept);
 	tcase_add_test(tc, many_of_a_kind_are_one_statement);

@@ -217,8 +217,25 @@ START_TEST(place_is_read)
 	ck_assert_int_eq(place_read(&p, "a-b", places[_i].body,
 	    strlen(places[_i].body), &e), places[_i].rc);
 	ck_assert_int_eq(p.what, places[_i].what);
-	if (p.what == PLACE_OURS)
+	if (p.what == PLACE_OURS) {
 		ck_assert_uint_eq(p.row, places[_i].row);
+		ck_assert_uint_eq(p.replay, 0);
+	}
+}
+END_TEST
+
+/* Nats-Msg-Id: a-b-4711-0011aaff-r3 */
+START_TEST(replay_is_read)
+{
+	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkO"
+	    "iBhLWItNDcxMS0wMDExYWFmZi1yMw0KDQo=");
+	struct place		p = { .sequence = 5 };
+	struct err		e;
+
+	ck_assert_int_eq(place_read(&p, "a-b", body, strlen(body), &e), 0);
+	ck_assert_int_eq(p.what, PLACE_OURS);
+	ck_assert_uint_eq(p.row, 4711);
+	ck_assert_uint_eq(p.replay, 3);
 }
 END_TEST
 
@@ -238,6 +255,7 @@ main(void)
 	    (int)(sizeof(streams) / sizeof(streams[0])));
 	tcase_add_loop_test(tc, state_is_read, 0,
 	    (int)(sizeof(states) / sizeof(states[0])));
+	tcase_add_test(tc, replay_is_read);
 	tcase_add_loop_test(tc, place_is_read, 0,
 	    (int)(sizeof(places) / sizeof(places[0])));
 	suite_add_tcase(s, tc);

@@ -196,22 +196,26 @@ static int
 bury(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	struct store	*s = c->store;
+	bool		 counts = store_can_replay(s);
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, attempts, reason, last_error, created_at, "
-	    "died_at) SELECT o.global_sequence, ");
+	    "died_at");
+	store_put(s, counts ? ", replay_no" : "");
+	store_put(s, ") SELECT o.global_sequence, ");
 	message_put_partition(s);
 	store_put(s, ", e.stream_id, e.event_type, o.attempts, 'discarded', "
 	    "o.last_error, ");
 	store_put(s, store_has_column(s, "created_at") ? "o.created_at" :
 	    "NULL");
-	store_put(s, ", {now}");
+	store_put(s, counts ? ", {now}, o.replay_no" : ", {now}");
 	message_put_from(s);
 	store_put(s, " WHERE o.global_sequence IN (");
 	store_put_list(s, list, n);
 	store_put(s, ") ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
 	    "reason = VALUES(reason), last_error = VALUES(last_error), "
 	    "died_at = VALUES(died_at)");
+	store_put(s, counts ? ", replay_no = VALUES(replay_no)" : "");
 	return store_exec(s, "discard", NULL, e);
 }
 

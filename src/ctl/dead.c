@@ -265,15 +265,18 @@ static int
 bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	bool	dated = store_has_column(c->store, "created_at");
+	bool	counts = store_can_replay(c->store);
 
 	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
 	    "partition_key, attempts, available_at");
 	store_put(c->store, dated ? ", created_at" : "");
+	store_put(c->store, counts ? ", replay_no" : "");
 	store_put(c->store, ") SELECT global_sequence, ");
 	store_put_relabel(c->store, &c->counts, "partition_key", "order_key",
 	    "global_sequence");
 	store_put(c->store, ", 0, {now}");
 	store_put(c->store, dated ? ", COALESCE(created_at, {now})" : "");
+	store_put(c->store, counts ? ", replay_no" : "");
 	store_put(c->store, " FROM {dead} WHERE global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");

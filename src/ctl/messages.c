@@ -137,7 +137,8 @@ static const struct rows_column about[] = {
 	{ "correlation_id", ROWS_TEXT }, { "occurred_at", ROWS_TIME },
 	{ "metadata_bytes", ROWS_NUMBER }, { "payload_bytes", ROWS_NUMBER },
 	{ "partition", ROWS_TEXT }, { "parked", ROWS_BOOL },
-	{ "attempts", ROWS_NUMBER }, { "error", ROWS_TEXT },
+	{ "attempts", ROWS_NUMBER }, { "replay_no", ROWS_NUMBER },
+	{ "error", ROWS_TEXT },
 	{ "created_at", ROWS_TIME }, { "available_at", ROWS_TIME },
 	{ "due_in_ms", ROWS_NUMBER }, { "published_at", ROWS_TIME },
 	{ "ack_sequence", ROWS_NUMBER }, { "unsure_since", ROWS_TIME },
@@ -158,6 +159,19 @@ put_own(struct store *s, const char *column)
 		store_put(s, "NULL");
 }
 
+/* How often it was replayed, whether it is dead by now or not. */
+static void
+put_replay_no(struct store *s)
+{
+	if (!store_has_column(s, "replay_no"))
+		store_put(s, "NULL");
+	else if (!store_can_replay(s) || !store_has(s, T_DEAD))
+		store_put(s, "o.replay_no");
+	else
+		store_put(s, "COALESCE(o.replay_no, (SELECT d.replay_no "
+		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
+}
+
 /* As envelope.c makes it. */
 static void
 put_message_id(struct ctl *c)
@@ -172,7 +186,10 @@ put_message_id(struct ctl *c)
 		    "WHERE id = 1), ");
 	store_put_text(s, c->conf->mysql.database);
 	store_put(s, "), '-', n.sequence, '-', LOWER(LPAD(HEX(CRC32("
-	    "CONCAT(e.event_type, e.event_data))), 8, '0')))");
+	    "CONCAT(e.event_type, e.event_data))), 8, '0')), "
+	    "COALESCE(CONCAT('-r', NULLIF(");
+	put_replay_no(s);
+	store_put(s, ", 0)), ''))");
 }
 
 static void
@@ -191,7 +208,9 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
 	    "OCTET_LENGTH(e.event_data), ");
 	message_put_partition(s);
-	store_put(s, ", o.partition_key LIKE '!%', o.attempts, o.last_error");
+	store_put(s, ", o.partition_key LIKE '!%', o.attempts, ");
+	put_replay_no(s);
+	store_put(s, ", o.last_error");
 	put_own(s, "created_at");
 	store_put(s, ", o.available_at, IF(o.published_at IS NULL, "
 	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "

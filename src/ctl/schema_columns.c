@@ -32,6 +32,8 @@ cost_of(enum store_table t, const char *column)
 
 	if (cost[0] != '\0')
 		return cost;
+	if (strcmp(column, "replay_no") == 0)
+		return "outboxctl messages replay refuses";
 	return strstr(column, "_at") != NULL ? "nobody knows when that was" :
 	    "outboxctl has no place for what it keeps there";
 }
