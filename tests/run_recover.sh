@@ -111,6 +111,25 @@ wait_for 5 has_line "$LOG" '300 messages were looked up, none is lost'
 ok $? 'what is gone from a work queue is not lost'
 is "$(pending) $(stored)" '0 296' 'and not sent again'
 
+# A replay is another message than the first one, which is still there.
+wipe
+fill 100
+crash
+again	# from now on what is delivered is expected in the new stream
+save_store
+"${OUTBOXCTL:-./outboxctl}" -c "$CONF" messages replay --all --yes > /dev/null
+wait_for 20 is_drained
+is "$(stored)" 200 'a replay is stored beside the first message'
+crash
+put_back
+again
+wait_for 5 has_line "$LOG" 'warn .*lost 100 acknowledged messages'
+ok $? 'a lost replay is found'
+wait_for 20 is_drained
+is "$(stored)" 200 'and sent again'
+like "$("$LAB" show --nats "$URL" --stream EVENTS --last)" \
+    '^Nats-Msg-Id: .*-r1$' 'as the replay that it was'
+
 # Made anew: an alarm, and a command to fill it.
 wipe
 fill 400

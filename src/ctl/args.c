@@ -55,6 +55,8 @@ static const struct option_row {
 	  0, 0, 0, "as if it were the first attempt" },
 	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
 	  "for what is in the way (5)" },
+	{ "rate", "N", NUMBER, offsetof(struct args, rate), 1, SCALE_MAX, 500,
+	  "so many rows a second at most (500)" },
 	{ "batch", "N", NUMBER, offsetof(struct args, batch),
 	  1, 100000, 1000, "rows of a transaction (1000)" },
 	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,

@@ -19,6 +19,7 @@ struct args {
 	bool		 prune;
 	bool		 all, release, reset_attempts;
 	int64_t		 wait;			/* seconds */
+	int64_t		 rate;			/* rows a second */
 
 	int64_t		 batch;			/* rows of a transaction */
 	bool		 skip_bad;

@@ -57,6 +57,10 @@ const struct command commands[] = {
 	{ .words = "messages discard", .options = "wait",
 	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
 	  .help = "give waiting messages up", .run = messages_discard },
+	{ .words = "messages replay", .options = "key type partition since "
+	  "until all after rate", .rest = "[SEQUENCE...]", .max = INT_MAX,
+	  .changes = true, .help = "send delivered messages once more",
+	  .run = messages_replay },
 	{ .words = "dead list", .options = "key type partition since until "
 	  "after limit", .rest = "",
 	  .help = "messages that were given up", .run = dead_list },

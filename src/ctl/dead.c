@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "db.h"
 #include "filter.h"
 #include "horizon.h"
 #include "mend.h"
 #include "messages.h"
-#include "xalloc.h"
 
 static const struct rows_column columns[] = {
 	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_TEXT },
@@ -114,103 +114,27 @@ dead_show(struct ctl *c)
  * Which of them
  */
 
-struct choice {
-	uint64_t	*named;		/* in the arguments */
-	uint64_t	*list;
-	size_t		 n;
-	bool		 all_there;	/* of those that were named */
-};
+static void
+select_sequences(struct ctl *c)
+{
+	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
+	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
+}
 
 static int
 check_choice(struct ctl *c, struct choice *ch)
 {
 	const struct args	*a = &c->args;
-	bool			 filtered = a->key != NULL || a->type != NULL ||
-	    a->partition != NULL || a->since != NULL || a->until != NULL;
 	struct err		 e;
 
 	if (a->all == (a->nrest > 0))
 		err_set(&e, "SEQUENCE... or --all: one of them");
-	else if (filtered && !a->all)
+	else if (choice_is_filtered(a) && !a->all)
 		err_set(&e, "a filter goes with --all");
 	else if ((ch->named = args_sequences(a, &e)) != NULL)
 		return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
 	ctl_no_such(c, "%s", e.text);
 	return CTL_USAGE;
-}
-
-static void
-append(struct choice *ch, const uint64_t *list, size_t n)
-{
-	ch->list = xreallocarray(ch->list, ch->n + n + 1, sizeof(*ch->list));
-	memcpy(ch->list + ch->n, list, n * sizeof(*list));
-	ch->n += n;
-}
-
-static bool
-is_among(const uint64_t *list, size_t n, uint64_t sequence)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == sequence)
-			return true;
-	return false;
-}
-
-/* Those of a page that are there and pass the filters. */
-static int
-choose_page(struct ctl *c, struct choice *ch, const uint64_t *page, size_t n,
-    struct err *e)
-{
-	uint64_t	*found;
-	size_t		 nfound;
-
-	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
-	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
-	store_put_list(c->store, page, n);
-	store_put(c->store, ")");
-	put_filter(c);
-	store_put(c->store, " ORDER BY d.global_sequence");
-	if (mend_select(c, &found, &nfound, e) < 0)
-		return -1;
-	append(ch, found, nfound);
-	for (size_t i = 0; !c->args.all && i < n; i++)
-		if (!is_among(found, nfound, page[i])) {
-			ch->all_there = false;
-			fprintf(stderr, "outboxctl: %llu: no such dead "
-			    "letter\n", (unsigned long long)page[i]);
-		}
-	free(found);
-	return 0;
-}
-
-static int
-choose_named(struct ctl *c, struct choice *ch, struct err *e)
-{
-	size_t	n = (size_t)c->args.nrest;
-
-	for (size_t i = 0; i < n; i += MEND_CHUNK)
-		if (choose_page(c, ch, ch->named + i,
-		    n - i < MEND_CHUNK ? n - i : MEND_CHUNK, e) < 0)
-			return -1;
-	return 0;
-}
-
-static int
-choose_all(struct ctl *c, struct choice *ch, struct err *e)
-{
-	struct walk	*w = walk_new(c, WALK_DEAD, e);
-	uint64_t	 page[WALK_PAGE];
-	size_t		 n = 0;
-	int		 rc = w == NULL ? -1 : 0;
-
-	do {
-		if (rc == 0)
-			rc = walk_next(w, page, WALK_PAGE, &n, e);
-		if (rc == 0 && n > 0)
-			rc = choose_page(c, ch, page, n, e);
-	} while (rc == 0 && n == WALK_PAGE);
-	walk_free(w);
-	return rc;
 }
 
 /*
@@ -372,21 +296,21 @@ change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
 static int
 run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
 {
-	struct choice	ch = { .all_there = true };
+	struct choice	ch = { .select = select_sequences,
+			    .finish = put_filter, .by = WALK_DEAD,
+			    .missing = "no such dead letter" };
 	struct err	e;
 	int		status = check_choice(c, &ch);
 
 	*halted = 0;
 	if (status == CTL_DONE) {
-		if ((c->args.all ? choose_all(c, &ch, &e) :
-		    choose_named(c, &ch, &e)) < 0 ||
+		if (choice_make(c, &ch, &e) < 0 ||
 		    count_halted(c, &ch, halted, &e) < 0)
 			status = ctl_fail(c, &e);
 		else
 			status = change(c, &ch, fn, what, &e);
 	}
-	free(ch.named);
-	free(ch.list);
+	choice_free(&ch);
 	return status;
 }
 
