@@ -192,7 +192,9 @@ INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
 -- An event with a row in here gets no outbox row from outboxctl reconcile.
 -- So one above outbox_settings.reconcile_from is not deleted, but becomes
 -- 'purged': it is no letter any more and only keeps its event from coming
--- back, until reconcile_from has passed it and prune takes it away.
+-- back, until reconcile_from has passed it and prune takes it away.  So does
+-- 'replayed', which trigger.sql writes for what happened while projections
+-- were replayed, and nobody is to be told.
 --
 CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -292,6 +294,9 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
 -- in the later one.  Roll back and begin anew; where streams are contended,
 -- lock the aggregate's own row first.
 --
+-- While @outbox_replaying is 1 in the session it stores nothing at all, and
+-- LAST_INSERT_ID() is 0: projections are replayed, nothing happens again.
+--
 -- It runs with the rights of the caller.  On MariaDB this file replaces it
 -- in place.  On MySQL only DROP and CREATE could do that, and DROP takes the
 -- EXECUTE grants with it, so there an existing procedure stays as it is; for
@@ -316,7 +321,7 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue(
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
 	COMMENT 'outbox-master, schema version 1'
-BEGIN
+enqueue: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
 	DECLARE v_stream_sequence BIGINT UNSIGNED DEFAULT p_stream_sequence;
 
@@ -328,6 +333,11 @@ BEGIN
 		RELEASE SAVEPOINT outbox_enqueue;
 		RESIGNAL;
 	END;
+
+	IF @outbox_replaying = 1 THEN
+		DO LAST_INSERT_ID(0);
+		LEAVE enqueue;
+	END IF;
 
 	-- A savepoint set where no transaction is open is gone at once.
 	BEGIN

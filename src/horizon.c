@@ -81,8 +81,8 @@ horizon_purge(struct store *s, const uint64_t *sequences, size_t n,
 	if (deleted == n)
 		return 0;
 	store_sql(s, "UPDATE {dead} SET reason = '" DEAD_PURGED "', "
-	    "order_key = NULL, last_error = NULL WHERE reason <> '" DEAD_PURGED
-	    "' AND global_sequence IN (");
+	    "order_key = NULL, last_error = NULL WHERE reason NOT IN "
+	    DEAD_MARKS " AND global_sequence IN (");
 	store_put_list(s, sequences, n);
 	store_put(s, ")");
 	if (store_exec(s, "purge", changed, e) < 0)

@@ -25,8 +25,12 @@ int	horizon_read(struct store *, struct horizon *, struct err *);
 /* Raise it, if it is known and lower. */
 int	horizon_raise(struct store *, uint64_t to, struct err *);
 
-/* A dead letter with this reason is none: see sql/schema.sql. */
+/*
+ * A dead letter with one of these reasons is none, but a mark: its event gets
+ * no row.  See sql/schema.sql.
+ */
 #define DEAD_PURGED	"purged"
+#define DEAD_MARKS	"('" DEAD_PURGED "', 'replayed')"
 
 /*
  * Take away the n dead letters, in a transaction: those above the horizon

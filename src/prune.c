@@ -95,7 +95,7 @@ prune_find_dead(struct store *s, uint64_t horizon, const char *until,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT global_sequence, IF(reason = '" DEAD_PURGED "', "
+	store_sql(s, "SELECT global_sequence, IF(reason IN " DEAD_MARKS ", "
 	    "global_sequence <= ");
 	store_putf(s, "%llu, died_at <= ", (unsigned long long)horizon);
 	store_put_text(s, until);

@@ -90,6 +90,19 @@ like "$RC $ERR" '^1 outboxctl: 99999999: no such dead letter' 'or none'
 ctl --json keys blocked
 is "$OUT" '[]' 'no key is blocked'
 
+# What is only a mark is no dead letter.
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
+    VALUES (90000001, 'purged'), (90000002, 'replayed')"
+ctl --json dead list --after 90000000
+is "$(field '.rows | length')" 0 'a mark is not listed'
+ctl dead retry 90000001 90000002
+is "$RC $(grep -c 'no such dead letter' <<< "$ERR")" '1 2' 'nor put back'
+ctl --json dead purge --all --dry-run
+is "$(field .changed)" 250 'nor purged'
+ctl --json status
+is "$(field .dead)" 250 'nor counted'
+sql 'DELETE FROM outbox_dead_letters WHERE global_sequence > 90000000'
+
 #
 # Back into the outbox
 #

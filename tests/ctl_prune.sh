@@ -69,6 +69,10 @@ is "$RC $(field '[.rows, .dead_letters] | tostring')" '0 [1,2]' \
 is "$(rows) $(dead)" '496 from 2501 2998 attempts' 'are gone'
 ctl -c "$OP" --json prune --dead-days 0
 is "$(dead)" '' '--dead-days'
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
+    VALUES (2999, 'replayed'), (3001, 'replayed')"
+ctl -c "$OP" --json prune
+is "$(dead)" '3001 replayed' 'a mark of a replay goes with the horizon, too'
 
 #
 # What a check of the stream may need

@@ -279,6 +279,22 @@ test_transactions() {
 	empty_tables
 }
 
+# Projections are replayed: their events do not happen again.
+test_replaying() {
+	is "with @outbox_replaying = 1 nothing is stored" \
+	    "$(producer "START TRANSACTION;" "CALL outbox_enqueue('r', NULL,
+	    't', 1, NULL, NULL, 'x');" "SET @outbox_replaying = 1;" \
+	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "SELECT LAST_INSERT_ID();" "COMMIT;" \
+	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');")" 0
+	is "and what was before it stays" "$(counts)" "1 1"
+	producer "SET @outbox_replaying = 0;" "START TRANSACTION;" \
+	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');" \
+	    "COMMIT;"
+	is "any other value is none" "$(counts)" "2 2"
+	empty_tables
+}
+
 counts() {
 	root "SELECT CONCAT((SELECT COUNT(*) FROM events), ' ',
 	    (SELECT COUNT(*) FROM outbox));"
@@ -476,6 +492,7 @@ suite() {
 	test_errors
 	test_independent
 	test_numbering
+	test_replaying
 	test_data
 	test_daemon_grants
 	test_producer_grants

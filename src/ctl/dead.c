@@ -35,7 +35,7 @@ select_letters(struct ctl *c)
 	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
 	    "d.order_key, d.event_type, d.attempts, d.reason, d.last_error, "
 	    "d.created_at, d.died_at FROM {dead} AS d "
-	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 }
 
 static void
@@ -118,7 +118,7 @@ static void
 select_sequences(struct ctl *c)
 {
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
-	    "WHERE d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 }
 
 static int
@@ -152,7 +152,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
 	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
 	    "WHERE o.global_sequence = d.global_sequence) "
-	    "AND d.reason <> '" DEAD_PURGED "' AND d.global_sequence IN (");
+	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ") FOR UPDATE");
 	return mend_select(c, locked, nlocked, e);

@@ -188,7 +188,7 @@ put_dead(struct ctl *c, json_t *status, struct err *e)
 	store_sql(c->store, "SELECT died_at >= ");
 	store_put(c->store, c->args.since != NULL ? c->args.since :
 	    "NOW(6) - INTERVAL 1 DAY");
-	store_put(c->store, " FROM {dead} WHERE reason <> '" DEAD_PURGED "' "
+	store_put(c->store, " FROM {dead} WHERE reason NOT IN " DEAD_MARKS " "
 	    "ORDER BY global_sequence DESC ");
 	store_putf(c->store, "LIMIT %d", STATE_EXACT + 1);
 	if ((rows = store_query(c->store, "dead", e)) == NULL)
