@@ -329,6 +329,7 @@ enqueue: BEGIN
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION
 	BEGIN
 		DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
+		SET @outbox_enqueuing = NULL;
 		ROLLBACK TO SAVEPOINT outbox_enqueue;
 		RELEASE SAVEPOINT outbox_enqueue;
 		RESIGNAL;
@@ -364,11 +365,14 @@ enqueue: BEGIN
 		    FROM events WHERE stream_id = p_stream_id;
 	END IF;
 
+	-- The triggers of trigger.sql leave this one's row to us.
+	SET @outbox_enqueuing = 1;
 	INSERT INTO events (stream_id, stream_sequence, correlation_id,
 	    event_type, event_version, metadata, event_data)
 	    VALUES (p_stream_id, v_stream_sequence, p_correlation_id,
 	    p_event_type, COALESCE(p_event_version, 1), p_metadata,
 	    p_event_data);
+	SET @outbox_enqueuing = NULL;
 
 	-- LPAD would cut what is longer: p100 must not become p10.
 	SET v_partition = CRC32(p_stream_id) MOD v_count;

@@ -203,7 +203,7 @@ static const struct conf_key keys[] = {
 	  .help = "how long to wait for an ack, in ms" },
 	{ .name = "publish.types", .type = CONF_LIST,
 	  .at = AT(publish.types), .dflt = "", .check = conf_form_type,
-	  .help = "event types that get missing rows; empty: all" },
+	  .help = "types that reconcile and triggers enqueue; empty: all" },
 
 	{ .name = "nats.servers", .type = CONF_LIST,
 	  .at = AT(nats.servers), .dflt = "nats://127.0.0.1:4222",

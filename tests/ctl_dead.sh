@@ -100,7 +100,7 @@ is "$RC $(grep -c 'no such dead letter' <<< "$ERR")" '1 2' 'nor put back'
 ctl --json dead purge --all --dry-run
 is "$(field .changed)" 250 'nor purged'
 ctl --json status
-is "$(field .dead)" 250 'nor counted'
+is "$(field .dead.count)" 250 'nor counted'
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence > 90000000'
 
 #

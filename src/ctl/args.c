@@ -59,6 +59,8 @@ static const struct option_row {
 	  "so many rows a second at most (500)" },
 	{ "batch", "N", NUMBER, offsetof(struct args, batch),
 	  1, 100000, 1000, "rows of a transaction (1000)" },
+	{ "trigger", NULL, FLAG, offsetof(struct args, trigger), 0, 0, 0,
+	  "with those on events, that enqueue publish.types" },
 	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
 	  "count bad lines and go on" },
 	{ "days", "N", NUMBER, offsetof(struct args, days),

@@ -22,7 +22,7 @@ struct args {
 	int64_t		 rate;			/* rows a second */
 
 	int64_t		 batch;			/* rows of a transaction */
-	bool		 skip_bad;
+	bool		 skip_bad, trigger;
 	int64_t		 days, dead_days;	/* days: -1: not given */
 	const char	*older_than;		/* SQL */
 

@@ -66,7 +66,11 @@ find_procedure(struct feed *f, struct err *e)
 	    strcmp(store_table_name(s, T_OUTBOX), "outbox") == 0 &&
 	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0;
 	db_rows_free(rows);
-	return 0;
+	if (f->procedure)
+		return 0;
+	/* As the procedure does: triggers leave the rows to us. */
+	store_sql(s, "SET @outbox_enqueuing = 1");
+	return store_exec(s, "enqueue", NULL, e);
 }
 
 static void

@@ -12,6 +12,7 @@
 
 #define RETRY_FOR_MS	60000
 #define GIVE_WAY_MS	200	/* to those who waited behind us */
+#define TRIGGERS	2	/* are made at once */
 
 int
 schema_print(struct ctl *c)
@@ -19,7 +20,8 @@ schema_print(struct ctl *c)
 	struct buf	text = { 0 };
 	struct err	e;
 
-	if (schema_render(c->conf, &text, &e) < 0) {
+	if ((c->args.trigger ? trigger_render : schema_render)(c->conf, &text,
+	    &e) < 0) {
 		buf_free(&text);
 		return ctl_no_such(c, "%s", e.text);
 	}
@@ -86,8 +88,8 @@ list_missing(struct ctl *c, const bool missing[NTABLES], struct buf *to)
 	return n;
 }
 
-static int
-run_all(struct ctl *c, const char *text, struct err *e)
+int
+schema_run_all(struct ctl *c, const char *text, struct err *e)
 {
 	struct schema_walk	walk = { .at = text, .delimiter = ";" };
 	struct buf		statement = { 0 };
@@ -118,7 +120,9 @@ install(struct ctl *c, unsigned n, struct err *e)
 	int		rc = schema_render(c->conf, &text, e);
 
 	if (rc == 0 && !c->args.dry_run)
-		rc = run_all(c, text.data, e);
+		rc = schema_run_all(c, text.data, e);
+	if (rc == 0 && !c->args.dry_run && c->args.trigger)
+		rc = trigger_install(c, e);
 	buf_free(&text);
 	if (rc < 0 || c->args.dry_run)
 		return rc;
@@ -137,6 +141,12 @@ schema_install(struct ctl *c)
 	if (read_missing(c, missing, &e) < 0)
 		return ctl_fail(c, &e);
 	n = list_missing(c, missing, &names);
+	if (c->args.trigger) {
+		buf_printf(&names, "%s the triggers on %s",
+		    n > 0 ? "," : ", but", store_table_name(c->store,
+		    T_EVENTS));
+		n += TRIGGERS;
+	}
 	if (install(c, n, &e) < 0)
 		status = ctl_fail(c, &e);
 	else
@@ -224,12 +234,14 @@ mend(struct ctl *c, const struct schema_finding *f, struct err *e)
 	char	*sql;
 	int	 rc = -1;
 
+	if (f->triggers)
+		return trigger_install(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
 			fprintf(stderr, "outboxctl: %s: not without locking "
 			    "the table: %s\n", f->what, e->text);
 		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
-		rc = run_all(c, sql, e);
+		rc = schema_run_all(c, sql, e);
 		free(sql);
 		if (rc < 0 && store_fault(c->store) != DB_WRONG)
 			break;

@@ -12,8 +12,9 @@
 #include "ctl.h"
 #include "db.h"
 
-/* sql/schema.sql and sql/grants.sql, made by the Makefile. */
+/* What stands in sql/, made by the Makefile. */
 extern const char	schema_file_schema[], schema_file_grants[];
+extern const char	schema_file_trigger[];
 
 /*
  * schema.c
@@ -26,6 +27,9 @@ extern const char	schema_file_schema[], schema_file_grants[];
  */
 int	schema_run(struct ctl *, const char *sql, struct err *);
 
+/* All statements of a text, one after the other. */
+int	schema_run_all(struct ctl *, const char *text, struct err *);
+
 /*
  * schema_text.c
  */
@@ -37,6 +41,10 @@ int	schema_run(struct ctl *, const char *sql, struct err *);
  * file, byte for byte.  -1: such a name is too long.
  */
 int	schema_render(const struct conf *, struct buf *, struct err *);
+
+/* The same of another text. */
+int	schema_put_text(const struct conf *, const char *text, struct buf *,
+	    struct err *);
 
 /* Which of the tables is it that schema.sql calls so?  NTABLES: none. */
 enum store_table schema_table_id(const struct ctl *, const char *name);
@@ -52,6 +60,9 @@ struct schema_walk {
  * DELIMITER lines are obeyed, as the client program does.  false: the end.
  */
 bool	schema_next(struct schema_walk *, struct buf *);
+
+/* The text up to n bytes with single blanks for whatever is blank. */
+char	*schema_squeeze(const char *, size_t n);
 
 /*
  * schema_model.c: tables as they should be, and as they are
@@ -111,6 +122,7 @@ extern const char *const schema_ways[NWAYS];	/* what is put behind it */
 struct schema_finding {
 	enum schema_level	 level;
 	bool			 by_hand;	/* upgrade leaves it alone */
+	bool			 triggers;	/* it makes them anew */
 	enum schema_way		 way;
 	enum store_table	 table;
 	uint64_t		 nrows;		/* of that table, about */
@@ -133,6 +145,22 @@ struct schema_finding *schema_find(struct schema_report *, enum schema_level,
 	    enum store_table, const char *cost, const char *sql,
 	    const char *what, ...)
 	    __attribute__((format(printf, 6, 7)));
+
+/*
+ * trigger.c: the triggers on events
+ */
+
+/* sql/trigger.sql under the configured names and with publish.types. */
+int	trigger_render(const struct conf *, struct buf *, struct err *);
+
+/* Make them, anew where they are there; no event is written meanwhile. */
+int	trigger_install(struct ctl *, struct err *);
+
+/*
+ * Find those that are not as they should be; and if there are none, with
+ * --trigger.
+ */
+int	trigger_check(struct ctl *, struct schema_report *, struct err *);
 
 /* schema_rights.c: what the account may not do and the daemon has to. */
 int	schema_check_rights(struct ctl *, const struct schema_model *live,

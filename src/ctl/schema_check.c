@@ -212,6 +212,8 @@ check_all(struct check *k, struct err *e)
 	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;
+	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
+		return -1;
 	schema_spare_indexes(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
 }

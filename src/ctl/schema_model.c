@@ -15,25 +15,6 @@
 
 #include "xalloc.h"
 
-/* The text up to n bytes with single blanks for whatever is blank. */
-static char *
-squeeze(const char *text, size_t n)
-{
-	char	*out = xcalloc(n + 1, 1);
-	size_t	 len = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (!isspace((unsigned char)text[i]))
-			out[len++] = text[i];
-		else if (len > 0 && out[len - 1] != ' ')
-			out[len++] = ' ';
-	}
-	if (len > 0 && out[len - 1] == ' ')
-		len--;
-	out[len] = '\0';
-	return out;
-}
-
 static char *
 lower(char *text)
 {
@@ -143,10 +124,10 @@ parse_table(struct schema_table *t, const char *sql)
 	const char	*p = strchr(sql, '('), *collation;
 
 	collation = strstr(strrchr(sql, ')'), "COLLATE=");
-	t->create = squeeze(sql, strlen(sql));
+	t->create = schema_squeeze(sql, strlen(sql));
 	while (*p == '(' || *p == ',') {
 		size_t	 n = item_length(++p);
-		char	*item = squeeze(p, n);
+		char	*item = schema_squeeze(p, n);
 
 		if (strncmp(item, "CONSTRAINT ", 11) != 0 &&
 		    (strstr(item, "KEY ") == NULL || !parse_index(t, item)))
@@ -196,7 +177,7 @@ schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 		    strncmp(sql.data, "INSERT ", 7) == 0)
 			buf_printf(&row, "%s%s", row.len == 0 ? "" : "; ",
 			    sql.data);
-	m->settings_row = squeeze(row.data, row.len);
+	m->settings_row = schema_squeeze(row.data, row.len);
 	buf_free(&row);
 	buf_free(&sql);
 	buf_free(&text);

@@ -2,8 +2,11 @@
 
 #include "schema.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "xalloc.h"
 
 #define NAME_MAX_SQL	64
 
@@ -70,10 +73,10 @@ put_word(const struct conf *conf, struct buf *to, const char *word, size_t len,
 }
 
 int
-schema_render(const struct conf *conf, struct buf *to, struct err *e)
+schema_put_text(const struct conf *conf, const char *p, struct buf *to,
+    struct err *e)
 {
-	const char	*p = schema_file_schema;
-	size_t		 n;
+	size_t	n;
 
 	for (; *p != '\0'; p += n) {
 		n = strcspn(p, WORD);
@@ -85,6 +88,12 @@ schema_render(const struct conf *conf, struct buf *to, struct err *e)
 	}
 	buf_str(to, "");
 	return 0;
+}
+
+int
+schema_render(const struct conf *conf, struct buf *to, struct err *e)
+{
+	return schema_put_text(conf, schema_file_schema, to, e);
 }
 
 /* Blanks or a comment. */
@@ -146,6 +155,24 @@ schema_next(struct schema_walk *w, struct buf *statement)
 	if (*w->at != '\0')
 		w->at += strlen(w->delimiter);
 	return statement->len > 0;
+}
+
+char *
+schema_squeeze(const char *text, size_t n)
+{
+	char	*out = xcalloc(n + 1, 1);
+	size_t	 len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isspace((unsigned char)text[i]))
+			out[len++] = text[i];
+		else if (len > 0 && out[len - 1] != ' ')
+			out[len++] = ' ';
+	}
+	if (len > 0 && out[len - 1] == ' ')
+		len--;
+	out[len] = '\0';
+	return out;
 }
 
 enum store_table
