@@ -143,7 +143,7 @@ ctl messages replay 1
 sql "UPDATE outbox SET published_at = NOW(6), partition_key =
 	CASE global_sequence WHEN 1 THEN 'eu' WHEN 2 THEN NULL
 	WHEN 3 THEN '!3' ELSE 'p99' END WHERE global_sequence <= 4;
-    UPDATE outbox_settings SET partition_count = 8"
+    UPDATE outbox_settings SET partition_count = 8, former_count = 100"
 now=p0$(sql "SELECT CRC32('a') MOD 8")
 ctl messages replay 1 2 3 4
 is "$(labels)" "eu NULL $now $now" \
