@@ -231,38 +231,35 @@ take_out(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 static int
-with_locked(struct ctl *c, const uint64_t *list, size_t n, bool discard,
+retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	if (ring(c, list, n, e) < 0)
+		return -1;
+	return make_due(c, list, n, changed, e);
+}
+
+static int
+discard_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	uint64_t	*locked;
-	size_t		 nlocked;
-	int		 rc = 0;
-
-	if (lock(c, list, n, &locked, &nlocked, e) < 0)
+	if (ring(c, list, n, e) < 0 || bury(c, list, n, e) < 0)
 		return -1;
-	if (nlocked > 0)
-		rc = ring(c, locked, nlocked, e);
-	if (nlocked > 0 && rc == 0 && discard)
-		rc = bury(c, locked, nlocked, e);
-	if (nlocked > 0 && rc == 0)
-		rc = (discard ? take_out : make_due)(c, locked, nlocked,
-		    changed, e);
-	free(locked);
-	return rc;
+	return take_out(c, list, n, changed, e);
 }
 
 static int
 retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	return with_locked(c, list, n, false, changed, e);
+	return mend_locked(c, list, n, lock, retry_locked, changed, e);
 }
 
 static int
 discard(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	return with_locked(c, list, n, true, changed, e);
+	return mend_locked(c, list, n, lock, discard_locked, changed, e);
 }
 
 static bool

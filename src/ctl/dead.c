@@ -218,22 +218,20 @@ forget(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 static int
+retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	if (ring(c, list, n, e) < 0 || bring_back(c, list, n, e) < 0 ||
+	    release(c, list, n, e) < 0)
+		return -1;
+	return forget(c, list, n, changed, e);
+}
+
+static int
 retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	uint64_t	*locked;
-	size_t		 nlocked;
-	int		 rc;
-
-	if (lock(c, list, n, &locked, &nlocked, e) < 0)
-		return -1;
-	rc = nlocked == 0 ? 0 :
-	    ring(c, locked, nlocked, e) < 0 ||
-	    bring_back(c, locked, nlocked, e) < 0 ||
-	    release(c, locked, nlocked, e) < 0 ||
-	    forget(c, locked, nlocked, changed, e) < 0 ? -1 : 0;
-	free(locked);
-	return rc;
+	return mend_locked(c, list, n, lock, retry_locked, changed, e);
 }
 
 static int

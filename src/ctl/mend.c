@@ -33,6 +33,21 @@ mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 	return 0;
 }
 
+int
+mend_locked(struct ctl *c, const uint64_t *list, size_t n, mend_lock_fn *lock,
+    mend_fn *fn, uint64_t *changed, struct err *e)
+{
+	uint64_t	*locked;
+	size_t		 nlocked;
+	int		 rc;
+
+	if (lock(c, list, n, &locked, &nlocked, e) < 0)
+		return -1;
+	rc = nlocked == 0 ? 0 : fn(c, locked, nlocked, changed, e);
+	free(locked);
+	return rc;
+}
+
 struct chunk {
 	const uint64_t	*list;
 	size_t		 n;

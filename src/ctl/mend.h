@@ -19,6 +19,14 @@
 typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
     uint64_t *changed, struct err *);
 
+/* Lock those of the rows that are as they must be; *locked is the caller's. */
+typedef int mend_lock_fn(struct ctl *, const uint64_t *, size_t n,
+    uint64_t **locked, size_t *nlocked, struct err *);
+
+/* A mend_fn's work: change what can be locked, if that is anything. */
+int	mend_locked(struct ctl *, const uint64_t *, size_t n, mend_lock_fn *,
+	    mend_fn *, uint64_t *changed, struct err *);
+
 /*
  * Change these rows, with a line for the audit.  After -1 the chunks before
  * the one that failed are done; *changed has them.

@@ -123,20 +123,19 @@ send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 static int
+replay_locked(struct ctl *c, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
+{
+	if (ring(c, list, n, e) < 0)
+		return -1;
+	return send_again(c, list, n, changed, e);
+}
+
+static int
 replay(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	uint64_t	*locked;
-	size_t		 nlocked;
-	int		 rc;
-
-	if (lock(c, list, n, &locked, &nlocked, e) < 0)
-		return -1;
-	rc = nlocked == 0 ? 0 :
-	    ring(c, locked, nlocked, e) < 0 ||
-	    send_again(c, locked, nlocked, changed, e) < 0 ? -1 : 0;
-	free(locked);
-	return rc;
+	return mend_locked(c, list, n, lock, replay_locked, changed, e);
 }
 
 /*
