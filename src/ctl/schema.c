@@ -19,9 +19,11 @@ schema_print(struct ctl *c)
 {
 	struct buf	text = { 0 };
 	struct err	e;
+	int		rc;
 
-	if ((c->args.trigger ? trigger_render : schema_render)(c->conf, &text,
-	    &e) < 0) {
+	rc = c->args.trigger ? trigger_render(c->conf, &text, &e) :
+	    schema_render(c->conf, &text, &e);
+	if (rc < 0) {
 		buf_free(&text);
 		return ctl_no_such(c, "%s", e.text);
 	}
