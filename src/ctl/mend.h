@@ -24,8 +24,8 @@ typedef int mend_lock_fn(struct ctl *, const uint64_t *, size_t n,
     uint64_t **locked, size_t *nlocked, struct err *);
 
 /* A mend_fn's work: change what can be locked, if that is anything. */
-int	mend_locked(struct ctl *, const uint64_t *, size_t n, mend_lock_fn *,
-	    mend_fn *, uint64_t *changed, struct err *);
+int	mend_locked(struct ctl *, const uint64_t *list, size_t n,
+	    mend_lock_fn *lock, mend_fn *fn, uint64_t *changed, struct err *);
 
 /*
  * Change these rows, with a line for the audit.  After -1 the chunks before
