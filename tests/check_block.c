@@ -1523,6 +1523,34 @@ START_TEST(tick_ends_in_time)
 }
 END_TEST
 
+static bool
+rings_once(void *arg)
+{
+	return (*(unsigned *)arg)++ == 0;
+}
+
+/* Who would be rung for more does not look for it. */
+START_TEST(silence_ends_the_turns)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+	unsigned		 asked = 0;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	n->tick.is_rung = rings_once;
+	n->tick.is_rung_arg = &asked;
+	add_rows(1, 25, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 20);
+	ck_assert_uint_eq(res.settled.delivered, 20);
+	ck_assert_uint_eq(asked, 2);
+	ck_assert(res.left);
+	ck_sql("20", "SELECT COUNT(published_at) FROM outbox");
+	node_stop(n);
+}
+END_TEST
+
 /* A message that fails ends the turns, and its key waits. */
 START_TEST(failure_ends_the_turns)
 {
@@ -2071,6 +2099,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, rows_move_without_a_pause);
 	tcase_add_test(tc, small_batches_take_turns);
 	tcase_add_test(tc, tick_ends_in_time);
+	tcase_add_test(tc, silence_ends_the_turns);
 	tcase_add_test(tc, failure_ends_the_turns);
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));
