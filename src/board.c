@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <libdeflate.h>
-
 static void *
 map(int fd)
 {
@@ -109,26 +107,4 @@ board_state_word(uint32_t state)
 	};
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : "?";
-}
-
-static unsigned
-hash(const char *label, size_t len)
-{
-	return libdeflate_crc32(0, label, len) % BOARD_SERVED;
-}
-
-bool
-board_serves(const struct board_line *l, const char *label, size_t len)
-{
-	unsigned	bit = hash(label, len);
-
-	return l->served[bit / 64] >> bit % 64 & 1;
-}
-
-void
-board_serve(uint64_t served[BOARD_SERVED / 64], const char *label)
-{
-	unsigned	bit = hash(label, strlen(label));
-
-	served[bit / 64] |= UINT64_C(1) << bit % 64;
 }

@@ -16,13 +16,12 @@
 #include "conf.h"
 #include "err.h"
 #include "ident.h"
+#include "label_set.h"
 
 #define BOARD_MAGIC	0x4f425833	/* "OBX3"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define BOARD_DOORBELL	CONF_MAX_WORKERS	/* its line */
 #define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* the same */
-
-#define BOARD_SERVED	256	/* partition labels are hashed to so many */
 
 enum board_state {
 	BOARD_FREE,
@@ -34,6 +33,11 @@ enum board_state {
 	BOARD_STOPPING
 };
 
+/*
+ * Whether it serves a label may be wrong for a moment: a lease has just gone,
+ * or has come, and then the worker looks at once by itself.  A label that is
+ * equal to the lease's by its collation only is not found.
+ */
 struct board_line {
 	int32_t		 pid;
 	uint32_t	 state;		/* enum board_state */
@@ -45,7 +49,7 @@ struct board_line {
 	uint64_t	 skipped;	/* metadata entries left out */
 	uint64_t	 recovered;	/* rows to send again: the stream lost them */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
-	uint64_t	 served[BOARD_SERVED / 64];	/* see board_serves */
+	struct label_set served;	/* labels of the leases it holds */
 	char		 id[IDENT_SIZE];
 	char		 last_error[sizeof(struct err)];
 };
@@ -75,18 +79,5 @@ bool		 board_is_alive(const struct board *);
 
 /* "running", "no broker", ... */
 const char	*board_state_word(uint32_t state);
-
-/*
- * Does this worker hold the partition of a row with this label?  It may say
- * yes and be wrong (another label has the same hash, or the lease has just
- * gone), and it may say no for a moment after a lease has come; then the
- * worker looks at once by itself.  Labels are compared as bytes: one that is
- * equal to the lease's by its collation only is not found.  NULL, 0 is the
- * label of rows that have none, as '' is.
- */
-bool	board_serves(const struct board_line *, const char *label, size_t len);
-
-/* Add a lease's label to a set of those that are held. */
-void	board_serve(uint64_t served[BOARD_SERVED / 64], const char *label);
 
 #endif

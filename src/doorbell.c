@@ -60,37 +60,36 @@ sign_of_life(struct doorbell *d, int64_t now)
 static void
 ring_all(struct doorbell *d, int64_t now)
 {
+	struct label_set	all;
+
 	if (now - d->rang_all_at < ALL_MS) {
 		d->owes_all = true;
 		return;
 	}
 	d->owes_all = false;
 	d->rang_all_at = now;
+	label_set_fill(&all);
 	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		bell_ring(d->a->bell, i);
-}
-
-static bool
-serves_one(const struct board_line *l, const struct binlog_labels *labels)
-{
-	for (size_t i = 0; i < labels->n; i++)
-		if (board_serves(l, labels->list[i].text, labels->list[i].len))
-			return true;
-	return false;
+		bell_ring(d->a->bell, i, &all);
 }
 
 /* Labels that nobody here serves are another host's. */
 static void
 ring(struct doorbell *d, const struct binlog_labels *labels, int64_t now)
 {
+	struct label_set	which = { { 0 } };
+
 	d->commits++;
 	if (labels->all) {
 		ring_all(d, now);
 		return;
 	}
+	for (size_t i = 0; i < labels->n; i++)
+		label_set_add(&which, labels->list[i].text,
+		    labels->list[i].len);
 	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		if (serves_one(&d->a->board->lines[i], labels))
-			bell_ring(d->a->bell, i);
+		if (label_set_meets(&d->a->board->lines[i].served, &which))
+			bell_ring(d->a->bell, i, &which);
 }
 
 /* Said once: who chose to do without the right needs no reminder. */

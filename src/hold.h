@@ -29,6 +29,7 @@ struct part {
 	bool		fresh;		/* its blocked keys are to be read */
 	bool		merging;	/* and some of them to be made one */
 	bool		full;		/* its last range was used up */
+	unsigned	rung;		/* so many looks are asked for; see look.h */
 	bool		picked;		/* has rows in the tick under way */
 	unsigned	range;		/* picked: the index of its range */
 };

@@ -26,6 +26,9 @@
 #define LASTS_US	500000	/* not longer */
 #define DEPTH_MAX	32
 
+/* A ring is worth so many looks that find nothing. */
+#define RING_LOOKS	2
+
 void
 look_init(struct look *l, const struct conf *conf, struct store *store,
     struct member *member, struct hold *hold)
@@ -73,13 +76,16 @@ choose_parts(struct look *l, struct part **chosen)
 	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
 		struct part *p = m->parts[(l->rotate + turn) % m->nparts];
 
-		if (p->picked || p->fresh)
+		if (p->picked || p->fresh || (l->narrow && p->rung == 0))
 			continue;
 		p->picked = true;
 		chosen[n++] = p;
 	}
-	l->rotate += turn;
-	l->looked_at += turn;
+	l->cut = l->narrow ? turn < m->nparts : n < m->nparts;
+	if (!l->narrow) {
+		l->rotate += turn;
+		l->looked_at += turn;
+	}
 	return n;
 }
 
@@ -196,6 +202,28 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
+/* It waits, or is open. */
+static bool
+is_known(const struct look *l, const struct batch *open, uint64_t sequence)
+{
+	return hold_has_row(l->hold, sequence) ||
+	    (open != NULL && batch_msg(open, sequence) != NULL);
+}
+
+/* The rings for these partitions have had their look. */
+static void
+note_looks(struct look *l, const struct batch *open)
+{
+	struct scan	*s = &l->scan;
+
+	for (size_t i = 0; i < s->nranges; i++)
+		if (s->parts[i]->rung > 0)
+			s->parts[i]->rung--;
+	for (size_t i = 0; i < s->n; i++)
+		if (!is_known(l, open, s->rows[i].sequence))
+			s->parts[s->rows[i].range]->rung = 0;
+}
+
 /*
  * The scan's next rows, less those that are known, because they wait or
  * because they are open, up to limit in all.  The first row that would be cut
@@ -210,8 +238,7 @@ take_rows(struct look *l, struct picks *k, const struct batch *open,
 	for (; s->next < s->n; s->next++) {
 		struct candidate c = s->rows[s->next];
 
-		if (hold_has_row(l->hold, c.sequence) ||
-		    (open != NULL && batch_msg(open, c.sequence) != NULL))
+		if (is_known(l, open, c.sequence))
 			continue;
 		if (k->n == limit)
 			cut_at(k, c.sequence);
@@ -233,6 +260,7 @@ take_first(struct look *l, struct picks *k, const struct batch *open,
 {
 	uint64_t	*seen = note_seen(&l->scan);
 
+	note_looks(l, open);
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
 	    limit);
 	take_rows(l, k, open, limit);
@@ -370,6 +398,7 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 	if (!on && scan(l, limit, e) < 0)
 		return -1;
 	l->scan.clean = false;
+	l->saw_all = l->saw_all || !l->narrow;
 	k->items = xcalloc(limit + 1, sizeof(*k->items));
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
@@ -379,6 +408,32 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 		take_first(l, k, open, limit);
 	sort(k);
 	return 0;
+}
+
+bool
+look_rung(struct look *l, const struct label_set *which)
+{
+	struct member	*m = l->member;
+	bool		 ours = false;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		struct part *p = m->parts[i];
+
+		if (label_set_has(which, p->label, strlen(p->label))) {
+			p->rung = RING_LOOKS;
+			ours = true;
+		}
+	}
+	return ours;
+}
+
+bool
+look_is_rung(const struct look *l)
+{
+	for (size_t i = 0; i < l->member->nparts; i++)
+		if (l->member->parts[i]->rung > 0)
+			return true;
+	return false;
 }
 
 bool
@@ -393,8 +448,7 @@ look_is_over(struct look *l, bool claimed)
 bool
 look_left_some(const struct look *l)
 {
-	return l->scan.rich || l->scan.next < l->scan.n ||
-	    l->member->nparts > l->scan.nranges;
+	return l->scan.rich || l->scan.next < l->scan.n || l->cut;
 }
 
 void

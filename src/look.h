@@ -14,6 +14,7 @@
 #include "conf.h"
 #include "err.h"
 #include "hold.h"
+#include "label_set.h"
 #include "member.h"
 #include "store.h"
 
@@ -59,6 +60,11 @@ struct look {
 	size_t			 turn;		/* whose the odd row is */
 	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
+	bool			 narrow;	/* to be set by the owner: look only
+						   where somebody has rung */
+	bool			 saw_all;	/* there was one that was not; to be
+						   cleared by the owner */
+	bool			 cut;		/* the last had not room for all */
 	int64_t			 heads_at;	/* no head is tried before */
 };
 
@@ -92,6 +98,16 @@ bool	look_left_some(const struct look *);
  * Otherwise the next look scans again, for nobody knows what comes back.
  */
 void	look_all_done(struct look *);
+
+/*
+ * Somebody has rung for these: a look is worth it, and another one if that
+ * finds no new row, for a row may be heard of before it can be read.  Returns
+ * whether any of them is ours.
+ */
+bool	look_rung(struct look *, const struct label_set *);
+
+/* Is one of these looks still to be made? */
+bool	look_is_rung(const struct look *);
 
 /* Would the next look first ask whether there are rows at all? */
 bool	look_would_ask(const struct look *);

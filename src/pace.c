@@ -32,27 +32,44 @@ pause_after(const struct pace *p, enum pace_found found, int64_t took,
 	return longer(p, found, took, now);
 }
 
+/* A look at some partitions says nothing of the others. */
+static void
+looked_narrowly(struct pace *p, const struct pace_look *l, int64_t now)
+{
+	p->at = p->all_at;
+	if (p->fixed_ms > 0)
+		return;
+	if (l->found == PACE_WORK || l->found == PACE_ALL)
+		p->all_at = sooner(p->all_at, now + PACE_RUNG_MS);
+	p->at = l->found == PACE_WORK ? now : p->all_at;
+}
+
 void
-pace_looked(struct pace *p, enum pace_found found, int64_t due, int64_t began,
-    int64_t now)
+pace_looked(struct pace *p, const struct pace_look *l, int64_t now)
 {
 	p->looked_at = now;
-	if (found == PACE_MORE && p->fixed_ms == 0) {
-		p->at = now;	/* the pause comes when all is seen */
+	if (l->found == PACE_MORE && p->fixed_ms == 0) {
+		p->at = p->all_at = now;    /* the pause comes when all is seen */
 		return;
 	}
-	if (found == PACE_WORK || found == PACE_ALL) {
+	if (l->found == PACE_WORK || l->found == PACE_ALL) {
 		p->worked_at = now;
 		p->linger_until = now + p->linger_ms;
 	}
-	p->pause_ms = pause_after(p, found, now - began, now);
-	p->at = now + p->pause_ms;
+	if (l->all) {
+		p->pause_ms = pause_after(p, l->found, now - l->began, now);
+		p->at = p->all_at = now + p->pause_ms;
+	} else
+		looked_narrowly(p, l, now);
 	/* Rings for what was found before they came say nothing of the next. */
 	p->in_vain = p->rung && now - p->worked_at > PACE_SOON_MS &&
-	    (found == PACE_NOTHING || found == PACE_WAITING);
+	    (l->found == PACE_NOTHING || l->found == PACE_WAITING);
 	p->rung = false;
 	if (p->fixed_ms == 0)
-		p->at = sooner(p->at, later(due, now + 1));
+		p->all_at = sooner(p->all_at, later(l->due, now + 1));
+	if (l->rung)
+		p->at = sooner(p->at, now + PACE_SOON_MS);
+	p->at = sooner(p->at, p->all_at);
 }
 
 static int64_t
@@ -62,11 +79,20 @@ soonest(const struct pace *p, int64_t now)
 }
 
 void
-pace_ring(struct pace *p, int64_t now)
+pace_ring(struct pace *p, bool all, int64_t now)
 {
 	p->at = sooner(p->at, soonest(p, now));
-	p->pause_ms = 0;
 	p->rung = true;
+	if (!all)
+		return;
+	p->all_at = sooner(p->all_at, soonest(p, now));
+	p->pause_ms = 0;
+}
+
+bool
+pace_is_narrow(const struct pace *p, int64_t now)
+{
+	return now < p->all_at;
 }
 
 bool

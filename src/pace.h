@@ -37,13 +37,23 @@ enum pace_found {
 	PACE_WORK	/* as much as it could take */
 };
 
+struct pace_look {
+	enum pace_found	found;
+	bool		all;	/* it saw all partitions */
+	bool		rung;	/* another one is worth it, somebody has rung */
+	int64_t		due;	/* something that is known to wait can be tried
+				   then; INT64_MAX: nothing is */
+	int64_t		began;	/* when */
+};
+
 struct pace {
 	int64_t	fixed_ms;	/* pause between looks; 0: adaptive */
 	int64_t	ceiling_ms;	/* the longest pause */
 	int64_t	linger_ms;	/* PACE_LINGER_MS, or 0: a bell will ring */
 
 	int64_t	at;		/* the next look; 0: now */
-	int64_t	pause_ms;	/* before it */
+	int64_t	all_at;		/* the next one at all partitions, no sooner */
+	int64_t	pause_ms;	/* before that */
 	int64_t	looked_at;	/* the last one was over */
 	int64_t	worked_at;	/* the last that found work; 0: none */
 	int64_t	linger_until;
@@ -55,14 +65,18 @@ struct pace {
 
 /*
  * A look is over; one that found nothing is not repeated before so much time
- * as it took has passed.  due: when something that is known to wait can be
- * tried; INT64_MAX: nothing is.
+ * as it took has passed.
  */
-void	pace_looked(struct pace *, enum pace_found, int64_t due,
-	    int64_t began, int64_t now);
+void	pace_looked(struct pace *, const struct pace_look *, int64_t now);
 
-/* There may be work: look now, or soon if the last ring was in vain. */
-void	pace_ring(struct pace *, int64_t now);
+/*
+ * There may be work, in any partition or in some that the look knows of: look
+ * now, or soon if the last ring was in vain.
+ */
+void	pace_ring(struct pace *, bool all, int64_t now);
+
+/* Is a look now one at partitions only that somebody has rung for? */
+bool	pace_is_narrow(const struct pace *, int64_t now);
 
 /* Would a ring change anything? */
 bool	pace_listens(const struct pace *, int64_t now);

@@ -56,7 +56,7 @@ keep(void *arg)
 static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
-	return w->pace.fixed_ms == 0 && w->pace.at < now + MEMBER_LOOK_MS &&
+	return w->pace.fixed_ms == 0 && w->pace.all_at < now + MEMBER_LOOK_MS &&
 	    now >= w->route.try_at && look_would_ask(&w->tick.look) &&
 	    now < recover_next(&w->recover, w->member.place == 0);
 }
@@ -77,7 +77,7 @@ round_of_member(struct worker *w)
 		link_lasts(&w->db, clock_ms());
 	worker_show_served(w);
 	if (w->member.rows != MEMBER_NOT_ASKED)
-		w->pace.at = now;
+		w->pace.at = w->pace.all_at = now;
 }
 
 static bool

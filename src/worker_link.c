@@ -157,7 +157,7 @@ worker_open_broker(struct worker *w)
 	link_opened(&w->broker, clock_ms());
 	w->check_at = 0;
 	/* Nobody could ring while it was away. */
-	pace_ring(&w->pace, clock_ms());
+	pace_ring(&w->pace, true, clock_ms());
 	recover_connected(&w->recover);
 }
 

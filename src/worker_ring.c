@@ -2,6 +2,8 @@
 
 #include "worker_impl.h"
 
+#include <string.h>
+
 #include "clock.h"
 
 /* What does not want to hear it does not spin over it either. */
@@ -12,23 +14,29 @@ worker_bell_fd(const struct worker *w)
 	    bell_fd(w->a->bell, w->a->slot);
 }
 
+/* A ring that names nothing of ours came too late, or for another's. */
 bool
 worker_hear(struct worker *w)
 {
-	struct pub	*p = &w->relay.pub;
-	bool		 rung = p->ops->woken(p->arg);
+	struct pub		*p = &w->relay.pub;
+	struct label_set	 which;
+	bool			 all = p->ops->woken(p->arg), some = false;
 
-	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot))
-		rung = true;
-	if (rung)
-		pace_ring(&w->pace, clock_ms());
-	return rung;
+	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot, &which))
+		some = look_rung(&w->tick.look, &which);
+	if (all || some)
+		pace_ring(&w->pace, all, clock_ms());
+	return all || some;
 }
 
 bool
 worker_is_rung(void *arg)
 {
-	return worker_hear(arg);
+	struct worker	*w = arg;
+	bool		 rung = worker_hear(w);
+
+	w->tick.look.narrow = pace_is_narrow(&w->pace, clock_ms());
+	return rung;
 }
 
 bool
@@ -44,14 +52,14 @@ worker_expects_rings(const struct conf *conf)
 void
 worker_show_served(struct worker *w)
 {
-	uint64_t	served[BOARD_SERVED / 64] = { 0 };
+	struct label_set	served = { { 0 } };
 
 	if (w->moves_seen == w->member.moves)
 		return;
 	w->moves_seen = w->member.moves;
 	for (size_t i = 0; i < w->member.nparts; i++)
-		board_serve(served, w->member.parts[i]->label);
-	for (size_t i = 0; i < BOARD_SERVED / 64; i++)
-		w->line->served[i] = served[i];
-	pace_ring(&w->pace, clock_ms());
+		label_set_add(&served, w->member.parts[i]->label,
+		    strlen(w->member.parts[i]->label));
+	w->line->served = served;
+	pace_ring(&w->pace, true, clock_ms());
 }

@@ -75,7 +75,10 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = PACE_MORE;
 	else if (hold_nlanes(w->hold) > 0)
 		found = PACE_WAITING;
-	pace_looked(&w->pace, found, look_next_due(&w->tick.look), began,
+	pace_looked(&w->pace, &(struct pace_look){ .found = found,
+	    .all = w->tick.look.saw_all,
+	    .rung = look_is_rung(&w->tick.look),
+	    .due = look_next_due(&w->tick.look), .began = began },
 	    clock_ms());
 }
 
@@ -120,6 +123,8 @@ worker_tick(struct worker *w)
 
 	w->clean = true;
 	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
+	w->tick.look.narrow = pace_is_narrow(&w->pace, start / 1000);
+	w->tick.look.saw_all = false;
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
 		/* Turns before the one that failed are written back. */

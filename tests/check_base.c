@@ -1,8 +1,8 @@
 /*
  * check_base.c - the small modules that all others stand on
  *
- * err, buf, backoff, pace, ident, trouble, link, log, secret, heirs, board,
- * bell and slot.  No clock: time is a number that the test passes in.
+ * err, buf, backoff, pace, ident, trouble, link, log, secret, heirs,
+ * label_set, board, bell and slot.  No clock: time is a number that the test passes in.
  */
 #include "check.h"
 
@@ -328,6 +328,15 @@ END_TEST
  * pace
  */
 
+/* A look at all partitions. */
+static void
+looked(struct pace *p, enum pace_found found, int64_t due, int64_t began,
+    int64_t now)
+{
+	pace_looked(p, &(struct pace_look){ .found = found, .all = true,
+	    .due = due, .began = began }, now);
+}
+
 /* Looks at each moment that comes; what is found, and the pauses. */
 static const struct {
 	struct pace	before;
@@ -378,7 +387,7 @@ START_TEST(pauses_follow_what_was_found)
 
 	ck_assert_int_le(p.at, now);
 	for (size_t i = 0; i < NROWS(paces[0].pauses); i++) {
-		pace_looked(&p, paces[_i].found, paces[_i].due, now, now);
+		looked(&p, paces[_i].found, paces[_i].due, now, now);
 		ck_assert_int_eq(p.at - now, paces[_i].pauses[i]);
 		now = p.at;
 	}
@@ -390,8 +399,8 @@ START_TEST(unfinished_look_keeps_the_pause)
 {
 	struct pace	p = { .ceiling_ms = 1000, .linger_ms = 1000, .pause_ms = 400 };
 
-	pace_looked(&p, PACE_MORE, INT64_MAX, 5000, 5000);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	looked(&p, PACE_MORE, INT64_MAX, 5000, 5000);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
 	ck_assert_int_eq(p.at, 5800);
 }
 END_TEST
@@ -401,11 +410,11 @@ START_TEST(dear_look_is_not_repeated_soon)
 {
 	struct pace	p = { .ceiling_ms = 100, .linger_until = 9000 };
 
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5030);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5030);
 	ck_assert_int_eq(p.at, 5060);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5060, 5260);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5060, 5260);
 	ck_assert_int_eq(p.at, 5360);
-	pace_looked(&p, PACE_ALL, INT64_MAX, 5360, 5400);
+	looked(&p, PACE_ALL, INT64_MAX, 5360, 5400);
 	ck_assert_int_eq(p.at, 5400 + PACE_RUNG_MS);
 }
 END_TEST
@@ -415,14 +424,14 @@ START_TEST(work_makes_it_linger)
 	struct pace	p = { .ceiling_ms = 1000, .linger_ms = PACE_LINGER_MS };
 	int64_t		now = 5000;
 
-	pace_looked(&p, PACE_WORK, INT64_MAX, now, now);
+	looked(&p, PACE_WORK, INT64_MAX, now, now);
 	while (now < 5000 + PACE_LINGER_MS) {
-		pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
+		looked(&p, PACE_NOTHING, INT64_MAX, now, now);
 		ck_assert_int_gt(p.at, now);
 		ck_assert_int_le(p.at, now + PACE_SOON_MS);
 		now = p.at;
 	}
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
+	looked(&p, PACE_NOTHING, INT64_MAX, now, now);
 	ck_assert_int_gt(p.at, now + PACE_SOON_MS);
 }
 END_TEST
@@ -431,16 +440,16 @@ START_TEST(ring_ends_the_pause)
 {
 	struct pace	p = { .ceiling_ms = 60000, .pause_ms = 30000 };
 
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
 	ck_assert_int_eq(p.at, 65000);
 	ck_assert(pace_listens(&p, 5100));
-	pace_ring(&p, 5100);
+	pace_ring(&p, true, 5100);
 	ck_assert_int_eq(p.at, 5100);
 	ck_assert(!pace_listens(&p, 5100));
 	/* Whoever rang a moment too soon is not waited for long. */
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5101, 5101);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5101, 5101);
 	ck_assert_int_eq(p.at, 5101 + PACE_SOON_MS);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5106, 5106);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5106, 5106);
 	ck_assert_int_eq(p.at, 5106 + 2 * PACE_SOON_MS);
 }
 END_TEST
@@ -451,17 +460,17 @@ START_TEST(rings_for_work_are_heard_at_once)
 	struct pace	p = { .ceiling_ms = 1000 };
 
 	for (int64_t now = 5000; now < 5010; now++) {
-		pace_looked(&p, PACE_ALL, INT64_MAX, now, now);
+		looked(&p, PACE_ALL, INT64_MAX, now, now);
 		ck_assert_int_gt(p.at, now + 1);
-		pace_ring(&p, now + 1);
+		pace_ring(&p, true, now + 1);
 		ck_assert_int_eq(p.at, now + 1);
 	}
 	/* Nor a late one for what was found before it came. */
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5010, 5010);
-	pace_ring(&p, 5011);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5010, 5010);
+	pace_ring(&p, true, 5011);
 	ck_assert_int_eq(p.at, 5011);
-	pace_looked(&p, PACE_NOTHING, INT64_MAX, 5015, 5015);
-	pace_ring(&p, 5016);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5015, 5015);
+	pace_ring(&p, true, 5016);
 	ck_assert_int_eq(p.at, 5015 + PACE_SOON_MS);
 }
 END_TEST
@@ -470,12 +479,12 @@ START_TEST(ring_makes_no_look_later)
 {
 	struct pace	p = { .ceiling_ms = 1000 };
 
-	pace_looked(&p, PACE_WORK, INT64_MAX, 5000, 5000);
-	pace_ring(&p, 5000);
+	looked(&p, PACE_WORK, INT64_MAX, 5000, 5000);
+	pace_ring(&p, true, 5000);
 	ck_assert_int_eq(p.at, 5000);
-	pace_ring(&p, 5010);
-	pace_looked(&p, PACE_NOTHING, 5012, 5010, 5010);
-	pace_ring(&p, 5011);
+	pace_ring(&p, true, 5010);
+	looked(&p, PACE_NOTHING, 5012, 5010, 5010);
+	pace_ring(&p, true, 5011);
 	ck_assert_int_eq(p.at, 5012);
 }
 END_TEST
@@ -488,15 +497,126 @@ START_TEST(rings_have_their_measure)
 
 	for (int64_t now = 5000; now < 6000; now++) {
 		for (int i = 0; i < 3; i++)
-			pace_ring(&p, now);
+			pace_ring(&p, true, now);
 		if (now < p.at)
 			continue;
-		pace_looked(&p, PACE_NOTHING, INT64_MAX, now, now);
-		pace_ring(&p, now);
+		looked(&p, PACE_NOTHING, INT64_MAX, now, now);
+		pace_ring(&p, true, now);
 		looks++;
 	}
 	ck_assert_uint_le(looks, 1000 / PACE_SOON_MS);
 	ck_assert_uint_ge(looks, 1000 / PACE_SOON_MS - 1);
+}
+END_TEST
+
+/* A look where somebody has rung, which took no time. */
+static void
+looked_narrowly(struct pace *p, enum pace_found found, int64_t due,
+    int64_t now)
+{
+	pace_looked(p, &(struct pace_look){ .found = found, .due = due,
+	    .began = now }, now);
+}
+
+/* The look at all partitions comes when it would have come. */
+START_TEST(narrow_looks_come_between)
+{
+	struct pace	p = { .ceiling_ms = 1000, .pause_ms = 500 };
+
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	ck_assert_int_eq(p.at, 6000);
+	for (int64_t now = 5100; now < 5990; now += 10) {
+		pace_ring(&p, false, now);
+		ck_assert_int_eq(p.at, now);
+		ck_assert(pace_is_narrow(&p, now));
+		looked_narrowly(&p, PACE_NOTHING, INT64_MAX, now);
+		ck_assert_int_eq(p.at, 6000);
+	}
+	ck_assert(!pace_is_narrow(&p, 6000));
+	looked(&p, PACE_NOTHING, INT64_MAX, 6000, 6000);
+	ck_assert_int_eq(p.at, 7000);
+}
+END_TEST
+
+/* Where there is work there is more of it, and rings may be lost. */
+START_TEST(narrow_work_asks_for_a_look_at_all)
+{
+	struct pace	p = { .ceiling_ms = 1000, .pause_ms = 500 };
+
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	pace_ring(&p, false, 5100);
+	looked_narrowly(&p, PACE_WORK, INT64_MAX, 5100);
+	ck_assert_int_eq(p.at, 5100);
+	ck_assert(pace_is_narrow(&p, 5100));
+	looked_narrowly(&p, PACE_ALL, INT64_MAX, 5110);
+	ck_assert_int_eq(p.at, 5100 + PACE_RUNG_MS);
+	ck_assert(!pace_is_narrow(&p, p.at));
+}
+END_TEST
+
+/* What is due has its time, and it is not where the ring was for. */
+START_TEST(narrow_look_forgets_nothing_that_is_due)
+{
+	struct pace	p = { .ceiling_ms = 1000, .pause_ms = 500 };
+
+	looked(&p, PACE_WAITING, 5300, 5000, 5000);
+	ck_assert_int_eq(p.at, 5300);
+	pace_ring(&p, false, 5100);
+	looked_narrowly(&p, PACE_NOTHING, 5200, 5100);
+	ck_assert_int_eq(p.at, 5200);
+	ck_assert(!pace_is_narrow(&p, 5200));
+	pace_ring(&p, false, 5110);
+	looked_narrowly(&p, PACE_MORE, INT64_MAX, 5110);
+	ck_assert_int_eq(p.at, 5110);
+	ck_assert(!pace_is_narrow(&p, 5110));
+}
+END_TEST
+
+/* A row that cannot be read yet is looked for again soon, and only there. */
+START_TEST(ring_that_came_too_soon_is_repeated)
+{
+	struct pace		p = { .ceiling_ms = 1000, .pause_ms = 500 };
+	struct pace_look	again = { .found = PACE_NOTHING, .rung = true,
+				    .due = INT64_MAX, .began = 5100 };
+
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	pace_ring(&p, false, 5100);
+	pace_looked(&p, &again, 5100);
+	ck_assert_int_eq(p.at, 5100 + PACE_SOON_MS);
+	ck_assert(pace_is_narrow(&p, p.at));
+	again.all = true;
+	pace_looked(&p, &again, 6000);
+	ck_assert_int_eq(p.at, 6000 + PACE_SOON_MS);
+	ck_assert(pace_is_narrow(&p, p.at));
+}
+END_TEST
+
+/* Who rings for everything means it. */
+START_TEST(ring_for_all_widens_the_look)
+{
+	struct pace	p = { .ceiling_ms = 1000, .pause_ms = 500 };
+
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	pace_ring(&p, false, 5100);
+	pace_ring(&p, true, 5100);
+	pace_ring(&p, false, 5100);
+	ck_assert(!pace_is_narrow(&p, 5100));
+}
+END_TEST
+
+/* A fixed pause is one between looks at all. */
+START_TEST(rings_shift_no_fixed_pause)
+{
+	struct pace	p = { .fixed_ms = 70, .ceiling_ms = 1000 };
+
+	looked(&p, PACE_ALL, INT64_MAX, 5000, 5000);
+	for (int64_t now = 5010; now < 5070; now += 10) {
+		pace_ring(&p, false, now);
+		ck_assert_int_eq(p.at, now);
+		looked_narrowly(&p, PACE_WORK, now, now);
+		ck_assert_int_eq(p.at, 5070);
+	}
+	ck_assert(!pace_is_narrow(&p, 5070));
 }
 END_TEST
 
@@ -1266,52 +1386,77 @@ START_TEST(slot_of_an_id)
 END_TEST
 
 /*
- * board: who serves what, for those who ring
+ * label_set
  */
 
-START_TEST(board_serves_what_is_shown)
+START_TEST(set_has_what_was_added)
 {
-	struct board_line	line = { 0 };
+	struct label_set	s = { { 0 } };
 
-	ck_assert(!board_serves(&line, "07", 2));
-	ck_assert(!board_serves(&line, NULL, 0));
-	board_serve(line.served, "07");
-	board_serve(line.served, "other");
-	ck_assert(board_serves(&line, "07", 2));
-	ck_assert(board_serves(&line, "07 and more", 2));
-	ck_assert(board_serves(&line, "other", 5));
-	ck_assert(!board_serves(&line, "08", 2));
-	ck_assert(!board_serves(&line, "", 0));
+	ck_assert(!label_set_has(&s, "07", 2));
+	ck_assert(!label_set_has(&s, NULL, 0));
+	label_set_add(&s, "07", 2);
+	label_set_add(&s, "other", 5);
+	ck_assert(label_set_has(&s, "07", 2));
+	ck_assert(label_set_has(&s, "07 and more", 2));
+	ck_assert(label_set_has(&s, "other", 5));
+	ck_assert(!label_set_has(&s, "08", 2));
+	ck_assert(!label_set_has(&s, "", 0));
+	label_set_fill(&s);
+	ck_assert(label_set_has(&s, "08", 2) && label_set_has(&s, "", 0));
 }
 END_TEST
 
-START_TEST(row_without_a_label_is_served)
+START_TEST(no_label_is_a_label)
 {
-	struct board_line	line = { 0 };
+	struct label_set	s = { { 0 } };
 
-	board_serve(line.served, "");
-	ck_assert(board_serves(&line, "", 0));
-	ck_assert(board_serves(&line, NULL, 0));
-	ck_assert(!board_serves(&line, "00", 2));
+	label_set_add(&s, "", 0);
+	ck_assert(label_set_has(&s, NULL, 0));
+	ck_assert(!label_set_has(&s, "00", 2));
+}
+END_TEST
+
+/* In whatever word of them the label is. */
+START_TEST(sets_meet_in_a_label)
+{
+	struct label_set	some = { { 0 } }, other = { { 0 } };
+	char			label[8];
+
+	ck_assert(!label_set_meets(&some, &some));
+	for (int i = 0; i < 64; i++) {
+		snprintf(label, sizeof(label), "p%02d", i);
+		memset(&other, 0, sizeof(other));
+		label_set_add(&other, label, strlen(label));
+		ck_assert(label_set_meets(&other, &other));
+		ck_assert(!label_set_meets(&some, &other) ||
+		    label_set_has(&some, label, strlen(label)));
+		label_set_add(&some, label, strlen(label));
+		ck_assert(label_set_meets(&some, &other));
+	}
 }
 END_TEST
 
 /* Each bit has its place: a label takes one of all, not of some words. */
 START_TEST(labels_spread_over_the_set)
 {
-	uint64_t	served[BOARD_SERVED / 64] = { 0 };
-	char		label[8];
-	unsigned	bits = 0;
+	struct label_set	s = { { 0 } };
+	char			label[8];
+	unsigned		bits = 0;
 
 	for (unsigned i = 0; i < 4096; i++) {
 		snprintf(label, sizeof(label), "%02u", i);
-		board_serve(served, label);
+		label_set_add(&s, label, strlen(label));
 	}
-	for (unsigned i = 0; i < BOARD_SERVED; i++)
-		bits += served[i / 64] >> i % 64 & 1;
-	ck_assert_uint_ge(bits, BOARD_SERVED * 9 / 10);
+	for (unsigned i = 0; i < LABEL_BITS; i++)
+		bits += s.bits[i / 64] >> i % 64 & 1;
+	ck_assert_uint_ge(bits, LABEL_BITS * 9 / 10);
 }
 END_TEST
+
+/*
+ * board
+ */
 
 START_TEST(board_is_read_by_others)
 {
@@ -1353,21 +1498,63 @@ can_hear(const struct bell *b, unsigned slot)
 	return poll(&p, 1, 0) == 1;
 }
 
+static bool
+hears(const struct bell *b, unsigned slot)
+{
+	struct label_set	which;
+
+	return bell_heard(b, slot, &which);
+}
+
+static void
+ring_for(const struct bell *b, unsigned slot, const char *label)
+{
+	struct label_set	which = { { 0 } };
+
+	label_set_add(&which, label, strlen(label));
+	bell_ring(b, slot, &which);
+}
+
 START_TEST(bell_is_heard_once)
 {
 	struct bell	b;
 	struct err	e;
 
 	ck_assert_int_eq(bell_open(&b, &e), 0);
-	ck_assert(!can_hear(&b, 5) && !bell_heard(&b, 5));
+	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
 	for (int i = 0; i < 3; i++)
-		bell_ring(&b, 5);
+		ring_for(&b, 5, "p07");
 	ck_assert(can_hear(&b, 5));
-	ck_assert(!can_hear(&b, 4) && !bell_heard(&b, 4));
-	ck_assert(bell_heard(&b, 5));
-	ck_assert(!can_hear(&b, 5) && !bell_heard(&b, 5));
-	bell_ring(&b, 5);
-	ck_assert(bell_heard(&b, 5));
+	ck_assert(!can_hear(&b, 4) && !hears(&b, 4));
+	ck_assert(hears(&b, 5));
+	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
+	ring_for(&b, 5, "p07");
+	ck_assert(hears(&b, 5));
+	bell_close(&b);
+}
+END_TEST
+
+/* All that was named since it was heard, to whom it was named, and once. */
+START_TEST(bell_tells_what_it_rang_for)
+{
+	struct bell		b;
+	struct err		e;
+	struct label_set	which;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ring_for(&b, 5, "p07");
+	ring_for(&b, 5, "p33");
+	ring_for(&b, 6, "p08");
+	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(label_set_has(&which, "p07", 3));
+	ck_assert(label_set_has(&which, "p33", 3));
+	ck_assert(!label_set_has(&which, "p08", 3));
+	ring_for(&b, 5, "p33");
+	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(!label_set_has(&which, "p07", 3));
+	ck_assert(label_set_has(&which, "p33", 3));
+	ck_assert(!bell_heard(&b, 5, &which));
+	ck_assert(!label_set_has(&which, "p33", 3));
 	bell_close(&b);
 }
 END_TEST
@@ -1375,19 +1562,21 @@ END_TEST
 /* Rung in one process, heard in another; not handed to what is executed. */
 START_TEST(bell_is_inherited)
 {
-	unsigned	last = CONF_MAX_WORKERS - 1;
-	struct bell	b;
-	struct err	e;
-	int		status;
-	pid_t		pid;
+	unsigned		last = CONF_MAX_WORKERS - 1;
+	struct label_set	which;
+	struct bell		b;
+	struct err		e;
+	int			status;
+	pid_t			pid;
 
 	ck_assert_int_eq(bell_open(&b, &e), 0);
 	if ((pid = fork()) == 0) {
-		bell_ring(&b, last);
+		ring_for(&b, last, "p07");
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(bell_heard(&b, last));
+	ck_assert(bell_heard(&b, last, &which));
+	ck_assert(label_set_has(&which, "p07", 3));
 	ck_assert(fcntl(bell_fd(&b, last), F_GETFD) & FD_CLOEXEC);
 	bell_close(&b);
 }
@@ -1533,6 +1722,12 @@ main(void)
 	tcase_add_test(tc, rings_for_work_are_heard_at_once);
 	tcase_add_test(tc, ring_makes_no_look_later);
 	tcase_add_test(tc, rings_have_their_measure);
+	tcase_add_test(tc, narrow_looks_come_between);
+	tcase_add_test(tc, narrow_work_asks_for_a_look_at_all);
+	tcase_add_test(tc, narrow_look_forgets_nothing_that_is_due);
+	tcase_add_test(tc, ring_that_came_too_soon_is_repeated);
+	tcase_add_test(tc, ring_for_all_widens_the_look);
+	tcase_add_test(tc, rings_shift_no_fixed_pause);
 
 	tc = add_case(s, "ident");
 	tcase_add_loop_test(tc, id_has_its_form, 0, NROWS(names));
@@ -1578,14 +1773,18 @@ main(void)
 	tcase_add_test(tc, heirs_file_that_cannot_be);
 	tcase_add_loop_test(tc, slot_of_an_id, 0, NROWS(slots));
 
-	tc = add_case(s, "board");
-	tcase_add_test(tc, board_serves_what_is_shown);
-	tcase_add_test(tc, row_without_a_label_is_served);
+	tc = add_case(s, "label_set");
+	tcase_add_test(tc, set_has_what_was_added);
+	tcase_add_test(tc, no_label_is_a_label);
+	tcase_add_test(tc, sets_meet_in_a_label);
 	tcase_add_test(tc, labels_spread_over_the_set);
+
+	tc = add_case(s, "board");
 	tcase_add_test(tc, board_is_read_by_others);
 
 	tc = add_case(s, "bell");
 	tcase_add_test(tc, bell_is_heard_once);
+	tcase_add_test(tc, bell_tells_what_it_rang_for);
 	tcase_add_test(tc, bell_is_inherited);
 	tcase_add_test(tc, bell_leaves_nothing_open);
 
