@@ -475,12 +475,12 @@ publish(struct tick *t, struct err *e)
  * again is cheap, and if nothing else waits for the end of the tick.
  */
 static bool
-may_turn(const struct tick *t, int64_t until)
+may_turn(const struct tick *t, bool left, int64_t until)
 {
 	return t->claimed > 0 && t->claimed <= TURN_MAX &&
 	    t->relayed.delivered == t->picked && hold_nlanes(t->hold) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
-	    (t->is_rung == NULL || t->is_rung(t->is_rung_arg));
+	    (left || t->is_rung == NULL || t->is_rung(t->is_rung_arg));
 }
 
 int
@@ -496,6 +496,6 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 				end_batch(t);
 			return -1;
 		}
-	} while (may_turn(t, until));
+	} while (may_turn(t, res->left, until));
 	return tick_settle(t, res, e);
 }

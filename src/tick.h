@@ -34,7 +34,10 @@ struct tick {
 	struct doubt		 doubt;
 	struct room		 room;
 
-	/* Is it worth to look again at once?  NULL: it is. */
+	/*
+	 * A batch is delivered, and nothing is known to be left: is there
+	 * more?  It may wait a little for that.  NULL: look and see.
+	 */
 	bool			(*is_rung)(void *);
 	void			*is_rung_arg;
 

@@ -100,7 +100,9 @@ void	worker_settle(struct worker *);
  * somebody rung since the last time?
  */
 bool	worker_hear(struct worker *);
-bool	worker_is_rung(void *worker);	/* the same, for the tick */
+
+/* The same for the tick, and it waits for that: see tick.h. */
+bool	worker_is_rung(void *worker);
 
 /* Show who rings what is served here, if that has changed. */
 void	worker_show_served(struct worker *);

@@ -6,6 +6,12 @@
 
 #include "clock.h"
 
+/*
+ * What is delivered waits so long to be written back: a claim that comes
+ * meanwhile does both in one commit.
+ */
+#define SETTLE_WAIT_MS	5
+
 /* What does not want to hear it does not spin over it either. */
 int
 worker_bell_fd(const struct worker *w)
@@ -33,8 +39,14 @@ bool
 worker_is_rung(void *arg)
 {
 	struct worker	*w = arg;
+	struct pub	*p = &w->relay.pub;
 	bool		 rung = worker_hear(w);
 
+	if (!rung) {
+		p->ops->idle(p->arg, w->a->bell == NULL ? -1 :
+		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
+		rung = worker_hear(w);
+	}
 	w->tick.look.narrow = pace_is_narrow(&w->pace, clock_ms());
 	return rung;
 }

@@ -181,6 +181,22 @@ ok $? 'it writes to a new log when it is told'
 is "$(cat "$LOG.1" "$LOG" | grep -c ' warn doorbell')" 0 'and does not lose its stream by that'
 stop_master "$MASTER"
 
+# Messages that come one by one: what is out is written back with the next.
+LOG=$DIR/log1
+WORKERS=1 LEVEL=debug with_doorbell
+start_master
+wait_for 10 has_begun 0 && wait_for 10 all_owned
+sql "TRUNCATE mysql.general_log;
+    SET GLOBAL log_output = 'TABLE', general_log = 1"
+produce --events 600 --rate 400 --producers 1 --keys 10 --payload 50
+wait_for 10 is_drained
+sql 'SET GLOBAL general_log = 0'
+turns=$(sql "SELECT COUNT(*) FROM mysql.general_log
+    WHERE argument LIKE '%claim_token = IF(o.claim_token%'")
+[ "$turns" -ge 150 ]
+ok $? "a batch waits for the next to be written back ($turns turns)"
+stop_master "$MASTER"
+
 # Not allowed.
 sql "REVOKE REPLICATION SLAVE ON *.* FROM 'outbox'@'localhost'"
 LOG=$DIR/log2
