@@ -41,6 +41,9 @@ struct store {
 #define STORE_COUNTED	" REGEXP '^p[0-9][0-9]+$'"
 bool	store_is_counted(const char *label);
 
+/* "'a','b'": their labels. */
+void	store_put_range_labels(struct store *, const struct range *, size_t n);
+
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
 
