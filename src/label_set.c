@@ -27,6 +27,15 @@ label_set_fill(struct label_set *s)
 }
 
 bool
+label_set_is_full(const struct label_set *s)
+{
+	for (size_t i = 0; i < LABEL_BITS / 64; i++)
+		if (s->bits[i] != UINT64_MAX)
+			return false;
+	return true;
+}
+
+bool
 label_set_has(const struct label_set *s, const char *label, size_t len)
 {
 	unsigned	bit = hash(label, len);

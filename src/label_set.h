@@ -22,8 +22,9 @@ struct label_set {
 
 void	label_set_add(struct label_set *, const char *label, size_t len);
 
-/* From now on it has every label. */
+/* From now on it has every label.  Has it? */
 void	label_set_fill(struct label_set *);
+bool	label_set_is_full(const struct label_set *);
 
 bool	label_set_has(const struct label_set *, const char *label, size_t len);
 

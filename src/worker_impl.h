@@ -49,6 +49,8 @@ struct worker {
 	bool				 warned_count;
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct pace			 pace;		/* of ticks */
+	int64_t				 rung_at_us;	/* the last time */
+	int64_t				 ring_gap_us;	/* lately, in the mean */
 	unsigned			 moves_seen;	/* of the member */
 	bool				 clean;		/* the last tick was */
 	size_t				 failures_seen;	/* of links */

@@ -7,10 +7,11 @@
 #include "clock.h"
 
 /*
- * What is delivered waits so long to be written back: a claim that comes
- * meanwhile does both in one commit.
+ * What is delivered waits so long to be written back, if rings come as close
+ * as that: the next claim does both in one commit.
  */
-#define SETTLE_WAIT_MS	5
+#define SETTLE_WAIT_MS	4
+#define GAPS		8	/* rings that their distance is the mean of */
 
 /* What does not want to hear it does not spin over it either. */
 int
@@ -18,6 +19,13 @@ worker_bell_fd(const struct worker *w)
 {
 	return w->a->bell == NULL || !pace_listens(&w->pace, clock_ms()) ? -1 :
 	    bell_fd(w->a->bell, w->a->slot);
+}
+
+static void
+note_gap(struct worker *w, int64_t now)
+{
+	w->ring_gap_us += (now - w->rung_at_us - w->ring_gap_us) / GAPS;
+	w->rung_at_us = now;
 }
 
 /* A ring that names nothing of ours came too late, or for another's. */
@@ -28,10 +36,16 @@ worker_hear(struct worker *w)
 	struct label_set	 which;
 	bool			 all = p->ops->woken(p->arg), some = false;
 
-	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot, &which))
-		some = look_rung(&w->tick.look, &which);
-	if (all || some)
+	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot, &which)) {
+		if (label_set_is_full(&which))
+			all = true;
+		else
+			some = look_rung(&w->tick.look, &which);
+	}
+	if (all || some) {
 		pace_ring(&w->pace, all, clock_ms());
+		note_gap(w, clock_us());
+	}
 	return all || some;
 }
 
@@ -42,7 +56,7 @@ worker_is_rung(void *arg)
 	struct pub	*p = &w->relay.pub;
 	bool		 rung = worker_hear(w);
 
-	if (!rung) {
+	if (!rung && w->ring_gap_us < SETTLE_WAIT_MS * 1000) {
 		p->ops->idle(p->arg, w->a->bell == NULL ? -1 :
 		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
 		rung = worker_hear(w);

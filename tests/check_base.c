@@ -1402,7 +1402,9 @@ START_TEST(set_has_what_was_added)
 	ck_assert(label_set_has(&s, "other", 5));
 	ck_assert(!label_set_has(&s, "08", 2));
 	ck_assert(!label_set_has(&s, "", 0));
+	ck_assert(!label_set_is_full(&s));
 	label_set_fill(&s);
+	ck_assert(label_set_is_full(&s));
 	ck_assert(label_set_has(&s, "08", 2) && label_set_has(&s, "", 0));
 }
 END_TEST

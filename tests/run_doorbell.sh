@@ -188,7 +188,7 @@ start_master
 wait_for 10 has_begun 0 && wait_for 10 all_owned
 sql "TRUNCATE mysql.general_log;
     SET GLOBAL log_output = 'TABLE', general_log = 1"
-produce --events 600 --rate 400 --producers 1 --keys 10 --payload 50
+produce --events 600 --rate 800 --producers 1 --keys 10 --payload 50
 wait_for 10 is_drained
 sql 'SET GLOBAL general_log = 0'
 turns=$(sql "SELECT COUNT(*) FROM mysql.general_log
