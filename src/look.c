@@ -45,6 +45,7 @@ void
 look_free(struct look *l)
 {
 	free(l->scan.rows);
+	batch_free(&l->scan.ahead);
 }
 
 static void
@@ -284,6 +285,20 @@ look_would_ask(const struct look *l)
 	return l->idle && reads_few(l) && l->member->nparts <= STORE_RANGES;
 }
 
+/* Who is rung for a row will want the message: one statement less for it. */
+static int
+ask_few(struct look *l, bool *all, struct err *e)
+{
+	struct scan	*s = &l->scan;
+	size_t		 max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
+
+	if (l->narrow && l->conf->worker.leasing)
+		return store_few_ahead(l->store, s->ranges, s->nranges, max,
+		    &s->rows, &s->n, &s->ahead, all, e);
+	return store_few(l->store, s->ranges, s->nranges, &s->rows, &s->n,
+	    all, e);
+}
+
 /*
  * A worker with little to do asks one cheap question, which has its answer:
  * there is nothing, or so little that it is all.
@@ -301,8 +316,7 @@ read_few(struct look *l, bool *all, struct err *e)
 	}
 	if (!reads_few(l))
 		return 0;
-	if (store_few(l->store, s->ranges, s->nranges, &s->rows, &s->n, all,
-	    e) < 0)
+	if (ask_few(l, all, e) < 0)
 		return -1;
 	for (size_t i = 0; *all && i < s->nranges; i++)
 		s->ranges[i].limit = SIZE_MAX;	/* it has an end */
@@ -350,6 +364,7 @@ scan(struct look *l, size_t limit, struct err *e)
 
 	adapt(s, began_at);
 	free(s->rows);
+	batch_free(&s->ahead);
 	s->rows = NULL;
 	s->n = s->next = 0;
 	s->calm = hold_nlanes(l->hold) == 0;
@@ -402,6 +417,7 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 	k->items = xcalloc(limit + 1, sizeof(*k->items));
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
+	k->ahead = &l->scan.ahead;
 	if (on)
 		take_rows(l, k, open, limit);
 	else

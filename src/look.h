@@ -25,6 +25,8 @@ struct picks {
 	uint64_t		*sequences;	/* of the items */
 	const struct range	*ranges;	/* until the next look */
 	size_t			 nranges;
+	struct batch		*ahead;		/* the same, and to be taken: what
+						   is read of the rows already */
 };
 
 /*
@@ -39,6 +41,7 @@ struct scan {
 	size_t			 nranges;
 	struct candidate	*rows;
 	size_t			 n, next;	/* not taken: from next on */
+	struct batch		 ahead;		/* of the rows; may be less */
 	bool			 calm;		/* no lane waited then */
 	bool			 clean;		/* all before it are delivered */
 

@@ -45,6 +45,18 @@ batch_msg(const struct batch *b, uint64_t sequence)
 	    bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
 }
 
+bool
+batch_keep(struct batch *b, const uint64_t *sequences, size_t n)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < b->n && kept < n; i++)
+		if (b->msgs[i].sequence == sequences[kept])
+			b->msgs[kept++] = b->msgs[i];
+	b->n = kept == n ? n : 0;
+	return kept == n;
+}
+
 size_t
 msg_size(const struct msg *m)
 {

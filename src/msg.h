@@ -81,6 +81,12 @@ void	batch_free(struct batch *);
 /* In sequence order, which batch_msg needs. */
 void	batch_sort(struct batch *);
 
+/*
+ * Keep the messages of these sequences, sorted, and no others.  False: not all
+ * of them are there, and none is kept.
+ */
+bool	batch_keep(struct batch *, const uint64_t *sequences, size_t n);
+
 /* The message of that sequence; NULL: it is not in the batch. */
 struct msg *batch_msg(const struct batch *, uint64_t sequence);
 

@@ -191,6 +191,17 @@ int	store_few(struct store *, const struct range *, size_t n,
 	    struct candidate **out, size_t *nout, bool *all, struct err *);
 
 /*
+ * The same in one statement, and with them what a fetch would bring of those
+ * that nobody has claimed and whose bodies are not longer than max bytes;
+ * batch_free() gives *ahead back.  If our claim takes such a row and our lease
+ * has lasted since before the look, it is still as it was read: nobody else
+ * can have claimed it in between.
+ */
+int	store_few_ahead(struct store *, const struct range *, size_t n,
+	    size_t max, struct candidate **out, size_t *nout,
+	    struct batch *ahead, bool *all, struct err *);
+
+/*
  * Waiting rows, due or not, of at most STORE_RANGES ranges, sorted by
  * sequence.  *out is the caller's to free.
  */

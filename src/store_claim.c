@@ -8,6 +8,7 @@
 
 #include "store_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,10 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
-	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY, NFETCH
 };
+
+static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
 
 static struct bytes
 col(const struct db_rows *rows, unsigned i)
@@ -150,6 +153,12 @@ col(const struct db_rows *rows, unsigned i)
 	if (b.data != NULL)
 		b.len = db_length(rows, i);
 	return b;
+}
+
+static void
+free_rows(void *rows)
+{
+	db_rows_free(rows);
 }
 
 /* NULL may be what the column holds, or may mean that it was too long. */
@@ -168,8 +177,8 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 	}
 }
 
-static void
-read_msg(struct msg *m, const struct db_rows *rows)
+void
+store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 {
 	m->sequence = db_u64(rows, F_SEQUENCE);
 	m->partition = col(rows, F_PARTITION);
@@ -184,12 +193,14 @@ read_msg(struct msg *m, const struct db_rows *rows)
 	m->time = col(rows, F_TIME);
 	m->unsure_ms = db_text(rows, F_UNSURE) == NULL ? -1 :
 	    strtoll(db_text(rows, F_UNSURE), NULL, 10);
+	read_body(m, rows, max);
 }
 
-static void
-free_rows(void *rows)
+void
+store_keep_rows(struct batch *b, struct db_rows *rows)
 {
-	db_rows_free(rows);
+	b->rows = rows;
+	b->free_rows = free_rows;
 }
 
 /*
@@ -207,10 +218,10 @@ put_body(struct store *s, size_t max)
 	    max, max);
 }
 
-static void
-put_fetch(struct store *s, size_t max)
+void
+store_put_msg(struct store *s, size_t max)
 {
-	store_sql(s, "SELECT o.global_sequence, o.partition_key, o.attempts, "
+	buf_str(&s->sql, "o.global_sequence, o.partition_key, o.attempts, "
 	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
 	    "e.event_version, e.correlation_id, ");
 	put_body(s, max);
@@ -218,9 +229,16 @@ put_fetch(struct store *s, size_t max)
 	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
 	    "e.occurred_at, NULL");
 	buf_str(&s->sql, s->has_replay_no ? ", o.replay_no" : ", 0");
-	/* A row without its event is fetched too: it must not vanish. */
-	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) LEFT JOIN "
-	    "{events} AS e ON e.sequence = o.global_sequence ");
+}
+
+/* A row without its event is read too: it must not vanish. */
+void
+store_put_rows_and_events(struct store *s, const char *index)
+{
+	store_put(s, " FROM {outbox} AS o ");
+	store_put(s, index);
+	store_put(s, " LEFT JOIN {events} AS e "
+	    "ON e.sequence = o.global_sequence WHERE ");
 }
 
 int
@@ -229,18 +247,18 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 {
 	struct db_rows	*rows;
 
-	put_fetch(s, max);
-	buf_str(&s->sql, "WHERE o.global_sequence IN (");
+	store_sql(s, "SELECT ");
+	store_put_msg(s, max);
+	store_put_rows_and_events(s, "FORCE INDEX (PRIMARY)");
+	buf_str(&s->sql, "o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);
 	if ((rows = store_query(s, "fetch", e)) == NULL)
 		return -1;
-	b->rows = rows;
-	b->free_rows = free_rows;
+	store_keep_rows(b, rows);
 	b->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*b->msgs));
 	for (b->n = 0; db_next(rows); b->n++) {
-		read_msg(&b->msgs[b->n], rows);
-		read_body(&b->msgs[b->n], rows, max);
+		store_read_msg(&b->msgs[b->n], rows, max);
 		b->naway += b->msgs[b->n].away;
 	}
 	batch_sort(b);

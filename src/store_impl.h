@@ -51,6 +51,20 @@ void	store_put_fence(struct store *, const struct range *, size_t n);
 void	store_put_leases_are_mine(struct store *, const struct range *,
 	    size_t n);
 
+/*
+ * The columns of a message, of the row o and its event e, the first of what a
+ * statement selects; bodies of up to max bytes.  And one that was read.
+ */
+#define STORE_MSG_COLUMNS	16
+void	store_put_msg(struct store *, size_t max);
+void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
+
+/* " FROM ... WHERE ": o and e; index is a template. */
+void	store_put_rows_and_events(struct store *, const char *index);
+
+/* They go with the batch whose texts they hold. */
+void	store_keep_rows(struct batch *, struct db_rows *);
+
 /* A new token, and the moment before the claim. */
 void	store_begin_claim(struct store *, struct batch *);
 

@@ -53,17 +53,26 @@ store_put_labels(struct store *s, const char *const *labels, size_t n)
 	}
 }
 
-void
-store_put_rows_of(struct store *s, const char *const *labels, size_t n)
+/* o: the table's name in the statement, and a point, or nothing. */
+static void
+put_waits_in(struct store *s, const char *o, const char *const *labels,
+    size_t n)
 {
-	store_put(s, " FROM {outbox} {index} WHERE published_at IS NULL AND "
-	    "(partition_key IN (");
+	buf_printf(&s->sql, "%spublished_at IS NULL AND (%spartition_key IN (",
+	    o, o);
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
 		if (labels[i][0] == '\0')
-			buf_printf(&s->sql, " OR %s", no_label);
+			buf_printf(&s->sql, " OR %s%s", o, no_label);
 	buf_str(&s->sql, ")");
+}
+
+void
+store_put_rows_of(struct store *s, const char *const *labels, size_t n)
+{
+	store_put(s, " FROM {outbox} {index} WHERE ");
+	put_waits_in(s, "", labels, n);
 }
 
 static int
@@ -176,6 +185,76 @@ store_few(struct store *s, const struct range *ranges, size_t n,
 	    ask_all(s, ranges, n, out, nout, all, e) < 0)
 		return -1;
 	return *all ? 0 : ask_few(s, ranges, n, false, out, nout, all, e);
+}
+
+/* What a claim of it would find: nobody has it, and its body is here. */
+static void
+add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
+{
+	struct msg	*m = &ahead->msgs[ahead->n];
+
+	if (db_u64(rows, STORE_MSG_COLUMNS + 1) == 0)
+		return;
+	store_read_msg(m, rows, max);
+	if (!m->away)
+		ahead->n++;
+}
+
+static void
+read_ahead(struct db_rows *rows, size_t nranges, size_t max,
+    struct candidate **out, size_t *n, struct batch *ahead)
+{
+	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
+	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
+	for (*n = 0; db_next(rows); ) {
+		uint64_t range = db_u64(rows, STORE_MSG_COLUMNS);
+
+		if (range >= nranges)
+			continue;
+		(*out)[*n].range = (unsigned)range;
+		(*out)[(*n)++].sequence = db_u64(rows, 0);
+		add_ahead(ahead, rows, max);
+	}
+	qsort(*out, *n, sizeof(**out), candidate_cmp);
+	batch_sort(ahead);
+	store_keep_rows(ahead, rows);
+}
+
+static void
+put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
+{
+	const char	*labels[STORE_RANGES];
+
+	list_labels(ranges, n, labels);
+	store_sql(s, "SELECT ");
+	store_put_msg(s, max);
+	buf_str(&s->sql, ", FIELD(COALESCE(o.partition_key, ''), ");
+	store_put_labels(s, labels, n);
+	buf_str(&s->sql, ") - 1, o.claim_token IS NULL");
+	store_put_rows_and_events(s, "{index}");
+	put_waits_in(s, "o.", labels, n);
+	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+}
+
+int
+store_few_ahead(struct store *s, const struct range *ranges, size_t n,
+    size_t max, struct candidate **out, size_t *nout, struct batch *ahead,
+    bool *all, struct err *e)
+{
+	struct db_rows	*rows;
+
+	*out = NULL;
+	*nout = 0;
+	memset(ahead, 0, sizeof(*ahead));
+	put_ahead(s, ranges, n, max);
+	if ((rows = store_query(s, "few ahead", e)) == NULL)
+		return -1;
+	*all = db_nrows(rows) < STORE_FEW;
+	if (*all)
+		read_ahead(rows, n, max, out, nout, ahead);
+	else
+		db_rows_free(rows);
+	return 0;
 }
 
 /* One equality range: the index gives filter and order, nothing is sorted. */

@@ -365,6 +365,23 @@ fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
 	return 0;
 }
 
+/* All that was picked is claimed; it need not be read again. */
+static bool
+use_ahead(struct tick *t, const struct picks *k)
+{
+	struct batch	*a = k->ahead;
+
+	if (!batch_keep(a, k->sequences, k->n))
+		return false;
+	t->batch.msgs = a->msgs;
+	t->batch.n = a->n;
+	t->batch.rows = a->rows;
+	t->batch.free_rows = a->free_rows;
+	memset(a, 0, sizeof(*a));
+	room_learn(&t->room, &t->batch);
+	return true;
+}
+
 static int
 claim(struct tick *t, const struct picks *k, struct err *e)
 {
@@ -374,7 +391,9 @@ claim(struct tick *t, const struct picks *k, struct err *e)
 	if (store_claim(t->store, ranges, n, k->sequences, k->n, &t->batch,
 	    &t->claimed, e) < 0)
 		return -1;
-	return t->claimed == 0 ? 0 : fetch(t, k, t->claimed, e);
+	if (t->claimed == 0 || (t->claimed == k->n && use_ahead(t, k)))
+		return 0;
+	return fetch(t, k, t->claimed, e);
 }
 
 /* The claim writes back the batch before; if it fails, that is still open. */
@@ -390,7 +409,8 @@ turn(struct tick *t, const struct picks *k, struct tick_result *res,
 	memset(&t->batch, 0, sizeof(t->batch));
 	if (store_turn(t->store, &done, &t->settled, ranges, n, k->sequences,
 	    k->n, &t->batch, &changed, e) < 0 ||
-	    fetch(t, k, k->n, e) < 0) {
+	    ((changed < done.n + k->n || !use_ahead(t, k)) &&
+	    fetch(t, k, k->n, e) < 0)) {
 		batch_free(&t->batch);
 		t->batch = done;
 		return -1;

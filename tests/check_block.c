@@ -959,6 +959,7 @@ static struct {
 	size_t		nlate;
 	unsigned	next_id, failures;	/* percent */
 	bool		turns;		/* several batches a tick, sometimes */
+	bool		rings;		/* looks at some partitions, sometimes */
 	unsigned	scans;			/* statements */
 	int		breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; what happens */
@@ -1209,6 +1210,15 @@ node_connects(struct node *n)
 	member_restart(&n->member);
 }
 
+/* Somebody has rung, for anything, and who looks does so there or anywhere. */
+static void
+hear(struct node *n)
+{
+	n->tick.look.narrow = story.rings && dice(2) == 0;
+	for (size_t i = 0; story.rings && i < n->member.nparts; i++)
+		n->member.parts[i]->rung = dice(3);
+}
+
 /* A round as the worker does it; it looks at the leases when it should. */
 static int
 round_of(struct node *n)
@@ -1219,6 +1229,7 @@ round_of(struct node *n)
 		return -1;
 	if (member_round(&n->member, clock_ms(), &e) < 0)
 		return -1;
+	hear(n);
 	/* A batch by itself, or one turn after the other. */
 	return tick_run(&n->tick, (size_t)conf->worker.batch_size,
 	    story.turns && dice(2) == 0 ? clock_ms() + 50 : 0, &res, &e);
@@ -1557,6 +1568,85 @@ START_TEST(silence_ends_the_turns)
 }
 END_TEST
 
+/* What the look has read is not fetched again, if it is all that is claimed. */
+static const struct {
+	const char	*first, *meanwhile;	/* before the tick; at the claim */
+	size_t		 room;
+	const char	*fetches, *delivered;
+} aheads[] = {
+	{ "DO 0", "DO 0", 1 << 20, "0", "1,2,3" },
+	/* Left by somebody: since then it may be in the stream. */
+	{ "UPDATE outbox SET claim_token = 'gone-1' WHERE global_sequence = 2",
+	    "DO 0", 1 << 20, "1", "1,2,3" },
+	{ "UPDATE events SET event_data = REPEAT('x', 2000) "
+	    "WHERE sequence = 3", "DO 0", 100 * 1024, "1", "1,2,3" },
+	{ "DO 0", "UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE global_sequence = 2", 1 << 20, "1", "1,3" },
+	{ "DO 0", "DELETE FROM outbox WHERE global_sequence = 2", 1 << 20,
+	    "1", "1,3" },
+	/* Replayed by an operator. */
+	{ "DO 0", "START TRANSACTION; UPDATE outbox SET replay_no = 1; "
+	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1; "
+	    "COMMIT", 1 << 20, "0", "" },
+};
+
+START_TEST(rows_are_read_ahead)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	conf->worker.batch_bytes = (int64_t)aheads[_i].room;
+	add_rows(1, 3, "'p00'");
+	sql("%s", aheads[_i].first);
+	node_start(n);
+	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	n->tick.look.narrow = true;
+	member_part(&n->member, bytes_of("p00"))->rung = 2;
+	log_statements();
+	store_close(n->store);
+	ck_ok(store_open(n->store, &e));
+	story.before = "UPDATE `outbox` AS o";
+	story.meanwhile = aheads[_i].meanwhile;
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_assert_str_eq(aheads[_i].delivered, sql_text("SELECT COALESCE("
+	    "GROUP_CONCAT(global_sequence ORDER BY 1), '') FROM outbox "
+	    "WHERE published_at IS NOT NULL"));
+	ck_sql("1", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%FIELD(COALESCE(o.%%'");
+	ck_sql(aheads[_i].fetches, "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE 'SELECT o.global_sequence%%e.event_type%%' "
+	    "AND argument NOT LIKE '%%FIELD(COALESCE(o.%%'");
+	node_stop(n);
+}
+END_TEST
+
+/* Without leases nobody knows whether it is still as it was read. */
+START_TEST(nothing_is_read_ahead_without_leases)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	add_rows(1, 3, "'p00'");
+	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	conf->worker.leasing = false;
+	n->tick.look.narrow = true;
+	member_part(&n->member, bytes_of("p00"))->rung = 2;
+	log_statements();
+	store_close(n->store);
+	ck_ok(store_open(n->store, &e));
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_assert_uint_eq(res.settled.delivered, 3);
+	ck_sql("0", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%FIELD(COALESCE(o.%%'");
+	node_stop(n);
+}
+END_TEST
+
 /* A message that fails ends the turns, and its key waits. */
 START_TEST(failure_ends_the_turns)
 {
@@ -1790,6 +1880,7 @@ START_TEST(order_is_kept_at_random)
 	memset(&story, 0, sizeof(story));
 	story.failures = 25;
 	story.turns = _i % 7 < 4;
+	story.rings = _i % 5 < 3;
 	if (_i % 5 == 4)
 		conf->worker.batch_size = 1;
 	if (_i % 3 == 2)	/* room for all of them */
@@ -2106,6 +2197,8 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, small_batches_take_turns);
 	tcase_add_test(tc, tick_ends_in_time);
 	tcase_add_test(tc, silence_ends_the_turns);
+	tcase_add_loop_test(tc, rows_are_read_ahead, 0, NROWS(aheads));
+	tcase_add_test(tc, nothing_is_read_ahead_without_leases);
 	tcase_add_test(tc, failure_ends_the_turns);
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
 	tcase_add_loop_test(tc, scan_is_made_anew, 0, NROWS(newer));

@@ -12,10 +12,11 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # one piece of work, and what has to happen that a worker comes to it.
 TICK='
 few		1	nothing
+few ahead	1	nothing
 candidates	1	many
-claim		1	nothing
+claim		1	many
 turn		1	nothing
-fetch		1	nothing
+fetch		1	many
 fetch away	1	large
 waiting		1	delayed
 settle		1	nothing
@@ -79,9 +80,11 @@ answer		3	nothing
 export OUTBOX_FAULT=$DIR/faults
 mkdir -p "$OUTBOX_FAULT/passed"
 start_servers
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 WORKERS=6
 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
-    TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 BATCH_BYTES=65536 SUBJECT='{event_type}' write_conf
+    TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 BATCH_BYTES=65536 \
+    SUBJECT='{event_type}' WAKE='binlog: true' write_conf
 REPORT=--json start_master --window=0
 LOAD=''
 ORDERS=0

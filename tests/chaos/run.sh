@@ -372,15 +372,16 @@ resume() {
 
 conf_of() { echo "$DIR/m$1.yml"; }
 
-# Only the first master sits behind the proxy.
+# Only the first master sits behind the proxy.  Odd seeds have a doorbell.
 conf_write() {
-	local file url=$URL edit=''
+	local file url=$URL edit='' wake=''
 	file=$(conf_of "$1")
 	if [ "$1" -eq 0 ] && [ -n "$PROXY_PORT_db" ]; then
 		url=nats://127.0.0.1:$PROXY_PORT_nats
 		edit="s/socket: \"[^\"]*\"/hosts: [\"127.0.0.1:$PROXY_PORT_db\"]/"
 	fi
-	PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
+	[ $((SEED % 2)) -eq 0 ] || wake='binlog: true'
+	WAKE=$wake PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
 	    IDLE=100 MAX_BACKOFF=4 URL=$url write_conf "$file.new"
 	sed -i "$edit" "$file.new"
@@ -859,6 +860,8 @@ if [ -n "$HAVE_PROXY" ]; then
 	    "$srcdir/sql/grants.sql" | "$SANDBOX" sql "$DIR/db" app
 	proxy_start db && proxy_start nats || PROXY_PORT_db=''
 fi
+sql "$(sql "SELECT CONCAT('GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*
+    TO ''outbox''@''', host, ''';') FROM mysql.user WHERE user = 'outbox'")"
 ms
 START=$NOW
 for ((m = 0; m < NMASTERS; m++)); do
