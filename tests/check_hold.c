@@ -1477,6 +1477,17 @@ add_hold_tests(Suite *s)
 	tcase_add_test(tc, lanes_are_loaded);
 	tcase_add_test(tc, forgotten_records_are_not_lifted);
 	tcase_add_loop_test(tc, lane_outlives_the_home_of_its_record, 0, 3);
+	suite_add_tcase(s, tc);
+}
+
+/* The tag: valgrind would take ten minutes over these. */
+static void
+add_model_tests(Suite *s)
+{
+	TCase	*tc = tcase_create("model");
+
+	tcase_set_tags(tc, "long");
+	tcase_add_checked_fixture(tc, hold_setup, hold_teardown);
 	tcase_add_loop_test(tc, hold_agrees_with_a_model, 0, 8);
 	tcase_add_loop_test(tc, records_agree_with_a_model, 0, 16);
 	suite_add_tcase(s, tc);
@@ -1521,6 +1532,7 @@ main(void)
 	Suite	*s = suite_create("hold");
 
 	add_hold_tests(s);
+	add_model_tests(s);
 	add_slot_tests(s);
 	return run_suite(s);
 }

@@ -12,7 +12,7 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # one piece of work, and what has to happen that a worker comes to it.
 TICK='
 few		1	nothing
-few ahead	1	nothing
+few ahead	1	rung
 candidates	1	many
 claim		1	many
 turn		1	nothing
@@ -41,6 +41,7 @@ schema		2	newcomer
 settings	1	newcomer
 take over	5	newcomer
 leave		2	leaver
+binlog		4	unheard
 '
 FIRST='
 settings	3	blank
@@ -198,7 +199,22 @@ parked() {
 severed() {
 	arm "$1"
 	sql "KILL $(sql "SELECT id FROM information_schema.processlist
-	    WHERE user = 'outbox' ORDER BY id LIMIT 1")"
+	    WHERE user = 'outbox' AND command <> 'Binlog Dump'
+	    ORDER BY id LIMIT 1")"
+}
+
+# The doorbell's ends.
+DOORBELLS="SELECT id FROM information_schema.processlist
+    WHERE command = 'Binlog Dump'"
+hears() { [ -n "$(sql "$DOORBELLS")" ]; }
+# It is not started again at once when it has died often.
+rung() {
+	wait_for 30 hears
+	arm "$1"
+}
+unheard() {
+	rung "$1"
+	sql "KILL $(sql "$DOORBELLS")"
 }
 
 # pause MS
@@ -291,14 +307,21 @@ send() {
 	arm "$2"
 	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
 }
-# From 16 partitions to 24 and back, by whoever is the first.
+# From 16 partitions to 24 and back, by whoever is the first.  How many
+# statements that takes depends on what waits at the moment, so who has not come
+# to the point is made to change it again.
 is_recounted() { is_sql 'SELECT wanted_count IS NULL AND boundary IS NULL
     FROM outbox_settings' 1; }
 recount() {
 	wait_for 10 is_recounted
 	arm "$1"
-	sql "UPDATE outbox_settings SET wanted_count = 40 - partition_count;
-	    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+	for _ in 1 2 3; do
+		sql "UPDATE outbox_settings
+			SET wanted_count = 40 - partition_count;
+		    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+		wait_for 4 has_fired && return
+		wait_for 10 is_recounted
+	done
 }
 widen() {
 	wait_for 10 is_recounted
