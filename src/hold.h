@@ -29,7 +29,8 @@ struct part {
 	bool		fresh;		/* its blocked keys are to be read */
 	bool		merging;	/* and some of them to be made one */
 	bool		full;		/* its last range was used up */
-	unsigned	rung;		/* so many looks are asked for; see look.h */
+	bool		rung;		/* for new rows that no look has met */
+	int64_t		rung_until;	/* looked at until then; clock_ms() */
 	bool		picked;		/* has rows in the tick under way */
 	unsigned	range;		/* picked: the index of its range */
 };

@@ -15,6 +15,7 @@
 #include <bsd/string.h>
 
 #include "clock.h"
+#include "pace.h"
 #include "xalloc.h"
 
 /*
@@ -26,8 +27,8 @@
 #define LASTS_US	500000	/* not longer */
 #define DEPTH_MAX	32
 
-/* A ring is worth so many looks that find nothing. */
-#define RING_LOOKS	2
+/* After a ring a row can be read, with some certainty. */
+#define RING_MS		PACE_SOON_MS
 
 void
 look_init(struct look *l, const struct conf *conf, struct store *store,
@@ -60,12 +61,20 @@ add_range(struct scan *s, struct part *p, size_t limit)
 	    .epoch = p->epoch, .limit = limit };
 }
 
+/* Does a narrow look go there? */
+static bool
+is_wanted(const struct part *p, int64_t now)
+{
+	return p->full || p->rung || now < p->rung_until;
+}
+
 /* Busy ones first, up to half of the places; then whose turn it is. */
 static size_t
 choose_parts(struct look *l, struct part **chosen)
 {
 	struct member	*m = l->member;
 	size_t		 n = 0, turn = 0;
+	int64_t		 now = clock_ms();
 
 	for (size_t i = 0; i < m->nparts; i++) {
 		struct part *p = m->parts[i];
@@ -77,16 +86,17 @@ choose_parts(struct look *l, struct part **chosen)
 	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
 		struct part *p = m->parts[(l->rotate + turn) % m->nparts];
 
-		if (p->picked || p->fresh || (l->narrow && p->rung == 0))
+		if (p->picked || p->fresh ||
+		    (l->narrow && !is_wanted(p, now)))
 			continue;
 		p->picked = true;
 		chosen[n++] = p;
 	}
 	l->cut = l->narrow ? turn < m->nparts : n < m->nparts;
-	if (!l->narrow) {
+	if (!l->narrow || l->cut)
 		l->rotate += turn;
+	if (!l->narrow)
 		l->looked_at += turn;
-	}
 	return n;
 }
 
@@ -211,18 +221,26 @@ is_known(const struct look *l, const struct batch *open, uint64_t sequence)
 	    (open != NULL && batch_msg(open, sequence) != NULL);
 }
 
-/* The rings for these partitions have had their look. */
+/* The rings for these partitions have had their look, if it was not too soon. */
 static void
 note_looks(struct look *l, const struct batch *open)
 {
 	struct scan	*s = &l->scan;
 
 	for (size_t i = 0; i < s->nranges; i++)
-		if (s->parts[i]->rung > 0)
-			s->parts[i]->rung--;
+		if (s->began_at / 1000 >= s->parts[i]->rung_until)
+			s->parts[i]->rung = false;
 	for (size_t i = 0; i < s->n; i++)
 		if (!is_known(l, open, s->rows[i].sequence))
-			s->parts[s->rows[i].range]->rung = 0;
+			s->parts[s->rows[i].range]->rung = false;
+}
+
+/* Narrow looks come back for what the batch had no room for. */
+static void
+note_left(struct scan *s)
+{
+	for (size_t i = s->next; s->narrow && i < s->n; i++)
+		s->parts[s->rows[i].range]->rung = true;
 }
 
 /*
@@ -265,6 +283,7 @@ take_first(struct look *l, struct picks *k, const struct batch *open,
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
 	    limit);
 	take_rows(l, k, open, limit);
+	note_left(&l->scan);
 	free(seen);
 }
 
@@ -371,7 +390,8 @@ scan(struct look *l, size_t limit, struct err *e)
 	choose_ranges(l, limit * s->depth);
 	if (read_rows(l, e) < 0)
 		return -1;
-	s->many = s->n >= STORE_FEW;
+	s->narrow = l->narrow;
+	s->many = s->n >= STORE_FEW || (s->many && s->narrow);
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;
 	return 0;
@@ -413,7 +433,7 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 	if (!on && scan(l, limit, e) < 0)
 		return -1;
 	l->scan.clean = false;
-	l->saw_all = l->saw_all || !l->narrow;
+	l->saw_all = l->saw_all || !l->scan.narrow;
 	k->items = xcalloc(limit + 1, sizeof(*k->items));
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
@@ -427,7 +447,7 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 }
 
 bool
-look_rung(struct look *l, const struct label_set *which)
+look_rung(struct look *l, const struct label_set *which, int64_t now)
 {
 	struct member	*m = l->member;
 	bool		 ours = false;
@@ -436,8 +456,8 @@ look_rung(struct look *l, const struct label_set *which)
 		struct part *p = m->parts[i];
 
 		if (label_set_has(which, p->label, strlen(p->label))) {
-			p->rung = RING_LOOKS;
-			ours = true;
+			p->rung = ours = true;
+			p->rung_until = now + RING_MS;
 		}
 	}
 	return ours;
@@ -447,7 +467,7 @@ bool
 look_is_rung(const struct look *l)
 {
 	for (size_t i = 0; i < l->member->nparts; i++)
-		if (l->member->parts[i]->rung > 0)
+		if (l->member->parts[i]->rung)
 			return true;
 	return false;
 }
@@ -465,6 +485,12 @@ bool
 look_left_some(const struct look *l)
 {
 	return l->scan.rich || l->scan.next < l->scan.n || l->cut;
+}
+
+void
+look_drop(struct look *l)
+{
+	l->scan.next = l->scan.n;
 }
 
 void

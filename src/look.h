@@ -48,6 +48,7 @@ struct scan {
 	size_t			 depth;		/* batches to ask for */
 	int64_t			 began_at;	/* clock_us() */
 	int64_t			 took_us;
+	bool			 narrow;	/* it did not go everywhere */
 	bool			 many;		/* it found STORE_FEW at least */
 	bool			 rich;		/* and there may be more */
 };
@@ -64,7 +65,8 @@ struct look {
 	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
 	bool			 narrow;	/* to be set by the owner: look only
-						   where somebody has rung */
+						   where somebody has rung, and
+						   where rows were left */
 	bool			 saw_all;	/* there was one that was not; to be
 						   cleared by the owner */
 	bool			 cut;		/* the last had not room for all */
@@ -103,14 +105,17 @@ bool	look_left_some(const struct look *);
 void	look_all_done(struct look *);
 
 /*
- * Somebody has rung for these: a look is worth it, and another one if that
- * finds no new row, for a row may be heard of before it can be read.  Returns
- * whether any of them is ours.
+ * Somebody has rung for these.  A row may be heard of before it can be read, so
+ * narrow looks go there for some milliseconds, and one after that if none has
+ * found a new row.  Returns whether any of them is ours.
  */
-bool	look_rung(struct look *, const struct label_set *);
+bool	look_rung(struct look *, const struct label_set *, int64_t now);
 
-/* Is one of these looks still to be made? */
+/* Is there a ring that no new row was found for yet? */
 bool	look_is_rung(const struct look *);
+
+/* Something failed: what the scan has left may not be the next any more. */
+void	look_drop(struct look *);
 
 /* Would the next look first ask whether there are rows at all? */
 bool	look_would_ask(const struct look *);

@@ -45,6 +45,17 @@ batch_msg(const struct batch *b, uint64_t sequence)
 	    bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
 }
 
+void
+batch_take(struct batch *to, struct batch *from)
+{
+	to->msgs = from->msgs;
+	to->n = from->n;
+	to->naway = from->naway;
+	to->rows = from->rows;
+	to->free_rows = from->free_rows;
+	memset(from, 0, sizeof(*from));
+}
+
 bool
 batch_keep(struct batch *b, const uint64_t *sequences, size_t n)
 {

@@ -81,6 +81,9 @@ void	batch_free(struct batch *);
 /* In sequence order, which batch_msg needs. */
 void	batch_sort(struct batch *);
 
+/* Move the messages, and the memory of their texts, into an empty batch. */
+void	batch_take(struct batch *to, struct batch *from);
+
 /*
  * Keep the messages of these sequences, sorted, and no others.  False: not all
  * of them are there, and none is kept.

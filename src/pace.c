@@ -36,11 +36,17 @@ pause_after(const struct pace *p, enum pace_found found, int64_t took,
 static void
 looked_narrowly(struct pace *p, const struct pace_look *l, int64_t now)
 {
+	bool	vain = l->found == PACE_NOTHING;
+	int64_t	soon = vain ? 2 * PACE_SOON_MS : PACE_RUNG_MS;
+
 	p->at = p->all_at;
 	if (p->fixed_ms > 0)
 		return;
-	if (l->found == PACE_WORK || l->found == PACE_ALL)
-		p->all_at = sooner(p->all_at, now + PACE_RUNG_MS);
+	/* In vain for good: from here on as if it had been rung for anything. */
+	if (vain ? !l->rung : l->found != PACE_WAITING) {
+		p->pause_ms = sooner(p->pause_ms, soon);
+		p->all_at = sooner(p->all_at, now + soon);
+	}
 	p->at = l->found == PACE_WORK ? now : p->all_at;
 }
 

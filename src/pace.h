@@ -52,7 +52,7 @@ struct pace {
 	int64_t	linger_ms;	/* PACE_LINGER_MS, or 0: a bell will ring */
 
 	int64_t	at;		/* the next look; 0: now */
-	int64_t	all_at;		/* the next one at all partitions, no sooner */
+	int64_t	all_at;		/* the next one at all partitions, not before */
 	int64_t	pause_ms;	/* before that */
 	int64_t	looked_at;	/* the last one was over */
 	int64_t	worked_at;	/* the last that found work; 0: none */
@@ -75,7 +75,7 @@ void	pace_looked(struct pace *, const struct pace_look *, int64_t now);
  */
 void	pace_ring(struct pace *, bool all, int64_t now);
 
-/* Is a look now one at partitions only that somebody has rung for? */
+/* A look now would be narrow: nobody has a reason to look everywhere yet. */
 bool	pace_is_narrow(const struct pace *, int64_t now);
 
 /* Would a ring change anything? */

@@ -233,12 +233,15 @@ store_put_msg(struct store *s, size_t max)
 
 /* A row without its event is read too: it must not vanish. */
 void
-store_put_rows_and_events(struct store *s, const char *index)
+store_put_rows_and_events(struct store *s, const char *index,
+    const char *which)
 {
 	store_put(s, " FROM {outbox} AS o ");
 	store_put(s, index);
 	store_put(s, " LEFT JOIN {events} AS e "
-	    "ON e.sequence = o.global_sequence WHERE ");
+	    "ON e.sequence = o.global_sequence");
+	buf_str(&s->sql, which);
+	buf_str(&s->sql, " WHERE ");
 }
 
 int
@@ -249,7 +252,7 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 
 	store_sql(s, "SELECT ");
 	store_put_msg(s, max);
-	store_put_rows_and_events(s, "FORCE INDEX (PRIMARY)");
+	store_put_rows_and_events(s, "FORCE INDEX (PRIMARY)", "");
 	buf_str(&s->sql, "o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);

@@ -59,8 +59,9 @@ void	store_put_leases_are_mine(struct store *, const struct range *,
 void	store_put_msg(struct store *, size_t max);
 void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
 
-/* " FROM ... WHERE ": o and e; index is a template. */
-void	store_put_rows_and_events(struct store *, const char *index);
+/* " FROM ... WHERE ": o, and e of which o; index is a template. */
+void	store_put_rows_and_events(struct store *, const char *index,
+	    const char *which);
 
 /* They go with the batch whose texts they hold. */
 void	store_keep_rows(struct batch *, struct db_rows *);

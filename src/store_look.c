@@ -187,7 +187,7 @@ store_few(struct store *s, const struct range *ranges, size_t n,
 	return *all ? 0 : ask_few(s, ranges, n, false, out, nout, all, e);
 }
 
-/* What a claim of it would find: nobody has it, and its body is here. */
+/* What a claim of it would find: nobody has it, and all of it is here. */
 static void
 add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
 {
@@ -196,7 +196,7 @@ add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
 	if (db_u64(rows, STORE_MSG_COLUMNS + 1) == 0)
 		return;
 	store_read_msg(m, rows, max);
-	if (!m->away)
+	if (m->has_event && !m->away)
 		ahead->n++;
 }
 
@@ -231,7 +231,8 @@ put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
 	buf_str(&s->sql, ", FIELD(COALESCE(o.partition_key, ''), ");
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ") - 1, o.claim_token IS NULL");
-	store_put_rows_and_events(s, "{index}");
+	store_put_rows_and_events(s, "{index}",
+	    " AND o.claim_token IS NULL");
 	put_waits_in(s, "o.", labels, n);
 	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
 }

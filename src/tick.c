@@ -356,6 +356,7 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 static int
 fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
 {
+	batch_free(k->ahead);
 	if (store_fetch(t->store, k->sequences, k->n,
 	    room_share(&t->room, (size_t)claimed), &t->batch, e) < 0) {
 		room_failed(&t->room, (size_t)claimed);
@@ -373,11 +374,7 @@ use_ahead(struct tick *t, const struct picks *k)
 
 	if (!batch_keep(a, k->sequences, k->n))
 		return false;
-	t->batch.msgs = a->msgs;
-	t->batch.n = a->n;
-	t->batch.rows = a->rows;
-	t->batch.free_rows = a->free_rows;
-	memset(a, 0, sizeof(*a));
+	batch_take(&t->batch, a);
 	room_learn(&t->room, &t->batch);
 	return true;
 }
@@ -467,6 +464,8 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		    member_has_fresh(t->member) || t->park.moved ||
 		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
+	/* It is in the batch, or has become of no use. */
+	batch_free(&t->look.scan.ahead);
 	picks_free(&k);
 	return rc;
 }
@@ -500,7 +499,7 @@ may_turn(const struct tick *t, bool left, int64_t until)
 	return t->claimed > 0 && t->claimed <= TURN_MAX &&
 	    t->relayed.delivered == t->picked && hold_nlanes(t->hold) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
-	    (left || t->is_rung == NULL || t->is_rung(t->is_rung_arg));
+	    (left || t->wait_ring == NULL || t->wait_ring(t->wait_ring_arg));
 }
 
 int
@@ -514,6 +513,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 			/* What was claimed is void by our next claim. */
 			if (!t->unsettled)
 				end_batch(t);
+			look_drop(&t->look);
 			return -1;
 		}
 	} while (may_turn(t, res->left, until));

@@ -38,8 +38,8 @@ struct tick {
 	 * A batch is delivered, and nothing is known to be left: is there
 	 * more?  It may wait a little for that.  NULL: look and see.
 	 */
-	bool			(*is_rung)(void *);
-	void			*is_rung_arg;
+	bool			(*wait_ring)(void *);
+	void			*wait_ring_arg;
 
 	/* What is published but not yet written back. */
 	struct batch		 batch;

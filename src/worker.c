@@ -254,8 +254,8 @@ init(struct worker *w, const struct worker_args *a)
 	recover_init(&w->recover, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
 	if (worker_expects_rings(w->conf)) {
-		w->tick.is_rung = worker_is_rung;
-		w->tick.is_rung_arg = w;
+		w->tick.wait_ring = worker_wait_ring;
+		w->tick.wait_ring_arg = w;
 	}
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }

@@ -104,7 +104,7 @@ void	worker_settle(struct worker *);
 bool	worker_hear(struct worker *);
 
 /* The same for the tick, and it waits for that: see tick.h. */
-bool	worker_is_rung(void *worker);
+bool	worker_wait_ring(void *worker);
 
 /* Show who rings what is served here, if that has changed. */
 void	worker_show_served(struct worker *);

@@ -12,6 +12,7 @@
  */
 #define SETTLE_WAIT_MS	4
 #define GAPS		8	/* rings that their distance is the mean of */
+#define GAP_MAX_US	100000	/* a longer one counts as this */
 
 /* What does not want to hear it does not spin over it either. */
 int
@@ -24,8 +25,19 @@ worker_bell_fd(const struct worker *w)
 static void
 note_gap(struct worker *w, int64_t now)
 {
-	w->ring_gap_us += (now - w->rung_at_us - w->ring_gap_us) / GAPS;
+	int64_t	gap = sooner(now - w->rung_at_us, GAP_MAX_US);
+
+	w->ring_gap_us += (gap - w->ring_gap_us) / GAPS;
 	w->rung_at_us = now;
+}
+
+static bool
+is_rung_often(const struct worker *w)
+{
+	int64_t	wait = SETTLE_WAIT_MS * 1000;
+
+	return w->rung_at_us != 0 && w->ring_gap_us < wait &&
+	    clock_us() - w->rung_at_us < GAPS * wait;
 }
 
 /* A ring that names nothing of ours came too late, or for another's. */
@@ -40,7 +52,7 @@ worker_hear(struct worker *w)
 		if (label_set_is_full(&which))
 			all = true;
 		else
-			some = look_rung(&w->tick.look, &which);
+			some = look_rung(&w->tick.look, &which, clock_ms());
 	}
 	if (all || some) {
 		pace_ring(&w->pace, all, clock_ms());
@@ -50,13 +62,13 @@ worker_hear(struct worker *w)
 }
 
 bool
-worker_is_rung(void *arg)
+worker_wait_ring(void *arg)
 {
 	struct worker	*w = arg;
 	struct pub	*p = &w->relay.pub;
 	bool		 rung = worker_hear(w);
 
-	if (!rung && w->ring_gap_us < SETTLE_WAIT_MS * 1000) {
+	if (!rung && is_rung_often(w)) {
 		p->ops->idle(p->arg, w->a->bell == NULL ? -1 :
 		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
 		rung = worker_hear(w);

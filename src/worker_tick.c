@@ -130,6 +130,8 @@ worker_tick(struct worker *w)
 		/* Turns before the one that failed are written back. */
 		if (res.claimed > 0)
 			tick_is_over(w, &res, start);
+		/* What it was rung for is not known any more. */
+		w->pace.at = w->pace.all_at = clock_ms();
 		worker_db_failed(w, &e);
 		return;
 	}

@@ -529,7 +529,7 @@ START_TEST(narrow_looks_come_between)
 		pace_ring(&p, false, now);
 		ck_assert_int_eq(p.at, now);
 		ck_assert(pace_is_narrow(&p, now));
-		looked_narrowly(&p, PACE_NOTHING, INT64_MAX, now);
+		looked_narrowly(&p, PACE_WAITING, INT64_MAX, now);
 		ck_assert_int_eq(p.at, 6000);
 	}
 	ck_assert(!pace_is_narrow(&p, 6000));
@@ -551,6 +551,9 @@ START_TEST(narrow_work_asks_for_a_look_at_all)
 	looked_narrowly(&p, PACE_ALL, INT64_MAX, 5110);
 	ck_assert_int_eq(p.at, 5100 + PACE_RUNG_MS);
 	ck_assert(!pace_is_narrow(&p, p.at));
+	/* Which is the first of its kind again. */
+	looked(&p, PACE_NOTHING, INT64_MAX, 5150, 5150);
+	ck_assert_int_eq(p.at, 5150 + 2 * PACE_RUNG_MS);
 }
 END_TEST
 
@@ -562,7 +565,7 @@ START_TEST(narrow_look_forgets_nothing_that_is_due)
 	looked(&p, PACE_WAITING, 5300, 5000, 5000);
 	ck_assert_int_eq(p.at, 5300);
 	pace_ring(&p, false, 5100);
-	looked_narrowly(&p, PACE_NOTHING, 5200, 5100);
+	looked_narrowly(&p, PACE_WAITING, 5200, 5100);
 	ck_assert_int_eq(p.at, 5200);
 	ck_assert(!pace_is_narrow(&p, 5200));
 	pace_ring(&p, false, 5110);
@@ -588,6 +591,13 @@ START_TEST(ring_that_came_too_soon_is_repeated)
 	pace_looked(&p, &again, 6000);
 	ck_assert_int_eq(p.at, 6000 + PACE_SOON_MS);
 	ck_assert(pace_is_narrow(&p, p.at));
+	/* And if it is not there either, everywhere, later and later. */
+	pace_ring(&p, false, 6005);
+	looked_narrowly(&p, PACE_NOTHING, INT64_MAX, 6005);
+	ck_assert_int_eq(p.at, 6005 + 2 * PACE_SOON_MS);
+	ck_assert(!pace_is_narrow(&p, p.at));
+	looked(&p, PACE_NOTHING, INT64_MAX, 6015, 6015);
+	ck_assert_int_eq(p.at, 6015 + 4 * PACE_SOON_MS);
 }
 END_TEST
 

@@ -1216,7 +1216,7 @@ hear(struct node *n)
 {
 	n->tick.look.narrow = story.rings && dice(2) == 0;
 	for (size_t i = 0; story.rings && i < n->member.nparts; i++)
-		n->member.parts[i]->rung = dice(3);
+		n->member.parts[i]->rung = dice(2) == 0;
 }
 
 /* A round as the worker does it; it looks at the leases when it should. */
@@ -1552,8 +1552,8 @@ START_TEST(silence_ends_the_turns)
 
 	memset(&story, 0, sizeof(story));
 	node_start(n);
-	n->tick.is_rung = rings_once;
-	n->tick.is_rung_arg = &asked;
+	n->tick.wait_ring = rings_once;
+	n->tick.wait_ring_arg = &asked;
 	add_rows(1, 5, "'p00'");
 	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
 	ck_assert_uint_eq(res.claimed, 8);
@@ -1602,7 +1602,7 @@ START_TEST(rows_are_read_ahead)
 	node_start(n);
 	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
 	n->tick.look.narrow = true;
-	member_part(&n->member, bytes_of("p00"))->rung = 2;
+	member_part(&n->member, bytes_of("p00"))->rung = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
@@ -1634,7 +1634,7 @@ START_TEST(nothing_is_read_ahead_without_leases)
 	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
 	conf->worker.leasing = false;
 	n->tick.look.narrow = true;
-	member_part(&n->member, bytes_of("p00"))->rung = 2;
+	member_part(&n->member, bytes_of("p00"))->rung = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
