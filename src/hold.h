@@ -30,7 +30,7 @@ struct part {
 	bool		merging;	/* and some of them to be made one */
 	bool		full;		/* its last range was used up */
 	bool		rung;		/* for new rows that no look has met */
-	int64_t		rung_until;	/* looked at until then; clock_ms() */
+	int64_t		rung_at;	/* the last time; clock_ms() */
 	bool		picked;		/* has rows in the tick under way */
 	unsigned	range;		/* picked: the index of its range */
 };

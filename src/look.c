@@ -27,8 +27,12 @@
 #define LASTS_US	500000	/* not longer */
 #define DEPTH_MAX	32
 
-/* After a ring a row can be read, with some certainty. */
-#define RING_MS		PACE_SOON_MS
+/*
+ * A row can be read so long after its ring, as a rule, and so long after it with
+ * some certainty.
+ */
+#define RING_MS		2
+#define RING_OLD_MS	PACE_SOON_MS
 
 void
 look_init(struct look *l, const struct conf *conf, struct store *store,
@@ -65,7 +69,7 @@ add_range(struct scan *s, struct part *p, size_t limit)
 static bool
 is_wanted(const struct part *p, int64_t now)
 {
-	return p->full || p->rung || now < p->rung_until;
+	return p->full || p->rung || now < p->rung_at + RING_MS;
 }
 
 /* Busy ones first, up to half of the places; then whose turn it is. */
@@ -228,7 +232,7 @@ note_looks(struct look *l, const struct batch *open)
 	struct scan	*s = &l->scan;
 
 	for (size_t i = 0; i < s->nranges; i++)
-		if (s->began_at / 1000 >= s->parts[i]->rung_until)
+		if (s->began_at / 1000 >= s->parts[i]->rung_at + RING_OLD_MS)
 			s->parts[i]->rung = false;
 	for (size_t i = 0; i < s->n; i++)
 		if (!is_known(l, open, s->rows[i].sequence))
@@ -457,7 +461,7 @@ look_rung(struct look *l, const struct label_set *which, int64_t now)
 
 		if (label_set_has(which, p->label, strlen(p->label))) {
 			p->rung = ours = true;
-			p->rung_until = now + RING_MS;
+			p->rung_at = now;
 		}
 	}
 	return ours;
