@@ -187,14 +187,12 @@ store_few(struct store *s, const struct range *ranges, size_t n,
 	return *all ? 0 : ask_few(s, ranges, n, false, out, nout, all, e);
 }
 
-/* What a claim of it would find: nobody has it, and all of it is here. */
+/* As a claim would find it: of what somebody has the event does not come. */
 static void
 add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
 {
 	struct msg	*m = &ahead->msgs[ahead->n];
 
-	if (db_u64(rows, STORE_MSG_COLUMNS + 1) == 0)
-		return;
 	store_read_msg(m, rows, max);
 	if (m->has_event && !m->away)
 		ahead->n++;
@@ -230,7 +228,7 @@ put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
 	store_put_msg(s, max);
 	buf_str(&s->sql, ", FIELD(COALESCE(o.partition_key, ''), ");
 	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ") - 1, o.claim_token IS NULL");
+	buf_str(&s->sql, ") - 1");
 	store_put_rows_and_events(s, "{index}",
 	    " AND o.claim_token IS NULL");
 	put_waits_in(s, "o.", labels, n);

@@ -35,7 +35,7 @@ own(unsigned n)
 {
 	struct park	park = { .conf = conf, .store = st, .member = &member,
 			    .hold = hold };
-	char		label[8];
+	char		label[16];
 
 	sql("DELETE FROM outbox_partitions");
 	for (unsigned i = 0; i < n; i++) {
