@@ -28,8 +28,8 @@
 #define DEPTH_MAX	32
 
 /*
- * A row can be read so long after its ring, as a rule, and so long after it with
- * some certainty.
+ * So long after its ring a row can be read as a rule, and so long after it
+ * with some certainty.
  */
 #define RING_MS		2
 #define RING_OLD_MS	PACE_SOON_MS
@@ -225,7 +225,7 @@ is_known(const struct look *l, const struct batch *open, uint64_t sequence)
 	    (open != NULL && batch_msg(open, sequence) != NULL);
 }
 
-/* The rings for these partitions have had their look, if it was not too soon. */
+/* Rings for these partitions have had their look, if it was not too soon. */
 static void
 note_looks(struct look *l, const struct batch *open)
 {
