@@ -199,6 +199,10 @@ turns=$(sql "SELECT COUNT(*) FROM mysql.general_log
     WHERE argument LIKE '%claim_token = IF(o.claim_token%'")
 [ "$turns" -ge 150 ]
 ok $? "a batch waits for the next to be written back ($turns turns)"
+everywhere=$(sql "SELECT COUNT(*) FROM mysql.general_log
+    WHERE argument LIKE 'SELECT FIELD(%'")
+[ $((everywhere * 3)) -le "$turns" ]
+ok $? "and few looks go where nobody rang ($everywhere)"
 stop_master "$MASTER"
 
 # Not allowed.
