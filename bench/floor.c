@@ -15,12 +15,23 @@
  *
  * Both connect, wait for the end of standard input, so that two can start at
  * once, and print when they began and ended (ns, CLOCK_REALTIME).
+ *
+ *   floor follow   claim, fetch and publish those whose sequences come on
+ *                  standard input (8 bytes each), as many at once as are
+ *                  there, and pass the sequences on to standard output when
+ *                  all of them are acknowledged
+ *   floor settle   settle those that come on standard input
+ *
+ * These are told for nothing what to do and end with their input.  Nobody who
+ * claims a message before he sends it, and learns of it after its commit, can
+ * be sooner than that but for what his machine does meanwhile.
  */
 #include <err.h>
 #include <getopt.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,12 +325,112 @@ do_publish(const struct opts *o, long long *start)
 	return acked;
 }
 
+/* --- one at a time ------------------------------------------------------ */
+
+/* As many as are there, at most BATCH; 0 at the end. */
+static size_t
+hear(uint64_t *list)
+{
+	ssize_t	n = read(0, list, BATCH * sizeof(*list));
+
+	if (n < 0 || n % (ssize_t)sizeof(*list) != 0)
+		err(1, "standard input");
+	return (size_t)n / sizeof(*list);
+}
+
+static void
+list_them(const uint64_t *list, size_t n, struct text *text)
+{
+	text->len = 0;
+	for (size_t i = 0; i < n; i++)
+		put(text, i == 0 ? "%llu" : ",%llu",
+		    (unsigned long long)list[i]);
+}
+
+static void
+put_row(struct text *out, const struct opts *o, const char *sequence,
+    const char *payload, unsigned long size)
+{
+	char	header[128];
+	int	len = snprintf(header, sizeof(header), "NATS/1.0\r\n"
+		    "Nats-Msg-Id: floor-%s\r\nOutbox-Sequence: %s\r\n\r\n",
+		    sequence, sequence);
+
+	put(out, "HPUB %s _INBOX.floor %d %lu\r\n%s", o->subject, len,
+	    (unsigned long)len + size, header);
+	add(out, payload, size);
+	add(out, "\r\n", 2);
+}
+
+static void
+put_rows(MYSQL *db, const struct opts *o, const struct text *list,
+    struct text *out)
+{
+	struct text	 sql = { 0 };
+	MYSQL_RES	*res;
+	MYSQL_ROW	 row;
+
+	put(&sql, "SELECT sequence, event_data FROM events WHERE sequence IN (");
+	add(&sql, list->data, list->len);
+	add(&sql, ")", 1);
+	res = run(db, &sql);
+	while ((row = mysql_fetch_row(res)) != NULL)
+		put_row(out, o, row[0], row[1], mysql_fetch_lengths(res)[1]);
+	mysql_free_result(res);
+	free(sql.data);
+}
+
+static void
+do_follow(const struct opts *o)
+{
+	MYSQL		*db = db_open(o);
+	struct text	 in = { 0 }, out = { 0 }, list = { 0 };
+	uint64_t	 told[BATCH];
+	size_t		 n, acked;
+	int		 fd = bus_open(o);
+
+	put(&out, "CONNECT {\"verbose\":false,\"headers\":true,"
+	    "\"no_responders\":true}\r\nSUB _INBOX.floor 1\r\n");
+	bus_write(fd, &out);
+	while ((n = hear(told)) > 0) {
+		list_them(told, n, &list);
+		by_key(db, "UPDATE outbox SET "
+		    "claim_token = '0123456789abcdef-1', "
+		    "available_at = NOW(6) + INTERVAL 30 SECOND "
+		    "WHERE global_sequence IN", &list);
+		put_rows(db, o, &list, &out);
+		bus_write(fd, &out);
+		for (acked = 0; acked < n; bus_write(fd, &out))
+			acked += bus_read(fd, &in, &out);
+		if (write(1, told, n * sizeof(*told)) < 0)
+			err(1, "standard output");
+	}
+}
+
+static void
+do_settle(const struct opts *o)
+{
+	MYSQL		*db = db_open(o);
+	struct text	 list = { 0 };
+	uint64_t	 told[BATCH];
+	size_t		 n;
+
+	while ((n = hear(told)) > 0) {
+		list_them(told, n, &list);
+		by_key(db, "UPDATE outbox SET published_at = NOW(6), "
+		    "claim_token = NULL WHERE global_sequence IN", &list);
+	}
+}
+
 static void
 usage(void)
 {
 	fprintf(stderr, "usage: floor sql --socket PATH --database NAME "
 	    "--rows N\n       floor publish --nats URL --subject SUBJECT "
-	    "--rows N --payload BYTES\n");
+	    "--rows N --payload BYTES\n"
+	    "       floor follow --socket PATH --database NAME --nats URL "
+	    "--subject SUBJECT\n"
+	    "       floor settle --socket PATH --database NAME\n");
 	exit(2);
 }
 
@@ -359,6 +470,15 @@ main(int argc, char **argv)
 	if (argc < 2)
 		usage();
 	parse_options(argc - 1, argv + 1, &o);
+	if (strcmp(argv[1], "follow") == 0 && o.socket != NULL &&
+	    o.nats != NULL && o.subject != NULL) {
+		do_follow(&o);
+		return 0;
+	}
+	if (strcmp(argv[1], "settle") == 0 && o.socket != NULL) {
+		do_settle(&o);
+		return 0;
+	}
 	if (strcmp(argv[1], "sql") == 0 && o.socket != NULL)
 		done = do_sql(&o, &start);
 	else if (strcmp(argv[1], "publish") == 0 && o.nats != NULL &&

@@ -7,11 +7,12 @@
  * after it had returned are kept (CLOCK_REALTIME).  Afterwards the stream is
  * read: the time the broker stored a message under is held against both.
  *
- *   steady --socket PATH --rate N --seconds N [--nats URL]
+ *   steady --socket PATH --rate N --seconds N [--nats URL] [--tell FD]
  *
  * The first two seconds, in which an idle fleet wakes up, do not count, and are
  * not among the seconds asked for.  Without --nats nobody is expected to
- * relay.  Prints a name and a number a line, times in us.  Connects as root to
+ * relay.  With --tell the sequence of each event (8 bytes) is written to that
+ * descriptor as soon as its COMMIT has returned.  Prints a name and a number a line, times in us.  Connects as root to
  * the database app.
  */
 #include <err.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <libdeflate.h>
 
 #include "../tools/lab.h"
@@ -50,6 +52,7 @@ struct producer {
 static struct lab_opts	 o = { .user = "root", .database = "app",
 			    .stream = "EVENTS" };
 static unsigned		 rate, seconds, partitions;
+static int		 tell = -1;
 static int64_t		 start;
 static _Atomic uint64_t	 ticket;
 
@@ -127,6 +130,8 @@ commit(struct producer *p)
 	e->sent = now_ns();
 	run(p->db, "COMMIT");
 	e->done = now_ns();
+	if (tell >= 0 && write(tell, &e->id, sizeof(e->id)) < 0)
+		err(1, "--tell");
 	p->n++;
 }
 
@@ -312,6 +317,7 @@ parse_options(int argc, char **argv)
 		{ "nats", required_argument, NULL, 'n' },
 		{ "rate", required_argument, NULL, 'r' },
 		{ "seconds", required_argument, NULL, 't' },
+		{ "tell", required_argument, NULL, 'f' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int	c;
@@ -322,6 +328,7 @@ parse_options(int argc, char **argv)
 		case 'n': o.nats = optarg; break;
 		case 'r': rate = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 't': seconds = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'f': tell = atoi(optarg); break;
 		default: exit(2);
 		}
 	if (o.socket == NULL || rate == 0 || seconds == 0)
@@ -339,6 +346,8 @@ main(int argc, char **argv)
 	parse_options(argc, argv);
 	run_all(producers);
 	all = gather(producers, &n);
+	if (tell >= 0)
+		close(tell);
 	print_commits(all, n);
 	if (o.nats != NULL)
 		print_arrivals(all, n);

@@ -2,7 +2,8 @@
 
 # shellcheck shell=bash disable=SC2034
 
-# steady LOAD [options]: commit at that rate; sets COMMITTED
+# steady LOAD [options]: commit at that rate; sets COMMITTED and the median
+# LATENCY
 steady() {
 	local name value
 	cpu_mark
@@ -16,6 +17,7 @@ steady() {
 	while read -r name value; do
 		case $name in
 		committed) COMMITTED=$value ;;
+		latency_p50) LATENCY=$value; figure "$name" "$value" us ;;
 		reached)
 			figure "$name" "$value" msg/s
 			[ "$value" -ge $(($1 * 95 / 100)) ] ||
@@ -26,16 +28,39 @@ steady() {
 		esac
 	done < "$DIR/steady"
 	figure db_cpu "$(calc "$CPU_DB * 1000 / $COMMITTED" 1)" us/msg
+	[ ${#FLEET[@]} -gt 0 ] || return 0
+	figure relay_cpu "$(calc "$CPU_RELAY * 1000 / $COMMITTED" 1)" us/msg
+	figure broker_cpu "$(calc "$CPU_NATS * 1000 / $COMMITTED" 1)" us/msg
 }
 
 steady_relayed() {
 	fleet_as_shipped "$FLEETSIZE"
 	steady "$1" --nats "$URL"
-	figure relay_cpu "$(calc "$CPU_RELAY * 1000 / $COMMITTED" 1)" us/msg
-	figure broker_cpu "$(calc "$CPU_NATS * 1000 / $COMMITTED" 1)" us/msg
 	wait_for 60 is_drained || die 'rows stay in the outbox'
 	fleet_stop
 	judge "$COMMITTED"
+}
+
+# The least that can be: told of each commit for nothing; see floor.c.
+steady_floor() {
+	local i
+	FLEET=()
+	rm -f "$DIR"/{told,sent}
+	mkfifo "$DIR"/{told,sent}
+	for ((i = 0; i < FLEETSIZE; i++)); do
+		"$FLOOR" follow --socket "$SOCKET" --database app \
+		    --nats "$URL" --subject events.lab.event \
+		    < "$DIR/told" > "$DIR/sent" &
+		FLEET+=($!)
+	done
+	"$FLOOR" settle --socket "$SOCKET" --database app < "$DIR/sent" &
+	FLEET+=($!)
+	steady "$1" --nats "$URL" --tell 9 9> "$DIR/told"
+	for i in "${FLEET[@]}"; do
+		wait "$i" || die 'floor failed'
+	done
+	FLEET=()
+	is_drained || die 'floor left rows'
 }
 
 # The rights that the doorbell wants; see sql/grants.sql.
@@ -45,8 +70,9 @@ allow_doorbell() {
 	    sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
 }
 
+# Floor and doorbell follow each other, so that both have the same machine.
 section_steady() {
-	local load
+	local load floor
 	allow_doorbell
 	for load in $LOADS; do
 		describe steady "load=$load" relay=no
@@ -55,8 +81,13 @@ section_steady() {
 		describe steady "load=$load" relay=polls "workers=$FLEETSIZE"
 		steady_relayed "$load"
 		reset
+		describe steady "load=$load" relay=floor "workers=$FLEETSIZE"
+		steady_floor "$load"
+		floor=$LATENCY
+		reset
 		describe steady "load=$load" relay=doorbell "workers=$FLEETSIZE"
 		WAKE='binlog: true' steady_relayed "$load"
+		figure p50_of_floor "$(calc "$LATENCY / $floor" 2)" ratio
 		reset
 	done
 }

@@ -35,7 +35,7 @@ is "$(document "JSON_LENGTH(@j, '\$.records')")" \
     "$(wc -l < "$DIR/results/bench.tsv")" 'and has each figure'
 for figure in drain:rate drain:relay_cpu:-1 drain:worker_peak \
     floor:rate floor:of_both steady:reached steady:commit_p99 \
-    steady:latency_p50 idle:Questions age:of_plain; do
+    steady:latency_p50 steady:p50_of_floor idle:Questions age:of_plain; do
 	IFS=: read -r section name low <<< "$figure"
 	is_above "$(value "$section" "$name")" "${low:-0}"
 	ok $? "$section has $name"
