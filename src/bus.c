@@ -184,7 +184,7 @@ bus_close(void *arg)
 	b->inbox = NULL;
 	b->fd = -1;
 	b->want_read = b->want_write = false;
-	b->out = b->stale = 0;
+	b->sent = b->answered = b->refused = b->stale = 0;
 }
 
 static int
@@ -204,6 +204,20 @@ bus_open(void *arg, struct err *e)
 	return 0;
 }
 
+/*
+ * So many of the batch may still be refused.  Not those that were sent before
+ * one that is answered, for a server takes what we write in turn and refuses
+ * at once; and each was refused already that a refusal was counted for, be it
+ * for another.  What is older than this batch has had its time.
+ */
+static size_t
+unrefused(const struct bus *b)
+{
+	size_t	open = b->sent - b->answered;
+
+	return open > b->refused ? open - b->refused : 0;
+}
+
 void
 bus_begin(void *arg)
 {
@@ -212,9 +226,8 @@ bus_begin(void *arg)
 	natsStatus	 s = NATS_OK;
 
 	b->generation++;
-	/* Those of the last batch; what is older has had its time. */
-	b->stale = b->out;
-	b->out = 0;
+	b->stale = unrefused(b);
+	b->sent = b->answered = b->refused = 0;
 	/* What came too late, above all a refusal that names nobody. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
 		s = natsSubscription_NextMsg(&m, b->sub, 0);
@@ -293,6 +306,17 @@ drop_headers(natsMsg *m, const struct envelope *v)
 		natsMsgHeader_Delete(m, envelope_name(v, i));
 }
 
+static void
+note_sent(struct bus *b, uint32_t slot)
+{
+	if (slot >= b->nplaces) {
+		b->places = xreallocarray(b->places, (size_t)slot * 2 + 64,
+		    sizeof(*b->places));
+		b->nplaces = (size_t)slot * 2 + 64;
+	}
+	b->places[slot] = b->sent++;
+}
+
 static enum pub_sent
 bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 {
@@ -317,7 +341,7 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	drop_headers(m, v);
 	bus_spend(b, m);
 	if (s == NATS_OK) {
-		b->out++;
+		note_sent(b, slot);
 		return PUB_SENT;
 	}
 	bus_describe(s, e);
@@ -499,6 +523,16 @@ no_responders(struct pub_answer *a)
 	return true;
 }
 
+/* All that was sent before it, also in older generations, has its refusal. */
+static void
+note_answered(struct bus *b, uint32_t slot)
+{
+	if (slot < b->nplaces && b->places[slot] < b->sent &&
+	    b->places[slot] >= b->answered)
+		b->answered = b->places[slot] + 1;
+	b->stale = 0;
+}
+
 /*
  * One more answer: to the messages that are out, or to those that were given
  * up on.  A refusal that names nobody belongs to the latter while there are
@@ -507,14 +541,18 @@ no_responders(struct pub_answer *a)
 static bool
 is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 {
-	bool	current = s == NATS_OK ?
-		    bus_read_slot(b, natsMsg_GetSubject(m), &a->slot) :
-		    b->stale == 0;
-	size_t	*count = current ? &b->out : &b->stale;
-
-	if (*count > 0)
-		(*count)--;
-	return current;
+	if (s == NATS_OK && bus_read_slot(b, natsMsg_GetSubject(m), &a->slot)) {
+		note_answered(b, a->slot);
+		return true;
+	}
+	if (s != NATS_OK) {
+		b->refused++;
+		if (b->stale == 0)
+			return true;
+	}
+	if (b->stale > 0)
+		b->stale--;
+	return false;
 }
 
 static bool
@@ -606,6 +644,7 @@ bus_free(struct pub *p)
 	bus_close(b);
 	pthread_mutex_destroy(&b->lock);
 	buf_free(&b->reply);
+	free(b->places);
 	free(b->name);
 	free(b);
 	/* Its threads may not be gone yet, and then it cannot be opened anew. */

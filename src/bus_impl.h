@@ -28,8 +28,12 @@ struct bus {
 	size_t			 inbox_len;
 	uint32_t		 generation;
 	struct buf		 reply;		/* subject of the message at hand */
-	size_t			 out;		/* of this generation, no answer yet */
-	size_t			 stale;		/* the same of older ones */
+	size_t			*places;	/* by slot: it was sent as the nth */
+	size_t			 nplaces;
+	size_t			 sent;		/* in this generation */
+	size_t			 answered;	/* up to the last that has an answer */
+	size_t			 refused;	/* answers that name nobody */
+	size_t			 stale;		/* may be of older generations */
 	natsSubscription	*wake;		/* NULL: nobody rings here */
 	bool			 woken;		/* since it was asked for */
 	size_t			 next_server;

@@ -523,6 +523,65 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+static void
+ck_absent(uint64_t sequence)
+{
+	struct pub_answer	a;
+
+	write_letter(sequence, "nobody", bytes("x"));
+	ck_assert_int_eq(send_letter(1), PUB_SENT);
+	ck_assert(answers(&a, 2000));
+	ck_assert_int_eq(a.verdict, VERDICT_ABSENT);
+}
+
+/*
+ * A refusal is first taken for one of a message that had no answer.  If it was
+ * not, the next one is not taken so again.
+ */
+START_TEST(silence_does_not_swallow_refusals)
+{
+	natsSubscription	*quiet;
+
+	js_DeleteStream(js, "EVENTS", NULL, NULL);
+	ck_nats(natsConnection_SubscribeSync(&quiet, admin, "events.t"));
+	ck_nats(natsConnection_Flush(admin));
+	send_row(1, 0);
+	ck_no_answer(50);
+	bus.ops->begin(bus.arg);
+	write_letter(2, "nobody", bytes("x"));
+	ck_assert_int_eq(send_letter(1), PUB_SENT);
+	ck_no_answer(50);
+	bus.ops->begin(bus.arg);
+	ck_absent(2);
+	natsSubscription_Destroy(quiet);
+}
+END_TEST
+
+/*
+ * Who was sent before one that is answered is not refused any more, whether
+ * they are of one batch or not.
+ */
+START_TEST(answers_end_the_wait_for_refusals)
+{
+	natsSubscription	*quiet;
+
+	js_DeleteStream(js, "EVENTS", NULL, NULL);
+	plain_stream("EVENTS", "events.good");
+	ck_nats(natsConnection_SubscribeSync(&quiet, admin, "events.t"));
+	ck_nats(natsConnection_Flush(admin));
+	send_row(1, 0);
+	if (_i > 0)
+		bus.ops->begin(bus.arg);
+	write_letter(2, "good", bytes("x"));
+	ck_assert_int_eq(send_letter(1), PUB_SENT);
+	ck_stored(1, 1);
+	if (_i == 0)
+		bus.ops->begin(bus.arg);
+	ck_absent(3);
+	natsSubscription_Destroy(quiet);
+}
+END_TEST
+
 START_TEST(some_listen_and_some_do_not)
 {
 	struct pub_answer	a;
@@ -2188,6 +2247,8 @@ add_publishing(Suite *s)
 	tc = add_case(s, "refuse", start_nats, begin, end);
 	tcase_add_test(tc, nobody_listens);
 	tcase_add_test(tc, some_listen_and_some_do_not);
+	tcase_add_test(tc, silence_does_not_swallow_refusals);
+	tcase_add_loop_test(tc, answers_end_the_wait_for_refusals, 0, 2);
 	tcase_add_loop_test(tc, stream_is_away_for_a_moment, 0, 3);
 	tcase_add_test(tc, stream_stays_away);
 	tcase_add_loop_test(tc, stream_refuses, 0, NROWS(streams));
