@@ -24,7 +24,7 @@
  *
  * These are told for nothing what to do and end with their input.  Nobody who
  * claims a message before he sends it, and learns of it after its commit, can
- * be sooner than that but for what his machine does meanwhile.
+ * be much sooner than that on the same machine.
  */
 #include <err.h>
 #include <getopt.h>
@@ -41,6 +41,11 @@
 
 #include <mysql.h>
 
+#define CLAIM	"UPDATE outbox SET claim_token = '0123456789abcdef-1', " \
+		"available_at = NOW(6) + INTERVAL 30 SECOND " \
+		"WHERE global_sequence IN"
+#define SETTLE	"UPDATE outbox SET published_at = NOW(6), " \
+		"claim_token = NULL WHERE global_sequence IN"
 #define BATCH	1000
 #define WINDOW	512
 
@@ -172,16 +177,13 @@ by_key(MYSQL *db, const char *head, const struct text *list)
 static void
 deliver(MYSQL *db, const struct text *list)
 {
-	by_key(db, "UPDATE outbox SET claim_token = '0123456789abcdef-1', "
-	    "available_at = NOW(6) + INTERVAL 30 SECOND "
-	    "WHERE global_sequence IN", list);
+	by_key(db, CLAIM, list);
 	by_key(db, "SELECT o.global_sequence, o.partition_key, o.attempts, "
 	    "e.stream_id, e.stream_sequence, e.event_type, e.event_version, "
 	    "e.correlation_id, e.metadata, e.event_data, e.occurred_at "
 	    "FROM outbox o JOIN events e ON e.sequence = o.global_sequence "
 	    "WHERE o.global_sequence IN", list);
-	by_key(db, "UPDATE outbox SET published_at = NOW(6), "
-	    "claim_token = NULL WHERE global_sequence IN", list);
+	by_key(db, SETTLE, list);
 }
 
 static size_t
@@ -232,6 +234,14 @@ bus_write(int fd, struct text *out)
 		if ((n = write(fd, out->data + i, out->len - i)) < 0)
 			err(1, "nats");
 	out->len = 0;
+}
+
+static void
+bus_greet(int fd, struct text *out)
+{
+	put(out, "CONNECT {\"verbose\":false,\"headers\":true,"
+	    "\"no_responders\":true}\r\nSUB _INBOX.floor 1\r\n");
+	bus_write(fd, out);
 }
 
 static void
@@ -307,9 +317,7 @@ do_publish(const struct opts *o, long long *start)
 	int		 fd = bus_open(o);
 
 	memset(payload, 'x', o->payload);
-	put(&out, "CONNECT {\"verbose\":false,\"headers\":true,"
-	    "\"no_responders\":true}\r\nSUB _INBOX.floor 1\r\n");
-	bus_write(fd, &out);
+	bus_greet(fd, &out);
 	wait_for_start();
 	*start = now_ns();
 	while (acked < o->rows) {
@@ -389,15 +397,10 @@ do_follow(const struct opts *o)
 	size_t		 n, acked;
 	int		 fd = bus_open(o);
 
-	put(&out, "CONNECT {\"verbose\":false,\"headers\":true,"
-	    "\"no_responders\":true}\r\nSUB _INBOX.floor 1\r\n");
-	bus_write(fd, &out);
+	bus_greet(fd, &out);
 	while ((n = hear(told)) > 0) {
 		list_them(told, n, &list);
-		by_key(db, "UPDATE outbox SET "
-		    "claim_token = '0123456789abcdef-1', "
-		    "available_at = NOW(6) + INTERVAL 30 SECOND "
-		    "WHERE global_sequence IN", &list);
+		by_key(db, CLAIM, &list);
 		put_rows(db, o, &list, &out);
 		bus_write(fd, &out);
 		for (acked = 0; acked < n; bus_write(fd, &out))
@@ -417,8 +420,7 @@ do_settle(const struct opts *o)
 
 	while ((n = hear(told)) > 0) {
 		list_them(told, n, &list);
-		by_key(db, "UPDATE outbox SET published_at = NOW(6), "
-		    "claim_token = NULL WHERE global_sequence IN", &list);
+		by_key(db, SETTLE, &list);
 	}
 }
 

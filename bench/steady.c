@@ -12,8 +12,8 @@
  * The first two seconds, in which an idle fleet wakes up, do not count, and are
  * not among the seconds asked for.  Without --nats nobody is expected to
  * relay.  With --tell the sequence of each event (8 bytes) is written to that
- * descriptor as soon as its COMMIT has returned.  Prints a name and a number a line, times in us.  Connects as root to
- * the database app.
+ * descriptor as soon as its COMMIT has returned.  Prints a name and a number
+ * a line, times in us.  Connects as root to the database app.
  */
 #include <err.h>
 #include <getopt.h>

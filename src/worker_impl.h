@@ -92,6 +92,9 @@ void	worker_pass_on_complaints(struct worker *);
 
 void	worker_tick(struct worker *);
 
+/* A look that began then is over and found that: plan the next. */
+void	worker_looked(struct worker *, enum pace_found, int64_t began);
+
 /* Write back what a tick has left unsettled. */
 void	worker_settle(struct worker *);
 

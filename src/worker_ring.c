@@ -61,23 +61,6 @@ worker_hear(struct worker *w)
 	return all || some;
 }
 
-/*
- * A batch of a tick is out and took all the work there was.  The look behind
- * it counts now: were it told at the end of the tick, all looks up to that
- * would go everywhere as soon as one of them has to.
- */
-static void
-count_look(struct worker *w)
-{
-	struct look	*l = &w->tick.look;
-	int64_t		 now = clock_ms();
-
-	pace_looked(&w->pace, &(struct pace_look){ .found = PACE_ALL,
-	    .all = l->saw_all, .rung = look_is_rung(l),
-	    .due = look_next_due(l), .began = now }, now);
-	l->saw_all = false;
-}
-
 bool
 worker_wait_ring(void *arg)
 {
@@ -85,7 +68,11 @@ worker_wait_ring(void *arg)
 	struct pub	*p = &w->relay.pub;
 	bool		 rung;
 
-	count_look(w);
+	/*
+	 * Counted at the end of the tick, all looks up to that would go
+	 * everywhere as soon as one of them has to.
+	 */
+	worker_looked(w, PACE_ALL, clock_ms());
 	rung = worker_hear(w);
 	if (!rung && is_rung_often(w)) {
 		p->ops->idle(p->arg, w->a->bell == NULL ? -1 :

@@ -64,6 +64,17 @@ complain(struct worker *w, const struct tick_result *res)
 	}
 }
 
+void
+worker_looked(struct worker *w, enum pace_found found, int64_t began)
+{
+	struct look	*l = &w->tick.look;
+
+	pace_looked(&w->pace, &(struct pace_look){ .found = found,
+	    .all = l->saw_all, .rung = look_is_rung(l),
+	    .due = look_next_due(l), .began = began }, clock_ms());
+	l->saw_all = false;
+}
+
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
@@ -75,11 +86,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = PACE_MORE;
 	else if (hold_nlanes(w->hold) > 0)
 		found = PACE_WAITING;
-	pace_looked(&w->pace, &(struct pace_look){ .found = found,
-	    .all = w->tick.look.saw_all,
-	    .rung = look_is_rung(&w->tick.look),
-	    .due = look_next_due(&w->tick.look), .began = began },
-	    clock_ms());
+	worker_looked(w, found, began);
 }
 
 static void
