@@ -99,12 +99,19 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- Who may claim what.  The daemon fills it; a higher epoch fences whoever
 -- held the lease before.
 --
+-- unsure_since: since then messages may be in the stream of which their rows
+-- say nothing, because the owner sends while his claims are being committed.
+-- unsure_upto: he is not the owner any more, or has lost his connection; such
+-- rows are not above this one.
+--
 CREATE TABLE IF NOT EXISTS outbox_partitions (
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
 	lease_owner	VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
 	lease_until	TIMESTAMP(6) NULL DEFAULT NULL,
 	lease_epoch	BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	unsure_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	PRIMARY KEY (partition_key)

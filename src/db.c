@@ -109,6 +109,7 @@ db_close(struct db *db)
 	if (db->mysql != NULL)
 		mysql_close(db->mysql);
 	db->mysql = NULL;
+	db->many = db->single = db->committing = false;
 }
 
 bool
@@ -271,6 +272,8 @@ static int
 ask(struct db *db, const char *what, const char *sql, size_t len,
     struct err *e)
 {
+	if (db_finish(db, e) < 0)
+		return -1;
 	fault_instead(what, &sql, &len);
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)
@@ -321,6 +324,7 @@ set_session(struct db *db, struct err *e)
 	int		rc;
 
 	buf_printf(&sql, "SET SESSION time_zone = '+00:00', autocommit = 1, "
+	    "completion_type = 0, "
 	    "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
 	    "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld",
 	    (long long)wait_s, (long long)wait_s);
@@ -357,6 +361,12 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 			    " cannot log READ COMMITTED: set it to ROW or MIXED");
 		return 0;
 	}
+	if (strcmp(name, "wsrep_on") == 0 ||
+	    strcmp(name, "group_replication_group_name") == 0) {
+		if (value[0] != '\0' && strcasecmp(value, "OFF") != 0)
+			db->clustered = true;
+		return 0;
+	}
 	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
 		return refuse(db, DB_READONLY, e,
 		    "the server is read-only: not a primary");
@@ -377,7 +387,9 @@ check_server(struct db *db, struct err *e)
 
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
 	    "('log_bin', 'binlog_format', 'read_only', 'super_read_only', "
-	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation')");
+	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
+	    "'wsrep_on', 'group_replication_group_name')");
+	db->clustered = false;
 	rows = db_query(db, "session", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)

@@ -61,6 +61,20 @@ bool		 db_is_mariadb(const struct db *);
 int		 db_exec(struct db *, const char *what, const struct buf *,
 		    uint64_t *matched, struct err *);
 
+/*
+ * The same for a change of rows, in a transaction of its own that is being
+ * committed when this returns.  Until that is over its locks are kept, and a
+ * server that dies has perhaps never seen it; db_finish() tells, and the next
+ * statement waits for it too.  Where that cannot be had, or a COMMIT may be
+ * refused (db_can_early), it is as db_exec.
+ */
+int		 db_exec_early(struct db *, const char *what,
+		    const struct buf *, uint64_t *matched, struct err *);
+bool		 db_can_early(const struct db *);
+
+/* 0: all is committed.  -1: nobody knows, and the connection is closed. */
+int		 db_finish(struct db *, struct err *);
+
 /* Run a query and take the whole result.  NULL on error. */
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
 		    struct err *);

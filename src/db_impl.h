@@ -16,6 +16,10 @@ struct db {
 	unsigned		 code;		/* behind the fault */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
+	bool			 clustered;	/* another server may refuse a COMMIT */
+	bool			 single;	/* one statement at a time */
+	bool			 many;		/* it was told that more may come */
+	bool			 committing;	/* COMMIT is under way, unanswered */
 };
 
 /*

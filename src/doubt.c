@@ -31,8 +31,8 @@ doubt_free(struct doubt *d)
 	search_clear(&d->search);
 }
 
-static bool
-is_on(const struct doubt *d)
+bool
+doubt_can_look(const struct doubt *d)
 {
 	return d->conf->nats.recover != RECOVER_OFF &&
 	    d->conf->nats.stream[0] != '\0' && store_can_doubt(d->store) &&
@@ -179,7 +179,7 @@ conclude(struct doubt *d, struct batch *b, int64_t window_ms, unsigned *found,
 		search_drop(&d->search, m->sequence);
 	}
 	if (n > 0)
-		rc = store_not_unsure(d->store, b, absent, n, e);
+		rc = store_unsure_anew(d->store, b, absent, n, e);
 	free(absent);
 	return rc;
 }
@@ -222,5 +222,5 @@ doubt_resolve(struct doubt *d, struct batch *b, unsigned *found,
 	*found = 0;
 	for (size_t i = 0; i < b->n; i++)
 		any = any || (b->msgs[i].unsure_ms >= 0 && !b->msgs[i].held);
-	return any && is_on(d) ? look(d, b, found, e) : 0;
+	return any && doubt_can_look(d) ? look(d, b, found, e) : 0;
 }

@@ -31,6 +31,9 @@ void	doubt_init(struct doubt *, const struct conf *, struct store *,
 	    struct relay *);
 void	doubt_free(struct doubt *);
 
+/* Is what is in doubt looked for?  Not if nobody knows where, or may ask. */
+bool	doubt_can_look(const struct doubt *);
+
 /*
  * Look for the messages of a batch that are in doubt for longer than the
  * stream remembers ids; those that are held are left out.  What is found is

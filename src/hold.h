@@ -28,6 +28,9 @@ struct part {
 	size_t		nheld;
 	bool		fresh;		/* its blocked keys are to be read */
 	bool		merging;	/* and some of them to be made one */
+	bool		marked;		/* messages may go early, as far as the
+					   lease is concerned */
+	uint64_t	unsure_upto;	/* former owners sent early; 0: no */
 	bool		full;		/* its last range was used up */
 	bool		rung;		/* for new rows that no look has met */
 	int64_t		rung_at;	/* the last time; clock_ms() */

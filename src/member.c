@@ -12,6 +12,7 @@
 
 #define SWEEP_MS	5000
 #define PURGE_MS	(5 * 60 * 1000)
+#define EARLY_MS	10000	/* leases are marked so long for nothing */
 
 static void
 free_labels(char ***labels, size_t *n)
@@ -81,6 +82,7 @@ member_restart(struct member *m)
 {
 	drop_parts(m);
 	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
+	m->marked = false;
 }
 
 void
@@ -152,18 +154,40 @@ owned_labels(const struct member *m, size_t more)
 	return labels;
 }
 
-static int
-renew(struct member *m, struct err *e)
+static bool
+wants_early(const struct member *m, int64_t now)
 {
+	return m->early_at != 0 && now < m->early_at + EARLY_MS;
+}
+
+/* Before a mark goes nobody sends early, and nobody does before it is there. */
+static int
+renew(struct member *m, int64_t now, struct err *e)
+{
+	bool		  early = wants_early(m, now);
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
 
+	if (!early)
+		m->marked = false;
 	if (is_small_share(m, m->nparts))
 		labels = owned_labels(m, 0);
-	rc = store_renew(m->store, labels, m->nparts, &n, e);
+	rc = store_renew(m->store, labels, m->nparts, early, &n, e);
 	free(labels);
+	m->marked = rc == 0 && early;
 	return rc;
+}
+
+bool
+member_may_go_early(struct member *m, const struct part *p, int64_t now)
+{
+	if (!store_can_go_early(m->store))
+		return false;
+	if (!wants_early(m, now))
+		m->beat_at = m->look_at = now;
+	m->early_at = now;
+	return m->marked && p->marked;
 }
 
 int
@@ -178,7 +202,7 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 	if (!known)
 		log_warn("our row in the workers table was gone; registered "
 		    "again");
-	if (m->conf->worker.leasing && renew(m, e) < 0)
+	if (m->conf->worker.leasing && renew(m, now, e) < 0)
 		return -1;
 	m->lease_until = now + m->conf->worker.lease_ttl;
 	m->beat_at = now + m->conf->worker.lease_renew;
@@ -221,15 +245,22 @@ keep_part(struct member *m, const struct lease *l)
 			p->fresh = true;
 			m->moves++;
 		}
-		p->epoch = l->epoch;
 		return p;
 	}
 	p = xcalloc(1, sizeof(*p));
 	p->fresh = true;
 	strlcpy(p->label, l->label, sizeof(p->label));
-	p->epoch = l->epoch;
 	m->moves++;
 	return p;
+}
+
+/* Rows without a label are two ranges, and their lease is left alone. */
+static void
+learn_lease(struct part *p, const struct lease *l)
+{
+	p->epoch = l->epoch;
+	p->marked = l->marked && l->label[0] != '\0';
+	p->unsure_upto = l->unsure_upto;
 }
 
 static void
@@ -239,8 +270,10 @@ adopt_parts(struct member *m, const struct lease *leases, size_t n)
 	size_t		  nparts = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine || !m->conf->worker.leasing)
-			parts[nparts++] = keep_part(m, &leases[i]);
+		if (leases[i].mine || !m->conf->worker.leasing) {
+			parts[nparts] = keep_part(m, &leases[i]);
+			learn_lease(parts[nparts++], &leases[i]);
+		}
 	for (size_t i = 0; i < m->nparts; i++)
 		if (m->parts[i] != NULL)
 			drop_part(m, m->parts[i]);
@@ -486,6 +519,17 @@ look(struct member *m, int64_t now, struct err *e)
 	return rc;
 }
 
+/* Former owners' marks, as soon as no row needs them any more. */
+static int
+clear_marks(struct member *m, struct err *e)
+{
+	bool	any = false;
+
+	for (size_t i = 0; i < m->nparts; i++)
+		any = any || m->parts[i]->unsure_upto != 0;
+	return any ? store_clear_marks(m->store, e) : 0;
+}
+
 int
 member_round(struct member *m, int64_t now, struct err *e)
 {
@@ -496,5 +540,7 @@ member_round(struct member *m, int64_t now, struct err *e)
 	}
 	if (member_keep_alive(m, now, e) < 0)
 		return -1;
-	return now < m->look_at ? 0 : look(m, now, e);
+	if (now < m->look_at)
+		return 0;
+	return clear_marks(m, e) < 0 ? -1 : look(m, now, e);
 }

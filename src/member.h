@@ -58,6 +58,9 @@ struct member {
 	unsigned		  moves;	/* changes of parts or epochs */
 	struct change_duty	  change;	/* of the partition count */
 
+	int64_t			  early_at;	/* a batch might have gone early */
+	bool			  marked;	/* our leases say that one may */
+
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
 	int64_t			  all_at;	/* next look at all of them */
@@ -98,6 +101,14 @@ int64_t	member_next(const struct member *);
 void	member_look_now(struct member *);
 
 void	member_clear_report(struct member *);
+
+/*
+ * May messages of this partition be sent while their claim is being committed?
+ * To ask makes it possible, from the next round on and for a while: a lease is
+ * marked only where that is of use, for a mark costs who takes the lease over
+ * if it was not released.
+ */
+bool	member_may_go_early(struct member *, const struct part *, int64_t now);
 
 /* Are there partitions whose blocked keys are not all read yet? */
 bool	member_has_fresh(const struct member *);

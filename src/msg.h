@@ -71,6 +71,8 @@ struct batch {
 	char		 token[48];	/* claim token; starts with our nonce */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
 	char		(*labels)[MSG_LABEL];	/* of the leases, by msg.range */
+	bool		 early;		/* it may be sent while its claim is
+					   committed; to be set before that */
 	void		*rows;
 	void		*more_rows;	/* of those that were away; or NULL */
 	void		(*free_rows)(void *);

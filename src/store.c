@@ -263,6 +263,21 @@ store_exec(struct store *s, const char *what, uint64_t *matched,
 	return db_exec(s->db, what, &s->sql, matched, e);
 }
 
+int
+store_change_rows(struct store *s, const char *what, bool early,
+    uint64_t *matched, struct err *e)
+{
+	if (!early || s->planned != NULL)
+		return store_exec(s, what, matched, e);
+	return db_exec_early(s->db, what, &s->sql, matched, e);
+}
+
+int
+store_finish(struct store *s, struct err *e)
+{
+	return db_finish(s->db, e);
+}
+
 struct db_rows *
 store_query(struct store *s, const char *what, struct err *e)
 {

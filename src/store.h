@@ -116,6 +116,8 @@ struct lease {
 	uint64_t	epoch;
 	bool		mine;		/* owner is me and it has not expired */
 	bool		free;		/* nobody's, or expired */
+	bool		marked;		/* its owner may send early */
+	uint64_t	unsure_upto;	/* a former one may have, these rows */
 };
 
 /* What a worker of the fleet looks at every second, at one moment. */
@@ -141,9 +143,12 @@ int	store_view(struct store *, const struct labels *leases,
 	    const struct labels *rows, struct store_view *, struct err *);
 void	store_view_free(struct store_view *);
 
-/* Prolong what is mine and live, of these or with NULL of all. */
+/*
+ * Prolong what is mine and live, of these or with NULL of all, and mark it if
+ * messages may be sent early; see store_mark.c.
+ */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,
-	    uint64_t *n, struct err *);
+	    bool early, uint64_t *n, struct err *);
 
 /* Take those of the n that are free, with a new epoch; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,
@@ -164,6 +169,26 @@ int	store_leave(struct store *, struct err *);
 
 /* Remove the rows of workers that stopped beating. */
 int	store_purge(struct store *, uint64_t *purged, struct err *);
+
+/*
+ * store_mark.c - messages that go before their claim is committed
+ *
+ * If such a claim is lost with the server, its row says nothing of it.  The
+ * lease does.
+ */
+
+/* Can the leases say so, and does the server do it? */
+bool	store_can_go_early(const struct store *);
+
+/*
+ * What the leases of these rows know of them, the rows shall know: to be
+ * called before they are claimed, where a lease has unsure_upto.
+ */
+int	store_mark_rows(struct store *, const uint64_t *sequences, size_t n,
+	    struct err *);
+
+/* Forget unsure_upto of my leases where all rows up to there know. */
+int	store_clear_marks(struct store *, struct err *);
 
 /*
  * store_claim.c - rows
@@ -211,11 +236,18 @@ int	store_candidates(struct store *, const struct range *, size_t n,
 /*
  * Claim those of the n sequences, each of a row in one of the ranges, that are
  * free and due; none if not all of the ranges are still mine, each under its
- * epoch.  Sets the batch's token and claimed_at; *claimed is how many.
+ * epoch.  Sets the batch's token and claimed_at; *claimed is how many.  If the
+ * batch is early, that may not be committed yet.
  */
 int	store_claim(struct store *, const struct range *, size_t nranges,
 	    const uint64_t *sequences, size_t n, struct batch *,
 	    uint64_t *claimed, struct err *);
+
+/*
+ * Wait for the claim of an early batch to be committed.  -1: nobody knows
+ * whether it is, and the connection is closed.
+ */
+int	store_finish(struct store *, struct err *);
 
 /*
  * Fetch what the batch's token holds among the n, in sequence order.  Payload
@@ -428,8 +460,11 @@ int	store_place_before(struct store *, const struct batch *,
 	    const uint64_t *sequences, size_t n, uint64_t *place,
 	    struct err *);
 
-/* Nobody is unsure of these any more, as far as the batch's token holds them. */
-int	store_not_unsure(struct store *, const struct batch *,
+/*
+ * These were not there: from now on they may be, for they are going to be
+ * sent.  As far as the batch's token holds them.
+ */
+int	store_unsure_anew(struct store *, const struct batch *,
 	    const uint64_t *sequences, size_t n, struct err *);
 
 /* What is known of a stream. */

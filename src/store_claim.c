@@ -88,6 +88,7 @@ struct claim {
 	const uint64_t		*sequences;
 	size_t			 n;
 	const char		*token;
+	bool			 early;
 };
 
 static int
@@ -105,7 +106,8 @@ claim(struct store *s, const struct claim *c, bool abandoned,
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	put_which(s, abandoned, c->token);
 	store_put_leases_are_mine(s, c->ranges, c->nranges);
-	return store_exec(s, "claim", claimed, e);
+	return store_change_rows(s, "claim", c->early && !abandoned, claimed,
+	    e);
 }
 
 void
@@ -126,7 +128,8 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *sequences, size_t n, struct batch *b, uint64_t *claimed,
     struct err *e)
 {
-	struct claim	c = { ranges, nranges, sequences, n, b->token };
+	struct claim	c = { ranges, nranges, sequences, n, b->token,
+			    b->early };
 	uint64_t	more = 0;
 
 	store_begin_claim(s, b);

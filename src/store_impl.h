@@ -22,6 +22,8 @@ struct store {
 	bool			 has_created_at;	/* in the outbox table */
 	bool			 has_ack_sequence;	/* the same */
 	bool			 has_unsure_since;
+	bool			 lease_unsure_since;	/* in the partitions */
+	bool			 lease_unsure_upto;
 	bool			 has_boundary;	/* in the settings */
 	bool			 has_former_count;
 	bool			 has_wanted_count;
@@ -33,6 +35,17 @@ struct store {
 				    struct db_rows *, const struct err *);
 	void			*planned_arg;
 };
+
+/*
+ * store_mark.c: ", ..." behind what an UPDATE of leases sets.  They are mine,
+ * and I am going to send early or not; they were somebody's or mine in another
+ * life, and become mine.
+ */
+void	store_put_mark(struct store *, bool early);
+void	store_put_taken(struct store *);
+
+/* Have the tables what it takes? */
+bool	store_marks_leases(const struct store *);
 
 /*
  * A label of the partition count, not one of the application's own: p and two

@@ -67,6 +67,7 @@ inherit(struct store *s, const char *dead_id, struct err *e)
 	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
+	store_put_taken(s);
 	buf_str(&s->sql, " WHERE lease_owner = ");
 	db_quote(s->db, &s->sql, dead_id, len);
 	return store_exec(s, "take over", NULL, e);
@@ -127,16 +128,19 @@ static void
 put_view(struct store *s, const struct labels *leases,
     const struct labels *rows)
 {
-	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL FROM {workers} "
-	    "WHERE heartbeat_until > NOW(6)) UNION ALL "
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL "
+	    "FROM {workers} WHERE heartbeat_until > NOW(6)) UNION ALL "
 	    "(SELECT NULL, partition_key, lease_epoch, COALESCE(" IS_MINE
-	    ", 0), " IS_FREE " FROM {partitions}");
+	    ", 0), " IS_FREE ", ");
+	store_put(s, store_marks_leases(s) ? "unsure_since IS NOT NULL, "
+	    "unsure_upto FROM {partitions}" : "0, NULL FROM {partitions}");
 	if (leases != NULL)
 		put_only(s, "WHERE", leases->list, leases->n);
 	buf_str(&s->sql, ")");
 	if (rows == NULL)
 		return;
-	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL");
+	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, "
+	    "NULL");
 	store_put_rows_of(s, rows->list, rows->n);
 	buf_str(&s->sql, " LIMIT 1)");
 }
@@ -148,6 +152,8 @@ read_lease(struct db_rows *rows, struct lease *l)
 	l->epoch = db_u64(rows, 2);
 	l->mine = db_u64(rows, 3) != 0;
 	l->free = db_u64(rows, 4) != 0;
+	l->unsure_upto = db_u64(rows, 6);
+	l->marked = db_u64(rows, 5) != 0 && l->unsure_upto == 0;
 }
 
 int
@@ -188,11 +194,12 @@ store_view_free(struct store_view *v)
 
 int
 store_renew(struct store *s, const char *const *labels, size_t nlabels,
-    uint64_t *n, struct err *e)
+    bool early, uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
+	store_put_mark(s, early);
 	store_put(s, " WHERE " IS_MINE);
 	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
@@ -219,6 +226,7 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
 	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
+	store_put_taken(s);
 	put_leases(s, leases, n);
 	buf_str(&s->sql, " AND " IS_FREE);
 	return store_exec(s, "acquire", taken, e);
@@ -230,6 +238,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
+	store_put_mark(s, false);
 	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
@@ -238,8 +247,11 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 int
 store_raise_epochs(struct store *s, struct err *e)
 {
-	return plain(s, "raise", "UPDATE {partitions} SET lease_epoch = "
-	    "lease_epoch + 1, updated_at = {now} WHERE lease_owner = {me}", e);
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now}");
+	store_put_taken(s);
+	store_put(s, " WHERE lease_owner = {me}");
+	return store_exec(s, "raise", NULL, e);
 }
 
 int
@@ -264,9 +276,11 @@ store_ring(struct store *s, struct err *e)
 int
 store_leave(struct store *s, struct err *e)
 {
-	if (plain(s, "leave", "UPDATE {partitions} SET lease_owner = NULL, "
-	    "lease_until = NULL, updated_at = {now} "
-	    "WHERE lease_owner = {me}", e) < 0)
+	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
+	    "lease_until = NULL, updated_at = {now}");
+	store_put_mark(s, false);
+	store_put(s, " WHERE lease_owner = {me}");
+	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;
 	return plain(s, "leave", "DELETE FROM {workers} WHERE id = {me}", e);
 }

@@ -482,11 +482,11 @@ store_place_before(struct store *s, const struct batch *b,
 }
 
 int
-store_not_unsure(struct store *s, const struct batch *b,
+store_unsure_anew(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET unsure_since = NULL");
+	    "SET unsure_since = {now}");
 	put_batch(s, b, sequences, n);
 	return store_exec(s, "unsure", NULL, e);
 }

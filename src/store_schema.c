@@ -89,6 +89,8 @@ static const struct column {
 #define COST_OF_CHANGE	"a key loses its order when the partition count " \
 			"changes while messages of it wait"
 
+#define COST_OF_MARKS	"a message waits until its claim is on the disk"
+
 /*
  * Columns that may be missing.  Those with a type are missed at each connect,
  * the others only when something needs them.
@@ -109,6 +111,10 @@ static const struct extra {
 	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
 	  "stands in the stream twice if it is sent again later than the "
 	  "stream's duplicate window" },
+	{ T_PARTITIONS, "unsure_since",
+	  offsetof(struct store, lease_unsure_since), NULL, COST_OF_MARKS },
+	{ T_PARTITIONS, "unsure_upto",
+	  offsetof(struct store, lease_unsure_upto), NULL, COST_OF_MARKS },
 	{ T_SETTINGS, "boundary", offsetof(struct store, has_boundary),
 	  NULL, COST_OF_CHANGE },
 	{ T_SETTINGS, "former_count", offsetof(struct store, has_former_count),

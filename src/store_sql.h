@@ -72,6 +72,10 @@ int	store_delivered_end(struct store *, const char *from,
 /* Send it; what names it in an error. *matched may be NULL, see db_exec. */
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
+
+/* The same; early: see db_exec_early. */
+int	store_change_rows(struct store *, const char *what, bool early,
+	    uint64_t *matched, struct err *);
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 
 /*

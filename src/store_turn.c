@@ -56,7 +56,7 @@ store_turn(struct store *s, const struct batch *done, struct settled *settled,
 	store_sql(s, "");
 	put_set(s, done, b->token);
 	put_where(s, done, ranges, nranges, sequences, n);
-	if (store_exec(s, "turn", changed, e) < 0) {
+	if (store_change_rows(s, "turn", b->early, changed, e) < 0) {
 		if (store_fault(s) == DB_LOST)
 			settled->done |= SETTLED_DOUBT(OUT_DELIVERED);
 		return -1;

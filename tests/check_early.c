@@ -1,0 +1,567 @@
+/*
+ * check_early.c - claims whose COMMIT is not waited for, and the marks by
+ * which leases know of them
+ *
+ * Rows 1 to 4 wait in p00, and its lease is ours.  BACKUP STAGE is how a
+ * COMMIT of MariaDB's is held up while everything before it goes on.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "change.h"
+#include "clock.h"
+#include "frame.h"
+#include "hold.h"
+#include "member.h"
+#include "xalloc.h"
+
+#define MARKS	"SELECT CONCAT(IF(unsure_since IS NULL, 'no', "		\
+		"IF(unsure_since > NOW(6) - INTERVAL 20 SECOND, 'new', "\
+		"'old')), ' ', COALESCE(unsure_upto, 'none')) "		\
+		"FROM outbox_partitions WHERE partition_key = 'p00'"
+
+static struct batch	 b;
+
+static void
+early_begin(void)
+{
+	begin_store();
+	memset(&b, 0, sizeof(b));
+	b.early = true;
+	add_lease("p00", ME, 1);
+	add_rows(1, 4, "'p00'");
+}
+
+static void
+early_end(void)
+{
+	batch_free(&b);
+	end_store();
+}
+
+static void
+hold_commits(void)
+{
+	sql("BACKUP STAGE START; BACKUP STAGE FLUSH; "
+	    "BACKUP STAGE BLOCK_DDL; BACKUP STAGE BLOCK_COMMIT");
+}
+
+static const char *
+claimed(void)
+{
+	return sql_text("SELECT COALESCE(GROUP_CONCAT(global_sequence "
+	    "ORDER BY 1), 'none') FROM outbox WHERE claim_token = '%s'",
+	    b.token);
+}
+
+static void
+kill_connection(void)
+{
+	char	thread[64];
+
+	strcpy(thread, sql_text("SELECT MAX(id) FROM "
+	    "information_schema.processlist WHERE user = 'outbox'"));
+	sql("KILL %s", thread);
+	for (int64_t until = patience(); strcmp(sql_text("SELECT "
+	    "COUNT(*) FROM information_schema.processlist "
+	    "WHERE id = %s", thread), "0") != 0; )
+		wait_more(&until, "the connection to go");
+}
+
+/*
+ * The claim
+ */
+
+START_TEST(commit_is_not_waited_for)
+{
+	if (is_mysql())
+		return;
+	hold_commits();
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_assert_str_eq(claimed(), "none");
+	sql("BACKUP STAGE END");
+	ck_ok(store_finish(st, &e));
+	ck_assert_str_eq(claimed(), "1,2");
+	/* Once is enough. */
+	ck_ok(store_finish(st, &e));
+}
+END_TEST
+
+/* Only a batch that wants it is early. */
+START_TEST(commit_is_waited_for)
+{
+	b.early = false;
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_assert_str_eq(claimed(), "1,2");
+}
+END_TEST
+
+START_TEST(next_statement_waits_for_it)
+{
+	static const uint64_t	sequences[] = { 1, 2, 3, 4 };
+
+	ck_assert_uint_eq(claim(st, &b, 1, 4), 4);
+	ck_ok(store_fetch(st, sequences, 4, SIZE_MAX, &b, &e));
+	ck_assert_uint_eq(b.n, 4);
+	ck_assert_str_eq(claimed(), "1,2,3,4");
+}
+END_TEST
+
+START_TEST(lost_commit_is_told)
+{
+	if (is_mysql())
+		return;
+	hold_commits();
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	kill_connection();
+	sql("BACKUP STAGE END");
+	if (_i == 0)
+		ck_fails(store_finish(st, &e));
+	else			/* whoever comes next is told */
+		ck_fails(store_raise_epochs(st, &e));
+	ck_assert_int_eq(store_fault(st), DB_LOST);
+	ck_assert(!store_is_open(st));
+	ck_assert_str_eq(claimed(), "none");
+	/* And it is not forgotten. */
+	ck_fails(store_finish(st, &e));
+	ck_assert_int_eq(store_fault(st), DB_CLOSED);
+}
+END_TEST
+
+START_TEST(lost_lease_claims_nothing)
+{
+	sql("UPDATE outbox_partitions SET lease_epoch = 2");
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 0);
+	ck_ok(store_finish(st, &e));
+	ck_assert_str_eq(claimed(), "none");
+}
+END_TEST
+
+/* A transaction that fails is over: it keeps no lock, the lease's neither. */
+START_TEST(failure_leaves_nothing)
+{
+	static const uint64_t	one = 1, two = 2;
+	struct range		r = range("p00", 1);
+	uint64_t		n;
+
+	sql("START TRANSACTION; SELECT * FROM outbox "
+	    "WHERE global_sequence = 1 FOR UPDATE");
+	ck_fails(store_claim(st, &r, 1, &one, 1, &b, &n, &e));
+	ck_has(e.text, "claim: ");
+	ck_assert_int_eq(store_fault(st), DB_BUSY);
+	sql("UPDATE outbox_partitions SET updated_at = NOW(6)");
+	sql("ROLLBACK");
+	ck_ok(store_claim(st, &r, 1, &two, 1, &b, &n, &e));
+	ck_ok(store_finish(st, &e));
+	ck_assert_str_eq(claimed(), "2");
+}
+END_TEST
+
+START_TEST(turn_goes_early_too)
+{
+	static const uint64_t	 rows[] = { 3, 4 };
+	struct batch		 next = { .early = true };
+	struct range		 r = range("p00", 1);
+	struct settled		 settled = { 0 };
+	uint64_t		 changed;
+
+	b.early = false;
+	take(&b, 1, 2);
+	b.msgs[0].outcome = b.msgs[1].outcome = OUT_DELIVERED;
+	if (!is_mysql())
+		hold_commits();
+	ck_ok(store_turn(st, &b, &settled, &r, 1, rows, 2, &next, &changed,
+	    &e));
+	ck_assert_uint_eq(changed, 4);
+	if (!is_mysql()) {
+		ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
+		kill_connection();
+		sql("BACKUP STAGE END");
+		ck_fails(store_finish(st, &e));
+		ck_ok(store_open(st, &e));
+		/* It is not counted as lost to others. */
+		ck_ok(store_settle(st, &b, &settled, &e));
+		ck_assert_uint_eq(settled.fenced, 0);
+	} else
+		ck_ok(store_finish(st, &e));
+	ck_sql("2", "SELECT COUNT(published_at) FROM outbox");
+	batch_free(&next);
+}
+END_TEST
+
+/*
+ * The mark of a lease.  What it says before, what happens, and what it says
+ * then; 4 is the last row.
+ */
+
+static void
+do_renew(void)
+{
+	uint64_t	n;
+
+	ck_ok(store_renew(st, NULL, 0, false, &n, &e));
+	ck_assert_uint_eq(n, 1);
+}
+
+static void
+do_renew_early(void)
+{
+	uint64_t	n;
+
+	ck_ok(store_renew(st, NULL, 0, true, &n, &e));
+	ck_assert_uint_eq(n, 1);
+}
+
+static void
+do_acquire(void)
+{
+	struct lease		 p00 = { .label = "p00" };
+	const struct lease	*list = &p00;
+	uint64_t		 n;
+
+	sql("UPDATE outbox_partitions SET lease_until = NOW(6)");
+	ck_ok(store_acquire(st, &list, 1, &n, &e));
+	ck_assert_uint_eq(n, 1);
+}
+
+static void
+do_take_over(void)
+{
+	sql("UPDATE outbox_partitions SET lease_owner = '" DEAD "'");
+	ck_ok(store_take_over(st, DEAD, &e));
+}
+
+static void
+do_raise(void)
+{
+	ck_ok(store_raise_epochs(st, &e));
+}
+
+static void
+do_release(void)
+{
+	struct lease		 p00 = { .label = "p00" };
+	const struct lease	*list = &p00;
+
+	ck_ok(store_release(st, &list, 1, &e));
+}
+
+static void
+do_leave(void)
+{
+	ck_ok(store_leave(st, &e));
+}
+
+static void
+do_clear(void)
+{
+	ck_ok(store_clear_marks(st, &e));
+}
+
+static void
+do_clear_delivered(void)
+{
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence IN (1, 3)");
+	ck_ok(store_clear_marks(st, &e));
+}
+
+static void
+do_clear_known(void)
+{
+	sql("UPDATE outbox SET unsure_since = NOW(6) "
+	    "WHERE global_sequence <= 3");
+	ck_ok(store_clear_marks(st, &e));
+}
+
+static void
+do_clear_others(void)
+{
+	sql("DELETE FROM outbox; "
+	    "UPDATE outbox_partitions SET lease_owner = '" OTHER "'");
+	ck_ok(store_clear_marks(st, &e));
+}
+
+static const struct {
+	const char	*from;
+	void		(*act)(void);
+	const char	*to;
+} marks[] = {
+	{ "no none", do_renew, "no none" },
+	{ "no none", do_renew_early, "new none" },
+	{ "old none", do_renew_early, "new none" },
+	{ "old none", do_renew, "no none" },
+	{ "old 3", do_renew_early, "old 3" },
+	{ "old 3", do_renew, "old 3" },
+	{ "no none", do_acquire, "no none" },
+	{ "old none", do_acquire, "old 4" },
+	{ "old 3", do_acquire, "old 3" },
+	{ "no none", do_take_over, "no none" },
+	{ "old none", do_take_over, "old 4" },
+	{ "old 3", do_take_over, "old 3" },
+	{ "no none", do_raise, "no none" },
+	{ "old none", do_raise, "old 4" },
+	{ "old 3", do_raise, "old 3" },
+	{ "old none", do_release, "no none" },
+	{ "old 3", do_release, "old 3" },
+	{ "old none", do_leave, "no none" },
+	{ "old 3", do_leave, "old 3" },
+	{ "old none", do_clear, "old none" },
+	{ "old 3", do_clear, "old 3" },
+	{ "old 2", do_clear_delivered, "old 2" },
+	{ "old 1", do_clear_delivered, "no none" },
+	{ "old 3", do_clear_known, "no none" },
+	{ "old 4", do_clear_known, "old 4" },
+	{ "old 3", do_clear_others, "old 3" },
+};
+
+static void
+set_mark(const char *mark)
+{
+	char	since[8], upto[8];
+
+	ck_assert_int_eq(sscanf(mark, "%7s %7s", since, upto), 2);
+	sql("UPDATE outbox_partitions SET unsure_since = %s, unsure_upto = "
+	    "NULLIF('%s', 'none')", strcmp(since, "no") == 0 ? "NULL" :
+	    "NOW(6) - INTERVAL 1 HOUR", upto);
+}
+
+START_TEST(mark_follows_the_lease)
+{
+	set_mark(marks[_i].from);
+	ck_sql(marks[_i].from, MARKS);
+	marks[_i].act();
+	ck_sql(marks[_i].to, MARKS);
+}
+END_TEST
+
+START_TEST(old_tables_have_no_marks)
+{
+	static const char *const	columns[] = {
+		"outbox_partitions", "unsure_since", "outbox_partitions",
+		"unsure_upto", "outbox", "unsure_since",
+	};
+	const char	*table = columns[2 * _i], *name = columns[2 * _i + 1];
+	const char	*type = strcmp(name, "unsure_upto") == 0 ?
+			    "BIGINT UNSIGNED" : "TIMESTAMP(6)";
+
+	ck_assert(store_can_go_early(st));
+	sql("ALTER TABLE %s DROP COLUMN %s", table, name);
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_can_go_early(st));
+	do_renew_early();
+	do_raise();
+	do_acquire();
+	do_take_over();
+	do_release();
+	sql("ALTER TABLE %s ADD COLUMN %s %s NULL DEFAULT NULL", table, name,
+	    type);
+	ck_sql("no none", MARKS);
+	conf->worker.leasing = false;
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_can_go_early(st));
+}
+END_TEST
+
+/* Those up to the lease's last one, of this lease, that know nothing yet. */
+START_TEST(rows_learn_what_the_lease_knows)
+{
+	static const uint64_t	all[] = { 1, 2, 3, 4, 5, 6 };
+
+	add_lease("p01", ME, 1);
+	add_rows(5, 6, "'p01'");
+	set_mark("old 3");
+	sql("UPDATE outbox_partitions SET unsure_upto = NULL "
+	    "WHERE partition_key = 'p01'; "
+	    "UPDATE outbox SET unsure_since = NOW(6) WHERE "
+	    "global_sequence = 2; "
+	    "UPDATE outbox SET published_at = NOW(6) WHERE "
+	    "global_sequence = 3");
+	ck_ok(store_mark_rows(st, all, 6, &e));
+	ck_sql("1", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
+	ck_sql("1,2", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
+	    "FROM outbox WHERE unsure_since IS NOT NULL");
+}
+END_TEST
+
+/* They get another label, and their former lease another row's. */
+START_TEST(moved_rows_take_it_with_them)
+{
+	struct change	ch;
+
+	sql("UPDATE outbox_settings SET partition_count = 16; "
+	    "UPDATE outbox SET partition_key = 'p00' WHERE 1");
+	set_mark("old none");
+	ck_ok(store_change(st, 4, &ch, &e));
+	ck_assert(ch.over);
+	ck_sql("4", "SELECT COUNT(*) FROM outbox "
+	    "WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
+}
+END_TEST
+
+/* However large the tables are. */
+START_TEST(marks_are_found_by_keys)
+{
+	static const uint64_t	all[] = { 1, 2, 3, 4 };
+	char			*text;
+
+	sql("INSERT INTO outbox (global_sequence, partition_key) "
+	    "SELECT 10 + a.n + 10 * b.n + 100 * c.n + 1000 * d.n, "
+	    "'p00' FROM " DIGITS("a") ", " DIGITS("b") ", "
+	    DIGITS("c") ", " DIGITS("d") "; ANALYZE TABLE outbox");
+	log_statements();
+	ck_ok(store_mark_rows(st, all, 4, &e));
+	ck_ok(store_clear_marks(st, &e));
+	do_raise();
+	sql("SET GLOBAL general_log = 0");
+	if (is_mysql())
+		sql("SET explain_format = 'TRADITIONAL'");
+	text = xstrdup(sql_text("SELECT argument " STATEMENTS
+	    "AND argument LIKE 'UPDATE `outbox`%%'"));
+	ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),
+	    "PRIMARY\nPRIMARY");
+	free(text);
+	text = xstrdup(sql_text("SELECT argument " STATEMENTS
+	    "AND argument LIKE 'UPDATE `outbox_partitions` AS p%%'"));
+	ck_has(sql_column("key", "EXPLAIN %s", text), "outbox_claim");
+	ck_has(sql_column("type", "EXPLAIN %s", text), "ref");
+	free(text);
+	text = xstrdup(sql_text("SELECT argument " STATEMENTS
+	    "AND argument LIKE '%%MAX(global_sequence)%%'"));
+	ck_has(sql_column("Extra", "EXPLAIN %s", text),
+	    "Select tables optimized away");
+	free(text);
+}
+END_TEST
+
+/*
+ * Who may go early
+ */
+
+static struct member	 member;
+static struct hold	*hold;
+static int64_t		 now;
+
+static struct part *
+p00(void)
+{
+	struct part	*p = member_part(&member, (struct bytes){ "p00", 3 });
+
+	ck_assert_ptr_nonnull(p);
+	return p;
+}
+
+static void
+round_at(int64_t at)
+{
+	now = at;
+	ck_ok(member_round(&member, now, &e));
+}
+
+static void
+member_begin(void)
+{
+	early_begin();
+	ck_ok(store_register(st, &e));
+	hold = hold_new();
+	member_init(&member, conf, st, hold);
+	round_at(1000);
+	ck_assert(!p00()->marked);
+}
+
+static void
+member_end(void)
+{
+	member_free(&member);
+	hold_free(hold);
+	early_end();
+}
+
+/* Not before the lease says so, and no longer than that. */
+START_TEST(who_asks_may_go_early_soon)
+{
+	ck_assert(!member_may_go_early(&member, p00(), now));
+	ck_sql("no none", MARKS);
+	round_at(now + 1);
+	ck_sql("new none", MARKS);
+	ck_assert(member_may_go_early(&member, p00(), now));
+	/* Renewals keep it for a while. */
+	round_at(now + 9000);
+	ck_assert(p00()->marked);
+	round_at(now + conf->worker.lease_renew);
+	ck_sql("no none", MARKS);
+	ck_assert(!member_may_go_early(&member, p00(), now));
+	round_at(now + 1);
+	ck_assert(member_may_go_early(&member, p00(), now));
+	/* In another life all of that has to be said again. */
+	member_restart(&member);
+	member.look_at = INT64_MAX;
+	ck_assert(!member.marked);
+}
+END_TEST
+
+/* What a former owner may have sent has to be gone first. */
+START_TEST(mark_of_a_former_owner_comes_first)
+{
+	set_mark("old 3");
+	member_may_go_early(&member, p00(), now);
+	round_at(now + 1);
+	ck_assert_uint_eq(p00()->unsure_upto, 3);
+	ck_assert(!member_may_go_early(&member, p00(), now));
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence <= 3");
+	round_at(now + conf->worker.lease_renew);
+	ck_assert_uint_eq(p00()->unsure_upto, 0);
+	ck_sql("no none", MARKS);
+	member_may_go_early(&member, p00(), now);
+	round_at(now + conf->worker.lease_renew);
+	ck_sql("new none", MARKS);
+	ck_assert(member_may_go_early(&member, p00(), now));
+}
+END_TEST
+
+/* Rows of two ranges: their lease is not asked for more than others are. */
+START_TEST(rows_without_a_label_do_not_go_early)
+{
+	add_lease("", ME, 1);
+	member_may_go_early(&member, p00(), now);
+	round_at(now + conf->worker.lease_renew);
+	ck_assert(member_may_go_early(&member, p00(), now));
+	ck_assert(!member_may_go_early(&member, member_part(&member,
+	    (struct bytes){ NULL, 0 }), now));
+}
+END_TEST
+
+static void
+add_early(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "early", k, k->start, early_begin,
+		    early_end);
+
+	tcase_add_test(tc, commit_is_not_waited_for);
+	tcase_add_test(tc, commit_is_waited_for);
+	tcase_add_test(tc, next_statement_waits_for_it);
+	tcase_add_loop_test(tc, lost_commit_is_told, 0, 2);
+	tcase_add_test(tc, lost_lease_claims_nothing);
+	tcase_add_test(tc, failure_leaves_nothing);
+	tcase_add_test(tc, turn_goes_early_too);
+	tcase_add_loop_test(tc, mark_follows_the_lease, 0,
+	    sizeof(marks) / sizeof(marks[0]));
+	tcase_add_loop_test(tc, old_tables_have_no_marks, 0, 3);
+	tcase_add_test(tc, rows_learn_what_the_lease_knows);
+	tcase_add_test(tc, moved_rows_take_it_with_them);
+	tcase_add_test(tc, marks_are_found_by_keys);
+	tc = add_case(s, "member", k, k->start, member_begin, member_end);
+	tcase_add_test(tc, who_asks_may_go_early_soon);
+	tcase_add_test(tc, mark_of_a_former_owner_comes_first);
+	tcase_add_test(tc, rows_without_a_label_do_not_go_early);
+}
+
+int
+main(void)
+{
+	return frame_run("early", add_early);
+}
