@@ -59,6 +59,7 @@ void
 tick_free(struct tick *t)
 {
 	end_batch(t);
+	batch_free(&t->done);
 	look_free(&t->look);
 	doubt_free(&t->doubt);
 }
@@ -340,6 +341,10 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 
 	if (!t->unsettled)
 		return 0;
+	/* It is counted already. */
+	if (store_settle(t->store, &t->done, &t->done_as, e) < 0)
+		return -1;
+	batch_free(&t->done);
 	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
 		return -1;
 	delivered = t->settled.delivered;
@@ -366,17 +371,45 @@ fetch(struct tick *t, const struct picks *k, uint64_t claimed, struct err *e)
 	return 0;
 }
 
-/* All that was picked is claimed; it need not be read again. */
+/* If all that was picked is claimed and here, it need not be read again. */
 static bool
-use_ahead(struct tick *t, const struct picks *k)
+use_ahead(struct tick *t, const struct picks *k, bool all)
 {
-	struct batch	*a = k->ahead;
-
-	if (!batch_keep(a, k->sequences, k->n))
+	if (!all || k->ahead->n == 0)
 		return false;
-	batch_take(&t->batch, a);
+	batch_take(&t->batch, k->ahead);
 	room_learn(&t->room, &t->batch);
 	return true;
+}
+
+static bool
+may_go_early(struct tick *t, const struct picks *k)
+{
+	bool	may = k->ahead->n > 0 && doubt_can_look(&t->doubt);
+
+	for (size_t i = 0; may && i < k->n; i++)
+		may = member_may_go_early(t->member, k->items[i].part,
+		    clock_ms());
+	return may;
+}
+
+/*
+ * Before a claim: what is known of its rows, and how it can be made.  If all
+ * messages are here they may be sent while it is being committed.
+ */
+static int
+prepare(struct tick *t, const struct picks *k, struct err *e)
+{
+	bool	marked = false;
+
+	for (size_t i = 0; i < k->n; i++)
+		marked = marked || k->items[i].sequence <=
+		    k->items[i].part->unsure_upto;
+	if (marked && store_mark_rows(t->store, k->sequences, k->n, e) < 0)
+		return -1;
+	if (marked || !batch_keep(k->ahead, k->sequences, k->n))
+		batch_free(k->ahead);
+	return 0;
 }
 
 static int
@@ -385,10 +418,11 @@ claim(struct tick *t, const struct picks *k, struct err *e)
 	struct range	ranges[STORE_RANGES];
 	size_t		n = picks_ranges(k, ranges);
 
+	t->batch.early = may_go_early(t, k);
 	if (store_claim(t->store, ranges, n, k->sequences, k->n, &t->batch,
 	    &t->claimed, e) < 0)
 		return -1;
-	if (t->claimed == 0 || (t->claimed == k->n && use_ahead(t, k)))
+	if (t->claimed == 0 || use_ahead(t, k, t->claimed == k->n))
 		return 0;
 	return fetch(t, k, t->claimed, e);
 }
@@ -404,16 +438,18 @@ turn(struct tick *t, const struct picks *k, struct tick_result *res,
 	uint64_t	changed;
 
 	memset(&t->batch, 0, sizeof(t->batch));
+	t->batch.early = may_go_early(t, k);
 	if (store_turn(t->store, &done, &t->settled, ranges, n, k->sequences,
 	    k->n, &t->batch, &changed, e) < 0 ||
-	    ((changed < done.n + k->n || !use_ahead(t, k)) &&
+	    (!use_ahead(t, k, changed == done.n + k->n) &&
 	    fetch(t, k, k->n, e) < 0)) {
 		batch_free(&t->batch);
 		t->batch = done;
 		return -1;
 	}
+	t->done = done;
+	t->done_as = t->settled;
 	store_turned(&done, &t->settled, changed - t->batch.n);
-	batch_free(&done);
 	count(t, res);
 	t->unsettled = false;
 	t->claimed = t->batch.n;
@@ -427,6 +463,8 @@ take(struct tick *t, const struct picks *k, struct tick_result *res,
 {
 	if (k->n == 0)
 		return tick_settle(t, res, e);
+	if (prepare(t, k, e) < 0)
+		return -1;
 	if ((t->unsettled ? turn(t, k, res, e) : claim(t, k, e)) < 0)
 		return -1;
 	keep_labels(t, k);
@@ -485,6 +523,10 @@ publish(struct tick *t, struct err *e)
 		t->look.heads_at = clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms;
 	t->unsettled = true;
+	/* Whoever meets these rows next has to find them claimed. */
+	if (store_finish(t->store, e) < 0)
+		return -1;
+	batch_free(&t->done);
 	return 0;
 }
 
@@ -513,6 +555,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 			/* What was claimed is void by our next claim. */
 			if (!t->unsettled)
 				end_batch(t);
+			t->unsettled = t->unsettled || t->done.n > 0;
 			look_drop(&t->look);
 			return -1;
 		}

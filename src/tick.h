@@ -41,6 +41,13 @@ struct tick {
 	bool			(*wait_ring)(void *);
 	void			*wait_ring_arg;
 
+	/*
+	 * What was written back with the claim of the batch, whose COMMIT
+	 * nobody has heard of yet.
+	 */
+	struct batch		 done;
+	struct settled		 done_as;
+
 	/* What is published but not yet written back. */
 	struct batch		 batch;
 	uint64_t		 picked, claimed;

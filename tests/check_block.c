@@ -952,6 +952,7 @@ static struct node {
 
 static struct {
 	bool		acked[MAX_SEQUENCE];
+	bool		stored[MAX_SEQUENCE];	/* as the stream would have it */
 	struct late {
 		uint64_t	sequence;
 		unsigned	key;
@@ -960,6 +961,12 @@ static struct {
 	unsigned	next_id, failures;	/* percent */
 	bool		turns;		/* several batches a tick, sometimes */
 	bool		rings;		/* looks at some partitions, sometimes */
+	bool		calm;		/* little fails, and rings tell all */
+	bool		losses;		/* of commits that are not waited for */
+	unsigned	early;		/* statements that end with one */
+	unsigned	loses;		/* which of them is lost; 0: none */
+	unsigned	results;	/* of the last one, but for the first */
+	bool		held;		/* its commit is held up, to be lost */
 	unsigned	scans;			/* statements */
 	int		breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; what happens */
@@ -994,6 +1001,49 @@ hang_up(MYSQL *mysql)
 #endif
 }
 
+static unsigned
+dice(unsigned n)
+{
+	return (unsigned)rand() % n;
+}
+
+/* Its commit is held up until somebody waits for it, and then it is gone. */
+static void
+hold_commit(void)
+{
+	story.held = true;
+	sql("BACKUP STAGE START; BACKUP STAGE FLUSH; "
+	    "BACKUP STAGE BLOCK_DDL; BACKUP STAGE BLOCK_COMMIT");
+}
+
+static void
+lose_commit(MYSQL *mysql)
+{
+	unsigned long	thread = mysql_thread_id(mysql);
+
+	story.held = false;
+	sql("KILL %lu", thread);
+	for (int64_t until = patience(); strcmp(sql_text("SELECT COUNT(*) FROM "
+	    "information_schema.processlist WHERE id = %lu", thread), "0") != 0;
+	    )
+		wait_more(&until, "the connection to go");
+	sql("BACKUP STAGE END");
+}
+
+/* The library's; the second further result is that of the COMMIT. */
+int STDCALL
+mysql_next_result(MYSQL *mysql)
+{
+	static int	(*real)(MYSQL *);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "mysql_next_result");
+	if (strcmp(mysql->user, "outbox") == 0 && ++story.results == 2 &&
+	    story.held)
+		lose_commit(mysql);
+	return real(mysql);
+}
+
 /* The library's, but a connection breaks before or after a statement. */
 int STDCALL
 mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
@@ -1009,6 +1059,13 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 		story.before = NULL;
 		sql("%s", story.meanwhile);
 	}
+	if (strcmp(mysql->user, "outbox") == 0)
+		story.results = 0;
+	if (strstr(text, "; COMMIT") != NULL) {
+		if (++story.early == story.loses || (story.losses &&
+		    story.breaks_at != 1 && dice(4) == 0))
+			hold_commit();
+	}
 	if (story.breaks_at == 0 || strcmp(mysql->user, "outbox") != 0 ||
 	    --story.breaks_at > 0)
 		return real(mysql, text, len);
@@ -1021,12 +1078,6 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 	}
 	hang_up(mysql);
 	return real(mysql, text, len);
-}
-
-static unsigned
-dice(unsigned n)
-{
-	return (unsigned)rand() % n;
 }
 
 static bool
@@ -1102,6 +1153,9 @@ node_send(void *arg, const struct envelope *v, uint32_t slot, struct err *err)
 
 	(void)err;
 	ck_may_be_sent(&n->tick.batch.msgs[slot]);
+	/* A stream that has forgotten the id is to be asked. */
+	ck_assert(!story.stored[n->tick.batch.msgs[slot].sequence] ||
+	    n->tick.batch.msgs[slot].unsure_ms >= 0);
 	ck_fits(&n->tick.batch);
 	ck_assert_ptr_nonnull(v->payload.data);
 	ck_sql("1", "SELECT LENGTH(event_data) = "
@@ -1128,10 +1182,22 @@ node_answer(void *arg, struct pub_answer *a)
 	*a = (struct pub_answer){ .slot = n->slots[n->answered++],
 	    .verdict = dice(100) >= story.failures ? VERDICT_STORED :
 	    dice(4) == 0 ? VERDICT_MESSAGE : VERDICT_TRANSIENT };
+	if (a->verdict == VERDICT_STORED)
+		story.stored[n->tick.batch.msgs[a->slot].sequence] = true;
 	/* What can never be sent does not hold its key up, unless it halts. */
 	if (a->verdict == VERDICT_STORED || (a->verdict == VERDICT_MESSAGE &&
 	    conf->retry.on_dead == DEAD_CONTINUE))
 		story.acked[n->tick.batch.msgs[a->slot].sequence] = true;
+	return true;
+}
+
+/* It never forgets one, so nothing is looked for. */
+static bool
+node_state(void *arg, struct stream_state *state, struct err *err)
+{
+	(void)arg;
+	(void)err;
+	*state = (struct stream_state){ .window_ms = INT64_MAX / 2 };
 	return true;
 }
 
@@ -1158,7 +1224,7 @@ node_start(struct node *n)
 		.is_open = node_is_open, .max_payload = node_max_payload,
 		.unread = node_unread, .begin = node_begin,
 		.send = node_send, .wait = node_wait, .answer = node_answer,
-		.complaint = node_complaint,
+		.complaint = node_complaint, .state = node_state,
 	};
 
 	memset(n, 0, sizeof(*n));
@@ -1214,9 +1280,9 @@ node_connects(struct node *n)
 static void
 hear(struct node *n)
 {
-	n->tick.look.narrow = story.rings && dice(2) == 0;
+	n->tick.look.narrow = story.rings && (story.calm || dice(2) == 0);
 	for (size_t i = 0; story.rings && i < n->member.nparts; i++)
-		n->member.parts[i]->rung = dice(2) == 0;
+		n->member.parts[i]->rung = story.calm || dice(2) == 0;
 }
 
 /* A round as the worker does it; it looks at the leases when it should. */
@@ -1312,10 +1378,25 @@ time_passes(int64_t ms)
 	    "MICROSECOND WHERE published_at IS NULL", (long long)ms * 1000);
 }
 
+/* Who dies of a later attempt is not known to be stored any more. */
+static void
+forget_dead(void)
+{
+	char	*list = xstrdup(sql_text("SELECT COALESCE(GROUP_CONCAT("
+		    "global_sequence), '') FROM outbox_dead_letters")),
+		*at = list, *one;
+
+	while ((one = strsep(&at, ",")) != NULL && one[0] != '\0')
+		story.stored[strtoull(one, NULL, 10)] = false;
+	free(list);
+}
+
 /* The release of schema.sql; the dead one may come back. */
 static void
 release_all(bool retry)
 {
+	if (retry)
+		forget_dead();
 	sql("START TRANSACTION");
 	if (retry)
 		sql("INSERT INTO outbox (global_sequence, partition_key) "
@@ -1622,6 +1703,63 @@ START_TEST(rows_are_read_ahead)
 }
 END_TEST
 
+/* The first of two batches is delivered: what is rung for then is 4 and 5. */
+static bool
+rings_for_two(void *arg)
+{
+	struct node	*n = arg;
+
+	if (story.acked[5])
+		return false;
+	add_rows(4, 5, "'p00'");
+	member_part(&n->member, bytes_of("p00"))->rung = true;
+	return true;
+}
+
+/*
+ * The server has not got a claim that was sent early: what it wrote back is
+ * written back again, and its own rows are free, and in doubt.
+ */
+START_TEST(lost_commit_is_made_good)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	if (is_mysql())		/* cannot hold one up */
+		return;
+	memset(&story, 0, sizeof(story));
+	conf->nats.recover = RECOVER_LOST;
+	node_start(n);
+	n->tick.wait_ring = rings_for_two;
+	n->tick.wait_ring_arg = n;
+	member_may_go_early(&n->member, n->member.parts[0], clock_ms());
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	add_rows(1, 3, "'p00'");
+	n->tick.look.narrow = true;
+	member_part(&n->member, bytes_of("p00"))->rung = true;
+	story.loses = 2;
+	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(story.early, 2);
+	ck_assert(story.stored[5] && n->tick.unsettled);
+	ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
+	node_connects(n);
+	ck_ok(tick_settle(&n->tick, &res, &e));
+	ck_assert_uint_eq(res.settled.fenced, 2);
+	ck_sql("1,2,3", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE published_at IS NOT NULL");
+	n->tick.look.narrow = false;
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	ck_assert_uint_eq(res.settled.delivered, 2);
+	/* Nobody is in doubt any more. */
+	member_look_now(&n->member);
+	ck_ok(member_round(&n->member, clock_ms(), &e));
+	ck_assert_uint_eq(n->member.parts[1]->unsure_upto, 0);
+	node_stop(n);
+}
+END_TEST
+
 /* Without leases nobody knows whether it is still as it was read. */
 START_TEST(nothing_is_read_ahead_without_leases)
 {
@@ -1881,15 +2019,23 @@ START_TEST(order_is_kept_at_random)
 	story.failures = 25;
 	story.turns = _i % 7 < 4;
 	story.rings = _i % 5 < 3;
+	/* Other servers cannot hold one up. */
+	story.losses = !is_mysql();
+	conf->nats.recover = RECOVER_LOST;
 	if (_i % 5 == 4)
 		conf->worker.batch_size = 1;
 	if (_i % 3 == 2)	/* room for all of them */
 		conf->worker.batch_bytes = 65536;
+	if (_i % 5 == 1) {	/* little to do, and that goes early */
+		conf->worker.batch_bytes = 1 << 20;
+		story.failures = 1;
+		story.calm = true;
+	}
 	conf->retry.on_dead = _i % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
 	conf->retry.max_attempts = _i % 4 < 2 ? 3 : 1000;
 	node_start(&nodes[0]);
 	node_start(&nodes[1]);
-	for (int i = 0; i < NSTEPS; i++)
+	for (int i = 0; i < (story.calm ? 3 * NSTEPS : NSTEPS); i++)
 		stumble();
 	while (story.nlate > 0)
 		commit_late();
@@ -2198,6 +2344,7 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, tick_ends_in_time);
 	tcase_add_test(tc, silence_ends_the_turns);
 	tcase_add_loop_test(tc, rows_are_read_ahead, 0, NROWS(aheads));
+	tcase_add_test(tc, lost_commit_is_made_good);
 	tcase_add_test(tc, nothing_is_read_ahead_without_leases);
 	tcase_add_test(tc, failure_ends_the_turns);
 	tcase_add_loop_test(tc, scan_serves_several_batches, 0, 2);
