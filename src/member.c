@@ -154,17 +154,12 @@ owned_labels(const struct member *m, size_t more)
 	return labels;
 }
 
-static bool
-wants_early(const struct member *m, int64_t now)
-{
-	return m->early_at != 0 && now < m->early_at + EARLY_MS;
-}
-
 /* Before a mark goes nobody sends early, and nobody does before it is there. */
 static int
 renew(struct member *m, int64_t now, struct err *e)
 {
-	bool		  early = wants_early(m, now);
+	bool		  early = m->early_at != 0 &&
+			    now < m->early_at + EARLY_MS;
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
@@ -184,7 +179,7 @@ member_may_go_early(struct member *m, const struct part *p, int64_t now)
 {
 	if (!store_can_go_early(m->store))
 		return false;
-	if (!wants_early(m, now))
+	if (!m->marked)
 		m->beat_at = m->look_at = now;
 	m->early_at = now;
 	return m->marked && p->marked;
@@ -523,11 +518,16 @@ look(struct member *m, int64_t now, struct err *e)
 static int
 clear_marks(struct member *m, struct err *e)
 {
-	bool	any = false;
+	bool		any = false;
+	uint64_t	n = 0;
 
 	for (size_t i = 0; i < m->nparts; i++)
 		any = any || m->parts[i]->unsure_upto != 0;
-	return any ? store_clear_marks(m->store, e) : 0;
+	if (any && store_clear_marks(m->store, &n, e) < 0)
+		return -1;
+	if (n > 0)		/* they may have ours now */
+		m->marked = false;
+	return 0;
 }
 
 int

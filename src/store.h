@@ -187,8 +187,8 @@ bool	store_can_go_early(const struct store *);
 int	store_mark_rows(struct store *, const uint64_t *sequences, size_t n,
 	    struct err *);
 
-/* Forget unsure_upto of my leases where all rows up to there know. */
-int	store_clear_marks(struct store *, struct err *);
+/* Forget unsure_upto of my leases where all rows up to there know; of *n. */
+int	store_clear_marks(struct store *, uint64_t *n, struct err *);
 
 /*
  * store_claim.c - rows

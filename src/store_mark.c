@@ -63,7 +63,7 @@ store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
 
 /* Rows without a label are NULL or '': their lease is never marked. */
 int
-store_clear_marks(struct store *s, struct err *e)
+store_clear_marks(struct store *s, uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} AS p SET p.unsure_since = NULL, "
 	    "p.unsure_upto = NULL WHERE p.lease_owner = {me} "
@@ -73,5 +73,5 @@ store_clear_marks(struct store *s, struct err *e)
 	    "AND o.partition_key = p.partition_key "
 	    "AND o.global_sequence <= p.unsure_upto "
 	    "AND o.unsure_since IS NULL LIMIT 1) IS NULL");
-	return store_exec(s, "clear marks", NULL, e);
+	return store_exec(s, "clear marks", n, e);
 }

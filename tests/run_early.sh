@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Messages are sent while their claim is being committed.  If the claim is lost
+# then, by whatever dies, nothing is lost with it, and nothing stands in the
+# stream twice when the stream has forgotten its ids meanwhile.
+. "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
+
+[ "$KIND" = mariadb ] || skip_all 'only MariaDB can be told to hold up commits'
+start_servers
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 2
+stored() { "$LAB" count --socket "$SOCKET" --database app --nats "$URL" \
+    --stream EVENTS | sed 's/.* //'; }
+is_stored() { [ "$(stored)" -eq "$1" ]; }
+marked() { is_sql 'SELECT COUNT(*) FROM outbox_partitions
+    WHERE unsure_since IS NULL OR unsure_upto IS NOT NULL' 0; }
+no_bounds() { is_sql 'SELECT COUNT(unsure_upto) FROM outbox_partitions' 0; }
+pause() {
+	local end=$(($(now_ms) + $1))
+	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
+}
+begin() {
+	WORKERS=1 LEASE_RENEW=20 LEASE_TTL=50 HEARTBEAT_TTL=50 CLAIM_TTL=6 \
+	    TIMEOUT_MS=1000 WAKE='binlog: true' write_conf
+	# It looks where somebody rings, and does not grow tired of waiting.
+	start_master --interval-ms 600000
+}
+worker() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
+
+# A few at a time, until all leases say that messages go early.
+EVENTS=0
+events() {
+	produce --events "$1" --keys 4 --payload 100 --key-prefix "e$EVENTS-" \
+	    "${@:2}"
+	EVENTS=$((EVENTS + $1))
+}
+hears() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE command = 'Binlog Dump'" 1; }
+goes_early() {
+	wait_for 10 all_owned
+	wait_for 30 hears
+	wait_for 10 no_bounds
+	for _ in 1 2 3 4 5 6 7 8; do
+		events 20 --rate 50
+		marked && break
+	done
+	marked && wait_for 10 is_drained
+	ok $? "$1"
+}
+
+# Until somebody releases them no transaction is committed.
+hold_commits() {
+	mkfifo "$DIR/hold"
+	"$SANDBOX" sql "$DIR/db" --unbuffered app < "$DIR/hold" > "$DIR/held" &
+	HOLDER=$!
+	exec 8> "$DIR/hold"
+	rm "$DIR/hold"
+	printf 'BACKUP STAGE %s;\n' START FLUSH BLOCK_DDL BLOCK_COMMIT >&8
+	echo "SELECT 'they are held';" >&8
+	wait_for 10 has_line "$DIR/held" 'they are held'
+}
+release_commits() {
+	exec 8>&-
+	wait "$HOLDER" 2> /dev/null
+}
+
+# Five messages in the stream, whose claim nobody has committed.
+send_uncommitted() {
+	local before
+	before=$(stored)
+	kill -STOP "$(worker)"
+	events 5
+	hold_commits
+	kill -CONT "$(worker)"
+	wait_for 5 is_stored $((before + 5))
+	ok $? "$1: in the stream before their claim is committed"
+	is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
+	    WHERE published_at IS NULL')" "$(printf '5\t0')" 'as it was'
+}
+kill_database() { "$SANDBOX" kill "$DIR/db" > /dev/null; release_commits; }
+kill_daemon() {
+	local pids
+	pids=$(worker_pids "$MASTER")
+	disown "$MASTER"
+	# shellcheck disable=SC2086
+	kill -KILL "$MASTER" $pids
+	wait_for 5 is_gone "$MASTER"
+}
+# The stream forgets its ids.
+forget() { pause 3000; }
+complete() {
+	wait_for 20 is_drained
+	ok $? "$1: all is delivered"
+	check_stream "$1: complete, in order, nothing twice" --wait 10
+	is "$(stored)" "$EVENTS" "$1: not one more"
+}
+
+begin
+goes_early 'leases are marked when somebody rings'
+send_uncommitted 'nothing happens'
+release_commits
+complete 'nothing happens'
+is "$(sql 'SELECT COUNT(unsure_since) FROM outbox')" 0 'and nobody is in doubt'
+
+goes_early 'it goes on like that'
+send_uncommitted 'the database is killed'
+kill_database
+forget
+"$SANDBOX" restart "$DIR/db" > /dev/null
+complete 'the database is killed'
+
+goes_early 'it goes early again'
+send_uncommitted 'database and daemon are killed'
+kill_daemon
+kill_database
+forget
+"$SANDBOX" restart "$DIR/db" > /dev/null
+is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
+    WHERE published_at IS NULL')" "$(printf '5\t0')" 'no claim is left of that'
+begin
+complete 'database and daemon are killed'
+
+goes_early 'it goes early again'
+send_uncommitted 'the connection is killed'
+sql "KILL $(sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox' AND info LIKE '%COMMIT%'")"
+release_commits
+complete 'the connection is killed'
+
+goes_early 'it goes early again'
+send_uncommitted 'the daemon is killed'
+kill_daemon
+release_commits
+forget
+begin
+complete 'the daemon is killed'
+
+# Paused before somebody else gets the lease, and not by its owner.
+goes_early 'it goes early again'
+send_uncommitted 'the partitions are paused meanwhile'
+kill_daemon
+kill_database
+"$SANDBOX" restart "$DIR/db" > /dev/null
+sql "UPDATE outbox_partitions SET lease_owner = 'paused', lease_epoch =
+    lease_epoch + 1, lease_until = NOW(6) + INTERVAL 1 YEAR"
+begin
+forget
+sql 'UPDATE outbox_partitions SET lease_owner = NULL, lease_until = NULL,
+    lease_epoch = lease_epoch + 1'
+complete 'the partitions are paused meanwhile'
+
+# Nobody goes early where the stream cannot be asked afterwards.
+wait_for 10 no_bounds
+stop_master "$MASTER"
+is "$(sql 'SELECT COUNT(unsure_since) FROM outbox_partitions')" 0 \
+    'who leaves takes his marks with him'
+for setting in RECOVER=off LEASING=false STREAM=; do
+	# shellcheck disable=SC2163
+	(export "$setting" && begin &&
+	    printf '%s\n' "$MASTER" > "$DIR/master")
+	read -r MASTER < "$DIR/master"
+	MASTERS+=("$MASTER")
+	[ "$setting" = LEASING=false ] || wait_for 10 all_owned
+	for _ in 1 2 3; do events 20 --rate 50; done
+	wait_for 10 is_drained
+	is "$(sql 'SELECT COUNT(unsure_since) FROM outbox_partitions')" 0 \
+	    "nobody goes early with $setting"
+	kill -TERM "$MASTER"
+	wait_for 10 is_gone "$MASTER"
+done
+
+done_testing
