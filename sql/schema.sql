@@ -100,9 +100,9 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- held the lease before.
 --
 -- unsure_since: since then messages may be in the stream of which their rows
--- say nothing, because the owner sends while his claims are being committed.
--- unsure_upto: he is not the owner any more, or has lost his connection; such
--- rows are not above this one.
+-- say nothing, because an owner sends while his claims are being committed.
+-- unsure_upto: not above this row.  unsure_epoch: it is the owner of this
+-- epoch; of a later one, who does not know of them, looks before he sends.
 --
 CREATE TABLE IF NOT EXISTS outbox_partitions (
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
@@ -112,6 +112,7 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 	lease_epoch	BIGINT UNSIGNED NOT NULL DEFAULT 0,
 	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	unsure_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
+	unsure_epoch	BIGINT UNSIGNED NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	PRIMARY KEY (partition_key)

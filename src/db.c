@@ -109,7 +109,7 @@ db_close(struct db *db)
 	if (db->mysql != NULL)
 		mysql_close(db->mysql);
 	db->mysql = NULL;
-	db->many = db->single = db->committing = false;
+	db->many = db->committing = false;
 }
 
 bool

@@ -16,17 +16,16 @@ db_can_early(const struct db *db)
 	return !db->clustered && !db->single;
 }
 
-/* May several statements go at once?  A proxy may say no. */
-static void
-ask_for_many(struct db *db)
+static int
+ask_for_many(struct db *db, const char *what, struct err *e)
 {
-	struct err	e;
-
-	if (db->mysql == NULL || db->many || db_finish(db, &e) < 0)
-		return;
+	if (db->many)
+		return 0;
+	if (db_finish(db, e) < 0)
+		return -1;
 	db->many = mysql_set_server_option(db->mysql,
 	    MYSQL_OPTION_MULTI_STATEMENTS_ON) == 0;
-	db->single = !db->many;
+	return db->many ? 0 : db_fail(db, what, e);
 }
 
 /* The transaction and its end in one packet: one way there, not three. */
@@ -37,6 +36,8 @@ send_whole(struct db *db, const char *what, const struct buf *sql,
 	struct buf	all = { 0 };
 	int		rc;
 
+	if (ask_for_many(db, what, e) < 0)
+		return -1;
 	buf_str(&all, "START TRANSACTION; ");
 	buf_add(&all, sql->data, sql->len);
 	buf_str(&all, "; COMMIT");
@@ -45,11 +46,23 @@ send_whole(struct db *db, const char *what, const struct buf *sql,
 	return rc;
 }
 
+/* Something on the way made one answer of all: what came of it is unknown. */
+static int
+is_single(struct db *db, const char *what, struct err *e)
+{
+	db->single = true;
+	db_close(db);
+	db->fault = DB_LOST;
+	return err_set(e, "%s: three statements had one answer: from now on one "
+	    "at a time", what);
+}
+
 int
 db_exec_early(struct db *db, const char *what, const struct buf *sql,
     uint64_t *matched, struct err *e)
 {
-	ask_for_many(db);
+	int	more;
+
 	if (!db_can_early(db))
 		return db_exec(db, what, sql, matched, e);
 	if (send_whole(db, what, sql, e) < 0) {
@@ -59,7 +72,9 @@ db_exec_early(struct db *db, const char *what, const struct buf *sql,
 		db->single = true;
 		return db_exec(db, what, sql, matched, e);
 	}
-	if (mysql_next_result(db->mysql) != 0) {
+	if ((more = mysql_next_result(db->mysql)) < 0)
+		return is_single(db, what, e);
+	if (more > 0) {
 		db_fail(db, what, e);
 		db_rollback(db);
 		return -1;

@@ -17,7 +17,7 @@ struct db {
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	bool			 clustered;	/* another server may refuse a COMMIT */
-	bool			 single;	/* one statement at a time */
+	bool			 single;	/* a proxy wants one at a time */
 	bool			 many;		/* it was told that more may come */
 	bool			 committing;	/* COMMIT is under way, unanswered */
 };

@@ -28,9 +28,8 @@ struct part {
 	size_t		nheld;
 	bool		fresh;		/* its blocked keys are to be read */
 	bool		merging;	/* and some of them to be made one */
-	bool		marked;		/* messages may go early, as far as the
-					   lease is concerned */
-	uint64_t	unsure_upto;	/* former owners sent early; 0: no */
+	uint64_t	early_upto;	/* rows that may go early */
+	uint64_t	unsure_upto;	/* that have, perhaps, and do not say so */
 	bool		full;		/* its last range was used up */
 	bool		rung;		/* for new rows that no look has met */
 	int64_t		rung_at;	/* the last time; clock_ms() */

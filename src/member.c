@@ -12,7 +12,6 @@
 
 #define SWEEP_MS	5000
 #define PURGE_MS	(5 * 60 * 1000)
-#define EARLY_MS	10000	/* leases are marked so long for nothing */
 
 static void
 free_labels(char ***labels, size_t *n)
@@ -156,16 +155,14 @@ owned_labels(const struct member *m, size_t more)
 
 /* Before a mark goes nobody sends early, and nobody does before it is there. */
 static int
-renew(struct member *m, int64_t now, struct err *e)
+renew(struct member *m, struct err *e)
 {
-	bool		  early = m->early_at != 0 &&
-			    now < m->early_at + EARLY_MS;
+	bool		  early = m->wants_early;
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
 
-	if (!early)
-		m->marked = false;
+	m->wants_early = m->marked = false;
 	if (is_small_share(m, m->nparts))
 		labels = owned_labels(m, 0);
 	rc = store_renew(m->store, labels, m->nparts, early, &n, e);
@@ -174,15 +171,19 @@ renew(struct member *m, int64_t now, struct err *e)
 	return rc;
 }
 
+/* Rows without a label are two ranges, and their lease is left alone. */
 bool
-member_may_go_early(struct member *m, const struct part *p, int64_t now)
+member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
+    int64_t now)
 {
-	if (!store_can_go_early(m->store))
+	if (!store_can_go_early(m->store) || p->label[0] == '\0' ||
+	    p->unsure_upto != 0)
 		return false;
-	if (!m->marked)
-		m->beat_at = m->look_at = now;
-	m->early_at = now;
-	return m->marked && p->marked;
+	m->wants_early = true;
+	if (m->marked && sequence <= p->early_upto)
+		return true;
+	m->beat_at = m->look_at = now;
+	return false;
 }
 
 int
@@ -197,7 +198,7 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 	if (!known)
 		log_warn("our row in the workers table was gone; registered "
 		    "again");
-	if (m->conf->worker.leasing && renew(m, now, e) < 0)
+	if (m->conf->worker.leasing && renew(m, e) < 0)
 		return -1;
 	m->lease_until = now + m->conf->worker.lease_ttl;
 	m->beat_at = now + m->conf->worker.lease_renew;
@@ -249,12 +250,11 @@ keep_part(struct member *m, const struct lease *l)
 	return p;
 }
 
-/* Rows without a label are two ranges, and their lease is left alone. */
 static void
 learn_lease(struct part *p, const struct lease *l)
 {
 	p->epoch = l->epoch;
-	p->marked = l->marked && l->label[0] != '\0';
+	p->early_upto = l->early_upto;
 	p->unsure_upto = l->unsure_upto;
 }
 
@@ -518,16 +518,11 @@ look(struct member *m, int64_t now, struct err *e)
 static int
 clear_marks(struct member *m, struct err *e)
 {
-	bool		any = false;
-	uint64_t	n = 0;
+	bool	any = false;
 
 	for (size_t i = 0; i < m->nparts; i++)
 		any = any || m->parts[i]->unsure_upto != 0;
-	if (any && store_clear_marks(m->store, &n, e) < 0)
-		return -1;
-	if (n > 0)		/* they may have ours now */
-		m->marked = false;
-	return 0;
+	return any ? store_clear_marks(m->store, e) : 0;
 }
 
 int

@@ -58,8 +58,8 @@ struct member {
 	unsigned		  moves;	/* changes of parts or epochs */
 	struct change_duty	  change;	/* of the partition count */
 
-	int64_t			  early_at;	/* a batch might have gone early */
-	bool			  marked;	/* our leases say that one may */
+	bool			  wants_early;	/* asked for since the renewal */
+	bool			  marked;	/* which said so of our leases */
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
@@ -103,12 +103,13 @@ void	member_look_now(struct member *);
 void	member_clear_report(struct member *);
 
 /*
- * May messages of this partition be sent while their claim is being committed?
- * To ask makes it possible, from the next round on and for a while: a lease is
- * marked only where that is of use, for a mark costs who takes the lease over
- * if it was not released.
+ * May the message of this row of the partition be sent while its claim is
+ * being committed?  To ask makes it possible, from the next round on and up to
+ * the next renewal: a lease is marked only where that is of use, for a mark
+ * costs whoever has the lease after us if we did not release it.
  */
-bool	member_may_go_early(struct member *, const struct part *, int64_t now);
+bool	member_may_go_early(struct member *, const struct part *,
+	    uint64_t sequence, int64_t now);
 
 /* Are there partitions whose blocked keys are not all read yet? */
 bool	member_has_fresh(const struct member *);

@@ -116,8 +116,8 @@ struct lease {
 	uint64_t	epoch;
 	bool		mine;		/* owner is me and it has not expired */
 	bool		free;		/* nobody's, or expired */
-	bool		marked;		/* its owner may send early */
-	uint64_t	unsure_upto;	/* a former one may have, these rows */
+	uint64_t	early_upto;	/* rows its owner may send early; or 0 */
+	uint64_t	unsure_upto;	/* that a former one may have; or 0 */
 };
 
 /* What a worker of the fleet looks at every second, at one moment. */
@@ -187,8 +187,8 @@ bool	store_can_go_early(const struct store *);
 int	store_mark_rows(struct store *, const uint64_t *sequences, size_t n,
 	    struct err *);
 
-/* Forget unsure_upto of my leases where all rows up to there know; of *n. */
-int	store_clear_marks(struct store *, uint64_t *n, struct err *);
+/* Forget unsure_upto of my leases where all rows up to there know. */
+int	store_clear_marks(struct store *, struct err *);
 
 /*
  * store_claim.c - rows

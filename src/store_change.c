@@ -216,8 +216,9 @@ move_rows(struct store *s, const struct left *l, const struct counts *c,
 	store_put_label(s, c, "e.stream_id", "o.global_sequence");
 	/* What the lease of the former label knew of them. */
 	if (store_marks_leases(s))
-		store_put(s, ", o.unsure_since = COALESCE(o.unsure_since, "
-		    "(SELECT MIN(p.unsure_since) FROM {partitions} AS p))");
+		store_put(s, ", o.unsure_since = IF(o.claim_token IS NULL, "
+		    "COALESCE(o.unsure_since, (SELECT MIN(p.unsure_since) "
+		    "FROM {partitions} AS p)), o.unsure_since)");
 	buf_str(&s->sql, " WHERE o.published_at IS NULL AND o.partition_key"
 	    STORE_COUNTED " AND o.global_sequence IN (");
 	store_put_list(s, l->list, l->n);

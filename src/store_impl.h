@@ -24,6 +24,7 @@ struct store {
 	bool			 has_unsure_since;
 	bool			 lease_unsure_since;	/* in the partitions */
 	bool			 lease_unsure_upto;
+	bool			 lease_unsure_epoch;
 	bool			 has_boundary;	/* in the settings */
 	bool			 has_former_count;
 	bool			 has_wanted_count;
@@ -37,12 +38,11 @@ struct store {
 };
 
 /*
- * store_mark.c: ", ..." behind what an UPDATE of leases sets.  They are mine,
- * and I am going to send early or not; they were somebody's or mine in another
- * life, and become mine.
+ * store_mark.c: ", ..." behind what an UPDATE of leases that are mine sets: I
+ * may send early; I have not for a while; I shall not any more.
  */
-void	store_put_mark(struct store *, bool early);
-void	store_put_taken(struct store *);
+enum mark { MARK_EARLY, MARK_LATE, MARK_NONE };
+void	store_put_mark(struct store *, enum mark);
 
 /* Have the tables what it takes? */
 bool	store_marks_leases(const struct store *);

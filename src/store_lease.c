@@ -67,7 +67,6 @@ inherit(struct store *s, const char *dead_id, struct err *e)
 	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	store_put_taken(s);
 	buf_str(&s->sql, " WHERE lease_owner = ");
 	db_quote(s->db, &s->sql, dead_id, len);
 	return store_exec(s, "take over", NULL, e);
@@ -132,8 +131,8 @@ put_view(struct store *s, const struct labels *leases,
 	    "FROM {workers} WHERE heartbeat_until > NOW(6)) UNION ALL "
 	    "(SELECT NULL, partition_key, lease_epoch, COALESCE(" IS_MINE
 	    ", 0), " IS_FREE ", ");
-	store_put(s, store_marks_leases(s) ? "unsure_since IS NOT NULL, "
-	    "unsure_upto FROM {partitions}" : "0, NULL FROM {partitions}");
+	store_put(s, store_marks_leases(s) ? "unsure_epoch, unsure_upto "
+	    "FROM {partitions}" : "NULL, NULL FROM {partitions}");
 	if (leases != NULL)
 		put_only(s, "WHERE", leases->list, leases->n);
 	buf_str(&s->sql, ")");
@@ -148,12 +147,13 @@ put_view(struct store *s, const struct labels *leases,
 static void
 read_lease(struct db_rows *rows, struct lease *l)
 {
+	memset(l, 0, sizeof(*l));
 	strlcpy(l->label, db_text(rows, 1), sizeof(l->label));
 	l->epoch = db_u64(rows, 2);
 	l->mine = db_u64(rows, 3) != 0;
 	l->free = db_u64(rows, 4) != 0;
-	l->unsure_upto = db_u64(rows, 6);
-	l->marked = db_u64(rows, 5) != 0 && l->unsure_upto == 0;
+	*(db_u64(rows, 5) == l->epoch ? &l->early_upto : &l->unsure_upto) =
+	    db_u64(rows, 6);
 }
 
 int
@@ -199,7 +199,7 @@ store_renew(struct store *s, const char *const *labels, size_t nlabels,
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	store_put_mark(s, early);
+	store_put_mark(s, early ? MARK_EARLY : MARK_LATE);
 	store_put(s, " WHERE " IS_MINE);
 	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
@@ -226,7 +226,6 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
 	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	store_put_taken(s);
 	put_leases(s, leases, n);
 	buf_str(&s->sql, " AND " IS_FREE);
 	return store_exec(s, "acquire", taken, e);
@@ -238,7 +237,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_mark(s, false);
+	store_put_mark(s, MARK_NONE);
 	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
@@ -247,11 +246,8 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 int
 store_raise_epochs(struct store *s, struct err *e)
 {
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now}");
-	store_put_taken(s);
-	store_put(s, " WHERE lease_owner = {me}");
-	return store_exec(s, "raise", NULL, e);
+	return plain(s, "raise", "UPDATE {partitions} SET lease_epoch = "
+	    "lease_epoch + 1, updated_at = {now} WHERE lease_owner = {me}", e);
 }
 
 int
@@ -278,7 +274,7 @@ store_leave(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_mark(s, false);
+	store_put_mark(s, MARK_NONE);
 	store_put(s, " WHERE lease_owner = {me}");
 	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;

@@ -2,19 +2,29 @@
  * store_mark.c - leases that know of messages what their rows do not
  *
  * An owner who sends while his claims are being committed has his leases
- * marked: "since then".  If a claim is lost with the server, the row looks as
- * if nobody had ever touched it, and the mark is what is left.  Whoever takes
- * a marked lease adds "up to that row", and until none of them is left, each
- * gets the moment for its own before it is claimed.
+ * marked: since then, up to that row, under this epoch.  If a claim is lost
+ * with the server, its row looks as if nobody had ever touched it, and the mark
+ * is what is left.  Under any later epoch the mark is a former owner's.  Until
+ * none of the rows that it speaks of is left, each gets the mark's moment for
+ * its own before it is claimed.
  */
 
 #include "store_impl.h"
+
+/*
+ * So many rows that are still to come may go early before the mark is made
+ * anew.  It bounds what a successor has to look for, however late he comes.
+ */
+#define AHEAD	4000
+
+#define IS_OURS		"(unsure_since IS NULL OR unsure_epoch = lease_epoch)"
 
 bool
 store_marks_leases(const struct store *s)
 {
 	return s->conf->worker.leasing && s->has_unsure_since &&
-	    s->lease_unsure_since && s->lease_unsure_upto;
+	    s->lease_unsure_since && s->lease_unsure_upto &&
+	    s->lease_unsure_epoch;
 }
 
 bool
@@ -23,28 +33,38 @@ store_can_go_early(const struct store *s)
 	return store_marks_leases(s) && db_can_early(s->db);
 }
 
-/* All that was sent before this renewal is claimed for good. */
+/* All that was sent before this statement is claimed for good. */
+static void
+put_early(struct store *s)
+{
+	buf_printf(&s->sql, ", unsure_upto = IF(" IS_OURS ", %d + ", AHEAD);
+	store_put(s, "COALESCE((SELECT MAX(global_sequence) FROM {outbox}), 0),"
+	    " unsure_upto), unsure_epoch = IF(" IS_OURS ", lease_epoch, "
+	    "unsure_epoch), unsure_since = IF(unsure_epoch = lease_epoch, "
+	    "{now}, unsure_since)");
+}
+
 void
-store_put_mark(struct store *s, bool early)
+store_put_mark(struct store *s, enum mark mark)
 {
 	if (!store_marks_leases(s))
 		return;
-	buf_str(&s->sql, ", unsure_since = IF(unsure_upto IS NULL, ");
-	store_put(s, early ? "{now}" : "NULL");
-	buf_str(&s->sql, ", unsure_since)");
-}
-
-/* What he sent early he could see, and so do we, if it is not delivered. */
-void
-store_put_taken(struct store *s)
-{
-	if (!store_marks_leases(s))
+	if (mark == MARK_EARLY) {
+		put_early(s);
 		return;
-	store_put(s, ", unsure_upto = COALESCE(unsure_upto, "
-	    "IF(unsure_since IS NULL, NULL, "
-	    "(SELECT MAX(global_sequence) FROM {outbox})))");
+	}
+	buf_str(&s->sql, ", unsure_since = IF(unsure_epoch = lease_epoch");
+	/* A statement that a lost connection has under way may come late. */
+	if (mark == MARK_LATE) {
+		buf_str(&s->sql, " AND unsure_since < NOW(6)");
+		store_put_interval(s, -s->conf->worker.lease_ttl);
+	}
+	buf_str(&s->sql, ", NULL, unsure_since), unsure_upto = "
+	    "IF(unsure_since IS NULL, NULL, unsure_upto), unsure_epoch = "
+	    "IF(unsure_since IS NULL, NULL, unsure_epoch)");
 }
 
+/* Rows that are claimed will say so themselves, and since when. */
 int
 store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
@@ -53,7 +73,8 @@ store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
 	    "ON p.partition_key = COALESCE(o.partition_key, '') "
 	    "SET o.unsure_since = p.unsure_since "
-	    "WHERE o.published_at IS NULL AND o.unsure_since IS NULL "
+	    "WHERE o.published_at IS NULL AND o.claim_token IS NULL "
+	    "AND o.unsure_since IS NULL "
 	    "AND o.global_sequence <= p.unsure_upto "
 	    "AND o.global_sequence IN (");
 	store_put_list(s, sequences, n);
@@ -61,17 +82,18 @@ store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
 	return store_exec(s, "mark", NULL, e);
 }
 
-/* Rows without a label are NULL or '': their lease is never marked. */
+/* Rows without a label are NULL or '': under their lease nobody goes early. */
 int
-store_clear_marks(struct store *s, uint64_t *n, struct err *e)
+store_clear_marks(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} AS p SET p.unsure_since = NULL, "
-	    "p.unsure_upto = NULL WHERE p.lease_owner = {me} "
-	    "AND p.lease_until > NOW(6) AND p.unsure_upto IS NOT NULL "
+	    "p.unsure_upto = NULL, p.unsure_epoch = NULL "
+	    "WHERE p.lease_owner = {me} AND p.lease_until > NOW(6) "
+	    "AND p.unsure_epoch <> p.lease_epoch "
 	    "AND (SELECT 1 FROM {outbox} AS o {index} "
 	    "WHERE o.published_at IS NULL "
 	    "AND o.partition_key = p.partition_key "
 	    "AND o.global_sequence <= p.unsure_upto "
 	    "AND o.unsure_since IS NULL LIMIT 1) IS NULL");
-	return store_exec(s, "clear marks", n, e);
+	return store_exec(s, "clear marks", NULL, e);
 }

@@ -115,6 +115,8 @@ static const struct extra {
 	  offsetof(struct store, lease_unsure_since), NULL, COST_OF_MARKS },
 	{ T_PARTITIONS, "unsure_upto",
 	  offsetof(struct store, lease_unsure_upto), NULL, COST_OF_MARKS },
+	{ T_PARTITIONS, "unsure_epoch",
+	  offsetof(struct store, lease_unsure_epoch), NULL, COST_OF_MARKS },
 	{ T_SETTINGS, "boundary", offsetof(struct store, has_boundary),
 	  NULL, COST_OF_CHANGE },
 	{ T_SETTINGS, "former_count", offsetof(struct store, has_former_count),

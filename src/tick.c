@@ -389,7 +389,7 @@ may_go_early(struct tick *t, const struct picks *k)
 
 	for (size_t i = 0; may && i < k->n; i++)
 		may = member_may_go_early(t->member, k->items[i].part,
-		    clock_ms());
+		    k->items[i].sequence, clock_ms());
 	return may;
 }
 
@@ -436,20 +436,27 @@ turn(struct tick *t, const struct picks *k, struct tick_result *res,
 	size_t		n = picks_ranges(k, ranges);
 	struct batch	done = t->batch;
 	uint64_t	changed;
+	int		rc;
 
 	memset(&t->batch, 0, sizeof(t->batch));
 	t->batch.early = may_go_early(t, k);
-	if (store_turn(t->store, &done, &t->settled, ranges, n, k->sequences,
-	    k->n, &t->batch, &changed, e) < 0 ||
-	    (!use_ahead(t, k, changed == done.n + k->n) &&
-	    fetch(t, k, k->n, e) < 0)) {
+	rc = store_turn(t->store, &done, &t->settled, ranges, n, k->sequences,
+	    k->n, &t->batch, &changed, e);
+	if (rc == 0 && !use_ahead(t, k, changed == done.n + k->n)) {
+		t->batch.early = false;		/* the fetch waits for it */
+		rc = fetch(t, k, k->n, e);
+	}
+	if (rc < 0) {
 		batch_free(&t->batch);
 		t->batch = done;
 		return -1;
 	}
-	t->done = done;
 	t->done_as = t->settled;
 	store_turned(&done, &t->settled, changed - t->batch.n);
+	if (t->batch.early)
+		t->done = done;
+	else
+		batch_free(&done);
 	count(t, res);
 	t->unsettled = false;
 	t->claimed = t->batch.n;
@@ -553,8 +560,10 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 	do {
 		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0) {
 			/* What was claimed is void by our next claim. */
-			if (!t->unsettled)
+			if (!t->unsettled) {
 				end_batch(t);
+				begin_count(t);
+			}
 			t->unsettled = t->unsettled || t->done.n > 0;
 			look_drop(&t->look);
 			return -1;

@@ -1732,7 +1732,8 @@ START_TEST(lost_commit_is_made_good)
 	node_start(n);
 	n->tick.wait_ring = rings_for_two;
 	n->tick.wait_ring_arg = n;
-	member_may_go_early(&n->member, n->member.parts[0], clock_ms());
+	member_may_go_early(&n->member, member_part(&n->member,
+	    bytes_of("p00")), 1, clock_ms());
 	ck_ok(member_round(&n->member, clock_ms(), &e));
 	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
 	add_rows(1, 3, "'p00'");

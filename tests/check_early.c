@@ -17,13 +17,16 @@
 #include "member.h"
 #include "xalloc.h"
 
-#define MARKS	"SELECT CONCAT(IF(unsure_since IS NULL, 'no', "		\
-		"IF(unsure_since > NOW(6) - INTERVAL 20 SECOND, 'new', "\
-		"'old')), ' ', COALESCE(unsure_upto, 'none')) "		\
-		"FROM outbox_partitions WHERE partition_key = 'p00'"
+/* Since when, up to which row, and whose the mark is. */
+#define MARKS	"SELECT IF(unsure_since IS NULL AND unsure_upto IS NULL "    \
+		"AND unsure_epoch IS NULL, 'none', CONCAT(IF(unsure_since > "\
+		"NOW(6) - INTERVAL 5 SECOND, 'new', IF(unsure_since > "	     \
+		"NOW(6) - INTERVAL 10 MINUTE, 'late', 'old')), ' ', "	     \
+		"unsure_upto, IF(unsure_epoch = lease_epoch, ' mine', "	     \
+		"' former'))) FROM outbox_partitions "			     \
+		"WHERE partition_key = 'p00'"
 
 static struct batch	 b;
-static uint64_t		 cleared;
 
 static void
 early_begin(void)
@@ -258,7 +261,7 @@ do_leave(void)
 static void
 do_clear(void)
 {
-	ck_ok(store_clear_marks(st, &cleared, &e));
+	ck_ok(store_clear_marks(st, &e));
 }
 
 static void
@@ -266,7 +269,7 @@ do_clear_delivered(void)
 {
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence IN (1, 3)");
-	ck_ok(store_clear_marks(st, &cleared, &e));
+	ck_ok(store_clear_marks(st, &e));
 }
 
 static void
@@ -274,7 +277,7 @@ do_clear_known(void)
 {
 	sql("UPDATE outbox SET unsure_since = NOW(6) "
 	    "WHERE global_sequence <= 3");
-	ck_ok(store_clear_marks(st, &cleared, &e));
+	ck_ok(store_clear_marks(st, &e));
 }
 
 static void
@@ -282,7 +285,7 @@ do_clear_others(void)
 {
 	sql("DELETE FROM outbox; "
 	    "UPDATE outbox_partitions SET lease_owner = '" OTHER "'");
-	ck_ok(store_clear_marks(st, &cleared, &e));
+	ck_ok(store_clear_marks(st, &e));
 }
 
 static const struct {
@@ -290,43 +293,53 @@ static const struct {
 	void		(*act)(void);
 	const char	*to;
 } marks[] = {
-	{ "no none", do_renew, "no none" },
-	{ "no none", do_renew_early, "new none" },
-	{ "old none", do_renew_early, "new none" },
-	{ "old none", do_renew, "no none" },
-	{ "old 3", do_renew_early, "old 3" },
-	{ "old 3", do_renew, "old 3" },
-	{ "no none", do_acquire, "no none" },
-	{ "old none", do_acquire, "old 4" },
-	{ "old 3", do_acquire, "old 3" },
-	{ "no none", do_take_over, "no none" },
-	{ "old none", do_take_over, "old 4" },
-	{ "old 3", do_take_over, "old 3" },
-	{ "no none", do_raise, "no none" },
-	{ "old none", do_raise, "old 4" },
-	{ "old 3", do_raise, "old 3" },
-	{ "old none", do_release, "no none" },
-	{ "old 3", do_release, "old 3" },
-	{ "old none", do_leave, "no none" },
-	{ "old 3", do_leave, "old 3" },
-	{ "old none", do_clear, "old none" },
-	{ "old 3", do_clear, "old 3" },
-	{ "old 2", do_clear_delivered, "old 2" },
-	{ "old 1", do_clear_delivered, "no none" },
-	{ "old 3", do_clear_known, "no none" },
-	{ "old 4", do_clear_known, "old 4" },
-	{ "old 3", do_clear_others, "old 3" },
+	{ "none", do_renew, "none" },
+	{ "none", do_renew_early, "new 4004 mine" },
+	{ "old 3 mine", do_renew_early, "new 4004 mine" },
+	{ "old 3 mine", do_renew, "none" },
+	{ "late 3 mine", do_renew, "late 3 mine" },
+	{ "old 3 former", do_renew_early, "old 3 former" },
+	{ "old 3 former", do_renew, "old 3 former" },
+	{ "none", do_acquire, "none" },
+	{ "old 3 mine", do_acquire, "old 3 former" },
+	{ "old 3 former", do_acquire, "old 3 former" },
+	{ "none", do_take_over, "none" },
+	{ "old 3 mine", do_take_over, "old 3 former" },
+	{ "old 3 former", do_take_over, "old 3 former" },
+	{ "none", do_raise, "none" },
+	{ "old 3 mine", do_raise, "old 3 former" },
+	{ "old 3 former", do_raise, "old 3 former" },
+	{ "late 3 mine", do_release, "none" },
+	{ "old 3 former", do_release, "old 3 former" },
+	{ "late 3 mine", do_leave, "none" },
+	{ "old 3 former", do_leave, "old 3 former" },
+	{ "old 3 mine", do_clear_known, "old 3 mine" },
+	{ "old 3 former", do_clear, "old 3 former" },
+	{ "old 2 former", do_clear_delivered, "old 2 former" },
+	{ "old 1 former", do_clear_delivered, "none" },
+	{ "old 3 former", do_clear_known, "none" },
+	{ "old 4 former", do_clear_known, "old 4 former" },
+	{ "old 3 former", do_clear_others, "old 3 former" },
 };
 
+/* lease_ttl is half of what is late. */
 static void
 set_mark(const char *mark)
 {
-	char	since[8], upto[8];
+	char	since[8], whose[8];
+	int	upto;
 
-	ck_assert_int_eq(sscanf(mark, "%7s %7s", since, upto), 2);
-	sql("UPDATE outbox_partitions SET unsure_since = %s, unsure_upto = "
-	    "NULLIF('%s', 'none')", strcmp(since, "no") == 0 ? "NULL" :
-	    "NOW(6) - INTERVAL 1 HOUR", upto);
+	conf->worker.lease_ttl = 600000;
+	if (strcmp(mark, "none") == 0) {
+		sql("UPDATE outbox_partitions SET unsure_since = NULL, "
+		    "unsure_upto = NULL, unsure_epoch = NULL");
+		return;
+	}
+	ck_assert_int_eq(sscanf(mark, "%7s %d %7s", since, &upto, whose), 3);
+	sql("UPDATE outbox_partitions SET unsure_since = NOW(6) - INTERVAL "
+	    "%s, unsure_upto = %d, unsure_epoch = lease_epoch - %d",
+	    strcmp(since, "late") == 0 ? "5 MINUTE" : "1 HOUR", upto,
+	    strcmp(whose, "former") == 0);
 }
 
 START_TEST(mark_follows_the_lease)
@@ -342,11 +355,12 @@ START_TEST(old_tables_have_no_marks)
 {
 	static const char *const	columns[] = {
 		"outbox_partitions", "unsure_since", "outbox_partitions",
-		"unsure_upto", "outbox", "unsure_since",
+		"unsure_upto", "outbox_partitions", "unsure_epoch", "outbox",
+		"unsure_since",
 	};
 	const char	*table = columns[2 * _i], *name = columns[2 * _i + 1];
-	const char	*type = strcmp(name, "unsure_upto") == 0 ?
-			    "BIGINT UNSIGNED" : "TIMESTAMP(6)";
+	const char	*type = strcmp(name, "unsure_since") == 0 ?
+			    "TIMESTAMP(6)" : "BIGINT UNSIGNED";
 
 	ck_assert(store_can_go_early(st));
 	sql("ALTER TABLE %s DROP COLUMN %s", table, name);
@@ -359,27 +373,31 @@ START_TEST(old_tables_have_no_marks)
 	do_release();
 	sql("ALTER TABLE %s ADD COLUMN %s %s NULL DEFAULT NULL", table, name,
 	    type);
-	ck_sql("no none", MARKS);
+	ck_sql("none", MARKS);
 	conf->worker.leasing = false;
 	ck_ok(store_learn(st, &e));
 	ck_assert(!store_can_go_early(st));
 }
 END_TEST
 
-/* Those up to the lease's last one, of this lease, that know nothing yet. */
+/*
+ * Those up to the lease's last one, of this lease, that are free and know
+ * nothing yet: what was claimed tells since when by its claim, and sooner.
+ */
 START_TEST(rows_learn_what_the_lease_knows)
 {
 	static const uint64_t	all[] = { 1, 2, 3, 4, 5, 6 };
 
 	add_lease("p01", ME, 1);
 	add_rows(5, 6, "'p01'");
-	set_mark("old 3");
+	set_mark("old 4 former");
 	sql("UPDATE outbox_partitions SET unsure_upto = NULL "
 	    "WHERE partition_key = 'p01'; "
 	    "UPDATE outbox SET unsure_since = NOW(6) WHERE "
 	    "global_sequence = 2; "
 	    "UPDATE outbox SET published_at = NOW(6) WHERE "
-	    "global_sequence = 3");
+	    "global_sequence = 3; "
+	    "UPDATE outbox SET claim_token = 'x' WHERE global_sequence = 4");
 	ck_ok(store_mark_rows(st, all, 6, &e));
 	ck_sql("1", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
 	    "WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
@@ -394,12 +412,12 @@ START_TEST(moved_rows_take_it_with_them)
 	struct change	ch;
 
 	sql("UPDATE outbox_settings SET partition_count = 16; "
-	    "UPDATE outbox SET partition_key = 'p00' WHERE 1");
-	set_mark("old none");
+	    "UPDATE outbox SET claim_token = 'x' WHERE global_sequence = 2");
+	set_mark("old 4 mine");
 	ck_ok(store_change(st, 4, &ch, &e));
 	ck_assert(ch.over);
-	ck_sql("4", "SELECT COUNT(*) FROM outbox "
-	    "WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
+	ck_sql("1,3,4", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
+	    "FROM outbox WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
 }
 END_TEST
 
@@ -415,8 +433,8 @@ START_TEST(marks_are_found_by_keys)
 	    DIGITS("c") ", " DIGITS("d") "; ANALYZE TABLE outbox");
 	log_statements();
 	ck_ok(store_mark_rows(st, all, 4, &e));
-	ck_ok(store_clear_marks(st, &cleared, &e));
-	do_raise();
+	ck_ok(store_clear_marks(st, &e));
+	do_renew_early();
 	sql("SET GLOBAL general_log = 0");
 	if (is_mysql())
 		sql("SET explain_format = 'TRADITIONAL'");
@@ -462,6 +480,12 @@ round_at(int64_t at)
 	ck_ok(member_round(&member, now, &e));
 }
 
+static bool
+may_go(uint64_t sequence)
+{
+	return member_may_go_early(&member, p00(), sequence, now);
+}
+
 static void
 member_begin(void)
 {
@@ -470,7 +494,6 @@ member_begin(void)
 	hold = hold_new();
 	member_init(&member, conf, st, hold);
 	round_at(1000);
-	ck_assert(!p00()->marked);
 }
 
 static void
@@ -481,25 +504,37 @@ member_end(void)
 	early_end();
 }
 
-/* Not before the lease says so, and no longer than that. */
+/* Not before the lease says so, and not beyond what it says. */
 START_TEST(who_asks_may_go_early_soon)
 {
-	ck_assert(!member_may_go_early(&member, p00(), now));
-	ck_sql("no none", MARKS);
+	ck_assert(!may_go(4));
+	ck_sql("none", MARKS);
 	round_at(now + 1);
-	ck_sql("new none", MARKS);
-	ck_assert(member_may_go_early(&member, p00(), now));
-	/* Renewals keep it for a while. */
-	round_at(now + 9000);
-	ck_assert(p00()->marked);
+	ck_sql("new 4004 mine", MARKS);
+	ck_assert(may_go(4) && may_go(4004));
+	sql("UPDATE outbox SET global_sequence = 5000 "
+	    "WHERE global_sequence = 4");
+	ck_assert(!may_go(5000));
+	round_at(now + 1);
+	ck_sql("new 9000 mine", MARKS);
+	ck_assert(may_go(5000));
+}
+END_TEST
+
+/* A renewal keeps the mark if somebody has asked since the last one. */
+START_TEST(who_does_not_ask_may_not_go_early)
+{
+	may_go(4);
+	round_at(now + 1);
+	ck_assert(may_go(4));
 	round_at(now + conf->worker.lease_renew);
-	ck_sql("no none", MARKS);
-	ck_assert(!member_may_go_early(&member, p00(), now));
+	ck_assert(p00()->early_upto > 0 && member.marked);
+	round_at(now + conf->worker.lease_renew);
+	ck_assert(!may_go(4));
 	round_at(now + 1);
-	ck_assert(member_may_go_early(&member, p00(), now));
-	/* In another life all of that has to be said again. */
+	ck_assert(may_go(4));
+	/* In another life it has to be said again. */
 	member_restart(&member);
-	member.look_at = INT64_MAX;
 	ck_assert(!member.marked);
 }
 END_TEST
@@ -507,32 +542,48 @@ END_TEST
 /* What a former owner may have sent has to be gone first. */
 START_TEST(mark_of_a_former_owner_comes_first)
 {
-	set_mark("old 3");
-	member_may_go_early(&member, p00(), now);
+	set_mark("old 3 former");
+	member_look_now(&member);
 	round_at(now + 1);
 	ck_assert_uint_eq(p00()->unsure_upto, 3);
-	ck_assert(!member_may_go_early(&member, p00(), now));
+	ck_assert(!may_go(4));
+	ck_assert_int_gt(member.beat_at, now);	/* it would be in vain */
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence <= 3");
-	round_at(now + conf->worker.lease_renew);
+	round_at(now + 3000);
 	ck_assert_uint_eq(p00()->unsure_upto, 0);
-	ck_sql("no none", MARKS);
-	member_may_go_early(&member, p00(), now);
+	ck_sql("none", MARKS);
+	ck_assert(!may_go(4));
 	round_at(now + 1);
-	ck_sql("new none", MARKS);
-	ck_assert(member_may_go_early(&member, p00(), now));
+	ck_sql("new 4004 mine", MARKS);
+	ck_assert(may_go(4));
+}
+END_TEST
+
+/* Somebody has rung for old rows: the next epoch's owner is we, but later. */
+START_TEST(own_mark_of_before_is_a_former_owners)
+{
+	may_go(4);
+	round_at(now + 1);
+	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
+	member_look_now(&member);
+	round_at(now + 1);
+	ck_assert_uint_eq(p00()->unsure_upto, 4004);
+	ck_assert(!may_go(4));
 }
 END_TEST
 
 /* Rows of two ranges: their lease is not asked for more than others are. */
 START_TEST(rows_without_a_label_do_not_go_early)
 {
+	struct part	*none;
+
 	add_lease("", ME, 1);
-	member_may_go_early(&member, p00(), now);
+	may_go(4);
 	round_at(now + conf->worker.lease_renew);
-	ck_assert(member_may_go_early(&member, p00(), now));
-	ck_assert(!member_may_go_early(&member, member_part(&member,
-	    (struct bytes){ NULL, 0 }), now));
+	ck_assert(may_go(4));
+	none = member_part(&member, (struct bytes){ NULL, 0 });
+	ck_assert(!member_may_go_early(&member, none, 4, now));
 }
 END_TEST
 
@@ -551,13 +602,15 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_test(tc, turn_goes_early_too);
 	tcase_add_loop_test(tc, mark_follows_the_lease, 0,
 	    sizeof(marks) / sizeof(marks[0]));
-	tcase_add_loop_test(tc, old_tables_have_no_marks, 0, 3);
+	tcase_add_loop_test(tc, old_tables_have_no_marks, 0, 4);
 	tcase_add_test(tc, rows_learn_what_the_lease_knows);
 	tcase_add_test(tc, moved_rows_take_it_with_them);
 	tcase_add_test(tc, marks_are_found_by_keys);
 	tc = add_case(s, "member", k, k->start, member_begin, member_end);
 	tcase_add_test(tc, who_asks_may_go_early_soon);
+	tcase_add_test(tc, who_does_not_ask_may_not_go_early);
 	tcase_add_test(tc, mark_of_a_former_owner_comes_first);
+	tcase_add_test(tc, own_mark_of_before_is_a_former_owners);
 	tcase_add_test(tc, rows_without_a_label_do_not_go_early);
 }
 

@@ -1234,12 +1234,12 @@ mix_leases(void)
 START_TEST(leases_are_listed)
 {
 	static const struct lease	want[] = {
-		{ "Z", 0, false, true, false, 0 },
-		{ "mine", 3, true, false, false, 0 },
-		{ "mine-old", 3, false, true, false, 0 },
-		{ "none", 0, false, true, false, 0 },
-		{ "other", 3, false, false, false, 0 },
-		{ "other-old", 3, false, true, false, 0 },
+		{ "Z", 0, false, true, 0, 0 },
+		{ "mine", 3, true, false, 0, 0 },
+		{ "mine-old", 3, false, true, 0, 0 },
+		{ "none", 0, false, true, 0, 0 },
+		{ "other", 3, false, false, 0, 0 },
+		{ "other-old", 3, false, true, 0, 0 },
 	};
 	struct lease			*leases;
 	size_t				 n;

@@ -11,9 +11,10 @@ sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 stored() { "$LAB" count --socket "$SOCKET" --database app --nats "$URL" \
     --stream EVENTS | sed 's/.* //'; }
 is_stored() { [ "$(stored)" -eq "$1" ]; }
-marked() { is_sql 'SELECT COUNT(*) FROM outbox_partitions
-    WHERE unsure_since IS NULL OR unsure_upto IS NOT NULL' 0; }
-no_bounds() { is_sql 'SELECT COUNT(unsure_upto) FROM outbox_partitions' 0; }
+marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
+    FROM outbox_partitions' 1; }
+no_bounds() { is_sql 'SELECT COUNT(*) FROM outbox_partitions
+    WHERE unsure_epoch <> lease_epoch' 0; }
 pause() {
 	local end=$(($(now_ms) + $1))
 	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
@@ -21,8 +22,7 @@ pause() {
 begin() {
 	WORKERS=1 LEASE_RENEW=20 LEASE_TTL=50 HEARTBEAT_TTL=50 CLAIM_TTL=6 \
 	    TIMEOUT_MS=1000 WAKE='binlog: true' write_conf
-	# It looks where somebody rings, and does not grow tired of waiting.
-	start_master --interval-ms 600000
+	start_master "$@"
 }
 worker() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
 
@@ -46,6 +46,9 @@ goes_early() {
 	marked && wait_for 10 is_drained
 	ok $? "$1"
 }
+
+# It looks where somebody rings, and for nothing else.
+begin_waiting() { begin --interval-ms 600000; }
 
 # Until somebody releases them no transaction is committed.
 hold_commits() {
@@ -72,7 +75,8 @@ send_uncommitted() {
 	hold_commits
 	kill -CONT "$(worker)"
 	wait_for 5 is_stored $((before + 5))
-	ok $? "$1: in the stream before their claim is committed"
+	is "$(stored)" $((before + 5)) \
+	    "$1: in the stream before their claim is committed"
 	is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
 	    WHERE published_at IS NULL')" "$(printf '5\t0')" 'as it was'
 }
@@ -94,7 +98,7 @@ complete() {
 	is "$(stored)" "$EVENTS" "$1: not one more"
 }
 
-begin
+begin_waiting
 goes_early 'leases are marked when somebody rings'
 send_uncommitted 'nothing happens'
 release_commits
@@ -116,7 +120,7 @@ forget
 "$SANDBOX" restart "$DIR/db" > /dev/null
 is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
     WHERE published_at IS NULL')" "$(printf '5\t0')" 'no claim is left of that'
-begin
+begin_waiting
 complete 'database and daemon are killed'
 
 goes_early 'it goes early again'
@@ -131,7 +135,7 @@ send_uncommitted 'the daemon is killed'
 kill_daemon
 release_commits
 forget
-begin
+begin_waiting
 complete 'the daemon is killed'
 
 # Paused before somebody else gets the lease, and not by its owner.
@@ -142,11 +146,24 @@ kill_database
 "$SANDBOX" restart "$DIR/db" > /dev/null
 sql "UPDATE outbox_partitions SET lease_owner = 'paused', lease_epoch =
     lease_epoch + 1, lease_until = NOW(6) + INTERVAL 1 YEAR"
-begin
+begin_waiting
 forget
 sql 'UPDATE outbox_partitions SET lease_owner = NULL, lease_until = NULL,
     lease_epoch = lease_epoch + 1'
 complete 'the partitions are paused meanwhile'
+
+# While nobody is there much is enqueued, and all of that is older than what
+# the stream remembers: little of it is to be looked for.
+goes_early 'it goes early again'
+kill_daemon
+produce --events 20000 --keys 500 --payload 100 --bulk
+EVENTS=$((EVENTS + 20000))
+forget
+begin
+complete 'a long absence'
+doubts=$(sql 'SELECT COUNT(unsure_since) FROM outbox')
+[ "$doubts" -le 4100 ]
+ok $? "and few rows are in doubt after it ($doubts)"
 
 # Nobody goes early where the stream cannot be asked afterwards.
 wait_for 10 no_bounds

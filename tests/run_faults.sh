@@ -291,13 +291,15 @@ given() {
 }
 # What former owners sent is not known, up to rows that are still to come.
 marked() {
-	wait_for 10 is_sql 'SELECT COUNT(unsure_upto) FROM outbox_partitions' 0
+	wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_partitions
+	    WHERE unsure_epoch <> lease_epoch' 0
 	arm "$1"
 	# All leases at once: that may be a deadlock with a claim.
 	for _ in 1 2 3; do
 		! sql "UPDATE outbox_partitions SET unsure_since = NOW(6),
 		    unsure_upto = (SELECT MAX(global_sequence) + 100
-			FROM outbox), lease_epoch = lease_epoch + 1" || return
+			FROM outbox), unsure_epoch = lease_epoch,
+		    lease_epoch = lease_epoch + 1" || return
 	done
 }
 forgotten() {
