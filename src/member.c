@@ -81,7 +81,6 @@ member_restart(struct member *m)
 {
 	drop_parts(m);
 	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
-	m->marked = false;
 }
 
 void
@@ -153,7 +152,7 @@ owned_labels(const struct member *m, size_t more)
 	return labels;
 }
 
-/* Before a mark goes nobody sends early, and nobody does before it is there. */
+/* Before the marks go nobody sends early any more. */
 static int
 renew(struct member *m, struct err *e)
 {
@@ -162,12 +161,13 @@ renew(struct member *m, struct err *e)
 	uint64_t	  n;
 	int		  rc;
 
-	m->wants_early = m->marked = false;
+	m->wants_early = false;
+	for (size_t i = 0; !early && i < m->nparts; i++)
+		m->parts[i]->early_upto = 0;
 	if (is_small_share(m, m->nparts))
 		labels = owned_labels(m, 0);
 	rc = store_renew(m->store, labels, m->nparts, early, &n, e);
 	free(labels);
-	m->marked = rc == 0 && early;
 	return rc;
 }
 
@@ -180,7 +180,7 @@ member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
 	    p->unsure_upto != 0)
 		return false;
 	m->wants_early = true;
-	if (m->marked && sequence <= p->early_upto)
+	if (sequence <= p->early_upto)
 		return true;
 	m->beat_at = m->look_at = now;
 	return false;

@@ -59,7 +59,6 @@ struct member {
 	struct change_duty	  change;	/* of the partition count */
 
 	bool			  wants_early;	/* asked for since the renewal */
-	bool			  marked;	/* which said so of our leases */
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */

@@ -33,13 +33,17 @@ store_can_go_early(const struct store *s)
 	return store_marks_leases(s) && db_can_early(s->db);
 }
 
-/* All that was sent before this statement is claimed for good. */
+/*
+ * All that was sent before this statement is claimed for good.  The bound does
+ * not sink when rows are deleted: its owner goes by the one that he has seen.
+ */
 static void
 put_early(struct store *s)
 {
-	buf_printf(&s->sql, ", unsure_upto = IF(" IS_OURS ", %d + ", AHEAD);
-	store_put(s, "COALESCE((SELECT MAX(global_sequence) FROM {outbox}), 0),"
-	    " unsure_upto), unsure_epoch = IF(" IS_OURS ", lease_epoch, "
+	buf_printf(&s->sql, ", unsure_upto = IF(" IS_OURS ", "
+	    "GREATEST(COALESCE(unsure_upto, 0), %d + ", AHEAD);
+	store_put(s, "COALESCE((SELECT MAX(global_sequence) FROM {outbox}), "
+	    "0)), unsure_upto), unsure_epoch = IF(" IS_OURS ", lease_epoch, "
 	    "unsure_epoch), unsure_since = IF(unsure_epoch = lease_epoch, "
 	    "{now}, unsure_since)");
 }
