@@ -1019,14 +1019,8 @@ hold_commit(void)
 static void
 lose_commit(MYSQL *mysql)
 {
-	unsigned long	thread = mysql_thread_id(mysql);
-
 	story.held = false;
-	sql("KILL %lu", thread);
-	for (int64_t until = patience(); strcmp(sql_text("SELECT COUNT(*) FROM "
-	    "information_schema.processlist WHERE id = %lu", thread), "0") != 0;
-	    )
-		wait_more(&until, "the connection to go");
+	kill_thread(mysql_thread_id(mysql));
 	sql("BACKUP STAGE END");
 }
 

@@ -60,20 +60,6 @@ claimed(void)
 	    b.token);
 }
 
-static void
-kill_connection(void)
-{
-	char	thread[64];
-
-	strcpy(thread, sql_text("SELECT MAX(id) FROM "
-	    "information_schema.processlist WHERE user = 'outbox'"));
-	sql("KILL %s", thread);
-	for (int64_t until = patience(); strcmp(sql_text("SELECT "
-	    "COUNT(*) FROM information_schema.processlist "
-	    "WHERE id = %s", thread), "0") != 0; )
-		wait_more(&until, "the connection to go");
-}
-
 /*
  * The claim
  */
@@ -119,7 +105,7 @@ START_TEST(lost_commit_is_told)
 		return;
 	hold_commits();
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
-	kill_connection();
+	kill_latest();
 	sql("BACKUP STAGE END");
 	if (_i == 0)
 		ck_fails(store_finish(st, &e));
@@ -181,7 +167,7 @@ START_TEST(turn_goes_early_too)
 	ck_assert_uint_eq(changed, 4);
 	if (!is_mysql()) {
 		ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
-		kill_connection();
+		kill_latest();
 		sql("BACKUP STAGE END");
 		ck_fails(store_finish(st, &e));
 		ck_ok(store_open(st, &e));

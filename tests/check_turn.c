@@ -177,18 +177,10 @@ END_TEST
 /* Nobody knows whether it was done: the first batch is written again. */
 START_TEST(lost_answer_is_no_fence)
 {
-	char	thread[64];
-
 	if (_i == 1) {		/* it was, but not what came of the claim */
 		ck_ok(turn());
 	} else {
-		strcpy(thread, sql_text("SELECT MAX(id) FROM "
-		    "information_schema.processlist WHERE user = 'outbox'"));
-		sql("KILL %s", thread);
-		for (int64_t until = patience(); strcmp(sql_text("SELECT "
-		    "COUNT(*) FROM information_schema.processlist "
-		    "WHERE id = %s", thread), "0") != 0; )
-			wait_more(&until, "the connection to go");
+		kill_latest();
 		ck_fails(turn());
 		ck_assert_int_eq(store_fault(st), DB_LOST);
 		ck_ok(store_open(st, &e));

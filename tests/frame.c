@@ -130,6 +130,23 @@ wait_for_locks(unsigned n)
 		wait_more(&until, "a transaction to wait for a lock");
 }
 
+void
+kill_thread(unsigned long thread)
+{
+	sql("KILL %lu", thread);
+	for (int64_t until = patience(); strcmp(sql_text("SELECT COUNT(*) FROM "
+	    "information_schema.processlist WHERE id = %lu", thread), "0") != 0;
+	    )
+		wait_more(&until, "the connection to go");
+}
+
+void
+kill_latest(void)
+{
+	kill_thread(strtoul(sql_text("SELECT MAX(id) FROM "
+	    "information_schema.processlist WHERE user = 'outbox'"), NULL, 10));
+}
+
 struct store *
 store_of(const struct conf *c, const char *id)
 {

@@ -67,6 +67,10 @@ const char	*logged(void);
 int64_t		 ms_since(int64_t start);
 void		 wait_for_locks(unsigned n);
 
+/* End this connection, or the account's latest one, and see it gone. */
+void		 kill_thread(unsigned long thread);
+void		 kill_latest(void);
+
 /*
  * Rows and leases
  */
