@@ -8,6 +8,8 @@
 
 #include "db_impl.h"
 
+#include <mysqld_error.h>
+
 #include "fault.h"
 
 bool
@@ -36,8 +38,6 @@ send_whole(struct db *db, const char *what, const struct buf *sql,
 	struct buf	all = { 0 };
 	int		rc;
 
-	if (ask_for_many(db, what, e) < 0)
-		return -1;
 	buf_str(&all, "START TRANSACTION; ");
 	buf_add(&all, sql->data, sql->len);
 	buf_str(&all, "; COMMIT");
@@ -65,9 +65,10 @@ db_exec_early(struct db *db, const char *what, const struct buf *sql,
 
 	if (!db_can_early(db))
 		return db_exec(db, what, sql, matched, e);
-	if (send_whole(db, what, sql, e) < 0) {
-		/* Nobody refuses to begin a transaction: not all of it. */
-		if (db->fault != DB_WRONG)
+	if (ask_for_many(db, what, e) < 0 || send_whole(db, what, sql, e) < 0) {
+		/* To whom one statement is all, three are none. */
+		if (db->fault != DB_WRONG || (db->many &&
+		    db->code != ER_PARSE_ERROR))
 			return -1;
 		db->single = true;
 		return db_exec(db, what, sql, matched, e);

@@ -179,7 +179,7 @@ conclude(struct doubt *d, struct batch *b, int64_t window_ms, unsigned *found,
 		search_drop(&d->search, m->sequence);
 	}
 	if (n > 0)
-		rc = store_unsure_anew(d->store, b, absent, n, e);
+		rc = store_not_unsure(d->store, b, absent, n, e);
 	free(absent);
 	return rc;
 }

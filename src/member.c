@@ -13,6 +13,14 @@
 #define SWEEP_MS	5000
 #define PURGE_MS	(5 * 60 * 1000)
 
+/*
+ * A mark speaks of so many rows that are still to come.  That is what who has
+ * the lease after us has to look for at most, however late he comes; and how
+ * many may be left when it is made anew.
+ */
+#define EARLY_ROWS	4000
+#define EARLY_LEFT	1000
+
 static void
 free_labels(char ***labels, size_t *n)
 {
@@ -156,18 +164,64 @@ owned_labels(const struct member *m, size_t more)
 static int
 renew(struct member *m, struct err *e)
 {
-	bool		  early = m->wants_early;
+	uint64_t	  upto = m->early_row == 0 ? 0 :
+			    m->early_row + EARLY_ROWS;
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
 
-	m->wants_early = false;
-	for (size_t i = 0; !early && i < m->nparts; i++)
+	m->early_row = 0;
+	for (size_t i = 0; upto == 0 && i < m->nparts; i++)
 		m->parts[i]->early_upto = 0;
 	if (is_small_share(m, m->nparts))
 		labels = owned_labels(m, 0);
-	rc = store_renew(m->store, labels, m->nparts, early, &n, e);
+	rc = store_renew(m->store, labels, m->nparts, upto, &n, e);
 	free(labels);
+	return rc;
+}
+
+static const struct lease *
+find_lease(const struct lease *leases, size_t n, const char *label)
+{
+	size_t	lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (strcmp(leases[mid].label, label) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && strcmp(leases[lo].label, label) == 0 ? &leases[lo] :
+	    NULL;
+}
+
+/*
+ * What was marked under epochs that are over, by these leases, has gone well
+ * if we are here to tell; without that whoever has the lease next would look
+ * for rows in vain.
+ */
+static int
+forget_marks(struct member *m, const struct lease *leases, size_t n,
+    struct err *e)
+{
+	struct range	*old = xcalloc(m->nparts + 1, sizeof(*old));
+	size_t		 nold = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		const struct part	*p = m->parts[i];
+		const struct lease	*l = find_lease(leases, n, p->label);
+
+		if (p->early_upto != 0 &&
+		    (l == NULL || !l->mine || l->epoch != p->epoch))
+			old[nold++] = (struct range){ .label = p->label,
+			    .epoch = p->epoch };
+	}
+	if (nold > 0)
+		rc = store_forget_marks(m->store, old, nold, e);
+	free(old);
 	return rc;
 }
 
@@ -179,11 +233,21 @@ member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
 	if (!store_can_go_early(m->store) || p->label[0] == '\0' ||
 	    p->unsure_upto != 0)
 		return false;
-	m->wants_early = true;
-	if (sequence <= p->early_upto)
-		return true;
-	m->beat_at = m->look_at = now;
-	return false;
+	if (sequence > m->early_row)
+		m->early_row = sequence;
+	if (sequence + EARLY_LEFT > p->early_upto) {
+		m->mark_now = true;
+		m->look_at = now;
+	}
+	return sequence <= p->early_upto;
+}
+
+int
+member_forget_marks(struct member *m, struct err *e)
+{
+	static const struct lease	nobodys[1];
+
+	return forget_marks(m, nobodys, 0, e);
 }
 
 int
@@ -460,6 +524,8 @@ adopt(struct member *m, bool all, bool asked, struct store_view *v,
 	if (move(m, all, v, e) < 0)
 		return -1;
 	report_taken(m, v->leases, v->nleases);
+	if (forget_marks(m, v->leases, v->nleases, e) < 0)
+		return -1;
 	adopt_parts(m, v->leases, v->nleases);
 	/* Read after the epochs, the boundary is as old as they are at most. */
 	if ((member_has_fresh(m) || !m->conf->worker.leasing) &&
@@ -533,6 +599,9 @@ member_round(struct member *m, int64_t now, struct err *e)
 		drop_parts(m);
 		m->look_at = now;
 	}
+	if (m->mark_now)
+		m->beat_at = now;
+	m->mark_now = false;
 	if (member_keep_alive(m, now, e) < 0)
 		return -1;
 	if (now < m->look_at)

@@ -58,7 +58,9 @@ struct member {
 	unsigned		  moves;	/* changes of parts or epochs */
 	struct change_duty	  change;	/* of the partition count */
 
-	bool			  wants_early;	/* asked for since the renewal */
+	uint64_t		  early_row;	/* the highest that was asked for
+						   since the last renewal; or 0 */
+	bool			  mark_now;	/* it is not covered */
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
@@ -109,6 +111,9 @@ void	member_clear_report(struct member *);
  */
 bool	member_may_go_early(struct member *, const struct part *,
 	    uint64_t sequence, int64_t now);
+
+/* Nothing of ours is open any more, and nothing will be: no mark is needed. */
+int	member_forget_marks(struct member *, struct err *);
 
 /* Are there partitions whose blocked keys are not all read yet? */
 bool	member_has_fresh(const struct member *);

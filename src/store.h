@@ -144,11 +144,12 @@ int	store_view(struct store *, const struct labels *leases,
 void	store_view_free(struct store_view *);
 
 /*
- * Prolong what is mine and live, of these or with NULL of all, and mark it if
- * messages may be sent early; see store_mark.c.
+ * Prolong what is mine and live, of these or with NULL of all, and mark it:
+ * messages up to this row may be sent early; with 0 the mark goes after a
+ * while.  See store_mark.c.
  */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,
-	    bool early, uint64_t *n, struct err *);
+	    uint64_t early_upto, uint64_t *n, struct err *);
 
 /* Take those of the n that are free, with a new epoch; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,
@@ -170,6 +171,13 @@ int	store_leave(struct store *, struct err *);
 /* Remove the rows of workers that stopped beating. */
 int	store_purge(struct store *, uint64_t *purged, struct err *);
 
+/* A range of one owned partition to look at. */
+struct range {
+	const char	*label;
+	uint64_t	 epoch;
+	size_t		 limit;
+};
+
 /*
  * store_mark.c - messages that go before their claim is committed
  *
@@ -187,19 +195,19 @@ bool	store_can_go_early(const struct store *);
 int	store_mark_rows(struct store *, const uint64_t *sequences, size_t n,
 	    struct err *);
 
+/*
+ * These marks are nobody's business any more: they are mine, of epochs under
+ * which I have nothing more to claim, and all that I claimed is committed.
+ */
+int	store_forget_marks(struct store *, const struct range *, size_t n,
+	    struct err *);
+
 /* Forget unsure_upto of my leases where all rows up to there know. */
 int	store_clear_marks(struct store *, struct err *);
 
 /*
  * store_claim.c - rows
  */
-
-/* A range of one owned partition to look at. */
-struct range {
-	const char	*label;
-	uint64_t	 epoch;
-	size_t		 limit;
-};
 
 struct candidate {
 	uint64_t	sequence;
@@ -461,10 +469,10 @@ int	store_place_before(struct store *, const struct batch *,
 	    struct err *);
 
 /*
- * These were not there: from now on they may be, for they are going to be
- * sent.  As far as the batch's token holds them.
+ * Nobody is unsure of these any more, as far as the batch's token holds them;
+ * or, where the mark of a lease speaks of them, from now on only.
  */
-int	store_unsure_anew(struct store *, const struct batch *,
+int	store_not_unsure(struct store *, const struct batch *,
 	    const uint64_t *sequences, size_t n, struct err *);
 
 /* What is known of a stream. */

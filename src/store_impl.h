@@ -39,10 +39,10 @@ struct store {
 
 /*
  * store_mark.c: ", ..." behind what an UPDATE of leases that are mine sets: I
- * may send early; I have not for a while; I shall not any more.
+ * may send rows up to this one early, or shall not any more.
  */
-enum mark { MARK_EARLY, MARK_LATE, MARK_NONE };
-void	store_put_mark(struct store *, enum mark);
+void	store_put_early(struct store *, uint64_t upto);
+void	store_put_late(struct store *, bool at_once);
 
 /* Have the tables what it takes? */
 bool	store_marks_leases(const struct store *);

@@ -194,12 +194,15 @@ store_view_free(struct store_view *v)
 
 int
 store_renew(struct store *s, const char *const *labels, size_t nlabels,
-    bool early, uint64_t *n, struct err *e)
+    uint64_t early_upto, uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	store_put_mark(s, early ? MARK_EARLY : MARK_LATE);
+	if (early_upto != 0)
+		store_put_early(s, early_upto);
+	else
+		store_put_late(s, false);
 	store_put(s, " WHERE " IS_MINE);
 	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
@@ -237,7 +240,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_mark(s, MARK_NONE);
+	store_put_late(s, true);
 	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
@@ -274,7 +277,7 @@ store_leave(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_mark(s, MARK_NONE);
+	store_put_late(s, true);
 	store_put(s, " WHERE lease_owner = {me}");
 	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;

@@ -11,12 +11,6 @@
 
 #include "store_impl.h"
 
-/*
- * So many rows that are still to come may go early before the mark is made
- * anew.  It bounds what a successor has to look for, however late he comes.
- */
-#define AHEAD	4000
-
 #define IS_OURS		"(unsure_since IS NULL OR unsure_epoch = lease_epoch)"
 
 bool
@@ -35,31 +29,29 @@ store_can_go_early(const struct store *s)
 
 /*
  * All that was sent before this statement is claimed for good.  The bound does
- * not sink when rows are deleted: its owner goes by the one that he has seen.
+ * not sink: its owner goes by the one that he has seen.
  */
-static void
-put_early(struct store *s)
+void
+store_put_early(struct store *s, uint64_t upto)
 {
+	if (!store_marks_leases(s))
+		return;
 	buf_printf(&s->sql, ", unsure_upto = IF(" IS_OURS ", "
-	    "GREATEST(COALESCE(unsure_upto, 0), %d + ", AHEAD);
-	store_put(s, "COALESCE((SELECT MAX(global_sequence) FROM {outbox}), "
-	    "0)), unsure_upto), unsure_epoch = IF(" IS_OURS ", lease_epoch, "
+	    "GREATEST(COALESCE(unsure_upto, 0), %llu), unsure_upto), ",
+	    (unsigned long long)upto);
+	store_put(s, "unsure_epoch = IF(" IS_OURS ", lease_epoch, "
 	    "unsure_epoch), unsure_since = IF(unsure_epoch = lease_epoch, "
 	    "{now}, unsure_since)");
 }
 
 void
-store_put_mark(struct store *s, enum mark mark)
+store_put_late(struct store *s, bool at_once)
 {
 	if (!store_marks_leases(s))
 		return;
-	if (mark == MARK_EARLY) {
-		put_early(s);
-		return;
-	}
 	buf_str(&s->sql, ", unsure_since = IF(unsure_epoch = lease_epoch");
 	/* A statement that a lost connection has under way may come late. */
-	if (mark == MARK_LATE) {
+	if (!at_once) {
 		buf_str(&s->sql, " AND unsure_since < NOW(6)");
 		store_put_interval(s, -s->conf->worker.lease_ttl);
 	}
@@ -84,6 +76,24 @@ store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "mark", NULL, e);
+}
+
+int
+store_forget_marks(struct store *s, const struct range *ranges, size_t n,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET unsure_since = NULL, "
+	    "unsure_upto = NULL, unsure_epoch = NULL WHERE partition_key IN (");
+	store_put_range_labels(s, ranges, n);
+	buf_str(&s->sql, ") AND (partition_key, unsure_epoch) IN (");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, i == 0 ? "(" : ",(");
+		store_put_text(s, ranges[i].label);
+		buf_printf(&s->sql, ", %llu)",
+		    (unsigned long long)ranges[i].epoch);
+	}
+	buf_str(&s->sql, ")");
+	return store_exec(s, "forget marks", NULL, e);
 }
 
 /* Rows without a label are NULL or '': under their lease nobody goes early. */

@@ -482,11 +482,17 @@ store_place_before(struct store *s, const struct batch *b,
 }
 
 int
-store_unsure_anew(struct store *s, const struct batch *b,
+store_not_unsure(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
+	/* A mark that speaks of them would say so again. */
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET unsure_since = {now}");
+	    "SET unsure_since = ");
+	store_put(s, store_marks_leases(s) ? "IF(EXISTS (SELECT 1 FROM "
+	    "{partitions} AS p WHERE p.partition_key = "
+	    "COALESCE({outbox}.partition_key, '') AND "
+	    "p.unsure_epoch <> p.lease_epoch AND "
+	    "p.unsure_upto >= global_sequence), {now}, NULL)" : "NULL");
 	put_batch(s, b, sequences, n);
 	return store_exec(s, "unsure", NULL, e);
 }

@@ -197,7 +197,7 @@ settle_at_last(struct worker *w)
 	if (w->tick.unsettled)
 		log_warn("%u published messages could not be written back: "
 		    "they will be sent again with the same ids",
-		    w->tick.relayed.delivered);
+		    w->tick.relayed.delivered + (unsigned)w->tick.done.n);
 }
 
 /* Returns whether nothing of this worker is left in the database. */
@@ -210,6 +210,10 @@ leave(struct worker *w)
 	settle_at_last(w);
 	/* Asked to leave right after having been asked to hand over? */
 	sig_wait(NULL, 0, 0);
+	if (got_handover && !got_term && !got_orphaned &&
+	    !w->tick.unsettled && store_is_open(w->store) &&
+	    member_forget_marks(&w->member, &e) < 0)
+		log_debug("%s", e.text);
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
 	/* A failed statement has closed it; our row and leases are there. */

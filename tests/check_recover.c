@@ -1021,9 +1021,23 @@ START_TEST(found_and_absent_are_told_apart)
 	ck_assert_uint_eq(fake.nplaces, 800);
 	/* What is not there starts anew. */
 	ck_sql("1001", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
-	    "WHERE claim_token IS NOT NULL AND "
-	    "unsure_since > NOW(6) - INTERVAL 20 SECOND");
+	    "WHERE claim_token IS NOT NULL AND unsure_since IS NULL");
 	ck_assert_uint_eq(doubt.search.n, 0);
+}
+END_TEST
+
+/* The lease would say it again: from now on, that is. */
+START_TEST(absent_rows_under_a_mark_are_unsure_anew)
+{
+	sql("UPDATE outbox_partitions SET unsure_since = NOW(6) - INTERVAL 1 "
+	    "HOUR, unsure_upto = 1001, unsure_epoch = lease_epoch - %d", _i);
+	take(1000, 1002, 100);
+	ck_assert_str_eq(resolve(), "UUU");
+	ck_sql(_i == 1 ? "1000,1001" : "NULL", "SELECT GROUP_CONCAT("
+	    "global_sequence) FROM outbox WHERE claim_token IS NOT NULL AND "
+	    "unsure_since > NOW(6) - INTERVAL 20 SECOND");
+	ck_sql(_i == 1 ? "1" : "3", "SELECT COUNT(*) FROM outbox "
+	    "WHERE claim_token IS NOT NULL AND unsure_since IS NULL");
 }
 END_TEST
 
@@ -1260,6 +1274,7 @@ add_doubts(TCase *tc)
 	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
 	    NROWS(ages));
 	tcase_add_test(tc, found_and_absent_are_told_apart);
+	tcase_add_loop_test(tc, absent_rows_under_a_mark_are_unsure_anew, 0, 2);
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
 	tcase_add_test(tc, long_look_takes_many_turns);
 	tcase_add_test(tc, older_doubt_reaches_farther_back);

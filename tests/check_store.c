@@ -1285,9 +1285,9 @@ START_TEST(named_leases_are_renewed)
 	uint64_t			n;
 
 	mix_leases();
-	ck_ok(store_renew(st, labels, 1, false, &n, &e));
+	ck_ok(store_renew(st, labels, 1, 0, &n, &e));
 	ck_assert_uint_eq(n, 0);
-	ck_ok(store_renew(st, labels, 3, false, &n, &e));
+	ck_ok(store_renew(st, labels, 3, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
@@ -1300,7 +1300,7 @@ START_TEST(own_live_leases_are_renewed)
 	uint64_t	n;
 
 	mix_leases();
-	ck_ok(store_renew(st, NULL, 0, false, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
@@ -2901,7 +2901,7 @@ call(int i)
 	case 6: return store_beat(st, &any, &e);
 	case 7: return store_view(st, NULL, NULL, &v, &e);
 	case 8: return store_view(st, &labels, &labels, &v, &e);
-	case 9: return store_renew(st, NULL, 0, false, &n, &e);
+	case 9: return store_renew(st, NULL, 0, 0, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
@@ -3434,7 +3434,7 @@ START_TEST(whole_seconds_do_not_lie_ahead)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_ok(store_register(st, &e));
 	ck_ok(store_beat(st, &known, &e));
-	ck_ok(store_renew(st, NULL, 0, false, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("0", AHEAD("published_at", "outbox"));
 	ck_sql("0", AHEAD("global_sequence > 1 AND available_at", "outbox"));

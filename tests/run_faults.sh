@@ -47,6 +47,7 @@ take over	5	newcomer
 leave		2	leaver
 mark		1	marked
 clear marks	1	marked
+forget marks	1	overtaken
 binlog		4	unheard
 '
 FIRST='
@@ -289,7 +290,7 @@ given() {
 		(SELECT id FROM outbox_workers WHERE id <> lease_owner LIMIT 1)
 	    WHERE partition_key = 'p03'"
 }
-# What former owners sent is not known, up to rows that are still to come.
+# What former owners sent is not known, up to rows that come within seconds.
 marked() {
 	wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_partitions
 	    WHERE unsure_epoch <> lease_epoch' 0
@@ -297,9 +298,19 @@ marked() {
 	# All leases at once: that may be a deadlock with a claim.
 	for _ in 1 2 3; do
 		! sql "UPDATE outbox_partitions SET unsure_since = NOW(6),
-		    unsure_upto = (SELECT MAX(global_sequence) + 100
-			FROM outbox), unsure_epoch = lease_epoch,
-		    lease_epoch = lease_epoch + 1" || return
+		    unsure_upto = (SELECT MAX(global_sequence) + 3000
+			FROM outbox), unsure_epoch = lease_epoch - 1" || return
+	done
+}
+# A new epoch for who has marked his leases.
+overtaken() {
+	arm "$1"
+	for _ in 1 2 3 4; do
+		wait_for 5 is_sql 'SELECT COUNT(*) > 0 FROM outbox_partitions
+		    WHERE unsure_epoch = lease_epoch' 1
+		sql 'UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1
+		    WHERE unsure_epoch = lease_epoch'
+		wait_for 3 has_fired && return
 	done
 }
 forgotten() {
