@@ -51,7 +51,8 @@
  * deadline, because it is there for the end of the duplicate window, and this
  * stream remembers every id.  Also statements that fail: one that was not
  * executed is a worker that rests, one whose answer is lost finds itself done,
- * a worker that drops its batch is one that dies.
+ * a worker that drops its batch is one that dies.  And claims that the server
+ * loses after their messages were sent: check_block has these.
  */
 
 #define N		3	/* messages, in order of their sequence */
