@@ -17,13 +17,23 @@ longer(const struct pace *p, enum pace_found found, int64_t took, int64_t now)
 	return sooner(later(ms, took), p->ceiling_ms);
 }
 
-/* Where rings are expected they tell of the next work. */
+static bool
+is_in_vain(const struct pace *p, enum pace_found found)
+{
+	return p->rung && (found == PACE_NOTHING || found == PACE_WAITING);
+}
+
+/*
+ * Where rings are expected they tell of the next work.  One that nothing was
+ * found for may have come before its row could be read.
+ */
 static int64_t
 pause_after(const struct pace *p, enum pace_found found, int64_t took,
     int64_t now)
 {
 	if (p->fixed_ms > 0)
-		return p->fixed_ms;
+		return is_in_vain(p, found) ?
+		    sooner(PACE_SOON_MS, p->fixed_ms) : p->fixed_ms;
 	if (found == PACE_WORK)
 		return 0;
 	if (found == PACE_ALL)
@@ -68,8 +78,8 @@ pace_looked(struct pace *p, const struct pace_look *l, int64_t now)
 	} else
 		looked_narrowly(p, l, now);
 	/* Rings for what was found before they came say nothing of the next. */
-	p->in_vain = p->rung && now - p->worked_at > PACE_SOON_MS &&
-	    (l->found == PACE_NOTHING || l->found == PACE_WAITING);
+	p->in_vain = is_in_vain(p, l->found) &&
+	    now - p->worked_at > PACE_SOON_MS;
 	p->rung = false;
 	if (p->fixed_ms == 0)
 		p->all_at = sooner(p->all_at, later(l->due, now + 1));

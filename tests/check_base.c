@@ -614,6 +614,25 @@ START_TEST(ring_for_all_widens_the_look)
 }
 END_TEST
 
+/* With a fixed pause too, but once. */
+START_TEST(ring_for_all_that_came_too_soon_is_repeated)
+{
+	struct pace	p = { .fixed_ms = 60000, .ceiling_ms = 1000 };
+
+	looked(&p, PACE_NOTHING, INT64_MAX, 5000, 5000);
+	ck_assert_int_eq(p.at, 65000);
+	pace_ring(&p, true, 5100);
+	looked(&p, PACE_NOTHING, INT64_MAX, 5100, 5100);
+	ck_assert_int_eq(p.at, 5100 + PACE_SOON_MS);
+	ck_assert(!pace_is_narrow(&p, p.at));
+	looked(&p, PACE_NOTHING, INT64_MAX, 5105, 5105);
+	ck_assert_int_eq(p.at, 65105);
+	pace_ring(&p, true, 5200);
+	looked(&p, PACE_ALL, INT64_MAX, 5200, 5200);
+	ck_assert_int_eq(p.at, 65200);
+}
+END_TEST
+
 /* A fixed pause is one between looks at all. */
 START_TEST(rings_shift_no_fixed_pause)
 {
@@ -1739,6 +1758,7 @@ main(void)
 	tcase_add_test(tc, narrow_look_forgets_nothing_that_is_due);
 	tcase_add_test(tc, ring_that_came_too_soon_is_repeated);
 	tcase_add_test(tc, ring_for_all_widens_the_look);
+	tcase_add_test(tc, ring_for_all_that_came_too_soon_is_repeated);
 	tcase_add_test(tc, rings_shift_no_fixed_pause);
 
 	tc = add_case(s, "ident");
