@@ -35,6 +35,9 @@ events() {
 }
 hears() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
     WHERE command = 'Binlog Dump'" 1; }
+# A worker that has to renew while commits are held up sends nothing.
+has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
+    FROM outbox_partitions' 1; }
 goes_early() {
 	wait_for 10 all_owned
 	wait_for 30 hears
@@ -43,7 +46,7 @@ goes_early() {
 		events 20 --rate 50
 		marked && break
 	done
-	marked && wait_for 10 is_drained
+	marked && wait_for 10 is_drained && wait_for 25 has_renewed
 	ok $? "$1"
 }
 
