@@ -45,6 +45,19 @@ early_end(void)
 	end_store();
 }
 
+/* It has no others, but it would not say so. */
+static void
+start_cluster(void)
+{
+	static const char *const	lines[] = { "wsrep_on=ON", NULL };
+
+	server = "cluster";
+	servers_start(server, "mariadb", lines);
+	sql_open(server);
+	sql_load(server, "app");
+	sql_close();
+}
+
 static void
 hold_commits(void)
 {
@@ -146,6 +159,45 @@ START_TEST(failure_leaves_nothing)
 	ck_ok(store_claim(st, &r, 1, &two, 1, &b, &n, &e));
 	ck_ok(store_finish(st, &e));
 	ck_assert_str_eq(claimed(), "2");
+}
+END_TEST
+
+static void
+open_again(void)
+{
+	store_close(st);
+	ck_ok(store_open(st, &e));
+}
+
+/* Where a COMMIT begins the next transaction nothing would be committed. */
+START_TEST(commit_begins_nothing)
+{
+	sql("SET GLOBAL completion_type = CHAIN");
+	open_again();
+	sql("SET GLOBAL completion_type = NO_CHAIN");
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_ok(store_finish(st, &e));
+	b.early = false;
+	ck_assert_uint_eq(claim(st, &b, 3, 4), 2);
+	ck_assert_str_eq(claimed(), "3,4");
+}
+END_TEST
+
+/* One of several servers may refuse what this one has done. */
+START_TEST(cluster_is_waited_for)
+{
+	if (is_mysql()) {
+		ck_assert(store_can_go_early(st));
+		sql("INSTALL PLUGIN group_replication SONAME "
+		    "'group_replication.so'; "
+		    "SET GLOBAL group_replication_group_name = "
+		    "'8a94f357-aab4-11df-86ab-c80aa9429562'");
+		open_again();
+		sql("UNINSTALL PLUGIN group_replication");
+	}
+	ck_assert(!store_can_go_early(st));
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_assert_str_eq(claimed(), "1,2");
 }
 END_TEST
 
@@ -622,6 +674,7 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, lost_commit_is_told, 0, 2);
 	tcase_add_test(tc, lost_lease_claims_nothing);
 	tcase_add_test(tc, failure_leaves_nothing);
+	tcase_add_test(tc, commit_begins_nothing);
 	tcase_add_test(tc, turn_goes_early_too);
 	tcase_add_loop_test(tc, mark_follows_the_lease, 0,
 	    sizeof(marks) / sizeof(marks[0]));
@@ -629,6 +682,9 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_test(tc, rows_learn_what_the_lease_knows);
 	tcase_add_test(tc, moved_rows_take_it_with_them);
 	tcase_add_test(tc, marks_are_found_by_keys);
+	tc = add_case(s, "cluster", k, strcmp(k->name, "mysql") == 0 ?
+	    k->start : start_cluster, early_begin, early_end);
+	tcase_add_test(tc, cluster_is_waited_for);
 	tc = add_case(s, "member", k, k->start, member_begin, member_end);
 	tcase_add_test(tc, who_asks_may_go_early_soon);
 	tcase_add_test(tc, mark_waits_for_the_next_round);
