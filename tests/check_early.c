@@ -6,9 +6,17 @@
  * COMMIT of MariaDB's is held up while everything before it goes on.
  */
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
 
 #include "change.h"
 #include "clock.h"
@@ -198,6 +206,112 @@ START_TEST(cluster_is_waited_for)
 	ck_assert(!store_can_go_early(st));
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
 	ck_assert_str_eq(claimed(), "1,2");
+}
+END_TEST
+
+/*
+ * What stands between a client and its server may know nothing of several
+ * statements in one packet: it agrees to them and does not pass that on, or
+ * answers them as if they were one.
+ */
+struct between {
+	const char	*what;		/* packets that hold it are answered */
+	size_t		 len;
+	const char	*answer;
+	size_t		 answer_len;
+};
+
+static const struct between betweens[] = {
+	{ "\x03\0\0\0\x1b", 5, "\x05\0\0\1\xfe\0\0\2\0", 9 },
+	{ "; COMMIT", 8, "\x07\0\0\1\0\0\0\2\0\0\0", 11 },
+};
+
+static int
+unix_socket(const char *path, int (*use)(int, const struct sockaddr *,
+    socklen_t))
+{
+	struct sockaddr_un	addr = { .sun_family = AF_UNIX };
+	int			fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(use(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* A packet of the tests is read at once.  At an end it is over. */
+static void
+pass_on(int from, int to, const struct between *bt)
+{
+	static char	buf[65536];
+	ssize_t		n = read(from, buf, sizeof(buf));
+
+	if (n <= 0)
+		_exit(0);
+	if (bt != NULL && memmem(buf, (size_t)n, bt->what, bt->len) != NULL) {
+		ck_assert(write(from, bt->answer, bt->answer_len) > 0);
+		return;
+	}
+	for (ssize_t done = 0, w; done < n; done += w)
+		if ((w = write(to, buf + done, (size_t)(n - done))) <= 0)
+			_exit(0);
+}
+
+/* One connection at a time. */
+static void
+stand_between(int listener, const struct between *bt)
+{
+	struct pollfd	fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+
+	fds[0].fd = accept(listener, NULL, NULL);
+	fds[1].fd = unix_socket(servers_get(server, "SOCKET"), connect);
+	while (poll(fds, 2, -1) > 0) {
+		if (fds[0].revents != 0)
+			pass_on(fds[0].fd, fds[1].fd, bt);
+		if (fds[1].revents != 0)
+			pass_on(fds[1].fd, fds[0].fd, NULL);
+	}
+	_exit(1);
+}
+
+static void
+go_between(const struct between *bt)
+{
+	const char	*path = servers_path("between.sock");
+	int		 listener;
+
+	unlink(path);
+	listener = unix_socket(path, bind);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			stand_between(listener, bt);
+		}
+	close(listener);
+	conf_free(conf);
+	conf = servers_conf("mysql: {socket: \"%s\", user: outbox, "
+	    "password_env: OUTBOX_PW, database: app}\n", path);
+	store_free(st);
+	st = store_of(conf, ME);
+}
+
+START_TEST(who_cannot_is_asked_for_one_at_a_time)
+{
+	const uint64_t	rows[] = { 1, 2 };
+	struct range	r = range("p00", 1);
+	uint64_t	n;
+
+	go_between(&betweens[_i]);
+	ck_assert(store_can_go_early(st));
+	if (_i == 1) {		/* what came of it is unknown */
+		ck_fails(store_claim(st, &r, 1, rows, 2, &b, &n, &e));
+		ck_assert_int_eq(store_fault(st), DB_LOST);
+		ck_ok(store_open(st, &e));
+	}
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_assert_str_eq(claimed(), "1,2");
+	ck_assert(!store_can_go_early(st));
 }
 END_TEST
 
@@ -675,6 +789,8 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_test(tc, lost_lease_claims_nothing);
 	tcase_add_test(tc, failure_leaves_nothing);
 	tcase_add_test(tc, commit_begins_nothing);
+	tcase_add_loop_test(tc, who_cannot_is_asked_for_one_at_a_time, 0,
+	    NROWS(betweens));
 	tcase_add_test(tc, turn_goes_early_too);
 	tcase_add_loop_test(tc, mark_follows_the_lease, 0,
 	    sizeof(marks) / sizeof(marks[0]));
