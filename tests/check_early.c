@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bsd/string.h>
@@ -35,6 +36,7 @@
 		"WHERE partition_key = 'p00'"
 
 static struct batch	 b;
+static pid_t		 between;	/* it stands there; 0: nobody does */
 
 static void
 early_begin(void)
@@ -51,6 +53,11 @@ early_end(void)
 {
 	batch_free(&b);
 	end_store();
+	if (between > 0) {
+		kill(between, SIGKILL);
+		waitpid(between, NULL, 0);
+	}
+	between = 0;
 }
 
 /* It has no others, but it would not say so. */
@@ -239,39 +246,37 @@ unix_socket(const char *path, int (*use)(int, const struct sockaddr *,
 	return fd;
 }
 
-/* A packet of the tests is read at once.  At an end it is over. */
-static void
+/* A packet of the tests is read at once. */
+static bool
 pass_on(int from, int to, const struct between *bt)
 {
 	static char	buf[65536];
-	ssize_t		n = read(from, buf, sizeof(buf));
+	ssize_t		n = read(from, buf, sizeof(buf)), w;
 
 	if (n <= 0)
-		_exit(0);
-	if (bt != NULL && memmem(buf, (size_t)n, bt->what, bt->len) != NULL) {
-		ck_assert(write(from, bt->answer, bt->answer_len) > 0);
-		return;
-	}
-	for (ssize_t done = 0, w; done < n; done += w)
+		return false;
+	if (bt != NULL && memmem(buf, (size_t)n, bt->what, bt->len) != NULL)
+		return write(from, bt->answer, bt->answer_len) > 0;
+	for (ssize_t done = 0; done < n; done += w)
 		if ((w = write(to, buf + done, (size_t)(n - done))) <= 0)
-			_exit(0);
+			return false;
+	return true;
 }
 
-/* One connection at a time. */
 static void
-stand_between(int listener, const struct between *bt)
+stand_between(int client, int to, const struct between *bt)
 {
-	struct pollfd	fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd	fds[2] = { { client, POLLIN, 0 }, { to, POLLIN, 0 } };
+	bool		on = true;
 
-	fds[0].fd = accept(listener, NULL, NULL);
-	fds[1].fd = unix_socket(servers_get(server, "SOCKET"), connect);
-	while (poll(fds, 2, -1) > 0) {
+	while (on && poll(fds, 2, -1) > 0) {
 		if (fds[0].revents != 0)
-			pass_on(fds[0].fd, fds[1].fd, bt);
-		if (fds[1].revents != 0)
-			pass_on(fds[1].fd, fds[0].fd, NULL);
+			on = pass_on(client, to, bt);
+		if (on && fds[1].revents != 0)
+			on = pass_on(to, client, NULL);
 	}
-	_exit(1);
+	close(client);
+	close(to);
 }
 
 static void
@@ -283,11 +288,14 @@ go_between(const struct between *bt)
 	unlink(path);
 	listener = unix_socket(path, bind);
 	ck_assert_int_eq(listen(listener, 1), 0);
-	for (int i = 0; i < 2; i++)
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			stand_between(listener, bt);
-		}
+	if ((between = fork()) == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			stand_between(accept(listener, NULL, NULL),
+			    unix_socket(servers_get(server, "SOCKET"), connect),
+			    bt);
+	}
+	ck_assert_int_gt(between, 0);
 	close(listener);
 	conf_free(conf);
 	conf = servers_conf("mysql: {socket: \"%s\", user: outbox, "
