@@ -54,7 +54,7 @@ bool	store_marks_leases(const struct store *);
 #define STORE_COUNTED	" REGEXP '^p[0-9][0-9]+$'"
 bool	store_is_counted(const char *label);
 
-/* "'a','b'": their labels. */
+/* "'a','b'": their labels, however many. */
 void	store_put_range_labels(struct store *, const struct range *, size_t n);
 
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */

@@ -43,14 +43,19 @@ put_label_is(struct store *s, const char *label, unsigned part)
 	return 1;
 }
 
+static void
+put_label(struct store *s, size_t i, const char *label)
+{
+	if (i > 0)
+		buf_str(&s->sql, ",");
+	db_quote(s->db, &s->sql, label, strlen(label));
+}
+
 void
 store_put_labels(struct store *s, const char *const *labels, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			buf_str(&s->sql, ",");
-		db_quote(s->db, &s->sql, labels[i], strlen(labels[i]));
-	}
+	for (size_t i = 0; i < n; i++)
+		put_label(s, i, labels[i]);
 }
 
 /* o: the table's name in the statement, and a point, or nothing. */
@@ -110,10 +115,8 @@ list_labels(const struct range *ranges, size_t n, const char **labels)
 void
 store_put_range_labels(struct store *s, const struct range *ranges, size_t n)
 {
-	const char	*labels[STORE_RANGES];
-
-	list_labels(ranges, n, labels);
-	store_put_labels(s, labels, n);
+	for (size_t i = 0; i < n; i++)
+		put_label(s, i, ranges[i].label);
 }
 
 /*

@@ -770,6 +770,25 @@ START_TEST(marks_are_forgotten_at_last)
 }
 END_TEST
 
+/* A fleet may be one worker, and has all partitions then. */
+START_TEST(many_marks_are_forgotten_at_once)
+{
+	char	label[8];
+
+	for (unsigned i = 1; i < 300; i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		add_lease(label, ME, 1);
+	}
+	round_at(now + conf->worker.lease_renew);
+	may_go(4);
+	round_at(now + 1);
+	ck_sql("300", "SELECT COUNT(unsure_since) FROM outbox_partitions");
+	sql("UPDATE outbox_partitions SET lease_epoch = 2");
+	round_at(now + 1000);
+	ck_sql("0", "SELECT COUNT(unsure_since) FROM outbox_partitions");
+}
+END_TEST
+
 /* Rows of two ranges: their lease is not asked for more than others are. */
 START_TEST(rows_without_a_label_do_not_go_early)
 {
@@ -817,6 +836,7 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, mark_of_a_former_epoch_is_forgotten, 0,
 	    sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tc, marks_are_forgotten_at_last);
+	tcase_add_test(tc, many_marks_are_forgotten_at_once);
 	tcase_add_test(tc, rows_without_a_label_do_not_go_early);
 }
 
