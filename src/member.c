@@ -180,21 +180,10 @@ renew(struct member *m, struct err *e)
 	return rc;
 }
 
-static const struct lease *
-find_lease(const struct lease *leases, size_t n, const char *label)
+static int
+lease_cmp(const void *label, const void *lease)
 {
-	size_t	lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (strcmp(leases[mid].label, label) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < n && strcmp(leases[lo].label, label) == 0 ? &leases[lo] :
-	    NULL;
+	return strcmp(label, ((const struct lease *)lease)->label);
 }
 
 /*
@@ -212,7 +201,8 @@ forget_marks(struct member *m, const struct lease *leases, size_t n,
 
 	for (size_t i = 0; i < m->nparts; i++) {
 		const struct part	*p = m->parts[i];
-		const struct lease	*l = find_lease(leases, n, p->label);
+		const struct lease	*l = bsearch(p->label, leases, n,
+					     sizeof(*leases), lease_cmp);
 
 		if (p->early_upto != 0 &&
 		    (l == NULL || !l->mine || l->epoch != p->epoch))
