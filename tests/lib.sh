@@ -20,6 +20,7 @@ FAILED=0
 OUTBOX_PW=relay-secret
 PRODUCER_PW=producer-secret
 export OUTBOX_PW PRODUCER_PW
+. "$srcdir/tests/pool.sh"
 
 say() { printf '# %s\n' "$*"; }
 
@@ -60,6 +61,10 @@ done_testing() {
 	exit
 }
 
+# is_short: a part will do.  ./quickstart check asks for that; a test that is run
+# by hand, and check --full, for everything.
+is_short() { [ "${OUTBOX_CHECK:-full}" = short ]; }
+
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 # wait_for SECONDS COMMAND...: until it succeeds; 1 when the time is up
@@ -89,7 +94,7 @@ is_sql() { [ "$(sql "$1")" = "$2" ]; }
 has_line() { grep -Eq -- "$2" "$1"; }
 
 cleanup() {
-	local pid
+	local rc=$? pid server
 	for pid in "${MASTERS[@]}"; do
 		kill -CONT "$pid" 2>/dev/null
 		kill -TERM "$pid" 2>/dev/null
@@ -97,6 +102,7 @@ cleanup() {
 	for pid in "${MASTERS[@]}"; do
 		wait_for 10 is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
 	done
+	pool_give_back "$rc"
 	for server in "$DIR"/*/env; do
 		[ -e "$server" ] && "$SANDBOX" stop "${server%/env}" >/dev/null
 	done
@@ -109,8 +115,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# start_servers [my.cnf lines]: database with schema and accounts, and NATS
-start_servers() {
+# start_own_servers [my.cnf lines]
+start_own_servers() {
 	"$SANDBOX" start "$KIND" "$DIR/db" "$@" >/dev/null || {
 		[ $? -eq 77 ] && skip_all "no $KIND server"
 		echo 'Bail out! no database'
@@ -120,6 +126,18 @@ start_servers() {
 		echo 'Bail out! no nats-server'
 		exit 1
 	}
+}
+
+# Of the pool, if there is one, are only plain servers.  Where a failed test
+# keeps its directory, it keeps its servers' as well.
+are_plain() {
+	[ $# -eq 0 ] && [ ${#NATS_LINES[@]} -eq 0 ] &&
+	    [ "$KIND" = mariadb ] && [ -z "${KEEP:-}" ]
+}
+
+# start_servers [my.cnf lines]: database with schema and accounts, and NATS
+start_servers() {
+	are_plain "$@" && pool_take || start_own_servers "$@"
 	SOCKET=$(. "$DIR/db/env" && echo "$SOCKET")
 	DB_PORT=$(. "$DIR/db/env" && echo "$PORT")
 	URL=$(. "$DIR/nats/env" && echo "$URL")
@@ -189,6 +207,23 @@ ring() {
 	done
 	exec {nats}>&-
 	return "$rc"
+}
+
+# pause MS: where nothing can be waited for
+pause() {
+	local end=$(($(now_ms) + $1))
+	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
+}
+
+# How many messages the stream has; window SECONDS: how long it knows ids
+stored() {
+	"$LAB" count --socket "$SOCKET" --user root --database app \
+	    --nats "$URL" --stream EVENTS | sed -n 's/.*messages \([0-9]*\).*/\1/p'
+}
+is_stored() { [ "$(stored)" -eq "$1" ]; }
+window() {
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window "$1"
 }
 
 # check_stream NAME [options]: the independent checker has the last word
