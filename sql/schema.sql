@@ -76,7 +76,8 @@ CREATE TABLE IF NOT EXISTS events (
 -- acknowledged message can still be lost with the broker's machine: this is
 -- how that is found.  unsure_since: since then the message may be in the
 -- stream without anybody knowing.  replay_no: so many times it was sent again
--- on purpose; it is part of the message id.
+-- on purpose; it is part of the message id.  message_hash is the hash in the
+-- id of the delivered message: numbers come again when a database goes back.
 --
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -84,6 +85,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 	available_at	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
 	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	ack_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
+	message_hash	BIGINT UNSIGNED NULL DEFAULT NULL,
 	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	replay_no	INT UNSIGNED NOT NULL DEFAULT 0,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
@@ -197,6 +199,9 @@ INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
 -- What was given up on.  reason: 'message' (can never be sent as it is),
 -- 'attempts' (too many of them), ...; created_at is the outbox row's.
 --
+-- Keys and types are kept as bytes, for those of an application's own events
+-- table may be binary.  What is longer is cut and ends with "...".
+--
 -- An event with a row in here gets no outbox row from outboxctl reconcile.
 -- So one above outbox_settings.reconcile_from is not deleted, but becomes
 -- 'purged': it is no letter any more and only keeps its event from coming
@@ -207,8 +212,8 @@ INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
 CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
-	order_key	VARCHAR(255) COLLATE utf8mb4_bin NULL DEFAULT NULL,
-	event_type	VARCHAR(255) NULL DEFAULT NULL,
+	order_key	VARBINARY(4000) NULL DEFAULT NULL,
+	event_type	VARBINARY(4000) NULL DEFAULT NULL,
 	attempts	INT UNSIGNED NOT NULL DEFAULT 0,
 	replay_no	INT UNSIGNED NOT NULL DEFAULT 0,
 	reason		VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin
@@ -237,7 +242,7 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 	first_sequence	BIGINT UNSIGNED NOT NULL,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
-	order_key	VARCHAR(1000) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	order_key	VARBINARY(4000) NULL DEFAULT NULL,
 	reason		VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin
 			    NOT NULL,
 	head_sequence	BIGINT UNSIGNED NOT NULL,
@@ -253,6 +258,14 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- are expected in this stream, servers the ids of the server starts for which
 -- that was checked, the latest first.
 --
+-- tail_sequence: the messages up to this one are of events that are here, as of
+-- tail_at and on this database server since this start of it.  On another one
+-- the database may have gone back, and the messages behind tail_sequence are
+-- held against the events before anything is published.  phantoms: so many messages have no event here, because the database
+-- went back; phantom_first and phantom_last are their stream sequences,
+-- phantom_at is when the last were found.  first_sequence: of the stream, to
+-- tell a store that lost its beginning from one that a limit has cut.
+--
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
 	created		VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
@@ -266,6 +279,16 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 			    NULL DEFAULT NULL,
 	checker_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	checker_until	TIMESTAMP(6) NULL DEFAULT NULL,
+	database_server	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	database_started TIMESTAMP(6) NULL DEFAULT NULL,
+	tail_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
+	tail_at		TIMESTAMP(6) NULL DEFAULT NULL,
+	first_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
+	phantoms	BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	phantom_first	BIGINT UNSIGNED NULL DEFAULT NULL,
+	phantom_last	BIGINT UNSIGNED NULL DEFAULT NULL,
+	phantom_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "plain.h"
 #include "utf8.h"
 #include "xalloc.h"
 
@@ -27,6 +28,21 @@ text_of(struct bytes b)
 	utf8_clean(copy);
 	j = json_string(copy);
 	free(copy);
+	return j;
+}
+
+/* By the rule that headers have: see plain.h. */
+static json_t *
+plain_of(struct bytes b)
+{
+	struct buf	 text = { 0 };
+	json_t		*j;
+
+	if (b.data == NULL)
+		return json_null();
+	plain_put(&text, b.data, b.len);
+	j = json_stringn(text.data, text.len);
+	buf_free(&text);
 	return j;
 }
 
@@ -62,9 +78,9 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	json_object_set_new(j, "outbox", text_of(prefix));
 	json_object_set_new(j, "sequence",
 	    json_integer((json_int_t)m->sequence));
-	json_object_set_new(j, "partition", text_of(m->partition));
-	json_object_set_new(j, "key", text_of(m->key));
-	json_object_set_new(j, "type", text_of(m->type));
+	json_object_set_new(j, "partition", plain_of(m->partition));
+	json_object_set_new(j, "key", plain_of(m->key));
+	json_object_set_new(j, "type", plain_of(m->type));
 	json_object_set_new(j, "reason", json_string(m->reason));
 	json_object_set_new(j, "class", json_string(class_of(m)));
 	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));

@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "sig.h"
+#include "streams.h"
 #include "xalloc.h"
 
 #define CLOSE_TIMEOUT_MS	500
@@ -160,21 +161,27 @@ free_spent(struct bus *b)
 	b->spent_bytes = 0;
 }
 
+/*
+ * Nothing is written any more, also of what the library has collected.  Its
+ * own close would wait half a second for a PONG that only our loop could read.
+ */
+static void
+hang_up(struct bus *b)
+{
+	if (b->nc != NULL && b->fd >= 0)
+		shutdown(b->fd, SHUT_RDWR);
+	/* What had arrived is read first, then the end. */
+	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
+		natsConnection_ProcessReadEvent(b->nc);
+}
+
 static void
 bus_close(void *arg)
 {
 	struct bus	*b = arg;
 
 	free_spent(b);
-	/*
-	 * The library's close would wait half a second for a PONG that only
-	 * our loop could read: hang up first, as a lost connection.
-	 */
-	if (b->nc != NULL && b->fd >= 0)
-		shutdown(b->fd, SHUT_RDWR);
-	/* What had arrived is read first, then the end. */
-	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
-		natsConnection_ProcessReadEvent(b->nc);
+	hang_up(b);
 	bus_wake_close(b);
 	natsSubscription_Destroy(b->sub);
 	b->sub = NULL;
@@ -185,6 +192,7 @@ bus_close(void *arg)
 	b->fd = -1;
 	b->want_read = b->want_write = false;
 	b->sent = b->answered = b->refused = b->stale = 0;
+	b->write_until = INT64_MAX;
 }
 
 static int
@@ -219,13 +227,14 @@ unrefused(const struct bus *b)
 }
 
 void
-bus_begin(void *arg)
+bus_begin(void *arg, int64_t until)
 {
 	struct bus	*b = arg;
 	natsMsg		*m = NULL;
 	natsStatus	 s = NATS_OK;
 
 	b->generation++;
+	b->until = until;
 	b->stale = unrefused(b);
 	b->sent = b->answered = b->refused = 0;
 	/* What came too late, above all a refusal that names nobody. */
@@ -315,6 +324,8 @@ note_sent(struct bus *b, uint32_t slot)
 		b->nplaces = (size_t)slot * 2 + 64;
 	}
 	b->places[slot] = b->sent++;
+	if (b->until < b->write_until)
+		b->write_until = b->until;
 }
 
 static enum pub_sent
@@ -349,13 +360,44 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	    PUB_LOST;
 }
 
+static bool
+is_too_late(struct bus *b)
+{
+	return clock_ms() >= b->write_until &&
+	    natsConnection_Buffered(b->nc) > 0;
+}
+
+/*
+ * The only place that writes after the connection was made.  When a message
+ * was handed to the library there was time to send it; if the machine stood
+ * still since then, or the server did not read, there is none now, and somebody
+ * else may have sent it and what follows it.  The library cannot take it back.
+ * What is written between two batches has no such time: by then nothing of a
+ * batch is left in the buffer, or it has to go as well.
+ */
+static void
+write_out(struct bus *b)
+{
+	if (is_too_late(b)) {
+		bus_note_complaint(b, PUB_MESSAGES, "the time to send was over "
+		    "before all messages were written (the machine stood "
+		    "still, or the server did not read): the connection was "
+		    "closed to hold them back");
+		hang_up(b);
+		return;
+	}
+	natsConnection_ProcessWriteEvent(b->nc);
+	if (natsConnection_Buffered(b->nc) == 0)
+		b->write_until = INT64_MAX;
+}
+
 static void
 flush(struct bus *b)
 {
 	if (b->nc == NULL || !b->want_write)
 		return;
 	fault_point("flush", "before", b->fd);
-	natsConnection_ProcessWriteEvent(b->nc);
+	write_out(b);
 	fault_point("flush", "after", b->fd);
 }
 
@@ -388,7 +430,7 @@ bus_idle(void *arg, int fd, int64_t timeout_ms)
 	if (sig_wait(p, 2, timeout_ms) == 0 || !open)
 		return;
 	if (p[0].revents & POLLOUT)
-		natsConnection_ProcessWriteEvent(b->nc);
+		write_out(b);
 	if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
 	bus_wake_read(b);
@@ -422,6 +464,8 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 	from = json_string_value(json_object_get(ack, "stream"));
 	a->stream_sequence = (uint64_t)json_integer_value(
 	    json_object_get(ack, "seq"));
+	if (from != NULL && stream[0] == '\0')
+		a->stream = streams_hash(from);
 	if (from == NULL || a->stream_sequence == 0) {
 		/* A duplicate of what was never stored, or no PubAck at all. */
 		a->verdict = VERDICT_TRANSIENT;
@@ -481,7 +525,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_t	*ack, *error;
 
 	a->text[0] = '\0';
-	a->stream_sequence = 0;
+	a->stream_sequence = a->stream = 0;
 	if (stream[0] != '\0' && read_plain(body, body + len, stream, a))
 		return;
 	ack = json_loadb(body, (size_t)len, 0, NULL);
@@ -629,6 +673,7 @@ bus_new(const struct conf *conf, const char *name)
 	b->conf = conf;
 	b->name = xstrdup(name);
 	b->fd = -1;
+	b->write_until = INT64_MAX;
 	/* Many workers, many servers: do not all start with the first. */
 	b->next_server = arc4random_uniform(
 	    (uint32_t)conf->nats.servers.n);

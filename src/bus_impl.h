@@ -34,6 +34,8 @@ struct bus {
 	size_t			 answered;	/* up to the last that has an answer */
 	size_t			 refused;	/* answers that name nobody */
 	size_t			 stale;		/* may be of older generations */
+	int64_t			 until;		/* of this generation */
+	int64_t			 write_until;	/* of what is not written yet */
 	natsSubscription	*wake;		/* NULL: nobody rings here */
 	bool			 woken;		/* since it was asked for */
 	size_t			 next_server;
@@ -55,7 +57,7 @@ struct bus {
  */
 
 bool	bus_is_open(void *);
-void	bus_begin(void *);
+void	bus_begin(void *, int64_t until);
 void	bus_wait(void *, int64_t timeout_ms);
 
 /* The slot in the subject of an answer; false: of an older generation. */

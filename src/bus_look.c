@@ -265,6 +265,6 @@ bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
 	if (b->look_max == 0)
 		b->look_max = LOOK_UP_WINDOW;
 	fit_window(&l);
-	bus_begin(b);	/* an answer that comes late is nobody's */
+	bus_begin(b, INT64_MAX);	/* a late answer is nobody's */
 	return look_up_all(&l, go_on, go_on_arg, e);
 }

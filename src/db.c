@@ -19,6 +19,7 @@
 
 #include "fault.h"
 #include "secret.h"
+#include "utf8.h"
 #include "xalloc.h"
 
 /* Codes that one of the two header sets lacks. */
@@ -142,12 +143,26 @@ db_last_code(const struct db *db)
 	return db->code;
 }
 
+/* Errors about a value that have no class of their own. */
+static const unsigned	value_codes[] = {
+	1265,	/* data truncated */
+	1300,	/* no characters of its character set */
+	1366,	/* incorrect string value */
+	3819	/* MySQL: a CHECK constraint */
+};
+
 bool
 db_refused_value(const struct db *db)
 {
-	/* Data exceptions, and violations of constraints. */
-	return db->fault == DB_WRONG && (memcmp(db->state, "22", 2) == 0 ||
-	    memcmp(db->state, "23", 2) == 0);
+	if (db->fault != DB_WRONG)
+		return false;
+	for (size_t i = 0; i < sizeof(value_codes) / sizeof(value_codes[0]);
+	    i++)
+		if (db->code == value_codes[i])
+			return true;
+	/* Data exceptions, violations of constraints, what a trigger says. */
+	return memcmp(db->state, "22", 2) == 0 ||
+	    memcmp(db->state, "23", 2) == 0 || memcmp(db->state, "45", 2) == 0;
 }
 
 static void
@@ -361,12 +376,6 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 			    " cannot log READ COMMITTED: set it to ROW or MIXED");
 		return 0;
 	}
-	if (strcmp(name, "wsrep_on") == 0 ||
-	    strcmp(name, "group_replication_group_name") == 0) {
-		if (value[0] != '\0' && strcasecmp(value, "OFF") != 0)
-			db->clustered = true;
-		return 0;
-	}
 	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
 		return refuse(db, DB_READONLY, e,
 		    "the server is read-only: not a primary");
@@ -386,10 +395,9 @@ check_server(struct db *db, struct err *e)
 	int		 rc = 0;
 
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
-	    "('log_bin', 'binlog_format', 'read_only', 'super_read_only', "
+	    "('binlog_format', 'read_only', 'super_read_only', "
 	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
-	    "'wsrep_on', 'group_replication_group_name')");
-	db->clustered = false;
+	    DB_EARLY_VARIABLES ")");
 	rows = db_query(db, "session", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)
@@ -397,6 +405,7 @@ check_server(struct db *db, struct err *e)
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
+	db_learn_early(db, rows);
 	db_rewind(rows);
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
@@ -574,6 +583,18 @@ db_rows_free(struct db_rows *rows)
 	free(rows);
 }
 
+/* Bytes that are no text of the connection: as it is, it may be refused. */
+static void
+put_binary(struct buf *b, const char *data, size_t len)
+{
+	char	*to;
+
+	buf_str(b, " x'");	/* it may follow a word */
+	to = buf_reserve(b, 2 * len + 1);
+	b->len += mysql_hex_string(to, data, len);
+	buf_str(b, "'");
+}
+
 void
 db_quote(struct db *db, struct buf *b, const char *text, size_t len)
 {
@@ -581,6 +602,10 @@ db_quote(struct db *db, struct buf *b, const char *text, size_t len)
 
 	if (db->mysql == NULL)	/* the statement will not be sent either */
 		return;
+	if (!utf8_is_valid(text, len)) {
+		put_binary(b, text, len);
+		return;
+	}
 	buf_str(b, "'");
 	to = buf_reserve(b, len * 2 + 1);
 	b->len += mysql_real_escape_string(db->mysql, to, text, len);

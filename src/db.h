@@ -46,8 +46,8 @@ int		 db_open(struct db *, struct err *);
 void		 db_close(struct db *);
 
 /*
- * Ask again whether it is a server that db_open does not refuse; it is closed
- * if not.
+ * Ask again whether it is a server that db_open does not refuse, and whether
+ * changes may go early; it is closed if not the first.
  */
 int		 db_check(struct db *, struct err *);
 bool		 db_is_open(const struct db *);
@@ -65,12 +65,18 @@ int		 db_exec(struct db *, const char *what, const struct buf *,
  * The same for a change of rows, in a transaction of its own that is being
  * committed when this returns.  Until that is over its locks are kept, and a
  * server that dies has perhaps never seen it; db_finish() tells, and the next
- * statement waits for it too.  Where that cannot be had, or a COMMIT may be
- * refused (db_can_early), it is as db_exec.
+ * statement waits for it too.  Where there is a db_late_reason() it is as
+ * db_exec.
  */
 int		 db_exec_early(struct db *, const char *what,
 		    const struct buf *, uint64_t *matched, struct err *);
-bool		 db_can_early(const struct db *);
+
+/*
+ * Why changes wait for their COMMIT, and what to do about it; NULL: they do
+ * not.  They have to where a row that can be read is perhaps not durable, and
+ * where a COMMIT may be refused.  As of the last db_open or db_check.
+ */
+const char	*db_late_reason(const struct db *);
 
 /* 0: all is committed.  -1: nobody knows, and the connection is closed. */
 int		 db_finish(struct db *, struct err *);
@@ -91,7 +97,10 @@ enum db_fault	 db_last_fault(const struct db *);
 /* The error's number, of the server or the library; 0: it had none. */
 unsigned	 db_last_code(const struct db *);
 
-/* It was DB_WRONG because of a value: too long, there already, not JSON. */
+/*
+ * It was DB_WRONG because of a value: too long, there already, not JSON, or
+ * not to the liking of a constraint or a trigger.
+ */
 bool		 db_refused_value(const struct db *);
 
 /* Walk a result.  Texts are valid until db_rows_free. */
@@ -106,7 +115,10 @@ void		 db_rows_free(struct db_rows *);
 /* The column of that name; -1: there is none. */
 int		 db_column(const struct db_rows *, const char *name);
 
-/* Append 'text' as a literal, or `name` as an identifier. */
+/*
+ * Append 'text' as a literal, x'...' if it is no UTF-8, or `name` as an
+ * identifier.
+ */
 void		 db_quote(struct db *, struct buf *, const char *, size_t);
 void		 db_name(struct buf *, const char *);
 

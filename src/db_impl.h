@@ -16,7 +16,7 @@ struct db {
 	unsigned		 code;		/* behind the fault */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
-	bool			 clustered;	/* another server may refuse a COMMIT */
+	const char		*late;		/* see db_late_reason(); or NULL */
 	bool			 single;	/* a proxy wants one at a time */
 	bool			 many;		/* it was told that more may come */
 	bool			 committing;	/* COMMIT is under way, unanswered */
@@ -27,5 +27,16 @@ struct db {
  * Returns -1.
  */
 int		 db_fail(struct db *, const char *what, struct err *);
+
+/* db_early.c: learn from these variables whether changes may go early. */
+#define DB_EARLY_VARIABLES						\
+	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\
+	"'rpl_semi_sync_master_enabled', "				\
+	"'rpl_semi_sync_master_wait_point', "				\
+	"'rpl_semi_sync_source_enabled', "				\
+	"'rpl_semi_sync_source_wait_point', "				\
+	"'wsrep_on', 'group_replication_group_name'"
+
+void		 db_learn_early(struct db *, struct db_rows *);
 
 #endif

@@ -49,12 +49,13 @@ go_on(void *arg)
 
 /*
  * Could the stream have forgotten the id when this batch's last message goes
- * out?  The claim's time is the bound for that.
+ * out?  The claim's time is the bound for that.  One that is too large to be
+ * fetched is not sent either, and has no id.
  */
 static bool
 is_old(const struct doubt *d, const struct msg *m, int64_t window_ms)
 {
-	return !m->held && m->unsure_ms >= 0 && m->unsure_ms >
+	return !m->held && !m->away && m->unsure_ms >= 0 && m->unsure_ms >
 	    window_ms - d->conf->worker.claim_ttl - MARGIN_MS;
 }
 
@@ -96,12 +97,18 @@ fail(struct doubt *d, struct batch *b, int64_t window_ms,
 
 /* What was delivered before any of them was sent is below them. */
 static int
-first_to_read(struct doubt *d, const struct batch *b, const uint64_t *rows,
-    size_t n, const struct stream_state *st, uint64_t *from, struct err *e)
+first_to_read(struct doubt *d, const struct batch *b,
+    const struct message_id *ids, size_t n, const struct stream_state *st,
+    uint64_t *from, struct err *e)
 {
-	uint64_t	below;
+	uint64_t	*rows = xcalloc(n, sizeof(*rows)), below;
+	int		 rc;
 
-	if (store_place_before(d->store, b, rows, n, &below, e) < 0)
+	for (size_t i = 0; i < n; i++)
+		rows[i] = ids[i].sequence;
+	rc = store_place_before(d->store, b, rows, n, &below, e);
+	free(rows);
+	if (rc < 0)
 		return -1;
 	*from = below + 1;
 	if (*from < st->first || *from > st->last + 1)
@@ -111,40 +118,48 @@ first_to_read(struct doubt *d, const struct batch *b, const uint64_t *rows,
 	return 0;
 }
 
+/* Those of the batch that are in doubt and not sought yet; n is set. */
+static struct message_id *
+list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
+{
+	struct message_id	*ids = xcalloc(b->n + 1, sizeof(*ids));
+	uint64_t		 ack;
+
+	*n = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg		*m = &b->msgs[i];
+		struct message_id	 id;
+
+		if (!is_old(d, m, window_ms))
+			continue;
+		id = msg_id(m);
+		search_drop_older(&d->search, &id, clock_ms() - m->unsure_ms);
+		if (search_result(&d->search, id.sequence, &ack) ==
+		    FOUND_NOT_SOUGHT)
+			ids[(*n)++] = id;
+	}
+	return ids;
+}
+
 /* Have those sought that are not yet. */
 static int
 seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
     struct err *e)
 {
-	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows)), from, ack;
-	unsigned	*replays = xcalloc(b->n + 1, sizeof(*replays));
-	size_t		 n = 0;
-	int		 rc = 0;
+	size_t			 n;
+	struct message_id	*ids = list_new(d, b, st->window_ms, &n);
+	uint64_t		 from;
+	int			 rc = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
-		const struct msg *m = &b->msgs[i];
-
-		if (!is_old(d, m, st->window_ms))
-			continue;
-		search_drop_older(&d->search, m->sequence, m->replay,
-		    clock_ms() - m->unsure_ms);
-		if (search_result(&d->search, m->sequence, &ack) !=
-		    FOUND_NOT_SOUGHT)
-			continue;
-		replays[n] = m->replay;
-		rows[n++] = m->sequence;
-	}
 	if (n > 0)
-		rc = first_to_read(d, b, rows, n, st, &from, e);
+		rc = first_to_read(d, b, ids, n, st, &from, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (!search_add(&d->search, rows[i], replays[i], from,
-		    st->last)) {
+		if (!search_add(&d->search, &ids[i], from, st->last)) {
 			/* Most of them went to others: begin anew. */
 			search_clear(&d->search);
 			break;
 		}
-	free(replays);
-	free(rows);
+	free(ids);
 	return rc;
 }
 
@@ -213,6 +228,28 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 	return conclude(d, b, st.window_ms, found, e);
 }
 
+/*
+ * The clock of the database was put back: when it has come to these moments
+ * again they would seem new.  What was read before does not count for them.
+ */
+static int
+keep_ageless(struct doubt *d, const struct batch *b, struct err *e)
+{
+	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows));
+	size_t		 n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->msgs[i].unsure_ms == INT64_MAX) {
+			rows[n++] = b->msgs[i].sequence;
+			search_drop(&d->search, b->msgs[i].sequence);
+		}
+	if (n > 0)
+		rc = store_unsure_ever(d->store, b, rows, n, e);
+	free(rows);
+	return rc;
+}
+
 int
 doubt_resolve(struct doubt *d, struct batch *b, unsigned *found,
     struct err *e)
@@ -222,5 +259,7 @@ doubt_resolve(struct doubt *d, struct batch *b, unsigned *found,
 	*found = 0;
 	for (size_t i = 0; i < b->n; i++)
 		any = any || (b->msgs[i].unsure_ms >= 0 && !b->msgs[i].held);
-	return any && doubt_can_look(d) ? look(d, b, found, e) : 0;
+	if (!any || !doubt_can_look(d))
+		return 0;
+	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);
 }

@@ -16,7 +16,8 @@
 #include <strings.h>
 
 #include <jansson.h>
-#include <libdeflate.h>
+
+#include "plain.h"
 
 static void
 put_bytes(struct envelope *v, struct bytes b)
@@ -56,40 +57,28 @@ is_line(struct bytes b)
 	    memchr(b.data, '\0', b.len) == NULL);
 }
 
-/* A column as a header; a NULL or empty column has none. */
-static int
-add_column(struct envelope *v, const char *name, struct bytes value,
-    struct err *e)
+/*
+ * A column as a header; a NULL or empty column has none.  What is no plain
+ * text, a binary key say, goes as 0x and hex: see plain.h.
+ */
+static void
+add_column(struct envelope *v, const char *name, struct bytes value)
 {
 	/* An empty one makes nats.c subscribers refuse the whole header. */
 	if (value.data == NULL || value.len == 0)
-		return 0;
-	if (!is_line(value))
-		return err_set(e, "%s would break its header: it holds a line "
-		    "break or a NUL", name);
+		return;
 	open_header(v, name);
-	put_bytes(v, value);
+	plain_put(&v->text, value.data, value.len);
 	close_header(v);
-	return 0;
 }
 
 static void
-add_id(struct envelope *v, const struct envelope_form *f, const struct msg *m)
+add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
 {
-	uint32_t	crc;
+	struct message_id	id = msg_id(m);
 
-	/* Type and body: a sequence alone comes again after a restore. */
-	crc = libdeflate_crc32(0, m->type.data, m->type.len);
-	if (m->payload.data != NULL)	/* NULL starts anew */
-		crc = libdeflate_crc32(crc, m->payload.data, m->payload.len);
 	open_header(v, "Nats-Msg-Id");
-	buf_str(&v->text, f->id_prefix);
-	buf_str(&v->text, "-");
-	buf_u64(&v->text, m->sequence);
-	buf_str(&v->text, "-");
-	buf_hex32(&v->text, crc);
-	if (m->replay > 0)	/* or the stream would swallow it */
-		buf_printf(&v->text, "-r%u", m->replay);
+	message_id_put(&v->text, f->id_prefix, &id);
 	close_header(v);
 }
 
@@ -107,9 +96,9 @@ add_time(struct envelope *v, struct bytes time)
 	close_header(v);
 }
 
-static int
+static void
 add_columns(struct envelope *v, const struct envelope_form *f,
-    const struct msg *m, struct err *e)
+    struct msg *m)
 {
 	add_id(v, f, m);
 	if (f->stream[0] != '\0') {
@@ -127,14 +116,12 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	}
 	if (m->time.data != NULL)
 		add_time(v, m->time);
-	if (add_column(v, "Outbox-Partition", m->partition, e) < 0 ||
-	    add_column(v, "Outbox-Key", m->key, e) < 0 ||
-	    add_column(v, "Outbox-Type", m->type, e) < 0 ||
-	    add_column(v, "Outbox-Stream-Sequence", m->stream_sequence, e) < 0 ||
-	    add_column(v, "Outbox-Version", m->version, e) < 0 ||
-	    add_column(v, "Outbox-Correlation-Id", m->correlation, e) < 0)
-		return -1;
-	return 0;
+	add_column(v, "Outbox-Partition", m->partition);
+	add_column(v, "Outbox-Key", m->key);
+	add_column(v, "Outbox-Type", m->type);
+	add_column(v, "Outbox-Stream-Sequence", m->stream_sequence);
+	add_column(v, "Outbox-Version", m->version);
+	add_column(v, "Outbox-Correlation-Id", m->correlation);
 }
 
 /* A token as HTTP has it, and not a name that is ours or the server's. */
@@ -293,6 +280,32 @@ check_subject(const char *subject, size_t len, struct err *e)
 	return 0;
 }
 
+/* Can it stand in a subject, as one token or several? */
+static bool
+is_tokens(struct bytes b)
+{
+	if (!plain_is(b.data, b.len) || b.len == 0 ||
+	    b.data[0] == '.' || b.data[b.len - 1] == '.')
+		return false;
+	return memchr(b.data, ' ', b.len) == NULL &&
+	    memchr(b.data, '*', b.len) == NULL &&
+	    memchr(b.data, '>', b.len) == NULL &&
+	    memmem(b.data, b.len, "..", 2) == NULL;
+}
+
+/* A key may be any bytes; what names a subject must not. */
+static void
+put_placeholder(struct envelope *v, const struct msg *m, const char *name,
+    size_t len)
+{
+	struct bytes	b = placeholder(m, name, len);
+
+	if (b.data != NULL && b.data == m->key.data && !is_tokens(b))
+		plain_put_hex(&v->text, b.data, b.len);
+	else
+		put_bytes(v, b);
+}
+
 static int
 put_subject(struct envelope *v, const char *template, const struct msg *m,
     struct err *e)
@@ -304,7 +317,7 @@ put_subject(struct envelope *v, const char *template, const struct msg *m,
 		size_t n = strcspn(open + 1, "}");
 
 		buf_add(&v->text, p, (size_t)(open - p));
-		put_bytes(v, placeholder(m, open + 1, n));
+		put_placeholder(v, m, open + 1, n);
 		p = open + n + 2;
 	}
 	buf_str(&v->text, p);
@@ -315,18 +328,17 @@ put_subject(struct envelope *v, const char *template, const struct msg *m,
 
 int
 envelope_fill(struct envelope *v, const struct envelope_form *f,
-    const struct msg *m, struct err *e)
+    struct msg *m, struct err *e)
 {
 	buf_clear(&v->text);
 	v->nheaders = 0;
 	v->skipped = 0;
 	v->payload = m->payload;
 	v->size = strlen("NATS/1.0\r\n\r\n") + m->payload.len;
-	if (put_subject(v, f->subject, m, e) < 0 ||
-	    add_columns(v, f, m, e) < 0 ||
-	    add_metadata(v, m->metadata, e) < 0)
+	if (put_subject(v, f->subject, m, e) < 0)
 		return -1;
-	return 0;
+	add_columns(v, f, m);
+	return add_metadata(v, m->metadata, e);
 }
 
 void

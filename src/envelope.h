@@ -35,11 +35,11 @@ struct envelope_form {
 
 /*
  * Fill the envelope, which is zeroed before its first use and may be used
- * again, for a row that has its event.  Returns -1 when the row cannot be
+ * again, for a row that has its event; it gets its hash.  Returns -1 when the row cannot be
  * sent as it is, with what is wrong with it; that is the message's fault.
  */
 int	envelope_fill(struct envelope *, const struct envelope_form *,
-	    const struct msg *, struct err *);
+	    struct msg *, struct err *);
 void	envelope_free(struct envelope *);
 
 const char *envelope_subject(const struct envelope *);

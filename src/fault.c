@@ -103,7 +103,7 @@ fault_instead(const char *what, const char **sql, size_t *len)
 
 	if (!is_ordered(what, "instead"))
 		return;
-	*len = (size_t)snprintf(text, sizeof(text), "SIGNAL SQLSTATE '45000' "
+	*len = (size_t)snprintf(text, sizeof(text), "SIGNAL SQLSTATE 'HY000' "
 	    "SET MYSQL_ERRNO = %s, MESSAGE_TEXT = 'as ordered'", order.act);
 	*sql = text;
 }

@@ -67,6 +67,8 @@ struct held_lane {
 					   record is released; or HOLD_NONE */
 	struct part	*halter;	/* halted: by a record of this one */
 	bool		 head_parked;
+	int64_t		 aside_until;	/* its record or rows are refused by
+					   the database: not tried before */
 
 	UT_hash_handle	 hh;
 	struct bytes	 key;		/* the order key of the head */

@@ -91,6 +91,7 @@ run_worker(struct master *m, struct slot *s)
 		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
 	a.nheirs = s->nheirs;
 	a.suspect = s->suspect;
+	a.respawned = s->has_worked;
 	a.change_count = m->change_count;
 	status = worker_main(&a);
 	free(a.heirs);

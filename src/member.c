@@ -12,6 +12,7 @@
 
 #define SWEEP_MS	5000
 #define PURGE_MS	(5 * 60 * 1000)
+#define PARKED_MS	(30 * 1000)	/* it looks at each parked label */
 
 /*
  * A mark speaks of so many rows that are still to come.  That is what who has
@@ -20,6 +21,9 @@
  */
 #define EARLY_ROWS	4000
 #define EARLY_LEFT	1000
+
+/* Global variables may be set at any time. */
+#define SERVER_MS	30000
 
 static void
 free_labels(char ***labels, size_t *n)
@@ -164,7 +168,8 @@ owned_labels(const struct member *m, size_t more)
 static int
 renew(struct member *m, struct err *e)
 {
-	uint64_t	  upto = m->early_row == 0 ? 0 :
+	uint64_t	  upto = m->early_row == 0 ||
+			    !store_can_go_early(m->store) ? 0 :
 			    m->early_row + EARLY_ROWS;
 	const char	**labels = NULL;
 	uint64_t	  n;
@@ -220,11 +225,12 @@ bool
 member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
     int64_t now)
 {
-	if (!store_can_go_early(m->store) || p->label[0] == '\0' ||
-	    p->unsure_upto != 0)
+	if (p->label[0] == '\0' || p->unsure_upto != 0)
 		return false;
 	if (sequence > m->early_row)
 		m->early_row = sequence;
+	if (!store_can_go_early(m->store))
+		return false;
 	if (sequence + EARLY_LEFT > p->early_upto) {
 		m->mark_now = true;
 		m->look_at = now;
@@ -436,10 +442,14 @@ housekeep(struct member *m, int64_t now, bool *created, struct err *e)
 		if (sweep(m, store_adopt_strays, created, e) < 0)
 			return -1;
 	}
+	if (now >= m->parked_at) {
+		m->parked_at = now + PARKED_MS;
+		if (sweep(m, store_adopt_parked, created, e) < 0)
+			return -1;
+	}
 	if (now >= m->purge_at) {
 		m->purge_at = now + PURGE_MS;
-		if (sweep(m, store_adopt_parked, created, e) < 0 ||
-		    store_purge(m->store, &m->purged, e) < 0)
+		if (store_purge(m->store, &m->purged, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -581,10 +591,22 @@ clear_marks(struct member *m, struct err *e)
 	return any ? store_clear_marks(m->store, e) : 0;
 }
 
+/* Somebody would go early: what is known of the server must not be old. */
+static int
+check_server(struct member *m, int64_t now, struct err *e)
+{
+	if (m->early_row == 0 || now < m->server_at)
+		return 0;
+	m->server_at = now + SERVER_MS;
+	return store_check_server(m->store, e);
+}
+
 int
 member_round(struct member *m, int64_t now, struct err *e)
 {
 	m->rows = MEMBER_NOT_ASKED;
+	if (check_server(m, now, e) < 0)
+		return -1;
 	if (now >= m->lease_until && m->conf->worker.leasing) {
 		drop_parts(m);
 		m->look_at = now;

@@ -61,6 +61,7 @@ struct member {
 	uint64_t		  early_row;	/* the highest that was asked for
 						   since the last renewal; or 0 */
 	bool			  mark_now;	/* it is not covered */
+	int64_t			  server_at;	/* ask again what it is like */
 
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  look_at;	/* next look at the leases */
@@ -69,6 +70,7 @@ struct member {
 	size_t			  for_place;	/* desired is made for these */
 	size_t			  for_active;
 	int64_t			  sweep_at;	/* next look for stray labels */
+	int64_t			  parked_at;	/* the same for parked ones */
 	int64_t			  purge_at;
 	int64_t			  lease_until;	/* by our clock; past it: not ours */
 
@@ -107,7 +109,9 @@ void	member_clear_report(struct member *);
  * May the message of this row of the partition be sent while its claim is
  * being committed?  To ask makes it possible, from the next round on and up to
  * the next renewal: a lease is marked only where that is of use, for a mark
- * costs whoever has the lease after us if we did not release it.
+ * costs whoever has the lease after us if we did not release it.  Whether the
+ * server is one where that may be is asked again now and then, while somebody
+ * wants to know.
  */
 bool	member_may_go_early(struct member *, const struct part *,
 	    uint64_t sequence, int64_t now);

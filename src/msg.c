@@ -15,6 +15,7 @@ batch_free(struct batch *b)
 		free(b->msgs[i].error);
 	free(b->msgs);
 	free(b->labels);
+	free(b->refused);
 	if (b->rows != NULL)
 		b->free_rows(b->rows);
 	if (b->more_rows != NULL)
@@ -66,6 +67,34 @@ batch_keep(struct batch *b, const uint64_t *sequences, size_t n)
 			b->msgs[kept++] = b->msgs[i];
 	b->n = kept == n ? n : 0;
 	return kept == n;
+}
+
+struct message_id
+msg_id(struct msg *m)
+{
+	if (!m->hashed && m->has_event && !m->away) {
+		m->hash = message_hash(m);
+		m->hashed = true;
+	}
+	return (struct message_id){ .sequence = m->sequence,
+	    .replay = m->replay, .hashed = m->hashed, .hash = m->hash };
+}
+
+void
+batch_refuse(struct batch *b, uint64_t sequence)
+{
+	b->refused = xreallocarray(b->refused, b->nrefused + 1,
+	    sizeof(*b->refused));
+	b->refused[b->nrefused++] = sequence;
+}
+
+bool
+batch_is_refused(const struct batch *b, uint64_t sequence)
+{
+	for (size_t i = 0; i < b->nrefused; i++)
+		if (b->refused[i] == sequence)
+			return true;
+	return false;
 }
 
 size_t

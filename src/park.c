@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "log.h"
+#include "plain.h"
 #include "xalloc.h"
 
 /* A head that is due so soon is neither recorded nor parked. */
@@ -16,6 +18,49 @@
 
 /* Lanes in one statement. */
 #define LANES		256
+
+/*
+ * The database may refuse a statement because of what is in one row.  Then
+ * lanes go by themselves for a while, and who is refused alone waits.
+ */
+#define ALONE_MS	60000
+#define ASIDE_MS	30000
+
+static size_t
+max_lanes(const struct park *p, int64_t now, size_t max)
+{
+	return now < p->alone_until ? 1 : max;
+}
+
+static bool
+is_aside(const struct held_lane *l, int64_t now)
+{
+	return now < l->aside_until;
+}
+
+/* A statement about these lanes failed; 0: the round may go on without. */
+static int
+refused(struct park *p, struct held_lane *const *lanes, size_t n, int64_t now,
+    const struct err *e)
+{
+	char	key[PLAIN_SIZE];
+
+	if (!store_refused_value(p->store))
+		return -1;
+	p->alone_until = now + ALONE_MS;
+	p->moved = true;
+	if (n > 1)
+		return 0;
+	plain_text(key, lanes[0]->key.data, lanes[0]->key.len);
+	if (lanes[0]->aside_until == 0)
+		log_error("key %s: its rows or its record cannot be moved, the "
+		    "database refuses that: %s; it waits: mend the rows or the "
+		    "table", key, e->text);
+	lanes[0]->aside_until = now + ASIDE_MS;
+	if (lanes[0]->head_parked)
+		lanes[0]->due_at = lanes[0]->aside_until;
+	return 0;
+}
 
 /* The leases that a statement relies on. */
 struct leases {
@@ -56,6 +101,21 @@ unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
  * Coming back
  */
 
+/* A record that cannot go does no harm: its next reader tries again. */
+static int
+unblock(struct park *p, const struct leases *ls, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	if (store_unblock(p->store, ls->items, ls->n, list, n, e) == 0)
+		return 0;
+	if (!store_refused_value(p->store))
+		return -1;
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (unblock(p, ls, list + i, 1, e) < 0)
+			return -1;
+	return 0;
+}
+
 static int
 lift(struct park *p, struct err *e)
 {
@@ -71,7 +131,7 @@ lift(struct park *p, struct err *e)
 		list[i] = h->lifted[i].record;
 		add_lease(&ls, h->lifted[i].home);
 	}
-	rc = store_unblock(p->store, ls.items, ls.n, list, h->nlifted, e);
+	rc = unblock(p, &ls, list, h->nlifted, e);
 	free(ls.items);
 	free(list);
 	if (rc == 0)
@@ -92,14 +152,18 @@ bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
 		return 0;
 	lanes = xcalloc(limit + 1, sizeof(*lanes));
 	list = xcalloc(limit + 1, sizeof(*list));
+	limit = max_lanes(p, now, limit);
 	for (l = h->lanes; l != NULL && n < limit; l = l->hh.next)
-		if (l->head_parked && l->due_at <= now) {
+		if (l->head_parked && l->due_at <= now &&
+		    !is_aside(l, now)) {
 			list[n] = l->head;
 			lanes[n++] = l;
 		}
 	rc = unpark(p, lanes, n, list, n, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		hold_head_back(h, lanes[i]);
+	if (rc < 0)
+		rc = refused(p, lanes, n, now, e);
 	free(lanes);
 	free(list);
 	return rc;
@@ -140,20 +204,23 @@ unpark_found(struct park *p, struct held_lane *const *lanes, size_t nlanes,
 }
 
 static int
-bring_rows(struct park *p, size_t limit, struct err *e)
+bring_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 {
 	struct held_lane	*lanes[STORE_RANGES], *l;
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][STORE_PARKED];
 	struct candidate	*found;
 	size_t			 n = 0, nfound;
+	size_t			 max = max_lanes(p, now, STORE_RANGES);
 	int			 rc;
 
 	if (p->hold->nreturning == 0)
 		return 0;
-	for (l = p->hold->lanes; l != NULL && n < STORE_RANGES; l = l->hh.next)
-		if (hold_is_returning(l))
+	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next)
+		if (hold_is_returning(l) && !is_aside(l, now))
 			lanes[n++] = l;
+	if (n == 0)
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		park_set_range(&ranges[i], labels[i], lanes[i]->record,
 		    limit / n + 2);
@@ -162,6 +229,8 @@ bring_rows(struct park *p, size_t limit, struct err *e)
 	rc = unpark_found(p, lanes, n, ranges, found, nfound, e);
 	if (rc == 0)
 		take_back(p, lanes, ranges, n, found, nfound);
+	else
+		rc = refused(p, lanes, n, now, e);
 	free(found);
 	return rc;
 }
@@ -230,17 +299,23 @@ static int
 record_failed(struct park *p, int64_t now, struct err *e)
 {
 	struct held_lane	*lanes[LANES], *l;
-	size_t			 n = 0;
-	bool			 done;
+	size_t			 n = 0, max = max_lanes(p, now, LANES);
+	bool			 done, later = false;
 
 	if (!p->hold->unrecorded)
 		return 0;
-	for (l = p->hold->lanes; l != NULL && n < LANES; l = l->hh.next)
-		if (l->record == 0 && l->why == HOLD_FAILED &&
-		    is_far(l, now))
+	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next) {
+		if (l->record != 0 || l->why != HOLD_FAILED || !is_far(l, now))
+			continue;
+		if (is_aside(l, now))
+			later = true;
+		else
 			lanes[n++] = l;
-	p->hold->unrecorded = n == LANES;
-	return n == 0 ? 0 : record(p, lanes, n, &done, e);
+	}
+	if (n > 0 && record(p, lanes, n, &done, e) < 0)
+		return refused(p, lanes, n, now, e);
+	p->hold->unrecorded = later || n == max;
+	return 0;
 }
 
 static bool
@@ -280,7 +355,7 @@ choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
 	size_t		 n = 0;
 
 	/* Halted in a partition that has no rows here. */
-	if (l->record == 0 && l->head == HOLD_NONE)
+	if ((l->record == 0 && l->head == HOLD_NONE) || is_aside(l, now))
 		return;
 	if (head_can_go(l, now))
 		list[n++] = l->head;
@@ -300,7 +375,8 @@ choose(struct park *p, struct going *g, size_t max, int64_t now)
 
 	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
 	/* A returning lane has a record; others get it by their head. */
-	for (size_t i = 0; i < n && g->n < LANES && g->nsequences < max; i++)
+	for (size_t i = 0; i < n && g->n < max_lanes(p, now, LANES) &&
+	    g->nsequences < max; i++)
 		choose_rows(g, lanes[i], max - g->nsequences, now);
 	free(lanes);
 }
@@ -347,6 +423,8 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 		hold_parked(p->hold, g.lanes[i], g.parking[i].sequences,
 		    g.parking[i].n);
 	free(g.sequences);
+	if (rc < 0)
+		rc = refused(p, g.lanes, g.n, now, e);
 	return rc;
 }
 
@@ -360,7 +438,7 @@ park_round(struct park *p, size_t limit, int64_t now, struct err *e)
 	}
 	if (lift(p, e) < 0 || park_read_fresh(p, now, e) < 0 ||
 	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
-	    bring_rows(p, limit, e) < 0)
+	    bring_rows(p, limit, now, e) < 0)
 		return -1;
 	if (record_failed(p, now, e) < 0)
 		return -1;

@@ -29,6 +29,8 @@ struct park {
 	struct hold		*hold;
 	bool			 moved;		/* the last round has: there may
 						   be more to move */
+	int64_t			 alone_until;	/* one lane in a statement: of
+						   several one was refused */
 };
 
 /*

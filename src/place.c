@@ -12,7 +12,6 @@
 
 #define NO_MESSAGE_FOUND	10037
 #define ID_HEADER		"Nats-Msg-Id:"
-#define HEX_DIGITS		"0123456789abcdef"
 
 static int
 sextet(char c)
@@ -43,25 +42,6 @@ decode(const char *from)
 	return text;
 }
 
-/* "<prefix>-<row>-<crc>[-r<replay>]"; false: it is not of that form. */
-static bool
-read_id(const char *id, const char *prefix, struct place *p)
-{
-	size_t	 n = strlen(prefix);
-	char	*end;
-
-	if (strncmp(id, prefix, n) != 0 || id[n] != '-' ||
-	    id[n + 1] < '0' || id[n + 1] > '9')
-		return false;
-	p->row = strtoull(id + n + 1, &end, 10);
-	if (*end != '-')
-		return false;
-	end += 1 + strspn(end + 1, HEX_DIGITS);
-	p->replay = strncmp(end, "-r", 2) == 0 ?
-	    (unsigned)strtoul(end + 2, NULL, 10) : 0;
-	return true;
-}
-
 static void
 read_headers(struct place *p, const char *prefix, const char *hdrs)
 {
@@ -74,7 +54,7 @@ read_headers(struct place *p, const char *prefix, const char *hdrs)
 			continue;
 		line += strlen(ID_HEADER);
 		line += strspn(line, " ");
-		if (read_id(line, prefix, p))
+		if (message_id_read(&p->id, prefix, line))
 			p->what = PLACE_OURS;
 		break;
 	}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "message_id.h"
 
 enum place_what {
 	PLACE_UNKNOWN,
@@ -18,14 +19,12 @@ enum place_what {
 struct place {
 	uint64_t	sequence;	/* of the stream; 0: nowhere, empty */
 	enum place_what	what;
-	uint64_t	row;		/* PLACE_OURS: the outbox row's sequence */
-	unsigned	replay;		/* and which time it was sent on purpose */
+	struct message_id id;		/* PLACE_OURS: what it is */
 };
 
 /*
- * Read the answer to $JS.API.STREAM.MSG.GET for this place.  Ours is what
- * has a message id "<prefix>-<row>-<crc>", or that and "-r<replay>".  -1: the
- * answer tells nothing.
+ * Read the answer to $JS.API.STREAM.MSG.GET for this place.  Ours is what has
+ * a message id with this prefix.  -1: the answer tells nothing.
  */
 int	place_read(struct place *, const char *prefix, const char *body,
 	    size_t len, struct err *);

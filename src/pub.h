@@ -33,6 +33,8 @@ struct pub_answer {
 	uint32_t	slot;			/* or PUB_SOME_SLOT */
 	enum verdict	verdict;
 	uint64_t	stream_sequence;	/* stored and duplicate */
+	uint64_t	stream;			/* their stream's name, hashed;
+						   0: the one of nats.stream */
 	char		text[256];		/* why not; "" if stored */
 };
 
@@ -79,8 +81,12 @@ struct pub_ops {
 	/* Bytes that were sent and that the other side did not read yet. */
 	int64_t		(*unread)(void *);
 
-	/* A new batch: answers to older ones are not reported any more. */
-	void		(*begin)(void *);
+	/*
+	 * A new batch: answers to older ones are not reported any more.  From
+	 * until (clock_ms()) on nothing of it is written: rather the connection
+	 * is closed, and a complaint says so.
+	 */
+	void		(*begin)(void *, int64_t until);
 
 	/* Never blocks; the envelope may be used again afterwards. */
 	enum pub_sent	(*send)(void *, const struct envelope *,

@@ -46,6 +46,15 @@ recover_connected(struct recover *r)
 	r->at = 0;
 }
 
+void
+recover_database_opened(struct recover *r, bool first_start)
+{
+	r->ready = false;
+	r->reconnected = true;
+	r->first_start = r->first_start || first_start;
+	r->at = 0;
+}
+
 bool
 recover_is_ready(const struct recover *r)
 {
@@ -281,6 +290,50 @@ compare_created(struct recover *r, struct stream_row *row,
 	return is_made_anew(r, row, known, anew, why, e);
 }
 
+/*
+ * A server that starts with less of the beginning than it had: without a limit
+ * that explains it, its store has lost a piece, whatever its age.
+ */
+static void
+watch_beginning(struct recover *r, struct stream_row *row,
+    const struct stream_state *st)
+{
+	if (row->first == 0 || st->first <= row->first || st->limited ||
+	    st->messages == 0)
+		return;
+	r->first_known = row->first;
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+}
+
+/* Has the server's start been checked, and is it the stream that it was? */
+static bool
+is_checked(const struct stream_row *row, const struct stream_state *st)
+{
+	return row->checked && !row->fresh &&
+	    strcmp(row->created, st->created) == 0;
+}
+
+static int
+check_stream(struct recover *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct err	why;
+	bool		known = true, anew = row->fresh;
+
+	/* It was about the database alone. */
+	if (is_checked(row, st) && r->missed == 0) {
+		r->at = clock_ms();
+		return store_check_drop(r->store, r->conf->nats.stream, e);
+	}
+	watch_beginning(r, row, st);
+	if (compare_created(r, row, st, &known, &anew, &why, e) < 0)
+		return -1;
+	if (!known)
+		return drop_check(r, &why, e);
+	return anew ? end_check(r, st, true, e) :
+	    check_rows(r, row, until, st, e);
+}
+
 /* We are the one who checks. */
 static int
 check(struct recover *r, struct err *e)
@@ -289,9 +342,9 @@ check(struct recover *r, struct err *e)
 	struct stream_row	 row;
 	struct err		 why;
 	char			 until[STORE_TIME];
-	bool			 known = true, anew;
 
 	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
+	r->first_known = 0;
 	if (store_now(r->store, until, e) < 0)
 		return -1;
 	if (!recover_state(r, &st, &why))
@@ -300,13 +353,18 @@ check(struct recover *r, struct err *e)
 	if (store_stream(r->store, r->conf->nats.stream, st.server,
 	    r->relay->form.id_prefix, &row, e) < 0)
 		return -1;
-	anew = row.fresh;
-	if (compare_created(r, &row, &st, &known, &anew, &why, e) < 0)
-		return -1;
-	if (!known)
-		return drop_check(r, &why, e);
-	return anew ? end_check(r, &st, true, e) :
-	    check_rows(r, &row, until, &st, e);
+	if (r->compare) {
+		switch (recover_tail(r, &row, &st, &why)) {
+		case WALK_NO_DB:
+			*e = why;
+			return -1;
+		case WALK_BROKEN:
+			return drop_check(r, &why, e);
+		case WALK_DONE:
+			r->compare = false;
+		}
+	}
+	return check_stream(r, &row, until, &st, e);
 }
 
 static int
@@ -369,9 +427,10 @@ find_top(struct recover *r, const struct stream_row *row, bool first,
 	return 0;
 }
 
+/* now: the stream's state before anything else was asked. */
 static int
-look_shortly(struct recover *r, const struct stream_row *row, bool first,
-    struct err *e)
+look_shortly(struct recover *r, const struct stream_row *row,
+    const struct stream_state *now, bool first, struct err *e)
 {
 	struct stream_state	st;
 	struct acked		top;
@@ -394,12 +453,103 @@ look_shortly(struct recover *r, const struct stream_row *row, bool first,
 		}
 		look_for_emptiness(r, &st, f.there);
 	}
-	if (first && store_check_short(r->store, r->conf->nats.stream, e) < 0)
+	if (first && store_check_short(r->store, r->conf->nats.stream,
+	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
 	can_look(r);
 	return 0;
+}
+
+/*
+ * The database
+ */
+
+/* What this connection leads to, and whether the tail must be compared. */
+static int
+learn_database(struct recover *r, struct err *e)
+{
+	char	before[STORE_SERVER];
+	bool	known;
+
+	strlcpy(before, r->server.identity, sizeof(before));
+	if (store_server(r->store, &r->server, e) < 0 ||
+	    store_now(r->store, r->opened_at, e) < 0 ||
+	    store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = r->compare || r->first_start || !known;
+	/*
+	 * A worker with a batch out when the former server went may send it as
+	 * long as its claim lasts.
+	 */
+	if (!known || (before[0] != '\0' &&
+	    strcmp(before, r->server.identity) != 0))
+		r->again_at = clock_ms() + r->conf->worker.claim_ttl;
+	r->reconnected = r->first_start = false;
+	return 0;
+}
+
+/* Somebody else's comparison, made since we connected, is as good as ours. */
+static int
+is_compared(struct recover *r, const struct stream_row *row, struct err *e)
+{
+	bool	known;
+
+	if (strcmp(row->tail_at, r->opened_at) <= 0)
+		return 0;
+	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = !known;
+	return 0;
+}
+
+/*
+ * Does the database know less than it did?  A dump was loaded into it: what was
+ * compared by then is not known any more, or, if the dump is younger than that,
+ * our latest message is not.
+ */
+static int
+knows_less(struct recover *r, const struct stream_row *row, bool *less,
+    struct err *e)
+{
+	bool	known = true;
+
+	*less = strcmp(row->tail_at, r->tail_seen) < 0;
+	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
+	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
+	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
+		return -1;
+	if (!known)	/* asked once: it is of no use any more */
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	*less = *less || !known;
+	return 0;
+}
+
+static int
+watch_database(struct recover *r, const struct stream_row *row,
+    struct err *e)
+{
+	bool	less;
+
+	if (!store_has_timeline(r->store))
+		return 0;
+	if (r->reconnected && learn_database(r, e) < 0)
+		return -1;
+	if (r->compare && is_compared(r, row, e) < 0)
+		return -1;
+	if (knows_less(r, row, &less, e) < 0)
+		return -1;
+	if (r->again_at != 0 && clock_ms() >= r->again_at) {
+		r->again_at = 0;
+		less = true;
+	}
+	if (r->compare || !less)
+		return 0;
+	r->compare = true;	/* and none of before will do */
+	return store_now(r->store, r->opened_at, e);
 }
 
 int
@@ -413,14 +563,16 @@ recover_round(struct recover *r, bool first, struct err *e)
 	if (clock_ms() < recover_next(r, first))
 		return 0;
 	r->ready = r->ready && !r->relay->went_back;
-	r->missed = 0;
+	r->missed = r->first_known = 0;
 	if (!recover_state(r, &st, &why))
 		return cannot_look(r, &why);
 	if (store_stream(r->store, r->conf->nats.stream, st.server,
 	    r->relay->form.id_prefix, &row, e) < 0)
 		return -1;
+	if (watch_database(r, &row, e) < 0)
+		return -1;
 	/* Who waited for somebody else's check has its result. */
-	if (!row.checked || row.fresh || strcmp(row.created, st.created) != 0)
+	if (r->compare || !is_checked(&row, &st))
 		return check_or_wait(r, e);
-	return look_shortly(r, &row, first, e);
+	return look_shortly(r, &row, &st, first, e);
 }

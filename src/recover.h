@@ -33,6 +33,18 @@ struct recover {
 	uint64_t		 emptied_at;	/* first, when said to be empty */
 	uint64_t		 missed;	/* a place that the short look found
 						   lost; 0: none */
+	uint64_t		 first_known;	/* what the stream began with when
+						   its store lost that; or 0 */
+
+	/* Is the database still the one whose events the stream tells of? */
+	bool			 first_start;	/* see recover_database_opened() */
+	bool			 reconnected;	/* not looked at since then */
+	bool			 compare;	/* the tail must be: see design.md */
+	int64_t			 again_at;	/* compare once more, clock_ms(), and
+						   leave the tail until then; 0: no */
+	struct db_server	 server;
+	char			 opened_at[STORE_TIME];
+	char			 tail_seen[STORE_TIME];	/* the latest tail_at */
 
 	/* gone, and what happened since the owner cleared it. */
 	uint64_t		 recovered;	/* rows to be sent again */
@@ -45,6 +57,14 @@ void	recover_init(struct recover *, const struct conf *, struct store *,
 
 /* A new connection to the broker: nothing is to be sent before a look. */
 void	recover_connected(struct recover *);
+
+/*
+ * A new connection to the database, which may be another one than before, or
+ * have gone back: nothing is to be sent before a look.  first_start: nobody
+ * has watched it until now, so its messages are compared in any case, also if
+ * another connection follows before the look.
+ */
+void	recover_database_opened(struct recover *, bool first_start);
 
 /* May messages be sent? */
 bool	recover_is_ready(const struct recover *);

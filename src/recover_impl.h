@@ -17,4 +17,14 @@ bool	recover_state(struct recover *, struct stream_state *, struct err *);
 bool	recover_find(struct recover *, const struct acked *, size_t n,
 	    struct stream_state *, struct finding *, struct err *);
 
+/* While the broker answers: stay alive, and stay the one who checks. */
+bool	recover_go_on(void *recover);
+
+/*
+ * Hold the messages since the last good check against the events, and write
+ * down that it was done, on r->server.  WALK_BROKEN: by the broker.
+ */
+enum walked recover_tail(struct recover *, const struct stream_row *,
+	    const struct stream_state *, struct err *);
+
 #endif

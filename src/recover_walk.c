@@ -22,6 +22,7 @@ recover_state(struct recover *r, struct stream_state *st, struct err *e)
 	if (!p->ops->state(p->arg, st, e))
 		return false;
 	r->gone = st->created[0] == '\0';
+	st->first_known = r->first_known;
 	if (r->gone)
 		err_set(e, "no such stream");
 	return !r->gone;
@@ -33,21 +34,22 @@ recover_judge(const struct stream_state *st, const struct acked *row,
 {
 	if (p->sequence == 0 || p->sequence > st->last)
 		return FATE_LOST;
-	if (p->what == PLACE_OURS && p->row == row->sequence &&
-	    p->replay == row->replay)
+	if (p->what == PLACE_OURS && message_id_is(&row->id, &p->id))
 		return FATE_THERE;
 	if (p->what != PLACE_EMPTY)	/* the number was given away again */
 		return FATE_LOST;
-	return st->forgets || p->sequence < st->first ? FATE_REMOVED :
-	    FATE_LOST;
+	if (st->forgets)
+		return FATE_REMOVED;
+	return p->sequence >= st->first || (st->first_known != 0 &&
+	    p->sequence >= st->first_known) ? FATE_LOST : FATE_REMOVED;
 }
 
 /*
  * Ask the relay's owner to keep alive, and stay the one who checks.  A
  * failure of the renewal shows with the next statement.
  */
-static bool
-go_on(void *arg)
+bool
+recover_go_on(void *arg)
 {
 	struct recover	*r = arg;
 	int64_t		 now = clock_ms();
@@ -77,7 +79,7 @@ look_up(struct recover *r, const struct acked *rows, size_t n,
 	for (size_t i = 0; i < n; i++)
 		places[i].sequence = rows[i].ack;
 	if (p->ops->look_up(p->arg, r->relay->form.id_prefix, places, n,
-	    go_on, r, e) == 0 && recover_state(r, st, e))
+	    recover_go_on, r, e) == 0 && recover_state(r, st, e))
 		return places;
 	free(places);
 	return NULL;

@@ -16,6 +16,12 @@
 /* This part of worker.batch_bytes may be out at a time. */
 #define OUT_PART	8
 
+/*
+ * What is handed to the publisher at the last moment may be written for so
+ * much longer: a part of CONF_CLAIM_MARGIN_MS.
+ */
+#define WRITE_MS	500
+
 /* What may end this worker is tried after so long, when others have gone. */
 #define SUSPECT_MS	1000
 
@@ -66,6 +72,28 @@ is_put_off(struct flight *f, struct msg *m)
 	return true;
 }
 
+/*
+ * Is it too long for this server, but not for one there was before?  That is
+ * the destination's fault, and not that of its type.
+ */
+static bool
+waits_for_limit(struct flight *f, size_t i, size_t size)
+{
+	const struct limit	*l = &f->r->limit;
+	struct err		 e;
+
+	if (l->max == 0 || (int64_t)size <= l->max ||
+	    !limit_may_wait(l, size, clock_ms()))
+		return false;
+	err_set(&e, "%zu bytes are more than this server's max_payload of "
+	    "%lld, which was %lld before: raise it", size, (long long)l->max,
+	    (long long)l->largest);
+	kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
+	relay_refuse(f, i, e.text);
+	window_skipped(&f->w, i, false);
+	return true;
+}
+
 /* Put one message on the wire.  false: the connection is gone. */
 static bool
 put_out(struct flight *f, size_t i)
@@ -76,13 +104,20 @@ put_out(struct flight *f, size_t i)
 
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
-	else if (m->away)
+	else if (m->away) {
+		if (waits_for_limit(f, i, m->payload.len))
+			return true;
 		err_set(&e, "%zu bytes are more than the server's max_payload "
 		    "of %lld", m->payload.len,
 		    (long long)r->pub.ops->max_payload(r->pub.arg));
-	else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
+	} else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
+		if (f->subject != NULL)
+			f->subject[i] = streams_hash(
+			    envelope_subject(&r->envelope));
+		if (waits_for_limit(f, i, r->envelope.size))
+			return true;
 		switch (r->pub.ops->send(r->pub.arg, &r->envelope,
 		    (uint32_t)i, &e)) {
 		case PUB_SENT:
@@ -244,6 +279,20 @@ time_left(struct flight *f)
 }
 
 static void
+connection_is_lost(struct flight *f)
+{
+	struct err	*why = &f->res->why;
+
+	f->res->down = f->res->silent = true;
+	if (f->complained) {
+		err_set(why, "%s", f->complaint.text);
+		err_in(why, "the connection was lost");
+	} else
+		err_set(why, "the connection was lost");
+	give_up(f, OUT_UNSENT);
+}
+
+static void
 fly(struct flight *f)
 {
 	struct pub	*p = &f->r->pub;
@@ -266,9 +315,7 @@ fly(struct flight *f)
 		send_again(f);
 		send_ready(f);
 		if (f->lost || !p->ops->is_open(p->arg)) {
-			f->res->down = f->res->silent = true;
-			err_set(&f->res->why, "the connection was lost");
-			give_up(f, OUT_UNSENT);
+			connection_is_lost(f);
 			return;
 		}
 		/* Answers may have come while the owner was busy elsewhere. */
@@ -315,6 +362,8 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
 	f.place = xcalloc(b->n + 1, sizeof(*f.place));
+	if (r->form.stream[0] == '\0')
+		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
@@ -322,8 +371,9 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	for (size_t i = 0; i < b->n; i++)
 		if (is_suspect(r, &b->msgs[i]))
 			window_prefer(&f.w, i);
-	r->pub.ops->begin(r->pub.arg);
+	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
 	kinds_begin(&r->kinds);
+	streams_begin(&r->streams);
 	fly(&f);
 	relay_judge(&f);
 	window_free(&f.w);
@@ -331,4 +381,5 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.sent_at);
 	free(f.order);
 	free(f.place);
+	free(f.subject);
 }

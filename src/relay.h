@@ -15,8 +15,10 @@
 #include "envelope.h"
 #include "err.h"
 #include "kinds.h"
+#include "limit.h"
 #include "msg.h"
 #include "pub.h"
+#include "streams.h"
 #include "suspect.h"
 
 /* What the owner wants of a batch that is under way. */
@@ -38,6 +40,8 @@ struct relay {
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
 	struct kinds		 kinds;		/* what was not taken before */
+	struct streams		 streams;	/* only if form names none */
+	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* told what is sent; or NULL */
 
 	/* Tried only when the others had their turn, and then before them. */

@@ -22,8 +22,11 @@ struct flight {
 	size_t			 oldest, nsent;
 	int64_t			 deadline;	/* send nothing from here on */
 	size_t			*place;		/* of a message in order */
+	uint64_t		*subject;	/* hashed; NULL: one stream
+						   takes all */
 	size_t			 acked;		/* places up to the last acked */
-	size_t			 stored;	/* the same without duplicates */
+	size_t			 stored;	/* the same without duplicates;
+						   by any stream */
 	size_t			 nameless;	/* absences of we know not whom */
 	struct err		 absent_why;
 	size_t			 naside;
@@ -57,7 +60,7 @@ bool	relay_fail(struct flight *, struct msg *, bool message,
 /* The destination would not have it; whose fault that is shows at the end. */
 void	relay_refuse(struct flight *, size_t i, const char *text);
 
-/* Is it known that the type of this message is not taken? */
+/* Is it known that its type is not taken, or that its stream is silent? */
 bool	relay_is_blamed(const struct flight *, size_t i);
 
 /* An answer has come. */

@@ -6,6 +6,11 @@
  * only in company: if one that was sent later was stored, the route
  * works and just this message fails or waits; if none was, the route is down
  * and no message is to blame.
+ *
+ * Without nats.stream there may be several streams behind one connection.  What
+ * one of them acknowledges shows that the connection works (acked), and so
+ * that a silent type or stream is to blame and not the route.  It never shows
+ * that a message of another stream was lost (is_overtaken).
  */
 
 #include "relay_impl.h"
@@ -14,6 +19,7 @@
 
 #include "backoff.h"
 #include "clock.h"
+#include "plain.h"
 
 /* A message that waits for its destination is tried again after this. */
 #define DEFER_MS	5000
@@ -39,18 +45,21 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define OVERTAKEN_MS	250
 #define OVERTAKEN_TIMES	4
 
-/* And so long for those of types that are known not to be taken. */
+/* And so long for those of types or streams that are known to be silent. */
 #define BLAMED_MS	500
 
 /* The first one speaks for all. */
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 {
+	char	key[PLAIN_SIZE];
+
 	f->res->failed++;
-	if (f->res->why.text[0] == '\0')
-		err_set(&f->res->why, "sequence %llu, key %.*s: %s",
-		    (unsigned long long)m->sequence, (int)m->key.len,
-		    m->key.data == NULL ? "" : m->key.data, text);
+	if (f->res->why.text[0] != '\0')
+		return;
+	plain_text(key, m->key.data, m->key.len);
+	err_set(&f->res->why, "sequence %llu, key %s: %s",
+	    (unsigned long long)m->sequence, key, text);
 }
 
 bool
@@ -89,7 +98,12 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 	return false;
 }
 
-/* If it was the one of its type that was tried: the others need not be. */
+/*
+ * If it was the one of its type that was tried: the others need not be.  That
+ * others were taken, by whatever stream, shows that the route works: it is the
+ * type's subject that nobody takes, or its stream that is silent.  The type is
+ * tried less often then, which uses no attempt.
+ */
 static void
 was_tried(struct flight *f, const struct msg *m)
 {
@@ -101,8 +115,10 @@ was_tried(struct flight *f, const struct msg *m)
 bool
 relay_is_blamed(const struct flight *f, size_t i)
 {
-	return f->r->kinds.n > 0 &&
-	    kinds_is_blamed(&f->r->kinds, f->b->msgs[i].type);
+	return (f->r->kinds.n > 0 &&
+	    kinds_is_blamed(&f->r->kinds, f->b->msgs[i].type)) ||
+	    (f->subject != NULL &&
+	    streams_is_silent(&f->r->streams, f->subject[i]));
 }
 
 /* The destination would not have it; whose fault that is shows at the end. */
@@ -152,22 +168,38 @@ absent(struct flight *f, size_t i)
 	window_resolved(&f->w, i, false);
 }
 
-/* Sequences only grow, unless the stream has lost some and gives them anew. */
+/*
+ * Sequences only grow, unless the stream has lost some and gives them anew.
+ * Watched with nats.stream only: those of several are not to be compared.
+ */
 static void
-note_place(struct flight *f, const struct msg *m)
+note_place(struct flight *f, struct msg *m)
 {
 	struct relay	*r = f->r;
 
 	if (!r->watch)
 		return;
 	if (m->ack_sequence > r->top.ack) {
-		r->top = (struct acked){ m->sequence, m->ack_sequence,
-		    m->replay };
+		r->top = (struct acked){ msg_id(m), m->ack_sequence };
 		return;
 	}
 	r->went_back = f->closed = true;
 }
 
+static void
+note_stream(struct flight *f, const struct pub_answer *a)
+{
+	struct streams	*s = &f->r->streams;
+
+	streams_took(s, f->subject[a->slot], a->stream);
+	if (a->verdict == VERDICT_STORED)
+		streams_stored(s, a->stream, f->place[a->slot]);
+}
+
+/*
+ * heard_at and slowest are of all streams: with several that can only make the
+ * time longer after which a message counts as overtaken.
+ */
 static void
 deliver(struct flight *f, const struct pub_answer *a)
 {
@@ -185,6 +217,8 @@ deliver(struct flight *f, const struct pub_answer *a)
 	m->ack_sequence = a->stream_sequence;
 	if (a->verdict == VERDICT_STORED)
 		note_place(f, m);
+	if (f->subject != NULL)
+		note_stream(f, a);
 	f->state[i] = DONE;
 	f->res->delivered++;
 	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
@@ -263,13 +297,42 @@ say_how_long(const struct flight *f, size_t i, struct err *e)
 		err_set(e, "no answer within %lld ms", (long long)timeout);
 }
 
-/* Silence is dear: each one more is in doubt as well. */
+/*
+ * Was one stored that was sent later, by the stream that takes this message?
+ * Others tell nothing of it: they may be faster, or this one may be away.
+ */
+static bool
+is_overtaken(const struct flight *f, size_t i)
+{
+	if (f->subject == NULL)
+		return f->stored > f->place[i];
+	return streams_overtook(&f->r->streams, f->subject[i], f->place[i]);
+}
+
+/*
+ * Is it certain, so that it counts as an attempt?  Not if the subject may
+ * have moved to another stream since it was last seen.
+ */
+static bool
+is_surely_overtaken(const struct flight *f, size_t i)
+{
+	return is_overtaken(f, i) && (f->subject == NULL ||
+	    streams_is_sure(&f->r->streams, f->subject[i]));
+}
+
+/*
+ * Silence is dear: each one more is in doubt as well.  Was anything
+ * acknowledged, then by whatever stream: the route works, and the batch goes
+ * on without this stream.
+ */
 static void
 note_silence(struct flight *f, size_t i, const char *text)
 {
 	bool	blamed = relay_is_blamed(f, i);
 
 	relay_refuse(f, i, text);
+	if (f->subject != NULL && f->acked > 0 && !is_overtaken(f, i))
+		streams_note_silent(&f->r->streams, f->subject[i]);
 	f->res->silent = f->res->silent || !blamed;
 	f->closed = f->closed || (f->acked == 0 && !blamed);
 }
@@ -288,7 +351,7 @@ time_out(struct flight *f, size_t i)
 	else if (f->nameless > 0) {
 		f->nameless--;
 		relay_refuse(f, i, f->absent_why.text);
-	} else if (f->stored > f->place[i]) {	/* a later one got through */
+	} else if (is_surely_overtaken(f, i)) {	/* a later one got through */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
 		was_tried(f, &f->b->msgs[i]);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
@@ -297,13 +360,24 @@ time_out(struct flight *f, size_t i)
 	window_resolved(&f->w, i, go_on);
 }
 
-/* Is one of those out that nothing sent later has overtaken? */
+/*
+ * Is one of those out that may still have its answer?  With one stream all in
+ * front of what it stored last are overtaken.  With several each has to be
+ * asked for; those of a silent stream must not hold up the others.
+ */
 static bool
 someone_is_last(const struct flight *f)
 {
-	for (size_t k = f->stored; k < f->nsent; k++)
-		if (f->state[f->order[k]] == OUT && f->place[f->order[k]] == k)
+	size_t	k = f->subject == NULL ? f->stored : f->oldest;
+
+	for (; k < f->nsent; k++) {
+		size_t i = f->order[k];
+
+		if (f->state[i] == OUT && f->place[i] == k &&
+		    (f->subject == NULL ||
+		    (!is_overtaken(f, i) && !relay_is_blamed(f, i))))
 			return true;
+	}
 	return false;
 }
 
@@ -311,16 +385,20 @@ someone_is_last(const struct flight *f)
 static int64_t
 overtaken_in(const struct flight *f, int64_t now)
 {
-	int64_t	grace = f->slowest * OVERTAKEN_TIMES;
+	int64_t	grace = f->slowest * OVERTAKEN_TIMES, blamed, left;
 
+	blamed = f->nsent == 0 ? 0 :
+	    f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
-		return f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
+		return blamed;
 	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
 	    someone_is_last(f) || window_can_send(&f->w))
 		return INT64_MAX;
 	if (grace < OVERTAKEN_MS)
 		grace = OVERTAKEN_MS;
-	return f->heard_at + grace - now;
+	left = f->heard_at + grace - now;
+	/* With several streams some of them may be those of silent ones. */
+	return f->subject != NULL && left < blamed ? blamed : left;
 }
 
 /* All wait equally long, so the oldest is always the first to run out. */
@@ -346,7 +424,11 @@ relay_expire(struct flight *f, int64_t now)
 	return RELAY_KEEP_MS;
 }
 
-/* When all others have their answers, the rest is what nobody took. */
+/*
+ * When all others have their answers, of whatever streams, the rest is what
+ * nobody took.  Beside one that gets none it shows with the time-out; neither
+ * uses an attempt.
+ */
 void
 relay_name_absent(struct flight *f)
 {
@@ -390,6 +472,7 @@ judge_types(struct flight *f)
 		const struct msg *m = &f->b->msgs[i];
 
 		if (speaks_for_its_type(f, i) && !took_type(f->b, m->type))
+			/* As in was_tried. */
 			kinds_refused(&f->r->kinds, m->type, f->acked > 0,
 			    clock_ms());
 	}
@@ -404,10 +487,20 @@ defer(struct flight *f, struct msg *m, bool down)
 	m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
 	if (m->delay_ms < wait)
 		m->delay_ms = wait;
+	/*
+	 * With several streams such silence uses no attempt, however often it
+	 * comes.  Another one of its type is tried before it then, or it alone
+	 * would keep the type from being sent for ever.
+	 */
+	if (f->subject != NULL && m->unsure && !down)
+		m->delay_ms *= 2;
 }
 
 /*
- * Now it shows: did the destination take anything at all?  Either way those
+ * Now it shows: did the destination take anything at all?  An acknowledgement
+ * of any stream says so; if all that was sent was for one stream of several,
+ * the route pauses for them all, for 3.5 s at most, until another one of them
+ * is heard of and the type is to blame (kinds.h).  Either way those
  * it would not have step aside for a moment: were they tried again at once,
  * a few of them at the head would keep the route down for all others.
  */

@@ -28,7 +28,7 @@ place_of(const struct search *s, uint64_t row)
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (s->items[mid].row < row)
+		if (s->items[mid].id.sequence < row)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -41,22 +41,22 @@ find(const struct search *s, uint64_t row)
 {
 	size_t	i = place_of(s, row);
 
-	return i < s->n && s->items[i].row == row ? &s->items[i] : NULL;
+	return i < s->n && s->items[i].id.sequence == row ? &s->items[i] : NULL;
 }
 
 bool
-search_add(struct search *s, uint64_t row, unsigned replay, uint64_t from,
+search_add(struct search *s, const struct message_id *id, uint64_t from,
     uint64_t until)
 {
-	size_t	i = place_of(s, row);
+	size_t	i = place_of(s, id->sequence);
 
 	if (s->n == SEARCH_MAX)
 		return false;
 	s->items = xreallocarray(s->items, s->n + 1, sizeof(*s->items));
 	memmove(&s->items[i + 1], &s->items[i],
 	    (s->n - i) * sizeof(*s->items));
-	s->items[i] = (struct sought){ .row = row, .replay = replay,
-	    .until = until, .since = clock_ms() };
+	s->items[i] = (struct sought){ .id = *id, .until = until,
+	    .since = clock_ms() };
 	/* What was read before was not read for this one. */
 	if (s->n++ == 0 || from < s->next)
 		s->next = from;
@@ -68,7 +68,7 @@ search_drop(struct search *s, uint64_t row)
 {
 	size_t	i = place_of(s, row);
 
-	if (i == s->n || s->items[i].row != row)
+	if (i == s->n || s->items[i].id.sequence != row)
 		return;
 	s->n--;
 	memmove(&s->items[i], &s->items[i + 1],
@@ -76,13 +76,13 @@ search_drop(struct search *s, uint64_t row)
 }
 
 void
-search_drop_older(struct search *s, uint64_t row, unsigned replay,
+search_drop_older(struct search *s, const struct message_id *id,
     int64_t moment)
 {
-	const struct sought	*x = find(s, row);
+	const struct sought	*x = find(s, id->sequence);
 
-	if (x != NULL && (x->since < moment || x->replay != replay))
-		search_drop(s, row);
+	if (x != NULL && (x->since < moment || !message_id_is(id, &x->id)))
+		search_drop(s, id->sequence);
 }
 
 enum found
@@ -113,9 +113,10 @@ last_wanted(const struct search *s)
 static void
 note(struct search *s, const struct place *p)
 {
-	struct sought	*x = p->what == PLACE_OURS ? find(s, p->row) : NULL;
+	struct sought	*x = p->what != PLACE_OURS ? NULL :
+			    find(s, p->id.sequence);
 
-	if (x != NULL && x->replay == p->replay && x->ack == 0)
+	if (x != NULL && x->ack == 0 && message_id_is(&x->id, &p->id))
 		x->ack = p->sequence;
 }
 

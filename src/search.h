@@ -17,8 +17,7 @@
 #define SEARCH_MAX	10000	/* rows at a time */
 
 struct sought {
-	uint64_t	row;
-	unsigned	replay;		/* with this number, and no other */
+	struct message_id id;		/* this one, and no other */
 	uint64_t	until;		/* the last sequence to be read */
 	uint64_t	ack;		/* where it was found; 0: not yet */
 	int64_t		since;		/* it is sought, clock_ms() */
@@ -26,7 +25,7 @@ struct sought {
 
 /* A zeroed one is ready for use. */
 struct search {
-	struct sought	*items;		/* sorted by row */
+	struct sought	*items;		/* sorted by the row's sequence */
 	size_t		 n;
 	uint64_t	 next;		/* the sequence to read next */
 	size_t		 slice;		/* places to ask for at a time */
@@ -42,11 +41,11 @@ enum found {
 void	search_clear(struct search *);
 
 /*
- * Look for the row from one sequence to another; both are read.  false: there
- * are too many already.
+ * Look for the message from one sequence of the stream to another; both are
+ * read.  false: there are too many already.
  */
-bool	search_add(struct search *, uint64_t row, unsigned replay,
-	    uint64_t from, uint64_t until);
+bool	search_add(struct search *, const struct message_id *, uint64_t from,
+	    uint64_t until);
 
 /* Read on until all is known or clock_ms() is end; -1 as look_up has it. */
 int	search_run(struct search *, const struct pub *, const char *prefix,
@@ -60,10 +59,9 @@ void	search_drop(struct search *, uint64_t row);
 
 /*
  * The same if it was sought before this moment, clock_ms(), or under another
- * number: somebody else has sent it meanwhile, and what was read says nothing
- * of that.
+ * id: it was sent since then, and what was read says nothing of that.
  */
-void	search_drop_older(struct search *, uint64_t row, unsigned replay,
+void	search_drop_older(struct search *, const struct message_id *,
 	    int64_t moment);
 
 #endif

@@ -226,6 +226,8 @@ slot_exited(struct slot *s, int status, int64_t now)
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
 	suspect_message(s, status);
+	s->has_worked = s->has_worked || (s->line != NULL &&
+	    s->line->ticks > 0);
 	s->handed_over = WIFEXITED(status) &&
 	    WEXITSTATUS(status) == SLOT_HANDED_OVER;
 	if (has_left(status))

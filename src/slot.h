@@ -44,6 +44,7 @@ struct slot {
 	int64_t			 kill_at;	/* INT64_MAX: no deadline */
 	bool			 killed;	/* by us; it is as good as gone */
 	bool			 handed_over;	/* the last one left its place */
+	bool			 has_worked;	/* a child finished a tick */
 	int64_t			 start_at;	/* INT64_MAX: never */
 	struct backoff		 backoff;
 

@@ -53,6 +53,12 @@ store_open(struct store *s, struct err *e)
 	return db_open(s->db, e);
 }
 
+int
+store_check_server(struct store *s, struct err *e)
+{
+	return db_check(s->db, e);
+}
+
 void
 store_close(struct store *s)
 {
@@ -293,6 +299,22 @@ bool
 store_refused_value(const struct store *s)
 {
 	return db_refused_value(s->db);
+}
+
+void
+store_say_refused(struct store *s, uint64_t sequence, const char *what,
+    const struct err *why)
+{
+	size_t	max = sizeof(s->refused) / sizeof(s->refused[0]);
+
+	for (size_t i = 0; i < max; i++)
+		if (s->refused[i] == sequence)
+			return;
+	s->refused[s->nrefused++ % max] = sequence;
+	log_error("sequence %llu cannot be %s, the database refuses this row by "
+	    "itself: %s; it waits, and its key with it: mend the row or the "
+	    "table, or outboxctl messages discard",
+	    (unsigned long long)sequence, what, why->text);
 }
 
 int

@@ -31,11 +31,17 @@ struct store	*store_new_patient(const struct conf *, const char *id,
 		    int64_t wait_ms);
 void		 store_free(struct store *);
 int		 store_open(struct store *, struct err *);
+
+/* What the server is like may change meanwhile: ask again, see db_check. */
+int		 store_check_server(struct store *, struct err *);
 void		 store_close(struct store *);
 bool		 store_is_open(const struct store *);
 const char	*store_id(const struct store *);
 const char	*store_peer(const struct store *);
 enum db_fault	 store_fault(const struct store *);
+
+/* The last one failed, and because of a value in it: see db_refused_value. */
+bool		 store_refused_value(const struct store *);
 
 /*
  * Claims of these dead workers are void: treated as free.  A nonce is 16 hex
@@ -82,15 +88,19 @@ bool	store_has_dead(const struct store *);
 int	store_fill_partitions(struct store *, unsigned count, struct err *);
 
 /*
+ * store_strays.c - labels without a lease
+ *
  * Look for waiting rows whose label has no lease row and create it; *n is
- * how many were made and label the last of them.
+ * how many were made and label the last of them.  Rows whose label cannot
+ * have one get that of their keys, and it is said.
  */
 int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
 	    struct err *);
 
 /*
- * The same for what is parked: a partition that only records know, and rows
- * whose record is gone.  Looks once at each label, not at each row.
+ * The same for what is parked: a partition that only records know, rows whose
+ * record is gone, and rows among those of a record that have another key.
+ * Looks once or twice at each label, not at each row.
  */
 int	store_adopt_parked(struct store *, unsigned *n, char label[STORE_LABEL],
 	    struct err *);
@@ -187,6 +197,9 @@ struct range {
 
 /* Can the leases say so, and does the server do it? */
 bool	store_can_go_early(const struct store *);
+
+/* Why not, and what to do about it; NULL: they can. */
+const char	*store_late_reason(const struct store *);
 
 /*
  * What the leases of these rows know of them, the rows shall know: to be
@@ -385,7 +398,10 @@ struct blocked_list {
 /* Is there a table of blocked keys, and are there leases to guard it? */
 bool	store_can_block(const struct store *);
 
-/* Record keys; *written is fewer than n if a lease is not ours any more. */
+/*
+ * Record keys; *written is fewer than n if a lease is not ours any more, and 0
+ * if there is a record of that name.
+ */
 int	store_block(struct store *, const struct blocked *, size_t n,
 	    uint64_t *written, struct err *);
 
@@ -419,6 +435,11 @@ int	store_unpark(struct store *, const struct range *, size_t nranges,
  * Write back every message of the batch by its outcome, one statement per
  * kind of outcome.  Counts what changed; what the token no longer holds was
  * fenced.  Safe to repeat after an error: done[] remembers what was written.
+ *
+ * A row that the database refuses because of what is in it (a constraint, a
+ * trigger) keeps no other from being written.  It becomes OUT_DEFER with an
+ * error that says why, and OUT_UNKNOWN where that is refused too; both have a
+ * delay until the next try.
  */
 struct settled {
 	uint64_t	delivered, retried, deferred, dead, returned, fenced;
@@ -469,6 +490,13 @@ int	store_place_before(struct store *, const struct batch *,
 	    struct err *);
 
 /*
+ * Since when these are in doubt is not known: since ever, as far as the
+ * batch's token holds them.
+ */
+int	store_unsure_ever(struct store *, const struct batch *,
+	    const uint64_t *sequences, size_t n, struct err *);
+
+/*
  * Nobody is unsure of these any more, as far as the batch's token holds them;
  * or, where the mark of a lease speaks of them, from now on only.
  */
@@ -482,6 +510,10 @@ struct stream_row {
 	bool		fresh;		/* nothing delivered before is in it */
 	char		since[STORE_TIME];	/* later rows are in doubt */
 	char		known_since[STORE_TIME];
+	bool		has_tail;	/* the next three are known */
+	uint64_t	tail;		/* up to here events were compared */
+	char		tail_at[STORE_TIME];	/* when; "" if not known */
+	uint64_t	first;		/* its first sequence at that time */
 };
 
 /*
@@ -510,8 +542,13 @@ int	store_check_drop(struct store *, const char *name, struct err *);
 int	store_check_end(struct store *, const char *name, const char *server,
 	    const char *created, const char *prefix, bool anew, struct err *);
 
-/* Nothing is wrong as far as a short look can tell. */
-int	store_check_short(struct store *, const char *name, struct err *);
+/*
+ * Nothing is wrong as far as a short look can tell.  The messages up to last
+ * are of events that this database has, as long as it is the one that was
+ * checked; 0: that is not known.  first is the stream's first sequence.
+ */
+int	store_check_short(struct store *, const char *name, uint64_t first,
+	    uint64_t last, struct err *);
 
 /*
  * Rows that were delivered later than this are needed: a check of the stream
@@ -547,9 +584,78 @@ int	store_is_acked(struct store *, const struct acked *, bool *is,
 /*
  * These rows, in sequence order and no more than a thousand, are to be sent
  * again as far as they are still delivered with that ack; *reset is how many.
- * The owners of their partitions start from the first row.
+ * The owners of their partitions start from the first row.  One that the
+ * database refuses by itself stays as it is and is told of.
  */
 int	store_reset(struct store *, const struct acked *, size_t n,
 	    uint64_t *reset, struct err *);
+
+/*
+ * store_timeline.c - is this database still what it was?
+ *
+ * After a failover to a replica that lacked the last transactions, a crash of
+ * a server whose commits were not durable, or a restored backup, the stream
+ * has messages whose events do not exist (phantoms), and rows wait here whose
+ * messages are in the stream.
+ */
+
+/* Have the tables what it takes? */
+bool	store_has_timeline(const struct store *);
+
+/* A server, and since when it runs. */
+#define STORE_SERVER	64
+struct db_server {
+	char	identity[STORE_SERVER];	/* server_uuid, or server id and GTID
+					   domain */
+	char	started[STORE_TIME];	/* give or take a second */
+};
+
+/* The one that this connection leads to. */
+int	store_server(struct store *, struct db_server *, struct err *);
+
+/* Is it the one on which this stream was compared last, without a restart? */
+int	store_server_is_known(struct store *, const char *stream,
+	    const struct db_server *, bool *known, struct err *);
+
+/* What the database has for a message of the stream. */
+enum match {
+	MATCH_FINE,		/* its event; or nobody can tell: archived */
+	MATCH_WAITS,		/* the same, and its row waits */
+	MATCH_PHANTOM		/* no event, or another one of that number */
+};
+
+/*
+ * Hold these messages against the events, no more than a thousand at a time.
+ * Reads payloads only where the rows do not tell, some megabytes at a time.
+ */
+int	store_match(struct store *, const struct acked *, size_t n,
+	    enum match *, struct err *);
+
+/* The hash of one event, for its message id; *exists: there is such an event. */
+int	store_event_hash(struct store *, uint64_t sequence, bool *exists,
+	    uint64_t *hash, struct err *);
+
+/*
+ * The messages of these rows are in the stream: they are delivered, as far as
+ * they still wait unclaimed; *n_found is how many.  In sequence order, no
+ * sequence twice.  One that the database refuses by itself waits on and is told
+ * of.
+ */
+int	store_found(struct store *, const struct acked *, size_t n,
+	    uint64_t *n_found, struct err *);
+
+/* What was found when events were compared. */
+struct tail {
+	uint64_t	last;		/* compared up to this sequence */
+	uint64_t	phantoms;
+	uint64_t	phantom_first, phantom_last;	/* stream sequences */
+};
+
+/*
+ * Write it down, as the one who checks the stream.  A server: all is compared
+ * on this one; NULL: there is more to come.
+ */
+int	store_tail_save(struct store *, const char *stream,
+	    const struct db_server *, const struct tail *, struct err *);
 
 #endif

@@ -14,26 +14,19 @@
 
 #include "xalloc.h"
 
+#define DUPLICATE	1062
+
 bool
 store_can_block(const struct store *s)
 {
 	return s->exists[T_BLOCKED] && s->conf->worker.leasing;
 }
 
-static void
-put_key(struct store *s, struct bytes key)
-{
-	if (key.data == NULL)
-		buf_str(&s->sql, "NULL");
-	else
-		db_quote(s->db, &s->sql, key.data, key.len);
-}
-
 int
 store_block(struct store *s, const struct blocked *b, size_t n,
     uint64_t *written, struct err *e)
 {
-	store_sql(s, "INSERT IGNORE INTO {blocked} (first_sequence, "
+	store_sql(s, "INSERT INTO {blocked} (first_sequence, "
 	    "partition_key, order_key, reason, head_sequence, since) ");
 	for (size_t i = 0; i < n; i++) {
 		struct range	lease = { .label = b[i].label,
@@ -42,7 +35,8 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		buf_printf(&s->sql, "%s(SELECT %llu, p.partition_key, ",
 		    i == 0 ? "" : " UNION ALL ",
 		    (unsigned long long)b[i].first);
-		put_key(s, b[i].key);
+		store_put_fit(s, FIT_BLOCKED_KEY, b[i].key.data,
+		    b[i].key.len);
 		buf_printf(&s->sql, ", '%s', %llu, ", b[i].reason,
 		    (unsigned long long)b[i].head);
 		store_put(s, "{now} FROM {partitions} AS p "
@@ -52,7 +46,12 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		/* Read without a lock, the lease might move before we write. */
 		buf_str(&s->sql, " LOCK IN SHARE MODE)");
 	}
-	return store_exec(s, "block", written, e);
+	if (store_exec(s, "block", written, e) == 0)
+		return 0;
+	if (store_code(s) != DUPLICATE)
+		return -1;
+	*written = 0;		/* one of them has a record: read them again */
+	return 0;
 }
 
 int
@@ -75,6 +74,10 @@ read_blocked(struct blocked *b, const struct db_rows *rows)
 	b->first = db_u64(rows, 0);
 	b->label = db_text(rows, 1);
 	b->key = (struct bytes){ db_text(rows, 2), db_length(rows, 2) };
+	/* Its event has the key as it is, where our column is too narrow. */
+	if (db_text(rows, 8) != NULL)
+		b->key = (struct bytes){ db_text(rows, 8),
+		    db_length(rows, 8) };
 	b->reason = db_text(rows, 3);
 	b->head = db_u64(rows, 4);
 	b->pending = db_u64(rows, 5) != 0;
@@ -94,9 +97,10 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	    "o.published_at IS NULL, "
 	    "o.partition_key = CONCAT('!', b.first_sequence), "
 	    "IF(o.claim_token IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
-	    "NOW(6), o.available_at) + 999) DIV 1000, 0) "
+	    "NOW(6), o.available_at) + 999) DIV 1000, 0), e.stream_id "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON o.global_sequence = b.head_sequence "
+	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence "
 	    "WHERE b.partition_key IN (");
 	for (size_t i = 0; i < n; i++) {
 		buf_str(&s->sql, i == 0 ? "" : ",");
@@ -143,6 +147,7 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
 	    "ON p.partition_key = COALESCE(o.partition_key, '') "
 	    "SET o.partition_key = ");
 	put_parking(s, lanes, n);
+	store_put_marked(s);
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
 	for (size_t i = 0; i < n; i++) {
 		buf_str(&s->sql, i == 0 ? "" : ",");

@@ -217,7 +217,8 @@ move_rows(struct store *s, const struct left *l, const struct counts *c,
 	/* What the lease of the former label knew of them. */
 	if (store_marks_leases(s))
 		store_put(s, ", o.unsure_since = IF(o.claim_token IS NULL, "
-		    "COALESCE(o.unsure_since, (SELECT MIN(p.unsure_since) "
+		    "COALESCE(o.unsure_since, (SELECT MIN(IF(p.unsure_since > "
+		    "NOW(6), '" STORE_EVER "', p.unsure_since)) "
 		    "FROM {partitions} AS p)), o.unsure_since)");
 	buf_str(&s->sql, " WHERE o.published_at IS NULL AND o.partition_key"
 	    STORE_COUNTED " AND o.global_sequence IN (");
@@ -232,9 +233,11 @@ move_records(struct store *s, const struct counts *c, struct err *e)
 {
 	if (!s->exists[T_BLOCKED] || s->conf->outbox.ordering != ORDER_KEY)
 		return 0;
-	store_sql(s, "UPDATE {blocked} SET partition_key = ");
-	store_put_label(s, c, "order_key", "first_sequence");
-	buf_str(&s->sql, " WHERE order_key IS NOT NULL AND partition_key"
+	store_sql(s, "UPDATE {blocked} AS b LEFT JOIN {events} AS e "
+	    "ON e.sequence = b.first_sequence SET b.partition_key = ");
+	store_put_label(s, c, STORE_KEY_OF("e.stream_id", "b.order_key"),
+	    "b.first_sequence");
+	buf_str(&s->sql, " WHERE b.order_key IS NOT NULL AND b.partition_key"
 	    STORE_COUNTED);
 	return store_exec(s, "change", NULL, e);
 }

@@ -71,15 +71,20 @@ put_which(struct store *s, bool abandoned, const char *token)
 }
 
 /*
- * What is abandoned was perhaps sent: since its claim nobody knows.  This is
- * read before it is overwritten, for assignments go from left to right.
+ * What is abandoned was perhaps sent: since its claim nobody knows.  How long
+ * before its end that was says the token; of one that we have not made, or a
+ * version before this one, our own time has to do.  This is read before it is
+ * overwritten, for assignments go from left to right.
  */
 static void
 put_unsure(struct store *s)
 {
 	buf_printf(&s->sql, "o.unsure_since = COALESCE(o.unsure_since, "
-	    "o.available_at - INTERVAL %lld MICROSECOND), ",
-	    (long long)s->conf->worker.claim_ttl * 1000);
+	    "o.available_at - INTERVAL 1000 * IF("
+	    "CONVERT(o.claim_token USING utf8mb4) REGEXP "
+	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
+	    "SUBSTRING_INDEX(o.claim_token, '-', -1), %lld) MICROSECOND), ",
+	    (long long)s->conf->worker.claim_ttl);
 }
 
 struct claim {
@@ -113,9 +118,37 @@ claim(struct store *s, const struct claim *c, bool abandoned,
 void
 store_begin_claim(struct store *s, struct batch *b)
 {
-	snprintf(b->token, sizeof(b->token), "%s-%x", ident_nonce(s->id),
-	    ++s->claims);
+	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
+	    ++s->claims, (long long)s->conf->worker.claim_ttl);
 	b->claimed_at = clock_ms();
+}
+
+/* The same, but a row that is refused because of what is in it stays out. */
+static int
+claim_some(struct store *s, const struct claim *c, bool abandoned,
+    struct batch *b, uint64_t *claimed, struct err *e)
+{
+	struct claim	half = *c;
+	uint64_t	n = 0;
+
+	if (claim(s, c, abandoned, &n, e) == 0) {
+		*claimed += n;
+		return 0;
+	}
+	if (!store_refused_value(s))
+		return -1;
+	if (c->n == 1) {
+		store_say_refused(s, c->sequences[0], "claimed", e);
+		batch_refuse(b, c->sequences[0]);
+		return 0;
+	}
+	half.early = b->early = false;
+	half.n = c->n / 2;
+	if (claim_some(s, &half, abandoned, b, claimed, e) < 0)
+		return -1;
+	half.sequences += half.n;
+	half.n = c->n - half.n;
+	return claim_some(s, &half, abandoned, b, claimed, e);
 }
 
 /*
@@ -130,14 +163,12 @@ store_claim(struct store *s, const struct range *ranges, size_t nranges,
 {
 	struct claim	c = { ranges, nranges, sequences, n, b->token,
 			    b->early };
-	uint64_t	more = 0;
 
 	store_begin_claim(s, b);
-	if (claim(s, &c, false, claimed, e) < 0 ||
-	    (*claimed < n && claim(s, &c, true, &more, e) < 0))
+	*claimed = 0;
+	if (claim_some(s, &c, false, b, claimed, e) < 0)
 		return -1;
-	*claimed += more;
-	return 0;
+	return *claimed == n ? 0 : claim_some(s, &c, true, b, claimed, e);
 }
 
 enum fetch_col {
@@ -148,8 +179,8 @@ enum fetch_col {
 
 static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
 
-static struct bytes
-col(const struct db_rows *rows, unsigned i)
+struct bytes
+store_column(const struct db_rows *rows, unsigned i)
 {
 	struct bytes	b = { db_text(rows, i), 0 };
 
@@ -171,8 +202,8 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 	uint64_t	metadata = db_u64(rows, F_METADATA_LEN);
 	uint64_t	payload = db_u64(rows, F_PAYLOAD_LEN);
 
-	m->metadata = col(rows, F_METADATA);
-	m->payload = col(rows, F_PAYLOAD);
+	m->metadata = store_column(rows, F_METADATA);
+	m->payload = store_column(rows, F_PAYLOAD);
 	m->away = metadata + payload > max;
 	if (m->away) {
 		m->metadata = (struct bytes){ NULL, metadata };
@@ -180,22 +211,30 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 	}
 }
 
+/* A moment that is still to come was written before the clock was put back. */
+static int64_t
+read_age(const char *text)
+{
+	int64_t	ms = text == NULL ? -1 : strtoll(text, NULL, 10);
+
+	return text != NULL && ms < 0 ? INT64_MAX : ms;
+}
+
 void
 store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 {
 	m->sequence = db_u64(rows, F_SEQUENCE);
-	m->partition = col(rows, F_PARTITION);
+	m->partition = store_column(rows, F_PARTITION);
 	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);
 	m->replay = (unsigned)db_u64(rows, F_REPLAY);
 	m->has_event = db_text(rows, F_EVENT) != NULL;
-	m->key = col(rows, F_KEY);
-	m->stream_sequence = col(rows, F_STREAM_SEQUENCE);
-	m->type = col(rows, F_TYPE);
-	m->version = col(rows, F_VERSION);
-	m->correlation = col(rows, F_CORRELATION);
-	m->time = col(rows, F_TIME);
-	m->unsure_ms = db_text(rows, F_UNSURE) == NULL ? -1 :
-	    strtoll(db_text(rows, F_UNSURE), NULL, 10);
+	m->key = store_column(rows, F_KEY);
+	m->stream_sequence = store_column(rows, F_STREAM_SEQUENCE);
+	m->type = store_column(rows, F_TYPE);
+	m->version = store_column(rows, F_VERSION);
+	m->correlation = store_column(rows, F_CORRELATION);
+	m->time = store_column(rows, F_TIME);
+	m->unsure_ms = read_age(db_text(rows, F_UNSURE));
 	read_body(m, rows, max);
 }
 
@@ -292,8 +331,8 @@ store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
 	while (db_next(rows)) {
 		m = batch_msg(b, db_u64(rows, 0));
 		m->has_event = true;
-		m->metadata = col(rows, 1);
-		m->payload = col(rows, 2);
+		m->metadata = store_column(rows, 1);
+		m->payload = store_column(rows, 2);
 	}
 	return 0;
 }
@@ -322,8 +361,8 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 		struct waiting *w = &list->items[list->n];
 
 		w->sequence = db_u64(rows, 0);
-		w->partition = col(rows, 1);
-		w->key = col(rows, 2);
+		w->partition = store_column(rows, 1);
+		w->key = store_column(rows, 2);
 		w->pending = db_u64(rows, 3) != 0;
 		w->due_ms = (int64_t)db_u64(rows, 4);
 		w->claimed = db_u64(rows, 5) != 0;

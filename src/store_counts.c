@@ -109,9 +109,9 @@ static void
 put_number(struct store *s, const struct counts *c, const char *key,
     const char *sequence)
 {
-	buf_str(&s->sql, "CRC32(CONVERT(");
-	buf_str(&s->sql, key);
-	buf_str(&s->sql, " USING utf8mb4)) MOD ");
+	/* STORE_BYTES of it: what producers computed it of. */
+	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
+	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
 	put_count(s, c, sequence);
 }
 

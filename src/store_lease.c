@@ -171,10 +171,12 @@ store_view(struct store *s, const struct labels *leases,
 	while (db_next(found)) {
 		if (db_text(found, 0) != NULL)
 			v->ids[v->nids++] = xstrdup(db_text(found, 0));
-		else if (db_text(found, 1) != NULL)
-			read_lease(found, &v->leases[v->nleases++]);
-		else
+		else if (db_text(found, 1) == NULL)
 			v->waits = true;
+		/* Some have a lease of former times: nobody serves them. */
+		else if (!store_is_parking(s, db_text(found, 1),
+		    db_length(found, 1)))
+			read_lease(found, &v->leases[v->nleases++]);
 	}
 	db_rows_free(found);
 	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);

@@ -21,10 +21,21 @@ store_marks_leases(const struct store *s)
 	    s->lease_unsure_epoch;
 }
 
+const char *
+store_late_reason(const struct store *s)
+{
+	if (!s->conf->worker.leasing)
+		return "worker.leasing is off: no lease can say what was sent";
+	if (!store_marks_leases(s))
+		return "the leases have no columns for it: outboxctl schema "
+		    "upgrade";
+	return db_late_reason(s->db);
+}
+
 bool
 store_can_go_early(const struct store *s)
 {
-	return store_marks_leases(s) && db_can_early(s->db);
+	return store_late_reason(s) == NULL;
 }
 
 /*
@@ -60,6 +71,18 @@ store_put_late(struct store *s, bool at_once)
 	    "IF(unsure_since IS NULL, NULL, unsure_epoch)");
 }
 
+/* The owner's own mark speaks of nothing that he does not know. */
+void
+store_put_marked(struct store *s)
+{
+	if (!store_marks_leases(s))
+		return;
+	buf_str(&s->sql, ", o.unsure_since = IF(o.claim_token IS NULL "
+	    "AND o.unsure_since IS NULL AND p.unsure_epoch <> p.lease_epoch "
+	    "AND o.global_sequence <= p.unsure_upto, p.unsure_since, "
+	    "o.unsure_since)");
+}
+
 /* Rows that are claimed will say so themselves, and since when. */
 int
 store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
@@ -75,7 +98,16 @@ store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
 	    "AND o.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ")");
-	return store_exec(s, "mark", NULL, e);
+	if (store_exec(s, "mark", NULL, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	if (n == 1) {		/* then its claim is refused as well */
+		store_say_refused(s, sequences[0], "marked", e);
+		return 0;
+	}
+	return store_mark_rows(s, sequences, n / 2, e) < 0 ? -1 :
+	    store_mark_rows(s, sequences + n / 2, n - n / 2, e);
 }
 
 int
@@ -96,18 +128,31 @@ store_forget_marks(struct store *s, const struct range *ranges, size_t n,
 	return store_exec(s, "forget marks", NULL, e);
 }
 
-/* Rows without a label are NULL or '': under their lease nobody goes early. */
+/* " AND ...": the mark of p is not needed by any row of this label. */
+static void
+put_unneeded(struct store *s, const char *label)
+{
+	store_put(s, " AND (SELECT 1 FROM {outbox} AS o {index} "
+	    "WHERE o.published_at IS NULL AND o.partition_key ");
+	buf_str(&s->sql, label);
+	buf_str(&s->sql, " AND o.global_sequence <= p.unsure_upto "
+	    "AND o.unsure_since IS NULL LIMIT 1) IS NULL");
+}
+
+/*
+ * Rows without a label are NULL or ''.  What is parked has taken the mark with
+ * it.
+ */
 int
 store_clear_marks(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} AS p SET p.unsure_since = NULL, "
 	    "p.unsure_upto = NULL, p.unsure_epoch = NULL "
 	    "WHERE p.lease_owner = {me} AND p.lease_until > NOW(6) "
-	    "AND p.unsure_epoch <> p.lease_epoch "
-	    "AND (SELECT 1 FROM {outbox} AS o {index} "
-	    "WHERE o.published_at IS NULL "
-	    "AND o.partition_key = p.partition_key "
-	    "AND o.global_sequence <= p.unsure_upto "
-	    "AND o.unsure_since IS NULL LIMIT 1) IS NULL");
+	    "AND p.unsure_epoch <> p.lease_epoch");
+	put_unneeded(s, "= p.partition_key");
+	buf_str(&s->sql, " AND (p.partition_key <> '' OR (TRUE");
+	put_unneeded(s, "IS NULL");
+	buf_str(&s->sql, "))");
 	return store_exec(s, "clear marks", NULL, e);
 }

@@ -13,6 +13,7 @@
 
 #include <bsd/string.h>
 
+#include "log.h"
 #include "xalloc.h"
 
 /*
@@ -59,7 +60,9 @@ query_stream(struct store *s, const char *name, const char *server,
 	    "WHERE o.name <> s.name AND o.checked_at > "
 	    "COALESCE(s.checked_at, s.known_since)), ");
 	buf_printf(&s->sql, "GREATEST(s.known_since, COALESCE(s.checked_at - "
-	    "INTERVAL %d SECOND, s.known_since)), s.known_since ", DOUBT_S);
+	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
+	buf_str(&s->sql, store_has_timeline(s) ? "s.tail_sequence, s.tail_at, "
+	    "s.first_sequence " : "NULL, NULL, NULL ");
 	store_put(s, "FROM {streams} AS s WHERE s.name = ");
 	put_text(s, name);
 	return store_query(s, "stream", e);
@@ -84,6 +87,11 @@ read_stream(struct db_rows *rows, struct stream_row *r)
 	r->fresh = db_u64(rows, 2) != 0;
 	strlcpy(r->since, db_text(rows, 3), sizeof(r->since));
 	strlcpy(r->known_since, db_text(rows, 4), sizeof(r->known_since));
+	r->has_tail = db_text(rows, 5) != NULL && db_text(rows, 6) != NULL;
+	r->tail = db_u64(rows, 5);
+	strlcpy(r->tail_at, r->has_tail ? db_text(rows, 6) : "",
+	    sizeof(r->tail_at));
+	r->first = db_u64(rows, 7);
 	return true;
 }
 
@@ -163,9 +171,18 @@ store_check_end(struct store *s, const char *name, const char *server,
 }
 
 int
-store_check_short(struct store *s, const char *name, struct err *e)
+store_check_short(struct store *s, const char *name, uint64_t first,
+    uint64_t last, struct err *e)
 {
 	store_sql(s, "UPDATE {streams} SET checked_at = {now}");
+	if (store_has_timeline(s))
+		buf_printf(&s->sql, ", first_sequence = %llu",
+		    (unsigned long long)first);
+	if (store_has_timeline(s) && last != 0) {
+		buf_printf(&s->sql, ", tail_sequence = %llu",
+		    (unsigned long long)last);
+		store_put(s, ", tail_at = {now}");
+	}
 	return exec_named(s, name, "", NULL, e);
 }
 
@@ -235,12 +252,29 @@ store_delivered_end(struct store *s, const char *from, const char *until,
 	return 0;
 }
 
-/* The columns that read_acked() takes. */
+/*
+ * The columns that read_acked() takes.  The hash of an event that is archived
+ * is left out: nothing could be sent again because of it.
+ */
 static void
 put_acked(struct store *s)
 {
 	buf_str(&s->sql, "global_sequence, ack_sequence, ");
-	buf_str(&s->sql, s->has_replay_no ? "replay_no" : "0 AS replay_no");
+	buf_str(&s->sql, s->has_replay_no ? "replay_no, " :
+	    "0 AS replay_no, ");
+	store_put(s, s->has_message_hash ? "IF(EXISTS (SELECT 1 "
+	    "FROM {events} AS e WHERE e.sequence = {outbox}.global_sequence), "
+	    "message_hash, NULL) AS message_hash" : "NULL AS message_hash");
+}
+
+static void
+read_one_acked(struct acked *a, const struct db_rows *rows)
+{
+	a->id.sequence = db_u64(rows, 0);
+	a->ack = db_u64(rows, 1);
+	a->id.replay = (unsigned)db_u64(rows, 2);
+	a->id.hashed = db_text(rows, 3) != NULL;
+	a->id.hash = db_u64(rows, 3);
 }
 
 static int
@@ -251,11 +285,8 @@ read_acked(struct store *s, struct acked **out, size_t *n, struct err *e)
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
 	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
-	for (*n = 0; db_next(rows); (*n)++) {
-		(*out)[*n].sequence = db_u64(rows, 0);
-		(*out)[*n].ack = db_u64(rows, 1);
-		(*out)[*n].replay = (unsigned)db_u64(rows, 2);
-	}
+	for (*n = 0; db_next(rows); (*n)++)
+		read_one_acked(&(*out)[*n], rows);
 	db_rows_free(rows);
 	return 0;
 }
@@ -287,7 +318,7 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 
 	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL");
 	buf_printf(&s->sql, " AND global_sequence = %llu "
-	    "AND ack_sequence = %llu", (unsigned long long)a->sequence,
+	    "AND ack_sequence = %llu", (unsigned long long)a->id.sequence,
 	    (unsigned long long)a->ack);
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
@@ -302,8 +333,8 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 {
 	size_t	known = 0;
 
-	store_sql(s, "SELECT global_sequence, ack_sequence, replay_no FROM "
-	    "(SELECT published_at, ");
+	store_sql(s, "SELECT global_sequence, ack_sequence, replay_no, "
+	    "message_hash FROM (SELECT published_at, ");
 	put_acked(s);
 	store_put_delivered(s, since, NULL);
 	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
@@ -323,7 +354,7 @@ put_sequences(struct store *s, const struct acked *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		buf_str(&s->sql, i == 0 ? "" : ",");
-		buf_u64(&s->sql, rows[i].sequence);
+		buf_u64(&s->sql, rows[i].id.sequence);
 	}
 }
 
@@ -369,6 +400,7 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	    "SET published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
 	    "available_at = {now}");
 	buf_str(&s->sql, s->has_unsure_since ? ", unsure_since = NULL" : "");
+	buf_str(&s->sql, s->has_message_hash ? ", message_hash = NULL" : "");
 	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
 	    "AND global_sequence IN (");
 	put_sequences(s, rows, n);
@@ -412,8 +444,8 @@ plain(struct store *s, const char *sql, struct err *e)
 	return store_exec(s, "send again", NULL, e);
 }
 
-int
-store_reset(struct store *s, const struct acked *rows, size_t n,
+static int
+reset_together(struct store *s, const struct acked *rows, size_t n,
     uint64_t *reset, struct err *e)
 {
 	struct counts	c;
@@ -427,6 +459,31 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		return 0;
 	db_rollback(s->db);
 	return -1;
+}
+
+int
+store_reset(struct store *s, const struct acked *rows, size_t n,
+    uint64_t *reset, struct err *e)
+{
+	uint64_t	more;
+
+	if (reset_together(s, rows, n, reset, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	*reset = 0;
+	if (n == 1) {
+		log_error("sequence %llu is lost and cannot be sent again, the "
+		    "database refuses this row by itself: %s; mend the row or "
+		    "the table, then outbox-master --refill",
+		    (unsigned long long)rows[0].id.sequence, e->text);
+		return 0;
+	}
+	if (store_reset(s, rows, n / 2, reset, e) < 0 ||
+	    store_reset(s, rows + n / 2, n - n / 2, &more, e) < 0)
+		return -1;
+	*reset += more;
+	return 0;
 }
 
 bool
@@ -452,7 +509,7 @@ unsure_from(struct store *s, const struct batch *b, const uint64_t *sequences,
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT COALESCE(MIN(unsure_since) - INTERVAL 1 SECOND, "
-	    "'1970-01-02') FROM {outbox} FORCE INDEX (PRIMARY)");
+	    "'" STORE_EVER "') FROM {outbox} FORCE INDEX (PRIMARY)");
 	put_batch(s, b, sequences, n);
 	if ((rows = store_query(s, "unsure", e)) == NULL)
 		return -1;
@@ -472,13 +529,23 @@ store_place_before(struct store *s, const struct batch *b,
 	if (unsure_from(s, b, sequences, n, from, e) < 0)
 		return -1;
 	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
-	store_put_delivered(s, "1970-01-02", from);
+	store_put_delivered(s, STORE_EVER, from);
 	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
 	if ((rows = store_query(s, "unsure", e)) == NULL)
 		return -1;
 	*place = db_next(rows) ? db_u64(rows, 0) : 0;
 	db_rows_free(rows);
 	return 0;
+}
+
+int
+store_unsure_ever(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET unsure_since = '" STORE_EVER "'");
+	put_batch(s, b, sequences, n);
+	return store_exec(s, "unsure", NULL, e);
 }
 
 int

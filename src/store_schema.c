@@ -89,6 +89,9 @@ static const struct column {
 #define COST_OF_CHANGE	"a key loses its order when the partition count " \
 			"changes while messages of it wait"
 
+#define COST_OF_TAIL	"messages of events that a failover or a restored " \
+			"backup has lost are not told of"
+
 #define COST_OF_MARKS	"a message waits until its claim is on the disk"
 
 /*
@@ -107,6 +110,10 @@ static const struct extra {
 	{ T_OUTBOX, "ack_sequence", offsetof(struct store, has_ack_sequence),
 	  "BIGINT UNSIGNED NULL DEFAULT NULL",
 	  "what the broker loses after it acknowledged it is not found" },
+	{ T_OUTBOX, "message_hash", offsetof(struct store, has_message_hash),
+	  "BIGINT UNSIGNED NULL DEFAULT NULL", "a delivered row and the message "
+	  "in its place are told apart by their numbers alone, which a database "
+	  "that goes back gives again" },
 	{ T_OUTBOX, "unsure_since", offsetof(struct store, has_unsure_since),
 	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
 	  "stands in the stream twice if it is sent again later than the "
@@ -123,6 +130,24 @@ static const struct extra {
 	  NULL, COST_OF_CHANGE },
 	{ T_SETTINGS, "wanted_count", offsetof(struct store, has_wanted_count),
 	  NULL, COST_OF_CHANGE },
+	{ T_STREAMS, "database_server",
+	  offsetof(struct store, has_database_server), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "database_started",
+	  offsetof(struct store, has_database_started), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "tail_sequence",
+	  offsetof(struct store, has_tail_sequence), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "tail_at", offsetof(struct store, has_tail_at), NULL,
+	  COST_OF_TAIL },
+	{ T_STREAMS, "first_sequence",
+	  offsetof(struct store, has_first_sequence), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantoms", offsetof(struct store, has_phantoms), NULL,
+	  COST_OF_TAIL },
+	{ T_STREAMS, "phantom_first",
+	  offsetof(struct store, has_phantom_first), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantom_last",
+	  offsetof(struct store, has_phantom_last), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantom_at", offsetof(struct store, has_phantom_at),
+	  NULL, COST_OF_TAIL },
 	{ T_OUTBOX, "replay_no", offsetof(struct store, has_replay_no), NULL,
 	  NULL },
 	{ T_DEAD, "replay_no", offsetof(struct store, dead_replay_no), NULL,
@@ -185,6 +210,7 @@ mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
 	const char	*precision = db_text(rows, 2);
 
 	mark_extra(s, table, name);
+	store_learn_fit(s, table, name, db_text(rows, 3), db_u64(rows, 4));
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		if (strcmp(s->tables[columns[i].table], table) != 0)
 			continue;
@@ -223,7 +249,8 @@ learn_columns(struct store *s, struct err *e)
 	bool		 found[NCOLUMNS] = { false };
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT table_name, column_name, datetime_precision "
+	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
+	    "character_set_name, character_maximum_length "
 	    "FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND table_name IN (");
 	for (size_t i = 0; i < NTABLES; i++)
@@ -232,6 +259,7 @@ learn_columns(struct store *s, struct err *e)
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	memset(s->exists, 0, sizeof(s->exists));
+	memset(s->fits, 0, sizeof(s->fits));
 	s->whole_seconds = false;
 	for (size_t i = 0; i < NEXTRAS; i++)
 		*has_extra(s, &extras[i]) = false;
@@ -356,6 +384,9 @@ store_learn(struct store *s, struct err *e)
 	warn_of_table(s, T_DEAD);
 	warn_of_table(s, T_BLOCKED);
 	warn_of_table(s, T_STREAMS);
+	if (store_can_recover(s) && !store_has_timeline(s))
+		log_warn("%s: columns are missing: " COST_OF_TAIL "; "
+		    "remedy: outboxctl schema upgrade", s->tables[T_STREAMS]);
 	return 0;
 }
 
@@ -463,111 +494,4 @@ store_fill_partitions(struct store *s, unsigned count, struct err *e)
 	}
 	store_view_free(&v);
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
-}
-
-/* Labels of parked rows: '!' and digits, which sort before all letters. */
-static const char not_parked[] =
-    " AND NOT (partition_key > '!' AND partition_key < '!a')";
-
-/*
- * One range per gap between two known labels, in the order of the column's
- * collation: a hit is a label without a lease row.  Each empty gap costs one
- * index dive, whatever the backlog.
- */
-static void
-put_gap(struct store *s, const char *from, const char *to)
-{
-	if (s->sql.len > 0)
-		buf_str(&s->sql, " UNION ALL ");
-	store_put(s, "(SELECT partition_key FROM {outbox} {index} "
-	    "WHERE published_at IS NULL AND partition_key > ");
-	db_quote(s->db, &s->sql, from, strlen(from));
-	if (to != NULL) {
-		buf_str(&s->sql, " AND partition_key < ");
-		db_quote(s->db, &s->sql, to, strlen(to));
-	}
-	if (s->exists[T_BLOCKED])
-		buf_str(&s->sql, not_parked);
-	buf_str(&s->sql, " LIMIT 1)");
-}
-
-static struct db_rows *
-query_strays(struct store *s, struct err *e)
-{
-	struct db_rows	*known;
-	char		 last[STORE_LABEL] = "";
-	bool		 has_empty = false;
-
-	store_sql(s, "SELECT partition_key FROM {partitions} "
-	    "ORDER BY partition_key");
-	if ((known = store_query(s, "strays", e)) == NULL)
-		return NULL;
-	buf_clear(&s->sql);
-	while (db_next(known)) {
-		const char *label = db_text(known, 0);
-
-		has_empty = has_empty || label[0] == '\0';
-		if (label[0] != '\0')
-			put_gap(s, last, label);
-		strlcpy(last, label, sizeof(last));
-	}
-	db_rows_free(known);
-	put_gap(s, last, NULL);
-	if (!has_empty)
-		store_put(s, " UNION ALL (SELECT '' FROM {outbox} {index} WHERE "
-		    "published_at IS NULL AND partition_key IS NULL LIMIT 1) "
-		    "UNION ALL (SELECT '' FROM {outbox} {index} WHERE "
-		    "published_at IS NULL AND partition_key = '' LIMIT 1)");
-	return store_query(s, "strays", e);
-}
-
-/* A lease row for each label; they are freed. */
-static int
-adopt(struct store *s, struct db_rows *strays, unsigned *n,
-    char label[STORE_LABEL], struct err *e)
-{
-	int	rc = 0;
-
-	*n = 0;
-	if (strays == NULL)
-		return -1;
-	while (rc == 0 && db_next(strays)) {
-		strlcpy(label, db_text(strays, 0), STORE_LABEL);
-		store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) "
-		    "VALUES (");
-		db_quote(s->db, &s->sql, label, strlen(label));
-		buf_str(&s->sql, ")");
-		rc = store_exec(s, "strays", NULL, e);
-		(*n)++;
-	}
-	db_rows_free(strays);
-	return rc;
-}
-
-int
-store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
-    struct err *e)
-{
-	return adopt(s, query_strays(s, e), n, label, e);
-}
-
-int
-store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
-    struct err *e)
-{
-	*n = 0;
-	if (!s->exists[T_BLOCKED])
-		return 0;
-	store_sql(s, "SELECT DISTINCT b.partition_key FROM {blocked} AS b "
-	    "LEFT JOIN {partitions} AS p ON p.partition_key = b.partition_key "
-	    "WHERE p.partition_key IS NULL UNION ALL "
-	    "SELECT o.partition_key FROM (SELECT DISTINCT published_at, "
-	    "partition_key FROM {outbox} {index} WHERE published_at IS NULL "
-	    "AND partition_key > '!' AND partition_key < '!a') AS o "
-	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
-	    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED) "
-	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
-	    "LEFT JOIN {partitions} AS p ON p.partition_key = o.partition_key "
-	    "WHERE b.first_sequence IS NULL AND p.partition_key IS NULL");
-	return adopt(s, store_query(s, "strays", e), n, label, e);
 }

@@ -11,6 +11,15 @@
 
 #include "clock.h"
 
+/* A row that the database refuses by itself is tried again after this. */
+#define ASIDE_MS	30000
+
+static bool
+is_left(const struct msg *m, enum outcome outcome)
+{
+	return m->outcome == outcome && !m->written;
+}
+
 /* The rows of one outcome, still held by the token. */
 static size_t
 put_held(struct store *s, const struct batch *b, enum outcome outcome)
@@ -18,7 +27,7 @@ put_held(struct store *s, const struct batch *b, enum outcome outcome)
 	size_t	n = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
-		if (b->msgs[i].outcome != outcome)
+		if (!is_left(&b->msgs[i], outcome))
 			continue;
 		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
 		buf_u64(&s->sql, b->msgs[i].sequence);
@@ -35,58 +44,78 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
-		if (m->outcome != outcome)
+		if (!is_left(m, outcome))
 			continue;
 		buf_printf(&s->sql, " WHEN %llu THEN ",
 		    (unsigned long long)m->sequence);
 		if (!errors)
 			buf_printf(&s->sql, "%lld",
 			    (long long)m->delay_ms * 1000);
-		else if (m->error == NULL)
-			buf_str(&s->sql, "NULL");
 		else
-			db_quote(s->db, &s->sql, m->error, strlen(m->error));
+			store_put_error(s, FIT_ERROR, m->error);
 	}
 	buf_str(&s->sql, " END");
 }
 
-/* What a function of a delivered message gives, each after a comma. */
+static void
+put_sequence(struct buf *sql, const struct msg *m)
+{
+	buf_u64(sql, m->sequence);
+}
+
+static void
+put_ack(struct buf *sql, const struct msg *m)
+{
+	buf_u64(sql, m->ack_sequence);
+}
+
+static void
+put_hash(struct buf *sql, const struct msg *m)
+{
+	if (m->hashed)
+		buf_u64(sql, m->hash);
+	else
+		buf_str(sql, "NULL");
+}
+
+/* One value of each delivered message, each after a comma. */
 static void
 put_delivered(struct store *s, const struct batch *b,
-    uint64_t (*number)(const struct msg *))
+    void (*put)(struct buf *, const struct msg *))
 {
 	for (size_t i = 0; i < b->n; i++) {
-		if (b->msgs[i].outcome != OUT_DELIVERED)
+		if (!is_left(&b->msgs[i], OUT_DELIVERED))
 			continue;
 		buf_str(&s->sql, ",");
-		buf_u64(&s->sql, number(&b->msgs[i]));
+		put(&s->sql, &b->msgs[i]);
 	}
-}
-
-static uint64_t
-sequence_of(const struct msg *m)
-{
-	return m->sequence;
-}
-
-static uint64_t
-ack_of(const struct msg *m)
-{
-	return m->ack_sequence;
 }
 
 /*
  * Messages stand in sequence order, and INTERVAL of constants in order is a
  * binary search, where CASE compares with one after the other.
  */
+static void
+put_by_row(struct store *s, const struct batch *b,
+    void (*put)(struct buf *, const struct msg *))
+{
+	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	put_delivered(s, b, put_sequence);
+	buf_str(&s->sql, ")");
+	put_delivered(s, b, put);
+	buf_str(&s->sql, ")");
+}
+
 void
 store_put_acks(struct store *s, const struct batch *b)
 {
-	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
-	put_delivered(s, b, sequence_of);
-	buf_str(&s->sql, ")");
-	put_delivered(s, b, ack_of);
-	buf_str(&s->sql, ")");
+	put_by_row(s, b, put_ack);
+}
+
+void
+store_put_hashes(struct store *s, const struct batch *b)
+{
+	put_by_row(s, b, put_hash);
 }
 
 /* A place in a stream we know not which is of no use. */
@@ -94,6 +123,12 @@ bool
 store_keeps_acks(const struct store *s)
 {
 	return s->has_ack_sequence && s->conf->nats.stream[0] != '\0';
+}
+
+bool
+store_keeps_hashes(const struct store *s)
+{
+	return store_keeps_acks(s) && s->has_message_hash;
 }
 
 static int
@@ -105,6 +140,10 @@ write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
 	if (store_keeps_acks(s)) {
 		buf_str(&s->sql, ", ack_sequence = ");
 		store_put_acks(s, b);
+	}
+	if (store_keeps_hashes(s)) {
+		buf_str(&s->sql, ", message_hash = ");
+		store_put_hashes(s, b);
 	}
 	put_held(s, b, OUT_DELIVERED);
 	return store_exec(s, "settle", matched, e);
@@ -151,30 +190,21 @@ write_defer(struct store *s, const struct batch *b, uint64_t *matched,
 }
 
 static void
-put_text(struct store *s, const char *text, size_t len)
-{
-	if (text == NULL)
-		buf_str(&s->sql, "NULL");
-	else
-		db_quote(s->db, &s->sql, text, len);
-}
-
-static void
 put_dead(struct store *s, const struct msg *m, const char *created_at,
     bool counts)
 {
 	struct buf	*q = &s->sql;
 
 	buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
-	put_text(s, m->partition.data, m->partition.len);
+	store_put_fit(s, FIT_DEAD_LABEL, m->partition.data, m->partition.len);
 	buf_str(q, ", ");
-	put_text(s, m->key.data, m->key.len);
+	store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
 	buf_str(q, ", ");
-	put_text(s, m->type.data, m->type.len);
+	store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
 	buf_printf(q, ", %u, '%s', ", m->attempts + 1, m->reason);
-	put_text(s, m->error, strlen(m->error));
+	store_put_error(s, FIT_DEAD_ERROR, m->error);
 	buf_str(q, ", ");
-	put_text(s, created_at, created_at == NULL ? 0 : strlen(created_at));
+	store_put_text(s, created_at);
 	store_put(s, ", {now}");
 	if (counts)
 		buf_printf(q, ", %u", m->replay);
@@ -236,9 +266,9 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 
 		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
 		    (unsigned long long)m->sequence);
-		put_text(s, home, strlen(home));
+		store_put_text(s, home);
 		buf_str(&s->sql, ", ");
-		put_text(s, m->key.data, m->key.len);
+		store_put_fit(s, FIT_BLOCKED_KEY, m->key.data, m->key.len);
 		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
 		    (unsigned long long)m->sequence);
 		store_put(s, "{now})");
@@ -261,11 +291,13 @@ ring_for_halted(struct store *s, const struct batch *b, struct db_rows *held,
 				       db_text(held, 2));
 
 		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		put_text(s, home, strlen(home));
+		store_put_text(s, home);
 	}
 	buf_str(&s->sql, ")");
 	return store_exec(s, "halt", NULL, e);
 }
+
+#define PARKED	"REGEXP '^![0-9]+$'"
 
 /* Its label may have changed since the claim, with the partition count. */
 static struct db_rows *
@@ -273,9 +305,9 @@ lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
 	store_sql(s, "SELECT global_sequence, ");
 	buf_str(&s->sql, s->has_created_at ? "created_at" : "NULL");
-	store_put(s, s->exists[T_BLOCKED] ? ", IF(partition_key LIKE '!%', "
+	store_put(s, s->exists[T_BLOCKED] ? ", IF(partition_key " PARKED ", "
 	    "(SELECT k.partition_key FROM {blocked} AS k "
-	    "WHERE k.first_sequence = IF({outbox}.partition_key LIKE '!%', "
+	    "WHERE k.first_sequence = IF({outbox}.partition_key " PARKED ", "
 	    "CAST(SUBSTRING({outbox}.partition_key, 2) AS UNSIGNED), NULL)), "
 	    "partition_key)" : ", partition_key");
 	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
@@ -334,7 +366,7 @@ write_dead(struct store *s, const struct batch *b, uint64_t *matched,
 static bool
 stays_unsure(const struct msg *m)
 {
-	return m->unsure && (m->outcome == OUT_UNSENT ||
+	return m->unsure && !m->written && (m->outcome == OUT_UNSENT ||
 	    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER);
 }
 
@@ -365,15 +397,21 @@ write_unsure(struct store *s, const struct batch *b, struct err *e)
 
 static const struct kind {
 	enum outcome	outcome;
+	const char	*what;		/* in an error */
 	int		(*write)(struct store *, const struct batch *,
 			    uint64_t *, struct err *);
 	size_t		counter;
 } kinds[] = {
-	{ OUT_DELIVERED, write_delivered, offsetof(struct settled, delivered) },
-	{ OUT_RETRY, write_retry, offsetof(struct settled, retried) },
-	{ OUT_DEFER, write_defer, offsetof(struct settled, deferred) },
-	{ OUT_DEAD, write_dead, offsetof(struct settled, dead) },
-	{ OUT_UNSENT, write_unsent, offsetof(struct settled, returned) },
+	{ OUT_DELIVERED, "marked as delivered", write_delivered,
+	  offsetof(struct settled, delivered) },
+	{ OUT_RETRY, "given a delay", write_retry,
+	  offsetof(struct settled, retried) },
+	{ OUT_DEAD, "buried", write_dead, offsetof(struct settled, dead) },
+	{ OUT_UNSENT, "given back", write_unsent,
+	  offsetof(struct settled, returned) },
+	/* The last: what the others refuse becomes one of these. */
+	{ OUT_DEFER, "given a delay", write_defer,
+	  offsetof(struct settled, deferred) },
 };
 
 static size_t
@@ -382,32 +420,127 @@ count_outcome(const struct batch *b, enum outcome outcome)
 	size_t	n = 0;
 
 	for (size_t i = 0; i < b->n; i++)
-		n += b->msgs[i].outcome == outcome;
+		n += is_left(&b->msgs[i], outcome);
 	return n;
+}
+
+static void
+set_written(const struct batch *b, enum outcome outcome)
+{
+	for (size_t i = 0; i < b->n; i++)
+		b->msgs[i].written |= b->msgs[i].outcome == outcome;
+}
+
+/*
+ * The database takes this row neither with others nor alone.  It waits, its
+ * attempts as they are, and its lane with it; if even that is refused it is
+ * left to its claim.
+ */
+static void
+set_aside(struct store *s, struct msg *m, const char *what,
+    const struct err *why)
+{
+	struct err	e;
+
+	store_say_refused(s, m->sequence, what, why);
+	err_set(&e, "cannot be %s: %s", what, why->text);
+	m->unsure = m->unsure || m->outcome == OUT_DELIVERED;
+	msg_fail(m, m->outcome == OUT_DEFER ? OUT_UNKNOWN : OUT_DEFER, e.text);
+	m->delay_ms = ASIDE_MS;
+}
+
+static struct batch
+part_of(const struct batch *b, size_t from, size_t to)
+{
+	struct batch	part = *b;
+
+	part.msgs = b->msgs + from;
+	part.n = to - from;
+	return part;
+}
+
+/* What of a message that was set aside must not be forgotten. */
+static int
+note_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	if (!s->has_unsure_since || b->msgs[0].outcome != OUT_DEFER ||
+	    write_unsure(s, b, e) == 0 || store_refused_value(s))
+		return 0;
+	return -1;
+}
+
+/*
+ * All rows of a kind in one statement.  If it is refused because of what is
+ * in a row, the two halves of them, and so on down to that row.
+ */
+static int
+write_some(struct store *s, const struct batch *b, const struct kind *k,
+    struct settled *done, struct err *e)
+{
+	unsigned	 doubt = SETTLED_DOUBT(k->outcome);
+	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
+	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
+	struct batch	 half;
+
+	if (want == 0)
+		return 0;
+	if (k->write(s, b, &matched, e) == 0) {
+		/* One statement: it has written all of them before, or none. */
+		if ((done->done & doubt) && matched == 0)
+			matched = want;
+		*counter += matched;
+		done->fenced += want - matched;
+		set_written(b, k->outcome);
+		return 0;
+	}
+	/* The answer was lost: it may have been written. */
+	if (store_fault(s) == DB_LOST)
+		done->done |= doubt;
+	if (!store_refused_value(s))
+		return -1;
+	if (b->n == 1) {
+		set_aside(s, b->msgs, k->what, e);
+		return note_unsure(s, b, e);
+	}
+	half = part_of(b, 0, b->n / 2);
+	if (write_some(s, &half, k, done, e) < 0)
+		return -1;
+	half = part_of(b, b->n / 2, b->n);
+	return write_some(s, &half, k, done, e);
 }
 
 static int
 settle_kind(struct store *s, const struct batch *b, const struct kind *k,
     struct settled *done, struct err *e)
 {
-	unsigned	 bit = SETTLED(k->outcome);
-	unsigned	 doubt = SETTLED_DOUBT(k->outcome);
-	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
-	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
-
-	if (want == 0 || (done->done & bit))
+	if (done->done & SETTLED(k->outcome))
 		return 0;
-	if (k->write(s, b, &matched, e) < 0) {
-		/* The answer was lost: it may have been written. */
-		if (store_fault(s) == DB_LOST)
-			done->done |= doubt;
+	if (write_some(s, b, k, done, e) < 0)
 		return -1;
-	}
-	done->done |= bit;
-	/* One statement: it has written all of them before, or none. */
-	*counter = (done->done & doubt) && matched == 0 ? want : matched;
-	done->fenced += want - *counter;
+	done->done |= SETTLED(k->outcome);
 	return 0;
+}
+
+/* The same for what is in doubt: a row that is refused keeps its claim. */
+static int
+settle_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	struct batch	half;
+
+	if (write_unsure(s, b, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	if (b->n == 1) {
+		b->msgs[0].outcome = OUT_DEFER;
+		set_aside(s, b->msgs, "given a delay", e);
+		return 0;
+	}
+	half = part_of(b, 0, b->n / 2);
+	if (settle_unsure(s, &half, e) < 0)
+		return -1;
+	half = part_of(b, b->n / 2, b->n);
+	return settle_unsure(s, &half, e);
 }
 
 int
@@ -415,7 +548,7 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
 	/* First: the others take the token. */
-	if (s->has_unsure_since && write_unsure(s, b, e) < 0)
+	if (s->has_unsure_since && settle_unsure(s, b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (settle_kind(s, b, &kinds[i], done, e) < 0)

@@ -39,6 +39,37 @@ void	store_put_text(struct store *, const char *);
 /* The same with its length: there may be NUL in it. */
 void	store_put_bytes(struct store *, const char *, size_t);
 
+/*
+ * The bytes of a column that may be text or binary, as SQL: what keys are
+ * compared by, whatever the columns' character sets.
+ */
+#define STORE_BYTES(x)	"IF(CHARSET(" x ") = 'binary', " x \
+			", CAST(CONVERT(" x " USING utf8mb4) AS BINARY))"
+
+/* The key of a row of ours: its event's, for our column may have it cut. */
+#define STORE_KEY_OF(event, ours) \
+	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) ")"
+
+/*
+ * store_fit.c: columns of ours that hold what comes from rows.  A value is put
+ * as a literal that its column does not refuse: as it is if it fits, else cut,
+ * with "..." at its end, or as "0x" and hex where the column takes no such
+ * bytes.
+ */
+enum store_fit {
+	FIT_LABEL, FIT_ERROR, FIT_DEAD_LABEL, FIT_DEAD_KEY, FIT_DEAD_TYPE,
+	FIT_DEAD_ERROR, FIT_BLOCKED_KEY, NFITS
+};
+
+void	store_put_fit(struct store *, enum store_fit, const char *, size_t);
+
+/* The same for an error, or NULL. */
+void	store_put_error(struct store *, enum store_fit, const char *);
+
+/* Does it fit as it is? */
+bool	store_fits(const struct store *, enum store_fit, const char *,
+	    size_t);
+
 /* The time to add to now, as SQL: whole milliseconds. */
 void	store_put_interval(struct store *, int64_t ms);
 
@@ -86,9 +117,6 @@ struct db_rows *store_query(struct store *, const char *what, struct err *);
  */
 void	store_explain(struct store *, void (*)(void *arg, const char *what,
 	    struct db_rows *plan, const struct err *), void *arg);
-
-/* The last one failed, and because of a value in it: see db_refused_value. */
-bool	store_refused_value(const struct store *);
 
 /* START TRANSACTION, COMMIT; what failed in between is rolled back. */
 int	store_begin(struct store *, struct err *);

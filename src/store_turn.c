@@ -20,6 +20,12 @@ put_set(struct store *s, const struct batch *done, const char *token)
 		store_put_acks(s, done);
 		buf_str(&s->sql, ", o.ack_sequence)");
 	}
+	if (store_keeps_hashes(s)) {
+		buf_printf(&s->sql, ", o.message_hash = "
+		    "IF(o.claim_token = '%s', ", done->token);
+		store_put_hashes(s, done);
+		buf_str(&s->sql, ", o.message_hash)");
+	}
 	buf_printf(&s->sql, ", o.available_at = IF(o.claim_token = '%s', "
 	    "o.available_at, ", done->token);
 	store_put(s, "{now}");

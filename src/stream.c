@@ -219,6 +219,8 @@ fill_state(struct stream_state *st, json_t *info, json_t *config)
 	    "max_msgs_per_subject")) > 0 ||
 	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
 	    json_is_true(json_object_get(config, "allow_msg_ttl"));
+	st->limited = st->forgets || st->expires ||
+	    limit(config, "max_msgs") > 0 || limit(config, "max_bytes") > 0;
 }
 
 void

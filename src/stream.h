@@ -29,16 +29,22 @@ struct stream_state {
 	char		server[64];	/* id of the server since its start */
 	char		created[48];	/* "": there is no such stream */
 	uint64_t	first, last, messages;
+	uint64_t	first_known;	/* messages from here on that are missing
+					   below first are lost; 0: removed */
 	int64_t		window_ms;	/* of duplicates */
 	bool		forgets;	/* drops single messages anywhere */
 	bool		expires;	/* by age: may empty itself */
+	bool		limited;	/* by age, size or number, or forgets */
 };
 
 /* body is the answer to $JS.API.STREAM.INFO.<nats.stream>. */
 void	stream_judge(struct stream_report *, const struct conf *,
 	    const char *body, size_t len);
 
-/* The same answer as a state, without the server, which it does not name. */
+/*
+ * The same answer as a state, without the server, which it does not name, and
+ * without first_known.
+ */
 void	stream_read_state(struct stream_state *, const char *body, size_t len);
 
 /*

@@ -96,7 +96,10 @@ remember_msg(struct tick *t, const struct msg *m, int64_t now)
 	} else if (m->outcome == OUT_UNSENT &&
 	    hold_bars(t->hold, w.lane, m->sequence))
 		w.due_at = INT64_MAX;
-	else
+	else if (m->outcome == OUT_UNKNOWN && m->delay_ms > 0) {
+		w.due_at = now + m->delay_ms;
+		w.why = HOLD_CLAIMED;
+	} else
 		return;
 	hold_row(t->hold, &w);
 }

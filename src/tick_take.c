@@ -16,6 +16,9 @@
 /* Ask for a row that somebody else has claimed again after this. */
 #define FOREIGN_CLAIM_MS	1000
 
+/* And for one whose claim the database refuses after this. */
+#define REFUSED_MS		30000
+
 /*
  * To be told to the hold when the tick is over: rows of this tick must still
  * wait for those that stood behind the head that is gone.
@@ -32,6 +35,7 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
     int64_t now)
 {
 	int64_t	wait = w->due_ms;
+	bool	refused = batch_is_refused(&t->batch, w->sequence);
 
 	if (!w->pending) {
 		note_gone(t, w->sequence);
@@ -39,6 +43,8 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 	}
 	if (w->claimed && wait > FOREIGN_CLAIM_MS)
 		wait = FOREIGN_CLAIM_MS;
+	if (refused)
+		wait = REFUSED_MS;
 	/* Due and free and still not ours: the fence closed. */
 	if (wait == 0 && !w->claimed) {
 		member_look_now(t->member);
@@ -49,7 +55,8 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 	hold_row(t->hold, &(struct wait){ .part = picks_part(k, w->sequence),
 	    .lane = tick_lane(t, w->key, w->partition, &w->sequence),
 	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,
-	    .why = w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
+	    .why = refused ? HOLD_REFUSED :
+	    w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
 }
 
 static size_t
@@ -239,9 +246,16 @@ int
 tick_take(struct tick *t, const struct picks *k, struct tick_result *res,
     struct err *e)
 {
+	bool	turned = t->unsettled;
+
 	if (prepare(t, k, e) < 0)
 		return -1;
-	if ((t->unsettled ? turn(t, k, res, e) : claim(t, k, e)) < 0)
+	if (t->unsettled && turn(t, k, res, e) < 0) {
+		/* Which row is to blame shows when each half is by itself. */
+		if (!store_refused_value(t->store) ||
+		    tick_settle(t, res, e) < 0 || claim(t, k, e) < 0)
+			return -1;
+	} else if (!turned && claim(t, k, e) < 0)
 		return -1;
 	keep_labels(t, k);
 	return learn_waiting(t, k, e);

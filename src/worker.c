@@ -73,8 +73,10 @@ round_of_member(struct worker *w)
 	    member_keep_alive(&w->member, now, &e) :
 	    member_round(&w->member, now, &e)) < 0)
 		worker_db_failed(w, &e);
-	else
+	else {
 		link_lasts(&w->db, clock_ms());
+		worker_tell_late(w);
+	}
 	worker_show_served(w);
 	if (w->member.rows != MEMBER_NOT_ASKED)
 		w->pace.at = w->pace.all_at = now;

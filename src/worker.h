@@ -27,6 +27,8 @@ struct worker_args {
 	size_t			 nheirs;
 
 	struct suspect		 suspect;	/* what they may have died of */
+	bool			 respawned;	/* one of this slot has worked
+						   under this master */
 	bool			 change_count;	/* to outbox.partition_count */
 	bool			 once;		/* one tick, then leave */
 	int64_t			 interval_ms;	/* between ticks; 0: adaptive */

@@ -44,9 +44,12 @@ struct worker {
 	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
+	bool				 opened_db;	/* once at least */
 	bool				 announced;	/* taken over or registered */
 	bool				 changed_count;
 	bool				 warned_count;
+	const char			*late;	/* said last: why messages wait
+						   for commits; or NULL */
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct pace			 pace;		/* of ticks */
 	int64_t				 rung_at_us;	/* the last time */
@@ -73,6 +76,10 @@ void	worker_db_failed(struct worker *, struct err *e);
 void	worker_db_works(struct worker *);
 
 void	worker_open_db(struct worker *);
+
+/* Say whether messages wait for the commit of their claim, if it is news. */
+void	worker_tell_late(struct worker *);
+
 void	worker_open_broker(struct worker *);
 void	worker_lost_broker(struct worker *);
 

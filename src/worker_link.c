@@ -142,6 +142,39 @@ worker_open_db(struct worker *w)
 		return;
 	}
 	link_opened(&w->db, clock_ms());
+	recover_database_opened(&w->recover, !w->a->respawned &&
+	    !w->opened_db);
+	w->opened_db = true;
+}
+
+void
+worker_tell_late(struct worker *w)
+{
+	const char	*why = store_late_reason(w->store);
+
+	/* Without rings no message goes early; one worker is enough to say it. */
+	if (why == w->late || !worker_expects_rings(w->conf) ||
+	    w->a->slot != 0)
+		return;
+	w->late = why;
+	if (why != NULL)
+		log_info("messages wait for the commit of their claim: %s",
+		    why);
+	else
+		log_info("messages go while their claim is being committed");
+}
+
+static void
+note_limit(struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+	struct limit		*l = &w->relay.limit;
+
+	if (limit_connected(l, p->ops->max_payload(p->arg), clock_ms()))
+		log_warn("broker: max_payload is %lld here and was %lld "
+		    "before: longer messages wait until all servers have the "
+		    "same; after %d minutes they are dead", (long long)l->max,
+		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
 }
 
 void
@@ -155,6 +188,7 @@ worker_open_broker(struct worker *w)
 		return;
 	}
 	link_opened(&w->broker, clock_ms());
+	note_limit(w);
 	w->check_at = 0;
 	/* Nobody could ring while it was away. */
 	pace_ring(&w->pace, true, clock_ms());

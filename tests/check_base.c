@@ -26,6 +26,7 @@
 #include "ident.h"
 #include "link.h"
 #include "pace.h"
+#include "plain.h"
 #include "secret.h"
 #include "slot.h"
 #include "trouble.h"
@@ -1708,6 +1709,86 @@ START_TEST(who_has_finished_is_not_started_again)
 }
 END_TEST
 
+/*
+ * plain.h
+ */
+
+#define TEN	"0123456789"
+#define FIFTY	TEN TEN TEN TEN TEN
+#define MANY	FIFTY FIFTY FIFTY TEN TEN TEN TEN	/* 190 */
+
+static const struct {
+	struct bytes	 bytes;
+	const char	*text;
+} plains[] = {
+#define ROW(bytes, text)	{ { bytes, sizeof(bytes) - 1 }, text }
+	{ { NULL, 0 }, "" }, ROW("", ""), ROW("order-17", "order-17"),
+	ROW("a b", "a b"), ROW(" a", "0x2061"), ROW("a ", "0x6120"),
+	ROW(" ", "0x20"), ROW("a\tb", "0x610962"), ROW("a\nb", "0x610a62"),
+	ROW("\0", "0x00"), ROW("a\0b", "0x610062"), ROW("\x1f", "0x1f"),
+	ROW("\x7f", "0x7f"), ROW("\xff\x0a", "0xff0a"),
+	ROW("\xc3\xa4", "\xc3\xa4"), ROW("\xc3\x28", "0xc328"),
+	ROW("\xc3", "0xc3"), ROW("\xc0\xaf", "0xc0af"),
+	ROW("\xed\xa0\x80", "0xeda080"), ROW("0x00", "0x00"),
+	/* 199 bytes have room; of 200 there are 196 and a mark. */
+	ROW(MANY "012345678", MANY "012345678"),
+	ROW(MANY TEN, MANY "012345..."),
+	/* Not in the middle of a character. */
+	ROW(MANY "01234\xc3\xa4" "789", MANY "01234..."),
+	ROW(MANY "0123\xc3\xa4" "6789", MANY "0123\xc3\xa4..."),
+	ROW(MANY "0123\xf0\x9f\x98\x80" "89", MANY "0123..."),
+#undef ROW
+};
+
+START_TEST(bytes_are_shown_as_text)
+{
+	char	text[PLAIN_SIZE + 8];
+
+	memset(text, '#', sizeof(text));
+	plain_text(text, plains[_i].bytes.data, plains[_i].bytes.len);
+	ck_assert_str_eq(text, plains[_i].text);
+	ck_assert_int_eq(text[PLAIN_SIZE], '#');
+}
+END_TEST
+
+/* 98 bytes are 0x and 196 digits; of 99 there are 97 and a mark. */
+START_TEST(many_bytes_are_cut)
+{
+	char	bytes[99], text[PLAIN_SIZE];
+
+	memset(bytes, 0xff, sizeof(bytes));
+	plain_text(text, bytes, 98);
+	ck_assert_uint_eq(strlen(text), 198);
+	ck_assert_str_eq(text + 190, "ffffffff");
+	plain_text(text, bytes, 99);
+	ck_assert_uint_eq(strlen(text), 199);
+	ck_assert_str_eq(text + 192, "ffff...");
+}
+END_TEST
+
+static const struct {
+	const char	*text;
+	int		 len;		/* -1: not of that form */
+	const char	*bytes;
+} hexes[] = {
+	{ "0x", 0, "" }, { "0x00", 1, "\0" }, { "0xfF0a", 2, "\xff\n" },
+	{ "0x0", -1, NULL }, { "0xg0", -1, NULL }, { "0X00", -1, NULL },
+	{ "", -1, NULL }, { "00", -1, NULL }, { " 0x00", -1, NULL },
+};
+
+START_TEST(hex_is_read_back)
+{
+	struct buf	b = { 0 };
+
+	ck_assert(plain_parse_hex(&b, hexes[_i].text) == (hexes[_i].len >= 0));
+	if (hexes[_i].len > 0) {
+		ck_assert_uint_eq(b.len, (size_t)hexes[_i].len);
+		ck_assert_mem_eq(b.data, hexes[_i].bytes, b.len);
+	}
+	buf_free(&b);
+}
+END_TEST
+
 static TCase *
 add_case(Suite *s, const char *name)
 {
@@ -1780,6 +1861,11 @@ main(void)
 	tcase_add_test(tc, link_that_fails_waits_longer);
 	tcase_add_test(tc, link_is_not_trusted_when_it_opens);
 	tcase_add_test(tc, link_pauses_for_so_long_at_most);
+
+	tc = add_case(s, "plain");
+	tcase_add_loop_test(tc, bytes_are_shown_as_text, 0, NROWS(plains));
+	tcase_add_test(tc, many_bytes_are_cut);
+	tcase_add_loop_test(tc, hex_is_read_back, 0, NROWS(hexes));
 
 	tc = add_case(s, "log");
 	tcase_add_loop_test(tc, json_line_is_json, 0, NROWS(texts));

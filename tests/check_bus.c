@@ -157,7 +157,7 @@ begin(void)
 	admin_open(conf->nats.servers.items[0]);
 	plain_stream("EVENTS", "events.>");
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 }
 
 static void
@@ -286,7 +286,7 @@ START_TEST(second_copy_is_a_duplicate)
 	ck_stored(0, 1);
 	send_row(8, 1);
 	ck_stored(1, 2);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(7, 5);
 	ck_assert(answers(&a, 5000));
 	ck_assert_int_eq(a.verdict, VERDICT_DUPLICATE);
@@ -463,7 +463,7 @@ START_TEST(what_is_told_is_heard)
 	natsSubscription_Destroy(sub);
 	bus.ops->tell(bus.arg, "ops.dead", "lost");
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	ck_no_answer(50);
 }
 END_TEST
@@ -474,7 +474,7 @@ START_TEST(answers_find_their_bus)
 	struct pub	first = bus, second = bus_new(conf, "second");
 
 	ck_assert_int_eq(open_bus(&second), 0);
-	second.ops->begin(second.arg);
+	second.ops->begin(second.arg, INT64_MAX);
 	send_row(1, 1);
 	bus = second;
 	send_row(2, 2);
@@ -494,7 +494,7 @@ START_TEST(older_generation_is_silent)
 	send_row(1, 1);
 	send_row(2, 2);
 	bus.ops->wait(bus.arg, 0);	/* it is written */
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(3, 1);
 	ck_stored(1, 3);
 	ck_no_answer(50);
@@ -547,11 +547,11 @@ START_TEST(silence_does_not_swallow_refusals)
 	ck_nats(natsConnection_Flush(admin));
 	send_row(1, 0);
 	ck_no_answer(50);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	write_letter(2, "nobody", bytes("x"));
 	ck_assert_int_eq(send_letter(1), PUB_SENT);
 	ck_no_answer(50);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	ck_absent(2);
 	natsSubscription_Destroy(quiet);
 }
@@ -571,12 +571,12 @@ START_TEST(answers_end_the_wait_for_refusals)
 	ck_nats(natsConnection_Flush(admin));
 	send_row(1, 0);
 	if (_i > 0)
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 	write_letter(2, "good", bytes("x"));
 	ck_assert_int_eq(send_letter(1), PUB_SENT);
 	ck_stored(1, 1);
 	if (_i == 0)
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 	ck_absent(3);
 	natsSubscription_Destroy(quiet);
 }
@@ -1007,7 +1007,7 @@ START_TEST(looking_disturbs_no_batch)
 	bus.ops->wait(bus.arg, 0);
 	ck_assert_msg(check(&r), "%s", e.text);
 	ck_assert(!r.unfit);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	ck_no_answer(50);
 	send_row(2, 12);
 	ck_stored(12, 2);
@@ -1088,15 +1088,15 @@ START_TEST(places_are_looked_up)
 	ck_stored(2, 4);
 	ck_nats(js_DeleteMsg(js, "EVENTS", 3, NULL, NULL));
 	ck_assert_msg(look_up(p, 6) == 0, "%s", e.text);
-	ck_assert(p[0].what == PLACE_OURS && p[0].row == 19);
+	ck_assert(p[0].what == PLACE_OURS && p[0].id.sequence == 19);
 	ck_assert(p[1].what == PLACE_OTHER);
 	ck_assert(p[2].what == PLACE_EMPTY);
 	ck_assert(p[3].what == PLACE_EMPTY);
-	ck_assert(p[4].what == PLACE_OURS && p[4].row == 17);
+	ck_assert(p[4].what == PLACE_OURS && p[4].id.sequence == 17);
 	ck_assert(p[5].what == PLACE_EMPTY);
 	ck_assert_int_eq(look_up(p, 0), 0);
 	/* It takes nothing from the next batch. */
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(20, 12);
 	ck_stored(12, 5);
 }
@@ -1123,7 +1123,7 @@ START_TEST(many_places_are_looked_up)
 	ck_assert_msg(look_up(p, n) == 0, "%s", e.text);
 	for (size_t i = 0; i < n; i++)
 		ck_assert(p[i].what == PLACE_OURS &&
-		    p[i].row == 1000 + n - i - 1);
+		    p[i].id.sequence == 1000 + n - i - 1);
 }
 END_TEST
 
@@ -1137,7 +1137,7 @@ START_TEST(looking_up_is_broken_off)
 	enough = 2;
 	ck_assert_int_eq(look_up(p, 300), -1);
 	ck_assert_uint_eq(asked, 2);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	ck_no_answer(50);	/* the late ones are nobody's */
 	send_row(1, 12);
 	ck_stored(12, 1);
@@ -1174,7 +1174,7 @@ is_subscribed(void)
 {
 	struct pub_answer	a;
 
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1, 1);
 	ck_assert(answers(&a, 5000));
 }
@@ -1311,7 +1311,7 @@ log_in_as(const char *keys)
 START_TEST(user_logs_in)
 {
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1, 1);
 	ck_stored(1, 1);
 }
@@ -1415,7 +1415,7 @@ END_TEST
 START_TEST(forbidden_subject_is_complained_of)
 {
 	ck_assert_int_eq(log_in_as("user: mute, password_env: SECRET"), 0);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	write_letter(1, "secret", bytes("x"));
 	ck_assert_int_eq(send_letter(1), PUB_SENT);
 	ck_assert(complains(5000));
@@ -1433,7 +1433,7 @@ START_TEST(forbidden_advisory_is_told_apart)
 {
 	ck_assert_int_eq(log_in_as("user: mute, password_env: SECRET, "
 	    "advisory: events.secret"), 0);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	bus.ops->tell(bus.arg, conf->nats.advisory, "{}");
 	for (int64_t until = patience();
 	    !bus.ops->complaint(bus.arg, PUB_TOLD, &e); ) {
@@ -1576,7 +1576,7 @@ START_TEST(tls_carries_messages)
 	conf = conf_of_server(keys);
 	bus = bus_new(conf, "check");
 	ck_assert_int_eq(open_bus(&bus), 0);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	for (uint32_t i = 0; i < 1000; i++)
 		send_row(i + 1, i);
 	/* There is no stream, but everything goes to and fro. */
@@ -1661,7 +1661,7 @@ START_TEST(credentials_log_in)
 	ck_has_not(e.text, USER_SEED);
 	ck_has_not(e.text, STRANGERS_SEED);
 	if (_i == 0) {
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 		send_row(1, 1);
 		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "JetStream");
 		ck_assert(!check(&r));
@@ -1788,7 +1788,7 @@ START_TEST(closed_bus_is_harmless)
 	for (int i = 0; i < 2; i++) {
 		bus.ops->close(bus.arg);
 		bus.ops->close(bus.arg);
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 		ck_assert(!is_open());
 		write_letter(1, "t", bytes("x"));
 		ck_assert_int_eq(send_letter(0), PUB_LOST);
@@ -1958,7 +1958,7 @@ START_TEST(restarted_server_is_used_again)
 	ck_assert_int_eq(open_bus(&bus), -1);
 	servers_restart("loss");
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1, 7);
 	ck_answer(7, VERDICT_DUPLICATE, NULL);
 	send_row(2, 8);
@@ -1970,13 +1970,13 @@ END_TEST
 START_TEST(open_makes_a_new_connection)
 {
 	ck_assert_int_eq(open_bus(&bus), 0);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1, 1);
 	ck_stored(1, 1);
 	servers_restart("loss");
 	ck_assert_int_eq(open_bus(&bus), 0);
 	ck_assert(is_open());
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(2, 2);
 	ck_stored(2, 2);
 }
@@ -1993,7 +1993,7 @@ START_TEST(nothing_is_sent_later)
 	bus.ops->wait(bus.arg, 20);
 	servers_restart("loss");
 	ck_assert_int_eq(open_bus(&bus), 0);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1000, 1);
 	ck_answer(1, VERDICT_STORED, NULL);
 	ck_no_answer(50);
@@ -2084,6 +2084,102 @@ START_TEST(the_rest_is_written_while_waiting)
 }
 END_TEST
 
+static void
+wait_until(int64_t at)
+{
+	while (clock_ms() < at)
+		poll(NULL, 0, (int)(at - clock_ms()));
+}
+
+static void
+ck_held_back(uint64_t most)
+{
+	ck_assert(!is_open());
+	ck_assert(bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ck_has(e.text, "time to send was over");
+	ck_assert_uint_le(stored("EVENTS"), most);
+}
+
+/* As if the machine had stood still between the send and the write. */
+START_TEST(what_is_late_is_not_written)
+{
+	int64_t	until = clock_ms() + 500;
+
+	bus.ops->begin(bus.arg, until);
+	send_row(1, 1);
+	bus.ops->wait(bus.arg, 0);
+	for (int64_t p = patience(); stored("EVENTS") < 1; )
+		wait_more(&p, "the first to be stored");
+	send_row(2, 2);
+	wait_until(until);
+	bus.ops->wait(bus.arg, 5000);
+	ck_held_back(1);
+	/* And the next connection is as any other. */
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	bus.ops->begin(bus.arg, clock_ms() + 60000);
+	send_row(2, 2);
+	ck_stored(2, 2);
+}
+END_TEST
+
+/* Nor by a question or a word after the batch. */
+START_TEST(what_is_late_goes_with_nothing_else)
+{
+	struct stream_report	r;
+
+	bus.ops->begin(bus.arg, clock_ms() - 1);
+	send_row(1, 1);
+	if (_i == 0)
+		bus.ops->tell(bus.arg, "told", "text");
+	else if (_i == 1)
+		ck_assert(!check(&r));
+	else {
+		bus.ops->begin(bus.arg, INT64_MAX);
+		send_row(2, 2);
+		bus.ops->wait(bus.arg, 5000);
+	}
+	ck_held_back(0);
+}
+END_TEST
+
+/* What has nothing to do with a batch has no such time. */
+START_TEST(other_things_are_written_later)
+{
+	struct stream_report	r;
+	int64_t			until = clock_ms() + 500;
+
+	bus.ops->begin(bus.arg, until);
+	send_row(1, 1);
+	ck_stored(1, 1);
+	wait_until(until);
+	bus.ops->tell(bus.arg, "events.told", "text");
+	ck_assert(check(&r));
+	ck_assert(is_open());
+	ck_assert_uint_eq(stored("EVENTS"), 2);
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+}
+END_TEST
+
+/* The server did not read: what is left of the batch is not for later. */
+START_TEST(the_rest_is_not_written_late)
+{
+	enum { NMSGS = 20, SIZE = 900 * 1024 };
+	static char	big[SIZE];
+
+	servers_signal("loss", SIGSTOP);
+	bus.ops->begin(bus.arg, clock_ms() + 300);
+	for (uint32_t i = 0; i < NMSGS; i++) {
+		write_letter(i + 1, "t", (struct bytes){ big, SIZE });
+		ck_assert_int_eq(send_letter(i), PUB_SENT);
+	}
+	ck_no_answer(400);
+	servers_signal("loss", SIGCONT);
+	for (int64_t p = patience(); is_open(); wait_more(&p, "the end"))
+		bus.ops->wait(bus.arg, 100);
+	ck_held_back(NMSGS - 1);
+}
+END_TEST
+
 /* A refusal names nobody: one that has arrived, one that is under way. */
 START_TEST(older_refusal_is_silent)
 {
@@ -2092,11 +2188,11 @@ START_TEST(older_refusal_is_silent)
 	send_row(1, 1);
 	bus.ops->wait(bus.arg, 0);	/* it is written */
 	if (_i == 1)
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 	servers_signal("loss", SIGCONT);
 	if (_i == 0) {
 		bus.ops->wait(bus.arg, 5000);
-		bus.ops->begin(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
 	}
 	ck_no_answer(200);
 	send_row(2, 2);
@@ -2114,7 +2210,7 @@ START_TEST(looking_at_a_silent_server_is_bounded)
 	ck_near(ms_since(start), 900, 1400);
 	ck_assert_str_ne(e.text, "");
 	servers_signal("loss", SIGCONT);
-	bus.ops->begin(bus.arg);
+	bus.ops->begin(bus.arg, INT64_MAX);
 	ck_no_answer(100);	/* the late answer is nobody's */
 	send_row(1, 12);
 	ck_stored(12, 1);
@@ -2316,6 +2412,10 @@ add_losses(Suite *s)
 	tcase_add_test(tc, slow_server_blocks_nobody);
 	tcase_add_loop_test(tc, older_refusal_is_silent, 0, 2);
 	tcase_add_test(tc, the_rest_is_written_while_waiting);
+	tcase_add_test(tc, what_is_late_is_not_written);
+	tcase_add_loop_test(tc, what_is_late_goes_with_nothing_else, 0, 3);
+	tcase_add_test(tc, other_things_are_written_later);
+	tcase_add_test(tc, the_rest_is_not_written_late);
 	tcase_add_test(tc, telling_a_silent_server_blocks_nobody);
 	tcase_add_test(tc, closing_a_silent_server_is_fast);
 	tcase_add_test(tc, looking_at_a_silent_server_is_bounded);

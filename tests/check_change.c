@@ -92,8 +92,8 @@ START_TEST(few_rows_move_at_once)
 	    "WHERE global_sequence = 10; INSERT INTO outbox_blocked_keys "
 	    "(first_sequence, partition_key, order_key, reason, head_sequence)"
 	    " VALUES (10, " LABEL("'k10'", "16") ", 'k10', 'failed', 10), "
-	    "(99, " LABEL("'dead'", "16") ", 'dead', 'halted', 99), "
-	    "(98, 'vip', 'dead', 'halted', 98), (97, 'p03', NULL, 'failed', 97)"
+	    "(399, " LABEL("'dead'", "16") ", 'dead', 'halted', 399), "
+	    "(398, 'vip', 'dead', 'halted', 398), (397, 'p03', NULL, 'failed', 397)"
 	    );
 	/* One whose lease somebody has deleted. */
 	sql("UPDATE outbox SET partition_key = 'p90' WHERE global_sequence = "
@@ -110,9 +110,9 @@ START_TEST(few_rows_move_at_once)
 	    "WHERE global_sequence IN (7, 8, 10) ORDER BY global_sequence");
 	ck_sql("1", "SELECT partition_key = " LABEL("'k9'", "16")
 	    " FROM outbox WHERE global_sequence = 9");
-	ck_sql("10 1\n97 1\n98 1\n99 1", "SELECT first_sequence, "
-	    "partition_key = CASE first_sequence WHEN 97 THEN 'p03' "
-	    "WHEN 98 THEN 'vip' ELSE " LABEL("order_key", "64")
+	ck_sql("10 1\n397 1\n398 1\n399 1", "SELECT first_sequence, "
+	    "partition_key = CASE first_sequence WHEN 397 THEN 'p03' "
+	    "WHEN 398 THEN 'vip' ELSE " LABEL("order_key", "64")
 	    " END FROM outbox_blocked_keys ORDER BY 1");
 }
 END_TEST
@@ -454,8 +454,8 @@ END_TEST
 
 START_TEST(lost_rows_wait_where_their_key_does)
 {
-	struct acked	rows[] = { { .sequence = 2, .ack = 12 },
-			    { .sequence = 3, .ack = 13 } };
+	struct acked	rows[] = { { .id.sequence = 2, .ack = 12 },
+			    { .id.sequence = 3, .ack = 13 } };
 	uint64_t	reset;
 
 	enqueue(1, 1300);

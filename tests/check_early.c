@@ -38,10 +38,26 @@
 static struct batch	 b;
 static pid_t		 between;	/* it stands there; 0: nobody does */
 
+/* MySQL has it once a plugin is loaded, and under another name. */
+static const char *
+semi_sync(void)
+{
+	return is_mysql() ? "rpl_semi_sync_source" : "rpl_semi_sync_master";
+}
+
+static void
+stop_semi_sync(void)
+{
+	sql_works("SET GLOBAL %s_enabled = 0", semi_sync());
+}
+
 static void
 early_begin(void)
 {
 	begin_store();
+	stop_semi_sync();
+	be_durable();
+	ck_ok(store_check_server(st, &e));
 	memset(&b, 0, sizeof(b));
 	b.early = true;
 	add_lease("p00", ME, 1);
@@ -67,6 +83,18 @@ start_cluster(void)
 	static const char *const	lines[] = { "wsrep_on=ON", NULL };
 
 	server = "cluster";
+	servers_start(server, "mariadb", lines);
+	sql_open(server);
+	sql_load(server, "app");
+	sql_close();
+}
+
+static void
+start_without_binlog(void)
+{
+	static const char *const	lines[] = { "skip_log_bin", NULL };
+
+	server = "nobinlog";
 	servers_start(server, "mariadb", lines);
 	sql_open(server);
 	sql_load(server, "app");
@@ -211,6 +239,97 @@ START_TEST(cluster_is_waited_for)
 		sql("UNINSTALL PLUGIN group_replication");
 	}
 	ck_assert(!store_can_go_early(st));
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_assert_str_eq(claimed(), "1,2");
+}
+END_TEST
+
+/*
+ * Nothing goes early where a row can be read before its producer's COMMIT is
+ * durable.  %s is semi-sync.
+ */
+static const struct {
+	const char	*set;		/* variables */
+	const char	*late;		/* what the reason speaks of; or NULL */
+} servers[] = {
+	{ "sync_binlog = 0", "sync_binlog is not 1" },
+	{ "sync_binlog = 2", "SET GLOBAL sync_binlog = 1" },
+	{ "innodb_flush_log_at_trx_commit = 0",
+	  "innodb_flush_log_at_trx_commit is not 1" },
+	{ "innodb_flush_log_at_trx_commit = 2",
+	  "SET GLOBAL innodb_flush_log_at_trx_commit = 1" },
+	{ "%s_wait_point = AFTER_COMMIT, GLOBAL %s_enabled = 1",
+	  "_wait_point = AFTER_SYNC" },
+	{ "%s_wait_point = AFTER_SYNC, GLOBAL %s_enabled = 1", NULL },
+	{ "%s_wait_point = AFTER_COMMIT", NULL },
+};
+
+/* No replica is there, and none is waited for. */
+static bool
+load_semi_sync(void)
+{
+	if (is_mysql())
+		sql_works("INSTALL PLUGIN rpl_semi_sync_source SONAME "
+		    "'semisync_source.so'");
+	return sql_works("SET GLOBAL %s_timeout = 0", semi_sync());
+}
+
+static void
+set_global(const char *text)
+{
+	struct buf	 sql_of = { 0 };
+	const char	*p;
+
+	for (; (p = strstr(text, "%s")) != NULL; text = p + 2) {
+		buf_add(&sql_of, text, (size_t)(p - text));
+		buf_str(&sql_of, semi_sync());
+	}
+	buf_str(&sql_of, text);
+	sql("SET GLOBAL %s", sql_of.data);
+	buf_free(&sql_of);
+}
+
+static void
+ck_late(const char *want)
+{
+	const char	*reason = store_late_reason(st);
+
+	ck_assert(store_can_go_early(st) == (want == NULL));
+	if (want == NULL)
+		ck_assert_ptr_null(reason);
+	else
+		ck_has(reason, want);
+}
+
+START_TEST(early_only_where_rows_are_durable)
+{
+	if (!load_semi_sync() && strstr(servers[_i].set, "%s") != NULL)
+		return;
+	ck_late(NULL);
+	set_global(servers[_i].set);
+	ck_late(NULL);		/* it has not asked again */
+	ck_ok(store_check_server(st, &e));
+	ck_late(servers[_i].late);
+	log_statements();
+	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
+	ck_ok(store_finish(st, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql(servers[_i].late == NULL ? "1" : "0",
+	    "SELECT COUNT(*) " STATEMENTS "AND argument LIKE '%%COMMIT%%'");
+	open_again();
+	ck_late(servers[_i].late);
+	stop_semi_sync();
+	be_durable();
+	ck_ok(store_check_server(st, &e));
+	ck_late(NULL);
+}
+END_TEST
+
+START_TEST(early_only_with_a_binlog)
+{
+	if (is_mysql())		/* one is enough */
+		return;
+	ck_late("log_bin");
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
 	ck_assert_str_eq(claimed(), "1,2");
 }
@@ -456,6 +575,8 @@ static const struct {
 	{ "none", do_renew, "none" },
 	{ "none", do_renew_early, "new 4004 mine" },
 	{ "old 3 mine", do_renew_early, "new 4004 mine" },
+	/* The bound does not sink. */
+	{ "old 9000 mine", do_renew_early, "new 9000 mine" },
 	{ "old 3 mine", do_renew, "none" },
 	{ "late 3 mine", do_renew, "late 3 mine" },
 	{ "old 3 former", do_renew_early, "old 3 former" },
@@ -566,6 +687,67 @@ START_TEST(rows_learn_what_the_lease_knows)
 }
 END_TEST
 
+/* One that takes no mark is not claimed either: the others are. */
+START_TEST(refused_row_learns_nothing)
+{
+	static const uint64_t	all[] = { 1, 2, 3, 4 };
+
+	set_mark("old 4 former");
+	put_obstacle("23000", "UPDATE", "outbox", "NEW.global_sequence = 3");
+	ck_ok(store_mark_rows(st, all, 4, &e));
+	ck_sql("1,2,4", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
+	    "FROM outbox WHERE unsure_since IS NOT NULL");
+	ck_ok(store_mark_rows(st, all, 4, &e));
+	ck_assert_uint_eq(times_logged("sequence 3 cannot be marked"), 1);
+	/* What is not about a row is an error as before. */
+	sql("DROP TRIGGER obstacle; UPDATE outbox SET unsure_since = NULL");
+	put_obstacle("HY000", "UPDATE", "outbox", "NEW.global_sequence = 3");
+	ck_fails(store_mark_rows(st, all, 4, &e));
+}
+END_TEST
+
+/* Those that are parked come back when the mark is gone perhaps. */
+START_TEST(parked_rows_take_it_with_them)
+{
+	static const uint64_t	all[] = { 1, 2, 3, 4 };
+	struct parking		parking = { 1, all, 4 };
+	struct range		r = range("p00", 1);
+
+	set_mark(_i == 0 ? "old 3 former" : "old 3 mine");
+	sql("UPDATE outbox SET unsure_since = NOW(6) WHERE "
+	    "global_sequence = 2; "
+	    "UPDATE outbox SET claim_token = 'x' WHERE global_sequence = 3");
+	ck_ok(store_park(st, &r, 1, &parking, 1, &e));
+	ck_sql("4", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!1'");
+	ck_sql(_i == 0 ? "1" : "NULL", "SELECT GROUP_CONCAT(global_sequence) "
+	    "FROM outbox WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
+	ck_sql(_i == 0 ? "2" : "1", "SELECT COUNT(unsure_since) FROM outbox");
+}
+END_TEST
+
+/* Rows of the lease '' have two labels. */
+START_TEST(mark_of_the_lease_without_a_label_stays)
+{
+	static const char *const	labels[] = { "NULL", "''", "'p00'" };
+	static const uint64_t		one = 1;
+
+	add_lease("", ME, 2);
+	sql("UPDATE outbox_partitions SET unsure_since = NOW(6) - INTERVAL 1 "
+	    "HOUR, unsure_upto = 3, unsure_epoch = 1 WHERE partition_key = ''; "
+	    "UPDATE outbox SET partition_key = 'p01' "
+	    "WHERE global_sequence <> 1; "
+	    "UPDATE outbox SET partition_key = %s WHERE global_sequence = 1",
+	    labels[_i]);
+	ck_ok(store_clear_marks(st, &e));
+	ck_sql(_i == 2 ? "0" : "1", "SELECT COUNT(unsure_since) "
+	    "FROM outbox_partitions");
+	ck_ok(store_mark_rows(st, &one, 1, &e));
+	ck_ok(store_clear_marks(st, &e));
+	ck_sql("0", "SELECT COUNT(unsure_since) FROM outbox_partitions");
+	ck_sql(_i == 2 ? "0" : "1", "SELECT COUNT(unsure_since) FROM outbox");
+}
+END_TEST
+
 /* They get another label, and their former lease another row's. */
 START_TEST(moved_rows_take_it_with_them)
 {
@@ -578,6 +760,53 @@ START_TEST(moved_rows_take_it_with_them)
 	ck_assert(ch.over);
 	ck_sql("1,3,4", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
 	    "FROM outbox WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
+}
+END_TEST
+
+/* Parked, they have it already, and move with the record of their key. */
+START_TEST(parked_rows_keep_it_when_the_count_changes)
+{
+	static const uint64_t	one = 1;
+	struct parking		parking = { 1, &one, 1 };
+	struct range		r = range("p00", 1);
+	struct change		ch;
+	char			label[STORE_LABEL];
+
+	sql("UPDATE outbox_settings SET partition_count = 16; "
+	    "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
+	    "order_key, reason, head_sequence) "
+	    "VALUES (1, 'p00', 'k1', 'failed', 1)");
+	set_mark("old 4 former");
+	ck_ok(store_park(st, &r, 1, &parking, 1, &e));
+	ck_ok(store_change(st, 4, &ch, &e));
+	ck_assert(ch.over);
+	sql("UPDATE outbox_partitions SET unsure_since = NULL, "
+	    "lease_owner = '" ME "', lease_until = NOW(6) + INTERVAL 1 HOUR");
+	strlcpy(label, sql_text("SELECT partition_key FROM "
+	    "outbox_blocked_keys"), sizeof(label));
+	r = range(label, strtoull(sql_text("SELECT lease_epoch FROM "
+	    "outbox_partitions WHERE partition_key = '%s'", label), NULL, 10));
+	ck_ok(store_unpark(st, &r, 1, &one, 1, &e));
+	ck_sql("1", "SELECT unsure_since < NOW(6) - INTERVAL 50 MINUTE "
+	    "FROM outbox WHERE global_sequence = 1 AND partition_key = '%s'",
+	    label);
+}
+END_TEST
+
+/* The clock was put back: which of the two is older nobody knows. */
+START_TEST(moved_rows_take_a_mark_to_come_for_the_oldest)
+{
+	struct change	ch;
+
+	add_lease("p01", OTHER, 1);
+	sql("UPDATE outbox_settings SET partition_count = 16");
+	set_mark("old 4 mine");
+	sql("UPDATE outbox_partitions SET unsure_since = NOW(6) + INTERVAL 1 "
+	    "HOUR WHERE partition_key = 'p01'");
+	ck_ok(store_change(st, 4, &ch, &e));
+	ck_assert(ch.over);
+	ck_sql("1970 1970 1970 1970", "SELECT GROUP_CONCAT(YEAR(unsure_since) "
+	    "SEPARATOR ' ') FROM outbox");
 }
 END_TEST
 
@@ -605,7 +834,7 @@ START_TEST(marks_are_found_by_keys)
 	text = xstrdup(sql_text("SELECT argument " STATEMENTS
 	    "AND argument LIKE 'UPDATE `outbox_partitions` AS p%%'"));
 	ck_has(sql_column("key", "EXPLAIN %s", text), "outbox_claim");
-	ck_has(sql_column("type", "EXPLAIN %s", text), "ref");
+	ck_has(sql_column("type", "EXPLAIN %s", text), "ref\nref");
 	free(text);
 }
 END_TEST
@@ -789,6 +1018,63 @@ START_TEST(many_marks_are_forgotten_at_once)
 }
 END_TEST
 
+#define ASKED	"SELECT COUNT(*) " STATEMENTS				     \
+		"AND argument LIKE 'SHOW SESSION VARIABLES%%'"
+
+/* So long as leases can be kept by rounds at times of the test's choice. */
+static void
+rounds_for(int64_t ms, bool ask)
+{
+	for (int64_t until = now + ms; now < until; ) {
+		if (ask)
+			may_go(4);
+		round_at(now + 1000);
+	}
+}
+
+/* Variables may change at any time, and nobody says so. */
+START_TEST(server_is_asked_again)
+{
+	may_go(4);
+	round_at(now + 1);
+	ck_assert(may_go(4));
+	sql("SET GLOBAL sync_binlog = 0");
+	rounds_for(31000, true);
+	ck_assert(!may_go(4));
+	/* The mark is not made anew. */
+	sql("UPDATE outbox_partitions SET unsure_since = unsure_since - "
+	    "INTERVAL 1 MINUTE");
+	rounds_for(6000, true);
+	ck_sql("none", MARKS);
+	be_durable();
+	rounds_for(31000, true);
+	ck_assert(may_go(4));
+}
+END_TEST
+
+/* Now and then, and only if somebody wants to know. */
+START_TEST(server_is_left_alone)
+{
+	log_statements();
+	rounds_for(120000, false);
+	ck_sql("0", ASKED);
+	rounds_for(120000, true);
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("4", ASKED);
+}
+END_TEST
+
+/* A server that is not a primary any more is noticed by that, too. */
+START_TEST(server_that_is_refused_is_closed)
+{
+	may_go(4);
+	sql("SET GLOBAL read_only = 1");
+	ck_fails(member_round(&member, now + 1, &e));
+	ck_assert_int_eq(store_fault(st), DB_READONLY);
+	ck_assert(!store_is_open(st));
+}
+END_TEST
+
 /* Rows of two ranges: their lease is not asked for more than others are. */
 START_TEST(rows_without_a_label_do_not_go_early)
 {
@@ -819,15 +1105,25 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, who_cannot_is_asked_for_one_at_a_time, 0,
 	    NROWS(betweens));
 	tcase_add_test(tc, turn_goes_early_too);
+	tcase_add_loop_test(tc, early_only_where_rows_are_durable, 0,
+	    NROWS(servers));
 	tcase_add_loop_test(tc, mark_follows_the_lease, 0,
 	    sizeof(marks) / sizeof(marks[0]));
 	tcase_add_loop_test(tc, old_tables_have_no_marks, 0, 4);
 	tcase_add_test(tc, rows_learn_what_the_lease_knows);
+	tcase_add_test(tc, refused_row_learns_nothing);
+	tcase_add_loop_test(tc, parked_rows_take_it_with_them, 0, 2);
+	tcase_add_loop_test(tc, mark_of_the_lease_without_a_label_stays, 0, 3);
 	tcase_add_test(tc, moved_rows_take_it_with_them);
+	tcase_add_test(tc, parked_rows_keep_it_when_the_count_changes);
+	tcase_add_test(tc, moved_rows_take_a_mark_to_come_for_the_oldest);
 	tcase_add_test(tc, marks_are_found_by_keys);
 	tc = add_case(s, "cluster", k, strcmp(k->name, "mysql") == 0 ?
 	    k->start : start_cluster, early_begin, early_end);
 	tcase_add_test(tc, cluster_is_waited_for);
+	tc = add_case(s, "no binlog", k, strcmp(k->name, "mysql") == 0 ?
+	    k->start : start_without_binlog, early_begin, early_end);
+	tcase_add_test(tc, early_only_with_a_binlog);
 	tc = add_case(s, "member", k, k->start, member_begin, member_end);
 	tcase_add_test(tc, who_asks_may_go_early_soon);
 	tcase_add_test(tc, mark_waits_for_the_next_round);
@@ -838,6 +1134,9 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_test(tc, marks_are_forgotten_at_last);
 	tcase_add_test(tc, many_marks_are_forgotten_at_once);
 	tcase_add_test(tc, rows_without_a_label_do_not_go_early);
+	tcase_add_test(tc, server_is_asked_again);
+	tcase_add_test(tc, server_is_left_alone);
+	tcase_add_test(tc, server_that_is_refused_is_closed);
 }
 
 int

@@ -268,6 +268,21 @@ START_TEST(narrow_look_goes_on)
 }
 END_TEST
 
+/* There may be rows of its lane between what was seen and the head. */
+START_TEST(head_is_not_taken_beyond_the_scan)
+{
+	add_rows(4, 300, "'p01'");
+	hold_row(hold, &(struct wait){ .part = part("p01"),
+	    .lane = { "k300", 4 }, .key = { "k300", 4 }, .sequence = 300,
+	    .due_at = 1, .why = HOLD_DELAYED });
+	ck_ok(look_for_rows(&look, &picks, NULL, 20, &e));
+	ck_assert_uint_gt(picks.n, 0);
+	ck_assert_uint_lt(picks.sequences[picks.n - 1], 300);
+	sql("DELETE FROM outbox WHERE global_sequence BETWEEN 3 AND 299");
+	ck_assert_str_eq(found(false, NULL), "1 2 300");
+}
+END_TEST
+
 static void
 add_looks(Suite *s, const struct kind *k)
 {
@@ -282,6 +297,7 @@ add_looks(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, known_rows_answer_no_ring, 0, 2);
 	tcase_add_test(tc, many_rings_take_looks);
 	tcase_add_test(tc, narrow_look_goes_on);
+	tcase_add_test(tc, head_is_not_taken_beyond_the_scan);
 }
 
 int

@@ -28,6 +28,11 @@
 #define ALIEN		UINT64_MAX
 #define PLACES		8000
 
+#define DIGITS(name)	"(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT " \
+			"2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL "  \
+			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
+			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
+
 #define ck_ok(call)	\
 	ck_assert_msg((call) == 0, #call ": %s", e.text)
 #define ck_has(text, part)	\
@@ -36,6 +41,11 @@
 #define ck_has_not(text, part)	\
 	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
 	    part, text)
+
+#define ck_near(value, low, high)	do {	\
+	ck_assert_int_ge(value, low);		\
+	ck_assert_int_le(value, high);		\
+} while (0)
 
 static const char	*server;
 static struct conf	*conf;
@@ -54,6 +64,7 @@ static struct {
 	struct stream_state	 state;
 	uint64_t		 row[PLACES];	/* 0: nothing there */
 	unsigned		 replay[PLACES];
+	uint64_t		 hash[PLACES];	/* 0: an id of before */
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;
@@ -88,8 +99,10 @@ fill_place(struct place *p)
 	uint64_t	row = fake.row[p->sequence];
 
 	ck_assert_uint_lt(p->sequence, PLACES);
-	p->row = row;
-	p->replay = fake.replay[p->sequence];
+	p->id = (struct message_id){ .sequence = row,
+	    .replay = fake.replay[p->sequence],
+	    .hash = fake.hash[p->sequence],
+	    .hashed = fake.hash[p->sequence] != 0 };
 	p->what = row == 0 || p->sequence > fake.state.last ? PLACE_EMPTY :
 	    row == ALIEN ? PLACE_OTHER : PLACE_OURS;
 }
@@ -187,7 +200,9 @@ static void
 begin(void)
 {
 	sql_open(server);
-	sql("USE app; DELETE FROM outbox; DELETE FROM outbox_partitions; "
+	sql("USE app; DROP TRIGGER IF EXISTS obstacle");
+	sql("DELETE FROM outbox; DELETE FROM events; "
+	    "DELETE FROM outbox_dead_letters; DELETE FROM outbox_partitions; "
 	    "DELETE FROM outbox_workers; DELETE FROM outbox_streams; "
 	    "INSERT INTO outbox_partitions (partition_key, lease_epoch) "
 	    "VALUES ('p00', 5), ('p01', 5), ('', 5)");
@@ -314,14 +329,21 @@ START_TEST(fate_is_judged)
 	struct stream_state	state = { .first = 10, .last = 20,
 				    .forgets = fates[_i].forgets };
 	struct place		p = { fates[_i].sequence, fates[_i].what,
-				    fates[_i].row, 0 };
-	struct acked		row = { 7, 15, 0 };
+				    { .sequence = fates[_i].row } };
+	struct acked		row = { { .sequence = 7 }, 15 };
 
 	ck_assert_int_eq(recover_judge(&state, &row, &p), fates[_i].fate);
 	/* What it was before it was replayed is somebody else's. */
-	row.replay = 2;
+	row.id.replay = 2;
 	ck_assert_int_ne(recover_judge(&state, &row, &p), FATE_THERE);
-	p.replay = 2;
+	p.id.replay = 2;
+	ck_assert_int_eq(recover_judge(&state, &row, &p), fates[_i].fate);
+	/* And so is another event that had its number. */
+	row.id.hashed = true;
+	row.id.hash = 5;
+	ck_assert_int_ne(recover_judge(&state, &row, &p), FATE_THERE);
+	p.id.hashed = true;
+	p.id.hash = 5;
 	ck_assert_int_eq(recover_judge(&state, &row, &p), fates[_i].fate);
 }
 END_TEST
@@ -672,7 +694,7 @@ START_TEST(jump_back_is_found_by_an_ack)
 	deliver(1, 9, "'p00'", 10);
 	ck_assert(look());
 	fake.state.last = 7;
-	relay.top = (struct acked){ 9, 9, 0 };
+	relay.top = (struct acked){ { .sequence = 9 }, 9 };
 	ck_assert(relay.watch);
 	relay.went_back = true;
 	ck_assert(!recover_is_ready(&rec));
@@ -691,7 +713,7 @@ START_TEST(jump_back_waits_for_the_one)
 	deliver(1, 9, "'p00'", 10);
 	ck_assert(look());
 	fake.state.last = 7;
-	relay.top = (struct acked){ 9, 9, 0 };
+	relay.top = (struct acked){ { .sequence = 9 }, 9 };
 	relay.went_back = true;
 	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
 	    "', NOW(6) + INTERVAL 9 SECOND)");
@@ -730,6 +752,30 @@ START_TEST(stream_may_go_while_it_is_read)
 }
 END_TEST
 
+/*
+ * A database that goes back gives numbers again: what stands at the place of
+ * a row is another event's message then.  Without a hash, or once the event
+ * is archived, the number has to do.
+ */
+START_TEST(place_of_another_event_is_a_lost_message)
+{
+	deliver(1, 4, "'p00'", 10);
+	know("S0", 5);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'k', 1, 't', ''), "
+	    "(2, 'k', 2, 't', ''), (3, 'k', 3, 't', ''); "
+	    "UPDATE outbox SET message_hash = 18446744073709551615 - "
+	    "global_sequence WHERE global_sequence <> 3");
+	for (uint64_t i = 1; i <= 4; i++)
+		fake.hash[i] = 77;
+	fake.hash[1] = UINT64_MAX - 1;
+	ck_assert(look());
+	ck_sql("2", WAITING);
+	ck_sql("NULL", "SELECT message_hash FROM outbox "
+	    "WHERE global_sequence = 2");
+}
+END_TEST
+
 /* The number of a row's replay is part of what is expected at its place. */
 START_TEST(lost_replay_is_sent_again)
 {
@@ -754,7 +800,7 @@ START_TEST(what_others_found_is_not_read_again)
 	fake.state.last = 7;
 	sql("UPDATE outbox SET published_at = NULL, ack_sequence = NULL "
 	    "WHERE global_sequence > 7");
-	relay.top = (struct acked){ 9, 9, 0 };
+	relay.top = (struct acked){ { .sequence = 9 }, 9 };
 	ck_ok(recover_round(&rec, false, &e));
 	ck_assert(recover_is_ready(&rec));
 	ck_assert_uint_eq(fake.nplaces, 1);
@@ -928,6 +974,521 @@ START_TEST(refill_takes_all_that_is_not_there)
 END_TEST
 
 /*
+ * A database that goes back
+ */
+
+#define EVENT_TIME	"2026-01-31 12:00:00.000000"
+
+/* What add_event() makes. */
+static uint64_t
+hash_of(uint64_t sequence, const char *body)
+{
+	char		key[24];
+	struct msg	m = { .type = { "t", 1 }, .stream_sequence = { "1", 1 },
+			    .time = { EVENT_TIME, strlen(EVENT_TIME) },
+			    .payload = { body, strlen(body) } };
+
+	snprintf(key, sizeof(key), "k%llu", (unsigned long long)sequence);
+	m.key = (struct bytes){ key, strlen(key) };
+	return message_hash(&m);
+}
+
+static void
+add_event(uint64_t sequence, const char *body)
+{
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data, occurred_at) VALUES (%llu, 'k%llu', 1, "
+	    "'t', '%s', '" EVENT_TIME "')", (unsigned long long)sequence,
+	    (unsigned long long)sequence, body);
+}
+
+/* A row that waits, or is dead by now. */
+static void
+add_row(uint64_t sequence, const char *what)
+{
+	if (strcmp(what, "dead") == 0)
+		sql("INSERT INTO outbox_dead_letters (global_sequence, reason) "
+		    "VALUES (%llu, 'message')", (unsigned long long)sequence);
+	else
+		sql("INSERT INTO outbox (global_sequence, partition_key, "
+		    "claim_token) VALUES (%llu, 'p00', %s)",
+		    (unsigned long long)sequence, what);
+}
+
+static void
+put_message(uint64_t at, uint64_t sequence, uint64_t hash)
+{
+	fake.row[at] = sequence;
+	fake.hash[at] = hash;
+	if (at > fake.state.last)
+		fake.state.last = fake.state.messages = at;
+}
+
+/* Checked a moment ago, up to this message, on this server. */
+static void
+know_tail(uint64_t tail)
+{
+	struct db_server	now;
+
+	know("S1", 1);
+	ck_ok(store_server(st, &now, &e));
+	sql("UPDATE outbox_streams SET tail_sequence = %llu, "
+	    "tail_at = NOW(6) - INTERVAL 1 SECOND, database_server = '%s', "
+	    "database_started = '%s', first_sequence = 1",
+	    (unsigned long long)tail, now.identity, now.started);
+}
+
+/* Looks until messages may flow. */
+static void
+look_on(void)
+{
+	for (int64_t until = patience(); !look(); )
+		wait_more(&until, "the stream to be looked at");
+}
+
+#define PHANTOMS	"SELECT phantoms, phantom_first, phantom_last, " \
+			"tail_sequence FROM outbox_streams"
+
+static const struct {
+	const char	*row;		/* claim_token, "dead" or no row */
+	const char	*event, *message;	/* bodies; NULL: none */
+	int		 oldest;	/* event number beside it; 0: none */
+	bool		 phantom, found;
+} tails[] = {		/* of number 50 */
+	{ NULL, NULL, "a", 9, true, false },
+	{ NULL, NULL, "a", 49, true, false },
+	{ NULL, NULL, "a", 51, false, false },		/* archived */
+	{ NULL, NULL, "a", 0, false, false },		/* emptied */
+	{ "dead", NULL, "a", 9, false, false },
+	{ "NULL", NULL, "a", 9, false, false },		/* archived */
+	{ NULL, "b", "a", 9, true, false },
+	{ NULL, "a", "a", 9, false, false },
+	{ "NULL", "b", "a", 9, true, false },
+	{ "NULL", "a", "a", 9, false, true },
+	{ "'0000000000000077-1'", "a", "a", 9, false, false },
+};
+
+START_TEST(tail_is_held_against_events)
+{
+	char	want[64];
+
+	know_tail(8);
+	recover_database_opened(&rec, true);
+	if (tails[_i].oldest != 0)
+		add_event((uint64_t)tails[_i].oldest, "x");
+	if (tails[_i].event != NULL)
+		add_event(50, tails[_i].event);
+	if (tails[_i].row != NULL)
+		add_row(50, tails[_i].row);
+	put_message(8, 49000, 1);	/* below: it was compared before */
+	put_message(9, 50, hash_of(50, tails[_i].message));
+	fake.row[10] = ALIEN;
+	fake.state.last = 11;
+	look_on();
+	snprintf(want, sizeof(want), tails[_i].phantom ? "1 9 9 11" :
+	    "0 NULL NULL 11");
+	ck_assert_str_eq(sql_text(PHANTOMS), want);
+	ck_assert((strstr(logged(), "1 messages in the stream have no event") !=
+	    NULL) == tails[_i].phantom);
+	ck_sql(tails[_i].found ? "9" : "NULL", "SELECT MAX(ack_sequence) "
+	    "FROM outbox WHERE published_at IS NOT NULL AND "
+	    "message_hash IS NOT NULL");
+	/* Once. */
+	recover_database_opened(&rec, true);
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), want);
+}
+END_TEST
+
+/* The hash of a delivered row tells without its event, which is another. */
+START_TEST(delivered_rows_tell_without_their_events)
+{
+	know_tail(0);
+	recover_database_opened(&rec, true);
+	deliver(1, 3, "'p00'", 1);
+	for (uint64_t i = 1; i <= 3; i++) {
+		add_event(i, "other");
+		fake.hash[i] = 100 + i;
+	}
+	sql("UPDATE outbox SET message_hash = 100 + global_sequence "
+	    "WHERE global_sequence < 3");
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "1 3 3 3");
+}
+END_TEST
+
+/* A replay that the database knows nothing of, and the one it waits for. */
+START_TEST(replay_that_is_there_is_delivered)
+{
+	know_tail(0);
+	recover_database_opened(&rec, true);
+	add_event(1, "a");
+	add_row(1, "NULL");
+	sql("UPDATE outbox SET replay_no = 2");
+	for (uint64_t at = 1; at <= 3; at++) {
+		put_message(at, 1, hash_of(1, "a"));
+		fake.replay[at] = (unsigned)at;
+	}
+	look_on();
+	ck_sql("2 2", "SELECT ack_sequence, replay_no FROM outbox "
+	    "WHERE published_at IS NOT NULL");
+	ck_assert_str_eq(sql_text(PHANTOMS), "0 NULL NULL 3");
+}
+END_TEST
+
+/* Ids of before the hash had 16 digits. */
+START_TEST(numbers_have_to_do_for_old_ids)
+{
+	know_tail(0);
+	recover_database_opened(&rec, true);
+	add_event(1, "a");
+	add_event(2, "a");
+	add_row(1, "NULL");
+	put_message(1, 1, 0);
+	put_message(2, 3, 0);
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "1 2 2 2");
+	ck_sql("1", WAITING);
+}
+END_TEST
+
+/* Many, some of them large: the payloads do not come all at once. */
+START_TEST(long_tail_is_compared)
+{
+	know_tail(0);
+	recover_database_opened(&rec, true);
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data, occurred_at) SELECT n, CONCAT('k', n), 1, "
+	    "'t', IF(n %% 500 = 0, REPEAT('x', 5000000), 'a'), '" EVENT_TIME
+	    "' FROM (SELECT 1 + a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n "
+	    "FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c") ", "
+	    "(SELECT 0 AS n UNION ALL SELECT 1) AS d) AS numbers");
+	sql("INSERT INTO outbox (global_sequence, partition_key) "
+	    "SELECT sequence, 'p00' FROM events");
+	for (uint64_t i = 1; i <= 2000; i++)
+		put_message(i, i, hash_of(i, "a"));
+	fake.row[1500] = 1501;		/* twice in the stream */
+	fake.hash[1500] = hash_of(1501, "a");
+	look_on();
+	/* 500, 1000 and 2000 have another body. */
+	ck_assert_str_eq(sql_text(PHANTOMS), "3 500 2000 2000");
+	ck_sql("4", "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL");
+	ck_sql("1500", "SELECT ack_sequence FROM outbox "
+	    "WHERE global_sequence = 1501");
+}
+END_TEST
+
+/* When it is compared, and when not: a phantom stands behind the tail. */
+static const struct {
+	const char	*change;
+	bool		 first_start, compared;
+} occasions[] = {
+	{ "DO 0", false, false },
+	{ "DO 0", true, true },
+	{ "UPDATE outbox_streams SET database_server = 'another'", false,
+	  true },
+	{ "UPDATE outbox_streams SET database_server = NULL", false, true },
+	{ "UPDATE outbox_streams SET database_started = "
+	  "database_started + INTERVAL 4 SECOND", false, false },
+	{ "UPDATE outbox_streams SET database_started = "
+	  "database_started - INTERVAL 8 SECOND", false, true },
+	/* Without a tail nobody knows where to begin. */
+	{ "UPDATE outbox_streams SET tail_sequence = NULL", true, false },
+	/* In another stream its numbers mean nothing. */
+	{ "UPDATE outbox_streams SET created = 'then'", true, false },
+};
+
+START_TEST(tail_is_compared_when_the_database_may_be_another)
+{
+	know_tail(0);
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	sql("%s", occasions[_i].change);
+	recover_database_opened(&rec, occasions[_i].first_start);
+	look_on();
+	ck_sql(occasions[_i].compared ? "1" : "0",
+	    "SELECT phantoms FROM outbox_streams");
+	/* Then it is known. */
+	rec.again_at = 0;
+	put_message(2, 51, 1);
+	sql("UPDATE outbox_streams SET phantoms = 0, tail_sequence = 1");
+	recover_database_opened(&rec, false);
+	look_on();
+	ck_sql("0 2", "SELECT phantoms, tail_sequence FROM outbox_streams");
+}
+END_TEST
+
+/* The first connection may be lost before anything was looked at. */
+START_TEST(first_start_outlives_its_connection)
+{
+	know_tail(0);
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	recover_database_opened(&rec, true);
+	recover_database_opened(&rec, false);
+	look_on();
+	ck_sql("1", "SELECT phantoms FROM outbox_streams");
+}
+END_TEST
+
+/*
+ * A worker may still send what it claimed on the former server: the tail stays
+ * until its claims are over, and is compared once more then.  So does whoever
+ * comes to the new server later, or becomes the first of the fleet.
+ */
+START_TEST(tail_is_compared_again_when_claims_are_over)
+{
+	know_tail(0);
+	add_event(1, "x");
+	recover_database_opened(&rec, false);
+	look_on();
+	ck_assert_int_eq(rec.again_at, 0);
+	if (_i == 0)
+		sql("UPDATE outbox_streams SET database_server = 'another'");
+	else
+		strlcpy(rec.server.identity, "former",
+		    sizeof(rec.server.identity));
+	recover_database_opened(&rec, false);
+	look_on();
+	ck_near(rec.again_at - clock_ms(), conf->worker.claim_ttl - 10000,
+	    conf->worker.claim_ttl);
+	put_message(1, 50, 1);
+	rec.at = 0;
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "0 NULL NULL 0");
+	rec.again_at = clock_ms();
+	rec.at = 0;
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "1 1 1 1");
+	ck_assert_int_eq(rec.again_at, 0);
+}
+END_TEST
+
+/* The broker goes in the second slice: the first is not read again. */
+static void
+go_after_one(void)
+{
+	fake.closed = fake.nplaces >= 1000;
+}
+
+START_TEST(slices_of_a_tail_are_kept)
+{
+	know_tail(0);
+	add_event(1, "x");
+	for (uint64_t i = 1; i <= 1500; i++)
+		put_message(i, 5000 + i, 1);
+	recover_database_opened(&rec, true);
+	fake.during = go_after_one;
+	for (int64_t until = patience(); !fake.closed; rec.at = 0) {
+		ck_ok(recover_round(&rec, true, &e));
+		wait_more(&until, "the broker to go");
+	}
+	ck_assert_str_eq(sql_text(PHANTOMS), "1000 1 1000 1000");
+	ck_has(logged(), "1000 messages in the stream have no event");
+	fake.closed = false;
+	fake.during = NULL;
+	fake.nplaces = 0;
+	rec.at = 0;
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "1500 1 1500 1500");
+	ck_assert_uint_le(fake.nplaces, 501);
+}
+END_TEST
+
+/* A dump that is loaded into a running server: what was known is not. */
+START_TEST(tail_that_goes_back_is_noticed)
+{
+	know_tail(0);
+	recover_database_opened(&rec, false);
+	look_on();
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	sql("UPDATE outbox_streams SET tail_at = tail_at - INTERVAL 1 MINUTE");
+	rec.at = 0;
+	look_on();
+	ck_sql("1", "SELECT phantoms FROM outbox_streams");
+}
+END_TEST
+
+/* What somebody else compared since we connected need not be read again. */
+START_TEST(comparison_of_another_worker_will_do)
+{
+	know_tail(0);
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	fake.mute = fake.silent = true;
+	recover_database_opened(&rec, true);
+	ck_ok(recover_round(&rec, true, &e));
+	fake.mute = false;
+	sql("UPDATE outbox_streams SET checker = '" OTHER "', "
+	    "checker_until = NOW(6) + INTERVAL 10 SECOND; "
+	    "INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
+	    "', NOW(6) + INTERVAL 10 SECOND)");
+	rec.at = 0;
+	ck_assert(!look());
+	ck_assert_uint_eq(fake.nplaces, 0);
+	sql("UPDATE outbox_streams SET checker = NULL, tail_sequence = 1, "
+	    "tail_at = NOW(6)");
+	rec.at = 0;
+	ck_assert(look());
+	ck_sql("0", "SELECT phantoms FROM outbox_streams");
+}
+END_TEST
+
+/* A broker that goes in the middle: nothing is written down, and again. */
+START_TEST(broken_comparison_is_made_again)
+{
+	know_tail(0);
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	recover_database_opened(&rec, true);
+	kept = KEEP_FINISH;
+	ck_assert(!look());
+	ck_assert_str_eq(sql_text(PHANTOMS), "0 NULL NULL 0");
+	kept = KEEP_ON;
+	rec.at = 0;
+	look_on();
+	ck_assert_str_eq(sql_text(PHANTOMS), "1 1 1 1");
+}
+END_TEST
+
+/* A dump that is younger than the tail: our latest message is not known. */
+START_TEST(latest_message_that_is_not_known_is_noticed)
+{
+	know_tail(0);
+	recover_database_opened(&rec, false);
+	look_on();
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	deliver(2, 2, "'p00'", 1);
+	/* What was compared since we connected does not count. */
+	sql("UPDATE outbox_streams SET tail_sequence = 0, tail_at = NOW(6)");
+	relay.top = (struct acked){ { .sequence = _i == 0 ? 50 : 2 },
+	    _i == 0 ? 1 : 2 };
+	rec.at = 0;
+	look_on();
+	ck_sql(_i == 0 ? "1 2" : "0 2",
+	    "SELECT phantoms, tail_sequence FROM outbox_streams");
+	/* Once. */
+	fake.nplaces = 0;
+	rec.at = 0;
+	look_on();
+	ck_assert_uint_le(fake.nplaces, 1);
+}
+END_TEST
+
+/* Columns that an older schema lacks. */
+START_TEST(comparison_needs_its_columns)
+{
+	know_tail(0);
+	add_event(1, "x");
+	put_message(1, 50, 1);
+	sql("ALTER TABLE outbox_streams DROP COLUMN phantom_at");
+	ck_ok(store_learn(st, &e));
+	ck_has(logged(), "outboxctl schema upgrade");
+	recover_database_opened(&rec, true);
+	look_on();
+	sql("ALTER TABLE outbox_streams ADD COLUMN phantom_at TIMESTAMP(6) "
+	    "NULL DEFAULT NULL");
+	ck_sql("0", "SELECT phantoms FROM outbox_streams");
+}
+END_TEST
+
+/*
+ * A store that lost its beginning looks as if a limit had cut it; without a
+ * limit it is a loss, however old.
+ */
+static const struct {
+	uint64_t	first_known;
+	bool		limited, empty;
+	const char	*waiting;
+} beginnings[] = {
+	{ 1, false, false, "1,2,3" }, { 3, false, false, "3" },
+	{ 1, true, false, "NULL" }, { 0, false, false, "NULL" },
+	{ 4, false, false, "NULL" }, { 1, false, true, "NULL" },
+};
+
+START_TEST(lost_beginning_is_sent_again)
+{
+	deliver(1, 6, "'p00'", 3600);
+	know("S0", 5);
+	sql("UPDATE outbox_streams SET first_sequence = NULLIF(%llu, 0)",
+	    (unsigned long long)beginnings[_i].first_known);
+	forget(1, beginnings[_i].empty ? 6 : 3);
+	fake.state.first = beginnings[_i].empty ? 7 : 4;
+	if (beginnings[_i].empty)
+		fake.state.messages = 0;
+	fake.state.limited = beginnings[_i].limited;
+	look_on();
+	ck_sql(beginnings[_i].waiting, WAITING);
+}
+END_TEST
+
+/* The database may have come with it: then the events are compared first. */
+START_TEST(comparison_does_not_hide_a_lost_beginning)
+{
+	deliver(1, 6, "'p00'", 3600);
+	know_tail(6);
+	sql("UPDATE outbox_streams SET servers = 'S0'");
+	forget(1, 3);
+	fake.state.first = 4;
+	recover_database_opened(&rec, true);
+	kept = KEEP_FINISH;
+	ck_assert(!look());
+	kept = KEEP_ON;
+	rec.at = 0;
+	look_on();
+	ck_sql("1,2,3", WAITING);
+}
+END_TEST
+
+/*
+ * What the database refuses of one row
+ */
+
+static void
+obstruct(uint64_t sequence)
+{
+	sql("CREATE TRIGGER obstacle BEFORE UPDATE ON outbox FOR EACH ROW "
+	    "IF NEW.global_sequence = %llu THEN SIGNAL SQLSTATE '45000' "
+	    "SET MESSAGE_TEXT = 'not this one'; END IF",
+	    (unsigned long long)sequence);
+}
+
+START_TEST(row_that_cannot_be_found_holds_up_no_other)
+{
+	know_tail(0);
+	recover_database_opened(&rec, true);
+	for (uint64_t i = 1; i <= 5; i++) {
+		add_event(i, "a");
+		add_row(i, "NULL");
+		put_message(i, i, hash_of(i, "a"));
+	}
+	obstruct(4);
+	look_on();
+	sql("DROP TRIGGER obstacle");
+	ck_sql("4", WAITING);
+	ck_has(logged(), "sequence 4 cannot be marked as delivered");
+	ck_has(logged(), "4 rows that wait are in the stream");
+}
+END_TEST
+
+START_TEST(row_that_cannot_be_reset_holds_up_no_other)
+{
+	know("S0", 5);
+	deliver(1, 5, "'p00'", 1);
+	forget(1, 5);
+	obstruct(2);
+	look_on();
+	sql("DROP TRIGGER obstacle");
+	ck_sql("1,3,4,5", WAITING);
+	ck_has(logged(), "sequence 2 is lost and cannot be sent again");
+	ck_has(logged(), "lost 5 acknowledged messages, sequences 1 to 5 of "
+	    "the stream: 4 are sent again");
+}
+END_TEST
+
+/*
  * Looking before sending again
  */
 
@@ -936,24 +1497,30 @@ END_TEST
 static struct doubt	doubt;
 static struct batch	batch;
 
-/* Rows of a batch of ours, unsure for so many seconds; -1: not at all. */
 static void
-take(uint64_t first, uint64_t last, int unsure_s)
+fetch(uint64_t first, uint64_t last)
 {
 	uint64_t	sequences[64];
 	size_t		n = 0;
 
-	for (uint64_t i = first; i <= last; i++) {
-		sql("INSERT INTO outbox (global_sequence, partition_key, "
-		    "claim_token, unsure_since) VALUES (%llu, 'p00', '" TOKEN
-		    "', IF(%d < 0, NULL, NOW(6) - INTERVAL %d SECOND))",
-		    (unsigned long long)i, unsure_s, unsure_s);
+	for (uint64_t i = first; i <= last; i++)
 		sequences[n++] = i;
-	}
 	strlcpy(batch.token, TOKEN, sizeof(batch.token));
 	ck_ok(store_fetch(st, sequences, n, SIZE_MAX, &batch, &e));
 	ck_assert_uint_eq(batch.n, n);
 	batch.claimed_at = clock_ms();
+}
+
+/* Rows of a batch of ours, unsure for so many seconds; -1: not at all. */
+static void
+take(uint64_t first, uint64_t last, int unsure_s)
+{
+	for (uint64_t i = first; i <= last; i++)
+		sql("INSERT INTO outbox (global_sequence, partition_key, "
+		    "claim_token, unsure_since) VALUES (%llu, 'p00', '" TOKEN
+		    "', IF(%d < 0, NULL, NOW(6) - INTERVAL %d SECOND))",
+		    (unsigned long long)i, unsure_s, unsure_s);
+	fetch(first, last);
 }
 
 static void
@@ -1055,6 +1622,27 @@ START_TEST(replay_is_not_found_by_its_first_message)
 }
 END_TEST
 
+/*
+ * A database that went back gave numbers again: the messages under 1000 and
+ * 1001 are those of events that do not exist any more.
+ */
+START_TEST(another_event_of_the_same_number_is_not_found)
+{
+	struct message_id	id;
+
+	take(1000, 1002, 100);
+	for (size_t i = 0; i < 3; i++)
+		batch.msgs[i].has_event = true;
+	fake.row[500] = 1000;
+	fake.hash[500] = 77;
+	fake.row[600] = 1001;	/* of before the hash had 16 digits */
+	id = msg_id(&batch.msgs[2]);
+	fake.row[700] = 1002;
+	fake.hash[700] = id.hash;
+	ck_assert_str_eq(resolve(), "UUD");
+}
+END_TEST
+
 START_TEST(all_is_read_where_nothing_is_known)
 {
 	fake.state.first = 41;
@@ -1065,6 +1653,23 @@ START_TEST(all_is_read_where_nothing_is_known)
 		sql("UPDATE outbox SET ack_sequence = 5000");
 	ck_assert_str_eq(resolve(), "U");
 	ck_assert_uint_eq(fake.nplaces, 860);
+}
+END_TEST
+
+/*
+ * Delivered after the claim in doubt, in the same second, as tables have it
+ * that keep no fractions.
+ */
+START_TEST(moments_may_be_whole_seconds)
+{
+	sql("SET @t = FROM_UNIXTIME(UNIX_TIMESTAMP() - 100); "
+	    "UPDATE outbox SET published_at = @t WHERE ack_sequence = 400");
+	take(1000, 1000, 100);
+	sql("UPDATE outbox SET unsure_since = @t + INTERVAL 500000 MICROSECOND "
+	    "WHERE global_sequence = 1000");
+	fake.row[350] = 1000;
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 350);
 }
 END_TEST
 
@@ -1152,6 +1757,85 @@ START_TEST(replay_is_looked_for_anew)
 	batch.claimed_at = clock_ms();
 	ck_assert_str_eq(resolve(), "D");
 	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/*
+ * A moment that is still to come, for the clock was put back, says nothing of
+ * how long ago it was.  So they are in doubt since ever, from now on: when the
+ * moment has come it says no more than that.
+ */
+static void
+take_from_the_future(uint64_t first, uint64_t last)
+{
+	take(first, last, 0);
+	batch_free(&batch);
+	sql("UPDATE outbox SET unsure_since = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE claim_token IS NOT NULL");
+	fetch(first, last);
+}
+
+START_TEST(doubts_to_come_are_looked_for_everywhere)
+{
+	take_from_the_future(1000, 1002);
+	fake.row[50] = 1000;	/* delivered before it, as it seems */
+	batch.msgs[2].held = true;
+	ck_assert_str_eq(resolve(), "DUU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 50);
+	ck_assert_uint_eq(fake.nplaces, 900);
+	ck_sql("1000 1970\n1001 NULL\n1002 1970", "SELECT global_sequence, "
+	    "YEAR(unsure_since) FROM outbox WHERE claim_token IS NOT NULL");
+}
+END_TEST
+
+START_TEST(doubts_to_come_do_not_hide_others)
+{
+	take(1000, 1000, 100);
+	batch_free(&batch);
+	take_from_the_future(1001, 1001);
+	batch_free(&batch);
+	sql("UPDATE outbox SET unsure_since = NOW(6) - INTERVAL 100 SECOND "
+	    "WHERE global_sequence = 1000");
+	fetch(1000, 1001);
+	fake.row[50] = 1001;
+	ck_assert_str_eq(resolve(), "UD");
+}
+END_TEST
+
+/* What was read before the moment was written is of no use. */
+START_TEST(doubt_to_come_is_looked_for_anew)
+{
+	begin_to_look();
+	fake.row[500] = 1000;
+	doubt.search.next = fake.state.last + 1;	/* past that */
+	batch_free(&batch);
+	sql("UPDATE outbox SET unsure_since = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE claim_token IS NOT NULL");
+	fetch(1000, 1000);
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/* But what was read since then is. */
+START_TEST(doubt_to_come_takes_many_turns)
+{
+	int	turns = 0;
+
+	take_from_the_future(1000, 1000);
+	fake.row[850] = 1000;
+	fake.during = be_slow;
+	for (;;) {
+		batch.claimed_at = clock_ms() - (conf->worker.claim_ttl -
+		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30);
+		if (strcmp(resolve(), "D") == 0)
+			break;
+		ck_assert_int_lt(turns++, 50);
+		batch_free(&batch);
+		fetch(1000, 1000);
+	}
+	ck_assert_int_gt(turns, 1);
+	ck_assert_uint_eq(fake.nplaces, 900);
 }
 END_TEST
 
@@ -1255,6 +1939,29 @@ add_tests(TCase *tc)
 	tcase_add_test(tc, jump_back_is_found_by_an_ack);
 	tcase_add_test(tc, jump_back_waits_for_the_one);
 	tcase_add_test(tc, stream_may_go_while_it_is_read);
+	tcase_add_test(tc, place_of_another_event_is_a_lost_message);
+	tcase_add_loop_test(tc, tail_is_held_against_events, 0, NROWS(tails));
+	tcase_add_test(tc, delivered_rows_tell_without_their_events);
+	tcase_add_test(tc, replay_that_is_there_is_delivered);
+	tcase_add_test(tc, numbers_have_to_do_for_old_ids);
+	tcase_add_test(tc, long_tail_is_compared);
+	tcase_add_loop_test(tc, tail_is_compared_when_the_database_may_be_another,
+	    0, NROWS(occasions));
+	tcase_add_test(tc, first_start_outlives_its_connection);
+	tcase_add_loop_test(tc, tail_is_compared_again_when_claims_are_over, 0,
+	    2);
+	tcase_add_test(tc, slices_of_a_tail_are_kept);
+	tcase_add_test(tc, tail_that_goes_back_is_noticed);
+	tcase_add_test(tc, comparison_does_not_hide_a_lost_beginning);
+	tcase_add_test(tc, row_that_cannot_be_found_holds_up_no_other);
+	tcase_add_test(tc, row_that_cannot_be_reset_holds_up_no_other);
+	tcase_add_test(tc, comparison_of_another_worker_will_do);
+	tcase_add_test(tc, broken_comparison_is_made_again);
+	tcase_add_loop_test(tc, latest_message_that_is_not_known_is_noticed, 0,
+	    2);
+	tcase_add_test(tc, comparison_needs_its_columns);
+	tcase_add_loop_test(tc, lost_beginning_is_sent_again, 0,
+	    NROWS(beginnings));
 	tcase_add_test(tc, lost_replay_is_sent_again);
 	tcase_add_test(tc, what_others_found_is_not_read_again);
 	tcase_add_loop_test(tc, empty_stream_is_an_alarm, 0, 4);
@@ -1269,6 +1976,7 @@ add_tests(TCase *tc)
 static void
 add_doubts(TCase *tc)
 {
+	tcase_add_test(tc, another_event_of_the_same_number_is_not_found);
 	tcase_add_test(tc, replay_is_not_found_by_its_first_message);
 	tcase_add_test(tc, replay_is_looked_for_anew);
 	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
@@ -1276,9 +1984,14 @@ add_doubts(TCase *tc)
 	tcase_add_test(tc, found_and_absent_are_told_apart);
 	tcase_add_loop_test(tc, absent_rows_under_a_mark_are_unsure_anew, 0, 2);
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
+	tcase_add_test(tc, moments_may_be_whole_seconds);
 	tcase_add_test(tc, long_look_takes_many_turns);
 	tcase_add_test(tc, older_doubt_reaches_farther_back);
 	tcase_add_test(tc, younger_doubt_is_looked_for_anew);
+	tcase_add_test(tc, doubts_to_come_are_looked_for_everywhere);
+	tcase_add_test(tc, doubts_to_come_do_not_hide_others);
+	tcase_add_test(tc, doubt_to_come_is_looked_for_anew);
+	tcase_add_test(tc, doubt_to_come_takes_many_turns);
 	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
 	tcase_add_test(tc, silence_is_waited_for);
 	tcase_add_test(tc, nobody_is_waited_for_a_while);

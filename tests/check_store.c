@@ -755,6 +755,102 @@ other_end(void)
 	end();
 }
 
+#define FF8	"\xff\xff\xff\xff\xff\xff\xff\xff"
+#define A_UML	"\xc3\xa4"
+
+/* A column, a value, and what is kept of it. */
+static const struct {
+	const char	*type, *value;
+	size_t		 len;
+	const char	*kept;
+	size_t		 kept_len;
+} fits[] = {
+#define ROW(type, value, kept)	\
+	{ type, value, sizeof(value) - 1, kept, sizeof(kept) - 1 }
+#define TEXT10	"VARCHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+	ROW(TEXT10, "", ""), ROW(TEXT10, "it's \\ %s", "it's \\ %s"),
+	ROW(TEXT10, "0123456789", "0123456789"),
+	ROW(TEXT10, "0123456789a", "0123456..."),
+	ROW(TEXT10, "a\0b", "a\0b"),
+	ROW(TEXT10, A_UML "bcdefghi" A_UML, A_UML "bcdefghi" A_UML),
+	ROW(TEXT10, A_UML A_UML A_UML A_UML A_UML A_UML A_UML A_UML A_UML
+	    A_UML A_UML, A_UML A_UML A_UML A_UML A_UML A_UML A_UML "..."),
+	ROW(TEXT10, "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"),
+	ROW(TEXT10, "\xff\x0a", "0xff0a"),
+	ROW(TEXT10, "a\xc3", "0x61c3"),
+	ROW(TEXT10, FF8, "0xfffff..."),
+	ROW("VARCHAR(3) CHARACTER SET utf8mb4", "abcd", "abc"),
+	ROW("VARCHAR(10) CHARACTER SET ascii", "abc", "abc"),
+	ROW("VARCHAR(10) CHARACTER SET ascii", A_UML, "0xc3a4"),
+	ROW("VARCHAR(10) CHARACTER SET latin1", A_UML, "0xc3a4"),
+	ROW("VARCHAR(10) CHARACTER SET utf8mb3", "\xf0\x9f\x98\x80",
+	    "0xf09f9880"),
+	ROW("VARBINARY(10)", "\xff\0\xfe", "\xff\0\xfe"),
+	ROW("VARBINARY(10)", FF8 "\xff\xff", FF8 "\xff\xff"),
+	ROW("VARBINARY(10)", FF8 FF8, "\xff\xff\xff\xff\xff\xff\xff..."),
+	ROW("VARBINARY(10)", "aaaaaa" A_UML "bbb", "aaaaaa..."),
+	ROW("VARBINARY(10)", "aaaaa" A_UML "bbbb", "aaaaa" A_UML "..."),
+	ROW("VARBINARY(10)", "\xff" "aaaaa" A_UML "bbb",
+	    "\xff" "aaaaa\xc3" "..."),
+	ROW("VARBINARY(2)", "abc", "ab"), ROW("LONGBLOB", FF8, FF8),
+	ROW("LONGTEXT CHARACTER SET utf8mb4", "0123456789a", "0123456789a"),
+#undef ROW
+};
+
+START_TEST(values_are_made_to_fit)
+{
+	for (int i = 0; i < NROWS(fits); i++) {
+		struct buf	want = { 0 };
+
+		sql("DELETE FROM outbox_dead_letters; ALTER TABLE "
+		    "outbox_dead_letters MODIFY order_key %s NULL",
+		    fits[i].type);
+		ck_ok(store_learn(st, &e));
+		ck_assert(store_fits(st, FIT_DEAD_KEY, fits[i].value,
+		    fits[i].len) == (fits[i].len == fits[i].kept_len &&
+		    memcmp(fits[i].value, fits[i].kept, fits[i].len) == 0));
+		store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
+		    "order_key) VALUES (1, 'x', ");
+		store_put_fit(st, FIT_DEAD_KEY, fits[i].value, fits[i].len);
+		store_put(st, ") ON DUPLICATE KEY UPDATE "
+		    "order_key = VALUES(order_key)");
+		ck_assert_msg(store_exec(st, "fit", NULL, &e) == 0,
+		    "%d: %s: %s", i, fits[i].type, e.text);
+		for (size_t k = 0; k < fits[i].kept_len; k++)
+			buf_printf(&want, "%02X",
+			    (unsigned char)fits[i].kept[k]);
+		ck_assert_msg(strcmp(sql_text("SELECT HEX(order_key) FROM "
+		    "outbox_dead_letters"), want.len == 0 ? "" :
+		    want.data) == 0, "%d: %s: %s is not %s", i, fits[i].type,
+		    sql_text("SELECT HEX(order_key) FROM "
+		    "outbox_dead_letters"), want.len == 0 ? "" : want.data);
+		buf_free(&want);
+	}
+	store_sql(st, "UPDATE {dead} SET order_key = ");
+	store_put_fit(st, FIT_DEAD_KEY, NULL, 0);
+	ck_ok(store_exec(st, "fit", NULL, &e));
+	ck_sql("NULL", "SELECT order_key FROM outbox_dead_letters");
+}
+END_TEST
+
+/* An error stays one where its column knows nothing but ASCII. */
+START_TEST(errors_are_made_to_fit)
+{
+	sql("ALTER TABLE outbox_dead_letters MODIFY last_error VARCHAR(8) "
+	    "CHARACTER SET ascii NULL");
+	ck_ok(store_learn(st, &e));
+	store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
+	    "last_error) VALUES (1, 'x', ");
+	store_put_error(st, FIT_DEAD_ERROR, "a" A_UML "bcdefgh");
+	store_put(st, "), (2, 'x', ");
+	store_put_error(st, FIT_DEAD_ERROR, NULL);
+	store_put(st, ")");
+	ck_ok(store_exec(st, "fit", NULL, &e));
+	ck_sql("a??bc...\nNULL", "SELECT last_error FROM outbox_dead_letters "
+	    "ORDER BY global_sequence");
+}
+END_TEST
+
 START_TEST(own_schema_is_understood)
 {
 	ck_ok(store_learn(st, &e));
@@ -849,6 +945,7 @@ static const struct {
 	const char	*name, *type;
 } spares[] = {
 	{ "ack_sequence", "BIGINT UNSIGNED NULL" },
+	{ "message_hash", "BIGINT UNSIGNED NULL" },
 	{ "unsure_since", "TIMESTAMP(6) NULL" },
 };
 
@@ -1579,15 +1676,6 @@ START_TEST(dead_is_inherited)
 }
 END_TEST
 
-/* Let statements that change such a row fail, until the trigger is dropped. */
-static void
-put_obstacle(const char *verb, const char *table, const char *row)
-{
-	sql("CREATE TRIGGER obstacle BEFORE %s ON %s FOR EACH ROW IF %s THEN "
-	    "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'obstacle'; END IF",
-	    verb, table, row);
-}
-
 /* One transaction: whoever looks sees all of it or nothing. */
 START_TEST(broken_inheritance_changes_nothing)
 {
@@ -1595,7 +1683,7 @@ START_TEST(broken_inheritance_changes_nothing)
 
 	leave_legacy();
 	want = sql_text(ALL_LEASES);
-	put_obstacle("UPDATE", "outbox_partitions",
+	put_obstacle("HY000", "UPDATE", "outbox_partitions",
 	    "OLD.partition_key = 'dead-old'");
 	ck_fails(store_take_over(st, DEAD, &e));
 	ck_assert_int_eq(strncmp(e.text, "take over: ", 11), 0);
@@ -2132,6 +2220,75 @@ START_TEST(claim_passes_a_producer)
 }
 END_TEST
 
+/* A token says how long its claim was made for. */
+START_TEST(token_tells_how_long_its_claim_lasts)
+{
+	struct batch	b = { 0 };
+
+	conf->worker.claim_ttl = 5500;
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_sql("1", "SELECT claim_token REGEXP '^" MY_NONCE "-[0-9a-f]+-5500$' "
+	    "FROM outbox");
+}
+END_TEST
+
+/*
+ * By a host where claims last longer or shorter than ours, 5.5 s: the moment
+ * is that of the claim.  Of other tokens nobody knows, and ours has to do.
+ */
+static const struct {
+	const char	*token, *since;
+} orphans[] = {
+	{ OTHER_NONCE "-1-30000", "2026-01-31 12:00:00.000000" },
+	{ OTHER_NONCE "-1f-1000", "2026-01-31 12:00:29.000000" },
+	{ OTHER_NONCE "-1", "2026-01-31 12:00:24.500000" },
+	{ OTHER_NONCE "-1-", "2026-01-31 12:00:24.500000" },
+	{ OTHER_NONCE "-1-1x", "2026-01-31 12:00:24.500000" },
+	{ OTHER_NONCE "-1-1-1", "2026-01-31 12:00:24.500000" },
+	{ OTHER_NONCE "-1-99999999999", "2026-01-31 12:00:24.500000" },
+	{ "somebody-else-1000", "2026-01-31 12:00:24.500000" },
+	{ "550e8400-e29b-41d4-a716-446655440000",
+	    "2026-01-31 12:00:24.500000" },
+	{ "", "2026-01-31 12:00:24.500000" },
+};
+
+START_TEST(orphans_are_unsure_since_their_claim)
+{
+	struct batch	b = { 0 };
+
+	conf->worker.claim_ttl = 5500;
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
+	    "claim_token = '%s'", orphans[_i].token);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_sql(orphans[_i].since, "SELECT unsure_since FROM outbox");
+}
+END_TEST
+
+/* MySQL has no regular expressions for bytes. */
+START_TEST(token_may_be_bytes)
+{
+	struct batch	b = { 0 };
+	uint64_t	one = 1, n;
+	struct range	r = range("p00", 1);
+	int		rc;
+
+	add_lease("p00", ME, 1);
+	add_rows(1, 1, "'p00'");
+	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
+	    "claim_token = '" OTHER_NONCE "-1-4000'; "
+	    "ALTER TABLE outbox MODIFY claim_token VARBINARY(64) NULL");
+	rc = store_claim(st, &r, 1, &one, 1, &b, &n, &e);
+	sql("ALTER TABLE outbox MODIFY claim_token VARCHAR(64) "
+	    "CHARACTER SET ascii COLLATE ascii_bin NULL");
+	ck_ok(rc);
+	ck_sql("2026-01-31 12:00:26.000000", "SELECT unsure_since FROM outbox");
+}
+END_TEST
+
 /* Claimed by somebody who is gone, and perhaps sent: since his claim. */
 START_TEST(orphans_are_unsure)
 {
@@ -2590,10 +2747,16 @@ START_TEST(acks_are_kept)
 		if (i % 7 != 0)
 			b.msgs[i].outcome = OUT_DELIVERED;
 		b.msgs[i].ack_sequence = 18446744073709551615u - 11 * i % 60;
+		b.msgs[i].hashed = i % 5 != 0;
+		b.msgs[i].hash = 18446744073709551615u - 7 * i % 60;
 	}
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_sql("51 9", "SELECT SUM(ack_sequence = 18446744073709551615 - "
 	    "11 * (global_sequence - 1) %% 60), SUM(ack_sequence IS NULL) "
+	    "FROM outbox");
+	/* And which message it is, if that is known. */
+	ck_sql("41 19", "SELECT SUM(message_hash = 18446744073709551615 - "
+	    "7 * (global_sequence - 1) %% 60), SUM(message_hash IS NULL) "
 	    "FROM outbox");
 	batch_free(&b);
 }
@@ -2685,7 +2848,8 @@ START_TEST(settling_is_repeated)
 
 	decide(&b);
 	snprintf(which, sizeof(which), "OLD.global_sequence = %d", _i + 1);
-	put_obstacle(_i + 1 == 4 ? "DELETE" : "UPDATE", "outbox", which);
+	put_obstacle("HY000", _i + 1 == 4 ? "DELETE" : "UPDATE", "outbox",
+	    which);
 	ck_fails(store_settle(st, &b, &done, &e));
 	ck_has(e.text, "obstacle");
 	ck_assert_int_eq(store_fault(st), DB_WRONG);
@@ -2701,6 +2865,180 @@ START_TEST(settling_is_repeated)
 	ck_assert_uint_eq(done.dead, 1);
 	ck_assert_uint_eq(done.returned, 1);
 	ck_assert_uint_eq(done.fenced, 0);
+	batch_free(&b);
+}
+END_TEST
+
+/*
+ * The database refuses row 4 by itself: the others are written all the same,
+ * and it waits for half a minute, its attempts as they are.
+ */
+static const struct {
+	enum outcome	 outcome;
+	const char	*what;
+	const char	*verb, *table, *row;
+	size_t		 counter;
+} refusals[] = {
+	{ OUT_DELIVERED, "marked as delivered", "UPDATE", "outbox",
+	  "NEW.global_sequence = 4 AND NEW.published_at IS NOT NULL",
+	  offsetof(struct settled, delivered) },
+	{ OUT_RETRY, "given a delay", "UPDATE", "outbox",
+	  "NEW.global_sequence = 4 AND NEW.attempts > OLD.attempts",
+	  offsetof(struct settled, retried) },
+	{ OUT_DEAD, "buried", "INSERT", "outbox_dead_letters",
+	  "NEW.global_sequence = 4", offsetof(struct settled, dead) },
+	{ OUT_DEAD, "buried", "DELETE", "outbox", "OLD.global_sequence = 4",
+	  offsetof(struct settled, dead) },
+	{ OUT_UNSENT, "given back", "UPDATE", "outbox",
+	  "NEW.global_sequence = 4 AND NEW.last_error IS NULL",
+	  offsetof(struct settled, returned) },
+};
+
+/* All six rows come to the same end. */
+static void
+decide_all(struct batch *b, enum outcome outcome)
+{
+	take(b, 1, 6);
+	for (size_t i = 0; i < 6; i++) {
+		if (outcome == OUT_UNSENT || outcome == OUT_DELIVERED)
+			b->msgs[i].outcome = outcome;
+		else
+			msg_fail(&b->msgs[i], outcome, "why");
+		b->msgs[i].reason = "message";
+		b->msgs[i].delay_ms = 5000;
+	}
+}
+
+START_TEST(refused_row_is_set_aside)
+{
+	enum outcome	 outcome = refusals[_i].outcome;
+	struct settled	 done = { 0 };
+	struct batch	 b = { 0 };
+
+	decide_all(&b, outcome);
+	put_obstacle("23000", refusals[_i].verb, refusals[_i].table,
+	    refusals[_i].row);
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(*(uint64_t *)((char *)&done +
+	    refusals[_i].counter), 5);
+	ck_assert_uint_eq(done.deferred, 1);
+	ck_assert_uint_eq(done.fenced, 0);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_DEFER);
+	ck_sql("3 NULL 1 1", "SELECT attempts, claim_token, available_at "
+	    "BETWEEN NOW(6) + INTERVAL 20 SECOND AND NOW(6) + INTERVAL 30 "
+	    "SECOND, last_error LIKE 'cannot be %s:%%obstacle%%' FROM outbox "
+	    "WHERE global_sequence = 4", refusals[_i].what);
+	/* Sent, and nothing says so: it must be looked for. */
+	ck_sql(outcome == OUT_DELIVERED ? "4" : "NULL", "SELECT "
+	    "GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE unsure_since IS NOT NULL");
+	ck_sql(outcome == OUT_DEAD ? "5" : "0", "SELECT COUNT(*) "
+	    "FROM outbox_dead_letters WHERE global_sequence <> 4");
+	ck_sql(outcome == OUT_DELIVERED ? "5" : "0", "SELECT "
+	    "COUNT(published_at) FROM outbox");
+	ck_assert_uint_eq(times_logged("sequence 4 cannot be"), 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* Whatever is written: it is left to its claim, and known to be in doubt. */
+START_TEST(row_that_takes_nothing_keeps_its_claim)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	decide_all(&b, _i == 0 ? OUT_DELIVERED : OUT_RETRY);
+	put_obstacle("23000", "UPDATE", "outbox",
+	    "NEW.global_sequence = 4 AND NEW.claim_token IS NULL");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.delivered + done.retried, 5);
+	ck_assert_uint_eq(done.deferred + done.fenced, 0);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_UNKNOWN);
+	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
+	ck_sql("3 1", "SELECT attempts, claim_token = '%s' FROM outbox "
+	    "WHERE global_sequence = 4", b.token);
+	ck_sql(_i == 0 ? "4" : "NULL", "SELECT GROUP_CONCAT(global_sequence) "
+	    "FROM outbox WHERE unsure_since IS NOT NULL");
+	ck_assert_uint_eq(times_logged("sequence 4 cannot be"), 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* Since when it is in doubt cannot be written: its claim says it. */
+START_TEST(row_that_cannot_be_in_doubt_keeps_its_claim)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	decide_all(&b, OUT_RETRY);
+	for (size_t i = 0; i < 6; i++)
+		b.msgs[i].unsure = true;
+	put_obstacle("23000", "UPDATE", "outbox",
+	    "NEW.global_sequence = 4 AND NEW.unsure_since IS NOT NULL");
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.retried, 5);
+	ck_assert_uint_eq(done.fenced, 0);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_UNKNOWN);
+	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
+	ck_sql("1", "SELECT claim_token = '%s' FROM outbox "
+	    "WHERE global_sequence = 4", b.token);
+	ck_sql("1,2,3,5,6", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
+	    "FROM outbox WHERE unsure_since IS NOT NULL AND attempts = 4");
+	batch_free(&b);
+}
+END_TEST
+
+START_TEST(refused_row_is_not_claimed)
+{
+	struct batch	b = { 0 };
+
+	if (_i == 1)		/* left by somebody */
+		sql("UPDATE outbox SET claim_token = 'gone-1', available_at = "
+		    "NOW(6) - INTERVAL 1 SECOND");
+	b.early = true;
+	put_obstacle("23000", "UPDATE", "outbox",
+	    "NEW.global_sequence = 4 AND NEW.available_at > NOW()");
+	ck_assert_uint_eq(claim(st, &b, 1, 6), 5);
+	ck_sql("1,2,3,5,6", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
+	    "FROM outbox WHERE claim_token = '%s'", b.token);
+	ck_assert(batch_is_refused(&b, 4));
+	ck_assert(!batch_is_refused(&b, 3));
+	ck_assert(!b.early);	/* not all of it is one statement */
+	batch_free(&b);
+	ck_assert_uint_eq(claim(st, &b, 4, 4), 0);
+	ck_assert_uint_eq(times_logged("sequence 4 cannot be claimed"), 1);
+	batch_free(&b);
+}
+END_TEST
+
+/* What a server says of values, by classes and by codes without one. */
+static const char *const	value_errors[] = {
+	"SIGNAL SQLSTATE '22001'", "SIGNAL SQLSTATE '23000'",
+	"SIGNAL SQLSTATE '45000'", "SIGNAL SQLSTATE '45123'",
+	"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1265",
+	"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1300",
+	"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1366",
+	"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 3819",
+	/* And not of values. */
+	"SIGNAL SQLSTATE 'HY000'",
+	"SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1142",
+	"SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213",
+};
+
+START_TEST(refused_values_are_known)
+{
+	struct settled	done = { 0 };
+	struct batch	b = { 0 };
+
+	decide_all(&b, OUT_DELIVERED);
+	sql("CREATE TRIGGER obstacle BEFORE UPDATE ON outbox FOR EACH ROW "
+	    "IF NEW.global_sequence = 4 AND NEW.published_at IS NOT NULL "
+	    "THEN %s; END IF", value_errors[_i]);
+	if (_i < 8) {
+		ck_ok(store_settle(st, &b, &done, &e));
+		ck_assert_uint_eq(done.delivered, 5);
+	} else
+		ck_fails(store_settle(st, &b, &done, &e));
 	batch_free(&b);
 }
 END_TEST
@@ -2768,7 +3106,7 @@ START_TEST(death_is_one_transaction)
 	struct batch	b = { 0 };
 
 	decide(&b);
-	put_obstacle("DELETE", "outbox", "OLD.global_sequence = 4");
+	put_obstacle("HY000", "DELETE", "outbox", "OLD.global_sequence = 4");
 	ck_fails(store_settle(st, &b, &done, &e));
 	ck_assert_int_eq(strncmp(e.text, "bury: ", 6), 0);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox_dead_letters");
@@ -3536,6 +3874,8 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
+	tcase_add_test(tc, values_are_made_to_fit);
+	tcase_add_test(tc, errors_are_made_to_fit);
 
 	tc = add_case(s, "settings", k, k->start, begin_store, end_store);
 	tcase_add_test(tc, own_schema_is_understood);
@@ -3600,6 +3940,10 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, no_lease_is_needed_without_leasing);
 	tcase_add_test(tc, claim_lasts_as_configured);
 	tcase_add_test(tc, claim_passes_a_producer);
+	tcase_add_test(tc, token_tells_how_long_its_claim_lasts);
+	tcase_add_loop_test(tc, orphans_are_unsure_since_their_claim, 0,
+	    NROWS(orphans));
+	tcase_add_test(tc, token_may_be_bytes);
 	tcase_add_test(tc, orphans_are_unsure);
 	tcase_add_test(tc, row_arrives_whole);
 	tcase_add_test(tc, nulls_and_empty_arrive);
@@ -3634,6 +3978,12 @@ add_settling(Suite *s, const struct kind *k)
 	tcase_add_test(tc, lost_claims_are_left_alone);
 	tcase_add_test(tc, lost_claims_do_not_hide_the_others);
 	tcase_add_loop_test(tc, settling_is_repeated, 0, 5);
+	tcase_add_loop_test(tc, refused_row_is_set_aside, 0, NROWS(refusals));
+	tcase_add_loop_test(tc, row_that_takes_nothing_keeps_its_claim, 0, 2);
+	tcase_add_test(tc, row_that_cannot_be_in_doubt_keeps_its_claim);
+	tcase_add_loop_test(tc, refused_row_is_not_claimed, 0, 2);
+	tcase_add_loop_test(tc, refused_values_are_known, 0,
+	    NROWS(value_errors));
 	tcase_add_loop_test(tc, lost_answer_is_no_fence, 0, 2);
 	tcase_add_test(tc, unsent_settling_is_fenced);
 	tcase_add_test(tc, death_is_one_transaction);

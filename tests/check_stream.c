@@ -218,24 +218,27 @@ START_TEST(place_is_read)
 	    strlen(places[_i].body), &e), places[_i].rc);
 	ck_assert_int_eq(p.what, places[_i].what);
 	if (p.what == PLACE_OURS) {
-		ck_assert_uint_eq(p.row, places[_i].row);
-		ck_assert_uint_eq(p.replay, 0);
+		ck_assert_uint_eq(p.id.sequence, places[_i].row);
+		ck_assert_uint_eq(p.id.replay, 0);
+		ck_assert(!p.id.hashed);
 	}
 }
 END_TEST
 
-/* Nats-Msg-Id: a-b-4711-0011aaff-r3 */
-START_TEST(replay_is_read)
+/* Nats-Msg-Id: a-b-4711-0011aaff00000001-r3 */
+START_TEST(whole_id_is_read)
 {
-	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkO"
-	    "iBhLWItNDcxMS0wMDExYWFmZi1yMw0KDQo=");
+	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIt"
+	    "NDcxMS0wMDExYWFmZjAwMDAwMDAxLXIzDQoNCg==");
 	struct place		p = { .sequence = 5 };
 	struct err		e;
 
 	ck_assert_int_eq(place_read(&p, "a-b", body, strlen(body), &e), 0);
 	ck_assert_int_eq(p.what, PLACE_OURS);
-	ck_assert_uint_eq(p.row, 4711);
-	ck_assert_uint_eq(p.replay, 3);
+	ck_assert_uint_eq(p.id.sequence, 4711);
+	ck_assert_uint_eq(p.id.replay, 3);
+	ck_assert(p.id.hashed);
+	ck_assert_uint_eq(p.id.hash, 0x0011aaff00000001);
 }
 END_TEST
 
@@ -255,7 +258,7 @@ main(void)
 	    (int)(sizeof(streams) / sizeof(streams[0])));
 	tcase_add_loop_test(tc, state_is_read, 0,
 	    (int)(sizeof(states) / sizeof(states[0])));
-	tcase_add_test(tc, replay_is_read);
+	tcase_add_test(tc, whole_id_is_read);
 	tcase_add_loop_test(tc, place_is_read, 0,
 	    (int)(sizeof(places) / sizeof(places[0])));
 	suite_add_tcase(s, tc);

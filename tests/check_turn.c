@@ -31,6 +31,8 @@ turn_begin(void)
 	for (size_t i = 0; i < 2; i++) {
 		done.msgs[i].outcome = OUT_DELIVERED;
 		done.msgs[i].ack_sequence = 70 + i;
+		done.msgs[i].hashed = true;
+		done.msgs[i].hash = 18446744073709551610u + i;
 	}
 }
 
@@ -60,7 +62,8 @@ rows(void)
 	snprintf(want, sizeof(want), "claim_token = '%s'", next.token);
 	strcpy(text, sql_text("SELECT GROUP_CONCAT(CONCAT(global_sequence, "
 	    "IF(published_at <= NOW(6), ' delivered', ''), "
-	    "COALESCE(CONCAT(' at ', ack_sequence), ''), IF(claim_token IS "
+	    "COALESCE(CONCAT(' at ', ack_sequence), ''), "
+	    "COALESCE(CONCAT(' #', message_hash), ''), IF(claim_token IS "
 	    "NULL, '', IF(%s, ' claimed', ' other')), "
 	    "IF(published_at IS NULL AND available_at > NOW(6) + "
 	    "INTERVAL 20 SECOND, ' later', '')) "
@@ -68,9 +71,10 @@ rows(void)
 	return text;
 }
 
-#define BOTH	"1 delivered at 70, 2 delivered at 71, 3 claimed later, " \
-		"4 claimed later, 5, 6"
-#define FIRST	"1 delivered at 70, 2 delivered at 71, 3, 4, 5, 6"
+#define DONE	"1 delivered at 70 #18446744073709551610, " \
+		"2 delivered at 71 #18446744073709551611, "
+#define BOTH	DONE "3 claimed later, 4 claimed later, 5, 6"
+#define FIRST	DONE "3, 4, 5, 6"
 
 START_TEST(batch_goes_and_batch_comes)
 {
@@ -138,7 +142,8 @@ START_TEST(lost_row_is_left_alone)
 	    "WHERE global_sequence = 1");
 	ck_ok(turn());
 	ck_assert_uint_eq(changed, 3);
-	ck_assert_str_eq(rows(), "1 other later, 2 delivered at 71, "
+	ck_assert_str_eq(rows(), "1 other later, "
+	    "2 delivered at 71 #18446744073709551611, "
 	    "3 claimed later, 4 claimed later, 5, 6");
 	store_turned(&done, &settled, changed - 2);
 	ck_assert_uint_eq(settled.delivered, 1);
@@ -203,6 +208,24 @@ START_TEST(unsent_turn_is_fenced)
 	ck_ok(store_settle(st, &done, &settled, &e));
 	ck_assert_uint_eq(settled.delivered, 0);
 	ck_assert_uint_eq(settled.fenced, 2);
+}
+END_TEST
+
+/* A row that is refused, of either batch: nothing is done, and it is told. */
+START_TEST(refused_turn_changes_nothing)
+{
+	const char	*before = sql_text("SELECT * FROM outbox ORDER BY 1");
+
+	put_obstacle("23000", "UPDATE", "outbox", _i == 0 ?
+	    "NEW.global_sequence = 2" : "NEW.global_sequence = 3");
+	ck_fails(turn());
+	ck_assert(store_refused_value(st));
+	ck_sql(before, "SELECT * FROM outbox ORDER BY 1");
+	sql("DROP TRIGGER obstacle");
+	ck_ok(store_settle(st, &done, &settled, &e));
+	ck_assert_uint_eq(settled.delivered, 2);
+	ck_assert_uint_eq(settled.fenced, 0);
+	ck_assert_str_eq(rows(), FIRST);
 }
 END_TEST
 
@@ -310,6 +333,7 @@ add_turns(Suite *s, const struct kind *k)
 	tcase_add_test(tc, no_lease_is_needed_without_leasing);
 	tcase_add_loop_test(tc, lost_answer_is_no_fence, 0, 2);
 	tcase_add_test(tc, unsent_turn_is_fenced);
+	tcase_add_loop_test(tc, refused_turn_changes_nothing, 0, 2);
 	tcase_add_test(tc, lease_is_kept_until_it_is_done);
 	tcase_add_test(tc, plan_is_by_keys);
 }

@@ -285,7 +285,7 @@ send_letter(struct pub *bus)
 	struct pub_answer	a = { .verdict = VERDICT_LOST };
 	int64_t			until = clock_ms() + 10000;
 
-	bus->ops->begin(bus->arg);
+	bus->ops->begin(bus->arg, INT64_MAX);
 	ck_assert_msg(bus->ops->send(bus->arg, &letter, 1, &e) == PUB_SENT,
 	    "%s", e.text);
 	while (!bus->ops->answer(bus->arg, &a) && clock_ms() < until &&

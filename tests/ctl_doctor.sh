@@ -45,7 +45,7 @@ is "$(lines warn | cut -d: -f1)" 'warn  daemon' \
     'and there is nothing to say but that no daemon runs'
 is "$(tables)" "$before" 'nothing is changed'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
-    tables 'time zone' settings grants plans 'broker tls' broker stream; do
+    tables 'time zone' latency settings grants plans 'broker tls' broker stream; do
 	like "$(lines ok)" "^ok    $check: " "$check is checked"
 done
 like "$(lines ok)" 'all 1[0-9] statements of a batch use' 'all statements'
@@ -113,7 +113,26 @@ like "$(lines fail)" '^fail  binlog: .*GRANT REPLICATION SLAVE' 'and its right'
 sql "SET GLOBAL binlog_format = ROW;
     GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 says ok 0 '^ok    binlog: may be followed' 'it has it'
+
+# Whether messages wait for the commit of their claim.
+says ok 0 'latency: messages go while their claim is' 'they do not'
+sql 'SET GLOBAL sync_binlog = 0'
+says ok 0 'latency: messages wait for .*SET GLOBAL sync_binlog = 1' 'they do'
+sql 'SET GLOBAL sync_binlog = 1'
+if [ "$KIND" = mariadb ]; then
+	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 1'
+	says ok 0 'latency: .*SET GLOBAL rpl_semi_sync_master_wait_point = AF' \
+	    'for a replica'
+	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 0'
+fi
+RECOVER=off WAKE='binlog: true' write_conf
+says ok 0 'latency: .*nats.recover: lost' 'without a look at the stream'
+STREAM='' WAKE='binlog: true' write_conf
+like "$(ctl doctor; lines ok)" 'latency: .*nats.stream' 'without a stream'
+WORKERS=1 LEASING=false WAKE='binlog: true' write_conf
+like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' 'without leases'
 write_conf
+says ok 0 'latency: .*wake.binlog: true' 'without rings'
 
 #
 # Tables, settings, rights.

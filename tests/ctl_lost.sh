@@ -3,7 +3,8 @@
 # and what was not is; where nobody can know, that is said.
 #
 # Needs an outboxctl that was configured with --enable-fault-points
-# (src/fault.h): OUTBOXCTL names it.
+# (src/fault.h): OUTBOXCTL or the directory OUTBOX_FAULTS names it.
+[ -z "${OUTBOX_FAULTS:-}" ] || OUTBOXCTL=$OUTBOX_FAULTS/outboxctl
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 . "$srcdir/tests/ctl.sh"
 

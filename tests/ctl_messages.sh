@@ -104,6 +104,18 @@ for _ in 1 2 3 4 5; do
 done
 is "$(printf %s "$all" | md5sum)" "$(of_sql "$DELIVERED LIMIT 2040" | md5sum)" \
     'and on, page by page'
+# Labels with a NUL in them, a page each.
+sql "UPDATE outbox SET partition_key = CONCAT('a', CHAR(0), IF(global_sequence
+    % 2 = 0, 'b', 'c')), published_at = '2026-03-01' WHERE published_at IS NOT
+    NULL ORDER BY global_sequence LIMIT 6"
+ctl --json messages list --state delivered --limit 1
+all=$(sequences)
+for _ in 1 2 3 4 5 6 7; do
+	ctl --json messages list --state delivered --limit 1 \
+	    --after "$(field .next)"
+	all+=" $(sequences)"
+done
+is "$all" "$(of_sql "$DELIVERED LIMIT 8")" 'labels with a NUL, too'
 ctl messages list --state delivered --after 999999999
 is "$RC" 1 'not behind one that is not there'
 like "$ERR" '--after' 'and it is said'
@@ -228,7 +240,7 @@ is "$(field '[.state, .waits_for, .claimed_by] | tostring')" \
 '["delivering","the answer to host:01:0123456789abcdef","host:01:0123456789abcdef"]' \
     'one that is being delivered, and who does it'
 sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
-    reason, head_sequence) VALUES (17, 'p01', 'a', 'halted', 17)"
+    reason, head_sequence) VALUES (900017, 'p01', 'a', 'halted', 17)"
 ctl --json messages show "$B"
 is "$(field '[.waits_for, .blocked, .blocked_by] | tostring')" \
     '["its key, halted by 17","halted",17]' 'one of a halted key'

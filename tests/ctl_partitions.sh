@@ -186,6 +186,39 @@ is "$RC $(field .partitions.paused)" '1 2' 'and need a human'
 like "$(field .problems)" 'paused partitions: 2' 'who is told'
 ctl doctor
 like "$OUT" '^warn +settings: partitions are paused' 'by doctor as well'
+# Labels that are shown as 0x and hex, and one that only looks so.
+sql "INSERT INTO outbox_partitions (partition_key) VALUES ('vip '), ('0x61');
+    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('vip', 1, 'ok', 'x');
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT MAX(sequence), 'vip ' FROM events"
+ctl --json partitions list
+is "$(field '[.[] | select(.partition | startswith("0x")) |
+    [.partition, .waiting]] | tostring')" '[["0x61",0],["0x76697020",1]]' \
+    'what waits under a label that is no plain text is counted'
+for label in 0x76697020 0x61; do
+	ctl -c "$OP" partitions pause "$label"
+	is "$RC $OUT" '0 1 partition(s) paused' "pause takes $label"
+	ctl -c "$OP" partitions pause "$label"
+	is "$OUT" '0 partition(s) paused' 'once'
+done
+is "$(sql "SELECT GROUP_CONCAT(partition_key ORDER BY 1 SEPARATOR ',') FROM
+    outbox_partitions WHERE lease_owner = 'paused'")" '0x61,p01,p02,vip ' \
+    'these are paused'
+ctl -c "$OP" partitions resume 0x76697020 0x61
+is "$RC $OUT" '0 2 partition(s) resumed' 'and resume takes both'
+changes_nothing 'a label that is not there' 1 '"0x62": no such partition' \
+    -c "$OP" partitions pause 0x62
+ctl --json messages list --partition 0x76697020
+is "$(field '[.rows[].partition] | tostring')" '["0x76697020"]' \
+    'messages list takes such a label'
+ctl -c "$OP" --json partitions sync --prune
+is "$(field '.removed | tostring')" '["0x61"]' 'what waits keeps its lease'
+sql "UPDATE outbox SET published_at = NOW(6)"
+ctl -c "$OP" --json partitions sync --prune
+is "$(field '.removed | tostring') $(sql "SELECT COUNT(*) FROM outbox_partitions
+    WHERE partition_key = 'vip '")" '["0x76697020"] 0' 'and loses it then'
+
 wish 32
 ctl -c "$OP" partitions sync
 is "$RC $(counts)" '1 16	8	NULL	32' 'no change begins meanwhile'

@@ -115,10 +115,10 @@ ctl --json messages show 2
 is "$(field '[.state, .replay_no] | tostring')" '["pending",1]' 'show tells'
 deliver
 is "$(replays) $(disorder a)" 'none 6' 'they are sent, behind those of before'
-like "$(message "$(ack_of 2)")" '^Nats-Msg-Id: [0-9a-f]+-2-[0-9a-f]{8}-r1$' \
+like "$(message "$(ack_of 2)")" '^Nats-Msg-Id: [0-9a-f]+-2-[0-9a-f]{16}-r1$' \
     'with an id of their own'
 like "$(message "$(ack_of 2)")" '^Outbox-Replay: 1$' 'and a header'
-like "$(message "$was")" '^Nats-Msg-Id: [0-9a-f]+-2-[0-9a-f]{8}$' \
+like "$(message "$was")" '^Nats-Msg-Id: [0-9a-f]+-2-[0-9a-f]{16}$' \
     'the first one is where it was'
 ctl --json messages show 2
 like "$(message "$(field .ack_sequence)")" "^Nats-Msg-Id: $(field .message_id)\$" \

@@ -243,7 +243,7 @@ sql 'ANALYZE TABLE outbox' > /dev/null
 ctl schema check
 is "$RC" 0 'Pillar: the daemon runs there as it is'
 is "$(grep -c '^fail' <<< "$OUT")" 0 'nothing fails'
-is "$(grep -c '^warn' <<< "$OUT")" 14 'some things could be better'
+is "$(grep -c '^warn' <<< "$OUT")" 15 'some things could be better'
 is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 'three indexes are not needed'
 is "$(grep -c 'coarser than' <<< "$OUT")" 4 'moments are whole seconds'
 is "$(grep -c 'partition_key is' <<< "$OUT")" 1 'labels of new tables will be compared'
@@ -287,13 +287,13 @@ done &
 FILLER=$!
 ctl -c "$OWNER" schema upgrade --yes
 is "$RC$ERR" 0 'upgraded meanwhile'
-like "$OUT" '^14 changes made' 'and told'
+like "$OUT" '^15 changes made' 'and told'
 wait "$FILLER"
 wait_for 30 is_drained
 ok $? 'the daemon relays on'
 is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
     'message ids begin as before'
-is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	14" \
+is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	15" \
     'the audit has it'
 ctl schema check
 is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' 'what is left is a note'
@@ -318,6 +318,33 @@ ok $? 'and uses what is new'
 ok $? 'it misses nothing any more'
 check_stream 'complete, nothing twice' --wait 10
 stop_master "$MASTER"
+
+# Columns that keep keys and types of events, and are narrower.
+column() { sql "SELECT LOWER(column_type) FROM information_schema.columns
+    WHERE table_schema = 'app' AND table_name = '$1' AND column_name = '$2'"; }
+sql 'ALTER TABLE events MODIFY event_type VARCHAR(2000) NOT NULL;
+    ALTER TABLE outbox_dead_letters MODIFY order_key VARCHAR(20) NULL,
+	MODIFY event_type VARBINARY(100) NULL;
+    ALTER TABLE outbox_blocked_keys MODIFY order_key VARBINARY(30) NULL'
+ctl schema check
+is "$(grep -c 'event_type has room for 100 bytes, and event_type of events for 8000' \
+    <<< "$OUT")" 1 'a type that is longer than its copy may be'
+like "$OUT" 'order_key has room for 30 bytes, and stream_id of events for' \
+    'and a key'
+like "$OUT" 'order_key is varchar\(20\)' 'a copy that is text is found once'
+is "$(grep -c 'outbox_dead_letters.*order_key' <<< "$OUT")" 1 'and no more'
+ctl -c "$OWNER" schema upgrade --yes
+is "$RC$ERR" 0 'they are widened'
+is "$(column outbox_dead_letters event_type)" 'varbinary(8000)' \
+    'as wide as the event, or wider'
+is "$(column outbox_dead_letters order_key)" 'varbinary(4000)' 'text is bytes'
+ctl -c "$OWNER" schema upgrade
+is "$RC$OUT" '0There is nothing to do.' 'and that is all'
+sql 'ALTER TABLE events MODIFY event_type LONGTEXT NOT NULL'
+ctl -c "$OWNER" schema upgrade --yes
+is "$(column outbox_dead_letters event_type)" longblob 'whatever that is'
+ctl -c "$OWNER" schema upgrade
+is "$RC$OUT" '0There is nothing to do.' 'nor is it found for ever'
 
 "$SANDBOX" stop "$DIR/db" >/dev/null
 for command in install check upgrade; do

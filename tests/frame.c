@@ -71,7 +71,15 @@ calm_down(void)
 	if (is_mysql())
 		sql("SET GLOBAL super_read_only = 0");
 	sql("SET GLOBAL read_only = 0; SET GLOBAL general_log = 0; "
-	    "SET GLOBAL binlog_format = 'ROW'");
+	    "SET GLOBAL binlog_format = 'ROW'; SET GLOBAL "
+	    "innodb_flush_log_at_trx_commit = 0, GLOBAL sync_binlog = 0");
+}
+
+void
+be_durable(void)
+{
+	sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1, "
+	    "GLOBAL sync_binlog = 1");
 }
 
 void
@@ -181,6 +189,25 @@ add_rows(unsigned first, unsigned last, const char *label)
 		    " event_type, event_data) VALUES (%u, 'k%u', 1, 't', '{}');"
 		    "INSERT INTO outbox (global_sequence, partition_key) "
 		    "VALUES (%u, %s)", i, i, i, label);
+}
+
+void
+put_obstacle(const char *state, const char *verb, const char *table,
+    const char *row)
+{
+	sql("CREATE TRIGGER obstacle BEFORE %s ON %s FOR EACH ROW IF %s THEN "
+	    "SIGNAL SQLSTATE '%s' SET MESSAGE_TEXT = 'obstacle'; END IF",
+	    verb, table, row, state);
+}
+
+unsigned
+times_logged(const char *text)
+{
+	unsigned	n = 0;
+
+	for (const char *at = logged(); (at = strstr(at, text)) != NULL; at++)
+		n++;
+	return n;
 }
 
 /* A lease of id, for a minute. */

@@ -56,6 +56,12 @@ struct conf	*conf_for(const char *database);
 /* A test that failed may have left the server in any mood. */
 void		 calm_down(void);
 
+/*
+ * Commits are durable, until the next begin(): messages go early there only.
+ * Connections that are open learn of it by store_check_server().
+ */
+void		 be_durable(void);
+
 /* An empty database "app" and a configuration for it; with a store. */
 void		 begin(void);
 void		 end(void);
@@ -79,6 +85,16 @@ struct store	*store_of(const struct conf *, const char *id);
 
 /* Rows first..last with an event each; label is a literal or NULL. */
 void		 add_rows(unsigned first, unsigned last, const char *label);
+
+/*
+ * Until "DROP TRIGGER obstacle" or the next begin(), such changes of such rows
+ * fail: with 23000 the row is to blame, with HY000 nobody knows what is.
+ */
+void		 put_obstacle(const char *state, const char *verb,
+		    const char *table, const char *row);
+
+/* How often it was logged. */
+unsigned	 times_logged(const char *text);
 
 /* A lease of id, for a minute. */
 void		 add_lease(const char *label, const char *id, unsigned epoch);

@@ -6,15 +6,9 @@
 
 start_servers
 NATS_PID=$(cat "$(. "$DIR/nats/env" && echo "$PIDFILE")")
-window() { "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
-    --dup-window "$1"; }
 out() { sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL'; }
 are_out() { [ "$(out)" -ge "$1" ]; }
 unsure() { sql 'SELECT COUNT(*) FROM outbox WHERE unsure_since IS NOT NULL'; }
-pause() {
-	local end=$(($(now_ms) + $1))
-	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
-}
 freeze() { kill -STOP "$NATS_PID"; }
 thaw() { kill -CONT "$NATS_PID"; }
 trap 'thaw; cleanup' EXIT

@@ -8,17 +8,10 @@
 start_servers
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 2
-stored() { "$LAB" count --socket "$SOCKET" --database app --nats "$URL" \
-    --stream EVENTS | sed 's/.* //'; }
-is_stored() { [ "$(stored)" -eq "$1" ]; }
 marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
     FROM outbox_partitions' 1; }
 no_bounds() { is_sql 'SELECT COUNT(*) FROM outbox_partitions
     WHERE unsure_epoch <> lease_epoch' 0; }
-pause() {
-	local end=$(($(now_ms) + $1))
-	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
-}
 begin() {
 	WORKERS=1 LEASE_RENEW=20 LEASE_TTL=50 HEARTBEAT_TTL=50 CLAIM_TTL=6 \
 	    TIMEOUT_MS=1000 WAKE='binlog: true' write_conf
@@ -107,6 +100,33 @@ send_uncommitted 'nothing happens'
 release_commits
 complete 'nothing happens'
 is "$(sql 'SELECT COUNT(unsure_since) FROM outbox')" 0 'and nobody is in doubt'
+
+# Who hands over takes his marks away.  If they stayed as a former owner's they
+# would speak of these rows, until each of them said so itself.
+has_handed_over() { [ -n "$(worker)" ] && [ "$(worker)" != "$1" ] && all_owned; }
+is_left() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' "$1"; }
+goes_early 'it goes early again'
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	SELECT CONCAT('late-', partition_key), 1, 't', '{}'
+	    FROM outbox_partitions;
+    INSERT INTO outbox (global_sequence, partition_key, available_at)
+	SELECT sequence, SUBSTRING(stream_id, 6), NOW(6) + INTERVAL 1 HOUR
+	    FROM events WHERE stream_id LIKE 'late-%'"
+OLD=$(worker)
+kill -HUP "$MASTER"
+wait_for 20 has_handed_over "$OLD"
+wait_for 30 hears
+events 20
+wait_for 20 is_left 16
+ok $? 'a successor works'
+is "$(sql 'SELECT (SELECT COUNT(unsure_since) FROM outbox),
+    (SELECT COUNT(*) FROM outbox_partitions
+	WHERE unsure_epoch <> lease_epoch)')" "$(printf '0\t0')" \
+    'and has nothing to look for'
+sql "DELETE FROM outbox WHERE published_at IS NULL;
+    DELETE FROM events WHERE stream_id LIKE 'late-%';
+    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+complete 'a reload'
 
 goes_early 'it goes on like that'
 send_uncommitted 'the database is killed'

@@ -2,7 +2,9 @@
 # Workers die, stop and lose connections at each point between claim and settle
 #
 # Needs a daemon that was configured with --enable-fault-points (src/fault.h):
-# OUTBOX_MASTER names it.  ONLY=REGEX strikes the orders that match it alone.
+# OUTBOX_MASTER or the directory OUTBOX_FAULTS names it.  ONLY=REGEX strikes the
+# orders that match it alone, the short form every sixteenth.
+[ -z "${OUTBOX_FAULTS:-}" ] || OUTBOX_MASTER=$OUTBOX_FAULTS/outbox-master
 . "${srcdir:-$(dirname "$0")/..}/tests/lib.sh"
 
 grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
@@ -43,6 +45,7 @@ LIFE='
 session		3	newcomer
 schema		2	newcomer
 settings	1	newcomer
+server		4	newcomer
 take over	5	newcomer
 leave		2	leaver
 mark		1	marked
@@ -79,6 +82,13 @@ now		1	doubtful
 delivered	1	doubtful
 send again	4	doubtful
 '
+# A database that went back, with rows that wait though they are delivered.
+BACK='
+compare rows	1	gone_back
+compare events	2	gone_back
+compare dead	1	gone_back
+found		1	gone_back
+'
 BUS='
 send		3	nothing
 flush		1	nothing
@@ -96,6 +106,9 @@ LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
 REPORT=--json start_master --window=0
 LOAD=''
 ORDERS=0
+PASSED_OVER=0
+STRIDE=1
+! is_short || STRIDE=16
 DEAD=0
 
 #
@@ -112,6 +125,8 @@ has_fired() { [ ! -e "$OUTBOX_FAULT/armed" ]; }
 # strike ORDER TRIGGER: give the order, bring it about, wait until it is done
 strike() {
 	[[ $1 =~ ${ONLY:-.} ]] || return 0
+	PASSED_OVER=$(((PASSED_OVER + 1) % STRIDE))
+	[ "$PASSED_OVER" -eq 0 ] || return 0
 	ORDERS=$((ORDERS + 1))
 	"$2" "$1"
 	wait_for 8 has_fired || MISSED+=("$1")
@@ -224,11 +239,6 @@ unheard() {
 	sql "KILL $(sql "$DOORBELLS")"
 }
 
-# pause MS
-pause() {
-	local until=$(($(now_ms) + $1))
-	while [ "$(now_ms)" -lt "$until" ]; do read -rt 0.1 <> <(:) || :; done
-}
 
 # The broker is silent for longer than a message is waited for; a worker that
 # has just met that has nothing out.
@@ -260,6 +270,26 @@ doubt_once() {
 		WHERE ack_sequence < 1000000000
 		ORDER BY published_at DESC LIMIT 5;
 	    UPDATE outbox_streams SET servers = ''"
+	[ -z "$VICTIM" ] || kill -KILL "$VICTIM"
+}
+
+# The server is not known, and five rows have lost that they were delivered.
+gone_back() {
+	arm "$1"
+	for _ in 1 2 3; do
+		go_back_once
+		wait_for 4 has_fired && return
+	done
+}
+go_back_once() {
+	VICTIM=''
+	wait_for 10 has_steady started_at
+	sql "UPDATE outbox SET published_at = NULL, ack_sequence = NULL,
+		message_hash = NULL, available_at = NOW(6) + INTERVAL 15 SECOND
+		WHERE published_at IS NOT NULL AND claim_token IS NULL
+		ORDER BY published_at DESC LIMIT 5;
+	    UPDATE outbox_streams SET database_server = NULL,
+		tail_sequence = GREATEST(tail_sequence, 200) - 200"
 	[ -z "$VICTIM" ] || kill -KILL "$VICTIM"
 }
 
@@ -426,6 +456,7 @@ counts_are_right() {
 }
 few_lines() {
 	local orders=$((ORDERS - ORDERS_BEFORE)) lines
+	! is_short || return 0		# true of many orders only
 	lines=$(($(wc -l < "$LOG") - LOG_BEFORE))
 	[ "$orders" -eq 0 ] || [ "$lines" -le $((orders * 4)) ]
 	ok $? "$1: few lines about it ($lines for $orders orders)"
@@ -456,6 +487,7 @@ lasting() {
 STOPPED=()
 halt() {
 	local f
+	rm -f "$OUTBOX_FAULT"/armed*	# if this one is passed over
 	strike "$@"
 	for f in "$OUTBOX_FAULT"/armed.*; do
 		[ ! -e "$f" ] || STOPPED+=("${f##*.}")
@@ -541,7 +573,16 @@ each "$LOSSES" sent lost
 each "$LOSSES" instead 1213
 finish 'looking for losses'
 
+begin
+each "$BACK" sent kill
+each "$BACK" sent lost
+each "$BACK" instead 1213
+finish 'a database that went back'
+
+# All of these, in the short form too: they are few.
 wait_for 10 is_complete
+EVERY=$STRIDE
+STRIDE=1
 begin
 for point in claim.before claim.sent send.before settle.before turn.before; do
 	halt "$point:1:stop" nothing
@@ -552,7 +593,10 @@ for point in flush.before flush.after answer.after settle.sent turn.sent; do
 	halt "$point:1:stop" nothing
 done
 let_go
+wait_for 10 has_line "$LOG" 'time to send was over'
+ok $? 'what one of them had not written is held back'
 finish 'stopped'
+STRIDE=$EVERY
 
 # Without producers, which need the count.
 MISSED=()
@@ -566,9 +610,12 @@ is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
 
 # Whoever adds a statement adds it to the tables above.
 names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
-is "$(names "$TICK$EARLY$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BUS")" \
-    "$(cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done |
-    sort -u)" 'there is no other point'
+names "$TICK$EARLY$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BACK$BUS" > "$DIR/known"
+(cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done) |
+    sort -u > "$DIR/passed"
+is "$(comm -13 "$DIR/known" "$DIR/passed")" '' 'there is no other point'
+is_short ||
+    is "$(comm -23 "$DIR/known" "$DIR/passed")" '' 'and all of these are there'
 
 stop_master "$MASTER"
 is $? 0 'stops'

@@ -5,8 +5,6 @@
 start_servers
 WORKERS=1 PARTITIONS=1 LEASE_TTL=6 LEASE_RENEW=1 HEARTBEAT_TTL=6 CLAIM_TTL=10 \
     TIMEOUT_MS=1500 write_conf
-pause() { local u=$(($(now_ms) + $1)); while [ "$(now_ms)" -lt "$u" ]; do
-    read -rt 0.05 <> <(:) || :; done; }
 
 # ins KEY NUMBER [AVAILABLE_AT]: the two INSERTs
 ins() {

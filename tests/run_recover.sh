@@ -14,10 +14,6 @@ restart() { "$SANDBOX" restart "$DIR/nats" > /dev/null; }
 stream() { "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window 600 "$@"; }
 purge() { "$LAB" purge --nats "$URL" --stream EVENTS; }
-stored() {
-	"$LAB" count --socket "$SOCKET" --user root --database app \
-	    --nats "$URL" --stream EVENTS | sed -n 's/.*messages \([0-9]*\).*/\1/p'
-}
 pending() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
 checked() { sql "SELECT CONCAT(servers, created) FROM outbox_streams
     WHERE name = 'EVENTS'"; }

@@ -28,7 +28,7 @@ check_stream 'the stream is complete'
 
 shown=$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)
 id=$(sql 'SELECT outbox_id FROM outbox_settings')
-like "$shown" "^Nats-Msg-Id: $id-1-[0-9a-f]{8}$" 'message id'
+like "$shown" "^Nats-Msg-Id: $id-1-[0-9a-f]{16}$" 'message id'
 like "$shown" '^Outbox-Sequence: 1$' 'Outbox-Sequence'
 like "$shown" '^Outbox-Time: 20[0-9-]{8}T[0-9:]{8}\.[0-9]{6}Z$' 'Outbox-Time'
 like "$shown" '^traceparent: ' 'metadata become headers'

@@ -96,6 +96,20 @@ paused 'a stream that is gone' 'paused.*(no stream takes|cannot be used)'
     --dup-window 600
 resumes 'a stream that is gone'
 
+# A server that takes less than it did: another node, or a default.
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+echo 'max_payload: 2048' >> "$NATS_CONF"
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+produce --events 50 --keys 50 --payload 5000
+paused 'a smaller max_payload' 'message.s. failed.*max_payload of 2048'
+has_said 'max_payload is 2048 here and was 1048576 before'
+ok $? 'a smaller max_payload: it is said what to do'
+is "$(waiting)" 50 'a smaller max_payload: what fitted before waits'
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+server another-pw ''
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+resumes 'a smaller max_payload'
+
 stop_master "$MASTER"
 is $? 0 'stops'
 done_testing

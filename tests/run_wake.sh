@@ -16,7 +16,7 @@ sleepy() {
 	local long='"backoff_ms":[1-9][0-9]{4},' seen
 	seen=$(grep -Ec "$long" "$DIR/out")
 	is_sleepy() { [ "$(grep -Ec "$long" "$DIR/out")" -gt "$seen" ]; }
-	wait_for 60 is_sleepy
+	wait_for 120 is_sleepy
 	ok $? 'pauses have grown'
 }
 

@@ -34,11 +34,12 @@ struct lab_opts {
 	int64_t		 events, keys, payload, producers, per_txn, rate;
 	int64_t		 rollback;
 	const char	*key_prefix, *type;
-	bool		 bulk, forever;
+	bool		 bulk, forever, same;
 
 	/* check */
-	int64_t		 since, wait, expect_dead;
-	bool		 json;
+	int64_t		 since, wait, expect_dead, max_phantoms;
+	const char	*outbox_id;
+	bool		 json, allow_phantoms;
 };
 
 /* A connection to NATS with its JetStream context. */
@@ -56,7 +57,10 @@ void		 lab_pause(int64_t ms);	/* shorter when stopped */
 void		*lab_realloc(void *, size_t n, size_t size);
 char		*lab_strdup(const char *);
 
-/* One try; NULL when it failed, with the reason in why (256 bytes). */
+/*
+ * One try; NULL when it failed, with the reason in why (256 bytes).  Of
+ * several hosts with commas between it is the first that takes writes.
+ */
 MYSQL		*lab_db_try(const struct lab_opts *, char *why);
 /* These end the program on failure. */
 MYSQL		*lab_db_open(const struct lab_opts *);

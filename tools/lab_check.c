@@ -4,6 +4,12 @@
  * The events are read first and kept; then every message of the stream is
  * held against them.  What the daemon thinks of a row (published_at) does not
  * count as evidence; it is only shown where something is missing.
+ *
+ * A database that went back (a fail-over to a replica that lagged, an older
+ * dump) gives its numbers again.  The stream then has messages of events that
+ * never were, as far as the database knows: phantoms.  A message is an
+ * event's if its number, key, type and payload are; any other one with a
+ * number is a phantom.  Delivery and order are judged without them.
  */
 #include <err.h>
 #include <search.h>
@@ -48,7 +54,7 @@ struct check {
 	int64_t		*times;		/* of each message, ns */
 	size_t		 ntimes, times_room;
 	uint64_t	 delivered, lost, duplicated, disorder, foreign;
-	uint64_t	 damaged, dead;
+	uint64_t	 damaged, dead, phantom, others;
 };
 
 static int
@@ -88,9 +94,46 @@ free_names(struct check *c)
 	}
 }
 
-static void
-add_event(struct check *c, MYSQL_ROW row)
+/* How many bytes a character of UTF-8 has that begins so; 0: none does. */
+static size_t
+utf8_length(unsigned char c)
 {
+	return c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 :
+	    c < 0xf5 ? 4 : 0;
+}
+
+/*
+ * As a header has it: plain text as it is, all else as 0x and hex digits.
+ * Overlong forms of three and four bytes pass for text here.
+ */
+static char *
+shown(char *data, size_t len, char *text)
+{
+	const unsigned char	*p = (unsigned char *)data;
+	bool			 plain;
+
+	plain = len == 0 || (p[0] != ' ' && p[len - 1] != ' ');
+	for (size_t i = 0, n; plain && i < len; i += n) {
+		n = utf8_length(p[i]);
+		/* U+D800 to U+DFFF are no characters. */
+		if (p[i] == 0xed && i + 1 < len && p[i + 1] > 0x9f)
+			n = 0;
+		plain = n > 0 && n <= len - i && p[i] >= ' ' && p[i] != 0x7f;
+		for (size_t k = 1; plain && k < n; k++)
+			plain = (p[i + k] & 0xc0) == 0x80;
+	}
+	if (plain)
+		return data;
+	strcpy(text, "0x");
+	for (size_t i = 0; i < len && i < 65536; i++)
+		sprintf(text + 2 + 2 * i, "%02x", p[i]);
+	return text;
+}
+
+static void
+add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
+{
+	static char	 text[2 * 65536 + 3];
 	struct event	*e;
 
 	if (c->nevents == c->room) {
@@ -99,8 +142,8 @@ add_event(struct check *c, MYSQL_ROW row)
 	}
 	e = &c->events[c->nevents++];
 	e->seq = strtoull(row[0], NULL, 10);
-	e->key = intern(c, row[1]);
-	e->type = intern(c, row[2]);
+	e->key = intern(c, shown(row[1], lengths[1], text));
+	e->type = intern(c, shown(row[2], lengths[2], text));
 	e->crc = (uint32_t)strtoul(row[3], NULL, 10);
 	e->len = (uint32_t)strtoul(row[4], NULL, 10);
 	e->seen = false;
@@ -120,7 +163,7 @@ read_events(struct check *c)
 	    (long long)c->o->since);
 	res = lab_db_query(c->db, sql, true);
 	while ((row = mysql_fetch_row(res)) != NULL)
-		add_event(c, row);
+		add_event(c, row, mysql_fetch_lengths(res));
 	if (mysql_errno(c->db) != 0)
 		errx(1, "reading events: %s", mysql_error(c->db));
 	mysql_free_result(res);
@@ -219,28 +262,29 @@ trouble(uint64_t *count, const char *kind, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-static void
-judge_content(struct check *c, const struct event *e, natsMsg *m,
-    uint64_t at)
+/* An empty column has no header. */
+static bool
+header_is(natsMsg *m, const char *name, const char *want)
 {
-	const char	*key = header(m, "Outbox-Key");
-	const char	*type = header(m, "Outbox-Type");
-	const char	*what = NULL;
-	int		 len = natsMsg_GetDataLength(m);
+	const char	*value = header(m, name);
+
+	return strcmp(value != NULL ? value : "", want) == 0;
+}
+
+/* What tells the message from the event; NULL if it is the event's. */
+static const char *
+difference(const struct event *e, natsMsg *m)
+{
+	int	len = natsMsg_GetDataLength(m);
 
 	if ((uint32_t)len != e->len ||
 	    libdeflate_crc32(0, natsMsg_GetData(m), (size_t)len) != e->crc)
-		what = "payload";
-	else if (key == NULL || strcmp(key, e->key->name) != 0)
-		what = "Outbox-Key";
-	else if (type == NULL || strcmp(type, e->type->name) != 0)
-		what = "Outbox-Type";
-	else if (header(m, "Nats-Msg-Id") == NULL)
-		what = "Nats-Msg-Id";
-	if (what != NULL)
-		trouble(&c->damaged, "damaged", "%s of sequence %llu "
-		    "(message %llu)", what, (unsigned long long)e->seq,
-		    (unsigned long long)at);
+		return "payload";
+	if (!header_is(m, "Outbox-Key", e->key->name))
+		return "Outbox-Key";
+	if (!header_is(m, "Outbox-Type", e->type->name))
+		return "Outbox-Type";
+	return NULL;
 }
 
 static void
@@ -279,35 +323,96 @@ sequence_of(natsMsg *m)
 	return *end == '\0' ? n : 0;
 }
 
-static void
-judge(struct check *c, natsMsg *m, uint64_t at)
+/* The id that the daemon gave; a copy has its first place before it. */
+static const char *
+id_of(natsMsg *m)
 {
-	uint64_t	 seq = sequence_of(m);
 	const char	*id = header(m, "Nats-Msg-Id");
-	struct event	*e;
-	bool		 again;
+	size_t		 digits;
 
-	if (seq != 0 && seq <= (uint64_t)c->o->since)
-		return;
-	again = id != NULL && !idset_add(&c->ids, id);
-	if ((e = find_event(c, seq)) == NULL) {
-		if (seq == 0 || !is_newer(c, seq))
-			trouble(&c->foreign, "foreign", "message %llu, "
-			    "sequence %llu, subject %s",
-			    (unsigned long long)at, (unsigned long long)seq,
-			    natsMsg_GetSubject(m));
-		return;
-	}
+	if (id == NULL)
+		return NULL;
+	digits = strspn(id, "0123456789");
+	return digits > 0 && id[digits] == ' ' ? id + digits + 1 : id;
+}
+
+/* Does the message belong to the database that we check? */
+static bool
+is_ours(struct check *c, const char *id)
+{
+	const char	*own = c->o->outbox_id;
+
+	if (own == NULL)
+		return true;
+	return id != NULL && strncmp(id, own, strlen(own)) == 0 &&
+	    id[strlen(own)] == '-';
+}
+
+static void
+judge_delivered(struct check *c, struct event *e, const char *id, bool again,
+    uint64_t at)
+{
 	if (e->seen || again)
 		trouble(&c->duplicated, "duplicated", "sequence %llu "
-		    "(message %llu, id %s)", (unsigned long long)seq,
+		    "(message %llu, id %s)", (unsigned long long)e->seq,
 		    (unsigned long long)at, id != NULL ? id : "none");
 	if (e->seen)
 		return;
 	e->seen = true;
 	c->delivered++;
 	judge_order(c, e, at);
-	judge_content(c, e, m, at);
+	if (id == NULL)
+		trouble(&c->damaged, "damaged", "sequence %llu (message %llu)"
+		    " has no Nats-Msg-Id", (unsigned long long)e->seq,
+		    (unsigned long long)at);
+}
+
+static void
+judge_phantom(struct check *c, natsMsg *m, uint64_t seq, const char *what,
+    uint64_t at, bool again)
+{
+	const char	*id = id_of(m);
+
+	trouble(again ? &c->duplicated : &c->phantom,
+	    again ? "duplicated" : "phantom", "message %llu, sequence %llu, "
+	    "subject %s, id %s: %s%s", (unsigned long long)at,
+	    (unsigned long long)seq, natsMsg_GetSubject(m),
+	    id != NULL ? id : "none", what != NULL ?
+	    "the event has another " : "no such event",
+	    what != NULL ? what : "");
+}
+
+static void
+judge_foreign(struct check *c, natsMsg *m, uint64_t at)
+{
+	trouble(&c->foreign, "foreign", "message %llu, subject %s: has no "
+	    "sequence", (unsigned long long)at, natsMsg_GetSubject(m));
+}
+
+static void
+judge(struct check *c, natsMsg *m, uint64_t at)
+{
+	uint64_t	 seq = sequence_of(m);
+	const char	*id = id_of(m), *what = NULL;
+	struct event	*e;
+	bool		 again;
+
+	if (!is_ours(c, id)) {
+		c->others++;
+		return;
+	}
+	if (seq == 0) {
+		judge_foreign(c, m, at);
+		return;
+	}
+	if (seq <= (uint64_t)c->o->since)
+		return;
+	again = id != NULL && !idset_add(&c->ids, id);
+	e = find_event(c, seq);
+	if (e != NULL && (what = difference(e, m)) == NULL)
+		judge_delivered(c, e, id, again, at);
+	else if (e != NULL || !is_newer(c, seq))
+		judge_phantom(c, m, seq, what, at, again);
 }
 
 static void
@@ -442,7 +547,9 @@ is_good(const struct check *c)
 			    (uint64_t)c->o->expect_dead;
 
 	return c->lost == 0 && c->duplicated == 0 && c->disorder == 0 &&
-	    c->foreign == 0 && c->damaged == 0 && c->dead == expected;
+	    c->foreign == 0 && c->damaged == 0 && c->dead == expected &&
+	    (c->o->allow_phantoms ||
+	    c->phantom <= (uint64_t)c->o->max_phantoms);
 }
 
 static void
@@ -465,6 +572,9 @@ print_table(const struct check *c)
 	print_row("damaged", c->damaged);
 	if (c->dead > 0 || c->o->expect_dead >= 0)
 		print_row("dead", c->dead);
+	print_row("phantom", c->phantom);
+	if (c->o->outbox_id != NULL)
+		print_row("others", c->others);
 	print_row("msg/s", (uint64_t)rate(c, 0, last));
 	puts(is_good(c) ? "OK" : "NOT OK");
 }
@@ -477,12 +587,14 @@ print_json(const struct check *c)
 	printf("{\"ok\":%s,\"committed\":%zu,\"delivered\":%llu,"
 	    "\"lost\":%llu,\"duplicated\":%llu,\"out_of_order\":%llu,"
 	    "\"foreign\":%llu,\"damaged\":%llu,\"dead\":%llu,"
+	    "\"phantom\":%llu,\"others\":%llu,"
 	    "\"messages\":%zu,\"rate\":%.0f,\"rate_first_quarter\":%.0f,"
 	    "\"rate_last_quarter\":%.0f}\n", is_good(c) ? "true" : "false",
 	    c->nevents, (unsigned long long)c->delivered,
 	    (unsigned long long)c->lost, (unsigned long long)c->duplicated,
 	    (unsigned long long)c->disorder, (unsigned long long)c->foreign,
 	    (unsigned long long)c->damaged, (unsigned long long)c->dead,
+	    (unsigned long long)c->phantom, (unsigned long long)c->others,
 	    c->ntimes, rate(c, 0, last), rate(c, 0, last / 4),
 	    rate(c, last - last / 4, last));
 }

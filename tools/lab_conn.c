@@ -103,17 +103,15 @@ split_host(const char *text, char *host, size_t size)
 	return colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-MYSQL *
-lab_db_try(const struct lab_opts *o, char *why)
+static MYSQL *
+try_server(const struct lab_opts *o, const char *host, unsigned port,
+    char *why)
 {
-	unsigned	 seconds = 10, port = 0;
-	char		 host[256] = "localhost";
+	unsigned	 seconds = 10;
 	MYSQL		*db;
 
 	if ((db = mysql_init(NULL)) == NULL)
 		errx(1, "mysql_init: out of memory");
-	if (o->socket == NULL)
-		port = split_host(o->host, host, sizeof(host));
 	mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
 	mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	if (mysql_real_connect(db, host, o->user, password(o), o->database,
@@ -122,6 +120,52 @@ lab_db_try(const struct lab_opts *o, char *why)
 	snprintf(why, 256, "%s", mysql_error(db));
 	mysql_close(db);
 	return NULL;
+}
+
+/* Also no when it does not say so: it may just be dying. */
+static bool
+takes_writes(MYSQL *db)
+{
+	MYSQL_RES	*res = NULL;
+	MYSQL_ROW	 row;
+	bool		 yes = false;
+
+	if (mysql_query(db, "SELECT @@GLOBAL.read_only") == 0)
+		res = mysql_store_result(db);
+	if (res != NULL && (row = mysql_fetch_row(res)) != NULL)
+		yes = row[0] != NULL && strcmp(row[0], "0") == 0;
+	mysql_free_result(res);
+	return yes;
+}
+
+MYSQL *
+lab_db_try(const struct lab_opts *o, char *why)
+{
+	char		 host[256], *save = NULL, *list;
+	const char	*each;
+	MYSQL		*db = NULL;
+	unsigned	 port;
+
+	if (o->socket != NULL)
+		return try_server(o, "localhost", 0, why);
+	if (strchr(o->host, ',') == NULL) {
+		port = split_host(o->host, host, sizeof(host));
+		return try_server(o, host, port, why);
+	}
+	snprintf(why, 256, "none of %s takes writes", o->host);
+	list = lab_strdup(o->host);
+	for (each = strtok_r(list, ",", &save); each != NULL && db == NULL;
+	    each = strtok_r(NULL, ",", &save)) {
+		port = split_host(each, host, sizeof(host));
+		db = try_server(o, host, port, why);
+		if (db != NULL && !takes_writes(db)) {
+			snprintf(why, 256, "%s is read only", each);
+			mysql_close(db);
+			db = NULL;
+		}
+	}
+	free(list);
+	return db;
 }
 
 MYSQL *

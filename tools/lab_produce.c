@@ -121,10 +121,13 @@ outcome_of(struct producer *p)
 	case 1062:	/* another program numbers the same keys */
 	case 1205:	/* lock wait */
 	case 1213:	/* deadlock */
+	case 1412:	/* the table is a new one */
 		return AGAIN;
 	case 1047:	/* Galera: not ready */
 	case 1053:	/* shutdown */
+	case 1290:	/* read only: another server is the primary now */
 	case 1317:	/* interrupted */
+	case 1836:	/* read only by another name */
 	case 1927:	/* killed */
 	case 2006:
 	case 2013:
@@ -213,6 +216,10 @@ make_payload(struct producer *p, const struct key *k, uint64_t n)
 	size_t		 want = (size_t)p->o->payload;
 
 	s->len = 0;
+	if (p->o->same) {
+		sql_add(s, "{}");
+		return;
+	}
 	sql_add(s, "{\"key\":\"%s\",\"n\":%llu,\"pad\":\"", k->name,
 	    (unsigned long long)n);
 	sql_reserve(s, want + 3);

@@ -180,7 +180,7 @@ copy_headers(natsMsg *to, natsMsg *from)
 		    natsMsgHeader_Get(from, keys[i], &value) == NATS_OK)
 			s = natsMsgHeader_Set(to, keys[i], value);
 	free((void *)keys);
-	return s;
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
 /* The place in the origin is part of the id: copied again it is the same. */

@@ -192,27 +192,71 @@ make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	return store_exec(c->store, "retry", changed, e);
 }
 
+static struct db_rows *
+select_letters(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	struct store	*s = c->store;
+
+	store_sql(s, "SELECT o.global_sequence, ");
+	message_put_partition(s);
+	store_put(s, ", e.stream_id, e.event_type, o.last_error, o.attempts, ");
+	store_put(s, store_has_column(s, "created_at") ? "o.created_at, " :
+	    "NULL, ");
+	store_put(s, store_can_replay(s) ? "o.replay_no" : "0");
+	message_put_from(s);
+	store_put(s, " WHERE o.global_sequence IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+	return store_query(s, "discard", e);
+}
+
+static void
+put_fit(struct store *s, enum store_fit place, const struct db_rows *rows,
+    unsigned col)
+{
+	store_put_fit(s, place, db_text(rows, col), db_text(rows, col) == NULL ?
+	    0 : db_length(rows, col));
+	store_put(s, ", ");
+}
+
+static void
+put_letter(struct store *s, const struct db_rows *rows)
+{
+	store_putf(s, "(%llu, ", (unsigned long long)db_u64(rows, 0));
+	put_fit(s, FIT_DEAD_LABEL, rows, 1);
+	put_fit(s, FIT_DEAD_KEY, rows, 2);
+	put_fit(s, FIT_DEAD_TYPE, rows, 3);
+	put_fit(s, FIT_DEAD_ERROR, rows, 4);
+	store_putf(s, "%llu, 'discarded', ",
+	    (unsigned long long)db_u64(rows, 5));
+	store_put_text(s, db_text(rows, 6));
+	store_put(s, ", {now}");
+	if (store_can_replay(s))
+		store_putf(s, ", %llu", (unsigned long long)db_u64(rows, 7));
+	store_put(s, ")");
+}
+
+/* The rows are ours: what was read of them is what they are. */
 static int
 bury(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	struct store	*s = c->store;
 	bool		 counts = store_can_replay(s);
+	struct db_rows	*rows = select_letters(c, list, n, e);
+	const char	*comma = "";
 
+	if (rows == NULL)
+		return -1;
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
-	    "order_key, event_type, attempts, reason, last_error, created_at, "
+	    "order_key, event_type, last_error, attempts, reason, created_at, "
 	    "died_at");
-	store_put(s, counts ? ", replay_no" : "");
-	store_put(s, ") SELECT o.global_sequence, ");
-	message_put_partition(s);
-	store_put(s, ", e.stream_id, e.event_type, o.attempts, 'discarded', "
-	    "o.last_error, ");
-	store_put(s, store_has_column(s, "created_at") ? "o.created_at" :
-	    "NULL");
-	store_put(s, counts ? ", {now}, o.replay_no" : ", {now}");
-	message_put_from(s);
-	store_put(s, " WHERE o.global_sequence IN (");
-	store_put_list(s, list, n);
-	store_put(s, ") ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
+	store_put(s, counts ? ", replay_no) VALUES " : ") VALUES ");
+	for (; db_next(rows); comma = ", ") {
+		store_put(s, comma);
+		put_letter(s, rows);
+	}
+	db_rows_free(rows);
+	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
 	    "reason = VALUES(reason), last_error = VALUES(last_error), "
 	    "died_at = VALUES(died_at)");
 	store_put(s, counts ? ", replay_no = VALUES(replay_no)" : "");

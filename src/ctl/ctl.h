@@ -86,12 +86,16 @@ json_t	*span_json(int64_t ms);
  * rows.c: from results to JSON
  */
 
-enum rows_type { ROWS_TEXT, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
+/* ROWS_BYTES: a key, a type, a label: by the rule of plain.h. */
+enum rows_type { ROWS_TEXT, ROWS_BYTES, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
 
 struct rows_column {
 	const char	*name;
 	enum rows_type	 type;
 };
+
+/* Bytes as people and programs see them: see plain.h. */
+json_t	*bytes_json(const char *, size_t);
 
 /* An array of objects; takes the rows. */
 json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
@@ -171,6 +175,7 @@ int	dead_retry(struct ctl *);
 int	dead_purge(struct ctl *);
 int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
+int	phantoms_forget(struct ctl *);
 int	enqueue(struct ctl *);
 int	prune(struct ctl *);
 int	reconcile(struct ctl *);

@@ -17,8 +17,8 @@
 #include "messages.h"
 
 static const struct rows_column columns[] = {
-	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_TEXT },
-	{ "key", ROWS_TEXT }, { "type", ROWS_TEXT },
+	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_BYTES },
+	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
 	{ "attempts", ROWS_NUMBER }, { "reason", ROWS_TEXT },
 	{ "error", ROWS_TEXT }, { "created_at", ROWS_TIME },
 	{ "died_at", ROWS_TIME },
@@ -29,19 +29,24 @@ static const struct rows_column columns[] = {
 static const char *const shown[] = { "sequence", "key", "type", "attempts",
 	"reason", "died_at", "error", NULL };
 
+/* Dead letters, and their events, if they are still there. */
+#define DEAD_ROWS	"FROM {dead} AS d LEFT JOIN {events} AS e " \
+			"ON e.sequence = d.global_sequence "
+#define DEAD_KEY	STORE_KEY_OF("e.stream_id", "d.order_key")
+
 static void
 select_letters(struct ctl *c)
 {
 	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
-	    "d.order_key, d.event_type, d.attempts, d.reason, d.last_error, "
-	    "d.created_at, d.died_at FROM {dead} AS d "
+	    DEAD_KEY ", d.event_type, d.attempts, d.reason, d.last_error, "
+	    "d.created_at, d.died_at " DEAD_ROWS
 	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 }
 
 static void
 put_filter(struct ctl *c)
 {
-	static const struct filter	f = { .key = "d.order_key",
+	static const struct filter	f = { .key = DEAD_KEY,
 	    .type = "d.event_type", .partition =
 	    "COALESCE(d.partition_key, '')", .time = "d.died_at" };
 
@@ -117,7 +122,7 @@ dead_show(struct ctl *c)
 static void
 select_sequences(struct ctl *c)
 {
-	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
+	store_sql(c->store, "SELECT d.global_sequence " DEAD_ROWS
 	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 }
 
@@ -158,13 +163,19 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	return mend_select(c, locked, nlocked, e);
 }
 
+static void
+put_label(struct ctl *c)
+{
+	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY,
+	    "d.global_sequence");
+}
+
 static int
 ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT COALESCE(");
-	store_put_relabel(c->store, &c->counts, "partition_key", "order_key",
-	    "global_sequence");
-	store_put(c->store, ", '') FROM {dead} WHERE global_sequence IN (");
+	put_label(c);
+	store_put(c->store, ", '') " DEAD_ROWS "WHERE d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
 	if (store_has(c->store, T_BLOCKED)) {
@@ -195,13 +206,12 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	    "partition_key, attempts, available_at");
 	store_put(c->store, dated ? ", created_at" : "");
 	store_put(c->store, counts ? ", replay_no" : "");
-	store_put(c->store, ") SELECT global_sequence, ");
-	store_put_relabel(c->store, &c->counts, "partition_key", "order_key",
-	    "global_sequence");
+	store_put(c->store, ") SELECT d.global_sequence, ");
+	put_label(c);
 	store_put(c->store, ", 0, {now}");
-	store_put(c->store, dated ? ", COALESCE(created_at, {now})" : "");
-	store_put(c->store, counts ? ", replay_no" : "");
-	store_put(c->store, " FROM {dead} WHERE global_sequence IN (");
+	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
+	store_put(c->store, counts ? ", d.replay_no " : " ");
+	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
 	return store_exec(c->store, "retry", NULL, e);

@@ -197,6 +197,37 @@ doctor_server(struct doctor *d)
 	check_binlog_right(d);
 }
 
+/* What the daemon's configuration has against it; NULL: nothing. */
+static const char *
+late_by_conf(const struct conf *conf)
+{
+	if (!conf->wake.binlog && conf->wake.subject[0] == '\0')
+		return "nobody wakes workers: wake.binlog: true";
+	if (conf->nats.stream[0] == '\0')
+		return "the stream cannot be asked what it has: set "
+		    "nats.stream";
+	if (conf->nats.recover == RECOVER_OFF)
+		return "the stream is not asked what it has: nats.recover: "
+		    "lost";
+	return NULL;
+}
+
+/* It costs a few tenths of a millisecond and nothing else: never a warning. */
+void
+doctor_early(struct doctor *d)
+{
+	const char	*why = late_by_conf(d->ctl->conf);
+
+	if (why == NULL)
+		why = store_late_reason(d->ctl->store);
+	if (why == NULL)
+		doctor_say(d, DOCTOR_OK, "latency", "messages go while their "
+		    "claim is being committed");
+	else
+		doctor_say(d, DOCTOR_OK, "latency", "messages wait for the "
+		    "commit of their claim: %s", why);
+}
+
 static int64_t
 wall_us(void)
 {
@@ -378,6 +409,35 @@ doctor_settings(struct doctor *d)
 		    "database's count is used; make them equal", count, ours);
 	else
 		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
+}
+
+/* Messages whose events this database has lost. */
+void
+doctor_phantoms(struct doctor *d)
+{
+	struct db_rows	*rows;
+
+	if (!store_has(d->ctl->store, T_STREAMS) ||
+	    !store_has_timeline(d->ctl->store))
+		return;
+	store_sql(d->ctl->store, "SELECT name, phantoms, phantom_first, "
+	    "phantom_last, phantom_at FROM {streams} WHERE phantoms > 0");
+	if ((rows = query(d, "phantoms")) == NULL)
+		return;
+	if (db_nrows(rows) == 0)
+		doctor_say(d, DOCTOR_OK, "phantoms", "each message that was "
+		    "compared has its event");
+	while (db_next(rows))
+		doctor_say(d, DOCTOR_FAIL, "phantoms", "stream %s has %s "
+		    "messages without an event here, stream sequences %s to "
+		    "%s, found at %s: the database went back (a failover, a "
+		    "restored backup), and consumers know of events that do "
+		    "not exist any more: restore them from the former primary "
+		    "or its binlog, or tell the consumers and delete the "
+		    "messages; then outboxctl phantoms forget",
+		    db_text(rows, 0), db_text(rows, 1), db_text(rows, 2),
+		    db_text(rows, 3), db_text(rows, 4));
+	db_rows_free(rows);
 }
 
 /* What the daemon does to each table, with a column that it sets. */

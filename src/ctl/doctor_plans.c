@@ -146,6 +146,7 @@ settle_as(struct store *s, struct batch *b, enum outcome outcome)
 	for (size_t i = 0; i < b->n; i++) {
 		msg_fail(&b->msgs[i], outcome, "why");
 		b->msgs[i].reason = "message";
+		b->msgs[i].written = false;
 	}
 	store_settle(s, b, &done, &e);
 }

@@ -4,18 +4,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "db.h"
+#include "plain.h"
 
 static void
-put_equal(struct store *s, const char *column, const char *value)
+put_partition(struct store *s, const char *column, const char *value)
 {
 	if (column == NULL || value == NULL)
 		return;
 	store_put(s, " AND ");
 	store_put(s, column);
-	store_put(s, " = ");
-	store_put_text(s, value);
+	store_put(s, " IN (");
+	filter_put_label(s, value);
+	store_put(s, ")");
 }
 
 static void
@@ -30,18 +33,61 @@ put_time(struct store *s, const char *column, const char *op,
 	store_put(s, moment);
 }
 
+/* STORE_BYTES of what is known at run time. */
+static void
+put_bytes_of(struct store *s, const char *column)
+{
+	store_put(s, "IF(CHARSET(");
+	store_put(s, column);
+	store_put(s, ") = 'binary', ");
+	store_put(s, column);
+	store_put(s, ", CAST(CONVERT(");
+	store_put(s, column);
+	store_put(s, " USING utf8mb4) AS BINARY))");
+}
+
+/* The first comparison may use an index, the second is right. */
+static void
+put_is_key(struct store *s, const char *column, const char *data, size_t len)
+{
+	store_put(s, column);
+	store_put(s, " = ");
+	store_put_bytes(s, data, len);
+	store_put(s, " AND ");
+	put_bytes_of(s, column);
+	store_put(s, " = CAST(");
+	store_put_bytes(s, data, len);
+	store_put(s, " AS BINARY)");
+}
+
 void
 filter_put_key(struct store *s, const char *column, const char *key)
 {
-	store_put(s, " ");
-	store_put(s, column);
-	store_put(s, " = ");
-	store_put_text(s, key);
-	store_put(s, " AND CAST(CONVERT(");
-	store_put(s, column);
-	store_put(s, " USING utf8mb4) AS BINARY) = CAST(");
-	store_put_text(s, key);
-	store_put(s, " AS BINARY)");
+	struct buf	bytes = { 0 };
+
+	store_put(s, " ((");
+	put_is_key(s, column, key, strlen(key));
+	if (plain_parse_hex(&bytes, key)) {
+		store_put(s, ") OR (");
+		put_is_key(s, column, bytes.len == 0 ? "" : bytes.data,
+		    bytes.len);
+	}
+	store_put(s, "))");
+	buf_free(&bytes);
+}
+
+void
+filter_put_label(struct store *s, const char *label)
+{
+	struct buf	bytes = { 0 };
+
+	store_put_text(s, label);
+	if (plain_parse_hex(&bytes, label)) {
+		store_put(s, ", ");
+		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data,
+		    bytes.len);
+	}
+	buf_free(&bytes);
 }
 
 void
@@ -53,12 +99,15 @@ filter_put(struct ctl *c, const struct filter *f)
 		store_put(s, " AND");
 		filter_put_key(s, f->key, c->args.key);
 	}
-	put_equal(s, f->partition, c->args.partition);
+	put_partition(s, f->partition, c->args.partition);
 	if (f->type != NULL && c->args.type != NULL) {
-		store_put(s, " AND ");
+		store_put(s, " AND (");
 		store_put(s, f->type);
 		store_put(s, " LIKE ");
 		store_put_pattern(s, c->args.type);
+		store_put(s, " OR");
+		filter_put_key(s, f->type, c->args.type);
+		store_put(s, ")");
 	}
 	put_time(s, f->time, " >= ", c->args.since);
 	put_time(s, f->time, " < ", c->args.until);

@@ -18,9 +18,16 @@ void	filter_put(struct ctl *, const struct filter *);
 
 /*
  * " <column> = <key>", as the daemon compares keys: byte by byte, whatever the
- * collation of the column says of case and of blanks at the end.
+ * collation of the column says of case and of blanks at the end.  "0x..." is
+ * the key of these bytes, or the text itself, whichever there is.
  */
 void	filter_put_key(struct store *, const char *column, const char *key);
+
+/*
+ * A label as literals for IN (...).  "0x..." is the label of these bytes, or
+ * the text itself, whichever there is.
+ */
+void	filter_put_label(struct store *, const char *);
 
 /* How a page of rows is read and shown. */
 struct listing {

@@ -12,8 +12,8 @@
 #define COUNT_MAX	1000
 
 static const struct rows_column columns[] = {
-	{ "record", ROWS_NUMBER }, { "key", ROWS_TEXT },
-	{ "partition", ROWS_TEXT }, { "reason", ROWS_TEXT },
+	{ "record", ROWS_NUMBER }, { "key", ROWS_BYTES },
+	{ "partition", ROWS_BYTES }, { "reason", ROWS_TEXT },
 	{ "head", ROWS_NUMBER }, { "since", ROWS_TIME },
 	{ "age_s", ROWS_NUMBER }, { "dead", ROWS_BOOL },
 	{ "error", ROWS_TEXT },
@@ -27,13 +27,15 @@ put_blocked(struct store *s, const struct args *a)
 {
 	bool	dead = store_has(s, T_DEAD);
 
-	store_sql(s, "SELECT b.first_sequence, b.order_key, b.partition_key, "
+	store_sql(s, "SELECT b.first_sequence, " STORE_KEY_OF("k.stream_id",
+	    "b.order_key") ", b.partition_key, "
 	    "b.reason, b.head_sequence, b.since, GREATEST(0, "
 	    "TIMESTAMPDIFF(SECOND, b.since, NOW(6))), ");
 	store_put(s, dead ? "d.global_sequence IS NOT NULL, "
 	    "COALESCE(d.last_error, o.last_error)" : "0, o.last_error");
 	store_put(s, " FROM {blocked} AS b LEFT JOIN {outbox} AS o "
-	    "ON o.global_sequence = b.head_sequence");
+	    "ON o.global_sequence = b.head_sequence "
+	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence");
 	if (dead)
 		store_put(s, " LEFT JOIN {dead} AS d "
 		    "ON d.global_sequence = b.head_sequence");
@@ -110,9 +112,11 @@ static int
 find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
     struct err *e)
 {
-	store_sql(c->store, "SELECT first_sequence FROM {blocked} WHERE");
-	filter_put_key(c->store, "order_key", key);
-	store_put(c->store, " AND reason = '" STORE_HALTED "'");
+	store_sql(c->store, "SELECT b.first_sequence FROM {blocked} AS b "
+	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence "
+	    "WHERE b.reason = '" STORE_HALTED "' AND");
+	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
+	    key);
 	return mend_select(c, list, n, e);
 }
 

@@ -3,6 +3,8 @@
 #include "leases.h"
 
 #include "db.h"
+#include "filter.h"
+#include "plain.h"
 
 int
 leases_blocked(struct ctl *c, const char *label, json_int_t *n, struct err *e)
@@ -13,13 +15,30 @@ leases_blocked(struct ctl *c, const char *label, json_int_t *n, struct err *e)
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
 	store_sql(c->store, "SELECT COUNT(*) FROM {blocked} "
-	    "WHERE partition_key = ");
-	store_put_text(c->store, label);
+	    "WHERE partition_key IN (");
+	filter_put_label(c->store, label);
+	store_put(c->store, ")");
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return -1;
 	*n = db_next(rows) ? (json_int_t)db_u64(rows, 0) : 0;
 	db_rows_free(rows);
 	return 0;
+}
+
+/* As it is shown; no label of a lease has a NUL in it. */
+static void
+put_rows_of(struct store *s, const char *label)
+{
+	struct buf	 bytes = { 0 };
+	const char	*labels[2] = { label, NULL };
+	size_t		 n = 1;
+
+	if (plain_parse_hex(&bytes, label)) {
+		buf_add(&bytes, "", 1);
+		labels[n++] = bytes.data;
+	}
+	store_put_rows_of(s, labels, n);
+	buf_free(&bytes);
 }
 
 static int
@@ -29,7 +48,7 @@ is_needed(struct ctl *c, const char *label, bool *needed, struct err *e)
 	json_int_t	 blocked;
 
 	store_sql(c->store, "SELECT 1");
-	store_put_rows_of(c->store, &label, 1);
+	put_rows_of(c->store, label);
 	store_put(c->store, " LIMIT 1");
 	if ((rows = store_query(c->store, "prune", e)) == NULL)
 		return -1;
@@ -65,7 +84,7 @@ put_labels(struct store *s, const json_t *labels)
 
 	json_array_foreach(labels, i, l) {
 		store_put(s, i == 0 ? "" : ",");
-		store_put_text(s, json_string_value(l));
+		filter_put_label(s, json_string_value(l));
 	}
 }
 
@@ -83,7 +102,8 @@ lock_leases(struct ctl *c, json_t *labels, struct err *e)
 		return -1;
 	json_array_clear(labels);
 	while (db_next(rows))
-		json_array_append_new(labels, json_string(db_text(rows, 0)));
+		json_array_append_new(labels, bytes_json(db_text(rows, 0),
+		    db_length(rows, 0)));
 	db_rows_free(rows);
 	return 0;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "db.h"
+#include "filter.h"
+#include "plain.h"
 #include "walk.h"
 #include "xalloc.h"
 
@@ -22,6 +24,7 @@
 /* The waiting rows of one label. */
 struct part {
 	char		*label;		/* NULL: SQL NULL */
+	size_t		 len;		/* of it: there may be NUL in it */
 	uint64_t	*rows;		/* read, and from at on not taken */
 	size_t		 n, at, per;
 	uint64_t	 last;		/* read up to here */
@@ -35,11 +38,12 @@ struct merge {
 };
 
 static struct part *
-add_part(struct merge *m, const char *label)
+add_part(struct merge *m, const char *label, size_t len)
 {
 	m->parts = xreallocarray(m->parts, m->nparts + 1, sizeof(*m->parts));
 	m->parts[m->nparts] = (struct part){ .last = m->c->args.after,
-	    .label = label == NULL ? NULL : xstrdup(label) };
+	    .len = len, .label = label == NULL ? NULL :
+	    memcpy(xcalloc(len + 1, 1), label, len) };
 	return &m->parts[m->nparts++];
 }
 
@@ -62,21 +66,6 @@ put_known_labels(struct store *s)
 		    "FROM {blocked}");
 }
 
-/* The labels of one partition: its own, and those of what it has parked. */
-static void
-put_labels_of(struct store *s, const char *partition)
-{
-	store_sql(s, "SELECT ");
-	store_put_text(s, partition);
-	if (partition[0] == '\0')
-		store_put(s, " UNION ALL SELECT NULL");
-	if (!store_has(s, T_BLOCKED))
-		return;
-	store_put(s, " UNION ALL SELECT CONCAT('!', first_sequence) "
-	    "FROM {blocked} WHERE partition_key = ");
-	store_put_text(s, partition);
-}
-
 /* The statement that was begun selects labels. */
 static int
 add_parts(struct merge *m, struct err *e)
@@ -86,9 +75,32 @@ add_parts(struct merge *m, struct err *e)
 	if (rows == NULL)
 		return -1;
 	while (db_next(rows))
-		add_part(m, db_text(rows, 0));
+		add_part(m, db_text(rows, 0), db_text(rows, 0) == NULL ? 0 :
+		    db_length(rows, 0));
 	db_rows_free(rows);
 	return 0;
+}
+
+/* The labels of one partition: its own, and those of what it has parked. */
+static int
+add_parts_of(struct merge *m, const char *partition, struct err *e)
+{
+	struct store	*s = m->c->store;
+	struct buf	 bytes = { 0 };
+
+	add_part(m, partition, strlen(partition));
+	if (plain_parse_hex(&bytes, partition))
+		add_part(m, bytes.len == 0 ? "" : bytes.data, bytes.len);
+	if (partition[0] == '\0')
+		add_part(m, NULL, 0);
+	buf_free(&bytes);
+	if (!store_has(s, T_BLOCKED))
+		return 0;
+	store_sql(s, "SELECT CONCAT('!', first_sequence) FROM {blocked} "
+	    "WHERE partition_key IN (");
+	filter_put_label(s, partition);
+	store_put(s, ")");
+	return add_parts(m, e);
 }
 
 /*
@@ -98,14 +110,15 @@ add_parts(struct merge *m, struct err *e)
  * jump goes on, and has the rows of all of them.
  */
 static void
-meet(struct merge *m, size_t before, const char *label, uint64_t sequence)
+meet(struct merge *m, size_t before, const char *label, size_t len,
+    uint64_t sequence)
 {
 	struct part	*p = &m->parts[m->nparts - 1];
 	bool		 first = m->nparts == before;
 
-	if (first || strcmp(p->label, label) != 0) {
+	if (first || p->len != len || memcmp(p->label, label, len) != 0) {
 		p->ended = !first;
-		p = add_part(m, label);
+		p = add_part(m, label, len);
 	}
 	if (sequence > m->c->args.after)
 		add_row(p, sequence);
@@ -121,14 +134,16 @@ jump(struct merge *m, size_t few, size_t *n, struct err *e)
 
 	store_sql(s, "SELECT partition_key, global_sequence FROM {outbox} "
 	    "{index} WHERE published_at IS NULL AND partition_key > ");
-	store_put_text(s, m->parts[m->nparts - 1].label);
+	store_put_bytes(s, m->parts[m->nparts - 1].label,
+	    m->parts[m->nparts - 1].len);
 	store_putf(s, " ORDER BY partition_key, global_sequence LIMIT %zu",
 	    few);
 	if ((rows = store_query(s, "labels", e)) == NULL)
 		return -1;
 	*n = db_nrows(rows);
 	while (db_next(rows))
-		meet(m, before, db_text(rows, 0), db_u64(rows, 1));
+		meet(m, before, db_text(rows, 0), db_length(rows, 0),
+		    db_u64(rows, 1));
 	db_rows_free(rows);
 	return 0;
 }
@@ -160,12 +175,10 @@ find_parts(struct merge *m, struct err *e)
 {
 	struct store	*s = m->c->store;
 
-	if (m->c->args.partition != NULL) {
-		put_labels_of(s, m->c->args.partition);
-		return add_parts(m, e);
-	}
-	add_part(m, NULL);
-	add_part(m, "");
+	if (m->c->args.partition != NULL)
+		return add_parts_of(m, m->c->args.partition, e);
+	add_part(m, NULL, 0);
+	add_part(m, "", 0);
 	if (store_index(s) == INDEX_BY_TIME)
 		return jump_all(m, e);
 	put_known_labels(s);
@@ -237,7 +250,7 @@ put_part(struct store *s, const struct part *p, size_t i)
 		store_put(s, "partition_key IS NULL");
 	else {
 		store_put(s, "partition_key = ");
-		store_put_text(s, p->label);
+		store_put_bytes(s, p->label, p->len);
 	}
 	store_putf(s, " AND global_sequence > %llu ORDER BY global_sequence "
 	    "LIMIT %zu)", (unsigned long long)p->last, p->per);

@@ -5,6 +5,7 @@
 
 #include "db.h"
 #include "filter.h"
+#include "message_id.h"
 #include "messages.h"
 
 void
@@ -28,8 +29,9 @@ message_put_parked(struct store *s)
 	/* IF: what is no number is not cast, which would be an error. */
 	if (store_has(s, T_BLOCKED))
 		store_put(s, " LEFT JOIN {blocked} AS b "
-		    "ON b.first_sequence = IF(o.partition_key LIKE '!%', "
-		    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED), NULL)");
+		    "ON b.first_sequence = IF(o.partition_key REGEXP '^![0-9]+$', "
+		    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED), NULL) "
+		    "AND o.partition_key = CONCAT('!', b.first_sequence)");
 }
 
 static const struct state {
@@ -58,8 +60,8 @@ state_of(const char *name)
 
 static const struct rows_column columns[] = {
 	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },
-	{ "partition", ROWS_TEXT }, { "key", ROWS_TEXT },
-	{ "type", ROWS_TEXT }, { "attempts", ROWS_NUMBER },
+	{ "partition", ROWS_BYTES }, { "key", ROWS_BYTES },
+	{ "type", ROWS_BYTES }, { "attempts", ROWS_NUMBER },
 	{ "parked", ROWS_BOOL }, { "occurred_at", ROWS_TIME },
 	{ "available_at", ROWS_TIME }, { "published_at", ROWS_TIME },
 	{ "error", ROWS_TEXT },
@@ -78,7 +80,7 @@ select_rows(struct ctl *c)
 	store_put(c->store, ", ");
 	message_put_partition(c->store);
 	store_put(c->store, ", e.stream_id, e.event_type, o.attempts, "
-	    "COALESCE(o.partition_key LIKE '!%', 0), e.occurred_at, "
+	    "COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), e.occurred_at, "
 	    "o.available_at, o.published_at, o.last_error");
 	message_put_from(c->store);
 	store_put(c->store, " WHERE o.global_sequence IN (");
@@ -98,8 +100,9 @@ finish_rows(struct ctl *c)
 		return;
 	store_put(c->store, " AND COALESCE(");
 	message_put_partition(c->store);
-	store_put(c->store, ", '') = ");
-	store_put_text(c->store, c->args.partition);
+	store_put(c->store, ", '') IN (");
+	filter_put_label(c->store, c->args.partition);
+	store_put(c->store, ")");
 }
 
 int
@@ -132,11 +135,11 @@ messages_list(struct ctl *c)
 static const struct rows_column about[] = {
 	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },
 	{ "waits_for", ROWS_TEXT }, { "message_id", ROWS_TEXT },
-	{ "key", ROWS_TEXT }, { "stream_sequence", ROWS_NUMBER },
-	{ "type", ROWS_TEXT }, { "version", ROWS_NUMBER },
-	{ "correlation_id", ROWS_TEXT }, { "occurred_at", ROWS_TIME },
+	{ "key", ROWS_BYTES }, { "stream_sequence", ROWS_NUMBER },
+	{ "type", ROWS_BYTES }, { "version", ROWS_NUMBER },
+	{ "correlation_id", ROWS_BYTES }, { "occurred_at", ROWS_TIME },
 	{ "metadata_bytes", ROWS_NUMBER }, { "payload_bytes", ROWS_NUMBER },
-	{ "partition", ROWS_TEXT }, { "parked", ROWS_BOOL },
+	{ "partition", ROWS_BYTES }, { "parked", ROWS_BOOL },
 	{ "attempts", ROWS_NUMBER }, { "replay_no", ROWS_NUMBER },
 	{ "error", ROWS_TEXT },
 	{ "created_at", ROWS_TIME }, { "available_at", ROWS_TIME },
@@ -172,24 +175,20 @@ put_replay_no(struct store *s)
 		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
 }
 
-/* As envelope.c makes it. */
+/* What message ids begin with. */
 static void
-put_message_id(struct ctl *c)
+put_prefix(struct ctl *c)
 {
 	struct store	*s = c->store;
 
-	store_put(s, ", CONCAT(COALESCE(NULLIF(");
+	store_put(s, ", COALESCE(NULLIF(");
 	store_put_text(s, c->conf->nats.msg_id_prefix);
 	store_put(s, ", ''), ");
 	if (store_has(s, T_SETTINGS))
 		store_put(s, "(SELECT outbox_id FROM {settings} "
 		    "WHERE id = 1), ");
 	store_put_text(s, c->conf->mysql.database);
-	store_put(s, "), '-', n.sequence, '-', LOWER(LPAD(HEX(CRC32("
-	    "CONCAT(e.event_type, e.event_data))), 8, '0')), "
-	    "COALESCE(CONCAT('-r', NULLIF(");
-	put_replay_no(s);
-	store_put(s, ", 0)), ''))");
+	store_put(s, ")");
 }
 
 static void
@@ -202,13 +201,13 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "WHEN o.published_at IS NOT NULL THEN 'delivered' "
 	    "WHEN o.claim_token IS NOT NULL AND o.available_at > NOW(6) "
 	    "THEN 'delivering' ELSE 'pending' END, NULL");
-	put_message_id(c);
+	put_prefix(c);
 	store_put(s, ", e.stream_id, "
 	    "e.stream_sequence, e.event_type, e.event_version, "
 	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
 	    "OCTET_LENGTH(e.event_data), ");
 	message_put_partition(s);
-	store_put(s, ", o.partition_key LIKE '!%', o.attempts, ");
+	store_put(s, ", o.partition_key REGEXP '^![0-9]+$', o.attempts, ");
 	put_replay_no(s);
 	store_put(s, ", o.last_error");
 	put_own(s, "created_at");
@@ -280,11 +279,13 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
-	store_sql(c->store, "SELECT reason, since, head_sequence FROM "
-	    "{blocked} WHERE");
-	filter_put_key(c->store, "order_key", text(o, "key"));
-	store_put(c->store, " ORDER BY reason <> 'halted', first_sequence "
-	    "LIMIT 1");
+	store_sql(c->store, "SELECT b.reason, b.since, b.head_sequence FROM "
+	    "{blocked} AS b LEFT JOIN {events} AS k "
+	    "ON k.sequence = b.first_sequence WHERE");
+	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
+	    text(o, "key"));
+	store_put(c->store, " ORDER BY b.reason <> 'halted', "
+	    "b.first_sequence LIMIT 1");
 	if (ask_one(c, of_record, 3, &record, e) < 0)
 		return -1;
 	if (record != NULL)
@@ -366,6 +367,26 @@ waits_for(const struct ctl *c, const json_t *o)
 	return json_string("its turn");
 }
 
+/* From its prefix, and the event that it is made of. */
+static int
+add_message_id(struct ctl *c, json_t *o, struct err *e)
+{
+	struct message_id	id = { .hashed = true };
+	struct buf		text_of = { 0 };
+	bool			exists;
+
+	id.sequence = (uint64_t)number(o, "sequence");
+	id.replay = (unsigned)number(o, "replay_no");
+	if (store_event_hash(c->store, id.sequence, &exists, &id.hash, e) < 0)
+		return -1;
+	if (exists)
+		message_id_put(&text_of, text(o, "message_id"), &id);
+	json_object_set_new(o, "message_id", exists ?
+	    json_string(text_of.data) : json_null());
+	buf_free(&text_of);
+	return 0;
+}
+
 static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
@@ -373,6 +394,8 @@ complete(struct ctl *c, json_t *o, struct err *e)
 	bool	pending = strcmp(text(o, "state"), "pending") == 0;
 	bool	dead = strcmp(text(o, "state"), "dead") == 0;
 
+	if (add_message_id(c, o, e) < 0)
+		return -1;
 	if (has_key && (pending || dead) && add_record(c, o, e) < 0)
 		return -1;
 	if (has_key && pending && add_earlier(c, o, e) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "db.h"
+#include "filter.h"
 #include "state.h"
 
 /* Labels a statement asks about; one of them may have two ranges. */
@@ -18,7 +19,7 @@
 #define COUNT	2000
 
 static const struct rows_column columns[] = {
-	{ "partition", ROWS_TEXT }, { "state", ROWS_TEXT },
+	{ "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
 	{ "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
 	{ "epoch", ROWS_NUMBER },
 };
@@ -81,8 +82,9 @@ put_where(struct store *s, const char *label)
 	if (label == NULL)
 		store_put(s, "IS NULL");
 	else {
-		store_put(s, "= ");
-		store_put_text(s, label);
+		store_put(s, "IN (");
+		filter_put_label(s, label);
+		store_put(s, ")");
 	}
 }
 

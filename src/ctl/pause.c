@@ -10,6 +10,7 @@
 
 #include "ctl.h"
 #include "db.h"
+#include "filter.h"
 #include "mend.h"
 
 /* As far ahead as a TIMESTAMP can be: it ends in 2038. */
@@ -30,8 +31,10 @@ put_named(struct ctl *c)
 		return;
 	}
 	store_put(c->store, "partition_key IN (");
-	store_put_labels(c->store, (const char *const *)c->args.rest,
-	    (size_t)c->args.nrest);
+	for (int i = 0; i < c->args.nrest; i++) {
+		store_put(c->store, i == 0 ? "" : ", ");
+		filter_put_label(c->store, c->args.rest[i]);
+	}
 	store_put(c->store, ")");
 }
 
@@ -73,8 +76,9 @@ find_unknown(struct ctl *c, const char **unknown, struct err *e)
 		uint64_t n;
 
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
-		    "WHERE partition_key = ");
-		store_put_text(c->store, c->args.rest[i]);
+		    "WHERE partition_key IN (");
+		filter_put_label(c->store, c->args.rest[i]);
+		store_put(c->store, ")");
 		if (ask_number(c, &n, e) < 0)
 			return -1;
 		if (n == 0)

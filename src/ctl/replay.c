@@ -68,7 +68,7 @@ put_label(struct ctl *c)
 {
 	struct store	*s = c->store;
 
-	store_put(s, "IF(COALESCE(o.partition_key LIKE '!%', 0), ");
+	store_put(s, "IF(COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), ");
 	store_put_label(s, &c->counts, "e.stream_id", "o.global_sequence");
 	store_put(s, ", ");
 	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id",
@@ -113,6 +113,8 @@ send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	    "o.last_error = NULL");
 	if (store_has_column(s, "ack_sequence"))
 		store_put(s, ", o.ack_sequence = NULL");
+	if (store_has_column(s, "message_hash"))
+		store_put(s, ", o.message_hash = NULL");
 	if (store_has_column(s, "unsure_since"))
 		store_put(s, ", o.unsure_since = NULL");
 	store_put(s, " WHERE o.published_at IS NOT NULL "

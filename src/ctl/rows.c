@@ -4,6 +4,8 @@
 
 #include "ctl.h"
 #include "db.h"
+#include "plain.h"
+#include "utf8.h"
 
 /* "2026-01-31 12:00:00.123456" is UTC: say so, as RFC 3339 does. */
 static json_t *
@@ -16,17 +18,34 @@ time_json(const char *text)
 	return json_string(out);
 }
 
+json_t *
+bytes_json(const char *data, size_t len)
+{
+	struct buf	 b = { 0 };
+	json_t		*v;
+
+	plain_put(&b, data, len);
+	v = json_stringn(b.len == 0 ? "" : b.data, b.len);
+	buf_free(&b);
+	return v;
+}
+
 static json_t *
 cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
 {
 	const char	*text = db_text(rows, i);
+	size_t		 len = db_length(rows, i);
 	json_t		*v = NULL;
 
 	if (text == NULL)
 		return json_null();
 	switch (type) {
 	case ROWS_TEXT:
-		v = json_stringn(text, db_length(rows, i));
+		v = utf8_is_valid(text, len) ? json_stringn(text, len) :
+		    bytes_json(text, len);
+		break;
+	case ROWS_BYTES:
+		v = bytes_json(text, len);
 		break;
 	case ROWS_NUMBER:
 		v = json_integer((json_int_t)db_u64(rows, i));
@@ -38,8 +57,7 @@ cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
 		v = time_json(text);
 		break;
 	}
-	/* What is not UTF-8 is no JSON. */
-	return v == NULL ? json_string("(not UTF-8)") : v;
+	return v;
 }
 
 json_t *

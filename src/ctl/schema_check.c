@@ -209,6 +209,7 @@ check_all(struct check *k, struct err *e)
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (schema_has(k, t))
 			check_table(k, t);
+	schema_copies(k);
 	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;

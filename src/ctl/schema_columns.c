@@ -146,9 +146,12 @@ judge_type(enum store_table t, const struct schema_column *wanted,
 		*level = SCHEMA_NOTE;
 		return "a number may become too large, and is refused then";
 	}
+	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL)
+		return c->collation[0] == '\0' ? NULL :
+		    "bytes that are no text are kept as hex there";
 	if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
 	    c->length < length_that_is_enough(t, wanted))
-		return "a text may become too long, and is refused then";
+		return "a text may become too long, and is cut or refused then";
 	return NULL;
 }
 
@@ -187,9 +190,85 @@ check_column(struct check *k, enum store_table t,
 	    "%s is %s(%llu) %s, not %s", c->name, c->type,
 	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
 	    wanted->definition);
-	schema_alter(k, level, t, cost, change, what)->by_hand = true;
+	/* Small tables that nobody else writes to may be mended. */
+	schema_alter(k, level, t, cost, change, what)->by_hand =
+	    level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
 	free(what);
 	free(change);
+}
+
+/* What we keep of an event, and where. */
+static const struct {
+	const char		*event;
+	enum store_table	 table;
+	const char		*column;
+} copies[] = {
+	{ "stream_id", T_DEAD, "order_key" },
+	{ "stream_id", T_BLOCKED, "order_key" },
+	{ "event_type", T_DEAD, "event_type" },
+};
+
+#define VARBINARY_MAX	16000	/* beside others in a row */
+
+/*
+ * Bytes; a character has four of them at most, and bytes no collation.  No
+ * column has room for more than UINT32_MAX.
+ */
+static uint64_t
+bytes_of(const struct schema_column *c)
+{
+	uint64_t	n = c->length * (c->collation[0] == '\0' ? 1 : 4);
+
+	return n < UINT32_MAX ? n : UINT32_MAX;
+}
+
+/* One that is text becomes as the schema has it, see check_column(). */
+static uint64_t
+room_of(const struct check *k, enum store_table t,
+    const struct schema_column *c)
+{
+	const struct schema_column	*wanted;
+
+	wanted = schema_column_of(&k->wanted.tables[t], c->name);
+	return c->collation[0] == '\0' || wanted == NULL ? bytes_of(c) :
+	    bytes_of(wanted);
+}
+
+static void
+check_copy(struct check *k, enum store_table t, const struct schema_column *c,
+    const struct schema_column *event)
+{
+	uint64_t	 wide = bytes_of(event), room = room_of(k, t, c);
+	char		*what, *change;
+
+	if (room >= wide)
+		return;
+	what = xasprintf("%s has room for %llu bytes, and %s of %s for %llu",
+	    c->name, (unsigned long long)room, event->name,
+	    schema_name(k, T_EVENTS), (unsigned long long)wide);
+	change = wide > VARBINARY_MAX ?
+	    xasprintf("MODIFY %s LONGBLOB NULL", c->name) :
+	    xasprintf("MODIFY %s VARBINARY(%llu) NULL DEFAULT NULL", c->name,
+	    (unsigned long long)wide);
+	schema_alter(k, SCHEMA_WARN, t, "what is longer is cut there, and ends "
+	    "with \"...\"", change, what)->by_hand = false;
+	free(change);
+	free(what);
+}
+
+void
+schema_copies(struct check *k)
+{
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+		const struct schema_column *event, *c;
+
+		event = schema_column_of(&k->live.tables[T_EVENTS],
+		    copies[i].event);
+		c = schema_column_of(&k->live.tables[copies[i].table],
+		    copies[i].column);
+		if (event != NULL && c != NULL && c->length != 0)
+			check_copy(k, copies[i].table, c, event);
+	}
 }
 
 void

@@ -28,6 +28,8 @@ struct schema_finding *schema_alter(struct check *, enum schema_level,
 void	schema_missing_columns(struct check *, enum store_table);
 void	schema_labels(struct check *, enum store_table);
 void	schema_columns(struct check *, enum store_table);
+/* Columns of ours that are narrower than those of events. */
+void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_moments(struct check *, enum store_table);
 

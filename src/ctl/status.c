@@ -208,15 +208,20 @@ put_streams(struct ctl *c, json_t *status, struct err *e)
 {
 	static const struct rows_column	 columns[] = {
 	    { "name", ROWS_TEXT }, { "checked_at", ROWS_TIME },
-	    { "checked_ms", ROWS_NUMBER }, { "checker", ROWS_TEXT } };
+	    { "checked_ms", ROWS_NUMBER }, { "checker", ROWS_TEXT },
+	    { "phantoms", ROWS_NUMBER }, { "phantom_first", ROWS_NUMBER },
+	    { "phantom_last", ROWS_NUMBER }, { "phantom_at", ROWS_TIME } };
 
 	if (!store_has(c->store, T_STREAMS))
 		return json_object_set_new(status, "streams", json_null());
 	store_sql(c->store, "SELECT name, checked_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
-	    "IF(checker_until > NOW(6), checker, NULL) FROM {streams} "
-	    "ORDER BY name LIMIT 100");
-	return put_query(c, status, "streams", columns, 4, e);
+	    "IF(checker_until > NOW(6), checker, NULL), ");
+	store_put(c->store, store_has_timeline(c->store) ? "phantoms, "
+	    "phantom_first, phantom_last, phantom_at" :
+	    "NULL, NULL, NULL, NULL");
+	store_put(c->store, " FROM {streams} ORDER BY name LIMIT 100");
+	return put_query(c, status, "streams", columns, 8, e);
 }
 
 /* The rate is that since the look before, or over a moment now. */
@@ -275,6 +280,20 @@ judge_here(json_t *status)
 }
 
 static void
+judge_streams(json_t *status)
+{
+	json_t	*s;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(status, "streams"), i, s)
+		if (number(s, "phantoms") > 0)
+			problem(status, "stream %s: %lld phantoms, messages of "
+			    "events that this database has lost: outboxctl "
+			    "doctor", text(s, "name"),
+			    (long long)number(s, "phantoms"));
+}
+
+static void
 judge(const struct ctl *c, json_t *status)
 {
 	json_int_t	 fresh = number(json_object_get(status, "dead"), "new");
@@ -283,6 +302,7 @@ judge(const struct ctl *c, json_t *status)
 
 	judge_fleet(c, status);
 	judge_here(status);
+	judge_streams(status);
 	json_array_foreach(json_object_get(status, "blocked"), i, b)
 		if (strcmp(text(b, "reason"), STORE_HALTED) == 0)
 			problem(status, "halted keys: %lld, the first since "

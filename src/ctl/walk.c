@@ -3,6 +3,7 @@
 #include "walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "db.h"
 #include "filter.h"
@@ -17,8 +18,10 @@ struct walk {
 
 	struct merge	*merge;		/* WALK_WAITING */
 
-	/* Of the last one, as text: WALK_DELIVERED, WALK_KEY. */
-	char		*published_at, *partition, *stream_sequence;
+	/* Of the last one: WALK_DELIVERED, WALK_KEY. */
+	char		*published_at, *stream_sequence;	/* as text */
+	char		*partition;	/* NULL: SQL NULL */
+	size_t		 partition_len;	/* there may be NUL in it */
 };
 
 static int
@@ -50,9 +53,18 @@ next_primary(struct walk *w, uint64_t *out, size_t max, size_t *n,
 	return read_page(w, out, max, n, e);
 }
 
-/* Keep where the last one stands; *found: it is there. */
+static void
+keep_partition(struct walk *w, const char *label, size_t len)
+{
+	free(w->partition);
+	w->partition = label == NULL ? NULL :
+	    memcpy(xcalloc(len + 1, 1), label, len);
+	w->partition_len = len;
+}
+
+/* Keep where the last one stands, and its label; *found: it is there. */
 static int
-remember(struct walk *w, const char *sql, char **a, char **b, bool *found,
+remember(struct walk *w, const char *sql, char **place, bool *found,
     struct err *e)
 {
 	struct db_rows	*rows;
@@ -62,11 +74,10 @@ remember(struct walk *w, const char *sql, char **a, char **b, bool *found,
 	if ((rows = store_query(w->c->store, "rows", e)) == NULL)
 		return -1;
 	if ((*found = db_next(rows) && db_text(rows, 0) != NULL)) {
-		free(*a);
-		free(*b);
-		*a = xstrdup(db_text(rows, 0));
-		*b = db_text(rows, 1) == NULL ? NULL :
-		    xstrdup(db_text(rows, 1));
+		free(*place);
+		*place = xstrdup(db_text(rows, 0));
+		keep_partition(w, db_text(rows, 1), db_text(rows, 1) == NULL ?
+		    0 : db_length(rows, 1));
 	}
 	db_rows_free(rows);
 	return 0;
@@ -76,8 +87,7 @@ static int
 place_delivered(struct walk *w, bool *found, struct err *e)
 {
 	return remember(w, "SELECT published_at, partition_key FROM {outbox} "
-	    "WHERE global_sequence = ", &w->published_at, &w->partition,
-	    found, e);
+	    "WHERE global_sequence = ", &w->published_at, found, e);
 }
 
 /*
@@ -122,7 +132,7 @@ put_same_time(struct walk *w, enum leg leg)
 	} else {
 		store_put(s, leg == OF_LABEL ? " AND partition_key = " :
 		    " AND partition_key < ");
-		store_put_text(s, w->partition);
+		store_put_bytes(s, w->partition, w->partition_len);
 	}
 	if (leg == OF_LABEL)
 		store_putf(s, " AND global_sequence < %llu",
@@ -159,7 +169,7 @@ static int
 place_key(struct walk *w, bool *found, struct err *e)
 {
 	return remember(w, "SELECT stream_sequence, NULL FROM {events} "
-	    "WHERE sequence = ", &w->stream_sequence, &w->partition, found, e);
+	    "WHERE sequence = ", &w->stream_sequence, found, e);
 }
 
 static int

@@ -16,7 +16,7 @@ search() {
 	spin -a "$@" "$MODEL" > out 2>&1 &&
 	    ${CC:-cc} "${OPTIMIZE:--O0}" -w "${CYCLES:--DSAFETY}" -DCOLLAPSE \
 		-DMEMLIM=900 -o pan pan.c >> out 2>&1 &&
-	    timeout 60 ./pan ${CYCLES:+-l} -n -m1000 >> out 2>&1
+	    timeout 300 ./pan ${CYCLES:+-l} -n -m1000 >> out 2>&1
 }
 
 figures() {
@@ -50,6 +50,11 @@ ORDER='violated .*~\(stored\)'
 STUCK='invalid end state'
 
 holds 'the full model holds'
+if is_short; then
+	breaks 'and breaks without the fence' "$CLAIM" -DNO_FENCE
+	breaks 'and without the hold' "$ORDER" -DNO_HOLD
+	done_testing
+fi
 holds 'with two keys' -DTWO_KEYS -DEARLY=0 -DCRASHES=0
 holds 'with a worker that gets its lease back' -DEPOCHS=3 -DCRASHES=0 \
     -DEARLY=3
