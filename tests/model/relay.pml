@@ -1,19 +1,26 @@
 /*
- * relay.pml - claim, publish, settle, lease and take-over, for spin
+ * relay.pml - claim, publish, settle, lease, take-over and another partition
+ * count, for spin
  *
- * Two workers, one partition, three messages.  Whatever happens when,
+ * Two workers, two partitions, three messages.  The partition count changes
+ * at any moment, once: the key has label A under the former count and label B
+ * under the new one.  Some producers never learn of the change, so a row of
+ * after it may have either label.  While both counts are declared the labels
+ * are one class, and an operator may end that.  Whatever happens when,
  *
  *   - each message is settled in the end, and none before it is in the
  *     stream (no loss);
  *   - the messages of a key enter the stream in order, and each once;
- *   - no worker claims a row under a lease that is not his, or settles one
- *     that his token does not hold (who is fenced changes nothing).
+ *   - a row that comes back is not passed by a later one of its key that is
+ *     claimed after that;
+ *   - no worker claims a row without all leases of its class, or settles one
+ *     that its token does not hold (a fenced worker changes nothing).
  *
  * There is no clock.  A lease, a claim or a delay may run out at any moment,
  * and a worker may rest for as long as it likes between two of its steps, so
  * pauses of every length are in here.  A worker may die, and its successor
- * takes its place.  How often leases run out, workers die and publishes fail
- * is bounded below.
+ * takes its place.  Workers may come and go, which moves leases, one at a
+ * time.  FAULTS says how often any of this happens, or a publish fails.
  *
  * What nobody can see half done, such as a statement, is one step: a d_step
  * or atomic.  Each names the function it stands for.
@@ -22,14 +29,17 @@
  *
  *   (nothing)	all of the above, for messages of one key
  *   TWO_KEYS	the same, but the second message has a key of its own
- *   PROMPT	no lease and no claim ever runs out: also what a worker held
- *		that died is delivered
- *   CALM	nobody dies, no publish fails and who has a batch out keeps
- *		the lease: then nothing is even sent twice
+ *   DELAYS	the same, and a producer may ask for a delay
+ *   REPLAY	the same, and a row that was published comes back once
+ *   ONE_COUNT	the count stays as it is
+ *   PROMPT	no lease and no claim ever runs out, and none goes to another
+ *		worker: also what a worker held that died is delivered
+ *   CALM	nobody dies, no publish fails and a worker keeps its leases
+ *		while it has a batch out: then nothing is even sent twice
  *
  * and with something taken out, which must go wrong:
  *
- *   NO_FENCE	a claim does not ask whose the lease is
+ *   NO_FENCE	a claim does not ask whose the leases are
  *   NO_HOLD	a message does not wait for an earlier one of its key
  *   NO_VOID	claims of the dead are worth as much as those of the living
  *   NO_TOKEN	a settle does not ask whose the claim is
@@ -40,38 +50,52 @@
  *		seen what is in front of it
  *   FLOOR	a scan starts above the rows known to wait, and sees now and
  *		then what was committed below them
+ *   PART	a worker claims from a class of which it holds a part
+ *   FENCE_ROWS	the fence names only the labels of the rows to be claimed
+ *   TWO_SCANS	the labels of a class are read at two moments
+ *   TWO_PICKS	rows of a class are not merged: those of one label may be cut
+ *		off where those of the other are not
+ *   OLD_COUNTS	a worker reads the counts before it reads the epochs
+ *   SAME_EPOCHS	a change of the count raises no epoch
+ *   QUIET	a row that comes back raises no epoch
+ *   TOO_SOON	the former count goes while rows wait under its label
  *
- * Hold and ids are what the stream owes its order to: without fence and token
- * check it stays in order here, as long as it remembers every id.  They keep
- * two workers from doing the same work and from undoing that of the other.
+ * ORDER_ONLY does not look whose leases a claim is made under, to see what
+ * comes of it.  With one count, and if no row comes back, nothing does: the
+ * stream owes its order to hold and ids, as long as it remembers every id,
+ * and fence and token check keep two workers from doing the same work and
+ * from undoing that of the other.  With two counts the order needs the fence.
  *
- * Left out: other partitions, who wants which, leases given back; dead
- * letters and pauses of the route; lanes that fly at the same time; that what
- * failed and what was not sent are written back by two statements; the send
- * deadline, because it is there for the end of the duplicate window, and this
- * stream remembers every id.  Also statements that fail: one that was not
- * executed is a worker that rests, one whose answer is lost finds itself done,
- * a worker that drops its batch is one that dies.  And claims that the server
- * loses after their messages were sent: check_block has these.
+ * Left out: other classes, more than two counts, labels of counts that are not
+ * declared; parked rows, dead letters and pauses; lanes that fly at the same
+ * time; that what failed and what was not sent are written back by two
+ * statements; the send deadline, because it is there for the end of the
+ * duplicate window, and this stream remembers every id.  Also statements that
+ * fail: one that was not executed is a worker that rests, one whose answer is
+ * lost finds itself done, a worker that drops its batch is one that dies.  And
+ * claims that the server loses after their messages were sent: check_block has
+ * these.
  */
 
 #define N		3	/* messages, in order of their sequence */
 #ifndef EARLY
-#define EARLY		2	/* so many are there from the start */
+#define EARLY		1	/* so many are there from the start */
 #endif
-#ifndef EPOCHS
-#define EPOCHS		2	/* no lease runs out after that many */
+#ifndef FAULTS
+#define FAULTS		2	/* in all */
 #endif
 #ifdef CALM
-#define FAILURES	0
-#define CRASHES		0
 #define NO_IDS
+#define MAY_FAIL	false
+#define MAY_DIE		false
+#else
+#define MAY_FAIL	faults
+#define MAY_DIE		faults
 #endif
-#ifndef FAILURES
-#define FAILURES	1	/* of publishing */
-#endif
-#ifndef CRASHES
-#define CRASHES		1	/* 2 at most, for the claims' sake */
+#ifdef REPLAY
+#define REPLAYS		1	/* 1 at most */
+#else
+#define REPLAYS		0
 #endif
 
 /* Sets of messages, one bit for each. */
@@ -108,37 +132,79 @@
 #endif
 #define BEFORE(m)	(LANE(m) & BELOW(m))
 
+/* Sets of labels and of leases. */
+#define A		1
+#define B		2
+#define BOTH		3
+
 /* The table outbox. */
 byte	committed = BELOW(EARLY);
+byte	under_b;		/* label B; all others have A */
 byte	due = BELOW(EARLY);	/* available_at has come */
 byte	published;
 byte	token[N];		/* of whose claim; 0: NULL */
 
 #define WAITING		(committed & ~published)
+#define UNDER(labels)	(((labels) & A -> ALL & ~under_b : 0) | \
+			    ((labels) & B -> under_b : 0))
+#define LABELS(set)	(((set) & ~under_b -> A : 0) | \
+			    ((set) & under_b -> B : 0))
 
-/* The table outbox_partitions. */
-byte	owner = 1, epoch = 1;
-bool	live = true;		/* lease_until is to come */
+/* The table outbox_settings: the labels of the key under declared counts. */
+byte	declared = A;		/* then BOTH, then B */
+
+/*
+ * The tables outbox_partitions and outbox_workers, for each worker: the leases
+ * that it owns, and those of them whose epoch it has read.  An epoch is only
+ * ever compared with the one that was read, so it has no number here: to raise
+ * it is to make both workers forget it.
+ */
+byte	owned[2], known[2];
+bit	first;			/* the worker that wants the class */
+
+#define RAISE(labels)	\
+	DROP(known[0], labels); \
+	DROP(known[1], labels)
 
 /* JetStream.  That the list is append-only is seen at each append. */
 byte	stored;
 byte	flying;			/* sent, given up, and still under way */
 
-byte	failures = FAILURES, crashes = CRASHES;
+/* The row that came back, and workers whose batch is older than that. */
+byte	replayed;
+byte	excused;
+
+byte	faults = FAULTS, replays = REPLAYS;
 
 /*
  * The switches.
  */
-#define MINE		(live && owner == me && epoch == mine)
-#ifdef NO_FENCE
-#define FENCE		true
+
+/* To a worker that knows of one count each label is a class. */
+#if defined(FENCE_ROWS)
+#define CLASSES(set)	LABELS(set)
+#elif defined(PART)
+#define CLASSES(set)	(knows -> mine : LABELS(set))
 #else
-#define FENCE		MINE
+#define CLASSES(set)	(knows -> BOTH : LABELS(set))
 #endif
-#ifdef CALM
-#define ALLOWED		true	/* what comes of it is the question there */
+#ifdef PART
+#define MAY_LOOK	true
 #else
-#define ALLOWED		MINE
+#define MAY_LOOK	(!knows || mine == BOTH)
+#endif
+
+#ifdef NO_FENCE
+#define FENCE(set)	true
+#else
+#define FENCE(set)	!(CLASSES(set) & ~known[slot])
+#endif
+
+#if defined(CALM) || defined(ORDER_ONLY)
+#define ALLOWED(m)	true	/* what comes of it is the question there */
+#else
+#define ALLOWED(m)	!((declared == BOTH -> BOTH : LABELS(BIT(m))) & \
+			    ~known[slot])
 #endif
 
 /* A worker counts its own claims as void, too: it has nothing else open. */
@@ -149,7 +215,7 @@ byte	failures = FAILURES, crashes = CRASHES;
 #endif
 #define FREE(m)		((due & BIT(m)) || VOID(m))
 #define CLAIM(m)	\
-	assert(ALLOWED);	\
+	assert(ALLOWED(m));	\
 	token[m] = me;		\
 	DROP(due, BIT(m));	\
 	ADD(batch, m)
@@ -192,34 +258,75 @@ byte	failures = FAILURES, crashes = CRASHES;
 #define PASSED		0
 #endif
 
+#ifdef TWO_PICKS
+#define CUT(c)		(BELOW(c) | under_b)
+#else
+#define CUT(c)		BELOW(c)
+#endif
+
+#ifdef TWO_SCANS
+#define VISIBLE		((mine & A -> scanned : 0) | \
+			    WAITING & UNDER(mine & B))
+#else
+#define VISIBLE		(WAITING & UNDER(mine))
+#endif
+
+#ifdef SAME_EPOCHS
+#define RAISE_ALL
+#else
+#define RAISE_ALL	RAISE(BOTH)
+#endif
+
+#ifdef QUIET
+#define RAISE_ONE(label)
+#else
+#define RAISE_ONE(label)	RAISE(label)
+#endif
+
 /*
- * A message arrives.
+ * A message is sent.  A batch that was claimed before a row came back may pass
+ * that row.  If it has the row itself, that is the message of before, whose id
+ * the stream knows.
  */
-inline store(m)
+#define EXCUSED		((excused >> slot & 1) * replayed)
+#define IN_ORDER(m)	!(BEFORE(m) & ~stored & ~EXCUSED)
+
+/* It arrives. */
+inline store(m, former)
 {
 	if
-	:: KNOWN(m)
+	:: KNOWN(m) || (former & BIT(m))
 	:: else ->
 		assert(!(stored & BIT(m)));		/* each once */
-		assert(!(BEFORE(m) & ~stored));		/* in order */
 		ADD(stored, m)
 	fi
 }
 
 /*
- * What happens by itself.  Transactions on one key follow one another; they
- * may ask for a delay.  A claim stamps the same time on all its rows.
+ * What happens by itself.  Transactions on one key follow one another.  A
+ * producer writes the label of the former count as long as that is declared,
+ * or that of the new one.
  */
+#ifdef DELAYS
+#define DELAYED		true
+#else
+#define DELAYED		false
+#endif
 #define COMMIT(m) \
 	:: atomic { \
 		!(committed & BIT(m)) && !(BEFORE(m) & ~committed) -> \
 		ADD(committed, m); \
 		if \
+		:: declared & A \
+		:: declared & B -> ADD(under_b, m) \
+		fi; \
+		if \
 		:: ADD(due, m) \
-		:: true \
+		:: DELAYED \
 		fi \
 	}
 
+/* A claim stamps the same time on all its rows. */
 #define WAITS(m, t)	((WAITING & ~due & BIT(m)) && token[m] == (t))
 #define RUNS_OUT(t) \
 	:: d_step { \
@@ -232,33 +339,148 @@ inline store(m)
 	:: d_step { \
 		flying & BIT(m) -> \
 		DROP(flying, BIT(m)); \
-		store(m) \
+		store(m, 0) \
 	}
 
+/*
+ * Leases of a worker run out, and perhaps it does not count among the living
+ * any more.  Or a worker comes or goes, and the two want other leases.
+ */
 #ifdef CALM
-#define KEPT	(token[0] == owner || token[1] == owner || token[2] == owner)
+#define KEPT(s)	(token[0] == s + 1 || token[1] == s + 1 || token[2] == s + 1)
 #else
-#define KEPT	false
+#define KEPT(s)	false
 #endif
+#define LOSE(s, leases) \
+	:: atomic { \
+		faults && (owned[s] & (leases)) == (leases) && !KEPT(s) -> \
+		faults--; \
+		DROP(owned[s], leases); \
+		DROP(known[s], leases); \
+		if \
+		:: first = 1 - (s) \
+		:: true \
+		fi \
+	}
+#define OTHER_ORDER \
+	:: d_step { \
+		faults -> \
+		faults--; \
+		first = 1 - first \
+	}
+
+/* store_repartition() */
+#define CHANGE \
+	:: d_step { \
+		declared == A -> \
+		declared = BOTH; \
+		RAISE_ALL \
+	}
+
+/* outboxctl partitions sync --finish: nobody writes label A any more. */
+#ifdef TOO_SOON
+#define IS_OVER		true
+#else
+#define IS_OVER		!(WAITING & UNDER(A))
+#endif
+#define FINISH \
+	:: d_step { \
+		declared == BOTH && IS_OVER -> \
+		declared = B; \
+		RAISE_ALL \
+	}
+
+/* A replay: another id, and the label of the key under the present count. */
+#define COME_BACK(m) \
+	:: d_step { \
+		replays && (published & BIT(m)) -> \
+		replays--; \
+		DROP(published, BIT(m)); \
+		DROP(stored, BIT(m)); \
+		DROP(flying, BIT(m)); \
+		ADD(due, m); \
+		if \
+		:: declared & B -> ADD(under_b, m) \
+		:: else \
+		fi; \
+		RAISE_ONE(LABELS(BIT(m))); \
+		replayed = BIT(m); \
+		excused = 3 \
+	}
 
 active proctype world()
 {
 end:	do
 	COMMIT(0) COMMIT(1) COMMIT(2)
 	ARRIVE(0) ARRIVE(1) ARRIVE(2)
+#ifndef ONE_COUNT
+	CHANGE
+#endif
 	RUNS_OUT(0)				/* delays */
 #ifndef PROMPT
 	RUNS_OUT(1) RUNS_OUT(2)			/* claims */
-	RUNS_OUT(3) RUNS_OUT(4) RUNS_OUT(5) RUNS_OUT(6)
-	:: d_step { live && epoch < EPOCHS && !KEPT -> live = false }
+	RUNS_OUT(3) RUNS_OUT(4)
+	LOSE(0, A) LOSE(0, B) LOSE(0, BOTH)
+	LOSE(1, A) LOSE(1, B) LOSE(1, BOTH)
+	OTHER_ORDER
+	FINISH
+#endif
+#ifdef REPLAY
+	COME_BACK(0) COME_BACK(1)
+	:: replays && published == ALL -> replays--	/* or never */
 #endif
 	od
 }
 
+/* Where a worker is: between two batches, or done with publishing. */
+#define IDLE		!(picks | batch)
+#define SENT		(batch && !(picks | todo))
+
+/*
+ * member.c: there are two classes or one, and the first of the fleet wants the
+ * first of them.
+ */
+#ifdef ONE_COUNT
+#define OTHER		0	/* the label B is not used */
+#else
+#define OTHER		B
+#endif
+#define WANTED		(declared == BOTH -> (slot == first -> BOTH : 0) : \
+			    (slot == first -> A : OTHER))
+
+/* store_view(): leases and counts of one moment */
+#ifdef OLD_COUNTS
+#define COUNTS		heard
+#else
+#define COUNTS		declared
+#endif
+#define IS_NEWS	\
+	(mine != owned[slot] || known[slot] != owned[slot] || \
+	    knows != (COUNTS == BOTH && owned[slot]))
+#define SEE \
+	mine = owned[slot]; \
+	known[slot] = mine; \
+	knows = (COUNTS == BOTH && owned[slot]); \
+	held = 0
+
+/* store_release() and store_acquire(), each followed by another view */
+#define GIVE_UP(lease) \
+	:: d_step { \
+		IDLE && (owned[slot] & ~WANTED & (lease)) -> \
+		DROP(owned[slot], lease); \
+		SEE \
+	}
+#define TAKE(lease) \
+	:: d_step { \
+		IDLE && (WANTED & ~owned[0] & ~owned[1] & (lease)) -> \
+		owned[slot] = owned[slot] | (lease); \
+		SEE \
+	}
+
 /* hold.c: heads of lanes, and those that a tick could do something about */
 #define HEAD(m)		((held & BIT(m)) && !(held & BEFORE(m)))
 #define STIRS(m) \
-	(HEAD(m) && ((published & BIT(m)) || (FENCE && FREE(m))))
+	(HEAD(m) && ((published & BIT(m)) || (FENCE(BIT(m)) && FREE(m))))
 
 /* hold_row_gone(): the next scan sees the other rows of the lane */
 inline forget(m)
@@ -270,62 +492,87 @@ inline forget(m)
 }
 
 /*
- * take_picks(): rows of the scan that are not known to wait, as far as the
- * batch has room for them, and heads that are due.
+ * take_picks(): rows of the scan that are not known to wait, merged by
+ * sequence, as far as the batch has room for them, and heads that are due.
  */
-#define FRESH		(WAITING & ~held & ~PASSED)
+#define FRESH		(VISIBLE & ~held & ~PASSED)
 #define PICK(c) \
-	:: mine && (FRESH & BELOW(c)) -> picks = FRESH & BELOW(c) \
-	:: mine && (FILTER(STIRS) & SEEN(c)) -> \
-		picks = FRESH & BELOW(c) | FILTER(HEAD) & SEEN(c)
+	:: IDLE && MAY_LOOK && (FRESH & CUT(c)) && FENCE(FRESH & CUT(c)) -> \
+		picks = FRESH & CUT(c) \
+	:: IDLE && MAY_LOOK && (FILTER(STIRS) & SEEN(c)) -> \
+		picks = FRESH & CUT(c) | FILTER(HEAD) & SEEN(c)
 
-#define OR_DIE		:: atomic { crashes -> crashes--; goto die }
+/* bar_lanes() */
+#define MAY_SEND(m)	((batch & BIT(m)) && !BARRED(m))
+#define BEGIN_BATCH \
+	todo = FILTER(MAY_SEND); \
+	picks = 0; \
+	asked = 0
+
+/* forget_done() */
+#define END_BATCH \
+	EACH(gone & BIT(m), forget(m)); \
+	gone = 0; \
+	failed = 0; \
+	END_SCAN
+
+#ifdef FLOOR
+#define END_SCAN	floor = PASSED | UPTO(scan); scan = 0
+#else
+#define END_SCAN	skip
+#endif
 
 /*
- * A worker and its successors.  Each has a number, which is its id; since it
- * never has two batches, it is the token of its claims as well.  A tick that
- * would change nothing is not begun, so that waiting in vain shows as a
- * deadlock.
+ * A worker and its successors.  It never has two batches, so the token of its
+ * claims is its own number, and dead workers of its slot have another one.
+ * A tick that would change nothing is not begun, so that waiting in vain shows
+ * as a deadlock.  What no other process can see goes with the step before it.
  */
-proctype worker(byte slot)
+proctype worker(bit slot)
 {
 	byte	me = slot + 1;
-	byte	mine = 1 - slot;	/* epoch of our lease; 0: none */
+	byte	mine;			/* its leases, as it read them last */
+	bool	knows;			/* and with them, of two counts */
 	byte	held;			/* hold.c: rows that wait */
 	byte	picks;			/* rows to claim */
+	byte	asked;			/* in so many statements */
 	byte	batch;			/* rows fetched */
 	byte	todo;			/* those to be sent */
 	byte	ok, failed;		/* what became of them */
-	byte	gone;			/* picks that others have settled */
+	byte	gone;			/* settled, by us or others */
 #ifdef FLOOR
 	byte	floor, scan;
 #endif
+#ifdef TWO_SCANS
+	byte	scanned;
+#endif
+#ifdef OLD_COUNTS
+	byte	heard;
+#endif
 	byte	m;
 
-life:	do
-	:: published == ALL ->
+	do
+	:: IDLE && published == ALL && !replays ->
 		assert(stored == ALL);
 		break
 
-	:: d_step {		/* member_round(): take what is free */
-		!MINE && (!live || owner == me) ->
-		if
-		:: live
-		:: else ->
-			owner = me;
-			epoch++;
-			live = true
-		fi;
-		mine = epoch;
-		held = 0
-	}
-
-#ifdef FLOOR
-	:: floor -> floor = 0
+	/* Between two batches. */
+	:: d_step { IDLE && IS_NEWS -> SEE }
+	GIVE_UP(A) GIVE_UP(B)
+	TAKE(A) TAKE(B)
+#ifdef OLD_COUNTS
+	:: IDLE && heard != declared -> heard = declared
 #endif
-	OR_DIE
-
-	:: atomic {		/* look(); is the lease still ours? not asked */
+#ifdef FLOOR
+	:: IDLE && floor -> floor = 0
+#endif
+#ifdef TWO_SCANS
+	:: d_step {
+		IDLE && scanned != (WAITING & UNDER(mine & A)) ->
+		scanned = WAITING & UNDER(mine & A)
+	}
+#endif
+	:: atomic {		/* look(): rows and heads; it locks nothing */
 		if
 		PICK(0) PICK(1) PICK(2) PICK(3)
 		fi;
@@ -334,30 +581,37 @@ life:	do
 #endif
 	}
 
-	d_step {		/* store_claim(): what is free, */
-		EACH((picks & WAITING & due & BIT(m)) && !token[m] && FENCE,
-			CLAIM(m))
+	:: d_step {		/* store_claim(): what is free, */
+		picks && asked == 0 ->
+		DROP(excused, BIT(slot));
+		EACH((picks & WAITING & due & BIT(m)) && !token[m] &&
+		    FENCE(picks),
+			CLAIM(m));
+		if
+		:: picks == batch -> BEGIN_BATCH
+		:: else -> asked = 1
+		fi
 	}
-	d_step {		/* and what is abandoned; store_fetch() */
+	:: d_step {		/* and what is abandoned; store_fetch() */
+		asked == 1 ->
 		EACH((picks & ~batch & WAITING & BIT(m)) && token[m] &&
-		    FREE(m) && FENCE,
-			CLAIM(m))
+		    FREE(m) && FENCE(picks),
+			CLAIM(m));
+		asked = 2
 	}
-
-	/* learn_waiting(): why was it not claimed?  And bar_lanes(). */
-	if
-	:: d_step {
-		true ->
+	:: d_step {		/* learn_waiting(): why was it not claimed? */
+		asked == 2 ->
 		EACH(picks & ~batch & BIT(m),
 			if
 			:: published & BIT(m) -> NOTE_GONE(m)
 			:: else -> ADD(held, m)
 			fi);
-		EACH((batch & BIT(m)) && !BARRED(m), ADD(todo, m));
-		picks = 0
+		BEGIN_BATCH;
+		if
+		:: batch
+		:: else -> END_BATCH
+		fi
 	}
-	OR_DIE
-	fi;
 
 	/*
 	 * relay_publish(): one at a time of a lane, and none after one that
@@ -365,19 +619,19 @@ life:	do
 	 * arrives, or will, or never does; then it failed, or the connection
 	 * is lost, which leaves it as if it had not been sent.
 	 */
-	do
 	:: atomic {
 		todo ->
 		m = FIRST(todo);
+		assert((stored & BIT(m)) || IN_ORDER(m));
 		if
-		:: store(m);
+		:: store(m, EXCUSED);
 			ADD(ok, m);
 			DROP(todo, BIT(m))
-		:: failures ->
-			failures--;
+		:: MAY_FAIL ->
+			faults--;
 			if
-			:: store(m)
-			:: ADD(flying, m)
+			:: store(m, EXCUSED)
+			:: !(EXCUSED & BIT(m)) -> ADD(flying, m)
 			fi;
 			if
 			:: ADD(failed, m);
@@ -387,84 +641,70 @@ life:	do
 		fi;
 		m = 0
 	}
-	OR_DIE
-	:: !todo -> break
-	od;
 
-	if
 	:: d_step {		/* write_delivered() */
-		true ->
+		SENT && ok ->
 		EACH((ok & BIT(m)) && HOLDS(m),
 			assert(token[m] == me);
 			assert(stored & BIT(m));
 			ADD(published, m);
 			DROP(due, BIT(m));
-			token[m] = 0)
+			token[m] = 0);
+		gone = gone | ok;
+		DROP(batch, ok);
+		ok = 0;
+		if
+		:: batch
+		:: else -> END_BATCH
+		fi
 	}
-	OR_DIE
-	fi;
-
-	if
 	:: d_step {		/* write_retry(), write_unsent() */
-		true ->
-		EACH((batch & ~ok & BIT(m)) && HOLDS(m),
+		SENT && !ok ->
+		EACH((batch & BIT(m)) && HOLDS(m),
 			assert(token[m] == me);
 			token[m] = 0;
 			due = (failed & BIT(m) -> due & ~BIT(m) :
 			    due | BIT(m)));
 
-		/* remember(), forget_done() */
-		EACH(batch & ~ok & BIT(m),
+		/* remember() */
+		EACH(batch & BIT(m),
 			if
 			:: (failed & BIT(m)) || BARRED(m) -> ADD(held, m)
 			:: else
 			fi);
-		EACH((ok | gone) & BIT(m), forget(m));
-#ifdef FLOOR
-		floor = PASSED | UPTO(scan);
-		scan = 0;
-#endif
 		batch = 0;
-		ok = 0;
-		failed = 0;
-		gone = 0
+		END_BATCH
 	}
-	OR_DIE
-	fi
-	od;
-	goto over;
 
 	/*
-	 * Dead, and its successor does store_take_over().  What time passes
-	 * between the two is rest before the death.
+	 * It dies, and its successor does store_take_over().  What time passes
+	 * between the two is rest before the death.  Without a batch it leaves
+	 * nothing behind, which is as if it had rested.
 	 */
-die:	atomic {
-		m = me;
-		me = me + 2;
-		if
-		:: owner == m ->
-			owner = me;
-			epoch++;
-			live = true
-		:: else
-		fi;
+	:: d_step {
+		MAY_DIE && batch ->
+		faults--;
+		EACH(token[m] == me, token[m] = me + 2);
+		known[slot] = 0;
 		mine = 0;
+		knows = false;
 		held = 0;
 		picks = 0;
+		asked = 0;
 		batch = 0;
 		todo = 0;
 		ok = 0;
 		failed = 0;
-		gone = 0;
-		m = 0
+		gone = 0
 	}
-	goto life;
-over:	skip
+	od
 }
 
 init
 {
 	atomic {
+		owned[0] = A;
+		owned[1] = OTHER;
 		run worker(0);
 		run worker(1)
 	}
