@@ -23,9 +23,8 @@
 -- or without the procedure, where that suits a framework better:
 --
 --     START TRANSACTION;
---     SELECT partition_count INTO @count FROM outbox_settings
---         WHERE id = 1 LOCK IN SHARE MODE;
 --     UPDATE orders SET ...;
+--     SELECT partition_count INTO @count FROM outbox_settings WHERE id = 1;
 --     INSERT INTO events
 --         (stream_id, stream_sequence, event_type, metadata, event_data)
 --         VALUES ('order-17', 3, 'order.paid', NULL, '{"order": 17}');
@@ -35,13 +34,22 @@
 --                   MOD @count AS n) AS label;
 --     COMMIT;
 --
--- The count is read with its lock, and before the event gets its number:
--- that is what keeps a key in order when the count is changed.
+-- Nobody locks the count, and nothing waits where it is changed.  An event may
+-- be labelled by any count that is declared, partition_count or one of
+-- former_counts, so an application may also keep what it has read for a while.
+-- Read it by a SELECT of its own: as part of another statement, such as INSERT
+-- ... SELECT or SET @count = (SELECT ...), it is locked until the COMMIT.
 --
--- As long as partition_count is NULL the second form writes a NULL label:
--- such rows are one partition of their own.  So is every label of your own;
--- those of a p and digits belong to the count, and rows under them are given
--- another one when it changes.
+-- At REPEATABLE READ the first read of a transaction, and that may be this one,
+-- the procedure's or the trigger's, fixes what later ones show; and with
+-- innodb_snapshot_isolation, the default from MariaDB 11.6.2 on, a row that
+-- somebody else changed since then cannot be changed any more: error 1020.  So
+-- enqueue behind your other changes, as here.
+--
+-- As long as partition_count is NULL the second form writes a NULL label.  That
+-- is what p00 is, where one of the counts is 1; otherwise rows under it are one
+-- partition of their own.  So are those under each label of your own, which
+-- must not be a p and digits.
 
 --
 -- What happened.  Rows are never changed; the stream is what keeps order.
@@ -106,6 +114,9 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- unsure_upto: not above this row.  unsure_epoch: it is the owner of this
 -- epoch; of a later one, who does not know of them, looks before he sends.
 --
+-- former_label_at, in the row of p00: when a worker last noted that it had sent
+-- a message whose key has another label under the present partition_count.
+--
 CREATE TABLE IF NOT EXISTS outbox_partitions (
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
 	lease_owner	VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
@@ -115,6 +126,7 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	unsure_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
 	unsure_epoch	BIGINT UNSIGNED NULL DEFAULT NULL,
+	former_label_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	PRIMARY KEY (partition_key)
@@ -146,12 +158,11 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- delivered rows are pruned, because a row that was pruned and one that was
 -- never made look the same.  NULL: nobody knows, and it makes none at all.
 --
--- The other three belong to a change of partition_count.  Whoever enqueues
--- holds a shared lock on this row from before he numbers his event until he
--- commits; a change locks it alone, so it knows the last event of the former
--- count.  boundary: a change is under way, and events up to this one go first;
--- they were labelled by former_count, which afterwards is the last one that
--- there was.  wanted_count is what the count becomes next.  Do not write to
+-- former_counts are the counts that producers may use beside the present one,
+-- because they do not know of it yet: numbers with commas between them, NULL
+-- where there are none.  What has to stay in order may stand under labels of
+-- all of these counts, so one worker owns them all.  counts_since: since then
+-- the counts are as they are; NULL: they were never others.  Do not write to
 -- them, nor to partition_count but to fill it: outboxctl partitions sync does.
 --
 CREATE TABLE IF NOT EXISTS outbox_settings (
@@ -161,9 +172,9 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 			    NOT NULL,
 	partition_count	INT UNSIGNED NULL DEFAULT NULL,
 	reconcile_from	BIGINT UNSIGNED NULL DEFAULT NULL,
-	boundary	BIGINT UNSIGNED NULL DEFAULT NULL,
-	former_count	INT UNSIGNED NULL DEFAULT NULL,
-	wanted_count	INT UNSIGNED NULL DEFAULT NULL,
+	former_counts	VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	counts_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)
 			    ON UPDATE CURRENT_TIMESTAMP(6),
@@ -380,10 +391,10 @@ enqueue: BEGIN
 		ROLLBACK TO SAVEPOINT outbox_enqueue;
 	END;
 
-	-- Locked, and before the event has a number: see outbox_settings.
+	-- A SELECT of its own: in any other statement InnoDB locks the row.
 	-- MAX: one row in any case.
 	SELECT MAX(partition_count) INTO v_count
-	    FROM outbox_settings WHERE id = 1 LOCK IN SHARE MODE;
+	    FROM outbox_settings WHERE id = 1;
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '
@@ -396,7 +407,7 @@ enqueue: BEGIN
 		    FROM events WHERE stream_id = p_stream_id;
 	END IF;
 
-	-- The triggers of trigger.sql leave this one's row to us.
+	-- The trigger of trigger.sql leaves this one's row to us.
 	SET @outbox_enqueuing = 1;
 	INSERT INTO events (stream_id, stream_sequence, correlation_id,
 	    event_type, event_version, metadata, event_data)

@@ -188,7 +188,7 @@ label() {
 # plain KEY NUMBER: what an application does without the procedure
 plain() {
 	echo "SELECT partition_count INTO @count FROM outbox_settings
-	    WHERE id = 1 LOCK IN SHARE MODE;
+	    WHERE id = 1;
 	    INSERT INTO events (stream_id, stream_sequence, event_type,
 	    event_data) VALUES ($1, $2, 't', 'x');
 	    INSERT INTO outbox (global_sequence, partition_key)
@@ -197,57 +197,100 @@ plain() {
 	    AS label;"
 }
 
-# Both hold the count until they commit, and take it before the event has its
-# number: a change of the count has to know the last one.
-test_count_is_held() {
-	enqueue_k="CALL outbox_enqueue('k', 1, 't', 1, NULL, NULL, 'x');"
-	for form in "$enqueue_k" "$(plain "'k'" 1)"; do
-		before=$(root "ALTER TABLE events AUTO_INCREMENT = 1;" \
-		    "SELECT auto_increment FROM information_schema.tables
-		    WHERE table_schema = 'app' AND table_name = 'events';")
-		hold root "SELECT 1 FROM outbox_settings FOR UPDATE;"
-		has "who changes the count is waited for" "$(producer \
-		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
-		    "$form")" "ERROR 1205"
-		release
-		producer "START TRANSACTION;" "$form" \
-		    "SELECT 'number', LAST_INSERT_ID();" >"$dir/number"
-		is "before the event has a number" "$(cat "$dir/number")" \
-		    "number${tab}$before"
-		empty_tables
-		hold producer "$form"
-		has "and waits for who has enqueued" "$(root \
-		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
-		    "SELECT 1 FROM outbox_settings FOR UPDATE;")" "ERROR 1205"
-		has "but not those who enqueue too" "$(producer \
-		    "SET innodb_lock_wait_timeout = 1;" "START TRANSACTION;" \
-		    "CALL outbox_enqueue('l', 1, 't', 1, NULL, NULL, 'x');" \
-		    "SELECT 'done';")" "done"
-		release
-		empty_tables
+# A change of the count waits for nobody who has enqueued, nor do others wait
+# for it: one for each second of a minute, all under the same open transactions.
+test_count_is_free() {
+	root "INSERT INTO outbox_partitions (partition_key) VALUES ('p00');"
+	sed "s/LIKE '%'/LIKE 'triggered'/" "$top/sql/trigger.sql" | load app
+	changes=60
+	[ "${OUTBOX_CHECK:-full}" != short ] || changes=2
+	for format in ROW MIXED; do
+		root "SET GLOBAL binlog_format = $format;"
+		stay "call-$format" outbox_producer "$(call "c$format")"
+		stay "plain-$format" outbox_producer "$(plain "'p$format'" 1)"
+		[ $format = MIXED ] ||
+		    stay "trigger-$format" outbox_producer "$(event "$format")"
 	done
+	is "who changes the count does not wait for who has enqueued" \
+	    "$(root "$(for _ in $(seq $changes); do
+	    echo "$change COMMIT; DO SLEEP(1);"
+	    done)" | sort | uniq -c | tr -s ' ')" " $changes changed"
+	stay change root "$change"
+	for format in ROW MIXED; do
+		root "SET GLOBAL binlog_format = $format;"
+		is "nor do those who enqueue wait for him, in $format" \
+		    "$(producer "$patience" "$(call "d$format")" \
+		    "$(plain "'q$format'" 1)")" ''
+	done
+	root "SET GLOBAL binlog_format = ROW;"
+	is "nor does the trigger" "$(producer "$patience" "$(event d)")" ''
+	go_on "and what was open is committed"
+	is "with a row for each event, by the count that was read" \
+	    "$(root "SELECT COUNT(*), SUM(partition_key = CONCAT('p', LPAD(
+	    CRC32(CONVERT(stream_id USING utf8mb4)) % 16, 2, '0')))
+	    FROM outbox JOIN events ON sequence = global_sequence;")" \
+	    "5${tab}5"
+	empty_tables
 }
 
-# hold ACCOUNT STATEMENT: in a transaction that stays open until release
-hold() {
+# What the manual says of the trigger and a binlog with statements in it.
+test_server_locks_by_itself() {
+	root "SET GLOBAL binlog_format = MIXED;"
+	stay open outbox_producer "$(event open)"
+	has "with MIXED the server locks what the trigger reads" \
+	    "$(root "$change")" "ERROR 1205"
+	is "but not for others who enqueue" "$(producer "$patience" \
+	    "$(event beside)" "$(call beside2)")" ''
+	go_on "and until the end of its transaction"
+	is "no longer" "$(root "$change")" changed
+	stay change root "$change"
+	has "and the trigger waits" "$(producer "$patience" "$(event late)")" \
+	    "ERROR 1205"
+	go_on "for a change that is not committed"
+	root "SET GLOBAL binlog_format = ROW;" \
+	    "DROP TRIGGER outbox_after_event;" "DELETE FROM outbox_partitions;"
+	set_count 16
+	empty_tables
+}
+
+# A change of the count, and what is impatient.
+patience="SET innodb_lock_wait_timeout = 1; START TRANSACTION;"
+change="$patience SELECT partition_count INTO @count FROM outbox_settings
+    WHERE id = 1 FOR UPDATE;
+    UPDATE outbox_settings SET partition_count = 80 - @count,
+    former_counts = @count, counts_since = NOW(6);
+    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
+    SELECT 'changed';"
+
+call() { echo "CALL outbox_enqueue('$1', 1, 't', 1, NULL, NULL, 'x');"; }
+event() {
+	echo "INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data) VALUES ('$1', 1, 'triggered', 'x');"
+}
+
+# stay NAME ACCOUNT STATEMENTS: in a transaction that stays open until go_on
+stay() {
 	trap '' PIPE	# if it has given up
-	mkfifo "$dir/first"
-	[ "$1" = producer ] && holder=outbox_producer || holder=root
-	"$sandbox" sql "$dir/$kind" -u $holder -n -N -B app \
-	    <"$dir/first" >"$dir/first.out" 2>&1 &
-	pid=$!
-	exec 3>"$dir/first"
-	echo "START TRANSACTION; $2 SELECT 'held';" >&3
-	wait_for "$dir/first.out" held ||
-	    result "held: $2" 1 "$(cat "$dir/first.out")"
+	{
+		echo "START TRANSACTION; $3 SELECT 'open';"
+		wait_for "$dir/go" on 2400
+		echo "COMMIT; SELECT 'committed';"
+	} | "$sandbox" sql "$dir/$kind" -u "$2" -n -N -B app \
+	    >"$dir/$1.open" 2>&1 &
+	pids="${pids:-} $!"
+	wait_for "$dir/$1.open" open ||
+	    result "open: $3" 1 "$(cat "$dir/$1.open")"
 }
 
-release() {
-	echo "ROLLBACK;" >&3
-	exec 3>&-
+# go_on NAME: all that stayed commit
+go_on() {
+	echo on >"$dir/go"
+	# shellcheck disable=SC2086 # a list
+	wait $pids
+	pids=
 	trap 'exit 1' PIPE
-	wait "$pid"
-	rm -f "$dir/first" "$dir/first.out"
+	is "$1" "$(grep -L committed "$dir"/*.open)" ''
+	rm -f "$dir/go" "$dir"/*.open
 }
 
 test_transactions() {
@@ -369,12 +412,12 @@ test_independent() {
 	empty_tables
 }
 
-# wait_for FILE TEXT: within 10 seconds
+# wait_for FILE TEXT [TRIES]: within 10 seconds
 wait_for() {
 	tries=0
-	until grep -q "$2" "$1"; do
+	until grep -qs "$2" "$1"; do
 		tries=$((tries + 1))
-		[ $tries -lt 200 ] || return 1
+		[ $tries -lt "${3:-200}" ] || return 1
 		sleep 0.05
 	done
 }
@@ -470,7 +513,7 @@ WHERE stream_id = 'a'"
 	may_not producer "SELECT 1 FROM outbox_partitions"
 	may_not producer "SELECT 1 FROM outbox_streams"
 	may producer "SELECT partition_count FROM outbox_settings
-WHERE id = 1 LOCK IN SHARE MODE"
+WHERE id = 1"
 	may_not producer "UPDATE outbox_settings SET partition_count = 1"
 	may_not producer "UPDATE events SET event_type = 't'"
 	may_not producer "DELETE FROM events"
@@ -487,7 +530,8 @@ suite() {
 	set_count 16
 	test_load_again
 	test_labels
-	test_count_is_held
+	test_count_is_free
+	test_server_locks_by_itself
 	test_transactions
 	test_errors
 	test_independent

@@ -1,6 +1,6 @@
 /*
- * trigger.c - the triggers on events: their text, whether they are there and
- * enqueue the types that are published
+ * trigger.c - the trigger on events: its text, whether it is there and enqueues
+ * the types that are published
  */
 
 #include <stdlib.h>
@@ -128,37 +128,27 @@ has_trigger(const char *text, const char *name, const char *body)
 	return has;
 }
 
-static const char *const	names[] = { "before_event", "after_event" };
-
-#define NNAMES	(sizeof(names) / sizeof(names[0]))
-
-/* How many of the two are there, and how many as they should be. */
+/* Is it there, and as it should be? */
 static int
-count_triggers(struct ctl *c, const char *text, unsigned *there,
-    unsigned *right, struct err *e)
+find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
+    struct err *e)
 {
+	char		*name = xasprintf("%s_after_event",
+			    store_table_name(c->store, T_OUTBOX));
 	struct db_rows	*rows;
-	const char	*outbox = store_table_name(c->store, T_OUTBOX);
 
-	*there = *right = 0;
-	store_sql(c->store, "SELECT trigger_name, action_statement FROM "
+	store_sql(c->store, "SELECT action_statement FROM "
 	    "information_schema.triggers WHERE trigger_schema = DATABASE() "
 	    "AND event_object_table = ");
 	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
+	store_put(c->store, " AND trigger_name = ");
+	store_put_text(c->store, name);
 	rows = store_query(c->store, c->command->words, e);
+	*there = rows != NULL && db_next(rows);
+	*right = *there && has_trigger(text, name, db_text(rows, 0));
+	free(name);
 	if (rows == NULL)
 		return -1;
-	while (db_next(rows))
-		for (size_t i = 0; i < NNAMES; i++) {
-			char *name = xasprintf("%s_%s", outbox, names[i]);
-
-			if (strcmp(db_text(rows, 0), name) == 0) {
-				(*there)++;
-				*right += has_trigger(text, name,
-				    db_text(rows, 1));
-			}
-			free(name);
-		}
 	db_rows_free(rows);
 	return 0;
 }
@@ -168,23 +158,23 @@ trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
 {
 	const char	*events = store_table_name(c->store, T_EVENTS);
 	struct buf	 text = { 0 };
-	unsigned	 there = 0, right = 0;
+	bool		 there = false, right = false;
 	int		 rc;
 
 	if ((rc = trigger_render(c->conf, &text, e)) == 0)
-		rc = count_triggers(c, text.data, &there, &right, e);
+		rc = find_trigger(c, text.data, &there, &right, e);
 	buf_free(&text);
 	if (rc < 0)
 		return -1;
-	if (there == 0 && c->args.trigger)
+	if (!there && c->args.trigger)
 		schema_find(report, SCHEMA_WARN, T_EVENTS, "an event without "
 		    "a row of its own waits for reconcile; outboxctl schema "
-		    "install --trigger makes them", "", "%s: no triggers, or "
-		    "no right to see them", events)->by_hand = true;
-	else if (there > 0 && right < NNAMES)
+		    "install --trigger makes it", "", "%s: no trigger, or no "
+		    "right to see it", events)->by_hand = true;
+	else if (there && !right)
 		schema_find(report, SCHEMA_WARN, T_EVENTS, "other events are "
-		    "enqueued than publish.types says; outboxctl schema "
-		    "upgrade makes them anew", "", "%s: the triggers are not "
-		    "as they should be", events)->triggers = true;
+		    "enqueued than publish.types says, or in another way; "
+		    "outboxctl schema upgrade makes it anew", "", "%s: the "
+		    "trigger is not as it should be", events)->trigger = true;
 	return 0;
 }
