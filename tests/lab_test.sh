@@ -371,6 +371,145 @@ test_produce() {
 	    "committed 3300 waiting 3300 messages 0"
 }
 
+# astray PREFIX KEYS COUNT: how many rows of the keys whose number KEYS is true
+# of (an expression of n) have another label than COUNT (of n as well) gives
+astray() {
+	sql "SELECT COUNT(*) FROM (SELECT partition_key, stream_id,
+	    CAST(SUBSTRING(stream_id, ${#1} + 1) AS UNSIGNED) AS n
+	    FROM outbox JOIN events ON sequence = global_sequence
+	    WHERE stream_id LIKE '$1%') AS t WHERE ($2) AND NOT
+	    partition_key <=> IF(($3) = 1, NULL, CONCAT('p',
+	    IF(CRC32(stream_id) MOD ($3) < 10, '0', ''),
+	    CRC32(stream_id) MOD ($3)))"
+}
+
+test_kinds() {
+	fresh
+	sql "UPDATE outbox_settings SET partition_count = 64"
+	is "kinds of producers take turns" "$(db produce --events 600 \
+	    --keys 30 --producers 6 --per-txn 3 --rollback 20 --key-prefix by \
+	    --producers-by procedure,fixed:16,late:0)" "committed 600"
+	is "each key is of one kind, and labelled as it does" \
+	    "$(astray by 1 'IF(n MOD 3 = 1, 16, 64)')" 0
+	is "all kinds were there, each row with its event" "$(sql "SELECT
+	    COUNT(*), COUNT(global_sequence),
+	    COUNT(DISTINCT SUBSTRING(stream_id, 3) MOD 3)
+	    FROM events LEFT JOIN outbox ON sequence = global_sequence")" \
+	    "$(printf '600\t600\t3')"
+	db produce --events 400 --keys 40 --producers 2 --key-prefix wide \
+	    --producers-by fixed:1,fixed:1000 >/dev/null
+	is "with one partition there is no label, with many a longer one" \
+	    "$(astray wide 1 'IF(n MOD 2, 1000, 1)') $(sql "SELECT
+	    COUNT(DISTINCT LENGTH(partition_key)) > 1 FROM outbox")" "0 1"
+	db produce --bulk --events 400 --keys 40 --producers 2 \
+	    --producers-by fixed:8,late:0 --key-prefix many >/dev/null
+	is "the same with many rows an INSERT" \
+	    "$(astray many 1 'IF(n MOD 2, 64, 8)')" 0
+	for list in fixed fixed:0 late:x procedure:1 other '' \
+	    'procedure --bulk' 'fixed:1,fixed:2 --keys 1'; do
+		# shellcheck disable=SC2086
+		db produce --producers 2 --producers-by $list >/dev/null 2>&1
+		is "wrong kinds: $list" $? 2
+	done
+	sql "UPDATE outbox_settings SET partition_count = 16"
+}
+
+# committed PREFIX COUNT: the keys of this prefix have so many events
+committed() {
+	tries=0
+	until [ "$(sql "SELECT COUNT(*) FROM events
+	    WHERE stream_id LIKE '$1%'")" -ge "$2" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 400 ] || return 1
+		sleep 0.05
+	done
+}
+
+# Key 0 is of who looks at the count before each transaction, key 1 of who
+# has read it once and will not for long.
+test_late() {
+	fresh
+	"$lab" produce --socket "$SOCKET" --database app --forever --rate 100 \
+	    --keys 2 --producers 2 --key-prefix late \
+	    --producers-by late:0,late:86400 >"$dir/out" &
+	pid=$!
+	committed late 10
+	is "at first all know the count" "$(astray late 1 16)" 0
+	sql "UPDATE outbox_settings SET partition_count = 9973"
+	more=$(sql "SELECT COUNT(*) FROM events")
+	committed late $((more + 20))
+	kill -TERM $pid
+	wait $pid
+	is "then one learns of another, and one does not yet" \
+	    "$(sql "SELECT stream_id, COUNT(DISTINCT partition_key) FROM outbox
+	    JOIN events ON sequence = global_sequence GROUP BY 1 ORDER BY 1" |
+	    tr '\n\t' '  ')$(astray late 'n = 1' 16)" "late0 2 late1 1 0"
+	# Who looks at random moments has looked within the time that was given.
+	"$lab" produce --socket "$SOCKET" --database app --forever --rate 100 \
+	    --keys 4 --producers 4 --key-prefix soon --producers-by late:1 \
+	    >"$dir/out" &
+	pid=$!
+	committed soon 20
+	last=$(sql "UPDATE outbox_settings SET partition_count = 16; DO SLEEP(2);
+	    SELECT MAX(sequence) FROM events")
+	more=$(sql "SELECT COUNT(*) FROM events WHERE stream_id LIKE 'soon%'")
+	committed soon $((more + 20))
+	kill -TERM $pid
+	wait $pid
+	sql "DELETE FROM outbox WHERE global_sequence <= $last"
+	is "at the latest after the seconds given" \
+	    "$(astray soon 1 16) $(astray soon 1 9973)" \
+	    "0 $(sql "SELECT COUNT(*) FROM outbox")"
+}
+
+# While somebody holds the row for himself, as a change of the count does.
+test_no_lock() {
+	fresh
+	mkfifo "$dir/fifo"
+	"$sandbox" sql "$dir/db" -n -N app <"$dir/fifo" >"$dir/out" &
+	pid=$!
+	exec 3>"$dir/fifo"
+	echo "START TRANSACTION; SELECT 'held' FROM outbox_settings FOR UPDATE;" >&3
+	tries=0
+	until grep -q held "$dir/out" || [ $tries -ge 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	out=$(timeout 20 "$lab" produce --socket "$SOCKET" --database app \
+	    --events 90 --keys 9 --producers 3 --producers-by \
+	    late:0,late:5,fixed:16)
+	is "who inserts takes no lock to know the count" "$out" "committed 90"
+	out=$(timeout 20 "$lab" produce --socket "$SOCKET" --database app \
+	    --events 90 --bulk)
+	is "nor who inserts many" "$out" "committed 90"
+	exec 3>&-
+	wait $pid
+	rm "$dir/fifo"
+}
+
+# On the tables of another application, without ours.
+test_pillar() {
+	"$sandbox" sql "$dir/db" -e "CREATE DATABASE pillar
+	    CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+	"$sandbox" sql "$dir/db" pillar <"$top/tests/pillar.sql"
+	echo 48 >"$dir/count"
+	is "the count is in a file" "$("$lab" produce --socket "$SOCKET" \
+	    --database pillar --events 300 --keys 30 --producers 3 \
+	    --count-file "$dir/count" --producers-by fixed:16,late:0,late)" \
+	    "committed 300"
+	is "and all labels are right" "$(sql "SELECT COUNT(*),
+	    SUM(partition_key <=> CONCAT('p', LPAD(CRC32(stream_id) MOD
+	    IF(SUBSTRING(stream_id, 2) MOD 3 = 0, 16, 48), 2, '0')))
+	    FROM pillar.outbox JOIN pillar.events
+	    ON sequence = global_sequence")" "$(printf '300\t300')"
+	"$lab" produce --socket "$SOCKET" --database pillar --events 3 \
+	    --producers-by late --count-file "$dir/none" >/dev/null 2>&1
+	is "without the file nothing is made" $? 1
+	"$lab" produce --socket "$SOCKET" --database pillar --events 3 \
+	    --producers-by late >/dev/null 2>&1
+	is "nor without the table" $? 1
+}
+
 test_stopping() {
 	# Not by a function: the signal must not end a shell in between.
 	"$lab" produce --socket "$SOCKET" --database app --forever \
@@ -449,6 +588,10 @@ run() {
 	test_since
 	test_wait
 	test_produce
+	test_kinds
+	test_late
+	test_no_lock
+	test_pillar
 	test_stopping
 	test_stream
 }

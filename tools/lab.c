@@ -25,6 +25,7 @@
 #define DB	(PRODUCE | COUNT | CHECK)
 
 #define USAGE	2
+#define MARGIN	"                            "	/* of the help */
 
 enum kind { IS_FLAG, IS_NUMBER, IS_TEXT, IS_LIST };
 
@@ -119,7 +120,13 @@ static const struct option_row rows[] = {
 	{ "rollback", IS_NUMBER, AT(rollback), PRODUCE, 0, 99, "PERCENT",
 	    "transactions rolled back besides (0)" },
 	{ "bulk", IS_FLAG, AT(bulk), PRODUCE, 0, 0, NULL,
-	    "many rows an INSERT, without the procedure" },
+	    "many rows an INSERT, without the procedure: late:0" },
+	{ "producers-by", IS_TEXT, AT(producers_by), PRODUCE, 0, 0, "LIST",
+	    "kinds of them, in turns, with commas between: procedure;\n"
+	    MARGIN "fixed:COUNT, plain INSERTs always by this count;\n"
+	    MARGIN "late:SECONDS (10), by one that is at most so old" },
+	{ "count-file", IS_TEXT, AT(count_file), PRODUCE, 0, 0, "FILE",
+	    "where late ones look for the count (outbox_settings)" },
 	{ "since", IS_NUMBER, AT(since), CHECK | COUNT, 0, BIG, "SEQUENCE",
 	    "leave out events up to this one" },
 	{ "wait", IS_NUMBER, AT(wait), CHECK, 0, 86400, "SECONDS",

@@ -17,6 +17,8 @@
 #include <nats/nats.h>
 
 #define LAB_MAX_HEADERS	64
+#define LAB_MAX_KINDS	8
+#define LAB_LABEL	32	/* bytes, with quotes and NUL */
 
 struct lab_opts {
 	/* where the servers are */
@@ -33,7 +35,7 @@ struct lab_opts {
 	/* produce */
 	int64_t		 events, keys, payload, producers, per_txn, rate;
 	int64_t		 rollback;
-	const char	*key_prefix, *type;
+	const char	*key_prefix, *type, *producers_by, *count_file;
 	bool		 bulk, forever, same;
 
 	/* check */
@@ -79,6 +81,24 @@ uint64_t	 lab_stream_state(struct lab_bus *, const char *stream,
 /* Call each(arg, message, its sequence, its time in ns) for every message. */
 void		 lab_read_stream(struct lab_bus *, const char *stream,
 		    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *);
+
+/* Who labels a producer's rows, and where he has the partition count from. */
+struct lab_kind {
+	enum lab_by {
+		LAB_BY_PROCEDURE,	/* outbox_enqueue */
+		LAB_BY_FIXED,		/* himself, always by the count n */
+		LAB_BY_LATE	/* himself; he looks each 0 to n seconds */
+	}		by;
+	uint64_t	n;
+};
+
+/* What --producers-by says; returns how many. */
+size_t		 lab_kinds(const struct lab_opts *,
+		    struct lab_kind kinds[LAB_MAX_KINDS]);
+/* As SQL, and as PHP would: 'p%02d', but with one partition NULL. */
+void		 lab_label(char text[LAB_LABEL], uint32_t crc, uint64_t count);
+/* Ends the program where there is none. */
+uint64_t	 lab_count_in_file(const char *path);
 
 /* The commands; each returns the exit code. */
 int		 lab_stream(const struct lab_opts *);

@@ -2,7 +2,8 @@
  * lab_produce.c - commit events, as applications do
  *
  * Each producer is a thread with a connection and keys of its own, so the
- * transactions of a key follow each other and its order is known.  The
+ * transactions of a key follow each other and its order is known.  It is of
+ * one kind, and with it its keys: see struct lab_kind.  The
  * stream_sequence is given by hand: when the connection is lost during a
  * COMMIT, a look at the table tells whether it happened.
  */
@@ -31,7 +32,7 @@ enum outcome {
 
 struct key {
 	char		 name[96];
-	unsigned	 crc;		/* for --bulk: makes its label */
+	uint32_t	 crc;		/* makes its label */
 	uint64_t	 next;		/* stream_sequence; 0: not known */
 };
 
@@ -44,6 +45,9 @@ struct producer {
 	const struct lab_opts	*o;
 	pthread_t	 thread;
 	unsigned	 number;
+	struct lab_kind	 kind;
+	uint64_t	 count;		/* as far as this producer knows */
+	int64_t		 learn_at;	/* when he looks for another one */
 	MYSQL		*db;
 	struct key	*keys;
 	size_t		 nkeys;
@@ -186,6 +190,30 @@ load_key(struct producer *p, struct key *k)
 	return out;
 }
 
+/* As an application does: a plain SELECT, and that not always. */
+static enum outcome
+learn_count(struct producer *p)
+{
+	enum outcome	out;
+
+	if (p->kind.by != LAB_BY_LATE || lab_now_ms() < p->learn_at)
+		return DONE;
+	if (p->o->count_file != NULL) {
+		p->count = lab_count_in_file(p->o->count_file);
+	} else {
+		p->sql.len = 0;
+		sql_add(&p->sql, "SELECT partition_count FROM outbox_settings"
+		    " WHERE id = 1");
+		if ((out = ask(p, &p->count)) != DONE)
+			return out;
+		if (p->count == 0)
+			errx(1, "outbox_settings.partition_count is not set");
+	}
+	p->learn_at = lab_now_ms() +
+	    (int64_t)(next_random(p) % (p->kind.n * 1000 + 1));
+	return DONE;
+}
+
 /* Choose the keys of n events; before BEGIN, for the snapshot's sake. */
 static enum outcome
 choose(struct producer *p, size_t n)
@@ -270,13 +298,14 @@ call_each(struct producer *p)
 static enum outcome
 insert_events(struct producer *p, size_t i, size_t *n)
 {
+	size_t		max = p->o->bulk ? CHUNK_ROWS : 1;
 	enum outcome	out;
 
 	p->sql.len = 0;
 	sql_add(&p->sql, "INSERT INTO events (stream_id, stream_sequence, "
 	    "event_type, event_version, correlation_id, metadata, event_data)"
 	    " VALUES ");
-	for (*n = 0; *n < CHUNK_ROWS && i + *n < p->nused &&
+	for (*n = 0; *n < max && i + *n < p->nused &&
 	    p->sql.len < CHUNK_BYTES; ++*n) {
 		sql_add(&p->sql, *n > 0 ? ", (" : "(");
 		add_event(p, p->used[i + *n]);
@@ -291,36 +320,30 @@ insert_events(struct producer *p, size_t i, size_t *n)
 }
 
 static enum outcome
-insert_outbox(struct producer *p, uint64_t count, size_t i, size_t n)
+insert_outbox(struct producer *p, size_t i, size_t n)
 {
+	char	label[LAB_LABEL];
+
 	p->sql.len = 0;
 	sql_add(&p->sql, "INSERT INTO outbox (global_sequence, partition_key)"
 	    " VALUES ");
-	for (size_t j = 0; j < n; j++)
-		sql_add(&p->sql, "%s(%llu, 'p%02u')", j > 0 ? ", " : "",
-		    (unsigned long long)p->ids[j],
-		    (unsigned)(p->used[i + j]->crc % count));
+	for (size_t j = 0; j < n; j++) {
+		lab_label(label, p->used[i + j]->crc, p->count);
+		sql_add(&p->sql, "%s(%llu, %s)", j > 0 ? ", " : "",
+		    (unsigned long long)p->ids[j], label);
+	}
 	return run(p, p->sql.data, p->sql.len);
 }
 
 static enum outcome
-insert_bulk(struct producer *p)
+insert_each(struct producer *p)
 {
 	enum outcome	out;
-	uint64_t	count;
 	size_t		n;
 
-	/* Held, and before any event has its number: see sql/schema.sql. */
-	p->sql.len = 0;
-	sql_add(&p->sql, "SELECT partition_count FROM outbox_settings "
-	    "WHERE id = 1 LOCK IN SHARE MODE");
-	if ((out = ask(p, &count)) != DONE)
-		return out;
-	if (count == 0)
-		errx(1, "outbox_settings.partition_count is not set");
 	for (size_t i = 0; i < p->nused; i += n)
 		if ((out = insert_events(p, i, &n)) != DONE ||
-		    (out = insert_outbox(p, count, i, n)) != DONE)
+		    (out = insert_outbox(p, i, n)) != DONE)
 			return out;
 	return DONE;
 }
@@ -332,11 +355,11 @@ attempt(struct producer *p, size_t n)
 	bool		back;
 
 	back = next_random(p) % 100 < (uint64_t)p->o->rollback;
-	if ((out = choose(p, n)) != DONE)
+	if ((out = learn_count(p)) != DONE || (out = choose(p, n)) != DONE)
 		return out;
 	if ((out = run_text(p, "START TRANSACTION")) != DONE)
 		return out;
-	out = p->o->bulk ? insert_bulk(p) : call_each(p);
+	out = p->kind.by == LAB_BY_PROCEDURE ? call_each(p) : insert_each(p);
 	if (out != DONE)
 		return out;
 	if (back) {
@@ -474,10 +497,13 @@ make_keys(struct producer *p)
 }
 
 static void
-setup(struct producer *p, const struct lab_opts *o, unsigned number)
+setup(struct producer *p, const struct lab_opts *o, struct lab_kind kind,
+    unsigned number)
 {
 	memset(p, 0, sizeof(*p));
 	p->o = o;
+	p->kind = kind;
+	p->count = kind.n;
 	p->number = number;
 	p->random = (uint64_t)lab_now_ms() * 2654435761u + number + 1;
 	p->share = (uint64_t)(o->events / o->producers +
@@ -519,17 +545,22 @@ int
 lab_produce(const struct lab_opts *given)
 {
 	struct lab_opts	 o = *given;
+	struct lab_kind	 kinds[LAB_MAX_KINDS];
+	size_t		 nkinds = lab_kinds(&o, kinds);
 	struct producer	*p;
 
 	check_names(&o);
 	if (o.producers > o.keys)
 		o.producers = o.keys;
+	if ((size_t)o.producers < nkinds)
+		errx(2, "--producers and --keys: one at least for each of "
+		    "%zu kinds", nkinds);
 	if (o.per_txn == 0)
 		o.per_txn = o.bulk ? BULK_TXN : 1;
 	lab_catch_signals();
 	p = lab_realloc(NULL, (size_t)o.producers, sizeof(*p));
 	for (unsigned i = 0; i < o.producers; i++)
-		setup(&p[i], &o, i);
+		setup(&p[i], &o, kinds[i % nkinds], i);
 	for (unsigned i = 0; i < o.producers; i++)
 		if (pthread_create(&p[i].thread, NULL, produce, &p[i]) != 0)
 			errx(1, "no thread");

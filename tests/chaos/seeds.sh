@@ -2,14 +2,19 @@
 # seeds.sh - run.sh for one seed after the other
 #
 #   tests/chaos/seeds.sh [--from N] [--count N] [--seconds S] [--masters M]
-#       [--kind mariadb|mysql] [--faults "NAME..."]
+#       [--kind mariadb|mysql] [--tables own|pillar] [--faults "NAME..."]
 #
 # From 1, 20 of them, 60 s each, two masters, the faults after which the
-# database knows less than before ("back").  One line for each and one for
+# database knows less than before ("back").  For the partition count:
+#
+#   tests/chaos/seeds.sh --faults counts --count 10 --seconds 120
+#
+# and the same with --tables pillar.  One line for each and one for
 # all; LOGS=DIR gets the output of each run and its logs.  Exit: 0 if all were
 # good.
 
 FROM=1 COUNT=20 DURATION=60 NMASTERS=2 KIND=${KIND:-mariadb} FAULTS=back
+TABLES=${TABLES:-own}
 while [ $# -gt 0 ]; do
 	[ $# -ge 2 ] || set -- --help x
 	case $1 in
@@ -18,6 +23,7 @@ while [ $# -gt 0 ]; do
 	--seconds) DURATION=$2 ;;
 	--masters) NMASTERS=$2 ;;
 	--kind) KIND=$2 ;;
+	--tables) TABLES=$2 ;;
 	--faults) FAULTS=$2 ;;
 	*) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
@@ -43,7 +49,7 @@ for ((seed = FROM; seed < FROM + COUNT; seed++)); do
 	logs=${LOGS:+$LOGS/$seed}
 	KEEP='' LOGS=$logs "$srcdir/tests/chaos/run.sh" --seed "$seed" \
 	    --seconds "$DURATION" --masters "$NMASTERS" --kind "$KIND" \
-	    --faults "$FAULTS" > "$WORK/out" 2>&1
+	    --tables "$TABLES" --faults "$FAULTS" > "$WORK/out" 2>&1
 	rc=$?
 	[ -z "$logs" ] || cp "$WORK/out" "$logs/out"
 	line=''

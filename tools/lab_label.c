@@ -1,0 +1,101 @@
+/*
+ * lab_label.c - whose word a producer takes for the partition count
+ *
+ * Applications do not all hear of another count at once, and some never do.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+#define USAGE		2
+#define DAY		86400
+
+static const struct form {
+	const char	*name;
+	enum lab_by	 by;
+	const char	*dflt;		/* what follows ":"; NULL: must be given */
+	uint64_t	 min, max;
+} forms[] = {
+	{ "procedure", LAB_BY_PROCEDURE, "0", 0, 0 },
+	{ "fixed", LAB_BY_FIXED, NULL, 1, 1000000 },
+	{ "late", LAB_BY_LATE, "10", 0, DAY },
+};
+
+#define NFORMS	(sizeof(forms) / sizeof(forms[0]))
+
+static struct lab_kind
+parse_kind(const char *text)
+{
+	size_t			 len = strcspn(text, ":");
+	const struct form	*f;
+	const char		*value;
+	char			*end;
+	uint64_t		 n;
+
+	for (f = forms; f < forms + NFORMS; f++)
+		if (strlen(f->name) == len && strncmp(text, f->name, len) == 0)
+			break;
+	if (f == forms + NFORMS)
+		errx(USAGE, "--producers-by: what is %s?", text);
+	value = text[len] == ':' ? text + len + 1 : f->dflt;
+	if (value == NULL)
+		errx(USAGE, "--producers-by: %s:N", f->name);
+	n = strtoull(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end != '\0' || n < f->min ||
+	    n > f->max)
+		errx(USAGE, "--producers-by: %s: not from %llu to %llu", text,
+		    (unsigned long long)f->min, (unsigned long long)f->max);
+	return (struct lab_kind){ f->by, n };
+}
+
+size_t
+lab_kinds(const struct lab_opts *o, struct lab_kind kinds[LAB_MAX_KINDS])
+{
+	const char	*list = o->producers_by, *text;
+	char		*copy, *save = NULL;
+	size_t		 n = 0;
+
+	if (list == NULL)
+		list = o->bulk ? "late:0" : "procedure";
+	copy = lab_strdup(list);
+	for (text = strtok_r(copy, ",", &save); text != NULL;
+	    text = strtok_r(NULL, ",", &save)) {
+		if (n == LAB_MAX_KINDS)
+			errx(USAGE, "--producers-by: too many");
+		kinds[n] = parse_kind(text);
+		if (o->bulk && kinds[n].by == LAB_BY_PROCEDURE)
+			errx(USAGE, "--bulk is without the procedure");
+		n++;
+	}
+	free(copy);
+	if (n == 0)
+		errx(USAGE, "--producers-by: none");
+	return n;
+}
+
+void
+lab_label(char text[LAB_LABEL], uint32_t crc, uint64_t count)
+{
+	if (count == 1)
+		snprintf(text, LAB_LABEL, "NULL");
+	else
+		snprintf(text, LAB_LABEL, "'p%02llu'",
+		    (unsigned long long)(crc % count));
+}
+
+uint64_t
+lab_count_in_file(const char *path)
+{
+	unsigned long long	 n = 0;
+	FILE			*f;
+
+	if ((f = fopen(path, "r")) == NULL)
+		err(1, "%s", path);
+	if (fscanf(f, "%llu", &n) != 1 || n == 0)
+		errx(1, "%s has no partition count", path);
+	fclose(f);
+	return n;
+}
