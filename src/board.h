@@ -18,7 +18,7 @@
 #include "ident.h"
 #include "label_set.h"
 
-#define BOARD_MAGIC	0x4f425833	/* "OBX3"; changes with the layout */
+#define BOARD_MAGIC	0x4f425834	/* "OBX4"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define BOARD_DOORBELL	CONF_MAX_WORKERS	/* its line */
 #define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* the same */
@@ -31,6 +31,20 @@ enum board_state {
 	BOARD_PAUSED,		/* the destination takes nothing */
 	BOARD_RUNNING,		/* finished its first tick */
 	BOARD_STOPPING
+};
+
+/* Where the partition counts are declared, once a worker has seen it. */
+enum board_counts {
+	BOARD_COUNTS_UNKNOWN,
+	BOARD_COUNTS_TABLE,	/* outbox_settings */
+	BOARD_COUNTS_FILE	/* there is no such table */
+};
+
+/* One worker at a time is asked to make the configured partition count. */
+enum board_change {
+	BOARD_CHANGE_NONE,
+	BOARD_CHANGE_ASKED,
+	BOARD_CHANGE_OVER	/* made, or refused */
 };
 
 /*
@@ -49,6 +63,12 @@ struct board_line {
 	uint64_t	 skipped;	/* metadata entries left out */
 	uint64_t	 recovered;	/* rows to send again: the stream lost them */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	uint32_t	 counts_in;	/* enum board_counts */
+	uint32_t	 change;	/* enum board_change */
+	uint32_t	 strangers;	/* live workers of another program */
+	uint64_t	 former_labels;	/* messages sent under a label that
+					   their keys do not have any more */
+	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
 	char		 id[IDENT_SIZE];
 	char		 last_error[sizeof(struct err)];

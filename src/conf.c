@@ -189,3 +189,16 @@ conf_changed_restart(const struct conf *a, const struct conf *b, size_t *i)
 	}
 	return NULL;
 }
+
+void
+conf_counts(const struct conf *c, struct counts *k)
+{
+	const struct conf_list	*former = &c->outbox.former_counts;
+
+	*k = (struct counts){ .count = (unsigned)c->outbox.partition_count };
+	while (k->nformer < former->n && k->nformer < COUNTS_MAX) {
+		k->former[k->nformer] = (unsigned)atoi(
+		    former->items[k->nformer]);
+		k->nformer++;
+	}
+}

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "counts.h"
 #include "err.h"
 
 #define CONF_MAX_WORKERS	256
@@ -72,6 +73,7 @@ struct conf {
 	struct {
 		int		 mode;		/* enum conf_mode */
 		int64_t		 partition_count;
+		struct conf_list former_counts;	/* numbers */
 		int		 ordering;	/* enum conf_ordering */
 		struct {
 			char	*outbox, *events, *partitions, *workers;
@@ -189,5 +191,8 @@ const char	*conf_changed_restart(const struct conf *, const struct conf *,
 
 /* The table, for those who walk it; *n is set to its length. */
 const struct conf_key *conf_keys(size_t *n);
+
+/* Those of the file; of former ones no more than COUNTS_MAX. */
+void		 conf_counts(const struct conf *, struct counts *);
 
 #endif

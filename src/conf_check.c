@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts.h"
+
 /* Two lengths of time: how the small one lies below the big one. */
 enum how { BELOW, NOT_ABOVE, BELOW_HALF, BELOW_BY_MARGIN };
 
@@ -299,6 +301,22 @@ check_subject(const struct conf_draft *d, struct err *e)
 	return blame(d, "nats.subject", e);
 }
 
+/* A worker serves the labels of all counts of a key together. */
+static int
+check_counts(const struct conf_draft *d, struct err *e)
+{
+	size_t		n = d->conf->outbox.former_counts.n;
+	struct counts	c;
+
+	conf_counts(d->conf, &c);
+	if (n > COUNTS_MAX)
+		err_set(e, "has %zu counts, %d at most are served", n,
+		    COUNTS_MAX);
+	else if (counts_check(&c, e) == 0)
+		return 0;
+	return blame(d, "outbox.former_counts", e);
+}
+
 int
 conf_check(const struct conf_draft *d, struct err *e)
 {
@@ -306,6 +324,7 @@ conf_check(const struct conf_draft *d, struct err *e)
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
 		check_tables, check_leasing, check_halt, check_subject,
+		check_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -228,6 +228,17 @@ conf_form_type(const char *text, struct err *e)
 	    conf_show(text).text);
 }
 
+int
+conf_form_count(const char *text, struct err *e)
+{
+	size_t	n = strspn(text, "0123456789");
+	long	count = strtol(text, NULL, 10);
+
+	return text[n] == '\0' && count >= 1 && count <= CONF_MAX_PARTITIONS ?
+	    0 : err_set(e, "%s is not a number from 1 to %d",
+	    conf_show(text).text, CONF_MAX_PARTITIONS);
+}
+
 /* text begins with "{": returns its end, or NULL with the error set. */
 static const char *
 placeholder(const char *text, struct err *e)

@@ -97,6 +97,11 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.partition_count), .dflt = "16",
 	  .min = 1, .max = CONF_MAX_PARTITIONS,
 	  .help = "partitions; the database wins where it knows a number" },
+	{ .name = "outbox.former_counts", .type = CONF_LIST,
+	  .at = AT(outbox.former_counts), .dflt = "",
+	  .check = conf_form_count,
+	  .help = "counts that producers may still use, where no settings "
+	  "table says it" },
 	{ .name = "outbox.ordering", .type = CONF_ENUM,
 	  .at = AT(outbox.ordering), .dflt = "key", .words = ordering_words,
 	  .help = "what stays in order" },
@@ -203,7 +208,7 @@ static const struct conf_key keys[] = {
 	  .help = "how long to wait for an ack, in ms" },
 	{ .name = "publish.types", .type = CONF_LIST,
 	  .at = AT(publish.types), .dflt = "", .check = conf_form_type,
-	  .help = "types that reconcile and triggers enqueue; empty: all" },
+	  .help = "types that reconcile and the trigger enqueue; empty: all" },
 
 	{ .name = "nats.servers", .type = CONF_LIST,
 	  .at = AT(nats.servers), .dflt = "nats://127.0.0.1:4222",

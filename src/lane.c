@@ -3,6 +3,7 @@
 #include "lane.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct bytes
 lane_of(enum conf_ordering ordering, struct bytes key, struct bytes partition,
@@ -20,4 +21,16 @@ lane_of(enum conf_ordering ordering, struct bytes key, struct bytes partition,
 	default:
 		return own;
 	}
+}
+
+struct bytes
+lane_of_msg(enum conf_ordering ordering, const struct batch *b,
+    const struct msg *m)
+{
+	struct bytes	partition = m->partition;
+
+	if (ordering == ORDER_PARTITION && b->labels != NULL)
+		partition = (struct bytes){ b->labels[m->range],
+		    strlen(b->labels[m->range]) };
+	return lane_of(ordering, m->key, partition, &m->sequence);
 }

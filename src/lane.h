@@ -8,10 +8,15 @@
 #include "msg.h"
 
 /*
- * The bytes that name the lane of a row: its order key, its partition or its
- * own sequence.  sequence must outlive the result.  Compared as bytes.
+ * The bytes that name the lane of a row: its order key, its partition (the name
+ * of the class while several labels are one) or its own sequence, which must
+ * outlive the result.  Compared as bytes.
  */
 struct bytes	lane_of(enum conf_ordering, struct bytes key,
 		    struct bytes partition, const uint64_t *sequence);
+
+/* The same for a message of a batch, whose labels name its partition. */
+struct bytes	lane_of_msg(enum conf_ordering, const struct batch *,
+		    const struct msg *);
 
 #endif

@@ -7,7 +7,7 @@
  * long as nothing that was seen comes back: see goes_on.
  */
 
-#include "look.h"
+#include "look_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,7 @@
 #define LASTS_US	500000	/* not longer */
 #define DEPTH_MAX	32
 
-/*
- * So long after its ring a row can be read as a rule, and so long after it
- * with some certainty.
- */
-#define RING_MS		2
+/* So long after its ring a row can be read with some certainty. */
 #define RING_OLD_MS	PACE_SOON_MS
 
 void
@@ -51,86 +47,6 @@ look_free(struct look *l)
 {
 	free(l->scan.rows);
 	batch_free(&l->scan.ahead);
-}
-
-static void
-add_range(struct scan *s, struct part *p, size_t limit)
-{
-	size_t	i = s->nranges++;
-
-	p->range = (unsigned)i;
-	s->parts[i] = p;
-	strlcpy(s->labels[i], p->label, sizeof(s->labels[i]));
-	s->ranges[i] = (struct range){ .label = s->labels[i],
-	    .epoch = p->epoch, .limit = limit };
-}
-
-/* Does a narrow look go there? */
-static bool
-is_wanted(const struct part *p, int64_t now)
-{
-	return p->full || p->rung || now < p->rung_at + RING_MS;
-}
-
-/* Busy ones first, up to half of the places; then whose turn it is. */
-static size_t
-choose_parts(struct look *l, struct part **chosen)
-{
-	struct member	*m = l->member;
-	size_t		 n = 0, turn = 0;
-	int64_t		 now = clock_ms();
-
-	for (size_t i = 0; i < m->nparts; i++) {
-		struct part *p = m->parts[i];
-
-		p->picked = p->full && !p->fresh && n < STORE_RANGES / 2;
-		if (p->picked)
-			chosen[n++] = p;
-	}
-	for (; turn < m->nparts && n < STORE_RANGES; turn++) {
-		struct part *p = m->parts[(l->rotate + turn) % m->nparts];
-
-		if (p->picked || p->fresh ||
-		    (l->narrow && !is_wanted(p, now)))
-			continue;
-		p->picked = true;
-		chosen[n++] = p;
-	}
-	l->cut = l->narrow ? turn < m->nparts : n < m->nparts;
-	if (!l->narrow || l->cut)
-		l->rotate += turn;
-	if (!l->narrow)
-		l->looked_at += turn;
-	return n;
-}
-
-/*
- * Ranges of the chosen partitions, always from the first waiting row: ids
- * are not committed in order, and a scan that starts higher would let a later
- * row of a key pass one that was committed meanwhile. Each gets a fair share;
- * those that used theirs up the last time divide the whole batch among them
- * too, so that one busy partition among many idle ones is not slow.
- */
-static void
-choose_ranges(struct look *l, size_t limit)
-{
-	struct part	*chosen[STORE_RANGES];
-	size_t		 n = choose_parts(l, chosen), nfull = 0;
-
-	l->scan.nranges = 0;
-	for (size_t i = 0; i < n; i++)
-		nfull += chosen[i]->full;
-	for (size_t i = 0; i < n; i++) {
-		struct part *p = chosen[i];
-		size_t share = p->full ? limit / nfull : limit / n;
-
-		share = (share > 0 ? share : 1) + p->nheld;
-		/* In partition order one lane is the whole partition. */
-		if (l->conf->outbox.ordering == ORDER_PARTITION &&
-		    p->nheld > 0)
-			share = 1;
-		add_range(&l->scan, p, share);
-	}
 }
 
 static int
@@ -175,10 +91,50 @@ take_heads(struct look *l, struct picks *k, const uint64_t *seen, size_t max)
 	heads = xcalloc(n + 1, sizeof(*heads));
 	due = hold_due(l->hold, clock_ms(), heads, n);
 	for (size_t i = 0; i < due && k->n < max; i++)
-		if (heads[i].part->picked &&
-		    heads[i].sequence <= seen[heads[i].part->range])
+		if (heads[i].part->picked && heads[i].sequence <=
+		    seen[heads[i].part->labels[0].range])
 			k->items[k->n++] = heads[i];
 	free(heads);
+}
+
+/* The ranges of a partition follow each other. */
+static struct part_label *
+range_label(const struct scan *s, size_t i)
+{
+	struct part	*p = s->parts[i];
+
+	return &p->labels[i - p->labels[0].range];
+}
+
+/* A partition is seen as far as each of its labels. */
+static void
+see_parts(struct scan *s, uint64_t *seen)
+{
+	for (size_t first = 0, n; first < s->nranges; first += n) {
+		uint64_t least = UINT64_MAX;
+
+		n = s->parts[first]->nlabels;
+		for (size_t i = first; i < first + n; i++)
+			if (seen[i] < least)
+				least = seen[i];
+		for (size_t i = first; i < first + n; i++)
+			seen[i] = least;
+	}
+}
+
+/*
+ * A row of another label may have to go first, if that one was not seen so
+ * far.
+ */
+static void
+drop_unseen(struct scan *s, const uint64_t *seen)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].sequence <= seen[s->rows[i].range])
+			s->rows[kept++] = s->rows[i];
+	s->n = kept;
 }
 
 /* How far each range was seen without a gap: to its end, if it has one. */
@@ -194,13 +150,15 @@ note_seen(struct scan *s)
 	}
 	s->rich = false;
 	for (size_t i = 0; i < s->nranges; i++) {
-		bool full = used[i] >= s->ranges[i].limit;
+		struct part_label *l = range_label(s, i);
 
-		s->parts[i]->full = full;
-		s->rich = s->rich || full;
-		if (!full)
+		l->full = used[i] >= s->ranges[i].limit;
+		s->rich = s->rich || l->full;
+		if (!l->full)
 			seen[i] = UINT64_MAX;
 	}
+	see_parts(s, seen);
+	drop_unseen(s, seen);
 	free(used);
 	return seen;
 }
@@ -225,17 +183,24 @@ is_known(const struct look *l, const struct batch *open, uint64_t sequence)
 	    (open != NULL && batch_msg(open, sequence) != NULL);
 }
 
-/* Rings for these partitions have had their look, if it was not too soon. */
+/*
+ * Rings for these partitions have had their look, if it was not too soon; and
+ * how many rows of each label were met in vain.
+ */
 static void
 note_looks(struct look *l, const struct batch *open)
 {
 	struct scan	*s = &l->scan;
 
-	for (size_t i = 0; i < s->nranges; i++)
+	for (size_t i = 0; i < s->nranges; i++) {
+		range_label(s, i)->nknown = 0;
 		if (s->began_at / 1000 >= s->parts[i]->rung_at + RING_OLD_MS)
 			s->parts[i]->rung = false;
+	}
 	for (size_t i = 0; i < s->n; i++)
-		if (!is_known(l, open, s->rows[i].sequence))
+		if (is_known(l, open, s->rows[i].sequence))
+			range_label(s, s->rows[i].range)->nknown++;
+		else
 			s->parts[s->rows[i].range]->rung = false;
 }
 
@@ -291,21 +256,18 @@ take_first(struct look *l, struct picks *k, const struct batch *open,
 	free(seen);
 }
 
-/*
- * Rows that wait would be read again and again, only to be passed; so would
- * those that wait for the end of a change.
- */
+/* Rows that wait would be read again and again, only to be passed. */
 static bool
 reads_few(const struct look *l)
 {
-	return !l->scan.many && hold_nlanes(l->hold) == 0 &&
-	    !store_is_bounded(l->store);
+	return !l->scan.many && hold_nlanes(l->hold) == 0;
 }
 
 bool
 look_would_ask(const struct look *l)
 {
-	return l->idle && reads_few(l) && l->member->nparts <= STORE_RANGES;
+	return l->idle && reads_few(l) &&
+	    member_nlabels(l->member) <= STORE_RANGES;
 }
 
 /* Who is rung for a row will want the message: one statement less for it. */
@@ -391,7 +353,7 @@ scan(struct look *l, size_t limit, struct err *e)
 	s->rows = NULL;
 	s->n = s->next = 0;
 	s->calm = hold_nlanes(l->hold) == 0;
-	choose_ranges(l, limit * s->depth);
+	look_choose_ranges(l, limit * s->depth);
 	if (read_rows(l, e) < 0)
 		return -1;
 	s->narrow = l->narrow;
@@ -418,11 +380,13 @@ goes_on(const struct look *l)
 	    clock_us() - s->began_at > s->took_us + LASTS_US)
 		return false;
 	for (size_t i = 0; i < s->nranges; i++) {
-		struct part *p = member_part(l->member, (struct bytes){
-		    s->labels[i], strlen(s->labels[i]) });
+		struct bytes		 label = { s->labels[i],
+					     strlen(s->labels[i]) };
+		struct part		*p = member_part(l->member, label);
 
 		if (p == NULL || p != s->parts[i] || p->fresh ||
-		    p->epoch != s->ranges[i].epoch)
+		    member_label(l->member, label)->epoch !=
+		    s->ranges[i].epoch)
 			return false;
 	}
 	return true;
@@ -450,6 +414,16 @@ look_for_rows(struct look *l, struct picks *k, const struct batch *open,
 	return 0;
 }
 
+static bool
+is_named(const struct part *p, const struct label_set *which)
+{
+	for (size_t i = 0; i < p->nlabels; i++)
+		if (label_set_has(which, p->labels[i].label,
+		    strlen(p->labels[i].label)))
+			return true;
+	return false;
+}
+
 bool
 look_rung(struct look *l, const struct label_set *which, int64_t now)
 {
@@ -459,7 +433,7 @@ look_rung(struct look *l, const struct label_set *which, int64_t now)
 	for (size_t i = 0; i < m->nparts; i++) {
 		struct part *p = m->parts[i];
 
-		if (label_set_has(which, p->label, strlen(p->label))) {
+		if (is_named(p, which)) {
 			p->rung = ours = true;
 			p->rung_at = now;
 		}
@@ -526,8 +500,13 @@ picks_ranges(const struct picks *k, struct range *out)
 	bool	used[STORE_RANGES] = { false };
 	size_t	n = 0;
 
-	for (size_t i = 0; i < k->n; i++)
-		used[k->items[i].part->range] = true;
+	for (size_t i = 0; i < k->n; i++) {
+		const struct part *p = k->items[i].part;
+
+		for (size_t j = 0; j < p->nlabels &&
+		    !used[p->labels[j].range]; j++)
+			used[p->labels[j].range] = true;
+	}
 	for (size_t i = 0; i < k->nranges; i++)
 		if (used[i])
 			out[n++] = k->ranges[i];

@@ -37,7 +37,9 @@ struct picks {
 struct scan {
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][MSG_LABEL];
-	struct part		*parts[STORE_RANGES];	/* if still ours */
+	struct part		*parts[STORE_RANGES];	/* if still ours; the
+						   ranges of one follow each
+						   other */
 	size_t			 nranges;
 	struct candidate	*rows;
 	size_t			 n, next;	/* not taken: from next on */
@@ -89,7 +91,10 @@ void	picks_free(struct picks *);
 /* The partition of a row that was picked, NULL for others. */
 struct part *picks_part(const struct picks *, uint64_t sequence);
 
-/* The ranges that something was picked from; at most STORE_RANGES. */
+/*
+ * All ranges of the partitions that something was picked from; at most
+ * STORE_RANGES.
+ */
 size_t	picks_ranges(const struct picks *, struct range *);
 
 /* What came of it: was anything claimed?  Are there partitions left? */

@@ -51,7 +51,8 @@ struct master {
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
-	bool				 change_count;	/* a reload changed it */
+	bool				 change_count;	/* a reload changed it;
+							   to be made */
 	int				 heirs_fd;
 	int				 report_fds[2];	/* workers write to 1 */
 };
@@ -92,7 +93,7 @@ run_worker(struct master *m, struct slot *s)
 	a.nheirs = s->nheirs;
 	a.suspect = s->suspect;
 	a.respawned = s->has_worked;
-	a.change_count = m->change_count;
+	a.change_count = s->line->change == BOARD_CHANGE_ASKED;
 	status = worker_main(&a);
 	free(a.heirs);
 	return status;
@@ -180,6 +181,17 @@ note_heirs(struct master *m, const struct slot *s)
 		    e.text);
 }
 
+/* Is a worker of this generation that far with another partition count? */
+static bool
+has_change(const struct master *m, enum board_change change)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
+		    m->slots[i].line->change == change)
+			return true;
+	return false;
+}
+
 static void
 start_worker(struct master *m, struct slot *s)
 {
@@ -191,6 +203,8 @@ start_worker(struct master *m, struct slot *s)
 	memcpy(s->line->id, s->id, sizeof(s->id));
 	s->line->state = BOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
+	if (m->change_count && !has_change(m, BOARD_CHANGE_ASKED))
+		s->line->change = BOARD_CHANGE_ASKED;
 	note_heirs(m, s);
 	start(m, s, run_worker);
 	if (s->pid == 0) {
@@ -327,16 +341,6 @@ converge_helper(struct master *m, unsigned i, int64_t now)
 	slot_check(s, helper_hang(m, i), now);
 }
 
-/* The first worker of a new generation has changed the count for all. */
-static void
-forget_count_change(struct master *m)
-{
-	for (unsigned i = 0; m->change_count && i < CONF_MAX_WORKERS; i++)
-		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
-		    m->slots[i].line->state == BOARD_RUNNING)
-			m->change_count = false;
-}
-
 /* Make the children match what is wanted.  Safe to call at any time. */
 static void
 converge(struct master *m, int64_t now)
@@ -346,7 +350,8 @@ converge(struct master *m, int64_t now)
 	converge_printer(m, now);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		converge_helper(m, i, now);
-	forget_count_change(m);
+	if (has_change(m, BOARD_CHANGE_OVER))
+		m->change_count = false;
 }
 
 static int64_t
@@ -436,6 +441,56 @@ warn_restart_keys(const struct conf *born, const struct conf *fresh)
 		    name);
 }
 
+/* What workers say on the board of the tables: a hint, not more. */
+struct told {
+	bool	table, file;	/* where the partition counts are declared */
+	bool	strangers;	/* workers of another program are alive */
+};
+
+static struct told
+ask_board(const struct master *m)
+{
+	struct told	t = { false };
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct board_line *l = m->slots[i].line;
+
+		if (m->slots[i].pid == 0)
+			continue;
+		t.table = t.table || l->counts_in == BOARD_COUNTS_TABLE;
+		t.file = t.file || l->counts_in == BOARD_COUNTS_FILE;
+		t.strangers = t.strangers || l->strangers > 0;
+	}
+	return t;
+}
+
+/*
+ * Where no table says which partition counts producers may use, the file has
+ * to: rows with labels of a count that it does not name would not be kept in
+ * order.
+ */
+static int
+check_counts(const struct master *m, const struct conf *fresh, struct err *e)
+{
+	struct told	t = ask_board(m);
+	int64_t		was = m->conf->outbox.partition_count;
+	struct counts	c;
+
+	/* Nobody has seen the tables: nobody has worked by the former count. */
+	if (fresh->outbox.partition_count == was || t.table || !t.file)
+		return 0;
+	if (t.strangers)
+		return err_set(e, "outbox.partition_count: a worker of another "
+		    "program shares the tables, and would not keep keys in "
+		    "order under two counts; stop it first");
+	conf_counts(fresh, &c);
+	if (counts_have(&c, (unsigned)was))
+		return 0;
+	return err_set(e, "outbox.partition_count: there is no settings table, "
+	    "so the file must name the count that producers still use: "
+	    "outbox.former_counts: [%lld]", (long long)was);
+}
+
 static void
 reload(struct master *m)
 {
@@ -447,7 +502,8 @@ reload(struct master *m)
 		log_error("reload: %s; keeping generation %u", e.text, m->gen);
 		return;
 	}
-	if (master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
+	if (check_counts(m, fresh, &e) < 0 ||
+	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
 		log_error("reload: %s; keeping generation %u", e.text, m->gen);
 		conf_free(fresh);
 		return;

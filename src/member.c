@@ -1,6 +1,6 @@
 /* member.c - see member.h; decides, and lets the store write */
 
-#include "member.h"
+#include "member_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,10 @@
 #include "log.h"
 #include "xalloc.h"
 
-#define SWEEP_MS	5000
+#define SWEEP_MS	2500	/* new labels are served within 5 s */
 #define PURGE_MS	(5 * 60 * 1000)
 #define PARKED_MS	(30 * 1000)	/* it looks at each parked label */
+#define WISH_MS		2000	/* another count: between two tries */
 
 /*
  * A mark speaks of so many rows that are still to come.  That is what who has
@@ -42,24 +43,6 @@ add_label(char ***labels, size_t *n, const char *label)
 	(*labels)[(*n)++] = xstrdup(label);
 }
 
-static void
-drop_part(struct member *m, struct part *p)
-{
-	hold_forget_part(m->hold, p);
-	free(p);
-	m->moves++;
-}
-
-static void
-drop_parts(struct member *m)
-{
-	for (size_t i = 0; i < m->nparts; i++)
-		drop_part(m, m->parts[i]);
-	free(m->parts);
-	m->parts = NULL;
-	m->nparts = 0;
-}
-
 void
 member_init(struct member *m, const struct conf *conf, struct store *store,
     struct hold *hold)
@@ -68,7 +51,6 @@ member_init(struct member *m, const struct conf *conf, struct store *store,
 	m->conf = conf;
 	m->store = store;
 	m->hold = hold;
-	m->change.store = store;
 }
 
 void
@@ -83,7 +65,7 @@ member_clear_report(struct member *m)
 void
 member_free(struct member *m)
 {
-	drop_parts(m);
+	member_drop(m);
 	free_labels(&m->desired, &m->ndesired);
 	member_clear_report(m);
 }
@@ -91,7 +73,7 @@ member_free(struct member *m)
 void
 member_restart(struct member *m)
 {
-	drop_parts(m);
+	member_drop(m);
 	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
 }
 
@@ -107,45 +89,6 @@ member_next(const struct member *m)
 	return m->beat_at < m->look_at ? m->beat_at : m->look_at;
 }
 
-bool
-member_has_fresh(const struct member *m)
-{
-	for (size_t i = 0; i < m->nparts; i++)
-		if (m->parts[i]->fresh)
-			return true;
-	return false;
-}
-
-static int
-label_cmp(const char *a, struct bytes b)
-{
-	size_t	len = strlen(a);
-	int	c = memcmp(a, b.data, len < b.len ? len : b.len);
-
-	return c != 0 ? c : len < b.len ? -1 : len > b.len;
-}
-
-struct part *
-member_part(const struct member *m, struct bytes label)
-{
-	size_t	lo = 0, hi = m->nparts;
-
-	if (label.data == NULL)
-		label = (struct bytes){ "", 0 };
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		int    c = label_cmp(m->parts[mid]->label, label);
-
-		if (c == 0)
-			return m->parts[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}
-
 /* Is it worth to name the labels?  A table of few is read at once. */
 static bool
 is_small_share(const struct member *m, size_t n)
@@ -156,15 +99,23 @@ is_small_share(const struct member *m, size_t n)
 static const char **
 owned_labels(const struct member *m, size_t more)
 {
-	const char	**labels = xcalloc(m->nparts + more + 1,
+	const char	**labels = xcalloc(m->nowned + more + 1,
 			    sizeof(*labels));
 
-	for (size_t i = 0; i < m->nparts; i++)
-		labels[i] = m->parts[i]->label;
+	for (size_t i = 0; i < m->nowned; i++)
+		labels[i] = m->owned[i].label;
 	return labels;
 }
 
 /* Before the marks go nobody sends early any more. */
+static void
+stop_going_early(struct member *m)
+{
+	for (size_t i = 0; i < m->nparts; i++)
+		for (size_t k = 0; k < m->parts[i]->nlabels; k++)
+			m->parts[i]->labels[k].early_upto = 0;
+}
+
 static int
 renew(struct member *m, struct err *e)
 {
@@ -176,11 +127,11 @@ renew(struct member *m, struct err *e)
 	int		  rc;
 
 	m->early_row = 0;
-	for (size_t i = 0; upto == 0 && i < m->nparts; i++)
-		m->parts[i]->early_upto = 0;
-	if (is_small_share(m, m->nparts))
+	if (upto == 0)
+		stop_going_early(m);
+	if (is_small_share(m, m->nowned))
 		labels = owned_labels(m, 0);
-	rc = store_renew(m->store, labels, m->nparts, upto, &n, e);
+	rc = store_renew(m->store, labels, m->nowned, upto, &n, e);
 	free(labels);
 	return rc;
 }
@@ -196,28 +147,48 @@ lease_cmp(const void *label, const void *lease)
  * if we are here to tell; without that whoever has the lease next would look
  * for rows in vain.
  */
+static void
+list_old_marks(const struct part *p, const struct lease *leases, size_t n,
+    struct range *old, size_t *nold)
+{
+	for (size_t i = 0; i < p->nlabels; i++) {
+		const struct part_label	*x = &p->labels[i];
+		const struct lease	*l = bsearch(x->label, leases, n,
+					     sizeof(*leases), lease_cmp);
+
+		if (x->early_upto != 0 &&
+		    (l == NULL || !l->mine || l->epoch != x->epoch))
+			old[(*nold)++] = (struct range){ .label = x->label,
+			    .epoch = x->epoch };
+	}
+}
+
 static int
 forget_marks(struct member *m, const struct lease *leases, size_t n,
     struct err *e)
 {
-	struct range	*old = xcalloc(m->nparts + 1, sizeof(*old));
+	struct range	*old = xcalloc(member_nlabels(m) + 1, sizeof(*old));
 	size_t		 nold = 0;
 	int		 rc = 0;
 
-	for (size_t i = 0; i < m->nparts; i++) {
-		const struct part	*p = m->parts[i];
-		const struct lease	*l = bsearch(p->label, leases, n,
-					     sizeof(*leases), lease_cmp);
-
-		if (p->early_upto != 0 &&
-		    (l == NULL || !l->mine || l->epoch != p->epoch))
-			old[nold++] = (struct range){ .label = p->label,
-			    .epoch = p->epoch };
-	}
+	for (size_t i = 0; i < m->nparts; i++)
+		list_old_marks(m->parts[i], leases, n, old, &nold);
 	if (nold > 0)
 		rc = store_forget_marks(m->store, old, nold, e);
 	free(old);
 	return rc;
+}
+
+/* What all of its leases say: the least. */
+static uint64_t
+early_upto(const struct part *p)
+{
+	uint64_t	least = UINT64_MAX;
+
+	for (size_t i = 0; i < p->nlabels; i++)
+		if (p->labels[i].early_upto < least)
+			least = p->labels[i].early_upto;
+	return least;
 }
 
 /* Rows without a label are two ranges, and their lease is left alone. */
@@ -225,17 +196,19 @@ bool
 member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
     int64_t now)
 {
-	if (p->label[0] == '\0' || p->unsure_upto != 0)
+	uint64_t	upto = early_upto(p);
+
+	if (part_name(p)[0] == '\0' || member_is_unsure(p, 1))
 		return false;
 	if (sequence > m->early_row)
 		m->early_row = sequence;
 	if (!store_can_go_early(m->store))
 		return false;
-	if (sequence + EARLY_LEFT > p->early_upto) {
+	if (sequence + EARLY_LEFT > upto) {
 		m->mark_now = true;
 		m->look_at = now;
 	}
-	return sequence <= p->early_upto;
+	return sequence <= upto;
 }
 
 int
@@ -244,6 +217,17 @@ member_forget_marks(struct member *m, struct err *e)
 	static const struct lease	nobodys[1];
 
 	return forget_marks(m, nobodys, 0, e);
+}
+
+int
+member_note_former(struct member *m, struct err *e)
+{
+	if (!m->former_sent)
+		return 0;
+	if (store_note_former(m->store, e) < 0)
+		return -1;
+	m->former_sent = false;
+	return 0;
 }
 
 int
@@ -260,6 +244,8 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 		    "again");
 	if (m->conf->worker.leasing && renew(m, e) < 0)
 		return -1;
+	if (member_note_former(m, e) < 0)
+		return -1;
 	m->lease_until = now + m->conf->worker.lease_ttl;
 	m->beat_at = now + m->conf->worker.lease_renew;
 	m->beaten = true;
@@ -272,9 +258,12 @@ count_fleet(struct member *m, const struct store_view *v)
 {
 	m->active = v->nids;
 	m->place = v->nids;	/* not found: wants nothing */
+	m->strangers = 0;
 	for (size_t i = 0; i < v->nids; i++)
 		if (strcmp(v->ids[i], store_id(m->store)) == 0)
 			m->place = i;
+		else
+			m->strangers += !ident_is_valid(v->ids[i]);
 }
 
 static bool
@@ -285,58 +274,6 @@ is_wanted(const struct member *m, size_t i)
 	return m->place < m->active && i % m->active == m->place;
 }
 
-/* Take over what stays the same, so that holds survive. */
-static struct part *
-keep_part(struct member *m, const struct lease *l)
-{
-	struct part	*p;
-
-	for (size_t i = 0; i < m->nparts; i++) {
-		p = m->parts[i];
-		if (p == NULL || strcmp(p->label, l->label) != 0)
-			continue;
-		m->parts[i] = NULL;
-		if (p->epoch != l->epoch) {	/* somebody rang: start afresh */
-			hold_forget_part(m->hold, p);
-			p->fresh = true;
-			m->moves++;
-		}
-		return p;
-	}
-	p = xcalloc(1, sizeof(*p));
-	p->fresh = true;
-	strlcpy(p->label, l->label, sizeof(p->label));
-	m->moves++;
-	return p;
-}
-
-static void
-learn_lease(struct part *p, const struct lease *l)
-{
-	p->epoch = l->epoch;
-	p->early_upto = l->early_upto;
-	p->unsure_upto = l->unsure_upto;
-}
-
-static void
-adopt_parts(struct member *m, const struct lease *leases, size_t n)
-{
-	struct part	**parts = xcalloc(n + 1, sizeof(*parts));
-	size_t		  nparts = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine || !m->conf->worker.leasing) {
-			parts[nparts] = keep_part(m, &leases[i]);
-			learn_lease(parts[nparts++], &leases[i]);
-		}
-	for (size_t i = 0; i < m->nparts; i++)
-		if (m->parts[i] != NULL)
-			drop_part(m, m->parts[i]);
-	free(m->parts);
-	m->parts = parts;
-	m->nparts = nparts;
-}
-
 /* What to give up and what to take, from the table as it is. */
 struct moves {
 	const struct lease	**out, **in;
@@ -344,13 +281,19 @@ struct moves {
 };
 
 static void
-choose_desired(struct member *m, const struct lease *leases, size_t n)
+choose_desired(struct member *m, const struct store_view *v)
 {
+	size_t	*of = xcalloc(v->nleases + 1, sizeof(*of));
+
+	member_group(m, &v->counts, v->leases, v->nleases, of);
 	free_labels(&m->desired, &m->ndesired);
-	for (size_t i = 0; i < n; i++)
-		if (is_wanted(m, i))
-			add_label(&m->desired, &m->ndesired, leases[i].label);
-	m->nlabels = n;
+	for (size_t i = 0; i < v->nleases; i++)
+		if (is_wanted(m, of[i]))
+			add_label(&m->desired, &m->ndesired,
+			    v->leases[i].label);
+	free(of);
+	m->nlabels = v->nleases;
+	m->counts = v->counts;
 	m->for_place = m->place;
 	m->for_active = m->active;
 }
@@ -399,13 +342,9 @@ make_moves(struct member *m, struct moves *mv, bool *changed, struct err *e)
 static void
 report_taken(struct member *m, const struct lease *leases, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct bytes label = { leases[i].label,
-		    strlen(leases[i].label) };
-
-		if (leases[i].mine && member_part(m, label) == NULL)
+	for (size_t i = 0; i < n; i++)
+		if (leases[i].mine && !member_owns(m, leases[i].label))
 			add_label(&m->leased, &m->nleased, leases[i].label);
-	}
 }
 
 static bool
@@ -415,9 +354,26 @@ must_see_all(const struct member *m, int64_t now)
 	    m->place != m->for_place || m->active != m->for_active;
 }
 
+/* What was made says who is to do something about it. */
+static void
+tell_strays(const struct counts *c, unsigned n, const char *label)
+{
+	if (counts_is_label(label) && counts_class(c, label) == COUNTS_NONE)
+		log_warn("%u partition label(s) of waiting rows had no lease "
+		    "row, \"%s\" among them: created; a producer uses a "
+		    "partition count that is not declared, so that keys may "
+		    "lose their order: let it use %u, or make its count the "
+		    "present one with outbox.partition_count", n, label,
+		    c->count);
+	else
+		log_warn("%u partition label(s) of waiting rows had no "
+		    "lease row, \"%s\" among them: created", n, label);
+}
+
 static int
 sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
-    char[STORE_LABEL], struct err *), bool *created, struct err *e)
+    char[STORE_LABEL], struct err *), const struct counts *c, bool *created,
+    struct err *e)
 {
 	char		label[STORE_LABEL];
 	unsigned	n;
@@ -425,26 +381,26 @@ sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
 	if (adopt(m->store, &n, label, e) < 0)
 		return -1;
 	if (n > 0)
-		log_warn("%u partition label(s) of waiting rows had no "
-		    "lease row, \"%s\" among them: created", n, label);
+		tell_strays(c, n, label);
 	*created |= n > 0;
 	return 0;
 }
 
 /* Duties of one worker of the fleet: the first.  Were leases created? */
 static int
-housekeep(struct member *m, int64_t now, bool *created, struct err *e)
+housekeep(struct member *m, int64_t now, const struct counts *c,
+    bool *created, struct err *e)
 {
 	if (m->place != 0)
 		return 0;
 	if (now >= m->sweep_at) {
 		m->sweep_at = now + SWEEP_MS;
-		if (sweep(m, store_adopt_strays, created, e) < 0)
+		if (sweep(m, store_adopt_strays, c, created, e) < 0)
 			return -1;
 	}
 	if (now >= m->parked_at) {
 		m->parked_at = now + PARKED_MS;
-		if (sweep(m, store_adopt_parked, created, e) < 0)
+		if (sweep(m, store_adopt_parked, c, created, e) < 0)
 			return -1;
 	}
 	if (now >= m->purge_at) {
@@ -461,12 +417,12 @@ read_view(struct member *m, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
 	struct labels	leases = { owned_labels(m, m->ndesired),
-			    m->nparts + m->ndesired };
-	struct labels	parts = { leases.list, m->nparts };
+			    m->nowned + m->ndesired };
+	struct labels	parts = { leases.list, m->nowned };
 	int		rc;
 
 	for (size_t i = 0; i < m->ndesired; i++)
-		leases.list[m->nparts + i] = m->desired[i];
+		leases.list[m->nowned + i] = m->desired[i];
 	rc = store_view(m->store, all ? NULL : &leases, rows ? &parts : NULL,
 	    v, e);
 	free(leases.list);
@@ -500,39 +456,84 @@ move(struct member *m, bool all, struct store_view *v, struct err *e)
 	return read_again(m, all, false, v, e);	/* learn the new epochs */
 }
 
-/* Another count means other partitions, some of them perhaps for us. */
+/*
+ * A raised epoch may tell of another label of a class, or of other counts: in
+ * a share that cannot be seen.
+ */
 static int
-learn_counts(struct member *m, struct err *e)
+see_all(struct member *m, int64_t now, struct store_view *v, struct err *e)
 {
-	unsigned	count = m->change.counts.count;
-
-	if (change_learn(&m->change, e) < 0)
+	if (read_again(m, true, false, v, e) < 0)
 		return -1;
-	if (count != 0 && count != m->change.counts.count)
-		m->all_at = 0;
+	count_fleet(m, v);
+	choose_desired(m, v);
+	m->all_at = now + MEMBER_ALL_MS;
 	return 0;
 }
 
-/* What the view told of our partitions holds if they are still the same. */
+/*
+ * What the view told of our rows holds if the partitions are still the same.
+ * If other counts were declared since the desired ones were chosen, we own what
+ * we owned, under epochs that are over, and look again.
+ */
 static int
-adopt(struct member *m, bool all, bool asked, struct store_view *v,
-    struct err *e)
+adopt(struct member *m, int64_t now, bool all, bool asked,
+    struct store_view *v, struct err *e)
 {
 	unsigned	moves = m->moves;
 	bool		waits = v->waits;
 
 	if (move(m, all, v, e) < 0)
 		return -1;
+	if (!all && !member_knows(m, v) && see_all(m, now, v, e) < 0)
+		return -1;
+	if (!counts_are_same(&v->counts, &m->counts)) {
+		member_look_now(m);
+		return 0;
+	}
 	report_taken(m, v->leases, v->nleases);
 	if (forget_marks(m, v->leases, v->nleases, e) < 0)
 		return -1;
-	adopt_parts(m, v->leases, v->nleases);
-	/* Read after the epochs, the boundary is as old as they are at most. */
-	if ((member_has_fresh(m) || !m->conf->worker.leasing) &&
-	    learn_counts(m, e) < 0)
+	member_adopt(m, v);
+	if (member_has_fresh(m) && store_check_counts(m->store, e) < 0)
 		return -1;
 	if (asked && moves == m->moves)
 		m->rows = waits ? MEMBER_ROWS : MEMBER_NO_ROWS;
+	return 0;
+}
+
+static void
+tell_repartition(struct member *m, const struct repartition *r)
+{
+	if (r->refused)
+		log_error("the partition count stays %u, %u is refused: %s",
+		    r->counts.count, m->wish, r->why.text);
+	else if (r->busy && !m->wish_told)
+		log_warn("the partition count cannot be changed yet: an open "
+		    "transaction locks the row of settings or a lease: %s; it "
+		    "is tried again every %d s", r->why.text, WISH_MS / 1000);
+	else if (r->changed)
+		log_info("partition count changed from %u to %u; producers may "
+		    "use both: outboxctl partitions sync --finish when none "
+		    "uses %u any more", r->before.count, r->counts.count,
+		    r->before.count);
+	m->wish_told = r->busy;
+}
+
+/* Another partition count, if the master asks for it. */
+static int
+repartition(struct member *m, int64_t now, bool *changed, struct err *e)
+{
+	struct repartition	r;
+
+	if (m->wish == 0 || now < m->wish_at)
+		return 0;
+	if (store_repartition(m->store, m->wish, &r, e) < 0)
+		return -1;
+	tell_repartition(m, &r);
+	m->wish_at = now + WISH_MS;
+	m->wish = r.busy ? m->wish : 0;
+	*changed = *changed || r.changed;
 	return 0;
 }
 
@@ -544,10 +545,11 @@ see(struct member *m, int64_t now, bool *all, bool rows,
 	bool	created = false;
 
 	count_fleet(m, v);
-	if (change_round(&m->change, m->place == 0, now, &created, e) < 0 ||
-	    housekeep(m, now, &created, e) < 0)
+	if (repartition(m, now, &created, e) < 0 ||
+	    housekeep(m, now, &v->counts, &created, e) < 0)
 		return -1;
-	if (created || (!*all && must_see_all(m, now))) {
+	if (created || (!*all && (must_see_all(m, now) ||
+	    !counts_are_same(&v->counts, &m->counts)))) {
 		*all = true;
 		return read_again(m, true, rows, v, e);
 	}
@@ -560,23 +562,24 @@ look(struct member *m, int64_t now, struct err *e)
 {
 	struct store_view	v;
 	bool			all = must_see_all(m, now);
-	bool			ask = m->ask && m->nparts > 0 &&
-				    m->nparts <= STORE_RANGES;
+	bool			ask = m->ask && m->nowned > 0 &&
+				    m->nowned <= STORE_RANGES;
 	int			rc;
 
 	if (read_view(m, all, ask, &v, e) < 0)
 		return -1;
 	rc = see(m, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
-		choose_desired(m, v.leases, v.nleases);
 		m->all_at = now + MEMBER_ALL_MS;
+		choose_desired(m, &v);
 	}
-	if (rc == 0)
-		rc = adopt(m, all, ask, &v, e);
+	if (rc == 0) {
+		m->look_at = now + MEMBER_LOOK_MS;
+		rc = adopt(m, now, all, ask, &v, e);
+	}
+	if (rc < 0)
+		m->look_at = now;
 	store_view_free(&v);
-	if (rc == 0)
-		m->look_at = now + (change_is_on(&m->change) ?
-		    MEMBER_CHANGE_MS : MEMBER_LOOK_MS);
 	return rc;
 }
 
@@ -587,7 +590,7 @@ clear_marks(struct member *m, struct err *e)
 	bool	any = false;
 
 	for (size_t i = 0; i < m->nparts; i++)
-		any = any || m->parts[i]->unsure_upto != 0;
+		any = any || member_is_unsure(m->parts[i], 1);
 	return any ? store_clear_marks(m->store, e) : 0;
 }
 
@@ -608,7 +611,7 @@ member_round(struct member *m, int64_t now, struct err *e)
 	if (check_server(m, now, e) < 0)
 		return -1;
 	if (now >= m->lease_until && m->conf->worker.leasing) {
-		drop_parts(m);
+		member_drop(m);
 		m->look_at = now;
 	}
 	if (m->mark_now)

@@ -2,8 +2,10 @@
  * member.h - this worker as one of a fleet: alive, and owner of partitions
  *
  * Worker i of the n live ones, sorted by id, wants the entries i, i+n, i+2n
- * of the sorted partition table. It takes what it wants and what is free,
- * renews what it has, and gives up at once what it no longer wants.
+ * of the sorted partitions: labels, or classes of them while several partition
+ * counts are declared. It takes what it wants and what is free, renews what it
+ * has, and gives up at once what it no longer wants.  It works on a class only
+ * while it has the leases of all of its labels.
  */
 #ifndef OUTBOX_MEMBER_H
 #define OUTBOX_MEMBER_H
@@ -12,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "change.h"
 #include "conf.h"
 #include "err.h"
 #include "hold.h"
@@ -26,9 +27,6 @@
 #define MEMBER_LOOK_MS	1000
 #define MEMBER_ALL_MS	5000
 
-/* The same while rows wait for the end of a change of the partition count. */
-#define MEMBER_CHANGE_MS	100
-
 /* What a look at the leases has learnt of the rows of our partitions. */
 enum member_rows {
 	MEMBER_NOT_ASKED,
@@ -36,17 +34,28 @@ enum member_rows {
 	MEMBER_ROWS		/* some do */
 };
 
+/* A lease of ours. */
+struct owned {
+	char			 label[MSG_LABEL];
+	struct part		*part;	/* NULL: the class is not complete */
+	size_t			 at;	/* of its labels */
+};
+
 struct member {
 	const struct conf	*conf;
 	struct store		*store;
 	struct hold		*hold;
 
-	struct part		**parts;	/* owned, sorted by label */
+	struct part		**parts;	/* owned, sorted by name */
 	size_t			  nparts;
+	struct owned		 *owned;	/* leases, sorted by label */
+	size_t			  nowned;
 	char			**desired;	/* labels; sorted */
 	size_t			  ndesired;
+	struct counts		  counts;	/* desired is made by these */
 	size_t			  place;	/* mine in the fleet, from 0 */
 	size_t			  active;	/* live workers, me among them */
+	size_t			  strangers;	/* of another program */
 
 	/*
 	 * The owner may want to know of rows when a look at the leases is due,
@@ -56,7 +65,13 @@ struct member {
 	enum member_rows	  rows;
 
 	unsigned		  moves;	/* changes of parts or epochs */
-	struct change_duty	  change;	/* of the partition count */
+	unsigned		  wish;		/* another partition count; or 0 */
+	int64_t			  wish_at;	/* try then */
+	bool			  wish_told;	/* why it could not be done yet */
+	bool			  large_told;	/* of a class too large */
+	bool			  former_sent;	/* a message went with a label
+						   of a former count, which is
+						   not written down yet */
 
 	uint64_t		  early_row;	/* the highest that was asked for
 						   since the last renewal; or 0 */
@@ -119,10 +134,22 @@ bool	member_may_go_early(struct member *, const struct part *,
 /* Nothing of ours is open any more, and nothing will be: no mark is needed. */
 int	member_forget_marks(struct member *, struct err *);
 
+/* Write down, if it is so, that a former partition count is still in use. */
+int	member_note_former(struct member *, struct err *);
+
 /* Are there partitions whose blocked keys are not all read yet? */
 bool	member_has_fresh(const struct member *);
 
 /* The label's owned partition, NULL if it is not ours. */
 struct part *member_part(const struct member *, struct bytes label);
+
+/* The same, and the label in it. */
+struct part_label *member_label(const struct member *, struct bytes label);
+
+/* So many leases are ours, as far as we work on them. */
+size_t	member_nlabels(const struct member *);
+
+/* May rows up to this one be in the stream without saying so? */
+bool	member_is_unsure(const struct part *, uint64_t sequence);
 
 #endif

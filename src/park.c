@@ -8,6 +8,7 @@
 #include "park_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "log.h"
 #include "plain.h"
@@ -62,21 +63,18 @@ refused(struct park *p, struct held_lane *const *lanes, size_t n, int64_t now,
 	return 0;
 }
 
-/* The leases that a statement relies on. */
-struct leases {
-	struct range	*items;
-	size_t		 n;
-};
-
-static void
-add_lease(struct leases *ls, const struct part *part)
+void
+park_add_leases(struct leases *ls, const struct part *part)
 {
 	for (size_t i = 0; i < ls->n; i++)
-		if (ls->items[i].label == part->label)
+		if (ls->items[i].label == part_name(part))
 			return;
-	ls->items = xreallocarray(ls->items, ls->n + 1, sizeof(*ls->items));
-	ls->items[ls->n++] = (struct range){ .label = part->label,
-	    .epoch = part->epoch };
+	ls->items = xreallocarray(ls->items, ls->n + part->nlabels,
+	    sizeof(*ls->items));
+	for (size_t i = 0; i < part->nlabels; i++)
+		ls->items[ls->n++] = (struct range){
+		    .label = part->labels[i].label,
+		    .epoch = part->labels[i].epoch };
 }
 
 /* Give rows of these lanes their labels back. */
@@ -91,7 +89,7 @@ unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
 		return 0;
 	p->moved = true;
 	for (size_t i = 0; i < nlanes; i++)
-		add_lease(&ls, lanes[i]->home);
+		park_add_leases(&ls, lanes[i]->home);
 	rc = store_unpark(p->store, ls.items, ls.n, list, n, e);
 	free(ls.items);
 	return rc;
@@ -129,7 +127,7 @@ lift(struct park *p, struct err *e)
 	list = xcalloc(h->nlifted, sizeof(*list));
 	for (size_t i = 0; i < h->nlifted; i++) {
 		list[i] = h->lifted[i].record;
-		add_lease(&ls, h->lifted[i].home);
+		park_add_leases(&ls, h->lifted[i].home);
 	}
 	rc = unblock(p, &ls, list, h->nlifted, e);
 	free(ls.items);
@@ -259,6 +257,37 @@ start_afresh(struct park *p, struct held_lane *const *lanes, size_t n)
 	member_look_now(p->member);
 }
 
+/*
+ * Of the labels of its partition, the one under which the key's rows are to
+ * come back: the one that new rows of it have.  So what was parked is under a
+ * former count's label no longer.
+ */
+static const struct part_label *
+home_label(const struct park *p, const struct held_lane *l)
+{
+	const struct counts	*c = &p->member->counts;
+	const struct part	*home = l->part;
+
+	for (size_t i = 0; home->nlabels > 1 && i < home->nlabels; i++) {
+		const struct part_label *x = &home->labels[i];
+
+		if (counts_is_label(x->label) && !counts_is_former(c,
+		    l->key.data, l->key.len, x->label, strlen(x->label)))
+			return x;
+	}
+	return &home->labels[0];
+}
+
+static struct blocked
+record_of(const struct park *p, const struct held_lane *l)
+{
+	const struct part_label	*home = home_label(p, l);
+
+	return (struct blocked){ .first = l->head, .head = l->head,
+	    .key = l->key, .label = home->label, .epoch = home->epoch,
+	    .reason = park_reasons[l->why] };
+}
+
 /* *done tells whether they all have a record now. */
 static int
 record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
@@ -270,11 +299,7 @@ record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
 
 	for (size_t i = 0; i < n; i++)
 		if (lanes[i]->record == 0)
-			b[nnew++] = (struct blocked){ .first = lanes[i]->head,
-			    .head = lanes[i]->head, .key = lanes[i]->key,
-			    .label = lanes[i]->part->label,
-			    .epoch = lanes[i]->part->epoch,
-			    .reason = park_reasons[lanes[i]->why] };
+			b[nnew++] = record_of(p, lanes[i]);
 	if (nnew > 0 && store_block(p->store, b, nnew, &written, e) < 0)
 		return -1;
 	*done = written == nnew;
@@ -389,7 +414,7 @@ put_away(struct park *p, const struct going *g, struct err *e)
 
 	p->moved = true;
 	for (size_t i = 0; i < g->n; i++)
-		add_lease(&ls, g->lanes[i]->home);
+		park_add_leases(&ls, g->lanes[i]->home);
 	rc = store_park(p->store, ls.items, ls.n, g->parking, g->n, e);
 	free(ls.items);
 	return rc;
@@ -406,12 +431,9 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 	/* In partition order the scan reads one row of a lane that waits. */
 	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
 		return 0;
-	/* A change of the count waits for what is not parked. */
-	if (!store_is_bounded(p->store)) {
-		if (nrows <= limit)
-			return 0;
-		nrows -= limit / 2;
-	}
+	if (nrows <= limit)
+		return 0;
+	nrows -= limit / 2;
 	choose(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
 	if (g.n > 0)
 		rc = record(p, g.lanes, g.n, &done, e);

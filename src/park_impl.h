@@ -11,6 +11,15 @@ extern const char *const park_reasons[];
 void	park_set_range(struct range *, char label[STORE_PARKED],
 	    uint64_t first, size_t limit);
 
+/* The leases that a statement relies on; items is to be freed. */
+struct leases {
+	struct range	*items;
+	size_t		 n;
+};
+
+/* Those of all labels of this partition too. */
+void	park_add_leases(struct leases *, const struct part *);
+
 /* Read the records of partitions that are fresh. */
 int	park_read_fresh(struct park *, int64_t now, struct err *);
 

@@ -47,7 +47,7 @@ is_halted(const struct blocked *b)
 
 /* Bring a batch back of what is parked under this record. */
 static int
-empty_out(struct park *p, const struct range *lease, uint64_t first,
+empty_out(struct park *p, const struct leases *ls, uint64_t first,
     bool *more, struct err *e)
 {
 	char			 label[STORE_PARKED];
@@ -64,7 +64,7 @@ empty_out(struct park *p, const struct range *lease, uint64_t first,
 	for (size_t i = 0; i < n; i++)
 		list[i] = found[i].sequence;
 	if (n > 0)
-		rc = store_unpark(p->store, lease, 1, list, n, e);
+		rc = store_unpark(p->store, ls->items, ls->n, list, n, e);
 	free(list);
 	free(found);
 	*more = n == range.limit;
@@ -79,14 +79,17 @@ static int
 merge(struct park *p, struct part *part, const struct blocked *b,
     struct err *e)
 {
-	struct range	lease = { .label = part->label, .epoch = part->epoch };
+	struct leases	ls = { 0 };
 	bool		more;
+	int		rc;
 
-	if (empty_out(p, &lease, b->first, &more, e) < 0)
-		return -1;
-	part->merging = part->merging || more;
-	return more || is_halted(b) ? 0 :
-	    store_unblock(p->store, &lease, 1, &b->first, 1, e);
+	park_add_leases(&ls, part);
+	rc = empty_out(p, &ls, b->first, &more, e);
+	part->merging = part->merging || (rc == 0 && more);
+	if (rc == 0 && !more && !is_halted(b))
+		rc = store_unblock(p->store, ls.items, ls.n, &b->first, 1, e);
+	free(ls.items);
+	return rc;
 }
 
 static int
@@ -102,6 +105,8 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 
 	if (w.part == NULL)
 		return 0;
+	label = (struct bytes){ part_name(w.part),
+	    strlen(part_name(w.part)) };
 	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
 	    label, &b->first);
 	/* A head that came late may be parked in front of the one on record. */
@@ -185,18 +190,22 @@ static int
 read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
     int64_t now, struct err *e)
 {
-	const char		*labels[READ_PARTS];
-	struct blocked_list	 list = { 0 };
-	int			 rc;
+	const char		**labels;
+	struct blocked_list	  list = { 0 };
+	size_t			  nlabels = 0;
+	int			  rc;
 
+	labels = xcalloc(n * STORE_RANGES, sizeof(*labels));
 	for (size_t i = 0; i < n; i++)
-		labels[i] = parts[i]->label;
-	rc = store_blocked(p->store, labels, n, &list, e);
+		for (size_t k = 0; k < parts[i]->nlabels; k++)
+			labels[nlabels++] = parts[i]->labels[k].label;
+	rc = store_blocked(p->store, labels, nlabels, &list, e);
 	if (rc == 0)
 		rc = load_list(p, &list, now, e);
 	*nread += list.n;
 	park_end_reading(p, parts, n, rc < 0);
 	store_blocked_free(&list);
+	free(labels);
 	return rc;
 }
 

@@ -81,9 +81,9 @@ static void
 put_owned(struct buf *b, const struct member *m)
 {
 	buf_str(b, "\"owned_partitions\":[");
-	for (size_t i = 0; i < m->nparts; i++)
-		put_label(b, m->parts[i]->label);
-	if (m->nparts > 0)
+	for (size_t i = 0; i < m->nowned; i++)
+		put_label(b, m->owned[i].label);
+	if (m->nowned > 0)
 		buf_chop(b, 1);
 	buf_str(b, "],");
 }
@@ -119,7 +119,7 @@ put_json(struct report *r, const struct member *m, int64_t backoff_ms)
 	put_field(b, "purged_stale", r->purged);
 	put_field(b, "active_workers", m->active);
 	put_field(b, "desired_count", m->ndesired);
-	put_field(b, "owned_count", m->nparts);
+	put_field(b, "owned_count", m->nowned);
 	put_field(b, "leased_count", m->nleased);
 	put_field(b, "released_count", m->nreleased);
 	put_labels(b, "desired_partitions", m->desired, m->ndesired);
@@ -142,7 +142,7 @@ put_text(struct report *r, const struct member *m, int64_t backoff_ms)
 	    (unsigned long long)r->failed);
 	if (r->fenced > 0)
 		buf_printf(b, " fenced=%llu", (unsigned long long)r->fenced);
-	buf_printf(b, " desired=%zu owned=%zu", m->ndesired, m->nparts);
+	buf_printf(b, " desired=%zu owned=%zu", m->ndesired, m->nowned);
 	if (m->nleased > 0 || m->nreleased > 0)
 		buf_printf(b, " leased=%zu released=%zu", m->nleased,
 		    m->nreleased);

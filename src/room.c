@@ -70,12 +70,13 @@ struct lane {
 struct lanes {
 	struct lane	*head, *pool;
 	enum conf_ordering ordering;
+	const struct batch *batch;
 };
 
 static struct bytes
 name_of(const struct lanes *l, const struct msg *m)
 {
-	return lane_of(l->ordering, m->key, m->partition, &m->sequence);
+	return lane_of_msg(l->ordering, l->batch, m);
 }
 
 static bool
@@ -116,7 +117,7 @@ room_choose(const struct room *r, struct batch *b, int64_t max_payload,
 	size_t		 max = (size_t)r->conf->worker.batch_bytes, n = 0;
 	size_t		 used = fetched(b);
 	struct lane	*pool = xcalloc(b->naway + 1, sizeof(*pool));
-	struct lanes	 lanes = { .pool = pool,
+	struct lanes	 lanes = { .pool = pool, .batch = b,
 			    .ordering = (enum conf_ordering)
 			    r->conf->outbox.ordering };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "conf.h"
+#include "counts.h"
 #include "db.h"
 #include "err.h"
 #include "ident.h"
@@ -84,14 +85,21 @@ void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
 /* Is there a table for dead letters? */
 bool	store_has_dead(const struct store *);
 
-/* Create the lease rows p00, p01, ... that are missing. */
+/* Create the lease rows p00, p01, ... that are missing, so many in all. */
 int	store_fill_partitions(struct store *, unsigned count, struct err *);
+
+/* The same for all declared counts: with a former one of 1, that of "" too. */
+int	store_fill_declared(struct store *, const struct counts *,
+	    struct err *);
+
+/* A message was sent under a label that its key has not, see counts.h. */
+int	store_note_former(struct store *, struct err *);
 
 /*
  * store_strays.c - labels without a lease
  *
  * Look for waiting rows whose label has no lease row and create it; *n is
- * how many were made and label the last of them.  Rows whose label cannot
+ * how many were made and label one of them.  Rows whose label cannot
  * have one get that of their keys, and it is said.
  */
 int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
@@ -130,12 +138,16 @@ struct lease {
 	uint64_t	unsure_upto;	/* that a former one may have; or 0 */
 };
 
-/* What a worker of the fleet looks at every second, at one moment. */
+/*
+ * What a worker of the fleet looks at every second, at one moment: the counts
+ * are those of the epochs.
+ */
 struct store_view {
 	char		**ids;		/* of live workers, sorted bytewise */
 	size_t		  nids;
 	struct lease	 *leases;	/* sorted bytewise by label */
 	size_t		  nleases;
+	struct counts	  counts;	/* as declared */
 	bool		  waits;	/* a row of the partitions asked about */
 };
 
@@ -306,59 +318,47 @@ int	store_waiting(struct store *, const uint64_t *sequences, size_t n,
 void	store_waiting_free(struct waiting_list *);
 
 /*
- * store_change.c - another partition count, and no key out of order
- *
- * A key's later rows get another label than those that wait.  So the row of
- * settings has a boundary while a change is under way: nobody takes a row
- * above it.  It is set and taken away together with a new epoch for all
- * leases, so whoever reads it after he has learned of an epoch is right about
- * it for as long as his claims succeed.
+ * store_counts.c, store_repartition.c - the partition counts that producers
+ * may use, and another one
  */
 
-/* As the settings have it; 0: there is none. */
-struct counts {
-	unsigned	count, former, wanted;
-	uint64_t	boundary;	/* 0: no change is under way */
-};
-
-/* Have the tables what it takes? */
-bool	store_can_change(const struct store *);
-
-/*
- * Read the counts, and stay below the boundary from now on: to be called when
- * an epoch was learned, before the first claim under it.
- */
+/* As they are declared: in the settings, or without that table in the file. */
 int	store_read_counts(struct store *, struct counts *, struct err *);
 
-/* Are there rows that have to wait for the end of a change? */
-bool	store_is_bounded(const struct store *);
-
-/* So many rows that wait for the end of a change are given another label. */
-#define STORE_MOVABLE	1000
-size_t	store_movable(const struct store *);	/* with this outbox.ordering */
+/* Is there a table of settings?  Otherwise the file declares the counts. */
+bool	store_has_settings(const struct store *);
 
 /*
- * How many rows the change under way waits for, those that are parked or
- * have a label of the application's own left out; at most max.
+ * Tables that could not declare counts when we connected may have been upgraded
+ * since: to be called when an epoch was learned.  -1: they have, and the
+ * connection is closed, for a new one to learn what they are like.
  */
-int	store_change_left(struct store *, size_t max, size_t *n,
-	    struct err *);
+int	store_check_counts(struct store *, struct err *);
 
-struct change {
-	bool		begun, over;	/* this call did it; both are possible */
-	bool		paused;		/* not begun: a partition is paused */
-	bool		busy;		/* nothing done: somebody has the row */
-	struct counts	counts;		/* as they are now */
+/* Have the tables what it takes to declare another count? */
+bool	store_can_change(const struct store *);
+
+/* Can the leases say when a message went with a label of a former count? */
+bool	store_notes_former(const struct store *);
+
+struct repartition {
+	bool		changed;
+	bool		busy;		/* nothing done: somebody has the row, */
+	bool		refused;	/* or it may not be; and why not */
+	struct err	why;
+	struct counts	before, counts;	/* before it, and now */
 };
 
 /*
- * Whatever can be done for a change: begin it if the count shall be wish (0:
- * what the settings want), end it if little is left of what it waits for,
- * and begin the next.  While one is under way the wish is noted.  Waits a
- * second at most, because producers queue up behind it.
+ * Make this the present count and the present one a former one.  Without a
+ * table of settings nothing is done: the file says it.  Waits a second at most.
  */
-int	store_change(struct store *, unsigned wish, struct change *,
-	    struct err *);
+int	store_repartition(struct store *, unsigned count,
+	    struct repartition *, struct err *);
+
+/* What that would come to, by the counts of now; changes and locks nothing. */
+int	store_plan_repartition(struct store *, unsigned count,
+	    struct repartition *, struct err *);
 
 /*
  * store_block.c - keys that wait, and rows out of the scan's way behind them

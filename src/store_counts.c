@@ -1,37 +1,87 @@
 /*
- * store_counts.c - what the settings say of partition counts, and what label
- * a row gets by them
+ * store_counts.c - the partition counts that are declared, and what label a
+ * row gets by them
  */
 
 #include "store_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+bool
+store_has_settings(const struct store *s)
+{
+	return s->exists[T_SETTINGS];
+}
 
 bool
 store_can_change(const struct store *s)
 {
-	return s->exists[T_SETTINGS] && s->has_boundary &&
-	    s->has_former_count && s->has_wanted_count;
+	return s->exists[T_SETTINGS] && s->has_former_counts &&
+	    s->has_counts_since;
 }
 
-/* The tables may have been upgraded since we connected. */
-static int
-learn_again(struct store *s, struct err *e)
+bool
+store_notes_former(const struct store *s)
+{
+	return s->lease_former_label_at;
+}
+
+/*
+ * Without a table of settings.  Nobody knows whether there were other counts
+ * before: rows that come back are given labels as if there were.
+ */
+static void
+take_from_file(const struct store *s, struct counts *c)
+{
+	conf_counts(s->conf, c);
+	c->changed = true;
+}
+
+void
+store_put_counts(struct store *s)
+{
+	store_put(s, store_can_change(s) ? "COALESCE(partition_count, 0), "
+	    "former_counts, counts_since IS NOT NULL" :
+	    "COALESCE(partition_count, 0), NULL, 0");
+	store_put(s, " FROM {settings} WHERE id = 1");
+}
+
+int
+store_take_counts(struct store *s, const struct db_rows *rows, unsigned at,
+    struct counts *c, struct err *e)
+{
+	if (!s->exists[T_SETTINGS]) {
+		take_from_file(s, c);
+		return 0;
+	}
+	c->count = (unsigned)db_u64(rows, at);
+	c->changed = db_u64(rows, at + 2) != 0;
+	return counts_parse(c, db_text(rows, at + 1), e);
+}
+
+int
+store_check_counts(struct store *s, struct err *e)
 {
 	struct db_rows	*rows;
+	bool		 there;
 
-	if (!s->exists[T_SETTINGS] || store_can_change(s))
+	if (store_can_change(s))
 		return 0;
 	store_sql(s, "SELECT 1 FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND column_name IN "
-	    "('boundary', 'former_count', 'wanted_count') AND table_name = ");
+	    "('former_counts', 'counts_since') AND table_name = ");
 	store_put_text(s, s->tables[T_SETTINGS]);
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
-	s->has_boundary = s->has_former_count = s->has_wanted_count =
-	    db_nrows(rows) == 3;
+	there = db_nrows(rows) == 2;
 	db_rows_free(rows);
-	return 0;
+	if (!there)
+		return 0;
+	store_close(s);
+	return err_set(e, "%s can declare partition counts since we connected: "
+	    "connecting again, to learn what the tables are like",
+	    s->tables[T_SETTINGS]);
 }
 
 static int
@@ -39,34 +89,26 @@ read_counts(struct store *s, const char *lock, struct counts *c,
     struct err *e)
 {
 	struct db_rows	*rows;
+	int		 rc = 0;
 
 	*c = (struct counts){ 0 };
 	if (!s->exists[T_SETTINGS])
-		return 0;
-	store_sql(s, store_can_change(s) ? "SELECT partition_count, "
-	    "former_count, wanted_count, boundary" : "SELECT partition_count, "
-	    "NULL, NULL, NULL");
-	store_put(s, " FROM {settings} WHERE id = 1");
+		return store_take_counts(s, NULL, 0, c, e);
+	store_sql(s, "SELECT ");
+	store_put_counts(s);
 	store_put(s, lock);
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
-	if (db_next(rows)) {
-		c->count = (unsigned)db_u64(rows, 0);
-		c->former = (unsigned)db_u64(rows, 1);
-		c->wanted = (unsigned)db_u64(rows, 2);
-		c->boundary = db_u64(rows, 3);
-	}
+	if (db_next(rows))
+		rc = store_take_counts(s, rows, 0, c, e);
 	db_rows_free(rows);
-	return 0;
+	return rc;
 }
 
 int
 store_read_counts(struct store *s, struct counts *c, struct err *e)
 {
-	if (learn_again(s, e) < 0 || read_counts(s, "", c, e) < 0)
-		return -1;
-	s->boundary = c->boundary;
-	return 0;
+	return read_counts(s, "", c, e);
 }
 
 int
@@ -76,15 +118,9 @@ store_hold_counts(struct store *s, struct counts *c, struct err *e)
 }
 
 int
-store_lock_settings(struct store *s, struct counts *c, struct err *e)
+store_lock_counts(struct store *s, struct counts *c, struct err *e)
 {
 	return read_counts(s, " FOR UPDATE", c, e);
-}
-
-bool
-store_is_bounded(const struct store *s)
-{
-	return s->boundary != 0;
 }
 
 /*
@@ -92,56 +128,52 @@ store_is_bounded(const struct store *s)
  */
 
 static void
-put_count(struct store *s, const struct counts *c, const char *sequence)
+put_number(struct store *s, const struct counts *c, const char *key)
 {
-	if (c->boundary != 0) {
-		buf_str(&s->sql, "IF(");
-		buf_str(&s->sql, sequence);
-		buf_printf(&s->sql, " <= %llu, %u, %u)",
-		    (unsigned long long)c->boundary, c->former, c->count);
-	} else if (c->count == 0)
+	/* STORE_BYTES of it: what producers computed it of. */
+	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
+	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
+	if (c->count == 0)
 		buf_str(&s->sql, "NULL");
 	else
 		buf_printf(&s->sql, "%u", c->count);
 }
 
-static void
-put_number(struct store *s, const struct counts *c, const char *key,
-    const char *sequence)
-{
-	/* STORE_BYTES of it: what producers computed it of. */
-	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
-	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
-	put_count(s, c, sequence);
-}
-
 void
-store_put_label(struct store *s, const struct counts *c, const char *key,
-    const char *sequence)
+store_put_label(struct store *s, const struct counts *c, const char *key)
 {
 	buf_str(&s->sql, "CONCAT('p', IF(");
-	put_number(s, c, key, sequence);
+	put_number(s, c, key);
 	buf_str(&s->sql, " < 10, '0', ''), ");
-	put_number(s, c, key, sequence);
+	put_number(s, c, key);
+	buf_str(&s->sql, ")");
+}
+
+/* A label of a partition count; those of 1 are none at all. */
+void
+store_put_is_counted(struct store *s, const struct counts *c,
+    const char *label)
+{
+	buf_printf(&s->sql, "(COALESCE(%s, '') REGEXP '^p[0-9][0-9]+$'", label);
+	if (counts_have(c, 1))
+		buf_printf(&s->sql, " OR COALESCE(%s, '') = ''", label);
 	buf_str(&s->sql, ")");
 }
 
 void
 store_put_relabel(struct store *s, const struct counts *c, const char *label,
-    const char *key, const char *sequence)
+    const char *key)
 {
-	if (c->former == 0) {
+	if (!c->changed || c->count == 0) {
 		buf_str(&s->sql, label);
 		return;
 	}
-	buf_printf(&s->sql, "IF(%s" STORE_COUNTED ", COALESCE(", label);
-	store_put_label(s, c, key, sequence);
+	buf_str(&s->sql, "IF(");
+	store_put_is_counted(s, c, label);
+	/* That is a label of this count already. */
+	if (c->count == 1)
+		buf_printf(&s->sql, " AND COALESCE(%s, '') <> ''", label);
+	buf_str(&s->sql, ", COALESCE(");
+	store_put_label(s, c, key);
 	buf_printf(&s->sql, ", %s), %s)", label, label);
-}
-
-bool
-store_is_counted(const char *label)
-{
-	return label[0] == 'p' && strlen(label) > 2 &&
-	    strspn(label + 1, "0123456789") == strlen(label) - 1;
 }

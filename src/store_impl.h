@@ -32,10 +32,9 @@ struct store {
 	bool			 lease_unsure_since;	/* in the partitions */
 	bool			 lease_unsure_upto;
 	bool			 lease_unsure_epoch;
-	bool			 has_boundary;	/* in the settings */
-	bool			 has_former_count;
-	bool			 has_wanted_count;
-	uint64_t		 boundary;	/* rows above it wait; 0: none */
+	bool			 lease_former_label_at;
+	bool			 has_former_counts;	/* in the settings */
+	bool			 has_counts_since;
 	bool			 has_database_server;	/* in the streams */
 	bool			 has_database_started;
 	bool			 has_tail_sequence;
@@ -80,11 +79,12 @@ void	store_put_marked(struct store *);
 bool	store_marks_leases(const struct store *);
 
 /*
- * A label of the partition count, not one of the application's own: p and two
- * digits or more.  As SQL, behind the label, and as a question.
+ * store_counts.c: "... FROM {settings} ...", three columns, and what was read
+ * of them, the first at this index; no rows where there is no such table.
  */
-#define STORE_COUNTED	" REGEXP '^p[0-9][0-9]+$'"
-bool	store_is_counted(const char *label);
+void	store_put_counts(struct store *);
+int	store_take_counts(struct store *, const struct db_rows *, unsigned at,
+	    struct counts *, struct err *);
 
 /*
  * store_strays.c: is it a label of parked rows, that no lease may have?  '!' and

@@ -119,27 +119,37 @@ put_only(struct store *s, const char *word, const char *const *labels,
 	buf_str(&s->sql, ")");
 }
 
+/* Where the counts stand in a row of the view. */
+#define COUNTS_AT	7
+
 /*
- * Three kinds of rows, told apart by what is NULL: columns of two tables in
+ * Four kinds of rows, told apart by what is NULL: columns of two tables in
  * one would need one collation.
  */
 static void
 put_view(struct store *s, const struct labels *leases,
     const struct labels *rows)
 {
-	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL "
-	    "FROM {workers} WHERE heartbeat_until > NOW(6)) UNION ALL "
-	    "(SELECT NULL, partition_key, lease_epoch, COALESCE(" IS_MINE
-	    ", 0), " IS_FREE ", ");
-	store_put(s, store_marks_leases(s) ? "unsure_epoch, unsure_upto "
-	    "FROM {partitions}" : "NULL, NULL FROM {partitions}");
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
+	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
+	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", ");
+	store_put(s, store_marks_leases(s) ? "unsure_epoch, unsure_upto" :
+	    "NULL, NULL");
+	store_put(s, ", NULL, NULL, NULL FROM {partitions}");
 	if (leases != NULL)
 		put_only(s, "WHERE", leases->list, leases->n);
 	buf_str(&s->sql, ")");
+	if (s->exists[T_SETTINGS]) {
+		buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, "
+		    "NULL, NULL, NULL, ");
+		store_put_counts(s);
+		buf_str(&s->sql, ")");
+	}
 	if (rows == NULL)
 		return;
-	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, "
-	    "NULL");
+	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, "
+	    "NULL, NULL, NULL, NULL, NULL");
 	store_put_rows_of(s, rows->list, rows->n);
 	buf_str(&s->sql, " LIMIT 1)");
 }
@@ -156,32 +166,49 @@ read_lease(struct db_rows *rows, struct lease *l)
 	    db_u64(rows, 6);
 }
 
+/* One of the four. */
+static int
+read_seen(struct store *s, struct db_rows *row, struct store_view *v,
+    struct err *e)
+{
+	const char	*label = db_text(row, 1);
+
+	if (db_text(row, 0) != NULL)
+		v->ids[v->nids++] = xstrdup(db_text(row, 0));
+	else if (db_text(row, COUNTS_AT) != NULL)
+		return store_take_counts(s, row, COUNTS_AT, &v->counts, e);
+	else if (label == NULL)
+		v->waits = true;
+	/* Some have a lease of former times: nobody serves them. */
+	else if (!store_is_parking(s, label, db_length(row, 1)))
+		read_lease(row, &v->leases[v->nleases++]);
+	return 0;
+}
+
 int
 store_view(struct store *s, const struct labels *leases,
     const struct labels *rows, struct store_view *v, struct err *e)
 {
 	struct db_rows	*found;
+	int		 rc = 0;
 
 	memset(v, 0, sizeof(*v));
+	if (!s->exists[T_SETTINGS] &&
+	    store_take_counts(s, NULL, 0, &v->counts, e) < 0)
+		return -1;
 	put_view(s, leases, rows);
 	if ((found = store_query(s, "view", e)) == NULL)
 		return -1;
 	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
 	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
-	while (db_next(found)) {
-		if (db_text(found, 0) != NULL)
-			v->ids[v->nids++] = xstrdup(db_text(found, 0));
-		else if (db_text(found, 1) == NULL)
-			v->waits = true;
-		/* Some have a lease of former times: nobody serves them. */
-		else if (!store_is_parking(s, db_text(found, 1),
-		    db_length(found, 1)))
-			read_lease(found, &v->leases[v->nleases++]);
-	}
+	while (rc == 0 && db_next(found))
+		rc = read_seen(s, found, v, e);
 	db_rows_free(found);
 	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);
 	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_cmp);
-	return 0;
+	if (rc < 0)
+		store_view_free(v);
+	return rc;
 }
 
 void
@@ -272,6 +299,16 @@ store_ring(struct store *s, struct err *e)
 	store_put(s, *comma == '\0' ? "NULL)" : ")");
 	db_rows_free(labels);
 	return store_exec(s, "ring", NULL, e);
+}
+
+/* On one lease that there always is, and that no producer locks. */
+int
+store_note_former(struct store *s, struct err *e)
+{
+	if (!s->lease_former_label_at)
+		return 0;
+	return plain(s, "note", "UPDATE {partitions} SET former_label_at = "
+	    "{now} WHERE partition_key = 'p00'", e);
 }
 
 int

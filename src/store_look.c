@@ -271,9 +271,6 @@ put_range(struct store *s, const struct range *r, size_t i)
 		store_put(s, "{outbox} {index} WHERE published_at IS NULL "
 		    "AND ");
 		parts = put_label_is(s, r->label, part);
-		if (s->boundary != 0)
-			buf_printf(&s->sql, " AND global_sequence <= %llu",
-			    (unsigned long long)s->boundary);
 		buf_printf(&s->sql, " ORDER BY global_sequence LIMIT %zu)",
 		    r->limit);
 	} while (++part < parts);

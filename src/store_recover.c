@@ -378,13 +378,12 @@ static int
 relabel(struct store *s, const struct acked *rows, size_t n,
     const struct counts *c, struct err *e)
 {
-	if (c->former == 0)
+	if (!c->changed)
 		return 0;
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "STRAIGHT_JOIN {events} AS e FORCE INDEX (PRIMARY) "
 	    "ON e.sequence = o.global_sequence SET o.partition_key = ");
-	store_put_relabel(s, c, "o.partition_key", "e.stream_id",
-	    "o.global_sequence");
+	store_put_relabel(s, c, "o.partition_key", "e.stream_id");
 	buf_str(&s->sql, " WHERE o.published_at IS NULL "
 	    "AND o.global_sequence IN (");
 	put_sequences(s, rows, n);

@@ -86,8 +86,7 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
-#define COST_OF_CHANGE	"a key loses its order when the partition count " \
-			"changes while messages of it wait"
+#define COST_OF_CHANGE	"the partition count cannot be changed"
 
 #define COST_OF_TAIL	"messages of events that a failover or a restored " \
 			"backup has lost are not told of"
@@ -124,11 +123,13 @@ static const struct extra {
 	  offsetof(struct store, lease_unsure_upto), NULL, COST_OF_MARKS },
 	{ T_PARTITIONS, "unsure_epoch",
 	  offsetof(struct store, lease_unsure_epoch), NULL, COST_OF_MARKS },
-	{ T_SETTINGS, "boundary", offsetof(struct store, has_boundary),
-	  NULL, COST_OF_CHANGE },
-	{ T_SETTINGS, "former_count", offsetof(struct store, has_former_count),
-	  NULL, COST_OF_CHANGE },
-	{ T_SETTINGS, "wanted_count", offsetof(struct store, has_wanted_count),
+	{ T_PARTITIONS, "former_label_at",
+	  offsetof(struct store, lease_former_label_at), NULL,
+	  "outboxctl partitions sync --finish cannot tell whether a producer "
+	  "still uses a former count" },
+	{ T_SETTINGS, "former_counts",
+	  offsetof(struct store, has_former_counts), NULL, COST_OF_CHANGE },
+	{ T_SETTINGS, "counts_since", offsetof(struct store, has_counts_since),
 	  NULL, COST_OF_CHANGE },
 	{ T_STREAMS, "database_server",
 	  offsetof(struct store, has_database_server), NULL, COST_OF_TAIL },
@@ -415,14 +416,70 @@ read_settings(struct store *s, unsigned *count, struct err *e)
 	return rc;
 }
 
+/* Before the first count was set, producers may have enqueued without one. */
+static int
+has_unlabelled(struct store *s, bool *has, struct err *e)
+{
+	const char	*none = "";
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1");
+	store_put_rows_of(s, &none, 1);
+	buf_str(&s->sql, " LIMIT 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	*has = db_nrows(rows) > 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* The first count, with what producers may have used before. */
+static int
+first_counts(struct store *s, unsigned count, struct counts *c,
+    struct err *e)
+{
+	struct err	why;
+	bool		has;
+
+	conf_counts(s->conf, c);
+	c->count = count;
+	if (c->nformer > 0)
+		return 0;
+	if (has_unlabelled(s, &has, e) < 0)
+		return -1;
+	c->count = 1;
+	if (has && count != 1 && counts_change(c, count, &why) < 0)
+		log_warn("rows without a partition label wait, and from now on "
+		    "there are %u partitions: their keys may lose their order "
+		    "(%s)", count, why.text);
+	c->count = count;
+	return 0;
+}
+
 static int
 fill_count(struct store *s, unsigned count, struct err *e)
 {
-	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
-	    "partition_count = ");
-	buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS NULL",
-	    count);
-	return store_exec(s, "settings", NULL, e);
+	struct counts	c, now;
+	int		rc;
+
+	if (first_counts(s, count, &c, e) < 0)
+		return -1;
+	if (c.nformer == 0 || !store_can_change(s)) {
+		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+		    "partition_count = ");
+		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "
+		    "NULL", c.count);
+		return store_exec(s, "settings", NULL, e);
+	}
+	if (store_begin(s, e) < 0)
+		return -1;
+	rc = store_lock_counts(s, &now, e);
+	if (rc == 0 && now.count == 0)
+		rc = store_write_counts(s, &c, e);
+	if (rc == 0 && store_commit(s, e) == 0)
+		return 0;
+	store_rollback(s);
+	return -1;
 }
 
 int
@@ -474,8 +531,9 @@ has_label(const struct lease *leases, size_t n, const char *label)
 	return false;
 }
 
-int
-store_fill_partitions(struct store *s, unsigned count, struct err *e)
+/* empty: that of rows without a label, too. */
+static int
+fill(struct store *s, unsigned count, bool empty, struct err *e)
 {
 	struct store_view	 v;
 	unsigned		 missing = 0;
@@ -485,6 +543,10 @@ store_fill_partitions(struct store *s, unsigned count, struct err *e)
 	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
+	if (empty && !has_label(v.leases, v.nleases, "")) {
+		buf_str(&s->sql, "('')");
+		missing++;
+	}
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
 		if (has_label(v.leases, v.nleases, label))
@@ -494,4 +556,16 @@ store_fill_partitions(struct store *s, unsigned count, struct err *e)
 	}
 	store_view_free(&v);
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
+}
+
+int
+store_fill_partitions(struct store *s, unsigned count, struct err *e)
+{
+	return fill(s, count, false, e);
+}
+
+int
+store_fill_declared(struct store *s, const struct counts *c, struct err *e)
+{
+	return fill(s, counts_max(c), c->nformer > 0 && counts_have(c, 1), e);
 }

@@ -237,13 +237,13 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 }
 
 /*
- * The lease that a message came under, or the partition of its key since a
- * change of the partition count.
+ * The partition whose owner reads the record: that of the row, or of its key's
+ * record where it was parked meanwhile, or else the one that it came under.
  */
 static const char *
 home_of(const struct batch *b, const struct msg *m, const char *label)
 {
-	return label != NULL && store_is_counted(label) ? label :
+	return label != NULL && counts_is_label(label) ? label :
 	    b->labels[m->range];
 }
 
@@ -299,7 +299,7 @@ ring_for_halted(struct store *s, const struct batch *b, struct db_rows *held,
 
 #define PARKED	"REGEXP '^![0-9]+$'"
 
-/* Its label may have changed since the claim, with the partition count. */
+/* Its label may have changed since the claim. */
 static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, struct err *e)
 {

@@ -131,34 +131,44 @@ void	store_rollback(struct store *);
 int	store_ring(struct store *, struct err *);
 
 /*
- * The counts, kept as they are until the transaction ends, as producers do.
- * To be called first in a transaction that makes rows due or rings.  All 0
- * where there are none.
+ * The counts, kept as they are until the transaction ends.  To be called first
+ * in a transaction that gives rows labels or raises epochs.
  */
 int	store_hold_counts(struct store *, struct counts *, struct err *);
 
+/* The same, but alone: to change them. */
+int	store_lock_counts(struct store *, struct counts *, struct err *);
+
 /*
- * The same, but alone.  Producers queue up behind who waits for that: hurry,
- * pause between two tries, and do little until the commit.
+ * Declare these counts, make the leases of their labels that are missing, and
+ * raise all epochs: in a transaction that has locked them.
  */
-int	store_lock_settings(struct store *, struct counts *, struct err *);
+int	store_write_counts(struct store *, const struct counts *,
+	    struct err *);
 
 /* Wait for a lock for a second at most, until told otherwise. */
 int	store_hurry(struct store *, bool, struct err *);
 
 /*
- * The label that a producer gave or would give to the row of this key and
- * sequence, SQL both, under those counts; NULL without a count.
+ * The label of this key under the present count, SQL both; NULL without a
+ * count.
  */
 void	store_put_label(struct store *, const struct counts *,
-	    const char *key, const char *sequence);
+	    const char *key);
 
 /*
- * The same for a row that had a label, SQL too: one of the application's own
- * stays, and so do all where the count was never changed.
+ * The same for a row that had a label, SQL too, and comes back: one of the
+ * application's own stays, and so do all where the count was never changed.
  */
 void	store_put_relabel(struct store *, const struct counts *,
-	    const char *label, const char *key, const char *sequence);
+	    const char *label, const char *key);
+
+/*
+ * Is this label, SQL, one that a producer makes of a key and a count: "p" and
+ * two digits or more, or none while 1 is declared?
+ */
+void	store_put_is_counted(struct store *, const struct counts *,
+	    const char *label);
 
 /* The number of the last error, see db_last_code. */
 unsigned store_code(const struct store *);

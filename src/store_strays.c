@@ -24,6 +24,9 @@
 #define MOVE_MAX	1000
 #define ROUNDS		100
 
+/* Labels that are found in one sweep: each is a dive into the index. */
+#define LABELS_MAX	5000
+
 /* Labels of parked rows: '!' and digits, which sort before all letters. */
 static const char not_parked[] =
     " AND NOT (partition_key > '!' AND partition_key < '!a')";
@@ -110,7 +113,7 @@ list_rows(struct store *s, const struct stray *x, uint64_t **list, size_t *n,
 	return 0;
 }
 
-/* As at the end of a change of the count; nothing of the label is served. */
+/* That of the key, under the present count; nothing of the other is served. */
 static int
 relabel(struct store *s, const struct stray *x, const struct counts *c,
     const uint64_t *list, size_t n, uint64_t *moved, struct err *e)
@@ -118,10 +121,11 @@ relabel(struct store *s, const struct stray *x, const struct counts *c,
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
 	    "SET o.partition_key = ");
-	store_put_label(s, c, "e.stream_id", "o.global_sequence");
+	store_put_label(s, c, "e.stream_id");
 	if (store_marks_leases(s))
 		store_put(s, ", o.unsure_since = IF(o.claim_token IS NULL, "
-		    "COALESCE(o.unsure_since, (SELECT MIN(p.unsure_since) "
+		    "COALESCE(o.unsure_since, (SELECT MIN(IF(p.unsure_since > "
+		    "NOW(6), '" STORE_EVER "', p.unsure_since)) "
 		    "FROM {partitions} AS p)), o.unsure_since)");
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
 	store_put_list(s, list, n);
@@ -183,7 +187,9 @@ move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 		    "%s: they have the label of their keys now; give what "
 		    "enqueues them other labels", *moved, name, x->record != 0 ?
 		    "is for rows that the daemon parks" :
-		    "cannot have a lease: too long, or a NUL in it");
+		    "cannot have a lease: too long, or a NUL in it, or one "
+		    "label too many for a worker to serve with the others of "
+		    "its key");
 	return 0;
 }
 
@@ -283,38 +289,158 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 	return store_query(s, "strays", e);
 }
 
-static int
-add_lease(struct store *s, const char *label, uint64_t *added, struct err *e)
-{
-	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES (");
-	store_put_text(s, label);
-	buf_str(&s->sql, ")");
-	return store_exec(s, "strays", added, e);
-}
-
-/* What a sweep has done. */
+/* What a sweep has found: labels that shall have a lease. */
 struct sweep {
-	unsigned	 n;		/* leases that were made */
-	char		*label;		/* of the last, STORE_LABEL bytes */
+	char			**labels;
+	size_t			  n;
+	unsigned		  nmoves;	/* labels that cannot have one,
+						   each time met */
+	struct store_view	  view;		/* as of the first of them */
 };
 
-/* A lease row for the label of this row, or so many rows get another one. */
+static void
+free_sweep(struct sweep *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->labels[i]);
+	free(w->labels);
+	store_view_free(&w->view);
+}
+
+/*
+ * A worker could not serve its class any more: a label like p007 where all the
+ * places are taken by those that the declared counts make.
+ */
+static int
+is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
+    struct err *e)
+{
+	unsigned	class;
+	size_t		n = 0;
+
+	if (w->view.leases == NULL && store_view(s, NULL, NULL, &w->view,
+	    e) < 0)
+		return -1;
+	class = counts_class(&w->view.counts, label);
+	for (size_t i = 0; i < w->view.nleases; i++)
+		n += counts_class(&w->view.counts,
+		    w->view.leases[i].label) == class;
+	for (size_t i = 0; i < w->n; i++)
+		n += counts_class(&w->view.counts, w->labels[i]) == class;
+	*is = class != COUNTS_NONE && n >= COUNTS_CLASS;
+	return 0;
+}
+
+/* The label of this row shall have a lease, or rows of it get another one. */
 static int
 adopt(struct store *s, const struct db_rows *row, struct sweep *w,
     uint64_t *moved, struct err *e)
 {
 	struct stray	x = { .label = db_text(row, 0),
 	    .len = db_length(row, 0) };
-	uint64_t	added = 0;
-	int		rc;
+
+	bool		full = false;
 
 	*moved = 0;
-	if (!can_have_lease(s, x.label, x.len))
+	if (can_have_lease(s, x.label, x.len) &&
+	    is_too_many(s, w, x.label, &full, e) < 0)
+		return -1;
+	if (full || !can_have_lease(s, x.label, x.len)) {
+		w->nmoves++;
 		return move(s, &x, moved, e);
-	strlcpy(w->label, x.label, STORE_LABEL);
-	rc = add_lease(s, w->label, &added, e);
-	w->n += (unsigned)added;
-	return rc;
+	}
+	w->labels = xreallocarray(w->labels, w->n + 1, sizeof(*w->labels));
+	w->labels[w->n++] = xstrdup(x.label);
+	return 0;
+}
+
+static bool
+joins_a_class(const struct sweep *w, const struct counts *c,
+    const char *label)
+{
+	unsigned	class = counts_class(c, label);
+
+	for (size_t i = 0; class != COUNTS_NONE && i < w->n; i++)
+		if (counts_class(c, w->labels[i]) == class)
+			return true;
+	return false;
+}
+
+/*
+ * Who owns a class that one of them is of has to learn of it before the next
+ * claim.
+ */
+static int
+raise_classes(struct store *s, const struct sweep *w, struct err *e)
+{
+	struct store_view	 v;
+	const char		*comma = "";
+
+	if (store_view(s, NULL, NULL, &v, e) < 0)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now} WHERE partition_key IN (");
+	for (size_t i = 0; i < v.nleases; i++) {
+		if (!joins_a_class(w, &v.counts, v.leases[i].label))
+			continue;
+		buf_str(&s->sql, comma);
+		store_put_text(s, v.leases[i].label);
+		comma = ",";
+	}
+	store_view_free(&v);
+	if (*comma == '\0')
+		return 0;
+	buf_str(&s->sql, ")");
+	return store_exec(s, "strays", NULL, e);
+}
+
+static int
+add_leases(struct store *s, const struct sweep *w, uint64_t *added,
+    struct err *e)
+{
+	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
+	for (size_t i = 0; i < w->n; i++) {
+		buf_str(&s->sql, i == 0 ? "(" : ",(");
+		store_put_text(s, w->labels[i]);
+		buf_str(&s->sql, ")");
+	}
+	if (store_exec(s, "strays", added, e) < 0)
+		return -1;
+	return *added == 0 ? 0 : raise_classes(s, w, e);
+}
+
+/* The last one, but rather one that a count makes which nobody declared. */
+static void
+tell_one(const struct sweep *w, char label[STORE_LABEL])
+{
+	const char	*one = w->labels[w->n - 1];
+
+	for (size_t i = 0; i < w->n; i++)
+		if (counts_is_label(w->labels[i]) && counts_class(
+		    &w->view.counts, w->labels[i]) == COUNTS_NONE)
+			one = w->labels[i];
+	strlcpy(label, one, STORE_LABEL);
+}
+
+/* *n is how many were made, label one of them. */
+static int
+make_leases(struct store *s, const struct sweep *w, unsigned *n,
+    char label[STORE_LABEL], struct err *e)
+{
+	uint64_t	added = 0;
+
+	*n = 0;
+	if (w->n == 0)
+		return 0;
+	if (store_begin(s, e) < 0)
+		return -1;
+	if (add_leases(s, w, &added, e) < 0 || store_commit(s, e) < 0) {
+		store_rollback(s);
+		return -1;
+	}
+	*n = (unsigned)added;
+	tell_one(w, label);
+	return 0;
 }
 
 /* Where rows were moved there may be more of them. */
@@ -354,15 +480,18 @@ store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
     struct err *e)
 {
 	struct gaps	g = { 0 };
-	struct sweep	w = { .label = label };
+	struct sweep	w = { .n = 0 };
 	bool		more = true;
 	int		rc;
 
 	rc = read_gaps(s, &g, e);
-	for (unsigned i = 0; rc == 0 && more && i < ROUNDS; i++)
+	for (unsigned i = 0; rc == 0 && more && i < LABELS_MAX &&
+	    w.nmoves < ROUNDS; i++)
 		rc = adopt_in_gaps(s, &g, &w, &more, e);
 	free_gaps(&g);
-	*n = w.n;
+	if (rc == 0)
+		rc = make_leases(s, &w, n, label, e);
+	free_sweep(&w);
 	return rc;
 }
 
@@ -448,13 +577,15 @@ int
 store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
     struct err *e)
 {
-	struct sweep	w = { .label = label };
+	struct sweep	w = { .n = 0 };
 	bool		more = s->exists[T_BLOCKED];
 	int		rc = 0;
 
 	for (unsigned i = 0; rc == 0 && more && i < ROUNDS; i++)
 		rc = adopt_parked(s, &w, &more, e);
-	*n = w.n;
+	if (rc == 0)
+		rc = make_leases(s, &w, n, label, e);
+	free_sweep(&w);
 	if (rc == 0 && s->exists[T_BLOCKED])
 		rc = move_others(s, e);
 	return rc;

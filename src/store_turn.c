@@ -76,6 +76,9 @@ store_turned(const struct batch *done, struct settled *settled,
     uint64_t written)
 {
 	settled->done |= SETTLED(OUT_DELIVERED);
+	/* What was claimed with it may be somebody else's before the fetch. */
+	if (written > done->n)
+		written = done->n;
 	settled->delivered = written;
 	settled->fenced = done->n - written;
 }

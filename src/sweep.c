@@ -164,7 +164,7 @@ sweep_search_newest(struct sweep *w, size_t limit, struct err *e)
 	return 0;
 }
 
-/* As producers do, we hold the counts and the horizon until the commit. */
+/* Both stay as they are until the commit. */
 static int
 read_settings(struct sweep *w, struct counts *c, struct err *e)
 {
@@ -180,13 +180,6 @@ read_settings(struct sweep *w, struct counts *c, struct err *e)
 		w->horizon.at = db_u64(rows, 0);
 	db_rows_free(rows);
 	return 0;
-}
-
-/* Where the key of the event e waits. */
-static void
-put_label(struct store *s, const struct counts *c)
-{
-	store_put_label(s, c, "e.stream_id", "e.sequence");
 }
 
 static void
@@ -208,7 +201,7 @@ raise_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
 	struct store	*s = w->store;
 
 	store_sql(s, "SELECT DISTINCT COALESCE(");
-	put_label(s, c);
+	store_put_label(s, c, "e.stream_id");
 	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
 	return store_ring(s, e);
@@ -222,7 +215,7 @@ insert_rows(struct sweep *w, const struct counts *c, const uint64_t *piece,
 
 	store_sql(s, "INSERT IGNORE INTO {outbox} (global_sequence, "
 	    "partition_key) SELECT e.sequence, ");
-	put_label(s, c);
+	store_put_label(s, c, "e.stream_id");
 	store_put(s, " FROM {events} AS e");
 	put_joins(s);
 	put_events(s, piece, n);

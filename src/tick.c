@@ -59,18 +59,11 @@ tick_free(struct tick *t)
 	doubt_free(&t->doubt);
 }
 
-struct bytes
-tick_lane(const struct tick *t, struct bytes key, struct bytes partition,
-    const uint64_t *sequence)
-{
-	return lane_of((enum conf_ordering)t->conf->outbox.ordering, key,
-	    partition, sequence);
-}
-
 static struct bytes
-lane_of_msg(const struct tick *t, const struct msg *m)
+lane(const struct tick *t, const struct msg *m)
 {
-	return tick_lane(t, m->key, m->partition, &m->sequence);
+	return lane_of_msg((enum conf_ordering)t->conf->outbox.ordering,
+	    &t->batch, m);
 }
 
 static struct part *
@@ -85,7 +78,7 @@ static void
 remember_msg(struct tick *t, const struct msg *m, int64_t now)
 {
 	struct wait	w = { .part = part_of_msg(t, m), .key = m->key,
-			    .lane = lane_of_msg(t, m),
+			    .lane = lane(t, m),
 			    .sequence = m->sequence };
 
 	if (w.part == NULL)		/* not ours any more */
@@ -133,7 +126,7 @@ bar_lanes(struct tick *t)
 		struct msg *m = &t->batch.msgs[i];
 
 		m->held = m->outcome != OUT_UNSENT || t->vanished || m->left ||
-		    hold_bars(t->hold, lane_of_msg(t, m), m->sequence);
+		    hold_bars(t->hold, lane(t, m), m->sequence);
 	}
 }
 
@@ -192,7 +185,7 @@ forget_done(struct tick *t)
 static void
 begin_count(struct tick *t)
 {
-	t->claimed = 0;
+	t->claimed = t->former = 0;
 	memset(&t->settled, 0, sizeof(t->settled));
 	memset(&t->relayed, 0, sizeof(t->relayed));
 }
@@ -204,6 +197,7 @@ tick_count(struct tick *t, struct tick_result *res)
 	struct relay_result	 r = t->relayed;
 
 	res->claimed += t->claimed;
+	res->former += t->former;
 	sum->delivered += t->settled.delivered;
 	sum->retried += t->settled.retried;
 	sum->deferred += t->settled.deferred;
@@ -280,6 +274,21 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 	return rc;
 }
 
+/* Does a producer still use a former partition count? */
+static void
+count_former(struct tick *t)
+{
+	for (size_t i = 0; i < t->batch.n; i++) {
+		const struct msg *m = &t->batch.msgs[i];
+
+		if (m->outcome == OUT_DELIVERED && counts_is_former(
+		    &t->member->counts, m->key.data, m->key.len,
+		    m->partition.data, m->partition.len))
+			t->former++;
+	}
+	t->member->former_sent = t->member->former_sent || t->former > 0;
+}
+
 static int
 publish(struct tick *t, struct err *e)
 {
@@ -289,6 +298,7 @@ publish(struct tick *t, struct err *e)
 		return -1;
 	if (t->batch.n > 0)
 		relay_publish(t->relay, &t->batch, &t->relayed);
+	count_former(t);
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)

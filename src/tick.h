@@ -51,6 +51,7 @@ struct tick {
 	/* What is published but not yet written back. */
 	struct batch		 batch;
 	uint64_t		 picked, claimed;
+	uint64_t		 former;	/* see tick_result */
 	struct settled		 settled;
 	struct relay_result	 relayed;
 	uint64_t		*gone;		/* rows not there any more */
@@ -61,6 +62,9 @@ struct tick {
 
 struct tick_result {
 	uint64_t		 claimed;
+	uint64_t		 former;	/* delivered under a label that the key
+						   has not under the present
+						   partition count */
 	bool			 more;	/* partitions not yet looked at */
 	bool			 left;	/* rows that the batch had no room for */
 	struct settled		 settled;

@@ -4,10 +4,6 @@
 
 #include "tick.h"
 
-/* Of a row, by outbox.ordering. */
-struct bytes	tick_lane(const struct tick *, struct bytes key,
-		    struct bytes partition, const uint64_t *sequence);
-
 /* What is known of the open batch goes into the result, and is zero then. */
 void	tick_count(struct tick *, struct tick_result *);
 

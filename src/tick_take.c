@@ -11,6 +11,7 @@
 #include <bsd/string.h>
 
 #include "clock.h"
+#include "lane.h"
 #include "xalloc.h"
 
 /* Ask for a row that somebody else has claimed again after this. */
@@ -36,6 +37,8 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 {
 	int64_t	wait = w->due_ms;
 	bool	refused = batch_is_refused(&t->batch, w->sequence);
+	struct part	*part = picks_part(k, w->sequence);
+	struct bytes	 name = { part_name(part), strlen(part_name(part)) };
 
 	if (!w->pending) {
 		note_gone(t, w->sequence);
@@ -52,8 +55,9 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 		if (t->batch.n == 0)
 			return;
 	}
-	hold_row(t->hold, &(struct wait){ .part = picks_part(k, w->sequence),
-	    .lane = tick_lane(t, w->key, w->partition, &w->sequence),
+	hold_row(t->hold, &(struct wait){ .part = part,
+	    .lane = lane_of((enum conf_ordering)t->conf->outbox.ordering,
+	    w->key, name, &w->sequence),
 	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,
 	    .why = refused ? HOLD_REFUSED :
 	    w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
@@ -121,8 +125,9 @@ learn_waiting(struct tick *t, const struct picks *k, struct err *e)
 }
 
 /*
- * Rows keep the label of the lease they came under, not their own: a
- * collation may call two labels the same that are not the same bytes.
+ * Rows keep the name of the partition they came under, not their own label:
+ * that may be another one of the class, and a collation may call two labels
+ * the same that are not the same bytes.
  */
 static void
 keep_labels(struct tick *t, const struct picks *k)
@@ -134,7 +139,8 @@ keep_labels(struct tick *t, const struct picks *k)
 		strlcpy(b->labels[i], k->ranges[i].label,
 		    sizeof(b->labels[i]));
 	for (size_t i = 0; i < b->n; i++)
-		b->msgs[i].range = picks_part(k, b->msgs[i].sequence)->range;
+		b->msgs[i].range = picks_part(k,
+		    b->msgs[i].sequence)->labels[0].range;
 }
 
 static int
@@ -182,8 +188,8 @@ prepare(struct tick *t, const struct picks *k, struct err *e)
 	bool	marked = false;
 
 	for (size_t i = 0; i < k->n; i++)
-		marked = marked || k->items[i].sequence <=
-		    k->items[i].part->unsure_upto;
+		marked = marked || member_is_unsure(k->items[i].part,
+		    k->items[i].sequence);
 	if (marked && store_mark_rows(t->store, k->sequences, k->n, e) < 0)
 		return -1;
 	if (marked || !batch_keep(k->ahead, k->sequences, k->n))

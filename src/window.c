@@ -29,8 +29,7 @@ chain(struct window *w, const struct batch *b, enum conf_ordering ordering)
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
-		struct bytes	  key = lane_of(ordering, m->key, m->partition,
-				      &m->sequence);
+		struct bytes	  key = lane_of_msg(ordering, b, m);
 		struct lane	 *l;
 
 		w->lane_next[i] = w->n;

@@ -216,6 +216,8 @@ leave(struct worker *w)
 	    !w->tick.unsettled && store_is_open(w->store) &&
 	    member_forget_marks(&w->member, &e) < 0)
 		log_debug("%s", e.text);
+	if (store_is_open(w->store) && member_note_former(&w->member, &e) < 0)
+		log_debug("%s", e.text);
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
 	/* A failed statement has closed it; our row and leases are there. */

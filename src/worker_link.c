@@ -83,20 +83,24 @@ agree_on_count(struct worker *w, struct err *e)
 {
 	unsigned	ours = (unsigned)w->conf->outbox.partition_count;
 	unsigned	count = ours;
+	struct counts	c;
 
-	if (store_settings(w->store, &count, e) < 0)
+	if (store_settings(w->store, &count, e) < 0 ||
+	    store_read_counts(w->store, &c, e) < 0)
 		return -1;
-	if (w->a->change_count && !w->changed_count)
-		w->member.change.wish = ours;
+	w->line->counts_in = store_has_settings(w->store) ?
+	    BOARD_COUNTS_TABLE : BOARD_COUNTS_FILE;
+	if (w->a->change_count && !w->changed_count && count != ours)
+		w->member.wish = ours;
 	w->changed_count = true;
 	/* One of them is enough to say it. */
-	if (count != ours && w->member.change.wish == 0 && !w->warned_count &&
+	if (count != ours && w->member.wish == 0 && !w->warned_count &&
 	    w->a->slot == 0) {
 		log_warn("outbox.partition_count is %u here and %u in the "
 		    "database, which wins", ours, count);
 		w->warned_count = true;
 	}
-	return store_fill_partitions(w->store, count, e);
+	return store_fill_declared(w->store, &c, e);
 }
 
 /* Take the place of the dead, or just one's own. */

@@ -101,9 +101,9 @@ worker_show_served(struct worker *w)
 	if (w->moves_seen == w->member.moves)
 		return;
 	w->moves_seen = w->member.moves;
-	for (size_t i = 0; i < w->member.nparts; i++)
-		label_set_add(&served, w->member.parts[i]->label,
-		    strlen(w->member.parts[i]->label));
+	for (size_t i = 0; i < w->member.nowned; i++)
+		label_set_add(&served, w->member.owned[i].label,
+		    strlen(w->member.owned[i].label));
 	w->line->served = served;
 	pace_ring(&w->pace, true, clock_ms());
 }

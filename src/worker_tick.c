@@ -3,6 +3,7 @@
 #include "worker_impl.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <bsd/string.h>
 #include <bsd/unistd.h>
@@ -26,7 +27,13 @@ count_tick(struct worker *w, const struct tick_result *res)
 	l->dead += res->settled.dead;
 	l->fenced += res->settled.fenced;
 	l->skipped += res->relay.skipped;
-	l->owned = (uint32_t)w->member.nparts;
+	l->former_labels += res->former;
+	if (res->former > 0)
+		l->former_label_at = time(NULL);
+	l->strangers = (uint32_t)w->member.strangers;
+	if (l->change == BOARD_CHANGE_ASKED && w->member.wish == 0)
+		l->change = BOARD_CHANGE_OVER;
+	l->owned = (uint32_t)w->member.nowned;
 	l->desired = (uint32_t)w->member.ndesired;
 	l->waiting = (uint32_t)hold_nlanes(w->hold);
 }
@@ -93,10 +100,10 @@ static void
 show_partitions(struct worker *w)
 {
 	log_info("holds %zu of the %zu partitions it wants; %zu workers",
-	    w->member.nparts, w->member.ndesired, w->member.active);
+	    w->member.nowned, w->member.ndesired, w->member.active);
 	if (w->line != &w->no_line)
 		setproctitle("-outbox-master: worker %u [%zu partitions]",
-		    w->a->slot, w->member.nparts);
+		    w->a->slot, w->member.nowned);
 }
 
 /* Everything of a batch is written back, with the tick or afterwards. */

@@ -14,11 +14,14 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <libdeflate.h>
+
 #include "clock.h"
 #include "frame.h"
 #include "hold.h"
 #include "member.h"
 #include "park.h"
+#include "store_sql.h"
 #include "tick.h"
 #include "worker_impl.h"
 #include "xalloc.h"
@@ -1223,6 +1226,7 @@ END_TEST
 
 #define NKEYS		6
 #define NSEEDS		16
+#define NSHARED		32	/* with labels of several counts */
 #define NSTEPS		400
 #define MAX_SEQUENCE	4000
 
@@ -1258,6 +1262,15 @@ static struct {
 	unsigned	scans;			/* statements */
 	int		breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; what happens */
+
+	/* Producers use several partition counts. */
+	struct store	*changer;	/* who declares them; NULL: no */
+	const unsigned	*wishes;	/* four of them */
+	struct counts	 counts;	/* declared */
+	bool		 straggle;	/* former ones are used as well */
+	void		(*event)(void);	/* what happens next */
+	const char	*event_at;	/* before such a statement */
+	bool		 inside;	/* it happens */
 } story;
 
 static int64_t	skew_ms;	/* how much later it is */
@@ -1320,10 +1333,19 @@ mysql_next_result(MYSQL *mysql)
 
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "mysql_next_result");
-	if (strcmp(mysql->user, "outbox") == 0 && ++story.results == 2 &&
-	    story.held)
+	if (strcmp(mysql->user, "outbox") == 0 && !story.inside &&
+	    ++story.results == 2 && story.held)
 		lose_commit(mysql);
 	return real(mysql);
+}
+
+static void
+happen(void)
+{
+	story.inside = true;
+	story.event();
+	story.event = NULL;
+	story.inside = false;
 }
 
 /* The library's, but a connection breaks before or after a statement. */
@@ -1335,6 +1357,10 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "mysql_send_query");
+	if (story.inside)
+		return real(mysql, text, len);
+	if (story.event != NULL && strstr(text, story.event_at) != NULL)
+		happen();
 	story.scans += strstr(text, "ORDER BY global_sequence LIMIT") != NULL ||
 	    strstr(text, "SELECT FIELD(") != NULL;
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
@@ -1610,6 +1636,30 @@ is_late(unsigned key)
 	return false;
 }
 
+/* What a producer gives a row of this key, quoted. */
+static const char *
+label_of_key(unsigned key)
+{
+	static char	 text[16];
+	char		 name[8];
+	unsigned	 count, n;
+
+	if (story.changer == NULL && key > 3)
+		return "NULL";
+	if (story.changer == NULL) {
+		snprintf(text, sizeof(text), "'p0%u'", key % 2);
+		return text;
+	}
+	n = story.straggle ? dice((unsigned)story.counts.nformer + 1) : 0;
+	count = n == 0 ? story.counts.count : story.counts.former[n - 1];
+	if (count == 1 && dice(2) == 0)
+		return dice(2) == 0 ? "NULL" : "''";
+	snprintf(name, sizeof(name), "k%u", key);
+	snprintf(text, sizeof(text), "'p%02u'", libdeflate_crc32(0, name,
+	    strlen(name)) % count);
+	return text;
+}
+
 static void
 produce(unsigned key)
 {
@@ -1628,8 +1678,8 @@ produce(unsigned key)
 			    key };
 		else
 			sql("INSERT INTO outbox (global_sequence, partition_key)"
-			    " SELECT %llu, IF(%u > 3, NULL, 'p0%u')",
-			    (unsigned long long)sequence, key, key % 2);
+			    " VALUES (%llu, %s)", (unsigned long long)sequence,
+			    label_of_key(key));
 	}
 }
 
@@ -1648,10 +1698,8 @@ commit_late(void)
 	sequence = story.late[i].sequence;
 	memmove(&story.late[i], &story.late[i + 1],
 	    (--story.nlate - i) * sizeof(story.late[0]));
-	sql("INSERT INTO outbox (global_sequence, partition_key) SELECT "
-	    "sequence, CASE stream_id WHEN 'k4' THEN NULL WHEN 'k5' THEN NULL "
-	    "ELSE CONCAT('p0', SUBSTRING(stream_id, 2) MOD 2) END FROM events "
-	    "WHERE sequence = %llu", (unsigned long long)sequence);
+	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
+	    "(%llu, %s)", (unsigned long long)sequence, label_of_key(key));
 }
 
 static void
@@ -1670,9 +1718,40 @@ forget_dead(void)
 		    "global_sequence), '') FROM outbox_dead_letters")),
 		*at = list, *one;
 
-	while ((one = strsep(&at, ",")) != NULL && one[0] != '\0')
+	while ((one = strsep(&at, ",")) != NULL && one[0] != '\0') {
 		story.stored[strtoull(one, NULL, 10)] = false;
+		story.acked[strtoull(one, NULL, 10)] = false;
+	}
 	free(list);
+}
+
+/* Where a row that comes back waits: under the present count. */
+static const char *
+label_now(const char *key)
+{
+	static char	text[256];
+
+	snprintf(text, sizeof(text), "CONCAT('p', LPAD(CRC32(CAST(%s AS CHAR)) "
+	    "MOD %u, 2, '0'))", key, story.counts.count);
+	return text;
+}
+
+/* Only those of what comes back, as who does it would. */
+static void
+raise_epochs(bool retry)
+{
+	if (story.changer == NULL) {
+		sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + "
+		    "1");
+		return;
+	}
+	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1 "
+	    "WHERE partition_key IN (SELECT partition_key FROM "
+	    "outbox_blocked_keys WHERE reason = 'halted')");
+	if (retry)
+		sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + "
+		    "1 WHERE partition_key IN (SELECT %s FROM "
+		    "outbox_dead_letters)", label_now("order_key"));
 }
 
 /* The release of schema.sql; the dead one may come back. */
@@ -1682,13 +1761,137 @@ release_all(bool retry)
 	if (retry)
 		forget_dead();
 	sql("START TRANSACTION");
+	raise_epochs(retry);
 	if (retry)
 		sql("INSERT INTO outbox (global_sequence, partition_key) "
-		    "SELECT global_sequence, partition_key FROM "
-		    "outbox_dead_letters; DELETE FROM outbox_dead_letters");
+		    "SELECT global_sequence, %s FROM outbox_dead_letters; "
+		    "DELETE FROM outbox_dead_letters", story.changer == NULL ?
+		    "partition_key" : label_now("order_key"));
 	sql("UPDATE outbox_blocked_keys SET reason = 'released' WHERE reason = "
-	    "'halted'; UPDATE outbox_partitions SET lease_epoch = "
-	    "lease_epoch + 1; COMMIT");
+	    "'halted'; COMMIT");
+}
+
+static void
+release_some(void)
+{
+	release_all(true);
+}
+
+/* A delivered row, in front of others of its key, is to be sent again. */
+static void
+replay(void)
+{
+	uint64_t	sequence = strtoull(sql_text("SELECT COALESCE(("
+			    "SELECT x.global_sequence FROM outbox AS x JOIN "
+			    "events AS a ON a.sequence = x.global_sequence "
+			    "WHERE x.published_at IS NOT NULL AND EXISTS "
+			    "(SELECT 1 FROM outbox AS y JOIN events AS b ON "
+			    "b.sequence = y.global_sequence WHERE b.stream_id "
+			    "= a.stream_id AND b.sequence > a.sequence AND "
+			    "y.published_at IS NULL) ORDER BY RAND() LIMIT 1), "
+			    "0)"), NULL, 10);
+
+	story.acked[sequence] = story.stored[sequence] = false;
+	sql("START TRANSACTION; UPDATE outbox JOIN events ON sequence = "
+	    "global_sequence SET published_at = NULL, partition_key = %s, "
+	    "attempts = 0, available_at = NOW(6), replay_no = replay_no + 1 "
+	    "WHERE sequence = %llu; UPDATE outbox_partitions SET lease_epoch = "
+	    "lease_epoch + 1 WHERE partition_key = (SELECT partition_key FROM "
+	    "outbox WHERE global_sequence = %llu); COMMIT",
+	    label_now("stream_id"), (unsigned long long)sequence,
+	    (unsigned long long)sequence);
+}
+
+static void
+move_lease(void)
+{
+	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1, "
+	    "lease_owner = '%s', lease_until = NOW(6) + INTERVAL 1 HOUR "
+	    "ORDER BY RAND() LIMIT 1", nodes[dice(2)].id);
+}
+
+static void
+change_to(unsigned wish)
+{
+	struct repartition	r;
+
+	ck_ok(store_repartition(story.changer, wish, &r, &e));
+	ck_assert_msg(!r.refused, "%s", r.why.text);
+	if (r.changed)
+		story.counts = r.counts;
+}
+
+static void
+change_count(void)
+{
+	change_to(story.wishes[dice(4)]);
+}
+
+/* Does anything wait under a label that its key has not now? */
+static bool
+is_former_used(void)
+{
+	return strcmp(sql_text("SELECT COUNT(*) FROM (SELECT partition_key, "
+	    "stream_id FROM outbox JOIN events ON sequence = global_sequence "
+	    "WHERE published_at IS NULL UNION ALL SELECT partition_key, "
+	    "order_key FROM outbox_blocked_keys) AS t WHERE NOT (partition_key "
+	    "<=> %s)", label_now("stream_id")), "0") != 0;
+}
+
+/* The operator's word: no producer uses a former count any more. */
+static void
+end_former(void)
+{
+	struct counts	c = { .count = story.counts.count, .changed = true };
+
+	if (story.counts.nformer == 0 || is_former_used())
+		return;
+	if (store_begin(story.changer, &e) < 0 ||
+	    store_write_counts(story.changer, &c, &e) < 0 ||
+	    store_commit(story.changer, &e) < 0) {
+		ck_assert_int_eq(store_fault(story.changer), DB_BUSY);
+		store_rollback(story.changer);
+		return;
+	}
+	story.counts = c;
+}
+
+/* Rows under labels that nobody has heard of yet. */
+static void
+change_and_produce(void)
+{
+	unsigned	key = dice(NKEYS);
+
+	change_count();
+	story.straggle = true;
+	produce(key);
+	produce(key);
+}
+
+static void
+stop_straggling(void)
+{
+	story.straggle = false;
+}
+
+/* What may come between a look and a claim, among others. */
+static void
+disturb(void)
+{
+	static void		(*const events[])(void) = {
+		change_count, change_and_produce, stop_straggling, end_former,
+		end_former, release_some, replay, replay, replay, move_lease,
+		commit_late,
+	};
+	static const char *const	before[] = {
+		"LOCK IN SHARE MODE) = ",		/* claim */
+		"SET lease_owner = ",			/* take and give up */
+		"heartbeat_until > NOW(6)) UNION",	/* view */
+		"LIMIT",				/* scan */
+	};
+
+	story.event = events[dice(NROWS(events))];
+	story.event_at = before[dice(2) == 0 ? 0 : dice(NROWS(before))];
 }
 
 static void
@@ -1713,10 +1916,7 @@ stumble(void)
 		return;
 	case 5:		/* a lease moves, and its owner does not know */
 		if (dice(3) == 0)
-			sql("UPDATE outbox_partitions SET lease_epoch = "
-			    "lease_epoch + 1, lease_owner = '%s', lease_until ="
-			    " NOW(6) + INTERVAL 1 HOUR ORDER BY RAND() LIMIT 1",
-			    nodes[dice(2)].id);
+			move_lease();
 		return;
 	case 6:
 		if (dice(3) == 0)
@@ -1730,7 +1930,11 @@ stumble(void)
 		member_look_now(&n->member);
 		/* FALLTHROUGH */
 	default:
+		if (story.changer != NULL && dice(4) == 0)
+			disturb();
 		node_works(n);
+		if (story.event != NULL)
+			happen();
 	}
 }
 
@@ -2014,6 +2218,7 @@ START_TEST(lost_commit_is_made_good)
 		return;
 	memset(&story, 0, sizeof(story));
 	conf->nats.recover = RECOVER_LOST;
+	sql("UPDATE outbox_settings SET partition_count = 16");
 	node_start(n);
 	n->tick.wait_ring = rings_for_two;
 	n->tick.wait_ring_arg = n;
@@ -2041,7 +2246,7 @@ START_TEST(lost_commit_is_made_good)
 	/* Nobody is in doubt any more. */
 	member_look_now(&n->member);
 	ck_ok(member_round(&n->member, clock_ms(), &e));
-	ck_assert_uint_eq(n->member.parts[1]->unsure_upto, 0);
+	ck_assert_uint_eq(n->member.parts[1]->labels[0].unsure_upto, 0);
 	node_stop(n);
 }
 END_TEST
@@ -2438,29 +2643,35 @@ START_TEST(failed_tick_looks_everywhere)
 }
 END_TEST
 
-START_TEST(order_is_kept_at_random)
+static void
+choose_story(int seed)
 {
-	int	left = 300;
-
-	srand((unsigned)_i);
+	srand((unsigned)seed);
 	memset(&story, 0, sizeof(story));
 	story.failures = 25;
-	story.turns = _i % 7 < 4;
-	story.rings = _i % 5 < 3;
+	story.turns = seed % 7 < 4;
+	story.rings = seed % 5 < 3;
 	/* Other servers cannot hold one up. */
 	story.losses = !is_mysql();
 	conf->nats.recover = RECOVER_LOST;
-	if (_i % 5 == 4)
+	if (seed % 5 == 4)
 		conf->worker.batch_size = 1;
-	if (_i % 3 == 2)	/* room for all of them */
+	if (seed % 3 == 2)	/* room for all of them */
 		conf->worker.batch_bytes = 65536;
-	if (_i % 5 == 1) {	/* little to do, and that goes early */
+	if (seed % 5 == 1) {	/* little to do, and that goes early */
 		conf->worker.batch_bytes = 1 << 20;
 		story.failures = 1;
 		story.calm = true;
 	}
-	conf->retry.on_dead = _i % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
-	conf->retry.max_attempts = _i % 4 < 2 ? 3 : 1000;
+	conf->retry.on_dead = seed % 2 == 0 ? DEAD_CONTINUE : DEAD_HALT;
+	conf->retry.max_attempts = seed % 4 < 2 ? 3 : 1000;
+}
+
+static void
+tell_story(void)
+{
+	int	left = 300;
+
 	node_start(&nodes[0]);
 	node_start(&nodes[1]);
 	for (int i = 0; i < (story.calm ? 3 * NSTEPS : NSTEPS); i++)
@@ -2482,6 +2693,36 @@ START_TEST(order_is_kept_at_random)
 	    "'!%%' AND published_at IS NULL");
 	node_stop(&nodes[0]);
 	node_stop(&nodes[1]);
+}
+
+START_TEST(order_is_kept_at_random)
+{
+	choose_story(_i);
+	tell_story();
+}
+END_TEST
+
+static const unsigned	wishes[][4] = {
+	{ 2, 4, 8, 6 }, { 4, 8, 12, 16 }, { 1, 2, 4, 8 }, { 3, 6, 9, 12 },
+	{ 2, 4, 2, 4 },
+};
+
+/*
+ * Rows of a key have labels of all the counts that are declared, and these
+ * change.
+ */
+START_TEST(order_is_kept_under_several_counts)
+{
+	choose_story(NSEEDS + _i);
+	story.wishes = wishes[_i % NROWS(wishes)];
+	story.counts.count = story.wishes[0];
+	sql("UPDATE outbox_settings SET partition_count = %u",
+	    story.counts.count);
+	story.straggle = true;
+	story.changer = store_of(conf, "here:09:ffffffffffffffff");
+	change_to(story.wishes[1]);
+	tell_story();
+	store_free(story.changer);
 }
 END_TEST
 
@@ -2809,6 +3050,8 @@ add_all(Suite *s, const struct kind *k)
 	tcase_add_test(tc, row_that_is_not_claimed_is_waited_for);
 	tcase_add_test(tc, smallest_batch_makes_progress);
 	tcase_add_loop_test(tc, order_is_kept_at_random, 0, NSEEDS);
+	tcase_add_loop_test(tc, order_is_kept_under_several_counts, 0,
+	    NSHARED);
 }
 
 int

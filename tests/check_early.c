@@ -19,7 +19,6 @@
 
 #include <bsd/string.h>
 
-#include "change.h"
 #include "clock.h"
 #include "frame.h"
 #include "hold.h"
@@ -748,68 +747,6 @@ START_TEST(mark_of_the_lease_without_a_label_stays)
 }
 END_TEST
 
-/* They get another label, and their former lease another row's. */
-START_TEST(moved_rows_take_it_with_them)
-{
-	struct change	ch;
-
-	sql("UPDATE outbox_settings SET partition_count = 16; "
-	    "UPDATE outbox SET claim_token = 'x' WHERE global_sequence = 2");
-	set_mark("old 4 mine");
-	ck_ok(store_change(st, 4, &ch, &e));
-	ck_assert(ch.over);
-	ck_sql("1,3,4", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
-	    "FROM outbox WHERE unsure_since < NOW(6) - INTERVAL 50 MINUTE");
-}
-END_TEST
-
-/* Parked, they have it already, and move with the record of their key. */
-START_TEST(parked_rows_keep_it_when_the_count_changes)
-{
-	static const uint64_t	one = 1;
-	struct parking		parking = { 1, &one, 1 };
-	struct range		r = range("p00", 1);
-	struct change		ch;
-	char			label[STORE_LABEL];
-
-	sql("UPDATE outbox_settings SET partition_count = 16; "
-	    "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
-	    "order_key, reason, head_sequence) "
-	    "VALUES (1, 'p00', 'k1', 'failed', 1)");
-	set_mark("old 4 former");
-	ck_ok(store_park(st, &r, 1, &parking, 1, &e));
-	ck_ok(store_change(st, 4, &ch, &e));
-	ck_assert(ch.over);
-	sql("UPDATE outbox_partitions SET unsure_since = NULL, "
-	    "lease_owner = '" ME "', lease_until = NOW(6) + INTERVAL 1 HOUR");
-	strlcpy(label, sql_text("SELECT partition_key FROM "
-	    "outbox_blocked_keys"), sizeof(label));
-	r = range(label, strtoull(sql_text("SELECT lease_epoch FROM "
-	    "outbox_partitions WHERE partition_key = '%s'", label), NULL, 10));
-	ck_ok(store_unpark(st, &r, 1, &one, 1, &e));
-	ck_sql("1", "SELECT unsure_since < NOW(6) - INTERVAL 50 MINUTE "
-	    "FROM outbox WHERE global_sequence = 1 AND partition_key = '%s'",
-	    label);
-}
-END_TEST
-
-/* The clock was put back: which of the two is older nobody knows. */
-START_TEST(moved_rows_take_a_mark_to_come_for_the_oldest)
-{
-	struct change	ch;
-
-	add_lease("p01", OTHER, 1);
-	sql("UPDATE outbox_settings SET partition_count = 16");
-	set_mark("old 4 mine");
-	sql("UPDATE outbox_partitions SET unsure_since = NOW(6) + INTERVAL 1 "
-	    "HOUR WHERE partition_key = 'p01'");
-	ck_ok(store_change(st, 4, &ch, &e));
-	ck_assert(ch.over);
-	ck_sql("1970 1970 1970 1970", "SELECT GROUP_CONCAT(YEAR(unsure_since) "
-	    "SEPARATOR ' ') FROM outbox");
-}
-END_TEST
-
 /* However large the tables are. */
 START_TEST(marks_are_found_by_keys)
 {
@@ -847,10 +784,11 @@ static struct member	 member;
 static struct hold	*hold;
 static int64_t		 now;
 
-static struct part *
+static struct part_label *
 p00(void)
 {
-	struct part	*p = member_part(&member, (struct bytes){ "p00", 3 });
+	struct part_label *p = member_label(&member,
+			       (struct bytes){ "p00", 3 });
 
 	ck_assert_ptr_nonnull(p);
 	return p;
@@ -866,7 +804,8 @@ round_at(int64_t at)
 static bool
 may_go(uint64_t sequence)
 {
-	return member_may_go_early(&member, p00(), sequence, now);
+	return member_may_go_early(&member, member_part(&member,
+	    (struct bytes){ "p00", 3 }), sequence, now);
 }
 
 static void
@@ -1080,6 +1019,7 @@ START_TEST(rows_without_a_label_do_not_go_early)
 {
 	struct part	*none;
 
+	sql("UPDATE outbox_settings SET partition_count = 16");
 	add_lease("", ME, 1);
 	may_go(4);
 	round_at(now + conf->worker.lease_renew);
@@ -1114,9 +1054,6 @@ add_early(Suite *s, const struct kind *k)
 	tcase_add_test(tc, refused_row_learns_nothing);
 	tcase_add_loop_test(tc, parked_rows_take_it_with_them, 0, 2);
 	tcase_add_loop_test(tc, mark_of_the_lease_without_a_label_stays, 0, 3);
-	tcase_add_test(tc, moved_rows_take_it_with_them);
-	tcase_add_test(tc, parked_rows_keep_it_when_the_count_changes);
-	tcase_add_test(tc, moved_rows_take_a_mark_to_come_for_the_oldest);
 	tcase_add_test(tc, marks_are_found_by_keys);
 	tc = add_case(s, "cluster", k, strcmp(k->name, "mysql") == 0 ?
 	    k->start : start_cluster, early_begin, early_end);

@@ -22,14 +22,19 @@
  */
 
 static struct hold	*hold;
-static struct part	 p1, p2;
+static struct {
+	struct part		 part;
+	struct part_label	 label;
+} parts[2];
+#define p1	parts[0].part
+#define p2	parts[1].part
 
 static void
 hold_setup(void)
 {
 	hold = hold_new();
-	p1 = (struct part){ .label = "p01" };
-	p2 = (struct part){ .label = "p02" };
+	memset(parts, 0, sizeof(parts));
+	p1.nlabels = p2.nlabels = 1;
 }
 
 static void

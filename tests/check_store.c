@@ -1563,8 +1563,8 @@ leave_fleet(void)
 static uint64_t
 epoch_of(const char *label)
 {
-	struct part	*p = member_part(&member,
-			    (struct bytes){ label, strlen(label) });
+	struct part_label *p = member_label(&member,
+			       (struct bytes){ label, strlen(label) });
 
 	return p == NULL ? 0 : p->epoch;
 }
@@ -3654,7 +3654,7 @@ racer_run(void *arg)
 START_TEST(no_row_is_claimed_under_a_lost_lease)
 {
 	char		id[IDENT_SIZE];
-	unsigned	seed = 1;
+	unsigned	seed = 1, races = 0;
 
 	sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
 	fill_big(NBIG);
@@ -3685,9 +3685,11 @@ START_TEST(no_row_is_claimed_under_a_lost_lease)
 		ck_sql(first, "SELECT COUNT(*) FROM outbox "
 		    "WHERE claim_token LIKE '%016x-%%'", 0xace00 + round);
 		ck_assert_uint_eq(r.n, strtoull(first, NULL, 10));
-		ck_assert_uint_lt(r.next, NBIG);
+		/* On a busy machine it may have got all before. */
+		races += r.next < NBIG;
 		store_free(r.store);
 	}
+	ck_assert_uint_gt(races, 0);
 }
 END_TEST
 

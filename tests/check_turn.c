@@ -151,6 +151,20 @@ START_TEST(lost_row_is_left_alone)
 }
 END_TEST
 
+/* Whoever stood still for longer than its claim fetches less than it took. */
+START_TEST(claimed_row_is_lost_before_the_fetch)
+{
+	ck_ok(turn());
+	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
+	    "WHERE global_sequence = 3");
+	ck_ok(store_fetch(st, next_rows, 2, SIZE_MAX, &next, &e));
+	ck_assert_uint_eq(next.n, 1);
+	store_turned(&done, &settled, changed - next.n);
+	ck_assert_uint_eq(settled.delivered, 2);
+	ck_assert_uint_eq(settled.fenced, 0);
+}
+END_TEST
+
 static const char *const	taken[] = {
 	"claim_token = '" OTHER_NONCE "-1'",
 	"claim_token = '" MY_NONCE "-0'",	/* for a claim by itself */
@@ -328,6 +342,7 @@ add_turns(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, lost_lease_claims_nothing, 0,
 	    sizeof(losses) / sizeof(losses[0]));
 	tcase_add_test(tc, lost_row_is_left_alone);
+	tcase_add_test(tc, claimed_row_is_lost_before_the_fetch);
 	tcase_add_loop_test(tc, only_free_rows_are_taken, 0,
 	    sizeof(taken) / sizeof(taken[0]));
 	tcase_add_test(tc, no_lease_is_needed_without_leasing);

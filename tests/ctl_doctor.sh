@@ -153,13 +153,44 @@ says fail 1 'outbox_workers is MyISAM.*ENGINE = InnoDB' 'another engine'
 sql 'ALTER TABLE outbox_workers ENGINE = InnoDB;
     UPDATE outbox_settings SET schema_version = 99'
 says fail 1 'settings: .*schema version 99 is newer' 'a newer schema'
-sql 'UPDATE outbox_settings SET schema_version = 1, partition_count = 8'
+sql 'UPDATE outbox_settings SET schema_version = 1, partition_count = 8;
+    UPDATE outbox_partitions SET former_label_at = NULL'
 says warn 0 'settings: the database has 8 partitions .* is 16' 'another count'
 sql 'UPDATE outbox_settings SET partition_count = NULL'
 says warn 0 'settings: no partition count yet' 'no count'
 is "$(sql 'SELECT partition_count FROM outbox_settings')" NULL \
     'and none is written'
 sql 'UPDATE outbox_settings SET partition_count = 16'
+# declared FORMER SINCE LAST: the counts, and the last message of another one
+declared() {
+	sql "UPDATE outbox_settings SET former_counts = $1, counts_since = $2;
+	    UPDATE outbox_partitions SET former_label_at =
+		IF(partition_key = 'p01', $3, NULL)"
+}
+declared "'8,4'" 'NOW(6) - INTERVAL 9 MINUTE' NULL
+says ok 0 'settings: declared .*: 16, formerly 8 and 4: 4 classes .*; since 2026.*Z, and no message went' \
+    'former counts'
+declared "'8,4'" 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 9 MINUTE'
+says ok 0 'settings: declared .* went at 2026.*Z$' 'that a producer uses'
+declared "'8,4'" 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 11 MINUTE'
+says warn 0 'settings: declared .*: if no producer uses one, outboxctl partitions sync --finish' \
+    'that no producer uses'
+sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
+    ('stranger', NOW(6) + INTERVAL 1 HOUR)"
+says fail 1 'settings: worker stranger of another program' 'and another program'
+declared NULL 'NOW(6) - INTERVAL 1 DAY' NULL
+says ok 0 'settings: 16 partitions' 'which does no harm with one count'
+sql 'DELETE FROM outbox_workers'
+declared NULL 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 9 MINUTE'
+says fail 1 'settings: a producer uses a partition count that is not declared: at 2026.*declare its count' \
+    'a producer that goes on after the end'
+declared NULL NULL 'NOW(6) - INTERVAL 9 MINUTE'
+says ok 0 'settings: 16 partitions' 'labels of an application of its own'
+declared NULL NULL NULL
+sql 'ALTER TABLE outbox_settings DROP COLUMN counts_since'
+says warn 0 'settings: without the columns former_counts and counts_since' \
+    'older settings'
+sql 'ALTER TABLE outbox_settings ADD COLUMN counts_since TIMESTAMP(6) NULL'
 for right in 'UPDATE outbox' 'DELETE outbox_workers' \
     'INSERT outbox_dead_letters' 'SELECT events' 'UPDATE outbox_streams'; do
 	sql "REVOKE ${right% *} ON ${right#* } FROM 'outbox'@'localhost'"

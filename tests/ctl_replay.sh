@@ -143,12 +143,24 @@ ctl messages replay 1
 sql "UPDATE outbox SET published_at = NOW(6), partition_key =
 	CASE global_sequence WHEN 1 THEN 'eu' WHEN 2 THEN NULL
 	WHEN 3 THEN '!3' ELSE 'p99' END WHERE global_sequence <= 4;
-    UPDATE outbox_settings SET partition_count = 8, former_count = 100"
+    UPDATE outbox_settings SET partition_count = 8, counts_since = NOW(6)"
 now=p0$(sql "SELECT CRC32('a') MOD 8")
+epoch() { sql "SELECT lease_epoch FROM outbox_partitions
+    WHERE partition_key = '$now'"; }
+sql "INSERT IGNORE INTO outbox_partitions (partition_key) VALUES ('$now')"
+was=$(epoch)
 ctl messages replay 1 2 3 4
 is "$(labels)" "eu NULL $now $now" \
     'a label of another count is made anew, the own one of an application not'
+is "$(($(epoch) - was))" 1 'and the owner of the new label is told'
 deliver
+sql "UPDATE outbox_settings SET former_counts = '16,1'"
+ctl messages replay 2
+is "$(labels)" "eu $now $now $now" \
+    'no label is one of a count, too, while 1 is declared'
+deliver
+sql "UPDATE outbox SET partition_key = NULL WHERE global_sequence = 2;
+    UPDATE outbox_settings SET former_counts = NULL"
 is "$(replays)" none 'and they are found there'
 sql "UPDATE outbox SET partition_key = 'p99' WHERE global_sequence = 4;
     UPDATE outbox_settings SET partition_count = NULL"

@@ -36,6 +36,7 @@ is "$(field '[.fleet.live, .backlog.waiting, .oldest, .here] | tostring')" \
     '[0,0,null,null]' 'an empty outbox'
 is "$(field '[.partitions | .count, .total, .missing] | tostring')" \
     '[16,0,16]' 'its leases are missing'
+is "$(field .counts)" null 'and no former count'
 
 #
 # Rows of all kinds, and leases of others.
@@ -125,6 +126,63 @@ sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9;
 needs '^halted keys: 1, the first since 2026' 'a halted key'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 needs '^nobody is alive and 6 rows wait' 'nobody alive'
+
+#
+# Former partition counts, and a producer that uses one.
+#
+sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
+	('b:01:00000000000000bb', NOW(6) + INTERVAL 1 HOUR);
+    UPDATE outbox_settings SET partition_count = 32, former_counts = '16,8',
+	counts_since = NOW(6) - INTERVAL 5 MINUTE"
+unchanged 'status of former counts' --json status
+is "$RC $(field '[.counts | .present, .former, .classes, .class_size, .sent_here,
+    .sent_here_at, .sent_at] | tostring')" '0 [32,[16,8],8,4,0,null,null]' \
+    'former counts are told, and need nobody'
+[ "$(field '.counts | .finish_ms > 240000 and .finish_ms <= 300000 and
+    (.since | startswith("2026"))')" = true ]
+ok $? 'and for how long they stay at least'
+is "$(field '[.partitions | .count, .missing, .obsolete] | tostring')" \
+    '[32,15,1]' 'what a former count makes is not obsolete'
+ctl status
+like "$OUT" '^counts +32, formerly 16 and 8: 8 classes of 4 labels at most, .*; since 2026' \
+    'for people, too'
+like "$OUT" '^former +0 sent by this host .* the last never; by any host never$' \
+    'and who uses them'
+like "$OUT" '^to do +in [45]m .*s at the earliest: partitions sync --finish' \
+    'and what ends it'
+sql "UPDATE outbox_settings SET counts_since = NOW(6) - INTERVAL 1 HOUR;
+    UPDATE outbox_partitions SET former_label_at = NOW(6) - INTERVAL 11 MINUTE
+	WHERE partition_key = 'p03'"
+ctl --json status
+is "$RC $(field '[.counts | .finish_ms, (.sent_at | startswith("2026"))] |
+    tostring')" '0 [0,true]' 'eleven minutes ago: it may be ended'
+ctl status
+like "$OUT" '^to do +partitions sync --finish, when' 'which is said'
+# straggler: the last message came so long ago
+straggler() {
+	sql "UPDATE outbox_settings SET former_counts = NULL, counts_since = $2;
+	    UPDATE outbox_partitions SET former_label_at =
+		NOW(6) - INTERVAL $1 MINUTE WHERE partition_key = 'p03'"
+}
+straggler 9 'NOW(6) - INTERVAL 1 HOUR'
+needs '^a producer uses a partition count that is not declared: at 2026.*: partitions sync' \
+    'after the end'
+is "$(field .counts)" null 'no former count is told'
+straggler 11 'NOW(6) - INTERVAL 1 HOUR'
+ctl status
+is "$RC" 0 'not for longer than ten minutes'
+straggler 9 'NOW(6)'
+ctl status
+is "$RC" 0 'nor for what came before it'
+straggler 9 NULL
+ctl status
+is "$RC" 0 'nor for labels of an application that never had another count'
+sql "INSERT INTO outbox_partitions (partition_key) VALUES ('p32'), ('p6000')"
+needs 'of no declared count are p32, p6000: its keys' 'but for undeclared labels'
+sql "DELETE FROM outbox_partitions WHERE partition_key IN ('p32', 'p6000');
+    UPDATE outbox_partitions SET former_label_at = NULL; UPDATE outbox_settings
+	SET partition_count = NULL, counts_since = NULL;
+    DELETE FROM outbox_workers"
 
 #
 # A right is missing.
@@ -223,6 +281,24 @@ is "$(field '[.fleet.live, .here.per_second] | tostring')" '[2,0]' \
     'the rate is that of now'
 ctl status
 like "$OUT" "^daemon +pid $MASTER, generation 1, 0 messages/s" 'for people'
+sql "UPDATE outbox_settings SET former_counts = '8', counts_since = NOW(6);
+    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
+    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('late', 1, 't', 'x'), ('late', 2, 't', 'x');
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT sequence, CONCAT('p', LPAD((CRC32('late') + 8) % 16, 2, '0'))
+	FROM events WHERE stream_id = 'late'"
+is_told() {
+	ctl --json status
+	[ "$(field '.counts | [.sent_here, .sent_here_at != null,
+	    .sent_at != null] | tostring')" = '[2,true,true]' ]
+}
+wait_for 20 is_told
+ok $? 'messages under the label of another count are told'
+is "$(field '[.here.workers[].former_labels] | add')" 2 'of each worker'
+ctl status
+like "$OUT" '^former +2 sent by this host .* at 2026.*; by any host at 2026' \
+    'for people, too'
 
 "$SANDBOX" stop "$DIR/nats" >/dev/null
 is_held_up() {

@@ -95,8 +95,8 @@ begin(void)
 	    "DELETE FROM outbox_partitions; DELETE FROM outbox_workers; "
 	    "DELETE FROM outbox_dead_letters; "
 	    "DELETE FROM outbox_blocked_keys; UPDATE outbox_settings SET "
-	    "partition_count = NULL, boundary = NULL, former_count = NULL, "
-	    "wanted_count = NULL, schema_version = 1, outbox_id = 'abc'");
+	    "partition_count = NULL, former_counts = NULL, counts_since = "
+	    "NULL, schema_version = 1, outbox_id = 'abc'");
 	ck_ok(log_open(path, LOG_LVL_DEBUG, false, &e));
 	conf = conf_for("app");
 }

@@ -11,7 +11,8 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
     skip_all 'built without --enable-fault-points'
 
 # Every statement of the daemon: its name in src, how many of the name make
-# one piece of work, and what has to happen that a worker comes to it.
+# one piece of work (or which of them), and what has to happen that a worker
+# comes to it.
 TICK='
 few		1	nothing
 few ahead	1	rung
@@ -34,6 +35,7 @@ commit early	1	rung
 MEMBER='
 heartbeat	1	nothing
 renew		1	nothing
+note		1	misplaced
 view		1	nothing
 acquire		1	freed
 release		1	given
@@ -43,6 +45,7 @@ purge		1	newfirst
 '
 LIFE='
 session		3	newcomer
+counts		1	newcomer
 schema		2	newcomer
 settings	1	newcomer
 server		4	newcomer
@@ -67,13 +70,15 @@ blocked		1	freed
 raise		1	severed
 unsure		1	silent
 '
-# Another partition count, of a producer's rows and with some to be moved.
+# Another partition count, by a worker that has just begun: what it did before
+# is above.
 CHANGE='
-counts		2	recount
-session		2	recount
+session		4-5	recount
 begin		1	recount
+counts		2-2	recount
+view		3-4	recount
+repartition	2	recount
 partitions	1	widen
-change		9	recount
 commit		1	recount
 '
 LOSSES='
@@ -130,16 +135,18 @@ strike() {
 	ORDERS=$((ORDERS + 1))
 	"$2" "$1"
 	wait_for 8 has_fired || MISSED+=("$1")
-	case $2 in unburied|refused) "after_$2" ;; esac
+	case $2 in unburied|refused|recount|widen) "after_$2" "$1" ;; esac
 }
 
 # each TABLE WHENS ACT: strike all points of a table
 each() {
-	local what n trigger when i
+	local what n trigger when i first
 	while IFS=$'\t' read -r what n trigger; do
 		[ -n "$what" ] || continue
 		for when in $2; do
-			for ((i = 1; i <= n; i++)); do
+			first=1
+			[ "$n" = "${n%-*}" ] || first=${n%-*}
+			for ((i = first; i <= ${n#*-}; i++)); do
 				strike "$what.$when:$i:$3" "$trigger"
 			done
 		done
@@ -182,6 +189,17 @@ delayed() {
 	    INSERT INTO outbox (global_sequence, partition_key, available_at)
 		VALUES (LAST_INSERT_ID(), 'p0$((ORDERS % 10))',
 		NOW(6) + INTERVAL 2 SECOND); COMMIT"
+}
+
+# A label of a former count, perhaps: not the one that the key has.
+misplaced() {
+	arm "$1"
+	sql "START TRANSACTION;
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ('misplaced$ORDERS', 1, 'events.x', 'x');
+	    INSERT INTO outbox (global_sequence, partition_key)
+		VALUES (LAST_INSERT_ID(), IF(CRC32('misplaced$ORDERS') % 16 = 3,
+		'p04', 'p03')); COMMIT"
 }
 
 # Longer than all that may be held.
@@ -367,33 +385,38 @@ send() {
 	arm "$2"
 	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
 }
-# From 16 partitions to 24 and back, by whoever is the first.  How many
-# statements that takes depends on what waits at the moment, so who has not come
-# to the point is made to change it again.
-is_recounted() { is_sql 'SELECT wanted_count IS NULL AND boundary IS NULL
-    FROM outbox_settings' 1; }
+# From 16 partitions to 24 and back, by a reload.  Whatever happens to who makes
+# it, it is made, or another one makes it.
+COUNT=16
+change_count() {
+	COUNT=$((40 - COUNT))
+	sed -i "s/partition_count: [0-9]*/partition_count: $COUNT/" "$CONF"
+	kill -HUP "$MASTER"
+}
+is_recounted() { is_sql 'SELECT partition_count FROM outbox_settings' "$COUNT"; }
 recount() {
-	wait_for 10 is_recounted
+	wait_for 20 is_complete
 	arm "$1"
-	for _ in 1 2 3; do
-		sql "UPDATE outbox_settings
-			SET wanted_count = 40 - partition_count;
-		    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
-		wait_for 4 has_fired && return
-		wait_for 10 is_recounted
-	done
+	change_count
+}
+after_recount() { wait_for 20 is_recounted || MISSED+=("$1: not made"); }
+# Without leases for it.
+knows_16() { is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND partition_key > 'p15'" 0; }
+to_16() {
+	[ "$COUNT" -eq 16 ] || change_count
+	wait_for 20 is_recounted
+	wait_for 20 is_complete
+	wait_for 20 knows_16
+	sql "UPDATE outbox_settings SET former_counts = NULL;
+	    DELETE FROM outbox_partitions WHERE partition_key > 'p15';
+	    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
 }
 widen() {
-	wait_for 10 is_recounted
 	to_16
 	recount "$1"
 }
-to_16() {
-	sql "UPDATE outbox_settings SET wanted_count = 16;
-	    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
-	wait_for 10 is_recounted
-	sql "DELETE FROM outbox_partitions WHERE partition_key > 'p15'"
-}
+after_widen() { after_recount "$@"; }
 
 newcomer() { send KILL "$1" started_at; }
 leaver() { send TERM "$1" started_at; }

@@ -357,6 +357,12 @@ is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
 stop_master "$MASTER"
 [ ! -s "$DIR/other.out" ]
 ok $? '--silent: and not a word about all that'
+covers outbox.former_counts
+works 'outbox.former_counts, without a table of settings' "${OTHER[@]}" \
+    outbox.tables.settings=nothing outbox.partition_count=5 \
+    'outbox.former_counts=[10]'
+is "$(sql 'SELECT COUNT(*) FROM other.my_partitions')" 10 \
+    'there are leases for the labels of all counts'
 fails "password: $DIR/none: No such file" 'password_file: none' \
     "${OTHER[@]}" "mysql.password_file=$DIR/none"
 

@@ -16,7 +16,7 @@ struct args {
 	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;
-	bool		 prune;
+	bool		 prune, finish, force;
 	bool		 all, release, reset_attempts;
 	int64_t		 wait;			/* seconds */
 	int64_t		 rate;			/* rows a second */

@@ -166,8 +166,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 static void
 put_label(struct ctl *c)
 {
-	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY,
-	    "d.global_sequence");
+	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY);
 }
 
 static int

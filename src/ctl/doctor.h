@@ -25,6 +25,9 @@ struct doctor {
 void	doctor_say(struct doctor *, enum doctor_level, const char *what,
 	    const char *, ...) __attribute__((format(printf, 4, 5)));
 
+/* Send the statement that was begun; NULL: that was said. */
+struct db_rows *doctor_query(struct doctor *, const char *what);
+
 /* doctor_local.c */
 void	doctor_secrets(struct doctor *);
 void	doctor_run_directory(struct doctor *);
@@ -36,9 +39,11 @@ void	doctor_server(struct doctor *);
 void	doctor_clock(struct doctor *);
 void	doctor_tables(struct doctor *);
 void	doctor_early(struct doctor *);		/* needs the columns, too */
-void	doctor_settings(struct doctor *);
 void	doctor_phantoms(struct doctor *);
 void	doctor_grants(struct doctor *);
+
+/* doctor_settings.c; needs the tables */
+void	doctor_settings(struct doctor *);
 
 /* doctor_plans.c; needs the tables */
 void	doctor_plans(struct doctor *);

@@ -15,8 +15,8 @@
 /* Logs of host and server are hard to lay side by side beyond that. */
 #define CLOCK_MAX_US	INT64_C(2000000)
 
-static struct db_rows *
-query(struct doctor *d, const char *what)
+struct db_rows *
+doctor_query(struct doctor *d, const char *what)
 {
 	struct err	 e;
 	struct db_rows	*rows = store_query(d->ctl->store, what, &e);
@@ -120,7 +120,7 @@ check_variables(struct doctor *d)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		store_putf(d->ctl->store, ", '%s'", variables[i].name);
 	store_put(d->ctl->store, ")");
-	if ((rows = query(d, "server")) == NULL)
+	if ((rows = doctor_query(d, "server")) == NULL)
 		return;
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
@@ -143,7 +143,7 @@ check_tls(struct doctor *d)
 	const char	*cipher = "";
 
 	store_sql(d->ctl->store, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
-	if ((rows = query(d, "database tls")) == NULL)
+	if ((rows = doctor_query(d, "database tls")) == NULL)
 		return;
 	if (db_next(rows) && db_text(rows, 1) != NULL)
 		cipher = db_text(rows, 1);
@@ -169,7 +169,7 @@ check_binlog_right(struct doctor *d)
 	if (!d->ctl->conf->wake.binlog)
 		return;
 	store_sql(d->ctl->store, "SHOW GRANTS");
-	if ((rows = query(d, "binlog")) == NULL)
+	if ((rows = doctor_query(d, "binlog")) == NULL)
 		return;
 	while (db_next(rows))
 		may = may || strstr(db_text(rows, 0), "REPLICATION SLAVE") !=
@@ -247,7 +247,7 @@ doctor_clock(struct doctor *d)
 	store_sql(d->ctl->store, "SELECT TIMESTAMPDIFF(MICROSECOND, "
 	    "'1970-01-01', UTC_TIMESTAMP(6))");
 	before = wall_us();
-	if ((rows = query(d, "clock")) == NULL)
+	if ((rows = doctor_query(d, "clock")) == NULL)
 		return;
 	after = wall_us();
 	if (db_next(rows))
@@ -286,7 +286,7 @@ ask_schema(struct doctor *d, const char *what, const char *select,
 		store_put_text(s, store_table_name(s, t));
 	}
 	store_put(s, ")");
-	return query(d, what);
+	return doctor_query(d, what);
 }
 
 /* Only InnoDB has rows that roll back together. */
@@ -344,73 +344,6 @@ doctor_tables(struct doctor *d)
 	check_moments(d);
 }
 
-/* Reading them would fill the count in where it is missing: look first. */
-static bool
-has_count(struct doctor *d)
-{
-	struct db_rows	*rows;
-	bool		 has;
-
-	store_sql(d->ctl->store, "SELECT 1 FROM {settings} WHERE id = 1 AND "
-	    "partition_count IS NULL");
-	if ((rows = query(d, "settings")) == NULL)
-		return false;
-	has = db_nrows(rows) == 0;
-	db_rows_free(rows);
-	if (!has)
-		doctor_say(d, DOCTOR_WARN, "settings", "no partition count yet: "
-		    "producers cannot enqueue; the daemon's first start "
-		    "fills it in");
-	return has;
-}
-
-/* What keeps rows waiting because somebody wanted it so. */
-static void
-check_changes(struct doctor *d)
-{
-	struct counts	c;
-	struct db_rows	*rows;
-	struct err	e;
-
-	if (store_read_counts(d->ctl->store, &c, &e) < 0)
-		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	else if (!store_can_change(d->ctl->store))
-		doctor_say(d, DOCTOR_WARN, "settings", "without the columns "
-		    "boundary, former_count and wanted_count no key keeps its "
-		    "order when the partition count changes: outboxctl "
-		    "schema upgrade");
-	else if (c.boundary != 0 || c.wanted != 0)
-		doctor_say(d, DOCTOR_WARN, "settings", "a change of the "
-		    "partition count is under way: see outboxctl partitions "
-		    "sync");
-	store_sql(d->ctl->store, "SELECT 1 FROM {partitions} WHERE lease_owner "
-	    "= '" STORE_PAUSED "' LIMIT 1");
-	if ((rows = query(d, "settings")) != NULL && db_nrows(rows) > 0)
-		doctor_say(d, DOCTOR_WARN, "settings", "partitions are "
-		    "paused: outboxctl partitions resume");
-	db_rows_free(rows);
-}
-
-void
-doctor_settings(struct doctor *d)
-{
-	unsigned	ours = (unsigned)d->ctl->conf->outbox.partition_count;
-	unsigned	count = ours;
-	struct err	e;
-
-	if (!store_has(d->ctl->store, T_SETTINGS) || !has_count(d))
-		return;
-	check_changes(d);
-	if (store_settings(d->ctl->store, &count, &e) < 0)
-		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	else if (count != ours)
-		doctor_say(d, DOCTOR_WARN, "settings", "the database has %u "
-		    "partitions and outbox.partition_count is %u: the "
-		    "database's count is used; make them equal", count, ours);
-	else
-		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
-}
-
 /* Messages whose events this database has lost. */
 void
 doctor_phantoms(struct doctor *d)
@@ -422,7 +355,7 @@ doctor_phantoms(struct doctor *d)
 		return;
 	store_sql(d->ctl->store, "SELECT name, phantoms, phantom_first, "
 	    "phantom_last, phantom_at FROM {streams} WHERE phantoms > 0");
-	if ((rows = query(d, "phantoms")) == NULL)
+	if ((rows = doctor_query(d, "phantoms")) == NULL)
 		return;
 	if (db_nrows(rows) == 0)
 		doctor_say(d, DOCTOR_OK, "phantoms", "each message that was "

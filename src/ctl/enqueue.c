@@ -68,7 +68,7 @@ find_procedure(struct feed *f, struct err *e)
 	db_rows_free(rows);
 	if (f->procedure)
 		return 0;
-	/* As the procedure does: triggers leave the rows to us. */
+	/* As the procedure does: the trigger leaves the rows to us. */
 	store_sql(s, "SET @outbox_enqueuing = 1");
 	return store_exec(s, "enqueue", NULL, e);
 }
@@ -152,20 +152,6 @@ insert_event(struct store *s, const struct event *ev, struct err *e)
 	return store_exec(s, "enqueue", NULL, e);
 }
 
-/* Before an event has its number: a change of the count goes by that. */
-static int
-hold_count(struct feed *f, struct err *e)
-{
-	struct ctl	*c = f->c;
-
-	if (store_hold_counts(c->store, &f->counts, e) < 0)
-		return -1;
-	f->counts.boundary = 0;
-	if (!store_has(c->store, T_SETTINGS))
-		f->counts.count = (unsigned)c->conf->outbox.partition_count;
-	return 0;
-}
-
 static int
 insert_row(struct feed *f, const struct event *ev, struct err *e)
 {
@@ -173,7 +159,7 @@ insert_row(struct feed *f, const struct event *ev, struct err *e)
 
 	store_sql(s, "INSERT INTO {outbox} (global_sequence, partition_key) "
 	    "SELECT event, ");
-	store_put_label(s, &f->counts, "name", "event");
+	store_put_label(s, &f->counts, "name");
 	store_put(s, " FROM (SELECT LAST_INSERT_ID() AS event, ");
 	store_put_text(s, ev->key);
 	store_put(s, " AS name) AS e");
@@ -225,7 +211,7 @@ write_lines(struct ctl *c, void *arg, struct err *e)
 	struct feed	*f = arg;
 
 	f->refused = NONE;
-	if (hold_count(f, e) < 0)
+	if (store_read_counts(f->c->store, &f->counts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->lines[i].bad && write_line(f, i, e) < 0)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "board.h"
 #include "clock.h"
@@ -32,6 +33,20 @@ counters_of(const struct board_line *l)
 	    "recovered", (json_int_t)l->recovered);
 }
 
+/* By the wall clock; 0: never. */
+static json_t *
+moment_json(int64_t seconds)
+{
+	time_t		t = (time_t)seconds;
+	struct tm	tm;
+	char		text[40];
+
+	if (seconds == 0 || gmtime_r(&t, &tm) == NULL)
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
 /* What it waits for; a line keeps its last error when that is over. */
 static bool
 is_held_up(uint32_t state)
@@ -59,6 +74,10 @@ line_json(const struct board_line *l, int64_t now)
 	json_object_set_new(o, "handling", l->handling == 0 ? json_null() :
 	    json_integer((json_int_t)l->handling));
 	json_object_update_new(o, counters_of(l));
+	json_object_set_new(o, "former_labels",
+	    json_integer((json_int_t)l->former_labels));
+	json_object_set_new(o, "former_label_at",
+	    moment_json(l->former_label_at));
 	json_object_set_new(o, "last_error",
 	    text_of(l->last_error, sizeof(l->last_error)));
 	return o;

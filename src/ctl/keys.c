@@ -1,4 +1,4 @@
-/* keys.c - keys that wait or are halted */
+/* keys.c - keys that wait or are halted; see keys.h */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "db.h"
 #include "filter.h"
+#include "keys.h"
 #include "mend.h"
 
 /* So many parked rows are counted, of each key. */
@@ -56,9 +57,8 @@ put_count(struct store *s, const json_t *row, size_t i, bool first)
 	    COUNT_MAX);
 }
 
-/* How many rows wait out of the way behind each of them. */
-static int
-add_parked(struct ctl *c, json_t *list, struct err *e)
+int
+keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 {
 	size_t	n = json_array_size(list);
 
@@ -95,7 +95,7 @@ keys_blocked(struct ctl *c)
 	if ((rows = store_query(c->store, "keys blocked", &e)) == NULL)
 		return ctl_fail(c, &e);
 	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
-	if (add_parked(c, list, &e) < 0) {
+	if (keys_add_parked(c, list, &e) < 0) {
 		json_decref(list);
 		return ctl_fail(c, &e);
 	}

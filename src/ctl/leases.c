@@ -5,6 +5,7 @@
 #include "db.h"
 #include "filter.h"
 #include "plain.h"
+#include "state.h"
 
 int
 leases_blocked(struct ctl *c, const char *label, json_int_t *n, struct err *e)
@@ -108,21 +109,21 @@ lock_leases(struct ctl *c, json_t *labels, struct err *e)
 	return 0;
 }
 
-/*
- * With the row of settings locked nobody who holds the count as he should
- * writes such a label meanwhile.  Who does later brings the lease back.
- */
-static int
-remove_leases(struct ctl *c, void *arg, struct err *e)
+/* What a declared count makes belongs there. */
+static void
+keep_declared(json_t *labels, const struct counts *k)
 {
-	json_t		*labels = arg;
-	struct counts	 k;
-	uint64_t	 n = 0;
+	for (size_t i = json_array_size(labels); i-- > 0; )
+		if (!state_is_obsolete(json_string_value(json_array_get(labels,
+		    i)), k))
+			json_array_remove(labels, i);
+}
 
-	if (store_lock_settings(c->store, &k, e) < 0)
-		return -1;
-	if (k.boundary != 0 || k.wanted != 0)
-		json_array_clear(labels);
+int
+leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
+    struct err *e)
+{
+	keep_declared(labels, k);
 	if (json_array_size(labels) == 0)
 		return 0;
 	if (lock_leases(c, labels, e) < 0 ||
@@ -134,9 +135,20 @@ remove_leases(struct ctl *c, void *arg, struct err *e)
 	    "WHERE partition_key IN (");
 	put_labels(c->store, labels);
 	store_put(c->store, ")");
-	if (store_exec(c->store, "prune", &n, e) < 0)
+	return store_exec(c->store, "prune", NULL, e);
+}
+
+static int
+remove_leases(struct ctl *c, void *arg, struct err *e)
+{
+	json_t		*labels = arg;
+	struct counts	 k;
+
+	if (store_lock_counts(c->store, &k, e) < 0 ||
+	    leases_remove_under(c, &k, labels, e) < 0)
 		return -1;
-	return audit_note(c, n, e);
+	return json_array_size(labels) == 0 ? 0 :
+	    audit_note(c, json_array_size(labels), e);
 }
 
 int

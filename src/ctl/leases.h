@@ -9,10 +9,14 @@ int	leases_blocked(struct ctl *, const char *label, json_int_t *n,
 	    struct err *);
 
 /*
- * Remove those of the labels under which nothing waits, that have no blocked
- * key and are not paused; none while a change of the count is under way.  The
- * array becomes what was removed.
+ * Remove those of the labels that no declared count makes, under which nothing
+ * waits, that have no blocked key and are not paused.  The array becomes what
+ * was removed.
  */
 int	leases_remove(struct ctl *, json_t *labels, struct err *);
+
+/* The same in a transaction that has locked these counts; without the audit. */
+int	leases_remove_under(struct ctl *, const struct counts *,
+	    json_t *labels, struct err *);
 
 #endif

@@ -351,10 +351,6 @@ waits_for(const struct ctl *c, const json_t *o)
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
 		return json_sprintf("%lld, an earlier message of its key",
 		    (long long)behind);
-	if (c->counts.boundary != 0 &&
-	    (uint64_t)number(o, "sequence") > c->counts.boundary)
-		return json_string("the end of a change of the partition "
-		    "count: partitions sync");
 	if (strcmp(text(o, "lease_owner"), STORE_PAUSED) == 0)
 		return json_string("partitions resume: its partition is "
 		    "paused");
@@ -399,8 +395,6 @@ complete(struct ctl *c, json_t *o, struct err *e)
 	if (has_key && (pending || dead) && add_record(c, o, e) < 0)
 		return -1;
 	if (has_key && pending && add_earlier(c, o, e) < 0)
-		return -1;
-	if (pending && store_read_counts(c->store, &c->counts, e) < 0)
 		return -1;
 	json_object_set_new(o, "waits_for", waits_for(c, o));
 	return 0;

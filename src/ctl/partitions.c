@@ -8,6 +8,7 @@
 #include "db.h"
 #include "filter.h"
 #include "state.h"
+#include "xalloc.h"
 
 /* Labels a statement asks about; one of them may have two ranges. */
 #define CHUNK	64
@@ -34,39 +35,6 @@ struct look {
 	uint64_t	 waiting[CHUNK], oldest[CHUNK];
 	bool		 exact[CHUNK];
 };
-
-unsigned
-state_partition_count(struct ctl *c, struct err *e)
-{
-	unsigned	 count = (unsigned)c->conf->outbox.partition_count;
-	struct db_rows	*rows;
-
-	if (!store_has(c->store, T_SETTINGS))
-		return count;
-	store_sql(c->store, "SELECT partition_count FROM {settings} "
-	    "WHERE id = 1");
-	if ((rows = store_query(c->store, "settings", e)) == NULL)
-		return 0;
-	if (db_next(rows) && db_u64(rows, 0) > 0)
-		count = (unsigned)db_u64(rows, 0);
-	db_rows_free(rows);
-	return count;
-}
-
-bool
-state_is_obsolete(const char *label, unsigned count)
-{
-	char		 expected[STORE_LABEL];
-	unsigned long	 n;
-
-	if (label[0] == '\0')
-		return false;
-	if (label[0] != 'p')
-		return true;
-	n = strtoul(label + 1, NULL, 10);
-	snprintf(expected, sizeof(expected), "p%02lu", n);
-	return n >= count || strcmp(expected, label) != 0;
-}
 
 static const char *
 label_of(const struct look *l, size_t i)
@@ -259,15 +227,43 @@ look_at_rows(struct look *l, bool counted, struct err *e)
 	return 0;
 }
 
+/* What the label stands for by the declared counts. */
+static void
+put_counts(const struct ctl *c, const struct counts *k, json_t *list)
+{
+	unsigned	 class, gcd = counts_gcd(k);
+	const char	*label;
+	json_t		**first = xcalloc(gcd, sizeof(json_t *)), *row;
+	size_t		*n = xcalloc(gcd, sizeof(*n)), i;
+
+	json_array_foreach(list, i, row) {
+		label = json_string_value(json_object_get(row, "partition"));
+		json_object_set_new(row, "obsolete",
+		    json_boolean(state_is_obsolete(label, k)));
+		json_object_set_new(row, "class", json_null());
+		if ((class = state_class(c, k, label)) == COUNTS_NONE)
+			continue;
+		if (n[class]++ == 0)
+			first[class] = row;
+		json_object_set(row, "class", json_object_get(first[class],
+		    "partition"));
+	}
+	for (class = 0; class < gcd; class++)
+		if (n[class] == 1)
+			json_object_set_new(first[class], "class",
+			    json_null());
+	free(first);
+	free(n);
+}
+
 static json_t *
 leases(struct ctl *c, struct err *e)
 {
-	unsigned	 count = state_partition_count(c, e);
+	struct counts	 k;
 	struct db_rows	*rows;
-	json_t		*list, *row;
-	size_t		 i;
+	json_t		*list;
 
-	if (count == 0)
+	if (state_counts(c, &k, e) < 0)
 		return NULL;
 	store_sql(c->store, "SELECT partition_key, "
 	    "CASE WHEN lease_owner = '" STORE_PAUSED "' THEN 'paused' "
@@ -279,10 +275,7 @@ leases(struct ctl *c, struct err *e)
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return NULL;
 	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach(list, i, row)
-		json_object_set_new(row, "obsolete", json_boolean(state_is_obsolete(
-		    json_string_value(json_object_get(row, "partition")),
-		    count)));
+	put_counts(c, &k, list);
 	return list;
 }
 
@@ -322,19 +315,34 @@ mark_estimates(json_t *rows)
 	}
 }
 
+/* Is there one that shares its class with others? */
+static bool
+have_classes(const json_t *rows)
+{
+	json_t	*row;
+	size_t	 i;
+
+	json_array_foreach(rows, i, row)
+		if (json_is_string(json_object_get(row, "class")))
+			return true;
+	return false;
+}
+
 int
 partitions_list(struct ctl *c)
 {
-	static const char *const	 shown[] = { "partition", "state",
-	    "owner", "ttl_ms", "epoch", "waiting", "oldest", "oldest_at",
-	    "obsolete", NULL };
-	struct err			 e;
-	json_t				*rows = state_partitions(c, COUNT, &e);
+	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
+			    "epoch", "waiting", "oldest", "oldest_at",
+			    "obsolete", NULL, NULL };
+	struct err	 e;
+	json_t		*rows = state_partitions(c, COUNT, &e);
 
 	if (rows == NULL)
 		return ctl_fail(c, &e);
 	if (!c->args.json)
 		mark_estimates(rows);
+	if (have_classes(rows))
+		shown[9] = "class";
 	print_rows(c, shown, rows);
 	return CTL_DONE;
 }

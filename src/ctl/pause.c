@@ -12,6 +12,8 @@
 #include "db.h"
 #include "filter.h"
 #include "mend.h"
+#include "state.h"
+#include "xalloc.h"
 
 /* As far ahead as a TIMESTAMP can be: it ends in 2038. */
 #define FOR_EVER	"2038-01-01 00:00:00"
@@ -19,17 +21,13 @@
 struct pause {
 	bool		 resume;
 	uint64_t	 changed;
-	bool		 changing;	/* the partition count is */
+	json_t		*labels;	/* that are meant, if classes are; or
+					   NULL: those that are named, or all */
 };
 
-/* "partition_key IN (...)", or all. */
 static void
 put_named(struct ctl *c)
 {
-	if (c->args.nrest == 0) {
-		store_put(c->store, "TRUE");
-		return;
-	}
 	store_put(c->store, "partition_key IN (");
 	for (int i = 0; i < c->args.nrest; i++) {
 		store_put(c->store, i == 0 ? "" : ", ");
@@ -38,11 +36,86 @@ put_named(struct ctl *c)
 	store_put(c->store, ")");
 }
 
+/*
+ * Classes, while several partition counts are declared: a worker serves one as
+ * a whole, and so it is paused.
+ */
+
+static void
+add_label(json_t *list, const struct db_rows *rows)
+{
+	json_array_append_new(list, bytes_json(db_text(rows, 0),
+	    db_length(rows, 0)));
+}
+
+/* Of the leases, each with whether it is named. */
+static void
+list_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
+    json_t *list)
+{
+	bool		*named = xcalloc(counts_gcd(k), sizeof(*named));
+	unsigned	 class;
+
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class != COUNTS_NONE && db_u64(rows, 1) != 0)
+			named[class] = true;
+	}
+	db_rewind(rows);
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
+			add_label(list, rows);
+	}
+	free(named);
+}
+
+static int
+find_classes(struct ctl *c, struct pause *p, const struct counts *k,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	json_decref(p->labels);
+	p->labels = NULL;
+	if (k->nformer == 0 || c->args.nrest == 0)
+		return 0;
+	store_sql(c->store, "SELECT partition_key, ");
+	put_named(c);
+	store_put(c->store, " FROM {partitions} "
+	    "ORDER BY CAST(partition_key AS BINARY)");
+	if ((rows = store_query(c->store, "partitions", e)) == NULL)
+		return -1;
+	p->labels = json_array();
+	list_labels(c, k, rows, p->labels);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+put_listed(struct ctl *c, const json_t *labels)
+{
+	const json_t	*l;
+	size_t		 i;
+
+	store_put(c->store, "partition_key IN (");
+	json_array_foreach(labels, i, l) {
+		store_put(c->store, i == 0 ? "" : ", ");
+		filter_put_label(c->store, json_string_value(l));
+	}
+	store_put(c->store, ")");
+}
+
 /* Those that are not yet as they are wanted. */
 static void
 put_which(struct ctl *c, const struct pause *p)
 {
-	put_named(c);
+	if (p->labels != NULL)
+		put_listed(c, p->labels);
+	else if (c->args.nrest > 0)
+		put_named(c);
+	else
+		store_put(c->store, "TRUE");
 	store_put(c->store, p->resume ? " AND lease_owner = '" STORE_PAUSED
 	    "'" : " AND (lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED
 	    "')");
@@ -87,29 +160,16 @@ find_unknown(struct ctl *c, const char **unknown, struct err *e)
 	return 0;
 }
 
-/* A change of the count would wait for a pause for ever: never both. */
-static int
-look_at_counts(struct ctl *c, struct pause *p, struct err *e)
-{
-	struct counts	counts;
-
-	if (store_hold_counts(c->store, &counts, e) < 0)
-		return -1;
-	p->changing = !p->resume && (counts.boundary != 0 ||
-	    counts.wanted != 0);
-	return 0;
-}
-
 static int
 change(struct ctl *c, void *arg, struct err *e)
 {
 	struct pause	*p = arg;
+	struct counts	 k;
 
 	p->changed = 0;
-	if (look_at_counts(c, p, e) < 0)
+	if (store_hold_counts(c->store, &k, e) < 0 ||
+	    find_classes(c, p, &k, e) < 0)
 		return -1;
-	if (p->changing)
-		return 0;
 	store_sql(c->store, p->resume ? "UPDATE {partitions} SET lease_owner "
 	    "= NULL, lease_until = NULL" : "UPDATE {partitions} SET "
 	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'");
@@ -121,55 +181,67 @@ change(struct ctl *c, void *arg, struct err *e)
 	return p->changed == 0 ? 0 : audit_note(c, p->changed, e);
 }
 
-/* It may have waited for the pause to end; a running daemon does it too. */
-static int
-begin_change(struct ctl *c, struct err *e)
+static void
+report(const struct ctl *c, const struct pause *p)
 {
-	struct counts	counts;
-	struct change	ch;
+	const char	*what = p->resume ? "resumed" : "paused";
+	const json_t	*l;
+	struct buf	 text = { 0 };
+	size_t		 i;
 
-	if (store_read_counts(c->store, &counts, e) < 0)
-		return -1;
-	return counts.wanted == 0 || counts.boundary != 0 ? 0 :
-	    store_change(c->store, 0, &ch, e);
+	if (p->labels != NULL && c->args.json) {
+		print_object(c, json_pack("{s:I, s:b, s:O}", "changed",
+		    (json_int_t)p->changed, "dry_run", c->args.dry_run,
+		    "partitions", p->labels));
+		return;
+	}
+	buf_printf(&text, "%s%llu partition(s) %s",
+	    c->args.dry_run ? "would be: " : "",
+	    (unsigned long long)p->changed, what);
+	if (p->labels != NULL)
+		buf_str(&text, "; with all of their classes these are");
+	json_array_foreach(p->labels, i, l)
+		buf_printf(&text, " \"%s\"", json_string_value(l));
+	print_done(c, p->changed, "%s", text.data);
+	buf_free(&text);
 }
 
 static int
-do_it(struct ctl *c, struct pause *p, struct err *e)
+pause_or_resume(struct ctl *c, struct pause *p)
 {
-	if (ctl_transaction(c, change, p, e) < 0)
-		return -1;
-	return p->resume ? begin_change(c, e) : 0;
+	const char	*unknown;
+	struct counts	 k;
+	struct err	 e;
+
+	if (find_unknown(c, &unknown, &e) < 0)
+		return ctl_fail(c, &e);
+	if (unknown != NULL)
+		return ctl_no_such(c, "\"%s\": no such partition; nothing was "
+		    "done", unknown);
+	if (store_read_counts(c->store, &k, &e) < 0 ||
+	    find_classes(c, p, &k, &e) < 0 ||
+	    count(c, p, &p->changed, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!ctl_confirm(c, p->changed, p->resume ? "resumed" : "paused"))
+		return CTL_FAILED;
+	if (!c->args.dry_run && ctl_transaction(c, change, p, &e) < 0)
+		return mend_fail(c, &e);
+	report(c, p);
+	return CTL_DONE;
 }
 
 static int
 run(struct ctl *c, bool resume)
 {
-	struct pause	 p = { .resume = resume };
-	const char	*what = resume ? "resumed" : "paused", *unknown;
-	struct err	 e;
+	struct pause	p = { .resume = resume };
+	int		status;
 
 	if (!c->conf->worker.leasing)
 		return ctl_no_such(c, "worker.leasing is off: nobody looks at "
 		    "leases, and nothing can be paused");
-	if (find_unknown(c, &unknown, &e) < 0 ||
-	    look_at_counts(c, &p, &e) < 0 || count(c, &p, &p.changed, &e) < 0)
-		return ctl_fail(c, &e);
-	if (unknown != NULL)
-		return ctl_no_such(c, "\"%s\": no such partition; nothing was "
-		    "done", unknown);
-	if (!p.changing && !ctl_confirm(c, p.changed, what))
-		return CTL_FAILED;
-	if (!p.changing && !c->args.dry_run && do_it(c, &p, &e) < 0)
-		return mend_fail(c, &e);
-	if (p.changing)
-		return ctl_no_such(c, "a change of the partition count is "
-		    "under way, which a pause would keep from ending: see "
-		    "outboxctl partitions sync; nothing was done");
-	print_done(c, p.changed, "%s%llu partition(s) %s",
-	    c->args.dry_run ? "would be: " : "",
-	    (unsigned long long)p.changed, what);
-	return CTL_DONE;
+	status = pause_or_resume(c, &p);
+	json_decref(p.labels);
+	return status;
 }
 
 int

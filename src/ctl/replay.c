@@ -69,10 +69,9 @@ put_label(struct ctl *c)
 	struct store	*s = c->store;
 
 	store_put(s, "IF(COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), ");
-	store_put_label(s, &c->counts, "e.stream_id", "o.global_sequence");
+	store_put_label(s, &c->counts, "e.stream_id");
 	store_put(s, ", ");
-	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id",
-	    "o.global_sequence");
+	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id");
 	store_put(s, ")");
 }
 

@@ -12,7 +12,6 @@
 
 #define RETRY_FOR_MS	60000
 #define GIVE_WAY_MS	200	/* to those who waited behind us */
-#define TRIGGERS	2	/* are made at once */
 
 int
 schema_print(struct ctl *c)
@@ -144,10 +143,10 @@ schema_install(struct ctl *c)
 		return ctl_fail(c, &e);
 	n = list_missing(c, missing, &names);
 	if (c->args.trigger) {
-		buf_printf(&names, "%s the triggers on %s",
+		buf_printf(&names, "%s the trigger on %s",
 		    n > 0 ? "," : ", but", store_table_name(c->store,
 		    T_EVENTS));
-		n += TRIGGERS;
+		n++;
 	}
 	if (install(c, n, &e) < 0)
 		status = ctl_fail(c, &e);
@@ -236,7 +235,7 @@ mend(struct ctl *c, const struct schema_finding *f, struct err *e)
 	char	*sql;
 	int	 rc = -1;
 
-	if (f->triggers)
+	if (f->trigger)
 		return trigger_install(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)

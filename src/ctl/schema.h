@@ -122,7 +122,7 @@ extern const char *const schema_ways[NWAYS];	/* what is put behind it */
 struct schema_finding {
 	enum schema_level	 level;
 	bool			 by_hand;	/* upgrade leaves it alone */
-	bool			 triggers;	/* it makes them anew */
+	bool			 trigger;	/* it makes that anew */
 	enum schema_way		 way;
 	enum store_table	 table;
 	uint64_t		 nrows;		/* of that table, about */
@@ -147,18 +147,17 @@ struct schema_finding *schema_find(struct schema_report *, enum schema_level,
 	    __attribute__((format(printf, 6, 7)));
 
 /*
- * trigger.c: the triggers on events
+ * trigger.c: the trigger on events
  */
 
 /* sql/trigger.sql under the configured names and with publish.types. */
 int	trigger_render(const struct conf *, struct buf *, struct err *);
 
-/* Make them, anew where they are there; no event is written meanwhile. */
+/* Make it, anew where it is there; no event is written meanwhile. */
 int	trigger_install(struct ctl *, struct err *);
 
 /*
- * Find those that are not as they should be; and if there are none, with
- * --trigger.
+ * Find that it is not as it should be, and with --trigger that there is none.
  */
 int	trigger_check(struct ctl *, struct schema_report *, struct err *);
 

@@ -142,31 +142,38 @@ check_version(struct check *k, struct err *e)
 
 /* MySQL cannot replace a procedure without losing the grants on it. */
 static void
-judge_procedure(struct check *k, const char *comment)
+judge_procedure(struct check *k, const char *comment, bool locks)
 {
 	const char	*wanted = strstr(schema_file_schema, comment);
+	bool		 ours = comment[0] != '\0' && wanted != NULL &&
+			    wanted[strlen(comment)] == '\'';
 	char		*sql;
 
-	if (comment[0] != '\0' && wanted != NULL &&
-	    wanted[strlen(comment)] == '\'')
+	if (ours && !locks)
 		return;
 	sql = xasprintf("DROP PROCEDURE `%s_enqueue`",
 	    schema_name(k, T_OUTBOX));
 	schema_find(k->report, SCHEMA_NOTE, T_OUTBOX, "it may enqueue by older "
 	    "rules; run outboxctl schema install, and load grants.sql if the "
 	    "old one has to be dropped first", store_is_mariadb(k->ctl->store) ?
-	    "" : sql, "procedure %s_enqueue: it is not of this version",
+	    "" : sql, ours ? "procedure %s_enqueue: it locks the partition "
+	    "count until its transaction ends, and need not any more" :
+	    "procedure %s_enqueue: it is not of this version",
 	    schema_name(k, T_OUTBOX));
 	free(sql);
 }
 
-/* Only who may use it sees it; where none is seen there may be one. */
+/*
+ * Only who may use it sees it; where none is seen there may be one.  Its body
+ * is for its definer.
+ */
 static int
 check_procedure(struct check *k, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(k->ctl->store, "SELECT routine_comment FROM "
+	store_sql(k->ctl->store, "SELECT routine_comment, COALESCE("
+	    "routine_definition LIKE '%LOCK IN SHARE MODE%', 0) FROM "
 	    "information_schema.routines WHERE routine_schema = DATABASE() "
 	    "AND routine_name = CONCAT(");
 	store_put_text(k->ctl->store, schema_name(k, T_OUTBOX));
@@ -175,7 +182,7 @@ check_procedure(struct check *k, struct err *e)
 	if (rows == NULL)
 		return -1;
 	if (db_next(rows))
-		judge_procedure(k, db_text(rows, 0));
+		judge_procedure(k, db_text(rows, 0), db_u64(rows, 1) != 0);
 	db_rows_free(rows);
 	return 0;
 }
@@ -216,6 +223,7 @@ check_all(struct check *k, struct err *e)
 	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
 		return -1;
 	schema_spare_indexes(k);
+	schema_unused_columns(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
 }
 

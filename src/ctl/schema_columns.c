@@ -338,3 +338,31 @@ schema_unknown_columns(struct check *k, enum store_table t)
 		free(what);
 	}
 }
+
+/* Of the way in which the partition count was changed before. */
+static const char *const unused[] = { "boundary", "former_count",
+	"wanted_count" };
+
+/* To leave them does no harm. */
+void
+schema_unused_columns(struct check *k)
+{
+	struct buf	change = { 0 }, what = { 0 };
+
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		if (schema_column_of(&k->live.tables[T_SETTINGS],
+		    unused[i]) == NULL)
+			continue;
+		buf_printf(&change, "%sDROP COLUMN %s", change.len == 0 ? "" :
+		    ", ", unused[i]);
+		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ",
+		    unused[i]);
+	}
+	if (what.len > 0) {
+		buf_str(&what, ": not used any more");
+		schema_alter(k, SCHEMA_NOTE, T_SETTINGS, "they do no harm, and "
+		    "nobody reads them", change.data, what.data);
+	}
+	buf_free(&change);
+	buf_free(&what);
+}

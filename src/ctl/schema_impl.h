@@ -31,6 +31,7 @@ void	schema_columns(struct check *, enum store_table);
 /* Columns of ours that are narrower than those of events. */
 void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
+void	schema_unused_columns(struct check *);
 void	schema_moments(struct check *, enum store_table);
 
 /* schema_indexes.c */

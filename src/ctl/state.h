@@ -29,20 +29,46 @@ json_t	*state_workers(struct ctl *, struct err *);
 json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
 
 /*
- * under_way.c: a change of the partition count that is under way or wanted:
- * {"count", "former", "wanted", "boundary", "left", "exact"}, null: none is.
- * Afterwards the store knows the counts.
+ * declared.c: the partition counts that are declared.  Where none is set yet it
+ * is that of the file.
  */
-json_t	*state_change(struct ctl *, struct err *);
+int	 state_counts(struct ctl *, struct counts *, struct err *);
 
-/* The same for people, to be freed; NULL: none is. */
-char	*state_change_text(const json_t *);
+/* The class that the label is of with others, or COUNTS_NONE. */
+unsigned state_class(const struct ctl *, const struct counts *,
+	    const char *label);
 
-/* Nobody writes there any more; rows without a label always may come. */
-bool	 state_is_obsolete(const char *label, unsigned count);
+/* No declared count makes it; rows without a label always may come. */
+bool	 state_is_obsolete(const char *label, const struct counts *);
 
-/* How many partitions producers write to; 0: see err. */
-unsigned state_partition_count(struct ctl *, struct err *);
+/* [16, 8] */
+json_t	*state_former_json(const struct counts *);
+
+/* "48, formerly 16: 16 classes of 3 labels at most, ...", to be freed. */
+char	*state_counts_text(const struct counts *);
+
+/*
+ * When workers sent a message under a label that its key does not have under
+ * the present count, and how long until partitions sync --finish may be said:
+ * that and the last change have to be so long ago.
+ */
+#define STATE_QUIET_MS	(10 * 60 * 1000)
+#define STATE_TIME	40
+struct former_use {
+	bool	 noted;			/* leases can say it */
+	char	 last[STATE_TIME];	/* RFC 3339; "": never */
+	char	 since[STATE_TIME];	/* the last change; "": none was made */
+	bool	 is_after;		/* the last message came after it */
+	int64_t	 wait_ms;
+};
+int	 state_former_use(struct ctl *, struct former_use *, struct err *);
+
+/*
+ * Where no former count is declared: a producer uses another one all the same.
+ * To be freed; NULL: none is known.
+ */
+int	 state_straggler(struct ctl *, const struct counts *,
+	    const struct former_use *, char **text, struct err *);
 
 /*
  * backlog.c: how many rows wait, as {"waiting", "exact", "parked"}; null

@@ -103,8 +103,9 @@ sum_up_partitions(json_t *sums, const json_t *p)
 static int
 put_partitions(struct ctl *c, json_t *status, struct err *e)
 {
-	unsigned	 count = state_partition_count(c, e);
-	json_t		*list = count == 0 ? NULL : state_partitions(c, 0, e);
+	struct counts	 k;
+	json_t		*list = state_counts(c, &k, e) < 0 ? NULL :
+			    state_partitions(c, 0, e);
 	const json_t	*oldest = NULL;
 	json_t		*sums, *p;
 	json_int_t	 labels = 0;
@@ -113,7 +114,7 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 	if (list == NULL)
 		return -1;
 	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
-	    "count", (int)count, "total", (int)json_array_size(list),
+	    "count", (int)k.count, "total", (int)json_array_size(list),
 	    "owned", 0, "free", 0, "expired", 0, "paused", 0, "idle", 0, "missing", 0,
 	    "obsolete", 0);
 	json_array_foreach(list, i, p) {
@@ -122,20 +123,11 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 		    !json_is_true(json_object_get(p, "obsolete"));
 		oldest = older(oldest, p);
 	}
-	json_object_set_new(sums, "missing", json_integer(count - labels));
+	json_object_set_new(sums, "missing", json_integer(counts_max(&k) - labels));
 	json_object_set_new(status, "partitions", sums);
 	put_oldest(status, oldest);
 	json_decref(list);
 	return 0;
-}
-
-static int
-put_change(struct ctl *c, json_t *status, struct err *e)
-{
-	json_t	*change = state_change(c, e);
-
-	return change == NULL ? -1 :
-	    json_object_set_new(status, "change", change);
 }
 
 static int
@@ -322,7 +314,7 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_fleet, put_partitions, put_change, put_backlog,
+		put_fleet, put_partitions, put_backlog,
 		put_blocked, put_dead, put_streams,
 	};
 	json_t		*status = json_pack("{s:[]}", "problems");
@@ -334,7 +326,10 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 		}
 	put_here(c, status, before);
 	judge(c, status);
-	return status;
+	if (status_counts(c, status, e) == 0)
+		return status;
+	json_decref(status);
+	return NULL;
 }
 
 /* One round; *here goes in as that of the round before. */

@@ -1,4 +1,4 @@
-/* status.h - between status.c and status_say.c */
+/* status.h - between the files of status */
 #ifndef OUTBOXCTL_STATUS_H
 #define OUTBOXCTL_STATUS_H
 
@@ -6,6 +6,13 @@
 
 /* Print it: to people, or as JSON. */
 void	status_say(const struct ctl *, json_t *status);
+
+/*
+ * status_counts.c: put {"counts"}, null where there is no former one, and a
+ * problem if a producer uses a count that is not declared.
+ */
+int	status_counts(struct ctl *, json_t *status, struct err *);
+void	status_say_counts(const json_t *status, json_t *out);
 
 /* Of an object; 0 and NULL where there is none. */
 static inline json_int_t

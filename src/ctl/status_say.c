@@ -26,16 +26,6 @@ say_fleet(const json_t *status, json_t *out)
 	    (long long)number(p, "obsolete")));
 }
 
-static void
-say_change(const json_t *status, json_t *out)
-{
-	char	*text = state_change_text(json_object_get(status, "change"));
-
-	if (text != NULL)
-		json_object_set_new(out, "change", json_string(text));
-	free(text);
-}
-
 static json_t *
 say_oldest(const json_t *o)
 {
@@ -118,7 +108,7 @@ status_say(const struct ctl *c, json_t *status)
 	}
 	say_fleet(status, out);
 	say_rows(status, out);
-	say_change(status, out);
+	status_say_counts(status, out);
 	print_object(c, out);
 	say_lists(status);
 	say_here(c, json_object_get(status, "here"));

@@ -2,32 +2,22 @@
  * sync.c - as many partitions as are configured, and no key out of order
  *
  * The daemon does the same when it is reloaded with another count; see
- * store_change.c.  What is removed here are leases that nobody needs: one
+ * store_repartition.c.  What is removed here are leases that nobody needs: one
  * whose label rows still have would only be made again.
  */
 
+#include "sync.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "leases.h"
 #include "mend.h"
 #include "state.h"
-#include "xalloc.h"
 
 #define COUNT		1000	/* rows of an obsolete partition */
-#define PAUSE_MS	1000	/* between two tries: producers go on */
-
-struct sync {
-	struct ctl	*c;
-	unsigned	 wish;
-	struct counts	 before;
-	struct change	 change;
-	json_t		*added;		/* labels */
-	json_t		*obsolete;	/* objects */
-	json_t		*removed;	/* labels */
-};
+#define PAUSE_MS	1000	/* between two tries */
 
 /*
  * What there is
@@ -51,7 +41,7 @@ find_missing(struct sync *y, const json_t *leases)
 {
 	char	label[STORE_LABEL];
 
-	for (unsigned i = 0; i < y->wish; i++) {
+	for (unsigned i = 0; i < counts_max(&y->counts); i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
 		if (!has_label(leases, label))
 			json_array_append_new(y->added, json_string(label));
@@ -69,7 +59,7 @@ find_obsolete(struct sync *y, const json_t *leases, struct err *e)
 		const char *label = json_string_value(json_object_get(p,
 		    "partition"));
 
-		if (!state_is_obsolete(label, y->wish))
+		if (!state_is_obsolete(label, &y->counts))
 			continue;
 		if (leases_blocked(y->c, label, &blocked, e) < 0)
 			return -1;
@@ -85,18 +75,29 @@ find_obsolete(struct sync *y, const json_t *leases, struct err *e)
 static int
 look(struct sync *y, struct err *e)
 {
-	json_t	*leases;
+	json_t	*leases = state_partitions(y->c, COUNT, e);
 	int	 rc;
 
+	if (leases == NULL)
+		return -1;
 	json_array_clear(y->added);
 	json_array_clear(y->obsolete);
-	if (store_read_counts(y->c->store, &y->before, e) < 0 ||
-	    (leases = state_partitions(y->c, COUNT, e)) == NULL)
-		return -1;
 	find_missing(y, leases);
 	rc = find_obsolete(y, leases, e);
 	json_decref(leases);
 	return rc;
+}
+
+/* Without a count in the database it becomes the configured one. */
+static int
+plan(struct sync *y, struct err *e)
+{
+	if (store_plan_repartition(y->c->store, y->wish, &y->change, e) < 0)
+		return -1;
+	y->counts = y->change.counts;
+	if (y->counts.count == 0)
+		y->counts.count = y->wish;
+	return y->change.refused ? 0 : look(y, e);
 }
 
 static json_int_t
@@ -105,8 +106,8 @@ number(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-static bool
-is_empty(const json_t *o)
+bool
+sync_is_empty(const json_t *o)
 {
 	return number(o, "waiting") == 0 && number(o, "blocked") == 0 &&
 	    strcmp(json_string_value(json_object_get(o, "state")),
@@ -114,35 +115,44 @@ is_empty(const json_t *o)
 }
 
 /*
- * Adding, and the count
+ * The count, and adding
  */
+
+/* Whoever locks the row of settings is waited for, a second at a time. */
+static int
+repartition(struct sync *y, struct err *e)
+{
+	int64_t	until = clock_ms() + y->c->args.wait * 1000;
+
+	while (store_repartition(y->c->store, y->wish, &y->change, e) == 0) {
+		if (!y->change.busy || clock_ms() >= until)
+			return 0;
+		ctl_sleep(PAUSE_MS);
+	}
+	return -1;
+}
+
+static int
+change_count(struct sync *y, struct err *e)
+{
+	unsigned	count = y->wish;
+
+	if (store_settings(y->c->store, &count, e) < 0 ||
+	    (y->change.changed && repartition(y, e) < 0))
+		return -1;
+	if (y->change.busy || y->change.refused)
+		return 0;
+	return store_read_counts(y->c->store, &y->counts, e);
+}
 
 static int
 add(struct ctl *c, void *arg, struct err *e)
 {
 	struct sync	*y = arg;
 
-	if (store_fill_partitions(c->store, y->wish, e) < 0)
+	if (store_fill_declared(c->store, &y->counts, e) < 0)
 		return -1;
 	return audit_note(c, json_array_size(y->added), e);
-}
-
-/* Whoever has enqueued and not committed is waited for, a second at a time. */
-static int
-change_count(struct sync *y, struct err *e)
-{
-	struct store	*s = y->c->store;
-	int64_t		 until = clock_ms() + y->c->args.wait * 1000;
-	unsigned	 count = y->wish;
-
-	if (store_has(s, T_SETTINGS) && store_settings(s, &count, e) < 0)
-		return -1;
-	while (store_change(s, y->wish, &y->change, e) == 0) {
-		if (!y->change.busy || clock_ms() >= until)
-			return 0;
-		ctl_sleep(PAUSE_MS);
-	}
-	return -1;
 }
 
 /*
@@ -158,150 +168,14 @@ choose_removed(struct sync *y)
 	if (!y->c->args.prune)
 		return;
 	json_array_foreach(y->obsolete, i, o)
-		if (is_empty(o))
+		if (sync_is_empty(o))
 			json_array_append(y->removed, json_object_get(o,
 			    "partition"));
 }
 
 /*
- * What is told
- */
-
-static void
-say_labels(const char *what, const json_t *labels)
-{
-	const json_t	*l;
-	size_t		 i;
-
-	if (json_array_size(labels) == 0)
-		return;
-	printf("%s %zu lease(s):", what, json_array_size(labels));
-	json_array_foreach(labels, i, l) {
-		if (i == 5 && json_array_size(labels) > 6) {
-			printf(" ... %s", json_string_value(json_array_get(
-			    labels, json_array_size(labels) - 1)));
-			break;
-		}
-		printf(" \"%s\"", json_string_value(l));
-	}
-	putchar('\n');
-}
-
-static void
-say_obsolete(const struct sync *y)
-{
-	static const char *const	 shown[] = { "partition", "state",
-	    "waiting", "blocked", NULL };
-	json_t				*left = json_array(), *o;
-	size_t				 i, empty = json_array_size(
-					    y->obsolete);
-
-	json_array_foreach(y->obsolete, i, o) {
-		if (is_empty(o))
-			continue;
-		if (json_is_false(json_object_get(o, "exact")))
-			json_object_set_new(o, "waiting", json_sprintf("%d+",
-			    COUNT));
-		json_array_append(left, o);
-	}
-	empty -= json_array_size(left);
-	if (empty > json_array_size(y->removed))
-		printf("obsolete and empty: %zu: --prune removes them\n",
-		    empty - json_array_size(y->removed));
-	if (json_array_size(left) > 0)
-		puts("obsolete; what waits in them is sent as ever:");
-	print_rows(y->c, shown, left);
-}
-
-/* What keeps a change from ending, but for time. */
-static int
-find_obstacles(struct sync *y, json_t *list, struct err *e)
-{
-	struct ctl	*c = y->c;
-	json_t		*workers = state_workers(c, e), *w;
-	bool		 live = false;
-	size_t		 i;
-
-	if (workers == NULL)
-		return -1;
-	json_array_foreach(workers, i, w)
-		live = live || json_is_true(json_object_get(w, "live"));
-	json_decref(workers);
-	if (!live)
-		json_array_append_new(list, json_string("nobody is alive: "
-		    "start outbox-master"));
-	if (y->change.paused)
-		json_array_append_new(list, json_string("a partition is "
-		    "paused: outboxctl partitions resume"));
-	if (c->conf->outbox.ordering == ORDER_PARTITION)
-		json_array_append_new(list, json_string("outbox.ordering is "
-		    "partition: all of a partition has to go, and what is "
-		    "halted has to be released"));
-	return 0;
-}
-
-static void
-say_change(const struct sync *y, const json_t *change, const json_t *obstacles)
-{
-	char		*text = state_change_text(change);
-	const json_t	*o;
-	size_t		 i;
-
-	if (y->change.begun)
-		printf("partition count changed from %u to %u\n",
-		    y->change.counts.former, y->change.counts.count);
-	else if (y->c->args.dry_run && y->before.count != 0 &&
-	    y->before.count != y->wish)
-		printf("partition count would change from %u to %u\n",
-		    y->before.count, y->wish);
-	if (text == NULL)
-		return;
-	printf("a change %s\n", text);
-	free(text);
-	json_array_foreach(obstacles, i, o)
-		printf("in its way: %s\n", json_string_value(o));
-}
-
-static int
-report(struct sync *y, struct err *e)
-{
-	json_t		*change = state_change(y->c, e), *ways = json_array();
-	bool		 dry = y->c->args.dry_run;
-	json_int_t	 n = (json_int_t)(json_array_size(y->added) +
-			    json_array_size(y->removed)) + y->change.begun;
-	int		 rc = change == NULL ? -1 : 0;
-
-	if (rc == 0 && json_is_object(change))
-		rc = find_obstacles(y, ways, e);
-	if (rc == 0 && y->c->args.json)
-		print_object(y->c, json_pack("{s:I, s:b, s:i, s:O, s:O, s:O, "
-		    "s:O, s:O}", "changed", n, "dry_run", dry,
-		    "count", (int)y->wish, "added", y->added,
-		    "obsolete", y->obsolete, "removed", y->removed,
-		    "change", change, "in_the_way", ways));
-	else if (rc == 0) {
-		say_labels(dry ? "would add" : "added", y->added);
-		say_labels(dry ? "would remove" : "removed", y->removed);
-		say_change(y, change, ways);
-		say_obsolete(y);
-		if (n == 0 && !json_is_object(change))
-			puts("Nothing to do: the leases are as configured.");
-	}
-	json_decref(change);
-	json_decref(ways);
-	return rc;
-}
-
-/*
  * All of it
  */
-
-static int
-refuse_to_prune(struct sync *y)
-{
-	return ctl_no_such(y->c, "a change of the partition count is under "
-	    "way: nothing is removed before it is over");
-}
 
 /* Obsolete ones as they are after a change, and what can go of them. */
 static int
@@ -322,21 +196,35 @@ remove_some(struct sync *y, struct err *e)
 static int
 do_it(struct sync *y, struct err *e)
 {
-	if (json_array_size(y->added) > 0 &&
-	    ctl_transaction(y->c, add, y, e) < 0)
-		return -1;
 	if (change_count(y, e) < 0)
 		return -1;
-	if (y->change.begun && json_array_size(y->added) == 0 &&
+	if (y->change.busy || y->change.refused)
+		return 0;
+	if ((y->change.changed || json_array_size(y->added) > 0) &&
 	    ctl_transaction(y->c, add, y, e) < 0)
 		return -1;
-	return y->change.busy ? 0 : remove_some(y, e);
+	return remove_some(y, e);
 }
 
+/* A change raises the epochs of all leases. */
 static bool
-is_changing(const struct sync *y)
+confirm(const struct sync *y)
 {
-	return y->before.boundary != 0 || y->before.wanted != 0;
+	size_t	n = json_array_size(y->added) + json_array_size(y->removed);
+
+	if (y->change.changed && n < counts_max(&y->counts))
+		n = counts_max(&y->counts);
+	return ctl_confirm(y->c, n, "leases");
+}
+
+/* Nothing was done, and why. */
+static int
+refuse(const struct sync *y)
+{
+	if (y->change.busy)
+		return ctl_no_such(y->c, SYNC_BUSY,
+		    store_table_name(y->c->store, T_SETTINGS));
+	return ctl_no_such(y->c, "%s; nothing was done", y->change.why.text);
 }
 
 static int
@@ -344,29 +232,27 @@ run(struct sync *y)
 {
 	struct err	e;
 
-	if (look(y, &e) < 0)
+	if (plan(y, &e) < 0)
 		return ctl_fail(y->c, &e);
+	if (y->change.refused)
+		return refuse(y);
 	choose_removed(y);
-	if (!ctl_confirm(y->c, json_array_size(y->added) +
-	    json_array_size(y->removed), "leases"))
+	sync_say_plan(y);
+	if (!confirm(y))
 		return CTL_FAILED;
 	if (!y->c->args.dry_run) {
 		json_array_clear(y->removed);
 		if (do_it(y, &e) < 0)
 			return mend_fail(y->c, &e);
 	}
-	if (y->change.busy)
-		return ctl_no_such(y->c, "an open transaction that has "
-		    "enqueued is in the way: the partition count stays, try "
-		    "again, with a longer --wait perhaps");
-	if (report(y, &e) < 0)
-		return ctl_fail(y->c, &e);
-	return y->c->args.prune && is_changing(y) ? refuse_to_prune(y) :
-	    y->change.paused ? CTL_FAILED : CTL_DONE;
+	if (y->change.busy || y->change.refused)
+		return refuse(y);
+	sync_report(y);
+	return CTL_DONE;
 }
 
-int
-partitions_sync(struct ctl *c)
+static int
+sync_leases(struct ctl *c)
 {
 	struct sync	y = { .c = c,
 			    .wish = (unsigned)c->conf->outbox.partition_count,
@@ -378,4 +264,16 @@ partitions_sync(struct ctl *c)
 	json_decref(y.obsolete);
 	json_decref(y.removed);
 	return status;
+}
+
+int
+partitions_sync(struct ctl *c)
+{
+	if (c->args.force && !c->args.finish)
+		ctl_no_such(c, "--force goes with --finish");
+	else if (c->args.prune && c->args.finish)
+		ctl_no_such(c, "--prune and --finish: one of them");
+	else
+		return c->args.finish ? finish_run(c) : sync_leases(c);
+	return CTL_USAGE;
 }
