@@ -62,16 +62,6 @@ waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
 is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
 is_parked() { is_sql "SELECT COUNT(*) >= $1 FROM outbox
     WHERE published_at IS NULL AND partition_key LIKE '!%'" 1; }
-# later rows of a key that went before earlier ones of it
-passed() {
-	sql "SELECT COUNT(*) FROM events a
-	    JOIN outbox x ON x.global_sequence = a.sequence
-	    JOIN events b ON b.stream_id = a.stream_id
-		AND b.stream_sequence > a.stream_sequence
-	    JOIN outbox y ON y.global_sequence = b.sequence
-	    WHERE a.stream_id $1 AND (y.published_at < x.published_at
-		OR (x.published_at IS NULL AND y.published_at IS NOT NULL))"
-}
 # Keys whose rows have had labels of several counts.
 moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
     ON sequence = global_sequence GROUP BY stream_id
@@ -108,7 +98,7 @@ sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	SELECT MAX(sequence), 'vip' FROM events"
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE partition_key = 'vip'" 1
-produce --events 3000 --keys 500 --rate 450 --payload 50 \
+produce --events 2250 --keys 500 --rate 450 --payload 50 \
     --producers-by fixed:64 &
 PRODUCER=$!
 wait "$PRODUCER"
@@ -213,7 +203,6 @@ like "$OUT" '^20 dead' 'the dead are put back, repaired'
 wait_for 20 is_drained
 ok $? 'they go, and what was halted behind them'
 check_stream 'all is there, in order, nothing twice' --wait 10
-is "$(passed "REGEXP '^(halt|later|slow)'")" 0 'also where all waited'
 
 #
 # Somebody locks the row of settings: a change waits, and no producer does.
