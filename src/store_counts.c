@@ -31,11 +31,14 @@ store_notes_former(const struct store *s)
  * Without a table of settings.  Nobody knows whether there were other counts
  * before: rows that come back are given labels as if there were.
  */
-static void
-take_from_file(const struct store *s, struct counts *c)
+bool
+store_counts_from_file(const struct store *s, struct counts *c)
 {
+	if (s->exists[T_SETTINGS])
+		return false;
 	conf_counts(s->conf, c);
 	c->changed = true;
+	return true;
 }
 
 void
@@ -48,13 +51,9 @@ store_put_counts(struct store *s)
 }
 
 int
-store_take_counts(struct store *s, const struct db_rows *rows, unsigned at,
-    struct counts *c, struct err *e)
+store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
+    struct err *e)
 {
-	if (!s->exists[T_SETTINGS]) {
-		take_from_file(s, c);
-		return 0;
-	}
 	c->count = (unsigned)db_u64(rows, at);
 	c->changed = db_u64(rows, at + 2) != 0;
 	return counts_parse(c, db_text(rows, at + 1), e);
@@ -92,15 +91,15 @@ read_counts(struct store *s, const char *lock, struct counts *c,
 	int		 rc = 0;
 
 	*c = (struct counts){ 0 };
-	if (!s->exists[T_SETTINGS])
-		return store_take_counts(s, NULL, 0, c, e);
+	if (store_counts_from_file(s, c))
+		return 0;
 	store_sql(s, "SELECT ");
 	store_put_counts(s);
 	store_put(s, lock);
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows))
-		rc = store_take_counts(s, rows, 0, c, e);
+		rc = store_take_counts(rows, 0, c, e);
 	db_rows_free(rows);
 	return rc;
 }

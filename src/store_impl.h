@@ -80,11 +80,13 @@ bool	store_marks_leases(const struct store *);
 
 /*
  * store_counts.c: "... FROM {settings} ...", three columns, and what was read
- * of them, the first at this index; no rows where there is no such table.
+ * of them, the first at this index.  Where there is no such table, which is
+ * true then, the file tells.
  */
 void	store_put_counts(struct store *);
-int	store_take_counts(struct store *, const struct db_rows *, unsigned at,
-	    struct counts *, struct err *);
+int	store_take_counts(const struct db_rows *, unsigned at, struct counts *,
+	    struct err *);
+bool	store_counts_from_file(const struct store *, struct counts *);
 
 /*
  * store_strays.c: is it a label of parked rows, that no lease may have?  '!' and

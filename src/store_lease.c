@@ -176,7 +176,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 	if (db_text(row, 0) != NULL)
 		v->ids[v->nids++] = xstrdup(db_text(row, 0));
 	else if (db_text(row, COUNTS_AT) != NULL)
-		return store_take_counts(s, row, COUNTS_AT, &v->counts, e);
+		return store_take_counts(row, COUNTS_AT, &v->counts, e);
 	else if (label == NULL)
 		v->waits = true;
 	/* Some have a lease of former times: nobody serves them. */
@@ -193,9 +193,7 @@ store_view(struct store *s, const struct labels *leases,
 	int		 rc = 0;
 
 	memset(v, 0, sizeof(*v));
-	if (!s->exists[T_SETTINGS] &&
-	    store_take_counts(s, NULL, 0, &v->counts, e) < 0)
-		return -1;
+	store_counts_from_file(s, &v->counts);
 	put_view(s, leases, rows);
 	if ((found = store_query(s, "view", e)) == NULL)
 		return -1;

@@ -22,15 +22,16 @@ leases() { sql 'SELECT GROUP_CONCAT(partition_key ORDER BY 1) FROM
 # key NUMBER: one whose label under 8 has this number
 key() { sql "SELECT CONCAT('k', n) FROM $(numbers 200)
     WHERE CRC32(CONCAT('k', n)) % 8 = $1 ORDER BY n LIMIT 1"; }
-# put KEY LABEL [N]: rows, SQL both; the label may use n
+# put KEY LABEL [N]: rows, SQL both; the label may use n; due in HOURS
 put() {
 	sql "START TRANSACTION;
 	SET @last = (SELECT COALESCE(MAX(sequence), 0) FROM events);
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT $1, @last + n + 1, 'ok', 'x' FROM $(numbers "${3:-1}")
 	    ORDER BY n;
-	INSERT INTO outbox (global_sequence, partition_key)
-	    SELECT sequence, $2 FROM events WHERE sequence > @last;
+	INSERT INTO outbox (global_sequence, partition_key, available_at)
+	    SELECT sequence, $2, NOW(6) + INTERVAL ${HOURS:-0} HOUR FROM events
+	    WHERE sequence > @last;
 	COMMIT"
 }
 clear_rows() { sql 'DELETE FROM outbox; DELETE FROM events;
@@ -311,8 +312,7 @@ sql 'DELETE FROM outbox_partitions'
 ctl -c "$OP" partitions sync
 start_master
 wait_for 20 all_owned
-put "'$K5'" "'p05'"
-sql "UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR"
+HOURS=1 put "'$K5'" "'p05'"
 put "'$K5'" "'p05'" 100
 are_parked() { is_sql "SELECT COUNT(*) > 0 FROM outbox WHERE published_at IS NULL
     AND partition_key LIKE '!%'" 1; }
