@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "ctl.h"
+#include "ctl/base/ctl.h"
 
 static const char head[] =
 "# bash completion of outboxctl, made by it from its table of commands\n"

@@ -2,7 +2,7 @@
  * ctl.c - outboxctl: the table of commands, and what surrounds each of them
  */
 
-#include "ctl.h"
+#include "ctl/base/ctl.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "buf.h"
-#include "log.h"
-#include "xalloc.h"
+#include "util/buf.h"
+#include "util/log.h"
+#include "util/xalloc.h"
 
 /* A day: how long a server may take to alter a table. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)

@@ -24,8 +24,8 @@ if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
 	LAB=${LAB:-$srcdir/_build/main/lab}
 	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
 fi
-# shellcheck source=tests/lib.sh
-. "$srcdir/tests/lib.sh"
+# shellcheck source=tests/lib/lib.sh
+. "$srcdir/tests/lib/lib.sh"
 
 published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
 has_published() { [ "$(published)" -gt "$1" ]; }

@@ -124,12 +124,12 @@ if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
 fi
 OUTBOXCTL=${OUTBOXCTL:-$(dirname "${OUTBOX_MASTER:-./outbox-master}")/outboxctl}
 KEEP=${KEEP-1}
-# shellcheck source=tests/lib.sh
-. "$srcdir/tests/lib.sh"
-# shellcheck source=tests/pillar.sh
-. "$srcdir/tests/pillar.sh"
-# shellcheck source=tests/replica.sh
-. "$srcdir/tests/replica.sh"
+# shellcheck source=tests/lib/lib.sh
+. "$srcdir/tests/lib/lib.sh"
+# shellcheck source=tests/lib/pillar.sh
+. "$srcdir/tests/lib/pillar.sh"
+# shellcheck source=tests/lib/replica.sh
+. "$srcdir/tests/lib/replica.sh"
 # shellcheck source=tests/chaos/back.sh
 . "$srcdir/tests/chaos/back.sh"
 choose_streams

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The model of the protocol: it holds, and without one of its parts it breaks
 srcdir=${srcdir:-$(dirname "$0")/../..}
-. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/lib/lib.sh"
 
 MODEL=$(cd "$(dirname "$0")" && pwd)/relay.pml
 for tool in spin "${CC:-cc}"; do

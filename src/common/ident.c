@@ -1,0 +1,67 @@
+/* ident.c - worker ids; no I/O but the kernel's random numbers */
+
+#include "common/ident.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bsd/stdlib.h>
+
+void
+ident_new(char id[IDENT_SIZE], const char *host, unsigned slot)
+{
+	uint64_t	nonce;
+	char		safe[15];
+	size_t		i;
+
+	/* The id stands in SQL texts and logs: only plain characters. */
+	for (i = 0; i < sizeof(safe) - 1 && host[i] != '\0'; i++)
+		safe[i] = isalnum((unsigned char)host[i]) ||
+		    host[i] == '-' || host[i] == '.' ? host[i] : '_';
+	safe[i] = '\0';
+	arc4random_buf(&nonce, sizeof(nonce));
+	snprintf(id, IDENT_SIZE, "%s:%02u:%016llx", safe, slot % 1000,
+	    (unsigned long long)nonce);
+}
+
+const char *
+ident_nonce(const char *id)
+{
+	size_t	n = strlen(id);
+
+	return n < IDENT_NONCE ? NULL : id + n - (IDENT_NONCE - 1);
+}
+
+/* ":SLOT:" before the nonce, as ident_new writes it. */
+static bool
+has_slot(const char *id, const char *nonce)
+{
+	const char	*end = nonce - 1, *p = end;
+
+	while (p > id && isdigit((unsigned char)p[-1]))
+		p--;
+	return p < end && p > id && p[-1] == ':';
+}
+
+bool
+ident_is_valid(const char *id)
+{
+	const char	*nonce = ident_nonce(id);
+
+	if (nonce == NULL || strlen(id) >= IDENT_SIZE || nonce == id ||
+	    nonce[-1] != ':' || !has_slot(id, nonce))
+		return false;
+	if (strspn(nonce, "0123456789abcdef") != IDENT_NONCE - 1)
+		return false;
+	for (const char *p = id; *p != '\0'; p++)
+		if (!isalnum((unsigned char)*p) && strchr("-._:", *p) == NULL)
+			return false;
+	return true;
+}
+
+int
+ident_cmp(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}

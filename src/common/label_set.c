@@ -1,0 +1,53 @@
+/* label_set.c - see label_set.h */
+
+#include "common/label_set.h"
+
+#include <string.h>
+
+#include <libdeflate.h>
+
+static unsigned
+hash(const char *label, size_t len)
+{
+	return libdeflate_crc32(0, label, len) % LABEL_BITS;
+}
+
+void
+label_set_add(struct label_set *s, const char *label, size_t len)
+{
+	unsigned	bit = hash(label, len);
+
+	s->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+void
+label_set_fill(struct label_set *s)
+{
+	memset(s, 0xff, sizeof(*s));
+}
+
+bool
+label_set_is_full(const struct label_set *s)
+{
+	for (size_t i = 0; i < LABEL_BITS / 64; i++)
+		if (s->bits[i] != UINT64_MAX)
+			return false;
+	return true;
+}
+
+bool
+label_set_has(const struct label_set *s, const char *label, size_t len)
+{
+	unsigned	bit = hash(label, len);
+
+	return s->bits[bit / 64] >> bit % 64 & 1;
+}
+
+bool
+label_set_meets(const struct label_set *a, const struct label_set *b)
+{
+	for (size_t i = 0; i < LABEL_BITS / 64; i++)
+		if ((a->bits[i] & b->bits[i]) != 0)
+			return true;
+	return false;
+}

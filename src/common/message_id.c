@@ -1,0 +1,173 @@
+/* message_id.c - see message_id.h; pure */
+
+#include "common/message_id.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/msg.h"
+
+#define HASH_DIGITS	16
+#define OLD_DIGITS	8	/* a CRC32 that is of no use any more */
+#define HEX_DIGITS	"0123456789abcdef"
+
+/* Days from 1970-01-01 to a day of the proleptic Gregorian calendar. */
+static int64_t
+days_since_1970(int64_t year, int64_t month, int64_t day)
+{
+	int64_t	y = year - (month <= 2);	/* years begin in March */
+	int64_t	era = y / 400, of_era = y - era * 400;
+	int64_t	of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 +
+		    day - 1;
+
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 +
+	    of_year - 719468;
+}
+
+/* As many digits as the column keeps: ".5" is 500,000. */
+static int64_t
+read_fraction(const char *text, size_t len)
+{
+	int64_t	micros = 0, unit = 100000;
+
+	for (size_t i = 0; i < len && unit > 0; i++, unit /= 10)
+		micros += (text[i] - '0') * unit;
+	return micros;
+}
+
+static int
+two_digits(const char *text)
+{
+	return (text[0] - '0') * 10 + text[1] - '0';
+}
+
+/* Is it "2026-01-31 12:00:00", with a fraction or without? */
+static bool
+is_moment(struct bytes time)
+{
+	static const char	form[] = "0000-00-00 00:00:00.";
+
+	if (time.data == NULL || time.len < sizeof(form) - 2)
+		return false;
+	for (size_t i = 0; i < time.len; i++) {
+		char want = i < sizeof(form) - 1 ? form[i] : '0';
+
+		if (want == '0' ? time.data[i] < '0' || time.data[i] > '9' :
+		    time.data[i] != want)
+			return false;
+	}
+	return true;
+}
+
+static int64_t
+read_moment(struct bytes time)
+{
+	const char	*t = time.data;
+	int64_t		 days, seconds;
+
+	days = days_since_1970(two_digits(t) * 100 + two_digits(t + 2),
+	    two_digits(t + 5), two_digits(t + 8));
+	seconds = days * 86400 + two_digits(t + 11) * 3600 +
+	    two_digits(t + 14) * 60 + two_digits(t + 17);
+	return seconds * 1000000 + (time.len <= 20 ? 0 :
+	    read_fraction(t + 20, time.len - 20));
+}
+
+static void
+add_bytes(XXH3_state_t *state, struct bytes b)
+{
+	uint64_t	len = htole64(b.data == NULL ? UINT64_MAX : b.len);
+
+	XXH3_64bits_update(state, &len, sizeof(len));
+	if (b.data != NULL)
+		XXH3_64bits_update(state, b.data, b.len);
+}
+
+/* What is no moment counts as the text that it is. */
+static void
+add_moment(XXH3_state_t *state, struct bytes time)
+{
+	int64_t	micros;
+
+	if (is_moment(time)) {
+		micros = (int64_t)htole64((uint64_t)read_moment(time));
+		time = (struct bytes){ (const char *)&micros, sizeof(micros) };
+	}
+	add_bytes(state, time);
+}
+
+uint64_t
+message_hash(const struct msg *m)
+{
+	XXH3_state_t	state;
+
+	XXH3_INITSTATE(&state);
+	XXH3_64bits_reset(&state);
+	add_bytes(&state, m->key);
+	add_bytes(&state, m->stream_sequence);
+	add_bytes(&state, m->type);
+	add_moment(&state, m->time);
+	add_bytes(&state, m->payload);
+	return XXH3_64bits_digest(&state);
+}
+
+void
+message_id_put(struct buf *b, const char *prefix, const struct message_id *id)
+{
+	buf_str(b, prefix);
+	buf_str(b, "-");
+	buf_u64(b, id->sequence);
+	buf_str(b, "-");
+	buf_hex32(b, (uint32_t)(id->hash >> 32));
+	buf_hex32(b, (uint32_t)id->hash);
+	if (id->replay > 0)
+		buf_printf(b, "-r%u", id->replay);
+}
+
+/* What is behind the hash: "-r2", or nothing; then the line is over. */
+static bool
+read_replay(struct message_id *id, const char *text)
+{
+	char	*end;
+
+	id->replay = 0;
+	if (text[0] == '\0' || text[0] == '\r' || text[0] == '\n')
+		return true;
+	if (strncmp(text, "-r", 2) != 0 || text[2] < '0' || text[2] > '9')
+		return false;
+	id->replay = (unsigned)strtoul(text + 2, &end, 10);
+	return *end == '\0' || *end == '\r' || *end == '\n';
+}
+
+bool
+message_id_read(struct message_id *id, const char *prefix, const char *text)
+{
+	size_t	 n = strlen(prefix), digits;
+	char	*end;
+
+	if (strncmp(text, prefix, n) != 0 || text[n] != '-' ||
+	    text[n + 1] < '0' || text[n + 1] > '9')
+		return false;
+	id->sequence = strtoull(text + n + 1, &end, 10);
+	if (*end != '-')
+		return false;
+	text = end + 1;
+	digits = strspn(text, HEX_DIGITS);
+	if (digits != HASH_DIGITS && digits != OLD_DIGITS)
+		return false;
+	id->hashed = digits == HASH_DIGITS;
+	id->hash = id->hashed ? strtoull(text, NULL, 16) : 0;
+	return read_replay(id, text + digits);
+}
+
+bool
+message_id_is(const struct message_id *wanted, const struct message_id *found)
+{
+	return wanted->sequence == found->sequence &&
+	    wanted->replay == found->replay && (!wanted->hashed ||
+	    (found->hashed && wanted->hash == found->hash));
+}

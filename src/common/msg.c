@@ -1,0 +1,115 @@
+/* msg.c - rows as plain data; knows neither database nor broker */
+
+#include "common/msg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/err.h"
+#include "util/xalloc.h"
+
+void
+batch_free(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		free(b->msgs[i].error);
+	free(b->msgs);
+	free(b->labels);
+	free(b->refused);
+	if (b->rows != NULL)
+		b->free_rows(b->rows);
+	if (b->more_rows != NULL)
+		b->free_rows(b->more_rows);
+	memset(b, 0, sizeof(*b));
+}
+
+static int
+msg_cmp(const void *a, const void *b)
+{
+	const struct msg	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+void
+batch_sort(struct batch *b)
+{
+	qsort(b->msgs, b->n, sizeof(*b->msgs), msg_cmp);
+}
+
+struct msg *
+batch_msg(const struct batch *b, uint64_t sequence)
+{
+	struct msg	key = { .sequence = sequence };
+
+	return b->n == 0 ? NULL :
+	    bsearch(&key, b->msgs, b->n, sizeof(key), msg_cmp);
+}
+
+void
+batch_take(struct batch *to, struct batch *from)
+{
+	to->msgs = from->msgs;
+	to->n = from->n;
+	to->naway = from->naway;
+	to->rows = from->rows;
+	to->free_rows = from->free_rows;
+	memset(from, 0, sizeof(*from));
+}
+
+bool
+batch_keep(struct batch *b, const uint64_t *sequences, size_t n)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < b->n && kept < n; i++)
+		if (b->msgs[i].sequence == sequences[kept])
+			b->msgs[kept++] = b->msgs[i];
+	b->n = kept == n ? n : 0;
+	return kept == n;
+}
+
+struct message_id
+msg_id(struct msg *m)
+{
+	if (!m->hashed && m->has_event && !m->away) {
+		m->hash = message_hash(m);
+		m->hashed = true;
+	}
+	return (struct message_id){ .sequence = m->sequence,
+	    .replay = m->replay, .hashed = m->hashed, .hash = m->hash };
+}
+
+void
+batch_refuse(struct batch *b, uint64_t sequence)
+{
+	b->refused = xreallocarray(b->refused, b->nrefused + 1,
+	    sizeof(*b->refused));
+	b->refused[b->nrefused++] = sequence;
+}
+
+bool
+batch_is_refused(const struct batch *b, uint64_t sequence)
+{
+	for (size_t i = 0; i < b->nrefused; i++)
+		if (b->refused[i] == sequence)
+			return true;
+	return false;
+}
+
+size_t
+msg_size(const struct msg *m)
+{
+	return m->payload.len + m->metadata.len;
+}
+
+void
+msg_fail(struct msg *m, enum outcome outcome, const char *error)
+{
+	struct err	text;		/* fits the column and is UTF-8 */
+
+	m->outcome = outcome;
+	free(m->error);
+	err_set(&text, "%s", error);
+	m->error = xstrdup(text.text);
+}

@@ -1,0 +1,204 @@
+/*
+ * conf.c - the configuration as one value: load and free
+ *
+ * Loading is one way through: the file, the options over it, defaults for
+ * what is left, then the relations; the first error ends it and nothing is
+ * kept.  Nothing here looks at the machine: whether a user, a file or a
+ * server exists is for those who use it, at the time they do.
+ */
+#include "conf/conf_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define FILE_MAX	(1024 * 1024)	/* bytes; a hundred times the sample */
+
+int
+conf_in(const struct conf_draft *d, unsigned line, const char *name,
+    struct err *e)
+{
+	if (name != NULL)
+		err_in(e, "%s", name);
+	if (line != 0)
+		err_in(e, "line %u", line);
+	return err_in(e, "%s", d->path);
+}
+
+/* Read up to FILE_MAX bytes, which may come from a pipe. */
+static int
+read_text(FILE *f, char *text, size_t *size, struct err *e)
+{
+	*size = fread(text, 1, FILE_MAX, f);
+	if (ferror(f))
+		return err_set(e, "%s", strerror(errno));
+	if (getc(f) != EOF)
+		return err_set(e, "is larger than %d bytes, so it is no "
+		    "configuration", FILE_MAX);
+	return 0;
+}
+
+static int
+read_file(struct conf_draft *d, struct err *e)
+{
+	FILE	*f = fopen(d->path, "re");
+	char	*text;
+	size_t	 size;
+	int	 status;
+
+	if (f == NULL) {
+		err_set(e, "%s", strerror(errno));
+		return conf_in(d, 0, NULL, e);
+	}
+	text = xcalloc(FILE_MAX, 1);
+	status = read_text(f, text, &size, e) < 0 ?
+	    conf_in(d, 0, NULL, e) : conf_read(d, text, size, e);
+	free(text);
+	fclose(f);
+	return status;
+}
+
+static int
+set_option(struct conf_draft *d, const char *name, const char *option,
+    const char *text, struct err *e)
+{
+	size_t			 n;
+	int			 i = conf_key_find(name);
+	const struct conf_key	*k = conf_keys(&n) + i;
+
+	d->from[i].option = option;
+	if (conf_set(d->conf, k, text, false, e) < 0)
+		return err_in(e, "%s", option);
+	return 0;
+}
+
+static int
+set_options(struct conf_draft *d, const struct conf_override *over,
+    struct err *e)
+{
+	char	workers[24];
+
+	if (over == NULL)
+		return 0;
+	snprintf(workers, sizeof(workers), "%" PRId64, over->workers);
+	if (over->workers != 0 && set_option(d, "master.workers",
+	    "--workers", workers, e) < 0)
+		return -1;
+	if (over->no_leasing && set_option(d, "worker.leasing",
+	    "--no-leasing", "false", e) < 0)
+		return -1;
+	if (over->pidfile != NULL && set_option(d, "master.pidfile",
+	    "-p", over->pidfile, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* Whether another key was given in place of this one. */
+static bool
+yields(const struct conf_draft *d, const struct conf_key *k)
+{
+	size_t	n;
+
+	return k->yields_to != NULL && !conf_is_empty(d->conf,
+	    conf_keys(&n) + conf_key_find(k->yields_to));
+}
+
+static int
+set_default(struct conf_draft *d, const struct conf_key *k, struct err *e)
+{
+	const char	*text = yields(d, k) ? "" : k->dflt;
+
+	if (*text == '\0' && k->type == CONF_LIST)
+		return 0;
+	if (*text == '\0' && k->required) {
+		err_set(e, "is missing and has no default");
+		return conf_in(d, 0, k->name, e);
+	}
+	if (conf_set(d->conf, k, text, false, e) < 0)
+		return conf_in(d, 0, k->name, e);
+	return 0;
+}
+
+static int
+set_defaults(struct conf_draft *d, struct err *e)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (d->from[i].line != 0 || d->from[i].option != NULL)
+			continue;
+		if (set_default(d, &keys[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct conf *
+conf_load(const char *path, const struct conf_override *over, struct err *e)
+{
+	struct conf_draft	d = { .path = path };
+
+	d.conf = xcalloc(1, sizeof(*d.conf));
+	if (read_file(&d, e) < 0 || set_options(&d, over, e) < 0 ||
+	    set_defaults(&d, e) < 0 || conf_check(&d, e) < 0) {
+		conf_free(d.conf);
+		return NULL;
+	}
+	return d.conf;
+}
+
+void
+conf_free(struct conf *c)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < n; i++)
+		conf_clear(c, &keys[i]);
+	free(c);
+}
+
+static bool
+differs(const struct conf *a, const struct conf *b, const struct conf_key *k)
+{
+	char	*in_a = conf_text(a, k), *in_b = conf_text(b, k);
+	bool	 answer = strcmp(in_a, in_b) != 0;
+
+	free(in_a);
+	free(in_b);
+	return answer;
+}
+
+const char *
+conf_changed_restart(const struct conf *a, const struct conf *b, size_t *i)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+
+	while (*i < n) {
+		const struct conf_key	*k = &keys[(*i)++];
+
+		if (k->restart && differs(a, b, k))
+			return k->name;
+	}
+	return NULL;
+}
+
+void
+conf_counts(const struct conf *c, struct counts *k)
+{
+	const struct conf_list	*former = &c->outbox.former_counts;
+
+	*k = (struct counts){ .count = (unsigned)c->outbox.partition_count };
+	while (k->nformer < former->n && k->nformer < COUNTS_MAX) {
+		k->former[k->nformer] = (unsigned)atoi(
+		    former->items[k->nformer]);
+		k->nformer++;
+	}
+}

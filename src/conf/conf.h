@@ -1,0 +1,198 @@
+/*
+ * conf.h - the configuration as one value
+ *
+ * Parsed whole, checked whole, never changed: who needs another configuration
+ * loads another one.  Every key is one row of the table in conf.c, which the
+ * parser, the dump, the manual's check and the tests walk.
+ */
+#ifndef OUTBOX_CONF_H
+#define OUTBOX_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "conf/counts.h"
+#include "util/err.h"
+
+#define CONF_MAX_WORKERS	256
+#define CONF_MAX_PARTITIONS	4096
+
+/*
+ * How much longer than a publish may take a claim must last, in ms: what is
+ * left to write the outcome back while the claim is still ours.
+ */
+#define CONF_CLAIM_MARGIN_MS	2000
+
+enum conf_type {
+	CONF_INT,		/* int64_t, min..max */
+	CONF_DURATION,		/* int64_t milliseconds; "30", "0.5", "15s" */
+	CONF_FRACTION,		/* double, min..max in hundredths */
+	CONF_BOOL,		/* bool */
+	CONF_STRING,		/* char *, never NULL */
+	CONF_LIST,		/* struct conf_list of strings */
+	CONF_ENUM		/* int, an index into words */
+};
+
+enum conf_mode { MODE_POINTER, MODE_INLINE };
+enum conf_ordering { ORDER_KEY, ORDER_PARTITION, ORDER_NONE };
+enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
+enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT };
+enum conf_tls { TLS_AUTO, TLS_DISABLE, TLS_REQUIRE, TLS_VERIFY };
+enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
+enum conf_at_start { AT_START_AUTO, AT_START_ON, AT_START_OFF };
+enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
+
+struct conf_list {
+	char	**items;
+	size_t	  n;
+};
+
+/* All durations are milliseconds. */
+struct conf {
+	struct {
+		int64_t		 workers;
+		char		*user;		/* empty: not dropped to */
+		char		*pidfile;	/* absolute, never empty */
+		int64_t		 stop_timeout;
+		int64_t		 hang_timeout;	/* 0: never */
+	} master;
+	struct {
+		struct conf_list hosts;		/* "host:3306", "[::1]", ... */
+		char		*socket;	/* not empty: hosts is empty */
+		char		*user;
+		char		*password_file;
+		char		*password_env;
+		char		*database;
+		struct {
+			int	 mode;		/* enum conf_tls */
+			char	*ca, *cert, *key;
+		} tls;
+	} mysql;
+	struct {
+		int		 mode;		/* enum conf_mode */
+		int64_t		 partition_count;
+		struct conf_list former_counts;	/* numbers */
+		int		 ordering;	/* enum conf_ordering */
+		struct {
+			char	*outbox, *events, *partitions, *workers;
+			char	*settings, *dead_letters, *blocked_keys;
+			char	*streams;
+			char	*audit;
+		} tables;
+	} outbox;
+	struct {
+		bool		 leasing;
+		int64_t		 lease_ttl;
+		int64_t		 lease_renew;
+		int64_t		 heartbeat_ttl;
+		int64_t		 batch_size;
+		int64_t		 batch_bytes;
+		int64_t		 claim_ttl;
+		int64_t		 idle_backoff_ms;
+	} worker;
+	struct {
+		int64_t		 backoff;
+		int64_t		 max_backoff;
+		double		 jitter;
+		int64_t		 max_attempts;
+		int		 on_dead;	/* enum conf_on_dead */
+	} retry;
+	struct {
+		int		 driver;	/* enum conf_driver */
+		int64_t		 window;
+		int64_t		 timeout_ms;
+		struct conf_list types;		/* patterns; none: all */
+	} publish;
+	struct {
+		struct conf_list servers;	/* "nats://host:4222", ... */
+		char		*stream;	/* empty: not checked */
+		char		*subject;
+		char		*msg_id_prefix;	/* empty: the outbox id */
+		char		*advisory;	/* empty: off */
+		int		 recover;	/* enum conf_recover */
+		char		*user;
+		char		*password_file;
+		char		*password_env;
+		char		*token_file;
+		char		*token_env;
+		char		*credentials_file;
+		struct {
+			char	*ca, *cert, *key;
+		} tls;
+	} nats;
+	struct {
+		char		*subject;	/* empty: off */
+		bool		 binlog;
+	} wake;
+	struct {
+		int64_t		 days;		/* 0: for ever */
+		int64_t		 dead_days;	/* 0: for ever */
+		int64_t		 batch;
+	} retention;
+	struct {
+		int		 at_start;	/* enum conf_at_start */
+	} reconcile;
+	struct {
+		char		*socket;
+		char		*listen;
+	} monitor;
+	struct {
+		int		 level;		/* enum log_level of log.h */
+		char		*target;	/* "stderr", "syslog", path */
+		int		 format;	/* enum conf_log_format */
+	} log;
+};
+
+struct conf_key {
+	const char	*name;		/* "worker.lease_ttl" */
+	enum conf_type	 type;
+	size_t		 at;		/* offset in struct conf */
+	const char	*dflt;		/* as it would stand in the file */
+	const char	*yields_to;	/* that key set: the default is "" */
+	int64_t		 min, max;	/* CONF_INT; CONF_DURATION in ms */
+	const char *const *words;	/* CONF_ENUM, NULL-terminated */
+	unsigned	 later;		/* bits of words not available yet */
+	int		(*check)(const char *, struct err *);
+					/* CONF_STRING, items of CONF_LIST */
+	bool		 restart;	/* a reload cannot change it */
+	bool		 required;	/* string or list: must not be empty */
+	const char	*help;		/* one line, ASCII */
+};
+
+/* What the command line says about the configuration; 0 or false: nothing. */
+struct conf_override {
+	int64_t		 workers;
+	bool		 no_leasing;
+	const char	*pidfile;	/* NULL: nothing */
+};
+
+/*
+ * Read, parse and check a file.  Returns NULL with "FILE: line N: KEY: what
+ * is wrong" in err, without "line N: " where the file does not name the key,
+ * and "--workers: what is wrong" where an option is to blame.  The override,
+ * which may be NULL, is applied before the relations are checked.  Blocks
+ * only for reading the file.  No error repeats what may be a secret.
+ */
+struct conf	*conf_load(const char *path, const struct conf_override *,
+		    struct err *);
+void		 conf_free(struct conf *);
+
+/* Write the effective configuration as YAML that conf_load reads back. */
+void		 conf_dump(const struct conf *, FILE *);
+
+/*
+ * The names of keys marked restart whose values differ, or NULL at the end:
+ * call with *i = 0 and again until NULL.
+ */
+const char	*conf_changed_restart(const struct conf *, const struct conf *,
+		    size_t *i);
+
+/* The table, for those who walk it; *n is set to its length. */
+const struct conf_key *conf_keys(size_t *n);
+
+/* Those of the file; of former ones no more than COUNTS_MAX. */
+void		 conf_counts(const struct conf *, struct counts *);
+
+#endif

@@ -1,0 +1,334 @@
+/*
+ * conf_check.c - relations between keys
+ *
+ * Every value is good by itself when this runs; here they have to go
+ * together.  An error blames the key that somebody set: to be told of a line
+ * that does not exist helps nobody.  Nothing is changed here.
+ */
+#include "conf/conf_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/counts.h"
+
+/* Two lengths of time: how the small one lies below the big one. */
+enum how { BELOW, NOT_ABOVE, BELOW_HALF, BELOW_BY_MARGIN };
+
+static const struct {
+	const char	*small, *big;
+} says[] = {
+	[BELOW] = { "must be less than", "must be more than" },
+	[NOT_ABOVE] = { "must not be more than", "must not be less than" },
+	[BELOW_HALF] = { "must be less than half of",
+	    "must be more than twice" },
+	[BELOW_BY_MARGIN] = { "must be more than 2s below",
+	    "must be more than 2s above" },
+};
+
+_Static_assert(CONF_CLAIM_MARGIN_MS == 2000, "says[] names the margin");
+
+static const struct lengths {
+	const char	*small;
+	enum how	 how;
+	const char	*big;
+	bool		 blame_big;	/* if both are set */
+	bool		 zero_is_off;	/* of the big one */
+} lengths[] = {
+	/* A renewal may be late or lost once and nothing changes hands. */
+	{ .small = "worker.lease_renew", .how = BELOW_HALF,
+	  .big = "worker.lease_ttl" },
+	{ .small = "worker.lease_renew", .how = BELOW_HALF,
+	  .big = "worker.heartbeat_ttl" },
+	/* Who is dead must not be counted while his leases are up for grabs. */
+	{ .small = "worker.heartbeat_ttl", .how = NOT_ABOVE,
+	  .big = "worker.lease_ttl" },
+	/* A row must still be ours when its outcome is known. */
+	{ .small = "publish.timeout_ms", .how = BELOW_BY_MARGIN,
+	  .big = "worker.claim_ttl", .blame_big = true },
+	{ .small = "retry.backoff", .how = NOT_ABOVE,
+	  .big = "retry.max_backoff", .blame_big = true },
+	/* A worker that waits lawfully must not look hung, */
+	{ .small = "worker.lease_ttl", .how = BELOW,
+	  .big = "master.hang_timeout", .blame_big = true,
+	  .zero_is_off = true },
+	{ .small = "publish.timeout_ms", .how = BELOW,
+	  .big = "master.hang_timeout", .blame_big = true,
+	  .zero_is_off = true },
+	/* nor be killed while it waits for its last acks. */
+	{ .small = "publish.timeout_ms", .how = BELOW,
+	  .big = "master.stop_timeout", .blame_big = true },
+};
+
+/* Keys that exclude each other. */
+static const char *const either[][2] = {
+	{ "mysql.socket", "mysql.hosts" },
+	{ "mysql.password_env", "mysql.password_file" },
+	{ "nats.password_env", "nats.password_file" },
+	{ "nats.token_env", "nats.token_file" },
+	{ "nats.token_file", "nats.user" },
+	{ "nats.token_env", "nats.user" },
+	{ "nats.credentials_file", "nats.user" },
+	{ "nats.credentials_file", "nats.token_file" },
+	{ "nats.credentials_file", "nats.token_env" },
+};
+
+/* Keys that are of no use without another. */
+static const char *const needs[][2] = {
+	{ "nats.password_file", "nats.user" },
+	{ "nats.password_env", "nats.user" },
+	{ "mysql.tls.cert", "mysql.tls.key" },
+	{ "mysql.tls.key", "mysql.tls.cert" },
+	{ "nats.tls.cert", "nats.tls.key" },
+	{ "nats.tls.key", "nats.tls.cert" },
+};
+
+static const struct conf_key *
+key(const char *name)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+	int			 i = conf_key_find(name);
+
+	/* A row above that names no key: ours to mend, and a test's to see. */
+	if (i < 0)
+		abort();
+	return &keys[i];
+}
+
+static const struct conf_source *
+source(const struct conf_draft *d, const char *name)
+{
+	size_t	n;
+
+	return &d->from[key(name) - conf_keys(&n)];
+}
+
+static bool
+is_set(const struct conf_draft *d, const char *name)
+{
+	const struct conf_source	*from = source(d, name);
+
+	return from->line != 0 || from->option != NULL;
+}
+
+static bool
+is_empty(const struct conf_draft *d, const char *name)
+{
+	return conf_is_empty(d->conf, key(name));
+}
+
+/* Say where the key was set: an option speaks for itself, without a file. */
+static int
+blame(const struct conf_draft *d, const char *name, struct err *e)
+{
+	const struct conf_source	*from = source(d, name);
+
+	if (from->option != NULL)
+		return err_in(e, "%s", from->option);
+	return conf_in(d, from->line, name, e);
+}
+
+static int64_t
+milliseconds(const struct conf_draft *d, const char *name)
+{
+	return *(const int64_t *)conf_field(d->conf, key(name));
+}
+
+static bool
+holds(enum how how, int64_t small, int64_t big)
+{
+	switch (how) {
+	case BELOW:
+		return small < big;
+	case NOT_ABOVE:
+		return small <= big;
+	case BELOW_HALF:
+		return 2 * small < big;
+	case BELOW_BY_MARGIN:
+		return small + CONF_CLAIM_MARGIN_MS < big;
+	}
+	return false;
+}
+
+static int
+bad_lengths(const struct conf_draft *d, const struct lengths *l,
+    struct err *e)
+{
+	bool		 big = is_set(d, l->small) && is_set(d, l->big) ?
+			    l->blame_big : is_set(d, l->big);
+	const char	*name = big ? l->big : l->small;
+	const char	*other = big ? l->small : l->big;
+	char		*value = conf_text(d->conf, key(name));
+	char		*limit = conf_text(d->conf, key(other));
+
+	err_set(e, "%s %s %s (%s)", value,
+	    big ? says[l->how].big : says[l->how].small, other, limit);
+	free(value);
+	free(limit);
+	return blame(d, name, e);
+}
+
+static int
+check_lengths(const struct conf_draft *d, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const struct lengths	*l = &lengths[i];
+		int64_t			 big = milliseconds(d, l->big);
+
+		if (l->zero_is_off && big == 0)
+			continue;
+		if (!holds(l->how, milliseconds(d, l->small), big))
+			return bad_lengths(d, l, e);
+	}
+	return 0;
+}
+
+static int
+check_either(const struct conf_draft *d, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
+		const char	*a = either[i][0], *b = either[i][1];
+
+		if (is_empty(d, a) || is_empty(d, b))
+			continue;
+		err_set(e, "excludes %s of line %u: keep one of them", b,
+		    source(d, b)->line);
+		return blame(d, a, e);
+	}
+	return 0;
+}
+
+static int
+check_needs(const struct conf_draft *d, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		const char	*a = needs[i][0], *b = needs[i][1];
+
+		if (is_empty(d, a) || !is_empty(d, b))
+			continue;
+		err_set(e, "needs %s as well", b);
+		return blame(d, a, e);
+	}
+	return 0;
+}
+
+static int
+check_servers(const struct conf_draft *d, struct err *e)
+{
+	if (!is_empty(d, "mysql.hosts") || !is_empty(d, "mysql.socket"))
+		return 0;
+	err_set(e, "is empty, and mysql.socket too: one of them is needed");
+	return blame(d, "mysql.hosts", e);
+}
+
+/* Of two tables with one name, blame one that was set. */
+static int
+same_table(const struct conf_draft *d, const char *a, const char *b,
+    struct err *e)
+{
+	const char	*name = is_set(d, b) ? b : a;
+	const char	*other = is_set(d, b) ? a : b;
+	char		*table = conf_text(d->conf, key(name));
+
+	err_set(e, "%s is %s already: every table has its own name", table,
+	    other);
+	free(table);
+	return blame(d, name, e);
+}
+
+static int
+check_tables(const struct conf_draft *d, struct err *e)
+{
+	size_t			 n;
+	const struct conf_key	*k = conf_keys(&n), *end = k + n;
+
+	for (; k < end; k++) {
+		const char	*name = *(char *const *)conf_field(d->conf, k);
+
+		if (strncmp(k->name, "outbox.tables.", 14) != 0)
+			continue;
+		for (const struct conf_key *o = k + 1; o < end &&
+		    strncmp(o->name, "outbox.tables.", 14) == 0; o++)
+			if (strcmp(name,
+			    *(char *const *)conf_field(d->conf, o)) == 0)
+				return same_table(d, k->name, o->name, e);
+	}
+	return 0;
+}
+
+/* Without leases nothing keeps two workers off one key. */
+static int
+check_leasing(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (c->worker.leasing || c->outbox.ordering == ORDER_NONE ||
+	    c->master.workers == 1)
+		return 0;
+	err_set(e, "false needs outbox.ordering: none, or a single worker "
+	    "(master.workers is %" PRId64 ")", c->master.workers);
+	return blame(d, "worker.leasing", e);
+}
+
+/* A key that halts is on record, and leases guard the record. */
+static int
+check_halt(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (c->retry.on_dead != DEAD_HALT)
+		return 0;
+	if (c->outbox.ordering == ORDER_NONE)
+		err_set(e, "halt needs outbox.ordering: key or partition; in "
+		    "none nothing waits for a dead message");
+	else if (!c->worker.leasing)
+		err_set(e, "halt needs worker.leasing: true");
+	else
+		return 0;
+	return blame(d, "retry.on_dead", e);
+}
+
+static int
+check_subject(const struct conf_draft *d, struct err *e)
+{
+	if (d->conf->outbox.mode == MODE_INLINE ||
+	    strstr(d->conf->nats.subject, "{topic}") == NULL)
+		return 0;
+	err_set(e, "{topic} belongs to outbox.mode: inline; a row of mode "
+	    "pointer has none");
+	return blame(d, "nats.subject", e);
+}
+
+/* A worker serves the labels of all counts of a key together. */
+static int
+check_counts(const struct conf_draft *d, struct err *e)
+{
+	size_t		n = d->conf->outbox.former_counts.n;
+	struct counts	c;
+
+	conf_counts(d->conf, &c);
+	if (n > COUNTS_MAX)
+		err_set(e, "has %zu counts, %d at most are served", n,
+		    COUNTS_MAX);
+	else if (counts_check(&c, e) == 0)
+		return 0;
+	return blame(d, "outbox.former_counts", e);
+}
+
+int
+conf_check(const struct conf_draft *d, struct err *e)
+{
+	static int	(*const checks[])(const struct conf_draft *,
+			    struct err *) = {
+		check_lengths, check_either, check_needs, check_servers,
+		check_tables, check_leasing, check_halt, check_subject,
+		check_counts,
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (checks[i](d, e) < 0)
+			return -1;
+	return 0;
+}

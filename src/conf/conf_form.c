@@ -1,0 +1,341 @@
+/*
+ * conf_form.c - the forms that strings must have
+ *
+ * Each check sees one text that is not empty and says whether it can be what
+ * its key means; it never looks whether the thing exists.  A text that may
+ * be a password put in the wrong place is never shown.
+ */
+#include "conf/conf_impl.h"
+
+#include <sys/un.h>
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS	"0123456789"
+#define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+#define TEXT_MAX	1023		/* bytes; PATH_MAX is of no use here */
+#define DATABASE_MAX	64		/* characters, of MySQL */
+#define TABLE_MAX	64
+#define STREAM_MAX	255		/* bytes, of JetStream */
+#define SUBJECT_MAX	255
+#define PREFIX_MAX	64		/* half of what an id may well take */
+
+/*
+ * Decode one UTF-8 character.  Returns what follows it, or NULL if there is
+ * no whole one.  Overlong forms are left to libyaml.
+ */
+static const char *
+next_char(const char *s, uint32_t *c)
+{
+	unsigned char	first = (unsigned char)*s++;
+	int		more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 :
+			    first >= 0xc0 ? 1 : 0;
+
+	if (first >= 0xf8 || (first & 0xc0) == 0x80)
+		return NULL;
+	*c = more == 0 ? first : first & (0x3fu >> more);
+	for (; more > 0; more--, s++) {
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			return NULL;
+		*c = *c << 6 | ((unsigned char)*s & 0x3f);
+	}
+	return s;
+}
+
+/* Controls, and what ends a line or is no character to YAML. */
+static bool
+is_unprintable(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 ||
+	    c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
+}
+
+int
+conf_form_text(const char *text, struct err *e)
+{
+	const char	*s = text;
+	uint32_t	 c;
+
+	while (*s != '\0') {
+		if ((s = next_char(s, &c)) == NULL || is_unprintable(c))
+			return err_set(e,
+			    "has a control character or a line break in it");
+	}
+	if (s - text > TEXT_MAX)
+		return err_set(e, "is longer than %d bytes", TEXT_MAX);
+	return 0;
+}
+
+/* Relative to what?  The daemon leaves the directory it was started in. */
+int
+conf_form_path(const char *text, struct err *e)
+{
+	if (*text != '/')
+		return err_set(e, "is not an absolute path: "
+		    "it must begin with a slash");
+	return 0;
+}
+
+int
+conf_form_socket(const char *text, struct err *e)
+{
+	const size_t	max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+
+	if (strlen(text) > max)
+		return err_set(e, "is longer than the %zu bytes that the "
+		    "path of a socket can have", max);
+	return conf_form_path(text, e);
+}
+
+int
+conf_form_env(const char *text, struct err *e)
+{
+	if (strchr(DIGITS, *text) != NULL ||
+	    text[strspn(text, LETTERS DIGITS "_")] != '\0')
+		return err_set(e, "is not the name of an environment "
+		    "variable: letters, digits and _ make one");
+	return 0;
+}
+
+static bool
+is_port(const char *text)
+{
+	size_t	n = strspn(text, DIGITS);
+
+	return n > 0 && n <= 5 && text[n] == '\0' && *text != '0' &&
+	    atoi(text) <= 65535;
+}
+
+/* The n characters between brackets. */
+static bool
+is_ipv6(const char *text, size_t n)
+{
+	char		address[INET6_ADDRSTRLEN];
+	struct in6_addr	in6;
+
+	if (n >= sizeof(address))
+		return false;
+	memcpy(address, text, n);
+	address[n] = '\0';
+	return inet_pton(AF_INET6, address, &in6) == 1;
+}
+
+/* The length of the host at the start of a text; 0: none there. */
+static size_t
+host_length(const char *text)
+{
+	const char	*close;
+
+	if (*text != '[')
+		return strspn(text, LETTERS DIGITS "._-");
+	if ((close = strchr(text, ']')) == NULL ||
+	    !is_ipv6(text + 1, (size_t)(close - text) - 1))
+		return 0;
+	return (size_t)(close - text) + 1;
+}
+
+/* Not shown, for user:password looks much like host:port. */
+static int
+form_address(const char *text, struct err *e)
+{
+	size_t	n = host_length(text);
+
+	if (n == 0 || (text[n] != '\0' && text[n] != ':') || n > 255)
+		return err_set(e, "is not HOST, HOST:PORT or [IPV6]:PORT");
+	if (text[n] == ':' && !is_port(text + n + 1))
+		return err_set(e, "has no port from 1 to 65535 after the "
+		    "colon");
+	return 0;
+}
+
+/* Several in one text, or a user and a password: neither is an address. */
+static int
+form_one_address(const char *text, const char *section, struct err *e)
+{
+	if (strchr(text, '@') != NULL)
+		return err_set(e, "has a user or a password in it: "
+		    "use %s.user and %s.password_file", section, section);
+	if (strchr(text, ',') != NULL)
+		return err_set(e, "has a comma in it: "
+		    "make each server an item of the list");
+	return 0;
+}
+
+int
+conf_form_host(const char *text, struct err *e)
+{
+	if (form_one_address(text, "mysql", e) < 0)
+		return -1;
+	return form_address(text, e);
+}
+
+int
+conf_form_server(const char *text, struct err *e)
+{
+	const char	*address = strstr(text, "://");
+
+	if (form_one_address(text, "nats", e) < 0)
+		return -1;
+	if (address == NULL)
+		return form_address(text, e);
+	if (strncmp(text, "nats://", 7) != 0 && strncmp(text, "tls://", 6) != 0)
+		return err_set(e, "begins neither with nats:// nor with "
+		    "tls://");
+	return form_address(address + 3, e);
+}
+
+int
+conf_form_database(const char *text, struct err *e)
+{
+	if (strlen(text) > DATABASE_MAX)
+		return err_set(e, "is longer than %d bytes", DATABASE_MAX);
+	if (strpbrk(text, "/\\.`") != NULL)
+		return err_set(e, "%s has a slash, backslash, dot or backtick "
+		    "in it", conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_table(const char *text, struct err *e)
+{
+	if (strlen(text) > TABLE_MAX)
+		return err_set(e, "is longer than %d characters", TABLE_MAX);
+	if (text[strspn(text, LETTERS DIGITS "_$-")] != '\0')
+		return err_set(e, "%s has more in it than letters, digits, "
+		    "_, $ and -", conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_stream(const char *text, struct err *e)
+{
+	if (strlen(text) > STREAM_MAX)
+		return err_set(e, "is longer than %d bytes", STREAM_MAX);
+	if (strpbrk(text, " .*>/\\") != NULL)
+		return err_set(e, "%s has a blank, dot, *, > or slash in it",
+		    conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_type(const char *text, struct err *e)
+{
+	return strchr(text, ' ') == NULL ? 0 : err_set(e, "%s has a blank in "
+	    "it: is a comma missing? * stands for a blank, too",
+	    conf_show(text).text);
+}
+
+int
+conf_form_count(const char *text, struct err *e)
+{
+	size_t	n = strspn(text, "0123456789");
+	long	count = strtol(text, NULL, 10);
+
+	return text[n] == '\0' && count >= 1 && count <= CONF_MAX_PARTITIONS ?
+	    0 : err_set(e, "%s is not a number from 1 to %d",
+	    conf_show(text).text, CONF_MAX_PARTITIONS);
+}
+
+/* text begins with "{": returns its end, or NULL with the error set. */
+static const char *
+placeholder(const char *text, struct err *e)
+{
+	static const char *const	known[] =
+	    { "{event_type}", "{stream_id}", "{partition}", "{topic}" };
+	size_t				n = strcspn(text + 1, "{}") + 2;
+
+	if (text[n - 1] != '}') {
+		err_set(e, "has a { without its }");
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strlen(known[i]) == n && strncmp(text, known[i], n) == 0)
+			return text + n - 1;
+	err_set(e, "%.*s is not {event_type}, {stream_id}, {partition} or "
+	    "{topic}", n < 40 ? (int)n : 40, text);
+	return NULL;
+}
+
+static int
+form_literal(char c, struct err *e)
+{
+	if (c == ' ')
+		return err_set(e, "has a blank in it");
+	if (c == '*' || c == '>')
+		return err_set(e, "has the wildcard %c in it", c);
+	if (c == '}')
+		return err_set(e, "has a } without its {");
+	return 0;
+}
+
+int
+conf_form_subject(const char *text, struct err *e)
+{
+	bool	empty = true;		/* the token that s is in */
+
+	if (strlen(text) > SUBJECT_MAX)
+		return err_set(e, "is longer than %d bytes", SUBJECT_MAX);
+	for (const char *s = text; ; s++) {
+		if (*s == '.' || *s == '\0') {
+			if (empty)
+				return err_set(e, "%s has an empty token: "
+				    "a dot at an end or two in a row",
+				    conf_show(text).text);
+			if (*s == '\0')
+				return 0;
+			empty = true;
+			continue;
+		}
+		empty = false;
+		if (*s == '{') {
+			if ((s = placeholder(s, e)) == NULL)
+				return -1;
+		} else if (form_literal(*s, e) < 0)
+			return -1;
+	}
+}
+
+int
+conf_form_plain_subject(const char *text, struct err *e)
+{
+	if (text[strcspn(text, "{}")] != '\0')
+		return err_set(e, "%s has a brace in it: this subject is the "
+		    "same for all messages", conf_show(text).text);
+	if (*text == '$' || strncmp(text, "_INBOX.", 7) == 0)
+		return err_set(e, "%s is the server's own",
+		    conf_show(text).text);
+	return conf_form_subject(text, e);
+}
+
+int
+conf_form_prefix(const char *text, struct err *e)
+{
+	if (strlen(text) > PREFIX_MAX)
+		return err_set(e, "is longer than %d characters", PREFIX_MAX);
+	for (const char *s = text; *s != '\0'; s++)
+		if (*s <= ' ' || *s > '~')
+			return err_set(e, "%s has more in it than printable "
+			    "ASCII without blanks", conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_log(const char *text, struct err *e)
+{
+	if (strcmp(text, "stderr") == 0 || strcmp(text, "syslog") == 0)
+		return 0;
+	if (*text != '/')
+		return err_set(e, "%s is not stderr, syslog or an absolute "
+		    "path", conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_later(const char *text, struct err *e)
+{
+	return err_set(e, "%s is not available yet: leave it empty",
+	    conf_show(text).text);
+}

@@ -1,0 +1,282 @@
+/*
+ * conf_value.c - text to value, by type
+ *
+ * One setter for each type, used for the file, the defaults and the options
+ * alike.  It knows one key at a time: what keys have to do with each other
+ * is not looked at here.  No locale is asked, for a file must mean the same
+ * everywhere: hence no strtod.
+ */
+#include "conf/conf_impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/xalloc.h"
+
+/* A number as written: digits / scale. */
+struct decimal {
+	bool		negative;
+	bool		fraction;	/* there is a point */
+	bool		too_big, too_fine;
+	int64_t		digits, scale;
+};
+
+/*
+ * Reads "[+-]digits[.digits]" and returns what follows, or NULL if there is
+ * no such number.  010 is refused, being 8 to one reader of YAML and 10 to
+ * the next.
+ */
+static const char *
+parse_decimal(const char *s, struct decimal *d)
+{
+	const int64_t	limit = INT64_MAX / 10 - 1;
+	size_t		ndigits = 0;
+
+	*d = (struct decimal){ .scale = 1 };
+	if (*s == '+' || *s == '-')
+		d->negative = *s++ == '-';
+	if (s[0] == '0' && isdigit((unsigned char)s[1]))
+		return NULL;
+	for (;; s++) {
+		if (*s == '.' && !d->fraction) {
+			d->fraction = true;
+			continue;
+		}
+		if (!isdigit((unsigned char)*s))
+			break;
+		ndigits++;
+		if (d->digits > limit || d->scale > limit) {
+			d->too_fine |= d->fraction;
+			d->too_big |= !d->fraction;
+			continue;
+		}
+		d->digits = d->digits * 10 + (*s - '0');
+		d->scale *= d->fraction ? 10 : 1;
+	}
+	return ndigits > 0 && s[-1] != '.' ? s : NULL;
+}
+
+/*
+ * The number in units of 1/unit.  Returns false if that would lose digits;
+ * what is too big for the type is too big for any range as well.
+ */
+static bool
+to_units(const struct decimal *d, int64_t unit, int64_t *out)
+{
+	int64_t	n;
+
+	if (d->too_big || __builtin_mul_overflow(d->digits, unit, &n))
+		n = INT64_MAX;
+	else if (d->too_fine || n % d->scale != 0)
+		return false;
+	else
+		n /= d->scale;
+	*out = d->negative ? -n : n;
+	return true;
+}
+
+static int
+not_wanted(const struct conf_key *k, const char *text, struct err *e)
+{
+	return err_set(e, "%s is not %s", conf_show(text).text,
+	    conf_wanted(k).text);
+}
+
+static int
+in_range(const struct conf_key *k, const char *text, int64_t n, int64_t scale,
+    struct err *e)
+{
+	if (n < k->min * scale || n > k->max * scale)
+		return err_set(e, "%s is not %s", conf_show(text).text,
+		    conf_range(k).text);
+	return 0;
+}
+
+static int
+set_int(void *at, const struct conf_key *k, const char *text, struct err *e)
+{
+	struct decimal	 d;
+	const char	*rest = parse_decimal(text, &d);
+	int64_t		 n;
+
+	if (rest == NULL || *rest != '\0' || d.fraction ||
+	    !to_units(&d, 1, &n))
+		return not_wanted(k, text, e);
+	if (in_range(k, text, n, 1, e) < 0)
+		return -1;
+	*(int64_t *)at = n;
+	return 0;
+}
+
+static int
+set_duration(void *at, const struct conf_key *k, const char *text,
+    struct err *e)
+{
+	const struct conf_unit	*u = conf_units;
+	struct decimal		 d;
+	const char		*rest = parse_decimal(text, &d);
+	int64_t			 ms;
+
+	if (rest == NULL)
+		return not_wanted(k, text, e);
+	if (*rest == '\0')
+		rest = "s";
+	while (u->name != NULL && strcmp(rest, u->name) != 0)
+		u++;
+	if (u->name == NULL)
+		return not_wanted(k, text, e);
+	if (!to_units(&d, u->ms, &ms))
+		return err_set(e, "%s is finer than a millisecond",
+		    conf_show(text).text);
+	if (in_range(k, text, ms, 1, e) < 0)
+		return -1;
+	*(int64_t *)at = ms;
+	return 0;
+}
+
+static int
+set_fraction(void *at, const struct conf_key *k, const char *text,
+    struct err *e)
+{
+	struct decimal	 d;
+	const char	*rest = parse_decimal(text, &d);
+	int64_t		 micro;
+
+	if (rest == NULL || *rest != '\0')
+		return not_wanted(k, text, e);
+	if (!to_units(&d, CONF_MICRO, &micro))
+		return err_set(e, "%s has more than six decimals",
+		    conf_show(text).text);
+	if (in_range(k, text, micro, CONF_MICRO / 100, e) < 0)
+		return -1;
+	*(double *)at = (double)micro / CONF_MICRO;
+	return 0;
+}
+
+static int
+set_bool(void *at, const struct conf_key *k, const char *text, struct err *e)
+{
+	/* What YAML 1.1 takes for one; no as the first, yes as the second. */
+	static const char *const	words[][2] =
+	    { { "false", "true" }, { "no", "yes" }, { "off", "on" } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (int yes = 0; yes < 2; yes++)
+			if (strcasecmp(text, words[i][yes]) == 0) {
+				*(bool *)at = yes;
+				return 0;
+			}
+	return not_wanted(k, text, e);
+}
+
+static int
+set_enum(void *at, const struct conf_key *k, const char *text, struct err *e)
+{
+	for (unsigned i = 0; k->words[i] != NULL; i++) {
+		if (strcmp(text, k->words[i]) != 0)
+			continue;
+		if ((k->later & 1u << i) != 0)
+			return err_set(e, "%s is not available yet: choose %s",
+			    text, conf_wanted(k).text);
+		*(int *)at = (int)i;
+		return 0;
+	}
+	return err_set(e, "%s is unknown: choose %s", conf_show(text).text,
+	    conf_wanted(k).text);
+}
+
+static int
+check_string(const struct conf_key *k, const char *text, struct err *e)
+{
+	if (*text == '\0')
+		return 0;
+	if (conf_form_text(text, e) < 0)
+		return -1;
+	return k->check != NULL ? k->check(text, e) : 0;
+}
+
+static int
+set_string(void *at, const struct conf_key *k, const char *text,
+    struct err *e)
+{
+	char	**string = at;
+
+	if (k->required && *text == '\0')
+		return err_set(e, "must not be empty");
+	if (check_string(k, text, e) < 0)
+		return -1;
+	free(*string);
+	*string = xstrdup(text);
+	return 0;
+}
+
+static int
+add_item(void *at, const struct conf_key *k, const char *text, struct err *e)
+{
+	struct conf_list	*list = at;
+
+	if (*text == '\0')
+		return err_set(e, "an item must not be empty");
+	if (check_string(k, text, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->items[i], text) == 0)
+			return err_set(e, "%s stands there twice",
+			    conf_show(text).text);
+	list->items = xreallocarray(list->items, list->n + 1,
+	    sizeof(list->items[0]));
+	list->items[list->n++] = xstrdup(text);
+	return 0;
+}
+
+int
+conf_set(struct conf *c, const struct conf_key *k, const char *text,
+    bool quoted, struct err *e)
+{
+	static int	(*const setters[])(void *, const struct conf_key *,
+			    const char *, struct err *) = {
+		[CONF_INT] = set_int, [CONF_DURATION] = set_duration,
+		[CONF_FRACTION] = set_fraction, [CONF_BOOL] = set_bool,
+		[CONF_STRING] = set_string, [CONF_LIST] = add_item,
+		[CONF_ENUM] = set_enum,
+	};
+
+	if (quoted && (k->type == CONF_INT || k->type == CONF_FRACTION ||
+	    k->type == CONF_BOOL))
+		return err_set(e, "\"%s\" in quotes is a text, not %s",
+		    *text == '\0' ? "" : conf_show(text).text,
+		    conf_wanted(k).text);
+	return setters[k->type]((char *)c + k->at, k, text, e);
+}
+
+bool
+conf_is_empty(const struct conf *c, const struct conf_key *k)
+{
+	if (k->type == CONF_STRING) {
+		const char	*text = *(char *const *)conf_field(c, k);
+
+		return text == NULL || *text == '\0';
+	}
+	return k->type == CONF_LIST &&
+	    ((const struct conf_list *)conf_field(c, k))->n == 0;
+}
+
+void
+conf_clear(struct conf *c, const struct conf_key *k)
+{
+	void	*at = (char *)c + k->at;
+
+	if (k->type == CONF_STRING) {
+		free(*(char **)at);
+		*(char **)at = NULL;
+	} else if (k->type == CONF_LIST) {
+		struct conf_list	*list = at;
+
+		while (list->n > 0)
+			free(list->items[--list->n]);
+		free(list->items);
+		list->items = NULL;
+	}
+}

@@ -1,0 +1,332 @@
+/* args.c - see args.h */
+
+#include "ctl/base/args.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/ctl.h"
+#include "util/xalloc.h"
+
+#define NOPTIONS	(sizeof(options) / sizeof(options[0]))
+#define SCALE_MAX	INT64_C(1000000)
+
+enum value { FLAG, TEXT, NUMBER, TIME };
+
+static const struct option_row {
+	const char	*name, *arg;
+	enum value	 value;
+	size_t		 at;		/* in struct args */
+	int64_t		 min, max, dflt;	/* NUMBER */
+	const char	*help;
+} options[] = {
+	{ "json", NULL, FLAG, offsetof(struct args, json), 0, 0, 0,
+	  "print JSON" },
+	{ "dry-run", NULL, FLAG, offsetof(struct args, dry_run), 0, 0, 0,
+	  "change nothing, tell what would be" },
+	{ "yes", NULL, FLAG, offsetof(struct args, yes), 0, 0, 0,
+	  "do not ask" },
+	{ "watch", NULL, FLAG, offsetof(struct args, watch), 0, 0, 0,
+	  "again and again, until interrupted" },
+	{ "state", "STATE", TEXT, offsetof(struct args, state), 0, 0, 0,
+	  "pending, delivering, delivered or dead" },
+	{ "key", "KEY", TEXT, offsetof(struct args, key), 0, 0, 0,
+	  "of this order key" },
+	{ "type", "TYPE", TEXT, offsetof(struct args, type), 0, 0, 0,
+	  "of this event type; * stands for anything" },
+	{ "partition", "LABEL", TEXT, offsetof(struct args, partition),
+	  0, 0, 0, "of this partition" },
+	{ "since", "TIME", TIME, offsetof(struct args, since), 0, 0, 0,
+	  "not earlier: 2026-01-31T12:00:00Z, or 90m, 2h, 7d ago" },
+	{ "until", "TIME", TIME, offsetof(struct args, until), 0, 0, 0,
+	  "earlier than that" },
+	{ "after", "SEQUENCE", NUMBER, offsetof(struct args, after),
+	  0, INT64_MAX, 0, "go on behind this one" },
+	{ "limit", "N", NUMBER, offsetof(struct args, limit),
+	  1, SCALE_MAX, 100, "so many at most (100)" },
+	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
+	  "not the named or newest ones only" },
+	{ "release", NULL, FLAG, offsetof(struct args, release), 0, 0, 0,
+	  "let keys go on that were halted by them" },
+	{ "reset-attempts", NULL, FLAG, offsetof(struct args, reset_attempts),
+	  0, 0, 0, "as if it were the first attempt" },
+	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
+	  "for what is in the way (5)" },
+	{ "rate", "N", NUMBER, offsetof(struct args, rate), 1, SCALE_MAX, 500,
+	  "so many rows a second at most (500)" },
+	{ "batch", "N", NUMBER, offsetof(struct args, batch),
+	  1, 100000, 1000, "rows of a transaction (1000)" },
+	{ "trigger", NULL, FLAG, offsetof(struct args, trigger), 0, 0, 0,
+	  "with the one on events, that enqueues publish.types" },
+	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
+	  "count bad lines and go on" },
+	{ "days", "N", NUMBER, offsetof(struct args, days),
+	  0, 36500, -1, "what was delivered longer ago (7)" },
+	{ "older-than", "TIME", TIME, offsetof(struct args, older_than),
+	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
+	{ "prune", NULL, FLAG, offsetof(struct args, prune), 0, 0, 0,
+	  "remove what is obsolete and empty" },
+	{ "finish", NULL, FLAG, offsetof(struct args, finish), 0, 0, 0,
+	  "no producer uses a former count any more" },
+	{ "force", NULL, FLAG, offsetof(struct args, force), 0, 0, 0,
+	  "although one did within the last ten minutes" },
+	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
+	  0, 36500, 30, "dead letters that died longer ago (30)" },
+};
+
+/* Is the name one of the words? */
+static bool
+is_among(const char *words, const char *name)
+{
+	size_t		 len = strlen(name), n;
+	const char	*p = words;
+
+	for (; *p != '\0'; p += n) {
+		p += strspn(p, " ");
+		n = strcspn(p, " ");
+		if (n == len && memcmp(p, name, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+takes(const struct command *c, const struct option_row *o)
+{
+	if (o->at == offsetof(struct args, json))
+		return true;
+	if (c->changes && (o->at == offsetof(struct args, dry_run) ||
+	    o->at == offsetof(struct args, yes)))
+		return true;
+	return is_among(c->options, o->name);
+}
+
+static int
+read_number(int64_t *to, const struct option_row *o, const char *text,
+    struct err *e)
+{
+	char		*end;
+	long long	 n;
+
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || n < o->min ||
+	    n > o->max)
+		return err_set(e, "--%s: \"%s\" is not a number from %lld to "
+		    "%lld", o->name, text, (long long)o->min,
+		    (long long)o->max);
+	*to = n;
+	return 0;
+}
+
+/* "90m" ago; 0: it does not look like that. */
+static int64_t
+read_age(const char *text)
+{
+	static const struct {
+		char	letter;
+		int64_t	seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 },
+	    { 'd', 86400 } };
+	char		*end;
+	long long	 n = strtoll(text, &end, 10);
+
+	if (end == text || n <= 0 || n > SCALE_MAX || end[0] == '\0' ||
+	    end[1] != '\0')
+		return 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (units[i].letter == *end)
+			return n * units[i].seconds;
+	return 0;
+}
+
+/* Digits where the form has digits, and nothing else. */
+static bool
+has_form(const char *text, const char *form)
+{
+	for (; *form != '\0'; text++, form++)
+		if (*form == '0' ? *text < '0' || *text > '9' :
+		    *form != *text && !(*form == 'T' && *text == ' '))
+			return false;
+	if (*text == '.')
+		text += 1 + strspn(text + 1, "0123456789");
+	return *text == '\0' || strcmp(text, "Z") == 0;
+}
+
+/*
+ * A moment as SQL, UTC as all sessions of ours are.  Only what has a form
+ * with nothing to quote in it gets there.
+ */
+static int
+read_time(char **to, const struct option_row *o, const char *text,
+    struct err *e)
+{
+	int64_t	age = read_age(text);
+
+	free(*to);
+	*to = NULL;
+	if (age > 0)
+		*to = xasprintf("NOW(6) - INTERVAL %lld SECOND",
+		    (long long)age);
+	else if (has_form(text, "0000-00-00T00:00:00") ||
+	    has_form(text, "0000-00-00"))
+		*to = xasprintf("TIMESTAMP '%.10s %s%.*s'", text,
+		    text[10] == '\0' ? "00:00:00" : "",
+		    text[10] == '\0' ? 0 : (int)strcspn(text + 11, "Z"),
+		    text[10] == '\0' ? "" : text + 11);
+	else
+		return err_set(e, "--%s: \"%s\" is neither a moment (UTC, "
+		    "2026-01-31T12:00:00Z) nor an age (90m, 2h, 7d)", o->name,
+		    text);
+	return 0;
+}
+
+static int
+take(struct args *a, const struct option_row *o, const char *text,
+    struct err *e)
+{
+	void	*at = (char *)a + o->at;
+
+	switch (o->value) {
+	case FLAG:
+		*(bool *)at = true;
+		return 0;
+	case TEXT:
+		*(const char **)at = text;
+		return 0;
+	case NUMBER:
+		return read_number(at, o, text, e);
+	case TIME:
+		return read_time(at, o, text, e);
+	}
+	return 0;
+}
+
+static void
+set_defaults(struct args *a, const struct command *c)
+{
+	memset(a, 0, sizeof(*a));
+	for (size_t i = 0; i < NOPTIONS; i++)
+		if (options[i].value == NUMBER)
+			*(int64_t *)((char *)a + options[i].at) =
+			    options[i].dflt;
+	if (c->own_limit)
+		a->limit = 0;
+}
+
+static int
+check_rest(const struct args *a, const struct command *c, struct err *e)
+{
+	if (a->nrest < c->min)
+		return err_set(e, "%s is missing", c->rest);
+	if (a->nrest > c->max)
+		return err_set(e, "%s: unexpected argument",
+		    a->rest[c->max]);
+	return 0;
+}
+
+/*
+ * What getopt_long did not like.  It moves words behind arguments and may have
+ * gone over a value, so the place does not tell, but for an unknown name.
+ */
+static int
+refuse(int opt, const struct command *c, char **argv, struct err *e)
+{
+	int	known = opt >= 256 ? opt : optopt;
+
+	if (opt == ':')
+		return err_set(e, "--%s: its value is missing",
+		    options[known - 256].name);
+	if (known >= 256 && takes(c, &options[known - 256]))
+		return err_set(e, "--%s: it takes no value",
+		    options[known - 256].name);
+	if (known >= 256)
+		return err_set(e, "--%s: not an option of \"%s\"",
+		    options[known - 256].name, c->words);
+	if (known != 0)
+		return err_set(e, "-%c: not an option of \"%s\"", known,
+		    c->words);
+	return err_set(e, "%s: not an option of \"%s\"", argv[optind - 1],
+	    c->words);
+}
+
+int
+args_parse(struct args *a, const struct command *c, int argc, char **argv,
+    struct err *e)
+{
+	struct option	longs[NOPTIONS + 1];
+	int		opt;
+
+	memset(longs, 0, sizeof(longs));
+	for (size_t k = 0; k < NOPTIONS; k++)
+		longs[k] = (struct option){ options[k].name,
+		    options[k].value == FLAG ? no_argument :
+		    required_argument, NULL, (int)k + 256 };
+	set_defaults(a, c);
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+		if (opt < 256 || !takes(c, &options[opt - 256]))
+			return refuse(opt, c, argv, e);
+		if (take(a, &options[opt - 256], optarg, e) < 0)
+			return -1;
+	}
+	a->rest = argv + optind;
+	a->nrest = argc - optind;
+	return check_rest(a, c, e);
+}
+
+void
+args_free(struct args *a)
+{
+	free(a->since);
+	free(a->until);
+}
+
+void
+args_help(const struct command *c, FILE *to)
+{
+	char	text[40];
+
+	for (size_t i = 0; i < NOPTIONS; i++) {
+		const struct option_row *o = &options[i];
+
+		if (!takes(c, o))
+			continue;
+		snprintf(text, sizeof(text), "--%s%s%s", o->name,
+		    o->arg == NULL ? "" : " ", o->arg == NULL ? "" : o->arg);
+		fprintf(to, "  %-20s  %s\n", text, o->help);
+	}
+}
+
+void
+args_names(const struct command *c, FILE *to)
+{
+	for (size_t i = 0; i < NOPTIONS; i++)
+		if (takes(c, &options[i]))
+			fprintf(to, " --%s", options[i].name);
+}
+
+uint64_t *
+args_sequences(const struct args *a, struct err *e)
+{
+	uint64_t	*list = xcalloc((size_t)a->nrest + 1, sizeof(*list));
+
+	for (int i = 0; i < a->nrest; i++) {
+		char *end;
+
+		errno = 0;
+		list[i] = strtoull(a->rest[i], &end, 10);
+		if (errno != 0 || *end != '\0' || a->rest[i][0] < '0' ||
+		    a->rest[i][0] > '9') {
+			err_set(e, "\"%s\" is not a sequence number",
+			    a->rest[i]);
+			free(list);
+			return NULL;
+		}
+	}
+	return list;
+}

@@ -1,0 +1,68 @@
+/* audit.c - see ctl.h */
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+
+/* Who sits there: sudo hides it behind root. */
+static const char *
+unix_user(char *out, size_t size)
+{
+	const char	*sudo = getenv("SUDO_USER");
+	struct passwd	*pw = getpwuid(getuid());
+	char		 host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(out, size, "%s%s%s@%s", pw == NULL ? "?" : pw->pw_name,
+	    sudo == NULL ? "" : " for ", sudo == NULL ? "" : sudo, host);
+	return out;
+}
+
+static int
+make_row(struct ctl *c, uint64_t n, struct err *e)
+{
+	char		 user[512];
+	struct db_rows	*rows;
+
+	store_sql(c->store, "INSERT INTO {audit} (login, unix_user, command, "
+	    "arguments, changed) VALUES (CURRENT_USER(), LEFT(");
+	store_put_text(c->store, unix_user(user, sizeof(user)));
+	store_put(c->store, ", 255), ");
+	store_put_text(c->store, c->command->words);
+	store_put(c->store, ", LEFT(");
+	store_put_text(c->store, c->arguments);
+	store_putf(c->store, ", 1000), %llu)", (unsigned long long)n);
+	if (store_exec(c->store, "audit", NULL, e) < 0)
+		return -1;
+	store_sql(c->store, "SELECT LAST_INSERT_ID()");
+	if ((rows = store_query(c->store, "audit", e)) == NULL)
+		return -1;
+	if (db_next(rows))
+		c->audit = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+audit_note(struct ctl *c, uint64_t n, struct err *e)
+{
+	if (!store_has(c->store, T_AUDIT)) {
+		if (c->audit++ == 0)
+			fprintf(stderr, "outboxctl: %s: no such table: nobody "
+			    "will know who did this; load sql/schema.sql\n",
+			    store_table_name(c->store, T_AUDIT));
+		return 0;
+	}
+	c->audited += n;
+	if (c->audit == 0)
+		return make_row(c, n, e);
+	store_sql(c->store, "UPDATE {audit} SET changed = changed + ");
+	store_putf(c->store, "%llu WHERE id = %llu", (unsigned long long)n,
+	    (unsigned long long)c->audit);
+	return store_exec(c->store, "audit", NULL, e);
+}

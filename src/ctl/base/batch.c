@@ -1,0 +1,125 @@
+/* batch.c - see ctl.h */
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "ctl/base/ctl.h"
+
+#define TRIES		6	/* of a transaction that meets a lock */
+#define FIND_OUT_MS	10000	/* for a server that comes back */
+#define FIND_OUT_PAUSE_MS 200
+#define SHOW_MS		200	/* between two looks of the bar */
+#define BAR		30	/* its width */
+
+void
+ctl_sleep(int64_t ms)
+{
+	struct timespec	t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+enum fate { DONE, AGAIN, FAILED };
+
+/* The one row of the audit that the transaction has noted itself in. */
+static int
+is_noted(struct ctl *c, uint64_t *noted, struct err *e)
+{
+	store_sql(c->store, "UPDATE {audit} SET changed = changed WHERE ");
+	store_putf(c->store, "id = %llu AND changed = %llu",
+	    (unsigned long long)c->audit, (unsigned long long)c->audited);
+	return store_exec(c->store, "audit", noted, e);
+}
+
+/*
+ * COMMIT was sent and its answer is lost.  The audit is changed in the same
+ * transaction, so it knows, and the lock on its row makes us wait until the
+ * server is through with that.
+ */
+static enum fate
+find_out(struct ctl *c, bool has_noted, struct err *e)
+{
+	int64_t		until = clock_ms() + FIND_OUT_MS;
+	uint64_t	noted;
+	struct err	why = *e, other;
+
+	c->unknown = true;
+	while (has_noted && clock_ms() < until) {
+		if ((store_is_open(c->store) ||
+		    store_open(c->store, &other) == 0) &&
+		    is_noted(c, &noted, &other) == 0) {
+			c->unknown = false;
+			return noted > 0 ? DONE : AGAIN;
+		}
+		ctl_sleep(FIND_OUT_PAUSE_MS);
+	}
+	err_set(e, "%.400s: nobody knows whether this was done", why.text);
+	return FAILED;
+}
+
+static enum fate
+try_once(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
+    void *arg, struct err *e)
+{
+	uint64_t	audit = c->audit, audited = c->audited;
+
+	if (store_begin(c->store, e) == 0 && fn(c, arg, e) == 0) {
+		if (store_commit(c->store, e) == 0)
+			return DONE;
+		if (store_fault(c->store) == DB_LOST)
+			return find_out(c, store_has(c->store, T_AUDIT) &&
+			    (c->audit != audit || c->audited != audited), e);
+	}
+	return store_fault(c->store) == DB_BUSY ? AGAIN : FAILED;
+}
+
+int
+ctl_transaction(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
+    void *arg, struct err *e)
+{
+	uint64_t	audit = c->audit, audited = c->audited;
+	enum fate	fate;
+
+	for (int i = 1;; i++) {
+		if ((fate = try_once(c, fn, arg, e)) == DONE)
+			return 0;
+		store_rollback(c->store);
+		c->audit = audit;	/* our row went with the rest */
+		c->audited = audited;
+		if (fate != AGAIN || i == TRIES)
+			return -1;
+		ctl_sleep(50 << i);
+	}
+}
+
+void
+progress_show(struct progress *p, uint64_t done, uint64_t total)
+{
+	int64_t	now = clock_ms();
+	int	n;
+
+	if (now < p->next_at || !isatty(STDERR_FILENO))
+		return;
+	p->next_at = now + SHOW_MS;
+	p->shown = true;
+	if (total == 0) {
+		fprintf(stderr, "\r%s %llu", p->what,
+		    (unsigned long long)done);
+		return;
+	}
+	n = done < total ? (int)(done * BAR / total) : BAR;
+	fprintf(stderr, "\r%s [%.*s%*s] %3llu%% %llu of %llu", p->what, n,
+	    "##############################", BAR - n, "",
+	    (unsigned long long)(done < total ? done * 100 / total : 100),
+	    (unsigned long long)done, (unsigned long long)total);
+}
+
+void
+progress_end(struct progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}

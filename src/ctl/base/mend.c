@@ -1,0 +1,97 @@
+/* mend.c - see mend.h */
+
+#include "ctl/base/mend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "util/xalloc.h"
+
+int
+mend_release(struct ctl *c, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
+{
+	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
+	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "release", changed, e);
+}
+
+int
+mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, "select", e);
+
+	if (rows == NULL)
+		return -1;
+	*list = xcalloc(db_nrows(rows) + 1, sizeof(**list));
+	for (*n = 0; db_next(rows); )
+		(*list)[(*n)++] = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+mend_locked(struct ctl *c, const uint64_t *list, size_t n, mend_lock_fn *lock,
+    mend_fn *fn, uint64_t *changed, struct err *e)
+{
+	uint64_t	*locked;
+	size_t		 nlocked;
+	int		 rc;
+
+	if (lock(c, list, n, &locked, &nlocked, e) < 0)
+		return -1;
+	rc = nlocked == 0 ? 0 : fn(c, locked, nlocked, changed, e);
+	free(locked);
+	return rc;
+}
+
+struct chunk {
+	const uint64_t	*list;
+	size_t		 n;
+	mend_fn		*fn;
+	uint64_t	 changed;
+};
+
+static int
+change(struct ctl *c, void *arg, struct err *e)
+{
+	struct chunk	*k = arg;
+
+	k->changed = 0;
+	/* Keys must not move while we ring for them. */
+	if (store_hold_counts(c->store, &c->counts, e) < 0)
+		return -1;
+	if (k->fn(c, k->list, k->n, &k->changed, e) < 0)
+		return -1;
+	return k->changed == 0 ? 0 : audit_note(c, k->changed, e);
+}
+
+int
+mend(struct ctl *c, const uint64_t *list, size_t n, mend_fn *fn,
+    uint64_t *changed, struct err *e)
+{
+	struct chunk	k = { .fn = fn };
+
+	*changed = 0;
+	for (size_t i = 0; i < n; i += k.n) {
+		k.list = list + i;
+		k.n = n - i < MEND_CHUNK ? n - i : MEND_CHUNK;
+		if (ctl_transaction(c, change, &k, e) < 0)
+			return -1;
+		*changed += k.changed;
+	}
+	return 0;
+}
+
+int
+mend_fail(struct ctl *c, struct err *e)
+{
+	struct err	why = *e;
+
+	if (strstr(why.text, "command denied") != NULL)
+		err_set(e, "%.400s: sql/operator.sql grants it", why.text);
+	return ctl_fail(c, e);
+}

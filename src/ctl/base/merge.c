@@ -1,0 +1,373 @@
+/*
+ * merge.c - see merge.h
+ *
+ * Waiting rows lie in the claim's index by label, and parked ones have a label
+ * of their own: each label is one range in sequence order.  The first entry of
+ * every range is needed to know which is the lowest; of the rest a few are
+ * read ahead, from the ranges that are next.
+ */
+
+#include "ctl/base/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "util/plain.h"
+#include "ctl/base/walk.h"
+#include "util/xalloc.h"
+
+/* How many entries of a range are read at first; then twice as many. */
+#define FIRST_FEW	1
+
+/* The waiting rows of one label. */
+struct part {
+	char		*label;		/* NULL: SQL NULL */
+	size_t		 len;		/* of it: there may be NUL in it */
+	uint64_t	*rows;		/* read, and from at on not taken */
+	size_t		 n, at, per;
+	uint64_t	 last;		/* read up to here */
+	bool		 ended;
+};
+
+struct merge {
+	struct ctl	*c;
+	struct part	*parts;
+	size_t		 nparts;
+};
+
+static struct part *
+add_part(struct merge *m, const char *label, size_t len)
+{
+	m->parts = xreallocarray(m->parts, m->nparts + 1, sizeof(*m->parts));
+	m->parts[m->nparts] = (struct part){ .last = m->c->args.after,
+	    .len = len, .label = label == NULL ? NULL :
+	    memcpy(xcalloc(len + 1, 1), label, len) };
+	return &m->parts[m->nparts++];
+}
+
+static void
+add_row(struct part *p, uint64_t sequence)
+{
+	p->rows = xreallocarray(p->rows, p->n + 1, sizeof(*p->rows));
+	p->rows[p->n++] = sequence;
+	p->last = sequence;
+}
+
+/* Where the index has labels first, a jump over one would read all of it. */
+static void
+put_known_labels(struct store *s)
+{
+	store_sql(s, "SELECT partition_key FROM {partitions} "
+	    "WHERE partition_key <> ''");
+	if (store_has(s, T_BLOCKED))
+		store_put(s, " UNION ALL SELECT CONCAT('!', first_sequence) "
+		    "FROM {blocked}");
+}
+
+/* The statement that was begun selects labels. */
+static int
+add_parts(struct merge *m, struct err *e)
+{
+	struct db_rows	*rows = store_query(m->c->store, "labels", e);
+
+	if (rows == NULL)
+		return -1;
+	while (db_next(rows))
+		add_part(m, db_text(rows, 0), db_text(rows, 0) == NULL ? 0 :
+		    db_length(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
+/* The labels of one partition: its own, and those of what it has parked. */
+static int
+add_parts_of(struct merge *m, const char *partition, struct err *e)
+{
+	struct store	*s = m->c->store;
+	struct buf	 bytes = { 0 };
+
+	add_part(m, partition, strlen(partition));
+	if (plain_parse_hex(&bytes, partition))
+		add_part(m, bytes.len == 0 ? "" : bytes.data, bytes.len);
+	if (partition[0] == '\0')
+		add_part(m, NULL, 0);
+	buf_free(&bytes);
+	if (!store_has(s, T_BLOCKED))
+		return 0;
+	store_sql(s, "SELECT CONCAT('!', first_sequence) FROM {blocked} "
+	    "WHERE partition_key IN (");
+	filter_put_label(s, partition);
+	store_put(s, ")");
+	return add_parts(m, e);
+}
+
+/*
+ * A row of a jump, which began when there were so many parts: the first of its
+ * label or the next, and a new label ends the one before.  So where the column
+ * does not compare bytes, of the ways to spell a label only the last one of a
+ * jump goes on, and has the rows of all of them.
+ */
+static void
+meet(struct merge *m, size_t before, const char *label, size_t len,
+    uint64_t sequence)
+{
+	struct part	*p = &m->parts[m->nparts - 1];
+	bool		 first = m->nparts == before;
+
+	if (first || p->len != len || memcmp(p->label, label, len) != 0) {
+		p->ended = !first;
+		p = add_part(m, label, len);
+	}
+	if (sequence > m->c->args.after)
+		add_row(p, sequence);
+}
+
+/* Meet the next few rows behind the last label; *n is how many there were. */
+static int
+jump(struct merge *m, size_t few, size_t *n, struct err *e)
+{
+	struct store	*s = m->c->store;
+	size_t		 before = m->nparts;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT partition_key, global_sequence FROM {outbox} "
+	    "{index} WHERE published_at IS NULL AND partition_key > ");
+	store_put_bytes(s, m->parts[m->nparts - 1].label,
+	    m->parts[m->nparts - 1].len);
+	store_putf(s, " ORDER BY partition_key, global_sequence LIMIT %zu",
+	    few);
+	if ((rows = store_query(s, "labels", e)) == NULL)
+		return -1;
+	*n = db_nrows(rows);
+	while (db_next(rows))
+		meet(m, before, db_text(rows, 0), db_length(rows, 0),
+		    db_u64(rows, 1));
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * Labels that rows wait under, whether anybody knows them or not, from one to
+ * the next.  SELECT DISTINCT would do, but MariaDB then reads all that waits
+ * where it finds that the rows of a label are few.
+ */
+static int
+jump_all(struct merge *m, struct err *e)
+{
+	size_t	few = FIRST_FEW, n, before;
+
+	for (;;) {
+		before = m->nparts;
+		if (jump(m, few, &n, e) < 0)
+			return -1;
+		if (n < few)
+			return 0;
+		/* Where each has its own label, as parked heads have. */
+		few = m->nparts - before < n ? FIRST_FEW :
+		    few > WALK_PAGE / 2 ? WALK_PAGE : 2 * few;
+	}
+}
+
+static int
+find_parts(struct merge *m, struct err *e)
+{
+	struct store	*s = m->c->store;
+
+	if (m->c->args.partition != NULL)
+		return add_parts_of(m, m->c->args.partition, e);
+	add_part(m, NULL, 0);
+	add_part(m, "", 0);
+	if (store_index(s) == INDEX_BY_TIME)
+		return jump_all(m, e);
+	put_known_labels(s);
+	return add_parts(m, e);
+}
+
+/* Where a list ends soon, few of each label are enough. */
+static void
+set_share(struct merge *m)
+{
+	size_t	share = m->nparts == 0 ? 0 :
+	    2 * (size_t)m->c->args.limit / m->nparts;
+
+	if (share < FIRST_FEW)
+		share = FIRST_FEW;
+	for (size_t i = 0; i < m->nparts; i++)
+		m->parts[i].per = share < WALK_PAGE ? share : WALK_PAGE;
+}
+
+static bool
+is_empty(const struct part *p)
+{
+	return p->at == p->n && !p->ended;
+}
+
+static int
+head_cmp(const void *a, const void *b)
+{
+	const struct part	*x = *(struct part *const *)a;
+	const struct part	*y = *(struct part *const *)b;
+	uint64_t		 p = x->rows[x->at], q = y->rows[y->at];
+
+	return p < q ? -1 : p > q;
+}
+
+/*
+ * Which ranges to read on: those without a row, and of those with only one
+ * the lowest, as many as a page may take, lest each is a statement.
+ */
+static size_t
+choose(struct merge *m, struct part **chosen, size_t max)
+{
+	size_t	n, nempty = 0;
+
+	for (size_t i = 0; i < m->nparts; i++)
+		if (is_empty(&m->parts[i]))
+			chosen[nempty++] = &m->parts[i];
+	n = nempty;
+	for (size_t i = 0; i < m->nparts; i++) {
+		struct part *p = &m->parts[i];
+
+		if (p->at + 1 == p->n && !p->ended)
+			chosen[n++] = p;
+	}
+	if (n > nempty)
+		qsort(chosen + nempty, n - nempty, sizeof(*chosen), head_cmp);
+	if (max > STORE_RANGES)
+		max = STORE_RANGES;
+	return n <= max ? n : nempty > max ? nempty : max;
+}
+
+static void
+put_part(struct store *s, const struct part *p, size_t i)
+{
+	store_putf(s, "%s(SELECT %zu, global_sequence FROM ",
+	    i == 0 ? "" : " UNION ALL ", i);
+	store_put(s, "{outbox} {index} WHERE published_at IS NULL AND ");
+	if (p->label == NULL)
+		store_put(s, "partition_key IS NULL");
+	else {
+		store_put(s, "partition_key = ");
+		store_put_bytes(s, p->label, p->len);
+	}
+	store_putf(s, " AND global_sequence > %llu ORDER BY global_sequence "
+	    "LIMIT %zu)", (unsigned long long)p->last, p->per);
+}
+
+/* So many came; fewer than were asked for are all there are. */
+static void
+end_part(struct part *p, size_t came)
+{
+	p->ended = came < p->per;
+	p->per = p->per > WALK_PAGE / 2 ? WALK_PAGE : 2 * p->per;
+}
+
+static int
+read_parts(struct merge *m, struct part **parts, size_t n, struct err *e)
+{
+	size_t		 came[STORE_RANGES] = { 0 };
+	struct db_rows	*rows;
+
+	store_sql(m->c->store, "");
+	for (size_t i = 0; i < n; i++) {
+		struct part *p = parts[i];
+
+		put_part(m->c->store, p, i);
+		p->n -= p->at;
+		if (p->n > 0)
+			memmove(p->rows, p->rows + p->at,
+			    p->n * sizeof(*p->rows));
+		p->at = 0;
+	}
+	if ((rows = store_query(m->c->store, "waiting", e)) == NULL)
+		return -1;
+	while (db_next(rows)) {
+		size_t i = (size_t)db_u64(rows, 0);
+
+		add_row(parts[i], db_u64(rows, 1));
+		came[i]++;
+	}
+	db_rows_free(rows);
+	for (size_t i = 0; i < n; i++)
+		end_part(parts[i], came[i]);
+	return 0;
+}
+
+static int
+refill(struct merge *m, size_t max, struct err *e)
+{
+	struct part	**parts = xcalloc(m->nparts + 1, sizeof(*parts));
+	size_t		  n = choose(m, parts, max);
+	int		  rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < n; i += STORE_RANGES)
+		rc = read_parts(m, parts + i,
+		    n - i < STORE_RANGES ? n - i : STORE_RANGES, e);
+	free(parts);
+	return rc;
+}
+
+/* The part with the lowest sequence; *unknown: one has to be read first. */
+static struct part *
+lowest(struct merge *m, bool *unknown)
+{
+	struct part	*best = NULL;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		struct part *p = &m->parts[i];
+
+		if ((*unknown = is_empty(p)))
+			return NULL;
+		if (p->at < p->n && (best == NULL ||
+		    p->rows[p->at] < best->rows[best->at]))
+			best = p;
+	}
+	return best;
+}
+
+int
+merge_next(struct merge *m, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	struct part	*p;
+	bool		 unknown = false;
+
+	for (*n = 0; *n < max; ) {
+		if ((p = lowest(m, &unknown)) != NULL)
+			out[(*n)++] = p->rows[p->at++];
+		else if (!unknown)
+			break;
+		else if (refill(m, max - *n, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct merge *
+merge_new(struct ctl *c, struct err *e)
+{
+	struct merge	*m = xcalloc(1, sizeof(*m));
+
+	m->c = c;
+	if (find_parts(m, e) == 0) {
+		set_share(m);
+		return m;
+	}
+	merge_free(m);
+	return NULL;
+}
+
+void
+merge_free(struct merge *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < m->nparts; i++) {
+		free(m->parts[i].label);
+		free(m->parts[i].rows);
+	}
+	free(m->parts);
+	free(m);
+}

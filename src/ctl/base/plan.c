@@ -1,0 +1,41 @@
+/* plan.c - what the configuration means; needs no database */
+
+#include <stdio.h>
+
+#include "util/backoff.h"
+#include "ctl/base/ctl.h"
+
+int
+plan_show(struct ctl *c)
+{
+	static const char *const	 columns[] =
+	    { "attempt", "delay", "after", NULL };
+	const struct conf		*conf = c->conf;
+	json_t				*rows = json_array();
+	int64_t				 sum = 0, delay = 0;
+
+	for (int64_t i = 1; i <= conf->retry.max_attempts; i++) {
+		json_t *row = json_pack("{s:I, s:o, s:o}",
+		    "attempt", (json_int_t)i, "delay", span_json(delay),
+		    "after", span_json(sum));
+
+		json_object_set_new(row, "delay_ms", json_integer(delay));
+		json_object_set_new(row, "after_ms", json_integer(sum));
+		json_array_append_new(rows, row);
+		delay = backoff_retry(conf->retry.backoff,
+		    conf->retry.max_backoff, 0, (unsigned)i);
+		sum += delay;
+	}
+	print_rows(c, columns, rows);
+	if (!c->args.json)
+		printf("Dead after the last one; each delay is spread by %g "
+		    "both ways.\n", conf->retry.jitter);
+	return CTL_DONE;
+}
+
+int
+plan_config(struct ctl *c)
+{
+	conf_dump(c->conf, stdout);
+	return CTL_DONE;
+}

@@ -1,0 +1,78 @@
+/* rows.c - see ctl.h */
+
+#include <string.h>
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+#include "util/plain.h"
+#include "util/utf8.h"
+
+/* "2026-01-31 12:00:00.123456" is UTC: say so, as RFC 3339 does. */
+static json_t *
+time_json(const char *text)
+{
+	char	out[40];
+
+	snprintf(out, sizeof(out), "%.10sT%sZ", text,
+	    strlen(text) > 11 ? text + 11 : "00:00:00");
+	return json_string(out);
+}
+
+json_t *
+bytes_json(const char *data, size_t len)
+{
+	struct buf	 b = { 0 };
+	json_t		*v;
+
+	plain_put(&b, data, len);
+	v = json_stringn(b.len == 0 ? "" : b.data, b.len);
+	buf_free(&b);
+	return v;
+}
+
+static json_t *
+cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
+{
+	const char	*text = db_text(rows, i);
+	size_t		 len = db_length(rows, i);
+	json_t		*v = NULL;
+
+	if (text == NULL)
+		return json_null();
+	switch (type) {
+	case ROWS_TEXT:
+		v = utf8_is_valid(text, len) ? json_stringn(text, len) :
+		    bytes_json(text, len);
+		break;
+	case ROWS_BYTES:
+		v = bytes_json(text, len);
+		break;
+	case ROWS_NUMBER:
+		v = json_integer((json_int_t)db_u64(rows, i));
+		break;
+	case ROWS_BOOL:
+		v = json_boolean(db_u64(rows, i) != 0);
+		break;
+	case ROWS_TIME:
+		v = time_json(text);
+		break;
+	}
+	return v;
+}
+
+json_t *
+rows_json(struct db_rows *rows, const struct rows_column *columns, size_t n)
+{
+	json_t	*array = json_array();
+
+	while (db_next(rows)) {
+		json_t *row = json_object();
+
+		for (unsigned i = 0; i < n; i++)
+			json_object_set_new(row, columns[i].name,
+			    cell_json(rows, i, columns[i].type));
+		json_array_append_new(array, row);
+	}
+	db_rows_free(rows);
+	return array;
+}

@@ -1,0 +1,53 @@
+/*
+ * version.c - is the schema one that we know?
+ *
+ * A newer one may mean something else by the same columns: who changes it by
+ * the old meaning breaks what the newer daemons do.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <bsd/string.h>
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+
+int
+version_of(struct ctl *c, char version[VERSION_SIZE], struct err *e)
+{
+	struct db_rows	*rows;
+	int		 known;
+
+	store_sql(c->store,
+	    "SELECT schema_version FROM {settings} WHERE id = 1");
+	rows = store_query(c->store, c->command->words, e);
+	if (rows == NULL)	/* without table or right it is not known */
+		return store_fault(c->store) == DB_WRONG ? 0 : -1;
+	known = db_next(rows);
+	strlcpy(version, known ? db_text(rows, 0) : "", VERSION_SIZE);
+	db_rows_free(rows);
+	if (known && strtoul(version, NULL, 10) > store_schema_version)
+		return 2;
+	return 1;
+}
+
+int
+version_guard(struct ctl *c, struct err *e)
+{
+	char		version[VERSION_SIZE];
+	struct err	why;
+	int		known;
+
+	if ((known = version_of(c, version, e)) < 2)
+		return known < 0 ? -1 : 0;
+	err_set(&why, "%s: schema version %s is newer than %u, which is all "
+	    "this version knows", c->command->words, version,
+	    store_schema_version);
+	if (c->command->changes || c->command->adds)
+		return err_set(e, "%s", why.text);
+	if (!c->command->bare)	/* schema check tells it as a finding */
+		fprintf(stderr, "outboxctl: %s: it may read it wrongly\n",
+		    why.text);
+	return 0;
+}

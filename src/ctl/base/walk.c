@@ -1,0 +1,270 @@
+/* walk.c - see walk.h */
+
+#include "ctl/base/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "ctl/base/merge.h"
+#include "util/xalloc.h"
+
+struct walk {
+	struct ctl	*c;
+	enum walk_by	 by;
+	bool		 primary;	/* no index: all of the outbox */
+	uint64_t	 last;		/* sequence of the last one */
+
+	struct merge	*merge;		/* WALK_WAITING */
+
+	/* Of the last one: WALK_DELIVERED, WALK_KEY. */
+	char		*published_at, *stream_sequence;	/* as text */
+	char		*partition;	/* NULL: SQL NULL */
+	size_t		 partition_len;	/* there may be NUL in it */
+};
+
+static int
+read_page(struct walk *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_putf(w->c->store, " LIMIT %zu", max);
+	if ((rows = store_query(w->c->store, "rows", e)) == NULL)
+		return -1;
+	for (*n = 0; db_next(rows); )
+		out[(*n)++] = db_u64(rows, 0);
+	db_rows_free(rows);
+	if (*n > 0)
+		w->last = out[*n - 1];
+	return 0;
+}
+
+static int
+next_primary(struct walk *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	store_sql(w->c->store, w->by == WALK_DEAD ?
+	    "SELECT global_sequence FROM {dead}" :
+	    "SELECT global_sequence FROM {outbox} FORCE INDEX (PRIMARY)");
+	store_putf(w->c->store, " WHERE global_sequence > %llu "
+	    "ORDER BY global_sequence", (unsigned long long)w->last);
+	return read_page(w, out, max, n, e);
+}
+
+static void
+keep_partition(struct walk *w, const char *label, size_t len)
+{
+	free(w->partition);
+	w->partition = label == NULL ? NULL :
+	    memcpy(xcalloc(len + 1, 1), label, len);
+	w->partition_len = len;
+}
+
+/* Keep where the last one stands, and its label; *found: it is there. */
+static int
+remember(struct walk *w, const char *sql, char **place, bool *found,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(w->c->store, sql);
+	store_putf(w->c->store, "%llu", (unsigned long long)w->last);
+	if ((rows = store_query(w->c->store, "rows", e)) == NULL)
+		return -1;
+	if ((*found = db_next(rows) && db_text(rows, 0) != NULL)) {
+		free(*place);
+		*place = xstrdup(db_text(rows, 0));
+		keep_partition(w, db_text(rows, 1), db_text(rows, 1) == NULL ?
+		    0 : db_length(rows, 1));
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+static int
+place_delivered(struct walk *w, bool *found, struct err *e)
+{
+	return remember(w, "SELECT published_at, partition_key FROM {outbox} "
+	    "WHERE global_sequence = ", &w->published_at, found, e);
+}
+
+/*
+ * Behind (time, label, sequence) stands the rest of the label, then the rest
+ * of the time, then all earlier times.  As one condition that would be a scan
+ * with a filter; so they are ranges, read one after the other.
+ */
+enum leg { OF_LABEL, OF_TIME, OF_TIME_NULL, EARLIER, NLEGS };
+
+/* The index is by time: what --since and --until leave out is not read. */
+static void
+put_earlier(struct walk *w)
+{
+	struct store	*s = w->c->store;
+
+	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
+	    "WHERE published_at IS NOT NULL");
+	if (w->published_at != NULL) {
+		store_put(s, " AND published_at < ");
+		store_put_text(s, w->published_at);
+	} else if (w->c->args.until != NULL) {
+		store_put(s, " AND published_at < ");
+		store_put(s, w->c->args.until);
+	}
+	if (w->c->args.since != NULL) {
+		store_put(s, " AND published_at >= ");
+		store_put(s, w->c->args.since);
+	}
+}
+
+/* The rest of the moment of the last one. */
+static void
+put_same_time(struct walk *w, enum leg leg)
+{
+	struct store	*s = w->c->store;
+
+	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
+	    "WHERE published_at = ");
+	store_put_text(s, w->published_at);
+	if (leg == OF_TIME_NULL || w->partition == NULL) {
+		store_put(s, " AND partition_key IS NULL");
+	} else {
+		store_put(s, leg == OF_LABEL ? " AND partition_key = " :
+		    " AND partition_key < ");
+		store_put_bytes(s, w->partition, w->partition_len);
+	}
+	if (leg == OF_LABEL)
+		store_putf(s, " AND global_sequence < %llu",
+		    (unsigned long long)w->last);
+}
+
+static int
+next_delivered(struct walk *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	enum leg	leg = w->published_at == NULL ? EARLIER : OF_LABEL;
+	size_t		more;
+	bool		found;
+
+	for (*n = 0; leg < NLEGS && *n < max; leg++) {
+		/* Nothing is lower than NULL. */
+		if ((leg == OF_TIME || leg == OF_TIME_NULL) &&
+		    w->partition == NULL)
+			continue;
+		if (leg == EARLIER)
+			put_earlier(w);
+		else
+			put_same_time(w, leg);
+		store_put(w->c->store, " ORDER BY published_at DESC, "
+		    "partition_key DESC, global_sequence DESC");
+		if (read_page(w, out + *n, max - *n, &more, e) < 0)
+			return -1;
+		*n += more;
+	}
+	return place_delivered(w, &found, e);
+}
+
+static int
+place_key(struct walk *w, bool *found, struct err *e)
+{
+	return remember(w, "SELECT stream_sequence, NULL FROM {events} "
+	    "WHERE sequence = ", &w->stream_sequence, found, e);
+}
+
+static int
+next_of_key(struct walk *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	struct store	*s = w->c->store;
+	bool		 found;
+
+	store_sql(s, "SELECT sequence FROM {events} WHERE");
+	filter_put_key(s, "stream_id", w->c->args.key);
+	if (w->stream_sequence != NULL) {
+		store_put(s, " AND stream_sequence < ");
+		store_put(s, w->stream_sequence);
+	}
+	store_put(s, " ORDER BY stream_sequence DESC");
+	if (read_page(w, out, max, n, e) < 0)
+		return -1;
+	return *n == 0 ? 0 : place_key(w, &found, e);
+}
+
+/* Walks that run backwards begin behind a row that must be there. */
+static int
+place_first(struct walk *w, struct err *e)
+{
+	bool	found = true;
+
+	if (w->last == 0 || w->primary)
+		return 0;
+	if (w->by == WALK_DELIVERED && place_delivered(w, &found, e) < 0)
+		return -1;
+	if (w->by == WALK_KEY && place_key(w, &found, e) < 0)
+		return -1;
+	return found ? 0 : err_set(e, "--after: %llu: no such message to go "
+	    "on behind", (unsigned long long)w->last);
+}
+
+struct walk *
+walk_new(struct ctl *c, enum walk_by by, struct err *e)
+{
+	struct walk	*w = xcalloc(1, sizeof(*w));
+	enum store_index index = store_index(c->store);
+
+	w->c = c;
+	w->by = by;
+	w->last = c->args.after;
+	w->primary = by == WALK_DEAD ||
+	    (by == WALK_WAITING && index == INDEX_NONE) ||
+	    (by == WALK_DELIVERED && index != INDEX_BY_TIME);
+	if (place_first(w, e) == 0 && (by != WALK_WAITING || w->primary ||
+	    (w->merge = merge_new(c, e)) != NULL))
+		return w;
+	walk_free(w);
+	return NULL;
+}
+
+void
+walk_free(struct walk *w)
+{
+	if (w == NULL)
+		return;
+	merge_free(w->merge);
+	free(w->published_at);
+	free(w->partition);
+	free(w->stream_sequence);
+	free(w);
+}
+
+const char *
+walk_order(const struct walk *w)
+{
+	if (w->by == WALK_DEAD)
+		return "d.global_sequence";
+	if (w->by == WALK_KEY)
+		return "e.stream_sequence DESC";
+	if (w->by == WALK_DELIVERED && !w->primary)
+		return "o.published_at DESC, o.partition_key DESC, "
+		    "o.global_sequence DESC";
+	return "o.global_sequence";
+}
+
+int
+walk_next(struct walk *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	if (max > WALK_PAGE)
+		max = WALK_PAGE;
+	if (w->primary)
+		return next_primary(w, out, max, n, e);
+	switch (w->by) {
+	case WALK_WAITING:
+		return merge_next(w->merge, out, max, n, e);
+	case WALK_DELIVERED:
+		return next_delivered(w, out, max, n, e);
+	default:
+		return next_of_key(w, out, max, n, e);
+	}
+}

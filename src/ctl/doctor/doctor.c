@@ -1,0 +1,90 @@
+/*
+ * doctor.c - is there anything that keeps the daemon from its work?
+ *
+ * Connects as the daemon would and says one line per check.  A check that
+ * cannot be made because another failed is left out.
+ */
+
+#include "ctl/doctor/doctor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "nats/bus.h"
+#include "common/ident.h"
+
+static const struct check {
+	void	(*run)(struct doctor *);
+	bool	 connected, learned;	/* what it needs */
+} checks[] = {
+	{ doctor_secrets, false, false },
+	{ doctor_run_directory, false, false },
+	{ doctor_daemon, false, false },
+	{ doctor_connect, false, false },
+	{ doctor_server, true, false },
+	{ doctor_clock, true, false },
+	{ doctor_tables, true, false },
+	{ doctor_early, true, true },
+	{ doctor_settings, true, true },
+	{ doctor_phantoms, true, true },
+	{ doctor_grants, true, false },
+	{ doctor_plans, true, true },
+	{ doctor_broker, false, false },
+};
+
+void
+doctor_say(struct doctor *d, enum doctor_level level, const char *what,
+    const char *fmt, ...)
+{
+	static const char *const	 words[] = { "ok", "warn", "fail" };
+	json_t				*text;
+	va_list				 ap;
+
+	va_start(ap, fmt);
+	text = json_vsprintf(fmt, ap);
+	va_end(ap);
+	if (text == NULL)
+		text = json_string("(not UTF-8)");
+	if (level > d->worst)
+		d->worst = level;
+	if (!d->ctl->args.json)
+		printf("%-4s  %s: %s\n", words[level], what,
+		    json_string_value(text));
+	fflush(stdout);
+	json_array_append_new(d->lines, json_pack("{s:s, s:s, s:o}",
+	    "level", words[level], "check", what, "text", text));
+}
+
+static int
+status_of(const struct doctor *d)
+{
+	if (!d->connected && store_fault(d->ctl->store) != DB_WRONG)
+		return EX_UNAVAILABLE;
+	return d->worst == DOCTOR_FAIL ? CTL_FAILED : CTL_DONE;
+}
+
+int
+doctor_run(struct ctl *c)
+{
+	struct doctor	d = { .ctl = c, .lines = json_array() };
+	char		id[IDENT_SIZE];
+
+	doctor_say(&d, DOCTOR_OK, "configuration", "leases, claims and "
+	    "timeouts fit each other");
+	/* First the broker's library, see bus.h. */
+	d.bus = bus_new(c->conf, "outboxctl");
+	ident_new(id, "doctor", 0);
+	c->store = store_new(c->conf, id);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if ((d.connected || !checks[i].connected) &&
+		    (d.learned || !checks[i].learned))
+			checks[i].run(&d);
+	bus_free(&d.bus);
+	if (c->args.json)
+		print_object(c, d.lines);
+	else
+		json_decref(d.lines);
+	return status_of(&d);
+}

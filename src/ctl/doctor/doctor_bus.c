@@ -1,0 +1,101 @@
+/* doctor_bus.c - the broker and its stream */
+
+#include "ctl/doctor/doctor.h"
+
+#include <string.h>
+
+/* Without TLS: may others listen in between? */
+static bool
+is_local(const char *server)
+{
+	const char	*host = strstr(server, "://");
+
+	host = host == NULL ? server : host + 3;
+	if (strchr(host, '@') != NULL)
+		host = strchr(host, '@') + 1;
+	return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+	    strncmp(host, "localhost", 9) == 0;
+}
+
+static void
+check_tls(struct doctor *d)
+{
+	const struct conf	*c = d->ctl->conf;
+	bool			 always = c->nats.tls.ca[0] != '\0' ||
+				    c->nats.tls.cert[0] != '\0';
+
+	for (size_t i = 0; i < c->nats.servers.n; i++) {
+		const char *server = c->nats.servers.items[i];
+
+		if (always || strncmp(server, "tls://", 6) == 0)
+			doctor_say(d, DOCTOR_OK, "broker tls", "%s", server);
+		else if (is_local(server))
+			doctor_say(d, DOCTOR_OK, "broker tls", "not needed on "
+			    "this host");
+		else
+			doctor_say(d, DOCTOR_WARN, "broker tls", "%s: messages "
+			    "and passwords are readable on the way, unless "
+			    "the server asks for TLS: write tls://", server);
+	}
+}
+
+/* Each server of the list is tried until one answers, as the daemon does. */
+static bool
+connect_bus(struct doctor *d)
+{
+	size_t		n = d->ctl->conf->nats.servers.n;
+	struct err	e;
+
+	for (size_t i = 0; i < n; i++) {
+		if (d->bus.ops->open(d->bus.arg, &e) == 0) {
+			doctor_say(d, DOCTOR_OK, "broker", "connected, takes "
+			    "messages of %lld bytes", (long long)
+			    d->bus.ops->max_payload(d->bus.arg));
+			return true;
+		}
+		doctor_say(d, i + 1 < n ? DOCTOR_WARN : DOCTOR_FAIL, "broker",
+		    "%s", e.text);
+	}
+	return false;
+}
+
+static void
+say_report(struct doctor *d, const struct stream_report *r)
+{
+	const char	*name = d->ctl->conf->nats.stream;
+
+	if (r->unfit)
+		doctor_say(d, DOCTOR_FAIL, "stream", "%s %s", name,
+		    r->why.text);
+	for (size_t i = 0; i < r->nwarnings; i++)
+		doctor_say(d, DOCTOR_WARN, "stream", "%s %s", name,
+		    r->warnings[i].text);
+	if (!r->unfit && r->nwarnings == 0)
+		doctor_say(d, DOCTOR_OK, "stream", "%s takes nats.subject, "
+		    "and its duplicate window is long enough", name);
+}
+
+static void
+check_stream(struct doctor *d)
+{
+	struct stream_report	r;
+	struct err		e, nobody;
+
+	if (d->ctl->conf->nats.stream[0] == '\0')
+		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and what "
+		    "it loses is not found: set nats.stream");
+	else if (d->bus.ops->check(d->bus.arg, &r, &e))
+		say_report(d, &r);
+	else
+		doctor_say(d, d->bus.ops->complaint(d->bus.arg, PUB_NOBODY,
+		    &nobody) ? DOCTOR_FAIL : DOCTOR_WARN, "stream", "%s",
+		    e.text);
+}
+
+void
+doctor_broker(struct doctor *d)
+{
+	check_tls(d);
+	if (connect_bus(d))
+		check_stream(d);
+}

@@ -1,0 +1,151 @@
+/* doctor_local.c - files and processes of this host */
+
+#include "ctl/doctor/doctor.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/state/state.h"
+#include "util/xalloc.h"
+
+#define GROUPS	64
+
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t	n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Keys that name a file with a secret in it. */
+static bool
+is_secret(const struct conf_key *k)
+{
+	return k->type == CONF_STRING && (ends_with(k->name, "_file") ||
+	    ends_with(k->name, "tls.key"));
+}
+
+static bool
+is_member(const struct passwd *pw, gid_t gid)
+{
+	gid_t	groups[GROUPS];
+	int	n = GROUPS;
+
+	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
+		n = GROUPS;
+	for (int i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+/* Started as root the daemon becomes somebody else; may he? */
+static bool
+may_use(const struct doctor *d, const char *path, const struct stat *st,
+    int how)
+{
+	const char		*user = d->ctl->conf->master.user;
+	struct passwd		*pw = NULL;
+	mode_t			 bits = (mode_t)how;
+
+	if (geteuid() == 0 && user[0] != '\0')
+		pw = getpwnam(user);
+	if (pw == NULL || pw->pw_uid == 0)
+		return access(path, how) == 0;
+	if (st->st_uid == pw->pw_uid)
+		return (st->st_mode >> 6 & bits) == bits;
+	if (is_member(pw, st->st_gid))
+		return (st->st_mode >> 3 & bits) == bits;
+	return (st->st_mode & bits) == bits;
+}
+
+static void
+look_at_secret(struct doctor *d, const char *key, const char *path)
+{
+	struct stat	st;
+	unsigned	mode;
+
+	if (stat(path, &st) < 0) {
+		doctor_say(d, DOCTOR_FAIL, key, "%s: %s", path,
+		    strerror(errno));
+		return;
+	}
+	mode = st.st_mode & 0777;
+	if (!may_use(d, path, &st, R_OK))
+		doctor_say(d, DOCTOR_FAIL, key, "%s: the daemon may not read "
+		    "it: chown or chgrp it to its user", path);
+	else if (mode & 7)
+		doctor_say(d, DOCTOR_FAIL, key, "%s: mode %03o lets everybody "
+		    "at it: chmod o= %s", path, mode, path);
+	else if (mode & 030)
+		doctor_say(d, DOCTOR_WARN, key, "%s: mode %03o lets a group "
+		    "change it: chmod g-wx %s", path, mode, path);
+	else
+		doctor_say(d, DOCTOR_OK, key, "%s: mode %03o", path, mode);
+}
+
+void
+doctor_secrets(struct doctor *d)
+{
+	size_t			 n, found = 0;
+	const struct conf_key	*keys = conf_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *path;
+
+		if (!is_secret(&keys[i]))
+			continue;
+		path = *(char *const *)((const char *)d->ctl->conf +
+		    keys[i].at);
+		if (path[0] == '\0')
+			continue;
+		look_at_secret(d, keys[i].name, path);
+		found++;
+	}
+	if (found == 0)
+		doctor_say(d, DOCTOR_OK, "secrets", "none in files");
+}
+
+void
+doctor_run_directory(struct doctor *d)
+{
+	char		*copy = xstrdup(d->ctl->conf->master.pidfile);
+	const char	*dir = dirname(copy);
+	struct stat	 st;
+
+	if (stat(dir, &st) < 0)
+		doctor_say(d, errno == ENOENT ? DOCTOR_WARN : DOCTOR_FAIL,
+		    "run directory", "%s: %s: the daemon makes it if its "
+		    "parent is there and writable", dir, strerror(errno));
+	else if (!S_ISDIR(st.st_mode) ||
+	    !may_use(d, dir, &st, R_OK | W_OK | X_OK))
+		doctor_say(d, DOCTOR_FAIL, "run directory", "%s: the daemon "
+		    "may not write there: chown it to master.user", dir);
+	else
+		doctor_say(d, DOCTOR_OK, "run directory", "%s", dir);
+	free(copy);
+}
+
+void
+doctor_daemon(struct doctor *d)
+{
+	json_t	*here = state_here(d->ctl);
+
+	if (json_is_object(here))
+		doctor_say(d, DOCTOR_OK, "daemon", "runs with pid %lld, "
+		    "generation %lld", (long long)json_integer_value(
+		    json_object_get(here, "pid")),
+		    (long long)json_integer_value(json_object_get(here,
+		    "generation")));
+	else
+		doctor_say(d, DOCTOR_WARN, "daemon", "does not run on this "
+		    "host: start outbox-master");
+	json_decref(here);
+}

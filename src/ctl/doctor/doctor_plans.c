@@ -1,0 +1,227 @@
+/*
+ * doctor_plans.c - would the daemon's statements use their indexes?
+ *
+ * The daemon's own functions run with a store that explains what they send,
+ * over rows that are there: plans depend on tables.
+ */
+
+#include "ctl/doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "util/xalloc.h"
+
+/* Who has no more rows than these may read all of them. */
+#define FEW	1000
+
+struct plans {
+	struct doctor	*doctor;
+	unsigned	 seen, bad;
+};
+
+static const char *
+cell(const struct db_rows *plan, const char *name)
+{
+	int		 col = db_column(plan, name);
+	const char	*text = col < 0 ? NULL : db_text(plan, (unsigned)col);
+
+	return text == NULL ? "" : text;
+}
+
+static bool
+has_index(const struct plans *p)
+{
+	return store_index(p->doctor->ctl->store) != INDEX_NONE;
+}
+
+/* Plans have the letters that statements give to tables. */
+static const char *
+full_name(const struct store *s, const char *table)
+{
+	if (strcmp(table, "o") == 0)
+		return store_table_name(s, T_OUTBOX);
+	if (strcmp(table, "e") == 0)
+		return store_table_name(s, T_EVENTS);
+	if (strcmp(table, "p") == 0)
+		return store_table_name(s, T_PARTITIONS);
+	return table;
+}
+
+static void
+refuse(struct plans *p, const char *what, const char *table, const char *how)
+{
+	const char	*outbox = store_table_name(p->doctor->ctl->store,
+			    T_OUTBOX);
+
+	p->bad++;
+	if (!has_index(p))
+		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s %s %s: ALTER "
+		    "TABLE %s ADD KEY outbox_claim (published_at, "
+		    "partition_key, global_sequence)", what, how, table,
+		    outbox);
+	else
+		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s %s %s: "
+		    "ANALYZE TABLE %s, and see that its indexes are those of "
+		    "sql/schema.sql", what, how, table, outbox);
+}
+
+/*
+ * Where rows are read in order until there are enough, the plan says how many
+ * it hopes for; without the claim's index that is no use.
+ */
+static bool
+reads_all(const struct plans *p, const char *table, const struct db_rows *plan)
+{
+	const char	*type = cell(plan, "type");
+	bool		 in_order = strcmp(type, "index") == 0;
+
+	if (!in_order && strcmp(type, "ALL") != 0)
+		return false;
+	return strtoull(cell(plan, "rows"), NULL, 10) > FEW ||
+	    (in_order && !has_index(p) && strcmp(table,
+	    store_table_name(p->doctor->ctl->store, T_OUTBOX)) == 0);
+}
+
+/* What joins the parts of a union has no table, or "<union1,2>". */
+static void
+judge_line(struct plans *p, const char *what, const struct db_rows *plan)
+{
+	const char	*table = full_name(p->doctor->ctl->store,
+			    cell(plan, "table"));
+
+	if (table[0] == '\0' || table[0] == '<')
+		return;
+	if (reads_all(p, table, plan))
+		refuse(p, what, table, "reads all of");
+	else if (strstr(cell(plan, "Extra"), "filesort") != NULL)
+		refuse(p, what, table, "sorts what it reads of");
+}
+
+static void
+judge(void *arg, const char *what, struct db_rows *plan, const struct err *e)
+{
+	struct plans	*p = arg;
+	unsigned	 bad = p->bad;
+
+	p->seen++;
+	if (plan == NULL) {
+		p->bad++;
+		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s", e->text);
+	}
+	while (plan != NULL && p->bad == bad && db_next(plan))
+		judge_line(p, what, plan);
+}
+
+/* The latest rows, as many as a batch has; their order does not matter. */
+static uint64_t *
+some_rows(struct doctor *d, size_t *n, struct err *e)
+{
+	struct store	*s = d->ctl->store;
+	struct db_rows	*rows;
+	uint64_t	*list;
+
+	store_sql(s, "SELECT global_sequence FROM {outbox} FORCE INDEX "
+	    "(PRIMARY) ORDER BY global_sequence DESC ");
+	store_putf(s, "LIMIT %lld",
+	    (long long)d->ctl->conf->worker.batch_size);
+	if ((rows = store_query(s, "rows", e)) == NULL)
+		return NULL;
+	list = xcalloc(db_nrows(rows) + 1, sizeof(*list));
+	for (*n = 0; db_next(rows); )
+		list[(*n)++] = db_u64(rows, 0);
+	db_rows_free(rows);
+	if (*n == 0)
+		list[(*n)++] = 1;
+	return list;
+}
+
+static void
+settle_as(struct store *s, struct batch *b, enum outcome outcome)
+{
+	struct settled	done = { 0 };
+	struct err	e;
+
+	for (size_t i = 0; i < b->n; i++) {
+		msg_fail(&b->msgs[i], outcome, "why");
+		b->msgs[i].reason = "message";
+		b->msgs[i].written = false;
+	}
+	store_settle(s, b, &done, &e);
+}
+
+/* Each comes back with nothing, or says that it was only explained. */
+static void
+ask_all(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *list, size_t n)
+{
+	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
+	    OUT_RETRY, OUT_DEFER, OUT_DEAD, OUT_UNSENT };
+	struct batch			 b = { 0 }, next = { 0 };
+	struct settled			 done = { 0 };
+	struct waiting_list		 w;
+	struct candidate		*c = NULL;
+	size_t				 nc;
+	uint64_t			 claimed;
+	bool				 all;
+	struct err			 e;
+
+	store_few(s, ranges, nranges, &c, &nc, &all, &e);
+	store_candidates(s, ranges, nranges, &c, &nc, &e);
+	store_claim(s, ranges, nranges, list, n, &b, &claimed, &e);
+	store_fetch(s, list, n, 1, &b, &e);
+	store_fetch_away(s, list, n, &b, &e);
+	store_waiting(s, list, n, &w, &e);
+	b.msgs = xcalloc(n, sizeof(*b.msgs));
+	for (b.n = 0; b.n < n; b.n++)
+		b.msgs[b.n] = (struct msg){ .sequence = list[b.n],
+		    .outcome = OUT_DELIVERED };
+	store_turn(s, &b, &done, ranges, nranges, list, n, &next, &claimed,
+	    &e);
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
+		settle_as(s, &b, outcomes[i]);
+	batch_free(&b);
+}
+
+static void
+ask_with(struct doctor *d, struct plans *p, const uint64_t *list, size_t n,
+    const struct store_view *v)
+{
+	struct store	*s = d->ctl->store;
+	struct range	 ranges[STORE_RANGES];
+	size_t		 nranges = 0;
+
+	for (; nranges < v->nleases && nranges < STORE_RANGES; nranges++)
+		ranges[nranges] = (struct range){ v->leases[nranges].label,
+		    v->leases[nranges].epoch,
+		    (size_t)d->ctl->conf->worker.batch_size };
+	if (nranges == 0)
+		ranges[nranges++] = (struct range){ "p00", 1, 1 };
+	store_explain(s, judge, p);
+	ask_all(s, ranges, nranges, list, n);
+	store_explain(s, NULL, NULL);
+}
+
+void
+doctor_plans(struct doctor *d)
+{
+	struct plans		 p = { .doctor = d };
+	struct store_view	 v;
+	struct err		 e;
+	uint64_t		*list;
+	size_t			 n;
+
+	if ((list = some_rows(d, &n, &e)) == NULL ||
+	    store_view(d->ctl->store, NULL, NULL, &v, &e) < 0) {
+		doctor_say(d, DOCTOR_FAIL, "plans", "%s", e.text);
+		free(list);
+		return;
+	}
+	ask_with(d, &p, list, n, &v);
+	if (p.bad == 0)
+		doctor_say(d, DOCTOR_OK, "plans", "all %u statements of a "
+		    "batch use their indexes", p.seen);
+	store_view_free(&v);
+	free(list);
+}

@@ -1,0 +1,135 @@
+/* doctor_settings.c - what producers and hosts have to agree on */
+
+#include <stdlib.h>
+
+#include "mysql/db.h"
+#include "ctl/doctor/doctor.h"
+#include "ctl/state/state.h"
+
+/* Reading them would fill the count in where it is missing: look first. */
+static bool
+has_count(struct doctor *d)
+{
+	struct db_rows	*rows;
+	bool		 has;
+
+	store_sql(d->ctl->store, "SELECT 1 FROM {settings} WHERE id = 1 AND "
+	    "partition_count IS NULL");
+	if ((rows = doctor_query(d, "settings")) == NULL)
+		return false;
+	has = db_nrows(rows) == 0;
+	db_rows_free(rows);
+	if (!has)
+		doctor_say(d, DOCTOR_WARN, "settings", "no partition count yet: "
+		    "producers cannot enqueue; the daemon's first start "
+		    "fills it in");
+	return has;
+}
+
+/* It owns labels, not classes of them. */
+static int
+check_strangers(struct doctor *d, struct err *e)
+{
+	struct store_view	v;
+
+	if (store_view(d->ctl->store, NULL, NULL, &v, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v.nids; i++)
+		if (!ident_is_valid(v.ids[i]))
+			doctor_say(d, DOCTOR_FAIL, "settings", "worker %s of "
+			    "another program is alive, which does not keep "
+			    "keys in order under several partition counts: "
+			    "stop it", v.ids[i]);
+	store_view_free(&v);
+	return 0;
+}
+
+/* A change that is open is no failure; that it can be ended is worth a word. */
+static int
+check_former(struct doctor *d, const struct counts *k,
+    const struct former_use *u, struct err *e)
+{
+	char	*text = state_counts_text(k);
+	bool	 may = u->noted && u->wait_ms == 0;
+
+	doctor_say(d, may ? DOCTOR_WARN : DOCTOR_OK, "settings", "declared "
+	    "partition counts: %s; since %s, and %s%s%s", text,
+	    u->since[0] == '\0' ? "the file says so" : u->since,
+	    u->last[0] == '\0' ? "no message went under a label of another "
+	    "count than the present one" : "the last message under a label of "
+	    "another count than the present one went at ", u->last, may ?
+	    ": if no producer uses one, outboxctl partitions sync --finish" :
+	    "");
+	free(text);
+	return check_strangers(d, e);
+}
+
+static int
+check_counts(struct doctor *d, struct err *e)
+{
+	struct ctl		*c = d->ctl;
+	struct counts		 k;
+	struct former_use	 u;
+	char			*straggler;
+
+	if (state_counts(c, &k, e) < 0 || state_former_use(c, &u, e) < 0)
+		return -1;
+	if (k.nformer > 0 && check_former(d, &k, &u, e) < 0)
+		return -1;
+	if (state_straggler(c, &k, &u, &straggler, e) < 0)
+		return -1;
+	if (straggler != NULL)
+		doctor_say(d, DOCTOR_FAIL, "settings", "%s", straggler);
+	free(straggler);
+	return 0;
+}
+
+/* What keeps rows waiting because somebody wanted it so. */
+static void
+check_pauses(struct doctor *d)
+{
+	struct db_rows	*rows;
+
+	store_sql(d->ctl->store, "SELECT 1 FROM {partitions} WHERE lease_owner "
+	    "= '" STORE_PAUSED "' LIMIT 1");
+	if ((rows = doctor_query(d, "settings")) != NULL && db_nrows(rows) > 0)
+		doctor_say(d, DOCTOR_WARN, "settings", "partitions are "
+		    "paused: outboxctl partitions resume");
+	db_rows_free(rows);
+}
+
+static void
+check_count(struct doctor *d)
+{
+	unsigned	ours = (unsigned)d->ctl->conf->outbox.partition_count;
+	unsigned	count = ours;
+	struct err	e;
+
+	if (store_settings(d->ctl->store, &count, &e) < 0)
+		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
+	else if (count != ours)
+		doctor_say(d, DOCTOR_WARN, "settings", "the database has %u "
+		    "partitions and outbox.partition_count is %u: the "
+		    "database's count is used; make them equal", count, ours);
+	else
+		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
+}
+
+void
+doctor_settings(struct doctor *d)
+{
+	struct store	*s = d->ctl->store;
+	struct err	 e;
+
+	if (store_has(s, T_SETTINGS) && !has_count(d))
+		return;
+	if (check_counts(d, &e) < 0)
+		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
+	if (store_has(s, T_SETTINGS) && !store_can_change(s))
+		doctor_say(d, DOCTOR_WARN, "settings", "without the columns "
+		    "former_counts and counts_since the partition count cannot "
+		    "be changed: outboxctl schema upgrade");
+	check_pauses(d);
+	if (store_has(s, T_SETTINGS))
+		check_count(d);
+}

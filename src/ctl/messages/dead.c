@@ -1,0 +1,344 @@
+/*
+ * dead.c - dead letters: list them, put them back, forget them
+ *
+ * A message comes back under its old sequence, so it has its old message id
+ * and its place in front of all later ones of its key.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/choice.h"
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "store/horizon.h"
+#include "ctl/base/mend.h"
+#include "ctl/messages/messages.h"
+
+static const struct rows_column columns[] = {
+	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_BYTES },
+	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
+	{ "attempts", ROWS_NUMBER }, { "reason", ROWS_TEXT },
+	{ "error", ROWS_TEXT }, { "created_at", ROWS_TIME },
+	{ "died_at", ROWS_TIME },
+};
+
+#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+
+static const char *const shown[] = { "sequence", "key", "type", "attempts",
+	"reason", "died_at", "error", NULL };
+
+/* Dead letters, and their events, if they are still there. */
+#define DEAD_ROWS	"FROM {dead} AS d LEFT JOIN {events} AS e " \
+			"ON e.sequence = d.global_sequence "
+#define DEAD_KEY	STORE_KEY_OF("e.stream_id", "d.order_key")
+
+static void
+select_letters(struct ctl *c)
+{
+	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
+	    DEAD_KEY ", d.event_type, d.attempts, d.reason, d.last_error, "
+	    "d.created_at, d.died_at " DEAD_ROWS
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
+}
+
+static void
+put_filter(struct ctl *c)
+{
+	static const struct filter	f = { .key = DEAD_KEY,
+	    .type = "d.event_type", .partition =
+	    "COALESCE(d.partition_key, '')", .time = "d.died_at" };
+
+	filter_put(c, &f);
+}
+
+int
+dead_list(struct ctl *c)
+{
+	static const struct listing	l = { columns, NCOLUMNS, shown,
+	    select_letters, put_filter };
+	struct err			e;
+
+	if (!store_has(c->store, T_DEAD))
+		return ctl_no_table(c, T_DEAD);
+	return filter_list(c, walk_new(c, WALK_DEAD, &e), &l, &e);
+}
+
+int
+dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
+{
+	struct db_rows	*rows;
+	json_t		*list, *letter;
+
+	if (!store_has(c->store, T_DEAD))
+		return 0;
+	select_letters(c);
+	store_put_list(c->store, &sequence, 1);
+	store_put(c->store, ")");
+	if ((rows = store_query(c->store, "show", e)) == NULL)
+		return -1;
+	list = rows_json(rows, columns, NCOLUMNS);
+	if ((letter = json_array_get(list, 0)) != NULL) {
+		if (*o == NULL)
+			*o = json_object();
+		json_object_update(*o, letter);
+		json_object_set_new(*o, "state", json_string("dead"));
+	}
+	json_decref(list);
+	return 0;
+}
+
+/* All that is known of it as a message, if it is a dead letter. */
+int
+dead_show(struct ctl *c)
+{
+	struct err	 e;
+	uint64_t	*sequence = args_sequences(&c->args, &e);
+	json_t		*o = NULL;
+	int		 rc;
+
+	if (sequence == NULL) {
+		ctl_no_such(c, "%s", e.text);
+		return CTL_USAGE;
+	}
+	rc = dead_add(c, *sequence, &o, &e);
+	free(sequence);
+	if (rc < 0)
+		return ctl_fail(c, &e);
+	if (!store_has(c->store, T_DEAD))
+		return ctl_no_table(c, T_DEAD);
+	if (o == NULL)
+		return ctl_no_such(c, "%s: no such dead letter",
+		    c->args.rest[0]);
+	json_decref(o);
+	return messages_show(c);
+}
+
+/*
+ * Which of them
+ */
+
+static void
+select_sequences(struct ctl *c)
+{
+	store_sql(c->store, "SELECT d.global_sequence " DEAD_ROWS
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
+}
+
+static int
+check_choice(struct ctl *c, struct choice *ch)
+{
+	const struct args	*a = &c->args;
+	struct err		 e;
+
+	if (a->all == (a->nrest > 0))
+		err_set(&e, "SEQUENCE... or --all: one of them");
+	else if (choice_is_filtered(a) && !a->all)
+		err_set(&e, "a filter goes with --all");
+	else if ((ch->named = args_sequences(a, &e)) != NULL)
+		return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
+	ctl_no_such(c, "%s", e.text);
+	return CTL_USAGE;
+}
+
+/*
+ * What happens to them
+ */
+
+/*
+ * Nobody else may put them back or forget them meanwhile.  What somebody has
+ * put back by hand is left to him.
+ */
+static int
+lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
+    size_t *nlocked, struct err *e)
+{
+	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
+	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
+	    "WHERE o.global_sequence = d.global_sequence) "
+	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ") FOR UPDATE");
+	return mend_select(c, locked, nlocked, e);
+}
+
+static void
+put_label(struct ctl *c)
+{
+	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY);
+}
+
+static int
+ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	store_sql(c->store, "SELECT COALESCE(");
+	put_label(c);
+	store_put(c->store, ", '') " DEAD_ROWS "WHERE d.global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	if (store_has(c->store, T_BLOCKED)) {
+		store_put(c->store, " UNION SELECT partition_key "
+		    "FROM {blocked} WHERE first_sequence IN (");
+		store_put_list(c->store, list, n);
+		store_put(c->store, ")");
+	}
+	return store_ring(c->store, e);
+}
+
+/* The record of a halt has the name of the one that died. */
+static int
+release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	if (!store_has(c->store, T_BLOCKED))
+		return 0;
+	return mend_release(c, list, n, NULL, e);
+}
+
+static int
+bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	bool	dated = store_has_column(c->store, "created_at");
+	bool	counts = store_can_replay(c->store);
+
+	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
+	    "partition_key, attempts, available_at");
+	store_put(c->store, dated ? ", created_at" : "");
+	store_put(c->store, counts ? ", replay_no" : "");
+	store_put(c->store, ") SELECT d.global_sequence, ");
+	put_label(c);
+	store_put(c->store, ", 0, {now}");
+	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
+	store_put(c->store, counts ? ", d.replay_no " : " ");
+	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "retry", NULL, e);
+}
+
+static int
+forget(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_exec(c->store, "forget", changed, e);
+}
+
+static int
+retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	if (ring(c, list, n, e) < 0 || bring_back(c, list, n, e) < 0 ||
+	    release(c, list, n, e) < 0)
+		return -1;
+	return forget(c, list, n, changed, e);
+}
+
+static int
+retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	return mend_locked(c, list, n, lock, retry_locked, changed, e);
+}
+
+static int
+purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	if (c->args.release && (ring(c, list, n, e) < 0 ||
+	    release(c, list, n, e) < 0))
+		return -1;
+	return horizon_purge(c->store, list, n, changed, e);
+}
+
+/* Keys that one of them keeps halted. */
+static int
+count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
+    struct err *e)
+{
+	*halted = 0;
+	if (!store_has(c->store, T_BLOCKED))
+		return 0;
+	for (size_t i = 0; i < ch->n; i += MEND_CHUNK) {
+		size_t	  left = ch->n - i, n;
+		uint64_t *list;
+
+		store_sql(c->store, "SELECT first_sequence FROM {blocked} "
+		    "WHERE reason = '" STORE_HALTED "' "
+		    "AND first_sequence IN (");
+		store_put_list(c->store, ch->list + i,
+		    left < MEND_CHUNK ? left : MEND_CHUNK);
+		store_put(c->store, ")");
+		if (mend_select(c, &list, &n, e) < 0)
+			return -1;
+		free(list);
+		*halted += n;
+	}
+	return 0;
+}
+
+static int
+change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
+    struct err *e)
+{
+	uint64_t	changed = ch->n;
+
+	if (!ctl_confirm(c, ch->n, what))
+		return CTL_FAILED;
+	if (!c->args.dry_run &&
+	    mend(c, ch->list, ch->n, fn, &changed, e) < 0)
+		return mend_fail(c, e);
+	print_done(c, changed, "%s%llu dead letter(s) %s",
+	    c->args.dry_run ? "would be: " : "",
+	    (unsigned long long)changed, what);
+	if (changed < ch->n)
+		fprintf(stderr, "outboxctl: %llu are in the outbox already, "
+		    "or gone meanwhile\n",
+		    (unsigned long long)(ch->n - changed));
+	return ch->all_there && changed == ch->n ? CTL_DONE : CTL_FAILED;
+}
+
+static int
+run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
+{
+	struct choice	ch = { .select = select_sequences,
+			    .finish = put_filter, .by = WALK_DEAD,
+			    .missing = "no such dead letter" };
+	struct err	e;
+	int		status = check_choice(c, &ch);
+
+	*halted = 0;
+	if (status == CTL_DONE) {
+		if (choice_make(c, &ch, &e) < 0 ||
+		    count_halted(c, &ch, halted, &e) < 0)
+			status = ctl_fail(c, &e);
+		else
+			status = change(c, &ch, fn, what, &e);
+	}
+	choice_free(&ch);
+	return status;
+}
+
+int
+dead_retry(struct ctl *c)
+{
+	uint64_t	halted;
+
+	return run(c, retry, "put back", &halted);
+}
+
+int
+dead_purge(struct ctl *c)
+{
+	uint64_t	halted;
+	int		status = run(c, purge, "purged", &halted);
+
+	/* The dead one is gone, and what waits behind it is not told. */
+	if (halted > 0 && !c->args.release)
+		fprintf(stderr, "outboxctl: %llu key(s) stay halted: "
+		    "--release, or keys release\n",
+		    (unsigned long long)halted);
+	return status;
+}

@@ -1,0 +1,413 @@
+/*
+ * enqueue.c - events from a file, a line of JSON each
+ *
+ * Lines are read until a batch is full and written then: no transaction is
+ * open while we wait for input.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+#include "ctl/messages/event.h"
+#include "ctl/base/mend.h"
+#include "util/xalloc.h"
+
+#define BATCH_BYTES	(16 * 1024 * 1024)
+#define RENUMBER	50	/* tries to find the next number of a stream */
+#define PAUSE_MS	50	/* before the next, at most */
+#define NONE		SIZE_MAX
+
+struct line {
+	char		*text;
+	uint64_t	 number;
+	struct event	 event;
+	bool		 bad;
+};
+
+struct feed {
+	struct ctl	*c;
+	FILE		*in;
+	uint64_t	 size, bytes;	/* of the file, 0: unknown; read */
+	uint64_t	 number;	/* of the last line that was read */
+	bool		 procedure;
+	struct counts	 counts;
+
+	struct line	*lines;		/* the batch */
+	size_t		 n;
+	size_t		 refused;	/* the one that the server refused */
+
+	uint64_t	 good, skipped;
+	uint64_t	 last;		/* line that was dealt with */
+	bool		 stopped;	/* at a bad line */
+	struct progress	 bar;
+};
+
+/* Only for the tables that it knows. */
+static int
+find_procedure(struct feed *f, struct err *e)
+{
+	struct store	*s = f->c->store;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1 FROM information_schema.routines "
+	    "WHERE routine_schema = DATABASE() "
+	    "AND routine_name = 'outbox_enqueue' "
+	    "AND routine_type = 'PROCEDURE'");
+	if ((rows = store_query(s, "enqueue", e)) == NULL)
+		return -1;
+	f->procedure = db_next(rows) && store_has(s, T_SETTINGS) &&
+	    strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
+	    strcmp(store_table_name(s, T_OUTBOX), "outbox") == 0 &&
+	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0;
+	db_rows_free(rows);
+	if (f->procedure)
+		return 0;
+	/* As the procedure does: the trigger leaves the rows to us. */
+	store_sql(s, "SET @outbox_enqueuing = 1");
+	return store_exec(s, "enqueue", NULL, e);
+}
+
+static void
+put_number(struct store *s, uint64_t n, const char *otherwise)
+{
+	if (n == 0)
+		store_put(s, otherwise);
+	else
+		store_putf(s, "%llu", (unsigned long long)n);
+}
+
+/* What both ways have in common: from the type to the payload. */
+static void
+put_rest(struct store *s, const struct event *ev, const char *version)
+{
+	store_put(s, ", ");
+	store_put_text(s, ev->type);
+	store_put(s, ", ");
+	put_number(s, ev->version, version);
+	store_put(s, ", ");
+	store_put_text(s, ev->correlation);
+	store_put(s, ", ");
+	store_put_bytes(s, ev->metadata, ev->metadata_len);
+	store_put(s, ev->base64 ? ", FROM_BASE64(" : ", ");
+	store_put_bytes(s, ev->payload, ev->payload_len);
+	store_put(s, ev->base64 ? ")" : "");
+}
+
+static int
+call(struct store *s, const struct event *ev, struct err *e)
+{
+	store_sql(s, "CALL outbox_enqueue(");
+	store_put_text(s, ev->key);
+	store_put(s, ", ");
+	put_number(s, ev->stream_sequence, "NULL");
+	put_rest(s, ev, "NULL");
+	store_put(s, ")");
+	return store_exec(s, "enqueue", NULL, e);
+}
+
+/*
+ * The next number of its stream, if none was given.  A statement of its own:
+ * INSERT ... SELECT would lock all others out of the sequence.
+ */
+static int
+find_number(struct store *s, const struct event *ev, uint64_t *n,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	*n = ev->stream_sequence;
+	if (*n != 0)
+		return 0;
+	store_sql(s, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
+	    "FROM {events} WHERE stream_id = ");
+	store_put_text(s, ev->key);
+	if ((rows = store_query(s, "enqueue", e)) == NULL)
+		return -1;
+	db_next(rows);
+	*n = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static int
+insert_event(struct store *s, const struct event *ev, struct err *e)
+{
+	uint64_t	number;
+
+	if (find_number(s, ev, &number, e) < 0)
+		return -1;
+	store_sql(s, "INSERT INTO {events} (stream_id, stream_sequence, "
+	    "event_type, event_version, correlation_id, metadata, event_data) "
+	    "VALUES (");
+	store_put_text(s, ev->key);
+	store_putf(s, ", %llu", (unsigned long long)number);
+	put_rest(s, ev, "1");
+	store_put(s, ")");
+	return store_exec(s, "enqueue", NULL, e);
+}
+
+static int
+insert_row(struct feed *f, const struct event *ev, struct err *e)
+{
+	struct store	*s = f->c->store;
+
+	store_sql(s, "INSERT INTO {outbox} (global_sequence, partition_key) "
+	    "SELECT event, ");
+	store_put_label(s, &f->counts, "name");
+	store_put(s, " FROM (SELECT LAST_INSERT_ID() AS event, ");
+	store_put_text(s, ev->key);
+	store_put(s, " AS name) AS e");
+	return store_exec(s, "enqueue", NULL, e);
+}
+
+static void
+tell(const struct line *l, const struct err *e)
+{
+	fprintf(stderr, "outboxctl: line %llu: %s\n",
+	    (unsigned long long)l->number, e->text);
+}
+
+static int
+write_line(struct feed *f, size_t i, struct err *e)
+{
+	struct line	*l = &f->lines[i];
+	int		 rc;
+
+	rc = f->procedure ? call(f->c->store, &l->event, e) :
+	    insert_event(f->c->store, &l->event, e);
+	if (rc == 0)
+		return f->procedure ? 0 : insert_row(f, &l->event, e);
+	if (!store_refused_value(f->c->store))
+		return -1;
+	/* A number that we made may only be somebody else's by now. */
+	if (!f->c->args.skip_bad || l->event.stream_sequence == 0) {
+		f->refused = i;
+		return -1;
+	}
+	tell(l, e);
+	l->bad = true;
+	return 0;
+}
+
+static uint64_t
+count_good(const struct feed *f)
+{
+	uint64_t	n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += !f->lines[i].bad;
+	return n;
+}
+
+static int
+write_lines(struct ctl *c, void *arg, struct err *e)
+{
+	struct feed	*f = arg;
+
+	f->refused = NONE;
+	if (store_read_counts(f->c->store, &f->counts, e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->lines[i].bad && write_line(f, i, e) < 0)
+			return -1;
+	return audit_note(c, count_good(f), e);
+}
+
+static void
+forget(struct line *l)
+{
+	event_free(&l->event);
+	free(l->text);
+	memset(l, 0, sizeof(*l));
+}
+
+/* One that cannot be enqueued: leave it out, or end in front of it. */
+static void
+refuse(struct feed *f, size_t i, const struct err *e)
+{
+	tell(&f->lines[i], e);
+	f->lines[i].bad = true;
+	if (f->c->args.skip_bad)
+		return;
+	f->stopped = true;
+	while (f->n > i)
+		forget(&f->lines[--f->n]);
+}
+
+static int
+write_batch(struct feed *f, struct err *e)
+{
+	int	tries = 0;
+
+	while (f->n > 0 && !f->c->args.dry_run &&
+	    ctl_transaction(f->c, write_lines, f, e) < 0) {
+		if (f->refused == NONE)
+			return -1;
+		if (f->lines[f->refused].event.stream_sequence == 0 &&
+		    ++tries < RENUMBER) {
+			ctl_sleep(1 + random() % PAUSE_MS);
+			continue;
+		}
+		refuse(f, f->refused, e);
+		tries = 0;
+	}
+	f->good += count_good(f);
+	f->skipped += f->n - count_good(f);
+	if (f->n > 0)
+		f->last = f->lines[f->n - 1].number;
+	return 0;
+}
+
+static void
+take_line(struct feed *f, char *text, size_t len)
+{
+	struct line	*l = &f->lines[f->n++];
+	struct err	 e;
+
+	*l = (struct line){ .text = text, .number = f->number };
+	if (event_parse(&l->event, text, len, &e) < 0)
+		refuse(f, f->n - 1, &e);
+}
+
+/* Lines until the batch is full.  *more is false at the end of the file. */
+static int
+read_batch(struct feed *f, bool *more, struct err *e)
+{
+	uint64_t	 start = f->bytes;
+	char		*text = NULL;
+	size_t		 size = 0;
+	ssize_t		 len = 0;
+
+	errno = 0;
+	while (!f->stopped && f->n < (size_t)f->c->args.batch &&
+	    f->bytes - start < BATCH_BYTES &&
+	    (len = getline(&text, &size, f->in)) >= 0) {
+		f->number++;
+		f->bytes += (uint64_t)len;
+		if (text[strspn(text, " \t\r\n")] == '\0' &&
+		    strlen(text) == (size_t)len)
+			continue;
+		take_line(f, text, (size_t)len);
+		text = NULL;
+		size = 0;
+	}
+	free(text);
+	*more = len >= 0 && !f->stopped;
+	return ferror(f->in) == 0 ? 0 :
+	    err_set(e, "line %llu: %s", (unsigned long long)f->number + 1,
+	    strerror(errno));
+}
+
+static void
+forget_all(struct feed *f)
+{
+	while (f->n > 0)
+		forget(&f->lines[--f->n]);
+}
+
+static int
+feed(struct feed *f, struct err *e)
+{
+	bool	more = true;
+
+	while (more) {
+		int read = read_batch(f, &more, e);
+
+		if (write_batch(f, e) < 0 || read < 0)
+			return -1;
+		forget_all(f);
+		progress_show(&f->bar, f->size == 0 ? f->good : f->bytes,
+		    f->size);
+		more = more && !f->stopped;
+	}
+	return 0;
+}
+
+/* Where it ended, for whoever goes on from there. */
+static void
+tell_end(const struct feed *f)
+{
+	if (f->last == 0)
+		fputs("outboxctl: nothing was enqueued", stderr);
+	else
+		fprintf(stderr, "outboxctl: lines 1 to %llu are %s",
+		    (unsigned long long)f->last,
+		    f->c->args.dry_run ? "good" : "enqueued");
+	if (f->c->unknown && f->n > 0)
+		fprintf(stderr, "; of lines %llu to %llu it is not known",
+		    (unsigned long long)f->lines[0].number,
+		    (unsigned long long)f->lines[f->n - 1].number);
+	fputc('\n', stderr);
+}
+
+static void
+summary(const struct feed *f)
+{
+	const struct args	*a = &f->c->args;
+
+	if (a->json)
+		print_object(f->c, json_pack("{s:I, s:I, s:I, s:b}",
+		    "changed", (json_int_t)f->good,
+		    "skipped", (json_int_t)f->skipped,
+		    "last_line", (json_int_t)f->last,
+		    "dry_run", a->dry_run));
+	else if (a->skip_bad)
+		printf("%s %llu event(s), skipped %llu bad line(s).\n",
+		    a->dry_run ? "Would enqueue" : "Enqueued",
+		    (unsigned long long)f->good,
+		    (unsigned long long)f->skipped);
+	else
+		printf("%s %llu event(s).\n",
+		    a->dry_run ? "Would enqueue" : "Enqueued",
+		    (unsigned long long)f->good);
+}
+
+static int
+run(struct feed *f)
+{
+	struct err	e;
+	int		status = CTL_DONE;
+
+	if (find_procedure(f, &e) < 0 || feed(f, &e) < 0) {
+		progress_end(&f->bar);
+		status = mend_fail(f->c, &e);
+		tell_end(f);
+	} else if (f->stopped) {
+		progress_end(&f->bar);
+		tell_end(f);
+		status = CTL_FAILED;
+	}
+	progress_end(&f->bar);
+	if (status == CTL_DONE || f->c->args.json)
+		summary(f);
+	return status;
+}
+
+int
+enqueue(struct ctl *c)
+{
+	struct feed	 f = { .c = c, .bar.what = "enqueue" };
+	const char	*name = c->args.nrest > 0 ? c->args.rest[0] : "-";
+	struct stat	 st;
+	int		 status;
+
+	f.in = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
+	if (f.in == NULL)
+		return ctl_no_such(c, "%s: %s", name, strerror(errno));
+	if (fstat(fileno(f.in), &st) == 0 && S_ISREG(st.st_mode))
+		f.size = (uint64_t)st.st_size;
+	srandom((unsigned)getpid());
+	f.lines = xcalloc((size_t)c->args.batch, sizeof(*f.lines));
+	status = run(&f);
+	forget_all(&f);
+	free(f.lines);
+	if (f.in != stdin)
+		fclose(f.in);
+	return status;
+}

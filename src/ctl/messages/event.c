@@ -1,0 +1,203 @@
+/* event.c - see event.h */
+
+#include "ctl/messages/event.h"
+
+#include <string.h>
+
+#define BLANK		" \t\r\n"
+#define EXACT		9007199254740992.0	/* 2^53 */
+
+static int
+take_text(const char **to, const char *name, const json_t *v, struct err *e)
+{
+	const char	*text = json_string_value(v);
+
+	if (text == NULL || text[0] == '\0')
+		return err_set(e, "\"%s\" is not a text", name);
+	if (strlen(text) != json_string_length(v))
+		return err_set(e, "\"%s\" has a NUL in it", name);
+	if (*to != NULL)
+		return err_set(e, "\"key\" and \"stream_id\" are the same");
+	*to = text;
+	return 0;
+}
+
+static int
+take_number(uint64_t *to, const char *name, const json_t *v, struct err *e)
+{
+	double	n = json_number_value(v);
+
+	if (!json_is_number(v) || n < 1 || n > EXACT ||
+	    n != (double)(uint64_t)n)
+		return err_set(e, "\"%s\" is not a number from 1", name);
+	*to = (uint64_t)n;
+	return 0;
+}
+
+/*
+ * How long the value is that begins here.  The line has been parsed: what it
+ * consists of is well formed.
+ */
+static size_t
+value_length(const char *from)
+{
+	const char	*p = from;
+	unsigned	 depth = 0;
+
+	do {
+		if (*p == '"') {
+			for (p++; *p != '"'; p++)
+				p += *p == '\\';
+			p++;
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+			p++;
+		} else if (*p == '}' || *p == ']') {
+			depth--;
+			p++;
+		} else
+			p += strcspn(p, depth == 0 ? ",}" BLANK : "\"{}[]");
+	} while (depth > 0);
+	return (size_t)(p - from);
+}
+
+/*
+ * A member of the line's object as it stands there: parsed and written anew,
+ * numbers would come out as others.  NULL: its name is written with escapes.
+ */
+static const char *
+find_raw(const char *line, const char *name, size_t *len)
+{
+	const char	*p = strchr(line, '{') + 1, *key;
+	size_t		 n = strlen(name);
+
+	for (;;) {
+		p += strspn(p, BLANK ",");
+		if (*p != '"')
+			return NULL;
+		key = p + 1;
+		p += value_length(p);
+		p += strspn(p, BLANK ":");
+		*len = value_length(p);
+		if (strncmp(key, name, n) == 0 && key[n] == '"')
+			return p;
+		p += *len;
+	}
+}
+
+static int
+take_raw(const char **to, size_t *to_len, const char *line, const char *name,
+    struct err *e)
+{
+	*to = find_raw(line, name, to_len);
+	return *to != NULL ? 0 :
+	    err_set(e, "write the name \"%s\" without escapes", name);
+}
+
+static int
+take_payload(struct event *ev, const char *line, const json_t *v,
+    struct err *e)
+{
+	if (ev->payload != NULL)
+		return err_set(e, "\"payload\" and \"payload_base64\": "
+		    "one of them");
+	if (!json_is_string(v))
+		return take_raw(&ev->payload, &ev->payload_len, line,
+		    "payload", e);
+	ev->payload = json_string_value(v);
+	ev->payload_len = json_string_length(v);
+	return 0;
+}
+
+/* The server decodes it, and makes NULL of what it cannot. */
+static int
+take_base64(struct event *ev, const json_t *v, struct err *e)
+{
+	static const char	 digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char		*text = json_string_value(v);
+	size_t			 n, len = json_string_length(v);
+
+	if (ev->payload != NULL)
+		return err_set(e, "\"payload\" and \"payload_base64\": "
+		    "one of them");
+	n = text == NULL ? 0 : strspn(text, digits);
+	if (text == NULL || len % 4 != 0 || len - n > 2 ||
+	    strspn(text + n, "=") != len - n)
+		return err_set(e, "\"payload_base64\" is not base64");
+	ev->payload = text;
+	ev->payload_len = len;
+	ev->base64 = true;
+	return 0;
+}
+
+static int
+take_member(struct event *ev, const char *line, const char *name,
+    const json_t *v, struct err *e)
+{
+	bool	null = json_is_null(v);
+
+	if (strcmp(name, "key") == 0 || strcmp(name, "stream_id") == 0)
+		return take_text(&ev->key, name, v, e);
+	if (strcmp(name, "type") == 0)
+		return take_text(&ev->type, name, v, e);
+	if (strcmp(name, "payload") == 0)
+		return take_payload(ev, line, v, e);
+	if (strcmp(name, "payload_base64") == 0)
+		return take_base64(ev, v, e);
+	if (strcmp(name, "metadata") == 0)
+		return null ? 0 : take_raw(&ev->metadata, &ev->metadata_len,
+		    line, name, e);
+	if (strcmp(name, "version") == 0)
+		return null ? 0 : take_number(&ev->version, name, v, e);
+	if (strcmp(name, "correlation_id") == 0)
+		return null ? 0 : take_text(&ev->correlation, name, v, e);
+	if (strcmp(name, "stream_sequence") == 0)
+		return null ? 0 : take_number(&ev->stream_sequence, name, v,
+		    e);
+	return err_set(e, "\"%s\" is nothing that an event has", name);
+}
+
+static int
+take_all(struct event *ev, const char *line, struct err *e)
+{
+	const char	*name;
+	json_t		*v;
+
+	if (!json_is_object(ev->json))
+		return err_set(e, "is not an object");
+	json_object_foreach(ev->json, name, v)
+		if (take_member(ev, line, name, v, e) < 0)
+			return -1;
+	if (ev->key == NULL)
+		return err_set(e, "\"key\" is missing");
+	if (ev->type == NULL)
+		return err_set(e, "\"type\" is missing");
+	if (ev->payload == NULL)
+		return err_set(e, "\"payload\" is missing");
+	return 0;
+}
+
+int
+event_parse(struct event *ev, const char *line, size_t len, struct err *e)
+{
+	json_error_t	why;
+
+	memset(ev, 0, sizeof(*ev));
+	/* Integers of any length may stand in a payload. */
+	ev->json = json_loadb(line, len, JSON_REJECT_DUPLICATES |
+	    JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
+	if (ev->json == NULL)
+		return err_set(e, "is not JSON: %s", why.text);
+	if (take_all(ev, line, e) == 0)
+		return 0;
+	event_free(ev);
+	return -1;
+}
+
+void
+event_free(struct event *ev)
+{
+	json_decref(ev->json);
+	ev->json = NULL;
+}

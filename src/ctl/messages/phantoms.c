@@ -1,0 +1,58 @@
+/*
+ * phantoms.c - messages of events that a database going back has lost
+ *
+ * The daemon finds them and says so until a person has dealt with them.
+ */
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+#include "ctl/base/mend.h"
+
+static int
+forget(struct ctl *c, void *arg, struct err *e)
+{
+	uint64_t	*changed = arg;
+
+	store_sql(c->store, "UPDATE {streams} SET phantoms = 0, "
+	    "phantom_first = NULL, phantom_last = NULL, phantom_at = NULL "
+	    "WHERE phantoms > 0");
+	if (store_exec(c->store, "phantoms", changed, e) < 0)
+		return -1;
+	return *changed == 0 ? 0 : audit_note(c, *changed, e);
+}
+
+static int
+count(struct ctl *c, uint64_t *phantoms, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(c->store, "SELECT COALESCE(SUM(phantoms), 0) FROM {streams}");
+	if ((rows = store_query(c->store, "phantoms", e)) == NULL)
+		return -1;
+	*phantoms = db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+phantoms_forget(struct ctl *c)
+{
+	uint64_t	n, streams;
+	struct err	e;
+
+	if (!store_has(c->store, T_STREAMS))
+		return ctl_no_table(c, T_STREAMS);
+	if (!store_has_timeline(c->store))
+		return ctl_no_such(c, "the tables keep no phantoms: outboxctl "
+		    "schema upgrade");
+	if (count(c, &n, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!ctl_confirm(c, n, "forgotten"))
+		return CTL_FAILED;
+	if (n > 0 && !c->args.dry_run &&
+	    ctl_transaction(c, forget, &streams, &e) < 0)
+		return mend_fail(c, &e);
+	print_done(c, n, "%s%llu phantom(s) forgotten",
+	    c->args.dry_run ? "would be: " : "", (unsigned long long)n);
+	return CTL_DONE;
+}

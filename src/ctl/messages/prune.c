@@ -1,0 +1,263 @@
+/*
+ * prune.c - what was delivered long ago goes, a little at a time
+ *
+ * All that is to go is counted first, in slices of the index, because the
+ * horizon has to rise before the first row goes: from then on nobody can tell
+ * a row that went from one that was never made.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "ctl/base/ctl.h"
+#include "store/horizon.h"
+#include "store/prune.h"
+#include "util/xalloc.h"
+
+#define DEAD_PAGE	1000	/* dead letters looked at by a statement */
+#define PATIENCE	10	/* seconds to wait for the server, per batch */
+
+struct prune {
+	struct ctl		*c;
+	struct prune_limits	 limits;
+
+	uint64_t	 total, highest;	/* of the rows; a sequence */
+	uint64_t	 done, dead_done;
+	uint64_t	 changed;	/* by the last transaction */
+
+	uint64_t	*list;		/* a batch of rows; all the dead */
+	size_t		 n;
+	uint64_t	*dead;
+	size_t		 ndead;
+
+	bool		 blind;		/* the history is not ours to see */
+	struct progress	 bar;
+};
+
+static int
+find_limits(struct prune *p, struct err *e)
+{
+	const struct args	*a = &p->c->args;
+	char			 days[64];
+
+	snprintf(days, sizeof(days), "NOW(6) - INTERVAL %lld DAY",
+	    a->days < 0 ? 7LL : (long long)a->days);
+	return prune_limits(p->c->store, a->older_than != NULL ?
+	    a->older_than : days, a->dead_days, &p->limits, e);
+}
+
+static int
+count_rows(struct prune *p, struct err *e)
+{
+	char		from[STORE_TIME] = PRUNE_BEGINNING;
+	uint64_t	n, highest;
+
+	while (strcmp(from, p->limits.until) < 0) {
+		if (prune_slice(p->c->store, from, p->limits.until, &n,
+		    &highest, e) < 0)
+			return -1;
+		p->total += n;
+		if (highest > p->highest)
+			p->highest = highest;
+	}
+	return 0;
+}
+
+/* A mark goes as soon as the horizon, as it will be, has passed it. */
+static int
+find_dead(struct prune *p, struct err *e)
+{
+	struct horizon	h;
+	uint64_t	after = 0;
+	size_t		n, looked = store_has(p->c->store, T_DEAD);
+
+	if (horizon_read(p->c->store, &h, e) < 0)
+		return -1;
+	if (!h.known)
+		h.at = UINT64_MAX;
+	else if (h.at < p->highest)
+		h.at = p->highest;
+	for (; looked > 0; p->ndead += n) {
+		p->dead = xreallocarray(p->dead, p->ndead + DEAD_PAGE,
+		    sizeof(*p->dead));
+		if (prune_find_dead(p->c->store, h.at, p->limits.dead_until,
+		    DEAD_PAGE, &after, p->dead + p->ndead, &n, &looked, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+raise_horizon(struct ctl *c, void *arg, struct err *e)
+{
+	const struct prune	*p = arg;
+
+	if (horizon_raise(c->store, p->highest, e) < 0)
+		return -1;
+	return audit_note(c, 0, e);
+}
+
+static int
+delete_rows(struct ctl *c, void *arg, struct err *e)
+{
+	struct prune	*p = arg;
+
+	if (prune_delete(c->store, p->list, p->n, p->limits.until,
+	    &p->changed, e) < 0)
+		return -1;
+	return audit_note(c, p->changed, e);
+}
+
+/*
+ * Leave the server at least half of its time, and where old versions pile up
+ * all of it.
+ */
+static void
+rest(struct prune *p, int64_t busy_ms)
+{
+	ctl_sleep(busy_ms);
+	for (int i = 0; i < PATIENCE && prune_history(p->c->store, &p->blind) >
+	    PRUNE_HISTORY; i++)
+		ctl_sleep(1000);
+}
+
+static int
+delete_all(struct prune *p, struct err *e)
+{
+	char	from[STORE_TIME] = PRUNE_BEGINNING;
+	int64_t	began;
+
+	do {
+		began = clock_ms();
+		p->changed = 0;
+		if (prune_find(p->c->store, from, p->limits.until,
+		    (size_t)p->c->args.batch, p->list, &p->n, e) < 0 ||
+		    (p->n > 0 &&
+		    ctl_transaction(p->c, delete_rows, p, e) < 0))
+			return -1;
+		p->done += p->changed;
+		progress_show(&p->bar, p->done, p->total);
+		if (p->n == (size_t)p->c->args.batch)
+			rest(p, clock_ms() - began);
+	} while (p->n == (size_t)p->c->args.batch);
+	return 0;
+}
+
+static int
+purge_dead(struct ctl *c, void *arg, struct err *e)
+{
+	struct prune	*p = arg;
+
+	if (horizon_purge(c->store, p->list, p->n, &p->changed, e) < 0)
+		return -1;
+	return audit_note(c, p->changed, e);
+}
+
+static int
+purge_all_dead(struct prune *p, struct err *e)
+{
+	size_t	batch = (size_t)p->c->args.batch;
+
+	for (size_t i = 0; i < p->ndead; i += p->n) {
+		p->n = p->ndead - i < batch ? p->ndead - i : batch;
+		memcpy(p->list, p->dead + i, p->n * sizeof(*p->list));
+		if (ctl_transaction(p->c, purge_dead, p, e) < 0)
+			return -1;
+		p->dead_done += p->changed;
+	}
+	return 0;
+}
+
+static int
+delete_both(struct prune *p, struct err *e)
+{
+	if (p->total > 0 && (ctl_transaction(p->c, raise_horizon, p, e) < 0 ||
+	    delete_all(p, e) < 0))
+		return -1;
+	return purge_all_dead(p, e);
+}
+
+static void
+print_text(const struct prune *p)
+{
+	if (p->done + p->dead_done == 0)
+		puts("Nothing to prune.");
+	else
+		printf("%s %llu delivered row(s) and %llu dead letter(s).\n",
+		    p->c->args.dry_run ? "Would delete" : "Deleted",
+		    (unsigned long long)p->done,
+		    (unsigned long long)p->dead_done);
+	if (p->limits.needed)
+		printf("What was delivered after %.19sZ stays: a check of the "
+		    "stream may need it.\n", p->limits.until);
+}
+
+static void
+summary(const struct prune *p)
+{
+	char	until[STORE_TIME + 1];
+
+	if (!p->c->args.json) {
+		print_text(p);
+		return;
+	}
+	snprintf(until, sizeof(until), "%sZ", p->limits.until);
+	until[10] = 'T';
+	print_object(p->c, json_pack("{s:I, s:I, s:I, s:s, s:b, s:b}",
+	    "changed", (json_int_t)(p->done + p->dead_done),
+	    "rows", (json_int_t)p->done,
+	    "dead_letters", (json_int_t)p->dead_done, "until", until,
+	    "later_needed", p->limits.needed, "dry_run", p->c->args.dry_run));
+}
+
+static int
+give_up(struct prune *p, const struct err *e)
+{
+	int	status;
+
+	progress_end(&p->bar);
+	status = ctl_fail(p->c, e);
+	fprintf(stderr, "outboxctl: %llu rows and %llu dead letters were "
+	    "deleted before that\n", (unsigned long long)p->done,
+	    (unsigned long long)p->dead_done);
+	return status;
+}
+
+static int
+run(struct prune *p)
+{
+	struct err	e;
+
+	if (find_limits(p, &e) < 0 || count_rows(p, &e) < 0 ||
+	    find_dead(p, &e) < 0)
+		return ctl_fail(p->c, &e);
+	if (!ctl_confirm(p->c, p->total + p->ndead, "prune"))
+		return CTL_FAILED;
+	if (p->c->args.dry_run) {
+		p->done = p->total;
+		p->dead_done = p->ndead;
+	} else if (delete_both(p, &e) < 0)
+		return give_up(p, &e);
+	progress_end(&p->bar);
+	summary(p);
+	return CTL_DONE;
+}
+
+int
+prune(struct ctl *c)
+{
+	struct prune	p = { .c = c, .bar.what = "prune" };
+	int		status;
+
+	if (c->args.days >= 0 && c->args.older_than != NULL) {
+		ctl_no_such(c, "--days and --older-than: one of them");
+		return CTL_USAGE;
+	}
+	p.list = xcalloc((size_t)c->args.batch, sizeof(*p.list));
+	status = run(&p);
+	free(p.list);
+	free(p.dead);
+	return status;
+}

@@ -1,0 +1,315 @@
+/*
+ * replay.c - delivered messages are sent once more
+ *
+ * Their sequences are found first, by an index, and sorted.  Then they become
+ * waiting rows again, in that order and no faster than they are asked for,
+ * each under a new number: with its old message id the stream would swallow
+ * it.  All else is the daemon's work, as with any row that waits.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/base/choice.h"
+#include "util/clock.h"
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "ctl/base/mend.h"
+#include "util/sig.h"
+#include "util/xalloc.h"
+
+struct replay {
+	struct ctl	*c;
+	struct choice	 choice;
+	uint64_t	 done;
+	uint64_t	 last;		/* all up to it are dealt with */
+	struct progress	 bar;
+};
+
+/* A row without its event could only die. */
+static void
+select_delivered(struct ctl *c)
+{
+	store_sql(c->store, "SELECT o.global_sequence FROM {outbox} AS o "
+	    "FORCE INDEX (PRIMARY) JOIN {events} AS e "
+	    "ON e.sequence = o.global_sequence "
+	    "WHERE o.published_at IS NOT NULL AND o.global_sequence IN (");
+}
+
+static void
+put_filter(struct ctl *c)
+{
+	static const struct filter	f = { .key = "e.stream_id",
+	    .type = "e.event_type", .partition =
+	    "COALESCE(o.partition_key, '')", .time = "o.published_at" };
+
+	filter_put(c, &f);
+}
+
+/* Nobody else may replay or prune them meanwhile. */
+static int
+lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
+    size_t *nlocked, struct err *e)
+{
+	store_sql(c->store, "SELECT global_sequence FROM {outbox} "
+	    "FORCE INDEX (PRIMARY) WHERE published_at IS NOT NULL "
+	    "AND global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ") FOR UPDATE");
+	return mend_select(c, locked, nlocked, e);
+}
+
+/*
+ * Where it waits from now on: the count may have changed since it was written,
+ * and a parked row that was found in the stream has no place in order.
+ */
+static void
+put_label(struct ctl *c)
+{
+	struct store	*s = c->store;
+
+	store_put(s, "IF(COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), ");
+	store_put_label(s, &c->counts, "e.stream_id");
+	store_put(s, ", ");
+	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id");
+	store_put(s, ")");
+}
+
+static void
+put_rows(struct store *s)
+{
+	store_put(s, "{outbox} AS o FORCE INDEX (PRIMARY) STRAIGHT_JOIN "
+	    "{events} AS e FORCE INDEX (PRIMARY) "
+	    "ON e.sequence = o.global_sequence");
+}
+
+/* Owners start from the first row. */
+static int
+ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	store_sql(c->store, "SELECT DISTINCT COALESCE(");
+	put_label(c);
+	store_put(c->store, ", '') FROM ");
+	put_rows(c->store);
+	store_put(c->store, " WHERE o.global_sequence IN (");
+	store_put_list(c->store, list, n);
+	store_put(c->store, ")");
+	return store_ring(c->store, e);
+}
+
+static int
+send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	struct store	*s = c->store;
+
+	store_sql(s, "UPDATE ");
+	put_rows(s);
+	store_put(s, " SET o.partition_key = ");
+	put_label(c);
+	store_put(s, ", o.replay_no = o.replay_no + 1, o.published_at = NULL, "
+	    "o.available_at = {now}, o.attempts = 0, o.claim_token = NULL, "
+	    "o.last_error = NULL");
+	if (store_has_column(s, "ack_sequence"))
+		store_put(s, ", o.ack_sequence = NULL");
+	if (store_has_column(s, "message_hash"))
+		store_put(s, ", o.message_hash = NULL");
+	if (store_has_column(s, "unsure_since"))
+		store_put(s, ", o.unsure_since = NULL");
+	store_put(s, " WHERE o.published_at IS NOT NULL "
+	    "AND o.global_sequence IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+	return store_exec(s, "replay", changed, e);
+}
+
+static int
+replay_locked(struct ctl *c, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
+{
+	if (ring(c, list, n, e) < 0)
+		return -1;
+	return send_again(c, list, n, changed, e);
+}
+
+static int
+replay(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	return mend_locked(c, list, n, lock, replay_locked, changed, e);
+}
+
+/*
+ * A chunk, with a line of the audit of its own: whoever was killed goes on
+ * behind the last one that is there.
+ */
+static int
+replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
+{
+	struct ctl	*c = r->c;
+	char		*given = c->arguments;
+	uint64_t	 changed = 0;
+	int		 rc;
+
+	if (store_has(c->store, T_AUDIT))
+		c->audit = 0;
+	c->arguments = xasprintf("up to %llu: %s",
+	    (unsigned long long)list[n - 1], given);
+	rc = mend(c, list, n, replay, &changed, e);
+	free(c->arguments);
+	c->arguments = given;
+	r->done += changed;
+	if (rc == 0)
+		r->last = list[n - 1];
+	return rc;
+}
+
+/* Interrupted, it ends behind a chunk. */
+static int
+replay_all(struct replay *r, struct err *e)
+{
+	const struct choice	*ch = &r->choice;
+	uint64_t		 rate = (uint64_t)r->c->args.rate;
+	size_t			 chunk = rate < MEND_CHUNK ? rate : MEND_CHUNK;
+	int64_t			 began = clock_ms(), due;
+
+	sig_init();
+	for (size_t i = 0, n; i < ch->n; i += n) {
+		n = ch->n - i < chunk ? ch->n - i : chunk;
+		due = began + (int64_t)(i * 1000 / rate);
+		do
+			sig_wait(NULL, 0, due > clock_ms() ?
+			    due - clock_ms() : 0);
+		while (!got_term && clock_ms() < due);
+		if (got_term)
+			return 0;
+		if (replay_chunk(r, ch->list + i, n, e) < 0)
+			return -1;
+		progress_show(&r->bar, i + n, ch->n);
+	}
+	return 0;
+}
+
+/* Not to its end: how far it came. */
+static int
+tell_rest(const struct replay *r, int status)
+{
+	if (r->last == 0)
+		fputs("outboxctl: nothing was replayed", stderr);
+	else
+		fprintf(stderr, "outboxctl: %llu message(s) were replayed; "
+		    "the same with --after %llu goes on",
+		    (unsigned long long)r->done, (unsigned long long)r->last);
+	if (store_fault(r->c->store) == DB_LOST)
+		fputs("; whether the next ones were stands in the audit",
+		    stderr);
+	fputc('\n', stderr);
+	return status;
+}
+
+static void
+summary(const struct replay *r)
+{
+	const struct args	*a = &r->c->args;
+
+	if (a->json)
+		print_object(r->c, json_pack("{s:I, s:I, s:b}",
+		    "changed", (json_int_t)r->done,
+		    "last", (json_int_t)r->last, "dry_run", a->dry_run));
+	else
+		printf("%s%llu message(s) replayed\n",
+		    a->dry_run ? "would be: " : "",
+		    (unsigned long long)r->done);
+}
+
+static int
+change(struct replay *r)
+{
+	const struct choice	*ch = &r->choice;
+	struct err		 e;
+	int			 rc = 0;
+
+	if (!ctl_confirm(r->c, ch->n, "replay"))
+		return CTL_FAILED;
+	if (r->c->args.dry_run)
+		r->done = ch->n;
+	else
+		rc = replay_all(r, &e);
+	progress_end(&r->bar);
+	if (rc < 0)
+		return tell_rest(r, mend_fail(r->c, &e));
+	summary(r);
+	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
+		return tell_rest(r, CTL_FAILED);
+	if (r->done < ch->n)
+		fprintf(stderr, "outboxctl: %llu wait already, or are gone "
+		    "meanwhile\n", (unsigned long long)(ch->n - r->done));
+	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
+}
+
+static int
+check_use(struct ctl *c, struct choice *ch)
+{
+	const struct args	*a = &c->args;
+	bool			 filtered = choice_is_filtered(a);
+	struct err		 e;
+
+	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
+		err_set(&e, "SEQUENCE..., or a filter");
+	else if (a->nrest == 0 && !a->all && a->key == NULL &&
+	    a->type == NULL && a->partition == NULL && a->since == NULL)
+		err_set(&e, "SEQUENCE..., --key, --type, --partition, --since "
+		    "or --all: one of them");
+	else if ((ch->named = args_sequences(a, &e)) != NULL)
+		return CTL_DONE;
+	ctl_no_such(c, "%s", e.text);
+	return CTL_USAGE;
+}
+
+/* --after is of the sequences, not of the order in which they are found. */
+static void
+cut_after(struct choice *ch, uint64_t after)
+{
+	size_t	skip = 0;
+
+	while (skip < ch->n && ch->list[skip] <= after)
+		skip++;
+	ch->n -= skip;
+	for (size_t i = 0; i < ch->n; i++)
+		ch->list[i] = ch->list[i + skip];
+}
+
+static int
+run(struct replay *r)
+{
+	struct args	*a = &r->c->args;
+	uint64_t	 after = a->after;
+	struct err	 e;
+
+	a->after = 0;
+	if (choice_make(r->c, &r->choice, &e) < 0)
+		return ctl_fail(r->c, &e);
+	cut_after(&r->choice, after);
+	return change(r);
+}
+
+int
+messages_replay(struct ctl *c)
+{
+	struct replay	r = { .c = c, .bar.what = "replay", .choice = {
+			    .select = select_delivered, .finish = put_filter,
+			    .by = c->args.key != NULL ? WALK_KEY :
+			    WALK_DELIVERED, .missing = "no such message, or "
+			    "it was not delivered; nothing was done to it" } };
+	int		status = check_use(c, &r.choice);
+
+	if (status == CTL_DONE && !store_can_replay(c->store))
+		status = ctl_no_such(c, "messages replay needs replay_no in "
+		    "%s and %s: outboxctl schema upgrade",
+		    store_table_name(c->store, T_OUTBOX),
+		    store_table_name(c->store, T_DEAD));
+	else if (status == CTL_DONE)
+		status = run(&r);
+	choice_free(&r.choice);
+	return status;
+}

@@ -1,0 +1,317 @@
+/*
+ * finish.c - partitions sync --finish: no producer uses a former count any more
+ *
+ * A person says so; what can be seen is looked at first.  Then the former
+ * counts go in one transaction, which raises all epochs: from then on each
+ * label is a partition by itself.
+ */
+
+#include "ctl/partitions/finish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util/clock.h"
+#include "mysql/db.h"
+#include "ctl/partitions/leases.h"
+#include "ctl/base/mend.h"
+#include "ctl/state/state.h"
+#include "ctl/partitions/sync.h"
+
+#define PAUSE_MS	1000	/* between two tries */
+
+struct finish {
+	struct ctl		*c;
+	struct finish_ways	 ways;
+	struct former_use	 use;
+	struct counts		 to;		/* the present one alone */
+	json_t			*removed;	/* labels of leases */
+	bool			 moved;		/* other counts meanwhile */
+	bool			 busy;		/* somebody locks them */
+};
+
+/*
+ * May it be?
+ */
+
+/* What only former counts have made, if it is empty. */
+static int
+choose_removed(struct finish *f, struct err *e)
+{
+	json_t	*leases = state_partitions(f->c, 0, e), *p, *label;
+	size_t	 i;
+
+	json_array_foreach(leases, i, p) {
+		label = json_object_get(p, "partition");
+		if (!state_is_obsolete(json_string_value(label),
+		    &f->ways.counts) && state_is_obsolete(json_string_value(
+		    label), &f->to) &&
+		    json_is_false(json_object_get(p, "waiting")))
+			json_array_append(f->removed, label);
+	}
+	json_decref(leases);
+	return leases == NULL ? -1 : 0;
+}
+
+static int
+look(struct finish *f, struct err *e)
+{
+	if (finish_look(f->c, &f->ways, e) < 0 || choose_removed(f, e) < 0)
+		return -1;
+	return state_former_use(f->c, &f->use, e);
+}
+
+static bool
+is_quiet(const struct finish *f)
+{
+	return f->c->args.force || (f->use.noted && f->use.wait_ms == 0);
+}
+
+static bool
+may_finish(const struct finish *f)
+{
+	return !f->busy && !f->moved &&
+	    json_array_size(f->ways.list) == 0 && is_quiet(f);
+}
+
+/*
+ * What is told
+ */
+
+static void
+say_plan(const struct finish *f)
+{
+	char	*text = state_counts_text(&f->ways.counts);
+
+	if (!f->c->args.json)
+		printf("declared: %s\nafter that: %u, each partition by "
+		    "itself; a producer that uses another count than that "
+		    "gets its keys out of order\n", text, f->to.count);
+	fflush(stdout);
+	free(text);
+}
+
+static void
+report(const struct finish *f, bool done)
+{
+	static const char *const	 shown[] = { "partition", "key",
+	    "rows", "reason", "parked", NULL };
+	bool				 dry = f->c->args.dry_run;
+	json_int_t			 n = done ? 1 + (json_int_t)
+					    json_array_size(f->removed) : 0;
+
+	if (f->c->args.json) {
+		print_object(f->c, json_pack("{s:I, s:b, s:b, s:i, s:o, s:O, "
+		    "s:b, s:o, s:O}", "changed", n, "dry_run", dry,
+		    "finished", done, "count", (int)f->to.count,
+		    "former", state_former_json(&f->ways.counts),
+		    "in_the_way", f->ways.list, "more", f->ways.more,
+		    "wait_ms", f->use.noted ? json_integer(f->use.wait_ms) :
+		    json_null(), "removed", f->removed));
+		return;
+	}
+	print_rows(f->c, shown, json_incref(f->ways.list));
+	if (!done)
+		return;
+	sync_say_labels(dry ? "would remove" : "removed", f->removed);
+	printf("%s: %u partitions\n", dry ? "would be finished" : "finished",
+	    f->to.count);
+}
+
+static void
+say_noise(const struct finish *f)
+{
+	const struct former_use	*u = &f->use;
+	json_t			*left;
+
+	if (!u->noted) {
+		ctl_no_such(f->c, "%s has no column former_label_at, so it is "
+		    "not known whether a producer still uses a former count: "
+		    "outboxctl schema upgrade, or --force",
+		    store_table_name(f->c->store, T_PARTITIONS));
+		return;
+	}
+	left = span_json(u->wait_ms);
+	ctl_no_such(f->c, u->is_after ? "at %s a message went under a label "
+	    "that its key does not have: a producer still uses a former count; "
+	    "again in %s, or --force" : "the counts were changed at %s, and a "
+	    "producer may not know it yet: again in %s, or --force",
+	    u->is_after ? u->last : u->since, json_string_value(left));
+	json_decref(left);
+}
+
+/* Nothing is done, and why. */
+static int
+refuse(const struct finish *f)
+{
+	size_t	n = json_array_size(f->ways.list);
+
+	report(f, false);
+	if (f->moved)
+		ctl_no_such(f->c, "the counts were changed meanwhile: look at "
+		    "them, and try again");
+	if (n > 0)
+		ctl_no_such(f->c, "%zu%s key(s) wait under labels that they "
+		    "do not have any more: let them be sent, and release what "
+		    "is halted (keys release, dead retry)", n,
+		    f->ways.more ? " and more" : "");
+	if (!is_quiet(f))
+		say_noise(f);
+	return ctl_no_such(f->c, "nothing was done");
+}
+
+/*
+ * Doing it
+ */
+
+/* Now no worker writes a record, and none has a batch that it may claim. */
+static int
+lock_leases(struct ctl *c, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(c->store, "SELECT lease_epoch FROM {partitions} FOR UPDATE");
+	if ((rows = store_query(c->store, "finish", e)) == NULL)
+		return -1;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* What may have come since it was looked. */
+static int
+look_again(struct finish *f, struct err *e)
+{
+	struct counts	k;
+
+	if (store_lock_counts(f->c->store, &k, e) < 0) {
+		f->busy = store_fault(f->c->store) == DB_BUSY;
+		return f->busy ? 0 : -1;
+	}
+	f->moved = !counts_are_same(&k, &f->ways.counts);
+	if (lock_leases(f->c, e) < 0 ||
+	    state_former_use(f->c, &f->use, e) < 0)
+		return -1;
+	return finish_look_blocked(f->c, &f->ways, e);
+}
+
+static int
+finish(struct ctl *c, void *arg, struct err *e)
+{
+	struct finish	*f = arg;
+
+	if (look_again(f, e) < 0)
+		return -1;
+	if (!may_finish(f))
+		return 0;
+	if (store_write_counts(c->store, &f->to, e) < 0 ||
+	    leases_remove_under(c, &f->to, f->removed, e) < 0)
+		return -1;
+	return audit_note(c, 1 + json_array_size(f->removed), e);
+}
+
+/* Whoever locks the row of settings is waited for, a second at a time. */
+static int
+transact(struct finish *f, struct err *e)
+{
+	int64_t	until = clock_ms() + f->c->args.wait * 1000;
+
+	if (store_hurry(f->c->store, true, e) < 0)
+		return -1;
+	for (;; ctl_sleep(PAUSE_MS)) {
+		f->busy = false;
+		if (ctl_transaction(f->c, finish, f, e) < 0)
+			return -1;
+		if (!f->busy || clock_ms() >= until)
+			return 0;
+	}
+}
+
+static int
+do_it(struct finish *f)
+{
+	struct ctl	*c = f->c;
+	struct err	 e;
+
+	/* Somebody may have thought for long before saying yes. */
+	if (finish_look(c, &f->ways, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!may_finish(f))
+		return refuse(f);
+	if (transact(f, &e) < 0)
+		return mend_fail(c, &e);
+	if (f->busy)
+		return ctl_no_such(c, SYNC_BUSY,
+		    store_table_name(c->store, T_SETTINGS));
+	if (!may_finish(f))
+		return refuse(f);
+	report(f, true);
+	return CTL_DONE;
+}
+
+/* The file declares them, and nobody changes it but people. */
+static int
+tell_file(const struct finish *f)
+{
+	report(f, false);
+	if (!f->c->args.json)
+		puts("Nothing is in the way: take outbox.former_counts out of "
+		    "the configuration of each host, and reload.");
+	return CTL_DONE;
+}
+
+static int
+look_and_finish(struct finish *f)
+{
+	struct ctl	*c = f->c;
+	struct err	 e;
+
+	if (look(f, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!may_finish(f))
+		return refuse(f);
+	if (!store_has(c->store, T_SETTINGS))
+		return tell_file(f);
+	say_plan(f);
+	if (!ctl_confirm(c, f->to.count, "leases"))
+		return CTL_FAILED;
+	if (!c->args.dry_run)
+		return do_it(f);
+	report(f, true);
+	return CTL_DONE;
+}
+
+static int
+run(struct finish *f)
+{
+	struct ctl	*c = f->c;
+	unsigned	 ours = (unsigned)c->conf->outbox.partition_count;
+	struct err	 e;
+
+	if (state_counts(c, &f->ways.counts, &e) < 0)
+		return ctl_fail(c, &e);
+	f->to = f->ways.counts;
+	f->to.nformer = 0;
+	if (f->to.count != ours)
+		return ctl_no_such(c, "the present count is %u, and "
+		    "outbox.partition_count %u: correct the file, or "
+		    "partitions sync first; nothing was done", f->to.count,
+		    ours);
+	if (f->ways.counts.nformer > 0)
+		return look_and_finish(f);
+	report(f, false);
+	if (!c->args.json)
+		puts("Nothing to do: no former count is declared.");
+	return CTL_DONE;
+}
+
+int
+finish_run(struct ctl *c)
+{
+	struct finish	f = { .c = c, .removed = json_array(),
+			    .ways.list = json_array() };
+	int		status = run(&f);
+
+	json_decref(f.ways.list);
+	json_decref(f.removed);
+	return status;
+}

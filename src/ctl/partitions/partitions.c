@@ -1,0 +1,348 @@
+/* partitions.c - leases, and what waits under each label */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "ctl/state/state.h"
+#include "util/xalloc.h"
+
+/* Labels a statement asks about; one of them may have two ranges. */
+#define CHUNK	64
+
+/* Without the claim's index the first row is not the oldest, but near it. */
+#define NEAR	100
+
+/* partitions list counts so many, of all labels together; then it estimates. */
+#define COUNT	2000
+
+static const struct rows_column columns[] = {
+	{ "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
+	{ "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
+	{ "epoch", ROWS_NUMBER },
+};
+
+/* What is asked about the labels from..n of the array. */
+struct look {
+	struct ctl	*ctl;
+	json_t		*rows;
+	size_t		 from, n;
+	uint64_t	 limit;
+	unsigned	 asked;		/* ranges in the statement */
+	uint64_t	 waiting[CHUNK], oldest[CHUNK];
+	bool		 exact[CHUNK];
+};
+
+static const char *
+label_of(const struct look *l, size_t i)
+{
+	return json_string_value(json_object_get(
+	    json_array_get(l->rows, l->from + i), "partition"));
+}
+
+static void
+put_where(struct store *s, const char *label)
+{
+	store_put(s, " WHERE published_at IS NULL AND partition_key ");
+	if (label == NULL)
+		store_put(s, "IS NULL");
+	else {
+		store_put(s, "IN (");
+		filter_put_label(s, label);
+		store_put(s, ")");
+	}
+}
+
+/*
+ * The first rows of one range of the index, in its order: with that of the
+ * claim the least is the first.  Not sorted, for that would read all of it.
+ */
+static void
+put_first(struct look *l, size_t i, const char *label)
+{
+	struct store	*s = l->ctl->store;
+
+	store_putf(s, "%s(SELECT %zu, global_sequence",
+	    l->asked++ == 0 ? "" : " UNION ALL ", i);
+	store_put(s, " FROM {outbox} {index}");
+	put_where(s, label);
+	store_putf(s, " LIMIT %" PRIu64 ")", l->limit);
+}
+
+static int
+count_rows(struct look *l, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(l->ctl->store, "");
+	l->asked = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		put_first(l, i, label_of(l, i));
+		if (label_of(l, i)[0] == '\0')
+			put_first(l, i, NULL);
+	}
+	if ((rows = store_query(l->ctl->store, "partitions", e)) == NULL)
+		return -1;
+	while (db_next(rows)) {
+		uint64_t i = db_u64(rows, 0), row = db_u64(rows, 1);
+
+		l->waiting[i]++;
+		if (l->oldest[i] == 0 || row < l->oldest[i])
+			l->oldest[i] = row;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* All of one range; forced, MySQL would not look into the index. */
+static void
+put_all(struct look *l, const char *label)
+{
+	struct store	*s = l->ctl->store;
+
+	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
+	store_put(s, "SELECT global_sequence FROM {outbox}");
+	if (store_index(s) != INDEX_NONE)
+		store_putf(s, " USE INDEX (`%s`)", store_index_name(s));
+	put_where(s, label);
+}
+
+/* Of labels of which not all were counted, what the optimizer says. */
+static int
+estimate_rows(struct look *l, struct err *e)
+{
+	size_t		 at[CHUNK + 1];
+	uint64_t	 n[CHUNK] = { 0 };
+	struct db_rows	*rows;
+	int		 col;
+
+	store_sql(l->ctl->store, "EXPLAIN FORMAT=TRADITIONAL ");
+	l->asked = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		l->exact[i] = l->waiting[i] < l->limit;
+		if (l->exact[i])
+			continue;
+		at[l->asked] = i;
+		put_all(l, label_of(l, i));
+		if (label_of(l, i)[0] != '\0')
+			continue;
+		at[l->asked] = i;
+		put_all(l, NULL);
+	}
+	if (l->asked == 0)
+		return 0;
+	if ((rows = store_query(l->ctl->store, "partitions", e)) == NULL)
+		return -1;
+	col = db_column(rows, "rows");
+	for (unsigned k = 0; k < l->asked && col >= 0 && db_next(rows); k++)
+		n[at[k]] += db_u64(rows, (unsigned)col);
+	db_rows_free(rows);
+	for (size_t i = 0; i < l->n; i++)
+		if (l->waiting[i] < n[i])
+			l->waiting[i] = n[i];
+	return 0;
+}
+
+/* When it was made; Pillar's rows do not know, their events do. */
+static struct db_rows *
+query_ages(struct look *l, struct err *e)
+{
+	struct store	*s = l->ctl->store;
+	bool		 own = store_has_column(s, "created_at");
+	size_t		 n = 0;
+	uint64_t	 list[CHUNK];
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->oldest[i] > 0)
+			list[n++] = l->oldest[i];
+	if (n == 0)
+		list[n++] = 0;
+	store_sql(s, own ? "SELECT global_sequence, created_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, created_at, NOW(6)) DIV 1000 "
+	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (" :
+	    "SELECT sequence, occurred_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, occurred_at, NOW(6)) DIV 1000 "
+	    "FROM {events} FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+	return store_query(s, "partitions", e);
+}
+
+static void
+set_oldest(struct look *l, json_t *found)
+{
+	json_t	*f;
+	size_t	 k;
+
+	json_array_foreach(found, k, f)
+		for (size_t i = 0; i < l->n; i++)
+			if ((json_int_t)l->oldest[i] == json_integer_value(
+			    json_object_get(f, "oldest")))
+				json_object_update(json_array_get(l->rows,
+				    l->from + i), f);
+}
+
+static void
+set_waiting(struct look *l, bool counted)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		json_t *row = json_array_get(l->rows, l->from + i);
+
+		if (!counted) {
+			json_object_set_new(row, "waiting",
+			    json_boolean(l->waiting[i] > 0));
+		} else {
+			json_object_set_new(row, "waiting",
+			    json_integer((json_int_t)l->waiting[i]));
+			json_object_set_new(row, "exact",
+			    json_boolean(l->exact[i]));
+		}
+		json_object_set_new(row, "oldest", l->oldest[i] == 0 ?
+		    json_null() : json_integer((json_int_t)l->oldest[i]));
+		json_object_set_new(row, "oldest_at", json_null());
+		json_object_set_new(row, "oldest_ms", json_null());
+	}
+}
+
+static int
+look_at_rows(struct look *l, bool counted, struct err *e)
+{
+	static const struct rows_column	 ages[] = { { "oldest", ROWS_NUMBER },
+	    { "oldest_at", ROWS_TIME }, { "oldest_ms", ROWS_NUMBER } };
+	struct db_rows			*rows;
+	json_t				*found;
+
+	memset(l->waiting, 0, sizeof(l->waiting));
+	memset(l->oldest, 0, sizeof(l->oldest));
+	if (count_rows(l, e) < 0 || (counted && estimate_rows(l, e) < 0) ||
+	    (rows = query_ages(l, e)) == NULL)
+		return -1;
+	found = rows_json(rows, ages, sizeof(ages) / sizeof(ages[0]));
+	set_waiting(l, counted);
+	set_oldest(l, found);
+	json_decref(found);
+	return 0;
+}
+
+/* What the label stands for by the declared counts. */
+static void
+put_counts(const struct ctl *c, const struct counts *k, json_t *list)
+{
+	unsigned	 class, gcd = counts_gcd(k);
+	const char	*label;
+	json_t		**first = xcalloc(gcd, sizeof(json_t *)), *row;
+	size_t		*n = xcalloc(gcd, sizeof(*n)), i;
+
+	json_array_foreach(list, i, row) {
+		label = json_string_value(json_object_get(row, "partition"));
+		json_object_set_new(row, "obsolete",
+		    json_boolean(state_is_obsolete(label, k)));
+		json_object_set_new(row, "class", json_null());
+		if ((class = state_class(c, k, label)) == COUNTS_NONE)
+			continue;
+		if (n[class]++ == 0)
+			first[class] = row;
+		json_object_set(row, "class", json_object_get(first[class],
+		    "partition"));
+	}
+	for (class = 0; class < gcd; class++)
+		if (n[class] == 1)
+			json_object_set_new(first[class], "class",
+			    json_null());
+	free(first);
+	free(n);
+}
+
+static json_t *
+leases(struct ctl *c, struct err *e)
+{
+	struct counts	 k;
+	struct db_rows	*rows;
+	json_t		*list;
+
+	if (state_counts(c, &k, e) < 0)
+		return NULL;
+	store_sql(c->store, "SELECT partition_key, "
+	    "CASE WHEN lease_owner = '" STORE_PAUSED "' THEN 'paused' "
+	    "WHEN lease_owner IS NULL OR lease_until IS NULL THEN 'free' "
+	    "WHEN lease_until > NOW(6) THEN 'owned' ELSE 'expired' END, "
+	    "lease_owner, TIMESTAMPDIFF(MICROSECOND, NOW(6), lease_until) "
+	    "DIV 1000, lease_epoch FROM {partitions} "
+	    "ORDER BY CAST(partition_key AS BINARY)");
+	if ((rows = store_query(c->store, "partitions", e)) == NULL)
+		return NULL;
+	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
+	put_counts(c, &k, list);
+	return list;
+}
+
+json_t *
+state_partitions(struct ctl *c, uint64_t count, struct err *e)
+{
+	struct look	l = { .ctl = c };
+	size_t		total;
+
+	if ((l.rows = leases(c, e)) == NULL)
+		return NULL;
+	total = json_array_size(l.rows);
+	l.limit = count > 0 ? 2 + count / (total + 1) :
+	    store_index(c->store) != INDEX_NONE ? 1 : NEAR;
+	for (; l.from < total; l.from += CHUNK) {
+		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;
+		if (look_at_rows(&l, count > 0, e) < 0) {
+			json_decref(l.rows);
+			return NULL;
+		}
+	}
+	return l.rows;
+}
+
+/* People see "~4000". */
+static void
+mark_estimates(json_t *rows)
+{
+	json_t	*row, *n;
+	size_t	 i;
+
+	json_array_foreach(rows, i, row) {
+		n = json_object_get(row, "waiting");
+		if (json_is_false(json_object_get(row, "exact")))
+			json_object_set_new(row, "waiting", json_sprintf(
+			    "~%lld", (long long)json_integer_value(n)));
+	}
+}
+
+/* Is there one that shares its class with others? */
+static bool
+have_classes(const json_t *rows)
+{
+	json_t	*row;
+	size_t	 i;
+
+	json_array_foreach(rows, i, row)
+		if (json_is_string(json_object_get(row, "class")))
+			return true;
+	return false;
+}
+
+int
+partitions_list(struct ctl *c)
+{
+	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
+			    "epoch", "waiting", "oldest", "oldest_at",
+			    "obsolete", NULL, NULL };
+	struct err	 e;
+	json_t		*rows = state_partitions(c, COUNT, &e);
+
+	if (rows == NULL)
+		return ctl_fail(c, &e);
+	if (!c->args.json)
+		mark_estimates(rows);
+	if (have_classes(rows))
+		shown[9] = "class";
+	print_rows(c, shown, rows);
+	return CTL_DONE;
+}

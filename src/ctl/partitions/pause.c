@@ -1,0 +1,257 @@
+/*
+ * pause.c - partitions that nobody serves until they are resumed
+ *
+ * A pause is a lease that belongs to nobody alive: whoever keeps the rules of
+ * leases leaves it alone, and the new epoch fences who had it.  What he has
+ * sent already is still written back.
+ */
+
+#include <stdlib.h>
+
+#include "ctl/base/ctl.h"
+#include "mysql/db.h"
+#include "ctl/base/filter.h"
+#include "ctl/base/mend.h"
+#include "ctl/state/state.h"
+#include "util/xalloc.h"
+
+/* As far ahead as a TIMESTAMP can be: it ends in 2038. */
+#define FOR_EVER	"2038-01-01 00:00:00"
+
+struct pause {
+	bool		 resume;
+	uint64_t	 changed;
+	json_t		*labels;	/* that are meant, if classes are; or
+					   NULL: those that are named, or all */
+};
+
+static void
+put_named(struct ctl *c)
+{
+	store_put(c->store, "partition_key IN (");
+	for (int i = 0; i < c->args.nrest; i++) {
+		store_put(c->store, i == 0 ? "" : ", ");
+		filter_put_label(c->store, c->args.rest[i]);
+	}
+	store_put(c->store, ")");
+}
+
+/*
+ * Classes, while several partition counts are declared: a worker serves one as
+ * a whole, and so it is paused.
+ */
+
+static void
+add_label(json_t *list, const struct db_rows *rows)
+{
+	json_array_append_new(list, bytes_json(db_text(rows, 0),
+	    db_length(rows, 0)));
+}
+
+/* Of the leases, each with whether it is named. */
+static void
+list_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
+    json_t *list)
+{
+	bool		*named = xcalloc(counts_gcd(k), sizeof(*named));
+	unsigned	 class;
+
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class != COUNTS_NONE && db_u64(rows, 1) != 0)
+			named[class] = true;
+	}
+	db_rewind(rows);
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
+			add_label(list, rows);
+	}
+	free(named);
+}
+
+static int
+find_classes(struct ctl *c, struct pause *p, const struct counts *k,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	json_decref(p->labels);
+	p->labels = NULL;
+	if (k->nformer == 0 || c->args.nrest == 0)
+		return 0;
+	store_sql(c->store, "SELECT partition_key, ");
+	put_named(c);
+	store_put(c->store, " FROM {partitions} "
+	    "ORDER BY CAST(partition_key AS BINARY)");
+	if ((rows = store_query(c->store, "partitions", e)) == NULL)
+		return -1;
+	p->labels = json_array();
+	list_labels(c, k, rows, p->labels);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+put_listed(struct ctl *c, const json_t *labels)
+{
+	const json_t	*l;
+	size_t		 i;
+
+	store_put(c->store, "partition_key IN (");
+	json_array_foreach(labels, i, l) {
+		store_put(c->store, i == 0 ? "" : ", ");
+		filter_put_label(c->store, json_string_value(l));
+	}
+	store_put(c->store, ")");
+}
+
+/* Those that are not yet as they are wanted. */
+static void
+put_which(struct ctl *c, const struct pause *p)
+{
+	if (p->labels != NULL)
+		put_listed(c, p->labels);
+	else if (c->args.nrest > 0)
+		put_named(c);
+	else
+		store_put(c->store, "TRUE");
+	store_put(c->store, p->resume ? " AND lease_owner = '" STORE_PAUSED
+	    "'" : " AND (lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED
+	    "')");
+}
+
+static int
+ask_number(struct ctl *c, uint64_t *n, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, "partitions", e);
+
+	if (rows == NULL)
+		return -1;
+	*n = db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+static int
+count(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
+{
+	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE ");
+	put_which(c, p);
+	return ask_number(c, n, e);
+}
+
+static int
+find_unknown(struct ctl *c, const char **unknown, struct err *e)
+{
+	*unknown = NULL;
+	for (int i = 0; i < c->args.nrest && *unknown == NULL; i++) {
+		uint64_t n;
+
+		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
+		    "WHERE partition_key IN (");
+		filter_put_label(c->store, c->args.rest[i]);
+		store_put(c->store, ")");
+		if (ask_number(c, &n, e) < 0)
+			return -1;
+		if (n == 0)
+			*unknown = c->args.rest[i];
+	}
+	return 0;
+}
+
+static int
+change(struct ctl *c, void *arg, struct err *e)
+{
+	struct pause	*p = arg;
+	struct counts	 k;
+
+	p->changed = 0;
+	if (store_hold_counts(c->store, &k, e) < 0 ||
+	    find_classes(c, p, &k, e) < 0)
+		return -1;
+	store_sql(c->store, p->resume ? "UPDATE {partitions} SET lease_owner "
+	    "= NULL, lease_until = NULL" : "UPDATE {partitions} SET "
+	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'");
+	store_put(c->store, ", lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now} WHERE ");
+	put_which(c, p);
+	if (store_exec(c->store, "partitions", &p->changed, e) < 0)
+		return -1;
+	return p->changed == 0 ? 0 : audit_note(c, p->changed, e);
+}
+
+static void
+report(const struct ctl *c, const struct pause *p)
+{
+	const char	*what = p->resume ? "resumed" : "paused";
+	const json_t	*l;
+	struct buf	 text = { 0 };
+	size_t		 i;
+
+	if (p->labels != NULL && c->args.json) {
+		print_object(c, json_pack("{s:I, s:b, s:O}", "changed",
+		    (json_int_t)p->changed, "dry_run", c->args.dry_run,
+		    "partitions", p->labels));
+		return;
+	}
+	buf_printf(&text, "%s%llu partition(s) %s",
+	    c->args.dry_run ? "would be: " : "",
+	    (unsigned long long)p->changed, what);
+	if (p->labels != NULL)
+		buf_str(&text, "; with all of their classes these are");
+	json_array_foreach(p->labels, i, l)
+		buf_printf(&text, " \"%s\"", json_string_value(l));
+	print_done(c, p->changed, "%s", text.data);
+	buf_free(&text);
+}
+
+static int
+pause_or_resume(struct ctl *c, struct pause *p)
+{
+	const char	*unknown;
+	struct counts	 k;
+	struct err	 e;
+
+	if (find_unknown(c, &unknown, &e) < 0)
+		return ctl_fail(c, &e);
+	if (unknown != NULL)
+		return ctl_no_such(c, "\"%s\": no such partition; nothing was "
+		    "done", unknown);
+	if (store_read_counts(c->store, &k, &e) < 0 ||
+	    find_classes(c, p, &k, &e) < 0 ||
+	    count(c, p, &p->changed, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!ctl_confirm(c, p->changed, p->resume ? "resumed" : "paused"))
+		return CTL_FAILED;
+	if (!c->args.dry_run && ctl_transaction(c, change, p, &e) < 0)
+		return mend_fail(c, &e);
+	report(c, p);
+	return CTL_DONE;
+}
+
+static int
+run(struct ctl *c, bool resume)
+{
+	struct pause	p = { .resume = resume };
+	int		status;
+
+	if (!c->conf->worker.leasing)
+		return ctl_no_such(c, "worker.leasing is off: nobody looks at "
+		    "leases, and nothing can be paused");
+	status = pause_or_resume(c, &p);
+	json_decref(p.labels);
+	return status;
+}
+
+int
+partitions_pause(struct ctl *c)
+{
+	return run(c, false);
+}
+
+int
+partitions_resume(struct ctl *c)
+{
+	return run(c, true);
+}

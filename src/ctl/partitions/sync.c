@@ -1,0 +1,279 @@
+/*
+ * sync.c - as many partitions as are configured, and no key out of order
+ *
+ * The daemon does the same when it is reloaded with another count; see
+ * store_repartition.c.  What is removed here are leases that nobody needs: one
+ * whose label rows still have would only be made again.
+ */
+
+#include "ctl/partitions/sync.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "ctl/partitions/leases.h"
+#include "ctl/base/mend.h"
+#include "ctl/state/state.h"
+
+#define COUNT		1000	/* rows of an obsolete partition */
+#define PAUSE_MS	1000	/* between two tries */
+
+/*
+ * What there is
+ */
+
+static bool
+has_label(const json_t *leases, const char *label)
+{
+	const json_t	*p;
+	size_t		 i;
+
+	json_array_foreach(leases, i, p)
+		if (strcmp(json_string_value(json_object_get(p, "partition")),
+		    label) == 0)
+			return true;
+	return false;
+}
+
+static void
+find_missing(struct sync *y, const json_t *leases)
+{
+	char	label[STORE_LABEL];
+
+	for (unsigned i = 0; i < counts_max(&y->counts); i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		if (!has_label(leases, label))
+			json_array_append_new(y->added, json_string(label));
+	}
+}
+
+static int
+find_obsolete(struct sync *y, const json_t *leases, struct err *e)
+{
+	json_t		*p, *o;
+	json_int_t	 blocked;
+	size_t		 i;
+
+	json_array_foreach(leases, i, p) {
+		const char *label = json_string_value(json_object_get(p,
+		    "partition"));
+
+		if (!state_is_obsolete(label, &y->counts))
+			continue;
+		if (leases_blocked(y->c, label, &blocked, e) < 0)
+			return -1;
+		o = json_pack("{s:s, s:O, s:O, s:O, s:I}", "partition", label,
+		    "state", json_object_get(p, "state"),
+		    "waiting", json_object_get(p, "waiting"),
+		    "exact", json_object_get(p, "exact"), "blocked", blocked);
+		json_array_append_new(y->obsolete, o);
+	}
+	return 0;
+}
+
+static int
+look(struct sync *y, struct err *e)
+{
+	json_t	*leases = state_partitions(y->c, COUNT, e);
+	int	 rc;
+
+	if (leases == NULL)
+		return -1;
+	json_array_clear(y->added);
+	json_array_clear(y->obsolete);
+	find_missing(y, leases);
+	rc = find_obsolete(y, leases, e);
+	json_decref(leases);
+	return rc;
+}
+
+/* Without a count in the database it becomes the configured one. */
+static int
+plan(struct sync *y, struct err *e)
+{
+	if (store_plan_repartition(y->c->store, y->wish, &y->change, e) < 0)
+		return -1;
+	y->counts = y->change.counts;
+	if (y->counts.count == 0)
+		y->counts.count = y->wish;
+	return y->change.refused ? 0 : look(y, e);
+}
+
+static json_int_t
+number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+bool
+sync_is_empty(const json_t *o)
+{
+	return number(o, "waiting") == 0 && number(o, "blocked") == 0 &&
+	    strcmp(json_string_value(json_object_get(o, "state")),
+	    STORE_PAUSED) != 0;
+}
+
+/*
+ * The count, and adding
+ */
+
+/* Whoever locks the row of settings is waited for, a second at a time. */
+static int
+repartition(struct sync *y, struct err *e)
+{
+	int64_t	until = clock_ms() + y->c->args.wait * 1000;
+
+	while (store_repartition(y->c->store, y->wish, &y->change, e) == 0) {
+		if (!y->change.busy || clock_ms() >= until)
+			return 0;
+		ctl_sleep(PAUSE_MS);
+	}
+	return -1;
+}
+
+static int
+change_count(struct sync *y, struct err *e)
+{
+	unsigned	count = y->wish;
+
+	if (store_settings(y->c->store, &count, e) < 0 ||
+	    (y->change.changed && repartition(y, e) < 0))
+		return -1;
+	if (y->change.busy || y->change.refused)
+		return 0;
+	return store_read_counts(y->c->store, &y->counts, e);
+}
+
+static int
+add(struct ctl *c, void *arg, struct err *e)
+{
+	struct sync	*y = arg;
+
+	if (store_fill_declared(c->store, &y->counts, e) < 0)
+		return -1;
+	return audit_note(c, json_array_size(y->added), e);
+}
+
+/*
+ * Removing
+ */
+
+static void
+choose_removed(struct sync *y)
+{
+	const json_t	*o;
+	size_t		 i;
+
+	if (!y->c->args.prune)
+		return;
+	json_array_foreach(y->obsolete, i, o)
+		if (sync_is_empty(o))
+			json_array_append(y->removed, json_object_get(o,
+			    "partition"));
+}
+
+/*
+ * All of it
+ */
+
+/* Obsolete ones as they are after a change, and what can go of them. */
+static int
+remove_some(struct sync *y, struct err *e)
+{
+	json_t	*added = json_deep_copy(y->added);
+
+	if (look(y, e) < 0) {
+		json_decref(added);
+		return -1;
+	}
+	json_decref(y->added);
+	y->added = added;
+	choose_removed(y);
+	return leases_remove(y->c, y->removed, e);
+}
+
+static int
+do_it(struct sync *y, struct err *e)
+{
+	if (change_count(y, e) < 0)
+		return -1;
+	if (y->change.busy || y->change.refused)
+		return 0;
+	if ((y->change.changed || json_array_size(y->added) > 0) &&
+	    ctl_transaction(y->c, add, y, e) < 0)
+		return -1;
+	return remove_some(y, e);
+}
+
+/* A change raises the epochs of all leases. */
+static bool
+confirm(const struct sync *y)
+{
+	size_t	n = json_array_size(y->added) + json_array_size(y->removed);
+
+	if (y->change.changed && n < counts_max(&y->counts))
+		n = counts_max(&y->counts);
+	return ctl_confirm(y->c, n, "leases");
+}
+
+/* Nothing was done, and why. */
+static int
+refuse(const struct sync *y)
+{
+	if (y->change.busy)
+		return ctl_no_such(y->c, SYNC_BUSY,
+		    store_table_name(y->c->store, T_SETTINGS));
+	return ctl_no_such(y->c, "%s; nothing was done", y->change.why.text);
+}
+
+static int
+run(struct sync *y)
+{
+	struct err	e;
+
+	if (plan(y, &e) < 0)
+		return ctl_fail(y->c, &e);
+	if (y->change.refused)
+		return refuse(y);
+	choose_removed(y);
+	sync_say_plan(y);
+	if (!confirm(y))
+		return CTL_FAILED;
+	if (!y->c->args.dry_run) {
+		json_array_clear(y->removed);
+		if (do_it(y, &e) < 0)
+			return mend_fail(y->c, &e);
+	}
+	if (y->change.busy || y->change.refused)
+		return refuse(y);
+	sync_report(y);
+	return CTL_DONE;
+}
+
+static int
+sync_leases(struct ctl *c)
+{
+	struct sync	y = { .c = c,
+			    .wish = (unsigned)c->conf->outbox.partition_count,
+			    .added = json_array(), .obsolete = json_array(),
+			    .removed = json_array() };
+	int		status = run(&y);
+
+	json_decref(y.added);
+	json_decref(y.obsolete);
+	json_decref(y.removed);
+	return status;
+}
+
+int
+partitions_sync(struct ctl *c)
+{
+	if (c->args.force && !c->args.finish)
+		ctl_no_such(c, "--force goes with --finish");
+	else if (c->args.prune && c->args.finish)
+		ctl_no_such(c, "--prune and --finish: one of them");
+	else
+		return c->args.finish ? finish_run(c) : sync_leases(c);
+	return CTL_USAGE;
+}

@@ -1,0 +1,34 @@
+/* sync.h - between the files of partitions sync */
+#ifndef OUTBOXCTL_SYNC_H
+#define OUTBOXCTL_SYNC_H
+
+#include "ctl/base/ctl.h"
+
+struct sync {
+	struct ctl	*c;
+	unsigned	 wish;
+	struct repartition change;	/* as planned, then as made */
+	struct counts	 counts;	/* that are declared by then */
+	json_t		*added;		/* labels */
+	json_t		*obsolete;	/* objects */
+	json_t		*removed;	/* labels */
+};
+
+/* An obsolete lease under which nothing is: --prune removes it. */
+bool	sync_is_empty(const json_t *obsolete);
+
+/* Whoever has the row of settings is waited for --wait seconds, no longer. */
+#define SYNC_BUSY	"an open transaction locks the row of %s: nothing " \
+			"was done, try again, with a longer --wait perhaps"
+
+/* sync_say.c: before it is asked for, if it is another count; and after it. */
+void	sync_say_plan(const struct sync *);
+void	sync_report(const struct sync *);
+
+/* "added 3 lease(s): "p00" ..." */
+void	sync_say_labels(const char *what, const json_t *labels);
+
+/* finish.c: partitions sync --finish */
+int	finish_run(struct ctl *);
+
+#endif

@@ -1,0 +1,113 @@
+/* sync_say.c - what partitions sync tells of what it does */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/state/state.h"
+#include "ctl/partitions/sync.h"
+
+void
+sync_say_labels(const char *what, const json_t *labels)
+{
+	const json_t	*l;
+	size_t		 i;
+
+	if (json_array_size(labels) == 0)
+		return;
+	printf("%s %zu lease(s):", what, json_array_size(labels));
+	json_array_foreach(labels, i, l) {
+		if (i == 5 && json_array_size(labels) > 6) {
+			printf(" ... %s", json_string_value(json_array_get(
+			    labels, json_array_size(labels) - 1)));
+			break;
+		}
+		printf(" \"%s\"", json_string_value(l));
+	}
+	putchar('\n');
+}
+
+/* The rows of a key that wait and those to come are served together then. */
+void
+sync_say_plan(const struct sync *y)
+{
+	char	*text;
+
+	if (!y->change.changed || y->c->args.json)
+		return;
+	text = state_counts_text(&y->counts);
+	printf("partition count %s from %u to %u\n"
+	    "declared by then: %s, until partitions sync --finish\n",
+	    y->c->args.dry_run ? "would change" : "is to change",
+	    y->change.before.count, y->counts.count, text);
+	fflush(stdout);
+	free(text);
+}
+
+static void
+say_obsolete(const struct sync *y)
+{
+	static const char *const	 shown[] = { "partition", "state",
+	    "waiting", "blocked", NULL };
+	json_t				*left = json_array(), *o, *n;
+	size_t				 i, empty = json_array_size(
+					    y->obsolete);
+
+	json_array_foreach(y->obsolete, i, o) {
+		if (sync_is_empty(o))
+			continue;
+		n = json_object_get(o, "waiting");
+		if (json_is_false(json_object_get(o, "exact")))
+			json_object_set_new(o, "waiting", json_sprintf("%lld+",
+			    (long long)json_integer_value(n)));
+		json_array_append(left, o);
+	}
+	empty -= json_array_size(left);
+	if (empty > json_array_size(y->removed))
+		printf("obsolete and empty: %zu: --prune removes them\n",
+		    empty - json_array_size(y->removed));
+	if (json_array_size(left) > 0)
+		puts("obsolete; what waits in them is sent as ever:");
+	print_rows(y->c, shown, left);
+}
+
+/* Of a change that was made; what is open since an earlier one is told too. */
+static void
+say_counts(const struct sync *y)
+{
+	char	*text;
+
+	if (y->change.changed && !y->c->args.dry_run)
+		printf("partition count changed from %u to %u\n",
+		    y->change.before.count, y->counts.count);
+	if (y->change.changed || y->counts.nformer == 0)
+		return;
+	text = state_counts_text(&y->counts);
+	printf("declared: %s, until partitions sync --finish\n", text);
+	free(text);
+}
+
+void
+sync_report(const struct sync *y)
+{
+	bool		 dry = y->c->args.dry_run;
+	json_int_t	 n = (json_int_t)(json_array_size(y->added) +
+			    json_array_size(y->removed)) + y->change.changed;
+
+	if (y->c->args.json) {
+		print_object(y->c, json_pack("{s:I, s:b, s:i, s:o, s:i, s:i, "
+		    "s:O, s:O, s:O}", "changed", n, "dry_run", dry,
+		    "count", (int)y->counts.count,
+		    "former", state_former_json(&y->counts),
+		    "classes", (int)counts_gcd(&y->counts),
+		    "class_size", (int)counts_class_size(&y->counts),
+		    "added", y->added, "obsolete", y->obsolete,
+		    "removed", y->removed));
+		return;
+	}
+	sync_say_labels(dry ? "would add" : "added", y->added);
+	sync_say_labels(dry ? "would remove" : "removed", y->removed);
+	say_counts(y);
+	say_obsolete(y);
+	if (n == 0)
+		puts("Nothing to do: the leases are as configured.");
+}

@@ -1,0 +1,309 @@
+/* schema.c - print the schema, install it, compare it, mend it */
+
+#include "ctl/schema/schema.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+#define RETRY_FOR_MS	60000
+#define GIVE_WAY_MS	200	/* to those who waited behind us */
+
+int
+schema_print(struct ctl *c)
+{
+	struct buf	text = { 0 };
+	struct err	e;
+	int		rc;
+
+	rc = c->args.trigger ? trigger_render(c->conf, &text, &e) :
+	    schema_render(c->conf, &text, &e);
+	if (rc < 0) {
+		buf_free(&text);
+		return ctl_no_such(c, "%s", e.text);
+	}
+	if (c->args.json)
+		print_object(c, json_pack("{s:s}", "sql", text.data));
+	else
+		fputs(text.data, stdout);
+	buf_free(&text);
+	return CTL_DONE;
+}
+
+int
+schema_run(struct ctl *c, const char *sql, struct err *e)
+{
+	int64_t	until = clock_ms() + RETRY_FOR_MS;
+	int	rc;
+
+	store_sql(c->store, "SET SESSION lock_wait_timeout = 1, "
+	    "innodb_lock_wait_timeout = 1");
+	if (store_exec(c->store, "schema", NULL, e) < 0)
+		return -1;
+	do {
+		store_sql(c->store, "");
+		store_put_raw(c->store, sql);
+		rc = store_exec(c->store, c->command->words, NULL, e);
+	} while (rc < 0 && store_fault(c->store) == DB_BUSY &&
+	    clock_ms() < until && poll(NULL, 0, GIVE_WAY_MS) == 0);
+	return rc;
+}
+
+/* Of which table is it known that it is not there? */
+static int
+read_missing(struct ctl *c, bool missing[NTABLES], struct err *e)
+{
+	struct db_rows	*rows;
+
+	for (enum store_table t = 0; t < NTABLES; t++)
+		missing[t] = true;
+	store_sql(c->store, "SELECT table_name FROM information_schema.tables "
+	    "WHERE table_schema = DATABASE()");
+	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
+		return -1;
+	while (db_next(rows))
+		for (enum store_table t = 0; t < NTABLES; t++)
+			if (strcmp(db_text(rows, 0),
+			    store_table_name(c->store, t)) == 0)
+				missing[t] = false;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* "a, b" */
+static unsigned
+list_missing(struct ctl *c, const bool missing[NTABLES], struct buf *to)
+{
+	unsigned	n = 0;
+
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (missing[t])
+			buf_printf(to, "%s%s", n++ == 0 ? "" : ", ",
+			    store_table_name(c->store, t));
+	if (n == 0)
+		buf_str(to, "nothing: no table is missing");
+	return n;
+}
+
+int
+schema_run_all(struct ctl *c, const char *text, struct err *e)
+{
+	struct schema_walk	walk = { .at = text, .delimiter = ";" };
+	struct buf		statement = { 0 };
+	int			rc = 0;
+
+	while (rc == 0 && schema_next(&walk, &statement))
+		rc = schema_run(c, statement.data, e);
+	buf_free(&statement);
+	return rc;
+}
+
+/* The audit's table may have been made just now. */
+static int
+learn_and_note(struct ctl *c, unsigned n, struct err *e)
+{
+	struct err	other;
+
+	if (store_learn(c->store, e) == 0)
+		return audit_note(c, n, e);
+	audit_note(c, n, &other);
+	return -1;
+}
+
+static int
+install(struct ctl *c, unsigned n, struct err *e)
+{
+	struct buf	text = { 0 };
+	int		rc = schema_render(c->conf, &text, e);
+
+	if (rc == 0 && !c->args.dry_run)
+		rc = schema_run_all(c, text.data, e);
+	if (rc == 0 && !c->args.dry_run && c->args.trigger)
+		rc = trigger_install(c, e);
+	buf_free(&text);
+	if (rc < 0 || c->args.dry_run)
+		return rc;
+	return learn_and_note(c, n, e);
+}
+
+int
+schema_install(struct ctl *c)
+{
+	bool		missing[NTABLES];
+	struct buf	names = { 0 };
+	struct err	e;
+	unsigned	n;
+	int		status = CTL_DONE;
+
+	if (read_missing(c, missing, &e) < 0)
+		return ctl_fail(c, &e);
+	n = list_missing(c, missing, &names);
+	if (c->args.trigger) {
+		buf_printf(&names, "%s the trigger on %s",
+		    n > 0 ? "," : ", but", store_table_name(c->store,
+		    T_EVENTS));
+		n++;
+	}
+	if (install(c, n, &e) < 0)
+		status = ctl_fail(c, &e);
+	else
+		print_done(c, n, "%s %s.",
+		    c->args.dry_run ? "Would create" : "Created", names.data);
+	buf_free(&names);
+	return status;
+}
+
+static const char *const levels[] = { "note", "warn", "fail" };
+
+/* The statement as it is tried first; yours to free. */
+static char *
+remedy_of(const struct schema_finding *f)
+{
+	return xasprintf("%s%s", f->sql, schema_ways[f->way]);
+}
+
+static void
+print_finding(const struct schema_finding *f)
+{
+	char	*remedy = remedy_of(f);
+
+	printf("%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
+	    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
+	free(remedy);
+}
+
+static json_t *
+finding_json(const struct schema_finding *f)
+{
+	char	*remedy = remedy_of(f);
+	json_t	*row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "level",
+	    levels[f->level], "what", f->what, "cost", f->cost, "remedy",
+	    remedy, "upgrade", !f->by_hand);
+
+	free(remedy);
+	return row;
+}
+
+/* All of them, or those only that an upgrade mends. */
+static void
+print_report(const struct ctl *c, const struct schema_report *r, bool all)
+{
+	static const char *const	 columns[] = { NULL };
+	json_t				*rows = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!all && r->findings[i].by_hand)
+			continue;
+		else if (c->args.json)
+			json_array_append_new(rows,
+			    finding_json(&r->findings[i]));
+		else
+			print_finding(&r->findings[i]);
+	print_rows(c, columns, rows);
+}
+
+int
+schema_check(struct ctl *c)
+{
+	struct schema_report	r;
+	struct err		e;
+	int			status = CTL_DONE;
+
+	if (schema_compare(c, &r, &e) < 0) {
+		schema_report_free(&r);
+		return ctl_fail(c, &e);
+	}
+	print_report(c, &r, true);
+	for (size_t i = 0; i < r.n; i++)
+		if (r.findings[i].level == SCHEMA_FAIL)
+			status = CTL_FAILED;
+	schema_report_free(&r);
+	return status;
+}
+
+/*
+ * Without stopping anybody if the server can.  It says no before it begins,
+ * and where the rights are missing it says so the last time too.
+ */
+static int
+mend(struct ctl *c, const struct schema_finding *f, struct err *e)
+{
+	char	*sql;
+	int	 rc = -1;
+
+	if (f->trigger)
+		return trigger_install(c, e);
+	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
+		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
+			fprintf(stderr, "outboxctl: %s: not without locking "
+			    "the table: %s\n", f->what, e->text);
+		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
+		rc = schema_run_all(c, sql, e);
+		free(sql);
+		if (rc < 0 && store_fault(c->store) != DB_WRONG)
+			break;
+	}
+	return rc;
+}
+
+static int
+mend_all(struct ctl *c, const struct schema_report *r, struct err *e)
+{
+	unsigned	n = 0;
+	int		rc = 0;
+	struct err	other;
+
+	for (size_t i = 0; rc == 0 && i < r->n; i++)
+		if (!r->findings[i].by_hand &&
+		    (rc = mend(c, &r->findings[i], e)) == 0)
+			n++;
+	if (n == 0)
+		return rc;
+	return learn_and_note(c, n, rc < 0 ? &other : e) < 0 ? -1 : rc;
+}
+
+static int
+upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
+{
+	uint64_t	nrows = 0;
+	struct err	e;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!r->findings[i].by_hand && r->findings[i].nrows > nrows)
+			nrows = r->findings[i].nrows;
+	if (c->args.dry_run && (n > 0 || c->args.json)) {
+		print_report(c, r, false);
+		return CTL_DONE;
+	}
+	if (n > 0 && !ctl_confirm(c, nrows, "a table to be altered"))
+		return CTL_FAILED;
+	if (mend_all(c, r, &e) < 0)
+		return ctl_fail(c, &e);
+	print_done(c, n, n == 0 ? "There is nothing to do." :
+	    "%u change%s made; reload the daemon to make it look.", n,
+	    n == 1 ? "" : "s");
+	return CTL_DONE;
+}
+
+int
+schema_upgrade(struct ctl *c)
+{
+	struct schema_report	r = { 0 };
+	struct err		e;
+	unsigned		n = 0;
+	int			status;
+
+	if (schema_compare(c, &r, &e) < 0)
+		status = ctl_fail(c, &e);
+	else {
+		for (size_t i = 0; i < r.n; i++)
+			n += !r.findings[i].by_hand;
+		status = upgrade(c, &r, n);
+	}
+	schema_report_free(&r);
+	return status;
+}

@@ -1,0 +1,245 @@
+/*
+ * schema_check.c - how the live tables differ from what the daemon wants
+ *
+ * Tables may be somebody else's, made by other rules, so a difference counts
+ * for what it does: fail, the daemon cannot run; warn, something is lost;
+ * note, something is dearer than it need be, or a change would rewrite the
+ * table.  Notes are never acted upon but by people.
+ */
+
+#include "ctl/schema/schema_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <bsd/string.h>
+
+#include "util/xalloc.h"
+
+static bool
+must_have(const struct check *k, enum store_table t)
+{
+	return store_cost_of_table(t) == NULL ||
+	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
+}
+
+/* A settings table is of no use without its row. */
+static void
+check_missing_table(struct check *k, enum store_table t)
+{
+	const char	*cost = store_cost_of_table(t);
+	char		*sql;
+
+	if (schema_has(k, t))
+		return;
+	sql = t != T_SETTINGS ? xstrdup(k->wanted.tables[t].create) :
+	    xasprintf("%s; %s", k->wanted.tables[t].create,
+	    k->wanted.settings_row);
+	schema_find(k->report, must_have(k, t) ? SCHEMA_FAIL : SCHEMA_WARN, t,
+	    must_have(k, t) ? "the daemon cannot run" : cost, sql,
+	    "%s: no such table, or no right to see it", schema_name(k, t));
+	free(sql);
+}
+
+static void
+check_engine(struct check *k, enum store_table t)
+{
+	char	*what;
+
+	if (strcasecmp(k->live.tables[t].engine, "InnoDB") == 0)
+		return;
+	what = xasprintf("its engine is %s", k->live.tables[t].engine);
+	schema_alter(k, SCHEMA_FAIL, t, "nothing there belongs to a "
+	    "transaction, and messages are lost", "ENGINE=InnoDB",
+	    what)->by_hand = true;
+	free(what);
+}
+
+/* name is what stands behind CONSTRAINT, in backticks. */
+static void
+find_foreign_key(struct check *k, const char *name)
+{
+	size_t	 n = strcspn(name + 1, "`");
+	char	*what = xasprintf("foreign key %.*s", (int)n, name + 1);
+	char	*change = xasprintf("DROP FOREIGN KEY `%.*s`", (int)n,
+		    name + 1);
+
+	schema_alter(k, SCHEMA_NOTE, T_OUTBOX, "each insert looks up and locks "
+	    "the event, and an event cannot be archived while its row is kept",
+	    change, what);
+	free(change);
+	free(what);
+}
+
+/* The catalogue shows them to owners only. */
+static int
+check_foreign_keys(struct check *k, struct err *e)
+{
+	struct db_rows	*rows;
+
+	if (!schema_has(k, T_OUTBOX))
+		return 0;
+	store_sql(k->ctl->store, "SHOW CREATE TABLE {outbox}");
+	rows = store_query(k->ctl->store, k->ctl->command->words, e);
+	if (rows == NULL)
+		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
+	for (const char *p = db_next(rows) ? db_text(rows, 1) : NULL;
+	    p != NULL && (p = strstr(p, "CONSTRAINT `")) != NULL; p++) {
+		size_t n = strcspn(p, "\n");
+
+		if (memmem(p, n, "` FOREIGN KEY (", 15) != NULL)
+			find_foreign_key(k, p + strlen("CONSTRAINT "));
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* What version_of has found in a settings table. */
+static void
+judge_version(struct check *k, const char *version, bool newer)
+{
+	const char	*name = schema_name(k, T_SETTINGS);
+	char		*sql;
+
+	if (version[0] == '\0') {
+		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
+		    "the daemon cannot run", k->wanted.settings_row,
+		    "%s: has no row", name);
+		return;
+	}
+	if (newer) {
+		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
+		    "the daemon refuses to run: install a newer one", "",
+		    "%s: schema version %s is newer than %u", name, version,
+		    store_schema_version)->by_hand = true;
+		return;
+	}
+	sql = xasprintf("UPDATE `%s` SET schema_version = %u WHERE id = 1 AND "
+	    "schema_version < %u", name, store_schema_version,
+	    store_schema_version);
+	if (strtoul(version, NULL, 10) < store_schema_version)
+		schema_find(k->report, SCHEMA_WARN, T_SETTINGS,
+		    "daemons that are too old for these tables do not know it",
+		    sql, "%s: schema version %s is older than %u", name,
+		    version, store_schema_version);
+	free(sql);
+}
+
+static int
+check_version(struct check *k, struct err *e)
+{
+	char	version[VERSION_SIZE];
+	int	known;
+
+	if (!schema_has(k, T_SETTINGS) || schema_column_of(
+	    &k->live.tables[T_SETTINGS], "schema_version") == NULL)
+		return 0;
+	known = version_of(k->ctl, version, e);
+	if (known > 0)
+		judge_version(k, version, known > 1);
+	return known < 0 ? -1 : 0;
+}
+
+/* MySQL cannot replace a procedure without losing the grants on it. */
+static void
+judge_procedure(struct check *k, const char *comment, bool locks)
+{
+	const char	*wanted = strstr(schema_file_schema, comment);
+	bool		 ours = comment[0] != '\0' && wanted != NULL &&
+			    wanted[strlen(comment)] == '\'';
+	char		*sql;
+
+	if (ours && !locks)
+		return;
+	sql = xasprintf("DROP PROCEDURE `%s_enqueue`",
+	    schema_name(k, T_OUTBOX));
+	schema_find(k->report, SCHEMA_NOTE, T_OUTBOX, "it may enqueue by older "
+	    "rules; run outboxctl schema install, and load grants.sql if the "
+	    "old one has to be dropped first", store_is_mariadb(k->ctl->store) ?
+	    "" : sql, ours ? "procedure %s_enqueue: it locks the partition "
+	    "count until its transaction ends, and need not any more" :
+	    "procedure %s_enqueue: it is not of this version",
+	    schema_name(k, T_OUTBOX));
+	free(sql);
+}
+
+/*
+ * Only who may use it sees it; where none is seen there may be one.  Its body
+ * is for its definer.
+ */
+static int
+check_procedure(struct check *k, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(k->ctl->store, "SELECT routine_comment, COALESCE("
+	    "routine_definition LIKE '%LOCK IN SHARE MODE%', 0) FROM "
+	    "information_schema.routines WHERE routine_schema = DATABASE() "
+	    "AND routine_name = CONCAT(");
+	store_put_text(k->ctl->store, schema_name(k, T_OUTBOX));
+	store_put(k->ctl->store, ", '_enqueue')");
+	rows = store_query(k->ctl->store, k->ctl->command->words, e);
+	if (rows == NULL)
+		return -1;
+	if (db_next(rows))
+		judge_procedure(k, db_text(rows, 0), db_u64(rows, 1) != 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+check_table(struct check *k, enum store_table t)
+{
+	check_engine(k, t);
+	schema_columns(k, t);
+	schema_unknown_columns(k, t);
+	schema_indexes(k, t);
+	schema_moments(k, t);
+}
+
+/*
+ * In the order of mending: the index that everything is slow without, what
+ * the daemon looks for when it connects, then what can wait.  The version
+ * comes last of what is mended, when all that it stands for is there.
+ */
+static int
+check_all(struct check *k, struct err *e)
+{
+	schema_claim_index(k);
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (schema_has(k, t))
+			schema_missing_columns(k, t);
+	for (enum store_table t = 0; t < NTABLES; t++)
+		check_missing_table(k, t);
+	schema_labels(k, T_PARTITIONS);
+	schema_labels(k, T_BLOCKED);
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (schema_has(k, t))
+			check_table(k, t);
+	schema_copies(k);
+	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
+	    check_procedure(k, e) < 0)
+		return -1;
+	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
+		return -1;
+	schema_spare_indexes(k);
+	schema_unused_columns(k);
+	return schema_check_rights(k->ctl, &k->live, k->report, e);
+}
+
+int
+schema_compare(struct ctl *c, struct schema_report *report, struct err *e)
+{
+	struct check	k = { .ctl = c, .report = report };
+	int		rc;
+
+	memset(report, 0, sizeof(*report));
+	rc = schema_read_wanted(c, &k.wanted, e) < 0 ||
+	    schema_read_live(c, &k.live, e) < 0 ? -1 : check_all(&k, e);
+	for (size_t i = 0; i < report->n; i++)
+		report->findings[i].nrows =
+		    k.live.tables[report->findings[i].table].nrows;
+	schema_model_free(&k.wanted);
+	schema_model_free(&k.live);
+	return rc;
+}

@@ -1,0 +1,368 @@
+/* schema_columns.c - columns: missing ones, their types, labels and moments */
+
+#include "ctl/schema/schema_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+/* The daemon reads them, and never puts a row there. */
+static bool
+is_theirs(enum store_table t)
+{
+	return t == T_EVENTS || t == T_OUTBOX;
+}
+
+/* A shorter text than the schema's that is long enough all the same. */
+static const struct {
+	enum store_table	 table;
+	const char		*column;
+	uint64_t		 length;
+} enough[] = {
+	{ T_OUTBOX, "partition_key", 21 },	/* "!" and a sequence */
+	{ T_WORKERS, "hostname", 64 },		/* Linux has no longer ones */
+};
+
+/* Of a column without which the daemon works. */
+static const char *
+cost_of(enum store_table t, const char *column)
+{
+	const char	*cost = store_cost_of_column(t, column);
+
+	if (cost[0] != '\0')
+		return cost;
+	if (strcmp(column, "replay_no") == 0)
+		return "outboxctl messages replay refuses";
+	return strstr(column, "_at") != NULL ? "nobody knows when that was" :
+	    "outboxctl has no place for what it keeps there";
+}
+
+void
+schema_missing_columns(struct check *k, enum store_table t)
+{
+	const struct schema_table	*wanted = &k->wanted.tables[t];
+
+	for (size_t i = 0; i < wanted->ncolumns; i++) {
+		const struct schema_column	*c = &wanted->columns[i];
+		bool				 must;
+		char				*what, *change;
+
+		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
+			continue;
+		must = store_cost_of_column(t, c->name) == NULL;
+		what = xasprintf("no column %s", c->name);
+		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
+		schema_alter(k, must ? SCHEMA_FAIL : SCHEMA_WARN, t, must ?
+		    "the daemon cannot run" : cost_of(t, c->name), change,
+		    what)->way = ALTER_INSTANT;
+		free(change);
+		free(what);
+	}
+}
+
+/*
+ * Labels are compared between these tables.  Where the collations differ, a
+ * join cannot use the index, and if neither is binary it is an error.
+ */
+void
+schema_labels(struct check *k, enum store_table t)
+{
+	static const char		 key[] = "partition_key";
+	const struct schema_model	*m = schema_has(k, t) ? &k->live :
+	    &k->wanted;
+	const struct schema_column	*outbox, *c;
+	bool				 binary;
+	char				*change, *what;
+
+	outbox = schema_column_of(&k->live.tables[T_OUTBOX], key);
+	c = schema_column_of(&m->tables[t], key);
+	if (outbox == NULL || c == NULL ||
+	    strcmp(outbox->collation, c->collation) == 0)
+		return;
+	binary = strstr(outbox->collation, "_bin") != NULL ||
+	    strstr(c->collation, "_bin") != NULL;
+	change = xasprintf("MODIFY %s VARCHAR(64) COLLATE %s NOT NULL", key,
+	    outbox->collation);
+	what = xasprintf("%s is %s, but that of %s is %s", key, c->collation,
+	    schema_name(k, T_OUTBOX), outbox->collation);
+	schema_alter(k, binary ? SCHEMA_WARN : SCHEMA_FAIL, t, binary ?
+	    "what joins the two reads the whole table and locks all of it" :
+	    "what joins the two is refused", change, what);
+	free(what);
+	free(change);
+}
+
+enum kind { KIND_NUMBER, KIND_TEXT, KIND_MOMENT, KIND_OTHER };
+
+static enum kind
+kind_of(const char *type)
+{
+	if (strstr(type, "int") != NULL)
+		return KIND_NUMBER;
+	if (strstr(type, "char") != NULL || strstr(type, "text") != NULL ||
+	    strstr(type, "blob") != NULL || strstr(type, "binary") != NULL ||
+	    strcmp(type, "json") == 0)
+		return KIND_TEXT;
+	if (strcmp(type, "timestamp") == 0 || strcmp(type, "datetime") == 0)
+		return KIND_MOMENT;
+	return KIND_OTHER;
+}
+
+static uint64_t
+length_that_is_enough(enum store_table t, const struct schema_column *wanted)
+{
+	for (size_t i = 0; i < sizeof(enough) / sizeof(enough[0]); i++)
+		if (enough[i].table == t &&
+		    strcmp(enough[i].column, wanted->name) == 0)
+			return enough[i].length;
+	return wanted->length;
+}
+
+static unsigned
+size_of_number(const char *type)
+{
+	return strcmp(type, "bigint") == 0 ? 8 : strcmp(type, "int") == 0 ? 4 :
+	    strcmp(type, "mediumint") == 0 ? 3 :
+	    strcmp(type, "smallint") == 0 ? 2 : 1;
+}
+
+/* What is wrong with the type, or NULL; *level comes with it. */
+static const char *
+judge_type(enum store_table t, const struct schema_column *wanted,
+    const struct schema_column *c, enum schema_level *level)
+{
+	enum kind	kind = kind_of(wanted->type);
+
+	*level = SCHEMA_WARN;
+	if (kind_of(c->type) != kind) {
+		*level = SCHEMA_FAIL;
+		return "the daemon reads and writes something else there";
+	}
+	if (kind == KIND_MOMENT && strcmp(c->type, wanted->type) != 0)
+		return "the time zone of a session shifts what it writes";
+	if (kind == KIND_NUMBER &&
+	    size_of_number(c->type) < size_of_number(wanted->type)) {
+		*level = SCHEMA_NOTE;
+		return "a number may become too large, and is refused then";
+	}
+	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL)
+		return c->collation[0] == '\0' ? NULL :
+		    "bytes that are no text are kept as hex there";
+	if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
+	    c->length < length_that_is_enough(t, wanted))
+		return "a text may become too long, and is cut or refused then";
+	return NULL;
+}
+
+/* The daemon writes NULL where the schema allows it, but to these. */
+static bool
+may_be_not_null(enum store_table t, const char *column)
+{
+	return t == T_EVENTS || t == T_WORKERS || t == T_AUDIT ||
+	    strcmp(column, "partition_key") == 0 ||
+	    strcmp(column, "created_at") == 0 ||
+	    strcmp(column, "updated_at") == 0;
+}
+
+/* One that is there, against one that is wanted. */
+static void
+check_column(struct check *k, enum store_table t,
+    const struct schema_column *wanted, const struct schema_column *c)
+{
+	enum schema_level	 level = SCHEMA_FAIL;
+	const char		*cost = judge_type(t, wanted, c, &level);
+	char			*change, *what;
+
+	if (cost == NULL && wanted->nullable && !c->nullable &&
+	    !may_be_not_null(t, c->name)) {
+		level = SCHEMA_FAIL;
+		cost = "the daemon writes NULL there, and that is refused";
+	} else if (cost == NULL && !wanted->nullable && c->nullable &&
+	    t != T_EVENTS) {
+		level = SCHEMA_NOTE;
+		cost = "a row with NULL there is never found";
+	}
+	if (cost == NULL)
+		return;
+	change = xasprintf("MODIFY %s %s", c->name, wanted->definition);
+	what = xasprintf(c->length == 0 ? "%s is %s%.0llu %s, not %s" :
+	    "%s is %s(%llu) %s, not %s", c->name, c->type,
+	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
+	    wanted->definition);
+	/* Small tables that nobody else writes to may be mended. */
+	schema_alter(k, level, t, cost, change, what)->by_hand =
+	    level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
+	free(what);
+	free(change);
+}
+
+/* What we keep of an event, and where. */
+static const struct {
+	const char		*event;
+	enum store_table	 table;
+	const char		*column;
+} copies[] = {
+	{ "stream_id", T_DEAD, "order_key" },
+	{ "stream_id", T_BLOCKED, "order_key" },
+	{ "event_type", T_DEAD, "event_type" },
+};
+
+#define VARBINARY_MAX	16000	/* beside others in a row */
+
+/*
+ * Bytes; a character has four of them at most, and bytes no collation.  No
+ * column has room for more than UINT32_MAX.
+ */
+static uint64_t
+bytes_of(const struct schema_column *c)
+{
+	uint64_t	n = c->length * (c->collation[0] == '\0' ? 1 : 4);
+
+	return n < UINT32_MAX ? n : UINT32_MAX;
+}
+
+/* One that is text becomes as the schema has it, see check_column(). */
+static uint64_t
+room_of(const struct check *k, enum store_table t,
+    const struct schema_column *c)
+{
+	const struct schema_column	*wanted;
+
+	wanted = schema_column_of(&k->wanted.tables[t], c->name);
+	return c->collation[0] == '\0' || wanted == NULL ? bytes_of(c) :
+	    bytes_of(wanted);
+}
+
+static void
+check_copy(struct check *k, enum store_table t, const struct schema_column *c,
+    const struct schema_column *event)
+{
+	uint64_t	 wide = bytes_of(event), room = room_of(k, t, c);
+	char		*what, *change;
+
+	if (room >= wide)
+		return;
+	what = xasprintf("%s has room for %llu bytes, and %s of %s for %llu",
+	    c->name, (unsigned long long)room, event->name,
+	    schema_name(k, T_EVENTS), (unsigned long long)wide);
+	change = wide > VARBINARY_MAX ?
+	    xasprintf("MODIFY %s LONGBLOB NULL", c->name) :
+	    xasprintf("MODIFY %s VARBINARY(%llu) NULL DEFAULT NULL", c->name,
+	    (unsigned long long)wide);
+	schema_alter(k, SCHEMA_WARN, t, "what is longer is cut there, and ends "
+	    "with \"...\"", change, what)->by_hand = false;
+	free(change);
+	free(what);
+}
+
+void
+schema_copies(struct check *k)
+{
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+		const struct schema_column *event, *c;
+
+		event = schema_column_of(&k->live.tables[T_EVENTS],
+		    copies[i].event);
+		c = schema_column_of(&k->live.tables[copies[i].table],
+		    copies[i].column);
+		if (event != NULL && c != NULL && c->length != 0)
+			check_copy(k, copies[i].table, c, event);
+	}
+}
+
+void
+schema_columns(struct check *k, enum store_table t)
+{
+	const struct schema_table	*wanted = &k->wanted.tables[t];
+	const struct schema_column	*c;
+
+	for (size_t i = 0; i < wanted->ncolumns; i++) {
+		c = schema_column_of(&k->live.tables[t],
+		    wanted->columns[i].name);
+		if (c != NULL)
+			check_column(k, t, &wanted->columns[i], c);
+	}
+}
+
+/* All moments of a table at once: each such change rewrites it. */
+void
+schema_moments(struct check *k, enum store_table t)
+{
+	const struct schema_table	*wanted = &k->wanted.tables[t];
+	const struct schema_column	*c;
+	struct buf			 change = { 0 }, what = { 0 };
+
+	for (size_t i = 0; i < wanted->ncolumns; i++) {
+		const struct schema_column *w = &wanted->columns[i];
+
+		c = schema_column_of(&k->live.tables[t], w->name);
+		if (c == NULL || kind_of(c->type) != KIND_MOMENT ||
+		    c->length >= w->length)
+			continue;
+		buf_printf(&change, "%sMODIFY %s %s", change.len == 0 ? "" :
+		    ", ", w->name, w->definition);
+		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ", w->name);
+	}
+	if (what.len > 0) {
+		buf_str(&what, ": coarser than a microsecond");
+		schema_alter(k, SCHEMA_NOTE, t, t == T_EVENTS ?
+		    "the header with the time of an event is as coarse" :
+		    "delays, leases and what is due are as coarse, and the "
+		    "change rewrites the table", change.data, what.data);
+	}
+	buf_free(&change);
+	buf_free(&what);
+}
+
+/* Somebody's own column, without which no row can be made. */
+void
+schema_unknown_columns(struct check *k, enum store_table t)
+{
+	const struct schema_table	*live = &k->live.tables[t];
+
+	for (size_t i = 0; i < live->ncolumns; i++) {
+		const struct schema_column	*c = &live->columns[i];
+		char				*what, *change;
+
+		if (is_theirs(t) || c->optional ||
+		    schema_column_of(&k->wanted.tables[t], c->name) != NULL)
+			continue;
+		what = xasprintf("column %s has no default", c->name);
+		change = xasprintf("ALTER `%s` SET DEFAULT %s", c->name,
+		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
+		schema_alter(k, SCHEMA_FAIL, t, "the daemon does not know it, "
+		    "and its inserts are refused", change, what)->by_hand =
+		    true;
+		free(change);
+		free(what);
+	}
+}
+
+/* Of the way in which the partition count was changed before. */
+static const char *const unused[] = { "boundary", "former_count",
+	"wanted_count" };
+
+/* To leave them does no harm. */
+void
+schema_unused_columns(struct check *k)
+{
+	struct buf	change = { 0 }, what = { 0 };
+
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		if (schema_column_of(&k->live.tables[T_SETTINGS],
+		    unused[i]) == NULL)
+			continue;
+		buf_printf(&change, "%sDROP COLUMN %s", change.len == 0 ? "" :
+		    ", ", unused[i]);
+		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ",
+		    unused[i]);
+	}
+	if (what.len > 0) {
+		buf_str(&what, ": not used any more");
+		schema_alter(k, SCHEMA_NOTE, T_SETTINGS, "they do no harm, and "
+		    "nobody reads them", change.data, what.data);
+	}
+	buf_free(&change);
+	buf_free(&what);
+}

@@ -1,0 +1,112 @@
+/* schema_indexes.c - indexes: the claim's, missing and spare ones */
+
+#include "ctl/schema/schema_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/xalloc.h"
+
+/* The index that the claim reads by, or NULL. */
+static const struct schema_index *
+claim_index(const struct schema_table *t)
+{
+	for (size_t i = 0; i < t->nindexes; i++)
+		if (store_is_claim_index(t->indexes[i].columns))
+			return &t->indexes[i];
+	return NULL;
+}
+
+void
+schema_claim_index(struct check *k)
+{
+	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
+	const struct schema_index	*x = claim_index(wanted);
+	char				*change;
+
+	if (!schema_has(k, T_OUTBOX) ||
+	    claim_index(&k->live.tables[T_OUTBOX]) != NULL)
+		return;
+	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
+	schema_alter(k, SCHEMA_WARN, T_OUTBOX, "every claim sorts the backlog",
+	    change, "no index (published_at, partition_key, global_sequence)")
+	    ->way = ALTER_ONLINE;
+	free(change);
+}
+
+/* Does an index find rows by these columns? */
+static bool
+serves(const struct schema_index *x, const struct schema_index *wanted)
+{
+	size_t	n = strlen(wanted->columns);
+
+	if (wanted->unique)
+		return x->unique &&
+		    strcasecmp(x->columns, wanted->columns) == 0;
+	return strncasecmp(x->columns, wanted->columns, n) == 0 &&
+	    (x->columns[n] == ',' || x->columns[n] == '\0');
+}
+
+static bool
+is_served(const struct schema_table *t, const struct schema_index *wanted)
+{
+	for (size_t i = 0; i < t->nindexes; i++)
+		if (serves(&t->indexes[i], wanted))
+			return true;
+	return false;
+}
+
+void
+schema_indexes(struct check *k, enum store_table t)
+{
+	const struct schema_table	*wanted = &k->wanted.tables[t];
+
+	for (size_t i = 0; i < wanted->nindexes; i++) {
+		const struct schema_index	*x = &wanted->indexes[i];
+		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
+		char	*what, *change;
+
+		if (store_is_claim_index(x->columns) ||
+		    is_served(&k->live.tables[t], x))
+			continue;
+		what = xasprintf("no %s (%s)", primary ? "primary key" :
+		    x->unique ? "unique index" : "index", x->columns);
+		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
+		    x->columns) : xasprintf("ADD %sKEY `%s` (%s)",
+		    x->unique ? "UNIQUE " : "", x->name, x->columns);
+		schema_alter(k, primary ? SCHEMA_FAIL : x->unique ?
+		    SCHEMA_NOTE : SCHEMA_WARN, t, primary ?
+		    "rows are locked and found by it" : x->unique ?
+		    "what must be there once can be there twice" :
+		    "what looks for that reads the whole table", change,
+		    what)->by_hand = primary || x->unique;
+		k->report->findings[k->report->n - 1].way = ALTER_ONLINE;
+		free(change);
+		free(what);
+	}
+}
+
+/* A message costs what its indexes cost. */
+void
+schema_spare_indexes(struct check *k)
+{
+	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
+	const struct schema_index	*claim = claim_index(t);
+
+	for (size_t i = 0; i < t->nindexes; i++) {
+		const struct schema_index	*x = &t->indexes[i];
+		char				*what, *change;
+
+		if (x == claim || strcmp(x->name, "PRIMARY") == 0)
+			continue;
+		what = xasprintf("index %s (%s) is not read by the daemon",
+		    x->name, x->columns);
+		change = xasprintf("DROP KEY `%s`", x->name);
+		schema_alter(k, SCHEMA_NOTE, T_OUTBOX, "each message pays for "
+		    "it; if nobody else reads by it, drop it", change,
+		    what)->way = ALTER_ONLINE;
+		free(change);
+		free(what);
+	}
+}

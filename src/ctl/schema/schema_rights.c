@@ -1,0 +1,212 @@
+/*
+ * schema_rights.c - may the account do what grants.sql grants the daemon?
+ *
+ * The server is asked to explain one statement of each kind: that takes the
+ * same rights as running it, however they were given, and does nothing.
+ */
+
+#include "ctl/schema/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define CODE_TABLE_DENIED	1142
+#define CODE_COLUMN_DENIED	1143
+
+/* "GRANT SELECT, UPDATE (changed) ON outbox_audit TO 'outbox'@..." */
+struct grant {
+	enum store_table	 table;
+	char			*rights;	/* between GRANT and ON */
+};
+
+/* Without these the daemon only does less. */
+static const struct {
+	enum store_table	 table;
+	const char		*rights, *cost;
+} spared[] = {
+	{ T_OUTBOX, "INSERT", "reconcile.at_start makes no rows" },
+	{ T_DEAD, "DELETE", "retention.dead_days deletes nothing" },
+};
+
+static bool
+parse_grant(const struct ctl *c, const char *sql, struct grant *g)
+{
+	const char	*on = strstr(sql, " ON ");
+	char		*name;
+
+	if (strncmp(sql, "GRANT ", 6) != 0 || on == NULL ||
+	    strstr(sql, "TO 'outbox'@") == NULL)
+		return false;
+	name = xstrndup(on + 4, strcspn(on + 4, " \n"));
+	g->table = schema_table_id(c, name);
+	free(name);
+	if (g->table == NTABLES)
+		return false;
+	g->rights = xstrndup(sql + 6, (size_t)(on - sql - 6));
+	return true;
+}
+
+/* The statement that needs the right; column is any that the table has. */
+static void
+put_statement(struct store *s, const char *right, const char *table,
+    const char *column)
+{
+	const char	*open = strchr(right, '(');
+	struct buf	 name = { 0 };
+
+	if (open != NULL)
+		buf_add(&name, open + 1, strcspn(open + 1, ")"));
+	buf_str(&name, open == NULL ? column : "");
+	store_sql(s, "EXPLAIN ");
+	if (strncmp(right, "SELECT", 6) == 0)
+		store_putf(s, "SELECT * FROM `%s`", table);
+	else if (strncmp(right, "INSERT", 6) == 0)
+		store_putf(s, "INSERT INTO `%s` (`%s`) VALUES (DEFAULT)",
+		    table, name.data);
+	else if (strncmp(right, "UPDATE", 6) == 0)
+		store_putf(s, "UPDATE `%s` SET `%s` = DEFAULT WHERE FALSE",
+		    table, name.data);
+	else
+		store_putf(s, "DELETE FROM `%s` WHERE FALSE", table);
+	buf_free(&name);
+}
+
+/* 1: denied; -1: it cannot be asked. */
+static int
+is_denied(struct ctl *c, const char *right, enum store_table t,
+    const char *column, struct err *e)
+{
+	struct db_rows	*rows;
+	unsigned	 code;
+
+	put_statement(c->store, right, store_table_name(c->store, t), column);
+	rows = store_query(c->store, c->command->words, e);
+	code = rows != NULL ? 0 : store_code(c->store);
+	db_rows_free(rows);
+	if (code == CODE_TABLE_DENIED || code == CODE_COLUMN_DENIED)
+		return 1;
+	return rows == NULL && store_fault(c->store) != DB_WRONG ? -1 : 0;
+}
+
+/* Those of the list that are denied, "INSERT, DELETE". */
+static int
+find_denied(struct ctl *c, const struct grant *g,
+    const struct schema_table *live, struct buf *denied, struct err *e)
+{
+	const char	*column = live->ncolumns == 0 ? "" :
+	    live->columns[0].name;
+	int		 rc = 0;
+
+	for (const char *p = g->rights; rc >= 0 && *p != '\0'; ) {
+		size_t	 n = strcspn(p, ",");
+		char	*right = xstrndup(p, n);
+
+		rc = is_denied(c, right, g->table, column, e);
+		if (rc > 0)
+			buf_printf(denied, "%s%s", denied->len == 0 ? "" :
+			    ", ", right);
+		free(right);
+		p += n;
+		p += strspn(p, ", ");
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Who we are, as GRANT wants it; yours to free. */
+static char *
+account(struct ctl *c, struct err *e)
+{
+	struct db_rows	*rows;
+	char		*name = NULL;
+
+	store_sql(c->store, "SELECT CONCAT(QUOTE(SUBSTRING_INDEX("
+	    "CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX("
+	    "CURRENT_USER(), '@', -1)))");
+	rows = store_query(c->store, c->command->words, e);
+	if (rows != NULL && db_next(rows))
+		name = xstrdup(db_text(rows, 0));
+	db_rows_free(rows);
+	return name;
+}
+
+/* Whoever makes the table that we do not see has to grant it, too. */
+static void
+add_to_missing(struct schema_report *report, enum store_table t,
+    const char *grant)
+{
+	for (size_t i = 0; i < report->n; i++) {
+		struct schema_finding	*f = &report->findings[i];
+		char			*create = f->sql;
+
+		if (f->table != t || strncmp(create, "CREATE ", 7) != 0)
+			continue;
+		f->sql = xasprintf("%s; %s", create, grant);
+		free(create);
+		return;
+	}
+}
+
+/* NULL: it is needed. */
+static const char *
+cost_of(const struct grant *g)
+{
+	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
+		if (spared[i].table == g->table &&
+		    strcmp(spared[i].rights, g->rights) == 0)
+			return spared[i].cost;
+	return g->table == T_AUDIT ? store_cost_of_table(T_AUDIT) : NULL;
+}
+
+static int
+check_grant(struct ctl *c, const struct grant *g, const char *who,
+    const struct schema_model *live, struct schema_report *report,
+    struct err *e)
+{
+	struct buf	 denied = { 0 };
+	const char	*name = store_table_name(c->store, g->table);
+	const char	*cost = cost_of(g);
+	char		*sql;
+	int		 rc;
+
+	rc = find_denied(c, g, &live->tables[g->table], &denied, e);
+	if (rc == 0 && denied.len > 0) {
+		sql = xasprintf("GRANT %s ON `%s` TO %s", denied.data, name,
+		    who);
+		if (live->tables[g->table].engine == NULL)
+			add_to_missing(report, g->table, sql);
+		else
+			schema_find(report, cost == NULL ? SCHEMA_FAIL :
+			    SCHEMA_WARN, g->table, cost == NULL ?
+			    "the daemon cannot do its work" : cost, sql,
+			    "%s: %s may not %s", name, who, denied.data)
+			    ->by_hand = true;
+		free(sql);
+	}
+	buf_free(&denied);
+	return rc;
+}
+
+int
+schema_check_rights(struct ctl *c, const struct schema_model *live,
+    struct schema_report *report, struct err *e)
+{
+	struct schema_walk	 walk = { .at = schema_file_grants,
+	    .delimiter = ";" };
+	struct buf		 sql = { 0 };
+	struct grant		 g;
+	char			*who = account(c, e);
+	int			 rc = who == NULL ? -1 : 0;
+
+	while (rc == 0 && schema_next(&walk, &sql)) {
+		if (!parse_grant(c, sql.data, &g))
+			continue;
+		rc = check_grant(c, &g, who, live, report, e);
+		free(g.rights);
+	}
+	buf_free(&sql);
+	free(who);
+	return rc;
+}

@@ -1,0 +1,191 @@
+/* schema_text.c - the text of sql/schema.sql: its names and its statements */
+
+#include "ctl/schema/schema.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define NAME_MAX_SQL	64
+
+#define WORD	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+		"0123456789_@-"
+
+/* A column; all else that begins with the name of a table belongs to it. */
+static const char	column[] = "outbox_id";
+
+static const char *
+configured(const struct conf *conf, const struct conf_key *k)
+{
+	return *(char *const *)((const char *)conf + k->at);
+}
+
+/*
+ * The key of the table whose name the word is, or begins with before an
+ * underscore: outbox_workers_heartbeat belongs to outbox_workers.
+ */
+static const struct conf_key *
+table_of(const char *word, size_t len)
+{
+	static const char	 prefix[] = "outbox.tables.";
+	const struct conf_key	*keys, *best = NULL;
+	size_t			 n, longest = 0;
+
+	keys = conf_keys(&n);
+	for (size_t i = 0; i < n; i++) {
+		size_t k = keys[i].dflt == NULL ? 0 : strlen(keys[i].dflt);
+
+		if (strncmp(keys[i].name, prefix, sizeof(prefix) - 1) != 0 ||
+		    k <= longest || k > len ||
+		    memcmp(word, keys[i].dflt, k) != 0 ||
+		    (k < len && word[k] != '_'))
+			continue;
+		longest = k;
+		best = &keys[i];
+	}
+	return best;
+}
+
+static int
+put_word(const struct conf *conf, struct buf *to, const char *word, size_t len,
+    struct err *e)
+{
+	const struct conf_key	*k = NULL;
+	const char		*name;
+	size_t			 cut;
+
+	if (len != sizeof(column) - 1 || memcmp(word, column, len) != 0)
+		k = table_of(word, len);
+	if (k == NULL || strcmp(configured(conf, k), k->dflt) == 0) {
+		buf_add(to, word, len);
+		return 0;
+	}
+	name = configured(conf, k);
+	cut = strlen(k->dflt);
+	if (strlen(name) + len - cut > NAME_MAX_SQL)
+		return err_set(e, "%s: %s%.*s would be longer than %d "
+		    "characters", k->name, name, (int)(len - cut), word + cut,
+		    NAME_MAX_SQL);
+	buf_printf(to, "`%s%.*s`", name, (int)(len - cut), word + cut);
+	return 0;
+}
+
+int
+schema_put_text(const struct conf *conf, const char *p, struct buf *to,
+    struct err *e)
+{
+	size_t	n;
+
+	for (; *p != '\0'; p += n) {
+		n = strcspn(p, WORD);
+		buf_add(to, p, n);
+		p += n;
+		n = strspn(p, WORD);
+		if (n > 0 && put_word(conf, to, p, n, e) < 0)
+			return -1;
+	}
+	buf_str(to, "");
+	return 0;
+}
+
+int
+schema_render(const struct conf *conf, struct buf *to, struct err *e)
+{
+	return schema_put_text(conf, schema_file_schema, to, e);
+}
+
+/* Blanks or a comment. */
+static size_t
+blank_length(const char *p)
+{
+	size_t	n = strspn(p, " \t\r\n");
+
+	if (n == 0 && strncmp(p, "--", 2) == 0)
+		n = strcspn(p, "\n");
+	return n;
+}
+
+/* What must not be looked into, at p; 0: nothing. */
+static size_t
+opaque_length(const char *p)
+{
+	const char	*end;
+
+	if (strncmp(p, "-- ", 3) == 0 || strncmp(p, "--\n", 3) == 0)
+		return strcspn(p, "\n");
+	if (*p != '\'' && *p != '"' && *p != '`')
+		return 0;
+	end = strchr(p + 1, *p);
+	return end == NULL ? strlen(p) : (size_t)(end + 1 - p);
+}
+
+/* Past blanks and DELIMITER lines, to where a statement begins. */
+static void
+go_to_statement(struct schema_walk *w)
+{
+	size_t	n;
+
+	for (;;) {
+		while ((n = blank_length(w->at)) > 0)
+			w->at += n;
+		if (sscanf(w->at, "DELIMITER %7s", w->delimiter) != 1)
+			return;
+		w->at += strcspn(w->at, "\n");
+	}
+}
+
+bool
+schema_next(struct schema_walk *w, struct buf *statement)
+{
+	const char	*start;
+	size_t		 n;
+
+	go_to_statement(w);
+	start = w->at;
+	while (*w->at != '\0' &&
+	    strncmp(w->at, w->delimiter, strlen(w->delimiter)) != 0) {
+		n = opaque_length(w->at);
+		w->at += n == 0 ? 1 : n;
+	}
+	buf_clear(statement);
+	buf_add(statement, start, (size_t)(w->at - start));
+	buf_str(statement, "");
+	if (*w->at != '\0')
+		w->at += strlen(w->delimiter);
+	return statement->len > 0;
+}
+
+char *
+schema_squeeze(const char *text, size_t n)
+{
+	char	*out = xcalloc(n + 1, 1);
+	size_t	 len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isspace((unsigned char)text[i]))
+			out[len++] = text[i];
+		else if (len > 0 && out[len - 1] != ' ')
+			out[len++] = ' ';
+	}
+	if (len > 0 && out[len - 1] == ' ')
+		len--;
+	out[len] = '\0';
+	return out;
+}
+
+enum store_table
+schema_table_id(const struct ctl *c, const char *name)
+{
+	const struct conf_key	*k = table_of(name, strlen(name));
+	enum store_table	 t;
+
+	if (k == NULL || strcmp(k->dflt, name) != 0)
+		return NTABLES;
+	for (t = 0; t < NTABLES; t++)
+		if (strcmp(store_table_name(c->store, t),
+		    configured(c->conf, k)) == 0)
+			break;
+	return t;
+}

@@ -1,0 +1,180 @@
+/*
+ * trigger.c - the trigger on events: its text, whether it is there and enqueues
+ * the types that are published
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/schema/schema.h"
+#include "util/xalloc.h"
+
+#define CODE_BINLOG	1419	/* CREATE TRIGGER needs SUPER */
+
+/* What stands for the types in sql/trigger.sql, which takes all. */
+static const char	all_types[] = "NEW.event_type LIKE '%'";
+
+/*
+ * What is not one of these is written as hex: no server is asked here how to
+ * quote, and what MariaDB shows of a trigger has lost backslashes and the names
+ * of character sets.
+ */
+#define PLAIN	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+		"0123456789 %|._:/+-"
+
+static void
+put_literal(struct buf *to, const char *text)
+{
+	if (text[strspn(text, PLAIN)] == '\0') {
+		buf_printf(to, "'%s'", text);
+		return;
+	}
+	buf_str(to, "x'");
+	for (; *text != '\0'; text++)
+		buf_printf(to, "%02x", (unsigned)(unsigned char)*text);
+	buf_str(to, "'");
+}
+
+/* "order.*" as LIKE has it. */
+static void
+put_pattern(struct buf *to, const char *pattern)
+{
+	struct buf	like = { 0 };
+
+	for (const char *p = pattern; *p != '\0'; p++) {
+		if (strchr("%_|", *p) != NULL)
+			buf_str(&like, "|");
+		buf_add(&like, *p == '*' ? "%" : p, 1);
+	}
+	buf_str(&like, "");
+	buf_str(to, "NEW.event_type LIKE ");
+	put_literal(to, like.data);
+	buf_str(to, " ESCAPE '|'");
+	buf_free(&like);
+}
+
+static void
+put_types(const struct conf_list *types, struct buf *to)
+{
+	for (size_t i = 0; i < types->n; i++) {
+		buf_str(to, i == 0 ? "" : " OR ");
+		put_pattern(to, types->items[i]);
+	}
+	if (types->n == 0)
+		buf_str(to, all_types);
+}
+
+int
+trigger_render(const struct conf *conf, struct buf *to, struct err *e)
+{
+	struct buf	 text = { 0 };
+	const char	*p = "", *at;
+	int		 rc = schema_put_text(conf, schema_file_trigger, &text,
+			    e);
+
+	if (rc == 0)
+		p = text.data;
+	for (; (at = strstr(p, all_types)) != NULL;
+	    p = at + sizeof(all_types) - 1) {
+		buf_add(to, p, (size_t)(at - p));
+		put_types(&conf->publish.types, to);
+	}
+	buf_str(to, p);
+	buf_free(&text);
+	return rc;
+}
+
+int
+trigger_install(struct ctl *c, struct err *e)
+{
+	struct buf	text = { 0 };
+	struct err	why;
+	int		rc = trigger_render(c->conf, &text, e);
+
+	if (rc == 0 && (rc = schema_run_all(c, text.data, e)) < 0) {
+		if (store_code(c->store) == CODE_BINLOG) {
+			why = *e;
+			err_set(e, "%.300s; the server has a binlog: CREATE "
+			    "TRIGGER takes SUPER, or SET GLOBAL "
+			    "log_bin_trust_function_creators = 1", why.text);
+		}
+		store_sql(c->store, "UNLOCK TABLES");
+		store_exec(c->store, "schema", NULL, &why);
+	}
+	buf_free(&text);
+	return rc;
+}
+
+/* Is there a "CREATE TRIGGER name ... body" in the text, blanks apart? */
+static bool
+has_trigger(const char *text, const char *name, const char *body)
+{
+	struct schema_walk	walk = { .at = text, .delimiter = ";" };
+	struct buf		sql = { 0 };
+	char			*wanted = schema_squeeze(body, strlen(body));
+	bool			has = false;
+
+	while (!has && schema_next(&walk, &sql)) {
+		char *s = schema_squeeze(sql.data, strlen(sql.data));
+		char *from = strstr(s, " FOR EACH ROW ");
+
+		if (strncmp(s, "CREATE TRIGGER ", 15) == 0 && from != NULL &&
+		    strncmp(s + 15 + (s[15] == '`'), name, strlen(name)) == 0)
+			has = strcmp(from + 14, wanted) == 0;
+		free(s);
+	}
+	free(wanted);
+	buf_free(&sql);
+	return has;
+}
+
+/* Is it there, and as it should be? */
+static int
+find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
+    struct err *e)
+{
+	char		*name = xasprintf("%s_after_event",
+			    store_table_name(c->store, T_OUTBOX));
+	struct db_rows	*rows;
+
+	store_sql(c->store, "SELECT action_statement FROM "
+	    "information_schema.triggers WHERE trigger_schema = DATABASE() "
+	    "AND event_object_table = ");
+	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
+	store_put(c->store, " AND trigger_name = ");
+	store_put_text(c->store, name);
+	rows = store_query(c->store, c->command->words, e);
+	*there = rows != NULL && db_next(rows);
+	*right = *there && has_trigger(text, name, db_text(rows, 0));
+	free(name);
+	if (rows == NULL)
+		return -1;
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
+{
+	const char	*events = store_table_name(c->store, T_EVENTS);
+	struct buf	 text = { 0 };
+	bool		 there = false, right = false;
+	int		 rc;
+
+	if ((rc = trigger_render(c->conf, &text, e)) == 0)
+		rc = find_trigger(c, text.data, &there, &right, e);
+	buf_free(&text);
+	if (rc < 0)
+		return -1;
+	if (!there && c->args.trigger)
+		schema_find(report, SCHEMA_WARN, T_EVENTS, "an event without "
+		    "a row of its own waits for reconcile; outboxctl schema "
+		    "install --trigger makes it", "", "%s: no trigger, or no "
+		    "right to see it", events)->by_hand = true;
+	else if (there && !right)
+		schema_find(report, SCHEMA_WARN, T_EVENTS, "other events are "
+		    "enqueued than publish.types says, or in another way; "
+		    "outboxctl schema upgrade makes it anew", "", "%s: the "
+		    "trigger is not as it should be", events)->trigger = true;
+	return 0;
+}

@@ -1,0 +1,146 @@
+/* backlog.c - how many rows wait, without reading all of them */
+
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "mysql/db.h"
+#include "ctl/state/state.h"
+
+#define INDEX_NAME	65
+
+/* So many are counted before the server is asked for an estimate. */
+#define FEW		1000
+
+#define PARKED		"partition_key > '!' AND partition_key < '!a'"
+
+struct backlog {
+	uint64_t	waiting, parked;
+	bool		exact;
+};
+
+/*
+ * An index in which all that waits is one range: the claim's, or any other
+ * that begins with published_at.  "": there is none.
+ */
+static int
+find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
+{
+	struct db_rows	*rows;
+
+	name[0] = '\0';
+	if (store_index(c->store) == INDEX_BY_TIME) {
+		strlcpy(name, store_index_name(c->store), INDEX_NAME);
+		return 0;
+	}
+	store_sql(c->store, "SELECT index_name FROM "
+	    "information_schema.statistics WHERE table_schema = DATABASE() "
+	    "AND seq_in_index = 1 AND column_name = 'published_at' AND "
+	    "table_name = ");
+	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
+	store_put(c->store, " LIMIT 1");
+	if ((rows = store_query(c->store, "schema", e)) == NULL)
+		return -1;
+	if (db_next(rows))
+		strlcpy(name, db_text(rows, 0), INDEX_NAME);
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * The first rows of what waits, and how many of these are parked.  The rows
+ * themselves, so that they are counted here: to count a derived table the
+ * server would write and read them once more.
+ */
+static int
+count(struct ctl *c, const char *index, unsigned max, struct backlog *b,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(c->store, store_has(c->store, T_BLOCKED) ?
+	    "SELECT " PARKED : "SELECT 0");
+	store_put(c->store, " FROM {outbox} ");
+	store_putf(c->store, "FORCE INDEX (`%s`) WHERE published_at IS NULL "
+	    "LIMIT %u", index, max + 1);
+	if ((rows = store_query(c->store, "backlog", e)) == NULL)
+		return -1;
+	b->waiting = db_nrows(rows);
+	for (b->parked = 0; db_next(rows); )
+		b->parked += db_u64(rows, 0);
+	db_rows_free(rows);
+	b->exact = b->waiting <= max;
+	return 0;
+}
+
+/* What the optimizer makes of it, from a few pages of the index. */
+static int
+estimate(struct ctl *c, const char *index, const char *which, uint64_t *n,
+    struct err *e)
+{
+	struct db_rows	*rows;
+	int		 col;
+
+	/* Forced, MySQL would not look into the index. */
+	store_sql(c->store, "EXPLAIN FORMAT=TRADITIONAL SELECT partition_key "
+	    "FROM {outbox} ");
+	store_putf(c->store, "USE INDEX (`%s`) WHERE published_at IS NULL",
+	    index);
+	store_put(c->store, which);
+	if ((rows = store_query(c->store, "backlog", e)) == NULL)
+		return -1;
+	*n = 0;
+	if ((col = db_column(rows, "rows")) >= 0 && db_next(rows))
+		*n = db_u64(rows, (unsigned)col);
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * Where far more wait than would be counted, the estimate does: it is off by
+ * a factor of two, seldom more.  It also counts what was delivered and is not
+ * purged yet, so that a few are never told by it.
+ */
+static int
+measure(struct ctl *c, const char *index, struct backlog *b, struct err *e)
+{
+	uint64_t	waiting, parked = 0;
+
+	if (count(c, index, FEW, b, e) < 0)
+		return -1;
+	if (b->exact)
+		return 0;
+	if (estimate(c, index, "", &waiting, e) < 0)
+		return -1;
+	if (waiting <= 4 * STATE_EXACT && count(c, index, STATE_EXACT, b,
+	    e) < 0)
+		return -1;
+	if (b->exact)
+		return 0;
+	if (store_has(c->store, T_BLOCKED) &&
+	    store_index(c->store) == INDEX_BY_TIME &&
+	    estimate(c, index, " AND " PARKED, &parked, e) < 0)
+		return -1;
+	if (b->waiting < waiting)
+		b->waiting = waiting;
+	/* 1 is what the optimizer says of none. */
+	if (b->parked < parked && parked > 1)
+		b->parked = parked;
+	return 0;
+}
+
+json_t *
+state_backlog(struct ctl *c, struct err *e)
+{
+	char		index[INDEX_NAME];
+	struct backlog	b;
+
+	if (find_index(c, index, e) < 0)
+		return NULL;
+	if (index[0] == '\0')
+		return json_null();
+	if (measure(c, index, &b, e) < 0)
+		return NULL;
+	return json_pack("{s:I, s:b, s:I}", "waiting", (json_int_t)b.waiting,
+	    "exact", b.exact, "parked", (json_int_t)b.parked);
+}

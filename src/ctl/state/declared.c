@@ -1,0 +1,159 @@
+/* declared.c - the partition counts that are declared, and their classes */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/buf.h"
+#include "mysql/db.h"
+#include "ctl/state/state.h"
+#include "util/xalloc.h"
+
+int
+state_counts(struct ctl *c, struct counts *k, struct err *e)
+{
+	if (store_read_counts(c->store, k, e) < 0)
+		return -1;
+	if (k->count == 0)
+		k->count = (unsigned)c->conf->outbox.partition_count;
+	return 0;
+}
+
+unsigned
+state_class(const struct ctl *c, const struct counts *k, const char *label)
+{
+	return k->nformer == 0 || c->conf->outbox.ordering == ORDER_NONE ?
+	    COUNTS_NONE : counts_class(k, label);
+}
+
+bool
+state_is_obsolete(const char *label, const struct counts *k)
+{
+	char		 expected[STORE_LABEL];
+	unsigned long	 n;
+
+	if (label[0] == '\0')
+		return false;
+	if (label[0] != 'p')
+		return true;
+	n = strtoul(label + 1, NULL, 10);
+	snprintf(expected, sizeof(expected), "p%02lu", n);
+	return n >= counts_max(k) || strcmp(expected, label) != 0;
+}
+
+json_t *
+state_former_json(const struct counts *k)
+{
+	json_t	*list = json_array();
+
+	for (size_t i = 0; i < k->nformer; i++)
+		json_array_append_new(list, json_integer(k->former[i]));
+	return list;
+}
+
+char *
+state_counts_text(const struct counts *k)
+{
+	struct buf	b = { 0 };
+
+	buf_printf(&b, "%u", k->count);
+	for (size_t i = 0; i < k->nformer; i++)
+		buf_printf(&b, "%s%u", i == 0 ? ", formerly " : " and ",
+		    k->former[i]);
+	if (k->nformer > 0)
+		buf_printf(&b, ": %u classes of %zu labels at most, and no "
+		    "more workers than classes are of use",
+		    counts_gcd(k), counts_class_size(k));
+	return b.data;
+}
+
+static void
+take_text(char out[STATE_TIME], const struct db_rows *rows, unsigned col)
+{
+	const char	*text = db_text(rows, col);
+
+	/* UTC, as RFC 3339 has it. */
+	if (text != NULL)
+		snprintf(out, STATE_TIME, "%.10sT%sZ", text, text + 11);
+}
+
+int
+state_former_use(struct ctl *c, struct former_use *u, struct err *e)
+{
+	struct store	*s = c->store;
+	struct db_rows	*rows;
+
+	memset(u, 0, sizeof(*u));
+	u->noted = store_notes_former(s);
+	store_sql(s, "SELECT since, last, COALESCE(GREATEST(0, ");
+	store_putf(s, "%d", STATE_QUIET_MS);
+	store_put(s, " - TIMESTAMPDIFF(MICROSECOND, GREATEST("
+	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
+	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
+	    "FROM (SELECT ");
+	store_put(s, store_can_change(s) ? "(SELECT counts_since FROM "
+	    "{settings} WHERE id = 1)" : "NULL");
+	store_put(s, " AS since, ");
+	store_put(s, u->noted ? "(SELECT MAX(former_label_at) "
+	    "FROM {partitions})" : "NULL");
+	store_put(s, " AS last) AS t");
+	if ((rows = store_query(s, "counts", e)) == NULL)
+		return -1;
+	if (db_next(rows)) {
+		take_text(u->since, rows, 0);
+		take_text(u->last, rows, 1);
+		u->wait_ms = (int64_t)db_u64(rows, 2);
+		u->is_after = db_u64(rows, 3) != 0;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Labels of p and digits that no declared count makes, some of them. */
+static int
+list_unknown(struct ctl *c, const struct counts *k, struct buf *to,
+    struct err *e)
+{
+	struct db_rows	*rows;
+	unsigned	 n = 0;
+
+	store_sql(c->store, "SELECT partition_key FROM {partitions} "
+	    "WHERE partition_key LIKE 'p%' ORDER BY partition_key");
+	if ((rows = store_query(c->store, "partitions", e)) == NULL)
+		return -1;
+	while (db_next(rows) && n < 5)
+		if (counts_is_label(db_text(rows, 0)) &&
+		    counts_class(k, db_text(rows, 0)) == COUNTS_NONE)
+			buf_printf(to, "%s%s", n++ == 0 ? "; of no declared "
+			    "count are " : ", ", db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+state_straggler(struct ctl *c, const struct counts *k,
+    const struct former_use *u, char **text, struct err *e)
+{
+	struct buf	unknown = { 0 };
+	int		rc = 0;
+
+	*text = NULL;
+	if (u->wait_ms == 0 || !u->is_after)
+		return 0;
+	rc = list_unknown(c, k, &unknown, e);
+	/*
+	 * Former counts may be used while they are declared, and without a
+	 * change the labels may be the application's own.
+	 */
+	if (rc == 0 && (unknown.len > 0 ||
+	    (k->nformer == 0 && u->since[0] != '\0')))
+		*text = xasprintf("a producer uses a partition count that is "
+		    "not declared: at %s a message went under a label that its "
+		    "key does not have under %u%s: its keys may be out of "
+		    "order; mend the producer, or declare its count: "
+		    "partitions sync with that one, then with %u again",
+		    u->last, k->count, unknown.len > 0 ? unknown.data : "",
+		    k->count);
+	buf_free(&unknown);
+	return rc;
+}

@@ -1,0 +1,419 @@
+/*
+ * status.c - everything at a glance, once or again and again
+ *
+ * One object; what needs a human is put in words in "problems", and then the
+ * status is 1.
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "mysql/db.h"
+#include "store/horizon.h"
+#include "util/sig.h"
+#include "ctl/state/state.h"
+#include "ctl/status/status.h"
+
+/* Between two looks at the board, to tell a rate. */
+#define RATE_MS		250
+
+#define WATCH_S		2
+#define WATCH_MAX_S	3600
+
+static void
+problem(json_t *status, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	json_array_append_new(json_object_get(status, "problems"),
+	    json_vsprintf(fmt, ap));
+	va_end(ap);
+}
+
+static int
+put_fleet(struct ctl *c, json_t *status, struct err *e)
+{
+	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
+	int	 live = 0, stale = 0;
+	size_t	 i;
+
+	json_array_foreach(workers, i, w) {
+		if (!json_is_true(json_object_get(w, "live"))) {
+			stale++;
+			continue;
+		}
+		live++;
+		if (text(w, "host") != NULL)
+			json_object_set_new(hosts, text(w, "host"),
+			    json_true());
+	}
+	json_object_set_new(status, "fleet", json_pack("{s:i, s:i, s:i}",
+	    "live", live, "stale", stale,
+	    "hosts", (int)json_object_size(hosts)));
+	json_decref(hosts);
+	json_decref(workers);
+	return workers == NULL ? -1 : 0;
+}
+
+static void
+put_oldest(json_t *status, const json_t *oldest)
+{
+	json_object_set_new(status, "oldest", oldest == NULL ? json_null() :
+	    json_pack("{s:O, s:O, s:O, s:O}",
+	    "sequence", json_object_get(oldest, "oldest"),
+	    "partition", json_object_get(oldest, "partition"),
+	    "at", json_object_get(oldest, "oldest_at"),
+	    "age_ms", json_object_get(oldest, "oldest_ms")));
+}
+
+/* One whose age is not known, because its event is gone, is not chosen. */
+static const json_t *
+older(const json_t *a, const json_t *b)
+{
+	if (json_is_null(json_object_get(b, "oldest")))
+		return a;
+	return a == NULL || number(b, "oldest_ms") > number(a, "oldest_ms") ?
+	    b : a;
+}
+
+static void
+sum_up_partitions(json_t *sums, const json_t *p)
+{
+	static const char *const	 flags[] = { "obsolete", "idle" };
+	bool				 set[] = {
+		json_is_true(json_object_get(p, "obsolete")),
+		json_is_false(json_object_get(p, "waiting"))
+	};
+	const char			*state = text(p, "state");
+
+	json_object_set_new(sums, state,
+	    json_integer(number(sums, state) + 1));
+	for (int i = 0; i < 2; i++)
+		if (set[i])
+			json_object_set_new(sums, flags[i],
+			    json_integer(number(sums, flags[i]) + 1));
+}
+
+static int
+put_partitions(struct ctl *c, json_t *status, struct err *e)
+{
+	struct counts	 k;
+	json_t		*list = state_counts(c, &k, e) < 0 ? NULL :
+			    state_partitions(c, 0, e);
+	const json_t	*oldest = NULL;
+	json_t		*sums, *p;
+	json_int_t	 labels = 0;
+	size_t		 i;
+
+	if (list == NULL)
+		return -1;
+	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
+	    "count", (int)k.count, "total", (int)json_array_size(list),
+	    "owned", 0, "free", 0, "expired", 0, "paused", 0, "idle", 0, "missing", 0,
+	    "obsolete", 0);
+	json_array_foreach(list, i, p) {
+		sum_up_partitions(sums, p);
+		labels += text(p, "partition")[0] != '\0' &&
+		    !json_is_true(json_object_get(p, "obsolete"));
+		oldest = older(oldest, p);
+	}
+	json_object_set_new(sums, "missing", json_integer(counts_max(&k) - labels));
+	json_object_set_new(status, "partitions", sums);
+	put_oldest(status, oldest);
+	json_decref(list);
+	return 0;
+}
+
+static int
+put_backlog(struct ctl *c, json_t *status, struct err *e)
+{
+	json_t	*backlog = state_backlog(c, e);
+
+	return backlog == NULL ? -1 :
+	    json_object_set_new(status, "backlog", backlog);
+}
+
+/* Takes what store_sql and its like have built. */
+static int
+put_query(struct ctl *c, json_t *status, const char *name,
+    const struct rows_column *columns, size_t n, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, name, e);
+
+	if (rows == NULL)
+		return -1;
+	json_object_set_new(status, name, rows_json(rows, columns, n));
+	return 0;
+}
+
+static int
+put_blocked(struct ctl *c, json_t *status, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
+	    { "since", ROWS_TIME } };
+
+	if (!store_has(c->store, T_BLOCKED))
+		return json_object_set_new(status, "blocked", json_null());
+	store_sql(c->store, "SELECT reason, COUNT(*), MIN(since) FROM "
+	    "(SELECT reason, since FROM {blocked} ");
+	store_putf(c->store, "LIMIT %d) AS t GROUP BY reason ORDER BY reason",
+	    STATE_EXACT);
+	return put_query(c, status, "blocked", columns, 3, e);
+}
+
+/* The latest by sequence, which are nearly the latest that died. */
+static int
+put_dead(struct ctl *c, json_t *status, struct err *e)
+{
+	struct db_rows	*rows;
+	json_int_t	 count, fresh = 0;
+
+	if (!store_has(c->store, T_DEAD))
+		return json_object_set_new(status, "dead", json_null());
+	store_sql(c->store, "SELECT died_at >= ");
+	store_put(c->store, c->args.since != NULL ? c->args.since :
+	    "NOW(6) - INTERVAL 1 DAY");
+	store_put(c->store, " FROM {dead} WHERE reason NOT IN " DEAD_MARKS " "
+	    "ORDER BY global_sequence DESC ");
+	store_putf(c->store, "LIMIT %d", STATE_EXACT + 1);
+	if ((rows = store_query(c->store, "dead", e)) == NULL)
+		return -1;
+	count = (json_int_t)db_nrows(rows);
+	while (db_next(rows))
+		fresh += (json_int_t)db_u64(rows, 0);
+	db_rows_free(rows);
+	return json_object_set_new(status, "dead", json_pack(
+	    "{s:I, s:b, s:I}", "count",
+	    count > STATE_EXACT ? STATE_EXACT : count,
+	    "exact", count <= STATE_EXACT, "new", fresh));
+}
+
+static int
+put_streams(struct ctl *c, json_t *status, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "name", ROWS_TEXT }, { "checked_at", ROWS_TIME },
+	    { "checked_ms", ROWS_NUMBER }, { "checker", ROWS_TEXT },
+	    { "phantoms", ROWS_NUMBER }, { "phantom_first", ROWS_NUMBER },
+	    { "phantom_last", ROWS_NUMBER }, { "phantom_at", ROWS_TIME } };
+
+	if (!store_has(c->store, T_STREAMS))
+		return json_object_set_new(status, "streams", json_null());
+	store_sql(c->store, "SELECT name, checked_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
+	    "IF(checker_until > NOW(6), checker, NULL), ");
+	store_put(c->store, store_has_timeline(c->store) ? "phantoms, "
+	    "phantom_first, phantom_last, phantom_at" :
+	    "NULL, NULL, NULL, NULL");
+	store_put(c->store, " FROM {streams} ORDER BY name LIMIT 100");
+	return put_query(c, status, "streams", columns, 8, e);
+}
+
+/* The rate is that since the look before, or over a moment now. */
+static void
+put_here(struct ctl *c, json_t *status, const json_t *before)
+{
+	json_t	*here = state_here(c);
+	int64_t	 left = number(before, "at_ms") + RATE_MS -
+		    number(here, "at_ms");
+
+	if (json_is_object(here) && json_is_object(before) && left > 0) {
+		sig_wait(NULL, 0, left);
+		json_decref(here);
+		here = state_here(c);
+	}
+	state_rate(here, before);
+	json_object_set_new(status, "here", here);
+}
+
+static void
+judge_fleet(const struct ctl *c, json_t *status)
+{
+	const json_t	*backlog = json_object_get(status, "backlog");
+	json_int_t	 n = number(backlog, "waiting");
+
+	/* Without leases nobody has to show that he is there. */
+	if (!c->conf->worker.leasing || number(json_object_get(status,
+	    "fleet"), "live") > 0)
+		return;
+	if (n > 0)
+		problem(status, "nobody is alive and %s%lld rows wait: start "
+		    "outbox-master", json_is_true(json_object_get(backlog,
+		    "exact")) ? "" : "about ", (long long)n);
+	else if (json_is_object(json_object_get(status, "oldest")))
+		problem(status, "nobody is alive and rows wait: start "
+		    "outbox-master");
+}
+
+/* All workers of a host mostly wait for the same: it is said once. */
+static void
+judge_here(json_t *status)
+{
+	json_t	*said = json_object(), *w;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(json_object_get(status, "here"),
+	    "workers"), i, w) {
+		const char *why = text(w, "why");
+
+		if (why == NULL || json_object_get(said, why) != NULL)
+			continue;
+		json_object_set_new(said, why, json_true());
+		problem(status, "%s: %s", text(w, "state"), why);
+	}
+	json_decref(said);
+}
+
+static void
+judge_streams(json_t *status)
+{
+	json_t	*s;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(status, "streams"), i, s)
+		if (number(s, "phantoms") > 0)
+			problem(status, "stream %s: %lld phantoms, messages of "
+			    "events that this database has lost: outboxctl "
+			    "doctor", text(s, "name"),
+			    (long long)number(s, "phantoms"));
+}
+
+static void
+judge(const struct ctl *c, json_t *status)
+{
+	json_int_t	 fresh = number(json_object_get(status, "dead"), "new");
+	json_t		*b;
+	size_t		 i;
+
+	judge_fleet(c, status);
+	judge_here(status);
+	judge_streams(status);
+	json_array_foreach(json_object_get(status, "blocked"), i, b)
+		if (strcmp(text(b, "reason"), STORE_HALTED) == 0)
+			problem(status, "halted keys: %lld, the first since "
+			    "%s", (long long)number(b, "keys"),
+			    text(b, "since"));
+	if (number(json_object_get(status, "partitions"), "paused") > 0)
+		problem(status, "paused partitions: %lld: outboxctl "
+		    "partitions resume", (long long)number(json_object_get(
+		    status, "partitions"), "paused"));
+	if (fresh > 0)
+		problem(status, "dead lately: %lld: outboxctl dead list",
+		    (long long)fresh);
+}
+
+static json_t *
+take_status(struct ctl *c, const json_t *before, struct err *e)
+{
+	static int	(*const parts[])(struct ctl *, json_t *,
+			    struct err *) = {
+		put_fleet, put_partitions, put_backlog,
+		put_blocked, put_dead, put_streams,
+	};
+	json_t		*status = json_pack("{s:[]}", "problems");
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i](c, status, e) < 0) {
+			json_decref(status);
+			return NULL;
+		}
+	put_here(c, status, before);
+	judge(c, status);
+	if (status_counts(c, status, e) == 0)
+		return status;
+	json_decref(status);
+	return NULL;
+}
+
+/* One round; *here goes in as that of the round before. */
+static int
+round_of(struct ctl *c, json_t **here)
+{
+	struct err	 e;
+	json_t		*status = take_status(c, *here, &e);
+	int		 rc;
+
+	if (status == NULL)
+		return ctl_fail(c, &e);
+	if (c->args.watch && !c->args.json && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	status_say(c, status);
+	rc = json_array_size(json_object_get(status, "problems")) > 0 ?
+	    CTL_FAILED : CTL_DONE;
+	json_decref(*here);
+	*here = json_incref(json_object_get(status, "here"));
+	json_decref(status);
+	return rc;
+}
+
+static int
+reconnect(struct ctl *c)
+{
+	struct err	e;
+
+	if (store_is_open(c->store))
+		return CTL_DONE;
+	if (store_open(c->store, &e) < 0 || store_learn(c->store, &e) < 0)
+		return ctl_fail(c, &e);
+	return CTL_DONE;
+}
+
+/* A server that is away for a while does not end it; a signal does. */
+static int
+watch(struct ctl *c, json_t **here, int64_t pause_ms)
+{
+	int	rc;
+
+	while (!sig_took(&got_term) && !sig_took(&got_hup)) {
+		rc = reconnect(c);
+		if (rc == CTL_DONE)
+			rc = round_of(c, here);
+		if (rc != CTL_DONE && rc != CTL_FAILED && rc != EX_UNAVAILABLE)
+			return rc;
+		if (fflush(stdout) == EOF)
+			return CTL_FAILED;
+		sig_wait(NULL, 0, pause_ms);
+	}
+	return CTL_DONE;
+}
+
+/* SECONDS of --watch; 0: it is none. */
+static int64_t
+pause_of(const struct args *a)
+{
+	char		*end;
+	int64_t		 n;
+
+	if (a->nrest == 0)
+		return WATCH_S;
+	n = strtoll(a->rest[0], &end, 10);
+	return *end != '\0' || n < 1 || n > WATCH_MAX_S ? 0 : n;
+}
+
+int
+status_show(struct ctl *c)
+{
+	int64_t	 seconds = pause_of(&c->args);
+	json_t	*here;
+	int	 rc;
+
+	if (seconds == 0 || (c->args.nrest > 0 && !c->args.watch)) {
+		fprintf(stderr, "outboxctl: %s: --watch takes 1 to %d "
+		    "seconds\n", c->args.rest[0], WATCH_MAX_S);
+		return CTL_USAGE;
+	}
+	if (c->args.watch)
+		sig_init();
+	here = state_here(c);
+	rc = c->args.watch ? watch(c, &here, seconds * 1000) :
+	    round_of(c, &here);
+	json_decref(here);
+	return rc;
+}

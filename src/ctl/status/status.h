@@ -1,0 +1,30 @@
+/* status.h - between the files of status */
+#ifndef OUTBOXCTL_STATUS_H
+#define OUTBOXCTL_STATUS_H
+
+#include "ctl/base/ctl.h"
+
+/* Print it: to people, or as JSON. */
+void	status_say(const struct ctl *, json_t *status);
+
+/*
+ * status_counts.c: put {"counts"}, null where there is no former one, and a
+ * problem if a producer uses a count that is not declared.
+ */
+int	status_counts(struct ctl *, json_t *status, struct err *);
+void	status_say_counts(const json_t *status, json_t *out);
+
+/* Of an object; 0 and NULL where there is none. */
+static inline json_int_t
+number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+static inline const char *
+text(const json_t *o, const char *name)
+{
+	return json_string_value(json_object_get(o, name));
+}
+
+#endif

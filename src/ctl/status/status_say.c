@@ -1,0 +1,117 @@
+/* status_say.c - status as text, made from the same object */
+
+#include "ctl/status/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/state/state.h"
+
+static void
+say_fleet(const json_t *status, json_t *out)
+{
+	const json_t	*f = json_object_get(status, "fleet");
+	const json_t	*p = json_object_get(status, "partitions");
+
+	json_object_set_new(out, "workers", json_sprintf("%lld alive, "
+	    "%lld stale, hosts: %lld", (long long)number(f, "live"),
+	    (long long)number(f, "stale"), (long long)number(f, "hosts")));
+	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
+	    "%lld owned, %lld free, %lld expired, %lld paused, %lld idle, "
+	    "%lld missing, %lld obsolete", (long long)number(p, "total"),
+	    (long long)number(p, "count"), (long long)number(p, "owned"),
+	    (long long)number(p, "free"), (long long)number(p, "expired"),
+	    (long long)number(p, "paused"),
+	    (long long)number(p, "idle"), (long long)number(p, "missing"),
+	    (long long)number(p, "obsolete")));
+}
+
+static json_t *
+say_oldest(const json_t *o)
+{
+	json_t	*age, *out;
+
+	if (!json_is_object(o))
+		return json_string("none");
+	age = span_json(number(o, "age_ms"));
+	out = json_sprintf("%lld in \"%s\", %s old", (long long)number(o,
+	    "sequence"), text(o, "partition"), json_string_value(age));
+	json_decref(age);
+	return out;
+}
+
+static void
+say_rows(const json_t *status, json_t *out)
+{
+	const json_t	*b = json_object_get(status, "backlog");
+	const json_t	*d = json_object_get(status, "dead");
+
+	json_object_set_new(out, "waiting", !json_is_object(b) ?
+	    json_string("not counted: no index begins with published_at") :
+	    json_sprintf("%s%lld rows, %lld parked",
+	    json_is_true(json_object_get(b, "exact")) ? "" : "about ",
+	    (long long)number(b, "waiting"), (long long)number(b, "parked")));
+	json_object_set_new(out, "oldest",
+	    say_oldest(json_object_get(status, "oldest")));
+	json_object_set_new(out, "dead", !json_is_object(d) ?
+	    json_string("no such table") : json_sprintf("%lld%s, %lld new",
+	    (long long)number(d, "count"),
+	    json_is_true(json_object_get(d, "exact")) ? "" : "+",
+	    (long long)number(d, "new")));
+}
+
+/* A line per reason and stream: "blocked", "stream". */
+static void
+say_lists(const json_t *status)
+{
+	json_t	*o;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(status, "blocked"), i, o)
+		printf("blocked     %lld %s since %s\n",
+		    (long long)number(o, "keys"), text(o, "reason"),
+		    text(o, "since"));
+	json_array_foreach(json_object_get(status, "streams"), i, o)
+		printf("stream      %s, checked %s\n", text(o, "name"),
+		    text(o, "checked_at") == NULL ? "never" :
+		    text(o, "checked_at"));
+}
+
+static void
+say_here(const struct ctl *c, const json_t *here)
+{
+	static const char *const	 shown[] = { "pid", "state", "owned",
+	    "desired", "lanes_waiting", "delivered", "failed", "dead", "why",
+	    NULL };
+
+	if (!json_is_object(here)) {
+		puts("daemon      not on this host");
+		return;
+	}
+	printf("daemon      pid %lld, generation %lld, %lld messages/s\n\n",
+	    (long long)number(here, "pid"),
+	    (long long)number(here, "generation"),
+	    (long long)number(here, "per_second"));
+	print_rows(c, shown, json_incref(json_object_get(here, "workers")));
+}
+
+void
+status_say(const struct ctl *c, json_t *status)
+{
+	json_t	*out = json_object(), *p;
+	size_t	 i;
+
+	if (c->args.json) {
+		json_decref(out);
+		print_object(c, json_incref(status));
+		return;
+	}
+	say_fleet(status, out);
+	say_rows(status, out);
+	status_say_counts(status, out);
+	print_object(c, out);
+	say_lists(status);
+	say_here(c, json_object_get(status, "here"));
+	json_array_foreach(json_object_get(status, "problems"), i, p)
+		printf("%s! %s\n", i == 0 ? "\n" : "", json_string_value(p));
+}

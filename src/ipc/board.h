@@ -1,0 +1,103 @@
+/*
+ * board.h - what every process of this master is doing, for all to see
+ *
+ * A mapped file in the run directory.  Each child writes only its own line,
+ * everybody reads.  It is gossip: good for display and to see signs of life,
+ * never the base of a decision about data.
+ */
+#ifndef OUTBOX_BOARD_H
+#define OUTBOX_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "conf/conf.h"
+#include "util/err.h"
+#include "common/ident.h"
+#include "common/label_set.h"
+
+#define BOARD_MAGIC	0x4f425834	/* "OBX4"; changes with the layout */
+#define BOARD_LINES	(CONF_MAX_WORKERS + 8)
+#define BOARD_DOORBELL	CONF_MAX_WORKERS	/* its line */
+#define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* the same */
+
+enum board_state {
+	BOARD_FREE,
+	BOARD_STARTING,
+	BOARD_NO_DATABASE,	/* waiting for it */
+	BOARD_NO_BROKER,	/* waiting for it */
+	BOARD_PAUSED,		/* the destination takes nothing */
+	BOARD_RUNNING,		/* finished its first tick */
+	BOARD_STOPPING
+};
+
+/* Where the partition counts are declared, once a worker has seen it. */
+enum board_counts {
+	BOARD_COUNTS_UNKNOWN,
+	BOARD_COUNTS_TABLE,	/* outbox_settings */
+	BOARD_COUNTS_FILE	/* there is no such table */
+};
+
+/* One worker at a time is asked to make the configured partition count. */
+enum board_change {
+	BOARD_CHANGE_NONE,
+	BOARD_CHANGE_ASKED,
+	BOARD_CHANGE_OVER	/* made, or refused */
+};
+
+/*
+ * Whether it serves a label may be wrong for a moment: a lease has just gone,
+ * or has come, and then the worker looks at once by itself.  A label that is
+ * equal to the lease's by its collation only is not found.
+ */
+struct board_line {
+	int32_t		 pid;
+	uint32_t	 state;		/* enum board_state */
+	int64_t		 started_at;	/* clock_ms() */
+	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
+	uint64_t	 handling;	/* the sequence being sent; 0: none */
+	uint64_t	 ticks;
+	uint64_t	 delivered, duplicates, failed, dead, fenced;
+	uint64_t	 skipped;	/* metadata entries left out */
+	uint64_t	 recovered;	/* rows to send again: the stream lost them */
+	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	uint32_t	 counts_in;	/* enum board_counts */
+	uint32_t	 change;	/* enum board_change */
+	uint32_t	 strangers;	/* live workers of another program */
+	uint64_t	 former_labels;	/* messages sent under a label that
+					   their keys do not have any more */
+	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
+	struct label_set served;	/* labels of the leases it holds */
+	char		 id[IDENT_SIZE];
+	char		 last_error[sizeof(struct err)];
+};
+
+struct board {
+	uint32_t		 magic;
+	int32_t			 master;	/* pid */
+	uint32_t		 generation;	/* of the configuration */
+	struct board_line	 lines[BOARD_LINES];
+};
+
+/*
+ * Create or empty the file and map it for this process and its children.
+ * NULL with an error; nothing is left mapped then.
+ */
+struct board	*board_create(const char *path, struct err *);
+void		 board_close(struct board *);
+
+/*
+ * Map somebody's board to read it.  NULL: there is none, or one of another
+ * version.  Whoever wrote it may be dead; see board_is_alive.
+ */
+struct board	*board_open(const char *path, struct err *);
+
+/* Is there a process with the pid of its master? */
+bool		 board_is_alive(const struct board *);
+
+/* "running", "no broker", ... */
+const char	*board_state_word(uint32_t state);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * heirs.c - see heirs.h
+ *
+ * Each slot has its place, written with one pwrite: a kill between two of
+ * them leaves whole records.
+ */
+
+#include "ipc/heirs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "util/xalloc.h"
+
+#define RECORD		40	/* an id, blanks, a newline */
+#define NRECORDS	(CONF_MAX_WORKERS * HEIRS_PER_SLOT)
+
+int
+heirs_open(const char *path, struct err *e)
+{
+	int	fd;
+
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_set(e, "%s: %s", path, strerror(errno));
+	return fd;
+}
+
+char
+(*heirs_read(int fd, size_t *n))[IDENT_SIZE]
+{
+	char	(*ids)[IDENT_SIZE] = xcalloc(NRECORDS, IDENT_SIZE);
+	char	record[RECORD + 1];
+
+	*n = 0;
+	for (unsigned i = 0; i < NRECORDS; i++) {
+		if (pread(fd, record, RECORD, (off_t)i * RECORD) != RECORD)
+			break;
+		record[RECORD] = '\0';
+		record[strcspn(record, " \n")] = '\0';
+		if (ident_is_valid(record))
+			memcpy(ids[(*n)++], record, IDENT_SIZE);
+	}
+	return ids;
+}
+
+int
+heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE], size_t n,
+    struct err *e)
+{
+	char	place[HEIRS_PER_SLOT * RECORD + 1];
+
+	for (size_t i = 0; i < HEIRS_PER_SLOT; i++)
+		snprintf(place + i * RECORD, RECORD + 1, "%-*s\n", RECORD - 1,
+		    i < n ? ids[i] : "");
+	if (pwrite(fd, place, sizeof(place) - 1,
+	    (off_t)slot * (off_t)(sizeof(place) - 1)) !=
+	    (ssize_t)sizeof(place) - 1)
+		return err_set(e, "worker list: %s", strerror(errno));
+	return 0;
+}
+
+void
+heirs_cut(int fd, unsigned slot)
+{
+	/* What stays is taken over once more, which does no harm. */
+	if (ftruncate(fd, (off_t)slot * HEIRS_PER_SLOT * RECORD) < 0)
+		return;
+}
+
+unsigned
+heirs_slot(const char *id)
+{
+	const char	*nonce = ident_nonce(id), *p = nonce - 2;
+
+	while (p > id && p[-1] != ':')
+		p--;
+	return (unsigned)strtoul(p, NULL, 10);
+}

@@ -1,0 +1,308 @@
+/*
+ * janitor.c - see janitor.h
+ *
+ * Two duties, and the loop that does what is due.  A server that is away
+ * or busy is tried again, ever later; one that refuses is asked again each
+ * minute and told of once, and the other duty goes on meanwhile.
+ */
+
+#include "janitor/janitor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "util/clock.h"
+#include "util/link.h"
+#include "util/log.h"
+#include "janitor/retention.h"
+#include "util/sig.h"
+#include "master/slot.h"
+#include "store/store_sql.h"
+#include "store/sweep.h"
+
+#define REST		9	/* times as long as a step has taken */
+#define ANSWER_MS	20000	/* to wait for one: nobody waits for us */
+#define AWAY_MS		60000	/* between tries at last */
+#define REFUSED_MS	60000	/* between tries, where it is not allowed */
+#define SILENT_S	300	/* then the server closes our connection */
+#define WAIT_MAX_MS	1000	/* without a sign of life */
+
+/* Rows that a transaction makes: their workers wait for its locks. */
+#define PIECE		100
+
+struct janitor;
+
+struct duty {
+	const char	*name;
+	/* *delay_ms: until there is more to do, NEVER at the end. */
+	int		(*step)(struct janitor *, int64_t *delay_ms,
+			    struct err *);
+	int64_t		 at;		/* clock_ms() */
+	struct err	 refusal;	/* has been told */
+};
+
+#define NEVER		INT64_MAX
+
+enum { RECONCILE, RETENTION, NDUTIES };
+
+struct janitor {
+	const struct janitor_args	*a;
+	struct store			*store;
+	struct link			 link;
+	struct duty			 duties[NDUTIES];
+	int64_t				 rest_until;
+
+	struct sweep			 sweep;
+	bool				 searched;
+	size_t				 done;		/* of its list */
+	uint64_t			 made;
+	struct retention		*retention;
+};
+
+bool
+janitor_reconciles(const struct conf *conf)
+{
+	if (conf->reconcile.at_start == AT_START_AUTO)
+		return conf->publish.types.n > 0;
+	return conf->reconcile.at_start == AT_START_ON;
+}
+
+bool
+janitor_is_wanted(const struct conf *conf)
+{
+	return janitor_reconciles(conf) || retention_is_wanted(conf);
+}
+
+static void
+sign_of_life(struct janitor *j, int64_t now)
+{
+	struct err	e;
+
+	j->a->line->alive_at = now;
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+}
+
+static void
+wait_until(struct janitor *j, int64_t at)
+{
+	int64_t	now = clock_ms();
+
+	for (; now < at; now = clock_ms()) {
+		sign_of_life(j, now);
+		sig_wait(NULL, 0, at - now < WAIT_MAX_MS ? at - now :
+		    WAIT_MAX_MS);
+	}
+	sign_of_life(j, now);
+}
+
+static int
+make_piece(struct janitor *j, struct err *e)
+{
+	size_t		left = j->sweep.n - j->done;
+	size_t		n = left < PIECE ? left : PIECE;
+	uint64_t	made;
+
+	if (store_begin(j->store, e) < 0 ||
+	    sweep_make(&j->sweep, j->sweep.list + j->done, n, &made, e) < 0 ||
+	    store_commit(j->store, e) < 0) {
+		store_rollback(j->store);
+		return -1;
+	}
+	j->done += n;
+	j->made += made;
+	return 0;
+}
+
+static int
+search(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	j->sweep.n = 0;
+	if (sweep_begin(&j->sweep, e) < 0)
+		return -1;
+	if (!j->sweep.horizon.known) {
+		log_warn("reconcile: %s", e->text);
+		*delay_ms = NEVER;
+		return 0;
+	}
+	if (sweep_search_newest(&j->sweep, SWEEP_LIMIT, e) < 0)
+		return -1;
+	j->searched = true;
+	return 0;
+}
+
+static int
+reconcile(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	char	text[SWEEP_TEXT];
+
+	if (!j->searched)
+		return search(j, delay_ms, e);
+	if (j->done < j->sweep.n)
+		return make_piece(j, e);
+	sweep_tell(text, j->made, false);
+	log_info("%s", text);
+	*delay_ms = NEVER;
+	return 0;
+}
+
+static int
+retain(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	return retention_step(j->retention, delay_ms, e);
+}
+
+static void
+note_error(struct janitor *j, const struct err *e)
+{
+	strlcpy(j->a->line->last_error, e->text,
+	    sizeof(j->a->line->last_error));
+}
+
+/* What it held on the server is let go. */
+static void
+hang_up(struct janitor *j)
+{
+	store_close(j->store);
+	retention_reset(j->retention);
+	j->a->line->state = BOARD_NO_DATABASE;
+}
+
+static void
+refused(struct duty *d, const struct err *e)
+{
+	d->at = clock_ms() + REFUSED_MS;
+	if (strcmp(e->text, d->refusal.text) == 0) {
+		log_debug("%s: %s", d->name, e->text);
+		return;
+	}
+	log_warn("%s: %s: tried again each minute", d->name, e->text);
+	d->refusal = *e;
+}
+
+static void
+failed(struct janitor *j, struct duty *d, struct err *e)
+{
+	note_error(j, e);
+	switch (store_fault(j->store)) {
+	case DB_FINE:
+	case DB_WRONG:
+		refused(d, e);
+		return;
+	case DB_BUSY:
+		break;
+	default:
+		hang_up(j);
+	}
+	err_in(e, "%s", d->name);
+	link_failed(&j->link, e->text, clock_ms());
+}
+
+/*
+ * Who waits for the settings row holds up all producers behind him: not for
+ * long, and rather some other time.  And who has vanished without a word, with
+ * his host, has to lose his lock.
+ */
+static int
+prepare(struct janitor *j, struct err *e)
+{
+	unsigned	count = (unsigned)j->a->conf->outbox.partition_count;
+
+	store_sql(j->store, "SET SESSION innodb_lock_wait_timeout = 1, "
+	    "wait_timeout = ");
+	store_putf(j->store, "%d", SILENT_S);
+	if (store_exec(j->store, "session", NULL, e) < 0 ||
+	    store_learn(j->store, e) < 0)
+		return -1;
+	return store_settings(j->store, &count, e);
+}
+
+static void
+open_store(struct janitor *j)
+{
+	struct err	e;
+
+	if (store_open(j->store, &e) < 0 || prepare(j, &e) < 0) {
+		note_error(j, &e);
+		hang_up(j);
+		link_failed(&j->link, e.text, clock_ms());
+		return;
+	}
+	j->a->line->state = BOARD_RUNNING;
+	link_opened(&j->link, clock_ms());
+}
+
+static void
+run(struct janitor *j, struct duty *d)
+{
+	int64_t		began = clock_ms(), now, delay_ms = 0;
+	struct err	e;
+	int		rc = d->step(j, &delay_ms, &e);
+
+	now = clock_ms();
+	j->rest_until = now + (now - began + 1) * REST;
+	if (rc < 0) {
+		failed(j, d, &e);
+		return;
+	}
+	d->at = delay_ms == NEVER ? NEVER : now + delay_ms;
+	link_works(&j->link, now);
+}
+
+/*
+ * Reconcile comes first, unless it is refused: the horizon must not pass what
+ * is about to get its row.
+ */
+static struct duty *
+next_duty(struct janitor *j)
+{
+	struct duty	*first = &j->duties[RECONCILE];
+	struct duty	*other = &j->duties[RETENTION];
+
+	if (first->at != NEVER && first->refusal.text[0] == '\0')
+		return first;
+	return first->at < other->at ? first : other;
+}
+
+static void
+start(struct janitor *j)
+{
+	const struct conf	*conf = j->a->conf;
+
+	j->store = store_new_patient(conf, "janitor", ANSWER_MS);
+	link_init(&j->link, "mysql");
+	j->link.backoff.ceiling_ms = AWAY_MS;
+	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
+	    .step = reconcile, .at = janitor_reconciles(conf) ? 0 : NEVER };
+	j->duties[RETENTION] = (struct duty){ .name = "retention",
+	    .step = retain, .at = retention_is_wanted(conf) ? 0 : NEVER };
+	j->sweep.store = j->store;
+	j->sweep.types = &conf->publish.types;
+	j->retention = retention_new(conf, j->store);
+}
+
+int
+janitor_main(const struct janitor_args *a)
+{
+	struct janitor	 j = { .a = a };
+	struct duty	*d;
+
+	sig_leave_at_once();
+	setproctitle("-outbox-master: janitor");
+	start(&j);
+	while ((d = next_duty(&j))->at != NEVER) {
+		wait_until(&j, later(later(d->at, j.rest_until),
+		    j.link.try_at));
+		if (!store_is_open(j.store))
+			open_store(&j);
+		else
+			run(&j, d);
+	}
+	retention_free(j.retention);
+	sweep_free(&j.sweep);
+	store_free(j.store);
+	return SLOT_FINISHED;
+}

@@ -1,0 +1,356 @@
+/*
+ * retention.c - see retention.h
+ *
+ * One janitor of those on a server does it, who holds a lock by name, which
+ * goes with its connection.  What is known of a pass goes with it, too: a
+ * step that failed is followed by the first of the next pass.
+ */
+
+#include "janitor/retention.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "store/horizon.h"
+#include "util/log.h"
+#include "store/prune.h"
+#include "store/store_sql.h"
+#include "util/xalloc.h"
+
+#define PASS_MS		(60 * 1000)	/* between two passes */
+#define DEAD_MS		(60 * 60 * 1000)	/* between two looks at all */
+#define ELECT_MS	(5 * 1000)	/* between tries to be the one */
+#define HISTORY_MS	(5 * 1000)	/* between looks at the history */
+#define TELL_MS		(60 * 60 * 1000)
+
+enum phase { ELECT, BEGIN, SLICE, ROWS, DEAD, END };
+
+struct retention {
+	const struct conf	*conf;
+	struct store		*store;
+	enum phase		 phase;
+
+	struct prune_limits	 limits;
+	char			 counted[STORE_TIME];	/* the slice's end */
+	char			 from[STORE_TIME];
+	uint64_t		 horizon;	/* for the dead */
+	uint64_t		 after;		/* of them, were looked at */
+	uint64_t		*list;		/* a batch */
+
+	bool			 blind;		/* to the history */
+	bool			 waits;		/* for it */
+	int64_t			 history_at;	/* look at it again */
+	int64_t			 dead_at;	/* look at the dead again */
+
+	bool			 introduced, second, stuck;	/* were told */
+	bool			 went_through;	/* a pass that deleted */
+	int64_t			 told_at;
+	uint64_t		 rows, dead;	/* since then */
+};
+
+bool
+retention_is_wanted(const struct conf *conf)
+{
+	return conf->retention.days > 0 || conf->retention.dead_days > 0;
+}
+
+struct retention *
+retention_new(const struct conf *conf, struct store *store)
+{
+	struct retention	*r = xcalloc(1, sizeof(*r));
+
+	r->conf = conf;
+	r->store = store;
+	r->list = xcalloc((size_t)conf->retention.batch, sizeof(*r->list));
+	r->told_at = clock_ms();
+	return r;
+}
+
+void
+retention_free(struct retention *r)
+{
+	if (r != NULL)
+		free(r->list);
+	free(r);
+}
+
+void
+retention_reset(struct retention *r)
+{
+	r->phase = ELECT;
+	r->blind = false;
+	r->dead_at = 0;
+}
+
+static const char *
+how_long(char text[32], int64_t days)
+{
+	snprintf(text, 32, days == 0 ? "for ever" : "for %lld day(s)",
+	    (long long)days);
+	return text;
+}
+
+static void
+introduce(struct retention *r)
+{
+	char	rows[32], dead[32];
+
+	if (!r->introduced)
+		log_info("retention: delivered rows are kept %s, dead letters "
+		    "%s", how_long(rows, r->conf->retention.days),
+		    how_long(dead, r->conf->retention.dead_days));
+	r->introduced = true;
+	r->second = false;
+}
+
+static void
+stand_by(struct retention *r)
+{
+	if (!r->second)
+		log_info("retention: another janitor is at it");
+	r->second = true;
+}
+
+/*
+ * By database and table: instances that share a server or a database do not
+ * meet.  A name has room for 64 characters.
+ */
+static int
+elect(struct retention *r, int64_t *delay_ms, struct err *e)
+{
+	struct store	*s = r->store;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT GET_LOCK(CONCAT('outbox janitor ', LEFT(SHA2("
+	    "CONCAT(DATABASE(), '.', ");
+	store_put_text(s, store_table_name(s, T_OUTBOX));
+	store_put(s, "), 256), 40)), 0)");
+	if ((rows = store_query(s, "retention", e)) == NULL)
+		return -1;
+	if (db_next(rows) && db_u64(rows, 0) == 1) {
+		introduce(r);
+		r->phase = BEGIN;
+	} else {
+		stand_by(r);
+		*delay_ms = ELECT_MS;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Older tables may have none, and then each look reads all rows. */
+static int
+check_index(struct retention *r, struct err *e)
+{
+	struct store	*s = r->store;
+	struct db_rows	*rows;
+	bool		 found;
+
+	store_sql(s, "SELECT 1 FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND column_name = 'published_at' AND table_name = ");
+	store_put_text(s, store_table_name(s, T_OUTBOX));
+	if ((rows = store_query(s, "retention", e)) == NULL)
+		return -1;
+	found = db_next(rows);
+	db_rows_free(rows);
+	return found ? 0 : err_set(e, "%s has no index that begins with "
+	    "published_at: outboxctl schema upgrade makes one",
+	    store_table_name(s, T_OUTBOX));
+}
+
+/* Asked before the horizon rises, not to raise it for nothing. */
+static int
+check_right(struct retention *r, struct err *e)
+{
+	store_sql(r->store, "DELETE FROM {outbox} WHERE FALSE");
+	return store_exec(r->store, "retention", NULL, e);
+}
+
+static void
+tell_of_checks(struct retention *r)
+{
+	if (r->limits.needed && !r->stuck)
+		log_info("retention: what was delivered after %.19sZ stays: a "
+		    "check of the stream may need it", r->limits.until);
+	r->stuck = r->limits.needed;
+}
+
+static int
+begin(struct retention *r, struct err *e)
+{
+	char	cutoff[64];
+
+	snprintf(cutoff, sizeof(cutoff), "NOW(6) - INTERVAL %lld DAY",
+	    (long long)r->conf->retention.days);
+	if (prune_limits(r->store, cutoff, r->conf->retention.dead_days,
+	    &r->limits, e) < 0)
+		return -1;
+	strlcpy(r->counted, PRUNE_BEGINNING, STORE_TIME);
+	r->after = 0;
+	r->phase = DEAD;
+	if (r->conf->retention.days == 0)
+		return 0;
+	r->phase = SLICE;
+	tell_of_checks(r);
+	return check_index(r, e) < 0 ? -1 : check_right(r, e);
+}
+
+static int
+take_slice(struct retention *r, struct err *e)
+{
+	uint64_t	n, highest;
+
+	if (strcmp(r->counted, r->limits.until) >= 0) {
+		r->phase = DEAD;
+		return 0;
+	}
+	strlcpy(r->from, r->counted, STORE_TIME);
+	if (prune_slice(r->store, r->counted, r->limits.until, &n, &highest,
+	    e) < 0)
+		return -1;
+	if (n == 0)
+		return 0;
+	r->phase = ROWS;
+	return horizon_raise(r->store, highest, e);
+}
+
+static int
+delete_rows(struct retention *r, struct err *e)
+{
+	uint64_t	deleted;
+	size_t		n, max = (size_t)r->conf->retention.batch;
+
+	if (prune_find(r->store, r->from, r->counted, max, r->list, &n,
+	    e) < 0)
+		return -1;
+	if (n < max)
+		r->phase = SLICE;
+	if (n == 0)
+		return 0;
+	if (prune_delete(r->store, r->list, n, r->counted, &deleted, e) < 0)
+		return -1;
+	r->rows += deleted;
+	return 0;
+}
+
+static int
+purge(struct retention *r, size_t n, struct err *e)
+{
+	uint64_t	changed;
+
+	if (store_begin(r->store, e) < 0 ||
+	    horizon_purge(r->store, r->list, n, &changed, e) < 0 ||
+	    store_commit(r->store, e) < 0) {
+		store_rollback(r->store);
+		return -1;
+	}
+	r->dead += changed;
+	return 0;
+}
+
+static int
+purge_dead(struct retention *r, struct err *e)
+{
+	struct horizon	h;
+	size_t		n, looked, max = (size_t)r->conf->retention.batch;
+
+	if (horizon_read(r->store, &h, e) < 0 ||
+	    prune_find_dead(r->store, h.known ? h.at : UINT64_MAX,
+	    r->conf->retention.dead_days == 0 ? NULL : r->limits.dead_until,
+	    max, &r->after, r->list, &n, &looked, e) < 0)
+		return -1;
+	if (looked < max) {
+		r->phase = END;
+		r->dead_at = clock_ms() + DEAD_MS;
+	}
+	return n == 0 ? 0 : purge(r, n, e);
+}
+
+static int
+step_dead(struct retention *r, struct err *e)
+{
+	if (store_has(r->store, T_DEAD) && clock_ms() >= r->dead_at)
+		return purge_dead(r, e);
+	r->phase = END;
+	return 0;
+}
+
+/* The first time as soon as all is done that was to do. */
+static void
+tell(struct retention *r)
+{
+	int64_t	now = clock_ms();
+	bool	first = !r->went_through && r->phase == END;
+
+	if (r->rows + r->dead == 0 || (!first && now - r->told_at < TELL_MS))
+		return;
+	log_info("retention: deleted %llu delivered row(s) and %llu dead "
+	    "letter(s)", (unsigned long long)r->rows,
+	    (unsigned long long)r->dead);
+	r->went_through |= first;
+	r->told_at = now;
+	r->rows = r->dead = 0;
+}
+
+/* Deleting makes old versions, which is no help where they pile up. */
+static bool
+must_wait(struct retention *r)
+{
+	int64_t		now = clock_ms();
+	uint64_t	n;
+
+	if (now < r->history_at)
+		return r->waits;
+	r->history_at = now + HISTORY_MS;
+	n = prune_history(r->store, &r->blind);
+	if (n > PRUNE_HISTORY && !r->waits)
+		log_warn("retention: waits for the server, which has %llu "
+		    "old versions to purge", (unsigned long long)n);
+	else if (n <= PRUNE_HISTORY && r->waits)
+		log_info("retention: the server has purged: goes on");
+	r->waits = n > PRUNE_HISTORY;
+	return r->waits;
+}
+
+static int
+step(struct retention *r, int64_t *delay_ms, struct err *e)
+{
+	switch (r->phase) {
+	case ELECT:
+		return elect(r, delay_ms, e);
+	case BEGIN:
+		return begin(r, e);
+	case SLICE:
+		return take_slice(r, e);
+	case ROWS:
+		if (!must_wait(r))
+			return delete_rows(r, e);
+		*delay_ms = HISTORY_MS;
+		return 0;
+	case DEAD:
+		return step_dead(r, e);
+	case END:
+		r->phase = BEGIN;
+		*delay_ms = PASS_MS;
+		return 0;
+	}
+	return 0;
+}
+
+int
+retention_step(struct retention *r, int64_t *delay_ms, struct err *e)
+{
+	*delay_ms = 0;
+	if (step(r, delay_ms, e) < 0) {
+		if (r->phase != ELECT)
+			r->phase = BEGIN;
+		return -1;
+	}
+	tell(r);
+	return 0;
+}

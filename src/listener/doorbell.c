@@ -1,0 +1,247 @@
+/*
+ * doorbell.c - see doorbell.h
+ *
+ * Two kinds of trouble: a server that is away is tried again at the workers'
+ * pace; one that refuses, for want of a right or of a binlog, is asked again
+ * each minute and told of once.  After either all are woken, for what was
+ * committed meanwhile was not heard.
+ */
+
+#include "listener/doorbell.h"
+
+#include <string.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "mysql/binlog.h"
+#include "mysql/binlog_event.h"
+#include "util/clock.h"
+#include "util/link.h"
+#include "util/log.h"
+#include "util/sig.h"
+
+#define REFUSED_MS	60000	/* between tries, where it is not allowed */
+#define WAIT_MAX_MS	1000	/* without a sign of life */
+#define MOVED_MS	10000	/* between looks for another server */
+
+/*
+ * Who is rung for what cannot be read is all, at most so often.  What comes
+ * sooner waits for the next event or heartbeat.
+ */
+#define ALL_MS		10
+
+struct doorbell {
+	const struct doorbell_args	*a;
+	struct binlog			*binlog;
+	struct binlog_watch		 watch;
+	struct link			 link;
+	bool				 open;
+	bool				 heard;		/* the stream has begun */
+	int64_t				 moved_at;	/* look for that again */
+	int64_t				 rang_all_at;
+	bool				 owes_all;
+	uint64_t			 commits;	/* that were rung for */
+	uint64_t			 commits_told;
+	int64_t				 told_at;
+	struct err			 refusal;	/* has been told */
+};
+
+static void
+sign_of_life(struct doorbell *d, int64_t now)
+{
+	struct err	e;
+
+	d->a->line->alive_at = now;
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+}
+
+static void
+ring_all(struct doorbell *d, int64_t now)
+{
+	struct label_set	all;
+
+	if (now - d->rang_all_at < ALL_MS) {
+		d->owes_all = true;
+		return;
+	}
+	d->owes_all = false;
+	d->rang_all_at = now;
+	label_set_fill(&all);
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		bell_ring(d->a->bell, i, &all);
+}
+
+/* Labels that nobody here serves are another host's. */
+static void
+ring(struct doorbell *d, const struct binlog_labels *labels, int64_t now)
+{
+	struct label_set	which = { { 0 } };
+
+	d->commits++;
+	if (labels->all) {
+		ring_all(d, now);
+		return;
+	}
+	for (size_t i = 0; i < labels->n; i++)
+		label_set_add(&which, labels->list[i].text,
+		    labels->list[i].len);
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		if (label_set_meets(&d->a->board->lines[i].served, &which))
+			bell_ring(d->a->bell, i, &which);
+}
+
+/* Said once: who chose to do without the right needs no reminder. */
+static void
+refused(struct doorbell *d, const struct err *e, int64_t now)
+{
+	d->link.try_at = now + REFUSED_MS;
+	if (strcmp(e->text, d->refusal.text) == 0) {
+		log_debug("%s", e->text);
+		return;
+	}
+	log_warn("wake.binlog: %s: nobody is woken, workers look by "
+	    "themselves", e->text);
+	d->refusal = *e;
+}
+
+static void
+failed(struct doorbell *d, struct err *e)
+{
+	int64_t	now = clock_ms();
+
+	if (binlog_fault(d->binlog) == DB_WRONG && !d->heard)
+		refused(d, e, now);
+	else
+		link_failed(&d->link, e->text, now);
+	binlog_close(d->binlog);
+	d->open = d->heard = false;
+	d->a->line->state = BOARD_NO_DATABASE;
+	strlcpy(d->a->line->last_error, e->text,
+	    sizeof(d->a->line->last_error));
+}
+
+static void
+open_stream(struct doorbell *d)
+{
+	const struct conf	*c = d->a->conf;
+	struct err		 e;
+
+	if (binlog_open(d->binlog, &e) < 0) {
+		failed(d, &e);
+		return;
+	}
+	d->open = true;
+	d->moved_at = clock_ms() + MOVED_MS;
+	binlog_watch_init(&d->watch, c->mysql.database,
+	    c->outbox.tables.outbox, binlog_column(d->binlog));
+}
+
+/* The server has agreed: from here on nothing is missed. */
+static void
+stream_has_begun(struct doorbell *d, int64_t now)
+{
+	d->heard = true;
+	d->refusal.text[0] = '\0';
+	d->a->line->state = BOARD_RUNNING;
+	link_opened(&d->link, now);
+	setproctitle("-outbox-master: doorbell [%s]", binlog_peer(d->binlog));
+	log_debug("the stream has begun: all are woken");
+	ring_all(d, now);
+}
+
+static void
+look_for_move(struct doorbell *d, int64_t now)
+{
+	struct err	e;
+
+	if (now < d->moved_at)
+		return;
+	d->moved_at = now + MOVED_MS;
+	if (!binlog_has_moved(d->binlog))
+		return;
+	err_set(&e, "binlog: %s is no longer the server to write to",
+	    binlog_peer(d->binlog));
+	failed(d, &e);
+}
+
+static void
+tell(struct doorbell *d, int64_t now)
+{
+	if (d->commits == d->commits_told || now - d->told_at < WAIT_MAX_MS)
+		return;
+	log_debug("rang for %llu commits",
+	    (unsigned long long)(d->commits - d->commits_told));
+	d->commits_told = d->commits;
+	d->told_at = now;
+}
+
+static void
+listen(struct doorbell *d)
+{
+	const uint8_t	*event;
+	size_t		 len;
+	struct err	 e;
+	int64_t		 now;
+
+	if (binlog_next(d->binlog, &event, &len, &e) < 0) {
+		failed(d, &e);
+		return;
+	}
+	now = clock_ms();
+	sign_of_life(d, now);
+	if (!d->heard)
+		stream_has_begun(d, now);
+	link_lasts(&d->link, now);
+	switch (binlog_event(&d->watch, event, len)) {
+	case BINLOG_NOTHING:
+		break;
+	case BINLOG_COMMITTED:
+		ring(d, &d->watch.labels, now);
+		break;
+	case BINLOG_DAMAGED:
+		err_set(&e, "binlog: %s sent what is no event",
+		    binlog_peer(d->binlog));
+		failed(d, &e);
+		return;
+	}
+	if (d->owes_all)
+		ring_all(d, now);
+	tell(d, now);
+	look_for_move(d, now);
+}
+
+static void
+wait_to_try(struct doorbell *d)
+{
+	int64_t	ms = d->link.try_at - clock_ms();
+
+	if (ms > 0)
+		sig_wait(NULL, 0, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
+	sign_of_life(d, clock_ms());
+}
+
+bool
+doorbell_is_wanted(const struct conf *conf)
+{
+	return conf->wake.binlog;
+}
+
+int
+doorbell_main(const struct doorbell_args *a)
+{
+	struct doorbell	d = { .a = a };
+
+	sig_leave_at_once();
+	setproctitle("-outbox-master: doorbell");
+	link_init(&d.link, "binlog");
+	d.binlog = binlog_new(a->conf);
+	for (;;)
+		if (d.open)
+			listen(&d);
+		else if (clock_ms() < d.link.try_at)
+			wait_to_try(&d);
+		else
+			open_stream(&d);
+}

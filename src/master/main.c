@@ -1,0 +1,321 @@
+/*
+ * main.c - options, then hand over
+ *
+ * Everything that can be wrong with a start is found here, before the
+ * process detaches: one clear line and the exit status say so.
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <bsd/unistd.h>
+
+#include "ipc/board.h"
+#include "util/clock.h"
+#include "conf/conf.h"
+#include "ipc/daemon.h"
+#include "util/log.h"
+#include "master/master.h"
+#include "recovery/refill.h"
+#include "util/sig.h"
+#include "worker/worker.h"
+#include "util/xalloc.h"
+
+struct options {
+	const char		*conf_path;
+	struct conf_override	 override;
+	struct report_form	 report;
+	int64_t			 interval_ms;
+	bool			 test, dump, detach, once, refill, yes;
+};
+
+enum {
+	OPT_ONCE = 256, OPT_JSON, OPT_SILENT, OPT_INTERVAL, OPT_WINDOW,
+	OPT_NO_LEASING, OPT_WORKERS, OPT_REFILL, OPT_YES
+};
+
+static const struct option longopts[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "test", no_argument, NULL, 't' },
+	{ "dump", no_argument, NULL, 'T' },
+	{ "foreground", no_argument, NULL, 'f' },
+	{ "daemon", no_argument, NULL, 'd' },
+	{ "pidfile", required_argument, NULL, 'p' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "once", no_argument, NULL, OPT_ONCE },
+	{ "refill", no_argument, NULL, OPT_REFILL },
+	{ "yes", no_argument, NULL, OPT_YES },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "silent", no_argument, NULL, OPT_SILENT },
+	{ "interval-ms", required_argument, NULL, OPT_INTERVAL },
+	{ "window", required_argument, NULL, OPT_WINDOW },
+	{ "no-leasing", no_argument, NULL, OPT_NO_LEASING },
+	{ "workers", required_argument, NULL, OPT_WORKERS },
+	{ NULL, 0, NULL, 0 }
+};
+
+static const char usage_text[] =
+"usage: outbox-master [-c FILE] [-tTfd] [-p PIDFILE] [option ...]\n"
+"\n"
+"  -c, --config FILE     configuration (" DEFAULT_CONF ")\n"
+"  -t, --test            check the configuration and exit\n"
+"  -T, --dump            print the effective configuration and exit\n"
+"  -f, --foreground      stay in the foreground (default)\n"
+"  -d, --daemon          detach\n"
+"  -p, --pidfile FILE    instead of master.pidfile\n"
+"      --workers N       instead of master.workers\n"
+"      --no-leasing      as worker.leasing: false\n"
+"      --once            one tick of one worker; status 0 if it was clean\n"
+"      --refill          count delivered messages that the stream has not\n"
+"      --yes             and have them sent again\n"
+"      --json            report each tick as one JSON object\n"
+"      --silent          do not report ticks\n"
+"      --interval-ms N   pause so long between ticks\n"
+"      --window N        report totals over N seconds\n"
+"  -V, --version\n"
+"  -h, --help\n";
+
+static void
+usage(FILE *to, int status)
+{
+	fputs(usage_text, to);
+	exit(status);
+}
+
+static int64_t
+number(const char *option, const char *text, int64_t min, int64_t max)
+{
+	char		*end;
+	long long	 n;
+
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno == 0 && end != text && *end == '\0' && n >= min && n <= max)
+		return n;
+	fprintf(stderr, "outbox-master: %s: \"%s\" is not a number from %lld "
+	    "to %lld\n", option, text, (long long)min, (long long)max);
+	exit(EX_USAGE);
+}
+
+static void
+take_option(struct options *o, int opt)
+{
+	switch (opt) {
+	case 'c':
+		o->conf_path = optarg;
+		break;
+	case 't':
+		o->test = true;
+		break;
+	case 'T':
+		o->dump = true;
+		break;
+	case 'f':
+		o->detach = false;
+		break;
+	case 'd':
+		o->detach = true;
+		break;
+	case 'p':
+		o->override.pidfile = optarg;
+		break;
+	case OPT_ONCE:
+		o->once = true;
+		break;
+	case OPT_REFILL:
+		o->refill = true;
+		break;
+	case OPT_YES:
+		o->yes = true;
+		break;
+	case OPT_JSON:
+		o->report.json = true;
+		break;
+	case OPT_SILENT:
+		o->report.silent = true;
+		break;
+	case OPT_INTERVAL:
+		o->interval_ms = number("--interval-ms", optarg, 0, 3600000);
+		break;
+	case OPT_WINDOW:
+		o->report.window_ms = 1000 *
+		    number("--window", optarg, 0, 86400);
+		break;
+	case OPT_NO_LEASING:
+		o->override.no_leasing = true;
+		break;
+	case OPT_WORKERS:
+		o->override.workers = number("--workers", optarg, 1,
+		    CONF_MAX_WORKERS);
+		break;
+	case 'V':
+		puts(PACKAGE_STRING);
+		exit(0);
+	case 'h':
+		usage(stdout, 0);
+		break;
+	default:
+		usage(stderr, EX_USAGE);
+	}
+}
+
+static void
+parse_options(struct options *o, int argc, char **argv)
+{
+	int	opt;
+
+	while ((opt = getopt_long(argc, argv, "c:tTfdp:Vh", longopts,
+	    NULL)) != -1)
+		take_option(o, opt);
+	if (optind < argc) {
+		fprintf(stderr, "outbox-master: %s: unexpected argument\n",
+		    argv[optind]);
+		usage(stderr, EX_USAGE);
+	}
+}
+
+/* This process does it itself, next to whatever else is running. */
+static void
+become_one(const char *role, const struct conf *conf, char id[IDENT_SIZE])
+{
+	char		host[256] = "";
+	struct err	e;
+
+	log_role(role);
+	if (log_open("stderr", (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, &e) < 0 ||
+	    daemon_drop_root(conf->master.user, &e) < 0)
+		fatal(EX_NOPERM, "%s", e.text);
+	gethostname(host, sizeof(host) - 1);
+	ident_new(id, host, 0);
+}
+
+static int
+run_refill(const struct options *o, const struct conf *conf)
+{
+	char	id[IDENT_SIZE];
+
+	become_one("refill", conf, id);
+	return refill_main(conf, id, o->yes);
+}
+
+static int
+run_once(const struct options *o, const struct conf *conf)
+{
+	struct worker_args	a = { .conf = conf, .report = o->report,
+				    .once = true };
+
+	become_one("once", conf, a.id);
+	a.report.fd = STDOUT_FILENO;
+	a.report.window_ms = 0;
+	return worker_main(&a);
+}
+
+/* The pid file is ours by now and must not stay behind. */
+static void
+give_up(const struct err *e)
+{
+	daemon_unlock();
+	fatal(EX_CANTCREAT, "%s", e->text);
+}
+
+static void
+become_service(const struct options *o, const struct conf *conf)
+{
+	const char	*pidfile = conf->master.pidfile;
+	struct err	 e;
+
+	if (daemon_check_user(conf->master.user, &e) < 0)
+		fatal(EX_NOPERM, "%s", e.text);
+	if (daemon_make_rundir(pidfile, conf->master.user, &e) < 0)
+		fatal(EX_CANTCREAT, "%s", e.text);
+	if (daemon_drop_root(conf->master.user, &e) < 0)
+		fatal(EX_NOPERM, "%s", e.text);
+	if (daemon_lock(pidfile, &e) < 0)
+		fatal(EX_CANTCREAT, "%s", e.text);
+	if (master_open_log(conf, o->detach, &e) < 0)
+		give_up(&e);
+}
+
+static int
+run_service(const struct options *o, struct conf *conf)
+{
+	struct master_args	 a = { .conf_path = o->conf_path,
+				     .override = &o->override,
+				     .report = o->report,
+				     .interval_ms = o->interval_ms,
+				     .log_to_syslog = o->detach };
+	char			*prefix =
+				    daemon_run_prefix(
+				    conf->master.pidfile);
+	struct master		*m;
+	struct err		 e;
+	int			 status;
+
+	/* Detached, nobody would read it. */
+	a.report.silent = a.report.silent || o->detach;
+	a.run_prefix = prefix;
+	become_service(o, conf);
+	log_role("master");
+	if ((m = master_new(&a, conf, &e)) == NULL)
+		give_up(&e);
+	if (o->detach && daemon(0, 0) < 0)
+		fatal(EX_OSERR, "detach: %s", strerror(errno));
+	if (daemon_write_pid(&e) < 0)
+		give_up(&e);
+	status = master_run(m);
+	daemon_unlock();
+	free(prefix);
+	return status;
+}
+
+/* Detaching changes the directory; a reload must find the file. */
+static const char *
+absolute(const char *path)
+{
+	char	cwd[4096];
+
+	if (path[0] == '/' || getcwd(cwd, sizeof(cwd)) == NULL)
+		return path;
+	return xasprintf("%s/%s", cwd, path);
+}
+
+int
+main(int argc, char **argv, char **envp)
+{
+	struct options	 o = { .conf_path = DEFAULT_CONF };
+	struct conf	*conf;
+	struct err	 e;
+
+	setproctitle_init(argc, argv, envp);
+	parse_options(&o, argc, argv);
+	conf = conf_load(o.conf_path, &o.override, &e);
+	if (conf == NULL) {
+		fprintf(stderr, "outbox-master: %s\n", e.text);
+		return EX_CONFIG;
+	}
+	if (o.dump)
+		conf_dump(conf, stdout);
+	else if (o.test)
+		printf("%s: the configuration is fine\n", o.conf_path);
+	if (o.dump || o.test) {
+		conf_free(conf);
+		return 0;
+	}
+	sig_init();
+	if (o.once || o.refill) {
+		int status = o.refill ? run_refill(&o, conf) :
+		    run_once(&o, conf);
+
+		conf_free(conf);
+		return status;
+	}
+	o.conf_path = absolute(o.conf_path);
+	return run_service(&o, conf);
+}

@@ -1,0 +1,697 @@
+/*
+ * master.c - the loop: converge, reap, reload
+ *
+ * Signals and deaths change a few fields; master_converge makes the children
+ * match.  No MySQL, no NATS, no threads: whatever can break is a child.
+ */
+
+#include "master/master.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bsd/unistd.h>
+
+#include "ipc/bell.h"
+#include "util/clock.h"
+#include "listener/doorbell.h"
+#include "ipc/heirs.h"
+#include "janitor/janitor.h"
+#include "util/log.h"
+#include "printer/printer.h"
+#include "util/sig.h"
+#include "master/slot.h"
+#include "worker/worker.h"
+#include "util/xalloc.h"
+
+#define SECOND_TERM_MS	5000	/* a second SIGTERM leaves so much time */
+#define TURN_POLL_MS	50	/* while a reload replaces its workers */
+#define TURN_WAIT_MS	10000	/* for a successor to be ready, at most */
+#define REPORT_BUFFER	(1024 * 1024)
+
+/* Children that hold nothing: they may die, and are ended, at any moment. */
+enum { DOORBELL, JANITOR, NHELPERS };
+
+struct master {
+	const struct master_args	*a;
+	struct conf			*conf;
+	struct conf			*born;		/* the first one */
+	struct board			*board;
+	struct bell			 bell;
+	struct slot			 slots[CONF_MAX_WORKERS];
+	struct slot			 printer;
+	struct slot			 helpers[NHELPERS];
+	uint32_t			 gen;
+	bool				 stopping;
+	bool				 wound_up[CONF_MAX_WORKERS];
+	int64_t				 stop_by;
+	bool				 change_count;	/* a reload changed it;
+							   to be made */
+	int				 heirs_fd;
+	int				 report_fds[2];	/* workers write to 1 */
+};
+
+static bool
+wants_printer(const struct master *m)
+{
+	return !m->a->report.silent;
+}
+
+/* The report socket's end goes; with the last writer the printer leaves. */
+static void
+close_report(struct master *m, int end)
+{
+	if (m->report_fds[end] >= 0)
+		close(m->report_fds[end]);
+	m->report_fds[end] = -1;
+}
+
+static int
+run_worker(struct master *m, struct slot *s)
+{
+	struct worker_args	 a = { .conf = m->conf, .line = s->line,
+				     .bell = &m->bell, .slot = s->index,
+				     .interval_ms = m->a->interval_ms };
+	char			 role[32];
+	int			 status;
+
+	snprintf(role, sizeof(role), "worker %u", s->index);
+	log_role(role);
+	close_report(m, 0);
+	a.report = m->a->report;
+	a.report.fd = m->report_fds[1];
+	memcpy(a.id, s->id, sizeof(a.id));
+	a.heirs = xcalloc(s->nheirs + 1, IDENT_SIZE);
+	for (size_t i = 0; i < s->nheirs; i++)
+		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
+	a.nheirs = s->nheirs;
+	a.suspect = s->suspect;
+	a.respawned = s->has_worked;
+	a.change_count = s->line->change == BOARD_CHANGE_ASKED;
+	status = worker_main(&a);
+	free(a.heirs);
+	return status;
+}
+
+static int
+run_printer(struct master *m, struct slot *s)
+{
+	(void)s;
+	log_role("printer");
+	close_report(m, 1);
+	setproctitle("-outbox-master: printer");
+	return printer_main(m->report_fds[0]);
+}
+
+static int
+run_doorbell(struct master *m, struct slot *s)
+{
+	struct doorbell_args	a = { .conf = m->conf, .board = m->board,
+				    .bell = &m->bell, .line = s->line };
+
+	log_role("doorbell");
+	close_report(m, 0);
+	close_report(m, 1);
+	return doorbell_main(&a);
+}
+
+static int
+run_janitor(struct master *m, struct slot *s)
+{
+	struct janitor_args	a = { .conf = m->conf, .line = s->line };
+
+	log_role("janitor");
+	close_report(m, 0);
+	close_report(m, 1);
+	return janitor_main(&a);
+}
+
+static const struct helper {
+	const char	*role;
+	unsigned	 line;		/* of the board */
+	int64_t		 silence_ms;	/* in which it may wait for a server */
+	bool		(*is_wanted)(const struct conf *);
+	int		(*run)(struct master *, struct slot *);
+} helpers[NHELPERS] = {
+	[DOORBELL] = { "doorbell", BOARD_DOORBELL, DOORBELL_SILENCE_MS,
+	    doorbell_is_wanted, run_doorbell },
+	[JANITOR] = { "janitor", BOARD_JANITOR, JANITOR_SILENCE_MS,
+	    janitor_is_wanted, run_janitor },
+};
+
+static void
+start(struct master *m, struct slot *s, int (*run)(struct master *,
+    struct slot *))
+{
+	pid_t	master = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		sig_child(master);
+		exit(run(m, s));
+	}
+	if (pid < 0)
+		log_error("%s %u: fork: %s", s->role, s->index,
+		    strerror(errno));
+	slot_started(s, pid, m->gen, clock_ms());
+}
+
+/* On file: everybody whose place is to be taken if we are killed now. */
+static void
+note_heirs(struct master *m, const struct slot *s)
+{
+	char		ids[HEIRS_PER_SLOT][IDENT_SIZE];
+	size_t		n = 0;
+	struct err	e;
+
+	for (size_t i = 0; i < s->nheirs; i++)
+		memcpy(ids[n++], s->heirs[i].id, IDENT_SIZE);
+	if (s->id[0] != '\0')
+		memcpy(ids[n++], s->id, IDENT_SIZE);
+	if (heirs_write(m->heirs_fd, s->index,
+	    (const char (*)[IDENT_SIZE])ids, n, &e) < 0)
+		log_warn("%s: a next master may have to wait for leases",
+		    e.text);
+}
+
+/* Is a worker of this generation that far with another partition count? */
+static bool
+has_change(const struct master *m, enum board_change change)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
+		    m->slots[i].line->change == change)
+			return true;
+	return false;
+}
+
+static void
+start_worker(struct master *m, struct slot *s)
+{
+	char	host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	memset(s->line, 0, sizeof(*s->line));
+	ident_new(s->id, host, s->index);
+	memcpy(s->line->id, s->id, sizeof(s->id));
+	s->line->state = BOARD_STARTING;
+	s->line->started_at = s->line->alive_at = clock_ms();
+	if (m->change_count && !has_change(m, BOARD_CHANGE_ASKED))
+		s->line->change = BOARD_CHANGE_ASKED;
+	note_heirs(m, s);
+	start(m, s, run_worker);
+	if (s->pid == 0) {
+		s->id[0] = '\0';
+		return;
+	}
+	s->line->pid = (int32_t)s->pid;
+	log_info("worker %u: pid %d started as %s", s->index, (int)s->pid,
+	    s->id);
+}
+
+/*
+ * A worker was handing over when the master was told to stop: its row and
+ * leases are still there.  One more takes them over, to give them up.
+ */
+static void
+wind_up(struct master *m, struct slot *s)
+{
+	if (!m->stopping || !s->handed_over || m->wound_up[s->index])
+		return;
+	m->wound_up[s->index] = true;
+	start_worker(m, s);
+}
+
+/* Is a worker just being replaced?  Then the next one has to wait. */
+static bool
+is_turning(const struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < m->conf->master.workers; i++) {
+		const struct slot *s = &m->slots[i];
+
+		/* A slot that backs off after crashes holds up nobody. */
+		if (s->pid == 0 && s->start_at <= now + TURN_POLL_MS)
+			return true;
+		if (s->pid == 0)
+			continue;
+		if (s->asked == ASK_HANDOVER)
+			return true;
+		if (!slot_is_ready(s) && now - s->started_at < TURN_WAIT_MS)
+			return true;
+	}
+	return false;
+}
+
+static void
+converge_worker(struct master *m, struct slot *s, int64_t now)
+{
+	bool	want = !m->stopping && s->index < m->conf->master.workers;
+
+	if (s->pid != 0 && !want)
+		slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
+		    now + m->conf->master.stop_timeout);
+	else if (s->pid != 0 && s->gen != m->gen && !is_turning(m, now))
+		slot_ask(s, ASK_HANDOVER, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_worker(m, s);
+	slot_prune_heirs(s, m->conf->worker.claim_ttl, now);
+	slot_check(s, m->conf->master.hang_timeout, now);
+}
+
+static bool
+has_workers(const struct master *m)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0)
+			return true;
+	return false;
+}
+
+static bool
+has_helpers(const struct master *m)
+{
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid != 0)
+			return true;
+	return false;
+}
+
+static void
+converge_printer(struct master *m, int64_t now)
+{
+	struct slot	*s = &m->printer;
+
+	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
+		start(m, s, run_printer);
+	if (m->stopping && !has_workers(m)) {
+		/* It leaves by itself once the last line is out. */
+		close_report(m, 1);
+		s->asked = ASK_LEAVE;
+		if (m->stop_by < s->kill_at)
+			s->kill_at = m->stop_by;
+	}
+	slot_check(s, 0, now);
+}
+
+static bool
+wants_helper(const struct master *m, unsigned i)
+{
+	return !m->stopping && helpers[i].is_wanted(m->conf);
+}
+
+static void
+start_helper(struct master *m, unsigned i)
+{
+	struct slot	*s = &m->helpers[i];
+
+	memset(s->line, 0, sizeof(*s->line));
+	s->line->state = BOARD_STARTING;
+	s->line->started_at = s->line->alive_at = clock_ms();
+	start(m, s, helpers[i].run);
+	s->line->pid = (int32_t)s->pid;
+}
+
+/* It has nothing to hand over, and may wait for a server as long as it does. */
+static int64_t
+helper_hang(const struct master *m, unsigned i)
+{
+	int64_t	hang = m->conf->master.hang_timeout;
+
+	return hang > 0 && hang < helpers[i].silence_ms ?
+	    helpers[i].silence_ms : hang;
+}
+
+static void
+converge_helper(struct master *m, unsigned i, int64_t now)
+{
+	struct slot	*s = &m->helpers[i];
+	bool		 want = wants_helper(m, i);
+
+	if (s->pid != 0 && (!want || s->gen != m->gen))
+		slot_ask(s, ASK_LEAVE, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_helper(m, i);
+	slot_check(s, helper_hang(m, i), now);
+}
+
+/* Make the children match what is wanted.  Safe to call at any time. */
+static void
+converge(struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		converge_worker(m, &m->slots[i], now);
+	converge_printer(m, now);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		converge_helper(m, i, now);
+	if (has_change(m, BOARD_CHANGE_OVER))
+		m->change_count = false;
+}
+
+static int64_t
+helpers_deadline(const struct master *m)
+{
+	int64_t	at = INT64_MAX;
+
+	for (unsigned i = 0; i < NHELPERS; i++) {
+		const struct slot *s = &m->helpers[i];
+
+		at = sooner(at, slot_deadline(s, helper_hang(m, i)));
+		if (wants_helper(m, i) && s->pid == 0)
+			at = sooner(at, s->start_at);
+	}
+	return at;
+}
+
+/* The nearest moment at which converge would act. */
+static int64_t
+next_deadline(const struct master *m, int64_t now)
+{
+	int64_t	at = sooner(slot_deadline(&m->printer, 0),
+		    helpers_deadline(m));
+
+	if (!m->stopping && m->printer.pid == 0 && wants_printer(m))
+		at = sooner(at, m->printer.start_at);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct slot *s = &m->slots[i];
+
+		at = sooner(at, slot_deadline(s,
+		    m->conf->master.hang_timeout));
+		if (!m->stopping && i < m->conf->master.workers &&
+		    s->pid == 0)
+			at = sooner(at, s->start_at);
+		if (s->pid != 0 && s->gen != m->gen)
+			at = sooner(at, now + TURN_POLL_MS);
+	}
+	return m->change_count ? sooner(at, now + TURN_POLL_MS) : at;
+}
+
+static struct slot *
+find_slot(struct master *m, pid_t pid)
+{
+	if (m->printer.pid == pid)
+		return &m->printer;
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid == pid)
+			return &m->helpers[i];
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid == pid)
+			return &m->slots[i];
+	return NULL;
+}
+
+static bool
+is_worker(const struct master *m, const struct slot *s)
+{
+	return s >= m->slots && s < m->slots + CONF_MAX_WORKERS;
+}
+
+static void
+reap(struct master *m, int64_t now)
+{
+	struct slot	*s;
+	pid_t		 pid;
+	int		 status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if ((s = find_slot(m, pid)) != NULL) {
+			slot_exited(s, status, now);
+			if (!is_worker(m, s))
+				continue;
+			note_heirs(m, s);
+			wind_up(m, s);
+		}
+}
+
+static void
+warn_restart_keys(const struct conf *born, const struct conf *fresh)
+{
+	const char	*name;
+	size_t		 i = 0;
+
+	while ((name = conf_changed_restart(born, fresh, &i)) != NULL)
+		log_warn("reload: %s differs from what runs; it takes a restart to "
+		    "use it",
+		    name);
+}
+
+/* What workers say on the board of the tables: a hint, not more. */
+struct told {
+	bool	table, file;	/* where the partition counts are declared */
+	bool	strangers;	/* workers of another program are alive */
+};
+
+static struct told
+ask_board(const struct master *m)
+{
+	struct told	t = { false };
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct board_line *l = m->slots[i].line;
+
+		if (m->slots[i].pid == 0)
+			continue;
+		t.table = t.table || l->counts_in == BOARD_COUNTS_TABLE;
+		t.file = t.file || l->counts_in == BOARD_COUNTS_FILE;
+		t.strangers = t.strangers || l->strangers > 0;
+	}
+	return t;
+}
+
+/*
+ * Where no table says which partition counts producers may use, the file has
+ * to: rows with labels of a count that it does not name would not be kept in
+ * order.
+ */
+static int
+check_counts(const struct master *m, const struct conf *fresh, struct err *e)
+{
+	struct told	t = ask_board(m);
+	int64_t		was = m->conf->outbox.partition_count;
+	struct counts	c;
+
+	/* Nobody has seen the tables: nobody has worked by the former count. */
+	if (fresh->outbox.partition_count == was || t.table || !t.file)
+		return 0;
+	if (t.strangers)
+		return err_set(e, "outbox.partition_count: a worker of another "
+		    "program shares the tables, and would not keep keys in "
+		    "order under two counts; stop it first");
+	conf_counts(fresh, &c);
+	if (counts_have(&c, (unsigned)was))
+		return 0;
+	return err_set(e, "outbox.partition_count: there is no settings table, "
+	    "so the file must name the count that producers still use: "
+	    "outbox.former_counts: [%lld]", (long long)was);
+}
+
+static void
+reload(struct master *m)
+{
+	struct conf	*fresh;
+	struct err	 e;
+
+	fresh = conf_load(m->a->conf_path, m->a->override, &e);
+	if (fresh == NULL) {
+		log_error("reload: %s; keeping generation %u", e.text, m->gen);
+		return;
+	}
+	if (check_counts(m, fresh, &e) < 0 ||
+	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
+		log_error("reload: %s; keeping generation %u", e.text, m->gen);
+		conf_free(fresh);
+		return;
+	}
+	warn_restart_keys(m->born, fresh);
+	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
+		m->change_count = true;
+	if (m->conf != m->born)
+		conf_free(m->conf);
+	m->conf = fresh;
+	m->gen++;
+	m->board->generation = m->gen;
+	/* What crashed under the old configuration may work under this. */
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		m->slots[i].start_at = 0;
+	for (unsigned i = 0; i < NHELPERS; i++)
+		m->helpers[i].start_at = 0;
+	log_info("reload: generation %u, %lld workers", m->gen,
+	    (long long)fresh->master.workers);
+}
+
+static void
+ask_to_stop(struct master *m, int64_t now)
+{
+	int64_t	by = now + (m->stopping ? SECOND_TERM_MS :
+	    m->conf->master.stop_timeout);
+
+	log_info(m->stopping ? "stopping sooner" : "stopping");
+	if (!m->stopping || by < m->stop_by)
+		m->stop_by = by;
+	m->stopping = true;
+}
+
+static void
+reopen_logs(struct master *m)
+{
+	struct err	e;
+
+	if (log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0)
+			kill(m->slots[i].pid, SIGUSR1);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		if (m->helpers[i].pid != 0)
+			kill(m->helpers[i].pid, SIGUSR1);
+}
+
+static void
+loop(struct master *m)
+{
+	while (!m->stopping || has_workers(m) || m->printer.pid != 0 ||
+	    has_helpers(m)) {
+		int64_t now = clock_ms(), at;
+
+		converge(m, now);
+		at = next_deadline(m, now);
+		sig_wait(NULL, 0, at == INT64_MAX ? -1 :
+		    at > now ? at - now : 0);
+		if (sig_took(&got_term))
+			ask_to_stop(m, clock_ms());
+		if (sig_took(&got_hup) && !m->stopping)
+			reload(m);
+		if (sig_took(&got_usr1))
+			reopen_logs(m);
+		if (sig_took(&got_chld))
+			reap(m, clock_ms());
+		sig_took(&got_handover);	/* means nothing to a master */
+	}
+}
+
+static int
+open_report(struct master *m, struct err *e)
+{
+	int	size = REPORT_BUFFER;
+
+	m->report_fds[0] = m->report_fds[1] = -1;
+	if (!wants_printer(m))
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    m->report_fds) < 0)
+		return err_set(e, "socketpair: %s", strerror(errno));
+	setsockopt(m->report_fds[1], SOL_SOCKET, SO_SNDBUF, &size,
+	    sizeof(size));
+	return 0;
+}
+
+static int
+open_files(struct master *m, struct err *e)
+{
+	char	*path = xasprintf("%s.board", m->a->run_prefix);
+
+	m->board = board_create(path, e);
+	free(path);
+	if (m->board == NULL)
+		return -1;
+	path = xasprintf("%s.workers", m->a->run_prefix);
+	m->heirs_fd = heirs_open(path, e);
+	free(path);
+	return m->heirs_fd < 0 ? -1 : 0;
+}
+
+/* The pid file's lock was free: the workers of a former master are dead. */
+static void
+inherit(struct master *m)
+{
+	size_t	n;
+	char	(*ids)[IDENT_SIZE] = heirs_read(m->heirs_fd, &n);
+
+	unsigned	workers = (unsigned)m->conf->master.workers;
+
+	for (size_t i = 0; i < n; i++)
+		slot_inherit(&m->slots[heirs_slot(ids[i]) % workers], ids[i],
+		    clock_ms());
+	for (unsigned i = 0; i < workers; i++)
+		note_heirs(m, &m->slots[i]);
+	heirs_cut(m->heirs_fd, workers);
+	if (n > 0)
+		log_info("taking over from %zu workers of a former master", n);
+	free(ids);
+}
+
+/* Nobody has to take over from workers that left. */
+static void
+forget_heirs(struct master *m)
+{
+	char	*path;
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].nheirs > 0)
+			return;
+	path = xasprintf("%s.workers", m->a->run_prefix);
+	unlink(path);
+	free(path);
+}
+
+int
+master_open_log(const struct conf *conf, bool to_syslog, struct err *e)
+{
+	const char	*target = conf->log.target;
+
+	if (to_syslog && strcmp(target, "stderr") == 0)
+		target = "syslog";
+	return log_open(target, (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, e);
+}
+
+struct master *
+master_new(const struct master_args *a, struct conf *conf, struct err *e)
+{
+	struct master	*m = xcalloc(1, sizeof(*m));
+
+	m->a = a;
+	m->conf = m->born = conf;
+	m->gen = 1;
+	if (open_files(m, e) < 0 || open_report(m, e) < 0 ||
+	    bell_open(&m->bell, e) < 0) {
+		board_close(m->board);
+		free(m);
+		return NULL;
+	}
+	m->board->generation = m->gen;
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
+	slot_init(&m->printer, 0, "printer", NULL);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		slot_init(&m->helpers[i], 0, helpers[i].role,
+		    &m->board->lines[helpers[i].line]);
+	return m;
+}
+
+int
+master_run(struct master *m)
+{
+	m->board->master = (int32_t)getpid();
+	inherit(m);
+	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
+	log_info("started with %lld workers",
+	    (long long)m->conf->master.workers);
+	loop(m);
+	forget_heirs(m);
+	log_info("stopped");
+	close(m->heirs_fd);
+	bell_close(&m->bell);
+	board_close(m->board);
+	if (m->conf != m->born)
+		conf_free(m->conf);
+	conf_free(m->born);
+	free(m);
+	return 0;
+}

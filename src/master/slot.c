@@ -1,0 +1,243 @@
+/* slot.c - see slot.h; time is passed in, nothing here waits */
+
+#include "master/slot.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+/* A child that was ready and lived so long is trusted again. */
+#define STEADY_MS	1000
+
+#define START_FLOOR_MS		100
+#define START_CEILING_MS	60000
+
+void
+slot_init(struct slot *s, unsigned index, const char *role,
+    struct board_line *line)
+{
+	memset(s, 0, sizeof(*s));
+	s->index = index;
+	s->role = role;
+	s->line = line;
+	s->kill_at = INT64_MAX;
+	s->backoff.floor_ms = START_FLOOR_MS;
+	s->backoff.ceiling_ms = START_CEILING_MS;
+}
+
+bool
+slot_is_due(const struct slot *s, int64_t now)
+{
+	return s->pid == 0 && now >= s->start_at;
+}
+
+void
+slot_started(struct slot *s, pid_t pid, uint32_t gen, int64_t now)
+{
+	if (pid < 0) {
+		s->start_at = now + backoff_next(&s->backoff);
+		return;
+	}
+	s->pid = pid;
+	s->gen = gen;
+	s->started_at = now;
+	s->asked = ASK_NONE;
+	s->killed = false;
+	s->kill_at = INT64_MAX;
+}
+
+void
+slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
+{
+	bool	nearer = kill_at < s->kill_at;
+
+	if (s->pid == 0 || s->killed)
+		return;
+	if (nearer)
+		s->kill_at = kill_at;
+	if (how == ASK_HANDOVER && s->asked != ASK_NONE)
+		return;
+	/* Asked to leave before: only a nearer deadline is news. */
+	if (how == ASK_LEAVE && s->asked == ASK_LEAVE && !nearer)
+		return;
+	s->asked = how;
+	kill(s->pid, how == ASK_LEAVE ? SIGTERM : SIGUSR2);
+}
+
+static bool
+is_hung(const struct slot *s, int64_t hang_ms, int64_t now)
+{
+	return hang_ms > 0 && s->line != NULL &&
+	    now - s->line->alive_at >= hang_ms;
+}
+
+void
+slot_check(struct slot *s, int64_t hang_ms, int64_t now)
+{
+	if (s->pid == 0 || s->killed)
+		return;
+	if (now >= s->kill_at) {
+		log_warn("%s %u: pid %d did not stop in time: killed", s->role,
+		    s->index, (int)s->pid);
+	} else if (is_hung(s, hang_ms, now)) {
+		log_error("%s %u: pid %d gave no sign of life for %lld s: "
+		    "killed", s->role, s->index, (int)s->pid,
+		    (long long)hang_ms / 1000);
+	} else
+		return;
+	kill(s->pid, SIGKILL);
+	s->killed = true;
+}
+
+int64_t
+slot_deadline(const struct slot *s, int64_t hang_ms)
+{
+	int64_t	at = s->kill_at;
+
+	if (s->pid == 0 || s->killed)
+		return INT64_MAX;
+	if (hang_ms > 0 && s->line != NULL &&
+	    s->line->alive_at + hang_ms < at)
+		at = s->line->alive_at + hang_ms;
+	return at;
+}
+
+bool
+slot_is_ready(const struct slot *s)
+{
+	return s->line != NULL && s->line->state != BOARD_FREE &&
+	    s->line->state != BOARD_STARTING;
+}
+
+void
+slot_inherit(struct slot *s, const char *id, int64_t now)
+{
+	if (s->nheirs == SLOT_HEIRS) {
+		memmove(&s->heirs[0], &s->heirs[1],
+		    (SLOT_HEIRS - 1) * sizeof(s->heirs[0]));
+		s->nheirs--;
+	}
+	strlcpy(s->heirs[s->nheirs].id, id, IDENT_SIZE);
+	s->heirs[s->nheirs++].died_at = now;
+}
+
+void
+slot_prune_heirs(struct slot *s, int64_t claim_ttl, int64_t now)
+{
+	size_t	kept = 0;
+
+	if (s->pid == 0 || !slot_is_ready(s))
+		return;
+	for (size_t i = 0; i < s->nheirs; i++)
+		if (now - s->heirs[i].died_at < claim_ttl)
+			s->heirs[kept++] = s->heirs[i];
+	s->nheirs = kept;
+}
+
+static void
+describe(char *text, size_t size, int status)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "was killed by signal %d (%s)",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "exited with status %d",
+		    WEXITSTATUS(status));
+}
+
+/* Nothing of it is left in the database. */
+static bool
+has_left(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool
+has_finished(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == SLOT_FINISHED;
+}
+
+static bool
+is_as_asked(const struct slot *s, int status)
+{
+	return s->asked != ASK_NONE && (has_left(status) ||
+	    (WIFEXITED(status) && WEXITSTATUS(status) == SLOT_HANDED_OVER));
+}
+
+static void
+obituary(const struct slot *s, int status, int64_t now)
+{
+	char	how[80];
+
+	describe(how, sizeof(how), status);
+	if (is_as_asked(s, status))
+		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
+		    (int)s->pid, has_left(status) ? "left as asked" :
+		    "left its place to a successor",
+		    (long long)(now - s->started_at) / 1000);
+	else if (has_finished(status))
+		log_debug("%s %u: pid %d has nothing left to do", s->role,
+		    s->index, (int)s->pid);
+	else
+		log_warn("%s %u: pid %d %s after %lld ms; next start in "
+		    "%lld ms", s->role, s->index, (int)s->pid, how,
+		    (long long)(now - s->started_at),
+		    (long long)(s->start_at > now ? s->start_at - now : 0));
+}
+
+/*
+ * Any death may have hit a worker in the middle of a message, by chance; the
+ * same message again and again is none.  How it died does not count: one
+ * message ends it by a signal, another by its hunger for memory, a third
+ * hangs until it is killed.
+ */
+static void
+suspect_message(struct slot *s, int status)
+{
+	uint64_t	handling = s->line == NULL ? 0 : s->line->handling;
+
+	if (s->asked != ASK_NONE || has_left(status) || handling == 0) {
+		memset(&s->suspect, 0, sizeof(s->suspect));
+		return;
+	}
+	if (handling != s->suspect.sequence)
+		s->suspect = (struct suspect){ .sequence = handling };
+	s->suspect.deaths++;
+	log_warn("%s %u: it died while it sent sequence %llu, time %u in a "
+	    "row", s->role, s->index, (unsigned long long)handling,
+	    s->suspect.deaths);
+}
+
+void
+slot_exited(struct slot *s, int status, int64_t now)
+{
+	bool	steady = now - s->started_at >= STEADY_MS && slot_is_ready(s);
+
+	if (steady || s->asked != ASK_NONE)
+		backoff_reset(&s->backoff);
+	s->start_at = s->asked != ASK_NONE ? now :
+	    has_finished(status) ? INT64_MAX :
+	    now + backoff_next(&s->backoff);
+	obituary(s, status, now);
+	suspect_message(s, status);
+	s->has_worked = s->has_worked || (s->line != NULL &&
+	    s->line->ticks > 0);
+	s->handed_over = WIFEXITED(status) &&
+	    WEXITSTATUS(status) == SLOT_HANDED_OVER;
+	if (has_left(status))
+		s->nheirs = 0;
+	else if (s->id[0] != '\0')
+		slot_inherit(s, s->id, now);
+	s->id[0] = '\0';
+	s->pid = 0;
+	s->asked = ASK_NONE;
+	s->kill_at = INT64_MAX;
+	if (s->line != NULL)
+		s->line->state = BOARD_FREE;
+}

@@ -1,0 +1,397 @@
+/*
+ * binlog.c - see binlog.h
+ *
+ * Both libraries can ask for a binlog.  Oracle's hands out the bytes of each
+ * event.  Connector/C decodes, and ends the stream at what it does not know:
+ * of it we use only how it asks, and read the packets ourselves.
+ */
+
+#include "mysql/binlog.h"
+
+#include "mysql/db_impl.h"
+
+#ifdef LIBMARIADB
+#include <mariadb_rpl.h>
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/stdlib.h>
+
+#include "mysql/binlog_event.h"
+#include "mysql/gtid.h"
+#include "util/xalloc.h"
+
+#define SILENCE_MS	10000		/* of a server that beats each second */
+#define HEARTBEAT_NS	"1000000000"
+
+/* Away from the numbers that people give their servers. */
+#define SERVER_ID_MIN	4000000000u
+#define SERVER_ID_RANGE	(UINT32_MAX - SERVER_ID_MIN)
+
+struct binlog {
+	const struct conf	*conf;
+	struct db		*db;		/* the stream */
+	struct db		*watch;		/* closed with only one host */
+	unsigned		 column;
+	char			 file[512];	/* MySQL: where to begin, */
+	uint64_t		 position;
+	struct buf		 gtids;		/* or, unless empty, behind */
+#ifdef LIBMARIADB
+	MARIADB_RPL		*dump;		/* NULL: none was asked for */
+#else
+	MYSQL_RPL		 dump;
+#endif
+};
+
+struct binlog *
+binlog_new(const struct conf *conf)
+{
+	struct binlog	*b = xcalloc(1, sizeof(*b));
+
+	b->conf = conf;
+	b->db = db_new(conf, SILENCE_MS);
+	b->watch = db_new(conf, SILENCE_MS);
+	return b;
+}
+
+void
+binlog_free(struct binlog *b)
+{
+	if (b == NULL)
+		return;
+	binlog_close(b);
+	buf_free(&b->gtids);
+	db_free(b->watch);
+	db_free(b->db);
+	free(b);
+}
+
+enum db_fault
+binlog_fault(const struct binlog *b)
+{
+	return b->db->fault;
+}
+
+const char *
+binlog_peer(const struct binlog *b)
+{
+	return b->db->peer;
+}
+
+unsigned
+binlog_column(const struct binlog *b)
+{
+	return b->column;
+}
+
+/*
+ * Two readers with one id throw each other out, so each stream has another,
+ * from so many that chance keeps them apart.
+ */
+static uint32_t
+server_id(void)
+{
+	return SERVER_ID_MIN + arc4random_uniform(SERVER_ID_RANGE);
+}
+
+static int
+ended(struct binlog *b, struct err *e)
+{
+	b->db->fault = DB_LOST;
+	return err_set(e, "binlog: the server has ended the stream");
+}
+
+#ifdef LIBMARIADB
+
+#define ASKS_BY_GTID	false
+
+static int
+dump_open(struct binlog *b, struct err *e)
+{
+	if ((b->dump = mariadb_rpl_init(b->db->mysql)) == NULL)
+		abort();
+	mariadb_rpl_optionsv(b->dump, MARIADB_RPL_SERVER_ID, server_id());
+	mariadb_rpl_optionsv(b->dump, MARIADB_RPL_FILENAME, b->file,
+	    strlen(b->file));
+	mariadb_rpl_optionsv(b->dump, MARIADB_RPL_START,
+	    (unsigned long)b->position);
+	mariadb_rpl_optionsv(b->dump, MARIADB_RPL_FLAGS, 0u);
+	if (mariadb_rpl_open(b->dump) != 0)
+		return db_fail(b->db, "binlog", e);
+	return 0;
+}
+
+/* Packets begin with a status: 0, or 254 in the last one. */
+static int
+dump_next(struct binlog *b, const uint8_t **event, size_t *len, struct err *e)
+{
+	unsigned long	n = mysql_net_read_packet(b->db->mysql);
+
+	if (n == packet_error)
+		return db_fail(b->db, "binlog", e);
+	*event = b->db->mysql->net.read_pos;
+	if (n == 0 || (*event)[0] != 0)
+		return ended(b, e);
+	(*event)++;
+	*len = n - 1;
+	return 0;
+}
+
+static void
+dump_close(struct binlog *b)
+{
+	if (b->dump != NULL)
+		mariadb_rpl_close(b->dump);
+	b->dump = NULL;
+}
+
+#else
+
+#define ASKS_BY_GTID	true
+
+static int
+dump_open(struct binlog *b, struct err *e)
+{
+	b->dump = (MYSQL_RPL){
+		.file_name = b->file, .file_name_length = strlen(b->file),
+		.start_position = b->position, .server_id = server_id()
+	};
+	if (b->gtids.len > 0) {
+		b->dump.flags = MYSQL_RPL_GTID;
+		b->dump.gtid_set_arg = b->gtids.data;
+		b->dump.gtid_set_encoded_size = b->gtids.len;
+	}
+	if (mysql_binlog_open(b->db->mysql, &b->dump) != 0)
+		return db_fail(b->db, "binlog", e);
+	return 0;
+}
+
+/* Packets begin with a status, which the library has looked at. */
+static int
+dump_next(struct binlog *b, const uint8_t **event, size_t *len, struct err *e)
+{
+	if (mysql_binlog_fetch(b->db->mysql, &b->dump) != 0)
+		return db_fail(b->db, "binlog", e);
+	if (b->dump.size == 0)
+		return ended(b, e);
+	*event = b->dump.buffer + 1;
+	*len = b->dump.size - 1;
+	return 0;
+}
+
+static void
+dump_close(struct binlog *b)
+{
+	if (b->db->mysql != NULL)
+		mysql_binlog_close(b->db->mysql, &b->dump);
+}
+
+#endif
+
+static int
+run(struct db *db, const char *text, struct err *e)
+{
+	struct buf	sql = { 0 };
+	int		rc;
+
+	buf_str(&sql, text);
+	rc = db_exec(db, "binlog", &sql, NULL, e);
+	buf_free(&sql);
+	return rc;
+}
+
+static struct db_rows *
+query(struct db *db, const char *text, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&sql, text);
+	rows = db_query(db, "binlog", &sql, e);
+	buf_free(&sql);
+	return rows;
+}
+
+static int
+check_log(struct binlog *b, struct err *e)
+{
+	struct db_rows	*rows = query(b->db, "SELECT @@global.log_bin", e);
+	bool		 on;
+
+	if (rows == NULL)
+		return -1;
+	on = db_next(rows) && db_u64(rows, 0) == 1;
+	db_rows_free(rows);
+	if (on)
+		return 0;
+	b->db->fault = DB_WRONG;
+	return err_set(e, "binlog: the server writes none (log_bin)");
+}
+
+/* Where text has more than a byte a letter, a label is not what it says. */
+static int
+learn_column(struct binlog *b, struct err *e)
+{
+	const struct conf	*c = b->conf;
+	struct buf		 sql = { 0 };
+	struct db_rows		*rows;
+
+	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
+	    "FROM information_schema.COLUMNS "
+	    "WHERE COLUMN_NAME = 'partition_key' "
+	    "AND COALESCE(CHARACTER_SET_NAME, '') NOT IN "
+	    "('ucs2', 'utf16', 'utf16le', 'utf32') AND TABLE_SCHEMA = ");
+	db_quote(b->db, &sql, c->mysql.database, strlen(c->mysql.database));
+	buf_str(&sql, " AND TABLE_NAME = ");
+	db_quote(b->db, &sql, c->outbox.tables.outbox,
+	    strlen(c->outbox.tables.outbox));
+	rows = db_query(b->db, "binlog", &sql, e);
+	buf_free(&sql);
+	if (rows == NULL)
+		return -1;
+	b->column = BINLOG_NO_COLUMN;
+	if (db_next(rows) && db_u64(rows, 0) < BINLOG_NO_COLUMN)
+		b->column = (unsigned)db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * MariaDB begins behind the transactions that it is told, and whoever is
+ * connected may ask which those are.
+ */
+static int
+begin_mariadb(struct binlog *b, struct err *e)
+{
+	buf_clear(&b->gtids);
+	b->file[0] = '\0';
+	b->position = 4;
+	return run(b->db, "SET @mariadb_slave_capability = 4, "
+	    "@slave_connect_state = @@global.gtid_binlog_pos", e);
+}
+
+/*
+ * Who may not ask for the position may ask what is committed.  It is the
+ * second choice: the server reads its last file from the start for that.  If
+ * it cannot be, the error stays what it was.
+ */
+static int
+begin_by_gtid(struct binlog *b)
+{
+	enum db_fault	 refusal = b->db->fault;
+	struct db_rows	*rows;
+	struct err	 e;
+	int		 rc = -1;
+
+	rows = query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
+	    "WHERE @@global.gtid_mode = 'ON'", &e);
+	if (rows == NULL)
+		return -1;
+	if (db_next(rows))
+		rc = gtid_encode(db_text(rows, 0), &b->gtids);
+	db_rows_free(rows);
+	b->file[0] = '\0';
+	b->position = 4;
+	if (rc < 0)
+		b->db->fault = refusal;
+	return rc;
+}
+
+static int
+begin_mysql(struct binlog *b, struct err *e)
+{
+	bool		 old = mysql_get_server_version(b->db->mysql) < 80200;
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	buf_clear(&b->gtids);
+	rows = query(b->db, old ? "SHOW MASTER STATUS" :
+	    "SHOW BINARY LOG STATUS", e);
+	if (rows == NULL)
+		return ASKS_BY_GTID && b->db->fault == DB_WRONG ?
+		    begin_by_gtid(b) : -1;
+	if (db_next(rows) && db_length(rows, 0) < sizeof(b->file)) {
+		strcpy(b->file, db_text(rows, 0));
+		b->position = db_u64(rows, 1);
+	} else
+		rc = err_set(e, "binlog: the server tells no position");
+	db_rows_free(rows);
+	return rc;
+}
+
+/* Both names of each: servers know the one, the other or both. */
+static int
+prepare(struct binlog *b, struct err *e)
+{
+	if (check_log(b, e) < 0 || learn_column(b, e) < 0)
+		return -1;
+	if ((b->db->mariadb ? begin_mariadb(b, e) : begin_mysql(b, e)) < 0)
+		return -1;
+	return run(b->db, "SET "
+	    "@master_binlog_checksum = @@global.binlog_checksum, "
+	    "@source_binlog_checksum = @@global.binlog_checksum, "
+	    "@master_heartbeat_period = " HEARTBEAT_NS ", "
+	    "@source_heartbeat_period = " HEARTBEAT_NS, e);
+}
+
+/* With several hosts the watch chooses one, and the stream goes there too. */
+static int
+choose_host(struct binlog *b, struct err *e)
+{
+	const struct conf_list	*hosts = &b->conf->mysql.hosts;
+
+	if (hosts->n < 2)
+		return 0;
+	if (!db_is_open(b->watch) && db_open(b->watch, e) < 0) {
+		b->db->fault = db_last_fault(b->watch);
+		return -1;
+	}
+	for (size_t i = 0; i < hosts->n; i++)
+		if (strcmp(hosts->items[i], db_peer(b->watch)) == 0)
+			b->db->next_host = i;
+	return 0;
+}
+
+int
+binlog_open(struct binlog *b, struct err *e)
+{
+	binlog_close(b);
+	if (choose_host(b, e) < 0)
+		return -1;
+	if (db_open(b->db, e) < 0) {
+		db_close(b->watch);
+		return -1;
+	}
+	if (prepare(b, e) < 0 || dump_open(b, e) < 0) {
+		binlog_close(b);
+		return -1;
+	}
+	return 0;
+}
+
+void
+binlog_close(struct binlog *b)
+{
+	dump_close(b);
+	db_close(b->db);
+}
+
+int
+binlog_next(struct binlog *b, const uint8_t **event, size_t *len,
+    struct err *e)
+{
+	if (dump_next(b, event, len, e) == 0)
+		return 0;
+	binlog_close(b);
+	return -1;
+}
+
+bool
+binlog_has_moved(struct binlog *b)
+{
+	struct err	e;
+
+	return b->conf->mysql.hosts.n > 1 && db_check(b->watch, &e) < 0;
+}

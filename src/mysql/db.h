@@ -1,0 +1,125 @@
+/*
+ * db.h - one connection to MySQL or MariaDB
+ *
+ * The only module that knows the client library, but for binlog.c; both
+ * connectors build.
+ * Every call may block, but none longer than the timeouts given at creation.
+ */
+#ifndef OUTBOX_DB_H
+#define OUTBOX_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "conf/conf.h"
+#include "util/err.h"
+
+struct db;
+struct db_rows;
+
+/* What kind of trouble the last call met. */
+enum db_fault {
+	DB_FINE,
+	DB_BUSY,	/* nothing happened: deadlock, lock wait; try again */
+	DB_LOST,	/* the connection is gone; the statement may have run */
+	DB_CLOSED,	/* there was no connection; nothing was sent */
+	DB_READONLY,	/* not a primary any more; connect to the next host */
+	DB_WRONG	/* will not heal by itself: no table, no right, ... */
+};
+
+/*
+ * conf is borrowed and must outlive the connection.  No statement is waited
+ * for longer than wait_ms (at least two seconds: the libraries count them).
+ */
+struct db	*db_new(const struct conf *, int64_t wait_ms);
+void		 db_free(struct db *);
+
+/*
+ * Connect to a host of the list, one host a call, beginning with the first
+ * again after each success, and prepare the
+ * session: UTC, READ COMMITTED, short lock waits.  Refuses a server that is
+ * read-only or that logs statements only.
+ */
+int		 db_open(struct db *, struct err *);
+void		 db_close(struct db *);
+
+/*
+ * Ask again whether it is a server that db_open does not refuse, and whether
+ * changes may go early; it is closed if not the first.
+ */
+int		 db_check(struct db *, struct err *);
+bool		 db_is_open(const struct db *);
+const char	*db_peer(const struct db *);	/* "127.0.0.1:3306", for logs */
+bool		 db_is_mariadb(const struct db *);
+
+/*
+ * Run a statement; what names it in the error.  *matched, which may be NULL,
+ * is the number of rows that satisfied the WHERE (for an INSERT: inserted).
+ */
+int		 db_exec(struct db *, const char *what, const struct buf *,
+		    uint64_t *matched, struct err *);
+
+/*
+ * The same for a change of rows, in a transaction of its own that is being
+ * committed when this returns.  Until that is over its locks are kept, and a
+ * server that dies has perhaps never seen it; db_finish() tells, and the next
+ * statement waits for it too.  Where there is a db_late_reason() it is as
+ * db_exec.
+ */
+int		 db_exec_early(struct db *, const char *what,
+		    const struct buf *, uint64_t *matched, struct err *);
+
+/*
+ * Why changes wait for their COMMIT, and what to do about it; NULL: they do
+ * not.  They have to where a row that can be read is perhaps not durable, and
+ * where a COMMIT may be refused.  As of the last db_open or db_check.
+ */
+const char	*db_late_reason(const struct db *);
+
+/* 0: all is committed.  -1: nobody knows, and the connection is closed. */
+int		 db_finish(struct db *, struct err *);
+
+/* Run a query and take the whole result.  NULL on error. */
+struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
+		    struct err *);
+
+/* Wait for a lock for a second at most, or as long as the connection may. */
+int		 db_hurry(struct db *, bool, struct err *);
+
+/* Roll back; the fault of what failed before stays to be asked for. */
+void		 db_rollback(struct db *);
+
+/* The fault of the last failed db_exec, db_query or db_open. */
+enum db_fault	 db_last_fault(const struct db *);
+
+/* The error's number, of the server or the library; 0: it had none. */
+unsigned	 db_last_code(const struct db *);
+
+/*
+ * It was DB_WRONG because of a value: too long, there already, not JSON, or
+ * not to the liking of a constraint or a trigger.
+ */
+bool		 db_refused_value(const struct db *);
+
+/* Walk a result.  Texts are valid until db_rows_free. */
+bool		 db_next(struct db_rows *);
+void		 db_rewind(struct db_rows *);	/* to before the first row */
+size_t		 db_nrows(const struct db_rows *);
+const char	*db_text(const struct db_rows *, unsigned col);	/* NULL: SQL NULL */
+size_t		 db_length(const struct db_rows *, unsigned col);
+uint64_t	 db_u64(const struct db_rows *, unsigned col);	/* NULL: 0 */
+void		 db_rows_free(struct db_rows *);
+
+/* The column of that name; -1: there is none. */
+int		 db_column(const struct db_rows *, const char *name);
+
+/*
+ * Append 'text' as a literal, x'...' if it is no UTF-8, or `name` as an
+ * identifier.
+ */
+void		 db_quote(struct db *, struct buf *, const char *, size_t);
+void		 db_name(struct buf *, const char *);
+
+#endif

@@ -1,0 +1,42 @@
+/* db_impl.h - a connection from inside, for db.c and binlog.c only */
+#ifndef OUTBOX_DB_IMPL_H
+#define OUTBOX_DB_IMPL_H
+
+#include "mysql/db.h"
+
+#include <mysql.h>
+
+struct db {
+	const struct conf	*conf;
+	MYSQL			*mysql;		/* NULL: not open */
+	int64_t			 wait_ms;
+	size_t			 next_host;
+	char			 peer[300];
+	enum db_fault		 fault;
+	unsigned		 code;		/* behind the fault */
+	char			 state[2];	/* the class of its SQLSTATE */
+	bool			 mariadb;
+	const char		*late;		/* see db_late_reason(); or NULL */
+	bool			 single;	/* a proxy wants one at a time */
+	bool			 many;		/* it was told that more may come */
+	bool			 committing;	/* COMMIT is under way, unanswered */
+};
+
+/*
+ * Record what the library says went wrong; a connection in doubt is closed.
+ * Returns -1.
+ */
+int		 db_fail(struct db *, const char *what, struct err *);
+
+/* db_early.c: learn from these variables whether changes may go early. */
+#define DB_EARLY_VARIABLES						\
+	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\
+	"'rpl_semi_sync_master_enabled', "				\
+	"'rpl_semi_sync_master_wait_point', "				\
+	"'rpl_semi_sync_source_enabled', "				\
+	"'rpl_semi_sync_source_wait_point', "				\
+	"'wsrep_on', 'group_replication_group_name'"
+
+void		 db_learn_early(struct db *, struct db_rows *);
+
+#endif

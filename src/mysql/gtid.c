@@ -1,0 +1,129 @@
+/*
+ * gtid.c - see gtid.h
+ *
+ * All numbers are eight bytes, little-endian: how many servers; for each its
+ * 16 bytes, how many intervals, and of each the first and the one behind the
+ * last.
+ */
+
+#include "mysql/gtid.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UUID_BYTES	16
+#define NUMBER_BYTES	8
+
+static void
+put(char *at, uint64_t n)
+{
+	for (int i = 0; i < NUMBER_BYTES; i++)
+		at[i] = (char)(n >> 8 * i);
+}
+
+static void
+add(struct buf *b, uint64_t n)
+{
+	char	bytes[NUMBER_BYTES];
+
+	put(bytes, n);
+	buf_add(b, bytes, sizeof(bytes));
+}
+
+static int
+digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' :
+	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 :
+	    -1;
+}
+
+/* Each of these moves *p behind what it has taken. */
+
+static int
+uuid(const char **p, struct buf *b)
+{
+	char	byte;
+
+	for (int i = 0; i < UUID_BYTES; i++) {
+		if (**p == '-')
+			(*p)++;
+		if (digit((*p)[0]) < 0 || digit((*p)[1]) < 0)
+			return -1;
+		byte = (char)(digit((*p)[0]) << 4 | digit((*p)[1]));
+		buf_add(b, &byte, 1);
+		*p += 2;
+	}
+	return 0;
+}
+
+static int
+number(const char **p, uint64_t *n)
+{
+	char	*end;
+
+	if (!isdigit((unsigned char)**p))
+		return -1;
+	errno = 0;
+	*n = strtoull(*p, &end, 10);
+	*p = end;
+	return errno != 0 || *n == 0 || *n >= INT64_MAX ? -1 : 0;
+}
+
+static int
+interval(const char **p, struct buf *b)
+{
+	uint64_t	first, last;
+
+	if (number(p, &first) < 0)
+		return -1;
+	last = first;
+	if (**p == '-') {
+		(*p)++;
+		if (number(p, &last) < 0)
+			return -1;
+	}
+	add(b, first);
+	add(b, last + 1);
+	return 0;
+}
+
+static int
+server(const char **p, struct buf *b)
+{
+	uint64_t	n = 0;
+	size_t		at;
+
+	if (uuid(p, b) < 0)
+		return -1;
+	at = b->len;
+	add(b, 0);
+	for (; **p == ':'; n++) {
+		(*p)++;
+		if (interval(p, b) < 0)
+			return -1;
+	}
+	put(b->data + at, n);
+	return n == 0 ? -1 : 0;
+}
+
+int
+gtid_encode(const char *text, struct buf *b)
+{
+	const char	*p = text;
+	uint64_t	 n = 0;
+	size_t		 at = b->len;
+
+	add(b, 0);
+	for (p += strspn(p, " \n"); *p != '\0'; n++) {
+		if (server(&p, b) < 0)
+			return -1;
+		if (strchr(", \n", *p) == NULL)	/* finds the end, too */
+			return -1;
+		p += strspn(p, ", \n");
+	}
+	put(b->data + at, n);
+	return 0;
+}

@@ -1,0 +1,164 @@
+/* bus_connect.c - how to reach a server and who we are there */
+
+#include "nats/bus_impl.h"
+
+#include <string.h>
+
+#include "util/secret.h"
+
+#define CONNECT_TIMEOUT_MS	2000
+#define PING_INTERVAL_MS	10000
+#define MAX_PINGS_OUT		2
+#define IO_BUFFER		(256 * 1024)
+
+/* NULL with an error that says which secret it was. */
+static char *
+read_secret(const char *what, const char *file, const char *env,
+    struct err *e)
+{
+	char	*secret = secret_read(file, env, e);
+
+	if (secret == NULL)
+		err_in(e, "nats %s", what);
+	return secret;
+}
+
+static natsStatus
+set_user(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_ERR;
+	char			*secret;
+
+	secret = read_secret("password", c->nats.password_file,
+	    c->nats.password_env, e);
+	if (secret != NULL)
+		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
+	secret_free(secret);
+	return s;
+}
+
+static natsStatus
+set_token(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_ERR;
+	char			*secret;
+
+	secret = read_secret("token", c->nats.token_file, c->nats.token_env,
+	    e);
+	if (secret != NULL)
+		s = natsOptions_SetToken(o, secret);
+	secret_free(secret);
+	return s;
+}
+
+static natsStatus
+set_identity(struct bus *b, natsOptions *o, struct err *e)
+{
+	const struct conf	*c = b->conf;
+
+	if (c->nats.credentials_file[0] != '\0')
+		return natsOptions_SetUserCredentialsFromFiles(o,
+		    c->nats.credentials_file, NULL);
+	if (c->nats.user[0] != '\0')
+		return set_user(b, o, e);
+	if (c->nats.token_file[0] != '\0' || c->nats.token_env[0] != '\0')
+		return set_token(b, o, e);
+	return NATS_OK;
+}
+
+static natsStatus
+set_tls(struct bus *b, natsOptions *o, const char *server)
+{
+	const struct conf	*c = b->conf;
+	natsStatus		 s = NATS_OK;
+
+	/* The library itself would go on in clear text. */
+	if (strncmp(server, "tls://", 6) == 0)
+		s = natsOptions_SetSecure(o, true);
+	if (s == NATS_OK && c->nats.tls.ca[0] != '\0') {
+		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
+		if (s == NATS_OK)
+			s = natsOptions_SetSecure(o, true);
+	}
+	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
+		s = natsOptions_SetSecure(o, true);
+	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
+		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
+		    c->nats.tls.key);
+	return s;
+}
+
+/* No wait may outlive the next renewal of the leases. */
+static int64_t
+connect_timeout(const struct bus *b)
+{
+	int64_t	renew = b->conf->worker.lease_renew;
+
+	return renew < CONNECT_TIMEOUT_MS ? renew : CONNECT_TIMEOUT_MS;
+}
+
+static natsStatus
+set_manner(struct bus *b, natsOptions *o, const char *server)
+{
+	natsStatus	s;
+
+	s = natsOptions_SetURL(o, server);
+	if (s == NATS_OK)
+		s = natsOptions_SetName(o, b->name);
+	if (s == NATS_OK)
+		s = natsOptions_SetTimeout(o, connect_timeout(b));
+	if (s == NATS_OK)
+		s = natsOptions_SetAllowReconnect(o, false);
+	if (s == NATS_OK)
+		s = natsOptions_SetPingInterval(o, PING_INTERVAL_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetMaxPingsOut(o, MAX_PINGS_OUT);
+	if (s == NATS_OK)
+		s = natsOptions_SetIOBufSize(o, IO_BUFFER);
+	if (s == NATS_OK)
+		s = natsOptions_SetSendAsap(o, true);
+	if (s == NATS_OK)
+		s = natsOptions_SetErrorHandler(o, bus_on_error, b);
+	if (s == NATS_OK)
+		s = natsOptions_SetEventLoop(o, b, bus_on_attach, bus_on_read,
+		    bus_on_write, bus_on_detach);
+	return s;
+}
+
+void
+bus_describe(natsStatus s, struct err *e)
+{
+	natsStatus	 last;
+	const char	*text = nats_GetLastError(&last);
+
+	if (text == NULL || text[0] == '\0' || last != s)
+		text = natsStatus_GetText(s);
+	/* The library puts its own "(file.c:line): " before it. */
+	if (text[0] == '(' && strstr(text, "): ") != NULL)
+		text = strstr(text, "): ") + 3;
+	err_set(e, "%s", text);
+}
+
+int
+bus_connect_to(struct bus *b, const char *server, struct err *e)
+{
+	natsOptions	*o = NULL;
+	natsStatus	 s;
+
+	e->text[0] = '\0';
+	s = natsOptions_Create(&o);
+	if (s == NATS_OK)
+		s = set_manner(b, o, server);
+	if (s == NATS_OK)
+		s = set_identity(b, o, e);
+	if (s == NATS_OK)
+		s = set_tls(b, o, server);
+	if (s == NATS_OK)
+		s = natsConnection_Connect(&b->nc, o);
+	natsOptions_Destroy(o);
+	if (s != NATS_OK && e->text[0] == '\0')
+		bus_describe(s, e);
+	return s == NATS_OK ? 0 : -1;
+}

@@ -1,0 +1,270 @@
+/*
+ * bus_look.c - questions about the stream, answered by the same inbox
+ *
+ * The library's own calls would wait for an answer that only our loop reads.
+ */
+
+#include "nats/bus_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+#define CHECK_TIMEOUT_MS	1000
+#define LOOK_UP_WINDOW		256	/* requests out */
+#define LOOK_UP_BYTES		(8 * 1024 * 1024)	/* of their answers */
+#define LOOK_UP_TIMEOUT_MS	3000	/* without any answer */
+#define LOOK_UP_WAIT_MS		200
+
+/* The answer to a request of ours, by its reply subject; others are old. */
+static bool
+take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
+{
+	natsStatus	s;
+
+	while ((s = natsSubscription_NextMsg(m, b->sub, 0)) == NATS_OK) {
+		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
+			return true;
+		natsMsg_Destroy(*m);
+		*m = NULL;	/* the library leaves it, when there is no more */
+	}
+	*nobody = s == NATS_NO_RESPONDERS;
+	return *nobody;
+}
+
+static natsMsg *
+request(struct bus *b, const char *subject, struct err *e)
+{
+	int64_t		 until = clock_ms() + CHECK_TIMEOUT_MS, left;
+	char		 reply[160];
+	natsMsg		*m = NULL;
+	bool		 nobody = false;
+
+	/* No slot: an answer that comes late is nobody's. */
+	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
+	    ++b->generation);
+	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
+	    NATS_OK)
+		until = 0;
+	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
+	    (left = until - clock_ms()) > 0)
+		bus_wait(b, left);
+	if (nobody)
+		bus_note_complaint(b, PUB_NOBODY, "nobody answers");
+	if (m == NULL)
+		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
+		    "or the account has none" : "no answer to %s: no "
+		    "permission, or the broker is busy", subject);
+	return m;
+}
+
+static natsMsg *
+ask_for_stream(struct bus *b, struct err *e)
+{
+	char	subject[300];
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
+	    b->conf->nats.stream);
+	return request(b, subject, e);
+}
+
+bool
+bus_check(void *arg, struct stream_report *r, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m;
+
+	memset(r, 0, sizeof(*r));
+	if (b->conf->nats.stream[0] == '\0')
+		return true;
+	if ((m = ask_for_stream(b, e)) == NULL)
+		return false;
+	stream_judge(r, b->conf, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	return true;
+}
+
+bool
+bus_state(void *arg, struct stream_state *st, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m;
+	natsStatus	 s;
+
+	if (!bus_is_open(b)) {
+		err_set(e, "not connected");
+		return false;
+	}
+	if ((m = ask_for_stream(b, e)) == NULL)
+		return false;
+	stream_read_state(st, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	s = natsConnection_GetConnectedServerId(b->nc, st->server,
+	    sizeof(st->server));
+	if (s != NATS_OK)
+		bus_describe(s, e);
+	return s == NATS_OK;
+}
+
+/* Many requests for single messages, under way. */
+struct look_up {
+	struct bus	*b;
+	const char	*prefix;
+	struct place	*places;
+	size_t		 n, asked, answered;
+	size_t		 window;
+	int64_t		 heard_at;
+};
+
+static bool
+ask_for_place(struct look_up *l, const struct place *p)
+{
+	struct bus	*b = l->b;
+	char		 subject[300], reply[160], body[40];
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
+	    b->conf->nats.stream);
+	snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox, b->generation,
+	    (size_t)(p - l->places));
+	snprintf(body, sizeof(body), "{\"seq\":%llu}",
+	    (unsigned long long)p->sequence);
+	return natsConnection_PublishRequest(b->nc, subject, reply, body,
+	    (int)strlen(body)) == NATS_OK;
+}
+
+/* Never blocks; what cannot be sent shows as a lost connection. */
+static void
+ask_for_places(struct look_up *l)
+{
+	for (; l->asked < l->n && l->asked - l->answered < l->window;
+	    l->asked++) {
+		struct place *p = &l->places[l->asked];
+
+		if (p->sequence == 0) {
+			p->what = PLACE_EMPTY;
+			l->answered++;
+		} else if (!ask_for_place(l, p))
+			return;
+	}
+}
+
+/* Answers carry whole messages: fewer at a time where they are large. */
+static void
+fit_window(struct look_up *l)
+{
+	size_t	fit = LOOK_UP_BYTES / (l->b->look_size + 1);
+
+	if (l->window > l->b->look_max)
+		l->window = l->b->look_max;
+	if (l->window > fit)
+		l->window = fit > 0 ? fit : 1;
+}
+
+/* Large ones are remembered for a while: they seldom come alone. */
+static void
+note_size(struct look_up *l, size_t size)
+{
+	struct bus	*b = l->b;
+
+	b->look_size -= b->look_size / 64;
+	if (b->look_size < size)
+		b->look_size = size;
+	l->window++;
+	fit_window(l);
+}
+
+/*
+ * Of large answers that come unexpected a server holds only so many bytes for
+ * us, and then hangs up.  The next try is for fewer at a time.
+ */
+static void
+learn_max(struct look_up *l, bool lost)
+{
+	struct bus	*b = l->b;
+
+	b->look_max = lost ? (l->window + 3) / 4 : b->look_max * 2;
+	if (b->look_max > LOOK_UP_WINDOW)
+		b->look_max = LOOK_UP_WINDOW;
+}
+
+static int
+take_place(struct look_up *l, natsMsg *m, struct err *e)
+{
+	size_t		 size = (size_t)natsMsg_GetDataLength(m);
+	uint32_t	 slot;
+	struct place	*p;
+
+	if (!bus_read_slot(l->b, natsMsg_GetSubject(m), &slot) ||
+	    slot >= l->asked || l->places[slot].what != PLACE_UNKNOWN)
+		return 0;
+	p = &l->places[slot];
+	if (place_read(p, l->prefix, natsMsg_GetData(m), size, e) < 0)
+		return -1;
+	l->answered++;
+	l->heard_at = clock_ms();
+	note_size(l, size);
+	return 0;
+}
+
+static int
+take_places(struct look_up *l, struct err *e)
+{
+	natsMsg		*m = NULL;
+	natsStatus	 s;
+	int		 rc = 0;
+
+	do {
+		s = natsSubscription_NextMsg(&m, l->b->sub, 0);
+		if (s != NATS_OK)	/* refusals name nobody: silence */
+			continue;
+		rc = take_place(l, m, e);
+		bus_spend(l->b, m);
+	} while (rc == 0 && (s == NATS_OK || s == NATS_NO_RESPONDERS));
+	return rc;
+}
+
+static int
+look_up_all(struct look_up *l, bool (*go_on)(void *), void *arg,
+    struct err *e)
+{
+	while (l->answered < l->n) {
+		if (!go_on(arg))
+			return err_set(e, "broken off");
+		ask_for_places(l);
+		bus_wait(l->b, l->answered < l->asked ? LOOK_UP_WAIT_MS : 0);
+		if (take_places(l, e) < 0)
+			return -1;
+		if (!bus_is_open(l->b)) {
+			learn_max(l, true);
+			return err_set(e, "the connection was lost");
+		}
+		if (clock_ms() - l->heard_at > LOOK_UP_TIMEOUT_MS)
+			return err_set(e, "no answer to "
+			    "$JS.API.STREAM.MSG.GET.%s: no permission, or the "
+			    "broker is busy", l->b->conf->nats.stream);
+	}
+	learn_max(l, false);
+	return 0;
+}
+
+int
+bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
+    bool (*go_on)(void *), void *go_on_arg, struct err *e)
+{
+	struct bus	*b = arg;
+	struct look_up	 l = { .b = b, .prefix = prefix, .places = places,
+			    .n = n, .window = 16, .heard_at = clock_ms() };
+
+	if (!bus_is_open(b))
+		return err_set(e, "not connected");
+	for (size_t i = 0; i < n; i++)
+		places[i].what = PLACE_UNKNOWN;
+	if (b->look_max == 0)
+		b->look_max = LOOK_UP_WINDOW;
+	fit_window(&l);
+	bus_begin(b, INT64_MAX);	/* a late answer is nobody's */
+	return look_up_all(&l, go_on, go_on_arg, e);
+}

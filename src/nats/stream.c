@@ -1,0 +1,236 @@
+/* stream.c - see stream.h; no I/O, the description comes as text */
+
+#include "nats/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+static void
+unfit(struct stream_report *r, const char *text)
+{
+	if (!r->unfit)
+		err_set(&r->why, "%s", text);
+	r->unfit = true;
+}
+
+static void
+warn(struct stream_report *r, const char *text)
+{
+	if (r->nwarnings < STREAM_WARNINGS)
+		err_set(&r->warnings[r->nwarnings++], "%s", text);
+}
+
+bool
+stream_may_cover(const char *pattern, const char *template)
+{
+	for (;;) {
+		size_t p = strcspn(pattern, "."), t = strcspn(template, ".");
+
+		/* From the first placeholder on anything is possible. */
+		if (memchr(template, '{', t) != NULL)
+			return true;
+		if (p == 1 && pattern[0] == '>')
+			return true;
+		if (!(p == 1 && pattern[0] == '*') &&
+		    (p != t || memcmp(pattern, template, p) != 0))
+			return false;
+		if (pattern[p] == '\0' || template[t] == '\0')
+			return pattern[p] == template[t];
+		pattern += p + 1;
+		template += t + 1;
+	}
+}
+
+static bool
+covers(json_t *config, const char *template)
+{
+	json_t	*subjects = json_object_get(config, "subjects"), *s;
+	size_t	 i;
+
+	json_array_foreach(subjects, i, s)
+		if (json_is_string(s) &&
+		    stream_may_cover(json_string_value(s), template))
+			return true;
+	return false;
+}
+
+static bool
+is_word(json_t *config, const char *key, const char *word)
+{
+	const char	*value = json_string_value(json_object_get(config,
+			    key));
+
+	return value != NULL && strcmp(value, word) == 0;
+}
+
+static void
+judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
+{
+	char	text[512];
+
+	if (json_object_get(config, "mirror") != NULL)
+		unfit(r, "is a mirror and takes no messages: use its origin");
+	if (json_is_true(json_object_get(config, "sealed")))
+		unfit(r, "is sealed and takes no messages: use another stream");
+	if (json_is_true(json_object_get(config, "no_ack")))
+		unfit(r, "has no_ack: nothing would ever be acknowledged; "
+		    "create it without");
+	if (!covers(config, c->nats.subject)) {
+		snprintf(text, sizeof(text), "has no subject that matches "
+		    "nats.subject \"%s\": add one", c->nats.subject);
+		unfit(r, text);
+	}
+}
+
+/* So long it takes to find a silent broker out and to connect again. */
+#define CONNECTION_MS	40000
+
+/*
+ * The longest time after which the same message may be sent again because
+ * nobody knows whether it arrived: its claim runs out, its retry is due, or
+ * the connection is made anew.
+ */
+static int64_t
+longest_repeat_ms(const struct conf *c)
+{
+	int64_t	longest = (int64_t)((double)c->retry.max_backoff *
+		    (1 + c->retry.jitter));
+
+	if (longest < c->worker.claim_ttl)
+		longest = c->worker.claim_ttl;
+	if (longest < CONNECTION_MS)
+		longest = CONNECTION_MS;
+	return longest + c->publish.timeout_ms;
+}
+
+/* -1 and 0: none. */
+static json_int_t
+limit(json_t *config, const char *key)
+{
+	return json_integer_value(json_object_get(config, key));
+}
+
+/* What the stream does with what is too much for it. */
+static void
+judge_limits(struct stream_report *r, json_t *config)
+{
+	json_int_t	size = limit(config, "max_msg_size");
+	char		text[256];
+
+	if ((limit(config, "max_msgs") > 0 ||
+	    limit(config, "max_bytes") > 0) &&
+	    !is_word(config, "discard", "new"))
+		warn(r, "drops its oldest messages when it is full, whether "
+		    "they were read or not; use discard: new, which pauses "
+		    "the route instead");
+	if (size > 0) {
+		snprintf(text, sizeof(text), "takes messages of %lld bytes at "
+		    "most: larger ones end among the dead letters; unset "
+		    "max_msg_size if the server's max_payload is enough",
+		    (long long)size);
+		warn(r, text);
+	}
+}
+
+static void
+judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
+    json_t *config)
+{
+	int64_t	window_ms = (int64_t)json_integer_value(
+		    json_object_get(config, "duplicate_window")) / 1000000;
+	json_t	*cluster = json_object_get(info, "cluster");
+	char	text[512];
+
+	if (window_ms < longest_repeat_ms(c)) {
+		snprintf(text, sizeof(text), "has a duplicate window of %lld s,"
+		    " and a message may be sent again after %lld s: make the "
+		    "window longer, or retry.max_backoff shorter",
+		    (long long)window_ms / 1000,
+		    (long long)longest_repeat_ms(c) / 1000);
+		warn(r, text);
+	}
+	if (is_word(config, "storage", "memory"))
+		warn(r, "is kept in memory: a restart of the server loses "
+		    "what was acknowledged; use file storage");
+	if (json_object_get(cluster, "name") != NULL &&
+	    json_integer_value(json_object_get(config, "num_replicas")) < 2)
+		warn(r, "has one replica in a cluster: with its server it is "
+		    "away; use 3");
+	judge_limits(r, config);
+}
+
+static void
+judge_error(struct stream_report *r, json_t *error)
+{
+	const char	*text = json_string_value(json_object_get(error,
+			    "description"));
+	char		 line[300];
+
+	snprintf(line, sizeof(line), "cannot be used: %s (%lld); create it, "
+	    "or correct nats.stream", text != NULL ? text : "error",
+	    (long long)json_integer_value(json_object_get(error, "err_code")));
+	unfit(r, line);
+}
+
+void
+stream_judge(struct stream_report *r, const struct conf *c, const char *body,
+    size_t len)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*error = json_object_get(info, "error");
+	json_t	*config = json_object_get(info, "config");
+
+	memset(r, 0, sizeof(*r));
+	if (error != NULL)
+		judge_error(r, error);
+	else if (config == NULL)
+		warn(r, "gave a description nobody understands: not checked");
+	else {
+		judge_fitness(r, c, config);
+		judge_safety(r, c, info, config);
+	}
+	json_decref(info);
+}
+
+static uint64_t
+number(json_t *object, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+static void
+fill_state(struct stream_state *st, json_t *info, json_t *config)
+{
+	json_t		*state = json_object_get(info, "state");
+	const char	*created = json_string_value(json_object_get(info,
+			    "created"));
+
+	snprintf(st->created, sizeof(st->created), "%s",
+	    created == NULL ? "" : created);
+	st->first = number(state, "first_seq");
+	st->last = number(state, "last_seq");
+	st->messages = number(state, "messages");
+	st->window_ms = (int64_t)number(config, "duplicate_window") / 1000000;
+	st->expires = number(config, "max_age") > 0;
+	st->forgets = !is_word(config, "retention", "limits") ||
+	    json_integer_value(json_object_get(config,
+	    "max_msgs_per_subject")) > 0 ||
+	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
+	    json_is_true(json_object_get(config, "allow_msg_ttl"));
+	st->limited = st->forgets || st->expires ||
+	    limit(config, "max_msgs") > 0 || limit(config, "max_bytes") > 0;
+}
+
+void
+stream_read_state(struct stream_state *st, const char *body, size_t len)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*config = json_object_get(info, "config");
+
+	memset(st, 0, sizeof(*st));
+	if (config != NULL)
+		fill_state(st, info, config);
+	json_decref(info);
+}

@@ -1,0 +1,127 @@
+/* streams.c - see streams.h; every step is O(1) but for the text's length */
+
+#include "nats/streams.h"
+
+#define FNV_START	0xcbf29ce484222325u
+#define FNV_PRIME	0x100000001b3u
+
+uint64_t
+streams_hash(const char *text)
+{
+	uint64_t	h = FNV_START;
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * FNV_PRIME;
+	/* What is looked at below are the lowest bits. */
+	h ^= h >> 32;
+	return h == 0 ? 1 : h;
+}
+
+static size_t
+place_of_subject(uint64_t subject)
+{
+	return subject % STREAMS_SUBJECTS;
+}
+
+static size_t
+place_of_stream(uint64_t stream)
+{
+	return stream % STREAMS_MAX;
+}
+
+/* Where the subject goes; 0: not known, or to several streams. */
+static uint64_t
+find(const struct streams *s, uint64_t subject)
+{
+	size_t	at = place_of_subject(subject);
+
+	return s->takes[at].subject == subject ? s->takes[at].stream : 0;
+}
+
+void
+streams_begin(struct streams *s)
+{
+	s->batch++;
+}
+
+/*
+ * A subject that another stream took before has moved, or the server maps it
+ * to several of them by weight.  Which one the next message goes to cannot be
+ * told then.
+ */
+void
+streams_took(struct streams *s, uint64_t subject, uint64_t stream)
+{
+	size_t	at = place_of_subject(subject);
+	size_t	to = place_of_stream(stream);
+
+	if (s->takes[at].subject != subject) {
+		s->takes[at].subject = subject;
+		s->takes[at].stream = stream;
+	} else if (s->takes[at].stream != stream)
+		s->takes[at].stream = 0;
+	s->takes[at].batch = s->batch;
+	if (s->seen[to].stream == stream)
+		s->seen[to].silent = false;
+}
+
+/* The entry of a stream, for this batch. */
+static size_t
+renew(struct streams *s, uint64_t stream)
+{
+	size_t	at = place_of_stream(stream);
+
+	if (s->seen[at].stream != stream)
+		s->seen[at].silent = false;
+	if (s->seen[at].stream != stream || s->seen[at].batch != s->batch)
+		s->seen[at].stored = 0;
+	s->seen[at].stream = stream;
+	s->seen[at].batch = s->batch;
+	return at;
+}
+
+void
+streams_stored(struct streams *s, uint64_t stream, size_t place)
+{
+	size_t	at = renew(s, stream);
+
+	if (place >= s->seen[at].stored)
+		s->seen[at].stored = place + 1;
+}
+
+bool
+streams_overtook(const struct streams *s, uint64_t subject, size_t place)
+{
+	uint64_t	stream = find(s, subject);
+	size_t		at = place_of_stream(stream);
+
+	/* Places begin anew with each batch. */
+	return stream != 0 && s->seen[at].stream == stream &&
+	    s->seen[at].batch == s->batch && s->seen[at].stored > place;
+}
+
+bool
+streams_is_sure(const struct streams *s, uint64_t subject)
+{
+	return find(s, subject) != 0 &&
+	    s->takes[place_of_subject(subject)].batch == s->batch;
+}
+
+void
+streams_note_silent(struct streams *s, uint64_t subject)
+{
+	uint64_t	stream = find(s, subject);
+
+	if (stream != 0)
+		s->seen[renew(s, stream)].silent = true;
+}
+
+bool
+streams_is_silent(const struct streams *s, uint64_t subject)
+{
+	uint64_t	stream = find(s, subject);
+	size_t		at = place_of_stream(stream);
+
+	return stream != 0 && s->seen[at].stream == stream &&
+	    s->seen[at].silent;
+}

@@ -1,0 +1,114 @@
+/*
+ * verdict.c - the one table of what is whose fault
+ *
+ * Statuses are the library's, of whose headers only the numbers are needed
+ * here; codes are the server's (server/errors.json of nats-server).
+ * tests/nats/check_verdict.c makes a real server say each of them, or tells why it
+ * cannot.  Rows that say no more than the default does are there because
+ * somebody will look for them.
+ */
+
+#include "nats/verdict.h"
+
+#include <string.h>
+
+#include <nats/status.h>
+
+static const struct verdict_row rows[] = {
+	{ .status = NATS_MAX_PAYLOAD, .verdict = VERDICT_MESSAGE,
+	  .what = "larger than the server's max_payload" },
+	{ .status = NATS_INVALID_SUBJECT, .verdict = VERDICT_MESSAGE,
+	  .what = "invalid subject" },
+	{ .status = NATS_INVALID_ARG, .verdict = VERDICT_MESSAGE,
+	  .what = "invalid argument" },
+	{ .status = NATS_NO_RESPONDERS, .verdict = VERDICT_ABSENT,
+	  .what = "no responders" },
+	{ .status = NATS_CONNECTION_CLOSED, .verdict = VERDICT_LOST,
+	  .what = "connection closed" },
+
+	/* The message's own fault, as long as the stream is what it is. */
+	{ .code = 10054, .verdict = VERDICT_MESSAGE,
+	  .what = "message size exceeds maximum allowed" },
+	{ .code = 10097, .verdict = VERDICT_MESSAGE,
+	  .what = "header size exceeds maximum allowed of 64k" },
+	{ .code = 10077, .text = "message too large",
+	  .verdict = VERDICT_MESSAGE, .what = "message too large" },
+
+	/* Only by headers that no row can have: see envelope.c. */
+	{ .code = 10070, .verdict = VERDICT_MESSAGE,
+	  .what = "wrong last msg ID" },
+	{ .code = 10071, .verdict = VERDICT_MESSAGE,
+	  .what = "wrong last sequence: N" },
+	{ .code = 10164, .verdict = VERDICT_MESSAGE,
+	  .what = "wrong last sequence" },
+	{ .code = 10111, .verdict = VERDICT_MESSAGE,
+	  .what = "rollup not permitted" },
+	{ .code = 10165, .verdict = VERDICT_MESSAGE,
+	  .what = "invalid per-message TTL" },
+	{ .code = 10166, .verdict = VERDICT_MESSAGE,
+	  .what = "per-message TTL is disabled" },
+
+	/* Another copy of it is on its way: it will be a duplicate. */
+	{ .code = 10158, .verdict = VERDICT_TRANSIENT,
+	  .what = "duplicate message id is in process" },
+
+	/* Its subject is full; others may not be. */
+	{ .code = 10077, .text = "per subject",
+	  .verdict = VERDICT_DESTINATION,
+	  .what = "maximum messages per subject exceeded" },
+	{ .code = 10077, .verdict = VERDICT_DESTINATION,
+	  .what = "maximum messages exceeded, maximum bytes exceeded" },
+	{ .code = 10023, .verdict = VERDICT_DESTINATION,
+	  .what = "insufficient resources" },
+	{ .code = 10002, .verdict = VERDICT_DESTINATION,
+	  .what = "resource limits exceeded for account" },
+	{ .code = 10047, .verdict = VERDICT_DESTINATION,
+	  .what = "insufficient storage resources available" },
+	{ .code = 10060, .verdict = VERDICT_DESTINATION,
+	  .what = "expected stream does not match" },
+	{ .code = 10109, .verdict = VERDICT_DESTINATION,
+	  .what = "invalid operation on sealed stream" },
+	/* The stream is behind; the message may well be tried more often. */
+	{ .code = 10167, .verdict = VERDICT_DESTINATION,
+	  .what = "too many requests" },
+	{ .code = 10169, .verdict = VERDICT_DESTINATION,
+	  .what = "message counter increment is missing" },
+	{ .code = 10059, .verdict = VERDICT_DESTINATION,
+	  .what = "stream not found" },
+	{ .code = 10039, .verdict = VERDICT_DESTINATION,
+	  .what = "JetStream not enabled for account" },
+	{ .code = 10076, .verdict = VERDICT_DESTINATION,
+	  .what = "JetStream not enabled" },
+	{ .code = 10008, .verdict = VERDICT_DESTINATION,
+	  .what = "JetStream system temporarily unavailable" },
+	{ .code = 10118, .verdict = VERDICT_DESTINATION,
+	  .what = "stream is offline" },
+};
+
+#define NROWS	(sizeof(rows) / sizeof(rows[0]))
+
+const struct verdict_row *
+verdict_table(size_t *n)
+{
+	*n = NROWS;
+	return rows;
+}
+
+enum verdict
+verdict_of_status(int status)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		if (rows[i].status != 0 && rows[i].status == status)
+			return rows[i].verdict;
+	return VERDICT_LOST;
+}
+
+enum verdict
+verdict_of_error(int code, const char *text)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		if (rows[i].code != 0 && rows[i].code == code &&
+		    (rows[i].text == NULL || strstr(text, rows[i].text)))
+			return rows[i].verdict;
+	return VERDICT_DESTINATION;
+}

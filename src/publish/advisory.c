@@ -1,0 +1,124 @@
+/* advisory.c - see advisory.h */
+
+#include "publish/advisory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "util/plain.h"
+#include "util/utf8.h"
+#include "util/xalloc.h"
+
+/* A column may hold what is no text, and so no JSON. */
+static json_t *
+text_of(struct bytes b)
+{
+	json_t	*j;
+	char	*copy;
+
+	if (b.data == NULL)
+		return json_null();
+	copy = xcalloc(1, b.len + 1);
+	for (size_t i = 0; i < b.len; i++)
+		copy[i] = b.data[i] != '\0' ? b.data[i] : '?';
+	utf8_clean(copy);
+	j = json_string(copy);
+	free(copy);
+	return j;
+}
+
+/* By the rule that headers have: see plain.h. */
+static json_t *
+plain_of(struct bytes b)
+{
+	struct buf	 text = { 0 };
+	json_t		*j;
+
+	if (b.data == NULL)
+		return json_null();
+	plain_put(&text, b.data, b.len);
+	j = json_stringn(text.data, text.len);
+	buf_free(&text);
+	return j;
+}
+
+static json_t *
+time_of(int64_t now)
+{
+	time_t		seconds = (time_t)(now / 1000);
+	struct tm	tm;
+	char		text[40];
+	size_t		n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%03dZ", (int)(now % 1000));
+	return json_string(text);
+}
+
+/* Tried in vain so often, or wrong by itself. */
+static const char *
+class_of(const struct msg *m)
+{
+	return strcmp(m->reason, "attempts") == 0 ? "transient" : "message";
+}
+
+char *
+advisory_text(const struct msg *m, const char *outbox, int64_t now)
+{
+	struct bytes	 prefix = { outbox, strlen(outbox) };
+	struct bytes	 error = { m->error, strlen(m->error) };
+	json_t		*j = json_object();
+	char		*text;
+
+	json_object_set_new(j, "outbox", text_of(prefix));
+	json_object_set_new(j, "sequence",
+	    json_integer((json_int_t)m->sequence));
+	json_object_set_new(j, "partition", plain_of(m->partition));
+	json_object_set_new(j, "key", plain_of(m->key));
+	json_object_set_new(j, "type", plain_of(m->type));
+	json_object_set_new(j, "reason", json_string(m->reason));
+	json_object_set_new(j, "class", json_string(class_of(m)));
+	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));
+	json_object_set_new(j, "error", text_of(error));
+	json_object_set_new(j, "time", time_of(now));
+	text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_decref(j);
+	return text;
+}
+
+static int64_t
+unix_ms(void)
+{
+	struct timespec	ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void
+tell_of(struct relay *r, const struct msg *m)
+{
+	char	*text = advisory_text(m, r->form.id_prefix, unix_ms());
+
+	r->pub.ops->tell(r->pub.arg, r->conf->nats.advisory, text);
+	free(text);
+}
+
+void
+advisory_tell(struct relay *r, const struct batch *b, uint64_t buried)
+{
+	uint64_t	dead = 0;
+
+	if (r->conf->nats.advisory[0] == '\0')
+		return;
+	for (size_t i = 0; i < b->n; i++)
+		dead += b->msgs[i].outcome == OUT_DEAD;
+	for (size_t i = 0; i < b->n && dead == buried; i++)
+		if (b->msgs[i].outcome == OUT_DEAD)
+			tell_of(r, &b->msgs[i]);
+}

@@ -1,0 +1,385 @@
+/*
+ * relay.c - see relay.h; sends and waits, as long as a batch is out
+ */
+
+#include "publish/relay_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+/* So long away from the answers, and they are taken before any is late. */
+#define BUSY_MS		50
+
+/* This part of worker.batch_bytes may be out at a time. */
+#define OUT_PART	8
+
+/*
+ * What is handed to the publisher at the last moment may be written for so
+ * much longer: a part of CONF_CLAIM_MARGIN_MS.
+ */
+#define WRITE_MS	500
+
+/* What may end this worker is tried after so long, when others have gone. */
+#define SUSPECT_MS	1000
+
+static bool
+is_suspect(const struct relay *r, const struct msg *m)
+{
+	return r->suspect.deaths > 0 && m->sequence == r->suspect.sequence;
+}
+
+static void
+bury_killer(struct flight *f, struct msg *m)
+{
+	struct relay	*r = f->r;
+	struct err	 e;
+
+	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
+	relay_note_failure(f, m, e.text);
+	relay_bury(f, m, "killer", e.text);
+	/* Put back by hand it shall have another chance. */
+	if (m->outcome == OUT_DEAD)
+		memset(&r->suspect, 0, sizeof(r->suspect));
+}
+
+/*
+ * It was being sent when workers before this one died.  Were it sent in its
+ * turn, it would take the batch with it each time; so it waits once, and then
+ * goes first.  Returns whether it is not to be sent.
+ */
+static bool
+is_put_off(struct flight *f, struct msg *m)
+{
+	static const char	why[] = "its worker died while it was sent: "
+				    "tried again before all others";
+	struct relay		*r = f->r;
+
+	if (!is_suspect(r, m))
+		return false;
+	if (r->suspect.deaths >= r->conf->retry.max_attempts) {
+		bury_killer(f, m);
+		return true;
+	}
+	if (r->suspect_met)
+		return false;
+	r->suspect_met = true;
+	relay_note_failure(f, m, why);
+	msg_fail(m, OUT_DEFER, why);
+	m->delay_ms = SUSPECT_MS;
+	return true;
+}
+
+/*
+ * Is it too long for this server, but not for one there was before?  That is
+ * the destination's fault, and not that of its type.
+ */
+static bool
+waits_for_limit(struct flight *f, size_t i, size_t size)
+{
+	const struct limit	*l = &f->r->limit;
+	struct err		 e;
+
+	if (l->max == 0 || (int64_t)size <= l->max ||
+	    !limit_may_wait(l, size, clock_ms()))
+		return false;
+	err_set(&e, "%zu bytes are more than this server's max_payload of "
+	    "%lld, which was %lld before: raise it", size, (long long)l->max,
+	    (long long)l->largest);
+	kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
+	relay_refuse(f, i, e.text);
+	window_skipped(&f->w, i, false);
+	return true;
+}
+
+/* Put one message on the wire.  false: the connection is gone. */
+static bool
+put_out(struct flight *f, size_t i)
+{
+	struct relay	*r = f->r;
+	struct msg	*m = &f->b->msgs[i];
+	struct err	 e = { "" };
+
+	if (!m->has_event)
+		err_set(&e, "the row points at an event that does not exist");
+	else if (m->away) {
+		if (waits_for_limit(f, i, m->payload.len))
+			return true;
+		err_set(&e, "%zu bytes are more than the server's max_payload "
+		    "of %lld", m->payload.len,
+		    (long long)r->pub.ops->max_payload(r->pub.arg));
+	} else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
+		if (f->state[i] == READY)
+			f->res->skipped += r->envelope.skipped;
+		if (f->subject != NULL)
+			f->subject[i] = streams_hash(
+			    envelope_subject(&r->envelope));
+		if (waits_for_limit(f, i, r->envelope.size))
+			return true;
+		switch (r->pub.ops->send(r->pub.arg, &r->envelope,
+		    (uint32_t)i, &e)) {
+		case PUB_SENT:
+			f->state[i] = OUT;
+			f->nfair += !relay_is_blamed(f, i);
+			f->sent_at[i] = clock_ms();
+			f->place[i] = f->nsent;
+			f->order[f->nsent++] = i;
+			window_sent(&f->w, i);
+			return true;
+		case PUB_LOST:
+			f->lost = true;
+			return false;
+		case PUB_REFUSED:
+			break;
+		}
+	}
+	f->state[i] = DONE;
+	kinds_says_nothing(&r->kinds, m->type);
+	window_skipped(&f->w, i, relay_fail(f, m, true, e.text));
+	return true;
+}
+
+/* The same; who dies in the middle of it has told what it was at. */
+static bool
+send_one(struct flight *f, size_t i)
+{
+	struct msg	*m = &f->b->msgs[i];
+	bool		 open;
+
+	if (is_put_off(f, m)) {
+		f->state[i] = DONE;
+		kinds_says_nothing(&f->r->kinds, m->type);
+		/* Its lane waits, also for its burial. */
+		window_skipped(&f->w, i, false);
+		return true;
+	}
+	if (f->r->handling != NULL)
+		*f->r->handling = m->sequence;
+	open = put_out(f, i);
+	if (f->r->handling != NULL)
+		*f->r->handling = 0;
+	return open;
+}
+
+/* Send it, unless its type is not taken; false: the connection is gone. */
+static bool
+offer(struct flight *f, size_t i)
+{
+	switch (kinds_ask(&f->r->kinds, f->b->msgs[i].type, clock_ms())) {
+	case KIND_ASIDE:
+		f->state[i] = ASIDE;
+		f->naside++;
+		return true;
+	case KIND_WAITS:
+		relay_refuse(f, i, "not sent: messages of this event type are not "
+		    "taken");
+		window_skipped(&f->w, i, false);
+		return true;
+	default:
+		return send_one(f, i);
+	}
+}
+
+/* Those that stood aside, as soon as their type has its answer. */
+static bool
+offer_aside(struct flight *f)
+{
+	for (size_t i = 0; i < f->b->n && f->naside > 0; i++) {
+		if (f->state[i] != ASIDE || !window_has_room(&f->w))
+			continue;
+		f->naside--;
+		f->state[i] = READY;
+		if (!offer(f, i))
+			return false;
+	}
+	return true;
+}
+
+static bool
+may_send(const struct flight *f)
+{
+	return !f->closed && clock_ms() < f->deadline;
+}
+
+static void
+send_ready(struct flight *f)
+{
+	size_t	i;
+
+	if (may_send(f) && !offer_aside(f))
+		return;
+	while (may_send(f) && window_next(&f->w, &i))
+		if (!offer(f, i))
+			return;
+}
+
+/* The next round of what nobody was there to take, or too late for one. */
+static void
+send_again(struct flight *f)
+{
+	bool	late = !may_send(f);
+
+	if (f->nagain == 0 || (!late && clock_ms() < f->again_at))
+		return;
+	for (size_t i = 0; i < f->b->n && !f->lost; i++) {
+		if (f->state[i] != AGAIN)
+			continue;
+		f->nagain--;
+		window_resolved(&f->w, i, false);
+		if (late)
+			relay_refuse(f, i, f->absent_why.text);
+		else
+			send_one(f, i);
+	}
+}
+
+static void
+wait_a_little(struct flight *f, int64_t ms)
+{
+	struct pub		*p = &f->r->pub;
+	struct pub_answer	 a;
+
+	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
+	while (p->ops->answer(p->arg, &a))
+		relay_answer(f, &a);
+	relay_name_absent(f);
+	if (p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint))
+		f->complained = true;
+}
+
+/* What is out when the connection goes is unknown: it is sent again. */
+static void
+give_up(struct flight *f, enum outcome outcome)
+{
+	for (size_t k = f->oldest; k < f->nsent; k++) {
+		size_t i = f->order[k];
+
+		if (f->state[i] != OUT)
+			continue;
+		f->state[i] = DONE;
+		f->b->msgs[i].unsure = true;
+		f->b->msgs[i].outcome = outcome;
+	}
+}
+
+/* Until the next answer is overdue or the next round begins. */
+static int64_t
+time_left(struct flight *f)
+{
+	int64_t	now = clock_ms(), left = relay_expire(f, now);
+
+	if (f->nagain > 0 && f->again_at - now < left)
+		left = f->again_at > now ? f->again_at - now : 0;
+	/* What has timed out may have made room. */
+	if (f->w.unresolved == 0 || (may_send(f) && window_can_send(&f->w)))
+		left = 0;
+	return left;
+}
+
+static void
+connection_is_lost(struct flight *f)
+{
+	struct err	*why = &f->res->why;
+
+	f->res->down = f->res->silent = true;
+	if (f->complained) {
+		err_set(why, "%s", f->complaint.text);
+		err_in(why, "the connection was lost");
+	} else
+		err_set(why, "the connection was lost");
+	give_up(f, OUT_UNSENT);
+}
+
+static void
+fly(struct flight *f)
+{
+	struct pub	*p = &f->r->pub;
+
+	while (f->w.unresolved > 0 || (!f->closed &&
+	    (window_has_work(&f->w) || f->naside > 0) &&
+	    clock_ms() < f->deadline)) {
+		int64_t before = clock_ms();
+
+		switch (f->r->keep(f->r->keep_arg)) {
+		case KEEP_ABANDON:
+			give_up(f, OUT_UNKNOWN);
+			return;
+		case KEEP_FINISH:
+			f->closed = true;
+			break;
+		case KEEP_ON:
+			break;
+		}
+		send_again(f);
+		send_ready(f);
+		if (f->lost || !p->ops->is_open(p->arg)) {
+			connection_is_lost(f);
+			return;
+		}
+		/* Answers may have come while the owner was busy elsewhere. */
+		if (clock_ms() - before >= BUSY_MS)
+			wait_a_little(f, 0);
+		/* Collected writes go out with the wait, also with none. */
+		wait_a_little(f, time_left(f));
+	}
+}
+
+/* Bytes that may be out; one message may go beyond. */
+static size_t
+max_out(const struct conf *c)
+{
+	return (size_t)c->worker.batch_bytes / OUT_PART;
+}
+
+/*
+ * What was given up on is still in the library's buffer if the other side
+ * does not read: nothing more goes in then.
+ */
+static bool
+is_choked(struct relay *r, struct relay_result *res)
+{
+	if ((size_t)r->pub.ops->unread(r->pub.arg) < max_out(r->conf))
+		return false;
+	res->down = res->silent = true;
+	/* No number: the same trouble is told in the same words. */
+	err_set(&res->why, "the server does not read: earlier messages still "
+	    "wait to be written");
+	return true;
+}
+
+void
+relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
+{
+	const struct conf	*c = r->conf;
+	struct flight		 f = { .r = r, .b = b, .res = res };
+
+	memset(res, 0, sizeof(*res));
+	if (is_choked(r, res))
+		return;
+	f.state = xcalloc(b->n + 1, sizeof(*f.state));
+	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
+	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
+	f.place = xcalloc(b->n + 1, sizeof(*f.place));
+	if (r->form.stream[0] == '\0')
+		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
+	f.deadline = b->claimed_at + c->worker.claim_ttl -
+	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
+	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
+	    (size_t)c->publish.window, max_out(c));
+	for (size_t i = 0; i < b->n; i++)
+		if (is_suspect(r, &b->msgs[i]))
+			window_prefer(&f.w, i);
+	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
+	kinds_begin(&r->kinds);
+	streams_begin(&r->streams);
+	fly(&f);
+	relay_judge(&f);
+	window_free(&f.w);
+	free(f.state);
+	free(f.sent_at);
+	free(f.order);
+	free(f.place);
+	free(f.subject);
+}

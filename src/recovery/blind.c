@@ -1,0 +1,21 @@
+/* blind.c - see blind.h */
+
+#include "recovery/blind.h"
+
+#define FORBIDDEN	3		/* so many refusals are enough */
+#define NOBODY_MS	30000		/* a cluster may have no leader for long */
+
+bool
+blind_failed(struct blind *b, const struct pub *p, int64_t now)
+{
+	struct err	e;
+
+	if (p->ops->complaint(p->arg, PUB_FORBIDDEN, &e))
+		b->forbidden++;
+	if (!p->ops->complaint(p->arg, PUB_NOBODY, &e))
+		b->since = 0;
+	else if (b->since == 0)
+		b->since = now;
+	return b->forbidden >= FORBIDDEN ||
+	    (b->since != 0 && now - b->since >= NOBODY_MS);
+}

@@ -1,0 +1,265 @@
+/* doubt.c - see doubt.h */
+
+#include "recovery/doubt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/xalloc.h"
+
+#define TURN_MS		2000	/* of looking, and then others get their turn */
+#define AGAIN_MS	100	/* the next turn */
+#define FAILED_MS	2000	/* the same if nothing could be found out */
+#define BLIND_MS	(10 * 60 * 1000)
+#define MARGIN_MS	1000
+
+void
+doubt_init(struct doubt *d, const struct conf *conf, struct store *store,
+    struct relay *relay)
+{
+	memset(d, 0, sizeof(*d));
+	d->conf = conf;
+	d->store = store;
+	d->relay = relay;
+}
+
+void
+doubt_free(struct doubt *d)
+{
+	search_clear(&d->search);
+}
+
+bool
+doubt_can_look(const struct doubt *d)
+{
+	return d->conf->nats.recover != RECOVER_OFF &&
+	    d->conf->nats.stream[0] != '\0' && store_can_doubt(d->store) &&
+	    clock_ms() >= d->blind_until;
+}
+
+static bool
+go_on(void *arg)
+{
+	struct doubt	*d = arg;
+
+	return d->relay->keep(d->relay->keep_arg) == KEEP_ON;
+}
+
+/*
+ * Could the stream have forgotten the id when this batch's last message goes
+ * out?  The claim's time is the bound for that.  One that is too large to be
+ * fetched is not sent either, and has no id.
+ */
+static bool
+is_old(const struct doubt *d, const struct msg *m, int64_t window_ms)
+{
+	return !m->held && !m->away && m->unsure_ms >= 0 && m->unsure_ms >
+	    window_ms - d->conf->worker.claim_ttl - MARGIN_MS;
+}
+
+static void
+defer(struct msg *m, int64_t delay_ms)
+{
+	msg_fail(m, OUT_DEFER, "may be stored already: it is looked for in "
+	    "the stream");
+	m->delay_ms = delay_ms;
+}
+
+static void
+defer_old(struct doubt *d, struct batch *b, int64_t window_ms,
+    int64_t delay_ms)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (is_old(d, &b->msgs[i], window_ms))
+			defer(&b->msgs[i], delay_ms);
+}
+
+/* Nothing can be found out, now or in general. */
+static void
+fail(struct doubt *d, struct batch *b, int64_t window_ms,
+    const struct err *why)
+{
+	const struct pub	*p = &d->relay->pub;
+
+	if (p->ops->is_open(p->arg) && go_on(d) &&
+	    blind_failed(&d->blind, p, clock_ms())) {
+		log_warn("messages that may be stored already are sent "
+		    "without a look, and may be in the stream twice: %s",
+		    why->text);
+		memset(&d->blind, 0, sizeof(d->blind));
+		d->blind_until = clock_ms() + BLIND_MS;
+		return;
+	}
+	defer_old(d, b, window_ms, FAILED_MS);
+}
+
+/* What was delivered before any of them was sent is below them. */
+static int
+first_to_read(struct doubt *d, const struct batch *b,
+    const struct message_id *ids, size_t n, const struct stream_state *st,
+    uint64_t *from, struct err *e)
+{
+	uint64_t	*rows = xcalloc(n, sizeof(*rows)), below;
+	int		 rc;
+
+	for (size_t i = 0; i < n; i++)
+		rows[i] = ids[i].sequence;
+	rc = store_place_before(d->store, b, rows, n, &below, e);
+	free(rows);
+	if (rc < 0)
+		return -1;
+	*from = below + 1;
+	if (*from < st->first || *from > st->last + 1)
+		*from = st->first;
+	if (*from == 0)
+		*from = 1;
+	return 0;
+}
+
+/* Those of the batch that are in doubt and not sought yet; n is set. */
+static struct message_id *
+list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
+{
+	struct message_id	*ids = xcalloc(b->n + 1, sizeof(*ids));
+	uint64_t		 ack;
+
+	*n = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg		*m = &b->msgs[i];
+		struct message_id	 id;
+
+		if (!is_old(d, m, window_ms))
+			continue;
+		id = msg_id(m);
+		search_drop_older(&d->search, &id, clock_ms() - m->unsure_ms);
+		if (search_result(&d->search, id.sequence, &ack) ==
+		    FOUND_NOT_SOUGHT)
+			ids[(*n)++] = id;
+	}
+	return ids;
+}
+
+/* Have those sought that are not yet. */
+static int
+seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
+    struct err *e)
+{
+	size_t			 n;
+	struct message_id	*ids = list_new(d, b, st->window_ms, &n);
+	uint64_t		 from;
+	int			 rc = 0;
+
+	if (n > 0)
+		rc = first_to_read(d, b, ids, n, st, &from, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (!search_add(&d->search, &ids[i], from, st->last)) {
+			/* Most of them went to others: begin anew. */
+			search_clear(&d->search);
+			break;
+		}
+	free(ids);
+	return rc;
+}
+
+/* Those not there are sent as if for the first time. */
+static int
+conclude(struct doubt *d, struct batch *b, int64_t window_ms, unsigned *found,
+    struct err *e)
+{
+	uint64_t	*absent = xcalloc(b->n + 1, sizeof(*absent));
+	size_t		 n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg *m = &b->msgs[i];
+
+		if (!is_old(d, m, window_ms))
+			continue;
+		switch (search_result(&d->search, m->sequence,
+		    &m->ack_sequence)) {
+		case FOUND_THERE:
+			m->outcome = OUT_DELIVERED;
+			(*found)++;
+			break;
+		case FOUND_ABSENT:
+			absent[n++] = m->sequence;
+			break;
+		case FOUND_LATER:
+		case FOUND_NOT_SOUGHT:
+			defer(m, AGAIN_MS);
+			continue;
+		}
+		search_drop(&d->search, m->sequence);
+	}
+	if (n > 0)
+		rc = store_not_unsure(d->store, b, absent, n, e);
+	free(absent);
+	return rc;
+}
+
+static int
+look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
+{
+	const struct conf	*c = d->conf;
+	const struct pub	*p = &d->relay->pub;
+	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
+				    c->publish.timeout_ms -
+				    CONF_CLAIM_MARGIN_MS - clock_ms();
+	struct stream_state	 st = { .window_ms = 0 };
+	struct err		 why;
+
+	if (!p->ops->state(p->arg, &st, &why)) {
+		fail(d, b, 0, &why);
+		return 0;
+	}
+	/* The stream went back: what was read is not true any more. */
+	if (d->search.n > 0 && st.last + 1 < d->search.next)
+		search_clear(&d->search);
+	if (seek(d, b, &st, e) < 0)
+		return -1;
+	if (search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
+	    (left / 2 < TURN_MS ? left / 2 : TURN_MS), go_on, d, &why) < 0) {
+		fail(d, b, st.window_ms, &why);
+		return 0;
+	}
+	memset(&d->blind, 0, sizeof(d->blind));
+	return conclude(d, b, st.window_ms, found, e);
+}
+
+/*
+ * The clock of the database was put back: when it has come to these moments
+ * again they would seem new.  What was read before does not count for them.
+ */
+static int
+keep_ageless(struct doubt *d, const struct batch *b, struct err *e)
+{
+	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows));
+	size_t		 n = 0;
+	int		 rc = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->msgs[i].unsure_ms == INT64_MAX) {
+			rows[n++] = b->msgs[i].sequence;
+			search_drop(&d->search, b->msgs[i].sequence);
+		}
+	if (n > 0)
+		rc = store_unsure_ever(d->store, b, rows, n, e);
+	free(rows);
+	return rc;
+}
+
+int
+doubt_resolve(struct doubt *d, struct batch *b, unsigned *found,
+    struct err *e)
+{
+	bool	any = false;
+
+	*found = 0;
+	for (size_t i = 0; i < b->n; i++)
+		any = any || (b->msgs[i].unsure_ms >= 0 && !b->msgs[i].held);
+	if (!any || !doubt_can_look(d))
+		return 0;
+	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);
+}

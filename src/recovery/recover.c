@@ -1,0 +1,578 @@
+/*
+ * recover.c - see recover.h
+ *
+ * The short look is two requests: is the latest message of ours still where
+ * it was?  All rows in doubt are read when it is not, and after each start of
+ * the server, for a damaged store may have its end and lack the middle.
+ */
+
+#include "recovery/recover_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define PERIOD_MS	10000	/* between short looks */
+#define POLL_MS		200	/* while somebody else checks */
+#define BLIND_MS	60000	/* until the next try where we may not look */
+#define AGAIN_MS	500	/* after a failure */
+#define SOME		50	/* rows to know a stream by */
+
+void
+recover_init(struct recover *r, const struct conf *conf, struct store *store,
+    struct relay *relay)
+{
+	memset(r, 0, sizeof(*r));
+	r->conf = conf;
+	r->store = store;
+	r->relay = relay;
+}
+
+static bool
+is_on(const struct recover *r)
+{
+	return r->conf->nats.recover != RECOVER_OFF &&
+	    r->conf->nats.stream[0] != '\0' && store_can_recover(r->store);
+}
+
+void
+recover_connected(struct recover *r)
+{
+	r->ready = false;
+	r->at = 0;
+}
+
+void
+recover_database_opened(struct recover *r, bool first_start)
+{
+	r->ready = false;
+	r->reconnected = true;
+	r->first_start = r->first_start || first_start;
+	r->at = 0;
+}
+
+bool
+recover_is_ready(const struct recover *r)
+{
+	return !is_on(r) || (r->ready && !r->relay->went_back);
+}
+
+int64_t
+recover_next(const struct recover *r, bool first)
+{
+	if (!is_on(r))
+		return INT64_MAX;
+	if (r->ready && r->relay->went_back)
+		return 0;
+	return first || !r->ready ? r->at : INT64_MAX;
+}
+
+static bool
+is_open(const struct recover *r)
+{
+	return r->relay->pub.ops->is_open(r->relay->pub.arg);
+}
+
+static void
+sound(struct recover *r, const char *text)
+{
+	err_set(&r->alarm, "%s", text);
+	err_in(&r->alarm, "stream %s", r->conf->nats.stream);
+	log_error("%s", r->alarm.text);
+}
+
+/* Nothing can be found out, now or in general. */
+static int
+cannot_look(struct recover *r, const struct err *why)
+{
+	const char	*stream = r->conf->nats.stream;
+
+	r->at = clock_ms() + AGAIN_MS;
+	r->ready = r->ready && !r->gone;
+	if (r->gone || !is_open(r) ||
+	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
+		return 0;
+	if (!blind_failed(&r->blind, &r->relay->pub, clock_ms()) &&
+	    !r->warned) {
+		if (!r->ready)
+			r->waits_for = *why;
+		return 0;
+	}
+	r->at = clock_ms() + BLIND_MS;
+	if (!r->warned)
+		log_warn("stream %s: what it loses cannot be found: %s; allow "
+		    "the user to publish to $JS.API.STREAM.INFO.%s and "
+		    "$JS.API.STREAM.MSG.GET.%s", stream, why->text, stream,
+		    stream);
+	r->warned = r->ready = true;
+	r->relay->went_back = false;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
+	return 0;
+}
+
+static void
+can_look(struct recover *r)
+{
+	r->ready = true;
+	r->warned = r->relay->went_back = false;
+	memset(&r->blind, 0, sizeof(r->blind));
+	r->at = clock_ms() + PERIOD_MS;
+}
+
+/*
+ * The check of all that is in doubt
+ */
+
+static void
+tell(struct recover *r, const struct recover_walk *w)
+{
+	const char	*stream = r->conf->nats.stream;
+	char		 text[256];
+
+	if (w->lost > 0 && w->dry) {
+		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream; nats.recover is "
+		    "\"report\" and nothing is sent again", (unsigned long long)
+		    w->lost, (unsigned long long)w->low,
+		    (unsigned long long)w->high);
+		sound(r, text);
+	} else if (w->lost > 0)
+		log_warn("stream %s: lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream: %llu are sent again",
+		    stream, (unsigned long long)w->lost,
+		    (unsigned long long)w->low, (unsigned long long)w->high,
+		    (unsigned long long)w->reset);
+	else if (w->there + w->removed > 0)
+		log_info("stream %s: the server was started anew: %llu "
+		    "messages were looked up, none is lost", stream,
+		    (unsigned long long)(w->there + w->removed));
+	if (w->removed > 0 && w->empty && !w->expires)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+}
+
+static int
+end_check(struct recover *r, const struct stream_state *st, bool anew,
+    struct err *e)
+{
+	if (store_check_end(r->store, r->conf->nats.stream, st->server,
+	    st->created, r->relay->form.id_prefix, anew, e) < 0)
+		return -1;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
+	can_look(r);
+	return 0;
+}
+
+static int
+drop_check(struct recover *r, const struct err *why, struct err *e)
+{
+	if (store_check_drop(r->store, r->conf->nats.stream, e) < 0)
+		return -1;
+	return cannot_look(r, why);
+}
+
+static int
+find_some(struct recover *r, const struct stream_row *row, bool latest,
+    struct finding *f, bool *known, struct err *why, struct err *e)
+{
+	struct stream_state	 st;
+	struct acked		*rows;
+	size_t			 n;
+
+	if (store_some_acked(r->store, row->known_since, latest, SOME, &rows,
+	    &n, e) < 0)
+		return -1;
+	*known = recover_find(r, rows, n, &st, f, why);
+	free(rows);
+	return 0;
+}
+
+/* What was missed is not among what was in doubt and is lost. */
+static bool
+misses_an_older(const struct recover *r, const struct recover_walk *w)
+{
+	return r->missed != 0 && (w->lost == 0 || r->missed < w->low ||
+	    r->missed > w->high);
+}
+
+/*
+ * All that was in doubt is gone, or what brought us here was not in doubt: it
+ * may have gone back farther than a crash can take it.  What was lost is not
+ * delivered any more, so the latest that is tells.
+ */
+static enum walked
+walk_farther(struct recover *r, struct recover_walk *w,
+    const struct stream_row *row, struct err *e)
+{
+	bool		older = misses_an_older(r, w);
+	struct finding	f = { .lost = w->dry || older };
+	char		from[STORE_TIME];
+	bool		known = true;
+
+	if (!older && (w->lost == 0 || w->there > 0))
+		return WALK_DONE;
+	if (!f.lost && find_some(r, row, true, &f, &known, e, e) < 0)
+		return WALK_NO_DB;
+	if (!known)
+		return WALK_BROKEN;
+	if (!f.lost)
+		return WALK_DONE;
+	strlcpy(from, row->known_since, sizeof(from));
+	return recover_walk(r, w, from, row->since, e);
+}
+
+static int
+check_rows(struct recover *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct recover_walk	w = { .created = st->created };
+	struct err		why;
+	char			from[STORE_TIME];
+	enum walked		walked;
+
+	w.dry = r->conf->nats.recover == RECOVER_REPORT;
+	strlcpy(from, row->since, sizeof(from));
+	walked = recover_walk(r, &w, from, until, &why);
+	if (walked == WALK_DONE)
+		walked = walk_farther(r, &w, row, &why);
+	switch (walked) {
+	case WALK_NO_DB:
+		*e = why;
+		return -1;
+	case WALK_BROKEN:
+		return drop_check(r, &why, e);
+	case WALK_DONE:
+		break;
+	}
+	tell(r, &w);
+	/* What was told and is not sent again is not missed once more. */
+	return end_check(r, st, w.dry && w.lost > 0, e);
+}
+
+/*
+ * Another Created alone says little: some servers give a restored backup a
+ * new one.  But a backup has what is older and lacks what is younger, and a
+ * stream that was made anew the other way round.
+ */
+static int
+is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
+    bool *anew, struct err *why, struct err *e)
+{
+	struct finding	f = { 0 };
+
+	if (find_some(r, row, false, &f, known, why, e) < 0 || (*known &&
+	    find_some(r, row, true, &f, known, why, e) < 0))
+		return -1;
+	*anew = *known && f.lost && !f.back;
+	if (*anew)
+		sound(r, "was made anew: what was delivered before is not in "
+		    "it; nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+	return 0;
+}
+
+/* -1: the database; known: was it found out? */
+static int
+compare_created(struct recover *r, struct stream_row *row,
+    const struct stream_state *st, bool *known, bool *anew, struct err *why,
+    struct err *e)
+{
+	if (row->fresh || row->created[0] == '\0' ||
+	    strcmp(row->created, st->created) == 0)
+		return 0;
+	/* A restored backup: it may be older than any doubt. */
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+	return is_made_anew(r, row, known, anew, why, e);
+}
+
+/*
+ * A server that starts with less of the beginning than it had: without a limit
+ * that explains it, its store has lost a piece, whatever its age.
+ */
+static void
+watch_beginning(struct recover *r, struct stream_row *row,
+    const struct stream_state *st)
+{
+	if (row->first == 0 || st->first <= row->first || st->limited ||
+	    st->messages == 0)
+		return;
+	r->first_known = row->first;
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+}
+
+/* Has the server's start been checked, and is it the stream that it was? */
+static bool
+is_checked(const struct stream_row *row, const struct stream_state *st)
+{
+	return row->checked && !row->fresh &&
+	    strcmp(row->created, st->created) == 0;
+}
+
+static int
+check_stream(struct recover *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct err	why;
+	bool		known = true, anew = row->fresh;
+
+	/* It was about the database alone. */
+	if (is_checked(row, st) && r->missed == 0) {
+		r->at = clock_ms();
+		return store_check_drop(r->store, r->conf->nats.stream, e);
+	}
+	watch_beginning(r, row, st);
+	if (compare_created(r, row, st, &known, &anew, &why, e) < 0)
+		return -1;
+	if (!known)
+		return drop_check(r, &why, e);
+	return anew ? end_check(r, st, true, e) :
+	    check_rows(r, row, until, st, e);
+}
+
+/* We are the one who checks. */
+static int
+check(struct recover *r, struct err *e)
+{
+	struct stream_state	 st;
+	struct stream_row	 row;
+	struct err		 why;
+	char			 until[STORE_TIME];
+
+	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
+	r->first_known = 0;
+	if (store_now(r->store, until, e) < 0)
+		return -1;
+	if (!recover_state(r, &st, &why))
+		return drop_check(r, &why, e);
+	/* Somebody may have been faster. */
+	if (store_stream(r->store, r->conf->nats.stream, st.server,
+	    r->relay->form.id_prefix, &row, e) < 0)
+		return -1;
+	if (r->compare) {
+		switch (recover_tail(r, &row, &st, &why)) {
+		case WALK_NO_DB:
+			*e = why;
+			return -1;
+		case WALK_BROKEN:
+			return drop_check(r, &why, e);
+		case WALK_DONE:
+			r->compare = false;
+		}
+	}
+	return check_stream(r, &row, until, &st, e);
+}
+
+static int
+check_or_wait(struct recover *r, struct err *e)
+{
+	bool	taken;
+
+	r->ready = false;
+	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
+		return -1;
+	if (taken)
+		return check(r, e);
+	r->at = clock_ms() + POLL_MS;
+	return 0;
+}
+
+/*
+ * The short look
+ */
+
+static void
+look_for_emptiness(struct recover *r, const struct stream_state *st,
+    bool there)
+{
+	bool	empty = !there && st->messages == 0 && !st->forgets &&
+		    !st->expires;
+
+	if (empty && r->emptied_at != st->first)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outbox-master "
+		    "--refill does it");
+	r->emptied_at = empty ? st->first : 0;
+}
+
+static struct acked
+highest(const struct acked *rows, size_t n, struct acked best)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].ack > best.ack)
+			best = rows[i];
+	return best;
+}
+
+/* The highest place that is known: our own, and that of all workers. */
+static int
+find_top(struct recover *r, const struct stream_row *row, bool first,
+    struct acked *top, struct err *e)
+{
+	struct acked	*rows;
+	size_t		 n;
+
+	*top = r->relay->top;
+	if (!first)
+		return 0;
+	if (store_some_acked(r->store, row->known_since, true, SOME, &rows, &n,
+	    e) < 0)
+		return -1;
+	*top = highest(rows, n, *top);
+	free(rows);
+	return 0;
+}
+
+/* now: the stream's state before anything else was asked. */
+static int
+look_shortly(struct recover *r, const struct stream_row *row,
+    const struct stream_state *now, bool first, struct err *e)
+{
+	struct stream_state	st;
+	struct acked		top;
+	struct err		why;
+	struct finding		f = { 0 };
+	bool			lost;
+
+	if (find_top(r, row, first, &top, e) < 0)
+		return -1;
+	if (top.ack != 0) {
+		if (!recover_find(r, &top, 1, &st, &f, &why))
+			return cannot_look(r, &why);
+		lost = f.lost;
+		/* Whoever checked may have dealt with it. */
+		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
+			return -1;
+		if (lost) {
+			r->missed = top.ack;
+			return check_or_wait(r, e);
+		}
+		look_for_emptiness(r, &st, f.there);
+	}
+	if (first && store_check_short(r->store, r->conf->nats.stream,
+	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)
+		return -1;
+	if (r->relay->went_back || !r->ready)
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	can_look(r);
+	return 0;
+}
+
+/*
+ * The database
+ */
+
+/* What this connection leads to, and whether the tail must be compared. */
+static int
+learn_database(struct recover *r, struct err *e)
+{
+	char	before[STORE_SERVER];
+	bool	known;
+
+	strlcpy(before, r->server.identity, sizeof(before));
+	if (store_server(r->store, &r->server, e) < 0 ||
+	    store_now(r->store, r->opened_at, e) < 0 ||
+	    store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = r->compare || r->first_start || !known;
+	/*
+	 * A worker with a batch out when the former server went may send it as
+	 * long as its claim lasts.
+	 */
+	if (!known || (before[0] != '\0' &&
+	    strcmp(before, r->server.identity) != 0))
+		r->again_at = clock_ms() + r->conf->worker.claim_ttl;
+	r->reconnected = r->first_start = false;
+	return 0;
+}
+
+/* Somebody else's comparison, made since we connected, is as good as ours. */
+static int
+is_compared(struct recover *r, const struct stream_row *row, struct err *e)
+{
+	bool	known;
+
+	if (strcmp(row->tail_at, r->opened_at) <= 0)
+		return 0;
+	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = !known;
+	return 0;
+}
+
+/*
+ * Does the database know less than it did?  A dump was loaded into it: what was
+ * compared by then is not known any more, or, if the dump is younger than that,
+ * our latest message is not.
+ */
+static int
+knows_less(struct recover *r, const struct stream_row *row, bool *less,
+    struct err *e)
+{
+	bool	known = true;
+
+	*less = strcmp(row->tail_at, r->tail_seen) < 0;
+	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
+	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
+	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
+		return -1;
+	if (!known)	/* asked once: it is of no use any more */
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	*less = *less || !known;
+	return 0;
+}
+
+static int
+watch_database(struct recover *r, const struct stream_row *row,
+    struct err *e)
+{
+	bool	less;
+
+	if (!store_has_timeline(r->store))
+		return 0;
+	if (r->reconnected && learn_database(r, e) < 0)
+		return -1;
+	if (r->compare && is_compared(r, row, e) < 0)
+		return -1;
+	if (knows_less(r, row, &less, e) < 0)
+		return -1;
+	if (r->again_at != 0 && clock_ms() >= r->again_at) {
+		r->again_at = 0;
+		less = true;
+	}
+	if (r->compare || !less)
+		return 0;
+	r->compare = true;	/* and none of before will do */
+	return store_now(r->store, r->opened_at, e);
+}
+
+int
+recover_round(struct recover *r, bool first, struct err *e)
+{
+	struct stream_state	st;
+	struct stream_row	row;
+	struct err		why;
+
+	r->relay->watch = is_on(r);
+	if (clock_ms() < recover_next(r, first))
+		return 0;
+	r->ready = r->ready && !r->relay->went_back;
+	r->missed = r->first_known = 0;
+	if (!recover_state(r, &st, &why))
+		return cannot_look(r, &why);
+	if (store_stream(r->store, r->conf->nats.stream, st.server,
+	    r->relay->form.id_prefix, &row, e) < 0)
+		return -1;
+	if (watch_database(r, &row, e) < 0)
+		return -1;
+	/* Who waited for somebody else's check has its result. */
+	if (r->compare || !is_checked(&row, &st))
+		return check_or_wait(r, e);
+	return look_shortly(r, &row, &st, first, e);
+}

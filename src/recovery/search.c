@@ -1,0 +1,168 @@
+/* search.c - see search.h */
+
+#include "recovery/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+#define SLICE_MIN	16
+#define SLICE_MAX	2000
+#define SLICE_MS	100	/* a slice should take about so long */
+
+void
+search_clear(struct search *s)
+{
+	free(s->items);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Where the row is, or where it belongs. */
+static size_t
+place_of(const struct search *s, uint64_t row)
+{
+	size_t	lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s->items[mid].id.sequence < row)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct sought *
+find(const struct search *s, uint64_t row)
+{
+	size_t	i = place_of(s, row);
+
+	return i < s->n && s->items[i].id.sequence == row ? &s->items[i] : NULL;
+}
+
+bool
+search_add(struct search *s, const struct message_id *id, uint64_t from,
+    uint64_t until)
+{
+	size_t	i = place_of(s, id->sequence);
+
+	if (s->n == SEARCH_MAX)
+		return false;
+	s->items = xreallocarray(s->items, s->n + 1, sizeof(*s->items));
+	memmove(&s->items[i + 1], &s->items[i],
+	    (s->n - i) * sizeof(*s->items));
+	s->items[i] = (struct sought){ .id = *id, .until = until,
+	    .since = clock_ms() };
+	/* What was read before was not read for this one. */
+	if (s->n++ == 0 || from < s->next)
+		s->next = from;
+	return true;
+}
+
+void
+search_drop(struct search *s, uint64_t row)
+{
+	size_t	i = place_of(s, row);
+
+	if (i == s->n || s->items[i].id.sequence != row)
+		return;
+	s->n--;
+	memmove(&s->items[i], &s->items[i + 1],
+	    (s->n - i) * sizeof(*s->items));
+}
+
+void
+search_drop_older(struct search *s, const struct message_id *id,
+    int64_t moment)
+{
+	const struct sought	*x = find(s, id->sequence);
+
+	if (x != NULL && (x->since < moment || !message_id_is(id, &x->id)))
+		search_drop(s, id->sequence);
+}
+
+enum found
+search_result(const struct search *s, uint64_t row, uint64_t *ack)
+{
+	const struct sought	*x = find(s, row);
+
+	if (x == NULL)
+		return FOUND_NOT_SOUGHT;
+	*ack = x->ack;
+	if (x->ack != 0)
+		return FOUND_THERE;
+	return s->next > x->until ? FOUND_ABSENT : FOUND_LATER;
+}
+
+/* The last sequence that somebody still waits for. */
+static uint64_t
+last_wanted(const struct search *s)
+{
+	uint64_t	last = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].ack == 0 && s->items[i].until > last)
+			last = s->items[i].until;
+	return last;
+}
+
+static void
+note(struct search *s, const struct place *p)
+{
+	struct sought	*x = p->what != PLACE_OURS ? NULL :
+			    find(s, p->id.sequence);
+
+	if (x != NULL && x->ack == 0 && message_id_is(&x->id, &p->id))
+		x->ack = p->sequence;
+}
+
+/* Messages may be large: a slice must not take longer than the whole turn. */
+static void
+fit_slice(struct search *s, int64_t took)
+{
+	if (took < SLICE_MS && s->slice < SLICE_MAX)
+		s->slice *= 2;
+	else if (took > 2 * SLICE_MS && s->slice > SLICE_MIN)
+		s->slice /= 2;
+}
+
+static int
+read_slice(struct search *s, const struct pub *p, const char *prefix,
+    uint64_t last, bool (*go_on)(void *), void *arg, struct err *e)
+{
+	size_t		 n = last - s->next < s->slice ?
+			    (size_t)(last - s->next) + 1 : s->slice;
+	struct place	*places = xcalloc(n, sizeof(*places));
+	int64_t		 start = clock_ms();
+	int		 rc;
+
+	for (size_t i = 0; i < n; i++)
+		places[i].sequence = s->next + i;
+	rc = p->ops->look_up(p->arg, prefix, places, n, go_on, arg, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		note(s, &places[i]);
+	if (rc == 0)
+		s->next += n;
+	fit_slice(s, clock_ms() - start);
+	free(places);
+	return rc;
+}
+
+int
+search_run(struct search *s, const struct pub *p, const char *prefix,
+    int64_t end, bool (*go_on)(void *), void *arg, struct err *e)
+{
+	uint64_t	last;
+
+	if (s->slice == 0)
+		s->slice = SLICE_MIN;
+	while ((last = last_wanted(s)) >= s->next && last > 0 &&
+	    clock_ms() < end)
+		if (read_slice(s, p, prefix, last, go_on, arg, e) < 0)
+			return -1;
+	return 0;
+}

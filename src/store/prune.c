@@ -1,0 +1,132 @@
+/* prune.c - see prune.h */
+
+#include "store/prune.h"
+
+#include <bsd/string.h>
+
+#include "mysql/db.h"
+#include "store/horizon.h"
+#include "store/store_sql.h"
+
+int
+prune_limits(struct store *s, const char *cutoff, int64_t dead_days,
+    struct prune_limits *l, struct err *e)
+{
+	struct db_rows	*rows;
+	char		 needed[STORE_TIME];
+
+	if (store_needed_since(s, needed, e) < 0)
+		return -1;
+	store_sql(s, "SELECT CAST(");
+	store_put(s, cutoff);
+	store_putf(s, " AS DATETIME(6)), CAST(NOW(6) - INTERVAL %lld DAY "
+	    "AS DATETIME(6))", (long long)dead_days);
+	if ((rows = store_query(s, "prune", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(l->until, db_text(rows, 0), STORE_TIME);
+	strlcpy(l->dead_until, db_text(rows, 1), STORE_TIME);
+	db_rows_free(rows);
+	l->needed = strcmp(needed, l->until) < 0;
+	if (l->needed)
+		strlcpy(l->until, needed, STORE_TIME);
+	return 0;
+}
+
+int
+prune_slice(struct store *s, char from[STORE_TIME], const char *until,
+    uint64_t *n, uint64_t *highest, struct err *e)
+{
+	struct db_rows	*rows;
+	char		 end[STORE_TIME];
+
+	if (store_delivered_end(s, from, until, PRUNE_SLICE, end, e) < 0)
+		return -1;
+	store_sql(s, "SELECT COUNT(*), MAX(global_sequence)");
+	store_put_delivered(s, from, end);
+	if ((rows = store_query(s, "prune", e)) == NULL)
+		return -1;
+	db_next(rows);
+	*n = db_u64(rows, 0);
+	*highest = db_u64(rows, 1);
+	db_rows_free(rows);
+	strlcpy(from, end, STORE_TIME);
+	return 0;
+}
+
+int
+prune_find(struct store *s, char from[STORE_TIME], const char *until,
+    size_t max, uint64_t *list, size_t *n, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT global_sequence, "
+	    "CAST(published_at - INTERVAL 1 MICROSECOND AS DATETIME(6))");
+	store_put_delivered(s, from, until);
+	store_putf(s, " ORDER BY published_at LIMIT %zu", max);
+	if ((rows = store_query(s, "prune", e)) == NULL)
+		return -1;
+	for (*n = 0; db_next(rows); (*n)++) {
+		list[*n] = db_u64(rows, 0);
+		strlcpy(from, db_text(rows, 1), STORE_TIME);
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+prune_delete(struct store *s, const uint64_t *list, size_t n,
+    const char *until, uint64_t *deleted, struct err *e)
+{
+	store_sql(s, "DELETE FROM {outbox} WHERE global_sequence IN (");
+	store_put_list(s, list, n);
+	store_putf(s, ") AND published_at <= '%s'", until);
+	return store_exec(s, "prune", deleted, e);
+}
+
+/*
+ * Dead letters have no index but their sequence, and are few: all are looked
+ * at, a page at a time.
+ */
+int
+prune_find_dead(struct store *s, uint64_t horizon, const char *until,
+    size_t max, uint64_t *after, uint64_t *list, size_t *n, size_t *looked,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT global_sequence, IF(reason IN " DEAD_MARKS ", "
+	    "global_sequence <= ");
+	store_putf(s, "%llu, died_at <= ", (unsigned long long)horizon);
+	store_put_text(s, until);
+	store_put(s, ") FROM {dead} WHERE global_sequence > ");
+	store_putf(s, "%llu ORDER BY global_sequence LIMIT %zu",
+	    (unsigned long long)*after, max);
+	if ((rows = store_query(s, "prune", e)) == NULL)
+		return -1;
+	*looked = db_nrows(rows);
+	for (*n = 0; db_next(rows); ) {
+		*after = db_u64(rows, 0);
+		if (db_u64(rows, 1) != 0)
+			list[(*n)++] = *after;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+uint64_t
+prune_history(struct store *s, bool *blind)
+{
+	struct db_rows	*rows;
+	struct err	 e;
+	uint64_t	 n;
+
+	if (*blind)
+		return 0;
+	store_sql(s, "SELECT count FROM information_schema.innodb_metrics "
+	    "WHERE name = 'trx_rseg_history_len'");
+	*blind = (rows = store_query(s, "history", &e)) == NULL;
+	n = !*blind && db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return n;
+}

@@ -1,0 +1,356 @@
+/* store.c - the store's frame: open, close, and building statements */
+
+#include "store/store_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+#include "util/xalloc.h"
+
+struct store *
+store_new_patient(const struct conf *conf, const char *id, int64_t wait_ms)
+{
+	struct store	*s = xcalloc(1, sizeof(*s));
+
+	s->conf = conf;
+	s->db = db_new(conf, wait_ms);
+	s->tables[T_OUTBOX] = conf->outbox.tables.outbox;
+	s->tables[T_EVENTS] = conf->outbox.tables.events;
+	s->tables[T_PARTITIONS] = conf->outbox.tables.partitions;
+	s->tables[T_WORKERS] = conf->outbox.tables.workers;
+	s->tables[T_SETTINGS] = conf->outbox.tables.settings;
+	s->tables[T_DEAD] = conf->outbox.tables.dead_letters;
+	s->tables[T_BLOCKED] = conf->outbox.tables.blocked_keys;
+	s->tables[T_STREAMS] = conf->outbox.tables.streams;
+	s->tables[T_AUDIT] = conf->outbox.tables.audit;
+	strlcpy(s->id, id, sizeof(s->id));
+	return s;
+}
+
+struct store *
+store_new(const struct conf *conf, const char *id)
+{
+	return store_new_patient(conf, id, conf->worker.lease_renew);
+}
+
+void
+store_free(struct store *s)
+{
+	if (s == NULL)
+		return;
+	db_free(s->db);
+	buf_free(&s->sql);
+	free(s);
+}
+
+int
+store_open(struct store *s, struct err *e)
+{
+	return db_open(s->db, e);
+}
+
+int
+store_check_server(struct store *s, struct err *e)
+{
+	return db_check(s->db, e);
+}
+
+void
+store_close(struct store *s)
+{
+	db_close(s->db);
+}
+
+bool
+store_is_open(const struct store *s)
+{
+	return db_is_open(s->db);
+}
+
+const char *
+store_id(const struct store *s)
+{
+	return s->id;
+}
+
+const char *
+store_peer(const struct store *s)
+{
+	return db_peer(s->db);
+}
+
+enum db_fault
+store_fault(const struct store *s)
+{
+	return db_last_fault(s->db);
+}
+
+unsigned
+store_code(const struct store *s)
+{
+	return db_last_code(s->db);
+}
+
+bool
+store_is_mariadb(const struct store *s)
+{
+	return db_is_mariadb(s->db);
+}
+
+void
+store_void_claims_of(struct store *s, const char *nonce)
+{
+	size_t	len = strlen(s->dead);
+
+	/* The oldest go first: their claims have run out by then. */
+	if (len + 20 >= sizeof(s->dead)) {
+		memmove(s->dead, s->dead + 19, len - 19 + 1);
+		len -= 19;
+	}
+	snprintf(s->dead + len, sizeof(s->dead) - len, ",'%.16s'", nonce);
+}
+
+static void
+put_word(struct store *s, const char *word, size_t len)
+{
+	static const char *const tables[NTABLES] = {
+		[T_OUTBOX] = "outbox", [T_EVENTS] = "events",
+		[T_PARTITIONS] = "partitions", [T_WORKERS] = "workers",
+		[T_SETTINGS] = "settings", [T_DEAD] = "dead",
+		[T_BLOCKED] = "blocked",
+		[T_STREAMS] = "streams", [T_AUDIT] = "audit",
+	};
+
+	for (size_t i = 0; i < NTABLES; i++)
+		if (strlen(tables[i]) == len &&
+		    memcmp(tables[i], word, len) == 0) {
+			db_name(&s->sql, s->tables[i]);
+			return;
+		}
+	if (len == 3 && memcmp(word, "now", 3) == 0) {
+		/* MySQL would round NOW(6) up, into the future. */
+		buf_str(&s->sql, s->whole_seconds ? "NOW()" : "NOW(6)");
+	} else if (len == 2 && memcmp(word, "me", 2) == 0) {
+		buf_printf(&s->sql, "'%s'", s->id);
+	} else if (len == 5 && memcmp(word, "index", 5) == 0) {
+		if (s->index[0] != '\0')
+			buf_printf(&s->sql, "FORCE INDEX (`%s`)", s->index);
+	} else
+		panic("statement: unknown word {%.*s}", (int)len, word);
+}
+
+void
+store_put(struct store *s, const char *template)
+{
+	const char	*p = template, *open;
+	size_t		 n;
+
+	while ((open = strchr(p, '{')) != NULL) {
+		buf_add(&s->sql, p, (size_t)(open - p));
+		n = strcspn(open + 1, "}");
+		put_word(s, open + 1, n);
+		p = open + n + 2;
+	}
+	buf_str(&s->sql, p);
+}
+
+void
+store_put_raw(struct store *s, const char *text)
+{
+	buf_str(&s->sql, text);
+}
+
+void
+store_sql(struct store *s, const char *template)
+{
+	buf_clear(&s->sql);
+	store_put(s, template);
+}
+
+void
+store_putf(struct store *s, const char *fmt, ...)
+{
+	char	text[512];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	if ((size_t)vsnprintf(text, sizeof(text), fmt, ap) >= sizeof(text))
+		panic("statement: %s is too long", fmt);
+	va_end(ap);
+	buf_str(&s->sql, text);
+}
+
+void
+store_put_text(struct store *s, const char *text)
+{
+	store_put_bytes(s, text, text == NULL ? 0 : strlen(text));
+}
+
+void
+store_put_bytes(struct store *s, const char *bytes, size_t len)
+{
+	if (bytes == NULL)
+		buf_str(&s->sql, "NULL");
+	else
+		db_quote(s->db, &s->sql, bytes, len);
+}
+
+void
+store_put_interval(struct store *s, int64_t ms)
+{
+	buf_printf(&s->sql, " + INTERVAL %lld MICROSECOND",
+	    (long long)ms * 1000);
+}
+
+void
+store_put_list(struct store *s, const uint64_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			buf_str(&s->sql, ",");
+		buf_u64(&s->sql, list[i]);
+	}
+}
+
+void
+store_put_pattern(struct store *s, const char *pattern)
+{
+	struct buf	like = { 0 };
+
+	for (; *pattern != '\0'; pattern++) {
+		if (strchr("%_\\", *pattern) != NULL)
+			buf_str(&like, "\\");
+		buf_add(&like, *pattern == '*' ? "%" : pattern, 1);
+	}
+	store_put_text(s, like.len == 0 ? "" : like.data);
+	buf_free(&like);
+}
+
+void
+store_explain(struct store *s, void (*planned)(void *, const char *,
+    struct db_rows *, const struct err *), void *arg)
+{
+	s->planned = planned;
+	s->planned_arg = arg;
+}
+
+static void
+explain(struct store *s, const char *what)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*plan;
+	struct err	 e;
+
+	if (strcmp(s->sql.data, "START TRANSACTION") == 0 ||
+	    strcmp(s->sql.data, "COMMIT") == 0)
+		return;
+	buf_str(&sql, "EXPLAIN FORMAT=TRADITIONAL ");
+	buf_add(&sql, s->sql.data, s->sql.len);
+	plan = db_query(s->db, what, &sql, &e);
+	s->planned(s->planned_arg, what, plan, &e);
+	db_rows_free(plan);
+	buf_free(&sql);
+}
+
+int
+store_exec(struct store *s, const char *what, uint64_t *matched,
+    struct err *e)
+{
+	if (s->planned != NULL) {
+		explain(s, what);
+		if (matched != NULL)
+			*matched = 0;
+		return 0;
+	}
+	return db_exec(s->db, what, &s->sql, matched, e);
+}
+
+int
+store_change_rows(struct store *s, const char *what, bool early,
+    uint64_t *matched, struct err *e)
+{
+	if (!early || s->planned != NULL)
+		return store_exec(s, what, matched, e);
+	return db_exec_early(s->db, what, &s->sql, matched, e);
+}
+
+int
+store_finish(struct store *s, struct err *e)
+{
+	return db_finish(s->db, e);
+}
+
+struct db_rows *
+store_query(struct store *s, const char *what, struct err *e)
+{
+	if (s->planned != NULL) {
+		explain(s, what);
+		err_set(e, "%s: explained", what);
+		return NULL;
+	}
+	return db_query(s->db, what, &s->sql, e);
+}
+
+bool
+store_refused_value(const struct store *s)
+{
+	return db_refused_value(s->db);
+}
+
+void
+store_say_refused(struct store *s, uint64_t sequence, const char *what,
+    const struct err *why)
+{
+	size_t	max = sizeof(s->refused) / sizeof(s->refused[0]);
+
+	for (size_t i = 0; i < max; i++)
+		if (s->refused[i] == sequence)
+			return;
+	s->refused[s->nrefused++ % max] = sequence;
+	log_error("sequence %llu cannot be %s, the database refuses this row by "
+	    "itself: %s; it waits, and its key with it: mend the row or the "
+	    "table, or outboxctl messages discard",
+	    (unsigned long long)sequence, what, why->text);
+}
+
+int
+store_begin(struct store *s, struct err *e)
+{
+	store_sql(s, "START TRANSACTION");
+	return store_exec(s, "begin", NULL, e);
+}
+
+int
+store_commit(struct store *s, struct err *e)
+{
+	store_sql(s, "COMMIT");
+	return store_exec(s, "commit", NULL, e);
+}
+
+int
+store_hurry(struct store *s, bool hurry, struct err *e)
+{
+	return db_hurry(s->db, hurry, e);
+}
+
+void
+store_rollback(struct store *s)
+{
+	db_rollback(s->db);
+}
+
+bool
+store_has(const struct store *s, enum store_table table)
+{
+	return s->exists[table];
+}
+
+const char *
+store_table_name(const struct store *s, enum store_table table)
+{
+	return s->tables[table];
+}

@@ -1,0 +1,177 @@
+/*
+ * store_block.c - the table of blocked keys, and rows parked behind them
+ *
+ * A parked row keeps its place in the outbox and gets another label, made of
+ * the name of its key's record: the scan of its partition does not meet it
+ * any more, and the rows of one key lie together in sequence order. Every
+ * change is fenced by the lease of the partition that the record names.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define DUPLICATE	1062
+
+bool
+store_can_block(const struct store *s)
+{
+	return s->exists[T_BLOCKED] && s->conf->worker.leasing;
+}
+
+int
+store_block(struct store *s, const struct blocked *b, size_t n,
+    uint64_t *written, struct err *e)
+{
+	store_sql(s, "INSERT INTO {blocked} (first_sequence, "
+	    "partition_key, order_key, reason, head_sequence, since) ");
+	for (size_t i = 0; i < n; i++) {
+		struct range	lease = { .label = b[i].label,
+				    .epoch = b[i].epoch };
+
+		buf_printf(&s->sql, "%s(SELECT %llu, p.partition_key, ",
+		    i == 0 ? "" : " UNION ALL ",
+		    (unsigned long long)b[i].first);
+		store_put_fit(s, FIT_BLOCKED_KEY, b[i].key.data,
+		    b[i].key.len);
+		buf_printf(&s->sql, ", '%s', %llu, ", b[i].reason,
+		    (unsigned long long)b[i].head);
+		store_put(s, "{now} FROM {partitions} AS p "
+		    "WHERE p.partition_key = ");
+		db_quote(s->db, &s->sql, b[i].label, strlen(b[i].label));
+		store_put_fence(s, &lease, 1);
+		/* Read without a lock, the lease might move before we write. */
+		buf_str(&s->sql, " LOCK IN SHARE MODE)");
+	}
+	if (store_exec(s, "block", written, e) == 0)
+		return 0;
+	if (store_code(s) != DUPLICATE)
+		return -1;
+	*written = 0;		/* one of them has a record: read them again */
+	return 0;
+}
+
+int
+store_unblock(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *firsts, size_t n, struct err *e)
+{
+	store_sql(s, "DELETE b FROM {blocked} AS b FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {partitions} AS p "
+	    "ON p.partition_key = b.partition_key "
+	    "WHERE b.first_sequence IN (");
+	store_put_list(s, firsts, n);
+	buf_str(&s->sql, ")");
+	store_put_fence(s, ranges, nranges);
+	return store_exec(s, "unblock", NULL, e);
+}
+
+static void
+read_blocked(struct blocked *b, const struct db_rows *rows)
+{
+	b->first = db_u64(rows, 0);
+	b->label = db_text(rows, 1);
+	b->key = (struct bytes){ db_text(rows, 2), db_length(rows, 2) };
+	/* Its event has the key as it is, where our column is too narrow. */
+	if (db_text(rows, 8) != NULL)
+		b->key = (struct bytes){ db_text(rows, 8),
+		    db_length(rows, 8) };
+	b->reason = db_text(rows, 3);
+	b->head = db_u64(rows, 4);
+	b->pending = db_u64(rows, 5) != 0;
+	b->head_parked = db_u64(rows, 6) != 0;
+	b->due_ms = (int64_t)db_u64(rows, 7);
+}
+
+int
+store_blocked(struct store *s, const char *const *labels, size_t n,
+    struct blocked_list *list, struct err *e)
+{
+	struct db_rows	*rows;
+
+	memset(list, 0, sizeof(*list));
+	store_sql(s, "SELECT b.first_sequence, b.partition_key, b.order_key, "
+	    "b.reason, b.head_sequence, o.global_sequence IS NOT NULL AND "
+	    "o.published_at IS NULL, "
+	    "o.partition_key = CONCAT('!', b.first_sequence), "
+	    "IF(o.claim_token IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
+	    "NOW(6), o.available_at) + 999) DIV 1000, 0), e.stream_id "
+	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
+	    "ON o.global_sequence = b.head_sequence "
+	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence "
+	    "WHERE b.partition_key IN (");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, i == 0 ? "" : ",");
+		db_quote(s->db, &s->sql, labels[i], strlen(labels[i]));
+	}
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "blocked", e)) == NULL)
+		return -1;
+	list->rows = rows;
+	list->items = xcalloc(db_nrows(rows) + 1, sizeof(*list->items));
+	for (; db_next(rows); list->n++)
+		read_blocked(&list->items[list->n], rows);
+	return 0;
+}
+
+void
+store_blocked_free(struct blocked_list *list)
+{
+	db_rows_free(list->rows);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+/* Who waits and under which label: one branch per lane. */
+static void
+put_parking(struct store *s, const struct parking *lanes, size_t n)
+{
+	buf_str(&s->sql, "CASE");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, " WHEN o.global_sequence IN (");
+		store_put_list(s, lanes[i].sequences, lanes[i].n);
+		buf_printf(&s->sql, ") THEN '!%llu'",
+		    (unsigned long long)lanes[i].first);
+	}
+	buf_str(&s->sql, " END");
+}
+
+int
+store_park(struct store *s, const struct range *ranges, size_t nranges,
+    const struct parking *lanes, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
+	    "ON p.partition_key = COALESCE(o.partition_key, '') "
+	    "SET o.partition_key = ");
+	put_parking(s, lanes, n);
+	store_put_marked(s);
+	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, i == 0 ? "" : ",");
+		store_put_list(s, lanes[i].sequences, lanes[i].n);
+	}
+	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	store_put_fence(s, ranges, nranges);
+	return store_exec(s, "park", NULL, e);
+}
+
+int
+store_unpark(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
+	    "b.first_sequence = CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED)"
+	    " STRAIGHT_JOIN {partitions} AS p "
+	    "ON p.partition_key = b.partition_key "
+	    "SET o.partition_key = NULLIF(b.partition_key, '') "
+	    "WHERE o.global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_str(&s->sql, ") AND o.published_at IS NULL AND "
+	    "o.partition_key LIKE '!%'");
+	store_put_fence(s, ranges, nranges);
+	return store_exec(s, "unpark", NULL, e);
+}

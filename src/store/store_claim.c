@@ -1,0 +1,379 @@
+/*
+ * store_claim.c - rows: claim and fetch
+ *
+ * The claim is the fence.  It takes rows only while owner, epoch and time of
+ * all their leases are ours; the lease rows stay share-locked until the
+ * statement has committed, so nobody can take a lease over in between.
+ */
+
+#include "store/store_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+void
+store_put_fence(struct store *s, const struct range *ranges, size_t n)
+{
+	store_put(s, " AND p.lease_owner = {me} AND p.lease_until > NOW(6) "
+	    "AND (p.partition_key, p.lease_epoch) IN (");
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&s->sql, i == 0 ? "(" : ",(");
+		db_quote(s->db, &s->sql, ranges[i].label,
+		    strlen(ranges[i].label));
+		buf_str(&s->sql, ",");
+		buf_u64(&s->sql, ranges[i].epoch);
+		buf_str(&s->sql, ")");
+	}
+	buf_str(&s->sql, ")");
+}
+
+/*
+ * All or nothing: where one lease is lost, what we know of the others is old
+ * too.  That is one read a lease; to join each row with its lease took a sixth
+ * of the claim.
+ */
+void
+store_put_leases_are_mine(struct store *s, const struct range *ranges,
+    size_t n)
+{
+	if (!s->conf->worker.leasing)
+		return;
+	buf_str(&s->sql, " AND COALESCE(o.partition_key, '') IN (");
+	store_put_range_labels(s, ranges, n);
+	store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
+	    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
+	store_put_range_labels(s, ranges, n);
+	buf_str(&s->sql, ")");
+	store_put_fence(s, ranges, n);
+	buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu", n);
+}
+
+/*
+ * Free: nobody has claimed it, or what he did with it is written back.
+ * Abandoned: its claim has ended, or whoever claimed it is known to be dead.
+ */
+static void
+put_which(struct store *s, bool abandoned, const char *token)
+{
+	if (abandoned)
+		buf_printf(&s->sql, " AND o.claim_token <> '%s' AND "
+		    "(o.available_at <= NOW(6) OR "
+		    "LEFT(o.claim_token, 16) IN ('%s'%s))", token,
+		    ident_nonce(s->id), s->dead);
+	else
+		buf_str(&s->sql, " AND o.claim_token IS NULL AND "
+		    "o.available_at <= NOW(6)");
+}
+
+/*
+ * What is abandoned was perhaps sent: since its claim nobody knows.  How long
+ * before its end that was says the token; of one that we have not made, or a
+ * version before this one, our own time has to do.  This is read before it is
+ * overwritten, for assignments go from left to right.
+ */
+static void
+put_unsure(struct store *s)
+{
+	buf_printf(&s->sql, "o.unsure_since = COALESCE(o.unsure_since, "
+	    "o.available_at - INTERVAL 1000 * IF("
+	    "CONVERT(o.claim_token USING utf8mb4) REGEXP "
+	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
+	    "SUBSTRING_INDEX(o.claim_token, '-', -1), %lld) MICROSECOND), ",
+	    (long long)s->conf->worker.claim_ttl);
+}
+
+struct claim {
+	const struct range	*ranges;
+	size_t			 nranges;
+	const uint64_t		*sequences;
+	size_t			 n;
+	const char		*token;
+	bool			 early;
+};
+
+static int
+claim(struct store *s, const struct claim *c, bool abandoned,
+    uint64_t *claimed, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET ");
+	if (abandoned && s->has_unsure_since)
+		put_unsure(s);
+	store_put(s, "o.available_at = {now}");
+	store_put_interval(s, s->conf->worker.claim_ttl);
+	buf_printf(&s->sql, ", o.claim_token = '%s' "
+	    "WHERE o.global_sequence IN (", c->token);
+	store_put_list(s, c->sequences, c->n);
+	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	put_which(s, abandoned, c->token);
+	store_put_leases_are_mine(s, c->ranges, c->nranges);
+	return store_change_rows(s, "claim", c->early && !abandoned, claimed,
+	    e);
+}
+
+void
+store_begin_claim(struct store *s, struct batch *b)
+{
+	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
+	    ++s->claims, (long long)s->conf->worker.claim_ttl);
+	b->claimed_at = clock_ms();
+}
+
+/* The same, but a row that is refused because of what is in it stays out. */
+static int
+claim_some(struct store *s, const struct claim *c, bool abandoned,
+    struct batch *b, uint64_t *claimed, struct err *e)
+{
+	struct claim	half = *c;
+	uint64_t	n = 0;
+
+	if (claim(s, c, abandoned, &n, e) == 0) {
+		*claimed += n;
+		return 0;
+	}
+	if (!store_refused_value(s))
+		return -1;
+	if (c->n == 1) {
+		store_say_refused(s, c->sequences[0], "claimed", e);
+		batch_refuse(b, c->sequences[0]);
+		return 0;
+	}
+	half.early = b->early = false;
+	half.n = c->n / 2;
+	if (claim_some(s, &half, abandoned, b, claimed, e) < 0)
+		return -1;
+	half.sequences += half.n;
+	half.n = c->n - half.n;
+	return claim_some(s, &half, abandoned, b, claimed, e);
+}
+
+/*
+ * Few rows are abandoned, so they have a statement of their own: to ask each
+ * row took a tenth of the claim.  If it fails, what the first one took has
+ * our nonce, and the next claim takes it again.
+ */
+int
+store_claim(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *sequences, size_t n, struct batch *b, uint64_t *claimed,
+    struct err *e)
+{
+	struct claim	c = { ranges, nranges, sequences, n, b->token,
+			    b->early };
+
+	store_begin_claim(s, b);
+	*claimed = 0;
+	if (claim_some(s, &c, false, b, claimed, e) < 0)
+		return -1;
+	return *claimed == n ? 0 : claim_some(s, &c, true, b, claimed, e);
+}
+
+enum fetch_col {
+	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
+	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY, NFETCH
+};
+
+static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
+
+struct bytes
+store_column(const struct db_rows *rows, unsigned i)
+{
+	struct bytes	b = { db_text(rows, i), 0 };
+
+	if (b.data != NULL)
+		b.len = db_length(rows, i);
+	return b;
+}
+
+static void
+free_rows(void *rows)
+{
+	db_rows_free(rows);
+}
+
+/* NULL may be what the column holds, or may mean that it was too long. */
+static void
+read_body(struct msg *m, const struct db_rows *rows, size_t max)
+{
+	uint64_t	metadata = db_u64(rows, F_METADATA_LEN);
+	uint64_t	payload = db_u64(rows, F_PAYLOAD_LEN);
+
+	m->metadata = store_column(rows, F_METADATA);
+	m->payload = store_column(rows, F_PAYLOAD);
+	m->away = metadata + payload > max;
+	if (m->away) {
+		m->metadata = (struct bytes){ NULL, metadata };
+		m->payload = (struct bytes){ NULL, payload };
+	}
+}
+
+/* A moment that is still to come was written before the clock was put back. */
+static int64_t
+read_age(const char *text)
+{
+	int64_t	ms = text == NULL ? -1 : strtoll(text, NULL, 10);
+
+	return text != NULL && ms < 0 ? INT64_MAX : ms;
+}
+
+void
+store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
+{
+	m->sequence = db_u64(rows, F_SEQUENCE);
+	m->partition = store_column(rows, F_PARTITION);
+	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);
+	m->replay = (unsigned)db_u64(rows, F_REPLAY);
+	m->has_event = db_text(rows, F_EVENT) != NULL;
+	m->key = store_column(rows, F_KEY);
+	m->stream_sequence = store_column(rows, F_STREAM_SEQUENCE);
+	m->type = store_column(rows, F_TYPE);
+	m->version = store_column(rows, F_VERSION);
+	m->correlation = store_column(rows, F_CORRELATION);
+	m->time = store_column(rows, F_TIME);
+	m->unsure_ms = read_age(db_text(rows, F_UNSURE));
+	read_body(m, rows, max);
+}
+
+void
+store_keep_rows(struct batch *b, struct db_rows *rows)
+{
+	b->rows = rows;
+	b->free_rows = free_rows;
+}
+
+/*
+ * The body if it is not too long, and how long it is.  To ask for the length
+ * of metadata is not cheap where JSON is no text, so it is done no more than
+ * it must: a payload may come although the metadata does not.
+ */
+static void
+put_body(struct store *s, size_t max)
+{
+	buf_printf(&s->sql, "IF(COALESCE(OCTET_LENGTH(e.metadata), 0) + "
+	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu, e.metadata, NULL)"
+	    ", IF(OCTET_LENGTH(e.event_data) <= %zu, e.event_data, NULL), "
+	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ",
+	    max, max);
+}
+
+void
+store_put_msg(struct store *s, size_t max)
+{
+	buf_str(&s->sql, "o.global_sequence, o.partition_key, o.attempts, "
+	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
+	    "e.event_version, e.correlation_id, ");
+	put_body(s, max);
+	buf_str(&s->sql, s->has_unsure_since ? "e.occurred_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
+	    "e.occurred_at, NULL");
+	buf_str(&s->sql, s->has_replay_no ? ", o.replay_no" : ", 0");
+}
+
+/* A row without its event is read too: it must not vanish. */
+void
+store_put_rows_and_events(struct store *s, const char *index,
+    const char *which)
+{
+	store_put(s, " FROM {outbox} AS o ");
+	store_put(s, index);
+	store_put(s, " LEFT JOIN {events} AS e "
+	    "ON e.sequence = o.global_sequence");
+	buf_str(&s->sql, which);
+	buf_str(&s->sql, " WHERE ");
+}
+
+int
+store_fetch(struct store *s, const uint64_t *sequences, size_t n,
+    size_t max, struct batch *b, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT ");
+	store_put_msg(s, max);
+	store_put_rows_and_events(s, "FORCE INDEX (PRIMARY)", "");
+	buf_str(&s->sql, "o.global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);
+	if ((rows = store_query(s, "fetch", e)) == NULL)
+		return -1;
+	store_keep_rows(b, rows);
+	b->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*b->msgs));
+	for (b->n = 0; db_next(rows); b->n++) {
+		store_read_msg(&b->msgs[b->n], rows, max);
+		b->naway += b->msgs[b->n].away;
+	}
+	batch_sort(b);
+	return 0;
+}
+
+int
+store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
+    struct batch *b, struct err *e)
+{
+	struct db_rows	*rows;
+	struct msg	*m;
+
+	store_sql(s, "SELECT sequence, metadata, event_data FROM {events} "
+	    "FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "fetch away", e)) == NULL)
+		return -1;
+	b->more_rows = rows;
+	for (size_t i = 0; i < n; i++) {
+		m = batch_msg(b, sequences[i]);
+		m->away = m->has_event = false;
+	}
+	while (db_next(rows)) {
+		m = batch_msg(b, db_u64(rows, 0));
+		m->has_event = true;
+		m->metadata = store_column(rows, 1);
+		m->payload = store_column(rows, 2);
+	}
+	return 0;
+}
+
+int
+store_waiting(struct store *s, const uint64_t *sequences, size_t n,
+    struct waiting_list *list, struct err *e)
+{
+	struct db_rows	*rows;
+
+	memset(list, 0, sizeof(*list));
+	store_sql(s, "SELECT o.global_sequence, o.partition_key, e.stream_id, "
+	    "o.published_at IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
+	    "NOW(6), o.available_at) + 999) DIV 1000, "
+	    "o.claim_token IS NOT NULL "
+	    "FROM {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
+	    "WHERE o.global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "waiting", e)) == NULL)
+		return -1;
+	list->rows = rows;
+	list->items = xcalloc(db_nrows(rows) + 1, sizeof(*list->items));
+	for (; db_next(rows); list->n++) {
+		struct waiting *w = &list->items[list->n];
+
+		w->sequence = db_u64(rows, 0);
+		w->partition = store_column(rows, 1);
+		w->key = store_column(rows, 2);
+		w->pending = db_u64(rows, 3) != 0;
+		w->due_ms = (int64_t)db_u64(rows, 4);
+		w->claimed = db_u64(rows, 5) != 0;
+	}
+	return 0;
+}
+
+void
+store_waiting_free(struct waiting_list *list)
+{
+	db_rows_free(list->rows);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}

@@ -1,0 +1,178 @@
+/*
+ * store_counts.c - the partition counts that are declared, and what label a
+ * row gets by them
+ */
+
+#include "store/store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool
+store_has_settings(const struct store *s)
+{
+	return s->exists[T_SETTINGS];
+}
+
+bool
+store_can_change(const struct store *s)
+{
+	return s->exists[T_SETTINGS] && s->has_former_counts &&
+	    s->has_counts_since;
+}
+
+bool
+store_notes_former(const struct store *s)
+{
+	return s->lease_former_label_at;
+}
+
+/*
+ * Without a table of settings.  Nobody knows whether there were other counts
+ * before: rows that come back are given labels as if there were.
+ */
+bool
+store_counts_from_file(const struct store *s, struct counts *c)
+{
+	if (s->exists[T_SETTINGS])
+		return false;
+	conf_counts(s->conf, c);
+	c->changed = true;
+	return true;
+}
+
+void
+store_put_counts(struct store *s)
+{
+	store_put(s, store_can_change(s) ? "COALESCE(partition_count, 0), "
+	    "former_counts, counts_since IS NOT NULL" :
+	    "COALESCE(partition_count, 0), NULL, 0");
+	store_put(s, " FROM {settings} WHERE id = 1");
+}
+
+int
+store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
+    struct err *e)
+{
+	c->count = (unsigned)db_u64(rows, at);
+	c->changed = db_u64(rows, at + 2) != 0;
+	return counts_parse(c, db_text(rows, at + 1), e);
+}
+
+int
+store_check_counts(struct store *s, struct err *e)
+{
+	struct db_rows	*rows;
+	bool		 there;
+
+	if (store_can_change(s))
+		return 0;
+	store_sql(s, "SELECT 1 FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() AND column_name IN "
+	    "('former_counts', 'counts_since') AND table_name = ");
+	store_put_text(s, s->tables[T_SETTINGS]);
+	if ((rows = store_query(s, "counts", e)) == NULL)
+		return -1;
+	there = db_nrows(rows) == 2;
+	db_rows_free(rows);
+	if (!there)
+		return 0;
+	store_close(s);
+	return err_set(e, "%s can declare partition counts since we connected: "
+	    "connecting again, to learn what the tables are like",
+	    s->tables[T_SETTINGS]);
+}
+
+static int
+read_counts(struct store *s, const char *lock, struct counts *c,
+    struct err *e)
+{
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	*c = (struct counts){ 0 };
+	if (store_counts_from_file(s, c))
+		return 0;
+	store_sql(s, "SELECT ");
+	store_put_counts(s);
+	store_put(s, lock);
+	if ((rows = store_query(s, "counts", e)) == NULL)
+		return -1;
+	if (db_next(rows))
+		rc = store_take_counts(rows, 0, c, e);
+	db_rows_free(rows);
+	return rc;
+}
+
+int
+store_read_counts(struct store *s, struct counts *c, struct err *e)
+{
+	return read_counts(s, "", c, e);
+}
+
+int
+store_hold_counts(struct store *s, struct counts *c, struct err *e)
+{
+	return read_counts(s, " LOCK IN SHARE MODE", c, e);
+}
+
+int
+store_lock_counts(struct store *s, struct counts *c, struct err *e)
+{
+	return read_counts(s, " FOR UPDATE", c, e);
+}
+
+/*
+ * Labels
+ */
+
+static void
+put_number(struct store *s, const struct counts *c, const char *key)
+{
+	/* STORE_BYTES of it: what producers computed it of. */
+	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
+	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
+	if (c->count == 0)
+		buf_str(&s->sql, "NULL");
+	else
+		buf_printf(&s->sql, "%u", c->count);
+}
+
+void
+store_put_label(struct store *s, const struct counts *c, const char *key)
+{
+	buf_str(&s->sql, "CONCAT('p', IF(");
+	put_number(s, c, key);
+	buf_str(&s->sql, " < 10, '0', ''), ");
+	put_number(s, c, key);
+	buf_str(&s->sql, ")");
+}
+
+/* A label of a partition count; those of 1 are none at all. */
+void
+store_put_is_counted(struct store *s, const struct counts *c,
+    const char *label)
+{
+	buf_printf(&s->sql, "(COALESCE(%s, '') REGEXP '^p[0-9][0-9]+$'", label);
+	if (counts_have(c, 1))
+		buf_printf(&s->sql, " OR COALESCE(%s, '') = ''", label);
+	buf_str(&s->sql, ")");
+}
+
+void
+store_put_relabel(struct store *s, const struct counts *c, const char *label,
+    const char *key)
+{
+	if (!c->changed || c->count == 0) {
+		buf_str(&s->sql, label);
+		return;
+	}
+	buf_str(&s->sql, "IF(");
+	store_put_is_counted(s, c, label);
+	/* That is a label of this count already. */
+	if (c->count == 1)
+		buf_printf(&s->sql, " AND COALESCE(%s, '') <> ''", label);
+	buf_str(&s->sql, ", COALESCE(");
+	store_put_label(s, c, key);
+	buf_printf(&s->sql, ", %s), %s)", label, label);
+}

@@ -1,0 +1,143 @@
+/*
+ * store_fit.c - values of rows, made to fit the columns that we keep them in
+ *
+ * Events and outbox may be an application's own, and wider or more binary
+ * than our tables, or our tables may be from an older schema.sql.  A strict
+ * server refuses a value that does not fit, and with it the statement of many
+ * rows.  So the columns are asked for their width at each connect.
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "util/plain.h"
+#include "util/utf8.h"
+
+static const char	mark[] = "...";
+
+#define MARK_LEN	(sizeof(mark) - 1)
+
+static const struct {
+	enum store_table	 table;
+	const char		*column;
+} places[NFITS] = {
+	[FIT_LABEL] = { T_PARTITIONS, "partition_key" },
+	[FIT_ERROR] = { T_OUTBOX, "last_error" },
+	[FIT_DEAD_LABEL] = { T_DEAD, "partition_key" },
+	[FIT_DEAD_KEY] = { T_DEAD, "order_key" },
+	[FIT_DEAD_TYPE] = { T_DEAD, "event_type" },
+	[FIT_DEAD_ERROR] = { T_DEAD, "last_error" },
+	[FIT_BLOCKED_KEY] = { T_BLOCKED, "order_key" },
+};
+
+void
+store_learn_fit(struct store *s, const char *table, const char *column,
+    const char *charset, uint64_t length)
+{
+	for (size_t i = 0; i < NFITS; i++) {
+		struct fit *f = &s->fits[i];
+
+		if (strcmp(s->tables[places[i].table], table) != 0 ||
+		    strcasecmp(places[i].column, column) != 0)
+			continue;
+		f->max = (size_t)length;
+		f->kind = charset == NULL ? FIT_BYTES :
+		    strcasecmp(charset, "utf8mb4") == 0 ? FIT_UTF8 : FIT_ASCII;
+	}
+}
+
+/* Can the column have it as it is, but for its length? */
+static bool
+is_of_kind(const struct fit *f, const char *data, size_t len)
+{
+	switch (f->kind) {
+	case FIT_BYTES:
+		return true;
+	case FIT_UTF8:
+		return utf8_is_valid(data, len);
+	default:	/* what others have beside ASCII nobody tells us */
+		return utf8_is_ascii(data, len);
+	}
+}
+
+/* How much of it the column can have: bytes of its first max places. */
+static size_t
+first_of(const struct fit *f, const char *data, size_t len, size_t max)
+{
+	size_t	n = len < max ? len : max;
+
+	if (f->kind == FIT_UTF8)
+		return utf8_first(data, len, max);
+	/* Bytes that are text all the same are cut as text. */
+	while (n > 0 && n < len && utf8_is_valid(data, len) &&
+	    (data[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+bool
+store_fits(const struct store *s, enum store_fit place, const char *data,
+    size_t len)
+{
+	const struct fit	*f = &s->fits[place];
+
+	return f->max == 0 || (is_of_kind(f, data, len) &&
+	    first_of(f, data, len, f->max) == len);
+}
+
+static void
+put_cut(struct store *s, const struct fit *f, const char *data, size_t len)
+{
+	struct buf	text = { 0 };
+	size_t		n = first_of(f, data, len, f->max);
+
+	if (n < len && f->max > MARK_LEN) {
+		n = first_of(f, data, len, f->max - MARK_LEN);
+		buf_add(&text, data, n);
+		buf_str(&text, mark);
+	} else
+		buf_add(&text, data, n);
+	store_put_bytes(s, text.data, text.len);
+	buf_free(&text);
+}
+
+void
+store_put_fit(struct store *s, enum store_fit place, const char *data,
+    size_t len)
+{
+	const struct fit	*f = &s->fits[place];
+	struct buf		 hex = { 0 };
+
+	if (data == NULL || store_fits(s, place, data, len)) {
+		store_put_bytes(s, data, len);
+		return;
+	}
+	if (is_of_kind(f, data, len)) {
+		put_cut(s, f, data, len);
+		return;
+	}
+	plain_put_hex(&hex, data, len);
+	put_cut(s, f, hex.data, hex.len);
+	buf_free(&hex);
+}
+
+/* An error is for people, so in a column that is not ours it stays one. */
+void
+store_put_error(struct store *s, enum store_fit place, const char *error)
+{
+	struct buf	text = { 0 };
+
+	if (error == NULL) {
+		buf_str(&s->sql, "NULL");
+		return;
+	}
+	buf_str(&text, error);
+	for (size_t i = 0; s->fits[place].kind == FIT_ASCII && i < text.len;
+	    i++)
+		if ((unsigned char)text.data[i] >= 0x80)
+			text.data[i] = '?';
+	store_put_fit(s, place, text.data, text.len);
+	buf_free(&text);
+}

@@ -1,0 +1,329 @@
+/*
+ * store_lease.c - workers and leases
+ *
+ * A lease is ours while owner and time say so, both by the database's clock.
+ * Every acquisition raises the epoch, so that a claim prepared under an older
+ * one finds nothing.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/string.h>
+
+#include "util/xalloc.h"
+
+/* "free" for acquiring: nobody's, or run out. */
+#define IS_FREE	"(lease_owner IS NULL OR lease_until IS NULL OR " \
+		"lease_until <= NOW(6))"
+#define IS_MINE	"(lease_owner = {me} AND lease_until > NOW(6))"
+
+static void
+put_register(struct store *s)
+{
+	char	host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
+	    "updated_at, heartbeat_until) VALUES ({me}, ");
+	db_quote(s->db, &s->sql, host, strlen(host));
+	buf_printf(&s->sql, ", %ld", (long)getpid());
+	store_put(s, ", {now}, {now}, {now}");
+	store_put_interval(s, s->conf->worker.heartbeat_ttl);
+	buf_str(&s->sql, ") ON DUPLICATE KEY UPDATE "
+	    "heartbeat_until = VALUES(heartbeat_until)");
+}
+
+int
+store_register(struct store *s, struct err *e)
+{
+	put_register(s);
+	return store_exec(s, "register", NULL, e);
+}
+
+static int
+plain(struct store *s, const char *what, const char *sql, struct err *e)
+{
+	store_sql(s, sql);
+	return store_exec(s, what, NULL, e);
+}
+
+static int
+inherit(struct store *s, const char *dead_id, struct err *e)
+{
+	size_t	len = strlen(dead_id);
+
+	put_register(s);
+	if (store_exec(s, "take over", NULL, e) < 0)
+		return -1;
+	store_sql(s, "DELETE FROM {workers} WHERE id = ");
+	db_quote(s->db, &s->sql, dead_id, len);
+	if (store_exec(s, "take over", NULL, e) < 0)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
+	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	buf_str(&s->sql, " WHERE lease_owner = ");
+	db_quote(s->db, &s->sql, dead_id, len);
+	return store_exec(s, "take over", NULL, e);
+}
+
+int
+store_take_over(struct store *s, const char *dead_id, struct err *e)
+{
+	if (plain(s, "take over", "START TRANSACTION", e) < 0)
+		return -1;
+	if (inherit(s, dead_id, e) == 0 &&
+	    plain(s, "take over", "COMMIT", e) == 0)
+		return 0;
+	db_rollback(s->db);
+	return -1;
+}
+
+int
+store_beat(struct store *s, bool *known, struct err *e)
+{
+	uint64_t	matched;
+
+	store_sql(s, "UPDATE {workers} SET updated_at = {now}, "
+	    "heartbeat_until = {now}");
+	store_put_interval(s, s->conf->worker.heartbeat_ttl);
+	store_put(s, " WHERE id = {me}");
+	if (store_exec(s, "heartbeat", &matched, e) < 0)
+		return -1;
+	*known = matched > 0;
+	return *known ? 0 : store_register(s, e);
+}
+
+static int
+lease_cmp(const void *a, const void *b)
+{
+	const struct lease	*x = a, *y = b;
+
+	return strcmp(x->label, y->label);
+}
+
+/* " word partition_key IN (...)", or nothing if there is no list. */
+static void
+put_only(struct store *s, const char *word, const char *const *labels,
+    size_t n)
+{
+	if (labels == NULL)
+		return;
+	buf_printf(&s->sql, " %s partition_key IN (", word);
+	store_put_labels(s, labels, n);
+	buf_str(&s->sql, ")");
+}
+
+/* Where the counts stand in a row of the view. */
+#define COUNTS_AT	7
+
+/*
+ * Four kinds of rows, told apart by what is NULL: columns of two tables in
+ * one would need one collation.
+ */
+static void
+put_view(struct store *s, const struct labels *leases,
+    const struct labels *rows)
+{
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
+	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
+	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", ");
+	store_put(s, store_marks_leases(s) ? "unsure_epoch, unsure_upto" :
+	    "NULL, NULL");
+	store_put(s, ", NULL, NULL, NULL FROM {partitions}");
+	if (leases != NULL)
+		put_only(s, "WHERE", leases->list, leases->n);
+	buf_str(&s->sql, ")");
+	if (s->exists[T_SETTINGS]) {
+		buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, "
+		    "NULL, NULL, NULL, ");
+		store_put_counts(s);
+		buf_str(&s->sql, ")");
+	}
+	if (rows == NULL)
+		return;
+	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, "
+	    "NULL, NULL, NULL, NULL, NULL");
+	store_put_rows_of(s, rows->list, rows->n);
+	buf_str(&s->sql, " LIMIT 1)");
+}
+
+static void
+read_lease(struct db_rows *rows, struct lease *l)
+{
+	memset(l, 0, sizeof(*l));
+	strlcpy(l->label, db_text(rows, 1), sizeof(l->label));
+	l->epoch = db_u64(rows, 2);
+	l->mine = db_u64(rows, 3) != 0;
+	l->free = db_u64(rows, 4) != 0;
+	*(db_u64(rows, 5) == l->epoch ? &l->early_upto : &l->unsure_upto) =
+	    db_u64(rows, 6);
+}
+
+/* One of the four. */
+static int
+read_seen(struct store *s, struct db_rows *row, struct store_view *v,
+    struct err *e)
+{
+	const char	*label = db_text(row, 1);
+
+	if (db_text(row, 0) != NULL)
+		v->ids[v->nids++] = xstrdup(db_text(row, 0));
+	else if (db_text(row, COUNTS_AT) != NULL)
+		return store_take_counts(row, COUNTS_AT, &v->counts, e);
+	else if (label == NULL)
+		v->waits = true;
+	/* Some have a lease of former times: nobody serves them. */
+	else if (!store_is_parking(s, label, db_length(row, 1)))
+		read_lease(row, &v->leases[v->nleases++]);
+	return 0;
+}
+
+int
+store_view(struct store *s, const struct labels *leases,
+    const struct labels *rows, struct store_view *v, struct err *e)
+{
+	struct db_rows	*found;
+	int		 rc = 0;
+
+	memset(v, 0, sizeof(*v));
+	store_counts_from_file(s, &v->counts);
+	put_view(s, leases, rows);
+	if ((found = store_query(s, "view", e)) == NULL)
+		return -1;
+	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
+	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
+	while (rc == 0 && db_next(found))
+		rc = read_seen(s, found, v, e);
+	db_rows_free(found);
+	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);
+	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_cmp);
+	if (rc < 0)
+		store_view_free(v);
+	return rc;
+}
+
+void
+store_view_free(struct store_view *v)
+{
+	for (size_t i = 0; i < v->nids; i++)
+		free(v->ids[i]);
+	free(v->ids);
+	free(v->leases);
+	memset(v, 0, sizeof(*v));
+}
+
+int
+store_renew(struct store *s, const char *const *labels, size_t nlabels,
+    uint64_t early_upto, uint64_t *n, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	if (early_upto != 0)
+		store_put_early(s, early_upto);
+	else
+		store_put_late(s, false);
+	store_put(s, " WHERE " IS_MINE);
+	put_only(s, "AND", labels, nlabels);
+	return store_exec(s, "renew", n, e);
+}
+
+static void
+put_leases(struct store *s, const struct lease *const *leases, size_t n)
+{
+	buf_str(&s->sql, " WHERE partition_key IN (");
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			buf_str(&s->sql, ",");
+		db_quote(s->db, &s->sql, leases[i]->label,
+		    strlen(leases[i]->label));
+	}
+	buf_str(&s->sql, ")");
+}
+
+int
+store_acquire(struct store *s, const struct lease *const *leases, size_t n,
+    uint64_t *taken, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
+	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
+	    "lease_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	put_leases(s, leases, n);
+	buf_str(&s->sql, " AND " IS_FREE);
+	return store_exec(s, "acquire", taken, e);
+}
+
+int
+store_release(struct store *s, const struct lease *const *leases, size_t n,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
+	    "lease_until = NULL, updated_at = {now}");
+	store_put_late(s, true);
+	put_leases(s, leases, n);
+	store_put(s, " AND lease_owner = {me}");
+	return store_exec(s, "release", NULL, e);
+}
+
+int
+store_raise_epochs(struct store *s, struct err *e)
+{
+	return plain(s, "raise", "UPDATE {partitions} SET lease_epoch = "
+	    "lease_epoch + 1, updated_at = {now} WHERE lease_owner = {me}", e);
+}
+
+int
+store_ring(struct store *s, struct err *e)
+{
+	struct db_rows	*labels = store_query(s, "labels", e);
+	const char	*comma = "";
+
+	if (labels == NULL)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now} WHERE partition_key IN (");
+	for (; db_next(labels); comma = ",") {
+		store_put(s, comma);
+		store_put_text(s, db_text(labels, 0));
+	}
+	store_put(s, *comma == '\0' ? "NULL)" : ")");
+	db_rows_free(labels);
+	return store_exec(s, "ring", NULL, e);
+}
+
+/* On one lease that there always is, and that no producer locks. */
+int
+store_note_former(struct store *s, struct err *e)
+{
+	if (!s->lease_former_label_at)
+		return 0;
+	return plain(s, "note", "UPDATE {partitions} SET former_label_at = "
+	    "{now} WHERE partition_key = 'p00'", e);
+}
+
+int
+store_leave(struct store *s, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
+	    "lease_until = NULL, updated_at = {now}");
+	store_put_late(s, true);
+	store_put(s, " WHERE lease_owner = {me}");
+	if (store_exec(s, "leave", NULL, e) < 0)
+		return -1;
+	return plain(s, "leave", "DELETE FROM {workers} WHERE id = {me}", e);
+}
+
+int
+store_purge(struct store *s, uint64_t *purged, struct err *e)
+{
+	store_sql(s, "DELETE FROM {workers} WHERE heartbeat_until <= NOW(6)");
+	return store_exec(s, "purge", purged, e);
+}

@@ -1,0 +1,139 @@
+/*
+ * store_repartition.c - another partition count, and no key out of order
+ *
+ * One transaction declares the new count, keeps the old one as a former one,
+ * makes the leases of the new labels and raises all epochs.  A worker claims
+ * under the epochs that it has read together with the counts, so from the
+ * commit on each claim is made by a worker that knows of the new count, and
+ * owns whole classes of the labels of all declared counts (see counts.h).
+ * Producers are asked nothing: they read the count without a lock, and the
+ * labels of every declared count are served in order.
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+
+#include "util/xalloc.h"
+
+static int
+raise_all(struct store *s, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now}");
+	return store_exec(s, "repartition", NULL, e);
+}
+
+int
+store_write_counts(struct store *s, const struct counts *c, struct err *e)
+{
+	char	former[COUNTS_TEXT];
+
+	counts_format(c, former);
+	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+	    "counts_since = {now}, ");
+	buf_printf(&s->sql, "partition_count = %u, former_counts = "
+	    "NULLIF('%s', '') WHERE id = 1", c->count, former);
+	if (store_exec(s, "repartition", NULL, e) < 0 ||
+	    store_fill_declared(s, c, e) < 0)
+		return -1;
+	return raise_all(s, e);
+}
+
+/* Another program owns labels, not classes, and would pass a key's rows. */
+static int
+refuse_strangers(struct store *s, struct repartition *r, struct err *e)
+{
+	struct store_view	v;
+
+	if (store_view(s, NULL, NULL, &v, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v.nids; i++)
+		if (!ident_is_valid(v.ids[i]) && !r->refused) {
+			r->refused = true;
+			err_set(&r->why, "worker %s of another program shares "
+			    "the tables, and would not keep keys in order "
+			    "under two counts; stop it first", v.ids[i]);
+		}
+	store_view_free(&v);
+	return 0;
+}
+
+/* What it would be, from the counts as they are. */
+static int
+decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
+{
+	r->before = r->counts;
+	if (r->counts.count == 0 || r->counts.count == count)
+		return 0;
+	r->refused = counts_change(&r->counts, count, &r->why) < 0;
+	if (!r->refused && refuse_strangers(s, r, e) < 0)
+		return -1;
+	r->changed = !r->refused;
+	if (r->refused)
+		r->counts = r->before;
+	return 0;
+}
+
+static int
+change(struct store *s, unsigned count, struct repartition *r, struct err *e)
+{
+	if (store_lock_counts(s, &r->counts, e) < 0 ||
+	    decide(s, count, r, e) < 0)
+		return -1;
+	return r->changed ? store_write_counts(s, &r->counts, e) : 0;
+}
+
+static int
+transact(struct store *s, unsigned count, struct repartition *r,
+    struct err *e)
+{
+	if (store_begin(s, e) == 0 && change(s, count, r, e) == 0 &&
+	    store_commit(s, e) == 0)
+		return 0;
+	store_rollback(s);
+	*r = (struct repartition){ .busy = store_fault(s) == DB_BUSY,
+	    .refused = store_fault(s) == DB_WRONG, .why = *e,
+	    .counts = r->before };
+	return r->busy || r->refused ? 0 : -1;
+}
+
+static bool
+is_possible(struct store *s, struct repartition *r)
+{
+	if (store_can_change(s))
+		return true;
+	r->refused = true;
+	err_set(&r->why, "%s has not the columns former_counts and "
+	    "counts_since: outboxctl schema upgrade", s->tables[T_SETTINGS]);
+	return false;
+}
+
+int
+store_repartition(struct store *s, unsigned count, struct repartition *r,
+    struct err *e)
+{
+	int	rc;
+
+	*r = (struct repartition){ 0 };
+	if (!s->exists[T_SETTINGS] || !is_possible(s, r))
+		return 0;
+	if (store_hurry(s, true, e) < 0)
+		return -1;
+	rc = transact(s, count, r, e);
+	return rc < 0 ? rc : store_hurry(s, false, e);
+}
+
+int
+store_plan_repartition(struct store *s, unsigned count, struct repartition *r,
+    struct err *e)
+{
+	*r = (struct repartition){ 0 };
+	if (store_read_counts(s, &r->counts, e) < 0)
+		return -1;
+	r->before = r->counts;
+	if (!s->exists[T_SETTINGS] || r->counts.count == 0 ||
+	    r->counts.count == count || !is_possible(s, r))
+		return 0;
+	return decide(s, count, r, e);
+}

@@ -1,0 +1,571 @@
+/*
+ * store_schema.c - what tables there are, and the one row of settings
+ *
+ * The tables may be somebody else's.  What the protocol cannot do without
+ * is an error that names it; what only costs something is a warning with the
+ * remedy, once per connection.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+/* Columns the statements name. */
+static const struct column {
+	enum store_table	 table;
+	const char		*name;
+} columns[] = {
+	{ T_OUTBOX, "global_sequence" },
+	{ T_OUTBOX, "attempts" },
+	{ T_OUTBOX, "available_at" },
+	{ T_OUTBOX, "published_at" },
+	{ T_OUTBOX, "partition_key" },
+	{ T_OUTBOX, "claim_token" },
+	{ T_OUTBOX, "last_error" },
+	{ T_EVENTS, "sequence" },
+	{ T_EVENTS, "stream_id" },
+	{ T_EVENTS, "stream_sequence" },
+	{ T_EVENTS, "correlation_id" },
+	{ T_EVENTS, "event_type" },
+	{ T_EVENTS, "event_version" },
+	{ T_EVENTS, "metadata" },
+	{ T_EVENTS, "event_data" },
+	{ T_EVENTS, "occurred_at" },
+	{ T_PARTITIONS, "partition_key" },
+	{ T_PARTITIONS, "lease_owner" },
+	{ T_PARTITIONS, "lease_until" },
+	{ T_PARTITIONS, "lease_epoch" },
+	{ T_PARTITIONS, "updated_at" },
+	{ T_WORKERS, "id" },
+	{ T_WORKERS, "hostname" },
+	{ T_WORKERS, "pid" },
+	{ T_WORKERS, "started_at" },
+	{ T_WORKERS, "updated_at" },
+	{ T_WORKERS, "heartbeat_until" },
+	{ T_SETTINGS, "schema_version" },
+	{ T_SETTINGS, "outbox_id" },
+	{ T_SETTINGS, "partition_count" },
+	{ T_DEAD, "global_sequence" },
+	{ T_DEAD, "partition_key" },
+	{ T_DEAD, "order_key" },
+	{ T_DEAD, "event_type" },
+	{ T_DEAD, "attempts" },
+	{ T_DEAD, "reason" },
+	{ T_DEAD, "last_error" },
+	{ T_DEAD, "created_at" },
+	{ T_DEAD, "died_at" },
+	{ T_BLOCKED, "first_sequence" },
+	{ T_BLOCKED, "partition_key" },
+	{ T_BLOCKED, "order_key" },
+	{ T_BLOCKED, "reason" },
+	{ T_BLOCKED, "head_sequence" },
+	{ T_BLOCKED, "since" },
+	{ T_STREAMS, "name" },
+	{ T_STREAMS, "created" },
+	{ T_STREAMS, "prefix" },
+	{ T_STREAMS, "servers" },
+	{ T_STREAMS, "known_since" },
+	{ T_STREAMS, "checked_at" },
+	{ T_STREAMS, "checker" },
+	{ T_STREAMS, "checker_since" },
+	{ T_STREAMS, "checker_until" },
+	{ T_AUDIT, "id" },
+	{ T_AUDIT, "at" },
+	{ T_AUDIT, "login" },
+	{ T_AUDIT, "unix_user" },
+	{ T_AUDIT, "command" },
+	{ T_AUDIT, "arguments" },
+	{ T_AUDIT, "changed" },
+};
+
+#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+
+#define COST_OF_CHANGE	"the partition count cannot be changed"
+
+#define COST_OF_TAIL	"messages of events that a failover or a restored " \
+			"backup has lost are not told of"
+
+#define COST_OF_MARKS	"a message waits until its claim is on the disk"
+
+/*
+ * Columns that may be missing.  Those with a type are missed at each connect,
+ * the others only when something needs them.
+ */
+static const struct extra {
+	enum store_table table;
+	const char	*name;
+	size_t		 at;		/* bool in struct store */
+	const char	*type;
+	const char	*cost;		/* what is missing then; NULL: nothing */
+} extras[] = {
+	{ T_OUTBOX, "created_at", offsetof(struct store, has_created_at), NULL,
+	  NULL },
+	{ T_OUTBOX, "ack_sequence", offsetof(struct store, has_ack_sequence),
+	  "BIGINT UNSIGNED NULL DEFAULT NULL",
+	  "what the broker loses after it acknowledged it is not found" },
+	{ T_OUTBOX, "message_hash", offsetof(struct store, has_message_hash),
+	  "BIGINT UNSIGNED NULL DEFAULT NULL", "a delivered row and the message "
+	  "in its place are told apart by their numbers alone, which a database "
+	  "that goes back gives again" },
+	{ T_OUTBOX, "unsure_since", offsetof(struct store, has_unsure_since),
+	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
+	  "stands in the stream twice if it is sent again later than the "
+	  "stream's duplicate window" },
+	{ T_PARTITIONS, "unsure_since",
+	  offsetof(struct store, lease_unsure_since), NULL, COST_OF_MARKS },
+	{ T_PARTITIONS, "unsure_upto",
+	  offsetof(struct store, lease_unsure_upto), NULL, COST_OF_MARKS },
+	{ T_PARTITIONS, "unsure_epoch",
+	  offsetof(struct store, lease_unsure_epoch), NULL, COST_OF_MARKS },
+	{ T_PARTITIONS, "former_label_at",
+	  offsetof(struct store, lease_former_label_at), NULL,
+	  "outboxctl partitions sync --finish cannot tell whether a producer "
+	  "still uses a former count" },
+	{ T_SETTINGS, "former_counts",
+	  offsetof(struct store, has_former_counts), NULL, COST_OF_CHANGE },
+	{ T_SETTINGS, "counts_since", offsetof(struct store, has_counts_since),
+	  NULL, COST_OF_CHANGE },
+	{ T_STREAMS, "database_server",
+	  offsetof(struct store, has_database_server), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "database_started",
+	  offsetof(struct store, has_database_started), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "tail_sequence",
+	  offsetof(struct store, has_tail_sequence), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "tail_at", offsetof(struct store, has_tail_at), NULL,
+	  COST_OF_TAIL },
+	{ T_STREAMS, "first_sequence",
+	  offsetof(struct store, has_first_sequence), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantoms", offsetof(struct store, has_phantoms), NULL,
+	  COST_OF_TAIL },
+	{ T_STREAMS, "phantom_first",
+	  offsetof(struct store, has_phantom_first), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantom_last",
+	  offsetof(struct store, has_phantom_last), NULL, COST_OF_TAIL },
+	{ T_STREAMS, "phantom_at", offsetof(struct store, has_phantom_at),
+	  NULL, COST_OF_TAIL },
+	{ T_OUTBOX, "replay_no", offsetof(struct store, has_replay_no), NULL,
+	  NULL },
+	{ T_DEAD, "replay_no", offsetof(struct store, dead_replay_no), NULL,
+	  NULL },
+};
+
+#define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
+
+/* What is missing without the table; NULL: it cannot be missing. */
+static const char *const costs[NTABLES] = {
+	[T_SETTINGS] = "producers and hosts agree on no partition count, and "
+	    "message ids begin with the name of the database",
+	[T_DEAD] = "messages that cannot be delivered are retried for ever",
+	[T_BLOCKED] = "what waits behind a key that fails is read again on "
+	    "every tick",
+	[T_STREAMS] = "what the broker loses after it acknowledged it is not "
+	    "found",
+	[T_AUDIT] = "nobody knows who changed what with outboxctl",
+};
+
+const char *
+store_cost_of_table(enum store_table t)
+{
+	return costs[t];
+}
+
+const char *
+store_cost_of_column(enum store_table t, const char *name)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (columns[i].table == t &&
+		    strcasecmp(columns[i].name, name) == 0)
+			return NULL;
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (extras[i].table == t && extras[i].cost != NULL &&
+		    strcasecmp(extras[i].name, name) == 0)
+			return extras[i].cost;
+	return "";
+}
+
+static bool *
+has_extra(struct store *s, const struct extra *x)
+{
+	return (bool *)((char *)s + x->at);
+}
+
+static void
+mark_extra(struct store *s, const char *table, const char *name)
+{
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (strcmp(s->tables[extras[i].table], table) == 0 &&
+		    strcasecmp(name, extras[i].name) == 0)
+			*has_extra(s, &extras[i]) = true;
+}
+
+static void
+mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
+{
+	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
+	const char	*precision = db_text(rows, 2);
+
+	mark_extra(s, table, name);
+	store_learn_fit(s, table, name, db_text(rows, 3), db_u64(rows, 4));
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		if (strcmp(s->tables[columns[i].table], table) != 0)
+			continue;
+		s->exists[columns[i].table] = true;
+		if (strcasecmp(columns[i].name, name) != 0)
+			continue;
+		found[i] = true;
+		/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
+		if (precision != NULL && precision[0] == '0' &&
+		    columns[i].table <= T_WORKERS &&
+		    columns[i].table != T_EVENTS)
+			s->whole_seconds = true;
+	}
+}
+
+static int
+check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
+{
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (!s->exists[t] && costs[t] == NULL)
+			return err_set(e, "schema: table %s.%s is missing or "
+			    "not granted: load sql/schema.sql and "
+			    "sql/grants.sql", s->conf->mysql.database,
+			    s->tables[t]);
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (!found[i] && s->exists[columns[i].table])
+			return err_set(e, "schema: column %s.%s is missing or "
+			    "not granted: see sql/schema.sql",
+			    s->tables[columns[i].table], columns[i].name);
+	return 0;
+}
+
+static int
+learn_columns(struct store *s, struct err *e)
+{
+	bool		 found[NCOLUMNS] = { false };
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
+	    "character_set_name, character_maximum_length "
+	    "FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() AND table_name IN (");
+	for (size_t i = 0; i < NTABLES; i++)
+		buf_printf(&s->sql, "%s'%s'", i == 0 ? "" : ",", s->tables[i]);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "schema", e)) == NULL)
+		return -1;
+	memset(s->exists, 0, sizeof(s->exists));
+	memset(s->fits, 0, sizeof(s->fits));
+	s->whole_seconds = false;
+	for (size_t i = 0; i < NEXTRAS; i++)
+		*has_extra(s, &extras[i]) = false;
+	while (db_next(rows))
+		mark_column(s, rows, found);
+	db_rows_free(rows);
+	return check_columns(s, found, e);
+}
+
+/*
+ * The claim's index: an equality on (published_at, partition_key) in either
+ * order, then global_sequence, which InnoDB appends if it is the key's end.
+ */
+static const char *const claim_indexes[] = {
+	"published_at,partition_key,global_sequence",
+	"partition_key,published_at,global_sequence",
+	"published_at,partition_key", "partition_key,published_at",
+};
+
+#define NCLAIMS		(sizeof(claim_indexes) / sizeof(claim_indexes[0]))
+
+bool
+store_is_claim_index(const char *names)
+{
+	for (size_t i = 0; i < NCLAIMS; i++)
+		if (strcasecmp(claim_indexes[i], names) == 0)
+			return true;
+	return false;
+}
+
+static int
+learn_index(struct store *s, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
+	    "ORDER BY seq_in_index) AS cols FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND table_name = '");
+	buf_printf(&s->sql, "%s' GROUP BY index_name HAVING cols IN (",
+	    s->tables[T_OUTBOX]);
+	store_put_labels(s, claim_indexes, NCLAIMS);
+	buf_str(&s->sql, ") ORDER BY cols DESC LIMIT 1");
+	if ((rows = store_query(s, "schema", e)) == NULL)
+		return -1;
+	s->index[0] = '\0';
+	s->index_by_time = false;
+	if (db_next(rows)) {
+		strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
+		s->index_by_time = db_text(rows, 1)[1] == 'u';
+	} else
+		log_warn("%s: no index (published_at, partition_key, "
+		    "global_sequence): every claim sorts the backlog; remedy: "
+		    "ALTER TABLE %s ADD KEY outbox_claim (published_at, "
+		    "partition_key, global_sequence)", s->tables[T_OUTBOX],
+		    s->tables[T_OUTBOX]);
+	db_rows_free(rows);
+	return 0;
+}
+
+bool
+store_has_column(const struct store *s, const char *name)
+{
+	for (size_t i = 0; i < NEXTRAS; i++)
+		if (extras[i].table == T_OUTBOX &&
+		    strcmp(name, extras[i].name) == 0)
+			return *(const bool *)((const char *)s + extras[i].at);
+	return false;
+}
+
+bool
+store_can_replay(const struct store *s)
+{
+	return s->has_replay_no && (s->dead_replay_no || !s->exists[T_DEAD]);
+}
+
+enum store_index
+store_index(const struct store *s)
+{
+	if (s->index[0] == '\0')
+		return INDEX_NONE;
+	return s->index_by_time ? INDEX_BY_TIME : INDEX_BY_LABEL;
+}
+
+const char *
+store_index_name(const struct store *s)
+{
+	return s->index;
+}
+
+static void
+warn_of_extras(struct store *s)
+{
+	for (size_t i = 0; i < NEXTRAS; i++) {
+		const char *table = s->tables[extras[i].table];
+
+		if (!*has_extra(s, &extras[i]) && extras[i].type != NULL)
+			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
+			    "ADD COLUMN %s %s", table, extras[i].name,
+			    extras[i].cost, table, extras[i].name,
+			    extras[i].type);
+	}
+}
+
+static void
+warn_of_table(struct store *s, enum store_table t)
+{
+	if (!s->exists[t])
+		log_warn("%s: no such table: %s; load sql/schema.sql and "
+		    "sql/grants.sql", s->tables[t], costs[t]);
+}
+
+int
+store_learn(struct store *s, struct err *e)
+{
+	if (learn_columns(s, e) < 0 || learn_index(s, e) < 0)
+		return -1;
+	warn_of_extras(s);
+	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
+		return err_set(e, "schema: retry.on_dead: halt needs the table "
+		    "%s: load sql/schema.sql and sql/grants.sql",
+		    s->tables[T_BLOCKED]);
+	warn_of_table(s, T_DEAD);
+	warn_of_table(s, T_BLOCKED);
+	warn_of_table(s, T_STREAMS);
+	if (store_can_recover(s) && !store_has_timeline(s))
+		log_warn("%s: columns are missing: " COST_OF_TAIL "; "
+		    "remedy: outboxctl schema upgrade", s->tables[T_STREAMS]);
+	return 0;
+}
+
+static int
+read_settings(struct store *s, unsigned *count, struct err *e)
+{
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	store_sql(s, "SELECT schema_version, outbox_id, partition_count "
+	    "FROM {settings} WHERE id = 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	if (!db_next(rows))
+		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
+		    s->tables[T_SETTINGS]);
+	else if (db_u64(rows, 0) > store_schema_version)
+		rc = err_set(e, "settings: schema version %s is newer than %u, "
+		    "which is all this version knows", db_text(rows, 0),
+		    store_schema_version);
+	else {
+		strlcpy(s->outbox_id, db_text(rows, 1), sizeof(s->outbox_id));
+		*count = (unsigned)db_u64(rows, 2);
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
+/* Before the first count was set, producers may have enqueued without one. */
+static int
+has_unlabelled(struct store *s, bool *has, struct err *e)
+{
+	const char	*none = "";
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1");
+	store_put_rows_of(s, &none, 1);
+	buf_str(&s->sql, " LIMIT 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	*has = db_nrows(rows) > 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* The first count, with what producers may have used before. */
+static int
+first_counts(struct store *s, unsigned count, struct counts *c,
+    struct err *e)
+{
+	struct err	why;
+	bool		has;
+
+	conf_counts(s->conf, c);
+	c->count = count;
+	if (c->nformer > 0)
+		return 0;
+	if (has_unlabelled(s, &has, e) < 0)
+		return -1;
+	c->count = 1;
+	if (has && count != 1 && counts_change(c, count, &why) < 0)
+		log_warn("rows without a partition label wait, and from now on "
+		    "there are %u partitions: their keys may lose their order "
+		    "(%s)", count, why.text);
+	c->count = count;
+	return 0;
+}
+
+static int
+fill_count(struct store *s, unsigned count, struct err *e)
+{
+	struct counts	c, now;
+	int		rc;
+
+	if (first_counts(s, count, &c, e) < 0)
+		return -1;
+	if (c.nformer == 0 || !store_can_change(s)) {
+		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+		    "partition_count = ");
+		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "
+		    "NULL", c.count);
+		return store_exec(s, "settings", NULL, e);
+	}
+	if (store_begin(s, e) < 0)
+		return -1;
+	rc = store_lock_counts(s, &now, e);
+	if (rc == 0 && now.count == 0)
+		rc = store_write_counts(s, &c, e);
+	if (rc == 0 && store_commit(s, e) == 0)
+		return 0;
+	store_rollback(s);
+	return -1;
+}
+
+int
+store_settings(struct store *s, unsigned *count, struct err *e)
+{
+	unsigned	ours = *count;
+
+	if (!s->exists[T_SETTINGS])
+		return 0;
+	if (read_settings(s, count, e) < 0)
+		return -1;
+	if (*count != 0)
+		return 0;
+	if (fill_count(s, ours, e) < 0)
+		return -1;
+	return read_settings(s, count, e);	/* another may have been first */
+}
+
+const char *
+store_outbox_id(const struct store *s)
+{
+	return s->outbox_id;
+}
+
+void
+store_prefix(const struct store *s, char prefix[STORE_PREFIX])
+{
+	const char	*p = s->conf->nats.msg_id_prefix;
+
+	if (p[0] == '\0')
+		p = s->outbox_id;
+	if (p[0] == '\0')
+		p = s->conf->mysql.database;
+	strlcpy(prefix, p, STORE_PREFIX);
+}
+
+bool
+store_has_dead(const struct store *s)
+{
+	return s->exists[T_DEAD];
+}
+
+static bool
+has_label(const struct lease *leases, size_t n, const char *label)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(leases[i].label, label) == 0)
+			return true;
+	return false;
+}
+
+/* empty: that of rows without a label, too. */
+static int
+fill(struct store *s, unsigned count, bool empty, struct err *e)
+{
+	struct store_view	 v;
+	unsigned		 missing = 0;
+	char			 label[16];
+
+	/* Looking first: an insert, even an ignored one, waits for claims. */
+	if (store_view(s, NULL, NULL, &v, e) < 0)
+		return -1;
+	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
+	if (empty && !has_label(v.leases, v.nleases, "")) {
+		buf_str(&s->sql, "('')");
+		missing++;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		if (has_label(v.leases, v.nleases, label))
+			continue;
+		buf_printf(&s->sql, "%s('%s')", missing++ == 0 ? "" : ",",
+		    label);
+	}
+	store_view_free(&v);
+	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
+}
+
+int
+store_fill_partitions(struct store *s, unsigned count, struct err *e)
+{
+	return fill(s, count, false, e);
+}
+
+int
+store_fill_declared(struct store *s, const struct counts *c, struct err *e)
+{
+	return fill(s, counts_max(c), c->nformer > 0 && counts_have(c, 1), e);
+}

@@ -1,0 +1,557 @@
+/*
+ * store_settle.c - rows: write back what became of them
+ *
+ * One statement per kind of outcome, each only for rows that the batch's
+ * token still holds: what somebody else has claimed meanwhile is his.
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+
+#include "util/clock.h"
+
+/* A row that the database refuses by itself is tried again after this. */
+#define ASIDE_MS	30000
+
+static bool
+is_left(const struct msg *m, enum outcome outcome)
+{
+	return m->outcome == outcome && !m->written;
+}
+
+/* The rows of one outcome, still held by the token. */
+static size_t
+put_held(struct store *s, const struct batch *b, enum outcome outcome)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (!is_left(&b->msgs[i], outcome))
+			continue;
+		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
+		buf_u64(&s->sql, b->msgs[i].sequence);
+	}
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	return n;
+}
+
+static void
+put_case(struct store *s, const struct batch *b, enum outcome outcome,
+    bool errors)
+{
+	buf_str(&s->sql, "CASE global_sequence");
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (!is_left(m, outcome))
+			continue;
+		buf_printf(&s->sql, " WHEN %llu THEN ",
+		    (unsigned long long)m->sequence);
+		if (!errors)
+			buf_printf(&s->sql, "%lld",
+			    (long long)m->delay_ms * 1000);
+		else
+			store_put_error(s, FIT_ERROR, m->error);
+	}
+	buf_str(&s->sql, " END");
+}
+
+static void
+put_sequence(struct buf *sql, const struct msg *m)
+{
+	buf_u64(sql, m->sequence);
+}
+
+static void
+put_ack(struct buf *sql, const struct msg *m)
+{
+	buf_u64(sql, m->ack_sequence);
+}
+
+static void
+put_hash(struct buf *sql, const struct msg *m)
+{
+	if (m->hashed)
+		buf_u64(sql, m->hash);
+	else
+		buf_str(sql, "NULL");
+}
+
+/* One value of each delivered message, each after a comma. */
+static void
+put_delivered(struct store *s, const struct batch *b,
+    void (*put)(struct buf *, const struct msg *))
+{
+	for (size_t i = 0; i < b->n; i++) {
+		if (!is_left(&b->msgs[i], OUT_DELIVERED))
+			continue;
+		buf_str(&s->sql, ",");
+		put(&s->sql, &b->msgs[i]);
+	}
+}
+
+/*
+ * Messages stand in sequence order, and INTERVAL of constants in order is a
+ * binary search, where CASE compares with one after the other.
+ */
+static void
+put_by_row(struct store *s, const struct batch *b,
+    void (*put)(struct buf *, const struct msg *))
+{
+	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	put_delivered(s, b, put_sequence);
+	buf_str(&s->sql, ")");
+	put_delivered(s, b, put);
+	buf_str(&s->sql, ")");
+}
+
+void
+store_put_acks(struct store *s, const struct batch *b)
+{
+	put_by_row(s, b, put_ack);
+}
+
+void
+store_put_hashes(struct store *s, const struct batch *b)
+{
+	put_by_row(s, b, put_hash);
+}
+
+/* A place in a stream we know not which is of no use. */
+bool
+store_keeps_acks(const struct store *s)
+{
+	return s->has_ack_sequence && s->conf->nats.stream[0] != '\0';
+}
+
+bool
+store_keeps_hashes(const struct store *s)
+{
+	return store_keeps_acks(s) && s->has_message_hash;
+}
+
+static int
+write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET published_at = {now}, claim_token = NULL");
+	if (store_keeps_acks(s)) {
+		buf_str(&s->sql, ", ack_sequence = ");
+		store_put_acks(s, b);
+	}
+	if (store_keeps_hashes(s)) {
+		buf_str(&s->sql, ", message_hash = ");
+		store_put_hashes(s, b);
+	}
+	put_held(s, b, OUT_DELIVERED);
+	return store_exec(s, "settle", matched, e);
+}
+
+static int
+write_unsent(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET available_at = {now}, claim_token = NULL");
+	put_held(s, b, OUT_UNSENT);
+	return store_exec(s, "give back", matched, e);
+}
+
+static int
+write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET available_at = {now} + INTERVAL ");
+	put_case(s, b, outcome, false);
+	buf_str(&s->sql, " MICROSECOND, last_error = ");
+	put_case(s, b, outcome, true);
+	buf_str(&s->sql, outcome == OUT_RETRY ?
+	    ", attempts = attempts + 1, claim_token = NULL" :
+	    ", claim_token = NULL");
+	put_held(s, b, outcome);
+	return store_exec(s, "retry", matched, e);
+}
+
+static int
+write_retry(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	return write_delayed(s, b, OUT_RETRY, matched, e);
+}
+
+static int
+write_defer(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	return write_delayed(s, b, OUT_DEFER, matched, e);
+}
+
+static void
+put_dead(struct store *s, const struct msg *m, const char *created_at,
+    bool counts)
+{
+	struct buf	*q = &s->sql;
+
+	buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
+	store_put_fit(s, FIT_DEAD_LABEL, m->partition.data, m->partition.len);
+	buf_str(q, ", ");
+	store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
+	buf_str(q, ", ");
+	store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
+	buf_printf(q, ", %u, '%s', ", m->attempts + 1, m->reason);
+	store_put_error(s, FIT_DEAD_ERROR, m->error);
+	buf_str(q, ", ");
+	store_put_text(s, created_at);
+	store_put(s, ", {now}");
+	if (counts)
+		buf_printf(q, ", %u", m->replay);
+	buf_str(q, ")");
+}
+
+/* The dead letters of those that the token still holds, in one statement. */
+static int
+insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
+{
+	size_t	n = 0;
+	bool	counts = store_can_replay(s);
+
+	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
+	    "order_key, event_type, attempts, reason, last_error, created_at, "
+	    "died_at");
+	buf_str(&s->sql, counts ? ", replay_no) VALUES " : ") VALUES ");
+	while (db_next(held)) {
+		buf_str(&s->sql, n++ == 0 ? "" : ",");
+		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
+		    counts);
+	}
+	/* A row that was brought back by hand may die a second time. */
+	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
+	    " reason = VALUES(reason), last_error = VALUES(last_error),"
+	    " died_at = VALUES(died_at)");
+	buf_str(&s->sql, counts ? ", replay_no = VALUES(replay_no)" : "");
+	return store_exec(s, "bury", NULL, e);
+}
+
+/*
+ * The partition whose owner reads the record: that of the row, or of its key's
+ * record where it was parked meanwhile, or else the one that it came under.
+ */
+static const char *
+home_of(const struct batch *b, const struct msg *m, const char *label)
+{
+	return label != NULL && counts_is_label(label) ? label :
+	    b->labels[m->range];
+}
+
+/*
+ * Dead, and nothing behind them goes.  The record is named by the dead row
+ * itself; its partition's epoch goes up, so that whoever owns it now, perhaps
+ * somebody else, reads it before the next claim.
+ */
+static int
+halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
+	    "order_key, reason, head_sequence, since) VALUES ");
+	while (db_next(held)) {
+		const struct msg *m = batch_msg(b, db_u64(held, 0));
+		const char	 *home = home_of(b, m, db_text(held, 2));
+
+		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
+		    (unsigned long long)m->sequence);
+		store_put_text(s, home);
+		buf_str(&s->sql, ", ");
+		store_put_fit(s, FIT_BLOCKED_KEY, m->key.data, m->key.len);
+		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
+		    (unsigned long long)m->sequence);
+		store_put(s, "{now})");
+	}
+	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
+	    "', head_sequence = VALUES(head_sequence)");
+	return store_exec(s, "halt", NULL, e);
+}
+
+static int
+ring_for_halted(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1 "
+	    "WHERE partition_key IN (");
+	while (db_next(held)) {
+		const char *home = home_of(b, batch_msg(b, db_u64(held, 0)),
+				       db_text(held, 2));
+
+		buf_str(&s->sql, n++ == 0 ? "" : ",");
+		store_put_text(s, home);
+	}
+	buf_str(&s->sql, ")");
+	return store_exec(s, "halt", NULL, e);
+}
+
+#define PARKED	"REGEXP '^![0-9]+$'"
+
+/* Its label may have changed since the claim. */
+static struct db_rows *
+lock_dead(struct store *s, const struct batch *b, struct err *e)
+{
+	store_sql(s, "SELECT global_sequence, ");
+	buf_str(&s->sql, s->has_created_at ? "created_at" : "NULL");
+	store_put(s, s->exists[T_BLOCKED] ? ", IF(partition_key " PARKED ", "
+	    "(SELECT k.partition_key FROM {blocked} AS k "
+	    "WHERE k.first_sequence = IF({outbox}.partition_key " PARKED ", "
+	    "CAST(SUBSTRING({outbox}.partition_key, 2) AS UNSIGNED), NULL)), "
+	    "partition_key)" : ", partition_key");
+	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
+	put_held(s, b, OUT_DEAD);
+	buf_str(&s->sql, " FOR UPDATE");
+	return store_query(s, "bury", e);
+}
+
+static int
+bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
+{
+	struct db_rows	*held;
+	int		 rc = 0;
+
+	if ((held = lock_dead(s, b, e)) == NULL)
+		return -1;
+	if (db_nrows(held) > 0)
+		rc = insert_dead(s, b, held, e);
+	if (rc == 0 && db_nrows(held) > 0 &&
+	    s->conf->retry.on_dead == DEAD_HALT) {
+		db_rewind(held);
+		rc = halt_keys(s, b, held, e);
+		db_rewind(held);
+		if (rc == 0)
+			rc = ring_for_halted(s, b, held, e);
+	}
+	db_rows_free(held);
+	if (rc < 0)
+		return -1;
+	store_sql(s, "DELETE FROM {outbox}");
+	put_held(s, b, OUT_DEAD);
+	return store_exec(s, "bury", matched, e);
+}
+
+static int
+simple(struct store *s, const char *sql, struct err *e)
+{
+	store_sql(s, sql);
+	return store_exec(s, "bury", NULL, e);
+}
+
+/* A dead message leaves the hot table and arrives among the dead at once. */
+static int
+write_dead(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
+{
+	if (simple(s, "START TRANSACTION", e) < 0)
+		return -1;
+	if (bury(s, b, matched, e) == 0 && simple(s, "COMMIT", e) == 0)
+		return 0;
+	db_rollback(s->db);
+	return -1;
+}
+
+/* Waits to be sent again, and nobody knows whether it must. */
+static bool
+stays_unsure(const struct msg *m)
+{
+	return m->unsure && !m->written && (m->outcome == OUT_UNSENT ||
+	    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER);
+}
+
+/*
+ * Since the claim, for that is the earliest it can have been sent, or since
+ * an earlier time.
+ */
+static int
+write_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	size_t	n = 0;
+
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET unsure_since = "
+	    "COALESCE(unsure_since, {now}");
+	store_put_interval(s, b->claimed_at - clock_ms());
+	buf_str(&s->sql, ")");
+	for (size_t i = 0; i < b->n; i++) {
+		if (!stays_unsure(&b->msgs[i]))
+			continue;
+		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
+		buf_u64(&s->sql, b->msgs[i].sequence);
+	}
+	if (n == 0)
+		return 0;
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	return store_exec(s, "unsure", NULL, e);
+}
+
+static const struct kind {
+	enum outcome	outcome;
+	const char	*what;		/* in an error */
+	int		(*write)(struct store *, const struct batch *,
+			    uint64_t *, struct err *);
+	size_t		counter;
+} kinds[] = {
+	{ OUT_DELIVERED, "marked as delivered", write_delivered,
+	  offsetof(struct settled, delivered) },
+	{ OUT_RETRY, "given a delay", write_retry,
+	  offsetof(struct settled, retried) },
+	{ OUT_DEAD, "buried", write_dead, offsetof(struct settled, dead) },
+	{ OUT_UNSENT, "given back", write_unsent,
+	  offsetof(struct settled, returned) },
+	/* The last: what the others refuse becomes one of these. */
+	{ OUT_DEFER, "given a delay", write_defer,
+	  offsetof(struct settled, deferred) },
+};
+
+static size_t
+count_outcome(const struct batch *b, enum outcome outcome)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += is_left(&b->msgs[i], outcome);
+	return n;
+}
+
+static void
+set_written(const struct batch *b, enum outcome outcome)
+{
+	for (size_t i = 0; i < b->n; i++)
+		b->msgs[i].written |= b->msgs[i].outcome == outcome;
+}
+
+/*
+ * The database takes this row neither with others nor alone.  It waits, its
+ * attempts as they are, and its lane with it; if even that is refused it is
+ * left to its claim.
+ */
+static void
+set_aside(struct store *s, struct msg *m, const char *what,
+    const struct err *why)
+{
+	struct err	e;
+
+	store_say_refused(s, m->sequence, what, why);
+	err_set(&e, "cannot be %s: %s", what, why->text);
+	m->unsure = m->unsure || m->outcome == OUT_DELIVERED;
+	msg_fail(m, m->outcome == OUT_DEFER ? OUT_UNKNOWN : OUT_DEFER, e.text);
+	m->delay_ms = ASIDE_MS;
+}
+
+static struct batch
+part_of(const struct batch *b, size_t from, size_t to)
+{
+	struct batch	part = *b;
+
+	part.msgs = b->msgs + from;
+	part.n = to - from;
+	return part;
+}
+
+/* What of a message that was set aside must not be forgotten. */
+static int
+note_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	if (!s->has_unsure_since || b->msgs[0].outcome != OUT_DEFER ||
+	    write_unsure(s, b, e) == 0 || store_refused_value(s))
+		return 0;
+	return -1;
+}
+
+/*
+ * All rows of a kind in one statement.  If it is refused because of what is
+ * in a row, the two halves of them, and so on down to that row.
+ */
+static int
+write_some(struct store *s, const struct batch *b, const struct kind *k,
+    struct settled *done, struct err *e)
+{
+	unsigned	 doubt = SETTLED_DOUBT(k->outcome);
+	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
+	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
+	struct batch	 half;
+
+	if (want == 0)
+		return 0;
+	if (k->write(s, b, &matched, e) == 0) {
+		/* One statement: it has written all of them before, or none. */
+		if ((done->done & doubt) && matched == 0)
+			matched = want;
+		*counter += matched;
+		done->fenced += want - matched;
+		set_written(b, k->outcome);
+		return 0;
+	}
+	/* The answer was lost: it may have been written. */
+	if (store_fault(s) == DB_LOST)
+		done->done |= doubt;
+	if (!store_refused_value(s))
+		return -1;
+	if (b->n == 1) {
+		set_aside(s, b->msgs, k->what, e);
+		return note_unsure(s, b, e);
+	}
+	half = part_of(b, 0, b->n / 2);
+	if (write_some(s, &half, k, done, e) < 0)
+		return -1;
+	half = part_of(b, b->n / 2, b->n);
+	return write_some(s, &half, k, done, e);
+}
+
+static int
+settle_kind(struct store *s, const struct batch *b, const struct kind *k,
+    struct settled *done, struct err *e)
+{
+	if (done->done & SETTLED(k->outcome))
+		return 0;
+	if (write_some(s, b, k, done, e) < 0)
+		return -1;
+	done->done |= SETTLED(k->outcome);
+	return 0;
+}
+
+/* The same for what is in doubt: a row that is refused keeps its claim. */
+static int
+settle_unsure(struct store *s, const struct batch *b, struct err *e)
+{
+	struct batch	half;
+
+	if (write_unsure(s, b, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	if (b->n == 1) {
+		b->msgs[0].outcome = OUT_DEFER;
+		set_aside(s, b->msgs, "given a delay", e);
+		return 0;
+	}
+	half = part_of(b, 0, b->n / 2);
+	if (settle_unsure(s, &half, e) < 0)
+		return -1;
+	half = part_of(b, b->n / 2, b->n);
+	return settle_unsure(s, &half, e);
+}
+
+int
+store_settle(struct store *s, const struct batch *b, struct settled *done,
+    struct err *e)
+{
+	/* First: the others take the token. */
+	if (s->has_unsure_since && settle_unsure(s, b, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (settle_kind(s, b, &kinds[i], done, e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,205 @@
+/*
+ * store_sql.h - statements of one's own, for what no worker asks
+ *
+ * A statement is built from templates in the store's buffer and then sent:
+ * store_sql(s, "SELECT ... FROM {outbox} WHERE global_sequence IN ("),
+ * store_put_list(s, ...), store_put(s, ")"), store_query(s, "what", e).
+ */
+#ifndef OUTBOX_STORE_SQL_H
+#define OUTBOX_STORE_SQL_H
+
+#include "store/store.h"
+
+enum store_table {
+	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
+	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
+};
+
+/*
+ * Append a template: {outbox} {events} {partitions} {workers} {settings}
+ * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
+ * moment to write, {me} this worker's id, {index} the FORCE INDEX of the
+ * claim.
+ */
+void	store_put(struct store *, const char *);
+
+/* Append a text as it stands. */
+void	store_put_raw(struct store *, const char *);
+
+/* Start a new statement with this template. */
+void	store_sql(struct store *, const char *);
+
+/* Append as printf does: numbers only, for nothing is quoted. */
+void	store_putf(struct store *, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
+
+/* A text as a literal, or NULL. */
+void	store_put_text(struct store *, const char *);
+
+/* The same with its length: there may be NUL in it. */
+void	store_put_bytes(struct store *, const char *, size_t);
+
+/*
+ * The bytes of a column that may be text or binary, as SQL: what keys are
+ * compared by, whatever the columns' character sets.
+ */
+#define STORE_BYTES(x)	"IF(CHARSET(" x ") = 'binary', " x \
+			", CAST(CONVERT(" x " USING utf8mb4) AS BINARY))"
+
+/* The key of a row of ours: its event's, for our column may have it cut. */
+#define STORE_KEY_OF(event, ours) \
+	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) ")"
+
+/*
+ * store_fit.c: columns of ours that hold what comes from rows.  A value is put
+ * as a literal that its column does not refuse: as it is if it fits, else cut,
+ * with "..." at its end, or as "0x" and hex where the column takes no such
+ * bytes.
+ */
+enum store_fit {
+	FIT_LABEL, FIT_ERROR, FIT_DEAD_LABEL, FIT_DEAD_KEY, FIT_DEAD_TYPE,
+	FIT_DEAD_ERROR, FIT_BLOCKED_KEY, NFITS
+};
+
+void	store_put_fit(struct store *, enum store_fit, const char *, size_t);
+
+/* The same for an error, or NULL. */
+void	store_put_error(struct store *, enum store_fit, const char *);
+
+/* Does it fit as it is? */
+bool	store_fits(const struct store *, enum store_fit, const char *,
+	    size_t);
+
+/* The time to add to now, as SQL: whole milliseconds. */
+void	store_put_interval(struct store *, int64_t ms);
+
+/* "1,2,3" */
+void	store_put_list(struct store *, const uint64_t *, size_t n);
+
+/* "'a','b'" */
+void	store_put_labels(struct store *, const char *const *, size_t n);
+
+/* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
+void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
+
+/*
+ * " FROM ... WHERE ...": what was delivered later than from, and not later
+ * than until, which may be NULL; out of the index, if it is one by time.
+ */
+void	store_put_delivered(struct store *, const char *from,
+	    const char *until);
+
+/* "order.*" as LIKE has it. */
+void	store_put_pattern(struct store *, const char *);
+
+/*
+ * The moment of the last of the first max of those rows, or until if there are
+ * not so many.
+ */
+int	store_delivered_end(struct store *, const char *from,
+	    const char *until, size_t max, char end[STORE_TIME],
+	    struct err *);
+
+/* Send it; what names it in an error. *matched may be NULL, see db_exec. */
+int	store_exec(struct store *, const char *what, uint64_t *matched,
+	    struct err *);
+
+/* The same; early: see db_exec_early. */
+int	store_change_rows(struct store *, const char *what, bool early,
+	    uint64_t *matched, struct err *);
+struct db_rows *store_query(struct store *, const char *what, struct err *);
+
+/*
+ * From now on each statement is explained instead of run: nothing is read,
+ * locked or changed, an exec matches no row, a query fails.  The plan goes to
+ * the function, or NULL and why there is none.  Transactions have no plan.
+ * With NULL for the function all is as before.
+ */
+void	store_explain(struct store *, void (*)(void *arg, const char *what,
+	    struct db_rows *plan, const struct err *), void *arg);
+
+/* START TRANSACTION, COMMIT; what failed in between is rolled back. */
+int	store_begin(struct store *, struct err *);
+int	store_commit(struct store *, struct err *);
+void	store_rollback(struct store *);
+
+/*
+ * The statement that was begun selects labels: raise the epochs of these
+ * partitions, so that their owners start from the first row and read what is
+ * on record.
+ */
+int	store_ring(struct store *, struct err *);
+
+/*
+ * The counts, kept as they are until the transaction ends.  To be called first
+ * in a transaction that gives rows labels or raises epochs.
+ */
+int	store_hold_counts(struct store *, struct counts *, struct err *);
+
+/* The same, but alone: to change them. */
+int	store_lock_counts(struct store *, struct counts *, struct err *);
+
+/*
+ * Declare these counts, make the leases of their labels that are missing, and
+ * raise all epochs: in a transaction that has locked them.
+ */
+int	store_write_counts(struct store *, const struct counts *,
+	    struct err *);
+
+/* Wait for a lock for a second at most, until told otherwise. */
+int	store_hurry(struct store *, bool, struct err *);
+
+/*
+ * The label of this key under the present count, SQL both; NULL without a
+ * count.
+ */
+void	store_put_label(struct store *, const struct counts *,
+	    const char *key);
+
+/*
+ * The same for a row that had a label, SQL too, and comes back: one of the
+ * application's own stays, and so do all where the count was never changed.
+ */
+void	store_put_relabel(struct store *, const struct counts *,
+	    const char *label, const char *key);
+
+/*
+ * Is this label, SQL, one that a producer makes of a key and a count: "p" and
+ * two digits or more, or none while 1 is declared?
+ */
+void	store_put_is_counted(struct store *, const struct counts *,
+	    const char *label);
+
+/* The number of the last error, see db_last_code. */
+unsigned store_code(const struct store *);
+
+bool	store_is_mariadb(const struct store *);
+
+/*
+ * What is lost without this table or column: "" where that is nothing, NULL
+ * where nothing works.
+ */
+const char *store_cost_of_table(enum store_table);
+const char *store_cost_of_column(enum store_table, const char *name);
+
+/* Can a claim read rows in order by an index of these columns, "a,b"? */
+bool	store_is_claim_index(const char *columns);
+
+/* What store_learn has found. */
+bool	store_has(const struct store *, enum store_table);
+const char *store_table_name(const struct store *, enum store_table);
+
+/* Of the outbox, one that may be missing: created_at, ack_sequence, ... */
+bool	store_has_column(const struct store *, const char *name);
+
+/* Do the outbox and the dead letters count replays? */
+bool	store_can_replay(const struct store *);
+
+/* The claim's index: waiting rows by label, or by time and label. */
+enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };
+enum store_index store_index(const struct store *);
+
+/* Its name, "" if there is none. */
+const char *store_index_name(const struct store *);
+
+#endif

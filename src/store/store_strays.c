@@ -1,0 +1,592 @@
+/*
+ * store_strays.c - labels of waiting rows that no lease stands for
+ *
+ * A label without a lease row gets one.  A label that cannot have one gives
+ * its rows back: they get the label of their keys, as a producer would have
+ * given it.  Such labels have a NUL in them, are too long, or are those that
+ * this daemon parks rows under: '!' and the name of a record.  They are never
+ * leased, so rows that are parked have one owner, that of the record.
+ */
+
+#include "store/store_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+#include "util/plain.h"
+#include "util/xalloc.h"
+
+/* Rows that are given another label in one transaction, and tries of that. */
+#define MOVE_MAX	1000
+#define ROUNDS		100
+
+/* Labels that are found in one sweep: each is a dive into the index. */
+#define LABELS_MAX	5000
+
+/* Labels of parked rows: '!' and digits, which sort before all letters. */
+static const char not_parked[] =
+    " AND NOT (partition_key > '!' AND partition_key < '!a')";
+
+bool
+store_is_parking(const struct store *s, const char *label, size_t len)
+{
+	char	name[STORE_PARKED];
+
+	if (!s->exists[T_BLOCKED] || len < 2 || label[0] != '!' ||
+	    len >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "!%" PRIu64,
+	    (uint64_t)strtoull(label + 1, NULL, 10));
+	return strlen(name) == len && memcmp(name, label, len) == 0;
+}
+
+static bool
+can_have_lease(const struct store *s, const char *label, size_t len)
+{
+	return len < STORE_LABEL && memchr(label, '\0', len) == NULL &&
+	    store_fits(s, FIT_LABEL, label, len) &&
+	    !store_is_parking(s, label, len);
+}
+
+/*
+ * Rows that are given another label
+ */
+
+/* A label that is of no use, and of which rows: all, or with other keys. */
+struct stray {
+	const char	*label;
+	size_t		 len;
+	uint64_t	 record;	/* 0: it is not like one of parked rows */
+	bool		 others;	/* those that do not belong to the record */
+};
+
+/* Byte by byte: a collation may call other labels the same. */
+static void
+put_is_label(struct store *s, const struct stray *x)
+{
+	buf_str(&s->sql, "o.published_at IS NULL AND o.partition_key = ");
+	store_put_bytes(s, x->label, x->len);
+	buf_str(&s->sql, " AND " STORE_BYTES("o.partition_key") " = CAST(");
+	store_put_bytes(s, x->label, x->len);
+	buf_str(&s->sql, " AS BINARY)");
+}
+
+/* What is parked in order stays: the key is that of the record. */
+static void
+put_is_stray(struct store *s, const struct stray *x)
+{
+	put_is_label(s, x);
+	if (x->record == 0)
+		return;
+	store_put(s, x->others ? " AND EXISTS " : " AND NOT EXISTS ");
+	store_put(s, "(SELECT 1 FROM {blocked} AS b");
+	if (x->others)
+		store_put(s, " LEFT JOIN {events} AS k "
+		    "ON k.sequence = b.first_sequence");
+	buf_printf(&s->sql, " WHERE b.first_sequence = %" PRIu64, x->record);
+	if (x->others)
+		store_put(s, " AND " STORE_BYTES("e.stream_id") " <> "
+		    STORE_KEY_OF("k.stream_id", "b.order_key"));
+	buf_str(&s->sql, ")");
+}
+
+static int
+list_rows(struct store *s, const struct stray *x, uint64_t **list, size_t *n,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT o.global_sequence FROM {outbox} AS o {index} "
+	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence WHERE ");
+	put_is_stray(s, x);
+	buf_printf(&s->sql, " ORDER BY o.global_sequence LIMIT %d", MOVE_MAX);
+	if ((rows = store_query(s, "strays", e)) == NULL)
+		return -1;
+	*list = xcalloc(db_nrows(rows) + 1, sizeof(**list));
+	for (*n = 0; db_next(rows); )
+		(*list)[(*n)++] = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+/* That of the key, under the present count; nothing of the other is served. */
+static int
+relabel(struct store *s, const struct stray *x, const struct counts *c,
+    const uint64_t *list, size_t n, uint64_t *moved, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
+	    "SET o.partition_key = ");
+	store_put_label(s, c, "e.stream_id");
+	if (store_marks_leases(s))
+		store_put(s, ", o.unsure_since = IF(o.claim_token IS NULL, "
+		    "COALESCE(o.unsure_since, (SELECT MIN(IF(p.unsure_since > "
+		    "NOW(6), '" STORE_EVER "', p.unsure_since)) "
+		    "FROM {partitions} AS p)), o.unsure_since)");
+	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	store_put_list(s, list, n);
+	buf_str(&s->sql, ") AND ");
+	put_is_stray(s, x);
+	if (store_exec(s, "strays", moved, e) < 0)
+		return -1;
+	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
+	    "FROM {outbox} WHERE global_sequence IN (");
+	store_put_list(s, list, n);
+	buf_str(&s->sql, ")");
+	return store_ring(s, e);
+}
+
+static int
+move_some(struct store *s, const struct stray *x, uint64_t *moved,
+    struct err *e)
+{
+	struct counts	 c;
+	uint64_t	*list = NULL;
+	size_t		 n = 0;
+	int		 rc;
+
+	*moved = 0;
+	if (store_begin(s, e) < 0)
+		return -1;
+	rc = store_hold_counts(s, &c, e);
+	if (rc == 0)
+		rc = list_rows(s, x, &list, &n, e);
+	if (rc == 0 && n > 0)
+		rc = relabel(s, x, &c, list, n, moved, e);
+	free(list);
+	if (rc == 0 && store_commit(s, e) == 0)
+		return 0;
+	store_rollback(s);
+	*moved = 0;
+	return -1;
+}
+
+/* -1: see err; a row that the database refuses is only told of. */
+static int
+move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
+{
+	char	name[PLAIN_SIZE];
+	int	rc;
+
+	if (store_is_parking(s, x->label, x->len))
+		x->record = strtoull(x->label + 1, NULL, 10);
+	plain_text(name, x->label, x->len);
+	rc = move_some(s, x, moved, e);
+	if (rc < 0 && !store_refused_value(s))
+		return -1;
+	if (rc < 0)
+		log_error("rows wait under the label %s, which nobody can "
+		    "serve, and cannot be given another one: %s; mend them by "
+		    "hand", name, e->text);
+	else if (*moved > 0)
+		log_error("%" PRIu64 " row(s) waited under the label %s, which "
+		    "%s: they have the label of their keys now; give what "
+		    "enqueues them other labels", *moved, name, x->record != 0 ?
+		    "is for rows that the daemon parks" :
+		    "cannot have a lease: too long, or a NUL in it, or one "
+		    "label too many for a worker to serve with the others of "
+		    "its key");
+	return 0;
+}
+
+/*
+ * Leases for labels that have none
+ */
+
+/*
+ * A gap between two known labels, in the order of the column's collation: a
+ * label of waiting rows in it has no lease row.  What was found in it becomes
+ * its beginning, so that a label that stays as it is hides no others.
+ */
+struct gap {
+	struct buf	 from;
+	struct buf	 to;	/* empty: no end */
+	bool		 open;	/* there may be more in it */
+};
+
+struct gaps {
+	struct gap	*items;
+	size_t		 n;
+	bool		 has_empty;	/* the empty label has its lease */
+};
+
+static int
+read_gaps(struct store *s, struct gaps *g, struct err *e)
+{
+	struct db_rows	*known;
+
+	store_sql(s, "SELECT partition_key FROM {partitions} "
+	    "ORDER BY partition_key");
+	if ((known = store_query(s, "strays", e)) == NULL)
+		return -1;
+	g->items = xcalloc(db_nrows(known) + 1, sizeof(*g->items));
+	while (db_next(known)) {
+		size_t len = db_length(known, 0);
+
+		g->has_empty = g->has_empty || len == 0;
+		if (len == 0)
+			continue;
+		buf_add(&g->items[g->n++].to, db_text(known, 0), len);
+		buf_add(&g->items[g->n].from, db_text(known, 0), len);
+	}
+	g->n++;
+	for (size_t i = 0; i < g->n; i++)
+		g->items[i].open = true;
+	db_rows_free(known);
+	return 0;
+}
+
+static void
+free_gaps(struct gaps *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		buf_free(&g->items[i].from);
+		buf_free(&g->items[i].to);
+	}
+	free(g->items);
+}
+
+/* The first label in the gap.  An empty one costs one index dive. */
+static void
+put_gap(struct store *s, const struct gap *gap, size_t i)
+{
+	if (s->sql.len > 0)
+		buf_str(&s->sql, " UNION ALL ");
+	buf_printf(&s->sql, "(SELECT partition_key, %zu", i);
+	store_put(s, " FROM {outbox} {index} "
+	    "WHERE published_at IS NULL AND partition_key > ");
+	db_quote(s->db, &s->sql, gap->from.len == 0 ? "" : gap->from.data,
+	    gap->from.len);
+	if (gap->to.len > 0) {
+		buf_str(&s->sql, " AND partition_key < ");
+		db_quote(s->db, &s->sql, gap->to.data, gap->to.len);
+	}
+	if (s->exists[T_BLOCKED])
+		buf_str(&s->sql, not_parked);
+	buf_str(&s->sql, " ORDER BY partition_key LIMIT 1)");
+}
+
+/* A label and the number of its gap; that of the empty label is none. */
+static struct db_rows *
+query_strays(struct store *s, const struct gaps *g, struct err *e)
+{
+	buf_clear(&s->sql);
+	for (size_t i = 0; i < g->n; i++)
+		if (g->items[i].open)
+			put_gap(s, &g->items[i], i);
+	if (!g->has_empty) {
+		buf_printf(&s->sql, " UNION ALL (SELECT '', %zu", g->n);
+		store_put(s, " FROM {outbox} {index} WHERE "
+		    "published_at IS NULL AND partition_key IS NULL LIMIT 1) ");
+		buf_printf(&s->sql, "UNION ALL (SELECT '', %zu", g->n);
+		store_put(s, " FROM {outbox} {index} WHERE "
+		    "published_at IS NULL AND partition_key = '' LIMIT 1)");
+	}
+	return store_query(s, "strays", e);
+}
+
+/* What a sweep has found: labels that shall have a lease. */
+struct sweep {
+	char			**labels;
+	size_t			  n;
+	unsigned		  nmoves;	/* labels that cannot have one,
+						   each time met */
+	struct store_view	  view;		/* as of the first of them */
+};
+
+static void
+free_sweep(struct sweep *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->labels[i]);
+	free(w->labels);
+	store_view_free(&w->view);
+}
+
+/*
+ * A worker could not serve its class any more: a label like p007 where all the
+ * places are taken by those that the declared counts make.
+ */
+static int
+is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
+    struct err *e)
+{
+	unsigned	class;
+	size_t		n = 0;
+
+	if (w->view.leases == NULL && store_view(s, NULL, NULL, &w->view,
+	    e) < 0)
+		return -1;
+	class = counts_class(&w->view.counts, label);
+	for (size_t i = 0; i < w->view.nleases; i++)
+		n += counts_class(&w->view.counts,
+		    w->view.leases[i].label) == class;
+	for (size_t i = 0; i < w->n; i++)
+		n += counts_class(&w->view.counts, w->labels[i]) == class;
+	*is = class != COUNTS_NONE && n >= COUNTS_CLASS;
+	return 0;
+}
+
+/* The label of this row shall have a lease, or rows of it get another one. */
+static int
+adopt(struct store *s, const struct db_rows *row, struct sweep *w,
+    uint64_t *moved, struct err *e)
+{
+	struct stray	x = { .label = db_text(row, 0),
+	    .len = db_length(row, 0) };
+
+	bool		full = false;
+
+	*moved = 0;
+	if (can_have_lease(s, x.label, x.len) &&
+	    is_too_many(s, w, x.label, &full, e) < 0)
+		return -1;
+	if (full || !can_have_lease(s, x.label, x.len)) {
+		w->nmoves++;
+		return move(s, &x, moved, e);
+	}
+	w->labels = xreallocarray(w->labels, w->n + 1, sizeof(*w->labels));
+	w->labels[w->n++] = xstrdup(x.label);
+	return 0;
+}
+
+static bool
+joins_a_class(const struct sweep *w, const struct counts *c,
+    const char *label)
+{
+	unsigned	class = counts_class(c, label);
+
+	for (size_t i = 0; class != COUNTS_NONE && i < w->n; i++)
+		if (counts_class(c, w->labels[i]) == class)
+			return true;
+	return false;
+}
+
+/*
+ * Who owns a class that one of them is of has to learn of it before the next
+ * claim.
+ */
+static int
+raise_classes(struct store *s, const struct sweep *w, struct err *e)
+{
+	struct store_view	 v;
+	const char		*comma = "";
+
+	if (store_view(s, NULL, NULL, &v, e) < 0)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
+	    "updated_at = {now} WHERE partition_key IN (");
+	for (size_t i = 0; i < v.nleases; i++) {
+		if (!joins_a_class(w, &v.counts, v.leases[i].label))
+			continue;
+		buf_str(&s->sql, comma);
+		store_put_text(s, v.leases[i].label);
+		comma = ",";
+	}
+	store_view_free(&v);
+	if (*comma == '\0')
+		return 0;
+	buf_str(&s->sql, ")");
+	return store_exec(s, "strays", NULL, e);
+}
+
+static int
+add_leases(struct store *s, const struct sweep *w, uint64_t *added,
+    struct err *e)
+{
+	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
+	for (size_t i = 0; i < w->n; i++) {
+		buf_str(&s->sql, i == 0 ? "(" : ",(");
+		store_put_text(s, w->labels[i]);
+		buf_str(&s->sql, ")");
+	}
+	if (store_exec(s, "strays", added, e) < 0)
+		return -1;
+	return *added == 0 ? 0 : raise_classes(s, w, e);
+}
+
+/* The last one, but rather one that a count makes which nobody declared. */
+static void
+tell_one(const struct sweep *w, char label[STORE_LABEL])
+{
+	const char	*one = w->labels[w->n - 1];
+
+	for (size_t i = 0; i < w->n; i++)
+		if (counts_is_label(w->labels[i]) && counts_class(
+		    &w->view.counts, w->labels[i]) == COUNTS_NONE)
+			one = w->labels[i];
+	strlcpy(label, one, STORE_LABEL);
+}
+
+/* *n is how many were made, label one of them. */
+static int
+make_leases(struct store *s, const struct sweep *w, unsigned *n,
+    char label[STORE_LABEL], struct err *e)
+{
+	uint64_t	added = 0;
+
+	*n = 0;
+	if (w->n == 0)
+		return 0;
+	if (store_begin(s, e) < 0)
+		return -1;
+	if (add_leases(s, w, &added, e) < 0 || store_commit(s, e) < 0) {
+		store_rollback(s);
+		return -1;
+	}
+	*n = (unsigned)added;
+	tell_one(w, label);
+	return 0;
+}
+
+/* Where rows were moved there may be more of them. */
+static int
+adopt_in_gaps(struct store *s, struct gaps *g, struct sweep *w, bool *more,
+    struct err *e)
+{
+	struct db_rows	*rows = query_strays(s, g, e);
+	uint64_t	 moved;
+	int		 rc = 0;
+
+	if (rows == NULL)
+		return -1;
+	for (size_t i = 0; i < g->n; i++)
+		g->items[i].open = false;
+	g->has_empty = true;
+	*more = false;
+	while (rc == 0 && db_next(rows)) {
+		uint64_t i = db_u64(rows, 1);
+
+		rc = adopt(s, rows, w, &moved, e);
+		if (i >= g->n)
+			continue;
+		*more = g->items[i].open = true;
+		if (moved > 0)
+			continue;
+		buf_clear(&g->items[i].from);
+		buf_add(&g->items[i].from, db_text(rows, 0),
+		    db_length(rows, 0));
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
+int
+store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
+    struct err *e)
+{
+	struct gaps	g = { 0 };
+	struct sweep	w = { .n = 0 };
+	bool		more = true;
+	int		rc;
+
+	rc = read_gaps(s, &g, e);
+	for (unsigned i = 0; rc == 0 && more && i < LABELS_MAX &&
+	    w.nmoves < ROUNDS; i++)
+		rc = adopt_in_gaps(s, &g, &w, &more, e);
+	free_gaps(&g);
+	if (rc == 0)
+		rc = make_leases(s, &w, n, label, e);
+	free_sweep(&w);
+	return rc;
+}
+
+/*
+ * The last row under the label of a record, if it has another key: nobody
+ * parks that there.  One index entry a record, however many rows are parked.
+ */
+static struct db_rows *
+query_others(struct store *s, struct err *e)
+{
+	store_sql(s, "SELECT CONCAT('!', r.first_sequence) FROM "
+	    "(SELECT b.first_sequence, b.order_key, (SELECT o.global_sequence "
+	    "FROM {outbox} AS o {index} WHERE o.published_at IS NULL "
+	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
+	    "ORDER BY o.global_sequence DESC LIMIT 1) AS newest "
+	    "FROM {blocked} AS b) AS r "
+	    "JOIN {events} AS e ON e.sequence = r.newest "
+	    "LEFT JOIN {events} AS k ON k.sequence = r.first_sequence WHERE "
+	    STORE_BYTES("e.stream_id") " <> "
+	    STORE_KEY_OF("k.stream_id", "r.order_key"));
+	return store_query(s, "strays", e);
+}
+
+static int
+move_others(struct store *s, struct err *e)
+{
+	struct db_rows	*labels;
+	uint64_t	 moved;
+	int		 rc = 0;
+
+	if (s->conf->outbox.ordering != ORDER_KEY)
+		return 0;
+	if ((labels = query_others(s, e)) == NULL)
+		return -1;
+	while (rc == 0 && db_next(labels)) {
+		struct stray x = { .label = db_text(labels, 0),
+		    .len = db_length(labels, 0), .others = true };
+
+		rc = move(s, &x, &moved, e);
+	}
+	db_rows_free(labels);
+	return rc;
+}
+
+static struct db_rows *
+query_parked(struct store *s, struct err *e)
+{
+	store_sql(s, "SELECT DISTINCT b.partition_key FROM {blocked} AS b "
+	    "LEFT JOIN {partitions} AS p ON p.partition_key = b.partition_key "
+	    "WHERE p.partition_key IS NULL UNION ALL "
+	    "SELECT o.partition_key FROM (SELECT DISTINCT published_at, "
+	    "partition_key FROM {outbox} {index} WHERE published_at IS NULL "
+	    "AND partition_key > '!' AND partition_key < '!a') AS o "
+	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
+	    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED) "
+	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
+	    "LEFT JOIN {partitions} AS p ON p.partition_key = o.partition_key "
+	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL "
+	    "OR o.partition_key REGEXP '^!(0|[1-9][0-9]*)$')");
+	return store_query(s, "strays", e);
+}
+
+/* What is moved may have hidden others. */
+static int
+adopt_parked(struct store *s, struct sweep *w, bool *more, struct err *e)
+{
+	struct db_rows	*rows = query_parked(s, e);
+	uint64_t	 moved;
+	int		 rc = 0;
+
+	if (rows == NULL)
+		return -1;
+	*more = false;
+	while (rc == 0 && db_next(rows)) {
+		rc = adopt(s, rows, w, &moved, e);
+		*more = *more || moved > 0;
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
+int
+store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
+    struct err *e)
+{
+	struct sweep	w = { .n = 0 };
+	bool		more = s->exists[T_BLOCKED];
+	int		rc = 0;
+
+	for (unsigned i = 0; rc == 0 && more && i < ROUNDS; i++)
+		rc = adopt_parked(s, &w, &more, e);
+	if (rc == 0)
+		rc = make_leases(s, &w, n, label, e);
+	free_sweep(&w);
+	if (rc == 0 && s->exists[T_BLOCKED])
+		rc = move_others(s, e);
+	return rc;
+}

@@ -1,0 +1,432 @@
+/*
+ * store_timeline.c - is this database still what it was?
+ *
+ * Messages of the stream are held against rows and events.  A row that was
+ * delivered has the hash of its message, so as a rule no event is read.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "common/message_id.h"
+#include "util/xalloc.h"
+
+/* Moments of one start that are computed at different times differ by this. */
+#define START_ERROR_S	5
+
+/* Payloads that are read at a time; one may be longer. */
+#define READ_BYTES	(8 * 1024 * 1024)
+
+bool
+store_has_timeline(const struct store *s)
+{
+	return s->has_database_server && s->has_database_started &&
+	    s->has_tail_sequence && s->has_tail_at && s->has_first_sequence &&
+	    s->has_phantoms && s->has_phantom_first && s->has_phantom_last &&
+	    s->has_phantom_at;
+}
+
+/* One text, of a query that has one row. */
+static int
+query_text(struct store *s, unsigned column, char *text, size_t size,
+    struct err *e)
+{
+	struct db_rows	*rows = store_query(s, "server", e);
+	bool		 found;
+
+	if (rows == NULL)
+		return -1;
+	found = db_next(rows) && db_text(rows, column) != NULL;
+	if (found)
+		strlcpy(text, db_text(rows, column), size);
+	db_rows_free(rows);
+	return found ? 0 : err_set(e, "server: an answer without a value");
+}
+
+int
+store_server(struct store *s, struct db_server *server, struct err *e)
+{
+	char	uptime[32];
+
+	store_sql(s, db_is_mariadb(s->db) ?
+	    "SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)" :
+	    "SELECT @@server_uuid");
+	if (query_text(s, 0, server->identity, sizeof(server->identity),
+	    e) < 0)
+		return -1;
+	store_sql(s, "SHOW GLOBAL STATUS LIKE 'Uptime'");
+	if (query_text(s, 1, uptime, sizeof(uptime), e) < 0)
+		return -1;
+	store_sql(s, "SELECT NOW(6)");
+	buf_printf(&s->sql, " - INTERVAL %llu SECOND",
+	    strtoull(uptime, NULL, 10));
+	return query_text(s, 0, server->started, sizeof(server->started), e);
+}
+
+int
+store_server_is_known(struct store *s, const char *stream,
+    const struct db_server *server, bool *known, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1 FROM {streams} WHERE name = ");
+	store_put_text(s, stream);
+	buf_str(&s->sql, " AND database_server = ");
+	store_put_text(s, server->identity);
+	buf_printf(&s->sql, " AND ABS(TIMESTAMPDIFF(SECOND, database_started, "
+	    "'%s')) <= %d", server->started, START_ERROR_S);
+	if ((rows = store_query(s, "server", e)) == NULL)
+		return -1;
+	*known = db_next(rows);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_tail_save(struct store *s, const char *stream,
+    const struct db_server *server, const struct tail *t, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET tail_sequence = ");
+	buf_u64(&s->sql, t->last);
+	if (server != NULL) {
+		buf_str(&s->sql, ", database_server = ");
+		store_put_text(s, server->identity);
+		buf_printf(&s->sql, ", database_started = '%s'",
+		    server->started);
+		store_put(s, ", tail_at = {now}");
+	}
+	if (t->phantoms > 0) {
+		buf_printf(&s->sql, ", phantoms = phantoms + %llu, "
+		    "phantom_first = LEAST(COALESCE(phantom_first, %llu), "
+		    "%llu), phantom_last = GREATEST(COALESCE(phantom_last, 0), "
+		    "%llu)", (unsigned long long)t->phantoms,
+		    (unsigned long long)t->phantom_first,
+		    (unsigned long long)t->phantom_first,
+		    (unsigned long long)t->phantom_last);
+		store_put(s, ", phantom_at = {now}");
+	}
+	buf_str(&s->sql, " WHERE name = ");
+	store_put_text(s, stream);
+	store_put(s, " AND checker = {me}");
+	return store_exec(s, "stream", NULL, e);
+}
+
+/*
+ * What is known of one number
+ */
+
+struct known {
+	uint64_t	sequence;
+	bool		row, waits;
+	bool		hashed;		/* the row has the hash of its message */
+	uint64_t	hash;
+	unsigned	replay;
+	bool		event;
+	uint64_t	event_hash;	/* what its message has */
+	bool		dead;
+};
+
+struct knowledge {
+	struct known	*items;		/* sorted, no number twice */
+	size_t		 n;
+	bool		 has_events;	/* the table is not empty */
+	uint64_t	 oldest;	/* event */
+};
+
+static int
+known_cmp(const void *a, const void *b)
+{
+	const struct known	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static struct known *
+find(const struct knowledge *k, uint64_t sequence)
+{
+	struct known	key = { .sequence = sequence };
+
+	return bsearch(&key, k->items, k->n, sizeof(key), known_cmp);
+}
+
+static void
+begin(struct knowledge *k, const struct acked *a, size_t n)
+{
+	size_t	kept = 0;
+
+	memset(k, 0, sizeof(*k));
+	k->items = xcalloc(n + 1, sizeof(*k->items));
+	for (size_t i = 0; i < n; i++)
+		k->items[i].sequence = a[i].id.sequence;
+	qsort(k->items, n, sizeof(*k->items), known_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || k->items[i].sequence !=
+		    k->items[kept - 1].sequence)
+			k->items[kept++] = k->items[i];
+	k->n = kept;
+}
+
+/* The rows of these numbers, and which of them are dead. */
+static int
+read_rows(struct store *s, struct knowledge *k, struct err *e)
+{
+	struct db_rows	*rows;
+	struct known	*x;
+
+	store_sql(s, "SELECT global_sequence, published_at IS NULL, ");
+	buf_str(&s->sql, s->has_message_hash ? "message_hash, " : "NULL, ");
+	buf_str(&s->sql, s->has_replay_no ? "replay_no" : "0");
+	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY) "
+	    "WHERE global_sequence IN (");
+	for (size_t i = 0; i < k->n; i++)
+		buf_printf(&s->sql, "%s%llu", i == 0 ? "" : ",",
+		    (unsigned long long)k->items[i].sequence);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "compare rows", e)) == NULL)
+		return -1;
+	while (db_next(rows)) {
+		x = find(k, db_u64(rows, 0));
+		x->row = true;
+		x->waits = db_u64(rows, 1) != 0;
+		x->hashed = db_text(rows, 2) != NULL;
+		x->hash = db_u64(rows, 2);
+		x->replay = (unsigned)db_u64(rows, 3);
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Was the row delivered as just this message?  Then its event is not read. */
+static bool
+is_told_by_row(const struct known *x, const struct acked *a)
+{
+	return x->row && !x->waits && x->hashed && a->id.hashed &&
+	    x->hash == a->id.hash;
+}
+
+static size_t
+list_untold(const struct knowledge *k, const struct acked *a, size_t n,
+    uint64_t *list)
+{
+	size_t	nlist = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_told_by_row(find(k, a[i].id.sequence), &a[i]))
+			list[nlist++] = a[i].id.sequence;
+	return nlist;
+}
+
+/* Events whose payloads fit together. */
+static int
+read_events(struct store *s, struct knowledge *k, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	struct db_rows	*rows;
+	struct known	*x;
+
+	store_sql(s, "SELECT sequence, stream_id, stream_sequence, event_type, "
+	    "occurred_at, event_data FROM {events} FORCE INDEX (PRIMARY) "
+	    "WHERE sequence IN (");
+	store_put_list(s, list, n);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "compare events", e)) == NULL)
+		return -1;
+	while (db_next(rows)) {
+		struct msg m = { .key = store_column(rows, 1),
+		    .stream_sequence = store_column(rows, 2), .type = store_column(rows, 3),
+		    .time = store_column(rows, 4), .payload = store_column(rows, 5) };
+
+		x = find(k, db_u64(rows, 0));
+		x->event = true;
+		x->event_hash = message_hash(&m);
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_event_hash(struct store *s, uint64_t sequence, bool *exists,
+    uint64_t *hash, struct err *e)
+{
+	struct known		x = { .sequence = sequence };
+	struct knowledge	k = { .items = &x, .n = 1 };
+
+	if (read_events(s, &k, &sequence, 1, e) < 0)
+		return -1;
+	*exists = x.event;
+	*hash = x.event_hash;
+	return 0;
+}
+
+/* The lengths first, so that a few large payloads do not come at once. */
+static int
+read_all_events(struct store *s, struct knowledge *k, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	uint64_t	*some = xcalloc(n + 1, sizeof(*some)), bytes = 0;
+	struct db_rows	*rows;
+	size_t		 nsome = 0;
+	int		 rc = 0;
+
+	store_sql(s, "SELECT sequence, OCTET_LENGTH(event_data) FROM {events} "
+	    "FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_put_list(s, list, n);
+	buf_str(&s->sql, ")");
+	if ((rows = store_query(s, "compare events", e)) == NULL)
+		rc = -1;
+	while (rc == 0 && db_next(rows)) {
+		if (nsome > 0 && bytes + db_u64(rows, 1) > READ_BYTES) {
+			rc = read_events(s, k, some, nsome, e);
+			nsome = bytes = 0;
+		}
+		some[nsome++] = db_u64(rows, 0);
+		bytes += db_u64(rows, 1);
+	}
+	if (rc == 0 && nsome > 0)
+		rc = read_events(s, k, some, nsome, e);
+	db_rows_free(rows);
+	free(some);
+	return rc;
+}
+
+/* For numbers without an event: were they given up on, or archived? */
+static int
+read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT MIN(sequence), NULL FROM {events}");
+	if (s->exists[T_DEAD]) {
+		store_put(s, " UNION ALL SELECT NULL, global_sequence "
+		    "FROM {dead} WHERE global_sequence IN (");
+		store_put_list(s, list, n);
+		buf_str(&s->sql, ")");
+	}
+	if ((rows = store_query(s, "compare dead", e)) == NULL)
+		return -1;
+	while (db_next(rows))
+		if (db_text(rows, 1) != NULL)
+			find(k, db_u64(rows, 1))->dead = true;
+		else if (db_text(rows, 0) != NULL) {
+			k->has_events = true;
+			k->oldest = db_u64(rows, 0);
+		}
+	db_rows_free(rows);
+	return 0;
+}
+
+static enum match
+judge_without_event(const struct knowledge *k, const struct known *x,
+    const struct acked *a)
+{
+	if (x->row)
+		return x->hashed && a->id.hashed && x->hash != a->id.hash ?
+		    MATCH_PHANTOM : MATCH_FINE;
+	/* An events table that is emptied or archived is no evidence. */
+	if (x->dead || !k->has_events || x->sequence < k->oldest)
+		return MATCH_FINE;
+	return MATCH_PHANTOM;
+}
+
+static enum match
+judge(const struct knowledge *k, const struct acked *a)
+{
+	const struct known	*x = find(k, a->id.sequence);
+
+	if (is_told_by_row(x, a))
+		return MATCH_FINE;
+	if (!x->event)
+		return judge_without_event(k, x, a);
+	if (!a->id.hashed)
+		return MATCH_FINE;
+	if (x->event_hash != a->id.hash)
+		return MATCH_PHANTOM;
+	return x->row && x->waits && x->replay == a->id.replay ? MATCH_WAITS :
+	    MATCH_FINE;
+}
+
+int
+store_match(struct store *s, const struct acked *a, size_t n,
+    enum match *out, struct err *e)
+{
+	uint64_t		*list = xcalloc(n + 1, sizeof(*list));
+	struct knowledge	 k;
+	size_t			 nlist;
+	int			 rc = 0;
+
+	begin(&k, a, n);
+	if (n > 0)
+		rc = read_rows(s, &k, e);
+	nlist = rc == 0 ? list_untold(&k, a, n, list) : 0;
+	if (nlist > 0 && (read_all_events(s, &k, list, nlist, e) < 0 ||
+	    read_dead(s, &k, list, nlist, e) < 0))
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		out[i] = judge(&k, &a[i]);
+	free(k.items);
+	free(list);
+	return rc;
+}
+
+/* One value of each, by row: as store_put_acks() does it. */
+static void
+put_by_row(struct store *s, const struct acked *a, size_t n, bool hashes)
+{
+	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&s->sql, ",%llu",
+		    (unsigned long long)a[i].id.sequence);
+	buf_str(&s->sql, ")");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&s->sql, ",%llu", (unsigned long long)
+		    (hashes ? a[i].id.hash : a[i].ack));
+	buf_str(&s->sql, ")");
+}
+
+static int
+mark_found(struct store *s, const struct acked *a, size_t n,
+    uint64_t *n_found, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET published_at = {now}, ack_sequence = ");
+	put_by_row(s, a, n, false);
+	if (s->has_message_hash) {
+		buf_str(&s->sql, ", message_hash = ");
+		put_by_row(s, a, n, true);
+	}
+	buf_str(&s->sql, " WHERE published_at IS NULL AND claim_token IS NULL "
+	    "AND global_sequence IN (");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&s->sql, "%s%llu", i == 0 ? "" : ",",
+		    (unsigned long long)a[i].id.sequence);
+	buf_str(&s->sql, ")");
+	return store_exec(s, "found", n_found, e);
+}
+
+int
+store_found(struct store *s, const struct acked *a, size_t n,
+    uint64_t *n_found, struct err *e)
+{
+	uint64_t	more;
+
+	if (mark_found(s, a, n, n_found, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	*n_found = 0;
+	if (n == 1) {
+		store_say_refused(s, a[0].id.sequence, "marked as delivered",
+		    e);
+		return 0;
+	}
+	if (store_found(s, a, n / 2, n_found, e) < 0 ||
+	    store_found(s, a + n / 2, n - n / 2, &more, e) < 0)
+		return -1;
+	*n_found += more;
+	return 0;
+}

@@ -1,0 +1,84 @@
+/*
+ * store_turn.c - rows: write back one batch and claim the next, in one
+ *
+ * Where batches are small, what a message costs the database is mostly the
+ * commits: each waits for a disk.  This is one instead of two.
+ */
+
+#include "store/store_impl.h"
+
+static void
+put_set(struct store *s, const struct batch *done, const char *token)
+{
+	store_put(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET "
+	    "o.published_at = IF(");
+	buf_printf(&s->sql, "o.claim_token = '%s', ", done->token);
+	store_put(s, "{now}, NULL)");
+	if (store_keeps_acks(s)) {
+		buf_printf(&s->sql, ", o.ack_sequence = "
+		    "IF(o.claim_token = '%s', ", done->token);
+		store_put_acks(s, done);
+		buf_str(&s->sql, ", o.ack_sequence)");
+	}
+	if (store_keeps_hashes(s)) {
+		buf_printf(&s->sql, ", o.message_hash = "
+		    "IF(o.claim_token = '%s', ", done->token);
+		store_put_hashes(s, done);
+		buf_str(&s->sql, ", o.message_hash)");
+	}
+	buf_printf(&s->sql, ", o.available_at = IF(o.claim_token = '%s', "
+	    "o.available_at, ", done->token);
+	store_put(s, "{now}");
+	store_put_interval(s, s->conf->worker.claim_ttl);
+	/* The last: assignments go from left to right. */
+	buf_printf(&s->sql, "), o.claim_token = IF(o.claim_token = '%s', "
+	    "NULL, '%s')", done->token, token);
+}
+
+static void
+put_where(struct store *s, const struct batch *done,
+    const struct range *ranges, size_t nranges, const uint64_t *sequences,
+    size_t n)
+{
+	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	for (size_t i = 0; i < done->n; i++) {
+		buf_u64(&s->sql, done->msgs[i].sequence);
+		buf_str(&s->sql, ",");
+	}
+	store_put_list(s, sequences, n);
+	buf_printf(&s->sql, ") AND o.published_at IS NULL "
+	    "AND (o.claim_token = '%s' OR (o.claim_token IS NULL "
+	    "AND o.available_at <= NOW(6)", done->token);
+	store_put_leases_are_mine(s, ranges, nranges);
+	buf_str(&s->sql, "))");
+}
+
+int
+store_turn(struct store *s, const struct batch *done, struct settled *settled,
+    const struct range *ranges, size_t nranges, const uint64_t *sequences,
+    size_t n, struct batch *b, uint64_t *changed, struct err *e)
+{
+	store_begin_claim(s, b);
+	store_sql(s, "");
+	put_set(s, done, b->token);
+	put_where(s, done, ranges, nranges, sequences, n);
+	if (store_change_rows(s, "turn", b->early, changed, e) < 0) {
+		if (store_fault(s) == DB_LOST)
+			settled->done |= SETTLED_DOUBT(OUT_DELIVERED);
+		return -1;
+	}
+	settled->done |= SETTLED_DOUBT(OUT_DELIVERED);
+	return 0;
+}
+
+void
+store_turned(const struct batch *done, struct settled *settled,
+    uint64_t written)
+{
+	settled->done |= SETTLED(OUT_DELIVERED);
+	/* What was claimed with it may be somebody else's before the fetch. */
+	if (written > done->n)
+		written = done->n;
+	settled->delivered = written;
+	settled->fenced = done->n - written;
+}

@@ -1,0 +1,251 @@
+/* sweep.c - see sweep.h */
+
+#include "store/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mysql/db.h"
+#include "store/store_sql.h"
+#include "util/xalloc.h"
+
+static int
+read_newest(struct sweep *w, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(w->store, "SELECT MAX(sequence) FROM {events}");
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	db_next(rows);
+	w->newest = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+say_unknown(const struct store *s, struct err *e)
+{
+	const char	*table = store_table_name(s, T_SETTINGS);
+
+	if (store_has(s, T_SETTINGS))
+		err_set(e, "%s.reconcile_from is not set, so nobody knows "
+		    "which events were never meant to have a row: set it to "
+		    "the last of them, or to 0; see sql/schema.sql", table);
+	else
+		err_set(e, "%s: no such table, so nobody knows which events "
+		    "were never meant to have a row: load sql/schema.sql",
+		    table);
+}
+
+int
+sweep_begin(struct sweep *w, struct err *e)
+{
+	if (horizon_read(w->store, &w->horizon, e) < 0)
+		return -1;
+	if (!w->horizon.known) {
+		say_unknown(w->store, e);
+		return 0;
+	}
+	return read_newest(w, e);
+}
+
+void
+sweep_free(struct sweep *w)
+{
+	free(w->list);
+}
+
+/* Both tables joined to the events e, and that neither has them. */
+static void
+put_joins(struct store *s)
+{
+	store_put(s, " LEFT JOIN {outbox} AS o ON o.global_sequence = "
+	    "e.sequence");
+	if (store_has(s, T_DEAD))
+		store_put(s, " LEFT JOIN {dead} AS d ON d.global_sequence = "
+		    "e.sequence");
+}
+
+static void
+put_missing(struct store *s)
+{
+	store_put(s, "o.global_sequence IS NULL");
+	if (store_has(s, T_DEAD))
+		store_put(s, " AND d.global_sequence IS NULL");
+}
+
+/* Is it one of the types that are published? */
+static void
+put_types(const struct sweep *w)
+{
+	const struct conf_list	*types = w->types;
+	struct store		*s = w->store;
+
+	for (size_t i = 0; i < types->n; i++) {
+		store_put(s, i == 0 ? " AND (" : " OR ");
+		store_put(s, "e.event_type LIKE ");
+		store_put_pattern(s, types->items[i]);
+	}
+	store_put(s, types->n == 0 ? "" : ")");
+}
+
+static void
+put_filter(const struct sweep *w)
+{
+	struct store	*s = w->store;
+
+	put_types(w);
+	if (w->type != NULL) {
+		store_put(s, " AND e.event_type LIKE ");
+		store_put_pattern(s, w->type);
+	}
+	if (w->since != NULL) {
+		store_put(s, " AND e.occurred_at >= ");
+		store_put(s, w->since);
+	}
+}
+
+/* Of the events above low and up to high, the first ones or the last ones. */
+static void
+put_search(const struct sweep *w, uint64_t low, uint64_t high, bool last,
+    size_t max)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "SELECT e.sequence, ");
+	put_missing(s);
+	put_filter(w);
+	store_put(s, " FROM (SELECT sequence, event_type, occurred_at "
+	    "FROM {events} WHERE sequence > ");
+	store_putf(s, "%llu AND sequence <= %llu ORDER BY sequence%s LIMIT "
+	    "%zu) AS e", (unsigned long long)low, (unsigned long long)high,
+	    last ? " DESC" : "", max);
+	put_joins(s);
+}
+
+int
+sweep_search(struct sweep *w, uint64_t *low, uint64_t *high, bool last,
+    size_t max, size_t *looked, struct err *e)
+{
+	struct db_rows	*rows;
+
+	put_search(w, *low, *high, last, max);
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	*looked = db_nrows(rows);
+	w->list = xreallocarray(w->list, w->n + *looked + 1, sizeof(*w->list));
+	while (db_next(rows)) {
+		uint64_t sequence = db_u64(rows, 0);
+
+		if (db_u64(rows, 1) != 0)
+			w->list[w->n++] = sequence;
+		if (last && sequence <= *high)
+			*high = sequence - 1;
+		else if (!last && sequence > *low)
+			*low = sequence;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+sweep_search_newest(struct sweep *w, size_t limit, struct err *e)
+{
+	uint64_t	low = w->horizon.at, high = w->newest;
+	size_t		max, looked;
+
+	do {
+		max = limit < SWEEP_PIECE ? limit : SWEEP_PIECE;
+		if (sweep_search(w, &low, &high, true, max, &looked, e) < 0)
+			return -1;
+		limit -= looked;
+	} while (looked == max && limit > 0);
+	return 0;
+}
+
+/* Both stay as they are until the commit. */
+static int
+read_settings(struct sweep *w, struct counts *c, struct err *e)
+{
+	struct db_rows	*rows;
+
+	if (store_hold_counts(w->store, c, e) < 0)
+		return -1;
+	store_sql(w->store, "SELECT reconcile_from FROM {settings} "
+	    "WHERE id = 1");
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	if (db_next(rows) && db_u64(rows, 0) > w->horizon.at)
+		w->horizon.at = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+put_events(struct store *s, const uint64_t *piece, size_t n)
+{
+	store_put(s, " WHERE e.sequence IN (");
+	store_put_list(s, piece, n);
+	store_put(s, ")");
+}
+
+/*
+ * Who makes an old row due raises the epochs: the owners look from the first
+ * row on.  It comes first for the lock that it takes.
+ */
+static int
+raise_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
+    size_t n, struct err *e)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "SELECT DISTINCT COALESCE(");
+	store_put_label(s, c, "e.stream_id");
+	store_put(s, ", '') FROM {events} AS e");
+	put_events(s, piece, n);
+	return store_ring(s, e);
+}
+
+static int
+insert_rows(struct sweep *w, const struct counts *c, const uint64_t *piece,
+    size_t n, uint64_t *made, struct err *e)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "INSERT IGNORE INTO {outbox} (global_sequence, "
+	    "partition_key) SELECT e.sequence, ");
+	store_put_label(s, c, "e.stream_id");
+	store_put(s, " FROM {events} AS e");
+	put_joins(s);
+	put_events(s, piece, n);
+	store_put(s, " AND ");
+	put_missing(s);
+	store_putf(s, " AND e.sequence > %llu ORDER BY e.sequence",
+	    (unsigned long long)w->horizon.at);
+	return store_exec(s, "reconcile", made, e);
+}
+
+int
+sweep_make(struct sweep *w, const uint64_t *piece, size_t n, uint64_t *made,
+    struct err *e)
+{
+	struct counts	c;
+
+	if (read_settings(w, &c, e) < 0 ||
+	    raise_epochs(w, &c, piece, n, e) < 0)
+		return -1;
+	return insert_rows(w, &c, piece, n, made, e);
+}
+
+void
+sweep_tell(char text[SWEEP_TEXT], uint64_t made, bool dry_run)
+{
+	if (made == 0)
+		snprintf(text, SWEEP_TEXT, "Nothing to reconcile: the outbox "
+		    "is consistent with the event store.");
+	else
+		snprintf(text, SWEEP_TEXT, "%s %llu outbox row(s) from the "
+		    "event store.", dry_run ? "Would reconcile" :
+		    "Reconciled", (unsigned long long)made);
+}

@@ -1,0 +1,68 @@
+/*
+ * err.c - a message on its way up to whoever can act on it
+ *
+ * Text in a fixed buffer and nothing else: it must not allocate, log or
+ * decide, so that it works while everything else fails.
+ */
+#include "util/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/utf8.h"
+
+/* Room for one UTF-8 character more than fits, to see where a cut falls. */
+#define ONE_CHAR	4
+
+/* Length of at most size - 1 bytes of text, without half a UTF-8 character. */
+static size_t
+whole_characters(const char *text, size_t size)
+{
+	size_t	n = strnlen(text, size);
+
+	if (n < size)
+		return n;
+	/* Only a character that the cut went through has its start behind. */
+	for (n = size - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; )
+		n--;
+	return n;
+}
+
+static void
+copy_cut(char *to, size_t size, const char *from)
+{
+	size_t	n = whole_characters(from, size);
+
+	memcpy(to, from, n);
+	to[n] = '\0';
+	utf8_clean(to);
+}
+
+int
+err_set(struct err *e, const char *fmt, ...)
+{
+	char	text[sizeof(e->text) + ONE_CHAR];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	copy_cut(e->text, sizeof(e->text), text);
+	return -1;
+}
+
+int
+err_in(struct err *e, const char *fmt, ...)
+{
+	char	where[sizeof(e->text) + ONE_CHAR];
+	char	text[sizeof(where) + sizeof(e->text) + 2];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	vsnprintf(where, sizeof(where), fmt, ap);
+	va_end(ap);
+	snprintf(text, sizeof(text), "%s: %s", where, e->text);
+	copy_cut(e->text, sizeof(e->text), text);
+	return -1;
+}

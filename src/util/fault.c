@@ -1,0 +1,109 @@
+/* fault.c - see fault.h; not in a build for use */
+
+#include "util/fault.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+#define ORDER_MAX	128
+
+static struct {
+	char		text[ORDER_MAX];
+	char		point[64];
+	unsigned	nth;
+	char		act[16];
+	unsigned	hits;		/* by this process, of this text */
+} order;
+
+static void
+note_passed(const char *dir, const char *point)
+{
+	char	path[PATH_MAX];
+	int	fd;
+
+	snprintf(path, sizeof(path), "%s/passed/%s", dir, point);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Whatever stands there now; a new text is counted from the start. */
+static bool
+read_order(const char *path)
+{
+	char	text[ORDER_MAX] = "";
+	int	fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	if (strcmp(text, order.text) == 0)
+		return true;
+	memset(&order, 0, sizeof(order));
+	strlcpy(order.text, text, sizeof(order.text));
+	if (sscanf(text, "%63[^:]:%u:%15s", order.point, &order.nth,
+	    order.act) != 3)
+		panic("fault point: \"%s\" is no order", text);
+	return true;
+}
+
+/* Is there something to be done at this point, by this process? */
+static bool
+is_ordered(const char *what, const char *when)
+{
+	const char	*dir = getenv("OUTBOX_FAULT");
+	char		 point[64], armed[PATH_MAX], fired[PATH_MAX];
+
+	if (dir == NULL)
+		return false;
+	snprintf(point, sizeof(point), "%s.%s", what, when);
+	note_passed(dir, point);
+	snprintf(armed, sizeof(armed), "%s/armed", dir);
+	if (!read_order(armed) || strcmp(order.point, point) != 0)
+		return false;
+	if (order.nth == 0)
+		return true;
+	snprintf(fired, sizeof(fired), "%s/armed.%ld", dir, (long)getpid());
+	return ++order.hits == order.nth && rename(armed, fired) == 0;
+}
+
+void
+fault_point(const char *what, const char *when, int fd)
+{
+	if (!is_ordered(what, when))
+		return;
+	if (strcmp(order.act, "kill") == 0)
+		raise(SIGKILL);
+	else if (strcmp(order.act, "stop") == 0)
+		raise(SIGSTOP);
+	else if (strcmp(order.act, "lost") == 0)
+		shutdown(fd, SHUT_RDWR);
+	else
+		panic("fault point: %s at %s", order.act, order.point);
+}
+
+/* An error that the server itself raises takes the way of a real one. */
+void
+fault_instead(const char *what, const char **sql, size_t *len)
+{
+	static char	text[160];
+
+	if (!is_ordered(what, "instead"))
+		return;
+	*len = (size_t)snprintf(text, sizeof(text), "SIGNAL SQLSTATE 'HY000' "
+	    "SET MYSQL_ERRNO = %s, MESSAGE_TEXT = 'as ordered'", order.act);
+	*sql = text;
+}

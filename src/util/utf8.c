@@ -1,0 +1,91 @@
+/* utf8.c - see utf8.h; works in place and allocates nothing */
+
+#include "util/utf8.h"
+
+#include <string.h>
+
+/* How many bytes a character that starts so has; 0: none starts so. */
+static size_t
+wanted(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first < 0xe0)
+		return 2;
+	if (first >= 0xe0 && first < 0xf0)
+		return 3;
+	return first >= 0xf0 && first < 0xf5 ? 4 : 0;
+}
+
+/* Overlong forms, surrogates and what lies above U+10FFFF. */
+static bool
+is_excluded(unsigned char first, unsigned char second)
+{
+	return (first == 0xe0 && second < 0xa0) ||
+	    (first == 0xed && second > 0x9f) ||
+	    (first == 0xf0 && second < 0x90) ||
+	    (first == 0xf4 && second > 0x8f);
+}
+
+/* Of the character at p, of which no more than left bytes are there. */
+static size_t
+char_length(const unsigned char *p, size_t left)
+{
+	size_t	n = wanted(p[0]);
+
+	if (n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n > 2 && is_excluded(p[0], p[1]) ? 0 : n;
+}
+
+void
+utf8_clean(char *text)
+{
+	unsigned char	*p = (unsigned char *)text;
+	size_t		 left = strlen(text);
+
+	while (left > 0) {
+		size_t n = char_length(p, left);
+
+		if (n == 0)
+			*p = '?';
+		n += n == 0;
+		p += n;
+		left -= n;
+	}
+}
+
+bool
+utf8_is_valid(const char *text, size_t len)
+{
+	size_t	n;
+
+	for (size_t i = 0; i < len; i += n) {
+		n = char_length((const unsigned char *)text + i, len - i);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+bool
+utf8_is_ascii(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	return true;
+}
+
+size_t
+utf8_first(const char *text, size_t len, size_t max)
+{
+	size_t	i = 0;
+
+	for (; i < len && max > 0; max--)
+		i += wanted((unsigned char)text[i]);
+	return i < len ? i : len;
+}

@@ -1,0 +1,88 @@
+/*
+ * xalloc.c - allocate or exit
+ *
+ * Out of memory is a death like any other: the next process repairs what
+ * this one left half done.  Nothing here may allocate on the way out, and
+ * there is no way to ask for memory and be told no.
+ */
+#include "util/xalloc.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/*
+ * write and _exit, not fprintf and exit: both of those may allocate, and the
+ * handlers and the buffers that exit would run and flush can be copies of the
+ * parent's.  71 is EX_OSERR, which tells the master "a crash, start anew".
+ */
+static void __attribute__((noreturn))
+out_of_memory(void)
+{
+	static const char	text[] = "out of memory\n";
+	ssize_t			n;
+
+	n = write(STDERR_FILENO, text, sizeof(text) - 1);
+	(void)n;
+	_exit(EX_OSERR);
+}
+
+void *
+xcalloc(size_t n, size_t size)
+{
+	void	*p;
+
+	/* Of nothing, some return NULL: never ask for nothing. */
+	if (n == 0 || size == 0)
+		n = size = 1;
+	if ((p = calloc(n, size)) == NULL)
+		out_of_memory();
+	return p;
+}
+
+void *
+xreallocarray(void *old, size_t n, size_t size)
+{
+	void	*p;
+
+	if (n == 0 || size == 0)
+		n = size = 1;
+	if (n > SIZE_MAX / size || (p = realloc(old, n * size)) == NULL)
+		out_of_memory();
+	return p;
+}
+
+char *
+xstrdup(const char *text)
+{
+	return xstrndup(text, strlen(text));
+}
+
+char *
+xstrndup(const char *text, size_t max)
+{
+	size_t	 n = strnlen(text, max);
+	char	*copy = xcalloc(n + 1, 1);
+
+	memcpy(copy, text, n);
+	return copy;
+}
+
+char *
+xasprintf(const char *fmt, ...)
+{
+	char	*text;
+	va_list	 ap;
+	int	 n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		out_of_memory();
+	return text;
+}

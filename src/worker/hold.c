@@ -1,0 +1,455 @@
+/* hold.c - see hold.h */
+
+#include "worker/hold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define SOONEST_UNKNOWN	INT64_MIN
+
+struct held_row {
+	uint64_t		 sequence;
+	struct held_lane	*lane;
+	struct part		*part;
+	struct held_row		*next;		/* of the same lane */
+	UT_hash_handle		 hh;
+};
+
+struct hold *
+hold_new(void)
+{
+	struct hold	*h = xcalloc(1, sizeof(struct hold));
+
+	h->soonest = INT64_MAX;
+	return h;
+}
+
+struct held_lane *
+hold_lane(const struct hold *h, struct bytes lane)
+{
+	struct held_lane	*l;
+
+	HASH_FIND(hh, h->lanes, lane.data, lane.len, l);
+	return l;
+}
+
+static struct held_row *
+find_row(const struct hold *h, uint64_t sequence)
+{
+	struct held_row	*r;
+
+	HASH_FIND(hh, h->rows, &sequence, sizeof(sequence), r);
+	return r;
+}
+
+static struct held_lane *
+add_lane(struct hold *h, const struct wait *w)
+{
+	struct held_lane	*l;
+
+	l = xcalloc(1, sizeof(*l) + w->lane.len + w->key.len + 1);
+	l->head = l->parked_from = l->halted = HOLD_NONE;
+	l->due_at = INT64_MAX;
+	l->len = w->lane.len;
+	memcpy(l->name, w->lane.data, w->lane.len);
+	if (w->key.data != NULL) {
+		memcpy(l->name + l->len, w->key.data, w->key.len);
+		l->key = (struct bytes){ l->name + l->len, w->key.len };
+	}
+	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
+	return l;
+}
+
+static void
+add_row(struct hold *h, struct held_lane *l, struct part *part,
+    uint64_t sequence)
+{
+	struct held_row	*r = xcalloc(1, sizeof(*r));
+
+	r->sequence = sequence;
+	r->lane = l;
+	r->part = part;
+	r->next = l->rows;
+	l->rows = r;
+	l->nrows++;
+	part->nheld++;
+	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
+}
+
+/* The time of a head changed: is the soonest still known? */
+static void
+set_due(struct hold *h, struct held_lane *l, int64_t due_at)
+{
+	if (due_at <= h->soonest)
+		h->soonest = due_at;
+	else if (l->due_at == h->soonest)
+		h->soonest = SOONEST_UNKNOWN;
+	l->due_at = due_at;
+}
+
+bool
+hold_is_returning(const struct held_lane *l)
+{
+	return l->head == HOLD_NONE && l->halted == HOLD_NONE &&
+	    l->parked_from != HOLD_NONE;
+}
+
+/* The head becomes a row like the others: if it is parked, the first. */
+static void
+lose_head(struct held_lane *l)
+{
+	if (l->head_parked && l->head < l->parked_from)
+		l->parked_from = l->head;
+	l->head_parked = false;
+}
+
+static void
+set_head(struct hold *h, struct held_lane *l, const struct wait *w)
+{
+	h->nreturning -= hold_is_returning(l);
+	if (w->sequence < l->head)
+		lose_head(l);
+	l->head = w->sequence;
+	l->part = w->part;
+	l->why = w->why;
+	l->head_parked = false;
+	set_due(h, l, w->due_at);
+	h->unrecorded = h->unrecorded || l->record == 0;
+	/* To the end: hold_due begins with those that were not tried longest. */
+	HASH_DEL(h->lanes, l);
+	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
+}
+
+/* From here on a row waits for what is parked or halted, whatever the head. */
+static uint64_t
+behind_from(const struct held_lane *l)
+{
+	return l->halted < l->parked_from ? l->halted + 1 : l->parked_from;
+}
+
+static bool
+is_behind(const struct held_lane *l, uint64_t sequence)
+{
+	return sequence >= behind_from(l);
+}
+
+void
+hold_row(struct hold *h, const struct wait *w)
+{
+	struct held_row		*r = find_row(h, w->sequence);
+	struct held_lane	*l = r != NULL ? r->lane :
+				     hold_lane(h, w->lane);
+
+	if (l == NULL)
+		l = add_lane(h, w);
+	if (r == NULL)
+		add_row(h, l, w->part, w->sequence);
+	if (w->sequence <= l->head && !is_behind(l, w->sequence))
+		set_head(h, l, w);
+}
+
+bool
+hold_has_row(const struct hold *h, uint64_t sequence)
+{
+	return find_row(h, sequence) != NULL;
+}
+
+bool
+hold_bars(const struct hold *h, struct bytes lane, uint64_t sequence)
+{
+	const struct held_lane	*l = hold_lane(h, lane);
+
+	return l != NULL && (l->head < sequence || is_behind(l, sequence));
+}
+
+/* Forget the row that *p points to. */
+static void
+drop_row_at(struct hold *h, struct held_row **p)
+{
+	struct held_row	*r = *p;
+
+	*p = r->next;
+	r->lane->nrows--;
+	r->part->nheld--;
+	HASH_DEL(h->rows, r);
+	free(r);
+}
+
+static void
+drop_row(struct hold *h, const struct held_row *r)
+{
+	struct held_row	**p = &r->lane->rows;
+
+	while (*p != r)
+		p = &(*p)->next;
+	drop_row_at(h, p);
+}
+
+/* The rows of the lane before this one. */
+static void
+drop_rows(struct hold *h, struct held_lane *l, uint64_t before)
+{
+	struct held_row	**p = &l->rows;
+
+	while (*p != NULL)
+		if ((*p)->sequence < before)
+			drop_row_at(h, p);
+		else
+			p = &(*p)->next;
+}
+
+/* It has a row in the table of blocked keys, which nobody needs any more. */
+static void
+lift(struct hold *h, struct held_lane *l)
+{
+	if (l->record == 0)
+		return;
+	h->lifted = xreallocarray(h->lifted, h->nlifted + 1,
+	    sizeof(*h->lifted));
+	h->lifted[h->nlifted++] = (struct lifted){ l->record, l->home };
+}
+
+static void
+drop_lane(struct hold *h, struct held_lane *l)
+{
+	h->nreturning -= hold_is_returning(l);
+	drop_rows(h, l, HOLD_NONE);
+	set_due(h, l, INT64_MAX);
+	HASH_DEL(h->lanes, l);
+	free(l);
+}
+
+static void
+head_gone(struct hold *h, struct held_lane *l)
+{
+	if (l->parked_from == HOLD_NONE && l->halted == HOLD_NONE) {
+		lift(h, l);
+		drop_lane(h, l);
+		return;
+	}
+	/* What is not behind the rest is for the next scan to see. */
+	drop_rows(h, l, behind_from(l));
+	l->head = HOLD_NONE;
+	set_due(h, l, INT64_MAX);
+	h->nreturning += hold_is_returning(l);
+}
+
+void
+hold_row_gone(struct hold *h, uint64_t sequence)
+{
+	struct held_row		*r = find_row(h, sequence);
+	struct held_lane	*l;
+
+	if (r == NULL)
+		return;
+	l = r->lane;
+	if (l->head == sequence)
+		head_gone(h, l);
+	else
+		drop_row(h, r);
+}
+
+size_t
+hold_due(struct hold *h, int64_t now, struct pick *picks, size_t max)
+{
+	size_t	n = 0;
+
+	if (hold_next_due(h) > now)
+		return 0;
+	for (const struct held_lane *l = h->lanes; l != NULL && n < max;
+	    l = l->hh.next)
+		if (l->due_at <= now && !l->head_parked)
+			picks[n++] = (struct pick){ l->head, l->part };
+	return n;
+}
+
+static int64_t
+soonest(const struct hold *h)
+{
+	int64_t	next = INT64_MAX;
+
+	for (const struct held_lane *l = h->lanes; l != NULL; l = l->hh.next)
+		if (l->due_at < next)
+			next = l->due_at;
+	return next;
+}
+
+int64_t
+hold_next_due(struct hold *h)
+{
+	if (h->soonest == SOONEST_UNKNOWN)
+		h->soonest = soonest(h);
+	return h->soonest;
+}
+
+static void
+forget_rows(struct hold *h, struct held_lane *l, const struct part *part)
+{
+	struct held_row	**p = &l->rows;
+
+	while (*p != NULL)
+		if ((*p)->part == part)
+			drop_row_at(h, p);
+		else
+			p = &(*p)->next;
+}
+
+/* A lane may reach into several partitions: labels are the rows' own. */
+static void
+forget_in_lane(struct hold *h, struct held_lane *l, const struct part *part)
+{
+	h->nreturning -= hold_is_returning(l);
+	if (l->home == part) {
+		l->home = NULL;
+		l->record = 0;
+		l->parked_from = HOLD_NONE;
+	}
+	if (l->halter == part) {
+		l->halter = NULL;
+		l->halted = HOLD_NONE;
+	}
+	h->nreturning += hold_is_returning(l);
+	if (l->home == NULL && l->halter == NULL &&
+	    (l->part == part || l->head == HOLD_NONE)) {
+		drop_lane(h, l);
+		return;
+	}
+	if (part->nheld > 0)
+		forget_rows(h, l, part);
+	if (l->part == part) {
+		l->part = l->home != NULL ? l->home : l->halter;
+		if (l->head != HOLD_NONE)
+			head_gone(h, l);
+	}
+}
+
+/* Whoever reads them next may use them again. */
+static void
+forget_lifted(struct hold *h, const struct part *part)
+{
+	size_t	kept = 0;
+
+	for (size_t i = 0; i < h->nlifted; i++)
+		if (h->lifted[i].home != part)
+			h->lifted[kept++] = h->lifted[i];
+	h->nlifted = kept;
+}
+
+void
+hold_forget_part(struct hold *h, struct part *part)
+{
+	struct held_lane	*l, *next;
+
+	HASH_ITER(hh, h->lanes, l, next)
+		forget_in_lane(h, l, part);
+	forget_lifted(h, part);
+}
+
+size_t
+hold_nlanes(const struct hold *h)
+{
+	return HASH_COUNT(h->lanes);
+}
+
+size_t
+hold_nrows(const struct hold *h)
+{
+	return HASH_COUNT(h->rows);
+}
+
+struct held_lane *
+hold_load(struct hold *h, const struct wait *w, uint64_t record,
+    uint64_t parked_from, bool head_parked)
+{
+	struct held_lane	*l = add_lane(h, w);
+
+	l->part = l->home = w->part;
+	l->record = record;
+	l->parked_from = parked_from;
+	l->head = w->sequence;
+	l->why = w->why;
+	set_due(h, l, w->due_at);
+	l->head_parked = head_parked;
+	if (l->head != HOLD_NONE && !head_parked)
+		add_row(h, l, w->part, w->sequence);
+	h->nreturning += hold_is_returning(l);
+	return l;
+}
+
+void
+hold_halt(struct hold *h, struct held_lane *l, struct part *part,
+    uint64_t sequence)
+{
+	h->nreturning -= hold_is_returning(l);
+	if (sequence < l->halted) {
+		l->halted = sequence;
+		l->halter = part;
+	}
+	if (l->head == HOLD_NONE || l->head <= l->halted)
+		return;
+	lose_head(l);
+	l->head = HOLD_NONE;
+	set_due(h, l, INT64_MAX);
+}
+
+size_t
+hold_list(const struct held_lane *l, uint64_t *out, size_t max)
+{
+	const struct part	*home = l->home != NULL ? l->home : l->part;
+	size_t			 n = 0;
+
+	for (const struct held_row *r = l->rows; r != NULL && n < max;
+	    r = r->next)
+		if (r->part == home && r->sequence != l->head)
+			out[n++] = r->sequence;
+	return n;
+}
+
+void
+hold_parked(struct hold *h, struct held_lane *l, const uint64_t *sequences,
+    size_t n)
+{
+	h->nreturning -= hold_is_returning(l);
+	for (size_t i = 0; i < n; i++) {
+		if (sequences[i] == l->head)
+			l->head_parked = true;
+		else if (sequences[i] < l->parked_from)
+			l->parked_from = sequences[i];
+		drop_row(h, find_row(h, sequences[i]));
+	}
+	h->nreturning += hold_is_returning(l);
+}
+
+void
+hold_head_back(struct hold *h, struct held_lane *l)
+{
+	l->head_parked = false;
+	add_row(h, l, l->part, l->head);
+}
+
+void
+hold_back(struct hold *h, struct held_lane *l, uint64_t next)
+{
+	if (next == HOLD_NONE) {
+		lift(h, l);
+		drop_lane(h, l);
+		return;
+	}
+	l->parked_from = next;
+	drop_rows(h, l, next);
+}
+
+void
+hold_free(struct hold *h)
+{
+	struct held_lane	*l, *tmp;
+
+	if (h == NULL)
+		return;
+	HASH_ITER(hh, h->lanes, l, tmp)
+		drop_lane(h, l);
+	free(h->lifted);
+	free(h);
+}

@@ -1,0 +1,131 @@
+/*
+ * look.h - which rows the next tick tries: what a scan saw, and due heads
+ *
+ * Rows come in sequence order, and what is not taken is cut off at the end:
+ * a row that was not looked at may belong before one that was.
+ */
+#ifndef OUTBOX_LOOK_H
+#define OUTBOX_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+#include "util/err.h"
+#include "worker/hold.h"
+#include "common/label_set.h"
+#include "worker/member.h"
+#include "store/store.h"
+
+/* Rows to be claimed, sorted, and the partitions they are from. */
+struct picks {
+	struct pick		*items;
+	size_t			 n;
+	uint64_t		*sequences;	/* of the items */
+	const struct range	*ranges;	/* until the next look */
+	size_t			 nranges;
+	struct batch		*ahead;		/* the same, and to be taken: what
+						   is read of the rows already */
+};
+
+/*
+ * What one statement saw of the partitions.  The rows that a batch has no
+ * room for are for the next ones: reading costs time for each partition and,
+ * while somebody holds an old snapshot, for each row delivered since.
+ */
+struct scan {
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][MSG_LABEL];
+	struct part		*parts[STORE_RANGES];	/* if still ours; the
+						   ranges of one follow each
+						   other */
+	size_t			 nranges;
+	struct candidate	*rows;
+	size_t			 n, next;	/* not taken: from next on */
+	struct batch		 ahead;		/* of the rows; may be less */
+	bool			 calm;		/* no lane waited then */
+	bool			 clean;		/* all before it are delivered */
+
+	size_t			 depth;		/* batches to ask for */
+	int64_t			 began_at;	/* clock_us() */
+	int64_t			 took_us;
+	bool			 narrow;	/* it did not go everywhere */
+	bool			 many;		/* it found STORE_FEW at least */
+	bool			 rich;		/* and there may be more */
+};
+
+struct look {
+	const struct conf	*conf;
+	struct store		*store;
+	struct member		*member;
+	struct hold		*hold;
+	struct scan		 scan;
+
+	size_t			 rotate;	/* which partitions come first */
+	size_t			 turn;		/* whose the odd row is */
+	size_t			 looked_at;	/* partitions, since work was found */
+	bool			 idle;		/* the last one found nothing */
+	bool			 narrow;	/* to be set by the owner: look only
+						   where somebody has rung, and
+						   where rows were left */
+	bool			 saw_all;	/* there was one that was not; to be
+						   cleared by the owner */
+	bool			 cut;		/* the last had not room for all */
+	int64_t			 heads_at;	/* no head is tried before */
+};
+
+void	look_init(struct look *, const struct conf *, struct store *,
+	    struct member *, struct hold *);
+void	look_free(struct look *);
+
+/*
+ * At most limit rows, without those of open, a batch that is delivered and not
+ * yet written back (NULL: none).  The caller frees what is in picks, also after
+ * -1.
+ */
+int	look_for_rows(struct look *, struct picks *, const struct batch *open,
+	    size_t limit, struct err *);
+void	picks_free(struct picks *);
+
+/* The partition of a row that was picked, NULL for others. */
+struct part *picks_part(const struct picks *, uint64_t sequence);
+
+/*
+ * All ranges of the partitions that something was picked from; at most
+ * STORE_RANGES.
+ */
+size_t	picks_ranges(const struct picks *, struct range *);
+
+/* What came of it: was anything claimed?  Are there partitions left? */
+bool	look_is_over(struct look *, bool claimed);
+
+/* Did the last scan see more rows than it gave out, or may there be more? */
+bool	look_left_some(const struct look *);
+
+/*
+ * All that was picked is delivered: what the scan saw behind it may be next.
+ * Otherwise the next look scans again, for nobody knows what comes back.
+ */
+void	look_all_done(struct look *);
+
+/*
+ * Somebody has rung for these.  A row may be heard of before it can be read, so
+ * narrow looks go there for some milliseconds, and one after that if none has
+ * found a new row.  Returns whether any of them is ours.
+ */
+bool	look_rung(struct look *, const struct label_set *, int64_t now);
+
+/* Is there a ring that no new row was found for yet? */
+bool	look_is_rung(const struct look *);
+
+/* Something failed: what the scan has left may not be the next any more. */
+void	look_drop(struct look *);
+
+/* Would the next look first ask whether there are rows at all? */
+bool	look_would_ask(const struct look *);
+
+/* When a head that waits can be tried; INT64_MAX: nothing waits. */
+int64_t	look_next_due(struct look *);
+
+#endif

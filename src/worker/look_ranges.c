@@ -1,0 +1,160 @@
+/*
+ * look_ranges.c - where the next scan looks, and for how many rows
+ */
+
+#include "worker/look_impl.h"
+
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+
+/* So long after its ring a row can be read as a rule. */
+#define RING_MS		2
+
+static void
+add_range(struct scan *s, struct part *p, struct part_label *l, size_t limit)
+{
+	size_t	i = s->nranges++;
+
+	l->range = (unsigned)i;
+	s->parts[i] = p;
+	strlcpy(s->labels[i], l->label, sizeof(s->labels[i]));
+	s->ranges[i] = (struct range){ .label = s->labels[i],
+	    .epoch = l->epoch, .limit = limit };
+}
+
+static size_t
+count_full(const struct part *p)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < p->nlabels; i++)
+		n += p->labels[i].full;
+	return n;
+}
+
+/* Does a narrow look go there? */
+static bool
+is_wanted(const struct part *p, int64_t now)
+{
+	return count_full(p) > 0 || p->rung || now < p->rung_at + RING_MS;
+}
+
+/* The partitions of a scan, and how many labels they have together. */
+struct chosen {
+	struct part	*parts[STORE_RANGES];
+	size_t		 n;
+	size_t		 nlabels;
+};
+
+/* With all of its labels or not at all. */
+static bool
+add_part(struct chosen *c, struct part *p, size_t max)
+{
+	if (c->nlabels + p->nlabels > max)
+		return false;
+	p->picked = true;
+	c->parts[c->n++] = p;
+	c->nlabels += p->nlabels;
+	return true;
+}
+
+static bool
+is_passed(const struct look *l, const struct part *p, int64_t now)
+{
+	return p->fresh || (l->narrow && !is_wanted(p, now));
+}
+
+static struct part *
+first_in_turn(const struct look *l, int64_t now)
+{
+	const struct member	*m = l->member;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		struct part *p = m->parts[(l->rotate + i) % m->nparts];
+
+		if (!is_passed(l, p, now))
+			return p;
+	}
+	return NULL;
+}
+
+/*
+ * Busy ones first, up to half of the places, then whose turn it is; but if the
+ * first of those is a class, that one always, for it may need all of the
+ * places.  A class whose turn it is not has to leave some to the others.
+ */
+static void
+choose_busy(struct look *l, struct chosen *c, int64_t now)
+{
+	struct member	*m = l->member;
+	struct part	*first = first_in_turn(l, now);
+
+	for (size_t i = 0; i < m->nparts; i++)
+		m->parts[i]->picked = false;
+	if (first != NULL && first->nlabels > 1)
+		add_part(c, first, STORE_RANGES);
+	for (size_t i = 0; i < m->nparts; i++)
+		if (!m->parts[i]->picked && !m->parts[i]->fresh &&
+		    count_full(m->parts[i]) > 0)
+			add_part(c, m->parts[i], STORE_RANGES / 2);
+}
+
+static void
+choose_parts(struct look *l, struct chosen *c)
+{
+	struct member	*m = l->member;
+	size_t		 turn = 0;
+	int64_t		 now = clock_ms();
+
+	choose_busy(l, c, now);
+	for (; turn < m->nparts; turn++) {
+		struct part *p = m->parts[(l->rotate + turn) % m->nparts];
+
+		if (p->picked || is_passed(l, p, now))
+			continue;
+		if (!add_part(c, p, STORE_RANGES))
+			break;
+	}
+	l->cut = l->narrow ? turn < m->nparts : c->n < m->nparts;
+	if (!l->narrow || l->cut)
+		l->rotate += turn;
+	if (!l->narrow)
+		l->looked_at += turn;
+}
+
+/*
+ * Ranges of the chosen partitions, one for each label, always from the first
+ * waiting row: ids are not committed in order, and a scan that starts higher
+ * would let a later row of a key pass one that was committed meanwhile. Each
+ * gets a fair share; those that used theirs up the last time divide the whole
+ * batch among them too, so that one busy label among many idle ones is not
+ * slow.
+ */
+void
+look_choose_ranges(struct look *l, size_t limit)
+{
+	struct chosen	c = { .n = 0 };
+	size_t		nfull = 0;
+
+	choose_parts(l, &c);
+	l->scan.nranges = 0;
+	for (size_t i = 0; i < c.n; i++)
+		nfull += count_full(c.parts[i]);
+	for (size_t i = 0; i < c.n; i++)
+		for (size_t k = 0; k < c.parts[i]->nlabels; k++) {
+			struct part *p = c.parts[i];
+			size_t share = p->labels[k].full ? limit / nfull :
+			    limit / c.nlabels;
+
+			share = (share > 0 ? share : 1) + (p->nlabels == 1 ?
+			    p->nheld : p->labels[k].nknown);
+			/* In partition order one lane is all of it. */
+			if (l->conf->outbox.ordering == ORDER_PARTITION &&
+			    p->nheld > 0)
+				share = 1;
+			add_range(&l->scan, p, &p->labels[k], share);
+		}
+}

@@ -1,0 +1,468 @@
+/*
+ * park.c - see park.h
+ *
+ * The hold is told what a statement has done only after it has done it; an
+ * answer that is lost closes the connection, and everything is read again.
+ */
+
+#include "worker/park_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/plain.h"
+#include "util/xalloc.h"
+
+/* A head that is due so soon is neither recorded nor parked. */
+#define SOON_MS		2000
+
+/* Lanes in one statement. */
+#define LANES		256
+
+/*
+ * The database may refuse a statement because of what is in one row.  Then
+ * lanes go by themselves for a while, and who is refused alone waits.
+ */
+#define ALONE_MS	60000
+#define ASIDE_MS	30000
+
+static size_t
+max_lanes(const struct park *p, int64_t now, size_t max)
+{
+	return now < p->alone_until ? 1 : max;
+}
+
+static bool
+is_aside(const struct held_lane *l, int64_t now)
+{
+	return now < l->aside_until;
+}
+
+/* A statement about these lanes failed; 0: the round may go on without. */
+static int
+refused(struct park *p, struct held_lane *const *lanes, size_t n, int64_t now,
+    const struct err *e)
+{
+	char	key[PLAIN_SIZE];
+
+	if (!store_refused_value(p->store))
+		return -1;
+	p->alone_until = now + ALONE_MS;
+	p->moved = true;
+	if (n > 1)
+		return 0;
+	plain_text(key, lanes[0]->key.data, lanes[0]->key.len);
+	if (lanes[0]->aside_until == 0)
+		log_error("key %s: its rows or its record cannot be moved, the "
+		    "database refuses that: %s; it waits: mend the rows or the "
+		    "table", key, e->text);
+	lanes[0]->aside_until = now + ASIDE_MS;
+	if (lanes[0]->head_parked)
+		lanes[0]->due_at = lanes[0]->aside_until;
+	return 0;
+}
+
+void
+park_add_leases(struct leases *ls, const struct part *part)
+{
+	for (size_t i = 0; i < ls->n; i++)
+		if (ls->items[i].label == part_name(part))
+			return;
+	ls->items = xreallocarray(ls->items, ls->n + part->nlabels,
+	    sizeof(*ls->items));
+	for (size_t i = 0; i < part->nlabels; i++)
+		ls->items[ls->n++] = (struct range){
+		    .label = part->labels[i].label,
+		    .epoch = part->labels[i].epoch };
+}
+
+/* Give rows of these lanes their labels back. */
+static int
+unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+    const uint64_t *list, size_t n, struct err *e)
+{
+	struct leases	ls = { 0 };
+	int		rc;
+
+	if (n == 0)
+		return 0;
+	p->moved = true;
+	for (size_t i = 0; i < nlanes; i++)
+		park_add_leases(&ls, lanes[i]->home);
+	rc = store_unpark(p->store, ls.items, ls.n, list, n, e);
+	free(ls.items);
+	return rc;
+}
+
+/*
+ * Coming back
+ */
+
+/* A record that cannot go does no harm: its next reader tries again. */
+static int
+unblock(struct park *p, const struct leases *ls, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	if (store_unblock(p->store, ls->items, ls->n, list, n, e) == 0)
+		return 0;
+	if (!store_refused_value(p->store))
+		return -1;
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (unblock(p, ls, list + i, 1, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+lift(struct park *p, struct err *e)
+{
+	struct hold	*h = p->hold;
+	struct leases	 ls = { 0 };
+	uint64_t	*list;
+	int		 rc;
+
+	if (h->nlifted == 0)
+		return 0;
+	list = xcalloc(h->nlifted, sizeof(*list));
+	for (size_t i = 0; i < h->nlifted; i++) {
+		list[i] = h->lifted[i].record;
+		park_add_leases(&ls, h->lifted[i].home);
+	}
+	rc = unblock(p, &ls, list, h->nlifted, e);
+	free(ls.items);
+	free(list);
+	if (rc == 0)
+		h->nlifted = 0;
+	return rc;
+}
+
+static int
+bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	struct hold		 *h = p->hold;
+	struct held_lane	**lanes, *l;
+	uint64_t		 *list;
+	size_t			  n = 0;
+	int			  rc;
+
+	if (hold_next_due(h) > now)
+		return 0;
+	lanes = xcalloc(limit + 1, sizeof(*lanes));
+	list = xcalloc(limit + 1, sizeof(*list));
+	limit = max_lanes(p, now, limit);
+	for (l = h->lanes; l != NULL && n < limit; l = l->hh.next)
+		if (l->head_parked && l->due_at <= now &&
+		    !is_aside(l, now)) {
+			list[n] = l->head;
+			lanes[n++] = l;
+		}
+	rc = unpark(p, lanes, n, list, n, e);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		hold_head_back(h, lanes[i]);
+	if (rc < 0)
+		rc = refused(p, lanes, n, now, e);
+	free(lanes);
+	free(list);
+	return rc;
+}
+
+/* What was read of each lane: the last one only tells where the rest is. */
+static void
+take_back(struct park *p, struct held_lane **lanes, const struct range *ranges,
+    size_t nlanes, const struct candidate *found, size_t nfound)
+{
+	uint64_t	next[STORE_RANGES];
+	size_t		used[STORE_RANGES] = { 0 };
+
+	for (size_t i = 0; i < nlanes; i++)
+		next[i] = HOLD_NONE;
+	for (size_t i = 0; i < nfound; i++)
+		if (++used[found[i].range] == ranges[found[i].range].limit)
+			next[found[i].range] = found[i].sequence;
+	for (size_t i = 0; i < nlanes; i++)
+		hold_back(p->hold, lanes[i], next[i]);
+}
+
+static int
+unpark_found(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+    const struct range *ranges, const struct candidate *found, size_t nfound,
+    struct err *e)
+{
+	uint64_t	*list = xcalloc(nfound + 1, sizeof(*list));
+	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
+	int		 rc;
+
+	for (size_t i = 0; i < nfound; i++)
+		if (++used[found[i].range] < ranges[found[i].range].limit)
+			list[n++] = found[i].sequence;
+	rc = unpark(p, lanes, nlanes, list, n, e);
+	free(list);
+	return rc;
+}
+
+static int
+bring_rows(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	struct held_lane	*lanes[STORE_RANGES], *l;
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	struct candidate	*found;
+	size_t			 n = 0, nfound;
+	size_t			 max = max_lanes(p, now, STORE_RANGES);
+	int			 rc;
+
+	if (p->hold->nreturning == 0)
+		return 0;
+	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next)
+		if (hold_is_returning(l) && !is_aside(l, now))
+			lanes[n++] = l;
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		park_set_range(&ranges[i], labels[i], lanes[i]->record,
+		    limit / n + 2);
+	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
+		return -1;
+	rc = unpark_found(p, lanes, n, ranges, found, nfound, e);
+	if (rc == 0)
+		take_back(p, lanes, ranges, n, found, nfound);
+	else
+		rc = refused(p, lanes, n, now, e);
+	free(found);
+	return rc;
+}
+
+/*
+ * Going
+ */
+
+struct going {
+	struct held_lane	*lanes[LANES];
+	struct parking		 parking[LANES];
+	size_t			 n;
+	uint64_t		*sequences;
+	size_t			 nsequences;
+};
+
+/* A lease is not as we knew it: look again, and read the keys afresh. */
+static void
+start_afresh(struct park *p, struct held_lane *const *lanes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		lanes[i]->part->fresh = true;
+	for (size_t i = 0; i < p->member->nparts; i++)
+		if (p->member->parts[i]->fresh)
+			hold_forget_part(p->hold, p->member->parts[i]);
+	member_look_now(p->member);
+}
+
+/*
+ * Of the labels of its partition, the one under which the key's rows are to
+ * come back: the one that new rows of it have.  So what was parked is under a
+ * former count's label no longer.
+ */
+static const struct part_label *
+home_label(const struct park *p, const struct held_lane *l)
+{
+	const struct counts	*c = &p->member->counts;
+	const struct part	*home = l->part;
+
+	for (size_t i = 0; home->nlabels > 1 && i < home->nlabels; i++) {
+		const struct part_label *x = &home->labels[i];
+
+		if (counts_is_label(x->label) && !counts_is_former(c,
+		    l->key.data, l->key.len, x->label, strlen(x->label)))
+			return x;
+	}
+	return &home->labels[0];
+}
+
+static struct blocked
+record_of(const struct park *p, const struct held_lane *l)
+{
+	const struct part_label	*home = home_label(p, l);
+
+	return (struct blocked){ .first = l->head, .head = l->head,
+	    .key = l->key, .label = home->label, .epoch = home->epoch,
+	    .reason = park_reasons[l->why] };
+}
+
+/* *done tells whether they all have a record now. */
+static int
+record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
+    struct err *e)
+{
+	struct blocked	b[LANES];
+	size_t		nnew = 0;
+	uint64_t	written = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (lanes[i]->record == 0)
+			b[nnew++] = record_of(p, lanes[i]);
+	if (nnew > 0 && store_block(p->store, b, nnew, &written, e) < 0)
+		return -1;
+	*done = written == nnew;
+	for (size_t i = 0; *done && i < n; i++)
+		if (lanes[i]->record == 0) {
+			lanes[i]->record = lanes[i]->head;
+			lanes[i]->home = lanes[i]->part;
+		}
+	if (!*done)
+		start_afresh(p, lanes, n);
+	return 0;
+}
+
+static bool
+is_far(const struct held_lane *l, int64_t now)
+{
+	return l->due_at - now > SOON_MS;
+}
+
+/* An operator wants to know of heads that failed and wait. */
+static int
+record_failed(struct park *p, int64_t now, struct err *e)
+{
+	struct held_lane	*lanes[LANES], *l;
+	size_t			 n = 0, max = max_lanes(p, now, LANES);
+	bool			 done, later = false;
+
+	if (!p->hold->unrecorded)
+		return 0;
+	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next) {
+		if (l->record != 0 || l->why != HOLD_FAILED || !is_far(l, now))
+			continue;
+		if (is_aside(l, now))
+			later = true;
+		else
+			lanes[n++] = l;
+	}
+	if (n > 0 && record(p, lanes, n, &done, e) < 0)
+		return refused(p, lanes, n, now, e);
+	p->hold->unrecorded = later || n == max;
+	return 0;
+}
+
+static bool
+head_can_go(const struct held_lane *l, int64_t now)
+{
+	return !l->head_parked && l->head != HOLD_NONE && is_far(l, now) &&
+	    (l->home == NULL || l->home == l->part);
+}
+
+/* The fullest first. */
+static int
+lane_cmp(const void *a, const void *b)
+{
+	const struct held_lane	*x = *(struct held_lane *const *)a;
+	const struct held_lane	*y = *(struct held_lane *const *)b;
+
+	return x->nrows > y->nrows ? -1 : x->nrows < y->nrows;
+}
+
+static struct held_lane **
+sorted_lanes(const struct hold *h)
+{
+	struct held_lane	**lanes, *l;
+	size_t			  n = 0;
+
+	lanes = xcalloc(hold_nlanes(h) + 1, sizeof(struct held_lane *));
+	for (l = h->lanes; l != NULL; l = l->hh.next)
+		lanes[n++] = l;
+	qsort(lanes, n, sizeof(struct held_lane *), lane_cmp);
+	return lanes;
+}
+
+static void
+choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
+{
+	uint64_t	*list = g->sequences + g->nsequences;
+	size_t		 n = 0;
+
+	/* Halted in a partition that has no rows here. */
+	if ((l->record == 0 && l->head == HOLD_NONE) || is_aside(l, now))
+		return;
+	if (head_can_go(l, now))
+		list[n++] = l->head;
+	n += hold_list(l, list + n, max - n);
+	if (n == 0)
+		return;
+	g->parking[g->n] = (struct parking){ .sequences = list, .n = n };
+	g->lanes[g->n++] = l;
+	g->nsequences += n;
+}
+
+static void
+choose(struct park *p, struct going *g, size_t max, int64_t now)
+{
+	struct held_lane	**lanes = sorted_lanes(p->hold);
+	size_t			  n = hold_nlanes(p->hold);
+
+	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
+	/* A returning lane has a record; others get it by their head. */
+	for (size_t i = 0; i < n && g->n < max_lanes(p, now, LANES) &&
+	    g->nsequences < max; i++)
+		choose_rows(g, lanes[i], max - g->nsequences, now);
+	free(lanes);
+}
+
+static int
+put_away(struct park *p, const struct going *g, struct err *e)
+{
+	struct leases	ls = { 0 };
+	int		rc;
+
+	p->moved = true;
+	for (size_t i = 0; i < g->n; i++)
+		park_add_leases(&ls, g->lanes[i]->home);
+	rc = store_park(p->store, ls.items, ls.n, g->parking, g->n, e);
+	free(ls.items);
+	return rc;
+}
+
+static int
+park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	struct going	g = { 0 };
+	size_t		nrows = hold_nrows(p->hold);
+	bool		done = true;
+	int		rc = 0;
+
+	/* In partition order the scan reads one row of a lane that waits. */
+	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
+		return 0;
+	if (nrows <= limit)
+		return 0;
+	nrows -= limit / 2;
+	choose(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
+	if (g.n > 0)
+		rc = record(p, g.lanes, g.n, &done, e);
+	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
+		g.parking[i].first = g.lanes[i]->record;
+	if (rc == 0 && done && g.n > 0)
+		rc = put_away(p, &g, e);
+	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
+		hold_parked(p->hold, g.lanes[i], g.parking[i].sequences,
+		    g.parking[i].n);
+	free(g.sequences);
+	if (rc < 0)
+		rc = refused(p, g.lanes, g.n, now, e);
+	return rc;
+}
+
+int
+park_round(struct park *p, size_t limit, int64_t now, struct err *e)
+{
+	p->moved = false;
+	if (!store_can_block(p->store)) {
+		park_end_reading(p, p->member->parts, p->member->nparts, false);
+		return 0;
+	}
+	if (lift(p, e) < 0 || park_read_fresh(p, now, e) < 0 ||
+	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
+	    bring_rows(p, limit, now, e) < 0)
+		return -1;
+	if (record_failed(p, now, e) < 0)
+		return -1;
+	return park_rows(p, limit, now, e);
+}

@@ -1,0 +1,233 @@
+/*
+ * park_read.c - the records of partitions that are new here
+ *
+ * A partition stays fresh, and unclaimed, until all of them are read.
+ */
+
+#include "worker/park_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lane.h"
+#include "util/xalloc.h"
+
+/* Partitions whose records are read by one, and when to leave it at that. */
+#define READ_PARTS	16
+#define READ_MAX	10000
+
+const char *const park_reasons[] = {
+	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
+	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
+};
+
+void
+park_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
+    size_t limit)
+{
+	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
+	*r = (struct range){ .label = label, .limit = limit };
+}
+
+static enum hold_why
+why_of(const char *reason)
+{
+	for (size_t i = 0; i < HOLD_REFUSED + 1; i++)
+		if (strcmp(park_reasons[i], reason) == 0)
+			return (enum hold_why)i;
+	return HOLD_DELAYED;
+}
+
+static bool
+is_halted(const struct blocked *b)
+{
+	return strcmp(b->reason, STORE_HALTED) == 0;
+}
+
+/* Bring a batch back of what is parked under this record. */
+static int
+empty_out(struct park *p, const struct leases *ls, uint64_t first,
+    bool *more, struct err *e)
+{
+	char			 label[STORE_PARKED];
+	struct candidate	*found;
+	struct range		 range;
+	uint64_t		*list;
+	size_t			 n;
+	int			 rc = 0;
+
+	park_set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
+	if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
+		return -1;
+	list = xcalloc(n + 1, sizeof(*list));
+	for (size_t i = 0; i < n; i++)
+		list[i] = found[i].sequence;
+	if (n > 0)
+		rc = store_unpark(p->store, ls->items, ls->n, list, n, e);
+	free(list);
+	free(found);
+	*more = n == range.limit;
+	return rc;
+}
+
+/*
+ * Two records of one lane: after a halt in a lane that came back, or after a
+ * change of outbox.ordering.  One is enough to park under; a halt stays.
+ */
+static int
+merge(struct park *p, struct part *part, const struct blocked *b,
+    struct err *e)
+{
+	struct leases	ls = { 0 };
+	bool		more;
+	int		rc;
+
+	park_add_leases(&ls, part);
+	rc = empty_out(p, &ls, b->first, &more, e);
+	part->merging = part->merging || (rc == 0 && more);
+	if (rc == 0 && !more && !is_halted(b))
+		rc = store_unblock(p->store, ls.items, ls.n, &b->first, 1, e);
+	free(ls.items);
+	return rc;
+}
+
+static int
+load(struct park *p, const struct blocked *b, uint64_t parked_from,
+    int64_t now, struct err *e)
+{
+	struct bytes		 label = { b->label, strlen(b->label) };
+	struct held_lane	*l;
+	struct wait		 w = { .part = member_part(p->member, label),
+				     .key = b->key, .why = why_of(b->reason),
+				     .sequence = HOLD_NONE,
+				     .due_at = INT64_MAX };
+
+	if (w.part == NULL)
+		return 0;
+	label = (struct bytes){ part_name(w.part),
+	    strlen(part_name(w.part)) };
+	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
+	    label, &b->first);
+	/* A head that came late may be parked in front of the one on record. */
+	if (b->pending && !is_halted(b) && b->head < parked_from) {
+		w.sequence = b->head;
+		w.due_at = now + b->due_ms;
+	}
+	/* With nothing to wait for, the next step finds it empty. */
+	if (!b->pending && !is_halted(b) && parked_from == HOLD_NONE)
+		parked_from = b->first;
+	if ((l = hold_lane(p->hold, w.lane)) == NULL)
+		l = hold_load(p->hold, &w, b->first, parked_from,
+		    b->head_parked && w.sequence != HOLD_NONE);
+	else if (merge(p, w.part, b, e) < 0)
+		return -1;
+	if (is_halted(b) && l->record == 0) {
+		l->record = b->first;
+		l->home = w.part;
+	}
+	if (is_halted(b))
+		hold_halt(p->hold, l, w.part, b->head);
+	return 0;
+}
+
+/* The lowest sequence of each that is parked, other than its head. */
+static int
+find_parked(struct park *p, const struct blocked *b, size_t n,
+    uint64_t *parked_from, struct err *e)
+{
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	struct candidate	*found;
+	size_t			 nfound;
+
+	for (size_t i = 0; i < n; i++) {
+		park_set_range(&ranges[i], labels[i], b[i].first, 2);
+		parked_from[i] = HOLD_NONE;
+	}
+	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
+		return -1;
+	for (size_t i = nfound; i-- > 0;)
+		if (found[i].sequence != b[found[i].range].head)
+			parked_from[found[i].range] = found[i].sequence;
+	free(found);
+	return 0;
+}
+
+static int
+load_list(struct park *p, struct blocked_list *list, int64_t now,
+    struct err *e)
+{
+	uint64_t	parked_from[STORE_RANGES];
+
+	for (size_t i = 0; i < list->n; i++) {
+		size_t left = list->n - i;
+
+		if (i % STORE_RANGES == 0 && find_parked(p, &list->items[i],
+		    left < STORE_RANGES ? left : STORE_RANGES, parked_from,
+		    e) < 0)
+			return -1;
+		if (load(p, &list->items[i], parked_from[i % STORE_RANGES],
+		    now, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What is not finished stays fresh: it is read again in the next round. */
+void
+park_end_reading(struct park *p, struct part *const *parts, size_t n, bool failed)
+{
+	for (size_t i = 0; i < n; i++) {
+		parts[i]->fresh = failed || parts[i]->merging;
+		parts[i]->merging = false;
+		if (parts[i]->fresh)
+			hold_forget_part(p->hold, parts[i]);
+	}
+}
+
+static int
+read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
+    int64_t now, struct err *e)
+{
+	const char		**labels;
+	struct blocked_list	  list = { 0 };
+	size_t			  nlabels = 0;
+	int			  rc;
+
+	labels = xcalloc(n * STORE_RANGES, sizeof(*labels));
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < parts[i]->nlabels; k++)
+			labels[nlabels++] = parts[i]->labels[k].label;
+	rc = store_blocked(p->store, labels, nlabels, &list, e);
+	if (rc == 0)
+		rc = load_list(p, &list, now, e);
+	*nread += list.n;
+	park_end_reading(p, parts, n, rc < 0);
+	store_blocked_free(&list);
+	free(labels);
+	return rc;
+}
+
+/*
+ * Partitions that are new here may have blocked keys.  With very many of them
+ * the rest is for later rounds: leases do not wait.
+ */
+int
+park_read_fresh(struct park *p, int64_t now, struct err *e)
+{
+	struct member	*m = p->member;
+	struct part	*parts[READ_PARTS];
+	size_t		 n = 0, nread = 0;
+
+	for (size_t i = 0; i < m->nparts && nread < READ_MAX; i++) {
+		if (m->parts[i]->fresh)
+			parts[n++] = m->parts[i];
+		if (n == 0 || (n < READ_PARTS && i + 1 < m->nparts))
+			continue;
+		if (read_parts(p, parts, n, &nread, now, e) < 0)
+			return -1;
+		n = 0;
+	}
+	return 0;
+}

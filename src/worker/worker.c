@@ -1,0 +1,306 @@
+/*
+ * worker.c - connect, relay until told to stop, leave tidily
+ *
+ * The loop has no state of its own beyond "what is due when": database away,
+ * broker away and destination down are each a time at which to try again.
+ * Nothing here ends the process except being told to.
+ */
+
+#include "worker/worker_impl.h"
+
+#include <string.h>
+
+#include "nats/bus.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/sig.h"
+
+#define WAIT_MAX_MS		1000
+#define LEAVE_MS		5000	/* to write back what is published */
+
+static void
+sign_of_life(struct worker *w)
+{
+	w->line->alive_at = clock_ms();
+}
+
+static bool
+can_ask_db(const struct worker *w)
+{
+	return store_is_open(w->store) && clock_ms() >= w->db.try_at;
+}
+
+/* Called by the relay while a batch is out. */
+static enum keep
+keep(void *arg)
+{
+	struct worker	*w = arg;
+	struct err	 e;
+
+	sign_of_life(w);
+	if (got_orphaned || got_term > 1)
+		return KEEP_ABANDON;
+	/* A lost database does not stop what is out: settle decides. */
+	if (can_ask_db(w) &&
+	    member_keep_alive(&w->member, clock_ms(), &e) < 0)
+		worker_db_failed(w, &e);
+	return got_term || got_handover || !store_is_open(w->store) ?
+	    KEEP_FINISH : KEEP_ON;
+}
+
+/*
+ * A look for rows that is due before the next look at the leases goes with
+ * this one: an idle worker has one statement a second then instead of two.
+ * Only if nothing comes between it and the tick.
+ */
+static bool
+is_nearly_due(const struct worker *w, int64_t now)
+{
+	return w->pace.fixed_ms == 0 && w->pace.all_at < now + MEMBER_LOOK_MS &&
+	    now >= w->route.try_at && look_would_ask(&w->tick.look) &&
+	    now < recover_next(&w->recover, w->member.place == 0);
+}
+
+static void
+round_of_member(struct worker *w)
+{
+	int64_t		now = clock_ms();
+	struct err	e;
+
+	w->member.ask = is_nearly_due(w, now);
+	/* Leases move between batches only. */
+	if ((w->tick.unsettled ?
+	    member_keep_alive(&w->member, now, &e) :
+	    member_round(&w->member, now, &e)) < 0)
+		worker_db_failed(w, &e);
+	else {
+		link_lasts(&w->db, clock_ms());
+		worker_tell_late(w);
+	}
+	worker_show_served(w);
+	if (w->member.rows != MEMBER_NOT_ASKED)
+		w->pace.at = w->pace.all_at = now;
+}
+
+static bool
+can_publish(const struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+
+	return can_ask_db(w) && !w->tick.unsettled &&
+	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
+}
+
+/* Do what is due, in the order in which one thing needs the other. */
+static void
+step(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	int64_t		 now = clock_ms();
+
+	if (!p->ops->is_open(p->arg) && w->broker.opened_at != 0)
+		worker_lost_broker(w);
+	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
+		worker_open_broker(w);
+	else if (p->ops->is_open(p->arg))
+		link_lasts(&w->broker, clock_ms());
+	if (!store_is_open(w->store) && now >= w->db.try_at)
+		worker_open_db(w);
+	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
+		worker_check_stream(w);
+	w->member.rows = MEMBER_NOT_ASKED;
+	if (can_ask_db(w))
+		round_of_member(w);
+	if (can_ask_db(w) && w->tick.unsettled)
+		worker_settle(w);
+	if (can_publish(w))
+		worker_recover(w);
+	now = clock_ms();
+	if (can_publish(w) && recover_is_ready(&w->recover) &&
+	    now >= w->pace.at)
+		worker_tick(w);
+}
+
+static int64_t
+next_work(const struct worker *w)
+{
+	const struct recover	*r = &w->recover;
+	int64_t			 look = recover_next(r, w->member.place == 0);
+
+	return recover_is_ready(r) ? sooner(look, w->pace.at) : look;
+}
+
+static int64_t
+next_step(const struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+	bool			 broker = p->ops->is_open(p->arg);
+	int64_t			 at = w->db.try_at;
+
+	if (store_is_open(w->store)) {
+		int64_t work = member_next(&w->member);
+
+		if (broker)
+			work = sooner(sooner(work, w->check_at),
+			    later(next_work(w), w->route.try_at));
+		if (w->tick.unsettled)
+			work = 0;
+		at = later(at, work);
+	}
+	return broker ? at : sooner(at, w->broker.try_at);
+}
+
+static void
+wait_for_work(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	struct err	 e;
+	int64_t		 ms;
+
+	sign_of_life(w);
+	worker_hear(w);	/* what another wait has noticed */
+	ms = next_step(w) - clock_ms();
+	p->ops->idle(p->arg, worker_bell_fd(w),
+	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
+	worker_hear(w);
+	worker_pass_on_complaints(w);
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+}
+
+static bool
+is_over(const struct worker *w)
+{
+	size_t	hosts = w->conf->mysql.hosts.n;
+
+	if (got_term || got_handover || got_orphaned)
+		return true;
+	/* --once: a tick, or what kept it from happening on every server. */
+	return w->a->once && (w->ticks > 0 ||
+	    w->failures_seen >= (hosts > 0 ? hosts : 1) +
+	    w->conf->nats.servers.n - 1);
+}
+
+/* What is published must be written back, if that can be done in time. */
+static void
+settle_at_last(struct worker *w)
+{
+	int64_t	until = clock_ms() + LEAVE_MS;
+
+	while (w->tick.unsettled && clock_ms() < until && !got_orphaned &&
+	    got_term < 2) {
+		if (!store_is_open(w->store) && clock_ms() >= w->db.try_at)
+			worker_open_db(w);
+		if (store_is_open(w->store))
+			worker_settle(w);
+		if (w->tick.unsettled)
+			sig_wait(NULL, 0, LINK_FLOOR_MS);
+	}
+	if (w->tick.unsettled)
+		log_warn("%u published messages could not be written back: "
+		    "they will be sent again with the same ids",
+		    w->tick.relayed.delivered + (unsigned)w->tick.done.n);
+}
+
+/* Returns whether nothing of this worker is left in the database. */
+static bool
+leave(struct worker *w)
+{
+	struct err	e;
+
+	worker_set_state(w, BOARD_STOPPING);
+	settle_at_last(w);
+	/* Asked to leave right after having been asked to hand over? */
+	sig_wait(NULL, 0, 0);
+	if (got_handover && !got_term && !got_orphaned &&
+	    !w->tick.unsettled && store_is_open(w->store) &&
+	    member_forget_marks(&w->member, &e) < 0)
+		log_debug("%s", e.text);
+	if (store_is_open(w->store) && member_note_former(&w->member, &e) < 0)
+		log_debug("%s", e.text);
+	if (got_orphaned || (got_handover && !got_term))
+		return false;
+	/* A failed statement has closed it; our row and leases are there. */
+	if (!store_is_open(w->store) && (w->announced || w->a->nheirs > 0))
+		worker_open_db(w);
+	if (!store_is_open(w->store))
+		return !w->announced && w->a->nheirs == 0;
+	if (store_leave(w->store, &e) < 0) {
+		log_warn("%s: the leases run out by themselves", e.text);
+		return false;
+	}
+	return true;
+}
+
+static void
+init(struct worker *w, const struct worker_args *a)
+{
+	memset(w, 0, sizeof(*w));
+	w->a = a;
+	w->conf = a->conf;
+	w->line = a->line != NULL ? a->line : &w->no_line;
+	w->clean = true;
+	w->pace = (struct pace){ .fixed_ms = a->interval_ms,
+	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
+	    .linger_ms = worker_expects_rings(w->conf) ? 0 : PACE_LINGER_MS };
+	link_init(&w->db, "database");
+	link_init(&w->broker, "broker");
+	link_init(&w->route, "destination");
+	w->failures.any_text = true;	/* each names its message */
+	/* The publisher first: see bus.h. */
+	w->relay.pub = bus_new(w->conf, a->id);
+	w->store = store_new(w->conf, a->id);
+	w->hold = hold_new();
+	member_init(&w->member, w->conf, w->store, w->hold);
+	w->relay.conf = w->conf;
+	w->relay.form = (struct envelope_form){ w->conf->nats.subject,
+	    w->prefix, w->conf->nats.stream };
+	w->relay.keep = keep;
+	w->relay.keep_arg = w;
+	w->relay.handling = &w->line->handling;
+	w->relay.suspect = a->suspect;
+	recover_init(&w->recover, w->conf, w->store, &w->relay);
+	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
+	if (worker_expects_rings(w->conf)) {
+		w->tick.wait_ring = worker_wait_ring;
+		w->tick.wait_ring_arg = w;
+	}
+	report_init(&w->report, &a->report, a->id, clock_ms());
+}
+
+static void
+fini(struct worker *w)
+{
+	tick_free(&w->tick);
+	report_free(&w->report);
+	member_free(&w->member);
+	hold_free(w->hold);
+	store_free(w->store);
+	kinds_free(&w->relay.kinds);
+	envelope_free(&w->relay.envelope);
+	bus_free(&w->relay.pub);
+}
+
+int
+worker_main(const struct worker_args *a)
+{
+	struct worker	w;
+	bool		left, clean;
+
+	init(&w, a);
+	worker_set_state(&w, BOARD_STARTING);
+	sign_of_life(&w);
+	while (!is_over(&w)) {
+		step(&w);
+		if (!is_over(&w))
+			wait_for_work(&w);
+	}
+	if (a->once && w.clean && w.member.nparts == 0)
+		log_warn("owns no partition: other workers hold the leases");
+	left = leave(&w);
+	clean = w.clean && !w.tick.unsettled;
+	fini(&w);
+	if (a->once)
+		return clean ? 0 : 1;
+	return left ? 0 : SLOT_HANDED_OVER;
+}

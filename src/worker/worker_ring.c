@@ -1,0 +1,109 @@
+/* worker_ring.c - who wakes a worker, and for which partitions */
+
+#include "worker/worker_impl.h"
+
+#include <string.h>
+
+#include "util/clock.h"
+
+/*
+ * What is delivered waits so long to be written back, if rings come as close
+ * as that: the next claim does both in one commit.
+ */
+#define SETTLE_WAIT_MS	4
+#define GAPS		8	/* rings that their distance is the mean of */
+#define GAP_MAX_US	100000	/* a longer one counts as this */
+
+/* What does not want to hear it does not spin over it either. */
+int
+worker_bell_fd(const struct worker *w)
+{
+	return w->a->bell == NULL || !pace_listens(&w->pace, clock_ms()) ? -1 :
+	    bell_fd(w->a->bell, w->a->slot);
+}
+
+static void
+note_gap(struct worker *w, int64_t now)
+{
+	int64_t	gap = sooner(now - w->rung_at_us, GAP_MAX_US);
+
+	w->ring_gap_us += (gap - w->ring_gap_us) / GAPS;
+	w->rung_at_us = now;
+}
+
+static bool
+is_rung_often(const struct worker *w)
+{
+	int64_t	wait = SETTLE_WAIT_MS * 1000;
+
+	return w->rung_at_us != 0 && w->ring_gap_us < wait &&
+	    clock_us() - w->rung_at_us < GAPS * wait;
+}
+
+/* A ring that names nothing of ours came too late, or for another's. */
+bool
+worker_hear(struct worker *w)
+{
+	struct pub		*p = &w->relay.pub;
+	struct label_set	 which;
+	bool			 all = p->ops->woken(p->arg), some = false;
+
+	if (w->a->bell != NULL && bell_heard(w->a->bell, w->a->slot, &which)) {
+		if (label_set_is_full(&which))
+			all = true;
+		else
+			some = look_rung(&w->tick.look, &which, clock_ms());
+	}
+	if (all || some) {
+		pace_ring(&w->pace, all, clock_ms());
+		note_gap(w, clock_us());
+	}
+	return all || some;
+}
+
+bool
+worker_wait_ring(void *arg)
+{
+	struct worker	*w = arg;
+	struct pub	*p = &w->relay.pub;
+	bool		 rung;
+
+	/*
+	 * Counted at the end of the tick, all looks up to that would go
+	 * everywhere as soon as one of them has to.
+	 */
+	worker_looked(w, PACE_ALL, clock_ms());
+	rung = worker_hear(w);
+	if (!rung && is_rung_often(w)) {
+		p->ops->idle(p->arg, w->a->bell == NULL ? -1 :
+		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
+		rung = worker_hear(w);
+	}
+	w->tick.look.narrow = pace_is_narrow(&w->pace, clock_ms());
+	return rung;
+}
+
+bool
+worker_expects_rings(const struct conf *conf)
+{
+	return conf->wake.subject[0] != '\0' || conf->wake.binlog;
+}
+
+/*
+ * For those who ring.  Shown first, looked at then: what was inserted before
+ * it was shown is found by the look, and what is inserted later is rung for.
+ */
+void
+worker_show_served(struct worker *w)
+{
+	struct label_set	served = { { 0 } };
+
+	if (w->moves_seen == w->member.moves)
+		return;
+	w->moves_seen = w->member.moves;
+	for (size_t i = 0; i < w->member.nowned; i++)
+		label_set_add(&served, w->member.owned[i].label,
+		    strlen(w->member.owned[i].label));
+	w->line->served = served;
+	pace_ring(&w->pace, true, clock_ms());
+}

@@ -1,0 +1,170 @@
+/* worker_tick.c - a worker's tick: run it, count it, say what it met, plan */
+
+#include "worker/worker_impl.h"
+
+#include <string.h>
+#include <time.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define REFUSED_CEILING_MS	1000
+#define TICK_MS			100	/* no batch begins later in a tick */
+
+static void
+count_tick(struct worker *w, const struct tick_result *res)
+{
+	struct board_line	*l = w->line;
+
+	w->ticks++;
+	l->ticks++;
+	l->delivered += res->settled.delivered;
+	l->duplicates += res->relay.duplicates;
+	l->failed += res->relay.failed;
+	l->dead += res->settled.dead;
+	l->fenced += res->settled.fenced;
+	l->skipped += res->relay.skipped;
+	l->former_labels += res->former;
+	if (res->former > 0)
+		l->former_label_at = time(NULL);
+	l->strangers = (uint32_t)w->member.strangers;
+	if (l->change == BOARD_CHANGE_ASKED && w->member.wish == 0)
+		l->change = BOARD_CHANGE_OVER;
+	l->owned = (uint32_t)w->member.nowned;
+	l->desired = (uint32_t)w->member.ndesired;
+	l->waiting = (uint32_t)hold_nlanes(w->hold);
+}
+
+static void
+complain(struct worker *w, const struct tick_result *res)
+{
+	struct err	e;
+
+	if (res->settled.fenced > 0)
+		log_warn("fenced: %llu rows were no longer ours when they were "
+		    "to be written back",
+		    (unsigned long long)res->settled.fenced);
+	if (res->relay.down) {
+		err_set(&e, "%s", res->relay.why.text);
+		err_in(&e, "destination paused, no message is to blame");
+		/* Answers that come at once cost little to ask for again. */
+		w->route.backoff.ceiling_ms = res->relay.silent ?
+		    LINK_CEILING_MS : REFUSED_CEILING_MS;
+		worker_is_away(w, &w->route, e.text, BOARD_PAUSED);
+		return;
+	}
+	if (res->settled.delivered > 0) {
+		link_works(&w->route, clock_ms());
+		link_works(&w->broker, clock_ms());
+	}
+	if (res->relay.failed > 0) {
+		w->clean = false;
+		err_set(&e, "%u message(s) failed, %llu of them dead: %s",
+		    res->relay.failed, (unsigned long long)res->settled.dead,
+		    res->relay.why.text);
+		trouble_met(&w->failures, e.text, clock_ms());
+		strlcpy(w->line->last_error, res->relay.why.text,
+		    sizeof(w->line->last_error));
+	}
+}
+
+void
+worker_looked(struct worker *w, enum pace_found found, int64_t began)
+{
+	struct look	*l = &w->tick.look;
+
+	pace_looked(&w->pace, &(struct pace_look){ .found = found,
+	    .all = l->saw_all, .rung = look_is_rung(l),
+	    .due = look_next_due(l), .began = began }, clock_ms());
+	l->saw_all = false;
+}
+
+static void
+plan_next(struct worker *w, const struct tick_result *res, int64_t began)
+{
+	enum pace_found	found = PACE_NOTHING;
+
+	if (res->claimed > 0)
+		found = res->left ? PACE_WORK : PACE_ALL;
+	else if (res->more)
+		found = PACE_MORE;
+	else if (hold_nlanes(w->hold) > 0)
+		found = PACE_WAITING;
+	worker_looked(w, found, began);
+}
+
+static void
+show_partitions(struct worker *w)
+{
+	log_info("holds %zu of the %zu partitions it wants; %zu workers",
+	    w->member.nowned, w->member.ndesired, w->member.active);
+	if (w->line != &w->no_line)
+		setproctitle("-outbox-master: worker %u [%zu partitions]",
+		    w->a->slot, w->member.nowned);
+}
+
+/* Everything of a batch is written back, with the tick or afterwards. */
+static void
+tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
+{
+	worker_db_works(w);
+	count_tick(w, res);
+	complain(w, res);
+	report_tick(&w->report, &w->member, res, (clock_us() - start) / 1000,
+	    w->pace.pause_ms, clock_ms());
+}
+
+/* Leases, signals and links wait for its end. */
+static int64_t
+end_of_tick(const struct worker *w)
+{
+	if (w->a->once || w->pace.fixed_ms > 0)
+		return 0;
+	return sooner(member_next(&w->member), clock_ms() + TICK_MS);
+}
+
+void
+worker_tick(struct worker *w)
+{
+	struct tick_result	res;
+	struct err		e;
+	int64_t			start = clock_us();
+	bool			paused = w->route.trouble.active;
+	size_t			owned = w->line->owned;
+
+	w->clean = true;
+	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
+	w->tick.look.narrow = pace_is_narrow(&w->pace, start / 1000);
+	w->tick.look.saw_all = false;
+	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
+	    end_of_tick(w), &res, &e) < 0) {
+		/* Turns before the one that failed are written back. */
+		if (res.claimed > 0)
+			tick_is_over(w, &res, start);
+		/* What it was rung for is not known any more. */
+		w->pace.at = w->pace.all_at = clock_ms();
+		worker_db_failed(w, &e);
+		return;
+	}
+	link_works(&w->db, clock_ms());
+	plan_next(w, &res, start / 1000);
+	tick_is_over(w, &res, start);
+	if (owned != w->line->owned)
+		show_partitions(w);
+}
+
+void
+worker_settle(struct worker *w)
+{
+	struct tick_result	res = { 0 };
+	struct err		e;
+	int64_t			start = clock_us();
+
+	if (tick_settle(&w->tick, &res, &e) < 0)
+		worker_db_failed(w, &e);
+	else
+		tick_is_over(w, &res, start);
+}

@@ -1,0 +1,238 @@
+# lib.sh - what the system tests share: TAP, servers, waiting; sourced by bash
+#
+# Every test has a directory of its own with its own servers on free ports,
+# and ends what it started, by pid, whatever happens.
+
+# shellcheck shell=bash disable=SC2034
+
+set -u
+srcdir=${srcdir:-$(dirname "$0")/../..}
+SANDBOX=$srcdir/tools/sandbox
+LAB=${LAB:-./lab}
+OUTBOX_MASTER=${OUTBOX_MASTER:-./outbox-master}
+KIND=${KIND:-mariadb}		# or mysql
+DIR=$(mktemp -d "${TMPDIR:-/tmp}/outbox-test.XXXXXX")
+CONF=$DIR/outbox.yml
+NATS_LINES=()			# for nats.conf
+MASTERS=()			# pids of masters that we started
+TESTS=0
+FAILED=0
+OUTBOX_PW=relay-secret
+PRODUCER_PW=producer-secret
+export OUTBOX_PW PRODUCER_PW
+. "$srcdir/tests/lib/pool.sh"
+
+say() { printf '# %s\n' "$*"; }
+
+# ok STATUS NAME: one line of TAP
+ok() {
+	TESTS=$((TESTS + 1))
+	if [ "$1" -eq 0 ]; then
+		printf 'ok %d - %s\n' "$TESTS" "$2"
+	else
+		printf 'not ok %d - %s\n' "$TESTS" "$2"
+		FAILED=$((FAILED + 1))
+	fi
+}
+
+# is ACTUAL EXPECTED NAME
+is() {
+	[ "$1" = "$2" ]
+	ok $? "$3"
+	[ "$1" = "$2" ] || say "got: $1" "expected: $2"
+}
+
+# like TEXT REGEX NAME
+like() {
+	printf '%s' "$1" | grep -Eq -- "$2"
+	local rc=$?
+	ok "$rc" "$3"
+	[ "$rc" -eq 0 ] || printf '%s\n' "expected: $2" "got: $1" | sed 's/^/# /'
+}
+
+skip_all() {
+	printf '1..0 # SKIP %s\n' "$1"
+	exit 0
+}
+
+done_testing() {
+	printf '1..%d\n' "$TESTS"
+	[ "$FAILED" -eq 0 ]
+	exit
+}
+
+# is_short: a part will do.  ./quickstart check asks for that; a test that is run
+# by hand, and check --full, for everything.
+is_short() { [ "${OUTBOX_CHECK:-full}" = short ]; }
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# wait_for SECONDS COMMAND...: until it succeeds; 1 when the time is up
+wait_for() {
+	local until=$(($(now_ms) + $1 * 1000))
+	shift
+	until "$@"; do
+		[ "$(now_ms)" -lt "$until" ] || return 1
+		read -rt 0.05 <> <(:) || :
+	done
+}
+
+# numbers N [FROM]: a table of N numbers n, up to a million, from 0 or FROM
+numbers() {
+	local d='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2
+	    UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
+	    UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8
+	    UNION ALL SELECT 9)'
+	echo "(SELECT n + ${2:-0} AS n FROM (SELECT a.n + 10 * b.n + 100 * c.n +
+	    1000 * d.n + 10000 * e.n + 100000 * f.n AS n FROM $d f, $d e, $d d,
+	    $d c, $d b, $d a) AS digits WHERE n < $1) AS numbers"
+}
+
+sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
+is_sql() { [ "$(sql "$1")" = "$2" ]; }
+has_line() { grep -Eq -- "$2" "$1"; }
+
+cleanup() {
+	local rc=$? pid server
+	for pid in "${MASTERS[@]}"; do
+		kill -CONT "$pid" 2>/dev/null
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${MASTERS[@]}"; do
+		wait_for 10 is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
+	done
+	pool_give_back "$rc"
+	for server in "$DIR"/*/env; do
+		[ -e "$server" ] && "$SANDBOX" stop "${server%/env}" >/dev/null
+	done
+	if [ "$FAILED" -ne 0 ] && [ -n "${KEEP:-}" ]; then
+		say "kept: $DIR"
+	else
+		rm -rf "$DIR"
+	fi
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# start_own_servers [my.cnf lines]
+start_own_servers() {
+	"$SANDBOX" start "$KIND" "$DIR/db" "$@" >/dev/null || {
+		[ $? -eq 77 ] && skip_all "no $KIND server"
+		echo 'Bail out! no database'
+		exit 1
+	}
+	"$SANDBOX" start nats "$DIR/nats" "${NATS_LINES[@]}" >/dev/null || {
+		echo 'Bail out! no nats-server'
+		exit 1
+	}
+}
+
+# Of the pool, if there is one, are only plain servers.  Where a failed test
+# keeps its directory, it keeps its servers' as well.
+are_plain() {
+	[ $# -eq 0 ] && [ ${#NATS_LINES[@]} -eq 0 ] &&
+	    [ "$KIND" = mariadb ] && [ -z "${KEEP:-}" ]
+}
+
+# start_servers [my.cnf lines]: database with schema and accounts, and NATS
+start_servers() {
+	are_plain "$@" && pool_take || start_own_servers "$@"
+	SOCKET=$(. "$DIR/db/env" && echo "$SOCKET")
+	DB_PORT=$(. "$DIR/db/env" && echo "$PORT")
+	URL=$(. "$DIR/nats/env" && echo "$URL")
+	"$SANDBOX" sql "$DIR/db" -e 'CREATE DATABASE app'
+	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
+	"$SANDBOX" sql "$DIR/db" app -e "
+		CREATE USER 'outbox'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
+		CREATE USER 'outbox_producer'@'localhost'
+		    IDENTIFIED BY '$PRODUCER_PW'"
+	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/grants.sql"
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window 600
+}
+
+# write_conf [FILE]: a configuration on standard input replaces keys of this
+# one, section by section, because a key may stand only once: the caller
+# gives values through the variables.
+write_conf() {
+	cat > "${1:-$CONF}" <<-EOF
+	master: {workers: ${WORKERS:-2}, user: $(id -un), pidfile: ${PIDFILE:-$DIR/run/outbox.pid}, stop_timeout: ${STOP_TIMEOUT:-15}, hang_timeout: ${HANG_TIMEOUT:-60}}
+	mysql: {socket: "$SOCKET", user: outbox, password_env: OUTBOX_PW, database: app}
+	outbox: {partition_count: ${PARTITIONS:-16}, ordering: ${ORDERING:-key}}
+	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}}
+	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}}
+	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
+	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}
+	log: {level: ${LEVEL:-info}}
+	wake: {${WAKE:-}}
+	EOF
+}
+
+# start_master [options]: in the foreground of a background job; log in $LOG
+start_master() {
+	LOG=${LOG:-$DIR/log}
+	"$OUTBOX_MASTER" -c "$CONF" "${REPORT:---silent}" "$@" \
+	    >> "$DIR/out" 2>> "$LOG" </dev/null &
+	MASTER=$!
+	MASTERS+=("$MASTER")
+}
+
+worker_pids() { ps -o pid= --ppid "$1" | tr -d ' '; }
+all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
+is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }
+
+stop_master() {
+	kill -TERM "$1"
+	wait "$1"
+}
+
+produce() {
+	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
+	    --password-env PRODUCER_PW --database app "$@" >> "$DIR/produced"
+}
+
+# ring SUBJECT [N]: plain messages, as an application would; answered means that
+# the server has them
+ring() {
+	local line nats rc=1
+	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
+	{
+		printf 'CONNECT {"verbose":false}\r\n'
+		yes "PUB $1 0"$'\r\n\r' | head -n $((2 * ${2:-1}))
+		printf 'PING\r\n'
+	} >&"$nats"
+	while [ "$rc" -ne 0 ] && read -rt 10 line <&"$nats"; do
+		[ "$line" = $'PONG\r' ] && rc=0
+	done
+	exec {nats}>&-
+	return "$rc"
+}
+
+# pause MS: where nothing can be waited for
+pause() {
+	local end=$(($(now_ms) + $1))
+	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
+}
+
+# How many messages the stream has; window SECONDS: how long it knows ids
+stored() {
+	"$LAB" count --socket "$SOCKET" --user root --database app \
+	    --nats "$URL" --stream EVENTS | sed -n 's/.*messages \([0-9]*\).*/\1/p'
+}
+is_stored() { [ "$(stored)" -eq "$1" ]; }
+window() {
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window "$1"
+}
+
+# check_stream NAME [options]: the independent checker has the last word
+check_stream() {
+	local name=$1 out rc
+	shift
+	out=$("$LAB" check --socket "$SOCKET" --user root --database app \
+	    --nats "$URL" --stream "${STREAM-EVENTS}" "$@" 2>&1)
+	rc=$?
+	ok "$rc" "$name"
+	[ "$rc" -eq 0 ] || printf '%s\n' "$out" | sed 's/^/# /'
+}

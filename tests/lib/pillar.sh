@@ -1,0 +1,19 @@
+# pillar.sh - the tables of the PHP package Pillar; sourced after lib.sh
+#
+# pillar_tables: in place of ours, as its migrations make them, with what the
+# daemon's account may do there.
+
+# shellcheck shell=bash disable=SC2154
+
+pillar_tables() {
+	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
+	outbox_settings, outbox_dead_letters, outbox_blocked_keys,
+	outbox_streams, outbox_audit;
+    ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+	"$SANDBOX" sql "$DIR/db" app < "$srcdir/tests/lib/pillar.sql"
+	sql "GRANT SELECT ON app.events TO 'outbox'@'localhost';
+    GRANT SELECT, UPDATE, DELETE ON app.outbox TO 'outbox'@'localhost';
+    GRANT SELECT, INSERT, UPDATE ON app.outbox_partitions TO 'outbox'@'localhost';
+    GRANT SELECT, INSERT, UPDATE, DELETE ON app.outbox_workers
+	TO 'outbox'@'localhost'"
+}

@@ -1,0 +1,92 @@
+/*
+ * servers.h - real servers for the contract tests
+ *
+ * What goes wrong here fails the test that called, or the whole case when it
+ * was a fixture; nothing returns an error.
+ */
+#ifndef TESTS_SERVERS_H
+#define TESTS_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+
+#define NROWS(table)	((int)(sizeof(table) / sizeof((table)[0])))
+
+/* Accounts that servers_accounts makes. */
+#define OUTBOX_PASSWORD	"relay-s3cret"
+
+/*
+ * Make the private directory.  All that is started below it is stopped and
+ * the directory removed when this process ends, however it ends; servers_end
+ * does it now and waits.  Tests are forked and may not call these.
+ */
+void		 servers_begin(void);
+void		 servers_end(void);
+
+/*
+ * Start a server under a name, unless it runs already; lines are for its
+ * configuration, NULL at the end, and lines itself may be NULL.  Where the
+ * server is not installed the program ends here as a skipped one.
+ */
+void		 servers_start(const char *name, const char *kind,
+		    const char *const *lines);
+void		 servers_restart(const char *name);
+void		 servers_kill(const char *name);	/* and wait for it */
+void		 servers_signal(const char *name, int signo);
+bool		 servers_runs(const char *name);
+
+/* A value of the server's env file: PORT, SOCKET, URL, ... */
+const char	*servers_get(const char *name, const char *key);
+
+/* The name of a file in the private directory; write it. */
+const char	*servers_path(const char *file);
+const char	*servers_write(const char *file, const char *text);
+
+/*
+ * Make ca.pem, server.pem and server.key (for localhost and 127.0.0.1),
+ * client.pem and client.key, and a stranger's other.pem.
+ */
+void		 servers_certificates(void);
+
+/* Run a shell command that must succeed. */
+void		 servers_run(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+
+/* Load a configuration that must be good from a text. */
+struct conf	*servers_conf(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+
+/*
+ * Databases, as root by the socket, on one connection of this process.  A
+ * result is text: columns end with a blank, rows with a line break, the last
+ * ones with nothing, NULL is "NULL".  It lives until 16 further calls.
+ */
+void		 sql_open(const char *name);
+void		 sql_close(void);
+void		 sql(const char *, ...) __attribute__((format(printf, 1, 2)));
+bool		 sql_works(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+const char	*sql_text(const char *, ...)
+		    __attribute__((format(printf, 1, 2)));
+/* The same of one column, by its name. */
+const char	*sql_column(const char *column, const char *, ...)
+		    __attribute__((format(printf, 2, 3)));
+unsigned	 sql_errno(void);	/* of the last sql_works */
+
+#define ck_sql(expected, ...)	\
+	ck_assert_str_eq(sql_text(__VA_ARGS__), (expected))
+
+/* Load the schema, the grants and the accounts into a database made anew. */
+void		 sql_load(const char *name, const char *database);
+
+/*
+ * Waiting: for (int64_t until = patience(); !what; ) wait_more(&until, text);
+ * fails the test when ten seconds have passed.
+ */
+int64_t		 patience(void);
+void		 wait_more(int64_t *until, const char *what);
+
+#endif

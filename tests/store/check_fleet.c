@@ -1,0 +1,806 @@
+/*
+ * check_fleet.c - several partition counts and several workers, against real
+ * servers
+ *
+ * What a change of the count writes, and what workers make of it who see all
+ * leases, or only those of their share.  See frame.h.
+ */
+#include <check.h>
+#include <dlfcn.h>
+#include <mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "lib/frame.h"
+#include "worker/hold.h"
+#include "worker/look.h"
+#include "worker/member.h"
+#include "worker/park.h"
+#include "store/store_sql.h"
+#include "worker/tick.h"
+#include "util/xalloc.h"
+
+#define COUNTS	"SELECT partition_count, former_counts, counts_since IS NOT " \
+		"NULL FROM outbox_settings"
+
+static struct hold	*hold;
+static struct member	 member;
+static struct repartition rp;
+
+/* Something that happens before a statement of the account. */
+static struct {
+	const char	*before;
+	void		(*what)(void);
+} meanwhile;
+
+/* The library's. */
+int STDCALL
+mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
+{
+	static int	(*real)(MYSQL *, const char *, unsigned long);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "mysql_send_query");
+	if (meanwhile.before != NULL && strcmp(mysql->user, "outbox") == 0 &&
+	    strstr(text, meanwhile.before) != NULL) {
+		meanwhile.before = NULL;
+		meanwhile.what();
+	}
+	return real(mysql, text, len);
+}
+
+static void
+declare(unsigned count, const char *former)
+{
+	sql("UPDATE outbox_settings SET partition_count = %u, former_counts = "
+	    "NULLIF('%s', ''), counts_since = NOW(6)", count, former);
+}
+
+static void
+fleet_begin(void)
+{
+	begin_store();
+	meanwhile.before = NULL;
+	declare(16, "");
+	sql("UPDATE outbox_settings SET counts_since = NULL");
+	ck_ok(store_fill_partitions(st, 16, &e));
+	hold = hold_new();
+	member_init(&member, conf, st, hold);
+}
+
+static void
+fleet_end(void)
+{
+	member_free(&member);
+	hold_free(hold);
+	end_store();
+}
+
+static void
+repartition(unsigned count)
+{
+	ck_ok(store_repartition(st, count, &rp, &e));
+	ck_assert(!rp.busy);
+}
+
+/*
+ * Another count
+ */
+
+START_TEST(change_is_one_transaction)
+{
+	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "', "
+	    "lease_until = NOW(6) + INTERVAL 60 SECOND, lease_epoch = 7 "
+	    "WHERE partition_key = 'p03'");
+	add_rows(1, 3, "'p03'");
+	repartition(48);
+	ck_assert(rp.changed && !rp.refused);
+	ck_assert_uint_eq(rp.before.count, 16);
+	ck_assert_uint_eq(rp.before.nformer, 0);
+	ck_assert_uint_eq(rp.counts.count, 48);
+	ck_assert_uint_eq(rp.counts.nformer, 1);
+	ck_sql("48 16 1", COUNTS);
+	/* Those that were there keep their owners, and every epoch goes up. */
+	ck_sql("48 47", "SELECT COUNT(*), SUM(lease_epoch = 1) "
+	    "FROM outbox_partitions");
+	ck_sql(OTHER " 8 1", "SELECT lease_owner, lease_epoch, lease_until > "
+	    "NOW(6) + INTERVAL 50 SECOND FROM outbox_partitions "
+	    "WHERE partition_key = 'p03'");
+	/* No row is touched. */
+	ck_sql("p03 3", "SELECT MIN(partition_key), COUNT(*) FROM outbox");
+	repartition(16);
+	ck_sql("16 48 1", COUNTS);
+	repartition(32);
+	ck_sql("32 48,16 1", COUNTS);
+	ck_sql("48", "SELECT COUNT(*) FROM outbox_partitions");
+	ck_sql("10", "SELECT lease_epoch FROM outbox_partitions "
+	    "WHERE partition_key = 'p03'");
+}
+END_TEST
+
+START_TEST(same_count_changes_nothing)
+{
+	declare(16, "8");
+	repartition(16);
+	ck_assert(!rp.changed && !rp.refused);
+	ck_assert_uint_eq(rp.counts.count, 16);
+	ck_sql("16 8 1", COUNTS);
+	/* Nor does a wish before the first start. */
+	sql("UPDATE outbox_settings SET partition_count = NULL");
+	repartition(8);
+	ck_assert(!rp.changed && !rp.refused);
+	ck_sql("NULL 8 1", COUNTS);
+	ck_sql("0", "SELECT SUM(lease_epoch) FROM outbox_partitions");
+}
+END_TEST
+
+/* A lease that somebody has locked: what was written by then is undone. */
+START_TEST(busy_change_is_undone)
+{
+	sql("START TRANSACTION; SELECT * FROM outbox_partitions "
+	    "WHERE partition_key = 'p09' FOR UPDATE");
+	ck_ok(store_repartition(st, 64, &rp, &e));
+	ck_assert(rp.busy && !rp.changed);
+	sql("COMMIT");
+	ck_sql("16 NULL 0", COUNTS);
+	ck_sql("16 0", "SELECT COUNT(*), SUM(lease_epoch) "
+	    "FROM outbox_partitions");
+	repartition(64);
+	ck_assert(rp.changed);
+	ck_sql("64 64", "SELECT COUNT(*), SUM(lease_epoch) "
+	    "FROM outbox_partitions");
+}
+END_TEST
+
+/* A producer's transaction neither waits nor holds it up. */
+START_TEST(producers_and_a_change_do_not_meet)
+{
+	int64_t	start;
+
+	if (_i == 1)
+		sql("SET SESSION binlog_format = 'MIXED'");
+	sql("START TRANSACTION; CALL outbox_enqueue('before', NULL, 't', 1, "
+	    "NULL, NULL, 'x')");
+	start = clock_ms();
+	repartition(48);
+	ck_assert(rp.changed);
+	/* Nor does one that begins while the change is under way. */
+	sql("CALL outbox_enqueue('before', NULL, 't', 1, NULL, NULL, 'x'); "
+	    "COMMIT");
+	ck_ok(store_begin(st, &e));
+	ck_ok(store_write_counts(st, &(struct counts){ .count = 48 }, &e));
+	sql("START TRANSACTION; CALL outbox_enqueue('while', NULL, 't', 1, "
+	    "NULL, NULL, 'x'); COMMIT");
+	ck_ok(store_commit(st, &e));
+	ck_assert_int_le(ms_since(start), 900);
+	ck_sql("3", "SELECT COUNT(*) FROM outbox");
+}
+END_TEST
+
+START_TEST(file_says_it_where_there_is_no_table)
+{
+	static char	 name[] = "not_there";
+	char		*items[] = { "16", "024" };
+	char		*was = conf->outbox.tables.settings;
+	struct store	*other;
+	struct counts	 c;
+	unsigned	 count = 48;
+
+	conf->outbox.tables.settings = name;
+	conf->outbox.partition_count = 48;
+	conf->outbox.former_counts.items = items;
+	conf->outbox.former_counts.n = 2;
+	other = store_of(conf, OTHER);
+	ck_assert(!store_has_settings(other) && !store_can_change(other));
+	ck_ok(store_read_counts(other, &c, &e));
+	ck_assert(counts_are_same(&c, &(struct counts){ 48, { 16, 24 }, 2,
+	    true }));
+	ck_assert(c.changed);
+	ck_ok(store_settings(other, &count, &e));
+	ck_assert_uint_eq(count, 48);
+	ck_ok(store_repartition(other, 32, &rp, &e));
+	ck_assert(!rp.changed && !rp.refused && !rp.busy);
+	ck_sql("16 0", "SELECT COUNT(*), SUM(lease_epoch) "
+	    "FROM outbox_partitions");
+	conf->outbox.former_counts.n = 0;
+	conf->outbox.former_counts.items = NULL;
+	conf->outbox.tables.settings = was;
+	store_free(other);
+}
+END_TEST
+
+/*
+ * The first count
+ */
+
+static const struct {
+	const char	*label;		/* of a row that waits; NULL: none does */
+	unsigned	 count;
+	const char	*then;
+	bool		 told;
+} firsts[] = {
+	{ NULL, 16, "16 NULL 0", false },
+	{ "NULL", 16, "16 1 1", false },
+	{ "''", 16, "16 1 1", false },
+	{ "'p00'", 16, "16 NULL 0", false },
+	{ "'vip'", 16, "16 NULL 0", false },
+	{ "NULL", 1, "1 NULL 0", false },
+	{ "NULL", 63, "63 1 1", false },
+	{ "NULL", 64, "64 NULL 0", true },
+};
+
+/* Rows without a label have what a count of 1 gives. */
+START_TEST(rows_from_before_the_first_count_stay_in_order)
+{
+	unsigned	count = firsts[_i].count;
+
+	sql("UPDATE outbox_settings SET partition_count = NULL, "
+	    "former_counts = NULL, counts_since = NULL");
+	if (firsts[_i].label != NULL)
+		add_rows(1, 1, firsts[_i].label);
+	/* It does not wait. */
+	add_rows(2, 2, "NULL");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_settings(st, &count, &e));
+	ck_assert_uint_eq(count, firsts[_i].count);
+	ck_sql(firsts[_i].then, COUNTS);
+	ck_assert((strstr(logged(), "may lose their order") != NULL) ==
+	    firsts[_i].told);
+	/* Once only. */
+	add_rows(3, 3, "NULL");
+	count = 8;
+	ck_ok(store_settings(st, &count, &e));
+	ck_assert_uint_eq(count, firsts[_i].count);
+	ck_sql(firsts[_i].then, COUNTS);
+}
+END_TEST
+
+/*
+ * Who owns what
+ */
+
+/* "p00+p02 p01+p03*": what it owns; with a star, if it is to be read. */
+static const char *
+owned(const struct member *m)
+{
+	static char	text[4096];
+
+	text[0] = '\0';
+	for (size_t i = 0; i < m->nparts; i++) {
+		const struct part *p = m->parts[i];
+
+		for (size_t k = 0; k < p->nlabels; k++) {
+			strlcat(text, k > 0 ? "+" : i > 0 ? " " : "",
+			    sizeof(text));
+			strlcat(text, p->labels[k].label, sizeof(text));
+		}
+		strlcat(text, p->fresh ? "*" : "", sizeof(text));
+	}
+	return text;
+}
+
+static void
+read_fresh(struct member *m)
+{
+	struct park	park = { .conf = conf, .store = m->store, .member = m,
+			    .hold = m->hold };
+
+	do
+		ck_ok(park_round(&park, 100, 0, &e));
+	while (member_has_fresh(m));
+}
+
+/* The counts 4 and 2, and all leases ours under epoch 1. */
+static void
+own_begin(void)
+{
+	fleet_begin();
+	declare(4, "2");
+	sql("DELETE FROM outbox_partitions");
+	for (int i = 0; i < 4; i++)
+		add_lease((const char *[]){ "p00", "p01", "p02", "p03" }[i],
+		    ME, 1);
+	ck_ok(store_register(st, &e));
+	ck_ok(member_round(&member, 1000, &e));
+	read_fresh(&member);
+}
+
+static int64_t
+look_again(void)
+{
+	static int64_t	now = 2000;
+
+	now += MEMBER_LOOK_MS;
+	ck_ok(member_round(&member, now, &e));
+	return now;
+}
+
+static struct part *
+part(const char *label)
+{
+	return member_part(&member, (struct bytes){ label, strlen(label) });
+}
+
+START_TEST(one_epoch_is_that_of_the_class)
+{
+	struct wait	w = { .part = part("p00"), .lane = { "k", 1 },
+			    .key = { "k", 1 }, .sequence = 3,
+			    .due_at = INT64_MAX };
+	unsigned	moves = member.moves;
+
+	hold_row(hold, &w);
+	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
+	    "WHERE partition_key = 'p03'");
+	look_again();
+	ck_assert_str_eq(owned(&member), "p00+p02 p01+p03*");
+	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert_uint_gt(member.moves, moves);
+	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
+	    "WHERE partition_key = 'p02'");
+	look_again();
+	ck_assert_str_eq(owned(&member), "p00+p02* p01+p03*");
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+}
+END_TEST
+
+/* Other counts, other classes: nothing is remembered of those of before. */
+START_TEST(classes_follow_the_counts)
+{
+	struct store	*other = store_of(conf, OTHER);
+	struct part	*was = part("p01");
+
+	hold_row(hold, &(struct wait){ .part = was, .lane = { "k", 1 },
+	    .key = { "k", 1 }, .sequence = 3, .due_at = INT64_MAX });
+	ck_ok(store_repartition(other, 8, &rp, &e));
+	look_again();
+	ck_assert_str_eq(owned(&member), "p00+p02+p04+p06* p01+p03+p05+p07*");
+	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	read_fresh(&member);
+	ck_ok(store_repartition(other, 1, &rp, &e));
+	look_again();
+	ck_assert_str_eq(owned(&member),
+	    "+p00+p01+p02+p03+p04+p05+p06+p07*");
+	/* And the end of all former ones. */
+	ck_ok(store_begin(other, &e));
+	ck_ok(store_write_counts(other, &(struct counts){ .count = 2 }, &e));
+	ck_ok(store_commit(other, &e));
+	look_again();
+	ck_assert_str_eq(owned(&member),
+	    "* p00* p01* p02* p03* p04* p05* p06* p07*");
+	store_free(other);
+}
+END_TEST
+
+static const struct {
+	const char	*label, *owned, *left;
+} newcomers[] = {
+	{ "p002", "p00+p002+p02* p01+p03", "p01+p03" },
+	{ "p04", "p00+p02 p01+p03 p04*", "p00+p02 p01+p03" },
+	{ "", "* p00+p02 p01+p03", "p00+p02 p01+p03" },
+};
+
+/* A label that nobody knew. */
+START_TEST(new_lease_joins_its_class)
+{
+	const char	*label = newcomers[_i].label;
+
+	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('%s')",
+	    label);
+	look_again();
+	ck_assert_str_eq(owned(&member), newcomers[_i].owned);
+	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
+	    "WHERE partition_key = '%s'", label);
+	look_again();
+	ck_assert_str_eq(owned(&member), newcomers[_i].left);
+}
+END_TEST
+
+/* Members of a fleet, besides the first. */
+#define NFLEET	3
+
+static struct fellow {
+	struct store	*store;
+	struct hold	*hold;
+	struct member	 member;
+} fleet[NFLEET];
+
+static void
+start_fleet(void)
+{
+	static const char *const	ids[] = { ME, OTHER, DEAD };
+
+	for (int i = 0; i < NFLEET; i++) {
+		struct fellow *f = &fleet[i];
+
+		f->store = i == 0 ? st : store_of(conf, ids[i]);
+		f->hold = i == 0 ? hold : hold_new();
+		if (i > 0)
+			member_init(&f->member, conf, f->store, f->hold);
+		ck_ok(store_register(f->store, &e));
+	}
+}
+
+static struct member *
+fellow(int i)
+{
+	return i == 0 ? &member : &fleet[i].member;
+}
+
+static void
+stop_fleet(void)
+{
+	for (int i = 1; i < NFLEET; i++) {
+		member_free(&fleet[i].member);
+		hold_free(fleet[i].hold);
+		store_free(fleet[i].store);
+	}
+}
+
+/* All look until nothing moves any more. */
+static void
+settle_fleet(void)
+{
+	static int64_t	now = 1000000;
+	size_t		moved = 1;
+
+	for (int rounds = 0; moved > 0; rounds++) {
+		ck_assert_int_lt(rounds, 10);
+		moved = 0;
+		now += MEMBER_ALL_MS;
+		for (int i = 0; i < NFLEET; i++) {
+			member_clear_report(fellow(i));
+			ck_ok(member_round(fellow(i), now, &e));
+			moved += fellow(i)->nleased + fellow(i)->nreleased;
+		}
+	}
+	for (int i = 0; i < NFLEET; i++)
+		read_fresh(fellow(i));
+}
+
+static const struct {
+	unsigned	 count;
+	const char	*former;
+	const char	*owned[NFLEET];
+} fleets[] = {
+	{ 12, "4", { "p00+p04+p08 p03+p07+p11", "p01+p05+p09 p12",
+		     "p02+p06+p10 vip" } },
+	{ 4, "2", { "p00+p02 p05 p08 p11", "p01+p03 p06 p09 p12",
+		    "p04 p07 p10 vip" } },
+	{ 12, "4,2", { "p00+p02+p04+p06+p08+p10 vip",
+		       "p01+p03+p05+p07+p09+p11", "p12" } },
+	{ 12, "", { "p00 p03 p06 p09 p12", "p01 p04 p07 p10 vip",
+		    "p02 p05 p08 p11" } },
+	{ 12, "1", { "p00+p01+p02+p03+p04+p05+p06+p07+p08+p09+p10+p11", "p12",
+		     "vip" } },
+};
+
+/* Whatever was before, all agree on whose each class is. */
+START_TEST(workers_agree_on_classes)
+{
+	int	from = _i / NROWS(fleets), to = _i % NROWS(fleets);
+
+	sql("DELETE FROM outbox_partitions");
+	ck_ok(store_fill_partitions(st, 13, &e));
+	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('vip')");
+	start_fleet();
+	declare(fleets[from].count, fleets[from].former);
+	settle_fleet();
+	declare(fleets[to].count, fleets[to].former);
+	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
+	settle_fleet();
+	for (int i = 0; i < NFLEET; i++)
+		ck_assert_str_eq(owned(fellow(i)), fleets[to].owned[i]);
+	stop_fleet();
+}
+END_TEST
+
+/*
+ * Many labels, few of them ours
+ */
+
+static struct store	*changer;
+
+static void
+change_to_40(void)
+{
+	ck_ok(store_repartition(changer, 40, &rp, &e));
+	ck_assert(rp.changed);
+}
+
+/* 80 labels, and ours are every sixth of them, or of what they make up. */
+static void
+small_begin(void)
+{
+	fleet_begin();
+	declare(80, "");
+	sql("UPDATE outbox_settings SET counts_since = NULL");
+	ck_ok(store_fill_partitions(st, 80, &e));
+	for (int i = 1; i < 6; i++)
+		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+		    "('here:0%d:00000000000000ff', NOW(6) + INTERVAL 60 "
+		    "SECOND)", i);
+	ck_ok(store_register(st, &e));
+	changer = store_of(conf, OTHER);
+	look_again();
+	read_fresh(&member);
+	ck_assert_uint_eq(member.nparts, 14);
+	ck_assert_uint_eq(member_nlabels(&member), 14);
+}
+
+static void
+small_end(void)
+{
+	store_free(changer);
+	fleet_end();
+}
+
+/* Everything that it works on is a whole class, by what is declared now. */
+static void
+ck_whole(void)
+{
+	for (size_t i = 0; i < member.nparts; i++) {
+		const struct part *p = member.parts[i];
+		unsigned	   n = (unsigned)atoi(part_name(p) + 1);
+
+		ck_assert_uint_eq(p->nlabels, 2);
+		ck_assert_int_eq(atoi(p->labels[1].label + 1), (int)n + 40);
+	}
+}
+
+START_TEST(change_is_seen_by_who_looks_at_his_share)
+{
+	change_to_40();
+	look_again();
+	ck_whole();
+	/* The other halves are free. */
+	ck_assert_uint_eq(member.nparts, 7);
+	for (int i = 0; i < 3; i++)
+		look_again();
+	ck_whole();
+	ck_assert_uint_eq(member.nparts, 7);
+	/* One of them goes, and its class with it. */
+	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
+	    "WHERE partition_key = 'p46'");
+	look_again();
+	ck_assert_ptr_null(part("p06"));
+	ck_assert_uint_eq(member.nparts, 6);
+	ck_assert_uint_eq(member.nowned, 13);
+	ck_whole();
+}
+END_TEST
+
+/*
+ * The counts change when the leases of the share have been read once: what is
+ * known by then are halves of classes.
+ */
+START_TEST(change_between_two_views_is_noticed)
+{
+	sql("UPDATE outbox_partitions SET lease_owner = NULL "
+	    "WHERE partition_key = 'p06'");
+	meanwhile.before = "SET lease_owner = '" ME "'";
+	meanwhile.what = change_to_40;
+	look_again();
+	ck_assert_ptr_null(meanwhile.before);
+	ck_assert_uint_eq(member.nowned, 14);
+	ck_whole();
+	look_again();
+	ck_whole();
+	ck_assert_uint_eq(member.nparts, 7);
+}
+END_TEST
+
+/* One statement, also while several counts are declared. */
+START_TEST(look_is_one_statement)
+{
+	if (_i == 1)
+		change_to_40();
+	look_again();
+	look_again();
+	member.all_at = member.purge_at = member.sweep_at = member.parked_at =
+	    INT64_MAX;
+	member.beat_at = INT64_MAX;
+	store_free(st);
+	member.store = st = store_of(conf, ME);
+	log_statements();
+	look_again();
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("1", "SELECT COUNT(*) " STATEMENTS);
+	ck_sql("1", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%outbox_settings%%'");
+}
+END_TEST
+
+/* Of class 6, spelled otherwise; the first of the fleet makes its lease. */
+static void
+adopt_p6(void)
+{
+	char		label[STORE_LABEL];
+	unsigned	n;
+
+	add_rows(1, 1, "'p6'");
+	ck_ok(store_adopt_strays(changer, &n, label, &e));
+	ck_assert_uint_eq(n, 1);
+}
+
+/*
+ * Who looks at his share does not see the new lease, but the epochs that were
+ * raised with it.  Until he has seen all, his claims of that class are fenced.
+ */
+START_TEST(new_label_is_not_overlooked)
+{
+	change_to_40();
+	look_again();
+	look_again();
+	member.sweep_at = member.parked_at = INT64_MAX;
+	if (_i == 1) {
+		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
+		    "WHERE partition_key = 'p46'");
+		look_again();
+		ck_assert_ptr_null(part("p06"));
+		sql("UPDATE outbox_partitions SET lease_owner = NULL "
+		    "WHERE partition_key = 'p46'");
+	}
+	if (_i == 2) {		/* between the look's two views */
+		sql("UPDATE outbox_partitions SET lease_owner = NULL "
+		    "WHERE partition_key = 'p12'");
+		meanwhile.before = "SET lease_owner = '" ME "'";
+		meanwhile.what = adopt_p6;
+	} else
+		adopt_p6();
+	for (int i = 0; i < 2; i++) {
+		look_again();
+		for (size_t k = 0; part("p06") != NULL &&
+		    part("p06")->nlabels < 3 && k < 2; k++)
+			ck_sql("1", "SELECT lease_epoch > %llu FROM "
+			    "outbox_partitions WHERE partition_key = '%s'",
+			    (unsigned long long)part("p06")->labels[k].epoch,
+			    part("p06")->labels[k].label);
+	}
+	ck_assert_ptr_null(meanwhile.before);
+	ck_assert_ptr_nonnull(part("p6"));
+	ck_assert_ptr_eq(part("p6"), part("p46"));
+	ck_assert_uint_eq(part("p6")->nlabels, 3);
+}
+END_TEST
+
+/* What nobody has changed is no reason to look at all of them. */
+START_TEST(share_is_looked_at_alone)
+{
+	change_to_40();
+	look_again();
+	look_again();
+	member.purge_at = member.sweep_at = member.parked_at = member.all_at =
+	    member.beat_at = INT64_MAX;
+	if (_i == 1) {		/* a lease is lost */
+		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
+		    "WHERE partition_key = 'p46'");
+		look_again();
+		ck_assert_ptr_null(part("p06"));
+	}
+	store_free(st);
+	member.store = st = store_of(conf, ME);
+	log_statements();
+	look_again();
+	look_again();
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("2", "SELECT COUNT(*) " STATEMENTS);
+	ck_sql("2", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%p06%%' AND argument NOT LIKE '%%p07%%'");
+}
+END_TEST
+
+/*
+ * A class that fills a statement, and another label beside it
+ */
+
+static struct look	look;
+
+static void
+large_begin(void)
+{
+	fleet_begin();
+	look_init(&look, conf, st, &member, hold);
+	declare(63, "1");
+	sql("DELETE FROM outbox_partitions; INSERT INTO outbox_partitions "
+	    "(partition_key) VALUES (''), ('%s')", "vip");
+	ck_ok(store_fill_partitions(st, 63, &e));
+	ck_ok(store_register(st, &e));
+	look_again();
+	read_fresh(&member);
+	ck_assert_uint_eq(member.nparts, 2);
+	ck_assert_uint_eq(part("")->nlabels, STORE_RANGES);
+}
+
+static void
+large_end(void)
+{
+	look_free(&look);
+	fleet_end();
+}
+
+/* Is this row met within so many looks? */
+static bool
+is_met(uint64_t sequence, int looks)
+{
+	bool	met = false;
+
+	while (!met && looks-- > 0) {
+		struct picks	k = { 0 };
+
+		ck_ok(look_for_rows(&look, &k, NULL, 100, &e));
+		met = picks_part(&k, sequence) != NULL;
+		look_is_over(&look, k.n > 0);
+		look_drop(&look);
+		picks_free(&k);
+	}
+	return met;
+}
+
+/* Both have their turn: what is in the one does not starve the other. */
+START_TEST(large_class_and_label_take_turns)
+{
+	struct label_set	all = { { 0 } };
+
+	/* 0: the class is busy; 1: it has nothing; 2: narrow looks. */
+	if (_i != 1)
+		add_rows(1, 200, "'p07'");
+	add_rows(201, 201, "'vip'");
+	add_rows(202, 202, "NULL");
+	if (_i == 2) {
+		look.narrow = true;
+		label_set_fill(&all);
+	}
+	for (int i = 0; i < 3; i++) {
+		if (_i == 2)
+			look_rung(&look, &all, clock_ms() + 60000);
+		ck_assert(is_met(201, 3));
+		if (_i == 2)
+			look_rung(&look, &all, clock_ms() + 60000);
+		ck_assert(is_met(_i == 1 ? 202 : 1, 3));
+	}
+}
+END_TEST
+
+static void
+add_members(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "change", k, k->start, fleet_begin,
+		    fleet_end);
+
+	tcase_add_test(tc, change_is_one_transaction);
+	tcase_add_test(tc, same_count_changes_nothing);
+	tcase_add_test(tc, busy_change_is_undone);
+	tcase_add_loop_test(tc, producers_and_a_change_do_not_meet, 0, 2);
+	tcase_add_test(tc, file_says_it_where_there_is_no_table);
+	tcase_add_loop_test(tc, rows_from_before_the_first_count_stay_in_order,
+	    0, NROWS(firsts));
+	tcase_add_loop_test(tc, workers_agree_on_classes, 0,
+	    NROWS(fleets) * NROWS(fleets));
+
+	tc = add_case(s, "own", k, k->start, own_begin, fleet_end);
+	tcase_add_test(tc, one_epoch_is_that_of_the_class);
+	tcase_add_test(tc, classes_follow_the_counts);
+	tcase_add_loop_test(tc, new_lease_joins_its_class, 0,
+	    NROWS(newcomers));
+
+	tc = add_case(s, "small", k, k->start, small_begin, small_end);
+	tcase_add_test(tc, change_is_seen_by_who_looks_at_his_share);
+	tcase_add_test(tc, change_between_two_views_is_noticed);
+	tcase_add_loop_test(tc, look_is_one_statement, 0, 2);
+	tcase_add_loop_test(tc, new_label_is_not_overlooked, 0, 3);
+	tcase_add_loop_test(tc, share_is_looked_at_alone, 0, 2);
+
+	tc = add_case(s, "large", k, k->start, large_begin, large_end);
+	tcase_add_loop_test(tc, large_class_and_label_take_turns, 0, 3);
+}
+
+int
+main(void)
+{
+	return frame_run("fleet", add_members);
+}

@@ -1,0 +1,307 @@
+/*
+ * check_look.c - looks at partitions that somebody has rung for
+ *
+ * Four partitions are ours, p00 to p03; rows 1 and 2 wait in p01, 3 in p02.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "lib/frame.h"
+#include "worker/hold.h"
+#include "worker/look.h"
+#include "worker/member.h"
+#include "worker/pace.h"
+#include "worker/park.h"
+
+static struct member	 member;
+static struct hold	*hold;
+static struct look	 look;
+static struct picks	 picks;
+
+static struct part *
+part(const char *label)
+{
+	struct part	*p = member_part(&member, (struct bytes){ label,
+			    strlen(label) });
+
+	ck_assert_msg(p != NULL, "%s is not ours", label);
+	return p;
+}
+
+static void
+own(unsigned n)
+{
+	struct park	park = { .conf = conf, .store = st, .member = &member,
+			    .hold = hold };
+	char		label[16];
+
+	sql("DELETE FROM outbox_partitions");
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		add_lease(label, ME, 1);
+	}
+	member_init(&member, conf, st, hold);
+	member.lease_until = INT64_MAX;
+	do {
+		ck_ok(member_round(&member, 0, &e));
+		ck_ok(park_round(&park, 100, 0, &e));
+	} while (member_has_fresh(&member));
+	ck_assert_uint_eq(member.nparts, n);
+}
+
+static void
+look_begin(void)
+{
+	begin_store();
+	conf->worker.lease_renew = 2000;
+	store_free(st);
+	st = store_of(conf, ME);
+	ck_ok(store_register(st, &e));
+	hold = hold_new();
+	look_init(&look, conf, st, &member, hold);
+	memset(&picks, 0, sizeof(picks));
+	own(4);
+	add_rows(1, 2, "'p01'");
+	add_rows(3, 3, "'p02'");
+}
+
+static void
+look_end(void)
+{
+	picks_free(&picks);
+	look_free(&look);
+	member_free(&member);
+	hold_free(hold);
+	end_store();
+}
+
+static bool
+ring(const char *label)
+{
+	struct label_set	which = { { 0 } };
+
+	label_set_add(&which, label, strlen(label));
+	return look_rung(&look, &which, clock_ms());
+}
+
+/* "1 2 3": the rows that a look gives out. */
+static const char *
+found(bool narrow, const struct batch *open)
+{
+	static char	text[4096];
+	size_t		len = 0;
+
+	picks_free(&picks);
+	memset(&picks, 0, sizeof(picks));
+	look.narrow = narrow;
+	ck_ok(look_for_rows(&look, &picks, open, 100, &e));
+	text[0] = '\0';
+	for (size_t i = 0; i < picks.n; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s%llu", i == 0 ? "" : " ",
+		    (unsigned long long)picks.sequences[i]);
+	return text;
+}
+
+/* The milliseconds of a ring are over. */
+static void
+let_pass(const char *label)
+{
+	for (int64_t until = patience();
+	    clock_ms() < part(label)->rung_at + PACE_SOON_MS; )
+		wait_more(&until, "a ring to be old");
+}
+
+START_TEST(narrow_look_goes_where_it_rang)
+{
+	ck_assert(ring("p01"));
+	ck_assert(look_is_rung(&look));
+	ck_assert_str_eq(found(true, NULL), "1 2");
+	ck_assert(!look_is_rung(&look));
+	ck_assert(!look.saw_all && !look_left_some(&look));
+	ck_assert(!look_is_over(&look, true));
+	let_pass("p01");
+	ck_assert_str_eq(found(true, NULL), "");
+	ring("p02");
+	ring("p01");
+	ck_assert_str_eq(found(true, NULL), "1 2 3");
+	ck_assert_str_eq(found(false, NULL), "1 2 3");
+	ck_assert(look.saw_all);
+}
+END_TEST
+
+/* What the server is asked is about that partition and no other. */
+START_TEST(narrow_look_reads_what_it_names)
+{
+	add_rows(4, 40, "'p03'");
+	log_statements();
+	store_free(st);
+	look.store = st = store_of(conf, ME);
+	ring("p01");
+	ck_assert_str_eq(found(true, NULL), "1 2");
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("1", "SELECT COUNT(*) " STATEMENTS "AND argument LIKE '%%p01%%'");
+	ck_sql("0", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument REGEXP 'p00|p02|p03'");
+}
+END_TEST
+
+START_TEST(foreign_ring_is_none)
+{
+	ck_assert(!ring("p44"));
+	ck_assert(!look_is_rung(&look));
+	ck_assert_str_eq(found(true, NULL), "");
+}
+END_TEST
+
+/* A row may be heard of before it can be read. */
+START_TEST(ring_is_repeated_when_it_is_old)
+{
+	ring("p03");
+	ck_assert_str_eq(found(_i == 0, NULL), _i == 0 ? "" : "1 2 3");
+	ck_assert(look_is_rung(&look));
+	let_pass("p03");
+	add_rows(4, 4, "'p03'");
+	ck_assert_str_eq(found(true, NULL), "4");
+	ck_assert(!look_is_rung(&look));
+	ck_assert_str_eq(found(true, NULL), "");
+	ring("p00");
+	let_pass("p00");
+	ck_assert_str_eq(found(true, NULL), "");
+	ck_assert(!look_is_rung(&look));
+}
+END_TEST
+
+/* One row is found; another was rung for as well. */
+START_TEST(ring_lasts_for_a_moment)
+{
+	ring("p01");
+	part("p01")->rung_at = clock_ms() + 60000;
+	ck_assert_str_eq(found(true, NULL), "1 2");
+	ck_assert(!look_is_rung(&look));
+	sql("DELETE FROM outbox WHERE partition_key = 'p01'");
+	ring("p02");
+	add_rows(4, 4, "'p01'");
+	part("p01")->rung_at = clock_ms() + 60000;
+	ck_assert_str_eq(found(true, NULL), "3 4");
+}
+END_TEST
+
+/* What the batch had no room for is found again. */
+START_TEST(rows_that_are_left_are_rung_for)
+{
+	add_rows(4, 60, "'p01'");
+	ring("p01");
+	let_pass("p01");
+	picks_free(&picks);
+	memset(&picks, 0, sizeof(picks));
+	look.narrow = true;
+	ck_ok(look_for_rows(&look, &picks, NULL, 20, &e));
+	ck_assert_uint_eq(picks.n, 20);
+	ck_assert(look_left_some(&look) && look_is_rung(&look));
+	look_drop(&look);
+	look_all_done(&look);
+	found(true, NULL);
+	ck_assert_uint_eq(picks.n, 59);
+}
+END_TEST
+
+/* Rows that are known are not what the ring was for. */
+START_TEST(known_rows_answer_no_ring)
+{
+	struct batch	b = { 0 };
+
+	if (_i == 0)
+		hold_row(hold, &(struct wait){ .part = part("p02"),
+		    .lane = { "k", 1 }, .key = { "k", 1 }, .sequence = 3,
+		    .due_at = INT64_MAX, .why = HOLD_DELAYED });
+	else {
+		sql("UPDATE outbox SET partition_key = 'p00' "
+		    "WHERE global_sequence = 3");
+		take(&b, 3, 3);
+		sql("UPDATE outbox SET partition_key = 'p02' "
+		    "WHERE global_sequence = 3");
+	}
+	ring("p02");
+	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "");
+	ck_assert(look_is_rung(&look));
+	add_rows(4, 4, "'p02'");
+	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "4");
+	ck_assert(!look_is_rung(&look));
+	batch_free(&b);
+}
+END_TEST
+
+/* What one statement has no room for comes with the next. */
+START_TEST(many_rings_take_looks)
+{
+	struct label_set	all;
+
+	member_free(&member);
+	hold_free(hold);
+	look.hold = hold = hold_new();
+	own(STORE_RANGES + 6);
+	add_rows(4, 4, "'p69'");
+	label_set_fill(&all);
+	ck_assert(look_rung(&look, &all, clock_ms()));
+	ck_assert_str_eq(found(true, NULL), "1 2 3");
+	ck_assert(look_left_some(&look) && look_is_rung(&look));
+	found(true, NULL);
+	ck_assert_uint_gt(picks.n, 0);
+	ck_assert_uint_eq(picks.sequences[picks.n - 1], 4);
+}
+END_TEST
+
+/* What a narrow look has left is where the next one goes. */
+START_TEST(narrow_look_goes_on)
+{
+	add_rows(10, 400, "'p01'");
+	ring("p01");
+	found(true, NULL);
+	ck_assert_uint_eq(picks.n, 100);
+	ck_assert(look_left_some(&look));
+	found(true, NULL);
+	ck_assert_uint_eq(picks.n, 100);
+	ck_assert_uint_eq(picks.nranges, 1);
+}
+END_TEST
+
+/* There may be rows of its lane between what was seen and the head. */
+START_TEST(head_is_not_taken_beyond_the_scan)
+{
+	add_rows(4, 300, "'p01'");
+	hold_row(hold, &(struct wait){ .part = part("p01"),
+	    .lane = { "k300", 4 }, .key = { "k300", 4 }, .sequence = 300,
+	    .due_at = 1, .why = HOLD_DELAYED });
+	ck_ok(look_for_rows(&look, &picks, NULL, 20, &e));
+	ck_assert_uint_gt(picks.n, 0);
+	ck_assert_uint_lt(picks.sequences[picks.n - 1], 300);
+	sql("DELETE FROM outbox WHERE global_sequence BETWEEN 3 AND 299");
+	ck_assert_str_eq(found(false, NULL), "1 2 300");
+}
+END_TEST
+
+static void
+add_looks(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "look", k, k->start, look_begin, look_end);
+
+	tcase_add_test(tc, narrow_look_goes_where_it_rang);
+	tcase_add_test(tc, narrow_look_reads_what_it_names);
+	tcase_add_test(tc, foreign_ring_is_none);
+	tcase_add_loop_test(tc, ring_is_repeated_when_it_is_old, 0, 2);
+	tcase_add_test(tc, ring_lasts_for_a_moment);
+	tcase_add_test(tc, rows_that_are_left_are_rung_for);
+	tcase_add_loop_test(tc, known_rows_answer_no_ring, 0, 2);
+	tcase_add_test(tc, many_rings_take_looks);
+	tcase_add_test(tc, narrow_look_goes_on);
+	tcase_add_test(tc, head_is_not_taken_beyond_the_scan);
+}
+
+int
+main(void)
+{
+	return frame_run("look", add_looks);
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# Keys that wait: halted ones, and many rows behind one head
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+# fill KEY FROM COUNT [AVAILABLE_AT [TYPE]]: KEY may be an expression of n
+fill() {
+	sql "START TRANSACTION;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	    SELECT $1, $2 + n, '${5:-ok}', 'x' FROM $(numbers "$3") ORDER BY n;
+	SET @last = (SELECT COALESCE(MAX(global_sequence), 0) FROM outbox);
+	INSERT INTO outbox (global_sequence, partition_key, available_at)
+	    SELECT sequence, CONCAT('p0', CRC32(stream_id) % 4), ${4:-NOW(6)}
+	    FROM events WHERE sequence > @last;
+	COMMIT"
+}
+waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
+    ON sequence = global_sequence WHERE published_at IS NULL
+    AND stream_id $1"; }
+is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
+blocked() { sql 'SELECT GROUP_CONCAT(reason, " ", order_key ORDER BY order_key)
+    FROM outbox_blocked_keys'; }
+parked() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND partition_key LIKE '!%'"; }
+is_parked() { [ "$(parked)" -ge "$1" ]; }
+ring() { sql "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"; }
+clear_tables() { sql 'DELETE FROM outbox; DELETE FROM events;
+    DELETE FROM outbox_blocked_keys; DELETE FROM outbox_dead_letters'
+	"$LAB" purge --nats "$URL" --stream EVENTS; }
+
+start_servers
+WORKERS=2 PARTITIONS=4 write_conf
+
+# A message dies in the middle of a busy key, and the key halts.
+sed 's/^retry: {/&on_dead: halt, /' "$CONF" > "$DIR/halt" && mv "$DIR/halt" "$CONF"
+start_master
+wait_for 10 all_owned
+fill "'busy'" 0 20
+fill "'busy'" 20 1 'NOW(6)' 'never a subject'
+fill "'busy'" 21 50
+fill "CONCAT('other', n)" 0 100
+wait_for 10 is_waiting "<> 'busy'" 0
+ok $? 'other keys go on'
+wait_for 5 is_sql "SELECT COUNT(*) FROM outbox_dead_letters" 1
+is "$(sql 'SELECT stream_sequence FROM events JOIN outbox_dead_letters
+    ON global_sequence = sequence')" 20 'the message is dead'
+is "$(waiting "= 'busy'")" 50 'what comes later in its key waits'
+is "$(blocked)" 'halted busy' 'the key is on record'
+stop_master "$MASTER"
+start_master
+wait_for 10 all_owned
+fill "'busy'" 71 10
+fill "CONCAT('more', n)" 0 100
+wait_for 10 is_waiting "LIKE 'more%'" 0
+is "$(waiting "= 'busy'")" 60 'it waits after a restart, with what came since'
+
+# The dead one is put back, repaired, in its place; the key is released.
+sql "UPDATE events SET event_type = 'ok' WHERE event_type = 'never a subject';
+    START TRANSACTION;
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT global_sequence, partition_key FROM outbox_dead_letters;
+    DELETE FROM outbox_dead_letters;
+    UPDATE outbox_blocked_keys SET reason = 'released' WHERE order_key = 'busy';
+    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
+    COMMIT"
+wait_for 10 is_drained
+wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+ok $? 'a released key is off the record'
+check_stream 'released: all there, in order' --wait 5
+clear_tables
+
+# Many rows behind one head that is delayed: they get out of the way.
+fill "'slow'" 0 1 'NOW(6) + INTERVAL 1 HOUR'
+fill "'slow'" 1 30000
+wait_for 30 is_parked 29000
+ok $? 'rows behind a waiting head are parked'
+like "$(blocked)" '^delayed slow$' 'their key is on record'
+reads() { sql "SHOW GLOBAL STATUS LIKE 'Handler_read_next'" | cut -f2; }
+before=$(reads)
+fill "CONCAT('quick', n % 500)" 0 5000
+wait_for 20 is_waiting "LIKE 'quick%'" 0
+cost=$(($(reads) - before))
+[ "$cost" -lt 60000 ]
+ok $? "5000 rows of others cost $cost index steps"
+is "$(waiting "= 'slow'")" 30001 'none of them passes its head'
+
+# The worker's memory is not what keeps them: kill it, and stop it.
+kill -KILL "$(worker_pids "$MASTER" | head -n 1)"
+fill "'slow'" 30001 100
+fill "CONCAT('after', n % 50)" 0 500
+wait_for 20 is_waiting "LIKE 'after%'" 0
+ok $? 'others go on after a kill'
+stop_master "$MASTER"
+is "$(waiting "= 'slow'")" 30101 'and they wait'
+start_master
+wait_for 10 all_owned
+
+# What a lost connection has under way must find an older epoch.
+wait_for 10 is_sql 'SELECT COUNT(*) FROM (SELECT lease_owner
+    FROM outbox_partitions GROUP BY lease_owner HAVING COUNT(*) = 2) AS t' 2
+sql 'CREATE TABLE epochs AS SELECT partition_key, lease_epoch
+    FROM outbox_partitions'
+for id in $(sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox'"); do sql "KILL $id"; done
+wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_partitions AS p
+    JOIN epochs AS b USING (partition_key)
+    WHERE p.lease_epoch > b.lease_epoch' 4
+ok $? 'who connects again raises his epochs'
+fill "CONCAT('again', n % 50)" 0 500
+wait_for 20 is_waiting "LIKE 'again%'" 0
+is "$(waiting "= 'slow'")" 30101 'and nothing passes its head'
+
+# Its time comes: they return, and new ones of the key stay behind them.
+sql "UPDATE outbox SET available_at = NOW(6) WHERE global_sequence IN
+    (SELECT head_sequence FROM outbox_blocked_keys)"
+ring
+for i in 1 2 3; do
+	fill "'slow'" $((30001 + i * 1000)) 200
+	fill "CONCAT('while', n % 50)" $((i * 1000)) 200
+done
+wait_for 60 is_drained
+ok $? 'they come back when the head has gone'
+wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+ok $? 'and the record goes'
+check_stream 'parked and back: in order, nothing twice' --wait 5
+clear_tables
+
+# Heads alone, far from due, are parked as well, and come in time.
+fill "CONCAT('later', n)" 0 3000 'NOW(6) + INTERVAL 6 SECOND'
+fill "CONCAT('later', n)" 3000 3000
+wait_for 10 is_parked 2000
+ok $? 'heads that are not due for long are parked'
+wait_for 60 is_drained
+ok $? 'they come when they are due'
+check_stream 'scheduled: in order, nothing twice' --wait 5
+wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+clear_tables
+
+# A partition that has only parked rows left may lose its lease row.
+fill "'lost'" 0 1 'NOW(6) + INTERVAL 1 HOUR'
+fill "'lost'" 1 5000
+wait_for 20 is_parked 3000
+stop_master "$MASTER"
+sql "UPDATE outbox SET partition_key = CONCAT('!', (SELECT first_sequence
+	FROM outbox_blocked_keys)), available_at = NOW(6)
+	WHERE published_at IS NULL;
+    UPDATE outbox_blocked_keys SET partition_key = 'gone'"
+start_master
+wait_for 30 is_drained
+ok $? 'a label that only records know is served'
+stop_master "$MASTER"
+
+# Rows whose record somebody has deleted are not stranded.
+fill "'orphan'" 0 300
+sql "UPDATE outbox SET partition_key = '!4711' WHERE published_at IS NULL"
+start_master
+wait_for 30 is_drained
+ok $? 'parked rows without a record are served'
+check_stream 'nothing of it is lost' --wait 5
+stop_master "$MASTER"
+is $? 0 'stops'
+done_testing

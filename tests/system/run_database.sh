@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# The database says no: read-only, restarted, crowded, locked, full.  Each time
+# it is said in a few lines, nobody asks in a loop, and all of it flows after.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+start_servers innodb_file_per_table=0 \
+    innodb_data_file_path=ibdata1:12M:autoextend:max:64M
+WORKERS=2 LEASE_TTL=12 LEASE_RENEW=4 HEARTBEAT_TTL=12 CLAIM_TTL=10 IDLE=100 \
+    write_conf
+start_master
+wait_for 10 all_owned
+
+number() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE '$1'" |
+    cut -f2; }
+# As root, whom read_only does not stop.
+enqueue() {
+	local i
+	for ((i = 1; i <= $2; i++)); do
+		echo "START TRANSACTION; CALL outbox_enqueue('$1$i', NULL,
+		    'events.x', 1, NULL, NULL, 'x'); COMMIT;"
+	done | "$SANDBOX" sql "$DIR/db" app
+}
+
+# What is said from here on.
+begin() { LINES_BEFORE=$(wc -l < "$LOG"); }
+news() { tail -n "+$((LINES_BEFORE + 1))" "$LOG"; }
+says() { news | grep -Eq -- "$1"; }
+# after NAME REGEX [MOST]: it was said, briefly, and everything flows again
+after() {
+	wait_for 5 says "$2"
+	ok $? "$1: is said"
+	flows_again "$1" "${3:-8}"
+}
+flows_again() {
+	wait_for 20 is_drained
+	ok $? "$1: everything flows again"
+	[ "$(news | grep -c ' warn \| error ')" -le "$2" ]
+	ok $? "$1: in few lines ($(news | grep -c ' warn \| error '))"
+	is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
+	    "$1: no attempt was used up"
+}
+
+begin
+sql 'SET GLOBAL read_only = 1'
+enqueue readonly 50
+wait_for 5 says 'read.only'
+questions=$(number Questions)
+pause 2000
+questions=$(($(number Questions) - questions))
+[ "$questions" -lt 100 ]
+ok $? "a read-only server is not asked in a loop ($questions statements in 2 s)"
+sql 'SET GLOBAL read_only = 0'
+after 'read-only under load' 'read.only'
+
+begin
+enqueue restart 50
+"$SANDBOX" restart "$DIR/db" >/dev/null
+enqueue restarted 50
+after 'restart' 'database: |connect|server has gone|Lost connection'
+
+# Clients without the right to the connection that is kept for root.
+wait_for 10 all_owned
+begin
+holders=()
+for _ in {1..12}; do
+	"$SANDBOX" sql "$DIR/db" -u outbox_producer "-p$PRODUCER_PW" \
+	    -e 'DO SLEEP(4)' &
+	holders+=($!)
+done
+wait_for 5 is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE user = 'outbox_producer'" 12
+{
+	echo 'SET GLOBAL max_connections = 10;'
+	sql "SELECT CONCAT('KILL ', id, ';')
+	    FROM information_schema.processlist WHERE user = 'outbox'"
+} > "$DIR/crowd.sql"
+"$SANDBOX" sql "$DIR/db" < "$DIR/crowd.sql"
+wait_for 4 says 'Too many connections'
+wait "${holders[@]}"
+sql 'SET GLOBAL max_connections = 100'
+enqueue crowded 50
+after 'no connection is free' 'Too many connections \(1040\)'
+
+# A session of somebody who holds rows that are to be claimed.
+coproc SESSION { "$SANDBOX" sql "$DIR/db" -N app; }
+tell() { printf '%s\n' "$1;" >&"${SESSION[1]}"; }
+# two_rows KEY SECONDS: due so much later
+two_rows() {
+	sql "START TRANSACTION;
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ('$1 one', 1, 'events.x', 'x');
+	    SET @one = LAST_INSERT_ID();
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ('$1 two', 1, 'events.x', 'x');
+	    INSERT INTO outbox (global_sequence, partition_key, available_at)
+		VALUES (@one, 'p00', NOW(6) + INTERVAL $2 SECOND),
+		(LAST_INSERT_ID(), 'p00', NOW(6) + INTERVAL $2 SECOND);
+	    COMMIT; SELECT @one"
+}
+has_lock_wait() { [ "$(number Innodb_row_lock_current_waits)" -gt 0 ]; }
+lock() { tell "SELECT global_sequence FROM outbox
+    WHERE global_sequence = $1 FOR UPDATE"; }
+
+begin
+one=$(two_rows locked 1)
+tell 'START TRANSACTION'
+lock "$one"
+epochs=$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')
+wait_for 15 says 'Lock wait timeout'
+is "$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')" "$epochs" \
+    'locked rows: no lease is lost meanwhile'
+tell 'COMMIT'
+after 'locked rows' 'claim: Lock wait timeout exceeded.*\(1205\)'
+
+# One claim takes both rows, so the worker sleeps until they are there.  The
+# victim of a deadlock is who has changed less.
+begin
+has_deadlock() { [ "$(number Innodb_deadlocks)" -gt "$deadlocks" ]; }
+deadlocks=$(number Innodb_deadlocks)
+mapfile -t pids < <(sql 'SELECT pid FROM outbox_workers')
+kill -STOP "${pids[@]}"
+one=$(two_rows deadlock 0)
+tell 'CREATE TABLE weight (n INT)'
+tell 'START TRANSACTION'
+lock $((one + 1))
+tell 'INSERT INTO weight SELECT seq FROM seq_1_to_2000'
+# innodb_trx is a copy that is renewed when nobody has read it for 100 ms.
+wait_for 5 is_sql 'DO SLEEP(0.15);
+    SELECT COUNT(*) FROM information_schema.innodb_trx
+    WHERE trx_rows_modified >= 2000' 1
+kill -CONT "${pids[@]}"
+wait_for 5 has_lock_wait
+lock "$one"
+wait_for 5 has_deadlock
+ok $? 'a deadlock with somebody else'
+tell 'COMMIT'
+flows_again 'deadlock, which is nothing to speak of' 0
+eval "exec ${SESSION[1]}>&-"
+stop_master "$MASTER"
+is $? 0 'stops'
+
+# A backlog whose claim needs more room than there is.
+begin
+produce --events 20000 --keys 500 --payload 100 --bulk
+sql 'CREATE TABLE filler (x LONGBLOB)'
+size=1048576
+while [ "$size" -gt 1000 ]; do
+	sql "INSERT INTO filler VALUES (REPEAT('x', $size))" 2>/dev/null ||
+	    size=$((size / 2))
+done
+start_master
+wait_for 10 says '\(1114\)'
+ok $? 'table space full: is said'
+pause 2000
+"$SANDBOX" stop "$DIR/db"
+"$SANDBOX" start "$KIND" "$DIR/db" \
+    innodb_data_file_path=ibdata1:12M:autoextend:max:512M >/dev/null
+after 'more space' 'is full \(1114\)' 16
+
+wait_for 20 is_drained
+check_stream 'complete, in order per key, nothing twice' --wait 10
+is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
+stop_master "$MASTER"
+is $? 0 'stops at the end'
+done_testing

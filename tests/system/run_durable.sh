@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# Nothing is sent before the commit of its event is durable.  With AFTER_COMMIT
+# a row can be read while its producer still waits for a replica, and a primary
+# that dies then takes the event along: its message must not be in the stream.
+# Where a row that can be read is durable, messages go while their claim is
+# being committed.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+RIGHTS='REPLICATION SLAVE' EVENTS=0
+if [ "$KIND" = mysql ]; then
+	tree=${OUTBOX_MYSQL_TREE:-}
+	[ -n "$(ls "$tree"/root/usr/lib/mysql/plugin/semisync_source.so \
+	    2> /dev/null)" ] || skip_all 'no plugin for semi-sync'
+	SOURCE=rpl_semi_sync_source
+	SOURCE_HAS="INSTALL PLUGIN rpl_semi_sync_source
+	    SONAME 'semisync_source.so'"
+	REPLICA_HAS="INSTALL PLUGIN rpl_semi_sync_replica
+	    SONAME 'semisync_replica.so';
+	    SET GLOBAL rpl_semi_sync_replica_enabled = 1"
+	FOLLOW="CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1',
+	    SOURCE_PORT = %s, SOURCE_USER = 'replica',
+	    SOURCE_PASSWORD = 'replica', SOURCE_AUTO_POSITION = 1,
+	    GET_SOURCE_PUBLIC_KEY = 1; START REPLICA"
+	grep -q 'libmariadb\.so' "$OUTBOX_MASTER" &&
+	    RIGHTS="$RIGHTS, REPLICATION CLIENT"
+else
+	SOURCE=rpl_semi_sync_master
+	SOURCE_HAS='DO 0'
+	REPLICA_HAS='SET GLOBAL rpl_semi_sync_slave_enabled = 1'
+	FOLLOW="CHANGE MASTER TO master_host = '127.0.0.1', master_port = %s,
+	    master_user = 'replica', master_password = 'replica',
+	    master_use_gtid = slave_pos; START SLAVE"
+fi
+
+# start_replica: it follows, and is waited for where semi-sync is on
+replicas() { sql "SHOW STATUS LIKE '${SOURCE}_clients'" | cut -f 2; }
+has_replica() { [ "$(replicas)" -eq 1 ]; }
+start_replica() {
+	"$SANDBOX" start "$KIND" "$DIR/replica" > /dev/null || return 1
+	REPLICA=$(cat "$(. "$DIR/replica/env" && echo "$PIDFILE")")
+	# shellcheck disable=SC2059
+	"$SANDBOX" sql "$DIR/replica" -e \
+	    "$REPLICA_HAS; $(printf "$FOLLOW" "$DB_PORT")"
+	wait_for 20 has_replica
+}
+semi_sync() {	# WAIT_POINT, or nothing to switch it off
+	sql "SET GLOBAL ${SOURCE}_enabled = 0"
+	[ -z "$1" ] || sql "SET GLOBAL ${SOURCE}_wait_point = $1;
+	    SET GLOBAL ${SOURCE}_timeout = 600000;
+	    SET GLOBAL ${SOURCE}_enabled = 1"
+}
+# A stopped replica confirms nothing.
+hold_replica() { kill -STOP "$REPLICA"; }
+release_replica() { kill -CONT "$REPLICA"; }
+trap 'kill -CONT ${REPLICA:-} 2> /dev/null; cleanup' EXIT
+
+marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
+    FROM outbox_partitions' 1; }
+hears() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE command LIKE 'Binlog Dump%' AND user = 'outbox'" 1; }
+# So long has a worker no statement of its own that would wait for a replica.
+has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
+    FROM outbox_partitions' 1; }
+worker() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
+# On MySQL one waits for the replica, and others in line behind it.
+waits_for_replica() { [ "$(sql "SELECT COUNT(*) FROM
+    information_schema.processlist WHERE user = '$1' AND
+    (state LIKE '%semi-sync%' OR state = 'waiting for handler commit')")" \
+    -ge 1 ]; }
+
+event() {
+	produce --events 1 --keys 1 --payload 100 --key-prefix "d$EVENTS-"
+	EVENTS=$((EVENTS + 1))
+}
+goes_early() { event; marked; }
+said() { grep -c "info worker.*: messages $1 .*commit" "$LOG" || :; }
+says() { [ "$(said "$1")" -ge "$2" ]; }
+asks_until() { event; says "$@"; }
+drain() { wait_for 10 is_drained && wait_for 25 has_renewed; }
+
+# The doorbell may have rung before others could read the row.
+arrives() { is_drained || { event && is_drained; }; }
+
+# A producer commits, and its worker is woken by that: NAME says what is held.
+produce_unconfirmed() {
+	BEFORE=$(stored)
+	hold_replica
+	event &
+	PRODUCER=$!
+	EVENTS=$((EVENTS + 1))
+	wait_for 5 waits_for_replica outbox_producer
+	ok $? "$1: the producer waits for a replica"
+}
+arrives_when_released() {
+	release_replica
+	wait "$PRODUCER"
+	is $? 0 "$1: the producer has its answer"
+	wait_for 10 arrives
+	ok $? "$1: and the message is sent"
+}
+
+# Rows that are on the replica, whose claim is not.
+claim_unconfirmed() {
+	drain
+	BEFORE=$(stored)
+	kill -STOP "$(worker)"
+	event
+	hold_replica
+	kill -CONT "$(worker)"
+	wait_for 5 waits_for_replica outbox
+}
+# A look that goes everywhere reads no messages ahead, and MySQL rings so soon
+# that there are some: of three one is early, if any is.
+one_of_three_goes_early() {
+	for _ in 1 2 3; do
+		claim_unconfirmed && wait_for 2 is_stored $((BEFORE + 1)) &&
+		    return 0
+		release_replica
+	done
+	return 1
+}
+
+start_servers
+sql "GRANT $RIGHTS ON *.* TO 'outbox'@'localhost';
+    CREATE USER 'replica'@'127.0.0.1' IDENTIFIED BY 'replica';
+    GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'"
+sql "$SOURCE_HAS"
+semi_sync ''
+start_replica || { echo 'Bail out! no replica'; exit 1; }
+WORKERS=1 PARTITIONS=4 LEASE_RENEW=20 LEASE_TTL=50 HEARTBEAT_TTL=50 \
+    CLAIM_TTL=50 WAKE='binlog: true' write_conf
+start_master --interval-ms 600000
+wait_for 20 all_owned && wait_for 20 hears
+
+# Semi-sync off.
+wait_for 30 goes_early
+ok $? 'without semi-sync messages go early'
+is "$(said '.*')" 0 'which is nothing to speak of'
+
+# What was known when the daemon connected.
+semi_sync AFTER_COMMIT
+sql "KILL $(sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox' AND command = 'Sleep' ORDER BY id LIMIT 1")"
+wait_for 10 asks_until wait 1
+ok $? 'a new connection finds AFTER_COMMIT'
+like "$(cat "$LOG")" \
+    "${SOURCE}_wait_point is not AFTER_SYNC" 'and says what is in the way'
+drain
+produce_unconfirmed AFTER_COMMIT
+is "$(sql 'SELECT COUNT(*) FROM outbox JOIN events
+    ON sequence = global_sequence WHERE published_at IS NULL')" 1 \
+    'AFTER_COMMIT: its row can be read'
+wait_for 5 waits_for_replica outbox
+ok $? 'AFTER_COMMIT: its claim waits, too'
+wait_for 2 is_stored $((BEFORE + 1))
+is $? 1 'AFTER_COMMIT: nothing is in the stream that no replica has'
+arrives_when_released AFTER_COMMIT
+claim_unconfirmed
+ok $? 'AFTER_COMMIT: a claim waits for a replica'
+wait_for 2 is_stored $((BEFORE + 1))
+is $? 1 'AFTER_COMMIT: nothing is sent before its claim is confirmed'
+release_replica
+wait_for 10 is_stored $((BEFORE + 1))
+ok $? 'AFTER_COMMIT: then it is'
+
+# Without a new connection, after half a minute.
+semi_sync AFTER_SYNC
+wait_for 60 asks_until go 1
+ok $? 'a change of the variable is noticed'
+wait_for 30 goes_early
+ok $? 'with AFTER_SYNC messages go early'
+one_of_three_goes_early
+ok $? 'AFTER_SYNC: before their claim is confirmed'
+release_replica
+drain
+produce_unconfirmed AFTER_SYNC
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 0 \
+    'AFTER_SYNC: its row cannot be read'
+wait_for 2 is_stored $((BEFORE + 1))
+is $? 1 'AFTER_SYNC: nothing is in the stream that no replica has'
+arrives_when_released AFTER_SYNC
+
+semi_sync AFTER_COMMIT
+wait_for 60 asks_until wait 2
+ok $? 'and a change back'
+drain
+produce_unconfirmed 'AFTER_COMMIT again'
+wait_for 2 is_stored $((BEFORE + 1))
+is $? 1 'AFTER_COMMIT again: nothing is in the stream that no replica has'
+arrives_when_released 'AFTER_COMMIT again'
+check_stream 'all is there, once and in order' --wait 10
+is "$(said '.*')" 3 'each change was said once'
+done_testing

@@ -1,0 +1,995 @@
+#!/usr/bin/env bash
+# Every key of the configuration and every option that changes one: a value
+# that is not the default, and the difference it makes to the running program.
+# At the end the program is asked for its keys, and each must have been here.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+declare -A BASE COVERED
+NUMBER=0			# of events that were put
+
+# covers KEY...: what follows fails if one of these is ignored
+covers() {
+	local key
+	for key; do COVERED[$key]=1; done
+}
+
+skip() {
+	TESTS=$((TESTS + 1))
+	printf 'ok %d - %s # SKIP %s\n' "$TESTS" "$1" "$2"
+}
+
+# take [KEY=VALUE | -OPTION]...: sets KEYS and OPTIONS
+take() {
+	local arg
+	KEYS=() OPTIONS=()
+	for arg; do
+		case $arg in
+		[a-z]*.*=*) KEYS+=("$arg") ;;
+		*) OPTIONS+=("$arg") ;;
+		esac
+	done
+}
+
+# conf FILE [KEY=VALUE]...: BASE with these changes
+conf() {
+	local -A keys
+	local key file=$1
+	shift
+	for key in "${!BASE[@]}"; do keys[$key]=${BASE[$key]}; done
+	for key; do keys[${key%%=*}]=${key#*=}; done
+	for key in "${!keys[@]}"; do
+		printf '%s=%s\n' "$key" "${keys[$key]}"
+	done | LC_ALL=C sort | awk '{
+		at = index($0, "=")
+		n = split(substr($0, 1, at - 1), name, ".")
+		if (name[1] != section)
+			print name[1] ":"
+		if (n == 3 && name[2] != inner)
+			print "  " name[2] ":"
+		section = name[1]
+		inner = n == 3 ? name[2] : ""
+		print (n == 3 ? "    " : "  ") name[n] ": " substr($0, at + 1)
+	}' > "$file"
+}
+
+# once [KEY=VALUE | -OPTION]...: one tick; sets RC, OUT and ERR
+once() {
+	take "$@"
+	conf "$CONF" "${KEYS[@]}"
+	OUT=$("$OUTBOX_MASTER" -c "$CONF" --once --json "${OPTIONS[@]}" \
+	    2> "$DIR/err")
+	RC=$?
+	ERR=$(cat "$DIR/err")
+}
+
+field() { printf '%s' "$OUT" | sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"; }
+
+# verdict STATUS NAME: of the last tick
+verdict() {
+	ok "$1" "$2"
+	[ "$1" -eq 0 ] ||
+	    printf '%s\n' "status $RC" "$OUT" "$ERR" | sed 's/^/# /'
+}
+
+# works NAME [KEY=VALUE]...: a clean tick
+works() {
+	local name=$1
+	shift
+	once "$@"
+	verdict "$RC" "$name"
+}
+
+# sends NAME [KEY=VALUE]...: one that delivered something
+sends() {
+	local name=$1
+	shift
+	once "$@"
+	[ "$RC" -eq 0 ] && [ "$(field published)" -gt 0 ]
+	verdict $? "$name"
+}
+
+# fails REGEX NAME [KEY=VALUE]...: one that is not, for this reason
+fails() {
+	local why=$1 name=$2
+	shift 2
+	once "$@"
+	[ "$RC" -eq 1 ] && printf '%s' "$ERR" | grep -Eq -- "$why"
+	verdict $? "$name"
+}
+
+# refused REGEX KEY=VALUE: not accepted at all
+refused() {
+	conf "$CONF" "$2"
+	ERR=$("$OUTBOX_MASTER" -c "$CONF" -t 2>&1)
+	RC=$? OUT=
+	[ "$RC" -eq 78 ] && printf '%s' "$ERR" | grep -Eq -- "$1"
+	verdict $? "$2 is refused by name"
+}
+
+# run NAME [KEY=VALUE | -OPTION]...: a master with files of its own; sets
+# MASTER and LOG
+run() {
+	local name=$1
+	shift
+	take "$@"
+	LOG=$DIR/$name.log
+	conf "$DIR/$name.yml" "${KEYS[@]}"
+	"$OUTBOX_MASTER" -c "$DIR/$name.yml" "${OPTIONS[@]}" \
+	    > "$DIR/$name.out" 2> "$LOG" </dev/null &
+	MASTER=$!
+	MASTERS+=("$MASTER")
+}
+
+# row PARTITION KEY TYPE: SQL for a transaction with one event
+row() {
+	NUMBER=$((NUMBER + 1))
+	cat <<-EOF
+	START TRANSACTION;
+	INSERT INTO ${EVENTS_TABLE:-events}
+	    (stream_id, stream_sequence, event_type, event_data)
+	    VALUES ('$2', $NUMBER, '$3', 'x');
+	INSERT INTO ${OUTBOX_TABLE:-outbox} (global_sequence, partition_key)
+	    VALUES (LAST_INSERT_ID(), '$1');
+	COMMIT;
+	EOF
+}
+
+feed() { "$SANDBOX" sql "$DIR/db" "${1:-app}"; }
+put() { row "$@" > "$DIR/sql" && feed < "$DIR/sql"; }
+
+# many N PARTITION KEY TYPE: a # becomes a number
+many() {
+	local i
+	for ((i = 1; i <= $1; i++)); do
+		row "${2/\#/$i}" "${3/\#/$i}" "$4"
+	done > "$DIR/sql"
+	feed < "$DIR/sql"
+}
+
+wipe() {
+	sql 'DELETE FROM outbox; DELETE FROM events;
+	    DELETE FROM outbox_dead_letters'
+}
+
+# account USER HOST [REQUIREMENT]: what the daemon may, for another account
+account() {
+	"$SANDBOX" sql "$DIR/db" -e "CREATE USER '$1'@'$2'
+	    IDENTIFIED BY '$OUTBOX_PW' ${3:-}"
+	sed "s/'outbox'@'localhost'/'$1'@'$2'/" "$srcdir/sql/grants.sql" | feed
+}
+
+# start_nats NAME LINE...: another server; sets URL
+start_nats() {
+	local name=$1
+	shift
+	"$SANDBOX" start nats "$DIR/$name" "$@" > /dev/null || {
+		echo "Bail out! no nats-server for $name"
+		exit 1
+	}
+	URL=$(sed -n 's/^URL=//p' "$DIR/$name/env")
+}
+
+has_workers() { [ "$(worker_pids "$1" | wc -l)" -eq "$2" ]; }
+is_between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }
+
+#
+# Certificates, if there is something to make them with.
+#
+ssl() { openssl "$@" 2>> "$DIR/openssl.log"; }
+new_key() { ssl genpkey -algorithm ed25519 -out "$1"; }
+
+authority() {
+	ssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+	    -days 2 -subj "/CN=$1" -keyout "$1.key" -out "$1.pem"
+}
+
+# certificate NAME USAGE
+certificate() {
+	printf '%s\n' basicConstraints=CA:FALSE "extendedKeyUsage=$2" \
+	    subjectAltName=DNS:localhost,IP:127.0.0.1 > "$1.ext"
+	ssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+	    -subj "/CN=$1" -keyout "$1.key" -out "$1.csr" &&
+	    ssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key \
+	    -CAcreateserial -days 2 -extfile "$1.ext" -out "$1.pem"
+}
+
+make_certificates() (
+	mkdir "$DIR/tls" && cd "$DIR/tls" || exit
+	authority ca && authority stranger &&
+	    certificate server serverAuth && certificate client clientAuth
+)
+
+TLS=$DIR/tls DB_TLS=() NATS_TLS=()
+command -v openssl > /dev/null && {
+	make_certificates || {
+		sed 's/^/# /' "$DIR/openssl.log"
+		echo 'Bail out! no certificates'
+		exit 1
+	}
+	DB_TLS=("ssl_ca=$TLS/ca.pem" "ssl_cert=$TLS/server.pem"
+	    "ssl_key=$TLS/server.key")
+	NATS_TLS=("tls {cert_file: \"$TLS/server.pem\"
+	    key_file: \"$TLS/server.key\", ca_file: \"$TLS/ca.pem\"
+	    verify: true}")
+}
+
+start_servers "${DB_TLS[@]}"
+"$LAB" stream --nats "$URL" --name SECOND --subjects 'second.>'
+# What arrives there is stored, and nobody is told.
+"$LAB" stream --nats "$URL" --name SILENT --subjects 'silent.>' --no-ack
+ADDRESS=127.0.0.1:$DB_PORT
+NOBODY=127.0.0.1:1
+BASE=(
+	[master.workers]=1
+	[master.user]=$(id -un)
+	[master.pidfile]=$DIR/run/outbox.pid
+	[mysql.socket]=$SOCKET
+	[mysql.password_env]=OUTBOX_PW
+	[mysql.database]=app
+	[nats.servers]="[\"$URL\"]"
+)
+works 'what all the others differ from is fine'
+
+#
+# master.  Three of them, whose workers are stopped, wait at the same time;
+# for that a worker whose database is away is as good as another.
+#
+SHORT=(publish.timeout_ms=500 worker.lease_ttl=1 worker.lease_renew=0.3
+    worker.heartbeat_ttl=1 "mysql.socket=$DIR/none" --silent)
+
+# halted NAME KEY=VALUE: sets MASTER and WORKER, which is stopped
+halted() {
+	run "$1" "${SHORT[@]}" "master.pidfile=$DIR/run/$1.pid" "$2"
+	wait_for 10 has_line "$LOG" "mysql $DIR/none"
+	WORKER=$(worker_pids "$MASTER")
+	kill -STOP "$WORKER"
+}
+
+halted never master.hang_timeout=0
+NEVER=$WORKER NEVER_SINCE=$(now_ms) NEVER_MASTER=$MASTER
+MASTERS+=("$WORKER")	# is not to stay behind
+halted hang master.hang_timeout=2
+HUNG=$WORKER HUNG_MASTER=$MASTER
+halted stop master.stop_timeout=2
+since=$(now_ms)
+stop_master "$MASTER"
+took=$(($(now_ms) - since))
+covers master.stop_timeout
+is_between "$took" 2000 12000
+ok $? "stop_timeout: a worker that does not stop is killed (after $took ms)"
+like "$(cat "$LOG")" "pid $WORKER did not stop in time: killed" 'and named'
+
+covers master.hang_timeout
+wait_for 12 has_line "$DIR/hang.log" \
+    "pid $HUNG gave no sign of life for 2 s: killed"
+ok $? 'hang_timeout: a worker that hangs is killed'
+stop_master "$HUNG_MASTER"
+
+covers master.pidfile
+run pidfile "master.pidfile=$DIR/run/other.pid" --silent
+wait_for 10 has_line "$DIR/run/other.pid" "^$MASTER$" 2> /dev/null
+ok $? 'pidfile has the id of the master'
+[ -e "$DIR/run/other.board" ] && [ ! -e "$DIR/run/outbox.board" ]
+ok $? 'and the board is beside it'
+stop_master "$MASTER"
+
+covers master.user
+if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
+	chmod 711 "$DIR"
+	owner_of() { ps -o user= -p "$1"; }
+	run user master.user=nobody "master.pidfile=$DIR/nobody/outbox.pid" \
+	    "mysql.socket=$DIR/none" --silent
+	wait_for 10 has_line "$LOG" "mysql $DIR/none"
+	is "$(owner_of "$MASTER")" nobody 'user: the master drops to it'
+	is "$(owner_of "$(worker_pids "$MASTER")")" nobody 'so do its workers'
+	is "$(stat -c %U "$DIR/nobody")" nobody \
+	    'and the directory of the pid file is its own'
+	stop_master "$MASTER"
+	works 'user: none, and root it stays' 'master.user=""'
+else
+	skip 'user' 'not root'
+fi
+
+#
+# mysql and outbox: another database, where no table has its usual name.
+#
+"$SANDBOX" sql "$DIR/db" -e 'CREATE DATABASE other'
+feed other < "$srcdir/sql/schema.sql"
+feed other <<'SQL'
+RENAME TABLE outbox TO my_rows, events TO my_events,
+    outbox_partitions TO my_partitions, outbox_workers TO my_workers,
+    outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
+    outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams,
+    outbox_audit TO my_audit;
+CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
+GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
+SQL
+echo another-secret > "$DIR/password"
+OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
+    mysql.password_env= mysql.database=other
+    outbox.tables.outbox=my_rows outbox.tables.events=my_events
+    outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
+    outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
+    outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams
+    outbox.tables.audit=my_audit)
+OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
+{ row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
+unset OUTBOX_TABLE EVENTS_TABLE
+feed other < "$DIR/sql"
+run other "${OTHER[@]}" master.workers=3 outbox.partition_count=5 \
+    retry.on_dead=halt --silent
+covers mysql.user mysql.password_file mysql.database
+wait_for 10 is_sql "SELECT GROUP_CONCAT(DISTINCT user, ' ', db)
+    FROM information_schema.processlist WHERE user <> 'root'" 'another other'
+ok $? 'mysql.user, password_file, database: it is them that log in'
+covers outbox.tables.outbox outbox.tables.events
+wait_for 10 is_sql 'SELECT COUNT(*) FROM other.my_rows
+    WHERE published_at IS NULL' 0
+ok $? 'tables.outbox, events: rows are relayed'
+like "$("$LAB" show --nats "$URL" --stream EVENTS --last)" '^Outbox-Key: a$' \
+    'with what the event says'
+covers outbox.tables.workers master.workers
+wait_for 10 is_sql 'SELECT COUNT(*) FROM other.my_workers' 3
+ok $? 'tables.workers has a row for each'
+has_workers "$MASTER" 3
+ok $? 'master.workers: so many processes'
+covers outbox.tables.partitions outbox.tables.settings outbox.partition_count
+is "$(sql "SELECT GROUP_CONCAT(partition_key ORDER BY 1)
+    FROM other.my_partitions")" p00,p01,p02,p03,p04 \
+    'tables.partitions has partition_count rows'
+is "$(sql 'SELECT partition_count FROM other.my_settings')" 5 \
+    'tables.settings has the number'
+covers outbox.tables.dead_letters
+is "$(sql 'SELECT order_key FROM other.my_dead')" b \
+    'tables.dead_letters has the dead'
+covers outbox.tables.blocked_keys retry.on_dead
+is "$(sql 'SELECT CONCAT(order_key, " ", reason) FROM other.my_blocked')" \
+    'b halted' \
+    'tables.blocked_keys has its key, which retry.on_dead halts'
+covers outbox.tables.streams
+is "$(sql 'SELECT name FROM other.my_streams WHERE servers <> ""')" EVENTS \
+    'tables.streams has the stream'
+covers outbox.tables.audit
+"${OUTBOXCTL:-./outboxctl}" -c "$DIR/other.yml" keys release b > /dev/null
+is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
+    FROM other.my_audit')" 'keys release b 1' \
+    'tables.audit has who changed something'
+stop_master "$MASTER"
+[ ! -s "$DIR/other.out" ]
+ok $? '--silent: and not a word about all that'
+covers outbox.former_counts
+works 'outbox.former_counts, without a table of settings' "${OTHER[@]}" \
+    outbox.tables.settings=nothing outbox.partition_count=5 \
+    'outbox.former_counts=[10]'
+is "$(sql 'SELECT COUNT(*) FROM other.my_partitions')" 10 \
+    'there are leases for the labels of all counts'
+fails "password: $DIR/none: No such file" 'password_file: none' \
+    "${OTHER[@]}" "mysql.password_file=$DIR/none"
+
+covers mysql.password_env
+export KEYS_PW=$OUTBOX_PW
+OUTBOX_PW=wrong works 'mysql.password_env' mysql.password_env=KEYS_PW
+fails 'Access denied' 'no other variable will do' \
+    mysql.password_env=PRODUCER_PW
+
+covers mysql.hosts mysql.socket
+account outbox 127.0.0.1
+logged_in_from() {
+	sql "SELECT SUBSTRING_INDEX(host, ':', 1) FROM
+	    information_schema.processlist WHERE user = 'outbox' LIMIT 1"
+}
+is_from() { [ "$(logged_in_from)" = "$1" ]; }
+run socket --silent
+wait_for 10 is_from localhost
+ok $? 'mysql.socket: that way and no other'
+stop_master "$MASTER"
+covers nats.servers
+put p01 a made
+run hosts mysql.socket= "mysql.hosts=[\"$NOBODY\", \"$ADDRESS\"]" \
+    "nats.servers=[\"nats://$NOBODY\", \"$URL\"]" \
+    log.level=warn --silent
+wait_for 10 is_from 127.0.0.1
+ok $? 'mysql.hosts: the first is away, the second is used'
+wait_for 10 is_drained
+ok $? 'nats.servers: one is away, the other is used'
+stop_master "$MASTER"
+covers log.level
+like "$(cat "$LOG")" " warn worker 0.*mysql $NOBODY: connect" \
+    'the one that is away is named'
+[ -z "$(grep -v ' warn ' "$LOG")" ]
+ok $? 'log.level warn: and nothing less is logged'
+fails "nats nats://$NOBODY: " 'nats.servers: none but one that is away' \
+    "nats.servers=nats://$NOBODY"
+
+works 'mysql.hosts: localhost at its port' mysql.socket= \
+    "mysql.hosts=localhost:$DB_PORT"
+fails "nats tls://" 'nats.servers: tls:// is not to be had in clear' \
+    "nats.servers=tls://${URL#nats://}"
+
+if [ ${#DB_TLS[@]} -gt 0 ]; then
+	covers mysql.tls.mode mysql.tls.ca mysql.tls.cert mysql.tls.key
+	account secure 127.0.0.1 'REQUIRE SSL'
+	account shown 127.0.0.1 'REQUIRE X509'
+	S=(mysql.socket= "mysql.hosts=$ADDRESS" mysql.user=secure)
+	fails 'Access denied' 'tls.mode auto: not on the loopback' "${S[@]}"
+	fails 'Access denied' 'disable: never' "${S[@]}" mysql.tls.mode=disable
+	works 'require: encrypted, whoever it is' "${S[@]}" \
+	    mysql.tls.mode=require
+	fails '\(2026\)' 'verify: a stranger is refused' "${S[@]}" \
+	    mysql.tls.mode=verify
+	works 'tls.ca: who it signed is not' "${S[@]}" \
+	    mysql.tls.mode=verify "mysql.tls.ca=$TLS/ca.pem"
+	fails '\(2026\)' 'and it counts who signed' "${S[@]}" \
+	    mysql.tls.mode=verify "mysql.tls.ca=$TLS/stranger.pem"
+	S+=(mysql.user=shown mysql.tls.mode=require)
+	fails 'Access denied' 'an account that asks for a certificate' "${S[@]}"
+	works 'tls.cert, key: gets it' "${S[@]}" \
+	    "mysql.tls.cert=$TLS/client.pem" "mysql.tls.key=$TLS/client.key"
+	fails '\(20[0-9][0-9]\)' 'tls.key: not with the key of another' \
+	    "${S[@]}" "mysql.tls.cert=$TLS/client.pem" \
+	    "mysql.tls.key=$TLS/stranger.key"
+else
+	covers mysql.tls.mode mysql.tls.ca mysql.tls.cert mysql.tls.key
+	skip 'mysql.tls' 'no openssl'
+fi
+
+#
+# outbox and retry.  A message that gets no answer while a crowd of others
+# of its stream does is one that failed by itself.
+#
+covers outbox.mode
+refused 'outbox.mode: .*inline' outbox.mode=inline
+
+MUTE=('nats.subject="{event_type}"' nats.stream=SECOND publish.timeout_ms=400
+    worker.batch_size=10000)
+crowd() { many 300 p02 crowd second.made; }
+gone() {
+	sql "SELECT GROUP_CONCAT(stream_id ORDER BY stream_id) FROM events
+	    JOIN outbox ON global_sequence = sequence
+	    WHERE published_at IS NOT NULL AND stream_id <> 'crowd'"
+}
+
+# order WORD: what was sent behind a message that failed
+order() {
+	wipe
+	put p01 a silent.made
+	put p01 a second.made
+	put p01 b second.made
+	crowd
+	once "${MUTE[@]}" "outbox.ordering=$1"
+	gone
+}
+covers outbox.ordering
+is "$(order key)" b 'ordering key: the same key waits'
+is "$(order partition)" NULL 'partition: all of the partition waits'
+is "$(order none)" a,b 'none: nobody waits'
+
+wipe
+many 30 p01 'mute#' silent.made
+
+# delays: how many wait, after how many attempts, for how many seconds at
+# least and at most since the others of the batch were written back
+delays() {
+	sql "SELECT CONCAT_WS(' ', COUNT(*), MIN(attempts), MAX(attempts),
+	    MIN(delay), MAX(delay)) FROM (SELECT attempts,
+	    TIMESTAMPDIFF(SECOND, (SELECT MAX(published_at) FROM outbox),
+	    available_at) AS delay FROM outbox WHERE published_at IS NULL) AS t"
+}
+# again [KEY=VALUE]...: all are due once more, and fail; sets what delays has
+again() {
+	crowd
+	sql 'UPDATE outbox SET available_at = NOW(6)
+	    WHERE published_at IS NULL'
+	once "${MUTE[@]}" "$@"
+	read -r WAIT LEAST MOST MIN MAX <<< "$(delays)"
+	say "$WAIT wait after $LEAST to $MOST attempts for $MIN to $MAX s"
+}
+covers retry.backoff retry.max_backoff retry.jitter retry.max_attempts
+again retry.backoff=100 retry.max_backoff=1000 retry.jitter=0
+is "$WAIT $LEAST $MOST" '30 1 1' 'messages without an answer failed once'
+is_between "$MIN" 100 110
+ok $? 'retry.backoff: the first delay'
+is "$MAX" "$MIN" 'retry.jitter 0: the same for all'
+again retry.backoff=100 retry.max_backoff=1000 retry.jitter=0
+is_between "$MIN" 200 210
+ok $? 'the second is twice as long'
+again retry.backoff=100 retry.max_backoff=250 retry.jitter=0
+is_between "$MIN" 250 260
+ok $? 'retry.max_backoff: and no longer than this'
+again retry.backoff=100 retry.max_backoff=100 retry.jitter=0.8
+is_between "$MIN" 20 80 && is_between "$MAX" 120 190
+ok $? 'retry.jitter: some sooner, some later'
+again retry.max_attempts=6 retry.backoff=100 retry.max_backoff=100
+is "$WAIT $LEAST" '30 5' 'retry.max_attempts: not yet'
+again retry.max_attempts=6
+is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters
+    WHERE reason = "attempts" AND attempts = 6')" 30 'and then they are dead'
+
+#
+# publish
+#
+covers publish.driver
+refused 'publish.driver: .*http' publish.driver=http
+refused 'publish.driver: .*stdout' publish.driver=stdout
+
+covers publish.timeout_ms publish.window
+wipe
+many 4 p01 'mute#' silent.made
+fails 'no answer within 700 ms' 'publish.timeout_ms: so long' \
+    "${MUTE[@]}" publish.timeout_ms=700
+at_once=$(field duration_ms)
+is_between "$at_once" 700 2799
+ok $? "once for all of them ($at_once ms)"
+tried() { sql 'SELECT COUNT(*) FROM outbox WHERE last_error IS NOT NULL'; }
+is "$(tried)" 4 'as many as the window lets out'
+wipe
+many 4 p01 'mute#' silent.made
+once "${MUTE[@]}" publish.timeout_ms=700 publish.window=1
+is "$(tried)" 1 'publish.window 1: one, and its silence stops the batch'
+
+covers publish.types
+wipe
+many 2 p01 'a#' made
+many 3 p01 'b#' other
+sql 'DELETE FROM outbox'
+missing() {
+	conf "$CONF" "$@"
+	"${OUTBOXCTL:-./outboxctl}" -c "$CONF" --json reconcile --dry-run
+}
+is "$(missing)" '{"changed":5,"dry_run":true}' 'publish.types: all'
+is "$(missing 'publish.types=["ot*r"]')" '{"changed":3,"dry_run":true}' \
+    'or only these'
+#
+# worker
+#
+covers worker.batch_bytes
+wipe
+many 3 'p0#' 'a#' made
+sql "UPDATE events SET event_data = REPEAT('x', 40000)"
+once worker.batch_bytes=65536
+is "$(field claimed) $(field published)" '3 1' \
+    'worker.batch_bytes: there is no room for all'
+once worker.batch_bytes=131072
+is "$(field published)" 2 'and what was left goes as soon as there is'
+
+covers worker.batch_size
+wipe
+many 9 'p0#' 'a#' made
+once worker.batch_size=3
+is "$(field claimed)" 3 'worker.batch_size: so many are claimed'
+
+covers worker.leasing
+hold() {
+	sql "UPDATE outbox_partitions SET lease_owner = $1,
+	    lease_until = NOW(6) + INTERVAL 1 HOUR"
+}
+hold "'somebody'"
+once
+is "$(field claimed)" 0 'worker.leasing: nothing of what somebody leased'
+once worker.leasing=false worker.batch_size=4
+is "$(field claimed)" 4 'worker.leasing false: taken without a lease'
+once --no-leasing
+is "$(field claimed)" 2 '--no-leasing: the same'
+is "$(sql 'SELECT DISTINCT lease_owner FROM outbox_partitions')" somebody \
+    'and the leases stay where they are'
+hold NULL
+
+covers worker.claim_ttl
+wipe
+put p01 a silent.made
+conf "$CONF" "${MUTE[@]}" publish.timeout_ms=1500 worker.claim_ttl=600
+"$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null &
+TICK=$!
+wait_for 10 is_sql 'SELECT claim_token IS NOT NULL FROM outbox' 1
+left=$(sql 'SELECT TIMESTAMPDIFF(SECOND, NOW(6), available_at) FROM outbox')
+is_between "$left" 570 600
+ok $? "worker.claim_ttl: a claimed row is nobody else's for so long ($left s)"
+wait "$TICK"
+
+wipe
+run lease worker.lease_ttl=8 worker.heartbeat_ttl=6 worker.lease_renew=0.7 \
+    worker.idle_backoff_ms=300 log.format=json \
+    "log.target=$DIR/target" --json
+covers worker.lease_ttl worker.heartbeat_ttl
+wait_for 10 all_owned
+is "$(sql 'SELECT DISTINCT TIMESTAMPDIFF(MICROSECOND, updated_at, lease_until)
+    FROM outbox_partitions')" 8000000 'worker.lease_ttl: how long a lease is'
+is "$(sql 'SELECT TIMESTAMPDIFF(MICROSECOND, updated_at, heartbeat_until)
+    FROM outbox_workers')" 6000000 'worker.heartbeat_ttl: and a heartbeat'
+
+covers worker.lease_renew
+BEAT=0
+has_beaten() {
+	local at
+	at=$(sql 'SELECT ROUND(1000 * UNIX_TIMESTAMP(updated_at))
+	    FROM outbox_workers')
+	[ "$at" != "$BEAT" ] && BEAT=$at
+}
+wait_for 10 has_beaten && wait_for 10 has_beaten
+since=$BEAT
+wait_for 10 has_beaten && wait_for 10 has_beaten && wait_for 10 has_beaten
+took=$(((BEAT - since) / 3))
+is_between "$took" 650 2500
+ok $? "worker.lease_renew: how far apart they are ($took ms)"
+
+covers worker.idle_backoff_ms
+pauses() { sed -n 's/.*"backoff_ms":\([0-9]*\),.*/\1/p' "$DIR/lease.out"; }
+wait_for 10 has_line "$DIR/lease.out" '"backoff_ms":300,'
+ok $? 'worker.idle_backoff_ms: pauses grow up to it'
+is "$(pauses | sort -n | tail -n 1)" 300 'and no further'
+
+#
+# log
+#
+covers log.target log.format
+bad_news() {
+	put p01 a 'two words'
+	has_line "$DIR/target" '"role":"worker 0".* failed' 2> /dev/null
+}
+wait_for 10 bad_news
+ok $? 'log.target: what a worker has to say is in the file'
+is "$(cat "$LOG")" '' 'and nothing on standard error'
+mv "$DIR/target" "$DIR/target.1"
+kill -USR1 "$MASTER"
+wait_for 10 bad_news
+ok $? 'after USR1 the workers write to a new file'
+stop_master "$MASTER"
+has_line "$DIR/target" '"role":"master".*stopp' &&
+    ! has_line "$DIR/target.1" 'stopp'
+ok $? 'and so does the master'
+cat "$DIR/target.1" "$DIR/target" > "$DIR/lines"
+LINE='^\{"ts":"20[0-9T:.-]+Z","level":"[a-z]+","role":"[a-z0-9 ]+",'
+LINE+='"pid":[0-9]+,"msg":".*"\}$'
+[ -s "$DIR/lines" ] && ! grep -Evq "$LINE" "$DIR/lines"
+ok $? 'log.format json: one object a line'
+run syslog log.target=syslog --silent
+wait_for 10 all_owned
+stop_master "$MASTER"
+is "$(cat "$LOG")" '' 'log.target syslog: nothing on standard error'
+
+#
+# nats
+#
+wipe
+covers nats.subject nats.msg_id_prefix
+put p07 order-3 made
+sends 'a message with everything in its subject' nats.msg_id_prefix=pre:fix \
+    'nats.subject="events.{partition}.x.{stream_id}.{event_type}"'
+shown=$("$LAB" show --nats "$URL" --stream EVENTS --last)
+like "$shown" '^Subject: events\.p07\.x\.order-3\.made$' \
+    'nats.subject: what its placeholders stand for'
+like "$shown" '^Nats-Msg-Id: pre:fix-[0-9]+-[0-9a-f]{16}$' 'nats.msg_id_prefix'
+refused 'nats.subject: .*topic' 'nats.subject="events.{topic}"'
+
+covers nats.stream
+put p01 a second.made
+fails 'expected stream does not match' 'nats.stream: no other will do' \
+    'nats.subject="{event_type}"'
+wipe
+put p01 a second.made
+sends 'nats.stream: this one' 'nats.subject="{event_type}"' nats.stream=SECOND
+like "$("$LAB" show --nats "$URL" --stream SECOND --last)" \
+    '^Nats-Expected-Stream: SECOND$' 'and the broker was told'
+put p01 a second.made
+sends 'nats.stream: none, and any will do' 'nats.subject="{event_type}"' \
+    'nats.stream=""'
+
+covers nats.advisory
+"$LAB" stream --nats "$URL" --name ADVICE --subjects 'advice.>'
+advised() { "$LAB" show --nats "$URL" --stream ADVICE --last; }
+wipe
+put p01 a 'two words'
+SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+fails 'two words' 'a message dies' nats.advisory=advice.dead
+like "$(advised)" "\"sequence\":$SEQ,\"partition\":\"p01\",\"key\":\"a\"" \
+    'nats.advisory: somebody is told of it'
+like "$(advised)" "\"outbox\":\"$(sql 'SELECT outbox_id
+    FROM outbox_settings')\"," 'by the name of the outbox'
+put p01 a 'two words'
+fails 'two words' 'another one dies' nats.advisory=
+like "$(advised)" "\"sequence\":$SEQ," 'nats.advisory empty: nobody is told'
+refused 'nats.advisory: .*wildcard' 'nats.advisory="advice.>"'
+
+# Where that is forbidden it is said, and stops nothing.
+PLAIN=$URL
+start_nats mute 'authorization {users: [{user: alice, password: secret,
+    permissions: {publish: {deny: ["advice.>"]}}}]}'
+"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
+    --subjects 'events.>'
+echo secret > "$DIR/password"
+wipe
+run mute "nats.servers=$URL" nats.user=alice \
+    "nats.password_file=$DIR/password" nats.advisory=advice.dead --silent
+for i in 1 2 3; do
+	put p01 a 'two words'
+	put p01 b made
+	wait_for 10 is_sql "SELECT COUNT(*) FROM outbox
+	    WHERE published_at IS NULL" 0
+	ok $? "nats.advisory forbidden: message $i of another key goes"
+done
+wait_for 10 has_line "$LOG" 'nats.advisory: .*advice.dead'
+ok $? 'and it is said'
+! grep -E 'paused' "$LOG"
+ok $? 'and no route is paused'
+stop_master "$MASTER"
+URL=$PLAIN
+
+covers wake.subject
+start_nats deaf 'authorization {users: [{user: alice, password: secret,
+    permissions: {subscribe: {deny: ["outbox.wake"]}}}]}'
+"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
+    --subjects 'events.>'
+run deaf "nats.servers=$URL" nats.user=alice "nats.password_file=$DIR/password" \
+    master.workers=2 worker.idle_backoff_ms=100 wake.subject=outbox.wake --silent
+wait_for 10 has_line "$LOG" 'wake.subject: nobody can wake us: .*outbox.wake'
+ok $? 'wake.subject: it is listened on, and said if that is forbidden'
+put p01 a made
+wait_for 10 is_drained
+ok $? 'which stops nothing'
+is "$(grep -c wake.subject "$LOG")" 1 'and one of them says it'
+! grep paused "$LOG"
+ok $? 'and no route is paused'
+stop_master "$MASTER"
+URL=$PLAIN
+refused 'wake.subject: .*wildcard' 'wake.subject="outbox.>"'
+covers nats.recover
+# forget WORD: a delivered row names a place that the stream never gave away,
+# and nobody has looked at it since the start of the server; sets AGAIN, 1 when
+# it is sent again
+forget() {
+	wipe
+	put p01 a made
+	once
+	sql 'UPDATE outbox SET ack_sequence = ack_sequence + 1000;
+	    UPDATE outbox_streams SET servers = ""'
+	once "nats.recover=$1"
+	AGAIN=$(sql 'SELECT COALESCE(ack_sequence, 0) < 1000 FROM outbox')
+}
+forget lost
+is "$AGAIN" 1 'nats.recover lost: what is not there is sent again'
+forget report
+is "$AGAIN" 0 'report: it is not'
+like "$ERR" 'error once.*lost 1 acknowledged messages' 'but it is told'
+forget off
+is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'off: nor that'
+refused 'nats.recover: .*maybe' nats.recover=maybe
+
+# Servers that only have to open their door.
+wipe
+start_nats door "${NATS_TLS[@]}" 'authorization {users: [
+    {user: alice, password: secret}, {user: bob, password: another}]}'
+A=("nats.servers=$URL" 'nats.stream=""')
+if [ ${#NATS_TLS[@]} -gt 0 ]; then
+	A+=("nats.tls.ca=$TLS/ca.pem" "nats.tls.cert=$TLS/client.pem"
+	    "nats.tls.key=$TLS/client.key")
+fi
+covers nats.user nats.password_file nats.password_env
+echo secret > "$DIR/password"
+export KEYS_PW=another
+fails "nats $URL: Auth" 'nats.user: not without one' "${A[@]}"
+works 'nats.user, password_file' "${A[@]}" nats.user=alice \
+    "nats.password_file=$DIR/password"
+fails "nats $URL: Auth" 'a password of somebody else' "${A[@]}" \
+    nats.user=bob "nats.password_file=$DIR/password"
+works 'nats.user, password_env' "${A[@]}" nats.user=bob \
+    nats.password_env=KEYS_PW
+
+covers nats.tls.ca nats.tls.cert nats.tls.key
+if [ ${#NATS_TLS[@]} -gt 0 ]; then
+	A+=(nats.user=alice "nats.password_file=$DIR/password")
+	fails "nats $URL: .*SSL" 'nats.tls.ca: who it did not sign is refused' \
+	    "${A[@]}" nats.tls.ca=
+	fails "nats $URL: .*SSL" 'nor is a stranger its match' \
+	    "${A[@]}" "nats.tls.ca=$TLS/stranger.pem"
+	fails "nats $URL: " 'nats.tls.cert: the server asks for one' \
+	    "${A[@]}" nats.tls.cert= nats.tls.key=
+	fails "nats $URL: .*mismatch" 'nats.tls.key: not with the key of another' \
+	    "${A[@]}" "nats.tls.key=$TLS/stranger.key"
+else
+	skip 'nats.tls' 'no openssl'
+fi
+
+start_nats gate 'authorization {token: open-sesame}'
+covers nats.token_file nats.token_env
+T=("nats.servers=$URL" 'nats.stream=""')
+echo open-sesame > "$DIR/token"
+export KEYS_TOKEN=open-sesame
+fails "nats $URL: Auth" 'nats.token: not without one' "${T[@]}"
+works 'nats.token_file' "${T[@]}" "nats.token_file=$DIR/token"
+works 'nats.token_env' "${T[@]}" nats.token_env=KEYS_TOKEN
+fails "nats $URL: Auth" 'a wrong token' "${T[@]}" nats.token_env=KEYS_PW
+
+# Keys and tokens as NATS has them: base32 of a prefix, 32 bytes and their
+# CRC-16; and three parts in base64, signed by the key of the issuer.
+hex() { od -An -v -tx1 | tr -d ' \n'; }
+base64url() { base64 -w0 | tr '+/' '-_' | tr -d =; }
+
+# nkey HEX
+nkey() {
+	local crc=0 i
+	for ((i = 0; i < ${#1}; i += 2)); do
+		((crc ^= 0x${1:i:2} << 8))
+		for _ in 1 2 3 4 5 6 7 8; do
+			((crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1))
+		done
+		((crc &= 0xffff))
+	done
+	printf '%b' "$(printf '%s%02x%02x' "$1" $((crc & 255)) $((crc >> 8)) |
+	    sed 's/../\\x&/g')" | base32 -w0 | tr -d =
+}
+public() { nkey "$1$(ssl pkey -in "$2" -pubout -outform DER | tail -c 32 |
+    hex)"; }
+seed() { nkey "$1$(ssl pkey -in "$2" -outform DER | tail -c 32 | hex)"; }
+
+# jwt KEYFILE ISSUER SUBJECT CLAIMS
+jwt() {
+	printf '%s.%s' "$(printf '{"typ":"JWT","alg":"ed25519-nkey"}' |
+	    base64url)" "$(printf '{"iss":"%s","sub":"%s","name":"test",
+	    "nats":{"version":2,%s}}' "$2" "$3" "$4" | base64url)" > jwt
+	printf '%s.%s' "$(cat jwt)" "$(ssl pkeyutl -sign -rawin -inkey "$1" \
+	    -in jwt | base64url)"
+}
+
+make_credentials() {
+	local operator account user limits
+	new_key o.key && new_key a.key && new_key u.key || return
+	operator=$(public 70 o.key) account=$(public 00 a.key)
+	user=$(public a0 u.key)
+	limits='"subs":-1,"data":-1,"payload":-1'
+	printf '%s\n' "operator: $(jwt o.key "$operator" "$operator" \
+	    '"type":"operator"')" 'resolver: MEMORY' \
+	    "resolver_preload {$account: $(jwt o.key "$operator" "$account" \
+	    '"type":"account","limits":{'"$limits"',"imports":-1,
+	    "exports":-1,"wildcards":true,"conn":-1,"leaf":-1}')}" \
+	    'jetstream: disabled' > server
+	cat > creds <<-EOF
+	-----BEGIN NATS USER JWT-----
+	$(jwt a.key "$account" "$user" '"type":"user",'"$limits")
+	------END NATS USER JWT------
+
+	-----BEGIN USER NKEY SEED-----
+	$(seed 9500 u.key)
+	------END USER NKEY SEED------
+	EOF
+	new_key u.key && sed "s/^SU.*/$(seed 9500 u.key)/" creds > wrong
+}
+
+covers nats.credentials_file
+if command -v openssl > /dev/null; then
+	(cd "$TLS" && make_credentials)
+	mapfile -t lines < "$TLS/server"
+	start_nats jwt "${lines[@]}"
+	C=("nats.servers=$URL" 'nats.stream=""')
+	fails "nats $URL: Auth" 'nats.credentials_file: not without' "${C[@]}"
+	# More than once: libnats 3.4 leaves out every signature that begins
+	# with a zero byte, and is refused.
+	is_let_in() {
+		once "${C[@]}" "nats.credentials_file=$TLS/creds"
+		return "$RC"
+	}
+	wait_for 10 is_let_in
+	verdict $? 'nats.credentials_file: token and seed'
+	fails "nats $URL: Auth" 'a seed that is not the one of the token' \
+	    "${C[@]}" "nats.credentials_file=$TLS/wrong"
+	fails "$TLS/none" 'and no file at all' "${C[@]}" \
+	    "nats.credentials_file=$TLS/none"
+else
+	skip 'nats.credentials_file' 'no openssl'
+fi
+
+#
+# monitor: reserved
+#
+covers monitor.socket monitor.listen
+conf "$CONF" "monitor.socket=$DIR/run/monitor.sock"
+like "$("$OUTBOX_MASTER" -c "$CONF" -T)" "socket: $DIR/run/monitor.sock" \
+    'monitor.socket is accepted'
+refused 'monitor.socket: .*absolute' monitor.socket=here
+refused 'monitor.listen: .*not available' monitor.listen=127.0.0.1:9180
+
+#
+# Options
+#
+wipe
+run options master.workers=1 worker.batch_size=1 -p "$DIR/run/option.pid" \
+    --workers 2 --interval-ms 400 --json
+wait_for 10 is_sql "SELECT CONCAT_WS(' ', COUNT(DISTINCT lease_owner),
+    COUNT(lease_owner)) FROM outbox_partitions" '2 16'
+ok $? '--workers wins over the file'
+[ -e "$DIR/run/option.pid" ] && [ ! -e "$DIR/run/outbox.pid" ]
+ok $? '-p wins over the file'
+many 4 p01 'a#' made
+wait_for 10 is_drained
+gap=$(sql 'SELECT MIN(gap) DIV 1000 FROM (SELECT TIMESTAMPDIFF(MICROSECOND,
+    LAG(published_at) OVER (ORDER BY published_at), published_at) AS gap
+    FROM outbox) AS t')
+is_between "$gap" 380 5000
+ok $? "--interval-ms: a pause also where there is work ($gap ms)"
+like "$(cat "$DIR/options.out")" '^\{"claimed":1,.*"backoff_ms":400,.*\}$' \
+    '--json: a report is one object'
+stop_master "$MASTER"
+
+run window --json --window 1 --interval-ms 20
+two_reports() { [ "$(grep -c claimed "$DIR/window.out")" -ge 2 ]; }
+wait_for 10 two_reports
+stop_master "$MASTER"
+[ -s "$DIR/window.out" ] && ! grep -Evq '"ticks":([2-9]|[0-9]{2,}),' \
+    "$DIR/window.out"
+ok $? '--window: a report has the ticks of a second in it'
+
+conf "$CONF"
+like "$("$OUTBOX_MASTER" -c "$CONF" --once 2> /dev/null)" \
+    '^[^ {]+ claimed=0 published=0 failed=0 ' 'a report is text'
+is "$("$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null)" '' \
+    '--silent: no report'
+
+# Not even after the default, which is a minute.
+is_later() { [ "$(now_ms)" -ge "$1" ]; }
+wait_for 90 is_later $((NEVER_SINCE + 65000))
+is_gone "$NEVER"
+is $? 1 'hang_timeout 0: never'
+kill -CONT "$NEVER"
+stop_master "$NEVER_MASTER"
+
+#
+# wake
+#
+covers wake.binlog
+run wake wake.binlog=true
+wait_for 10 has_line "$LOG" 'wake.binlog: .*REPLICATION'
+ok $? 'wake.binlog: the binlog is asked for, and here refused'
+stop_master "$MASTER"
+
+#
+# retention, reconcile
+#
+covers reconcile.at_start
+wipe
+many 12 p01 'a#' made
+sql 'DELETE FROM outbox'
+run at_start reconcile.at_start=on
+wait_for 10 has_line "$LOG" 'Reconciled 12 outbox'
+ok $? 'reconcile.at_start: rows that are missing are made'
+wait_for 10 is_drained
+stop_master "$MASTER"
+covers retention.days retention.dead_days retention.batch
+sql "SET @first = (SELECT MIN(global_sequence) FROM outbox);
+    UPDATE outbox SET published_at = NOW(6) - INTERVAL
+	IF(global_sequence < @first + 10, 9, 6) DAY;
+    INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
+	(1, 'attempts', NOW(6) - INTERVAL 6 DAY),
+	(2, 'attempts', NOW(6) - INTERVAL 4 DAY)"
+deletes() { sql "SHOW GLOBAL STATUS LIKE 'Com_delete'" | cut -f2; }
+n=$(deletes)
+run retention retention.days=7 retention.dead_days=5 retention.batch=1
+wait_for 10 has_line "$LOG" 'deleted 10 delivered row\(s\) and 1 dead letter'
+ok $? 'retention.days, dead_days: what is older goes'
+[ $(($(deletes) - n)) -ge 11 ]
+ok $? 'retention.batch: one at a time'
+stop_master "$MASTER"
+
+#
+# Were these all?
+#
+conf "$CONF"
+"$OUTBOX_MASTER" -c "$CONF" -T | awk '{
+	match($0, /^ */)
+	depth = RLENGTH / 2
+	name[depth] = $1
+	sub(/:$/, "", name[depth])
+	if (NF == 1)
+		next
+	path = name[0]
+	for (i = 1; i <= depth; i++)
+		path = path "." name[i]
+	print path
+}' > "$DIR/keys"
+[ "$(wc -l < "$DIR/keys")" -ge "${#BASE[@]}" ]
+ok $? 'the program knows its keys'
+printf '%s\n' "${!COVERED[@]}" | sort > "$DIR/covered"
+is "$(sort "$DIR/keys" | comm -23 - "$DIR/covered")" '' \
+    'each of them has a test here'
+is "$(sort "$DIR/keys" | comm -13 - "$DIR/covered")" '' \
+    'and none that is tested is gone'
+
+done_testing

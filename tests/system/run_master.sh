@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# The master: killed, doubled, hung workers, pid file, two on one database
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+start_servers
+write_conf
+start_master
+wait_for 10 all_owned
+
+# A second master with the same pid file.
+"$OUTBOX_MASTER" -c "$CONF" --silent > "$DIR/second" 2>&1
+is $? 73 'a second master with the same pid file is refused'
+like "$(cat "$DIR/second")" "already running with pid $MASTER" 'and says why'
+
+# The master is killed: nothing of it may be left after two seconds.
+family=$(worker_pids "$MASTER")
+produce --events 5000 --keys 100 --payload 200 &
+PRODUCER=$!
+kill -KILL "$MASTER"
+none_left() { local p; for p in $family; do is_gone "$p" || return 1; done; }
+wait_for 2 none_left
+ok $? 'SIGKILL of the master: every worker is gone within 2 s'
+
+"$SANDBOX" sql "$DIR/db" app -e 'SELECT 1' >/dev/null
+wait "$MASTER" 2>/dev/null
+start_master
+taken() {
+	all_owned && [ "$(sql "SELECT COUNT(DISTINCT lease_owner)
+	    FROM outbox_partitions")" -eq 2 ] && [ "$(sql "SELECT COUNT(*)
+	    FROM outbox_workers")" -eq 2 ]
+}
+wait_for 3 taken
+ok $? 'a new master takes over without waiting for the leases'
+like "$(cat "$LOG")" 'taking over from 2 workers' 'and says so'
+wait "$PRODUCER"
+wait_for 30 is_drained
+check_stream 'nothing lost, nothing twice, in order' --wait 10
+
+# A master killed and one started at once, while workers are still leaving.
+kill -KILL "$MASTER"
+start_master
+wait_for 5 taken
+ok $? 'also when it starts at once'
+
+# A worker that hangs.
+stop_master "$MASTER"
+HANG_TIMEOUT=3 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=5 \
+    TIMEOUT_MS=1000 write_conf
+start_master
+wait_for 10 all_owned
+victim=$(worker_pids "$MASTER" | head -1)
+kill -STOP "$victim"
+wait_for 8 has_line "$LOG" "pid $victim gave no sign of life"
+ok $? 'a hung worker is noticed'
+wait_for 5 is_gone "$victim"
+ok $? 'and killed'
+wait_for 5 taken
+ok $? 'and replaced'
+stop_master "$MASTER"
+
+# Two masters on one database and one host.
+write_conf
+start_master
+FIRST=$MASTER
+PIDFILE=$DIR/run/other.pid write_conf "$DIR/other.yml"
+CONF=$DIR/other.yml LOG=$DIR/log2 start_master
+SECOND=$MASTER
+shared() {
+	all_owned && [ "$(sql 'SELECT COUNT(DISTINCT lease_owner)
+	    FROM outbox_partitions')" -eq 4 ] &&
+	    [ "$(sql 'SELECT MAX(n) FROM (SELECT COUNT(*) AS n
+	    FROM outbox_partitions GROUP BY lease_owner) AS t')" -eq 4 ]
+}
+wait_for 5 shared
+ok $? 'two masters share the partitions evenly'
+produce --events 10000 --keys 200 --payload 200 --producers 2 --rate 3000 &
+PRODUCER=$!
+wait_for 5 has_line "$DIR/log" .
+kill -TERM "$SECOND"
+wait "$SECOND"
+wait_for 2 taken
+ok $? 'when one stops the other owns everything within 2 s'
+wait "$PRODUCER"
+wait_for 30 is_drained
+check_stream 'nothing lost, nothing twice, in order' --wait 10
+stop_master "$FIRST"
+
+# Ctrl-C reaches the whole process group.
+WORKERS=2 TIMEOUT_MS=5000 write_conf
+setsid "$OUTBOX_MASTER" -c "$CONF" --silent 2>> "$LOG" &
+MASTER=$!
+MASTERS+=("$MASTER")
+wait_for 10 all_owned
+produce --events 5000 --keys 100 --payload 200 --producers 2 --per-txn 50 &
+PRODUCER=$!
+some_delivered() { [ "$(sql 'SELECT COUNT(*) > 0 FROM outbox
+    WHERE published_at > NOW(6) - INTERVAL 1 SECOND')" -eq 1 ]; }
+wait_for 10 some_delivered
+kill -INT -- "-$MASTER"
+wait "$MASTER"
+is $? 0 'Ctrl-C under load ends with status 0'
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
+    'and leaves no claim'
+wait "$PRODUCER"
+
+# Told to stop while a reload replaces the workers.
+left=0
+for wait_ms in 1 20 40 60; do
+	start_master
+	wait_for 10 all_owned
+	kill -HUP "$MASTER"
+	next=$(($(now_ms) + wait_ms))
+	while [ "$(now_ms)" -lt "$next" ]; do read -rt 0.005 <> <(:) || :; done
+	stop_master "$MASTER"
+	left=$((left + $(sql 'SELECT COUNT(*) FROM outbox_partitions
+	    WHERE lease_owner IS NOT NULL') + $(sql 'SELECT COUNT(*)
+	    FROM outbox_workers')))
+done
+is "$left" 0 'a stop in the middle of a reload leaves no lease behind'
+
+# A configuration behind a symbolic link that is replaced.
+mv "$CONF" "$DIR/one.yml"
+sed 's/workers: 2,/workers: 3,/' "$DIR/one.yml" > "$DIR/two.yml"
+ln -s one.yml "$CONF"
+start_master
+wait_for 10 all_owned
+ln -sfn two.yml "$CONF"
+rm "$DIR/one.yml"
+kill -HUP "$MASTER"
+wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_workers' 3
+ok $? 'SIGHUP follows a link to its new target'
+wait_for 30 is_drained
+stop_master "$MASTER"
+rm "$CONF"
+
+# Reports: one JSON object per line, also when the reader is slow.
+REPORT=--json
+PARTITIONS=16 IDLE=1 write_conf
+mkfifo "$DIR/fifo"
+exec 7<> "$DIR/fifo"
+"$OUTBOX_MASTER" -c "$CONF" --json > "$DIR/fifo" 2>> "$LOG" 7<&- &
+MASTER=$!
+MASTERS+=("$MASTER")
+wait_for 10 all_owned
+produce --events 3000 --keys 50 --payload 200
+wait_for 20 is_drained
+ok $? 'a reader that does not read stops nothing'
+timeout 2 cat <&7 > "$DIR/lines" || :
+kill -TERM "$MASTER"
+timeout 2 cat <&7 >> "$DIR/lines" || :
+wait "$MASTER"
+is $? 0 'and the master stops in time'
+exec 7>&-
+[ "$(wc -l < "$DIR/lines")" -gt 50 ] &&
+    ! grep -Evq '^\{"claimed":[0-9]+,.*"ts":"[0-9T:.Z-]+"\}$' "$DIR/lines"
+ok $? 'no line is torn'
+
+zombies=$(ps -o pid=,stat= --ppid $$ | grep -c ' Z' || :)
+is "$zombies" 0 'no zombie'
+done_testing

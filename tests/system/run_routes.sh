@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Destinations that take nothing: the route pauses, no message is to blame, and
+# all goes on by itself when the cause is gone
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+start_servers
+WORKERS=2 write_conf
+echo relay-pw > "$DIR/nats.password"
+sed -i "s|^nats: {|&user: relay, password_file: $DIR/nats.password, |" "$CONF"
+NATS_CONF=$DIR/nats/nats.conf
+cp "$NATS_CONF" "$DIR/nats.plain"
+URL_ADMIN=${URL/\/\//\/\/admin:admin@}
+
+# server PASSWORD PERMISSIONS: the account of the relay, from now on
+server() {
+	cat "$DIR/nats.plain" - > "$NATS_CONF" <<-EOF2
+	authorization {users: [{user: admin, password: admin},
+	    {user: relay, password: "$1"$2}]}
+	EOF2
+}
+reload() { kill -HUP "$(cut -d' ' -f1 "$DIR/nats/process")"; }
+waiting() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
+is_waiting() { [ "$(waiting)" -le "$1" ]; }
+mark() { MARK=$(wc -l < "$LOG"); }
+said() { tail -n "+$((MARK + 1))" "$LOG" | grep -E " warn | error "; }
+has_said() { said | grep -Eq "$1"; }
+
+# paused NAME REGEX: it was said, in few lines, and nobody is to blame
+paused() {
+	wait_for 15 has_said "$2"
+	ok $? "$1: the route pauses and says why"
+	[ "$(said | wc -l)" -le 12 ]
+	ok $? "$1: in few lines ($(said | wc -l))"
+	is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox
+	    WHERE published_at IS NULL')$(sql 'SELECT COUNT(*)
+	    FROM outbox_dead_letters')" 00 "$1: no attempt is used up, none dies"
+}
+# resumes NAME
+resumes() {
+	wait_for 15 is_drained
+	ok $? "$1: all goes on by itself"
+	mark
+}
+
+server relay-pw ''
+reload
+start_master
+wait_for 10 all_owned
+mark
+
+# A stream that is full and refuses what is new.
+"$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
+    --dup-window 600 --max-msgs 10 --discard-new
+produce --events 50 --keys 50
+wait_for 10 is_waiting 40
+is "$(waiting)" 40 'a full stream takes what fits'
+paused 'a full stream' 'paused.*maximum messages exceeded'
+"$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
+    --dup-window 600 --max-msgs 1000000
+resumes 'a full stream'
+
+# No permission for the subject.
+server relay-pw ', permissions: {publish: {deny: "events.>"}}'
+reload
+produce --events 50 --keys 50
+paused 'no permission' 'paused.*(ermissions Violation|no answer)'
+server relay-pw ''
+reload
+resumes 'no permission'
+
+# The password is changed on the server first, and in the file later.
+server another-pw ''
+reload
+produce --events 50 --keys 50
+paused 'a changed password' 'Authorization Violation'
+echo another-pw > "$DIR/nats.password"
+resumes 'a changed password'
+
+# JetStream is off, and on again.
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+server another-pw ''
+sed -i 's/^jetstream: enabled/jetstream: disabled/' "$NATS_CONF"
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+produce --events 50 --keys 50
+paused 'JetStream off' 'paused|JetStream|no answer'
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+server another-pw ''
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+resumes 'JetStream off'
+
+# The stream is gone, and is made anew.
+"$LAB" stream --nats "$URL_ADMIN" --name EVENTS --delete
+produce --events 50 --keys 50
+paused 'a stream that is gone' 'paused.*(no stream takes|cannot be used)'
+"$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+resumes 'a stream that is gone'
+
+# A server that takes less than it did: another node, or a default.
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+echo 'max_payload: 2048' >> "$NATS_CONF"
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+produce --events 50 --keys 50 --payload 5000
+paused 'a smaller max_payload' 'message.s. failed.*max_payload of 2048'
+has_said 'max_payload is 2048 here and was 1048576 before'
+ok $? 'a smaller max_payload: it is said what to do'
+is "$(waiting)" 50 'a smaller max_payload: what fitted before waits'
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+server another-pw ''
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+resumes 'a smaller max_payload'
+
+stop_master "$MASTER"
+is $? 0 'stops'
+done_testing

@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# Bad input and servers away: one clear line each, no crash, nothing lost
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+start_servers
+WORKERS=1
+
+# once CONF...: run one tick; sets RC and ERR
+once() {
+	"$OUTBOX_MASTER" -c "$CONF" --once --json > "$DIR/once" 2> "$DIR/err"
+	RC=$?
+	ERR=$(cat "$DIR/err")
+}
+
+# fails REGEX NAME: one tick is not clean, with exactly one line that says so
+fails() {
+	once
+	is "$RC" 1 "$2: status 1"
+	like "$ERR" "$1" "$2: says what to do"
+	is "$(printf '%s\n' "$ERR" | grep -cv ' info ')" 1 "$2: in one line"
+}
+
+# The configuration.
+"$OUTBOX_MASTER" -c "$DIR/none.yml" > "$DIR/err" 2>&1
+is $? 78 'missing configuration: status 78'
+like "$(cat "$DIR/err")" 'none.yml: No such file' 'and its name'
+
+# The database.
+OUTBOX_PW=wrong
+write_conf
+fails 'Access denied for user' 'wrong password'
+OUTBOX_PW=relay-secret
+sed 's/database: app/database: nowhere/' "$CONF" > "$DIR/c" && mv "$DIR/c" "$CONF"
+fails '(Access denied|Unknown database)' 'wrong database'
+unset OUTBOX_PW
+write_conf
+fails 'environment variable OUTBOX_PW is not set' 'no password'
+export OUTBOX_PW=relay-secret
+
+sql 'RENAME TABLE outbox TO outbox_gone'
+fails 'table app.outbox is missing.*schema.sql' 'missing table'
+sql 'RENAME TABLE outbox_gone TO outbox;
+    ALTER TABLE outbox CHANGE claim_token token VARCHAR(64)'
+fails 'column outbox.claim_token is missing' 'missing column'
+sql 'ALTER TABLE outbox CHANGE token claim_token VARCHAR(64)'
+sql 'UPDATE outbox_settings SET schema_version = 99'
+fails 'schema version 99 is newer' 'newer schema'
+sql 'UPDATE outbox_settings SET schema_version = 1'
+sql 'SET GLOBAL binlog_format = STATEMENT'
+fails 'binlog_format=STATEMENT.*set it to ROW or MIXED' 'binlog_format'
+sql 'SET GLOBAL binlog_format = ROW; SET GLOBAL read_only = 1'
+fails 'the server is read-only' 'read-only server'
+sql 'SET GLOBAL read_only = 0'
+
+once
+is "$RC" 0 'all well again'
+sql 'DELETE FROM outbox_partitions'
+once
+is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 16 \
+    'missing partition rows are made'
+
+# The broker.
+URL=nats://127.0.0.1:1 write_conf
+fails 'nats nats://127.0.0.1:1: ' 'broker away'
+write_conf
+enqueue() { sql "START TRANSACTION; CALL outbox_enqueue($1); COMMIT"; }
+attempts() { sql 'SELECT GROUP_CONCAT(attempts) FROM outbox
+    WHERE published_at IS NULL'; }
+SUBJECT='nowhere.{event_type}' write_conf
+fails 'stream EVENTS: has no subject that matches nats.subject' \
+    'stream and subject do not fit'
+STREAM='' SUBJECT='nowhere.{event_type}' write_conf
+enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
+fails 'no stream takes this subject' 'no stream for the subject'
+is "$(attempts)" 0 'and no message is to blame'
+enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
+STREAM=OTHER write_conf
+fails 'stream OTHER: cannot be used: stream not found' 'no such stream'
+"$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>'
+fails 'stream OTHER: has no subject that matches' 'another stream than expected'
+"$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>' --delete
+is "$(attempts)" 0,0 'and no message is to blame'
+write_conf
+wait_for 3 is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND available_at > NOW(6)' 0
+once
+is "$RC" 0 'all well again'
+
+# A subject without a stream must not keep the route down for the others.
+SUBJECT='{event_type}' write_conf
+start_master
+for i in {1..40}; do
+	enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
+done
+wait_for 10 has_line "$LOG" 'destination paused.*no stream takes this subject'
+ok $? 'a route that takes nothing is paused'
+enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
+wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
+    WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1
+ok $? 'forty refused heads do not keep another key waiting'
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no message is to blame'
+write_conf
+kill -HUP "$MASTER"
+wait_for 15 is_drained
+ok $? 'with the right subject all of them go'
+stop_master "$MASTER"
+: > "$LOG"
+
+# A stream that is unsafe: one warning, with the remedy.
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 60
+WORKERS=2 write_conf
+start_master
+wait_for 5 has_line "$LOG" 'duplicate window of 60 s.*make the window longer'
+ok $? 'a short duplicate window is warned of'
+wait_for 5 all_owned
+is "$(grep -c 'duplicate window' "$LOG")" 1 'once, not by every worker'
+stop_master "$MASTER"
+: > "$LOG"
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 600
+WORKERS=1 write_conf
+
+# Messages that can never be sent: dead, and the rest goes on.
+dead() { sql "SELECT CONCAT(reason, ': ', last_error)
+    FROM outbox_dead_letters WHERE global_sequence = $1"; }
+last() { sql 'SELECT MAX(sequence) FROM events'; }
+
+# poison REGEX NAME ARGUMENTS: dies, and a later one of its key goes on
+poison() {
+	enqueue "'poison', NULL, $3"
+	local seq
+	seq=$(last)
+	enqueue "'poison', NULL, 'good', 1, NULL, NULL, 'after'"
+	once
+	is "$RC" 1 "$2: the tick is not clean"
+	like "$(dead "$seq")" "^message: $1" "$2: dead with its reason"
+	is "$(sql "SELECT published_at IS NOT NULL FROM outbox
+	    WHERE global_sequence = $(last)")" 1 "$2: the next of its key goes"
+}
+poison 'subject .* is not legal.*blank' 'illegal subject' \
+    "'two words', 1, NULL, NULL, 'x'"
+poison 'subject .* is not legal.*wildcard' 'wildcard' \
+    "'all.>', 1, NULL, NULL, 'x'"
+poison '.*max_payload' 'larger than the broker takes' \
+    "'big', 1, NULL, NULL, REPEAT('x', 1100000)"
+poison 'header size exceeds maximum' 'more headers than a stream takes' \
+    "'wide', 1, NULL, CONCAT('{\"a\":\"', REPEAT('x', 70000), '\"}'), 'x'"
+poison 'metadata is not a JSON object' 'metadata of the wrong shape' \
+    "'shape', 1, NULL, '[1,2]', 'x'"
+enqueue "'lost', NULL, 'lost', 1, NULL, NULL, 'x'"
+sql "DELETE FROM events WHERE sequence = $(last)"
+gone=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+once
+like "$(dead "$gone")" 'points at an event that does not exist' \
+    'an outbox row without its event is dead'
+
+# Odd but deliverable.
+enqueue "'odd', NULL, 'odd', 1, NULL, '[]', CONCAT('a', CHAR(0), X'FF80')"
+once
+is "$RC" 0 'NUL and invalid UTF-8 in a payload, [] as metadata'
+"$LAB" show --nats "$URL" --stream EVENTS --last > "$DIR/shown"
+like "$(tail -c 5 "$DIR/shown" | head -c 4 | od -An -tx1)" '61 00 ff 80' \
+    'the bytes arrive as they are'
+
+# Labels that nobody leases.
+sql "START TRANSACTION;
+    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('s1', 1, 'stray', 'x');
+    INSERT INTO outbox (global_sequence, partition_key)
+	VALUES (LAST_INSERT_ID(), NULL);
+    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('s2', 1, 'stray', 'x');
+    INSERT INTO outbox (global_sequence, partition_key)
+	VALUES (LAST_INSERT_ID(), 'zone-7');
+    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES ('s3', 1, 'stray', 'x');
+    INSERT INTO outbox (global_sequence, partition_key)
+	VALUES (LAST_INSERT_ID(), '');
+    COMMIT"
+once
+like "$ERR" 'labels?.*no lease row.*created' 'a label without a lease row is said'
+is_drained
+ok $? 'NULL, empty and unknown labels are served'
+
+# Servers that go and come back.
+start_master
+wait_for 10 all_owned
+"$SANDBOX" kill "$DIR/nats" >/dev/null
+produce --events 200 --keys 20 --payload 100
+wait_for 5 has_line "$LOG" 'nats://.*'
+lines=$(wc -l < "$LOG")
+ok $? 'broker away'
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+wait_for 15 is_drained
+ok $? 'broker back: the backlog flows'
+[ $(($(wc -l < "$LOG") - lines)) -lt 10 ]
+ok $? 'few lines about it'
+"$SANDBOX" kill "$DIR/db" >/dev/null
+wait_for 10 has_line "$LOG" '(connect|server has gone|Lost connection)'
+ok $? 'database away'
+is_gone "$MASTER"
+is $? 1 'is no reason to die'
+"$SANDBOX" restart "$DIR/db" >/dev/null
+produce --events 200 --keys 20 --payload 100
+wait_for 20 is_drained
+ok $? 'database back: the backlog flows'
+is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
+    'no attempt was used up'
+before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
+is "$before" 6 'and nobody died of it'
+
+# A burst of nothing to do must not be a burst of statements.
+questions() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Questions'" |
+    cut -f2; }
+# For a second after work more of it is expected.
+wait_for 5 is_drained
+is_later() { [ "$(now_ms)" -ge "$1" ]; }
+wait_for 5 is_later $(($(now_ms) + 1500))
+a=$(questions)
+end=$(($(now_ms) + 3000))
+while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.1 <> <(:) || :; done
+b=$(questions)
+[ $((b - a)) -lt 90 ]
+ok $? "an idle worker is quiet ($((b - a)) statements in 3 s)"
+stop_master "$MASTER"
+is $? 0 'stops'
+
+done_testing

@@ -1,0 +1,239 @@
+#!/bin/bash
+# sandbox_test.sh - does tools/sandbox start and stop real servers? (TAP)
+
+set -u
+top=${srcdir:-.}
+[ -x "$top/tools/sandbox" ] || top=$(dirname -- "$0")/../..
+tool=$(realpath -- "$top/tools/sandbox")
+export OUTBOX_SANDBOX_TIMEOUT=20
+PATH=$PATH:/usr/local/sbin:/usr/sbin
+for server in mariadbd nats-server; do
+	if ! command -v "$server" >/dev/null; then
+		echo "1..0 # SKIP no $server"
+		exit 0
+	fi
+done
+
+# Not below the build directory: names of sockets must be short.
+dir=$(mktemp -d "${TMPDIR:-/tmp}/sandbox.XXXXXX")
+trap '"$tool" stop "$dir"/*/; rm -rf -- "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+my=$dir/my nats=$dir/nats
+count=0
+
+# Run a function; what it says explains a failure.
+try() {
+	local name=$1 said status=0
+
+	shift
+	said=$("$@" 2>&1) || status=$?
+	count=$((count + 1))
+	case $status in
+	0) echo "ok $count - $name" ;;
+	77) echo "ok $count - $name # SKIP not installed" ;;
+	*)
+		echo "not ok $count - $name"
+		echo "# ${said//$'\n'/$'\n'# }"
+		;;
+	esac
+}
+
+is() {
+	[ "$1" = "$2" ] || { echo "'$1' is not '$2'"; return 1; }
+}
+
+# One value of a directory's env.
+of() {
+	# shellcheck source=/dev/null
+	(. "$1/env" && echo "${!2}")
+}
+
+sql() { "$tool" sql "$my" -NBe "$1"; }
+running() { is "$("$tool" status "$1")" running; }
+stopped() { ! "$tool" status "$1" >"$dir/out" && is "$(<"$dir/out")" stopped; }
+
+# cat ends only when no descriptor of the server holds the pipe any more.
+start_by_pipe() {
+	# shellcheck disable=SC2016
+	timeout 30 bash -c '"$@" 2>&1 3>&1 | cat; exit "${PIPESTATUS[0]}"' \
+	    sh "$tool" start "$@" && running "$2"
+}
+
+mariadb_env() {
+	is "$(of "$my" KIND)" mariadb &&
+	    is "$(of "$my" PORT)" "$(sql 'SELECT @@port')" &&
+	    is "$(of "$my" SOCKET)" "$(sql 'SELECT @@socket')" &&
+	    is "$(cat "$(of "$my" PIDFILE)")" "$(cut -d' ' -f1 "$my/process")" &&
+	    grep -q 'ready for connections' "$(of "$my" LOG)" &&
+	    [[ $(sql 'SELECT VERSION()') == "$(of "$my" VERSION)"* ]]
+}
+
+nats_env() {
+	local line
+
+	is "$(of "$nats" KIND)" nats || return
+	is "$(of "$nats" URL)" "nats://127.0.0.1:$(of "$nats" PORT)" || return
+	is "$(cat "$(of "$nats" PIDFILE)")" \
+	    "$(cut -d' ' -f1 "$nats/process")" || return
+	read -rt 10 line <"/dev/tcp/127.0.0.1/$(of "$nats" PORT)"
+	[[ $line == INFO*\"version\":\"$(of "$nats" VERSION)\"* ]] || return
+	exec 5<>"/dev/tcp/127.0.0.1/$(of "$nats" HTTP_PORT)"
+	printf 'GET /jsz HTTP/1.0\r\n\r\n' >&5
+	timeout 10 cat <&5 | grep -F "\"store_dir\": \"$nats/js"
+}
+
+options() {
+	is "$(sql 'SELECT @@innodb_buffer_pool_size, @@sync_binlog,
+	    @@innodb_flush_log_at_trx_commit, @@log_bin, @@binlog_format' |
+	    tr '\t' ' ')" "33554432 1 1 1 ROW" &&
+	    is "$(sql 'SELECT @@tmpdir')" "$my/tmp"
+}
+
+only_root_by_socket() {
+	is "$(sql "SELECT user, host FROM mysql.global_priv
+	    WHERE user <> 'mariadb.sys'" | tr '\t' ' ')" "root localhost" &&
+	    is "$(stat -c %a "$my")" 700 &&
+	    ! mariadb --no-defaults -uroot -h127.0.0.1 -P"$(of "$my" PORT)" \
+	    -e 'SELECT 1'
+}
+
+sql_from_stdin() {
+	is "$(echo "CREATE DATABASE d; CREATE TABLE d.t (a TEXT)
+	    CHARACTER SET utf8mb4; INSERT INTO d.t VALUES ('gr'), ('ün');
+	    SELECT SUM(CHAR_LENGTH(a)) FROM d.t" |
+	    "$tool" sql "$my" -NB)" 4
+}
+
+refused() {
+	! "$tool" start "$@" 2>"$dir/out" && grep 'already running' "$dir/out" &&
+	    running "$2"
+}
+
+two_at_once() {
+	local a b good=0
+
+	"$tool" start nats "$dir/twice" & a=$!
+	"$tool" start nats "$dir/twice" & b=$!
+	wait $a && good=$((good + 1))
+	wait $b && good=$((good + 1))
+	is $good 1 && running "$dir/twice"
+}
+
+side_by_side() {
+	"$tool" start nats "$dir/other" && running "$nats" &&
+	    ! is "$(of "$nats" PORT)" "$(of "$dir/other" PORT)" &&
+	    "$tool" stop "$dir/other" && stopped "$dir/other" && running "$nats"
+}
+
+# Send a JetStream request; the answer must have the given text.
+js() {
+	local line
+
+	exec 5<>"/dev/tcp/127.0.0.1/$(of "$nats" PORT)"
+	printf '%s\r\n' 'CONNECT {"verbose":false}' 'SUB answer 1' \
+	    "PUB \$JS.API.$1 answer ${#2}" "$2" >&5
+	while read -rt 10 line <&5; do
+		[[ $line != *'"type":'* ]] || break
+	done
+	exec 5>&-
+	[[ $line == *"$3"* ]] || { echo "$line"; return 1; }
+}
+
+killed() {
+	local port
+
+	port=$(of "$1" PORT)
+	"$tool" kill "$1" && stopped "$1" && ! (: <"/dev/tcp/127.0.0.1/$port")
+}
+
+restarted() {
+	local port
+
+	port=$(of "$1" PORT)
+	"$tool" restart "$1" && running "$1" && is "$(of "$1" PORT)" "$port"
+}
+
+rows_kept() { is "$(sql 'SELECT COUNT(*) FROM d.t')" 2; }
+stream_kept() { js STREAM.INFO.T '' '"subjects":["t"]'; }
+stop() { "$tool" stop "$1" && stopped "$1"; }
+
+stop_frozen() {
+	kill -STOP "$(cat "$(of "$dir/twice" PIDFILE)")"
+	"$tool" stop "$dir/twice" 2>"$dir/said" && stopped "$dir/twice" &&
+	    is "$(<"$dir/said")" ""
+}
+
+# The caller's whole process group dies, as by Ctrl-C or a test's timeout.
+outlives() {
+	# shellcheck disable=SC2016
+	setsid -w bash -c '"$1" start nats "$2" && kill -KILL 0' \
+	    sh "$tool" "$dir/alone"
+	running "$dir/alone"
+}
+
+other_port() {
+	"$tool" stop "$dir/alone" &&
+	    "$tool" start nats "$dir/thief" "port: $(of "$dir/alone" PORT)" &&
+	    ! "$tool" restart "$dir/alone" &&
+	    "$tool" start nats "$dir/alone" &&
+	    running "$dir/thief" && running "$dir/alone" &&
+	    ! is "$(of "$dir/alone" PORT)" "$(of "$dir/thief" PORT)"
+}
+
+copy_is_stopped() {
+	cp -a "$nats" "$dir/copy"
+	stopped "$dir/copy" && "$tool" kill "$dir/copy" && running "$nats"
+}
+
+says_why() {
+	! "$tool" start nats "$dir/bad" 'no_such_option: 1' 2>"$dir/out" &&
+	    grep no_such_option "$dir/out" && stopped "$dir/bad"
+}
+
+mysql() {
+	local my=$dir/oracle
+
+	"$tool" start mysql "$my" || return
+	is "$(of "$my" KIND)" mysql &&
+	    is "$(of "$my" PORT)" "$(sql 'SELECT @@port')" &&
+	    [[ $(sql 'SELECT VERSION()') == "$(of "$my" VERSION)"* ]] &&
+	    sql_from_stdin && killed "$my" && restarted "$my" && rows_kept &&
+	    stop "$my"
+}
+
+try "mariadb starts, without keeping the caller's pipe" \
+    start_by_pipe mariadb "$my" innodb_buffer_pool_size=32M
+try "nats starts, without keeping the caller's pipe" start_by_pipe nats "$nats"
+try "mariadb: env" mariadb_env
+try "nats: env" nats_env
+try "mariadb: commits are durable, the caller's options win" options
+try "mariadb: only root, only by the socket" only_root_by_socket
+try "sql reads its input" sql_from_stdin
+try "nats: JetStream takes a stream" \
+    js STREAM.CREATE.T '{"name":"T","subjects":["t"]}' '"subjects":["t"]'
+try "mariadb: a second start is refused" refused mariadb "$my"
+try "nats: a second start is refused" refused nats "$nats"
+try "of two starts at once one is refused" two_at_once
+try "two of a kind live side by side" side_by_side
+try "mariadb: kill" killed "$my"
+try "mariadb: restart after kill" restarted "$my"
+try "mariadb: the rows are there" rows_kept
+try "mariadb: stop" stop "$my"
+try "mariadb: stop when stopped" stop "$my"
+try "mariadb: restart after stop" restarted "$my"
+try "mariadb: the rows are still there" rows_kept
+try "nats: kill" killed "$nats"
+try "nats: restart after kill" restarted "$nats"
+try "nats: the stream is there" stream_kept
+try "nats: stop" stop "$nats"
+try "nats: restart after stop" restarted "$nats"
+try "nats: the stream is still there" stream_kept
+try "restart of a running server" restarted "$nats"
+try "stop of a frozen server" stop_frozen
+try "a server outlives its caller" outlives
+try "start finds another port when its own is taken" other_port
+try "a copied directory is not the server's" copy_is_stopped
+try "a failed start says why and leaves nothing" says_why
+try "stop of no directory" "$tool" stop "$dir/none"
+try "mysql: start, sql, kill, restart, stop" mysql
+echo "1..$count"

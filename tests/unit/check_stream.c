@@ -1,0 +1,270 @@
+/*
+ * check_stream.c - is a stream fit?  Descriptions as nats-server gives them,
+ * shortened to what is looked at
+ */
+
+#include "nats/place.h"
+#include "nats/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <check.h>
+
+static char		subject[] = "events.{event_type}";
+static struct conf	conf;
+
+static void
+setup(void)
+{
+	memset(&conf, 0, sizeof(conf));
+	conf.nats.subject = subject;
+	conf.retry.max_backoff = 300000;
+	conf.retry.jitter = 0.2;
+	conf.worker.claim_ttl = 30000;
+	conf.publish.timeout_ms = 5000;
+}
+
+static const struct {
+	const char	*pattern, *template;
+	bool		 may;
+} covers[] = {
+	{ "events.>", "events.{event_type}", true },
+	{ ">", "events.{event_type}", true },
+	{ "events.*", "events.{event_type}", true },
+	{ "*.paid", "events.paid", true },
+	{ "events.paid", "events.paid", true },
+	{ "events.order.paid", "events.{event_type}", true },
+	{ "events.>", "{event_type}", true },
+	{ "events.>", "events-{partition}.x", true },
+	{ "event.>", "events.{event_type}", false },
+	{ "events", "events.{event_type}", false },
+	{ "events.paid.x", "events.paid", false },
+	{ "events.paid", "events.paid.x", false },
+	{ "events.>", "events", false },
+	{ "*", "events.paid", false },
+	{ "orders.*", "events.paid", false },
+};
+
+START_TEST(pattern_covers_template)
+{
+	ck_assert(stream_may_cover(covers[_i].pattern, covers[_i].template) ==
+	    covers[_i].may);
+}
+END_TEST
+
+#define FINE	"\"subjects\":[\"other\",\"events.>\"],\"storage\":\"file\"," \
+		"\"num_replicas\":1,\"duplicate_window\":600000000000"
+
+static const struct {
+	const char	*body;
+	const char	*unfit;		/* NULL: fit */
+	const char	*warning;	/* NULL: none */
+} streams[] = {
+	{ "{\"config\":{" FINE "}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"sealed\":false,\"no_ack\":false},"
+	  "\"cluster\":{\"leader\":\"n1\"}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"sealed\":true}}", "sealed", NULL },
+	{ "{\"config\":{" FINE ",\"no_ack\":true}}", "no_ack", NULL },
+	{ "{\"config\":{" FINE ",\"mirror\":{\"name\":\"X\"}}}", "mirror",
+	  NULL },
+	{ "{\"config\":{\"subjects\":[\"orders.>\"],"
+	  "\"duplicate_window\":600000000000}}", "has no subject", NULL },
+	{ "{\"error\":{\"code\":404,\"err_code\":10059,"
+	  "\"description\":\"stream not found\"}}", "stream not found", NULL },
+	{ "{\"config\":{\"subjects\":[\"events.>\"],"
+	  "\"duplicate_window\":120000000000}}", NULL,
+	  "window of 120 s, and a message may be sent again after 365 s" },
+	{ "{\"config\":{\"subjects\":[\"events.>\"],\"storage\":\"memory\","
+	  "\"duplicate_window\":600000000000}}", NULL, "in memory" },
+	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
+	  "one replica" },
+	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"old\"}}", NULL,
+	  "drops its oldest" },
+	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"max_msgs\":-1}}", NULL,
+	  "drops its oldest" },
+	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"new\","
+	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
+	  "messages of 1000 bytes at most" },
+	{ "no JSON", NULL, "nobody understands" },
+	{ "[1]", NULL, "nobody understands" },
+};
+
+/* Retries and claims are short: what is left is the time to connect anew. */
+START_TEST(connecting_anew_counts)
+{
+	static const char	body[] = "{\"config\":{\"subjects\":["
+				    "\"events.>\"],\"duplicate_window\":"
+				    "20000000000}}";
+	struct conf		brief = conf;
+	struct stream_report	r;
+
+	brief.retry.max_backoff = 1000;
+	brief.worker.claim_ttl = 10000;
+	stream_judge(&r, &brief, body, strlen(body));
+	ck_assert_uint_eq(r.nwarnings, 1);
+	ck_assert_ptr_nonnull(strstr(r.warnings[0].text, "again after 45 s"));
+}
+END_TEST
+
+START_TEST(stream_is_judged)
+{
+	struct stream_report	r;
+
+	stream_judge(&r, &conf, streams[_i].body, strlen(streams[_i].body));
+	ck_assert(r.unfit == (streams[_i].unfit != NULL));
+	if (r.unfit)
+		ck_assert_ptr_nonnull(strstr(r.why.text, streams[_i].unfit));
+	ck_assert_uint_eq(r.nwarnings, streams[_i].warning != NULL);
+	if (r.nwarnings > 0)
+		ck_assert_ptr_nonnull(strstr(r.warnings[0].text,
+		    streams[_i].warning));
+}
+END_TEST
+
+#define LIMITS	"\"created\":\"2026-01-31T12:00:00Z\",\"state\":{" \
+		"\"messages\":7,\"first_seq\":3,\"last_seq\":12}," \
+		"\"config\":{\"duplicate_window\":120000000000,"
+
+static const struct {
+	const char	*body;
+	const char	*created;
+	bool		 forgets, expires;
+} states[] = {
+	{ "{" LIMITS "\"retention\":\"limits\"}}", "2026-01-31T12:00:00Z",
+	  false, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":-1}}",
+	  "2026-01-31T12:00:00Z", false, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_age\":5}}",
+	  "2026-01-31T12:00:00Z", false, true },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":1}}",
+	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"allow_msg_ttl\":true}}",
+	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"allow_rollup_hdrs\":true}}",
+	  "2026-01-31T12:00:00Z", true, false },
+	{ "{" LIMITS "\"retention\":\"workqueue\"}}", "2026-01-31T12:00:00Z",
+	  true, false },
+	{ "{" LIMITS "\"retention\":\"interest\"}}", "2026-01-31T12:00:00Z",
+	  true, false },
+	{ "{\"error\":{\"code\":404,\"err_code\":10059}}", "", false, false },
+	{ "no JSON", "", false, false },
+};
+
+START_TEST(state_is_read)
+{
+	struct stream_state	st;
+
+	memset(&st, 'x', sizeof(st));
+	stream_read_state(&st, states[_i].body, strlen(states[_i].body));
+	ck_assert_str_eq(st.created, states[_i].created);
+	ck_assert(st.forgets == states[_i].forgets);
+	ck_assert(st.expires == states[_i].expires);
+	if (st.created[0] == '\0')
+		return;
+	ck_assert_uint_eq(st.first, 3);
+	ck_assert_uint_eq(st.last, 12);
+	ck_assert_uint_eq(st.messages, 7);
+	ck_assert_int_eq(st.window_ms, 120000);
+}
+END_TEST
+
+#define FOUND(hdrs)	"{\"message\":{\"seq\":5,\"hdrs\":\"" hdrs "\"}}"
+
+static const struct {
+	const char	*body;
+	int		 rc;
+	enum place_what	 what;
+	uint64_t	 row;
+} places[] = {
+	/* NATS/1.0, Outbox-Key: k, Nats-Msg-Id: a-b-4711-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxM"
+	  "S0wMDExYWFmZg0KDQo="), 0, PLACE_OURS, 4711 },
+	/* Nats-Msg-Id: a-b-x-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIteC0wMDExYWFmZg0KDQo="), 0,
+	  PLACE_OTHER, 0 },
+	/* Nats-Msg-Id: a-bc-4711-0011aaff */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWJjLTQ3MTEtMDAxMWFhZmYNCg0K"),
+	  0, PLACE_OTHER, 0 },
+	/* Nats-Msg-Id: a-b-4711 */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItNDcxMQ0KDQo="), 0,
+	  PLACE_OTHER, 0 },
+	{ FOUND("TkFUUy8xLjANCkE6IGINCg0K"), 0, PLACE_OTHER, 0 },
+	{ FOUND("****"), 0, PLACE_OTHER, 0 },
+	{ FOUND(""), 0, PLACE_OTHER, 0 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==\"}}", 0, PLACE_OTHER, 0 },
+	/* What the message holds is passed over, whatever it is. */
+	{ "{\"message\":{\"seq\":5,\"data\":\"\1\377\",\"hdrs\":\"TkFUUy8xLjANCk9"
+	  "1dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0KDQo="
+	  "\"}}", 0, PLACE_OURS, 4711 },
+	{ "{\"message\":{\"subject\":\"\\\"data\\\":\\\"\",\"hdrs\":\"TkFUUy8xLjA"
+	  "NCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0K"
+	  "DQo=\",\"data\":\"\"}}", 0, PLACE_OURS, 4711 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==", -1, PLACE_UNKNOWN, 0 },
+	{ "{\"error\":{\"code\":404,\"err_code\":10037}}", 0, PLACE_EMPTY, 0 },
+	{ "{\"error\":{\"code\":503,\"err_code\":10008}}", -1,
+	  PLACE_UNKNOWN, 0 },
+	{ "{}", -1, PLACE_UNKNOWN, 0 },
+	{ "no JSON", -1, PLACE_UNKNOWN, 0 },
+};
+
+START_TEST(place_is_read)
+{
+	struct place	p = { .sequence = 5 };
+	struct err	e;
+
+	ck_assert_int_eq(place_read(&p, "a-b", places[_i].body,
+	    strlen(places[_i].body), &e), places[_i].rc);
+	ck_assert_int_eq(p.what, places[_i].what);
+	if (p.what == PLACE_OURS) {
+		ck_assert_uint_eq(p.id.sequence, places[_i].row);
+		ck_assert_uint_eq(p.id.replay, 0);
+		ck_assert(!p.id.hashed);
+	}
+}
+END_TEST
+
+/* Nats-Msg-Id: a-b-4711-0011aaff00000001-r3 */
+START_TEST(whole_id_is_read)
+{
+	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIt"
+	    "NDcxMS0wMDExYWFmZjAwMDAwMDAxLXIzDQoNCg==");
+	struct place		p = { .sequence = 5 };
+	struct err		e;
+
+	ck_assert_int_eq(place_read(&p, "a-b", body, strlen(body), &e), 0);
+	ck_assert_int_eq(p.what, PLACE_OURS);
+	ck_assert_uint_eq(p.id.sequence, 4711);
+	ck_assert_uint_eq(p.id.replay, 3);
+	ck_assert(p.id.hashed);
+	ck_assert_uint_eq(p.id.hash, 0x0011aaff00000001);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("stream");
+	TCase	*tc = tcase_create("stream");
+	SRunner	*sr;
+	int	 failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, pattern_covers_template, 0,
+	    (int)(sizeof(covers) / sizeof(covers[0])));
+	tcase_add_test(tc, connecting_anew_counts);
+	tcase_add_loop_test(tc, stream_is_judged, 0,
+	    (int)(sizeof(streams) / sizeof(streams[0])));
+	tcase_add_loop_test(tc, state_is_read, 0,
+	    (int)(sizeof(states) / sizeof(states[0])));
+	tcase_add_test(tc, whole_id_is_read);
+	tcase_add_loop_test(tc, place_is_read, 0,
+	    (int)(sizeof(places) / sizeof(places[0])));
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? 0 : 1;
+}
