@@ -28,7 +28,7 @@ report_free(struct report *r)
 }
 
 static void
-count(struct report *r, const struct member *m, const struct tick_result *t,
+count(struct report *r, const struct fleet *m, const struct tick_result *t,
     int64_t duration_ms)
 {
 	r->ticks++;
@@ -78,7 +78,7 @@ put_labels(struct buf *b, const char *name, char *const *labels, size_t n)
 }
 
 static void
-put_owned(struct buf *b, const struct member *m)
+put_owned(struct buf *b, const struct fleet *m)
 {
 	buf_str(b, "\"owned_partitions\":[");
 	for (size_t i = 0; i < m->nowned; i++)
@@ -102,7 +102,7 @@ put_now(struct buf *b)
 }
 
 static void
-put_json(struct report *r, const struct member *m, int64_t backoff_ms)
+put_json(struct report *r, const struct fleet *m, int64_t backoff_ms)
 {
 	struct buf	*b = &r->line;
 
@@ -133,7 +133,7 @@ put_json(struct report *r, const struct member *m, int64_t backoff_ms)
 }
 
 static void
-put_text(struct report *r, const struct member *m, int64_t backoff_ms)
+put_text(struct report *r, const struct fleet *m, int64_t backoff_ms)
 {
 	struct buf	*b = &r->line;
 
@@ -185,7 +185,7 @@ reset(struct report *r, int64_t now)
 }
 
 void
-report_tick(struct report *r, struct member *m, const struct tick_result *t,
+report_tick(struct report *r, struct fleet *m, const struct tick_result *t,
     int64_t duration_ms, int64_t backoff_ms, int64_t now)
 {
 	count(r, m, t, duration_ms);
@@ -200,6 +200,6 @@ report_tick(struct report *r, struct member *m, const struct tick_result *t,
 			put_text(r, m, backoff_ms);
 		deliver(r);
 	}
-	member_clear_report(m);
+	fleet_clear_report(m);
 	reset(r, now);
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "util/buf.h"
-#include "worker/member.h"
+#include "worker/fleet.h"
 #include "worker/tick.h"
 
 /* How ticks are reported, from the command line. */
@@ -45,7 +45,7 @@ void	report_free(struct report *);
  * A tick is over: count it, and print if it is time.  Clears the member's
  * own report when a line was made.
  */
-void	report_tick(struct report *, struct member *,
+void	report_tick(struct report *, struct fleet *,
 	    const struct tick_result *, int64_t duration_ms,
 	    int64_t backoff_ms, int64_t now);
 

@@ -2,7 +2,7 @@
  * tick.c - see tick.h
  *
  * Order is kept in three places: candidates come in sequence order and are
- * cut only at the end; a row whose lane waits (hold.h) is given back instead
+ * cut only at the end; a row whose lane waits (lanes.h) is given back instead
  * of published; and within the batch the relay sends one of a lane at a time.
  */
 
@@ -24,17 +24,17 @@
 
 void
 tick_init(struct tick *t, const struct conf *conf, struct store *store,
-    struct member *member, struct hold *hold, struct relay *relay)
+    struct fleet *fleet, struct lanes *lanes, struct relay *relay)
 {
 	memset(t, 0, sizeof(*t));
 	t->conf = conf;
 	t->store = store;
-	t->member = member;
-	t->hold = hold;
+	t->fleet = fleet;
+	t->lanes = lanes;
 	t->relay = relay;
-	t->park = (struct park){ .conf = conf, .store = store,
-	    .member = member, .hold = hold };
-	look_init(&t->look, conf, store, member, hold);
+	t->parked = (struct parked){ .conf = conf, .store = store,
+	    .fleet = fleet, .lanes = lanes };
+	candidates_init(&t->candidates, conf, store, fleet, lanes);
 	doubt_init(&t->doubt, conf, store, relay);
 	room_init(&t->room, conf);
 }
@@ -55,7 +55,7 @@ tick_free(struct tick *t)
 {
 	end_batch(t);
 	batch_free(&t->done);
-	look_free(&t->look);
+	candidates_free(&t->candidates);
 	doubt_free(&t->doubt);
 }
 
@@ -71,7 +71,7 @@ part_of_msg(const struct tick *t, const struct msg *m)
 {
 	const char	*label = t->batch.labels[m->range];
 
-	return member_part(t->member, (struct bytes){ label, strlen(label) });
+	return fleet_part(t->fleet, (struct bytes){ label, strlen(label) });
 }
 
 static void
@@ -85,16 +85,16 @@ remember_msg(struct tick *t, const struct msg *m, int64_t now)
 		return;
 	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
 		w.due_at = now + m->delay_ms;
-		w.why = m->outcome == OUT_RETRY ? HOLD_FAILED : HOLD_REFUSED;
+		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED : BLOCK_REFUSED;
 	} else if (m->outcome == OUT_UNSENT &&
-	    hold_bars(t->hold, w.lane, m->sequence))
+	    lanes_blocks(t->lanes, w.lane, m->sequence))
 		w.due_at = INT64_MAX;
 	else if (m->outcome == OUT_UNKNOWN && m->delay_ms > 0) {
 		w.due_at = now + m->delay_ms;
-		w.why = HOLD_CLAIMED;
+		w.why = BLOCK_CLAIMED;
 	} else
 		return;
-	hold_row(t->hold, &w);
+	lanes_block(t->lanes, &w);
 }
 
 /*
@@ -113,7 +113,7 @@ static bool
 is_done(const struct tick *t, const struct msg *m)
 {
 	if (m->outcome == OUT_DEAD && t->conf->retry.on_dead == DEAD_HALT) {
-		member_look_now(t->member);
+		fleet_reread(t->fleet);
 		return false;
 	}
 	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
@@ -126,7 +126,7 @@ bar_lanes(struct tick *t)
 		struct msg *m = &t->batch.msgs[i];
 
 		m->held = m->outcome != OUT_UNSENT || t->vanished || m->left ||
-		    hold_bars(t->hold, lane(t, m), m->sequence);
+		    lanes_blocks(t->lanes, lane(t, m), m->sequence);
 	}
 }
 
@@ -177,9 +177,9 @@ forget_done(struct tick *t)
 {
 	for (size_t i = 0; i < t->batch.n; i++)
 		if (is_done(t, &t->batch.msgs[i]))
-			hold_row_gone(t->hold, t->batch.msgs[i].sequence);
+			lanes_row_gone(t->lanes, t->batch.msgs[i].sequence);
 	for (size_t i = 0; i < t->ngone; i++)
-		hold_row_gone(t->hold, t->gone[i]);
+		lanes_row_gone(t->lanes, t->gone[i]);
 }
 
 static void
@@ -231,7 +231,7 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 	remember(t, clock_ms());
 	forget_done(t);
 	if (delivered == t->picked)
-		look_all_done(&t->look);
+		candidates_all_done(&t->candidates);
 	end_batch(t);
 	return 0;
 }
@@ -242,13 +242,13 @@ look(struct tick *t, struct picks *k, size_t limit, struct err *e)
 	const struct batch	*open = t->unsettled ? &t->batch : NULL;
 
 	/* In the middle of turns nothing is held. */
-	if (open == NULL && park_round(&t->park,
+	if (open == NULL && parked_round(&t->parked,
 	    (size_t)t->conf->worker.batch_size, clock_ms(), e) < 0)
 		return -1;
 	/* What was asked with the leases is old if rows have come back. */
-	if (t->park.moved)
-		t->member->rows = MEMBER_NOT_ASKED;
-	return look_for_rows(&t->look, k, open, room_rows(&t->room, limit), e);
+	if (t->parked.moved)
+		t->fleet->rows = FLEET_NOT_ASKED;
+	return candidates_pick(&t->candidates, k, open, room_rows(&t->room, limit), e);
 }
 
 /* Look, claim and fetch: what is in the batch may be published. */
@@ -263,13 +263,13 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		    tick_take(t, &k, res, e);
 	if (rc == 0) {
 		t->picked = k.n;
-		res->left = look_left_some(&t->look);
-		res->more = look_is_over(&t->look, t->claimed > 0) ||
-		    member_has_fresh(t->member) || t->park.moved ||
+		res->left = candidates_left_some(&t->candidates);
+		res->more = candidates_round_is_over(&t->candidates, t->claimed > 0) ||
+		    fleet_has_fresh(t->fleet) || t->parked.moved ||
 		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
 	/* It is in the batch, or has become of no use. */
-	batch_free(&t->look.scan.ahead);
+	batch_free(&t->candidates.scan.ahead);
 	picks_free(&k);
 	return rc;
 }
@@ -282,11 +282,11 @@ count_former(struct tick *t)
 		const struct msg *m = &t->batch.msgs[i];
 
 		if (m->outcome == OUT_DELIVERED && counts_is_former(
-		    &t->member->counts, m->key.data, m->key.len,
+		    &t->fleet->counts, m->key.data, m->key.len,
 		    m->partition.data, m->partition.len))
 			t->former++;
 	}
-	t->member->former_sent = t->member->former_sent || t->former > 0;
+	t->fleet->former_sent = t->fleet->former_sent || t->former > 0;
 }
 
 static int
@@ -302,7 +302,7 @@ publish(struct tick *t, struct err *e)
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)
-		t->look.heads_at = clock_ms() +
+		t->candidates.heads_at = clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms;
 	t->unsettled = true;
 	/* Whoever meets these rows next has to find them claimed. */
@@ -321,7 +321,7 @@ static bool
 may_turn(const struct tick *t, bool left, int64_t until)
 {
 	return t->claimed > 0 && t->claimed <= TURN_MAX &&
-	    t->relayed.delivered == t->picked && hold_nlanes(t->hold) == 0 &&
+	    t->relayed.delivered == t->picked && lanes_count(t->lanes) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
 	    (left || t->wait_ring == NULL || t->wait_ring(t->wait_ring_arg));
 }
@@ -340,7 +340,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 				begin_count(t);
 			}
 			t->unsettled = t->unsettled || t->done.n > 0;
-			look_drop(&t->look);
+			candidates_drop(&t->candidates);
 			return -1;
 		}
 	} while (may_turn(t, res->left, until));

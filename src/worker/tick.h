@@ -15,10 +15,10 @@
 #include "conf/conf.h"
 #include "recovery/doubt.h"
 #include "util/err.h"
-#include "worker/hold.h"
-#include "worker/look.h"
-#include "worker/member.h"
-#include "worker/park.h"
+#include "worker/lanes.h"
+#include "worker/candidates.h"
+#include "worker/fleet.h"
+#include "worker/parked.h"
 #include "publish/relay.h"
 #include "publish/room.h"
 #include "store/store.h"
@@ -26,11 +26,11 @@
 struct tick {
 	const struct conf	*conf;
 	struct store		*store;
-	struct member		*member;
-	struct hold		*hold;
+	struct fleet		*fleet;
+	struct lanes		*lanes;
 	struct relay		*relay;
-	struct look		 look;
-	struct park		 park;
+	struct candidates	 candidates;
+	struct parked		 parked;
 	struct doubt		 doubt;
 	struct room		 room;
 
@@ -72,7 +72,7 @@ struct tick_result {
 };
 
 void	tick_init(struct tick *, const struct conf *, struct store *,
-	    struct member *, struct hold *, struct relay *);
+	    struct fleet *, struct lanes *, struct relay *);
 void	tick_free(struct tick *);
 
 /*

@@ -50,17 +50,17 @@ hold_waiting(struct tick *t, const struct picks *k, const struct waiting *w,
 		wait = REFUSED_MS;
 	/* Due and free and still not ours: the fence closed. */
 	if (wait == 0 && !w->claimed) {
-		member_look_now(t->member);
+		fleet_reread(t->fleet);
 		/* Nothing goes, so nothing can be passed. */
 		if (t->batch.n == 0)
 			return;
 	}
-	hold_row(t->hold, &(struct wait){ .part = part,
+	lanes_block(t->lanes, &(struct wait){ .part = part,
 	    .lane = lane_of((enum conf_ordering)t->conf->outbox.ordering,
 	    w->key, name, &w->sequence),
 	    .key = w->key, .sequence = w->sequence, .due_at = now + wait,
-	    .why = refused ? HOLD_REFUSED :
-	    w->claimed ? HOLD_CLAIMED : HOLD_DELAYED });
+	    .why = refused ? BLOCK_REFUSED :
+	    w->claimed ? BLOCK_CLAIMED : BLOCK_DELAYED });
 }
 
 static size_t
@@ -98,7 +98,7 @@ note_vanished(struct tick *t, uint64_t sequence)
 	if (t->conf->retry.on_dead != DEAD_HALT)
 		return;
 	t->vanished = true;
-	member_look_now(t->member);
+	fleet_reread(t->fleet);
 }
 
 /* Learn why candidates could not be claimed, and let their lanes wait. */
@@ -173,7 +173,7 @@ may_go_early(struct tick *t, const struct picks *k)
 	bool	may = k->ahead->n > 0 && doubt_can_look(&t->doubt);
 
 	for (size_t i = 0; may && i < k->n; i++)
-		may = member_may_go_early(t->member, k->items[i].part,
+		may = fleet_may_go_early(t->fleet, k->items[i].part,
 		    k->items[i].sequence, clock_ms());
 	return may;
 }
@@ -188,7 +188,7 @@ prepare(struct tick *t, const struct picks *k, struct err *e)
 	bool	marked = false;
 
 	for (size_t i = 0; i < k->n; i++)
-		marked = marked || member_is_unsure(k->items[i].part,
+		marked = marked || fleet_is_unsure(k->items[i].part,
 		    k->items[i].sequence);
 	if (marked && store_mark_rows(t->store, k->sequences, k->n, e) < 0)
 		return -1;

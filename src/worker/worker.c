@@ -42,7 +42,7 @@ keep(void *arg)
 		return KEEP_ABANDON;
 	/* A lost database does not stop what is out: settle decides. */
 	if (can_ask_db(w) &&
-	    member_keep_alive(&w->member, clock_ms(), &e) < 0)
+	    fleet_keep_alive(&w->fleet, clock_ms(), &e) < 0)
 		worker_db_failed(w, &e);
 	return got_term || got_handover || !store_is_open(w->store) ?
 	    KEEP_FINISH : KEEP_ON;
@@ -56,29 +56,29 @@ keep(void *arg)
 static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
-	return w->pace.fixed_ms == 0 && w->pace.all_at < now + MEMBER_LOOK_MS &&
-	    now >= w->route.try_at && look_would_ask(&w->tick.look) &&
-	    now < recover_next(&w->recover, w->member.place == 0);
+	return w->pace.fixed_ms == 0 && w->pace.all_at < now + FLEET_LOOK_MS &&
+	    now >= w->route.try_at && candidates_would_ask(&w->tick.candidates) &&
+	    now < recover_next(&w->recover, w->fleet.place == 0);
 }
 
 static void
-round_of_member(struct worker *w)
+round_of_fleet(struct worker *w)
 {
 	int64_t		now = clock_ms();
 	struct err	e;
 
-	w->member.ask = is_nearly_due(w, now);
+	w->fleet.ask = is_nearly_due(w, now);
 	/* Leases move between batches only. */
 	if ((w->tick.unsettled ?
-	    member_keep_alive(&w->member, now, &e) :
-	    member_round(&w->member, now, &e)) < 0)
+	    fleet_keep_alive(&w->fleet, now, &e) :
+	    fleet_round(&w->fleet, now, &e)) < 0)
 		worker_db_failed(w, &e);
 	else {
 		link_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
 	worker_show_served(w);
-	if (w->member.rows != MEMBER_NOT_ASKED)
+	if (w->fleet.rows != FLEET_NOT_ASKED)
 		w->pace.at = w->pace.all_at = now;
 }
 
@@ -108,9 +108,9 @@ step(struct worker *w)
 		worker_open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
-	w->member.rows = MEMBER_NOT_ASKED;
+	w->fleet.rows = FLEET_NOT_ASKED;
 	if (can_ask_db(w))
-		round_of_member(w);
+		round_of_fleet(w);
 	if (can_ask_db(w) && w->tick.unsettled)
 		worker_settle(w);
 	if (can_publish(w))
@@ -125,7 +125,7 @@ static int64_t
 next_work(const struct worker *w)
 {
 	const struct recover	*r = &w->recover;
-	int64_t			 look = recover_next(r, w->member.place == 0);
+	int64_t			 look = recover_next(r, w->fleet.place == 0);
 
 	return recover_is_ready(r) ? sooner(look, w->pace.at) : look;
 }
@@ -138,7 +138,7 @@ next_step(const struct worker *w)
 	int64_t			 at = w->db.try_at;
 
 	if (store_is_open(w->store)) {
-		int64_t work = member_next(&w->member);
+		int64_t work = fleet_next(&w->fleet);
 
 		if (broker)
 			work = sooner(sooner(work, w->check_at),
@@ -214,9 +214,9 @@ leave(struct worker *w)
 	sig_wait(NULL, 0, 0);
 	if (got_handover && !got_term && !got_orphaned &&
 	    !w->tick.unsettled && store_is_open(w->store) &&
-	    member_forget_marks(&w->member, &e) < 0)
+	    fleet_forget_marks(&w->fleet, &e) < 0)
 		log_debug("%s", e.text);
-	if (store_is_open(w->store) && member_note_former(&w->member, &e) < 0)
+	if (store_is_open(w->store) && fleet_note_former(&w->fleet, &e) < 0)
 		log_debug("%s", e.text);
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
@@ -250,8 +250,8 @@ init(struct worker *w, const struct worker_args *a)
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
 	w->store = store_new(w->conf, a->id);
-	w->hold = hold_new();
-	member_init(&w->member, w->conf, w->store, w->hold);
+	w->lanes = lanes_new();
+	fleet_init(&w->fleet, w->conf, w->store, w->lanes);
 	w->relay.conf = w->conf;
 	w->relay.form = (struct envelope_form){ w->conf->nats.subject,
 	    w->prefix, w->conf->nats.stream };
@@ -260,7 +260,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.handling = &w->line->handling;
 	w->relay.suspect = a->suspect;
 	recover_init(&w->recover, w->conf, w->store, &w->relay);
-	tick_init(&w->tick, w->conf, w->store, &w->member, w->hold, &w->relay);
+	tick_init(&w->tick, w->conf, w->store, &w->fleet, w->lanes, &w->relay);
 	if (worker_expects_rings(w->conf)) {
 		w->tick.wait_ring = worker_wait_ring;
 		w->tick.wait_ring_arg = w;
@@ -273,8 +273,8 @@ fini(struct worker *w)
 {
 	tick_free(&w->tick);
 	report_free(&w->report);
-	member_free(&w->member);
-	hold_free(w->hold);
+	fleet_free(&w->fleet);
+	lanes_free(w->lanes);
 	store_free(w->store);
 	kinds_free(&w->relay.kinds);
 	envelope_free(&w->relay.envelope);
@@ -295,7 +295,7 @@ worker_main(const struct worker_args *a)
 		if (!is_over(&w))
 			wait_for_work(&w);
 	}
-	if (a->once && w.clean && w.member.nparts == 0)
+	if (a->once && w.clean && w.fleet.nparts == 0)
 		log_warn("owns no partition: other workers hold the leases");
 	left = leave(&w);
 	clean = w.clean && !w.tick.unsettled;

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "util/err.h"
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "util/link.h"
-#include "worker/member.h"
+#include "worker/fleet.h"
 #include "worker/pace.h"
 #include "recovery/recover.h"
 #include "publish/relay.h"
@@ -27,8 +27,8 @@ struct worker {
 	const struct worker_args	*a;
 	const struct conf		*conf;
 	struct store			*store;
-	struct hold			*hold;
-	struct member			 member;
+	struct lanes			*lanes;
+	struct fleet			 fleet;
 	struct relay			 relay;
 	struct tick			 tick;
 	struct recover			 recover;

@@ -91,10 +91,10 @@ agree_on_count(struct worker *w, struct err *e)
 	w->line->counts_in = store_has_settings(w->store) ?
 	    BOARD_COUNTS_TABLE : BOARD_COUNTS_FILE;
 	if (w->a->change_count && !w->changed_count && count != ours)
-		w->member.wish = ours;
+		w->fleet.wish = ours;
 	w->changed_count = true;
 	/* One of them is enough to say it. */
-	if (count != ours && w->member.wish == 0 && !w->warned_count &&
+	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&
 	    w->a->slot == 0) {
 		log_warn("outbox.partition_count is %u here and %u in the "
 		    "database, which wins", ours, count);
@@ -131,7 +131,7 @@ prepare(struct worker *w, struct err *e)
 		return -1;
 	store_prefix(w->store, w->prefix);
 	w->relay.has_dead = store_has_dead(w->store);
-	member_restart(&w->member);
+	fleet_restart(&w->fleet);
 	return 0;
 }
 
@@ -255,11 +255,11 @@ worker_recover(struct worker *w)
 	struct recover	*r = &w->recover;
 	struct err	 e;
 
-	if (recover_round(r, w->member.place == 0, &e) < 0)
+	if (recover_round(r, w->fleet.place == 0, &e) < 0)
 		worker_db_failed(w, &e);
 	w->line->recovered += r->recovered;
 	if (r->recovered > 0)	/* some of our epochs may be old now */
-		member_look_now(&w->member);
+		fleet_reread(&w->fleet);
 	r->recovered = 0;
 	if (r->alarm.text[0] != '\0')
 		strlcpy(w->line->last_error, r->alarm.text,

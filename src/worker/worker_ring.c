@@ -52,7 +52,7 @@ worker_hear(struct worker *w)
 		if (label_set_is_full(&which))
 			all = true;
 		else
-			some = look_rung(&w->tick.look, &which, clock_ms());
+			some = candidates_wake(&w->tick.candidates, &which, clock_ms());
 	}
 	if (all || some) {
 		pace_ring(&w->pace, all, clock_ms());
@@ -79,7 +79,7 @@ worker_wait_ring(void *arg)
 		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
 		rung = worker_hear(w);
 	}
-	w->tick.look.narrow = pace_is_narrow(&w->pace, clock_ms());
+	w->tick.candidates.narrow = pace_is_narrow(&w->pace, clock_ms());
 	return rung;
 }
 
@@ -98,12 +98,12 @@ worker_show_served(struct worker *w)
 {
 	struct label_set	served = { { 0 } };
 
-	if (w->moves_seen == w->member.moves)
+	if (w->moves_seen == w->fleet.moves)
 		return;
-	w->moves_seen = w->member.moves;
-	for (size_t i = 0; i < w->member.nowned; i++)
-		label_set_add(&served, w->member.owned[i].label,
-		    strlen(w->member.owned[i].label));
+	w->moves_seen = w->fleet.moves;
+	for (size_t i = 0; i < w->fleet.nowned; i++)
+		label_set_add(&served, w->fleet.owned[i].label,
+		    strlen(w->fleet.owned[i].label));
 	w->line->served = served;
 	pace_ring(&w->pace, true, clock_ms());
 }

@@ -30,12 +30,12 @@ count_tick(struct worker *w, const struct tick_result *res)
 	l->former_labels += res->former;
 	if (res->former > 0)
 		l->former_label_at = time(NULL);
-	l->strangers = (uint32_t)w->member.strangers;
-	if (l->change == BOARD_CHANGE_ASKED && w->member.wish == 0)
+	l->strangers = (uint32_t)w->fleet.strangers;
+	if (l->change == BOARD_CHANGE_ASKED && w->fleet.wish == 0)
 		l->change = BOARD_CHANGE_OVER;
-	l->owned = (uint32_t)w->member.nowned;
-	l->desired = (uint32_t)w->member.ndesired;
-	l->waiting = (uint32_t)hold_nlanes(w->hold);
+	l->owned = (uint32_t)w->fleet.nowned;
+	l->desired = (uint32_t)w->fleet.ndesired;
+	l->waiting = (uint32_t)lanes_count(w->lanes);
 }
 
 static void
@@ -74,11 +74,11 @@ complain(struct worker *w, const struct tick_result *res)
 void
 worker_looked(struct worker *w, enum pace_found found, int64_t began)
 {
-	struct look	*l = &w->tick.look;
+	struct candidates	*l = &w->tick.candidates;
 
 	pace_looked(&w->pace, &(struct pace_look){ .found = found,
-	    .all = l->saw_all, .rung = look_is_rung(l),
-	    .due = look_next_due(l), .began = began }, clock_ms());
+	    .all = l->saw_all, .rung = candidates_are_woken(l),
+	    .due = candidates_next_due(l), .began = began }, clock_ms());
 	l->saw_all = false;
 }
 
@@ -91,7 +91,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = res->left ? PACE_WORK : PACE_ALL;
 	else if (res->more)
 		found = PACE_MORE;
-	else if (hold_nlanes(w->hold) > 0)
+	else if (lanes_count(w->lanes) > 0)
 		found = PACE_WAITING;
 	worker_looked(w, found, began);
 }
@@ -100,10 +100,10 @@ static void
 show_partitions(struct worker *w)
 {
 	log_info("holds %zu of the %zu partitions it wants; %zu workers",
-	    w->member.nowned, w->member.ndesired, w->member.active);
+	    w->fleet.nowned, w->fleet.ndesired, w->fleet.active);
 	if (w->line != &w->no_line)
 		setproctitle("-outbox-master: worker %u [%zu partitions]",
-		    w->a->slot, w->member.nowned);
+		    w->a->slot, w->fleet.nowned);
 }
 
 /* Everything of a batch is written back, with the tick or afterwards. */
@@ -113,7 +113,7 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	worker_db_works(w);
 	count_tick(w, res);
 	complain(w, res);
-	report_tick(&w->report, &w->member, res, (clock_us() - start) / 1000,
+	report_tick(&w->report, &w->fleet, res, (clock_us() - start) / 1000,
 	    w->pace.pause_ms, clock_ms());
 }
 
@@ -123,7 +123,7 @@ end_of_tick(const struct worker *w)
 {
 	if (w->a->once || w->pace.fixed_ms > 0)
 		return 0;
-	return sooner(member_next(&w->member), clock_ms() + TICK_MS);
+	return sooner(fleet_next(&w->fleet), clock_ms() + TICK_MS);
 }
 
 void
@@ -137,8 +137,8 @@ worker_tick(struct worker *w)
 
 	w->clean = true;
 	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
-	w->tick.look.narrow = pace_is_narrow(&w->pace, start / 1000);
-	w->tick.look.saw_all = false;
+	w->tick.candidates.narrow = pace_is_narrow(&w->pace, start / 1000);
+	w->tick.candidates.saw_all = false;
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
 		/* Turns before the one that failed are written back. */

@@ -437,7 +437,7 @@ end:	do
 #define SENT		(batch && !(picks | todo))
 
 /*
- * member.c: there are two classes or one, and the first of the fleet wants the
+ * fleet.c: there are two classes or one, and the first of the fleet wants the
  * first of them.
  */
 #ifdef ONE_COUNT
@@ -477,7 +477,7 @@ end:	do
 		SEE \
 	}
 
-/* hold.c: heads of lanes, and those that a tick could do something about */
+/* lanes.c: heads of lanes, and those that a tick could do something about */
 #define HEAD(m)		((held & BIT(m)) && !(held & BEFORE(m)))
 #define STIRS(m) \
 	(HEAD(m) && ((published & BIT(m)) || (FENCE(BIT(m)) && FREE(m))))
@@ -533,7 +533,7 @@ proctype worker(bit slot)
 	byte	me = slot + 1;
 	byte	mine;			/* its leases, as it read them last */
 	bool	knows;			/* and with them, of two counts */
-	byte	held;			/* hold.c: rows that wait */
+	byte	held;			/* lanes.c: rows that wait */
 	byte	picks;			/* rows to claim */
 	byte	asked;			/* in so many statements */
 	byte	batch;			/* rows fetched */

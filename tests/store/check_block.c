@@ -2,7 +2,7 @@
  * check_block.c - keys that wait, against real servers
  *
  * The table of blocked keys, parking, the burial that halts a key, and what
- * park.c makes of them.  See frame.h.
+ * parked.c makes of them.  See frame.h.
  */
 #include <check.h>
 #include <dlfcn.h>
@@ -18,9 +18,9 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
-#include "worker/member.h"
-#include "worker/park.h"
+#include "worker/lanes.h"
+#include "worker/fleet.h"
+#include "worker/parked.h"
 #include "store/store_sql.h"
 #include "worker/tick.h"
 #include "worker/worker_impl.h"
@@ -648,12 +648,12 @@ START_TEST(orphans_are_found_without_a_scan)
 END_TEST
 
 /*
- * Rounds of park.c: what it makes of the records, and of rows that wait
+ * Rounds of parked.c: what it makes of the records, and of rows that wait
  */
 
-static struct member	 member;
-static struct hold	*hold;
-static struct park	 park;
+static struct fleet	 fleet;
+static struct lanes	*lanes;
+static struct parked	 parked;
 
 static const struct bytes	K = { "k", 1 };
 
@@ -669,8 +669,8 @@ add_key(unsigned first, unsigned last, const char *label)
 static void
 look_again(void)
 {
-	member_look_now(&member);
-	ck_ok(member_round(&member, 0, &e));
+	fleet_reread(&fleet);
+	ck_ok(fleet_round(&fleet, 0, &e));
 }
 
 static void
@@ -681,26 +681,26 @@ park_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	hold = hold_new();
-	member_init(&member, conf, st, hold);
-	member.lease_until = INT64_MAX;
-	ck_ok(member_round(&member, 0, &e));
-	park = (struct park){ .conf = conf, .store = st,
-	    .member = &member, .hold = hold };
+	lanes = lanes_new();
+	fleet_init(&fleet, conf, st, lanes);
+	fleet.lease_until = INT64_MAX;
+	ck_ok(fleet_round(&fleet, 0, &e));
+	parked = (struct parked){ .conf = conf, .store = st,
+	    .fleet = &fleet, .lanes = lanes };
 }
 
 static void
 park_end(void)
 {
-	member_free(&member);
-	hold_free(hold);
+	fleet_free(&fleet);
+	lanes_free(lanes);
 	end_store();
 }
 
 static struct part *
 part(const char *label)
 {
-	struct part	*p = member_part(&member, bytes_of(label));
+	struct part	*p = fleet_part(&fleet, bytes_of(label));
 
 	ck_assert_msg(p != NULL, "%s is not ours", label);
 	return p;
@@ -709,7 +709,7 @@ part(const char *label)
 static void
 go(size_t limit)
 {
-	ck_ok(park_round(&park, limit, 0, &e));
+	ck_ok(parked_round(&parked, limit, 0, &e));
 }
 
 /* Rows of k in p00: the first has failed, the others wait for it. */
@@ -717,15 +717,15 @@ static void
 wait_for_head(unsigned first, unsigned last, int64_t due_at)
 {
 	for (unsigned i = first; i <= last; i++)
-		hold_row(hold, &(struct wait){ .part = part("p00"), .lane = K,
-		    .key = K, .sequence = i, .why = HOLD_FAILED,
+		lanes_block(lanes, &(struct wait){ .part = part("p00"), .lane = K,
+		    .key = K, .sequence = i, .why = BLOCK_FAILED,
 		    .due_at = i == first ? due_at : INT64_MAX });
 }
 
 static bool
 bars(uint64_t sequence)
 {
-	return hold_bars(hold, K, sequence);
+	return lanes_blocks(lanes, K, sequence);
 }
 
 static unsigned
@@ -742,7 +742,7 @@ START_TEST(failed_head_is_recorded)
 	go(100);
 	ck_assert_str_eq(records(), _i == 0 ? "" : "5 p00 failed 5");
 	ck_assert_str_eq(labels(), "5 p00, 6 p00");
-	hold_row_gone(hold, 5);
+	lanes_row_gone(lanes, 5);
 	go(100);
 	ck_assert_str_eq(records(), "");
 }
@@ -769,16 +769,16 @@ START_TEST(rows_are_parked_and_come_back)
 	wait_for_head(1, 30, 60000);
 	for (int i = 0; i < 10; i++)
 		go(4);
-	ck_assert_uint_le(hold_nrows(hold), 4);
+	ck_assert_uint_le(lanes_nrows(lanes), 4);
 	ck_assert_uint_ge(count_parked(), 26);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert(bars(2));
 	/* The head has been delivered. */
 	sql("UPDATE outbox SET published_at = NOW(6), partition_key = 'p00' "
 	    "WHERE global_sequence = 1");
-	if (hold_lane(hold, K)->head_parked)
-		hold_head_back(hold, hold_lane(hold, K));
-	hold_row_gone(hold, 1);
+	if (lanes_find(lanes, K)->head_parked)
+		lanes_head_back(lanes, lanes_find(lanes, K));
+	lanes_row_gone(lanes, 1);
 	for (; (before = count_parked()) > 0; rounds++) {
 		go(4);
 		ck_assert_uint_lt(count_parked(), before);
@@ -788,7 +788,7 @@ START_TEST(rows_are_parked_and_come_back)
 	ck_assert_uint_ge(rounds, 5);
 	go(4);
 	ck_assert_str_eq(records(), "");
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 	ck_assert(!bars(40));
 }
 END_TEST
@@ -800,17 +800,17 @@ START_TEST(busy_round_is_repeated)
 	wait_for_head(1, 9, 60000);
 	sql("START TRANSACTION; SELECT * FROM outbox WHERE global_sequence = 7 "
 	    "FOR UPDATE");
-	ck_fails(park_round(&park, 2, 0, &e));
+	ck_fails(parked_round(&parked, 2, 0, &e));
 	ck_assert_int_eq(store_fault(st), DB_BUSY);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert_uint_eq(count_parked(), 0);
-	ck_assert_uint_eq(hold_nrows(hold), 9);
+	ck_assert_uint_eq(lanes_nrows(lanes), 9);
 	sql("COMMIT");
 	for (int i = 0; i < 5; i++)
 		go(2);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert_uint_ge(count_parked(), 7);
-	ck_assert_uint_eq(hold_nrows(hold) + count_parked(), 9);
+	ck_assert_uint_eq(lanes_nrows(lanes) + count_parked(), 9);
 	ck_assert(bars(2));
 }
 END_TEST
@@ -827,8 +827,8 @@ refuse_key(const char *verb, const char *table, const char *row)
 	    "WHERE sequence > 3");
 	wait_for_head(1, 3, 60000);
 	for (unsigned i = 4; i <= 6; i++)
-		hold_row(hold, &(struct wait){ .part = part("p00"), .lane = L,
-		    .key = L, .sequence = i, .why = HOLD_FAILED,
+		lanes_block(lanes, &(struct wait){ .part = part("p00"), .lane = L,
+		    .key = L, .sequence = i, .why = BLOCK_FAILED,
 		    .due_at = i == 4 ? 60000 : INT64_MAX });
 	put_obstacle("23000", verb, table, row);
 }
@@ -851,7 +851,7 @@ static void
 rounds_at(size_t limit, int64_t now)
 {
 	for (int i = 0; i < 6; i++)
-		ck_ok(park_round(&park, limit, now, &e));
+		ck_ok(parked_round(&parked, limit, now, &e));
 }
 
 static const struct {
@@ -874,8 +874,8 @@ START_TEST(refused_lane_is_not_parked)
 	ck_assert_str_eq(records(), unparkable[_i].records);
 	ck_assert_str_eq(labels(), unparkable[_i].labels);
 	ck_assert(bars(2));
-	ck_assert_uint_eq(hold_nrows(hold), 3);
-	ck_assert(!park.moved);
+	ck_assert_uint_eq(lanes_nrows(lanes), 3);
+	ck_assert(!parked.moved);
 	rounds_at(2, 31000);
 	ck_assert_uint_eq(times_logged("cannot be moved"), 1);
 	ck_has(logged(), "key k: its rows");
@@ -911,7 +911,7 @@ START_TEST(refused_record_is_made_later)
 	ck_assert_str_eq(records(), "4 p00 failed 4");
 	rounds_at(100, 31000);
 	ck_assert_str_eq(records(), "1 p00 failed 1, 4 p00 failed 4");
-	ck_assert(!hold->unrecorded);
+	ck_assert(!lanes->unrecorded);
 }
 END_TEST
 
@@ -927,7 +927,7 @@ START_TEST(refused_lane_comes_back_later)
 	put_obstacle("23000", "UPDATE", "outbox", to_p00);
 	rounds_at(4, 61000);
 	ck_assert_str_eq(labels(), "1 !1, 2 !1, 3 !1, 4 p00, 5 !4, 6 !4");
-	ck_assert_int_eq(hold_lane(hold, K)->due_at, 91000);
+	ck_assert_int_eq(lanes_find(lanes, K)->due_at, 91000);
 	ck_assert(bars(2));
 	sql("DROP TRIGGER obstacle");
 	rounds_at(4, 90000);
@@ -938,8 +938,8 @@ START_TEST(refused_lane_comes_back_later)
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence IN (1, 4)");
 	put_obstacle("23000", "UPDATE", "outbox", to_p00);
-	hold_row_gone(hold, 1);
-	hold_row_gone(hold, 4);
+	lanes_row_gone(lanes, 1);
+	lanes_row_gone(lanes, 4);
 	rounds_at(4, 92000);
 	ck_assert_str_eq(labels(), "2 !1, 3 !1, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "1 p00 failed 1");
@@ -950,7 +950,7 @@ START_TEST(refused_lane_comes_back_later)
 	rounds_at(4, 122000);
 	ck_assert_str_eq(labels(), "2 p00, 3 p00, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "");
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 }
 END_TEST
 
@@ -964,12 +964,12 @@ START_TEST(refused_record_stays)
 	    "WHERE global_sequence IN (1, 4)");
 	put_obstacle("23000", "DELETE", "outbox_blocked_keys",
 	    "OLD.first_sequence = 1");
-	hold_row_gone(hold, 1);
-	hold_row_gone(hold, 4);
+	lanes_row_gone(lanes, 1);
+	lanes_row_gone(lanes, 4);
 	rounds_at(4, 62000);
 	ck_assert_str_eq(labels(), "2 p00, 3 p00, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "1 p00 failed 1");
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 }
 END_TEST
 
@@ -980,19 +980,19 @@ START_TEST(rung_round_changes_nothing)
 	wait_for_head(1, 9, 60000);
 	if (_i == 1) {
 		add_record(1, "p00", "'k'", "failed");
-		hold_lane(hold, K)->record = 1;
-		hold_lane(hold, K)->home = part("p00");
+		lanes_find(lanes, K)->record = 1;
+		lanes_find(lanes, K)->home = part("p00");
 	}
 	sql("UPDATE outbox_partitions SET lease_epoch = 2");
 	go(2);
 	ck_assert_uint_eq(count_parked(), 0);
 	ck_assert_str_eq(records(), _i == 0 ? "" : "1 p00 failed 1");
 	look_again();
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 	ck_assert(part("p00")->fresh);
 	go(2);
 	ck_assert(!part("p00")->fresh);
-	ck_assert_uint_eq(hold_nlanes(hold), (unsigned)_i);
+	ck_assert_uint_eq(lanes_count(lanes), (unsigned)_i);
 }
 END_TEST
 
@@ -1003,13 +1003,13 @@ START_TEST(heads_come_back_when_due)
 	for (int i = 0; i < 5; i++)
 		go(1);
 	ck_assert_uint_eq(count_parked(), 8);
-	ck_ok(park_round(&park, 1, 59999, &e));
+	ck_ok(parked_round(&parked, 1, 59999, &e));
 	ck_assert_uint_eq(count_parked(), 8);
-	ck_assert(hold_lane(hold, K)->head_parked);
-	ck_ok(park_round(&park, 1, 60000, &e));
+	ck_assert(lanes_find(lanes, K)->head_parked);
+	ck_ok(parked_round(&parked, 1, 60000, &e));
 	ck_sql("1", "SELECT MIN(global_sequence) global_sequence FROM outbox "
 	    "WHERE partition_key = 'p00'");
-	ck_assert(!hold_lane(hold, K)->head_parked);
+	ck_assert(!lanes_find(lanes, K)->head_parked);
 	ck_assert(!bars(1));
 	ck_assert(bars(2));
 }
@@ -1087,17 +1087,17 @@ START_TEST(records_of_one_lane_are_merged)
 		go(2);
 		ck_assert_uint_le(before - count_parked(), 2);
 		ck_assert_uint_lt(rounds, 20);
-		ck_assert(!part("p00")->fresh || hold_nlanes(hold) == 0);
+		ck_assert(!part("p00")->fresh || lanes_count(lanes) == 0);
 	}
 	ck_assert_uint_ge(rounds, 3);
 	ck_assert_str_eq(records(), _i == 0 ? "1 p00 failed 1" :
 	    "1 p00 failed 1, 10 p00 halted 10");
-	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert_uint_eq(lanes_count(lanes), 1);
 	ck_assert(bars(2));
 	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!10'");
 	ck_sql("8", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!1'");
-	ck_assert_uint_eq(hold_lane(hold, K)->halted,
-	    _i == 0 ? HOLD_NONE : 10);
+	ck_assert_uint_eq(lanes_find(lanes, K)->halted,
+	    _i == 0 ? LANE_NONE : 10);
 }
 END_TEST
 
@@ -1124,11 +1124,11 @@ START_TEST(many_records_take_rounds)
 		ck_assert_uint_lt(rounds, 10);
 		go(100);
 		fresh = 0;
-		for (size_t i = 0; i < member.nparts; i++)
-			fresh += member.parts[i]->fresh;
+		for (size_t i = 0; i < fleet.nparts; i++)
+			fresh += fleet.parts[i]->fresh;
 		ck_assert(rounds > 0 || fresh > 0);
 	}
-	ck_assert_uint_eq(hold_nlanes(hold), 20000);
+	ck_assert_uint_eq(lanes_count(lanes), 20000);
 }
 END_TEST
 
@@ -1149,7 +1149,7 @@ END_TEST
 /* Rows of a key may be in two partitions, and halt in the other one. */
 START_TEST(halt_goes_with_its_partition)
 {
-	struct held_lane	*l;
+	struct blocked_lane	*l;
 
 	add_lease("p01", ME, 1);
 	look_again();
@@ -1161,7 +1161,7 @@ START_TEST(halt_goes_with_its_partition)
 		wait_for_head(3, 3, 60000);
 	add_record(4, "p01", "'k'", "halted");
 	go(100);
-	l = hold_lane(hold, K);
+	l = lanes_find(lanes, K);
 	ck_assert_ptr_nonnull(l);
 	ck_assert_uint_eq(l->halted, 4);
 	ck_assert_uint_eq(l->head, 3);
@@ -1169,12 +1169,12 @@ START_TEST(halt_goes_with_its_partition)
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = 'p00'");
 	look_again();
-	l = hold_lane(hold, K);
+	l = lanes_find(lanes, K);
 	ck_assert_ptr_nonnull(l);
 	ck_assert(bars(5));
 	ck_assert(!bars(4));
 	for (unsigned i = 5; i < 9; i++)
-		hold_row(hold, &(struct wait){ .part = part("p01"), .lane = K,
+		lanes_block(lanes, &(struct wait){ .part = part("p01"), .lane = K,
 		    .key = K, .sequence = i, .due_at = INT64_MAX });
 	go(2);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox_blocked_keys "
@@ -1186,7 +1186,7 @@ START_TEST(halt_goes_with_its_partition)
 	go(100);
 	go(100);
 	ck_assert(!bars(9));
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 }
 END_TEST
 
@@ -1200,15 +1200,15 @@ START_TEST(released_key_goes_on)
 	add_record(3, "p00", "'k'", "failed");
 	add_record(4, "p01", "'k'", "halted");
 	go(100);
-	ck_assert_uint_eq(hold_lane(hold, K)->halted, 4);
+	ck_assert_uint_eq(lanes_find(lanes, K)->halted, 4);
 	sql("UPDATE outbox_blocked_keys SET reason = 'released' "
 	    "WHERE first_sequence = 4; UPDATE outbox_partitions SET "
 	    "lease_epoch = lease_epoch + 1 WHERE partition_key = 'p01'");
 	look_again();
 	go(100);
-	ck_assert_uint_eq(hold_lane(hold, K)->halted, HOLD_NONE);
+	ck_assert_uint_eq(lanes_find(lanes, K)->halted, LANE_NONE);
 	ck_assert(bars(5));
-	hold_row_gone(hold, 3);
+	lanes_row_gone(lanes, 3);
 	go(100);
 	ck_assert(!bars(5));
 	ck_assert_str_eq(records(), "");
@@ -1233,8 +1233,8 @@ END_TEST
 static struct node {
 	char		 id[IDENT_SIZE];
 	struct store	*store;
-	struct hold	*hold;
-	struct member	 member;
+	struct lanes	*lanes;
+	struct fleet	 fleet;
 	struct relay	 relay;
 	struct tick	 tick;
 	size_t		 nslots, answered;
@@ -1540,23 +1540,23 @@ node_start(struct node *n)
 	memset(n, 0, sizeof(*n));
 	snprintf(n->id, sizeof(n->id), "here:00:%016x", ++story.next_id);
 	n->store = store_of(conf, n->id);
-	n->hold = hold_new();
-	member_init(&n->member, conf, n->store, n->hold);
-	n->member.purge_at = INT64_MAX;		/* which would find the lost */
+	n->lanes = lanes_new();
+	fleet_init(&n->fleet, conf, n->store, n->lanes);
+	n->fleet.purge_at = INT64_MAX;		/* which would find the lost */
 	n->relay = (struct relay){ .conf = conf, .pub = { &ops, n },
 	    .form = { conf->nats.subject, "x", "" }, .has_dead = true,
 	    .keep = node_keep };
-	tick_init(&n->tick, conf, n->store, &n->member, n->hold, &n->relay);
+	tick_init(&n->tick, conf, n->store, &n->fleet, n->lanes, &n->relay);
 	ck_ok(store_register(n->store, &e));
-	ck_ok(member_round(&n->member, clock_ms(), &e));
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
 }
 
 static void
 node_stop(struct node *n)
 {
 	tick_free(&n->tick);
-	member_free(&n->member);
-	hold_free(n->hold);
+	fleet_free(&n->fleet);
+	lanes_free(n->lanes);
 	store_free(n->store);
 	envelope_free(&n->relay.envelope);
 	kinds_free(&n->relay.kinds);
@@ -1572,8 +1572,8 @@ node_dies(struct node *n)
 	node_start(n);
 	ck_ok(store_take_over(n->store, dead, &e));
 	store_void_claims_of(n->store, ident_nonce(dead));
-	member_restart(&n->member);
-	ck_ok(member_round(&n->member, clock_ms(), &e));
+	fleet_restart(&n->fleet);
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
 }
 
 static void
@@ -1583,16 +1583,16 @@ node_connects(struct node *n)
 	ck_ok(store_learn(n->store, &e));
 	ck_ok(store_register(n->store, &e));
 	ck_ok(store_raise_epochs(n->store, &e));
-	member_restart(&n->member);
+	fleet_restart(&n->fleet);
 }
 
 /* Somebody has rung, for anything, and who looks does so there or anywhere. */
 static void
 hear(struct node *n)
 {
-	n->tick.look.narrow = story.rings && (story.calm || dice(2) == 0);
-	for (size_t i = 0; story.rings && i < n->member.nparts; i++)
-		n->member.parts[i]->rung = story.calm || dice(2) == 0;
+	n->tick.candidates.narrow = story.rings && (story.calm || dice(2) == 0);
+	for (size_t i = 0; story.rings && i < n->fleet.nparts; i++)
+		n->fleet.parts[i]->woken = story.calm || dice(2) == 0;
 }
 
 /* A round as the worker does it; it looks at the leases when it should. */
@@ -1603,7 +1603,7 @@ round_of(struct node *n)
 
 	if (n->tick.unsettled && tick_settle(&n->tick, &res, &e) < 0)
 		return -1;
-	if (member_round(&n->member, clock_ms(), &e) < 0)
+	if (fleet_round(&n->fleet, clock_ms(), &e) < 0)
 		return -1;
 	hear(n);
 	/* A batch by itself, or one turn after the other. */
@@ -1927,7 +1927,7 @@ stumble(void)
 			release_all(dice(2) == 0);
 		return;
 	case 8:
-		member_look_now(&n->member);
+		fleet_reread(&n->fleet);
 		/* FALLTHROUGH */
 	default:
 		if (story.changer != NULL && dice(4) == 0)
@@ -2049,12 +2049,12 @@ START_TEST(heads_that_stall_are_tried_rarely)
 	node_start(n);
 	produce_behind(1, 1);
 	node_works(n);
-	n->tick.look.heads_at = clock_ms() + 60000;
+	n->tick.candidates.heads_at = clock_ms() + 60000;
 	time_passes(1500);
 	node_works(n);
 	ck_assert(!story.acked[1]);
-	ck_assert_int_ge(look_next_due(&n->tick.look), n->tick.look.heads_at);
-	n->tick.look.heads_at = 0;
+	ck_assert_int_ge(candidates_next_due(&n->tick.candidates), n->tick.candidates.heads_at);
+	n->tick.candidates.heads_at = 0;
 	node_works(n);
 	ck_assert(story.acked[1]);
 	node_stop(n);
@@ -2170,9 +2170,9 @@ START_TEST(rows_are_read_ahead)
 	add_rows(1, 3, "'p00'");
 	sql("%s", aheads[_i].first);
 	node_start(n);
-	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
-	n->tick.look.narrow = true;
-	member_part(&n->member, bytes_of("p00"))->rung = true;
+	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
+	n->tick.candidates.narrow = true;
+	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
@@ -2201,7 +2201,7 @@ rings_for_two(void *arg)
 	if (story.acked[5])
 		return false;
 	add_rows(4, 5, "'p00'");
-	member_part(&n->member, bytes_of("p00"))->rung = true;
+	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
 	return true;
 }
 
@@ -2222,13 +2222,13 @@ START_TEST(lost_commit_is_made_good)
 	node_start(n);
 	n->tick.wait_ring = rings_for_two;
 	n->tick.wait_ring_arg = n;
-	member_may_go_early(&n->member, member_part(&n->member,
+	fleet_may_go_early(&n->fleet, fleet_part(&n->fleet,
 	    bytes_of("p00")), 1, clock_ms());
-	ck_ok(member_round(&n->member, clock_ms(), &e));
-	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
 	add_rows(1, 3, "'p00'");
-	n->tick.look.narrow = true;
-	member_part(&n->member, bytes_of("p00"))->rung = true;
+	n->tick.candidates.narrow = true;
+	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
 	story.loses = 2;
 	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
 	ck_assert_uint_eq(story.early, 2);
@@ -2239,14 +2239,14 @@ START_TEST(lost_commit_is_made_good)
 	ck_assert_uint_eq(res.settled.fenced, 2);
 	ck_sql("1,2,3", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
 	    "WHERE published_at IS NOT NULL");
-	n->tick.look.narrow = false;
-	ck_ok(member_round(&n->member, clock_ms(), &e));
+	n->tick.candidates.narrow = false;
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
 	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
 	ck_assert_uint_eq(res.settled.delivered, 2);
 	/* Nobody is in doubt any more. */
-	member_look_now(&n->member);
-	ck_ok(member_round(&n->member, clock_ms(), &e));
-	ck_assert_uint_eq(n->member.parts[1]->labels[0].unsure_upto, 0);
+	fleet_reread(&n->fleet);
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	ck_assert_uint_eq(n->fleet.parts[1]->labels[0].unsure_upto, 0);
 	node_stop(n);
 }
 END_TEST
@@ -2260,10 +2260,10 @@ START_TEST(nothing_is_read_ahead_without_leases)
 	memset(&story, 0, sizeof(story));
 	node_start(n);
 	add_rows(1, 3, "'p00'");
-	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
 	conf->worker.leasing = false;
-	n->tick.look.narrow = true;
-	member_part(&n->member, bytes_of("p00"))->rung = true;
+	n->tick.candidates.narrow = true;
+	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
@@ -2320,7 +2320,7 @@ START_TEST(refused_row_stops_its_lane_only)
 	    "WHERE published_at IS NULL");
 	ck_assert_uint_eq(story.sends[6], refused_rows[which].sends);
 	ck_assert_uint_eq(story.sends[40], 0);
-	ck_near(hold_lane(n->hold, bytes_of("k6"))->due_at - clock_ms(), 15000,
+	ck_near(lanes_find(n->lanes, bytes_of("k6"))->due_at - clock_ms(), 15000,
 	    30000);
 	ck_assert_uint_eq(times_logged("sequence 6 cannot be"), 1);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE global_sequence <> 6 "
@@ -2361,11 +2361,11 @@ START_TEST(rows_move_without_a_pause)
 	for (int i = 0; i < 60; i++) {
 		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
-		ck_assert(!n->tick.park.moved || res.more);
-		moved = moved || n->tick.park.moved;
+		ck_assert(!n->tick.parked.moved || res.more);
+		moved = moved || n->tick.parked.moved;
 	}
 	ck_assert(moved);
-	ck_assert(!n->tick.park.moved && !res.more);
+	ck_assert(!n->tick.parked.moved && !res.more);
 	node_stop(n);
 }
 END_TEST
@@ -2381,8 +2381,8 @@ scan_much(struct node *n, bool many)
 		    "event_type, event_data) VALUES (%u, 'k%u', 1, 't', 'x'); "
 		    "INSERT INTO outbox (global_sequence, partition_key) "
 		    "VALUES (%u, 'p00')", i, i, i);
-	n->tick.look.scan.depth = 32;
-	n->tick.look.scan.many = many;
+	n->tick.candidates.scan.depth = 32;
+	n->tick.candidates.scan.many = many;
 	node_works(n);
 	ck_assert_uint_eq(story.scans, 1);
 	ck_assert(story.acked[14] && !story.acked[15]);
@@ -2443,7 +2443,7 @@ START_TEST(scan_is_made_anew)
 	    "event_type, event_data) VALUES (1, 'k1', 1, 't', 'x'); "
 	    "INSERT INTO outbox (global_sequence, partition_key) "
 	    "VALUES (1, 'p00'); %s", newer[_i]);
-	member_look_now(&n->member);
+	fleet_reread(&n->fleet);
 	node_works(n);		/* finds out, or knows it by the epoch */
 	node_works(n);
 	ck_assert(story.acked[1]);
@@ -2458,14 +2458,14 @@ START_TEST(scan_knows_that_there_is_more)
 	struct tick_result	 res;
 
 	scan_much(n, true);
-	ck_assert(!n->tick.look.scan.rich);
+	ck_assert(!n->tick.candidates.scan.rich);
 	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
-	member_look_now(&n->member);
-	n->tick.look.scan.depth = 1;
-	n->tick.look.scan.many = true;
-	ck_ok(member_round(&n->member, clock_ms(), &e));
+	fleet_reread(&n->fleet);
+	n->tick.candidates.scan.depth = 1;
+	n->tick.candidates.scan.many = true;
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
 	ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res, &e));
-	ck_assert(n->tick.look.scan.rich && res.left);
+	ck_assert(n->tick.candidates.scan.rich && res.left);
 	ck_assert_uint_lt(res.claimed, (size_t)conf->worker.batch_size);
 	node_stop(n);
 }
@@ -2498,7 +2498,7 @@ END_TEST
 START_TEST(dear_scan_gets_deeper)
 {
 	struct node	*n = &nodes[0];
-	struct scan	*s = &n->tick.look.scan;
+	struct scan	*s = &n->tick.candidates.scan;
 
 	scan_much(n, true);
 	s->clean = false;
@@ -2546,8 +2546,8 @@ START_TEST(delayed_rows_are_passed_without_a_pause)
 	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR WHERE "
 	    "published_at IS NULL AND global_sequence < 30; "
 	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
-	member_look_now(&n->member);
-	ck_ok(member_round(&n->member, clock_ms(), &e));
+	fleet_reread(&n->fleet);
+	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
 	do {
 		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
@@ -2621,15 +2621,15 @@ START_TEST(failed_tick_looks_everywhere)
 
 	memset(&story, 0, sizeof(story));
 	node_start(n);
-	ck_ok(park_round(&n->tick.park, 100, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
 	w.line = &w.no_line;
 	w.store = n->store;
-	w.hold = n->hold;
-	tick_init(&w.tick, conf, n->store, &n->member, n->hold, &n->relay);
+	w.lanes = n->lanes;
+	tick_init(&w.tick, conf, n->store, &n->fleet, n->lanes, &n->relay);
 	w.pace.ceiling_ms = 60000;
 	w.pace.all_at = clock_ms() + 60000;
 	add_rows(1, 3, "'p00'");
-	member_part(&n->member, bytes_of("p00"))->rung = true;
+	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
 	story.before = "UPDATE `outbox` AS o";
 	story.meanwhile = "START TRANSACTION; SELECT global_sequence FROM "
 	    "outbox WHERE global_sequence = 1 FOR UPDATE";

@@ -10,16 +10,16 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "common/lane.h"
-#include "worker/look.h"
-#include "worker/member.h"
-#include "worker/park.h"
+#include "worker/candidates.h"
+#include "worker/fleet.h"
+#include "worker/parked.h"
 #include "util/xalloc.h"
 
-static struct member	 member;
-static struct hold	*hold;
-static struct look	 look;
+static struct fleet	 fleet;
+static struct lanes	*lanes;
+static struct candidates	 cands;
 static struct picks	 picks;
 static int64_t		 now;
 
@@ -32,7 +32,7 @@ bytes_of(const char *text)
 static struct part *
 part(const char *label)
 {
-	return member_part(&member, bytes_of(label));
+	return fleet_part(&fleet, bytes_of(label));
 }
 
 static void
@@ -46,13 +46,13 @@ declare(unsigned count, const char *former)
 static void
 settle(void)
 {
-	struct park	park = { .conf = conf, .store = st, .member = &member,
-			    .hold = hold };
+	struct parked	parked = { .conf = conf, .store = st, .fleet = &fleet,
+			    .lanes = lanes };
 
 	for (int i = 0; i < 3; i++) {
-		member_look_now(&member);
-		ck_ok(member_round(&member, ++now, &e));
-		ck_ok(park_round(&park, 100, now, &e));
+		fleet_reread(&fleet);
+		ck_ok(fleet_round(&fleet, ++now, &e));
+		ck_ok(parked_round(&parked, 100, now, &e));
 	}
 }
 
@@ -64,13 +64,13 @@ class_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	hold = hold_new();
-	look_init(&look, conf, st, &member, hold);
+	lanes = lanes_new();
+	candidates_init(&cands, conf, st, &fleet, lanes);
 	memset(&picks, 0, sizeof(picks));
 	now = 0;
 	declare(4, "2");
 	ck_ok(store_fill_partitions(st, 4, &e));
-	member_init(&member, conf, st, hold);
+	fleet_init(&fleet, conf, st, lanes);
 	settle();
 }
 
@@ -78,9 +78,9 @@ static void
 class_end(void)
 {
 	picks_free(&picks);
-	look_free(&look);
-	member_free(&member);
-	hold_free(hold);
+	candidates_free(&cands);
+	fleet_free(&fleet);
+	lanes_free(lanes);
 	end_store();
 }
 
@@ -91,10 +91,10 @@ owned(void)
 	static char	text[4096];
 
 	text[0] = '\0';
-	for (size_t i = 0; i < member.nparts; i++)
-		for (size_t k = 0; k < member.parts[i]->nlabels; k++) {
+	for (size_t i = 0; i < fleet.nparts; i++)
+		for (size_t k = 0; k < fleet.parts[i]->nlabels; k++) {
 			strcat(text, k > 0 ? "+" : i > 0 ? " " : "");
-			strcat(text, member.parts[i]->labels[k].label);
+			strcat(text, fleet.parts[i]->labels[k].label);
 		}
 	return text;
 }
@@ -107,8 +107,8 @@ found(bool narrow, size_t limit)
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	look.narrow = narrow;
-	ck_ok(look_for_rows(&look, &picks, NULL, limit, &e));
+	cands.narrow = narrow;
+	ck_ok(candidates_pick(&cands, &picks, NULL, limit, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -292,7 +292,7 @@ START_TEST(narrow_look_takes_the_class_whole)
 	add_rows(2, 2, "'p02'");
 	add_rows(3, 3, "'p01'");
 	label_set_add(&which, "p02", 3);
-	ck_assert(look_rung(&look, &which, clock_ms()));
+	ck_assert(candidates_wake(&cands, &which, clock_ms()));
 	ck_assert_str_eq(found(true, 100), "1 2");
 }
 END_TEST
@@ -326,14 +326,14 @@ START_TEST(marks_are_those_of_all_labels)
 	be_durable();
 	ck_ok(store_check_server(st, &e));
 	p->labels[0].early_upto = 100;
-	ck_assert(!member_may_go_early(&member, p, 7, now));
+	ck_assert(!fleet_may_go_early(&fleet, p, 7, now));
 	p->labels[1].early_upto = 50;
-	ck_assert(member_may_go_early(&member, p, 7, now));
-	ck_assert(!member_may_go_early(&member, p, 60, now));
-	ck_assert(!member_is_unsure(p, 1));
+	ck_assert(fleet_may_go_early(&fleet, p, 7, now));
+	ck_assert(!fleet_may_go_early(&fleet, p, 60, now));
+	ck_assert(!fleet_is_unsure(p, 1));
 	p->labels[1].unsure_upto = 9;
-	ck_assert(member_is_unsure(p, 9) && !member_is_unsure(p, 10));
-	ck_assert(!member_may_go_early(&member, p, 7, now));
+	ck_assert(fleet_is_unsure(p, 9) && !fleet_is_unsure(p, 10));
+	ck_assert(!fleet_may_go_early(&fleet, p, 7, now));
 }
 END_TEST
 
@@ -364,11 +364,11 @@ START_TEST(former_labels_are_noted)
 	now += 2000;
 	settle();
 	ck_sql("0", "SELECT COUNT(former_label_at) FROM outbox_partitions");
-	member.former_sent = true;
+	fleet.former_sent = true;
 	now += 2000;
 	settle();
 	ck_sql("1", "SELECT COUNT(former_label_at) FROM outbox_partitions");
-	ck_assert(!member.former_sent);
+	ck_assert(!fleet.former_sent);
 }
 END_TEST
 
@@ -460,10 +460,10 @@ START_TEST(locked_settings_are_waited_for)
 	ck_assert(r.busy && !r.changed && !r.refused);
 	ck_near(ms_since(start), 900, 5000);
 	sql("COMMIT");
-	member.wish = 8;
-	member.wish_at = 0;
+	fleet.wish = 8;
+	fleet.wish_at = 0;
 	settle();
-	ck_assert_uint_eq(member.wish, 0);
+	ck_assert_uint_eq(fleet.wish, 0);
 	ck_sql("8 2,4", "SELECT partition_count, former_counts FROM "
 	    "outbox_settings");
 }
@@ -551,12 +551,12 @@ START_TEST(upgraded_settings_are_learned)
 	ck_assert(store_is_open(st));
 	declare(4, "2");
 	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
-	member_look_now(&member);
-	ck_fails(member_round(&member, ++now, &e));
+	fleet_reread(&fleet);
+	ck_fails(fleet_round(&fleet, ++now, &e));
 	ck_assert(!store_is_open(st));
 	ck_ok(store_open(st, &e));
 	ck_ok(store_learn(st, &e));
-	member_restart(&member);
+	fleet_restart(&fleet);
 	settle();
 	ck_assert_str_eq(owned(), "p00+p02 p01+p03");
 }
@@ -608,8 +608,8 @@ START_TEST(odd_list_is_told)
 	sql("UPDATE outbox_settings SET former_counts = '16;8'");
 	ck_fails(store_read_counts(st, &c, &e));
 	ck_has(e.text, "former_counts");
-	member_look_now(&member);
-	ck_fails(member_round(&member, ++now, &e));
+	fleet_reread(&fleet);
+	ck_fails(fleet_round(&fleet, ++now, &e));
 }
 END_TEST
 

@@ -21,8 +21,8 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
-#include "worker/member.h"
+#include "worker/lanes.h"
+#include "worker/fleet.h"
 #include "util/xalloc.h"
 
 /* Since when, up to which row, and whose the mark is. */
@@ -780,14 +780,14 @@ END_TEST
  * Who may go early
  */
 
-static struct member	 member;
-static struct hold	*hold;
+static struct fleet	 fleet;
+static struct lanes	*lanes;
 static int64_t		 now;
 
 static struct part_label *
 p00(void)
 {
-	struct part_label *p = member_label(&member,
+	struct part_label *p = fleet_label(&fleet,
 			       (struct bytes){ "p00", 3 });
 
 	ck_assert_ptr_nonnull(p);
@@ -798,31 +798,31 @@ static void
 round_at(int64_t at)
 {
 	now = at;
-	ck_ok(member_round(&member, now, &e));
+	ck_ok(fleet_round(&fleet, now, &e));
 }
 
 static bool
 may_go(uint64_t sequence)
 {
-	return member_may_go_early(&member, member_part(&member,
+	return fleet_may_go_early(&fleet, fleet_part(&fleet,
 	    (struct bytes){ "p00", 3 }), sequence, now);
 }
 
 static void
-member_begin(void)
+fleet_begin(void)
 {
 	early_begin();
 	ck_ok(store_register(st, &e));
-	hold = hold_new();
-	member_init(&member, conf, st, hold);
+	lanes = lanes_new();
+	fleet_init(&fleet, conf, st, lanes);
 	round_at(1000);
 }
 
 static void
-member_end(void)
+fleet_end(void)
 {
-	member_free(&member);
-	hold_free(hold);
+	fleet_free(&fleet);
+	lanes_free(lanes);
 	early_end();
 }
 
@@ -834,10 +834,10 @@ START_TEST(who_asks_may_go_early_soon)
 	round_at(now + 1);
 	ck_sql("new 4004 mine", MARKS);
 	ck_assert(may_go(4));
-	ck_assert_int_gt(member_next(&member), now);
+	ck_assert_int_gt(fleet_next(&fleet), now);
 	/* The mark is made anew before it is used up. */
 	ck_assert(may_go(3500));
-	ck_assert_int_le(member_next(&member), now);
+	ck_assert_int_le(fleet_next(&fleet), now);
 	round_at(now + 1);
 	ck_sql("new 7500 mine", MARKS);
 	ck_assert(!may_go(8000));
@@ -855,7 +855,7 @@ END_TEST
 START_TEST(mark_waits_for_the_next_round)
 {
 	ck_assert(!may_go(4));
-	ck_ok(member_keep_alive(&member, now + 1, &e));
+	ck_ok(fleet_keep_alive(&fleet, now + 1, &e));
 	ck_sql("none", MARKS);
 	round_at(now + 1);
 	ck_sql("new 4004 mine", MARKS);
@@ -870,7 +870,7 @@ START_TEST(who_does_not_ask_may_not_go_early)
 	ck_assert(may_go(4));
 	round_at(now + conf->worker.lease_renew);
 	ck_assert_uint_eq(p00()->early_upto, 4004);
-	member.look_at = INT64_MAX;
+	fleet.look_at = INT64_MAX;
 	round_at(now + conf->worker.lease_renew);
 	ck_assert_uint_eq(p00()->early_upto, 0);
 	ck_assert(!may_go(4));
@@ -883,11 +883,11 @@ END_TEST
 START_TEST(mark_of_a_former_owner_comes_first)
 {
 	set_mark("old 3 former");
-	member_look_now(&member);
+	fleet_reread(&fleet);
 	round_at(now + 1);
 	ck_assert_uint_eq(p00()->unsure_upto, 3);
 	ck_assert(!may_go(4));
-	ck_assert(!member.mark_now);	/* it would be in vain */
+	ck_assert(!fleet.mark_now);	/* it would be in vain */
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence <= 3");
 	round_at(now + 3000);
@@ -919,7 +919,7 @@ START_TEST(mark_of_a_former_epoch_is_forgotten)
 	may_go(4);
 	round_at(now + 1);
 	sql("UPDATE outbox_partitions SET %s", ends[_i].what);
-	member_look_now(&member);
+	fleet_reread(&fleet);
 	round_at(now + 1);
 	ck_sql(ends[_i].left, MARKS);
 }
@@ -930,10 +930,10 @@ START_TEST(marks_are_forgotten_at_last)
 {
 	may_go(4);
 	round_at(now + 1);
-	ck_ok(member_forget_marks(&member, &e));
+	ck_ok(fleet_forget_marks(&fleet, &e));
 	ck_sql("none", MARKS);
 	set_mark("old 3 former");
-	ck_ok(member_forget_marks(&member, &e));
+	ck_ok(fleet_forget_marks(&fleet, &e));
 	ck_sql("old 3 former", MARKS);
 }
 END_TEST
@@ -1008,7 +1008,7 @@ START_TEST(server_that_is_refused_is_closed)
 {
 	may_go(4);
 	sql("SET GLOBAL read_only = 1");
-	ck_fails(member_round(&member, now + 1, &e));
+	ck_fails(fleet_round(&fleet, now + 1, &e));
 	ck_assert_int_eq(store_fault(st), DB_READONLY);
 	ck_assert(!store_is_open(st));
 }
@@ -1024,8 +1024,8 @@ START_TEST(rows_without_a_label_do_not_go_early)
 	may_go(4);
 	round_at(now + conf->worker.lease_renew);
 	ck_assert(may_go(4));
-	none = member_part(&member, (struct bytes){ NULL, 0 });
-	ck_assert(!member_may_go_early(&member, none, 4, now));
+	none = fleet_part(&fleet, (struct bytes){ NULL, 0 });
+	ck_assert(!fleet_may_go_early(&fleet, none, 4, now));
 }
 END_TEST
 
@@ -1061,7 +1061,7 @@ add_early(Suite *s, const struct kind *k)
 	tc = add_case(s, "no binlog", k, strcmp(k->name, "mysql") == 0 ?
 	    k->start : start_without_binlog, early_begin, early_end);
 	tcase_add_test(tc, early_only_with_a_binlog);
-	tc = add_case(s, "member", k, k->start, member_begin, member_end);
+	tc = add_case(s, "member", k, k->start, fleet_begin, fleet_end);
 	tcase_add_test(tc, who_asks_may_go_early_soon);
 	tcase_add_test(tc, mark_waits_for_the_next_round);
 	tcase_add_test(tc, who_does_not_ask_may_not_go_early);

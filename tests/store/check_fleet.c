@@ -16,10 +16,10 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
-#include "worker/look.h"
-#include "worker/member.h"
-#include "worker/park.h"
+#include "worker/lanes.h"
+#include "worker/candidates.h"
+#include "worker/fleet.h"
+#include "worker/parked.h"
 #include "store/store_sql.h"
 #include "worker/tick.h"
 #include "util/xalloc.h"
@@ -27,8 +27,8 @@
 #define COUNTS	"SELECT partition_count, former_counts, counts_since IS NOT " \
 		"NULL FROM outbox_settings"
 
-static struct hold	*hold;
-static struct member	 member;
+static struct lanes	*lanes;
+static struct fleet	 fleet;
 static struct repartition rp;
 
 /* Something that happens before a statement of the account. */
@@ -68,15 +68,15 @@ fleet_begin(void)
 	declare(16, "");
 	sql("UPDATE outbox_settings SET counts_since = NULL");
 	ck_ok(store_fill_partitions(st, 16, &e));
-	hold = hold_new();
-	member_init(&member, conf, st, hold);
+	lanes = lanes_new();
+	fleet_init(&fleet, conf, st, lanes);
 }
 
 static void
 fleet_end(void)
 {
-	member_free(&member);
-	hold_free(hold);
+	fleet_free(&fleet);
+	lanes_free(lanes);
 	end_store();
 }
 
@@ -266,7 +266,7 @@ END_TEST
 
 /* "p00+p02 p01+p03*": what it owns; with a star, if it is to be read. */
 static const char *
-owned(const struct member *m)
+owned(const struct fleet *m)
 {
 	static char	text[4096];
 
@@ -285,14 +285,14 @@ owned(const struct member *m)
 }
 
 static void
-read_fresh(struct member *m)
+read_fresh(struct fleet *m)
 {
-	struct park	park = { .conf = conf, .store = m->store, .member = m,
-			    .hold = m->hold };
+	struct parked	parked = { .conf = conf, .store = m->store, .fleet = m,
+			    .lanes = m->lanes };
 
 	do
-		ck_ok(park_round(&park, 100, 0, &e));
-	while (member_has_fresh(m));
+		ck_ok(parked_round(&parked, 100, 0, &e));
+	while (fleet_has_fresh(m));
 }
 
 /* The counts 4 and 2, and all leases ours under epoch 1. */
@@ -306,8 +306,8 @@ own_begin(void)
 		add_lease((const char *[]){ "p00", "p01", "p02", "p03" }[i],
 		    ME, 1);
 	ck_ok(store_register(st, &e));
-	ck_ok(member_round(&member, 1000, &e));
-	read_fresh(&member);
+	ck_ok(fleet_round(&fleet, 1000, &e));
+	read_fresh(&fleet);
 }
 
 static int64_t
@@ -315,15 +315,15 @@ look_again(void)
 {
 	static int64_t	now = 2000;
 
-	now += MEMBER_LOOK_MS;
-	ck_ok(member_round(&member, now, &e));
+	now += FLEET_LOOK_MS;
+	ck_ok(fleet_round(&fleet, now, &e));
 	return now;
 }
 
 static struct part *
 part(const char *label)
 {
-	return member_part(&member, (struct bytes){ label, strlen(label) });
+	return fleet_part(&fleet, (struct bytes){ label, strlen(label) });
 }
 
 START_TEST(one_epoch_is_that_of_the_class)
@@ -331,20 +331,20 @@ START_TEST(one_epoch_is_that_of_the_class)
 	struct wait	w = { .part = part("p00"), .lane = { "k", 1 },
 			    .key = { "k", 1 }, .sequence = 3,
 			    .due_at = INT64_MAX };
-	unsigned	moves = member.moves;
+	unsigned	moves = fleet.moves;
 
-	hold_row(hold, &w);
+	lanes_block(lanes, &w);
 	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
 	    "WHERE partition_key = 'p03'");
 	look_again();
-	ck_assert_str_eq(owned(&member), "p00+p02 p01+p03*");
-	ck_assert_uint_eq(hold_nlanes(hold), 1);
-	ck_assert_uint_gt(member.moves, moves);
+	ck_assert_str_eq(owned(&fleet), "p00+p02 p01+p03*");
+	ck_assert_uint_eq(lanes_count(lanes), 1);
+	ck_assert_uint_gt(fleet.moves, moves);
 	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
 	    "WHERE partition_key = 'p02'");
 	look_again();
-	ck_assert_str_eq(owned(&member), "p00+p02* p01+p03*");
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_str_eq(owned(&fleet), "p00+p02* p01+p03*");
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 }
 END_TEST
 
@@ -354,23 +354,23 @@ START_TEST(classes_follow_the_counts)
 	struct store	*other = store_of(conf, OTHER);
 	struct part	*was = part("p01");
 
-	hold_row(hold, &(struct wait){ .part = was, .lane = { "k", 1 },
+	lanes_block(lanes, &(struct wait){ .part = was, .lane = { "k", 1 },
 	    .key = { "k", 1 }, .sequence = 3, .due_at = INT64_MAX });
 	ck_ok(store_repartition(other, 8, &rp, &e));
 	look_again();
-	ck_assert_str_eq(owned(&member), "p00+p02+p04+p06* p01+p03+p05+p07*");
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
-	read_fresh(&member);
+	ck_assert_str_eq(owned(&fleet), "p00+p02+p04+p06* p01+p03+p05+p07*");
+	ck_assert_uint_eq(lanes_count(lanes), 0);
+	read_fresh(&fleet);
 	ck_ok(store_repartition(other, 1, &rp, &e));
 	look_again();
-	ck_assert_str_eq(owned(&member),
+	ck_assert_str_eq(owned(&fleet),
 	    "+p00+p01+p02+p03+p04+p05+p06+p07*");
 	/* And the end of all former ones. */
 	ck_ok(store_begin(other, &e));
 	ck_ok(store_write_counts(other, &(struct counts){ .count = 2 }, &e));
 	ck_ok(store_commit(other, &e));
 	look_again();
-	ck_assert_str_eq(owned(&member),
+	ck_assert_str_eq(owned(&fleet),
 	    "* p00* p01* p02* p03* p04* p05* p06* p07*");
 	store_free(other);
 }
@@ -392,11 +392,11 @@ START_TEST(new_lease_joins_its_class)
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('%s')",
 	    label);
 	look_again();
-	ck_assert_str_eq(owned(&member), newcomers[_i].owned);
+	ck_assert_str_eq(owned(&fleet), newcomers[_i].owned);
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = '%s'", label);
 	look_again();
-	ck_assert_str_eq(owned(&member), newcomers[_i].left);
+	ck_assert_str_eq(owned(&fleet), newcomers[_i].left);
 }
 END_TEST
 
@@ -405,9 +405,9 @@ END_TEST
 
 static struct fellow {
 	struct store	*store;
-	struct hold	*hold;
-	struct member	 member;
-} fleet[NFLEET];
+	struct lanes	*lanes;
+	struct fleet	 fleet;
+} fellows[NFLEET];
 
 static void
 start_fleet(void)
@@ -415,29 +415,29 @@ start_fleet(void)
 	static const char *const	ids[] = { ME, OTHER, DEAD };
 
 	for (int i = 0; i < NFLEET; i++) {
-		struct fellow *f = &fleet[i];
+		struct fellow *f = &fellows[i];
 
 		f->store = i == 0 ? st : store_of(conf, ids[i]);
-		f->hold = i == 0 ? hold : hold_new();
+		f->lanes = i == 0 ? lanes : lanes_new();
 		if (i > 0)
-			member_init(&f->member, conf, f->store, f->hold);
+			fleet_init(&f->fleet, conf, f->store, f->lanes);
 		ck_ok(store_register(f->store, &e));
 	}
 }
 
-static struct member *
+static struct fleet *
 fellow(int i)
 {
-	return i == 0 ? &member : &fleet[i].member;
+	return i == 0 ? &fleet : &fellows[i].fleet;
 }
 
 static void
 stop_fleet(void)
 {
 	for (int i = 1; i < NFLEET; i++) {
-		member_free(&fleet[i].member);
-		hold_free(fleet[i].hold);
-		store_free(fleet[i].store);
+		fleet_free(&fellows[i].fleet);
+		lanes_free(fellows[i].lanes);
+		store_free(fellows[i].store);
 	}
 }
 
@@ -451,10 +451,10 @@ settle_fleet(void)
 	for (int rounds = 0; moved > 0; rounds++) {
 		ck_assert_int_lt(rounds, 10);
 		moved = 0;
-		now += MEMBER_ALL_MS;
+		now += FLEET_ALL_MS;
 		for (int i = 0; i < NFLEET; i++) {
-			member_clear_report(fellow(i));
-			ck_ok(member_round(fellow(i), now, &e));
+			fleet_clear_report(fellow(i));
+			ck_ok(fleet_round(fellow(i), now, &e));
 			moved += fellow(i)->nleased + fellow(i)->nreleased;
 		}
 	}
@@ -527,9 +527,9 @@ small_begin(void)
 	ck_ok(store_register(st, &e));
 	changer = store_of(conf, OTHER);
 	look_again();
-	read_fresh(&member);
-	ck_assert_uint_eq(member.nparts, 14);
-	ck_assert_uint_eq(member_nlabels(&member), 14);
+	read_fresh(&fleet);
+	ck_assert_uint_eq(fleet.nparts, 14);
+	ck_assert_uint_eq(fleet_nlabels(&fleet), 14);
 }
 
 static void
@@ -543,8 +543,8 @@ small_end(void)
 static void
 ck_whole(void)
 {
-	for (size_t i = 0; i < member.nparts; i++) {
-		const struct part *p = member.parts[i];
+	for (size_t i = 0; i < fleet.nparts; i++) {
+		const struct part *p = fleet.parts[i];
 		unsigned	   n = (unsigned)atoi(part_name(p) + 1);
 
 		ck_assert_uint_eq(p->nlabels, 2);
@@ -558,18 +558,18 @@ START_TEST(change_is_seen_by_who_looks_at_his_share)
 	look_again();
 	ck_whole();
 	/* The other halves are free. */
-	ck_assert_uint_eq(member.nparts, 7);
+	ck_assert_uint_eq(fleet.nparts, 7);
 	for (int i = 0; i < 3; i++)
 		look_again();
 	ck_whole();
-	ck_assert_uint_eq(member.nparts, 7);
+	ck_assert_uint_eq(fleet.nparts, 7);
 	/* One of them goes, and its class with it. */
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = 'p46'");
 	look_again();
 	ck_assert_ptr_null(part("p06"));
-	ck_assert_uint_eq(member.nparts, 6);
-	ck_assert_uint_eq(member.nowned, 13);
+	ck_assert_uint_eq(fleet.nparts, 6);
+	ck_assert_uint_eq(fleet.nowned, 13);
 	ck_whole();
 }
 END_TEST
@@ -586,11 +586,11 @@ START_TEST(change_between_two_views_is_noticed)
 	meanwhile.what = change_to_40;
 	look_again();
 	ck_assert_ptr_null(meanwhile.before);
-	ck_assert_uint_eq(member.nowned, 14);
+	ck_assert_uint_eq(fleet.nowned, 14);
 	ck_whole();
 	look_again();
 	ck_whole();
-	ck_assert_uint_eq(member.nparts, 7);
+	ck_assert_uint_eq(fleet.nparts, 7);
 }
 END_TEST
 
@@ -601,11 +601,11 @@ START_TEST(look_is_one_statement)
 		change_to_40();
 	look_again();
 	look_again();
-	member.all_at = member.purge_at = member.sweep_at = member.parked_at =
+	fleet.all_at = fleet.purge_at = fleet.sweep_at = fleet.parked_at =
 	    INT64_MAX;
-	member.beat_at = INT64_MAX;
+	fleet.beat_at = INT64_MAX;
 	store_free(st);
-	member.store = st = store_of(conf, ME);
+	fleet.store = st = store_of(conf, ME);
 	log_statements();
 	look_again();
 	sql("SET GLOBAL general_log = 0");
@@ -636,7 +636,7 @@ START_TEST(new_label_is_not_overlooked)
 	change_to_40();
 	look_again();
 	look_again();
-	member.sweep_at = member.parked_at = INT64_MAX;
+	fleet.sweep_at = fleet.parked_at = INT64_MAX;
 	if (_i == 1) {
 		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 		    "WHERE partition_key = 'p46'");
@@ -674,8 +674,8 @@ START_TEST(share_is_looked_at_alone)
 	change_to_40();
 	look_again();
 	look_again();
-	member.purge_at = member.sweep_at = member.parked_at = member.all_at =
-	    member.beat_at = INT64_MAX;
+	fleet.purge_at = fleet.sweep_at = fleet.parked_at = fleet.all_at =
+	    fleet.beat_at = INT64_MAX;
 	if (_i == 1) {		/* a lease is lost */
 		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 		    "WHERE partition_key = 'p46'");
@@ -683,7 +683,7 @@ START_TEST(share_is_looked_at_alone)
 		ck_assert_ptr_null(part("p06"));
 	}
 	store_free(st);
-	member.store = st = store_of(conf, ME);
+	fleet.store = st = store_of(conf, ME);
 	log_statements();
 	look_again();
 	look_again();
@@ -698,28 +698,28 @@ END_TEST
  * A class that fills a statement, and another label beside it
  */
 
-static struct look	look;
+static struct candidates	cands;
 
 static void
 large_begin(void)
 {
 	fleet_begin();
-	look_init(&look, conf, st, &member, hold);
+	candidates_init(&cands, conf, st, &fleet, lanes);
 	declare(63, "1");
 	sql("DELETE FROM outbox_partitions; INSERT INTO outbox_partitions "
 	    "(partition_key) VALUES (''), ('%s')", "vip");
 	ck_ok(store_fill_partitions(st, 63, &e));
 	ck_ok(store_register(st, &e));
 	look_again();
-	read_fresh(&member);
-	ck_assert_uint_eq(member.nparts, 2);
+	read_fresh(&fleet);
+	ck_assert_uint_eq(fleet.nparts, 2);
 	ck_assert_uint_eq(part("")->nlabels, STORE_RANGES);
 }
 
 static void
 large_end(void)
 {
-	look_free(&look);
+	candidates_free(&cands);
 	fleet_end();
 }
 
@@ -732,10 +732,10 @@ is_met(uint64_t sequence, int looks)
 	while (!met && looks-- > 0) {
 		struct picks	k = { 0 };
 
-		ck_ok(look_for_rows(&look, &k, NULL, 100, &e));
+		ck_ok(candidates_pick(&cands, &k, NULL, 100, &e));
 		met = picks_part(&k, sequence) != NULL;
-		look_is_over(&look, k.n > 0);
-		look_drop(&look);
+		candidates_round_is_over(&cands, k.n > 0);
+		candidates_drop(&cands);
 		picks_free(&k);
 	}
 	return met;
@@ -752,15 +752,15 @@ START_TEST(large_class_and_label_take_turns)
 	add_rows(201, 201, "'vip'");
 	add_rows(202, 202, "NULL");
 	if (_i == 2) {
-		look.narrow = true;
+		cands.narrow = true;
 		label_set_fill(&all);
 	}
 	for (int i = 0; i < 3; i++) {
 		if (_i == 2)
-			look_rung(&look, &all, clock_ms() + 60000);
+			candidates_wake(&cands, &all, clock_ms() + 60000);
 		ck_assert(is_met(201, 3));
 		if (_i == 2)
-			look_rung(&look, &all, clock_ms() + 60000);
+			candidates_wake(&cands, &all, clock_ms() + 60000);
 		ck_assert(is_met(_i == 1 ? 202 : 1, 3));
 	}
 }

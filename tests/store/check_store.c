@@ -23,9 +23,9 @@
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "util/log.h"
-#include "worker/member.h"
+#include "worker/fleet.h"
 #include "lib/servers.h"
 #include "store/store.h"
 #include "store/store_sql.h"
@@ -1532,8 +1532,8 @@ END_TEST
  * A member with a small share of many partitions
  */
 
-static struct hold	*hold;
-static struct member	 member;
+static struct lanes	*lanes;
+static struct fleet	 member;
 
 /* ME is the first of five, who want a fifth of 300 each. */
 static void
@@ -1545,9 +1545,9 @@ join_fleet(void)
 		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
 		    "('zz:0%d:0', NOW(6) + INTERVAL 60 SECOND)", i);
 	ck_ok(store_register(st, &e));
-	hold = hold_new();
-	member_init(&member, conf, st, hold);
-	ck_ok(member_round(&member, 1000, &e));
+	lanes = lanes_new();
+	fleet_init(&member, conf, st, lanes);
+	ck_ok(fleet_round(&member, 1000, &e));
 	ck_assert_uint_eq(member.nparts, 60);
 	ck_sql("60", "SELECT COUNT(*) FROM outbox_partitions WHERE lease_owner "
 	    "= '" ME "' AND lease_until > NOW(6)");
@@ -1556,14 +1556,14 @@ join_fleet(void)
 static void
 leave_fleet(void)
 {
-	member_free(&member);
-	hold_free(hold);
+	fleet_free(&member);
+	lanes_free(lanes);
 }
 
 static uint64_t
 epoch_of(const char *label)
 {
-	struct part_label *p = member_label(&member,
+	struct part_label *p = fleet_label(&member,
 			       (struct bytes){ label, strlen(label) });
 
 	return p == NULL ? 0 : p->epoch;
@@ -1574,7 +1574,7 @@ START_TEST(small_share_is_looked_at_by_name)
 	join_fleet();
 	log_statements();
 	/* Renewed and looked at, and nothing of it reads all. */
-	ck_ok(member_round(&member, 3000, &e));
+	ck_ok(fleet_round(&member, 3000, &e));
 	sql("SET GLOBAL general_log = 0");
 	ck_sql("2 2", "SELECT COUNT(*), SUM(argument LIKE '%%p00%%') "
 	    STATEMENTS "AND argument LIKE '%%outbox_partitions%%'");
@@ -1582,34 +1582,34 @@ START_TEST(small_share_is_looked_at_by_name)
 	sql("UPDATE outbox_partitions SET lease_epoch = 7 "
 	    "WHERE partition_key = 'p05'; UPDATE outbox_partitions SET "
 	    "lease_owner = '" OTHER "' WHERE partition_key = 'p10'");
-	ck_ok(member_round(&member, 4000, &e));
+	ck_ok(fleet_round(&member, 4000, &e));
 	ck_assert_uint_eq(epoch_of("p05"), 7);
 	ck_assert_uint_eq(epoch_of("p10"), 0);
 	ck_assert_uint_eq(member.nparts, 59);
 	/* It is free again; and a new partition shifts nothing but the rest. */
 	sql("UPDATE outbox_partitions SET lease_owner = NULL "
 	    "WHERE partition_key = 'p10'");
-	ck_ok(member_round(&member, 5000, &e));
+	ck_ok(fleet_round(&member, 5000, &e));
 	ck_assert_uint_eq(epoch_of("p10"), 2);
-	ck_ok(member_round(&member, 6000, &e));
+	ck_ok(fleet_round(&member, 6000, &e));
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('z')");
-	ck_ok(member_round(&member, 7000, &e));
+	ck_ok(fleet_round(&member, 7000, &e));
 	ck_assert_uint_eq(epoch_of("z"), 0);
-	ck_ok(member_round(&member, 6000 + MEMBER_ALL_MS, &e));
+	ck_ok(fleet_round(&member, 6000 + FLEET_ALL_MS, &e));
 	ck_assert_uint_eq(epoch_of("z"), 1);
 	leave_fleet();
 }
 END_TEST
 
-/* Who is gone is succeeded at the next look. */
+/* Who is gone is succeeded at the next candidates. */
 START_TEST(small_share_follows_the_fleet)
 {
 	join_fleet();
 	sql("DELETE FROM outbox_workers WHERE id = 'zz:03:0'");
-	ck_ok(member_round(&member, 1000 + MEMBER_LOOK_MS, &e));
+	ck_ok(fleet_round(&member, 1000 + FLEET_LOOK_MS, &e));
 	ck_assert_uint_eq(member.nparts, 75);
 	sql("DELETE FROM outbox_workers WHERE id LIKE 'zz:%%'");
-	ck_ok(member_round(&member, 1000 + 2 * MEMBER_LOOK_MS, &e));
+	ck_ok(fleet_round(&member, 1000 + 2 * FLEET_LOOK_MS, &e));
 	ck_assert_uint_eq(member.nparts, 300);
 	leave_fleet();
 }

@@ -1,5 +1,5 @@
 /*
- * park.h - keys that wait, in the database: for the next owner, for the
+ * parked.h - keys that wait, in the database: for the next owner, for the
  * operator, and so that no tick meets their rows again and again
  *
  * A lane that waits gets a record in the table of blocked keys when its head
@@ -9,8 +9,8 @@
  * behind a head that is gone comes back in sequence order, a batch a tick;
  * until the last one is back, later rows of the lane wait behind them.
  */
-#ifndef OUTBOX_PARK_H
-#define OUTBOX_PARK_H
+#ifndef OUTBOX_PARKED_H
+#define OUTBOX_PARKED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,15 +18,15 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
-#include "worker/hold.h"
-#include "worker/member.h"
+#include "worker/lanes.h"
+#include "worker/fleet.h"
 #include "store/store.h"
 
-struct park {
+struct parked {
 	const struct conf	*conf;
 	struct store		*store;
-	struct member		*member;
-	struct hold		*hold;
+	struct fleet		*fleet;
+	struct lanes		*lanes;
 	bool			 moved;		/* the last round has: there may
 						   be more to move */
 	int64_t			 alone_until;	/* one lane in a statement: of
@@ -39,6 +39,6 @@ struct park {
  * that stay fresh are not read to the end, and nothing of them may be claimed.
  * -1: the database is in trouble, and the tick must not go on.
  */
-int	park_round(struct park *, size_t limit, int64_t now, struct err *);
+int	parked_round(struct parked *, size_t limit, int64_t now, struct err *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * check_hold.c - what waits: rows behind a head, children behind a deadline
+ * check_lanes.c - what waits: rows behind a head, children behind a deadline
  *
  * hold and slot.  Time is a number that the test passes in.  The children of
  * the slot tests are real: they report each signal they are sent.
@@ -14,14 +14,14 @@
 
 #include <bsd/string.h>
 
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "master/slot.h"
 
 /*
  * hold
  */
 
-static struct hold	*hold;
+static struct lanes	*lanes;
 static struct {
 	struct part		 part;
 	struct part_label	 label;
@@ -32,7 +32,7 @@ static struct {
 static void
 hold_setup(void)
 {
-	hold = hold_new();
+	lanes = lanes_new();
 	memset(parts, 0, sizeof(parts));
 	p1.nlabels = p2.nlabels = 1;
 }
@@ -40,15 +40,15 @@ hold_setup(void)
 static void
 hold_teardown(void)
 {
-	hold_free(hold);
+	lanes_free(lanes);
 }
 
 static void
 put_in(struct part *part, struct bytes lane, uint64_t sequence,
     int64_t due_at)
 {
-	hold_row(hold, &(struct wait){ .part = part, .lane = lane, .key = lane,
-	    .sequence = sequence, .due_at = due_at, .why = HOLD_FAILED });
+	lanes_block(lanes, &(struct wait){ .part = part, .lane = lane, .key = lane,
+	    .sequence = sequence, .due_at = due_at, .why = BLOCK_FAILED });
 }
 
 static void
@@ -60,7 +60,7 @@ put(const char *lane, uint64_t sequence, int64_t due_at)
 static bool
 bars(const char *lane, uint64_t sequence)
 {
-	return hold_bars(hold, bytes_of(lane), sequence);
+	return lanes_blocks(lanes, bytes_of(lane), sequence);
 }
 
 /* The heads that are due, sorted: "10 30". */
@@ -69,7 +69,7 @@ due(int64_t now, size_t max)
 {
 	static char	text[200];
 	struct pick	picks[16];
-	size_t		n = hold_due(hold, now, picks, max);
+	size_t		n = lanes_due(lanes, now, picks, max);
 
 	ck_assert_uint_le(n, max);
 	text[0] = '\0';
@@ -90,13 +90,13 @@ due(int64_t now, size_t max)
 START_TEST(nothing_waits_at_first)
 {
 	ck_assert(!bars("a", 1));
-	ck_assert(!hold_has_row(hold, 1));
+	ck_assert(!lanes_has_row(lanes, 1));
 	ck_assert_str_eq(due(INT64_MAX, 16), "");
-	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
-	hold_row_gone(hold, 1);
-	hold_forget_part(hold, &p1);
-	hold_free(NULL);
+	ck_assert_int_eq(lanes_next_due(lanes), INT64_MAX);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
+	lanes_row_gone(lanes, 1);
+	lanes_forget_part(lanes, &p1);
+	lanes_free(NULL);
 }
 END_TEST
 
@@ -108,10 +108,10 @@ START_TEST(head_bars_what_comes_later)
 	ck_assert(!bars("a", 10));
 	ck_assert(!bars("a", 9));
 	ck_assert(!bars("b", 11));
-	ck_assert(hold_has_row(hold, 10));
-	ck_assert(!hold_has_row(hold, 11));
-	ck_assert_uint_eq(p1.nheld, 1);
-	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert(lanes_has_row(lanes, 10));
+	ck_assert(!lanes_has_row(lanes, 11));
+	ck_assert_uint_eq(p1.nblocked, 1);
+	ck_assert_uint_eq(lanes_count(lanes), 1);
 }
 END_TEST
 
@@ -121,13 +121,13 @@ START_TEST(lanes_are_compared_as_bytes)
 	ck_assert(!bars("A", 11));
 	ck_assert(!bars("a ", 11));
 	ck_assert(!bars("", 11));
-	ck_assert(!hold_bars(hold, BYTES("a\0"), 11));
+	ck_assert(!lanes_blocks(lanes, BYTES("a\0"), 11));
 	put_in(&p1, BYTES("a\0b"), 20, 1000);
-	ck_assert(hold_bars(hold, BYTES("a\0b"), 21));
-	ck_assert(!hold_bars(hold, BYTES("a\0c"), 21));
+	ck_assert(lanes_blocks(lanes, BYTES("a\0b"), 21));
+	ck_assert(!lanes_blocks(lanes, BYTES("a\0c"), 21));
 	put("", 30, 1000);
 	ck_assert(bars("", 31));
-	ck_assert_uint_eq(hold_nlanes(hold), 3);
+	ck_assert_uint_eq(lanes_count(lanes), 3);
 }
 END_TEST
 
@@ -149,11 +149,11 @@ START_TEST(later_row_changes_no_head)
 	put("a", 10, 1000);
 	put("a", 11, 5);
 	put("a", 12, INT64_MAX);
-	ck_assert_uint_eq(p1.nheld, 3);
-	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert_uint_eq(p1.nblocked, 3);
+	ck_assert_uint_eq(lanes_count(lanes), 1);
 	ck_assert_str_eq(due(999, 16), "");
 	ck_assert_str_eq(due(1000, 16), "10");
-	ck_assert_int_eq(hold_next_due(hold), 1000);
+	ck_assert_int_eq(lanes_next_due(lanes), 1000);
 	ck_assert(!bars("a", 10));
 	ck_assert(bars("a", 11));
 }
@@ -163,16 +163,16 @@ START_TEST(earlier_row_becomes_the_head)
 {
 	put("a", 10, 1000);
 	put("a", 5, 2000);
-	ck_assert_uint_eq(p1.nheld, 2);
+	ck_assert_uint_eq(p1.nblocked, 2);
 	ck_assert(bars("a", 10));
 	ck_assert(bars("a", 6));
 	ck_assert(!bars("a", 5));
 	ck_assert_str_eq(due(1999, 16), "");
 	ck_assert_str_eq(due(2000, 16), "5");
 	/* The old head is a row like any other now. */
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 10);
 	ck_assert(bars("a", 10));
-	ck_assert_uint_eq(p1.nheld, 1);
+	ck_assert_uint_eq(p1.nblocked, 1);
 }
 END_TEST
 
@@ -181,13 +181,13 @@ START_TEST(head_that_fails_again_is_due_later)
 	put("a", 10, 1000);
 	put("a", 11, INT64_MAX);
 	put("a", 10, 3000);
-	ck_assert_uint_eq(p1.nheld, 2);
-	ck_assert_int_eq(hold_next_due(hold), 3000);
+	ck_assert_uint_eq(p1.nblocked, 2);
+	ck_assert_int_eq(lanes_next_due(lanes), 3000);
 	put("a", 11, 7);		/* again; it is not the head */
-	ck_assert_int_eq(hold_next_due(hold), 3000);
-	ck_assert_uint_eq(p1.nheld, 2);
+	ck_assert_int_eq(lanes_next_due(lanes), 3000);
+	ck_assert_uint_eq(p1.nblocked, 2);
 	put("a", 10, 2000);
-	ck_assert_int_eq(hold_next_due(hold), 2000);
+	ck_assert_int_eq(lanes_next_due(lanes), 2000);
 }
 END_TEST
 
@@ -198,14 +198,14 @@ START_TEST(due_heads_are_found)
 	put("c", 20, 2000);
 	put("c", 21, 0);
 	put("d", 40, INT64_MAX);
-	ck_assert_int_eq(hold_next_due(hold), 1000);
+	ck_assert_int_eq(lanes_next_due(lanes), 1000);
 	ck_assert_str_eq(due(999, 16), "");
 	ck_assert_str_eq(due(1000, 16), "30");
 	ck_assert_str_eq(due(2000, 16), "10 20 30");
 	ck_assert_str_eq(due(2000, 0), "");
 	ck_assert_uint_eq(strlen(due(2000, 2)), strlen("10 20"));
-	hold_row_gone(hold, 30);
-	ck_assert_int_eq(hold_next_due(hold), 2000);
+	lanes_row_gone(lanes, 30);
+	ck_assert_int_eq(lanes_next_due(lanes), 2000);
 }
 END_TEST
 
@@ -215,15 +215,15 @@ START_TEST(gone_head_releases_its_lane)
 	put("a", 12, INT64_MAX);
 	put("a", 14, INT64_MAX);
 	put("b", 11, 1000);
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 10);
 	ck_assert(!bars("a", 12));
 	ck_assert(!bars("a", 15));
 	ck_assert(bars("b", 12));
-	ck_assert(!hold_has_row(hold, 10));
-	ck_assert(!hold_has_row(hold, 12));
-	ck_assert(!hold_has_row(hold, 14));
-	ck_assert_uint_eq(p1.nheld, 1);
-	ck_assert_uint_eq(hold_nlanes(hold), 1);
+	ck_assert(!lanes_has_row(lanes, 10));
+	ck_assert(!lanes_has_row(lanes, 12));
+	ck_assert(!lanes_has_row(lanes, 14));
+	ck_assert_uint_eq(p1.nblocked, 1);
+	ck_assert_uint_eq(lanes_count(lanes), 1);
 	ck_assert_str_eq(due(INT64_MAX - 1, 16), "11");
 }
 END_TEST
@@ -234,17 +234,17 @@ START_TEST(rows_count_where_they_are)
 	put("a", 10, 1000);
 	put_in(&p2, BYTES("a"), 20, INT64_MAX);
 	put_in(&p2, BYTES("a"), 21, INT64_MAX);
-	ck_assert_uint_eq(p1.nheld, 1);
-	ck_assert_uint_eq(p2.nheld, 2);
+	ck_assert_uint_eq(p1.nblocked, 1);
+	ck_assert_uint_eq(p2.nblocked, 2);
 	ck_assert(bars("a", 20));
-	hold_forget_part(hold, &p2);
-	ck_assert_uint_eq(p1.nheld, 1);
-	ck_assert_uint_eq(p2.nheld, 0);
-	ck_assert(!hold_has_row(hold, 20));
+	lanes_forget_part(lanes, &p2);
+	ck_assert_uint_eq(p1.nblocked, 1);
+	ck_assert_uint_eq(p2.nblocked, 0);
+	ck_assert(!lanes_has_row(lanes, 20));
 	ck_assert(bars("a", 22));
 	put_in(&p2, BYTES("a"), 20, INT64_MAX);
-	hold_row_gone(hold, 10);
-	ck_assert_uint_eq(p1.nheld + p2.nheld, 0);
+	lanes_row_gone(lanes, 10);
+	ck_assert_uint_eq(p1.nblocked + p2.nblocked, 0);
 	ck_assert(!bars("a", 20));
 }
 END_TEST
@@ -255,21 +255,21 @@ START_TEST(gone_row_leaves_the_head)
 	put("a", 11, INT64_MAX);
 	put("a", 12, INT64_MAX);
 	put("a", 13, INT64_MAX);
-	hold_row_gone(hold, 12);
-	hold_row_gone(hold, 13);
-	hold_row_gone(hold, 13);
-	ck_assert(hold_has_row(hold, 10));
-	ck_assert(hold_has_row(hold, 11));
-	ck_assert(!hold_has_row(hold, 12));
-	ck_assert(!hold_has_row(hold, 13));
-	ck_assert_uint_eq(p1.nheld, 2);
+	lanes_row_gone(lanes, 12);
+	lanes_row_gone(lanes, 13);
+	lanes_row_gone(lanes, 13);
+	ck_assert(lanes_has_row(lanes, 10));
+	ck_assert(lanes_has_row(lanes, 11));
+	ck_assert(!lanes_has_row(lanes, 12));
+	ck_assert(!lanes_has_row(lanes, 13));
+	ck_assert_uint_eq(p1.nblocked, 2);
 	ck_assert(bars("a", 12));
-	hold_row_gone(hold, 11);
+	lanes_row_gone(lanes, 11);
 	ck_assert(bars("a", 11));
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 10);
 	ck_assert(!bars("a", 11));
-	ck_assert_uint_eq(p1.nheld, 0);
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
+	ck_assert_uint_eq(p1.nblocked, 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
 }
 END_TEST
 
@@ -280,18 +280,18 @@ START_TEST(forgotten_part_holds_nothing)
 	put("b", 12, 1000);
 	put_in(&p2, BYTES("c"), 20, 1000);
 	put_in(&p2, BYTES("c"), 21, 1000);
-	ck_assert_uint_eq(p1.nheld, 3);
-	ck_assert_uint_eq(p2.nheld, 2);
-	hold_forget_part(hold, &p1);
-	ck_assert_uint_eq(p1.nheld, 0);
+	ck_assert_uint_eq(p1.nblocked, 3);
+	ck_assert_uint_eq(p2.nblocked, 2);
+	lanes_forget_part(lanes, &p1);
+	ck_assert_uint_eq(p1.nblocked, 0);
 	ck_assert(!bars("a", 11));
-	ck_assert(!hold_has_row(hold, 12));
-	ck_assert_uint_eq(p2.nheld, 2);
+	ck_assert(!lanes_has_row(lanes, 12));
+	ck_assert_uint_eq(p2.nblocked, 2);
 	ck_assert(bars("c", 21));
 	ck_assert_str_eq(due(1000, 16), "20");
-	hold_forget_part(hold, &p2);
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
-	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+	lanes_forget_part(lanes, &p2);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_int_eq(lanes_next_due(lanes), INT64_MAX);
 }
 END_TEST
 
@@ -301,7 +301,7 @@ START_TEST(picks_know_their_part)
 
 	put("a", 10, 1000);
 	put_in(&p2, BYTES("b"), 20, 1000);
-	ck_assert_uint_eq(hold_due(hold, 1000, picks, 2), 2);
+	ck_assert_uint_eq(lanes_due(lanes, 1000, picks, 2), 2);
 	for (int i = 0; i < 2; i++)
 		ck_assert_ptr_eq(picks[i].part,
 		    picks[i].sequence == 10 ? &p1 : &p2);
@@ -309,13 +309,13 @@ START_TEST(picks_know_their_part)
 END_TEST
 
 /*
- * What park.c does: a lane gets a record, and its rows get out of the way
+ * What parked.c does: a lane gets a record, and its rows get out of the way
  */
 
-static struct held_lane *
+static struct blocked_lane *
 lane_of_name(const char *lane)
 {
-	struct held_lane	*l = hold_lane(hold, bytes_of(lane));
+	struct blocked_lane	*l = lanes_find(lanes, bytes_of(lane));
 
 	ck_assert_msg(l != NULL, "lane %s does not wait", lane);
 	return l;
@@ -325,7 +325,7 @@ lane_of_name(const char *lane)
 static void
 park(const char *lane, const char *rows)
 {
-	struct held_lane	*l = lane_of_name(lane);
+	struct blocked_lane	*l = lane_of_name(lane);
 	uint64_t		 list[16];
 	char			*end;
 	size_t			 n = 0;
@@ -336,16 +336,16 @@ park(const char *lane, const char *rows)
 	}
 	for (; *rows != '\0'; rows = end)
 		list[n++] = strtoull(rows, &end, 10);
-	hold_parked(hold, l, list, n);
+	lanes_parked(lanes, l, list, n);
 }
 
 static bool
 returns(const char *lane)
 {
-	return hold_is_returning(lane_of_name(lane));
+	return lane_is_returning(lane_of_name(lane));
 }
 
-static struct held_lane *
+static struct blocked_lane *
 load(const char *lane, uint64_t head, int64_t due_at, uint64_t parked_from,
     bool head_parked)
 {
@@ -353,7 +353,7 @@ load(const char *lane, uint64_t head, int64_t due_at, uint64_t parked_from,
 			    .key = bytes_of(lane), .sequence = head,
 			    .due_at = due_at };
 
-	return hold_load(hold, &w, 7, parked_from, head_parked);
+	return lanes_load(lanes, &w, 7, parked_from, head_parked);
 }
 
 /* The records to be deleted: "10 30". */
@@ -363,9 +363,9 @@ lifted(void)
 	static char	text[200];
 
 	text[0] = '\0';
-	for (size_t i = 0; i < hold->nlifted; i++)
+	for (size_t i = 0; i < lanes->nlifted; i++)
 		sprintf(text + strlen(text), "%s%d", i > 0 ? " " : "",
-		    (int)hold->lifted[i].record);
+		    (int)lanes->lifted[i].record);
 	return text;
 }
 
@@ -375,7 +375,7 @@ listed(const char *lane, size_t max)
 {
 	static char	text[200];
 	uint64_t	list[16];
-	size_t		n = hold_list(lane_of_name(lane), list, max);
+	size_t		n = lane_list_rows(lane_of_name(lane), list, max);
 
 	ck_assert_uint_le(n, max);
 	text[0] = '\0';
@@ -395,22 +395,22 @@ START_TEST(parked_rows_are_out_of_the_way)
 	ck_assert_str_eq(listed("a", 16), "11 12 13 14");
 	ck_assert_uint_eq(strlen(listed("a", 2)), strlen("11 12"));
 	park("a", "12 14");
-	ck_assert_uint_eq(p1.nheld, 3);
-	ck_assert_uint_eq(hold_nrows(hold), 3);
-	ck_assert(!hold_has_row(hold, 12));
+	ck_assert_uint_eq(p1.nblocked, 3);
+	ck_assert_uint_eq(lanes_nrows(lanes), 3);
+	ck_assert(!lanes_has_row(lanes, 12));
 	ck_assert_str_eq(listed("a", 16), "11 13");
 	ck_assert(bars("a", 11));
 	ck_assert(!returns("a"));
 	ck_assert_str_eq(due(1000, 16), "10");
 	/* What is before the first that is parked is free, the rest is not. */
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 10);
 	ck_assert(returns("a"));
-	ck_assert_uint_eq(hold->nreturning, 1);
+	ck_assert_uint_eq(lanes->nreturning, 1);
 	ck_assert(!bars("a", 11));
 	ck_assert(bars("a", 12));
 	ck_assert(bars("a", 15));
-	ck_assert(!hold_has_row(hold, 11));
-	ck_assert(hold_has_row(hold, 13));
+	ck_assert(!lanes_has_row(lanes, 11));
+	ck_assert(lanes_has_row(lanes, 13));
 	ck_assert_str_eq(due(INT64_MAX - 1, 16), "");
 	ck_assert_str_eq(lifted(), "");
 }
@@ -423,25 +423,25 @@ START_TEST(rows_come_back_in_order)
 		put("a", i, INT64_MAX);
 	park("a", "11 12 13 14");
 	put("a", 15, INT64_MAX);
-	hold_row_gone(hold, 10);
-	hold_back(hold, lane_of_name("a"), 13);
+	lanes_row_gone(lanes, 10);
+	lanes_rows_back(lanes, lane_of_name("a"), 13);
 	ck_assert(!bars("a", 12));
 	ck_assert(bars("a", 13));
-	ck_assert(hold_has_row(hold, 15));
+	ck_assert(lanes_has_row(lanes, 15));
 	/* One that is back fails: it is the head, and nothing comes back. */
 	put("a", 12, 5000);
 	ck_assert(!returns("a"));
-	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_uint_eq(lanes->nreturning, 0);
 	ck_assert(bars("a", 13));
 	ck_assert_str_eq(due(5000, 16), "12");
-	hold_row_gone(hold, 12);
+	lanes_row_gone(lanes, 12);
 	ck_assert(returns("a"));
-	hold_back(hold, lane_of_name("a"), HOLD_NONE);
+	lanes_rows_back(lanes, lane_of_name("a"), LANE_NONE);
 	ck_assert(!bars("a", 16));
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
-	ck_assert_uint_eq(hold_nrows(hold), 0);
-	ck_assert_uint_eq(p1.nheld, 0);
-	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_nrows(lanes), 0);
+	ck_assert_uint_eq(p1.nblocked, 0);
+	ck_assert_uint_eq(lanes->nreturning, 0);
 	ck_assert_str_eq(lifted(), "10");
 }
 END_TEST
@@ -455,11 +455,11 @@ START_TEST(record_goes_with_its_lane)
 	lane_of_name("a")->record = 10;
 	lane_of_name("a")->home = &p1;
 	put("c", 30, 1000);
-	hold_row_gone(hold, 30);
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 30);
+	lanes_row_gone(lanes, 10);
 	ck_assert_str_eq(lifted(), "10");
-	hold_row_gone(hold, 20);
-	hold_back(hold, lane_of_name("b"), HOLD_NONE);
+	lanes_row_gone(lanes, 20);
+	lanes_rows_back(lanes, lane_of_name("b"), LANE_NONE);
 	ck_assert_str_eq(lifted(), "10 20");
 }
 END_TEST
@@ -470,14 +470,14 @@ START_TEST(parked_head_comes_when_it_is_due)
 	put("a", 11, INT64_MAX);
 	park("a", "10 11");
 	ck_assert(lane_of_name("a")->head_parked);
-	ck_assert_uint_eq(p1.nheld, 0);
-	ck_assert_int_eq(hold_next_due(hold), 1000);
+	ck_assert_uint_eq(p1.nblocked, 0);
+	ck_assert_int_eq(lanes_next_due(lanes), 1000);
 	ck_assert_str_eq(due(1000, 16), "");
 	ck_assert(!returns("a"));
-	hold_head_back(hold, lane_of_name("a"));
+	lanes_head_back(lanes, lane_of_name("a"));
 	ck_assert_str_eq(due(1000, 16), "10");
-	ck_assert(hold_has_row(hold, 10));
-	hold_row_gone(hold, 10);
+	ck_assert(lanes_has_row(lanes, 10));
+	lanes_row_gone(lanes, 10);
 	ck_assert(returns("a"));
 	ck_assert(bars("a", 11));
 }
@@ -490,15 +490,15 @@ START_TEST(parked_head_stays_parked_behind_a_new_one)
 	put("a", 20, INT64_MAX);
 	park("a", _i == 0 ? "10" : "10 20");
 	put("a", 3, 2000);
-	ck_assert_int_eq(hold_next_due(hold), 2000);
-	hold_row_gone(hold, 3);
+	ck_assert_int_eq(lanes_next_due(lanes), 2000);
+	lanes_row_gone(lanes, 3);
 	ck_assert(returns("a"));
 	ck_assert_str_eq(lifted(), "");
 	ck_assert(bars("a", 11));
 	ck_assert(bars("a", 21));
 	ck_assert(!bars("a", 9));
-	ck_assert_uint_eq(hold->nreturning, 1);
-	hold_back(hold, lane_of_name("a"), HOLD_NONE);
+	ck_assert_uint_eq(lanes->nreturning, 1);
+	lanes_rows_back(lanes, lane_of_name("a"), LANE_NONE);
 	ck_assert_str_eq(lifted(), "10");
 }
 END_TEST
@@ -507,10 +507,10 @@ START_TEST(halted_lane_goes_so_far)
 {
 	put("a", 10, 1000);
 	put("a", 11, INT64_MAX);
-	hold_halt(hold, lane_of_name("a"), &p1, 12);
+	lanes_halt(lanes, lane_of_name("a"), &p1, 12);
 	put("a", 13, INT64_MAX);
 	ck_assert_str_eq(due(1000, 16), "10");
-	hold_row_gone(hold, 10);
+	lanes_row_gone(lanes, 10);
 	ck_assert(!bars("a", 11));
 	ck_assert(!bars("a", 12));
 	ck_assert(bars("a", 13));
@@ -518,15 +518,15 @@ START_TEST(halted_lane_goes_so_far)
 	/* The dead one, put back: it may fail and go like any other. */
 	put("a", 12, 3000);
 	ck_assert_str_eq(due(3000, 16), "12");
-	hold_row_gone(hold, 12);
-	ck_assert(!hold_has_row(hold, 12));
-	ck_assert(hold_has_row(hold, 13));
-	ck_assert_uint_eq(p1.nheld, 1);
+	lanes_row_gone(lanes, 12);
+	ck_assert(!lanes_has_row(lanes, 12));
+	ck_assert(lanes_has_row(lanes, 13));
+	ck_assert_uint_eq(p1.nblocked, 1);
 	ck_assert(bars("a", 13));
 	/* Not a later one, wherever it halted at first. */
-	hold_halt(hold, lane_of_name("a"), &p1, 20);
+	lanes_halt(lanes, lane_of_name("a"), &p1, 20);
 	ck_assert(bars("a", 13));
-	hold_halt(hold, lane_of_name("a"), &p1, 5);
+	lanes_halt(lanes, lane_of_name("a"), &p1, 5);
 	ck_assert(bars("a", 6));
 	ck_assert_str_eq(lifted(), "");
 }
@@ -541,46 +541,46 @@ START_TEST(head_behind_a_halt_is_not_tried)
 		park("a", "10");
 	if (_i == 2)
 		park("a", "10 11");
-	hold_halt(hold, lane_of_name("a"), &p1, 5);
-	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+	lanes_halt(lanes, lane_of_name("a"), &p1, 5);
+	ck_assert_int_eq(lanes_next_due(lanes), INT64_MAX);
 	ck_assert_str_eq(due(INT64_MAX - 1, 16), "");
 	ck_assert(!returns("a"));
 	ck_assert(bars("a", 10));
 	ck_assert(!bars("a", 5));
 	put("a", 4, 2000);
 	ck_assert_str_eq(due(2000, 16), "4");
-	hold_row_gone(hold, 4);
+	lanes_row_gone(lanes, 4);
 	ck_assert(bars("a", 10));
-	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_uint_eq(lanes->nreturning, 0);
 }
 END_TEST
 
 START_TEST(lanes_are_loaded)
 {
-	struct held_lane	*l = load("a", 10, 1000, HOLD_NONE, false);
+	struct blocked_lane	*l = load("a", 10, 1000, LANE_NONE, false);
 
 	ck_assert_ptr_eq(l, lane_of_name("a"));
-	ck_assert(hold_has_row(hold, 10));
+	ck_assert(lanes_has_row(lanes, 10));
 	ck_assert_str_eq(due(1000, 16), "10");
 	ck_assert(bars("a", 11));
 	load("b", 20, 500, 21, true);
-	ck_assert(!hold_has_row(hold, 20));
-	ck_assert_int_eq(hold_next_due(hold), 500);
+	ck_assert(!lanes_has_row(lanes, 20));
+	ck_assert_int_eq(lanes_next_due(lanes), 500);
 	ck_assert(!returns("b"));
-	load("c", HOLD_NONE, INT64_MAX, 30, false);
+	load("c", LANE_NONE, INT64_MAX, 30, false);
 	ck_assert(returns("c"));
 	ck_assert(bars("c", 30));
 	ck_assert(!bars("c", 29));
-	ck_assert_uint_eq(hold->nreturning, 1);
-	hold_halt(hold, lane_of_name("c"), &p1, 25);
-	ck_assert_uint_eq(hold->nreturning, 0);
+	ck_assert_uint_eq(lanes->nreturning, 1);
+	lanes_halt(lanes, lane_of_name("c"), &p1, 25);
+	ck_assert_uint_eq(lanes->nreturning, 0);
 	ck_assert(bars("c", 26));
-	ck_assert_uint_eq(p1.nheld, 1);
-	hold_forget_part(hold, &p1);
-	ck_assert_uint_eq(hold_nlanes(hold), 0);
-	ck_assert_uint_eq(p1.nheld, 0);
-	ck_assert_uint_eq(hold->nreturning, 0);
-	ck_assert_int_eq(hold_next_due(hold), INT64_MAX);
+	ck_assert_uint_eq(p1.nblocked, 1);
+	lanes_forget_part(lanes, &p1);
+	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(p1.nblocked, 0);
+	ck_assert_uint_eq(lanes->nreturning, 0);
+	ck_assert_int_eq(lanes_next_due(lanes), INT64_MAX);
 }
 END_TEST
 
@@ -592,16 +592,16 @@ START_TEST(forgotten_records_are_not_lifted)
 {
 	put("a", 10, 1000);
 	park("a", "10");
-	hold_head_back(hold, lane_of_name("a"));
+	lanes_head_back(lanes, lane_of_name("a"));
 	put_in(&p2, BYTES("b"), 20, 1000);
 	park("b", "20");
-	hold_head_back(hold, lane_of_name("b"));
-	hold_row_gone(hold, 10);
-	hold_row_gone(hold, 20);
+	lanes_head_back(lanes, lane_of_name("b"));
+	lanes_row_gone(lanes, 10);
+	lanes_row_gone(lanes, 20);
 	ck_assert_str_eq(lifted(), "10 20");
-	hold_forget_part(hold, &p1);
+	lanes_forget_part(lanes, &p1);
 	ck_assert_str_eq(lifted(), "20");
-	hold_forget_part(hold, &p2);
+	lanes_forget_part(lanes, &p2);
 	ck_assert_str_eq(lifted(), "");
 }
 END_TEST
@@ -616,25 +616,25 @@ START_TEST(lane_outlives_the_home_of_its_record)
 	park("a", "12");
 	if (_i == 0) {			/* the head is in the other one */
 		put_in(&p2, BYTES("a"), 5, 2000);
-		hold_forget_part(hold, &p1);
+		lanes_forget_part(lanes, &p1);
 		ck_assert_str_eq(due(2000, 16), "5");
 		ck_assert(bars("a", 11));
 		ck_assert_uint_eq(lane_of_name("a")->record, 0);
-		hold_row_gone(hold, 5);
-		ck_assert_uint_eq(hold_nlanes(hold), 0);
+		lanes_row_gone(lanes, 5);
+		ck_assert_uint_eq(lanes_count(lanes), 0);
 	} else if (_i == 1) {		/* everything is lost */
-		hold_forget_part(hold, &p1);
-		ck_assert_uint_eq(hold_nlanes(hold), 0);
+		lanes_forget_part(lanes, &p1);
+		ck_assert_uint_eq(lanes_count(lanes), 0);
 	} else {			/* the rows elsewhere are lost */
-		hold_forget_part(hold, &p2);
+		lanes_forget_part(lanes, &p2);
 		ck_assert(bars("a", 11));
 		ck_assert_str_eq(due(1000, 16), "10");
-		hold_row_gone(hold, 10);
+		lanes_row_gone(lanes, 10);
 		ck_assert(returns("a"));
 	}
 	ck_assert_str_eq(lifted(), "");
-	ck_assert_uint_eq(p1.nheld + p2.nheld, 0);
-	ck_assert_uint_eq(hold->nreturning, _i == 2);
+	ck_assert_uint_eq(p1.nblocked + p2.nblocked, 0);
+	ck_assert_uint_eq(lanes->nreturning, _i == 2);
 }
 END_TEST
 
@@ -678,25 +678,25 @@ static void
 compare(void)
 {
 	int64_t	next = INT64_MAX;
-	size_t	nheld[2] = { 0, 0 }, nlanes = 0;
+	size_t	nblocked[2] = { 0, 0 }, nlanes = 0;
 
 	for (int i = 1; i < NSEQUENCES; i++) {
 		char lane[2] = { (char)('a' + i % NLANES), '\0' };
 
-		ck_assert(hold_has_row(hold, (uint64_t)i) == model.held[i]);
+		ck_assert(lanes_has_row(lanes, (uint64_t)i) == model.held[i]);
 		ck_assert(bars(lane, (uint64_t)i) ==
 		    (model.head[i % NLANES] < i));
-		nheld[i % NLANES % 2] += model.held[i];
+		nblocked[i % NLANES % 2] += model.held[i];
 	}
 	for (int l = 0; l < NLANES; l++) {
 		nlanes += model.head[l] < NSEQUENCES;
 		if (model.due[l] < next)
 			next = model.due[l];
 	}
-	ck_assert_uint_eq(p1.nheld, nheld[0]);
-	ck_assert_uint_eq(p2.nheld, nheld[1]);
-	ck_assert_uint_eq(hold_nlanes(hold), nlanes);
-	ck_assert_int_eq(hold_next_due(hold), next);
+	ck_assert_uint_eq(p1.nblocked, nblocked[0]);
+	ck_assert_uint_eq(p2.nblocked, nblocked[1]);
+	ck_assert_uint_eq(lanes_count(lanes), nlanes);
+	ck_assert_int_eq(lanes_next_due(lanes), next);
 }
 
 START_TEST(hold_agrees_with_a_model)
@@ -717,7 +717,7 @@ START_TEST(hold_agrees_with_a_model)
 			    (struct bytes){ &lane, 1 }, (uint64_t)i, due_at);
 			model_put(i, due_at);
 		} else {
-			hold_row_gone(hold, (uint64_t)i);
+			lanes_row_gone(lanes, (uint64_t)i);
 			model_gone(i);
 		}
 		if (round % 10 == 0)
@@ -728,7 +728,7 @@ START_TEST(hold_agrees_with_a_model)
 END_TEST
 
 /*
- * The same for lanes on record, as park.c treats them: where each row is, and
+ * The same for lanes on record, as parked.c treats them: where each row is, and
  * everything else follows from that.  Lane l is in the partition l mod 2.
  */
 enum place { NOWHERE, HELD, PARKED };
@@ -824,7 +824,7 @@ yard_gone(int i)
 {
 	int	l = i % NLANES;
 
-	hold_row_gone(hold, (uint64_t)i);
+	lanes_row_gone(lanes, (uint64_t)i);
 	if (yard.at[i] != HELD)
 		return;
 	yard.at[i] = NOWHERE;
@@ -842,7 +842,7 @@ yard_gone(int i)
 static void
 yard_park(int l, size_t max)
 {
-	struct held_lane	*lane = hold_lane(hold, yard_lane(l));
+	struct blocked_lane	*lane = lanes_find(lanes, yard_lane(l));
 	uint64_t		 list[NSEQUENCES];
 	size_t			 n = 0;
 
@@ -852,10 +852,10 @@ yard_park(int l, size_t max)
 		lane->record = lane->head;
 	lane->home = yard_part(l);
 	yard.recorded[l] = true;
-	if (max % 2 == 0 && lane->head != HOLD_NONE && !lane->head_parked)
+	if (max % 2 == 0 && lane->head != LANE_NONE && !lane->head_parked)
 		list[n++] = lane->head;
-	n += hold_list(lane, list + n, max);
-	hold_parked(hold, lane, list, n);
+	n += lane_list_rows(lane, list + n, max);
+	lanes_parked(lanes, lane, list, n);
 	for (size_t i = 0; i < n; i++) {
 		ck_assert(yard.at[list[i]] == HELD);
 		yard.at[list[i]] = PARKED;
@@ -866,11 +866,11 @@ yard_park(int l, size_t max)
 static void
 yard_back(int l, int n)
 {
-	struct held_lane	*lane = hold_lane(hold, yard_lane(l));
+	struct blocked_lane	*lane = lanes_find(lanes, yard_lane(l));
 	int			 next = NSEQUENCES;
 
 	if (yard.head[l] < NSEQUENCES && yard.at[yard.head[l]] == PARKED) {
-		hold_head_back(hold, lane);
+		lanes_head_back(lanes, lane);
 		yard.at[yard.head[l]] = HELD;
 	}
 	if (!yard_returns(l))
@@ -878,7 +878,7 @@ yard_back(int l, int n)
 	FOR_ROWS(i, l)
 		if (yard.at[i] == PARKED && n-- == 0)
 			next = i;
-	hold_back(hold, lane, next == NSEQUENCES ? HOLD_NONE : (uint64_t)next);
+	lanes_rows_back(lanes, lane, next == NSEQUENCES ? LANE_NONE : (uint64_t)next);
 	FOR_ROWS(i, l)
 		if (i < next)
 			yard.at[i] = NOWHERE;
@@ -891,7 +891,7 @@ yard_back(int l, int n)
 static void
 yard_halt(int l, int sequence)
 {
-	struct held_lane	*lane = hold_lane(hold, yard_lane(l));
+	struct blocked_lane	*lane = lanes_find(lanes, yard_lane(l));
 
 	if (lane == NULL)
 		return;
@@ -899,7 +899,7 @@ yard_halt(int l, int sequence)
 		lane->record = 1;
 	lane->home = yard_part(l);
 	yard.recorded[l] = true;
-	hold_halt(hold, lane, yard_part(l), (uint64_t)sequence);
+	lanes_halt(lanes, lane, yard_part(l), (uint64_t)sequence);
 	if (sequence < yard.halted[l])
 		yard.halted[l] = sequence;
 	if (yard.head[l] > yard.halted[l]) {
@@ -911,7 +911,7 @@ yard_halt(int l, int sequence)
 static void
 yard_forget(int part)
 {
-	hold_forget_part(hold, yard_part(part));
+	lanes_forget_part(lanes, yard_part(part));
 	for (int l = part; l < NLANES; l += 2)
 		yard_clear(l);
 	yard.nlifted[part] = 0;
@@ -921,16 +921,16 @@ static void
 yard_compare(void)
 {
 	int64_t	next = INT64_MAX;
-	size_t	nheld[2] = { 0, 0 }, nlanes = 0, nreturning = 0;
+	size_t	nblocked[2] = { 0, 0 }, nlanes = 0, nreturning = 0;
 
 	for (int i = 1; i < NSEQUENCES; i++) {
 		int l = i % NLANES;
 
-		ck_assert(hold_has_row(hold, (uint64_t)i) ==
+		ck_assert(lanes_has_row(lanes, (uint64_t)i) ==
 		    (yard.at[i] == HELD));
-		ck_assert(hold_bars(hold, yard_lane(l), (uint64_t)i) ==
+		ck_assert(lanes_blocks(lanes, yard_lane(l), (uint64_t)i) ==
 		    (yard.head[l] < i || yard_behind(l) <= i));
-		nheld[l % 2] += yard.at[i] == HELD;
+		nblocked[l % 2] += yard.at[i] == HELD;
 	}
 	for (int l = 0; l < NLANES; l++) {
 		nlanes += yard.waits[l];
@@ -938,13 +938,13 @@ yard_compare(void)
 		if (yard.due[l] < next)
 			next = yard.due[l];
 	}
-	ck_assert_uint_eq(p1.nheld, nheld[0]);
-	ck_assert_uint_eq(p2.nheld, nheld[1]);
-	ck_assert_uint_eq(hold_nrows(hold), nheld[0] + nheld[1]);
-	ck_assert_uint_eq(hold_nlanes(hold), nlanes);
-	ck_assert_uint_eq(hold->nreturning, nreturning);
-	ck_assert_uint_eq(hold->nlifted, yard.nlifted[0] + yard.nlifted[1]);
-	ck_assert_int_eq(hold_next_due(hold), next);
+	ck_assert_uint_eq(p1.nblocked, nblocked[0]);
+	ck_assert_uint_eq(p2.nblocked, nblocked[1]);
+	ck_assert_uint_eq(lanes_nrows(lanes), nblocked[0] + nblocked[1]);
+	ck_assert_uint_eq(lanes_count(lanes), nlanes);
+	ck_assert_uint_eq(lanes->nreturning, nreturning);
+	ck_assert_uint_eq(lanes->nlifted, yard.nlifted[0] + yard.nlifted[1]);
+	ck_assert_int_eq(lanes_next_due(lanes), next);
 }
 
 static void

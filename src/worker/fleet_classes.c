@@ -1,12 +1,12 @@
 /*
- * member_parts.c - from leases to partitions
+ * fleet_parts.c - from leases to partitions
  *
  * A key's rows may have several labels while several partition counts are
  * declared, all of one class.  Whoever has all leases of a class sees all rows
  * of its keys, and nobody else works on any of them.
  */
 
-#include "worker/member_impl.h"
+#include "worker/fleet_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "util/xalloc.h"
 
 size_t
-member_group(const struct member *m, const struct counts *c,
+fleet_group(const struct fleet *m, const struct counts *c,
     const struct lease *leases, size_t n, size_t *of)
 {
 	bool	 own = m->conf->outbox.ordering == ORDER_NONE;
@@ -54,7 +54,7 @@ label_cmp(const char *a, struct bytes b)
 }
 
 static const struct owned *
-find(const struct member *m, struct bytes label)
+find(const struct fleet *m, struct bytes label)
 {
 	size_t	lo = 0, hi = m->nowned;
 
@@ -75,7 +75,7 @@ find(const struct member *m, struct bytes label)
 }
 
 struct part *
-member_part(const struct member *m, struct bytes label)
+fleet_part(const struct fleet *m, struct bytes label)
 {
 	const struct owned	*o = find(m, label);
 
@@ -83,7 +83,7 @@ member_part(const struct member *m, struct bytes label)
 }
 
 struct part_label *
-member_label(const struct member *m, struct bytes label)
+fleet_label(const struct fleet *m, struct bytes label)
 {
 	const struct owned	*o = find(m, label);
 
@@ -91,13 +91,13 @@ member_label(const struct member *m, struct bytes label)
 }
 
 bool
-member_owns(const struct member *m, const char *label)
+fleet_owns(const struct fleet *m, const char *label)
 {
 	return find(m, (struct bytes){ label, strlen(label) }) != NULL;
 }
 
 size_t
-member_nlabels(const struct member *m)
+fleet_nlabels(const struct fleet *m)
 {
 	size_t	n = 0;
 
@@ -107,7 +107,7 @@ member_nlabels(const struct member *m)
 }
 
 bool
-member_has_fresh(const struct member *m)
+fleet_has_fresh(const struct fleet *m)
 {
 	for (size_t i = 0; i < m->nparts; i++)
 		if (m->parts[i]->fresh)
@@ -116,7 +116,7 @@ member_has_fresh(const struct member *m)
 }
 
 bool
-member_is_unsure(const struct part *p, uint64_t sequence)
+fleet_is_unsure(const struct part *p, uint64_t sequence)
 {
 	for (size_t i = 0; i < p->nlabels; i++)
 		if (sequence <= p->labels[i].unsure_upto)
@@ -129,15 +129,15 @@ member_is_unsure(const struct part *p, uint64_t sequence)
  */
 
 static void
-drop_part(struct member *m, struct part *p)
+drop_part(struct fleet *m, struct part *p)
 {
-	hold_forget_part(m->hold, p);
+	lanes_forget_part(m->lanes, p);
 	free(p);
 	m->moves++;
 }
 
 void
-member_drop(struct member *m)
+fleet_drop(struct fleet *m)
 {
 	for (size_t i = 0; i < m->nparts; i++)
 		drop_part(m, m->parts[i]);
@@ -167,9 +167,9 @@ has_labels(const struct part *p, const struct group *g)
 
 /* Was it ours, with the same labels?  Then it is not in the list any more. */
 static struct part *
-take_old(struct member *m, const struct group *g)
+take_old(struct fleet *m, const struct group *g)
 {
-	struct part	*p = member_part(m, (struct bytes){
+	struct part	*p = fleet_part(m, (struct bytes){
 			    g->leases[0]->label,
 			    strlen(g->leases[0]->label) });
 
@@ -184,7 +184,7 @@ take_old(struct member *m, const struct group *g)
 }
 
 static struct part *
-new_part(struct member *m, const struct group *g)
+new_part(struct fleet *m, const struct group *g)
 {
 	struct part	*p = xcalloc(1, sizeof(*p) +
 			    g->n * sizeof(p->labels[0]));
@@ -199,7 +199,7 @@ new_part(struct member *m, const struct group *g)
 }
 
 static void
-learn_leases(struct member *m, struct part *p, const struct group *g)
+learn_leases(struct fleet *m, struct part *p, const struct group *g)
 {
 	bool	same = true;
 
@@ -212,14 +212,14 @@ learn_leases(struct member *m, struct part *p, const struct group *g)
 	if (same || p->fresh)
 		return;
 	/* Somebody raised an epoch: start afresh. */
-	hold_forget_part(m->hold, p);
+	lanes_forget_part(m->lanes, p);
 	p->fresh = true;
 	m->moves++;
 }
 
 /* More labels than a statement looks at are not served in part. */
 static bool
-is_complete(struct member *m, const struct group *g)
+is_complete(struct fleet *m, const struct group *g)
 {
 	if (m->conf->worker.leasing && g->mine < g->n)
 		return false;
@@ -236,7 +236,7 @@ is_complete(struct member *m, const struct group *g)
 }
 
 static struct group *
-group_leases(const struct member *m, const struct store_view *v,
+group_leases(const struct fleet *m, const struct store_view *v,
     const size_t *of, size_t n)
 {
 	struct group	*groups = xcalloc(n + 1, sizeof(*groups));
@@ -276,10 +276,10 @@ has_epochs(const struct part *p, const struct group *g)
 }
 
 static bool
-is_known(struct member *m, const struct group *g)
+is_known(struct fleet *m, const struct group *g)
 {
 	const char		*name = g->leases[0]->label;
-	const struct part	*p = member_part(m, (struct bytes){ name,
+	const struct part	*p = fleet_part(m, (struct bytes){ name,
 				    strlen(name) });
 
 	return !is_complete(m, g) || (p != NULL && has_labels(p, g) &&
@@ -287,10 +287,10 @@ is_known(struct member *m, const struct group *g)
 }
 
 bool
-member_knows(struct member *m, const struct store_view *v)
+fleet_knows(struct fleet *m, const struct store_view *v)
 {
 	size_t		*of = xcalloc(v->nleases + 1, sizeof(*of));
-	size_t		 n = member_group(m, &v->counts, v->leases,
+	size_t		 n = fleet_group(m, &v->counts, v->leases,
 			    v->nleases, of);
 	struct group	*groups = group_leases(m, v, of, n);
 	bool		 known = true;
@@ -304,7 +304,7 @@ member_knows(struct member *m, const struct store_view *v)
 
 /* By what the view tells; the parts are those of the groups, or NULL. */
 static void
-note_owned(struct member *m, const struct store_view *v, const size_t *of,
+note_owned(struct fleet *m, const struct store_view *v, const size_t *of,
     struct part *const *parts)
 {
 	struct owned	*owned = xcalloc(v->nleases + 1, sizeof(*owned));
@@ -329,7 +329,7 @@ note_owned(struct member *m, const struct store_view *v, const size_t *of,
 }
 
 static void
-replace_parts(struct member *m, struct part **parts, size_t n)
+replace_parts(struct fleet *m, struct part **parts, size_t n)
 {
 	size_t	kept = 0;
 
@@ -345,10 +345,10 @@ replace_parts(struct member *m, struct part **parts, size_t n)
 }
 
 void
-member_adopt(struct member *m, const struct store_view *v)
+fleet_adopt(struct fleet *m, const struct store_view *v)
 {
 	size_t		 *of = xcalloc(v->nleases + 1, sizeof(*of));
-	size_t		  n = member_group(m, &v->counts, v->leases,
+	size_t		  n = fleet_group(m, &v->counts, v->leases,
 			    v->nleases, of);
 	struct group	 *groups = group_leases(m, v, of, n);
 	struct part	**parts = xcalloc(n + 1, sizeof(struct part *));

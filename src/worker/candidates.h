@@ -1,11 +1,11 @@
 /*
- * look.h - which rows the next tick tries: what a scan saw, and due heads
+ * candidates.h - which rows the next tick tries: what a scan saw, and due heads
  *
  * Rows come in sequence order, and what is not taken is cut off at the end:
  * a row that was not looked at may belong before one that was.
  */
-#ifndef OUTBOX_LOOK_H
-#define OUTBOX_LOOK_H
+#ifndef OUTBOX_CANDIDATES_H
+#define OUTBOX_CANDIDATES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,9 +13,9 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "common/label_set.h"
-#include "worker/member.h"
+#include "worker/fleet.h"
 #include "store/store.h"
 
 /* Rows to be claimed, sorted, and the partitions they are from. */
@@ -55,11 +55,11 @@ struct scan {
 	bool			 rich;		/* and there may be more */
 };
 
-struct look {
+struct candidates {
 	const struct conf	*conf;
 	struct store		*store;
-	struct member		*member;
-	struct hold		*hold;
+	struct fleet		*fleet;
+	struct lanes		*lanes;
 	struct scan		 scan;
 
 	size_t			 rotate;	/* which partitions come first */
@@ -75,16 +75,16 @@ struct look {
 	int64_t			 heads_at;	/* no head is tried before */
 };
 
-void	look_init(struct look *, const struct conf *, struct store *,
-	    struct member *, struct hold *);
-void	look_free(struct look *);
+void	candidates_init(struct candidates *, const struct conf *, struct store *,
+	    struct fleet *, struct lanes *);
+void	candidates_free(struct candidates *);
 
 /*
  * At most limit rows, without those of open, a batch that is delivered and not
  * yet written back (NULL: none).  The caller frees what is in picks, also after
  * -1.
  */
-int	look_for_rows(struct look *, struct picks *, const struct batch *open,
+int	candidates_pick(struct candidates *, struct picks *, const struct batch *open,
 	    size_t limit, struct err *);
 void	picks_free(struct picks *);
 
@@ -98,34 +98,34 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
 size_t	picks_ranges(const struct picks *, struct range *);
 
 /* What came of it: was anything claimed?  Are there partitions left? */
-bool	look_is_over(struct look *, bool claimed);
+bool	candidates_round_is_over(struct candidates *, bool claimed);
 
 /* Did the last scan see more rows than it gave out, or may there be more? */
-bool	look_left_some(const struct look *);
+bool	candidates_left_some(const struct candidates *);
 
 /*
  * All that was picked is delivered: what the scan saw behind it may be next.
  * Otherwise the next look scans again, for nobody knows what comes back.
  */
-void	look_all_done(struct look *);
+void	candidates_all_done(struct candidates *);
 
 /*
  * Somebody has rung for these.  A row may be heard of before it can be read, so
  * narrow looks go there for some milliseconds, and one after that if none has
  * found a new row.  Returns whether any of them is ours.
  */
-bool	look_rung(struct look *, const struct label_set *, int64_t now);
+bool	candidates_wake(struct candidates *, const struct label_set *, int64_t now);
 
 /* Is there a ring that no new row was found for yet? */
-bool	look_is_rung(const struct look *);
+bool	candidates_are_woken(const struct candidates *);
 
 /* Something failed: what the scan has left may not be the next any more. */
-void	look_drop(struct look *);
+void	candidates_drop(struct candidates *);
 
 /* Would the next look first ask whether there are rows at all? */
-bool	look_would_ask(const struct look *);
+bool	candidates_would_ask(const struct candidates *);
 
 /* When a head that waits can be tried; INT64_MAX: nothing waits. */
-int64_t	look_next_due(struct look *);
+int64_t	candidates_next_due(struct candidates *);
 
 #endif

@@ -1,6 +1,6 @@
-/* member.c - see member.h; decides, and lets the store write */
+/* fleet.c - see fleet.h; decides, and lets the store write */
 
-#include "worker/member_impl.h"
+#include "worker/fleet_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,17 +44,17 @@ add_label(char ***labels, size_t *n, const char *label)
 }
 
 void
-member_init(struct member *m, const struct conf *conf, struct store *store,
-    struct hold *hold)
+fleet_init(struct fleet *m, const struct conf *conf, struct store *store,
+    struct lanes *lanes)
 {
 	memset(m, 0, sizeof(*m));
 	m->conf = conf;
 	m->store = store;
-	m->hold = hold;
+	m->lanes = lanes;
 }
 
 void
-member_clear_report(struct member *m)
+fleet_clear_report(struct fleet *m)
 {
 	free_labels(&m->leased, &m->nleased);
 	free_labels(&m->released, &m->nreleased);
@@ -63,41 +63,41 @@ member_clear_report(struct member *m)
 }
 
 void
-member_free(struct member *m)
+fleet_free(struct fleet *m)
 {
-	member_drop(m);
+	fleet_drop(m);
 	free_labels(&m->desired, &m->ndesired);
-	member_clear_report(m);
+	fleet_clear_report(m);
 }
 
 void
-member_restart(struct member *m)
+fleet_restart(struct fleet *m)
 {
-	member_drop(m);
+	fleet_drop(m);
 	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
 }
 
 void
-member_look_now(struct member *m)
+fleet_reread(struct fleet *m)
 {
 	m->look_at = m->all_at = 0;
 }
 
 int64_t
-member_next(const struct member *m)
+fleet_next(const struct fleet *m)
 {
 	return m->beat_at < m->look_at ? m->beat_at : m->look_at;
 }
 
 /* Is it worth to name the labels?  A table of few is read at once. */
 static bool
-is_small_share(const struct member *m, size_t n)
+is_small_share(const struct fleet *m, size_t n)
 {
 	return n > 0 && m->nlabels > STORE_RANGES && n * 4 <= m->nlabels;
 }
 
 static const char **
-owned_labels(const struct member *m, size_t more)
+owned_labels(const struct fleet *m, size_t more)
 {
 	const char	**labels = xcalloc(m->nowned + more + 1,
 			    sizeof(*labels));
@@ -109,7 +109,7 @@ owned_labels(const struct member *m, size_t more)
 
 /* Before the marks go nobody sends early any more. */
 static void
-stop_going_early(struct member *m)
+stop_going_early(struct fleet *m)
 {
 	for (size_t i = 0; i < m->nparts; i++)
 		for (size_t k = 0; k < m->parts[i]->nlabels; k++)
@@ -117,7 +117,7 @@ stop_going_early(struct member *m)
 }
 
 static int
-renew(struct member *m, struct err *e)
+renew(struct fleet *m, struct err *e)
 {
 	uint64_t	  upto = m->early_row == 0 ||
 			    !store_can_go_early(m->store) ? 0 :
@@ -164,10 +164,10 @@ list_old_marks(const struct part *p, const struct lease *leases, size_t n,
 }
 
 static int
-forget_marks(struct member *m, const struct lease *leases, size_t n,
+forget_marks(struct fleet *m, const struct lease *leases, size_t n,
     struct err *e)
 {
-	struct range	*old = xcalloc(member_nlabels(m) + 1, sizeof(*old));
+	struct range	*old = xcalloc(fleet_nlabels(m) + 1, sizeof(*old));
 	size_t		 nold = 0;
 	int		 rc = 0;
 
@@ -193,12 +193,12 @@ early_upto(const struct part *p)
 
 /* Rows without a label are two ranges, and their lease is left alone. */
 bool
-member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
+fleet_may_go_early(struct fleet *m, const struct part *p, uint64_t sequence,
     int64_t now)
 {
 	uint64_t	upto = early_upto(p);
 
-	if (part_name(p)[0] == '\0' || member_is_unsure(p, 1))
+	if (part_name(p)[0] == '\0' || fleet_is_unsure(p, 1))
 		return false;
 	if (sequence > m->early_row)
 		m->early_row = sequence;
@@ -212,7 +212,7 @@ member_may_go_early(struct member *m, const struct part *p, uint64_t sequence,
 }
 
 int
-member_forget_marks(struct member *m, struct err *e)
+fleet_forget_marks(struct fleet *m, struct err *e)
 {
 	static const struct lease	nobodys[1];
 
@@ -220,7 +220,7 @@ member_forget_marks(struct member *m, struct err *e)
 }
 
 int
-member_note_former(struct member *m, struct err *e)
+fleet_note_former(struct fleet *m, struct err *e)
 {
 	if (!m->former_sent)
 		return 0;
@@ -231,7 +231,7 @@ member_note_former(struct member *m, struct err *e)
 }
 
 int
-member_keep_alive(struct member *m, int64_t now, struct err *e)
+fleet_keep_alive(struct fleet *m, int64_t now, struct err *e)
 {
 	bool		known;
 
@@ -244,7 +244,7 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 		    "again");
 	if (m->conf->worker.leasing && renew(m, e) < 0)
 		return -1;
-	if (member_note_former(m, e) < 0)
+	if (fleet_note_former(m, e) < 0)
 		return -1;
 	m->lease_until = now + m->conf->worker.lease_ttl;
 	m->beat_at = now + m->conf->worker.lease_renew;
@@ -254,7 +254,7 @@ member_keep_alive(struct member *m, int64_t now, struct err *e)
 
 /* My place among the living, and how many they are. */
 static void
-count_fleet(struct member *m, const struct store_view *v)
+count_fleet(struct fleet *m, const struct store_view *v)
 {
 	m->active = v->nids;
 	m->place = v->nids;	/* not found: wants nothing */
@@ -267,7 +267,7 @@ count_fleet(struct member *m, const struct store_view *v)
 }
 
 static bool
-is_wanted(const struct member *m, size_t i)
+is_wanted(const struct fleet *m, size_t i)
 {
 	if (!m->conf->worker.leasing)
 		return true;
@@ -281,11 +281,11 @@ struct moves {
 };
 
 static void
-choose_desired(struct member *m, const struct store_view *v)
+choose_desired(struct fleet *m, const struct store_view *v)
 {
 	size_t	*of = xcalloc(v->nleases + 1, sizeof(*of));
 
-	member_group(m, &v->counts, v->leases, v->nleases, of);
+	fleet_group(m, &v->counts, v->leases, v->nleases, of);
 	free_labels(&m->desired, &m->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
 		if (is_wanted(m, of[i]))
@@ -300,7 +300,7 @@ choose_desired(struct member *m, const struct store_view *v)
 
 /* Both are sorted: one pass. */
 static void
-plan_moves(struct member *m, const struct lease *leases, size_t n,
+plan_moves(struct fleet *m, const struct lease *leases, size_t n,
     struct moves *mv)
 {
 	size_t	next = 0;
@@ -323,7 +323,7 @@ plan_moves(struct member *m, const struct lease *leases, size_t n,
 }
 
 static int
-make_moves(struct member *m, struct moves *mv, bool *changed, struct err *e)
+make_moves(struct fleet *m, struct moves *mv, bool *changed, struct err *e)
 {
 	uint64_t	taken = 0;
 
@@ -340,15 +340,15 @@ make_moves(struct member *m, struct moves *mv, bool *changed, struct err *e)
 }
 
 static void
-report_taken(struct member *m, const struct lease *leases, size_t n)
+report_taken(struct fleet *m, const struct lease *leases, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine && !member_owns(m, leases[i].label))
+		if (leases[i].mine && !fleet_owns(m, leases[i].label))
 			add_label(&m->leased, &m->nleased, leases[i].label);
 }
 
 static bool
-must_see_all(const struct member *m, int64_t now)
+must_see_all(const struct fleet *m, int64_t now)
 {
 	return !is_small_share(m, m->ndesired) || now >= m->all_at ||
 	    m->place != m->for_place || m->active != m->for_active;
@@ -371,7 +371,7 @@ tell_strays(const struct counts *c, unsigned n, const char *label)
 }
 
 static int
-sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
+sweep(struct fleet *m, int (*adopt)(struct store *, unsigned *,
     char[STORE_LABEL], struct err *), const struct counts *c, bool *created,
     struct err *e)
 {
@@ -388,7 +388,7 @@ sweep(struct member *m, int (*adopt)(struct store *, unsigned *,
 
 /* Duties of one worker of the fleet: the first.  Were leases created? */
 static int
-housekeep(struct member *m, int64_t now, const struct counts *c,
+housekeep(struct fleet *m, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
 	if (m->place != 0)
@@ -413,7 +413,7 @@ housekeep(struct member *m, int64_t now, const struct counts *c,
 
 /* All leases, or those that are ours or should be, and rows, if wanted. */
 static int
-read_view(struct member *m, bool all, bool rows, struct store_view *v,
+read_view(struct fleet *m, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
 	struct labels	leases = { owned_labels(m, m->ndesired),
@@ -431,7 +431,7 @@ read_view(struct member *m, bool all, bool rows, struct store_view *v,
 
 /* The same again, after a change. */
 static int
-read_again(struct member *m, bool all, bool rows, struct store_view *v,
+read_again(struct fleet *m, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
 	store_view_free(v);
@@ -440,7 +440,7 @@ read_again(struct member *m, bool all, bool rows, struct store_view *v,
 
 /* In and out; the view is as it is after that. */
 static int
-move(struct member *m, bool all, struct store_view *v, struct err *e)
+move(struct fleet *m, bool all, struct store_view *v, struct err *e)
 {
 	struct moves	mv = { 0 };
 	bool		changed = false;
@@ -461,13 +461,13 @@ move(struct member *m, bool all, struct store_view *v, struct err *e)
  * a share that cannot be seen.
  */
 static int
-see_all(struct member *m, int64_t now, struct store_view *v, struct err *e)
+see_all(struct fleet *m, int64_t now, struct store_view *v, struct err *e)
 {
 	if (read_again(m, true, false, v, e) < 0)
 		return -1;
 	count_fleet(m, v);
 	choose_desired(m, v);
-	m->all_at = now + MEMBER_ALL_MS;
+	m->all_at = now + FLEET_ALL_MS;
 	return 0;
 }
 
@@ -477,7 +477,7 @@ see_all(struct member *m, int64_t now, struct store_view *v, struct err *e)
  * we owned, under epochs that are over, and look again.
  */
 static int
-adopt(struct member *m, int64_t now, bool all, bool asked,
+adopt(struct fleet *m, int64_t now, bool all, bool asked,
     struct store_view *v, struct err *e)
 {
 	unsigned	moves = m->moves;
@@ -485,25 +485,25 @@ adopt(struct member *m, int64_t now, bool all, bool asked,
 
 	if (move(m, all, v, e) < 0)
 		return -1;
-	if (!all && !member_knows(m, v) && see_all(m, now, v, e) < 0)
+	if (!all && !fleet_knows(m, v) && see_all(m, now, v, e) < 0)
 		return -1;
 	if (!counts_are_same(&v->counts, &m->counts)) {
-		member_look_now(m);
+		fleet_reread(m);
 		return 0;
 	}
 	report_taken(m, v->leases, v->nleases);
 	if (forget_marks(m, v->leases, v->nleases, e) < 0)
 		return -1;
-	member_adopt(m, v);
-	if (member_has_fresh(m) && store_check_counts(m->store, e) < 0)
+	fleet_adopt(m, v);
+	if (fleet_has_fresh(m) && store_check_counts(m->store, e) < 0)
 		return -1;
 	if (asked && moves == m->moves)
-		m->rows = waits ? MEMBER_ROWS : MEMBER_NO_ROWS;
+		m->rows = waits ? FLEET_ROWS : FLEET_NO_ROWS;
 	return 0;
 }
 
 static void
-tell_repartition(struct member *m, const struct repartition *r)
+tell_repartition(struct fleet *m, const struct repartition *r)
 {
 	if (r->refused)
 		log_error("the partition count stays %u, %u is refused: %s",
@@ -522,7 +522,7 @@ tell_repartition(struct member *m, const struct repartition *r)
 
 /* Another partition count, if the master asks for it. */
 static int
-repartition(struct member *m, int64_t now, bool *changed, struct err *e)
+repartition(struct fleet *m, int64_t now, bool *changed, struct err *e)
 {
 	struct repartition	r;
 
@@ -539,7 +539,7 @@ repartition(struct member *m, int64_t now, bool *changed, struct err *e)
 
 /* Who is alive, and all leases where that or a duty of ours changes them. */
 static int
-see(struct member *m, int64_t now, bool *all, bool rows,
+see(struct fleet *m, int64_t now, bool *all, bool rows,
     struct store_view *v, struct err *e)
 {
 	bool	created = false;
@@ -558,7 +558,7 @@ see(struct member *m, int64_t now, bool *all, bool rows,
 
 /* Rows are asked about where one statement can do it. */
 static int
-look(struct member *m, int64_t now, struct err *e)
+look(struct fleet *m, int64_t now, struct err *e)
 {
 	struct store_view	v;
 	bool			all = must_see_all(m, now);
@@ -570,11 +570,11 @@ look(struct member *m, int64_t now, struct err *e)
 		return -1;
 	rc = see(m, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
-		m->all_at = now + MEMBER_ALL_MS;
+		m->all_at = now + FLEET_ALL_MS;
 		choose_desired(m, &v);
 	}
 	if (rc == 0) {
-		m->look_at = now + MEMBER_LOOK_MS;
+		m->look_at = now + FLEET_LOOK_MS;
 		rc = adopt(m, now, all, ask, &v, e);
 	}
 	if (rc < 0)
@@ -585,18 +585,18 @@ look(struct member *m, int64_t now, struct err *e)
 
 /* Former owners' marks, as soon as no row needs them any more. */
 static int
-clear_marks(struct member *m, struct err *e)
+clear_marks(struct fleet *m, struct err *e)
 {
 	bool	any = false;
 
 	for (size_t i = 0; i < m->nparts; i++)
-		any = any || member_is_unsure(m->parts[i], 1);
+		any = any || fleet_is_unsure(m->parts[i], 1);
 	return any ? store_clear_marks(m->store, e) : 0;
 }
 
 /* Somebody would go early: what is known of the server must not be old. */
 static int
-check_server(struct member *m, int64_t now, struct err *e)
+check_server(struct fleet *m, int64_t now, struct err *e)
 {
 	if (m->early_row == 0 || now < m->server_at)
 		return 0;
@@ -605,19 +605,19 @@ check_server(struct member *m, int64_t now, struct err *e)
 }
 
 int
-member_round(struct member *m, int64_t now, struct err *e)
+fleet_round(struct fleet *m, int64_t now, struct err *e)
 {
-	m->rows = MEMBER_NOT_ASKED;
+	m->rows = FLEET_NOT_ASKED;
 	if (check_server(m, now, e) < 0)
 		return -1;
 	if (now >= m->lease_until && m->conf->worker.leasing) {
-		member_drop(m);
+		fleet_drop(m);
 		m->look_at = now;
 	}
 	if (m->mark_now)
 		m->beat_at = now;
 	m->mark_now = false;
-	if (member_keep_alive(m, now, e) < 0)
+	if (fleet_keep_alive(m, now, e) < 0)
 		return -1;
 	if (now < m->look_at)
 		return 0;

@@ -1,15 +1,15 @@
-/* member_impl.h - what the files of member share; nobody else includes it */
-#ifndef OUTBOX_MEMBER_IMPL_H
-#define OUTBOX_MEMBER_IMPL_H
+/* fleet_impl.h - what the files of member share; nobody else includes it */
+#ifndef OUTBOX_FLEET_IMPL_H
+#define OUTBOX_FLEET_IMPL_H
 
-#include "worker/member.h"
+#include "worker/fleet.h"
 
 /*
  * Which partition each of these leases is of, as its number from 0 in the
  * order of their first labels; returns how many partitions there are.  The
  * leases are sorted by label.
  */
-size_t	member_group(const struct member *, const struct counts *,
+size_t	fleet_group(const struct fleet *, const struct counts *,
 	    const struct lease *, size_t n, size_t *of);
 
 /*
@@ -17,18 +17,18 @@ size_t	member_group(const struct member *, const struct counts *,
  * a partition whose labels or epochs are others nothing is remembered, and its
  * blocked keys are to be read.
  */
-void	member_adopt(struct member *, const struct store_view *);
+void	fleet_adopt(struct fleet *, const struct store_view *);
 
 /*
  * Is all that the view says is ours what we own already, under the same epochs?
  * What is missing in it does not count.
  */
-bool	member_knows(struct member *, const struct store_view *);
+bool	fleet_knows(struct fleet *, const struct store_view *);
 
 /* Own nothing. */
-void	member_drop(struct member *);
+void	fleet_drop(struct fleet *);
 
 /* Is the lease of this label ours? */
-bool	member_owns(const struct member *, const char *label);
+bool	fleet_owns(const struct fleet *, const char *label);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * member.h - this worker as one of a fleet: alive, and owner of partitions
+ * fleet.h - this worker as one of a fleet: alive, and owner of partitions
  *
  * Worker i of the n live ones, sorted by id, wants the entries i, i+n, i+2n
  * of the sorted partitions: labels, or classes of them while several partition
@@ -7,8 +7,8 @@
  * has, and gives up at once what it no longer wants.  It works on a class only
  * while it has the leases of all of its labels.
  */
-#ifndef OUTBOX_MEMBER_H
-#define OUTBOX_MEMBER_H
+#ifndef OUTBOX_FLEET_H
+#define OUTBOX_FLEET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
-#include "worker/hold.h"
+#include "worker/lanes.h"
 #include "store/store.h"
 
 /*
@@ -24,14 +24,14 @@
  * are many and his share is small it looks at that share, and at all of them
  * when the fleet has changed or so much time has passed.
  */
-#define MEMBER_LOOK_MS	1000
-#define MEMBER_ALL_MS	5000
+#define FLEET_LOOK_MS	1000
+#define FLEET_ALL_MS	5000
 
 /* What a look at the leases has learnt of the rows of our partitions. */
-enum member_rows {
-	MEMBER_NOT_ASKED,
-	MEMBER_NO_ROWS,		/* none waits */
-	MEMBER_ROWS		/* some do */
+enum fleet_rows {
+	FLEET_NOT_ASKED,
+	FLEET_NO_ROWS,		/* none waits */
+	FLEET_ROWS		/* some do */
 };
 
 /* A lease of ours. */
@@ -41,10 +41,10 @@ struct owned {
 	size_t			 at;	/* of its labels */
 };
 
-struct member {
+struct fleet {
 	const struct conf	*conf;
 	struct store		*store;
-	struct hold		*hold;
+	struct lanes		*lanes;
 
 	struct part		**parts;	/* owned, sorted by name */
 	size_t			  nparts;
@@ -62,7 +62,7 @@ struct member {
 	 * and forgets the answer when it is old: one statement for two.
 	 */
 	bool			  ask;
-	enum member_rows	  rows;
+	enum fleet_rows	  rows;
 
 	unsigned		  moves;	/* changes of parts or epochs */
 	unsigned		  wish;		/* another partition count; or 0 */
@@ -96,29 +96,29 @@ struct member {
 	uint64_t		  purged;
 };
 
-void	member_init(struct member *, const struct conf *, struct store *,
-	    struct hold *);
-void	member_free(struct member *);
+void	fleet_init(struct fleet *, const struct conf *, struct store *,
+	    struct lanes *);
+void	fleet_free(struct fleet *);
 
 /* Forget what was owned and look again at once: after each (re)connect. */
-void	member_restart(struct member *);
+void	fleet_restart(struct fleet *);
 
 /*
  * Everything that is due: heartbeat, renewal, and, between two batches,
  * leases in and out.  -1: the database is in trouble.
  */
-int	member_round(struct member *, int64_t now, struct err *);
+int	fleet_round(struct fleet *, int64_t now, struct err *);
 
 /* Only what keeps us alive: to be called while a batch is out. */
-int	member_keep_alive(struct member *, int64_t now, struct err *);
+int	fleet_keep_alive(struct fleet *, int64_t now, struct err *);
 
-/* When member_round has something to do. */
-int64_t	member_next(const struct member *);
+/* When fleet_round has something to do. */
+int64_t	fleet_next(const struct fleet *);
 
 /* Look again now: a claim found that the leases are not as we knew. */
-void	member_look_now(struct member *);
+void	fleet_reread(struct fleet *);
 
-void	member_clear_report(struct member *);
+void	fleet_clear_report(struct fleet *);
 
 /*
  * May the message of this row of the partition be sent while its claim is
@@ -128,28 +128,28 @@ void	member_clear_report(struct member *);
  * server is one where that may be is asked again now and then, while somebody
  * wants to know.
  */
-bool	member_may_go_early(struct member *, const struct part *,
+bool	fleet_may_go_early(struct fleet *, const struct part *,
 	    uint64_t sequence, int64_t now);
 
 /* Nothing of ours is open any more, and nothing will be: no mark is needed. */
-int	member_forget_marks(struct member *, struct err *);
+int	fleet_forget_marks(struct fleet *, struct err *);
 
 /* Write down, if it is so, that a former partition count is still in use. */
-int	member_note_former(struct member *, struct err *);
+int	fleet_note_former(struct fleet *, struct err *);
 
 /* Are there partitions whose blocked keys are not all read yet? */
-bool	member_has_fresh(const struct member *);
+bool	fleet_has_fresh(const struct fleet *);
 
 /* The label's owned partition, NULL if it is not ours. */
-struct part *member_part(const struct member *, struct bytes label);
+struct part *fleet_part(const struct fleet *, struct bytes label);
 
 /* The same, and the label in it. */
-struct part_label *member_label(const struct member *, struct bytes label);
+struct part_label *fleet_label(const struct fleet *, struct bytes label);
 
 /* So many leases are ours, as far as we work on them. */
-size_t	member_nlabels(const struct member *);
+size_t	fleet_nlabels(const struct fleet *);
 
 /* May rows up to this one be in the stream without saying so? */
-bool	member_is_unsure(const struct part *, uint64_t sequence);
+bool	fleet_is_unsure(const struct part *, uint64_t sequence);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * park_read.c - the records of partitions that are new here
+ * parked_read.c - the records of partitions that are new here
  *
  * A partition stays fresh, and unclaimed, until all of them are read.
  */
 
-#include "worker/park_impl.h"
+#include "worker/parked_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,26 +17,26 @@
 #define READ_PARTS	16
 #define READ_MAX	10000
 
-const char *const park_reasons[] = {
-	[HOLD_CLAIMED] = "claimed", [HOLD_DELAYED] = "delayed",
-	[HOLD_FAILED] = "failed", [HOLD_REFUSED] = "refused",
+const char *const parked_reasons[] = {
+	[BLOCK_CLAIMED] = "claimed", [BLOCK_DELAYED] = "delayed",
+	[BLOCK_FAILED] = "failed", [BLOCK_REFUSED] = "refused",
 };
 
 void
-park_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
+parked_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
     size_t limit)
 {
 	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
 	*r = (struct range){ .label = label, .limit = limit };
 }
 
-static enum hold_why
+static enum block_why
 why_of(const char *reason)
 {
-	for (size_t i = 0; i < HOLD_REFUSED + 1; i++)
-		if (strcmp(park_reasons[i], reason) == 0)
-			return (enum hold_why)i;
-	return HOLD_DELAYED;
+	for (size_t i = 0; i < BLOCK_REFUSED + 1; i++)
+		if (strcmp(parked_reasons[i], reason) == 0)
+			return (enum block_why)i;
+	return BLOCK_DELAYED;
 }
 
 static bool
@@ -47,7 +47,7 @@ is_halted(const struct blocked *b)
 
 /* Bring a batch back of what is parked under this record. */
 static int
-empty_out(struct park *p, const struct leases *ls, uint64_t first,
+empty_out(struct parked *p, const struct leases *ls, uint64_t first,
     bool *more, struct err *e)
 {
 	char			 label[STORE_PARKED];
@@ -57,7 +57,7 @@ empty_out(struct park *p, const struct leases *ls, uint64_t first,
 	size_t			 n;
 	int			 rc = 0;
 
-	park_set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
+	parked_set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
 	if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
 		return -1;
 	list = xcalloc(n + 1, sizeof(*list));
@@ -76,14 +76,14 @@ empty_out(struct park *p, const struct leases *ls, uint64_t first,
  * change of outbox.ordering.  One is enough to park under; a halt stays.
  */
 static int
-merge(struct park *p, struct part *part, const struct blocked *b,
+merge(struct parked *p, struct part *part, const struct blocked *b,
     struct err *e)
 {
 	struct leases	ls = { 0 };
 	bool		more;
 	int		rc;
 
-	park_add_leases(&ls, part);
+	parked_add_leases(&ls, part);
 	rc = empty_out(p, &ls, b->first, &more, e);
 	part->merging = part->merging || (rc == 0 && more);
 	if (rc == 0 && !more && !is_halted(b))
@@ -93,14 +93,14 @@ merge(struct park *p, struct part *part, const struct blocked *b,
 }
 
 static int
-load(struct park *p, const struct blocked *b, uint64_t parked_from,
+load(struct parked *p, const struct blocked *b, uint64_t parked_from,
     int64_t now, struct err *e)
 {
 	struct bytes		 label = { b->label, strlen(b->label) };
-	struct held_lane	*l;
-	struct wait		 w = { .part = member_part(p->member, label),
+	struct blocked_lane	*l;
+	struct wait		 w = { .part = fleet_part(p->fleet, label),
 				     .key = b->key, .why = why_of(b->reason),
-				     .sequence = HOLD_NONE,
+				     .sequence = LANE_NONE,
 				     .due_at = INT64_MAX };
 
 	if (w.part == NULL)
@@ -115,11 +115,11 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 		w.due_at = now + b->due_ms;
 	}
 	/* With nothing to wait for, the next step finds it empty. */
-	if (!b->pending && !is_halted(b) && parked_from == HOLD_NONE)
+	if (!b->pending && !is_halted(b) && parked_from == LANE_NONE)
 		parked_from = b->first;
-	if ((l = hold_lane(p->hold, w.lane)) == NULL)
-		l = hold_load(p->hold, &w, b->first, parked_from,
-		    b->head_parked && w.sequence != HOLD_NONE);
+	if ((l = lanes_find(p->lanes, w.lane)) == NULL)
+		l = lanes_load(p->lanes, &w, b->first, parked_from,
+		    b->head_parked && w.sequence != LANE_NONE);
 	else if (merge(p, w.part, b, e) < 0)
 		return -1;
 	if (is_halted(b) && l->record == 0) {
@@ -127,13 +127,13 @@ load(struct park *p, const struct blocked *b, uint64_t parked_from,
 		l->home = w.part;
 	}
 	if (is_halted(b))
-		hold_halt(p->hold, l, w.part, b->head);
+		lanes_halt(p->lanes, l, w.part, b->head);
 	return 0;
 }
 
 /* The lowest sequence of each that is parked, other than its head. */
 static int
-find_parked(struct park *p, const struct blocked *b, size_t n,
+find_parked(struct parked *p, const struct blocked *b, size_t n,
     uint64_t *parked_from, struct err *e)
 {
 	struct range		 ranges[STORE_RANGES];
@@ -142,8 +142,8 @@ find_parked(struct park *p, const struct blocked *b, size_t n,
 	size_t			 nfound;
 
 	for (size_t i = 0; i < n; i++) {
-		park_set_range(&ranges[i], labels[i], b[i].first, 2);
-		parked_from[i] = HOLD_NONE;
+		parked_set_range(&ranges[i], labels[i], b[i].first, 2);
+		parked_from[i] = LANE_NONE;
 	}
 	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
 		return -1;
@@ -155,7 +155,7 @@ find_parked(struct park *p, const struct blocked *b, size_t n,
 }
 
 static int
-load_list(struct park *p, struct blocked_list *list, int64_t now,
+load_list(struct parked *p, struct blocked_list *list, int64_t now,
     struct err *e)
 {
 	uint64_t	parked_from[STORE_RANGES];
@@ -176,18 +176,18 @@ load_list(struct park *p, struct blocked_list *list, int64_t now,
 
 /* What is not finished stays fresh: it is read again in the next round. */
 void
-park_end_reading(struct park *p, struct part *const *parts, size_t n, bool failed)
+parked_end_reading(struct parked *p, struct part *const *parts, size_t n, bool failed)
 {
 	for (size_t i = 0; i < n; i++) {
 		parts[i]->fresh = failed || parts[i]->merging;
 		parts[i]->merging = false;
 		if (parts[i]->fresh)
-			hold_forget_part(p->hold, parts[i]);
+			lanes_forget_part(p->lanes, parts[i]);
 	}
 }
 
 static int
-read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
+read_parts(struct parked *p, struct part *const *parts, size_t n, size_t *nread,
     int64_t now, struct err *e)
 {
 	const char		**labels;
@@ -203,7 +203,7 @@ read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
 	if (rc == 0)
 		rc = load_list(p, &list, now, e);
 	*nread += list.n;
-	park_end_reading(p, parts, n, rc < 0);
+	parked_end_reading(p, parts, n, rc < 0);
 	store_blocked_free(&list);
 	free(labels);
 	return rc;
@@ -214,9 +214,9 @@ read_parts(struct park *p, struct part *const *parts, size_t n, size_t *nread,
  * the rest is for later rounds: leases do not wait.
  */
 int
-park_read_fresh(struct park *p, int64_t now, struct err *e)
+parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 {
-	struct member	*m = p->member;
+	struct fleet	*m = p->fleet;
 	struct part	*parts[READ_PARTS];
 	size_t		 n = 0, nread = 0;
 

@@ -1,11 +1,11 @@
 /*
- * park.c - see park.h
+ * parked.c - see parked.h
  *
  * The hold is told what a statement has done only after it has done it; an
  * answer that is lost closes the connection, and everything is read again.
  */
 
-#include "worker/park_impl.h"
+#include "worker/parked_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,20 +28,20 @@
 #define ASIDE_MS	30000
 
 static size_t
-max_lanes(const struct park *p, int64_t now, size_t max)
+max_lanes(const struct parked *p, int64_t now, size_t max)
 {
 	return now < p->alone_until ? 1 : max;
 }
 
 static bool
-is_aside(const struct held_lane *l, int64_t now)
+is_aside(const struct blocked_lane *l, int64_t now)
 {
 	return now < l->aside_until;
 }
 
 /* A statement about these lanes failed; 0: the round may go on without. */
 static int
-refused(struct park *p, struct held_lane *const *lanes, size_t n, int64_t now,
+refused(struct parked *p, struct blocked_lane *const *lanes, size_t n, int64_t now,
     const struct err *e)
 {
 	char	key[PLAIN_SIZE];
@@ -64,7 +64,7 @@ refused(struct park *p, struct held_lane *const *lanes, size_t n, int64_t now,
 }
 
 void
-park_add_leases(struct leases *ls, const struct part *part)
+parked_add_leases(struct leases *ls, const struct part *part)
 {
 	for (size_t i = 0; i < ls->n; i++)
 		if (ls->items[i].label == part_name(part))
@@ -79,7 +79,7 @@ park_add_leases(struct leases *ls, const struct part *part)
 
 /* Give rows of these lanes their labels back. */
 static int
-unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
     const uint64_t *list, size_t n, struct err *e)
 {
 	struct leases	ls = { 0 };
@@ -89,7 +89,7 @@ unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
 		return 0;
 	p->moved = true;
 	for (size_t i = 0; i < nlanes; i++)
-		park_add_leases(&ls, lanes[i]->home);
+		parked_add_leases(&ls, lanes[i]->home);
 	rc = store_unpark(p->store, ls.items, ls.n, list, n, e);
 	free(ls.items);
 	return rc;
@@ -101,7 +101,7 @@ unpark(struct park *p, struct held_lane *const *lanes, size_t nlanes,
 
 /* A record that cannot go does no harm: its next reader tries again. */
 static int
-unblock(struct park *p, const struct leases *ls, const uint64_t *list,
+unblock(struct parked *p, const struct leases *ls, const uint64_t *list,
     size_t n, struct err *e)
 {
 	if (store_unblock(p->store, ls->items, ls->n, list, n, e) == 0)
@@ -115,9 +115,9 @@ unblock(struct park *p, const struct leases *ls, const uint64_t *list,
 }
 
 static int
-lift(struct park *p, struct err *e)
+lift(struct parked *p, struct err *e)
 {
-	struct hold	*h = p->hold;
+	struct lanes	*h = p->lanes;
 	struct leases	 ls = { 0 };
 	uint64_t	*list;
 	int		 rc;
@@ -127,7 +127,7 @@ lift(struct park *p, struct err *e)
 	list = xcalloc(h->nlifted, sizeof(*list));
 	for (size_t i = 0; i < h->nlifted; i++) {
 		list[i] = h->lifted[i].record;
-		park_add_leases(&ls, h->lifted[i].home);
+		parked_add_leases(&ls, h->lifted[i].home);
 	}
 	rc = unblock(p, &ls, list, h->nlifted, e);
 	free(ls.items);
@@ -138,15 +138,15 @@ lift(struct park *p, struct err *e)
 }
 
 static int
-bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
+bring_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct hold		 *h = p->hold;
-	struct held_lane	**lanes, *l;
+	struct lanes		 *h = p->lanes;
+	struct blocked_lane	**lanes, *l;
 	uint64_t		 *list;
 	size_t			  n = 0;
 	int			  rc;
 
-	if (hold_next_due(h) > now)
+	if (lanes_next_due(h) > now)
 		return 0;
 	lanes = xcalloc(limit + 1, sizeof(*lanes));
 	list = xcalloc(limit + 1, sizeof(*list));
@@ -159,7 +159,7 @@ bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
 		}
 	rc = unpark(p, lanes, n, list, n, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		hold_head_back(h, lanes[i]);
+		lanes_head_back(h, lanes[i]);
 	if (rc < 0)
 		rc = refused(p, lanes, n, now, e);
 	free(lanes);
@@ -169,23 +169,23 @@ bring_heads(struct park *p, size_t limit, int64_t now, struct err *e)
 
 /* What was read of each lane: the last one only tells where the rest is. */
 static void
-take_back(struct park *p, struct held_lane **lanes, const struct range *ranges,
+take_back(struct parked *p, struct blocked_lane **lanes, const struct range *ranges,
     size_t nlanes, const struct candidate *found, size_t nfound)
 {
 	uint64_t	next[STORE_RANGES];
 	size_t		used[STORE_RANGES] = { 0 };
 
 	for (size_t i = 0; i < nlanes; i++)
-		next[i] = HOLD_NONE;
+		next[i] = LANE_NONE;
 	for (size_t i = 0; i < nfound; i++)
 		if (++used[found[i].range] == ranges[found[i].range].limit)
 			next[found[i].range] = found[i].sequence;
 	for (size_t i = 0; i < nlanes; i++)
-		hold_back(p->hold, lanes[i], next[i]);
+		lanes_rows_back(p->lanes, lanes[i], next[i]);
 }
 
 static int
-unpark_found(struct park *p, struct held_lane *const *lanes, size_t nlanes,
+unpark_found(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
     const struct range *ranges, const struct candidate *found, size_t nfound,
     struct err *e)
 {
@@ -202,9 +202,9 @@ unpark_found(struct park *p, struct held_lane *const *lanes, size_t nlanes,
 }
 
 static int
-bring_rows(struct park *p, size_t limit, int64_t now, struct err *e)
+bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct held_lane	*lanes[STORE_RANGES], *l;
+	struct blocked_lane	*lanes[STORE_RANGES], *l;
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][STORE_PARKED];
 	struct candidate	*found;
@@ -212,15 +212,15 @@ bring_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 	size_t			 max = max_lanes(p, now, STORE_RANGES);
 	int			 rc;
 
-	if (p->hold->nreturning == 0)
+	if (p->lanes->nreturning == 0)
 		return 0;
-	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next)
-		if (hold_is_returning(l) && !is_aside(l, now))
+	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next)
+		if (lane_is_returning(l) && !is_aside(l, now))
 			lanes[n++] = l;
 	if (n == 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		park_set_range(&ranges[i], labels[i], lanes[i]->record,
+		parked_set_range(&ranges[i], labels[i], lanes[i]->record,
 		    limit / n + 2);
 	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
 		return -1;
@@ -238,7 +238,7 @@ bring_rows(struct park *p, size_t limit, int64_t now, struct err *e)
  */
 
 struct going {
-	struct held_lane	*lanes[LANES];
+	struct blocked_lane	*lanes[LANES];
 	struct parking		 parking[LANES];
 	size_t			 n;
 	uint64_t		*sequences;
@@ -247,14 +247,14 @@ struct going {
 
 /* A lease is not as we knew it: look again, and read the keys afresh. */
 static void
-start_afresh(struct park *p, struct held_lane *const *lanes, size_t n)
+start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		lanes[i]->part->fresh = true;
-	for (size_t i = 0; i < p->member->nparts; i++)
-		if (p->member->parts[i]->fresh)
-			hold_forget_part(p->hold, p->member->parts[i]);
-	member_look_now(p->member);
+	for (size_t i = 0; i < p->fleet->nparts; i++)
+		if (p->fleet->parts[i]->fresh)
+			lanes_forget_part(p->lanes, p->fleet->parts[i]);
+	fleet_reread(p->fleet);
 }
 
 /*
@@ -263,9 +263,9 @@ start_afresh(struct park *p, struct held_lane *const *lanes, size_t n)
  * former count's label no longer.
  */
 static const struct part_label *
-home_label(const struct park *p, const struct held_lane *l)
+home_label(const struct parked *p, const struct blocked_lane *l)
 {
-	const struct counts	*c = &p->member->counts;
+	const struct counts	*c = &p->fleet->counts;
 	const struct part	*home = l->part;
 
 	for (size_t i = 0; home->nlabels > 1 && i < home->nlabels; i++) {
@@ -279,18 +279,18 @@ home_label(const struct park *p, const struct held_lane *l)
 }
 
 static struct blocked
-record_of(const struct park *p, const struct held_lane *l)
+record_of(const struct parked *p, const struct blocked_lane *l)
 {
 	const struct part_label	*home = home_label(p, l);
 
 	return (struct blocked){ .first = l->head, .head = l->head,
 	    .key = l->key, .label = home->label, .epoch = home->epoch,
-	    .reason = park_reasons[l->why] };
+	    .reason = parked_reasons[l->why] };
 }
 
 /* *done tells whether they all have a record now. */
 static int
-record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
+record(struct parked *p, struct blocked_lane *const *lanes, size_t n, bool *done,
     struct err *e)
 {
 	struct blocked	b[LANES];
@@ -314,23 +314,23 @@ record(struct park *p, struct held_lane *const *lanes, size_t n, bool *done,
 }
 
 static bool
-is_far(const struct held_lane *l, int64_t now)
+is_far(const struct blocked_lane *l, int64_t now)
 {
 	return l->due_at - now > SOON_MS;
 }
 
 /* An operator wants to know of heads that failed and wait. */
 static int
-record_failed(struct park *p, int64_t now, struct err *e)
+record_failed(struct parked *p, int64_t now, struct err *e)
 {
-	struct held_lane	*lanes[LANES], *l;
+	struct blocked_lane	*lanes[LANES], *l;
 	size_t			 n = 0, max = max_lanes(p, now, LANES);
 	bool			 done, later = false;
 
-	if (!p->hold->unrecorded)
+	if (!p->lanes->unrecorded)
 		return 0;
-	for (l = p->hold->lanes; l != NULL && n < max; l = l->hh.next) {
-		if (l->record != 0 || l->why != HOLD_FAILED || !is_far(l, now))
+	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next) {
+		if (l->record != 0 || l->why != BLOCK_FAILED || !is_far(l, now))
 			continue;
 		if (is_aside(l, now))
 			later = true;
@@ -339,14 +339,14 @@ record_failed(struct park *p, int64_t now, struct err *e)
 	}
 	if (n > 0 && record(p, lanes, n, &done, e) < 0)
 		return refused(p, lanes, n, now, e);
-	p->hold->unrecorded = later || n == max;
+	p->lanes->unrecorded = later || n == max;
 	return 0;
 }
 
 static bool
-head_can_go(const struct held_lane *l, int64_t now)
+head_can_go(const struct blocked_lane *l, int64_t now)
 {
-	return !l->head_parked && l->head != HOLD_NONE && is_far(l, now) &&
+	return !l->head_parked && l->head != LANE_NONE && is_far(l, now) &&
 	    (l->home == NULL || l->home == l->part);
 }
 
@@ -354,37 +354,37 @@ head_can_go(const struct held_lane *l, int64_t now)
 static int
 lane_cmp(const void *a, const void *b)
 {
-	const struct held_lane	*x = *(struct held_lane *const *)a;
-	const struct held_lane	*y = *(struct held_lane *const *)b;
+	const struct blocked_lane	*x = *(struct blocked_lane *const *)a;
+	const struct blocked_lane	*y = *(struct blocked_lane *const *)b;
 
 	return x->nrows > y->nrows ? -1 : x->nrows < y->nrows;
 }
 
-static struct held_lane **
-sorted_lanes(const struct hold *h)
+static struct blocked_lane **
+sorted_lanes(const struct lanes *h)
 {
-	struct held_lane	**lanes, *l;
+	struct blocked_lane	**lanes, *l;
 	size_t			  n = 0;
 
-	lanes = xcalloc(hold_nlanes(h) + 1, sizeof(struct held_lane *));
+	lanes = xcalloc(lanes_count(h) + 1, sizeof(struct blocked_lane *));
 	for (l = h->lanes; l != NULL; l = l->hh.next)
 		lanes[n++] = l;
-	qsort(lanes, n, sizeof(struct held_lane *), lane_cmp);
+	qsort(lanes, n, sizeof(struct blocked_lane *), lane_cmp);
 	return lanes;
 }
 
 static void
-choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
+choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
 {
 	uint64_t	*list = g->sequences + g->nsequences;
 	size_t		 n = 0;
 
 	/* Halted in a partition that has no rows here. */
-	if ((l->record == 0 && l->head == HOLD_NONE) || is_aside(l, now))
+	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
 		return;
 	if (head_can_go(l, now))
 		list[n++] = l->head;
-	n += hold_list(l, list + n, max - n);
+	n += lane_list_rows(l, list + n, max - n);
 	if (n == 0)
 		return;
 	g->parking[g->n] = (struct parking){ .sequences = list, .n = n };
@@ -393,10 +393,10 @@ choose_rows(struct going *g, struct held_lane *l, size_t max, int64_t now)
 }
 
 static void
-choose(struct park *p, struct going *g, size_t max, int64_t now)
+choose(struct parked *p, struct going *g, size_t max, int64_t now)
 {
-	struct held_lane	**lanes = sorted_lanes(p->hold);
-	size_t			  n = hold_nlanes(p->hold);
+	struct blocked_lane	**lanes = sorted_lanes(p->lanes);
+	size_t			  n = lanes_count(p->lanes);
 
 	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
 	/* A returning lane has a record; others get it by their head. */
@@ -407,24 +407,24 @@ choose(struct park *p, struct going *g, size_t max, int64_t now)
 }
 
 static int
-put_away(struct park *p, const struct going *g, struct err *e)
+put_away(struct parked *p, const struct going *g, struct err *e)
 {
 	struct leases	ls = { 0 };
 	int		rc;
 
 	p->moved = true;
 	for (size_t i = 0; i < g->n; i++)
-		park_add_leases(&ls, g->lanes[i]->home);
+		parked_add_leases(&ls, g->lanes[i]->home);
 	rc = store_park(p->store, ls.items, ls.n, g->parking, g->n, e);
 	free(ls.items);
 	return rc;
 }
 
 static int
-park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
+park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	struct going	g = { 0 };
-	size_t		nrows = hold_nrows(p->hold);
+	size_t		nrows = lanes_nrows(p->lanes);
 	bool		done = true;
 	int		rc = 0;
 
@@ -442,7 +442,7 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 	if (rc == 0 && done && g.n > 0)
 		rc = put_away(p, &g, e);
 	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
-		hold_parked(p->hold, g.lanes[i], g.parking[i].sequences,
+		lanes_parked(p->lanes, g.lanes[i], g.parking[i].sequences,
 		    g.parking[i].n);
 	free(g.sequences);
 	if (rc < 0)
@@ -451,14 +451,14 @@ park_rows(struct park *p, size_t limit, int64_t now, struct err *e)
 }
 
 int
-park_round(struct park *p, size_t limit, int64_t now, struct err *e)
+parked_round(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	p->moved = false;
 	if (!store_can_block(p->store)) {
-		park_end_reading(p, p->member->parts, p->member->nparts, false);
+		parked_end_reading(p, p->fleet->parts, p->fleet->nparts, false);
 		return 0;
 	}
-	if (lift(p, e) < 0 || park_read_fresh(p, now, e) < 0 ||
+	if (lift(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||
 	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
 	    bring_rows(p, limit, now, e) < 0)
 		return -1;

@@ -1,5 +1,5 @@
 /*
- * look.c - see look.h
+ * candidates.c - see candidates.h
  *
  * A scan may serve several batches, because it is one moment: whoever keeps
  * the order of a key commits its rows one after the other, so a row that the
@@ -7,7 +7,7 @@
  * long as nothing that was seen comes back: see goes_on.
  */
 
-#include "worker/look_impl.h"
+#include "worker/candidates_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +31,19 @@
 #define RING_OLD_MS	PACE_SOON_MS
 
 void
-look_init(struct look *l, const struct conf *conf, struct store *store,
-    struct member *member, struct hold *hold)
+candidates_init(struct candidates *l, const struct conf *conf, struct store *store,
+    struct fleet *fleet, struct lanes *lanes)
 {
 	memset(l, 0, sizeof(*l));
 	l->conf = conf;
 	l->store = store;
-	l->member = member;
-	l->hold = hold;
+	l->fleet = fleet;
+	l->lanes = lanes;
 	l->scan.depth = 1;
 }
 
 void
-look_free(struct look *l)
+candidates_free(struct candidates *l)
 {
 	free(l->scan.rows);
 	batch_free(&l->scan.ahead);
@@ -67,9 +67,9 @@ sort(struct picks *k)
 }
 
 int64_t
-look_next_due(struct look *l)
+candidates_next_due(struct candidates *l)
 {
-	int64_t	due = hold_next_due(l->hold);
+	int64_t	due = lanes_next_due(l->lanes);
 
 	return due > l->heads_at ? due : l->heads_at;
 }
@@ -81,15 +81,15 @@ look_next_due(struct look *l)
  * its turn.
  */
 static void
-take_heads(struct look *l, struct picks *k, const uint64_t *seen, size_t max)
+take_heads(struct candidates *l, struct picks *k, const uint64_t *seen, size_t max)
 {
-	size_t		 n = hold_nlanes(l->hold), due;
+	size_t		 n = lanes_count(l->lanes), due;
 	struct pick	*heads;
 
-	if (look_next_due(l) > clock_ms())
+	if (candidates_next_due(l) > clock_ms())
 		return;
 	heads = xcalloc(n + 1, sizeof(*heads));
-	due = hold_due(l->hold, clock_ms(), heads, n);
+	due = lanes_due(l->lanes, clock_ms(), heads, n);
 	for (size_t i = 0; i < due && k->n < max; i++)
 		if (heads[i].part->picked && heads[i].sequence <=
 		    seen[heads[i].part->labels[0].range])
@@ -177,9 +177,9 @@ cut_at(struct picks *k, uint64_t sequence)
 
 /* It waits, or is open. */
 static bool
-is_known(const struct look *l, const struct batch *open, uint64_t sequence)
+is_known(const struct candidates *l, const struct batch *open, uint64_t sequence)
 {
-	return hold_has_row(l->hold, sequence) ||
+	return lanes_has_row(l->lanes, sequence) ||
 	    (open != NULL && batch_msg(open, sequence) != NULL);
 }
 
@@ -188,20 +188,20 @@ is_known(const struct look *l, const struct batch *open, uint64_t sequence)
  * how many rows of each label were met in vain.
  */
 static void
-note_looks(struct look *l, const struct batch *open)
+note_looks(struct candidates *l, const struct batch *open)
 {
 	struct scan	*s = &l->scan;
 
 	for (size_t i = 0; i < s->nranges; i++) {
 		range_label(s, i)->nknown = 0;
-		if (s->began_at / 1000 >= s->parts[i]->rung_at + RING_OLD_MS)
-			s->parts[i]->rung = false;
+		if (s->began_at / 1000 >= s->parts[i]->woken_at + RING_OLD_MS)
+			s->parts[i]->woken = false;
 	}
 	for (size_t i = 0; i < s->n; i++)
 		if (is_known(l, open, s->rows[i].sequence))
 			range_label(s, s->rows[i].range)->nknown++;
 		else
-			s->parts[s->rows[i].range]->rung = false;
+			s->parts[s->rows[i].range]->woken = false;
 }
 
 /* Narrow looks come back for what the batch had no room for. */
@@ -209,7 +209,7 @@ static void
 note_left(struct scan *s)
 {
 	for (size_t i = s->next; s->narrow && i < s->n; i++)
-		s->parts[s->rows[i].range]->rung = true;
+		s->parts[s->rows[i].range]->woken = true;
 }
 
 /*
@@ -218,7 +218,7 @@ note_left(struct scan *s)
  * off goes in place of heads that went for it.
  */
 static void
-take_rows(struct look *l, struct picks *k, const struct batch *open,
+take_rows(struct candidates *l, struct picks *k, const struct batch *open,
     size_t limit)
 {
 	struct scan	*s = &l->scan;
@@ -243,7 +243,7 @@ take_rows(struct look *l, struct picks *k, const struct batch *open,
  * still for rows that were never tried, and of a batch of one every other.
  */
 static void
-take_first(struct look *l, struct picks *k, const struct batch *open,
+take_first(struct candidates *l, struct picks *k, const struct batch *open,
     size_t limit)
 {
 	uint64_t	*seen = note_seen(&l->scan);
@@ -258,21 +258,21 @@ take_first(struct look *l, struct picks *k, const struct batch *open,
 
 /* Rows that wait would be read again and again, only to be passed. */
 static bool
-reads_few(const struct look *l)
+reads_few(const struct candidates *l)
 {
-	return !l->scan.many && hold_nlanes(l->hold) == 0;
+	return !l->scan.many && lanes_count(l->lanes) == 0;
 }
 
 bool
-look_would_ask(const struct look *l)
+candidates_would_ask(const struct candidates *l)
 {
 	return l->idle && reads_few(l) &&
-	    member_nlabels(l->member) <= STORE_RANGES;
+	    fleet_nlabels(l->fleet) <= STORE_RANGES;
 }
 
 /* Who is rung for a row will want the message: one statement less for it. */
 static int
-ask_few(struct look *l, bool *all, struct err *e)
+ask_few(struct candidates *l, bool *all, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	size_t		 max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
@@ -289,13 +289,13 @@ ask_few(struct look *l, bool *all, struct err *e)
  * there is nothing, or so little that it is all.
  */
 static int
-read_few(struct look *l, bool *all, struct err *e)
+read_few(struct candidates *l, bool *all, struct err *e)
 {
 	struct scan	*s = &l->scan;
 
 	*all = false;
 	/* It may have been asked just now, with the leases. */
-	if (look_would_ask(l) && l->member->rows == MEMBER_NO_ROWS) {
+	if (candidates_would_ask(l) && l->fleet->rows == FLEET_NO_ROWS) {
 		*all = true;
 		return 0;
 	}
@@ -309,7 +309,7 @@ read_few(struct look *l, bool *all, struct err *e)
 }
 
 static int
-read_rows(struct look *l, struct err *e)
+read_rows(struct candidates *l, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	bool		 all;
@@ -342,7 +342,7 @@ adapt(struct scan *s, int64_t now)
 }
 
 static int
-scan(struct look *l, size_t limit, struct err *e)
+scan(struct candidates *l, size_t limit, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	int64_t		 began_at = clock_us();
@@ -352,8 +352,8 @@ scan(struct look *l, size_t limit, struct err *e)
 	batch_free(&s->ahead);
 	s->rows = NULL;
 	s->n = s->next = 0;
-	s->calm = hold_nlanes(l->hold) == 0;
-	look_choose_ranges(l, limit * s->depth);
+	s->calm = lanes_count(l->lanes) == 0;
+	candidates_choose_ranges(l, limit * s->depth);
 	if (read_rows(l, e) < 0)
 		return -1;
 	s->narrow = l->narrow;
@@ -371,7 +371,7 @@ scan(struct look *l, size_t limit, struct err *e)
  * rows of other partitions waiting for long.
  */
 static bool
-goes_on(const struct look *l)
+goes_on(const struct candidates *l)
 {
 	const struct scan	*s = &l->scan;
 
@@ -382,10 +382,10 @@ goes_on(const struct look *l)
 	for (size_t i = 0; i < s->nranges; i++) {
 		struct bytes		 label = { s->labels[i],
 					     strlen(s->labels[i]) };
-		struct part		*p = member_part(l->member, label);
+		struct part		*p = fleet_part(l->fleet, label);
 
 		if (p == NULL || p != s->parts[i] || p->fresh ||
-		    member_label(l->member, label)->epoch !=
+		    fleet_label(l->fleet, label)->epoch !=
 		    s->ranges[i].epoch)
 			return false;
 	}
@@ -393,7 +393,7 @@ goes_on(const struct look *l)
 }
 
 int
-look_for_rows(struct look *l, struct picks *k, const struct batch *open,
+candidates_pick(struct candidates *l, struct picks *k, const struct batch *open,
     size_t limit, struct err *e)
 {
 	bool	on = goes_on(l);
@@ -425,54 +425,54 @@ is_named(const struct part *p, const struct label_set *which)
 }
 
 bool
-look_rung(struct look *l, const struct label_set *which, int64_t now)
+candidates_wake(struct candidates *l, const struct label_set *which, int64_t now)
 {
-	struct member	*m = l->member;
+	struct fleet	*m = l->fleet;
 	bool		 ours = false;
 
 	for (size_t i = 0; i < m->nparts; i++) {
 		struct part *p = m->parts[i];
 
 		if (is_named(p, which)) {
-			p->rung = ours = true;
-			p->rung_at = now;
+			p->woken = ours = true;
+			p->woken_at = now;
 		}
 	}
 	return ours;
 }
 
 bool
-look_is_rung(const struct look *l)
+candidates_are_woken(const struct candidates *l)
 {
-	for (size_t i = 0; i < l->member->nparts; i++)
-		if (l->member->parts[i]->rung)
+	for (size_t i = 0; i < l->fleet->nparts; i++)
+		if (l->fleet->parts[i]->woken)
 			return true;
 	return false;
 }
 
 bool
-look_is_over(struct look *l, bool claimed)
+candidates_round_is_over(struct candidates *l, bool claimed)
 {
 	l->idle = !claimed;
-	if (claimed || l->looked_at >= l->member->nparts)
+	if (claimed || l->looked_at >= l->fleet->nparts)
 		l->looked_at = 0;
 	return l->looked_at > 0;
 }
 
 bool
-look_left_some(const struct look *l)
+candidates_left_some(const struct candidates *l)
 {
 	return l->scan.rich || l->scan.next < l->scan.n || l->cut;
 }
 
 void
-look_drop(struct look *l)
+candidates_drop(struct candidates *l)
 {
 	l->scan.next = l->scan.n;
 }
 
 void
-look_all_done(struct look *l)
+candidates_all_done(struct candidates *l)
 {
 	l->scan.clean = true;
 }

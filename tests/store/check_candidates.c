@@ -1,5 +1,5 @@
 /*
- * check_look.c - looks at partitions that somebody has rung for
+ * check_candidates.c - looks at partitions that somebody has rung for
  *
  * Four partitions are ours, p00 to p03; rows 1 and 2 wait in p01, 3 in p02.
  */
@@ -9,21 +9,21 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/hold.h"
-#include "worker/look.h"
-#include "worker/member.h"
+#include "worker/lanes.h"
+#include "worker/candidates.h"
+#include "worker/fleet.h"
 #include "worker/pace.h"
-#include "worker/park.h"
+#include "worker/parked.h"
 
-static struct member	 member;
-static struct hold	*hold;
-static struct look	 look;
+static struct fleet	 fleet;
+static struct lanes	*lanes;
+static struct candidates	 cands;
 static struct picks	 picks;
 
 static struct part *
 part(const char *label)
 {
-	struct part	*p = member_part(&member, (struct bytes){ label,
+	struct part	*p = fleet_part(&fleet, (struct bytes){ label,
 			    strlen(label) });
 
 	ck_assert_msg(p != NULL, "%s is not ours", label);
@@ -33,8 +33,8 @@ part(const char *label)
 static void
 own(unsigned n)
 {
-	struct park	park = { .conf = conf, .store = st, .member = &member,
-			    .hold = hold };
+	struct parked	parked = { .conf = conf, .store = st, .fleet = &fleet,
+			    .lanes = lanes };
 	char		label[16];
 
 	sql("DELETE FROM outbox_partitions");
@@ -42,13 +42,13 @@ own(unsigned n)
 		snprintf(label, sizeof(label), "p%02u", i);
 		add_lease(label, ME, 1);
 	}
-	member_init(&member, conf, st, hold);
-	member.lease_until = INT64_MAX;
+	fleet_init(&fleet, conf, st, lanes);
+	fleet.lease_until = INT64_MAX;
 	do {
-		ck_ok(member_round(&member, 0, &e));
-		ck_ok(park_round(&park, 100, 0, &e));
-	} while (member_has_fresh(&member));
-	ck_assert_uint_eq(member.nparts, n);
+		ck_ok(fleet_round(&fleet, 0, &e));
+		ck_ok(parked_round(&parked, 100, 0, &e));
+	} while (fleet_has_fresh(&fleet));
+	ck_assert_uint_eq(fleet.nparts, n);
 }
 
 static void
@@ -59,8 +59,8 @@ look_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	hold = hold_new();
-	look_init(&look, conf, st, &member, hold);
+	lanes = lanes_new();
+	candidates_init(&cands, conf, st, &fleet, lanes);
 	memset(&picks, 0, sizeof(picks));
 	own(4);
 	add_rows(1, 2, "'p01'");
@@ -71,9 +71,9 @@ static void
 look_end(void)
 {
 	picks_free(&picks);
-	look_free(&look);
-	member_free(&member);
-	hold_free(hold);
+	candidates_free(&cands);
+	fleet_free(&fleet);
+	lanes_free(lanes);
 	end_store();
 }
 
@@ -83,7 +83,7 @@ ring(const char *label)
 	struct label_set	which = { { 0 } };
 
 	label_set_add(&which, label, strlen(label));
-	return look_rung(&look, &which, clock_ms());
+	return candidates_wake(&cands, &which, clock_ms());
 }
 
 /* "1 2 3": the rows that a look gives out. */
@@ -95,8 +95,8 @@ found(bool narrow, const struct batch *open)
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	look.narrow = narrow;
-	ck_ok(look_for_rows(&look, &picks, open, 100, &e));
+	cands.narrow = narrow;
+	ck_ok(candidates_pick(&cands, &picks, open, 100, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -110,25 +110,25 @@ static void
 let_pass(const char *label)
 {
 	for (int64_t until = patience();
-	    clock_ms() < part(label)->rung_at + PACE_SOON_MS; )
+	    clock_ms() < part(label)->woken_at + PACE_SOON_MS; )
 		wait_more(&until, "a ring to be old");
 }
 
 START_TEST(narrow_look_goes_where_it_rang)
 {
 	ck_assert(ring("p01"));
-	ck_assert(look_is_rung(&look));
+	ck_assert(candidates_are_woken(&cands));
 	ck_assert_str_eq(found(true, NULL), "1 2");
-	ck_assert(!look_is_rung(&look));
-	ck_assert(!look.saw_all && !look_left_some(&look));
-	ck_assert(!look_is_over(&look, true));
+	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!cands.saw_all && !candidates_left_some(&cands));
+	ck_assert(!candidates_round_is_over(&cands, true));
 	let_pass("p01");
 	ck_assert_str_eq(found(true, NULL), "");
 	ring("p02");
 	ring("p01");
 	ck_assert_str_eq(found(true, NULL), "1 2 3");
 	ck_assert_str_eq(found(false, NULL), "1 2 3");
-	ck_assert(look.saw_all);
+	ck_assert(cands.saw_all);
 }
 END_TEST
 
@@ -138,7 +138,7 @@ START_TEST(narrow_look_reads_what_it_names)
 	add_rows(4, 40, "'p03'");
 	log_statements();
 	store_free(st);
-	look.store = st = store_of(conf, ME);
+	cands.store = st = store_of(conf, ME);
 	ring("p01");
 	ck_assert_str_eq(found(true, NULL), "1 2");
 	sql("SET GLOBAL general_log = 0");
@@ -151,7 +151,7 @@ END_TEST
 START_TEST(foreign_ring_is_none)
 {
 	ck_assert(!ring("p44"));
-	ck_assert(!look_is_rung(&look));
+	ck_assert(!candidates_are_woken(&cands));
 	ck_assert_str_eq(found(true, NULL), "");
 }
 END_TEST
@@ -161,16 +161,16 @@ START_TEST(ring_is_repeated_when_it_is_old)
 {
 	ring("p03");
 	ck_assert_str_eq(found(_i == 0, NULL), _i == 0 ? "" : "1 2 3");
-	ck_assert(look_is_rung(&look));
+	ck_assert(candidates_are_woken(&cands));
 	let_pass("p03");
 	add_rows(4, 4, "'p03'");
 	ck_assert_str_eq(found(true, NULL), "4");
-	ck_assert(!look_is_rung(&look));
+	ck_assert(!candidates_are_woken(&cands));
 	ck_assert_str_eq(found(true, NULL), "");
 	ring("p00");
 	let_pass("p00");
 	ck_assert_str_eq(found(true, NULL), "");
-	ck_assert(!look_is_rung(&look));
+	ck_assert(!candidates_are_woken(&cands));
 }
 END_TEST
 
@@ -178,13 +178,13 @@ END_TEST
 START_TEST(ring_lasts_for_a_moment)
 {
 	ring("p01");
-	part("p01")->rung_at = clock_ms() + 60000;
+	part("p01")->woken_at = clock_ms() + 60000;
 	ck_assert_str_eq(found(true, NULL), "1 2");
-	ck_assert(!look_is_rung(&look));
+	ck_assert(!candidates_are_woken(&cands));
 	sql("DELETE FROM outbox WHERE partition_key = 'p01'");
 	ring("p02");
 	add_rows(4, 4, "'p01'");
-	part("p01")->rung_at = clock_ms() + 60000;
+	part("p01")->woken_at = clock_ms() + 60000;
 	ck_assert_str_eq(found(true, NULL), "3 4");
 }
 END_TEST
@@ -197,12 +197,12 @@ START_TEST(rows_that_are_left_are_rung_for)
 	let_pass("p01");
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	look.narrow = true;
-	ck_ok(look_for_rows(&look, &picks, NULL, 20, &e));
+	cands.narrow = true;
+	ck_ok(candidates_pick(&cands, &picks, NULL, 20, &e));
 	ck_assert_uint_eq(picks.n, 20);
-	ck_assert(look_left_some(&look) && look_is_rung(&look));
-	look_drop(&look);
-	look_all_done(&look);
+	ck_assert(candidates_left_some(&cands) && candidates_are_woken(&cands));
+	candidates_drop(&cands);
+	candidates_all_done(&cands);
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 59);
 }
@@ -214,9 +214,9 @@ START_TEST(known_rows_answer_no_ring)
 	struct batch	b = { 0 };
 
 	if (_i == 0)
-		hold_row(hold, &(struct wait){ .part = part("p02"),
+		lanes_block(lanes, &(struct wait){ .part = part("p02"),
 		    .lane = { "k", 1 }, .key = { "k", 1 }, .sequence = 3,
-		    .due_at = INT64_MAX, .why = HOLD_DELAYED });
+		    .due_at = INT64_MAX, .why = BLOCK_DELAYED });
 	else {
 		sql("UPDATE outbox SET partition_key = 'p00' "
 		    "WHERE global_sequence = 3");
@@ -226,10 +226,10 @@ START_TEST(known_rows_answer_no_ring)
 	}
 	ring("p02");
 	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "");
-	ck_assert(look_is_rung(&look));
+	ck_assert(candidates_are_woken(&cands));
 	add_rows(4, 4, "'p02'");
 	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "4");
-	ck_assert(!look_is_rung(&look));
+	ck_assert(!candidates_are_woken(&cands));
 	batch_free(&b);
 }
 END_TEST
@@ -239,15 +239,15 @@ START_TEST(many_rings_take_looks)
 {
 	struct label_set	all;
 
-	member_free(&member);
-	hold_free(hold);
-	look.hold = hold = hold_new();
+	fleet_free(&fleet);
+	lanes_free(lanes);
+	cands.lanes = lanes = lanes_new();
 	own(STORE_RANGES + 6);
 	add_rows(4, 4, "'p69'");
 	label_set_fill(&all);
-	ck_assert(look_rung(&look, &all, clock_ms()));
+	ck_assert(candidates_wake(&cands, &all, clock_ms()));
 	ck_assert_str_eq(found(true, NULL), "1 2 3");
-	ck_assert(look_left_some(&look) && look_is_rung(&look));
+	ck_assert(candidates_left_some(&cands) && candidates_are_woken(&cands));
 	found(true, NULL);
 	ck_assert_uint_gt(picks.n, 0);
 	ck_assert_uint_eq(picks.sequences[picks.n - 1], 4);
@@ -261,7 +261,7 @@ START_TEST(narrow_look_goes_on)
 	ring("p01");
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 100);
-	ck_assert(look_left_some(&look));
+	ck_assert(candidates_left_some(&cands));
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 100);
 	ck_assert_uint_eq(picks.nranges, 1);
@@ -272,10 +272,10 @@ END_TEST
 START_TEST(head_is_not_taken_beyond_the_scan)
 {
 	add_rows(4, 300, "'p01'");
-	hold_row(hold, &(struct wait){ .part = part("p01"),
+	lanes_block(lanes, &(struct wait){ .part = part("p01"),
 	    .lane = { "k300", 4 }, .key = { "k300", 4 }, .sequence = 300,
-	    .due_at = 1, .why = HOLD_DELAYED });
-	ck_ok(look_for_rows(&look, &picks, NULL, 20, &e));
+	    .due_at = 1, .why = BLOCK_DELAYED });
+	ck_ok(candidates_pick(&cands, &picks, NULL, 20, &e));
 	ck_assert_uint_gt(picks.n, 0);
 	ck_assert_uint_lt(picks.sequences[picks.n - 1], 300);
 	sql("DELETE FROM outbox WHERE global_sequence BETWEEN 3 AND 299");

@@ -1,8 +1,8 @@
 /*
- * look_ranges.c - where the next scan looks, and for how many rows
+ * candidates_ranges.c - where the next scan looks, and for how many rows
  */
 
-#include "worker/look_impl.h"
+#include "worker/candidates_impl.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ count_full(const struct part *p)
 static bool
 is_wanted(const struct part *p, int64_t now)
 {
-	return count_full(p) > 0 || p->rung || now < p->rung_at + RING_MS;
+	return count_full(p) > 0 || p->woken || now < p->woken_at + RING_MS;
 }
 
 /* The partitions of a scan, and how many labels they have together. */
@@ -62,15 +62,15 @@ add_part(struct chosen *c, struct part *p, size_t max)
 }
 
 static bool
-is_passed(const struct look *l, const struct part *p, int64_t now)
+is_passed(const struct candidates *l, const struct part *p, int64_t now)
 {
 	return p->fresh || (l->narrow && !is_wanted(p, now));
 }
 
 static struct part *
-first_in_turn(const struct look *l, int64_t now)
+first_in_turn(const struct candidates *l, int64_t now)
 {
-	const struct member	*m = l->member;
+	const struct fleet	*m = l->fleet;
 
 	for (size_t i = 0; i < m->nparts; i++) {
 		struct part *p = m->parts[(l->rotate + i) % m->nparts];
@@ -87,9 +87,9 @@ first_in_turn(const struct look *l, int64_t now)
  * places.  A class whose turn it is not has to leave some to the others.
  */
 static void
-choose_busy(struct look *l, struct chosen *c, int64_t now)
+choose_busy(struct candidates *l, struct chosen *c, int64_t now)
 {
-	struct member	*m = l->member;
+	struct fleet	*m = l->fleet;
 	struct part	*first = first_in_turn(l, now);
 
 	for (size_t i = 0; i < m->nparts; i++)
@@ -103,9 +103,9 @@ choose_busy(struct look *l, struct chosen *c, int64_t now)
 }
 
 static void
-choose_parts(struct look *l, struct chosen *c)
+choose_parts(struct candidates *l, struct chosen *c)
 {
-	struct member	*m = l->member;
+	struct fleet	*m = l->fleet;
 	size_t		 turn = 0;
 	int64_t		 now = clock_ms();
 
@@ -134,7 +134,7 @@ choose_parts(struct look *l, struct chosen *c)
  * slow.
  */
 void
-look_choose_ranges(struct look *l, size_t limit)
+candidates_choose_ranges(struct candidates *l, size_t limit)
 {
 	struct chosen	c = { .n = 0 };
 	size_t		nfull = 0;
@@ -150,10 +150,10 @@ look_choose_ranges(struct look *l, size_t limit)
 			    limit / c.nlabels;
 
 			share = (share > 0 ? share : 1) + (p->nlabels == 1 ?
-			    p->nheld : p->labels[k].nknown);
+			    p->nblocked : p->labels[k].nknown);
 			/* In partition order one lane is all of it. */
 			if (l->conf->outbox.ordering == ORDER_PARTITION &&
-			    p->nheld > 0)
+			    p->nblocked > 0)
 				share = 1;
 			add_range(&l->scan, p, &p->labels[k], share);
 		}

@@ -1,6 +1,6 @@
-/* hold.c - see hold.h */
+/* lanes.c - see lanes.h */
 
-#include "worker/hold.h"
+#include "worker/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,48 +9,48 @@
 
 #define SOONEST_UNKNOWN	INT64_MIN
 
-struct held_row {
+struct blocked_row {
 	uint64_t		 sequence;
-	struct held_lane	*lane;
+	struct blocked_lane	*lane;
 	struct part		*part;
-	struct held_row		*next;		/* of the same lane */
+	struct blocked_row		*next;		/* of the same lane */
 	UT_hash_handle		 hh;
 };
 
-struct hold *
-hold_new(void)
+struct lanes *
+lanes_new(void)
 {
-	struct hold	*h = xcalloc(1, sizeof(struct hold));
+	struct lanes	*h = xcalloc(1, sizeof(struct lanes));
 
 	h->soonest = INT64_MAX;
 	return h;
 }
 
-struct held_lane *
-hold_lane(const struct hold *h, struct bytes lane)
+struct blocked_lane *
+lanes_find(const struct lanes *h, struct bytes lane)
 {
-	struct held_lane	*l;
+	struct blocked_lane	*l;
 
 	HASH_FIND(hh, h->lanes, lane.data, lane.len, l);
 	return l;
 }
 
-static struct held_row *
-find_row(const struct hold *h, uint64_t sequence)
+static struct blocked_row *
+find_row(const struct lanes *h, uint64_t sequence)
 {
-	struct held_row	*r;
+	struct blocked_row	*r;
 
 	HASH_FIND(hh, h->rows, &sequence, sizeof(sequence), r);
 	return r;
 }
 
-static struct held_lane *
-add_lane(struct hold *h, const struct wait *w)
+static struct blocked_lane *
+add_lane(struct lanes *h, const struct wait *w)
 {
-	struct held_lane	*l;
+	struct blocked_lane	*l;
 
 	l = xcalloc(1, sizeof(*l) + w->lane.len + w->key.len + 1);
-	l->head = l->parked_from = l->halted = HOLD_NONE;
+	l->head = l->parked_from = l->halted = LANE_NONE;
 	l->due_at = INT64_MAX;
 	l->len = w->lane.len;
 	memcpy(l->name, w->lane.data, w->lane.len);
@@ -63,10 +63,10 @@ add_lane(struct hold *h, const struct wait *w)
 }
 
 static void
-add_row(struct hold *h, struct held_lane *l, struct part *part,
+add_row(struct lanes *h, struct blocked_lane *l, struct part *part,
     uint64_t sequence)
 {
-	struct held_row	*r = xcalloc(1, sizeof(*r));
+	struct blocked_row	*r = xcalloc(1, sizeof(*r));
 
 	r->sequence = sequence;
 	r->lane = l;
@@ -74,13 +74,13 @@ add_row(struct hold *h, struct held_lane *l, struct part *part,
 	r->next = l->rows;
 	l->rows = r;
 	l->nrows++;
-	part->nheld++;
+	part->nblocked++;
 	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
 }
 
 /* The time of a head changed: is the soonest still known? */
 static void
-set_due(struct hold *h, struct held_lane *l, int64_t due_at)
+set_due(struct lanes *h, struct blocked_lane *l, int64_t due_at)
 {
 	if (due_at <= h->soonest)
 		h->soonest = due_at;
@@ -90,15 +90,15 @@ set_due(struct hold *h, struct held_lane *l, int64_t due_at)
 }
 
 bool
-hold_is_returning(const struct held_lane *l)
+lane_is_returning(const struct blocked_lane *l)
 {
-	return l->head == HOLD_NONE && l->halted == HOLD_NONE &&
-	    l->parked_from != HOLD_NONE;
+	return l->head == LANE_NONE && l->halted == LANE_NONE &&
+	    l->parked_from != LANE_NONE;
 }
 
 /* The head becomes a row like the others: if it is parked, the first. */
 static void
-lose_head(struct held_lane *l)
+lose_head(struct blocked_lane *l)
 {
 	if (l->head_parked && l->head < l->parked_from)
 		l->parked_from = l->head;
@@ -106,9 +106,9 @@ lose_head(struct held_lane *l)
 }
 
 static void
-set_head(struct hold *h, struct held_lane *l, const struct wait *w)
+set_head(struct lanes *h, struct blocked_lane *l, const struct wait *w)
 {
-	h->nreturning -= hold_is_returning(l);
+	h->nreturning -= lane_is_returning(l);
 	if (w->sequence < l->head)
 		lose_head(l);
 	l->head = w->sequence;
@@ -117,30 +117,30 @@ set_head(struct hold *h, struct held_lane *l, const struct wait *w)
 	l->head_parked = false;
 	set_due(h, l, w->due_at);
 	h->unrecorded = h->unrecorded || l->record == 0;
-	/* To the end: hold_due begins with those that were not tried longest. */
+	/* To the end: lanes_due begins with those that were not tried longest. */
 	HASH_DEL(h->lanes, l);
 	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
 }
 
 /* From here on a row waits for what is parked or halted, whatever the head. */
 static uint64_t
-behind_from(const struct held_lane *l)
+behind_from(const struct blocked_lane *l)
 {
 	return l->halted < l->parked_from ? l->halted + 1 : l->parked_from;
 }
 
 static bool
-is_behind(const struct held_lane *l, uint64_t sequence)
+is_behind(const struct blocked_lane *l, uint64_t sequence)
 {
 	return sequence >= behind_from(l);
 }
 
 void
-hold_row(struct hold *h, const struct wait *w)
+lanes_block(struct lanes *h, const struct wait *w)
 {
-	struct held_row		*r = find_row(h, w->sequence);
-	struct held_lane	*l = r != NULL ? r->lane :
-				     hold_lane(h, w->lane);
+	struct blocked_row		*r = find_row(h, w->sequence);
+	struct blocked_lane	*l = r != NULL ? r->lane :
+				     lanes_find(h, w->lane);
 
 	if (l == NULL)
 		l = add_lane(h, w);
@@ -151,36 +151,36 @@ hold_row(struct hold *h, const struct wait *w)
 }
 
 bool
-hold_has_row(const struct hold *h, uint64_t sequence)
+lanes_has_row(const struct lanes *h, uint64_t sequence)
 {
 	return find_row(h, sequence) != NULL;
 }
 
 bool
-hold_bars(const struct hold *h, struct bytes lane, uint64_t sequence)
+lanes_blocks(const struct lanes *h, struct bytes lane, uint64_t sequence)
 {
-	const struct held_lane	*l = hold_lane(h, lane);
+	const struct blocked_lane	*l = lanes_find(h, lane);
 
 	return l != NULL && (l->head < sequence || is_behind(l, sequence));
 }
 
 /* Forget the row that *p points to. */
 static void
-drop_row_at(struct hold *h, struct held_row **p)
+drop_row_at(struct lanes *h, struct blocked_row **p)
 {
-	struct held_row	*r = *p;
+	struct blocked_row	*r = *p;
 
 	*p = r->next;
 	r->lane->nrows--;
-	r->part->nheld--;
+	r->part->nblocked--;
 	HASH_DEL(h->rows, r);
 	free(r);
 }
 
 static void
-drop_row(struct hold *h, const struct held_row *r)
+drop_row(struct lanes *h, const struct blocked_row *r)
 {
-	struct held_row	**p = &r->lane->rows;
+	struct blocked_row	**p = &r->lane->rows;
 
 	while (*p != r)
 		p = &(*p)->next;
@@ -189,9 +189,9 @@ drop_row(struct hold *h, const struct held_row *r)
 
 /* The rows of the lane before this one. */
 static void
-drop_rows(struct hold *h, struct held_lane *l, uint64_t before)
+drop_rows(struct lanes *h, struct blocked_lane *l, uint64_t before)
 {
-	struct held_row	**p = &l->rows;
+	struct blocked_row	**p = &l->rows;
 
 	while (*p != NULL)
 		if ((*p)->sequence < before)
@@ -202,7 +202,7 @@ drop_rows(struct hold *h, struct held_lane *l, uint64_t before)
 
 /* It has a row in the table of blocked keys, which nobody needs any more. */
 static void
-lift(struct hold *h, struct held_lane *l)
+lift(struct lanes *h, struct blocked_lane *l)
 {
 	if (l->record == 0)
 		return;
@@ -212,35 +212,35 @@ lift(struct hold *h, struct held_lane *l)
 }
 
 static void
-drop_lane(struct hold *h, struct held_lane *l)
+drop_lane(struct lanes *h, struct blocked_lane *l)
 {
-	h->nreturning -= hold_is_returning(l);
-	drop_rows(h, l, HOLD_NONE);
+	h->nreturning -= lane_is_returning(l);
+	drop_rows(h, l, LANE_NONE);
 	set_due(h, l, INT64_MAX);
 	HASH_DEL(h->lanes, l);
 	free(l);
 }
 
 static void
-head_gone(struct hold *h, struct held_lane *l)
+head_gone(struct lanes *h, struct blocked_lane *l)
 {
-	if (l->parked_from == HOLD_NONE && l->halted == HOLD_NONE) {
+	if (l->parked_from == LANE_NONE && l->halted == LANE_NONE) {
 		lift(h, l);
 		drop_lane(h, l);
 		return;
 	}
 	/* What is not behind the rest is for the next scan to see. */
 	drop_rows(h, l, behind_from(l));
-	l->head = HOLD_NONE;
+	l->head = LANE_NONE;
 	set_due(h, l, INT64_MAX);
-	h->nreturning += hold_is_returning(l);
+	h->nreturning += lane_is_returning(l);
 }
 
 void
-hold_row_gone(struct hold *h, uint64_t sequence)
+lanes_row_gone(struct lanes *h, uint64_t sequence)
 {
-	struct held_row		*r = find_row(h, sequence);
-	struct held_lane	*l;
+	struct blocked_row		*r = find_row(h, sequence);
+	struct blocked_lane	*l;
 
 	if (r == NULL)
 		return;
@@ -252,13 +252,13 @@ hold_row_gone(struct hold *h, uint64_t sequence)
 }
 
 size_t
-hold_due(struct hold *h, int64_t now, struct pick *picks, size_t max)
+lanes_due(struct lanes *h, int64_t now, struct pick *picks, size_t max)
 {
 	size_t	n = 0;
 
-	if (hold_next_due(h) > now)
+	if (lanes_next_due(h) > now)
 		return 0;
-	for (const struct held_lane *l = h->lanes; l != NULL && n < max;
+	for (const struct blocked_lane *l = h->lanes; l != NULL && n < max;
 	    l = l->hh.next)
 		if (l->due_at <= now && !l->head_parked)
 			picks[n++] = (struct pick){ l->head, l->part };
@@ -266,18 +266,18 @@ hold_due(struct hold *h, int64_t now, struct pick *picks, size_t max)
 }
 
 static int64_t
-soonest(const struct hold *h)
+soonest(const struct lanes *h)
 {
 	int64_t	next = INT64_MAX;
 
-	for (const struct held_lane *l = h->lanes; l != NULL; l = l->hh.next)
+	for (const struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
 		if (l->due_at < next)
 			next = l->due_at;
 	return next;
 }
 
 int64_t
-hold_next_due(struct hold *h)
+lanes_next_due(struct lanes *h)
 {
 	if (h->soonest == SOONEST_UNKNOWN)
 		h->soonest = soonest(h);
@@ -285,9 +285,9 @@ hold_next_due(struct hold *h)
 }
 
 static void
-forget_rows(struct hold *h, struct held_lane *l, const struct part *part)
+forget_rows(struct lanes *h, struct blocked_lane *l, const struct part *part)
 {
-	struct held_row	**p = &l->rows;
+	struct blocked_row	**p = &l->rows;
 
 	while (*p != NULL)
 		if ((*p)->part == part)
@@ -298,36 +298,36 @@ forget_rows(struct hold *h, struct held_lane *l, const struct part *part)
 
 /* A lane may reach into several partitions: labels are the rows' own. */
 static void
-forget_in_lane(struct hold *h, struct held_lane *l, const struct part *part)
+forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
 {
-	h->nreturning -= hold_is_returning(l);
+	h->nreturning -= lane_is_returning(l);
 	if (l->home == part) {
 		l->home = NULL;
 		l->record = 0;
-		l->parked_from = HOLD_NONE;
+		l->parked_from = LANE_NONE;
 	}
 	if (l->halter == part) {
 		l->halter = NULL;
-		l->halted = HOLD_NONE;
+		l->halted = LANE_NONE;
 	}
-	h->nreturning += hold_is_returning(l);
+	h->nreturning += lane_is_returning(l);
 	if (l->home == NULL && l->halter == NULL &&
-	    (l->part == part || l->head == HOLD_NONE)) {
+	    (l->part == part || l->head == LANE_NONE)) {
 		drop_lane(h, l);
 		return;
 	}
-	if (part->nheld > 0)
+	if (part->nblocked > 0)
 		forget_rows(h, l, part);
 	if (l->part == part) {
 		l->part = l->home != NULL ? l->home : l->halter;
-		if (l->head != HOLD_NONE)
+		if (l->head != LANE_NONE)
 			head_gone(h, l);
 	}
 }
 
 /* Whoever reads them next may use them again. */
 static void
-forget_lifted(struct hold *h, const struct part *part)
+forget_lifted(struct lanes *h, const struct part *part)
 {
 	size_t	kept = 0;
 
@@ -338,9 +338,9 @@ forget_lifted(struct hold *h, const struct part *part)
 }
 
 void
-hold_forget_part(struct hold *h, struct part *part)
+lanes_forget_part(struct lanes *h, struct part *part)
 {
-	struct held_lane	*l, *next;
+	struct blocked_lane	*l, *next;
 
 	HASH_ITER(hh, h->lanes, l, next)
 		forget_in_lane(h, l, part);
@@ -348,22 +348,22 @@ hold_forget_part(struct hold *h, struct part *part)
 }
 
 size_t
-hold_nlanes(const struct hold *h)
+lanes_count(const struct lanes *h)
 {
 	return HASH_COUNT(h->lanes);
 }
 
 size_t
-hold_nrows(const struct hold *h)
+lanes_nrows(const struct lanes *h)
 {
 	return HASH_COUNT(h->rows);
 }
 
-struct held_lane *
-hold_load(struct hold *h, const struct wait *w, uint64_t record,
+struct blocked_lane *
+lanes_load(struct lanes *h, const struct wait *w, uint64_t record,
     uint64_t parked_from, bool head_parked)
 {
-	struct held_lane	*l = add_lane(h, w);
+	struct blocked_lane	*l = add_lane(h, w);
 
 	l->part = l->home = w->part;
 	l->record = record;
@@ -372,35 +372,35 @@ hold_load(struct hold *h, const struct wait *w, uint64_t record,
 	l->why = w->why;
 	set_due(h, l, w->due_at);
 	l->head_parked = head_parked;
-	if (l->head != HOLD_NONE && !head_parked)
+	if (l->head != LANE_NONE && !head_parked)
 		add_row(h, l, w->part, w->sequence);
-	h->nreturning += hold_is_returning(l);
+	h->nreturning += lane_is_returning(l);
 	return l;
 }
 
 void
-hold_halt(struct hold *h, struct held_lane *l, struct part *part,
+lanes_halt(struct lanes *h, struct blocked_lane *l, struct part *part,
     uint64_t sequence)
 {
-	h->nreturning -= hold_is_returning(l);
+	h->nreturning -= lane_is_returning(l);
 	if (sequence < l->halted) {
 		l->halted = sequence;
 		l->halter = part;
 	}
-	if (l->head == HOLD_NONE || l->head <= l->halted)
+	if (l->head == LANE_NONE || l->head <= l->halted)
 		return;
 	lose_head(l);
-	l->head = HOLD_NONE;
+	l->head = LANE_NONE;
 	set_due(h, l, INT64_MAX);
 }
 
 size_t
-hold_list(const struct held_lane *l, uint64_t *out, size_t max)
+lane_list_rows(const struct blocked_lane *l, uint64_t *out, size_t max)
 {
 	const struct part	*home = l->home != NULL ? l->home : l->part;
 	size_t			 n = 0;
 
-	for (const struct held_row *r = l->rows; r != NULL && n < max;
+	for (const struct blocked_row *r = l->rows; r != NULL && n < max;
 	    r = r->next)
 		if (r->part == home && r->sequence != l->head)
 			out[n++] = r->sequence;
@@ -408,10 +408,10 @@ hold_list(const struct held_lane *l, uint64_t *out, size_t max)
 }
 
 void
-hold_parked(struct hold *h, struct held_lane *l, const uint64_t *sequences,
+lanes_parked(struct lanes *h, struct blocked_lane *l, const uint64_t *sequences,
     size_t n)
 {
-	h->nreturning -= hold_is_returning(l);
+	h->nreturning -= lane_is_returning(l);
 	for (size_t i = 0; i < n; i++) {
 		if (sequences[i] == l->head)
 			l->head_parked = true;
@@ -419,20 +419,20 @@ hold_parked(struct hold *h, struct held_lane *l, const uint64_t *sequences,
 			l->parked_from = sequences[i];
 		drop_row(h, find_row(h, sequences[i]));
 	}
-	h->nreturning += hold_is_returning(l);
+	h->nreturning += lane_is_returning(l);
 }
 
 void
-hold_head_back(struct hold *h, struct held_lane *l)
+lanes_head_back(struct lanes *h, struct blocked_lane *l)
 {
 	l->head_parked = false;
 	add_row(h, l, l->part, l->head);
 }
 
 void
-hold_back(struct hold *h, struct held_lane *l, uint64_t next)
+lanes_rows_back(struct lanes *h, struct blocked_lane *l, uint64_t next)
 {
-	if (next == HOLD_NONE) {
+	if (next == LANE_NONE) {
 		lift(h, l);
 		drop_lane(h, l);
 		return;
@@ -442,9 +442,9 @@ hold_back(struct hold *h, struct held_lane *l, uint64_t next)
 }
 
 void
-hold_free(struct hold *h)
+lanes_free(struct lanes *h)
 {
-	struct held_lane	*l, *tmp;
+	struct blocked_lane	*l, *tmp;
 
 	if (h == NULL)
 		return;
