@@ -134,7 +134,7 @@ strike() {
 	[ "$PASSED_OVER" -eq 0 ] || return 0
 	ORDERS=$((ORDERS + 1))
 	"$2" "$1"
-	wait_for 8 has_fired || MISSED+=("$1")
+	wait_for 20 has_fired || MISSED+=("$1")
 	case $2 in unburied|refused|recount|widen) "after_$2" "$1" ;; esac
 }
 
@@ -167,14 +167,14 @@ enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
 no_poison() { is_sql "SELECT COUNT(*) FROM events JOIN outbox
     ON global_sequence = sequence WHERE event_type = 'two words'" 0; }
 poison() {
-	wait_for 10 no_poison
+	wait_for 30 no_poison
 	arm "$1"
 	enqueue "'poison$ORDERS', NULL, 'two words', 1, NULL, NULL, 'x'"
 	DEAD=$((DEAD + 1))
 }
 
 unburied() {
-	wait_for 10 no_poison
+	wait_for 30 no_poison
 	sql "CREATE TRIGGER refuse BEFORE INSERT ON outbox_dead_letters
 	    FOR EACH ROW SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213"
 	poison "$1"
@@ -283,7 +283,7 @@ doubtful() {
 }
 doubt_once() {
 	VICTIM=''
-	wait_for 10 has_steady started_at
+	wait_for 30 has_steady started_at
 	sql "UPDATE outbox SET ack_sequence = ack_sequence + 1000000000
 		WHERE ack_sequence < 1000000000
 		ORDER BY published_at DESC LIMIT 5;
@@ -301,7 +301,7 @@ gone_back() {
 }
 go_back_once() {
 	VICTIM=''
-	wait_for 10 has_steady started_at
+	wait_for 30 has_steady started_at
 	sql "UPDATE outbox SET published_at = NULL, ack_sequence = NULL,
 		message_hash = NULL, available_at = NOW(6) + INTERVAL 15 SECOND
 		WHERE published_at IS NOT NULL AND claim_token IS NULL
@@ -331,7 +331,7 @@ freed() {
 	    lease_until = NULL WHERE partition_key = 'p03'"
 }
 given() {
-	wait_for 10 is_complete
+	wait_for 30 is_complete
 	arm "$1"
 	sql "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1,
 	    lease_until = NOW(6) + INTERVAL 2 SECOND, lease_owner =
@@ -340,7 +340,7 @@ given() {
 }
 # What former owners sent is not known, up to rows that come within seconds.
 marked() {
-	wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_partitions
+	wait_for 30 is_sql 'SELECT COUNT(*) FROM outbox_partitions
 	    WHERE unsure_epoch <> lease_epoch' 0
 	arm "$1"
 	# All leases at once: that may be a deadlock with a claim.
@@ -381,7 +381,7 @@ is_complete() { [ "$(steady id | wc -l)" -eq "$WORKERS" ] && all_owned; }
 # send SIGNAL ORDER WHICH: the first of the list gets it, or nobody
 send() {
 	VICTIM=''
-	wait_for 10 has_steady "$3"
+	wait_for 30 has_steady "$3"
 	arm "$2"
 	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
 }
@@ -422,12 +422,12 @@ newcomer() { send KILL "$1" started_at; }
 leaver() { send TERM "$1" started_at; }
 # Duties of the first.
 newfirst() {
-	wait_for 10 is_complete
+	wait_for 30 is_complete
 	send KILL "$1" id
 }
 # A database in which no worker has ever been; it takes no events.
 blank() {
-	wait_for 10 is_complete
+	wait_for 30 is_complete
 	sql "UPDATE outbox_settings SET partition_count = NULL;
 	    DELETE FROM outbox_partitions WHERE partition_key = 'p05'"
 	send KILL "$1" started_at
@@ -524,14 +524,14 @@ have_moved() {
 }
 let_go() {
 	[ ${#STOPPED[@]} -gt 0 ] || return 0
-	wait_for 10 have_moved
+	wait_for 30 have_moved
 	ok $? 'others take the leases of those that stopped'
 	pause 2500
 	kill -CONT "${STOPPED[@]}"
 	STOPPED=()
 }
 
-wait_for 10 is_complete
+wait_for 30 is_complete
 
 begin
 each "$TICK" 'before sent after' kill
@@ -603,7 +603,7 @@ each "$BACK" instead 1213
 finish 'a database that went back'
 
 # All of these, in the short form too: they are few.
-wait_for 10 is_complete
+wait_for 30 is_complete
 EVERY=$STRIDE
 STRIDE=1
 begin
@@ -611,22 +611,22 @@ for point in claim.before claim.sent send.before settle.before turn.before; do
 	halt "$point:1:stop" nothing
 done
 let_go
-wait_for 10 is_complete
+wait_for 30 is_complete
 for point in flush.before flush.after answer.after settle.sent turn.sent; do
 	halt "$point:1:stop" nothing
 done
 let_go
-wait_for 10 has_line "$LOG" 'time to send was over'
+wait_for 30 has_line "$LOG" 'time to send was over'
 ok $? 'what one of them had not written is held back'
 finish 'stopped'
 STRIDE=$EVERY
 
 # Without producers, which need the count.
 MISSED=()
-wait_for 10 is_complete
+wait_for 30 is_complete
 each "$FIRST" 'sent after' kill
 is "${MISSED[*]-}" '' 'killed at the first start: each order was carried out'
-wait_for 10 is_complete
+wait_for 30 is_complete
 is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
     JOIN outbox_partitions GROUP BY 1")" "$(printf '16\t16')" \
     'killed at the first start: count and leases are there'
