@@ -32,12 +32,12 @@
 
 void
 candidates_init(struct candidates *l, const struct conf *conf, struct store *store,
-    struct fleet *fleet, struct lanes *lanes)
+    struct parts *parts, struct lanes *lanes)
 {
 	memset(l, 0, sizeof(*l));
 	l->conf = conf;
 	l->store = store;
-	l->fleet = fleet;
+	l->parts = parts;
 	l->lanes = lanes;
 	l->scan.depth = 1;
 }
@@ -267,7 +267,7 @@ bool
 candidates_would_ask(const struct candidates *l)
 {
 	return l->idle && reads_few(l) &&
-	    fleet_nlabels(l->fleet) <= STORE_RANGES;
+	    l->parts->nplaces <= STORE_RANGES;
 }
 
 /* Who is rung for a row will want the message: one statement less for it. */
@@ -295,7 +295,7 @@ read_few(struct candidates *l, bool *all, struct err *e)
 
 	*all = false;
 	/* It may have been asked just now, with the leases. */
-	if (candidates_would_ask(l) && l->fleet->rows == FLEET_NO_ROWS) {
+	if (candidates_would_ask(l) && l->empty) {
 		*all = true;
 		return 0;
 	}
@@ -382,10 +382,10 @@ goes_on(const struct candidates *l)
 	for (size_t i = 0; i < s->nranges; i++) {
 		struct bytes		 label = { s->labels[i],
 					     strlen(s->labels[i]) };
-		struct part		*p = fleet_part(l->fleet, label);
+		struct part		*p = parts_find(l->parts, label);
 
 		if (p == NULL || p != s->parts[i] || p->fresh ||
-		    fleet_label(l->fleet, label)->epoch !=
+		    parts_label(l->parts, label)->epoch !=
 		    s->ranges[i].epoch)
 			return false;
 	}
@@ -405,7 +405,8 @@ candidates_pick(struct candidates *l, struct picks *k, const struct batch *open,
 	k->items = xcalloc(limit + 1, sizeof(*k->items));
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
-	k->ahead = &l->scan.ahead;
+	k->ahead = l->scan.ahead;
+	memset(&l->scan.ahead, 0, sizeof(l->scan.ahead));
 	if (on)
 		take_rows(l, k, open, limit);
 	else
@@ -427,11 +428,10 @@ is_named(const struct part *p, const struct label_set *which)
 bool
 candidates_wake(struct candidates *l, const struct label_set *which, int64_t now)
 {
-	struct fleet	*m = l->fleet;
-	bool		 ours = false;
+	bool	ours = false;
 
-	for (size_t i = 0; i < m->nparts; i++) {
-		struct part *p = m->parts[i];
+	for (size_t i = 0; i < l->parts->n; i++) {
+		struct part *p = l->parts->items[i];
 
 		if (is_named(p, which)) {
 			p->woken = ours = true;
@@ -444,8 +444,8 @@ candidates_wake(struct candidates *l, const struct label_set *which, int64_t now
 bool
 candidates_are_woken(const struct candidates *l)
 {
-	for (size_t i = 0; i < l->fleet->nparts; i++)
-		if (l->fleet->parts[i]->woken)
+	for (size_t i = 0; i < l->parts->n; i++)
+		if (l->parts->items[i]->woken)
 			return true;
 	return false;
 }
@@ -454,7 +454,7 @@ bool
 candidates_round_is_over(struct candidates *l, bool claimed)
 {
 	l->idle = !claimed;
-	if (claimed || l->looked_at >= l->fleet->nparts)
+	if (claimed || l->looked_at >= l->parts->n)
 		l->looked_at = 0;
 	return l->looked_at > 0;
 }
@@ -463,6 +463,33 @@ bool
 candidates_left_some(const struct candidates *l)
 {
 	return l->scan.rich || l->scan.next < l->scan.n || l->cut;
+}
+
+void
+candidates_go_narrow(struct candidates *l, bool narrow)
+{
+	l->narrow = narrow;
+}
+
+bool
+candidates_saw_all(struct candidates *l)
+{
+	bool	all = l->saw_all;
+
+	l->saw_all = false;
+	return all;
+}
+
+void
+candidates_are_none(struct candidates *l, bool none)
+{
+	l->empty = none;
+}
+
+void
+candidates_delay_heads(struct candidates *l, int64_t until)
+{
+	l->heads_at = until;
 }
 
 void
@@ -482,6 +509,7 @@ picks_free(struct picks *k)
 {
 	free(k->items);
 	free(k->sequences);
+	batch_free(&k->ahead);
 }
 
 struct part *

@@ -15,7 +15,6 @@
 #include "util/err.h"
 #include "worker/lanes.h"
 #include "common/label_set.h"
-#include "worker/fleet.h"
 #include "store/store.h"
 
 /* Rows to be claimed, sorted, and the partitions they are from. */
@@ -25,8 +24,7 @@ struct picks {
 	uint64_t		*sequences;	/* of the items */
 	const struct range	*ranges;	/* until the next look */
 	size_t			 nranges;
-	struct batch		*ahead;		/* the same, and to be taken: what
-						   is read of the rows already */
+	struct batch		 ahead;		/* what is read of them already */
 };
 
 /*
@@ -58,7 +56,7 @@ struct scan {
 struct candidates {
 	const struct conf	*conf;
 	struct store		*store;
-	struct fleet		*fleet;
+	struct parts		*parts;
 	struct lanes		*lanes;
 	struct scan		 scan;
 
@@ -66,23 +64,22 @@ struct candidates {
 	size_t			 turn;		/* whose the odd row is */
 	size_t			 looked_at;	/* partitions, since work was found */
 	bool			 idle;		/* the last one found nothing */
-	bool			 narrow;	/* to be set by the owner: look only
-						   where somebody has rung, and
-						   where rows were left */
-	bool			 saw_all;	/* there was one that was not; to be
-						   cleared by the owner */
+	bool			 narrow;	/* look only where somebody has
+						   rung, and where rows were left */
+	bool			 saw_all;	/* there was one that was not */
+	bool			 empty;		/* no row waits, it was said */
 	bool			 cut;		/* the last had not room for all */
 	int64_t			 heads_at;	/* no head is tried before */
 };
 
-void	candidates_init(struct candidates *, const struct conf *, struct store *,
-	    struct fleet *, struct lanes *);
+void	candidates_init(struct candidates *, const struct conf *,
+	    struct store *, struct parts *, struct lanes *);
 void	candidates_free(struct candidates *);
 
 /*
  * At most limit rows, without those of open, a batch that is delivered and not
- * yet written back (NULL: none).  The caller frees what is in picks, also after
- * -1.
+ * yet written back (NULL: none).  picks_free() gives back what is in picks, also
+ * after -1.
  */
 int	candidates_pick(struct candidates *, struct picks *, const struct batch *open,
 	    size_t limit, struct err *);
@@ -96,6 +93,18 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
  * STORE_RANGES.
  */
 size_t	picks_ranges(const struct picks *, struct range *);
+
+/* Of the next scans: do they look only where something is known to be? */
+void	candidates_go_narrow(struct candidates *, bool narrow);
+
+/* Has a scan since the last call gone everywhere? */
+bool	candidates_saw_all(struct candidates *);
+
+/*
+ * Somebody else has just seen that no row waits, or has not: what was said
+ * before is old.
+ */
+void	candidates_are_none(struct candidates *, bool none);
 
 /* What came of it: was anything claimed?  Are there partitions left? */
 bool	candidates_round_is_over(struct candidates *, bool claimed);
@@ -124,6 +133,9 @@ void	candidates_drop(struct candidates *);
 
 /* Would the next look first ask whether there are rows at all? */
 bool	candidates_would_ask(const struct candidates *);
+
+/* No head of a lane is tried before this; clock_ms(). */
+void	candidates_delay_heads(struct candidates *, int64_t until);
 
 /* When a head that waits can be tried; INT64_MAX: nothing waits. */
 int64_t	candidates_next_due(struct candidates *);

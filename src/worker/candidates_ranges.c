@@ -70,10 +70,10 @@ is_passed(const struct candidates *l, const struct part *p, int64_t now)
 static struct part *
 first_in_turn(const struct candidates *l, int64_t now)
 {
-	const struct fleet	*m = l->fleet;
+	const struct parts	*m = l->parts;
 
-	for (size_t i = 0; i < m->nparts; i++) {
-		struct part *p = m->parts[(l->rotate + i) % m->nparts];
+	for (size_t i = 0; i < m->n; i++) {
+		struct part *p = m->items[(l->rotate + i) % m->n];
 
 		if (!is_passed(l, p, now))
 			return p;
@@ -89,36 +89,36 @@ first_in_turn(const struct candidates *l, int64_t now)
 static void
 choose_busy(struct candidates *l, struct chosen *c, int64_t now)
 {
-	struct fleet	*m = l->fleet;
+	struct parts	*m = l->parts;
 	struct part	*first = first_in_turn(l, now);
 
-	for (size_t i = 0; i < m->nparts; i++)
-		m->parts[i]->picked = false;
+	for (size_t i = 0; i < m->n; i++)
+		m->items[i]->picked = false;
 	if (first != NULL && first->nlabels > 1)
 		add_part(c, first, STORE_RANGES);
-	for (size_t i = 0; i < m->nparts; i++)
-		if (!m->parts[i]->picked && !m->parts[i]->fresh &&
-		    count_full(m->parts[i]) > 0)
-			add_part(c, m->parts[i], STORE_RANGES / 2);
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->items[i]->picked && !m->items[i]->fresh &&
+		    count_full(m->items[i]) > 0)
+			add_part(c, m->items[i], STORE_RANGES / 2);
 }
 
 static void
 choose_parts(struct candidates *l, struct chosen *c)
 {
-	struct fleet	*m = l->fleet;
+	struct parts	*m = l->parts;
 	size_t		 turn = 0;
 	int64_t		 now = clock_ms();
 
 	choose_busy(l, c, now);
-	for (; turn < m->nparts; turn++) {
-		struct part *p = m->parts[(l->rotate + turn) % m->nparts];
+	for (; turn < m->n; turn++) {
+		struct part *p = m->items[(l->rotate + turn) % m->n];
 
 		if (p->picked || is_passed(l, p, now))
 			continue;
 		if (!add_part(c, p, STORE_RANGES))
 			break;
 	}
-	l->cut = l->narrow ? turn < m->nparts : c->n < m->nparts;
+	l->cut = l->narrow ? turn < m->n : c->n < m->n;
 	if (!l->narrow || l->cut)
 		l->rotate += turn;
 	if (!l->narrow)

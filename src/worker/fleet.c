@@ -44,94 +44,110 @@ add_label(char ***labels, size_t *n, const char *label)
 }
 
 void
-fleet_init(struct fleet *m, const struct conf *conf, struct store *store,
-    struct lanes *lanes)
+fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 {
-	memset(m, 0, sizeof(*m));
-	m->conf = conf;
-	m->store = store;
-	m->lanes = lanes;
+	memset(f, 0, sizeof(*f));
+	f->conf = conf;
+	f->store = store;
 }
 
 void
-fleet_clear_report(struct fleet *m)
+fleet_clear_report(struct fleet *f)
 {
-	free_labels(&m->leased, &m->nleased);
-	free_labels(&m->released, &m->nreleased);
-	m->beaten = false;
-	m->purged = 0;
+	free_labels(&f->leased, &f->nleased);
+	free_labels(&f->released, &f->nreleased);
+	f->beaten = false;
+	f->purged = 0;
 }
 
 void
-fleet_free(struct fleet *m)
+fleet_free(struct fleet *f)
 {
-	fleet_drop(m);
-	free_labels(&m->desired, &m->ndesired);
-	fleet_clear_report(m);
+	fleet_drop(f);
+	free_labels(&f->desired, &f->ndesired);
+	fleet_clear_report(f);
 }
 
 void
-fleet_restart(struct fleet *m)
+fleet_restart(struct fleet *f)
 {
-	fleet_drop(m);
-	m->beat_at = m->look_at = m->all_at = m->lease_until = 0;
+	fleet_drop(f);
+	f->beat_at = f->look_at = f->all_at = f->lease_until = 0;
 }
 
 void
-fleet_reread(struct fleet *m)
+fleet_ask_for_rows(struct fleet *f, bool ask)
 {
-	m->look_at = m->all_at = 0;
+	f->ask = ask;
+}
+
+void
+fleet_wish_count(struct fleet *f, unsigned count)
+{
+	f->wish = count;
+}
+
+void
+fleet_former_was_used(struct fleet *f)
+{
+	f->former_sent = true;
+}
+
+void
+fleet_reread(struct fleet *f)
+{
+	f->look_at = f->all_at = 0;
 }
 
 int64_t
-fleet_next(const struct fleet *m)
+fleet_next(const struct fleet *f)
 {
-	return m->beat_at < m->look_at ? m->beat_at : m->look_at;
+	return f->beat_at < f->look_at ? f->beat_at : f->look_at;
 }
 
 /* Is it worth to name the labels?  A table of few is read at once. */
 static bool
-is_small_share(const struct fleet *m, size_t n)
+is_small_share(const struct fleet *f, size_t n)
 {
-	return n > 0 && m->nlabels > STORE_RANGES && n * 4 <= m->nlabels;
+	return n > 0 && f->nlabels > STORE_RANGES && n * 4 <= f->nlabels;
 }
 
 static const char **
-owned_labels(const struct fleet *m, size_t more)
+owned_labels(const struct fleet *f, size_t more)
 {
-	const char	**labels = xcalloc(m->nowned + more + 1,
+	const char	**labels = xcalloc(f->nowned + more + 1,
 			    sizeof(*labels));
 
-	for (size_t i = 0; i < m->nowned; i++)
-		labels[i] = m->owned[i].label;
+	for (size_t i = 0; i < f->nowned; i++)
+		labels[i] = f->owned[i].label;
 	return labels;
 }
 
 /* Before the marks go nobody sends early any more. */
 static void
-stop_going_early(struct fleet *m)
+stop_going_early(struct fleet *f)
 {
-	for (size_t i = 0; i < m->nparts; i++)
-		for (size_t k = 0; k < m->parts[i]->nlabels; k++)
-			m->parts[i]->labels[k].early_upto = 0;
+	for (size_t i = 0; i < f->parts.n; i++)
+		for (size_t k = 0; k < f->parts.items[i]->nlabels; k++)
+			f->parts.items[i]->labels[k].early_upto = 0;
 }
 
 static int
-renew(struct fleet *m, struct err *e)
+renew(struct fleet *f, struct err *e)
 {
-	uint64_t	  upto = m->early_row == 0 ||
-			    !store_can_go_early(m->store) ? 0 :
-			    m->early_row + EARLY_ROWS;
+	uint64_t	  upto = f->early_row == 0 ||
+			    !store_can_go_early(f->store) ? 0 :
+			    f->early_row + EARLY_ROWS;
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
 
-	m->early_row = 0;
+	f->early_row = 0;
 	if (upto == 0)
-		stop_going_early(m);
-	if (is_small_share(m, m->nowned))
-		labels = owned_labels(m, 0);
-	rc = store_renew(m->store, labels, m->nowned, upto, &n, e);
+		stop_going_early(f);
+	if (is_small_share(f, f->nowned))
+		labels = owned_labels(f, 0);
+	rc = store_renew(f->store, labels, f->nowned, upto, &n, e);
 	free(labels);
 	return rc;
 }
@@ -148,11 +164,11 @@ lease_cmp(const void *label, const void *lease)
  * for rows in vain.
  */
 static void
-list_old_marks(const struct part *p, const struct lease *leases, size_t n,
+list_old_marks(const struct partition *p, const struct lease *leases, size_t n,
     struct range *old, size_t *nold)
 {
 	for (size_t i = 0; i < p->nlabels; i++) {
-		const struct part_label	*x = &p->labels[i];
+		const struct leased_label *x = &p->labels[i];
 		const struct lease	*l = bsearch(x->label, leases, n,
 					     sizeof(*leases), lease_cmp);
 
@@ -164,24 +180,24 @@ list_old_marks(const struct part *p, const struct lease *leases, size_t n,
 }
 
 static int
-forget_marks(struct fleet *m, const struct lease *leases, size_t n,
+forget_marks(struct fleet *f, const struct lease *leases, size_t n,
     struct err *e)
 {
-	struct range	*old = xcalloc(fleet_nlabels(m) + 1, sizeof(*old));
+	struct range	*old = xcalloc(fleet_nlabels(f) + 1, sizeof(*old));
 	size_t		 nold = 0;
 	int		 rc = 0;
 
-	for (size_t i = 0; i < m->nparts; i++)
-		list_old_marks(m->parts[i], leases, n, old, &nold);
+	for (size_t i = 0; i < f->parts.n; i++)
+		list_old_marks(f->parts.items[i], leases, n, old, &nold);
 	if (nold > 0)
-		rc = store_forget_marks(m->store, old, nold, e);
+		rc = store_forget_marks(f->store, old, nold, e);
 	free(old);
 	return rc;
 }
 
 /* What all of its leases say: the least. */
 static uint64_t
-early_upto(const struct part *p)
+early_upto(const struct partition *p)
 {
 	uint64_t	least = UINT64_MAX;
 
@@ -193,85 +209,85 @@ early_upto(const struct part *p)
 
 /* Rows without a label are two ranges, and their lease is left alone. */
 bool
-fleet_may_go_early(struct fleet *m, const struct part *p, uint64_t sequence,
-    int64_t now)
+fleet_may_go_early(struct fleet *f, const struct partition *p,
+    uint64_t sequence, int64_t now)
 {
 	uint64_t	upto = early_upto(p);
 
-	if (part_name(p)[0] == '\0' || fleet_is_unsure(p, 1))
+	if (p->labels[0].label[0] == '\0' || fleet_is_unsure(p, 1))
 		return false;
-	if (sequence > m->early_row)
-		m->early_row = sequence;
-	if (!store_can_go_early(m->store))
+	if (sequence > f->early_row)
+		f->early_row = sequence;
+	if (!store_can_go_early(f->store))
 		return false;
 	if (sequence + EARLY_LEFT > upto) {
-		m->mark_now = true;
-		m->look_at = now;
+		f->mark_now = true;
+		f->look_at = now;
 	}
 	return sequence <= upto;
 }
 
 int
-fleet_forget_marks(struct fleet *m, struct err *e)
+fleet_forget_marks(struct fleet *f, struct err *e)
 {
 	static const struct lease	nobodys[1];
 
-	return forget_marks(m, nobodys, 0, e);
+	return forget_marks(f, nobodys, 0, e);
 }
 
 int
-fleet_note_former(struct fleet *m, struct err *e)
+fleet_note_former(struct fleet *f, struct err *e)
 {
-	if (!m->former_sent)
+	if (!f->former_sent)
 		return 0;
-	if (store_note_former(m->store, e) < 0)
+	if (store_note_former(f->store, e) < 0)
 		return -1;
-	m->former_sent = false;
+	f->former_sent = false;
 	return 0;
 }
 
 int
-fleet_keep_alive(struct fleet *m, int64_t now, struct err *e)
+fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 {
 	bool		known;
 
-	if (now < m->beat_at)
+	if (now < f->beat_at)
 		return 0;
-	if (store_beat(m->store, &known, e) < 0)
+	if (store_beat(f->store, &known, e) < 0)
 		return -1;
 	if (!known)
 		log_warn("our row in the workers table was gone; registered "
 		    "again");
-	if (m->conf->worker.leasing && renew(m, e) < 0)
+	if (f->conf->worker.leasing && renew(f, e) < 0)
 		return -1;
-	if (fleet_note_former(m, e) < 0)
+	if (fleet_note_former(f, e) < 0)
 		return -1;
-	m->lease_until = now + m->conf->worker.lease_ttl;
-	m->beat_at = now + m->conf->worker.lease_renew;
-	m->beaten = true;
+	f->lease_until = now + f->conf->worker.lease_ttl;
+	f->beat_at = now + f->conf->worker.lease_renew;
+	f->beaten = true;
 	return 0;
 }
 
 /* My place among the living, and how many they are. */
 static void
-count_fleet(struct fleet *m, const struct store_view *v)
+count_fleet(struct fleet *f, const struct store_view *v)
 {
-	m->active = v->nids;
-	m->place = v->nids;	/* not found: wants nothing */
-	m->strangers = 0;
+	f->active = v->nids;
+	f->place = v->nids;	/* not found: wants nothing */
+	f->strangers = 0;
 	for (size_t i = 0; i < v->nids; i++)
-		if (strcmp(v->ids[i], store_id(m->store)) == 0)
-			m->place = i;
+		if (strcmp(v->ids[i], store_id(f->store)) == 0)
+			f->place = i;
 		else
-			m->strangers += !ident_is_valid(v->ids[i]);
+			f->strangers += !ident_is_valid(v->ids[i]);
 }
 
 static bool
-is_wanted(const struct fleet *m, size_t i)
+is_wanted(const struct fleet *f, size_t i)
 {
-	if (!m->conf->worker.leasing)
+	if (!f->conf->worker.leasing)
 		return true;
-	return m->place < m->active && i % m->active == m->place;
+	return f->place < f->active && i % f->active == f->place;
 }
 
 /* What to give up and what to take, from the table as it is. */
@@ -281,26 +297,26 @@ struct moves {
 };
 
 static void
-choose_desired(struct fleet *m, const struct store_view *v)
+choose_desired(struct fleet *f, const struct store_view *v)
 {
 	size_t	*of = xcalloc(v->nleases + 1, sizeof(*of));
 
-	fleet_group(m, &v->counts, v->leases, v->nleases, of);
-	free_labels(&m->desired, &m->ndesired);
+	fleet_group(f, &v->counts, v->leases, v->nleases, of);
+	free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
-		if (is_wanted(m, of[i]))
-			add_label(&m->desired, &m->ndesired,
+		if (is_wanted(f, of[i]))
+			add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);
-	m->nlabels = v->nleases;
-	m->counts = v->counts;
-	m->for_place = m->place;
-	m->for_active = m->active;
+	f->nlabels = v->nleases;
+	f->counts = v->counts;
+	f->for_place = f->place;
+	f->for_active = f->active;
 }
 
 /* Both are sorted: one pass. */
 static void
-plan_moves(struct fleet *m, const struct lease *leases, size_t n,
+plan_moves(struct fleet *f, const struct lease *leases, size_t n,
     struct moves *mv)
 {
 	size_t	next = 0;
@@ -310,11 +326,11 @@ plan_moves(struct fleet *m, const struct lease *leases, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		bool wanted;
 
-		while (next < m->ndesired &&
-		    strcmp(m->desired[next], leases[i].label) < 0)
+		while (next < f->ndesired &&
+		    strcmp(f->desired[next], leases[i].label) < 0)
 			next++;
-		wanted = next < m->ndesired &&
-		    strcmp(m->desired[next], leases[i].label) == 0;
+		wanted = next < f->ndesired &&
+		    strcmp(f->desired[next], leases[i].label) == 0;
 		if (!wanted && leases[i].mine)
 			mv->out[mv->nout++] = &leases[i];
 		if (wanted && leases[i].free)
@@ -323,35 +339,35 @@ plan_moves(struct fleet *m, const struct lease *leases, size_t n,
 }
 
 static int
-make_moves(struct fleet *m, struct moves *mv, bool *changed, struct err *e)
+make_moves(struct fleet *f, struct moves *mv, bool *changed, struct err *e)
 {
 	uint64_t	taken = 0;
 
 	if (mv->nout > 0 &&
-	    store_release(m->store, mv->out, mv->nout, e) < 0)
+	    store_release(f->store, mv->out, mv->nout, e) < 0)
 		return -1;
 	for (size_t i = 0; i < mv->nout; i++)
-		add_label(&m->released, &m->nreleased, mv->out[i]->label);
+		add_label(&f->released, &f->nreleased, mv->out[i]->label);
 	if (mv->nin > 0 &&
-	    store_acquire(m->store, mv->in, mv->nin, &taken, e) < 0)
+	    store_acquire(f->store, mv->in, mv->nin, &taken, e) < 0)
 		return -1;
 	*changed = mv->nout > 0 || taken > 0;
 	return 0;
 }
 
 static void
-report_taken(struct fleet *m, const struct lease *leases, size_t n)
+report_taken(struct fleet *f, const struct lease *leases, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine && !fleet_owns(m, leases[i].label))
-			add_label(&m->leased, &m->nleased, leases[i].label);
+		if (leases[i].mine && !fleet_owns(f, leases[i].label))
+			add_label(&f->leased, &f->nleased, leases[i].label);
 }
 
 static bool
-must_see_all(const struct fleet *m, int64_t now)
+must_see_all(const struct fleet *f, int64_t now)
 {
-	return !is_small_share(m, m->ndesired) || now >= m->all_at ||
-	    m->place != m->for_place || m->active != m->for_active;
+	return !is_small_share(f, f->ndesired) || now >= f->all_at ||
+	    f->place != f->for_place || f->active != f->for_active;
 }
 
 /* What was made says who is to do something about it. */
@@ -371,14 +387,14 @@ tell_strays(const struct counts *c, unsigned n, const char *label)
 }
 
 static int
-sweep(struct fleet *m, int (*adopt)(struct store *, unsigned *,
+sweep(struct fleet *f, int (*adopt)(struct store *, unsigned *,
     char[STORE_LABEL], struct err *), const struct counts *c, bool *created,
     struct err *e)
 {
 	char		label[STORE_LABEL];
 	unsigned	n;
 
-	if (adopt(m->store, &n, label, e) < 0)
+	if (adopt(f->store, &n, label, e) < 0)
 		return -1;
 	if (n > 0)
 		tell_strays(c, n, label);
@@ -388,24 +404,24 @@ sweep(struct fleet *m, int (*adopt)(struct store *, unsigned *,
 
 /* Duties of one worker of the fleet: the first.  Were leases created? */
 static int
-housekeep(struct fleet *m, int64_t now, const struct counts *c,
+housekeep(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
-	if (m->place != 0)
+	if (f->place != 0)
 		return 0;
-	if (now >= m->sweep_at) {
-		m->sweep_at = now + SWEEP_MS;
-		if (sweep(m, store_adopt_strays, c, created, e) < 0)
+	if (now >= f->sweep_at) {
+		f->sweep_at = now + SWEEP_MS;
+		if (sweep(f, store_adopt_strays, c, created, e) < 0)
 			return -1;
 	}
-	if (now >= m->parked_at) {
-		m->parked_at = now + PARKED_MS;
-		if (sweep(m, store_adopt_parked, c, created, e) < 0)
+	if (now >= f->parked_at) {
+		f->parked_at = now + PARKED_MS;
+		if (sweep(f, store_adopt_parked, c, created, e) < 0)
 			return -1;
 	}
-	if (now >= m->purge_at) {
-		m->purge_at = now + PURGE_MS;
-		if (store_purge(m->store, &m->purged, e) < 0)
+	if (now >= f->purge_at) {
+		f->purge_at = now + PURGE_MS;
+		if (store_purge(f->store, &f->purged, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -413,17 +429,17 @@ housekeep(struct fleet *m, int64_t now, const struct counts *c,
 
 /* All leases, or those that are ours or should be, and rows, if wanted. */
 static int
-read_view(struct fleet *m, bool all, bool rows, struct store_view *v,
+read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
-	struct labels	leases = { owned_labels(m, m->ndesired),
-			    m->nowned + m->ndesired };
-	struct labels	parts = { leases.list, m->nowned };
+	struct labels	leases = { owned_labels(f, f->ndesired),
+			    f->nowned + f->ndesired };
+	struct labels	parts = { leases.list, f->nowned };
 	int		rc;
 
-	for (size_t i = 0; i < m->ndesired; i++)
-		leases.list[m->nowned + i] = m->desired[i];
-	rc = store_view(m->store, all ? NULL : &leases, rows ? &parts : NULL,
+	for (size_t i = 0; i < f->ndesired; i++)
+		leases.list[f->nowned + i] = f->desired[i];
+	rc = store_view(f->store, all ? NULL : &leases, rows ? &parts : NULL,
 	    v, e);
 	free(leases.list);
 	return rc;
@@ -431,29 +447,29 @@ read_view(struct fleet *m, bool all, bool rows, struct store_view *v,
 
 /* The same again, after a change. */
 static int
-read_again(struct fleet *m, bool all, bool rows, struct store_view *v,
+read_again(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
 	store_view_free(v);
-	return read_view(m, all, rows, v, e);
+	return read_view(f, all, rows, v, e);
 }
 
 /* In and out; the view is as it is after that. */
 static int
-move(struct fleet *m, bool all, struct store_view *v, struct err *e)
+move(struct fleet *f, bool all, struct store_view *v, struct err *e)
 {
 	struct moves	mv = { 0 };
 	bool		changed = false;
 	int		rc = 0;
 
-	plan_moves(m, v->leases, v->nleases, &mv);
-	if (m->conf->worker.leasing)
-		rc = make_moves(m, &mv, &changed, e);
+	plan_moves(f, v->leases, v->nleases, &mv);
+	if (f->conf->worker.leasing)
+		rc = make_moves(f, &mv, &changed, e);
 	free(mv.out);
 	free(mv.in);
 	if (rc < 0 || !changed)
 		return rc;
-	return read_again(m, all, false, v, e);	/* learn the new epochs */
+	return read_again(f, all, false, v, e);	/* learn the new epochs */
 }
 
 /*
@@ -461,13 +477,13 @@ move(struct fleet *m, bool all, struct store_view *v, struct err *e)
  * a share that cannot be seen.
  */
 static int
-see_all(struct fleet *m, int64_t now, struct store_view *v, struct err *e)
+see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 {
-	if (read_again(m, true, false, v, e) < 0)
+	if (read_again(f, true, false, v, e) < 0)
 		return -1;
-	count_fleet(m, v);
-	choose_desired(m, v);
-	m->all_at = now + FLEET_ALL_MS;
+	count_fleet(f, v);
+	choose_desired(f, v);
+	f->all_at = now + FLEET_ALL_MS;
 	return 0;
 }
 
@@ -477,38 +493,39 @@ see_all(struct fleet *m, int64_t now, struct store_view *v, struct err *e)
  * we owned, under epochs that are over, and look again.
  */
 static int
-adopt(struct fleet *m, int64_t now, bool all, bool asked,
+adopt(struct fleet *f, int64_t now, bool all, bool asked,
     struct store_view *v, struct err *e)
 {
-	unsigned	moves = m->moves;
+	unsigned	version = f->parts.version;
 	bool		waits = v->waits;
 
-	if (move(m, all, v, e) < 0)
+	if (move(f, all, v, e) < 0)
 		return -1;
-	if (!all && !fleet_knows(m, v) && see_all(m, now, v, e) < 0)
+	if (!all && !fleet_knows(f, v) && see_all(f, now, v, e) < 0)
 		return -1;
-	if (!counts_are_same(&v->counts, &m->counts)) {
-		fleet_reread(m);
+	if (!counts_are_same(&v->counts, &f->counts)) {
+		fleet_reread(f);
 		return 0;
 	}
-	report_taken(m, v->leases, v->nleases);
-	if (forget_marks(m, v->leases, v->nleases, e) < 0)
+	report_taken(f, v->leases, v->nleases);
+	if (forget_marks(f, v->leases, v->nleases, e) < 0)
 		return -1;
-	fleet_adopt(m, v);
-	if (fleet_has_fresh(m) && store_check_counts(m->store, e) < 0)
+	fleet_adopt(f, v);
+	if (version != f->parts.version &&
+	    store_check_counts(f->store, e) < 0)
 		return -1;
-	if (asked && moves == m->moves)
-		m->rows = waits ? FLEET_ROWS : FLEET_NO_ROWS;
+	if (asked && version == f->parts.version)
+		f->rows = waits ? FLEET_ROWS : FLEET_NO_ROWS;
 	return 0;
 }
 
 static void
-tell_repartition(struct fleet *m, const struct repartition *r)
+tell_repartition(struct fleet *f, const struct repartition *r)
 {
 	if (r->refused)
 		log_error("the partition count stays %u, %u is refused: %s",
-		    r->counts.count, m->wish, r->why.text);
-	else if (r->busy && !m->wish_told)
+		    r->counts.count, f->wish, r->why.text);
+	else if (r->busy && !f->wish_told)
 		log_warn("the partition count cannot be changed yet: an open "
 		    "transaction locks the row of settings or a lease: %s; it "
 		    "is tried again every %d s", r->why.text, WISH_MS / 1000);
@@ -517,109 +534,109 @@ tell_repartition(struct fleet *m, const struct repartition *r)
 		    "use both: outboxctl partitions sync --finish when none "
 		    "uses %u any more", r->before.count, r->counts.count,
 		    r->before.count);
-	m->wish_told = r->busy;
+	f->wish_told = r->busy;
 }
 
 /* Another partition count, if the master asks for it. */
 static int
-repartition(struct fleet *m, int64_t now, bool *changed, struct err *e)
+repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 {
 	struct repartition	r;
 
-	if (m->wish == 0 || now < m->wish_at)
+	if (f->wish == 0 || now < f->wish_at)
 		return 0;
-	if (store_repartition(m->store, m->wish, &r, e) < 0)
+	if (store_repartition(f->store, f->wish, &r, e) < 0)
 		return -1;
-	tell_repartition(m, &r);
-	m->wish_at = now + WISH_MS;
-	m->wish = r.busy ? m->wish : 0;
+	tell_repartition(f, &r);
+	f->wish_at = now + WISH_MS;
+	f->wish = r.busy ? f->wish : 0;
 	*changed = *changed || r.changed;
 	return 0;
 }
 
 /* Who is alive, and all leases where that or a duty of ours changes them. */
 static int
-see(struct fleet *m, int64_t now, bool *all, bool rows,
+see(struct fleet *f, int64_t now, bool *all, bool rows,
     struct store_view *v, struct err *e)
 {
 	bool	created = false;
 
-	count_fleet(m, v);
-	if (repartition(m, now, &created, e) < 0 ||
-	    housekeep(m, now, &v->counts, &created, e) < 0)
+	count_fleet(f, v);
+	if (repartition(f, now, &created, e) < 0 ||
+	    housekeep(f, now, &v->counts, &created, e) < 0)
 		return -1;
-	if (created || (!*all && (must_see_all(m, now) ||
-	    !counts_are_same(&v->counts, &m->counts)))) {
+	if (created || (!*all && (must_see_all(f, now) ||
+	    !counts_are_same(&v->counts, &f->counts)))) {
 		*all = true;
-		return read_again(m, true, rows, v, e);
+		return read_again(f, true, rows, v, e);
 	}
 	return 0;
 }
 
 /* Rows are asked about where one statement can do it. */
 static int
-look(struct fleet *m, int64_t now, struct err *e)
+look(struct fleet *f, int64_t now, struct err *e)
 {
 	struct store_view	v;
-	bool			all = must_see_all(m, now);
-	bool			ask = m->ask && m->nowned > 0 &&
-				    m->nowned <= STORE_RANGES;
+	bool			all = must_see_all(f, now);
+	bool			ask = f->ask && f->nowned > 0 &&
+				    f->nowned <= STORE_RANGES;
 	int			rc;
 
-	if (read_view(m, all, ask, &v, e) < 0)
+	if (read_view(f, all, ask, &v, e) < 0)
 		return -1;
-	rc = see(m, now, &all, ask, &v, e);
+	rc = see(f, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
-		m->all_at = now + FLEET_ALL_MS;
-		choose_desired(m, &v);
+		f->all_at = now + FLEET_ALL_MS;
+		choose_desired(f, &v);
 	}
 	if (rc == 0) {
-		m->look_at = now + FLEET_LOOK_MS;
-		rc = adopt(m, now, all, ask, &v, e);
+		f->look_at = now + FLEET_LOOK_MS;
+		rc = adopt(f, now, all, ask, &v, e);
 	}
 	if (rc < 0)
-		m->look_at = now;
+		f->look_at = now;
 	store_view_free(&v);
 	return rc;
 }
 
 /* Former owners' marks, as soon as no row needs them any more. */
 static int
-clear_marks(struct fleet *m, struct err *e)
+clear_marks(struct fleet *f, struct err *e)
 {
 	bool	any = false;
 
-	for (size_t i = 0; i < m->nparts; i++)
-		any = any || fleet_is_unsure(m->parts[i], 1);
-	return any ? store_clear_marks(m->store, e) : 0;
+	for (size_t i = 0; i < f->parts.n; i++)
+		any = any || fleet_is_unsure(f->parts.items[i], 1);
+	return any ? store_clear_marks(f->store, e) : 0;
 }
 
 /* Somebody would go early: what is known of the server must not be old. */
 static int
-check_server(struct fleet *m, int64_t now, struct err *e)
+check_server(struct fleet *f, int64_t now, struct err *e)
 {
-	if (m->early_row == 0 || now < m->server_at)
+	if (f->early_row == 0 || now < f->server_at)
 		return 0;
-	m->server_at = now + SERVER_MS;
-	return store_check_server(m->store, e);
+	f->server_at = now + SERVER_MS;
+	return store_check_server(f->store, e);
 }
 
 int
-fleet_round(struct fleet *m, int64_t now, struct err *e)
+fleet_round(struct fleet *f, int64_t now, struct err *e)
 {
-	m->rows = FLEET_NOT_ASKED;
-	if (check_server(m, now, e) < 0)
+	f->rows = FLEET_NOT_ASKED;
+	if (check_server(f, now, e) < 0)
 		return -1;
-	if (now >= m->lease_until && m->conf->worker.leasing) {
-		fleet_drop(m);
-		m->look_at = now;
+	if (now >= f->lease_until && f->conf->worker.leasing) {
+		fleet_drop(f);
+		f->look_at = now;
 	}
-	if (m->mark_now)
-		m->beat_at = now;
-	m->mark_now = false;
-	if (fleet_keep_alive(m, now, e) < 0)
+	if (f->mark_now)
+		f->beat_at = now;
+	f->mark_now = false;
+	if (fleet_keep_alive(f, now, e) < 0)
 		return -1;
-	if (now < m->look_at)
+	if (now < f->look_at)
 		return 0;
-	return clear_marks(m, e) < 0 ? -1 : look(m, now, e);
+	return clear_marks(f, e) < 0 ? -1 : look(f, now, e);
 }

@@ -16,7 +16,7 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
-#include "worker/lanes.h"
+#include "conf/counts.h"
 #include "store/store.h"
 
 /*
@@ -34,21 +34,47 @@ enum fleet_rows {
 	FLEET_ROWS		/* some do */
 };
 
-/* A lease of ours. */
+/* A label of ours, and its lease as it was when it was read. */
+struct leased_label {
+	char		label[MSG_LABEL];
+	uint64_t	epoch;
+	uint64_t	early_upto;	/* rows that may go early */
+	uint64_t	unsure_upto;	/* that have, perhaps, and do not say so */
+};
+
+/*
+ * What this worker owns as a whole or not at all: one label, or while several
+ * partition counts are declared a class of them (counts.h).
+ */
+struct partition {
+	unsigned		born;		/* another one: it was not ours
+						   for a while, or has other
+						   labels */
+	size_t			nlabels;	/* not 0 */
+	struct leased_label	labels[];	/* sorted bytewise */
+};
+
+/* All that is owned, as a value for the other stages: they only read it. */
+struct partitions {
+	struct partition	**items;	/* sorted by their first labels */
+	size_t			  n;
+	struct counts		  counts;	/* declared when they were read */
+	unsigned		  version;	/* another one: labels, epochs or
+						   counts have changed */
+};
+
+/* The label of a lease of ours, of a class that may be incomplete. */
 struct owned {
 	char			 label[MSG_LABEL];
-	struct part		*part;	/* NULL: the class is not complete */
-	size_t			 at;	/* of its labels */
 };
 
 struct fleet {
 	const struct conf	*conf;
 	struct store		*store;
-	struct lanes		*lanes;
 
-	struct part		**parts;	/* owned, sorted by name */
-	size_t			  nparts;
-	struct owned		 *owned;	/* leases, sorted by label */
+	struct partitions	  parts;
+	unsigned		  nborn;
+	struct owned		 *owned;	/* sorted */
 	size_t			  nowned;
 	char			**desired;	/* labels; sorted */
 	size_t			  ndesired;
@@ -57,14 +83,9 @@ struct fleet {
 	size_t			  active;	/* live workers, me among them */
 	size_t			  strangers;	/* of another program */
 
-	/*
-	 * The owner may want to know of rows when a look at the leases is due,
-	 * and forgets the answer when it is old: one statement for two.
-	 */
-	bool			  ask;
-	enum fleet_rows	  rows;
+	bool			  ask;		/* see fleet_ask_for_rows */
+	enum fleet_rows		  rows;
 
-	unsigned		  moves;	/* changes of parts or epochs */
 	unsigned		  wish;		/* another partition count; or 0 */
 	int64_t			  wish_at;	/* try then */
 	bool			  wish_told;	/* why it could not be done yet */
@@ -96,12 +117,20 @@ struct fleet {
 	uint64_t		  purged;
 };
 
-void	fleet_init(struct fleet *, const struct conf *, struct store *,
-	    struct lanes *);
+void	fleet_init(struct fleet *, const struct conf *, struct store *);
 void	fleet_free(struct fleet *);
 
 /* Forget what was owned and look again at once: after each (re)connect. */
 void	fleet_restart(struct fleet *);
+
+/*
+ * If the next round reads the leases: do rows of ours wait?  One statement for
+ * two questions; the answer is in rows after that round, and is old later.
+ */
+void	fleet_ask_for_rows(struct fleet *, bool ask);
+
+/* Declare this partition count the present one, as soon as that can be done. */
+void	fleet_wish_count(struct fleet *, unsigned count);
 
 /*
  * Everything that is due: heartbeat, renewal, and, between two batches,
@@ -128,28 +157,23 @@ void	fleet_clear_report(struct fleet *);
  * server is one where that may be is asked again now and then, while somebody
  * wants to know.
  */
-bool	fleet_may_go_early(struct fleet *, const struct part *,
+bool	fleet_may_go_early(struct fleet *, const struct partition *,
 	    uint64_t sequence, int64_t now);
 
 /* Nothing of ours is open any more, and nothing will be: no mark is needed. */
 int	fleet_forget_marks(struct fleet *, struct err *);
 
-/* Write down, if it is so, that a former partition count is still in use. */
+/*
+ * A message went with a label of a former partition count; and write that down,
+ * if it is so.
+ */
+void	fleet_former_was_used(struct fleet *);
 int	fleet_note_former(struct fleet *, struct err *);
-
-/* Are there partitions whose blocked keys are not all read yet? */
-bool	fleet_has_fresh(const struct fleet *);
-
-/* The label's owned partition, NULL if it is not ours. */
-struct part *fleet_part(const struct fleet *, struct bytes label);
-
-/* The same, and the label in it. */
-struct part_label *fleet_label(const struct fleet *, struct bytes label);
 
 /* So many leases are ours, as far as we work on them. */
 size_t	fleet_nlabels(const struct fleet *);
 
 /* May rows up to this one be in the stream without saying so? */
-bool	fleet_is_unsure(const struct part *, uint64_t sequence);
+bool	fleet_is_unsure(const struct partition *, uint64_t sequence);
 
 #endif

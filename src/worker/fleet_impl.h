@@ -12,11 +12,7 @@
 size_t	fleet_group(const struct fleet *, const struct counts *,
 	    const struct lease *, size_t n, size_t *of);
 
-/*
- * Own what the view says is ours.  What stays the same keeps what it holds; of
- * a partition whose labels or epochs are others nothing is remembered, and its
- * blocked keys are to be read.
- */
+/* Own what the view says is ours. */
 void	fleet_adopt(struct fleet *, const struct store_view *);
 
 /*

@@ -20,41 +20,7 @@
 #include <uthash.h>
 
 #include "common/msg.h"
-
-/* A label, and its lease as it was when it was read. */
-struct part_label {
-	char		label[MSG_LABEL];
-	uint64_t	epoch;
-	uint64_t	early_upto;	/* rows that may go early */
-	uint64_t	unsure_upto;	/* that have, perhaps, and do not say so */
-	bool		full;		/* its last range was used up */
-	size_t		nknown;		/* rows of it that the last scan met in
-					   vain, as they wait */
-	unsigned	range;		/* picked: the index of its range */
-};
-
-/*
- * What this worker owns as a whole or not at all: one label, or while several
- * partition counts are declared a class of them (counts.h).  The hold counts
- * its waiting rows.
- */
-struct part {
-	size_t		nblocked;
-	bool		fresh;		/* its blocked keys are to be read */
-	bool		merging;	/* and some of them to be made one */
-	bool		woken;		/* for new rows that no look has met */
-	int64_t		woken_at;	/* the last time; clock_ms() */
-	bool		picked;		/* has rows in the tick under way */
-	size_t		nlabels;	/* not 0 */
-	struct part_label labels[];	/* sorted bytewise */
-};
-
-/* What it is called: its first label. */
-static inline const char *
-part_name(const struct part *p)
-{
-	return p->labels[0].label;
-}
+#include "worker/parts.h"
 
 /* Why the head of a lane waits. */
 enum block_why {

@@ -251,10 +251,10 @@ start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		lanes[i]->part->fresh = true;
-	for (size_t i = 0; i < p->fleet->nparts; i++)
-		if (p->fleet->parts[i]->fresh)
-			lanes_forget_part(p->lanes, p->fleet->parts[i]);
-	fleet_reread(p->fleet);
+	for (size_t i = 0; i < p->parts->n; i++)
+		if (p->parts->items[i]->fresh)
+			lanes_forget_part(p->lanes, p->parts->items[i]);
+	p->reread = true;
 }
 
 /*
@@ -265,7 +265,7 @@ start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 static const struct part_label *
 home_label(const struct parked *p, const struct blocked_lane *l)
 {
-	const struct counts	*c = &p->fleet->counts;
+	const struct counts	*c = &p->parts->counts;
 	const struct part	*home = l->part;
 
 	for (size_t i = 0; home->nlabels > 1 && i < home->nlabels; i++) {
@@ -455,7 +455,7 @@ parked_round(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	p->moved = false;
 	if (!store_can_block(p->store)) {
-		parked_end_reading(p, p->fleet->parts, p->fleet->nparts, false);
+		parked_end_reading(p, p->parts->items, p->parts->n, false);
 		return 0;
 	}
 	if (lift(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||

@@ -19,16 +19,16 @@
 #include "conf/conf.h"
 #include "util/err.h"
 #include "worker/lanes.h"
-#include "worker/fleet.h"
 #include "store/store.h"
 
 struct parked {
 	const struct conf	*conf;
 	struct store		*store;
-	struct fleet		*fleet;
+	struct parts		*parts;
 	struct lanes		*lanes;
 	bool			 moved;		/* the last round has: there may
 						   be more to move */
+	bool			 reread;	/* a lease is not as it was known */
 	int64_t			 alone_until;	/* one lane in a statement: of
 						   several one was refused */
 };

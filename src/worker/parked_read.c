@@ -98,7 +98,7 @@ load(struct parked *p, const struct blocked *b, uint64_t parked_from,
 {
 	struct bytes		 label = { b->label, strlen(b->label) };
 	struct blocked_lane	*l;
-	struct wait		 w = { .part = fleet_part(p->fleet, label),
+	struct wait		 w = { .part = parts_find(p->parts, label),
 				     .key = b->key, .why = why_of(b->reason),
 				     .sequence = LANE_NONE,
 				     .due_at = INT64_MAX };
@@ -216,14 +216,14 @@ read_parts(struct parked *p, struct part *const *parts, size_t n, size_t *nread,
 int
 parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 {
-	struct fleet	*m = p->fleet;
+	struct parts	*ps = p->parts;
 	struct part	*parts[READ_PARTS];
 	size_t		 n = 0, nread = 0;
 
-	for (size_t i = 0; i < m->nparts && nread < READ_MAX; i++) {
-		if (m->parts[i]->fresh)
-			parts[n++] = m->parts[i];
-		if (n == 0 || (n < READ_PARTS && i + 1 < m->nparts))
+	for (size_t i = 0; i < ps->n && nread < READ_MAX; i++) {
+		if (ps->items[i]->fresh)
+			parts[n++] = ps->items[i];
+		if (n == 0 || (n < READ_PARTS && i + 1 < ps->n))
 			continue;
 		if (read_parts(p, parts, n, &nread, now, e) < 0)
 			return -1;

@@ -6,14 +6,13 @@
  * of published; and within the batch the relay sends one of a lane at a time.
  */
 
-#include "worker/tick_impl.h"
+#include "worker/tick.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "publish/advisory.h"
 #include "util/clock.h"
-#include "common/lane.h"
 #include "util/xalloc.h"
 
 /* Batches that follow each other in one tick have no more rows. */
@@ -24,130 +23,184 @@
 
 void
 tick_init(struct tick *t, const struct conf *conf, struct store *store,
-    struct fleet *fleet, struct lanes *lanes, struct relay *relay)
+    struct fleet *fleet, struct relay *relay)
 {
 	memset(t, 0, sizeof(*t));
-	t->conf = conf;
 	t->store = store;
 	t->fleet = fleet;
-	t->lanes = lanes;
 	t->relay = relay;
-	t->parked = (struct parked){ .conf = conf, .store = store,
-	    .fleet = fleet, .lanes = lanes };
-	candidates_init(&t->candidates, conf, store, fleet, lanes);
+	backlog_init(&t->backlog, conf, store);
 	doubt_init(&t->doubt, conf, store, relay);
-	room_init(&t->room, conf);
-}
-
-static void
-end_batch(struct tick *t)
-{
-	batch_free(&t->batch);
-	free(t->gone);
-	t->gone = NULL;
-	t->ngone = 0;
-	t->vanished = false;
-	t->unsettled = false;
+	claim_init(&t->claim, conf, store, fleet, &t->doubt);
+	settle_init(&t->settle, store);
 }
 
 void
 tick_free(struct tick *t)
 {
-	end_batch(t);
-	batch_free(&t->done);
-	candidates_free(&t->candidates);
+	backlog_free(&t->backlog);
 	doubt_free(&t->doubt);
+	settle_free(&t->settle);
+	batch_free(&t->batch);
 }
 
-static struct bytes
-lane(const struct tick *t, const struct msg *m)
+void
+tick_adopt(struct tick *t)
 {
-	return lane_of_msg((enum conf_ordering)t->conf->outbox.ordering,
-	    &t->batch, m);
+	backlog_adopt(&t->backlog, &t->fleet->parts);
 }
 
-static struct part *
-part_of_msg(const struct tick *t, const struct msg *m)
+bool
+tick_is_open(const struct tick *t)
 {
-	const char	*label = t->batch.labels[m->range];
-
-	return fleet_part(t->fleet, (struct bytes){ label, strlen(label) });
-}
-
-static void
-remember_msg(struct tick *t, const struct msg *m, int64_t now)
-{
-	struct wait	w = { .part = part_of_msg(t, m), .key = m->key,
-			    .lane = lane(t, m),
-			    .sequence = m->sequence };
-
-	if (w.part == NULL)		/* not ours any more */
-		return;
-	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
-		w.due_at = now + m->delay_ms;
-		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED : BLOCK_REFUSED;
-	} else if (m->outcome == OUT_UNSENT &&
-	    lanes_blocks(t->lanes, w.lane, m->sequence))
-		w.due_at = INT64_MAX;
-	else if (m->outcome == OUT_UNKNOWN && m->delay_ms > 0) {
-		w.due_at = now + m->delay_ms;
-		w.why = BLOCK_CLAIMED;
-	} else
-		return;
-	lanes_block(t->lanes, &w);
+	return settle_is_open(&t->settle);
 }
 
 /*
- * What the next tick must know.  Failed rows make their lane wait, rows that
- * were not sent behind them wait with them; in sequence order one pass does.
+ * Counting
  */
-static void
-remember(struct tick *t, int64_t now)
-{
-	for (size_t i = 0; i < t->batch.n; i++)
-		remember_msg(t, &t->batch.msgs[i], now);
-}
-
-/* A death that halts its key has rung for it: it is on record, read afresh. */
-static bool
-is_done(const struct tick *t, const struct msg *m)
-{
-	if (m->outcome == OUT_DEAD && t->conf->retry.on_dead == DEAD_HALT) {
-		fleet_reread(t->fleet);
-		return false;
-	}
-	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
-}
 
 static void
-bar_lanes(struct tick *t)
+begin_count(struct tick *t)
 {
-	for (size_t i = 0; i < t->batch.n; i++) {
-		struct msg *m = &t->batch.msgs[i];
-
-		m->held = m->outcome != OUT_UNSENT || t->vanished || m->left ||
-		    lanes_blocks(t->lanes, lane(t, m), m->sequence);
-	}
+	t->claimed = t->former = 0;
+	memset(&t->settle.counts, 0, sizeof(t->settle.counts));
+	memset(&t->relayed, 0, sizeof(t->relayed));
 }
 
-/* What was too large to be fetched with the others, as far as there is room. */
+/* What is known of the batch goes into the result, and is zero then. */
+static void
+count(struct tick *t, struct tick_result *res)
+{
+	const struct settled	*s = &t->settle.counts;
+	struct settled		*sum = &res->settled;
+	struct relay_result	 r = t->relayed;
+
+	res->claimed += t->claimed;
+	res->former += t->former;
+	sum->delivered += s->delivered;
+	sum->retried += s->retried;
+	sum->deferred += s->deferred;
+	sum->dead += s->dead;
+	sum->returned += s->returned;
+	sum->fenced += s->fenced;
+	r.delivered += res->relay.delivered;
+	r.duplicates += res->relay.duplicates;
+	r.failed += res->relay.failed;
+	r.skipped += res->relay.skipped;
+	res->relay = r;
+	begin_count(t);
+}
+
+/* Does a producer still use a former partition count? */
+static void
+count_former(struct tick *t, const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (m->outcome == OUT_DELIVERED && counts_is_former(
+		    &t->fleet->parts.counts, m->key.data, m->key.len,
+		    m->partition.data, m->partition.len))
+			t->former++;
+	}
+	if (t->former > 0)
+		fleet_former_was_used(t->fleet);
+}
+
+/*
+ * The stages
+ */
+
 static int
-fetch_away(struct tick *t, struct err *e)
+settle(struct tick *t, struct tick_result *res, struct err *e)
 {
-	const struct pub	*p = &t->relay->pub;
-	uint64_t		*sequences;
-	size_t			 n;
-	int			 rc = 0;
+	struct settle	*s = &t->settle;
+	uint64_t	 delivered;
 
-	if (t->batch.naway == 0)
+	if (!settle_is_open(s))
 		return 0;
-	sequences = xcalloc(t->batch.naway, sizeof(*sequences));
-	bar_lanes(t);
-	n = room_choose(&t->room, &t->batch, p->ops->max_payload(p->arg),
-	    sequences);
-	if (n > 0)
-		rc = store_fetch_away(t->store, sequences, n, &t->batch, e);
-	free(sequences);
+	if (settle_write(s, e) < 0)
+		return -1;
+	delivered = s->counts.delivered;
+	advisory_tell(t->relay, &s->batch, s->counts.dead);
+	count(t, res);
+	backlog_learn(&t->backlog, &s->batch, clock_ms());
+	backlog_end_batch(&t->backlog, &s->batch);
+	if (delivered == t->picked)
+		candidates_all_done(&t->backlog.candidates);
+	settle_close(s);
+	return 0;
+}
+
+/* In the middle of turns nothing is held, and nothing has to be prepared. */
+static int
+pick(struct tick *t, struct picks *k, size_t limit, struct err *e)
+{
+	const struct batch	*open = t->settle.open ? &t->settle.batch :
+				    NULL;
+
+	if (open == NULL && backlog_prepare(&t->backlog, clock_ms(), e) < 0)
+		return -1;
+	return candidates_pick(&t->backlog.candidates, k, open,
+	    claim_limit(&t->claim, limit), e);
+}
+
+static int
+learn_missed(struct tick *t, const struct picks *k, struct err *e)
+{
+	uint64_t		*missed = xcalloc(k->n + 1, sizeof(*missed));
+	struct waiting_list	 list = { 0 };
+	size_t			 n;
+	int			 rc;
+
+	rc = claim_learn_missed(&t->claim, k, &t->batch, missed, &n, &list, e);
+	if (rc == 0 && n > 0)
+		backlog_learn_missed(&t->backlog, k, &t->batch, missed,
+		    n, &list);
+	store_waiting_free(&list);
+	free(missed);
+	return rc;
+}
+
+/* The batch that was open is written back by that, if there is one. */
+static int
+claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
+{
+	struct batch	*b = &t->batch;
+	bool		 was_open = t->settle.open;
+	uint64_t	 claimed;
+
+	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
+		/* Which row is to blame shows when each half is by itself. */
+		if (!t->settle.open || !store_refused_value(t->store) ||
+		    settle(t, res, e) < 0 || claim_rows(&t->claim, &t->settle,
+		    k, b, &claimed, e) < 0)
+			return -1;
+	} else if (was_open)
+		count(t, res);
+	t->claimed = claimed;
+	return learn_missed(t, k, e);
+}
+
+/* What is in the batch may be published. */
+static int
+gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
+{
+	struct candidates	*c = &t->backlog.candidates;
+	struct picks		 k = { 0 };
+	int			 rc = pick(t, &k, limit, e);
+
+	if (rc == 0)
+		rc = k.n == 0 ? settle(t, res, e) : claim(t, &k, res, e);
+	if (rc == 0) {
+		t->picked = k.n;
+		res->left = candidates_left_some(c);
+		res->more = candidates_round_is_over(c, t->claimed > 0) ||
+		    backlog_is_moving(&t->backlog) ||
+		    (t->claimed == 0 && k.n > 0 && res->left);
+	}
+	picks_free(&k);
 	return rc;
 }
 
@@ -158,157 +211,46 @@ fetch_away(struct tick *t, struct err *e)
 static int
 clear_doubts(struct tick *t, unsigned *found, struct err *e)
 {
-	size_t	decided = 0;
+	struct batch	*b = &t->batch;
+	size_t		 decided = 0;
 
-	bar_lanes(t);
-	if (doubt_resolve(&t->doubt, &t->batch, found, e) < 0)
+	backlog_hold_back(&t->backlog, b);
+	if (doubt_resolve(&t->doubt, b, found, e) < 0)
 		return -1;
-	for (size_t i = 0; i < t->batch.n; i++)
-		decided += t->batch.msgs[i].outcome != OUT_UNSENT;
+	for (size_t i = 0; i < b->n; i++)
+		decided += b->msgs[i].outcome != OUT_UNSENT;
 	if (decided > 0) {
-		remember(t, clock_ms());
-		bar_lanes(t);
+		backlog_learn(&t->backlog, b, clock_ms());
+		backlog_hold_back(&t->backlog, b);
 	}
 	return 0;
-}
-
-static void
-forget_done(struct tick *t)
-{
-	for (size_t i = 0; i < t->batch.n; i++)
-		if (is_done(t, &t->batch.msgs[i]))
-			lanes_row_gone(t->lanes, t->batch.msgs[i].sequence);
-	for (size_t i = 0; i < t->ngone; i++)
-		lanes_row_gone(t->lanes, t->gone[i]);
-}
-
-static void
-begin_count(struct tick *t)
-{
-	t->claimed = t->former = 0;
-	memset(&t->settled, 0, sizeof(t->settled));
-	memset(&t->relayed, 0, sizeof(t->relayed));
-}
-
-void
-tick_count(struct tick *t, struct tick_result *res)
-{
-	struct settled		*sum = &res->settled;
-	struct relay_result	 r = t->relayed;
-
-	res->claimed += t->claimed;
-	res->former += t->former;
-	sum->delivered += t->settled.delivered;
-	sum->retried += t->settled.retried;
-	sum->deferred += t->settled.deferred;
-	sum->dead += t->settled.dead;
-	sum->returned += t->settled.returned;
-	sum->fenced += t->settled.fenced;
-	r.delivered += res->relay.delivered;
-	r.duplicates += res->relay.duplicates;
-	r.failed += res->relay.failed;
-	r.skipped += res->relay.skipped;
-	res->relay = r;
-	begin_count(t);
-}
-
-int
-tick_settle(struct tick *t, struct tick_result *res, struct err *e)
-{
-	uint64_t	delivered;
-
-	if (!t->unsettled)
-		return 0;
-	/* It is counted already. */
-	if (store_settle(t->store, &t->done, &t->done_as, e) < 0)
-		return -1;
-	batch_free(&t->done);
-	if (store_settle(t->store, &t->batch, &t->settled, e) < 0)
-		return -1;
-	delivered = t->settled.delivered;
-	advisory_tell(t->relay, &t->batch, t->settled.dead);
-	tick_count(t, res);
-	remember(t, clock_ms());
-	forget_done(t);
-	if (delivered == t->picked)
-		candidates_all_done(&t->candidates);
-	end_batch(t);
-	return 0;
-}
-
-static int
-look(struct tick *t, struct picks *k, size_t limit, struct err *e)
-{
-	const struct batch	*open = t->unsettled ? &t->batch : NULL;
-
-	/* In the middle of turns nothing is held. */
-	if (open == NULL && parked_round(&t->parked,
-	    (size_t)t->conf->worker.batch_size, clock_ms(), e) < 0)
-		return -1;
-	/* What was asked with the leases is old if rows have come back. */
-	if (t->parked.moved)
-		t->fleet->rows = FLEET_NOT_ASKED;
-	return candidates_pick(&t->candidates, k, open, room_rows(&t->room, limit), e);
-}
-
-/* Look, claim and fetch: what is in the batch may be published. */
-static int
-gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
-{
-	struct picks	k = { 0 };
-	int		rc = look(t, &k, limit, e);
-
-	if (rc == 0)
-		rc = k.n == 0 ? tick_settle(t, res, e) :
-		    tick_take(t, &k, res, e);
-	if (rc == 0) {
-		t->picked = k.n;
-		res->left = candidates_left_some(&t->candidates);
-		res->more = candidates_round_is_over(&t->candidates, t->claimed > 0) ||
-		    fleet_has_fresh(t->fleet) || t->parked.moved ||
-		    (t->claimed == 0 && k.n > 0 && res->left);
-	}
-	/* It is in the batch, or has become of no use. */
-	batch_free(&t->candidates.scan.ahead);
-	picks_free(&k);
-	return rc;
-}
-
-/* Does a producer still use a former partition count? */
-static void
-count_former(struct tick *t)
-{
-	for (size_t i = 0; i < t->batch.n; i++) {
-		const struct msg *m = &t->batch.msgs[i];
-
-		if (m->outcome == OUT_DELIVERED && counts_is_former(
-		    &t->fleet->counts, m->key.data, m->key.len,
-		    m->partition.data, m->partition.len))
-			t->former++;
-	}
-	t->fleet->former_sent = t->fleet->former_sent || t->former > 0;
 }
 
 static int
 publish(struct tick *t, struct err *e)
 {
-	unsigned	found = 0;
+	const struct pub	*p = &t->relay->pub;
+	struct batch		*b = &t->batch;
+	unsigned		 found = 0;
 
-	if (fetch_away(t, e) < 0 || clear_doubts(t, &found, e) < 0)
+	if (b->naway > 0)
+		backlog_hold_back(&t->backlog, b);
+	if (claim_fetch_large(&t->claim, b, p->ops->max_payload(p->arg),
+	    e) < 0 || clear_doubts(t, &found, e) < 0)
 		return -1;
-	if (t->batch.n > 0)
-		relay_publish(t->relay, &t->batch, &t->relayed);
-	count_former(t);
+	if (b->n > 0)
+		relay_publish(t->relay, b, &t->relayed);
+	count_former(t, b);
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)
-		t->candidates.heads_at = clock_ms() +
-		    STALL_TIMES * t->relayed.stalled_ms;
-	t->unsettled = true;
+		candidates_delay_heads(&t->backlog.candidates, clock_ms() +
+		    STALL_TIMES * t->relayed.stalled_ms);
+	settle_open(&t->settle, b);
 	/* Whoever meets these rows next has to find them claimed. */
 	if (store_finish(t->store, e) < 0)
 		return -1;
-	batch_free(&t->done);
+	settle_confirmed(&t->settle);
 	return 0;
 }
 
@@ -321,28 +263,58 @@ static bool
 may_turn(const struct tick *t, bool left, int64_t until)
 {
 	return t->claimed > 0 && t->claimed <= TURN_MAX &&
-	    t->relayed.delivered == t->picked && lanes_count(t->lanes) == 0 &&
+	    t->relayed.delivered == t->picked &&
+	    backlog_nlanes(&t->backlog) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
 	    (left || t->wait_ring == NULL || t->wait_ring(t->wait_ring_arg));
+}
+
+static int
+run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
+    struct err *e)
+{
+	do {
+		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0)
+			return -1;
+	} while (may_turn(t, res->left, until));
+	return settle(t, res, e);
+}
+
+static void
+pass_on(struct tick *t)
+{
+	if (backlog_wants_leases(&t->backlog))
+		fleet_reread(t->fleet);
 }
 
 int
 tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
     struct err *e)
 {
+	int	rc;
+
 	memset(res, 0, sizeof(*res));
+	tick_adopt(t);
 	begin_count(t);
-	do {
-		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0) {
-			/* What was claimed is void by our next claim. */
-			if (!t->unsettled) {
-				end_batch(t);
-				begin_count(t);
-			}
-			t->unsettled = t->unsettled || t->done.n > 0;
-			candidates_drop(&t->candidates);
-			return -1;
+	rc = run(t, limit, until, res, e);
+	if (rc < 0) {
+		batch_free(&t->batch);
+		/* What was claimed is void by our next claim. */
+		if (!t->settle.open) {
+			backlog_end_batch(&t->backlog, NULL);
+			begin_count(t);
 		}
-	} while (may_turn(t, res->left, until));
-	return tick_settle(t, res, e);
+		candidates_drop(&t->backlog.candidates);
+	}
+	pass_on(t);
+	return rc;
+}
+
+int
+tick_settle(struct tick *t, struct tick_result *res, struct err *e)
+{
+	int	rc = settle(t, res, e);
+
+	pass_on(t);
+	return rc;
 }

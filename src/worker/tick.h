@@ -1,5 +1,13 @@
 /*
- * tick.h - a round of work: look, claim, fetch, publish, settle
+ * tick.h - a round of work: pick, claim, publish, settle
+ *
+ * The only one that knows all stages, and hands what one has found to the next:
+ *
+ *	backlog	which rows are next		-> picks
+ *	claim	stamp and fetch them		-> a batch
+ *	relay	publish it			-> an outcome for each message
+ *	settle	write the outcomes back
+ *	backlog	learns what came of its rows
  *
  * A tick that breaks off leaves nothing half done that the next one, or
  * another worker, would not find: rows it had claimed are free again for
@@ -13,26 +21,23 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
-#include "recovery/doubt.h"
-#include "util/err.h"
-#include "worker/lanes.h"
-#include "worker/candidates.h"
-#include "worker/fleet.h"
-#include "worker/parked.h"
 #include "publish/relay.h"
-#include "publish/room.h"
+#include "recovery/doubt.h"
 #include "store/store.h"
+#include "util/err.h"
+#include "worker/backlog.h"
+#include "worker/claim.h"
+#include "worker/fleet.h"
+#include "worker/settle.h"
 
 struct tick {
-	const struct conf	*conf;
 	struct store		*store;
 	struct fleet		*fleet;
-	struct lanes		*lanes;
 	struct relay		*relay;
-	struct candidates	 candidates;
-	struct parked		 parked;
+	struct backlog		 backlog;
+	struct claim		 claim;
 	struct doubt		 doubt;
-	struct room		 room;
+	struct settle		 settle;
 
 	/*
 	 * A batch is delivered, and nothing is known to be left: is there
@@ -41,23 +46,12 @@ struct tick {
 	bool			(*wait_ring)(void *);
 	void			*wait_ring_arg;
 
-	/*
-	 * What was written back with the claim of the batch, whose COMMIT
-	 * nobody has heard of yet.
-	 */
-	struct batch		 done;
-	struct settled		 done_as;
+	struct batch		 batch;		/* claimed, on its way */
 
-	/* What is published but not yet written back. */
-	struct batch		 batch;
+	/* Of that one, or of the one that is to be settled. */
 	uint64_t		 picked, claimed;
 	uint64_t		 former;	/* see tick_result */
-	struct settled		 settled;
 	struct relay_result	 relayed;
-	uint64_t		*gone;		/* rows not there any more */
-	size_t			 ngone;
-	bool			 vanished;	/* a candidate, and keys halt */
-	bool			 unsettled;
 };
 
 struct tick_result {
@@ -72,8 +66,14 @@ struct tick_result {
 };
 
 void	tick_init(struct tick *, const struct conf *, struct store *,
-	    struct fleet *, struct lanes *, struct relay *);
+	    struct fleet *, struct relay *);
 void	tick_free(struct tick *);
+
+/*
+ * The fleet may have had a round: what is ours is as it says from now on.  Each
+ * tick begins with that; who wakes us names partitions earlier.
+ */
+void	tick_adopt(struct tick *);
 
 /*
  * Work on batches of at most limit rows: on one, or, as long as they are small
@@ -84,6 +84,9 @@ void	tick_free(struct tick *);
  */
 int	tick_run(struct tick *, size_t limit, int64_t until,
 	    struct tick_result *, struct err *);
+
+/* Is something published and not written back? */
+bool	tick_is_open(const struct tick *);
 
 /* Write back what is still open; nothing to do is success. */
 int	tick_settle(struct tick *, struct tick_result *, struct err *);

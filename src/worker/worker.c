@@ -57,29 +57,41 @@ static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
 	return w->pace.fixed_ms == 0 && w->pace.all_at < now + FLEET_LOOK_MS &&
-	    now >= w->route.try_at && candidates_would_ask(&w->tick.candidates) &&
+	    now >= w->route.try_at &&
+	    candidates_would_ask(&w->tick.backlog.candidates) &&
 	    now < recover_next(&w->recover, w->fleet.place == 0);
 }
 
-static void
-round_of_fleet(struct worker *w)
+/* Leases move between batches only. */
+static int
+round_of_fleet(struct worker *w, int64_t now, struct err *e)
 {
-	int64_t		now = clock_ms();
+	int	rc;
+
+	if (tick_is_open(&w->tick))
+		return fleet_keep_alive(&w->fleet, now, e);
+	fleet_ask_for_rows(&w->fleet, is_nearly_due(w, now));
+	rc = fleet_round(&w->fleet, now, e);
+	tick_adopt(&w->tick);
+	candidates_are_none(&w->tick.backlog.candidates,
+	    w->fleet.rows == FLEET_NO_ROWS);
+	if (w->fleet.rows != FLEET_NOT_ASKED)
+		w->pace.at = w->pace.all_at = now;
+	return rc;
+}
+
+static void
+stay_in_fleet(struct worker *w)
+{
 	struct err	e;
 
-	w->fleet.ask = is_nearly_due(w, now);
-	/* Leases move between batches only. */
-	if ((w->tick.unsettled ?
-	    fleet_keep_alive(&w->fleet, now, &e) :
-	    fleet_round(&w->fleet, now, &e)) < 0)
+	if (round_of_fleet(w, clock_ms(), &e) < 0)
 		worker_db_failed(w, &e);
 	else {
 		link_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
 	worker_show_served(w);
-	if (w->fleet.rows != FLEET_NOT_ASKED)
-		w->pace.at = w->pace.all_at = now;
 }
 
 static bool
@@ -87,7 +99,7 @@ can_publish(const struct worker *w)
 {
 	const struct pub	*p = &w->relay.pub;
 
-	return can_ask_db(w) && !w->tick.unsettled &&
+	return can_ask_db(w) && !tick_is_open(&w->tick) &&
 	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
 }
 
@@ -108,10 +120,10 @@ step(struct worker *w)
 		worker_open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
-	w->fleet.rows = FLEET_NOT_ASKED;
+	candidates_are_none(&w->tick.backlog.candidates, false);
 	if (can_ask_db(w))
-		round_of_fleet(w);
-	if (can_ask_db(w) && w->tick.unsettled)
+		stay_in_fleet(w);
+	if (can_ask_db(w) && tick_is_open(&w->tick))
 		worker_settle(w);
 	if (can_publish(w))
 		worker_recover(w);
@@ -143,7 +155,7 @@ next_step(const struct worker *w)
 		if (broker)
 			work = sooner(sooner(work, w->check_at),
 			    later(next_work(w), w->route.try_at));
-		if (w->tick.unsettled)
+		if (tick_is_open(&w->tick))
 			work = 0;
 		at = later(at, work);
 	}
@@ -187,19 +199,19 @@ settle_at_last(struct worker *w)
 {
 	int64_t	until = clock_ms() + LEAVE_MS;
 
-	while (w->tick.unsettled && clock_ms() < until && !got_orphaned &&
+	while (tick_is_open(&w->tick) && clock_ms() < until && !got_orphaned &&
 	    got_term < 2) {
 		if (!store_is_open(w->store) && clock_ms() >= w->db.try_at)
 			worker_open_db(w);
 		if (store_is_open(w->store))
 			worker_settle(w);
-		if (w->tick.unsettled)
+		if (tick_is_open(&w->tick))
 			sig_wait(NULL, 0, LINK_FLOOR_MS);
 	}
-	if (w->tick.unsettled)
-		log_warn("%u published messages could not be written back: "
+	if (tick_is_open(&w->tick))
+		log_warn("%zu published messages could not be written back: "
 		    "they will be sent again with the same ids",
-		    w->tick.relayed.delivered + (unsigned)w->tick.done.n);
+		    settle_nmessages(&w->tick.settle));
 }
 
 /* Returns whether nothing of this worker is left in the database. */
@@ -213,7 +225,7 @@ leave(struct worker *w)
 	/* Asked to leave right after having been asked to hand over? */
 	sig_wait(NULL, 0, 0);
 	if (got_handover && !got_term && !got_orphaned &&
-	    !w->tick.unsettled && store_is_open(w->store) &&
+	    !tick_is_open(&w->tick) && store_is_open(w->store) &&
 	    fleet_forget_marks(&w->fleet, &e) < 0)
 		log_debug("%s", e.text);
 	if (store_is_open(w->store) && fleet_note_former(&w->fleet, &e) < 0)
@@ -250,8 +262,7 @@ init(struct worker *w, const struct worker_args *a)
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
 	w->store = store_new(w->conf, a->id);
-	w->lanes = lanes_new();
-	fleet_init(&w->fleet, w->conf, w->store, w->lanes);
+	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = (struct envelope_form){ w->conf->nats.subject,
 	    w->prefix, w->conf->nats.stream };
@@ -260,7 +271,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.handling = &w->line->handling;
 	w->relay.suspect = a->suspect;
 	recover_init(&w->recover, w->conf, w->store, &w->relay);
-	tick_init(&w->tick, w->conf, w->store, &w->fleet, w->lanes, &w->relay);
+	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	if (worker_expects_rings(w->conf)) {
 		w->tick.wait_ring = worker_wait_ring;
 		w->tick.wait_ring_arg = w;
@@ -274,7 +285,6 @@ fini(struct worker *w)
 	tick_free(&w->tick);
 	report_free(&w->report);
 	fleet_free(&w->fleet);
-	lanes_free(w->lanes);
 	store_free(w->store);
 	kinds_free(&w->relay.kinds);
 	envelope_free(&w->relay.envelope);
@@ -295,10 +305,10 @@ worker_main(const struct worker_args *a)
 		if (!is_over(&w))
 			wait_for_work(&w);
 	}
-	if (a->once && w.clean && w.fleet.nparts == 0)
+	if (a->once && w.clean && w.fleet.parts.n == 0)
 		log_warn("owns no partition: other workers hold the leases");
 	left = leave(&w);
-	clean = w.clean && !w.tick.unsettled;
+	clean = w.clean && !tick_is_open(&w.tick);
 	fini(&w);
 	if (a->once)
 		return clean ? 0 : 1;

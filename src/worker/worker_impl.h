@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "util/err.h"
-#include "worker/lanes.h"
 #include "util/link.h"
 #include "worker/fleet.h"
 #include "worker/pace.h"
@@ -27,7 +26,6 @@ struct worker {
 	const struct worker_args	*a;
 	const struct conf		*conf;
 	struct store			*store;
-	struct lanes			*lanes;
 	struct fleet			 fleet;
 	struct relay			 relay;
 	struct tick			 tick;
@@ -54,7 +52,7 @@ struct worker {
 	struct pace			 pace;		/* of ticks */
 	int64_t				 rung_at_us;	/* the last time */
 	int64_t				 ring_gap_us;	/* lately, in the mean */
-	unsigned			 moves_seen;	/* of the member */
+	unsigned			 version_seen;	/* of what is ours */
 	bool				 clean;		/* the last tick was */
 	size_t				 failures_seen;	/* of links */
 	unsigned			 ticks;

@@ -91,7 +91,7 @@ agree_on_count(struct worker *w, struct err *e)
 	w->line->counts_in = store_has_settings(w->store) ?
 	    BOARD_COUNTS_TABLE : BOARD_COUNTS_FILE;
 	if (w->a->change_count && !w->changed_count && count != ours)
-		w->fleet.wish = ours;
+		fleet_wish_count(&w->fleet, ours);
 	w->changed_count = true;
 	/* One of them is enough to say it. */
 	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&

@@ -52,7 +52,8 @@ worker_hear(struct worker *w)
 		if (label_set_is_full(&which))
 			all = true;
 		else
-			some = candidates_wake(&w->tick.candidates, &which, clock_ms());
+			some = candidates_wake(&w->tick.backlog.candidates,
+			    &which, clock_ms());
 	}
 	if (all || some) {
 		pace_ring(&w->pace, all, clock_ms());
@@ -79,7 +80,8 @@ worker_wait_ring(void *arg)
 		    bell_fd(w->a->bell, w->a->slot), SETTLE_WAIT_MS);
 		rung = worker_hear(w);
 	}
-	w->tick.candidates.narrow = pace_is_narrow(&w->pace, clock_ms());
+	candidates_go_narrow(&w->tick.backlog.candidates,
+	    pace_is_narrow(&w->pace, clock_ms()));
 	return rung;
 }
 
@@ -98,9 +100,9 @@ worker_show_served(struct worker *w)
 {
 	struct label_set	served = { { 0 } };
 
-	if (w->moves_seen == w->fleet.moves)
+	if (w->version_seen == w->fleet.parts.version)
 		return;
-	w->moves_seen = w->fleet.moves;
+	w->version_seen = w->fleet.parts.version;
 	for (size_t i = 0; i < w->fleet.nowned; i++)
 		label_set_add(&served, w->fleet.owned[i].label,
 		    strlen(w->fleet.owned[i].label));

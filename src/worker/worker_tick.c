@@ -35,7 +35,7 @@ count_tick(struct worker *w, const struct tick_result *res)
 		l->change = BOARD_CHANGE_OVER;
 	l->owned = (uint32_t)w->fleet.nowned;
 	l->desired = (uint32_t)w->fleet.ndesired;
-	l->waiting = (uint32_t)lanes_count(w->lanes);
+	l->waiting = (uint32_t)backlog_nlanes(&w->tick.backlog);
 }
 
 static void
@@ -74,12 +74,11 @@ complain(struct worker *w, const struct tick_result *res)
 void
 worker_looked(struct worker *w, enum pace_found found, int64_t began)
 {
-	struct candidates	*l = &w->tick.candidates;
+	struct candidates	*l = &w->tick.backlog.candidates;
 
 	pace_looked(&w->pace, &(struct pace_look){ .found = found,
-	    .all = l->saw_all, .rung = candidates_are_woken(l),
+	    .all = candidates_saw_all(l), .rung = candidates_are_woken(l),
 	    .due = candidates_next_due(l), .began = began }, clock_ms());
-	l->saw_all = false;
 }
 
 static void
@@ -91,7 +90,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = res->left ? PACE_WORK : PACE_ALL;
 	else if (res->more)
 		found = PACE_MORE;
-	else if (lanes_count(w->lanes) > 0)
+	else if (backlog_nlanes(&w->tick.backlog) > 0)
 		found = PACE_WAITING;
 	worker_looked(w, found, began);
 }
@@ -137,8 +136,9 @@ worker_tick(struct worker *w)
 
 	w->clean = true;
 	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
-	w->tick.candidates.narrow = pace_is_narrow(&w->pace, start / 1000);
-	w->tick.candidates.saw_all = false;
+	candidates_go_narrow(&w->tick.backlog.candidates,
+	    pace_is_narrow(&w->pace, start / 1000));
+	candidates_saw_all(&w->tick.backlog.candidates);	/* before */
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
 		/* Turns before the one that failed are written back. */

@@ -18,6 +18,7 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
+#include "lib/stages.h"
 #include "worker/lanes.h"
 #include "worker/fleet.h"
 #include "worker/parked.h"
@@ -652,8 +653,7 @@ END_TEST
  */
 
 static struct fleet	 fleet;
-static struct lanes	*lanes;
-static struct parked	 parked;
+static struct backlog	 backlog;
 
 static const struct bytes	K = { "k", 1 };
 
@@ -670,7 +670,7 @@ static void
 look_again(void)
 {
 	fleet_reread(&fleet);
-	ck_ok(fleet_round(&fleet, 0, &e));
+	ck_ok(adopt_round(&fleet, &backlog, 0, &e));
 }
 
 static void
@@ -681,26 +681,24 @@ park_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	lanes = lanes_new();
-	fleet_init(&fleet, conf, st, lanes);
+	fleet_init(&fleet, conf, st);
 	fleet.lease_until = INT64_MAX;
-	ck_ok(fleet_round(&fleet, 0, &e));
-	parked = (struct parked){ .conf = conf, .store = st,
-	    .fleet = &fleet, .lanes = lanes };
+	backlog_init(&backlog, conf, st);
+	ck_ok(adopt_round(&fleet, &backlog, 0, &e));
 }
 
 static void
 park_end(void)
 {
+	backlog_free(&backlog);
 	fleet_free(&fleet);
-	lanes_free(lanes);
 	end_store();
 }
 
 static struct part *
 part(const char *label)
 {
-	struct part	*p = fleet_part(&fleet, bytes_of(label));
+	struct part	*p = parts_find(&backlog.parts, bytes_of(label));
 
 	ck_assert_msg(p != NULL, "%s is not ours", label);
 	return p;
@@ -709,7 +707,7 @@ part(const char *label)
 static void
 go(size_t limit)
 {
-	ck_ok(parked_round(&parked, limit, 0, &e));
+	ck_ok(parked_round(&backlog.parked, limit, 0, &e));
 }
 
 /* Rows of k in p00: the first has failed, the others wait for it. */
@@ -717,7 +715,7 @@ static void
 wait_for_head(unsigned first, unsigned last, int64_t due_at)
 {
 	for (unsigned i = first; i <= last; i++)
-		lanes_block(lanes, &(struct wait){ .part = part("p00"), .lane = K,
+		lanes_block(backlog.lanes, &(struct wait){ .part = part("p00"), .lane = K,
 		    .key = K, .sequence = i, .why = BLOCK_FAILED,
 		    .due_at = i == first ? due_at : INT64_MAX });
 }
@@ -725,7 +723,7 @@ wait_for_head(unsigned first, unsigned last, int64_t due_at)
 static bool
 bars(uint64_t sequence)
 {
-	return lanes_blocks(lanes, K, sequence);
+	return lanes_blocks(backlog.lanes, K, sequence);
 }
 
 static unsigned
@@ -742,7 +740,7 @@ START_TEST(failed_head_is_recorded)
 	go(100);
 	ck_assert_str_eq(records(), _i == 0 ? "" : "5 p00 failed 5");
 	ck_assert_str_eq(labels(), "5 p00, 6 p00");
-	lanes_row_gone(lanes, 5);
+	lanes_row_gone(backlog.lanes, 5);
 	go(100);
 	ck_assert_str_eq(records(), "");
 }
@@ -769,16 +767,16 @@ START_TEST(rows_are_parked_and_come_back)
 	wait_for_head(1, 30, 60000);
 	for (int i = 0; i < 10; i++)
 		go(4);
-	ck_assert_uint_le(lanes_nrows(lanes), 4);
+	ck_assert_uint_le(lanes_nrows(backlog.lanes), 4);
 	ck_assert_uint_ge(count_parked(), 26);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert(bars(2));
 	/* The head has been delivered. */
 	sql("UPDATE outbox SET published_at = NOW(6), partition_key = 'p00' "
 	    "WHERE global_sequence = 1");
-	if (lanes_find(lanes, K)->head_parked)
-		lanes_head_back(lanes, lanes_find(lanes, K));
-	lanes_row_gone(lanes, 1);
+	if (lanes_find(backlog.lanes, K)->head_parked)
+		lanes_head_back(backlog.lanes, lanes_find(backlog.lanes, K));
+	lanes_row_gone(backlog.lanes, 1);
 	for (; (before = count_parked()) > 0; rounds++) {
 		go(4);
 		ck_assert_uint_lt(count_parked(), before);
@@ -788,7 +786,7 @@ START_TEST(rows_are_parked_and_come_back)
 	ck_assert_uint_ge(rounds, 5);
 	go(4);
 	ck_assert_str_eq(records(), "");
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 	ck_assert(!bars(40));
 }
 END_TEST
@@ -800,17 +798,17 @@ START_TEST(busy_round_is_repeated)
 	wait_for_head(1, 9, 60000);
 	sql("START TRANSACTION; SELECT * FROM outbox WHERE global_sequence = 7 "
 	    "FOR UPDATE");
-	ck_fails(parked_round(&parked, 2, 0, &e));
+	ck_fails(parked_round(&backlog.parked, 2, 0, &e));
 	ck_assert_int_eq(store_fault(st), DB_BUSY);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert_uint_eq(count_parked(), 0);
-	ck_assert_uint_eq(lanes_nrows(lanes), 9);
+	ck_assert_uint_eq(lanes_nrows(backlog.lanes), 9);
 	sql("COMMIT");
 	for (int i = 0; i < 5; i++)
 		go(2);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert_uint_ge(count_parked(), 7);
-	ck_assert_uint_eq(lanes_nrows(lanes) + count_parked(), 9);
+	ck_assert_uint_eq(lanes_nrows(backlog.lanes) + count_parked(), 9);
 	ck_assert(bars(2));
 }
 END_TEST
@@ -827,7 +825,7 @@ refuse_key(const char *verb, const char *table, const char *row)
 	    "WHERE sequence > 3");
 	wait_for_head(1, 3, 60000);
 	for (unsigned i = 4; i <= 6; i++)
-		lanes_block(lanes, &(struct wait){ .part = part("p00"), .lane = L,
+		lanes_block(backlog.lanes, &(struct wait){ .part = part("p00"), .lane = L,
 		    .key = L, .sequence = i, .why = BLOCK_FAILED,
 		    .due_at = i == 4 ? 60000 : INT64_MAX });
 	put_obstacle("23000", verb, table, row);
@@ -851,7 +849,7 @@ static void
 rounds_at(size_t limit, int64_t now)
 {
 	for (int i = 0; i < 6; i++)
-		ck_ok(parked_round(&parked, limit, now, &e));
+		ck_ok(parked_round(&backlog.parked, limit, now, &e));
 }
 
 static const struct {
@@ -874,8 +872,8 @@ START_TEST(refused_lane_is_not_parked)
 	ck_assert_str_eq(records(), unparkable[_i].records);
 	ck_assert_str_eq(labels(), unparkable[_i].labels);
 	ck_assert(bars(2));
-	ck_assert_uint_eq(lanes_nrows(lanes), 3);
-	ck_assert(!parked.moved);
+	ck_assert_uint_eq(lanes_nrows(backlog.lanes), 3);
+	ck_assert(!backlog.parked.moved);
 	rounds_at(2, 31000);
 	ck_assert_uint_eq(times_logged("cannot be moved"), 1);
 	ck_has(logged(), "key k: its rows");
@@ -911,7 +909,7 @@ START_TEST(refused_record_is_made_later)
 	ck_assert_str_eq(records(), "4 p00 failed 4");
 	rounds_at(100, 31000);
 	ck_assert_str_eq(records(), "1 p00 failed 1, 4 p00 failed 4");
-	ck_assert(!lanes->unrecorded);
+	ck_assert(!backlog.lanes->unrecorded);
 }
 END_TEST
 
@@ -927,7 +925,7 @@ START_TEST(refused_lane_comes_back_later)
 	put_obstacle("23000", "UPDATE", "outbox", to_p00);
 	rounds_at(4, 61000);
 	ck_assert_str_eq(labels(), "1 !1, 2 !1, 3 !1, 4 p00, 5 !4, 6 !4");
-	ck_assert_int_eq(lanes_find(lanes, K)->due_at, 91000);
+	ck_assert_int_eq(lanes_find(backlog.lanes, K)->due_at, 91000);
 	ck_assert(bars(2));
 	sql("DROP TRIGGER obstacle");
 	rounds_at(4, 90000);
@@ -938,8 +936,8 @@ START_TEST(refused_lane_comes_back_later)
 	sql("UPDATE outbox SET published_at = NOW(6) "
 	    "WHERE global_sequence IN (1, 4)");
 	put_obstacle("23000", "UPDATE", "outbox", to_p00);
-	lanes_row_gone(lanes, 1);
-	lanes_row_gone(lanes, 4);
+	lanes_row_gone(backlog.lanes, 1);
+	lanes_row_gone(backlog.lanes, 4);
 	rounds_at(4, 92000);
 	ck_assert_str_eq(labels(), "2 !1, 3 !1, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "1 p00 failed 1");
@@ -950,7 +948,7 @@ START_TEST(refused_lane_comes_back_later)
 	rounds_at(4, 122000);
 	ck_assert_str_eq(labels(), "2 p00, 3 p00, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "");
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 }
 END_TEST
 
@@ -964,12 +962,12 @@ START_TEST(refused_record_stays)
 	    "WHERE global_sequence IN (1, 4)");
 	put_obstacle("23000", "DELETE", "outbox_blocked_keys",
 	    "OLD.first_sequence = 1");
-	lanes_row_gone(lanes, 1);
-	lanes_row_gone(lanes, 4);
+	lanes_row_gone(backlog.lanes, 1);
+	lanes_row_gone(backlog.lanes, 4);
 	rounds_at(4, 62000);
 	ck_assert_str_eq(labels(), "2 p00, 3 p00, 5 p00, 6 p00");
 	ck_assert_str_eq(records(), "1 p00 failed 1");
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 }
 END_TEST
 
@@ -980,19 +978,19 @@ START_TEST(rung_round_changes_nothing)
 	wait_for_head(1, 9, 60000);
 	if (_i == 1) {
 		add_record(1, "p00", "'k'", "failed");
-		lanes_find(lanes, K)->record = 1;
-		lanes_find(lanes, K)->home = part("p00");
+		lanes_find(backlog.lanes, K)->record = 1;
+		lanes_find(backlog.lanes, K)->home = part("p00");
 	}
 	sql("UPDATE outbox_partitions SET lease_epoch = 2");
 	go(2);
 	ck_assert_uint_eq(count_parked(), 0);
 	ck_assert_str_eq(records(), _i == 0 ? "" : "1 p00 failed 1");
 	look_again();
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 	ck_assert(part("p00")->fresh);
 	go(2);
 	ck_assert(!part("p00")->fresh);
-	ck_assert_uint_eq(lanes_count(lanes), (unsigned)_i);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), (unsigned)_i);
 }
 END_TEST
 
@@ -1003,13 +1001,13 @@ START_TEST(heads_come_back_when_due)
 	for (int i = 0; i < 5; i++)
 		go(1);
 	ck_assert_uint_eq(count_parked(), 8);
-	ck_ok(parked_round(&parked, 1, 59999, &e));
+	ck_ok(parked_round(&backlog.parked, 1, 59999, &e));
 	ck_assert_uint_eq(count_parked(), 8);
-	ck_assert(lanes_find(lanes, K)->head_parked);
-	ck_ok(parked_round(&parked, 1, 60000, &e));
+	ck_assert(lanes_find(backlog.lanes, K)->head_parked);
+	ck_ok(parked_round(&backlog.parked, 1, 60000, &e));
 	ck_sql("1", "SELECT MIN(global_sequence) global_sequence FROM outbox "
 	    "WHERE partition_key = 'p00'");
-	ck_assert(!lanes_find(lanes, K)->head_parked);
+	ck_assert(!lanes_find(backlog.lanes, K)->head_parked);
 	ck_assert(!bars(1));
 	ck_assert(bars(2));
 }
@@ -1087,16 +1085,16 @@ START_TEST(records_of_one_lane_are_merged)
 		go(2);
 		ck_assert_uint_le(before - count_parked(), 2);
 		ck_assert_uint_lt(rounds, 20);
-		ck_assert(!part("p00")->fresh || lanes_count(lanes) == 0);
+		ck_assert(!part("p00")->fresh || lanes_count(backlog.lanes) == 0);
 	}
 	ck_assert_uint_ge(rounds, 3);
 	ck_assert_str_eq(records(), _i == 0 ? "1 p00 failed 1" :
 	    "1 p00 failed 1, 10 p00 halted 10");
-	ck_assert_uint_eq(lanes_count(lanes), 1);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 1);
 	ck_assert(bars(2));
 	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!10'");
 	ck_sql("8", "SELECT COUNT(*) FROM outbox WHERE partition_key = '!1'");
-	ck_assert_uint_eq(lanes_find(lanes, K)->halted,
+	ck_assert_uint_eq(lanes_find(backlog.lanes, K)->halted,
 	    _i == 0 ? LANE_NONE : 10);
 }
 END_TEST
@@ -1124,11 +1122,11 @@ START_TEST(many_records_take_rounds)
 		ck_assert_uint_lt(rounds, 10);
 		go(100);
 		fresh = 0;
-		for (size_t i = 0; i < fleet.nparts; i++)
-			fresh += fleet.parts[i]->fresh;
+		for (size_t i = 0; i < fleet.parts.n; i++)
+			fresh += backlog.parts.items[i]->fresh;
 		ck_assert(rounds > 0 || fresh > 0);
 	}
-	ck_assert_uint_eq(lanes_count(lanes), 20000);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 20000);
 }
 END_TEST
 
@@ -1161,7 +1159,7 @@ START_TEST(halt_goes_with_its_partition)
 		wait_for_head(3, 3, 60000);
 	add_record(4, "p01", "'k'", "halted");
 	go(100);
-	l = lanes_find(lanes, K);
+	l = lanes_find(backlog.lanes, K);
 	ck_assert_ptr_nonnull(l);
 	ck_assert_uint_eq(l->halted, 4);
 	ck_assert_uint_eq(l->head, 3);
@@ -1169,12 +1167,12 @@ START_TEST(halt_goes_with_its_partition)
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = 'p00'");
 	look_again();
-	l = lanes_find(lanes, K);
+	l = lanes_find(backlog.lanes, K);
 	ck_assert_ptr_nonnull(l);
 	ck_assert(bars(5));
 	ck_assert(!bars(4));
 	for (unsigned i = 5; i < 9; i++)
-		lanes_block(lanes, &(struct wait){ .part = part("p01"), .lane = K,
+		lanes_block(backlog.lanes, &(struct wait){ .part = part("p01"), .lane = K,
 		    .key = K, .sequence = i, .due_at = INT64_MAX });
 	go(2);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox_blocked_keys "
@@ -1186,7 +1184,7 @@ START_TEST(halt_goes_with_its_partition)
 	go(100);
 	go(100);
 	ck_assert(!bars(9));
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 }
 END_TEST
 
@@ -1200,15 +1198,15 @@ START_TEST(released_key_goes_on)
 	add_record(3, "p00", "'k'", "failed");
 	add_record(4, "p01", "'k'", "halted");
 	go(100);
-	ck_assert_uint_eq(lanes_find(lanes, K)->halted, 4);
+	ck_assert_uint_eq(lanes_find(backlog.lanes, K)->halted, 4);
 	sql("UPDATE outbox_blocked_keys SET reason = 'released' "
 	    "WHERE first_sequence = 4; UPDATE outbox_partitions SET "
 	    "lease_epoch = lease_epoch + 1 WHERE partition_key = 'p01'");
 	look_again();
 	go(100);
-	ck_assert_uint_eq(lanes_find(lanes, K)->halted, LANE_NONE);
+	ck_assert_uint_eq(lanes_find(backlog.lanes, K)->halted, LANE_NONE);
 	ck_assert(bars(5));
-	lanes_row_gone(lanes, 3);
+	lanes_row_gone(backlog.lanes, 3);
 	go(100);
 	ck_assert(!bars(5));
 	ck_assert_str_eq(records(), "");
@@ -1233,7 +1231,6 @@ END_TEST
 static struct node {
 	char		 id[IDENT_SIZE];
 	struct store	*store;
-	struct lanes	*lanes;
 	struct fleet	 fleet;
 	struct relay	 relay;
 	struct tick	 tick;
@@ -1540,15 +1537,14 @@ node_start(struct node *n)
 	memset(n, 0, sizeof(*n));
 	snprintf(n->id, sizeof(n->id), "here:00:%016x", ++story.next_id);
 	n->store = store_of(conf, n->id);
-	n->lanes = lanes_new();
-	fleet_init(&n->fleet, conf, n->store, n->lanes);
+	fleet_init(&n->fleet, conf, n->store);
 	n->fleet.purge_at = INT64_MAX;		/* which would find the lost */
 	n->relay = (struct relay){ .conf = conf, .pub = { &ops, n },
 	    .form = { conf->nats.subject, "x", "" }, .has_dead = true,
 	    .keep = node_keep };
-	tick_init(&n->tick, conf, n->store, &n->fleet, n->lanes, &n->relay);
+	tick_init(&n->tick, conf, n->store, &n->fleet, &n->relay);
 	ck_ok(store_register(n->store, &e));
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 }
 
 static void
@@ -1556,7 +1552,6 @@ node_stop(struct node *n)
 {
 	tick_free(&n->tick);
 	fleet_free(&n->fleet);
-	lanes_free(n->lanes);
 	store_free(n->store);
 	envelope_free(&n->relay.envelope);
 	kinds_free(&n->relay.kinds);
@@ -1573,7 +1568,7 @@ node_dies(struct node *n)
 	ck_ok(store_take_over(n->store, dead, &e));
 	store_void_claims_of(n->store, ident_nonce(dead));
 	fleet_restart(&n->fleet);
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 }
 
 static void
@@ -1590,9 +1585,9 @@ node_connects(struct node *n)
 static void
 hear(struct node *n)
 {
-	n->tick.candidates.narrow = story.rings && (story.calm || dice(2) == 0);
-	for (size_t i = 0; story.rings && i < n->fleet.nparts; i++)
-		n->fleet.parts[i]->woken = story.calm || dice(2) == 0;
+	n->tick.backlog.candidates.narrow = story.rings && (story.calm || dice(2) == 0);
+	for (size_t i = 0; story.rings && i < n->tick.backlog.parts.n; i++)
+		n->tick.backlog.parts.items[i]->woken = story.calm || dice(2) == 0;
 }
 
 /* A round as the worker does it; it looks at the leases when it should. */
@@ -1601,9 +1596,9 @@ round_of(struct node *n)
 {
 	struct tick_result	res;
 
-	if (n->tick.unsettled && tick_settle(&n->tick, &res, &e) < 0)
+	if (tick_is_open(&n->tick) && tick_settle(&n->tick, &res, &e) < 0)
 		return -1;
-	if (fleet_round(&n->fleet, clock_ms(), &e) < 0)
+	if (adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e) < 0)
 		return -1;
 	hear(n);
 	/* A batch by itself, or one turn after the other. */
@@ -2049,12 +2044,12 @@ START_TEST(heads_that_stall_are_tried_rarely)
 	node_start(n);
 	produce_behind(1, 1);
 	node_works(n);
-	n->tick.candidates.heads_at = clock_ms() + 60000;
+	n->tick.backlog.candidates.heads_at = clock_ms() + 60000;
 	time_passes(1500);
 	node_works(n);
 	ck_assert(!story.acked[1]);
-	ck_assert_int_ge(candidates_next_due(&n->tick.candidates), n->tick.candidates.heads_at);
-	n->tick.candidates.heads_at = 0;
+	ck_assert_int_ge(candidates_next_due(&n->tick.backlog.candidates), n->tick.backlog.candidates.heads_at);
+	n->tick.backlog.candidates.heads_at = 0;
 	node_works(n);
 	ck_assert(story.acked[1]);
 	node_stop(n);
@@ -2078,7 +2073,7 @@ START_TEST(small_batches_take_turns)
 	ck_assert_uint_eq(res.claimed, 25);
 	ck_assert_uint_eq(res.settled.delivered, 25);
 	ck_assert_uint_eq(res.relay.delivered, 25);
-	ck_assert(!res.left && !n->tick.unsettled);
+	ck_assert(!res.left && !tick_is_open(&n->tick));
 	ck_sql("25", "SELECT COUNT(published_at) FROM outbox");
 	ck_sql("2 1", "SELECT SUM(argument LIKE '%%published_at = IF(%%'), "
 	    "SUM(argument LIKE '%%published_at = NOW%%') " STATEMENTS);
@@ -2170,9 +2165,10 @@ START_TEST(rows_are_read_ahead)
 	add_rows(1, 3, "'p00'");
 	sql("%s", aheads[_i].first);
 	node_start(n);
-	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
-	n->tick.candidates.narrow = true;
-	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
@@ -2201,7 +2197,8 @@ rings_for_two(void *arg)
 	if (story.acked[5])
 		return false;
 	add_rows(4, 5, "'p00'");
-	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
 	return true;
 }
 
@@ -2222,31 +2219,31 @@ START_TEST(lost_commit_is_made_good)
 	node_start(n);
 	n->tick.wait_ring = rings_for_two;
 	n->tick.wait_ring_arg = n;
-	fleet_may_go_early(&n->fleet, fleet_part(&n->fleet,
-	    bytes_of("p00")), 1, clock_ms());
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
-	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
+	fleet_may_go_early(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
 	add_rows(1, 3, "'p00'");
-	n->tick.candidates.narrow = true;
-	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
 	story.loses = 2;
 	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
 	ck_assert_uint_eq(story.early, 2);
-	ck_assert(story.stored[5] && n->tick.unsettled);
+	ck_assert(story.stored[5] && tick_is_open(&n->tick));
 	ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
 	node_connects(n);
 	ck_ok(tick_settle(&n->tick, &res, &e));
 	ck_assert_uint_eq(res.settled.fenced, 2);
 	ck_sql("1,2,3", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
 	    "WHERE published_at IS NOT NULL");
-	n->tick.candidates.narrow = false;
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	n->tick.backlog.candidates.narrow = false;
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
 	ck_assert_uint_eq(res.settled.delivered, 2);
 	/* Nobody is in doubt any more. */
 	fleet_reread(&n->fleet);
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
-	ck_assert_uint_eq(n->fleet.parts[1]->labels[0].unsure_upto, 0);
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
+	ck_assert_uint_eq(n->fleet.parts.items[1]->labels[0].unsure_upto, 0);
 	node_stop(n);
 }
 END_TEST
@@ -2260,10 +2257,11 @@ START_TEST(nothing_is_read_ahead_without_leases)
 	memset(&story, 0, sizeof(story));
 	node_start(n);
 	add_rows(1, 3, "'p00'");
-	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
 	conf->worker.leasing = false;
-	n->tick.candidates.narrow = true;
-	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
@@ -2320,8 +2318,8 @@ START_TEST(refused_row_stops_its_lane_only)
 	    "WHERE published_at IS NULL");
 	ck_assert_uint_eq(story.sends[6], refused_rows[which].sends);
 	ck_assert_uint_eq(story.sends[40], 0);
-	ck_near(lanes_find(n->lanes, bytes_of("k6"))->due_at - clock_ms(), 15000,
-	    30000);
+	ck_near(lanes_find(n->tick.backlog.lanes, bytes_of("k6"))->due_at -
+	    clock_ms(), 15000, 30000);
 	ck_assert_uint_eq(times_logged("sequence 6 cannot be"), 1);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE global_sequence <> 6 "
 	    "AND (claim_token IS NOT NULL OR last_error IS NOT NULL)");
@@ -2361,11 +2359,11 @@ START_TEST(rows_move_without_a_pause)
 	for (int i = 0; i < 60; i++) {
 		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
-		ck_assert(!n->tick.parked.moved || res.more);
-		moved = moved || n->tick.parked.moved;
+		ck_assert(!n->tick.backlog.parked.moved || res.more);
+		moved = moved || n->tick.backlog.parked.moved;
 	}
 	ck_assert(moved);
-	ck_assert(!n->tick.parked.moved && !res.more);
+	ck_assert(!n->tick.backlog.parked.moved && !res.more);
 	node_stop(n);
 }
 END_TEST
@@ -2381,8 +2379,8 @@ scan_much(struct node *n, bool many)
 		    "event_type, event_data) VALUES (%u, 'k%u', 1, 't', 'x'); "
 		    "INSERT INTO outbox (global_sequence, partition_key) "
 		    "VALUES (%u, 'p00')", i, i, i);
-	n->tick.candidates.scan.depth = 32;
-	n->tick.candidates.scan.many = many;
+	n->tick.backlog.candidates.scan.depth = 32;
+	n->tick.backlog.candidates.scan.many = many;
 	node_works(n);
 	ck_assert_uint_eq(story.scans, 1);
 	ck_assert(story.acked[14] && !story.acked[15]);
@@ -2458,14 +2456,14 @@ START_TEST(scan_knows_that_there_is_more)
 	struct tick_result	 res;
 
 	scan_much(n, true);
-	ck_assert(!n->tick.candidates.scan.rich);
+	ck_assert(!n->tick.backlog.candidates.scan.rich);
 	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
 	fleet_reread(&n->fleet);
-	n->tick.candidates.scan.depth = 1;
-	n->tick.candidates.scan.many = true;
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	n->tick.backlog.candidates.scan.depth = 1;
+	n->tick.backlog.candidates.scan.many = true;
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res, &e));
-	ck_assert(n->tick.candidates.scan.rich && res.left);
+	ck_assert(n->tick.backlog.candidates.scan.rich && res.left);
 	ck_assert_uint_lt(res.claimed, (size_t)conf->worker.batch_size);
 	node_stop(n);
 }
@@ -2498,7 +2496,7 @@ END_TEST
 START_TEST(dear_scan_gets_deeper)
 {
 	struct node	*n = &nodes[0];
-	struct scan	*s = &n->tick.candidates.scan;
+	struct scan	*s = &n->tick.backlog.candidates.scan;
 
 	scan_much(n, true);
 	s->clean = false;
@@ -2547,7 +2545,7 @@ START_TEST(delayed_rows_are_passed_without_a_pause)
 	    "published_at IS NULL AND global_sequence < 30; "
 	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
 	fleet_reread(&n->fleet);
-	ck_ok(fleet_round(&n->fleet, clock_ms(), &e));
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	do {
 		ck_ok(tick_run(&n->tick, (size_t)conf->worker.batch_size, 0, &res,
 		    &e));
@@ -2600,7 +2598,7 @@ START_TEST(failed_claim_ends_a_scan)
 	ck_assert_int_eq(store_fault(n->store), DB_BUSY);
 	sql("ROLLBACK");
 	ck_assert(story.acked[18] && !story.acked[19]);
-	ck_assert(n->tick.unsettled);
+	ck_assert(tick_is_open(&n->tick));
 	story.scans = 0;
 	node_works(n);
 	ck_assert_uint_eq(story.scans, 1);
@@ -2621,15 +2619,15 @@ START_TEST(failed_tick_looks_everywhere)
 
 	memset(&story, 0, sizeof(story));
 	node_start(n);
-	ck_ok(parked_round(&n->tick.parked, 100, clock_ms(), &e));
 	w.line = &w.no_line;
 	w.store = n->store;
-	w.lanes = n->lanes;
-	tick_init(&w.tick, conf, n->store, &n->fleet, n->lanes, &n->relay);
+	tick_init(&w.tick, conf, n->store, &n->fleet, &n->relay);
+	tick_adopt(&w.tick);
+	ck_ok(parked_round(&w.tick.backlog.parked, 100, clock_ms(), &e));
 	w.pace.ceiling_ms = 60000;
 	w.pace.all_at = clock_ms() + 60000;
 	add_rows(1, 3, "'p00'");
-	fleet_part(&n->fleet, bytes_of("p00"))->woken = true;
+	parts_find(&w.tick.backlog.parts, bytes_of("p00"))->woken = true;
 	story.before = "UPDATE `outbox` AS o";
 	story.meanwhile = "START TRANSACTION; SELECT global_sequence FROM "
 	    "outbox WHERE global_sequence = 1 FOR UPDATE";

@@ -9,22 +9,18 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/lanes.h"
-#include "worker/candidates.h"
-#include "worker/fleet.h"
+#include "lib/stages.h"
 #include "worker/pace.h"
-#include "worker/parked.h"
 
 static struct fleet	 fleet;
-static struct lanes	*lanes;
-static struct candidates	 cands;
+static struct backlog	 backlog;
 static struct picks	 picks;
 
 static struct part *
 part(const char *label)
 {
-	struct part	*p = fleet_part(&fleet, (struct bytes){ label,
-			    strlen(label) });
+	struct part	*p = parts_find(&backlog.parts,
+			    (struct bytes){ label, strlen(label) });
 
 	ck_assert_msg(p != NULL, "%s is not ours", label);
 	return p;
@@ -33,22 +29,21 @@ part(const char *label)
 static void
 own(unsigned n)
 {
-	struct parked	parked = { .conf = conf, .store = st, .fleet = &fleet,
-			    .lanes = lanes };
-	char		label[16];
+	char	label[16];
 
 	sql("DELETE FROM outbox_partitions");
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
 		add_lease(label, ME, 1);
 	}
-	fleet_init(&fleet, conf, st, lanes);
+	fleet_init(&fleet, conf, st);
+	backlog_init(&backlog, conf, st);
 	fleet.lease_until = INT64_MAX;
 	do {
-		ck_ok(fleet_round(&fleet, 0, &e));
-		ck_ok(parked_round(&parked, 100, 0, &e));
-	} while (fleet_has_fresh(&fleet));
-	ck_assert_uint_eq(fleet.nparts, n);
+		ck_ok(adopt_round(&fleet, &backlog, 0, &e));
+		ck_ok(parked_round(&backlog.parked, 100, 0, &e));
+	} while (parts_have_fresh(&backlog.parts));
+	ck_assert_uint_eq(fleet.parts.n, n);
 }
 
 static void
@@ -59,8 +54,6 @@ look_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	lanes = lanes_new();
-	candidates_init(&cands, conf, st, &fleet, lanes);
 	memset(&picks, 0, sizeof(picks));
 	own(4);
 	add_rows(1, 2, "'p01'");
@@ -71,9 +64,8 @@ static void
 look_end(void)
 {
 	picks_free(&picks);
-	candidates_free(&cands);
+	backlog_free(&backlog);
 	fleet_free(&fleet);
-	lanes_free(lanes);
 	end_store();
 }
 
@@ -83,7 +75,7 @@ ring(const char *label)
 	struct label_set	which = { { 0 } };
 
 	label_set_add(&which, label, strlen(label));
-	return candidates_wake(&cands, &which, clock_ms());
+	return candidates_wake(&backlog.candidates, &which, clock_ms());
 }
 
 /* "1 2 3": the rows that a look gives out. */
@@ -95,8 +87,8 @@ found(bool narrow, const struct batch *open)
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	cands.narrow = narrow;
-	ck_ok(candidates_pick(&cands, &picks, open, 100, &e));
+	backlog.candidates.narrow = narrow;
+	ck_ok(candidates_pick(&backlog.candidates, &picks, open, 100, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -117,18 +109,18 @@ let_pass(const char *label)
 START_TEST(narrow_look_goes_where_it_rang)
 {
 	ck_assert(ring("p01"));
-	ck_assert(candidates_are_woken(&cands));
+	ck_assert(candidates_are_woken(&backlog.candidates));
 	ck_assert_str_eq(found(true, NULL), "1 2");
-	ck_assert(!candidates_are_woken(&cands));
-	ck_assert(!cands.saw_all && !candidates_left_some(&cands));
-	ck_assert(!candidates_round_is_over(&cands, true));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
+	ck_assert(!backlog.candidates.saw_all && !candidates_left_some(&backlog.candidates));
+	ck_assert(!candidates_round_is_over(&backlog.candidates, true));
 	let_pass("p01");
 	ck_assert_str_eq(found(true, NULL), "");
 	ring("p02");
 	ring("p01");
 	ck_assert_str_eq(found(true, NULL), "1 2 3");
 	ck_assert_str_eq(found(false, NULL), "1 2 3");
-	ck_assert(cands.saw_all);
+	ck_assert(backlog.candidates.saw_all);
 }
 END_TEST
 
@@ -138,7 +130,7 @@ START_TEST(narrow_look_reads_what_it_names)
 	add_rows(4, 40, "'p03'");
 	log_statements();
 	store_free(st);
-	cands.store = st = store_of(conf, ME);
+	backlog.candidates.store = st = store_of(conf, ME);
 	ring("p01");
 	ck_assert_str_eq(found(true, NULL), "1 2");
 	sql("SET GLOBAL general_log = 0");
@@ -151,7 +143,7 @@ END_TEST
 START_TEST(foreign_ring_is_none)
 {
 	ck_assert(!ring("p44"));
-	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
 	ck_assert_str_eq(found(true, NULL), "");
 }
 END_TEST
@@ -161,16 +153,16 @@ START_TEST(ring_is_repeated_when_it_is_old)
 {
 	ring("p03");
 	ck_assert_str_eq(found(_i == 0, NULL), _i == 0 ? "" : "1 2 3");
-	ck_assert(candidates_are_woken(&cands));
+	ck_assert(candidates_are_woken(&backlog.candidates));
 	let_pass("p03");
 	add_rows(4, 4, "'p03'");
 	ck_assert_str_eq(found(true, NULL), "4");
-	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
 	ck_assert_str_eq(found(true, NULL), "");
 	ring("p00");
 	let_pass("p00");
 	ck_assert_str_eq(found(true, NULL), "");
-	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
 }
 END_TEST
 
@@ -180,7 +172,7 @@ START_TEST(ring_lasts_for_a_moment)
 	ring("p01");
 	part("p01")->woken_at = clock_ms() + 60000;
 	ck_assert_str_eq(found(true, NULL), "1 2");
-	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
 	sql("DELETE FROM outbox WHERE partition_key = 'p01'");
 	ring("p02");
 	add_rows(4, 4, "'p01'");
@@ -197,12 +189,12 @@ START_TEST(rows_that_are_left_are_rung_for)
 	let_pass("p01");
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	cands.narrow = true;
-	ck_ok(candidates_pick(&cands, &picks, NULL, 20, &e));
+	backlog.candidates.narrow = true;
+	ck_ok(candidates_pick(&backlog.candidates, &picks, NULL, 20, &e));
 	ck_assert_uint_eq(picks.n, 20);
-	ck_assert(candidates_left_some(&cands) && candidates_are_woken(&cands));
-	candidates_drop(&cands);
-	candidates_all_done(&cands);
+	ck_assert(candidates_left_some(&backlog.candidates) && candidates_are_woken(&backlog.candidates));
+	candidates_drop(&backlog.candidates);
+	candidates_all_done(&backlog.candidates);
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 59);
 }
@@ -214,7 +206,7 @@ START_TEST(known_rows_answer_no_ring)
 	struct batch	b = { 0 };
 
 	if (_i == 0)
-		lanes_block(lanes, &(struct wait){ .part = part("p02"),
+		lanes_block(backlog.lanes, &(struct wait){ .part = part("p02"),
 		    .lane = { "k", 1 }, .key = { "k", 1 }, .sequence = 3,
 		    .due_at = INT64_MAX, .why = BLOCK_DELAYED });
 	else {
@@ -226,10 +218,10 @@ START_TEST(known_rows_answer_no_ring)
 	}
 	ring("p02");
 	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "");
-	ck_assert(candidates_are_woken(&cands));
+	ck_assert(candidates_are_woken(&backlog.candidates));
 	add_rows(4, 4, "'p02'");
 	ck_assert_str_eq(found(true, _i == 0 ? NULL : &b), "4");
-	ck_assert(!candidates_are_woken(&cands));
+	ck_assert(!candidates_are_woken(&backlog.candidates));
 	batch_free(&b);
 }
 END_TEST
@@ -240,14 +232,13 @@ START_TEST(many_rings_take_looks)
 	struct label_set	all;
 
 	fleet_free(&fleet);
-	lanes_free(lanes);
-	cands.lanes = lanes = lanes_new();
+	backlog_free(&backlog);
 	own(STORE_RANGES + 6);
 	add_rows(4, 4, "'p69'");
 	label_set_fill(&all);
-	ck_assert(candidates_wake(&cands, &all, clock_ms()));
+	ck_assert(candidates_wake(&backlog.candidates, &all, clock_ms()));
 	ck_assert_str_eq(found(true, NULL), "1 2 3");
-	ck_assert(candidates_left_some(&cands) && candidates_are_woken(&cands));
+	ck_assert(candidates_left_some(&backlog.candidates) && candidates_are_woken(&backlog.candidates));
 	found(true, NULL);
 	ck_assert_uint_gt(picks.n, 0);
 	ck_assert_uint_eq(picks.sequences[picks.n - 1], 4);
@@ -261,7 +252,7 @@ START_TEST(narrow_look_goes_on)
 	ring("p01");
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 100);
-	ck_assert(candidates_left_some(&cands));
+	ck_assert(candidates_left_some(&backlog.candidates));
 	found(true, NULL);
 	ck_assert_uint_eq(picks.n, 100);
 	ck_assert_uint_eq(picks.nranges, 1);
@@ -272,10 +263,10 @@ END_TEST
 START_TEST(head_is_not_taken_beyond_the_scan)
 {
 	add_rows(4, 300, "'p01'");
-	lanes_block(lanes, &(struct wait){ .part = part("p01"),
+	lanes_block(backlog.lanes, &(struct wait){ .part = part("p01"),
 	    .lane = { "k300", 4 }, .key = { "k300", 4 }, .sequence = 300,
 	    .due_at = 1, .why = BLOCK_DELAYED });
-	ck_ok(candidates_pick(&cands, &picks, NULL, 20, &e));
+	ck_ok(candidates_pick(&backlog.candidates, &picks, NULL, 20, &e));
 	ck_assert_uint_gt(picks.n, 0);
 	ck_assert_uint_lt(picks.sequences[picks.n - 1], 300);
 	sql("DELETE FROM outbox WHERE global_sequence BETWEEN 3 AND 299");

@@ -10,16 +10,12 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/lanes.h"
+#include "lib/stages.h"
 #include "common/lane.h"
-#include "worker/candidates.h"
-#include "worker/fleet.h"
-#include "worker/parked.h"
 #include "util/xalloc.h"
 
 static struct fleet	 fleet;
-static struct lanes	*lanes;
-static struct candidates	 cands;
+static struct backlog	 backlog;
 static struct picks	 picks;
 static int64_t		 now;
 
@@ -32,7 +28,7 @@ bytes_of(const char *text)
 static struct part *
 part(const char *label)
 {
-	return fleet_part(&fleet, bytes_of(label));
+	return parts_find(&backlog.parts, bytes_of(label));
 }
 
 static void
@@ -46,13 +42,10 @@ declare(unsigned count, const char *former)
 static void
 settle(void)
 {
-	struct parked	parked = { .conf = conf, .store = st, .fleet = &fleet,
-			    .lanes = lanes };
-
 	for (int i = 0; i < 3; i++) {
 		fleet_reread(&fleet);
-		ck_ok(fleet_round(&fleet, ++now, &e));
-		ck_ok(parked_round(&parked, 100, now, &e));
+		ck_ok(adopt_round(&fleet, &backlog, ++now, &e));
+		ck_ok(parked_round(&backlog.parked, 100, now, &e));
 	}
 }
 
@@ -64,13 +57,12 @@ class_begin(void)
 	store_free(st);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	lanes = lanes_new();
-	candidates_init(&cands, conf, st, &fleet, lanes);
+	backlog_init(&backlog, conf, st);
 	memset(&picks, 0, sizeof(picks));
 	now = 0;
 	declare(4, "2");
 	ck_ok(store_fill_partitions(st, 4, &e));
-	fleet_init(&fleet, conf, st, lanes);
+	fleet_init(&fleet, conf, st);
 	settle();
 }
 
@@ -78,9 +70,8 @@ static void
 class_end(void)
 {
 	picks_free(&picks);
-	candidates_free(&cands);
+	backlog_free(&backlog);
 	fleet_free(&fleet);
-	lanes_free(lanes);
 	end_store();
 }
 
@@ -91,10 +82,10 @@ owned(void)
 	static char	text[4096];
 
 	text[0] = '\0';
-	for (size_t i = 0; i < fleet.nparts; i++)
-		for (size_t k = 0; k < fleet.parts[i]->nlabels; k++) {
+	for (size_t i = 0; i < fleet.parts.n; i++)
+		for (size_t k = 0; k < fleet.parts.items[i]->nlabels; k++) {
 			strcat(text, k > 0 ? "+" : i > 0 ? " " : "");
-			strcat(text, fleet.parts[i]->labels[k].label);
+			strcat(text, fleet.parts.items[i]->labels[k].label);
 		}
 	return text;
 }
@@ -107,8 +98,8 @@ found(bool narrow, size_t limit)
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	cands.narrow = narrow;
-	ck_ok(candidates_pick(&cands, &picks, NULL, limit, &e));
+	backlog.candidates.narrow = narrow;
+	ck_ok(candidates_pick(&backlog.candidates, &picks, NULL, limit, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -292,7 +283,7 @@ START_TEST(narrow_look_takes_the_class_whole)
 	add_rows(2, 2, "'p02'");
 	add_rows(3, 3, "'p01'");
 	label_set_add(&which, "p02", 3);
-	ck_assert(candidates_wake(&cands, &which, clock_ms()));
+	ck_assert(candidates_wake(&backlog.candidates, &which, clock_ms()));
 	ck_assert_str_eq(found(true, 100), "1 2");
 }
 END_TEST
@@ -321,7 +312,7 @@ END_TEST
 /* Marks: what goes early is covered by all of its leases. */
 START_TEST(marks_are_those_of_all_labels)
 {
-	struct part	*p = part("p02");
+	struct partition	*p = partition_of(&fleet, "p02");
 
 	be_durable();
 	ck_ok(store_check_server(st, &e));

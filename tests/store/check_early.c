@@ -21,7 +21,7 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/lanes.h"
+#include "lib/stages.h"
 #include "worker/fleet.h"
 #include "util/xalloc.h"
 
@@ -781,14 +781,12 @@ END_TEST
  */
 
 static struct fleet	 fleet;
-static struct lanes	*lanes;
 static int64_t		 now;
 
-static struct part_label *
+static struct leased_label *
 p00(void)
 {
-	struct part_label *p = fleet_label(&fleet,
-			       (struct bytes){ "p00", 3 });
+	struct leased_label	*p = lease_of(&fleet, "p00");
 
 	ck_assert_ptr_nonnull(p);
 	return p;
@@ -804,8 +802,8 @@ round_at(int64_t at)
 static bool
 may_go(uint64_t sequence)
 {
-	return fleet_may_go_early(&fleet, fleet_part(&fleet,
-	    (struct bytes){ "p00", 3 }), sequence, now);
+	return fleet_may_go_early(&fleet, partition_of(&fleet, "p00"),
+	    sequence, now);
 }
 
 static void
@@ -813,8 +811,7 @@ fleet_begin(void)
 {
 	early_begin();
 	ck_ok(store_register(st, &e));
-	lanes = lanes_new();
-	fleet_init(&fleet, conf, st, lanes);
+	fleet_init(&fleet, conf, st);
 	round_at(1000);
 }
 
@@ -822,7 +819,6 @@ static void
 fleet_end(void)
 {
 	fleet_free(&fleet);
-	lanes_free(lanes);
 	early_end();
 }
 
@@ -1017,14 +1013,14 @@ END_TEST
 /* Rows of two ranges: their lease is not asked for more than others are. */
 START_TEST(rows_without_a_label_do_not_go_early)
 {
-	struct part	*none;
+	struct partition	*none;
 
 	sql("UPDATE outbox_settings SET partition_count = 16");
 	add_lease("", ME, 1);
 	may_go(4);
 	round_at(now + conf->worker.lease_renew);
 	ck_assert(may_go(4));
-	none = fleet_part(&fleet, (struct bytes){ NULL, 0 });
+	none = partition_of(&fleet, "");
 	ck_assert(!fleet_may_go_early(&fleet, none, 4, now));
 }
 END_TEST

@@ -16,10 +16,7 @@
 
 #include "util/clock.h"
 #include "lib/frame.h"
-#include "worker/lanes.h"
-#include "worker/candidates.h"
-#include "worker/fleet.h"
-#include "worker/parked.h"
+#include "lib/stages.h"
 #include "store/store_sql.h"
 #include "worker/tick.h"
 #include "util/xalloc.h"
@@ -27,7 +24,7 @@
 #define COUNTS	"SELECT partition_count, former_counts, counts_since IS NOT " \
 		"NULL FROM outbox_settings"
 
-static struct lanes	*lanes;
+static struct backlog	 backlog;
 static struct fleet	 fleet;
 static struct repartition rp;
 
@@ -68,15 +65,15 @@ fleet_begin(void)
 	declare(16, "");
 	sql("UPDATE outbox_settings SET counts_since = NULL");
 	ck_ok(store_fill_partitions(st, 16, &e));
-	lanes = lanes_new();
-	fleet_init(&fleet, conf, st, lanes);
+	fleet_init(&fleet, conf, st);
+	backlog_init(&backlog, conf, st);
 }
 
 static void
 fleet_end(void)
 {
+	backlog_free(&backlog);
 	fleet_free(&fleet);
-	lanes_free(lanes);
 	end_store();
 }
 
@@ -265,14 +262,15 @@ END_TEST
  */
 
 /* "p00+p02 p01+p03*": what it owns; with a star, if it is to be read. */
+/* "p00+p02 p01*": the partitions that are ours; and whose keys are not read. */
 static const char *
-owned(const struct fleet *m)
+owned(const struct backlog *b)
 {
 	static char	text[4096];
 
 	text[0] = '\0';
-	for (size_t i = 0; i < m->nparts; i++) {
-		const struct part *p = m->parts[i];
+	for (size_t i = 0; i < b->parts.n; i++) {
+		const struct part *p = b->parts.items[i];
 
 		for (size_t k = 0; k < p->nlabels; k++) {
 			strlcat(text, k > 0 ? "+" : i > 0 ? " " : "",
@@ -285,14 +283,11 @@ owned(const struct fleet *m)
 }
 
 static void
-read_fresh(struct fleet *m)
+read_fresh(struct backlog *b)
 {
-	struct parked	parked = { .conf = conf, .store = m->store, .fleet = m,
-			    .lanes = m->lanes };
-
 	do
-		ck_ok(parked_round(&parked, 100, 0, &e));
-	while (fleet_has_fresh(m));
+		ck_ok(parked_round(&b->parked, 100, 0, &e));
+	while (parts_have_fresh(&b->parts));
 }
 
 /* The counts 4 and 2, and all leases ours under epoch 1. */
@@ -306,8 +301,8 @@ own_begin(void)
 		add_lease((const char *[]){ "p00", "p01", "p02", "p03" }[i],
 		    ME, 1);
 	ck_ok(store_register(st, &e));
-	ck_ok(fleet_round(&fleet, 1000, &e));
-	read_fresh(&fleet);
+	ck_ok(adopt_round(&fleet, &backlog, 1000, &e));
+	read_fresh(&backlog);
 }
 
 static int64_t
@@ -316,14 +311,15 @@ look_again(void)
 	static int64_t	now = 2000;
 
 	now += FLEET_LOOK_MS;
-	ck_ok(fleet_round(&fleet, now, &e));
+	ck_ok(adopt_round(&fleet, &backlog, now, &e));
 	return now;
 }
 
 static struct part *
 part(const char *label)
 {
-	return fleet_part(&fleet, (struct bytes){ label, strlen(label) });
+	return parts_find(&backlog.parts, (struct bytes){ label,
+	    strlen(label) });
 }
 
 START_TEST(one_epoch_is_that_of_the_class)
@@ -331,20 +327,20 @@ START_TEST(one_epoch_is_that_of_the_class)
 	struct wait	w = { .part = part("p00"), .lane = { "k", 1 },
 			    .key = { "k", 1 }, .sequence = 3,
 			    .due_at = INT64_MAX };
-	unsigned	moves = fleet.moves;
+	unsigned	moves = fleet.parts.version;
 
-	lanes_block(lanes, &w);
+	lanes_block(backlog.lanes, &w);
 	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
 	    "WHERE partition_key = 'p03'");
 	look_again();
-	ck_assert_str_eq(owned(&fleet), "p00+p02 p01+p03*");
-	ck_assert_uint_eq(lanes_count(lanes), 1);
-	ck_assert_uint_gt(fleet.moves, moves);
+	ck_assert_str_eq(owned(&backlog), "p00+p02 p01+p03*");
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 1);
+	ck_assert_uint_gt(fleet.parts.version, moves);
 	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
 	    "WHERE partition_key = 'p02'");
 	look_again();
-	ck_assert_str_eq(owned(&fleet), "p00+p02* p01+p03*");
-	ck_assert_uint_eq(lanes_count(lanes), 0);
+	ck_assert_str_eq(owned(&backlog), "p00+p02* p01+p03*");
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 }
 END_TEST
 
@@ -354,23 +350,23 @@ START_TEST(classes_follow_the_counts)
 	struct store	*other = store_of(conf, OTHER);
 	struct part	*was = part("p01");
 
-	lanes_block(lanes, &(struct wait){ .part = was, .lane = { "k", 1 },
+	lanes_block(backlog.lanes, &(struct wait){ .part = was, .lane = { "k", 1 },
 	    .key = { "k", 1 }, .sequence = 3, .due_at = INT64_MAX });
 	ck_ok(store_repartition(other, 8, &rp, &e));
 	look_again();
-	ck_assert_str_eq(owned(&fleet), "p00+p02+p04+p06* p01+p03+p05+p07*");
-	ck_assert_uint_eq(lanes_count(lanes), 0);
-	read_fresh(&fleet);
+	ck_assert_str_eq(owned(&backlog), "p00+p02+p04+p06* p01+p03+p05+p07*");
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
+	read_fresh(&backlog);
 	ck_ok(store_repartition(other, 1, &rp, &e));
 	look_again();
-	ck_assert_str_eq(owned(&fleet),
+	ck_assert_str_eq(owned(&backlog),
 	    "+p00+p01+p02+p03+p04+p05+p06+p07*");
 	/* And the end of all former ones. */
 	ck_ok(store_begin(other, &e));
 	ck_ok(store_write_counts(other, &(struct counts){ .count = 2 }, &e));
 	ck_ok(store_commit(other, &e));
 	look_again();
-	ck_assert_str_eq(owned(&fleet),
+	ck_assert_str_eq(owned(&backlog),
 	    "* p00* p01* p02* p03* p04* p05* p06* p07*");
 	store_free(other);
 }
@@ -392,11 +388,11 @@ START_TEST(new_lease_joins_its_class)
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('%s')",
 	    label);
 	look_again();
-	ck_assert_str_eq(owned(&fleet), newcomers[_i].owned);
+	ck_assert_str_eq(owned(&backlog), newcomers[_i].owned);
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = '%s'", label);
 	look_again();
-	ck_assert_str_eq(owned(&fleet), newcomers[_i].left);
+	ck_assert_str_eq(owned(&backlog), newcomers[_i].left);
 }
 END_TEST
 
@@ -405,8 +401,8 @@ END_TEST
 
 static struct fellow {
 	struct store	*store;
-	struct lanes	*lanes;
 	struct fleet	 fleet;
+	struct backlog	 backlog;
 } fellows[NFLEET];
 
 static void
@@ -418,9 +414,10 @@ start_fleet(void)
 		struct fellow *f = &fellows[i];
 
 		f->store = i == 0 ? st : store_of(conf, ids[i]);
-		f->lanes = i == 0 ? lanes : lanes_new();
-		if (i > 0)
-			fleet_init(&f->fleet, conf, f->store, f->lanes);
+		if (i > 0) {
+			fleet_init(&f->fleet, conf, f->store);
+			backlog_init(&f->backlog, conf, f->store);
+		}
 		ck_ok(store_register(f->store, &e));
 	}
 }
@@ -431,12 +428,18 @@ fellow(int i)
 	return i == 0 ? &fleet : &fellows[i].fleet;
 }
 
+static struct backlog *
+backlog_of(int i)
+{
+	return i == 0 ? &backlog : &fellows[i].backlog;
+}
+
 static void
 stop_fleet(void)
 {
 	for (int i = 1; i < NFLEET; i++) {
+		backlog_free(&fellows[i].backlog);
 		fleet_free(&fellows[i].fleet);
-		lanes_free(fellows[i].lanes);
 		store_free(fellows[i].store);
 	}
 }
@@ -454,12 +457,13 @@ settle_fleet(void)
 		now += FLEET_ALL_MS;
 		for (int i = 0; i < NFLEET; i++) {
 			fleet_clear_report(fellow(i));
-			ck_ok(fleet_round(fellow(i), now, &e));
+			ck_ok(adopt_round(fellow(i), backlog_of(i), now,
+			    &e));
 			moved += fellow(i)->nleased + fellow(i)->nreleased;
 		}
 	}
 	for (int i = 0; i < NFLEET; i++)
-		read_fresh(fellow(i));
+		read_fresh(backlog_of(i));
 }
 
 static const struct {
@@ -494,7 +498,7 @@ START_TEST(workers_agree_on_classes)
 	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
 	settle_fleet();
 	for (int i = 0; i < NFLEET; i++)
-		ck_assert_str_eq(owned(fellow(i)), fleets[to].owned[i]);
+		ck_assert_str_eq(owned(backlog_of(i)), fleets[to].owned[i]);
 	stop_fleet();
 }
 END_TEST
@@ -527,8 +531,8 @@ small_begin(void)
 	ck_ok(store_register(st, &e));
 	changer = store_of(conf, OTHER);
 	look_again();
-	read_fresh(&fleet);
-	ck_assert_uint_eq(fleet.nparts, 14);
+	read_fresh(&backlog);
+	ck_assert_uint_eq(fleet.parts.n, 14);
 	ck_assert_uint_eq(fleet_nlabels(&fleet), 14);
 }
 
@@ -543,8 +547,8 @@ small_end(void)
 static void
 ck_whole(void)
 {
-	for (size_t i = 0; i < fleet.nparts; i++) {
-		const struct part *p = fleet.parts[i];
+	for (size_t i = 0; i < backlog.parts.n; i++) {
+		const struct part *p = backlog.parts.items[i];
 		unsigned	   n = (unsigned)atoi(part_name(p) + 1);
 
 		ck_assert_uint_eq(p->nlabels, 2);
@@ -558,17 +562,17 @@ START_TEST(change_is_seen_by_who_looks_at_his_share)
 	look_again();
 	ck_whole();
 	/* The other halves are free. */
-	ck_assert_uint_eq(fleet.nparts, 7);
+	ck_assert_uint_eq(fleet.parts.n, 7);
 	for (int i = 0; i < 3; i++)
 		look_again();
 	ck_whole();
-	ck_assert_uint_eq(fleet.nparts, 7);
+	ck_assert_uint_eq(fleet.parts.n, 7);
 	/* One of them goes, and its class with it. */
 	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 	    "WHERE partition_key = 'p46'");
 	look_again();
 	ck_assert_ptr_null(part("p06"));
-	ck_assert_uint_eq(fleet.nparts, 6);
+	ck_assert_uint_eq(fleet.parts.n, 6);
 	ck_assert_uint_eq(fleet.nowned, 13);
 	ck_whole();
 }
@@ -590,7 +594,7 @@ START_TEST(change_between_two_views_is_noticed)
 	ck_whole();
 	look_again();
 	ck_whole();
-	ck_assert_uint_eq(fleet.nparts, 7);
+	ck_assert_uint_eq(fleet.parts.n, 7);
 }
 END_TEST
 
@@ -698,28 +702,24 @@ END_TEST
  * A class that fills a statement, and another label beside it
  */
 
-static struct candidates	cands;
-
 static void
 large_begin(void)
 {
 	fleet_begin();
-	candidates_init(&cands, conf, st, &fleet, lanes);
 	declare(63, "1");
 	sql("DELETE FROM outbox_partitions; INSERT INTO outbox_partitions "
 	    "(partition_key) VALUES (''), ('%s')", "vip");
 	ck_ok(store_fill_partitions(st, 63, &e));
 	ck_ok(store_register(st, &e));
 	look_again();
-	read_fresh(&fleet);
-	ck_assert_uint_eq(fleet.nparts, 2);
+	read_fresh(&backlog);
+	ck_assert_uint_eq(fleet.parts.n, 2);
 	ck_assert_uint_eq(part("")->nlabels, STORE_RANGES);
 }
 
 static void
 large_end(void)
 {
-	candidates_free(&cands);
 	fleet_end();
 }
 
@@ -732,10 +732,10 @@ is_met(uint64_t sequence, int looks)
 	while (!met && looks-- > 0) {
 		struct picks	k = { 0 };
 
-		ck_ok(candidates_pick(&cands, &k, NULL, 100, &e));
+		ck_ok(candidates_pick(&backlog.candidates, &k, NULL, 100, &e));
 		met = picks_part(&k, sequence) != NULL;
-		candidates_round_is_over(&cands, k.n > 0);
-		candidates_drop(&cands);
+		candidates_round_is_over(&backlog.candidates, k.n > 0);
+		candidates_drop(&backlog.candidates);
 		picks_free(&k);
 	}
 	return met;
@@ -752,15 +752,15 @@ START_TEST(large_class_and_label_take_turns)
 	add_rows(201, 201, "'vip'");
 	add_rows(202, 202, "NULL");
 	if (_i == 2) {
-		cands.narrow = true;
+		backlog.candidates.narrow = true;
 		label_set_fill(&all);
 	}
 	for (int i = 0; i < 3; i++) {
 		if (_i == 2)
-			candidates_wake(&cands, &all, clock_ms() + 60000);
+			candidates_wake(&backlog.candidates, &all, clock_ms() + 60000);
 		ck_assert(is_met(201, 3));
 		if (_i == 2)
-			candidates_wake(&cands, &all, clock_ms() + 60000);
+			candidates_wake(&backlog.candidates, &all, clock_ms() + 60000);
 		ck_assert(is_met(_i == 1 ? 202 : 1, 3));
 	}
 }

@@ -23,7 +23,7 @@
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "lib/frame.h"
-#include "worker/lanes.h"
+#include "lib/stages.h"
 #include "util/log.h"
 #include "worker/fleet.h"
 #include "lib/servers.h"
@@ -1532,7 +1532,6 @@ END_TEST
  * A member with a small share of many partitions
  */
 
-static struct lanes	*lanes;
 static struct fleet	 member;
 
 /* ME is the first of five, who want a fifth of 300 each. */
@@ -1545,10 +1544,9 @@ join_fleet(void)
 		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
 		    "('zz:0%d:0', NOW(6) + INTERVAL 60 SECOND)", i);
 	ck_ok(store_register(st, &e));
-	lanes = lanes_new();
-	fleet_init(&member, conf, st, lanes);
+	fleet_init(&member, conf, st);
 	ck_ok(fleet_round(&member, 1000, &e));
-	ck_assert_uint_eq(member.nparts, 60);
+	ck_assert_uint_eq(member.parts.n, 60);
 	ck_sql("60", "SELECT COUNT(*) FROM outbox_partitions WHERE lease_owner "
 	    "= '" ME "' AND lease_until > NOW(6)");
 }
@@ -1557,14 +1555,12 @@ static void
 leave_fleet(void)
 {
 	fleet_free(&member);
-	lanes_free(lanes);
 }
 
 static uint64_t
 epoch_of(const char *label)
 {
-	struct part_label *p = fleet_label(&member,
-			       (struct bytes){ label, strlen(label) });
+	const struct leased_label	*p = lease_of(&member, label);
 
 	return p == NULL ? 0 : p->epoch;
 }
@@ -1585,7 +1581,7 @@ START_TEST(small_share_is_looked_at_by_name)
 	ck_ok(fleet_round(&member, 4000, &e));
 	ck_assert_uint_eq(epoch_of("p05"), 7);
 	ck_assert_uint_eq(epoch_of("p10"), 0);
-	ck_assert_uint_eq(member.nparts, 59);
+	ck_assert_uint_eq(member.parts.n, 59);
 	/* It is free again; and a new partition shifts nothing but the rest. */
 	sql("UPDATE outbox_partitions SET lease_owner = NULL "
 	    "WHERE partition_key = 'p10'");
@@ -1607,10 +1603,10 @@ START_TEST(small_share_follows_the_fleet)
 	join_fleet();
 	sql("DELETE FROM outbox_workers WHERE id = 'zz:03:0'");
 	ck_ok(fleet_round(&member, 1000 + FLEET_LOOK_MS, &e));
-	ck_assert_uint_eq(member.nparts, 75);
+	ck_assert_uint_eq(member.parts.n, 75);
 	sql("DELETE FROM outbox_workers WHERE id LIKE 'zz:%%'");
 	ck_ok(fleet_round(&member, 1000 + 2 * FLEET_LOOK_MS, &e));
-	ck_assert_uint_eq(member.nparts, 300);
+	ck_assert_uint_eq(member.parts.n, 300);
 	leave_fleet();
 }
 END_TEST

@@ -1,0 +1,259 @@
+/* backlog.c - see backlog.h */
+
+#include "worker/backlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lane.h"
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+/* Ask for a row that somebody else has claimed again after this. */
+#define FOREIGN_CLAIM_MS	1000
+
+/* And for one whose claim the database refuses after this. */
+#define REFUSED_MS		30000
+
+void
+backlog_init(struct backlog *b, const struct conf *conf, struct store *store)
+{
+	memset(b, 0, sizeof(*b));
+	b->conf = conf;
+	b->store = store;
+	b->lanes = lanes_new();
+	b->parked = (struct parked){ .conf = conf, .store = store,
+	    .parts = &b->parts, .lanes = b->lanes };
+	candidates_init(&b->candidates, conf, store, &b->parts, b->lanes);
+}
+
+void
+backlog_free(struct backlog *b)
+{
+	candidates_free(&b->candidates);
+	lanes_free(b->lanes);
+	parts_free(&b->parts);
+	free(b->gone);
+}
+
+void
+backlog_adopt(struct backlog *b, const struct partitions *ps)
+{
+	parts_adopt(&b->parts, b->lanes, ps);
+}
+
+int
+backlog_prepare(struct backlog *b, int64_t now, struct err *e)
+{
+	int	rc = parked_round(&b->parked,
+		    (size_t)b->conf->worker.batch_size, now, e);
+
+	/* Rows have come back since it was asked whether there are any. */
+	if (b->parked.moved)
+		candidates_are_none(&b->candidates, false);
+	return rc;
+}
+
+bool
+backlog_is_moving(const struct backlog *b)
+{
+	return b->parked.moved || parts_have_fresh(&b->parts);
+}
+
+size_t
+backlog_nlanes(const struct backlog *b)
+{
+	return lanes_count(b->lanes);
+}
+
+bool
+backlog_wants_leases(struct backlog *b)
+{
+	bool	wants = b->reread || b->parked.reread;
+
+	b->reread = b->parked.reread = false;
+	return wants;
+}
+
+/*
+ * Rows that could not be claimed
+ */
+
+/*
+ * The lanes learn of it when the batch is over: rows of this batch must still
+ * wait for those that stood behind the head that is gone.
+ */
+static void
+note_gone(struct backlog *b, uint64_t sequence)
+{
+	b->gone = xreallocarray(b->gone, b->ngone + 1, sizeof(*b->gone));
+	b->gone[b->ngone++] = sequence;
+}
+
+/*
+ * Not there any more.  If somebody else has buried it just now, its key may
+ * have been halted after our claim of what is behind it: what we hold waits
+ * until the record is read.
+ */
+static void
+note_vanished(struct backlog *b, uint64_t sequence)
+{
+	note_gone(b, sequence);
+	if (b->conf->retry.on_dead != DEAD_HALT)
+		return;
+	b->vanished = true;
+	b->reread = true;
+}
+
+static void
+block_missed(struct backlog *b, const struct picks *k,
+    const struct waiting *w, bool refused, int64_t wait)
+{
+	struct part	*part = picks_part(k, w->sequence);
+	struct bytes	 name = { part_name(part), strlen(part_name(part)) };
+
+	lanes_block(b->lanes, &(struct wait){ .part = part,
+	    .lane = lane_of((enum conf_ordering)b->conf->outbox.ordering,
+	    w->key, name, &w->sequence),
+	    .key = w->key, .sequence = w->sequence,
+	    .due_at = clock_ms() + wait, .why = refused ? BLOCK_REFUSED :
+	    w->claimed ? BLOCK_CLAIMED : BLOCK_DELAYED });
+}
+
+static void
+learn_waiting(struct backlog *b, const struct picks *k,
+    const struct batch *batch, const struct waiting *w)
+{
+	int64_t	wait = w->due_ms;
+	bool	refused = batch_is_refused(batch, w->sequence);
+
+	if (!w->pending) {
+		note_gone(b, w->sequence);
+		return;
+	}
+	if (w->claimed && wait > FOREIGN_CLAIM_MS)
+		wait = FOREIGN_CLAIM_MS;
+	if (refused)
+		wait = REFUSED_MS;
+	/* Due and free and still not ours: the fence closed. */
+	if (wait == 0 && !w->claimed) {
+		b->reread = true;
+		/* Nothing goes, so nothing can be passed. */
+		if (batch->n == 0)
+			return;
+	}
+	block_missed(b, k, w, refused, wait);
+}
+
+static bool
+is_listed(const struct waiting_list *list, uint64_t sequence)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i].sequence == sequence)
+			return true;
+	return false;
+}
+
+void
+backlog_learn_missed(struct backlog *b, const struct picks *k,
+    const struct batch *batch, const uint64_t *missed, size_t n,
+    const struct waiting_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		learn_waiting(b, k, batch, &list->items[i]);
+	for (size_t i = 0; i < n; i++)
+		if (!is_listed(list, missed[i]))
+			note_vanished(b, missed[i]);
+}
+
+/*
+ * What became of a batch
+ */
+
+static struct bytes
+lane(const struct backlog *b, const struct batch *batch, const struct msg *m)
+{
+	return lane_of_msg((enum conf_ordering)b->conf->outbox.ordering,
+	    batch, m);
+}
+
+void
+backlog_hold_back(struct backlog *b, struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct msg *m = &batch->msgs[i];
+
+		m->held = m->outcome != OUT_UNSENT || b->vanished || m->left ||
+		    lanes_blocks(b->lanes, lane(b, batch, m), m->sequence);
+	}
+}
+
+static struct part *
+part_of_msg(const struct backlog *b, const struct batch *batch,
+    const struct msg *m)
+{
+	const char	*label = batch->labels[m->range];
+
+	return parts_find(&b->parts, (struct bytes){ label, strlen(label) });
+}
+
+static void
+learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
+    int64_t now)
+{
+	struct wait	w = { .part = part_of_msg(b, batch, m), .key = m->key,
+			    .lane = lane(b, batch, m),
+			    .sequence = m->sequence };
+
+	if (w.part == NULL)		/* not ours any more */
+		return;
+	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
+		w.due_at = now + m->delay_ms;
+		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED :
+		    BLOCK_REFUSED;
+	} else if (m->outcome == OUT_UNSENT &&
+	    lanes_blocks(b->lanes, w.lane, m->sequence))
+		w.due_at = INT64_MAX;
+	else if (m->outcome == OUT_UNKNOWN && m->delay_ms > 0) {
+		w.due_at = now + m->delay_ms;
+		w.why = BLOCK_CLAIMED;
+	} else
+		return;
+	lanes_block(b->lanes, &w);
+}
+
+/*
+ * Failed rows make their lane wait, rows that were not sent behind them wait
+ * with them; in sequence order one pass does.
+ */
+void
+backlog_learn(struct backlog *b, const struct batch *batch, int64_t now)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		learn_msg(b, batch, &batch->msgs[i], now);
+}
+
+/* Halting a key has raised the epoch: its record is read afresh. */
+static bool
+is_done(struct backlog *b, const struct msg *m)
+{
+	if (m->outcome == OUT_DEAD && b->conf->retry.on_dead == DEAD_HALT) {
+		b->reread = true;
+		return false;
+	}
+	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
+}
+
+void
+backlog_end_batch(struct backlog *b, const struct batch *batch)
+{
+	for (size_t i = 0; batch != NULL && i < batch->n; i++)
+		if (is_done(b, &batch->msgs[i]))
+			lanes_row_gone(b->lanes, batch->msgs[i].sequence);
+	for (size_t i = 0; batch != NULL && i < b->ngone; i++)
+		lanes_row_gone(b->lanes, b->gone[i]);
+	free(b->gone);
+	b->gone = NULL;
+	b->ngone = 0;
+	b->vanished = false;
+}

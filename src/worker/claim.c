@@ -1,0 +1,210 @@
+/* claim.c - see claim.h */
+
+#include "worker/claim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+void
+claim_init(struct claim *c, const struct conf *conf, struct store *store,
+    struct fleet *fleet, const struct doubt *doubt)
+{
+	memset(c, 0, sizeof(*c));
+	c->store = store;
+	c->fleet = fleet;
+	c->doubt = doubt;
+	room_init(&c->room, conf);
+}
+
+size_t
+claim_limit(struct claim *c, size_t limit)
+{
+	return room_rows(&c->room, limit);
+}
+
+/*
+ * Rows keep the name of the partition they came under, not their own label:
+ * that may be another one of the class, and a collation may call two labels
+ * the same that are not the same bytes.
+ */
+static void
+keep_labels(const struct picks *k, struct batch *b)
+{
+	b->labels = xcalloc(k->nranges + 1, sizeof(*b->labels));
+	for (size_t i = 0; i < k->nranges; i++)
+		strlcpy(b->labels[i], k->ranges[i].label,
+		    sizeof(b->labels[i]));
+	for (size_t i = 0; i < b->n; i++)
+		b->msgs[i].range = picks_part(k,
+		    b->msgs[i].sequence)->labels[0].range;
+}
+
+static int
+fetch(struct claim *c, struct picks *k, uint64_t claimed, struct batch *b,
+    struct err *e)
+{
+	batch_free(&k->ahead);
+	if (store_fetch(c->store, k->sequences, k->n,
+	    room_share(&c->room, (size_t)claimed), b, e) < 0) {
+		room_failed(&c->room, (size_t)claimed);
+		return -1;
+	}
+	room_learn(&c->room, b);
+	return 0;
+}
+
+/* If all that was picked is claimed and here, it need not be read again. */
+static bool
+use_ahead(struct claim *c, struct picks *k, bool all, struct batch *b)
+{
+	if (!all || k->ahead.n == 0)
+		return false;
+	batch_take(b, &k->ahead);
+	room_learn(&c->room, b);
+	return true;
+}
+
+/* What the fleet knows of the partition of a row. */
+static const struct partition *
+partition_of(const struct claim *c, const struct pick *p)
+{
+	return c->fleet->parts.items[p->part->number];
+}
+
+static bool
+may_go_early(struct claim *c, const struct picks *k)
+{
+	bool	may = k->ahead.n > 0 && doubt_can_look(c->doubt);
+
+	for (size_t i = 0; may && i < k->n; i++)
+		may = fleet_may_go_early(c->fleet,
+		    partition_of(c, &k->items[i]), k->items[i].sequence,
+		    clock_ms());
+	return may;
+}
+
+/*
+ * Before a claim: what is known of its rows, and how it can be made.  If all
+ * messages are here they may be sent while it is being committed.
+ */
+static int
+prepare(struct claim *c, struct picks *k, struct err *e)
+{
+	bool	marked = false;
+
+	for (size_t i = 0; i < k->n; i++)
+		marked = marked || fleet_is_unsure(
+		    partition_of(c, &k->items[i]), k->items[i].sequence);
+	if (marked && store_mark_rows(c->store, k->sequences, k->n, e) < 0)
+		return -1;
+	if (marked || !batch_keep(&k->ahead, k->sequences, k->n))
+		batch_free(&k->ahead);
+	return 0;
+}
+
+static int
+claim_alone(struct claim *c, struct picks *k, struct batch *b,
+    uint64_t *claimed, struct err *e)
+{
+	struct range	ranges[STORE_RANGES];
+	size_t		n = picks_ranges(k, ranges);
+
+	b->early = may_go_early(c, k);
+	if (store_claim(c->store, ranges, n, k->sequences, k->n, b, claimed,
+	    e) < 0)
+		return -1;
+	if (*claimed == 0 || use_ahead(c, k, *claimed == k->n, b))
+		return 0;
+	return fetch(c, k, *claimed, b, e);
+}
+
+/* The claim writes back the batch before; if it fails, that is still open. */
+static int
+settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
+    struct batch *b, uint64_t *claimed, struct err *e)
+{
+	struct range	ranges[STORE_RANGES];
+	size_t		n = picks_ranges(k, ranges);
+	uint64_t	changed;
+
+	b->early = may_go_early(c, k);
+	if (store_turn(c->store, &s->batch, &s->counts, ranges, n,
+	    k->sequences, k->n, b, &changed, e) < 0)
+		return -1;
+	if (!use_ahead(c, k, changed == s->batch.n + k->n, b)) {
+		b->early = false;	/* the fetch waits for it */
+		if (fetch(c, k, k->n, b, e) < 0)
+			return -1;
+	}
+	settle_turned(s, changed - b->n, !b->early);
+	*claimed = b->n;
+	return 0;
+}
+
+int
+claim_rows(struct claim *c, struct settle *s, struct picks *k,
+    struct batch *b, uint64_t *claimed, struct err *e)
+{
+	int	rc;
+
+	memset(b, 0, sizeof(*b));
+	*claimed = 0;
+	if (prepare(c, k, e) < 0)
+		return -1;
+	rc = s->open ? settle_and_claim(c, s, k, b, claimed, e) :
+	    claim_alone(c, k, b, claimed, e);
+	if (rc < 0) {
+		batch_free(b);
+		return -1;
+	}
+	keep_labels(k, b);
+	return 0;
+}
+
+static size_t
+list_unclaimed(const struct picks *k, const struct batch *b, uint64_t *out)
+{
+	size_t	n = 0, j = 0;
+
+	for (size_t i = 0; i < k->n; i++) {
+		while (j < b->n && b->msgs[j].sequence < k->sequences[i])
+			j++;
+		if (j == b->n || b->msgs[j].sequence != k->sequences[i])
+			out[n++] = k->sequences[i];
+	}
+	return n;
+}
+
+int
+claim_learn_missed(struct claim *c, const struct picks *k,
+    const struct batch *b, uint64_t *missed, size_t *n,
+    struct waiting_list *list, struct err *e)
+{
+	*n = list_unclaimed(k, b, missed);
+	if (*n == 0)
+		return 0;
+	return store_waiting(c->store, missed, *n, list, e);
+}
+
+int
+claim_fetch_large(struct claim *c, struct batch *b, int64_t max_payload,
+    struct err *e)
+{
+	uint64_t	*sequences;
+	size_t		 n;
+	int		 rc = 0;
+
+	if (b->naway == 0)
+		return 0;
+	sequences = xcalloc(b->naway, sizeof(*sequences));
+	n = room_choose(&c->room, b, max_payload, sequences);
+	if (n > 0)
+		rc = store_fetch_away(c->store, sequences, n, b, e);
+	free(sequences);
+	return rc;
+}

@@ -1,0 +1,60 @@
+/*
+ * claim.h - from rows that were picked to a batch: stamp, fetch
+ *
+ * The second stage of a tick.  It reads of the backlog which rows, and of the
+ * fleet what their leases say.
+ */
+#ifndef OUTBOX_CLAIM_H
+#define OUTBOX_CLAIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/msg.h"
+#include "conf/conf.h"
+#include "publish/room.h"
+#include "recovery/doubt.h"
+#include "store/store.h"
+#include "util/err.h"
+#include "worker/candidates.h"
+#include "worker/fleet.h"
+#include "worker/settle.h"
+
+struct claim {
+	struct store		*store;
+	struct fleet		*fleet;
+	const struct doubt	*doubt;
+	struct room		 room;
+};
+
+void	claim_init(struct claim *, const struct conf *, struct store *,
+	    struct fleet *, const struct doubt *);
+
+/* So many rows may be picked, of at most limit. */
+size_t	claim_limit(struct claim *, size_t limit);
+
+/*
+ * Claim what was picked, one row at least: what is ours then is the batch.  A
+ * batch that waits to be settled is written back by the same statement.  -1:
+ * the database is in trouble, the batch is empty; settle tells whether that
+ * other batch is still open.
+ */
+int	claim_rows(struct claim *, struct settle *, struct picks *,
+	    struct batch *, uint64_t *claimed, struct err *);
+
+/*
+ * Learn why candidates are not in the batch.  missed has room for all that was
+ * picked; the caller gives the list back with store_waiting_free().
+ */
+int	claim_learn_missed(struct claim *, const struct picks *,
+	    const struct batch *, uint64_t *missed, size_t *n,
+	    struct waiting_list *, struct err *);
+
+/*
+ * Fetch what was too large to be fetched with the others, as far as there is
+ * room, and not what is held.
+ */
+int	claim_fetch_large(struct claim *, struct batch *, int64_t max_payload,
+	    struct err *);
+
+#endif

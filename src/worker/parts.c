@@ -1,0 +1,171 @@
+/* parts.c - see parts.h */
+
+#include "worker/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/xalloc.h"
+#include "worker/lanes.h"
+
+static int
+label_cmp(const char *a, struct bytes b)
+{
+	size_t	len = strlen(a);
+	int	c = memcmp(a, b.data, len < b.len ? len : b.len);
+
+	return c != 0 ? c : len < b.len ? -1 : len > b.len;
+}
+
+static const struct part_place *
+find(const struct parts *ps, struct bytes label)
+{
+	size_t	lo = 0, hi = ps->nplaces;
+
+	if (label.data == NULL)
+		label = (struct bytes){ "", 0 };
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int    c = label_cmp(ps->places[mid].label, label);
+
+		if (c == 0)
+			return &ps->places[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+struct part *
+parts_find(const struct parts *ps, struct bytes label)
+{
+	const struct part_place	*at = find(ps, label);
+
+	return at == NULL ? NULL : at->part;
+}
+
+struct part_label *
+parts_label(const struct parts *ps, struct bytes label)
+{
+	const struct part_place	*at = find(ps, label);
+
+	return at == NULL ? NULL : &at->part->labels[at->at];
+}
+
+bool
+parts_have_fresh(const struct parts *ps)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->items[i]->fresh)
+			return true;
+	return false;
+}
+
+/* Is it ours as before?  Then it is not in the list any more. */
+static struct part *
+take_old(struct parts *ps, const struct partition *from)
+{
+	const char	*name = from->labels[0].label;
+	struct part	*p = parts_find(ps, (struct bytes){ name,
+			    strlen(name) });
+
+	if (p == NULL || p->born != from->born)
+		return NULL;
+	ps->items[p->number] = NULL;
+	return p;
+}
+
+static struct part *
+new_part(const struct partition *from)
+{
+	struct part	*p = xcalloc(1, sizeof(*p) +
+			    from->nlabels * sizeof(p->labels[0]));
+
+	p->fresh = true;
+	p->born = from->born;
+	p->nlabels = from->nlabels;
+	for (size_t i = 0; i < p->nlabels; i++)
+		strlcpy(p->labels[i].label, from->labels[i].label,
+		    sizeof(p->labels[i].label));
+	return p;
+}
+
+/* A raised epoch means that its rows or records were changed by others. */
+static void
+take_epochs(struct part *p, struct lanes *lanes, const struct partition *from)
+{
+	bool	same = true;
+
+	for (size_t i = 0; i < p->nlabels; i++) {
+		same = same && p->labels[i].epoch == from->labels[i].epoch;
+		p->labels[i].epoch = from->labels[i].epoch;
+	}
+	if (same || p->fresh)
+		return;
+	lanes_forget_part(lanes, p);
+	p->fresh = true;
+}
+
+static int
+place_cmp(const void *a, const void *b)
+{
+	return strcmp(((const struct part_place *)a)->label,
+	    ((const struct part_place *)b)->label);
+}
+
+static void
+note_places(struct parts *ps)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < ps->n; i++)
+		n += ps->items[i]->nlabels;
+	ps->places = xcalloc(n + 1, sizeof(*ps->places));
+	ps->nplaces = 0;
+	for (size_t i = 0; i < ps->n; i++)
+		for (size_t k = 0; k < ps->items[i]->nlabels; k++)
+			ps->places[ps->nplaces++] = (struct part_place){
+			    ps->items[i]->labels[k].label, ps->items[i], k };
+	qsort(ps->places, n, sizeof(*ps->places), place_cmp);
+}
+
+void
+parts_adopt(struct parts *ps, struct lanes *lanes,
+    const struct partitions *from)
+{
+	struct parts	now = { .n = from->n, .counts = from->counts,
+			    .version = from->version };
+
+	if (ps->version == from->version)
+		return;
+	now.items = xcalloc(from->n + 1, sizeof(struct part *));
+	for (size_t i = 0; i < from->n; i++) {
+		struct part	*p = take_old(ps, from->items[i]);
+
+		now.items[i] = p != NULL ? p : new_part(from->items[i]);
+		take_epochs(now.items[i], lanes, from->items[i]);
+	}
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->items[i] != NULL)
+			lanes_forget_part(lanes, ps->items[i]);
+	/* Only now: a partition that was taken had its old number so far. */
+	for (size_t i = 0; i < now.n; i++)
+		now.items[i]->number = i;
+	note_places(&now);
+	parts_free(ps);
+	*ps = now;
+}
+
+void
+parts_free(struct parts *ps)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		free(ps->items[i]);
+	free(ps->items);
+	free(ps->places);
+	*ps = (struct parts){ 0 };
+}

@@ -1,0 +1,81 @@
+/* settle.c - see settle.h */
+
+#include "worker/settle.h"
+
+#include <string.h>
+
+void
+settle_init(struct settle *s, struct store *store)
+{
+	memset(s, 0, sizeof(*s));
+	s->store = store;
+}
+
+void
+settle_free(struct settle *s)
+{
+	batch_free(&s->batch);
+	batch_free(&s->done);
+}
+
+void
+settle_open(struct settle *s, struct batch *b)
+{
+	s->batch = *b;
+	memset(b, 0, sizeof(*b));
+	memset(&s->counts, 0, sizeof(s->counts));
+	s->open = true;
+}
+
+bool
+settle_is_open(const struct settle *s)
+{
+	return s->open || s->done.n > 0;
+}
+
+size_t
+settle_nmessages(const struct settle *s)
+{
+	size_t	n = s->done.n;
+
+	for (size_t i = 0; i < s->batch.n; i++)
+		n += s->batch.msgs[i].outcome == OUT_DELIVERED;
+	return n;
+}
+
+int
+settle_write(struct settle *s, struct err *e)
+{
+	/* It is counted already. */
+	if (store_settle(s->store, &s->done, &s->done_as, e) < 0)
+		return -1;
+	batch_free(&s->done);
+	return store_settle(s->store, &s->batch, &s->counts, e);
+}
+
+void
+settle_close(struct settle *s)
+{
+	batch_free(&s->batch);
+	s->open = false;
+}
+
+void
+settle_turned(struct settle *s, uint64_t written, bool committed)
+{
+	s->done_as = s->counts;
+	store_turned(&s->batch, &s->counts, written);
+	if (committed)
+		batch_free(&s->batch);
+	else {
+		s->done = s->batch;
+		memset(&s->batch, 0, sizeof(s->batch));
+	}
+	s->open = false;
+}
+
+void
+settle_confirmed(struct settle *s)
+{
+	batch_free(&s->done);
+}
