@@ -17,17 +17,6 @@
 
 #define FILE_MAX	(1024 * 1024)	/* bytes; a hundred times the sample */
 
-int
-conf_in(const struct conf_draft *d, unsigned line, const char *name,
-    struct err *e)
-{
-	if (name != NULL)
-		err_in(e, "%s", name);
-	if (line != 0)
-		err_in(e, "line %u", line);
-	return err_in(e, "%s", d->path);
-}
-
 /* Read up to FILE_MAX bytes, which may come from a pipe. */
 static int
 read_text(FILE *f, char *text, size_t *size, struct err *e)
@@ -188,17 +177,4 @@ conf_changed_restart(const struct conf *a, const struct conf *b, size_t *i)
 			return k->name;
 	}
 	return NULL;
-}
-
-void
-conf_counts(const struct conf *c, struct counts *k)
-{
-	const struct conf_list	*former = &c->outbox.former_counts;
-
-	*k = (struct counts){ .count = (unsigned)c->outbox.partition_count };
-	while (k->nformer < former->n && k->nformer < COUNTS_MAX) {
-		k->former[k->nformer] = (unsigned)atoi(
-		    former->items[k->nformer]);
-		k->nformer++;
-	}
 }

@@ -2,8 +2,8 @@
  * conf.h - the configuration as one value
  *
  * Parsed whole, checked whole, never changed: who needs another configuration
- * loads another one.  Every key is one row of the table in conf.c, which the
- * parser, the dump, the manual's check and the tests walk.
+ * loads another one.  Every key is one row of the table in conf_keys.c, which
+ * the parser, the dump, the manual's check and the tests walk.
  */
 #ifndef OUTBOX_CONF_H
 #define OUTBOX_CONF_H
@@ -194,5 +194,9 @@ const struct conf_key *conf_keys(size_t *n);
 
 /* Those of the file; of former ones no more than COUNTS_MAX. */
 void		 conf_counts(const struct conf *, struct counts *);
+
+/* Are missing rows made at the start, is anything deleted? */
+bool		 conf_wants_reconcile(const struct conf *);
+bool		 conf_wants_retention(const struct conf *);
 
 #endif

@@ -8,6 +8,7 @@
  * conf_form.c	the forms that strings must have
  * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
+ * conf_ask.c	questions about the whole
  */
 #ifndef OUTBOX_CONF_IMPL_H
 #define OUTBOX_CONF_IMPL_H
@@ -43,13 +44,6 @@ struct conf_phrase {
 	char	text[120];
 };
 
-/*
- * Put "FILE: line N: NAME: " before the error, without "line N: " when line
- * is 0 and without "NAME: " when name is NULL.  Returns -1.
- */
-int		 conf_in(const struct conf_draft *, unsigned line,
-		    const char *name, struct err *);
-
 /* conf_keys.c */
 /* The key's index, or -1. */
 int		 conf_key_find(const char *name);
@@ -75,6 +69,12 @@ bool		 conf_is_empty(const struct conf *, const struct conf_key *);
 void		 conf_clear(struct conf *, const struct conf_key *);
 
 /* conf_text.c */
+/*
+ * Put "FILE: line N: NAME: " before the error, without "line N: " when line
+ * is 0 and without "NAME: " when name is NULL.  Returns -1.
+ */
+int		 conf_in(const struct conf_draft *, unsigned line,
+		    const char *name, struct err *);
 extern const struct conf_unit	conf_units[];
 const void	*conf_field(const struct conf *, const struct conf_key *);
 /* The value as conf_set and a YAML parser read it; yours to free. */

@@ -25,6 +25,17 @@ conf_field(const struct conf *c, const struct conf_key *k)
 	return (const char *)c + k->at;
 }
 
+int
+conf_in(const struct conf_draft *d, unsigned line, const char *name,
+    struct err *e)
+{
+	if (name != NULL)
+		err_in(e, "%s", name);
+	if (line != 0)
+		err_in(e, "line %u", line);
+	return err_in(e, "%s", d->path);
+}
+
 static struct conf_phrase __attribute__((format(printf, 1, 2)))
 phrase(const char *fmt, ...)
 {

@@ -1,8 +1,8 @@
 /* complete.c - a bash completion, made from the tables */
 
-#include <stdio.h>
+#include "ctl/complete.h"
 
-#include "ctl/base/ctl.h"
+#include <stdio.h>
 
 static const char head[] =
 "# bash completion of outboxctl, made by it from its table of commands\n"
@@ -51,7 +51,7 @@ static const char tail[] =
 "complete -F _outboxctl outboxctl\n";
 
 void
-complete_print(void)
+complete_print(const struct command *commands)
 {
 	fputs(head, stdout);
 	for (const struct command *c = commands; c->words != NULL; c++)

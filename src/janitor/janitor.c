@@ -14,12 +14,12 @@
 #include <bsd/string.h>
 #include <bsd/unistd.h>
 
+#include "common/exits.h"
 #include "util/clock.h"
 #include "util/link.h"
 #include "util/log.h"
 #include "janitor/retention.h"
 #include "util/sig.h"
-#include "master/slot.h"
 #include "store/store_sql.h"
 #include "store/sweep.h"
 
@@ -63,17 +63,9 @@ struct janitor {
 };
 
 bool
-janitor_reconciles(const struct conf *conf)
-{
-	if (conf->reconcile.at_start == AT_START_AUTO)
-		return conf->publish.types.n > 0;
-	return conf->reconcile.at_start == AT_START_ON;
-}
-
-bool
 janitor_is_wanted(const struct conf *conf)
 {
-	return janitor_reconciles(conf) || retention_is_wanted(conf);
+	return conf_wants_reconcile(conf) || conf_wants_retention(conf);
 }
 
 static void
@@ -276,9 +268,9 @@ start(struct janitor *j)
 	link_init(&j->link, "mysql");
 	j->link.backoff.ceiling_ms = AWAY_MS;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
-	    .step = reconcile, .at = janitor_reconciles(conf) ? 0 : NEVER };
+	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j->duties[RETENTION] = (struct duty){ .name = "retention",
-	    .step = retain, .at = retention_is_wanted(conf) ? 0 : NEVER };
+	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
 	j->sweep.store = j->store;
 	j->sweep.types = &conf->publish.types;
 	j->retention = retention_new(conf, j->store);
@@ -304,5 +296,5 @@ janitor_main(const struct janitor_args *a)
 	retention_free(j.retention);
 	sweep_free(&j.sweep);
 	store_free(j.store);
-	return SLOT_FINISHED;
+	return EXIT_FINISHED;
 }

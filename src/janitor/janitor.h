@@ -23,11 +23,10 @@ struct janitor_args {
 };
 
 bool	janitor_is_wanted(const struct conf *);
-bool	janitor_reconciles(const struct conf *);
 
 /*
  * Tidy until a signal ends the process, see sig_leave_at_once; or return
- * SLOT_FINISHED when there is nothing left to do.
+ * EXIT_FINISHED when there is nothing left to do.
  */
 int	janitor_main(const struct janitor_args *);
 

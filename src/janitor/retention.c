@@ -52,12 +52,6 @@ struct retention {
 	uint64_t		 rows, dead;	/* since then */
 };
 
-bool
-retention_is_wanted(const struct conf *conf)
-{
-	return conf->retention.days > 0 || conf->retention.dead_days > 0;
-}
-
 struct retention *
 retention_new(const struct conf *conf, struct store *store)
 {

@@ -17,8 +17,6 @@
 
 struct retention;
 
-bool	retention_is_wanted(const struct conf *);
-
 /* Both are borrowed. */
 struct retention *retention_new(const struct conf *, struct store *);
 void	retention_free(struct retention *);

@@ -9,6 +9,7 @@
 
 #include <bsd/string.h>
 
+#include "common/exits.h"
 #include "util/log.h"
 
 /* A child that was ready and lived so long is trusted again. */
@@ -160,14 +161,14 @@ has_left(int status)
 static bool
 has_finished(int status)
 {
-	return WIFEXITED(status) && WEXITSTATUS(status) == SLOT_FINISHED;
+	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FINISHED;
 }
 
 static bool
 is_as_asked(const struct slot *s, int status)
 {
 	return s->asked != ASK_NONE && (has_left(status) ||
-	    (WIFEXITED(status) && WEXITSTATUS(status) == SLOT_HANDED_OVER));
+	    (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_HANDED_OVER));
 }
 
 static void
@@ -229,7 +230,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->has_worked = s->has_worked || (s->line != NULL &&
 	    s->line->ticks > 0);
 	s->handed_over = WIFEXITED(status) &&
-	    WEXITSTATUS(status) == SLOT_HANDED_OVER;
+	    WEXITSTATUS(status) == EXIT_HANDED_OVER;
 	if (has_left(status))
 		s->nheirs = 0;
 	else if (s->id[0] != '\0')

@@ -18,12 +18,6 @@
 
 #define SLOT_HEIRS	(HEIRS_PER_SLOT - 1)
 
-/* Exit status of a child that left its place to a successor. */
-#define SLOT_HANDED_OVER	10
-
-/* The same of one that has nothing left to do: it is not started again. */
-#define SLOT_FINISHED		11
-
 /* How a child was asked to go. */
 enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
 

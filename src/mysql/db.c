@@ -1,9 +1,8 @@
 /*
- * db.c - the client library, kept in one room
+ * db.c - statements, their results, and what errors mean
  *
- * Oracle's libmysqlclient and MariaDB's Connector/C differ in TLS options and
- * in what they make of a character set; nothing of that leaves this file.
- * How they follow a binlog is in binlog.c.
+ * How a connection is made is in db_open.c, and how the libraries follow a
+ * binlog in binlog.c.
  */
 
 #include "mysql/db_impl.h"
@@ -15,10 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <bsd/string.h>
-
 #include "util/fault.h"
-#include "util/secret.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
 
@@ -29,11 +25,6 @@
 #define FAULT_READ_ONLY_MODE		1836
 #define FAULT_WSREP_NOT_READY		1047
 #define FAULT_CHECKREAD			1020	/* MariaDB: record has changed */
-
-#define CONNECT_TIMEOUT_S	2
-
-/* The servers' own limit: what they could store can be fetched. */
-#define MAX_PACKET		(1024 * 1024 * 1024UL)
 
 struct db_rows {
 	MYSQL_RES	*res;
@@ -165,120 +156,25 @@ db_refused_value(const struct db *db)
 	    memcmp(db->state, "23", 2) == 0 || memcmp(db->state, "45", 2) == 0;
 }
 
-static void
-set_limits(struct db *db)
+int
+db_finish(struct db *db, struct err *e)
 {
-	unsigned	connect_s = CONNECT_TIMEOUT_S;
-	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
-	unsigned long	max_packet = MAX_PACKET;
-
-	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
-	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
-	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
-	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
-}
-
-/* To the libraries "localhost" means a socket of their own choice. */
-static void
-set_protocol(struct db *db, bool tcp)
-{
-	unsigned	protocol = tcp ? MYSQL_PROTOCOL_TCP :
-			    MYSQL_PROTOCOL_SOCKET;
-
-	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
-}
-
-static bool
-is_loopback(const char *host)
-{
-	return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-	    strncmp(host, "127.", 4) == 0;
-}
-
-static enum conf_tls
-effective_tls(const struct conf *conf, const char *host)
-{
-	if (conf->mysql.tls.mode != TLS_AUTO)
-		return (enum conf_tls)conf->mysql.tls.mode;
-	return host == NULL || is_loopback(host) ? TLS_DISABLE : TLS_VERIFY;
-}
-
-static const char *
-or_null(const char *s)
-{
-	return s[0] == '\0' ? NULL : s;
-}
-
-static void
-set_tls(struct db *db, enum conf_tls tls)
-{
-	const struct conf	*c = db->conf;
-
-	if (tls != TLS_DISABLE)
-		mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
-		    or_null(c->mysql.tls.cert), or_null(c->mysql.tls.ca), NULL,
-		    NULL);
-#ifdef LIBMARIADB
-	my_bool	enforce = tls != TLS_DISABLE, verify = tls == TLS_VERIFY;
-
-	mysql_options(db->mysql, MYSQL_OPT_SSL_ENFORCE, &enforce);
-	mysql_options(db->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-#else
-	unsigned	mode = tls == TLS_DISABLE ? SSL_MODE_DISABLED :
-	    tls == TLS_VERIFY ? SSL_MODE_VERIFY_IDENTITY : SSL_MODE_REQUIRED;
-	bool		ask_key = true;	/* else caching_sha2 fails without TLS */
-
-	mysql_options(db->mysql, MYSQL_OPT_SSL_MODE, &mode);
-	mysql_options(db->mysql, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &ask_key);
-#endif
-}
-
-/* "host", "host:port", "[v6]:port"; the configuration has checked it. */
-static unsigned
-split_host(const char *text, char *host, size_t size)
-{
-	const char	*colon = strrchr(text, ':');
-	const char	*end = text + strlen(text);
-	unsigned	 port = 3306;
-
-	if (colon != NULL && strchr(text, ':') == colon)
-		end = colon;
-	if (text[0] == '[') {
-		end = strchr(++text, ']');
-		colon = end != NULL && end[1] == ':' ? end + 1 : NULL;
-		if (end == NULL)
-			end = text + strlen(text);
-	} else if (end != colon) {
-		colon = NULL;
+	if (db->mysql == NULL) {
+		db->fault = DB_CLOSED;
+		return err_set(e, "commit: not connected");
 	}
-	if (colon != NULL)
-		port = (unsigned)strtoul(colon + 1, NULL, 10);
-	if ((size_t)(end - text) >= size)
-		end = text + size - 1;
-	memcpy(host, text, (size_t)(end - text));
-	host[end - text] = '\0';
-	return port;
-}
-
-static int
-log_in(struct db *db, const char *host, unsigned port, const char *socket,
-    struct err *e)
-{
-	const struct conf	*c = db->conf;
-	char			*password;
-	MYSQL			*ok;
-
-	password = secret_read(c->mysql.password_file, c->mysql.password_env, e);
-	if (password == NULL) {
-		db->fault = DB_WRONG;
-		return err_in(e, "mysql password");
+	if (!db->committing)
+		return 0;
+	db->committing = false;
+	fault_point("commit early", "before", db->mysql->net.fd);
+	if (mysql_next_result(db->mysql) != 0) {
+		/* Whatever it was, what stood before it may be undone. */
+		db_fail(db, "commit", e);
+		db->fault = DB_LOST;
+		db_close(db);
+		return -1;
 	}
-	ok = mysql_real_connect(db->mysql, host, c->mysql.user, password,
-	    c->mysql.database, port, socket, CLIENT_FOUND_ROWS);
-	secret_free(password);
-	if (ok == NULL)
-		return db_fail(db, "connect", e);
+	fault_point("commit early", "after", db->mysql->net.fd);
 	return 0;
 }
 
@@ -304,178 +200,6 @@ static int
 run(struct db *db, const char *what, const char *sql, struct err *e)
 {
 	return ask(db, what, sql, strlen(sql), e);
-}
-
-/* A wait for a lock has to end before the read of its answer does. */
-static int64_t
-lock_wait_s(const struct db *db)
-{
-	return db->wait_ms / 2000 < 1 ? 1 : db->wait_ms / 2000;
-}
-
-int
-db_hurry(struct db *db, bool hurry, struct err *e)
-{
-	struct buf	sql = { 0 };
-	int		rc;
-
-	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld",
-	    hurry ? 1LL : (long long)lock_wait_s(db));
-	rc = db_exec(db, "session", &sql, NULL, e);
-	buf_free(&sql);
-	return rc;
-}
-
-/*
- * UTC, because the tables hold moments; READ COMMITTED, because claims at
- * REPEATABLE READ deadlock with producers' inserts; short lock waits, because
- * no wait may outlive the next lease renewal.
- */
-static int
-set_session(struct db *db, struct err *e)
-{
-	struct buf	sql = { 0 };
-	int64_t		wait_s = lock_wait_s(db);
-	int		rc;
-
-	buf_printf(&sql, "SET SESSION time_zone = '+00:00', autocommit = 1, "
-	    "completion_type = 0, "
-	    "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
-	    "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld",
-	    (long long)wait_s, (long long)wait_s);
-	if (db->mariadb)	/* or long IN lists become a join */
-		buf_str(&sql, ", in_predicate_conversion_threshold = 0");
-	rc = run(db, "session", sql.data, e);
-	buf_free(&sql);
-	/*
-	 * Once more: asked for a collation that MariaDB does not know, as
-	 * Oracle's library does when it connects, it stays with latin1.
-	 */
-	if (rc == 0 && mysql_set_character_set(db->mysql, "utf8mb4") != 0)
-		rc = db_fail(db, "session", e);
-	if (rc == 0)
-		rc = run(db, "session", "SET SESSION TRANSACTION ISOLATION "
-		    "LEVEL READ COMMITTED", e);
-	return rc;
-}
-
-static int
-refuse(struct db *db, enum db_fault fault, struct err *e, const char *why)
-{
-	db->fault = fault;
-	return err_set(e, "%s", why);
-}
-
-static int
-check_variable(struct db *db, const char *name, const char *value, bool binlog,
-    struct err *e)
-{
-	if (strcmp(name, "binlog_format") == 0) {
-		if (binlog && strcasecmp(value, "STATEMENT") == 0)
-			return refuse(db, DB_WRONG, e, "binlog_format=STATEMENT"
-			    " cannot log READ COMMITTED: set it to ROW or MIXED");
-		return 0;
-	}
-	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
-		return refuse(db, DB_READONLY, e,
-		    "the server is read-only: not a primary");
-	if (strstr(name, "isolation") != NULL &&
-	    strcasecmp(value, "READ-COMMITTED") != 0)
-		return refuse(db, DB_WRONG, e,
-		    "the session did not become READ COMMITTED");
-	return 0;
-}
-
-static int
-check_server(struct db *db, struct err *e)
-{
-	struct buf	 sql = { 0 };
-	struct db_rows	*rows;
-	bool		 binlog = false;
-	int		 rc = 0;
-
-	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
-	    "('binlog_format', 'read_only', 'super_read_only', "
-	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
-	    DB_EARLY_VARIABLES ")");
-	rows = db_query(db, "session", &sql, e);
-	buf_free(&sql);
-	if (rows == NULL)
-		return -1;
-	while (db_next(rows))
-		if (strcmp(db_text(rows, 0), "log_bin") == 0)
-			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
-	db_learn_early(db, rows);
-	db_rewind(rows);
-	while (rc == 0 && db_next(rows))
-		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
-		    binlog, e);
-	db_rows_free(rows);
-	return rc;
-}
-
-int
-db_check(struct db *db, struct err *e)
-{
-	int	rc = check_server(db, e);
-
-	if (rc < 0)
-		db_close(db);
-	return rc;
-}
-
-static int
-check_cipher(struct db *db, enum conf_tls tls, struct err *e)
-{
-	/* Connector/C has been seen to go on in clear text. */
-	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
-		return refuse(db, DB_WRONG, e, "the server offers no TLS "
-		    "and mysql.tls.mode asks for it");
-	return 0;
-}
-
-static int
-greet(struct db *db, enum conf_tls tls, struct err *e)
-{
-	db->mariadb = strcasestr(mysql_get_server_info(db->mysql),
-	    "mariadb") != NULL;
-	if (check_cipher(db, tls, e) < 0 || set_session(db, e) < 0 ||
-	    check_server(db, e) < 0)
-		return -1;
-	return 0;
-}
-
-int
-db_open(struct db *db, struct err *e)
-{
-	const struct conf_list	*hosts = &db->conf->mysql.hosts;
-	const char		*socket = or_null(db->conf->mysql.socket);
-	char			 host[256];
-	unsigned		 port = 0;
-	enum conf_tls		 tls;
-
-	db_close(db);
-	db->fault = DB_FINE;
-	if (socket == NULL) {
-		const char *next = hosts->items[db->next_host++ % hosts->n];
-
-		port = split_host(next, host, sizeof(host));
-		strlcpy(db->peer, next, sizeof(db->peer));
-	} else
-		strlcpy(db->peer, socket, sizeof(db->peer));
-	if ((db->mysql = mysql_init(NULL)) == NULL)
-		abort();
-	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
-	set_protocol(db, socket == NULL);
-	set_limits(db);
-	set_tls(db, tls);
-	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
-	    greet(db, tls, e) < 0) {
-		db_close(db);
-		return err_in(e, "mysql %s", db->peer);
-	}
-	db->next_host = 0;	/* the first that works is the one wanted */
-	return 0;
 }
 
 int

@@ -1,8 +1,7 @@
 /*
  * db.h - one connection to MySQL or MariaDB
  *
- * The only module that knows the client library, but for binlog.c; both
- * connectors build.
+ * The client library is known in this room only; both connectors build.
  * Every call may block, but none longer than the timeouts given at creation.
  */
 #ifndef OUTBOX_DB_H

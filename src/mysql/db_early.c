@@ -13,8 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "util/fault.h"
-
 #define AFTER_COMMIT_SHOWS(variable)	variable " is not AFTER_SYNC: a row " \
 	"can be read before a replica has it: SET GLOBAL " variable	      \
 	" = AFTER_SYNC"
@@ -157,27 +155,5 @@ db_exec_early(struct db *db, const char *what, const struct buf *sql,
 	}
 	*matched = mysql_affected_rows(db->mysql);
 	db->committing = true;
-	return 0;
-}
-
-int
-db_finish(struct db *db, struct err *e)
-{
-	if (db->mysql == NULL) {
-		db->fault = DB_CLOSED;
-		return err_set(e, "commit: not connected");
-	}
-	if (!db->committing)
-		return 0;
-	db->committing = false;
-	fault_point("commit early", "before", db->mysql->net.fd);
-	if (mysql_next_result(db->mysql) != 0) {
-		/* Whatever it was, what stood before it may be undone. */
-		db_fail(db, "commit", e);
-		db->fault = DB_LOST;
-		db_close(db);
-		return -1;
-	}
-	fault_point("commit early", "after", db->mysql->net.fd);
 	return 0;
 }

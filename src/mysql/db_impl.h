@@ -1,4 +1,4 @@
-/* db_impl.h - a connection from inside, for db.c and binlog.c only */
+/* db_impl.h - a connection from inside, for the files of this room only */
 #ifndef OUTBOX_DB_IMPL_H
 #define OUTBOX_DB_IMPL_H
 

@@ -1,9 +1,9 @@
 /*
  * bus.h - NATS JetStream as a publisher
  *
- * The only module that knows nats.c.  It starts threads: create a bus only
- * in a process that will not fork any more, and before the first connection
- * to the database (older releases crash at exit when OpenSSL was set up by
+ * nats.c is known in this room only.  It starts threads: create a bus only in
+ * a process that will not fork any more, and before the first connection to
+ * the database (older releases crash at exit when OpenSSL was set up by
  * somebody else first).
  */
 #ifndef OUTBOX_BUS_H

@@ -1,8 +1,15 @@
 /*
  * bus_impl.h - what the files of the bus share; nobody else includes it
  *
- * bus.c has the loop and the messages, bus_connect.c how to log in,
- * bus_look.c the questions about the stream, and bus_wake.c the rings.
+ * Each calls only those that stand above it here:
+ *
+ * bus_spent.c		messages to be freed
+ * bus_wake.c		rings
+ * bus_loop.c		reading and writing
+ * bus_connect.c	how to log in
+ * bus_answer.c		what became of the messages
+ * bus_look.c		questions about the stream
+ * bus.c		the publisher: messages
  */
 #ifndef OUTBOX_BUS_IMPL_H
 #define OUTBOX_BUS_IMPL_H
@@ -53,21 +60,28 @@ struct bus {
 };
 
 /*
- * bus.c
+ * bus_spent.c
+ */
+
+/* To be freed later, many at a time; and now. */
+void	bus_spend(struct bus *, natsMsg *);
+void	bus_free_spent(struct bus *);
+
+/*
+ * bus_loop.c
  */
 
 bool	bus_is_open(void *);
-void	bus_begin(void *, int64_t until);
 void	bus_wait(void *, int64_t timeout_ms);
+void	bus_idle(void *, int fd, int64_t timeout_ms);
+bool	bus_complaint(void *, enum pub_about, struct err *);
 
-/* The slot in the subject of an answer; false: of an older generation. */
-bool	bus_read_slot(const struct bus *, const char *subject, uint32_t *slot);
+/* Write what was sent; and end the connection without writing any more. */
+void	bus_flush(struct bus *);
+void	bus_hang_up(struct bus *);
 
 /* Keep what the library tells, until it is asked for. */
 void	bus_note_complaint(struct bus *, enum pub_about, const char *);
-
-/* To be freed later, many at a time. */
-void	bus_spend(struct bus *, natsMsg *);
 
 /* The library's callbacks. */
 natsStatus bus_on_attach(void **, void *, natsConnection *, natsSock);
@@ -75,6 +89,16 @@ natsStatus bus_on_read(void *, bool add);
 natsStatus bus_on_write(void *, bool add);
 natsStatus bus_on_detach(void *);
 void	bus_on_error(natsConnection *, natsSubscription *, natsStatus, void *);
+
+/*
+ * bus_answer.c
+ */
+
+void	bus_begin(void *, int64_t until);
+bool	bus_answer(void *, struct pub_answer *);
+
+/* The slot in the subject of an answer; false: of an older generation. */
+bool	bus_read_slot(const struct bus *, const char *subject, uint32_t *slot);
 
 /*
  * bus_connect.c

@@ -68,6 +68,23 @@ extern const unsigned	store_schema_version;
  */
 int	store_learn(struct store *, struct err *);
 
+/* Is there a table for dead letters? */
+bool	store_has_dead(const struct store *);
+
+/* Create the lease rows p00, p01, ... that are missing, so many in all. */
+int	store_fill_partitions(struct store *, unsigned count, struct err *);
+
+/* The same for all declared counts: with a former one of 1, that of "" too. */
+int	store_fill_declared(struct store *, const struct counts *,
+	    struct err *);
+
+/* A message was sent under a label that its key has not, see counts.h. */
+int	store_note_former(struct store *, struct err *);
+
+/*
+ * store_settings.c - whose outbox it is, and the first partition count
+ */
+
 /*
  * The partition count that producers and hosts agree on.  An empty settings
  * row is filled with *count, otherwise *count becomes what the database says.
@@ -81,19 +98,6 @@ const char *store_outbox_id(const struct store *);
 /* What message ids begin with: nats.msg_id_prefix, or who we are. */
 #define STORE_PREFIX	128
 void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
-
-/* Is there a table for dead letters? */
-bool	store_has_dead(const struct store *);
-
-/* Create the lease rows p00, p01, ... that are missing, so many in all. */
-int	store_fill_partitions(struct store *, unsigned count, struct err *);
-
-/* The same for all declared counts: with a former one of 1, that of "" too. */
-int	store_fill_declared(struct store *, const struct counts *,
-	    struct err *);
-
-/* A message was sent under a label that its key has not, see counts.h. */
-int	store_note_former(struct store *, struct err *);
 
 /*
  * store_strays.c - labels without a lease

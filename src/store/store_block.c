@@ -9,6 +9,8 @@
 
 #include "store/store_impl.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,19 @@ bool
 store_can_block(const struct store *s)
 {
 	return s->exists[T_BLOCKED] && s->conf->worker.leasing;
+}
+
+bool
+store_is_parking(const struct store *s, const char *label, size_t len)
+{
+	char	name[STORE_PARKED];
+
+	if (!s->exists[T_BLOCKED] || len < 2 || label[0] != '!' ||
+	    len >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "!%" PRIu64,
+	    (uint64_t)strtoull(label + 1, NULL, 10));
+	return strlen(name) == len && memcmp(name, label, len) == 0;
 }
 
 int

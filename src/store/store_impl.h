@@ -89,7 +89,7 @@ int	store_take_counts(const struct db_rows *, unsigned at, struct counts *,
 bool	store_counts_from_file(const struct store *, struct counts *);
 
 /*
- * store_strays.c: is it a label of parked rows, that no lease may have?  '!' and
+ * store_block.c: is it a label of parked rows, that no lease may have?  '!' and
  * a sequence as we write it; '!', '!x' and '!01' are the application's.
  */
 bool	store_is_parking(const struct store *, const char *label, size_t);
@@ -105,8 +105,9 @@ void	store_put_leases_are_mine(struct store *, const struct range *,
 	    size_t n);
 
 /*
- * The columns of a message, of the row o and its event e, the first of what a
- * statement selects; bodies of up to max bytes.  And one that was read.
+ * store_msg.c: the columns of a message, of the row o and its event e, the
+ * first of what a statement selects; bodies of up to max bytes.  And one that
+ * was read.
  */
 #define STORE_MSG_COLUMNS	16
 void	store_put_msg(struct store *, size_t max);

@@ -31,19 +31,6 @@
 static const char not_parked[] =
     " AND NOT (partition_key > '!' AND partition_key < '!a')";
 
-bool
-store_is_parking(const struct store *s, const char *label, size_t len)
-{
-	char	name[STORE_PARKED];
-
-	if (!s->exists[T_BLOCKED] || len < 2 || label[0] != '!' ||
-	    len >= sizeof(name))
-		return false;
-	snprintf(name, sizeof(name), "!%" PRIu64,
-	    (uint64_t)strtoull(label + 1, NULL, 10));
-	return strlen(name) == len && memcmp(name, label, len) == 0;
-}
-
 static bool
 can_have_lease(const struct store *s, const char *label, size_t len)
 {

@@ -312,5 +312,5 @@ worker_main(const struct worker_args *a)
 	fini(&w);
 	if (a->once)
 		return clean ? 0 : 1;
-	return left ? 0 : SLOT_HANDED_OVER;
+	return left ? 0 : EXIT_HANDED_OVER;
 }

@@ -10,7 +10,7 @@
 #include "conf/conf.h"
 #include "common/ident.h"
 #include "worker/report.h"
-#include "master/slot.h"
+#include "common/exits.h"
 #include "common/suspect.h"
 
 /* What a worker is born with; all of it is borrowed and never changes. */
@@ -38,7 +38,7 @@ struct worker_args {
  * Run until told to stop (SIGTERM: leave the fleet; SIGUSR2: leave row and
  * leases to a successor; the master's death: leave them to whoever comes).
  * Returns the exit status: 0 when nothing of it is left in the database,
- * SLOT_HANDED_OVER when it is; with once 1 if the tick was not clean.
+ * EXIT_HANDED_OVER when it is; with once 1 if the tick was not clean.
  * Starts threads: the process must not fork any more.
  */
 int	worker_main(const struct worker_args *);

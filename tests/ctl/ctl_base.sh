@@ -11,7 +11,7 @@ is "$RC" 2 'nothing is a wrong use'
 like "$ERR" '^usage: outboxctl' 'and the usage is told'
 ctl --help
 is "$RC" 0 'help is none'
-for command in $(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/ctl.c" |
+for command in $(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/main.c" |
     cut -d'"' -f2 | tr ' ' '_'); do
 	like "$OUT" "^  ${command//_/ } " "help names ${command//_/ }"
 	has_line "$srcdir/man/outboxctl.1" "^\.It Ic ${command//_/ }( |\$)"

@@ -36,7 +36,7 @@ while IFS='|' read -r _ words; do
 	completes "$words --" \
 	    "$(printf '%s\n' --help $options | LC_ALL=C sort | tr '\n' ' ' |
 	    sed 's/ $//')" "$words: its options are those of its help"
-done < <(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/ctl.c" |
+done < <(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/main.c" |
     cut -d'"' -f2 | sed 's/^/|/')
 
 completes 'reco' reconcile 'a word'

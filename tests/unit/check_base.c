@@ -23,6 +23,7 @@
 #include "ipc/board.h"
 #include "util/buf.h"
 #include "ipc/heirs.h"
+#include "common/exits.h"
 #include "common/ident.h"
 #include "util/link.h"
 #include "worker/pace.h"
@@ -1657,7 +1658,7 @@ static const struct {
 	{ ASK_NONE, SIGABRT, 0, 7, 0, 0 },
 	{ ASK_NONE, EXITED(0), 7, 7, 0, 0 },
 	{ ASK_LEAVE, SIGKILL, 7, 7, 0, 0 },
-	{ ASK_HANDOVER, EXITED(SLOT_HANDED_OVER), 0, 7, 0, 0 },
+	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), 0, 7, 0, 0 },
 };
 
 static void
@@ -1702,7 +1703,7 @@ START_TEST(who_has_finished_is_not_started_again)
 
 	slot_init(&s, 0, "janitor", NULL);
 	slot_started(&s, 1, 1, 1000);
-	slot_exited(&s, EXITED(SLOT_FINISHED), 1500);
+	slot_exited(&s, EXITED(EXIT_FINISHED), 1500);
 	ck_assert(!slot_is_due(&s, INT64_MAX - 1));
 	s.start_at = 0;
 	ck_assert(slot_is_due(&s, 1500));

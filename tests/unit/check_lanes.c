@@ -14,6 +14,7 @@
 
 #include <bsd/string.h>
 
+#include "common/exits.h"
 #include "worker/lanes.h"
 #include "master/slot.h"
 
@@ -1328,7 +1329,7 @@ START_TEST(steady_life_is_trusted_again)
 END_TEST
 
 static const int	statuses[] = {
-	EXIT(0), EXIT(SLOT_HANDED_OVER), EXIT(1), SIGKILL
+	EXIT(0), EXIT(EXIT_HANDED_OVER), EXIT(1), SIGKILL
 };
 
 START_TEST(going_as_asked_costs_nothing)
@@ -1367,13 +1368,13 @@ static const struct {
 	  "4000 ms; next start in " },
 	{ ASK_NONE, EXIT(1), true, "exited with status 1 after 4000 ms" },
 	{ ASK_NONE, EXIT(0), false, "exited with status 0 after 4000 ms" },
-	{ ASK_NONE, EXIT(SLOT_HANDED_OVER), true, "exited with status " },
-	{ ASK_HANDOVER, EXIT(SLOT_HANDED_OVER), true, "successor after 4 s" },
+	{ ASK_NONE, EXIT(EXIT_HANDED_OVER), true, "exited with status " },
+	{ ASK_HANDOVER, EXIT(EXIT_HANDED_OVER), true, "successor after 4 s" },
 	{ ASK_HANDOVER, EXIT(0), false, "left as asked after 4 s" },
 	{ ASK_HANDOVER, EXIT(1), true, "exited with status 1" },
 	{ ASK_HANDOVER, SIGSEGV, true, "was killed by signal 11" },
 	{ ASK_LEAVE, EXIT(0), false, "left as asked after 4 s" },
-	{ ASK_LEAVE, EXIT(SLOT_HANDED_OVER), true, "successor after 4 s" },
+	{ ASK_LEAVE, EXIT(EXIT_HANDED_OVER), true, "successor after 4 s" },
 	{ ASK_LEAVE, EXIT(1), true, "exited with status 1" },
 	{ ASK_LEAVE, SIGKILL, true, "was killed by signal 9" },
 };

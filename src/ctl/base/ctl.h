@@ -1,7 +1,7 @@
 /*
  * ctl.h - what the commands of outboxctl share
  *
- * A command is one row of the table in ctl.c: its words, the options that it
+ * A command is one row of the table in main.c: its words, the options that it
  * takes, and a function.  That one gets an open store, prints, and returns an
  * exit status.
  */
@@ -51,8 +51,9 @@ struct command {
 	int		(*run)(struct ctl *);
 };
 
-/* The table, ended by one without words. */
-extern const struct command commands[];
+/*
+ * ctl.c
+ */
 
 /* Say what is wrong, and the status that goes with it. */
 int	ctl_fail(const struct ctl *, const struct err *);
@@ -122,9 +123,6 @@ int	version_of(struct ctl *, char version[VERSION_SIZE], struct err *);
 
 /* -1: the command would change a schema that is newer than ours. */
 int	version_guard(struct ctl *, struct err *);
-
-/* complete.c: the bash completion, on standard output. */
-void	complete_print(void);
 
 /*
  * batch.c - changes of many rows, some at a time

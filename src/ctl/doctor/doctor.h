@@ -21,7 +21,10 @@ struct doctor {
 	bool			 learned;	/* store_learn went well */
 };
 
-/* "level  what: text"; the text names the remedy where there is one. */
+/*
+ * doctor_say.c: "level  what: text"; the text names the remedy where there is
+ * one.
+ */
 void	doctor_say(struct doctor *, enum doctor_level, const char *what,
 	    const char *, ...) __attribute__((format(printf, 4, 5)));
 

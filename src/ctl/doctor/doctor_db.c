@@ -1,8 +1,6 @@
 /* doctor_db.c - the database: session, server, tables, rights */
 
 #include "ctl/doctor/doctor.h"
-#include "janitor/janitor.h"
-#include "janitor/retention.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -389,8 +387,8 @@ static const struct rights {
 	{ T_BLOCKED, "{blocked}", "reason", "SIUD", NULL },
 	{ T_STREAMS, "{streams}", "checked_at", "SIU", NULL },
 	{ T_AUDIT, "{audit}", "changed", "SIU", NULL },
-	{ T_OUTBOX, "{outbox}", NULL, "I", janitor_reconciles },
-	{ T_DEAD, "{dead}", NULL, "D", retention_is_wanted },
+	{ T_OUTBOX, "{outbox}", NULL, "I", conf_wants_reconcile },
+	{ T_DEAD, "{dead}", NULL, "D", conf_wants_retention },
 };
 
 /* One statement on no row.  An INSERT has to give all columns a value. */

@@ -1,5 +1,5 @@
 /*
- * dead.c - dead letters: list them, put them back, forget them
+ * dead.c - dead letters: show one, put them back, forget them
  *
  * A message comes back under its old sequence, so it has its old message id
  * and its place in front of all later ones of its key.
@@ -11,83 +11,9 @@
 
 #include "ctl/base/choice.h"
 #include "mysql/db.h"
-#include "ctl/base/filter.h"
 #include "store/horizon.h"
 #include "ctl/base/mend.h"
-#include "ctl/messages/messages.h"
-
-static const struct rows_column columns[] = {
-	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_BYTES },
-	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
-	{ "attempts", ROWS_NUMBER }, { "reason", ROWS_TEXT },
-	{ "error", ROWS_TEXT }, { "created_at", ROWS_TIME },
-	{ "died_at", ROWS_TIME },
-};
-
-#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
-
-static const char *const shown[] = { "sequence", "key", "type", "attempts",
-	"reason", "died_at", "error", NULL };
-
-/* Dead letters, and their events, if they are still there. */
-#define DEAD_ROWS	"FROM {dead} AS d LEFT JOIN {events} AS e " \
-			"ON e.sequence = d.global_sequence "
-#define DEAD_KEY	STORE_KEY_OF("e.stream_id", "d.order_key")
-
-static void
-select_letters(struct ctl *c)
-{
-	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
-	    DEAD_KEY ", d.event_type, d.attempts, d.reason, d.last_error, "
-	    "d.created_at, d.died_at " DEAD_ROWS
-	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
-}
-
-static void
-put_filter(struct ctl *c)
-{
-	static const struct filter	f = { .key = DEAD_KEY,
-	    .type = "d.event_type", .partition =
-	    "COALESCE(d.partition_key, '')", .time = "d.died_at" };
-
-	filter_put(c, &f);
-}
-
-int
-dead_list(struct ctl *c)
-{
-	static const struct listing	l = { columns, NCOLUMNS, shown,
-	    select_letters, put_filter };
-	struct err			e;
-
-	if (!store_has(c->store, T_DEAD))
-		return ctl_no_table(c, T_DEAD);
-	return filter_list(c, walk_new(c, WALK_DEAD, &e), &l, &e);
-}
-
-int
-dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
-{
-	struct db_rows	*rows;
-	json_t		*list, *letter;
-
-	if (!store_has(c->store, T_DEAD))
-		return 0;
-	select_letters(c);
-	store_put_list(c->store, &sequence, 1);
-	store_put(c->store, ")");
-	if ((rows = store_query(c->store, "show", e)) == NULL)
-		return -1;
-	list = rows_json(rows, columns, NCOLUMNS);
-	if ((letter = json_array_get(list, 0)) != NULL) {
-		if (*o == NULL)
-			*o = json_object();
-		json_object_update(*o, letter);
-		json_object_set_new(*o, "state", json_string("dead"));
-	}
-	json_decref(list);
-	return 0;
-}
+#include "ctl/messages/dead.h"
 
 /* All that is known of it as a message, if it is a dead letter. */
 int
@@ -304,7 +230,7 @@ static int
 run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
 {
 	struct choice	ch = { .select = select_sequences,
-			    .finish = put_filter, .by = WALK_DEAD,
+			    .finish = dead_put_filter, .by = WALK_DEAD,
 			    .missing = "no such dead letter" };
 	struct err	e;
 	int		status = check_choice(c, &ch);

@@ -18,10 +18,4 @@ void	message_put_parked(struct store *);
 /* The partition of a row of these, wherever it is parked. */
 void	message_put_partition(struct store *);
 
-/*
- * Add what is known of a dead letter to *o, which is made if it is NULL and
- * there is one.
- */
-int	dead_add(struct ctl *, uint64_t sequence, json_t **o, struct err *);
-
 #endif

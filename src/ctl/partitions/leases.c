@@ -2,6 +2,8 @@
 
 #include "ctl/partitions/leases.h"
 
+#include <string.h>
+
 #include "mysql/db.h"
 #include "ctl/base/filter.h"
 #include "util/plain.h"
@@ -159,4 +161,18 @@ leases_remove(struct ctl *c, json_t *labels, struct err *e)
 	if (store_hurry(c->store, true, e) < 0)
 		return -1;
 	return ctl_transaction(c, remove_leases, labels, e);
+}
+
+static json_int_t
+number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+bool
+leases_is_empty(const json_t *o)
+{
+	return number(o, "waiting") == 0 && number(o, "blocked") == 0 &&
+	    strcmp(json_string_value(json_object_get(o, "state")),
+	    STORE_PAUSED) != 0;
 }

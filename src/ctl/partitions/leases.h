@@ -8,6 +8,9 @@
 int	leases_blocked(struct ctl *, const char *label, json_int_t *n,
 	    struct err *);
 
+/* An obsolete lease under which nothing is: sync --prune removes it. */
+bool	leases_is_empty(const json_t *obsolete);
+
 /*
  * Remove those of the labels that no declared count makes, under which nothing
  * waits, that have no blocked key and are not paused.  The array becomes what

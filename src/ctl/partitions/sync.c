@@ -100,20 +100,6 @@ plan(struct sync *y, struct err *e)
 	return y->change.refused ? 0 : look(y, e);
 }
 
-static json_int_t
-number(const json_t *o, const char *name)
-{
-	return json_integer_value(json_object_get(o, name));
-}
-
-bool
-sync_is_empty(const json_t *o)
-{
-	return number(o, "waiting") == 0 && number(o, "blocked") == 0 &&
-	    strcmp(json_string_value(json_object_get(o, "state")),
-	    STORE_PAUSED) != 0;
-}
-
 /*
  * The count, and adding
  */
@@ -168,7 +154,7 @@ choose_removed(struct sync *y)
 	if (!y->c->args.prune)
 		return;
 	json_array_foreach(y->obsolete, i, o)
-		if (sync_is_empty(o))
+		if (leases_is_empty(o))
 			json_array_append(y->removed, json_object_get(o,
 			    "partition"));
 }

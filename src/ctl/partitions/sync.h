@@ -14,9 +14,6 @@ struct sync {
 	json_t		*removed;	/* labels */
 };
 
-/* An obsolete lease under which nothing is: --prune removes it. */
-bool	sync_is_empty(const json_t *obsolete);
-
 /* Whoever has the row of settings is waited for --wait seconds, no longer. */
 #define SYNC_BUSY	"an open transaction locks the row of %s: nothing " \
 			"was done, try again, with a longer --wait perhaps"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ctl/partitions/leases.h"
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
 
@@ -53,7 +54,7 @@ say_obsolete(const struct sync *y)
 					    y->obsolete);
 
 	json_array_foreach(y->obsolete, i, o) {
-		if (sync_is_empty(o))
+		if (leases_is_empty(o))
 			continue;
 		n = json_object_get(o, "waiting");
 		if (json_is_false(json_object_get(o, "exact")))

@@ -2,16 +2,11 @@
 
 #include "ctl/schema/schema.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "util/xalloc.h"
-
-#define RETRY_FOR_MS	60000
-#define GIVE_WAY_MS	200	/* to those who waited behind us */
 
 int
 schema_print(struct ctl *c)
@@ -32,25 +27,6 @@ schema_print(struct ctl *c)
 		fputs(text.data, stdout);
 	buf_free(&text);
 	return CTL_DONE;
-}
-
-int
-schema_run(struct ctl *c, const char *sql, struct err *e)
-{
-	int64_t	until = clock_ms() + RETRY_FOR_MS;
-	int	rc;
-
-	store_sql(c->store, "SET SESSION lock_wait_timeout = 1, "
-	    "innodb_lock_wait_timeout = 1");
-	if (store_exec(c->store, "schema", NULL, e) < 0)
-		return -1;
-	do {
-		store_sql(c->store, "");
-		store_put_raw(c->store, sql);
-		rc = store_exec(c->store, c->command->words, NULL, e);
-	} while (rc < 0 && store_fault(c->store) == DB_BUSY &&
-	    clock_ms() < until && poll(NULL, 0, GIVE_WAY_MS) == 0);
-	return rc;
 }
 
 /* Of which table is it known that it is not there? */
@@ -87,19 +63,6 @@ list_missing(struct ctl *c, const bool missing[NTABLES], struct buf *to)
 	if (n == 0)
 		buf_str(to, "nothing: no table is missing");
 	return n;
-}
-
-int
-schema_run_all(struct ctl *c, const char *text, struct err *e)
-{
-	struct schema_walk	walk = { .at = text, .delimiter = ";" };
-	struct buf		statement = { 0 };
-	int			rc = 0;
-
-	while (rc == 0 && schema_next(&walk, &statement))
-		rc = schema_run(c, statement.data, e);
-	buf_free(&statement);
-	return rc;
 }
 
 /* The audit's table may have been made just now. */

@@ -17,17 +17,14 @@ extern const char	schema_file_schema[], schema_file_grants[];
 extern const char	schema_file_trigger[];
 
 /*
- * schema.c
+ * schema_run.c
  */
 
 /*
- * Run a statement of the schema.  It waits a second at most for others to let
- * go of a table, since everybody else waits behind it, and tries again for
- * a minute.
+ * All statements of a text, one after the other.  Each waits a second at most
+ * for others to let go of a table, since everybody else waits behind it, and
+ * tries again for a minute.
  */
-int	schema_run(struct ctl *, const char *sql, struct err *);
-
-/* All statements of a text, one after the other. */
 int	schema_run_all(struct ctl *, const char *text, struct err *);
 
 /*

@@ -1,28 +1,23 @@
 /*
- * ctl.c - outboxctl: the table of commands, and what surrounds each of them
+ * main.c - outboxctl: the table of commands, and what surrounds each of them
  */
 
 #include "ctl/base/ctl.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
+#include "ctl/complete.h"
 #include "util/buf.h"
 #include "util/log.h"
-#include "util/xalloc.h"
 
 /* A day: how long a server may take to alter a table. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
 
-/* More rows than these are asked about. */
-#define MANY	100
-
-const struct command commands[] = {
+static const struct command commands[] = {
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .help = "everything at a glance; 1 if it needs a human",
 	  .run = status_show },
@@ -133,60 +128,6 @@ help(const struct command *c)
 	args_help(c, stdout);
 }
 
-int
-ctl_fail(const struct ctl *c, const struct err *e)
-{
-	fprintf(stderr, "outboxctl: %s\n", e->text);
-	switch (store_fault(c->store)) {
-	case DB_LOST:
-	case DB_CLOSED:
-	case DB_READONLY:
-		return EX_UNAVAILABLE;
-	default:
-		return CTL_FAILED;
-	}
-}
-
-int
-ctl_no_such(const struct ctl *c, const char *fmt, ...)
-{
-	va_list	ap;
-
-	(void)c;
-	fputs("outboxctl: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return CTL_FAILED;
-}
-
-int
-ctl_no_table(const struct ctl *c, enum store_table t)
-{
-	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
-	    "sql/schema.sql and sql/operator.sql",
-	    store_table_name(c->store, t));
-}
-
-bool
-ctl_confirm(const struct ctl *c, uint64_t n, const char *what)
-{
-	char	answer[16] = "";
-
-	if (c->args.yes || c->args.dry_run || n <= MANY)
-		return true;
-	if (!isatty(STDIN_FILENO)) {
-		fprintf(stderr, "outboxctl: %s: %llu rows: say --yes\n", what,
-		    (unsigned long long)n);
-		return false;
-	}
-	fprintf(stderr, "%s: %llu rows. Go on? [y/N] ", what,
-	    (unsigned long long)n);
-	return fgets(answer, sizeof(answer), stdin) != NULL &&
-	    (answer[0] == 'y' || answer[0] == 'Y');
-}
-
 /* How many words of the command stand there; 0: it is another one. */
 static int
 words_met(const char *words, int argc, char **argv)
@@ -260,7 +201,7 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 			puts(PACKAGE_STRING);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--completions") == 0) {
-			complete_print();
+			complete_print(commands);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--json") == 0)
 			*json = true;

@@ -1,7 +1,6 @@
 /* partitions.c - leases, and what waits under each label */
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +14,6 @@
 
 /* Without the claim's index the first row is not the oldest, but near it. */
 #define NEAR	100
-
-/* partitions list counts so many, of all labels together; then it estimates. */
-#define COUNT	2000
 
 static const struct rows_column columns[] = {
 	{ "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
@@ -298,51 +294,4 @@ state_partitions(struct ctl *c, uint64_t count, struct err *e)
 		}
 	}
 	return l.rows;
-}
-
-/* People see "~4000". */
-static void
-mark_estimates(json_t *rows)
-{
-	json_t	*row, *n;
-	size_t	 i;
-
-	json_array_foreach(rows, i, row) {
-		n = json_object_get(row, "waiting");
-		if (json_is_false(json_object_get(row, "exact")))
-			json_object_set_new(row, "waiting", json_sprintf(
-			    "~%lld", (long long)json_integer_value(n)));
-	}
-}
-
-/* Is there one that shares its class with others? */
-static bool
-have_classes(const json_t *rows)
-{
-	json_t	*row;
-	size_t	 i;
-
-	json_array_foreach(rows, i, row)
-		if (json_is_string(json_object_get(row, "class")))
-			return true;
-	return false;
-}
-
-int
-partitions_list(struct ctl *c)
-{
-	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
-			    "epoch", "waiting", "oldest", "oldest_at",
-			    "obsolete", NULL, NULL };
-	struct err	 e;
-	json_t		*rows = state_partitions(c, COUNT, &e);
-
-	if (rows == NULL)
-		return ctl_fail(c, &e);
-	if (!c->args.json)
-		mark_estimates(rows);
-	if (have_classes(rows))
-		shown[9] = "class";
-	print_rows(c, shown, rows);
-	return CTL_DONE;
 }

@@ -1,0 +1,121 @@
+/* listing.c - see listing.h */
+
+#include "ctl/base/listing.h"
+
+#include <stdio.h>
+
+#include "mysql/db.h"
+
+/* What a list has found, and how far it got. */
+struct found {
+	json_t		*rows;
+	size_t		 limit, looked;
+	uint64_t	 last;		/* where to go on behind */
+	bool		 ended;
+};
+
+/* No more than were asked for: the last one shown is where it goes on. */
+static void
+take(struct found *f, const struct listing *l, json_t *page, uint64_t last)
+{
+	size_t	i, room = f->limit - json_array_size(f->rows);
+	json_t	*row;
+
+	f->last = last;
+	if (json_array_size(page) > room)
+		f->ended = false;
+	json_array_foreach(page, i, row) {
+		if (i == room)
+			break;
+		json_array_append(f->rows, row);
+	}
+	if (i == room && room > 0) {
+		row = json_array_get(page, room - 1);
+		f->last = (uint64_t)json_integer_value(json_object_get(row,
+		    l->columns[0].name));
+		f->ended = f->ended && f->last == last;
+	}
+	json_decref(page);
+}
+
+static int
+take_page(struct ctl *c, struct walk *w, const struct listing *l,
+    struct found *f, size_t max, struct err *e)
+{
+	uint64_t	 sequences[WALK_PAGE];
+	struct db_rows	*rows;
+	size_t		 n;
+
+	if (walk_next(w, sequences, max, &n, e) < 0)
+		return -1;
+	f->looked += n;
+	f->ended = n < max;
+	if (n == 0)
+		return 0;
+	l->select(c);
+	store_put_list(c->store, sequences, n);
+	store_put(c->store, ")");
+	l->finish(c);
+	store_put(c->store, " ORDER BY ");
+	store_put(c->store, walk_order(w));
+	if ((rows = store_query(c->store, "list", e)) == NULL)
+		return -1;
+	take(f, l, rows_json(rows, l->columns, l->ncolumns),
+	    sequences[n - 1]);
+	return 0;
+}
+
+/* As many as are wanted, and with a filter that lets few pass ever more. */
+static int
+collect(struct ctl *c, struct walk *w, const struct listing *l,
+    struct found *f, struct err *e)
+{
+	size_t	max = f->limit + 1;
+
+	while (!f->ended && f->looked < WALK_BUDGET &&
+	    json_array_size(f->rows) < f->limit) {
+		if (max > WALK_PAGE)
+			max = WALK_PAGE;
+		if (max > WALK_BUDGET - f->looked)
+			max = WALK_BUDGET - f->looked;
+		if (take_page(c, w, l, f, max, e) < 0)
+			return -1;
+		max *= 2;
+	}
+	return 0;
+}
+
+static int
+print_found(struct ctl *c, const struct listing *l, struct found *f)
+{
+	json_t	*next = f->ended ? json_null() :
+	    json_integer((json_int_t)f->last);
+
+	if (c->args.json) {
+		print_object(c, json_pack("{s:o, s:I, s:o}", "rows", f->rows,
+		    "looked_at", (json_int_t)f->looked, "next", next));
+		return CTL_DONE;
+	}
+	print_rows(c, l->shown, f->rows);
+	if (!f->ended)
+		fprintf(stderr, "outboxctl: looked at %zu rows; to go on: "
+		    "--after %llu\n", f->looked, (unsigned long long)f->last);
+	json_decref(next);
+	return CTL_DONE;
+}
+
+int
+listing_print(struct ctl *c, struct walk *w, const struct listing *l,
+    struct err *e)
+{
+	struct found	f = { .rows = json_array(),
+			    .limit = (size_t)c->args.limit };
+	int		rc;
+
+	rc = w == NULL ? -1 : collect(c, w, l, &f, e);
+	walk_free(w);
+	if (rc == 0)
+		return print_found(c, l, &f);
+	json_decref(f.rows);
+	return ctl_fail(c, e);
+}

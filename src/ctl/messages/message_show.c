@@ -1,0 +1,311 @@
+/* message_show.c - all about one message */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/message_id.h"
+#include "ctl/base/filter.h"
+#include "ctl/messages/dead.h"
+#include "ctl/messages/messages.h"
+#include "mysql/db.h"
+
+static const struct rows_column about[] = {
+	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },
+	{ "waits_for", ROWS_TEXT }, { "message_id", ROWS_TEXT },
+	{ "key", ROWS_BYTES }, { "stream_sequence", ROWS_NUMBER },
+	{ "type", ROWS_BYTES }, { "version", ROWS_NUMBER },
+	{ "correlation_id", ROWS_BYTES }, { "occurred_at", ROWS_TIME },
+	{ "metadata_bytes", ROWS_NUMBER }, { "payload_bytes", ROWS_NUMBER },
+	{ "partition", ROWS_BYTES }, { "parked", ROWS_BOOL },
+	{ "attempts", ROWS_NUMBER }, { "replay_no", ROWS_NUMBER },
+	{ "error", ROWS_TEXT },
+	{ "created_at", ROWS_TIME }, { "available_at", ROWS_TIME },
+	{ "due_in_ms", ROWS_NUMBER }, { "published_at", ROWS_TIME },
+	{ "ack_sequence", ROWS_NUMBER }, { "unsure_since", ROWS_TIME },
+	{ "claimed_by", ROWS_TEXT }, { "claim_token", ROWS_TEXT },
+	{ "lease_owner", ROWS_TEXT }, { "lease_host", ROWS_TEXT },
+	{ "lease_pid", ROWS_NUMBER }, { "lease_until", ROWS_TIME },
+	{ "lease_live", ROWS_BOOL }, { "lease_epoch", ROWS_NUMBER },
+};
+
+static void
+put_own(struct store *s, const char *column)
+{
+	store_put(s, ", ");
+	if (store_has_column(s, column)) {
+		store_put(s, "o.");
+		store_put(s, column);
+	} else
+		store_put(s, "NULL");
+}
+
+/* How often it was replayed, whether it is dead by now or not. */
+static void
+put_replay_no(struct store *s)
+{
+	if (!store_has_column(s, "replay_no"))
+		store_put(s, "NULL");
+	else if (!store_can_replay(s) || !store_has(s, T_DEAD))
+		store_put(s, "o.replay_no");
+	else
+		store_put(s, "COALESCE(o.replay_no, (SELECT d.replay_no "
+		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
+}
+
+/* What message ids begin with. */
+static void
+put_prefix(struct ctl *c)
+{
+	struct store	*s = c->store;
+
+	store_put(s, ", COALESCE(NULLIF(");
+	store_put_text(s, c->conf->nats.msg_id_prefix);
+	store_put(s, ", ''), ");
+	if (store_has(s, T_SETTINGS))
+		store_put(s, "(SELECT outbox_id FROM {settings} "
+		    "WHERE id = 1), ");
+	store_put_text(s, c->conf->mysql.database);
+	store_put(s, ")");
+}
+
+static void
+put_about(struct ctl *c, uint64_t sequence)
+{
+	struct store	*s = c->store;
+
+	store_sql(s, "SELECT e.sequence, CASE "
+	    "WHEN o.global_sequence IS NULL THEN 'missing' "
+	    "WHEN o.published_at IS NOT NULL THEN 'delivered' "
+	    "WHEN o.claim_token IS NOT NULL AND o.available_at > NOW(6) "
+	    "THEN 'delivering' ELSE 'pending' END, NULL");
+	put_prefix(c);
+	store_put(s, ", e.stream_id, "
+	    "e.stream_sequence, e.event_type, e.event_version, "
+	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
+	    "OCTET_LENGTH(e.event_data), ");
+	message_put_partition(s);
+	store_put(s, ", o.partition_key REGEXP '^![0-9]+$', o.attempts, ");
+	put_replay_no(s);
+	store_put(s, ", o.last_error");
+	put_own(s, "created_at");
+	store_put(s, ", o.available_at, IF(o.published_at IS NULL, "
+	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "
+	    "+ 999) DIV 1000, NULL), o.published_at");
+	put_own(s, "ack_sequence");
+	put_own(s, "unsure_since");
+	/* A token begins with the last 16 characters of a worker's id. */
+	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
+	    "RIGHT(c.id, 16) = LEFT(o.claim_token, 16) LIMIT 1), "
+	    "o.claim_token, p.lease_owner, w.hostname, w.pid, p.lease_until, "
+	    "p.lease_until > NOW(6), p.lease_epoch");
+	store_putf(s, " FROM (SELECT %llu AS sequence) AS n ",
+	    (unsigned long long)sequence);
+	store_put(s, "LEFT JOIN {outbox} AS o "
+	    "ON o.global_sequence = n.sequence "
+	    "LEFT JOIN {events} AS e ON e.sequence = n.sequence");
+	message_put_parked(s);
+	store_put(s, " LEFT JOIN {partitions} AS p ON p.partition_key = "
+	    "COALESCE(");
+	message_put_partition(s);
+	store_put(s, ", '') LEFT JOIN {workers} AS w ON w.id = p.lease_owner "
+	    "WHERE o.global_sequence IS NOT NULL OR e.sequence IS NOT NULL");
+}
+
+static const char *
+text(const json_t *o, const char *name)
+{
+	const char	*value = json_string_value(json_object_get(o, name));
+
+	return value == NULL ? "" : value;
+}
+
+static json_int_t
+number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+/* One row as an object; NULL with no error: there is none. */
+static int
+ask_one(struct ctl *c, const struct rows_column *cols, size_t n, json_t **out,
+    struct err *e)
+{
+	struct db_rows	*rows;
+	json_t		*list;
+
+	*out = NULL;
+	if ((rows = store_query(c->store, "show", e)) == NULL)
+		return -1;
+	list = rows_json(rows, cols, n);
+	if (json_array_size(list) > 0)
+		*out = json_incref(json_array_get(list, 0));
+	json_decref(list);
+	return 0;
+}
+
+static const struct rows_column of_record[] = {
+	{ "blocked", ROWS_TEXT }, { "blocked_since", ROWS_TIME },
+	{ "blocked_by", ROWS_NUMBER },
+};
+
+/* What is on record of its key, the halt before anything else. */
+static int
+add_record(struct ctl *c, json_t *o, struct err *e)
+{
+	json_t	*record;
+
+	if (!store_has(c->store, T_BLOCKED))
+		return 0;
+	store_sql(c->store, "SELECT b.reason, b.since, b.head_sequence FROM "
+	    "{blocked} AS b LEFT JOIN {events} AS k "
+	    "ON k.sequence = b.first_sequence WHERE");
+	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
+	    text(o, "key"));
+	store_put(c->store, " ORDER BY b.reason <> 'halted', "
+	    "b.first_sequence LIMIT 1");
+	if (ask_one(c, of_record, 3, &record, e) < 0)
+		return -1;
+	if (record != NULL)
+		json_object_update(o, record);
+	json_decref(record);
+	return 0;
+}
+
+/* How far back to look for an earlier row of the key. */
+#define BEFORE	1000
+
+static const struct rows_column before[] = {
+	{ "behind", ROWS_NUMBER },
+};
+
+static int
+add_earlier(struct ctl *c, json_t *o, struct err *e)
+{
+	json_t	*earlier;
+
+	store_sql(c->store, "SELECT MIN(o.global_sequence) FROM "
+	    "(SELECT sequence FROM {events} WHERE");
+	filter_put_key(c->store, "stream_id", text(o, "key"));
+	store_putf(c->store, " AND stream_sequence < %lld "
+	    "ORDER BY stream_sequence DESC LIMIT %d) AS e ",
+	    (long long)number(o, "stream_sequence"), BEFORE);
+	store_put(c->store, "JOIN {outbox} AS o "
+	    "ON o.global_sequence = e.sequence WHERE o.published_at IS NULL");
+	if (ask_one(c, before, 1, &earlier, e) < 0)
+		return -1;
+	if (earlier != NULL)
+		json_object_update(o, earlier);
+	json_decref(earlier);
+	return 0;
+}
+
+static bool
+is_halted(const json_t *o)
+{
+	return strcmp(text(o, "blocked"), STORE_HALTED) == 0 &&
+	    number(o, "blocked_by") != number(o, "sequence");
+}
+
+/* Why it is not sent at this moment, the strongest reason. */
+static json_t *
+waits_for(const struct ctl *c, const json_t *o)
+{
+	json_int_t	behind = number(o, "behind");
+
+	if (strcmp(text(o, "state"), "missing") == 0)
+		return json_string("nothing: it has no row in the outbox");
+	if (strcmp(text(o, "state"), "delivering") == 0)
+		return json_sprintf("the answer to %s",
+		    *text(o, "claimed_by") == '\0' ? "its worker, which is "
+		    "gone" : text(o, "claimed_by"));
+	if (strcmp(text(o, "state"), "dead") == 0)
+		return json_string("somebody: dead retry, or dead purge");
+	if (strcmp(text(o, "state"), "pending") != 0)
+		return json_null();
+	if (is_halted(o))
+		return json_sprintf("its key, halted by %lld",
+		    (long long)number(o, "blocked_by"));
+	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
+		return json_sprintf("%lld, an earlier message of its key",
+		    (long long)behind);
+	if (strcmp(text(o, "lease_owner"), STORE_PAUSED) == 0)
+		return json_string("partitions resume: its partition is "
+		    "paused");
+	if (number(o, "due_in_ms") > 0)
+		return json_string(number(o, "attempts") > 0 ?
+		    "its next attempt" : "its time");
+	if (c->conf->worker.leasing &&
+	    !json_is_true(json_object_get(o, "lease_live")))
+		return json_string("a worker: nobody has its partition");
+	return json_string("its turn");
+}
+
+/* From its prefix, and the event that it is made of. */
+static int
+add_message_id(struct ctl *c, json_t *o, struct err *e)
+{
+	struct message_id	id = { .hashed = true };
+	struct buf		text_of = { 0 };
+	bool			exists;
+
+	id.sequence = (uint64_t)number(o, "sequence");
+	id.replay = (unsigned)number(o, "replay_no");
+	if (store_event_hash(c->store, id.sequence, &exists, &id.hash, e) < 0)
+		return -1;
+	if (exists)
+		message_id_put(&text_of, text(o, "message_id"), &id);
+	json_object_set_new(o, "message_id", exists ?
+	    json_string(text_of.data) : json_null());
+	buf_free(&text_of);
+	return 0;
+}
+
+static int
+complete(struct ctl *c, json_t *o, struct err *e)
+{
+	bool	has_key = json_is_string(json_object_get(o, "key"));
+	bool	pending = strcmp(text(o, "state"), "pending") == 0;
+	bool	dead = strcmp(text(o, "state"), "dead") == 0;
+
+	if (add_message_id(c, o, e) < 0)
+		return -1;
+	if (has_key && (pending || dead) && add_record(c, o, e) < 0)
+		return -1;
+	if (has_key && pending && add_earlier(c, o, e) < 0)
+		return -1;
+	json_object_set_new(o, "waits_for", waits_for(c, o));
+	return 0;
+}
+
+int
+messages_show(struct ctl *c)
+{
+	struct err	 e;
+	uint64_t	*sequence = args_sequences(&c->args, &e);
+	json_t		*o;
+	int		 rc;
+
+	if (sequence == NULL) {
+		ctl_no_such(c, "%s", e.text);
+		return CTL_USAGE;
+	}
+	put_about(c, *sequence);
+	rc = ask_one(c, about, sizeof(about) / sizeof(about[0]), &o, &e);
+	/* Dead ones have no row in the outbox any more. */
+	if (rc == 0 && (o == NULL || strcmp(text(o, "state"), "missing") == 0))
+		rc = dead_add(c, *sequence, &o, &e);
+	if (rc == 0 && o != NULL) {
+		json_object_set_new(o, "sequence",
+		    json_integer((json_int_t)*sequence));
+		rc = complete(c, o, &e);
+	}
+	free(sequence);
+	if (rc < 0) {
+		json_decref(o);
+		return ctl_fail(c, &e);
+	}
+	if (o == NULL)
+		return ctl_no_such(c, "%s: no such message", c->args.rest[0]);
+	print_object(c, o);
+	return CTL_DONE;
+}

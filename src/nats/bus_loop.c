@@ -1,0 +1,201 @@
+/*
+ * bus_loop.c - reading and writing, in our own loop
+ *
+ * The library's event-loop callbacks tell us the descriptor and whether it
+ * wants to write; with SendAsap it asks instead of waiting for its flusher,
+ * and we write once per round.
+ */
+
+#include "nats/bus_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "util/clock.h"
+#include "util/fault.h"
+#include "util/sig.h"
+
+#define HANG_UP_READS		100
+
+natsStatus
+bus_on_attach(void **user, void *loop, natsConnection *nc, natsSock fd)
+{
+	struct bus	*b = loop;
+
+	(void)nc;
+	*user = b;
+	b->fd = fd;
+	b->want_read = true;
+	return NATS_OK;
+}
+
+natsStatus
+bus_on_read(void *user, bool add)
+{
+	((struct bus *)user)->want_read = add;
+	return NATS_OK;
+}
+
+natsStatus
+bus_on_write(void *user, bool add)
+{
+	((struct bus *)user)->want_write = add;
+	return NATS_OK;
+}
+
+natsStatus
+bus_on_detach(void *user)
+{
+	struct bus	*b = user;
+
+	b->want_read = b->want_write = false;
+	b->fd = -1;
+	return NATS_OK;
+}
+
+/* No permission for another subject says nothing about messages. */
+static enum pub_about
+about(const struct bus *b, const char *text)
+{
+	char	quoted[300];
+
+	if (strstr(text, "Publish to \"$JS.API.") != NULL)
+		return PUB_FORBIDDEN;
+	if (bus_wake_is_meant(b, text))
+		return PUB_WAKE;
+	snprintf(quoted, sizeof(quoted), "Publish to \"%s\"",
+	    b->conf->nats.advisory);
+	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
+}
+
+void
+bus_note_complaint(struct bus *b, enum pub_about about, const char *text)
+{
+	pthread_mutex_lock(&b->lock);
+	snprintf(b->complaints[about], sizeof(b->complaints[about]), "%s",
+	    text);
+	pthread_mutex_unlock(&b->lock);
+}
+
+void
+bus_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
+{
+	struct bus	*b = arg;
+	const char	*text = NULL;
+
+	(void)sub;
+	natsConnection_GetLastError(nc, &text);
+	if (text == NULL || text[0] == '\0')
+		text = natsStatus_GetText(s);
+	bus_note_complaint(b, about(b, text), text);
+}
+
+bool
+bus_complaint(void *arg, enum pub_about about, struct err *e)
+{
+	struct bus	*b = arg;
+	char		*complaint = b->complaints[about];
+	bool		 any;
+
+	pthread_mutex_lock(&b->lock);
+	any = complaint[0] != '\0';
+	if (any)
+		err_set(e, "%s", complaint);
+	complaint[0] = '\0';
+	pthread_mutex_unlock(&b->lock);
+	return any;
+}
+
+bool
+bus_is_open(void *arg)
+{
+	struct bus	*b = arg;
+
+	return b->nc != NULL && !natsConnection_IsClosed(b->nc);
+}
+
+/*
+ * Nothing is written any more, also of what the library has collected.  Its
+ * own close would wait half a second for a PONG that only our loop could read.
+ */
+void
+bus_hang_up(struct bus *b)
+{
+	if (b->nc != NULL && b->fd >= 0)
+		shutdown(b->fd, SHUT_RDWR);
+	/* What had arrived is read first, then the end. */
+	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
+		natsConnection_ProcessReadEvent(b->nc);
+}
+
+static bool
+is_too_late(struct bus *b)
+{
+	return clock_ms() >= b->write_until &&
+	    natsConnection_Buffered(b->nc) > 0;
+}
+
+/*
+ * The only place that writes after the connection was made.  When a message
+ * was handed to the library there was time to send it; if the machine stood
+ * still since then, or the server did not read, there is none now, and somebody
+ * else may have sent it and what follows it.  The library cannot take it back.
+ * What is written between two batches has no such time: by then nothing of a
+ * batch is left in the buffer, or it has to go as well.
+ */
+static void
+write_out(struct bus *b)
+{
+	if (is_too_late(b)) {
+		bus_note_complaint(b, PUB_MESSAGES, "the time to send was over "
+		    "before all messages were written (the machine stood "
+		    "still, or the server did not read): the connection was "
+		    "closed to hold them back");
+		bus_hang_up(b);
+		return;
+	}
+	natsConnection_ProcessWriteEvent(b->nc);
+	if (natsConnection_Buffered(b->nc) == 0)
+		b->write_until = INT64_MAX;
+}
+
+void
+bus_flush(struct bus *b)
+{
+	if (b->nc == NULL || !b->want_write)
+		return;
+	fault_point("flush", "before", b->fd);
+	write_out(b);
+	fault_point("flush", "after", b->fd);
+}
+
+void
+bus_idle(void *arg, int fd, int64_t timeout_ms)
+{
+	struct bus	*b = arg;
+	struct pollfd	 p[] = { { -1, 0, 0 }, { fd, POLLIN, 0 } };
+	bool		 open = bus_is_open(b);
+
+	if (open) {
+		bus_flush(b);
+		if (!bus_is_open(b))	/* lost just now: that is news */
+			return;
+		p[0].fd = b->fd;
+		p[0].events = (short)((b->want_read ? POLLIN : 0) |
+		    (b->want_write ? POLLOUT : 0));
+	}
+	if (sig_wait(p, 2, timeout_ms) == 0 || !open)
+		return;
+	if (p[0].revents & POLLOUT)
+		write_out(b);
+	if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
+		natsConnection_ProcessReadEvent(b->nc);
+	bus_wake_read(b);
+}
+
+void
+bus_wait(void *arg, int64_t timeout_ms)
+{
+	bus_idle(arg, -1, timeout_ms);
+}

@@ -1,0 +1,126 @@
+/*
+ * store_msg.c - rows: the columns of a message, and how they are read
+ *
+ * For all that select messages: the fetch, the look that brings them along,
+ * and the statement that settles one batch and claims the next.
+ */
+
+#include "store/store_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum fetch_col {
+	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
+	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY, NFETCH
+};
+
+static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
+
+struct bytes
+store_column(const struct db_rows *rows, unsigned i)
+{
+	struct bytes	b = { db_text(rows, i), 0 };
+
+	if (b.data != NULL)
+		b.len = db_length(rows, i);
+	return b;
+}
+
+static void
+free_rows(void *rows)
+{
+	db_rows_free(rows);
+}
+
+/* NULL may be what the column holds, or may mean that it was too long. */
+static void
+read_body(struct msg *m, const struct db_rows *rows, size_t max)
+{
+	uint64_t	metadata = db_u64(rows, F_METADATA_LEN);
+	uint64_t	payload = db_u64(rows, F_PAYLOAD_LEN);
+
+	m->metadata = store_column(rows, F_METADATA);
+	m->payload = store_column(rows, F_PAYLOAD);
+	m->away = metadata + payload > max;
+	if (m->away) {
+		m->metadata = (struct bytes){ NULL, metadata };
+		m->payload = (struct bytes){ NULL, payload };
+	}
+}
+
+/* A moment that is still to come was written before the clock was put back. */
+static int64_t
+read_age(const char *text)
+{
+	int64_t	ms = text == NULL ? -1 : strtoll(text, NULL, 10);
+
+	return text != NULL && ms < 0 ? INT64_MAX : ms;
+}
+
+void
+store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
+{
+	m->sequence = db_u64(rows, F_SEQUENCE);
+	m->partition = store_column(rows, F_PARTITION);
+	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);
+	m->replay = (unsigned)db_u64(rows, F_REPLAY);
+	m->has_event = db_text(rows, F_EVENT) != NULL;
+	m->key = store_column(rows, F_KEY);
+	m->stream_sequence = store_column(rows, F_STREAM_SEQUENCE);
+	m->type = store_column(rows, F_TYPE);
+	m->version = store_column(rows, F_VERSION);
+	m->correlation = store_column(rows, F_CORRELATION);
+	m->time = store_column(rows, F_TIME);
+	m->unsure_ms = read_age(db_text(rows, F_UNSURE));
+	read_body(m, rows, max);
+}
+
+void
+store_keep_rows(struct batch *b, struct db_rows *rows)
+{
+	b->rows = rows;
+	b->free_rows = free_rows;
+}
+
+/*
+ * The body if it is not too long, and how long it is.  To ask for the length
+ * of metadata is not cheap where JSON is no text, so it is done no more than
+ * it must: a payload may come although the metadata does not.
+ */
+static void
+put_body(struct store *s, size_t max)
+{
+	buf_printf(&s->sql, "IF(COALESCE(OCTET_LENGTH(e.metadata), 0) + "
+	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu, e.metadata, NULL)"
+	    ", IF(OCTET_LENGTH(e.event_data) <= %zu, e.event_data, NULL), "
+	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ",
+	    max, max);
+}
+
+void
+store_put_msg(struct store *s, size_t max)
+{
+	buf_str(&s->sql, "o.global_sequence, o.partition_key, o.attempts, "
+	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
+	    "e.event_version, e.correlation_id, ");
+	put_body(s, max);
+	buf_str(&s->sql, s->has_unsure_since ? "e.occurred_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
+	    "e.occurred_at, NULL");
+	buf_str(&s->sql, s->has_replay_no ? ", o.replay_no" : ", 0");
+}
+
+/* A row without its event is read too: it must not vanish. */
+void
+store_put_rows_and_events(struct store *s, const char *index,
+    const char *which)
+{
+	store_put(s, " FROM {outbox} AS o ");
+	store_put(s, index);
+	store_put(s, " LEFT JOIN {events} AS e "
+	    "ON e.sequence = o.global_sequence");
+	buf_str(&s->sql, which);
+	buf_str(&s->sql, " WHERE ");
+}

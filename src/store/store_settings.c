@@ -1,0 +1,136 @@
+/*
+ * store_settings.c - the one row of settings: whose outbox it is, and the
+ * first partition count
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+static int
+read_settings(struct store *s, unsigned *count, struct err *e)
+{
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	store_sql(s, "SELECT schema_version, outbox_id, partition_count "
+	    "FROM {settings} WHERE id = 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	if (!db_next(rows))
+		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
+		    s->tables[T_SETTINGS]);
+	else if (db_u64(rows, 0) > store_schema_version)
+		rc = err_set(e, "settings: schema version %s is newer than %u, "
+		    "which is all this version knows", db_text(rows, 0),
+		    store_schema_version);
+	else {
+		strlcpy(s->outbox_id, db_text(rows, 1), sizeof(s->outbox_id));
+		*count = (unsigned)db_u64(rows, 2);
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
+/* Before the first count was set, producers may have enqueued without one. */
+static int
+has_unlabelled(struct store *s, bool *has, struct err *e)
+{
+	const char	*none = "";
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1");
+	store_put_rows_of(s, &none, 1);
+	buf_str(&s->sql, " LIMIT 1");
+	if ((rows = store_query(s, "settings", e)) == NULL)
+		return -1;
+	*has = db_nrows(rows) > 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* The first count, with what producers may have used before. */
+static int
+first_counts(struct store *s, unsigned count, struct counts *c,
+    struct err *e)
+{
+	struct err	why;
+	bool		has;
+
+	conf_counts(s->conf, c);
+	c->count = count;
+	if (c->nformer > 0)
+		return 0;
+	if (has_unlabelled(s, &has, e) < 0)
+		return -1;
+	c->count = 1;
+	if (has && count != 1 && counts_change(c, count, &why) < 0)
+		log_warn("rows without a partition label wait, and from now on "
+		    "there are %u partitions: their keys may lose their order "
+		    "(%s)", count, why.text);
+	c->count = count;
+	return 0;
+}
+
+static int
+fill_count(struct store *s, unsigned count, struct err *e)
+{
+	struct counts	c, now;
+	int		rc;
+
+	if (first_counts(s, count, &c, e) < 0)
+		return -1;
+	if (c.nformer == 0 || !store_can_change(s)) {
+		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+		    "partition_count = ");
+		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "
+		    "NULL", c.count);
+		return store_exec(s, "settings", NULL, e);
+	}
+	if (store_begin(s, e) < 0)
+		return -1;
+	rc = store_lock_counts(s, &now, e);
+	if (rc == 0 && now.count == 0)
+		rc = store_write_counts(s, &c, e);
+	if (rc == 0 && store_commit(s, e) == 0)
+		return 0;
+	store_rollback(s);
+	return -1;
+}
+
+int
+store_settings(struct store *s, unsigned *count, struct err *e)
+{
+	unsigned	ours = *count;
+
+	if (!s->exists[T_SETTINGS])
+		return 0;
+	if (read_settings(s, count, e) < 0)
+		return -1;
+	if (*count != 0)
+		return 0;
+	if (fill_count(s, ours, e) < 0)
+		return -1;
+	return read_settings(s, count, e);	/* another may have been first */
+}
+
+const char *
+store_outbox_id(const struct store *s)
+{
+	return s->outbox_id;
+}
+
+void
+store_prefix(const struct store *s, char prefix[STORE_PREFIX])
+{
+	const char	*p = s->conf->nats.msg_id_prefix;
+
+	if (p[0] == '\0')
+		p = s->outbox_id;
+	if (p[0] == '\0')
+		p = s->conf->mysql.database;
+	strlcpy(prefix, p, STORE_PREFIX);
+}
