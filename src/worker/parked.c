@@ -63,20 +63,6 @@ refused(struct parked *p, struct blocked_lane *const *lanes, size_t n, int64_t n
 	return 0;
 }
 
-void
-parked_add_leases(struct leases *ls, const struct part *part)
-{
-	for (size_t i = 0; i < ls->n; i++)
-		if (ls->items[i].label == part_name(part))
-			return;
-	ls->items = xreallocarray(ls->items, ls->n + part->nlabels,
-	    sizeof(*ls->items));
-	for (size_t i = 0; i < part->nlabels; i++)
-		ls->items[ls->n++] = (struct range){
-		    .label = part->labels[i].label,
-		    .epoch = part->labels[i].epoch };
-}
-
 /* Give rows of these lanes their labels back. */
 static int
 unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
