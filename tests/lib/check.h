@@ -110,6 +110,13 @@ holds(const char *text, const char *what)
 	    "\"%s\" does not hold \"%s\"", text, what);
 }
 
+static inline void
+starts(const char *text, const char *with)
+{
+	ck_assert_msg(strncmp(text, with, strlen(with)) == 0,
+	    "\"%s\" does not start with \"%s\"", text, with);
+}
+
 /* An empty log, which the test can read. */
 static inline void
 log_to_file(enum log_level level, bool json)
@@ -147,6 +154,17 @@ conf_with(const char *keys)
 	c = conf_load(in_dir("conf").text, NULL, &e);
 	ck_assert_msg(c != NULL, "%s", e.text);
 	return c;
+}
+
+/* A case whose tests have the directory. */
+static inline TCase *
+add_case(Suite *s, const char *name)
+{
+	TCase	*tc = tcase_create(name);
+
+	tcase_add_unchecked_fixture(tc, dir_make, dir_remove);
+	suite_add_tcase(s, tc);
+	return tc;
 }
 
 static inline int

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "util/log.h"
 #include "util/xalloc.h"
 
@@ -121,12 +120,6 @@ logged(void)
 	return text;
 }
 
-int64_t
-ms_since(int64_t start)
-{
-	return clock_ms() - start;
-}
-
 void
 wait_for_locks(unsigned n)
 {
@@ -153,6 +146,15 @@ kill_latest(void)
 {
 	kill_thread(strtoul(sql_text("SELECT MAX(id) FROM "
 	    "information_schema.processlist WHERE user = 'outbox'"), NULL, 10));
+}
+
+void
+wait_for_goodbye(void)
+{
+	for (int64_t until = patience(); strcmp(sql_text("SELECT COUNT(*) "
+	    "FROM information_schema.processlist WHERE user = 'outbox'"),
+	    "0") != 0; )
+		wait_more(&until, "the end of all connections");
 }
 
 struct store *
@@ -279,6 +281,15 @@ log_statements(void)
 	    "mysql.general_log; SET GLOBAL general_log = 1");
 }
 
+unsigned long
+reads(void)
+{
+	return strtoul(sql_text("SELECT SUM(variable_value) FROM %s."
+	    "global_status WHERE variable_name LIKE 'Handler_read%%'",
+	    is_mysql() ? "performance_schema" : "information_schema"), NULL,
+	    10);
+}
+
 /* Every line of a column of the plan that is not about a union's result. */
 void
 ck_plan(const char *statement, const char *want_keys)
@@ -317,15 +328,9 @@ add_case(Suite *s, const char *what, const struct kind *k,
 	static char	 names[32][32];		/* libcheck keeps them */
 	static unsigned	 next;
 	char		*name = names[next++];
-	TCase		*tc;
 
 	snprintf(name, sizeof(names[0]), "%s-%s", what, k->name);
-	tc = tcase_create(name);
-	tcase_set_timeout(tc, 60);
-	tcase_add_unchecked_fixture(tc, start, NULL);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	suite_add_tcase(s, tc);
-	return tc;
+	return server_case(s, name, start, setup, teardown);
 }
 
 int
@@ -335,17 +340,10 @@ frame_run(const char *name, void (*add)(Suite *, const struct kind *))
 		{ "mariadb", frame_start_mariadb },
 		{ "mysql", frame_start_mysql },
 	};
-	int	 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1, failed;
+	int	 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1;
 	Suite	*s = suite_create(name);
-	SRunner	*sr;
 
-	servers_begin();
 	for (const struct kind *k = kinds; k < kinds + n; k++)
 		add(s, k);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	servers_end();
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return servers_test(s);
 }

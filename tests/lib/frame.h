@@ -9,8 +9,6 @@
 #ifndef TESTS_FRAME_H
 #define TESTS_FRAME_H
 
-#include <check.h>
-
 #include "conf/conf.h"
 #include "util/err.h"
 #include "common/msg.h"
@@ -28,16 +26,6 @@
 	ck_assert_msg((call) == 0, #call ": %s", e.text)
 #define ck_fails(call)	\
 	ck_assert_msg((call) == -1 && e.text[0] != '\0', #call)
-#define ck_has(text, part)	\
-	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", \
-	    part, text)
-#define ck_has_not(text, part)	\
-	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
-	    part, text)
-#define ck_near(value, low, high)	do {	\
-	ck_assert_int_ge(value, low);		\
-	ck_assert_int_le(value, high);		\
-} while (0)
 
 extern const char	*server;	/* its name, and its kind */
 extern struct conf	*conf;
@@ -70,12 +58,14 @@ void		 end_store(void);
 
 /* Everything that was logged. */
 const char	*logged(void);
-int64_t		 ms_since(int64_t start);
 void		 wait_for_locks(unsigned n);
 
 /* End this connection, or the account's latest one, and see it gone. */
 void		 kill_thread(unsigned long thread);
 void		 kill_latest(void);
+
+/* The server takes its time to see that a connection is gone. */
+void		 wait_for_goodbye(void);
 
 /*
  * Rows and leases
@@ -125,6 +115,9 @@ void		 log_statements(void);
 			"2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL "  \
 			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
 			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
+
+/* What the server has read so far: by key, in order, one after the other. */
+unsigned long	 reads(void);
 
 /* Nothing is scanned or sorted, and only these keys are used. */
 void		 ck_plan(const char *statement, const char *want_keys);

@@ -7,16 +7,17 @@
  */
 #include "lib/servers.h"
 
-#include <check.h>
 #include <mysql.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -471,4 +472,53 @@ wait_more(int64_t *until, const char *what)
 
 	ck_assert_msg(clock_ms() < *until, "waited in vain: %s", what);
 	nanosleep(&ts, NULL);
+}
+
+int64_t
+ms_since(int64_t start)
+{
+	return clock_ms() - start;
+}
+
+int
+dumb_port(bool listens)
+{
+	struct sockaddr_in	sa = { .sin_family = AF_INET };
+	socklen_t		len = sizeof(sa);
+	int			fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, len), 0);
+	if (listens)
+		ck_assert_int_eq(listen(fd, 5), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	return ntohs(sa.sin_port);
+}
+
+TCase *
+server_case(Suite *s, const char *name, void (*start)(void),
+    void (*setup)(void), void (*teardown)(void))
+{
+	TCase	*tc = tcase_create(name);
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_unchecked_fixture(tc, start, NULL);
+	if (setup != NULL)
+		tcase_add_checked_fixture(tc, setup, teardown);
+	suite_add_tcase(s, tc);
+	return tc;
+}
+
+int
+servers_test(Suite *s)
+{
+	SRunner	*sr = srunner_create(s);
+	int	 failed;
+
+	servers_begin();
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	servers_end();
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -7,6 +7,7 @@
 #ifndef TESTS_SERVERS_H
 #define TESTS_SERVERS_H
 
+#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,22 @@
 #include "conf/conf.h"
 
 #define NROWS(table)	((int)(sizeof(table) / sizeof((table)[0])))
+
+#define ck_has(text, part)	\
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in \"%s\"", \
+	    part, text)
+#define ck_has_not(text, part)	\
+	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
+	    part, text)
+/* A call of the library of NATS. */
+#define ck_nats(call)	do {						\
+	natsStatus s_ = (call);						\
+	ck_assert_msg(s_ == NATS_OK, #call ": %s", natsStatus_GetText(s_)); \
+} while (0)
+#define ck_near(value, low, high)	do {	\
+	ck_assert_int_ge(value, low);		\
+	ck_assert_int_le(value, high);		\
+} while (0)
 
 /* Accounts that servers_accounts makes. */
 #define OUTBOX_PASSWORD	"relay-s3cret"
@@ -88,5 +105,16 @@ void		 sql_load(const char *name, const char *database);
  */
 int64_t		 patience(void);
 void		 wait_more(int64_t *until, const char *what);
+int64_t		 ms_since(int64_t start);
+
+/* A TCP port that nobody listens on, or one that takes and says nothing. */
+int		 dumb_port(bool listens);
+
+/* A case with a minute for each test; setup may be NULL. */
+TCase		*server_case(Suite *, const char *name, void (*start)(void),
+		    void (*setup)(void), void (*teardown)(void));
+
+/* From servers_begin() to servers_end(); what main() returns. */
+int		 servers_test(Suite *);
 
 #endif

@@ -19,11 +19,6 @@
 #include "nats/verdict.h"
 #include "util/xalloc.h"
 
-#define ck_nats(call)	do {						\
-	natsStatus s_ = (call);						\
-	ck_assert_msg(s_ == NATS_OK, #call ": %s", natsStatus_GetText(s_)); \
-} while (0)
-
 #define MANY		60	/* so often something full is sent to */
 #define COUNTED		"\"allow_msg_counter\":true"
 #define PER_SUBJECT	"\"max_msgs_per_subject\":1,\"discard\":\"new\"," \

@@ -459,8 +459,6 @@ main(void)
 {
 	Suite	*s = suite_create("binlog");
 	TCase	*tc = tcase_create("captured");
-	SRunner	*sr;
-	int	 failed;
 
 	suite_add_tcase(s, tc);
 	tcase_add_loop_test(tc, captured_events_are_understood, 0,
@@ -485,9 +483,5 @@ main(void)
 	tcase_add_test(tc, table_number_may_go_to_another);
 	tcase_add_test(tc, rows_that_do_not_fit_may_be_any);
 
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(s);
 }

@@ -3,13 +3,10 @@
  * shortened to what is looked at
  */
 
+#include "lib/check.h"
+
 #include "nats/place.h"
 #include "nats/stream.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include <check.h>
 
 static char		subject[] = "events.{event_type}";
 static struct conf	conf;
@@ -247,24 +244,14 @@ main(void)
 {
 	Suite	*s = suite_create("stream");
 	TCase	*tc = tcase_create("stream");
-	SRunner	*sr;
-	int	 failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, pattern_covers_template, 0,
-	    (int)(sizeof(covers) / sizeof(covers[0])));
+	tcase_add_loop_test(tc, pattern_covers_template, 0, NROWS(covers));
 	tcase_add_test(tc, connecting_anew_counts);
-	tcase_add_loop_test(tc, stream_is_judged, 0,
-	    (int)(sizeof(streams) / sizeof(streams[0])));
-	tcase_add_loop_test(tc, state_is_read, 0,
-	    (int)(sizeof(states) / sizeof(states[0])));
+	tcase_add_loop_test(tc, stream_is_judged, 0, NROWS(streams));
+	tcase_add_loop_test(tc, state_is_read, 0, NROWS(states));
 	tcase_add_test(tc, whole_id_is_read);
-	tcase_add_loop_test(tc, place_is_read, 0,
-	    (int)(sizeof(places) / sizeof(places[0])));
+	tcase_add_loop_test(tc, place_is_read, 0, NROWS(places));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(s);
 }

@@ -1,0 +1,151 @@
+# load.sh - producers of all kinds; sourced by run.sh
+
+# shellcheck shell=bash disable=SC2034,SC2154
+
+# By the address where there may be several.
+produce() {
+	local where=(--socket "$SOCKET")
+	[ -z "$HOSTS" ] || where=(--host "$HOSTS")
+	[ "$TABLES" = own ] || where+=(--count-file "$DIR/count")
+	"$LAB" produce "${where[@]}" --user outbox_producer \
+	    --password-env PRODUCER_PW --database app "$@" \
+	    >> "${PRODUCED:-$DIR/produced}"
+}
+
+# It begins again where the database is away at its start.  Its keys are new
+# ones: a number that is given twice never comes with the same event.
+burst() {
+	local try
+	for ((try = 0; try < 10; try++)); do
+		produce --bulk --events "$1" --keys 300 --key-prefix "$2" \
+		    --per-txn 500 --payload 150 --producers 2 && return
+		nap 1
+	done
+	return 1
+}
+
+# enqueue KEY TYPE PAYLOAD: the statements for it
+enqueue() {
+	[ "$TABLES" = pillar ] || {
+		echo "CALL outbox_enqueue('$1', NULL, '$2', 1, NULL, NULL,
+		    '$3');"
+		return
+	}
+	echo "SELECT COALESCE(MAX(stream_sequence), 0) + 1 INTO @next
+		FROM events WHERE stream_id = '$1';
+	    INSERT INTO events (stream_id, stream_sequence, event_type,
+		event_data) VALUES ('$1', @next, '$2', '$3');
+	    INSERT INTO outbox (global_sequence, partition_key)
+		VALUES (LAST_INSERT_ID(), CONCAT('p',
+		LPAD(CRC32('$1') MOD $(<"$DIR/count"), 2, '0')));"
+}
+
+# What no message can hold.  Without a table of dead letters it would wait for
+# ever.
+poison() { [ "$TABLES" = pillar ] || enqueue "$@"; }
+
+# Transactions that stay open for a while; among their rows delayed ones and
+# poison, whose type makes no subject.  What came of a lost connection does
+# not matter: the tables tell.
+slow_producer() {
+	local i=0 key end sleep
+	while [ ! -e "$DIR/enough" ]; do
+		i=$((i + 1))
+		key=slow-$1-$((i % 3))
+		end=COMMIT
+		((i % 6)) || end=ROLLBACK
+		sleep=0.$((1 + i * 7 % 5))
+		wait_for 60 is_not_held
+		{
+			echo "START TRANSACTION;"
+			enqueue "$key" chaos.slow "{\"i\": $i}"
+			echo "DO SLEEP($sleep);"
+			((i % 4)) ||
+			    poison "$key" 'chaos. poison' "{\"p\": $i}"
+			enqueue "$key" chaos.slow "{\"i\": $i.5}"
+			((i % 5)) ||
+			    echo "UPDATE outbox SET available_at = NOW(6) +
+				INTERVAL 1500000 MICROSECOND WHERE
+				global_sequence = LAST_INSERT_ID();"
+			enqueue "$key-b" chaos.slow "{\"b\": $i}"
+			# A hot key waits, and much comes behind it.
+			((i % 9)) || {
+				enqueue "hot-$((i % 8))" chaos.slow \
+				    "{\"s\": \"$1 $i\"}"
+				echo "UPDATE outbox SET available_at = NOW(6) +
+				    INTERVAL 3 SECOND WHERE
+				    global_sequence = LAST_INSERT_ID();"
+			}
+			echo "$end;"
+			# In the middle of a busy key.
+			((i % 7)) || {
+				echo 'START TRANSACTION;'
+				poison "hot-$((i % 8))" 'hot. poison' \
+				    "{\"p\": \"$1 $i\"}"
+				echo 'COMMIT;'
+			}
+		} | timeout 20 "$SANDBOX" sql "$DIR/now" app ||
+		    read -rt 0.3 <> <(:) || :
+	done
+}
+
+# Each key has one kind of producers, of which not all hear of another count at
+# once.  A database that goes back may not know a count any more that is used.
+choose_kinds() {
+	KINDS=procedure,fixed:16,late:$LATE
+	[ "$TABLES" = own ] || KINDS=late:0,fixed:16,late:$LATE
+	[ -z "$WITH_TCP" ] || KINDS=procedure,fixed:16
+}
+
+start_load() {
+	local i
+	choose_kinds
+	produce --forever --keys 8 --key-prefix hot- --payload 120 \
+	    --producers 4 --producers-by "$KINDS" --per-txn 2 --rollback 5 \
+	    --rate $((RATE * 45 / 100)) &
+	PRODUCERS+=($!)
+	produce --forever --keys 5000 --key-prefix cold- --payload 300 \
+	    --producers 3 --producers-by "$KINDS" --per-txn 5 --rollback 10 \
+	    --type "$COLD_TYPE" --rate $((RATE * 45 / 100)) &
+	PRODUCERS+=($!)
+	# Of what has the same number again only the key is another one.
+	[ -z "$WITH_TCP" ] || {
+		produce --forever --keys 100000 --key-prefix same- --same \
+		    --producers 2 --rate $((RATE / 5)) &
+		PRODUCERS+=($!)
+	}
+	planned neighbour && {
+		PRODUCED=$DIR/next produce --database app2 --forever --keys 50 --payload 100 \
+		    --producers 2 --type chaos.next --rate 50 \
+		    --key-prefix next- &
+		PRODUCERS+=($!)
+	}
+	planned awkward && {
+		awkward_producer >/dev/null 2>>"$DIR/slow" &
+		SLOW+=($!)
+	}
+	for i in 1 2 3; do
+		slow_producer "$i" >/dev/null 2>>"$DIR/slow" &
+		SLOW+=($!)
+	done
+}
+
+# A function in the background is a shell with the program as its child.
+stop_children() {
+	local pid
+	for pid in "$@"; do
+		worker_pids "$pid" | while read -r child; do
+			kill -TERM "$child"
+		done
+	done
+}
+
+stop_load() {
+	: > "$DIR/enough"
+	stop_children "${PRODUCERS[@]}"
+}
+
+are_gone() {
+	local pid
+	for pid in "$@"; do is_gone "$pid" || return 1; done
+}

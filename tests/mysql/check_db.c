@@ -1,0 +1,723 @@
+/*
+ * check_db.c - the connection against real servers
+ *
+ * On MariaDB, and again on Oracle MySQL where the environment names one.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "util/buf.h"
+#include "util/clock.h"
+#include "mysql/db.h"
+#include "lib/frame.h"
+
+static int
+db_run(struct db *db, const char *text, uint64_t *matched, struct err *err)
+{
+	struct buf	b = { 0 };
+	int		rc;
+
+	buf_str(&b, text);
+	rc = db_exec(db, "doing", &b, matched, err);
+	buf_free(&b);
+	return rc;
+}
+
+static struct db_rows *
+db_ask(struct db *db, const char *text, struct err *err)
+{
+	struct buf	 b = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&b, text);
+	rows = db_query(db, "asking", &b, err);
+	buf_free(&b);
+	return rows;
+}
+
+/* The first value of a query, as text. */
+static const char *
+db_value(struct db *db, const char *text)
+{
+	static char	 value[4096];
+	struct db_rows	*rows = db_ask(db, text, &e);
+
+	ck_assert_msg(rows != NULL, "%s: %s", text, e.text);
+	ck_assert(db_next(rows));
+	snprintf(value, sizeof(value), "%s",
+	    db_text(rows, 0) == NULL ? "NULL" : db_text(rows, 0));
+	db_rows_free(rows);
+	return value;
+}
+
+static struct db *
+db_connected(const struct conf *c, int64_t wait_ms)
+{
+	struct db	*db = db_new(c, wait_ms);
+
+	ck_ok(db_open(db, &e));
+	ck_assert(db_is_open(db));
+	return db;
+}
+
+static void
+db_begin(void)
+{
+	begin();
+	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
+	    "event_type, event_data) VALUES (1, 'a', 1, 't', 'x'); "
+	    "INSERT INTO outbox (global_sequence) VALUES (1), (2), (3)");
+}
+
+START_TEST(session_is_prepared)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	ck_assert_str_eq(db_value(db, "SELECT @@time_zone"), "+00:00");
+	ck_assert_str_eq(db_value(db, is_mysql() ?
+	    "SELECT @@transaction_isolation" : "SELECT @@tx_isolation"),
+	    "READ-COMMITTED");
+	/* The server must give up first, or what is busy looks lost. */
+	ck_near(atoi(db_value(db, "SELECT @@innodb_lock_wait_timeout")), 1, 2);
+	ck_near(atoi(db_value(db, "SELECT @@lock_wait_timeout")), 1, 2);
+	ck_assert_str_eq(db_value(db, "SELECT @@autocommit"), "1");
+	ck_has(db_value(db, "SELECT @@sql_mode"), "STRICT_TRANS_TABLES");
+	ck_assert_str_eq(db_value(db, "SELECT @@character_set_client"),
+	    "utf8mb4");
+	ck_assert_str_eq(db_value(db, "SELECT DATABASE()"), "app");
+	ck_assert_str_eq(db_value(db, "SELECT CURRENT_USER()"),
+	    "outbox@localhost");
+	ck_assert(db_is_mariadb(db) == !is_mysql());
+	ck_assert_str_eq(db_peer(db), conf->mysql.socket);
+	db_free(db);
+}
+END_TEST
+
+/* What is shown must be so: the moment is read back in another zone. */
+START_TEST(moments_are_utc)
+{
+	struct db	*db;
+
+	sql("SET GLOBAL time_zone = '+05:00'");
+	db = db_connected(conf, 3000);
+	ck_ok(db_run(db, "UPDATE outbox SET published_at = "
+	    "'2026-01-31 12:00:00.5' WHERE global_sequence = 1", NULL, &e));
+	sql("SET GLOBAL time_zone = SYSTEM; SET time_zone = '+01:00'");
+	ck_sql("2026-01-31 13:00:00.500000",
+	    "SELECT published_at FROM outbox WHERE global_sequence = 1");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(result_is_walked)
+{
+	struct db	*db = db_connected(conf, 3000);
+	struct db_rows	*rows;
+
+	rows = db_ask(db, "SELECT 18446744073709551615, NULL, _binary'a\\0b', "
+	    "'' UNION ALL SELECT 0, 7, 'x', 'y'", &e);
+	ck_assert_ptr_nonnull(rows);
+	ck_assert_uint_eq(db_nrows(rows), 2);
+	ck_assert(db_next(rows));
+	ck_assert_uint_eq(db_u64(rows, 0), UINT64_MAX);
+	ck_assert_ptr_null(db_text(rows, 1));
+	ck_assert_uint_eq(db_u64(rows, 1), 0);
+	ck_assert_uint_eq(db_length(rows, 2), 3);
+	ck_assert_mem_eq(db_text(rows, 2), "a\0b", 3);
+	ck_assert_uint_eq(db_length(rows, 3), 0);
+	ck_assert_str_eq(db_text(rows, 3), "");
+	ck_assert(db_next(rows));
+	ck_assert_uint_eq(db_u64(rows, 1), 7);
+	ck_assert(!db_next(rows));
+	db_rows_free(rows);
+	db_rows_free(NULL);
+	db_free(db);
+	db_free(NULL);
+}
+END_TEST
+
+START_TEST(matched_rows_are_counted)
+{
+	struct db	*db = db_connected(conf, 3000);
+	uint64_t	 n;
+
+	ck_ok(db_run(db, "UPDATE outbox SET attempts = attempts "
+	    "WHERE global_sequence < 3", &n, &e));
+	ck_assert_uint_eq(n, 2);
+	ck_ok(db_run(db, "INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('a'), ('b'), ('c')", &n, &e));
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(db_last_fault(db), DB_FINE);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*global;
+	enum db_fault	 fault;
+	const char	*text;
+	bool		 mysql_only;
+} moods[] = {
+	{ "SET GLOBAL read_only = 1", DB_READONLY, "read-only", false },
+	{ "SET GLOBAL super_read_only = 1", DB_READONLY, "read-only", true },
+	{ "SET GLOBAL binlog_format = 'STATEMENT'", DB_WRONG,
+	  "binlog_format", false },
+};
+
+START_TEST(server_is_refused)
+{
+	struct db	*db;
+
+	if (moods[_i].mysql_only && !is_mysql())
+		return;
+	db = db_new(conf, 3000);
+	sql("%s", moods[_i].global);
+	ck_fails(db_open(db, &e));
+	ck_assert(!db_is_open(db));
+	ck_assert_int_eq(db_last_fault(db), moods[_i].fault);
+	ck_has(e.text, moods[_i].text);
+	ck_has(e.text, db_peer(db));
+	calm_down();
+	ck_ok(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_FINE);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*mysql;		/* after the socket */
+	const char	*text;
+} logins[] = {
+	{ "user: outbox, password_env: WRONG_PW, database: app", "1045" },
+	{ "user: nobody, password_env: OUTBOX_PW, database: app", "1045" },
+	{ "user: outbox, password_env: OUTBOX_PW, database: nil", "10" },
+	{ "user: outbox, password_env: NO_SUCH, database: app", "NO_SUCH" },
+	{ "user: outbox, password_file: /no/such, database: app", "/no/such" },
+};
+
+START_TEST(login_is_refused)
+{
+	struct conf	*c = servers_conf("mysql: {socket: \"%s\", %s}\n",
+			    conf->mysql.socket, logins[_i].mysql);
+	struct db	*db = db_new(c, 3000);
+
+	setenv("WRONG_PW", "wr0ng-s3cret", 1);
+	ck_fails(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
+	ck_assert(!db_is_open(db));
+	ck_has(e.text, logins[_i].text);
+	ck_has(e.text, "mysql ");
+	ck_has_not(e.text, "wr0ng-s3cret");
+	ck_has_not(e.text, OUTBOX_PASSWORD);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(next_host_is_tried)
+{
+	int		 away = dumb_port(_i == 1);
+	const char	*port = servers_get(server, "PORT");
+	int64_t		 start = clock_ms();
+	struct conf	*c;
+	struct db	*db;
+
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
+	    "\"127.0.0.1:%s\"], user: outbox, password_env: OUTBOX_PW, "
+	    "database: app}\n", away, port);
+	db = db_new(c, 3000);
+	/* Round and round, but the silent one takes its time. */
+	for (int round = 0; round < 2 - _i; round++) {
+		ck_fails(db_open(db, &e));
+		ck_assert_int_eq(db_last_fault(db), DB_LOST);
+		ck_has(e.text, c->mysql.hosts.items[0]);
+		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[0]);
+		ck_ok(db_open(db, &e));
+		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[1]);
+		ck_assert_str_eq(db_value(db, "SELECT @@port"), port);
+	}
+	ck_assert_int_lt(ms_since(start), 3500);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(statement_is_bounded)
+{
+	struct db	*db = db_connected(conf, 2000);
+	int64_t		 start = clock_ms();
+
+	ck_assert_ptr_null(db_ask(db, "SELECT SLEEP(9)", &e));
+	ck_near(ms_since(start), 1900, 3500);
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert(!db_is_open(db));
+	ck_has(e.text, "asking");
+	ck_ok(db_open(db, &e));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(hung_server_is_bounded)
+{
+	struct db	*db = db_new(conf, 2000);
+	int64_t		 start = clock_ms();
+
+	servers_signal(server, SIGSTOP);
+	ck_fails(db_open(db, &e));
+	servers_signal(server, SIGCONT);
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert_int_lt(ms_since(start), 3500);
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*sql;
+	const char	*text;
+} wrongs[] = {
+	{ "SELEC 1", "1064" },
+	{ "UPDATE no_such SET a = 1", "114" },
+	{ "UPDATE events SET event_type = 'x'", "1142" },
+	{ "DROP TABLE outbox", "1142" },
+	{ "UPDATE outbox SET attempts = 'x'", "1" },
+	{ "", "1065" },
+};
+
+START_TEST(wrong_statement_is_told)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	ck_fails(db_run(db, wrongs[_i].sql, NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
+	ck_assert_int_eq(strncmp(e.text, "doing: ", 7), 0);
+	ck_has(e.text, wrongs[_i].text);
+	ck_assert(db_is_open(db));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+}
+END_TEST
+
+START_TEST(becoming_read_only_is_told)
+{
+	struct db	*db = db_connected(conf, 3000);
+
+	sql("SET GLOBAL read_only = 1");
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 1", NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
+	ck_assert(!db_is_open(db));
+	db_free(db);
+}
+END_TEST
+
+/* It is rounded up, but who gives up first, the server or the library? */
+START_TEST(lock_wait_is_busy)
+{
+	struct db	*db = db_connected(conf, 1000);
+	int64_t		 start = clock_ms();
+
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 1 "
+	    "WHERE global_sequence = 1");
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 2 "
+	    "WHERE global_sequence = 1", NULL, &e));
+	ck_assert_int_lt(ms_since(start), 3500);
+	ck_assert_msg(db_last_fault(db) == DB_BUSY, "%s", e.text);
+	ck_assert(db_is_open(db));
+	sql("COMMIT");
+	ck_assert_str_eq(db_value(db, "SELECT MAX(attempts) FROM outbox"), "1");
+	db_free(db);
+}
+END_TEST
+
+/* A statement in a thread of its own, because it will wait. */
+struct job {
+	struct db	*db;
+	const char	*sql;
+	int		 rc;
+	struct err	 e;
+	pthread_t	 thread;
+};
+
+static void *
+job_run(void *arg)
+{
+	struct job	*j = arg;
+
+	j->rc = db_run(j->db, j->sql, NULL, &j->e);
+	return NULL;
+}
+
+static void
+job_start(struct job *j)
+{
+	ck_assert_int_eq(pthread_create(&j->thread, NULL, job_run, j), 0);
+}
+
+START_TEST(deadlock_is_busy)
+{
+	struct job	j = { .db = db_connected(conf, 9000) };
+
+	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 2";
+	/* Who changed fewer rows is the victim. */
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
+	    "WHERE global_sequence IN (2, 3); "
+	    "UPDATE events SET event_type = 'x'; "
+	    "UPDATE outbox_settings SET partition_count = 9; "
+	    "INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f')");
+	ck_ok(db_run(j.db, "START TRANSACTION", NULL, &e));
+	ck_ok(db_run(j.db, "UPDATE outbox SET attempts = 2 "
+	    "WHERE global_sequence = 1", NULL, &e));
+	job_start(&j);
+	wait_for_locks(1);
+	sql("UPDATE outbox SET attempts = 9 WHERE global_sequence = 1");
+	pthread_join(j.thread, NULL);
+	sql("COMMIT");
+	ck_assert_int_eq(j.rc, -1);
+	ck_assert_msg(db_last_fault(j.db) == DB_BUSY, "%s", j.e.text);
+	ck_has(j.e.text, "1213");
+	ck_assert(db_is_open(j.db));
+	ck_sql("27", "SELECT SUM(attempts) FROM outbox");
+	db_free(j.db);
+}
+END_TEST
+
+/* Killed by an operator: while idle, while waiting, only the statement. */
+static const struct {
+	const char	*kill;
+	bool		 idle;
+	enum db_fault	 fault;
+} kills[] = {
+	{ "KILL", true, DB_LOST },
+	{ "KILL", false, DB_LOST },
+	{ "KILL QUERY", false, DB_BUSY },
+};
+
+START_TEST(kill_is_told)
+{
+	struct job	 j = { .db = db_connected(conf, 9000) };
+	const char	*id = db_value(j.db, "SELECT CONNECTION_ID()");
+
+	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 1";
+	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
+	    "WHERE global_sequence = 1");
+	if (kills[_i].idle) {
+		sql("%s %s", kills[_i].kill, id);
+		for (int64_t until = patience(); strcmp(sql_text("SELECT "
+		    "COUNT(*) FROM information_schema.processlist "
+		    "WHERE id = %s", id), "0") != 0; )
+			wait_more(&until, "the connection to be killed");
+		job_run(&j);
+	} else {
+		job_start(&j);
+		wait_for_locks(1);
+		sql("%s %s", kills[_i].kill, id);
+		pthread_join(j.thread, NULL);
+	}
+	sql("COMMIT");
+	ck_assert_int_eq(j.rc, -1);
+	ck_assert_msg(db_last_fault(j.db) == kills[_i].fault, "%s", j.e.text);
+	ck_assert(db_is_open(j.db) == (kills[_i].fault == DB_BUSY));
+	ck_sql("9", "SELECT attempts FROM outbox WHERE global_sequence = 1");
+	if (!db_is_open(j.db))
+		ck_ok(db_open(j.db, &e));
+	ck_ok(db_run(j.db, j.sql, NULL, &e));
+	db_free(j.db);
+}
+END_TEST
+
+START_TEST(too_many_connections_is_no_fault_of_ours)
+{
+	struct db	*dbs[50] = { NULL };
+	int		 n = 0;
+
+	while (n < NROWS(dbs) - 1 && db_open(dbs[n] = db_new(conf, 3000),
+	    &e) == 0)
+		n++;
+	ck_near(n, 30, 40);
+	ck_has(e.text, "1040");
+	ck_assert_int_eq(db_last_fault(dbs[n]), DB_LOST);
+	for (; n >= 0; n--)
+		db_free(dbs[n]);
+	wait_for_goodbye();
+}
+END_TEST
+
+START_TEST(closed_is_told)
+{
+	struct db	*db = db_new(conf, 3000);
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!db_is_open(db));
+		ck_fails(db_run(db, "SELECT 1", NULL, &e));
+		ck_assert_int_eq(db_last_fault(db), DB_CLOSED);
+		ck_has(e.text, "doing: ");
+		ck_assert_ptr_null(db_ask(db, "SELECT 1", &e));
+		ck_ok(db_open(db, &e));
+		db_close(db);
+		db_close(db);
+	}
+	db_free(db);
+}
+END_TEST
+
+static const struct {
+	const char	*text;
+	size_t		 len;
+} quotes[] = {
+	{ "", 0 },
+	{ "plain", 5 },
+	{ "it's", 4 },
+	{ "'", 1 },
+	{ "''", 2 },
+	{ "\\", 1 },
+	{ "\\'", 2 },
+	{ "a\\", 2 },
+	{ "\"; DROP TABLE outbox; -- ", 25 },
+	{ "a\0b", 3 },
+	{ "\0", 1 },
+	{ "line\r\n\x1a\t%_", 9 },
+	{ "gr\xc3\xbc\xc3\x9f \xf0\x9f\x90\x98", 11 },
+	{ "cut \xc3", 5 },
+	{ "\xff\xfe'\\\x80", 5 },
+	{ "\xbf\x27 OR 1=1", 8 },
+	{ "\xe5\x5c\x27", 3 },
+};
+
+static void
+put_hex(struct buf *b, const char *text, size_t len)
+{
+	buf_str(b, "");
+	for (size_t i = 0; i < len; i++)
+		buf_printf(b, "%02X", (unsigned char)text[i]);
+}
+
+START_TEST(quoted_text_arrives)
+{
+	struct db	*db = db_connected(conf, 3000);
+	struct buf	 b = { 0 }, hex = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&b, "SELECT HEX(_binary");
+	db_quote(db, &b, quotes[_i].text, quotes[_i].len);
+	buf_str(&b, "), 'still here'");
+	rows = db_query(db, "quote", &b, &e);
+	ck_assert_msg(rows != NULL, "%s", e.text);
+	put_hex(&hex, quotes[_i].text, quotes[_i].len);
+	ck_assert(db_next(rows));
+	ck_assert_str_eq(db_text(rows, 0), hex.data);
+	ck_assert_str_eq(db_text(rows, 1), "still here");
+	db_rows_free(rows);
+	buf_free(&hex);
+	buf_free(&b);
+	db_free(db);
+}
+END_TEST
+
+START_TEST(name_is_quoted)
+{
+	struct buf	b = { 0 };
+
+	db_name(&b, "select");
+	db_name(&b, "a$-b");
+	ck_assert_str_eq(b.data, "`select``a$-b`");
+	buf_free(&b);
+}
+END_TEST
+
+/*
+ * TLS: one server without and one with
+ */
+
+static char	tls_name[16];		/* "mariadb-tls" */
+
+static void
+start_tls(void)
+{
+	char		 ca[64], cert[64], key[64];
+	const char	*lines[] = { ca, cert, key, NULL };
+
+	snprintf(tls_name, sizeof(tls_name), "%s-tls", server);
+	if (servers_runs(tls_name))
+		return;
+	servers_certificates();
+	snprintf(ca, sizeof(ca), "ssl_ca=%s", servers_path("ca.pem"));
+	snprintf(cert, sizeof(cert), "ssl_cert=%s", servers_path("server.pem"));
+	snprintf(key, sizeof(key), "ssl_key=%s", servers_path("server.key"));
+	servers_start(tls_name, server, lines);
+	sql_open(tls_name);
+	sql_load(tls_name, "app");
+	sql("CREATE USER picky@'127.0.0.1' IDENTIFIED BY '" OUTBOX_PASSWORD
+	    "' REQUIRE X509; GRANT SELECT ON app.* TO picky@'127.0.0.1'");
+	sql_close();
+}
+
+static void
+start_mariadb_tls(void)
+{
+	frame_start_mariadb();
+	start_tls();
+}
+
+static void
+start_mysql_tls(void)
+{
+	frame_start_mysql();
+	start_tls();
+}
+
+/* The certificate names 127.0.0.1 but not 0.0.0.0, which is no loopback. */
+static const struct {
+	const char	*mode, *ca, *host;
+	bool		 offered, works, encrypted;
+} modes[] = {
+	{ "auto", "", "127.0.0.1", false, true, false },
+	{ "auto", "", "localhost", false, true, false },
+	{ "auto", "ca.pem", "0.0.0.0", false, false, false },
+	{ "disable", "", "0.0.0.0", false, true, false },
+	{ "require", "", "127.0.0.1", false, false, false },
+	{ "require", "ca.pem", "127.0.0.1", false, false, false },
+	{ "verify", "ca.pem", "127.0.0.1", false, false, false },
+	{ "auto", "", "127.0.0.1", true, true, false },
+	{ "auto", "ca.pem", "0.0.0.0", true, false, false },
+	{ "disable", "", "127.0.0.1", true, true, false },
+	{ "require", "", "127.0.0.1", true, true, true },
+	{ "require", "", "0.0.0.0", true, true, true },
+	{ "require", "ca.pem", "127.0.0.1", true, true, true },
+	{ "verify", "ca.pem", "127.0.0.1", true, true, true },
+	{ "verify", "ca.pem", "localhost", true, true, true },
+	{ "verify", "other.pem", "127.0.0.1", true, false, false },
+	{ "verify", "", "127.0.0.1", true, false, false },
+	{ "verify", "ca.pem", "0.0.0.0", true, false, false },
+};
+
+START_TEST(tls_is_as_asked)
+{
+	const char	*name = modes[_i].offered ? tls_name : server;
+	const char	*ca = modes[_i].ca;
+	struct conf	*c;
+	struct db	*db;
+	struct db_rows	*rows;
+
+	c = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: %s, "
+	    "ca: \"%s\"}}\n", modes[_i].host, servers_get(name, "PORT"),
+	    modes[_i].mode, ca[0] == '\0' ? "" : servers_path(ca));
+	db = db_new(c, 3000);
+	if (!modes[_i].works) {
+		ck_fails(db_open(db, &e));
+		ck_assert(!db_is_open(db));
+		ck_has_not(e.text, OUTBOX_PASSWORD);
+	} else {
+		ck_ok(db_open(db, &e));
+		rows = db_ask(db, "SHOW SESSION STATUS LIKE 'Ssl_cipher'", &e);
+		ck_assert(rows != NULL && db_next(rows));
+		ck_assert((db_length(rows, 1) > 0) == modes[_i].encrypted);
+		db_rows_free(rows);
+	}
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(certificate_is_shown)
+{
+	char		 own[256] = "";
+	struct conf	*c;
+	struct db	*db;
+
+	if (_i == 1)
+		snprintf(own, sizeof(own), ", cert: \"%s\", key: \"%s\"",
+		    servers_path("client.pem"), servers_path("client.key"));
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: picky, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
+	    "ca: \"%s\"%s}}\n", servers_get(tls_name, "PORT"),
+	    servers_path("ca.pem"), own);
+	db = db_new(c, 3000);
+	ck_assert_int_eq(db_open(db, &e), _i == 1 ? 0 : -1);
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(socket_needs_no_tls)
+{
+	struct conf	*c = servers_conf("mysql: {socket: \"%s\", user: "
+			    "outbox, password_env: OUTBOX_PW, database: app, "
+			    "tls: {mode: auto, ca: \"%s\"}}\n",
+			    servers_get(tls_name, "SOCKET"),
+			    servers_path("other.pem"));
+
+	db_free(db_connected(c, 3000));
+	conf_free(c);
+}
+END_TEST
+
+/* The server that this case alone uses, because it is killed. */
+START_TEST(restarted_server_is_found_again)
+{
+	struct conf	*c;
+	struct db	*db;
+	int64_t		 start;
+
+	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app}\n",
+	    servers_get(tls_name, "PORT"));
+	db = db_connected(c, 3000);
+	start = clock_ms();
+	servers_kill(tls_name);
+	ck_fails(db_run(db, "UPDATE outbox SET attempts = 0", NULL, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_fails(db_open(db, &e));
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert_int_lt(ms_since(start), 4000);
+	servers_restart(tls_name);
+	ck_ok(db_open(db, &e));
+	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
+	db_free(db);
+	conf_free(c);
+}
+END_TEST
+
+static void
+add_db(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "db", k, k->start, db_begin, end);
+
+	tcase_add_test(tc, session_is_prepared);
+	tcase_add_test(tc, moments_are_utc);
+	tcase_add_test(tc, result_is_walked);
+	tcase_add_test(tc, matched_rows_are_counted);
+	tcase_add_loop_test(tc, server_is_refused, 0, NROWS(moods));
+	tcase_add_loop_test(tc, login_is_refused, 0, NROWS(logins));
+	tcase_add_loop_test(tc, next_host_is_tried, 0, 2);
+	tcase_add_test(tc, statement_is_bounded);
+	tcase_add_test(tc, hung_server_is_bounded);
+	tcase_add_loop_test(tc, wrong_statement_is_told, 0, NROWS(wrongs));
+	tcase_add_test(tc, becoming_read_only_is_told);
+	tcase_add_test(tc, lock_wait_is_busy);
+	tcase_add_test(tc, deadlock_is_busy);
+	tcase_add_loop_test(tc, kill_is_told, 0, NROWS(kills));
+	tcase_add_test(tc, too_many_connections_is_no_fault_of_ours);
+	tcase_add_test(tc, closed_is_told);
+	tcase_add_loop_test(tc, quoted_text_arrives, 0, NROWS(quotes));
+	tcase_add_test(tc, name_is_quoted);
+
+	tc = add_case(s, "tls", k, strcmp(k->name, "mysql") == 0 ?
+	    start_mysql_tls : start_mariadb_tls, begin, end);
+	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
+	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
+	tcase_add_test(tc, socket_needs_no_tls);
+	tcase_add_test(tc, restarted_server_is_found_again);
+}
+
+int
+main(void)
+{
+	return frame_run("db", add_db);
+}

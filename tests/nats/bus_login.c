@@ -1,0 +1,560 @@
+/* bus_login.c - users, tokens, certificates and credentials; and no server */
+
+#include "nats/bus_test.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define USERS	"authorization: { users: [ " \
+		"{ user: admin, password: admin }, " \
+		"{ user: relay, password: \"" SECRET "\", permissions: { " \
+		"publish: [\"events.>\"], subscribe: [\"_INBOX.>\"] } }, " \
+		"{ user: mute, password: \"" SECRET "\", permissions: { " \
+		"publish: { deny: \"events.secret\" } } }, " \
+		"{ user: deaf, password: \"" SECRET "\", permissions: { " \
+		"publish: \">\", subscribe: { deny: \"_INBOX.>\" } } } ] }"
+
+static void
+start_users(void)
+{
+	static const char *const	lines[] = { USERS, NULL };
+
+	server = "users";
+	servers_start("users", "nats", lines);
+	setenv("SECRET", SECRET, 1);
+	setenv("WRONG", "wr0ng-" SECRET, 1);
+}
+
+static void
+users_begin(void)
+{
+	char	url[128];
+
+	snprintf(url, sizeof(url), "nats://admin:admin@127.0.0.1:%s",
+	    servers_get(server, "PORT"));
+	conf = conf_of_server("user: relay, password_env: SECRET");
+	bus = bus_new(conf, "check");
+	admin_open(url);
+	plain_stream("EVENTS", "events.>");
+}
+
+/* Log in anew as somebody else. */
+static int
+log_in_as(const char *keys)
+{
+	conf_free(conf);
+	admin_close();
+	bus_free(&bus);
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	return open_bus(&bus);
+}
+
+START_TEST(user_logs_in)
+{
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	bus.ops->begin(bus.arg, INT64_MAX);
+	send_row(1, 1);
+	ck_stored(1, 1);
+}
+END_TEST
+
+static const char *const	logins[] = {
+	"user: relay, password_env: WRONG",
+	"user: nobody, password_env: SECRET",
+	"user: relay", "token_env: SECRET", "stream: EVENTS",
+};
+
+START_TEST(wrong_login_is_refused)
+{
+	int64_t	start = clock_ms();
+
+	ck_assert_int_eq(log_in_as(logins[_i]), -1);
+	ck_assert_int_lt(ms_since(start), 1000);
+	ck_assert(!is_open());
+	ck_has(e.text, conf->nats.servers.items[0]);
+	ck_has(e.text, "uthorization");
+	ck_has_not(e.text, SECRET);
+}
+END_TEST
+
+static const char *const	missing[][2] = {
+	{ "user: relay, password_env: NO_SUCH", "NO_SUCH" },
+	{ "user: relay, password_file: /no/such", "/no/such" },
+	{ "token_env: NO_SUCH", "NO_SUCH" },
+	{ "token_file: /no/such", "/no/such" },
+	{ "credentials_file: /no/such", "/no/such" },
+	{ "tls: {ca: /no/such}", "/no/such" },
+};
+
+START_TEST(missing_secret_is_named)
+{
+	ck_assert_int_eq(log_in_as(missing[_i][0]), -1);
+	ck_assert(!is_open());
+	ck_has(e.text, missing[_i][1]);
+}
+END_TEST
+
+/* Read anew for each connection. */
+START_TEST(changed_password_is_read)
+{
+	char	keys[300];
+
+	snprintf(keys, sizeof(keys), "user: relay, password_file: %s",
+	    servers_write("password", "wrong\n"));
+	ck_assert_int_eq(log_in_as(keys), -1);
+	servers_write("password", SECRET "\nsecond line\n");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+}
+END_TEST
+
+static bool
+complains(int64_t ms)
+{
+	int64_t	until = clock_ms() + ms;
+
+	do {
+		bus.ops->wait(bus.arg, 20);
+		if (bus.ops->complaint(bus.arg, PUB_MESSAGES, &e))
+			return true;
+	} while (clock_ms() < until);
+	return false;
+}
+
+START_TEST(forbidden_look_is_told)
+{
+	struct stream_report	r;
+	int64_t			start;
+
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	start = clock_ms();
+	ck_assert(!check(&r));
+	ck_assert_int_lt(ms_since(start), 1400);
+	ck_has(e.text, "permission");
+}
+END_TEST
+
+START_TEST(forbidden_look_up_is_told)
+{
+	struct place	p = { .sequence = 1 };
+	int64_t		start;
+
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	start = clock_ms();
+	asked = 0;
+	ck_assert_int_eq(look_up(&p, 1), -1);
+	ck_near(ms_since(start), 2800, 3800);
+	ck_assert_uint_gt(asked, 6);
+	ck_has(e.text, "permission");
+	ck_assert(is_open());
+	ck_assert(bus.ops->complaint(bus.arg, PUB_FORBIDDEN, &e));
+	ck_has(e.text, "MSG.GET");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_NOBODY, &e));
+}
+END_TEST
+
+START_TEST(forbidden_subject_is_complained_of)
+{
+	ck_assert_int_eq(log_in_as("user: mute, password_env: SECRET"), 0);
+	bus.ops->begin(bus.arg, INT64_MAX);
+	write_letter(1, "secret", bytes("x"));
+	ck_assert_int_eq(send_letter(1), PUB_SENT);
+	ck_assert(complains(5000));
+	ck_has(e.text, "events.secret");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));	/* said once */
+	ck_no_answer(50);
+	ck_assert(is_open());
+	send_row(2, 2);
+	ck_answer(2, VERDICT_STORED, NULL);
+}
+END_TEST
+
+/* What may not be told says nothing about the messages. */
+START_TEST(forbidden_advisory_is_told_apart)
+{
+	ck_assert_int_eq(log_in_as("user: mute, password_env: SECRET, "
+	    "advisory: events.secret"), 0);
+	bus.ops->begin(bus.arg, INT64_MAX);
+	bus.ops->tell(bus.arg, conf->nats.advisory, "{}");
+	for (int64_t until = patience();
+	    !bus.ops->complaint(bus.arg, PUB_TOLD, &e); ) {
+		bus.ops->wait(bus.arg, 20);
+		ck_assert_int_lt(clock_ms(), until);
+	}
+	ck_has(e.text, "events.secret");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	send_row(1, 1);
+	ck_answer(1, VERDICT_STORED, NULL);
+	/* One that only begins like it. */
+	write_letter(2, "secret.t", bytes("x"));
+	ck_assert_int_eq(send_letter(2), PUB_SENT);
+	ck_answer(2, VERDICT_STORED, NULL);
+}
+END_TEST
+
+/* Who may not listen for rings sends messages all the same. */
+START_TEST(forbidden_wake_is_told_apart)
+{
+	listen_to("wake.up", ", user: relay, password_env: SECRET");
+	is_subscribed();
+	for (int64_t until = patience();
+	    !bus.ops->complaint(bus.arg, PUB_WAKE, &e); )
+		wait_more(&until, "the complaint"), bus.ops->wait(bus.arg, 20);
+	ck_has(e.text, "wake.up");
+	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ring("wake.up", 1);
+	ck_assert(!is_woken(50));
+	ck_assert(is_open());
+}
+END_TEST
+
+START_TEST(forbidden_inbox_is_complained_of)
+{
+	int	rc = log_in_as("user: deaf, password_env: SECRET");
+
+	if (rc == 0)
+		ck_assert(complains(5000));
+	ck_has(e.text, "_INBOX");
+}
+END_TEST
+
+static void
+start_token(void)
+{
+	static const char *const	lines[] = {
+		"authorization: { token: \"" SECRET "\" }", NULL
+	};
+
+	server = "token";
+	servers_start("token", "nats", lines);
+	setenv("SECRET", SECRET, 1);
+	setenv("WRONG", "wr0ng-" SECRET, 1);
+}
+
+START_TEST(token_logs_in)
+{
+	conf = conf_of_server(_i == 0 ? "token_env: SECRET" :
+	    "token_env: WRONG");
+	bus = bus_new(conf, "check");
+	ck_assert_int_eq(open_bus(&bus), _i == 0 ? 0 : -1);
+	ck_assert(is_open() == (_i == 0));
+	ck_has_not(e.text, SECRET);
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+static void
+start_tls(void)
+{
+	char		 plain[600], strict[620];
+	const char	*lines[] = { plain, NULL };
+
+	servers_certificates();
+	snprintf(plain, sizeof(plain), "tls: { cert_file: \"%s\", "
+	    "key_file: \"%s\", ca_file: \"%s\" }", servers_path("server.pem"),
+	    servers_path("server.key"), servers_path("ca.pem"));
+	snprintf(strict, sizeof(strict), "%.*s, verify: true }",
+	    (int)strlen(plain) - 2, plain);
+	servers_start("tls", "nats", lines);
+	lines[0] = strict;
+	servers_start("mtls", "nats", lines);
+}
+
+static const struct {
+	const char	*server, *scheme, *host, *ca, *cert;
+	bool		 works;
+} modes[] = {
+	{ "tls", "nats", "127.0.0.1", "ca", "", true },
+	{ "tls", "tls", "127.0.0.1", "ca", "", true },
+	{ "tls", "nats", "localhost", "ca", "", true },
+	{ "tls", "nats", "127.0.0.1", "other", "", false },
+	{ "tls", "nats", "0.0.0.0", "ca", "", false },	/* another name */
+	{ "tls", "nats", "127.0.0.1", "", "", false },	/* a private CA */
+	{ "tls", "tls", "127.0.0.1", "", "", false },
+	{ "tls", "nats", "127.0.0.1", "ca", "client", true },
+	{ "mtls", "nats", "127.0.0.1", "ca", "", false },
+	{ "mtls", "nats", "127.0.0.1", "ca", "client", true },
+	{ "nats", "nats", "127.0.0.1", "", "", true },	/* offers no TLS */
+	{ "nats", "nats", "127.0.0.1", "ca", "", false },
+	{ "nats", "tls", "127.0.0.1", "", "", false },
+};
+
+START_TEST(tls_is_as_asked)
+{
+	char	ca[200] = "", cert[400] = "", keys[900];
+
+	if (modes[_i].ca[0] != '\0')
+		snprintf(ca, sizeof(ca), "%s/%s.pem", servers_path(""),
+		    modes[_i].ca);
+	if (modes[_i].cert[0] != '\0')
+		snprintf(cert, sizeof(cert), ", cert: %s, key: %s",
+		    servers_path("client.pem"), servers_path("client.key"));
+	snprintf(keys, sizeof(keys), "servers: [\"%s://%s:%s\"], "
+	    "tls: {ca: \"%s\"%s}", modes[_i].scheme, modes[_i].host,
+	    servers_get(modes[_i].server, "PORT"), ca, cert);
+	conf = conf_with(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_msg(open_bus(&bus) == (modes[_i].works ? 0 : -1), "%s",
+	    e.text);
+	ck_assert(is_open() == modes[_i].works);
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(tls_carries_messages)
+{
+	char	keys[300];
+
+	server = "tls";
+	snprintf(keys, sizeof(keys), "tls: {ca: \"%s\"}",
+	    servers_path("ca.pem"));
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_int_eq(open_bus(&bus), 0);
+	bus.ops->begin(bus.arg, INT64_MAX);
+	for (uint32_t i = 0; i < 1000; i++)
+		send_row(i + 1, i);
+	/* There is no stream, but everything goes to and fro. */
+	for (uint32_t i = 0; i < 1000; i++)
+		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "responders");
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+/* Made for this test, without an end; they open nothing else. */
+#define OPERATOR_JWT \
+	"eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJpYXQiOjE3M" \
+	"DAwMDAwMDAsImlzcyI6Ik9BQ1VSWkxHWkpXVExESUdZRFRLSzJYQlVJSkNKW" \
+	"ExPRlpGUlBKWVlPR0dCRDM3Q1UyWFlLTFRNIiwibmFtZSI6Im9wIiwic3ViI" \
+	"joiT0FDVVJaTEdaSldUTERJR1lEVEtLMlhCVUlKQ0pYTE9GWkZSUEpZWU9HR" \
+	"0JEMzdDVTJYWUtMVE0iLCJuYXRzIjp7InR5cGUiOiJvcGVyYXRvciIsInZlc" \
+	"nNpb24iOjJ9LCJqdGkiOiJHQ0dGTlEzRldHU1Y3TlJSVlU2V1hFVFFUWTRYQ" \
+	"UtZWlA1UDVPMlJHQTdYQU9FR0Q0VVFBIn0.cRFD6An2RLhHhdWBM2GHH1Cg4" \
+	"xxU9vha6N7PbIfPf1V1jhBqwKzESqcoYbmwbmBlO_Kfdo0z2F9brTSlKuf2D" \
+	"A"
+#define ACCOUNT_KEY \
+	"AAZWKBNYA7TE5PBEYJ6MDQNWIYSV7RQSMX6E4NGDUSZSDF5WAXRZDNOD"
+#define ACCOUNT_JWT \
+	"eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJpYXQiOjE3M" \
+	"DAwMDAwMDAsImlzcyI6Ik9BQ1VSWkxHWkpXVExESUdZRFRLSzJYQlVJSkNKW" \
+	"ExPRlpGUlBKWVlPR0dCRDM3Q1UyWFlLTFRNIiwibmFtZSI6ImFjYyIsInN1Y" \
+	"iI6IkFBWldLQk5ZQTdURTVQQkVZSjZNRFFOV0lZU1Y3UlFTTVg2RTROR0RVU" \
+	"1pTREY1V0FYUlpETk9EIiwibmF0cyI6eyJsaW1pdHMiOnsic3VicyI6LTEsI" \
+	"mRhdGEiOi0xLCJwYXlsb2FkIjotMSwiaW1wb3J0cyI6LTEsImV4cG9ydHMiO" \
+	"i0xLCJ3aWxkY2FyZHMiOnRydWUsImNvbm4iOi0xLCJsZWFmIjotMX0sImRlZ" \
+	"mF1bHRfcGVybWlzc2lvbnMiOnsicHViIjp7fSwic3ViIjp7fX0sInR5cGUiO" \
+	"iJhY2NvdW50IiwidmVyc2lvbiI6Mn0sImp0aSI6IkZXNVRSQ1BPV0FSSDI0T" \
+	"UNMRzZXNU1ZUURINjMyVFBDVFhISllZTFNNMjdQUUs0N0xGMkEifQ.RulCjy" \
+	"Qs5gWPW0LoxTDv0pL-kTRrgDJTUy4JMsc_KpWmZkPKKwYsFtwMumntAnIdHV" \
+	"IQJ8Fo37EFJJeFsayRDA"
+#define USER_JWT \
+	"eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJpYXQiOjE3M" \
+	"DAwMDAwMDAsImlzcyI6IkFBWldLQk5ZQTdURTVQQkVZSjZNRFFOV0lZU1Y3U" \
+	"lFTTVg2RTROR0RVU1pTREY1V0FYUlpETk9EIiwibmFtZSI6InVzZXIiLCJzd" \
+	"WIiOiJVQUdTM1JZT1o2NldRM0lRUVE3UkJLVTJBNUVXM0YyQlFSVllEWENaV" \
+	"UlDS1hWTVVQT1hMT0tHVyIsIm5hdHMiOnsicHViIjp7fSwic3ViIjp7fSwic" \
+	"3VicyI6LTEsImRhdGEiOi0xLCJwYXlsb2FkIjotMSwidHlwZSI6InVzZXIiL" \
+	"CJ2ZXJzaW9uIjoyfSwianRpIjoiSEhWNkk3TTI2QkVKUUxUSEVBREo3Mk0zS" \
+	"1VUSEpSUDNaQUo2WFFMTUdDNkVDR01WNDdTUSJ9.pVKaYUJUDz-O2eBoR3mS" \
+	"gb-JgB5tKl-UOEL1KjrZQLgoTa2fpwQNUyf_BKfDTGI0qPv9M3CcGqx-OUZD" \
+	"Z8gyDQ"
+#define USER_SEED \
+	"SUAHJMJBDXGJGKPQWX74QTGYP4NOYXQCQEBU4BFSIMQMHVQAQAOWEF23KA"
+#define STRANGERS_SEED \
+	"SUAMEMCHUZFPMFQ5PEXNWSXBCXZVHOHL7VEAOFX72F7V3NJ5PROMKSOZEI"
+
+/* JetStream is off, too: it would want a second account. */
+static void
+start_creds(void)
+{
+	static const char *const	lines[] = {
+		"jetstream: disabled", "operator: \"" OPERATOR_JWT "\"",
+		"resolver: MEMORY", "resolver_preload: { " ACCOUNT_KEY ": \""
+		ACCOUNT_JWT "\" }", NULL
+	};
+
+	server = "creds";
+	servers_start("creds", "nats", lines);
+}
+
+START_TEST(credentials_log_in)
+{
+	struct stream_report	r;
+	char			keys[200], text[2000];
+
+	snprintf(text, sizeof(text), "-----BEGIN NATS USER JWT-----\n%s\n"
+	    "------END NATS USER JWT------\n\n"
+	    "-----BEGIN USER NKEY SEED-----\n%s\n"
+	    "------END USER NKEY SEED------\n", USER_JWT,
+	    _i == 0 ? USER_SEED : STRANGERS_SEED);
+	snprintf(keys, sizeof(keys), "credentials_file: %s",
+	    servers_write("creds.creds", text));
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_msg(open_bus(&bus) == (_i == 0 ? 0 : -1), "%s", e.text);
+	ck_has_not(e.text, USER_SEED);
+	ck_has_not(e.text, STRANGERS_SEED);
+	if (_i == 0) {
+		bus.ops->begin(bus.arg, INT64_MAX);
+		send_row(1, 1);
+		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "JetStream");
+		ck_assert(!check(&r));
+		ck_has(e.text, "JetStream");
+		ck_assert(bus.ops->complaint(bus.arg, PUB_NOBODY, &e));
+		ck_assert(!bus.ops->complaint(bus.arg, PUB_FORBIDDEN, &e));
+	}
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(server_that_is_away)
+{
+	char	keys[200];
+	int64_t	start;
+
+	snprintf(keys, sizeof(keys), "servers: [\"nats://127.0.0.1:%d\"]",
+	    dumb_port(_i == 1));
+	conf = conf_with(keys);
+	bus = bus_new(conf, "check");
+	start = clock_ms();
+	ck_assert_int_eq(open_bus(&bus), -1);
+	ck_assert_int_lt(ms_since(start), _i == 0 ? 500 : 2500);
+	ck_has(e.text, conf->nats.servers.items[0]);
+	ck_assert(!is_open());
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+/* One server a call, round and round, wherever it starts. */
+START_TEST(next_server_is_tried)
+{
+	char	keys[300];
+	int	good = 0;
+
+	snprintf(keys, sizeof(keys), "servers: [\"nats://127.0.0.1:%d\", "
+	    "\"%s\", \"nats://127.0.0.1:%d\"]", dumb_port(false),
+	    servers_get(server, "URL"), dumb_port(false));
+	conf = conf_with(keys);
+	bus = bus_new(conf, "check");
+	for (int i = 0; i < 6; i++)
+		good += open_bus(&bus) == 0;
+	ck_assert_int_eq(good, 2);
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+static size_t
+threads_of_policy(int policy)
+{
+	DIR		*d = opendir("/proc/self/task");
+	struct dirent	*entry;
+	size_t		 n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while ((entry = readdir(d)) != NULL)
+		n += entry->d_name[0] != '.' &&
+		    sched_getscheduler(atoi(entry->d_name)) == policy;
+	closedir(d);
+	return n;
+}
+
+/* Or the one that frees messages takes our processor twice for each. */
+START_TEST(threads_of_the_library_wait)
+{
+	struct pub	p;
+
+	conf = conf_of_server("");
+	p = bus_new(conf, "patient");
+	ck_assert_int_eq(sched_getscheduler(0), SCHED_OTHER);
+	ck_assert_uint_eq(threads_of_policy(SCHED_OTHER), 1);
+	ck_assert_uint_gt(threads_of_policy(SCHED_BATCH), 0);
+	bus_free(&p);
+	conf_free(conf);
+}
+END_TEST
+
+/* Where all of us is to be patient or in a hurry, nothing is changed. */
+START_TEST(other_policy_is_kept)
+{
+	struct sched_param	param = { 0 };
+	struct pub		p;
+
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_IDLE, &param), 0);
+	conf = conf_of_server("");
+	p = bus_new(conf, "idle");
+	ck_assert_int_eq(sched_getscheduler(0), SCHED_IDLE);
+	ck_assert_uint_eq(threads_of_policy(SCHED_BATCH), 0);
+	bus_free(&p);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(closed_bus_is_harmless)
+{
+	struct pub_answer	a;
+	int64_t			start;
+
+	conf = conf_of_server("");
+	bus = bus_new(conf, "check");
+	for (int i = 0; i < 2; i++) {
+		bus.ops->close(bus.arg);
+		bus.ops->close(bus.arg);
+		bus.ops->begin(bus.arg, INT64_MAX);
+		ck_assert(!is_open());
+		write_letter(1, "t", bytes("x"));
+		ck_assert_int_eq(send_letter(0), PUB_LOST);
+		ck_assert_str_ne(e.text, "");
+		ck_assert(!bus.ops->answer(bus.arg, &a));
+		ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+		/* A worker waits here for its next try: no spinning. */
+		start = clock_ms();
+		bus.ops->wait(bus.arg, 60);
+		ck_near(ms_since(start), 59, 1000);
+		ck_assert_int_eq(open_bus(&bus), 0);
+	}
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
+void
+add_logins(Suite *s)
+{
+	TCase	*tc = server_case(s, "users", start_users, users_begin, end);
+
+	tcase_add_test(tc, user_logs_in);
+	tcase_add_loop_test(tc, wrong_login_is_refused, 0, NROWS(logins));
+	tcase_add_loop_test(tc, missing_secret_is_named, 0, NROWS(missing));
+	tcase_add_test(tc, changed_password_is_read);
+	tcase_add_test(tc, forbidden_look_is_told);
+	tcase_add_test(tc, forbidden_look_up_is_told);
+	tcase_add_test(tc, forbidden_subject_is_complained_of);
+	tcase_add_test(tc, forbidden_advisory_is_told_apart);
+	tcase_add_test(tc, forbidden_wake_is_told_apart);
+	tcase_add_test(tc, forbidden_inbox_is_complained_of);
+
+	tc = server_case(s, "token", start_token, NULL, NULL);
+	tcase_add_loop_test(tc, token_logs_in, 0, 2);
+
+	tc = server_case(s, "tls", start_tls, NULL, NULL);
+	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
+	tcase_add_test(tc, tls_carries_messages);
+
+	tc = server_case(s, "creds", start_creds, NULL, NULL);
+	tcase_add_loop_test(tc, credentials_log_in, 0, 2);
+
+	tc = server_case(s, "away", start_nats, NULL, NULL);
+	tcase_add_loop_test(tc, server_that_is_away, 0, 2);
+	tcase_add_test(tc, next_server_is_tried);
+	tcase_add_test(tc, closed_bus_is_harmless);
+	tcase_add_test(tc, threads_of_the_library_wait);
+	tcase_add_test(tc, other_policy_is_kept);
+}

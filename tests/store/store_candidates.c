@@ -1,0 +1,245 @@
+/* store_candidates.c - which rows a worker finds, and in which order */
+
+#include "store/store_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "sequence:range ..." of few rows; "many" if they are not few. */
+static const char *
+few(const struct range *ranges, size_t n)
+{
+	static char		 text[4096];
+	struct candidate	*c;
+	size_t			 nc, len = 0;
+	bool			 all;
+
+	ck_ok(store_few(st, ranges, n, &c, &nc, &all, &e));
+	text[0] = '\0';
+	for (size_t i = 0; i < nc; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s%llu:%u", i == 0 ? "" : " ",
+		    (unsigned long long)c[i].sequence, c[i].range);
+	ck_assert(all || nc == 0);
+	free(c);
+	return all ? text : "many";
+}
+
+START_TEST(few_rows_are_read_at_once)
+{
+	struct range	ranges[2] = { range("p01", 1), range("p00", 1) };
+
+	ck_assert_str_eq(few(ranges, 2), "");
+	add_rows(1, 1, "'p02'");
+	add_rows(2, 2, "'p01'");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 2");
+	ck_assert_str_eq(few(ranges, 2), "");
+	add_rows(3, 4, "'p01'");
+	add_rows(5, 5, "'p00'");
+	add_rows(6, 6, "'p01'");
+	ck_assert_str_eq(few(ranges, 2), "3:0 4:0 5:1 6:0");
+	ck_assert_str_eq(few(ranges + 1, 1), "5:0");
+	add_rows(7, STORE_FEW + 1, "'p00'");
+	ck_assert_str_ne(few(ranges, 2), "many");
+	add_rows(STORE_FEW + 2, STORE_FEW + 2, "'p01'");
+	ck_assert_str_eq(few(ranges, 2), "many");
+	ck_assert_str_ne(few(ranges, 1), "many");
+}
+END_TEST
+
+START_TEST(few_rows_may_have_no_label)
+{
+	struct range	ranges[2] = { range("p00", 1), range("", 1) };
+
+	add_rows(1, 1, "'p00'");
+	ck_assert_str_eq(few(ranges + 1, 1), "");
+	add_rows(2, 2, "NULL");
+	add_rows(3, 3, "''");
+	ck_assert_str_eq(few(ranges, 1), "1:0");
+	ck_assert_str_eq(few(ranges + 1, 1), "2:0 3:0");
+	ck_assert_str_eq(few(ranges, 2), "1:0 2:1 3:1");
+}
+END_TEST
+
+/* Those of others are read for nothing, and that not again at once. */
+START_TEST(rows_of_others_do_not_hide_few)
+{
+	static const char *const	labels[] = { "p00", "p01", "p03", "p04",
+	    "p05", "p06", "p07", "p08" };
+	struct range			r[NROWS(labels)];
+	unsigned long			asking, before;
+
+	before = reads();
+	asking = reads() - before;
+	for (int i = 0; i < NROWS(labels); i++)
+		r[i] = range(labels[i], 1);
+	/* As it usually is: most rows are delivered. */
+	add_rows(2000, 3999, "'p02'");
+	sql("UPDATE outbox SET published_at = NOW(6) - INTERVAL "
+	    "global_sequence SECOND; ANALYZE TABLE outbox");
+	add_rows(1, 2 * STORE_FEW, "'p02'");
+	add_rows(1000, 1001, "'p00'");
+	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
+	before = reads();
+	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
+	ck_assert_uint_lt(reads() - before, asking + STORE_FEW / 2);
+	/* Who has just come does not know it. */
+	store_free(st);
+	st = store_of(conf, ME);
+	before = reads();
+	ck_assert_str_eq(few(r, NROWS(labels)), "1000:0 1001:0");
+	ck_assert_uint_gt(reads() - before, asking + STORE_FEW / 2);
+	/* One range is read as fast by itself. */
+	before = reads();
+	ck_assert_str_eq(few(r, 1), "1000:0 1001:0");
+	ck_assert_uint_lt(reads() - before, asking + STORE_FEW / 2);
+}
+END_TEST
+
+/* With fleet and leases in the same statement. */
+START_TEST(waiting_rows_are_in_view)
+{
+	const char		*list[] = { "p00", "", "p01" };
+	struct labels		 one = { list, 1 }, three = { list, 3 };
+	struct store_view	 v;
+
+	add_lease("p00", ME, 3);
+	ck_ok(store_register(st, &e));
+	add_rows(1, 1, "'p02'");
+	add_rows(2, 2, "'p01'");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_view(st, NULL, &three, &v, &e));
+	ck_assert(!v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_uint_eq(v.nleases, 1);
+	ck_assert_uint_eq(v.leases[0].epoch, 3);
+	store_view_free(&v);
+	add_rows(3, 3, _i == 0 ? "NULL" : _i == 1 ? "''" : "'p01'");
+	ck_ok(store_view(st, NULL, &one, &v, &e));
+	ck_assert(!v.waits);
+	store_view_free(&v);
+	ck_ok(store_view(st, NULL, &three, &v, &e));
+	ck_assert(v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_uint_eq(v.nleases, 1);
+	store_view_free(&v);
+}
+END_TEST
+
+/* One column of each table, whatever their collations are. */
+START_TEST(view_mixes_no_collations)
+{
+	const char		*label = "p00";
+	struct labels		 labels = { &label, 1 };
+	struct store_view	 v;
+
+	sql("CREATE TABLE kept_partitions LIKE outbox_partitions; "
+	    "CREATE TABLE kept_workers LIKE outbox_workers; "
+	    "ALTER TABLE outbox_partitions CONVERT TO CHARACTER SET utf8mb4 "
+	    "COLLATE utf8mb4_unicode_ci; ALTER TABLE outbox_workers CONVERT "
+	    "TO CHARACTER SET latin1 COLLATE latin1_german2_ci");
+	add_lease("p00", ME, 3);
+	ck_ok(store_register(st, &e));
+	add_rows(1, 1, "'p00'");
+	ck_ok(store_view(st, NULL, &labels, &v, &e));
+	ck_assert(v.waits);
+	ck_assert_uint_eq(v.nids, 1);
+	ck_assert_str_eq(v.ids[0], ME);
+	ck_assert_uint_eq(v.nleases, 1);
+	ck_assert(v.leases[0].mine);
+	store_view_free(&v);
+	sql("DROP TABLE outbox_partitions, outbox_workers; RENAME TABLE "
+	    "kept_partitions TO outbox_partitions, kept_workers TO "
+	    "outbox_workers");
+}
+END_TEST
+
+START_TEST(candidates_come_in_order)
+{
+	struct range	ranges[2] = { range("p01", 1), range("p00", 1) };
+
+	ck_assert_str_eq(candidates(ranges, 2), "");
+	add_rows(9, 10, "'p00'");
+	add_rows(7, 8, "'p01'");
+	add_rows(1, 2, "'p02'");
+	add_rows(3, 5, "'p00'");
+	ck_assert_str_eq(candidates(ranges, 2),
+	    "3:1 4:1 5:1 7:0 8:0 9:1 10:1");
+	/* Due or not, claimed or not, but not what is delivered. */
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 60 SECOND, "
+	    "claim_token = 'x' WHERE global_sequence IN (4, 8); "
+	    "UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence IN (3, 7)");
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 5:1 8:0 9:1 10:1");
+	ranges[0].limit = ranges[1].limit = 1;
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 8:0");
+	ranges[1].limit = 3;
+	ck_assert_str_eq(candidates(ranges, 2), "4:1 5:1 8:0 9:1");
+}
+END_TEST
+
+START_TEST(many_ranges_are_one_statement)
+{
+	struct range	ranges[STORE_RANGES];
+	char		labels[STORE_RANGES][8];
+
+	for (unsigned i = 0; i < STORE_RANGES; i++) {
+		snprintf(labels[i], sizeof(labels[i]), "'p%02u'", i);
+		add_rows(i + 1, i + 1, labels[i]);
+		labels[i][strlen(labels[i]) - 1] = '\0';
+		ranges[i] = range(labels[i] + 1, 1);
+	}
+	log_statements();
+	ck_assert_ptr_nonnull(strstr(candidates(ranges, STORE_RANGES),
+	    "1:0 2:1 3:2 "));
+	ck_assert_ptr_nonnull(strstr(candidates(ranges, STORE_RANGES),
+	    " 63:62 64:63"));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql("2", "SELECT COUNT(*) " STATEMENTS);
+}
+END_TEST
+
+START_TEST(rows_without_label_are_candidates)
+{
+	struct range	ranges[2] = { range("p00", 1), range("", 1) };
+
+	add_rows(1, 1, "NULL");
+	add_rows(2, 2, "''");
+	add_rows(3, 3, "'p00'");
+	add_rows(4, 4, "NULL");
+	add_rows(5, 5, "''");
+	ck_assert_str_eq(candidates(ranges, 2), "1:1 2:1 3:0 4:1 5:1");
+}
+END_TEST
+
+/* What lies before the last row of a range that was cut has been seen. */
+START_TEST(no_gap_among_rows_without_label)
+{
+	struct range	r = range("", 1);
+
+	add_rows(1, 4, "NULL");
+	add_rows(5, 8, "''");
+	r.limit = 2;
+	ck_assert_str_eq(candidates(&r, 1), "1:0 2:0");
+}
+END_TEST
+
+void
+add_candidates(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "candidates", k, k->start, begin_store,
+		    end_store);
+
+	tcase_add_test(tc, few_rows_are_read_at_once);
+	tcase_add_test(tc, few_rows_may_have_no_label);
+	tcase_add_test(tc, rows_of_others_do_not_hide_few);
+	tcase_add_loop_test(tc, waiting_rows_are_in_view, 0, 3);
+	tcase_add_test(tc, view_mixes_no_collations);
+	tcase_add_test(tc, candidates_come_in_order);
+	tcase_add_test(tc, many_ranges_are_one_statement);
+	tcase_add_test(tc, rows_without_label_are_candidates);
+	tcase_add_test(tc, no_gap_among_rows_without_label);
+}

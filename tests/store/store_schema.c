@@ -1,0 +1,526 @@
+/*
+ * store_schema.c - tables that are not as sql/ makes them, and settings
+ *
+ * Time is not waited for: the rows are made older instead.
+ */
+#include "store/store_test.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/buf.h"
+#include "store/store_sql.h"
+#include "util/log.h"
+
+/* Another database, for tests that spoil it. */
+static struct conf	*other_conf;
+
+static void
+other_begin(void)
+{
+	begin();
+	sql_load(server, "other");
+	sql("USE other");
+	other_conf = conf_for("other");
+	st = store_new(other_conf, ME);
+	ck_ok(store_open(st, &e));
+}
+
+static void
+other_end(void)
+{
+	store_free(st);
+	conf_free(other_conf);
+	end();
+}
+
+#define FF8	"\xff\xff\xff\xff\xff\xff\xff\xff"
+#define A_UML	"\xc3\xa4"
+
+/* A column, a value, and what is kept of it. */
+static const struct {
+	const char	*type, *value;
+	size_t		 len;
+	const char	*kept;
+	size_t		 kept_len;
+} fits[] = {
+#define ROW(type, value, kept)	\
+	{ type, value, sizeof(value) - 1, kept, sizeof(kept) - 1 }
+#define TEXT10	"VARCHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+	ROW(TEXT10, "", ""), ROW(TEXT10, "it's \\ %s", "it's \\ %s"),
+	ROW(TEXT10, "0123456789", "0123456789"),
+	ROW(TEXT10, "0123456789a", "0123456..."),
+	ROW(TEXT10, "a\0b", "a\0b"),
+	ROW(TEXT10, A_UML "bcdefghi" A_UML, A_UML "bcdefghi" A_UML),
+	ROW(TEXT10, A_UML A_UML A_UML A_UML A_UML A_UML A_UML A_UML A_UML
+	    A_UML A_UML, A_UML A_UML A_UML A_UML A_UML A_UML A_UML "..."),
+	ROW(TEXT10, "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"),
+	ROW(TEXT10, "\xff\x0a", "0xff0a"),
+	ROW(TEXT10, "a\xc3", "0x61c3"),
+	ROW(TEXT10, FF8, "0xfffff..."),
+	ROW("VARCHAR(3) CHARACTER SET utf8mb4", "abcd", "abc"),
+	ROW("VARCHAR(10) CHARACTER SET ascii", "abc", "abc"),
+	ROW("VARCHAR(10) CHARACTER SET ascii", A_UML, "0xc3a4"),
+	ROW("VARCHAR(10) CHARACTER SET latin1", A_UML, "0xc3a4"),
+	ROW("VARCHAR(10) CHARACTER SET utf8mb3", "\xf0\x9f\x98\x80",
+	    "0xf09f9880"),
+	ROW("VARBINARY(10)", "\xff\0\xfe", "\xff\0\xfe"),
+	ROW("VARBINARY(10)", FF8 "\xff\xff", FF8 "\xff\xff"),
+	ROW("VARBINARY(10)", FF8 FF8, "\xff\xff\xff\xff\xff\xff\xff..."),
+	ROW("VARBINARY(10)", "aaaaaa" A_UML "bbb", "aaaaaa..."),
+	ROW("VARBINARY(10)", "aaaaa" A_UML "bbbb", "aaaaa" A_UML "..."),
+	ROW("VARBINARY(10)", "\xff" "aaaaa" A_UML "bbb",
+	    "\xff" "aaaaa\xc3" "..."),
+	ROW("VARBINARY(2)", "abc", "ab"), ROW("LONGBLOB", FF8, FF8),
+	ROW("LONGTEXT CHARACTER SET utf8mb4", "0123456789a", "0123456789a"),
+#undef ROW
+};
+
+START_TEST(values_are_made_to_fit)
+{
+	for (int i = 0; i < NROWS(fits); i++) {
+		struct buf	want = { 0 };
+
+		sql("DELETE FROM outbox_dead_letters; ALTER TABLE "
+		    "outbox_dead_letters MODIFY order_key %s NULL",
+		    fits[i].type);
+		ck_ok(store_learn(st, &e));
+		ck_assert(store_fits(st, FIT_DEAD_KEY, fits[i].value,
+		    fits[i].len) == (fits[i].len == fits[i].kept_len &&
+		    memcmp(fits[i].value, fits[i].kept, fits[i].len) == 0));
+		store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
+		    "order_key) VALUES (1, 'x', ");
+		store_put_fit(st, FIT_DEAD_KEY, fits[i].value, fits[i].len);
+		store_put(st, ") ON DUPLICATE KEY UPDATE "
+		    "order_key = VALUES(order_key)");
+		ck_assert_msg(store_exec(st, "fit", NULL, &e) == 0,
+		    "%d: %s: %s", i, fits[i].type, e.text);
+		for (size_t k = 0; k < fits[i].kept_len; k++)
+			buf_printf(&want, "%02X",
+			    (unsigned char)fits[i].kept[k]);
+		ck_assert_msg(strcmp(sql_text("SELECT HEX(order_key) FROM "
+		    "outbox_dead_letters"), want.len == 0 ? "" :
+		    want.data) == 0, "%d: %s: %s is not %s", i, fits[i].type,
+		    sql_text("SELECT HEX(order_key) FROM "
+		    "outbox_dead_letters"), want.len == 0 ? "" : want.data);
+		buf_free(&want);
+	}
+	store_sql(st, "UPDATE {dead} SET order_key = ");
+	store_put_fit(st, FIT_DEAD_KEY, NULL, 0);
+	ck_ok(store_exec(st, "fit", NULL, &e));
+	ck_sql("NULL", "SELECT order_key FROM outbox_dead_letters");
+}
+END_TEST
+
+/* An error stays one where its column knows nothing but ASCII. */
+START_TEST(errors_are_made_to_fit)
+{
+	sql("ALTER TABLE outbox_dead_letters MODIFY last_error VARCHAR(8) "
+	    "CHARACTER SET ascii NULL");
+	ck_ok(store_learn(st, &e));
+	store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
+	    "last_error) VALUES (1, 'x', ");
+	store_put_error(st, FIT_DEAD_ERROR, "a" A_UML "bcdefgh");
+	store_put(st, "), (2, 'x', ");
+	store_put_error(st, FIT_DEAD_ERROR, NULL);
+	store_put(st, ")");
+	ck_ok(store_exec(st, "fit", NULL, &e));
+	ck_sql("a??bc...\nNULL", "SELECT last_error FROM outbox_dead_letters "
+	    "ORDER BY global_sequence");
+}
+END_TEST
+
+START_TEST(own_schema_is_understood)
+{
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_has_dead(st));
+	ck_assert_str_eq(logged(), "");
+	ck_assert_str_eq(store_peer(st), conf->mysql.socket);
+	ck_assert_int_eq(store_fault(st), DB_FINE);
+}
+END_TEST
+
+static const char *const	needed[] = {
+	"outbox", "events", "outbox_partitions", "outbox_workers"
+};
+
+START_TEST(missing_table_is_named)
+{
+	char	name[64];
+
+	snprintf(name, sizeof(name), "other.%s ", needed[_i]);
+	sql("RENAME TABLE %s TO gone", needed[_i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, name);
+	ck_has(e.text, "schema.sql");
+	sql("RENAME TABLE gone TO %s", needed[_i]);
+	ck_ok(store_learn(st, &e));
+	sql("REVOKE ALL ON %s FROM 'outbox'@'localhost'", needed[_i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, name);
+	ck_has(e.text, "grant");
+}
+END_TEST
+
+static const char *const	needed_columns[] = {
+	"outbox.global_sequence", "outbox.attempts", "outbox.available_at",
+	"outbox.published_at", "outbox.partition_key", "outbox.claim_token",
+	"outbox.last_error", "events.sequence", "events.stream_id",
+	"events.stream_sequence", "events.correlation_id", "events.event_type",
+	"events.event_version", "events.metadata", "events.event_data",
+	"events.occurred_at", "outbox_partitions.partition_key",
+	"outbox_partitions.lease_owner", "outbox_partitions.lease_until",
+	"outbox_partitions.lease_epoch", "outbox_partitions.updated_at",
+	"outbox_workers.id", "outbox_workers.hostname", "outbox_workers.pid",
+	"outbox_workers.started_at", "outbox_workers.updated_at",
+	"outbox_workers.heartbeat_until", "outbox_settings.schema_version",
+	"outbox_settings.outbox_id", "outbox_dead_letters.global_sequence",
+	"outbox_dead_letters.partition_key", "outbox_dead_letters.order_key",
+	"outbox_dead_letters.event_type", "outbox_dead_letters.attempts",
+	"outbox_dead_letters.reason", "outbox_dead_letters.last_error",
+};
+
+START_TEST(missing_column_is_named)
+{
+	for (int i = 0; i < NROWS(needed_columns); i++) {
+		const char	*column = strchr(needed_columns[i], '.') + 1;
+		int		 n = (int)(column - needed_columns[i]) - 1;
+
+		sql("ALTER TABLE %.*s RENAME COLUMN %s TO gone", n,
+		    needed_columns[i], column);
+		ck_fails(store_learn(st, &e));
+		ck_has(e.text, needed_columns[i]);
+		sql("ALTER TABLE %.*s RENAME COLUMN gone TO %s", n,
+		    needed_columns[i], column);
+	}
+	ck_ok(store_learn(st, &e));
+}
+END_TEST
+
+START_TEST(optional_tables_may_be_missing)
+{
+	unsigned	count = 12;
+
+	sql("DROP TABLE outbox_settings");
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_has_dead(st));
+	ck_assert_str_eq(logged(), "");
+	ck_ok(store_settings(st, &count, &e));
+	ck_assert_uint_eq(count, 12);
+	ck_assert_str_eq(store_outbox_id(st), "");
+	sql("DROP TABLE outbox_dead_letters");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_has_dead(st));
+	ck_has(logged(), "outbox_dead_letters");
+	ck_assert(store_can_recover(st));
+	sql("DROP TABLE outbox_streams");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_can_recover(st));
+	ck_has(logged(), "outbox_streams");
+}
+END_TEST
+
+static const struct {
+	const char	*name, *type;
+} spares[] = {
+	{ "ack_sequence", "BIGINT UNSIGNED NULL" },
+	{ "message_hash", "BIGINT UNSIGNED NULL" },
+	{ "unsure_since", "TIMESTAMP(6) NULL" },
+};
+
+START_TEST(column_may_be_missing)
+{
+	char	remedy[128];
+
+	sql("ALTER TABLE outbox DROP COLUMN %s", spares[_i].name);
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_can_recover(st) == (_i != 0));
+	snprintf(remedy, sizeof(remedy), "ALTER TABLE outbox ADD COLUMN %s %s",
+	    spares[_i].name, spares[_i].type);
+	ck_has(logged(), remedy);
+	servers_write("log", "");
+	sql("%s", remedy);
+	ck_ok(store_learn(st, &e));
+	ck_has_not(logged(), "ALTER TABLE");
+}
+END_TEST
+
+/* Tables under other names, as the configuration has it. */
+START_TEST(tables_may_have_other_names)
+{
+	static const char *const names[] =
+	    { "o-1", "e$", "select", "w", "s", "d", "t" };
+	struct range	 r = range("p00", 1);
+	struct conf	*c;
+	struct store	*s;
+	uint64_t	 one = 1, n;
+	unsigned	 count = 2, strays;
+	struct batch	 b = { 0 };
+	struct settled	 done = { 0 };
+	char		 label[STORE_LABEL];
+	bool		 known;
+
+	sql("RENAME TABLE outbox TO `o-1`, events TO `e$`, outbox_partitions "
+	    "TO `select`, outbox_workers TO w, outbox_settings TO s, "
+	    "outbox_dead_letters TO d, outbox_streams TO t");
+	for (int i = 0; i < NROWS(names); i++)
+		sql("GRANT ALL ON `%s` TO 'outbox'@'localhost'", names[i]);
+	c = servers_conf("mysql: {socket: \"%s\", user: outbox, password_env: "
+	    "OUTBOX_PW, database: other}\noutbox: {tables: {outbox: o-1, "
+	    "events: e$, partitions: select, workers: w, settings: s, "
+	    "dead_letters: d, streams: t}}\n", conf->mysql.socket);
+	s = store_of(c, ME);
+	ck_ok(store_settings(s, &count, &e));
+	ck_ok(store_fill_partitions(s, count, &e));
+	ck_ok(store_beat(s, &known, &e));
+	sql("INSERT INTO `o-1` (global_sequence, partition_key) "
+	    "VALUES (1, 'p00'); UPDATE `select` SET lease_owner = '" ME "', "
+	    "lease_epoch = 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
+	ck_ok(store_adopt_strays(s, &strays, label, &e));
+	ck_ok(store_claim(s, &r, 1, &one, 1, &b, &n, &e));
+	ck_ok(store_fetch(s, &one, 1, SIZE_MAX, &b, &e));
+	ck_assert_uint_eq(b.n, 1);
+	msg_fail(&b.msgs[0], OUT_DEAD, "why");
+	b.msgs[0].reason = "message";
+	ck_ok(store_settle(s, &b, &done, &e));
+	ck_sql("1 p00 message why",
+	    "SELECT global_sequence, partition_key, reason, last_error FROM d");
+	ck_ok(store_leave(s, &e));
+	batch_free(&b);
+	store_free(s);
+	conf_free(c);
+}
+END_TEST
+
+static const struct {
+	const char	*key;		/* NULL: none */
+	bool		 good;
+} indexes[] = {
+	{ "`odd name` (published_at, partition_key, global_sequence)", true },
+	{ "k2 (partition_key, published_at, global_sequence)", true },
+	{ "k3 (published_at, partition_key)", true },
+	{ "k4 (partition_key, published_at)", true },
+	{ "k5 (partition_key, available_at)", false },
+	{ "k6 (published_at, available_at, partition_key)", false },
+	{ "k7 (published_at)", false },
+	{ NULL, false },
+};
+
+START_TEST(index_is_found)
+{
+	struct range		 ranges[2] = { range("p00", 1), range("", 1) };
+	struct candidate	*c;
+	size_t			 n;
+	char			 name[32] = "FORCE INDEX (`odd name`)";
+
+	sql("ALTER TABLE outbox DROP KEY outbox_claim");
+	if (indexes[_i].key != NULL)
+		sql("ALTER TABLE outbox ADD KEY %s", indexes[_i].key);
+	if (_i > 0 && indexes[_i].good)
+		snprintf(name, sizeof(name), "FORCE INDEX (`%.2s`)",
+		    indexes[_i].key);
+	ck_ok(store_learn(st, &e));
+	ck_assert((strstr(logged(), "ADD KEY outbox_claim") == NULL) ==
+	    indexes[_i].good);
+	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
+	    "(4, 'p00'), (3, NULL), (2, 'p00'), (1, '')");
+	log_statements();
+	ck_ok(store_candidates(st, ranges, 2, &c, &n, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_sql(indexes[_i].good ? "1" : "0", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%%s%%'", indexes[_i].good ? name :
+	    "FORCE INDEX");
+	ck_assert_uint_eq(n, 4);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(c[i].sequence, i + 1);
+	free(c);
+}
+END_TEST
+
+START_TEST(empty_settings_are_filled)
+{
+	unsigned	count = 24, other = 8;
+	struct store	*s = store_of(conf, OTHER);
+
+	ck_ok(store_settings(st, &count, &e));
+	ck_assert_uint_eq(count, 24);
+	ck_sql("24", "SELECT partition_count FROM outbox_settings");
+	ck_assert_str_eq(store_outbox_id(st), "abc");
+	/* Who comes later must take what is there. */
+	ck_ok(store_settings(s, &other, &e));
+	ck_assert_uint_eq(other, 24);
+	store_free(s);
+}
+END_TEST
+
+static void *
+settings_run(void *arg)
+{
+	ck_ok(store_settings(st, arg, &e));
+	return NULL;
+}
+
+/* Both saw that nothing was there; who commits first has said it. */
+START_TEST(first_to_fill_wins)
+{
+	unsigned	count = 24;
+	pthread_t	thread;
+
+	sql("START TRANSACTION; UPDATE outbox_settings "
+	    "SET partition_count = 8");
+	ck_assert_int_eq(pthread_create(&thread, NULL, settings_run, &count),
+	    0);
+	wait_for_locks(1);
+	sql("COMMIT");
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(count, 8);
+	ck_sql("8", "SELECT partition_count FROM outbox_settings");
+}
+END_TEST
+
+START_TEST(settings_win)
+{
+	unsigned	count = 24;
+
+	sql("UPDATE outbox_settings SET partition_count = 8");
+	ck_ok(store_settings(st, &count, &e));
+	ck_assert_uint_eq(count, 8);
+	ck_sql("8", "SELECT partition_count FROM outbox_settings");
+}
+END_TEST
+
+START_TEST(odd_settings_are_refused)
+{
+	unsigned	count = 24;
+
+	sql("UPDATE outbox_settings SET schema_version = 2");
+	ck_fails(store_settings(st, &count, &e));
+	ck_has(e.text, "newer");
+	sql("DELETE FROM outbox_settings");
+	ck_fails(store_settings(st, &count, &e));
+	ck_has(e.text, "outbox_settings");
+	sql("INSERT INTO outbox_settings (schema_version, outbox_id) "
+	    "VALUES (1, 'abc')");
+	ck_ok(store_settings(st, &count, &e));
+}
+END_TEST
+
+START_TEST(partitions_are_filled)
+{
+	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
+	    "lease_epoch) VALUES ('p01', 'x', 7), ('mine', NULL, 0)");
+	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_sql("mine NULL 0\np00 NULL 0\np01 x 7\np02 NULL 0", "SELECT "
+	    "partition_key, lease_owner, lease_epoch FROM outbox_partitions "
+	    "ORDER BY 1");
+	ck_ok(store_fill_partitions(st, 120, &e));
+	ck_sql("121 p119", "SELECT COUNT(*), (SELECT partition_key "
+	    "FROM outbox_partitions WHERE partition_key LIKE 'p119') "
+	    "FROM outbox_partitions");
+	ck_sql("p09 p10 p99 p100", "SELECT GROUP_CONCAT(partition_key ORDER BY "
+	    "LENGTH(partition_key), partition_key SEPARATOR ' ') "
+	    "FROM outbox_partitions "
+	    "WHERE partition_key IN ('p09', 'p9', 'p10', 'p99', 'p100')");
+	ck_ok(store_fill_partitions(st, 16, &e));
+	ck_sql("121", "SELECT COUNT(*) FROM outbox_partitions");
+	/* Nothing to fill: no claim in progress is waited for. */
+	sql("START TRANSACTION; SELECT * FROM outbox_partitions FOR UPDATE");
+	ck_ok(store_fill_partitions(st, 120, &e));
+	sql("COMMIT");
+}
+END_TEST
+
+static unsigned
+adopt(char label[STORE_LABEL])
+{
+	unsigned	n = 99;
+
+	ck_ok(store_adopt_strays(st, &n, label, &e));
+	return n;
+}
+
+START_TEST(no_stray_is_adopted)
+{
+	char	label[STORE_LABEL];
+
+	ck_assert_uint_eq(adopt(label), 0);
+	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_assert_uint_eq(adopt(label), 0);
+	add_rows(1, 3, "'p01'");
+	add_rows(4, 4, "'gone'");
+	add_rows(5, 5, "NULL");
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence >= 4");
+	ck_assert_uint_eq(adopt(label), 0);
+	ck_sql("3", "SELECT COUNT(*) FROM outbox_partitions");
+}
+END_TEST
+
+static const char *const	strays[][2] = {
+	{ "NULL", "" }, { "''", "" }, { "'a'", "a" }, { "'p005'", "p005" },
+	{ "'p01x'", "p01x" }, { "'zebra'", "zebra" }, { "'P01'", "P01" },
+	{ "'it''s \\\\'", "it's \\" }, { "'\xc3\xa4'", "\xc3\xa4" },
+};
+
+START_TEST(stray_is_adopted)
+{
+	char	label[STORE_LABEL] = "?";
+
+	if (_i % 2 == 0)
+		ck_ok(store_fill_partitions(st, 3, &e));
+	add_rows(1, 2, strays[_i][0]);
+	ck_assert_uint_eq(adopt(label), 1);
+	ck_assert_str_eq(label, strays[_i][1]);
+	ck_sql("1", "SELECT COUNT(*) FROM outbox_partitions "
+	    "WHERE partition_key = COALESCE(%s, '') AND lease_owner IS NULL",
+	    strays[_i][0]);
+	ck_assert_uint_eq(adopt(label), 0);
+}
+END_TEST
+
+START_TEST(all_strays_are_adopted_in_time)
+{
+	char		label[STORE_LABEL];
+	unsigned	sum = 0, n;
+
+	ck_ok(store_fill_partitions(st, 3, &e));
+	for (int i = 0; i < NROWS(strays); i++)
+		add_rows((unsigned)i + 1, (unsigned)i + 1, strays[i][0]);
+	while ((n = adopt(label)) > 0)
+		sum += n;
+	ck_assert_uint_ge(sum, 8);	/* '' may be counted twice */
+	ck_sql("11", "SELECT COUNT(*) FROM outbox_partitions");
+	ck_sql("0", "SELECT COUNT(*) FROM outbox LEFT JOIN outbox_partitions "
+	    "USING (partition_key) WHERE outbox_partitions.partition_key "
+	    "IS NULL AND outbox.partition_key IS NOT NULL");
+}
+END_TEST
+
+void
+add_schema(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "schema", k, k->start, other_begin,
+		    other_end);
+
+	tcase_add_loop_test(tc, missing_table_is_named, 0, NROWS(needed));
+	tcase_add_test(tc, missing_column_is_named);
+	tcase_add_test(tc, optional_tables_may_be_missing);
+	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
+	tcase_add_test(tc, tables_may_have_other_names);
+	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
+	tcase_add_test(tc, values_are_made_to_fit);
+	tcase_add_test(tc, errors_are_made_to_fit);
+
+	tc = add_case(s, "settings", k, k->start, begin_store, end_store);
+	tcase_add_test(tc, own_schema_is_understood);
+	tcase_add_test(tc, empty_settings_are_filled);
+	tcase_add_test(tc, first_to_fill_wins);
+	tcase_add_test(tc, settings_win);
+	tcase_add_test(tc, odd_settings_are_refused);
+	tcase_add_test(tc, partitions_are_filled);
+	tcase_add_test(tc, no_stray_is_adopted);
+	tcase_add_loop_test(tc, stray_is_adopted, 0, NROWS(strays));
+	tcase_add_test(tc, all_strays_are_adopted_in_time);
+}

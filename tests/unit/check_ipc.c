@@ -1,0 +1,388 @@
+/*
+ * check_ipc.c - what the processes of one master share
+ *
+ * heirs, board and bell.
+ */
+#include "lib/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <bsd/string.h>
+
+#include "ipc/bell.h"
+#include "ipc/board.h"
+#include "ipc/heirs.h"
+
+#define ID	"host:07:0123456789abcdef"
+#define ID2	"host:200:fedcba9876543210"
+
+/*
+ * heirs
+ */
+
+static int
+open_heirs(void)
+{
+	struct err	e = { "" };
+	int		fd = heirs_open(in_dir("heirs").text, &e);
+
+	ck_assert_msg(fd >= 0, "%s", e.text);
+	return fd;
+}
+
+/* What is read back, one after the other with a comma behind each. */
+static const char *
+heirs_of(int fd)
+{
+	static char	text[CONF_MAX_WORKERS * HEIRS_PER_SLOT * IDENT_SIZE];
+	size_t		n;
+	char		(*ids)[IDENT_SIZE] = heirs_read(fd, &n);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		strlcat(text, ids[i], sizeof(text));
+		strlcat(text, ",", sizeof(text));
+	}
+	free(ids);
+	return text;
+}
+
+/* The first n of two ids. */
+static void
+write_heirs(int fd, unsigned slot, size_t n)
+{
+	static const char	both[2][IDENT_SIZE] = { ID, ID2 };
+	struct err		e = { "" };
+
+	ck_assert_msg(heirs_write(fd, slot, both, n, &e) == 0, "%s", e.text);
+}
+
+static int
+open_new_heirs(void)
+{
+	unlink(in_dir("heirs").text);
+	return open_heirs();
+}
+
+START_TEST(heirs_are_read_back)
+{
+	int	fd = open_new_heirs();
+
+	ck_assert_str_eq(heirs_of(fd), "");
+	write_heirs(fd, 3, 1);
+	ck_assert_str_eq(heirs_of(fd), ID ",");
+	write_heirs(fd, CONF_MAX_WORKERS - 1, 2);
+	write_heirs(fd, 0, 2);
+	close(fd);
+	fd = open_heirs();
+	ck_assert_str_eq(heirs_of(fd), ID "," ID2 "," ID "," ID "," ID2 ",");
+	write_heirs(fd, 0, 1);
+	ck_assert_str_eq(heirs_of(fd), ID "," ID "," ID "," ID2 ",");
+	write_heirs(fd, 3, 0);
+	write_heirs(fd, 0, 0);
+	ck_assert_str_eq(heirs_of(fd), ID "," ID2 ",");
+	close(fd);
+}
+END_TEST
+
+START_TEST(heirs_are_cut_off)
+{
+	int	fd = open_new_heirs();
+
+	write_heirs(fd, 0, 1);
+	write_heirs(fd, 2, 2);
+	write_heirs(fd, 5, 2);
+	heirs_cut(fd, 3);
+	ck_assert_str_eq(heirs_of(fd), ID "," ID "," ID2 ",");
+	heirs_cut(fd, 2);
+	ck_assert_str_eq(heirs_of(fd), ID ",");
+	heirs_cut(fd, CONF_MAX_WORKERS);
+	ck_assert_str_eq(heirs_of(fd), ID ",");
+	heirs_cut(fd, 0);
+	ck_assert_str_eq(heirs_of(fd), "");
+	close(fd);
+}
+END_TEST
+
+/* As many and as long as can be, in every place there is. */
+START_TEST(heirs_have_room)
+{
+	char		ids[HEIRS_PER_SLOT][IDENT_SIZE];
+	struct err	e = { "" };
+	int		fd = open_new_heirs();
+	char		(*back)[IDENT_SIZE];
+	size_t		n;
+
+	for (size_t i = 0; i < HEIRS_PER_SLOT; i++)
+		ident_new(ids[i], "a-very-long-host", 999);
+	for (unsigned i = CONF_MAX_WORKERS; i-- > 0; )
+		ck_assert_int_eq(heirs_write(fd, i,
+		    (const char (*)[IDENT_SIZE])ids, HEIRS_PER_SLOT, &e), 0);
+	back = heirs_read(fd, &n);
+	ck_assert_uint_eq(n, CONF_MAX_WORKERS * HEIRS_PER_SLOT);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_str_eq(back[i], ids[i % HEIRS_PER_SLOT]);
+	free(back);
+	close(fd);
+}
+END_TEST
+
+/* Records, as put_record has them, and plain text. */
+static const struct {
+	const char	*file, *read;
+} files[] = {
+	{ "garbage", "" },
+	{ "%1%2", ID "," ID2 "," },
+	{ "%1%g%2", ID "," ID2 "," },
+	{ "%g%1", ID "," },
+	{ "%0%1", ID "," },			/* NULs: a hole */
+	{ "%1%2%t", ID "," ID2 "," },		/* torn */
+	{ "%t", "" },
+	{ "%1%c", ID "," },
+	{ "%c%2", ID2 "," },
+};
+
+/* 40 bytes: an id with blanks, NULs, garbage of two kinds; or a torn one. */
+static void
+put_record(FILE *f, char kind)
+{
+	char	record[41];
+
+	memset(record, kind == '0' ? '\0' : kind == 'g' ? '#' : ' ', 40);
+	if (kind == '1' || kind == 't')
+		memcpy(record, ID, strlen(ID));
+	else if (kind == '2')
+		memcpy(record, ID2, strlen(ID2));
+	else if (kind == 'c')
+		memcpy(record, ":0123456789abcdef", 17);
+	if (kind != '0')
+		record[39] = '\n';
+	ck_assert_uint_ge(fwrite(record, 1, kind == 't' ? 30 : 40, f), 30);
+}
+
+START_TEST(garbage_is_no_heir)
+{
+	FILE	*f = fopen(in_dir("heirs").text, "w");
+	int	 fd;
+
+	ck_assert_ptr_nonnull(f);
+	for (const char *p = files[_i].file; *p != '\0'; p++)
+		if (*p == '%')
+			put_record(f, *++p);
+		else
+			putc(*p, f);
+	fclose(f);
+	fd = open_heirs();
+	ck_assert_str_eq(heirs_of(fd), files[_i].read);
+	close(fd);
+}
+END_TEST
+
+START_TEST(heirs_file_that_cannot_be)
+{
+	struct err	e = { "" };
+	int		fd;
+
+	ck_assert_int_eq(heirs_open(in_dir("no/heirs").text, &e), -1);
+	holds(e.text, in_dir("no/heirs").text);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(heirs_write(fd, 0, NULL, 0, &e), -1);
+	holds(e.text, strerror(EBADF));
+	close(fd);
+}
+END_TEST
+
+static const struct {
+	const char	*id;
+	unsigned	 slot;
+} slots[] = {
+	{ ID, 7 },
+	{ ID2, 200 },
+	{ "a:b:31:0123456789abcdef", 31 },
+	{ ":00:0123456789abcdef", 0 },
+	{ "host:999:0123456789abcdef", 999 },
+	{ "9:08:0123456789abcdef", 8 },
+};
+
+START_TEST(slot_of_an_id)
+{
+	ck_assert_uint_eq(heirs_slot(slots[_i].id), slots[_i].slot);
+}
+END_TEST
+
+/*
+ * board
+ */
+
+START_TEST(board_is_read_by_others)
+{
+	const char	*path = in_dir("board").text;
+	struct err	 e = { "" };
+	struct board	*ours, *theirs;
+
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "No such file");
+	ck_assert_ptr_nonnull(ours = board_create(path, &e));
+	ck_assert_ptr_nonnull(theirs = board_open(path, &e));
+	ck_assert(!board_is_alive(theirs));
+	ours->master = (int32_t)getpid();
+	ours->lines[3].delivered = 7;
+	ck_assert(board_is_alive(theirs));
+	ck_assert_uint_eq(theirs->lines[3].delivered, 7);
+	board_close(theirs);
+	ours->magic++;
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "not of this version");
+	ours->magic--;
+	board_close(ours);
+	ck_assert_int_eq(truncate(path, sizeof(struct board) - 1), 0);
+	ck_assert_ptr_null(board_open(path, &e));
+	holds(e.text, "not of this version");
+	remove(path);
+}
+END_TEST
+
+/*
+ * bell
+ */
+
+static bool
+can_hear(const struct bell *b, unsigned slot)
+{
+	struct pollfd	p = { bell_fd(b, slot), POLLIN, 0 };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static bool
+hears(const struct bell *b, unsigned slot)
+{
+	struct label_set	which;
+
+	return bell_heard(b, slot, &which);
+}
+
+static void
+ring_for(const struct bell *b, unsigned slot, const char *label)
+{
+	struct label_set	which = { { 0 } };
+
+	label_set_add(&which, label, strlen(label));
+	bell_ring(b, slot, &which);
+}
+
+START_TEST(bell_is_heard_once)
+{
+	struct bell	b;
+	struct err	e;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
+	for (int i = 0; i < 3; i++)
+		ring_for(&b, 5, "p07");
+	ck_assert(can_hear(&b, 5));
+	ck_assert(!can_hear(&b, 4) && !hears(&b, 4));
+	ck_assert(hears(&b, 5));
+	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
+	ring_for(&b, 5, "p07");
+	ck_assert(hears(&b, 5));
+	bell_close(&b);
+}
+END_TEST
+
+/* All that was named since it was heard, to whom it was named, and once. */
+START_TEST(bell_tells_what_it_rang_for)
+{
+	struct bell		b;
+	struct err		e;
+	struct label_set	which;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ring_for(&b, 5, "p07");
+	ring_for(&b, 5, "p33");
+	ring_for(&b, 6, "p08");
+	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(label_set_has(&which, "p07", 3));
+	ck_assert(label_set_has(&which, "p33", 3));
+	ck_assert(!label_set_has(&which, "p08", 3));
+	ring_for(&b, 5, "p33");
+	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(!label_set_has(&which, "p07", 3));
+	ck_assert(label_set_has(&which, "p33", 3));
+	ck_assert(!bell_heard(&b, 5, &which));
+	ck_assert(!label_set_has(&which, "p33", 3));
+	bell_close(&b);
+}
+END_TEST
+
+/* Rung in one process, heard in another; not handed to what is executed. */
+START_TEST(bell_is_inherited)
+{
+	unsigned		last = CONF_MAX_WORKERS - 1;
+	struct label_set	which;
+	struct bell		b;
+	struct err		e;
+	int			status;
+	pid_t			pid;
+
+	ck_assert_int_eq(bell_open(&b, &e), 0);
+	if ((pid = fork()) == 0) {
+		ring_for(&b, last, "p07");
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(bell_heard(&b, last, &which));
+	ck_assert(label_set_has(&which, "p07", 3));
+	ck_assert(fcntl(bell_fd(&b, last), F_GETFD) & FD_CLOEXEC);
+	bell_close(&b);
+}
+END_TEST
+
+START_TEST(bell_leaves_nothing_open)
+{
+	struct rlimit	all, few;
+	struct bell	b;
+	struct err	e;
+	int		before = open("/dev/null", O_RDONLY), after;
+
+	close(before);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){ 64, all.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ck_assert_int_eq(bell_open(&b, &e), -1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+	ck_assert_str_ne(e.text, "");
+	after = open("/dev/null", O_RDONLY);
+	ck_assert_int_eq(after, before);
+	close(after);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("ipc");
+	TCase	*tc;
+
+	tc = add_case(s, "heirs");
+	tcase_add_test(tc, heirs_are_read_back);
+	tcase_add_test(tc, heirs_are_cut_off);
+	tcase_add_test(tc, heirs_have_room);
+	tcase_add_loop_test(tc, garbage_is_no_heir, 0, NROWS(files));
+	tcase_add_test(tc, heirs_file_that_cannot_be);
+	tcase_add_loop_test(tc, slot_of_an_id, 0, NROWS(slots));
+
+	tc = add_case(s, "board");
+	tcase_add_test(tc, board_is_read_by_others);
+
+	tc = add_case(s, "bell");
+	tcase_add_test(tc, bell_is_heard_once);
+	tcase_add_test(tc, bell_tells_what_it_rang_for);
+	tcase_add_test(tc, bell_is_inherited);
+	tcase_add_test(tc, bell_leaves_nothing_open);
+	return run_suite(s);
+}

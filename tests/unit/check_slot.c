@@ -1,0 +1,93 @@
+/* check_slot.c - whom the deaths of its children make suspect */
+
+#include "lib/check.h"
+
+#include <signal.h>
+
+#include "common/exits.h"
+#include "master/slot.h"
+
+#define EXITED(code)	((code) << 8)
+
+static const struct {
+	enum slot_ask	 asked;
+	int		 status;	/* of the last of three deaths */
+	uint64_t	 handling;	/* by each of the three */
+	uint64_t	 before;
+	uint64_t	 suspect;	/* and how often */
+	unsigned	 deaths;
+} strikes[] = {
+	{ ASK_NONE, SIGSEGV, 7, 7, 7, 3 },
+	{ ASK_NONE, SIGKILL, 7, 7, 7, 3 },
+	{ ASK_NONE, EXITED(1), 7, 7, 7, 3 },
+	{ ASK_NONE, SIGABRT, 8, 7, 8, 1 },
+	{ ASK_NONE, SIGABRT, 7, 8, 7, 1 },
+	/* Not while it sent one: the row is over. */
+	{ ASK_NONE, SIGABRT, 0, 7, 0, 0 },
+	{ ASK_NONE, EXITED(0), 7, 7, 0, 0 },
+	{ ASK_LEAVE, SIGKILL, 7, 7, 0, 0 },
+	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), 0, 7, 0, 0 },
+};
+
+static void
+live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
+    int status)
+{
+	slot_started(s, 1, 1, 1000);
+	s->line->handling = handling;
+	s->asked = asked;
+	slot_exited(s, status, 1500);
+}
+
+START_TEST(deaths_in_a_row_make_a_suspect)
+{
+	struct board_line	 line = { 0 };
+	struct slot		 s;
+
+	slot_init(&s, 0, "worker", &line);
+	live_and_die(&s, strikes[_i].handling, ASK_NONE, SIGSEGV);
+	live_and_die(&s, strikes[_i].before, ASK_NONE, SIGKILL);
+	live_and_die(&s, strikes[_i].handling, strikes[_i].asked,
+	    strikes[_i].status);
+	ck_assert_uint_eq(s.suspect.sequence, strikes[_i].suspect);
+	ck_assert_uint_eq(s.suspect.deaths, strikes[_i].deaths);
+}
+END_TEST
+
+START_TEST(no_board_no_suspect)
+{
+	struct slot	s;
+
+	slot_init(&s, 0, "printer", NULL);
+	slot_started(&s, 1, 1, 1000);
+	slot_exited(&s, SIGSEGV, 1500);
+	ck_assert_uint_eq(s.suspect.deaths, 0);
+}
+END_TEST
+
+START_TEST(who_has_finished_is_not_started_again)
+{
+	struct slot	s;
+
+	slot_init(&s, 0, "janitor", NULL);
+	slot_started(&s, 1, 1, 1000);
+	slot_exited(&s, EXITED(EXIT_FINISHED), 1500);
+	ck_assert(!slot_is_due(&s, INT64_MAX - 1));
+	s.start_at = 0;
+	ck_assert(slot_is_due(&s, 1500));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("slot");
+	TCase	*tc;
+
+	tc = add_case(s, "slot");
+	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,
+	    NROWS(strikes));
+	tcase_add_test(tc, no_board_no_suspect);
+	tcase_add_test(tc, who_has_finished_is_not_started_again);
+	return run_suite(s);
+}

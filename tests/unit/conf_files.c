@@ -1,0 +1,691 @@
+/*
+ * conf_files.c - files of configuration, good and bad
+ *
+ * Refused forms and relations with the line and key that the answer must
+ * name; options of the command line over a file; mutated files.
+ */
+#include "unit/conf_test.h"
+
+struct answer {
+	const char	*doc;
+	unsigned	 line;		/* 0: without one */
+	const char	*key;		/* NULL: none */
+	const char	*what;
+};
+
+/* Line 1 is the required key, except where mysql is in the row. */
+static void
+check_answer(const struct answer *a)
+{
+	struct err	 e;
+	struct conf	*c = load(a->doc, NULL, &e);
+
+	ck_assert_msg(c == NULL, "this was taken:\n%s", a->doc);
+	check_error(&e, a->line, a->key, a->what);
+}
+
+static const struct answer refused[] = {
+	/* What is not there yet is refused by name, with what is. */
+	{ "outbox: {mode: inline}", 2, "outbox.mode",
+	  "inline is not available yet: choose pointer" },
+	{ "publish: {driver: http}", 2, "publish.driver",
+	  "http is not available yet: choose nats" },
+	{ "publish: {driver: stdout}", 2, "publish.driver",
+	  "stdout is not available yet: choose nats" },
+	{ "monitor: {listen: 127.0.0.1:9180}", 2, "monitor.listen",
+	  "127.0.0.1:9180 is not available yet: leave it empty" },
+	/* Words of an enum. */
+	{ "log: {level: Info}", 2, "log.level",
+	  "Info is unknown: choose one of error, warn, info, debug" },
+	{ "publish: {driver: kafka}", 2, "publish.driver",
+	  "kafka is unknown: choose nats" },
+	{ "master: {workers: 900}", 2, "master.workers",
+	  "900 is not from 1 to 256" },
+	/* What is of the machine. */
+	{ "log: {target: file.log}", 2, "log.target",
+	  "file.log is not stderr, syslog or an absolute path" },
+	{ "nats: {user: u, password_env: 1PW}", 2, "nats.password_env",
+	  "not the name of an environment variable" },
+	/* Hosts. */
+	{ "mysql:\n  hosts: [db1, 'db2:0']", 2, "mysql.hosts", "port" },
+	{ "mysql:\n  hosts:\n  - db1\n  - db2:65536", 4, "mysql.hosts",
+	  "port from 1 to 65535" },
+	{ "mysql:\n  hosts: 'db1:'", 2, "mysql.hosts", "port" },
+	{ "mysql:\n  hosts: 'db1:03306'", 2, "mysql.hosts", "port" },
+	{ "mysql:\n  hosts: ':3306'", 2, "mysql.hosts", "HOST:PORT" },
+	{ "mysql:\n  hosts: '::1'", 2, "mysql.hosts", "[IPV6]:PORT" },
+	{ "mysql:\n  hosts: '[::g]:3306'", 2, "mysql.hosts", "[IPV6]:PORT" },
+	{ "mysql:\n  hosts: '[::1'", 2, "mysql.hosts", "[IPV6]:PORT" },
+	{ "mysql:\n  hosts: '[::1]3306'", 2, "mysql.hosts", "[IPV6]:PORT" },
+	{ "mysql:\n  hosts: db 1", 2, "mysql.hosts", "HOST:PORT" },
+	{ "mysql:\n  hosts: 'db1,db2'", 2, "mysql.hosts", "comma" },
+	{ "mysql:\n  hosts: 'u:" SECRET "@db'", 2, "mysql.hosts",
+	  "use mysql.user and mysql.password_file" },
+	{ "mysql:\n  database: a.b", 2, "mysql.database", "dot" },
+	/* Servers of NATS, and secrets that stand where they must not. */
+	{ "nats: {servers: 'nats://u:" SECRET "@h:4222'}", 2, "nats.servers",
+	  "use nats.user and nats.password_file" },
+	{ "nats: {servers: 'nats://" SECRET "@h'}", 2, "nats.servers",
+	  "use nats.user" },
+	{ "nats: {servers: 'nats://u:" SECRET "'}", 2, "nats.servers",
+	  "port" },
+	{ "nats: {servers: 'http://" SECRET "'}", 2, "nats.servers",
+	  "neither with nats:// nor with tls://" },
+	{ "publish: {types: [a b]}", 2, "publish.types", "comma" },
+	{ "nats: {servers: 'nats://h:4222/x'}", 2, "nats.servers", "port" },
+	{ "nats: {servers: 'nats://h/x'}", 2, "nats.servers", "HOST:PORT" },
+	{ "nats: {servers: 'nats://'}", 2, "nats.servers", "HOST:PORT" },
+	{ "nats: {servers: 'nats://a,nats://b'}", 2, "nats.servers", "comma" },
+	{ "nats:\n  servers:\n    - a\n\n    - b@c", 6, "nats.servers",
+	  "nats.user" },
+	{ "nats: {password: " SECRET "}", 2, "nats.password",
+	  "did you mean nats.password_file?" },
+	{ "nats: {user: u, password_file: " SECRET "}", 2,
+	  "nats.password_file", "absolute path" },
+	{ "nats: {user: u, password_env: " SECRET "-}", 2,
+	  "nats.password_env", "environment" },
+	{ "nats: {credentials_file: " SECRET "}", 2, "nats.credentials_file",
+	  "absolute path" },
+	/* Names and templates of NATS. */
+	{ "nats: {stream: a.b}", 2, "nats.stream", "dot" },
+	{ "nats: {stream: a b}", 2, "nats.stream", "blank" },
+	{ "nats: {stream: '*'}", 2, "nats.stream", "*" },
+	{ "nats: {stream: '>'}", 2, "nats.stream", ">" },
+	{ "nats: {stream: a/b}", 2, "nats.stream", "slash" },
+	{ "nats: {stream: 'a\\b'}", 2, "nats.stream", "slash" },
+	{ "nats: {advisory: a b}", 2, "nats.advisory", "blank" },
+	{ "nats: {advisory: 'a.*'}", 2, "nats.advisory", "wildcard *" },
+	{ "nats: {advisory: 'a.>'}", 2, "nats.advisory", "wildcard >" },
+	{ "nats: {advisory: a..b}", 2, "nats.advisory", "empty token" },
+	{ "nats: {advisory: a.}", 2, "nats.advisory", "empty token" },
+	{ "nats: {advisory: 'a.{event_type}'}", 2, "nats.advisory", "brace" },
+	{ "nats: {advisory: $JS.API.X}", 2, "nats.advisory", "server's own" },
+	{ "nats: {advisory: _INBOX.x}", 2, "nats.advisory", "server's own" },
+	/* Counts. */
+	{ "outbox: {former_counts: [16, 0]}", 2, "outbox.former_counts",
+	  "0 is not a number from 1 to 4096" },
+	{ "outbox: {former_counts: 4097}", 2, "outbox.former_counts",
+	  "4097 is not a number from 1 to 4096" },
+	{ "outbox: {former_counts: 4294967312}", 2, "outbox.former_counts",
+	  "4294967312 is not a number from 1 to 4096" },
+	{ "outbox: {former_counts: 18446744073709551632}", 2,
+	  "outbox.former_counts", "not a number from 1 to 4096" },
+	{ "outbox: {former_counts: -16}", 2, "outbox.former_counts",
+	  "-16 is not a number from 1 to 4096" },
+	{ "outbox: {former_counts: p16}", 2, "outbox.former_counts",
+	  "p16 is not a number from 1 to 4096" },
+	{ "outbox: {former_counts: '8,16'}", 2, "outbox.former_counts",
+	  "8,16 is not" },
+	{ "outbox:\n  partition_count: 17\n  former_counts:\n  - 16", 4,
+	  "outbox.former_counts", "no common divisor" },
+	{ "outbox:\n  former_counts: [1024]\n  partition_count: 1023", 3,
+	  "outbox.former_counts", "classes of 1024 labels" },
+	{ "outbox: {partition_count: 64, former_counts: [1]}", 2,
+	  "outbox.former_counts", "classes of 65 labels" },
+	{ "outbox: {former_counts: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, "
+	  "14, 15, 16, 17]}", 2, "outbox.former_counts",
+	  "has 17 counts, 16 at most" },
+	{ "wake: {subject: a b}", 2, "wake.subject", "blank" },
+	{ "wake: {subject: 'a.>'}", 2, "wake.subject", "wildcard >" },
+	{ "wake: {subject: 'a.*'}", 2, "wake.subject", "wildcard *" },
+	{ "wake: {subject: 'a.{partition}'}", 2, "wake.subject", "brace" },
+	{ "wake: {subject: $SYS.x}", 2, "wake.subject", "server's own" },
+	{ "nats: {msg_id_prefix: a b}", 2, "nats.msg_id_prefix", "ASCII" },
+	{ "nats: {msg_id_prefix: \xc3\xb6}", 2, "nats.msg_id_prefix",
+	  "ASCII" },
+	{ "nats: {subject: 'e.{type}'}", 2, "nats.subject",
+	  "{type} is not {event_type}" },
+	{ "nats: {subject: 'e.{stream_no}'}", 2, "nats.subject",
+	  "{stream_no} is not {event_type}" },
+	{ "nats: {subject: 'e.{}'}", 2, "nats.subject", "{} is not" },
+	{ "nats: {subject: 'e.{event_type'}", 2, "nats.subject",
+	  "a { without its }" },
+	{ "nats: {subject: 'e.{a{event_type}}'}", 2, "nats.subject",
+	  "a { without its }" },
+	{ "nats: {subject: 'e.event_type}'}", 2, "nats.subject",
+	  "a } without its {" },
+	{ "nats: {subject: e f}", 2, "nats.subject", "blank" },
+	{ "nats: {subject: 'e.*'}", 2, "nats.subject", "wildcard *" },
+	{ "nats: {subject: 'e.>'}", 2, "nats.subject", "wildcard >" },
+	{ "nats: {subject: '.e'}", 2, "nats.subject", "empty token" },
+	{ "nats: {subject: 'e.'}", 2, "nats.subject", "empty token" },
+	{ "nats: {subject: 'e..{partition}'}", 2, "nats.subject",
+	  "empty token" },
+	{ "nats: {subject: 'e.{topic}'}", 2, "nats.subject",
+	  "outbox.mode: inline" },
+	/* Tables. */
+	{ "outbox: {tables: {outbox: a.b}}", 2, "outbox.tables.outbox",
+	  "a.b has more" },
+	{ "outbox: {tables: {events: 'a`b'}}", 2, "outbox.tables.events",
+	  "letters, digits" },
+	{ "outbox: {tables: {workers: a b}}", 2, "outbox.tables.workers",
+	  "letters, digits" },
+	{ "outbox: {tables: {workers: \xc3\xb6}}", 2, "outbox.tables.workers",
+	  "letters, digits" },
+};
+
+START_TEST(bad_form_is_refused)
+{
+	check_answer(&refused[_i]);
+}
+END_TEST
+
+static const struct answer relations[] = {
+	{ "worker:\n  lease_renew: 7.5", 3, "worker.lease_renew",
+	  "7500ms must be less than half of worker.lease_ttl (15s)" },
+	{ "worker:\n  lease_ttl: 10", 3, "worker.lease_ttl",
+	  "10s must be more than twice worker.lease_renew (5s)" },
+	{ "worker:\n  lease_ttl: 20\n  lease_renew: 10", 4,
+	  "worker.lease_renew", "less than half of worker.lease_ttl (20s)" },
+	{ "worker:\n  heartbeat_ttl: 10", 3, "worker.heartbeat_ttl",
+	  "10s must be more than twice worker.lease_renew (5s)" },
+	{ "worker:\n  heartbeat_ttl: 8\n  lease_renew: 4", 4,
+	  "worker.lease_renew", "half of worker.heartbeat_ttl (8s)" },
+	{ "worker:\n  heartbeat_ttl: 15001ms", 3, "worker.heartbeat_ttl",
+	  "15001ms must not be more than worker.lease_ttl (15s)" },
+	{ "worker:\n  lease_ttl: 14", 3, "worker.lease_ttl",
+	  "14s must not be less than worker.heartbeat_ttl (15s)" },
+	{ "worker:\n  claim_ttl: 7", 3, "worker.claim_ttl",
+	  "7s must be more than 2s above publish.timeout_ms (5000)" },
+	{ "publish:\n  timeout_ms: 28000", 3, "publish.timeout_ms",
+	  "28000 must be more than 2s below worker.claim_ttl (30s)" },
+	{ "publish:\n  timeout_ms: 6000\nworker: {claim_ttl: 8}", 4,
+	  "worker.claim_ttl", "above publish.timeout_ms (6000)" },
+	{ "retry:\n  backoff: 301", 3, "retry.backoff",
+	  "301s must not be more than retry.max_backoff (5m)" },
+	{ "retry:\n  max_backoff: 999ms", 3, "retry.max_backoff",
+	  "999ms must not be less than retry.backoff (1s)" },
+	{ "retry:\n  max_backoff: 1\n  backoff: 2", 3, "retry.max_backoff",
+	  "1s must not be less than retry.backoff (2s)" },
+	{ "master:\n  hang_timeout: 15", 3, "master.hang_timeout",
+	  "15s must be more than worker.lease_ttl (15s)" },
+	{ "worker:\n  lease_ttl: 60", 3, "worker.lease_ttl",
+	  "1m must be less than master.hang_timeout (1m)" },
+	{ "master: {hang_timeout: 20}\npublish: {timeout_ms: 20000}", 2,
+	  "master.hang_timeout", "more than publish.timeout_ms (20000)" },
+	{ "worker: {claim_ttl: 1h}\npublish: {timeout_ms: 60000}", 3,
+	  "publish.timeout_ms", "less than master.hang_timeout (1m)" },
+	{ "master: {stop_timeout: 5}", 2, "master.stop_timeout",
+	  "5s must be more than publish.timeout_ms (5000)" },
+	{ "worker: {claim_ttl: 1h}\npublish: {timeout_ms: 30000}", 3,
+	  "publish.timeout_ms", "less than master.stop_timeout (30s)" },
+	{ "worker: {leasing: false}", 2, "worker.leasing",
+	  "needs outbox.ordering: none, or a single worker" },
+	{ "worker: {leasing: off}\noutbox: {ordering: partition}\n"
+	  "master: {workers: 2}", 2, "worker.leasing", "master.workers is 2" },
+	{ "mysql:\n  database: a\n  hosts: db\n  socket: /s", 4,
+	  "mysql.socket", "excludes mysql.hosts of line 3" },
+	{ "mysql:\n  database: a\n  hosts: []", 3, "mysql.hosts",
+	  "mysql.socket" },
+	{ "mysql:\n  database: a\n  password_file: /p\n  password_env: P", 4,
+	  "mysql.password_env", "excludes mysql.password_file of line 3" },
+	{ "mysql:\n  database: a\n  tls:\n    cert: /c", 4, "mysql.tls.cert",
+	  "needs mysql.tls.key" },
+	{ "mysql:\n  database: a\n  tls:\n    key: /k", 4, "mysql.tls.key",
+	  "needs mysql.tls.cert" },
+	{ "nats:\n  tls:\n    cert: /c", 4, "nats.tls.cert",
+	  "needs nats.tls.key" },
+	{ "nats:\n  tls:\n    key: /k", 4, "nats.tls.key",
+	  "needs nats.tls.cert" },
+	{ "nats:\n  user: u\n  password_file: /p\n  password_env: P", 5,
+	  "nats.password_env", "excludes nats.password_file of line 4" },
+	{ "nats:\n  token_file: /t\n  token_env: T", 4, "nats.token_env",
+	  "excludes nats.token_file" },
+	{ "nats:\n  user: u\n  token_file: /t", 4, "nats.token_file",
+	  "excludes nats.user of line 3" },
+	{ "nats:\n  user: u\n  token_env: T", 4, "nats.token_env",
+	  "excludes nats.user" },
+	{ "nats:\n  user: u\n  credentials_file: /c", 4,
+	  "nats.credentials_file", "excludes nats.user" },
+	{ "nats:\n  token_file: /t\n  credentials_file: /c", 4,
+	  "nats.credentials_file", "excludes nats.token_file" },
+	{ "nats:\n  token_env: T\n  credentials_file: /c", 4,
+	  "nats.credentials_file", "excludes nats.token_env" },
+	{ "nats:\n  password_file: /p", 3, "nats.password_file",
+	  "needs nats.user" },
+	{ "nats:\n  password_env: P", 3, "nats.password_env",
+	  "needs nats.user" },
+	{ "outbox:\n  tables:\n    events: outbox", 4, "outbox.tables.events",
+	  "outbox is outbox.tables.outbox already" },
+	{ "outbox:\n  tables:\n    outbox: events", 4, "outbox.tables.outbox",
+	  "events is outbox.tables.events already" },
+	{ "outbox:\n  tables:\n    workers: x\n    dead_letters: x", 5,
+	  "outbox.tables.dead_letters", "outbox.tables.workers" },
+	{ "retry:\n  on_dead: halt\noutbox: {ordering: none}", 3, "retry.on_dead",
+	  "halt needs outbox.ordering: key or partition" },
+	{ "retry:\n  on_dead: halt\nworker: {leasing: no}\nmaster: {workers: 1}",
+	  3, "retry.on_dead", "halt needs worker.leasing: true" },
+};
+
+START_TEST(broken_relation_is_refused)
+{
+	check_answer(&relations[_i]);
+}
+END_TEST
+
+/* The last value that is still good, and ways to write one. */
+static const char *const accepted[] = {
+	"worker: {lease_renew: 7499ms}",
+	"worker: {lease_ttl: 16, heartbeat_ttl: 16}",
+	"worker: {claim_ttl: 7001ms}",
+	"publish: {timeout_ms: 27999}",
+	"retry: {backoff: 5, max_backoff: 5}",
+	"master: {hang_timeout: 15001ms}",
+	"master: {hang_timeout: 0}\nworker: {lease_ttl: 1h, claim_ttl: 1h}",
+	"master: {stop_timeout: 5001ms}",
+	"mysql: {database: a, socket: '', hosts: db}",
+	"mysql: {database: a, socket: /s, hosts: []}",
+	"mysql: {database: a, socket: /s, hosts: ''}",
+	"mysql: {database: a, password_file: '', password_env: P}",
+	"mysql: {database: a, password_file: ''}",
+	"mysql: {database: a, tls: {mode: require}}",
+	"mysql: {database: a, hosts: ['[::ffff:1.2.3.4]:1', 'a_b.c-d:65535']}",
+	"mysql:\n  database: a\nworker:\nretry: ~\n",
+	"nats: {user: u}",
+	"nats: {servers: [localhost, 'nats://10.0.0.1', 'tls://a.b:1']}",
+	"nats: {subject: '{event_type}'}",
+	"nats: {subject: a-b_c.$x./}",
+	"master: {stop_timeout: \"15s\", hang_timeout: '100'}",
+	"\"master\": {'workers': 2}",
+	"master:\r\n  workers: 2\r\n",
+	"worker: {leasing: TRUE}",
+};
+
+START_TEST(good_file_is_taken)
+{
+	conf_free(must_load(accepted[_i]));
+}
+END_TEST
+
+/* Whole files, without the required key before them. */
+static const char *const wholes[] = {
+	"{mysql: {database: app},\n log: {level: warn}}",
+	"---\nmysql: {database: app}\nlog: {level: warn}\n...\n",
+	"%YAML 1.1\n---\nmysql: {database: app}\nlog: {level: warn}",
+	"\xef\xbb\xbfmysql: {database: app}\nlog: {level: warn}",
+	"log:\r\n  level: warn\r\nmysql:\r\n  database: app\r\n",
+	"log:\r  level: warn\rmysql:\r  database: app",
+	"# a\n\n\"log\" : { 'level' : \"warn\" , }\nmysql:\n database:\n  app",
+};
+
+START_TEST(good_whole_file_is_taken)
+{
+	struct err	 e;
+	struct conf	*c = load_bytes(wholes[_i], strlen(wholes[_i]), NULL,
+			    &e);
+
+	ck_assert_msg(c != NULL, "%s", e.text);
+	ck_assert_str_eq(c->mysql.database, "app");
+	ck_assert_int_eq(c->log.level, 1);
+	conf_free(c);
+}
+END_TEST
+
+static const struct answer syntax[] = {
+	{ "master: {worker: 4}", 2, "master.worker",
+	  "is not a key; did you mean master.workers?" },
+	{ "master: {WORKERS: 4}", 2, "master.WORKERS",
+	  "did you mean master.workers?" },
+	{ "workers: 4", 2, "workers", "is not a key" },
+	{ "partition_count: 4", 2, "partition_count",
+	  "did you mean outbox.partition_count?" },
+	{ "mysql: {cert: 4}", 1, "mysql.cert", "did you mean mysql.tls.cert?" },
+	{ "nats: {max_attempts: 4}", 2, "nats.max_attempts",
+	  "did you mean retry.max_attempts?" },
+	{ "workr: {lease_ttl: 4}", 2, "workr", "did you mean worker?" },
+	{ "outbox: {tabels: {}}", 2, "outbox.tabels",
+	  "did you mean outbox.tables?" },
+	{ "something: 4", 2, "something", "is not a key" },
+	{ "'': 4", 2, "\"\"", "is not a key" },
+	{ "? : 4", 2, NULL, "a mapping stands where the name" },
+	{ "\"a\\nb\": 4", 2, "a?b", "is not a key" },
+	{ "master: {\"workers\\0x\": 4}", 2, NULL, "NUL" },
+	{ "\"master\\0\": {workers: 4}", 2, NULL, "NUL" },
+	{ "master.workers: 4", 2, "master.workers", "nested" },
+	{ "<<: {workers: 4}", 2, "<<", "is not a key" },
+	{ "? [a]\n: 4", 2, NULL, "a list stands where the name" },
+	{ "{a: b}: 4", 2, NULL, "a mapping stands where the name" },
+	{ "master: {workers: 1,\n  workers: 2}", 3, "master.workers",
+	  "is set on line 2 already" },
+	{ "nats:\n  servers: [a]\n  servers: [b]", 4, "nats.servers",
+	  "is set on line 3 already" },
+	{ "log: {level: info}\nlog: {format: text}", 3, "log",
+	  "begins on line 2 already" },
+	{ "mysql: {tls: {mode: auto},\n  tls: {ca: /c}}", 2, "mysql.tls",
+	  "begins on line 1 already" },
+	{ "nats: {servers: [[a]]}", 2, "nats.servers",
+	  "a list stands where a text is wanted" },
+	{ "nats: {servers: {a: b}}", 2, "nats.servers",
+	  "a mapping stands where a list of texts is wanted" },
+	{ "nats: {stream: [a]}", 2, "nats.stream",
+	  "a list stands where a text is wanted" },
+	{ "log: {level: [info]}", 2, "log.level",
+	  "a list stands where one of error, warn, info, debug is wanted" },
+	{ "log: [a]", 2, "log", "a list stands where a mapping" },
+	{ "log: debug", 2, "log", "a single value stands where a mapping" },
+	{ "log: \"\"", 2, "log", "a single value stands where a mapping" },
+	{ "log: &l {level: info}", 2, "log", "anchor" },
+	{ "log: *l", 2, "log", "alias" },
+	{ "*l : x", 2, NULL, "alias" },
+	{ "&l log: {}", 2, NULL, "anchor" },
+	{ "log: !x {level: info}", 2, "log", "tag" },
+	{ "nats: {servers: [a, &x b]}", 2, "nats.servers", "anchor" },
+	{ "nats: {servers: [a, *x]}", 2, "nats.servers", "alias" },
+	{ "nats:\n  servers: !!seq [a]", 3, "nats.servers", "tag" },
+	{ "---\nlog: {level: info}", 2, NULL, "second document" },
+	{ "...\n---\n", 3, NULL, "second document" },
+	{ "log: {level: info", 3, NULL,
+	  "did not find expected ',' or '}' while parsing a flow mapping "
+	  "that began on line 2" },
+	{ "log:\n  level: info\n format: text", 4, NULL, "did not find" },
+	{ "log:\n\tlevel: info", 3, NULL, "cannot start any token" },
+	{ "log:\n  level: info: x", 3, NULL, "mapping values are not allowed" },
+	{ "log: \"abc\n", 3, NULL, "unexpected end of stream" },
+	{ "log: @x", 2, NULL, "found character that cannot start any token "
+	  "while scanning for the next token" },
+	{ "log: {level: info}\n# \xff", 3, NULL, "UTF-8" },
+	{ "log: {level: \x01}\n", 2, NULL, "control characters" },
+	{ "mysql:\n", 0, "mysql.database", "is missing and has no default" },
+	{ "mysql: {database: }\n", 1, "mysql.database", "must not be empty" },
+};
+
+START_TEST(bad_yaml_is_refused)
+{
+	check_answer(&syntax[_i]);
+}
+END_TEST
+
+static const struct answer roots[] = {
+	{ "", 0, "mysql.database", "is missing and has no default" },
+	{ "# nothing\n\n", 0, "mysql.database", "is missing" },
+	{ "---\n", 0, "mysql.database", "is missing" },
+	{ "~", 0, "mysql.database", "is missing" },
+	{ "\xef\xbb\xbf", 0, "mysql.database", "is missing" },
+	{ "\n- a\n", 2, NULL, "a list stands where a mapping" },
+	{ "text", 1, NULL, "a single value stands where a mapping" },
+	{ "\"\"", 1, NULL, "a single value stands where a mapping" },
+	{ "&a {b: c}", 1, NULL, "anchor" },
+	{ "*a", 1, NULL, "alias" },
+	{ "--- {}\n--- {}\n", 2, NULL, "second document" },
+	{ "%YAML 3.0\n---\n", 1, NULL, "incompatible YAML" },
+	{ "%", 1, NULL, "directive" },
+};
+
+START_TEST(bad_root_is_refused)
+{
+	struct err	 e;
+	const char	*doc = roots[_i].doc;
+	struct conf	*c = load_bytes(doc, strlen(doc), NULL, &e);
+
+	ck_assert_ptr_null(c);
+	check_error(&e, roots[_i].line, roots[_i].key, roots[_i].what);
+}
+END_TEST
+
+START_TEST(unreadable_file)
+{
+	struct err	e;
+
+	ck_assert_ptr_null(conf_load("/nonexistent/o.yml", NULL, &e));
+	ck_assert_str_eq(e.text,
+	    "/nonexistent/o.yml: No such file or directory");
+	ck_assert_ptr_null(conf_load("/", NULL, &e));
+	ck_assert_str_eq(e.text, "/: Is a directory");
+	ck_assert_ptr_null(conf_load("/dev/zero", NULL, &e));
+	starts(e.text, "/dev/zero: is larger than ");
+}
+END_TEST
+
+/* What is given in place of a default leaves nothing of the default. */
+START_TEST(default_yields)
+{
+	struct conf	*c;
+
+	c = must_load("mysql: {database: a, socket: /s, password_env: P}");
+	ck_assert_uint_eq(c->mysql.hosts.n, 0);
+	ck_assert_str_eq(c->mysql.password_file, "");
+	conf_free(c);
+	c = must_load("mysql: {database: a}");
+	ck_assert_uint_eq(c->mysql.hosts.n, 1);
+	ck_assert_str_eq(c->mysql.hosts.items[0], "127.0.0.1:3306");
+	ck_assert_str_eq(c->mysql.password_file, "/etc/outbox/mysql.password");
+	conf_free(c);
+}
+END_TEST
+
+/* Durations as written and as kept. */
+static const struct {
+	const char	*text;
+	int64_t		 ms;
+} durations[] = {
+	{ "30", 30000 }, { "7.5", 7500 }, { "6.001", 6001 }, { "+30", 30000 },
+	{ "6500ms", 6500 }, { "15s", 15000 }, { "15.5s", 15500 },
+	{ "5m", 300000 }, { "1.5m", 90000 }, { "1h", 3600000 },
+	{ "0.25h", 900000 }, { "30.000", 30000 }, { "\"10\"", 10000 },
+};
+
+START_TEST(duration_is_read)
+{
+	char		*doc = xasprintf("master: {stop_timeout: %s}",
+			    durations[_i].text);
+	struct conf	*c = must_load(doc);
+
+	ck_assert_int_eq(c->master.stop_timeout, durations[_i].ms);
+	free(doc);
+	conf_free(c);
+}
+END_TEST
+
+static const struct {
+	const char		*doc;
+	struct conf_override	 over;
+	const char		*error;		/* NULL: it loads */
+} options[] = {
+	{ "master: {workers: 2}", { .workers = 9 }, NULL },
+	{ "", { .workers = 256 }, NULL },
+	{ "", { .pidfile = "/tmp/p" }, NULL },
+	{ "outbox: {ordering: none}", { .no_leasing = true }, NULL },
+	{ "", { .no_leasing = true, .workers = 1 }, NULL },
+	{ "worker: {leasing: false}", { .workers = 1 }, NULL },
+	{ "", { .workers = 257 }, "--workers: 257 is not from 1 to 256" },
+	{ "", { .workers = -1 }, "--workers: -1 is not from 1 to 256" },
+	{ "", { .pidfile = "p" }, "-p: is not an absolute path" },
+	{ "", { .pidfile = "" }, "-p: must not be empty" },
+	{ "", { .pidfile = "/\xff" }, "-p: has a control character" },
+	{ "", { .no_leasing = true }, "--no-leasing: false needs " },
+	{ "worker: {leasing: true}", { .no_leasing = true },
+	  "--no-leasing: false needs outbox.ordering: none" },
+};
+
+START_TEST(option_wins)
+{
+	struct err			 e;
+	const struct conf_override	*over = &options[_i].over;
+	struct conf			*c = load(options[_i].doc, over, &e);
+
+	if (options[_i].error != NULL) {
+		ck_assert_ptr_null(c);
+		starts(e.text, options[_i].error);
+		return;
+	}
+	ck_assert_msg(c != NULL, "%s", e.text);
+	if (over->workers != 0)
+		ck_assert_int_eq(c->master.workers, over->workers);
+	if (over->pidfile != NULL)
+		ck_assert_str_eq(c->master.pidfile, over->pidfile);
+	if (over->no_leasing)
+		ck_assert(!c->worker.leasing);
+	conf_free(c);
+}
+END_TEST
+
+/* A bad file is a bad file, whatever an option puts over it. */
+START_TEST(option_hides_nothing)
+{
+	struct conf_override	over = { .workers = 2 };
+	struct err		e;
+
+	ck_assert_ptr_null(load("master: {workers: 900}", &over, &e));
+	check_error(&e, 2, "master.workers", "900 is not from 1 to 256");
+}
+END_TEST
+
+START_TEST(restart_keys_are_named)
+{
+	struct conf	*a = must_load(""), *b;
+	size_t		 i = 0;
+
+	b = must_load("master: {workers: 9, user: x, pidfile: /p}\n"
+	    "monitor: {socket: /m}\nlog: {target: syslog}");
+	ck_assert_str_eq(conf_changed_restart(a, b, &i), "master.user");
+	ck_assert_str_eq(conf_changed_restart(a, b, &i), "master.pidfile");
+	ck_assert_str_eq(conf_changed_restart(a, b, &i), "monitor.socket");
+	ck_assert_ptr_null(conf_changed_restart(a, b, &i));
+	ck_assert_ptr_null(conf_changed_restart(a, b, &i));
+	i = 0;
+	ck_assert_ptr_null(conf_changed_restart(a, a, &i));
+	ck_assert(key_at(conf_key_find("monitor.listen"))->restart);
+	conf_free(a);
+	conf_free(b);
+	conf_free(NULL);
+}
+END_TEST
+
+/* The same numbers on every run: a failure can be looked at again. */
+static unsigned
+chance(unsigned *seed, unsigned below)
+{
+	*seed = *seed * 1103515245u + 12345u;
+	return (*seed >> 8) % below;
+}
+
+/* Put a piece in place of up to 8 bytes, somewhere in the text. */
+static char *
+mutate(char *text, size_t *size, unsigned *seed)
+{
+	static const char *const	pieces[] = { "", "\n", "\t", ":", "- ",
+		"[", "]", "{", "}", "\"", "'", "#", "&a ", "*a", "!", "|\n",
+		"? ", "\xff", "\xc3", "\xe2\x80\xa8", "\\", "%", "0", "-1",
+		"99999999999999999999", "1e9", "~", "  ", "\r", "---\n",
+		"<<: ", "master:\n", "workers: 4\n", "a@b", "\x01", "," };
+	unsigned			which = chance(seed, NROWS(pieces));
+	size_t				n = strlen(pieces[which]);
+	size_t				at = chance(seed, (unsigned)*size);
+	size_t				cut = chance(seed, 9);
+	char				*fresh;
+
+	if (cut > *size - at)
+		cut = *size - at;
+	fresh = xcalloc(*size + n + 1, 1);
+	memcpy(fresh, text, at);
+	memcpy(fresh + at, pieces[which], n);
+	memcpy(fresh + at + n, text + at + cut, *size - at - cut);
+	*size += n - cut;
+	free(text);
+	return fresh;
+}
+
+/* Whatever the bytes: a good value, or an error that names the file. */
+START_TEST(mutated_file_does_no_harm)
+{
+	unsigned	seed = (unsigned)_i + 1;
+	char		*text = slurp("etc/outbox.yml"), *out;
+	size_t		size = strlen(text);
+	struct err	e;
+	struct conf	*c;
+
+	for (int i = 0; i < 40 && size > 1; i++) {
+		text = mutate(text, &size, &seed);
+		c = load_bytes(text, size, NULL, &e);
+		if (c == NULL)
+			starts(e.text, conf_path);
+		else {
+			out = dump(c);
+			conf_free(c);
+			c = load_bytes(out, strlen(out), NULL, &e);
+			ck_assert_msg(c != NULL, "%s\n%s", e.text, out);
+			free(out);
+		}
+		conf_free(c);
+		if (i % 4 == 3) {
+			free(text);
+			text = slurp("etc/outbox.yml");
+			size = strlen(text);
+		}
+	}
+	free(text);
+}
+END_TEST
+
+/* What an error shows of a value is short, whole and one line. */
+START_TEST(shown_text_is_tame)
+{
+	struct conf_phrase	p;
+
+	ck_assert_str_eq(conf_show("abc").text, "abc");
+	ck_assert_str_eq(conf_show("a\tb\x7f").text, "a?b?");
+	p = conf_show("0123456789012345678901234567890123456789"
+	    "0123456789012345678\xc3\xb6 and so on");
+	ck_assert_str_eq(p.text, "0123456789012345678901234567890123456789"
+	    "0123456789012345678...");
+}
+END_TEST
+
+START_TEST(error_is_built_inside_out)
+{
+	struct err	e = { "" };
+
+	ck_assert_int_eq(err_set(&e, "%d is bad", 7), -1);
+	ck_assert_int_eq(err_in(&e, "line %u", 3u), -1);
+	err_in(&e, "%s", "f");
+	ck_assert_str_eq(e.text, "f: line 3: 7 is bad");
+	err_in(&e, "%s", e.text);
+	ck_assert_str_eq(e.text, "f: line 3: 7 is bad: f: line 3: 7 is bad");
+}
+END_TEST
+
+/* _i bytes and then characters of two and three bytes: none is cut. */
+START_TEST(error_is_cut_at_a_character)
+{
+	char		text[2 * sizeof(((struct err *)0)->text)] = "";
+	struct err	e;
+	size_t		n;
+
+	for (int i = 0; i < _i; i++)
+		strcat(text, "x");
+	while (strlen(text) + 6 < sizeof(text))
+		strcat(text, "\xc3\xb6\xe2\x82\xac");
+	for (int in = 0; in < 3; in++) {
+		if (in == 0)
+			err_set(&e, "%s", text);
+		else
+			err_in(&e, "%s", in == 1 ? "in" : text);
+		n = strlen(e.text);
+		ck_assert_uint_ge(n, sizeof(e.text) - 3);
+		ck_assert_int_eq(conf_form_text(e.text + (in == 1 ? 4 : 0),
+		    &(struct err){ "" }), 0);
+	}
+}
+END_TEST
+
+void
+add_files(TCase *tc)
+{
+	tcase_add_loop_test(tc, bad_form_is_refused, 0, NROWS(refused));
+	tcase_add_loop_test(tc, broken_relation_is_refused, 0,
+	    NROWS(relations));
+	tcase_add_loop_test(tc, good_file_is_taken, 0, NROWS(accepted));
+	tcase_add_loop_test(tc, good_whole_file_is_taken, 0, NROWS(wholes));
+	tcase_add_loop_test(tc, bad_yaml_is_refused, 0, NROWS(syntax));
+	tcase_add_loop_test(tc, bad_root_is_refused, 0, NROWS(roots));
+	tcase_add_loop_test(tc, duration_is_read, 0, NROWS(durations));
+	tcase_add_loop_test(tc, option_wins, 0, NROWS(options));
+	tcase_add_loop_test(tc, error_is_cut_at_a_character, 0, 6);
+	tcase_add_loop_test(tc, mutated_file_does_no_harm, 0, 10);
+	tcase_add_test(tc, shown_text_is_tame);
+	tcase_add_test(tc, error_is_built_inside_out);
+	tcase_add_test(tc, option_hides_nothing);
+	tcase_add_test(tc, unreadable_file);
+	tcase_add_test(tc, default_yields);
+	tcase_add_test(tc, restart_keys_are_named);
+}

@@ -1,0 +1,554 @@
+/*
+ * conf_keys.c - the configuration, key by key
+ *
+ * Most of it are tables that are walked: a wrong value for every key by its
+ * type, and for every key a value that must arrive in its field.  A key
+ * without a row, or without a place in the sample or the manual, fails.
+ */
+#include "unit/conf_test.h"
+
+#include <inttypes.h>
+
+/* A file with one key beside the required one; returns the key's line. */
+static unsigned
+document(char **text, const char *key, const char *value)
+{
+	bool		 mysql = strncmp(key, "mysql.", 6) == 0;
+	const char	*name = mysql ? key + 6 : key, *dot;
+	int		 depth = mysql ? 1 : 0;
+	unsigned	 line = 0;
+	size_t		 len;
+	FILE		*f = open_memstream(text, &len);
+
+	fputs(mysql ? "mysql:\n" : "mysql: {database: app}\n", f);
+	if (mysql && strcmp(key, "mysql.database") != 0)
+		fputs("  database: app\n", f);
+	for (; (dot = strchr(name, '.')) != NULL; name = dot + 1)
+		fprintf(f, "%*s%.*s:\n", 2 * depth++, "", (int)(dot - name),
+		    name);
+	fprintf(f, "%*s%s: %s\n", 2 * depth, "", name, value);
+	fclose(f);
+	for (const char *s = *text; *s != '\0'; s++)
+		line += *s == '\n';
+	return line;
+}
+
+/* The key with this value is refused, on its line and by its name. */
+static void
+check_refused(const struct conf_key *k, const char *value, const char *what)
+{
+	struct err	 e;
+	char		*text;
+	unsigned	 line = document(&text, k->name, value);
+	struct conf	*c = load_bytes(text, strlen(text), NULL, &e);
+
+	ck_assert_msg(c == NULL, "%s: %s was taken", k->name, value);
+	check_error(&e, line, k->name, what);
+	free(text);
+}
+
+/* A wrong type, and what only looks like the right one. */
+static const char *const wrong_ints[] = { "four", "\"4\"", "4.5", "4.",
+	"[4]", "{a: 4}", "", "~", "null", "true", "0x10", "010", "1e2", "4 5",
+	"4s", "+", "99999999999999999999", "-99999999999999999999", NULL };
+static const char *const wrong_durations[] = { "soon", "15 s", "15d", "1e2",
+	"-5", "-1ms", "[15]", "{s: 15}", "", "~", "5.", ".", "5s5", "--5",
+	"05", "0.0001", "0.5ms", "99999999999999999999h", "2562047788016h",
+	"0.00000000000000000000000000001", NULL };
+static const char *const wrong_fractions[] = { "half", "\"0.5\"", "[0.5]",
+	"{a: 1}", "", "~", "0,5", ".", "1e-1", ".nan", ".inf", "0.1234567",
+	"0.1.1", "50%", NULL };
+static const char *const wrong_bools[] = { "\"true\"", "maybe", "1", "0",
+	"y", "[true]", "{a: true}", "", "~", NULL };
+static const char *const wrong_strings[] = { "[a]", "{a: b}", "\"a\\tb\"",
+	"\"a\\nb\"", "\"/a\\0b\"", "\"a\\u0085b\"", "\"a\\u2028b\"",
+	"\"a\\ufeffb\"", "\"a\\uffffb\"", "\"\\x7f\"", "!!str a", "&a b",
+	"*a", NULL };
+static const char *const wrong_lists[] = { "{a: b}", "[[a]]", "[{a: b}]",
+	"[\"\"]", "[~]", "[a, a]", "[\"a\\tb\"]", "[a b]", NULL };
+static const char *const wrong_enums[] = { "nonsense", "[x]", "{x: y}", "",
+	"~", "0", "\"\"", NULL };
+
+static const char *const *const wrong[] = {
+	[CONF_INT] = wrong_ints, [CONF_DURATION] = wrong_durations,
+	[CONF_FRACTION] = wrong_fractions, [CONF_BOOL] = wrong_bools,
+	[CONF_STRING] = wrong_strings, [CONF_LIST] = wrong_lists,
+	[CONF_ENUM] = wrong_enums,
+};
+
+START_TEST(wrong_type_is_refused)
+{
+	const struct conf_key	*k = key_at(_i);
+
+	for (size_t i = 0; wrong[k->type][i] != NULL; i++)
+		check_refused(k, wrong[k->type][i], "");
+}
+END_TEST
+
+/* Strings and lists that must not be empty; mysql.hosts is a relation. */
+static const char *const required[] = { "master.pidfile", "mysql.hosts",
+	"mysql.user", "mysql.database", "outbox.tables.outbox",
+	"outbox.tables.events", "outbox.tables.partitions",
+	"outbox.tables.workers", "outbox.tables.settings",
+	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
+	"outbox.tables.streams", "outbox.tables.audit",
+	"nats.servers", "nats.subject", "log.target" };
+
+static bool
+is_required(const char *name)
+{
+	for (int i = 0; i < NROWS(required); i++)
+		if (strcmp(required[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* An empty string or list: refused where required, taken where not. */
+START_TEST(empty_value)
+{
+	static const char *const	 empty[] = { "", "~", "\"\"", "[]" };
+	const struct conf_key		*k = key_at(_i);
+
+	if (k->type != CONF_STRING && k->type != CONF_LIST)
+		return;
+	for (size_t i = 0; i < (k->type == CONF_LIST ? 4 : 3); i++) {
+		struct conf	*c;
+		char		*text;
+
+		if (is_required(k->name)) {
+			check_refused(k, empty[i], "empty");
+			continue;
+		}
+		document(&text, k->name, empty[i]);
+		c = must_load(text);
+		ck_assert(conf_is_empty(c, k));
+		conf_free(c);
+		free(text);
+	}
+}
+END_TEST
+
+START_TEST(long_text_is_refused)
+{
+	const struct conf_key	*k = key_at(_i);
+	char			 text[1100];
+
+	if (k->type != CONF_STRING && k->type != CONF_LIST)
+		return;
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	check_refused(k, text, "longer than");
+}
+END_TEST
+
+/* What no key of a kind takes. */
+static const struct {
+	const char	*key, *value, *what;
+} kinds[] = {
+	{ "master.pidfile", "a/b", "absolute path" },
+	{ "mysql.socket", "a/b", "absolute path" },
+	{ "mysql.password_file", "a/b", "absolute path" },
+	{ "mysql.tls.ca", "a/b", "absolute path" },
+	{ "mysql.tls.cert", "a/b", "absolute path" },
+	{ "mysql.tls.key", "a/b", "absolute path" },
+	{ "nats.password_file", "a/b", "absolute path" },
+	{ "nats.token_file", "a/b", "absolute path" },
+	{ "nats.credentials_file", "a/b", "absolute path" },
+	{ "nats.tls.ca", "a/b", "absolute path" },
+	{ "nats.tls.cert", "a/b", "absolute path" },
+	{ "nats.tls.key", "a/b", "absolute path" },
+	{ "monitor.socket", "a/b", "absolute path" },
+	{ "mysql.password_env", "A-B", "environment variable" },
+	{ "nats.password_env", "A-B", "environment variable" },
+	{ "nats.token_env", "A-B", "environment variable" },
+	{ "outbox.tables.outbox", "a.b", "letters, digits" },
+	{ "outbox.tables.events", "a.b", "letters, digits" },
+	{ "outbox.tables.partitions", "a.b", "letters, digits" },
+	{ "outbox.tables.workers", "a.b", "letters, digits" },
+	{ "outbox.tables.settings", "a.b", "letters, digits" },
+	{ "outbox.tables.dead_letters", "a.b", "letters, digits" },
+	{ "outbox.tables.blocked_keys", "a.b", "letters, digits" },
+};
+
+/* How long a text may be: so much is taken, one more is not. */
+static const struct {
+	const char	*key;
+	unsigned	 max;
+} lengths[] = {
+	{ "master.user", 1023 }, { "log.target", 1023 },
+	{ "mysql.socket", 107 }, { "monitor.socket", 107 },
+	{ "mysql.database", 64 }, { "outbox.tables.events", 64 },
+	{ "nats.stream", 255 }, { "nats.subject", 255 },
+	{ "nats.msg_id_prefix", 64 }, { "mysql.hosts", 255 },
+	{ "nats.advisory", 255 }, { "wake.subject", 255 },
+};
+
+START_TEST(length_is_kept)
+{
+	const struct conf_key	*k = key_at(conf_key_find(lengths[_i].key));
+	unsigned		 n = lengths[_i].max;
+	char			 value[1100] = "/", *doc;
+
+	/* A path begins with a slash, and most names have none. */
+	if (strstr(k->name, "socket") == NULL && k->check != conf_form_log)
+		value[0] = 'a';
+	memset(value + 1, 'a', n);
+	value[n + 1] = '\0';
+	check_refused(k, value, k->type == CONF_LIST ? "HOST" :
+	    "is longer than ");
+	value[n] = '\0';
+	document(&doc, k->name, value);
+	conf_free(must_load(doc));
+	free(doc);
+}
+END_TEST
+
+START_TEST(key_is_of_its_kind)
+{
+	check_refused(key_at(conf_key_find(kinds[_i].key)), kinds[_i].value,
+	    kinds[_i].what);
+}
+END_TEST
+
+static char *
+outside(const struct conf_key *k, int64_t limit, int step)
+{
+	if (k->type == CONF_DURATION)
+		return xasprintf("%" PRId64 "ms", limit + step);
+	if (k->type == CONF_INT)
+		return xasprintf("%" PRId64, limit + step);
+	/* Hundredths, and a step of one millionth past a whole number. */
+	return limit == 0 ? xstrdup(step != 0 ? "-0.000001" : "0") :
+	    xasprintf("%" PRId64 "%s", limit / 100, step != 0 ? ".000001" :
+	    "");
+}
+
+/* At its limit a value may still break a relation, but not its range. */
+static void
+check_limit(const struct conf_key *k, int64_t limit, int step)
+{
+	struct err	 e;
+	char		*past = outside(k, limit, step);
+	char		*at = outside(k, limit, 0), *text;
+	struct conf	*c;
+
+	check_refused(k, past, "is not from ");
+	document(&text, k->name, at);
+	if ((c = load_bytes(text, strlen(text), NULL, &e)) == NULL)
+		holds(e.text, " must ");
+	conf_free(c);
+	free(text);
+	free(past);
+	free(at);
+}
+
+START_TEST(range_is_kept)
+{
+	const struct conf_key	*k = key_at(_i);
+
+	if (k->type != CONF_INT && k->type != CONF_DURATION &&
+	    k->type != CONF_FRACTION)
+		return;
+	check_limit(k, k->min, -1);
+	check_limit(k, k->max, 1);
+}
+END_TEST
+
+#define F(field)	offsetof(struct conf, field)
+#define TLS_PAIR	"tls: {cert: /c.pem, key: /k.pem}"
+
+/* For every key a value that is not the default, and how it reads back. */
+static const struct {
+	const char	*key;
+	size_t		 at;
+	const char	*doc, *text;
+} stored[] = {
+	{ "master.workers", F(master.workers), "master: {workers: 7}", "7" },
+	{ "master.user", F(master.user), "master: {user: nobody}", "nobody" },
+	{ "master.pidfile", F(master.pidfile), "master: {pidfile: /p}", "/p" },
+	{ "master.stop_timeout", F(master.stop_timeout),
+	  "master: {stop_timeout: 5.5}", "5500ms" },
+	{ "master.hang_timeout", F(master.hang_timeout),
+	  "master: {hang_timeout: 0}", "0s" },
+	{ "mysql.hosts", F(mysql.hosts),
+	  "mysql: {database: a, hosts: [db1, 'db-2:33', '[::1]:3306']}",
+	  "[db1, \"db-2:33\", \"[::1]:3306\"]" },
+	{ "mysql.hosts", F(mysql.hosts),
+	  "mysql:\n  database: a\n  hosts:\n  - db1\n  - '[fe80::1]'\n",
+	  "[db1, \"[fe80::1]\"]" },
+	{ "mysql.hosts", F(mysql.hosts), "mysql: {database: a, hosts: db1}",
+	  "[db1]" },
+	{ "mysql.socket", F(mysql.socket),
+	  "mysql: {database: a, socket: /run/my.sock}", "/run/my.sock" },
+	{ "mysql.socket", F(mysql.socket),
+	  "mysql: {database: a, hosts: , socket: /run/my.sock}",
+	  "/run/my.sock" },
+	{ "mysql.user", F(mysql.user), "mysql: {database: a, user: 'o\"\\x'}",
+	  "\"o\\\"\\\\x\"" },
+	{ "mysql.password_file", F(mysql.password_file),
+	  "mysql: {database: a, password_file: /pw}", "/pw" },
+	{ "mysql.password_env", F(mysql.password_env),
+	  "mysql: {database: a, password_env: DB_PW2}", "DB_PW2" },
+	{ "mysql.database", F(mysql.database), "mysql: {database: 2024}",
+	  "\"2024\"" },
+	{ "mysql.tls.mode", F(mysql.tls.mode),
+	  "mysql: {database: a, tls: {mode: verify}}", "verify" },
+	{ "mysql.tls.ca", F(mysql.tls.ca),
+	  "mysql: {database: a, tls: {ca: /ca.pem}}", "/ca.pem" },
+	{ "mysql.tls.cert", F(mysql.tls.cert),
+	  "mysql: {database: a, " TLS_PAIR "}", "/c.pem" },
+	{ "mysql.tls.key", F(mysql.tls.key),
+	  "mysql: {database: a, " TLS_PAIR "}", "/k.pem" },
+	{ "outbox.partition_count", F(outbox.partition_count),
+	  "outbox: {partition_count: +64}", "64" },
+	{ "outbox.former_counts", F(outbox.former_counts),
+	  "outbox: {partition_count: 48, former_counts: [16, '024', 1]}",
+	  "[\"16\", \"024\", \"1\"]" },
+	{ "outbox.former_counts", F(outbox.former_counts),
+	  "outbox: {former_counts: 64}", "[\"64\"]" },
+	{ "outbox.ordering", F(outbox.ordering), "outbox: {ordering: none}",
+	  "none" },
+	{ "outbox.ordering", F(outbox.ordering),
+	  "outbox: {ordering: \"partition\"}", "partition" },
+	{ "outbox.tables.outbox", F(outbox.tables.outbox),
+	  "outbox: {tables: {outbox: o-1}}", "o-1" },
+	{ "outbox.tables.events", F(outbox.tables.events),
+	  "outbox: {tables: {events: $e_1}}", "\"$e_1\"" },
+	{ "outbox.tables.partitions", F(outbox.tables.partitions),
+	  "outbox: {tables: {partitions: no}}", "\"no\"" },
+	{ "outbox.tables.workers", F(outbox.tables.workers),
+	  "outbox: {tables: {workers: '0123'}}", "\"0123\"" },
+	{ "outbox.tables.settings", F(outbox.tables.settings),
+	  "outbox: {tables: {settings: 'null'}}", "\"null\"" },
+	{ "outbox.tables.dead_letters", F(outbox.tables.dead_letters),
+	  "outbox: {tables: {dead_letters: d}}", "d" },
+	{ "outbox.tables.blocked_keys", F(outbox.tables.blocked_keys),
+	  "outbox: {tables: {blocked_keys: b}}", "b" },
+	{ "retry.on_dead", F(retry.on_dead), "retry: {on_dead: halt}", "halt" },
+	{ "outbox.tables.streams", F(outbox.tables.streams),
+	  "outbox: {tables: {streams: t}}", "t" },
+	{ "outbox.tables.audit", F(outbox.tables.audit),
+	  "outbox: {tables: {audit: a}}", "a" },
+	{ "worker.leasing", F(worker.leasing),
+	  "worker: {leasing: Off}\noutbox: {ordering: none}", "false" },
+	{ "worker.leasing", F(worker.leasing),
+	  "worker: {leasing: no}\nmaster: {workers: 1}", "false" },
+	{ "worker.lease_ttl", F(worker.lease_ttl), "worker: {lease_ttl: 20}",
+	  "20s" },
+	{ "worker.lease_renew", F(worker.lease_renew),
+	  "worker: {lease_renew: 1500ms}", "1500ms" },
+	{ "worker.heartbeat_ttl", F(worker.heartbeat_ttl),
+	  "worker: {heartbeat_ttl: 10.001}", "10001ms" },
+	{ "worker.batch_size", F(worker.batch_size), "worker: {batch_size: 1}",
+	  "1" },
+	{ "worker.batch_bytes", F(worker.batch_bytes),
+	  "worker: {batch_bytes: 65536}", "65536" },
+	{ "worker.claim_ttl", F(worker.claim_ttl), "worker: {claim_ttl: 1h}",
+	  "1h" },
+	{ "worker.idle_backoff_ms", F(worker.idle_backoff_ms),
+	  "worker: {idle_backoff_ms: 60000}", "60000" },
+	{ "wake.binlog", F(wake.binlog), "wake: {binlog: yes}", "true" },
+	{ "retry.backoff", F(retry.backoff), "retry: {backoff: .5}", "500ms" },
+	{ "retry.max_backoff", F(retry.max_backoff),
+	  "retry: {max_backoff: 90s}", "90s" },
+	{ "retry.jitter", F(retry.jitter), "retry: {jitter: 0.123456}",
+	  "0.123456" },
+	{ "retry.jitter", F(retry.jitter), "retry: {jitter: 1}", "1" },
+	{ "retry.jitter", F(retry.jitter), "retry: {jitter: 0}", "0" },
+	{ "retry.max_attempts", F(retry.max_attempts),
+	  "retry: {max_attempts: 3}", "3" },
+	{ "publish.window", F(publish.window), "publish: {window: 1}", "1" },
+	{ "publish.timeout_ms", F(publish.timeout_ms),
+	  "publish: {timeout_ms: 100}", "100" },
+	{ "publish.types", F(publish.types),
+	  "publish: {types: [order.*, a]}", "[\"order.*\", a]" },
+	{ "nats.servers", F(nats.servers),
+	  "nats: {servers: [tls://n1, 'n2:4223', 'nats://[::1]:1']}",
+	  "[\"tls://n1\", \"n2:4223\", \"nats://[::1]:1\"]" },
+	{ "nats.stream", F(nats.stream), "nats: {stream: }", "\"\"" },
+	{ "nats.subject", F(nats.subject),
+	  "nats: {subject: 'a.{stream_id}.x{partition}y.{event_type}'}",
+	  "\"a.{stream_id}.x{partition}y.{event_type}\"" },
+	{ "nats.msg_id_prefix", F(nats.msg_id_prefix),
+	  "nats: {msg_id_prefix: 'a!~'}", "\"a!~\"" },
+	{ "nats.advisory", F(nats.advisory), "nats: {advisory: ops.dead}",
+	  "ops.dead" },
+	{ "nats.recover", F(nats.recover), "nats: {recover: report}", "report" },
+	{ "nats.user", F(nats.user), "nats: {user: bj\xc3\xb6rn}",
+	  "\"bj\xc3\xb6rn\"" },
+	{ "nats.password_file", F(nats.password_file),
+	  "nats: {user: u, password_file: /pw}", "/pw" },
+	{ "nats.password_env", F(nats.password_env),
+	  "nats: {user: u, password_env: _PW}", "\"_PW\"" },
+	{ "nats.token_file", F(nats.token_file), "nats: {token_file: /t}",
+	  "/t" },
+	{ "nats.token_env", F(nats.token_env), "nats: {token_env: T}", "T" },
+	{ "nats.credentials_file", F(nats.credentials_file),
+	  "nats: {credentials_file: /c.creds}", "/c.creds" },
+	{ "nats.tls.ca", F(nats.tls.ca), "nats: {tls: {ca: /ca.pem}}",
+	  "/ca.pem" },
+	{ "nats.tls.cert", F(nats.tls.cert), "nats: {" TLS_PAIR "}",
+	  "/c.pem" },
+	{ "nats.tls.key", F(nats.tls.key), "nats: {" TLS_PAIR "}", "/k.pem" },
+	{ "retention.days", F(retention.days), "retention: {days: 7}", "7" },
+	{ "retention.dead_days", F(retention.dead_days),
+	  "retention: {dead_days: 36500}", "36500" },
+	{ "retention.batch", F(retention.batch), "retention: {batch: 1}", "1" },
+	{ "reconcile.at_start", F(reconcile.at_start),
+	  "reconcile: {at_start: on}", "on" },
+	{ "reconcile.at_start", F(reconcile.at_start),
+	  "reconcile: {at_start: off}", "off" },
+	{ "wake.subject", F(wake.subject), "wake: {subject: outbox.wake}",
+	  "outbox.wake" },
+	{ "monitor.socket", F(monitor.socket), "monitor: {socket: ''}",
+	  "\"\"" },
+	{ "log.level", F(log.level), "log: {level: debug}", "debug" },
+	{ "log.target", F(log.target), "log: {target: /var/log/o b.log}",
+	  "\"/var/log/o b.log\"" },
+	{ "log.format", F(log.format), "log: {format: json}", "json" },
+};
+
+/* Keys that have but one value until their features come. */
+static const struct {
+	const char	*key;
+	size_t		 at;
+} fixed[] = {
+	{ "outbox.mode", F(outbox.mode) },
+	{ "retry.on_dead", F(retry.on_dead) },
+	{ "publish.driver", F(publish.driver) },
+	{ "monitor.listen", F(monitor.listen) },
+};
+
+START_TEST(value_arrives_in_its_field)
+{
+	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
+	struct conf		*dflt = must_load(""), *c;
+	char			*text, *was;
+
+	ck_assert_uint_eq(k->at, stored[_i].at);
+	c = must_load(stored[_i].doc);
+	text = conf_text(c, k);
+	was = conf_text(dflt, k);
+	ck_assert_str_eq(text, stored[_i].text);
+	ck_assert_str_ne(text, was);
+	free(text);
+	free(was);
+	conf_free(c);
+	conf_free(dflt);
+}
+END_TEST
+
+START_TEST(dump_reads_back)
+{
+	struct conf	*c = must_load(stored[_i].doc), *again;
+	char		*first = dump(c), *second, *line;
+	struct err	 e;
+
+	line = xasprintf("%s: %s\n", strrchr(stored[_i].key, '.') + 1,
+	    stored[_i].text);
+	holds(first, line);
+	again = load_bytes(first, strlen(first), NULL, &e);
+	ck_assert_msg(again != NULL, "%s\n%s", e.text, first);
+	second = dump(again);
+	ck_assert_str_eq(first, second);
+	free(line);
+	free(first);
+	free(second);
+	conf_free(c);
+	conf_free(again);
+}
+END_TEST
+
+START_TEST(every_key_has_a_row)
+{
+	const struct conf_key	*k = key_at(_i);
+	bool			 found = false;
+
+	for (int i = 0; i < NROWS(stored); i++)
+		found |= strcmp(stored[i].key, k->name) == 0;
+	for (int i = 0; i < NROWS(fixed); i++)
+		if (strcmp(fixed[i].key, k->name) == 0) {
+			found = true;
+			ck_assert_uint_eq(fixed[i].at, k->at);
+		}
+	ck_assert_msg(found, "%s has no row in stored[]", k->name);
+}
+END_TEST
+
+/* The sample has every key, each with its default. */
+START_TEST(sample_is_the_defaults)
+{
+	static const char	 names[] = "etc/outbox.yml";
+	char			*text = slurp(names), *a, *b;
+	struct conf_draft	 d = { .path = names };
+	struct conf		*c, *dflt = must_load("");
+	struct err		 e = { "" };
+
+	d.conf = xcalloc(1, sizeof(*d.conf));
+	ck_assert_msg(conf_read(&d, text, strlen(text), &e) == 0, "%s",
+	    e.text);
+	conf_free(d.conf);
+	for (int i = 0; i < nkeys(); i++)
+		ck_assert_msg(d.from[i].line != 0, "%s: no %s", names,
+		    key_at(i)->name);
+	c = load_bytes(text, strlen(text), NULL, &e);
+	ck_assert_msg(c != NULL, "%s", e.text);
+	a = dump(c);
+	b = dump(dflt);
+	ck_assert_str_eq(a, b);
+	free(a);
+	free(b);
+	free(text);
+	conf_free(c);
+	conf_free(dflt);
+}
+END_TEST
+
+/* The line after the item of a key says type, range and default. */
+START_TEST(manual_has_the_key)
+{
+	static const char *const	 types[] = {
+		[CONF_INT] = "Integer", [CONF_DURATION] = "Duration",
+		[CONF_FRACTION] = "Fraction", [CONF_BOOL] = "Boolean",
+		[CONF_STRING] = "String", [CONF_LIST] = "List",
+		[CONF_ENUM] = "Word",
+	};
+	const struct conf_key		*k = key_at(_i);
+	char				*man = slurp("man/outbox.yml.5");
+	char				*item, *at, *what;
+
+	item = xasprintf("\n.It Ic %s\n", k->name);
+	at = strstr(man, item);
+	ck_assert_msg(at != NULL, "no \"%s\" in the manual", item + 1);
+	at += strlen(item);
+	at[strcspn(at, "\n")] = '\0';
+	starts(at, types[k->type]);
+	if (k->max != 0)
+		holds(at, conf_range(k).text + strlen("from "));
+	if (k->words != NULL)
+		holds(at, conf_wanted(k).text);
+	what = *k->dflt == '\0' && k->required ? xstrdup("required.") :
+	    xasprintf("default %s.", *k->dflt == '\0' ? "empty" : k->dflt);
+	holds(at, what);
+	ck_assert_str_ne(k->help, "");
+	free(what);
+	free(item);
+	free(man);
+}
+END_TEST
+
+void
+add_keys(TCase *tc)
+{
+	tcase_add_loop_test(tc, wrong_type_is_refused, 0, nkeys());
+	tcase_add_loop_test(tc, empty_value, 0, nkeys());
+	tcase_add_loop_test(tc, key_is_of_its_kind, 0, NROWS(kinds));
+	tcase_add_loop_test(tc, length_is_kept, 0, NROWS(lengths));
+	tcase_add_loop_test(tc, long_text_is_refused, 0, nkeys());
+	tcase_add_loop_test(tc, range_is_kept, 0, nkeys());
+	tcase_add_loop_test(tc, every_key_has_a_row, 0, nkeys());
+	tcase_add_loop_test(tc, manual_has_the_key, 0, nkeys());
+	tcase_add_loop_test(tc, value_arrives_in_its_field, 0, NROWS(stored));
+	tcase_add_loop_test(tc, dump_reads_back, 0, NROWS(stored));
+	tcase_add_test(tc, sample_is_the_defaults);
+}

@@ -1,0 +1,92 @@
+/*
+ * relay_test.h - a relay between a batch of letters and a fake publisher
+ *
+ * The publisher follows a script, and so does the clock: it moves when the
+ * fake waits and never else.
+ */
+#ifndef TESTS_RELAY_TEST_H
+#define TESTS_RELAY_TEST_H
+
+#include "unit/batch.h"
+
+#include "publish/relay.h"
+
+#define FIRST_ACK	7000	/* of the first that is stored */
+
+#define TIMEOUT_MS	100
+#define START_MS	1000000
+
+/*
+ * What becomes of each message, one letter each: A stored, D duplicate,
+ * M the message's fault, T try again, X the destination's fault, N nobody is
+ * there without a word on which message, P the same with its name, 1 to 4
+ * like N so many times and then like A, s silence, R refused by the
+ * publisher; and before it gets there: b a subject that is not legal, e no
+ * event.
+ */
+struct fake {
+	const char	*acts;
+	int64_t		 delay[MANY];	/* from the send to the answer */
+	int64_t		 sent_at[MANY];	/* 0: not sent */
+	bool		 answered[MANY], stored[MANY];
+	int		 absent[MANY];	/* how often nobody was there */
+	size_t		 order[5 * MANY], nsent;
+	bool		 open;
+	size_t		 lose_send, lose_wait;	/* the n-th call; 0: never */
+	bool		 pretend;	/* a lost one looks open */
+	size_t		 nsends, nwaits, nbegins, nopens;
+	size_t		 most_out;
+	int64_t		 last_send;
+	const char	*complaint;	/* told once; NULL: none */
+	unsigned	 ntold;
+	bool		 blind;		/* is not told what is handled */
+	const char	*text;		/* of answers; NULL: the letter */
+	uint32_t	 strange[8];	/* answers nobody waits for */
+	size_t		 nstrange;
+	int64_t		 strange_at;	/* not before */
+	int64_t		 unread;	/* bytes, of earlier ones */
+	const char	*streams;	/* that take each; NULL: one does */
+	uint64_t	 place[MANY];	/* in the stream; 0: none yet */
+	size_t		 nplaces;
+
+	size_t		 keep_at;	/* the call from which on; 0: never */
+	enum keep	 keep;
+	size_t		 nkeeps;
+	int64_t		 kept_at;
+};
+
+extern int64_t			now_ms;		/* what the clock says */
+extern struct fake		fake;
+extern struct conf		*conf;
+extern struct relay		relay;
+extern struct relay_result	res;		/* of publish() */
+
+void	relay_setup(void);
+void	relay_teardown(void);
+
+/* A batch that was claimed just now, and what will become of it. */
+void	script(const char *keys, const char *acts);
+
+/* n messages without lanes, all with the same fate. */
+void	script_many(size_t n, char act);
+
+/* Another batch after the first. */
+void	next_script(const char *keys, const char *acts);
+
+/* Event types, a letter each. */
+void	types(const char *letters);
+
+/* Publish it, and check what must be true of any batch afterwards. */
+void	publish(void);
+
+/* The outcomes, a letter each; the numbers of those sent, in order. */
+void	expect(const char *outcomes);
+void	expect_sent(const char *order);
+
+/* Tests with a relay: relay_outcome.c, relay_types.c and relay_answers.c. */
+void	add_outcomes(TCase *);
+void	add_types(TCase *);
+void	add_answers(TCase *);
+void	add_advisories(TCase *);
+
+#endif

@@ -1,0 +1,482 @@
+/*
+ * relay_types.c - limits, streams and types that take no messages
+ *
+ * What was learned from one batch for the next.
+ */
+#include "unit/relay_test.h"
+
+/*
+ * The limit of this server, of one before (0: there was none), how long the
+ * connection lasts, and what becomes of a message of 6000 bytes or so.
+ */
+static const struct {
+	int64_t		 max, before, lasts;
+	const char	*outcomes;
+	bool		 news;
+} limits[] = {
+	{ 5000, 0, 0, "XDD", false },
+	{ 5000, 5000, 0, "XDD", false },
+	{ 5000, 5999, 0, "XDD", true },
+	{ 5000, 8000, 0, "FUD", true },
+	{ 5000, 8000, 10 * 60 * 1000 - 1, "FUD", true },
+	{ 5000, 8000, 10 * 60 * 1000, "XDD", true },
+	{ 5000, 8000, 24 * 3600 * 1000, "XDD", true },
+};
+
+/* The first message has 6000 bytes, which were fetched or not. */
+static void
+script_large(bool away)
+{
+	static char	large[6000];
+
+	now_ms += 10000;
+	if (away)
+		next_script("aab", "oAA");
+	else {
+		next_script("aab", "RAA");
+		memset(large, ' ', sizeof(large));
+		msgs[0].payload = (struct bytes){ large, sizeof(large) };
+	}
+}
+
+START_TEST(smaller_limit_has_to_last)
+{
+	struct limit	*l = &relay.limit;
+
+	for (int away = 0; away < 2; away++) {
+		memset(l, 0, sizeof(*l));
+		if (limits[_i].before != 0)
+			ck_assert(!limit_connected(l, limits[_i].before,
+			    now_ms));
+		ck_assert(limit_connected(l, limits[_i].max, now_ms) ==
+		    limits[_i].news);
+		/* It is said once. */
+		ck_assert(!limit_connected(l, limits[_i].max, now_ms + 10000));
+		now_ms += limits[_i].lasts;
+		script_large(away != 0);
+		msgs[0].attempts = 24;
+		publish();
+		expect(limits[_i].outcomes);
+		ck_assert(!res.down);
+		ck_assert_uint_eq(relay.kinds.n, 0);
+		if (msgs[0].outcome == OUT_DEFER)
+			holds(msgs[0].error, "was 8000 before");
+	}
+}
+END_TEST
+
+/* A better server in between, and it begins anew. */
+START_TEST(larger_limit_ends_the_wait)
+{
+	struct limit	*l = &relay.limit;
+
+	limit_connected(l, 8000, now_ms);
+	limit_connected(l, 5000, now_ms);
+	now_ms += 9 * 60 * 1000;
+	ck_assert(!limit_connected(l, 8000, now_ms));
+	script_large(false);
+	fake.acts = "AAA";
+	publish();
+	expect("DDD");
+	ck_assert(limit_connected(l, 5000, now_ms));
+	now_ms += 9 * 60 * 1000;
+	script_large(false);
+	publish();
+	expect("FUD");
+}
+END_TEST
+
+/* It says nothing of the type: the next of it is sent. */
+START_TEST(smaller_limit_is_not_the_type)
+{
+	script("ab", "XA");
+	types("xy");
+	publish();
+	limit_connected(&relay.limit, 8000, now_ms);
+	limit_connected(&relay.limit, 5000, now_ms);
+	now_ms += 2000;
+	next_script("abc", "oAA");
+	types("xxy");
+	publish();
+	expect("FDD");
+}
+END_TEST
+
+/*
+ * Several streams: what they are named, a letter for each message.  A message
+ * without an answer is measured by those of its own stream; without any it
+ * has its whole time, and is not to blame.
+ */
+static void
+several(const char *letters, const char *names)
+{
+	relay.form.stream = "";
+	relay.watch = false;
+	fake.streams = names;
+	types(letters);
+}
+
+static const struct {
+	const char	*keys, *types, *streams, *acts, *outcomes;
+	int64_t		 delay[5];
+	int64_t		 took;
+} company[] = {
+	/* Slow or silent, while another one is fast. */
+	{ "ab", "xy", "12", "AA", "DD", { 3000, 1 }, 3000 },
+	{ "ab", "xy", "12", "sA", "FD", { 0, 1 }, 5000 },
+	{ "abb", "xyy", "122", "sAA", "FDD", { 0, 1, 1 }, 5000 },
+	{ "abcd", "xxyy", "1122", "AsAA", "DFDD", { 1, 0, 1, 1 }, 5000 },
+	{ "abcd", "xyxy", "1212", "AAsA", "DDFD", { 1, 1, 0, 1 }, 5000 },
+	/* Of the same stream, but nobody has told that yet. */
+	{ "ab", "xy", "11", "sA", "FD", { 0, 1 }, 5000 },
+	/* Overtaken, as with one stream. */
+	{ "ab", "xx", "11", "sA", "RD", { 0, 1 }, 500 },
+	{ "ab", "xx", "11", "sA", "RD", { 0, 600 }, 600 + 2400 },
+	{ "ab", "xx", "11", "sD", "FD", { 0, 1 }, 5000 },
+	{ "abc", "xyx", "111", "AsA", "DFD", { 1, 0, 1 }, 5000 },
+	{ "abcd", "xyxy", "1111", "AAsA", "DDRD", { 1, 1, 0, 1 }, 500 },
+	{ "abcde", "xxyxy", "11212", "AsAAA", "DRDDD", { 1, 0, 1, 1, 1 },
+	  500 },
+	/* Both at once: the one waits, the other one failed. */
+	{ "abcd", "xxyy", "1122", "sAAs", "RDDF", { 0, 1, 1, 0 }, 5000 },
+	/* A subject that goes now here, now there, tells nothing. */
+	{ "abc", "xxx", "112", "sAA", "FDD", { 0, 1, 1 }, 5000 },
+};
+
+START_TEST(streams_are_judged_by_themselves)
+{
+	conf->publish.timeout_ms = 5000;
+	script(company[_i].keys, company[_i].acts);
+	several(company[_i].types, company[_i].streams);
+	for (size_t i = 0; i < batch.n; i++)
+		fake.delay[i] = company[_i].delay[i];
+	publish();
+	expect(company[_i].outcomes);
+	ck_assert_int_eq(now_ms, START_MS + company[_i].took);
+	ck_assert(!res.down);
+}
+END_TEST
+
+/* Nobody dies of it, as often as it may happen. */
+START_TEST(outage_of_one_of_two_streams_kills_nothing)
+{
+	conf->publish.timeout_ms = 5000;
+	for (int round = 0; round < 30; round++) {
+		next_script("abcd", "sAsA");
+		several("xyxy", "1212");
+		msgs[0].attempts = msgs[2].attempts = 24;
+		publish();
+		ck_assert_uint_eq(res.delivered, 2);
+		for (size_t i = 0; i < 4; i += 2) {
+			ck_assert_int_eq(msgs[i].outcome, OUT_DEFER);
+			ck_assert_int_gt(msgs[i].delay_ms, 0);
+		}
+		now_ms += 5000;
+	}
+}
+END_TEST
+
+/* Known from before, it shortens the wait; it is not held against anybody. */
+START_TEST(what_was_learned_before_only_saves_time)
+{
+	int64_t	start;
+
+	conf->publish.timeout_ms = 5000;
+	script("ab", "AA");
+	several("xy", "11");
+	publish();
+	expect("DD");
+	start = now_ms;
+	next_script("ab", "sA");
+	several("xy", "11");
+	msgs[0].attempts = 24;
+	publish();
+	expect("FD");
+	ck_assert_int_eq(now_ms, start + 500);
+	/* Another one of its type has its turn before it. */
+	ck_assert_int_ge(msgs[0].delay_ms, 2 * 5000);
+}
+END_TEST
+
+/* It has moved to another stream, which is silent now. */
+START_TEST(subject_that_has_moved_uses_no_attempt)
+{
+	int64_t	start;
+
+	conf->publish.timeout_ms = 5000;
+	script("ab", "AA");
+	several("xy", "11");
+	publish();
+	next_script("ab", "AA");
+	several("xy", "21");
+	publish();
+	expect("DD");
+	start = now_ms;
+	next_script("aby", "sAA");
+	several("xyx", "212");
+	msgs[0].attempts = 24;
+	publish();
+	expect("FDD");
+	ck_assert_int_eq(now_ms, start + 5000);
+}
+END_TEST
+
+/* It costs the others a time-out once, and then little. */
+START_TEST(silent_stream_is_remembered)
+{
+	int64_t	start;
+
+	conf->publish.timeout_ms = 5000;
+	script("abc", "AsA");
+	several("xzy", "112");
+	/* One type, so that it is not the type that is to blame. */
+	types("xxy");
+	publish();
+	expect("DFD");
+	ck_assert_int_eq(now_ms, START_MS + 5000);
+	start = now_ms;
+	next_script("abc", "ssA");
+	several("xxy", "112");
+	publish();
+	expect("FFD");
+	ck_assert_int_eq(now_ms, start + 500);
+	/* Alone it is not taken for the route. */
+	now_ms += 60000;
+	next_script("a", "s");
+	several("x", "1");
+	publish();
+	expect("F");
+	ck_assert(!res.down && !res.silent);
+	/* And it is as others again when it answers. */
+	now_ms += 60000;
+	next_script("ab", "AA");
+	several("xx", "11");
+	publish();
+	expect("DD");
+	start = now_ms;
+	next_script("abc", "AsA");
+	several("xxy", "112");
+	publish();
+	expect("DFD");
+	ck_assert_int_eq(now_ms, start + 5000);
+}
+END_TEST
+
+/* More subjects and streams than are remembered. */
+START_TEST(many_streams_do_no_harm)
+{
+	static struct streams	s;
+
+	streams_begin(&s);
+	for (uint64_t i = 1; i <= 100000; i++) {
+		streams_took(&s, i, i);
+		streams_stored(&s, i, (size_t)i);
+	}
+	for (uint64_t i = 1; i <= 100000; i++) {
+		bool known = i > 100000 - STREAMS_SUBJECTS;
+		bool seen = i > 100000 - STREAMS_MAX;
+
+		ck_assert(streams_is_sure(&s, i) == known);
+		if (known && seen)
+			ck_assert(streams_overtook(&s, i, 0));
+		ck_assert(!streams_overtook(&s, i, (size_t)100001));
+		if (!known)
+			ck_assert(!streams_overtook(&s, i, 0));
+	}
+	streams_begin(&s);
+	ck_assert(!streams_overtook(&s, 100000, 0));
+	ck_assert(!streams_is_sure(&s, 100000));
+}
+END_TEST
+
+/* One of a type that was not taken goes first, and not at once. */
+START_TEST(type_not_taken_is_tried_with_one)
+{
+	script("abcd", "XXAA");
+	types("xxyy");
+	publish();
+	expect("FFDD");
+	ck_assert_uint_eq(relay.kinds.n, 1);
+
+	next_script("abcdaa", "AAAAAA");
+	types("xxxyyx");
+	publish();
+	expect("FFFDUU");
+	expect_sent("3");
+	ck_assert(!res.down);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_ge(msgs[i].delay_ms, 700);
+
+	now_ms += 2000;
+	next_script("abcdd", "XAAAA");
+	types("xxxyx");
+	publish();
+	expect("FFFDF");
+	expect_sent("03");
+
+	now_ms += 40000;
+	next_script("abcd", "AAAA");
+	types("xxxy");
+	publish();
+	expect("DDDD");
+	expect_sent("0312");
+	ck_assert_uint_eq(relay.kinds.n, 0);
+}
+END_TEST
+
+/* Was it the route?  Then nothing waits, but of each type one goes first. */
+START_TEST(types_are_sampled_after_a_silence)
+{
+	script("abcde", "sssss");
+	types("xxyyy");
+	publish();
+	expect("FFFFF");
+	ck_assert(res.down && res.silent);
+
+	next_script("abcdeff", "ssAAAAX");
+	types("xxyyyzz");
+	publish();
+	expect("RFDDDDF");
+	expect_sent("025346");
+	ck_assert(!res.down);
+}
+END_TEST
+
+/* One that stood aside in front of it is told why it was not sent. */
+START_TEST(silence_is_told_to_those_aside)
+{
+	script("a", "s");
+	publish();
+	next_script("ab", "As");
+	relay.suspect = (struct suspect){ msgs[1].sequence, 1 };
+	relay.suspect_met = true;
+	publish();
+	expect("FF");
+	expect_sent("1");
+	holds(msgs[0].error, "not sent");
+}
+END_TEST
+
+/* A connection that goes says nothing of those that stood aside. */
+START_TEST(lost_connection_is_not_the_type)
+{
+	script("ab", "ss");
+	types("xx");
+	publish();
+	next_script("abc", "AAA");
+	types("yxx");
+	fake.delay[1] = 20;
+	fake.lose_wait = 2;
+	publish();
+	expect("DUU");
+	expect_sent("01");
+	ck_assert(!kinds_is_blamed(&relay.kinds, BYTES("x")));
+}
+END_TEST
+
+START_TEST(type_at_fault_says_nothing_of_the_route)
+{
+	conf->publish.timeout_ms = 5000;
+	script("ab", "XA");
+	types("xy");
+	publish();
+	now_ms += 2000;
+	next_script("abc", "sAA");
+	types("xxx");
+	publish();
+	expect("FFF");
+	ck_assert_int_eq(res.delivered, 0);
+	ck_assert(!res.down && !res.silent);
+	ck_assert_int_eq(now_ms, START_MS + 1 + 2000 + 500);
+}
+END_TEST
+
+/* Its refusal may come before the others' answers: it is to blame as well. */
+START_TEST(type_refused_before_others_are_taken)
+{
+	script("a", "X");
+	types("x");
+	publish();
+	ck_assert(res.down);
+	next_script("ab", "XA");
+	types("xy");
+	fake.delay[1] = 20;
+	publish();
+	expect("FD");
+	ck_assert(kinds_is_blamed(&relay.kinds, BYTES("x")));
+	now_ms += 2000;
+	next_script("a", "X");
+	types("x");
+	publish();
+	expect("F");
+	ck_assert(!res.down);
+}
+END_TEST
+
+/* A message at its own fault tells nothing of its type: the next is tried. */
+START_TEST(own_fault_tells_nothing_of_the_type)
+{
+	script("ab", "XA");
+	types("xy");
+	publish();
+	now_ms += 2000;
+	next_script("abcd", "MRAA");
+	types("xxxx");
+	publish();
+	expect("XXDD");
+	expect_sent("023");
+}
+END_TEST
+
+/* Nor does it with nowhere to die, nor does what is in process elsewhere. */
+START_TEST(own_fault_without_dead_letters_tells_nothing)
+{
+	relay.has_dead = _i != 0;
+	script("ab", _i == 0 ? "MA" : "TA");
+	types("xy");
+	publish();
+	expect("RD");
+	ck_assert_uint_eq(relay.kinds.n, 0);
+}
+END_TEST
+
+/* Only so many are remembered; more do no harm. */
+START_TEST(many_types_do_no_harm)
+{
+	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	    "abcdefghijklmnopqrstuvwxyz!#$%&";
+
+	script_many(sizeof(legal) - 1, 'X');
+	types(legal);
+	publish();
+	ck_assert_uint_eq(relay.kinds.n, KINDS_MAX);
+	next_script("ab", "AA");
+	types("A&");
+	publish();
+	expect("DD");
+}
+
+void
+add_types(TCase *tc)
+{
+	tcase_add_test(tc, type_not_taken_is_tried_with_one);
+	tcase_add_test(tc, types_are_sampled_after_a_silence);
+	tcase_add_test(tc, silence_is_told_to_those_aside);
+	tcase_add_test(tc, lost_connection_is_not_the_type);
+	tcase_add_test(tc, type_at_fault_says_nothing_of_the_route);
+	tcase_add_test(tc, type_refused_before_others_are_taken);
+	tcase_add_test(tc, own_fault_tells_nothing_of_the_type);
+	tcase_add_loop_test(tc, own_fault_without_dead_letters_tells_nothing,
+	    0, 2);
+	tcase_add_test(tc, many_types_do_no_harm);
+	tcase_add_loop_test(tc, smaller_limit_has_to_last, 0, NROWS(limits));
+	tcase_add_test(tc, larger_limit_ends_the_wait);
+	tcase_add_test(tc, smaller_limit_is_not_the_type);
+	tcase_add_loop_test(tc, streams_are_judged_by_themselves, 0,
+	    NROWS(company));
+	tcase_add_test(tc, outage_of_one_of_two_streams_kills_nothing);
+	tcase_add_test(tc, what_was_learned_before_only_saves_time);
+	tcase_add_test(tc, subject_that_has_moved_uses_no_attempt);
+	tcase_add_test(tc, silent_stream_is_remembered);
+	tcase_add_test(tc, many_streams_do_no_harm);
+}
