@@ -15,6 +15,8 @@
 
 #include "util/buf.h"
 
+#define MESSAGE_ID_HEADER	"Nats-Msg-Id"
+
 struct msg;
 
 struct message_id {

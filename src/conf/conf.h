@@ -192,6 +192,9 @@ const char	*conf_changed_restart(const struct conf *, const struct conf *,
 /* The table, for those who walk it; *n is set to its length. */
 const struct conf_key *conf_keys(size_t *n);
 
+/* What message ids begin with, in the outbox of this id; "": it has none. */
+const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
+
 /* Those of the file; of former ones no more than COUNTS_MAX. */
 void		 conf_counts(const struct conf *, struct counts *);
 

@@ -1,7 +1,15 @@
 /* conf_ask.c - questions about the configuration, see conf.h */
 #include "conf/conf.h"
 
-#include <stdlib.h>
+#include <bsd/stdlib.h>
+
+const char *
+conf_id_prefix(const struct conf *c, const char *outbox_id)
+{
+	if (c->nats.msg_id_prefix[0] != '\0')
+		return c->nats.msg_id_prefix;
+	return outbox_id[0] != '\0' ? outbox_id : c->mysql.database;
+}
 
 void
 conf_counts(const struct conf *c, struct counts *k)
@@ -10,8 +18,8 @@ conf_counts(const struct conf *c, struct counts *k)
 
 	*k = (struct counts){ .count = (unsigned)c->outbox.partition_count };
 	while (k->nformer < former->n && k->nformer < COUNTS_MAX) {
-		k->former[k->nformer] = (unsigned)atoi(
-		    former->items[k->nformer]);
+		k->former[k->nformer] = (unsigned)strtonum(
+		    former->items[k->nformer], 1, CONF_MAX_PARTITIONS, NULL);
 		k->nformer++;
 	}
 }

@@ -293,8 +293,7 @@ check_halt(const struct conf_draft *d, struct err *e)
 static int
 check_subject(const struct conf_draft *d, struct err *e)
 {
-	if (d->conf->outbox.mode == MODE_INLINE ||
-	    strstr(d->conf->nats.subject, "{topic}") == NULL)
+	if (strstr(d->conf->nats.subject, "{topic}") == NULL)
 		return 0;
 	err_set(e, "{topic} belongs to outbox.mode: inline; a row of mode "
 	    "pointer has none");

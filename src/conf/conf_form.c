@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/stdlib.h>
+
 #define DIGITS	"0123456789"
 #define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -103,10 +105,8 @@ conf_form_env(const char *text, struct err *e)
 static bool
 is_port(const char *text)
 {
-	size_t	n = strspn(text, DIGITS);
-
-	return n > 0 && n <= 5 && text[n] == '\0' && *text != '0' &&
-	    atoi(text) <= 65535;
+	return text[strspn(text, DIGITS)] == '\0' && *text != '0' &&
+	    strtonum(text, 1, 65535, NULL) != 0;
 }
 
 /* The n characters between brackets. */
@@ -231,11 +231,8 @@ conf_form_type(const char *text, struct err *e)
 int
 conf_form_count(const char *text, struct err *e)
 {
-	size_t	n = strspn(text, "0123456789");
-	long	count = strtol(text, NULL, 10);
-
-	return text[n] == '\0' && count >= 1 && count <= CONF_MAX_PARTITIONS ?
-	    0 : err_set(e, "%s is not a number from 1 to %d",
+	return text[strspn(text, DIGITS)] == '\0' &&
+	    strtonum(text, 1, CONF_MAX_PARTITIONS, NULL) != 0 ? 0 : err_set(e, "%s is not a number from 1 to %d",
 	    conf_show(text).text, CONF_MAX_PARTITIONS);
 }
 

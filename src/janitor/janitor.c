@@ -98,12 +98,9 @@ make_piece(struct janitor *j, struct err *e)
 	size_t		n = left < PIECE ? left : PIECE;
 	uint64_t	made;
 
-	if (store_begin(j->store, e) < 0 ||
-	    sweep_make(&j->sweep, j->sweep.list + j->done, n, &made, e) < 0 ||
-	    store_commit(j->store, e) < 0) {
-		store_rollback(j->store);
+	if (store_begin(j->store, e) < 0 || store_end(j->store,
+	    sweep_make(&j->sweep, j->sweep.list + j->done, n, &made, e), e) < 0)
 		return -1;
-	}
 	j->done += n;
 	j->made += made;
 	return 0;

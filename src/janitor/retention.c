@@ -237,12 +237,9 @@ purge(struct retention *r, size_t n, struct err *e)
 {
 	uint64_t	changed;
 
-	if (store_begin(r->store, e) < 0 ||
-	    horizon_purge(r->store, r->list, n, &changed, e) < 0 ||
-	    store_commit(r->store, e) < 0) {
-		store_rollback(r->store);
+	if (store_begin(r->store, e) < 0 || store_end(r->store,
+	    horizon_purge(r->store, r->list, n, &changed, e), e) < 0)
 		return -1;
-	}
 	r->dead += changed;
 	return 0;
 }

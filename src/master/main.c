@@ -13,6 +13,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <bsd/stdlib.h>
 #include <bsd/unistd.h>
 
 #include "ipc/board.h"
@@ -91,12 +92,10 @@ usage(FILE *to, int status)
 static int64_t
 number(const char *option, const char *text, int64_t min, int64_t max)
 {
-	char		*end;
-	long long	 n;
+	const char	*error;
+	int64_t		 n = strtonum(text, min, max, &error);
 
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	if (errno == 0 && end != text && *end == '\0' && n >= min && n <= max)
+	if (error == NULL)
 		return n;
 	fprintf(stderr, "outbox-master: %s: \"%s\" is not a number from %lld "
 	    "to %lld\n", option, text, (long long)min, (long long)max);

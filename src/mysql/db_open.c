@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <bsd/stdlib.h>
 #include <bsd/string.h>
 
 #include "util/secret.h"
@@ -108,7 +109,7 @@ split_host(const char *text, char *host, size_t size)
 		colon = NULL;
 	}
 	if (colon != NULL)
-		port = (unsigned)strtoul(colon + 1, NULL, 10);
+		port = (unsigned)strtonum(colon + 1, 1, 65535, NULL);
 	if ((size_t)(end - text) >= size)
 		end = text + size - 1;
 	memcpy(host, text, (size_t)(end - text));

@@ -77,7 +77,7 @@ add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
 {
 	struct message_id	id = msg_id(m);
 
-	open_header(v, "Nats-Msg-Id");
+	open_header(v, MESSAGE_ID_HEADER);
 	message_id_put(&v->text, f->id_prefix, &id);
 	close_header(v);
 }

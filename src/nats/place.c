@@ -11,7 +11,7 @@
 #include "util/xalloc.h"
 
 #define NO_MESSAGE_FOUND	10037
-#define ID_HEADER		"Nats-Msg-Id:"
+#define ID_HEADER		MESSAGE_ID_HEADER ":"
 
 static int
 sextet(char c)

@@ -207,12 +207,58 @@ store_put_interval(struct store *s, int64_t ms)
 }
 
 void
+store_put_comma(struct store *s)
+{
+	char	last = s->sql.len == 0 ? ' ' : s->sql.data[s->sql.len - 1];
+
+	if (last != '(' && last != ' ')
+		buf_str(&s->sql, ",");
+}
+
+void
+store_put_item(struct store *s, uint64_t number)
+{
+	store_put_comma(s);
+	buf_u64(&s->sql, number);
+}
+
+void
 store_put_list(struct store *s, const uint64_t *list, size_t n)
 {
+	for (size_t i = 0; i < n; i++)
+		store_put_item(s, list[i]);
+}
+
+static void
+put_label(struct store *s, const char *label)
+{
+	store_put_comma(s);
+	store_put_text(s, label);
+}
+
+void
+store_put_labels(struct store *s, const char *const *labels, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put_label(s, labels[i]);
+}
+
+void
+store_put_range_labels(struct store *s, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		put_label(s, ranges[i].label);
+}
+
+void
+store_put_epochs(struct store *s, const struct range *ranges, size_t n)
+{
 	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			buf_str(&s->sql, ",");
-		buf_u64(&s->sql, list[i]);
+		store_put_comma(s);
+		buf_str(&s->sql, "(");
+		put_label(s, ranges[i].label);
+		store_put_item(s, ranges[i].epoch);
+		buf_str(&s->sql, ")");
 	}
 }
 
@@ -245,9 +291,6 @@ explain(struct store *s, const char *what)
 	struct db_rows	*plan;
 	struct err	 e;
 
-	if (strcmp(s->sql.data, "START TRANSACTION") == 0 ||
-	    strcmp(s->sql.data, "COMMIT") == 0)
-		return;
 	buf_str(&sql, "EXPLAIN FORMAT=TRADITIONAL ");
 	buf_add(&sql, s->sql.data, s->sql.len);
 	plan = db_query(s->db, what, &sql, &e);
@@ -320,27 +363,30 @@ store_say_refused(struct store *s, uint64_t sequence, const char *what,
 int
 store_begin(struct store *s, struct err *e)
 {
+	if (s->planned != NULL)		/* it has no plan */
+		return 0;
 	store_sql(s, "START TRANSACTION");
 	return store_exec(s, "begin", NULL, e);
 }
 
 int
-store_commit(struct store *s, struct err *e)
+store_end(struct store *s, int rc, struct err *e)
 {
-	store_sql(s, "COMMIT");
-	return store_exec(s, "commit", NULL, e);
+	if (s->planned != NULL)
+		return rc;
+	if (rc == 0) {
+		store_sql(s, "COMMIT");
+		rc = store_exec(s, "commit", NULL, e);
+	}
+	if (rc < 0)
+		db_rollback(s->db);
+	return rc;
 }
 
 int
 store_hurry(struct store *s, bool hurry, struct err *e)
 {
 	return db_hurry(s->db, hurry, e);
-}
-
-void
-store_rollback(struct store *s)
-{
-	db_rollback(s->db);
 }
 
 bool

@@ -95,7 +95,7 @@ int	store_settings(struct store *, unsigned *count, struct err *);
 /* The random id of this outbox, "" where there is no settings table. */
 const char *store_outbox_id(const struct store *);
 
-/* What message ids begin with: nats.msg_id_prefix, or who we are. */
+/* What message ids begin with, see conf_id_prefix. */
 #define STORE_PREFIX	128
 void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
 
@@ -189,7 +189,7 @@ int	store_release(struct store *, const struct lease *const *, size_t n,
  * A new epoch for all that is mine: a statement that a lost connection still
  * has under way finds an older one, or has had its effect before this returns.
  */
-int	store_raise_epochs(struct store *, struct err *);
+int	store_bump_own_epochs(struct store *, struct err *);
 
 /* Give up everything and take my row out. */
 int	store_leave(struct store *, struct err *);
@@ -374,7 +374,16 @@ int	store_plan_repartition(struct store *, unsigned count,
 
 #define STORE_PAUSED	"paused"	/* owner of a lease that nobody gets */
 #define STORE_HALTED	"halted"	/* a reason; others are for people */
-#define STORE_PARKED	24	/* "!4711", the label of parked rows */
+
+/*
+ * store_parked.c: the label of parked rows, "!4711", by the name of their
+ * record; and whether a label is one of those, which no lease may have.  "!",
+ * "!x" and "!01" are the application's.
+ */
+#define STORE_PARKED	24
+void	store_parked_label(char label[STORE_PARKED], uint64_t first);
+bool	store_is_parked(const struct store *, const char *label, size_t,
+	    uint64_t *first);
 
 /* A blocked key.  first names it: the sequence that blocked it at first. */
 struct blocked {

@@ -24,19 +24,6 @@ store_can_block(const struct store *s)
 	return s->exists[T_BLOCKED] && s->conf->worker.leasing;
 }
 
-bool
-store_is_parking(const struct store *s, const char *label, size_t len)
-{
-	char	name[STORE_PARKED];
-
-	if (!s->exists[T_BLOCKED] || len < 2 || label[0] != '!' ||
-	    len >= sizeof(name))
-		return false;
-	snprintf(name, sizeof(name), "!%" PRIu64,
-	    (uint64_t)strtoull(label + 1, NULL, 10));
-	return strlen(name) == len && memcmp(name, label, len) == 0;
-}
-
 int
 store_block(struct store *s, const struct blocked *b, size_t n,
     uint64_t *written, struct err *e)
@@ -110,17 +97,14 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	store_sql(s, "SELECT b.first_sequence, b.partition_key, b.order_key, "
 	    "b.reason, b.head_sequence, o.global_sequence IS NOT NULL AND "
 	    "o.published_at IS NULL, "
-	    "o.partition_key = CONCAT('!', b.first_sequence), "
+	    "o.partition_key = " PARKED_LABEL("b.first_sequence") ", "
 	    "IF(o.claim_token IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
 	    "NOW(6), o.available_at) + 999) DIV 1000, 0), e.stream_id "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON o.global_sequence = b.head_sequence "
 	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence "
 	    "WHERE b.partition_key IN (");
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "" : ",");
-		db_quote(s->db, &s->sql, labels[i], strlen(labels[i]));
-	}
+	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "blocked", e)) == NULL)
 		return -1;
@@ -143,12 +127,14 @@ store_blocked_free(struct blocked_list *list)
 static void
 put_parking(struct store *s, const struct parking *lanes, size_t n)
 {
+	char	label[STORE_PARKED];
+
 	buf_str(&s->sql, "CASE");
 	for (size_t i = 0; i < n; i++) {
 		buf_str(&s->sql, " WHEN o.global_sequence IN (");
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
-		buf_printf(&s->sql, ") THEN '!%llu'",
-		    (unsigned long long)lanes[i].first);
+		store_parked_label(label, lanes[i].first);
+		buf_printf(&s->sql, ") THEN '%s'", label);
 	}
 	buf_str(&s->sql, " END");
 }
@@ -164,10 +150,8 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
 	put_parking(s, lanes, n);
 	store_put_marked(s);
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "" : ",");
+	for (size_t i = 0; i < n; i++)
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
-	}
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "park", NULL, e);
@@ -179,14 +163,13 @@ store_unpark(struct store *s, const struct range *ranges, size_t nranges,
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
-	    "b.first_sequence = CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED)"
+	    "b.first_sequence = " PARKED_UNDER("o.partition_key")
 	    " STRAIGHT_JOIN {partitions} AS p "
 	    "ON p.partition_key = b.partition_key "
 	    "SET o.partition_key = NULLIF(b.partition_key, '') "
 	    "WHERE o.global_sequence IN (");
 	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ") AND o.published_at IS NULL AND "
-	    "o.partition_key LIKE '!%'");
+	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "unpark", NULL, e);
 }

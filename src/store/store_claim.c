@@ -20,14 +20,7 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
 {
 	store_put(s, " AND p.lease_owner = {me} AND p.lease_until > NOW(6) "
 	    "AND (p.partition_key, p.lease_epoch) IN (");
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "(" : ",(");
-		db_quote(s->db, &s->sql, ranges[i].label,
-		    strlen(ranges[i].label));
-		buf_str(&s->sql, ",");
-		buf_u64(&s->sql, ranges[i].epoch);
-		buf_str(&s->sql, ")");
-	}
+	store_put_epochs(s, ranges, n);
 	buf_str(&s->sql, ")");
 }
 
@@ -100,7 +93,7 @@ claim(struct store *s, const struct claim *c, bool abandoned,
     uint64_t *claimed, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET ");
-	if (abandoned && s->has_unsure_since)
+	if (abandoned && store_has_column(s, COL_UNSURE_SINCE))
 		put_unsure(s);
 	store_put(s, "o.available_at = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);

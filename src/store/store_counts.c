@@ -17,14 +17,14 @@ store_has_settings(const struct store *s)
 bool
 store_can_change(const struct store *s)
 {
-	return s->exists[T_SETTINGS] && s->has_former_counts &&
-	    s->has_counts_since;
+	return s->exists[T_SETTINGS] &&
+	    store_has_columns(s, COL_FORMER_COUNTS, COL_COUNTS_SINCE);
 }
 
 bool
 store_notes_former(const struct store *s)
 {
-	return s->lease_former_label_at;
+	return store_has_column(s, COL_FORMER_LABEL_AT);
 }
 
 /*

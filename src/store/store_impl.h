@@ -25,27 +25,7 @@ struct store {
 	unsigned		 claims;	/* so many tokens were made */
 	int64_t			 crowded_until;	/* many rows of all waited */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
-	bool			 has_created_at;	/* in the outbox table */
-	bool			 has_ack_sequence;	/* the same */
-	bool			 has_message_hash;
-	bool			 has_unsure_since;
-	bool			 lease_unsure_since;	/* in the partitions */
-	bool			 lease_unsure_upto;
-	bool			 lease_unsure_epoch;
-	bool			 lease_former_label_at;
-	bool			 has_former_counts;	/* in the settings */
-	bool			 has_counts_since;
-	bool			 has_database_server;	/* in the streams */
-	bool			 has_database_started;
-	bool			 has_tail_sequence;
-	bool			 has_tail_at;
-	bool			 has_first_sequence;
-	bool			 has_phantoms;
-	bool			 has_phantom_first;
-	bool			 has_phantom_last;
-	bool			 has_phantom_at;
-	bool			 has_replay_no;
-	bool			 dead_replay_no;	/* in the dead letters */
+	bool			 columns[NOPTIONAL];	/* that are there */
 	struct fit		 fits[NFITS];
 	uint64_t		 refused[16];	/* rows that were complained of */
 	unsigned		 nrefused;
@@ -88,14 +68,9 @@ int	store_take_counts(const struct db_rows *, unsigned at, struct counts *,
 	    struct err *);
 bool	store_counts_from_file(const struct store *, struct counts *);
 
-/*
- * store_block.c: is it a label of parked rows, that no lease may have?  '!' and
- * a sequence as we write it; '!', '!x' and '!01' are the application's.
- */
-bool	store_is_parking(const struct store *, const char *label, size_t);
-
-/* "'a','b'": their labels, however many. */
+/* "'a','b'": their labels, however many; "('a',1),('b',2)": epochs too. */
 void	store_put_range_labels(struct store *, const struct range *, size_t n);
+void	store_put_epochs(struct store *, const struct range *, size_t n);
 
 /* " AND ...": the lease p is mine under one of these epochs, each its own. */
 void	store_put_fence(struct store *, const struct range *, size_t n);

@@ -64,8 +64,7 @@ inherit(struct store *s, const char *dead_id, struct err *e)
 	if (store_exec(s, "take over", NULL, e) < 0)
 		return -1;
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
-	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
-	    "lease_until = {now}");
+	    STORE_NEW_EPOCH ", lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
 	buf_str(&s->sql, " WHERE lease_owner = ");
 	db_quote(s->db, &s->sql, dead_id, len);
@@ -75,13 +74,9 @@ inherit(struct store *s, const char *dead_id, struct err *e)
 int
 store_take_over(struct store *s, const char *dead_id, struct err *e)
 {
-	if (plain(s, "take over", "START TRANSACTION", e) < 0)
+	if (store_begin(s, e) < 0)
 		return -1;
-	if (inherit(s, dead_id, e) == 0 &&
-	    plain(s, "take over", "COMMIT", e) == 0)
-		return 0;
-	db_rollback(s->db);
-	return -1;
+	return store_end(s, inherit(s, dead_id, e), e);
 }
 
 int
@@ -172,6 +167,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
 {
 	const char	*label = db_text(row, 1);
+	uint64_t	 first;
 
 	if (db_text(row, 0) != NULL)
 		v->ids[v->nids++] = xstrdup(db_text(row, 0));
@@ -180,7 +176,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 	else if (label == NULL)
 		v->waits = true;
 	/* Some have a lease of former times: nobody serves them. */
-	else if (!store_is_parking(s, label, db_length(row, 1)))
+	else if (!store_is_parked(s, label, db_length(row, 1), &first))
 		read_lease(row, &v->leases[v->nleases++]);
 	return 0;
 }
@@ -239,12 +235,8 @@ static void
 put_leases(struct store *s, const struct lease *const *leases, size_t n)
 {
 	buf_str(&s->sql, " WHERE partition_key IN (");
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			buf_str(&s->sql, ",");
-		db_quote(s->db, &s->sql, leases[i]->label,
-		    strlen(leases[i]->label));
-	}
+	for (size_t i = 0; i < n; i++)
+		store_put_labels(s, &(const char *){ leases[i]->label }, 1);
 	buf_str(&s->sql, ")");
 }
 
@@ -253,8 +245,7 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
     uint64_t *taken, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
-	    "lease_epoch = lease_epoch + 1, updated_at = {now}, "
-	    "lease_until = {now}");
+	    STORE_NEW_EPOCH ", lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
 	put_leases(s, leases, n);
 	buf_str(&s->sql, " AND " IS_FREE);
@@ -274,36 +265,47 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 }
 
 int
-store_raise_epochs(struct store *s, struct err *e)
+store_bump_own_epochs(struct store *s, struct err *e)
 {
-	return plain(s, "raise", "UPDATE {partitions} SET lease_epoch = "
-	    "lease_epoch + 1, updated_at = {now} WHERE lease_owner = {me}", e);
+	return plain(s, "raise", "UPDATE {partitions} SET " STORE_NEW_EPOCH
+	    " WHERE lease_owner = {me}", e);
 }
 
 int
-store_ring(struct store *s, struct err *e)
+store_bump_epochs(struct store *s, const char *what,
+    const char *const *labels, size_t n, struct err *e)
 {
-	struct db_rows	*labels = store_query(s, "labels", e);
-	const char	*comma = "";
+	if (n == 0)
+		return 0;
+	store_sql(s, "UPDATE {partitions} SET " STORE_NEW_EPOCH);
+	put_only(s, "WHERE", labels, n);
+	return store_exec(s, what, NULL, e);
+}
 
-	if (labels == NULL)
+int
+store_bump_selected(struct store *s, const char *what, struct err *e)
+{
+	struct db_rows	 *rows = store_query(s, what, e);
+	const char	**labels;
+	size_t		  n = 0;
+	int		  rc;
+
+	if (rows == NULL)
 		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE partition_key IN (");
-	for (; db_next(labels); comma = ",") {
-		store_put(s, comma);
-		store_put_text(s, db_text(labels, 0));
-	}
-	store_put(s, *comma == '\0' ? "NULL)" : ")");
-	db_rows_free(labels);
-	return store_exec(s, "ring", NULL, e);
+	labels = xcalloc(db_nrows(rows) + 1, sizeof(*labels));
+	while (db_next(rows))
+		labels[n++] = db_text(rows, 0);
+	rc = store_bump_epochs(s, what, labels, n, e);
+	free(labels);
+	db_rows_free(rows);
+	return rc;
 }
 
 /* On one lease that there always is, and that no producer locks. */
 int
 store_note_former(struct store *s, struct err *e)
 {
-	if (!s->lease_former_label_at)
+	if (!store_has_column(s, COL_FORMER_LABEL_AT))
 		return 0;
 	return plain(s, "note", "UPDATE {partitions} SET former_label_at = "
 	    "{now} WHERE partition_key = 'p00'", e);

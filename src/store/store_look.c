@@ -43,21 +43,6 @@ put_label_is(struct store *s, const char *label, unsigned part)
 	return 1;
 }
 
-static void
-put_label(struct store *s, size_t i, const char *label)
-{
-	if (i > 0)
-		buf_str(&s->sql, ",");
-	db_quote(s->db, &s->sql, label, strlen(label));
-}
-
-void
-store_put_labels(struct store *s, const char *const *labels, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		put_label(s, i, labels[i]);
-}
-
 /* o: the table's name in the statement, and a point, or nothing. */
 static void
 put_waits_in(struct store *s, const char *o, const char *const *labels,
@@ -110,13 +95,6 @@ list_labels(const struct range *ranges, size_t n, const char **labels)
 {
 	for (size_t i = 0; i < n; i++)
 		labels[i] = ranges[i].label;
-}
-
-void
-store_put_range_labels(struct store *s, const struct range *ranges, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		put_label(s, i, ranges[i].label);
 }
 
 /*

@@ -16,9 +16,8 @@
 bool
 store_marks_leases(const struct store *s)
 {
-	return s->conf->worker.leasing && s->has_unsure_since &&
-	    s->lease_unsure_since && s->lease_unsure_upto &&
-	    s->lease_unsure_epoch;
+	return s->conf->worker.leasing &&
+	    store_has_columns(s, COL_UNSURE_SINCE, COL_LEASE_UNSURE_EPOCH);
 }
 
 const char *
@@ -118,12 +117,7 @@ store_forget_marks(struct store *s, const struct range *ranges, size_t n,
 	    "unsure_upto = NULL, unsure_epoch = NULL WHERE partition_key IN (");
 	store_put_range_labels(s, ranges, n);
 	buf_str(&s->sql, ") AND (partition_key, unsure_epoch) IN (");
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "(" : ",(");
-		store_put_text(s, ranges[i].label);
-		buf_printf(&s->sql, ", %llu)",
-		    (unsigned long long)ranges[i].epoch);
-	}
+	store_put_epochs(s, ranges, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "forget marks", NULL, e);
 }

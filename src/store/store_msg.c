@@ -106,10 +106,11 @@ store_put_msg(struct store *s, size_t max)
 	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
 	    "e.event_version, e.correlation_id, ");
 	put_body(s, max);
-	buf_str(&s->sql, s->has_unsure_since ? "e.occurred_at, "
-	    "TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) DIV 1000" :
-	    "e.occurred_at, NULL");
-	buf_str(&s->sql, s->has_replay_no ? ", o.replay_no" : ", 0");
+	buf_str(&s->sql, store_has_column(s, COL_UNSURE_SINCE) ?
+	    "e.occurred_at, TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) "
+	    "DIV 1000" : "e.occurred_at, NULL");
+	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ?
+	    ", o.replay_no" : ", 0");
 }
 
 /* A row without its event is read too: it must not vanish. */

@@ -28,7 +28,7 @@
 bool
 store_can_recover(const struct store *s)
 {
-	return s->exists[T_STREAMS] && s->has_ack_sequence;
+	return s->exists[T_STREAMS] && store_has_column(s, COL_ACK_SEQUENCE);
 }
 
 static void
@@ -260,11 +260,11 @@ static void
 put_acked(struct store *s)
 {
 	buf_str(&s->sql, "global_sequence, ack_sequence, ");
-	buf_str(&s->sql, s->has_replay_no ? "replay_no, " :
+	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ? "replay_no, " :
 	    "0 AS replay_no, ");
-	store_put(s, s->has_message_hash ? "IF(EXISTS (SELECT 1 "
-	    "FROM {events} AS e WHERE e.sequence = {outbox}.global_sequence), "
-	    "message_hash, NULL) AS message_hash" : "NULL AS message_hash");
+	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
+	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
+	    "WHERE e.sequence = {outbox}.global_sequence), message_hash, NULL) AS message_hash" : "NULL AS message_hash");
 }
 
 static void
@@ -352,22 +352,18 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 static void
 put_sequences(struct store *s, const struct acked *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, i == 0 ? "" : ",");
-		buf_u64(&s->sql, rows[i].id.sequence);
-	}
+	for (size_t i = 0; i < n; i++)
+		store_put_item(s, rows[i].id.sequence);
 }
 
 static void
 put_acks(struct store *s, const struct acked *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, ",");
+	for (size_t i = 0; i < n; i++)
 		if (rows[i].ack == 0)
-			buf_str(&s->sql, "NULL");
+			buf_str(&s->sql, ",NULL");
 		else
-			buf_u64(&s->sql, rows[i].ack);
-	}
+			store_put_item(s, rows[i].ack);
 }
 
 /*
@@ -398,13 +394,15 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
 	    "available_at = {now}");
-	buf_str(&s->sql, s->has_unsure_since ? ", unsure_since = NULL" : "");
-	buf_str(&s->sql, s->has_message_hash ? ", message_hash = NULL" : "");
+	buf_str(&s->sql, store_has_column(s, COL_UNSURE_SINCE) ?
+	    ", unsure_since = NULL" : "");
+	buf_str(&s->sql, store_has_column(s, COL_MESSAGE_HASH) ?
+	    ", message_hash = NULL" : "");
 	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
 	    "AND global_sequence IN (");
 	put_sequences(s, rows, n);
 	buf_str(&s->sql, ") AND ack_sequence <=> "
-	    "CAST(ELT(INTERVAL(global_sequence,");
+	    "CAST(ELT(INTERVAL(global_sequence");
 	put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	put_acks(s, rows, n);
@@ -412,35 +410,15 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	return store_exec(s, "send again", reset, e);
 }
 
-/* Whoever makes old rows due rings: their owners start from the first row. */
+/* Old rows are due again: their owners start from the first row. */
 static int
-ring(struct store *s, const struct acked *rows, size_t n, struct err *e)
+bump(struct store *s, const struct acked *rows, size_t n, struct err *e)
 {
-	struct db_rows	*labels;
-	const char	*comma = "";
-
 	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
 	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (");
 	put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
-	if ((labels = store_query(s, "send again", e)) == NULL)
-		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE partition_key IN (");
-	for (; db_next(labels); comma = ",") {
-		buf_str(&s->sql, comma);
-		put_text(s, db_text(labels, 0));
-	}
-	buf_str(&s->sql, *comma == '\0' ? "NULL)" : ")");
-	db_rows_free(labels);
-	return store_exec(s, "send again", NULL, e);
-}
-
-static int
-plain(struct store *s, const char *sql, struct err *e)
-{
-	store_sql(s, sql);
-	return store_exec(s, "send again", NULL, e);
+	return store_bump_selected(s, "send again", e);
 }
 
 static int
@@ -448,16 +426,15 @@ reset_together(struct store *s, const struct acked *rows, size_t n,
     uint64_t *reset, struct err *e)
 {
 	struct counts	c;
+	int		rc = -1;
 
-	if (plain(s, "START TRANSACTION", e) < 0)
+	if (store_begin(s, e) < 0)
 		return -1;
 	if (store_hold_counts(s, &c, e) == 0 &&
 	    reset_rows(s, rows, n, reset, e) == 0 &&
-	    relabel(s, rows, n, &c, e) == 0 && ring(s, rows, n, e) == 0 &&
-	    plain(s, "COMMIT", e) == 0)
-		return 0;
-	db_rollback(s->db);
-	return -1;
+	    relabel(s, rows, n, &c, e) == 0)
+		rc = bump(s, rows, n, e);
+	return store_end(s, rc, e);
 }
 
 int
@@ -488,7 +465,8 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 bool
 store_can_doubt(const struct store *s)
 {
-	return s->has_ack_sequence && s->has_unsure_since;
+	return store_has_column(s, COL_ACK_SEQUENCE) &&
+	    store_has_column(s, COL_UNSURE_SINCE);
 }
 
 static void

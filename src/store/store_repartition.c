@@ -16,14 +16,6 @@
 
 #include "util/xalloc.h"
 
-static int
-raise_all(struct store *s, struct err *e)
-{
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now}");
-	return store_exec(s, "repartition", NULL, e);
-}
-
 int
 store_write_counts(struct store *s, const struct counts *c, struct err *e)
 {
@@ -37,7 +29,8 @@ store_write_counts(struct store *s, const struct counts *c, struct err *e)
 	if (store_exec(s, "repartition", NULL, e) < 0 ||
 	    store_fill_declared(s, c, e) < 0)
 		return -1;
-	return raise_all(s, e);
+	store_sql(s, "UPDATE {partitions} SET " STORE_NEW_EPOCH);
+	return store_exec(s, "repartition", NULL, e);
 }
 
 /* Another program owns labels, not classes, and would pass a key's rows. */
@@ -88,10 +81,9 @@ static int
 transact(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
 {
-	if (store_begin(s, e) == 0 && change(s, count, r, e) == 0 &&
-	    store_commit(s, e) == 0)
+	if (store_begin(s, e) == 0 &&
+	    store_end(s, change(s, count, r, e), e) == 0)
 		return 0;
-	store_rollback(s);
 	*r = (struct repartition){ .busy = store_fault(s) == DB_BUSY,
 	    .refused = store_fault(s) == DB_WRONG, .why = *e,
 	    .counts = r->before };

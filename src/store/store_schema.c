@@ -100,62 +100,51 @@ static const struct column {
 static const struct extra {
 	enum store_table table;
 	const char	*name;
-	size_t		 at;		/* bool in struct store */
-	const char	*type;
 	const char	*cost;		/* what is missing then; NULL: nothing */
-} extras[] = {
-	{ T_OUTBOX, "created_at", offsetof(struct store, has_created_at), NULL,
-	  NULL },
-	{ T_OUTBOX, "ack_sequence", offsetof(struct store, has_ack_sequence),
-	  "BIGINT UNSIGNED NULL DEFAULT NULL",
-	  "what the broker loses after it acknowledged it is not found" },
-	{ T_OUTBOX, "message_hash", offsetof(struct store, has_message_hash),
-	  "BIGINT UNSIGNED NULL DEFAULT NULL", "a delivered row and the message "
-	  "in its place are told apart by their numbers alone, which a database "
-	  "that goes back gives again" },
-	{ T_OUTBOX, "unsure_since", offsetof(struct store, has_unsure_since),
-	  "TIMESTAMP(6) NULL DEFAULT NULL", "a message whose answer was lost "
-	  "stands in the stream twice if it is sent again later than the "
-	  "stream's duplicate window" },
-	{ T_PARTITIONS, "unsure_since",
-	  offsetof(struct store, lease_unsure_since), NULL, COST_OF_MARKS },
-	{ T_PARTITIONS, "unsure_upto",
-	  offsetof(struct store, lease_unsure_upto), NULL, COST_OF_MARKS },
-	{ T_PARTITIONS, "unsure_epoch",
-	  offsetof(struct store, lease_unsure_epoch), NULL, COST_OF_MARKS },
-	{ T_PARTITIONS, "former_label_at",
-	  offsetof(struct store, lease_former_label_at), NULL,
+	const char	*type;
+} extras[NOPTIONAL] = {
+	[COL_CREATED_AT] = { T_OUTBOX, "created_at", NULL, NULL },
+	[COL_ACK_SEQUENCE] = { T_OUTBOX, "ack_sequence",
+	  "what the broker loses after it acknowledged it is not found",
+	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
+	[COL_MESSAGE_HASH] = { T_OUTBOX, "message_hash",
+	  "a delivered row and the message in its place are told apart by "
+	  "their numbers alone, which a database that goes back gives again",
+	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
+	[COL_REPLAY_NO] = { T_OUTBOX, "replay_no", NULL, NULL },
+	[COL_UNSURE_SINCE] = { T_OUTBOX, "unsure_since",
+	  "a message whose answer was lost stands in the stream twice if it is "
+	  "sent again later than the stream's duplicate window",
+	  "TIMESTAMP(6) NULL DEFAULT NULL" },
+	[COL_LEASE_UNSURE_SINCE] = { T_PARTITIONS, "unsure_since",
+	  COST_OF_MARKS, NULL },
+	[COL_LEASE_UNSURE_UPTO] = { T_PARTITIONS, "unsure_upto",
+	  COST_OF_MARKS, NULL },
+	[COL_LEASE_UNSURE_EPOCH] = { T_PARTITIONS, "unsure_epoch",
+	  COST_OF_MARKS, NULL },
+	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
-	  "still uses a former count" },
-	{ T_SETTINGS, "former_counts",
-	  offsetof(struct store, has_former_counts), NULL, COST_OF_CHANGE },
-	{ T_SETTINGS, "counts_since", offsetof(struct store, has_counts_since),
-	  NULL, COST_OF_CHANGE },
-	{ T_STREAMS, "database_server",
-	  offsetof(struct store, has_database_server), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "database_started",
-	  offsetof(struct store, has_database_started), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "tail_sequence",
-	  offsetof(struct store, has_tail_sequence), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "tail_at", offsetof(struct store, has_tail_at), NULL,
-	  COST_OF_TAIL },
-	{ T_STREAMS, "first_sequence",
-	  offsetof(struct store, has_first_sequence), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "phantoms", offsetof(struct store, has_phantoms), NULL,
-	  COST_OF_TAIL },
-	{ T_STREAMS, "phantom_first",
-	  offsetof(struct store, has_phantom_first), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "phantom_last",
-	  offsetof(struct store, has_phantom_last), NULL, COST_OF_TAIL },
-	{ T_STREAMS, "phantom_at", offsetof(struct store, has_phantom_at),
-	  NULL, COST_OF_TAIL },
-	{ T_OUTBOX, "replay_no", offsetof(struct store, has_replay_no), NULL,
+	  "still uses a former count", NULL },
+	[COL_FORMER_COUNTS] = { T_SETTINGS, "former_counts", COST_OF_CHANGE,
 	  NULL },
-	{ T_DEAD, "replay_no", offsetof(struct store, dead_replay_no), NULL,
+	[COL_COUNTS_SINCE] = { T_SETTINGS, "counts_since", COST_OF_CHANGE,
 	  NULL },
+	[COL_DATABASE_SERVER] = { T_STREAMS, "database_server", COST_OF_TAIL,
+	  NULL },
+	[COL_DATABASE_STARTED] = { T_STREAMS, "database_started",
+	  COST_OF_TAIL, NULL },
+	[COL_TAIL_SEQUENCE] = { T_STREAMS, "tail_sequence", COST_OF_TAIL,
+	  NULL },
+	[COL_TAIL_AT] = { T_STREAMS, "tail_at", COST_OF_TAIL, NULL },
+	[COL_FIRST_SEQUENCE] = { T_STREAMS, "first_sequence", COST_OF_TAIL,
+	  NULL },
+	[COL_PHANTOMS] = { T_STREAMS, "phantoms", COST_OF_TAIL, NULL },
+	[COL_PHANTOM_FIRST] = { T_STREAMS, "phantom_first", COST_OF_TAIL,
+	  NULL },
+	[COL_PHANTOM_LAST] = { T_STREAMS, "phantom_last", COST_OF_TAIL, NULL },
+	[COL_PHANTOM_AT] = { T_STREAMS, "phantom_at", COST_OF_TAIL, NULL },
+	[COL_DEAD_REPLAY_NO] = { T_DEAD, "replay_no", NULL, NULL },
 };
-
-#define NEXTRAS		(sizeof(extras) / sizeof(extras[0]))
 
 /* What is missing without the table; NULL: it cannot be missing. */
 static const char *const costs[NTABLES] = {
@@ -182,26 +171,20 @@ store_cost_of_column(enum store_table t, const char *name)
 		if (columns[i].table == t &&
 		    strcasecmp(columns[i].name, name) == 0)
 			return NULL;
-	for (size_t i = 0; i < NEXTRAS; i++)
+	for (size_t i = 0; i < NOPTIONAL; i++)
 		if (extras[i].table == t && extras[i].cost != NULL &&
 		    strcasecmp(extras[i].name, name) == 0)
 			return extras[i].cost;
 	return "";
 }
 
-static bool *
-has_extra(struct store *s, const struct extra *x)
-{
-	return (bool *)((char *)s + x->at);
-}
-
 static void
 mark_extra(struct store *s, const char *table, const char *name)
 {
-	for (size_t i = 0; i < NEXTRAS; i++)
+	for (size_t i = 0; i < NOPTIONAL; i++)
 		if (strcmp(s->tables[extras[i].table], table) == 0 &&
 		    strcasecmp(name, extras[i].name) == 0)
-			*has_extra(s, &extras[i]) = true;
+			s->columns[i] = true;
 }
 
 static void
@@ -254,16 +237,14 @@ learn_columns(struct store *s, struct err *e)
 	    "character_set_name, character_maximum_length "
 	    "FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND table_name IN (");
-	for (size_t i = 0; i < NTABLES; i++)
-		buf_printf(&s->sql, "%s'%s'", i == 0 ? "" : ",", s->tables[i]);
+	store_put_labels(s, s->tables, NTABLES);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	memset(s->exists, 0, sizeof(s->exists));
 	memset(s->fits, 0, sizeof(s->fits));
 	s->whole_seconds = false;
-	for (size_t i = 0; i < NEXTRAS; i++)
-		*has_extra(s, &extras[i]) = false;
+	memset(s->columns, 0, sizeof(s->columns));
 	while (db_next(rows))
 		mark_column(s, rows, found);
 	db_rows_free(rows);
@@ -321,19 +302,26 @@ learn_index(struct store *s, struct err *e)
 }
 
 bool
-store_has_column(const struct store *s, const char *name)
+store_has_column(const struct store *s, enum store_column column)
 {
-	for (size_t i = 0; i < NEXTRAS; i++)
-		if (extras[i].table == T_OUTBOX &&
-		    strcmp(name, extras[i].name) == 0)
-			return *(const bool *)((const char *)s + extras[i].at);
-	return false;
+	return s->columns[column];
+}
+
+bool
+store_has_columns(const struct store *s, enum store_column from,
+    enum store_column upto)
+{
+	for (unsigned i = from; i <= upto; i++)
+		if (!s->columns[i])
+			return false;
+	return true;
 }
 
 bool
 store_can_replay(const struct store *s)
 {
-	return s->has_replay_no && (s->dead_replay_no || !s->exists[T_DEAD]);
+	return s->columns[COL_REPLAY_NO] &&
+	    (s->columns[COL_DEAD_REPLAY_NO] || !s->exists[T_DEAD]);
 }
 
 enum store_index
@@ -353,10 +341,10 @@ store_index_name(const struct store *s)
 static void
 warn_of_extras(struct store *s)
 {
-	for (size_t i = 0; i < NEXTRAS; i++) {
+	for (size_t i = 0; i < NOPTIONAL; i++) {
 		const char *table = s->tables[extras[i].table];
 
-		if (!*has_extra(s, &extras[i]) && extras[i].type != NULL)
+		if (!s->columns[i] && extras[i].type != NULL)
 			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
 			    "ADD COLUMN %s %s", table, extras[i].name,
 			    extras[i].cost, table, extras[i].name,
@@ -426,8 +414,9 @@ fill(struct store *s, unsigned count, bool empty, struct err *e)
 		snprintf(label, sizeof(label), "p%02u", i);
 		if (has_label(v.leases, v.nleases, label))
 			continue;
-		buf_printf(&s->sql, "%s('%s')", missing++ == 0 ? "" : ",",
-		    label);
+		store_put_comma(s);
+		buf_printf(&s->sql, "('%s')", label);
+		missing++;
 	}
 	store_view_free(&v);
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);

@@ -95,10 +95,7 @@ fill_count(struct store *s, unsigned count, struct err *e)
 	rc = store_lock_counts(s, &now, e);
 	if (rc == 0 && now.count == 0)
 		rc = store_write_counts(s, &c, e);
-	if (rc == 0 && store_commit(s, e) == 0)
-		return 0;
-	store_rollback(s);
-	return -1;
+	return store_end(s, rc, e);
 }
 
 int
@@ -126,11 +123,5 @@ store_outbox_id(const struct store *s)
 void
 store_prefix(const struct store *s, char prefix[STORE_PREFIX])
 {
-	const char	*p = s->conf->nats.msg_id_prefix;
-
-	if (p[0] == '\0')
-		p = s->outbox_id;
-	if (p[0] == '\0')
-		p = s->conf->mysql.database;
-	strlcpy(prefix, p, STORE_PREFIX);
+	strlcpy(prefix, conf_id_prefix(s->conf, s->outbox_id), STORE_PREFIX);
 }

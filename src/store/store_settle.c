@@ -7,9 +7,11 @@
 
 #include "store/store_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/xalloc.h"
 
 /* A row that the database refuses by itself is tried again after this. */
 #define ASIDE_MS	30000
@@ -21,19 +23,14 @@ is_left(const struct msg *m, enum outcome outcome)
 }
 
 /* The rows of one outcome, still held by the token. */
-static size_t
+static void
 put_held(struct store *s, const struct batch *b, enum outcome outcome)
 {
-	size_t	n = 0;
-
-	for (size_t i = 0; i < b->n; i++) {
-		if (!is_left(&b->msgs[i], outcome))
-			continue;
-		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
-		buf_u64(&s->sql, b->msgs[i].sequence);
-	}
+	buf_str(&s->sql, " WHERE global_sequence IN (");
+	for (size_t i = 0; i < b->n; i++)
+		if (is_left(&b->msgs[i], outcome))
+			store_put_item(s, b->msgs[i].sequence);
 	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
-	return n;
 }
 
 static void
@@ -58,37 +55,34 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 }
 
 static void
-put_sequence(struct buf *sql, const struct msg *m)
+put_sequence(struct store *s, const struct msg *m)
 {
-	buf_u64(sql, m->sequence);
+	store_put_item(s, m->sequence);
 }
 
 static void
-put_ack(struct buf *sql, const struct msg *m)
+put_ack(struct store *s, const struct msg *m)
 {
-	buf_u64(sql, m->ack_sequence);
+	store_put_item(s, m->ack_sequence);
 }
 
 static void
-put_hash(struct buf *sql, const struct msg *m)
+put_hash(struct store *s, const struct msg *m)
 {
 	if (m->hashed)
-		buf_u64(sql, m->hash);
+		store_put_item(s, m->hash);
 	else
-		buf_str(sql, "NULL");
+		buf_str(&s->sql, ",NULL");
 }
 
-/* One value of each delivered message, each after a comma. */
+/* One value of each delivered message. */
 static void
 put_delivered(struct store *s, const struct batch *b,
-    void (*put)(struct buf *, const struct msg *))
+    void (*put)(struct store *, const struct msg *))
 {
-	for (size_t i = 0; i < b->n; i++) {
-		if (!is_left(&b->msgs[i], OUT_DELIVERED))
-			continue;
-		buf_str(&s->sql, ",");
-		put(&s->sql, &b->msgs[i]);
-	}
+	for (size_t i = 0; i < b->n; i++)
+		if (is_left(&b->msgs[i], OUT_DELIVERED))
+			put(s, &b->msgs[i]);
 }
 
 /*
@@ -97,7 +91,7 @@ put_delivered(struct store *s, const struct batch *b,
  */
 static void
 put_by_row(struct store *s, const struct batch *b,
-    void (*put)(struct buf *, const struct msg *))
+    void (*put)(struct store *, const struct msg *))
 {
 	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
 	put_delivered(s, b, put_sequence);
@@ -122,13 +116,14 @@ store_put_hashes(struct store *s, const struct batch *b)
 bool
 store_keeps_acks(const struct store *s)
 {
-	return s->has_ack_sequence && s->conf->nats.stream[0] != '\0';
+	return store_has_column(s, COL_ACK_SEQUENCE) &&
+	    s->conf->nats.stream[0] != '\0';
 }
 
 bool
 store_keeps_hashes(const struct store *s)
 {
-	return store_keeps_acks(s) && s->has_message_hash;
+	return store_keeps_acks(s) && store_has_column(s, COL_MESSAGE_HASH);
 }
 
 static int
@@ -216,7 +211,6 @@ static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
-	size_t	n = 0;
 	bool	counts = store_can_replay(s);
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
@@ -224,7 +218,7 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	    "died_at");
 	buf_str(&s->sql, counts ? ", replay_no) VALUES " : ") VALUES ");
 	while (db_next(held)) {
-		buf_str(&s->sql, n++ == 0 ? "" : ",");
+		store_put_comma(s);
 		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
 		    counts);
 	}
@@ -256,16 +250,14 @@ static int
 halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
-	size_t	n = 0;
-
 	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
 	    "order_key, reason, head_sequence, since) VALUES ");
 	while (db_next(held)) {
 		const struct msg *m = batch_msg(b, db_u64(held, 0));
 		const char	 *home = home_of(b, m, db_text(held, 2));
 
-		buf_printf(&s->sql, "%s(%llu, ", n++ == 0 ? "" : ",",
-		    (unsigned long long)m->sequence);
+		store_put_comma(s);
+		buf_printf(&s->sql, "(%llu, ", (unsigned long long)m->sequence);
 		store_put_text(s, home);
 		buf_str(&s->sql, ", ");
 		store_put_fit(s, FIT_BLOCKED_KEY, m->key.data, m->key.len);
@@ -279,37 +271,33 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 }
 
 static int
-ring_for_halted(struct store *s, const struct batch *b, struct db_rows *held,
+bump_halted(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
-	size_t	n = 0;
+	const char	**homes = xcalloc(db_nrows(held), sizeof(*homes));
+	size_t		  n = 0;
+	int		  rc;
 
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1 "
-	    "WHERE partition_key IN (");
-	while (db_next(held)) {
-		const char *home = home_of(b, batch_msg(b, db_u64(held, 0)),
-				       db_text(held, 2));
-
-		buf_str(&s->sql, n++ == 0 ? "" : ",");
-		store_put_text(s, home);
-	}
-	buf_str(&s->sql, ")");
-	return store_exec(s, "halt", NULL, e);
+	while (db_next(held))
+		homes[n++] = home_of(b, batch_msg(b, db_u64(held, 0)),
+		    db_text(held, 2));
+	rc = store_bump_epochs(s, "halt", homes, n, e);
+	free(homes);
+	return rc;
 }
-
-#define PARKED	"REGEXP '^![0-9]+$'"
 
 /* Its label may have changed since the claim. */
 static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
 	store_sql(s, "SELECT global_sequence, ");
-	buf_str(&s->sql, s->has_created_at ? "created_at" : "NULL");
-	store_put(s, s->exists[T_BLOCKED] ? ", IF(partition_key " PARKED ", "
-	    "(SELECT k.partition_key FROM {blocked} AS k "
-	    "WHERE k.first_sequence = IF({outbox}.partition_key " PARKED ", "
-	    "CAST(SUBSTRING({outbox}.partition_key, 2) AS UNSIGNED), NULL)), "
-	    "partition_key)" : ", partition_key");
+	buf_str(&s->sql, store_has_column(s, COL_CREATED_AT) ? "created_at" :
+	    "NULL");
+	store_put(s, s->exists[T_BLOCKED] ? ", IF("
+	    PARKED_IS("partition_key") ", (SELECT k.partition_key "
+	    "FROM {blocked} AS k WHERE k.first_sequence = "
+	    PARKED_UNDER("{outbox}.partition_key") "), partition_key)" :
+	    ", partition_key");
 	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
 	put_held(s, b, OUT_DEAD);
 	buf_str(&s->sql, " FOR UPDATE");
@@ -332,7 +320,7 @@ bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 		rc = halt_keys(s, b, held, e);
 		db_rewind(held);
 		if (rc == 0)
-			rc = ring_for_halted(s, b, held, e);
+			rc = bump_halted(s, b, held, e);
 	}
 	db_rows_free(held);
 	if (rc < 0)
@@ -342,24 +330,14 @@ bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 	return store_exec(s, "bury", matched, e);
 }
 
-static int
-simple(struct store *s, const char *sql, struct err *e)
-{
-	store_sql(s, sql);
-	return store_exec(s, "bury", NULL, e);
-}
-
 /* A dead message leaves the hot table and arrives among the dead at once. */
 static int
 write_dead(struct store *s, const struct batch *b, uint64_t *matched,
     struct err *e)
 {
-	if (simple(s, "START TRANSACTION", e) < 0)
+	if (store_begin(s, e) < 0)
 		return -1;
-	if (bury(s, b, matched, e) == 0 && simple(s, "COMMIT", e) == 0)
-		return 0;
-	db_rollback(s->db);
-	return -1;
+	return store_end(s, bury(s, b, matched, e), e);
 }
 
 /* Waits to be sent again, and nobody knows whether it must. */
@@ -382,12 +360,12 @@ write_unsure(struct store *s, const struct batch *b, struct err *e)
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET unsure_since = "
 	    "COALESCE(unsure_since, {now}");
 	store_put_interval(s, b->claimed_at - clock_ms());
-	buf_str(&s->sql, ")");
+	buf_str(&s->sql, ") WHERE global_sequence IN (");
 	for (size_t i = 0; i < b->n; i++) {
 		if (!stays_unsure(&b->msgs[i]))
 			continue;
-		buf_str(&s->sql, n++ == 0 ? " WHERE global_sequence IN (" : ",");
-		buf_u64(&s->sql, b->msgs[i].sequence);
+		store_put_item(s, b->msgs[i].sequence);
+		n++;
 	}
 	if (n == 0)
 		return 0;
@@ -463,7 +441,8 @@ part_of(const struct batch *b, size_t from, size_t to)
 static int
 note_unsure(struct store *s, const struct batch *b, struct err *e)
 {
-	if (!s->has_unsure_since || b->msgs[0].outcome != OUT_DEFER ||
+	if (!store_has_column(s, COL_UNSURE_SINCE) ||
+	    b->msgs[0].outcome != OUT_DEFER ||
 	    write_unsure(s, b, e) == 0 || store_refused_value(s))
 		return 0;
 	return -1;
@@ -548,7 +527,7 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
 	/* First: the others take the token. */
-	if (s->has_unsure_since && settle_unsure(s, b, e) < 0)
+	if (store_has_column(s, COL_UNSURE_SINCE) && settle_unsure(s, b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (settle_kind(s, b, &kinds[i], done, e) < 0)

@@ -51,6 +51,18 @@ void	store_put_bytes(struct store *, const char *, size_t);
 	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) ")"
 
 /*
+ * store_parked.c, in SQL: the label of a record's parked rows; is a label one
+ * of those; of which record, or NULL; and the few in the order of an index
+ * that may be.
+ */
+#define PARKED_LABEL(first)	"CONCAT('!', " first ")"
+#define PARKED_IS(label) \
+	"CONVERT(" label " USING utf8mb4) REGEXP '^!(0|[1-9][0-9]*)$'"
+#define PARKED_UNDER(label)	"IF(" PARKED_IS(label) ", CAST(SUBSTRING(" \
+	label ", 2) AS UNSIGNED), NULL)"
+#define PARKED_RANGE(label)	"(" label " > '!' AND " label " < '!a')"
+
+/*
  * store_fit.c: columns of ours that hold what comes from rows.  A value is put
  * as a literal that its column does not refuse: as it is if it fits, else cut,
  * with "..." at its end, or as "0x" and hex where the column takes no such
@@ -73,10 +85,17 @@ bool	store_fits(const struct store *, enum store_fit, const char *,
 /* The time to add to now, as SQL: whole milliseconds. */
 void	store_put_interval(struct store *, int64_t ms);
 
-/* "1,2,3" */
-void	store_put_list(struct store *, const uint64_t *, size_t n);
+/*
+ * Another item of a list: a comma, but not behind "(" or a blank, where the
+ * list begins.
+ */
+void	store_put_comma(struct store *);
 
-/* "'a','b'" */
+/* "1,2,3"; like the labels, it goes on with a list that was begun. */
+void	store_put_list(struct store *, const uint64_t *, size_t n);
+void	store_put_item(struct store *, uint64_t);
+
+/* "'a','b'", and NULL for one without text */
 void	store_put_labels(struct store *, const char *const *, size_t n);
 
 /* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
@@ -118,17 +137,31 @@ struct db_rows *store_query(struct store *, const char *what, struct err *);
 void	store_explain(struct store *, void (*)(void *arg, const char *what,
 	    struct db_rows *plan, const struct err *), void *arg);
 
-/* START TRANSACTION, COMMIT; what failed in between is rolled back. */
+/*
+ * A transaction: store_begin, its statements, and store_end with what became
+ * of them.  That commits if rc is 0; otherwise, or if the COMMIT fails, it
+ * rolls back and returns -1, with the fault and the error of what failed.
+ *
+ * If it was the COMMIT and store_fault is DB_LOST, nobody knows whether it was
+ * done.  A transaction either may be repeated in both cases (it touches only
+ * what it still finds as it was), or leaves a trace of itself to look for, as
+ * ctl_transaction() does.  With any other fault nothing was done.
+ */
 int	store_begin(struct store *, struct err *);
-int	store_commit(struct store *, struct err *);
-void	store_rollback(struct store *);
+int	store_end(struct store *, int rc, struct err *);
+
+/* What an UPDATE of leases sets for a new epoch; nothing else raises one. */
+#define STORE_NEW_EPOCH	"lease_epoch = lease_epoch + 1, updated_at = {now}"
 
 /*
- * The statement that was begun selects labels: raise the epochs of these
- * partitions, so that their owners start from the first row and read what is
- * on record.
+ * Raise the epochs of these partitions, so that their owners start from the
+ * first row and read what is on record.  what names it in an error.
  */
-int	store_ring(struct store *, struct err *);
+int	store_bump_epochs(struct store *, const char *what,
+	    const char *const *labels, size_t n, struct err *);
+
+/* The same of the partitions that the statement that was begun selects. */
+int	store_bump_selected(struct store *, const char *what, struct err *);
 
 /*
  * The counts, kept as they are until the transaction ends.  To be called first
@@ -189,8 +222,30 @@ bool	store_is_claim_index(const char *columns);
 bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
-/* Of the outbox, one that may be missing: created_at, ack_sequence, ... */
-bool	store_has_column(const struct store *, const char *name);
+/*
+ * Columns that may be missing, see the table in store_schema.c; and whether
+ * all from one to another are there.
+ */
+enum store_column {
+	/* of the outbox */
+	COL_CREATED_AT, COL_ACK_SEQUENCE, COL_MESSAGE_HASH, COL_REPLAY_NO,
+	COL_UNSURE_SINCE,
+	/* of the leases */
+	COL_LEASE_UNSURE_SINCE, COL_LEASE_UNSURE_UPTO, COL_LEASE_UNSURE_EPOCH,
+	COL_FORMER_LABEL_AT,
+	/* of the settings */
+	COL_FORMER_COUNTS, COL_COUNTS_SINCE,
+	/* of the streams */
+	COL_DATABASE_SERVER, COL_DATABASE_STARTED, COL_TAIL_SEQUENCE,
+	COL_TAIL_AT, COL_FIRST_SEQUENCE, COL_PHANTOMS, COL_PHANTOM_FIRST,
+	COL_PHANTOM_LAST, COL_PHANTOM_AT,
+	/* of the dead letters */
+	COL_DEAD_REPLAY_NO, NOPTIONAL
+};
+
+bool	store_has_column(const struct store *, enum store_column);
+bool	store_has_columns(const struct store *, enum store_column from,
+	    enum store_column upto);
 
 /* Do the outbox and the dead letters count replays? */
 bool	store_can_replay(const struct store *);

@@ -27,16 +27,14 @@
 /* Labels that are found in one sweep: each is a dive into the index. */
 #define LABELS_MAX	5000
 
-/* Labels of parked rows: '!' and digits, which sort before all letters. */
-static const char not_parked[] =
-    " AND NOT (partition_key > '!' AND partition_key < '!a')";
-
 static bool
 can_have_lease(const struct store *s, const char *label, size_t len)
 {
+	uint64_t	first;
+
 	return len < STORE_LABEL && memchr(label, '\0', len) == NULL &&
 	    store_fits(s, FIT_LABEL, label, len) &&
-	    !store_is_parking(s, label, len);
+	    !store_is_parked(s, label, len, &first);
 }
 
 /*
@@ -124,7 +122,7 @@ relabel(struct store *s, const struct stray *x, const struct counts *c,
 	    "FROM {outbox} WHERE global_sequence IN (");
 	store_put_list(s, list, n);
 	buf_str(&s->sql, ")");
-	return store_ring(s, e);
+	return store_bump_selected(s, "strays", e);
 }
 
 static int
@@ -145,11 +143,9 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 	if (rc == 0 && n > 0)
 		rc = relabel(s, x, &c, list, n, moved, e);
 	free(list);
-	if (rc == 0 && store_commit(s, e) == 0)
-		return 0;
-	store_rollback(s);
-	*moved = 0;
-	return -1;
+	if ((rc = store_end(s, rc, e)) < 0)
+		*moved = 0;
+	return rc;
 }
 
 /* -1: see err; a row that the database refuses is only told of. */
@@ -159,8 +155,8 @@ move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 	char	name[PLAIN_SIZE];
 	int	rc;
 
-	if (store_is_parking(s, x->label, x->len))
-		x->record = strtoull(x->label + 1, NULL, 10);
+	if (!store_is_parked(s, x->label, x->len, &x->record))
+		x->record = 0;
 	plain_text(name, x->label, x->len);
 	rc = move_some(s, x, moved, e);
 	if (rc < 0 && !store_refused_value(s))
@@ -253,7 +249,7 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 		db_quote(s->db, &s->sql, gap->to.data, gap->to.len);
 	}
 	if (s->exists[T_BLOCKED])
-		buf_str(&s->sql, not_parked);
+		buf_str(&s->sql, " AND NOT " PARKED_RANGE("partition_key"));
 	buf_str(&s->sql, " ORDER BY partition_key LIMIT 1)");
 }
 
@@ -358,27 +354,23 @@ joins_a_class(const struct sweep *w, const struct counts *c,
  * claim.
  */
 static int
-raise_classes(struct store *s, const struct sweep *w, struct err *e)
+bump_classes(struct store *s, const struct sweep *w, struct err *e)
 {
 	struct store_view	 v;
-	const char		*comma = "";
+	const char		**labels;
+	size_t			 n = 0;
+	int			 rc;
 
 	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE partition_key IN (");
-	for (size_t i = 0; i < v.nleases; i++) {
-		if (!joins_a_class(w, &v.counts, v.leases[i].label))
-			continue;
-		buf_str(&s->sql, comma);
-		store_put_text(s, v.leases[i].label);
-		comma = ",";
-	}
+	labels = xcalloc(v.nleases + 1, sizeof(*labels));
+	for (size_t i = 0; i < v.nleases; i++)
+		if (joins_a_class(w, &v.counts, v.leases[i].label))
+			labels[n++] = v.leases[i].label;
+	rc = store_bump_epochs(s, "strays", labels, n, e);
+	free(labels);
 	store_view_free(&v);
-	if (*comma == '\0')
-		return 0;
-	buf_str(&s->sql, ")");
-	return store_exec(s, "strays", NULL, e);
+	return rc;
 }
 
 static int
@@ -387,13 +379,14 @@ add_leases(struct store *s, const struct sweep *w, uint64_t *added,
 {
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
 	for (size_t i = 0; i < w->n; i++) {
-		buf_str(&s->sql, i == 0 ? "(" : ",(");
+		store_put_comma(s);
+		buf_str(&s->sql, "(");
 		store_put_text(s, w->labels[i]);
 		buf_str(&s->sql, ")");
 	}
 	if (store_exec(s, "strays", added, e) < 0)
 		return -1;
-	return *added == 0 ? 0 : raise_classes(s, w, e);
+	return *added == 0 ? 0 : bump_classes(s, w, e);
 }
 
 /* The last one, but rather one that a count makes which nobody declared. */
@@ -421,10 +414,8 @@ make_leases(struct store *s, const struct sweep *w, unsigned *n,
 		return 0;
 	if (store_begin(s, e) < 0)
 		return -1;
-	if (add_leases(s, w, &added, e) < 0 || store_commit(s, e) < 0) {
-		store_rollback(s);
+	if (store_end(s, add_leases(s, w, &added, e), e) < 0)
 		return -1;
-	}
 	*n = (unsigned)added;
 	tell_one(w, label);
 	return 0;
@@ -489,11 +480,11 @@ store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
 static struct db_rows *
 query_others(struct store *s, struct err *e)
 {
-	store_sql(s, "SELECT CONCAT('!', r.first_sequence) FROM "
+	store_sql(s, "SELECT " PARKED_LABEL("r.first_sequence") " FROM "
 	    "(SELECT b.first_sequence, b.order_key, (SELECT o.global_sequence "
 	    "FROM {outbox} AS o {index} WHERE o.published_at IS NULL "
-	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
-	    "ORDER BY o.global_sequence DESC LIMIT 1) AS newest "
+	    "AND o.partition_key = " PARKED_LABEL("b.first_sequence")
+	    " ORDER BY o.global_sequence DESC LIMIT 1) AS newest "
 	    "FROM {blocked} AS b) AS r "
 	    "JOIN {events} AS e ON e.sequence = r.newest "
 	    "LEFT JOIN {events} AS k ON k.sequence = r.first_sequence WHERE "
@@ -531,13 +522,12 @@ query_parked(struct store *s, struct err *e)
 	    "WHERE p.partition_key IS NULL UNION ALL "
 	    "SELECT o.partition_key FROM (SELECT DISTINCT published_at, "
 	    "partition_key FROM {outbox} {index} WHERE published_at IS NULL "
-	    "AND partition_key > '!' AND partition_key < '!a') AS o "
+	    "AND " PARKED_RANGE("partition_key") ") AS o "
 	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
-	    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED) "
-	    "AND o.partition_key = CONCAT('!', b.first_sequence) "
-	    "LEFT JOIN {partitions} AS p ON p.partition_key = o.partition_key "
+	    PARKED_UNDER("o.partition_key") " LEFT JOIN {partitions} AS p "
+	    "ON p.partition_key = o.partition_key "
 	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL "
-	    "OR o.partition_key REGEXP '^!(0|[1-9][0-9]*)$')");
+	    "OR " PARKED_IS("o.partition_key") ")");
 	return store_query(s, "strays", e);
 }
 

@@ -24,10 +24,7 @@
 bool
 store_has_timeline(const struct store *s)
 {
-	return s->has_database_server && s->has_database_started &&
-	    s->has_tail_sequence && s->has_tail_at && s->has_first_sequence &&
-	    s->has_phantoms && s->has_phantom_first && s->has_phantom_last &&
-	    s->has_phantom_at;
+	return store_has_columns(s, COL_DATABASE_SERVER, COL_PHANTOM_AT);
 }
 
 /* One text, of a query that has one row. */
@@ -178,13 +175,14 @@ read_rows(struct store *s, struct knowledge *k, struct err *e)
 	struct known	*x;
 
 	store_sql(s, "SELECT global_sequence, published_at IS NULL, ");
-	buf_str(&s->sql, s->has_message_hash ? "message_hash, " : "NULL, ");
-	buf_str(&s->sql, s->has_replay_no ? "replay_no" : "0");
+	buf_str(&s->sql, store_has_column(s, COL_MESSAGE_HASH) ?
+	    "message_hash, " : "NULL, ");
+	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ? "replay_no" :
+	    "0");
 	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY) "
 	    "WHERE global_sequence IN (");
 	for (size_t i = 0; i < k->n; i++)
-		buf_printf(&s->sql, "%s%llu", i == 0 ? "" : ",",
-		    (unsigned long long)k->items[i].sequence);
+		store_put_item(s, k->items[i].sequence);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "compare rows", e)) == NULL)
 		return -1;
@@ -379,12 +377,10 @@ put_by_row(struct store *s, const struct acked *a, size_t n, bool hashes)
 {
 	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
 	for (size_t i = 0; i < n; i++)
-		buf_printf(&s->sql, ",%llu",
-		    (unsigned long long)a[i].id.sequence);
+		store_put_item(s, a[i].id.sequence);
 	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
-		buf_printf(&s->sql, ",%llu", (unsigned long long)
-		    (hashes ? a[i].id.hash : a[i].ack));
+		store_put_item(s, hashes ? a[i].id.hash : a[i].ack);
 	buf_str(&s->sql, ")");
 }
 
@@ -395,15 +391,14 @@ mark_found(struct store *s, const struct acked *a, size_t n,
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, ack_sequence = ");
 	put_by_row(s, a, n, false);
-	if (s->has_message_hash) {
+	if (store_has_column(s, COL_MESSAGE_HASH)) {
 		buf_str(&s->sql, ", message_hash = ");
 		put_by_row(s, a, n, true);
 	}
 	buf_str(&s->sql, " WHERE published_at IS NULL AND claim_token IS NULL "
 	    "AND global_sequence IN (");
 	for (size_t i = 0; i < n; i++)
-		buf_printf(&s->sql, "%s%llu", i == 0 ? "" : ",",
-		    (unsigned long long)a[i].id.sequence);
+		store_put_item(s, a[i].id.sequence);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "found", n_found, e);
 }

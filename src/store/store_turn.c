@@ -41,10 +41,8 @@ put_where(struct store *s, const struct batch *done,
     size_t n)
 {
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
-	for (size_t i = 0; i < done->n; i++) {
-		buf_u64(&s->sql, done->msgs[i].sequence);
-		buf_str(&s->sql, ",");
-	}
+	for (size_t i = 0; i < done->n; i++)
+		store_put_item(s, done->msgs[i].sequence);
 	store_put_list(s, sequences, n);
 	buf_printf(&s->sql, ") AND o.published_at IS NULL "
 	    "AND (o.claim_token = '%s' OR (o.claim_token IS NULL "

@@ -195,7 +195,7 @@ put_events(struct store *s, const uint64_t *piece, size_t n)
  * row on.  It comes first for the lock that it takes.
  */
 static int
-raise_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
+bump_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
     size_t n, struct err *e)
 {
 	struct store	*s = w->store;
@@ -204,7 +204,7 @@ raise_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,
 	store_put_label(s, c, "e.stream_id");
 	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
-	return store_ring(s, e);
+	return store_bump_selected(s, "bump", e);
 }
 
 static int
@@ -233,7 +233,7 @@ sweep_make(struct sweep *w, const uint64_t *piece, size_t n, uint64_t *made,
 	struct counts	c;
 
 	if (read_settings(w, &c, e) < 0 ||
-	    raise_epochs(w, &c, piece, n, e) < 0)
+	    bump_epochs(w, &c, piece, n, e) < 0)
 		return -1;
 	return insert_rows(w, &c, piece, n, made, e);
 }

@@ -26,7 +26,7 @@ void
 parked_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
     size_t limit)
 {
-	snprintf(label, STORE_PARKED, "!%llu", (unsigned long long)first);
+	store_parked_label(label, first);
 	*r = (struct range){ .label = label, .limit = limit };
 }
 

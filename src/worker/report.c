@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/log.h"
+#include <jansson.h>
+
+#include "util/plain.h"
 
 void
 report_init(struct report *r, const struct report_form *form,
@@ -41,95 +43,88 @@ count(struct report *r, const struct fleet *m, const struct tick_result *t,
 	r->beaten = r->beaten || m->beaten;
 }
 
+/* Labels come from a table that may be somebody else's: any bytes. */
 static void
-put_field(struct buf *b, const char *name, uint64_t value)
+add_label(json_t *list, const char *label)
 {
-	buf_printf(b, "\"%s\":", name);
-	buf_u64(b, value);
-	buf_str(b, ",");
-}
+	json_t	*text = json_string(label);
+	char	 plain[PLAIN_SIZE];
 
-/* Labels come from a table that may be somebody else's: escape them. */
-static void
-put_label(struct buf *b, const char *label)
-{
-	buf_str(b, "\"");
-	for (; *label != '\0'; label++) {
-		if ((unsigned char)*label < 0x20) {
-			buf_printf(b, "\\u%04x", (unsigned)*label);
-			continue;
-		}
-		if (*label == '"' || *label == '\\')
-			buf_str(b, "\\");
-		buf_add(b, label, 1);
+	if (text == NULL) {
+		plain_text(plain, label, strlen(label));
+		text = json_string(plain);
 	}
-	buf_str(b, "\",");
+	json_array_append_new(list, text);
 }
 
-static void
-put_labels(struct buf *b, const char *name, char *const *labels, size_t n)
+static json_t *
+labels_json(char *const *labels, size_t n)
 {
-	buf_printf(b, "\"%s\":[", name);
+	json_t	*list = json_array();
+
 	for (size_t i = 0; i < n; i++)
-		put_label(b, labels[i]);
-	if (n > 0)
-		buf_chop(b, 1);
-	buf_str(b, "],");
+		add_label(list, labels[i]);
+	return list;
 }
 
-static void
-put_owned(struct buf *b, const struct fleet *m)
+static json_t *
+owned_json(const struct fleet *m)
 {
-	buf_str(b, "\"owned_partitions\":[");
+	json_t	*list = json_array();
+
 	for (size_t i = 0; i < m->nowned; i++)
-		put_label(b, m->owned[i].label);
-	if (m->nowned > 0)
-		buf_chop(b, 1);
-	buf_str(b, "],");
+		add_label(list, m->owned[i].label);
+	return list;
 }
 
-static void
-put_now(struct buf *b)
+static const char *
+put_now(char text[40])
 {
 	struct timespec	ts;
 	struct tm	tm;
-	char		text[40];
+	size_t		n;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	buf_printf(b, "\"ts\":\"%s.%06ldZ\"", text, ts.tv_nsec / 1000);
+	n = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, 40 - n, ".%06ldZ", ts.tv_nsec / 1000);
+	return text;
 }
+
+static int
+add_to_line(const char *text, size_t len, void *line)
+{
+	buf_add(line, text, len);
+	return 0;
+}
+
+#define INT(x)	((json_int_t)(x))
 
 static void
 put_json(struct report *r, const struct fleet *m, int64_t backoff_ms)
 {
-	struct buf	*b = &r->line;
+	char	 now[40];
+	json_t	*o;
 
-	buf_str(b, "{");
-	put_field(b, "claimed", r->claimed);
-	put_field(b, "published", r->published);
-	put_field(b, "failed", r->failed);
-	put_field(b, "fenced", r->fenced);
-	put_field(b, "ticks", r->ticks);
-	put_field(b, "duration_ms", (uint64_t)r->duration_ms);
-	put_field(b, "backoff_ms", (uint64_t)backoff_ms);
-	buf_printf(b, "\"renewed_heartbeat\":%s,",
-	    r->beaten ? "true" : "false");
-	put_field(b, "purged_stale", r->purged);
-	put_field(b, "active_workers", m->active);
-	put_field(b, "desired_count", m->ndesired);
-	put_field(b, "owned_count", m->nowned);
-	put_field(b, "leased_count", m->nleased);
-	put_field(b, "released_count", m->nreleased);
-	put_labels(b, "desired_partitions", m->desired, m->ndesired);
-	put_owned(b, m);
-	put_labels(b, "leased_partitions", m->leased, m->nleased);
-	put_labels(b, "released_partitions", m->released, m->nreleased);
-	put_field(b, "lines_lost", r->lost);
-	buf_printf(b, "\"worker\":\"%s\",", r->worker);
-	put_now(b);
-	buf_str(b, "}\n");
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, "
+	    "s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:s, s:s}",
+	    "claimed", INT(r->claimed), "published", INT(r->published),
+	    "failed", INT(r->failed), "fenced", INT(r->fenced),
+	    "ticks", INT(r->ticks), "duration_ms", INT(r->duration_ms),
+	    "backoff_ms", INT(backoff_ms), "renewed_heartbeat", r->beaten,
+	    "purged_stale", INT(r->purged), "active_workers", INT(m->active),
+	    "desired_count", INT(m->ndesired), "owned_count", INT(m->nowned),
+	    "leased_count", INT(m->nleased),
+	    "released_count", INT(m->nreleased),
+	    "desired_partitions", labels_json(m->desired, m->ndesired),
+	    "owned_partitions", owned_json(m),
+	    "leased_partitions", labels_json(m->leased, m->nleased),
+	    "released_partitions", labels_json(m->released, m->nreleased),
+	    "lines_lost", INT(r->lost), "worker", r->worker,
+	    "ts", put_now(now));
+	json_dump_callback(o, add_to_line, &r->line, JSON_COMPACT);
+	json_decref(o);
+	buf_str(&r->line, "\n");
 }
 
 static void

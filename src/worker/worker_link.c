@@ -110,7 +110,7 @@ announce(struct worker *w, struct err *e)
 	if (w->announced) {
 		if (store_register(w->store, e) < 0)
 			return -1;
-		return store_raise_epochs(w->store, e);
+		return store_bump_own_epochs(w->store, e);
 	}
 	for (size_t i = 0; i < w->a->nheirs; i++) {
 		if (store_take_over(w->store, w->a->heirs[i], e) < 0)

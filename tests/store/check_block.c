@@ -254,7 +254,7 @@ START_TEST(lost_statements_change_nothing_later)
 	if (_i == BLOCK)
 		sql("UPDATE outbox_partitions SET lease_epoch = 2");
 	else
-		ck_ok(store_raise_epochs(st, &e));
+		ck_ok(store_bump_own_epochs(st, &e));
 	sql("COMMIT");
 	pthread_join(late.thread, NULL);
 	ck_assert_msg(late.rc == 0, "%s", late.e.text);
@@ -272,7 +272,7 @@ START_TEST(own_epochs_are_raised)
 	add_lease("p02", ME, 3);
 	sql("UPDATE outbox_partitions SET lease_until = NOW(6) - INTERVAL 1 "
 	    "SECOND WHERE partition_key = 'p02'");
-	ck_ok(store_raise_epochs(st, &e));
+	ck_ok(store_bump_own_epochs(st, &e));
 	ck_sql("p00 2\np01 7\np02 4", "SELECT partition_key, lease_epoch "
 	    "FROM outbox_partitions ORDER BY 1");
 }
@@ -1577,7 +1577,7 @@ node_connects(struct node *n)
 	ck_ok(store_open(n->store, &e));
 	ck_ok(store_learn(n->store, &e));
 	ck_ok(store_register(n->store, &e));
-	ck_ok(store_raise_epochs(n->store, &e));
+	ck_ok(store_bump_own_epochs(n->store, &e));
 	fleet_restart(&n->fleet);
 }
 
@@ -1841,11 +1841,9 @@ end_former(void)
 
 	if (story.counts.nformer == 0 || is_former_used())
 		return;
-	if (store_begin(story.changer, &e) < 0 ||
-	    store_write_counts(story.changer, &c, &e) < 0 ||
-	    store_commit(story.changer, &e) < 0) {
+	if (store_begin(story.changer, &e) < 0 || store_end(story.changer,
+	    store_write_counts(story.changer, &c, &e), &e) < 0) {
 		ck_assert_int_eq(store_fault(story.changer), DB_BUSY);
-		store_rollback(story.changer);
 		return;
 	}
 	story.counts = c;

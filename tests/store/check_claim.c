@@ -113,7 +113,7 @@ START_TEST(explained_is_not_done)
 	ck_ok(store_claim(st, &r, 1, list, 2, &b, &n, &e));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_int_eq(store_fetch(st, list, 2, 1, &b, &e), -1);
-	ck_ok(store_commit(st, &e));
+	ck_ok(store_end(st, 0, &e));
 	ck_assert_str_eq(seen, "claim PRIMARY claim PRIMARY fetch PRIMARY ");
 	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE claim_token IS NULL");
 	store_explain(st, NULL, NULL);

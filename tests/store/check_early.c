@@ -165,7 +165,7 @@ START_TEST(lost_commit_is_told)
 	if (_i == 0)
 		ck_fails(store_finish(st, &e));
 	else			/* whoever comes next is told */
-		ck_fails(store_raise_epochs(st, &e));
+		ck_fails(store_bump_own_epochs(st, &e));
 	ck_assert_int_eq(store_fault(st), DB_LOST);
 	ck_assert(!store_is_open(st));
 	ck_assert_str_eq(claimed(), "none");
@@ -518,7 +518,7 @@ do_take_over(void)
 static void
 do_raise(void)
 {
-	ck_ok(store_raise_epochs(st, &e));
+	ck_ok(store_bump_own_epochs(st, &e));
 }
 
 static void

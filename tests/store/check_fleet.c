@@ -172,7 +172,7 @@ START_TEST(producers_and_a_change_do_not_meet)
 	ck_ok(store_write_counts(st, &(struct counts){ .count = 48 }, &e));
 	sql("START TRANSACTION; CALL outbox_enqueue('while', NULL, 't', 1, "
 	    "NULL, NULL, 'x'); COMMIT");
-	ck_ok(store_commit(st, &e));
+	ck_ok(store_end(st, 0, &e));
 	ck_assert_int_le(ms_since(start), 900);
 	ck_sql("3", "SELECT COUNT(*) FROM outbox");
 }
@@ -364,7 +364,7 @@ START_TEST(classes_follow_the_counts)
 	/* And the end of all former ones. */
 	ck_ok(store_begin(other, &e));
 	ck_ok(store_write_counts(other, &(struct counts){ .count = 2 }, &e));
-	ck_ok(store_commit(other, &e));
+	ck_ok(store_end(other, 0, &e));
 	look_again();
 	ck_assert_str_eq(owned(&backlog),
 	    "* p00* p01* p02* p03* p04* p05* p06* p07*");

@@ -25,7 +25,9 @@ waiting		1	delayed
 settle		1	nothing
 give back	1	refused
 retry		1	refused
-bury		5	poison
+begin		1	poison
+bury		3	poison
+commit		1	poison
 rollback	1	unburied
 '
 # The COMMIT of a claim, where it is not waited for.
@@ -49,7 +51,9 @@ counts		1	newcomer
 schema		2	newcomer
 settings	1	newcomer
 server		4	newcomer
-take over	5	newcomer
+begin		1	newcomer
+take over	3	newcomer
+commit		1	newcomer
 leave		2	leaver
 mark		1	marked
 clear marks	1	marked
@@ -85,7 +89,9 @@ LOSSES='
 stream		3	doubtful
 now		1	doubtful
 delivered	1	doubtful
-send again	4	doubtful
+begin		1	doubtful
+send again	3	doubtful
+commit		1	doubtful
 '
 # A database that went back, with rows that wait though they are delivered.
 BACK='

@@ -22,6 +22,11 @@ produce --events 100 --keys 7 --payload 200
 is $? 0 '--once with work is clean'
 like "$(cat "$DIR/once")" '"claimed":100,"published":100,"failed":0' \
     'and reports it as JSON'
+is "$(jq -r 'keys_unsorted | join(" ")' "$DIR/once")" "claimed published failed \
+fenced ticks duration_ms backoff_ms renewed_heartbeat purged_stale \
+active_workers desired_count owned_count leased_count released_count \
+desired_partitions owned_partitions leased_partitions released_partitions \
+lines_lost worker ts" 'with the fields of the manual'
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
     OR claim_token IS NOT NULL')" 0 'rows are settled'
 check_stream 'the stream is complete'

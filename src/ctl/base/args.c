@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/stdlib.h>
+
 #include "ctl/base/ctl.h"
 #include "util/xalloc.h"
 
@@ -108,17 +110,13 @@ static int
 read_number(int64_t *to, const struct option_row *o, const char *text,
     struct err *e)
 {
-	char		*end;
-	long long	 n;
+	const char	*error;
 
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || n < o->min ||
-	    n > o->max)
+	*to = strtonum(text, o->min, o->max, &error);
+	if (error != NULL)
 		return err_set(e, "--%s: \"%s\" is not a number from %lld to "
 		    "%lld", o->name, text, (long long)o->min,
 		    (long long)o->max);
-	*to = n;
 	return 0;
 }
 

@@ -64,11 +64,13 @@ try_once(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
     void *arg, struct err *e)
 {
 	uint64_t	audit = c->audit, audited = c->audited;
+	int		rc;
 
-	if (store_begin(c->store, e) == 0 && fn(c, arg, e) == 0) {
-		if (store_commit(c->store, e) == 0)
+	if (store_begin(c->store, e) == 0) {
+		rc = fn(c, arg, e);
+		if (store_end(c->store, rc, e) == 0)
 			return DONE;
-		if (store_fault(c->store) == DB_LOST)
+		if (rc == 0 && store_fault(c->store) == DB_LOST)
 			return find_out(c, store_has(c->store, T_AUDIT) &&
 			    (c->audit != audit || c->audited != audited), e);
 	}
@@ -85,7 +87,6 @@ ctl_transaction(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
 	for (int i = 1;; i++) {
 		if ((fate = try_once(c, fn, arg, e)) == DONE)
 			return 0;
-		store_rollback(c->store);
 		c->audit = audit;	/* our row went with the rest */
 		c->audited = audited;
 		if (fate != AGAIN || i == TRIES)

@@ -79,9 +79,9 @@ filter_put_label(struct store *s, const char *label)
 {
 	struct buf	bytes = { 0 };
 
-	store_put_text(s, label);
+	store_put_labels(s, &label, 1);
 	if (plain_parse_hex(&bytes, label)) {
-		store_put(s, ", ");
+		store_put_comma(s);
 		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data,
 		    bytes.len);
 	}

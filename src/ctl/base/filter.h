@@ -23,7 +23,7 @@ void	filter_put(struct ctl *, const struct filter *);
 void	filter_put_key(struct store *, const char *column, const char *key);
 
 /*
- * A label as literals for IN (...).  "0x..." is the label of these bytes, or
+ * A label as items of a list, IN (...).  "0x..." is the label of these bytes, or
  * the text itself, whichever there is.
  */
 void	filter_put_label(struct store *, const char *);

@@ -62,7 +62,7 @@ put_known_labels(struct store *s)
 	store_sql(s, "SELECT partition_key FROM {partitions} "
 	    "WHERE partition_key <> ''");
 	if (store_has(s, T_BLOCKED))
-		store_put(s, " UNION ALL SELECT CONCAT('!', first_sequence) "
+		store_put(s, " UNION ALL SELECT " PARKED_LABEL("first_sequence") " "
 		    "FROM {blocked}");
 }
 
@@ -96,8 +96,8 @@ add_parts_of(struct merge *m, const char *partition, struct err *e)
 	buf_free(&bytes);
 	if (!store_has(s, T_BLOCKED))
 		return 0;
-	store_sql(s, "SELECT CONCAT('!', first_sequence) FROM {blocked} "
-	    "WHERE partition_key IN (");
+	store_sql(s, "SELECT " PARKED_LABEL("first_sequence")
+	    " FROM {blocked} WHERE partition_key IN (");
 	filter_put_label(s, partition);
 	store_put(s, ")");
 	return add_parts(m, e);

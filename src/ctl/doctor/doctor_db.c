@@ -461,7 +461,7 @@ doctor_grants(struct doctor *d)
 		for (const char *p = rights[i].letters; *p != '\0'; p++)
 			all = try_right(d, &rights[i], *p) && all;
 	}
-	store_rollback(d->ctl->store);
+	store_end(d->ctl->store, -1, &e);	/* nothing is to stay */
 	if (all)
 		doctor_say(d, DOCTOR_OK, "grants", "all that the daemon "
 		    "needs");

@@ -166,7 +166,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 }
 
 static int
-ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT DISTINCT COALESCE(");
 	message_put_partition(c->store);
@@ -175,7 +175,7 @@ ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(c->store, " WHERE o.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
-	return store_ring(c->store, e);
+	return store_bump_selected(c->store, "bump", e);
 }
 
 /* A claim whose time has come stays: whoever takes it knows it is unsure. */
@@ -200,7 +200,7 @@ select_letters(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_sql(s, "SELECT o.global_sequence, ");
 	message_put_partition(s);
 	store_put(s, ", e.stream_id, e.event_type, o.last_error, o.attempts, ");
-	store_put(s, store_has_column(s, "created_at") ? "o.created_at, " :
+	store_put(s, store_has_column(s, COL_CREATED_AT) ? "o.created_at, " :
 	    "NULL, ");
 	store_put(s, store_can_replay(s) ? "o.replay_no" : "0");
 	message_put_from(s);
@@ -243,7 +243,6 @@ bury(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	struct store	*s = c->store;
 	bool		 counts = store_can_replay(s);
 	struct db_rows	*rows = select_letters(c, list, n, e);
-	const char	*comma = "";
 
 	if (rows == NULL)
 		return -1;
@@ -251,8 +250,8 @@ bury(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	    "order_key, event_type, last_error, attempts, reason, created_at, "
 	    "died_at");
 	store_put(s, counts ? ", replay_no) VALUES " : ") VALUES ");
-	for (; db_next(rows); comma = ", ") {
-		store_put(s, comma);
+	while (db_next(rows)) {
+		store_put_comma(s);
 		put_letter(s, rows);
 	}
 	db_rows_free(rows);
@@ -278,7 +277,7 @@ static int
 retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (ring(c, list, n, e) < 0)
+	if (bump(c, list, n, e) < 0)
 		return -1;
 	return make_due(c, list, n, changed, e);
 }
@@ -287,7 +286,7 @@ static int
 discard_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (ring(c, list, n, e) < 0 || bury(c, list, n, e) < 0)
+	if (bump(c, list, n, e) < 0 || bury(c, list, n, e) < 0)
 		return -1;
 	return take_out(c, list, n, changed, e);
 }

@@ -96,7 +96,7 @@ put_label(struct ctl *c)
 }
 
 static int
-ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT COALESCE(");
 	put_label(c);
@@ -109,7 +109,7 @@ ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 		store_put_list(c->store, list, n);
 		store_put(c->store, ")");
 	}
-	return store_ring(c->store, e);
+	return store_bump_selected(c->store, "bump", e);
 }
 
 /* The record of a halt has the name of the one that died. */
@@ -124,7 +124,7 @@ release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 static int
 bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
-	bool	dated = store_has_column(c->store, "created_at");
+	bool	dated = store_has_column(c->store, COL_CREATED_AT);
 	bool	counts = store_can_replay(c->store);
 
 	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
@@ -156,7 +156,7 @@ static int
 retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (ring(c, list, n, e) < 0 || bring_back(c, list, n, e) < 0 ||
+	if (bump(c, list, n, e) < 0 || bring_back(c, list, n, e) < 0 ||
 	    release(c, list, n, e) < 0)
 		return -1;
 	return forget(c, list, n, changed, e);
@@ -173,7 +173,7 @@ static int
 purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (c->args.release && (ring(c, list, n, e) < 0 ||
+	if (c->args.release && (bump(c, list, n, e) < 0 ||
 	    release(c, list, n, e) < 0))
 		return -1;
 	return horizon_purge(c->store, list, n, changed, e);

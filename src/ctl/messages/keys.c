@@ -130,7 +130,7 @@ release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	    "WHERE first_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
-	return store_ring(c->store, e);
+	return store_bump_selected(c->store, "bump", e);
 }
 
 /* *released: so many keys had a halt. */

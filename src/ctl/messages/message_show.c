@@ -29,43 +29,23 @@ static const struct rows_column about[] = {
 };
 
 static void
-put_own(struct store *s, const char *column)
+put_own(struct store *s, enum store_column column, const char *name)
 {
 	store_put(s, ", ");
-	if (store_has_column(s, column)) {
-		store_put(s, "o.");
-		store_put(s, column);
-	} else
-		store_put(s, "NULL");
+	store_put(s, store_has_column(s, column) ? name : "NULL");
 }
 
 /* How often it was replayed, whether it is dead by now or not. */
 static void
 put_replay_no(struct store *s)
 {
-	if (!store_has_column(s, "replay_no"))
+	if (!store_has_column(s, COL_REPLAY_NO))
 		store_put(s, "NULL");
 	else if (!store_can_replay(s) || !store_has(s, T_DEAD))
 		store_put(s, "o.replay_no");
 	else
 		store_put(s, "COALESCE(o.replay_no, (SELECT d.replay_no "
 		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
-}
-
-/* What message ids begin with. */
-static void
-put_prefix(struct ctl *c)
-{
-	struct store	*s = c->store;
-
-	store_put(s, ", COALESCE(NULLIF(");
-	store_put_text(s, c->conf->nats.msg_id_prefix);
-	store_put(s, ", ''), ");
-	if (store_has(s, T_SETTINGS))
-		store_put(s, "(SELECT outbox_id FROM {settings} "
-		    "WHERE id = 1), ");
-	store_put_text(s, c->conf->mysql.database);
-	store_put(s, ")");
 }
 
 static void
@@ -78,21 +58,22 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "WHEN o.published_at IS NOT NULL THEN 'delivered' "
 	    "WHEN o.claim_token IS NOT NULL AND o.available_at > NOW(6) "
 	    "THEN 'delivering' ELSE 'pending' END, NULL");
-	put_prefix(c);
+	store_put(s, store_has(s, T_SETTINGS) ? ", (SELECT outbox_id "
+	    "FROM {settings} WHERE id = 1)" : ", NULL");
 	store_put(s, ", e.stream_id, "
 	    "e.stream_sequence, e.event_type, e.event_version, "
 	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
 	    "OCTET_LENGTH(e.event_data), ");
 	message_put_partition(s);
-	store_put(s, ", o.partition_key REGEXP '^![0-9]+$', o.attempts, ");
+	store_put(s, ", " PARKED_IS("o.partition_key") ", o.attempts, ");
 	put_replay_no(s);
 	store_put(s, ", o.last_error");
-	put_own(s, "created_at");
+	put_own(s, COL_CREATED_AT, "o.created_at");
 	store_put(s, ", o.available_at, IF(o.published_at IS NULL, "
 	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "
 	    "+ 999) DIV 1000, NULL), o.published_at");
-	put_own(s, "ack_sequence");
-	put_own(s, "unsure_since");
+	put_own(s, COL_ACK_SEQUENCE, "o.ack_sequence");
+	put_own(s, COL_UNSURE_SINCE, "o.unsure_since");
 	/* A token begins with the last 16 characters of a worker's id. */
 	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
 	    "RIGHT(c.id, 16) = LEFT(o.claim_token, 16) LIMIT 1), "
@@ -240,7 +221,7 @@ waits_for(const struct ctl *c, const json_t *o)
 	return json_string("its turn");
 }
 
-/* From its prefix, and the event that it is made of. */
+/* From the outbox id, and the event that it is made of. */
 static int
 add_message_id(struct ctl *c, json_t *o, struct err *e)
 {
@@ -253,7 +234,8 @@ add_message_id(struct ctl *c, json_t *o, struct err *e)
 	if (store_event_hash(c->store, id.sequence, &exists, &id.hash, e) < 0)
 		return -1;
 	if (exists)
-		message_id_put(&text_of, text(o, "message_id"), &id);
+		message_id_put(&text_of, conf_id_prefix(c->conf,
+		    text(o, "message_id")), &id);
 	json_object_set_new(o, "message_id", exists ?
 	    json_string(text_of.data) : json_null());
 	buf_free(&text_of);

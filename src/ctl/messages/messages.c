@@ -25,12 +25,9 @@ message_put_from(struct store *s)
 void
 message_put_parked(struct store *s)
 {
-	/* IF: what is no number is not cast, which would be an error. */
 	if (store_has(s, T_BLOCKED))
 		store_put(s, " LEFT JOIN {blocked} AS b "
-		    "ON b.first_sequence = IF(o.partition_key REGEXP '^![0-9]+$', "
-		    "CAST(SUBSTRING(o.partition_key, 2) AS UNSIGNED), NULL) "
-		    "AND o.partition_key = CONCAT('!', b.first_sequence)");
+		    "ON b.first_sequence = " PARKED_UNDER("o.partition_key"));
 }
 
 static const struct state {
@@ -79,7 +76,7 @@ select_rows(struct ctl *c)
 	store_put(c->store, ", ");
 	message_put_partition(c->store);
 	store_put(c->store, ", e.stream_id, e.event_type, o.attempts, "
-	    "COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), e.occurred_at, "
+	    "COALESCE(" PARKED_IS("o.partition_key") ", 0), e.occurred_at, "
 	    "o.available_at, o.published_at, o.last_error");
 	message_put_from(c->store);
 	store_put(c->store, " WHERE o.global_sequence IN (");

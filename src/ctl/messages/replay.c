@@ -68,7 +68,7 @@ put_label(struct ctl *c)
 {
 	struct store	*s = c->store;
 
-	store_put(s, "IF(COALESCE(o.partition_key REGEXP '^![0-9]+$', 0), ");
+	store_put(s, "IF(COALESCE(" PARKED_IS("o.partition_key") ", 0), ");
 	store_put_label(s, &c->counts, "e.stream_id");
 	store_put(s, ", ");
 	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id");
@@ -85,7 +85,7 @@ put_rows(struct store *s)
 
 /* Owners start from the first row. */
 static int
-ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT DISTINCT COALESCE(");
 	put_label(c);
@@ -94,7 +94,7 @@ ring(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(c->store, " WHERE o.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
-	return store_ring(c->store, e);
+	return store_bump_selected(c->store, "bump", e);
 }
 
 static int
@@ -110,11 +110,11 @@ send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	store_put(s, ", o.replay_no = o.replay_no + 1, o.published_at = NULL, "
 	    "o.available_at = {now}, o.attempts = 0, o.claim_token = NULL, "
 	    "o.last_error = NULL");
-	if (store_has_column(s, "ack_sequence"))
+	if (store_has_column(s, COL_ACK_SEQUENCE))
 		store_put(s, ", o.ack_sequence = NULL");
-	if (store_has_column(s, "message_hash"))
+	if (store_has_column(s, COL_MESSAGE_HASH))
 		store_put(s, ", o.message_hash = NULL");
-	if (store_has_column(s, "unsure_since"))
+	if (store_has_column(s, COL_UNSURE_SINCE))
 		store_put(s, ", o.unsure_since = NULL");
 	store_put(s, " WHERE o.published_at IS NOT NULL "
 	    "AND o.global_sequence IN (");
@@ -127,7 +127,7 @@ static int
 replay_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (ring(c, list, n, e) < 0)
+	if (bump(c, list, n, e) < 0)
 		return -1;
 	return send_again(c, list, n, changed, e);
 }

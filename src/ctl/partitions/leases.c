@@ -85,10 +85,8 @@ put_labels(struct store *s, const json_t *labels)
 	const json_t	*l;
 	size_t		 i;
 
-	json_array_foreach(labels, i, l) {
-		store_put(s, i == 0 ? "" : ",");
+	json_array_foreach(labels, i, l)
 		filter_put_label(s, json_string_value(l));
-	}
 }
 
 static int

@@ -29,10 +29,8 @@ static void
 put_named(struct ctl *c)
 {
 	store_put(c->store, "partition_key IN (");
-	for (int i = 0; i < c->args.nrest; i++) {
-		store_put(c->store, i == 0 ? "" : ", ");
+	for (int i = 0; i < c->args.nrest; i++)
 		filter_put_label(c->store, c->args.rest[i]);
-	}
 	store_put(c->store, ")");
 }
 
@@ -99,10 +97,8 @@ put_listed(struct ctl *c, const json_t *labels)
 	size_t		 i;
 
 	store_put(c->store, "partition_key IN (");
-	json_array_foreach(labels, i, l) {
-		store_put(c->store, i == 0 ? "" : ", ");
+	json_array_foreach(labels, i, l)
 		filter_put_label(c->store, json_string_value(l));
-	}
 	store_put(c->store, ")");
 }
 
@@ -173,8 +169,7 @@ change(struct ctl *c, void *arg, struct err *e)
 	store_sql(c->store, p->resume ? "UPDATE {partitions} SET lease_owner "
 	    "= NULL, lease_until = NULL" : "UPDATE {partitions} SET "
 	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'");
-	store_put(c->store, ", lease_epoch = lease_epoch + 1, "
-	    "updated_at = {now} WHERE ");
+	store_put(c->store, ", " STORE_NEW_EPOCH " WHERE ");
 	put_which(c, p);
 	if (store_exec(c->store, "partitions", &p->changed, e) < 0)
 		return -1;

@@ -12,8 +12,6 @@
 /* So many are counted before the server is asked for an estimate. */
 #define FEW		1000
 
-#define PARKED		"partition_key > '!' AND partition_key < '!a'"
-
 struct backlog {
 	uint64_t	waiting, parked;
 	bool		exact;
@@ -59,7 +57,7 @@ count(struct ctl *c, const char *index, unsigned max, struct backlog *b,
 	struct db_rows	*rows;
 
 	store_sql(c->store, store_has(c->store, T_BLOCKED) ?
-	    "SELECT " PARKED : "SELECT 0");
+	    "SELECT " PARKED_RANGE("partition_key") : "SELECT 0");
 	store_put(c->store, " FROM {outbox} ");
 	store_putf(c->store, "FORCE INDEX (`%s`) WHERE published_at IS NULL "
 	    "LIMIT %u", index, max + 1);
@@ -119,7 +117,8 @@ measure(struct ctl *c, const char *index, struct backlog *b, struct err *e)
 		return 0;
 	if (store_has(c->store, T_BLOCKED) &&
 	    store_index(c->store) == INDEX_BY_TIME &&
-	    estimate(c, index, " AND " PARKED, &parked, e) < 0)
+	    estimate(c, index, " AND " PARKED_RANGE("partition_key"), &parked,
+	    e) < 0)
 		return -1;
 	if (b->waiting < waiting)
 		b->waiting = waiting;

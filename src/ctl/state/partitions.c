@@ -147,7 +147,7 @@ static struct db_rows *
 query_ages(struct look *l, struct err *e)
 {
 	struct store	*s = l->ctl->store;
-	bool		 own = store_has_column(s, "created_at");
+	bool		 own = store_has_column(s, COL_CREATED_AT);
 	size_t		 n = 0;
 	uint64_t	 list[CHUNK];
 

@@ -12,6 +12,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <bsd/stdlib.h>
+
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "store/horizon.h"
@@ -388,13 +390,8 @@ watch(struct ctl *c, json_t **here, int64_t pause_ms)
 static int64_t
 pause_of(const struct args *a)
 {
-	char		*end;
-	int64_t		 n;
-
-	if (a->nrest == 0)
-		return WATCH_S;
-	n = strtoll(a->rest[0], &end, 10);
-	return *end != '\0' || n < 1 || n > WATCH_MAX_S ? 0 : n;
+	return a->nrest == 0 ? WATCH_S :
+	    strtonum(a->rest[0], 1, WATCH_MAX_S, NULL);
 }
 
 int
