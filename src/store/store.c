@@ -400,3 +400,19 @@ store_table_name(const struct store *s, enum store_table table)
 {
 	return s->tables[table];
 }
+
+bool
+store_has_column(const struct store *s, enum store_column column)
+{
+	return s->columns[column];
+}
+
+bool
+store_has_columns(const struct store *s, enum store_column from,
+    enum store_column upto)
+{
+	for (unsigned i = from; i <= upto; i++)
+		if (!s->columns[i])
+			return false;
+	return true;
+}

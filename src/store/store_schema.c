@@ -302,22 +302,6 @@ learn_index(struct store *s, struct err *e)
 }
 
 bool
-store_has_column(const struct store *s, enum store_column column)
-{
-	return s->columns[column];
-}
-
-bool
-store_has_columns(const struct store *s, enum store_column from,
-    enum store_column upto)
-{
-	for (unsigned i = from; i <= upto; i++)
-		if (!s->columns[i])
-			return false;
-	return true;
-}
-
-bool
 store_can_replay(const struct store *s)
 {
 	return s->columns[COL_REPLAY_NO] &&
