@@ -27,7 +27,6 @@ fi
 # shellcheck source=tests/lib/lib.sh
 . "$srcdir/tests/lib/lib.sh"
 
-published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
 has_published() { [ "$(published)" -gt "$1" ]; }
 nap() { local u=$(($(now_ms) + $1 * 1000)); while [ "$(now_ms)" -lt "$u" ]; do
     read -rt 0.2 <> <(:) || :; done; }
@@ -58,7 +57,7 @@ say "the broker is away ($HOW) for $SECONDS_AWAY s, the window is $DUP s"
 go_away
 nap "$SECONDS_AWAY"
 before=$(published)
-waiting=$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')
+waiting=$(pending)
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" 0 \
     'no attempt is used up'
 back=$(now_ms)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The bash completion: it names each command and each option, and completes.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 "$OUTBOXCTL" --completions > "$DIR/completion"
 is $? 0 'the program makes it'

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl dead and keys: what was given up, and what waits behind it.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 export OPERATOR_PW=operator-secret
 
@@ -38,8 +37,6 @@ dead() { sql 'SELECT COUNT(*) FROM outbox_dead_letters WHERE reason <> '\''purge
 are_dead() { [ "$(dead)" -eq "$1" ]; }
 audited() { sql "SELECT CONCAT_WS(' ', login, command, arguments, changed)
     FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
-is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox
-    WHERE global_sequence = $1" 1; }
 
 start_servers
 PARTITIONS=4 write_conf

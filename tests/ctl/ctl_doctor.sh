@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl doctor: each check finds what it is for, and names the remedy.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/pillar.sh"
 
 start_servers

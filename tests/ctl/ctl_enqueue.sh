@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl enqueue: events from lines of JSON, with the procedure and without
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_with_operator
 
@@ -122,12 +121,11 @@ is "$RC $(field .changed)" '1 20' 'and finds bad lines'
 like "$ERR" '^outboxctl: lines 1 to 20 are good$' 'and says where'
 is "$(tables)" "$before" 'and changes nothing'
 sql 'DELETE FROM outbox; DELETE FROM events; DELETE FROM outbox_audit'
-commits() { sql "SHOW GLOBAL STATUS LIKE 'Com_commit'" | cut -f2; }
-n=$(commits)
+n=$(server_status Com_commit)
 "$OUTBOXCTL" -c "$OP" enqueue --batch 10 < "$DIR/holed" > "$DIR/ctl.out" \
     2> "$DIR/ctl.err"
 is $? 1 'standard input'
-is "$(($(commits) - n))" 2 'is committed in batches'
+is "$(($(server_status Com_commit) - n))" 2 'is committed in batches'
 is "$(sql 'SELECT COUNT(*) FROM events')" 20 'up to the bad line'
 is "$(sql "SELECT CONCAT_WS('|', login, command, arguments, changed)
     FROM outbox_audit")" 'operator@localhost|enqueue|--batch 10|20' \

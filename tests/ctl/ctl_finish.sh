@@ -1,24 +1,12 @@
 #!/usr/bin/env bash
 # outboxctl partitions sync --finish: what keeps former partition counts from
 # being forgotten, and that nothing else does.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 PARTITIONS=8 BATCH=20 write_conf
 as_operator
 
-# declare_counts COUNT FORMER: long ago; the file has the first, all is quiet
-declare_counts() {
-	sql "UPDATE outbox_settings SET partition_count = $1, former_counts =
-		NULLIF('$2', ''), counts_since = NOW(6) - INTERVAL 11 MINUTE;
-	    UPDATE outbox_partitions SET former_label_at = NULL"
-	sed -i "s/partition_count: [0-9]*/partition_count: $1/" "$OP" "$CONF"
-}
-counts() { sql 'SELECT partition_count, COALESCE(former_counts, "-")
-    FROM outbox_settings' | tr '\t' ' '; }
-leases() { sql 'SELECT GROUP_CONCAT(partition_key ORDER BY 1) FROM
-    outbox_partitions'; }
 # key NUMBER: one whose label under 8 has this number
 key() { sql "SELECT CONCAT('k', n) FROM $(numbers 200)
     WHERE CRC32(CONCAT('k', n)) % 8 = $1 ORDER BY n LIMIT 1"; }
@@ -238,34 +226,34 @@ meanwhile() {
 }
 hold 'SELECT 1 FROM outbox_settings FOR UPDATE'
 ctl -c "$OP" partitions sync --finish --wait 0
-is "$RC $(counts)" '1 8 4' 'who locks the settings is in the way'
+is "$RC $(declared_counts)" '1 8 4' 'who locks the settings is in the way'
 like "$ERR" 'open transaction locks the row of outbox_settings' 'that is said'
 release
 before=$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')
 meanwhile "UPDATE outbox_settings SET former_counts = '4,2'"
-is "$? $(counts)" '1 8 4,2' 'counts that were changed meanwhile are kept'
+is "$? $(declared_counts)" '1 8 4,2' 'counts that were changed meanwhile are kept'
 has_line "$DIR/finish.out" 'the counts were changed meanwhile'
 ok $? 'that is said'
 declare_counts 8 4
 meanwhile "INSERT INTO outbox_blocked_keys (first_sequence, partition_key,
     order_key, reason, head_sequence) VALUES (7, 'p01', '$K5', 'halted', 7)"
-is "$? $(counts)" '1 8 4' 'and a key that was halted is seen'
+is "$? $(declared_counts)" '1 8 4' 'and a key that was halted is seen'
 has_line "$DIR/finish.out" "^p01 +$K5 +- +halted +0\$"
 ok $? 'and told'
 clear_rows
 meanwhile "UPDATE outbox_partitions SET former_label_at = NOW(6)
     WHERE partition_key = 'p02'"
-is "$? $(counts)" '1 8 4' 'and a producer that uses another count'
+is "$? $(declared_counts)" '1 8 4' 'and a producer that uses another count'
 is "$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')" "$before" \
     'nothing was done in all that'
 sql 'UPDATE outbox_partitions SET former_label_at = NULL'
 meanwhile 'DO 0'
-is "$? $(counts)" '0 8 -' 'else it is waited for, and done'
+is "$? $(declared_counts)" '0 8 -' 'else it is waited for, and done'
 has_line "$DIR/finish.out" '^declared: 8, formerly 4: 4 classes of 2 labels'
 ok $? 'what it does is said'
 has_line "$DIR/finish.out" '^finished: 8 partitions$'
 ok $? 'and that it is done'
-is "$(leases)" ',p00,p007,p01,p02,p03,p04,p05,p06,p07,p13,vip' \
+is "$(lease_labels)" ',p00,p007,p01,p02,p03,p04,p05,p06,p07,p13,vip' \
     'no label was made by the former count alone'
 is "$(sql 'SELECT COUNT(*) FROM outbox_partitions WHERE lease_epoch = 0')" 0 \
     'all epochs are new'
@@ -285,12 +273,12 @@ sql "DELETE FROM outbox WHERE partition_key = 'p05'; DELETE FROM events;
     UPDATE outbox_partitions SET lease_owner = 'paused', lease_until =
 	'2038-01-01' WHERE partition_key = 'p04'"
 ctl --json partitions sync --finish
-is "$RC $(counts)" '1 4 8,16' 'an account that may not delete them'
+is "$RC $(declared_counts)" '1 4 8,16' 'an account that may not delete them'
 like "$ERR" 'sql/operator.sql' 'where to get the right'
 finish
 is "$RC $(field '[.finished, .removed, .changed] | tostring')" \
     '0 [true,["p05","p13"],3]' 'those that are empty go'
-is "$(counts) $(leases)" '4 - ,p00,p007,p01,p02,p03,p04,p06,p07,vip' \
+is "$(declared_counts) $(lease_labels)" '4 - ,p00,p007,p01,p02,p03,p04,p06,p07,vip' \
     'paused ones stay, and those that rows or records need'
 clear_rows
 
@@ -298,10 +286,10 @@ clear_rows
 declare_counts 110 55
 ctl -c "$OP" partitions sync --yes
 ctl -c "$OP" partitions sync --finish
-is "$RC $(counts)" '1 110 55' 'many leases: it is asked'
+is "$RC $(declared_counts)" '1 110 55' 'many leases: it is asked'
 like "$OUT" '^after that: 110, each partition by itself' 'when that was said'
 ctl -c "$OP" partitions sync --finish --yes
-is "$RC $(counts)" '0 110 -' 'or not'
+is "$RC $(declared_counts)" '0 110 -' 'or not'
 
 #
 # With a daemon: parked rows come back under the label of today, and nothing
@@ -334,9 +322,9 @@ noted() { is_sql 'SELECT COUNT(former_label_at) > 0 FROM outbox_partitions' 1; }
 wait_for 20 noted
 ok $? 'one that does is noted'
 finish
-is "$RC $(in_the_way) $(counts)" '1 [] 8 4' 'and keeps them'
+is "$RC $(in_the_way) $(declared_counts)" '1 [] 8 4' 'and keeps them'
 finish --force
-is "$RC $(counts)" '0 8 -' 'but not with --force'
+is "$RC $(declared_counts)" '0 8 -' 'but not with --force'
 put "CONCAT('k', n)" "CONCAT('p0', CRC32(stream_id) % 8)" 200
 wait_for 20 is_drained
 ok $? 'it goes on'

@@ -5,8 +5,7 @@
 # Needs an outboxctl that was configured with --enable-fault-points
 # (src/util/fault.h): OUTBOXCTL or the directory OUTBOX_FAULTS names it.
 [ -z "${OUTBOX_FAULTS:-}" ] || OUTBOXCTL=$OUTBOX_FAULTS/outboxctl
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 grep -q OUTBOX_FAULT "$OUTBOXCTL" ||
     skip_all 'built without --enable-fault-points'

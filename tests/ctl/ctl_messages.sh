@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl messages: what waits, why, and what an operator does about it.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 # events KEY FROM COUNT TYPE: key and type may be expressions of n
 events() {
@@ -363,8 +362,6 @@ put two 1 'available_at = NOW(6) + INTERVAL 1 HOUR'
 TWO=$SEQ
 put two 2
 put other 1
-is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox
-    WHERE global_sequence = $1" 1; }
 wait_for 10 is_sent "$SEQ"
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 4 \
     'two keys wait for their heads'

@@ -1,27 +1,12 @@
 #!/usr/bin/env bash
 # outboxctl partitions sync, pause, resume: what they change, what they refuse,
 # and that they change nothing otherwise.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 PARTITIONS=4 write_conf
 as_operator
 
-# wish COUNT: what the configuration wants
-wish() { sed -i "s/partition_count: [0-9]*/partition_count: $1/" "$OP" "$CONF"; }
-counts() { sql 'SELECT partition_count, COALESCE(former_counts, "-")
-    FROM outbox_settings' | tr '\t' ' '; }
-# declare COUNT [FORMER]: as if by sync, long ago; all is quiet
-declare_counts() {
-	sql "UPDATE outbox_settings SET partition_count = $1, former_counts =
-		NULLIF('${2:-}', ''), counts_since = NOW(6) - INTERVAL 11 MINUTE;
-	    UPDATE outbox_partitions SET former_label_at = NULL"
-	wish "$1"
-}
-epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
-leases() { sql 'SELECT GROUP_CONCAT(partition_key ORDER BY 1) FROM
-    outbox_partitions'; }
 audited() { sql 'SELECT command, arguments, changed FROM outbox_audit
     ORDER BY id DESC LIMIT 1'; }
 
@@ -51,11 +36,11 @@ ctl -c "$OP" --json partitions sync
 is "$RC $(field '[.changed, .dry_run, .count, .former, .classes, .class_size,
     .added, .obsolete, .removed] | tostring')" \
     '0 [4,false,4,[],4,1,["p00","p01","p02","p03"],[],[]]' 'leases are made'
-is "$(counts) $(leases)" "4 - p00,p01,p02,p03" 'and counted'
+is "$(declared_counts) $(lease_labels)" "4 - p00,p01,p02,p03" 'and counted'
 is "$(audited)" 'partitions sync		4' 'and it is on record'
 changes_nothing 'sync again' 0 'Nothing to do' -c "$OP" partitions sync
 
-wish 6
+set_count 6
 enqueue first 3
 epochs=$(epochs)
 changes_nothing 'sync --dry-run of another count' 0 \
@@ -64,11 +49,11 @@ like "$OUT" '^declared by then: 6, formerly 4: 2 classes of 3 labels at most' \
     'and what it means'
 like "$OUT" 'would add 2 lease.*"p04" "p05"' 'and which leases it takes'
 ctl -c "$OP" partitions sync
-is "$RC $(counts)" '0 6 4' 'another count: the former one stays declared'
+is "$RC $(declared_counts)" '0 6 4' 'another count: the former one stays declared'
 like "$(head -2 <<< "$OUT")" '2 classes of 3 labels at most' \
     'what it means is said first'
 like "$(tail -1 <<< "$OUT")" 'changed from 4 to 6' 'and then that it is made'
-is "$(leases) $(($(epochs) - epochs))" 'p00,p01,p02,p03,p04,p05 6' \
+is "$(lease_labels) $(($(epochs) - epochs))" 'p00,p01,p02,p03,p04,p05 6' \
     'its leases are there, and all epochs are new'
 is "$(audited)" 'partitions sync		2' 'and it is on record'
 is "$(sql "SELECT COUNT(DISTINCT partition_key) FROM outbox")" 1 \
@@ -78,23 +63,23 @@ changes_nothing 'sync again' 0 '^declared: 6, formerly 4: 2 classes' \
 ctl -c "$OP" --json partitions sync
 is "$(field '[.changed, .count, .former, .classes, .class_size] | tostring')" \
     '[0,6,[4],2,3]' 'for programs, too'
-wish 2
+set_count 2
 ctl -c "$OP" --json partitions sync --prune
-is "$RC $(counts) $(field '[.former, .classes, .removed] | tostring')" \
+is "$RC $(declared_counts) $(field '[.former, .classes, .removed] | tostring')" \
     '0 2 4,6 [[4,6],2,[]]' 'and another one: nothing of a declared count goes'
-is "$(leases)" p00,p01,p02,p03,p04,p05 'not even what is empty'
+is "$(lease_labels)" p00,p01,p02,p03,p04,p05 'not even what is empty'
 
 # What is refused: by the same rules, dry or not.
 for option in '' --dry-run; do
-	wish 7
+	set_count 7
 	# shellcheck disable=SC2086
 	changes_nothing "coprime counts $option" 1 'multiple or a divisor.*nothing was done' \
 	    -c "$OP" partitions sync $option
-	wish 300
+	set_count 300
 	# shellcheck disable=SC2086
 	changes_nothing "too large classes $option" 1 'classes of 150 labels' \
 	    -c "$OP" partitions sync --yes $option
-	wish 4
+	set_count 4
 	sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
 	    ('stranger', NOW(6) + INTERVAL 1 HOUR)"
 	# shellcheck disable=SC2086
@@ -113,7 +98,7 @@ done
 SLOW=$!
 wait_for 10 has_line "$DIR/slow.out" locked
 ctl -c "$OP" partitions sync --wait 0
-is "$RC $(counts)" '1 2 4,6' 'who locks the settings is in the way'
+is "$RC $(declared_counts)" '1 2 4,6' 'who locks the settings is in the way'
 like "$ERR" 'open transaction locks the row of outbox_settings' 'that is said'
 changes_nothing 'a dry run does not wait, and' 0 'would change from 2 to 4' \
     -c "$OP" partitions sync --dry-run
@@ -122,7 +107,7 @@ SYNC=$!
 touch "$DIR/go"
 wait "$SLOW"
 wait "$SYNC"
-is "$? $(counts)" '0 4 6,2' 'and waited for'
+is "$? $(declared_counts)" '0 4 6,2' 'and waited for'
 
 #
 # prune
@@ -141,7 +126,7 @@ changes_nothing 'prune by the daemon'"'"'s account' 1 'sql/operator.sql' \
 changes_nothing 'prune --dry-run' 0 'would remove 3 lease.*"p03"' \
     -c "$OP" partitions sync --prune --dry-run
 ctl -c "$OP" --json partitions sync --prune
-is "$RC $(field '[.removed, .changed] | tostring') $(leases)" \
+is "$RC $(field '[.removed, .changed] | tostring') $(lease_labels)" \
     '0 [["p03","p04","p05"],3] ,p00,p01,p02,vip' 'those that are empty and not blocked go'
 is "$(field '[.obsolete[] | [.partition, .waiting, .blocked]] | tostring')" \
     '[["p02",1,0],["p03",0,0],["p04",0,0],["p05",0,0],["vip",0,1]]' 'the others are told'
@@ -151,17 +136,17 @@ sql "UPDATE outbox SET published_at = NOW(6);
 	lease_owner = 'paused', lease_until = '2038-01-01'
 	WHERE partition_key = 'vip'"
 ctl -c "$OP" partitions sync --prune
-is "$(leases)" ',p00,p01,vip' 'one that is paused stays'
+is "$(lease_labels)" ',p00,p01,vip' 'one that is paused stays'
 sql "DELETE FROM outbox_partitions WHERE partition_key = 'vip'"
 
-wish 110
+set_count 110
 ctl -c "$OP" partitions sync
-is "$RC $(counts)" '1 2 -' 'more than a hundred are asked about'
+is "$RC $(declared_counts)" '1 2 -' 'more than a hundred are asked about'
 like "$ERR" 'say --yes' 'on a terminal'
 like "$OUT" '^declared by then: 110, formerly 2: 2 classes of 55 labels' \
     'after it is said what it means'
 ctl -c "$OP" partitions sync --yes
-is "$RC $(counts)" '0 110 2' 'or not with --yes'
+is "$RC $(declared_counts)" '0 110 2' 'or not with --yes'
 
 # What comes back waits where its key does, and the owner of that is told.  The
 # counts are held until it is committed.
@@ -270,9 +255,9 @@ is "$(field '.removed | tostring') $(sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE partition_key = 'vip '")" '["0x76697020"] 0' 'and loses it then'
 
 # While several counts are declared a label stands for its class.
-wish 32
+set_count 32
 ctl -c "$OP" partitions sync
-is "$RC $(counts)" '0 32 16' 'a pause is no obstacle to another count'
+is "$RC $(declared_counts)" '0 32 16' 'a pause is no obstacle to another count'
 paused() { sql "SELECT COALESCE(GROUP_CONCAT(partition_key ORDER BY 1), '-')
     FROM outbox_partitions WHERE lease_owner = 'paused'"; }
 is "$(paused)" p01,p02 'and stays'
@@ -338,7 +323,7 @@ stop_master "$MASTER"
 #
 sql 'ALTER TABLE outbox_settings DROP COLUMN former_counts'
 changes_nothing 'sync without a change' 0 'Nothing to do' -c "$OP" partitions sync
-wish 4
+set_count 4
 changes_nothing 'another count without the columns' 1 \
     'has not the columns .*: outboxctl schema upgrade' \
     -c "$OP" partitions sync --yes
@@ -348,7 +333,7 @@ ctl -c "$OP" partitions resume
 is "$RC" 0 'and resume'
 sql 'DROP TABLE outbox_settings'
 ctl -c "$OP" --json partitions sync --prune
-is "$RC $(field .count) $(leases)" '0 4 ,p00,p01,p02,p03' \
+is "$RC $(field .count) $(lease_labels)" '0 4 ,p00,p01,p02,p03' \
     'without the table the file says it'
 sed -i 's/partition_count: 4/&, former_counts: [2, 8]/' "$OP"
 ctl -c "$OP" --json partitions sync

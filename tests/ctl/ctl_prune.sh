@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl prune: old rows go, and nothing that is still needed
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/prune.sh"
 
 start_with_operator

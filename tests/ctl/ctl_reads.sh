@@ -2,8 +2,7 @@
 # outboxctl: how much of the tables the commands that show something read.
 #
 # By hand with ROWS=10000000, and KIND=mysql: the bounds are the same.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 ROWS=${ROWS:-350000}
 LABELS=1024
@@ -66,17 +65,12 @@ fill() {
 	    ANALYZE TABLE outbox, events" >/dev/null
 }
 
-reads() {
-	sql "SHOW GLOBAL STATUS LIKE 'Handler_read%'" |
-	    awk '{ n += $2 } END { print n }'
-}
-
 # read_by ARG...: entries of tables and indexes that it reads; sets READ
 read_by() {
 	local before
-	before=$(reads)
+	before=$(server_status 'Handler_read%')
 	ctl "$@"
-	READ=$(($(reads) - before - ASKING))
+	READ=$(($(server_status 'Handler_read%') - before - ASKING))
 }
 
 # bound MAX ARG...: it reads no more, and the same again with "next"

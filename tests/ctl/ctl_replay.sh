@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # outboxctl messages replay: delivered messages go once more, in order, at a
 # pace, and the stream takes them
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 # enqueue KEY COUNT TYPE
 enqueue() {

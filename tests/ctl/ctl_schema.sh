@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # outboxctl schema: what sql/schema.sql says, printed, made, compared and mended
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 write_conf

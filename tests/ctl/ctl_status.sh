@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # outboxctl status, workers, partitions list: what they tell, that they change
 # nothing, and that they read no more because much waits.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/pillar.sh"
 
 start_servers

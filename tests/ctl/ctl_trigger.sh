@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The trigger on events: an application that only writes events
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 as_producer() {
 	printf '%s\n' "$1" |

@@ -1,10 +1,11 @@
-# ctl.sh - for tests of outboxctl; sourced after lib.sh
+# ctl.sh - for tests of outboxctl, with lib.sh
 #
 # ctl [-c FILE] ...: run it, with $CONF unless the arguments begin with -c;
 # sets OUT, ERR and RC.  field FILTER: of OUT, by jq.
 
 # shellcheck shell=bash disable=SC2034
 
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 
 ctl() {
@@ -31,6 +32,25 @@ tables() {
 # Of a list, in its order; how often the owners of leases were rung.
 sequences() { field '[.rows[].sequence] | join(" ")'; }
 epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
+
+lease_labels() { sql 'SELECT GROUP_CONCAT(partition_key ORDER BY 1) FROM
+    outbox_partitions'; }
+declared_counts() { sql 'SELECT partition_count, COALESCE(former_counts, "-")
+    FROM outbox_settings' | tr '\t' ' '; }
+is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox
+    WHERE global_sequence = $1" 1; }
+
+# set_count COUNT: in the files of the daemon and of the operator
+set_count() { sed -i "s/partition_count: [0-9]*/partition_count: $1/" "$CONF" "$OP"; }
+
+# declare_counts COUNT [FORMER]: as if by sync, long ago; the files have COUNT,
+# and all is quiet
+declare_counts() {
+	sql "UPDATE outbox_settings SET partition_count = $1, former_counts =
+		NULLIF('${2:-}', ''), counts_since = NOW(6) - INTERVAL 11 MINUTE;
+	    UPDATE outbox_partitions SET former_label_at = NULL"
+	set_count "$1"
+}
 
 # as_operator: an account with all rights, and a configuration for it in $OP
 as_operator() {

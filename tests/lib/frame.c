@@ -3,9 +3,6 @@
 #include "lib/frame.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "util/log.h"
 #include "util/xalloc.h"
@@ -255,15 +252,12 @@ take(struct batch *b, uint64_t first, uint64_t last)
 	ck_assert_uint_eq(b->n, n);
 }
 
-/* "sequence:range ..." of what was found. */
 const char *
-candidates(const struct range *ranges, size_t n)
+candidates_text(struct candidate *c, size_t nc)
 {
-	static char		 text[4096];
-	struct candidate	*c;
-	size_t			 nc, len = 0;
+	static char	text[4096];
+	size_t		len = 0;
 
-	ck_ok(store_candidates(st, ranges, n, &c, &nc, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < nc; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -271,6 +265,16 @@ candidates(const struct range *ranges, size_t n)
 		    (unsigned long long)c[i].sequence, c[i].range);
 	free(c);
 	return text;
+}
+
+const char *
+candidates(const struct range *ranges, size_t n)
+{
+	struct candidate	*c;
+	size_t			 nc;
+
+	ck_ok(store_candidates(st, ranges, n, &c, &nc, &e));
+	return candidates_text(c, nc);
 }
 
 /* What the server was asked by the account, one statement a line. */

@@ -98,7 +98,8 @@ uint64_t	 claim(struct store *, struct batch *, uint64_t first,
 /* A batch of first..last, claimed and fetched. */
 void		 take(struct batch *, uint64_t first, uint64_t last);
 
-/* "sequence:range ..." of what was found. */
+/* "sequence:range ..." of what was found; the first frees it. */
+const char	*candidates_text(struct candidate *, size_t n);
 const char	*candidates(const struct range *, size_t n);
 
 /*

@@ -89,8 +89,14 @@ numbers() {
 }
 
 sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
+
+# server_status PATTERN: a status variable of the server, or the sum of several
+server_status() { sql "SHOW GLOBAL STATUS LIKE '$1'" |
+    awk '{ n += $2 } END { printf "%.0f\n", n }'; }
+
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 is_sql() { [ "$(sql "$1")" = "$2" ]; }
+is_later() { [ "$(now_ms)" -ge "$1" ]; }	# as now_ms counts
 has_line() { grep -Eq -- "$2" "$1"; }
 
 cleanup() {
@@ -182,6 +188,31 @@ worker_pids() { ps -o pid= --ppid "$1" | tr -d ' '; }
 all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }
 
+published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
+pending() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
+
+# waiting KEYS: how many rows, of keys "= 'a'" or "LIKE 'a%'"
+waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
+    ON sequence = global_sequence WHERE published_at IS NULL
+    AND stream_id $1"; }
+is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
+
+# Keys whose rows have had labels of several counts.
+moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
+    ON sequence = global_sequence GROUP BY stream_id
+    HAVING COUNT(DISTINCT partition_key) > 1) AS several"; }
+
+# All leases say that messages go while their claim is being committed.
+all_marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
+    FROM outbox_partitions' 1; }
+
+# The doorbell is there; with lease_renew 20 no worker has to renew for long.
+has_listener() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE command LIKE 'Binlog Dump%' AND user = 'outbox'" 1; }
+has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
+    FROM outbox_partitions' 1; }
+worker_pid() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
+
 stop_master() {
 	kill -TERM "$1"
 	wait "$1"
@@ -191,6 +222,10 @@ produce() {
 	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
 	    --password-env PRODUCER_PW --database app "$@" >> "$DIR/produced"
 }
+
+# call_enqueue ARGUMENTS...: a message each, as a producer, in one transaction
+call_enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
+    "$@") COMMIT"; }
 
 # ring SUBJECT [N]: plain messages, as an application would; answered means that
 # the server has them

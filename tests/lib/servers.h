@@ -9,8 +9,10 @@
 
 #include <check.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "conf/conf.h"
 

@@ -8,10 +8,6 @@
 #ifndef TESTS_BUS_TEST_H
 #define TESTS_BUS_TEST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <nats/nats.h>
 
 #include "lib/servers.h"

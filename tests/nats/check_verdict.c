@@ -5,10 +5,6 @@
  * why it cannot be made to, which is reported as a skipped test.  A row
  * without either fails.
  */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <nats/nats.h>
 

@@ -166,8 +166,6 @@ look(void)
 	return recover_is_ready(&rec);
 }
 
-
-
 static const struct {
 	uint64_t	sequence;
 	enum place_what	what;

@@ -6,10 +6,6 @@
 #ifndef TESTS_RECOVER_TEST_H
 #define TESTS_RECOVER_TEST_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bsd/string.h>
 
 #include "lib/frame.h"

@@ -6,10 +6,6 @@
  */
 #include "store/store_test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "mysql/db.h"
 #include "store/store_sql.h"
 #include "util/clock.h"

@@ -6,9 +6,6 @@
 #include "lib/frame.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "util/clock.h"
 #include "util/xalloc.h"

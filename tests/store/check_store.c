@@ -6,9 +6,6 @@
  */
 #include "store/store_test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Not connected: every call says so, and none does worse. */
 static int
 call(int i)

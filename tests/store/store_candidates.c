@@ -2,27 +2,18 @@
 
 #include "store/store_test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* "sequence:range ..." of few rows; "many" if they are not few. */
 static const char *
 few(const struct range *ranges, size_t n)
 {
-	static char		 text[4096];
 	struct candidate	*c;
-	size_t			 nc, len = 0;
+	const char		*text;
+	size_t			 nc;
 	bool			 all;
 
 	ck_ok(store_few(st, ranges, n, &c, &nc, &all, &e));
-	text[0] = '\0';
-	for (size_t i = 0; i < nc; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len,
-		    "%s%llu:%u", i == 0 ? "" : " ",
-		    (unsigned long long)c[i].sequence, c[i].range);
 	ck_assert(all || nc == 0);
-	free(c);
+	text = candidates_text(c, nc);
 	return all ? text : "many";
 }
 

@@ -2,9 +2,6 @@
 
 #include "store/store_test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void
 ck_bytes(struct bytes got, const char *want, size_t len)
 {

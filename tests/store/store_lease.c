@@ -2,9 +2,6 @@
 
 #include "store/store_test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/stages.h"

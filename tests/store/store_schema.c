@@ -6,9 +6,6 @@
 #include "store/store_test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "util/buf.h"
 #include "store/store_sql.h"

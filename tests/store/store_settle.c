@@ -2,9 +2,6 @@
 
 #include "store/store_test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "store/store_sql.h"
 
 /* Five rows of every outcome but "unknown", which is the sixth. */

@@ -4,31 +4,13 @@
 # Servers are away: nothing here needs one, for the master starts, reloads and
 # stops all the same.
 
-top=${srcdir:-.}
+# shellcheck source=tests/lib/result.sh
+. "${srcdir:-.}/tests/lib/result.sh"
 program=${OUTBOX_MASTER:-./outbox-master}
-n=0
-failed=0
-
-result() {
-	n=$((n + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $n - $1"
-		return
-	fi
-	failed=$((failed + 1))
-	echo "not ok $n - $1"
-	printf '%s\n' "$3" | sed 's/^/# /'
-}
 
 skip() {
 	n=$((n + 1))
 	echo "ok $n - $1 # SKIP $2"
-}
-
-is() {
-	[ "$2" = "$3" ]
-	result "$1" $? "got:  $2
-want: $3"
 }
 
 # run WHAT WANT ACTION: the script's answer to it
@@ -339,5 +321,4 @@ lives "$west"
 result "and one goes without the other" $? "$family and $west"
 kill "$west"
 
-echo "1..$n"
-[ "$failed" -eq 0 ]
+results

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # A database that goes back, as after a restored backup: numbers are given
 # again, and what is new under an old number is sent
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 
@@ -10,8 +9,7 @@ start_servers
 enqueue() {
 	local i
 	for ((i = $4; i <= $5; i++)); do
-		sql "START TRANSACTION; CALL outbox_enqueue('$1-$i', NULL,
-		    '$2', 1, NULL, NULL, '$3'); COMMIT"
+		call_enqueue "'$1-$i', NULL, '$2', 1, NULL, NULL, '$3'"
 	done
 }
 

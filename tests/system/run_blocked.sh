@@ -13,10 +13,6 @@ fill() {
 	    FROM events WHERE sequence > @last;
 	COMMIT"
 }
-waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
-    ON sequence = global_sequence WHERE published_at IS NULL
-    AND stream_id $1"; }
-is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
 blocked() { sql 'SELECT GROUP_CONCAT(reason, " ", order_key ORDER BY order_key)
     FROM outbox_blocked_keys'; }
 parked() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
@@ -74,11 +70,10 @@ fill "'slow'" 1 30000
 wait_for 30 is_parked 29000
 ok $? 'rows behind a waiting head are parked'
 like "$(blocked)" '^delayed slow$' 'their key is on record'
-reads() { sql "SHOW GLOBAL STATUS LIKE 'Handler_read_next'" | cut -f2; }
-before=$(reads)
+before=$(server_status Handler_read_next)
 fill "CONCAT('quick', n % 500)" 0 5000
 wait_for 20 is_waiting "LIKE 'quick%'" 0
-cost=$(($(reads) - before))
+cost=$(($(server_status Handler_read_next) - before))
 [ "$cost" -lt 60000 ]
 ok $? "5000 rows of others cost $cost index steps"
 is "$(waiting "= 'slow'")" 30001 'none of them passes its head'

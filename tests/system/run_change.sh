@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Another partition count: no key out of order, whatever waits and whenever its
 # producers learn of it, and nobody waits for it.
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 PARTITIONS=16 BACKOFF=2 write_conf
@@ -13,8 +12,6 @@ as_operator
 # Counts
 #
 
-# set_count COUNT: in the files of the daemon and of the operator
-set_count() { sed -i "s/partition_count: [0-9]*/partition_count: $1/" "$CONF" "$OP"; }
 reload() {
 	set_count "$1"
 	kill -HUP "$MASTER"
@@ -56,16 +53,8 @@ has_rows() { is_sql "SELECT COUNT(*) >= $1 FROM outbox" 1; }
 # As many as come in two seconds.
 wait_for_rows() { wait_for 20 has_rows \
     $(($(sql 'SELECT COUNT(*) FROM outbox') + 1200)); }
-waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
-    ON sequence = global_sequence WHERE published_at IS NULL
-    AND stream_id $1"; }
-is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
 is_parked() { is_sql "SELECT COUNT(*) >= $1 FROM outbox
     WHERE published_at IS NULL AND partition_key LIKE '!%'" 1; }
-# Keys whose rows have had labels of several counts.
-moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
-    ON sequence = global_sequence GROUP BY stream_id
-    HAVING COUNT(DISTINCT partition_key) > 1) AS several"; }
 
 # A producer of one transaction, which obeys what is written to it.
 open_transaction() {

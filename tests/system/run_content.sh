@@ -18,8 +18,7 @@ put() {
 # All of one session, so that a failure is seen.
 load() { "$SANDBOX" sql "$DIR/db" app; }
 dead() { sql 'SELECT COUNT(*) FROM outbox_dead_letters'; }
-waiting() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL"; }
-is_waiting() { [ "$(waiting)" = "$1" ]; }
+is_pending() { [ "$(pending)" = "$1" ]; }
 
 # app_tables KEYTYPE: events as somebody else has them, outbox tables of today
 # or, with OLD, as narrow as they were once
@@ -77,7 +76,7 @@ story() {
 	start_master
 	wait_for 30 is_drained
 	ok $? "$name: all but the poison are delivered"
-	is "$(waiting)" 0 "$name: none waits"
+	is "$(pending)" 0 "$name: none waits"
 	is "$(dead)" $((2 * n)) "$name: the poison is on record"
 	is "$(sql "SELECT COUNT(DISTINCT CAST(stream_id AS BINARY))
 	    FROM outbox_dead_letters JOIN events
@@ -127,14 +126,14 @@ K="X'00FF0102030405060708090A0B0C0D0E'"
 { put "$K" "'ok'"; put "$K" "$POISON"; put "$K" "'ok'"; put "$K" "'ok'"
   put "X'FF'" "'ok'"; } | load
 start_master
-wait_for 20 is_waiting 2
+wait_for 20 is_pending 2
 ok $? 'halt: what is behind the dead one waits'
 wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 1
 stop_master "$MASTER"
 start_master
 wait_for 20 all_owned
 put "X'FE'" "'ok'" | load
-wait_for 10 is_waiting 2
+wait_for 10 is_pending 2
 ok $? 'halt: it lasts over a restart'
 hex=0x00ff0102030405060708090a0b0c0d0e
 like "$(ctl keys blocked)" "$hex *halted" 'keys blocked shows the key as hex'
@@ -218,7 +217,7 @@ sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
     reason, head_sequence) VALUES (9999, 'p00', 'halted', 'halted', 9999)"
 { put "'halted'" "'ok'" "'!9999'"; put "'l9'" "'ok'" "'!9999'"; } | load
 start_master
-wait_for 30 is_waiting 1
+wait_for 30 is_pending 1
 ok $? 'labels: all are served'
 is "$(sql "SELECT stream_id FROM outbox JOIN events ON sequence =
     global_sequence WHERE published_at IS NULL")" halted \
@@ -230,7 +229,7 @@ like "$(cat "$LOG")" 'label !998, which is for rows that the daemon parks' \
 like "$(cat "$LOG")" 'label !9999, which is for rows' \
     'labels: and one with a record'
 { put "'l4'" "'ok'" "CONCAT('a', CHAR(0), 'b')"; } | load
-wait_for 20 is_waiting 1
+wait_for 20 is_pending 1
 ok $? 'labels: later ones too'
 is "$(sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE partition_key REGEXP '^![0-9]+\$' AND partition_key <> '!012'")" 0 \
@@ -238,7 +237,7 @@ is "$(sql "SELECT COUNT(*) FROM outbox_partitions
 put "'l4'" "'ok'" "CONCAT('a', CHAR(0), 'b')" | load
 timeout 20 "$OUTBOXCTL" -c "$CONF" messages list --limit 50 > "$DIR/list"
 ok $? 'labels: messages list ends'
-wait_for 20 is_waiting 1
+wait_for 20 is_pending 1
 sql "DELETE FROM outbox WHERE published_at IS NULL;
     DELETE FROM events WHERE stream_id = 'halted'"
 stop_master "$MASTER"

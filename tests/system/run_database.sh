@@ -10,8 +10,6 @@ WORKERS=2 LEASE_TTL=12 LEASE_RENEW=4 HEARTBEAT_TTL=12 CLAIM_TTL=10 IDLE=100 \
 start_master
 wait_for 10 all_owned
 
-number() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE '$1'" |
-    cut -f2; }
 # As root, whom read_only does not stop.
 enqueue() {
 	local i
@@ -44,9 +42,9 @@ begin
 sql 'SET GLOBAL read_only = 1'
 enqueue readonly 50
 wait_for 5 says 'read.only'
-questions=$(number Questions)
+questions=$(server_status Questions)
 pause 2000
-questions=$(($(number Questions) - questions))
+questions=$(($(server_status Questions) - questions))
 [ "$questions" -lt 100 ]
 ok $? "a read-only server is not asked in a loop ($questions statements in 2 s)"
 sql 'SET GLOBAL read_only = 0'
@@ -97,7 +95,7 @@ two_rows() {
 		(LAST_INSERT_ID(), 'p00', NOW(6) + INTERVAL $2 SECOND);
 	    COMMIT; SELECT @one"
 }
-has_lock_wait() { [ "$(number Innodb_row_lock_current_waits)" -gt 0 ]; }
+has_lock_wait() { [ "$(server_status Innodb_row_lock_current_waits)" -gt 0 ]; }
 lock() { tell "SELECT global_sequence FROM outbox
     WHERE global_sequence = $1 FOR UPDATE"; }
 
@@ -115,8 +113,8 @@ after 'locked rows' 'claim: Lock wait timeout exceeded.*\(1205\)'
 # One claim takes both rows, so the worker sleeps until they are there.  The
 # victim of a deadlock is who has changed less.
 begin
-has_deadlock() { [ "$(number Innodb_deadlocks)" -gt "$deadlocks" ]; }
-deadlocks=$(number Innodb_deadlocks)
+has_deadlock() { [ "$(server_status Innodb_deadlocks)" -gt "$deadlocks" ]; }
+deadlocks=$(server_status Innodb_deadlocks)
 mapfile -t pids < <(sql 'SELECT pid FROM outbox_workers')
 kill -STOP "${pids[@]}"
 one=$(two_rows deadlock 0)

@@ -54,14 +54,6 @@ hold_replica() { kill -STOP "$REPLICA"; }
 release_replica() { kill -CONT "$REPLICA"; }
 trap 'kill -CONT ${REPLICA:-} 2> /dev/null; cleanup' EXIT
 
-marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
-    FROM outbox_partitions' 1; }
-hears() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
-    WHERE command LIKE 'Binlog Dump%' AND user = 'outbox'" 1; }
-# So long has a worker no statement of its own that would wait for a replica.
-has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
-    FROM outbox_partitions' 1; }
-worker() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
 # On MySQL one waits for the replica, and others in line behind it.
 waits_for_replica() { [ "$(sql "SELECT COUNT(*) FROM
     information_schema.processlist WHERE user = '$1' AND
@@ -72,7 +64,7 @@ event() {
 	produce --events 1 --keys 1 --payload 100 --key-prefix "d$EVENTS-"
 	EVENTS=$((EVENTS + 1))
 }
-goes_early() { event; marked; }
+goes_early() { event; all_marked; }
 said() { grep -c "info worker.*: messages $1 .*commit" "$LOG" || :; }
 says() { [ "$(said "$1")" -ge "$2" ]; }
 asks_until() { event; says "$@"; }
@@ -103,10 +95,10 @@ arrives_when_released() {
 claim_unconfirmed() {
 	drain
 	BEFORE=$(stored)
-	kill -STOP "$(worker)"
+	kill -STOP "$(worker_pid)"
 	event
 	hold_replica
-	kill -CONT "$(worker)"
+	kill -CONT "$(worker_pid)"
 	wait_for 5 waits_for_replica outbox
 }
 # A look that goes everywhere reads no messages ahead, and MySQL rings so soon
@@ -130,7 +122,7 @@ start_replica || { echo 'Bail out! no replica'; exit 1; }
 WORKERS=1 PARTITIONS=4 LEASE_RENEW=20 LEASE_TTL=50 HEARTBEAT_TTL=50 \
     CLAIM_TTL=50 WAKE='binlog: true' write_conf
 start_master --interval-ms 600000
-wait_for 20 all_owned && wait_for 20 hears
+wait_for 20 all_owned && wait_for 20 has_listener
 
 # Semi-sync off.
 wait_for 30 goes_early

@@ -8,8 +8,6 @@
 start_servers
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 2
-marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
-    FROM outbox_partitions' 1; }
 no_bounds() { is_sql 'SELECT COUNT(*) FROM outbox_partitions
     WHERE unsure_epoch <> lease_epoch' 0; }
 begin() {
@@ -17,7 +15,6 @@ begin() {
 	    TIMEOUT_MS=1000 WAKE='binlog: true' write_conf
 	start_master "$@"
 }
-worker() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
 
 # A few at a time, until all leases say that messages go early.
 EVENTS=0
@@ -26,20 +23,15 @@ events() {
 	    "${@:2}"
 	EVENTS=$((EVENTS + $1))
 }
-hears() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
-    WHERE command = 'Binlog Dump'" 1; }
-# A worker that has to renew while commits are held up sends nothing.
-has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
-    FROM outbox_partitions' 1; }
 goes_early() {
 	wait_for 10 all_owned
-	wait_for 30 hears
+	wait_for 30 has_listener
 	wait_for 10 no_bounds
 	for _ in 1 2 3 4 5 6 7 8; do
 		events 20 --rate 50
-		marked && break
+		all_marked && break
 	done
-	marked && wait_for 10 is_drained && wait_for 25 has_renewed
+	all_marked && wait_for 10 is_drained && wait_for 25 has_renewed
 	ok $? "$1"
 }
 
@@ -66,10 +58,10 @@ release_commits() {
 send_uncommitted() {
 	local before
 	before=$(stored)
-	kill -STOP "$(worker)"
+	kill -STOP "$(worker_pid)"
 	events 5
 	hold_commits
-	kill -CONT "$(worker)"
+	kill -CONT "$(worker_pid)"
 	wait_for 5 is_stored $((before + 5))
 	is "$(stored)" $((before + 5)) \
 	    "$1: in the stream before their claim is committed"
@@ -103,7 +95,7 @@ is "$(sql 'SELECT COUNT(unsure_since) FROM outbox')" 0 'and nobody is in doubt'
 
 # Who hands over takes his marks away.  If they stayed as a former owner's they
 # would speak of these rows, until each of them said so itself.
-has_handed_over() { [ -n "$(worker)" ] && [ "$(worker)" != "$1" ] && all_owned; }
+has_handed_over() { [ -n "$(worker_pid)" ] && [ "$(worker_pid)" != "$1" ] && all_owned; }
 is_left() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' "$1"; }
 goes_early 'it goes early again'
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
@@ -112,10 +104,10 @@ sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
     INSERT INTO outbox (global_sequence, partition_key, available_at)
 	SELECT sequence, SUBSTRING(stream_id, 6), NOW(6) + INTERVAL 1 HOUR
 	    FROM events WHERE stream_id LIKE 'late-%'"
-OLD=$(worker)
+OLD=$(worker_pid)
 kill -HUP "$MASTER"
 wait_for 20 has_handed_over "$OLD"
-wait_for 30 hears
+wait_for 30 has_listener
 events 20
 wait_for 20 is_left 16
 ok $? 'a successor works'

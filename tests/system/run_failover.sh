@@ -9,8 +9,7 @@
 enqueue() {
 	local i
 	for ((i = 0; i < $2; i++)); do
-		sql "START TRANSACTION; CALL outbox_enqueue('$1-$i', NULL,
-		    'order.paid', 1, NULL, NULL, '{}'); COMMIT"
+		call_enqueue "'$1-$i', NULL, 'order.paid', 1, NULL, NULL, '{}'"
 	done
 }
 configure() {

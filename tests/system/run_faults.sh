@@ -165,9 +165,6 @@ each() {
 
 nothing() { arm "$1"; }
 
-enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
-    "$@") COMMIT"; }
-
 # Where a name stands for several statements they are counted, so nothing of
 # the kind may be under way.
 no_poison() { is_sql "SELECT COUNT(*) FROM events JOIN outbox
@@ -175,7 +172,7 @@ no_poison() { is_sql "SELECT COUNT(*) FROM events JOIN outbox
 poison() {
 	wait_for 30 no_poison
 	arm "$1"
-	enqueue "'poison$ORDERS', NULL, 'two words', 1, NULL, NULL, 'x'"
+	call_enqueue "'poison$ORDERS', NULL, 'two words', 1, NULL, NULL, 'x'"
 	DEAD=$((DEAD + 1))
 }
 
@@ -211,7 +208,7 @@ misplaced() {
 # Longer than all that may be held.
 large() {
 	arm "$1"
-	enqueue "'large$ORDERS', NULL, 'events.x', 1, NULL, NULL,
+	call_enqueue "'large$ORDERS', NULL, 'events.x', 1, NULL, NULL,
 	    REPEAT('x', 70000)"
 }
 
@@ -325,7 +322,7 @@ subjects() {
 refused() {
 	subjects 'events.>'
 	arm "$1"
-	enqueue "'refused$ORDERS', NULL, 'later.x', 1, NULL, NULL, 'x'" \
+	call_enqueue "'refused$ORDERS', NULL, 'later.x', 1, NULL, NULL, 'x'" \
 	    "'refused$ORDERS', NULL, 'later.x', 1, NULL, NULL, 'x'"
 }
 after_refused() { subjects 'events.>,later.>'; }
@@ -472,7 +469,6 @@ finish() {
 }
 
 # counts_are_right NAME: where no worker died the reports must add up
-published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
 sum() { tail -n "+$((OUT_BEFORE + 1))" "$DIR/out" |
     sed "s/.*\"$1\":\([0-9]*\).*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
 all_reported() { [ "$(sum published)" -eq $(($(published) - BEFORE)) ]; }
@@ -492,15 +488,13 @@ few_lines() {
 }
 
 # A statement that fails each time is tried again at the pace of the backoff.
-signals() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Com_signal'" |
-    cut -f2; }
 lasting() {
 	local lines tries
 	arm "$1.instead:0:$2"
 	lines=$(wc -l < "$LOG")
-	tries=$(signals)
+	tries=$(server_status Com_signal)
 	pause 2000
-	tries=$(($(signals) - tries))
+	tries=$(($(server_status Com_signal) - tries))
 	lines=$(($(wc -l < "$LOG") - lines))
 	rm "$OUTBOX_FAULT/armed"
 	[ "$tries" -gt 0 ] && [ "$tries" -le $((WORKERS * 10)) ]

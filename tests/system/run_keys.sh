@@ -924,7 +924,6 @@ is "$("$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null)" '' \
     '--silent: no report'
 
 # Not even after the default, which is a minute.
-is_later() { [ "$(now_ms)" -ge "$1" ]; }
 wait_for 90 is_later $((NEVER_SINCE + 65000))
 is_gone "$NEVER"
 is $? 1 'hang_timeout 0: never'
@@ -959,12 +958,11 @@ sql "SET @first = (SELECT MIN(global_sequence) FROM outbox);
     INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
 	(1, 'attempts', NOW(6) - INTERVAL 6 DAY),
 	(2, 'attempts', NOW(6) - INTERVAL 4 DAY)"
-deletes() { sql "SHOW GLOBAL STATUS LIKE 'Com_delete'" | cut -f2; }
-n=$(deletes)
+n=$(server_status Com_delete)
 run retention retention.days=7 retention.dead_days=5 retention.batch=1
 wait_for 10 has_line "$LOG" 'deleted 10 delivered row\(s\) and 1 dead letter'
 ok $? 'retention.days, dead_days: what is older goes'
-[ $(($(deletes) - n)) -ge 11 ]
+[ $(($(server_status Com_delete) - n)) -ge 11 ]
 ok $? 'retention.batch: one at a time'
 stop_master "$MASTER"
 

@@ -44,8 +44,7 @@ $CC -D_GNU_SOURCE -shared -fPIC -o "$DIR/killer.so" "$DIR/killer.c" -ldl \
 start_servers
 WORKERS=2 MAX_ATTEMPTS=3 write_conf
 
-put() { sql "START TRANSACTION; CALL outbox_enqueue('$1', NULL, '$2', 1, NULL,
-    NULL, '$3'); COMMIT"; }
+put() { call_enqueue "'$1', NULL, '$2', 1, NULL, NULL, '$3'"; }
 crowd() {
 	local i
 	for i in {1..40}; do

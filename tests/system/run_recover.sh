@@ -14,7 +14,6 @@ restart() { "$SANDBOX" restart "$DIR/nats" > /dev/null; }
 stream() { "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window 600 "$@"; }
 purge() { "$LAB" purge --nats "$URL" --stream EVENTS; }
-pending() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
 checked() { sql "SELECT CONCAT(servers, created) FROM outbox_streams
     WHERE name = 'EVENTS'"; }
 was_checked() { [ "$(checked)" != "$1" ]; }

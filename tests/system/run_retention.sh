@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The janitor: retention, and reconcile.at_start
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-. "$srcdir/tests/lib/ctl.sh"
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/prune.sh"
 
 NOTHING='Nothing to reconcile: the outbox is consistent with the event store.'
@@ -33,7 +32,6 @@ fill() {
 	checked '1 MINUTE'
 }
 horizon() { sql 'SELECT reconcile_from FROM outbox_settings'; }
-deletes() { sql "SHOW GLOBAL STATUS LIKE 'Com_delete'" | cut -f2; }
 janitor() { pgrep -P "$1" -f 'outbox-master: janitor'; }
 no_janitor() { ! janitor "$1" > /dev/null; }
 is_another() { local pid; pid=$(janitor "$1") && [ "$pid" != "$2" ]; }
@@ -54,11 +52,11 @@ start_servers
 #
 fill 3000
 keys 'retention: {days: 7, dead_days: 30, batch: 50}'
-n=$(deletes)
+n=$(server_status Com_delete)
 start both
 went 1494 3
 ok $? 'rows and dead letters that are too old go'
-n=$(($(deletes) - n))
+n=$(($(server_status Com_delete) - n))
 [ "$n" -ge 30 ] && [ "$n" -lt 60 ]
 ok $? "a batch at a time ($n deletes)"
 is "$(rows)" '1502 from 1501' 'and no others'

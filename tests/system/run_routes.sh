@@ -19,8 +19,7 @@ server() {
 	EOF2
 }
 reload() { kill -HUP "$(cut -d' ' -f1 "$DIR/nats/process")"; }
-waiting() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
-is_waiting() { [ "$(waiting)" -le "$1" ]; }
+is_pending() { [ "$(pending)" -le "$1" ]; }
 mark() { MARK=$(wc -l < "$LOG"); }
 said() { tail -n "+$((MARK + 1))" "$LOG" | grep -E " warn | error "; }
 has_said() { said | grep -Eq "$1"; }
@@ -52,8 +51,8 @@ mark
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600 --max-msgs 10 --discard-new
 produce --events 50 --keys 50
-wait_for 10 is_waiting 40
-is "$(waiting)" 40 'a full stream takes what fits'
+wait_for 10 is_pending 40
+is "$(pending)" 40 'a full stream takes what fits'
 paused 'a full stream' 'paused.*maximum messages exceeded'
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600 --max-msgs 1000000
@@ -104,7 +103,7 @@ produce --events 50 --keys 50 --payload 5000
 paused 'a smaller max_payload' 'message.s. failed.*max_payload of 2048'
 has_said 'max_payload is 2048 here and was 1048576 before'
 ok $? 'a smaller max_payload: it is said what to do'
-is "$(waiting)" 50 'a smaller max_payload: what fitted before waits'
+is "$(pending)" 50 'a smaller max_payload: what fitted before waits'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 server another-pw ''
 "$SANDBOX" restart "$DIR/nats" >/dev/null

@@ -63,17 +63,16 @@ is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 16 \
 URL=nats://127.0.0.1:1 write_conf
 fails 'nats nats://127.0.0.1:1: ' 'broker away'
 write_conf
-enqueue() { sql "START TRANSACTION; CALL outbox_enqueue($1); COMMIT"; }
 attempts() { sql 'SELECT GROUP_CONCAT(attempts) FROM outbox
     WHERE published_at IS NULL'; }
 SUBJECT='nowhere.{event_type}' write_conf
 fails 'stream EVENTS: has no subject that matches nats.subject' \
     'stream and subject do not fit'
 STREAM='' SUBJECT='nowhere.{event_type}' write_conf
-enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
+call_enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
 fails 'no stream takes this subject' 'no stream for the subject'
 is "$(attempts)" 0 'and no message is to blame'
-enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
+call_enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
 STREAM=OTHER write_conf
 fails 'stream OTHER: cannot be used: stream not found' 'no such stream'
 "$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>'
@@ -90,11 +89,11 @@ is "$RC" 0 'all well again'
 SUBJECT='{event_type}' write_conf
 start_master
 for i in {1..40}; do
-	enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
+	call_enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
 done
 wait_for 10 has_line "$LOG" 'destination paused.*no stream takes this subject'
 ok $? 'a route that takes nothing is paused'
-enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
+call_enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
 wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
     WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1
 ok $? 'forty refused heads do not keep another key waiting'
@@ -126,10 +125,10 @@ last() { sql 'SELECT MAX(sequence) FROM events'; }
 
 # poison REGEX NAME ARGUMENTS: dies, and a later one of its key goes on
 poison() {
-	enqueue "'poison', NULL, $3"
+	call_enqueue "'poison', NULL, $3"
 	local seq
 	seq=$(last)
-	enqueue "'poison', NULL, 'good', 1, NULL, NULL, 'after'"
+	call_enqueue "'poison', NULL, 'good', 1, NULL, NULL, 'after'"
 	once
 	is "$RC" 1 "$2: the tick is not clean"
 	like "$(dead "$seq")" "^message: $1" "$2: dead with its reason"
@@ -146,7 +145,7 @@ poison 'header size exceeds maximum' 'more headers than a stream takes' \
     "'wide', 1, NULL, CONCAT('{\"a\":\"', REPEAT('x', 70000), '\"}'), 'x'"
 poison 'metadata is not a JSON object' 'metadata of the wrong shape' \
     "'shape', 1, NULL, '[1,2]', 'x'"
-enqueue "'lost', NULL, 'lost', 1, NULL, NULL, 'x'"
+call_enqueue "'lost', NULL, 'lost', 1, NULL, NULL, 'x'"
 sql "DELETE FROM events WHERE sequence = $(last)"
 gone=$(sql 'SELECT MAX(global_sequence) FROM outbox')
 once
@@ -154,7 +153,7 @@ like "$(dead "$gone")" 'points at an event that does not exist' \
     'an outbox row without its event is dead'
 
 # Odd but deliverable.
-enqueue "'odd', NULL, 'odd', 1, NULL, '[]', CONCAT('a', CHAR(0), X'FF80')"
+call_enqueue "'odd', NULL, 'odd', 1, NULL, '[]', CONCAT('a', CHAR(0), X'FF80')"
 once
 is "$RC" 0 'NUL and invalid UTF-8 in a payload, [] as metadata'
 "$LAB" show --nats "$URL" --stream EVENTS --last > "$DIR/shown"
@@ -209,16 +208,13 @@ before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
 is "$before" 6 'and nobody died of it'
 
 # A burst of nothing to do must not be a burst of statements.
-questions() { "$SANDBOX" sql "$DIR/db" -Ne "SHOW GLOBAL STATUS LIKE 'Questions'" |
-    cut -f2; }
 # For a second after work more of it is expected.
 wait_for 5 is_drained
-is_later() { [ "$(now_ms)" -ge "$1" ]; }
 wait_for 5 is_later $(($(now_ms) + 1500))
-a=$(questions)
+a=$(server_status Questions)
 end=$(($(now_ms) + 3000))
 while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.1 <> <(:) || :; done
-b=$(questions)
+b=$(server_status Questions)
 [ $((b - a)) -lt 90 ]
 ok $? "an idle worker is quiet ($((b - a)) statements in 3 s)"
 stop_master "$MASTER"

@@ -6,11 +6,6 @@ start_servers
 
 conf() { WAKE='subject: outbox.wake' write_conf; }
 
-questions() {
-	"$SANDBOX" sql "$DIR/db" -e "SHOW GLOBAL STATUS LIKE 'Questions'" |
-	    sed -n 's/^Questions[^0-9]*//p'
-}
-
 # sleepy: from here on the worker does not look for ten seconds
 sleepy() {
 	local long='"backoff_ms":[1-9][0-9]{4},' seen
@@ -31,13 +26,13 @@ wait_for 3 is_drained
 ok $? 'a ring: they look at once'
 
 # While somebody rings without end.
-asked=$(questions)
+asked=$(server_status Questions)
 since=$(now_ms)
 until [ $(($(now_ms) - since)) -ge 3000 ]; do
 	ring outbox.wake 20000 || break
 done
 took=$(($(now_ms) - since))
-asked=$(($(questions) - asked))
+asked=$(($(server_status Questions) - asked))
 [ "$asked" -le $((took / 4 + 50)) ]
 ok $? "many rings, few looks ($asked statements in $took ms)"
 [ "$asked" -ge 50 ]
@@ -72,13 +67,12 @@ REPORT=--json start_master
 are_idle() {
 	[ "$(grep -c '"backoff_ms":1000,' "$DIR/out")" -ge 8 ]
 }
-is_later() { [ "$(now_ms)" -ge "$1" ]; }
 wait_for 10 all_owned && wait_for 20 are_idle
 ok $? 'a fleet is idle'
 since=$(now_ms)
-asked=$(questions)
+asked=$(server_status Questions)
 wait_for 20 is_later $((since + 12000))
-asked=$(($(questions) - asked))
+asked=$(($(server_status Questions) - asked))
 took=$(($(now_ms) - since))
 [ "$asked" -le $((4 * took / 1000 + 14)) ]
 ok $? "it asks little ($asked statements in $took ms)"

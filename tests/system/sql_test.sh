@@ -5,30 +5,11 @@
 # Loads sql/ as an operator would and uses it as an application would: with
 # the client program, as the accounts that grants.sql is for.
 
-top=${srcdir:-.}
+# shellcheck source=tests/lib/result.sh
+. "${srcdir:-.}/tests/lib/result.sh"
 sandbox=$top/tools/sandbox
 nl='
 '
-n=0
-failed=0
-
-# result NAME STATUS [DETAIL]
-result() {
-	n=$((n + 1))
-	name=$(printf %s "$1" | tr '\n' ' ')
-	if [ "$2" -eq 0 ]; then
-		echo "ok $n - $kind: $name"
-		return
-	fi
-	failed=$((failed + 1))
-	echo "not ok $n - $kind: $name"
-	printf '%s\n' "$3" | sed 's/^/# /'
-}
-
-is() {
-	[ "$2" = "$3" ]
-	result "$1" $? "got:  $2${nl}want: $3"
-}
 
 # has NAME TEXT PART
 has() {
@@ -563,5 +544,4 @@ trap 'exit 1' HUP INT PIPE TERM
 
 with mariadb
 [ "${OUTBOX_CHECK:-full}" = short ] || with mysql
-echo "1..$n"
-[ $failed -eq 0 ]
+results

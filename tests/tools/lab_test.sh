@@ -5,29 +5,11 @@
 # Fills a stream by hand from rows of the events table, well and with one
 # fault at a time, and looks whether "lab check" sees each of them.
 
-top=${srcdir:-.}
+# shellcheck source=tests/lib/result.sh
+. "${srcdir:-.}/tests/lib/result.sh"
 lab=${LAB:-./lab}
 sandbox=$top/tools/sandbox
-n=0
-failed=0
 round=0
-
-result() {
-	n=$((n + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $n - $1"
-		return
-	fi
-	failed=$((failed + 1))
-	echo "not ok $n - $1"
-	printf '%s\n' "$3" | sed 's/^/# /'
-}
-
-is() {
-	[ "$2" = "$3" ]
-	result "$1" $? "got:  $2
-want: $3"
-}
 
 sql() {
 	"$sandbox" sql "$dir/db" -N -B app -e "$1"
@@ -608,5 +590,4 @@ case $? in
 	exit 0 ;;
 *)	result "the servers start" 1 "$out" ;;
 esac
-echo "1..$n"
-[ $failed -eq 0 ]
+results

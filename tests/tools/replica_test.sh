@@ -6,10 +6,7 @@
 # shellcheck source=tests/lib/replica.sh
 . "$srcdir/tests/lib/replica.sh"
 
-put() {
-	sql "START TRANSACTION; CALL outbox_enqueue('$1', NULL, 't', 1, NULL,
-	    NULL, '{}'); COMMIT"
-}
+put() { call_enqueue "'$1', NULL, 't', 1, NULL, NULL, '{}'"; }
 keys='SELECT GROUP_CONCAT(stream_id ORDER BY sequence) FROM events'
 
 start_servers "${REPLICA_LINES[@]}"

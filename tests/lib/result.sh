@@ -1,0 +1,33 @@
+# result.sh - TAP for tests in plain sh; sourced.  "$top" is the source tree.
+
+# shellcheck shell=sh disable=SC2034
+
+top=${srcdir:-.}
+n=0
+failed=0
+
+# result NAME STATUS [DETAIL]; of several kinds of servers each has its name
+result() {
+	n=$((n + 1))
+	titled=${kind:+$kind: }$(printf %s "$1" | tr '\n' ' ')
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n - $titled"
+		return
+	fi
+	failed=$((failed + 1))
+	echo "not ok $n - $titled"
+	printf '%s\n' "$3" | sed 's/^/# /'
+}
+
+# is NAME GOT WANT
+is() {
+	[ "$2" = "$3" ]
+	result "$1" $? "got:  $2
+want: $3"
+}
+
+# results: the end; what the test returns
+results() {
+	echo "1..$n"
+	[ "$failed" -eq 0 ]
+}
