@@ -14,9 +14,6 @@
 #include "util/buf.h"
 #include "util/log.h"
 
-/* A day: how long a server may take to alter a table. */
-#define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
-
 static const struct command commands[] = {
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .help = "everything at a glance; 1 if it needs a human",
@@ -74,6 +71,10 @@ static const struct command commands[] = {
 	{ .words = "keys release", .options = "", .rest = "KEY...",
 	  .min = 1, .max = INT_MAX, .changes = true,
 	  .help = "let halted keys go on", .run = keys_release },
+	{ .words = "stream republish", .options = "", .rest = "",
+	  .changes = true, .offline = true,
+	  .help = "send again what the stream does not have",
+	  .run = stream_republish },
 	{ .words = "phantoms forget", .options = "", .rest = "",
 	  .changes = true, .help = "messages without an event are dealt with",
 	  .run = phantoms_forget },
@@ -227,20 +228,6 @@ join(int argc, char **argv)
 }
 
 static int
-connect_store(struct ctl *c)
-{
-	struct err	e;
-
-	c->store = c->command->bare ?
-	    store_new_patient(c->conf, "outboxctl", PATIENCE_MS) :
-	    store_new(c->conf, "outboxctl");
-	if (store_open(c->store, &e) == 0 && version_guard(c, &e) == 0 &&
-	    (c->command->bare || store_learn(c->store, &e) == 0))
-		return CTL_DONE;
-	return ctl_fail(c, &e);
-}
-
-static int
 run(struct ctl *c, const char *path)
 {
 	struct err	e;
@@ -252,7 +239,7 @@ run(struct ctl *c, const char *path)
 	}
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
 		return ctl_no_such(c, "%s", e.text);
-	if (!c->command->offline && (status = connect_store(c)) != CTL_DONE)
+	if (!c->command->offline && (status = ctl_connect(c)) != CTL_DONE)
 		return status;
 	return c->command->run(c);
 }

@@ -22,7 +22,6 @@
 #include "ipc/daemon.h"
 #include "util/log.h"
 #include "master/master.h"
-#include "recovery/refill.h"
 #include "util/sig.h"
 #include "worker/worker.h"
 #include "util/xalloc.h"
@@ -32,12 +31,12 @@ struct options {
 	struct conf_override	 override;
 	struct report_form	 report;
 	int64_t			 interval_ms;
-	bool			 test, dump, detach, once, refill, yes;
+	bool			 test, dump, detach, once;
 };
 
 enum {
 	OPT_ONCE = 256, OPT_JSON, OPT_SILENT, OPT_INTERVAL, OPT_WINDOW,
-	OPT_NO_LEASING, OPT_WORKERS, OPT_REFILL, OPT_YES
+	OPT_NO_LEASING, OPT_WORKERS
 };
 
 static const struct option longopts[] = {
@@ -50,8 +49,6 @@ static const struct option longopts[] = {
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "once", no_argument, NULL, OPT_ONCE },
-	{ "refill", no_argument, NULL, OPT_REFILL },
-	{ "yes", no_argument, NULL, OPT_YES },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "silent", no_argument, NULL, OPT_SILENT },
 	{ "interval-ms", required_argument, NULL, OPT_INTERVAL },
@@ -73,8 +70,6 @@ static const char usage_text[] =
 "      --workers N       instead of master.workers\n"
 "      --no-leasing      as worker.leasing: false\n"
 "      --once            one tick of one worker; status 0 if it was clean\n"
-"      --refill          count delivered messages that the stream has not\n"
-"      --yes             and have them sent again\n"
 "      --json            report each tick as one JSON object\n"
 "      --silent          do not report ticks\n"
 "      --interval-ms N   pause so long between ticks\n"
@@ -127,12 +122,6 @@ take_option(struct options *o, int opt)
 	case OPT_ONCE:
 		o->once = true;
 		break;
-	case OPT_REFILL:
-		o->refill = true;
-		break;
-	case OPT_YES:
-		o->yes = true;
-		break;
 	case OPT_JSON:
 		o->report.json = true;
 		break;
@@ -180,37 +169,21 @@ parse_options(struct options *o, int argc, char **argv)
 }
 
 /* This process does it itself, next to whatever else is running. */
-static void
-become_one(const char *role, const struct conf *conf, char id[IDENT_SIZE])
-{
-	char		host[256] = "";
-	struct err	e;
-
-	log_role(role);
-	if (log_open("stderr", (enum log_level)conf->log.level,
-	    conf->log.format == FORMAT_JSON, &e) < 0 ||
-	    daemon_drop_root(conf->master.user, &e) < 0)
-		fatal(EX_NOPERM, "%s", e.text);
-	gethostname(host, sizeof(host) - 1);
-	ident_new(id, host, 0);
-}
-
-static int
-run_refill(const struct options *o, const struct conf *conf)
-{
-	char	id[IDENT_SIZE];
-
-	become_one("refill", conf, id);
-	return refill_main(conf, id, o->yes);
-}
-
 static int
 run_once(const struct options *o, const struct conf *conf)
 {
 	struct worker_args	a = { .conf = conf, .report = o->report,
 				    .once = true };
+	char			host[256] = "";
+	struct err		e;
 
-	become_one("once", conf, a.id);
+	log_role("once");
+	if (log_open("stderr", (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, &e) < 0 ||
+	    daemon_drop_root(conf->master.user, &e) < 0)
+		fatal(EX_NOPERM, "%s", e.text);
+	gethostname(host, sizeof(host) - 1);
+	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
 	a.report.window_ms = 0;
 	return worker_main(&a);
@@ -308,9 +281,8 @@ main(int argc, char **argv, char **envp)
 		return 0;
 	}
 	sig_init();
-	if (o.once || o.refill) {
-		int status = o.refill ? run_refill(&o, conf) :
-		    run_once(&o, conf);
+	if (o.once) {
+		int status = run_once(&o, conf);
 
 		conf_free(conf);
 		return status;

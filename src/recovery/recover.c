@@ -152,8 +152,8 @@ tell(struct recover *r, const struct recover_walk *w)
 		    (unsigned long long)(w->there + w->removed));
 	if (w->removed > 0 && w->empty && !w->expires)
 		sound(r, "is empty, and messages were expected: it was "
-		    "purged? nothing is sent again by itself, outbox-master "
-		    "--refill does it");
+		    "purged? nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
 }
 
 static int
@@ -271,8 +271,8 @@ is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
 	*anew = *known && f.lost && !f.back;
 	if (*anew)
 		sound(r, "was made anew: what was delivered before is not in "
-		    "it; nothing is sent again by itself, outbox-master "
-		    "--refill does it");
+		    "it; nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
 	return 0;
 }
 
@@ -394,8 +394,8 @@ look_for_emptiness(struct recover *r, const struct stream_state *st,
 
 	if (empty && r->emptied_at != st->first)
 		sound(r, "is empty, and messages were expected: it was "
-		    "purged? nothing is sent again by itself, outbox-master "
-		    "--refill does it");
+		    "purged? nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
 	r->emptied_at = empty ? st->first : 0;
 }
 

@@ -451,7 +451,7 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 	if (n == 1) {
 		log_error("sequence %llu is lost and cannot be sent again, the "
 		    "database refuses this row by itself: %s; mend the row or "
-		    "the table, then outbox-master --refill",
+		    "the table, then outboxctl stream republish",
 		    (unsigned long long)rows[0].id.sequence, e->text);
 		return 0;
 	}

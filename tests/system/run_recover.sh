@@ -2,6 +2,7 @@
 # What JetStream loses after it acknowledged it is found and sent again; what
 # a limit, a consumer or a purge removed is not
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+. "$srcdir/tests/lib/ctl.sh"
 
 start_servers
 STORE=$DIR/nats/js
@@ -137,14 +138,17 @@ ok $? 'a stream that was made anew is an alarm'
 crash
 again
 is "$(pending) $(stored)" '0 10' 'and nothing is sent again by itself'
-"$OUTBOX_MASTER" -c "$CONF" --refill > "$DIR/refill" 2>&1
-is $? 0 '--refill looks'
-like "$(cat "$DIR/refill")" '^410 delivered rows: 10 are in .* 400 are not' \
-    'and counts'
-is "$(pending)" 0 'no more than that'
-"$OUTBOX_MASTER" -c "$CONF" --refill --yes > "$DIR/refill" 2>&1
-is $? 0 '--refill --yes'
-like "$(cat "$DIR/refill")" '400 are sent again' 'says what it does'
+as_operator
+ctl -c "$OP" stream republish --dry-run
+like "$RC $OUT" '^0 410 delivered rows: 10 are in .* 400 are not$' \
+    'stream republish --dry-run looks and counts'
+ctl -c "$OP" stream republish
+is "$RC $(pending)" '1 0' 'no more than that, nor for so many without --yes'
+ctl -c "$OP" stream republish --yes
+like "$RC $OUT" '^0 .* 400 are sent again$' 'stream republish says what it does'
+is "$(sql "SELECT arguments, changed FROM outbox_audit
+    WHERE command = 'stream republish'")" "$(printf -- '--yes\t400')" \
+    'and the audit, too'
 wait_for 20 is_drained
 is "$(stored)" 410 'and the stream is complete'
 stop_master "$MASTER"

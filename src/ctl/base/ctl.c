@@ -7,6 +7,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+/* A day: how long a server may take to alter a table. */
+#define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
+
 /* More rows than these are asked about. */
 #define MANY	100
 
@@ -62,4 +65,18 @@ ctl_confirm(const struct ctl *c, uint64_t n, const char *what)
 	    (unsigned long long)n);
 	return fgets(answer, sizeof(answer), stdin) != NULL &&
 	    (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+int
+ctl_connect(struct ctl *c)
+{
+	struct err	e;
+
+	c->store = c->command->bare ?
+	    store_new_patient(c->conf, "outboxctl", PATIENCE_MS) :
+	    store_new(c->conf, "outboxctl");
+	if (store_open(c->store, &e) == 0 && version_guard(c, &e) == 0 &&
+	    (c->command->bare || store_learn(c->store, &e) == 0))
+		return CTL_DONE;
+	return ctl_fail(c, &e);
 }

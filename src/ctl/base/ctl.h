@@ -44,7 +44,7 @@ struct command {
 	int		 min, max;	/* of the rest */
 	bool		 changes;	/* takes --dry-run and --yes */
 	bool		 adds;		/* changes, but has nothing to ask */
-	bool		 offline;	/* needs no database */
+	bool		 offline;	/* needs no database, or not at once */
 	bool		 bare;		/* needs no tables, and has patience */
 	bool		 own_limit;	/* --limit is 0 when not given */
 	const char	*help;		/* one line */
@@ -54,6 +54,9 @@ struct command {
 /*
  * ctl.c
  */
+
+/* Open the store of an offline command; CTL_DONE, or as ctl_fail. */
+int	ctl_connect(struct ctl *);
 
 /* Say what is wrong, and the status that goes with it. */
 int	ctl_fail(const struct ctl *, const struct err *);
@@ -174,6 +177,7 @@ int	dead_purge(struct ctl *);
 int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
 int	phantoms_forget(struct ctl *);
+int	stream_republish(struct ctl *);
 int	enqueue(struct ctl *);
 int	prune(struct ctl *);
 int	reconcile(struct ctl *);

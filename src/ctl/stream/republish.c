@@ -1,0 +1,140 @@
+/*
+ * republish.c - have everything sent again that the stream does not have
+ *
+ * For a stream that was made anew or purged by mistake: a decision that the
+ * daemon does not take by itself.  Beside a running one it is harmless: a row
+ * that was sent again meanwhile has another place and is left alone.
+ */
+
+#include <string.h>
+
+#include "ctl/base/ctl.h"
+#include "ctl/base/mend.h"
+#include "nats/bus.h"
+#include "recovery/recover.h"
+#include "util/sig.h"
+
+#define THE_BEGINNING	"1970-01-01 00:00:01.000000"
+
+struct republish {
+	struct ctl	*ctl;
+	struct relay	 relay;
+	struct recover	 recover;
+	char		 prefix[STORE_PREFIX];
+};
+
+/* A wait lets the signals in. */
+static enum keep
+keep(void *arg)
+{
+	(void)arg;
+	return got_term ? KEEP_FINISH : KEEP_ON;
+}
+
+/* Where no count is set there is no delivered row, and reading would set it. */
+static int
+prepare(struct republish *x, struct err *e)
+{
+	struct store	*s = x->ctl->store;
+	struct pub	*p = &x->relay.pub;
+	struct counts	 k;
+
+	if (store_read_counts(s, &k, e) < 0)
+		return -1;
+	if (k.count != 0 && store_settings(s, &k.count, e) < 0)
+		return -1;
+	store_prefix(s, x->prefix);
+	recover_init(&x->recover, x->ctl->conf, s, &x->relay);
+	return p->ops->open(p->arg, e);
+}
+
+static int
+walk(struct republish *x, struct recover_walk *w, bool dry, struct err *e)
+{
+	char	from[STORE_TIME] = THE_BEGINNING, until[STORE_TIME];
+
+	*w = (struct recover_walk){ .all = true, .absent = true, .dry = dry };
+	if (store_now(x->ctl->store, until, e) < 0)
+		return -1;
+	return recover_walk(&x->recover, w, from, until, e) == WALK_DONE ? 0 :
+	    err_in(e, "stream %s", x->ctl->conf->nats.stream);
+}
+
+static int
+note(struct ctl *c, void *n, struct err *e)
+{
+	return audit_note(c, *(uint64_t *)n, e);
+}
+
+/* On record before the first row is changed, for there is no way back. */
+static int
+send_again(struct republish *x, struct recover_walk *w, struct err *e)
+{
+	struct err	other;
+	int		rc;
+
+	sig_init();
+	w->reset = 0;
+	if (ctl_transaction(x->ctl, note, &w->reset, e) < 0)
+		return -1;
+	rc = walk(x, w, false, e);
+	if (w->reset > 0 && ctl_transaction(x->ctl, note, &w->reset,
+	    rc < 0 ? &other : e) < 0)
+		return -1;
+	return rc;
+}
+
+static void
+report(const struct ctl *c, const struct recover_walk *w)
+{
+	struct buf	text = { 0 };
+
+	buf_printf(&text, "%llu delivered rows: %llu are in stream %s, %llu "
+	    "are not", (unsigned long long)(w->there + w->lost),
+	    (unsigned long long)w->there, c->conf->nats.stream,
+	    (unsigned long long)w->lost);
+	if (w->lost > 0 && !c->args.dry_run)
+		buf_printf(&text, "; %llu are sent again",
+		    (unsigned long long)w->reset);
+	print_done(c, w->dry ? w->lost : w->reset, "%s", text.data);
+	buf_free(&text);
+}
+
+static int
+republish(struct republish *x)
+{
+	struct ctl		*c = x->ctl;
+	struct recover_walk	 w = { .lost = 1 };
+	struct err		 e;
+
+	if (!store_can_recover(c->store))
+		return ctl_no_such(c, "the tables do not keep where the "
+		    "stream has a message: outboxctl schema upgrade");
+	if (prepare(x, &e) < 0 || ((!c->args.yes || c->args.dry_run) &&
+	    walk(x, &w, true, &e) < 0))
+		return ctl_fail(c, &e);
+	if (!ctl_confirm(c, w.lost, "sent again"))
+		return CTL_FAILED;
+	if (w.lost > 0 && !c->args.dry_run && send_again(x, &w, &e) < 0)
+		return mend_fail(c, &e);
+	report(c, &w);
+	return CTL_DONE;
+}
+
+int
+stream_republish(struct ctl *c)
+{
+	struct republish	x = { .ctl = c, .relay = { .conf = c->conf,
+				    .keep = keep } };
+	int			status;
+
+	if (c->conf->nats.stream[0] == '\0')
+		return ctl_no_such(c, "nats.stream names no stream");
+	x.relay.form.id_prefix = x.prefix;
+	/* First the broker's library, see bus.h. */
+	x.relay.pub = bus_new(c->conf, "outboxctl");
+	if ((status = ctl_connect(c)) == CTL_DONE)
+		status = republish(&x);
+	bus_free(&x.relay.pub);
+	return status;
+}
