@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# README.md, doc/tested.md and doc/performance.md: the commands, options, keys,
-# files and log lines that they name exist, and they fit a terminal
+# README.md, HACKING.md and doc/: the commands, options, keys, files, functions,
+# tests and log lines that they name exist, and they fit a terminal
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 [ -x "$OUTBOXCTL" ] || skip_all 'no outboxctl'
 pages=("$srcdir/README.md" "$srcdir/doc/tested.md" "$srcdir/doc/performance.md")
+docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md)
 
 # found REGEX: each match in the pages, once
 found() { grep -Eho -- "$1" "${pages[@]}" | sort -u; }
@@ -14,7 +15,10 @@ cmp -s "$srcdir/README" "${pages[0]}"
 ok $? 'README is README.md'
 [ "$(wc -l < "${pages[0]}")" -le 250 ]
 ok $? 'README.md has at most 250 lines'
-is "$(awk 'length > 80' "${pages[@]}")" '' 'no line is longer than 80 columns'
+[ "$(wc -l < "${docs[0]}")" -le 200 ]
+ok $? 'HACKING.md has at most 200 lines'
+is "$(awk 'length > 80' "${pages[@]}" "${docs[0]}")" '' \
+    'no line is longer than 80 columns'
 
 help=$("$OUTBOXCTL" --help)
 while read -r _ words; do
@@ -46,4 +50,51 @@ for text in 'is missing or not granted' 'acknowledged messages'; do
 	grep -qF -- "$text" "${pages[0]}" && grep -qF -- "$text" <<< "$code"
 	ok $? "the log says: $text"
 done
+
+# What is for those who change the program: each file with its folders as far
+# as they are named, and each name in the code, manuals and scripts.  nats.c is
+# a library.
+
+# named REGEX: each match in the documents, once
+joined=$(cat "${docs[@]}" | tr -s '\n ' '  ')
+named() { grep -Eo -- "$1" <<< "$joined" | tr -d "\`" | sort -u; }
+
+# missing FILE...: those of standard input that are a suffix of no FILE
+missing() {
+	awk 'NR == FNR { n = split($0, p, "/"); for (s = p[n]; n >= 1;
+	    s = p[--n] "/" s) have[s] = 1; next } !($0 in have)' \
+	    <(printf '%s\n' "$@") -
+}
+
+mapfile -t files < <(cd "$srcdir" && find src tests tools sql etc man doc \
+    bench init ./*.* quickstart -type f | sed 's,^\./,,')
+is "$(named '([a-z]+/)*[A-Za-z0-9_]+\.([ch]|sh|sql|md|am|yml(\.5)?|pml)\b' |
+    grep -vx 'nats\.c' | missing "${files[@]}")" '' 'files that the documents name exist'
+is "$(named '\bcheck_[a-z]+\b' | while read -r name; do
+	grep -Eqs "^(static .*)?$name(_SOURCES|\()|[*[:space:]]$name\(" \
+	    "$srcdir/Makefile.am" "$srcdir"/src/*/*.c || echo "$name"
+    done)" '' 'and tests'
+
+mapfile -t words < <(cd "$srcdir" && cat Makefile.am configure.ac quickstart \
+    sql/* man/* etc/* tools/* tests/*/* src/*/*.[ch] src/*/*/*.[ch] |
+    grep -aoE '[A-Za-z_][A-Za-z0-9_]*' | sort -u)
+is "$(named '`@?[a-z]+_[a-z_]+(\(\))?`|\b[a-z_]+\(\)' | tr -d '@()' |
+    sort -u | comm -23 - <(printf '%s\n' "${words[@]}"))" '' \
+    'and functions, fields and columns'
+
+# "store.c `name`", and "`name()` in src/store/store.c"
+is "$({
+	named '\b[a-z_]+\.c `[a-z_]+`'
+	named '`[a-z_]+(\(\))?` (in |\()(src|tests)/[a-z_/]+\.[ch]\b' |
+	    sed -E 's,^([a-z_]+).*/([a-z_.]+)$,\2 \1,'
+    } | while read -r file name; do
+	grep -rqw --include="$file" -- "$name" "$srcdir"/{src,tests} ||
+	    echo "$file: $name"
+    done)" '' 'and what is said to be in a file is there'
+is "$(named '\bcheck_[a-z]+( `[a-z_]+`,?)+' | tr -d , |
+    while read -r test names; do
+	for name in $names; do
+		grep -rqw -- "$name" "$srcdir"/tests/*/ || echo "$test: $name"
+	done
+    done)" '' 'and the cases of tests'
 done_testing
