@@ -1,13 +1,13 @@
-# age.sh - what slows a table down: age, an old snapshot, keys that wait
+# age.sh - effects that slow a table down: age, a snapshot, blocked keys
 #
-# Each is put between two drains without it, and told as the ratio to their
-# mean, so that a machine that gets slower does not count.
+# Each drain with an effect runs between two plain drains, and the figure is the
+# ratio to their mean, so that a machine that gets slower does not matter.
 
 # shellcheck shell=bash disable=SC2034
 
 # --- delivered rows ---------------------------------------------------------
 
-# age_table N: rows delivered a month ago; their events are archived
+# age_table N: add N rows delivered a month ago, without events
 age_table() {
 	local have part
 	for ((have = 0; have < $1; have += part)); do
@@ -39,7 +39,7 @@ snapshot_open() {
 	wait_for 60 test -s "$DIR/snapshot.out" || die 'no snapshot'
 }
 
-# It saw nothing of all that: it was open all the time.
+# Check that the snapshot stayed open: it still sees no rows.
 snapshot_close() {
 	echo 'SELECT COUNT(*) FROM outbox;' >&"$snapshot"
 	exec {snapshot}>&-
@@ -50,9 +50,9 @@ snapshot_close() {
 
 # --- keys that wait ---------------------------------------------------------
 
-# The head of each key has a subject that no stream takes; four rows are
-# behind it.  Others are delivered meanwhile: where nothing is, it is the
-# route that pauses.
+# The head of each key has a subject that no stream takes, with four rows behind
+# it.  Other rows are delivered meanwhile: without any delivery the worker would
+# pause instead of parking keys.
 block_keys() {
 	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
 		event_data)
@@ -86,7 +86,7 @@ plain() {
 	drain "$ROWS" "$FLEETSIZE" 200 2000 1000
 }
 
-# against NAME=VALUE...: with the effect that was set up, then without
+# against NAME=VALUE...: a drain with the prepared effect, then one without
 against() {
 	local before=$RATE with this
 	describe age "$@" "rows=$ROWS" run=1

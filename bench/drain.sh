@@ -1,16 +1,16 @@
-# drain.sh - a backlog and a fleet that is ready: how fast is it gone?
+# drain.sh - the time that a ready fleet takes for a backlog
 
 # shellcheck shell=bash disable=SC2034
 
-# What age.sh adds to a drain: a command for when the fleet is ready and one for
-# when the rows are delivered; how many others were delivered before, and how
-# many wait until the second.
+# Set by age.sh: PREPARE runs when the fleet is ready, RELEASE when the rows are
+# delivered; BEFORE: other messages delivered before the drain; OTHERS: other
+# rows that wait until RELEASE.
 PREPARE=: RELEASE=: BEFORE=0 OTHERS=0
 
 is_left() { is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL" "$1"; }
 
-# drain ROWS WORKERS PAYLOAD KEYS BATCH: sets RATE, rows a second from the go
-# to the last settle, and DB_US, the database's CPU per row
+# drain ROWS WORKERS PAYLOAD KEYS BATCH: sets RATE, rows per second from the
+# start to the last settle, and DB_US, the database's CPU per row
 drain() {
 	local go end
 	fleet_start "$2" "$5"
@@ -49,14 +49,14 @@ drain_figures() {
 	memory_figures
 }
 
-# From the first message to the last, by the stream's clock.
+# Rates from the first message to the last, by the stream's clock.
 stream_figures() {
 	figure rate_stream "$(field rate)" msg/s
 	figure rate_first_quarter "$(field rate_first_quarter)" msg/s
 	figure rate_last_quarter "$(field rate_last_quarter)" msg/s
 }
 
-# drain_run WHAT ROWS WORKERS PAYLOAD KEYS BATCH: what is varied comes first
+# drain_run WHAT ROWS WORKERS PAYLOAD KEYS BATCH: WHAT names the varied value
 drain_run() {
 	local run
 	for ((run = 1; run <= REPEAT; run++)); do
@@ -66,7 +66,7 @@ drain_run() {
 	done
 }
 
-# One thing at a time is varied; the rest is as in the middle.
+# Vary one value at a time; the others have their middle value.
 section_drain() {
 	local n
 	for n in $BACKLOGS; do

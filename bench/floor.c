@@ -1,11 +1,10 @@
 /*
- * floor.c - the least work there can be for N messages; a yardstick
+ * floor.c - the least possible work for N messages, as a yardstick
  *
- * FROZEN.  The relay is measured against this program, so it must never be
- * tuned to the relay, nor the relay's code be brought here: a yardstick that
- * changes measures nothing.  It shares no code with src/ and none with
- * tools/, and keeps no promise: no order, no leases, no second worker, no
- * failure that it would survive.
+ * FROZEN.  The relay is measured against this program: do not tune it to the
+ * relay, and do not bring code of the relay here.  It shares no code with src/
+ * and tools/, and promises nothing: no order, no leases, no second worker, no
+ * recovery from a failure.
  *
  *   floor sql      per 1000 rows: read candidates, claim, fetch with their
  *                  events, settle; four statements, each by primary key,
@@ -22,9 +21,9 @@
  *                  all of them are acknowledged
  *   floor settle   settle those that come on standard input
  *
- * These are told for nothing what to do and end with their input.  Nobody who
- * claims a message before he sends it, and learns of it after its commit, can
- * be much sooner than that on the same machine.
+ * These two get the sequences at no cost, and end with their input.  A relay
+ * that learns of a message after its commit, and claims it before it sends it,
+ * cannot be much faster on the same machine.
  */
 #include <err.h>
 #include <getopt.h>
@@ -134,7 +133,7 @@ db_open(const struct opts *o)
 	return db;
 }
 
-/* Those behind the last one, without a look at what is delivered. */
+/* Sequences after the last one; published_at is not checked. */
 static size_t
 candidates(MYSQL *db, char **last, struct text *list)
 {
@@ -259,8 +258,8 @@ put_message(struct text *out, const struct opts *o, size_t i,
 }
 
 /*
- * One line of the server, or an answer with its payload.  Returns how many
- * bytes it has, 0 if it is not all there; *acks counts answers.
+ * Parse a line of the server, or an answer with its payload.  Returns its
+ * length in bytes, 0 if it is incomplete; *acks counts answers.
  */
 static size_t
 parse(const char *p, size_t len, size_t *acks, bool *ping)
@@ -288,7 +287,7 @@ parse(const char *p, size_t len, size_t *acks, bool *ping)
 	return line + size + 2;
 }
 
-/* Wait for what comes; returns the number of answers. */
+/* Wait for input; returns the number of answers. */
 static size_t
 bus_read(int fd, struct text *in, struct text *out)
 {
@@ -335,7 +334,7 @@ do_publish(const struct opts *o, long long *start)
 
 /* --- one at a time ------------------------------------------------------ */
 
-/* As many as are there, at most BATCH; 0 at the end. */
+/* Read the sequences available, at most BATCH; 0: end of input. */
 static size_t
 hear(uint64_t *list)
 {

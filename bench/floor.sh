@@ -1,14 +1,14 @@
-# floor.sh - how far from the least work there can be?
+# floor.sh - the relay compared with the least possible work
 
 # shellcheck shell=bash disable=SC2034
 
-# floor_start MODE [options]: waits for the go
+# floor_start MODE [options]: start one, which waits for the end of $DIR/go
 floor_start() {
 	"$FLOOR" "$@" --rows "$ROWS" < "$DIR/go" > "$DIR/floor.$1" &
 	HELPERS+=($!)
 }
 
-# floor MODE PAYLOAD: sql, publish or both; sets FLOOR_RATE
+# floor MODE PAYLOAD: run sql, publish or both; sets FLOOR_RATE
 floor() {
 	local go pid sql='' publish='' wanted=0
 	case $1 in
@@ -36,8 +36,8 @@ floor() {
 	floor_figures "$sql" "$publish"
 }
 
-# floor_figures SQL PUBLISH: what was at work.  Rate: from the first start
-# to the last end.
+# floor_figures SQL PUBLISH: not empty: was running.  The rate is from the first
+# start to the last end.
 floor_figures() {
 	FLOOR_RATE=$(awk -v n="$ROWS" '{ if (!s || $1 < s) s = $1
 	    if ($2 > e) e = $2 }
@@ -59,8 +59,8 @@ floor_both() {
 	floor both "$1"
 }
 
-# Floor, relay, floor, relay, floor: each is held against the mean of its
-# neighbours, so that a machine that gets slower does not count.
+# Floor, relay, floor, relay, floor: each relay is compared with the mean of its
+# neighbours, so that a machine that gets slower does not matter.
 section_floor() {
 	local payload n ROWS=$ROWS before run sql_us relay
 	for payload in $FLOOR_PAYLOADS; do

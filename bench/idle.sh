@@ -1,10 +1,10 @@
-# idle.sh - what a fleet costs that has nothing to do
+# idle.sh - the cost of an idle fleet
 
 # shellcheck shell=bash disable=SC2034
 
 counters='Questions Com_select Com_update Com_insert Com_delete Com_commit'
 
-# The counters in their order, one a line.
+# The values of the counters, one a line.
 status() {
 	sql 'SHOW GLOBAL STATUS' | awk -v names="$counters" '
 	    { value[$1] = $2 }
@@ -28,7 +28,7 @@ section_idle() {
 	cpu_since
 	mapfile -t after < <(status)
 	for i in "${!names[@]}"; do
-		# What our own question adds was seen between the first two.
+		# own - before is the cost of reading: subtract it.
 		figure "${names[i]}" "$(calc "(${after[i]} - 2 * ${own[i]} \
 		    + ${before[i]}) * 1000000 / $us" 2)" /s
 	done

@@ -1,6 +1,6 @@
-# lib.sh - what the sections share: the fleet, measuring, figures, judgement
+# lib.sh - helpers for the sections: fleet, measurements, figures, check
 #
-# Servers, waiting and cleaning up are those of the system tests.
+# Servers, waiting and cleanup are those of tests/lib/lib.sh.
 
 # shellcheck shell=bash disable=SC2034,SC2153
 
@@ -22,7 +22,7 @@ now_us() { echo $(($(date +%s%N) / 1000)); }
 
 # --- figures ----------------------------------------------------------------
 
-# describe SECTION [KEY=VALUE...]: the run that the next figures are of
+# describe SECTION [KEY=VALUE...]: begin a run; the next figures belong to it
 describe() {
 	SECTION=$1
 	shift
@@ -52,8 +52,8 @@ new_stream() {
 	    --dup-window 600 || die 'no stream'
 }
 
-# As at the beginning.  Sequences start again, so the ids of messages need
-# another prefix, or the new stream's memory of them.
+# Empty tables and stream.  Sequences start again, so message ids need another
+# prefix, or they would be duplicates.
 reset() {
 	sql "TRUNCATE outbox; TRUNCATE events; TRUNCATE outbox_dead_letters;
 	    TRUNCATE outbox_blocked_keys; TRUNCATE outbox_streams;
@@ -63,14 +63,14 @@ reset() {
 	new_stream 'events.>'
 }
 
-# fill ROWS PAYLOAD KEYS [options]: a backlog
+# fill ROWS PAYLOAD KEYS [options]: write a backlog
 fill() {
 	produce --bulk --producers 4 --events "$1" --payload "$2" --keys "$3" \
 	    "${@:4}" || die 'the backlog could not be written'
 }
 
-# Until the database has nothing left to do in the background (purge), so
-# that neither the next run pays for it nor this one leaves it out.
+# Wait until the database has no background work left (purge), so that it is
+# measured with this run and not with the next one.
 wait_until_quiet() {
 	local before now calm=0 until=$((SECONDS + 20))
 	before=$(cpu_of "$DB_PID")
@@ -82,7 +82,7 @@ wait_until_quiet() {
 	done
 }
 
-# monitor PAGE FIELD: the first of that name, from the broker's own port
+# monitor PAGE FIELD: the first field of this name, from the monitoring port
 monitor() {
 	local fd
 	exec {fd}<> "/dev/tcp/127.0.0.1/$HTTP_PORT" || return
@@ -93,8 +93,8 @@ monitor() {
 
 # --- the fleet --------------------------------------------------------------
 
-# is_ready WORKERS: each has its share and is connected, and what the stream
-# may have lost was looked for.
+# is_ready WORKERS: each is connected and has its share of leases, and the
+# stream audit of the start is done
 is_ready() {
 	[ "$(monitor connz num_connections)" -eq "$1" ] && is_sql "
 	    SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
@@ -104,7 +104,7 @@ is_ready() {
 		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1
 }
 
-# fleet_start WORKERS BATCH: returns when it is ready
+# fleet_start WORKERS BATCH: start workers and wait until they are ready
 fleet_start() {
 	WORKERS=$1 BATCH=$2 LEASE_TTL=${LEASE_TTL:-3600} \
 	    HEARTBEAT_TTL=${HEARTBEAT_TTL:-3600} \
@@ -115,12 +115,12 @@ fleet_start() {
 	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
 }
 
-# As shipped: the leases and the pause of an idle worker have their defaults.
+# fleet_as_shipped WORKERS: the same with the default times
 fleet_as_shipped() {
 	LEASE_TTL=15 HEARTBEAT_TTL=15 HANG_TIMEOUT=60 fleet_start "$1" 1000
 }
 
-# It stands still while its backlog is written; the leases are long ones.
+# Stop the processes while a backlog is written; leases are long enough.
 fleet_hold() { kill -STOP "${FLEET[@]}"; }
 fleet_go() { kill -CONT "${FLEET[@]}"; }
 
@@ -129,11 +129,11 @@ fleet_stop() {
 	FLEET=() MASTERS=()
 }
 
-# Messages in the stream; does not ask the database, which is at work.
+# Messages in the stream; without a query to the busy database.
 stored() { monitor jsz messages; }
 has_stored() { [ "$(stored)" -ge "$1" ]; }
 
-# wait_stored N
+# wait_stored N: wait for N messages
 wait_stored() {
 	wait_for "$PATIENCE" has_stored "$1" ||
 	    die "only $(stored) of $1 messages after $PATIENCE s"
@@ -156,7 +156,7 @@ cpu_mark() {
 	CPU_NATS=$(cpu_of "$NATS_PID")
 }
 
-# What each has used since the mark, ms, in the same variables.
+# CPU time since the mark, ms, in the same variables.
 cpu_since() {
 	local relay=$CPU_RELAY db=$CPU_DB nats=$CPU_NATS
 	cpu_mark
@@ -165,7 +165,7 @@ cpu_since() {
 	CPU_NATS=$((CPU_NATS - nats))
 }
 
-# The kernel lets go of the peak, so that the next one is this run's.
+# Reset the peaks of memory in the kernel, so that they are of this run.
 peak_reset() {
 	local pid
 	for pid in "$DB_PID" "$NATS_PID" "${FLEET[@]}"; do
@@ -173,7 +173,7 @@ peak_reset() {
 	done 2>/dev/null || :
 }
 
-# peak_of PID...: the highest of their peaks, KiB
+# peak_of PID...: the highest peak, KiB
 peak_of() {
 	local pid
 	for pid; do
@@ -190,7 +190,7 @@ private_of() {
 	done | sort -n | tail -n 1
 }
 
-# While the fleet still runs.
+# Read the memory; the fleet must still run.
 memory_mark() {
 	MEM_WORKER=$(peak_of "${FLEET[@]:1}")
 	MEM_PRIVATE=$(private_of "${FLEET[@]:1}")
@@ -209,11 +209,11 @@ memory_figures() {
 
 # --- judgement --------------------------------------------------------------
 
-# field NAME: of the checker's last words, a number or true or false
+# field NAME: a number, true or false of the checker's last result
 field() { sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p" <<< "$JUDGED"; }
 
-# judge EVENTS: the independent checker reads the whole stream and has to
-# find each of so many events once, and those of a key in order.
+# judge EVENTS: the independent checker reads the whole stream and must find
+# each of this number of events once, and those of a key in order
 judge() {
 	local rc name
 	[ -z "${BENCH_BEFORE_CHECK-}" ] || eval "$BENCH_BEFORE_CHECK"

@@ -1,4 +1,4 @@
-# machine.sh - where and with what it was measured, one fact a line
+# machine.sh - hardware and versions of a measurement, one fact a line
 
 # shellcheck shell=bash
 

@@ -1,4 +1,4 @@
-# plot.sh - pictures of bench.tsv, where there is gnuplot
+# plot.sh - plots of bench.tsv, if gnuplot is installed
 
 # shellcheck shell=bash
 
@@ -18,7 +18,7 @@ points() {
 	    "$OUT/bench.tsv" | sort -n
 }
 
-# draw FILE TITLE X-LABEL Y-LABEL LOG-AXES LABEL=DATA...: no data, no picture
+# draw FILE TITLE X-LABEL Y-LABEL LOG-AXES LABEL=DATA...: plot, if there is data
 draw() {
 	local file=$OUT/$1 axes=$5 line plots=''
 	printf "set terminal pngcairo size 800,500\nset output '%s'\n%s\n%s\n" \

@@ -1,19 +1,19 @@
 /*
- * steady.c - commit events at a fixed rate and see when they arrive
+ * steady.c - commit events at a fixed rate and measure when they arrive
  *
- * Each commit has its own moment, however long the one before took: a free
- * connection takes it, and when all are busy it comes late, and the rate that
- * was reached tells.  Of each event the moments before COMMIT was sent and
- * after it had returned are kept (CLOCK_REALTIME).  Afterwards the stream is
- * read: the time the broker stored a message under is held against both.
+ * Each commit has a fixed time, independent of the duration of others.  A free
+ * connection takes it; if all are busy it is late, and the rate reached is
+ * lower.  For each event the times before COMMIT was sent and after it returned
+ * are kept (CLOCK_REALTIME), and compared with the time at which the broker
+ * stored the message, read from the stream at the end.
  *
  *   steady --socket PATH --rate N --seconds N [--nats URL] [--tell FD]
  *
- * The first two seconds, in which an idle fleet wakes up, do not count, and are
- * not among the seconds asked for.  Without --nats nobody is expected to
- * relay.  With --tell the sequence of each event (8 bytes) is written to that
- * descriptor as soon as its COMMIT has returned.  Prints a name and a number
- * a line, times in us.  Connects as root to the database app.
+ * Two seconds before the seconds asked for, in which an idle fleet wakes up, do
+ * not count.  Without --nats no relay is expected.  With --tell the sequence of
+ * each event (8 bytes) is written to that descriptor when its COMMIT has
+ * returned.  Prints lines of a name and a number, times in us.  Connects as
+ * root to the database app.
  */
 #include <err.h>
 #include <getopt.h>
@@ -169,7 +169,7 @@ time_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts them. */
+/* Sorts the times. */
 static void
 print_percentiles(const char *name, int64_t *times, size_t n)
 {
@@ -190,7 +190,7 @@ print_percentiles(const char *name, int64_t *times, size_t n)
 	}
 }
 
-/* All producers' events, sorted by id; yours to free. */
+/* All producers' events, sorted by id; the caller frees. */
 static struct event *
 gather(struct producer *p, size_t *n)
 {
@@ -256,7 +256,7 @@ arrived(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 	if (!is_warm(e))
 		return;
 	a->from_sent[a->nwarm] = when - e->sent;
-	/* Seen by others before our COMMIT returned: no time at all. */
+	/* Stored before our COMMIT returned: counts as 0. */
 	a->from_done[a->nwarm++] = when > e->done ? when - e->done : 0;
 }
 

@@ -1,9 +1,9 @@
-# steady.sh - a fixed load: how long does an event take, and a commit?
+# steady.sh - latency of events and of commits at a fixed load
 
 # shellcheck shell=bash disable=SC2034
 
-# steady LOAD [options]: commit at that rate; sets COMMITTED and the median
-# LATENCY
+# steady LOAD [options]: commit at this rate; sets COMMITTED and the median
+# LATENCY, us
 steady() {
 	local name value
 	cpu_mark
@@ -41,7 +41,7 @@ steady_relayed() {
 	judge "$COMMITTED"
 }
 
-# The least that can be: told of each commit for nothing; see floor.c.
+# The lowest possible latency: floor gets each commit at no cost; see floor.c.
 steady_floor() {
 	local i
 	FLEET=()
@@ -63,14 +63,14 @@ steady_floor() {
 	is_drained || die 'floor left rows'
 }
 
-# The rights that the doorbell wants; see sql/grants.sql.
+# Grant the rights of the binlog listener; see sql/grants.sql.
 allow_doorbell() {
 	sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 	[ "$KIND" != mysql ] ||
 	    sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
 }
 
-# Floor and doorbell follow each other, so that both have the same machine.
+# Floor and binlog listener follow each other, to see the same machine.
 section_steady() {
 	local load floor
 	allow_doorbell

@@ -1,8 +1,8 @@
-# table.awk - bench.tsv for the eye: a line per run, a column per figure,
-# whose unit stands below its name
+# table.awk - bench.tsv as a table: a line per run, a column per figure with its
+# unit below the name
 #
-# Without what the checker counted (it was nothing, or there is no table) and
-# what only few will ask for: all of it is in bench.json.
+# It leaves out the faults that the checker counted (0, or the bench ends before
+# this table) and rarely needed figures; all are in bench.json.
 
 function flush_block(    i, j, w)
 {
@@ -22,7 +22,7 @@ function flush_block(    i, j, w)
 	delete cell; delete width; delete column; delete run_of
 }
 
-# A new column, as far to the right as there are.
+# The column of a name; a new one is the rightmost.
 function column_of(name)
 {
 	if (!(name in column)) {

@@ -17,9 +17,9 @@
 -- half changes nothing for it.
 
 --
--- The daemon.  UPDATE on outbox and SELECT on outbox_partitions are the
--- claim, DELETE on outbox is for rows that become dead letters or are
--- purged, or are older than retention.days.  It never writes to events.
+-- The daemon.  A claim needs UPDATE on outbox and SELECT on outbox_partitions.
+-- DELETE on outbox is for rows that become dead letters, are purged, or are
+-- older than retention.days.  The daemon never writes to events.
 --
 GRANT SELECT ON events TO 'outbox'@'localhost';
 GRANT SELECT, UPDATE, DELETE ON outbox TO 'outbox'@'localhost';
@@ -40,30 +40,30 @@ GRANT INSERT ON outbox TO 'outbox'@'localhost';
 GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost';
 
 --
--- With this one the retention waits when the server is behind with removing
--- old versions of rows.  It shows the daemon everybody's statements, too.
+-- With this privilege the retention waits while the server is behind with
+-- removing old versions of rows.  It also lets the daemon see all statements.
 --
 -- GRANT PROCESS ON *.* TO 'outbox'@'localhost';
 
 --
--- outboxctl logs in as the daemon, if its configuration says nothing else.
+-- outboxctl logs in as the daemon, unless its configuration says otherwise.
 --
 GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
     TO 'outbox'@'localhost';
 
 --
--- For wake.binlog: true, the daemon reads the binlog as a replica does, with
--- the changes of all databases of the server in it.  MySQL, not MariaDB,
--- wants the second right as well, to be asked where its binlog ends; only a
--- daemon built with Oracle's client can do without where gtid_mode is ON.
+-- For wake.binlog: true.  The daemon reads the binlog as a replica does; the
+-- changes of all databases of the server are in it.  MySQL, unlike MariaDB,
+-- needs the second privilege as well, to tell where its binlog ends.  A daemon
+-- built with Oracle's client can do without it if gtid_mode is ON.
 --
 -- GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost';
 -- GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost';
 
 --
 -- The producer: CALL outbox_enqueue, or the two INSERTs.  The procedure runs
--- with the caller's rights, hence the tables; the two columns are what it
--- reads to find the next stream_sequence.
+-- with the caller's rights, so the producer needs these tables; the procedure
+-- reads the two columns to find the next stream_sequence.
 --
 GRANT INSERT, SELECT (stream_id, stream_sequence) ON events
     TO 'outbox_producer'@'localhost';

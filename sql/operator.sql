@@ -1,10 +1,10 @@
--- outbox-master: what the account of an operator may do, who mends an outbox
--- with outboxctl.
+-- outbox-master: the privileges of an operator's account, for repairs with
+-- outboxctl.
 --
--- The daemon's account is enough to look, to wait, to prune and to reconcile;
--- it may not write events.  Load this into the application's database after
--- schema.sql, as an account that may grant, as often as you like.  It only
--- grants; create the account first:
+-- The daemon's account is enough to inspect, to wait, to prune and to
+-- reconcile; it may not write events.  Load this into the application's
+-- database after schema.sql, as an account that may grant, as often as you
+-- like.  It only grants; create the account first:
 --
 --     CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY '...';
 --

@@ -7,9 +7,9 @@
 -- It creates what is missing and changes nothing that is there.  Then load
 -- grants.sql.  MariaDB 10.6 or later, MySQL 8.0.16 or later.
 --
--- Every moment is a TIMESTAMP, not a DATETIME: the time zone of a producer's
--- session cannot shift it.  Every TIMESTAMP names its default, because
--- older servers invent one for those that do not.  Text compares as bytes.
+-- Every time is a TIMESTAMP, not a DATETIME, so that the time zone of a
+-- producer's session cannot shift it.  Every TIMESTAMP declares its default,
+-- because older servers invent one otherwise.  Text compares as bytes.
 --
 --
 -- An application enqueues in its own transaction, beside its own changes:
@@ -34,27 +34,28 @@
 --                   MOD @count AS n) AS label;
 --     COMMIT;
 --
--- Nobody locks the count, and nothing waits where it is changed.  An event may
--- be labelled by any count that is declared, partition_count or one of
--- former_counts, so an application may also keep what it has read for a while.
--- Read it by a SELECT of its own: as part of another statement, such as INSERT
--- ... SELECT or SET @count = (SELECT ...), it is locked until the COMMIT.
+-- Reading the count takes no lock, and changing it waits for no producer.  An
+-- event may have the label of any declared count, partition_count or one of
+-- former_counts, so an application may also keep the count that it has read for
+-- a while.  Read it with a SELECT of its own: as part of another statement,
+-- such as INSERT ... SELECT or SET @count = (SELECT ...), it is locked until
+-- the COMMIT.
 --
--- At REPEATABLE READ the first read of a transaction, and that may be this one,
--- the procedure's or the trigger's, fixes what later ones show; and with
--- innodb_snapshot_isolation, the default from MariaDB 11.6.2 on, a row that
--- somebody else changed since then cannot be changed any more: error 1020.  So
--- enqueue behind your other changes, as here.
+-- At REPEATABLE READ the first read of a transaction fixes what later reads
+-- show.  The first one may be this one, the procedure's or the trigger's.  With
+-- innodb_snapshot_isolation, the default from MariaDB 11.6.2 on, to change a
+-- row that another transaction has changed since then is error 1020.  So
+-- enqueue after your other changes, as here.
 --
--- As long as partition_count is NULL the second form writes a NULL label.  That
--- is what p00 is, where one of the counts is 1; otherwise rows under it are one
--- partition of their own.  So are those under each label of your own, which
--- must not be a p and digits.
+-- As long as partition_count is NULL the second form writes a NULL label.  If
+-- one of the counts is 1, NULL means p00; otherwise the rows with a NULL label
+-- are a partition of their own.  So are the rows under each label of your own,
+-- which must not be a p and digits.
 
 --
--- What happened.  Rows are never changed; the stream is what keeps order.
--- The unique key ignores trailing spaces, as utf8mb4_bin does: 'a' and 'a '
--- share one numbering, though to the daemon they are two keys.
+-- The events.  Rows are never changed; the events of one stream_id are in
+-- order.  The unique key ignores trailing spaces, as utf8mb4_bin does: 'a' and
+-- 'a ' share one numbering, though to the daemon they are two keys.
 --
 CREATE TABLE IF NOT EXISTS events (
 	sequence	BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
@@ -71,21 +72,22 @@ CREATE TABLE IF NOT EXISTS events (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- What is still to be told.  No foreign key to events: each insert would
--- lock and look up the event row that the same transaction has just written,
--- and an event could not be archived while its outbox row is kept.  With
--- one, as Pillar's tables have it, the daemon works as well.
+-- The messages to send, one row for each event.  There is no foreign key to
+-- events: each insert would lock and look up the event row that the same
+-- transaction has just written, and an event could not be archived while its
+-- outbox row is kept.  With one, as in Pillar's tables, the daemon works as
+-- well.
 --
--- One secondary index, and it must stay the only one: rows that wait lie
--- together at its head, a claim changes none of its columns, and what a
--- message costs is mostly what its indexes cost.
+-- This one secondary index must stay the only one: waiting rows lie together at
+-- its head, a claim changes none of its columns, and most of what a message
+-- costs is what its indexes cost.
 --
--- ack_sequence is where the stream has the message, as its PubAck said.  An
--- acknowledged message can still be lost with the broker's machine: this is
--- how that is found.  unsure_since: since then the message may be in the
--- stream without anybody knowing.  replay_no: so many times it was sent again
--- on purpose; it is part of the message id.  message_hash is the hash in the
--- id of the delivered message: numbers come again when a database goes back.
+-- ack_sequence is the message's sequence in the stream, from its PubAck.  An
+-- acknowledged message can still be lost with the broker's machine: the daemon
+-- finds that by this column.  unsure_since: since then the message is in doubt,
+-- which means that it may be in the stream.  replay_no: how often it was sent
+-- again on purpose; it is part of the message id.  message_hash is the hash in
+-- the id of the delivered message: sequences repeat when a database goes back.
 --
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -106,16 +108,17 @@ CREATE TABLE IF NOT EXISTS outbox (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- Who may claim what.  The daemon fills it; a higher epoch fences whoever
--- held the lease before.
+-- The leases: the owner of a partition may claim its rows.  The daemon fills
+-- the table; a higher epoch fences the owner before.
 --
--- unsure_since: since then messages may be in the stream of which their rows
--- say nothing, because an owner sends while his claims are being committed.
--- unsure_upto: not above this row.  unsure_epoch: it is the owner of this
--- epoch; of a later one, who does not know of them, looks before he sends.
+-- unsure_since, unsure_upto, unsure_epoch: the mark of an owner that publishes
+-- while its claims commit.  Since that time messages up to that row may be in
+-- the stream although their rows do not show it.  unsure_epoch is the epoch of
+-- the owner that set the mark; a later owner checks the stream before it
+-- publishes.
 --
 -- former_label_at, in the row of p00: when a worker last noted that it had sent
--- a message whose key has another label under the present partition_count.
+-- a message with a label of a former partition count.
 --
 CREATE TABLE IF NOT EXISTS outbox_partitions (
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
@@ -133,7 +136,7 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- Who is at work.
+-- The workers that are alive.
 --
 CREATE TABLE IF NOT EXISTS outbox_workers (
 	id		VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
@@ -148,22 +151,22 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- What producers and all hosts must agree on, in one row.  outbox_id is part
--- of every message id, so that two databases never share one; give a copy of
--- a database that publishes to the same stream a new one.  partition_count
--- NULL: filled from the daemon's file at its first start.
+-- The settings that producers and all hosts share, in one row.  outbox_id is
+-- part of every message id, so that two databases never have the same id.  A
+-- copy of a database that publishes to the same stream needs a new one.
+-- partition_count NULL: the daemon fills it from its file at its first start.
 --
 -- reconcile_from: up to this event, outboxctl reconcile makes no outbox rows.
--- It is the newest event there was when this file was loaded, and rises when
--- delivered rows are pruned, because a row that was pruned and one that was
--- never made look the same.  NULL: nobody knows, and it makes none at all.
+-- It is the newest event when this file is loaded, and rises when delivered
+-- rows are pruned, because a pruned row looks like one that was never made.
+-- NULL: not known, and reconcile makes no rows at all.
 --
--- former_counts are the counts that producers may use beside the present one,
--- because they do not know of it yet: numbers with commas between them, NULL
--- where there are none.  What has to stay in order may stand under labels of
--- all of these counts, so one worker owns them all.  counts_since: since then
--- the counts are as they are; NULL: they were never others.  Do not write to
--- them, nor to partition_count but to fill it: outboxctl partitions sync does.
+-- former_counts are counts that producers may still use, because they do not
+-- know of the present one yet: numbers with commas between them, NULL if there
+-- are none.  Rows that must stay in order may have labels of all of these
+-- counts, so one worker owns all these labels.  counts_since is when the counts
+-- were last changed; NULL: never.  Do not write to these columns, nor to
+-- partition_count but to fill it: outboxctl partitions sync does.
 --
 CREATE TABLE IF NOT EXISTS outbox_settings (
 	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
@@ -183,7 +186,7 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A table from before it had this column; the row says NULL then.
+-- Add the column to an older table; its value is NULL then.
 SET @settings_column = (SELECT IF(COUNT(*) > 0, 'DO 0',
     'ALTER TABLE outbox_settings ADD COLUMN
 	reconcile_from BIGINT UNSIGNED NULL DEFAULT NULL AFTER partition_count')
@@ -194,9 +197,10 @@ PREPARE settings_column FROM @settings_column;
 EXECUTE settings_column;
 DEALLOCATE PREPARE settings_column;
 
--- By way of a variable: a replica fed with statements gets the same id.
--- Where there are rows already, their message ids begin with the name of the
--- database; one that is sent again must keep its id.
+-- The id is put into a variable first, so that a replica that repeats
+-- statements gets the same one.  If there are rows already, their message ids
+-- begin with the name of the database: a message that is sent again must keep
+-- its id.
 SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
     LEFT(SHA2(CONCAT_WS(' ', UUID(), RAND(), NOW(6), CONNECTION_ID(),
     @@hostname), 256), 16)) INTO @outbox_id
@@ -207,18 +211,18 @@ INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
     VALUES (1, 1, @outbox_id, @outbox_newest);
 
 --
--- What was given up on.  reason: 'message' (can never be sent as it is),
+-- Messages that were given up.  reason: 'message' (can never be sent as it is),
 -- 'attempts' (too many of them), ...; created_at is the outbox row's.
 --
--- Keys and types are kept as bytes, for those of an application's own events
--- table may be binary.  What is longer is cut and ends with "...".
+-- Keys and types are kept as bytes, because those of an application's own
+-- events table may be binary.  Longer ones are cut and end with "...".
 --
--- An event with a row in here gets no outbox row from outboxctl reconcile.
--- So one above outbox_settings.reconcile_from is not deleted, but becomes
--- 'purged': it is no letter any more and only keeps its event from coming
--- back, until reconcile_from has passed it and prune takes it away.  So does
--- 'replayed', which trigger.sql writes for what happened while projections
--- were replayed, and nobody is to be told.
+-- outboxctl reconcile makes no outbox row for an event with a row in this
+-- table.  So a dead letter above outbox_settings.reconcile_from is not deleted
+-- when it is purged.  It gets the reason 'purged' and is a mark that keeps its
+-- event from coming back, until reconcile_from has passed it and prune deletes
+-- it.  'replayed' is such a mark too: trigger.sql writes it for events that are
+-- written while projections are replayed, and must not be sent.
 --
 CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -236,10 +240,10 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- Order keys that wait: their head failed and is not due soon, or it died
--- and retry.on_dead is halt.  Rows behind it may be parked: they have the
--- label '!' and first_sequence, so that no claim meets them, until the key
--- goes on.  To release a halted key:
+-- Order keys that are blocked: their first message failed and is not due soon,
+-- or it died and retry.on_dead is halt.  The rows behind it may be parked: they
+-- have the label '!' and first_sequence, so that no claim reads them until the
+-- key goes on.  To release a halted key:
 --
 --     START TRANSACTION;
 --     UPDATE outbox_blocked_keys SET reason = 'released'
@@ -248,7 +252,7 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 --         WHERE partition_key = 'p07';     -- that of the blocked key
 --     COMMIT;
 --
--- Rows are removed by the daemon only; they name what is parked.
+-- Only the daemon deletes rows: the labels of parked rows refer to them.
 --
 CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 	first_sequence	BIGINT UNSIGNED NOT NULL,
@@ -263,19 +267,20 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- What is known of the streams, one row each, so that after a start of the
--- broker one worker looks for what it lost and the others wait for him.
--- created is the broker's, known_since the moment from which on delivered rows
--- are expected in this stream, servers the ids of the server starts for which
--- that was checked, the latest first.
+-- The state of each stream.  After a start of the broker one worker, the
+-- checker, looks for messages that the broker lost, and the others wait for it.
+-- created is when the broker created the stream.  Rows delivered after
+-- known_since are expected in it.  servers has the ids of the broker's starts
+-- that were checked, the latest first.
 --
--- tail_sequence: the messages up to this one are of events that are here, as of
--- tail_at and on this database server since this start of it.  On another one
--- the database may have gone back, and the messages behind tail_sequence are
--- held against the events before anything is published.  phantoms: so many messages have no event here, because the database
--- went back; phantom_first and phantom_last are their stream sequences,
--- phantom_at is when the last were found.  first_sequence: of the stream, to
--- tell a store that lost its beginning from one that a limit has cut.
+-- tail_sequence: at tail_at all messages up to this one were of events on the
+-- database server of database_server, which started at database_started.  On
+-- another server, or after a restart, the database may have gone back: the
+-- messages after tail_sequence are compared with the events before anything is
+-- published.  phantoms counts the messages that have no event for that reason;
+-- phantom_first and phantom_last are their stream sequences, and phantom_at is
+-- when the last were found.  first_sequence is the stream's: it tells a stream
+-- that lost its beginning from one that a limit has cut.
 --
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
@@ -304,8 +309,8 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- Who changed what with outboxctl, when, and how many rows.  login is the
--- database account, unix_user who was logged in where outboxctl ran.
+-- The changes that were made with outboxctl, when, and how many rows.  login is
+-- the database account, unix_user the login on the host of outboxctl.
 --
 CREATE TABLE IF NOT EXISTS outbox_audit (
 	id		BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
@@ -327,17 +332,17 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
 -- LAST_INSERT_ID() is the event's sequence; ask for it in SQL, as client
 -- libraries do not pass it on from a CALL.
 --
--- It never commits, and refuses to run where no transaction is open: there
--- each INSERT would be committed alone, and a crash between the two would
--- leave an event that nobody ever hears of.  A failing call leaves neither
--- row, also if the application goes on and commits.
+-- It never commits, and refuses to run without an open transaction: each INSERT
+-- would be committed alone, and a crash between the two would leave an event
+-- that is never sent.  A failing call leaves neither row, even if the
+-- application goes on and commits.
 --
--- Two transactions that number one stream at the same time get error 1062
--- in the later one.  Roll back and begin anew; where streams are contended,
--- lock the aggregate's own row first.
+-- If two transactions number one stream at the same time, the later one gets
+-- error 1062: roll back and begin again.  Where streams are contended, lock the
+-- aggregate's own row first.
 --
--- While @outbox_replaying is 1 in the session it stores nothing at all, and
--- LAST_INSERT_ID() is 0: projections are replayed, nothing happens again.
+-- While @outbox_replaying is 1 in the session, as for a replay of projections,
+-- it stores nothing at all, and LAST_INSERT_ID() is 0.
 --
 -- It runs with the rights of the caller.  On MariaDB this file replaces it
 -- in place.  On MySQL only DROP and CREATE could do that, and DROP takes the

@@ -5,38 +5,38 @@
 -- after schema.sql, as often as you like; outboxctl schema install --trigger
 -- does that with the types of publish.types, this file takes all.
 --
--- outbox_enqueue makes its rows itself and none twice.  An application that
--- makes rows by an INSERT of its own has to stop doing so: it gets error 1062.
+-- outbox_enqueue still makes its own rows, and the trigger none for them.  An
+-- application that inserts rows itself has to stop doing so: error 1062.
 --
--- While @outbox_replaying is 1 in the session an event gets no row, but a mark
+-- While @outbox_replaying is 1 in the session an event gets no row but a mark
 -- among the dead letters, so that outboxctl reconcile never makes one.
 --
--- It reads the partition count without a lock, but for what the server does by
--- itself: with a binlog and binlog_format MIXED or STATEMENT, and at isolation
--- SERIALIZABLE, whatever a trigger reads is locked until the transaction ends,
--- and a change of the count waits for that.  With ROW nobody waits.
+-- The trigger itself takes no lock to read the partition count.  But with a
+-- binlog and binlog_format MIXED or STATEMENT, and at isolation SERIALIZABLE,
+-- the server locks all that a trigger reads until the transaction ends, and a
+-- change of the count waits for that.  With ROW it does not.
 --
--- It runs with the rights of the account that loads this, the DEFINER, which
--- needs TRIGGER and LOCK TABLES on events, SELECT on outbox_settings, INSERT
--- on outbox and outbox_dead_letters: if that account goes, or a dump is
--- restored where it is not, each INSERT into events fails with error 1449.
--- Where the server has a binlog, CREATE TRIGGER takes SUPER or
--- log_bin_trust_function_creators = 1: error 1419.
+-- It runs with the rights of the account that loads this, the DEFINER.  That
+-- account needs TRIGGER and LOCK TABLES on events, SELECT on outbox_settings,
+-- INSERT on outbox and outbox_dead_letters.  If it is removed, or a dump is
+-- restored where it is missing, each INSERT into events fails with error 1449.
+-- On a server with a binlog, CREATE TRIGGER needs SUPER or
+-- log_bin_trust_function_creators = 1; otherwise it fails with error 1419.
 --
 SET @outbox_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';
 
--- Nobody writes an event while there is no trigger.
+-- No event is written while there is no trigger.
 LOCK TABLES events WRITE;
 
--- One that does no harm: if it is refused, the other is still there.
+-- Try a harmless one first: if it is refused, the old one is still there.
 DROP TRIGGER IF EXISTS outbox_probe_event;
 CREATE TRIGGER outbox_probe_event BEFORE INSERT ON events
     FOR EACH ROW SET @outbox_probe = 1;
 DROP TRIGGER outbox_probe_event;
 DROP TRIGGER IF EXISTS outbox_after_event;
 
--- Once there were two, of which this one locked the count.
+-- Older versions had this second trigger, which locked the count.
 DROP TRIGGER IF EXISTS outbox_before_event;
 
 DELIMITER //

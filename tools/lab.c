@@ -1,8 +1,8 @@
 /*
  * lab.c - options and commands of the laboratory
  *
- * One table of options feeds the parser and the help; a command knows only
- * those that mean something to it.
+ * One table of options serves the parser and the help; a command accepts only
+ * the options that it uses.
  */
 #include <err.h>
 #include <errno.h>
@@ -303,7 +303,7 @@ main(int argc, char **argv)
 		help_commands(stderr);
 		return USAGE;
 	}
-	/* The rest looks like a command line of its own. */
+	/* Pass the rest on as a command line of its own. */
 	argv[1] = argv[0];
 	parse(argc - 1, argv + 1, c, &o);
 	check(c, &o);

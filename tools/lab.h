@@ -1,9 +1,9 @@
 /*
- * lab.h - the laboratory: makes traffic and judges what became of it
+ * lab.h - the laboratory: produces events and checks their delivery
  *
- * Nothing here is shared with the daemon, on purpose: what judges it must
- * not have its bugs.  It is a tool for people and scripts, so whatever cannot
- * go on ends the program with a line that says why.
+ * It shares no code with the daemon, so that it does not share its bugs.  It is
+ * a tool for people and scripts: a failure ends the program with a line that
+ * gives the reason, and any call may block.
  */
 #ifndef LAB_H
 #define LAB_H
@@ -60,8 +60,8 @@ void		*lab_realloc(void *, size_t n, size_t size);
 char		*lab_strdup(const char *);
 
 /*
- * One try; NULL when it failed, with the reason in why (256 bytes).  Of
- * several hosts with commas between it is the first that takes writes.
+ * Try once; NULL: failed, with the reason in why (256 bytes).  In a list of
+ * hosts, separated by commas, takes the first that accepts writes.
  */
 MYSQL		*lab_db_try(const struct lab_opts *, char *why);
 /* These end the program on failure. */
@@ -75,32 +75,32 @@ void		 lab_bus_close(struct lab_bus *);
 void		 lab_bus_die(const char *what, natsStatus)
 		    __attribute__((noreturn));
 
-/* Returns the number of messages; *last, unless NULL, is the last one. */
+/* Returns the number of messages; *last, unless NULL: the last sequence. */
 uint64_t	 lab_stream_state(struct lab_bus *, const char *stream,
 		    uint64_t *last);
-/* Call each(arg, message, its sequence, its time in ns) for every message. */
+/* Call each(arg, message, sequence, time in ns) for every message. */
 void		 lab_read_stream(struct lab_bus *, const char *stream,
 		    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *);
 
-/* Who labels a producer's rows, and where he has the partition count from. */
+/* How the rows of a producer get labels, and by which partition count. */
 struct lab_kind {
 	enum lab_by {
 		LAB_BY_PROCEDURE,	/* outbox_enqueue */
-		LAB_BY_FIXED,		/* himself, always by the count n */
-		LAB_BY_LATE	/* himself; he looks each 0 to n seconds */
+		LAB_BY_FIXED,		/* own label, by the count n */
+		LAB_BY_LATE	/* own, read every 0 to n s */
 	}		by;
 	uint64_t	n;
 };
 
-/* What --producers-by says; returns how many. */
+/* Parse --producers-by; returns the number of kinds. */
 size_t		 lab_kinds(const struct lab_opts *,
 		    struct lab_kind kinds[LAB_MAX_KINDS]);
-/* As SQL, and as PHP would: 'p%02d', but with one partition NULL. */
+/* The label as SQL, as applications make it: 'p%02d', or NULL if count is 1. */
 void		 lab_label(char text[LAB_LABEL], uint32_t crc, uint64_t count);
-/* Ends the program where there is none. */
+/* Ends the program if the file has none. */
 uint64_t	 lab_count_in_file(const char *path);
 
-/* The commands; each returns the exit code. */
+/* The commands; each returns the exit status. */
 int		 lab_stream(const struct lab_opts *);
 int		 lab_publish(const struct lab_opts *);
 int		 lab_purge(const struct lab_opts *);

@@ -1,15 +1,15 @@
 /*
- * lab_check.c - is every committed event in the stream, once and in order?
+ * lab_check.c - check that the stream has every committed event once, in order
  *
- * The events are read first and kept; then every message of the stream is
- * held against them.  What the daemon thinks of a row (published_at) does not
- * count as evidence; it is only shown where something is missing.
+ * The events are read first; then every message of the stream is compared with
+ * them.  The daemon's own record (published_at) is no evidence; it is only
+ * shown for missing events.
  *
- * A database that went back (a fail-over to a replica that lagged, an older
- * dump) gives its numbers again.  The stream then has messages of events that
- * never were, as far as the database knows: phantoms.  A message is an
- * event's if its number, key, type and payload are; any other one with a
- * number is a phantom.  Delivery and order are judged without them.
+ * A database that lost commits (a fail-over to a lagging replica, an older
+ * dump) assigns their numbers again.  The stream then has phantoms: messages of
+ * events that the database does not have.  A message belongs to an event if
+ * number, key, type and payload are equal; any other message with a number is a
+ * phantom.  Delivery and order are checked without phantoms.
  */
 #include <err.h>
 #include <search.h>
@@ -21,8 +21,8 @@
 
 #include "lab.h"
 
-#define EXAMPLES	10	/* of each kind of trouble */
-#define QUIET_MS	3000	/* nothing new for so long: it stopped */
+#define EXAMPLES	10	/* printed for each kind of fault */
+#define QUIET_MS	3000	/* without a new message: delivery has ended */
 #define BOUND		"1000000"
 
 struct key {
@@ -37,7 +37,7 @@ struct event {
 	bool		 seen;
 };
 
-/* Hashes of the message ids seen; 0 is an empty place. */
+/* Hash set of the message ids seen; 0: empty. */
 struct idset {
 	uint64_t	*at;
 	size_t		 n, size;
@@ -64,7 +64,7 @@ key_cmp(const void *a, const void *b)
 	    ((const struct key *)b)->name);
 }
 
-/* One struct key for each name, however often it comes. */
+/* The one struct key of this name; makes it if needed. */
 static struct key *
 intern(struct check *c, char *name)
 {
@@ -94,7 +94,7 @@ free_names(struct check *c)
 	}
 }
 
-/* How many bytes a character of UTF-8 has that begins so; 0: none does. */
+/* Length of the UTF-8 character with this first byte; 0: not valid. */
 static size_t
 utf8_length(unsigned char c)
 {
@@ -103,8 +103,8 @@ utf8_length(unsigned char c)
 }
 
 /*
- * As a header has it: plain text as it is, all else as 0x and hex digits.
- * Overlong forms of three and four bytes pass for text here.
+ * The form of headers: text as it is, other bytes as 0x and hex digits.
+ * Overlong forms of three and four bytes are taken for text.
  */
 static char *
 shown(char *data, size_t len, char *text)
@@ -115,7 +115,7 @@ shown(char *data, size_t len, char *text)
 	plain = len == 0 || (p[0] != ' ' && p[len - 1] != ' ');
 	for (size_t i = 0, n; plain && i < len; i += n) {
 		n = utf8_length(p[i]);
-		/* U+D800 to U+DFFF are no characters. */
+		/* U+D800 to U+DFFF are not valid. */
 		if (p[i] == 0xed && i + 1 < len && p[i + 1] > 0x9f)
 			n = 0;
 		plain = n > 0 && n <= len - i && p[i] >= ' ' && p[i] != 0x7f;
@@ -149,7 +149,7 @@ add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
 	e->seen = false;
 }
 
-/* The server computes the checksums: the payloads need not travel. */
+/* The server computes the checksums, so no payloads are transferred. */
 static void
 read_events(struct check *c)
 {
@@ -228,7 +228,7 @@ idset_grow(struct idset *set)
 	free(old.at);
 }
 
-/* Returns false if it was there already. */
+/* Returns false if the id was in the set. */
 static bool
 idset_add(struct idset *set, const char *id)
 {
@@ -247,7 +247,7 @@ header(natsMsg *m, const char *name)
 	return value;
 }
 
-/* Count it, and show the first few. */
+/* Count a fault, and print the first few. */
 static void __attribute__((format(printf, 3, 4)))
 trouble(uint64_t *count, const char *kind, const char *fmt, ...)
 {
@@ -262,7 +262,7 @@ trouble(uint64_t *count, const char *kind, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* An empty column has no header. */
+/* Has the header this value?  An empty column has no header. */
 static bool
 header_is(natsMsg *m, const char *name, const char *want)
 {
@@ -271,7 +271,7 @@ header_is(natsMsg *m, const char *name, const char *want)
 	return strcmp(value != NULL ? value : "", want) == 0;
 }
 
-/* What tells the message from the event; NULL if it is the event's. */
+/* The first difference between message and event; NULL: none. */
 static const char *
 difference(const struct event *e, natsMsg *m)
 {
@@ -299,7 +299,7 @@ judge_order(struct check *c, const struct event *e, uint64_t at)
 		e->key->last = e->seq;
 }
 
-/* Committed only after we had read the table? */
+/* Was the event committed after the table was read? */
 static bool
 is_newer(struct check *c, uint64_t seq)
 {
@@ -323,7 +323,7 @@ sequence_of(natsMsg *m)
 	return *end == '\0' ? n : 0;
 }
 
-/* The id that the daemon gave; a copy has its first place before it. */
+/* The daemon's message id; a copy has the origin's sequence before it. */
 static const char *
 id_of(natsMsg *m)
 {
@@ -336,7 +336,7 @@ id_of(natsMsg *m)
 	return digits > 0 && id[digits] == ' ' ? id + digits + 1 : id;
 }
 
-/* Does the message belong to the database that we check? */
+/* Does the message belong to the outbox that is checked? */
 static bool
 is_ours(struct check *c, const char *id)
 {
@@ -443,9 +443,9 @@ rows_wait(struct check *c)
 }
 
 /*
- * Wait until all seems to be there, or nothing more can be expected.  While
- * rows wait in the outbox only the deadline ends it: a daemon may be silent
- * for longer than a moment and then go on.
+ * Wait until the stream seems complete, or no more messages are expected.
+ * While rows wait in the outbox only the deadline ends the wait, because a
+ * daemon may pause and go on.
  */
 static void
 wait_for_stream(struct check *c)
@@ -505,7 +505,7 @@ find_lost(struct check *c)
 	}
 }
 
-/* Those that are expected are not lost. */
+/* Read the dead letters; with --expect-dead they do not count as lost. */
 static void
 read_dead(struct check *c)
 {
@@ -531,7 +531,7 @@ read_dead(struct check *c)
 	mysql_free_result(res);
 }
 
-/* Messages a second from the i-th to the j-th, by the stream's clock. */
+/* Messages per second from the i-th to the j-th, by the stream's clock. */
 static double
 rate(const struct check *c, size_t i, size_t j)
 {
@@ -635,7 +635,7 @@ lab_check(const struct lab_opts *o)
 	return good ? 0 : 1;
 }
 
-/* For a line that is shown often: nothing that grows with the tables. */
+/* Called often, so its queries are bounded. */
 int
 lab_count(const struct lab_opts *o)
 {

@@ -1,6 +1,4 @@
-/*
- * lab_conn.c - the laboratory's connections, and what else all commands need
- */
+/* lab_conn.c - connections of the laboratory, and helpers for all commands */
 #include <err.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +38,7 @@ lab_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* In short pieces: the signal may go to another thread. */
+/* Sleep in short pieces, because another thread may get the signal. */
 void
 lab_pause(int64_t ms)
 {
@@ -122,7 +120,7 @@ try_server(const struct lab_opts *o, const char *host, unsigned port,
 	return NULL;
 }
 
-/* Also no when it does not say so: it may just be dying. */
+/* False also if the server does not answer: it may be dying. */
 static bool
 takes_writes(MYSQL *db)
 {
@@ -195,7 +193,7 @@ lab_db_query(MYSQL *db, const char *sql, bool stream)
 	return res;
 }
 
-/* The first column of the first row; NULL and no row are 0. */
+/* The first column of the first row; 0 for NULL and for no row. */
 uint64_t
 lab_db_number(MYSQL *db, const char *sql)
 {
@@ -209,7 +207,7 @@ lab_db_number(MYSQL *db, const char *sql)
 	return n;
 }
 
-/* Databases of others may lack some of our tables. */
+/* Does the table exist?  Other databases may lack some of ours. */
 bool
 lab_db_has(MYSQL *db, const char *table)
 {
@@ -221,7 +219,7 @@ lab_db_has(MYSQL *db, const char *table)
 	return lab_db_number(db, sql) > 0;
 }
 
-/* The library's last error is stale after these two. */
+/* After these two the last error of the library is stale. */
 void
 lab_bus_die(const char *what, natsStatus s)
 {
@@ -279,7 +277,7 @@ lab_bus_close(struct lab_bus *bus)
 	nats_Close();
 }
 
-/* Returns the number of messages; *last, unless NULL, is the last one. */
+/* Returns the number of messages; *last, unless NULL: the last sequence. */
 uint64_t
 lab_stream_state(struct lab_bus *bus, const char *stream, uint64_t *last)
 {

@@ -1,7 +1,7 @@
 /*
- * lab_label.c - whose word a producer takes for the partition count
+ * lab_label.c - the labels of a producer, and its source of the partition count
  *
- * Applications do not all hear of another count at once, and some never do.
+ * Some applications learn late of a changed count, and some never.
  */
 #include <err.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static const struct form {
 	const char	*name;
 	enum lab_by	 by;
-	const char	*dflt;		/* what follows ":"; NULL: must be given */
+	const char	*dflt;		/* value after ":"; NULL: required */
 	uint64_t	 min, max;
 } forms[] = {
 	{ "procedure", LAB_BY_PROCEDURE, "0", 0, 0 },

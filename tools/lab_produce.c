@@ -2,10 +2,10 @@
  * lab_produce.c - commit events, as applications do
  *
  * Each producer is a thread with a connection and keys of its own, so the
- * transactions of a key follow each other and its order is known.  It is of
- * one kind, and with it its keys: see struct lab_kind.  The
- * stream_sequence is given by hand: when the connection is lost during a
- * COMMIT, a look at the table tells whether it happened.
+ * transactions of a key follow each other and its order is known.  A producer
+ * and its keys are of one kind, see struct lab_kind.  The producer sets
+ * stream_sequence itself: after a connection is lost during COMMIT, the table
+ * tells whether it was committed.
  */
 #include <err.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 #include "lab.h"
 
-#define PATIENCE_MS	60000	/* with a database that is away */
+#define PATIENCE_MS	60000	/* longest wait for a database that is away */
 #define CHUNK_ROWS	1000	/* rows of one INSERT, and */
 #define CHUNK_BYTES	1000000	/* bytes, roughly */
 #define BULK_TXN	5000
@@ -46,8 +46,8 @@ struct producer {
 	pthread_t	 thread;
 	unsigned	 number;
 	struct lab_kind	 kind;
-	uint64_t	 count;		/* as far as this producer knows */
-	int64_t		 learn_at;	/* when he looks for another one */
+	uint64_t	 count;		/* partition count known here */
+	int64_t		 learn_at;	/* when to read it again */
 	MYSQL		*db;
 	struct key	*keys;
 	size_t		 nkeys;
@@ -61,7 +61,7 @@ struct producer {
 	char		 why[512];
 };
 
-/* All of them together. */
+/* Shared by all producers. */
 static _Atomic uint64_t	total;
 static atomic_bool	broken;
 
@@ -106,7 +106,7 @@ sql_quote(struct producer *p, const char *text, size_t len)
 	s->data[s->len] = '\0';
 }
 
-/* xorshift64: which key comes next need not be a secret. */
+/* xorshift64: good enough to choose keys. */
 static uint64_t
 next_random(struct producer *p)
 {
@@ -156,7 +156,7 @@ run_text(struct producer *p, const char *sql)
 	return run(p, sql, strlen(sql));
 }
 
-/* Ask for one number; *n stays 0 where there is none. */
+/* Query one number; *n is 0 if there is none. */
 static enum outcome
 ask(struct producer *p, uint64_t *n)
 {
@@ -190,7 +190,7 @@ load_key(struct producer *p, struct key *k)
 	return out;
 }
 
-/* As an application does: a plain SELECT, and that not always. */
+/* Read the count as applications do: by a plain SELECT, now and then. */
 static enum outcome
 learn_count(struct producer *p)
 {
@@ -214,7 +214,7 @@ learn_count(struct producer *p)
 	return DONE;
 }
 
-/* Choose the keys of n events; before BEGIN, for the snapshot's sake. */
+/* Choose the keys of n events; before BEGIN, so that no snapshot is open. */
 static enum outcome
 choose(struct producer *p, size_t n)
 {
@@ -259,7 +259,7 @@ make_payload(struct producer *p, const struct key *k, uint64_t n)
 	sql_add(s, "\"}");
 }
 
-/* The arguments both ways have in common, with VALUES and without. */
+/* Append the values that CALL and INSERT share. */
 static void
 add_event(struct producer *p, struct key *k)
 {
@@ -294,7 +294,7 @@ call_each(struct producer *p)
 	return DONE;
 }
 
-/* Insert events from the i-th on; *n is how many fitted. */
+/* Insert events from the i-th on; *n is the number that fitted. */
 static enum outcome
 insert_events(struct producer *p, size_t i, size_t *n)
 {
@@ -313,7 +313,7 @@ insert_events(struct producer *p, size_t i, size_t *n)
 	}
 	if ((out = run(p, p->sql.data, p->sql.len)) != DONE)
 		return out;
-	/* The first one's; the others of a plain multi-row INSERT follow. */
+	/* That is the first id; a multi-row INSERT has consecutive ones. */
 	for (size_t j = 0; j < *n; j++)
 		p->ids[j] = mysql_insert_id(p->db) + j * p->id_step;
 	return DONE;
@@ -371,8 +371,8 @@ attempt(struct producer *p, size_t n)
 }
 
 /*
- * The connection was lost in COMMIT: is the last event there?  The server may
- * still be at it; the shared lock waits until it is decided.
+ * The connection was lost in COMMIT: does the last event exist?  The server may
+ * still be committing; the shared lock waits for the outcome.
  */
 static enum outcome
 landed(struct producer *p)
@@ -408,7 +408,7 @@ connect_again(struct producer *p)
 	return true;
 }
 
-/* An attempt did not end well: find out where that leaves us. */
+/* After a failed attempt, find out whether it was committed. */
 static enum outcome
 recover(struct producer *p, enum outcome out)
 {
@@ -425,7 +425,7 @@ recover(struct producer *p, enum outcome out)
 	return out;
 }
 
-/* Go on until n events are committed, or not at all. */
+/* Retry until n events are committed; false: failed or stopped. */
 static bool
 transaction(struct producer *p, size_t n)
 {
@@ -445,7 +445,7 @@ transaction(struct producer *p, size_t n)
 	return out == DONE;
 }
 
-/* Do not run ahead of the wanted rate, which all producers share. */
+/* Sleep to keep the rate, which all producers share. */
 static void
 keep_pace(const struct producer *p, int64_t start)
 {
@@ -478,7 +478,7 @@ produce(void *arg)
 	return NULL;
 }
 
-/* Key i of all is ours if it is our turn. */
+/* The keys are dealt out to the producers in turn. */
 static void
 make_keys(struct producer *p)
 {

@@ -1,9 +1,9 @@
 /*
  * lab_read.c - read a whole stream, fast
  *
- * A push consumer of our own by the plain protocol: the library insists on a
- * filter subject, which a stream of several subjects may not accept, and
- * with flow control a big stream stays out of our memory.
+ * It makes a push consumer by the plain protocol.  The library requires a
+ * filter subject, which fails for streams of several subjects.  Flow control
+ * bounds the memory for a large stream.
  */
 #include <err.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 
 #include "lab.h"
 
-#define SILENT_MS	10000	/* a server that says nothing is broken */
+#define SILENT_MS	10000	/* of the server before giving up */
 
 struct place {
 	uint64_t	seq;		/* in the stream */
-	uint64_t	consumed;	/* by this consumer, counting this */
+	uint64_t	consumed;	/* by this consumer, so far */
 	int64_t		when;		/* ns */
 	uint64_t	pending;
 };
@@ -45,7 +45,7 @@ place_of(natsMsg *m, struct place *pl)
 	return true;
 }
 
-/* Returns how many messages the new consumer has for us. */
+/* Returns the number of messages that the new consumer will deliver. */
 static uint64_t
 make_consumer(struct lab_bus *bus, const char *stream, const char *inbox)
 {
@@ -75,7 +75,7 @@ make_consumer(struct lab_bus *bus, const char *stream, const char *inbox)
 	return n;
 }
 
-/* A heartbeat or a question about flow control?  The latter wants a reply. */
+/* Is it a heartbeat or a flow control request?  Replies to the latter. */
 static bool
 is_control(struct lab_bus *bus, natsMsg *m)
 {

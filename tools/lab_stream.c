@@ -1,6 +1,4 @@
-/*
- * lab_stream.c - a stream and its single messages
- */
+/* lab_stream.c - make and change a stream; publish, show and delete messages */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,11 +150,11 @@ lab_publish(const struct lab_opts *o)
 	return 0;
 }
 
-/* A copy on its way into another stream. */
+/* The state of a copy into another stream. */
 struct copying {
 	jsCtx		*js;
 	const char	*into;
-	uint64_t	 last;		/* copied */
+	uint64_t	 last;		/* sequence copied */
 	bool		 failed;
 };
 
@@ -183,7 +181,7 @@ copy_headers(natsMsg *to, natsMsg *from)
 	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
-/* The place in the origin is part of the id: copied again it is the same. */
+/* The id contains the origin's sequence, so copying twice changes nothing. */
 static void
 copy_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 {
@@ -211,7 +209,7 @@ copy_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 	c->last = seq;
 }
 
-/* Returns the sequence to purge up to: the one after the last copied. */
+/* Returns the sequence after the last one copied, to purge up to. */
 static uint64_t
 copy_stream(struct lab_bus *bus, const struct lab_opts *o)
 {
@@ -289,7 +287,7 @@ print_headers(natsMsg *m)
 	free((void *)keys);
 }
 
-/* Like mail: what it is, its headers, an empty line, the payload as it is. */
+/* Print subject and sequence, the headers, an empty line and the payload. */
 int
 lab_show(const struct lab_opts *o)
 {

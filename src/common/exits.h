@@ -2,10 +2,10 @@
 #ifndef OUTBOX_EXITS_H
 #define OUTBOX_EXITS_H
 
-/* The child left its place to a successor. */
+/* The child handed its work over to a successor. */
 #define EXIT_HANDED_OVER	10
 
-/* The same of one that has nothing left to do: it is not started again. */
+/* The same, and there is no work left: the master does not start it again. */
 #define EXIT_FINISHED		11
 
 #endif

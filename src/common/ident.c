@@ -15,7 +15,7 @@ ident_new(char id[IDENT_SIZE], const char *host, unsigned slot)
 	char		safe[15];
 	size_t		i;
 
-	/* The id stands in SQL texts and logs: only plain characters. */
+	/* The id is part of SQL texts and log lines: plain characters only. */
 	for (i = 0; i < sizeof(safe) - 1 && host[i] != '\0'; i++)
 		safe[i] = isalnum((unsigned char)host[i]) ||
 		    host[i] == '-' || host[i] == '.' ? host[i] : '_';

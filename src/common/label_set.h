@@ -1,10 +1,10 @@
 /*
- * label_set.h - a set of partition labels that may have more than was put in
+ * label_set.h - a set of partition labels with false positives
  *
- * Labels are hashed to so many bits, so that a set has one small size however
- * many there are: good for hints, where one partition too many costs a look.
- * Labels are compared as bytes.  That of a row without one is "", as a lease
- * has it; NULL with the length 0 is the same.
+ * Labels are hashed to LABEL_BITS bits, so the size of a set is fixed.  Used
+ * for hints, where a false positive costs one needless scan.  Labels are
+ * compared as bytes.  The label of a row without one is "", as in leases, or
+ * NULL with the length 0.
  */
 #ifndef OUTBOX_LABEL_SET_H
 #define OUTBOX_LABEL_SET_H
@@ -15,20 +15,20 @@
 
 #define LABEL_BITS	256
 
-/* Zeroed it is empty. */
+/* Zeroed: empty. */
 struct label_set {
 	uint64_t	bits[LABEL_BITS / 64];
 };
 
 void	label_set_add(struct label_set *, const char *label, size_t len);
 
-/* From now on it has every label.  Has it? */
+/* Put every label into the set; is every label in it? */
 void	label_set_fill(struct label_set *);
 bool	label_set_is_full(const struct label_set *);
 
 bool	label_set_has(const struct label_set *, const char *label, size_t len);
 
-/* Is there a label in both? */
+/* True if both have a label in common; false positives are possible. */
 bool	label_set_meets(const struct label_set *, const struct label_set *);
 
 #endif

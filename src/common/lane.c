@@ -14,7 +14,7 @@ lane_of(enum conf_ordering ordering, struct bytes key, struct bytes partition,
 
 	switch (ordering) {
 	case ORDER_KEY:
-		/* A row without its event has no key and waits for nobody. */
+		/* A row without its event has no key: its lane is its own. */
 		return key.data == NULL ? own : key;
 	case ORDER_PARTITION:
 		return partition.data == NULL ? none : partition;

@@ -1,4 +1,4 @@
-/* lane.h - what must stay in order, as one comparable key */
+/* lane.h - a lane, in which order is kept, as one comparable key */
 #ifndef OUTBOX_LANE_H
 #define OUTBOX_LANE_H
 
@@ -8,14 +8,14 @@
 #include "common/msg.h"
 
 /*
- * The bytes that name the lane of a row: its order key, its partition (the name
- * of the class while several labels are one) or its own sequence, which must
- * outlive the result.  Compared as bytes.
+ * Returns the bytes that name a row's lane: its order key, its partition (its
+ * class while several labels form one) or its own sequence.  They point into
+ * the arguments, which must outlive them.  Compare as bytes.
  */
 struct bytes	lane_of(enum conf_ordering, struct bytes key,
 		    struct bytes partition, const uint64_t *sequence);
 
-/* The same for a message of a batch, whose labels name its partition. */
+/* The same for a message; the labels of the batch name its partition. */
 struct bytes	lane_of_msg(enum conf_ordering, const struct batch *,
 		    const struct msg *);
 

@@ -12,7 +12,7 @@
 #include "common/msg.h"
 
 #define HASH_DIGITS	16
-#define OLD_DIGITS	8	/* a CRC32 that is of no use any more */
+#define OLD_DIGITS	8	/* of a CRC32, of no use any more */
 #define HEX_DIGITS	"0123456789abcdef"
 
 /* Days from 1970-01-01 to a day of the proleptic Gregorian calendar. */
@@ -28,7 +28,7 @@ days_since_1970(int64_t year, int64_t month, int64_t day)
 	    of_year - 719468;
 }
 
-/* As many digits as the column keeps: ".5" is 500,000. */
+/* Up to six digits, as the column keeps: ".5" is 500,000. */
 static int64_t
 read_fraction(const char *text, size_t len)
 {
@@ -87,7 +87,7 @@ add_bytes(XXH3_state_t *state, struct bytes b)
 		XXH3_64bits_update(state, b.data, b.len);
 }
 
-/* What is no moment counts as the text that it is. */
+/* A text that is not a time is hashed as it is. */
 static void
 add_moment(XXH3_state_t *state, struct bytes time)
 {
@@ -128,7 +128,7 @@ message_id_put(struct buf *b, const char *prefix, const struct message_id *id)
 		buf_printf(b, "-r%u", id->replay);
 }
 
-/* What is behind the hash: "-r2", or nothing; then the line is over. */
+/* The text after the hash: "-r2" or nothing, then the end of the line. */
 static bool
 read_replay(struct message_id *id, const char *text)
 {

@@ -1,4 +1,4 @@
-/* msg.c - rows as plain data; knows neither database nor broker */
+/* msg.c - rows as plain data; no database and no broker */
 
 #include "common/msg.h"
 
@@ -106,7 +106,7 @@ msg_size(const struct msg *m)
 void
 msg_fail(struct msg *m, enum outcome outcome, const char *error)
 {
-	struct err	text;		/* fits the column and is UTF-8 */
+	struct err	text;		/* it fits the column and is UTF-8 */
 
 	m->outcome = outcome;
 	free(m->error);

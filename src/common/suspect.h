@@ -1,13 +1,13 @@
-/* suspect.h - the message that may be what ends the workers */
+/* suspect.h - the message that may be killing its workers */
 #ifndef OUTBOX_SUSPECT_H
 #define OUTBOX_SUSPECT_H
 
 #include <stdint.h>
 
-/* Zeroed there is none. */
+/* Zeroed: none. */
 struct suspect {
 	uint64_t	sequence;	/* 0: none */
-	unsigned	deaths;		/* in a row, each while it was sent */
+	unsigned	deaths;		/* of workers that sent it, in a row */
 };
 
 #endif

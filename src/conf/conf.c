@@ -1,10 +1,10 @@
 /*
  * conf.c - the configuration as one value: load and free
  *
- * Loading is one way through: the file, the options over it, defaults for
- * what is left, then the relations; the first error ends it and nothing is
- * kept.  Nothing here looks at the machine: whether a user, a file or a
- * server exists is for those who use it, at the time they do.
+ * Loading takes four steps: the file, the options, defaults for the other
+ * keys, the relations between keys.  The first error ends it and frees
+ * everything.  Nothing here looks whether a user, a file or a server exists:
+ * the code that uses it does that later.
  */
 #include "conf/conf_impl.h"
 
@@ -85,7 +85,7 @@ set_options(struct conf_draft *d, const struct conf_override *over,
 	return 0;
 }
 
-/* Whether another key was given in place of this one. */
+/* True if the key that replaces this one was given. */
 static bool
 yields(const struct conf_draft *d, const struct conf_key *k)
 {

@@ -1,9 +1,9 @@
 /*
  * conf.h - the configuration as one value
  *
- * Parsed whole, checked whole, never changed: who needs another configuration
- * loads another one.  Every key is one row of the table in conf_keys.c, which
- * the parser, the dump, the manual's check and the tests walk.
+ * Parsed whole, checked whole and never changed: a reload makes a new value.
+ * Every key is one row of the table in conf_keys.c, which the parser, the
+ * dump, the check of the manual and the tests walk.
  */
 #ifndef OUTBOX_CONF_H
 #define OUTBOX_CONF_H
@@ -20,8 +20,8 @@
 #define CONF_MAX_PARTITIONS	4096
 
 /*
- * How much longer than a publish may take a claim must last, in ms: what is
- * left to write the outcome back while the claim is still ours.
+ * A claim must last this many ms longer than a publish may take: the time to
+ * write the outcome back before the claim expires.
  */
 #define CONF_CLAIM_MARGIN_MS	2000
 
@@ -53,14 +53,14 @@ struct conf_list {
 struct conf {
 	struct {
 		int64_t		 workers;
-		char		*user;		/* empty: not dropped to */
+		char		*user;		/* empty: stay root */
 		char		*pidfile;	/* absolute, never empty */
 		int64_t		 stop_timeout;
-		int64_t		 hang_timeout;	/* 0: never */
+		int64_t		 hang_timeout;	/* 0: never kill */
 	} master;
 	struct {
 		struct conf_list hosts;		/* "host:3306", "[::1]", ... */
-		char		*socket;	/* not empty: hosts is empty */
+		char		*socket;	/* if set, hosts is empty */
 		char		*user;
 		char		*password_file;
 		char		*password_env;
@@ -73,7 +73,7 @@ struct conf {
 	struct {
 		int		 mode;		/* enum conf_mode */
 		int64_t		 partition_count;
-		struct conf_list former_counts;	/* numbers */
+		struct conf_list former_counts;	/* of numbers */
 		int		 ordering;	/* enum conf_ordering */
 		struct {
 			char	*outbox, *events, *partitions, *workers;
@@ -150,7 +150,7 @@ struct conf_key {
 	enum conf_type	 type;
 	size_t		 at;		/* offset in struct conf */
 	const char	*dflt;		/* as it would stand in the file */
-	const char	*yields_to;	/* that key set: the default is "" */
+	const char	*yields_to;	/* default is "" if this key is set */
 	int64_t		 min, max;	/* CONF_INT; CONF_DURATION in ms */
 	const char *const *words;	/* CONF_ENUM, NULL-terminated */
 	unsigned	 later;		/* bits of words not available yet */
@@ -161,19 +161,19 @@ struct conf_key {
 	const char	*help;		/* one line, ASCII */
 };
 
-/* What the command line says about the configuration; 0 or false: nothing. */
+/* Options that override keys of the file; 0 or false: not given. */
 struct conf_override {
 	int64_t		 workers;
 	bool		 no_leasing;
-	const char	*pidfile;	/* NULL: nothing */
+	const char	*pidfile;	/* NULL: not given */
 };
 
 /*
- * Read, parse and check a file.  Returns NULL with "FILE: line N: KEY: what
- * is wrong" in err, without "line N: " where the file does not name the key,
- * and "--workers: what is wrong" where an option is to blame.  The override,
- * which may be NULL, is applied before the relations are checked.  Blocks
- * only for reading the file.  No error repeats what may be a secret.
+ * Read, parse and check a file.  Returns NULL with "FILE: line N: KEY: what is
+ * wrong" in err, without "line N: " if the file does not name the key, and
+ * "--workers: what is wrong" if an option is wrong.  The override (or NULL) is
+ * applied before the relations between keys are checked.  Blocks only to read
+ * the file.  Errors never show a secret.  Free the result with conf_free().
  */
 struct conf	*conf_load(const char *path, const struct conf_override *,
 		    struct err *);
@@ -183,22 +183,22 @@ void		 conf_free(struct conf *);
 void		 conf_dump(const struct conf *, FILE *);
 
 /*
- * The names of keys marked restart whose values differ, or NULL at the end:
- * call with *i = 0 and again until NULL.
+ * Returns the name of the next key marked restart whose value differs in the
+ * two, or NULL.  Set *i to 0 before the first call.
  */
 const char	*conf_changed_restart(const struct conf *, const struct conf *,
 		    size_t *i);
 
-/* The table, for those who walk it; *n is set to its length. */
+/* The table of keys; sets *n to its length. */
 const struct conf_key *conf_keys(size_t *n);
 
-/* What message ids begin with, in the outbox of this id; "": it has none. */
+/* The prefix of message ids; outbox_id may be "", for an outbox without one. */
 const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 
-/* Those of the file; of former ones no more than COUNTS_MAX. */
+/* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);
 
-/* Are missing rows made at the start, is anything deleted? */
+/* True if missing rows are created at the start; if old rows are deleted. */
 bool		 conf_wants_reconcile(const struct conf *);
 bool		 conf_wants_retention(const struct conf *);
 

@@ -1,9 +1,9 @@
 /*
  * conf_check.c - relations between keys
  *
- * Every value is good by itself when this runs; here they have to go
- * together.  An error blames the key that somebody set: to be told of a line
- * that does not exist helps nobody.  Nothing is changed here.
+ * Each value is valid by itself when this runs; here they must fit each other.
+ * An error names a key that the file or an option sets, because a default has
+ * no line to point at.  Nothing is changed here.
  */
 #include "conf/conf_impl.h"
 
@@ -13,7 +13,7 @@
 
 #include "conf/counts.h"
 
-/* Two lengths of time: how the small one lies below the big one. */
+/* Two durations: how the small one must relate to the big one. */
 enum how { BELOW, NOT_ABOVE, BELOW_HALF, BELOW_BY_MARGIN };
 
 static const struct {
@@ -33,30 +33,30 @@ static const struct lengths {
 	const char	*small;
 	enum how	 how;
 	const char	*big;
-	bool		 blame_big;	/* if both are set */
-	bool		 zero_is_off;	/* of the big one */
+	bool		 blame_big;	/* where both are set */
+	bool		 zero_is_off;	/* for the big one */
 } lengths[] = {
-	/* A renewal may be late or lost once and nothing changes hands. */
+	/* One renewal may be late or lost without a lease changing hands. */
 	{ .small = "worker.lease_renew", .how = BELOW_HALF,
 	  .big = "worker.lease_ttl" },
 	{ .small = "worker.lease_renew", .how = BELOW_HALF,
 	  .big = "worker.heartbeat_ttl" },
-	/* Who is dead must not be counted while his leases are up for grabs. */
+	/* A dead worker must not count any more once its leases are free. */
 	{ .small = "worker.heartbeat_ttl", .how = NOT_ABOVE,
 	  .big = "worker.lease_ttl" },
-	/* A row must still be ours when its outcome is known. */
+	/* The claim on a row must still hold when the outcome is known. */
 	{ .small = "publish.timeout_ms", .how = BELOW_BY_MARGIN,
 	  .big = "worker.claim_ttl", .blame_big = true },
 	{ .small = "retry.backoff", .how = NOT_ABOVE,
 	  .big = "retry.max_backoff", .blame_big = true },
-	/* A worker that waits lawfully must not look hung, */
+	/* A worker that waits for its leases or for acks must not look hung. */
 	{ .small = "worker.lease_ttl", .how = BELOW,
 	  .big = "master.hang_timeout", .blame_big = true,
 	  .zero_is_off = true },
 	{ .small = "publish.timeout_ms", .how = BELOW,
 	  .big = "master.hang_timeout", .blame_big = true,
 	  .zero_is_off = true },
-	/* nor be killed while it waits for its last acks. */
+	/* A stopping worker must have time to wait for its last acks. */
 	{ .small = "publish.timeout_ms", .how = BELOW,
 	  .big = "master.stop_timeout", .blame_big = true },
 };
@@ -74,7 +74,7 @@ static const char *const either[][2] = {
 	{ "nats.credentials_file", "nats.token_env" },
 };
 
-/* Keys that are of no use without another. */
+/* Keys that need another key. */
 static const char *const needs[][2] = {
 	{ "nats.password_file", "nats.user" },
 	{ "nats.password_env", "nats.user" },
@@ -91,7 +91,7 @@ key(const char *name)
 	const struct conf_key	*keys = conf_keys(&n);
 	int			 i = conf_key_find(name);
 
-	/* A row above that names no key: ours to mend, and a test's to see. */
+	/* A row above names no key: a bug, which the tests find. */
 	if (i < 0)
 		abort();
 	return &keys[i];
@@ -119,7 +119,7 @@ is_empty(const struct conf_draft *d, const char *name)
 	return conf_is_empty(d->conf, key(name));
 }
 
-/* Say where the key was set: an option speaks for itself, without a file. */
+/* Put before the error where the key was set: option, or file and line. */
 static int
 blame(const struct conf_draft *d, const char *name, struct err *e)
 {
@@ -258,7 +258,7 @@ check_tables(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
-/* Without leases nothing keeps two workers off one key. */
+/* Without leases two workers may send messages of one key at once. */
 static int
 check_leasing(const struct conf_draft *d, struct err *e)
 {
@@ -272,7 +272,7 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	return blame(d, "worker.leasing", e);
 }
 
-/* A key that halts is on record, and leases guard the record. */
+/* Halted keys are recorded in a table, and leases protect the record. */
 static int
 check_halt(const struct conf_draft *d, struct err *e)
 {
@@ -300,7 +300,7 @@ check_subject(const struct conf_draft *d, struct err *e)
 	return blame(d, "nats.subject", e);
 }
 
-/* A worker serves the labels of all counts of a key together. */
+/* One worker serves all labels that a key has under the declared counts. */
 static int
 check_counts(const struct conf_draft *d, struct err *e)
 {

@@ -1,9 +1,9 @@
 /*
  * conf_form.c - the forms that strings must have
  *
- * Each check sees one text that is not empty and says whether it can be what
- * its key means; it never looks whether the thing exists.  A text that may
- * be a password put in the wrong place is never shown.
+ * Each check gets one text that is not empty and tells whether its key can
+ * have that value; it never tests whether the thing exists.  A text that may
+ * be a password in the wrong place is not shown.
  */
 #include "conf/conf_impl.h"
 
@@ -18,16 +18,16 @@
 #define DIGITS	"0123456789"
 #define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#define TEXT_MAX	1023		/* bytes; PATH_MAX is of no use here */
+#define TEXT_MAX	1023		/* bytes, for any text */
 #define DATABASE_MAX	64		/* characters, of MySQL */
 #define TABLE_MAX	64
 #define STREAM_MAX	255		/* bytes, of JetStream */
 #define SUBJECT_MAX	255
-#define PREFIX_MAX	64		/* half of what an id may well take */
+#define PREFIX_MAX	64		/* leaves half of an id for the rest */
 
 /*
- * Decode one UTF-8 character.  Returns what follows it, or NULL if there is
- * no whole one.  Overlong forms are left to libyaml.
+ * Decode one UTF-8 character.  Returns the text after it, or NULL if it is not
+ * whole.  libyaml has refused overlong forms.
  */
 static const char *
 next_char(const char *s, uint32_t *c)
@@ -47,7 +47,7 @@ next_char(const char *s, uint32_t *c)
 	return s;
 }
 
-/* Controls, and what ends a line or is no character to YAML. */
+/* Control characters, line breaks, and code points that YAML forbids. */
 static bool
 is_unprintable(uint32_t c)
 {
@@ -71,7 +71,7 @@ conf_form_text(const char *text, struct err *e)
 	return 0;
 }
 
-/* Relative to what?  The daemon leaves the directory it was started in. */
+/* The daemon leaves the directory in which it was started. */
 int
 conf_form_path(const char *text, struct err *e)
 {
@@ -123,7 +123,7 @@ is_ipv6(const char *text, size_t n)
 	return inet_pton(AF_INET6, address, &in6) == 1;
 }
 
-/* The length of the host at the start of a text; 0: none there. */
+/* The length of the host at the start of a text; 0: there is none. */
 static size_t
 host_length(const char *text)
 {
@@ -137,7 +137,7 @@ host_length(const char *text)
 	return (size_t)(close - text) + 1;
 }
 
-/* Not shown, for user:password looks much like host:port. */
+/* The text is not shown: it may be user:password. */
 static int
 form_address(const char *text, struct err *e)
 {
@@ -151,7 +151,7 @@ form_address(const char *text, struct err *e)
 	return 0;
 }
 
-/* Several in one text, or a user and a password: neither is an address. */
+/* Refuse several addresses in one text, and a user or a password. */
 static int
 form_one_address(const char *text, const char *section, struct err *e)
 {
@@ -271,7 +271,7 @@ form_literal(char c, struct err *e)
 int
 conf_form_subject(const char *text, struct err *e)
 {
-	bool	empty = true;		/* the token that s is in */
+	bool	empty = true;		/* the token at s is empty */
 
 	if (strlen(text) > SUBJECT_MAX)
 		return err_set(e, "is longer than %d bytes", SUBJECT_MAX);

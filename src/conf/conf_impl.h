@@ -1,5 +1,5 @@
 /*
- * conf_impl.h - what the files of conf share among themselves
+ * conf_impl.h - shared by the files of conf
  *
  * conf.c	load and free: the whole
  * conf_keys.c	the table of keys
@@ -8,7 +8,7 @@
  * conf_form.c	the forms that strings must have
  * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
- * conf_ask.c	questions about the whole
+ * conf_ask.c	questions about several keys
  */
 #ifndef OUTBOX_CONF_IMPL_H
 #define OUTBOX_CONF_IMPL_H
@@ -18,7 +18,7 @@
 #define CONF_KEYS_MAX	96		/* keys in the table, at most */
 #define CONF_NAME_SIZE	64		/* of the longest name, with its NUL */
 
-/* Where a value came from; zeroed: from the table of keys. */
+/* Where a value came from; zeroed: it is the default. */
 struct conf_source {
 	unsigned	 line;		/* of the file; 0: not in the file */
 	const char	*option;	/* of the command line, or NULL */
@@ -31,13 +31,13 @@ struct conf_draft {
 	struct conf_source	 from[CONF_KEYS_MAX];	/* as conf_keys() */
 };
 
-/* Longest first, so that the first that divides a duration writes it. */
+/* Longest first: a duration is written in the first unit that divides it. */
 struct conf_unit {
 	const char	*name;		/* NULL ends the table */
 	int64_t		 ms;
 };
 
-#define CONF_MICRO	INT64_C(1000000)	/* how fine a fraction can be */
+#define CONF_MICRO	INT64_C(1000000)	/* 6 decimals of a fraction */
 
 /* A short text returned by value, for the arguments of err_set. */
 struct conf_phrase {
@@ -50,22 +50,22 @@ int		 conf_key_find(const char *name);
 /* "mysql" and "mysql.tls" are sections; "" is the whole file. */
 bool		 conf_key_is_section(const char *name);
 /*
- * What the unknown leaf in a section was likely meant to be, by its full
- * name; an empty text when nothing is close.
+ * The full name of the key that an unknown leaf in a section probably means;
+ * an empty text if none is similar.
  */
 struct conf_phrase conf_key_near(const char *section, const char *leaf);
 
 /* conf_value.c */
 /*
- * Check the text and store it; items of a list are appended.  quoted says
- * that the file had it in quotes: "4" is no number.  On failure the value
- * keeps what it was.
+ * Check the text and store it; a list gets one more item.  quoted: the file
+ * has it in quotes, so it is a text and no number or boolean.  Returns -1 with
+ * an error and leaves the value as it was.
  */
 int		 conf_set(struct conf *, const struct conf_key *,
 		    const char *text, bool quoted, struct err *);
-/* Strings and lists can be empty, other types never are. */
+/* True for an empty string or list; other types are never empty. */
 bool		 conf_is_empty(const struct conf *, const struct conf_key *);
-/* Free what a string or a list holds; the field is NULL or no item after. */
+/* Free a string or the items of a list; leaves NULL or an empty list. */
 void		 conf_clear(struct conf *, const struct conf_key *);
 
 /* conf_text.c */
@@ -77,18 +77,18 @@ int		 conf_in(const struct conf_draft *, unsigned line,
 		    const char *name, struct err *);
 extern const struct conf_unit	conf_units[];
 const void	*conf_field(const struct conf *, const struct conf_key *);
-/* The value as conf_set and a YAML parser read it; yours to free. */
+/* The value as text that conf_set and YAML parsers read; caller frees. */
 char		*conf_text(const struct conf *, const struct conf_key *);
 /* "from 1 to 256", in the units of the type. */
 struct conf_phrase conf_range(const struct conf_key *);
-/* The words that can be chosen today: "a, b, c". */
+/* The words of an enum that are available: "a, b, c". */
 struct conf_phrase conf_choices(const struct conf_key *);
 /* "a whole number from 1 to 256" */
 struct conf_phrase conf_wanted(const struct conf_key *);
-/* The text as an error may show it: printable and not too long. */
+/* The text for an error: printable, and cut if it is long. */
 struct conf_phrase conf_show(const char *);
 
-/* conf_form.c: 0, or -1 with what is wrong; "" is for .required to refuse. */
+/* conf_form.c: 0, or -1 with an error.  Never called with "". */
 int		 conf_form_text(const char *, struct err *);
 int		 conf_form_path(const char *, struct err *);
 int		 conf_form_socket(const char *, struct err *);
@@ -106,11 +106,11 @@ int		 conf_form_plain_subject(const char *, struct err *);
 int		 conf_form_log(const char *, struct err *);
 int		 conf_form_later(const char *, struct err *);
 
-/* conf_yaml.c: set every key that the text of a file has, note its line. */
+/* conf_yaml.c: set each key that the text of a file names, note its line. */
 int		 conf_read(struct conf_draft *, const char *text, size_t size,
 		    struct err *);
 
-/* conf_check.c: do the values go together? */
+/* conf_check.c: -1 with an error if the values contradict each other. */
 int		 conf_check(const struct conf_draft *, struct err *);
 
 #endif

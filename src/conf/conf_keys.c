@@ -1,10 +1,10 @@
 /*
  * conf_keys.c - the table of keys
  *
- * One row is all there is to know about a key: the parser, the dump, the
+ * A row has everything there is to know about a key: the parser, the dump, the
  * tests, the sample and the manual follow it.  Rows of a section stand
- * together, those of its subsections last, for the dump prints them in this
- * order.  What spans keys does not belong here but in conf_check.c.
+ * together, its subsections last, because the dump prints them in this order.
+ * Relations between keys belong in conf_check.c.
  */
 #include "conf/conf_impl.h"
 
@@ -323,7 +323,7 @@ conf_key_find(const char *name)
 	return -1;
 }
 
-/* What follows "section." in a name, or NULL if it is not in there. */
+/* The part of a name after "section."; NULL: it is not in the section. */
 static const char *
 inside(const char *name, const char *section)
 {
@@ -350,7 +350,7 @@ least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Letters to change, add or drop to make a out of b; a fits a name. */
+/* The edit distance of a, which fits a name, and the blen bytes of b. */
 static size_t
 distance(const char *a, const char *b, size_t blen)
 {
@@ -375,7 +375,7 @@ distance(const char *a, const char *b, size_t blen)
 	return row[alen];
 }
 
-/* Close: a slip in three letters, or else one begins with the other. */
+/* Similar: up to three letters differ, or one begins with the other. */
 static size_t
 how_far(const char *leaf, const char *name, size_t len)
 {
@@ -386,7 +386,7 @@ how_far(const char *leaf, const char *name, size_t len)
 	return strncmp(leaf, name, least(n, len)) == 0 ? 4 : SIZE_MAX;
 }
 
-/* The one key below a section with this leaf: only its place was wrong. */
+/* The one key in a section with this leaf: only its place was wrong. */
 static const char *
 only_one(const char *section, const char *leaf)
 {
@@ -405,7 +405,7 @@ only_one(const char *section, const char *leaf)
 	return found;
 }
 
-/* The name in the section that is closest to the leaf, if any is close. */
+/* The name in the section that is most similar to the leaf, or "". */
 static struct conf_phrase
 closest(const char *section, const char *leaf)
 {

@@ -1,8 +1,8 @@
 /*
  * conf_text.c - values as text: for errors and for the dump
  *
- * What it writes must read back as the same value, both here and with any
- * other YAML parser.  No locale is asked: hence no "%g".
+ * The text must read back as the same value, here and in any YAML parser.  It
+ * must not depend on the locale: hence no "%g".
  */
 #include "conf/conf_impl.h"
 
@@ -153,8 +153,8 @@ conf_wanted(const struct conf_key *k)
 }
 
 /*
- * A plain word that no reader of YAML takes for anything but a text.  What
- * begins like a number or holds a colon is quoted: 10:30 is 630 to some.
+ * True if every YAML parser takes the word, without quotes, for a text.
+ * Others are quoted; 10:30, for example, is 630 to some parsers.
  */
 static bool
 is_plain(const char *text)
@@ -171,7 +171,7 @@ is_plain(const char *text)
 	return *text != '\0';
 }
 
-/* conf_form_text let no character pass that needs another escape. */
+/* conf_form_text refused all characters that need another escape. */
 static void
 write_string(FILE *f, const char *text)
 {
@@ -247,8 +247,8 @@ conf_text(const struct conf *c, const struct conf_key *k)
 }
 
 /*
- * Start the sections that name has and last, the key before it, had not.
- * Returns how deep the name is.
+ * Write the headings of the sections of name that last, the key before it, is
+ * not in.  Returns the depth of name.
  */
 static int
 write_sections(FILE *f, const char *last, const char *name)

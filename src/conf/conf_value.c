@@ -1,10 +1,9 @@
 /*
  * conf_value.c - text to value, by type
  *
- * One setter for each type, used for the file, the defaults and the options
- * alike.  It knows one key at a time: what keys have to do with each other
- * is not looked at here.  No locale is asked, for a file must mean the same
- * everywhere: hence no strtod.
+ * One setter for each type, used for the file, the defaults and the options.
+ * A setter sees one key; conf_check.c compares keys.  A file must mean the
+ * same in every locale: hence no strtod.
  */
 #include "conf/conf_impl.h"
 
@@ -18,15 +17,15 @@
 /* A number as written: digits / scale. */
 struct decimal {
 	bool		negative;
-	bool		fraction;	/* there is a point */
+	bool		fraction;	/* it has a point */
 	bool		too_big, too_fine;
 	int64_t		digits, scale;
 };
 
 /*
- * Reads "[+-]digits[.digits]" and returns what follows, or NULL if there is
- * no such number.  010 is refused, being 8 to one reader of YAML and 10 to
- * the next.
+ * Reads "[+-]digits[.digits]" and returns the text after it, or NULL if there
+ * is no such number.  010 is refused: it is 8 to some YAML parsers, 10 to
+ * others.
  */
 static const char *
 parse_decimal(const char *s, struct decimal *d)
@@ -59,8 +58,8 @@ parse_decimal(const char *s, struct decimal *d)
 }
 
 /*
- * The number in units of 1/unit.  Returns false if that would lose digits;
- * what is too big for the type is too big for any range as well.
+ * Sets *out to the number in units of 1/unit; false: that would lose digits.
+ * A number too big for the type becomes INT64_MAX, which no range includes.
  */
 static bool
 to_units(const struct decimal *d, int64_t unit, int64_t *out)
@@ -158,7 +157,7 @@ set_fraction(void *at, const struct conf_key *k, const char *text,
 static int
 set_bool(void *at, const struct conf_key *k, const char *text, struct err *e)
 {
-	/* What YAML 1.1 takes for one; no as the first, yes as the second. */
+	/* The booleans of YAML 1.1: false first, true second. */
 	static const char *const	words[][2] =
 	    { { "false", "true" }, { "no", "yes" }, { "off", "on" } };
 

@@ -1,10 +1,10 @@
 /*
  * conf_yaml.c - YAML to keys and text
  *
- * Walks the events of libyaml, joins nested names with dots and hands every
- * scalar to conf_set with the line it stands on.  It decides what a file may
- * look like, never what a value means.  What is not in the table of keys
- * ends the walk, so the recursion is as deep as the table's names are.
+ * Walks the events of libyaml, joins nested names with dots and passes each
+ * scalar and its line to conf_set.  It checks the shape of the file, never the
+ * meaning of a value.  An unknown key ends the walk, so the recursion is never
+ * deeper than the names in the table.
  */
 #include "conf/conf_impl.h"
 
@@ -45,7 +45,7 @@ fail_at(struct walk *w, unsigned line, const char *name)
 	return conf_in(w->draft, line, name, w->err);
 }
 
-/* Bytes that are no text: libyaml gives their offset and no line. */
+/* For bytes that are not text libyaml gives an offset and no line. */
 static unsigned
 line_of_offset(const struct walk *w, size_t offset)
 {
@@ -77,7 +77,7 @@ syntax_error(struct walk *w)
 	return fail_at(w, (unsigned)p->problem_mark.line + 1, NULL);
 }
 
-/* What YAML can do and a configuration has no use for. */
+/* Why the event is refused: a feature of YAML that we do not support. */
 static const char *
 needless(const yaml_event_t *event)
 {
@@ -138,7 +138,7 @@ is_quoted(const struct walk *w)
 	return w->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* "key:" with nothing behind it, or one of the words for that. */
+/* True for "key:" without a value, and for YAML's words for null. */
 static bool
 is_null(const struct walk *w)
 {
@@ -153,7 +153,7 @@ is_null(const struct walk *w)
 	return false;
 }
 
-/* For a list, "" is nothing as well. */
+/* True also for "", which is an empty list. */
 static bool
 is_nothing(const struct walk *w)
 {
@@ -161,7 +161,7 @@ is_nothing(const struct walk *w)
 	    w->event.data.scalar.length == 0);
 }
 
-/* What the current event begins, if it is not a single value. */
+/* What the current event begins; NULL: a single value. */
 static const char *
 structure(const struct walk *w)
 {
@@ -177,7 +177,7 @@ not_a_mapping(struct walk *w, unsigned line, const char *name)
 	return fail_at(w, line, name);
 }
 
-/* Hand the current event to the setter, as a value or an item of a list. */
+/* Pass the current event to the setter, as a value or an item of a list. */
 static int
 set_scalar(struct walk *w, const struct conf_key *k, unsigned line, bool item)
 {
@@ -207,7 +207,7 @@ walk_list(struct walk *w, const struct conf_key *k)
 	}
 }
 
-/* A list with nothing in it: "hosts:", or "hosts: []". */
+/* Refuse an empty list, "hosts:" or "hosts: []", if the key is required. */
 static int
 check_items(struct walk *w, const struct conf_key *k, unsigned line)
 {
@@ -241,7 +241,7 @@ walk_value(struct walk *w, const struct conf_key *k, unsigned line)
 	return check_items(w, k, line);
 }
 
-/* Note that a section begins; once is enough. */
+/* Note that a section begins; the second time is an error. */
 static int
 begin_section(struct walk *w, const char *name, unsigned line)
 {
@@ -262,7 +262,7 @@ begin_section(struct walk *w, const char *name, unsigned line)
 	return 0;
 }
 
-/* A section whose keys are all left out, or commented out, is all right. */
+/* A section without keys, or with all of them commented out, is allowed. */
 static int
 walk_section(struct walk *w, const char *name, unsigned line)
 {
@@ -298,7 +298,7 @@ unknown_key(struct walk *w, const char *section, unsigned line)
 	return fail_at(w, line, name);
 }
 
-/* The current event is a key of the section; go through its value. */
+/* The current event is a key of the section; read its value. */
 static int
 walk_key(struct walk *w, const char *section)
 {
@@ -352,14 +352,14 @@ walk_root(struct walk *w)
 static int
 walk_stream(struct walk *w)
 {
-	/* The stream begins; then a document, unless there is nothing. */
+	/* The stream begins; then a document, unless the file is empty. */
 	if (next(w) < 0 || next(w) < 0)
 		return -1;
 	if (w->event.type == YAML_STREAM_END_EVENT)
 		return 0;
 	if (next(w) < 0 || walk_root(w) < 0)
 		return -1;
-	/* The document ends, and so must the stream. */
+	/* The document ends; then the stream must end. */
 	if (next(w) < 0 || next(w) < 0)
 		return -1;
 	if (w->event.type == YAML_STREAM_END_EVENT)

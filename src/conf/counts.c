@@ -37,7 +37,7 @@ counts_parse(struct counts *c, const char *text, struct err *e)
 		return 0;
 	for (;; text = end + 1) {
 		n = strtoul(text, &end, 10);
-		/* Not a sign or a blank, which it would take as well. */
+		/* strtoul would also take a sign or a blank. */
 		if (*text < '0' || *text > '9' || n == 0 || n > INT32_MAX ||
 		    (*end != ',' && *end != '\0') ||
 		    !add_former(c, (unsigned)n))
@@ -111,7 +111,7 @@ counts_have(const struct counts *c, unsigned count)
 	return have;
 }
 
-/* Under a count of 1 rows have no label. */
+/* Under a count of 1 rows have the empty label. */
 size_t
 counts_class_size(const struct counts *c)
 {
@@ -167,7 +167,7 @@ counts_change(struct counts *c, unsigned count, struct err *e)
 	return 0;
 }
 
-/* The number behind the "p", or one above all counts. */
+/* The number after the "p"; NO_NUMBER: the label has another form. */
 #define NO_NUMBER	UINT64_MAX
 
 static uint64_t

@@ -4,7 +4,7 @@
 
 #include "ctl/base/ctl.h"
 
-/* On standard output; the table is ended by a command without words. */
+/* Print it on standard output; a command without words ends the table. */
 void	complete_print(const struct command *);
 
 #endif

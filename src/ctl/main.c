@@ -1,6 +1,4 @@
-/*
- * main.c - outboxctl: the table of commands, and what surrounds each of them
- */
+/* main.c - outboxctl: the table of commands, and the start and end of each */
 
 #include "ctl/base/ctl.h"
 
@@ -129,7 +127,7 @@ help(const struct command *c)
 	args_help(c, stdout);
 }
 
-/* How many words of the command stand there; 0: it is another one. */
+/* How many arguments are the command's words; 0: another command. */
 static int
 words_met(const char *words, int argc, char **argv)
 {
@@ -157,7 +155,7 @@ find_command(int argc, char **argv, int *nwords)
 	return NULL;
 }
 
-/* No command begins like this; those of its group, if the word is one. */
+/* Report an unknown command; lists its group if the word names one. */
 static int
 unknown_command(const char *word)
 {
@@ -187,7 +185,7 @@ wrong(const char *what)
 	return CTL_USAGE;
 }
 
-/* What stands before the command: -c FILE and --json. */
+/* Options before the command: -c FILE and --json. */
 static int
 take_globals(int argc, char **argv, const char **path, bool *json)
 {

@@ -1,4 +1,4 @@
-/* plan.c - what the configuration means; needs no database */
+/* plan.c - retry-plan and config, which need no database */
 
 #include <stdio.h>
 

@@ -12,11 +12,11 @@
 
 #define WORDS	(LABEL_BITS / 64)
 
-/* Lock-free, or it would not work between processes. */
+/* Atomics that use locks do not work between processes. */
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64 bits are not atomic here");
 
 struct bell_rings {
-	_Atomic uint64_t	named[WORDS];	/* and not yet heard */
+	_Atomic uint64_t	named[WORDS];	/* not read yet */
 };
 
 #define RINGS_SIZE	(CONF_MAX_WORKERS * sizeof(struct bell_rings))
@@ -64,7 +64,7 @@ bell_close(struct bell *b)
 	b->rings = NULL;
 }
 
-/* Named first: who hears the ring finds what it was for. */
+/* Labels first: a worker that wakes up finds them set. */
 void
 bell_ring(const struct bell *b, unsigned slot, const struct label_set *which)
 {
@@ -72,7 +72,7 @@ bell_ring(const struct bell *b, unsigned slot, const struct label_set *which)
 		if (which->bits[i] != 0)
 			atomic_fetch_or(&b->rings[slot].named[i],
 			    which->bits[i]);
-	/* It fails only when it has rung so often that one more is no news. */
+	/* Fails only if the counter is full, and so the worker is woken. */
 	eventfd_write(b->fds[slot], 1);
 }
 

@@ -1,9 +1,9 @@
 /*
- * bell.h - a bell for each worker, for whoever learns of work before it does
+ * bell.h - wake-ups between processes: an eventfd for each worker
  *
- * Made by the master before it forks anything, so that every child has all
- * of them.  A ring is a hint to look now, at the partitions that it names: one
- * that is lost costs the time until the worker looks by itself.
+ * The master creates them before it forks, so every child has all of them.  A
+ * wake-up is a hint to scan the partitions it names.  A lost wake-up adds
+ * latency until the worker's next poll; it never loses a message.
  */
 #ifndef OUTBOX_BELL_H
 #define OUTBOX_BELL_H
@@ -18,21 +18,21 @@ struct bell_rings;
 
 struct bell {
 	int			 fds[CONF_MAX_WORKERS];	/* by slot */
-	struct bell_rings	*rings;		/* the same, shared */
+	struct bell_rings	*rings;		/* by slot, in shared memory */
 };
 
-/* -1: too many open files, most likely; nothing is left open then. */
+/* -1 with an error, mostly too many open files; nothing is left open then. */
 int	bell_open(struct bell *, struct err *);
 void	bell_close(struct bell *);
 
-/* Never blocks.  Rings that are not heard yet are one, for all they name. */
+/* Never blocks.  Wake-ups not read yet are merged, with all their labels. */
 void	bell_ring(const struct bell *, unsigned slot,
 	    const struct label_set *);
 
-/* To poll for input on; not to be read from or closed. */
+/* The descriptor to poll for input; do not read or close it. */
 int	bell_fd(const struct bell *, unsigned slot);
 
-/* Did it ring since the last call, and for what?  Never blocks. */
+/* True if woken since the last call; sets the labels.  Never blocks. */
 bool	bell_heard(const struct bell *, unsigned slot, struct label_set *);
 
 #endif

@@ -13,7 +13,7 @@
 static void *
 map(int fd)
 {
-	/* Allocated now: a full disk must not turn into a SIGBUS later. */
+	/* Allocate now: on a full disk a later write would be a SIGBUS. */
 	errno = posix_fallocate(fd, 0, sizeof(struct board));
 	if (errno != 0)
 		return MAP_FAILED;
@@ -27,7 +27,7 @@ board_create(const char *path, struct err *e)
 	struct board	*b;
 	int		 fd;
 
-	/* A new file: who still maps the old one must not write into ours. */
+	/* A new file: other processes may still map and write the old one. */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0) {
@@ -51,7 +51,7 @@ board_close(struct board *b)
 		munmap(b, sizeof(*b));
 }
 
-/* The size is looked at before it is mapped: beyond the end is SIGBUS. */
+/* Check the size before mapping: access beyond the end is a SIGBUS. */
 static struct board *
 map_to_read(int fd, const char *path, struct err *e)
 {

@@ -1,9 +1,9 @@
 /*
- * board.h - what every process of this master is doing, for all to see
+ * board.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each child writes only its own line,
- * everybody reads.  It is gossip: good for display and to see signs of life,
- * never the base of a decision about data.
+ * any process reads.  Use it for display and to see signs of life only, never
+ * to decide about data.
  */
 #ifndef OUTBOX_BOARD_H
 #define OUTBOX_BOARD_H
@@ -21,53 +21,53 @@
 #define BOARD_MAGIC	0x4f425834	/* "OBX4"; changes with the layout */
 #define BOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define BOARD_DOORBELL	CONF_MAX_WORKERS	/* its line */
-#define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* the same */
+#define BOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
 
 enum board_state {
 	BOARD_FREE,
 	BOARD_STARTING,
-	BOARD_NO_DATABASE,	/* waiting for it */
-	BOARD_NO_BROKER,	/* waiting for it */
-	BOARD_PAUSED,		/* the destination takes nothing */
+	BOARD_NO_DATABASE,	/* waits for it */
+	BOARD_NO_BROKER,	/* waits for it */
+	BOARD_PAUSED,		/* waits: the destination takes nothing */
 	BOARD_RUNNING,		/* finished its first tick */
 	BOARD_STOPPING
 };
 
-/* Where the partition counts are declared, once a worker has seen it. */
+/* Where the partition counts are declared, once a worker has read it. */
 enum board_counts {
 	BOARD_COUNTS_UNKNOWN,
 	BOARD_COUNTS_TABLE,	/* outbox_settings */
-	BOARD_COUNTS_FILE	/* there is no such table */
+	BOARD_COUNTS_FILE	/* no such table: the file */
 };
 
-/* One worker at a time is asked to make the configured partition count. */
+/* The master asks one worker at a time to apply the configured count. */
 enum board_change {
 	BOARD_CHANGE_NONE,
 	BOARD_CHANGE_ASKED,
-	BOARD_CHANGE_OVER	/* made, or refused */
+	BOARD_CHANGE_OVER	/* applied, or refused */
 };
 
 /*
- * Whether it serves a label may be wrong for a moment: a lease has just gone,
- * or has come, and then the worker looks at once by itself.  A label that is
- * equal to the lease's by its collation only is not found.
+ * served may be out of date for a moment after a lease has come or gone; a
+ * worker scans a new partition by itself.  Labels are compared as bytes, so
+ * one that equals the lease's only by its collation is not found.
  */
 struct board_line {
 	int32_t		 pid;
 	uint32_t	 state;		/* enum board_state */
 	int64_t		 started_at;	/* clock_ms() */
 	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
-	uint64_t	 handling;	/* the sequence being sent; 0: none */
+	uint64_t	 handling;	/* sequence being sent; 0: none */
 	uint64_t	 ticks;
 	uint64_t	 delivered, duplicates, failed, dead, fenced;
 	uint64_t	 skipped;	/* metadata entries left out */
-	uint64_t	 recovered;	/* rows to send again: the stream lost them */
+	uint64_t	 recovered;	/* lost by the stream: send again */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
 	uint32_t	 counts_in;	/* enum board_counts */
 	uint32_t	 change;	/* enum board_change */
-	uint32_t	 strangers;	/* live workers of another program */
+	uint32_t	 strangers;	/* live workers of other programs */
 	uint64_t	 former_labels;	/* messages sent under a label that
-					   their keys do not have any more */
+					   their key has no longer */
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
 	char		 id[IDENT_SIZE];
@@ -82,19 +82,19 @@ struct board {
 };
 
 /*
- * Create or empty the file and map it for this process and its children.
- * NULL with an error; nothing is left mapped then.
+ * Create the file anew and map it for this process and its children.  Returns
+ * NULL with an error, and nothing stays mapped.
  */
 struct board	*board_create(const char *path, struct err *);
 void		 board_close(struct board *);
 
 /*
- * Map somebody's board to read it.  NULL: there is none, or one of another
- * version.  Whoever wrote it may be dead; see board_is_alive.
+ * Map another master's scoreboard read-only.  NULL: there is none, or it has
+ * another version.  The master may be dead; see board_is_alive.
  */
 struct board	*board_open(const char *path, struct err *);
 
-/* Is there a process with the pid of its master? */
+/* True if a process with the pid of its master exists. */
 bool		 board_is_alive(const struct board *);
 
 /* "running", "no broker", ... */

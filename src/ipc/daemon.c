@@ -23,7 +23,7 @@
 
 static struct pidfh	*pidfh;
 
-/* *pw is NULL where there is nobody to become. */
+/* *pw is NULL if there is no user to change to. */
 static int
 find_user(const char *user, struct passwd **pw, struct err *e)
 {
@@ -53,7 +53,7 @@ daemon_make_rundir(const char *pidfile, const char *user, struct err *e)
 	struct passwd	*pw;
 	int		 rc;
 
-	/* First the user: a directory that stays root's helps nobody. */
+	/* Check the user first: a directory owned by root is of no use. */
 	rc = find_user(user, &pw, e);
 	if (rc == 0 && mkdir(dir, 0755) < 0) {
 		if (errno != EEXIST)
@@ -90,7 +90,7 @@ daemon_drop_root(const char *user, struct err *e)
 	return 0;
 }
 
-/* 0: locked; 1: held by somebody, whose pid is set; -1: error. */
+/* 0: locked; 1: locked by another process, its pid in *holder; -1: error. */
 static int
 try_lock(const char *pidfile, pid_t *holder, struct err *e)
 {
@@ -114,7 +114,7 @@ daemon_lock(const char *pidfile, struct err *e)
 		if (holder > 0 && (kill(holder, 0) == 0 || errno == EPERM))
 			return err_set(e, "%s: outbox-master is already "
 			    "running with pid %d", pidfile, (int)holder);
-		/* The master is gone; its workers are about to go. */
+		/* The master is dead; its workers are about to exit. */
 		if (clock_ms() >= until)
 			return err_set(e, "%s: locked by workers of a master "
 			    "that was killed, which do not end", pidfile);

@@ -4,33 +4,32 @@
 
 #include "util/err.h"
 
-/* Is there such a user?  Only asked as root. */
+/* As root: -1 with an error if there is no such user.  Otherwise 0. */
 int	daemon_check_user(const char *user, struct err *);
 
 /*
- * Make the directory of the pid file if it is missing and give it to user.
- * As somebody other than root, or with an empty name, the user does not
- * matter.
+ * Create the directory of the pid file, owned by user, if it is missing.  user
+ * is ignored if it is "" or we are not root.  -1 with an error.
  */
 int	daemon_make_rundir(const char *pidfile, const char *user, struct err *);
 
 /*
- * What the files beside the pid file begin with: its name without ".pid".
+ * The common prefix of the files beside the pid file: its path without ".pid".
  * The caller frees it.
  */
 char	*daemon_run_prefix(const char *pidfile);
 
-/* As root: become user for good, if one is named. */
+/* As root: become this user for good, unless it is "".  -1 with an error. */
 int	daemon_drop_root(const char *user, struct err *);
 
 /*
- * Lock the pid file.  Every process forked from here on keeps the lock held,
- * so that getting it proves a former master's workers dead; those that are
- * just leaving are waited for, some seconds at most.
+ * Lock the pid file.  Processes forked later inherit the lock, so that getting
+ * it proves that a former master's workers are dead.  Blocks up to 5 s for
+ * workers that are about to exit, then returns -1 with an error.
  */
 int	daemon_lock(const char *pidfile, struct err *);
 
-/* Write our pid, after detaching; and remove the file at the end. */
+/* Write our pid, once detached; remove the file at the end. */
 int	daemon_write_pid(struct err *);
 void	daemon_unlock(void);
 

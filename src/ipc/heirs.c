@@ -1,8 +1,8 @@
 /*
  * heirs.c - see heirs.h
  *
- * Each slot has its place, written with one pwrite: a kill between two of
- * them leaves whole records.
+ * Each slot has its own part of the file, written with one pwrite: after a
+ * kill the file has whole records only.
  */
 
 #include "ipc/heirs.h"
@@ -17,7 +17,7 @@
 #include "conf/conf.h"
 #include "util/xalloc.h"
 
-#define RECORD		40	/* an id, blanks, a newline */
+#define RECORD		40	/* an id, blanks and a newline */
 #define NRECORDS	(CONF_MAX_WORKERS * HEIRS_PER_SLOT)
 
 int
@@ -68,7 +68,7 @@ heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE], size_t n,
 void
 heirs_cut(int fd, unsigned slot)
 {
-	/* What stays is taken over once more, which does no harm. */
+	/* If it fails, dead ids are taken over once more, which is harmless. */
 	if (ftruncate(fd, (off_t)slot * HEIRS_PER_SLOT * RECORD) < 0)
 		return;
 }

@@ -1,10 +1,10 @@
 /*
  * heirs.h - the ids of this master's workers, on disk
  *
- * When a master is killed, the next one may take over from its workers
- * without waiting for leases to run out, if it has proof that they are dead.
- * The proof is the lock on the pid file, which every worker inherits: whoever
- * gets it knows that none of the family is left.  This file tells the names.
+ * After a master was killed, the next one may take over from its workers
+ * without waiting for their leases to expire, if it has proof that they are
+ * dead.  The proof is the lock on the pid file, which every worker inherits.
+ * This file has the ids of these predecessors.
  */
 #ifndef OUTBOX_HEIRS_H
 #define OUTBOX_HEIRS_H
@@ -14,26 +14,26 @@
 #include "util/err.h"
 #include "common/ident.h"
 
-/* Open or create; -1 with an error. Call with the pid file's lock held. */
+/* Open or create; -1 with an error.  The caller holds the pid file's lock. */
 int	heirs_open(const char *path, struct err *);
 
-/* Read the ids left by a former family; *n is how many. Free the result. */
+/* Read the ids that the last master left; *n is set.  The caller frees them. */
 char	(*heirs_read(int fd, size_t *n))[IDENT_SIZE];
 
-/* Ids a slot may have on file: those still to be inherited, and its own. */
+/* Ids on file for a slot: predecessors not taken over yet, and its own. */
 #define HEIRS_PER_SLOT	17
 
 /*
- * Note everybody whose place has to be taken over from this slot if the
- * master is killed now: before a worker is forked, and when one has gone.
+ * Write all ids to be taken over for this slot if the master is killed now.
+ * Call it before a worker is forked and after it has ended.  -1 with an error.
  */
 int	heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
 	    size_t n, struct err *);
 
-/* Forget what stands there for this slot and all above. */
+/* Remove the ids of this slot and of all above. */
 void	heirs_cut(int fd, unsigned slot);
 
-/* The slot an id was made for. */
+/* The slot for which an id was made. */
 unsigned heirs_slot(const char *id);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * janitor.c - see janitor.h
  *
- * Two duties, and the loop that does what is due.  A server that is away
- * or busy is tried again, ever later; one that refuses is asked again each
- * minute and told of once, and the other duty goes on meanwhile.
+ * Two duties, and the loop that runs the one that is due.  A server that is
+ * away or busy is retried with backoff.  A duty that the server refuses is
+ * retried each minute, logged once, and does not stop the other one.
  */
 
 #include "janitor/janitor.h"
@@ -23,25 +23,25 @@
 #include "store/store_sql.h"
 #include "store/sweep.h"
 
-#define REST		9	/* times as long as a step has taken */
-#define ANSWER_MS	20000	/* to wait for one: nobody waits for us */
-#define AWAY_MS		60000	/* between tries at last */
-#define REFUSED_MS	60000	/* between tries, where it is not allowed */
-#define SILENT_S	300	/* then the server closes our connection */
-#define WAIT_MAX_MS	1000	/* without a sign of life */
+#define REST		9	/* rest, as a multiple of a step's time */
+#define ANSWER_MS	20000	/* timeout for an answer */
+#define AWAY_MS		60000	/* longest backoff */
+#define REFUSED_MS	60000	/* retry interval after a refusal */
+#define SILENT_S	300	/* until the server closes a connection */
+#define WAIT_MAX_MS	1000	/* between signs of life */
 
-/* Rows that a transaction makes: their workers wait for its locks. */
+/* Rows made in one transaction; workers wait for its locks. */
 #define PIECE		100
 
 struct janitor;
 
 struct duty {
 	const char	*name;
-	/* *delay_ms: until there is more to do, NEVER at the end. */
+	/* *delay_ms: when to call it again; NEVER: it has finished. */
 	int		(*step)(struct janitor *, int64_t *delay_ms,
 			    struct err *);
 	int64_t		 at;		/* clock_ms() */
-	struct err	 refusal;	/* has been told */
+	struct err	 refusal;	/* the last one logged */
 };
 
 #define NEVER		INT64_MAX
@@ -57,7 +57,7 @@ struct janitor {
 
 	struct sweep			 sweep;
 	bool				 searched;
-	size_t				 done;		/* of its list */
+	size_t				 done;		/* of sweep.list */
 	uint64_t			 made;
 	struct retention		*retention;
 };
@@ -151,7 +151,7 @@ note_error(struct janitor *j, const struct err *e)
 	    sizeof(j->a->line->last_error));
 }
 
-/* What it held on the server is let go. */
+/* Close the connection, which also releases the named lock. */
 static void
 hang_up(struct janitor *j)
 {
@@ -191,9 +191,9 @@ failed(struct janitor *j, struct duty *d, struct err *e)
 }
 
 /*
- * Who waits for the settings row holds up all producers behind him: not for
- * long, and rather some other time.  And who has vanished without a word, with
- * his host, has to lose his lock.
+ * A wait for the settings row blocks all producers behind it: keep it short and
+ * retry later.  The server's timeout ends the connection, and the lock, of a
+ * janitor whose host has vanished.
  */
 static int
 prepare(struct janitor *j, struct err *e)
@@ -242,8 +242,8 @@ run(struct janitor *j, struct duty *d)
 }
 
 /*
- * Reconcile comes first, unless it is refused: the horizon must not pass what
- * is about to get its row.
+ * Reconcile comes first, unless it is refused: the watermark must not pass
+ * events whose rows are still missing.
  */
 static struct duty *
 next_duty(struct janitor *j)

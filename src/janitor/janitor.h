@@ -1,9 +1,9 @@
 /*
- * janitor.h - the child that tidies up: retention, and reconcile at the start
+ * janitor.h - the child for retention, and for reconcile at the start
  *
- * In no message's way: it has a connection of its own, does one short step at
- * a time and rests for nine times as long.  It holds nothing but locks that go
- * with its connection, so it may die at any moment.
+ * It has a connection of its own, and after each short step it rests for nine
+ * times as long.  Its locks end with the connection, so it may die at any
+ * moment.
  */
 #ifndef OUTBOX_JANITOR_H
 #define OUTBOX_JANITOR_H
@@ -13,7 +13,7 @@
 #include "ipc/board.h"
 #include "conf/conf.h"
 
-/* No call in it takes longer: without a sign of life for so long it hangs. */
+/* Longer than any of its calls: after such a silence the process hangs. */
 #define JANITOR_SILENCE_MS	120000
 
 /* All borrowed. */
@@ -25,8 +25,8 @@ struct janitor_args {
 bool	janitor_is_wanted(const struct conf *);
 
 /*
- * Tidy until a signal ends the process, see sig_leave_at_once; or return
- * EXIT_FINISHED when there is nothing left to do.
+ * Run until a signal ends the process, see sig_leave_at_once; blocks.  Returns
+ * EXIT_FINISHED when nothing is left to do.
  */
 int	janitor_main(const struct janitor_args *);
 

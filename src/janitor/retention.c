@@ -1,9 +1,9 @@
 /*
  * retention.c - see retention.h
  *
- * One janitor of those on a server does it, who holds a lock by name, which
- * goes with its connection.  What is known of a pass goes with it, too: a
- * step that failed is followed by the first of the next pass.
+ * Only one janitor per outbox table works: it holds a named lock, which ends
+ * with its connection.  The state of a pass ends with it, too: after a failed
+ * step a new pass begins.
  */
 
 #include "janitor/retention.h"
@@ -21,10 +21,10 @@
 #include "store/store_sql.h"
 #include "util/xalloc.h"
 
-#define PASS_MS		(60 * 1000)	/* between two passes */
-#define DEAD_MS		(60 * 60 * 1000)	/* between two looks at all */
-#define ELECT_MS	(5 * 1000)	/* between tries to be the one */
-#define HISTORY_MS	(5 * 1000)	/* between looks at the history */
+#define PASS_MS		(60 * 1000)	/* between passes */
+#define DEAD_MS		(60 * 60 * 1000)	/* the same for dead letters */
+#define ELECT_MS	(5 * 1000)	/* between attempts to get the lock */
+#define HISTORY_MS	(5 * 1000)	/* between reads of the history */
 #define TELL_MS		(60 * 60 * 1000)
 
 enum phase { ELECT, BEGIN, SLICE, ROWS, DEAD, END };
@@ -35,21 +35,21 @@ struct retention {
 	enum phase		 phase;
 
 	struct prune_limits	 limits;
-	char			 counted[STORE_TIME];	/* the slice's end */
+	char			 counted[STORE_TIME];	/* end of the slice */
 	char			 from[STORE_TIME];
-	uint64_t		 horizon;	/* for the dead */
-	uint64_t		 after;		/* of them, were looked at */
+	uint64_t		 horizon;	/* unused */
+	uint64_t		 after;		/* last dead letter scanned */
 	uint64_t		*list;		/* a batch */
 
-	bool			 blind;		/* to the history */
-	bool			 waits;		/* for it */
-	int64_t			 history_at;	/* look at it again */
-	int64_t			 dead_at;	/* look at the dead again */
+	bool			 blind;		/* history not readable */
+	bool			 waits;		/* for the server's purge */
+	int64_t			 history_at;	/* next read of the history */
+	int64_t			 dead_at;	/* next scan of dead letters */
 
-	bool			 introduced, second, stuck;	/* were told */
-	bool			 went_through;	/* a pass that deleted */
+	bool			 introduced, second, stuck;	/* logged */
+	bool			 went_through;	/* a pass has deleted rows */
 	int64_t			 told_at;
-	uint64_t		 rows, dead;	/* since then */
+	uint64_t		 rows, dead;	/* since told_at */
 };
 
 struct retention *
@@ -110,8 +110,8 @@ stand_by(struct retention *r)
 }
 
 /*
- * By database and table: instances that share a server or a database do not
- * meet.  A name has room for 64 characters.
+ * The lock's name is made of database and table, so that instances that share a
+ * server do not block each other.  It has at most 64 characters.
  */
 static int
 elect(struct retention *r, int64_t *delay_ms, struct err *e)
@@ -136,7 +136,7 @@ elect(struct retention *r, int64_t *delay_ms, struct err *e)
 	return 0;
 }
 
-/* Older tables may have none, and then each look reads all rows. */
+/* Older tables may lack the index; each slice then reads all rows. */
 static int
 check_index(struct retention *r, struct err *e)
 {
@@ -157,7 +157,7 @@ check_index(struct retention *r, struct err *e)
 	    store_table_name(s, T_OUTBOX));
 }
 
-/* Asked before the horizon rises, not to raise it for nothing. */
+/* Check the right first: without it the watermark must not rise. */
 static int
 check_right(struct retention *r, struct err *e)
 {
@@ -271,7 +271,7 @@ step_dead(struct retention *r, struct err *e)
 	return 0;
 }
 
-/* The first time as soon as all is done that was to do. */
+/* Log a summary after the first pass that deleted rows, then hourly. */
 static void
 tell(struct retention *r)
 {
@@ -288,7 +288,7 @@ tell(struct retention *r)
 	r->rows = r->dead = 0;
 }
 
-/* Deleting makes old versions, which is no help where they pile up. */
+/* Each delete adds an old row version: wait while the server has too many. */
 static bool
 must_wait(struct retention *r)
 {

@@ -1,9 +1,9 @@
 /*
- * retention.h - what outboxctl prune deletes, for ever, in small steps
+ * retention.h - delete old rows and dead letters, as outboxctl prune does
  *
- * A pass looks from the oldest delivered row on, a slice at a time: first the
- * horizon rises above the slice, then its rows go, then the dead letters.
- * Two at once do no harm: a row goes once, and the horizon only rises.
+ * A pass takes slices of rows, the oldest first: it raises the reconcile
+ * watermark above the slice, then deletes its rows; at the end, dead letters.
+ * Two passes at once are safe: the watermark only rises.
  */
 #ifndef OUTBOX_RETENTION_H
 #define OUTBOX_RETENTION_H
@@ -22,13 +22,13 @@ struct retention *retention_new(const struct conf *, struct store *);
 void	retention_free(struct retention *);
 
 /*
- * One short statement, or a few that belong together.  *delay_ms is how long
- * there is nothing to do, 0 if there is more.  Logs what it does: once, and
- * from time to time how much it was.
+ * Run one short transaction; blocks for its statements.  *delay_ms: when to
+ * call again, 0 if there is more to do.  Logs a summary now and then.  -1: see
+ * err; a new pass begins.
  */
 int	retention_step(struct retention *, int64_t *delay_ms, struct err *);
 
-/* The connection is gone: the next step is the first of a pass. */
+/* The connection is closed: the next step begins a new pass. */
 void	retention_reset(struct retention *);
 
 #endif

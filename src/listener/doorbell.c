@@ -1,10 +1,10 @@
 /*
  * doorbell.c - see doorbell.h
  *
- * Two kinds of trouble: a server that is away is tried again at the workers'
- * pace; one that refuses, for want of a right or of a binlog, is asked again
- * each minute and told of once.  After either all are woken, for what was
- * committed meanwhile was not heard.
+ * Errors are of two kinds.  A server that is away is retried with the workers'
+ * backoff.  A server that refuses, for lack of a right or of a binlog, is
+ * retried each minute, and the refusal is logged once.  After both all workers
+ * are woken, because commits were missed.
  */
 
 #include "listener/doorbell.h"
@@ -21,13 +21,13 @@
 #include "util/log.h"
 #include "util/sig.h"
 
-#define REFUSED_MS	60000	/* between tries, where it is not allowed */
-#define WAIT_MAX_MS	1000	/* without a sign of life */
-#define MOVED_MS	10000	/* between looks for another server */
+#define REFUSED_MS	60000	/* retry interval after a refusal */
+#define WAIT_MAX_MS	1000	/* between signs of life */
+#define MOVED_MS	10000	/* between checks for another primary */
 
 /*
- * Who is rung for what cannot be read is all, at most so often.  What comes
- * sooner waits for the next event or heartbeat.
+ * An event that cannot be decoded wakes all workers, at most this often (ms).
+ * Earlier ones wait for the next event or heartbeat.
  */
 #define ALL_MS		10
 
@@ -37,14 +37,14 @@ struct doorbell {
 	struct binlog_watch		 watch;
 	struct link			 link;
 	bool				 open;
-	bool				 heard;		/* the stream has begun */
-	int64_t				 moved_at;	/* look for that again */
+	bool				 heard;		/* stream has begun */
+	int64_t				 moved_at;	/* last primary check */
 	int64_t				 rang_all_at;
 	bool				 owes_all;
-	uint64_t			 commits;	/* that were rung for */
+	uint64_t			 commits;	/* that woke workers */
 	uint64_t			 commits_told;
 	int64_t				 told_at;
-	struct err			 refusal;	/* has been told */
+	struct err			 refusal;	/* last one logged */
 };
 
 static void
@@ -73,7 +73,7 @@ ring_all(struct doorbell *d, int64_t now)
 		bell_ring(d->a->bell, i, &all);
 }
 
-/* Labels that nobody here serves are another host's. */
+/* Labels that no worker of this host serves belong to another host. */
 static void
 ring(struct doorbell *d, const struct binlog_labels *labels, int64_t now)
 {
@@ -92,7 +92,7 @@ ring(struct doorbell *d, const struct binlog_labels *labels, int64_t now)
 			bell_ring(d->a->bell, i, &which);
 }
 
-/* Said once: who chose to do without the right needs no reminder. */
+/* Logged once: the right may be missing on purpose. */
 static void
 refused(struct doorbell *d, const struct err *e, int64_t now)
 {
@@ -138,7 +138,7 @@ open_stream(struct doorbell *d)
 	    c->outbox.tables.outbox, binlog_column(d->binlog));
 }
 
-/* The server has agreed: from here on nothing is missed. */
+/* The server accepted the request: from now on no commit is missed. */
 static void
 stream_has_begun(struct doorbell *d, int64_t now)
 {

@@ -1,9 +1,8 @@
 /*
  * doorbell.h - the child that follows the binlog and wakes idle workers
  *
- * It only ever wakes: the workers look at the table, as they do without it.
- * It holds nothing, so it may die at any moment; a ring that is lost costs
- * the time until the worker looks by itself.
+ * Workers read the table as without it.  It holds no lease and may die at any
+ * moment; a lost wake-up delays messages until the worker's next poll.
  */
 #ifndef OUTBOX_DOORBELL_H
 #define OUTBOX_DOORBELL_H
@@ -12,20 +11,20 @@
 #include "ipc/board.h"
 #include "conf/conf.h"
 
-/* No call in it takes longer: without a sign of life for so long it hangs. */
+/* Longer than any of its calls: after such a silence the process hangs. */
 #define DOORBELL_SILENCE_MS	30000
 
 /* All borrowed. */
 struct doorbell_args {
 	const struct conf	*conf;
-	const struct board	*board;		/* who serves what */
+	const struct board	*board;		/* which worker serves what */
 	const struct bell	*bell;
 	struct board_line	*line;		/* its own */
 };
 
 bool	doorbell_is_wanted(const struct conf *);
 
-/* Ring until a signal ends the process: see sig_leave_at_once. */
+/* Run until a signal ends the process, see sig_leave_at_once; blocks. */
 int	doorbell_main(const struct doorbell_args *);
 
 #endif

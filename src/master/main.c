@@ -1,8 +1,8 @@
 /*
  * main.c - options, then hand over
  *
- * Everything that can be wrong with a start is found here, before the
- * process detaches: one clear line and the exit status say so.
+ * Errors of a start are found here, before the process detaches, and reported
+ * by one line and the exit status.
  */
 
 #include <errno.h>
@@ -168,7 +168,7 @@ parse_options(struct options *o, int argc, char **argv)
 	}
 }
 
-/* This process does it itself, next to whatever else is running. */
+/* --once: this process is the worker, beside any daemon that runs. */
 static int
 run_once(const struct options *o, const struct conf *conf)
 {
@@ -189,7 +189,7 @@ run_once(const struct options *o, const struct conf *conf)
 	return worker_main(&a);
 }
 
-/* The pid file is ours by now and must not stay behind. */
+/* Exit after the pid file was made: remove it first. */
 static void
 give_up(const struct err *e)
 {
@@ -230,7 +230,7 @@ run_service(const struct options *o, struct conf *conf)
 	struct err		 e;
 	int			 status;
 
-	/* Detached, nobody would read it. */
+	/* A detached process has no standard output for reports. */
 	a.report.silent = a.report.silent || o->detach;
 	a.run_prefix = prefix;
 	become_service(o, conf);
@@ -247,7 +247,7 @@ run_service(const struct options *o, struct conf *conf)
 	return status;
 }
 
-/* Detaching changes the directory; a reload must find the file. */
+/* A detached process changes its directory, and a reload reads the file. */
 static const char *
 absolute(const char *path)
 {

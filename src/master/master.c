@@ -30,18 +30,18 @@
 #include "worker/worker.h"
 #include "util/xalloc.h"
 
-#define SECOND_TERM_MS	5000	/* a second SIGTERM leaves so much time */
-#define TURN_POLL_MS	50	/* while a reload replaces its workers */
-#define TURN_WAIT_MS	10000	/* for a successor to be ready, at most */
+#define SECOND_TERM_MS	5000	/* until SIGKILL, after a second SIGTERM */
+#define TURN_POLL_MS	50	/* poll interval during a rolling restart */
+#define TURN_WAIT_MS	10000	/* longest wait until a new worker is ready */
 #define REPORT_BUFFER	(1024 * 1024)
 
-/* Children that hold nothing: they may die, and are ended, at any moment. */
+/* Helpers hold no leases: each may die or be killed at any moment. */
 enum { DOORBELL, JANITOR, NHELPERS };
 
 struct master {
 	const struct master_args	*a;
 	struct conf			*conf;
-	struct conf			*born;		/* the first one */
+	struct conf			*born;		/* at the start */
 	struct board			*board;
 	struct bell			 bell;
 	struct slot			 slots[CONF_MAX_WORKERS];
@@ -51,8 +51,8 @@ struct master {
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
-	bool				 change_count;	/* a reload changed it;
-							   to be made */
+	bool				 change_count;	/* a repartition
+							   is to be made */
 	int				 heirs_fd;
 	int				 report_fds[2];	/* workers write to 1 */
 };
@@ -63,7 +63,7 @@ wants_printer(const struct master *m)
 	return !m->a->report.silent;
 }
 
-/* The report socket's end goes; with the last writer the printer leaves. */
+/* The printer exits when the last write end of the socket is closed. */
 static void
 close_report(struct master *m, int end)
 {
@@ -134,8 +134,8 @@ run_janitor(struct master *m, struct slot *s)
 
 static const struct helper {
 	const char	*role;
-	unsigned	 line;		/* of the board */
-	int64_t		 silence_ms;	/* in which it may wait for a server */
+	unsigned	 line;		/* of the scoreboard */
+	int64_t		 silence_ms;	/* longest wait for a server */
 	bool		(*is_wanted)(const struct conf *);
 	int		(*run)(struct master *, struct slot *);
 } helpers[NHELPERS] = {
@@ -163,7 +163,7 @@ start(struct master *m, struct slot *s, int (*run)(struct master *,
 	slot_started(s, pid, m->gen, clock_ms());
 }
 
-/* On file: everybody whose place is to be taken if we are killed now. */
+/* Save the ids whose leases are to be taken over if we are killed now. */
 static void
 note_heirs(struct master *m, const struct slot *s)
 {
@@ -181,7 +181,7 @@ note_heirs(struct master *m, const struct slot *s)
 		    e.text);
 }
 
-/* Is a worker of this generation that far with another partition count? */
+/* Has a worker of this generation reached this step of a repartition? */
 static bool
 has_change(const struct master *m, enum board_change change)
 {
@@ -217,8 +217,8 @@ start_worker(struct master *m, struct slot *s)
 }
 
 /*
- * A worker was handing over when the master was told to stop: its row and
- * leases are still there.  One more takes them over, to give them up.
+ * The worker was handing over when the master was told to stop: its row and
+ * leases still exist.  One last worker takes them over and releases them.
  */
 static void
 wind_up(struct master *m, struct slot *s)
@@ -229,14 +229,14 @@ wind_up(struct master *m, struct slot *s)
 	start_worker(m, s);
 }
 
-/* Is a worker just being replaced?  Then the next one has to wait. */
+/* Is a worker being replaced?  A reload replaces one at a time. */
 static bool
 is_turning(const struct master *m, int64_t now)
 {
 	for (unsigned i = 0; i < m->conf->master.workers; i++) {
 		const struct slot *s = &m->slots[i];
 
-		/* A slot that backs off after crashes holds up nobody. */
+		/* A slot in backoff after crashes does not delay others. */
 		if (s->pid == 0 && s->start_at <= now + TURN_POLL_MS)
 			return true;
 		if (s->pid == 0)
@@ -291,7 +291,7 @@ converge_printer(struct master *m, int64_t now)
 	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
 		start(m, s, run_printer);
 	if (m->stopping && !has_workers(m)) {
-		/* It leaves by itself once the last line is out. */
+		/* The printer exits after it has written the last line. */
 		close_report(m, 1);
 		s->asked = ASK_LEAVE;
 		if (m->stop_by < s->kill_at)
@@ -318,7 +318,7 @@ start_helper(struct master *m, unsigned i)
 	s->line->pid = (int32_t)s->pid;
 }
 
-/* It has nothing to hand over, and may wait for a server as long as it does. */
+/* A helper may be silent for as long as its longest wait for a server. */
 static int64_t
 helper_hang(const struct master *m, unsigned i)
 {
@@ -369,7 +369,7 @@ helpers_deadline(const struct master *m)
 	return at;
 }
 
-/* The nearest moment at which converge would act. */
+/* The earliest time at which converge() has something to do, in ms. */
 static int64_t
 next_deadline(const struct master *m, int64_t now)
 {
@@ -441,7 +441,7 @@ warn_restart_keys(const struct conf *born, const struct conf *fresh)
 		    name);
 }
 
-/* What workers say on the board of the tables: a hint, not more. */
+/* What the workers report about the tables on the scoreboard: only a hint. */
 struct told {
 	bool	table, file;	/* where the partition counts are declared */
 	bool	strangers;	/* workers of another program are alive */
@@ -465,9 +465,8 @@ ask_board(const struct master *m)
 }
 
 /*
- * Where no table says which partition counts producers may use, the file has
- * to: rows with labels of a count that it does not name would not be kept in
- * order.
+ * Without a settings table the file declares the partition counts of producers.
+ * Rows with labels of a count that it does not name would get out of order.
  */
 static int
 check_counts(const struct master *m, const struct conf *fresh, struct err *e)
@@ -476,7 +475,7 @@ check_counts(const struct master *m, const struct conf *fresh, struct err *e)
 	int64_t		was = m->conf->outbox.partition_count;
 	struct counts	c;
 
-	/* Nobody has seen the tables: nobody has worked by the former count. */
+	/* No worker has seen the tables: none has used the former count. */
 	if (fresh->outbox.partition_count == was || t.table || !t.file)
 		return 0;
 	if (t.strangers)
@@ -516,7 +515,7 @@ reload(struct master *m)
 	m->conf = fresh;
 	m->gen++;
 	m->board->generation = m->gen;
-	/* What crashed under the old configuration may work under this. */
+	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		m->slots[i].start_at = 0;
 	for (unsigned i = 0; i < NHELPERS; i++)
@@ -571,7 +570,7 @@ loop(struct master *m)
 			reopen_logs(m);
 		if (sig_took(&got_chld))
 			reap(m, clock_ms());
-		sig_took(&got_handover);	/* means nothing to a master */
+		sig_took(&got_handover);	/* no meaning for a master */
 	}
 }
 
@@ -606,7 +605,7 @@ open_files(struct master *m, struct err *e)
 	return m->heirs_fd < 0 ? -1 : 0;
 }
 
-/* The pid file's lock was free: the workers of a former master are dead. */
+/* The pid file's lock was free, so the former master's workers are dead. */
 static void
 inherit(struct master *m)
 {
@@ -626,7 +625,7 @@ inherit(struct master *m)
 	free(ids);
 }
 
-/* Nobody has to take over from workers that left. */
+/* Remove the list: workers that left need no successor. */
 static void
 forget_heirs(struct master *m)
 {

@@ -8,7 +8,7 @@
 #include "conf/conf.h"
 #include "worker/report.h"
 
-/* What the master is born with; borrowed. */
+/* Arguments of master_new; all are borrowed. */
 struct master_args {
 	const char			*conf_path;	/* for SIGHUP */
 	const struct conf_override	*override;
@@ -21,20 +21,20 @@ struct master_args {
 struct master;
 
 /*
- * Open what a master needs beside the pid file, whose lock must be held:
- * board, list of workers, report socket.  Takes the configuration over; on
- * an error returns NULL and the configuration stays the caller's.
+ * Open the scoreboard, the list of workers and the report socket.  The caller
+ * holds the lock of the pid file.  Takes ownership of the configuration; on
+ * error returns NULL, and the caller keeps it.
  */
 struct master	*master_new(const struct master_args *, struct conf *,
 		    struct err *);
 
 /*
- * Run until stopped, with signals blocked (sig_init); frees the master and
+ * Run until stopped; signals must be blocked (sig_init).  Frees the master and
  * its configuration.  Returns the exit status.
  */
 int		 master_run(struct master *);
 
-/* Set up the log as the configuration says; also after a reload. */
+/* Open the log as configured, at the start and after a reload. */
 int		 master_open_log(const struct conf *, bool to_syslog,
 		    struct err *);
 

@@ -1,4 +1,4 @@
-/* slot.c - see slot.h; time is passed in, nothing here waits */
+/* slot.c - see slot.h; takes the time as an argument and never blocks */
 
 #include "master/slot.h"
 
@@ -12,7 +12,7 @@
 #include "common/exits.h"
 #include "util/log.h"
 
-/* A child that was ready and lived so long is trusted again. */
+/* Backoff is reset when a child was ready and lived at least this long. */
 #define STEADY_MS	1000
 
 #define START_FLOOR_MS		100
@@ -63,7 +63,7 @@ slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
 		s->kill_at = kill_at;
 	if (how == ASK_HANDOVER && s->asked != ASK_NONE)
 		return;
-	/* Asked to leave before: only a nearer deadline is news. */
+	/* Already asked to leave: signal again only for an earlier deadline. */
 	if (how == ASK_LEAVE && s->asked == ASK_LEAVE && !nearer)
 		return;
 	s->asked = how;
@@ -151,7 +151,7 @@ describe(char *text, size_t size, int status)
 		    WEXITSTATUS(status));
 }
 
-/* Nothing of it is left in the database. */
+/* Status 0: the worker has released its row and leases. */
 static bool
 has_left(int status)
 {
@@ -193,10 +193,9 @@ obituary(const struct slot *s, int status, int64_t now)
 }
 
 /*
- * Any death may have hit a worker in the middle of a message, by chance; the
- * same message again and again is none.  How it died does not count: one
- * message ends it by a signal, another by its hunger for memory, a third
- * hangs until it is killed.
+ * One death during a message may be chance; repeated deaths during the same
+ * message are not.  The cause of death does not matter: a poison message may
+ * raise a signal, exhaust the memory or hang the worker until it is killed.
  */
 static void
 suspect_message(struct slot *s, int status)

@@ -1,9 +1,9 @@
 /*
  * binlog.c - see binlog.h
  *
- * Both libraries can ask for a binlog.  Oracle's hands out the bytes of each
- * event.  Connector/C decodes, and ends the stream at what it does not know:
- * of it we use only how it asks, and read the packets ourselves.
+ * Both libraries can request a binlog.  Oracle's returns the bytes of each
+ * event.  Connector/C decodes them and ends the stream at an unknown one: we
+ * use only its request, and read the packets ourselves.
  */
 
 #include "mysql/binlog.h"
@@ -23,10 +23,10 @@
 #include "mysql/gtid.h"
 #include "util/xalloc.h"
 
-#define SILENCE_MS	10000		/* of a server that beats each second */
+#define SILENCE_MS	10000		/* the server beats each second */
 #define HEARTBEAT_NS	"1000000000"
 
-/* Away from the numbers that people give their servers. */
+/* Far from the ids that people give their servers. */
 #define SERVER_ID_MIN	4000000000u
 #define SERVER_ID_RANGE	(UINT32_MAX - SERVER_ID_MIN)
 
@@ -35,11 +35,11 @@ struct binlog {
 	struct db		*db;		/* the stream */
 	struct db		*watch;		/* closed with only one host */
 	unsigned		 column;
-	char			 file[512];	/* MySQL: where to begin, */
+	char			 file[512];	/* MySQL: begin here, */
 	uint64_t		 position;
-	struct buf		 gtids;		/* or, unless empty, behind */
+	struct buf		 gtids;		/* or, if any, after these */
 #ifdef LIBMARIADB
-	MARIADB_RPL		*dump;		/* NULL: none was asked for */
+	MARIADB_RPL		*dump;		/* NULL: no stream */
 #else
 	MYSQL_RPL		 dump;
 #endif
@@ -87,8 +87,8 @@ binlog_column(const struct binlog *b)
 }
 
 /*
- * Two readers with one id throw each other out, so each stream has another,
- * from so many that chance keeps them apart.
+ * The server disconnects a reader when another comes with its id.  So each
+ * stream has a random one of a large range.
  */
 static uint32_t
 server_id(void)
@@ -168,7 +168,7 @@ dump_open(struct binlog *b, struct err *e)
 	return 0;
 }
 
-/* Packets begin with a status, which the library has looked at. */
+/* Packets begin with a status, which the library has checked. */
 static int
 dump_next(struct binlog *b, const uint8_t **event, size_t *len, struct err *e)
 {
@@ -230,7 +230,7 @@ check_log(struct binlog *b, struct err *e)
 	return err_set(e, "binlog: the server writes none (log_bin)");
 }
 
-/* Where text has more than a byte a letter, a label is not what it says. */
+/* In UTF-16 and the like, the bytes of a label are not its ASCII text. */
 static int
 learn_column(struct binlog *b, struct err *e)
 {
@@ -259,8 +259,8 @@ learn_column(struct binlog *b, struct err *e)
 }
 
 /*
- * MariaDB begins behind the transactions that it is told, and whoever is
- * connected may ask which those are.
+ * MariaDB begins after the transactions that it is told, and any account may
+ * read which those are.
  */
 static int
 begin_mariadb(struct binlog *b, struct err *e)
@@ -273,9 +273,9 @@ begin_mariadb(struct binlog *b, struct err *e)
 }
 
 /*
- * Who may not ask for the position may ask what is committed.  It is the
- * second choice: the server reads its last file from the start for that.  If
- * it cannot be, the error stays what it was.
+ * An account that may not ask for the position may ask for the executed GTIDs.
+ * This is the second choice: the server reads its last file from the start for
+ * it.  If it fails as well, the error stays that of the first.
  */
 static int
 begin_by_gtid(struct binlog *b)
@@ -321,7 +321,7 @@ begin_mysql(struct binlog *b, struct err *e)
 	return rc;
 }
 
-/* Both names of each: servers know the one, the other or both. */
+/* Both names of each: a server knows one of them or both. */
 static int
 prepare(struct binlog *b, struct err *e)
 {
@@ -336,7 +336,7 @@ prepare(struct binlog *b, struct err *e)
 	    "@source_heartbeat_period = " HEARTBEAT_NS, e);
 }
 
-/* With several hosts the watch chooses one, and the stream goes there too. */
+/* With several hosts the watch connection chooses one for the stream, too. */
 static int
 choose_host(struct binlog *b, struct err *e)
 {

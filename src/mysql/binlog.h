@@ -1,9 +1,9 @@
 /*
  * binlog.h - follow a server's binlog from now on, as a replica does
  *
- * One connection for the stream and, where mysql.hosts has several servers,
- * a second one that watches whether it is still the right one.  No position
- * is kept: who lost the stream begins at the end again.
+ * One connection for the stream and, if mysql.hosts has several servers, a
+ * second one that checks whether it is still the right one.  No position is
+ * kept: after a lost stream the next one begins at the binlog's end.
  */
 #ifndef OUTBOX_BINLOG_H
 #define OUTBOX_BINLOG_H
@@ -23,29 +23,29 @@ struct binlog	*binlog_new(const struct conf *);
 void		 binlog_free(struct binlog *);
 
 /*
- * Connect, to the server that a worker would take, and ask for every event
- * that is committed from now on.  One host a call, as db_open.  A right that
- * is missing may show in the first binlog_next only.
+ * Connect to the server that a worker would choose, and request every event
+ * that is committed from now on.  Tries one host a call, as db_open.  A missing
+ * privilege may show only in the first binlog_next.
  */
 int		 binlog_open(struct binlog *, struct err *);
 void		 binlog_close(struct binlog *);
 
 /*
- * Wait for the next event, which is valid until the next call: binlog_event()
- * takes it.  An idle server sends a heartbeat, an event too, each second; a
- * connection that is silent for ten has failed.  -1 closes the stream.
+ * Wait for the next event, for binlog_event(); it is valid until the next call.
+ * An idle server sends a heartbeat, an event too, each second; ten seconds of
+ * silence are a failure.  -1: the stream is closed.
  */
 int		 binlog_next(struct binlog *, const uint8_t **, size_t *,
 		    struct err *);
 
-/* Have the workers gone to another server?  Asks this one. */
+/* Is this server no longer the one to use?  Asks it; may block. */
 bool		 binlog_has_moved(struct binlog *);
 
-/* What kind of trouble the last failure was; the server. */
+/* The kind of the last failure; the server's address. */
 enum db_fault	 binlog_fault(const struct binlog *);
 const char	*binlog_peer(const struct binlog *);
 
-/* Where partition_key stands in the outbox, from 0; or BINLOG_NO_COLUMN. */
+/* The index of partition_key in the outbox, from 0; or BINLOG_NO_COLUMN. */
 unsigned	 binlog_column(const struct binlog *);
 
 #endif

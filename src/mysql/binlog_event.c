@@ -1,8 +1,8 @@
 /*
  * binlog_event.c - see binlog_event.h
  *
- * The events of other tables are many: all that is done with them is to
- * compare a name, once per statement, and a number.
+ * Most events are of other tables.  They cost the comparison of a name, once
+ * per statement, and of a number.
  */
 
 #include "mysql/binlog_event.h"
@@ -58,12 +58,12 @@ enum event_type {
 	EV_DELETE_COMPRESSED = 171
 };
 
-/* How the value of a column lies in a row. */
+/* How the value of a column is stored in a row. */
 enum layout {
 	FIXED,		/* size bytes */
-	FRACTION,	/* size bytes and those of the fraction of a second */
-	VARIABLE,	/* its length before it, as wide as the longest needs */
-	BLOB,		/* its length before it, as wide as the metadata says */
+	FRACTION,	/* size bytes and the fraction of a second */
+	VARIABLE,	/* length prefix, as wide as the maximum needs */
+	BLOB,		/* length prefix, as wide as the metadata says */
 	STRING,		/* CHAR, ENUM or SET */
 	DECIMAL,
 	BITS
@@ -104,7 +104,7 @@ static const struct {
 
 #define NTYPES	(sizeof(types) / sizeof(types[0]))
 
-/* Bytes still to be read; asking for more than there are makes it bad. */
+/* Bytes still to be read; bad is set when more are taken than are left. */
 struct cursor {
 	const uint8_t	*p;
 	size_t		 left;
@@ -125,7 +125,7 @@ take(struct cursor *c, size_t n)
 	return p;
 }
 
-/* Little-endian, 1 to 8 bytes; 0 when they are not there. */
+/* Little-endian, 1 to 8 bytes; 0 if they are missing. */
 static uint64_t
 number(struct cursor *c, size_t bytes)
 {
@@ -192,7 +192,7 @@ begin_transaction(struct binlog_watch *w, bool open)
 	return BINLOG_NOTHING;
 }
 
-/* Is it committed with what follows, or was that all of it? */
+/* Counts as rows of any label; committed now if no transaction is open. */
 static enum binlog_news
 unread(struct binlog_watch *w)
 {
@@ -210,7 +210,7 @@ find_type(uint8_t type)
 	return -1;
 }
 
-/* Which columns the outbox has; of one that is not known nothing is read. */
+/* The columns of the outbox; ncolumns is 0 if a type is not known. */
 static void
 read_columns(struct binlog_watch *w, struct cursor *c)
 {
@@ -295,7 +295,7 @@ string_bytes(struct cursor *c, uint16_t meta)
 	return number(c, length > 255 ? 2 : 1);
 }
 
-/* Take a column's value; *len is without the bytes that tell its length. */
+/* Take a column's value; *len is without the prefix. */
 static const uint8_t *
 value(struct cursor *c, const struct binlog_column *column, size_t *len)
 {
@@ -343,7 +343,7 @@ bit(const uint8_t *bits, unsigned i)
 	return (bits[i / 8] >> i % 8 & 1) != 0;
 }
 
-/* One row; an image without the label may be of any. */
+/* One row; if its image lacks the label, it may have any. */
 static void
 read_row(struct binlog_watch *w, struct cursor *c, const uint8_t *present,
     unsigned npresent)
@@ -416,14 +416,14 @@ is_word(char c)
 	    (unsigned char)c >= 0x80;
 }
 
-/* Does the word stand in the text, whatever its case? */
+/* Does the text contain the word, in upper or lower case? */
 static bool
 mentions(const char *text, size_t len, const char *word)
 {
 	size_t	n = strlen(word);
 
 	for (size_t i = 0; i + n <= len; i++)
-		/* The first comparison is a quick one and lets too many by. */
+		/* The first comparison is quick, and lets too many pass. */
 		if ((text[i] | 0x20) == (word[0] | 0x20) &&
 		    strncasecmp(text + i, word, n) == 0 &&
 		    (i == 0 || !is_word(text[i - 1])) &&
@@ -454,7 +454,7 @@ statement(struct binlog_watch *w, bool our_database, const char *text,
 		return end_transaction(w);
 	if (is(text, len, "ROLLBACK"))
 		return begin_transaction(w, false);
-	/* What it did was told, and forgotten, when it was prepared. */
+	/* Its rows were read, and dropped, when it was prepared. */
 	if (starts(text, len, "XA COMMIT"))
 		return unread(w);
 	if (mentions(text, len, w->table) &&
@@ -505,7 +505,7 @@ xa_prepare(struct binlog_watch *w, struct cursor *c)
 	    begin_transaction(w, false);
 }
 
-/* Its last bytes tell whether the events behind it have a checksum. */
+/* Its last bytes tell whether the events after it have a checksum. */
 static enum binlog_news
 format(struct binlog_watch *w, struct cursor *c)
 {
@@ -568,9 +568,9 @@ body(struct binlog_watch *w, struct cursor *c, enum event_type type,
 	case EV_DELETE_COMPRESSED:
 		return BINLOG_NOTHING;
 	case EV_FORMAT:
-		return BINLOG_NOTHING;	/* has been read */
+		return BINLOG_NOTHING;	/* see binlog_event() */
 	}
-	/* Whole compressed transactions, statements, and what is yet to come. */
+	/* Compressed transactions or statements, and unknown events. */
 	return ignorable ? BINLOG_NOTHING : unread(w);
 }
 
@@ -590,11 +590,11 @@ binlog_event(struct binlog_watch *w, const uint8_t *bytes, size_t len)
 	struct cursor	c = { bytes, len, false };
 	uint64_t	type, size, flags;
 
-	take(&c, 4);			/* when */
+	take(&c, 4);			/* timestamp */
 	type = number(&c, 1);
 	take(&c, 4);			/* the server's id */
 	size = number(&c, 4);
-	take(&c, 4);			/* where the next one is */
+	take(&c, 4);			/* position of the next event */
 	flags = number(&c, 2);
 	if (c.bad || size != len)
 		return BINLOG_DAMAGED;
@@ -602,7 +602,7 @@ binlog_event(struct binlog_watch *w, const uint8_t *bytes, size_t len)
 		forget_labels(w);
 	if (type == EV_FORMAT)
 		return format(w, &c);
-	/* The first event of a stream is made up and has no checksum. */
+	/* The first event of a stream is artificial, without a checksum. */
 	if (type == EV_ROTATE)
 		return BINLOG_NOTHING;
 	if (c.left < w->trailer)

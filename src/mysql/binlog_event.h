@@ -1,12 +1,12 @@
 /*
  * binlog_event.h - which commits added rows to the outbox
  *
- * Out of the events of a binlog as MariaDB and MySQL send them to replicas;
- * no I/O.  Only inserts count: claims and settles are updates of the same
- * table, and whoever makes rows due again is a worker himself.
+ * Decodes the events of a binlog as MariaDB and MySQL send them to replicas; no
+ * I/O.  Only inserts count: claims and settles are updates of the same table,
+ * and a worker that makes rows due again knows of them.
  *
- * What cannot be read (statements, compressed or unknown events) counts as
- * an insert somewhere, unless it is clear that it is about other tables.
+ * An event that cannot be read (a statement, a compressed or an unknown one)
+ * counts as an insert, unless it is clear that it is about other tables.
  */
 #ifndef OUTBOX_BINLOG_EVENT_H
 #define OUTBOX_BINLOG_EVENT_H
@@ -22,7 +22,7 @@
 
 /* The values of partition_key, each once; NULL is the empty label. */
 struct binlog_labels {
-	bool	all;		/* it may be any; the list does not count */
+	bool	all;		/* any label; ignore the list */
 	size_t	n;
 	struct {
 		uint8_t	len;
@@ -41,9 +41,9 @@ struct binlog_watch {
 	struct binlog_labels	 labels;	/* of the transaction so far */
 
 	bool			 open;		/* a commit will follow */
-	bool			 told;		/* the labels are old */
+	bool			 told;		/* the labels were reported */
 	uint8_t			 trailer;	/* bytes of checksum */
-	bool			 mapped;	/* the outbox has a number: */
+	bool			 mapped;	/* table_id is the outbox's */
 	uint64_t		 table_id;
 	unsigned		 ncolumns;	/* 0: cannot be read */
 	struct binlog_column	 columns[BINLOG_COLUMNS];
@@ -60,8 +60,8 @@ void	binlog_watch_init(struct binlog_watch *, const char *database,
 	    const char *table, unsigned column);
 
 /*
- * The next event, header and all, without the status byte of the protocol.
- * The labels are valid until the next call.
+ * Read an event with its header, but without the protocol's status byte.  The
+ * labels are valid until the next call.
  */
 enum binlog_news binlog_event(struct binlog_watch *, const uint8_t *, size_t);
 

@@ -1,8 +1,7 @@
 /*
  * db.c - statements, their results, and what errors mean
  *
- * How a connection is made is in db_open.c, and how the libraries follow a
- * binlog in binlog.c.
+ * For connecting see db_open.c, and for the libraries' binlog calls binlog.c.
  */
 
 #include "mysql/db_impl.h"
@@ -53,7 +52,7 @@ static const struct {
 static enum db_fault
 classify(unsigned code)
 {
-	/* 2000..2999 are the client's own: whatever it was, hang up. */
+	/* 2000..2999 are the library's own: the connection is no good. */
 	if (code >= CR_MIN_ERROR && code < 3000)
 		return DB_LOST;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
@@ -151,7 +150,7 @@ db_refused_value(const struct db *db)
 	    i++)
 		if (db->code == value_codes[i])
 			return true;
-	/* Data exceptions, violations of constraints, what a trigger says. */
+	/* Data exceptions, violated constraints, SIGNAL in a trigger. */
 	return memcmp(db->state, "22", 2) == 0 ||
 	    memcmp(db->state, "23", 2) == 0 || memcmp(db->state, "45", 2) == 0;
 }
@@ -168,7 +167,7 @@ db_finish(struct db *db, struct err *e)
 	db->committing = false;
 	fault_point("commit early", "before", db->mysql->net.fd);
 	if (mysql_next_result(db->mysql) != 0) {
-		/* Whatever it was, what stood before it may be undone. */
+		/* Whatever the error, the change before it may be undone. */
 		db_fail(db, "commit", e);
 		db->fault = DB_LOST;
 		db_close(db);
@@ -178,7 +177,7 @@ db_finish(struct db *db, struct err *e)
 	return 0;
 }
 
-/* The one place where a statement goes out and the head of its answer in. */
+/* The one place that sends a statement and reads the head of its answer. */
 static int
 ask(struct db *db, const char *what, const char *sql, size_t len,
     struct err *e)
@@ -307,7 +306,7 @@ db_rows_free(struct db_rows *rows)
 	free(rows);
 }
 
-/* Bytes that are no text of the connection: as it is, it may be refused. */
+/* Bytes that are not UTF-8: as quoted text they might be refused. */
 static void
 put_binary(struct buf *b, const char *data, size_t len)
 {

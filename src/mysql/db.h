@@ -1,8 +1,9 @@
 /*
  * db.h - one connection to MySQL or MariaDB
  *
- * The client library is known in this room only; both connectors build.
- * Every call may block, but none longer than the timeouts given at creation.
+ * Only this room knows the client library, Oracle's or MariaDB's.  Every call
+ * may block: each of its statements as long as the timeout of db_new at most,
+ * a connect two seconds.
  */
 #ifndef OUTBOX_DB_H
 #define OUTBOX_DB_H
@@ -18,7 +19,7 @@
 struct db;
 struct db_rows;
 
-/* What kind of trouble the last call met. */
+/* The kind of failure of the last call. */
 enum db_fault {
 	DB_FINE,
 	DB_BUSY,	/* nothing happened: deadlock, lock wait; try again */
@@ -29,24 +30,24 @@ enum db_fault {
 };
 
 /*
- * conf is borrowed and must outlive the connection.  No statement is waited
- * for longer than wait_ms (at least two seconds: the libraries count them).
+ * conf is borrowed and must outlive the connection.  wait_ms is the timeout of
+ * a statement, cut to whole seconds; at least two seconds are taken.
  */
 struct db	*db_new(const struct conf *, int64_t wait_ms);
 void		 db_free(struct db *);
 
 /*
- * Connect to a host of the list, one host a call, beginning with the first
- * again after each success, and prepare the
- * session: UTC, READ COMMITTED, short lock waits.  Refuses a server that is
- * read-only or that logs statements only.
+ * Connect to one host of the list and prepare the session: UTC, READ COMMITTED,
+ * short lock waits.  Each call tries the next host, and after a success the
+ * first one again.  Refuses a server that is read-only or that logs statements
+ * only.
  */
 int		 db_open(struct db *, struct err *);
 void		 db_close(struct db *);
 
 /*
- * Ask again whether it is a server that db_open does not refuse, and whether
- * changes may go early; it is closed if not the first.
+ * Check again that db_open would accept the server; if not, this returns -1 and
+ * closes the connection.  db_late_reason is as of this check, too.
  */
 int		 db_check(struct db *, struct err *);
 bool		 db_is_open(const struct db *);
@@ -61,33 +62,32 @@ int		 db_exec(struct db *, const char *what, const struct buf *,
 		    uint64_t *matched, struct err *);
 
 /*
- * The same for a change of rows, in a transaction of its own that is being
- * committed when this returns.  Until that is over its locks are kept, and a
- * server that dies has perhaps never seen it; db_finish() tells, and the next
- * statement waits for it too.  Where there is a db_late_reason() it is as
- * db_exec.
+ * The same for a change of rows, in a transaction of its own whose COMMIT is
+ * still under way on return.  Until that is answered the locks are held, and a
+ * crash of the server may undo the change.  db_finish() waits for the answer,
+ * and so does the next statement.  With a db_late_reason() it is like db_exec.
  */
 int		 db_exec_early(struct db *, const char *what,
 		    const struct buf *, uint64_t *matched, struct err *);
 
 /*
- * Why changes wait for their COMMIT, and what to do about it; NULL: they do
- * not.  They have to where a row that can be read is perhaps not durable, and
- * where a COMMIT may be refused.  As of the last db_open or db_check.
+ * Why changes must wait for their COMMIT, and the remedy; NULL: they need not.
+ * They must where a row can be read before it is durable, and where a COMMIT
+ * may be refused.  As of the last db_open or db_check.
  */
 const char	*db_late_reason(const struct db *);
 
-/* 0: all is committed.  -1: nobody knows, and the connection is closed. */
+/* Wait for the COMMIT.  -1: outcome unknown, connection closed. */
 int		 db_finish(struct db *, struct err *);
 
 /* Run a query and take the whole result.  NULL on error. */
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
 		    struct err *);
 
-/* Wait for a lock for a second at most, or as long as the connection may. */
+/* Wait for locks for a second at most (true), or as long as before. */
 int		 db_hurry(struct db *, bool, struct err *);
 
-/* Roll back; the fault of what failed before stays to be asked for. */
+/* Roll back; db_last_fault still tells the fault of the failure before. */
 void		 db_rollback(struct db *);
 
 /* The fault of the last failed db_exec, db_query or db_open. */
@@ -97,8 +97,8 @@ enum db_fault	 db_last_fault(const struct db *);
 unsigned	 db_last_code(const struct db *);
 
 /*
- * It was DB_WRONG because of a value: too long, there already, not JSON, or
- * not to the liking of a constraint or a trigger.
+ * Was the last fault DB_WRONG because of a value: too long, a duplicate, not
+ * JSON, or refused by a constraint or a trigger?
  */
 bool		 db_refused_value(const struct db *);
 

@@ -1,9 +1,9 @@
 /*
- * db_early.c - a change whose COMMIT is not waited for
+ * db_early.c - run a change without waiting for its COMMIT
  *
- * One packet takes a transaction to the server, and each of its statements has
- * an answer: after that of the change all of it is done and locked, but for
- * the disks.
+ * One packet takes a transaction to the server, which answers each of its
+ * statements.  After the answer to the change all of it is done and locked;
+ * only the disks are still to be waited for.
  */
 
 #include "mysql/db_impl.h"
@@ -18,14 +18,14 @@
 	" = AFTER_SYNC"
 
 /*
- * A row may be read only if its producer's COMMIT is on the disk, and on a
- * replica where COMMITs wait for one.  With a binlog the row appears after the
- * sync of that; without one InnoDB shows it first and flushes its log then.
+ * A row must not be readable before its producer's COMMIT is on the disk, and
+ * on a replica where COMMITs wait for one.  With a binlog the row appears after
+ * its sync; without one InnoDB shows the row first and flushes its log then.
  */
 static const struct condition {
 	const char	*name, *wanted, *reason;
 	bool		 optional;	/* not every server has it */
-	const char	*only_if;	/* this one is ON */
+	const char	*only_if;	/* applies if this one is ON */
 } conditions[] = {
 	{ "log_bin", "ON", "log_bin is not ON: without a binlog a row can be "
 	  "read before the disk has it: start the server with log_bin",
@@ -49,7 +49,7 @@ static const struct condition {
 	  NULL },
 };
 
-/* NULL: the server does not have it. */
+/* The variable's value; NULL: the server does not have it. */
 static const char *
 find_value(struct db_rows *rows, const char *name)
 {
@@ -103,7 +103,7 @@ ask_for_many(struct db *db, const char *what, struct err *e)
 	return db->many ? 0 : db_fail(db, what, e);
 }
 
-/* The transaction and its end in one packet: one way there, not three. */
+/* The whole transaction in one packet: one round trip, not three. */
 static int
 send_whole(struct db *db, const char *what, const struct buf *sql,
     struct err *e)
@@ -119,7 +119,7 @@ send_whole(struct db *db, const char *what, const struct buf *sql,
 	return rc;
 }
 
-/* Something on the way made one answer of all: what came of it is unknown. */
+/* A proxy made one answer of several: the outcome is not known. */
 static int
 is_single(struct db *db, const char *what, struct err *e)
 {
@@ -139,7 +139,7 @@ db_exec_early(struct db *db, const char *what, const struct buf *sql,
 	if (db_late_reason(db) != NULL)
 		return db_exec(db, what, sql, matched, e);
 	if (ask_for_many(db, what, e) < 0 || send_whole(db, what, sql, e) < 0) {
-		/* To whom one statement is all, three are none. */
+		/* Several at once are rejected: send them one by one. */
 		if (db->fault != DB_WRONG || (db->many &&
 		    db->code != ER_PARSE_ERROR))
 			return -1;

@@ -13,18 +13,18 @@ struct db {
 	size_t			 next_host;
 	char			 peer[300];
 	enum db_fault		 fault;
-	unsigned		 code;		/* behind the fault */
+	unsigned		 code;		/* error number of the fault */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	const char		*late;		/* see db_late_reason(); or NULL */
-	bool			 single;	/* a proxy wants one at a time */
-	bool			 many;		/* it was told that more may come */
+	bool			 single;	/* one statement at a time */
+	bool			 many;		/* a packet may have several */
 	bool			 committing;	/* COMMIT is under way, unanswered */
 };
 
 /*
- * Record what the library says went wrong; a connection in doubt is closed.
- * Returns -1.
+ * Record the library's last error.  Closes the connection if the fault is
+ * DB_LOST or DB_READONLY.  Returns -1.
  */
 int		 db_fail(struct db *, const char *what, struct err *);
 

@@ -1,8 +1,8 @@
 /*
- * db_open.c - a connection: to which host, how, and as what session
+ * db_open.c - connect: choose a host, log in, prepare the session
  *
  * Oracle's libmysqlclient and MariaDB's Connector/C differ in TLS options and
- * in what they make of a character set; nothing of that leaves this file.
+ * in the handling of character sets; only this file knows of it.
  */
 
 #include "mysql/db_impl.h"
@@ -18,7 +18,7 @@
 
 #define CONNECT_TIMEOUT_S	2
 
-/* The servers' own limit: what they could store can be fetched. */
+/* The servers' own limit: all that they could store can be fetched. */
 #define MAX_PACKET		(1024 * 1024 * 1024UL)
 
 static void
@@ -138,7 +138,7 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	return 0;
 }
 
-/* A wait for a lock has to end before the read of its answer does. */
+/* A wait for a lock has to end before the timeout of its answer. */
 static int64_t
 lock_wait_s(const struct db *db)
 {
@@ -159,7 +159,7 @@ db_hurry(struct db *db, bool hurry, struct err *e)
 }
 
 /*
- * UTC, because the tables hold moments; READ COMMITTED, because claims at
+ * UTC, because the tables hold TIMESTAMPs; READ COMMITTED, because claims at
  * REPEATABLE READ deadlock with producers' inserts; short lock waits, because
  * no wait may outlive the next lease renewal.
  */
@@ -179,8 +179,8 @@ set_session(struct db *db, struct err *e)
 		buf_str(&sql, ", in_predicate_conversion_threshold = 0");
 	rc = db_exec(db, "session", &sql, NULL, e);
 	/*
-	 * Once more: asked for a collation that MariaDB does not know, as
-	 * Oracle's library does when it connects, it stays with latin1.
+	 * Once more: Oracle's library asks for a collation when it connects,
+	 * and if MariaDB does not know it, the session stays with latin1.
 	 */
 	if (rc == 0 && mysql_set_character_set(db->mysql, "utf8mb4") != 0)
 		rc = db_fail(db, "session", e);
@@ -308,6 +308,6 @@ db_open(struct db *db, struct err *e)
 		db_close(db);
 		return err_in(e, "mysql %s", db->peer);
 	}
-	db->next_host = 0;	/* the first that works is the one wanted */
+	db->next_host = 0;	/* begin with the first host next time */
 	return 0;
 }

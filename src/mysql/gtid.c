@@ -1,9 +1,9 @@
 /*
  * gtid.c - see gtid.h
  *
- * All numbers are eight bytes, little-endian: how many servers; for each its
- * 16 bytes, how many intervals, and of each the first and the one behind the
- * last.
+ * All numbers are eight bytes, little-endian.  The set is the number of
+ * servers; each server is its 16 bytes and its number of intervals; each
+ * interval is its first transaction and the one after its last.
  */
 
 #include "mysql/gtid.h"
@@ -40,7 +40,7 @@ digit(char c)
 	    -1;
 }
 
-/* Each of these moves *p behind what it has taken. */
+/* Each of these moves *p past the text that it has read. */
 
 static int
 uuid(const char **p, struct buf *b)
@@ -120,7 +120,7 @@ gtid_encode(const char *text, struct buf *b)
 	for (p += strspn(p, " \n"); *p != '\0'; n++) {
 		if (server(&p, b) < 0)
 			return -1;
-		if (strchr(", \n", *p) == NULL)	/* finds the end, too */
+		if (strchr(", \n", *p) == NULL)	/* matches the end, too */
 			return -1;
 		p += strspn(p, ", \n");
 	}

@@ -6,8 +6,8 @@
 
 /*
  * Append a set like "UUID:1-5:7,\nUUID:1" in its binary form; "" is the empty
- * set.  -1, with part of it appended, if the text is none or has tags, whose
- * form is another one.
+ * set.  -1, with part of it appended: the text is no such set, or it has tags,
+ * whose binary form differs.
  */
 int	gtid_encode(const char *text, struct buf *);
 

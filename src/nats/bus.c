@@ -2,8 +2,8 @@
  * bus.c - JetStream through nats.c, driven by our own loop
  *
  * One thread: bus_loop.c reads and writes, bus_answer.c takes the answers.
- * AllowReconnect is off: a reconnecting library sends behind our back what we
- * have already given up on.
+ * AllowReconnect is off: after a reconnect the library would send messages
+ * that we have given up on.
  */
 
 #include "nats/bus_impl.h"
@@ -89,7 +89,7 @@ bus_max_payload(void *arg)
 	return ((struct bus *)arg)->max_payload;
 }
 
-/* Less what the kernel took. */
+/* The bytes that the kernel has not taken yet. */
 static int64_t
 bus_unread(void *arg)
 {
@@ -99,7 +99,7 @@ bus_unread(void *arg)
 	return n > 0 ? n : 0;
 }
 
-/* Eight digits each: printf would take a twentieth of a message's time. */
+/* Fixed hex digits: printf would take 5 % of a message's time. */
 static void
 put_reply(struct bus *b, uint32_t slot)
 {
@@ -125,8 +125,8 @@ build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t slot)
 }
 
 /*
- * The library's thread would free them one by one, and both threads wait for
- * the allocator: here they are warm, and the next message has them again.
+ * Free the headers here.  The library's thread would compete with this one for
+ * the allocator, and the next message reuses the warm memory.
  */
 static void
 drop_headers(natsMsg *m, const struct envelope *v)
@@ -180,7 +180,7 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	    PUB_LOST;
 }
 
-/* Written at once as far as it goes: the process may be about to end. */
+/* Write at once all that the socket takes: the process may be about to end. */
 static void
 bus_tell(void *arg, const char *subject, const char *text)
 {
@@ -211,9 +211,9 @@ static const struct pub_ops ops = {
 };
 
 /*
- * The library's threads inherit our policy, and none of them is in a hurry:
- * under SCHED_BATCH they do not take the processor from us when we wake them.
- * Any other policy than the usual is somebody's wish, and is left alone.
+ * Start the library's threads under SCHED_BATCH, so that they do not preempt
+ * this thread when it wakes them.  A policy other than SCHED_OTHER was set by
+ * an operator and stays.
  */
 static void
 open_library(void)
@@ -239,7 +239,7 @@ bus_new(const struct conf *conf, const char *name)
 	b->name = xstrdup(name);
 	b->fd = -1;
 	b->write_until = INT64_MAX;
-	/* Many workers, many servers: do not all start with the first. */
+	/* Start with a random server: workers spread over all of them. */
 	b->next_server = arc4random_uniform(
 	    (uint32_t)conf->nats.servers.n);
 	pthread_mutex_init(&b->lock, NULL);
@@ -257,6 +257,6 @@ bus_free(struct pub *p)
 	free(b->places);
 	free(b->name);
 	free(b);
-	/* Its threads may not be gone yet, and then it cannot be opened anew. */
+	/* Wait for its threads: until they end it cannot be opened again. */
 	nats_CloseAndWait(CLOSE_TIMEOUT_MS);
 }

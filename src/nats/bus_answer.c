@@ -1,8 +1,8 @@
 /*
- * bus_answer.c - answers: to which message, and what they say
+ * bus_answer.c - answers: to which message, and with which verdict
  *
- * They come to one synchronous subscription on an inbox of ours, matched by
- * the end of the reply subject.
+ * Answers come to one synchronous subscription on an inbox of ours.  The end
+ * of the reply subject names the message.
  */
 
 #include "nats/bus_impl.h"
@@ -17,10 +17,10 @@
 #include "util/fault.h"
 
 /*
- * So many of the batch may still be refused.  Not those that were sent before
- * one that is answered, for a server takes what we write in turn and refuses
- * at once; and each was refused already that a refusal was counted for, be it
- * for another.  What is older than this batch has had its time.
+ * The number of messages in this batch that may still be refused without a
+ * slot.  Messages sent before an answered one are not counted: a server reads
+ * in order and refuses at once.  Each refusal that came takes off one.
+ * Messages of older batches have had their time.
  */
 static size_t
 unrefused(const struct bus *b)
@@ -41,7 +41,7 @@ bus_begin(void *arg, int64_t until)
 	b->until = until;
 	b->stale = unrefused(b);
 	b->sent = b->answered = b->refused = 0;
-	/* What came too late, above all a refusal that names nobody. */
+	/* Drop late answers, above all refusals without a slot. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
 		s = natsSubscription_NextMsg(&m, b->sub, 0);
 		if (s == NATS_OK)
@@ -76,7 +76,7 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 	if (from != NULL && stream[0] == '\0')
 		a->stream = streams_hash(from);
 	if (from == NULL || a->stream_sequence == 0) {
-		/* A duplicate of what was never stored, or no PubAck at all. */
+		/* A duplicate that was never stored, or not a PubAck. */
 		a->verdict = VERDICT_TRANSIENT;
 		snprintf(a->text, sizeof(a->text),
 		    "the answer names no stored message");
@@ -102,8 +102,8 @@ skip(const char **at, const char *end, const char *text)
 }
 
 /*
- * {"stream":"NAME", "seq":1}, which all but a few are: a tenth of the time of
- * a JSON parser, and whatever looks otherwise goes there.
+ * {"stream":"NAME", "seq":1}, the form of almost all answers, in a tenth of
+ * the time of a JSON parser.  false: another form, for the parser.
  */
 static bool
 read_plain(const char *at, const char *end, const char *stream,
@@ -149,7 +149,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_decref(ack);
 }
 
-/* "<inbox><generation>_<slot>"; an older generation was given up on. */
+/* "<inbox><generation>_<slot>"; older generations were given up on. */
 bool
 bus_read_slot(const struct bus *b, const char *subject, uint32_t *slot)
 {
@@ -163,8 +163,8 @@ bus_read_slot(const struct bus *b, const char *subject, uint32_t *slot)
 }
 
 /*
- * The library keeps the "no responders" message to itself and returns only
- * the status, so which message it answers is lost.
+ * The library consumes the "no responders" message and returns only a status,
+ * so the slot is unknown.
  */
 static bool
 no_responders(struct pub_answer *a)
@@ -176,7 +176,7 @@ no_responders(struct pub_answer *a)
 	return true;
 }
 
-/* All that was sent before it, also in older generations, has its refusal. */
+/* Messages sent before this one, in any batch, have their refusal by now. */
 static void
 note_answered(struct bus *b, uint32_t slot)
 {
@@ -187,9 +187,9 @@ note_answered(struct bus *b, uint32_t slot)
 }
 
 /*
- * One more answer: to the messages that are out, or to those that were given
- * up on.  A refusal that names nobody belongs to the latter while there are
- * any; should that be wrong, its message times out.
+ * True if the answer is for this batch.  A refusal without a slot is counted
+ * for an older batch while that may have one to come; if that is wrong, its
+ * message times out.
  */
 static bool
 is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)

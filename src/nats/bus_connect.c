@@ -1,4 +1,4 @@
-/* bus_connect.c - how to reach a server and who we are there */
+/* bus_connect.c - options of a connection: server, login, TLS, timeouts */
 
 #include "nats/bus_impl.h"
 
@@ -11,7 +11,7 @@
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
 
-/* NULL with an error that says which secret it was. */
+/* NULL with an error that names the secret. */
 static char *
 read_secret(const char *what, const char *file, const char *env,
     struct err *e)
@@ -74,7 +74,7 @@ set_tls(struct bus *b, natsOptions *o, const char *server)
 	const struct conf	*c = b->conf;
 	natsStatus		 s = NATS_OK;
 
-	/* The library itself would go on in clear text. */
+	/* Otherwise the library would connect in clear text. */
 	if (strncmp(server, "tls://", 6) == 0)
 		s = natsOptions_SetSecure(o, true);
 	if (s == NATS_OK && c->nats.tls.ca[0] != '\0') {
@@ -90,7 +90,7 @@ set_tls(struct bus *b, natsOptions *o, const char *server)
 	return s;
 }
 
-/* No wait may outlive the next renewal of the leases. */
+/* A wait must not be longer than the interval of lease renewals. */
 static int64_t
 connect_timeout(const struct bus *b)
 {
@@ -135,7 +135,7 @@ bus_describe(natsStatus s, struct err *e)
 
 	if (text == NULL || text[0] == '\0' || last != s)
 		text = natsStatus_GetText(s);
-	/* The library puts its own "(file.c:line): " before it. */
+	/* Skip the library's prefix "(file.c:line): ". */
 	if (text[0] == '(' && strstr(text, "): ") != NULL)
 		text = strstr(text, "): ") + 3;
 	err_set(e, "%s", text);

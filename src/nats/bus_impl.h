@@ -1,15 +1,15 @@
 /*
- * bus_impl.h - what the files of the bus share; nobody else includes it
+ * bus_impl.h - shared by the files of the bus, and private to them
  *
- * Each calls only those that stand above it here:
+ * A file calls only files above it:
  *
  * bus_spent.c		messages to be freed
- * bus_wake.c		rings
+ * bus_wake.c		wake-ups
  * bus_loop.c		reading and writing
  * bus_connect.c	how to log in
- * bus_answer.c		what became of the messages
- * bus_look.c		questions about the stream
- * bus.c		the publisher: messages
+ * bus_answer.c		answers to messages
+ * bus_look.c		requests about the stream
+ * bus.c		the publisher: sending
  */
 #ifndef OUTBOX_BUS_IMPL_H
 #define OUTBOX_BUS_IMPL_H
@@ -34,25 +34,25 @@ struct bus {
 	char			*inbox;		/* prefix of reply subjects */
 	size_t			 inbox_len;
 	uint32_t		 generation;
-	struct buf		 reply;		/* subject of the message at hand */
-	size_t			*places;	/* by slot: it was sent as the nth */
+	struct buf		 reply;		/* reply subject of a message */
+	size_t			*places;	/* by slot: order of sending */
 	size_t			 nplaces;
 	size_t			 sent;		/* in this generation */
-	size_t			 answered;	/* up to the last that has an answer */
-	size_t			 refused;	/* answers that name nobody */
-	size_t			 stale;		/* may be of older generations */
-	int64_t			 until;		/* of this generation */
-	int64_t			 write_until;	/* of what is not written yet */
-	natsSubscription	*wake;		/* NULL: nobody rings here */
-	bool			 woken;		/* since it was asked for */
+	size_t			 answered;	/* up to the last answered */
+	size_t			 refused;	/* refusals without a slot */
+	size_t			 stale;		/* of older ones, may come */
+	int64_t			 until;		/* to write this generation */
+	int64_t			 write_until;	/* to write the buffer */
+	natsSubscription	*wake;		/* NULL: no wake.subject */
+	bool			 woken;		/* since the last bus_woken() */
 	size_t			 next_server;
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
-	size_t			 look_max;	/* looks out at a time; 0: not known */
-	size_t			 look_size;	/* of large answers, lately */
+	size_t			 look_max;	/* requests out; 0: unknown */
+	size_t			 look_size;	/* recent large answer, bytes */
 
-	/* Written by callbacks, some of them in the library's threads. */
+	/* Set by callbacks, some of them in the library's threads. */
 	int			 fd;
 	volatile bool		 want_read, want_write;
 	pthread_mutex_t		 lock;
@@ -63,7 +63,7 @@ struct bus {
  * bus_spent.c
  */
 
-/* To be freed later, many at a time; and now. */
+/* Free a message later, many at a time; free them now. */
 void	bus_spend(struct bus *, natsMsg *);
 void	bus_free_spent(struct bus *);
 
@@ -76,11 +76,11 @@ void	bus_wait(void *, int64_t timeout_ms);
 void	bus_idle(void *, int fd, int64_t timeout_ms);
 bool	bus_complaint(void *, enum pub_about, struct err *);
 
-/* Write what was sent; and end the connection without writing any more. */
+/* Write the buffered bytes; end the connection without writing more. */
 void	bus_flush(struct bus *);
 void	bus_hang_up(struct bus *);
 
-/* Keep what the library tells, until it is asked for. */
+/* Keep a complaint of the library until bus_complaint() takes it. */
 void	bus_note_complaint(struct bus *, enum pub_about, const char *);
 
 /* The library's callbacks. */
@@ -97,17 +97,17 @@ void	bus_on_error(natsConnection *, natsSubscription *, natsStatus, void *);
 void	bus_begin(void *, int64_t until);
 bool	bus_answer(void *, struct pub_answer *);
 
-/* The slot in the subject of an answer; false: of an older generation. */
+/* Read the slot from an answer's subject; false: an older generation. */
 bool	bus_read_slot(const struct bus *, const char *subject, uint32_t *slot);
 
 /*
  * bus_connect.c
  */
 
-/* One server, one try; blocks for 2 s at most. */
+/* Try one server once; blocks for 2 s at most.  -1 with an error. */
 int	bus_connect_to(struct bus *, const char *server, struct err *);
 
-/* The library's words for it. */
+/* Set the error to the library's text for a status. */
 void	bus_describe(natsStatus, struct err *);
 
 /*
@@ -126,12 +126,12 @@ int	bus_look_up(void *, const char *prefix, struct place *, size_t n,
 natsStatus bus_wake_subscribe(struct bus *);
 void	bus_wake_close(struct bus *);
 
-/* Take out what was read. */
+/* Take the wake-ups that were read. */
 void	bus_wake_read(struct bus *);
 
 bool	bus_woken(void *);
 
-/* Is it our subscription that the library complains of? */
+/* True if the library's text is about this subscription. */
 bool	bus_wake_is_meant(const struct bus *, const char *text);
 
 #endif

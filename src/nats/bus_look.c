@@ -1,7 +1,7 @@
 /*
- * bus_look.c - questions about the stream, answered by the same inbox
+ * bus_look.c - requests about the stream, answered to the same inbox
  *
- * The library's own calls would wait for an answer that only our loop reads.
+ * The library's own calls would block for an answer that only our loop reads.
  */
 
 #include "nats/bus_impl.h"
@@ -17,7 +17,7 @@
 #define LOOK_UP_TIMEOUT_MS	3000	/* without any answer */
 #define LOOK_UP_WAIT_MS		200
 
-/* The answer to a request of ours, by its reply subject; others are old. */
+/* Find the answer to a request by its reply subject; drop older answers. */
 static bool
 take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
 {
@@ -27,7 +27,7 @@ take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
 		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
 			return true;
 		natsMsg_Destroy(*m);
-		*m = NULL;	/* the library leaves it, when there is no more */
+		*m = NULL;	/* the library leaves the old pointer in it */
 	}
 	*nobody = s == NATS_NO_RESPONDERS;
 	return *nobody;
@@ -41,7 +41,7 @@ request(struct bus *b, const char *subject, struct err *e)
 	natsMsg		*m = NULL;
 	bool		 nobody = false;
 
-	/* No slot: an answer that comes late is nobody's. */
+	/* Without a slot: a late answer matches no message. */
 	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
 	    ++b->generation);
 	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
@@ -109,7 +109,7 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 	return s == NATS_OK;
 }
 
-/* Many requests for single messages, under way. */
+/* A look-up under way: many requests for single messages. */
 struct look_up {
 	struct bus	*b;
 	const char	*prefix;
@@ -135,7 +135,7 @@ ask_for_place(struct look_up *l, const struct place *p)
 	    (int)strlen(body)) == NATS_OK;
 }
 
-/* Never blocks; what cannot be sent shows as a lost connection. */
+/* Never blocks; if a request cannot be sent, the connection is lost. */
 static void
 ask_for_places(struct look_up *l)
 {
@@ -151,7 +151,7 @@ ask_for_places(struct look_up *l)
 	}
 }
 
-/* Answers carry whole messages: fewer at a time where they are large. */
+/* Answers contain whole messages: fewer requests at a time for large ones. */
 static void
 fit_window(struct look_up *l)
 {
@@ -163,7 +163,7 @@ fit_window(struct look_up *l)
 		l->window = fit > 0 ? fit : 1;
 }
 
-/* Large ones are remembered for a while: they seldom come alone. */
+/* Remember a large size for a while: large messages come in groups. */
 static void
 note_size(struct look_up *l, size_t size)
 {
@@ -177,8 +177,8 @@ note_size(struct look_up *l, size_t size)
 }
 
 /*
- * Of large answers that come unexpected a server holds only so many bytes for
- * us, and then hangs up.  The next try is for fewer at a time.
+ * A server buffers only so many bytes for us and then closes the connection.
+ * The next try has fewer requests out.
  */
 static void
 learn_max(struct look_up *l, bool lost)
@@ -218,7 +218,7 @@ take_places(struct look_up *l, struct err *e)
 
 	do {
 		s = natsSubscription_NextMsg(&m, l->b->sub, 0);
-		if (s != NATS_OK)	/* refusals name nobody: silence */
+		if (s != NATS_OK)	/* a refusal has no slot: ignore */
 			continue;
 		rc = take_place(l, m, e);
 		bus_spend(l->b, m);
@@ -265,6 +265,6 @@ bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
 	if (b->look_max == 0)
 		b->look_max = LOOK_UP_WINDOW;
 	fit_window(&l);
-	bus_begin(b, INT64_MAX);	/* a late answer is nobody's */
+	bus_begin(b, INT64_MAX);	/* ignores late answers */
 	return look_up_all(&l, go_on, go_on_arg, e);
 }

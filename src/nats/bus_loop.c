@@ -1,9 +1,9 @@
 /*
  * bus_loop.c - reading and writing, in our own loop
  *
- * The library's event-loop callbacks tell us the descriptor and whether it
- * wants to write; with SendAsap it asks instead of waiting for its flusher,
- * and we write once per round.
+ * The library's event-loop callbacks give us the descriptor and tell whether
+ * it wants to write.  With SendAsap it asks at once, instead of waking its
+ * flusher, and we write once per round.
  */
 
 #include "nats/bus_impl.h"
@@ -54,7 +54,7 @@ bus_on_detach(void *user)
 	return NATS_OK;
 }
 
-/* No permission for another subject says nothing about messages. */
+/* A missing permission for another subject does not concern messages. */
 static enum pub_about
 about(const struct bus *b, const char *text)
 {
@@ -116,15 +116,15 @@ bus_is_open(void *arg)
 }
 
 /*
- * Nothing is written any more, also of what the library has collected.  Its
- * own close would wait half a second for a PONG that only our loop could read.
+ * Ends the connection and drops the library's buffer.  The library's close
+ * would wait 0.5 s for a PONG that only our loop could read.
  */
 void
 bus_hang_up(struct bus *b)
 {
 	if (b->nc != NULL && b->fd >= 0)
 		shutdown(b->fd, SHUT_RDWR);
-	/* What had arrived is read first, then the end. */
+	/* Read the data that has arrived, then the end of file. */
 	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)
 		natsConnection_ProcessReadEvent(b->nc);
 }
@@ -137,12 +137,11 @@ is_too_late(struct bus *b)
 }
 
 /*
- * The only place that writes after the connection was made.  When a message
- * was handed to the library there was time to send it; if the machine stood
- * still since then, or the server did not read, there is none now, and somebody
- * else may have sent it and what follows it.  The library cannot take it back.
- * What is written between two batches has no such time: by then nothing of a
- * batch is left in the buffer, or it has to go as well.
+ * The only place that writes to an open connection.  A message in the buffer
+ * may be too late: if the machine stood still or the server did not read, its
+ * claim may have expired, and another worker may have sent it and later ones.
+ * The library cannot take it back, so the connection is closed.  The deadline
+ * holds until the buffer is empty, also between two batches.
  */
 static void
 write_out(struct bus *b)
@@ -179,7 +178,7 @@ bus_idle(void *arg, int fd, int64_t timeout_ms)
 
 	if (open) {
 		bus_flush(b);
-		if (!bus_is_open(b))	/* lost just now: that is news */
+		if (!bus_is_open(b))	/* lost just now: no wait */
 			return;
 		p[0].fd = b->fd;
 		p[0].events = (short)((b->want_read ? POLLIN : 0) |

@@ -1,4 +1,4 @@
-/* bus_spent.c - messages that are to be freed, many at a time */
+/* bus_spent.c - frees messages, many at a time */
 
 #include "nats/bus_impl.h"
 
@@ -13,9 +13,9 @@ bus_free_spent(struct bus *b)
 }
 
 /*
- * The library hands each message to a thread of its own to free it. One at a
- * time that is two context switches a message; in heaps, and with a thread
- * that does not cut in (see open_library), it is next to none.
+ * The library frees messages in a thread of its own.  One at a time, that is
+ * two context switches for each message; many at a time, with a thread that
+ * does not preempt us (see open_library), it is almost none.
  */
 void
 bus_spend(struct bus *b, natsMsg *m)

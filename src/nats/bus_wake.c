@@ -1,9 +1,9 @@
 /*
- * bus_wake.c - rings that come through the broker
+ * bus_wake.c - wake-ups that come through the broker
  *
- * A plain subscription of each connection.  What arrives is taken out after
- * each read, in a batch or not, so that nothing piles up; one flag is all
- * that is kept of it.
+ * A core NATS subscription of each connection.  Its messages are taken after
+ * each read, also while a batch is out, so that they do not pile up.  Only a
+ * flag is kept.
  */
 
 #include "nats/bus_impl.h"
@@ -20,7 +20,7 @@ bus_wake_subscribe(struct bus *b)
 		return NATS_OK;
 	s = natsConnection_SubscribeSync(&b->wake, b->nc,
 	    b->conf->wake.subject);
-	/* We are as fast as we read: there is no slow consumer. */
+	/* No limit: bus_wake_read empties it after each read. */
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(b->wake, -1, -1);
 	return s;

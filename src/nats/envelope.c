@@ -1,9 +1,9 @@
 /*
- * envelope.c - from row to message; pure, and the only judge of what is legal
+ * envelope.c - makes a message of a row, and checks that it is legal; pure
  *
  * nats.c sends a subject with a blank or a header with a line break as it is,
- * and the server then cuts the connection for everybody: nothing that comes
- * from a row may reach the wire unchecked.
+ * and the server then closes the connection.  So each text of a row is checked
+ * here.
  */
 
 #include "nats/envelope.h"
@@ -44,7 +44,7 @@ static void
 close_header(struct envelope *v)
 {
 	end_text(v);
-	/* "name: value\r\n" instead of two NULs */
+	/* "name: value\r\n" on the wire, here two NULs */
 	v->size += v->text.len - v->headers[v->nheaders].name + 2;
 	v->nheaders++;
 }
@@ -58,13 +58,13 @@ is_line(struct bytes b)
 }
 
 /*
- * A column as a header; a NULL or empty column has none.  What is no plain
- * text, a binary key say, goes as 0x and hex: see plain.h.
+ * Add a column as a header, unless it is NULL or empty.  A value that is not
+ * plain text, such as a binary key, becomes 0x and hex digits: see plain.h.
  */
 static void
 add_column(struct envelope *v, const char *name, struct bytes value)
 {
-	/* An empty one makes nats.c subscribers refuse the whole header. */
+	/* An empty header makes nats.c subscribers refuse all headers. */
 	if (value.data == NULL || value.len == 0)
 		return;
 	open_header(v, name);
@@ -124,7 +124,7 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	add_column(v, "Outbox-Correlation-Id", m->correlation);
 }
 
-/* A token as HTTP has it, and not a name that is ours or the server's. */
+/* True for an HTTP token that is not a name of ours or the server's. */
 static bool
 is_free_name(const char *name)
 {
@@ -138,13 +138,13 @@ is_free_name(const char *name)
 	return true;
 }
 
-/* As short as it can be and still the same number. */
+/* Write the shortest digits that read back as the same number. */
 static bool
 put_real(struct envelope *v, double real)
 {
 	char	text[40];
 
-	/* Above 2^53 an integer that was read as a real is another one. */
+	/* Above 2^53 an integer read as a real may be another number. */
 	if (v->rounded && fabs(real) >= 9007199254740992.0)
 		return false;
 	snprintf(text, sizeof(text), "%.15g", real);
@@ -207,7 +207,7 @@ parse(struct envelope *v, struct bytes text, json_error_t *je)
 	json_t	*root;
 
 	root = json_loadb(text.data, text.len, flags, je);
-	/* An integer of more than 64 bits is legal JSON all the same. */
+	/* An integer of more than 64 bits is legal JSON, too. */
 	v->rounded = root == NULL &&
 	    json_error_code(je) == json_error_numeric_overflow;
 	if (v->rounded)
@@ -254,7 +254,7 @@ check_subject(const char *subject, size_t len, struct err *e)
 {
 	char	before = '.';
 
-	/* From a row it could reach the server's own API, a purge say. */
+	/* A row must not reach the server's own API, such as a purge. */
 	if (subject[0] == '$' || strncmp(subject, "_INBOX.", 7) == 0)
 		return err_set(e, "subject \"%s\" is not legal: it is the "
 		    "server's own", subject);
@@ -280,7 +280,7 @@ check_subject(const char *subject, size_t len, struct err *e)
 	return 0;
 }
 
-/* Can it stand in a subject, as one token or several? */
+/* True if the bytes can be one or several tokens of a subject. */
 static bool
 is_tokens(struct bytes b)
 {
@@ -293,7 +293,7 @@ is_tokens(struct bytes b)
 	    memmem(b.data, b.len, "..", 2) == NULL;
 }
 
-/* A key may be any bytes; what names a subject must not. */
+/* A key may have any bytes; in a subject such a key is written in hex. */
 static void
 put_placeholder(struct envelope *v, const struct msg *m, const char *name,
     size_t len)

@@ -1,4 +1,4 @@
-/* envelope.h - a row as the broker gets it: subject, headers, message id */
+/* envelope.h - a row as a message: subject, headers, message id */
 #ifndef OUTBOX_ENVELOPE_H
 #define OUTBOX_ENVELOPE_H
 
@@ -10,7 +10,7 @@
 #include "common/msg.h"
 
 #define ENVELOPE_MAX_HEADERS	64
-#define ENVELOPE_MAX_SUBJECT	3000	/* the server's line is 4096 in all */
+#define ENVELOPE_MAX_SUBJECT	3000	/* a server's line: 4096 in all */
 
 struct envelope {
 	struct bytes	 payload;
@@ -19,14 +19,14 @@ struct envelope {
 	unsigned	 skipped;	/* metadata entries left out */
 	bool		 rounded;	/* its integers were read as reals */
 
-	struct buf	 text;		/* what the offsets point into */
+	struct buf	 text;		/* the offsets below point into it */
 	size_t		 subject;
 	struct {
 		size_t	name, value;
 	} headers[ENVELOPE_MAX_HEADERS];
 };
 
-/* How envelopes of this process are made; all texts are borrowed. */
+/* Settings for all envelopes of a process; the texts are borrowed. */
 struct envelope_form {
 	const char	*subject;	/* template of nats.subject */
 	const char	*id_prefix;	/* not empty */
@@ -34,9 +34,9 @@ struct envelope_form {
 };
 
 /*
- * Fill the envelope, which is zeroed before its first use and may be used
- * again, for a row that has its event; it gets its hash.  Returns -1 when the row cannot be
- * sent as it is, with what is wrong with it; that is the message's fault.
+ * Make the message of a row that has its event; sets the row's hash.  The
+ * envelope is zeroed before its first use and may be used again.  Returns -1
+ * with an error if the row can never be sent as it is.
  */
 int	envelope_fill(struct envelope *, const struct envelope_form *,
 	    struct msg *, struct err *);

@@ -1,4 +1,4 @@
-/* place.c - see place.h; no I/O, the answer comes as text */
+/* place.c - see place.h; no I/O, parses text */
 
 #include "nats/place.h"
 
@@ -23,7 +23,7 @@ sextet(char c)
 	return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Base64 up to its padding, as a text to be freed. */
+/* Decode base64 up to its padding.  The caller frees the text. */
 static char *
 decode(const char *from)
 {
@@ -76,7 +76,7 @@ read_error(struct place *p, json_t *error, struct err *e)
 	return 0;
 }
 
-/* An answer without what the message holds, which may be very long. */
+/* An answer without the message's data, which may be very long. */
 struct excerpt {
 	struct {
 		const char	*data;
@@ -85,8 +85,8 @@ struct excerpt {
 };
 
 /*
- * Quotes inside a JSON text are escaped, so this stands nowhere else; and
- * base64 has none.
+ * This cannot be inside a JSON string, where quotes are escaped.  Base64 has
+ * no quotes.
  */
 static void
 leave_out_data(struct excerpt *x, const char *body, size_t len)
@@ -108,7 +108,7 @@ leave_out_data(struct excerpt *x, const char *body, size_t len)
 	x->parts[1].len = (size_t)(end - to);
 }
 
-/* As jansson wants it. */
+/* The callback of json_load_callback. */
 static size_t
 read_excerpt(void *to, size_t max, void *arg)
 {

@@ -1,9 +1,9 @@
 /*
  * pub.h - a publisher: where messages go
  *
- * An interface, so that a batch can be tried against a publisher that fails
- * on purpose, and so that NATS is not the only one for ever.  One batch is
- * out at a time; slots number its messages.
+ * An interface, so that tests can use a publisher that fails on purpose, and
+ * for other destinations than NATS.  One batch is out at a time; slots number
+ * its messages.
  */
 #ifndef OUTBOX_PUB_H
 #define OUTBOX_PUB_H
@@ -18,33 +18,33 @@
 #include "nats/verdict.h"
 
 enum pub_sent {
-	PUB_SENT,	/* on its way; an answer will come, or none */
-	PUB_REFUSED,	/* the message's fault; nothing was sent */
-	PUB_LOST	/* the connection is gone */
+	PUB_SENT,	/* on its way; an answer may come */
+	PUB_REFUSED,	/* the message's fault; it was not sent */
+	PUB_LOST	/* the connection is lost */
 };
 
 /*
- * The answer is to one of the messages that are out, and nobody knows which:
- * with VERDICT_ABSENT only.
+ * The answer is for one of the messages that are out, but for which one is
+ * unknown; with VERDICT_ABSENT only.
  */
 #define PUB_SOME_SLOT	UINT32_MAX
 
 struct pub_answer {
 	uint32_t	slot;			/* or PUB_SOME_SLOT */
 	enum verdict	verdict;
-	uint64_t	stream_sequence;	/* stored and duplicate */
-	uint64_t	stream;			/* their stream's name, hashed;
-						   0: the one of nats.stream */
-	char		text[256];		/* why not; "" if stored */
+	uint64_t	stream_sequence;	/* if stored or duplicate */
+	uint64_t	stream;			/* hash of the stream's name; 0:
+						   it is nats.stream */
+	char		text[256];		/* the error; "" if stored */
 };
 
-/* What a complaint is about. */
+/* The subject of a complaint. */
 enum pub_about {
 	PUB_MESSAGES,
-	PUB_TOLD,	/* what was only told */
-	PUB_WAKE,	/* we may not listen for rings */
-	PUB_FORBIDDEN,	/* our questions about the stream */
-	PUB_NOBODY,	/* the same: there is nobody to answer them */
+	PUB_TOLD,	/* texts sent with tell */
+	PUB_WAKE,	/* no permission to receive wake-ups */
+	PUB_FORBIDDEN,	/* no permission to ask about the stream */
+	PUB_NOBODY,	/* nothing answers these requests */
 	PUB_ABOUTS
 };
 
@@ -55,36 +55,36 @@ struct pub_ops {
 	bool		(*is_open)(void *);
 
 	/*
-	 * Ask whether the destination is fit, with no batch out; blocks for
-	 * a second at most.  false: it could not be found out, see err.
+	 * Check that the stream can take messages, with no batch out; blocks
+	 * for 1 s at most.  false: no answer, see err.
 	 */
 	bool		(*check)(void *, struct stream_report *, struct err *);
 
 	/*
-	 * What the stream is like; the same terms.  false: no answer, and if
-	 * the connection is still there, then because we may not ask.
+	 * Read the state of the stream, as check does.  false: no answer, see
+	 * err; is_open tells a lost connection from a refusal.
 	 */
 	bool		(*state)(void *, struct stream_state *, struct err *);
 
 	/*
-	 * Find out what stands at each place, with no batch out.  go_on is
-	 * asked at least every half second and ends it with false.  -1: it
-	 * was not finished, see state.
+	 * Look up the message at each place, with no batch out.  Blocks; calls
+	 * go_on at least every 0.5 s and stops when it returns false.  -1 with
+	 * an error: not finished, as with state.
 	 */
 	int		(*look_up)(void *, const char *prefix,
 			    struct place *, size_t n, bool (*go_on)(void *),
 			    void *, struct err *);
 
-	/* The longest payload that it takes, in bytes. */
+	/* The largest payload that the server takes, in bytes. */
 	int64_t		(*max_payload)(void *);
 
-	/* Bytes that were sent and that the other side did not read yet. */
+	/* Bytes of sent messages that are not written to the socket yet. */
 	int64_t		(*unread)(void *);
 
 	/*
-	 * A new batch: answers to older ones are not reported any more.  From
-	 * until (clock_ms()) on nothing of it is written: rather the connection
-	 * is closed, and a complaint says so.
+	 * Begin a batch: answers to older ones are not reported any more.
+	 * From until (clock_ms()) on no message of it is written: the
+	 * connection is closed instead, and a complaint says so.
 	 */
 	void		(*begin)(void *, int64_t until);
 
@@ -93,20 +93,21 @@ struct pub_ops {
 			    uint32_t slot, struct err *);
 
 	/*
-	 * Write what was sent, then wait for input, a signal or the timeout
-	 * (ms; 0: do not wait).  Returns at once when the connection is lost.
+	 * Write the sent messages, then wait for input, a signal or the
+	 * timeout (ms; 0: do not wait).  Returns at once if the connection is
+	 * lost.
 	 */
 	void		(*wait)(void *, int64_t timeout_ms);
 
 	/*
-	 * The same between two batches, also until there is input on fd
-	 * (-1: none), which is left for its owner to read.
+	 * The same between two batches; input on fd (-1: none) also ends it,
+	 * and is left for the owner of fd to read.
 	 */
 	void		(*idle)(void *, int fd, int64_t timeout_ms);
 
 	/*
-	 * Did somebody ring through this connection since the last call? A
-	 * ring is noticed by every wait.
+	 * True if a wake-up came through this connection since the last call;
+	 * wait and idle read them.
 	 */
 	bool		(*woken)(void *);
 
@@ -114,14 +115,14 @@ struct pub_ops {
 	bool		(*answer)(void *, struct pub_answer *);
 
 	/*
-	 * What the other side complained of since the last call, without
-	 * naming a message (no permission, ...); false: nothing.
+	 * Take a complaint of the server or the library that names no message,
+	 * such as a missing permission; false: none since the last call.
 	 */
 	bool		(*complaint)(void *, enum pub_about, struct err *);
 
 	/*
-	 * Tell whoever listens, at most once: never blocks, no answer comes,
-	 * and it is lost when the connection is.
+	 * Publish a text at most once: never blocks, gets no answer, and the
+	 * text is lost if the connection is.
 	 */
 	void		(*tell)(void *, const char *subject, const char *text);
 };

@@ -1,4 +1,4 @@
-/* stream.c - see stream.h; no I/O, the description comes as text */
+/* stream.c - see stream.h; no I/O, parses text */
 
 #include "nats/stream.h"
 
@@ -28,7 +28,7 @@ stream_may_cover(const char *pattern, const char *template)
 	for (;;) {
 		size_t p = strcspn(pattern, "."), t = strcspn(template, ".");
 
-		/* From the first placeholder on anything is possible. */
+		/* From the first placeholder on every token is possible. */
 		if (memchr(template, '{', t) != NULL)
 			return true;
 		if (p == 1 && pattern[0] == '>')
@@ -84,13 +84,12 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	}
 }
 
-/* So long it takes to find a silent broker out and to connect again. */
+/* The time to notice a silent broker and to connect again. */
 #define CONNECTION_MS	40000
 
 /*
- * The longest time after which the same message may be sent again because
- * nobody knows whether it arrived: its claim runs out, its retry is due, or
- * the connection is made anew.
+ * The longest time in ms until a message in doubt is sent again: its claim
+ * expires, its retry is due, or the connection is restored.
  */
 static int64_t
 longest_repeat_ms(const struct conf *c)
@@ -105,14 +104,14 @@ longest_repeat_ms(const struct conf *c)
 	return longest + c->publish.timeout_ms;
 }
 
-/* -1 and 0: none. */
+/* -1 and 0: no limit. */
 static json_int_t
 limit(json_t *config, const char *key)
 {
 	return json_integer_value(json_object_get(config, key));
 }
 
-/* What the stream does with what is too much for it. */
+/* Warn of limits that drop or refuse messages. */
 static void
 judge_limits(struct stream_report *r, json_t *config)
 {

@@ -1,9 +1,8 @@
 /*
- * stream.h - is the stream fit for what is to be sent to it?
+ * stream.h - checks that the stream suits the configuration
  *
- * Judges the broker's description of a stream against the configuration.
- * What cannot work pauses the route before a message is tried; what is unsafe
- * is a warning with its remedy.
+ * A stream that cannot work is unfit: nothing is sent to it until it is
+ * repaired.  An unsafe setting is a warning with its remedy.
  */
 #ifndef OUTBOX_STREAM_H
 #define OUTBOX_STREAM_H
@@ -18,22 +17,22 @@
 #define STREAM_WARNINGS	8
 
 struct stream_report {
-	bool		unfit;		/* nothing would arrive */
+	bool		unfit;		/* it would take no message */
 	struct err	why;		/* unfit: what is wrong and the remedy */
 	struct err	warnings[STREAM_WARNINGS];
 	size_t		nwarnings;
 };
 
-/* What a stream holds, and what it may drop with nothing being wrong. */
+/* The contents of a stream, and which of them it may drop by design. */
 struct stream_state {
-	char		server[64];	/* id of the server since its start */
+	char		server[64];	/* id of the server's run */
 	char		created[48];	/* "": there is no such stream */
 	uint64_t	first, last, messages;
-	uint64_t	first_known;	/* messages from here on that are missing
-					   below first are lost; 0: removed */
-	int64_t		window_ms;	/* of duplicates */
-	bool		forgets;	/* drops single messages anywhere */
-	bool		expires;	/* by age: may empty itself */
+	uint64_t	first_known;	/* messages missing from here to first
+					   are lost; 0: they are removed */
+	int64_t		window_ms;	/* duplicate window */
+	bool		forgets;	/* may drop single messages anywhere */
+	bool		expires;	/* by age: may become empty */
 	bool		limited;	/* by age, size or number, or forgets */
 };
 
@@ -41,15 +40,12 @@ struct stream_state {
 void	stream_judge(struct stream_report *, const struct conf *,
 	    const char *body, size_t len);
 
-/*
- * The same answer as a state, without the server, which it does not name, and
- * without first_known.
- */
+/* Read the same answer as a state, except server and first_known. */
 void	stream_read_state(struct stream_state *, const char *body, size_t len);
 
 /*
- * Could a subject made from the template match the stream's subject?  Both
- * are compared token by token as far as the template's text is fixed.
+ * True if a subject made from the template could match the pattern.  Compares
+ * token by token up to the first placeholder.
  */
 bool	stream_may_cover(const char *pattern, const char *template);
 

@@ -12,7 +12,7 @@ streams_hash(const char *text)
 
 	for (; *text != '\0'; text++)
 		h = (h ^ (unsigned char)*text) * FNV_PRIME;
-	/* What is looked at below are the lowest bits. */
+	/* The tables use the lowest bits. */
 	h ^= h >> 32;
 	return h == 0 ? 1 : h;
 }
@@ -45,9 +45,9 @@ streams_begin(struct streams *s)
 }
 
 /*
- * A subject that another stream took before has moved, or the server maps it
- * to several of them by weight.  Which one the next message goes to cannot be
- * told then.
+ * If another stream took the subject before, the subject has moved, or the
+ * server maps it to several streams by weight.  The stream of the next message
+ * is unknown then.
  */
 void
 streams_took(struct streams *s, uint64_t subject, uint64_t stream)
@@ -95,7 +95,7 @@ streams_overtook(const struct streams *s, uint64_t subject, size_t place)
 	uint64_t	stream = find(s, subject);
 	size_t		at = place_of_stream(stream);
 
-	/* Places begin anew with each batch. */
+	/* Places are counted from 0 in each batch. */
 	return stream != 0 && s->seen[at].stream == stream &&
 	    s->seen[at].batch == s->batch && s->seen[at].stored > place;
 }

@@ -1,15 +1,14 @@
 /*
- * streams.h - which stream takes which subject, where several may
+ * streams.h - learns which stream takes which subject
  *
- * Without nats.stream any stream may answer.  Each answers in the order in
- * which it stores, but about another stream its answers say nothing.  PubAcks
- * name their stream, and from that is learned where a subject goes.
+ * Without nats.stream several streams may take the messages.  A stream answers
+ * in the order in which it stores, but its answers tell nothing about others.
+ * PubAcks name their stream, and so show where a subject goes.
  *
- * Two small tables in which a newer entry replaces the one in its place, so
- * that they are bounded.  What was learned in an earlier batch may be wrong by
- * now (streams change their subjects): it may tell how long to wait, and is
- * never held against a message.  Texts are known by their hashes only.  Pure
- * bookkeeping: no I/O, no clock.
+ * Two tables of fixed size, in which a new entry replaces an old one at the
+ * same index.  Entries of earlier batches may be wrong by now (streams change
+ * their subjects): they may shorten a wait, but never use an attempt of a
+ * message.  Texts are kept as hashes.  Pure bookkeeping: no I/O, no clock.
  */
 #ifndef OUTBOX_STREAMS_H
 #define OUTBOX_STREAMS_H
@@ -29,36 +28,36 @@ struct streams {
 	} takes[STREAMS_SUBJECTS];
 	struct {
 		uint64_t	stream;
-		unsigned	batch;		/* that stored is about */
-		size_t		stored;		/* places up to the last */
+		unsigned	batch;		/* of stored */
+		size_t		stored;		/* places up to the last one */
 		bool		silent;
 	} seen[STREAMS_MAX];
 };
 
-/* Of a subject or the name of a stream; never 0. */
+/* The hash of a subject or of a stream's name; never 0. */
 uint64_t	streams_hash(const char *);
 
-/* A new batch. */
+/* Begin a new batch. */
 void		streams_begin(struct streams *);
 
-/* That stream acknowledged a message with that subject. */
+/* The stream acknowledged a message with this subject. */
 void		streams_took(struct streams *, uint64_t subject,
 		    uint64_t stream);
 
-/* It stored the message that was sent at this place, counted from 0. */
+/* The stream stored the message sent at this place, counted from 0. */
 void		streams_stored(struct streams *, uint64_t stream, size_t place);
 
 /*
- * Did the stream of this subject, as far as is known, store something in this
- * batch that was sent later than at this place?
+ * True if the stream of this subject, as far as known, stored a message of
+ * this batch that was sent after this place.
  */
 bool		streams_overtook(const struct streams *, uint64_t subject,
 		    size_t place);
 
-/* Is the stream of this subject known from a PubAck of this batch? */
+/* True if a PubAck of this batch named the stream of this subject. */
 bool		streams_is_sure(const struct streams *, uint64_t subject);
 
-/* Its stream did not answer in time, until it acknowledges something. */
+/* Mark the subject's stream as silent until it acknowledges a message. */
 void		streams_note_silent(struct streams *, uint64_t subject);
 bool		streams_is_silent(const struct streams *, uint64_t subject);
 

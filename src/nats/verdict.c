@@ -1,11 +1,10 @@
 /*
- * verdict.c - the one table of what is whose fault
+ * verdict.c - the table that maps errors to verdicts
  *
- * Statuses are the library's, of whose headers only the numbers are needed
- * here; codes are the server's (server/errors.json of nats-server).
- * tests/nats/check_verdict.c makes a real server say each of them, or tells why it
- * cannot.  Rows that say no more than the default does are there because
- * somebody will look for them.
+ * Statuses are those of nats.c, codes those of the server (server/errors.json
+ * of nats-server).  tests/nats/check_verdict.c makes a real server return each
+ * of them, or says why it cannot.  Rows with the default verdict are there to
+ * be found.
  */
 
 #include "nats/verdict.h"
@@ -26,7 +25,7 @@ static const struct verdict_row rows[] = {
 	{ .status = NATS_CONNECTION_CLOSED, .verdict = VERDICT_LOST,
 	  .what = "connection closed" },
 
-	/* The message's own fault, as long as the stream is what it is. */
+	/* The message's fault, as long as the stream's limits stay. */
 	{ .code = 10054, .verdict = VERDICT_MESSAGE,
 	  .what = "message size exceeds maximum allowed" },
 	{ .code = 10097, .verdict = VERDICT_MESSAGE,
@@ -48,7 +47,7 @@ static const struct verdict_row rows[] = {
 	{ .code = 10166, .verdict = VERDICT_MESSAGE,
 	  .what = "per-message TTL is disabled" },
 
-	/* Another copy of it is on its way: it will be a duplicate. */
+	/* Another copy is being stored: the next try is a duplicate. */
 	{ .code = 10158, .verdict = VERDICT_TRANSIENT,
 	  .what = "duplicate message id is in process" },
 
@@ -68,7 +67,7 @@ static const struct verdict_row rows[] = {
 	  .what = "expected stream does not match" },
 	{ .code = 10109, .verdict = VERDICT_DESTINATION,
 	  .what = "invalid operation on sealed stream" },
-	/* The stream is behind; the message may well be tried more often. */
+	/* The stream is overloaded; more tries of the message may succeed. */
 	{ .code = 10167, .verdict = VERDICT_DESTINATION,
 	  .what = "too many requests" },
 	{ .code = 10169, .verdict = VERDICT_DESTINATION,

@@ -1,4 +1,4 @@
-/* verdict.h - what an answer of the broker means */
+/* verdict.h - the meaning of the broker's answers */
 #ifndef OUTBOX_VERDICT_H
 #define OUTBOX_VERDICT_H
 
@@ -7,35 +7,34 @@
 enum verdict {
 	VERDICT_STORED,		/* acknowledged with a sequence */
 	VERDICT_DUPLICATE,	/* was stored before; as good as stored */
-	VERDICT_MESSAGE,	/* this message will never work as it is */
+	VERDICT_MESSAGE,	/* can never be stored as it is */
 	VERDICT_TRANSIENT,	/* not stored; try again later */
-	VERDICT_ABSENT,		/* not stored: nobody was there to take it */
-	VERDICT_DESTINATION,	/* the fault is the stream's, not the message's */
-	VERDICT_LOST		/* the connection's end: nobody knows */
+	VERDICT_ABSENT,		/* not stored: no stream took it */
+	VERDICT_DESTINATION,	/* the stream's fault, not the message's */
+	VERDICT_LOST		/* the connection ended: in doubt */
 };
 
-/* One thing that the library or a server says; see the table in verdict.c. */
+/* An error of the library or the server; the table is in verdict.c. */
 struct verdict_row {
-	int		 status;	/* natsStatus of a call; 0: no such */
-	int		 code;		/* err_code of an answer; 0: no such */
-	const char	*text;		/* with this in its text; NULL: any */
+	int		 status;	/* natsStatus of a call; 0: none */
+	int		 code;		/* err_code of an answer; 0: none */
+	const char	*text;		/* part of its text; NULL: any */
 	enum verdict	 verdict;
-	const char	*what;		/* in the words of who says it */
+	const char	*what;		/* the text of the library or server */
 };
 
-/* The table, for the test that walks it; *n is set to its length. */
+/* The table, for the test that walks it; sets *n to its length. */
 const struct verdict_row *verdict_table(size_t *n);
 
 /*
- * The verdict on a natsStatus that a call returned. Those nobody here has
- * seen mean that the connection is of no use any more.
+ * The verdict on a natsStatus that a call returned.  An unknown status means
+ * that the connection cannot be used any more.
  */
 enum verdict	 verdict_of_status(int status);
 
 /*
- * The verdict on the err_code of an answer and its text.  Codes nobody here
- * has seen are the destination's: better a route that waits than a message
- * that dies.
+ * The verdict on the err_code of an answer and its text.  An unknown code is
+ * the destination's fault: waiting is better than a dead message.
  */
 enum verdict	 verdict_of_error(int code, const char *text);
 

@@ -39,7 +39,7 @@ printer_main(int fd)
 			continue;
 		if (n < 0)
 			break;
-		/* Without a reader the workers' lines are still taken. */
+		/* Without a reader, go on emptying the socket. */
 		if (reader && !write_all(line, (size_t)n))
 			reader = false;
 	}

@@ -3,9 +3,9 @@
 #define OUTBOX_PRINTER_H
 
 /*
- * Copy datagrams from the socket to standard output, one whole line each,
- * until every writer is gone.  A reader that is slow stalls only this
- * process; one that went away ends the printing, not the relay.
+ * Copy datagrams from the socket to standard output, one line each, until all
+ * writers have closed it; blocks.  A slow reader stalls only this process.
+ * After the reader has gone, lines are read and dropped.  Returns 0.
  */
 int	printer_main(int fd);
 

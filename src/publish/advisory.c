@@ -13,7 +13,7 @@
 #include "util/utf8.h"
 #include "util/xalloc.h"
 
-/* A column may hold what is no text, and so no JSON. */
+/* A column may have bytes that are no UTF-8, which JSON needs. */
 static json_t *
 text_of(struct bytes b)
 {
@@ -31,7 +31,7 @@ text_of(struct bytes b)
 	return j;
 }
 
-/* By the rule that headers have: see plain.h. */
+/* By the rule for headers: see plain.h. */
 static json_t *
 plain_of(struct bytes b)
 {
@@ -60,7 +60,7 @@ time_of(int64_t now)
 	return json_string(text);
 }
 
-/* Tried in vain so often, or wrong by itself. */
+/* Failed in all of its attempts, or at fault itself. */
 static const char *
 class_of(const struct msg *m)
 {

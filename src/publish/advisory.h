@@ -1,9 +1,8 @@
 /*
- * advisory.h - a word to whoever listens when a message has died
+ * advisory.h - tells subscribers that a message became a dead letter
  *
- * A plain NATS message on nats.advisory, if that is set: not acknowledged,
- * not repeated, lost when the connection is away.  The truth is in the table
- * of the dead letters.
+ * A core NATS message on nats.advisory, if that is set: not acknowledged, not
+ * repeated, lost if the connection is.  The table of dead letters is complete.
  */
 #ifndef OUTBOX_ADVISORY_H
 #define OUTBOX_ADVISORY_H
@@ -14,12 +13,13 @@
 #include "publish/relay.h"
 
 /*
- * Tell of the batch's dead, of whom so many were buried.  Never blocks; if
- * some were somebody else's by then, nobody knows which, and nothing is told.
+ * Tell of the batch's dead messages if all of them were buried.  Otherwise
+ * another worker had some, it is unknown which, and nothing is told.  Never
+ * blocks.
  */
 void	advisory_tell(struct relay *, const struct batch *, uint64_t buried);
 
-/* What is told of one; yours to free.  now is Unix time in ms. */
+/* The text of one advisory; the caller frees it.  now: Unix time in ms. */
 char	*advisory_text(const struct msg *, const char *outbox, int64_t now);
 
 #endif

@@ -13,7 +13,7 @@
 static struct kinds_item *
 find(const struct kinds *k, struct bytes type)
 {
-	/* A row without its event has none. */
+	/* A row without its event has no type. */
 	for (size_t i = 0; i < k->n && type.data != NULL; i++)
 		if (k->items[i].len == type.len &&
 		    memcmp(k->items[i].type, type.data, type.len) == 0)
@@ -103,7 +103,7 @@ kinds_refused(struct kinds *k, struct bytes type, bool others, int64_t now)
 	if (kind == NULL && (kind = add(k, type)) == NULL)
 		return;
 	kind->out = false;
-	/* Its answer may have come before those of the others. */
+	/* others may become true after the first refusal. */
 	if (kind->refused_in == k->batch && (kind->blamed || !others))
 		return;
 	kind->refused_in = k->batch;

@@ -1,11 +1,11 @@
 /*
- * kinds.h - event types that the destination does not take
+ * kinds.h - a breaker for each event type that the destination refuses
  *
- * A subject without a stream or without permission, or one that nobody
- * answers on, is mostly that of an event type.  When a type was not taken, one
- * message of it is tried now and then, and the others wait for what becomes
- * of that one, so that many of them neither delay other types nor hide them.
- * Only a hint: forgetting one costs time.  No I/O; times are clock_ms().
+ * A subject without a stream, a permission or an answer mostly belongs to one
+ * event type.  After a refusal one message of the type, the probe, is tried
+ * now and then.  The others wait for its outcome, so that they do not delay
+ * other types.  Only a hint: a forgotten type costs time.  No I/O; times are
+ * clock_ms().
  */
 #ifndef OUTBOX_KINDS_H
 #define OUTBOX_KINDS_H
@@ -17,16 +17,16 @@
 #include "util/backoff.h"
 #include "common/msg.h"
 
-#define KINDS_MAX	64	/* what is more is not remembered */
+#define KINDS_MAX	64	/* more types are not remembered */
 
 struct kinds_item {
 	char		*type;
 	size_t		 len;
-	int64_t		 until;		/* nothing of it is sent before */
+	int64_t		 until;		/* no message of it is sent before */
 	struct backoff	 backoff;
-	bool		 out;		/* the one that is tried */
-	bool		 blamed;	/* others were taken when it was not */
-	unsigned	 refused_in;	/* the last batch that it was */
+	bool		 out;		/* its probe is out */
+	bool		 blamed;	/* refused while others were taken */
+	unsigned	 refused_in;	/* the last batch that saw it refused */
 };
 
 struct kinds {
@@ -35,40 +35,40 @@ struct kinds {
 	unsigned	batch;
 };
 
-/* A new batch; what was out is not any more. */
+/* Begin a batch: no probe is out any more. */
 void		kinds_begin(struct kinds *);
 
 enum kinds_say {
-	KIND_GOES,	/* send it: nothing speaks against */
-	KIND_TRY,	/* send it: the others wait for it; asked again, ASIDE */
-	KIND_ASIDE,	/* one is out: ask again when it has its answer */
-	KIND_WAITS	/* not now */
+	KIND_GOES,	/* send it: the type is not refused */
+	KIND_TRY,	/* send it as the probe; until its answer: ASIDE */
+	KIND_ASIDE,	/* the probe is out: ask again after its answer */
+	KIND_WAITS	/* do not send it now */
 };
 
 enum kinds_say	kinds_ask(struct kinds *, struct bytes type, int64_t now);
 
-/* One of the type was taken. */
+/* A message of the type was taken: the type is forgotten. */
 void		kinds_took(struct kinds *, struct bytes type);
 
-/* The one that is out tells nothing: it was at fault by itself. */
+/* The probe failed by its own fault, which tells nothing of the type. */
 void		kinds_says_nothing(struct kinds *, struct bytes type);
 
-/* Is one of the type out, to try? */
+/* True if a probe of the type is out. */
 bool		kinds_is_out(const struct kinds *, struct bytes type);
 
-/* Is it known that the type is to blame, and not the route? */
+/* True if the type was refused while others were taken. */
 bool		kinds_is_blamed(const struct kinds *, struct bytes type);
 
 /*
- * None of the type was taken, and none is tried again in this batch.  If
- * others were, now or before, it waits for longer and longer, 1 to 30 s; if
- * not, the route may be to blame, and one is tried in the next batch.  Counts
- * once a batch; that others were taken may be told later.
+ * The type was refused and is not tried again in this batch.  If others were
+ * taken, now or before, the type is blamed and waits, 1 to 30 s, longer each
+ * time.  If not, the destination may be down, and the next batch has a probe.
+ * Counts once in a batch; a later call may add that others were taken.
  */
 void		kinds_refused(struct kinds *, struct bytes type, bool others,
 		    int64_t now);
 
-/* How long the type waits, in ms; 0 and less: not at all. */
+/* How long the type waits, in ms; 0 or less: it does not wait. */
 int64_t		kinds_wait(const struct kinds *, struct bytes type,
 		    int64_t now);
 

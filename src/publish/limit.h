@@ -1,11 +1,11 @@
 /*
- * limit.h - how long a message may be, on servers that do not agree
+ * limit.h - the size limit of messages, on servers that differ
  *
- * A message that is longer than the server's max_payload is dead.  But where
- * an earlier server took more, this one may be a wrong one: a node of the
- * cluster that was forgotten, a restart with a default configuration.  Then
- * what fitted before waits, until a connection to it has lasted for a while.
- * Pure bookkeeping: no I/O; times are clock_ms().
+ * A message longer than the server's max_payload is dead.  But if an earlier
+ * server had a higher limit, this one may be misconfigured: a forgotten node
+ * of the cluster, a restart with defaults.  Then messages that fitted before
+ * wait until a connection to it has lasted LIMIT_LASTS_MS.  Pure bookkeeping:
+ * no I/O; times are clock_ms().
  */
 #ifndef OUTBOX_LIMIT_H
 #define OUTBOX_LIMIT_H
@@ -18,17 +18,17 @@
 
 struct limit {
 	int64_t	max;		/* of this connection; 0: not known */
-	int64_t	largest;	/* of all that there were */
-	int64_t	since;		/* it was made */
+	int64_t	largest;	/* of all connections */
+	int64_t	since;		/* when this connection began */
 };
 
 /*
- * A new connection with this limit.  Returns whether that is news, and less
- * than there was before.
+ * Note a new connection and its limit in bytes.  True if the limit is new and
+ * smaller than an earlier one.
  */
 bool	limit_connected(struct limit *, int64_t max, int64_t now);
 
-/* May a message of this size, longer than max, be taken elsewhere? */
+/* True if a message of this size, above max, may wait for another server. */
 bool	limit_may_wait(const struct limit *, size_t size, int64_t now);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * relay.c - see relay.h; sends and waits, as long as a batch is out
- */
+/* relay.c - see relay.h; sends and waits while a batch is out */
 
 #include "publish/relay_impl.h"
 
@@ -10,19 +8,19 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* So long away from the answers, and they are taken before any is late. */
+/* After so many ms elsewhere, read answers before messages time out. */
 #define BUSY_MS		50
 
-/* This part of worker.batch_bytes may be out at a time. */
+/* 1/OUT_PART of worker.batch_bytes may be out at a time. */
 #define OUT_PART	8
 
 /*
- * What is handed to the publisher at the last moment may be written for so
- * much longer: a part of CONF_CLAIM_MARGIN_MS.
+ * Messages handed to the publisher before the deadline may be written for so
+ * many ms after it: a part of CONF_CLAIM_MARGIN_MS.
  */
 #define WRITE_MS	500
 
-/* What may end this worker is tried after so long, when others have gone. */
+/* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
 static bool
@@ -40,15 +38,15 @@ bury_killer(struct flight *f, struct msg *m)
 	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
 	relay_note_failure(f, m, e.text);
 	relay_bury(f, m, "killer", e.text);
-	/* Put back by hand it shall have another chance. */
+	/* If an operator retries it, it is no suspect any more. */
 	if (m->outcome == OUT_DEAD)
 		memset(&r->suspect, 0, sizeof(r->suspect));
 }
 
 /*
- * It was being sent when workers before this one died.  Were it sent in its
- * turn, it would take the batch with it each time; so it waits once, and then
- * goes first.  Returns whether it is not to be sent.
+ * The suspect was being sent when earlier workers died.  It is deferred once,
+ * so that it cannot take the batch with it, and then goes first.  True: not to
+ * be sent now.
  */
 static bool
 is_put_off(struct flight *f, struct msg *m)
@@ -73,8 +71,8 @@ is_put_off(struct flight *f, struct msg *m)
 }
 
 /*
- * Is it too long for this server, but not for one there was before?  That is
- * the destination's fault, and not that of its type.
+ * True if the message is too long for this server, but not for an earlier one.
+ * That is the destination's fault, and not its type's.
  */
 static bool
 waits_for_limit(struct flight *f, size_t i, size_t size)
@@ -94,7 +92,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	return true;
 }
 
-/* Put one message on the wire.  false: the connection is gone. */
+/* Send one message.  false: the connection is lost. */
 static bool
 put_out(struct flight *f, size_t i)
 {
@@ -141,7 +139,7 @@ put_out(struct flight *f, size_t i)
 	return true;
 }
 
-/* The same; who dies in the middle of it has told what it was at. */
+/* The same, unless it is put off; after a crash, handling names it. */
 static bool
 send_one(struct flight *f, size_t i)
 {
@@ -151,7 +149,7 @@ send_one(struct flight *f, size_t i)
 	if (is_put_off(f, m)) {
 		f->state[i] = DONE;
 		kinds_says_nothing(&f->r->kinds, m->type);
-		/* Its lane waits, also for its burial. */
+		/* Its lane waits, also until it is a dead letter. */
 		window_skipped(&f->w, i, false);
 		return true;
 	}
@@ -163,7 +161,7 @@ send_one(struct flight *f, size_t i)
 	return open;
 }
 
-/* Send it, unless its type is not taken; false: the connection is gone. */
+/* Send it, unless its type is refused; false: the connection is lost. */
 static bool
 offer(struct flight *f, size_t i)
 {
@@ -182,7 +180,7 @@ offer(struct flight *f, size_t i)
 	}
 }
 
-/* Those that stood aside, as soon as their type has its answer. */
+/* Offer messages that were set aside, once their type has an answer. */
 static bool
 offer_aside(struct flight *f)
 {
@@ -215,7 +213,7 @@ send_ready(struct flight *f)
 			return;
 }
 
-/* The next round of what nobody was there to take, or too late for one. */
+/* Send again what no stream took, or refuse it after the deadline. */
 static void
 send_again(struct flight *f)
 {
@@ -249,7 +247,7 @@ wait_a_little(struct flight *f, int64_t ms)
 		f->complained = true;
 }
 
-/* What is out when the connection goes is unknown: it is sent again. */
+/* Messages that are out are in doubt; they are sent again later. */
 static void
 give_up(struct flight *f, enum outcome outcome)
 {
@@ -264,7 +262,7 @@ give_up(struct flight *f, enum outcome outcome)
 	}
 }
 
-/* Until the next answer is overdue or the next round begins. */
+/* The ms until the next answer is overdue or the next round begins. */
 static int64_t
 time_left(struct flight *f)
 {
@@ -272,7 +270,7 @@ time_left(struct flight *f)
 
 	if (f->nagain > 0 && f->again_at - now < left)
 		left = f->again_at > now ? f->again_at - now : 0;
-	/* What has timed out may have made room. */
+	/* A message that timed out may let another one go. */
 	if (f->w.unresolved == 0 || (may_send(f) && window_can_send(&f->w)))
 		left = 0;
 	return left;
@@ -318,15 +316,15 @@ fly(struct flight *f)
 			connection_is_lost(f);
 			return;
 		}
-		/* Answers may have come while the owner was busy elsewhere. */
+		/* Answers may have come while the owner was busy. */
 		if (clock_ms() - before >= BUSY_MS)
 			wait_a_little(f, 0);
-		/* Collected writes go out with the wait, also with none. */
+		/* wait writes the buffered messages, also without a timeout. */
 		wait_a_little(f, time_left(f));
 	}
 }
 
-/* Bytes that may be out; one message may go beyond. */
+/* Bytes that may be out; the last message may exceed this. */
 static size_t
 max_out(const struct conf *c)
 {
@@ -334,8 +332,8 @@ max_out(const struct conf *c)
 }
 
 /*
- * What was given up on is still in the library's buffer if the other side
- * does not read: nothing more goes in then.
+ * If the server does not read, earlier messages are still in the library's
+ * buffer, and nothing more must be added.
  */
 static bool
 is_choked(struct relay *r, struct relay_result *res)
@@ -343,7 +341,7 @@ is_choked(struct relay *r, struct relay_result *res)
 	if ((size_t)r->pub.ops->unread(r->pub.arg) < max_out(r->conf))
 		return false;
 	res->down = res->silent = true;
-	/* No number: the same trouble is told in the same words. */
+	/* No number: the log throttle compares texts. */
 	err_set(&res->why, "the server does not read: earlier messages still "
 	    "wait to be written");
 	return true;

@@ -1,9 +1,9 @@
 /*
- * relay.h - publish one batch and find out what became of each message
+ * relay.h - publish one batch and find the outcome of each message
  *
- * No database in here.  Keeps the promise of the middle: in order per lane,
- * at most one unresolved message of a lane, nothing sent after the claim's
- * deadline, nothing called delivered without its PubAck.
+ * No database in here.  relay_publish keeps the order within a lane, has at
+ * most one unresolved message of a lane, sends nothing after the claim's
+ * deadline, and calls no message delivered without its PubAck.
  */
 #ifndef OUTBOX_RELAY_H
 #define OUTBOX_RELAY_H
@@ -21,11 +21,11 @@
 #include "nats/streams.h"
 #include "common/suspect.h"
 
-/* What the owner wants of a batch that is under way. */
+/* The owner's wish for a batch that is out. */
 enum keep {
 	KEEP_ON,
-	KEEP_FINISH,	/* send nothing more, wait for what is out */
-	KEEP_ABANDON	/* leave now; what is out stays unknown */
+	KEEP_FINISH,	/* send no more, wait for the answers */
+	KEEP_ABANDON	/* return now; the rest is in doubt */
 };
 
 struct relay {
@@ -33,25 +33,25 @@ struct relay {
 	struct pub		 pub;
 	struct envelope_form	 form;
 	struct envelope		 envelope;
-	bool			 has_dead;	/* there are dead letters */
+	bool			 has_dead;	/* their table exists */
 	int64_t			 absent_until;	/* clock_ms(); see relay.c */
 
 	/* Called at least every RELAY_KEEP_MS while a batch is out. */
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
-	struct kinds		 kinds;		/* what was not taken before */
-	struct streams		 streams;	/* only if form names none */
+	struct kinds		 kinds;		/* types that were refused */
+	struct streams		 streams;	/* only without nats.stream */
 	struct limit		 limit;		/* kept by the owner */
-	uint64_t		*handling;	/* told what is sent; or NULL */
+	uint64_t		*handling;	/* the sequence sent; or NULL */
 
-	/* Tried only when the others had their turn, and then before them. */
+	/* Deferred once, then sent before all others. */
 	struct suspect		 suspect;
 	bool			 suspect_met;
 
 	/*
-	 * With watch: the highest PubAck there was; the owner may clear it.  A
-	 * later one that is not above it says that the stream went back in
-	 * time: the batch is ended, and the owner has to look.
+	 * If watch: the highest PubAck so far; the owner may clear it.  If a
+	 * later one is not higher, the stream went back in time: the batch
+	 * ends, and the owner has to check the stream.
 	 */
 	bool			 watch;
 	struct acked		 top;
@@ -65,16 +65,16 @@ struct relay_result {
 	unsigned	duplicates;	/* of the delivered */
 	unsigned	failed;		/* retry, defer, dead */
 	unsigned	skipped;	/* metadata entries left out */
-	int64_t		stalled_ms;	/* waited for messages without answer */
+	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination takes nothing */
-	bool		silent;		/* down: without so much as an answer */
-	struct err	why;		/* the first failure, or why it is down */
+	bool		silent;		/* down, and without any answer */
+	struct err	why;		/* the first failure, or why down */
 };
 
 /*
- * Publish the messages that are not held.  Afterwards each has its outcome;
- * unless the owner abandoned it, nothing is in flight.  Blocks until then,
- * bounded by publish.timeout_ms after the last send.
+ * Publish the messages that are not held, and set the outcome of each.
+ * Nothing is in flight afterwards, unless keep returned KEEP_ABANDON.  Blocks,
+ * but at most publish.timeout_ms after the last send.
  */
 void	relay_publish(struct relay *, struct batch *, struct relay_result *);
 

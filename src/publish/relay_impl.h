@@ -1,14 +1,14 @@
-/* relay_impl.h - what the files of the relay share; nobody else includes it */
+/* relay_impl.h - shared by the files of the relay, and private to them */
 #ifndef OUTBOX_RELAY_IMPL_H
 #define OUTBOX_RELAY_IMPL_H
 
 #include "publish/relay.h"
 #include "publish/window.h"
 
-/* How often a batch sends again what nobody was there to take. */
+/* How often a batch sends again messages that no stream took. */
 #define RELAY_ROUNDS	3
 
-/* ASIDE: until another one of its type has its answer. */
+/* ASIDE: waits for the answer to the probe of its type. */
 enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
 
 struct flight {
@@ -18,61 +18,61 @@ struct flight {
 	struct window		 w;
 	enum state		*state;
 	int64_t			*sent_at;
-	size_t			*order;		/* messages as they were sent */
+	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
-	int64_t			 deadline;	/* send nothing from here on */
-	size_t			*place;		/* of a message in order */
-	uint64_t		*subject;	/* hashed; NULL: one stream
+	int64_t			 deadline;	/* send nothing after it */
+	size_t			*place;		/* of a message, in order */
+	uint64_t		*subject;	/* hashes; NULL: one stream
 						   takes all */
 	size_t			 acked;		/* places up to the last acked */
 	size_t			 stored;	/* the same without duplicates;
 						   by any stream */
-	size_t			 nameless;	/* absences of we know not whom */
+	size_t			 nameless;	/* refusals without a slot */
 	struct err		 absent_why;
 	size_t			 naside;
 	size_t			 nfair;		/* sent, of types not blamed */
-	size_t			 nagain;	/* wait for the next round */
-	size_t			 rounds;	/* that were planned so far */
-	int64_t			 again_at;	/* the next one */
-	int64_t			 heard_at;	/* the last answer */
-	int64_t			 slowest;	/* of them, in ms */
+	size_t			 nagain;	/* wait for another round */
+	size_t			 rounds;	/* planned so far */
+	int64_t			 again_at;	/* when the next begins */
+	int64_t			 heard_at;	/* when the last answer came */
+	int64_t			 slowest;	/* slowest answer, in ms */
 	bool			 closed;	/* send nothing more */
 	bool			 complained;
-	bool			 lost;		/* the connection */
+	bool			 lost;		/* the connection is lost */
 	struct err		 complaint;
 };
 
-/* A failure to be told; the first one speaks for all. */
+/* Count a failure; the text of the first one stands for all. */
 void	relay_note_failure(struct flight *, const struct msg *,
 	    const char *text);
 
 /*
- * It is dead, for this reason.  Returns, as relay_fail does, whether the next
- * of its lane may follow.
+ * Make it a dead letter, for this reason.  True if the next message of its
+ * lane may be sent, as in relay_fail.
  */
 bool	relay_bury(struct flight *, struct msg *, const char *reason,
 	    const char *text);
 
-/* It failed: by its own fault, or nobody's. */
+/* It failed: by its own fault (message), or for the time being. */
 bool	relay_fail(struct flight *, struct msg *, bool message,
 	    const char *text);
 
-/* The destination would not have it; whose fault that is shows at the end. */
+/* The destination refused it; relay_judge decides whose fault that was. */
 void	relay_refuse(struct flight *, size_t i, const char *text);
 
-/* Is it known that its type is not taken, or that its stream is silent? */
+/* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);
 
-/* An answer has come. */
+/* Process one answer. */
 void	relay_answer(struct flight *, const struct pub_answer *);
 
-/* When all others have their answers, the rest is what nobody took. */
+/* Once all others have answers, the rest are the refusals without a slot. */
 void	relay_name_absent(struct flight *);
 
-/* Give up on what is late; returns how long the next one still has. */
+/* Time out late messages; returns the ms until the next one is late. */
 int64_t	relay_expire(struct flight *, int64_t now);
 
-/* When nothing is out any more: whose fault was what was refused? */
+/* Once nothing is out: decide whose fault the refusals were. */
 void	relay_judge(struct flight *);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * relay_outcome.c - what an answer means, or that there is none
+ * relay_outcome.c - the outcome of an answer, or of none
  *
- * A failure is the message's own (dead letter), nobody's (retry later) or the
- * destination's.  Which of the last two an error or a silence means shows
- * only in company: if one that was sent later was stored, the route
- * works and just this message fails or waits; if none was, the route is down
- * and no message is to blame.
+ * A failure is the message's own fault (dead letter), temporary (retry later)
+ * or the destination's fault.  Only other messages can tell the last two
+ * apart: if one that was sent later was stored, the destination works, and
+ * just this message failed; if none was, the destination is down, and no
+ * message is at fault.
  *
- * Without nats.stream there may be several streams behind one connection.  What
- * one of them acknowledges shows that the connection works (acked), and so
- * that a silent type or stream is to blame and not the route.  It never shows
- * that a message of another stream was lost (is_overtaken).
+ * Without nats.stream several streams may take the messages of one connection.
+ * An acknowledgement by any of them shows that the connection works (acked),
+ * so that a silent type or stream is at fault, not the destination.  It never
+ * shows that another stream lost a message (is_overtaken).
  */
 
 #include "publish/relay_impl.h"
@@ -21,34 +21,32 @@
 #include "util/clock.h"
 #include "util/plain.h"
 
-/* A message that waits for its destination is tried again after this. */
+/* A message that waits for its destination is tried again after so many ms. */
 #define DEFER_MS	5000
-#define DEFER_DOWN_MS	1000	/* if it took nothing at all */
+#define DEFER_DOWN_MS	1000	/* if it took no message */
 
 /*
- * Pauses before a batch sends again what nobody was there to take; most
- * elections of a leader take less.  Once that was in vain it is not tried
- * again for a while: where no stream takes a subject it would hold up every
- * batch with such a message in it.
+ * Pauses in ms before a batch sends again what no stream took; most elections
+ * of a leader take less.  After a failed last round there is none for a while:
+ * a subject without a stream would delay each batch that has such a message.
  */
 static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define ABSENT_MEMORY_MS	10000
 
 /*
- * A stream answers in the order in which it stores. A message that has no
- * answer when all that were sent later have theirs, and nothing else has come
- * for so long, and for four times as long as the slowest answer took, gets
- * none: the others need not wait for it until its time is over.  Duplicates
- * tell nothing: they are answered at once, while a cluster is still storing
- * what came before, or cannot.
+ * A stream answers in the order in which it stores.  A message is overtaken if
+ * all that were sent later have answers, and no answer has come for this many
+ * ms and for four times the slowest one: the others do not wait for its
+ * time-out.  Answers to duplicates do not count: a cluster gives them at once,
+ * while it is still storing earlier messages.
  */
 #define OVERTAKEN_MS	250
 #define OVERTAKEN_TIMES	4
 
-/* And so long for those of types or streams that are known to be silent. */
+/* The same for types and streams that are known to be silent. */
 #define BLAMED_MS	500
 
-/* The first one speaks for all. */
+/* The text of the first one stands for all. */
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 {
@@ -75,7 +73,7 @@ relay_bury(struct flight *f, struct msg *m, const char *reason, const char *text
 	return f->r->conf->retry.on_dead == DEAD_CONTINUE;
 }
 
-/* Returns whether the next of its lane may follow. */
+/* True if the next message of its lane may be sent. */
 bool
 relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 {
@@ -86,8 +84,8 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 		return relay_bury(f, m, "message", text);
 	if (m->attempts + 1 >= c->retry.max_attempts) {
 		/*
-		 * Perhaps it would be taken next time: until it is buried,
-		 * a later one must not be ahead of it.
+		 * The next try might succeed: until it is a dead letter, no
+		 * later message of its lane may pass it.
 		 */
 		relay_bury(f, m, "attempts", text);
 		return false;
@@ -99,10 +97,10 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 }
 
 /*
- * If it was the one of its type that was tried: the others need not be.  That
- * others were taken, by whatever stream, shows that the route works: it is the
- * type's subject that nobody takes, or its stream that is silent.  The type is
- * tried less often then, which uses no attempt.
+ * If the message was the probe of its type, the type was refused.  If others
+ * were taken, by any stream, the destination works: the type's subject has no
+ * stream, or a silent one.  The type is tried less often then, which uses no
+ * attempt.
  */
 static void
 was_tried(struct flight *f, const struct msg *m)
@@ -121,7 +119,7 @@ relay_is_blamed(const struct flight *f, size_t i)
 	    streams_is_silent(&f->r->streams, f->subject[i]));
 }
 
-/* The destination would not have it; whose fault that is shows at the end. */
+/* The destination refused it; relay_judge decides whose fault that was. */
 void
 relay_refuse(struct flight *f, size_t i, const char *text)
 {
@@ -132,7 +130,7 @@ relay_refuse(struct flight *f, size_t i, const char *text)
 	f->state[i] = REFUSED;
 }
 
-/* Will it be sent again before it counts?  The first of a round plans it. */
+/* True if it is to be sent again first; the first one plans the round. */
 static bool
 joins_a_round(struct flight *f, int64_t now)
 {
@@ -149,8 +147,8 @@ joins_a_round(struct flight *f, int64_t now)
 }
 
 /*
- * Nobody was there to take it.  For the window it stays unresolved while it
- * waits for another round, so nothing of its lane passes it.
+ * No stream took it.  In the window it stays unresolved while it waits for
+ * another round, so no message of its lane passes it.
  */
 static void
 absent(struct flight *f, size_t i)
@@ -169,8 +167,8 @@ absent(struct flight *f, size_t i)
 }
 
 /*
- * Sequences only grow, unless the stream has lost some and gives them anew.
- * Watched with nats.stream only: those of several are not to be compared.
+ * Sequences grow, unless the stream has lost some and uses them again.
+ * Watched with nats.stream only: those of several streams cannot be compared.
  */
 static void
 note_place(struct flight *f, struct msg *m)
@@ -197,8 +195,8 @@ note_stream(struct flight *f, const struct pub_answer *a)
 }
 
 /*
- * heard_at and slowest are of all streams: with several that can only make the
- * time longer after which a message counts as overtaken.
+ * heard_at and slowest are of all streams: with several streams a message can
+ * only be found overtaken later, never too early.
  */
 static void
 deliver(struct flight *f, const struct pub_answer *a)
@@ -228,7 +226,7 @@ deliver(struct flight *f, const struct pub_answer *a)
 		f->stored = f->place[i] + 1;
 }
 
-/* An answer after its time-out still tells that the message is stored. */
+/* An answer after the time-out still shows that the message is stored. */
 static void
 late_answer(struct flight *f, const struct pub_answer *a)
 {
@@ -256,7 +254,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 	}
 	if (i >= f->b->n || f->state[i] == READY)
 		return;
-	if (f->state[i] == AGAIN)	/* it was taken for another one */
+	if (f->state[i] == AGAIN)	/* the refusal was for another one */
 		f->nagain--;
 	else if (f->state[i] != OUT) {
 		late_answer(f, a);
@@ -298,8 +296,8 @@ say_how_long(const struct flight *f, size_t i, struct err *e)
 }
 
 /*
- * Was one stored that was sent later, by the stream that takes this message?
- * Others tell nothing of it: they may be faster, or this one may be away.
+ * True if the stream of this message stored one that was sent later.  Other
+ * streams do not count: they may be faster, or this one may be down.
  */
 static bool
 is_overtaken(const struct flight *f, size_t i)
@@ -310,8 +308,8 @@ is_overtaken(const struct flight *f, size_t i)
 }
 
 /*
- * Is it certain, so that it counts as an attempt?  Not if the subject may
- * have moved to another stream since it was last seen.
+ * True if that is certain, so that it counts as an attempt: the subject has
+ * not moved to another stream since it was last seen.
  */
 static bool
 is_surely_overtaken(const struct flight *f, size_t i)
@@ -321,9 +319,9 @@ is_surely_overtaken(const struct flight *f, size_t i)
 }
 
 /*
- * Silence is dear: each one more is in doubt as well.  Was anything
- * acknowledged, then by whatever stream: the route works, and the batch goes
- * on without this stream.
+ * Each further message without an answer would be in doubt, too: if no message
+ * was acknowledged, the batch ends.  If any stream acknowledged one, the batch
+ * goes on without this stream.
  */
 static void
 note_silence(struct flight *f, size_t i, const char *text)
@@ -351,7 +349,7 @@ time_out(struct flight *f, size_t i)
 	else if (f->nameless > 0) {
 		f->nameless--;
 		relay_refuse(f, i, f->absent_why.text);
-	} else if (is_surely_overtaken(f, i)) {	/* a later one got through */
+	} else if (is_surely_overtaken(f, i)) {	/* a later one was stored */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
 		was_tried(f, &f->b->msgs[i]);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
@@ -361,9 +359,9 @@ time_out(struct flight *f, size_t i)
 }
 
 /*
- * Is one of those out that may still have its answer?  With one stream all in
- * front of what it stored last are overtaken.  With several each has to be
- * asked for; those of a silent stream must not hold up the others.
+ * True if a message that is out may still get its answer.  With one stream all
+ * before the last stored one are overtaken.  With several each is checked;
+ * those of a silent stream must not delay the others.
  */
 static bool
 someone_is_last(const struct flight *f)
@@ -381,7 +379,7 @@ someone_is_last(const struct flight *f)
 	return false;
 }
 
-/* How long those that are out still have before they count as overtaken. */
+/* The ms until the messages that are out count as overtaken. */
 static int64_t
 overtaken_in(const struct flight *f, int64_t now)
 {
@@ -397,11 +395,11 @@ overtaken_in(const struct flight *f, int64_t now)
 	if (grace < OVERTAKEN_MS)
 		grace = OVERTAKEN_MS;
 	left = f->heard_at + grace - now;
-	/* With several streams some of them may be those of silent ones. */
+	/* With several streams some messages may be for a silent one. */
 	return f->subject != NULL && left < blamed ? blamed : left;
 }
 
-/* All wait equally long, so the oldest is always the first to run out. */
+/* All have the same time-out, so the oldest is always the first to expire. */
 int64_t
 relay_expire(struct flight *f, int64_t now)
 {
@@ -411,7 +409,7 @@ relay_expire(struct flight *f, int64_t now)
 	for (; f->oldest < f->nsent; f->oldest++) {
 		size_t i = f->order[f->oldest];
 
-		/* Sent again, it stands there twice. */
+		/* A message that was sent again is in order twice. */
 		if (f->state[i] != OUT || f->place[i] != f->oldest)
 			continue;
 		left = f->sent_at[i] + timeout - now;
@@ -425,9 +423,9 @@ relay_expire(struct flight *f, int64_t now)
 }
 
 /*
- * When all others have their answers, of whatever streams, the rest is what
- * nobody took.  Beside one that gets none it shows with the time-out; neither
- * uses an attempt.
+ * Once all other messages have answers, by any stream, the rest are those that
+ * no stream took.  If one gets no answer, its time-out decides.  Neither uses
+ * an attempt.
  */
 void
 relay_name_absent(struct flight *f)
@@ -454,7 +452,7 @@ took_type(const struct batch *b, struct bytes type)
 	return false;
 }
 
-/* Refused, or nobody answered: it was not at fault by itself. */
+/* True if it was refused or not answered: not its own fault. */
 static bool
 speaks_for_its_type(const struct flight *f, size_t i)
 {
@@ -464,7 +462,7 @@ speaks_for_its_type(const struct flight *f, size_t i)
 	    (m->outcome == OUT_RETRY && m->unsure));
 }
 
-/* A type of which nothing was taken is tried with one message from now on. */
+/* A type of which no message was taken is tried with one probe from now on. */
 static void
 judge_types(struct flight *f)
 {
@@ -488,21 +486,20 @@ defer(struct flight *f, struct msg *m, bool down)
 	if (m->delay_ms < wait)
 		m->delay_ms = wait;
 	/*
-	 * With several streams such silence uses no attempt, however often it
-	 * comes.  Another one of its type is tried before it then, or it alone
-	 * would keep the type from being sent for ever.
+	 * With several streams such a silence never uses an attempt.  Let
+	 * another message of the type be tried before this one, which could
+	 * otherwise keep its type from being sent for ever.
 	 */
 	if (f->subject != NULL && m->unsure && !down)
 		m->delay_ms *= 2;
 }
 
 /*
- * Now it shows: did the destination take anything at all?  An acknowledgement
- * of any stream says so; if all that was sent was for one stream of several,
- * the route pauses for them all, for 3.5 s at most, until another one of them
- * is heard of and the type is to blame (kinds.h).  Either way those
- * it would not have step aside for a moment: were they tried again at once,
- * a few of them at the head would keep the route down for all others.
+ * The destination is down if no stream acknowledged anything.  If all messages
+ * were for one stream of several, all streams pause, for 3.5 s at most, until
+ * another one answers and the type is blamed (kinds.h).  In any case refused
+ * messages are deferred: if they were tried again at once, a few of them at
+ * the head would keep the destination down for all others.
  */
 static void
 judge_refused(struct flight *f)
@@ -524,8 +521,8 @@ judge_refused(struct flight *f)
 }
 
 /*
- * Those that stood aside when a silence ended the batch wait as well.  If it
- * is down by now the connection was lost, which says nothing of them.
+ * Messages set aside when a silence ended the batch are deferred as well.  If
+ * it is down already, the connection was lost, which is no refusal.
  */
 static void
 judge_aside(struct flight *f)

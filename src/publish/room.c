@@ -10,12 +10,12 @@
 #include "util/xalloc.h"
 
 /*
- * So many rows are claimed that a batch like the last one fills this part of
- * the room: most rows are then below their share and come at once.
+ * As many rows are claimed as would fill this part of the budget, if they were
+ * like the last batch: most are then below their share and fetched at once.
  */
 #define FILL_PERCENT	75
 
-/* After a failure the next try is so much smaller. */
+/* After a failure the next try has 1/FAILED_PART of the rows. */
 #define FAILED_PART	4
 
 void
@@ -37,7 +37,7 @@ room_share(const struct room *r, size_t n)
 	return (size_t)r->conf->worker.batch_bytes / n;
 }
 
-/* Fewer at once, more step by step: large ones may come back in a crowd. */
+/* Fewer rows at once, more rows step by step: large ones come in groups. */
 void
 room_learn(struct room *r, const struct batch *b)
 {
@@ -62,7 +62,7 @@ room_failed(struct room *r, size_t n)
 	r->rows = r->rows > FAILED_PART ? r->rows / FAILED_PART : 1;
 }
 
-/* Lanes of this batch in which somebody is left. */
+/* Lanes of this batch in which a message is left. */
 struct lane {
 	UT_hash_handle	hh;
 };

@@ -1,11 +1,11 @@
 /*
- * room.h - how much of a batch is held in memory
+ * room.h - the memory budget of a batch
  *
- * worker.batch_bytes bounds the payloads that a worker holds.  Short ones are
- * fetched with their rows, none longer than its share of the room; of those
- * that stay away the first is always taken, so that every batch moves, and
- * the others as far as there is room.  What is left is given back, and what
- * is behind it in its lane with it.  Pure bookkeeping: no I/O, no clock.
+ * worker.batch_bytes limits the payloads in memory.  A payload up to its share
+ * is fetched with its row, a longer one stays away.  Of those away the first
+ * is always fetched, so that each batch makes progress, and others within the
+ * budget.  The rest is left: given back, with all that follow in their lanes.
+ * Pure bookkeeping: no I/O, no clock.
  */
 #ifndef OUTBOX_ROOM_H
 #define OUTBOX_ROOM_H
@@ -18,28 +18,28 @@
 
 struct room {
 	const struct conf	*conf;
-	size_t			 rows;	/* that fit, by what was seen lately */
+	size_t			 rows;	/* that fit, by the last batches */
 };
 
 void	room_init(struct room *, const struct conf *);
 
-/* How many rows to claim, of limit that could be. */
+/* How many rows to claim, limit at most. */
 size_t	room_rows(const struct room *, size_t limit);
 
-/* How long a payload may be to be fetched with all the n rows. */
+/* The longest payload, in bytes, to be fetched with its row, for n rows. */
 size_t	room_share(const struct room *, size_t n);
 
-/* These were claimed; those away count as well. */
+/* Learn from the sizes of a claimed batch, those away included. */
 void	room_learn(struct room *, const struct batch *);
 
-/* The fetch of n rows failed, perhaps because they are too large. */
+/* The fetch of n rows failed, perhaps for their size: claim fewer. */
 void	room_failed(struct room *, size_t n);
 
 /*
- * Which of those away to fetch, in sequence order; returns how many.  Rows
- * that are held stay away.  Sets left for those without room and for
- * all that is behind them in their lanes.  What is longer than max_payload
- * will not be sent and stays away without being left.
+ * Choose the rows away that are to be fetched.  Sets sequences, with room for
+ * naway, in order, and returns how many.  Held rows stay away.  Sets left for
+ * rows beyond the budget and for all that follow in their lanes.  A row longer
+ * than max_payload bytes is not sent: it stays away and is not left.
  */
 size_t	room_choose(const struct room *, struct batch *, int64_t max_payload,
 	    uint64_t *sequences);

@@ -11,7 +11,7 @@
 #include "util/xalloc.h"
 
 struct lane {
-	size_t		last;		/* its latest message so far */
+	size_t		last;		/* its latest message */
 	UT_hash_handle	hh;
 };
 

@@ -2,7 +2,7 @@
 
 #include "recovery/blind.h"
 
-#define FORBIDDEN	3		/* so many refusals are enough */
+#define FORBIDDEN	3		/* refusals until we go on */
 #define NOBODY_MS	30000		/* a cluster may have no leader for long */
 
 bool

@@ -1,10 +1,10 @@
 /*
- * blind.h - when to go on without a look at the stream
+ * blind.h - when to publish although the stream cannot be checked
  *
- * A broker that refuses to be asked, for lack of a permission or because
- * nobody answers for JetStream's questions in this account, may take messages
- * all the same, and messages matter more than the look. One that is silent
- * takes nothing, and is waited for.
+ * A broker may take messages and yet refuse requests about the stream: a
+ * permission is missing, or nothing answers JetStream requests in this
+ * account.  Then publishing matters more.  A silent broker takes nothing: wait
+ * for it.
  */
 #ifndef OUTBOX_BLIND_H
 #define OUTBOX_BLIND_H
@@ -14,13 +14,13 @@
 
 #include "nats/pub.h"
 
-/* Zeroed nothing has failed. */
+/* Zeroed: no request has failed. */
 struct blind {
-	unsigned	forbidden;	/* so often */
-	int64_t		since;		/* nobody answers, clock_ms(); 0: not so */
+	unsigned	forbidden;	/* refusals so far */
+	int64_t		since;		/* first one unanswered; 0: none */
 };
 
-/* A look has failed; now is clock_ms().  true: go on without. */
+/* Note a failed request; now is clock_ms().  True: go on without checks. */
 bool	blind_failed(struct blind *, const struct pub *, int64_t now);
 
 #endif

@@ -9,9 +9,9 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-#define TURN_MS		2000	/* of looking, and then others get their turn */
-#define AGAIN_MS	100	/* the next turn */
-#define FAILED_MS	2000	/* the same if nothing could be found out */
+#define TURN_MS		2000	/* of look-ups for one batch */
+#define AGAIN_MS	100	/* until the next ones */
+#define FAILED_MS	2000	/* the same after a failure */
 #define BLIND_MS	(10 * 60 * 1000)
 #define MARGIN_MS	1000
 
@@ -48,9 +48,9 @@ go_on(void *arg)
 }
 
 /*
- * Could the stream have forgotten the id when this batch's last message goes
- * out?  The claim's time is the bound for that.  One that is too large to be
- * fetched is not sent either, and has no id.
+ * True if the stream may have forgotten the id by the time this is sent, which
+ * is before its claim expires.  A message too large to be fetched is not sent
+ * and has no id.
  */
 static bool
 is_old(const struct doubt *d, const struct msg *m, int64_t window_ms)
@@ -76,7 +76,7 @@ defer_old(struct doubt *d, struct batch *b, int64_t window_ms,
 			defer(&b->msgs[i], delay_ms);
 }
 
-/* Nothing can be found out, now or in general. */
+/* The stream cannot be checked, now or at all. */
 static void
 fail(struct doubt *d, struct batch *b, int64_t window_ms,
     const struct err *why)
@@ -95,7 +95,7 @@ fail(struct doubt *d, struct batch *b, int64_t window_ms,
 	defer_old(d, b, window_ms, FAILED_MS);
 }
 
-/* What was delivered before any of them was sent is below them. */
+/* Sets *from: above messages that were delivered before these were sent. */
 static int
 first_to_read(struct doubt *d, const struct batch *b,
     const struct message_id *ids, size_t n, const struct stream_state *st,
@@ -118,7 +118,7 @@ first_to_read(struct doubt *d, const struct batch *b,
 	return 0;
 }
 
-/* Those of the batch that are in doubt and not sought yet; n is set. */
+/* The messages in doubt that are not searched for yet; sets *n. */
 static struct message_id *
 list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
 {
@@ -141,7 +141,7 @@ list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
 	return ids;
 }
 
-/* Have those sought that are not yet. */
+/* Search for the messages that are not searched for yet. */
 static int
 seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
     struct err *e)
@@ -155,7 +155,7 @@ seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
 		rc = first_to_read(d, b, ids, n, st, &from, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		if (!search_add(&d->search, &ids[i], from, st->last)) {
-			/* Most of them went to others: begin anew. */
+			/* Other workers have most of them now: start over. */
 			search_clear(&d->search);
 			break;
 		}
@@ -163,7 +163,7 @@ seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
 	return rc;
 }
 
-/* Those not there are sent as if for the first time. */
+/* A message that is not in the stream is sent like a new one. */
 static int
 conclude(struct doubt *d, struct batch *b, int64_t window_ms, unsigned *found,
     struct err *e)
@@ -214,7 +214,7 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 		fail(d, b, 0, &why);
 		return 0;
 	}
-	/* The stream went back: what was read is not true any more. */
+	/* The stream went back: the messages that were read may be lost. */
 	if (d->search.n > 0 && st.last + 1 < d->search.next)
 		search_clear(&d->search);
 	if (seek(d, b, &st, e) < 0)
@@ -229,8 +229,8 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 }
 
 /*
- * The clock of the database was put back: when it has come to these moments
- * again they would seem new.  What was read before does not count for them.
+ * The database's clock was set back: the age of these marks is unknown, and
+ * later they would seem new.  Mark them as old for good, and search again.
  */
 static int
 keep_ageless(struct doubt *d, const struct batch *b, struct err *e)

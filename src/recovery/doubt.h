@@ -1,9 +1,10 @@
 /*
- * doubt.h - look before sending again what may be stored already
+ * doubt.h - check the stream before sending a message in doubt again
  *
- * A message that was sent and not answered, or claimed by somebody who died,
- * may be in the stream.  While the stream remembers its id that does no harm:
- * sent again, it is a duplicate.  Later it is looked for first.
+ * A message that was sent and not answered, or claimed by a worker that died,
+ * may be in the stream: it is in doubt.  Within the duplicate window it is
+ * just sent again, as the stream drops duplicates.  Later it is looked up
+ * first.
  */
 #ifndef OUTBOX_DOUBT_H
 #define OUTBOX_DOUBT_H
@@ -21,25 +22,25 @@
 struct doubt {
 	const struct conf	*conf;
 	struct store		*store;
-	struct relay		*relay;		/* its publisher, ids and keep */
+	struct relay		*relay;		/* for publisher, ids, keep */
 	struct search		 search;
 	struct blind		 blind;
-	int64_t			 blind_until;	/* sent without a look */
+	int64_t			 blind_until;	/* no look-ups before this */
 };
 
 void	doubt_init(struct doubt *, const struct conf *, struct store *,
 	    struct relay *);
 void	doubt_free(struct doubt *);
 
-/* Is what is in doubt looked for?  Not if nobody knows where, or may ask. */
+/* True if look-ups are configured, supported and allowed. */
 bool	doubt_can_look(const struct doubt *);
 
 /*
- * Look for the messages of a batch that are in doubt for longer than the
- * stream remembers ids; those that are held are left out.  What is found is
- * OUT_DELIVERED, what is still looked for OUT_DEFER, and neither is to be
- * sent; *found is how many.  Takes a part of the time the claim has.  -1: the
- * database is in trouble.
+ * Look up messages of a batch that have been in doubt for longer than the
+ * duplicate window; held ones are left out.  Those found become OUT_DELIVERED,
+ * *found is their number; those not decided yet become OUT_DEFER.  Neither is
+ * to be sent.  Blocks for a part of the claim's time.  -1: the database
+ * failed.
  */
 int	doubt_resolve(struct doubt *, struct batch *, unsigned *found,
 	    struct err *);

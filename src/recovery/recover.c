@@ -1,9 +1,9 @@
 /*
  * recover.c - see recover.h
  *
- * The short look is two requests: is the latest message of ours still where
- * it was?  All rows in doubt are read when it is not, and after each start of
- * the server, for a damaged store may have its end and lack the middle.
+ * A short audit is two requests: is our latest message still at its sequence?
+ * If not, and after each start of the server, a full audit reads all rows
+ * since the last one: a damaged store may have its end and lack the middle.
  */
 
 #include "recovery/recover_impl.h"
@@ -16,11 +16,11 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define PERIOD_MS	10000	/* between short looks */
-#define POLL_MS		200	/* while somebody else checks */
-#define BLIND_MS	60000	/* until the next try where we may not look */
+#define PERIOD_MS	10000	/* between short audits */
+#define POLL_MS		200	/* while another worker audits */
+#define BLIND_MS	60000	/* until the next try without permission */
 #define AGAIN_MS	500	/* after a failure */
-#define SOME		50	/* rows to know a stream by */
+#define SOME		50	/* rows to recognise a stream by */
 
 void
 recover_init(struct recover *r, const struct conf *conf, struct store *store,
@@ -85,7 +85,7 @@ sound(struct recover *r, const char *text)
 	log_error("%s", r->alarm.text);
 }
 
-/* Nothing can be found out, now or in general. */
+/* The stream cannot be audited, now or at all. */
 static int
 cannot_look(struct recover *r, const struct err *why)
 {
@@ -124,7 +124,7 @@ can_look(struct recover *r)
 }
 
 /*
- * The check of all that is in doubt
+ * The full audit
  */
 
 static void
@@ -192,7 +192,7 @@ find_some(struct recover *r, const struct stream_row *row, bool latest,
 	return 0;
 }
 
-/* What was missed is not among what was in doubt and is lost. */
+/* True if the missed message is not among the lost ones of the walk. */
 static bool
 misses_an_older(const struct recover *r, const struct recover_walk *w)
 {
@@ -201,9 +201,9 @@ misses_an_older(const struct recover *r, const struct recover_walk *w)
 }
 
 /*
- * All that was in doubt is gone, or what brought us here was not in doubt: it
- * may have gone back farther than a crash can take it.  What was lost is not
- * delivered any more, so the latest that is tells.
+ * All rows of the walk are lost, or the missed one was not among them: the
+ * stream may have gone back farther than a crash explains.  Lost rows are not
+ * delivered any more, so the latest delivered row shows it.
  */
 static enum walked
 walk_farther(struct recover *r, struct recover_walk *w,
@@ -250,14 +250,14 @@ check_rows(struct recover *r, struct stream_row *row, const char *until,
 		break;
 	}
 	tell(r, &w);
-	/* What was told and is not sent again is not missed once more. */
+	/* Messages that were reported and stay lost are not reported again. */
 	return end_check(r, st, w.dry && w.lost > 0, e);
 }
 
 /*
- * Another Created alone says little: some servers give a restored backup a
- * new one.  But a backup has what is older and lacks what is younger, and a
- * stream that was made anew the other way round.
+ * A new creation time alone proves little: some servers give one to a restored
+ * backup.  But a backup has older messages and lacks newer ones; a new stream
+ * has newer messages and lacks older ones.
  */
 static int
 is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
@@ -276,7 +276,7 @@ is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
 	return 0;
 }
 
-/* -1: the database; known: was it found out? */
+/* -1: the database failed; known: the broker gave an answer. */
 static int
 compare_created(struct recover *r, struct stream_row *row,
     const struct stream_state *st, bool *known, bool *anew, struct err *why,
@@ -285,14 +285,14 @@ compare_created(struct recover *r, struct stream_row *row,
 	if (row->fresh || row->created[0] == '\0' ||
 	    strcmp(row->created, st->created) == 0)
 		return 0;
-	/* A restored backup: it may be older than any doubt. */
+	/* A restored backup may be older than the last audit. */
 	strlcpy(row->since, row->known_since, sizeof(row->since));
 	return is_made_anew(r, row, known, anew, why, e);
 }
 
 /*
- * A server that starts with less of the beginning than it had: without a limit
- * that explains it, its store has lost a piece, whatever its age.
+ * If a restarted server has a higher first sequence, and no limit explains it,
+ * its store has lost messages, whatever their age.
  */
 static void
 watch_beginning(struct recover *r, struct stream_row *row,
@@ -305,7 +305,7 @@ watch_beginning(struct recover *r, struct stream_row *row,
 	strlcpy(row->since, row->known_since, sizeof(row->since));
 }
 
-/* Has the server's start been checked, and is it the stream that it was? */
+/* True if this run of the server was audited and the stream is the same. */
 static bool
 is_checked(const struct stream_row *row, const struct stream_state *st)
 {
@@ -320,7 +320,7 @@ check_stream(struct recover *r, struct stream_row *row, const char *until,
 	struct err	why;
 	bool		known = true, anew = row->fresh;
 
-	/* It was about the database alone. */
+	/* Only the database was to be compared. */
 	if (is_checked(row, st) && r->missed == 0) {
 		r->at = clock_ms();
 		return store_check_drop(r->store, r->conf->nats.stream, e);
@@ -334,7 +334,7 @@ check_stream(struct recover *r, struct stream_row *row, const char *until,
 	    check_rows(r, row, until, st, e);
 }
 
-/* We are the one who checks. */
+/* This worker has the right to audit. */
 static int
 check(struct recover *r, struct err *e)
 {
@@ -349,7 +349,7 @@ check(struct recover *r, struct err *e)
 		return -1;
 	if (!recover_state(r, &st, &why))
 		return drop_check(r, &why, e);
-	/* Somebody may have been faster. */
+	/* Another worker may have audited in the meantime. */
 	if (store_stream(r->store, r->conf->nats.stream, st.server,
 	    r->relay->form.id_prefix, &row, e) < 0)
 		return -1;
@@ -382,7 +382,7 @@ check_or_wait(struct recover *r, struct err *e)
 }
 
 /*
- * The short look
+ * The short audit
  */
 
 static void
@@ -408,7 +408,7 @@ highest(const struct acked *rows, size_t n, struct acked best)
 	return best;
 }
 
-/* The highest place that is known: our own, and that of all workers. */
+/* The highest known sequence: this worker's, and (first) the fleet's. */
 static int
 find_top(struct recover *r, const struct stream_row *row, bool first,
     struct acked *top, struct err *e)
@@ -427,7 +427,7 @@ find_top(struct recover *r, const struct stream_row *row, bool first,
 	return 0;
 }
 
-/* now: the stream's state before anything else was asked. */
+/* now: the stream's state before any other request. */
 static int
 look_shortly(struct recover *r, const struct stream_row *row,
     const struct stream_state *now, bool first, struct err *e)
@@ -444,7 +444,7 @@ look_shortly(struct recover *r, const struct stream_row *row,
 		if (!recover_find(r, &top, 1, &st, &f, &why))
 			return cannot_look(r, &why);
 		lost = f.lost;
-		/* Whoever checked may have dealt with it. */
+		/* Another worker's audit may have dealt with it. */
 		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
 			return -1;
 		if (lost) {
@@ -466,7 +466,7 @@ look_shortly(struct recover *r, const struct stream_row *row,
  * The database
  */
 
-/* What this connection leads to, and whether the tail must be compared. */
+/* Which server this is, and whether the tail must be compared. */
 static int
 learn_database(struct recover *r, struct err *e)
 {
@@ -481,8 +481,8 @@ learn_database(struct recover *r, struct err *e)
 		return -1;
 	r->compare = r->compare || r->first_start || !known;
 	/*
-	 * A worker with a batch out when the former server went may send it as
-	 * long as its claim lasts.
+	 * A worker with a batch out when the former server failed may send it
+	 * until its claim expires.
 	 */
 	if (!known || (before[0] != '\0' &&
 	    strcmp(before, r->server.identity) != 0))
@@ -491,7 +491,7 @@ learn_database(struct recover *r, struct err *e)
 	return 0;
 }
 
-/* Somebody else's comparison, made since we connected, is as good as ours. */
+/* A comparison by another worker since we connected counts as ours. */
 static int
 is_compared(struct recover *r, const struct stream_row *row, struct err *e)
 {
@@ -507,9 +507,9 @@ is_compared(struct recover *r, const struct stream_row *row, struct err *e)
 }
 
 /*
- * Does the database know less than it did?  A dump was loaded into it: what was
- * compared by then is not known any more, or, if the dump is younger than that,
- * our latest message is not.
+ * Sets *less if the database knows less than before, because a dump was
+ * loaded: it lacks the last comparison or, if the dump is newer than that, our
+ * latest message.
  */
 static int
 knows_less(struct recover *r, const struct stream_row *row, bool *less,
@@ -522,7 +522,7 @@ knows_less(struct recover *r, const struct stream_row *row, bool *less,
 	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
 	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
 		return -1;
-	if (!known)	/* asked once: it is of no use any more */
+	if (!known)	/* ask about it only once */
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
 	*less = *less || !known;
 	return 0;
@@ -548,7 +548,7 @@ watch_database(struct recover *r, const struct stream_row *row,
 	}
 	if (r->compare || !less)
 		return 0;
-	r->compare = true;	/* and none of before will do */
+	r->compare = true;	/* an older one does not count */
 	return store_now(r->store, r->opened_at, e);
 }
 
@@ -571,7 +571,7 @@ recover_round(struct recover *r, bool first, struct err *e)
 		return -1;
 	if (watch_database(r, &row, e) < 0)
 		return -1;
-	/* Who waited for somebody else's check has its result. */
+	/* If we waited for another worker's audit, its result is here now. */
 	if (r->compare || !is_checked(&row, &st))
 		return check_or_wait(r, e);
 	return look_shortly(r, &row, &st, first, e);

@@ -1,28 +1,28 @@
-/* recover_impl.h - what the files of recover share; nobody else includes it */
+/* recover_impl.h - shared by the files of recover, and private to them */
 #ifndef OUTBOX_RECOVER_IMPL_H
 #define OUTBOX_RECOVER_IMPL_H
 
 #include "recovery/recover.h"
 
-/* What was found of rows, the older ones first. */
+/* The fates of several rows, older rows first. */
 struct finding {
 	bool	lost, there;
-	bool	back;		/* one is lost and an older one there */
+	bool	back;		/* one is lost, an older one there */
 };
 
-/* false: it could not be found out, or there is no stream (gone). */
+/* Read the stream's state.  false: no answer, or no stream (gone). */
 bool	recover_state(struct recover *, struct stream_state *, struct err *);
 
-/* Add what is found of these rows.  false: it could not be found out. */
+/* Add the fates of these rows.  false: no answer. */
 bool	recover_find(struct recover *, const struct acked *, size_t n,
 	    struct stream_state *, struct finding *, struct err *);
 
-/* While the broker answers: stay alive, and stay the one who checks. */
+/* For long look-ups: call the relay's keep, and renew the right to audit. */
 bool	recover_go_on(void *recover);
 
 /*
- * Hold the messages since the last good check against the events, and write
- * down that it was done, on r->server.  WALK_BROKEN: by the broker.
+ * Compare the messages since the last good audit with the events, and record
+ * that on r->server.  WALK_BROKEN: the broker failed.
  */
 enum walked recover_tail(struct recover *, const struct stream_row *,
 	    const struct stream_state *, struct err *);

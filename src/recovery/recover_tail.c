@@ -1,10 +1,10 @@
 /*
- * recover_tail.c - has the database gone back behind the stream?
+ * recover_tail.c - finds out whether the database went back
  *
- * The messages since the last good check are held against the events.  One
- * without its event is a phantom: consumers know of something that does not
- * exist any more.  A row that waits although its message is there is
- * delivered: the database has lost that it was.
+ * Compares the tail, the messages since the last good audit, with the events.
+ * A message without its event is a phantom: consumers know of an event that
+ * does not exist any more.  A row that waits although its message is in the
+ * stream becomes delivered: the database had lost that.
  */
 
 #include "recovery/recover_impl.h"
@@ -76,7 +76,7 @@ acked_cmp(const void *a, const void *b)
 	return x->ack < y->ack ? -1 : x->ack > y->ack;
 }
 
-/* Rows that wait although their messages are there, in sequence order. */
+/* Settle the rows that wait although their messages exist, by sequence. */
 static int
 settle_found(struct recover *r, struct slice *s, uint64_t *found,
     struct err *e)
@@ -136,7 +136,7 @@ tell(const struct recover *r, const struct tail *t, uint64_t found)
 		    (unsigned long long)t->phantom_last);
 }
 
-/* Without a tail, or in another stream, there is nothing to go by. */
+/* Without a tail, or in another stream, there is nothing to compare. */
 static uint64_t
 first_to_read(const struct stream_row *row, const struct stream_state *st)
 {
@@ -158,8 +158,8 @@ add_up(struct tail *sum, const struct tail *t)
 }
 
 /*
- * From here on, and what was done is kept slice by slice: a long tail is not
- * read twice if the broker goes in between.
+ * Compare from next to last, and save the progress after each slice: a long
+ * tail is not read twice if the broker fails in between.
  */
 static enum walked
 walk(struct recover *r, uint64_t next, uint64_t last, struct tail *sum,

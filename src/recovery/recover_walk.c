@@ -1,7 +1,7 @@
 /*
- * recover_walk.c - rows and their places: what became of each
+ * recover_walk.c - looks up delivered rows and judges their fate
  *
- * Looks and judges; when to look and what follows is up to recover.c.
+ * recover.c decides when to look, and what follows.
  */
 
 #include "recovery/recover_impl.h"
@@ -36,7 +36,7 @@ recover_judge(const struct stream_state *st, const struct acked *row,
 		return FATE_LOST;
 	if (p->what == PLACE_OURS && message_id_is(&row->id, &p->id))
 		return FATE_THERE;
-	if (p->what != PLACE_EMPTY)	/* the number was given away again */
+	if (p->what != PLACE_EMPTY)	/* the sequence was used again */
 		return FATE_LOST;
 	if (st->forgets)
 		return FATE_REMOVED;
@@ -45,8 +45,8 @@ recover_judge(const struct stream_state *st, const struct acked *row,
 }
 
 /*
- * Ask the relay's owner to keep alive, and stay the one who checks.  A
- * failure of the renewal shows with the next statement.
+ * Calls the relay's keep, and renews the right to audit.  An error of the
+ * renewal shows in the next statement.
  */
 bool
 recover_go_on(void *arg)
@@ -65,9 +65,9 @@ recover_go_on(void *arg)
 }
 
 /*
- * What stands where these rows should be; the caller frees it.  The state is
- * asked for afterwards: what a limit removed meanwhile is below its first.
- * NULL: it could not be found out.
+ * Look up the places of these rows; the caller frees the result.  The state is
+ * read afterwards: a message that a limit removed meanwhile is below its
+ * first.  NULL: no answer.
  */
 static struct place *
 look_up(struct recover *r, const struct acked *rows, size_t n,
@@ -148,7 +148,7 @@ reset(struct recover *r, struct recover_walk *w, const struct acked *rows,
 	return 0;
 }
 
-/* Deleted and made anew while we read it? */
+/* True if the stream was deleted and created again meanwhile. */
 static bool
 is_another(const struct recover_walk *w, const struct stream_state *st,
     struct err *e)
@@ -161,7 +161,7 @@ is_another(const struct recover_walk *w, const struct stream_state *st,
 	return another;
 }
 
-/* One slice; from moves on. */
+/* Walk one slice; moves from on. */
 static enum walked
 walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
     const char *until, struct err *e)

@@ -10,7 +10,7 @@
 
 #define SLICE_MIN	16
 #define SLICE_MAX	2000
-#define SLICE_MS	100	/* a slice should take about so long */
+#define SLICE_MS	100	/* how long a slice should take */
 
 void
 search_clear(struct search *s)
@@ -19,7 +19,7 @@ search_clear(struct search *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Where the row is, or where it belongs. */
+/* The index of the row, or where to insert it. */
 static size_t
 place_of(const struct search *s, uint64_t row)
 {
@@ -57,7 +57,7 @@ search_add(struct search *s, const struct message_id *id, uint64_t from,
 	    (s->n - i) * sizeof(*s->items));
 	s->items[i] = (struct sought){ .id = *id, .until = until,
 	    .since = clock_ms() };
-	/* What was read before was not read for this one. */
+	/* The part that was read was not searched for this one. */
 	if (s->n++ == 0 || from < s->next)
 		s->next = from;
 	return true;
@@ -98,7 +98,7 @@ search_result(const struct search *s, uint64_t row, uint64_t *ack)
 	return s->next > x->until ? FOUND_ABSENT : FOUND_LATER;
 }
 
-/* The last sequence that somebody still waits for. */
+/* The last sequence to be read for a message that is not found yet. */
 static uint64_t
 last_wanted(const struct search *s)
 {
@@ -120,7 +120,7 @@ note(struct search *s, const struct place *p)
 		x->ack = p->sequence;
 }
 
-/* Messages may be large: a slice must not take longer than the whole turn. */
+/* Messages may be large: a slice must not take all of the time. */
 static void
 fit_slice(struct search *s, int64_t took)
 {

@@ -1,8 +1,8 @@
 /*
- * search.h - is a row's message in this part of the stream?
+ * search.h - searches a part of the stream for the messages of rows
  *
- * Reads the ids of the stream once for all rows that are sought, in pieces:
- * what was read is remembered, so that a long part may take many turns.
+ * Reads the ids of the stream once for all rows, in pieces.  It remembers how
+ * far it has read, so that a long part may take many calls.
  */
 #ifndef OUTBOX_SEARCH_H
 #define OUTBOX_SEARCH_H
@@ -17,10 +17,10 @@
 #define SEARCH_MAX	10000	/* rows at a time */
 
 struct sought {
-	struct message_id id;		/* this one, and no other */
+	struct message_id id;		/* the message to find */
 	uint64_t	until;		/* the last sequence to be read */
-	uint64_t	ack;		/* where it was found; 0: not yet */
-	int64_t		since;		/* it is sought, clock_ms() */
+	uint64_t	ack;		/* its sequence; 0: not found yet */
+	int64_t		since;		/* clock_ms() of search_add() */
 };
 
 /* A zeroed one is ready for use. */
@@ -41,25 +41,25 @@ enum found {
 void	search_clear(struct search *);
 
 /*
- * Look for the message from one sequence of the stream to another; both are
- * read.  false: there are too many already.
+ * Search for a message from one sequence of the stream to another, both
+ * included.  false: SEARCH_MAX messages are searched for already.
  */
 bool	search_add(struct search *, const struct message_id *, uint64_t from,
 	    uint64_t until);
 
-/* Read on until all is known or clock_ms() is end; -1 as look_up has it. */
+/* Read on until all are decided or clock_ms() is end; -1 as in look_up. */
 int	search_run(struct search *, const struct pub *, const char *prefix,
 	    int64_t end, bool (*go_on)(void *), void *, struct err *);
 
-/* What is known of the row, and its place if it is there. */
+/* The result for a row; if it is there, *ack is its sequence. */
 enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
 
-/* It is not sought any more. */
+/* End the search for a row. */
 void	search_drop(struct search *, uint64_t row);
 
 /*
- * The same if it was sought before this moment, clock_ms(), or under another
- * id: it was sent since then, and what was read says nothing of that.
+ * The same if it was added before moment, a clock_ms(), or with another id:
+ * then it was sent since, and the part that was read does not show that.
  */
 void	search_drop_older(struct search *, const struct message_id *,
 	    int64_t moment);

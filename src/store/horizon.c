@@ -71,7 +71,7 @@ horizon_purge(struct store *s, const uint64_t *sequences, size_t n,
 	store_sql(s, "DELETE FROM {dead} WHERE global_sequence IN (");
 	store_put_list(s, sequences, n);
 	store_put(s, ")");
-	/* It only rises: what is above it by now may stay too long. */
+	/* It only rises: an old value keeps some rows longer, no more. */
 	if (h.known)
 		store_putf(s, " AND global_sequence <= %llu",
 		    (unsigned long long)h.at);

@@ -85,8 +85,7 @@ prune_delete(struct store *s, const uint64_t *list, size_t n,
 }
 
 /*
- * Dead letters have no index but their sequence, and are few: all are looked
- * at, a page at a time.
+ * Dead letters are few and indexed by sequence only: read them all, in pages.
  */
 int
 prune_find_dead(struct store *s, uint64_t horizon, const char *until,

@@ -1,10 +1,9 @@
 /*
- * prune.h - what was delivered long ago goes, a little at a time
+ * prune.h - delete old delivered rows, a little at a time
  *
- * The statements, for outboxctl and the janitor; each is a short one.  Their
- * caller counts a slice, raises the horizon to the highest of it, and only
- * then lets its rows go: from then on nobody can tell a row that went from
- * one that was never made.
+ * Short statements, for outboxctl and the janitor.  Their caller counts a
+ * slice, raises the watermark to its highest sequence, and only then deletes
+ * its rows: a deleted row looks like one that was never made.
  */
 #ifndef OUTBOX_PRUNE_H
 #define OUTBOX_PRUNE_H
@@ -22,48 +21,47 @@
 
 struct prune_limits {
 	char	until[STORE_TIME];	/* rows delivered up to it may go */
-	bool	needed;			/* by checks: what is later */
-	char	dead_until[STORE_TIME];	/* who died up to it */
+	bool	needed;			/* checks need the later rows */
+	char	dead_until[STORE_TIME];	/* dead letters up to it may go */
 };
 
 /*
- * cutoff is a moment, as SQL.  Rows that a check of the stream may need stay,
- * whatever it says.
+ * Compute the limits.  cutoff is a time as SQL.  Rows that a check of the
+ * stream may need are kept, whatever it says.
  */
 int	prune_limits(struct store *, const char *cutoff, int64_t dead_days,
 	    struct prune_limits *, struct err *);
 
 /*
- * Of the first rows delivered later than from, and not later than until: how
- * many they are, and the highest of them, 0 if there is none.  from moves on
- * to the end of the slice; it is until at the end.
+ * Count the first PRUNE_SLICE rows delivered after from and up to until;
+ * *highest is their highest sequence, 0 if there is none.  from advances to the
+ * end of the slice, which is until after the last one.
  */
 int	prune_slice(struct store *, char from[STORE_TIME], const char *until,
 	    uint64_t *n, uint64_t *highest, struct err *);
 
 /*
- * The first max of those rows or fewer; from moves on to just before the last
- * of them.
+ * List the first max of those rows; from advances to just before the last one.
  */
 int	prune_find(struct store *, char from[STORE_TIME], const char *until,
 	    size_t max, uint64_t *list, size_t *n, struct err *);
 
-/* One that is to be sent again since we looked is not delivered any more. */
+/* Delete those that are still delivered; others may wait again by now. */
 int	prune_delete(struct store *, const uint64_t *list, size_t n,
 	    const char *until, uint64_t *deleted, struct err *);
 
 /*
- * Those that may go of the next max dead letters behind *after, which moves
- * on: who died up to until, NULL for nobody, and marks up to the horizon as
- * it will be.  *looked is how many there were.
+ * Read the next max dead letters after *after, which advances; *looked is how
+ * many there were.  Lists those that died up to until (NULL: none), and marks
+ * up to horizon, the watermark as it will be.
  */
 int	prune_find_dead(struct store *, uint64_t horizon, const char *until,
 	    size_t max, uint64_t *after, uint64_t *list, size_t *n,
 	    size_t *looked, struct err *);
 
 /*
- * How many old versions of rows the server still keeps.  0: it is not ours to
- * see, and *blind is set.
+ * How many old row versions the server still keeps.  If the account may not see
+ * it, this sets *blind and returns 0.
  */
 uint64_t prune_history(struct store *, bool *blind);
 

@@ -106,7 +106,7 @@ store_void_claims_of(struct store *s, const char *nonce)
 {
 	size_t	len = strlen(s->dead);
 
-	/* The oldest go first: their claims have run out by then. */
+	/* Drop the oldest nonce: its claims have expired by now. */
 	if (len + 20 >= sizeof(s->dead)) {
 		memmove(s->dead, s->dead + 19, len - 19 + 1);
 		len -= 19;

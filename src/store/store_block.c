@@ -1,10 +1,10 @@
 /*
  * store_block.c - the table of blocked keys, and rows parked behind them
  *
- * A parked row keeps its place in the outbox and gets another label, made of
- * the name of its key's record: the scan of its partition does not meet it
- * any more, and the rows of one key lie together in sequence order. Every
- * change is fenced by the lease of the partition that the record names.
+ * A parked row stays in the outbox under another label, made of the name of its
+ * key's record.  Scans of its partition do not read it any more, and the rows
+ * of one key lie together in sequence order.  Every change is fenced by the
+ * lease of the partition that the record names.
  */
 
 #include "store/store_impl.h"
@@ -45,14 +45,14 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		    "WHERE p.partition_key = ");
 		db_quote(s->db, &s->sql, b[i].label, strlen(b[i].label));
 		store_put_fence(s, &lease, 1);
-		/* Read without a lock, the lease might move before we write. */
+		/* Without the lock the lease could move before the insert. */
 		buf_str(&s->sql, " LOCK IN SHARE MODE)");
 	}
 	if (store_exec(s, "block", written, e) == 0)
 		return 0;
 	if (store_code(s) != DUPLICATE)
 		return -1;
-	*written = 0;		/* one of them has a record: read them again */
+	*written = 0;		/* one record exists: read them again */
 	return 0;
 }
 
@@ -76,7 +76,7 @@ read_blocked(struct blocked *b, const struct db_rows *rows)
 	b->first = db_u64(rows, 0);
 	b->label = db_text(rows, 1);
 	b->key = (struct bytes){ db_text(rows, 2), db_length(rows, 2) };
-	/* Its event has the key as it is, where our column is too narrow. */
+	/* The event has the whole key; our column may be too narrow. */
 	if (db_text(rows, 8) != NULL)
 		b->key = (struct bytes){ db_text(rows, 8),
 		    db_length(rows, 8) };
@@ -123,7 +123,7 @@ store_blocked_free(struct blocked_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-/* Who waits and under which label: one branch per lane. */
+/* The label of each parked row: one branch per lane. */
 static void
 put_parking(struct store *s, const struct parking *lanes, size_t n)
 {

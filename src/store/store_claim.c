@@ -1,9 +1,9 @@
 /*
- * store_claim.c - rows: claim and fetch
+ * store_claim.c - claim rows and fetch their messages
  *
- * The claim is the fence.  It takes rows only while owner, epoch and time of
- * all their leases are ours; the lease rows stay share-locked until the
- * statement has committed, so nobody can take a lease over in between.
+ * The claim is the fence.  It takes rows only while this worker holds all their
+ * leases, by owner, epoch and time.  The lease rows stay share-locked until the
+ * statement has committed, so no lease can be taken over in between.
  */
 
 #include "store/store_impl.h"
@@ -25,9 +25,9 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
 }
 
 /*
- * All or nothing: where one lease is lost, what we know of the others is old
- * too.  That is one read a lease; to join each row with its lease took a sixth
- * of the claim.
+ * All or nothing: if one lease is lost, what we know of the others is old too.
+ * This reads each lease once; a join of each row with its lease took a sixth of
+ * the claim's time.
  */
 void
 store_put_leases_are_mine(struct store *s, const struct range *ranges,
@@ -46,8 +46,8 @@ store_put_leases_are_mine(struct store *s, const struct range *ranges,
 }
 
 /*
- * Free: nobody has claimed it, or what he did with it is written back.
- * Abandoned: its claim has ended, or whoever claimed it is known to be dead.
+ * Free: the row has no claim.  Abandoned: its claim has expired, or the worker
+ * that claimed it is known to be dead.
  */
 static void
 put_which(struct store *s, bool abandoned, const char *token)
@@ -63,10 +63,10 @@ put_which(struct store *s, bool abandoned, const char *token)
 }
 
 /*
- * What is abandoned was perhaps sent: since its claim nobody knows.  How long
- * before its end that was says the token; of one that we have not made, or a
- * version before this one, our own time has to do.  This is read before it is
- * overwritten, for assignments go from left to right.
+ * An abandoned row may have been sent: it is in doubt since its claim.  The
+ * claim's time is available_at minus the ttl in the token, or our own ttl if
+ * the token has none.  available_at is not overwritten yet: assignments go from
+ * left to right.
  */
 static void
 put_unsure(struct store *s)
@@ -80,10 +80,7 @@ put_unsure(struct store *s)
 }
 
 struct claim {
-	const struct range	*ranges;
-	size_t			 nranges;
-	const uint64_t		*sequences;
-	size_t			 n;
+	struct claim_set	 set;
 	const char		*token;
 	bool			 early;
 };
@@ -99,10 +96,10 @@ claim(struct store *s, const struct claim *c, bool abandoned,
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	buf_printf(&s->sql, ", o.claim_token = '%s' "
 	    "WHERE o.global_sequence IN (", c->token);
-	store_put_list(s, c->sequences, c->n);
+	store_put_list(s, c->set.sequences, c->set.n);
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
 	put_which(s, abandoned, c->token);
-	store_put_leases_are_mine(s, c->ranges, c->nranges);
+	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
 	return store_change_rows(s, "claim", c->early && !abandoned, claimed,
 	    e);
 }
@@ -115,7 +112,7 @@ store_begin_claim(struct store *s, struct batch *b)
 	b->claimed_at = clock_ms();
 }
 
-/* The same, but a row that is refused because of what is in it stays out. */
+/* Claim; a row that the database refuses for its contents is left out. */
 static int
 claim_some(struct store *s, const struct claim *c, bool abandoned,
     struct batch *b, uint64_t *claimed, struct err *e)
@@ -129,38 +126,36 @@ claim_some(struct store *s, const struct claim *c, bool abandoned,
 	}
 	if (!store_refused_value(s))
 		return -1;
-	if (c->n == 1) {
-		store_say_refused(s, c->sequences[0], "claimed", e);
-		batch_refuse(b, c->sequences[0]);
+	if (c->set.n == 1) {
+		store_say_refused(s, c->set.sequences[0], "claimed", e);
+		batch_refuse(b, c->set.sequences[0]);
 		return 0;
 	}
 	half.early = b->early = false;
-	half.n = c->n / 2;
+	half.set.n = c->set.n / 2;
 	if (claim_some(s, &half, abandoned, b, claimed, e) < 0)
 		return -1;
-	half.sequences += half.n;
-	half.n = c->n - half.n;
+	half.set.sequences += half.set.n;
+	half.set.n = c->set.n - half.set.n;
 	return claim_some(s, &half, abandoned, b, claimed, e);
 }
 
 /*
- * Few rows are abandoned, so they have a statement of their own: to ask each
- * row took a tenth of the claim.  If it fails, what the first one took has
- * our nonce, and the next claim takes it again.
+ * Few rows are abandoned, so they have a statement of their own: a condition on
+ * every row took a tenth of the claim's time.  If it fails, the rows of the
+ * first statement have our nonce, and the next claim takes them again.
  */
 int
-store_claim(struct store *s, const struct range *ranges, size_t nranges,
-    const uint64_t *sequences, size_t n, struct batch *b, uint64_t *claimed,
-    struct err *e)
+store_claim(struct store *s, const struct claim_set *set, struct batch *b,
+    uint64_t *claimed, struct err *e)
 {
-	struct claim	c = { ranges, nranges, sequences, n, b->token,
-			    b->early };
+	struct claim	c = { *set, b->token, b->early };
 
 	store_begin_claim(s, b);
 	*claimed = 0;
 	if (claim_some(s, &c, false, b, claimed, e) < 0)
 		return -1;
-	return *claimed == n ? 0 : claim_some(s, &c, true, b, claimed, e);
+	return *claimed == set->n ? 0 : claim_some(s, &c, true, b, claimed, e);
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * store_counts.c - the partition counts that are declared, and what label a
- * row gets by them
+ * store_counts.c - the declared partition counts, and the label that a row gets
+ * by them
  */
 
 #include "store/store_impl.h"
@@ -28,8 +28,8 @@ store_notes_former(const struct store *s)
 }
 
 /*
- * Without a table of settings.  Nobody knows whether there were other counts
- * before: rows that come back are given labels as if there were.
+ * Without a settings table it is not known whether there were other counts:
+ * rows that wait again get labels as if there were.
  */
 bool
 store_counts_from_file(const struct store *s, struct counts *c)
@@ -129,7 +129,7 @@ store_lock_counts(struct store *s, struct counts *c, struct err *e)
 static void
 put_number(struct store *s, const struct counts *c, const char *key)
 {
-	/* STORE_BYTES of it: what producers computed it of. */
+	/* As STORE_BYTES: producers compute it of these bytes. */
 	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
 	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
 	if (c->count == 0)
@@ -148,7 +148,7 @@ store_put_label(struct store *s, const struct counts *c, const char *key)
 	buf_str(&s->sql, ")");
 }
 
-/* A label of a partition count; those of 1 are none at all. */
+/* A label that a count makes; a count of 1 makes none. */
 void
 store_put_is_counted(struct store *s, const struct counts *c,
     const char *label)
@@ -169,7 +169,7 @@ store_put_relabel(struct store *s, const struct counts *c, const char *label,
 	}
 	buf_str(&s->sql, "IF(");
 	store_put_is_counted(s, c, label);
-	/* That is a label of this count already. */
+	/* No label is right for a count of 1. */
 	if (c->count == 1)
 		buf_printf(&s->sql, " AND COALESCE(%s, '') <> ''", label);
 	buf_str(&s->sql, ", COALESCE(");

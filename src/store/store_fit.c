@@ -1,10 +1,10 @@
 /*
- * store_fit.c - values of rows, made to fit the columns that we keep them in
+ * store_fit.c - make values of rows fit the columns of our tables
  *
- * Events and outbox may be an application's own, and wider or more binary
- * than our tables, or our tables may be from an older schema.sql.  A strict
- * server refuses a value that does not fit, and with it the statement of many
- * rows.  So the columns are asked for their width at each connect.
+ * Events and outbox may be an application's own, with wider or binary columns,
+ * and our tables may be of an older schema.sql.  A strict server refuses a
+ * value that does not fit, and with it the statement of many rows.  So the
+ * width of the columns is read at each connect.
  */
 
 #include "store/store_impl.h"
@@ -48,7 +48,7 @@ store_learn_fit(struct store *s, const char *table, const char *column,
 	}
 }
 
-/* Can the column have it as it is, but for its length? */
+/* Can the column hold these bytes, whatever their number? */
 static bool
 is_of_kind(const struct fit *f, const char *data, size_t len)
 {
@@ -57,12 +57,12 @@ is_of_kind(const struct fit *f, const char *data, size_t len)
 		return true;
 	case FIT_UTF8:
 		return utf8_is_valid(data, len);
-	default:	/* what others have beside ASCII nobody tells us */
+	default:	/* others: only ASCII is certain */
 		return utf8_is_ascii(data, len);
 	}
 }
 
-/* How much of it the column can have: bytes of its first max places. */
+/* The bytes that fit into max characters (or bytes) of the column. */
 static size_t
 first_of(const struct fit *f, const char *data, size_t len, size_t max)
 {
@@ -70,7 +70,7 @@ first_of(const struct fit *f, const char *data, size_t len, size_t max)
 
 	if (f->kind == FIT_UTF8)
 		return utf8_first(data, len, max);
-	/* Bytes that are text all the same are cut as text. */
+	/* Do not cut a character of UTF-8, in a binary column either. */
 	while (n > 0 && n < len && utf8_is_valid(data, len) &&
 	    (data[n] & 0xc0) == 0x80)
 		n--;
@@ -123,7 +123,7 @@ store_put_fit(struct store *s, enum store_fit place, const char *data,
 	buf_free(&hex);
 }
 
-/* An error is for people, so in a column that is not ours it stays one. */
+/* Errors are for people: in a column that is not UTF-8, '?' instead of hex. */
 void
 store_put_error(struct store *s, enum store_fit place, const char *error)
 {

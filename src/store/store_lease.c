@@ -1,9 +1,9 @@
 /*
  * store_lease.c - workers and leases
  *
- * A lease is ours while owner and time say so, both by the database's clock.
- * Every acquisition raises the epoch, so that a claim prepared under an older
- * one finds nothing.
+ * A lease is ours while it names this worker and has not expired, by the
+ * database's clock.  Every acquisition raises the epoch, so that a claim
+ * prepared under an older one finds nothing.
  */
 
 #include "store/store_impl.h"
@@ -16,7 +16,7 @@
 
 #include "util/xalloc.h"
 
-/* "free" for acquiring: nobody's, or run out. */
+/* Free to acquire: no owner, or expired. */
 #define IS_FREE	"(lease_owner IS NULL OR lease_until IS NULL OR " \
 		"lease_until <= NOW(6))"
 #define IS_MINE	"(lease_owner = {me} AND lease_until > NOW(6))"
@@ -114,12 +114,12 @@ put_only(struct store *s, const char *word, const char *const *labels,
 	buf_str(&s->sql, ")");
 }
 
-/* Where the counts stand in a row of the view. */
+/* The first column of the counts in a row of the view. */
 #define COUNTS_AT	7
 
 /*
- * Four kinds of rows, told apart by what is NULL: columns of two tables in
- * one would need one collation.
+ * Four kinds of rows, told apart by their NULL columns: to share a column, two
+ * tables would need one collation.
  */
 static void
 put_view(struct store *s, const struct labels *leases,
@@ -161,7 +161,7 @@ read_lease(struct db_rows *rows, struct lease *l)
 	    db_u64(rows, 6);
 }
 
-/* One of the four. */
+/* One row, of any of the four kinds. */
 static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
@@ -175,7 +175,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 		return store_take_counts(row, COUNTS_AT, &v->counts, e);
 	else if (label == NULL)
 		v->waits = true;
-	/* Some have a lease of former times: nobody serves them. */
+	/* Older versions made leases of parked labels: not used. */
 	else if (!store_is_parked(s, label, db_length(row, 1), &first))
 		read_lease(row, &v->leases[v->nleases++]);
 	return 0;
@@ -301,7 +301,7 @@ store_bump_selected(struct store *s, const char *what, struct err *e)
 	return rc;
 }
 
-/* On one lease that there always is, and that no producer locks. */
+/* In the lease of p00: it always exists, and no producer locks it. */
 int
 store_note_former(struct store *s, struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
- * store_look.c - rows: which of them wait
+ * store_look.c - read candidates: rows that wait
  *
- * Plain reads, without a lock: what they see is a moment, and the claim finds
- * out what is still true.
+ * Plain reads without locks: they see one moment, and the claim checks what is
+ * still true.
  */
 
 #include "store/store_impl.h"
@@ -13,21 +13,21 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* Fewer ranges than these are read no slower by themselves. */
+/* With fewer ranges, a scan of all waiting rows is no faster. */
 #define FEW_RANGES	8
 
 /*
- * When all that waits was too much, it is asked for so much later again; the
- * same when it took so long, which old index entries in front of it do, but
- * so many times as long at least.
+ * The pause after a scan of all waiting rows that found too many, or that took
+ * CROWDED_AFTER_MS, as old index entries at the head make it: CROWDED_MS, or
+ * CROWDED_TIMES as long as the scan if that is more.
  */
 #define CROWDED_MS	1000
 #define CROWDED_AFTER_MS	5
 #define CROWDED_TIMES	50
 
 /*
- * The lease row "" serves rows without a label, which Pillar writes when its
- * count is 1, and rows whose label is the empty text: two ranges.
+ * The lease "" has two ranges: rows without a label, which Pillar writes when
+ * its count is 1, and rows whose label is the empty text.
  */
 static const char no_label[] = "partition_key IS NULL";
 
@@ -43,7 +43,7 @@ put_label_is(struct store *s, const char *label, unsigned part)
 	return 1;
 }
 
-/* o: the table's name in the statement, and a point, or nothing. */
+/* o: the table's alias and a dot, or "". */
 static void
 put_waits_in(struct store *s, const char *o, const char *const *labels,
     size_t n)
@@ -73,7 +73,7 @@ candidate_cmp(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Of rows (range and sequence), sorted; what is in no range is not ours. */
+/* From rows (range and sequence), sorted; those in no range are left out. */
 static void
 read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
     size_t *n)
@@ -98,8 +98,8 @@ list_labels(const struct range *ranges, size_t n, const char **labels)
 }
 
 /*
- * Which of the named partitions a row is in is compared as the server does it;
- * of_all: rows of others are read too, and come without a range.
+ * The server compares labels by its collation to find a row's range.  of_all:
+ * read rows of all partitions; those of others get no range.
  */
 static void
 put_few(struct store *s, const char *const *labels, size_t n, bool of_all)
@@ -117,7 +117,7 @@ put_few(struct store *s, const char *const *labels, size_t n, bool of_all)
 
 static int
 ask_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
-    struct candidate **out, size_t *nout, bool *all, struct err *e)
+    struct few *f, struct err *e)
 {
 	const char	*labels[STORE_RANGES];
 	struct db_rows	*rows;
@@ -126,24 +126,24 @@ ask_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 	put_few(s, labels, n, of_all);
 	if ((rows = store_query(s, "few", e)) == NULL)
 		return -1;
-	*all = db_nrows(rows) < STORE_FEW;
-	if (*all)
-		read_candidates(rows, n, out, nout);
+	f->all = db_nrows(rows) < STORE_FEW;
+	if (f->all)
+		read_candidates(rows, n, &f->rows, &f->n);
 	db_rows_free(rows);
 	return 0;
 }
 
-/* All that waits, in one range, if it is few; not asked for in vain again. */
+/* Read all waiting rows as one range, if they are few; else pause that. */
 static int
 ask_all(struct store *s, const struct range *ranges, size_t n,
-    struct candidate **out, size_t *nout, bool *all, struct err *e)
+    struct few *f, struct err *e)
 {
 	int64_t	began = clock_ms(), took;
 
-	if (ask_few(s, ranges, n, true, out, nout, all, e) < 0)
+	if (ask_few(s, ranges, n, true, f, e) < 0)
 		return -1;
 	took = clock_ms() - began;
-	if (!*all || took >= CROWDED_AFTER_MS)
+	if (!f->all || took >= CROWDED_AFTER_MS)
 		s->crowded_until = clock_ms() +
 		    (took * CROWDED_TIMES > CROWDED_MS ?
 		    took * CROWDED_TIMES : CROWDED_MS);
@@ -151,24 +151,22 @@ ask_all(struct store *s, const struct range *ranges, size_t n,
 }
 
 /*
- * Where little waits, all that waits is one range: a third of the time of 64
- * of them, which again is a quarter of a statement for each.
+ * Few waiting rows of all partitions are one range: a third of the time of 64
+ * ranges, which take a quarter of the time of 64 statements.
  */
 int
 store_few(struct store *s, const struct range *ranges, size_t n,
-    struct candidate **out, size_t *nout, bool *all, struct err *e)
+    struct few *f, struct err *e)
 {
-	*out = NULL;
-	*nout = 0;
-	*all = false;
+	memset(f, 0, sizeof(*f));
 	if (s->index_by_time && n >= FEW_RANGES &&
 	    clock_ms() >= s->crowded_until &&
-	    ask_all(s, ranges, n, out, nout, all, e) < 0)
+	    ask_all(s, ranges, n, f, e) < 0)
 		return -1;
-	return *all ? 0 : ask_few(s, ranges, n, false, out, nout, all, e);
+	return f->all ? 0 : ask_few(s, ranges, n, false, f, e);
 }
 
-/* As a claim would find it: of what somebody has the event does not come. */
+/* A row with a claim comes without its event, and is left out. */
 static void
 add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
 {
@@ -180,21 +178,22 @@ add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
 }
 
 static void
-read_ahead(struct db_rows *rows, size_t nranges, size_t max,
-    struct candidate **out, size_t *n, struct batch *ahead)
+read_ahead(struct db_rows *rows, size_t nranges, size_t max, struct few *f)
 {
-	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
+	struct batch	*ahead = &f->ahead;
+
+	f->rows = xcalloc(db_nrows(rows) + 1, sizeof(*f->rows));
 	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
-	for (*n = 0; db_next(rows); ) {
+	while (db_next(rows)) {
 		uint64_t range = db_u64(rows, STORE_MSG_COLUMNS);
 
 		if (range >= nranges)
 			continue;
-		(*out)[*n].range = (unsigned)range;
-		(*out)[(*n)++].sequence = db_u64(rows, 0);
+		f->rows[f->n].range = (unsigned)range;
+		f->rows[f->n++].sequence = db_u64(rows, 0);
 		add_ahead(ahead, rows, max);
 	}
-	qsort(*out, *n, sizeof(**out), candidate_cmp);
+	qsort(f->rows, f->n, sizeof(*f->rows), candidate_cmp);
 	batch_sort(ahead);
 	store_keep_rows(ahead, rows);
 }
@@ -218,20 +217,17 @@ put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
 
 int
 store_few_ahead(struct store *s, const struct range *ranges, size_t n,
-    size_t max, struct candidate **out, size_t *nout, struct batch *ahead,
-    bool *all, struct err *e)
+    size_t max, struct few *f, struct err *e)
 {
 	struct db_rows	*rows;
 
-	*out = NULL;
-	*nout = 0;
-	memset(ahead, 0, sizeof(*ahead));
+	memset(f, 0, sizeof(*f));
 	put_ahead(s, ranges, n, max);
 	if ((rows = store_query(s, "few ahead", e)) == NULL)
 		return -1;
-	*all = db_nrows(rows) < STORE_FEW;
-	if (*all)
-		read_ahead(rows, n, max, out, nout, ahead);
+	f->all = db_nrows(rows) < STORE_FEW;
+	if (f->all)
+		read_ahead(rows, n, max, f);
 	else
 		db_rows_free(rows);
 	return 0;
@@ -255,8 +251,8 @@ put_range(struct store *s, const struct range *r, size_t i)
 }
 
 /*
- * The label "" has two ranges in one: of what both gave only so much is
- * without a gap as the limit of each.
+ * The label "" has two ranges in one: together they have no gaps only up to the
+ * limit of each.
  */
 static size_t
 cut_ranges(struct candidate *c, size_t n, const struct range *ranges,

@@ -1,12 +1,11 @@
 /*
- * store_mark.c - leases that know of messages what their rows do not
+ * store_mark.c - in-doubt marks of leases
  *
- * An owner who sends while his claims are being committed has his leases
- * marked: since then, up to that row, under this epoch.  If a claim is lost
- * with the server, its row looks as if nobody had ever touched it, and the mark
- * is what is left.  Under any later epoch the mark is a former owner's.  Until
- * none of the rows that it speaks of is left, each gets the mark's moment for
- * its own before it is claimed.
+ * A worker that publishes while its claims commit marks its leases: since when,
+ * up to which row, under which epoch.  If a crash of the server undoes a claim,
+ * the row looks untouched and only the mark is left.  Under a later epoch it is
+ * a former owner's mark: each row that it covers gets the mark's time before it
+ * is claimed, until none is left.
  */
 
 #include "store/store_impl.h"
@@ -38,8 +37,8 @@ store_can_go_early(const struct store *s)
 }
 
 /*
- * All that was sent before this statement is claimed for good.  The bound does
- * not sink: its owner goes by the one that he has seen.
+ * The claims of all messages sent before this statement have committed, so the
+ * time may rise.  The bound never sinks: the owner relies on the one it read.
  */
 void
 store_put_early(struct store *s, uint64_t upto)
@@ -60,7 +59,7 @@ store_put_late(struct store *s, bool at_once)
 	if (!store_marks_leases(s))
 		return;
 	buf_str(&s->sql, ", unsure_since = IF(unsure_epoch = lease_epoch");
-	/* A statement that a lost connection has under way may come late. */
+	/* A statement under way on a lost connection may take effect late. */
 	if (!at_once) {
 		buf_str(&s->sql, " AND unsure_since < NOW(6)");
 		store_put_interval(s, -s->conf->worker.lease_ttl);
@@ -70,7 +69,7 @@ store_put_late(struct store *s, bool at_once)
 	    "IF(unsure_since IS NULL, NULL, unsure_epoch)");
 }
 
-/* The owner's own mark speaks of nothing that he does not know. */
+/* Not the owner's own mark: the owner knows what it has sent. */
 void
 store_put_marked(struct store *s)
 {
@@ -82,7 +81,7 @@ store_put_marked(struct store *s)
 	    "o.unsure_since)");
 }
 
-/* Rows that are claimed will say so themselves, and since when. */
+/* Rows with a claim are left out: claiming them anew marks them. */
 int
 store_mark_rows(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
@@ -122,7 +121,7 @@ store_forget_marks(struct store *s, const struct range *ranges, size_t n,
 	return store_exec(s, "forget marks", NULL, e);
 }
 
-/* " AND ...": the mark of p is not needed by any row of this label. */
+/* " AND ...": no row of this label needs the mark of p. */
 static void
 put_unneeded(struct store *s, const char *label)
 {
@@ -134,8 +133,7 @@ put_unneeded(struct store *s, const char *label)
 }
 
 /*
- * Rows without a label are NULL or ''.  What is parked has taken the mark with
- * it.
+ * Rows without a label have NULL or ''.  Parked rows have a copy of the mark.
  */
 int
 store_clear_marks(struct store *s, struct err *e)

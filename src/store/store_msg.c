@@ -1,8 +1,8 @@
 /*
- * store_msg.c - rows: the columns of a message, and how they are read
+ * store_msg.c - the columns of a message, and how they are read
  *
- * For all that select messages: the fetch, the look that brings them along,
- * and the statement that settles one batch and claims the next.
+ * For the statements that select messages: the fetch, and the scan for
+ * candidates that brings messages along.
  */
 
 #include "store/store_impl.h"
@@ -34,7 +34,7 @@ free_rows(void *rows)
 	db_rows_free(rows);
 }
 
-/* NULL may be what the column holds, or may mean that it was too long. */
+/* NULL is the column's value, or it was too long: see the lengths. */
 static void
 read_body(struct msg *m, const struct db_rows *rows, size_t max)
 {
@@ -50,7 +50,7 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 	}
 }
 
-/* A moment that is still to come was written before the clock was put back. */
+/* A time in the future was written before the clock was set back. */
 static int64_t
 read_age(const char *text)
 {
@@ -85,9 +85,9 @@ store_keep_rows(struct batch *b, struct db_rows *rows)
 }
 
 /*
- * The body if it is not too long, and how long it is.  To ask for the length
- * of metadata is not cheap where JSON is no text, so it is done no more than
- * it must: a payload may come although the metadata does not.
+ * The body if it is not too long, and its length.  The length of metadata is
+ * expensive where JSON is binary, so it is asked for as seldom as possible: a
+ * payload may come although the metadata does not.
  */
 static void
 put_body(struct store *s, size_t max)

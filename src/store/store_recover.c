@@ -1,9 +1,9 @@
 /*
  * store_recover.c - delivered rows, and whether the stream still has them
  *
- * One worker of the fleet checks a stream and the others wait.  He has the
- * stream's row for that like a partition: by name and time, and not by a
- * transaction, for his leases have to be renewed on the same connection.
+ * One worker of the fleet checks a stream and the others wait.  It holds the
+ * stream's row like a lease, by name and time.  A transaction would not do,
+ * because its leases have to be renewed on the same connection.
  */
 
 #include "store/store_impl.h"
@@ -17,12 +17,12 @@
 #include "util/xalloc.h"
 
 /*
- * How long before the last good check a row must have been delivered to be
- * on the broker's disk: twice the longest interval at which it syncs.
+ * A row delivered so many seconds before the last good check is on the broker's
+ * disk: twice the longest interval at which it syncs.
  */
 #define DOUBT_S		(5 * 60)
 
-/* How long one is kept of which no check will ever tell. */
+/* Seconds to keep a row that no check will ever ask for. */
 #define UNCHECKED_S	(24 * 60 * 60)
 
 bool
@@ -55,7 +55,7 @@ query_stream(struct store *s, const char *name, const char *server,
 	put_text(s, server);
 	buf_str(&s->sql, ", s.servers) > 0, s.prefix <> '' AND s.prefix <> ");
 	put_text(s, prefix);
-	/* Rows that went to another stream meanwhile are not in this one. */
+	/* Rows delivered to another stream since are not in this one. */
 	store_put(s, " OR EXISTS (SELECT 1 FROM {streams} AS o "
 	    "WHERE o.name <> s.name AND o.checked_at > "
 	    "COALESCE(s.checked_at, s.known_since)), ");
@@ -123,7 +123,7 @@ store_check_begin(struct store *s, const char *name, bool *taken,
 	store_sql(s, "UPDATE {streams} SET checker = {me}, "
 	    "checker_since = {now}, checker_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	/* A successor has taken the row of the dead out: no need to wait. */
+	/* A checker without a row of its own is dead: no need to wait. */
 	if (exec_named(s, name, " AND (checker IS NULL OR checker = {me} OR "
 	    "checker_until <= NOW(6) OR checker NOT IN "
 	    "(SELECT id FROM {workers}))", &matched, e) < 0)
@@ -152,7 +152,7 @@ int
 store_check_end(struct store *s, const char *name, const char *server,
     const char *created, const char *prefix, bool anew, struct err *e)
 {
-	/* A server of a cluster that is known already stands in once. */
+	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
 	    "IF(FIND_IN_SET(");
 	put_text(s, server);
@@ -186,7 +186,7 @@ store_check_short(struct store *s, const char *name, uint64_t first,
 	return exec_named(s, name, "", NULL, e);
 }
 
-/* As query_stream() tells a check where to begin. */
+/* The same as query_stream() gives a check to begin with. */
 int
 store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
 {
@@ -225,7 +225,7 @@ store_now(struct store *s, char now[STORE_TIME], struct err *e)
 	return 0;
 }
 
-/* Delivered rows by time; without an index for that it is up to the server. */
+/* Delivered rows by time; without an index the server chooses how. */
 void
 store_put_delivered(struct store *s, const char *from, const char *until)
 {
@@ -253,8 +253,8 @@ store_delivered_end(struct store *s, const char *from, const char *until,
 }
 
 /*
- * The columns that read_acked() takes.  The hash of an event that is archived
- * is left out: nothing could be sent again because of it.
+ * The columns for read_acked().  An archived event comes without its hash,
+ * because it could not be sent again.
  */
 static void
 put_acked(struct store *s)
@@ -367,8 +367,8 @@ put_acks(struct store *s, const struct acked *rows, size_t n)
 }
 
 /*
- * Those delivered before the partition count was changed are to wait where
- * their key waits.
+ * Rows delivered under a former count have to wait with the others of their
+ * key.
  */
 static int
 relabel(struct store *s, const struct acked *rows, size_t n,
@@ -410,7 +410,7 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	return store_exec(s, "send again", reset, e);
 }
 
-/* Old rows are due again: their owners start from the first row. */
+/* Old rows are due again: their owners must scan from the first row. */
 static int
 bump(struct store *s, const struct acked *rows, size_t n, struct err *e)
 {
@@ -478,7 +478,7 @@ put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
 	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
 }
 
-/* A second earlier: the moments may be whole seconds, cut off. */
+/* A second earlier, because times may be cut to whole seconds. */
 static int
 unsure_from(struct store *s, const struct batch *b, const uint64_t *sequences,
     size_t n, char from[STORE_TIME], struct err *e)
@@ -529,7 +529,7 @@ int
 store_not_unsure(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
-	/* A mark that speaks of them would say so again. */
+	/* A mark that covers them would set the doubt again. */
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET unsure_since = ");
 	store_put(s, store_marks_leases(s) ? "IF(EXISTS (SELECT 1 FROM "

@@ -1,13 +1,13 @@
 /*
- * store_repartition.c - another partition count, and no key out of order
+ * store_repartition.c - change the partition count, with every key in order
  *
  * One transaction declares the new count, keeps the old one as a former one,
  * makes the leases of the new labels and raises all epochs.  A worker claims
- * under the epochs that it has read together with the counts, so from the
- * commit on each claim is made by a worker that knows of the new count, and
- * owns whole classes of the labels of all declared counts (see counts.h).
- * Producers are asked nothing: they read the count without a lock, and the
- * labels of every declared count are served in order.
+ * under epochs that it has read together with the counts.  So after the commit
+ * every claim is made by a worker that knows the new count and owns whole
+ * classes of the labels of all declared counts (see counts.h).  Producers take
+ * no part: they read the count without a lock, and the labels of every declared
+ * count are served in order.
  */
 
 #include "store/store_impl.h"
@@ -33,7 +33,7 @@ store_write_counts(struct store *s, const struct counts *c, struct err *e)
 	return store_exec(s, "repartition", NULL, e);
 }
 
-/* Another program owns labels, not classes, and would pass a key's rows. */
+/* Another program leases labels, not classes: it would reorder keys. */
 static int
 refuse_strangers(struct store *s, struct repartition *r, struct err *e)
 {
@@ -52,7 +52,7 @@ refuse_strangers(struct store *s, struct repartition *r, struct err *e)
 	return 0;
 }
 
-/* What it would be, from the counts as they are. */
+/* What a change would do, from the counts as they are. */
 static int
 decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
- * store_schema.c - what tables there are
+ * store_schema.c - which tables, columns and indexes the database has
  *
- * The tables may be somebody else's.  What the protocol cannot do without
- * is an error that names it; what only costs something is a warning with the
+ * The tables may be an application's own.  A missing part that the protocol
+ * needs is an error that names it.  An optional one is a warning with the
  * remedy, once per connection.
  */
 
@@ -16,7 +16,7 @@
 
 #include "util/log.h"
 
-/* Columns the statements name. */
+/* Columns that the statements need. */
 static const struct column {
 	enum store_table	 table;
 	const char		*name;
@@ -94,13 +94,13 @@ static const struct column {
 #define COST_OF_MARKS	"a message waits until its claim is on the disk"
 
 /*
- * Columns that may be missing.  Those with a type are missed at each connect,
- * the others only when something needs them.
+ * Optional columns.  Those with a type are warned of at each connect, the
+ * others only when something needs them.
  */
 static const struct extra {
 	enum store_table table;
 	const char	*name;
-	const char	*cost;		/* what is missing then; NULL: nothing */
+	const char	*cost;		/* of its absence; NULL: none */
 	const char	*type;
 } extras[NOPTIONAL] = {
 	[COL_CREATED_AT] = { T_OUTBOX, "created_at", NULL, NULL },
@@ -146,7 +146,7 @@ static const struct extra {
 	[COL_DEAD_REPLAY_NO] = { T_DEAD, "replay_no", NULL, NULL },
 };
 
-/* What is missing without the table; NULL: it cannot be missing. */
+/* The cost of a missing table; NULL: it must not be missing. */
 static const char *const costs[NTABLES] = {
 	[T_SETTINGS] = "producers and hosts agree on no partition count, and "
 	    "message ids begin with the name of the database",
@@ -378,7 +378,7 @@ has_label(const struct lease *leases, size_t n, const char *label)
 	return false;
 }
 
-/* empty: that of rows without a label, too. */
+/* empty: the lease "" of rows without a label, too. */
 static int
 fill(struct store *s, unsigned count, bool empty, struct err *e)
 {
@@ -386,7 +386,7 @@ fill(struct store *s, unsigned count, bool empty, struct err *e)
 	unsigned		 missing = 0;
 	char			 label[16];
 
-	/* Looking first: an insert, even an ignored one, waits for claims. */
+	/* Read first: an INSERT, even an ignored one, waits for claims. */
 	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");

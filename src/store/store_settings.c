@@ -1,5 +1,5 @@
 /*
- * store_settings.c - the one row of settings: whose outbox it is, and the
+ * store_settings.c - the one row of settings: the id of the outbox, and the
  * first partition count
  */
 
@@ -35,7 +35,7 @@ read_settings(struct store *s, unsigned *count, struct err *e)
 	return rc;
 }
 
-/* Before the first count was set, producers may have enqueued without one. */
+/* Producers may have enqueued without a label before the first count. */
 static int
 has_unlabelled(struct store *s, bool *has, struct err *e)
 {
@@ -52,7 +52,7 @@ has_unlabelled(struct store *s, bool *has, struct err *e)
 	return 0;
 }
 
-/* The first count, with what producers may have used before. */
+/* The first count, with a former one that producers may have used. */
 static int
 first_counts(struct store *s, unsigned count, struct counts *c,
     struct err *e)

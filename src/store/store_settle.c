@@ -1,8 +1,8 @@
 /*
- * store_settle.c - rows: write back what became of them
+ * store_settle.c - write back the outcomes of a batch
  *
- * One statement per kind of outcome, each only for rows that the batch's
- * token still holds: what somebody else has claimed meanwhile is his.
+ * One statement per outcome, each only for rows that the batch's token still
+ * holds: a row that another worker has claimed since belongs to that worker.
  */
 
 #include "store/store_impl.h"
@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* A row that the database refuses by itself is tried again after this. */
+/* The delay of a row that the database refuses for its contents. */
 #define ASIDE_MS	30000
 
 static bool
@@ -86,8 +86,8 @@ put_delivered(struct store *s, const struct batch *b,
 }
 
 /*
- * Messages stand in sequence order, and INTERVAL of constants in order is a
- * binary search, where CASE compares with one after the other.
+ * Messages are in sequence order: INTERVAL of sorted constants is a binary
+ * search, while CASE compares with one after the other.
  */
 static void
 put_by_row(struct store *s, const struct batch *b,
@@ -112,7 +112,7 @@ store_put_hashes(struct store *s, const struct batch *b)
 	put_by_row(s, b, put_hash);
 }
 
-/* A place in a stream we know not which is of no use. */
+/* A sequence without the name of its stream is of no use. */
 bool
 store_keeps_acks(const struct store *s)
 {
@@ -231,8 +231,8 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 }
 
 /*
- * The partition whose owner reads the record: that of the row, or of its key's
- * record where it was parked meanwhile, or else the one that it came under.
+ * The partition whose owner reads the record: that of the row or, if it was
+ * parked since, of its key's record; otherwise the one it was claimed under.
  */
 static const char *
 home_of(const struct batch *b, const struct msg *m, const char *label)
@@ -242,9 +242,9 @@ home_of(const struct batch *b, const struct msg *m, const char *label)
 }
 
 /*
- * Dead, and nothing behind them goes.  The record is named by the dead row
- * itself; its partition's epoch goes up, so that whoever owns it now, perhaps
- * somebody else, reads it before the next claim.
+ * Block the keys of dead messages.  The dead row names the record.  The epoch
+ * of its partition is raised next, so that the owner, perhaps another worker by
+ * now, reads the record before its next claim.
  */
 static int
 halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
@@ -286,7 +286,7 @@ bump_halted(struct store *s, const struct batch *b, struct db_rows *held,
 	return rc;
 }
 
-/* Its label may have changed since the claim. */
+/* Lock the dead rows and read their labels, which may have changed. */
 static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, struct err *e)
 {
@@ -330,7 +330,7 @@ bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
 	return store_exec(s, "bury", matched, e);
 }
 
-/* A dead message leaves the hot table and arrives among the dead at once. */
+/* A dead message moves from the outbox to the dead letters in one step. */
 static int
 write_dead(struct store *s, const struct batch *b, uint64_t *matched,
     struct err *e)
@@ -340,7 +340,7 @@ write_dead(struct store *s, const struct batch *b, uint64_t *matched,
 	return store_end(s, bury(s, b, matched, e), e);
 }
 
-/* Waits to be sent again, and nobody knows whether it must. */
+/* Will it be sent again although the stream may have it already? */
 static bool
 stays_unsure(const struct msg *m)
 {
@@ -349,8 +349,8 @@ stays_unsure(const struct msg *m)
 }
 
 /*
- * Since the claim, for that is the earliest it can have been sent, or since
- * an earlier time.
+ * In doubt since the claim, because it was not sent before, or since an earlier
+ * time that the row has.
  */
 static int
 write_unsure(struct store *s, const struct batch *b, struct err *e)
@@ -387,7 +387,7 @@ static const struct kind {
 	{ OUT_DEAD, "buried", write_dead, offsetof(struct settled, dead) },
 	{ OUT_UNSENT, "given back", write_unsent,
 	  offsetof(struct settled, returned) },
-	/* The last: what the others refuse becomes one of these. */
+	/* The last: a row that another statement refuses becomes this. */
 	{ OUT_DEFER, "given a delay", write_defer,
 	  offsetof(struct settled, deferred) },
 };
@@ -410,9 +410,8 @@ set_written(const struct batch *b, enum outcome outcome)
 }
 
 /*
- * The database takes this row neither with others nor alone.  It waits, its
- * attempts as they are, and its lane with it; if even that is refused it is
- * left to its claim.
+ * The database refuses this row, alone too.  The row waits with its lane, its
+ * attempts unchanged.  If that is refused as well, it keeps its claim.
  */
 static void
 set_aside(struct store *s, struct msg *m, const char *what,
@@ -437,7 +436,7 @@ part_of(const struct batch *b, size_t from, size_t to)
 	return part;
 }
 
-/* What of a message that was set aside must not be forgotten. */
+/* A row that is set aside must not lose that it is in doubt. */
 static int
 note_unsure(struct store *s, const struct batch *b, struct err *e)
 {
@@ -449,8 +448,8 @@ note_unsure(struct store *s, const struct batch *b, struct err *e)
 }
 
 /*
- * All rows of a kind in one statement.  If it is refused because of what is
- * in a row, the two halves of them, and so on down to that row.
+ * Write all rows of an outcome in one statement.  If it is refused for the
+ * contents of a row, write each half, and so on down to that row.
  */
 static int
 write_some(struct store *s, const struct batch *b, const struct kind *k,
@@ -464,7 +463,7 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 	if (want == 0)
 		return 0;
 	if (k->write(s, b, &matched, e) == 0) {
-		/* One statement: it has written all of them before, or none. */
+		/* It ran before, without an answer, and wrote all of them. */
 		if ((done->done & doubt) && matched == 0)
 			matched = want;
 		*counter += matched;
@@ -500,7 +499,7 @@ settle_kind(struct store *s, const struct batch *b, const struct kind *k,
 	return 0;
 }
 
-/* The same for what is in doubt: a row that is refused keeps its claim. */
+/* The same for rows in doubt; one that is refused keeps its claim. */
 static int
 settle_unsure(struct store *s, const struct batch *b, struct err *e)
 {
@@ -526,7 +525,7 @@ int
 store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
-	/* First: the others take the token. */
+	/* First: the others clear the token. */
 	if (store_has_column(s, COL_UNSURE_SINCE) && settle_unsure(s, b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

@@ -1,5 +1,5 @@
 /*
- * store_sql.h - statements of one's own, for what no worker asks
+ * store_sql.h - build statements that store.h does not have
  *
  * A statement is built from templates in the store's buffer and then sent:
  * store_sql(s, "SELECT ... FROM {outbox} WHERE global_sequence IN ("),
@@ -29,7 +29,7 @@ void	store_put_raw(struct store *, const char *);
 /* Start a new statement with this template. */
 void	store_sql(struct store *, const char *);
 
-/* Append as printf does: numbers only, for nothing is quoted. */
+/* Append as printf does.  Nothing is quoted: for numbers only. */
 void	store_putf(struct store *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 
@@ -40,20 +40,19 @@ void	store_put_text(struct store *, const char *);
 void	store_put_bytes(struct store *, const char *, size_t);
 
 /*
- * The bytes of a column that may be text or binary, as SQL: what keys are
- * compared by, whatever the columns' character sets.
+ * The bytes of a text or binary column, as SQL.  Keys are compared by these,
+ * whatever the character sets of their columns.
  */
 #define STORE_BYTES(x)	"IF(CHARSET(" x ") = 'binary', " x \
 			", CAST(CONVERT(" x " USING utf8mb4) AS BINARY))"
 
-/* The key of a row of ours: its event's, for our column may have it cut. */
+/* The key of a row: the event's, because ours may be cut; else ours. */
 #define STORE_KEY_OF(event, ours) \
 	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) ")"
 
 /*
  * store_parked.c, in SQL: the label of a record's parked rows; is a label one
- * of those; of which record, or NULL; and the few in the order of an index
- * that may be.
+ * of those; its record, or NULL; and an index range that has all of them.
  */
 #define PARKED_LABEL(first)	"CONCAT('!', " first ")"
 #define PARKED_IS(label) \
@@ -63,10 +62,9 @@ void	store_put_bytes(struct store *, const char *, size_t);
 #define PARKED_RANGE(label)	"(" label " > '!' AND " label " < '!a')"
 
 /*
- * store_fit.c: columns of ours that hold what comes from rows.  A value is put
- * as a literal that its column does not refuse: as it is if it fits, else cut,
- * with "..." at its end, or as "0x" and hex where the column takes no such
- * bytes.
+ * store_fit.c: our columns that hold values of rows.  A value becomes a literal
+ * that its column accepts: as it is if it fits, else cut, with "..." at its
+ * end, or as "0x" and hex if the column cannot hold such bytes.
  */
 enum store_fit {
 	FIT_LABEL, FIT_ERROR, FIT_DEAD_LABEL, FIT_DEAD_KEY, FIT_DEAD_TYPE,
@@ -82,38 +80,38 @@ void	store_put_error(struct store *, enum store_fit, const char *);
 bool	store_fits(const struct store *, enum store_fit, const char *,
 	    size_t);
 
-/* The time to add to now, as SQL: whole milliseconds. */
+/* " + INTERVAL ...", to add to a time. */
 void	store_put_interval(struct store *, int64_t ms);
 
 /*
- * Another item of a list: a comma, but not behind "(" or a blank, where the
- * list begins.
+ * Append the comma before an item of a list; none after "(" or a blank, where
+ * the list begins.
  */
 void	store_put_comma(struct store *);
 
-/* "1,2,3"; like the labels, it goes on with a list that was begun. */
+/* "1,2,3"; like the labels, it continues a list that was begun. */
 void	store_put_list(struct store *, const uint64_t *, size_t n);
 void	store_put_item(struct store *, uint64_t);
 
 /* "'a','b'", and NULL for one without text */
 void	store_put_labels(struct store *, const char *const *, size_t n);
 
-/* " FROM ... WHERE ...": the waiting rows of these partitions, of one range. */
+/* " FROM ... WHERE ...": the waiting rows of these partitions. */
 void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
 
 /*
- * " FROM ... WHERE ...": what was delivered later than from, and not later
- * than until, which may be NULL; out of the index, if it is one by time.
+ * " FROM ... WHERE ...": rows delivered after from and up to until (NULL: no
+ * end), by the claim index if that begins with the time.
  */
 void	store_put_delivered(struct store *, const char *from,
 	    const char *until);
 
-/* "order.*" as LIKE has it. */
+/* A pattern such as "order.*", for LIKE. */
 void	store_put_pattern(struct store *, const char *);
 
 /*
- * The moment of the last of the first max of those rows, or until if there are
- * not so many.
+ * When the last of the first max of those rows was delivered; until, if there
+ * are fewer.
  */
 int	store_delivered_end(struct store *, const char *from,
 	    const char *until, size_t max, char end[STORE_TIME],
@@ -129,76 +127,76 @@ int	store_change_rows(struct store *, const char *what, bool early,
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 
 /*
- * From now on each statement is explained instead of run: nothing is read,
- * locked or changed, an exec matches no row, a query fails.  The plan goes to
- * the function, or NULL and why there is none.  Transactions have no plan.
- * With NULL for the function all is as before.
+ * From now on EXPLAIN each statement instead of running it: nothing is read,
+ * locked or changed, store_exec matches no row, store_query fails.  The
+ * function gets the plan, or NULL and the error.  Transactions are skipped.
+ * NULL for the function ends it.
  */
 void	store_explain(struct store *, void (*)(void *arg, const char *what,
 	    struct db_rows *plan, const struct err *), void *arg);
 
 /*
- * A transaction: store_begin, its statements, and store_end with what became
- * of them.  That commits if rc is 0; otherwise, or if the COMMIT fails, it
- * rolls back and returns -1, with the fault and the error of what failed.
+ * A transaction: store_begin, its statements, and store_end with their result.
+ * That commits if rc is 0.  Otherwise, or if the COMMIT fails, it rolls back
+ * and returns -1, with the fault and the error of the failure.
  *
- * If it was the COMMIT and store_fault is DB_LOST, nobody knows whether it was
- * done.  A transaction either may be repeated in both cases (it touches only
- * what it still finds as it was), or leaves a trace of itself to look for, as
- * ctl_transaction() does.  With any other fault nothing was done.
+ * If the COMMIT failed with DB_LOST, its outcome is not known.  A transaction
+ * either may be repeated (it changes only rows that are as it read them), or
+ * leaves a trace to look for, as ctl_transaction() does.  After any other fault
+ * nothing was done.
  */
 int	store_begin(struct store *, struct err *);
 int	store_end(struct store *, int rc, struct err *);
 
-/* What an UPDATE of leases sets for a new epoch; nothing else raises one. */
+/* The SET of an UPDATE of leases for a new epoch; nothing else raises one. */
 #define STORE_NEW_EPOCH	"lease_epoch = lease_epoch + 1, updated_at = {now}"
 
 /*
- * Raise the epochs of these partitions, so that their owners start from the
- * first row and read what is on record.  what names it in an error.
+ * Raise the epochs of these partitions: their owners then scan from the first
+ * row and read the blocked keys again.  what names it in an error.
  */
 int	store_bump_epochs(struct store *, const char *what,
 	    const char *const *labels, size_t n, struct err *);
 
-/* The same of the partitions that the statement that was begun selects. */
+/* The same for the partitions that the statement in the buffer selects. */
 int	store_bump_selected(struct store *, const char *what, struct err *);
 
 /*
- * The counts, kept as they are until the transaction ends.  To be called first
- * in a transaction that gives rows labels or raises epochs.
+ * Read the counts and lock them, shared, until the transaction ends.  To be
+ * called first in a transaction that sets labels or raises epochs.
  */
 int	store_hold_counts(struct store *, struct counts *, struct err *);
 
-/* The same, but alone: to change them. */
+/* The same with an exclusive lock, to change them. */
 int	store_lock_counts(struct store *, struct counts *, struct err *);
 
 /*
- * Declare these counts, make the leases of their labels that are missing, and
- * raise all epochs: in a transaction that has locked them.
+ * Declare these counts, insert the missing leases of their labels, and raise
+ * all epochs: in a transaction that has locked the counts.
  */
 int	store_write_counts(struct store *, const struct counts *,
 	    struct err *);
 
-/* Wait for a lock for a second at most, until told otherwise. */
+/* Wait for locks for a second at most (true), or as long as before. */
 int	store_hurry(struct store *, bool, struct err *);
 
 /*
- * The label of this key under the present count, SQL both; NULL without a
+ * The label of this key under the present count, both as SQL; NULL without a
  * count.
  */
 void	store_put_label(struct store *, const struct counts *,
 	    const char *key);
 
 /*
- * The same for a row that had a label, SQL too, and comes back: one of the
- * application's own stays, and so do all where the count was never changed.
+ * The same for a row that had this label and waits again.  It keeps a label of
+ * the application's own, and any label if the count was never changed.
  */
 void	store_put_relabel(struct store *, const struct counts *,
 	    const char *label, const char *key);
 
 /*
- * Is this label, SQL, one that a producer makes of a key and a count: "p" and
- * two digits or more, or none while 1 is declared?
+ * Does a producer make this label (SQL) of a key and a count: "p" and two or
+ * more digits, or no label while 1 is declared?
  */
 void	store_put_is_counted(struct store *, const struct counts *,
 	    const char *label);
@@ -209,8 +207,8 @@ unsigned store_code(const struct store *);
 bool	store_is_mariadb(const struct store *);
 
 /*
- * What is lost without this table or column: "" where that is nothing, NULL
- * where nothing works.
+ * The cost of a missing table or column: "" if there is none, NULL if nothing
+ * works without it.
  */
 const char *store_cost_of_table(enum store_table);
 const char *store_cost_of_column(enum store_table, const char *name);
@@ -218,13 +216,13 @@ const char *store_cost_of_column(enum store_table, const char *name);
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
 bool	store_is_claim_index(const char *columns);
 
-/* What store_learn has found. */
+/* Does the table exist, as of store_learn; its name. */
 bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
 /*
- * Columns that may be missing, see the table in store_schema.c; and whether
- * all from one to another are there.
+ * Optional columns, see the table in store_schema.c.  Is one of them there; are
+ * all from one to another?
  */
 enum store_column {
 	/* of the outbox */

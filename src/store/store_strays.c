@@ -1,11 +1,11 @@
 /*
- * store_strays.c - labels of waiting rows that no lease stands for
+ * store_strays.c - labels of waiting rows that have no lease
  *
- * A label without a lease row gets one.  A label that cannot have one gives
- * its rows back: they get the label of their keys, as a producer would have
- * given it.  Such labels have a NUL in them, are too long, or are those that
- * this daemon parks rows under: '!' and the name of a record.  They are never
- * leased, so rows that are parked have one owner, that of the record.
+ * A label without a lease row gets one.  Rows under a label that cannot have a
+ * lease get the label of their key, as a producer would make it.  Such labels
+ * have a NUL in them, are too long, or are those of parked rows: '!' and the
+ * name of a record.  The latter are never leased, so parked rows have one
+ * owner, that of the record.
  */
 
 #include "store/store_impl.h"
@@ -20,11 +20,11 @@
 #include "util/plain.h"
 #include "util/xalloc.h"
 
-/* Rows that are given another label in one transaction, and tries of that. */
+/* Rows that get another label per transaction, and rounds, at most. */
 #define MOVE_MAX	1000
 #define ROUNDS		100
 
-/* Labels that are found in one sweep: each is a dive into the index. */
+/* Labels found in one pass, at most: each costs a dive into the index. */
 #define LABELS_MAX	5000
 
 static bool
@@ -41,15 +41,15 @@ can_have_lease(const struct store *s, const char *label, size_t len)
  * Rows that are given another label
  */
 
-/* A label that is of no use, and of which rows: all, or with other keys. */
+/* A label that cannot be served, and which of its rows are to move. */
 struct stray {
 	const char	*label;
 	size_t		 len;
-	uint64_t	 record;	/* 0: it is not like one of parked rows */
-	bool		 others;	/* those that do not belong to the record */
+	uint64_t	 record;	/* 0: no label of parked rows */
+	bool		 others;	/* only rows of another key */
 };
 
-/* Byte by byte: a collation may call other labels the same. */
+/* Compared as bytes: to a collation different labels may be equal. */
 static void
 put_is_label(struct store *s, const struct stray *x)
 {
@@ -60,7 +60,7 @@ put_is_label(struct store *s, const struct stray *x)
 	buf_str(&s->sql, " AS BINARY)");
 }
 
-/* What is parked in order stays: the key is that of the record. */
+/* Rows with the key of their record are parked rightly: they stay. */
 static void
 put_is_stray(struct store *s, const struct stray *x)
 {
@@ -98,7 +98,7 @@ list_rows(struct store *s, const struct stray *x, uint64_t **list, size_t *n,
 	return 0;
 }
 
-/* That of the key, under the present count; nothing of the other is served. */
+/* The label of the key, by the present count; the old one is not served. */
 static int
 relabel(struct store *s, const struct stray *x, const struct counts *c,
     const uint64_t *list, size_t n, uint64_t *moved, struct err *e)
@@ -148,7 +148,7 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 	return rc;
 }
 
-/* -1: see err; a row that the database refuses is only told of. */
+/* A row that the database refuses is logged, and is no failure. */
 static int
 move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 {
@@ -181,9 +181,9 @@ move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
  */
 
 /*
- * A gap between two known labels, in the order of the column's collation: a
- * label of waiting rows in it has no lease row.  What was found in it becomes
- * its beginning, so that a label that stays as it is hides no others.
+ * A gap between two known labels, in the order of the column's collation:
+ * labels of waiting rows in it have no lease row.  A label that was found
+ * becomes its beginning, so that one that stays hides no others.
  */
 struct gap {
 	struct buf	 from;
@@ -233,7 +233,7 @@ free_gaps(struct gaps *g)
 	free(g->items);
 }
 
-/* The first label in the gap.  An empty one costs one index dive. */
+/* The first label in the gap; an empty gap costs one index dive. */
 static void
 put_gap(struct store *s, const struct gap *gap, size_t i)
 {
@@ -253,7 +253,7 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 	buf_str(&s->sql, " ORDER BY partition_key LIMIT 1)");
 }
 
-/* A label and the number of its gap; that of the empty label is none. */
+/* Rows of a label and its gap's number; the empty label has no gap: g->n. */
 static struct db_rows *
 query_strays(struct store *s, const struct gaps *g, struct err *e)
 {
@@ -272,13 +272,13 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 	return store_query(s, "strays", e);
 }
 
-/* What a sweep has found: labels that shall have a lease. */
+/* The result of a pass: labels that are to have a lease. */
 struct sweep {
 	char			**labels;
 	size_t			  n;
-	unsigned		  nmoves;	/* labels that cannot have one,
-						   each time met */
-	struct store_view	  view;		/* as of the first of them */
+	unsigned		  nmoves;	/* times that a label could not
+						   have one */
+	struct store_view	  view;		/* read for the first of them */
 };
 
 static void
@@ -291,8 +291,8 @@ free_sweep(struct sweep *w)
 }
 
 /*
- * A worker could not serve its class any more: a label like p007 where all the
- * places are taken by those that the declared counts make.
+ * Is the class of this label full?  A label like p007 joins the class of the
+ * labels that the declared counts make, which has COUNTS_CLASS places.
  */
 static int
 is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
@@ -314,7 +314,7 @@ is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
 	return 0;
 }
 
-/* The label of this row shall have a lease, or rows of it get another one. */
+/* Note the label of this row for a lease, or move its rows. */
 static int
 adopt(struct store *s, const struct db_rows *row, struct sweep *w,
     uint64_t *moved, struct err *e)
@@ -350,8 +350,8 @@ joins_a_class(const struct sweep *w, const struct counts *c,
 }
 
 /*
- * Who owns a class that one of them is of has to learn of it before the next
- * claim.
+ * The owner of a class that a new label joins has to learn of it before its
+ * next claim.
  */
 static int
 bump_classes(struct store *s, const struct sweep *w, struct err *e)
@@ -389,7 +389,7 @@ add_leases(struct store *s, const struct sweep *w, uint64_t *added,
 	return *added == 0 ? 0 : bump_classes(s, w, e);
 }
 
-/* The last one, but rather one that a count makes which nobody declared. */
+/* One of an undeclared count, if there is any; else the last. */
 static void
 tell_one(const struct sweep *w, char label[STORE_LABEL])
 {
@@ -421,7 +421,7 @@ make_leases(struct store *s, const struct sweep *w, unsigned *n,
 	return 0;
 }
 
-/* Where rows were moved there may be more of them. */
+/* A gap whose rows were moved may have more of them. */
 static int
 adopt_in_gaps(struct store *s, struct gaps *g, struct sweep *w, bool *more,
     struct err *e)
@@ -474,8 +474,9 @@ store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
 }
 
 /*
- * The last row under the label of a record, if it has another key: nobody
- * parks that there.  One index entry a record, however many rows are parked.
+ * Labels of records whose last parked row has another key: the daemon did not
+ * park that row.  Reads one index entry per record, however many rows there
+ * are.
  */
 static struct db_rows *
 query_others(struct store *s, struct err *e)
@@ -531,7 +532,7 @@ query_parked(struct store *s, struct err *e)
 	return store_query(s, "strays", e);
 }
 
-/* What is moved may have hidden others. */
+/* Moved rows may have hidden others: *more. */
 static int
 adopt_parked(struct store *s, struct sweep *w, bool *more, struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
- * store_timeline.c - is this database still what it was?
+ * store_timeline.c - has the database gone back in time?
  *
- * Messages of the stream are held against rows and events.  A row that was
- * delivered has the hash of its message, so as a rule no event is read.
+ * Messages of the stream are compared with rows and events.  A delivered row
+ * has the hash of its message, so as a rule no event is read.
  */
 
 #include "store/store_impl.h"
@@ -15,10 +15,10 @@
 #include "common/message_id.h"
 #include "util/xalloc.h"
 
-/* Moments of one start that are computed at different times differ by this. */
+/* Seconds by which computed times of one start may differ. */
 #define START_ERROR_S	5
 
-/* Payloads that are read at a time; one may be longer. */
+/* Payloads are read in pieces of this size; one may be longer. */
 #define READ_BYTES	(8 * 1024 * 1024)
 
 bool
@@ -27,7 +27,7 @@ store_has_timeline(const struct store *s)
 	return store_has_columns(s, COL_DATABASE_SERVER, COL_PHANTOM_AT);
 }
 
-/* One text, of a query that has one row. */
+/* One column of a query that has one row. */
 static int
 query_text(struct store *s, unsigned column, char *text, size_t size,
     struct err *e)
@@ -113,7 +113,7 @@ store_tail_save(struct store *s, const char *stream,
 }
 
 /*
- * What is known of one number
+ * What the database knows of one sequence
  */
 
 struct known {
@@ -123,15 +123,15 @@ struct known {
 	uint64_t	hash;
 	unsigned	replay;
 	bool		event;
-	uint64_t	event_hash;	/* what its message has */
+	uint64_t	event_hash;	/* as in its message id */
 	bool		dead;
 };
 
 struct knowledge {
-	struct known	*items;		/* sorted, no number twice */
+	struct known	*items;		/* sorted, each sequence once */
 	size_t		 n;
 	bool		 has_events;	/* the table is not empty */
-	uint64_t	 oldest;	/* event */
+	uint64_t	 oldest;	/* event's sequence */
 };
 
 static int
@@ -167,7 +167,7 @@ begin(struct knowledge *k, const struct acked *a, size_t n)
 	k->n = kept;
 }
 
-/* The rows of these numbers, and which of them are dead. */
+/* The rows of these sequences. */
 static int
 read_rows(struct store *s, struct knowledge *k, struct err *e)
 {
@@ -198,7 +198,7 @@ read_rows(struct store *s, struct knowledge *k, struct err *e)
 	return 0;
 }
 
-/* Was the row delivered as just this message?  Then its event is not read. */
+/* Was the row delivered as this message?  Then its event is not read. */
 static bool
 is_told_by_row(const struct known *x, const struct acked *a)
 {
@@ -218,7 +218,7 @@ list_untold(const struct knowledge *k, const struct acked *a, size_t n,
 	return nlist;
 }
 
-/* Events whose payloads fit together. */
+/* Read events; their payloads fit into memory together. */
 static int
 read_events(struct store *s, struct knowledge *k, const uint64_t *list,
     size_t n, struct err *e)
@@ -260,7 +260,7 @@ store_event_hash(struct store *s, uint64_t sequence, bool *exists,
 	return 0;
 }
 
-/* The lengths first, so that a few large payloads do not come at once. */
+/* Lengths first, so that large payloads are not read all at once. */
 static int
 read_all_events(struct store *s, struct knowledge *k, const uint64_t *list,
     size_t n, struct err *e)
@@ -291,7 +291,7 @@ read_all_events(struct store *s, struct knowledge *k, const uint64_t *list,
 	return rc;
 }
 
-/* For numbers without an event: were they given up on, or archived? */
+/* For sequences without an event: are they dead, or archived? */
 static int
 read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
     size_t n, struct err *e)

@@ -1,8 +1,8 @@
 /*
- * store_turn.c - rows: write back one batch and claim the next, in one
+ * store_turn.c - settle a batch and claim the next, in one statement
  *
- * Where batches are small, what a message costs the database is mostly the
- * commits: each waits for a disk.  This is one instead of two.
+ * With small batches a message costs the database mostly its commits, each of
+ * which waits for a disk.  This is one commit instead of two.
  */
 
 #include "store/store_impl.h"
@@ -30,43 +30,42 @@ put_set(struct store *s, const struct batch *done, const char *token)
 	    "o.available_at, ", done->token);
 	store_put(s, "{now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
-	/* The last: assignments go from left to right. */
+	/* Last, because assignments go from left to right. */
 	buf_printf(&s->sql, "), o.claim_token = IF(o.claim_token = '%s', "
 	    "NULL, '%s')", done->token, token);
 }
 
 static void
 put_where(struct store *s, const struct batch *done,
-    const struct range *ranges, size_t nranges, const uint64_t *sequences,
-    size_t n)
+    const struct claim_set *set)
 {
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
 	for (size_t i = 0; i < done->n; i++)
 		store_put_item(s, done->msgs[i].sequence);
-	store_put_list(s, sequences, n);
+	store_put_list(s, set->sequences, set->n);
 	buf_printf(&s->sql, ") AND o.published_at IS NULL "
 	    "AND (o.claim_token = '%s' OR (o.claim_token IS NULL "
 	    "AND o.available_at <= NOW(6)", done->token);
-	store_put_leases_are_mine(s, ranges, nranges);
+	store_put_leases_are_mine(s, set->ranges, set->nranges);
 	buf_str(&s->sql, "))");
 }
 
 int
-store_turn(struct store *s, const struct batch *done, struct settled *settled,
-    const struct range *ranges, size_t nranges, const uint64_t *sequences,
-    size_t n, struct batch *b, uint64_t *changed, struct err *e)
+store_turn(struct store *s, const struct batch *done,
+    const struct claim_set *set, struct batch *b, uint64_t *changed,
+    struct err *e)
 {
 	store_begin_claim(s, b);
 	store_sql(s, "");
 	put_set(s, done, b->token);
-	put_where(s, done, ranges, nranges, sequences, n);
-	if (store_change_rows(s, "turn", b->early, changed, e) < 0) {
-		if (store_fault(s) == DB_LOST)
-			settled->done |= SETTLED_DOUBT(OUT_DELIVERED);
-		return -1;
-	}
+	put_where(s, done, set);
+	return store_change_rows(s, "turn", b->early, changed, e);
+}
+
+void
+store_turn_is_in_doubt(struct settled *settled)
+{
 	settled->done |= SETTLED_DOUBT(OUT_DELIVERED);
-	return 0;
 }
 
 void
@@ -74,7 +73,7 @@ store_turned(const struct batch *done, struct settled *settled,
     uint64_t written)
 {
 	settled->done |= SETTLED(OUT_DELIVERED);
-	/* What was claimed with it may be somebody else's before the fetch. */
+	/* A row whose claim was lost before the fetch counts as written. */
 	if (written > done->n)
 		written = done->n;
 	settled->delivered = written;

@@ -56,7 +56,7 @@ sweep_free(struct sweep *w)
 	free(w->list);
 }
 
-/* Both tables joined to the events e, and that neither has them. */
+/* Join the outbox and the dead letters; the condition that neither has e. */
 static void
 put_joins(struct store *s)
 {
@@ -164,7 +164,7 @@ sweep_search_newest(struct sweep *w, size_t limit, struct err *e)
 	return 0;
 }
 
-/* Both stay as they are until the commit. */
+/* Counts and watermark stay as they are until the commit. */
 static int
 read_settings(struct sweep *w, struct counts *c, struct err *e)
 {
@@ -191,8 +191,8 @@ put_events(struct store *s, const uint64_t *piece, size_t n)
 }
 
 /*
- * Who makes an old row due raises the epochs: the owners look from the first
- * row on.  It comes first for the lock that it takes.
+ * A row that becomes due needs new epochs, for the owners to scan from the
+ * first row on.  This comes first, because it locks the leases.
  */
 static int
 bump_epochs(struct sweep *w, const struct counts *c, const uint64_t *piece,

@@ -1,10 +1,10 @@
 /*
- * sweep.h - events that should have an outbox row and have none
+ * sweep.h - reconcile: make the outbox rows that events lack
  *
- * What is missing is found by reading and made afterwards, each in small
- * pieces.  An event and its row are committed together, and one statement
- * sees both or neither; when the row is made, all is asked once more, behind
- * a lock on the lease of its partition, so that two of us make it once.
+ * Rows are searched first and made afterwards, both in small pieces.  An event
+ * and its row are committed together, so one statement sees both or neither.
+ * Making a row checks again under a lock on its partition's lease: two
+ * processes do not make it twice.
  */
 #ifndef OUTBOX_SWEEP_H
 #define OUTBOX_SWEEP_H
@@ -18,10 +18,10 @@
 #include "store/horizon.h"
 #include "store/store.h"
 
-#define SWEEP_LIMIT	1000	/* events the short way looks at */
-#define SWEEP_PIECE	1000	/* events of a statement, at most */
+#define SWEEP_LIMIT	1000	/* events of the short search */
+#define SWEEP_PIECE	1000	/* events per statement, at most */
 
-/* Zeroed but for the first four, of which types and filters may be empty. */
+/* The caller sets the first four (types may be empty) and zeroes the rest. */
 struct sweep {
 	struct store		*store;
 	const struct conf_list	*types;		/* published; none: all */
@@ -35,32 +35,32 @@ struct sweep {
 };
 
 /*
- * From where to where there may be some.  Where nobody knows from where,
- * horizon.known is false and the error says why; that is no failure.
+ * Read the bounds of the search.  If the watermark is not known, this returns 0
+ * with horizon.known false, and the error says why.
  */
 int	sweep_begin(struct sweep *, struct err *);
 void	sweep_free(struct sweep *);
 
 /*
- * Add to the list what is missing among the first max events above *low and
- * up to *high, or the last max of them.  The bound moves on; *looked is how
- * many there were.
+ * List the events without a row among the first max above *low and up to *high,
+ * or among the last max.  That bound advances; *looked is how many events there
+ * were.
  */
 int	sweep_search(struct sweep *, uint64_t *low, uint64_t *high, bool last,
 	    size_t max, size_t *looked, struct err *);
 
-/* The short way: the newest first, and no more than the limit. */
+/* The short search: the newest events first, limit of them at most. */
 int	sweep_search_newest(struct sweep *, size_t limit, struct err *);
 
 /*
- * In a transaction, make the rows of these n as far as they are still
- * missing; *made is how many.  Locks the settings row, shared, and the leases
- * of their partitions until it ends.
+ * In a transaction, make the rows of these n events that still have none; *made
+ * is how many.  Until its end it locks the settings row, shared, and the leases
+ * of the partitions.
  */
 int	sweep_make(struct sweep *, const uint64_t *, size_t n, uint64_t *made,
 	    struct err *);
 
-/* What to say when so many were made, or would be. */
+/* The message for so many rows, made or to be made. */
 #define SWEEP_TEXT	80
 void	sweep_tell(char text[SWEEP_TEXT], uint64_t made, bool dry_run);
 

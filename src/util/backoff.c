@@ -1,10 +1,10 @@
-/* backoff.c - delays that grow; no clock and no waiting in here */
+/* backoff.c - growing delays; reads no clock and does not wait */
 
 #include "util/backoff.h"
 
 #include <stdlib.h>
 
-/* libbsd's: seeded by the kernel, also in a forked child. */
+/* arc4random: seeded by the kernel, also in a forked child. */
 #include <bsd/stdlib.h>
 
 #define OWN_JITTER	0.2

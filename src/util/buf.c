@@ -1,4 +1,4 @@
-/* buf.c - append only; memory is kept between uses so that ticks are cheap */
+/* buf.c - append only; keeps its memory, so that a tick rarely allocates */
 
 #include "util/buf.h"
 

@@ -14,18 +14,18 @@ struct buf {
 
 void	buf_clear(struct buf *);	/* keeps the memory */
 void	buf_free(struct buf *);
-char	*buf_reserve(struct buf *, size_t);	/* room for n more bytes */
+char	*buf_reserve(struct buf *, size_t);	/* n free bytes at data + len */
 void	buf_add(struct buf *, const void *, size_t);
 void	buf_str(struct buf *, const char *);
 
-/* Without printf, for what is done once per message: decimal; 8 digits. */
+/* Decimal, and 8 hex digits; no printf, for code run for each message. */
 void	buf_u64(struct buf *, uint64_t);
 void	buf_hex32(struct buf *, uint32_t);
 
 void	buf_printf(struct buf *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 
-/* Take back the last n bytes (a trailing comma). */
+/* Remove the last n bytes, such as a trailing comma; n <= len. */
 void	buf_chop(struct buf *, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* clock.c - the one clock of the program; nobody else asks the kernel */
+/* clock.c - the only file that reads the monotonic clock */
 
 #include "util/clock.h"
 

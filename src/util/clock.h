@@ -1,4 +1,4 @@
-/* clock.h - milliseconds that only go forward */
+/* clock.h - a clock in milliseconds that never goes back */
 #ifndef OUTBOX_CLOCK_H
 #define OUTBOX_CLOCK_H
 
@@ -13,7 +13,7 @@ int64_t	clock_ms(void);
 /* The same in microseconds, for measuring. */
 int64_t	clock_us(void);
 
-/* Of two moments, or two spans. */
+/* The later and the sooner of two times, or of two durations. */
 static inline int64_t
 later(int64_t a, int64_t b)
 {

@@ -1,8 +1,8 @@
 /*
- * err.c - a message on its way up to whoever can act on it
+ * err.c - an error text, built by the failing function and its callers
  *
- * Text in a fixed buffer and nothing else: it must not allocate, log or
- * decide, so that it works while everything else fails.
+ * A fixed buffer.  It does not allocate, log or decide, so that it works when
+ * everything else fails.
  */
 #include "util/err.h"
 
@@ -12,7 +12,7 @@
 
 #include "util/utf8.h"
 
-/* Room for one UTF-8 character more than fits, to see where a cut falls. */
+/* One more UTF-8 character than fits, to see whether the cut splits it. */
 #define ONE_CHAR	4
 
 /* Length of at most size - 1 bytes of text, without half a UTF-8 character. */
@@ -23,7 +23,7 @@ whole_characters(const char *text, size_t size)
 
 	if (n < size)
 		return n;
-	/* Only a character that the cut went through has its start behind. */
+	/* If the cut splits a character, go back to its first byte. */
 	for (n = size - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; )
 		n--;
 	return n;

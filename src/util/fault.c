@@ -1,4 +1,4 @@
-/* fault.c - see fault.h; not in a build for use */
+/* fault.c - see fault.h; in test builds only */
 
 #include "util/fault.h"
 
@@ -23,7 +23,7 @@ static struct {
 	char		point[64];
 	unsigned	nth;
 	char		act[16];
-	unsigned	hits;		/* by this process, of this text */
+	unsigned	hits;		/* of the point, by this process */
 } order;
 
 static void
@@ -38,7 +38,7 @@ note_passed(const char *dir, const char *point)
 		close(fd);
 }
 
-/* Whatever stands there now; a new text is counted from the start. */
+/* Read the order; false: there is none.  A new order resets the count. */
 static bool
 read_order(const char *path)
 {
@@ -60,7 +60,7 @@ read_order(const char *path)
 	return true;
 }
 
-/* Is there something to be done at this point, by this process? */
+/* True if an order tells this process to act at this point now. */
 static bool
 is_ordered(const char *what, const char *when)
 {
@@ -95,7 +95,7 @@ fault_point(const char *what, const char *when, int fd)
 		panic("fault point: %s at %s", order.act, order.point);
 }
 
-/* An error that the server itself raises takes the way of a real one. */
+/* SIGNAL: the server raises the error, as it would a real one. */
 void
 fault_instead(const char *what, const char **sql, size_t *len)
 {

@@ -1,22 +1,22 @@
 /*
- * fault.h - points at which a test lets a worker die or lose a connection
+ * fault.h - points where a test kills a worker or cuts its connection
  *
- * Compiled in with --enable-fault-points only; any other build contains
- * nothing of them, and their arguments are not even evaluated.
+ * Compiled in with --enable-fault-points only.  In any other build the macros
+ * are empty and do not evaluate their arguments.
  *
- * OUTBOX_FAULT names a directory.  An order is one line POINT:NTH:ACT in its
- * file "armed", say "claim.sent:1:kill".  The first worker of all that comes
- * to the point for the NTH time renames the file to "armed.PID" and obeys, so
- * that an order is carried out once in the whole fleet; with NTH 0 everybody
- * obeys each time as long as the file is there.  Acts are
+ * The environment variable OUTBOX_FAULT names a directory.  Its file "armed"
+ * holds an order, one line POINT:NTH:ACT, such as "claim.sent:1:kill".  The
+ * first worker that passes the point for the NTH time renames the file to
+ * "armed.PID" and obeys, so that each order is carried out once.  With NTH 0
+ * every worker obeys each time while the file exists.  Acts:
  *
  *	kill	end here, as by kill -9
- *	stop	stop here until somebody sends SIGCONT
- *	lost	hang up: what was written arrives, no answer comes back
- *	NUMBER	the server answers the statement with this error; at the
- *		point "<what>.instead" only
+ *	stop	stop here until SIGCONT
+ *	lost	shut down the socket: sent data arrives, no answer comes
+ *	NUMBER	the server answers the statement with this error number; only
+ *		at a point "<what>.instead"
  *
- * Every point that is passed leaves an empty file "passed/POINT".
+ * Each point that is passed creates an empty file "passed/POINT".
  */
 #ifndef OUTBOX_FAULT_H
 #define OUTBOX_FAULT_H
@@ -25,10 +25,10 @@
 
 #include <stddef.h>
 
-/* The point is "<what>.<when>"; fd is the socket that "lost" hangs up. */
+/* The point is "<what>.<when>"; fd is the socket that "lost" shuts down. */
 void	fault_point(const char *what, const char *when, int fd);
 
-/* At the point "<what>.instead": put another statement in its place. */
+/* The point "<what>.instead": replaces *sql and *len if an order says so. */
 void	fault_instead(const char *what, const char **sql, size_t *len);
 
 #else

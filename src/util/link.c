@@ -6,7 +6,7 @@
 
 #include "util/log.h"
 
-/* A connection that lasted so long worked, even if there was no work. */
+/* A connection that has been open this long works, even if it was idle. */
 #define PROVEN_MS	5000
 
 void

@@ -1,8 +1,8 @@
 /*
- * link.h - one thing that can be away, and when to try it again
+ * link.h - a connection that can fail: its state and its next try
  *
- * The database, the broker and the route behind it.  Knows no more of them
- * than a name and a time; what is to be done about it is the owner's.
+ * Used for the database, the broker and the destination behind the broker.  It
+ * keeps times and the log's texts; the owner connects and disconnects.
  */
 #ifndef OUTBOX_LINK_H
 #define OUTBOX_LINK_H
@@ -13,36 +13,36 @@
 #include "util/backoff.h"
 #include "util/trouble.h"
 
-#define LINK_FLOOR_MS	100	/* between tries, at first */
-#define LINK_CEILING_MS	3500	/* and a fifth of jitter */
+#define LINK_FLOOR_MS	100	/* the first delay */
+#define LINK_CEILING_MS	3500	/* the last, without jitter */
 
 struct link {
 	const char	*name;		/* for the log; borrowed */
 	struct trouble	 trouble;
-	struct backoff	 backoff;	/* its ceiling may be changed */
-	int64_t		 try_at;	/* clock_ms(); not before */
+	struct backoff	 backoff;	/* the owner may set its ceiling */
+	int64_t		 try_at;	/* clock_ms() of the next try; 0: now */
 	int64_t		 opened_at;	/* 0: not open, or not a connection */
-	bool		 proven;	/* it has worked since it was opened */
+	bool		 proven;	/* it has worked since opened_at */
 };
 
 void	link_init(struct link *, const char *name);
 
-/* A connection stands; whether it is any good is not known yet. */
+/* The connection is open; call link_works once it has done some work. */
 void	link_opened(struct link *, int64_t now);
 
-/* It is away, text says why: logged, and to be tried after the back-off. */
+/* It failed, text says why: logs it, and sets try_at by the back-off. */
 void	link_failed(struct link *, const char *text, int64_t now);
 
-/* It is there and asks for patience: the back-off, but at most max_ms. */
+/* It is open but asks us to wait: the back-off, max_ms at most. */
 void	link_pause(struct link *, int64_t max_ms, int64_t now);
 
 /*
- * It has worked.  Having been opened is not enough: a server that takes
- * connections and then refuses or hangs up would be tried at full speed.
+ * It has done some work: resets the back-off.  Being open is not enough, or a
+ * server that accepts and closes connections would be tried at full speed.
  */
 void	link_works(struct link *, int64_t now);
 
-/* It is open: one that stays so for a while works, even if unused. */
+/* Call while it is open: after 5 s it counts as working, even if idle. */
 void	link_lasts(struct link *, int64_t now);
 
 #endif

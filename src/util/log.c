@@ -123,7 +123,7 @@ put_time(char *p, size_t size)
 	    ts.tv_nsec / 1000000);
 }
 
-/* Only what JSON demands; the text is one short line of ours. */
+/* Escapes only " and \: vlog has replaced the control characters. */
 static size_t
 put_json(char *p, size_t size, const char *text)
 {

@@ -52,7 +52,7 @@ plain_text(char out[PLAIN_SIZE], const char *data, size_t len)
 
 	plain_put(&b, data == NULL ? "" : data, data == NULL ? 0 : len);
 	n = b.len < PLAIN_SIZE ? b.len : PLAIN_SIZE - sizeof(mark);
-	/* Not in the middle of a character. */
+	/* Do not cut inside a character. */
 	while (n < b.len && n > 0 && (b.data[n] & 0xc0) == 0x80)
 		n--;
 	if (n > 0)

@@ -1,6 +1,6 @@
 /*
- * secret.c - read when needed and never kept: a rotated password is picked
- * up by the next connection
+ * secret.c - read for each connection and never kept, so that a rotated
+ * password needs no restart
  */
 
 #include "util/secret.h"

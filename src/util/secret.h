@@ -1,4 +1,4 @@
-/* secret.h - passwords and tokens, from a file or from the environment */
+/* secret.h - passwords and tokens from a file or the environment */
 #ifndef OUTBOX_SECRET_H
 #define OUTBOX_SECRET_H
 
@@ -7,13 +7,13 @@
 #define SECRET_MAX	4096
 
 /*
- * Read a secret anew: the first line of file, or the variable env, whichever
- * is not empty; both empty gives "".  The caller frees it with secret_free().
- * NULL when it cannot be read; the error names the place, never the value.
+ * Read a secret: the first line of file, or, if file is "", the variable env;
+ * if both are "", the result is "".  The caller frees it with secret_free().
+ * Returns NULL if it cannot be read; the error never shows the value.
  */
 char	*secret_read(const char *file, const char *env, struct err *);
 
-/* Overwrites before freeing.  NULL is fine. */
+/* Overwrites the memory before freeing it.  NULL is fine. */
 void	 secret_free(char *);
 
 #endif

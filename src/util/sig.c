@@ -37,9 +37,9 @@ on_signal(int signo)
 }
 
 /*
- * The master's death.  Unlike the others this one is let in everywhere: a
- * worker may be inside a database call that takes longer than it may live.
- * The alarm's default action ends the process if it has not left by itself.
+ * The master died.  This signal is never blocked, because a worker may be in a
+ * database call that takes too long.  The alarm ends the process if it does
+ * not exit by itself.
  */
 static void
 on_orphaned(int signo)
@@ -84,7 +84,7 @@ sig_child(pid_t master)
 {
 	for (size_t i = 0; i < NOURS; i++)
 		*ours[i].flag = 0;
-	/* The terminal tells the whole group; the master is who stops us. */
+	/* A terminal signals its whole group; only the master may stop us. */
 	handle(SIGHUP, SIG_IGN);
 	handle(SIGINT, SIG_IGN);
 	handle(SIGCHLD, SIG_DFL);
@@ -92,7 +92,7 @@ sig_child(pid_t master)
 	handle(SIGURG, on_orphaned);
 	if (prctl(PR_SET_PDEATHSIG, SIGURG) < 0)
 		panic("prctl: %s", strerror(errno));
-	if (getppid() != master)	/* it died before we asked */
+	if (getppid() != master)	/* it died before prctl */
 		on_orphaned(0);
 }
 

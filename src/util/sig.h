@@ -1,8 +1,8 @@
 /*
- * sig.h - signals are flags, looked at where the program waits
+ * sig.h - signals set flags, which the main loop reads
  *
- * Everything is blocked from the start and stays blocked across fork, so
- * threads that a library starts inherit the mask.  Only sig_wait unblocks.
+ * Our signals are blocked from the start and stay blocked across fork, so that
+ * threads of libraries inherit the mask.  Only sig_wait unblocks them.
  */
 #ifndef OUTBOX_SIG_H
 #define OUTBOX_SIG_H
@@ -16,31 +16,31 @@ extern volatile sig_atomic_t got_term, got_hup, got_usr1, got_chld;
 extern volatile sig_atomic_t got_handover;	/* SIGUSR2, to a worker */
 extern volatile sig_atomic_t got_orphaned;	/* the master is gone */
 
-/* Block all of ours and install the handlers of a master. */
+/* Block our signals and install the master's handlers. */
 void	sig_init(void);
 
 /*
- * In a child, right after fork: forget what the master was told, ignore what
- * a terminal sends to all, and ask to be told (got_orphaned) when the master vanishes; from
- * then on the kernel ends the process within two seconds whatever it waits
- * for.  master is the pid the child was forked from.
+ * In a child, right after fork: clear the flags, ignore the terminal's SIGHUP
+ * and SIGINT, and set got_orphaned when the master dies.  An alarm then ends
+ * the process within two seconds, even in a blocking call.  master is the pid
+ * of the process that forked the child.
  */
 void	sig_child(pid_t master);
 
 /*
- * After sig_child, in a child that has nothing to put in order: whatever
- * would ask it to leave ends it with status 0, also inside a call that
- * blocks.  SIGUSR1 stays a flag.
+ * After sig_child, in a child with nothing to clean up: SIGTERM, SIGUSR2 and
+ * the master's death end it at once with status 0, also in a blocking call.
+ * SIGUSR1 only sets its flag.
  */
 void	sig_leave_at_once(void);
 
 /*
- * poll(2) with the signals let in; timeout in ms, negative for ever.
- * Returns what poll returns, 0 when a signal came.
+ * poll(2) with our signals unblocked; blocks up to timeout_ms, without limit
+ * if that is negative.  Returns what poll returns, or 0 after a signal.
  */
 int	sig_wait(struct pollfd *, nfds_t, int64_t timeout_ms);
 
-/* Was it set?  Clears it. */
+/* True if the flag was set; clears it. */
 bool	sig_took(volatile sig_atomic_t *);
 
 #endif

@@ -11,7 +11,7 @@
 #define PACE_FIRST_MS	1000
 #define PACE_MAX_MS	60000
 
-/* Servers that are away in turn each have a text of their own. */
+/* Hosts that fail in turn have a text each: compare with all of the last. */
 static bool
 is_news(const struct trouble *t, const char *text)
 {
@@ -28,7 +28,7 @@ is_due(const struct trouble *t, bool news, int64_t now)
 {
 	int64_t	quiet = now - t->logged_at;
 
-	/* News do not wait for the pace of the old text. */
+	/* A new text does not wait for the interval of the old one. */
 	return quiet >= t->pace_ms || (quiet >= PACE_FIRST_MS && news);
 }
 

@@ -1,4 +1,4 @@
-/* trouble.h - one line when trouble starts, few while it lasts, one at the end */
+/* trouble.h - logs a problem when it begins and ends, rarely between */
 #ifndef OUTBOX_TROUBLE_H
 #define OUTBOX_TROUBLE_H
 
@@ -8,25 +8,25 @@
 
 #define TROUBLE_TEXTS	8
 
-/* A zeroed struct trouble is no trouble. */
+/* Zeroed: no problem. */
 struct trouble {
 	bool	active;
-	bool	any_text;	/* another text is no news; stays set */
+	bool	any_text;	/* a change of text is not news; kept */
 	int64_t	since;		/* clock_ms() */
 	int64_t	logged_at;
 	int64_t	pace_ms;
-	char	texts[TROUBLE_TEXTS][512];	/* the latest that were logged */
-	size_t	ntexts;		/* in all */
+	char	texts[TROUBLE_TEXTS][512];	/* the last that were logged */
+	size_t	ntexts;		/* that were logged */
 };
 
 /*
- * It is there: logs a warning when it is new or has a text it did not have
- * lately (at most once a second), and again after 1, 2, 4, ... at most 60
- * seconds.
+ * There is a problem: logs a warning at once, again after 1, 2, 4, ... at most
+ * 60 seconds, and when the text is none of the last TROUBLE_TEXTS, but at most
+ * once a second.
  */
 void	trouble_met(struct trouble *, const char *text, int64_t now);
 
-/* It is gone: logs "what: works again" if there was any. */
+/* It is over: logs "what: works again after N s" if there was a problem. */
 void	trouble_over(struct trouble *, const char *what, int64_t now);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* How many bytes a character that starts so has; 0: none starts so. */
+/* The length of a character by its first byte; 0: none begins so. */
 static size_t
 wanted(unsigned char first)
 {
@@ -17,7 +17,7 @@ wanted(unsigned char first)
 	return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-/* Overlong forms, surrogates and what lies above U+10FFFF. */
+/* Overlong forms, surrogates and code points above U+10FFFF. */
 static bool
 is_excluded(unsigned char first, unsigned char second)
 {
@@ -27,7 +27,7 @@ is_excluded(unsigned char first, unsigned char second)
 	    (first == 0xf4 && second > 0x8f);
 }
 
-/* Of the character at p, of which no more than left bytes are there. */
+/* Length of the character at p, with left bytes to the end; 0: malformed. */
 static size_t
 char_length(const unsigned char *p, size_t left)
 {

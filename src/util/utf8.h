@@ -1,4 +1,4 @@
-/* utf8.h - texts that come from outside, made fit for logs and columns */
+/* utf8.h - check and repair text that comes from outside */
 #ifndef OUTBOX_UTF8_H
 #define OUTBOX_UTF8_H
 
@@ -6,20 +6,20 @@
 #include <stddef.h>
 
 /*
- * Replace each byte that is not part of well-formed UTF-8 by a question
- * mark.  A strict server refuses a whole write-back for one such byte.
+ * Replace each byte that is not part of well-formed UTF-8 by a question mark.
+ * In strict mode the server rejects a whole write-back for one.
  */
 void	utf8_clean(char *);
 
-/* Well-formed, with NUL and control characters allowed? */
+/* True if well-formed; NUL and control characters are allowed. */
 bool	utf8_is_valid(const char *, size_t);
 
-/* Nothing but bytes below 128? */
+/* True if every byte is below 128. */
 bool	utf8_is_ascii(const char *, size_t);
 
 /*
- * So many bytes of a well-formed text are its first max characters, and all
- * of them if it has no more.
+ * Returns the bytes that the first max characters of a well-formed text take,
+ * or len if it has fewer.
  */
 size_t	utf8_first(const char *, size_t len, size_t max);
 

@@ -1,9 +1,9 @@
 /*
- * xalloc.c - allocate or exit
+ * xalloc.c - allocate or end the process
  *
- * Out of memory is a death like any other: the next process repairs what
- * this one left half done.  Nothing here may allocate on the way out, and
- * there is no way to ask for memory and be told no.
+ * Running out of memory is a crash: the next process repairs what this one
+ * left half done.  Nothing here may allocate on the way out, and no caller
+ * gets NULL.
  */
 #include "util/xalloc.h"
 
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 /*
- * write and _exit, not fprintf and exit: both of those may allocate, and the
- * handlers and the buffers that exit would run and flush can be copies of the
- * parent's.  71 is EX_OSERR, which tells the master "a crash, start anew".
+ * write and _exit: fprintf and exit may allocate, and exit would run handlers
+ * and flush buffers that may be copies of the parent's.  The master takes
+ * EX_OSERR (71) for a crash and starts the child again.
  */
 static void __attribute__((noreturn))
 out_of_memory(void)
@@ -36,7 +36,7 @@ xcalloc(size_t n, size_t size)
 {
 	void	*p;
 
-	/* Of nothing, some return NULL: never ask for nothing. */
+	/* calloc(3) may return NULL for 0 bytes. */
 	if (n == 0 || size == 0)
 		n = size = 1;
 	if ((p = calloc(n, size)) == NULL)

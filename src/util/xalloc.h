@@ -1,10 +1,10 @@
-/* xalloc.h - allocate or exit: out of memory is a death like any other */
+/* xalloc.h - allocate or end the process with EX_OSERR */
 #ifndef OUTBOX_XALLOC_H
 #define OUTBOX_XALLOC_H
 
 #include <stddef.h>
 
-/* None of these returns NULL; what they return is the caller's to free(). */
+/* None returns NULL.  The caller frees the result with free(3). */
 void	*xcalloc(size_t, size_t);
 void	*xreallocarray(void *, size_t, size_t);
 char	*xstrdup(const char *);

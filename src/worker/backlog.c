@@ -156,14 +156,20 @@ is_listed(const struct waiting_list *list, uint64_t sequence)
 
 void
 backlog_learn_missed(struct backlog *b, const struct picks *k,
-    const struct batch *batch, const uint64_t *missed, size_t n,
-    const struct waiting_list *list)
+    const struct batch *batch, const struct missed *m)
 {
-	for (size_t i = 0; i < list->n; i++)
-		learn_waiting(b, k, batch, &list->items[i]);
-	for (size_t i = 0; i < n; i++)
-		if (!is_listed(list, missed[i]))
-			note_vanished(b, missed[i]);
+	for (size_t i = 0; i < m->waiting.n; i++)
+		learn_waiting(b, k, batch, &m->waiting.items[i]);
+	for (size_t i = 0; i < m->n; i++)
+		if (!is_listed(&m->waiting, m->sequences[i]))
+			note_vanished(b, m->sequences[i]);
+}
+
+void
+missed_free(struct missed *m)
+{
+	free(m->sequences);
+	store_waiting_free(&m->waiting);
 }
 
 /*

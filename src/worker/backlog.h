@@ -61,13 +61,16 @@ size_t	backlog_nlanes(const struct backlog *);
 /* Which of the messages that are not sent yet have to wait: sets held. */
 void	backlog_hold_back(struct backlog *, struct batch *);
 
-/*
- * What the claim says of rows that were picked and are not in the batch: list
- * has those that still wait, of the n that were missed.
- */
+/* What the claim says of rows that were picked and are not in the batch. */
+struct missed {
+	uint64_t		*sequences;
+	size_t			 n;
+	struct waiting_list	 waiting;	/* those that are still there */
+};
+
 void	backlog_learn_missed(struct backlog *, const struct picks *,
-	    const struct batch *, const uint64_t *missed, size_t n,
-	    const struct waiting_list *list);
+	    const struct batch *, const struct missed *);
+void	missed_free(struct missed *);
 
 /*
  * What became of the messages of a batch so far: failed ones block their lanes.

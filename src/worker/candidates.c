@@ -1,10 +1,10 @@
 /*
  * candidates.c - see candidates.h
  *
- * A scan may serve several batches, because it is one moment: whoever keeps
- * the order of a key commits its rows one after the other, so a row that the
- * scan could not see has no later one of its key in the scan.  That holds as
- * long as nothing that was seen comes back: see goes_on.
+ * A scan shows one moment and may serve several batches.  A producer that keeps
+ * the order of a key commits its rows one after the other, so a row that was
+ * not yet visible has no later row of its key in the scan.  This holds as long
+ * as no row of the scan comes back: see goes_on().
  */
 
 #include "worker/candidates_impl.h"
@@ -19,20 +19,20 @@
 #include "util/xalloc.h"
 
 /*
- * A scan should cost little of the time that its rows last, but new rows of
- * other partitions wait so long.
+ * A scan should take a small part of the time until its rows are used up.  New
+ * rows of other partitions wait during that time.
  */
-#define COSTLY		32	/* above this part: more at once */
-#define CHEAP		128	/* below this part: less */
-#define LASTS_US	500000	/* not longer */
+#define COSTLY		32	/* above 1/32 of the time: read more rows */
+#define CHEAP		128	/* below 1/128: read fewer */
+#define LASTS_US	500000	/* rows of a scan last no longer */
 #define DEPTH_MAX	32
 
-/* So long after its ring a row can be read with some certainty. */
+/* After this time a row that was notified is surely visible. */
 #define RING_OLD_MS	PACE_SOON_MS
 
 void
-candidates_init(struct candidates *l, const struct conf *conf, struct store *store,
-    struct parts *parts, struct lanes *lanes)
+candidates_init(struct candidates *l, const struct conf *conf,
+    struct store *store, struct parts *parts, struct lanes *lanes)
 {
 	memset(l, 0, sizeof(*l));
 	l->conf = conf;
@@ -75,13 +75,13 @@ candidates_next_due(struct candidates *l)
 }
 
 /*
- * Heads that are due, as far as the scan tells that nothing of their lane can
- * be in front of them: rows with lower ids are committed late or were given
- * back.  In a partition that was not scanned up to the head, it has to wait
- * its turn.
+ * Take heads that are due and that the scan has reached.  Earlier rows of their
+ * lane may have appeared, by a late commit or because they were given back.  A
+ * head that the scan of its partition did not reach waits for a later scan.
  */
 static void
-take_heads(struct candidates *l, struct picks *k, const uint64_t *seen, size_t max)
+take_heads(struct candidates *l, struct picks *k, const uint64_t *seen,
+    size_t max)
 {
 	size_t		 n = lanes_count(l->lanes), due;
 	struct pick	*heads;
@@ -106,7 +106,7 @@ range_label(const struct scan *s, size_t i)
 	return &p->labels[i - p->labels[0].range];
 }
 
-/* A partition is seen as far as each of its labels. */
+/* A partition is seen as far as the label that was read least far. */
 static void
 see_parts(struct scan *s, uint64_t *seen)
 {
@@ -122,10 +122,7 @@ see_parts(struct scan *s, uint64_t *seen)
 	}
 }
 
-/*
- * A row of another label may have to go first, if that one was not seen so
- * far.
- */
+/* Rows that the other labels of the partition may have earlier rows for. */
 static void
 drop_unseen(struct scan *s, const uint64_t *seen)
 {
@@ -137,7 +134,7 @@ drop_unseen(struct scan *s, const uint64_t *seen)
 	s->n = kept;
 }
 
-/* How far each range was seen without a gap: to its end, if it has one. */
+/* Up to which sequence each range was read; UINT64_MAX: to its end. */
 static uint64_t *
 note_seen(struct scan *s)
 {
@@ -163,7 +160,7 @@ note_seen(struct scan *s)
 	return seen;
 }
 
-/* What was cut off was not seen: a head behind it may have to wait for it. */
+/* Drop picks from this row on: a head behind it may have to wait for it. */
 static void
 cut_at(struct picks *k, uint64_t sequence)
 {
@@ -175,20 +172,21 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
-/* It waits, or is open. */
+/* Does the row wait, or is it in the open batch? */
 static bool
-is_known(const struct candidates *l, const struct batch *open, uint64_t sequence)
+is_known_row(const struct candidates *l, const struct batch *open,
+    uint64_t sequence)
 {
 	return lanes_has_row(l->lanes, sequence) ||
 	    (open != NULL && batch_msg(open, sequence) != NULL);
 }
 
 /*
- * Rings for these partitions have had their look, if it was not too soon; and
- * how many rows of each label were met in vain.
+ * The scanned partitions are not woken any more, if the scan was not too early
+ * or found a new row; and count the rows of each label that it read in vain.
  */
 static void
-note_looks(struct candidates *l, const struct batch *open)
+note_scan(struct candidates *l, const struct batch *open)
 {
 	struct scan	*s = &l->scan;
 
@@ -198,13 +196,13 @@ note_looks(struct candidates *l, const struct batch *open)
 			s->parts[i]->woken = false;
 	}
 	for (size_t i = 0; i < s->n; i++)
-		if (is_known(l, open, s->rows[i].sequence))
+		if (is_known_row(l, open, s->rows[i].sequence))
 			range_label(s, s->rows[i].range)->nknown++;
 		else
 			s->parts[s->rows[i].range]->woken = false;
 }
 
-/* Narrow looks come back for what the batch had no room for. */
+/* Narrow scans come back for rows that did not fit into the batch. */
 static void
 note_left(struct scan *s)
 {
@@ -213,9 +211,8 @@ note_left(struct scan *s)
 }
 
 /*
- * The scan's next rows, less those that are known, because they wait or
- * because they are open, up to limit in all.  The first row that would be cut
- * off goes in place of heads that went for it.
+ * Take the scan's next rows, without known ones, up to limit picks in all.  If
+ * heads fill the batch, later heads give way to the first row that is left.
  */
 static void
 take_rows(struct candidates *l, struct picks *k, const struct batch *open,
@@ -226,7 +223,7 @@ take_rows(struct candidates *l, struct picks *k, const struct batch *open,
 	for (; s->next < s->n; s->next++) {
 		struct candidate c = s->rows[s->next];
 
-		if (is_known(l, open, c.sequence))
+		if (is_known_row(l, open, c.sequence))
 			continue;
 		if (k->n == limit)
 			cut_at(k, c.sequence);
@@ -238,9 +235,8 @@ take_rows(struct candidates *l, struct picks *k, const struct batch *open,
 }
 
 /*
- * Rows of a scan just made, and heads that are due. Neither may crowd out the
- * other: with many heads that fail again and again, half of the batch is
- * still for rows that were never tried, and of a batch of one every other.
+ * Take rows of a new scan and heads that are due.  Heads that fail again and
+ * again get at most half of the batch; of batches of one row, every other one.
  */
 static void
 take_first(struct candidates *l, struct picks *k, const struct batch *open,
@@ -248,7 +244,7 @@ take_first(struct candidates *l, struct picks *k, const struct batch *open,
 {
 	uint64_t	*seen = note_seen(&l->scan);
 
-	note_looks(l, open);
+	note_scan(l, open);
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
 	    limit);
 	take_rows(l, k, open, limit);
@@ -256,7 +252,7 @@ take_first(struct candidates *l, struct picks *k, const struct batch *open,
 	free(seen);
 }
 
-/* Rows that wait would be read again and again, only to be passed. */
+/* A small question is no use while lanes are blocked: it reads their rows. */
 static bool
 reads_few(const struct candidates *l)
 {
@@ -270,23 +266,28 @@ candidates_would_ask(const struct candidates *l)
 	    l->parts->nplaces <= STORE_RANGES;
 }
 
-/* Who is rung for a row will want the message: one statement less for it. */
+/* A woken worker reads the messages with the rows: one statement less. */
 static int
 ask_few(struct candidates *l, bool *all, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	size_t		 max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
+	struct few	 f;
 
-	if (l->narrow && l->conf->worker.leasing)
-		return store_few_ahead(l->store, s->ranges, s->nranges, max,
-		    &s->rows, &s->n, &s->ahead, all, e);
-	return store_few(l->store, s->ranges, s->nranges, &s->rows, &s->n,
-	    all, e);
+	if ((l->narrow && l->conf->worker.leasing ?
+	    store_few_ahead(l->store, s->ranges, s->nranges, max, &f, e) :
+	    store_few(l->store, s->ranges, s->nranges, &f, e)) < 0)
+		return -1;
+	s->rows = f.rows;
+	s->n = f.n;
+	s->ahead = f.ahead;
+	*all = f.all;
+	return 0;
 }
 
 /*
- * A worker with little to do asks one cheap question, which has its answer:
- * there is nothing, or so little that it is all.
+ * While little waits, one cheap statement reads all of it or nothing.  *all is
+ * false if a scan has to be made.
  */
 static int
 read_few(struct candidates *l, bool *all, struct err *e)
@@ -294,7 +295,7 @@ read_few(struct candidates *l, bool *all, struct err *e)
 	struct scan	*s = &l->scan;
 
 	*all = false;
-	/* It may have been asked just now, with the leases. */
+	/* The statement that read the leases may have asked it just now. */
 	if (candidates_would_ask(l) && l->empty) {
 		*all = true;
 		return 0;
@@ -323,8 +324,8 @@ read_rows(struct candidates *l, struct err *e)
 }
 
 /*
- * Ask for more at once if scans take too much of the time, dead index entries
- * in front of the first row perhaps, for less if they take next to none.
+ * Read more rows in a scan if scans take much of the time, for example because
+ * of dead index entries before the first row; fewer if they take little.
  */
 static void
 adapt(struct scan *s, int64_t now)
@@ -364,11 +365,11 @@ scan(struct candidates *l, size_t limit, struct err *e)
 }
 
 /*
- * Is what the scan left still the next to be sent?  Not if a lane waited, for
- * rows of it that were passed or parked may be free now, and not if somebody
- * has made old rows due and rung: then the epoch is another.  Until we know of
- * it the fence does, and without leases there is none.  Nor may it keep new
- * rows of other partitions waiting for long.
+ * Are the scan's remaining rows still the next ones?  Not if a lane was blocked:
+ * rows of it that were skipped or parked may be free now.  Not if an epoch was
+ * raised: old rows may be due again.  An epoch that this worker does not know
+ * of yet closes the fence of the claim; without leases there is no fence.  And
+ * new rows of other partitions must not wait for long.
  */
 static bool
 goes_on(const struct candidates *l)
@@ -426,7 +427,8 @@ is_named(const struct part *p, const struct label_set *which)
 }
 
 bool
-candidates_wake(struct candidates *l, const struct label_set *which, int64_t now)
+candidates_wake(struct candidates *l, const struct label_set *which,
+    int64_t now)
 {
 	bool	ours = false;
 

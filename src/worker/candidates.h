@@ -1,8 +1,10 @@
 /*
- * candidates.h - which rows the next tick tries: what a scan saw, and due heads
+ * candidates.h - the rows that the next tick tries to claim
  *
- * Rows come in sequence order, and what is not taken is cut off at the end:
- * a row that was not looked at may belong before one that was.
+ * A scan reads waiting rows of some partitions in sequence order.  Picks are
+ * its first rows and the heads of blocked lanes that are due.  Rows that do not
+ * fit are cut off at the end, so no row is picked before an earlier one that
+ * the scan did not reach.
  */
 #ifndef OUTBOX_CANDIDATES_H
 #define OUTBOX_CANDIDATES_H
@@ -22,35 +24,35 @@ struct picks {
 	struct pick		*items;
 	size_t			 n;
 	uint64_t		*sequences;	/* of the items */
-	const struct range	*ranges;	/* until the next look */
+	const struct range	*ranges;	/* valid until the next pick */
 	size_t			 nranges;
-	struct batch		 ahead;		/* what is read of them already */
+	struct batch		 ahead;		/* messages read by the scan */
 };
 
 /*
- * What one statement saw of the partitions.  The rows that a batch has no
- * room for are for the next ones: reading costs time for each partition and,
- * while somebody holds an old snapshot, for each row delivered since.
+ * The rows that one statement found.  Rows that do not fit into a batch are
+ * kept for the next batches: a scan costs time for each partition and, while
+ * an old snapshot is open, for each row delivered since.
  */
 struct scan {
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][MSG_LABEL];
-	struct part		*parts[STORE_RANGES];	/* if still ours; the
-						   ranges of one follow each
-						   other */
+	struct part		*parts[STORE_RANGES];	/* of each range; the
+						   ranges of a partition
+						   follow each other */
 	size_t			 nranges;
 	struct candidate	*rows;
-	size_t			 n, next;	/* not taken: from next on */
-	struct batch		 ahead;		/* of the rows; may be less */
-	bool			 calm;		/* no lane waited then */
-	bool			 clean;		/* all before it are delivered */
+	size_t			 n, next;	/* rows before next are taken */
+	struct batch		 ahead;		/* messages of some rows */
+	bool			 calm;		/* no lane was blocked */
+	bool			 clean;		/* taken rows are delivered */
 
 	size_t			 depth;		/* batches to ask for */
 	int64_t			 began_at;	/* clock_us() */
 	int64_t			 took_us;
-	bool			 narrow;	/* it did not go everywhere */
-	bool			 many;		/* it found STORE_FEW at least */
-	bool			 rich;		/* and there may be more */
+	bool			 narrow;	/* only woken partitions */
+	bool			 many;		/* STORE_FEW rows or more */
+	bool			 rich;		/* a range used up its limit */
 };
 
 struct candidates {
@@ -60,16 +62,19 @@ struct candidates {
 	struct lanes		*lanes;
 	struct scan		 scan;
 
-	size_t			 rotate;	/* which partitions come first */
-	size_t			 turn;		/* whose the odd row is */
-	size_t			 looked_at;	/* partitions, since work was found */
-	bool			 idle;		/* the last one found nothing */
-	bool			 narrow;	/* look only where somebody has
-						   rung, and where rows were left */
-	bool			 saw_all;	/* there was one that was not */
-	bool			 empty;		/* no row waits, it was said */
-	bool			 cut;		/* the last had not room for all */
-	int64_t			 heads_at;	/* no head is tried before */
+	size_t			 rotate;	/* first partition of a scan */
+	size_t			 turn;		/* odd: heads get the odd row */
+	size_t			 looked_at;	/* partitions without work in
+						   a row */
+	bool			 idle;		/* the last scan found nothing */
+	bool			 narrow;	/* next scans: only woken
+						   partitions and those with
+						   rows left */
+	bool			 saw_all;	/* a scan was not narrow */
+	bool			 empty;		/* see candidates_are_none */
+	bool			 cut;		/* partitions were left out */
+	int64_t			 heads_at;	/* clock_ms(); due heads wait
+						   until then */
 };
 
 void	candidates_init(struct candidates *, const struct conf *,
@@ -77,67 +82,71 @@ void	candidates_init(struct candidates *, const struct conf *,
 void	candidates_free(struct candidates *);
 
 /*
- * At most limit rows, without those of open, a batch that is delivered and not
- * yet written back (NULL: none).  picks_free() gives back what is in picks, also
- * after -1.
+ * Pick at most limit rows.  Rows of open are left out: a batch that is published
+ * and not yet settled, or NULL.  The caller calls picks_free(), also after -1.
  */
-int	candidates_pick(struct candidates *, struct picks *, const struct batch *open,
-	    size_t limit, struct err *);
+int	candidates_pick(struct candidates *, struct picks *,
+	    const struct batch *open, size_t limit, struct err *);
 void	picks_free(struct picks *);
 
-/* The partition of a row that was picked, NULL for others. */
+/* The partition of a picked row; NULL for other rows. */
 struct part *picks_part(const struct picks *, uint64_t sequence);
 
 /*
- * All ranges of the partitions that something was picked from; at most
+ * All ranges of the partitions of picked rows; returns how many, at most
  * STORE_RANGES.
  */
 size_t	picks_ranges(const struct picks *, struct range *);
 
-/* Of the next scans: do they look only where something is known to be? */
+/* Make the next scans narrow, or let them read all partitions. */
 void	candidates_go_narrow(struct candidates *, bool narrow);
 
-/* Has a scan since the last call gone everywhere? */
+/* Was a scan since the last call not narrow? */
 bool	candidates_saw_all(struct candidates *);
 
 /*
- * Somebody else has just seen that no row waits, or has not: what was said
- * before is old.
+ * With true: another statement has just found that no row waits, so the next
+ * scan need not ask.  With false: nothing is known.
  */
 void	candidates_are_none(struct candidates *, bool none);
 
-/* What came of it: was anything claimed?  Are there partitions left? */
+/*
+ * The tick of the last pick is over; claimed: it claimed rows.  Returns whether
+ * partitions are left that no scan has read since work was found.
+ */
 bool	candidates_round_is_over(struct candidates *, bool claimed);
 
-/* Did the last scan see more rows than it gave out, or may there be more? */
+/* Has the last scan more rows, or may there be more in its partitions? */
 bool	candidates_left_some(const struct candidates *);
 
 /*
- * All that was picked is delivered: what the scan saw behind it may be next.
- * Otherwise the next look scans again, for nobody knows what comes back.
+ * All picked rows are delivered: the scan's next rows may be picked without a
+ * new scan.  Otherwise the next pick scans again, because rows may come back.
  */
 void	candidates_all_done(struct candidates *);
 
 /*
- * Somebody has rung for these.  A row may be heard of before it can be read, so
- * narrow looks go there for some milliseconds, and one after that if none has
- * found a new row.  Returns whether any of them is ours.
+ * Rows were inserted under these labels.  A wake-up may come before the row can
+ * be read, so narrow scans read these partitions for some milliseconds, and
+ * once more after that if no scan has found a new row.  Returns whether one of
+ * the labels is ours.  now is clock_ms().
  */
-bool	candidates_wake(struct candidates *, const struct label_set *, int64_t now);
+bool	candidates_wake(struct candidates *, const struct label_set *,
+	    int64_t now);
 
-/* Is there a ring that no new row was found for yet? */
+/* Is there a woken partition in which no new row was found yet? */
 bool	candidates_are_woken(const struct candidates *);
 
-/* Something failed: what the scan has left may not be the next any more. */
+/* Something failed: forget the scan's rows. */
 void	candidates_drop(struct candidates *);
 
-/* Would the next look first ask whether there are rows at all? */
+/* Would the next scan first ask whether any row waits? */
 bool	candidates_would_ask(const struct candidates *);
 
-/* No head of a lane is tried before this; clock_ms(). */
+/* No head of a blocked lane is picked before until; clock_ms(). */
 void	candidates_delay_heads(struct candidates *, int64_t until);
 
-/* When a head that waits can be tried; INT64_MAX: nothing waits. */
+/* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	candidates_next_due(struct candidates *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * candidates_ranges.c - where the next scan looks, and for how many rows
+ * candidates_ranges.c - the partitions of the next scan, and its limits
  */
 
 #include "worker/candidates_impl.h"
@@ -10,7 +10,7 @@
 
 #include "util/clock.h"
 
-/* So long after its ring a row can be read as a rule. */
+/* After this time a row that was notified is visible as a rule. */
 #define RING_MS		2
 
 static void
@@ -35,21 +35,21 @@ count_full(const struct part *p)
 	return n;
 }
 
-/* Does a narrow look go there? */
+/* Does a narrow scan read it? */
 static bool
-is_wanted(const struct part *p, int64_t now)
+is_woken_or_full(const struct part *p, int64_t now)
 {
 	return count_full(p) > 0 || p->woken || now < p->woken_at + RING_MS;
 }
 
-/* The partitions of a scan, and how many labels they have together. */
+/* The partitions of a scan, and the number of their labels. */
 struct chosen {
 	struct part	*parts[STORE_RANGES];
 	size_t		 n;
 	size_t		 nlabels;
 };
 
-/* With all of its labels or not at all. */
+/* Adds all labels of the partition, or none. */
 static bool
 add_part(struct chosen *c, struct part *p, size_t max)
 {
@@ -64,7 +64,7 @@ add_part(struct chosen *c, struct part *p, size_t max)
 static bool
 is_passed(const struct candidates *l, const struct part *p, int64_t now)
 {
-	return p->fresh || (l->narrow && !is_wanted(p, now));
+	return p->fresh || (l->narrow && !is_woken_or_full(p, now));
 }
 
 static struct part *
@@ -82,9 +82,9 @@ first_in_turn(const struct candidates *l, int64_t now)
 }
 
 /*
- * Busy ones first, up to half of the places, then whose turn it is; but if the
- * first of those is a class, that one always, for it may need all of the
- * places.  A class whose turn it is not has to leave some to the others.
+ * Busy partitions come first, up to half of the ranges.  The rest is for the
+ * next partitions in rotation.  If the first of these is a class, it precedes
+ * the busy ones, because it may need all ranges.
  */
 static void
 choose_busy(struct candidates *l, struct chosen *c, int64_t now)
@@ -126,12 +126,12 @@ choose_parts(struct candidates *l, struct chosen *c)
 }
 
 /*
- * Ranges of the chosen partitions, one for each label, always from the first
- * waiting row: ids are not committed in order, and a scan that starts higher
- * would let a later row of a key pass one that was committed meanwhile. Each
- * gets a fair share; those that used theirs up the last time divide the whole
- * batch among them too, so that one busy label among many idle ones is not
- * slow.
+ * One range for each label of the chosen partitions.  A range always starts at
+ * the first waiting row: ids are not committed in order, and a range that starts
+ * higher would let a later row of a key overtake one that was committed since.
+ * Each range gets an equal share of the limit.  Ranges that used up their share
+ * the last time divide the whole limit among them, so that one busy label among
+ * many idle ones is not slow.
  */
 void
 candidates_choose_ranges(struct candidates *l, size_t limit)

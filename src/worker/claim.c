@@ -93,7 +93,7 @@ may_go_early(struct claim *c, const struct picks *k)
  * messages are here they may be sent while it is being committed.
  */
 static int
-prepare(struct claim *c, struct picks *k, struct err *e)
+prepare_claim(struct claim *c, struct picks *k, struct err *e)
 {
 	bool	marked = false;
 
@@ -111,12 +111,12 @@ static int
 claim_alone(struct claim *c, struct picks *k, struct batch *b,
     uint64_t *claimed, struct err *e)
 {
-	struct range	ranges[STORE_RANGES];
-	size_t		n = picks_ranges(k, ranges);
+	struct range		ranges[STORE_RANGES];
+	struct claim_set	set = { ranges, picks_ranges(k, ranges),
+				    k->sequences, k->n };
 
 	b->early = may_go_early(c, k);
-	if (store_claim(c->store, ranges, n, k->sequences, k->n, b, claimed,
-	    e) < 0)
+	if (store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;
 	if (*claimed == 0 || use_ahead(c, k, *claimed == k->n, b))
 		return 0;
@@ -128,13 +128,17 @@ static int
 settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
     struct batch *b, uint64_t *claimed, struct err *e)
 {
-	struct range	ranges[STORE_RANGES];
-	size_t		n = picks_ranges(k, ranges);
-	uint64_t	changed;
+	struct range		ranges[STORE_RANGES];
+	struct claim_set	set = { ranges, picks_ranges(k, ranges),
+				    k->sequences, k->n };
+	uint64_t		changed;
+	int			rc;
 
 	b->early = may_go_early(c, k);
-	if (store_turn(c->store, &s->batch, &s->counts, ranges, n,
-	    k->sequences, k->n, b, &changed, e) < 0)
+	rc = store_turn(c->store, &s->batch, &set, b, &changed, e);
+	if (rc == 0 || store_fault(c->store) == DB_LOST)
+		settle_is_in_doubt(s);
+	if (rc < 0)
 		return -1;
 	if (!use_ahead(c, k, changed == s->batch.n + k->n, b)) {
 		b->early = false;	/* the fetch waits for it */
@@ -154,7 +158,7 @@ claim_rows(struct claim *c, struct settle *s, struct picks *k,
 
 	memset(b, 0, sizeof(*b));
 	*claimed = 0;
-	if (prepare(c, k, e) < 0)
+	if (prepare_claim(c, k, e) < 0)
 		return -1;
 	rc = s->open ? settle_and_claim(c, s, k, b, claimed, e) :
 	    claim_alone(c, k, b, claimed, e);
@@ -182,13 +186,14 @@ list_unclaimed(const struct picks *k, const struct batch *b, uint64_t *out)
 
 int
 claim_learn_missed(struct claim *c, const struct picks *k,
-    const struct batch *b, uint64_t *missed, size_t *n,
-    struct waiting_list *list, struct err *e)
+    const struct batch *b, struct missed *m, struct err *e)
 {
-	*n = list_unclaimed(k, b, missed);
-	if (*n == 0)
+	memset(m, 0, sizeof(*m));
+	m->sequences = xcalloc(k->n + 1, sizeof(*m->sequences));
+	m->n = list_unclaimed(k, b, m->sequences);
+	if (m->n == 0)
 		return 0;
-	return store_waiting(c->store, missed, *n, list, e);
+	return store_waiting(c->store, m->sequences, m->n, &m->waiting, e);
 }
 
 int

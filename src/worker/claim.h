@@ -16,7 +16,7 @@
 #include "recovery/doubt.h"
 #include "store/store.h"
 #include "util/err.h"
-#include "worker/candidates.h"
+#include "worker/backlog.h"
 #include "worker/fleet.h"
 #include "worker/settle.h"
 
@@ -42,13 +42,9 @@ size_t	claim_limit(struct claim *, size_t limit);
 int	claim_rows(struct claim *, struct settle *, struct picks *,
 	    struct batch *, uint64_t *claimed, struct err *);
 
-/*
- * Learn why candidates are not in the batch.  missed has room for all that was
- * picked; the caller gives the list back with store_waiting_free().
- */
+/* Learn why candidates are not in the batch; missed_free() also after -1. */
 int	claim_learn_missed(struct claim *, const struct picks *,
-	    const struct batch *, uint64_t *missed, size_t *n,
-	    struct waiting_list *, struct err *);
+	    const struct batch *, struct missed *, struct err *);
 
 /*
  * Fetch what was too large to be fetched with the others, as far as there is

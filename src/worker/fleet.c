@@ -1,4 +1,4 @@
-/* fleet.c - see fleet.h; decides, and lets the store write */
+/* fleet.c - see fleet.h */
 
 #include "worker/fleet_impl.h"
 
@@ -10,20 +10,20 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-#define SWEEP_MS	2500	/* new labels are served within 5 s */
+#define SWEEP_MS	2500	/* so new labels have a lease within 5 s */
 #define PURGE_MS	(5 * 60 * 1000)
-#define PARKED_MS	(30 * 1000)	/* it looks at each parked label */
-#define WISH_MS		2000	/* another count: between two tries */
+#define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
+#define WISH_MS		2000	/* between two tries of a wish */
 
 /*
- * A mark speaks of so many rows that are still to come.  That is what who has
- * the lease after us has to look for at most, however late he comes; and how
- * many may be left when it is made anew.
+ * A mark covers EARLY_ROWS rows that are still to come: the next owner searches
+ * the stream for that many rows at most.  It is renewed when fewer than
+ * EARLY_LEFT are left.
  */
 #define EARLY_ROWS	4000
 #define EARLY_LEFT	1000
 
-/* Global variables may be set at any time. */
+/* An operator may change global variables of the server at any time. */
 #define SERVER_MS	30000
 
 static void
@@ -72,7 +72,7 @@ void
 fleet_restart(struct fleet *f)
 {
 	fleet_drop(f);
-	f->beat_at = f->look_at = f->all_at = f->lease_until = 0;
+	f->beat_at = f->read_at = f->all_at = f->lease_until = 0;
 }
 
 void
@@ -96,16 +96,16 @@ fleet_former_was_used(struct fleet *f)
 void
 fleet_reread(struct fleet *f)
 {
-	f->look_at = f->all_at = 0;
+	f->read_at = f->all_at = 0;
 }
 
 int64_t
 fleet_next(const struct fleet *f)
 {
-	return f->beat_at < f->look_at ? f->beat_at : f->look_at;
+	return f->beat_at < f->read_at ? f->beat_at : f->read_at;
 }
 
-/* Is it worth to name the labels?  A table of few is read at once. */
+/* Is a statement that names n labels cheaper than one that reads all leases? */
 static bool
 is_small_share(const struct fleet *f, size_t n)
 {
@@ -123,7 +123,7 @@ owned_labels(const struct fleet *f, size_t more)
 	return labels;
 }
 
-/* Before the marks go nobody sends early any more. */
+/* No row may be sent early after our marks are gone. */
 static void
 stop_going_early(struct fleet *f)
 {
@@ -159,9 +159,8 @@ lease_cmp(const void *label, const void *lease)
 }
 
 /*
- * What was marked under epochs that are over, by these leases, has gone well
- * if we are here to tell; without that whoever has the lease next would look
- * for rows in vain.
+ * List our marks under epochs that are over, by these leases.  Their batches are
+ * settled, so the next owner would search the stream in vain.
  */
 static void
 list_old_marks(const struct partition *p, const struct lease *leases, size_t n,
@@ -195,7 +194,7 @@ forget_marks(struct fleet *f, const struct lease *leases, size_t n,
 	return rc;
 }
 
-/* What all of its leases say: the least. */
+/* The lowest mark of its labels. */
 static uint64_t
 early_upto(const struct partition *p)
 {
@@ -207,7 +206,7 @@ early_upto(const struct partition *p)
 	return least;
 }
 
-/* Rows without a label are two ranges, and their lease is left alone. */
+/* The label "" gets no mark: its rows are two ranges. */
 bool
 fleet_may_go_early(struct fleet *f, const struct partition *p,
     uint64_t sequence, int64_t now)
@@ -222,7 +221,7 @@ fleet_may_go_early(struct fleet *f, const struct partition *p,
 		return false;
 	if (sequence + EARLY_LEFT > upto) {
 		f->mark_now = true;
-		f->look_at = now;
+		f->read_at = now;
 	}
 	return sequence <= upto;
 }
@@ -268,7 +267,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	return 0;
 }
 
-/* My place among the living, and how many they are. */
+/* Our rank among the live workers, and their number. */
 static void
 count_fleet(struct fleet *f, const struct store_view *v)
 {
@@ -283,14 +282,14 @@ count_fleet(struct fleet *f, const struct store_view *v)
 }
 
 static bool
-is_wanted(const struct fleet *f, size_t i)
+is_my_share(const struct fleet *f, size_t i)
 {
 	if (!f->conf->worker.leasing)
 		return true;
 	return f->place < f->active && i % f->active == f->place;
 }
 
-/* What to give up and what to take, from the table as it is. */
+/* Leases to release and leases to take. */
 struct moves {
 	const struct lease	**out, **in;
 	size_t			  nout, nin;
@@ -304,7 +303,7 @@ choose_desired(struct fleet *f, const struct store_view *v)
 	fleet_group(f, &v->counts, v->leases, v->nleases, of);
 	free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
-		if (is_wanted(f, of[i]))
+		if (is_my_share(f, of[i]))
 			add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);
@@ -370,7 +369,7 @@ must_see_all(const struct fleet *f, int64_t now)
 	    f->place != f->for_place || f->active != f->for_active;
 }
 
-/* What was made says who is to do something about it. */
+/* Log the new lease rows, with the remedy if a producer is to blame. */
 static void
 tell_strays(const struct counts *c, unsigned n, const char *label)
 {
@@ -387,7 +386,7 @@ tell_strays(const struct counts *c, unsigned n, const char *label)
 }
 
 static int
-sweep(struct fleet *f, int (*adopt)(struct store *, unsigned *,
+adopt_labels(struct fleet *f, int (*adopt)(struct store *, unsigned *,
     char[STORE_LABEL], struct err *), const struct counts *c, bool *created,
     struct err *e)
 {
@@ -402,7 +401,7 @@ sweep(struct fleet *f, int (*adopt)(struct store *, unsigned *,
 	return 0;
 }
 
-/* Duties of one worker of the fleet: the first.  Were leases created? */
+/* Duties of the first worker.  Sets *created if it made lease rows. */
 static int
 housekeep(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
@@ -411,12 +410,12 @@ housekeep(struct fleet *f, int64_t now, const struct counts *c,
 		return 0;
 	if (now >= f->sweep_at) {
 		f->sweep_at = now + SWEEP_MS;
-		if (sweep(f, store_adopt_strays, c, created, e) < 0)
+		if (adopt_labels(f, store_adopt_strays, c, created, e) < 0)
 			return -1;
 	}
 	if (now >= f->parked_at) {
 		f->parked_at = now + PARKED_MS;
-		if (sweep(f, store_adopt_parked, c, created, e) < 0)
+		if (adopt_labels(f, store_adopt_parked, c, created, e) < 0)
 			return -1;
 	}
 	if (now >= f->purge_at) {
@@ -427,7 +426,7 @@ housekeep(struct fleet *f, int64_t now, const struct counts *c,
 	return 0;
 }
 
-/* All leases, or those that are ours or should be, and rows, if wanted. */
+/* Read all leases, or those that are or should be ours; rows: see ask. */
 static int
 read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
@@ -445,7 +444,7 @@ read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
 	return rc;
 }
 
-/* The same again, after a change. */
+/* Read them again, after a change. */
 static int
 read_again(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
@@ -454,9 +453,9 @@ read_again(struct fleet *f, bool all, bool rows, struct store_view *v,
 	return read_view(f, all, rows, v, e);
 }
 
-/* In and out; the view is as it is after that. */
+/* Release and take leases; *v is read again if that changed something. */
 static int
-move(struct fleet *f, bool all, struct store_view *v, struct err *e)
+move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
 {
 	struct moves	mv = { 0 };
 	bool		changed = false;
@@ -473,8 +472,8 @@ move(struct fleet *f, bool all, struct store_view *v, struct err *e)
 }
 
 /*
- * A raised epoch may tell of another label of a class, or of other counts: in
- * a share that cannot be seen.
+ * A raised epoch may mean that a class has another label, or that other counts
+ * were declared.  A share of the leases does not show that: read all.
  */
 static int
 see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
@@ -488,18 +487,19 @@ see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 }
 
 /*
- * What the view told of our rows holds if the partitions are still the same.
- * If other counts were declared since the desired ones were chosen, we own what
- * we owned, under epochs that are over, and look again.
+ * Make the view's leases our partitions.  Its answer about rows holds only if
+ * the partitions are the same as before.  If other counts were declared after
+ * the desired labels were chosen, keep the partitions, whose epochs are over
+ * then, and read again.
  */
 static int
-adopt(struct fleet *f, int64_t now, bool all, bool asked,
+adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
     struct store_view *v, struct err *e)
 {
 	unsigned	version = f->parts.version;
 	bool		waits = v->waits;
 
-	if (move(f, all, v, e) < 0)
+	if (move_leases(f, all, v, e) < 0)
 		return -1;
 	if (!all && !fleet_knows(f, v) && see_all(f, now, v, e) < 0)
 		return -1;
@@ -537,7 +537,7 @@ tell_repartition(struct fleet *f, const struct repartition *r)
 	f->wish_told = r->busy;
 }
 
-/* Another partition count, if the master asks for it. */
+/* Declare the partition count that the master wishes. */
 static int
 repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 {
@@ -554,9 +554,12 @@ repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 	return 0;
 }
 
-/* Who is alive, and all leases where that or a duty of ours changes them. */
+/*
+ * Count the workers and do the duties of the first one.  If leases were created,
+ * or if the workers or the counts have changed, read all leases.
+ */
 static int
-see(struct fleet *f, int64_t now, bool *all, bool rows,
+refresh_view(struct fleet *f, int64_t now, bool *all, bool rows,
     struct store_view *v, struct err *e)
 {
 	bool	created = false;
@@ -573,9 +576,9 @@ see(struct fleet *f, int64_t now, bool *all, bool rows,
 	return 0;
 }
 
-/* Rows are asked about where one statement can do it. */
+/* Read workers and leases, and rows if one statement can do that. */
 static int
-look(struct fleet *f, int64_t now, struct err *e)
+check_leases(struct fleet *f, int64_t now, struct err *e)
 {
 	struct store_view	v;
 	bool			all = must_see_all(f, now);
@@ -585,22 +588,22 @@ look(struct fleet *f, int64_t now, struct err *e)
 
 	if (read_view(f, all, ask, &v, e) < 0)
 		return -1;
-	rc = see(f, now, &all, ask, &v, e);
+	rc = refresh_view(f, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
 		f->all_at = now + FLEET_ALL_MS;
 		choose_desired(f, &v);
 	}
 	if (rc == 0) {
-		f->look_at = now + FLEET_LOOK_MS;
-		rc = adopt(f, now, all, ask, &v, e);
+		f->read_at = now + FLEET_READ_MS;
+		rc = adopt_view(f, now, all, ask, &v, e);
 	}
 	if (rc < 0)
-		f->look_at = now;
+		f->read_at = now;
 	store_view_free(&v);
 	return rc;
 }
 
-/* Former owners' marks, as soon as no row needs them any more. */
+/* Take marks of former owners away once no row needs them. */
 static int
 clear_marks(struct fleet *f, struct err *e)
 {
@@ -611,7 +614,7 @@ clear_marks(struct fleet *f, struct err *e)
 	return any ? store_clear_marks(f->store, e) : 0;
 }
 
-/* Somebody would go early: what is known of the server must not be old. */
+/* Check the server's settings while messages are to be sent early. */
 static int
 check_server(struct fleet *f, int64_t now, struct err *e)
 {
@@ -629,14 +632,14 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 		return -1;
 	if (now >= f->lease_until && f->conf->worker.leasing) {
 		fleet_drop(f);
-		f->look_at = now;
+		f->read_at = now;
 	}
 	if (f->mark_now)
 		f->beat_at = now;
 	f->mark_now = false;
 	if (fleet_keep_alive(f, now, e) < 0)
 		return -1;
-	if (now < f->look_at)
+	if (now < f->read_at)
 		return 0;
-	return clear_marks(f, e) < 0 ? -1 : look(f, now, e);
+	return clear_marks(f, e) < 0 ? -1 : check_leases(f, now, e);
 }

@@ -1,11 +1,11 @@
 /*
- * fleet.h - this worker as one of a fleet: alive, and owner of partitions
+ * fleet.h - which partitions this worker owns, and under which epochs
  *
- * Worker i of the n live ones, sorted by id, wants the entries i, i+n, i+2n
- * of the sorted partitions: labels, or classes of them while several partition
- * counts are declared. It takes what it wants and what is free, renews what it
- * has, and gives up at once what it no longer wants.  It works on a class only
- * while it has the leases of all of its labels.
+ * The first stage of a tick.  A partition is a label, or a class of labels while
+ * several partition counts are declared (counts.h).  Worker i of n live workers,
+ * sorted by id, should own partitions i, i+n, i+2n of the sorted list.  It takes
+ * the leases of these when they are free, renews them, and releases all others
+ * at once.  It works on a class only while it has the leases of all its labels.
  */
 #ifndef OUTBOX_FLEET_H
 #define OUTBOX_FLEET_H
@@ -20,50 +20,44 @@
 #include "store/store.h"
 
 /*
- * How often a member looks at the fleet and the leases.  Where the partitions
- * are many and his share is small it looks at that share, and at all of them
- * when the fleet has changed or so much time has passed.
+ * How often a worker reads workers and leases.  If its share of many partitions
+ * is small, it reads only the leases of that share, and all of them every
+ * FLEET_ALL_MS and when the workers have changed.
  */
-#define FLEET_LOOK_MS	1000
+#define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
 
-/* What a look at the leases has learnt of the rows of our partitions. */
-enum fleet_rows {
-	FLEET_NOT_ASKED,
-	FLEET_NO_ROWS,		/* none waits */
-	FLEET_ROWS		/* some do */
-};
+/* Do rows of our partitions wait?  Read together with the leases. */
+enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
 
-/* A label of ours, and its lease as it was when it was read. */
+/* A label of ours, and its lease as it was last read. */
 struct leased_label {
 	char		label[MSG_LABEL];
 	uint64_t	epoch;
-	uint64_t	early_upto;	/* rows that may go early */
-	uint64_t	unsure_upto;	/* that have, perhaps, and do not say so */
+	uint64_t	early_upto;	/* our mark: rows up to here may be
+					   sent before their claim commits */
+	uint64_t	unsure_upto;	/* mark of a former owner: rows up to
+					   here may be in the stream */
 };
 
-/*
- * What this worker owns as a whole or not at all: one label, or while several
- * partition counts are declared a class of them (counts.h).
- */
+/* One label, or a class of labels; owned as a whole or not at all. */
 struct partition {
-	unsigned		born;		/* another one: it was not ours
-						   for a while, or has other
-						   labels */
+	unsigned		born;		/* changes when it was lost in
+						   between or has other labels */
 	size_t			nlabels;	/* not 0 */
 	struct leased_label	labels[];	/* sorted bytewise */
 };
 
-/* All that is owned, as a value for the other stages: they only read it. */
+/* All partitions of this worker, as a value that other stages only read. */
 struct partitions {
-	struct partition	**items;	/* sorted by their first labels */
+	struct partition	**items;	/* sorted by first label */
 	size_t			  n;
-	struct counts		  counts;	/* declared when they were read */
-	unsigned		  version;	/* another one: labels, epochs or
-						   counts have changed */
+	struct counts		  counts;	/* read with them */
+	unsigned		  version;	/* changes with labels, epochs
+						   or counts */
 };
 
-/* The label of a lease of ours, of a class that may be incomplete. */
+/* The label of a lease of ours; its class may be incomplete. */
 struct owned {
 	char			 label[MSG_LABEL];
 };
@@ -78,39 +72,43 @@ struct fleet {
 	size_t			  nowned;
 	char			**desired;	/* labels; sorted */
 	size_t			  ndesired;
-	struct counts		  counts;	/* desired is made by these */
-	size_t			  place;	/* mine in the fleet, from 0 */
-	size_t			  active;	/* live workers, me among them */
-	size_t			  strangers;	/* of another program */
+	struct counts		  counts;	/* of which desired was made */
+	size_t			  place;	/* our rank among them, from 0 */
+	size_t			  active;	/* live workers, with this one */
+	size_t			  strangers;	/* workers of other programs */
 
 	bool			  ask;		/* see fleet_ask_for_rows */
 	enum fleet_rows		  rows;
 
-	unsigned		  wish;		/* another partition count; or 0 */
-	int64_t			  wish_at;	/* try then */
-	bool			  wish_told;	/* why it could not be done yet */
-	bool			  large_told;	/* of a class too large */
-	bool			  former_sent;	/* a message went with a label
-						   of a former count, which is
-						   not written down yet */
+	unsigned		  wish;		/* partition count to declare;
+						   0: none */
+	int64_t			  wish_at;	/* next try */
+	bool			  wish_told;	/* it was logged why not yet */
+	bool			  large_told;	/* a class is too large: logged */
+	bool			  former_sent;	/* a message had a label of a
+						   former count; not written
+						   to the database yet */
 
-	uint64_t		  early_row;	/* the highest that was asked for
-						   since the last renewal; or 0 */
-	bool			  mark_now;	/* it is not covered */
-	int64_t			  server_at;	/* ask again what it is like */
+	uint64_t		  early_row;	/* highest row asked about
+						   since the last renewal; or
+						   0 */
+	bool			  mark_now;	/* our mark does not cover it */
+	int64_t			  server_at;	/* next check of its settings */
 
+	/* All times are clock_ms(). */
 	int64_t			  beat_at;	/* next heartbeat and renewal */
-	int64_t			  look_at;	/* next look at the leases */
-	int64_t			  all_at;	/* next look at all of them */
-	size_t			  nlabels;	/* partitions, at the last of those */
-	size_t			  for_place;	/* desired is made for these */
+	int64_t			  read_at;	/* next reading of leases */
+	int64_t			  all_at;	/* next reading of all leases */
+	size_t			  nlabels;	/* of all leases */
+	size_t			  for_place;	/* of which desired was made */
 	size_t			  for_active;
-	int64_t			  sweep_at;	/* next look for stray labels */
-	int64_t			  parked_at;	/* the same for parked ones */
-	int64_t			  purge_at;
-	int64_t			  lease_until;	/* by our clock; past it: not ours */
+	int64_t			  sweep_at;	/* next search for labels
+						   without a lease */
+	int64_t			  parked_at;	/* the same for parked rows */
+	int64_t			  purge_at;	/* next removal of dead workers */
+	int64_t			  lease_until;	/* our leases end then */
 
-	/* What happened since the owner of these fields cleared them. */
+	/* For reports, since fleet_clear_report(). */
 	char			**leased, **released;
 	size_t			  nleased, nreleased;
 	bool			  beaten;
@@ -120,60 +118,59 @@ struct fleet {
 void	fleet_init(struct fleet *, const struct conf *, struct store *);
 void	fleet_free(struct fleet *);
 
-/* Forget what was owned and look again at once: after each (re)connect. */
+/* Own nothing and read the leases at once: after each (re)connect. */
 void	fleet_restart(struct fleet *);
 
 /*
- * If the next round reads the leases: do rows of ours wait?  One statement for
- * two questions; the answer is in rows after that round, and is old later.
+ * When the next round reads the leases, the same statement asks whether rows of
+ * ours wait.  The answer is in rows until the round after that.
  */
 void	fleet_ask_for_rows(struct fleet *, bool ask);
 
-/* Declare this partition count the present one, as soon as that can be done. */
+/* Make this the present partition count, as soon as no lock is in the way. */
 void	fleet_wish_count(struct fleet *, unsigned count);
 
 /*
- * Everything that is due: heartbeat, renewal, and, between two batches,
- * leases in and out.  -1: the database is in trouble.
+ * Do what is due: heartbeat, renewal, leases in and out.  Only between two
+ * batches.  -1: the database is in trouble.
  */
 int	fleet_round(struct fleet *, int64_t now, struct err *);
 
-/* Only what keeps us alive: to be called while a batch is out. */
+/* Only heartbeat and renewal, for the time while a batch is under way. */
 int	fleet_keep_alive(struct fleet *, int64_t now, struct err *);
 
-/* When fleet_round has something to do. */
+/* When fleet_round() has something to do, clock_ms(). */
 int64_t	fleet_next(const struct fleet *);
 
-/* Look again now: a claim found that the leases are not as we knew. */
+/* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);
 
 /*
- * May the message of this row of the partition be sent while its claim is
- * being committed?  To ask makes it possible, from the next round on and up to
- * the next renewal: a lease is marked only where that is of use, for a mark
- * costs whoever has the lease after us if we did not release it.  Whether the
- * server is one where that may be is asked again now and then, while somebody
- * wants to know.
+ * May the message of this row be sent while its claim is being committed?  Only
+ * if the partition's leases have a mark that covers the row.  Asking makes the
+ * next round write a mark, which lasts until the next renewal: a mark costs the
+ * next owner time if this worker dies, so it is written only where it is used.
+ * While this is asked, the server's settings are checked every 30 s.
  */
 bool	fleet_may_go_early(struct fleet *, const struct partition *,
 	    uint64_t sequence, int64_t now);
 
-/* Nothing of ours is open any more, and nothing will be: no mark is needed. */
+/* No batch is under way and none will be: take our marks away. */
 int	fleet_forget_marks(struct fleet *, struct err *);
 
 /*
- * A message went with a label of a former partition count; and write that down,
- * if it is so.
+ * A message had a label of a former partition count; and write that to the
+ * database, if it is not there yet.
  */
 void	fleet_former_was_used(struct fleet *);
 int	fleet_note_former(struct fleet *, struct err *);
 
-/* So many leases are ours, as far as we work on them. */
+/* The number of labels of our partitions. */
 size_t	fleet_nlabels(const struct fleet *);
 
-/* May rows up to this one be in the stream without saying so? */
+/* Is this row covered by the mark of a former owner? */
 bool	fleet_is_unsure(const struct partition *, uint64_t sequence);
 
 #endif

@@ -170,7 +170,7 @@ find_same(const struct fleet *f, const struct group *g)
 
 /* And under the same epochs? */
 static bool
-is_known(const struct fleet *f, const struct group *g)
+is_owned_already(const struct fleet *f, const struct group *g)
 {
 	const struct partition	*p = find_same(f, g);
 	bool			 same = p != NULL;
@@ -191,7 +191,7 @@ fleet_knows(struct fleet *f, const struct store_view *v)
 
 	for (size_t i = 0; known && i < n; i++)
 		known = !is_complete(f, &groups[i]) ||
-		    is_known(f, &groups[i]);
+		    is_owned_already(f, &groups[i]);
 	free_groups(groups, n);
 	free(of);
 	return known;
@@ -247,7 +247,7 @@ fleet_adopt(struct fleet *f, const struct store_view *v)
 	for (size_t i = 0; i < n; i++) {
 		if (!is_complete(f, &groups[i]))
 			continue;
-		known += is_known(f, &groups[i]);
+		known += is_owned_already(f, &groups[i]);
 		now.items[now.n++] = new_partition(f, &groups[i]);
 	}
 	now.version += known != now.n || now.n != f->parts.n ||

@@ -1,4 +1,4 @@
-/* fleet_impl.h - what the files of member share; nobody else includes it */
+/* fleet_impl.h - private to the fleet*.c files */
 #ifndef OUTBOX_FLEET_IMPL_H
 #define OUTBOX_FLEET_IMPL_H
 

@@ -78,7 +78,7 @@ add_row(struct lanes *h, struct blocked_lane *l, struct part *part,
 	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
 }
 
-/* The time of a head changed: is the soonest still known? */
+/* Set the due time of a head; is the soonest of all still known? */
 static void
 set_due(struct lanes *h, struct blocked_lane *l, int64_t due_at)
 {
@@ -96,7 +96,7 @@ lane_is_returning(const struct blocked_lane *l)
 	    l->parked_from != LANE_NONE;
 }
 
-/* The head becomes a row like the others: if it is parked, the first. */
+/* The head becomes a normal row; if it is parked, the first parked one. */
 static void
 lose_head(struct blocked_lane *l)
 {
@@ -117,12 +117,12 @@ set_head(struct lanes *h, struct blocked_lane *l, const struct wait *w)
 	l->head_parked = false;
 	set_due(h, l, w->due_at);
 	h->unrecorded = h->unrecorded || l->record == 0;
-	/* To the end: lanes_due begins with those that were not tried longest. */
+	/* To the end: lanes_due() starts with the head tried longest ago. */
 	HASH_DEL(h->lanes, l);
 	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
 }
 
-/* From here on a row waits for what is parked or halted, whatever the head. */
+/* Rows from here on wait for parked rows or a halt, with or without a head. */
 static uint64_t
 behind_from(const struct blocked_lane *l)
 {
@@ -200,9 +200,9 @@ drop_rows(struct lanes *h, struct blocked_lane *l, uint64_t before)
 			p = &(*p)->next;
 }
 
-/* It has a row in the table of blocked keys, which nobody needs any more. */
+/* Its record in the table of blocked keys can be deleted. */
 static void
-lift(struct lanes *h, struct blocked_lane *l)
+note_lifted(struct lanes *h, struct blocked_lane *l)
 {
 	if (l->record == 0)
 		return;
@@ -225,11 +225,11 @@ static void
 head_gone(struct lanes *h, struct blocked_lane *l)
 {
 	if (l->parked_from == LANE_NONE && l->halted == LANE_NONE) {
-		lift(h, l);
+		note_lifted(h, l);
 		drop_lane(h, l);
 		return;
 	}
-	/* What is not behind the rest is for the next scan to see. */
+	/* The next scan finds the rows before parked and halted ones. */
 	drop_rows(h, l, behind_from(l));
 	l->head = LANE_NONE;
 	set_due(h, l, INT64_MAX);
@@ -266,7 +266,7 @@ lanes_due(struct lanes *h, int64_t now, struct pick *picks, size_t max)
 }
 
 static int64_t
-soonest(const struct lanes *h)
+earliest_due(const struct lanes *h)
 {
 	int64_t	next = INT64_MAX;
 
@@ -280,7 +280,7 @@ int64_t
 lanes_next_due(struct lanes *h)
 {
 	if (h->soonest == SOONEST_UNKNOWN)
-		h->soonest = soonest(h);
+		h->soonest = earliest_due(h);
 	return h->soonest;
 }
 
@@ -296,7 +296,7 @@ forget_rows(struct lanes *h, struct blocked_lane *l, const struct part *part)
 			p = &(*p)->next;
 }
 
-/* A lane may reach into several partitions: labels are the rows' own. */
+/* A lane may have rows in several partitions: each row has its own label. */
 static void
 forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
 {
@@ -325,7 +325,7 @@ forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
 	}
 }
 
-/* Whoever reads them next may use them again. */
+/* The next reader of these records may still need them. */
 static void
 forget_lifted(struct lanes *h, const struct part *part)
 {
@@ -433,7 +433,7 @@ void
 lanes_rows_back(struct lanes *h, struct blocked_lane *l, uint64_t next)
 {
 	if (next == LANE_NONE) {
-		lift(h, l);
+		note_lifted(h, l);
 		drop_lane(h, l);
 		return;
 	}

@@ -1,14 +1,14 @@
 /*
- * lanes.h - lanes that wait, and the rows known to wait in them
+ * lanes.h - blocked lanes, and the rows known to wait in them
  *
  * When the head of a lane cannot be sent now (it failed and is delayed, or
- * somebody else has claimed it), no later row of that lane may be sent. The
- * rows that wait are remembered here, so that a tick passes them instead of
- * claiming them again; only the head is tried when its time has come.
+ * another worker has claimed it), no later row of the lane may be sent.  These
+ * rows are remembered here, so that a tick skips them instead of claiming them
+ * again.  The head is tried when it is due.
  *
- * This is memory of one worker for partitions it owns.  What must outlive it
- * stands in the table of blocked keys: parked.c writes it there, and moves rows
- * that are too many to be passed one by one out of the way of the scan.
+ * This is the memory of one worker for its own partitions.  parked.c writes to
+ * the table of blocked keys what the next owner must know, and moves rows out
+ * of the scan's way when there are too many to skip one by one.
  */
 #ifndef OUTBOX_LANES_H
 #define OUTBOX_LANES_H
@@ -34,26 +34,25 @@ enum block_why {
 
 struct blocked_row;
 
-/* A lane that waits. */
 struct blocked_lane {
 	struct part	*part;		/* of the head */
-	struct blocked_row	*rows;		/* that the scan still meets */
+	struct blocked_row *rows;	/* known and not parked */
 	size_t		 nrows;
-	uint64_t	 head;		/* LANE_NONE: it has none any more */
+	uint64_t	 head;		/* LANE_NONE: the head is gone */
 	int64_t		 due_at;	/* of the head; clock_ms() */
 	enum block_why	 why;
 
-	/* The lane in the table of blocked keys; see parked.h. */
-	uint64_t	 record;	/* the name of its row; 0: it has none */
-	struct part	*home;		/* recorded: in this partition */
-	uint64_t	 parked_from;	/* from here on they are parked, or wait
-					   for those; LANE_NONE: none is */
-	uint64_t	 halted;	/* nothing behind this one goes until the
-					   record is released; or LANE_NONE */
-	struct part	*halter;	/* halted: by a record of this one */
+	/* Its record in the table of blocked keys; see parked.h. */
+	uint64_t	 record;	/* first_sequence; 0: no record */
+	struct part	*home;		/* the partition of the record */
+	uint64_t	 parked_from;	/* rows from here on are parked, or
+					   wait for parked rows; or LANE_NONE */
+	uint64_t	 halted;	/* no row after this one is sent until
+					   the record is released; or LANE_NONE */
+	struct part	*halter;	/* the partition of that record */
 	bool		 head_parked;
-	int64_t		 aside_until;	/* its record or rows are refused by
-					   the database: not tried before */
+	int64_t		 aside_until;	/* clock_ms(); the database refused its
+					   record or rows: no try before this */
 
 	UT_hash_handle	 hh;
 	struct bytes	 key;		/* the order key of the head */
@@ -61,7 +60,7 @@ struct blocked_lane {
 	char		 name[];	/* of the lane, then the key */
 };
 
-/* A record that nobody needs any more. */
+/* A record that can be deleted. */
 struct lifted {
 	uint64_t	 record;
 	struct part	*home;
@@ -70,96 +69,98 @@ struct lifted {
 struct lanes {
 	struct blocked_row		*rows;
 	struct blocked_lane	*lanes;
-	int64_t			 soonest;	/* no head is due before */
-	size_t			 nreturning;	/* lanes that come back */
-	bool			 unrecorded;	/* a lane may want a record */
-	struct lifted		*lifted;	/* that are to be deleted */
+	int64_t			 soonest;	/* no head is due before this */
+	size_t			 nreturning;	/* lanes whose parked rows are
+						   to come back */
+	bool			 unrecorded;	/* a lane may need a record */
+	struct lifted		*lifted;	/* to be deleted by parked.c */
 	size_t			 nlifted;
 };
 
 struct lanes	*lanes_new(void);
 void		 lanes_free(struct lanes *);
 
-/* A row that waits, and why it does if it is the head of its lane. */
+/* A row that waits; due_at and why count for the head of a lane. */
 struct wait {
 	struct part	*part;
 	struct bytes	 lane;
-	struct bytes	 key;		/* data NULL: it has none */
+	struct bytes	 key;		/* data NULL: the row has no key */
 	uint64_t	 sequence;
-	int64_t		 due_at;	/* when to try it, clock_ms() */
+	int64_t		 due_at;	/* clock_ms() */
 	enum block_why	 why;
 };
 
-/*
- * The row waits in its lane, which starts to wait if it did not.  When and
- * why count only for the head of the lane.
- */
+/* The row waits.  Blocks its lane, if it is not blocked yet. */
 void	lanes_block(struct lanes *, const struct wait *);
 
-/* The lane, NULL if it does not wait. */
+/* NULL: the lane is not blocked. */
 struct blocked_lane *lanes_find(const struct lanes *, struct bytes lane);
 
 bool	lanes_has_row(const struct lanes *, uint64_t sequence);
 
-/* Does this row have to wait for an earlier one of its lane? */
-bool	lanes_blocks(const struct lanes *, struct bytes lane, uint64_t sequence);
+/* Does this row have to wait for an earlier row of its lane? */
+bool	lanes_blocks(const struct lanes *, struct bytes lane,
+	    uint64_t sequence);
 
 /*
- * The row is delivered, dead or gone.  If it was the head of a lane, the
- * lane waits no more, and the next scan sees its other rows; if some of them
- * are parked, it waits for those to come back.
+ * The row is delivered, dead or gone.  If it was the head of a lane, the lane
+ * is not blocked any more and the next scan finds its other rows.  If some of
+ * them are parked, it stays blocked until these are back.
  */
 void	lanes_row_gone(struct lanes *, uint64_t sequence);
 
-/* A row to look at, and the partition it belongs to. */
+/* A row to claim, and the partition it was found in. */
 struct pick {
 	uint64_t	 sequence;
 	struct part	*part;
 };
 
 /*
- * Heads whose time has come, longest not tried first, at most max of them;
- * those that are parked are left out.
+ * Heads that are due, without parked ones, at most max; the head that was tried
+ * longest ago is first.  now is clock_ms().
  */
 size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
 
-/* When the next head is due; INT64_MAX: nothing waits. */
+/* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	lanes_next_due(struct lanes *);
 
-/* The partition is not ours any more, or must be looked at afresh. */
+/* The partition is not ours any more, or its records are read again. */
 void	lanes_forget_part(struct lanes *, struct part *);
 
 size_t	lanes_count(const struct lanes *);
 size_t	lanes_nrows(const struct lanes *);
 
 /*
- * For parked.c, which moves rows between the scan's way and the parking place.
+ * For parked.c
  */
 
-/* Nothing is in its way any more, and what is parked comes back. */
+/* Its head is gone and it is not halted: its parked rows are to come back. */
 bool	lane_is_returning(const struct blocked_lane *);
 
-/* A lane out of the table; what it does not have is LANE_NONE. */
+/*
+ * Add a lane as its record says.  A sequence in wait or a parked_from that does
+ * not exist is LANE_NONE.
+ */
 struct blocked_lane *lanes_load(struct lanes *, const struct wait *,
 	    uint64_t record, uint64_t parked_from, bool head_parked);
 
-/* Nothing of the lane that is behind this sequence of the partition goes. */
+/* No row of the lane after this sequence is sent, by a record of this part. */
 void	lanes_halt(struct lanes *, struct blocked_lane *, struct part *,
 	    uint64_t sequence);
 
-/* The rows of the lane that can be parked under its record, less the head. */
+/* Rows of the lane that can be parked, without the head; returns how many. */
 size_t	lane_list_rows(const struct blocked_lane *, uint64_t *out, size_t max);
 
-/* These rows are parked now; among them may be the head. */
+/* These rows of the lane are parked now; the head may be one of them. */
 void	lanes_parked(struct lanes *, struct blocked_lane *, const uint64_t *,
 	    size_t n);
 
-/* The head is back where the scan sees it. */
+/* The head is not parked any more. */
 void	lanes_head_back(struct lanes *, struct blocked_lane *);
 
 /*
- * Of a lane with no head all rows before next are back; LANE_NONE: all are,
- * and the lane waits no more.
+ * All parked rows before next are back.  LANE_NONE: all are, and the lane is
+ * not blocked any more.  For lanes without a head.
  */
 void	lanes_rows_back(struct lanes *, struct blocked_lane *, uint64_t next);
 

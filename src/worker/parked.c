@@ -1,8 +1,8 @@
 /*
  * parked.c - see parked.h
  *
- * The hold is told what a statement has done only after it has done it; an
- * answer that is lost closes the connection, and everything is read again.
+ * The lanes learn of a statement's effect only after it succeeded.  A lost
+ * answer closes the connection, and then all records are read again.
  */
 
 #include "worker/parked_impl.h"
@@ -14,15 +14,16 @@
 #include "util/plain.h"
 #include "util/xalloc.h"
 
-/* A head that is due so soon is neither recorded nor parked. */
+/* A head that is due within this time gets no record and is not parked. */
 #define SOON_MS		2000
 
 /* Lanes in one statement. */
 #define LANES		256
 
 /*
- * The database may refuse a statement because of what is in one row.  Then
- * lanes go by themselves for a while, and who is refused alone waits.
+ * The database may refuse a statement because of the content of one row.  Then
+ * each lane has its own statement for ALONE_MS, and a lane that is refused
+ * alone is not tried for ASIDE_MS.
  */
 #define ALONE_MS	60000
 #define ASIDE_MS	30000
@@ -39,10 +40,10 @@ is_aside(const struct blocked_lane *l, int64_t now)
 	return now < l->aside_until;
 }
 
-/* A statement about these lanes failed; 0: the round may go on without. */
+/* A statement about these lanes failed; 0: the round may go on. */
 static int
-refused(struct parked *p, struct blocked_lane *const *lanes, size_t n, int64_t now,
-    const struct err *e)
+refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
+    int64_t now, const struct err *e)
 {
 	char	key[PLAIN_SIZE];
 
@@ -85,7 +86,7 @@ unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
  * Coming back
  */
 
-/* A record that cannot go does no harm: its next reader tries again. */
+/* A record that cannot be deleted does no harm: its next reader tries again. */
 static int
 unblock(struct parked *p, const struct leases *ls, const uint64_t *list,
     size_t n, struct err *e)
@@ -101,7 +102,7 @@ unblock(struct parked *p, const struct leases *ls, const uint64_t *list,
 }
 
 static int
-lift(struct parked *p, struct err *e)
+delete_lifted(struct parked *p, struct err *e)
 {
 	struct lanes	*h = p->lanes;
 	struct leases	 ls = { 0 };
@@ -153,69 +154,88 @@ bring_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 	return rc;
 }
 
-/* What was read of each lane: the last one only tells where the rest is. */
+/* Lanes whose rows come back, and what was read of each. */
+struct coming {
+	struct blocked_lane	*lanes[STORE_RANGES];
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	size_t			 n;
+	struct candidate	*rows;
+	size_t			 nrows;
+};
+
+/* The limit of the range that row i was found in. */
+static size_t
+limit_of(const struct coming *c, size_t i)
+{
+	return c->ranges[c->rows[i].range].limit;
+}
+
+/* The last row of a range at its limit stays parked: the rest starts there. */
 static void
-take_back(struct parked *p, struct blocked_lane **lanes, const struct range *ranges,
-    size_t nlanes, const struct candidate *found, size_t nfound)
+take_back(struct parked *p, const struct coming *c)
 {
 	uint64_t	next[STORE_RANGES];
 	size_t		used[STORE_RANGES] = { 0 };
 
-	for (size_t i = 0; i < nlanes; i++)
+	for (size_t i = 0; i < c->n; i++)
 		next[i] = LANE_NONE;
-	for (size_t i = 0; i < nfound; i++)
-		if (++used[found[i].range] == ranges[found[i].range].limit)
-			next[found[i].range] = found[i].sequence;
-	for (size_t i = 0; i < nlanes; i++)
-		lanes_rows_back(p->lanes, lanes[i], next[i]);
+	for (size_t i = 0; i < c->nrows; i++)
+		if (++used[c->rows[i].range] == limit_of(c, i))
+			next[c->rows[i].range] = c->rows[i].sequence;
+	for (size_t i = 0; i < c->n; i++)
+		lanes_rows_back(p->lanes, c->lanes[i], next[i]);
 }
 
 static int
-unpark_found(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
-    const struct range *ranges, const struct candidate *found, size_t nfound,
-    struct err *e)
+unpark_rows(struct parked *p, const struct coming *c, struct err *e)
 {
-	uint64_t	*list = xcalloc(nfound + 1, sizeof(*list));
+	uint64_t	*list = xcalloc(c->nrows + 1, sizeof(*list));
 	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
 	int		 rc;
 
-	for (size_t i = 0; i < nfound; i++)
-		if (++used[found[i].range] < ranges[found[i].range].limit)
-			list[n++] = found[i].sequence;
-	rc = unpark(p, lanes, nlanes, list, n, e);
+	for (size_t i = 0; i < c->nrows; i++)
+		if (++used[c->rows[i].range] < limit_of(c, i))
+			list[n++] = c->rows[i].sequence;
+	rc = unpark(p, c->lanes, c->n, list, n, e);
 	free(list);
 	return rc;
+}
+
+static void
+choose_coming(struct parked *p, struct coming *c, size_t limit, int64_t now)
+{
+	size_t	max = max_lanes(p, now, STORE_RANGES);
+
+	for (struct blocked_lane *l = p->lanes->lanes;
+	    l != NULL && c->n < max; l = l->hh.next)
+		if (lane_is_returning(l) && !is_aside(l, now))
+			c->lanes[c->n++] = l;
+	for (size_t i = 0; i < c->n; i++)
+		parked_set_range(&c->ranges[i], c->labels[i],
+		    c->lanes[i]->record, limit / c->n + 2);
 }
 
 static int
 bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct blocked_lane	*lanes[STORE_RANGES], *l;
-	struct range		 ranges[STORE_RANGES];
-	char			 labels[STORE_RANGES][STORE_PARKED];
-	struct candidate	*found;
-	size_t			 n = 0, nfound;
-	size_t			 max = max_lanes(p, now, STORE_RANGES);
-	int			 rc;
+	struct coming	c = { .n = 0 };
+	int		rc;
 
 	if (p->lanes->nreturning == 0)
 		return 0;
-	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next)
-		if (lane_is_returning(l) && !is_aside(l, now))
-			lanes[n++] = l;
-	if (n == 0)
+	choose_coming(p, &c, limit, now);
+	if (c.n == 0)
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		parked_set_range(&ranges[i], labels[i], lanes[i]->record,
-		    limit / n + 2);
-	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
+	if (store_candidates(p->store, c.ranges, c.n, &c.rows, &c.nrows,
+	    e) < 0)
 		return -1;
-	rc = unpark_found(p, lanes, n, ranges, found, nfound, e);
+	rc = unpark_rows(p, &c, e);
 	if (rc == 0)
-		take_back(p, lanes, ranges, n, found, nfound);
+		take_back(p, &c);
 	else
-		rc = refused(p, lanes, n, now, e);
-	free(found);
+		rc = refused(p, c.lanes, c.n, now, e);
+	free(c.rows);
 	return rc;
 }
 
@@ -231,7 +251,7 @@ struct going {
 	size_t			 nsequences;
 };
 
-/* A lease is not as we knew it: look again, and read the keys afresh. */
+/* A lease differs from ours: read the leases and the records again. */
 static void
 start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 {
@@ -244,9 +264,8 @@ start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 }
 
 /*
- * Of the labels of its partition, the one under which the key's rows are to
- * come back: the one that new rows of it have.  So what was parked is under a
- * former count's label no longer.
+ * The label of the partition under which the key's rows come back: the one that
+ * new rows of the key have.  So parked rows lose the label of a former count.
  */
 static const struct part_label *
 home_label(const struct parked *p, const struct blocked_lane *l)
@@ -274,10 +293,10 @@ record_of(const struct parked *p, const struct blocked_lane *l)
 	    .reason = parked_reasons[l->why] };
 }
 
-/* *done tells whether they all have a record now. */
+/* Write records of lanes that have none; *done: all have one now. */
 static int
-record(struct parked *p, struct blocked_lane *const *lanes, size_t n, bool *done,
-    struct err *e)
+record(struct parked *p, struct blocked_lane *const *lanes, size_t n,
+    bool *done, struct err *e)
 {
 	struct blocked	b[LANES];
 	size_t		nnew = 0;
@@ -305,7 +324,7 @@ is_far(const struct blocked_lane *l, int64_t now)
 	return l->due_at - now > SOON_MS;
 }
 
-/* An operator wants to know of heads that failed and wait. */
+/* Failed heads that wait get a record, so that the operator sees them. */
 static int
 record_failed(struct parked *p, int64_t now, struct err *e)
 {
@@ -365,7 +384,7 @@ choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
 	uint64_t	*list = g->sequences + g->nsequences;
 	size_t		 n = 0;
 
-	/* Halted in a partition that has no rows here. */
+	/* Without rows here it can only be halted. */
 	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
 		return;
 	if (head_can_go(l, now))
@@ -385,7 +404,7 @@ choose(struct parked *p, struct going *g, size_t max, int64_t now)
 	size_t			  n = lanes_count(p->lanes);
 
 	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
-	/* A returning lane has a record; others get it by their head. */
+	/* A returning lane has a record; other lanes get one for their head. */
 	for (size_t i = 0; i < n && g->n < max_lanes(p, now, LANES) &&
 	    g->nsequences < max; i++)
 		choose_rows(g, lanes[i], max - g->nsequences, now);
@@ -414,7 +433,7 @@ park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 	bool		done = true;
 	int		rc = 0;
 
-	/* In partition order the scan reads one row of a lane that waits. */
+	/* With ordering: partition a scan reads one row of a blocked lane. */
 	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
 		return 0;
 	if (nrows <= limit)
@@ -444,7 +463,7 @@ parked_round(struct parked *p, size_t limit, int64_t now, struct err *e)
 		parked_end_reading(p, p->parts->items, p->parts->n, false);
 		return 0;
 	}
-	if (lift(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||
+	if (delete_lifted(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||
 	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
 	    bring_rows(p, limit, now, e) < 0)
 		return -1;

@@ -1,13 +1,14 @@
 /*
- * parked.h - keys that wait, in the database: for the next owner, for the
- * operator, and so that no tick meets their rows again and again
+ * parked.h - blocked lanes in the database: records and parked rows
  *
- * A lane that waits gets a record in the table of blocked keys when its head
- * failed and is not due soon, or when it must be parked. When more rows wait
- * than a tick should pass one by one, those of the fullest lanes are parked:
- * they get a label of their own, and the scan does not meet them. What stood
- * behind a head that is gone comes back in sequence order, a batch a tick;
- * until the last one is back, later rows of the lane wait behind them.
+ * A blocked lane gets a record in the table of blocked keys when its head
+ * failed and is not due soon, or when its rows are parked.  The next owner of
+ * the partition and the operator read it there.
+ *
+ * When more rows wait than a tick should skip one by one, the rows of the
+ * fullest lanes are parked: they get a label of their own, which no scan reads.
+ * When the head of the lane is gone, they come back in sequence order, a batch
+ * in each tick.  Until the last one is back, later rows of the lane wait.
  */
 #ifndef OUTBOX_PARKED_H
 #define OUTBOX_PARKED_H
@@ -26,18 +27,19 @@ struct parked {
 	struct store		*store;
 	struct parts		*parts;
 	struct lanes		*lanes;
-	bool			 moved;		/* the last round has: there may
-						   be more to move */
-	bool			 reread;	/* a lease is not as it was known */
-	int64_t			 alone_until;	/* one lane in a statement: of
-						   several one was refused */
+	bool			 moved;		/* the last round moved rows;
+						   there may be more */
+	bool			 reread;	/* a lease differs from ours */
+	int64_t			 alone_until;	/* clock_ms(); a lane was
+						   refused: one lane in each
+						   statement until then */
 };
 
 /*
- * To be called before a tick looks for candidates: reads the records of
- * partitions that are new here, and moves about limit rows each way.  Those
- * that stay fresh are not read to the end, and nothing of them may be claimed.
- * -1: the database is in trouble, and the tick must not go on.
+ * Called before candidates are picked.  Reads the records of fresh partitions,
+ * and moves about limit rows each way.  A partition of which not all records
+ * are read stays fresh, and none of its rows may be claimed.  -1: the database
+ * is in trouble, and the tick must end.
  */
 int	parked_round(struct parked *, size_t limit, int64_t now, struct err *);
 

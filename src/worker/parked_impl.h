@@ -1,4 +1,4 @@
-/* parked_impl.h - what the files of park share; nobody else includes it */
+/* parked_impl.h - private to the parked*.c files */
 #ifndef OUTBOX_PARKED_IMPL_H
 #define OUTBOX_PARKED_IMPL_H
 
@@ -7,7 +7,7 @@
 /* The reasons in the table, by enum block_why. */
 extern const char *const parked_reasons[];
 
-/* The range of what is parked under a record. */
+/* The range of the rows that are parked under a record. */
 void	parked_set_range(struct range *, char label[STORE_PARKED],
 	    uint64_t first, size_t limit);
 
@@ -17,13 +17,16 @@ struct leases {
 	size_t		 n;
 };
 
-/* Those of all labels of this partition too. */
+/* Add the leases of all labels of this partition. */
 void	parked_add_leases(struct leases *, const struct part *);
 
-/* Read the records of partitions that are fresh. */
+/* Read the records of fresh partitions. */
 int	parked_read_fresh(struct parked *, int64_t now, struct err *);
 
-/* They have been read; those that failed or are not finished stay fresh. */
+/*
+ * The records of these partitions were read.  A partition stays fresh if that
+ * failed, or if two records of a lane are not merged yet.
+ */
 void	parked_end_reading(struct parked *, struct part *const *, size_t n,
 	    bool failed);
 

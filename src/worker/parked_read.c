@@ -1,7 +1,7 @@
 /*
- * parked_read.c - the records of partitions that are new here
+ * parked_read.c - read the records of fresh partitions
  *
- * A partition stays fresh, and unclaimed, until all of them are read.
+ * A partition stays fresh, and unclaimed, until all its records are read.
  */
 
 #include "worker/parked_impl.h"
@@ -13,7 +13,7 @@
 #include "common/lane.h"
 #include "util/xalloc.h"
 
-/* Partitions whose records are read by one, and when to leave it at that. */
+/* Partitions in one statement, and records after which a round ends. */
 #define READ_PARTS	16
 #define READ_MAX	10000
 
@@ -45,7 +45,7 @@ is_halted(const struct blocked *b)
 	return strcmp(b->reason, STORE_HALTED) == 0;
 }
 
-/* Bring a batch back of what is parked under this record. */
+/* Unpark a batch of the rows that are parked under this record. */
 static int
 empty_out(struct parked *p, const struct leases *ls, uint64_t first,
     bool *more, struct err *e)
@@ -57,7 +57,8 @@ empty_out(struct parked *p, const struct leases *ls, uint64_t first,
 	size_t			 n;
 	int			 rc = 0;
 
-	parked_set_range(&range, label, first, (size_t)p->conf->worker.batch_size);
+	parked_set_range(&range, label, first,
+	    (size_t)p->conf->worker.batch_size);
 	if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
 		return -1;
 	list = xcalloc(n + 1, sizeof(*list));
@@ -72,8 +73,9 @@ empty_out(struct parked *p, const struct leases *ls, uint64_t first,
 }
 
 /*
- * Two records of one lane: after a halt in a lane that came back, or after a
- * change of outbox.ordering.  One is enough to park under; a halt stays.
+ * Two records of one lane: after a halt in a lane whose rows were coming back,
+ * or after another outbox.ordering.  The second is emptied and deleted; the
+ * record of a halt stays.
  */
 static int
 merge(struct parked *p, struct part *part, const struct blocked *b,
@@ -109,12 +111,12 @@ load(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	    strlen(part_name(w.part)) };
 	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
 	    label, &b->first);
-	/* A head that came late may be parked in front of the one on record. */
+	/* A row before the recorded head may be parked: its commit was late. */
 	if (b->pending && !is_halted(b) && b->head < parked_from) {
 		w.sequence = b->head;
 		w.due_at = now + b->due_ms;
 	}
-	/* With nothing to wait for, the next step finds it empty. */
+	/* With no head and no parked row, the next round deletes the record. */
 	if (!b->pending && !is_halted(b) && parked_from == LANE_NONE)
 		parked_from = b->first;
 	if ((l = lanes_find(p->lanes, w.lane)) == NULL)
@@ -131,7 +133,7 @@ load(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	return 0;
 }
 
-/* The lowest sequence of each that is parked, other than its head. */
+/* The lowest parked sequence of each record, without its head. */
 static int
 find_parked(struct parked *p, const struct blocked *b, size_t n,
     uint64_t *parked_from, struct err *e)
@@ -174,9 +176,9 @@ load_list(struct parked *p, struct blocked_list *list, int64_t now,
 	return 0;
 }
 
-/* What is not finished stays fresh: it is read again in the next round. */
 void
-parked_end_reading(struct parked *p, struct part *const *parts, size_t n, bool failed)
+parked_end_reading(struct parked *p, struct part *const *parts, size_t n,
+    bool failed)
 {
 	for (size_t i = 0; i < n; i++) {
 		parts[i]->fresh = failed || parts[i]->merging;
@@ -209,10 +211,7 @@ read_parts(struct parked *p, struct part *const *parts, size_t n, size_t *nread,
 	return rc;
 }
 
-/*
- * Partitions that are new here may have blocked keys.  With very many of them
- * the rest is for later rounds: leases do not wait.
- */
+/* After READ_MAX records the rest waits: leases must be renewed in between. */
 int
 parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 {

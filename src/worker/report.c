@@ -30,7 +30,7 @@ report_free(struct report *r)
 }
 
 static void
-count(struct report *r, const struct fleet *m, const struct tick_result *t,
+add_up(struct report *r, const struct fleet *m, const struct tick_result *t,
     int64_t duration_ms)
 {
 	r->ticks++;
@@ -45,7 +45,7 @@ count(struct report *r, const struct fleet *m, const struct tick_result *t,
 
 /* Labels come from a table that may be somebody else's: any bytes. */
 static void
-add_label(json_t *list, const char *label)
+append_label(json_t *list, const char *label)
 {
 	json_t	*text = json_string(label);
 	char	 plain[PLAIN_SIZE];
@@ -63,7 +63,7 @@ labels_json(char *const *labels, size_t n)
 	json_t	*list = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		add_label(list, labels[i]);
+		append_label(list, labels[i]);
 	return list;
 }
 
@@ -73,7 +73,7 @@ owned_json(const struct fleet *m)
 	json_t	*list = json_array();
 
 	for (size_t i = 0; i < m->nowned; i++)
-		add_label(list, m->owned[i].label);
+		append_label(list, m->owned[i].label);
 	return list;
 }
 
@@ -183,7 +183,7 @@ void
 report_tick(struct report *r, struct fleet *m, const struct tick_result *t,
     int64_t duration_ms, int64_t backoff_ms, int64_t now)
 {
-	count(r, m, t, duration_ms);
+	add_up(r, m, t, duration_ms);
 	m->purged = 0;
 	if (now - r->since < r->form.window_ms)
 		return;

@@ -61,6 +61,12 @@ settle_close(struct settle *s)
 }
 
 void
+settle_is_in_doubt(struct settle *s)
+{
+	store_turn_is_in_doubt(&s->counts);
+}
+
+void
 settle_turned(struct settle *s, uint64_t written, bool committed)
 {
 	s->done_as = s->counts;

@@ -47,6 +47,9 @@ size_t	settle_nmessages(const struct settle *);
 int	settle_write(struct settle *, struct err *);
 void	settle_close(struct settle *);
 
+/* Perhaps it was written back just now: a second time counts nothing. */
+void	settle_is_in_doubt(struct settle *);
+
 /*
  * The open batch was written back with the claim of the next one; committed
  * says whether that is known already, else settle_confirmed() does.

@@ -1,9 +1,10 @@
 /*
  * tick.c - see tick.h
  *
- * Order is kept in three places: candidates come in sequence order and are
- * cut only at the end; a row whose lane waits (lanes.h) is given back instead
- * of published; and within the batch the relay sends one of a lane at a time.
+ * Three rules keep the order of a lane.  Candidates come in sequence order and
+ * are cut only at the end.  A row whose lane is blocked (lanes.h) is given back
+ * instead of published.  Within a batch the relay sends one message of a lane
+ * at a time.
  */
 
 #include "worker/tick.h"
@@ -15,10 +16,10 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* Batches that follow each other in one tick have no more rows. */
+/* A tick has several batches only while they are not larger than this. */
 #define TURN_MAX	(STORE_FEW / 2)
 
-/* Heads that make others wait are tried so much more rarely than they do. */
+/* A head that stalled its batch delays all heads by this many times that. */
 #define STALL_TIMES	9
 
 void
@@ -68,9 +69,9 @@ begin_count(struct tick *t)
 	memset(&t->relayed, 0, sizeof(t->relayed));
 }
 
-/* What is known of the batch goes into the result, and is zero then. */
+/* Add what is known of the batch to the result. */
 static void
-count(struct tick *t, struct tick_result *res)
+count_batch(struct tick *t, struct tick_result *res)
 {
 	const struct settled	*s = &t->settle.counts;
 	struct settled		*sum = &res->settled;
@@ -124,7 +125,7 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 		return -1;
 	delivered = s->counts.delivered;
 	advisory_tell(t->relay, &s->batch, s->counts.dead);
-	count(t, res);
+	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
 	if (delivered == t->picked)
@@ -133,7 +134,7 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	return 0;
 }
 
-/* In the middle of turns nothing is held, and nothing has to be prepared. */
+/* Between two batches of a tick no lane is blocked: nothing to prepare. */
 static int
 pick(struct tick *t, struct picks *k, size_t limit, struct err *e)
 {
@@ -149,21 +150,16 @@ pick(struct tick *t, struct picks *k, size_t limit, struct err *e)
 static int
 learn_missed(struct tick *t, const struct picks *k, struct err *e)
 {
-	uint64_t		*missed = xcalloc(k->n + 1, sizeof(*missed));
-	struct waiting_list	 list = { 0 };
-	size_t			 n;
-	int			 rc;
+	struct missed	m;
+	int		rc;
 
-	rc = claim_learn_missed(&t->claim, k, &t->batch, missed, &n, &list, e);
-	if (rc == 0 && n > 0)
-		backlog_learn_missed(&t->backlog, k, &t->batch, missed,
-		    n, &list);
-	store_waiting_free(&list);
-	free(missed);
+	if ((rc = claim_learn_missed(&t->claim, k, &t->batch, &m, e)) == 0)
+		backlog_learn_missed(&t->backlog, k, &t->batch, &m);
+	missed_free(&m);
 	return rc;
 }
 
-/* The batch that was open is written back by that, if there is one. */
+/* The claim also writes back the open batch, if there is one. */
 static int
 claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 {
@@ -172,18 +168,18 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 	uint64_t	 claimed;
 
 	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
-		/* Which row is to blame shows when each half is by itself. */
+		/* Two statements show which row the database refuses. */
 		if (!t->settle.open || !store_refused_value(t->store) ||
 		    settle(t, res, e) < 0 || claim_rows(&t->claim, &t->settle,
 		    k, b, &claimed, e) < 0)
 			return -1;
 	} else if (was_open)
-		count(t, res);
+		count_batch(t, res);
 	t->claimed = claimed;
 	return learn_missed(t, k, e);
 }
 
-/* What is in the batch may be published. */
+/* Pick and claim: the messages of the batch may be published. */
 static int
 gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 {
@@ -205,8 +201,8 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 }
 
 /*
- * What may be stored already is looked for.  While that lasts, its lane
- * waits; what is found is not sent.
+ * Search the stream for messages that may be stored already.  Their lanes are
+ * blocked meanwhile; a message that is found is not sent.
  */
 static int
 clear_doubts(struct tick *t, unsigned *found, struct err *e)
@@ -247,7 +243,7 @@ publish(struct tick *t, struct err *e)
 		candidates_delay_heads(&t->backlog.candidates, clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms);
 	settle_open(&t->settle, b);
-	/* Whoever meets these rows next has to find them claimed. */
+	/* The commit of the claim must be known before anything else is done. */
 	if (store_finish(t->store, e) < 0)
 		return -1;
 	settle_confirmed(&t->settle);
@@ -256,8 +252,8 @@ publish(struct tick *t, struct err *e)
 
 /*
  * May the next batch be claimed in the statement that writes this one back?
- * If it went as it should, is small, so that the look that meets its rows
- * again is cheap, and if nothing else waits for the end of the tick.
+ * Only if all of it was delivered, if it is small, so that a scan that reads its
+ * rows again is cheap, and if no time limit ends the tick.
  */
 static bool
 may_turn(const struct tick *t, bool left, int64_t until)
@@ -299,7 +295,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 	rc = run(t, limit, until, res, e);
 	if (rc < 0) {
 		batch_free(&t->batch);
-		/* What was claimed is void by our next claim. */
+		/* Our next claim takes these rows again. */
 		if (!t->settle.open) {
 			backlog_end_batch(&t->backlog, NULL);
 			begin_count(t);

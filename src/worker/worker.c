@@ -56,7 +56,7 @@ keep(void *arg)
 static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
-	return w->pace.fixed_ms == 0 && w->pace.all_at < now + FLEET_LOOK_MS &&
+	return w->pace.fixed_ms == 0 && w->pace.all_at < now + FLEET_READ_MS &&
 	    now >= w->route.try_at &&
 	    candidates_would_ask(&w->tick.backlog.candidates) &&
 	    now < recover_next(&w->recover, w->fleet.place == 0);

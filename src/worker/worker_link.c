@@ -124,7 +124,7 @@ announce(struct worker *w, struct err *e)
 }
 
 static int
-prepare(struct worker *w, struct err *e)
+prepare_database(struct worker *w, struct err *e)
 {
 	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
 	    announce(w, e) < 0)
@@ -140,7 +140,7 @@ worker_open_db(struct worker *w)
 {
 	struct err	e;
 
-	if (store_open(w->store, &e) < 0 || prepare(w, &e) < 0) {
+	if (store_open(w->store, &e) < 0 || prepare_database(w, &e) < 0) {
 		store_close(w->store);
 		worker_is_away(w, &w->db, e.text, BOARD_NO_DATABASE);
 		return;

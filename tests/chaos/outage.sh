@@ -20,16 +20,9 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 srcdir=${srcdir:-$(dirname "$0")/../..}
-if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
-	LAB=${LAB:-$srcdir/_build/main/lab}
-	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
-fi
 # shellcheck source=tests/lib/lib.sh
 . "$srcdir/tests/lib/lib.sh"
 
-has_published() { [ "$(published)" -gt "$1" ]; }
-nap() { local u=$(($(now_ms) + $1 * 1000)); while [ "$(now_ms)" -lt "$u" ]; do
-    read -rt 0.2 <> <(:) || :; done; }
 go_away() {
 	if [ "$HOW" = kill ]; then "$SANDBOX" kill "$DIR/nats" >/dev/null
 	else kill -STOP "$NATS_PID"; fi
@@ -45,8 +38,7 @@ read -r NATS_PID _ < "$DIR/nats/process"
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window "$DUP"
 WORKERS=2 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 produce --forever --keys 500 --payload 200 --producers 2 --per-txn 3 \
     --rate "$RATE" &
 PRODUCER=$!
@@ -55,7 +47,7 @@ ok $? 'events flow'
 
 say "the broker is away ($HOW) for $SECONDS_AWAY s, the window is $DUP s"
 go_away
-nap "$SECONDS_AWAY"
+pause $((SECONDS_AWAY * 1000))
 before=$(published)
 waiting=$(pending)
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" 0 \
@@ -68,8 +60,7 @@ flows=$(($(now_ms) - back))
 ok $? "the backlog of $waiting flows $flows ms after its return"
 kill -TERM "$(worker_pids "$PRODUCER")"
 wait "$PRODUCER"
-wait_for 120 is_drained
-ok $? "all of it is delivered after $(($(now_ms) - back)) ms"
+drains 120 "all of it is delivered after $(($(now_ms) - back)) ms"
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
     'and no attempt was used up in the end'
@@ -78,6 +69,5 @@ say "in doubt were $(sql 'SELECT COUNT(*) FROM outbox
     "the log has $(grep -vc ' info ' "$LOG") lines of trouble"
 check_stream 'complete, in order, nothing twice' --wait 10
 grep ' warn \| error ' "$LOG" | head -20 | sed 's/^/# /'
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

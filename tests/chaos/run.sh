@@ -118,11 +118,6 @@ pillar)
 esac
 
 srcdir=${srcdir:-$(dirname "$0")/../..}
-if [ ! -e ./lab ] && [ -e "$srcdir/_build/main/lab" ]; then
-	LAB=${LAB:-$srcdir/_build/main/lab}
-	OUTBOX_MASTER=${OUTBOX_MASTER:-$srcdir/_build/main/outbox-master}
-fi
-OUTBOXCTL=${OUTBOXCTL:-$(dirname "${OUTBOX_MASTER:-./outbox-master}")/outboxctl}
 KEEP=${KEEP-1}
 # shellcheck source=tests/lib/lib.sh
 . "$srcdir/tests/lib/lib.sh"

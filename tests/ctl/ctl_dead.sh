@@ -4,17 +4,6 @@
 
 export OPERATOR_PW=operator-secret
 
-# put KEY N TYPE: a message; sets SEQ
-put() {
-	sql "START TRANSACTION;
-	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	    VALUES ('$1', $2, '$3', 'x');
-	INSERT INTO outbox (global_sequence, partition_key)
-	    SELECT LAST_INSERT_ID(), CONCAT('p0', CRC32('$1') % 4);
-	COMMIT"
-	SEQ=$(sql 'SELECT MAX(sequence) FROM events')
-}
-
 # bury N: so many dead letters, of keys d0 to d9, each with its event
 bury() {
 	local i
@@ -184,15 +173,14 @@ END
 #
 sql 'DELETE FROM outbox; DELETE FROM outbox_dead_letters; DELETE FROM events'
 CONF=$DAEMON
-start_master
-wait_for 10 all_owned
+start_fleet
 CONF=$OPERATOR
-put busy 1 ok
-put busy 2 'never a subject'
+put_row busy 1 ok
+put_row busy 2 'never a subject'
 SICK=$SEQ
-put busy 3 ok
-put busy 4 ok
-put other 1 ok
+put_row busy 3 ok
+put_row busy 4 ok
+put_row other 1 ok
 wait_for 10 is_sent "$SEQ"
 wait_for 10 are_dead 1
 ctl --json keys blocked
@@ -212,8 +200,7 @@ is "$RC $OUT" '0 would be: 1 key(s) released' 'a dry run of release'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $SICK"
 ctl dead retry "$SICK"
 is "$RC" 0 'the repaired one is put back'
-wait_for 10 is_drained
-ok $? 'and goes, and what waited behind it'
+drains 10 'and goes, and what waited behind it'
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 ok $? 'the key is off the record'
 check_stream 'all there, in order' --wait 5
@@ -222,14 +209,13 @@ check_stream 'all there, in order' --wait 5
 bury 1500
 ctl --json dead retry --all --yes
 is "$RC $(field .changed)" '0 1500' 'many are put back under a running daemon'
-wait_for 20 is_drained
-ok $? 'and go'
+drains 20 'and go'
 check_stream 'all of them, in order' --wait 5
 
 # Released without it: the others go on, and it stays where it is.
-put gone 1 'never a subject'
+put_row gone 1 'never a subject'
 SICK=$SEQ
-put gone 2 ok
+put_row gone 2 ok
 wait_for 10 are_dead 1
 before=$(epochs)
 ctl --json keys release gone nobody
@@ -243,9 +229,9 @@ ok $? 'what was behind it goes'
 is "$(dead)" 1 'and it is still among the dead'
 
 # Purged, and the key goes on.
-put late 1 'never a subject'
+put_row late 1 'never a subject'
 SICK=$SEQ
-put late 2 ok
+put_row late 2 ok
 wait_for 10 are_dead 2
 ctl dead purge "$SICK"
 is "$RC" 0 'purge'
@@ -253,9 +239,9 @@ like "$ERR" '1 key\(s\) stay halted' 'leaves the key halted, and says so'
 ctl keys release late
 wait_for 10 is_sent $((SICK + 1))
 ok $? 'until it is released'
-put later 1 'never a subject'
+put_row later 1 'never a subject'
 SICK=$SEQ
-put later 2 ok
+put_row later 2 ok
 wait_for 10 are_dead 2
 ctl dead purge "$SICK" --release
 is "$RC$ERR" 0 'purge --release'

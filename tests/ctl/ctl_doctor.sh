@@ -83,8 +83,7 @@ fi
 PIDFILE=$DIR/none/x.pid write_conf
 says warn 0 "run directory: $DIR/none: No such file" 'no run directory'
 write_conf
-start_master
-wait_for 20 all_owned
+start_fleet
 says ok 0 "daemon: runs with pid $MASTER, generation 1" 'a daemon'
 is "$(lines warn)" '' 'a healthy daemon: no warning at all'
 stop_master "$MASTER"

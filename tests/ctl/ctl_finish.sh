@@ -22,8 +22,6 @@ put() {
 	    WHERE sequence > @last;
 	COMMIT"
 }
-clear_rows() { sql 'DELETE FROM outbox; DELETE FROM events;
-    DELETE FROM outbox_blocked_keys'; }
 finish() { ctl -c "$OP" --json partitions sync --finish "$@"; }
 # in_the_way: label, key and what of it
 in_the_way() { field '[.in_the_way[] | [.partition, .key, .rows // .reason]] |
@@ -298,8 +296,7 @@ is "$RC $(declared_counts)" '0 110 -' 'or not'
 declare_counts 8 4
 sql 'DELETE FROM outbox_partitions'
 ctl -c "$OP" partitions sync
-start_master
-wait_for 20 all_owned
+start_fleet
 HOURS=1 put "'$K5'" "'p05'"
 put "'$K5'" "'p05'" 100
 are_parked() { is_sql "SELECT COUNT(*) > 0 FROM outbox WHERE published_at IS NULL
@@ -312,8 +309,7 @@ finish --dry-run
 is "$RC $(in_the_way)" '0 []' 'which is not in the way'
 sql 'UPDATE outbox SET available_at = NOW(6) WHERE published_at IS NULL;
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1'
-wait_for 20 is_drained
-ok $? 'they come back and go'
+drains 20 'they come back and go'
 is "$(sql 'SELECT MAX(former_label_at) FROM outbox_partitions')" NULL \
     'not as if a producer used another count'
 put "'$K5'" "'p01'"
@@ -326,8 +322,7 @@ is "$RC $(in_the_way) $(declared_counts)" '1 [] 8 4' 'and keeps them'
 finish --force
 is "$RC $(declared_counts)" '0 8 -' 'but not with --force'
 put "CONCAT('k', n)" "CONCAT('p0', CRC32(stream_id) % 8)" 200
-wait_for 20 is_drained
-ok $? 'it goes on'
+drains 20 'it goes on'
 stop_master "$MASTER"
 check_stream 'all in order'
 

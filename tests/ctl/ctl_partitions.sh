@@ -299,8 +299,7 @@ is "$RC" 2 'of sync'
 #
 # A daemon keeps to it, and settles what is out.
 #
-start_master
-wait_for 10 all_owned
+start_fleet
 ctl -c "$OP" partitions pause
 is "$OUT" '33 partition(s) paused' 'all of them'
 enqueue third 10
@@ -314,8 +313,7 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 10 \
     'and nothing goes'
 is "$(grep -cE 'warn|error' "$LOG")" 0 'without a complaint'
 ctl -c "$OP" partitions resume
-wait_for 10 is_drained
-ok $? 'it goes when they are resumed'
+drains 10 'it goes when they are resumed'
 stop_master "$MASTER"
 
 #

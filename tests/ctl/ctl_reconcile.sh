@@ -168,12 +168,10 @@ produce --events 3000 --keys 50 --payload 200
 is "$(sql 'SELECT COUNT(*) FROM outbox')" 3000 'events of a producer'
 sql 'DELETE FROM outbox WHERE global_sequence > 2900'
 start_master
-wait_for 30 is_drained
-ok $? 'a daemon has delivered what it could see'
+drains 30 'a daemon has delivered what it could see'
 ctl -c "$OP" reconcile
 is "$OUT" "$(made 100)" 'the others are made'
-wait_for 30 is_drained
-ok $? 'and delivered at once'
+drains 30 'and delivered at once'
 stop_master "$MASTER"
 check_stream 'nothing is lost, twice there or out of order'
 

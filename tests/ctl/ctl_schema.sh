@@ -246,8 +246,7 @@ like "$OUT" '^fail: outbox_blocked_keys: no such table' 'and that is told'
 #
 # The version rule: the one before its own
 #
-start_master
-wait_for 20 all_owned
+start_fleet
 ok $? 'a daemon works on the schema before its own'
 stop_master "$MASTER"
 
@@ -308,8 +307,7 @@ is "$(structure | cksum)$(tables)" "$BEFORE" 'nothing is changed'
 
 LOG=$DIR/pillar.log
 start_master
-wait_for 30 is_drained
-ok $? 'the daemon relays'
+drains 30 'the daemon relays'
 for from in 2000 3000 4000 5000 6000; do
 	fill "$from"
 done &
@@ -318,8 +316,7 @@ ctl -c "$OWNER" schema upgrade --yes
 is "$RC$ERR" 0 'upgraded meanwhile'
 like "$OUT" '^16 changes made' 'and told'
 wait "$FILLER"
-wait_for 30 is_drained
-ok $? 'the daemon relays on'
+drains 30 'the daemon relays on'
 is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
     'message ids begin as before'
 is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	16" \
@@ -339,8 +336,7 @@ all_new() { ! worker_pids "$MASTER" | grep -qFx "$OLD"; }
 kill -HUP "$MASTER"
 wait_for 30 all_new && wait_for 30 all_owned
 fill 7000
-wait_for 30 is_drained
-ok $? 'reloaded, it relays on'
+drains 30 'reloaded, it relays on'
 wait_for 30 is_sql 'SELECT COUNT(*) > 0 FROM outbox WHERE ack_sequence IS NOT NULL' 1
 ok $? 'and uses what is new'
 ! has_line "$LOG" 'remedy|no such table'

@@ -11,8 +11,6 @@ event() { echo "INSERT INTO events (stream_id, stream_sequence, event_type,
     event_data) VALUES ('$1', $2, '${3:-order.paid}', 'x');"; }
 counts() { sql 'SELECT CONCAT_WS(" ", (SELECT COUNT(*) FROM events),
     (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM outbox_dead_letters))'; }
-wipe() { sql 'DELETE FROM outbox; DELETE FROM events;
-    DELETE FROM outbox_dead_letters'; }
 triggers() { sql "SELECT GROUP_CONCAT(trigger_name ORDER BY 1) FROM
     information_schema.triggers WHERE trigger_schema = 'app'"; }
 # of TYPES [FILE]: the configuration with these publish.types
@@ -93,7 +91,7 @@ sql "GRANT INSERT ON outbox TO 'outbox_producer'@'localhost';
 #
 # Never twice
 #
-wipe
+clear_rows
 is "$(as_producer "START TRANSACTION;
     CALL outbox_enqueue('k', 1, 'order.paid', 1, NULL, NULL, 'x');
     CALL outbox_enqueue('k', 2, 'other', 1, NULL, NULL, 'x');
@@ -128,7 +126,7 @@ sql 'UPDATE outbox_settings SET partition_count = 4'
 #
 # Projections are replayed
 #
-wipe
+clear_rows
 as_producer "SET @outbox_replaying = 1; $(event p 1) $(event p 2 other)
     SET @outbox_replaying = NULL; $(event p 3)"
 is "$(counts)" '3 1 2' 'what is replayed gets a mark and no row'
@@ -171,7 +169,7 @@ is "$RC$OUT" 0 'the file does the same by the client program'
 #
 ctl -c "$DIR/shop.yml" schema install --trigger
 is "$RC$ERR" 0 'another outbox'
-wipe
+clear_rows
 for ((i = 1; i <= 1500; i++)); do
 	event "k$((i % 20))" "$i"
 	[ $((i % 50)) -ne 0 ] || echo 'SELECT 1;'

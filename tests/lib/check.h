@@ -1,4 +1,4 @@
-/* check.h - what the unit tests share */
+/* check.h - helpers for the unit tests */
 #ifndef OUTBOX_TESTS_CHECK_H
 #define OUTBOX_TESTS_CHECK_H
 
@@ -18,7 +18,7 @@
 
 #define NROWS(table)	((int)(sizeof(table) / sizeof((table)[0])))
 
-/* A literal, which may hold NULs, as bytes; and SQL NULL. */
+/* A literal, which may contain NULs, as bytes; and SQL NULL. */
 #define BYTES(text)	((struct bytes){ (text), sizeof(text) - 1 })
 #define NO_BYTES	((struct bytes){ NULL, 0 })
 
@@ -29,8 +29,8 @@ bytes_of(const char *text)
 }
 
 /*
- * A directory for the files of a case.  Made and removed by the process that
- * does not die with a test: an unchecked fixture.
+ * A directory for the files of a case.  Make and remove it in an unchecked
+ * fixture, whose process survives a failed test.
  */
 static char	dir[64];
 
@@ -78,7 +78,7 @@ write_file(const char *path, const void *data, size_t size)
 	fclose(f);
 }
 
-/* The whole file; good until the next call. */
+/* The whole file; valid until the next call. */
 static inline const char *
 read_file(const char *path)
 {
@@ -117,7 +117,7 @@ starts(const char *text, const char *with)
 	    "\"%s\" does not start with \"%s\"", text, with);
 }
 
-/* An empty log, which the test can read. */
+/* Log to an empty file that the test can read. */
 static inline void
 log_to_file(enum log_level level, bool json)
 {
@@ -140,7 +140,7 @@ nlogged(void)
 	return count_lines(logged());
 }
 
-/* The configuration that these keys make; NULL: all defaults. */
+/* The configuration with these keys; NULL: all defaults. */
 static inline struct conf *
 conf_with(const char *keys)
 {
@@ -156,7 +156,7 @@ conf_with(const char *keys)
 	return c;
 }
 
-/* A case whose tests have the directory. */
+/* A case with the directory. */
 static inline TCase *
 add_case(Suite *s, const char *name)
 {

@@ -1,12 +1,11 @@
-# ctl.sh - for tests of outboxctl, with lib.sh
+# ctl.sh - helpers for tests of outboxctl; includes lib.sh
 #
-# ctl [-c FILE] ...: run it, with $CONF unless the arguments begin with -c;
-# sets OUT, ERR and RC.  field FILTER: of OUT, by jq.
+# ctl [-c FILE] ...: run outboxctl, with $CONF unless the arguments begin with
+# -c; sets OUT, ERR and RC.  field FILTER: jq's result for OUT.
 
 # shellcheck shell=bash disable=SC2034
 
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 
 ctl() {
 	local file=(-c "$CONF")
@@ -19,7 +18,7 @@ ctl() {
 
 field() { jq -r "$1" <<< "$OUT"; }
 
-# tables: a checksum of all tables, to see that nothing was changed
+# tables: a checksum of all tables, to check that nothing was changed
 tables() {
 	sql "SELECT GROUP_CONCAT(table_name SEPARATOR ',') FROM
 	    information_schema.tables WHERE table_schema = 'app' AND
@@ -29,7 +28,7 @@ tables() {
 	}
 }
 
-# Of a list, in its order; how often the owners of leases were rung.
+# Sequences of a list, in its order; the sum of all epochs.
 sequences() { field '[.rows[].sequence] | join(" ")'; }
 epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
 
@@ -40,11 +39,11 @@ declared_counts() { sql 'SELECT partition_count, COALESCE(former_counts, "-")
 is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox
     WHERE global_sequence = $1" 1; }
 
-# set_count COUNT: in the files of the daemon and of the operator
+# set_count COUNT: set it in the files of the daemon and of the operator
 set_count() { sed -i "s/partition_count: [0-9]*/partition_count: $1/" "$CONF" "$OP"; }
 
-# declare_counts COUNT [FORMER]: as if by sync, long ago; the files have COUNT,
-# and all is quiet
+# declare_counts COUNT [FORMER]: as if sync had changed it long ago; the files
+# have COUNT, and no message had a former label
 declare_counts() {
 	sql "UPDATE outbox_settings SET partition_count = $1, former_counts =
 		NULLIF('${2:-}', ''), counts_since = NOW(6) - INTERVAL 11 MINUTE;
@@ -52,7 +51,20 @@ declare_counts() {
 	set_count "$1"
 }
 
-# as_operator: an account with all rights, and a configuration for it in $OP
+# put_row KEY N [TYPE [COLUMN=VALUE,...]]: one of 4 partitions; sets SEQ
+put_row() {
+	sql "START TRANSACTION;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	    VALUES ('$1', $2, '${3:-ok}', 'payload');
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p0', CRC32('$1') % 4);
+	UPDATE outbox SET ${4:-attempts = 0}
+	    WHERE global_sequence = LAST_INSERT_ID();
+	COMMIT"
+	SEQ=$(sql 'SELECT MAX(sequence) FROM events')
+}
+
+# as_operator: make an account with all rights, and its configuration $OP
 as_operator() {
 	OP=$DIR/operator.yml
 	sql "CREATE USER 'operator'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
@@ -60,7 +72,7 @@ as_operator() {
 	sed 's/user: outbox,/user: operator,/' "$CONF" > "$OP"
 }
 
-# start_with_operator: servers, and what an operator needs to enqueue
+# start_with_operator: start servers; an operator can enqueue then
 start_with_operator() {
 	start_servers
 	write_conf

@@ -18,7 +18,7 @@ is_mysql(void)
 	return strcmp(server, "mysql") == 0;
 }
 
-/* A server that is quick at the cost of what a power cut would lose. */
+/* Start a server that is fast, but not durable. */
 static void
 start_plain(const char *kind)
 {
@@ -60,7 +60,7 @@ conf_for(const char *database)
 	    servers_get(server, "SOCKET"), database);
 }
 
-/* A test that failed may have left the server in any mood. */
+/* Undo global settings that a failed test may have left. */
 void
 calm_down(void)
 {
@@ -104,7 +104,7 @@ end(void)
 	sql_close();
 }
 
-/* Everything that was logged. */
+/* The whole log. */
 const char *
 logged(void)
 {
@@ -179,7 +179,7 @@ end_store(void)
 	end();
 }
 
-/* Rows first..last with an event each; label is a literal or NULL. */
+/* Add rows first..last with an event each; label: an SQL literal or NULL. */
 void
 add_rows(unsigned first, unsigned last, const char *label)
 {
@@ -209,7 +209,7 @@ times_logged(const char *text)
 	return n;
 }
 
-/* A lease of id, for a minute. */
+/* Add a lease of id, for a minute. */
 void
 add_lease(const char *label, const char *id, unsigned epoch)
 {
@@ -224,7 +224,7 @@ range(const char *label, uint64_t epoch)
 	return (struct range){ .label = label, .epoch = epoch, .limit = 100 };
 }
 
-/* Claim first..last of partition p00 under epoch 1; how many it were. */
+/* Claim first..last of partition p00 under epoch 1; returns the number. */
 uint64_t
 claim(struct store *s, struct batch *b, uint64_t first, uint64_t last)
 {
@@ -234,7 +234,8 @@ claim(struct store *s, struct batch *b, uint64_t first, uint64_t last)
 
 	for (uint64_t i = first; i <= last; i++)
 		sequences[n++] = i;
-	ck_ok(store_claim(s, &r, 1, sequences, n, b, &claimed, &e));
+	ck_ok(store_claim(s, &(struct claim_set){ &r, 1, sequences, n }, b,
+	    &claimed, &e));
 	return claimed;
 }
 
@@ -277,7 +278,7 @@ candidates(const struct range *ranges, size_t n)
 	return candidates_text(c, nc);
 }
 
-/* What the server was asked by the account, one statement a line. */
+/* Log statements into mysql.general_log; see STATEMENTS. */
 void
 log_statements(void)
 {
@@ -294,7 +295,7 @@ reads(void)
 	    10);
 }
 
-/* Every line of a column of the plan that is not about a union's result. */
+/* Check each line of the plan, except those of a union's result. */
 void
 ck_plan(const char *statement, const char *want_keys)
 {

@@ -1,10 +1,9 @@
 /*
- * frame.h - what the contract tests of the store share
+ * frame.h - helpers for the contract tests of the store
  *
- * Every case runs on MariaDB, and again on Oracle MySQL where the environment
- * names one in OUTBOX_MYSQL_TREE.  The store works with the account and the
- * rights that sql/ gives it; what it did is looked up as root, on a
- * connection of the test's own.
+ * Every case runs on MariaDB, and also on Oracle MySQL if OUTBOX_MYSQL_TREE
+ * names one.  The store uses the account and the rights of sql/; tests check
+ * its work as root on a connection of their own.
  */
 #ifndef TESTS_FRAME_H
 #define TESTS_FRAME_H
@@ -27,44 +26,42 @@
 #define ck_fails(call)	\
 	ck_assert_msg((call) == -1 && e.text[0] != '\0', #call)
 
-extern const char	*server;	/* its name, and its kind */
+extern const char	*server;	/* name and kind */
 extern struct conf	*conf;
 extern struct store	*st;		/* of ME */
 extern struct err	 e;
 
-/*
- * Servers, and what surrounds a test
- */
+/* Servers, and setup of a test */
 
 bool		 is_mysql(void);
 void		 frame_start_mariadb(void);
 void		 frame_start_mysql(void);
 struct conf	*conf_for(const char *database);
 
-/* A test that failed may have left the server in any mood. */
+/* Undo global settings that a failed test may have left. */
 void		 calm_down(void);
 
 /*
- * Commits are durable, until the next begin(): messages go early there only.
- * Connections that are open learn of it by store_check_server().
+ * Make commits durable until the next begin(); only then claims are pipelined.
+ * Open connections learn of it by store_check_server().
  */
 void		 be_durable(void);
 
-/* An empty database "app" and a configuration for it; with a store. */
+/* Make an empty database "app" and its configuration; _store: and a store. */
 void		 begin(void);
 void		 end(void);
 void		 begin_store(void);
 void		 end_store(void);
 
-/* Everything that was logged. */
+/* The whole log. */
 const char	*logged(void);
 void		 wait_for_locks(unsigned n);
 
-/* End this connection, or the account's latest one, and see it gone. */
+/* Kill this connection, or the account's latest one; waits until it ended. */
 void		 kill_thread(unsigned long thread);
 void		 kill_latest(void);
 
-/* The server takes its time to see that a connection is gone. */
+/* Wait until the server has noticed that all connections are closed. */
 void		 wait_for_goodbye(void);
 
 /*
@@ -73,40 +70,38 @@ void		 wait_for_goodbye(void);
 
 struct store	*store_of(const struct conf *, const char *id);
 
-/* Rows first..last with an event each; label is a literal or NULL. */
+/* Add rows first..last with an event each; label: an SQL literal or NULL. */
 void		 add_rows(unsigned first, unsigned last, const char *label);
 
 /*
- * Until "DROP TRIGGER obstacle" or the next begin(), such changes of such rows
- * fail: with 23000 the row is to blame, with HY000 nobody knows what is.
+ * Make these changes of these rows fail until "DROP TRIGGER obstacle" or the
+ * next begin(): 23000 blames the row, HY000 tells no cause.
  */
 void		 put_obstacle(const char *state, const char *verb,
 		    const char *table, const char *row);
 
-/* How often it was logged. */
+/* How often the text was logged. */
 unsigned	 times_logged(const char *text);
 
-/* A lease of id, for a minute. */
+/* Add a lease of id, for a minute. */
 void		 add_lease(const char *label, const char *id, unsigned epoch);
 
 struct range	 range(const char *label, uint64_t epoch);
 
-/* Claim first..last of partition p00 under epoch 1; how many it were. */
+/* Claim first..last of partition p00 under epoch 1; returns the number. */
 uint64_t	 claim(struct store *, struct batch *, uint64_t first,
 		    uint64_t last);
 
 /* A batch of first..last, claimed and fetched. */
 void		 take(struct batch *, uint64_t first, uint64_t last);
 
-/* "sequence:range ..." of what was found; the first frees it. */
+/* Candidates as "sequence:range ..."; the first function frees them. */
 const char	*candidates_text(struct candidate *, size_t n);
 const char	*candidates(const struct range *, size_t n);
 
-/*
- * What the server was asked, and how it does it
- */
+/* Statements and their plans */
 
-/* What the server was asked by the account, one statement a line. */
+/* Log statements into mysql.general_log; STATEMENTS are the account's. */
 void		 log_statements(void);
 
 #define STATEMENTS	"FROM mysql.general_log WHERE command_type = 'Query' "\
@@ -117,15 +112,13 @@ void		 log_statements(void);
 			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
 			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
 
-/* What the server has read so far: by key, in order, one after the other. */
+/* Rows that the server has read so far, by key or in order. */
 unsigned long	 reads(void);
 
-/* Nothing is scanned or sorted, and only these keys are used. */
+/* Check that a plan scans and sorts nothing, and uses only these keys. */
 void		 ck_plan(const char *statement, const char *want_keys);
 
-/*
- * The suite: every case once for each kind of server
- */
+/* The suite: each case once per kind of server */
 
 struct kind {
 	const char	*name;

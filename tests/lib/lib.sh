@@ -1,15 +1,19 @@
-# lib.sh - what the system tests share: TAP, servers, waiting; sourced by bash
+# lib.sh - helpers for the system tests: TAP, servers, waiting; sourced by bash
 #
-# Every test has a directory of its own with its own servers on free ports,
-# and ends what it started, by pid, whatever happens.
+# Every test has a directory of its own with servers on free ports, and on every
+# way out ends the processes that it started, by pid.
 
 # shellcheck shell=bash disable=SC2034
 
 set -u
 srcdir=${srcdir:-$(dirname "$0")/../..}
 SANDBOX=$srcdir/tools/sandbox
-LAB=${LAB:-./lab}
-OUTBOX_MASTER=${OUTBOX_MASTER:-./outbox-master}
+# Of the build directory that this runs in, or of the one that quickstart makes.
+BUILD=.
+[ -e ./lab ] || [ ! -e "$srcdir/_build/main/lab" ] || BUILD=$srcdir/_build/main
+LAB=${LAB:-$BUILD/lab}
+OUTBOX_MASTER=${OUTBOX_MASTER:-$BUILD/outbox-master}
+OUTBOXCTL=${OUTBOXCTL:-${OUTBOX_MASTER%/*}/outboxctl}
 KIND=${KIND:-mariadb}		# or mysql
 DIR=$(mktemp -d "${TMPDIR:-/tmp}/outbox-test.XXXXXX")
 CONF=$DIR/outbox.yml
@@ -61,13 +65,13 @@ done_testing() {
 	exit
 }
 
-# is_short: a part will do.  ./quickstart check asks for that; a test that is run
-# by hand, and check --full, for everything.
+# is_short: run only a part of the test, as in ./quickstart check.  By hand and
+# in check --full tests run as a whole.
 is_short() { [ "${OUTBOX_CHECK:-full}" = short ]; }
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-# wait_for SECONDS COMMAND...: until it succeeds; 1 when the time is up
+# wait_for SECONDS COMMAND...: wait until it succeeds; 1 when the time is up
 wait_for() {
 	local until=$(($(now_ms) + $1 * 1000))
 	shift
@@ -77,7 +81,7 @@ wait_for() {
 	done
 }
 
-# numbers N [FROM]: a table of N numbers n, up to a million, from 0 or FROM
+# numbers N [FROM]: SQL of a table of N (up to 10^6) numbers n from 0 or FROM
 numbers() {
 	local d='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2
 	    UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
@@ -90,7 +94,7 @@ numbers() {
 
 sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
 
-# server_status PATTERN: a status variable of the server, or the sum of several
+# server_status PATTERN: the sum of the server's status variables like this
 server_status() { sql "SHOW GLOBAL STATUS LIKE '$1'" |
     awk '{ n += $2 } END { printf "%.0f\n", n }'; }
 
@@ -121,7 +125,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# start_own_servers [my.cnf lines]
+# start_own_servers [my.cnf lines]: start database and NATS below $DIR
 start_own_servers() {
 	"$SANDBOX" start "$KIND" "$DIR/db" "$@" >/dev/null || {
 		[ $? -eq 77 ] && skip_all "no $KIND server"
@@ -134,8 +138,8 @@ start_own_servers() {
 	}
 }
 
-# Of the pool, if there is one, are only plain servers.  Where a failed test
-# keeps its directory, it keeps its servers' as well.
+# are_plain [my.cnf lines]: may the servers be from the pool?  Not with KEEP,
+# because a failed test keeps the directories of its servers.
 are_plain() {
 	[ $# -eq 0 ] && [ ${#NATS_LINES[@]} -eq 0 ] &&
 	    [ "$KIND" = mariadb ] && [ -z "${KEEP:-}" ]
@@ -158,9 +162,8 @@ start_servers() {
 	    --dup-window 600
 }
 
-# write_conf [FILE]: a configuration on standard input replaces keys of this
-# one, section by section, because a key may stand only once: the caller
-# gives values through the variables.
+# write_conf [FILE]: write a configuration, to $CONF by default.  Callers set
+# values by variables, because a key may be given only once.
 write_conf() {
 	cat > "${1:-$CONF}" <<-EOF
 	master: {workers: ${WORKERS:-2}, user: $(id -un), pidfile: ${PIDFILE:-$DIR/run/outbox.pid}, stop_timeout: ${STOP_TIMEOUT:-15}, hang_timeout: ${HANG_TIMEOUT:-60}}
@@ -175,7 +178,7 @@ write_conf() {
 	EOF
 }
 
-# start_master [options]: in the foreground of a background job; log in $LOG
+# start_master [options]: start it as a background job, with its log in $LOG
 start_master() {
 	LOG=${LOG:-$DIR/log}
 	"$OUTBOX_MASTER" -c "$CONF" "${REPORT:---silent}" "$@" \
@@ -184,34 +187,64 @@ start_master() {
 	MASTERS+=("$MASTER")
 }
 
+# start_fleet [options]: the same, and its workers own all partitions
+start_fleet() {
+	start_master "$@"
+	wait_for 20 all_owned
+}
+
 worker_pids() { ps -o pid= --ppid "$1" | tr -d ' '; }
 all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }
 
 published() { sql 'SELECT COUNT(published_at) FROM outbox'; }
+has_published() { [ "$(published)" -gt "$1" ]; }
 pending() { sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL'; }
 
-# waiting KEYS: how many rows, of keys "= 'a'" or "LIKE 'a%'"
+nparked() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND partition_key LIKE '!%'"; }
+is_parked() { [ "$(nparked)" -ge "$1" ]; }
+clear_rows() { sql 'DELETE FROM outbox; DELETE FROM events; DELETE FROM
+    outbox_dead_letters; DELETE FROM outbox_blocked_keys'; }
+
+# died SEQUENCE: why
+died() { sql "SELECT CONCAT(reason, ': ', last_error) FROM outbox_dead_letters
+    WHERE global_sequence = $1"; }
+
+# waiting KEYS: number of waiting rows of keys "= 'a'" or "LIKE 'a%'"
 waiting() { sql "SELECT COUNT(*) FROM outbox JOIN events
     ON sequence = global_sequence WHERE published_at IS NULL
     AND stream_id $1"; }
 is_waiting() { [ "$(waiting "$1")" = "$2" ]; }
 
-# Keys whose rows have had labels of several counts.
+# Number of keys whose rows have different labels.
 moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
     ON sequence = global_sequence GROUP BY stream_id
     HAVING COUNT(DISTINCT partition_key) > 1) AS several"; }
 
-# All leases say that messages go while their claim is being committed.
+# Have all leases the in-doubt mark of pipelined claims?
 all_marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
     FROM outbox_partitions' 1; }
 
-# The doorbell is there; with lease_renew 20 no worker has to renew for long.
+# Does the binlog listener run?  With lease_renew 20: is no lease due to be
+# renewed soon?
 has_listener() { is_sql "SELECT COUNT(*) FROM information_schema.processlist
     WHERE command LIKE 'Binlog Dump%' AND user = 'outbox'" 1; }
 has_renewed() { is_sql 'SELECT MIN(lease_until) > NOW(6) + INTERVAL 35 SECOND
     FROM outbox_partitions' 1; }
 worker_pid() { pgrep -P "$MASTER" -f 'outbox-master: worker'; }
+
+# stops NAME: the master does, with status 0
+stops() {
+	stop_master "$MASTER"
+	is $? 0 "$1"
+}
+
+# drains SECONDS NAME: by then all is delivered, or dead
+drains() {
+	wait_for "$1" is_drained
+	ok $? "$2"
+}
 
 stop_master() {
 	kill -TERM "$1"
@@ -223,12 +256,12 @@ produce() {
 	    --password-env PRODUCER_PW --database app "$@" >> "$DIR/produced"
 }
 
-# call_enqueue ARGUMENTS...: a message each, as a producer, in one transaction
+# call_enqueue ARGUMENTS...: enqueue a message for each, in one transaction
 call_enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
     "$@") COMMIT"; }
 
-# ring SUBJECT [N]: plain messages, as an application would; answered means that
-# the server has them
+# ring SUBJECT [N]: publish N empty wake-up messages; returns 0 when the server
+# has received them
 ring() {
 	local line nats rc=1
 	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
@@ -244,13 +277,13 @@ ring() {
 	return "$rc"
 }
 
-# pause MS: where nothing can be waited for
+# pause MS: sleep, if there is no condition to wait for
 pause() {
 	local end=$(($(now_ms) + $1))
 	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
 }
 
-# How many messages the stream has; window SECONDS: how long it knows ids
+# Number of messages in the stream; window SECONDS: its duplicate window
 stored() {
 	"$LAB" count --socket "$SOCKET" --user root --database app \
 	    --nats "$URL" --stream EVENTS | sed -n 's/.*messages \([0-9]*\).*/\1/p'
@@ -261,7 +294,7 @@ window() {
 	    --dup-window "$1"
 }
 
-# check_stream NAME [options]: the independent checker has the last word
+# check_stream NAME [options]: check the stream with the independent checker
 check_stream() {
 	local name=$1 out rc
 	shift

@@ -1,7 +1,7 @@
 # pillar.sh - the tables of the PHP package Pillar; sourced after lib.sh
 #
-# pillar_tables: in place of ours, as its migrations make them, with what the
-# daemon's account may do there.
+# pillar_tables: replace our tables by those of its migrations, with the rights
+# of the daemon's account.
 
 # shellcheck shell=bash disable=SC2154
 

@@ -1,24 +1,24 @@
-# pool.sh - servers that the tests of a suite use one after the other
+# pool.sh - servers that the tests of a suite reuse
 #
 # Sourced by lib.sh and by quickstart.  OUTBOX_POOL names the pool, a directory
 # with a pair of servers in each of its slots.  A test locks a slot, uses its
-# servers as if it had started them itself, and gives them back.  What it left
-# is cleaned up and compared with what the server was like after its start: a
-# server that looks different, or that a test has failed with, is thrown away.
+# servers as if it had started them, and gives them back.  They are cleaned up
+# and their state is compared with that after the start.  A server whose state
+# differs, or whose test failed, is thrown away.
 #
-# So a test needs to know nothing of this.  It may stop and kill its servers
-# and change global variables: that costs the next test the time of a start.
-# Servers with lines of configuration of their own are never from here.
+# Tests need not know of the pool.  A test may stop and kill its servers and
+# change global variables; then the next test has to start servers.  Servers
+# with configuration lines of their own are never from the pool.
 
 # shellcheck shell=bash
 
 POOL_SLOT=			# ours
 
-# pool_open SANDBOX: make a pool that ends with this process, however that ends
+# pool_open SANDBOX: make a pool, which ends when this process ends
 pool_open() {
 	OUTBOX_POOL=$(mktemp -d "${TMPDIR:-/tmp}/outbox-pool.XXXXXX") || return
 	export OUTBOX_POOL
-	# In a session of its own: it outlives the signals that end us.
+	# A session of its own survives the signals that end us.
 	# shellcheck disable=SC2016
 	setsid bash -c '. "$1"; tail --pid="$2" -f /dev/null
 	    pool_end "$3" "$4"' keeper "${BASH_SOURCE[0]}" "$$" "$1" \
@@ -26,7 +26,7 @@ pool_open() {
 	POOL_KEEPER=$!
 }
 
-# pool_end SANDBOX POOL
+# pool_end SANDBOX POOL: kill all servers and remove the pool
 pool_end() {
 	"$1" kill "$2"/*/db "$2"/*/nats
 	rm -rf -- "$2"
@@ -42,8 +42,8 @@ pool_close() {
 
 pool_sql() { "$SANDBOX" sql "$POOL_SLOT/db" -N "$@"; }
 
-# What must be as it was: configuration, accounts and rights, global variables
-# but those that count.
+# State that a test must not change: configuration, accounts and rights, global
+# variables except counters.
 pool_state() {
 	cat "$POOL_SLOT/db/my.cnf" &&
 	pool_sql -e "SHOW DATABASES;
@@ -63,7 +63,7 @@ pool_start_db() {
 	[ -e "$POOL_SLOT/state" ] || pool_state > "$POOL_SLOT/state"
 }
 
-# nats-server is quicker to start than to clean up.
+# nats-server starts faster than it can be cleaned up.
 pool_renew_nats() {
 	"$SANDBOX" kill "$POOL_SLOT/nats" && rm -rf "$POOL_SLOT/nats" &&
 	    "$SANDBOX" start nats "$POOL_SLOT/nats" >/dev/null
@@ -74,7 +74,7 @@ pool_throw_away() {
 	rm -rf "$POOL_SLOT"/{db,nats,clean,state,process}
 }
 
-# pool_lock: of the slots the first that nobody has
+# pool_lock: lock the first free slot
 pool_lock() {
 	local n
 	for ((n = 1; n <= 64; n++)); do
@@ -88,11 +88,11 @@ pool_lock() {
 	return 1
 }
 
-# pool_take: make $DIR/db and $DIR/nats; 1 if there is no pool to be had
+# pool_take: make $DIR/db and $DIR/nats; 1 if there is no pool or no slot
 pool_take() {
 	[ -d "${OUTBOX_POOL:-}" ] && pool_lock || return
-	# It stands only while no test uses the slot, so a test that is killed
-	# gives nothing back.
+	# The file exists only while no test uses the slot, so after a killed
+	# test the servers are thrown away.
 	rm "$POOL_SLOT/clean" 2>/dev/null ||
 	    { pool_throw_away && pool_start_db && pool_renew_nats; } || {
 		pool_throw_away
@@ -103,8 +103,8 @@ pool_take() {
 	ln -s "$POOL_SLOT/db" "$POOL_SLOT/nats" "$DIR/"
 }
 
-# Is it still the process that we started?  If it was stopped in good order, it
-# is started again.
+# Is the server still the process that we started?  If it was shut down
+# properly, it is started again.
 pool_is_whole() {
 	if "$SANDBOX" status "$POOL_SLOT/db" >/dev/null; then
 		cmp -s "$POOL_SLOT/db/process" "$POOL_SLOT/process"
@@ -120,8 +120,8 @@ pool_is_quiet() {
 	    WHERE id <> CONNECTION_ID() AND user <> 'system user'")" = 0 ]
 }
 
-# What has to go, as statements.  A reader of the binlog is ended like every
-# connection: that nobody listens it would learn when it has to send something.
+# Statements that remove connections, databases and accounts.  Readers of the
+# binlog are killed, too: a closed one is noticed only at the next event.
 pool_rest() {
 	pool_sql -e "SELECT CONCAT('KILL ', id, ';')
 	    FROM information_schema.processlist
@@ -142,7 +142,7 @@ pool_clean_db() {
 	    pool_state | cmp -s - "$POOL_SLOT/state"
 }
 
-# pool_give_back STATUS: of the test that had them
+# pool_give_back STATUS: give back the servers; STATUS is the test's
 pool_give_back() {
 	[ -n "$POOL_SLOT" ] || return
 	rm -f "$DIR/db" "$DIR/nats"
@@ -152,6 +152,6 @@ pool_give_back() {
 	else
 		pool_throw_away
 	fi
-	# A process that is left of the test has it open, too.
+	# Unlock, as a process left by the test may have the file open, too.
 	flock -u "$POOL_LOCK"
 } >/dev/null 2>&1

@@ -1,8 +1,8 @@
-# prune.sh - what the tests of pruning share; sourced after lib.sh
+# prune.sh - helpers for the tests of pruning; sourced after lib.sh
 
 # shellcheck shell=bash
 
-# checked AGE: there was a check so long ago
+# checked AGE: set the last stream check to this long ago
 checked() {
 	sql "REPLACE INTO outbox_streams (name, known_since, checked_at)
 	    VALUES ('EVENTS', NOW(6) - INTERVAL 90 DAY, NOW(6) - INTERVAL $1)"

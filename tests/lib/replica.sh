@@ -1,10 +1,9 @@
 # replica.sh - a second database server that follows the first; sourced by
 # bash after lib.sh
 #
-# $DIR/db and $DIR/db2 change roles as often as a test likes: PRIMARY is the
-# directory of the one that takes writes, REPLICA of the other one.  sql(),
-# SOCKET and DB_PORT, and with them produce and check_stream, mean the primary
-# of the moment.
+# $DIR/db and $DIR/db2 can change roles at any time: PRIMARY is the directory of
+# the one that takes writes, REPLICA of the other one.  sql(), SOCKET and
+# DB_PORT, and with them produce and check_stream, use the present primary.
 #
 #	start_servers "${REPLICA_LINES[@]}"
 #	replica_start				a replica that follows
@@ -13,23 +12,23 @@
 #	replica_promote				kill -9, and the other one is it
 #	replica_again				the dead one as a new replica
 #
-# The replica begins as a copy of the primary's files, accounts included.  It
-# is read_only, also after a restart, until it is promoted.  With
-# semi-synchronous replication: replica_semisync.
+# The replica begins as a copy of the primary's files, with its accounts.  It is
+# read_only, also after a restart, until it is promoted.  replica_semisync makes
+# replication semi-synchronous.
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
 REPL_PW=repl-secret
 PRIMARY=$DIR/db
 REPLICA=$DIR/db2
-# A promoted replica must be able to tell the next one all it knows.  It keeps
-# pace, as it has but one thread, with commits that outlive the process only:
-# no test takes the machine away.
+# A promoted replica must have all changes in its own binlog for the next one.
+# It has one thread, and keeps up because its commits survive only a crash of
+# the process, which is enough for tests.
 REPLICA_LINES=(sync_binlog=0 innodb_flush_log_at_trx_commit=2
     log_slave_updates=1)
 [ "$KIND" = mariadb ] || REPLICA_LINES[2]=log_replica_updates=1
 
-# For what the two call differently.
+# Words that differ between MariaDB and MySQL.
 if [ "$KIND" = mariadb ]; then
 	REPLICA_WORD=SLAVE
 	REPLICA_STATE=Slave_SQL_Running_State
@@ -52,32 +51,27 @@ replica_sql() { "$SANDBOX" sql "$REPLICA" -N app -e "$1"; }
 replica_port() { (. "$1/env" && echo "$PORT"); }
 replica_is_sql() { [ "$(replica_sql "$1")" = "$2" ]; }
 
-# replica_status COLUMN
+# replica_status COLUMN: its value in SHOW REPLICA STATUS
 replica_status() {
 	"$SANDBOX" sql "$REPLICA" -E -e "SHOW $REPLICA_WORD STATUS" |
 	    sed -n "s/^ *$1: //p"
 }
 
-# For a log, when it does not do what it should.
+# Print the errors of a replica that does not work.
 replica_trouble() {
 	"$SANDBOX" sql "$REPLICA" -E -e "SHOW $REPLICA_WORD STATUS" |
 	    grep -E 'Error:|Running|State|Behind|Gtid|Pos'
 	tail -n 20 "$REPLICA/log"
 }
 
-# Where the server $1 is, in GTIDs.
+# The GTIDs that the server $1 has.
 replica_gtid() {
 	local what=@@gtid_executed
 	[ "$KIND" = mysql ] || what=@@gtid_current_pos
 	"$SANDBOX" sql "$1" -N -e "SELECT $what"
 }
 
-# All that the primary has when asked?
-replica_has_all() {
-	[ "$(replica_gtid "$PRIMARY")" = "$(replica_gtid "$REPLICA")" ]
-}
-
-# replica_reaches GTIDS SECONDS
+# replica_reaches GTIDS SECONDS: wait for them; 1 when the time is up
 replica_reaches() {
 	local ask="SELECT MASTER_GTID_WAIT('$1', $2)"
 	[ "$KIND" = mariadb ] ||
@@ -86,13 +80,13 @@ replica_reaches() {
 }
 is_zero() { [ "$1" = 0 ]; }
 
-# replica_wait [SECONDS]: it has what the primary has now; 1 if not by then
+# replica_wait [SECONDS]: wait until it has all that the primary has now
 replica_wait() {
 	replica_reaches "$(replica_gtid "$PRIMARY")" "${1:-30}"
 }
 
-# Has it applied all that it received?  Both servers say so in words; the
-# threads of MySQL's may still be at it.
+# Has it applied all that it received?  Both servers say so in a text; for MySQL
+# its applier threads must be idle, too.
 replica_is_idle() {
 	replica_status "$REPLICA_STATE" |
 	    grep -q 'has read all relay log' || return 1
@@ -100,7 +94,7 @@ replica_is_idle() {
 	    replica_reaches "$(replica_status Retrieved_Gtid_Set)" 10
 }
 
-# The link, at the replica's end: what it has received it still applies.
+# Stop and start receiving; the replica still applies all it has received.
 replica_cut() { replica_sql "STOP $REPLICA_WORD IO_THREAD"; }
 replica_join() { replica_sql "START $REPLICA_WORD IO_THREAD"; }
 
@@ -114,38 +108,38 @@ replica_clone() {
 	    replica_follow
 }
 
-# Do all threads of a stopped process?
+# Are all threads of the process $1 stopped?
 replica_stands_still() {
 	! sed 's/.*) //' /proc/"$1"/task/*/stat | grep -q '^[^Tt]'
 }
 
-# As a snapshot of the disk would be: the server stands still meanwhile, and
-# the copy is recovered as after a crash.  No dump, because not every
-# installation has a program for it.
+# Copy the files while the server is stopped, like a snapshot of the disk; the
+# copy recovers as after a crash.  No dump, because not every installation has
+# the program.
 replica_snapshot() {
 	local pid rc
 	read -r pid _ < "$PRIMARY/process"
 	kill -STOP "$pid"
-	# A thread that writes ends that first.
+	# A thread that is writing stops only afterwards.
 	wait_for 30 replica_stands_still "$pid"
 	cp -a --reflink=auto "$PRIMARY/data" "$REPLICA/data"
 	rc=$?
 	kill -CONT "$pid"
-	# What it was, and of whom it was a replica, is not the copy's.
+	# The copy must not have the identity and the source of the original.
 	rm -f "$REPLICA"/data/{auto.cnf,master.info,relay-log.info} \
 	    "$REPLICA"/data/*relay-bin*
 	return "$rc"
 }
 
 replica_follow() {
-	# All of the copy's binlog is the primary's.
+	# All events of the copied binlog come from the primary.
 	[ "$KIND" = mysql ] || "$SANDBOX" sql "$REPLICA" \
 	    -e 'SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos'
 	"$SANDBOX" sql "$REPLICA" -e "$REPLICA_CHANGE $REPLICA_FROM =
 	    $(replica_port "$PRIMARY"); START $REPLICA_WORD"
 }
 
-# Accounts by TCP for those that are there by socket, and one to follow with.
+# Make the accounts for TCP, and one for replication.
 replica_accounts() {
 	sql "CREATE USER IF NOT EXISTS 'repl'@'127.0.0.1'
 	    IDENTIFIED BY '$REPL_PW';
@@ -158,10 +152,10 @@ replica_accounts() {
 	    "$SANDBOX" sql "$PRIMARY" app
 }
 
-# replica_start: the first one
+# replica_start: make the first replica
 replica_start() { replica_accounts && replica_clone; }
 
-# Both servers, as the configuration lists them, and a file that has them.
+# Both servers as items of mysql.hosts, and a configuration with them.
 replica_hosts() {
 	printf '"127.0.0.1:%s", "127.0.0.1:%s"' \
 	    "$(replica_port "$DIR/db")" "$(replica_port "$DIR/db2")"
@@ -171,10 +165,10 @@ replica_conf() {
 	sed -i "s/socket: \"[^\"]*\"/hosts: [$(replica_hosts)]/" "${1:-$CONF}"
 }
 
-# The primary dies; the replica applies what it received and takes over.
+# Kill the primary; the replica applies all it received and takes over.
 replica_promote() { replica_take_over && replica_swap; }
 
-# The two halves of it, for a caller that does the first in a subshell.
+# Both halves of it, for callers that run the first in a subshell.
 replica_take_over() {
 	"$SANDBOX" kill "$PRIMARY" >/dev/null
 	replica_sql "STOP $REPLICA_WORD IO_THREAD"
@@ -183,7 +177,7 @@ replica_take_over() {
 		return 1
 	}
 	replica_sql "STOP $REPLICA_WORD; RESET $REPLICA_WORD ALL" || return 1
-	# A restart must not make it a replica again.
+	# It must not become a replica again after a restart.
 	sed -i '/^read_only/d' "$REPLICA/my.cnf"
 	replica_sql 'SET GLOBAL read_only = 0'
 }
@@ -196,16 +190,16 @@ replica_swap() {
 	DB_PORT=$(replica_port "$PRIMARY")
 }
 
-# replica_again: what is left of the dead one is thrown away, and it becomes
-# the replica of the one that took over
+# replica_again: throw away the data of the dead server, and make it the replica
+# of the new primary
 replica_again() {
 	"$SANDBOX" kill "$REPLICA" >/dev/null
 	rm -rf "$REPLICA/data"
 	replica_clone
 }
 
-# replica_semisync POINT TIMEOUT_MS: a commit waits for the replica's answer,
-# before (AFTER_SYNC) or after (AFTER_COMMIT) others see it, at most so long
+# replica_semisync POINT TIMEOUT_MS: a commit waits up to TIMEOUT_MS for the
+# replica, before (AFTER_SYNC) or after (AFTER_COMMIT) others see it
 replica_semisync() {
 	local source=rpl_semi_sync_master replica=rpl_semi_sync_slave
 	if [ "$KIND" = mysql ]; then

@@ -6,7 +6,7 @@ top=${srcdir:-.}
 n=0
 failed=0
 
-# result NAME STATUS [DETAIL]; of several kinds of servers each has its name
+# result NAME STATUS [DETAIL]: a line of TAP; $kind, if set, precedes NAME
 result() {
 	n=$((n + 1))
 	titled=${kind:+$kind: }$(printf %s "$1" | tr '\n' ' ')
@@ -26,7 +26,7 @@ is() {
 want: $3"
 }
 
-# results: the end; what the test returns
+# results: print the plan; returns the status of the test
 results() {
 	echo "1..$n"
 	[ "$failed" -eq 0 ]

@@ -1,9 +1,8 @@
 /*
  * servers.c - real servers for the contract tests
  *
- * They are started by tools/sandbox and stopped by a keeper, a process that
- * does nothing but wait for the end of this one: a test program that is
- * killed leaves no server behind.
+ * tools/sandbox starts them.  A keeper process waits for the end of this one
+ * and stops them, so a killed test program leaves no server behind.
  */
 #include "lib/servers.h"
 
@@ -23,12 +22,12 @@
 
 #define PATIENCE_MS	10000
 #define POLL_MS		5
-#define NTEXTS		16		/* results that are kept */
+#define NTEXTS		16		/* results kept */
 #define MAX_LINES	16		/* of configuration, for a server */
 
 static char	 root[64];		/* the private directory */
 static pid_t	 keeper;
-static int	 alive[2] = { -1, -1 };	/* the keeper reads its end of file */
+static int	 alive[2] = { -1, -1 };	/* keeper waits for its EOF */
 static MYSQL	*mysql;
 
 static const char *
@@ -50,7 +49,7 @@ keep(void)
 
 	setsid();
 	close(alive[1]);
-	/* Whoever reads our output up to its end must not wait for us. */
+	/* A reader of the test's output must not wait for the keeper. */
 	for (int fd = 0; fd <= 2; fd++)
 		dup2(null, fd);
 	while (read(alive[0], &c, 1) < 0 && errno == EINTR)
@@ -66,7 +65,7 @@ servers_begin(void)
 {
 	const char	*tmp = getenv("TMPDIR");
 
-	/* Names of sockets must be short. */
+	/* Paths of sockets must be short. */
 	snprintf(root, sizeof(root), "%s/outbox-check.XXXXXX",
 	    tmp != NULL && strlen(tmp) < 32 ? tmp : "/tmp");
 	if (mkdtemp(root) == NULL || pipe2(alive, O_CLOEXEC) < 0 ||
@@ -86,7 +85,7 @@ servers_end(void)
 		;
 }
 
-/* As a test that automake's drivers count as skipped. */
+/* Exit so that automake's drivers count the test as skipped. */
 static void
 skip_all(const char *kind)
 {
@@ -216,7 +215,7 @@ servers_get(const char *name, const char *key)
 	ck_abort_msg("%s: no %s", file, key);
 }
 
-/* Its threads stop one by one. */
+/* Have all threads stopped?  They stop one by one. */
 static bool
 has_stopped(long pid)
 {
@@ -301,7 +300,7 @@ sql_open(const char *name)
 	ck_assert_msg(mysql_real_connect(mysql, NULL, "root", "", NULL, 0,
 	    socket, CLIENT_MULTI_STATEMENTS) != NULL, "%s: %s", socket,
 	    mysql_error(mysql));
-	/* Oracle's library asks MariaDB for a collation that it has not. */
+	/* Oracle's library may ask MariaDB for an unknown collation. */
 	sql("SET NAMES utf8mb4; SET time_zone = '+00:00'");
 }
 
@@ -325,7 +324,7 @@ run_sql(const char *fmt, va_list ap)
 	return rc == 0;
 }
 
-/* The statements after the first, of which only success is wanted. */
+/* Run the statements after the first; only their success matters. */
 static bool
 drain(void)
 {
@@ -438,7 +437,7 @@ sql_column(const char *column, const char *fmt, ...)
 	return text;
 }
 
-/* The command-line client alone understands the DELIMITER of the schema. */
+/* Only the command-line client knows DELIMITER, which the schema uses. */
 void
 sql_load(const char *name, const char *database)
 {

@@ -1,8 +1,8 @@
 /*
  * servers.h - real servers for the contract tests
  *
- * What goes wrong here fails the test that called, or the whole case when it
- * was a fixture; nothing returns an error.
+ * No function returns an error: a failure fails the calling test, or the whole
+ * case if a fixture called.
  */
 #ifndef TESTS_SERVERS_H
 #define TESTS_SERVERS_H
@@ -24,7 +24,7 @@
 #define ck_has_not(text, part)	\
 	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" is in \"%s\"", \
 	    part, text)
-/* A call of the library of NATS. */
+/* A call of the NATS library must succeed. */
 #define ck_nats(call)	do {						\
 	natsStatus s_ = (call);						\
 	ck_assert_msg(s_ == NATS_OK, #call ": %s", natsStatus_GetText(s_)); \
@@ -34,21 +34,21 @@
 	ck_assert_int_le(value, high);		\
 } while (0)
 
-/* Accounts that servers_accounts makes. */
+/* The password of the accounts. */
 #define OUTBOX_PASSWORD	"relay-s3cret"
 
 /*
- * Make the private directory.  All that is started below it is stopped and
- * the directory removed when this process ends, however it ends; servers_end
- * does it now and waits.  Tests are forked and may not call these.
+ * Make the private directory.  When this process ends, in any way, the servers
+ * are stopped and the directory is removed; servers_end does so now and waits.
+ * Tests are forked and must not call these.
  */
 void		 servers_begin(void);
 void		 servers_end(void);
 
 /*
- * Start a server under a name, unless it runs already; lines are for its
- * configuration, NULL at the end, and lines itself may be NULL.  Where the
- * server is not installed the program ends here as a skipped one.
+ * Start a server under a name, unless it runs already.  lines: for its
+ * configuration, ended by NULL; may be NULL.  If the server is not installed,
+ * the program exits as skipped.
  */
 void		 servers_start(const char *name, const char *kind,
 		    const char *const *lines);
@@ -60,13 +60,13 @@ bool		 servers_runs(const char *name);
 /* A value of the server's env file: PORT, SOCKET, URL, ... */
 const char	*servers_get(const char *name, const char *key);
 
-/* The name of a file in the private directory; write it. */
+/* The path of a file in the private directory; write the file. */
 const char	*servers_path(const char *file);
 const char	*servers_write(const char *file, const char *text);
 
 /*
  * Make ca.pem, server.pem and server.key (for localhost and 127.0.0.1),
- * client.pem and client.key, and a stranger's other.pem.
+ * client.pem and client.key, and other.pem, which ca.pem has not signed.
  */
 void		 servers_certificates(void);
 
@@ -74,14 +74,14 @@ void		 servers_certificates(void);
 void		 servers_run(const char *, ...)
 		    __attribute__((format(printf, 1, 2)));
 
-/* Load a configuration that must be good from a text. */
+/* Load a configuration, which must be valid, from a text. */
 struct conf	*servers_conf(const char *, ...)
 		    __attribute__((format(printf, 1, 2)));
 
 /*
- * Databases, as root by the socket, on one connection of this process.  A
- * result is text: columns end with a blank, rows with a line break, the last
- * ones with nothing, NULL is "NULL".  It lives until 16 further calls.
+ * SQL as root by the socket, on one connection of this process.  A result is
+ * text: blanks between columns, line breaks between rows, "NULL" for NULL.  It
+ * is valid for 16 further calls.
  */
 void		 sql_open(const char *name);
 void		 sql_close(void);
@@ -90,7 +90,7 @@ bool		 sql_works(const char *, ...)
 		    __attribute__((format(printf, 1, 2)));
 const char	*sql_text(const char *, ...)
 		    __attribute__((format(printf, 1, 2)));
-/* The same of one column, by its name. */
+/* The same for one column, by its name. */
 const char	*sql_column(const char *column, const char *, ...)
 		    __attribute__((format(printf, 2, 3)));
 unsigned	 sql_errno(void);	/* of the last sql_works */
@@ -98,25 +98,25 @@ unsigned	 sql_errno(void);	/* of the last sql_works */
 #define ck_sql(expected, ...)	\
 	ck_assert_str_eq(sql_text(__VA_ARGS__), (expected))
 
-/* Load the schema, the grants and the accounts into a database made anew. */
+/* Make the database anew, with the schema, the accounts and the grants. */
 void		 sql_load(const char *name, const char *database);
 
 /*
- * Waiting: for (int64_t until = patience(); !what; ) wait_more(&until, text);
- * fails the test when ten seconds have passed.
+ * To wait: for (int64_t until = patience(); !what; ) wait_more(&until, text);
+ * fails the test after ten seconds.
  */
 int64_t		 patience(void);
 void		 wait_more(int64_t *until, const char *what);
 int64_t		 ms_since(int64_t start);
 
-/* A TCP port that nobody listens on, or one that takes and says nothing. */
+/* A TCP port that is closed, or one that accepts and never answers. */
 int		 dumb_port(bool listens);
 
-/* A case with a minute for each test; setup may be NULL. */
+/* A case with a timeout of a minute; setup may be NULL. */
 TCase		*server_case(Suite *, const char *name, void (*start)(void),
 		    void (*setup)(void), void (*teardown)(void));
 
-/* From servers_begin() to servers_end(); what main() returns. */
+/* Run the suite from servers_begin() to servers_end(); for main() to return. */
 int		 servers_test(Suite *);
 
 #endif

@@ -1,4 +1,4 @@
-/* stages.h - fleet and backlog, for tests that look into them */
+/* stages.h - access to fleet and backlog for tests */
 #ifndef TESTS_STAGES_H
 #define TESTS_STAGES_H
 
@@ -7,11 +7,11 @@
 #include "worker/backlog.h"
 #include "worker/fleet.h"
 
-/* The label's partition, and its lease; NULL if it is not ours. */
+/* The partition and the lease of a label; NULL if it is not ours. */
 struct partition	*partition_of(const struct fleet *, const char *label);
 struct leased_label	*lease_of(const struct fleet *, const char *label);
 
-/* A round of the fleet, and the backlog learns of it. */
+/* Run a round of the fleet, and pass its result to the backlog. */
 int	adopt_round(struct fleet *, struct backlog *, int64_t now,
 	    struct err *);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# timed.sh DRIVER [ARG...]: run a test driver, and add to the .trs file that it
-# writes how many seconds the test took, and its processor time (user and
-# system, without servers).  quickstart shows the slowest.
+# timed.sh DRIVER [ARG...]: run a test driver, and add to its .trs file the
+# seconds that the test took, and its processor time (user and system, without
+# servers).  quickstart lists the slowest tests.
 
 trs=
 args=("$@")

@@ -5,8 +5,6 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "util/buf.h"
 #include "util/clock.h"

@@ -106,14 +106,16 @@ START_TEST(explained_is_not_done)
 	add_rows(1, 2, "'p00'");
 	store_explain(st, note_plan, seen);
 	ck_ok(store_begin(st, &e));
-	ck_ok(store_claim(st, &r, 1, list, 2, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, list, 2 }, &b, &n,
+	    &e));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_int_eq(store_fetch(st, list, 2, 1, &b, &e), -1);
 	ck_ok(store_end(st, 0, &e));
 	ck_assert_str_eq(seen, "claim PRIMARY claim PRIMARY fetch PRIMARY ");
 	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE claim_token IS NULL");
 	store_explain(st, NULL, NULL);
-	ck_ok(store_claim(st, &r, 1, list, 2, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, list, 2 }, &b, &n,
+	    &e));
 	ck_assert_uint_eq(n, 2);
 }
 END_TEST
@@ -134,7 +136,8 @@ START_TEST(only_named_partitions_are_claimed)
 	add_rows(4, 4, "'p02'");
 	add_rows(5, 5, "NULL");
 	add_rows(6, 6, "''");
-	ck_ok(store_claim(st, ranges, 2, sequences, 6, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, 2, sequences, 6 },
+	    &b, &n, &e));
 	ck_assert_uint_eq(n, 3);
 	ck_sql("1\n2\n4", "SELECT global_sequence FROM outbox "
 	    "WHERE claim_token = '%s' ORDER BY 1", b.token);
@@ -153,7 +156,8 @@ START_TEST(all_leases_or_no_claim)
 		add_lease("p02", _i == 1 ? OTHER : ME, _i == 2 ? 4 : 5);
 	add_rows(1, 2, "'p00'");
 	add_rows(3, 3, "'p02'");
-	ck_ok(store_claim(st, ranges, 2, sequences, 3, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, 2, sequences, 3 },
+	    &b, &n, &e));
 	ck_assert_uint_eq(n, _i == 3 ? 3 : 0);
 	ck_sql(_i == 3 ? "3" : "0", "SELECT COUNT(*) FROM outbox "
 	    "WHERE claim_token IS NOT NULL OR available_at > NOW(6)");
@@ -187,7 +191,8 @@ START_TEST(rows_without_label_are_claimed)
 	add_lease("", _i == 0 ? ME : OTHER, 1);
 	add_rows(1, 1, "NULL");
 	add_rows(2, 2, "''");
-	ck_ok(store_claim(st, &r, 1, sequences, 2, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, sequences, 2 }, &b,
+	    &n, &e));
 	ck_assert_uint_eq(n, _i == 0 ? 2 : 0);
 	ck_ok(store_fetch(st, sequences, 2, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, n);
@@ -360,7 +365,8 @@ START_TEST(token_may_be_bytes)
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
 	    "claim_token = '" OTHER_NONCE "-1-4000'; "
 	    "ALTER TABLE outbox MODIFY claim_token VARBINARY(64) NULL");
-	rc = store_claim(st, &r, 1, &one, 1, &b, &n, &e);
+	rc = store_claim(st, &(struct claim_set){ &r, 1, &one, 1 }, &b, &n,
+	    &e);
 	sql("ALTER TABLE outbox MODIFY claim_token VARCHAR(64) "
 	    "CHARACTER SET ascii COLLATE ascii_bin NULL");
 	ck_ok(rc);

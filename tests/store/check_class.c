@@ -303,8 +303,8 @@ START_TEST(fence_names_all_labels)
 	if (_i == 0)
 		sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + "
 		    "1 WHERE partition_key = 'p02'");
-	ck_ok(store_claim(st, ranges, nranges, picks.sequences, picks.n, &b,
-	    &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, nranges,
+	    picks.sequences, picks.n }, &b, &n, &e));
 	ck_assert_uint_eq(n, _i == 0 ? 0 : 2);
 }
 END_TEST
@@ -430,8 +430,8 @@ START_TEST(change_closes_the_fence)
 	nranges = picks_ranges(&picks, ranges);
 	ck_ok(store_repartition(other, 8, &r, &e));
 	ck_assert(r.changed);
-	ck_ok(store_claim(st, ranges, nranges, picks.sequences, 1, &b, &n,
-	    &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, nranges,
+	    picks.sequences, 1 }, &b, &n, &e));
 	ck_assert_uint_eq(n, 0);
 	settle();
 	ck_assert_str_eq(owned(), "p00+p02+p04+p06 p01+p03+p05+p07");

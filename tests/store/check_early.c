@@ -193,12 +193,14 @@ START_TEST(failure_leaves_nothing)
 
 	sql("START TRANSACTION; SELECT * FROM outbox "
 	    "WHERE global_sequence = 1 FOR UPDATE");
-	ck_fails(store_claim(st, &r, 1, &one, 1, &b, &n, &e));
+	ck_fails(store_claim(st, &(struct claim_set){ &r, 1, &one, 1 }, &b, &n,
+	    &e));
 	ck_has(e.text, "claim: ");
 	ck_assert_int_eq(store_fault(st), DB_BUSY);
 	sql("UPDATE outbox_partitions SET updated_at = NOW(6)");
 	sql("ROLLBACK");
-	ck_ok(store_claim(st, &r, 1, &two, 1, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, &two, 1 }, &b, &n,
+	    &e));
 	ck_ok(store_finish(st, &e));
 	ck_assert_str_eq(claimed(), "2");
 }
@@ -431,7 +433,8 @@ START_TEST(who_cannot_is_asked_for_one_at_a_time)
 	go_between(&betweens[_i]);
 	ck_assert(store_can_go_early(st));
 	if (_i == 1) {		/* what came of it is unknown */
-		ck_fails(store_claim(st, &r, 1, rows, 2, &b, &n, &e));
+		ck_fails(store_claim(st, &(struct claim_set){ &r, 1, rows, 2 },
+		    &b, &n, &e));
 		ck_assert_int_eq(store_fault(st), DB_LOST);
 		ck_ok(store_open(st, &e));
 	}
@@ -454,8 +457,9 @@ START_TEST(turn_goes_early_too)
 	b.msgs[0].outcome = b.msgs[1].outcome = OUT_DELIVERED;
 	if (!is_mysql())
 		hold_commits();
-	ck_ok(store_turn(st, &b, &settled, &r, 1, rows, 2, &next, &changed,
-	    &e));
+	ck_ok(store_turn(st, &b, &(struct claim_set){ &r, 1, rows, 2 }, &next,
+	    &changed, &e));
+	store_turn_is_in_doubt(&settled);
 	ck_assert_uint_eq(changed, 4);
 	if (!is_mysql()) {
 		ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
@@ -866,7 +870,7 @@ START_TEST(who_does_not_ask_may_not_go_early)
 	ck_assert(may_go(4));
 	round_at(now + conf->worker.lease_renew);
 	ck_assert_uint_eq(p00()->early_upto, 4004);
-	fleet.look_at = INT64_MAX;
+	fleet.read_at = INT64_MAX;
 	round_at(now + conf->worker.lease_renew);
 	ck_assert_uint_eq(p00()->early_upto, 0);
 	ck_assert(!may_go(4));

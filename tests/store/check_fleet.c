@@ -310,7 +310,7 @@ look_again(void)
 {
 	static int64_t	now = 2000;
 
-	now += FLEET_LOOK_MS;
+	now += FLEET_READ_MS;
 	ck_ok(adopt_round(&fleet, &backlog, now, &e));
 	return now;
 }

@@ -48,7 +48,7 @@ tick_big(size_t n)
 	struct waiting_list	 w;
 	struct settled		 done = { 0 };
 	struct batch		 b = { 0 };
-	bool			 any;
+	struct few		 few;
 
 	for (unsigned i = 0; i < STORE_RANGES; i++) {
 		snprintf(labels[i], sizeof(labels[i]), "p%02u", i);
@@ -57,12 +57,11 @@ tick_big(size_t n)
 	}
 	ck_ok(store_adopt_strays(st, &nstrays, stray, &e));
 	ck_assert_uint_eq(nstrays, 0);
-	ck_ok(store_few(st, ranges, STORE_RANGES, &c, &nc, &any, &e));
-	free(c);
-	ck_ok(store_few_ahead(st, ranges, STORE_RANGES, 100, &c, &nc, &b, &any,
-	    &e));
-	batch_free(&b);
-	free(c);
+	ck_ok(store_few(st, ranges, STORE_RANGES, &few, &e));
+	free(few.rows);
+	ck_ok(store_few_ahead(st, ranges, STORE_RANGES, 100, &few, &e));
+	batch_free(&few.ahead);
+	free(few.rows);
 	ck_ok(store_candidates(st, ranges, STORE_RANGES, &c, &nc, &e));
 	ck_assert_uint_ge(nc, n);
 	sequences = xcalloc(n, sizeof(*sequences));
@@ -72,8 +71,8 @@ tick_big(size_t n)
 	sql("UPDATE outbox SET claim_token = 'gone-1' "
 	    "WHERE global_sequence = %llu",
 	    (unsigned long long)sequences[0]);
-	ck_ok(store_claim(st, ranges, STORE_RANGES, sequences, n, &b, &claimed,
-	    &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, STORE_RANGES,
+	    sequences, n }, &b, &claimed, &e));
 	ck_assert_uint_eq(claimed, n);
 	ck_ok(store_fetch(st, sequences, n, 1, &b, &e));
 	ck_ok(store_fetch_away(st, sequences, n, &b, &e));
@@ -357,8 +356,8 @@ racer_run(void *arg)
 	while (r->next < NBIG && r->error[0] == '\0') {
 		for (int i = 0; i < 10; i++)
 			sequences[i] = r->next + (uint64_t)i + 1;
-		if (store_claim(r->store, &p00, 1, sequences, 10, &b, &n,
-		    &err) == 0) {
+		if (store_claim(r->store, &(struct claim_set){ &p00, 1,
+		    sequences, 10 }, &b, &n, &err) == 0) {
 			r->n += n;
 			r->next += 10;
 			if (n == 0)

@@ -16,7 +16,8 @@ call(int i)
 	struct waiting_list	 w;
 	struct candidate	*c;
 	struct settled		 done = { 0 };
-	struct batch		 b = { 0 }, ahead;
+	struct batch		 b = { 0 };
+	struct few		 few;
 	struct msg		 m = { .sequence = 1, .reason = "message" };
 	const char		*p00 = "p00";
 	struct labels		 labels = { &p00, 1 };
@@ -45,14 +46,14 @@ call(int i)
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
 	case 13: return store_purge(st, &n, &e);
-	case 14: return store_few(st, &r, 1, &c, &nout, &any, &e);
+	case 14: return store_few(st, &r, 1, &few, &e);
 	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
-	case 16: return store_claim(st, &r, 1, &sequence, 1, &b, &n, &e);
+	case 16: return store_claim(st, &(struct claim_set){ &r, 1, &sequence,
+	    1 }, &b, &n, &e);
 	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &b, &e);
 	case 18: return store_waiting(st, &sequence, 1, &w, &e);
 	case 19: return store_fetch_away(st, &sequence, 1, &b, &e);
-	case 20: return store_few_ahead(st, &r, 1, 1, &c, &nout, &ahead, &any,
-	    &e);
+	case 20: return store_few_ahead(st, &r, 1, 1, &few, &e);
 	}
 	msg_fail(&m, (enum outcome)(i - 21), "why");
 	rc = store_settle(st, &b, &done, &e);
@@ -191,7 +192,8 @@ START_TEST(somebody_elses_tables_are_served)
 	ck_ok(store_acquire(st, list, every_lease(&all, list), &n, &e));
 	ck_assert_uint_eq(n, 2);
 	ck_assert_str_eq(candidates(ranges, 2), "1:0 2:0 3:1");
-	ck_ok(store_claim(st, ranges, 2, sequences, 3, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, 2, sequences, 3 },
+	    &b, &n, &e));
 	ck_assert_uint_eq(n, 3);
 	ck_ok(store_fetch(st, sequences, 3, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 3);

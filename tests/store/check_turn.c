@@ -48,9 +48,13 @@ static int
 turn(void)
 {
 	struct range	r = range("p00", 1);
+	int		rc;
 
-	return store_turn(st, &done, &settled, &r, 1, next_rows, 2, &next,
-	    &changed, &e);
+	rc = store_turn(st, &done, &(struct claim_set){ &r, 1, next_rows,
+	    2 }, &next, &changed, &e);
+	if (rc == 0 || store_fault(st) == DB_LOST)
+		store_turn_is_in_doubt(&settled);
+	return rc;
 }
 
 static const char *

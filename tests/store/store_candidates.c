@@ -6,15 +6,13 @@
 static const char *
 few(const struct range *ranges, size_t n)
 {
-	struct candidate	*c;
-	const char		*text;
-	size_t			 nc;
-	bool			 all;
+	struct few	 f;
+	const char	*text;
 
-	ck_ok(store_few(st, ranges, n, &c, &nc, &all, &e));
-	ck_assert(all || nc == 0);
-	text = candidates_text(c, nc);
-	return all ? text : "many";
+	ck_ok(store_few(st, ranges, n, &f, &e));
+	ck_assert(f.all || f.n == 0);
+	text = candidates_text(f.rows, f.n);
+	return f.all ? text : "many";
 }
 
 START_TEST(few_rows_are_read_at_once)

@@ -230,7 +230,8 @@ START_TEST(order_is_by_number)
 		    "VALUES (%llu, 'p00')", (unsigned long long)sequences[i]);
 	ck_assert_str_eq(candidates(&r, 1),
 	    "9:0 10:0 100:0 18446744073709551615:0");
-	ck_ok(store_claim(st, &r, 1, sequences, 4, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, sequences, 4 }, &b,
+	    &n, &e));
 	ck_ok(store_fetch(st, sequences, 4, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 4);
 	ck_assert_uint_eq(b.msgs[0].sequence, 9);

@@ -253,7 +253,7 @@ START_TEST(labels_are_quoted)
 	struct batch		 b = { 0 };
 	uint64_t		 n, one = 1;
 	size_t			 nc;
-	bool			 any;
+	struct few		 few;
 
 	sql("INSERT INTO outbox_partitions (partition_key) "
 	    "VALUES ('it''s \\\\')");
@@ -262,12 +262,13 @@ START_TEST(labels_are_quoted)
 	ck_assert_str_eq(list[0]->label, r.label);
 	ck_ok(store_acquire(st, list, 1, &n, &e));
 	ck_assert_uint_eq(n, 1);
-	ck_ok(store_few(st, &r, 1, &c, &nc, &any, &e));
-	ck_assert_uint_eq(nc, 1);
-	free(c);
+	ck_ok(store_few(st, &r, 1, &few, &e));
+	ck_assert_uint_eq(few.n, 1);
+	free(few.rows);
 	ck_ok(store_candidates(st, &r, 1, &c, &nc, &e));
 	ck_assert_uint_eq(nc, 1);
-	ck_ok(store_claim(st, &r, 1, &one, 1, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, &one, 1 }, &b, &n,
+	    &e));
 	ck_assert_uint_eq(n, 1);
 	ck_ok(store_release(st, list, 1, &e));
 	ck_sql("NULL", "SELECT lease_owner FROM outbox_partitions");
@@ -307,7 +308,8 @@ START_TEST(long_labels_are_kept)
 	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch ="
 	    " 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
 	ck_assert_str_eq(candidates(ranges, 2), "1:0 2:1");
-	ck_ok(store_claim(st, ranges, 1, sequences, 2, &b, &claimed, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ ranges, 1, sequences, 2 },
+	    &b, &claimed, &e));
 	ck_assert_uint_eq(claimed, 1);
 	free(leases);
 }
@@ -387,10 +389,10 @@ START_TEST(small_share_follows_the_fleet)
 {
 	join_fleet();
 	sql("DELETE FROM outbox_workers WHERE id = 'zz:03:0'");
-	ck_ok(fleet_round(&member, 1000 + FLEET_LOOK_MS, &e));
+	ck_ok(fleet_round(&member, 1000 + FLEET_READ_MS, &e));
 	ck_assert_uint_eq(member.parts.n, 75);
 	sql("DELETE FROM outbox_workers WHERE id LIKE 'zz:%%'");
-	ck_ok(fleet_round(&member, 1000 + 2 * FLEET_LOOK_MS, &e));
+	ck_ok(fleet_round(&member, 1000 + 2 * FLEET_READ_MS, &e));
 	ck_assert_uint_eq(member.parts.n, 300);
 	leave_fleet();
 }

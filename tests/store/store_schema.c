@@ -276,7 +276,8 @@ START_TEST(tables_may_have_other_names)
 	    "VALUES (1, 'p00'); UPDATE `select` SET lease_owner = '" ME "', "
 	    "lease_epoch = 1, lease_until = NOW(6) + INTERVAL 60 SECOND");
 	ck_ok(store_adopt_strays(s, &strays, label, &e));
-	ck_ok(store_claim(s, &r, 1, &one, 1, &b, &n, &e));
+	ck_ok(store_claim(s, &(struct claim_set){ &r, 1, &one, 1 }, &b, &n,
+	    &e));
 	ck_ok(store_fetch(s, &one, 1, SIZE_MAX, &b, &e));
 	ck_assert_uint_eq(b.n, 1);
 	msg_fail(&b.msgs[0], OUT_DEAD, "why");

@@ -548,7 +548,8 @@ START_TEST(dead_without_event_is_buried)
 
 	add_lease("", ME, 1);
 	sql("INSERT INTO outbox (global_sequence) VALUES (7)");
-	ck_ok(store_claim(st, &r, 1, &seven, 1, &b, &n, &e));
+	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, &seven, 1 }, &b, &n,
+	    &e));
 	ck_ok(store_fetch(st, &seven, 1, SIZE_MAX, &b, &e));
 	msg_fail(&b.msgs[0], OUT_DEAD, "no event");
 	b.msgs[0].reason = "message";

@@ -24,8 +24,7 @@ go_back() {
 
 # Equal type and payload: the key alone tells these events apart.
 WORKERS=1 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 enqueue old order.paid '{}' 1 10
 wait_for 10 is_drained
 is "$(stored)" 10 'events are published'

@@ -15,21 +15,15 @@ fill() {
 }
 blocked() { sql 'SELECT GROUP_CONCAT(reason, " ", order_key ORDER BY order_key)
     FROM outbox_blocked_keys'; }
-parked() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
-    AND partition_key LIKE '!%'"; }
-is_parked() { [ "$(parked)" -ge "$1" ]; }
 ring() { sql "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"; }
-clear_tables() { sql 'DELETE FROM outbox; DELETE FROM events;
-    DELETE FROM outbox_blocked_keys; DELETE FROM outbox_dead_letters'
-	"$LAB" purge --nats "$URL" --stream EVENTS; }
+clear_tables() { clear_rows; "$LAB" purge --nats "$URL" --stream EVENTS; }
 
 start_servers
 WORKERS=2 PARTITIONS=4 write_conf
 
 # A message dies in the middle of a busy key, and the key halts.
 sed 's/^retry: {/&on_dead: halt, /' "$CONF" > "$DIR/halt" && mv "$DIR/halt" "$CONF"
-start_master
-wait_for 10 all_owned
+start_fleet
 fill "'busy'" 0 20
 fill "'busy'" 20 1 'NOW(6)' 'never a subject'
 fill "'busy'" 21 50
@@ -42,8 +36,7 @@ is "$(sql 'SELECT stream_sequence FROM events JOIN outbox_dead_letters
 is "$(waiting "= 'busy'")" 50 'what comes later in its key waits'
 is "$(blocked)" 'halted busy' 'the key is on record'
 stop_master "$MASTER"
-start_master
-wait_for 10 all_owned
+start_fleet
 fill "'busy'" 71 10
 fill "CONCAT('more', n)" 0 100
 wait_for 10 is_waiting "LIKE 'more%'" 0
@@ -86,8 +79,7 @@ wait_for 20 is_waiting "LIKE 'after%'" 0
 ok $? 'others go on after a kill'
 stop_master "$MASTER"
 is "$(waiting "= 'slow'")" 30101 'and they wait'
-start_master
-wait_for 10 all_owned
+start_fleet
 
 # What a lost connection has under way must find an older epoch.
 wait_for 10 is_sql 'SELECT COUNT(*) FROM (SELECT lease_owner
@@ -112,8 +104,7 @@ for i in 1 2 3; do
 	fill "'slow'" $((30001 + i * 1000)) 200
 	fill "CONCAT('while', n % 50)" $((i * 1000)) 200
 done
-wait_for 60 is_drained
-ok $? 'they come back when the head has gone'
+drains 60 'they come back when the head has gone'
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 ok $? 'and the record goes'
 check_stream 'parked and back: in order, nothing twice' --wait 5
@@ -124,8 +115,7 @@ fill "CONCAT('later', n)" 0 3000 'NOW(6) + INTERVAL 6 SECOND'
 fill "CONCAT('later', n)" 3000 3000
 wait_for 10 is_parked 2000
 ok $? 'heads that are not due for long are parked'
-wait_for 60 is_drained
-ok $? 'they come when they are due'
+drains 60 'they come when they are due'
 check_stream 'scheduled: in order, nothing twice' --wait 5
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 clear_tables
@@ -140,17 +130,14 @@ sql "UPDATE outbox SET partition_key = CONCAT('!', (SELECT first_sequence
 	WHERE published_at IS NULL;
     UPDATE outbox_blocked_keys SET partition_key = 'gone'"
 start_master
-wait_for 30 is_drained
-ok $? 'a label that only records know is served'
+drains 30 'a label that only records know is served'
 stop_master "$MASTER"
 
 # Rows whose record somebody has deleted are not stranded.
 fill "'orphan'" 0 300
 sql "UPDATE outbox SET partition_key = '!4711' WHERE published_at IS NULL"
 start_master
-wait_for 30 is_drained
-ok $? 'parked rows without a record are served'
+drains 30 'parked rows without a record are served'
 check_stream 'nothing of it is lost' --wait 5
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

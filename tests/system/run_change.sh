@@ -53,8 +53,6 @@ has_rows() { is_sql "SELECT COUNT(*) >= $1 FROM outbox" 1; }
 # As many as come in two seconds.
 wait_for_rows() { wait_for 20 has_rows \
     $(($(sql 'SELECT COUNT(*) FROM outbox') + 1200)); }
-is_parked() { is_sql "SELECT COUNT(*) >= $1 FROM outbox
-    WHERE published_at IS NULL AND partition_key LIKE '!%'" 1; }
 
 # A producer of one transaction, which obeys what is written to it.
 open_transaction() {
@@ -74,8 +72,7 @@ close_transaction() {
 	return "$rc"
 }
 
-start_master
-wait_for 10 all_owned
+start_fleet
 
 #
 # Labels that nobody knows.  The first worker looks for such each few seconds;
@@ -91,8 +88,7 @@ produce --events 2250 --keys 500 --rate 450 --payload 50 \
     --producers-by fixed:64 &
 PRODUCER=$!
 wait "$PRODUCER"
-wait_for 15 is_drained
-ok $? '48 labels that nobody knew are served'
+drains 15 '48 labels that nobody knew are served'
 is "$(sql "SELECT COUNT(DISTINCT partition_key) FROM outbox
     WHERE partition_key BETWEEN 'p16' AND 'p63'")" 48 'so many they were'
 worst=$(sql 'SELECT MAX(TIMESTAMPDIFF(MICROSECOND, created_at, published_at))
@@ -101,7 +97,6 @@ worst=$(sql 'SELECT MAX(TIMESTAMPDIFF(MICROSECOND, created_at, published_at))
 ok $? "none of them waited for long: at most $worst ms"
 like "$(grep -c 'a partition count that is not declared' "$LOG")" '^[1-3]$' \
     'the log says what it is, and not again and again'
-
 
 #
 # What is refused changes nothing.
@@ -115,8 +110,7 @@ is "$RC" 1 'partitions sync refuses it as well'
 like "$ERR" 'take a multiple or a divisor of the former count' 'with advice'
 is "$(counts)" "$before" 'all is as it was'
 enqueue refused
-wait_for 10 is_drained
-ok $? 'and goes on'
+drains 10 'and goes on'
 set_count 16
 ctl -c "$OP" partitions sync --prune
 is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 16 \
@@ -189,8 +183,7 @@ is "$(waiting "LIKE 'halt%'")" $((rows - 20)) 'what is halted does not'
 sql "UPDATE events SET event_type = 'ok' WHERE event_type = 'two words'"
 ctl -c "$OP" dead retry --all
 like "$OUT" '^20 dead' 'the dead are put back, repaired'
-wait_for 20 is_drained
-ok $? 'they go, and what was halted behind them'
+drains 20 'they go, and what was halted behind them'
 check_stream 'all is there, in order, nothing twice' --wait 10
 
 #
@@ -203,8 +196,7 @@ reload 64
 wait_for 15 has_line "$LOG" 'cannot be changed yet: an open transaction locks the row of settings or a lease: counts: Lock wait timeout'
 ok $? 'a change waits for who locks the count, and says so'
 enqueue producer
-wait_for 10 is_drained
-ok $? 'producers and messages do not'
+drains 10 'producers and messages do not'
 is_count 32
 ok $? 'it is not made yet'
 is_told_often 1
@@ -260,8 +252,7 @@ is "$(sql "SELECT COUNT(*), SUM(partition_key > 'p15' AND partition_key < 'q')
 # Who has not heard of it.
 produce --events 600 --keys 100 --rate 400 --payload 50 --key-prefix old \
     --producers-by fixed:64
-wait_for 15 is_drained
-ok $? 'messages under labels of a count that is gone are sent'
+drains 15 'messages under labels of a count that is gone are sent'
 is_told() {
 	ctl doctor
 	grep -Eq '^fail +settings: a producer uses a partition count that is not declared: .*of no declared count are p16' <<< "$OUT"
@@ -272,6 +263,5 @@ ok $? 'and doctor tells of the producer'
 ok $? 'so does the log'
 check_stream 'all of it is in order' --wait 10
 
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

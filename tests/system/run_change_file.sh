@@ -21,7 +21,6 @@ reload() {
 	kill -HUP "$MASTER"
 }
 are_replaced() { ! kill -0 "${BEFORE[@]}" 2>/dev/null; }
-goes_on() { [ "$(published)" -gt "$1" ]; }
 # What ours said of late, each of them.
 see_workers() { ! grep 'holds' "$LOG" | tail -n 2 | grep -qv "; $1 workers"; }
 labels() { sql "SELECT COUNT(*), MAX(partition_key) FROM outbox_partitions
@@ -38,14 +37,13 @@ produce_forever() {
 	MASTERS+=("$PRODUCER")		# to be ended with us
 }
 
-start_master
-wait_for 10 all_owned
+start_fleet
 produce_forever
 
 reload 48
 wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: there is no settings table, so the file must name the count that producers still use: outbox.former_counts: \[16\]; keeping generation 1'
 ok $? 'another count without the former one is refused, with advice'
-wait_for 10 goes_on $(($(published) + 300))
+wait_for 10 has_published $(($(published) + 300))
 ok $? 'the old generation goes on'
 is "$(labels)" '16 p15' 'as it was'
 
@@ -78,13 +76,12 @@ reload 32 16,48
 wait_for 30 are_replaced
 ok $? 'another change, when it is gone'
 echo 32 > "$DIR/count"
-wait_for 15 goes_on $(($(published) + 1500))
+wait_for 15 has_published $(($(published) + 1500))
 ok $? 'messages go on'
 kill -TERM "$PRODUCER"
 wait "$PRODUCER"
 ok $? 'producers have not noticed'
-wait_for 30 is_drained
-ok $? 'all is sent'
+drains 30 'all is sent'
 [ "$(moved_keys)" -gt 30 ]
 ok $? "$(moved_keys) keys have had several labels"
 
@@ -101,10 +98,8 @@ ok $? 'and does: a reload'
 "$LAB" produce --socket "$SOCKET" --user outbox_producer \
     --password-env PRODUCER_PW --database app --events 300 --keys 120 \
     --producers-by late:0 --count-file "$DIR/count" > "$DIR/produced"
-wait_for 20 is_drained
-ok $? 'all goes on'
-stop_master "$MASTER"
-is $? 0 'stops'
+drains 20 'all goes on'
+stops 'stops'
 sql "CREATE TABLE outbox_dead_letters (global_sequence BIGINT UNSIGNED,
     attempts INT, reason TEXT, last_error TEXT, order_key TEXT)"
 check_stream 'all is there, in order, nothing twice' --wait 10

@@ -2,7 +2,6 @@
 # Rows with every awkward content, on tables that an application owns: all that
 # can be sent is, in order; what dies is buried; no row stops the others.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
-OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 
 ctl() { "$OUTBOXCTL" -c "$CONF" "$@" 2>&1; }
 
@@ -74,8 +73,7 @@ story() {
 	shift
 	feed "$@"
 	start_master
-	wait_for 30 is_drained
-	ok $? "$name: all but the poison are delivered"
+	drains 30 "$name: all but the poison are delivered"
 	is "$(pending)" 0 "$name: none waits"
 	is "$(dead)" $((2 * n)) "$name: the poison is on record"
 	is "$(sql "SELECT COUNT(DISTINCT CAST(stream_id AS BINARY))
@@ -130,8 +128,7 @@ wait_for 20 is_pending 2
 ok $? 'halt: what is behind the dead one waits'
 wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 1
 stop_master "$MASTER"
-start_master
-wait_for 20 all_owned
+start_fleet
 put "X'FE'" "'ok'" | load
 wait_for 10 is_pending 2
 ok $? 'halt: it lasts over a restart'
@@ -145,12 +142,10 @@ like "$(ctl dead list --key "$hex")" "$hex" 'and finds it'
 like "$(ctl messages show $((B + 3)))" "$hex" 'messages show shows it'
 like "$(ctl messages show $((B + 3)))" "halted by $((B + 2))" 'and that it is halted'
 like "$(ctl keys release "$hex" --yes)" '1 key' 'keys release finds it'
-wait_for 20 is_drained
-ok $? 'and it goes on'
+drains 20 'and it goes on'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $((B + 2))"
 like "$(ctl dead retry $((B + 2)) --yes)" '1 dead letter' 'the dead one is put back'
-wait_for 20 is_drained
-ok $? 'and delivered'
+drains 20 'and delivered'
 stop_master "$MASTER"
 sed -i 's/on_dead: halt, //' "$CONF"
 : > "$LOG"
@@ -199,8 +194,7 @@ is "$(grep -c 'database: works again' "$LOG")" 0 'without another connection'
 stop_master "$MASTER"
 sql 'DROP TRIGGER unburied; DROP TRIGGER unclaimed'
 start_master
-wait_for 45 is_drained
-ok $? 'without the triggers the rest goes'
+drains 45 'without the triggers the rest goes'
 is "$(dead)" 8 'and the poison is on record'
 stop_master "$MASTER"
 : > "$LOG"

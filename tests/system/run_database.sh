@@ -7,8 +7,7 @@ start_servers innodb_file_per_table=0 \
     innodb_data_file_path=ibdata1:12M:autoextend:max:64M
 WORKERS=2 LEASE_TTL=12 LEASE_RENEW=4 HEARTBEAT_TTL=12 CLAIM_TTL=10 IDLE=100 \
     write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 
 # As root, whom read_only does not stop.
 enqueue() {
@@ -30,8 +29,7 @@ after() {
 	flows_again "$1" "${3:-8}"
 }
 flows_again() {
-	wait_for 20 is_drained
-	ok $? "$1: everything flows again"
+	drains 20 "$1: everything flows again"
 	[ "$(news | grep -c ' warn \| error ')" -le "$2" ]
 	ok $? "$1: in few lines ($(news | grep -c ' warn \| error '))"
 	is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
@@ -134,8 +132,7 @@ ok $? 'a deadlock with somebody else'
 tell 'COMMIT'
 flows_again 'deadlock, which is nothing to speak of' 0
 eval "exec ${SESSION[1]}>&-"
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 
 # A backlog whose claim needs more room than there is.
 begin
@@ -158,6 +155,5 @@ after 'more space' 'is full \(1114\)' 16
 wait_for 20 is_drained
 check_stream 'complete, in order per key, nothing twice' --wait 10
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
-stop_master "$MASTER"
-is $? 0 'stops at the end'
+stops 'stops at the end'
 done_testing

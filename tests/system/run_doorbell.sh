@@ -96,8 +96,7 @@ LEVEL=debug with_doorbell
 kill -HUP "$MASTER"
 wait_for 10 has_begun 0
 ok $? 'a reload starts it'
-wait_for 5 is_drained
-ok $? 'what was committed before is found'
+drains 5 'what was committed before is found'
 wait_for 10 all_ready
 count_rings
 one
@@ -181,8 +180,7 @@ kill -HUP "$MASTER"
 wait_for 10 has_begun "$n"
 pid=$(doorbell)
 start=$(now_ms)
-stop_master "$MASTER"
-is $? 0 'the master stops'
+stops 'the master stops'
 is_gone "$pid"
 ok $? 'and the doorbell with it'
 [ $(($(now_ms) - start)) -lt 5000 ]
@@ -248,8 +246,7 @@ wait_for 10 has_line "$LOG" 'wake.binlog: .*REPLICATION SLAVE'
 ok $? 'without the right it says which'
 wait_for 10 all_owned
 produce --events 100 --keys 10 --payload 50
-wait_for 10 is_drained
-ok $? 'and workers look by themselves'
+drains 10 'and workers look by themselves'
 is "$(grep -c 'wake.binlog' "$LOG")" 1 'it is said once'
 like "$(doorbell)" "^[0-9]+$" 'and the process stays'
 check_stream 'nothing lost, nothing twice, in order' --wait 10

@@ -15,8 +15,7 @@ trap 'thaw; cleanup' EXIT
 window 2
 WORKERS=2 CLAIM_TTL=6 TIMEOUT_MS=1000 LEASE_TTL=3 LEASE_RENEW=1 HEARTBEAT_TTL=3
 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 produce --events 300 --keys 300 --payload 100 --bulk
 wait_for 10 is_drained
 
@@ -32,8 +31,7 @@ wait_for 5 is_gone "$MASTER"
 thaw
 pause 3000
 start_master
-wait_for 20 is_drained
-ok $? 'workers killed with messages out: their successors send the rest'
+drains 20 'workers killed with messages out: their successors send the rest'
 doubts=$(unsure)
 [ "$doubts" -ge 20 ]
 ok $? "of many it was not known whether they had arrived ($doubts)"
@@ -49,8 +47,7 @@ freeze
 pause 6000
 thaw
 wait "$PRODUCER"
-wait_for 30 is_drained
-ok $? 'a broker that was silent: all flows again'
+drains 30 'a broker that was silent: all flows again'
 say "in doubt were $(unsure)"
 check_stream 'complete, in order, nothing twice' --wait 10
 
@@ -64,8 +61,7 @@ pause 300
 pause 3000
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 NATS_PID=$(cat "$(. "$DIR/nats/env" && echo "$PIDFILE")")
-wait_for 20 is_drained
-ok $? 'a broker that was killed: what it never stored is sent'
+drains 20 'a broker that was killed: what it never stored is sent'
 check_stream 'complete, in order, nothing twice' --wait 10
 is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no attempt was counted'
 stop_master "$MASTER"

@@ -80,8 +80,7 @@ kill_daemon() {
 # The stream forgets its ids.
 forget() { pause 3000; }
 complete() {
-	wait_for 20 is_drained
-	ok $? "$1: all is delivered"
+	drains 20 "$1: all is delivered"
 	check_stream "$1: complete, in order, nothing twice" --wait 10
 	is "$(stored)" "$EVENTS" "$1: not one more"
 }

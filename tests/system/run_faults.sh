@@ -260,7 +260,6 @@ unheard() {
 	sql "KILL $(sql "$DOORBELLS")"
 }
 
-
 # The broker is silent for longer than a message is waited for; a worker that
 # has just met that has nothing out.
 silent() {
@@ -461,8 +460,7 @@ finish() {
 	wait "$LOAD"
 	is "${MISSED[*]-}" '' \
 	    "$1: each of $((ORDERS - ORDERS_BEFORE)) orders was carried out"
-	wait_for 60 is_drained
-	ok $? "$1: everything is delivered"
+	drains 60 "$1: everything is delivered"
 	check_stream "$1: complete, in order per key, nothing twice" --wait 5 \
 	    --expect-dead "$DEAD"
 	say "$(($(now_ms) - STARTED)) ms"
@@ -640,6 +638,5 @@ is "$(comm -13 "$DIR/known" "$DIR/passed")" '' 'there is no other point'
 is_short ||
     is "$(comm -23 "$DIR/known" "$DIR/passed")" '' 'and all of these are there'
 
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -146,11 +146,6 @@ many() {
 	feed < "$DIR/sql"
 }
 
-wipe() {
-	sql 'DELETE FROM outbox; DELETE FROM events;
-	    DELETE FROM outbox_dead_letters'
-}
-
 # account USER HOST [REQUIREMENT]: what the daemon may, for another account
 account() {
 	"$SANDBOX" sql "$DIR/db" -e "CREATE USER '$1'@'$2'
@@ -350,7 +345,7 @@ covers outbox.tables.streams
 is "$(sql 'SELECT name FROM other.my_streams WHERE servers <> ""')" EVENTS \
     'tables.streams has the stream'
 covers outbox.tables.audit
-"${OUTBOXCTL:-./outboxctl}" -c "$DIR/other.yml" keys release b > /dev/null
+"$OUTBOXCTL" -c "$DIR/other.yml" keys release b > /dev/null
 is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
     FROM other.my_audit')" 'keys release b 1' \
     'tables.audit has who changed something'
@@ -390,8 +385,7 @@ run hosts mysql.socket= "mysql.hosts=[\"$NOBODY\", \"$ADDRESS\"]" \
     log.level=warn --silent
 wait_for 10 is_from 127.0.0.1
 ok $? 'mysql.hosts: the first is away, the second is used'
-wait_for 10 is_drained
-ok $? 'nats.servers: one is away, the other is used'
+drains 10 'nats.servers: one is away, the other is used'
 stop_master "$MASTER"
 covers log.level
 like "$(cat "$LOG")" " warn worker 0.*mysql $NOBODY: connect" \
@@ -451,7 +445,7 @@ gone() {
 
 # order WORD: what was sent behind a message that failed
 order() {
-	wipe
+	clear_rows
 	put p01 a silent.made
 	put p01 a second.made
 	put p01 b second.made
@@ -464,7 +458,7 @@ is "$(order key)" b 'ordering key: the same key waits'
 is "$(order partition)" NULL 'partition: all of the partition waits'
 is "$(order none)" a,b 'none: nobody waits'
 
-wipe
+clear_rows
 many 30 p01 'mute#' silent.made
 
 # delays: how many wait, after how many attempts, for how many seconds at
@@ -513,7 +507,7 @@ refused 'publish.driver: .*http' publish.driver=http
 refused 'publish.driver: .*stdout' publish.driver=stdout
 
 covers publish.timeout_ms publish.window
-wipe
+clear_rows
 many 4 p01 'mute#' silent.made
 fails 'no answer within 700 ms' 'publish.timeout_ms: so long' \
     "${MUTE[@]}" publish.timeout_ms=700
@@ -522,19 +516,19 @@ is_between "$at_once" 700 2799
 ok $? "once for all of them ($at_once ms)"
 tried() { sql 'SELECT COUNT(*) FROM outbox WHERE last_error IS NOT NULL'; }
 is "$(tried)" 4 'as many as the window lets out'
-wipe
+clear_rows
 many 4 p01 'mute#' silent.made
 once "${MUTE[@]}" publish.timeout_ms=700 publish.window=1
 is "$(tried)" 1 'publish.window 1: one, and its silence stops the batch'
 
 covers publish.types
-wipe
+clear_rows
 many 2 p01 'a#' made
 many 3 p01 'b#' other
 sql 'DELETE FROM outbox'
 missing() {
 	conf "$CONF" "$@"
-	"${OUTBOXCTL:-./outboxctl}" -c "$CONF" --json reconcile --dry-run
+	"$OUTBOXCTL" -c "$CONF" --json reconcile --dry-run
 }
 is "$(missing)" '{"changed":5,"dry_run":true}' 'publish.types: all'
 is "$(missing 'publish.types=["ot*r"]')" '{"changed":3,"dry_run":true}' \
@@ -543,7 +537,7 @@ is "$(missing 'publish.types=["ot*r"]')" '{"changed":3,"dry_run":true}' \
 # worker
 #
 covers worker.batch_bytes
-wipe
+clear_rows
 many 3 'p0#' 'a#' made
 sql "UPDATE events SET event_data = REPEAT('x', 40000)"
 once worker.batch_bytes=65536
@@ -553,7 +547,7 @@ once worker.batch_bytes=131072
 is "$(field published)" 2 'and what was left goes as soon as there is'
 
 covers worker.batch_size
-wipe
+clear_rows
 many 9 'p0#' 'a#' made
 once worker.batch_size=3
 is "$(field claimed)" 3 'worker.batch_size: so many are claimed'
@@ -575,7 +569,7 @@ is "$(sql 'SELECT DISTINCT lease_owner FROM outbox_partitions')" somebody \
 hold NULL
 
 covers worker.claim_ttl
-wipe
+clear_rows
 put p01 a silent.made
 conf "$CONF" "${MUTE[@]}" publish.timeout_ms=1500 worker.claim_ttl=600
 "$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null &
@@ -586,7 +580,7 @@ is_between "$left" 570 600
 ok $? "worker.claim_ttl: a claimed row is nobody else's for so long ($left s)"
 wait "$TICK"
 
-wipe
+clear_rows
 run lease worker.lease_ttl=8 worker.heartbeat_ttl=6 worker.lease_renew=0.7 \
     worker.idle_backoff_ms=300 log.format=json \
     "log.target=$DIR/target" --json
@@ -650,7 +644,7 @@ is "$(cat "$LOG")" '' 'log.target syslog: nothing on standard error'
 #
 # nats
 #
-wipe
+clear_rows
 covers nats.subject nats.msg_id_prefix
 put p07 order-3 made
 sends 'a message with everything in its subject' nats.msg_id_prefix=pre:fix \
@@ -665,7 +659,7 @@ covers nats.stream
 put p01 a second.made
 fails 'expected stream does not match' 'nats.stream: no other will do' \
     'nats.subject="{event_type}"'
-wipe
+clear_rows
 put p01 a second.made
 sends 'nats.stream: this one' 'nats.subject="{event_type}"' nats.stream=SECOND
 like "$("$LAB" show --nats "$URL" --stream SECOND --last)" \
@@ -677,7 +671,7 @@ sends 'nats.stream: none, and any will do' 'nats.subject="{event_type}"' \
 covers nats.advisory
 "$LAB" stream --nats "$URL" --name ADVICE --subjects 'advice.>'
 advised() { "$LAB" show --nats "$URL" --stream ADVICE --last; }
-wipe
+clear_rows
 put p01 a 'two words'
 SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
 fails 'two words' 'a message dies' nats.advisory=advice.dead
@@ -697,7 +691,7 @@ start_nats mute 'authorization {users: [{user: alice, password: secret,
 "$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
     --subjects 'events.>'
 echo secret > "$DIR/password"
-wipe
+clear_rows
 run mute "nats.servers=$URL" nats.user=alice \
     "nats.password_file=$DIR/password" nats.advisory=advice.dead --silent
 for i in 1 2 3; do
@@ -724,8 +718,7 @@ run deaf "nats.servers=$URL" nats.user=alice "nats.password_file=$DIR/password" 
 wait_for 10 has_line "$LOG" 'wake.subject: nobody can wake us: .*outbox.wake'
 ok $? 'wake.subject: it is listened on, and said if that is forbidden'
 put p01 a made
-wait_for 10 is_drained
-ok $? 'which stops nothing'
+drains 10 'which stops nothing'
 is "$(grep -c wake.subject "$LOG")" 1 'and one of them says it'
 ! grep paused "$LOG"
 ok $? 'and no route is paused'
@@ -737,7 +730,7 @@ covers nats.recover
 # and nobody has looked at it since the start of the server; sets AGAIN, 1 when
 # it is sent again
 forget() {
-	wipe
+	clear_rows
 	put p01 a made
 	once
 	sql 'UPDATE outbox SET ack_sequence = ack_sequence + 1000;
@@ -755,7 +748,7 @@ is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'off: nor that'
 refused 'nats.recover: .*maybe' nats.recover=maybe
 
 # Servers that only have to open their door.
-wipe
+clear_rows
 start_nats door "${NATS_TLS[@]}" 'authorization {users: [
     {user: alice, password: secret}, {user: bob, password: another}]}'
 A=("nats.servers=$URL" 'nats.stream=""')
@@ -890,7 +883,7 @@ refused 'monitor.listen: .*not available' monitor.listen=127.0.0.1:9180
 #
 # Options
 #
-wipe
+clear_rows
 run options master.workers=1 worker.batch_size=1 -p "$DIR/run/option.pid" \
     --workers 2 --interval-ms 400 --json
 wait_for 10 is_sql "SELECT CONCAT_WS(' ', COUNT(DISTINCT lease_owner),
@@ -943,7 +936,7 @@ stop_master "$MASTER"
 # retention, reconcile
 #
 covers reconcile.at_start
-wipe
+clear_rows
 many 12 p01 'a#' made
 sql 'DELETE FROM outbox'
 run at_start reconcile.at_start=on

@@ -6,8 +6,7 @@ EVENTS=${EVENTS:-50000}
 start_servers
 WORKERS=3
 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 ok $? 'three workers share the partitions'
 
 # Owned by nobody, or by somebody whose process is gone.
@@ -89,8 +88,7 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
 start_master
 wait "$PRODUCER"
 ok $? 'the producers committed everything'
-wait_for 60 is_drained
-ok $? 'a new master drains the rest'
+drains 60 'a new master drains the rest'
 check_stream 'complete, in order per key, nothing twice' --wait 10
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
 stop_master "$MASTER"

@@ -53,8 +53,6 @@ crowd() {
 	done | "$SANDBOX" sql "$DIR/db" app
 }
 seq_of() { sql "SELECT sequence FROM events WHERE event_type = '$1'"; }
-dead() { sql "SELECT CONCAT(reason, ': ', last_error) FROM outbox_dead_letters
-    WHERE global_sequence = $1"; }
 
 (
 	ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
@@ -79,12 +77,11 @@ for how in abort kill exit; do
 	killer=$(seq_of $how-it)
 	wait_for 60 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
 	    WHERE global_sequence = $killer" 1
-	like "$(dead "$killer")" '^killer: killed its worker 3 times in a row' \
+	like "$(died "$killer")" '^killer: killed its worker 3 times in a row' \
 	    "$how: the message is dead, and why"
 	is "$(grep -c "died while it sent sequence $killer" "$LOG")" 3 \
 	    "$how: after three deaths"
-	wait_for 20 is_drained
-	ok $? "$how: all others are delivered"
+	drains 20 "$how: all others are delivered"
 	is "$(sql "SELECT COUNT(*) FROM outbox JOIN outbox_dead_letters AS d
 	    ON d.global_sequence = $killer
 	    WHERE outbox.published_at > d.died_at
@@ -117,9 +114,7 @@ sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
 	WHERE global_sequence = $(seq_of abort-it);
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
     COMMIT"
-wait_for 10 is_drained
-ok $? 'a killer that was cured and put back is delivered'
+drains 10 'a killer that was cured and put back is delivered'
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 2 'and not dead again'
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

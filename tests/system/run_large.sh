@@ -44,8 +44,7 @@ is "$(sql "SELECT SUM(LENGTH(event_data) = $LARGE) FROM events")" \
     $((8 * rounds)) "$((8 * rounds)) of 16 MiB wait among others"
 WORKERS=1 PARTITIONS=4 BATCH_BYTES=$((2 * MIB)) write_conf
 start_master
-wait_for 120 is_drained
-ok $? 'everything is delivered'
+drains 120 'everything is delivered'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 wait_for 60 has_line "$LOG" 'messages were looked up, none is lost'
@@ -55,6 +54,5 @@ ok $? 'in no more memory than the manual says'
 check_stream 'complete, in order per key, nothing twice' --wait 10
 is "$(sql 'SELECT SUM(attempts) FROM outbox')" 0 'no attempt failed'
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -4,8 +4,7 @@
 
 start_servers
 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 
 # A second master with the same pid file.
 "$OUTBOX_MASTER" -c "$CONF" --silent > "$DIR/second" 2>&1
@@ -46,8 +45,7 @@ ok $? 'also when it starts at once'
 stop_master "$MASTER"
 HANG_TIMEOUT=3 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=5 \
     TIMEOUT_MS=1000 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 victim=$(worker_pids "$MASTER" | head -1)
 kill -STOP "$victim"
 wait_for 8 has_line "$LOG" "pid $victim gave no sign of life"
@@ -106,8 +104,7 @@ wait "$PRODUCER"
 # Told to stop while a reload replaces the workers.
 left=0
 for wait_ms in 1 20 40 60; do
-	start_master
-	wait_for 10 all_owned
+	start_fleet
 	kill -HUP "$MASTER"
 	next=$(($(now_ms) + wait_ms))
 	while [ "$(now_ms)" -lt "$next" ]; do read -rt 0.005 <> <(:) || :; done
@@ -122,8 +119,7 @@ is "$left" 0 'a stop in the middle of a reload leaves no lease behind'
 mv "$CONF" "$DIR/one.yml"
 sed 's/workers: 2,/workers: 3,/' "$DIR/one.yml" > "$DIR/two.yml"
 ln -s one.yml "$CONF"
-start_master
-wait_for 10 all_owned
+start_fleet
 ln -sfn two.yml "$CONF"
 rm "$DIR/one.yml"
 kill -HUP "$MASTER"
@@ -143,8 +139,7 @@ MASTER=$!
 MASTERS+=("$MASTER")
 wait_for 10 all_owned
 produce --events 3000 --keys 50 --payload 200
-wait_for 20 is_drained
-ok $? 'a reader that does not read stops nothing'
+drains 20 'a reader that does not read stops nothing'
 timeout 2 cat <&7 > "$DIR/lines" || :
 kill -TERM "$MASTER"
 timeout 2 cat <&7 >> "$DIR/lines" || :

@@ -25,8 +25,7 @@ passed() {
 
 # A row commits late, below ids that were seen, in a partition where another
 # row waits.  Its successor must not be first.
-start_master
-wait_for 10 all_owned
+start_fleet
 sql "START TRANSACTION; $(ins Z 1 'NOW(6) + INTERVAL 20 SECOND') COMMIT"
 for i in 1 2 3 4; do
 	sql "START TRANSACTION; $(ins "K$i" 1) SELECT SLEEP(0.4) INTO @x; COMMIT;
@@ -45,8 +44,7 @@ sql 'DELETE FROM outbox; DELETE FROM events'
 # comes before what is new.
 sql "START TRANSACTION; $(ins H 1 'NOW(6) + INTERVAL 1500000 MICROSECOND')
     $(ins H 2) $(ins H 3) COMMIT"
-start_master --interval-ms=300
-wait_for 10 all_owned
+start_fleet --interval-ms=300
 pause 700
 sql "START TRANSACTION; UPDATE outbox SET published_at = NOW(6)
     WHERE global_sequence = (SELECT MIN(sequence) FROM events);
@@ -58,8 +56,7 @@ sql 'DELETE FROM outbox; DELETE FROM events'
 
 # Rows in front of a delayed one come back unsent because the broker dies;
 # when it is back, the delayed one is due.
-start_master
-wait_for 10 all_owned
+start_fleet
 "$LAB" purge --nats "$URL" --stream EVENTS
 read -r nats _ < "$DIR/nats/process"
 kill -STOP "$nats"
@@ -77,6 +74,5 @@ pause 2000
 wait_for 20 is_drained
 is "$(passed A)" 0 'a due head waits for what was given back in front of it'
 check_stream 'complete, in order, nothing twice' --wait 5
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -6,8 +6,7 @@
 start_servers
 HANG_TIMEOUT=0 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 \
     TIMEOUT_MS=1000 WORKERS=3 BATCH=200 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 produce --events 30000 --keys 60 --payload 200 --producers 4 --per-txn 5 \
     --rate 2500 &
 PRODUCER=$!
@@ -34,15 +33,13 @@ is "$failed" 0 'others take over what a stopped worker held'
 
 wait "$PRODUCER"
 ok $? 'the producers committed everything'
-wait_for 30 is_drained
-ok $? 'everything is delivered'
+drains 30 'everything is delivered'
 check_stream 'complete, in order per key, nothing twice' --wait 10
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
 ! has_line "$LOG" 'was killed|no sign of life'
 ok $? 'and nobody had to be killed'
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_workers' 3
 ok $? 'the stopped ones are members again'
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 grep -E 'fenced|gone' "$LOG" | head -3 | sed 's/^/# /'
 done_testing

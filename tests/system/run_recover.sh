@@ -35,10 +35,9 @@ wipe() {
 	stream "$@"
 }
 
-WORKERS=2
+export WORKERS=2
 write_conf
-start_master
-wait_for 10 all_owned
+start_fleet
 fill 2000
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE ack_sequence IS NULL')" 0 \
     'every delivered row knows its place in the stream'
@@ -113,7 +112,7 @@ fill 100
 crash
 again	# from now on what is delivered is expected in the new stream
 save_store
-"${OUTBOXCTL:-./outboxctl}" -c "$CONF" messages replay --all --yes > /dev/null
+"$OUTBOXCTL" -c "$CONF" messages replay --all --yes > /dev/null
 wait_for 20 is_drained
 is "$(stored)" 200 'a replay is stored beside the first message'
 crash
@@ -138,17 +137,15 @@ ok $? 'a stream that was made anew is an alarm'
 crash
 again
 is "$(pending) $(stored)" '0 10' 'and nothing is sent again by itself'
-as_operator
-ctl -c "$OP" stream republish --dry-run
+ctl stream republish --dry-run
 like "$RC $OUT" '^0 410 delivered rows: 10 are in .* 400 are not$' \
     'stream republish --dry-run looks and counts'
-ctl -c "$OP" stream republish
+ctl stream republish
 is "$RC $(pending)" '1 0' 'no more than that, nor for so many without --yes'
-ctl -c "$OP" stream republish --yes
+ctl stream republish --yes
 like "$RC $OUT" '^0 .* 400 are sent again$' 'stream republish says what it does'
-is "$(sql "SELECT arguments, changed FROM outbox_audit
-    WHERE command = 'stream republish'")" "$(printf -- '--yes\t400')" \
-    'and the audit, too'
+is "$(sql 'SELECT command, arguments, changed FROM outbox_audit
+    ORDER BY id DESC LIMIT 1')" $'stream republish\t--yes\t400' 'and the audit'
 wait_for 20 is_drained
 is "$(stored)" 410 'and the stream is complete'
 stop_master "$MASTER"
@@ -156,8 +153,7 @@ stop_master "$MASTER"
 # recover: report and off.
 lose_some() {
 	wipe
-	start_master
-	wait_for 10 all_owned
+	start_fleet
 	fill 200
 	save_store
 	fill 100

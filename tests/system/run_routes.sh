@@ -36,15 +36,13 @@ paused() {
 }
 # resumes NAME
 resumes() {
-	wait_for 15 is_drained
-	ok $? "$1: all goes on by itself"
+	drains 15 "$1: all goes on by itself"
 	mark
 }
 
 server relay-pw ''
 reload
-start_master
-wait_for 10 all_owned
+start_fleet
 mark
 
 # A stream that is full and refuses what is new.
@@ -109,6 +107,5 @@ server another-pw ''
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 resumes 'a smaller max_payload'
 
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -40,12 +40,10 @@ silence() {
 stream EVENTS --delete
 stream_of A 'events.a.>'
 stream_of B 'events.b.>'
-start_master
-wait_for 10 all_owned
+start_fleet
 events a 100
 events b 100
-wait_for 15 is_drained
-ok $? 'both streams take their messages'
+drains 15 'both streams take their messages'
 
 silence b
 ok $? 'one of them falls silent'
@@ -66,8 +64,7 @@ is "$(left b)" 120 'they wait'
 
 stream_of B 'events.b.>'
 hang_up
-wait_for 60 is_drained
-ok $? 'all goes on by itself when it answers again'
+drains 60 'all goes on by itself when it answers again'
 is "$(sql 'SELECT MAX(attempts) FROM outbox')$(sql 'SELECT COUNT(*)
     FROM outbox_dead_letters')" 00 'as if nothing had happened'
 
@@ -76,6 +73,5 @@ all='{"name":"ALL","sources":[{"name":"A"},{"name":"B"}]}'
 speak "PUB \$JS.API.STREAM.CREATE.ALL ${#all}" "$all"
 hang_up
 STREAM=ALL check_stream 'complete, in order per key, nothing twice' --wait 10
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -100,8 +100,7 @@ ok $? 'forty refused heads do not keep another key waiting'
 is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no message is to blame'
 write_conf
 kill -HUP "$MASTER"
-wait_for 15 is_drained
-ok $? 'with the right subject all of them go'
+drains 15 'with the right subject all of them go'
 stop_master "$MASTER"
 : > "$LOG"
 
@@ -119,8 +118,6 @@ stop_master "$MASTER"
 WORKERS=1 write_conf
 
 # Messages that can never be sent: dead, and the rest goes on.
-dead() { sql "SELECT CONCAT(reason, ': ', last_error)
-    FROM outbox_dead_letters WHERE global_sequence = $1"; }
 last() { sql 'SELECT MAX(sequence) FROM events'; }
 
 # poison REGEX NAME ARGUMENTS: dies, and a later one of its key goes on
@@ -131,7 +128,7 @@ poison() {
 	call_enqueue "'poison', NULL, 'good', 1, NULL, NULL, 'after'"
 	once
 	is "$RC" 1 "$2: the tick is not clean"
-	like "$(dead "$seq")" "^message: $1" "$2: dead with its reason"
+	like "$(died "$seq")" "^message: $1" "$2: dead with its reason"
 	is "$(sql "SELECT published_at IS NOT NULL FROM outbox
 	    WHERE global_sequence = $(last)")" 1 "$2: the next of its key goes"
 }
@@ -149,7 +146,7 @@ call_enqueue "'lost', NULL, 'lost', 1, NULL, NULL, 'x'"
 sql "DELETE FROM events WHERE sequence = $(last)"
 gone=$(sql 'SELECT MAX(global_sequence) FROM outbox')
 once
-like "$(dead "$gone")" 'points at an event that does not exist' \
+like "$(died "$gone")" 'points at an event that does not exist' \
     'an outbox row without its event is dead'
 
 # Odd but deliverable.
@@ -181,16 +178,14 @@ is_drained
 ok $? 'NULL, empty and unknown labels are served'
 
 # Servers that go and come back.
-start_master
-wait_for 10 all_owned
+start_fleet
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 produce --events 200 --keys 20 --payload 100
 wait_for 5 has_line "$LOG" 'nats://.*'
 lines=$(wc -l < "$LOG")
 ok $? 'broker away'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
-wait_for 15 is_drained
-ok $? 'broker back: the backlog flows'
+drains 15 'broker back: the backlog flows'
 [ $(($(wc -l < "$LOG") - lines)) -lt 10 ]
 ok $? 'few lines about it'
 "$SANDBOX" kill "$DIR/db" >/dev/null
@@ -200,8 +195,7 @@ is_gone "$MASTER"
 is $? 1 'is no reason to die'
 "$SANDBOX" restart "$DIR/db" >/dev/null
 produce --events 200 --keys 20 --payload 100
-wait_for 20 is_drained
-ok $? 'database back: the backlog flows'
+drains 20 'database back: the backlog flows'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
     'no attempt was used up'
 before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
@@ -217,7 +211,6 @@ while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.1 <> <(:) || :; done
 b=$(server_status Questions)
 [ $((b - a)) -lt 90 ]
 ok $? "an idle worker is quiet ($((b - a)) statements in 3 s)"
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 
 done_testing

@@ -22,8 +22,7 @@ produce --events 1
 ! wait_for 3 is_drained
 ok $? 'nobody rings: nobody looks'
 ring outbox.wake
-wait_for 3 is_drained
-ok $? 'a ring: they look at once'
+drains 3 'a ring: they look at once'
 
 # While somebody rings without end.
 asked=$(server_status Questions)
@@ -41,8 +40,7 @@ ok $? 'but some'
 ok $? 'and no complaint'
 produce --events 1
 ring outbox.wake
-wait_for 3 is_drained
-ok $? 'they are still heard'
+drains 3 'they are still heard'
 
 # The broker is away meanwhile: the subscription is renewed with it, and
 # what came in between is found without a ring.
@@ -50,13 +48,11 @@ ok $? 'they are still heard'
 wait_for 10 has_line "$LOG" 'broker: '
 produce --events 1
 "$SANDBOX" start nats "$DIR/nats" > /dev/null
-wait_for 10 is_drained
-ok $? 'a new connection is as good as a ring'
+drains 10 'a new connection is as good as a ring'
 sleepy
 produce --events 1
 ring outbox.wake
-wait_for 3 is_drained
-ok $? 'and rings are heard on it'
+drains 3 'and rings are heard on it'
 stop_master "$MASTER"
 
 # An idle fleet: a statement a second and worker, and the renewals, two in
@@ -77,8 +73,7 @@ took=$(($(now_ms) - since))
 [ "$asked" -le $((4 * took / 1000 + 14)) ]
 ok $? "it asks little ($asked statements in $took ms)"
 produce --events 20
-wait_for 5 is_drained
-ok $? 'and finds rows without a ring'
+drains 5 'and finds rows without a ring'
 stop_master "$MASTER"
 
 check_stream 'complete, in order, nothing twice'

@@ -25,8 +25,7 @@ measure() {
 [ -z "${MEASURE:-}" ] ||
     sql 'TRUNCATE performance_schema.events_statements_summary_by_digest'
 produce --events "${EVENTS:-20000}" --keys 4000 --payload 200 --producers 4 --bulk
-wait_for 60 is_drained
-ok $? 'everything is delivered'
+drains 60 'everything is delivered'
 [ -z "${MEASURE:-}" ] || measure
 check_stream 'complete, in order per key, nothing twice' --wait 10
 
@@ -46,6 +45,5 @@ ok $? 'what a worker leaves has new owners'
 say "after $(($(now_ms) - left)) ms"
 wait_for 20 is_even
 ok $? 'and the shares are even again'
-stop_master "$MASTER"
-is $? 0 'stops'
+stops 'stops'
 done_testing

@@ -55,17 +55,14 @@ done
 write_conf
 replica_conf
 start_master
-wait_for 20 is_drained
-ok $? 'a daemon finds the writable one'
+drains 20 'a daemon finds the writable one'
 check_stream 'and what it has is delivered' --wait 5
 replica_wait
 replica_promote
 put last
-wait_for 30 is_drained
-ok $? 'and the next one after a fail-over'
+drains 30 'and the next one after a fail-over'
 check_stream 'whose event comes as well' --wait 5
-stop_master "$MASTER"
-is $? 0 'it stops'
+stops 'it stops'
 
 has_events() { [ "$(sql "SELECT COUNT(*) FROM events WHERE stream_id LIKE
     'f%'")" -gt "$1" ]; }

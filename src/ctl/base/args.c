@@ -79,7 +79,7 @@ static const struct option_row {
 	  0, 36500, 30, "dead letters that died longer ago (30)" },
 };
 
-/* Is the name one of the words? */
+/* Is the name one of these words, which have blanks between them? */
 static bool
 is_among(const char *words, const char *name)
 {
@@ -120,7 +120,7 @@ read_number(int64_t *to, const struct option_row *o, const char *text,
 	return 0;
 }
 
-/* "90m" ago; 0: it does not look like that. */
+/* "90m" in seconds; 0: not an age. */
 static int64_t
 read_age(const char *text)
 {
@@ -141,7 +141,7 @@ read_age(const char *text)
 	return 0;
 }
 
-/* Digits where the form has digits, and nothing else. */
+/* Has the text a digit for each 0 of the form, and else the same characters? */
 static bool
 has_form(const char *text, const char *form)
 {
@@ -155,8 +155,8 @@ has_form(const char *text, const char *form)
 }
 
 /*
- * A moment as SQL, UTC as all sessions of ours are.  Only what has a form
- * with nothing to quote in it gets there.
+ * A time as an SQL expression, in UTC as in all our sessions.  Only texts of
+ * known forms are accepted, so nothing has to be quoted.
  */
 static int
 read_time(char **to, const struct option_row *o, const char *text,
@@ -227,8 +227,8 @@ check_rest(const struct args *a, const struct command *c, struct err *e)
 }
 
 /*
- * What getopt_long did not like.  It moves words behind arguments and may have
- * gone over a value, so the place does not tell, but for an unknown name.
+ * Name the option that getopt_long rejected.  It reorders argv and may have
+ * skipped a value, so optind finds the word only for unknown names.
  */
 static int
 refuse(int opt, const struct command *c, char **argv, struct err *e)

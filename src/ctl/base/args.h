@@ -1,4 +1,4 @@
-/* args.h - what may stand behind a command: one table of options for all */
+/* args.h - arguments of a command, and the one table of all options */
 #ifndef OUTBOXCTL_ARGS_H
 #define OUTBOXCTL_ARGS_H
 
@@ -8,7 +8,7 @@
 
 #include "util/err.h"
 
-/* Zero, false or NULL: not given, but for those that have a default. */
+/* Zero, false or NULL: not given, except for options with a default. */
 struct args {
 	bool		 json, dry_run, yes, watch;
 
@@ -26,26 +26,24 @@ struct args {
 	int64_t		 days, dead_days;	/* days: -1: not given */
 	const char	*older_than;		/* SQL */
 
-	char		**rest;			/* what is no option */
+	char		**rest;			/* words that are no options */
 	int		 nrest;
 };
 
 struct command;
 
-/*
- * Parse what follows the command's words.  -1: see err; that is a wrong use.
- */
+/* Parse the arguments after the command's words.  -1: wrong usage, see err. */
 int	args_parse(struct args *, const struct command *, int argc,
 	    char **argv, struct err *);
 void	args_free(struct args *);
 
-/* The command's options, a line each. */
+/* Print the command's options, one a line. */
 void	args_help(const struct command *, FILE *);
 
-/* Their names alone, " --json --limit ...". */
+/* Print only their names, " --json --limit ...". */
 void	args_names(const struct command *, FILE *);
 
-/* Sequence numbers among the rest; the caller frees.  NULL: see err. */
+/* args.rest as sequence numbers; the caller frees.  NULL: see err. */
 uint64_t *args_sequences(const struct args *, struct err *);
 
 #endif

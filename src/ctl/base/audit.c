@@ -9,7 +9,7 @@
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
 
-/* Who sits there: sudo hides it behind root. */
+/* "user@host"; with sudo "root for user@host". */
 static const char *
 unix_user(char *out, size_t size)
 {

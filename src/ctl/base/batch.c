@@ -7,10 +7,10 @@
 #include "util/clock.h"
 #include "ctl/base/ctl.h"
 
-#define TRIES		6	/* of a transaction that meets a lock */
-#define FIND_OUT_MS	10000	/* for a server that comes back */
+#define TRIES		6	/* of a transaction with lock conflicts */
+#define FIND_OUT_MS	10000	/* wait for the server to return */
 #define FIND_OUT_PAUSE_MS 200
-#define SHOW_MS		200	/* between two looks of the bar */
+#define SHOW_MS		200	/* between updates of the bar */
 #define BAR		30	/* its width */
 
 void
@@ -23,7 +23,7 @@ ctl_sleep(int64_t ms)
 
 enum fate { DONE, AGAIN, FAILED };
 
-/* The one row of the audit that the transaction has noted itself in. */
+/* Does the audit row have the value that the transaction wrote? */
 static int
 is_noted(struct ctl *c, uint64_t *noted, struct err *e)
 {
@@ -34,9 +34,9 @@ is_noted(struct ctl *c, uint64_t *noted, struct err *e)
 }
 
 /*
- * COMMIT was sent and its answer is lost.  The audit is changed in the same
- * transaction, so it knows, and the lock on its row makes us wait until the
- * server is through with that.
+ * COMMIT was sent and its answer is lost.  The same transaction changed the
+ * audit row, so that row tells whether it was committed; the lock on it makes
+ * us wait while the server still works on the transaction.
  */
 static enum fate
 find_out(struct ctl *c, bool has_noted, struct err *e)
@@ -87,7 +87,7 @@ ctl_transaction(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
 	for (int i = 1;; i++) {
 		if ((fate = try_once(c, fn, arg, e)) == DONE)
 			return 0;
-		c->audit = audit;	/* our row went with the rest */
+		c->audit = audit;	/* our row was rolled back, too */
 		c->audited = audited;
 		if (fate != AGAIN || i == TRIES)
 			return -1;

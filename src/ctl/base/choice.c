@@ -26,7 +26,7 @@ is_among(const uint64_t *list, size_t n, uint64_t sequence)
 	return false;
 }
 
-/* Those of a page that are there and pass the filters. */
+/* Append the rows of a page that exist and pass the filters. */
 static int
 choose_page(struct ctl *c, struct choice *ch, const uint64_t *page, size_t n,
     struct err *e)

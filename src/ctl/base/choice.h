@@ -1,6 +1,6 @@
 /*
- * choice.h - which rows a command changes: those it names, or all that a
- * filter lets pass
+ * choice.h - the rows that a command changes: named ones, or all that pass the
+ * filters
  */
 #ifndef OUTBOXCTL_CHOICE_H
 #define OUTBOXCTL_CHOICE_H
@@ -13,16 +13,16 @@ struct choice {
 	void		(*select)(struct ctl *);
 	/* ... and what follows the ")": conditions. */
 	void		(*finish)(struct ctl *);
-	enum walk_by	 by;		/* where nothing is named */
+	enum walk_by	 by;		/* if no rows are named */
 	const char	*missing;	/* "no such message" */
 
-	uint64_t	*named;		/* args_sequences; freed with the rest */
-	uint64_t	*list;		/* sorted, each of them once */
+	uint64_t	*named;		/* by args_sequences */
+	uint64_t	*list;		/* sorted, without duplicates */
 	size_t		 n;
-	bool		 all_there;	/* of those that were named */
+	bool		 all_there;	/* all named rows exist */
 };
 
-/* Fill the list; what was named and is not there is told.  -1: see err. */
+/* Fill the list; prints which named rows do not exist.  -1: see err. */
 int	choice_make(struct ctl *, struct choice *, struct err *);
 void	choice_free(struct choice *);
 

@@ -1,4 +1,4 @@
-/* ctl.c - what a command says when it cannot go on, and what it asks before */
+/* ctl.c - errors of commands, and the question before a change */
 
 #include "ctl/base/ctl.h"
 
@@ -7,10 +7,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* A day: how long a server may take to alter a table. */
+/* A day, for ALTER TABLE. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
 
-/* More rows than these are asked about. */
+/* To change more rows than these needs a confirmation. */
 #define MANY	100
 
 int

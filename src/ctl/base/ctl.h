@@ -1,9 +1,9 @@
 /*
- * ctl.h - what the commands of outboxctl share
+ * ctl.h - functions that the commands of outboxctl share
  *
- * A command is one row of the table in main.c: its words, the options that it
- * takes, and a function.  That one gets an open store, prints, and returns an
- * exit status.
+ * A command is one row of the table in main.c: its words, its options and its
+ * function.  The function gets an open store, prints the result and returns an
+ * exit status.  All functions may block on the database; -1 and NULL: see err.
  */
 #ifndef OUTBOXCTL_CTL_H
 #define OUTBOXCTL_CTL_H
@@ -21,7 +21,7 @@
 /* Exit statuses beside EX_UNAVAILABLE (69) and EX_CONFIG (78). */
 enum {
 	CTL_DONE = 0,		/* done, or nothing to do */
-	CTL_FAILED = 1,		/* a check failed, or there is no such thing */
+	CTL_FAILED = 1,		/* a check failed, or no such object */
 	CTL_USAGE = 2
 };
 
@@ -29,24 +29,24 @@ struct ctl {
 	const struct command	*command;
 	struct args		 args;
 	struct conf		*conf;
-	struct store		*store;		/* open, but for offline commands */
-	uint64_t		 audit;		/* id of our row; 0: none yet */
-	uint64_t		 audited;	/* what it says was changed */
-	bool			 unknown;	/* was the last change made? */
-	char			*arguments;	/* as they were given */
-	struct counts		 counts;	/* held by mend: see mend.c */
+	struct store		*store;		/* NULL for offline commands */
+	uint64_t		 audit;		/* id in the audit; 0: no row */
+	uint64_t		 audited;	/* changed rows noted in it */
+	bool			 unknown;	/* last change in doubt? */
+	char			*arguments;	/* the command line */
+	struct counts		 counts;	/* locked by mend.c */
 };
 
 struct command {
 	const char	*words;		/* "dead list" */
-	const char	*options;	/* their names, with blanks between */
+	const char	*options;	/* names, separated by blanks */
 	const char	*rest;		/* "SEQUENCE...", or "" */
 	int		 min, max;	/* of the rest */
 	bool		 changes;	/* takes --dry-run and --yes */
-	bool		 adds;		/* changes, but has nothing to ask */
-	bool		 offline;	/* needs no database, or not at once */
-	bool		 bare;		/* needs no tables, and has patience */
-	bool		 own_limit;	/* --limit is 0 when not given */
+	bool		 adds;		/* changes without asking */
+	bool		 offline;	/* store is not opened for it */
+	bool		 bare;		/* needs no tables; long timeouts */
+	bool		 own_limit;	/* without --limit it is 0 */
 	const char	*help;		/* one line */
 	int		(*run)(struct ctl *);
 };
@@ -55,31 +55,31 @@ struct command {
  * ctl.c
  */
 
-/* Open the store of an offline command; CTL_DONE, or as ctl_fail. */
+/* Open the store of an offline command.  CTL_DONE, or ctl_fail's status. */
 int	ctl_connect(struct ctl *);
 
-/* Say what is wrong, and the status that goes with it. */
+/* Print the error; return the exit status that goes with it. */
 int	ctl_fail(const struct ctl *, const struct err *);
 int	ctl_no_such(const struct ctl *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 
-/* The same of a table that a command cannot do without. */
+/* The same for a missing table that the command needs. */
 int	ctl_no_table(const struct ctl *, enum store_table);
 
-/* May n rows be changed?  Asks on a terminal where they are many. */
+/* May n rows be changed?  Asks on a terminal if there are many; may block. */
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *what);
 
 /*
  * print.c: text for people, JSON for programs.  Both take the reference.
  */
 
-/* Objects, one a line under the names of the columns. */
+/* An array of objects, one a line below the names of the columns. */
 void	print_rows(const struct ctl *, const char *const *columns, json_t *);
 
-/* One object, a line per name. */
+/* One object, one member a line. */
 void	print_object(const struct ctl *, json_t *);
 
-/* What was done: people get the sentence, programs {"changed": n}. */
+/* Print the sentence, or with --json {"changed": n}. */
 void	print_done(const struct ctl *, uint64_t n, const char *, ...)
 	    __attribute__((format(printf, 3, 4)));
 
@@ -90,7 +90,7 @@ json_t	*span_json(int64_t ms);
  * rows.c: from results to JSON
  */
 
-/* ROWS_BYTES: a key, a type, a label: by the rule of plain.h. */
+/* ROWS_BYTES: a key, type or label, printed as in plain.h. */
 enum rows_type { ROWS_TEXT, ROWS_BYTES, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
 
 struct rows_column {
@@ -98,10 +98,10 @@ struct rows_column {
 	enum rows_type	 type;
 };
 
-/* Bytes as people and programs see them: see plain.h. */
+/* Bytes as a string, by the rule of plain.h. */
 json_t	*bytes_json(const char *, size_t);
 
-/* An array of objects; takes the rows. */
+/* An array of objects; frees the rows. */
 json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
 
 /*
@@ -109,34 +109,31 @@ json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
  */
 
 /*
- * Note that n rows were changed, in the transaction that changes them: the
- * first call makes our row, later ones add to it.  Without the table it
- * says so once and goes on.
+ * Note n changed rows in the audit, inside the transaction that changes them.
+ * The first call inserts our row, later calls add to it.  If there is no such
+ * table, prints that once and returns 0.
  */
 int	audit_note(struct ctl *, uint64_t n, struct err *);
 
 /*
  * version.c
  *
- * The schema's version as the settings table has it, "" where that has no
- * row.  1: known; 2: it is newer than ours; 0: there is no telling.
+ * Read the schema's version from the settings table; "": it has no row.  1:
+ * known; 2: newer than ours; 0: cannot be found out; -1: see err.
  */
 #define VERSION_SIZE	12
 int	version_of(struct ctl *, char version[VERSION_SIZE], struct err *);
 
-/* -1: the command would change a schema that is newer than ours. */
+/* -1: the command changes data, and the schema is newer than ours. */
 int	version_guard(struct ctl *, struct err *);
 
-/*
- * batch.c - changes of many rows, some at a time
- */
+/* batch.c - transactions with retries, and progress */
 
 /*
- * Run fn in a transaction with what it notes for the audit, several times if
- * the server is only busy.  Where the answer to COMMIT is lost, the audit tells
- * whether it was done; it is another connection then, without session
- * variables and named locks.  -1: nothing was done, but with c->unknown nobody
- * knows, and the error says so.
+ * Run fn in a transaction, audit notes included; retries if the server is busy.
+ * If the answer to COMMIT is lost, reconnects (session variables and named
+ * locks are gone) and reads in the audit whether it was committed.  -1: rolled
+ * back, or with c->unknown in doubt, as the error says.
  */
 int	ctl_transaction(struct ctl *,
 	    int (*fn)(struct ctl *, void *, struct err *), void *,
@@ -144,7 +141,7 @@ int	ctl_transaction(struct ctl *,
 
 void	ctl_sleep(int64_t ms);
 
-/* On a terminal, how far it is: a bar, or with a total of 0 a number. */
+/* Progress on a terminal: a bar, or a number if the total is 0. */
 struct progress {
 	const char	*what;
 	int64_t		 next_at;

@@ -31,7 +31,7 @@ put_time(struct store *s, const char *column, const char *op,
 	store_put(s, moment);
 }
 
-/* STORE_BYTES of what is known at run time. */
+/* STORE_BYTES for a column name known at run time. */
 static void
 put_bytes_of(struct store *s, const char *column)
 {
@@ -44,7 +44,7 @@ put_bytes_of(struct store *s, const char *column)
 	store_put(s, " USING utf8mb4) AS BINARY))");
 }
 
-/* The first comparison may use an index, the second is right. */
+/* The first comparison can use an index, the second compares bytes. */
 static void
 put_is_key(struct store *s, const char *column, const char *data, size_t len)
 {

@@ -1,13 +1,10 @@
-/*
- * filter.h - which rows: what --key, --type, --partition, --since and --until
- * add to a statement
- */
+/* filter.h - SQL conditions for --key, --type, --partition, --since, --until */
 #ifndef OUTBOXCTL_FILTER_H
 #define OUTBOXCTL_FILTER_H
 
 #include "ctl/base/ctl.h"
 
-/* The SQL of what a filter compares; NULL where none is wanted. */
+/* The SQL expression that each filter compares; NULL: filter not used. */
 struct filter {
 	const char	*key, *type, *partition, *time;
 };
@@ -16,15 +13,15 @@ struct filter {
 void	filter_put(struct ctl *, const struct filter *);
 
 /*
- * " <column> = <key>", as the daemon compares keys: byte by byte, whatever the
- * collation of the column says of case and of blanks at the end.  "0x..." is
- * the key of these bytes, or the text itself, whichever there is.
+ * Append " <column> = <key>", compared byte by byte as in the daemon, not by
+ * the column's collation.  "0x..." matches the key of these bytes and the key
+ * with this text.
  */
 void	filter_put_key(struct store *, const char *column, const char *key);
 
 /*
- * A label as items of a list, IN (...).  "0x..." is the label of these bytes, or
- * the text itself, whichever there is.
+ * Append a label as items of IN (...).  "0x..." matches the label of these
+ * bytes and the label with this text.
  */
 void	filter_put_label(struct store *, const char *);
 

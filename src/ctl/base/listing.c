@@ -6,15 +6,15 @@
 
 #include "mysql/db.h"
 
-/* What a list has found, and how far it got. */
+/* Rows found so far, and the position reached. */
 struct found {
 	json_t		*rows;
 	size_t		 limit, looked;
-	uint64_t	 last;		/* where to go on behind */
+	uint64_t	 last;		/* continue after it */
 	bool		 ended;
 };
 
-/* No more than were asked for: the last one shown is where it goes on. */
+/* Take up to --limit rows; the next list continues after the last one. */
 static void
 take(struct found *f, const struct listing *l, json_t *page, uint64_t last)
 {
@@ -65,7 +65,7 @@ take_page(struct ctl *c, struct walk *w, const struct listing *l,
 	return 0;
 }
 
-/* As many as are wanted, and with a filter that lets few pass ever more. */
+/* Read until there are enough rows; pages grow, as filters may pass few. */
 static int
 collect(struct ctl *c, struct walk *w, const struct listing *l,
     struct found *f, struct err *e)

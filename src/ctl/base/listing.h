@@ -1,4 +1,4 @@
-/* listing.h - lists of rows that read no more than they may */
+/* listing.h - lists of rows that read a bounded number of rows */
 #ifndef OUTBOXCTL_LISTING_H
 #define OUTBOXCTL_LISTING_H
 
@@ -9,7 +9,7 @@
 struct listing {
 	const struct rows_column *columns;	/* the first is the sequence */
 	size_t			 ncolumns;
-	const char *const	*shown;		/* to people */
+	const char *const	*shown;		/* in the table */
 	/* Begin the statement, up to "WHERE <sequence> IN ("... */
 	void			(*select)(struct ctl *);
 	/* ... and what follows the ")": conditions and ORDER BY. */
@@ -17,10 +17,10 @@ struct listing {
 };
 
 /*
- * Print the rows that a walk meets and the filters let pass: --limit of them
- * at most, and of no more than WALK_BUDGET that were looked at.  If there may
- * be more it says where to go on.  Takes the walk; NULL: it failed with this
- * error.  Returns an exit status.
+ * Print the rows of a walk that pass the filters: at most --limit rows, out of
+ * at most WALK_BUDGET that are read.  If there may be more, prints where to
+ * continue.  Frees the walk; NULL: it failed with this error.  Returns an exit
+ * status.
  */
 int	listing_print(struct ctl *, struct walk *, const struct listing *,
 	    struct err *);

@@ -61,7 +61,7 @@ change(struct ctl *c, void *arg, struct err *e)
 	struct chunk	*k = arg;
 
 	k->changed = 0;
-	/* Keys must not move while we ring for them. */
+	/* Keys must not move to another partition while epochs are raised. */
 	if (store_hold_counts(c->store, &c->counts, e) < 0)
 		return -1;
 	if (k->fn(c, k->list, k->n, &k->changed, e) < 0)

@@ -1,10 +1,10 @@
 /*
  * merge.c - see merge.h
  *
- * Waiting rows lie in the claim's index by label, and parked ones have a label
- * of their own: each label is one range in sequence order.  The first entry of
- * every range is needed to know which is the lowest; of the rest a few are
- * read ahead, from the ranges that are next.
+ * The claim's index has waiting rows by label, and parked rows have labels of
+ * their own: each label is a range in sequence order.  The merge needs the
+ * first entry of every range; further entries are read ahead from the ranges
+ * with the lowest heads.
  */
 
 #include "ctl/base/merge.h"
@@ -18,16 +18,16 @@
 #include "ctl/base/walk.h"
 #include "util/xalloc.h"
 
-/* How many entries of a range are read at first; then twice as many. */
+/* Entries of a range that are read first; then twice as many each time. */
 #define FIRST_FEW	1
 
 /* The waiting rows of one label. */
 struct part {
 	char		*label;		/* NULL: SQL NULL */
-	size_t		 len;		/* of it: there may be NUL in it */
-	uint64_t	*rows;		/* read, and from at on not taken */
+	size_t		 len;		/* it may contain NUL */
+	uint64_t	*rows;		/* read; next to return: at */
 	size_t		 n, at, per;
-	uint64_t	 last;		/* read up to here */
+	uint64_t	 last;		/* last sequence read */
 	bool		 ended;
 };
 
@@ -55,7 +55,7 @@ add_row(struct part *p, uint64_t sequence)
 	p->last = sequence;
 }
 
-/* Where the index has labels first, a jump over one would read all of it. */
+/* If the index begins with labels, a jump over one would read all its rows. */
 static void
 put_known_labels(struct store *s)
 {
@@ -66,7 +66,7 @@ put_known_labels(struct store *s)
 		    "FROM {blocked}");
 }
 
-/* The statement that was begun selects labels. */
+/* Send the prepared SELECT of labels, and add a part for each. */
 static int
 add_parts(struct merge *m, struct err *e)
 {
@@ -81,7 +81,7 @@ add_parts(struct merge *m, struct err *e)
 	return 0;
 }
 
-/* The labels of one partition: its own, and those of what it has parked. */
+/* The labels of one partition: its own, and those of its parked rows. */
 static int
 add_parts_of(struct merge *m, const char *partition, struct err *e)
 {
@@ -104,10 +104,10 @@ add_parts_of(struct merge *m, const char *partition, struct err *e)
 }
 
 /*
- * A row of a jump, which began when there were so many parts: the first of its
- * label or the next, and a new label ends the one before.  So where the column
- * does not compare bytes, of the ways to spell a label only the last one of a
- * jump goes on, and has the rows of all of them.
+ * Take a row of a jump; before: number of parts when it began.  A row with a
+ * new label starts a part and ends the one before.  If the column's collation
+ * is not binary, spellings of one label share a range: only the part of the
+ * last spelling goes on, and gets the rows of all.
  */
 static void
 meet(struct merge *m, size_t before, const char *label, size_t len,
@@ -124,7 +124,7 @@ meet(struct merge *m, size_t before, const char *label, size_t len,
 		add_row(p, sequence);
 }
 
-/* Meet the next few rows behind the last label; *n is how many there were. */
+/* Read the next few rows after the last label; *n is their number. */
 static int
 jump(struct merge *m, size_t few, size_t *n, struct err *e)
 {
@@ -149,9 +149,9 @@ jump(struct merge *m, size_t few, size_t *n, struct err *e)
 }
 
 /*
- * Labels that rows wait under, whether anybody knows them or not, from one to
- * the next.  SELECT DISTINCT would do, but MariaDB then reads all that waits
- * where it finds that the rows of a label are few.
+ * Find all labels of waiting rows, known or not, by jumps from one to the next.
+ * With SELECT DISTINCT MariaDB would read all waiting rows if it estimates few
+ * rows per label.
  */
 static int
 jump_all(struct merge *m, struct err *e)
@@ -164,7 +164,7 @@ jump_all(struct merge *m, struct err *e)
 			return -1;
 		if (n < few)
 			return 0;
-		/* Where each has its own label, as parked heads have. */
+		/* Each row may have its own label, as parked heads do. */
 		few = m->nparts - before < n ? FIRST_FEW :
 		    few > WALK_PAGE / 2 ? WALK_PAGE : 2 * few;
 	}
@@ -185,7 +185,7 @@ find_parts(struct merge *m, struct err *e)
 	return add_parts(m, e);
 }
 
-/* Where a list ends soon, few of each label are enough. */
+/* For a short list a few rows of each label are enough. */
 static void
 set_share(struct merge *m)
 {
@@ -215,8 +215,8 @@ head_cmp(const void *a, const void *b)
 }
 
 /*
- * Which ranges to read on: those without a row, and of those with only one
- * the lowest, as many as a page may take, lest each is a statement.
+ * Choose the ranges to read next: those without a row, then those with one row,
+ * the lowest first, up to max; so one statement serves many ranges.
  */
 static size_t
 choose(struct merge *m, struct part **chosen, size_t max)
@@ -256,7 +256,7 @@ put_part(struct store *s, const struct part *p, size_t i)
 	    "LIMIT %zu)", (unsigned long long)p->last, p->per);
 }
 
-/* So many came; fewer than were asked for are all there are. */
+/* came rows were read; fewer than asked for: the range has ended. */
 static void
 end_part(struct part *p, size_t came)
 {
@@ -309,7 +309,7 @@ refill(struct merge *m, size_t max, struct err *e)
 	return rc;
 }
 
-/* The part with the lowest sequence; *unknown: one has to be read first. */
+/* The part with the lowest sequence; *unknown: a part must be read first. */
 static struct part *
 lowest(struct merge *m, bool *unknown)
 {

@@ -1,8 +1,8 @@
 /*
  * merge.h - sequences of waiting rows in order, merged from their labels
  *
- * Of walk.c.  It reads one entry of the index for each label that rows wait
- * under, however many wait, and then little more than what is taken.
+ * Used by walk.c.  Reads one index entry for each label of waiting rows, and
+ * then few more entries than are returned.
  */
 #ifndef OUTBOXCTL_MERGE_H
 #define OUTBOXCTL_MERGE_H
@@ -14,11 +14,11 @@
 
 struct merge;
 
-/* Those behind --after, of --partition if given.  NULL: see err. */
+/* Rows after --after, of --partition if given.  NULL: see err. */
 struct merge *merge_new(struct ctl *, struct err *);
 void	merge_free(struct merge *);
 
-/* The next ones, max of them; *n is fewer only at the end. */
+/* Read up to max sequences; *n is less than max only at the end. */
 int	merge_next(struct merge *, uint64_t *, size_t max, size_t *n,
 	    struct err *);
 

@@ -11,8 +11,8 @@
 #define SECOND	INT64_C(1000)
 
 /*
- * A value as people read it.  What would move the cursor, and what is not
- * text, comes from a row and is not for their terminal.
+ * A value as text.  Control characters are replaced, since data of rows must
+ * not move the cursor of a terminal.
  */
 static char *
 text_of(const json_t *v)
@@ -48,7 +48,7 @@ dump(json_t *v)
 	json_decref(v);
 }
 
-/* Characters, not bytes: the columns must stand below each other. */
+/* Width in characters, not bytes, to align the columns. */
 static int
 width_of(const char *text)
 {

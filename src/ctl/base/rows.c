@@ -7,7 +7,7 @@
 #include "util/plain.h"
 #include "util/utf8.h"
 
-/* "2026-01-31 12:00:00.123456" is UTC: say so, as RFC 3339 does. */
+/* "2026-01-31 12:00:00.123456", which is UTC, in the form of RFC 3339. */
 static json_t *
 time_json(const char *text)
 {

@@ -1,8 +1,8 @@
 /*
- * version.c - is the schema one that we know?
+ * version.c - is the version of the schema known to this program?
  *
- * A newer one may mean something else by the same columns: who changes it by
- * the old meaning breaks what the newer daemons do.
+ * In a newer schema the same columns may have other meanings.  Changes made
+ * with the old meaning would break newer daemons.
  */
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ version_of(struct ctl *c, char version[VERSION_SIZE], struct err *e)
 	store_sql(c->store,
 	    "SELECT schema_version FROM {settings} WHERE id = 1");
 	rows = store_query(c->store, c->command->words, e);
-	if (rows == NULL)	/* without table or right it is not known */
+	if (rows == NULL)	/* no table or no right: unknown */
 		return store_fault(c->store) == DB_WRONG ? 0 : -1;
 	known = db_next(rows);
 	strlcpy(version, known ? db_text(rows, 0) : "", VERSION_SIZE);
@@ -46,7 +46,7 @@ version_guard(struct ctl *c, struct err *e)
 	    store_schema_version);
 	if (c->command->changes || c->command->adds)
 		return err_set(e, "%s", why.text);
-	if (!c->command->bare)	/* schema check tells it as a finding */
+	if (!c->command->bare)	/* schema check reports it */
 		fprintf(stderr, "outboxctl: %s: it may read it wrongly\n",
 		    why.text);
 	return 0;

@@ -13,12 +13,12 @@
 struct walk {
 	struct ctl	*c;
 	enum walk_by	 by;
-	bool		 primary;	/* no index: all of the outbox */
-	uint64_t	 last;		/* sequence of the last one */
+	bool		 primary;	/* no index: reads all of the outbox */
+	uint64_t	 last;		/* sequence of the last row */
 
 	struct merge	*merge;		/* WALK_WAITING */
 
-	/* Of the last one: WALK_DELIVERED, WALK_KEY. */
+	/* Of the last row: WALK_DELIVERED, WALK_KEY. */
 	char		*published_at, *stream_sequence;	/* as text */
 	char		*partition;	/* NULL: SQL NULL */
 	size_t		 partition_len;	/* there may be NUL in it */
@@ -62,7 +62,7 @@ keep_partition(struct walk *w, const char *label, size_t len)
 	w->partition_len = len;
 }
 
-/* Keep where the last one stands, and its label; *found: it is there. */
+/* Keep the index position and the label of the last row; *found: it exists. */
 static int
 remember(struct walk *w, const char *sql, char **place, bool *found,
     struct err *e)
@@ -91,13 +91,13 @@ place_delivered(struct walk *w, bool *found, struct err *e)
 }
 
 /*
- * Behind (time, label, sequence) stands the rest of the label, then the rest
- * of the time, then all earlier times.  As one condition that would be a scan
- * with a filter; so they are ranges, read one after the other.
+ * After (time, label, sequence) come the rest of the label, the rest of the
+ * time, then all earlier times.  One condition for all would make the server
+ * scan and filter; so they are ranges, read one after the other.
  */
 enum leg { OF_LABEL, OF_TIME, OF_TIME_NULL, EARLIER, NLEGS };
 
-/* The index is by time: what --since and --until leave out is not read. */
+/* The index is by time, so rows outside --since and --until are not read. */
 static void
 put_earlier(struct walk *w)
 {
@@ -118,7 +118,7 @@ put_earlier(struct walk *w)
 	}
 }
 
-/* The rest of the moment of the last one. */
+/* Rows with the same time as the last one. */
 static void
 put_same_time(struct walk *w, enum leg leg)
 {
@@ -148,7 +148,7 @@ next_delivered(struct walk *w, uint64_t *out, size_t max, size_t *n,
 	bool		found;
 
 	for (*n = 0; leg < NLEGS && *n < max; leg++) {
-		/* Nothing is lower than NULL. */
+		/* NULL is the lowest value. */
 		if ((leg == OF_TIME || leg == OF_TIME_NULL) &&
 		    w->partition == NULL)
 			continue;
@@ -191,7 +191,7 @@ next_of_key(struct walk *w, uint64_t *out, size_t max, size_t *n,
 	return *n == 0 ? 0 : place_key(w, &found, e);
 }
 
-/* Walks that run backwards begin behind a row that must be there. */
+/* A backward walk begins after a row, which must exist. */
 static int
 place_first(struct walk *w, struct err *e)
 {

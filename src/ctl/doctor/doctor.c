@@ -1,8 +1,8 @@
 /*
- * doctor.c - is there anything that keeps the daemon from its work?
+ * doctor.c - check everything that the daemon needs to work
  *
- * Connects as the daemon would and says one line per check.  A check that
- * cannot be made because another failed is left out.
+ * Connects as the daemon would and prints at least one line per check.  A check
+ * that depends on a failed one is skipped.
  */
 
 #include "ctl/doctor/doctor.h"
@@ -15,7 +15,7 @@
 
 static const struct check {
 	void	(*run)(struct doctor *);
-	bool	 connected, learned;	/* what it needs */
+	bool	 connected, learned;	/* required before it */
 } checks[] = {
 	{ doctor_secrets, false, false },
 	{ doctor_run_directory, false, false },
@@ -48,7 +48,7 @@ doctor_run(struct ctl *c)
 
 	doctor_say(&d, DOCTOR_OK, "configuration", "leases, claims and "
 	    "timeouts fit each other");
-	/* First the broker's library, see bus.h. */
+	/* The library of NATS must be first, see bus.h. */
 	d.bus = bus_new(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
 	c->store = store_new(c->conf, id);

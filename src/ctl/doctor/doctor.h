@@ -1,8 +1,8 @@
 /*
- * doctor.h - the checks of doctor, each in the file of what it looks at
+ * doctor.h - the checks of doctor, a file for each subject
  *
- * A check says at least one line.  None changes anything or stays for long in
- * the way of a daemon.
+ * A check prints at least one line and changes nothing.  It blocks on the
+ * server it checks, but holds no locks that delay a daemon.
  */
 #ifndef OUTBOXCTL_DOCTOR_H
 #define OUTBOXCTL_DOCTOR_H
@@ -18,17 +18,14 @@ struct doctor {
 	json_t			*lines;
 	enum doctor_level	 worst;
 	bool			 connected;	/* to the database */
-	bool			 learned;	/* store_learn went well */
+	bool			 learned;	/* store_learn succeeded */
 };
 
-/*
- * doctor_say.c: "level  what: text"; the text names the remedy where there is
- * one.
- */
+/* doctor_say.c: print "level  what: text"; the text names a remedy, if any. */
 void	doctor_say(struct doctor *, enum doctor_level, const char *what,
 	    const char *, ...) __attribute__((format(printf, 4, 5)));
 
-/* Send the statement that was begun; NULL: that was said. */
+/* Send the prepared statement; NULL: the error was printed. */
 struct db_rows *doctor_query(struct doctor *, const char *what);
 
 /* doctor_local.c */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Without TLS: may others listen in between? */
+/* Is the server on this host, so that TLS is not needed? */
 static bool
 is_local(const char *server)
 {
@@ -39,7 +39,7 @@ check_tls(struct doctor *d)
 	}
 }
 
-/* Each server of the list is tried until one answers, as the daemon does. */
+/* Try the servers of the list until one answers, as the daemon does. */
 static bool
 connect_bus(struct doctor *d)
 {

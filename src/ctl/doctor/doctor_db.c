@@ -10,7 +10,7 @@
 #include "mysql/db.h"
 #include "util/log.h"
 
-/* Logs of host and server are hard to lay side by side beyond that. */
+/* With a larger difference logs of host and server are hard to compare. */
 #define CLOCK_MAX_US	INT64_C(2000000)
 
 struct db_rows *
@@ -24,7 +24,7 @@ doctor_query(struct doctor *d, const char *what)
 	return rows;
 }
 
-/* Each host of the list is tried until one will do, as the daemon does. */
+/* Try the hosts of the list until one works, as the daemon does. */
 void
 doctor_connect(struct doctor *d)
 {
@@ -33,14 +33,14 @@ doctor_connect(struct doctor *d)
 	struct err	 e;
 
 	if (n == 0)
-		n = 1;		/* the socket */
+		n = 1;		/* a socket */
 	for (size_t i = 0; i < n && !d->connected; i++) {
 		d->connected = store_open(s, &e) == 0;
 		if (!d->connected)
 			doctor_say(d, i + 1 < n ? DOCTOR_WARN : DOCTOR_FAIL,
 			    "database", "%s", e.text);
 	}
-	/* Opening it has refused what READ COMMITTED cannot work with. */
+	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
 		doctor_say(d, DOCTOR_OK, "database", "%s: a primary, the "
 		    "session is READ COMMITTED", store_peer(s));
@@ -53,8 +53,8 @@ is(const char *value, const char *wanted)
 }
 
 /*
- * Variables with one value that is right; the others cost something.  What
- * a server does not have is not asked of it.
+ * Variables with one right value, and the cost of any other.  Variables that a
+ * server lacks are not checked.
  */
 static const struct variable {
 	const char	*name, *wanted, *cost;
@@ -72,7 +72,7 @@ static const struct variable {
 	  "GLOBAL binlog_format = ROW" },
 };
 
-/* Without a binlog its format and its syncs do not matter. */
+/* binlog_format and sync_binlog matter only with a binlog. */
 static bool
 matters(const struct doctor *d, const char *name, bool binlog)
 {
@@ -93,7 +93,7 @@ judge_variable(struct doctor *d, const char *name, const char *value,
 			    name, value, variables[i].cost);
 }
 
-/* A session that is silent for longer is hung up on. */
+/* The server closes sessions that are silent for longer. */
 static void
 judge_timeout(struct doctor *d, const char *name, const char *value)
 {
@@ -157,7 +157,7 @@ check_tls(struct doctor *d)
 	db_rows_free(rows);
 }
 
-/* The doorbell logs in as a replica does. */
+/* The binlog listener needs the right of a replica. */
 static void
 check_binlog_right(struct doctor *d)
 {
@@ -195,7 +195,7 @@ doctor_server(struct doctor *d)
 	check_binlog_right(d);
 }
 
-/* What the daemon's configuration has against it; NULL: nothing. */
+/* The option that prevents pipelined claims; NULL: none. */
 static const char *
 late_by_conf(const struct conf *conf)
 {
@@ -210,7 +210,7 @@ late_by_conf(const struct conf *conf)
 	return NULL;
 }
 
-/* It costs a few tenths of a millisecond and nothing else: never a warning. */
+/* Without it latency is a few tenths of a millisecond higher: no warning. */
 void
 doctor_early(struct doctor *d)
 {
@@ -235,7 +235,7 @@ wall_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* Leases and delays are by the database's clock alone; people read both. */
+/* The daemon uses only the database's clock, but operators read both. */
 void
 doctor_clock(struct doctor *d)
 {
@@ -267,7 +267,7 @@ on_line(void *arg, enum log_level level, const char *text)
 	    "tables", "%s", text);
 }
 
-/* What information_schema says of our tables; NULL: that was said. */
+/* Query information_schema for our tables; NULL: the error was printed. */
 static struct db_rows *
 ask_schema(struct doctor *d, const char *what, const char *select,
     const char *which)
@@ -287,7 +287,7 @@ ask_schema(struct doctor *d, const char *what, const char *select,
 	return doctor_query(d, what);
 }
 
-/* Only InnoDB has rows that roll back together. */
+/* Only InnoDB has transactions. */
 static void
 check_engines(struct doctor *d)
 {
@@ -304,7 +304,7 @@ check_engines(struct doctor *d)
 	db_rows_free(rows);
 }
 
-/* A DATETIME means what the session of whoever writes it means. */
+/* The meaning of a DATETIME depends on the time zone of the session. */
 static void
 check_moments(struct doctor *d)
 {
@@ -342,7 +342,7 @@ doctor_tables(struct doctor *d)
 	check_moments(d);
 }
 
-/* Messages whose events this database has lost. */
+/* Report messages whose events this database has lost. */
 void
 doctor_phantoms(struct doctor *d)
 {
@@ -371,12 +371,12 @@ doctor_phantoms(struct doctor *d)
 	db_rows_free(rows);
 }
 
-/* What the daemon does to each table, with a column that it sets. */
+/* Rights of the daemon on each table, with a column that it updates. */
 static const struct rights {
 	enum store_table	 table;
 	const char		*name, *column;
-	const char		*letters;	/* of statements */
-	bool			(*wanted)(const struct conf *);	/* or always */
+	const char		*letters;	/* SELECT, INSERT, ... */
+	bool			(*wanted)(const struct conf *);	/* or NULL */
 } rights[] = {
 	{ T_EVENTS, "{events}", NULL, "S", NULL },
 	{ T_OUTBOX, "{outbox}", "attempts", "SUD", NULL },
@@ -391,7 +391,7 @@ static const struct rights {
 	{ T_DEAD, "{dead}", NULL, "D", conf_wants_retention },
 };
 
-/* One statement on no row.  An INSERT has to give all columns a value. */
+/* Begin a statement on no row; returns its verb.  INSERT needs all columns. */
 static const char *
 put_try(struct store *s, const struct rights *r, char letter)
 {
@@ -461,7 +461,7 @@ doctor_grants(struct doctor *d)
 		for (const char *p = rights[i].letters; *p != '\0'; p++)
 			all = try_right(d, &rights[i], *p) && all;
 	}
-	store_end(d->ctl->store, -1, &e);	/* nothing is to stay */
+	store_end(d->ctl->store, -1, &e);	/* roll back */
 	if (all)
 		doctor_say(d, DOCTOR_OK, "grants", "all that the daemon "
 		    "needs");

@@ -24,7 +24,7 @@ ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Keys that name a file with a secret in it. */
+/* Does the key name a file with a secret? */
 static bool
 is_secret(const struct conf_key *k)
 {
@@ -46,7 +46,7 @@ is_member(const struct passwd *pw, gid_t gid)
 	return false;
 }
 
-/* Started as root the daemon becomes somebody else; may he? */
+/* The daemon, started as root, changes to master.user: may that user? */
 static bool
 may_use(const struct doctor *d, const char *path, const struct stat *st,
     int how)

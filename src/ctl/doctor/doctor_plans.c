@@ -1,8 +1,8 @@
 /*
- * doctor_plans.c - would the daemon's statements use their indexes?
+ * doctor_plans.c - check that the daemon's statements use their indexes
  *
- * The daemon's own functions run with a store that explains what they send,
- * over rows that are there: plans depend on tables.
+ * Calls the daemon's own functions with a store that explains statements in
+ * place of running them.  Plans depend on data: they name existing rows.
  */
 
 #include "ctl/doctor/doctor.h"
@@ -13,7 +13,7 @@
 #include "mysql/db.h"
 #include "util/xalloc.h"
 
-/* Who has no more rows than these may read all of them. */
+/* Smaller tables may be read as a whole. */
 #define FEW	1000
 
 struct plans {
@@ -36,7 +36,7 @@ has_index(const struct plans *p)
 	return store_index(p->doctor->ctl->store) != INDEX_NONE;
 }
 
-/* Plans have the letters that statements give to tables. */
+/* Plans show the aliases of tables. */
 static const char *
 full_name(const struct store *s, const char *table)
 {
@@ -68,8 +68,8 @@ refuse(struct plans *p, const char *what, const char *table, const char *how)
 }
 
 /*
- * Where rows are read in order until there are enough, the plan says how many
- * it hopes for; without the claim's index that is no use.
+ * With LIMIT on an ordered index the plan shows the rows it expects to read;
+ * without the claim's index that estimate is wrong.
  */
 static bool
 reads_all(const struct plans *p, const char *table, const struct db_rows *plan)
@@ -84,7 +84,7 @@ reads_all(const struct plans *p, const char *table, const struct db_rows *plan)
 	    store_table_name(p->doctor->ctl->store, T_OUTBOX)) == 0);
 }
 
-/* What joins the parts of a union has no table, or "<union1,2>". */
+/* The line for the result of a union has no table, or "<union1,2>". */
 static void
 judge_line(struct plans *p, const char *what, const struct db_rows *plan)
 {
@@ -114,7 +114,7 @@ judge(void *arg, const char *what, struct db_rows *plan, const struct err *e)
 		judge_line(p, what, plan);
 }
 
-/* The latest rows, as many as a batch has; their order does not matter. */
+/* The latest rows, as many as in a batch; the caller frees. */
 static uint64_t *
 some_rows(struct doctor *d, size_t *n, struct err *e)
 {
@@ -151,7 +151,7 @@ settle_as(struct store *s, struct batch *b, enum outcome outcome)
 	store_settle(s, b, &done, &e);
 }
 
-/* Each comes back with nothing, or says that it was only explained. */
+/* Each call returns nothing, or the error that it was only explained. */
 static void
 ask_all(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *list, size_t n)
@@ -159,17 +159,17 @@ ask_all(struct store *s, const struct range *ranges, size_t nranges,
 	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
 	    OUT_RETRY, OUT_DEFER, OUT_DEAD, OUT_UNSENT };
 	struct batch			 b = { 0 }, next = { 0 };
-	struct settled			 done = { 0 };
 	struct waiting_list		 w;
 	struct candidate		*c = NULL;
 	size_t				 nc;
 	uint64_t			 claimed;
-	bool				 all;
+	struct few			 few;
 	struct err			 e;
 
-	store_few(s, ranges, nranges, &c, &nc, &all, &e);
+	store_few(s, ranges, nranges, &few, &e);
 	store_candidates(s, ranges, nranges, &c, &nc, &e);
-	store_claim(s, ranges, nranges, list, n, &b, &claimed, &e);
+	store_claim(s, &(struct claim_set){ ranges, nranges, list, n }, &b,
+	    &claimed, &e);
 	store_fetch(s, list, n, 1, &b, &e);
 	store_fetch_away(s, list, n, &b, &e);
 	store_waiting(s, list, n, &w, &e);
@@ -177,8 +177,8 @@ ask_all(struct store *s, const struct range *ranges, size_t nranges,
 	for (b.n = 0; b.n < n; b.n++)
 		b.msgs[b.n] = (struct msg){ .sequence = list[b.n],
 		    .outcome = OUT_DELIVERED };
-	store_turn(s, &b, &done, ranges, nranges, list, n, &next, &claimed,
-	    &e);
+	store_turn(s, &b, &(struct claim_set){ ranges, nranges, list, n },
+	    &next, &claimed, &e);
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
 		settle_as(s, &b, outcomes[i]);
 	batch_free(&b);

@@ -1,4 +1,4 @@
-/* doctor_say.c - a line of the report */
+/* doctor_say.c - print a line of the report */
 
 #include "ctl/doctor/doctor.h"
 

@@ -1,4 +1,4 @@
-/* doctor_settings.c - what producers and hosts have to agree on */
+/* doctor_settings.c - settings that producers and hosts share */
 
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "ctl/doctor/doctor.h"
 #include "ctl/state/state.h"
 
-/* Reading them would fill the count in where it is missing: look first. */
+/* store_settings() would set a missing count, so check first. */
 static bool
 has_count(struct doctor *d)
 {
@@ -26,7 +26,7 @@ has_count(struct doctor *d)
 	return has;
 }
 
-/* It owns labels, not classes of them. */
+/* Workers of other programs take single labels, not classes. */
 static int
 check_strangers(struct doctor *d, struct err *e)
 {
@@ -44,7 +44,7 @@ check_strangers(struct doctor *d, struct err *e)
 	return 0;
 }
 
-/* A change that is open is no failure; that it can be ended is worth a word. */
+/* An open change of the count is no failure; warn once it can be finished. */
 static int
 check_former(struct doctor *d, const struct counts *k,
     const struct former_use *u, struct err *e)
@@ -84,7 +84,7 @@ check_counts(struct doctor *d, struct err *e)
 	return 0;
 }
 
-/* What keeps rows waiting because somebody wanted it so. */
+/* Warn of paused partitions. */
 static void
 check_pauses(struct doctor *d)
 {

@@ -1,8 +1,8 @@
 /*
- * change.c - waiting messages: send them now, or give them up
+ * change.c - waiting messages: retry (send now) and discard
  *
- * What a worker is sending is his: no statement here matches such a row.  The
- * epochs of the partitions go up, for their owners remember heads that wait.
+ * No statement here matches a row that a worker is sending.  The epochs of the
+ * partitions are raised, because owners keep waiting heads in memory.
  */
 
 #include <poll.h>
@@ -16,9 +16,9 @@
 #include "ctl/messages/messages.h"
 #include "util/xalloc.h"
 
-#define LOOK_MS		100	/* how often for one that is being sent */
+#define LOOK_MS		100	/* poll interval for rows being sent */
 
-/* What each of the messages is at the moment. */
+/* The state of a message. */
 enum where { NOWHERE, DEAD, DELIVERED, DELIVERING, PENDING, NWHERE };
 
 struct wanted {
@@ -130,7 +130,7 @@ pending(const struct wanted *w, size_t *n)
 	return list;
 }
 
-/* Say of each that is not waiting why nothing was done to it. */
+/* Print for each message that was not changed why not. */
 static int
 tell_others(const struct wanted *w, const bool *done)
 {
@@ -153,7 +153,7 @@ tell_others(const struct wanted *w, const bool *done)
 	return status;
 }
 
-/* The rows that are free are ours until we commit. */
+/* Lock the rows that no worker is sending. */
 static int
 lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
@@ -178,7 +178,7 @@ bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	return store_bump_selected(c->store, "bump", e);
 }
 
-/* A claim whose time has come stays: whoever takes it knows it is unsure. */
+/* An expired claim stays: its token marks the row as in doubt for the next. */
 static int
 make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
@@ -236,7 +236,7 @@ put_letter(struct store *s, const struct db_rows *rows)
 	store_put(s, ")");
 }
 
-/* The rows are ours: what was read of them is what they are. */
+/* The rows are locked, so the values read stay valid. */
 static int
 bury(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
@@ -315,7 +315,7 @@ is_left(const struct wanted *w, const bool *done)
 	return false;
 }
 
-/* Those that wait; after a lost race it is looked again what they are. */
+/* Change the waiting rows.  If a worker was faster, read the states again. */
 static int
 change(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
     uint64_t *changed, struct err *e)
@@ -332,7 +332,7 @@ change(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
 	if (rc < 0)
 		return -1;
 	*changed += more;
-	if (more == n || fn == retry)	/* who lost is sent: as was wanted */
+	if (more == n || fn == retry)	/* the others are being sent */
 		return 0;
 	if (look(c, w, e) < 0)
 		return -1;

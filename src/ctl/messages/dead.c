@@ -1,8 +1,8 @@
 /*
- * dead.c - dead letters: show one, put them back, forget them
+ * dead.c - dead letters: show, retry, purge
  *
- * A message comes back under its old sequence, so it has its old message id
- * and its place in front of all later ones of its key.
+ * A retried message keeps its sequence, so it has its old message id and
+ * precedes all later messages of its key.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "ctl/base/mend.h"
 #include "ctl/messages/dead.h"
 
-/* All that is known of it as a message, if it is a dead letter. */
+/* Show it like messages show, if it is a dead letter. */
 int
 dead_show(struct ctl *c)
 {
@@ -41,9 +41,7 @@ dead_show(struct ctl *c)
 	return messages_show(c);
 }
 
-/*
- * Which of them
- */
+/* Selection */
 
 static void
 select_sequences(struct ctl *c)
@@ -68,13 +66,11 @@ check_choice(struct ctl *c, struct choice *ch)
 	return CTL_USAGE;
 }
 
-/*
- * What happens to them
- */
+/* Changes */
 
 /*
- * Nobody else may put them back or forget them meanwhile.  What somebody has
- * put back by hand is left to him.
+ * Lock the dead letters: no other session may retry or purge them.  Those that
+ * were put back by hand are left out.
  */
 static int
 lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
@@ -112,7 +108,7 @@ bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	return store_bump_selected(c->store, "bump", e);
 }
 
-/* The record of a halt has the name of the one that died. */
+/* The record of a halt has the sequence of the dead letter. */
 static int
 release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
@@ -179,7 +175,7 @@ purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	return horizon_purge(c->store, list, n, changed, e);
 }
 
-/* Keys that one of them keeps halted. */
+/* Count the keys that these dead letters halt. */
 static int
 count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
     struct err *e)
@@ -261,7 +257,7 @@ dead_purge(struct ctl *c)
 	uint64_t	halted;
 	int		status = run(c, purge, "purged", &halted);
 
-	/* The dead one is gone, and what waits behind it is not told. */
+	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)
 		fprintf(stderr, "outboxctl: %llu key(s) stay halted: "
 		    "--release, or keys release\n",

@@ -1,4 +1,4 @@
-/* dead_list.c - dead letters: list them, and what is known of one */
+/* dead_list.c - dead list, and the details of one dead letter */
 
 #include "ctl/messages/dead.h"
 

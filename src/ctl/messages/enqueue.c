@@ -1,8 +1,8 @@
 /*
- * enqueue.c - events from a file, a line of JSON each
+ * enqueue.c - write events from a file with a line of JSON each
  *
- * Lines are read until a batch is full and written then: no transaction is
- * open while we wait for input.
+ * A transaction begins after a whole batch was read, so none is open while the
+ * program waits for input.
  */
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "util/xalloc.h"
 
 #define BATCH_BYTES	(16 * 1024 * 1024)
-#define RENUMBER	50	/* tries to find the next number of a stream */
-#define PAUSE_MS	50	/* before the next, at most */
+#define RENUMBER	50	/* attempts to number an event */
+#define PAUSE_MS	50	/* longest pause between them */
 #define NONE		SIZE_MAX
 
 struct line {
@@ -33,22 +33,22 @@ struct line {
 struct feed {
 	struct ctl	*c;
 	FILE		*in;
-	uint64_t	 size, bytes;	/* of the file, 0: unknown; read */
-	uint64_t	 number;	/* of the last line that was read */
+	uint64_t	 size, bytes;	/* of the file (0: unknown); read */
+	uint64_t	 number;	/* of the last line read */
 	bool		 procedure;
 	struct counts	 counts;
 
 	struct line	*lines;		/* the batch */
 	size_t		 n;
-	size_t		 refused;	/* the one that the server refused */
+	size_t		 refused;	/* the server refused this line */
 
 	uint64_t	 good, skipped;
-	uint64_t	 last;		/* line that was dealt with */
+	uint64_t	 last;		/* last line that is done */
 	bool		 stopped;	/* at a bad line */
 	struct progress	 bar;
 };
 
-/* Only for the tables that it knows. */
+/* Use the procedure if it exists; it knows only the default table names. */
 static int
 find_procedure(struct feed *f, struct err *e)
 {
@@ -68,7 +68,7 @@ find_procedure(struct feed *f, struct err *e)
 	db_rows_free(rows);
 	if (f->procedure)
 		return 0;
-	/* As the procedure does: the trigger leaves the rows to us. */
+	/* As the procedure does: this keeps the trigger from making rows. */
 	store_sql(s, "SET @outbox_enqueuing = 1");
 	return store_exec(s, "enqueue", NULL, e);
 }
@@ -82,7 +82,7 @@ put_number(struct store *s, uint64_t n, const char *otherwise)
 		store_putf(s, "%llu", (unsigned long long)n);
 }
 
-/* What both ways have in common: from the type to the payload. */
+/* The arguments that both ways share: from the type to the payload. */
 static void
 put_rest(struct store *s, const struct event *ev, const char *version)
 {
@@ -112,8 +112,8 @@ call(struct store *s, const struct event *ev, struct err *e)
 }
 
 /*
- * The next number of its stream, if none was given.  A statement of its own:
- * INSERT ... SELECT would lock all others out of the sequence.
+ * Find the next number of the stream, if none was given.  INSERT ...  SELECT
+ * would block all other writers of the sequence.
  */
 static int
 find_number(struct store *s, const struct event *ev, uint64_t *n,
@@ -185,7 +185,7 @@ write_line(struct feed *f, size_t i, struct err *e)
 		return f->procedure ? 0 : insert_row(f, &l->event, e);
 	if (!store_refused_value(f->c->store))
 		return -1;
-	/* A number that we made may only be somebody else's by now. */
+	/* A number made by us may be taken by another session: try again. */
 	if (!f->c->args.skip_bad || l->event.stream_sequence == 0) {
 		f->refused = i;
 		return -1;
@@ -227,7 +227,7 @@ forget(struct line *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* One that cannot be enqueued: leave it out, or end in front of it. */
+/* An event that cannot be enqueued: skip it, or stop before it. */
 static void
 refuse(struct feed *f, size_t i, const struct err *e)
 {
@@ -275,7 +275,7 @@ take_line(struct feed *f, char *text, size_t len)
 		refuse(f, f->n - 1, &e);
 }
 
-/* Lines until the batch is full.  *more is false at the end of the file. */
+/* Read lines until the batch is full.  *more is false at the end of file. */
 static int
 read_batch(struct feed *f, bool *more, struct err *e)
 {
@@ -329,7 +329,7 @@ feed(struct feed *f, struct err *e)
 	return 0;
 }
 
-/* Where it ended, for whoever goes on from there. */
+/* Print the last line that is done, so that a later call can continue. */
 static void
 tell_end(const struct feed *f)
 {

@@ -35,8 +35,8 @@ take_number(uint64_t *to, const char *name, const json_t *v, struct err *e)
 }
 
 /*
- * How long the value is that begins here.  The line has been parsed: what it
- * consists of is well formed.
+ * Length of the value that begins here.  The line has been parsed, so its JSON
+ * is well-formed.
  */
 static size_t
 value_length(const char *from)
@@ -62,8 +62,8 @@ value_length(const char *from)
 }
 
 /*
- * A member of the line's object as it stands there: parsed and written anew,
- * numbers would come out as others.  NULL: its name is written with escapes.
+ * The text of a member, as it is in the line: numbers might change if they were
+ * parsed and printed again.  NULL: its name has escapes.
  */
 static const char *
 find_raw(const char *line, const char *name, size_t *len)
@@ -109,7 +109,7 @@ take_payload(struct event *ev, const char *line, const json_t *v,
 	return 0;
 }
 
-/* The server decodes it, and makes NULL of what it cannot. */
+/* Check the text, because the server decodes invalid base64 to NULL. */
 static int
 take_base64(struct event *ev, const json_t *v, struct err *e)
 {
@@ -184,7 +184,7 @@ event_parse(struct event *ev, const char *line, size_t len, struct err *e)
 	json_error_t	why;
 
 	memset(ev, 0, sizeof(*ev));
-	/* Integers of any length may stand in a payload. */
+	/* A payload may contain integers of any length. */
 	ev->json = json_loadb(line, len, JSON_REJECT_DUPLICATES |
 	    JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
 	if (ev->json == NULL)

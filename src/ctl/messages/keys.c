@@ -1,4 +1,4 @@
-/* keys.c - keys that wait or are halted; see keys.h */
+/* keys.c - blocked and halted keys; see keys.h */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "ctl/messages/keys.h"
 #include "ctl/base/mend.h"
 
-/* So many parked rows are counted, of each key. */
+/* Limit for counting the parked rows of a key. */
 #define COUNT_MAX	1000
 
 static const struct rows_column columns[] = {
@@ -63,7 +63,7 @@ keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 	size_t	n = json_array_size(list);
 
 	if (store_index(c->store) == INDEX_NONE)
-		return 0;	/* nobody parks then */
+		return 0;	/* no parking then */
 	for (size_t i = 0; i < n; ) {
 		struct db_rows *rows;
 
@@ -107,7 +107,7 @@ keys_blocked(struct ctl *c)
  * Release
  */
 
-/* The records of halts of a key. */
+/* Find the records that halt a key. */
 static int
 find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
     struct err *e)
@@ -133,7 +133,7 @@ release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	return store_bump_selected(c->store, "bump", e);
 }
 
-/* *released: so many keys had a halt. */
+/* Release a key; *released counts the keys that were halted. */
 static int
 release_key(struct ctl *c, const char *key, uint64_t *released,
     struct err *e)

@@ -4,10 +4,7 @@
 
 #include "ctl/base/ctl.h"
 
-/*
- * Put "parked" into each object, by its "record": how many rows wait out of
- * the way behind it.
- */
+/* Put "parked", the number of rows parked behind "record", into each object. */
 int	keys_add_parked(struct ctl *, json_t *list, struct err *);
 
 #endif

@@ -1,4 +1,4 @@
-/* message_show.c - all about one message */
+/* message_show.c - messages show: all details of one message */
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ put_own(struct store *s, enum store_column column, const char *name)
 	store_put(s, store_has_column(s, column) ? name : "NULL");
 }
 
-/* How often it was replayed, whether it is dead by now or not. */
+/* Append the replay_no of a row or of a dead letter. */
 static void
 put_replay_no(struct store *s)
 {
@@ -106,7 +106,7 @@ number(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-/* One row as an object; NULL with no error: there is none. */
+/* One row as an object; *out NULL: there is none. */
 static int
 ask_one(struct ctl *c, const struct rows_column *cols, size_t n, json_t **out,
     struct err *e)
@@ -129,7 +129,7 @@ static const struct rows_column of_record[] = {
 	{ "blocked_by", ROWS_NUMBER },
 };
 
-/* What is on record of its key, the halt before anything else. */
+/* Add the record of its key; a halt comes first. */
 static int
 add_record(struct ctl *c, json_t *o, struct err *e)
 {
@@ -152,7 +152,7 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 	return 0;
 }
 
-/* How far back to look for an earlier row of the key. */
+/* Rows read to find an earlier row of the key. */
 #define BEFORE	1000
 
 static const struct rows_column before[] = {
@@ -187,7 +187,7 @@ is_halted(const json_t *o)
 	    number(o, "blocked_by") != number(o, "sequence");
 }
 
-/* Why it is not sent at this moment, the strongest reason. */
+/* The main reason why it is not being sent now. */
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
 {
@@ -221,7 +221,7 @@ waits_for(const struct ctl *c, const json_t *o)
 	return json_string("its turn");
 }
 
-/* From the outbox id, and the event that it is made of. */
+/* Compute the message id from the outbox id and the event. */
 static int
 add_message_id(struct ctl *c, json_t *o, struct err *e)
 {
@@ -273,7 +273,7 @@ messages_show(struct ctl *c)
 	}
 	put_about(c, *sequence);
 	rc = ask_one(c, about, sizeof(about) / sizeof(about[0]), &o, &e);
-	/* Dead ones have no row in the outbox any more. */
+	/* Dead letters have no row in the outbox. */
 	if (rc == 0 && (o == NULL || strcmp(text(o, "state"), "missing") == 0))
 		rc = dead_add(c, *sequence, &o, &e);
 	if (rc == 0 && o != NULL) {

@@ -1,4 +1,4 @@
-/* messages.c - rows of the outbox: list them */
+/* messages.c - messages list: rows of the outbox by state */
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ message_put_parked(struct store *s)
 static const struct state {
 	const char	*name;
 	enum walk_by	 walk;
-	const char	*rows;		/* which of the outbox these are */
+	const char	*rows;		/* condition for its rows */
 	const char	*time;		/* --since and --until */
 } states[] = {
 	{ "pending", WALK_WAITING, MESSAGE_FREE, "e.occurred_at" },

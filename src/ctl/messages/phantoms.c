@@ -1,7 +1,7 @@
 /*
- * phantoms.c - messages of events that a database going back has lost
+ * phantoms.c - messages whose events a restored database has lost
  *
- * The daemon finds them and says so until a person has dealt with them.
+ * The daemon finds them and reports them until an operator forgets them.
  */
 
 #include "ctl/base/ctl.h"

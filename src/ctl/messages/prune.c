@@ -1,9 +1,9 @@
 /*
- * prune.c - what was delivered long ago goes, a little at a time
+ * prune.c - delete rows delivered long ago, in small batches
  *
- * All that is to go is counted first, in slices of the index, because the
- * horizon has to rise before the first row goes: from then on nobody can tell
- * a row that went from one that was never made.
+ * All rows to delete are counted first, in slices of the index, because the
+ * reconcile watermark must rise before the first row is deleted: below it a
+ * deleted row cannot be told from one that was never made.
  */
 
 #include <stdio.h>
@@ -16,23 +16,23 @@
 #include "store/prune.h"
 #include "util/xalloc.h"
 
-#define DEAD_PAGE	1000	/* dead letters looked at by a statement */
-#define PATIENCE	10	/* seconds to wait for the server, per batch */
+#define DEAD_PAGE	1000	/* dead letters scanned by a statement */
+#define PATIENCE	10	/* seconds to wait for the purge, per batch */
 
 struct prune {
 	struct ctl		*c;
 	struct prune_limits	 limits;
 
-	uint64_t	 total, highest;	/* of the rows; a sequence */
+	uint64_t	 total, highest;	/* of the rows to delete */
 	uint64_t	 done, dead_done;
-	uint64_t	 changed;	/* by the last transaction */
+	uint64_t	 changed;	/* in the last transaction */
 
-	uint64_t	*list;		/* a batch of rows; all the dead */
+	uint64_t	*list;		/* a batch of rows */
 	size_t		 n;
 	uint64_t	*dead;
 	size_t		 ndead;
 
-	bool		 blind;		/* the history is not ours to see */
+	bool		 blind;		/* no right to read the history */
 	struct progress	 bar;
 };
 
@@ -65,7 +65,7 @@ count_rows(struct prune *p, struct err *e)
 	return 0;
 }
 
-/* A mark goes as soon as the horizon, as it will be, has passed it. */
+/* Find the dead letters to delete; marks go if below the future watermark. */
 static int
 find_dead(struct prune *p, struct err *e)
 {
@@ -111,8 +111,8 @@ delete_rows(struct ctl *c, void *arg, struct err *e)
 }
 
 /*
- * Leave the server at least half of its time, and where old versions pile up
- * all of it.
+ * Pause as long as the batch took; wait longer while the server has too many
+ * old row versions to purge.
  */
 static void
 rest(struct prune *p, int64_t busy_ms)

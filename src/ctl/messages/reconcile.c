@@ -1,7 +1,7 @@
 /*
- * reconcile.c - events that should have an outbox row and have none
+ * reconcile.c - make the outbox rows that events lack
  *
- * What is asked and changed is in sweep.c; here it is chosen, and told.
+ * The statements are in sweep.c; this file selects events and reports.
  */
 
 #include "ctl/base/ctl.h"
@@ -12,7 +12,7 @@ struct reconcile {
 	struct sweep	 sweep;
 	uint64_t	 made;
 
-	const uint64_t	*piece;		/* of the list, for a transaction */
+	const uint64_t	*piece;		/* of the list, a transaction's */
 	size_t		 npiece;
 	uint64_t	 made_now;
 	struct progress	 bar;

@@ -1,10 +1,10 @@
 /*
- * replay.c - delivered messages are sent once more
+ * replay.c - send delivered messages again
  *
- * Their sequences are found first, by an index, and sorted.  Then they become
- * waiting rows again, in that order and no faster than they are asked for,
- * each under a new number: with its old message id the stream would swallow
- * it.  All else is the daemon's work, as with any row that waits.
+ * First the sequences are found by an index and sorted.  Then their rows become
+ * waiting rows again, in that order and at the rate asked for.  Each gets a new
+ * replay_no, which gives it a new message id: the stream would drop the old id
+ * as a duplicate.  The daemon sends them as any waiting row.
  */
 
 #include <stdio.h>
@@ -22,11 +22,11 @@ struct replay {
 	struct ctl	*c;
 	struct choice	 choice;
 	uint64_t	 done;
-	uint64_t	 last;		/* all up to it are dealt with */
+	uint64_t	 last;		/* rows up to it are done */
 	struct progress	 bar;
 };
 
-/* A row without its event could only die. */
+/* A row without its event would become a dead letter. */
 static void
 select_delivered(struct ctl *c)
 {
@@ -46,7 +46,7 @@ put_filter(struct ctl *c)
 	filter_put(c, &f);
 }
 
-/* Nobody else may replay or prune them meanwhile. */
+/* Lock the delivered rows: no other session may replay or prune them. */
 static int
 lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
@@ -60,8 +60,8 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 }
 
 /*
- * Where it waits from now on: the count may have changed since it was written,
- * and a parked row that was found in the stream has no place in order.
+ * Append the row's label from now on: the count may have changed since it was
+ * written, and a row that was parked returns to the partition of its key.
  */
 static void
 put_label(struct ctl *c)
@@ -83,7 +83,7 @@ put_rows(struct store *s)
 	    "ON e.sequence = o.global_sequence");
 }
 
-/* Owners start from the first row. */
+/* Raise the epochs, so that owners scan from the first row. */
 static int
 bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
@@ -140,8 +140,8 @@ replay(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 /*
- * A chunk, with a line of the audit of its own: whoever was killed goes on
- * behind the last one that is there.
+ * Replay a chunk, with an audit row of its own: after a kill the audit tells
+ * where to continue.
  */
 static int
 replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
@@ -164,7 +164,7 @@ replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
 	return rc;
 }
 
-/* Interrupted, it ends behind a chunk. */
+/* A signal ends it between two chunks. */
 static int
 replay_all(struct replay *r, struct err *e)
 {
@@ -190,7 +190,7 @@ replay_all(struct replay *r, struct err *e)
 	return 0;
 }
 
-/* Not to its end: how far it came. */
+/* Print how far an unfinished replay came. */
 static int
 tell_rest(const struct replay *r, int status)
 {
@@ -266,7 +266,7 @@ check_use(struct ctl *c, struct choice *ch)
 	return CTL_USAGE;
 }
 
-/* --after is of the sequences, not of the order in which they are found. */
+/* --after applies to the sorted sequences, not to the order of the walk. */
 static void
 cut_after(struct choice *ch, uint64_t after)
 {

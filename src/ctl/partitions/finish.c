@@ -1,9 +1,9 @@
 /*
  * finish.c - partitions sync --finish: no producer uses a former count any more
  *
- * A person says so; what can be seen is looked at first.  Then the former
- * counts go in one transaction, which raises all epochs: from then on each
- * label is a partition by itself.
+ * The operator declares this; first the program checks what it can see.  Then
+ * one transaction removes the former counts and raises all epochs: from then on
+ * each label is a partition by itself.
  */
 
 #include "ctl/partitions/finish.h"
@@ -26,15 +26,13 @@ struct finish {
 	struct former_use	 use;
 	struct counts		 to;		/* the present one alone */
 	json_t			*removed;	/* labels of leases */
-	bool			 moved;		/* other counts meanwhile */
-	bool			 busy;		/* somebody locks them */
+	bool			 moved;		/* counts have changed */
+	bool			 busy;		/* they are locked */
 };
 
-/*
- * May it be?
- */
+/* Checks */
 
-/* What only former counts have made, if it is empty. */
+/* Choose the empty leases that only former counts make. */
 static int
 choose_removed(struct finish *f, struct err *e)
 {
@@ -74,9 +72,7 @@ may_finish(const struct finish *f)
 	    json_array_size(f->ways.list) == 0 && is_quiet(f);
 }
 
-/*
- * What is told
- */
+/* Output */
 
 static void
 say_plan(const struct finish *f)
@@ -140,7 +136,7 @@ say_noise(const struct finish *f)
 	json_decref(left);
 }
 
-/* Nothing is done, and why. */
+/* Print that nothing is done, and why. */
 static int
 refuse(const struct finish *f)
 {
@@ -160,11 +156,9 @@ refuse(const struct finish *f)
 	return ctl_no_such(f->c, "nothing was done");
 }
 
-/*
- * Doing it
- */
+/* Changes */
 
-/* Now no worker writes a record, and none has a batch that it may claim. */
+/* With the leases locked no worker can claim rows or write records. */
 static int
 lock_leases(struct ctl *c, struct err *e)
 {
@@ -177,7 +171,7 @@ lock_leases(struct ctl *c, struct err *e)
 	return 0;
 }
 
-/* What may have come since it was looked. */
+/* Check again for anything that came after the first check. */
 static int
 look_again(struct finish *f, struct err *e)
 {
@@ -209,7 +203,7 @@ finish(struct ctl *c, void *arg, struct err *e)
 	return audit_note(c, 1 + json_array_size(f->removed), e);
 }
 
-/* Whoever locks the row of settings is waited for, a second at a time. */
+/* Try for --wait seconds: another session may lock the settings row. */
 static int
 transact(struct finish *f, struct err *e)
 {
@@ -232,7 +226,7 @@ do_it(struct finish *f)
 	struct ctl	*c = f->c;
 	struct err	 e;
 
-	/* Somebody may have thought for long before saying yes. */
+	/* Rows may have come while the operator thought about the question. */
 	if (finish_look(c, &f->ways, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
@@ -248,7 +242,7 @@ do_it(struct finish *f)
 	return CTL_DONE;
 }
 
-/* The file declares them, and nobody changes it but people. */
+/* The counts are declared in the file, which only the operator changes. */
 static int
 tell_file(const struct finish *f)
 {

@@ -1,4 +1,4 @@
-/* finish.h - what keeps former counts from being forgotten */
+/* finish.h - rows and records that still need the former counts */
 #ifndef OUTBOXCTL_FINISH_H
 #define OUTBOXCTL_FINISH_H
 
@@ -6,23 +6,23 @@
 
 /*
  * Rows and records of blocked keys under labels that their keys do not have
- * under the present count.  Without the former counts nobody would keep them
- * in order with later messages of their keys.
+ * under the present count.  Only the former counts keep them in order with
+ * later messages of their keys.
  */
 struct finish_ways {
-	struct counts	 counts;	/* that are declared */
+	struct counts	 counts;	/* declared now */
 	json_t		*list;		/* {"partition", "key", "rows"}, or
 					   with "record", "reason", "parked" */
-	bool		 more;		/* than are listed: not looked for */
+	bool		 more;		/* search ended at LISTED */
 };
 
 /*
- * finish_look.c: list them; the list is an array before.  Each statement reads
- * a bounded number of rows, however many wait.
+ * finish_look.c: list them in ways->list, which must be an array.  Each
+ * statement reads a bounded number of rows.  -1: see err.
  */
 int	finish_look(struct ctl *, struct finish_ways *, struct err *);
 
-/* List the records alone. */
+/* List only the records. */
 int	finish_look_blocked(struct ctl *, struct finish_ways *, struct err *);
 
 #endif

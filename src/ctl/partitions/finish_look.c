@@ -1,9 +1,9 @@
 /*
  * finish_look.c - see finish.h
  *
- * By label and sequence, some thousand rows in a statement.  A label says by
- * itself that all of its rows are wrong if the present count does not make it;
- * of the others each row's key is looked at.
+ * Rows are read by label and sequence, up to PIECE in a statement.  If the
+ * present count does not make a label, all of its rows are in the way; for the
+ * other labels the key of each row is checked.
  */
 
 #include "ctl/partitions/finish.h"
@@ -39,7 +39,7 @@ struct finish_look {
 	uint64_t		 looked;
 };
 
-/* What is known of this label and key gets more rows. */
+/* Add the rows to the entry of the same label and key, if there is one. */
 static bool
 add_to(json_t *list, const json_t *way)
 {
@@ -61,7 +61,7 @@ add_to(json_t *list, const json_t *way)
 	return false;
 }
 
-/* The statement that was begun selects them. */
+/* Send the prepared SELECT, and add its rows to the list. */
 static int
 take_ways(struct finish_look *l, const struct rows_column *columns, size_t n,
     struct err *e)
@@ -86,8 +86,8 @@ take_ways(struct finish_look *l, const struct rows_column *columns, size_t n,
 }
 
 /*
- * The number of the last row of a piece, which the statement that was begun
- * selects but for its end; UINT64_MAX: there are not so many.
+ * Send the prepared SELECT with a LIMIT: *end is the sequence of the last row
+ * of a piece, or UINT64_MAX if there are fewer rows.
  */
 static int
 find_end(struct finish_look *l, uint64_t *end, struct err *e)
@@ -104,9 +104,7 @@ find_end(struct finish_look *l, uint64_t *end, struct err *e)
 	return 0;
 }
 
-/*
- * Records, and what is parked behind them
- */
+/* Records of blocked keys */
 
 static int
 look_at_records(struct finish_look *l, uint64_t after, uint64_t end,
@@ -124,7 +122,7 @@ look_at_records(struct finish_look *l, uint64_t after, uint64_t end,
 	store_put(s, " AND ");
 	store_put_label(s, k, RECORD_KEY);
 	store_put(s, " <> b.partition_key");
-	/* No label is what a count of 1 makes, too. */
+	/* A count of 1 makes the label '', too. */
 	store_put(s, k->count == 1 ? " AND b.partition_key <> ''" : "");
 	return take_ways(l, record_columns, 4, e);
 }
@@ -153,7 +151,7 @@ look_at_blocked(struct finish_look *l, struct err *e)
  * Waiting rows
  */
 
-/* A label, and the one that its keys have if it is theirs. */
+/* A label to check, and the right label of its keys. */
 struct suspect {
 	const char	*label;		/* NULL: SQL NULL */
 	char		 right[16];	/* "": no key has it */
@@ -212,7 +210,7 @@ look_at(struct finish_look *l, const struct suspect *x, struct err *e)
 	return 0;
 }
 
-/* What counts of 1 made before, if that is a former one. */
+/* Rows without a label, if a count of 1 is a former one. */
 static int
 look_at_unlabelled(struct finish_look *l, struct err *e)
 {

@@ -28,7 +28,7 @@ leases_blocked(struct ctl *c, const char *label, json_int_t *n, struct err *e)
 	return 0;
 }
 
-/* As it is shown; no label of a lease has a NUL in it. */
+/* The label is given as it is printed; labels of leases contain no NUL. */
 static void
 put_rows_of(struct store *s, const char *label)
 {
@@ -63,7 +63,7 @@ is_needed(struct ctl *c, const char *label, bool *needed, struct err *e)
 	return 0;
 }
 
-/* The lease is locked: nobody claims under it or writes a record. */
+/* The leases are locked: no worker can claim under them or write records. */
 static int
 keep_needed(struct ctl *c, json_t *labels, struct err *e)
 {
@@ -109,7 +109,7 @@ lock_leases(struct ctl *c, json_t *labels, struct err *e)
 	return 0;
 }
 
-/* What a declared count makes belongs there. */
+/* Keep the leases that a declared count makes. */
 static void
 keep_declared(json_t *labels, const struct counts *k)
 {

@@ -1,11 +1,11 @@
-/* partitions_list.c - partitions list: leases, and what waits under each */
+/* partitions_list.c - partitions list: leases and their waiting rows */
 
 #include "ctl/state/state.h"
 
-/* So many are counted, of all labels together; then it estimates. */
+/* Limit for counting rows of all labels; above it they are estimated. */
 #define COUNT	2000
 
-/* People see "~4000". */
+/* Print estimates as "~4000". */
 static void
 mark_estimates(json_t *rows)
 {
@@ -20,7 +20,7 @@ mark_estimates(json_t *rows)
 	}
 }
 
-/* Is there one that shares its class with others? */
+/* Does any label share its class with others? */
 static bool
 have_classes(const json_t *rows)
 {

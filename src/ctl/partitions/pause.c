@@ -1,9 +1,9 @@
 /*
- * pause.c - partitions that nobody serves until they are resumed
+ * pause.c - pause partitions until they are resumed
  *
- * A pause is a lease that belongs to nobody alive: whoever keeps the rules of
- * leases leaves it alone, and the new epoch fences who had it.  What he has
- * sent already is still written back.
+ * A pause is a lease whose owner is no worker, so no worker takes it, and the
+ * new epoch fences the former owner.  Messages that the former owner has sent
+ * are still settled.
  */
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include "ctl/state/state.h"
 #include "util/xalloc.h"
 
-/* As far ahead as a TIMESTAMP can be: it ends in 2038. */
+/* The last year of TIMESTAMP. */
 #define FOR_EVER	"2038-01-01 00:00:00"
 
 struct pause {
 	bool		 resume;
 	uint64_t	 changed;
-	json_t		*labels;	/* that are meant, if classes are; or
-					   NULL: those that are named, or all */
+	json_t		*labels;	/* of whole classes; NULL: the named
+					   labels, or all */
 };
 
 static void
@@ -35,8 +35,8 @@ put_named(struct ctl *c)
 }
 
 /*
- * Classes, while several partition counts are declared: a worker serves one as
- * a whole, and so it is paused.
+ * While several partition counts are declared, a worker serves a class as a
+ * whole; so a class is also paused as a whole.
  */
 
 static void
@@ -46,7 +46,7 @@ add_label(json_t *list, const struct db_rows *rows)
 	    db_length(rows, 0)));
 }
 
-/* Of the leases, each with whether it is named. */
+/* List the labels to change.  Each row is a lease, and whether it is named. */
 static void
 list_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
     json_t *list)
@@ -102,7 +102,7 @@ put_listed(struct ctl *c, const json_t *labels)
 	store_put(c->store, ")");
 }
 
-/* Those that are not yet as they are wanted. */
+/* Append a condition: the leases that are not yet in the wanted state. */
 static void
 put_which(struct ctl *c, const struct pause *p)
 {

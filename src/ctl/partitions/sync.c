@@ -1,9 +1,9 @@
 /*
- * sync.c - as many partitions as are configured, and no key out of order
+ * sync.c - set the number of partitions without losing the order of keys
  *
- * The daemon does the same when it is reloaded with another count; see
- * store_repartition.c.  What is removed here are leases that nobody needs: one
- * whose label rows still have would only be made again.
+ * The daemon does the same on a reload with another count; see
+ * store_repartition.c.  Only unused leases are removed: workers would make a
+ * lease again whose label still has rows.
  */
 
 #include "ctl/partitions/sync.h"
@@ -16,12 +16,10 @@
 #include "ctl/base/mend.h"
 #include "ctl/state/state.h"
 
-#define COUNT		1000	/* rows of an obsolete partition */
+#define COUNT		1000	/* limit for counting rows */
 #define PAUSE_MS	1000	/* between two tries */
 
-/*
- * What there is
- */
+/* State */
 
 static bool
 has_label(const json_t *leases, const char *label)
@@ -88,7 +86,7 @@ look(struct sync *y, struct err *e)
 	return rc;
 }
 
-/* Without a count in the database it becomes the configured one. */
+/* A database without a count gets the configured one. */
 static int
 plan(struct sync *y, struct err *e)
 {
@@ -100,11 +98,9 @@ plan(struct sync *y, struct err *e)
 	return y->change.refused ? 0 : look(y, e);
 }
 
-/*
- * The count, and adding
- */
+/* Change of the count, new leases */
 
-/* Whoever locks the row of settings is waited for, a second at a time. */
+/* Try for --wait seconds: another session may lock the settings row. */
 static int
 repartition(struct sync *y, struct err *e)
 {
@@ -159,11 +155,9 @@ choose_removed(struct sync *y)
 			    "partition"));
 }
 
-/*
- * All of it
- */
+/* The command */
 
-/* Obsolete ones as they are after a change, and what can go of them. */
+/* Read the obsolete leases after the change, and remove the unused ones. */
 static int
 remove_some(struct sync *y, struct err *e)
 {
@@ -192,7 +186,7 @@ do_it(struct sync *y, struct err *e)
 	return remove_some(y, e);
 }
 
-/* A change raises the epochs of all leases. */
+/* Ask first: a change raises the epochs of all leases. */
 static bool
 confirm(const struct sync *y)
 {
@@ -203,7 +197,7 @@ confirm(const struct sync *y)
 	return ctl_confirm(y->c, n, "leases");
 }
 
-/* Nothing was done, and why. */
+/* Print that nothing was done, and why. */
 static int
 refuse(const struct sync *y)
 {

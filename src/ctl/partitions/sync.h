@@ -1,4 +1,4 @@
-/* sync.h - between the files of partitions sync */
+/* sync.h - shared by the files of partitions sync */
 #ifndef OUTBOXCTL_SYNC_H
 #define OUTBOXCTL_SYNC_H
 
@@ -8,17 +8,17 @@ struct sync {
 	struct ctl	*c;
 	unsigned	 wish;
 	struct repartition change;	/* as planned, then as made */
-	struct counts	 counts;	/* that are declared by then */
+	struct counts	 counts;	/* declared after it */
 	json_t		*added;		/* labels */
 	json_t		*obsolete;	/* objects */
 	json_t		*removed;	/* labels */
 };
 
-/* Whoever has the row of settings is waited for --wait seconds, no longer. */
+/* The settings row stayed locked for --wait seconds. */
 #define SYNC_BUSY	"an open transaction locks the row of %s: nothing " \
 			"was done, try again, with a longer --wait perhaps"
 
-/* sync_say.c: before it is asked for, if it is another count; and after it. */
+/* sync_say.c: print the plan of a change, before it; the result, after it. */
 void	sync_say_plan(const struct sync *);
 void	sync_report(const struct sync *);
 

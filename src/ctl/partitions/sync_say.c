@@ -1,4 +1,4 @@
-/* sync_say.c - what partitions sync tells of what it does */
+/* sync_say.c - the output of partitions sync */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ sync_say_labels(const char *what, const json_t *labels)
 	putchar('\n');
 }
 
-/* The rows of a key that wait and those to come are served together then. */
+/* Print the counts after the change and the size of their classes. */
 void
 sync_say_plan(const struct sync *y)
 {
@@ -71,7 +71,7 @@ say_obsolete(const struct sync *y)
 	print_rows(y->c, shown, left);
 }
 
-/* Of a change that was made; what is open since an earlier one is told too. */
+/* Print the change made, or one that is still open from earlier. */
 static void
 say_counts(const struct sync *y)
 {

@@ -1,4 +1,4 @@
-/* schema.c - print the schema, install it, compare it, mend it */
+/* schema.c - schema print, install, check and upgrade */
 
 #include "ctl/schema/schema.h"
 
@@ -29,7 +29,7 @@ schema_print(struct ctl *c)
 	return CTL_DONE;
 }
 
-/* Of which table is it known that it is not there? */
+/* Find the tables that are known not to exist. */
 static int
 read_missing(struct ctl *c, bool missing[NTABLES], struct err *e)
 {
@@ -65,7 +65,7 @@ list_missing(struct ctl *c, const bool missing[NTABLES], struct buf *to)
 	return n;
 }
 
-/* The audit's table may have been made just now. */
+/* Read the schema again, as the audit table may be new, and note n changes. */
 static int
 learn_and_note(struct ctl *c, unsigned n, struct err *e)
 {
@@ -122,7 +122,7 @@ schema_install(struct ctl *c)
 
 static const char *const levels[] = { "note", "warn", "fail" };
 
-/* The statement as it is tried first; yours to free. */
+/* The statement that is tried first; the caller frees. */
 static char *
 remedy_of(const struct schema_finding *f)
 {
@@ -151,7 +151,7 @@ finding_json(const struct schema_finding *f)
 	return row;
 }
 
-/* All of them, or those only that an upgrade mends. */
+/* Print all findings, or only those that upgrade mends. */
 static void
 print_report(const struct ctl *c, const struct schema_report *r, bool all)
 {
@@ -189,8 +189,8 @@ schema_check(struct ctl *c)
 }
 
 /*
- * Without stopping anybody if the server can.  It says no before it begins,
- * and where the rights are missing it says so the last time too.
+ * Try the ways that do not block other sessions first.  The server refuses a
+ * way before it begins; if a right is missing, the last way fails, too.
  */
 static int
 mend(struct ctl *c, const struct schema_finding *f, struct err *e)

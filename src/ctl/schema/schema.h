@@ -1,9 +1,9 @@
 /*
- * schema.h - what outboxctl knows of tables
+ * schema.h - print, install, compare and upgrade the tables
  *
- * What the tables should be stands in sql/schema.sql and nowhere else: that
- * file is compiled in, printed, run, and parsed where live tables are
- * compared with it.  The rights that the daemon needs stand in grants.sql.
+ * Only sql/schema.sql defines the tables: it is compiled in, printed, run, and
+ * parsed to compare live tables with it.  grants.sql defines the rights of the
+ * daemon.  Functions with a struct ctl block on the database; -1: see err.
  */
 #ifndef OUTBOXCTL_SCHEMA_H
 #define OUTBOXCTL_SCHEMA_H
@@ -12,7 +12,7 @@
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
 
-/* What stands in sql/, made by the Makefile. */
+/* The files of sql/, compiled in by the Makefile. */
 extern const char	schema_file_schema[], schema_file_grants[];
 extern const char	schema_file_trigger[];
 
@@ -21,9 +21,9 @@ extern const char	schema_file_trigger[];
  */
 
 /*
- * All statements of a text, one after the other.  Each waits a second at most
- * for others to let go of a table, since everybody else waits behind it, and
- * tries again for a minute.
+ * Run all statements of a text in order.  Each waits at most a second for the
+ * lock of a table, because other sessions queue behind it, and is retried for a
+ * minute.
  */
 int	schema_run_all(struct ctl *, const char *text, struct err *);
 
@@ -32,47 +32,45 @@ int	schema_run_all(struct ctl *, const char *text, struct err *);
  */
 
 /*
- * The schema under the configured names.  An index, a constraint and the
- * procedure follow the table that their names begin with, so that two
- * outboxes in one database share nothing.  Without other names it is the
- * file, byte for byte.  -1: such a name is too long.
+ * Render the schema with the configured names.  Indexes, constraints and the
+ * procedure are renamed with the table that their names begin with, so that two
+ * outboxes in one database share nothing.  With the default names it is the
+ * file, byte for byte.  -1: a name is too long.
  */
 int	schema_render(const struct conf *, struct buf *, struct err *);
 
-/* The same of another text. */
+/* The same for another text. */
 int	schema_put_text(const struct conf *, const char *text, struct buf *,
 	    struct err *);
 
-/* Which of the tables is it that schema.sql calls so?  NTABLES: none. */
+/* The table with this name in schema.sql; NTABLES: none. */
 enum store_table schema_table_id(const struct ctl *, const char *name);
 
-/* A text on its way through schema_next; delimiter is ";" at first. */
+/* The state of schema_next; delimiter is ";" at first. */
 struct schema_walk {
 	const char	*at;
 	char		 delimiter[8];
 };
 
 /*
- * The next statement, without the comments before it and its delimiter;
- * DELIMITER lines are obeyed, as the client program does.  false: the end.
+ * Read the next statement, without its delimiter and the comments before it;
+ * DELIMITER lines work as in the client program.  false: the end.
  */
 bool	schema_next(struct schema_walk *, struct buf *);
 
-/* The text up to n bytes with single blanks for whatever is blank. */
+/* Copy n bytes with each run of white space made one blank; caller frees. */
 char	*schema_squeeze(const char *, size_t n);
 
-/*
- * schema_model.c: tables as they should be, and as they are
- */
+/* schema_model.c: models of the wanted and of the live tables */
 
 struct schema_column {
 	char		*name;
 	char		*definition;	/* "BIGINT UNSIGNED NULL", or NULL */
 	char		*type;		/* "varchar" */
-	uint64_t	 length;	/* characters, or digits of a second */
-	char		*collation;	/* "": it is no text */
+	uint64_t	 length;	/* characters, or fractional digits */
+	char		*collation;	/* "": no text */
 	bool		 nullable;
-	bool		 optional;	/* has a default, or makes its value */
+	bool		 optional;	/* has a default or is generated */
 };
 
 struct schema_index {
@@ -93,10 +91,10 @@ struct schema_table {
 
 struct schema_model {
 	struct schema_table	 tables[NTABLES];
-	char			*settings_row;	/* wanted: what fills it */
+	char			*settings_row;	/* wanted: its INSERT */
 };
 
-/* Both are to be freed with schema_model_free, whatever they return. */
+/* Free the model with schema_model_free, also after an error. */
 int	schema_read_wanted(const struct ctl *, struct schema_model *,
 	    struct err *);
 int	schema_read_live(struct ctl *, struct schema_model *, struct err *);
@@ -111,33 +109,33 @@ const struct schema_column *schema_column_of(const struct schema_table *,
 
 enum schema_level { SCHEMA_NOTE, SCHEMA_WARN, SCHEMA_FAIL };
 
-/* How an ALTER is asked for; if the server cannot, the next one is. */
+/* How an ALTER is tried; if the server refuses, the next way is tried. */
 enum schema_way { ALTER_INSTANT, ALTER_ONLINE, ALTER_PLAIN, NWAYS };
 
-extern const char *const schema_ways[NWAYS];	/* what is put behind it */
+extern const char *const schema_ways[NWAYS];	/* appended to the ALTER */
 
 struct schema_finding {
 	enum schema_level	 level;
-	bool			 by_hand;	/* upgrade leaves it alone */
-	bool			 trigger;	/* it makes that anew */
+	bool			 by_hand;	/* left to the operator */
+	bool			 trigger;	/* upgrade recreates it */
 	enum schema_way		 way;
 	enum store_table	 table;
 	uint64_t		 nrows;		/* of that table, about */
 	char			*what, *cost;
-	char			*sql;		/* maybe several, with ';' */
+	char			*sql;		/* may be several, with ';' */
 };
 
-/* In the order in which they may be mended while a daemon runs. */
+/* Findings in an order that is safe to mend while a daemon runs. */
 struct schema_report {
 	struct schema_finding	*findings;
 	size_t			 n;
 };
 
-/* The report is to be freed, whatever it returns. */
+/* Free the report with schema_report_free, also after an error. */
 int	schema_compare(struct ctl *, struct schema_report *, struct err *);
 void	schema_report_free(struct schema_report *);
 
-/* Add one; cost and sql are copied, what is a format. */
+/* Add a finding; cost and sql are copied, what is a format. */
 struct schema_finding *schema_find(struct schema_report *, enum schema_level,
 	    enum store_table, const char *cost, const char *sql,
 	    const char *what, ...)
@@ -147,18 +145,16 @@ struct schema_finding *schema_find(struct schema_report *, enum schema_level,
  * trigger.c: the trigger on events
  */
 
-/* sql/trigger.sql under the configured names and with publish.types. */
+/* Render sql/trigger.sql with the configured names and publish.types. */
 int	trigger_render(const struct conf *, struct buf *, struct err *);
 
-/* Make it, anew where it is there; no event is written meanwhile. */
+/* Create or replace the trigger; writes of events wait meanwhile. */
 int	trigger_install(struct ctl *, struct err *);
 
-/*
- * Find that it is not as it should be, and with --trigger that there is none.
- */
+/* Report a trigger that differs, and with --trigger a missing one. */
 int	trigger_check(struct ctl *, struct schema_report *, struct err *);
 
-/* schema_rights.c: what the account may not do and the daemon has to. */
+/* schema_rights.c: report rights of the daemon that the account lacks. */
 int	schema_check_rights(struct ctl *, const struct schema_model *live,
 	    struct schema_report *, struct err *);
 

@@ -1,10 +1,10 @@
 /*
- * schema_check.c - how the live tables differ from what the daemon wants
+ * schema_check.c - compare the live tables with the schema of the daemon
  *
- * Tables may be somebody else's, made by other rules, so a difference counts
- * for what it does: fail, the daemon cannot run; warn, something is lost;
- * note, something is dearer than it need be, or a change would rewrite the
- * table.  Notes are never acted upon but by people.
+ * The tables may be made by other programs, so a difference is rated by its
+ * effect.  fail: the daemon cannot run; warn: something is lost; note:
+ * something costs more than needed, or the change would rewrite the table.
+ * Notes are left to the operator.
  */
 
 #include "ctl/schema/schema_impl.h"
@@ -23,7 +23,7 @@ must_have(const struct check *k, enum store_table t)
 	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
 }
 
-/* A settings table is of no use without its row. */
+/* For the settings table, the statement also inserts its row. */
 static void
 check_missing_table(struct check *k, enum store_table t)
 {
@@ -55,7 +55,7 @@ check_engine(struct check *k, enum store_table t)
 	free(what);
 }
 
-/* name is what stands behind CONSTRAINT, in backticks. */
+/* name points at the constraint's name, in backticks. */
 static void
 find_foreign_key(struct check *k, const char *name)
 {
@@ -71,7 +71,7 @@ find_foreign_key(struct check *k, const char *name)
 	free(what);
 }
 
-/* The catalogue shows them to owners only. */
+/* information_schema shows them to owners only, so read SHOW CREATE TABLE. */
 static int
 check_foreign_keys(struct check *k, struct err *e)
 {
@@ -94,7 +94,7 @@ check_foreign_keys(struct check *k, struct err *e)
 	return 0;
 }
 
-/* What version_of has found in a settings table. */
+/* Judge the version that version_of() has read. */
 static void
 judge_version(struct check *k, const char *version, bool newer)
 {
@@ -140,7 +140,7 @@ check_version(struct check *k, struct err *e)
 	return known < 0 ? -1 : 0;
 }
 
-/* MySQL cannot replace a procedure without losing the grants on it. */
+/* MySQL must drop a procedure to replace it, and loses the grants on it. */
 static void
 judge_procedure(struct check *k, const char *comment, bool locks)
 {
@@ -164,8 +164,8 @@ judge_procedure(struct check *k, const char *comment, bool locks)
 }
 
 /*
- * Only who may use it sees it; where none is seen there may be one.  Its body
- * is for its definer.
+ * Accounts without rights on the procedure do not see it, so none may be seen
+ * although there is one.  Only its definer sees the body.
  */
 static int
 check_procedure(struct check *k, struct err *e)
@@ -198,9 +198,9 @@ check_table(struct check *k, enum store_table t)
 }
 
 /*
- * In the order of mending: the index that everything is slow without, what
- * the daemon looks for when it connects, then what can wait.  The version
- * comes last of what is mended, when all that it stands for is there.
+ * In the order of upgrade: the claim's index, without which all is slow, then
+ * columns and tables that the daemon reads when it connects, then the rest.
+ * The version is set after everything that it stands for.
  */
 static int
 check_all(struct check *k, struct err *e)

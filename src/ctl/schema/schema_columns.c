@@ -1,4 +1,4 @@
-/* schema_columns.c - columns: missing ones, their types, labels and moments */
+/* schema_columns.c - checks of columns: missing ones, types, labels, times */
 
 #include "ctl/schema/schema_impl.h"
 
@@ -7,24 +7,24 @@
 
 #include "util/xalloc.h"
 
-/* The daemon reads them, and never puts a row there. */
+/* Tables of producers, into which the daemon inserts no rows. */
 static bool
 is_theirs(enum store_table t)
 {
 	return t == T_EVENTS || t == T_OUTBOX;
 }
 
-/* A shorter text than the schema's that is long enough all the same. */
+/* Text columns that may be shorter than in the schema. */
 static const struct {
 	enum store_table	 table;
 	const char		*column;
 	uint64_t		 length;
 } enough[] = {
 	{ T_OUTBOX, "partition_key", 21 },	/* "!" and a sequence */
-	{ T_WORKERS, "hostname", 64 },		/* Linux has no longer ones */
+	{ T_WORKERS, "hostname", 64 },		/* the maximum of Linux */
 };
 
-/* Of a column without which the daemon works. */
+/* What is lost without a column that the daemon does not need. */
 static const char *
 cost_of(enum store_table t, const char *column)
 {
@@ -62,8 +62,8 @@ schema_missing_columns(struct check *k, enum store_table t)
 }
 
 /*
- * Labels are compared between these tables.  Where the collations differ, a
- * join cannot use the index, and if neither is binary it is an error.
+ * Joins compare labels of these tables.  With different collations a join
+ * cannot use the index; if neither is binary, the server refuses it.
  */
 void
 schema_labels(struct check *k, enum store_table t)
@@ -127,7 +127,7 @@ size_of_number(const char *type)
 	    strcmp(type, "smallint") == 0 ? 2 : 1;
 }
 
-/* What is wrong with the type, or NULL; *level comes with it. */
+/* The problem of the type, with its *level; NULL: none. */
 static const char *
 judge_type(enum store_table t, const struct schema_column *wanted,
     const struct schema_column *c, enum schema_level *level)
@@ -155,7 +155,7 @@ judge_type(enum store_table t, const struct schema_column *wanted,
 	return NULL;
 }
 
-/* The daemon writes NULL where the schema allows it, but to these. */
+/* Nullable columns of the schema into which the daemon writes no NULL. */
 static bool
 may_be_not_null(enum store_table t, const char *column)
 {
@@ -165,7 +165,7 @@ may_be_not_null(enum store_table t, const char *column)
 	    strcmp(column, "updated_at") == 0;
 }
 
-/* One that is there, against one that is wanted. */
+/* Compare a live column with the wanted one. */
 static void
 check_column(struct check *k, enum store_table t,
     const struct schema_column *wanted, const struct schema_column *c)
@@ -190,14 +190,14 @@ check_column(struct check *k, enum store_table t,
 	    "%s is %s(%llu) %s, not %s", c->name, c->type,
 	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
 	    wanted->definition);
-	/* Small tables that nobody else writes to may be mended. */
+	/* Only small tables of the daemon's own are altered by upgrade. */
 	schema_alter(k, level, t, cost, change, what)->by_hand =
 	    level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
 	free(what);
 	free(change);
 }
 
-/* What we keep of an event, and where. */
+/* Columns of an event that are copied to other tables. */
 static const struct {
 	const char		*event;
 	enum store_table	 table;
@@ -208,11 +208,11 @@ static const struct {
 	{ "event_type", T_DEAD, "event_type" },
 };
 
-#define VARBINARY_MAX	16000	/* beside others in a row */
+#define VARBINARY_MAX	16000	/* leaves space for the other columns */
 
 /*
- * Bytes; a character has four of them at most, and bytes no collation.  No
- * column has room for more than UINT32_MAX.
+ * The size of a column in bytes, at most UINT32_MAX.  A character has up to
+ * four bytes; a column of bytes has no collation.
  */
 static uint64_t
 bytes_of(const struct schema_column *c)
@@ -222,7 +222,7 @@ bytes_of(const struct schema_column *c)
 	return n < UINT32_MAX ? n : UINT32_MAX;
 }
 
-/* One that is text becomes as the schema has it, see check_column(). */
+/* The size; for a text column, that after check_column() has altered it. */
 static uint64_t
 room_of(const struct check *k, enum store_table t,
     const struct schema_column *c)
@@ -285,7 +285,7 @@ schema_columns(struct check *k, enum store_table t)
 	}
 }
 
-/* All moments of a table at once: each such change rewrites it. */
+/* All time columns in one change, because each change rewrites the table. */
 void
 schema_moments(struct check *k, enum store_table t)
 {
@@ -315,7 +315,7 @@ schema_moments(struct check *k, enum store_table t)
 	buf_free(&what);
 }
 
-/* Somebody's own column, without which no row can be made. */
+/* Unknown columns without a default, which make inserts fail. */
 void
 schema_unknown_columns(struct check *k, enum store_table t)
 {
@@ -339,11 +339,11 @@ schema_unknown_columns(struct check *k, enum store_table t)
 	}
 }
 
-/* Of the way in which the partition count was changed before. */
+/* Columns of an older way to change the partition count. */
 static const char *const unused[] = { "boundary", "former_count",
 	"wanted_count" };
 
-/* To leave them does no harm. */
+/* They may stay: only a note. */
 void
 schema_unused_columns(struct check *k)
 {

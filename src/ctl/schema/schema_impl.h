@@ -1,8 +1,8 @@
 /*
- * schema_impl.h - what the checks of the schema share
+ * schema_impl.h - shared by the checks of the schema
  *
- * Each adds to the report what differs.  Those that take a table are for one
- * that is there.
+ * Each check adds its findings to the report.  A table passed to a check must
+ * exist.
  */
 #ifndef OUTBOXCTL_SCHEMA_IMPL_H
 #define OUTBOXCTL_SCHEMA_IMPL_H
@@ -15,20 +15,20 @@ struct check {
 	struct schema_report	*report;
 };
 
-/* schema_report.c: is the table there?  Its name, as configured. */
+/* schema_report.c: does the table exist?  Its configured name. */
 bool	schema_has(const struct check *, enum store_table);
 const char *schema_name(const struct check *, enum store_table);
 
-/* Add a finding that "ALTER TABLE <its name> <change>" mends. */
+/* Add a finding whose remedy is "ALTER TABLE <name> <change>". */
 struct schema_finding *schema_alter(struct check *, enum schema_level,
 	    enum store_table, const char *cost, const char *change,
 	    const char *what);
 
-/* schema_columns.c; labels: those of the table against the outbox's. */
+/* schema_columns.c; labels: compares the table's with the outbox's. */
 void	schema_missing_columns(struct check *, enum store_table);
 void	schema_labels(struct check *, enum store_table);
 void	schema_columns(struct check *, enum store_table);
-/* Columns of ours that are narrower than those of events. */
+/* Copies of events' columns that are narrower than the originals. */
 void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_unused_columns(struct check *);

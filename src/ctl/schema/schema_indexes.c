@@ -1,4 +1,4 @@
-/* schema_indexes.c - indexes: the claim's, missing and spare ones */
+/* schema_indexes.c - checks of indexes: the claim's, missing and spare ones */
 
 #include "ctl/schema/schema_impl.h"
 
@@ -35,7 +35,7 @@ schema_claim_index(struct check *k)
 	free(change);
 }
 
-/* Does an index find rows by these columns? */
+/* Can the index be used in place of the wanted one? */
 static bool
 serves(const struct schema_index *x, const struct schema_index *wanted)
 {
@@ -87,7 +87,7 @@ schema_indexes(struct check *k, enum store_table t)
 	}
 }
 
-/* A message costs what its indexes cost. */
+/* Each index of the outbox adds to the cost of a message. */
 void
 schema_spare_indexes(struct check *k)
 {

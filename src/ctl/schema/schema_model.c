@@ -1,9 +1,8 @@
 /*
- * schema_model.c - tables as sql/schema.sql makes them, and as they are
+ * schema_model.c - models of the wanted and of the live tables
  *
- * The file is ours: one column or index on a line of its own, words in the
- * order in which SHOW CREATE TABLE has them.  This parser knows no more SQL
- * than that.
+ * The parser of sql/schema.sql knows only the SQL of that file: a column or
+ * index per line, with words in the order of SHOW CREATE TABLE.
  */
 
 #include "ctl/schema/schema.h"
@@ -50,11 +49,9 @@ schema_column_of(const struct schema_table *t, const char *name)
 	return NULL;
 }
 
-/*
- * As they should be
- */
+/* Wanted tables */
 
-/* "UNIQUE KEY name (a, b)" and its like; false: it is no index. */
+/* Parse an index, like "UNIQUE KEY name (a, b)"; false: it is none. */
 static bool
 parse_index(struct schema_table *t, const char *item)
 {
@@ -77,7 +74,7 @@ parse_index(struct schema_table *t, const char *item)
 	return true;
 }
 
-/* "name VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL" */
+/* Parse "name VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL". */
 static void
 parse_column(struct schema_table *t, const char *item, const char *collation)
 {
@@ -102,7 +99,7 @@ parse_column(struct schema_table *t, const char *item, const char *collation)
 	    strstr(type, "AUTO_INCREMENT") != NULL;
 }
 
-/* To the comma or the parenthesis that ends a column or an index. */
+/* Length up to the comma or parenthesis that ends a column or an index. */
 static size_t
 item_length(const char *p)
 {
@@ -137,7 +134,7 @@ parse_table(struct schema_table *t, const char *sql)
 	}
 }
 
-/* "CREATE TABLE IF NOT EXISTS name (": which one?  NTABLES: none. */
+/* The table of "CREATE TABLE IF NOT EXISTS name ("; NTABLES: none. */
 static enum store_table
 created_table(const struct ctl *c, const char *sql)
 {
@@ -184,9 +181,7 @@ schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 	return 0;
 }
 
-/*
- * As they are
- */
+/* Live tables */
 
 static struct schema_table *
 table_named(const struct ctl *c, struct schema_model *m, const char *name)
@@ -224,7 +219,7 @@ take_index(struct schema_table *t, const struct db_rows *rows)
 	    db_u64(rows, 3) == 0);
 }
 
-/* What of the catalogue is asked, and who takes a row of it. */
+/* Queries of information_schema, and the function that takes each row. */
 static const struct {
 	const char	*from;
 	void		(*take)(struct schema_table *, const struct db_rows *);

@@ -1,4 +1,4 @@
-/* schema_report.c - what was found, and what mends it */
+/* schema_report.c - findings and their remedies */
 
 #include "ctl/schema/schema_impl.h"
 

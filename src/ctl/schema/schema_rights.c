@@ -1,8 +1,8 @@
 /*
- * schema_rights.c - may the account do what grants.sql grants the daemon?
+ * schema_rights.c - check that the account has the rights of grants.sql
  *
- * The server is asked to explain one statement of each kind: that takes the
- * same rights as running it, however they were given, and does nothing.
+ * The server explains one statement for each right.  EXPLAIN needs the same
+ * rights as the statement, however they were granted, and changes nothing.
  */
 
 #include "ctl/schema/schema.h"
@@ -22,7 +22,7 @@ struct grant {
 	char			*rights;	/* between GRANT and ON */
 };
 
-/* Without these the daemon only does less. */
+/* Without these rights the daemon works, but lacks a function. */
 static const struct {
 	enum store_table	 table;
 	const char		*rights, *cost;
@@ -49,7 +49,7 @@ parse_grant(const struct ctl *c, const char *sql, struct grant *g)
 	return true;
 }
 
-/* The statement that needs the right; column is any that the table has. */
+/* Append a statement that needs the right; column: any of the table's. */
 static void
 put_statement(struct store *s, const char *right, const char *table,
     const char *column)
@@ -74,7 +74,7 @@ put_statement(struct store *s, const char *right, const char *table,
 	buf_free(&name);
 }
 
-/* 1: denied; -1: it cannot be asked. */
+/* 1: denied; 0: not denied; -1: see err. */
 static int
 is_denied(struct ctl *c, const char *right, enum store_table t,
     const char *column, struct err *e)
@@ -91,7 +91,7 @@ is_denied(struct ctl *c, const char *right, enum store_table t,
 	return rows == NULL && store_fault(c->store) != DB_WRONG ? -1 : 0;
 }
 
-/* Those of the list that are denied, "INSERT, DELETE". */
+/* List the denied rights: "INSERT, DELETE". */
 static int
 find_denied(struct ctl *c, const struct grant *g,
     const struct schema_table *live, struct buf *denied, struct err *e)
@@ -115,7 +115,7 @@ find_denied(struct ctl *c, const struct grant *g,
 	return rc < 0 ? -1 : 0;
 }
 
-/* Who we are, as GRANT wants it; yours to free. */
+/* Our account, quoted for GRANT; the caller frees. */
 static char *
 account(struct ctl *c, struct err *e)
 {
@@ -132,7 +132,7 @@ account(struct ctl *c, struct err *e)
 	return name;
 }
 
-/* Whoever makes the table that we do not see has to grant it, too. */
+/* Add the GRANT to the statement that creates the table we do not see. */
 static void
 add_to_missing(struct schema_report *report, enum store_table t,
     const char *grant)
@@ -149,7 +149,7 @@ add_to_missing(struct schema_report *report, enum store_table t,
 	}
 }
 
-/* NULL: it is needed. */
+/* What is lost without the right; NULL: the daemon needs it. */
 static const char *
 cost_of(const struct grant *g)
 {

@@ -1,4 +1,4 @@
-/* schema_run.c - statements of the schema, run while others are at work */
+/* schema_run.c - run statements of the schema beside other sessions */
 
 #include "ctl/schema/schema.h"
 
@@ -7,7 +7,7 @@
 #include "util/clock.h"
 
 #define RETRY_FOR_MS	60000
-#define GIVE_WAY_MS	200	/* to those who waited behind us */
+#define GIVE_WAY_MS	200	/* sessions that waited behind us go first */
 
 static int
 run(struct ctl *c, const char *sql, struct err *e)

@@ -1,4 +1,4 @@
-/* schema_text.c - the text of sql/schema.sql: its names and its statements */
+/* schema_text.c - parse sql/schema.sql: its names and its statements */
 
 #include "ctl/schema/schema.h"
 
@@ -13,7 +13,7 @@
 #define WORD	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 		"0123456789_@-"
 
-/* A column; all else that begins with the name of a table belongs to it. */
+/* A column; all other words that begin with a table's name belong to it. */
 static const char	column[] = "outbox_id";
 
 static const char *
@@ -23,8 +23,8 @@ configured(const struct conf *conf, const struct conf_key *k)
 }
 
 /*
- * The key of the table whose name the word is, or begins with before an
- * underscore: outbox_workers_heartbeat belongs to outbox_workers.
+ * The configuration key of the table with this name, or whose name and "_"
+ * begin the word: outbox_workers_heartbeat belongs to outbox_workers.
  */
 static const struct conf_key *
 table_of(const char *word, size_t len)
@@ -96,7 +96,7 @@ schema_render(const struct conf *conf, struct buf *to, struct err *e)
 	return schema_put_text(conf, schema_file_schema, to, e);
 }
 
-/* Blanks or a comment. */
+/* Length of white space or of a comment at p; 0: neither. */
 static size_t
 blank_length(const char *p)
 {
@@ -107,7 +107,7 @@ blank_length(const char *p)
 	return n;
 }
 
-/* What must not be looked into, at p; 0: nothing. */
+/* Length of text at p that is not parsed further; 0: none. */
 static size_t
 opaque_length(const char *p)
 {
@@ -121,7 +121,7 @@ opaque_length(const char *p)
 	return end == NULL ? strlen(p) : (size_t)(end + 1 - p);
 }
 
-/* Past blanks and DELIMITER lines, to where a statement begins. */
+/* Skip blanks and DELIMITER lines up to the next statement. */
 static void
 go_to_statement(struct schema_walk *w)
 {

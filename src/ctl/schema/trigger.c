@@ -1,6 +1,6 @@
 /*
- * trigger.c - the trigger on events: its text, whether it is there and enqueues
- * the types that are published
+ * trigger.c - the trigger on events: its text, and a check that it exists and
+ * enqueues the published types
  */
 
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 #define CODE_BINLOG	1419	/* CREATE TRIGGER needs SUPER */
 
-/* What stands for the types in sql/trigger.sql, which takes all. */
+/* The condition in sql/trigger.sql, for all types; it is replaced. */
 static const char	all_types[] = "NEW.event_type LIKE '%'";
 
 /*
- * What is not one of these is written as hex: no server is asked here how to
- * quote, and what MariaDB shows of a trigger has lost backslashes and the names
- * of character sets.
+ * Other characters are written as hex.  This works without a server that quotes
+ * them, and MariaDB shows triggers without their backslashes and names of
+ * character sets.
  */
 #define PLAIN	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 		"0123456789 %|._:/+-"
@@ -35,7 +35,7 @@ put_literal(struct buf *to, const char *text)
 	buf_str(to, "'");
 }
 
-/* "order.*" as LIKE has it. */
+/* A pattern like "order.*" as a LIKE condition. */
 static void
 put_pattern(struct buf *to, const char *pattern)
 {
@@ -105,7 +105,7 @@ trigger_install(struct ctl *c, struct err *e)
 	return rc;
 }
 
-/* Is there a "CREATE TRIGGER name ... body" in the text, blanks apart? */
+/* Has the text a "CREATE TRIGGER name ...  body"?  Ignores white space. */
 static bool
 has_trigger(const char *text, const char *name, const char *body)
 {
@@ -128,7 +128,7 @@ has_trigger(const char *text, const char *name, const char *body)
 	return has;
 }
 
-/* Is it there, and as it should be? */
+/* Find out whether the trigger exists, and is as in the text. */
 static int
 find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
     struct err *e)

@@ -1,4 +1,4 @@
-/* backlog.c - how many rows wait, without reading all of them */
+/* backlog.c - the number of waiting rows, without reading all of them */
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define INDEX_NAME	65
 
-/* So many are counted before the server is asked for an estimate. */
+/* Rows counted before the server is asked for an estimate. */
 #define FEW		1000
 
 struct backlog {
@@ -18,8 +18,8 @@ struct backlog {
 };
 
 /*
- * An index in which all that waits is one range: the claim's, or any other
- * that begins with published_at.  "": there is none.
+ * Find an index in which all waiting rows are one range: the claim's, or any
+ * other that begins with published_at.  "": there is none.
  */
 static int
 find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
@@ -46,9 +46,9 @@ find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
 }
 
 /*
- * The first rows of what waits, and how many of these are parked.  The rows
- * themselves, so that they are counted here: to count a derived table the
- * server would write and read them once more.
+ * Count the first max + 1 waiting rows, and the parked ones among them.  They
+ * are fetched and counted here, because the server would write a derived table
+ * to count it.
  */
 static int
 count(struct ctl *c, const char *index, unsigned max, struct backlog *b,
@@ -71,7 +71,7 @@ count(struct ctl *c, const char *index, unsigned max, struct backlog *b,
 	return 0;
 }
 
-/* What the optimizer makes of it, from a few pages of the index. */
+/* The optimizer's estimate, from a few pages of the index. */
 static int
 estimate(struct ctl *c, const char *index, const char *which, uint64_t *n,
     struct err *e)
@@ -79,7 +79,7 @@ estimate(struct ctl *c, const char *index, const char *which, uint64_t *n,
 	struct db_rows	*rows;
 	int		 col;
 
-	/* Forced, MySQL would not look into the index. */
+	/* With FORCE INDEX MySQL would not read the index to estimate. */
 	store_sql(c->store, "EXPLAIN FORMAT=TRADITIONAL SELECT partition_key "
 	    "FROM {outbox} ");
 	store_putf(c->store, "USE INDEX (`%s`) WHERE published_at IS NULL",
@@ -95,9 +95,9 @@ estimate(struct ctl *c, const char *index, const char *which, uint64_t *n,
 }
 
 /*
- * Where far more wait than would be counted, the estimate does: it is off by
- * a factor of two, seldom more.  It also counts what was delivered and is not
- * purged yet, so that a few are never told by it.
+ * For far more rows than may be counted, an estimate is enough: it is seldom
+ * off by more than a factor of two.  It is not used for few rows, as it
+ * includes delivered ones that the server has not purged yet.
  */
 static int
 measure(struct ctl *c, const char *index, struct backlog *b, struct err *e)
@@ -122,7 +122,7 @@ measure(struct ctl *c, const char *index, struct backlog *b, struct err *e)
 		return -1;
 	if (b->waiting < waiting)
 		b->waiting = waiting;
-	/* 1 is what the optimizer says of none. */
+	/* The optimizer's estimate for no rows is 1. */
 	if (b->parked < parked && parked > 1)
 		b->parked = parked;
 	return 0;

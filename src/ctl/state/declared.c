@@ -1,4 +1,4 @@
-/* declared.c - the partition counts that are declared, and their classes */
+/* declared.c - the declared partition counts and their classes */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ take_text(char out[STATE_TIME], const struct db_rows *rows, unsigned col)
 {
 	const char	*text = db_text(rows, col);
 
-	/* UTC, as RFC 3339 has it. */
+	/* UTC, in the form of RFC 3339. */
 	if (text != NULL)
 		snprintf(out, STATE_TIME, "%.10sT%sZ", text, text + 11);
 }
@@ -109,7 +109,7 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	return 0;
 }
 
-/* Labels of p and digits that no declared count makes, some of them. */
+/* List some labels "p<digits>" that no declared count makes. */
 static int
 list_unknown(struct ctl *c, const struct counts *k, struct buf *to,
     struct err *e)
@@ -142,8 +142,8 @@ state_straggler(struct ctl *c, const struct counts *k,
 		return 0;
 	rc = list_unknown(c, k, &unknown, e);
 	/*
-	 * Former counts may be used while they are declared, and without a
-	 * change the labels may be the application's own.
+	 * Declared former counts may be used.  If the count was never changed,
+	 * the labels may be the application's own.
 	 */
 	if (rc == 0 && (unknown.len > 0 ||
 	    (k->nformer == 0 && u->since[0] != '\0')))

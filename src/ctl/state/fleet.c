@@ -1,4 +1,4 @@
-/* fleet.c - who is at work */
+/* fleet.c - workers of all hosts */
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static const struct rows_column columns[] = {
 	{ "ttl_ms", ROWS_NUMBER }, { "live", ROWS_BOOL },
 };
 
-/* How many live leases each owner has: {"id": n}. */
+/* The number of live leases of each owner: {"id": n}. */
 static json_t *
 held(struct ctl *c, struct err *e)
 {
@@ -32,7 +32,7 @@ held(struct ctl *c, struct err *e)
 	return owners;
 }
 
-/* ":SLOT:" stands before the nonce; others than we have other ids. */
+/* ":SLOT:" before the nonce; workers of other programs have other ids. */
 static json_t *
 slot_of(const char *id)
 {

@@ -1,4 +1,4 @@
-/* here.c - the daemon of this host, as its board tells */
+/* here.c - the daemon of this host, read from its scoreboard */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "ctl/state/state.h"
 #include "util/xalloc.h"
 
-/* Written by others while we read: it may not even end. */
+/* Other processes write it while we read, so a NUL may be missing. */
 static json_t *
 text_of(const char *text, size_t size)
 {
@@ -33,7 +33,7 @@ counters_of(const struct board_line *l)
 	    "recovered", (json_int_t)l->recovered);
 }
 
-/* By the wall clock; 0: never. */
+/* Seconds since 1970 as RFC 3339; 0: never. */
 static json_t *
 moment_json(int64_t seconds)
 {
@@ -47,7 +47,7 @@ moment_json(int64_t seconds)
 	return json_string(text);
 }
 
-/* What it waits for; a line keeps its last error when that is over. */
+/* Does the worker wait now?  Its line keeps old errors, too. */
 static bool
 is_held_up(uint32_t state)
 {
@@ -116,7 +116,7 @@ state_here(const struct ctl *c)
 	return here;
 }
 
-/* A worker that is new since then counts from where it began. */
+/* Delivered by this worker then; 0 if it started later. */
 static json_int_t
 delivered_by(const json_t *here, const char *id)
 {

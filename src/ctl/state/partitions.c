@@ -1,4 +1,4 @@
-/* partitions.c - leases, and what waits under each label */
+/* partitions.c - leases, and the rows that wait under each label */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "ctl/state/state.h"
 #include "util/xalloc.h"
 
-/* Labels a statement asks about; one of them may have two ranges. */
+/* Labels in one statement; one of them may have two ranges. */
 #define CHUNK	64
 
-/* Without the claim's index the first row is not the oldest, but near it. */
+/* Rows read to find the oldest without the claim's index, about. */
 #define NEAR	100
 
 static const struct rows_column columns[] = {
@@ -21,7 +21,7 @@ static const struct rows_column columns[] = {
 	{ "epoch", ROWS_NUMBER },
 };
 
-/* What is asked about the labels from..n of the array. */
+/* Results for n labels of the array, beginning at from. */
 struct look {
 	struct ctl	*ctl;
 	json_t		*rows;
@@ -53,8 +53,8 @@ put_where(struct store *s, const char *label)
 }
 
 /*
- * The first rows of one range of the index, in its order: with that of the
- * claim the least is the first.  Not sorted, for that would read all of it.
+ * The first rows of one range in the order of the index; with the claim's index
+ * the first is the oldest.  ORDER BY would read the whole range.
  */
 static void
 put_first(struct look *l, size_t i, const char *label)
@@ -93,7 +93,7 @@ count_rows(struct look *l, struct err *e)
 	return 0;
 }
 
-/* All of one range; forced, MySQL would not look into the index. */
+/* All of one range; with FORCE INDEX MySQL would not read it to estimate. */
 static void
 put_all(struct look *l, const char *label)
 {
@@ -106,7 +106,7 @@ put_all(struct look *l, const char *label)
 	put_where(s, label);
 }
 
-/* Of labels of which not all were counted, what the optimizer says. */
+/* For labels not fully counted, take the optimizer's estimate. */
 static int
 estimate_rows(struct look *l, struct err *e)
 {
@@ -142,7 +142,7 @@ estimate_rows(struct look *l, struct err *e)
 	return 0;
 }
 
-/* When it was made; Pillar's rows do not know, their events do. */
+/* When the oldest rows were made; rows of Pillar have it in their events. */
 static struct db_rows *
 query_ages(struct look *l, struct err *e)
 {
@@ -223,7 +223,7 @@ look_at_rows(struct look *l, bool counted, struct err *e)
 	return 0;
 }
 
-/* What the label stands for by the declared counts. */
+/* Put "class" and "obsolete", by the declared counts. */
 static void
 put_counts(const struct ctl *c, const struct counts *k, json_t *list)
 {

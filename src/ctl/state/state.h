@@ -1,8 +1,8 @@
 /*
- * state.h - what there is in the tables and on this host, as JSON
+ * state.h - the state of the tables and of this host, as JSON
  *
- * What status, workers and partitions list show.  Reads are bounded whatever
- * waits; nothing is changed.  NULL and -1: see err.
+ * For status, workers and partitions list.  Reads only, and a bounded number of
+ * rows; may block on the database.  The caller frees.  NULL, -1: see err.
  */
 #ifndef OUTBOXCTL_STATE_H
 #define OUTBOXCTL_STATE_H
@@ -12,8 +12,8 @@
 #include "ctl/base/ctl.h"
 
 /*
- * So many dead letters are counted, and so many waiting rows where the server
- * does not say that they are far more.  Then it is an estimate.
+ * Limit for counting dead letters and waiting rows.  Above it, or if the server
+ * estimates far more rows, the number is an estimate.
  */
 #define STATE_EXACT	10000
 
@@ -21,68 +21,65 @@
 json_t	*state_workers(struct ctl *, struct err *);
 
 /*
- * partitions.c: an object per lease, sorted bytewise by label, with the
- * oldest of its waiting rows.  Of these so many are counted, of all labels
- * together; of more "waiting" is an estimate and "exact" false.  With 0 none
- * is counted, and "waiting" is only whether there are any.
+ * partitions.c: an object per lease, sorted bytewise by label, with its oldest
+ * waiting row.  At most count rows of all labels are counted; beyond that
+ * "waiting" is an estimate and "exact" is false.  With 0 "waiting" is a
+ * boolean.
  */
 json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
 
 /*
- * declared.c: the partition counts that are declared.  Where none is set yet it
- * is that of the file.
+ * declared.c: the declared partition counts; if the database has none yet, that
+ * of the file.
  */
 int	 state_counts(struct ctl *, struct counts *, struct err *);
 
-/* The class that the label is of with others, or COUNTS_NONE. */
+/* The class of the label; COUNTS_NONE: none, or no former count is declared. */
 unsigned state_class(const struct ctl *, const struct counts *,
 	    const char *label);
 
-/* No declared count makes it; rows without a label always may come. */
+/* Does no declared count make this label?  Never true of "". */
 bool	 state_is_obsolete(const char *label, const struct counts *);
 
 /* [16, 8] */
 json_t	*state_former_json(const struct counts *);
 
-/* "48, formerly 16: 16 classes of 3 labels at most, ...", to be freed. */
+/* "48, formerly 16: 16 classes of 3 labels at most, ..." */
 char	*state_counts_text(const struct counts *);
 
 /*
- * When workers sent a message under a label that its key does not have under
- * the present count, and how long until partitions sync --finish may be said:
- * that and the last change have to be so long ago.
+ * Use of former counts: when workers last sent a message whose label is not the
+ * one of its key under the present count.  partitions sync --finish needs
+ * STATE_QUIET_MS without such a message and since the last change.
  */
 #define STATE_QUIET_MS	(10 * 60 * 1000)
 #define STATE_TIME	40
 struct former_use {
-	bool	 noted;			/* leases can say it */
+	bool	 noted;			/* leases have the column */
 	char	 last[STATE_TIME];	/* RFC 3339; "": never */
-	char	 since[STATE_TIME];	/* the last change; "": none was made */
-	bool	 is_after;		/* the last message came after it */
+	char	 since[STATE_TIME];	/* last change; "": there was none */
+	bool	 is_after;		/* last is later than since */
 	int64_t	 wait_ms;
 };
 int	 state_former_use(struct ctl *, struct former_use *, struct err *);
 
 /*
- * Where no former count is declared: a producer uses another one all the same.
- * To be freed; NULL: none is known.
+ * *text: the problem that a producer uses a count that is not declared; NULL:
+ * none is known.
  */
 int	 state_straggler(struct ctl *, const struct counts *,
 	    const struct former_use *, char **text, struct err *);
 
 /*
- * backlog.c: how many rows wait, as {"waiting", "exact", "parked"}; null
- * where no index could tell it without reading all.
+ * backlog.c: number of waiting rows, as {"waiting", "exact", "parked"}; null if
+ * no index allows it without reading all rows.
  */
 json_t	*state_backlog(struct ctl *, struct err *);
 
-/* here.c: what the board of this host says; null: no daemon runs here. */
+/* here.c: the scoreboard of this host; null: no daemon runs here. */
 json_t	*state_here(const struct ctl *);
 
-/*
- * Put {"per_second"} into it: what it says now of what was delivered,
- * compared with what an earlier one said.
- */
+/* Put "per_second" into it: messages delivered since the earlier scoreboard. */
 void	 state_rate(json_t *now, const json_t *before);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * status.c - everything at a glance, once or again and again
+ * status.c - an overview of everything, once or with --watch
  *
- * One object; what needs a human is put in words in "problems", and then the
- * status is 1.
+ * The status is one object.  "problems" lists in words what an operator must
+ * do; then the exit status is 1.
  */
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
 
-/* Between two looks at the board, to tell a rate. */
+/* Between two reads of the scoreboard, to compute a rate. */
 #define RATE_MS		250
 
 #define WATCH_S		2
@@ -74,7 +74,7 @@ put_oldest(json_t *status, const json_t *oldest)
 	    "age_ms", json_object_get(oldest, "oldest_ms")));
 }
 
-/* One whose age is not known, because its event is gone, is not chosen. */
+/* The older of two; one of unknown age, whose event is gone, loses. */
 static const json_t *
 older(const json_t *a, const json_t *b)
 {
@@ -141,7 +141,7 @@ put_backlog(struct ctl *c, json_t *status, struct err *e)
 	    json_object_set_new(status, "backlog", backlog);
 }
 
-/* Takes what store_sql and its like have built. */
+/* Send the prepared SELECT, and put its rows under a name. */
 static int
 put_query(struct ctl *c, json_t *status, const char *name,
     const struct rows_column *columns, size_t n, struct err *e)
@@ -170,7 +170,7 @@ put_blocked(struct ctl *c, json_t *status, struct err *e)
 	return put_query(c, status, "blocked", columns, 3, e);
 }
 
-/* The latest by sequence, which are nearly the latest that died. */
+/* The latest dead letters by sequence, about those that died last. */
 static int
 put_dead(struct ctl *c, json_t *status, struct err *e)
 {
@@ -218,7 +218,7 @@ put_streams(struct ctl *c, json_t *status, struct err *e)
 	return put_query(c, status, "streams", columns, 8, e);
 }
 
-/* The rate is that since the look before, or over a moment now. */
+/* The rate since the previous round; at first, over RATE_MS from now. */
 static void
 put_here(struct ctl *c, json_t *status, const json_t *before)
 {
@@ -241,7 +241,7 @@ judge_fleet(const struct ctl *c, json_t *status)
 	const json_t	*backlog = json_object_get(status, "backlog");
 	json_int_t	 n = number(backlog, "waiting");
 
-	/* Without leases nobody has to show that he is there. */
+	/* Without leases workers do not register. */
 	if (!c->conf->worker.leasing || number(json_object_get(status,
 	    "fleet"), "live") > 0)
 		return;
@@ -254,7 +254,7 @@ judge_fleet(const struct ctl *c, json_t *status)
 		    "outbox-master");
 }
 
-/* All workers of a host mostly wait for the same: it is said once. */
+/* Workers of a host often wait for the same reason: report it once. */
 static void
 judge_here(json_t *status)
 {
@@ -334,7 +334,7 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 	return NULL;
 }
 
-/* One round; *here goes in as that of the round before. */
+/* One round; *here is the scoreboard of the round before, then of this one. */
 static int
 round_of(struct ctl *c, json_t **here)
 {
@@ -367,7 +367,7 @@ reconnect(struct ctl *c)
 	return CTL_DONE;
 }
 
-/* A server that is away for a while does not end it; a signal does. */
+/* Repeat until a signal; a server that is away does not end it. */
 static int
 watch(struct ctl *c, json_t **here, int64_t pause_ms)
 {
@@ -386,7 +386,7 @@ watch(struct ctl *c, json_t **here, int64_t pause_ms)
 	return CTL_DONE;
 }
 
-/* SECONDS of --watch; 0: it is none. */
+/* SECONDS of --watch; 0: not valid. */
 static int64_t
 pause_of(const struct args *a)
 {

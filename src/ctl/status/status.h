@@ -1,20 +1,20 @@
-/* status.h - between the files of status */
+/* status.h - shared by the files of status */
 #ifndef OUTBOXCTL_STATUS_H
 #define OUTBOXCTL_STATUS_H
 
 #include "ctl/base/ctl.h"
 
-/* Print it: to people, or as JSON. */
+/* Print it, as text or as JSON. */
 void	status_say(const struct ctl *, json_t *status);
 
 /*
- * status_counts.c: put {"counts"}, null where there is no former one, and a
- * problem if a producer uses a count that is not declared.
+ * status_counts.c: put "counts", null if there is no former one, and a problem
+ * if a producer uses a count that is not declared.  -1: see err.
  */
 int	status_counts(struct ctl *, json_t *status, struct err *);
 void	status_say_counts(const json_t *status, json_t *out);
 
-/* Of an object; 0 and NULL where there is none. */
+/* A member of an object; 0 or NULL if there is none. */
 static inline json_int_t
 number(const json_t *o, const char *name)
 {

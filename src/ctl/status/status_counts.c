@@ -1,6 +1,6 @@
 /*
- * status_counts.c - the partition counts that are declared, and whether a
- * producer uses one that is not the present one
+ * status_counts.c - declared partition counts, and whether a producer still
+ * uses a former one
  */
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
 
-/* What this host's workers have sent under labels of other counts. */
+/* Messages that workers of this host have sent under former labels. */
 static void
 put_here(const json_t *status, json_t *counts)
 {
@@ -72,9 +72,7 @@ status_counts(struct ctl *c, json_t *status, struct err *e)
 	return 0;
 }
 
-/*
- * The same for people
- */
+/* The same as text */
 
 static void
 say_use(const json_t *counts, json_t *out)

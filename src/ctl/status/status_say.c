@@ -1,4 +1,4 @@
-/* status_say.c - status as text, made from the same object */
+/* status_say.c - print the status object as text */
 
 #include "ctl/status/status.h"
 
@@ -60,7 +60,7 @@ say_rows(const json_t *status, json_t *out)
 	    (long long)number(d, "new")));
 }
 
-/* A line per reason and stream: "blocked", "stream". */
+/* Print a line per reason of blocked keys, and a line per stream. */
 static void
 say_lists(const json_t *status)
 {

@@ -1,9 +1,9 @@
 /*
- * republish.c - have everything sent again that the stream does not have
+ * republish.c - send all delivered messages again that the stream lacks
  *
- * For a stream that was made anew or purged by mistake: a decision that the
- * daemon does not take by itself.  Beside a running one it is harmless: a row
- * that was sent again meanwhile has another place and is left alone.
+ * For a stream that was made anew or purged by mistake; the daemon never does
+ * this by itself.  It is safe beside a running daemon: a row that was sent
+ * again meanwhile has another ack_sequence and is skipped.
  */
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct republish {
 	char		 prefix[STORE_PREFIX];
 };
 
-/* A wait lets the signals in. */
+/* Signals are handled during waits. */
 static enum keep
 keep(void *arg)
 {
@@ -31,7 +31,7 @@ keep(void *arg)
 	return got_term ? KEEP_FINISH : KEEP_ON;
 }
 
-/* Where no count is set there is no delivered row, and reading would set it. */
+/* store_settings would set a missing count; then no row was delivered yet. */
 static int
 prepare(struct republish *x, struct err *e)
 {
@@ -66,7 +66,7 @@ note(struct ctl *c, void *n, struct err *e)
 	return audit_note(c, *(uint64_t *)n, e);
 }
 
-/* On record before the first row is changed, for there is no way back. */
+/* Note it in the audit before the first change, which cannot be undone. */
 static int
 send_again(struct republish *x, struct recover_walk *w, struct err *e)
 {
@@ -131,7 +131,7 @@ stream_republish(struct ctl *c)
 	if (c->conf->nats.stream[0] == '\0')
 		return ctl_no_such(c, "nats.stream names no stream");
 	x.relay.form.id_prefix = x.prefix;
-	/* First the broker's library, see bus.h. */
+	/* The library of NATS must be first, see bus.h. */
 	x.relay.pub = bus_new(c->conf, "outboxctl");
 	if ((status = ctl_connect(c)) == CTL_DONE)
 		status = republish(&x);
