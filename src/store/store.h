@@ -28,7 +28,7 @@
 struct store;
 
 struct store	*store_new(const struct conf *, const char *id);
-/* The timeout of a statement is wait_ms; without it, worker.lease_renew. */
+/* wait_ms: timeout of a statement; store_new takes worker.lease_renew. */
 struct store	*store_new_patient(const struct conf *, const char *id,
 		    int64_t wait_ms);
 void		 store_free(struct store *);

@@ -48,7 +48,7 @@ store_learn_fit(struct store *s, const char *table, const char *column,
 	}
 }
 
-/* Can the column hold these bytes, whatever their number? */
+/* Can the column hold such bytes?  Their number does not matter here. */
 static bool
 is_of_kind(const struct fit *f, const char *data, size_t len)
 {

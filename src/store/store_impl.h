@@ -1,4 +1,4 @@
-/* store_impl.h - what the files of the store share; nobody else includes it */
+/* store_impl.h - shared by the files of the store, and private to them */
 #ifndef OUTBOX_STORE_IMPL_H
 #define OUTBOX_STORE_IMPL_H
 

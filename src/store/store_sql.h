@@ -80,7 +80,7 @@ void	store_put_error(struct store *, enum store_fit, const char *);
 bool	store_fits(const struct store *, enum store_fit, const char *,
 	    size_t);
 
-/* " + INTERVAL ...", to add to a time. */
+/* " + INTERVAL ...": so many milliseconds, to add to a time. */
 void	store_put_interval(struct store *, int64_t ms);
 
 /*

@@ -218,7 +218,7 @@ list_untold(const struct knowledge *k, const struct acked *a, size_t n,
 	return nlist;
 }
 
-/* Read events; their payloads fit into memory together. */
+/* Read events, which together have READ_BYTES or a single payload. */
 static int
 read_events(struct store *s, struct knowledge *k, const uint64_t *list,
     size_t n, struct err *e)
