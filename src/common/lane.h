@@ -1,4 +1,4 @@
-/* lane.h - a lane, in which order is kept, as one comparable key */
+/* lane.h - the lane of a message, within which order is kept */
 #ifndef OUTBOX_LANE_H
 #define OUTBOX_LANE_H
 

@@ -50,8 +50,8 @@ struct msg {
 	uint64_t	 hash;		/* of its event, for the message id */
 	bool		 hashed;	/* the hash is known */
 	unsigned	 range;		/* its index in batch.labels */
-	int64_t		 unsure_ms;	/* ms it may be stored for; -1: it is
-					   not; INT64_MAX: not known */
+	int64_t		 unsure_ms;	/* in doubt for so many ms; -1: not in
+					   doubt; INT64_MAX: unknown */
 	bool		 unsure;	/* sent, and its outcome is unknown */
 	bool		 has_event;	/* false: its event does not exist */
 	bool		 away;		/* payload and metadata were not
@@ -78,7 +78,7 @@ struct batch {
 	char		 token[48];	/* claim token: nonce, a serial number
 					   and claim_ttl in ms, with dashes */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
-	char		(*labels)[MSG_LABEL];	/* leases', by msg.range */
+	char		(*labels)[MSG_LABEL];	/* of leases, by msg.range */
 	bool		 early;		/* may be sent while its claim commits;
 					   set before the claim */
 	uint64_t	*refused;	/* sequences that cannot be claimed */

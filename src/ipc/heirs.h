@@ -33,7 +33,7 @@ int	heirs_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
 /* Remove the ids of this slot and of all above. */
 void	heirs_cut(int fd, unsigned slot);
 
-/* The slot for which an id was made. */
+/* The slot for which a valid id was made. */
 unsigned heirs_slot(const char *id);
 
 #endif

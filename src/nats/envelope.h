@@ -42,6 +42,7 @@ int	envelope_fill(struct envelope *, const struct envelope_form *,
 	    struct msg *, struct err *);
 void	envelope_free(struct envelope *);
 
+/* Valid until the next envelope_fill(); i is less than nheaders. */
 const char *envelope_subject(const struct envelope *);
 const char *envelope_name(const struct envelope *, size_t i);
 const char *envelope_value(const struct envelope *, size_t i);

@@ -33,7 +33,7 @@ struct relay {
 	struct pub		 pub;
 	struct envelope_form	 form;
 	struct envelope		 envelope;
-	bool			 has_dead;	/* their table exists */
+	bool			 has_dead;	/* a dead-letter table exists */
 	int64_t			 absent_until;	/* clock_ms(); see relay.c */
 
 	/* Called at least every RELAY_KEEP_MS while a batch is out. */
@@ -44,7 +44,7 @@ struct relay {
 	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 
-	/* Deferred once, then sent before all others. */
+	/* The suspect is deferred once, then sent before all others. */
 	struct suspect		 suspect;
 	bool			 suspect_met;
 

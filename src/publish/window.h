@@ -34,7 +34,7 @@ void	window_init(struct window *, const struct batch *,
 	    enum conf_ordering, size_t max, size_t max_bytes);
 void	window_free(struct window *);
 
-/* Take the next message that may be sent now; false: none. */
+/* Take the next message that may be sent now; false: there is none. */
 bool	window_next(struct window *, size_t *i);
 
 /* If message i may be sent now, it is the next one. */

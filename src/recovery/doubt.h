@@ -28,6 +28,7 @@ struct doubt {
 	int64_t			 blind_until;	/* no look-ups before this */
 };
 
+/* The pointers are borrowed until doubt_free(). */
 void	doubt_init(struct doubt *, const struct conf *, struct store *,
 	    struct relay *);
 void	doubt_free(struct doubt *);

@@ -36,7 +36,7 @@ struct recover {
 	uint64_t		 first_known;	/* the first sequence before the
 						   store lost it; or 0 */
 
-	/* Is the database still the one that has the events of the stream? */
+	/* To detect that the database went back or was replaced. */
 	bool			 first_start;	/* see recover_database_opened() */
 	bool			 reconnected;	/* and not examined since */
 	bool			 compare;	/* the tail: see design.md */
@@ -52,17 +52,18 @@ struct recover {
 	struct err		 waits_for;	/* why audits fail; "": none */
 };
 
+/* The pointers are borrowed. */
 void	recover_init(struct recover *, const struct conf *, struct store *,
 	    struct relay *);
 
-/* The broker was connected: nothing may be sent before an audit. */
+/* A new connection to the broker: nothing may be sent before an audit. */
 void	recover_connected(struct recover *);
 
 /*
- * The database was connected.  It may be another one or have gone back:
- * nothing may be sent before an audit.  first_start: no worker watched it
- * before, so the tail is compared in any case, even if it is connected again
- * before the audit.
+ * A new connection to the database, which may be another one or have gone
+ * back: nothing may be sent before an audit.  first_start: no worker watched
+ * it before, so the tail is compared in any case, even if there is another
+ * connection before the audit.
  */
 void	recover_database_opened(struct recover *, bool first_start);
 
@@ -101,7 +102,9 @@ struct recover_walk {
 
 enum walked { WALK_DONE, WALK_BROKEN, WALK_NO_DB };
 
-/* WALK_BROKEN: the broker failed, or the owner wants to end; see err. */
+/*
+ * Moves from on.  WALK_BROKEN: the broker failed, or the owner wants to end.
+ */
 enum walked recover_walk(struct recover *, struct recover_walk *,
 	    char from[STORE_TIME], const char *until, struct err *);
 

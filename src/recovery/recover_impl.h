@@ -17,7 +17,7 @@ bool	recover_state(struct recover *, struct stream_state *, struct err *);
 bool	recover_find(struct recover *, const struct acked *, size_t n,
 	    struct stream_state *, struct finding *, struct err *);
 
-/* For long look-ups: call the relay's keep, and renew the right to audit. */
+/* The go_on of look-ups: calls keep, and renews the right to audit. */
 bool	recover_go_on(void *recover);
 
 /*

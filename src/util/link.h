@@ -25,6 +25,7 @@ struct link {
 	bool		 proven;	/* it has worked since opened_at */
 };
 
+/* Not open, to be tried at once.  The name is borrowed. */
 void	link_init(struct link *, const char *name);
 
 /* The connection is open; call link_works once it has done some work. */

@@ -11,12 +11,12 @@
 /* Zeroed: no problem. */
 struct trouble {
 	bool	active;
-	bool	any_text;	/* a change of text is not news; kept */
+	bool	any_text;	/* a new text is no reason to log; kept */
 	int64_t	since;		/* clock_ms() */
 	int64_t	logged_at;
-	int64_t	pace_ms;
+	int64_t	pace_ms;	/* from logged_at to the next line */
 	char	texts[TROUBLE_TEXTS][512];	/* the last that were logged */
-	size_t	ntexts;		/* that were logged */
+	size_t	ntexts;		/* logged so far */
 };
 
 /*
