@@ -207,7 +207,7 @@ lab_db_number(MYSQL *db, const char *sql)
 	return n;
 }
 
-/* Does the table exist?  Other databases may lack some of ours. */
+/* Does the table exist?  Databases of other programs may lack some. */
 bool
 lab_db_has(MYSQL *db, const char *table)
 {

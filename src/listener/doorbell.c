@@ -27,7 +27,7 @@
 
 /*
  * An event that cannot be decoded wakes all workers, at most this often (ms).
- * Earlier ones wait for the next event or heartbeat.
+ * One that comes sooner waits for the next event or heartbeat.
  */
 #define ALL_MS		10
 

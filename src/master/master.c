@@ -1,8 +1,8 @@
 /*
  * master.c - the loop: converge, reap, reload
  *
- * Signals and deaths change a few fields; master_converge makes the children
- * match.  No MySQL, no NATS, no threads: whatever can break is a child.
+ * Signals and deaths change a few fields; converge() then starts and stops
+ * children to match.  No MySQL, NATS or threads: children do that.
  */
 
 #include "master/master.h"

@@ -239,7 +239,7 @@ claim(struct store *s, struct batch *b, uint64_t first, uint64_t last)
 	return claimed;
 }
 
-/* A batch of first..last, claimed and fetched. */
+/* Claim and fetch a batch of first..last. */
 void
 take(struct batch *b, uint64_t first, uint64_t last)
 {

@@ -75,7 +75,7 @@ void		 add_rows(unsigned first, unsigned last, const char *label);
 
 /*
  * Make these changes of these rows fail until "DROP TRIGGER obstacle" or the
- * next begin(): 23000 blames the row, HY000 tells no cause.
+ * next begin(): SQLSTATE 23000 blames the row, HY000 gives no cause.
  */
 void		 put_obstacle(const char *state, const char *verb,
 		    const char *table, const char *row);
@@ -92,7 +92,7 @@ struct range	 range(const char *label, uint64_t epoch);
 uint64_t	 claim(struct store *, struct batch *, uint64_t first,
 		    uint64_t last);
 
-/* A batch of first..last, claimed and fetched. */
+/* Claim and fetch a batch of first..last. */
 void		 take(struct batch *, uint64_t first, uint64_t last);
 
 /* Candidates as "sequence:range ..."; the first function frees them. */

@@ -69,9 +69,7 @@ int	ctl_no_table(const struct ctl *, enum store_table);
 /* May n rows be changed?  Asks on a terminal if there are many; may block. */
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *what);
 
-/*
- * print.c: text for people, JSON for programs.  Both take the reference.
- */
+/* print.c: text for people, JSON for programs.  Both free the object. */
 
 /* An array of objects, one a line below the names of the columns. */
 void	print_rows(const struct ctl *, const char *const *columns, json_t *);

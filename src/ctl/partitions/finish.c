@@ -18,7 +18,7 @@
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
 
-#define PAUSE_MS	1000	/* between two tries */
+#define PAUSE_MS	1000	/* between attempts */
 
 struct finish {
 	struct ctl		*c;

@@ -18,7 +18,7 @@
 #include "ctl/state/state.h"
 
 #define PIECE		10000	/* rows or records in one statement */
-#define LISTED		40	/* keys */
+#define LISTED		40	/* keys listed at most */
 
 #define RECORD_KEY	STORE_KEY_OF("e.stream_id", "b.order_key")
 

@@ -8,7 +8,7 @@
 int	leases_blocked(struct ctl *, const char *label, json_int_t *n,
 	    struct err *);
 
-/* Has an obsolete lease no rows and no blocked keys? */
+/* Has the lease no waiting rows, no blocked keys, and is it not paused? */
 bool	leases_is_empty(const json_t *obsolete);
 
 /*

@@ -2,8 +2,8 @@
  * sync.c - set the number of partitions without losing the order of keys
  *
  * The daemon does the same on a reload with another count; see
- * store_repartition.c.  Only unused leases are removed: workers would make a
- * lease again whose label still has rows.
+ * store_repartition.c.  Only unused leases are removed: if a label still has
+ * rows, workers would make its lease again.
  */
 
 #include "ctl/partitions/sync.h"
@@ -17,7 +17,7 @@
 #include "ctl/state/state.h"
 
 #define COUNT		1000	/* limit for counting rows */
-#define PAUSE_MS	1000	/* between two tries */
+#define PAUSE_MS	1000	/* between attempts */
 
 /* State */
 

@@ -200,7 +200,7 @@ check_table(struct check *k, enum store_table t)
 /*
  * In the order of upgrade: the claim's index, without which all is slow, then
  * columns and tables that the daemon reads when it connects, then the rest.
- * The version is set after everything that it stands for.
+ * The version is set when all its changes are made.
  */
 static int
 check_all(struct check *k, struct err *e)

@@ -74,7 +74,7 @@ put_oldest(json_t *status, const json_t *oldest)
 	    "age_ms", json_object_get(oldest, "oldest_ms")));
 }
 
-/* The older of two; one of unknown age, whose event is gone, loses. */
+/* The older of two; an unknown age (the event is gone) counts as younger. */
 static const json_t *
 older(const json_t *a, const json_t *b)
 {
