@@ -37,7 +37,6 @@ struct retention {
 	struct prune_limits	 limits;
 	char			 counted[STORE_TIME];	/* end of the slice */
 	char			 from[STORE_TIME];
-	uint64_t		 horizon;	/* unused */
 	uint64_t		 after;		/* last dead letter scanned */
 	uint64_t		*list;		/* a batch */
 
