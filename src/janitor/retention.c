@@ -35,10 +35,10 @@ struct retention {
 	enum phase		 phase;
 
 	struct prune_limits	 limits;
-	char			 counted[STORE_TIME];	/* end of the slice */
-	char			 from[STORE_TIME];
-	uint64_t		 after;		/* last dead letter scanned */
+	struct store_period	 left;		/* not counted yet */
+	struct store_period	 slice;		/* counted: rows to delete */
 	uint64_t		*list;		/* a batch */
+	struct prune_page	 dead_page;	/* in the same list */
 
 	bool			 blind;		/* history not readable */
 	bool			 waits;		/* for the server's purge */
@@ -59,6 +59,8 @@ retention_new(const struct conf *conf, struct store *store)
 	r->conf = conf;
 	r->store = store;
 	r->list = xcalloc((size_t)conf->retention.batch, sizeof(*r->list));
+	r->dead_page.list = r->list;
+	r->dead_page.max = (size_t)conf->retention.batch;
 	r->told_at = clock_ms();
 	return r;
 }
@@ -183,8 +185,8 @@ begin(struct retention *r, struct err *e)
 	if (prune_limits(r->store, cutoff, r->conf->retention.dead_days,
 	    &r->limits, e) < 0)
 		return -1;
-	strlcpy(r->counted, PRUNE_BEGINNING, STORE_TIME);
-	r->after = 0;
+	r->left = (struct store_period){ PRUNE_BEGINNING, r->limits.until };
+	r->dead_page.after = 0;
 	r->phase = DEAD;
 	if (r->conf->retention.days == 0)
 		return 0;
@@ -198,13 +200,13 @@ take_slice(struct retention *r, struct err *e)
 {
 	uint64_t	n, highest;
 
-	if (strcmp(r->counted, r->limits.until) >= 0) {
+	if (strcmp(r->left.from, r->left.until) >= 0) {
 		r->phase = DEAD;
 		return 0;
 	}
-	strlcpy(r->from, r->counted, STORE_TIME);
-	if (prune_slice(r->store, r->counted, r->limits.until, &n, &highest,
-	    e) < 0)
+	r->slice = r->left;
+	r->slice.until = r->left.from;	/* where the slice will end */
+	if (prune_slice(r->store, &r->left, &n, &highest, e) < 0)
 		return -1;
 	if (n == 0)
 		return 0;
@@ -218,14 +220,13 @@ delete_rows(struct retention *r, struct err *e)
 	uint64_t	deleted;
 	size_t		n, max = (size_t)r->conf->retention.batch;
 
-	if (prune_find(r->store, r->from, r->counted, max, r->list, &n,
-	    e) < 0)
+	if (prune_find(r->store, &r->slice, max, r->list, &n, e) < 0)
 		return -1;
 	if (n < max)
 		r->phase = SLICE;
 	if (n == 0)
 		return 0;
-	if (prune_delete(r->store, r->list, n, r->counted, &deleted, e) < 0)
+	if (prune_delete(r->store, r->list, n, r->slice.until, &deleted, e) < 0)
 		return -1;
 	r->rows += deleted;
 	return 0;
@@ -246,19 +247,19 @@ purge(struct retention *r, size_t n, struct err *e)
 static int
 purge_dead(struct retention *r, struct err *e)
 {
-	struct horizon	h;
-	size_t		n, looked, max = (size_t)r->conf->retention.batch;
+	struct prune_page	*p = &r->dead_page;
+	struct horizon		 h;
 
 	if (horizon_read(r->store, &h, e) < 0 ||
 	    prune_find_dead(r->store, h.known ? h.at : UINT64_MAX,
 	    r->conf->retention.dead_days == 0 ? NULL : r->limits.dead_until,
-	    max, &r->after, r->list, &n, &looked, e) < 0)
+	    p, e) < 0)
 		return -1;
-	if (looked < max) {
+	if (p->looked < p->max) {
 		r->phase = END;
 		r->dead_at = clock_ms() + DEAD_MS;
 	}
-	return n == 0 ? 0 : purge(r, n, e);
+	return p->n == 0 ? 0 : purge(r, p->n, e);
 }
 
 static int

@@ -117,7 +117,7 @@ void	bus_describe(natsStatus, struct err *);
 bool	bus_check(void *, struct stream_report *, struct err *);
 bool	bus_state(void *, struct stream_state *, struct err *);
 int	bus_look_up(void *, const char *prefix, struct place *, size_t n,
-	    bool (*go_on)(void *), void *, struct err *);
+	    const struct pub_go_on *, struct err *);
 
 /*
  * bus_wake.c: wake.subject, if it is set

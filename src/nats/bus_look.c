@@ -227,11 +227,10 @@ take_places(struct look_up *l, struct err *e)
 }
 
 static int
-look_up_all(struct look_up *l, bool (*go_on)(void *), void *arg,
-    struct err *e)
+look_up_all(struct look_up *l, const struct pub_go_on *go_on, struct err *e)
 {
 	while (l->answered < l->n) {
-		if (!go_on(arg))
+		if (!go_on->ask(go_on->arg))
 			return err_set(e, "broken off");
 		ask_for_places(l);
 		bus_wait(l->b, l->answered < l->asked ? LOOK_UP_WAIT_MS : 0);
@@ -252,7 +251,7 @@ look_up_all(struct look_up *l, bool (*go_on)(void *), void *arg,
 
 int
 bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
-    bool (*go_on)(void *), void *go_on_arg, struct err *e)
+    const struct pub_go_on *go_on, struct err *e)
 {
 	struct bus	*b = arg;
 	struct look_up	 l = { .b = b, .prefix = prefix, .places = places,
@@ -266,5 +265,5 @@ bus_look_up(void *arg, const char *prefix, struct place *places, size_t n,
 		b->look_max = LOOK_UP_WINDOW;
 	fit_window(&l);
 	bus_begin(b, INT64_MAX);	/* ignores late answers */
-	return look_up_all(&l, go_on, go_on_arg, e);
+	return look_up_all(&l, go_on, e);
 }

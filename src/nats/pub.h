@@ -48,6 +48,12 @@ enum pub_about {
 	PUB_ABOUTS
 };
 
+/* Asked during a long look-up; it stops when ask returns false. */
+struct pub_go_on {
+	bool	(*ask)(void *arg);
+	void	*arg;
+};
+
 struct pub_ops {
 	/* Connect to the next server; blocks for 2 s at most. */
 	int		(*open)(void *, struct err *);
@@ -67,13 +73,13 @@ struct pub_ops {
 	bool		(*state)(void *, struct stream_state *, struct err *);
 
 	/*
-	 * Look up the message at each place, with no batch out.  Blocks; calls
-	 * go_on at least every 0.5 s and stops when it returns false.  -1 with
-	 * an error: not finished, as with state.
+	 * Look up the message at each place, with no batch out.  Blocks; asks
+	 * pub_go_on at least every 0.5 s and stops when that returns false.
+	 * -1 with an error: not finished, as with state.
 	 */
 	int		(*look_up)(void *, const char *prefix,
-			    struct place *, size_t n, bool (*go_on)(void *),
-			    void *, struct err *);
+			    struct place *, size_t n,
+			    const struct pub_go_on *, struct err *);
 
 	/* The largest payload that the server takes, in bytes. */
 	int64_t		(*max_payload)(void *);

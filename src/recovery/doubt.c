@@ -95,18 +95,23 @@ fail(struct doubt *d, struct batch *b, int64_t window_ms,
 	defer_old(d, b, window_ms, FAILED_MS);
 }
 
+/* Messages of the batch that are in doubt and not searched for yet. */
+struct id_list {
+	struct message_id	*ids;
+	size_t			 n;
+};
+
 /* Sets *from: above messages that were delivered before these were sent. */
 static int
-first_to_read(struct doubt *d, const struct batch *b,
-    const struct message_id *ids, size_t n, const struct stream_state *st,
-    uint64_t *from, struct err *e)
+first_to_read(struct doubt *d, const struct batch *b, const struct id_list *l,
+    const struct stream_state *st, uint64_t *from, struct err *e)
 {
-	uint64_t	*rows = xcalloc(n, sizeof(*rows)), below;
+	uint64_t	*rows = xcalloc(l->n, sizeof(*rows)), below;
 	int		 rc;
 
-	for (size_t i = 0; i < n; i++)
-		rows[i] = ids[i].sequence;
-	rc = store_place_before(d->store, b, rows, n, &below, e);
+	for (size_t i = 0; i < l->n; i++)
+		rows[i] = l->ids[i].sequence;
+	rc = store_place_before(d->store, b, rows, l->n, &below, e);
 	free(rows);
 	if (rc < 0)
 		return -1;
@@ -118,14 +123,13 @@ first_to_read(struct doubt *d, const struct batch *b,
 	return 0;
 }
 
-/* The messages in doubt that are not searched for yet; sets *n. */
-static struct message_id *
-list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
+/* The caller frees its ids. */
+static struct id_list
+list_new(struct doubt *d, const struct batch *b, int64_t window_ms)
 {
-	struct message_id	*ids = xcalloc(b->n + 1, sizeof(*ids));
-	uint64_t		 ack;
+	struct id_list	 l = { xcalloc(b->n + 1, sizeof(*l.ids)), 0 };
+	uint64_t	 ack;
 
-	*n = 0;
 	for (size_t i = 0; i < b->n; i++) {
 		struct msg		*m = &b->msgs[i];
 		struct message_id	 id;
@@ -136,9 +140,9 @@ list_new(struct doubt *d, const struct batch *b, int64_t window_ms, size_t *n)
 		search_drop_older(&d->search, &id, clock_ms() - m->unsure_ms);
 		if (search_result(&d->search, id.sequence, &ack) ==
 		    FOUND_NOT_SOUGHT)
-			ids[(*n)++] = id;
+			l.ids[l.n++] = id;
 	}
-	return ids;
+	return l;
 }
 
 /* Search for the messages that are not searched for yet. */
@@ -146,20 +150,19 @@ static int
 seek(struct doubt *d, const struct batch *b, const struct stream_state *st,
     struct err *e)
 {
-	size_t			 n;
-	struct message_id	*ids = list_new(d, b, st->window_ms, &n);
-	uint64_t		 from;
-	int			 rc = 0;
+	struct id_list	l = list_new(d, b, st->window_ms);
+	uint64_t	from;
+	int		rc = 0;
 
-	if (n > 0)
-		rc = first_to_read(d, b, ids, n, st, &from, e);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (!search_add(&d->search, &ids[i], from, st->last)) {
+	if (l.n > 0)
+		rc = first_to_read(d, b, &l, st, &from, e);
+	for (size_t i = 0; rc == 0 && i < l.n; i++)
+		if (!search_add(&d->search, &l.ids[i], from, st->last)) {
 			/* Other workers have most of them now: start over. */
 			search_clear(&d->search);
 			break;
 		}
-	free(ids);
+	free(l.ids);
 	return rc;
 }
 
@@ -204,6 +207,7 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 {
 	const struct conf	*c = d->conf;
 	const struct pub	*p = &d->relay->pub;
+	const struct pub_go_on	 keep_on = { go_on, d };
 	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
 				    c->publish.timeout_ms -
 				    CONF_CLAIM_MARGIN_MS - clock_ms();
@@ -220,7 +224,7 @@ look(struct doubt *d, struct batch *b, unsigned *found, struct err *e)
 	if (seek(d, b, &st, e) < 0)
 		return -1;
 	if (search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
-	    (left / 2 < TURN_MS ? left / 2 : TURN_MS), go_on, d, &why) < 0) {
+	    (left / 2 < TURN_MS ? left / 2 : TURN_MS), &keep_on, &why) < 0) {
 		fail(d, b, st.window_ms, &why);
 		return 0;
 	}

@@ -156,12 +156,21 @@ tell(struct recover *r, const struct recover_walk *w)
 		    "stream republish does it");
 }
 
+static struct stream_identity
+identity(const struct recover *r, const struct stream_state *st)
+{
+	return (struct stream_identity){ .name = r->conf->nats.stream,
+	    .server = st->server, .created = st->created,
+	    .prefix = r->relay->form.id_prefix };
+}
+
 static int
 end_check(struct recover *r, const struct stream_state *st, bool anew,
     struct err *e)
 {
-	if (store_check_end(r->store, r->conf->nats.stream, st->server,
-	    st->created, r->relay->form.id_prefix, anew, e) < 0)
+	struct stream_identity	id = identity(r, st);
+
+	if (store_check_end(r->store, &id, anew, e) < 0)
 		return -1;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
 	can_look(r);
@@ -176,20 +185,31 @@ drop_check(struct recover *r, const struct err *why, struct err *e)
 	return cannot_look(r, why);
 }
 
+/* An audit was not finished: the database or the broker failed. */
 static int
-find_some(struct recover *r, const struct stream_row *row, bool latest,
-    struct finding *f, bool *known, struct err *why, struct err *e)
+give_up(struct recover *r, enum walked walked, const struct err *why,
+    struct err *e)
 {
-	struct stream_state	 st;
-	struct acked		*rows;
-	size_t			 n;
+	if (walked == WALK_BROKEN)
+		return drop_check(r, why, e);
+	*e = *why;
+	return -1;
+}
 
-	if (store_some_acked(r->store, row->known_since, latest, SOME, &rows,
-	    &n, e) < 0)
-		return -1;
-	*known = recover_find(r, rows, n, &st, f, why);
-	free(rows);
-	return 0;
+static enum walked
+find_some(struct recover *r, const struct stream_row *row, bool latest,
+    struct finding *f, struct err *e)
+{
+	struct stream_state	st;
+	struct acked_list	l;
+	bool			known;
+
+	if (store_some_acked(r->store, row->known_since, latest, SOME, &l,
+	    e) < 0)
+		return WALK_NO_DB;
+	known = recover_find(r, &l, &st, f, e);
+	free(l.rows);
+	return known ? WALK_DONE : WALK_BROKEN;
 }
 
 /* True if the missed message is not among the lost ones of the walk. */
@@ -209,21 +229,19 @@ static enum walked
 walk_farther(struct recover *r, struct recover_walk *w,
     const struct stream_row *row, struct err *e)
 {
-	bool		older = misses_an_older(r, w);
-	struct finding	f = { .lost = w->dry || older };
-	char		from[STORE_TIME];
-	bool		known = true;
+	bool			older = misses_an_older(r, w);
+	struct finding		f = { .lost = w->dry || older };
+	struct store_period	all = { .until = row->since };
+	enum walked		walked = WALK_DONE;
 
 	if (!older && (w->lost == 0 || w->there > 0))
 		return WALK_DONE;
-	if (!f.lost && find_some(r, row, true, &f, &known, e, e) < 0)
-		return WALK_NO_DB;
-	if (!known)
-		return WALK_BROKEN;
 	if (!f.lost)
-		return WALK_DONE;
-	strlcpy(from, row->known_since, sizeof(from));
-	return recover_walk(r, w, from, row->since, e);
+		walked = find_some(r, row, true, &f, e);
+	if (walked != WALK_DONE || !f.lost)
+		return walked;
+	strlcpy(all.from, row->known_since, sizeof(all.from));
+	return recover_walk(r, w, &all, e);
 }
 
 static int
@@ -231,24 +249,17 @@ check_rows(struct recover *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
 {
 	struct recover_walk	w = { .created = st->created };
+	struct store_period	in_doubt = { .until = until };
 	struct err		why;
-	char			from[STORE_TIME];
 	enum walked		walked;
 
 	w.dry = r->conf->nats.recover == RECOVER_REPORT;
-	strlcpy(from, row->since, sizeof(from));
-	walked = recover_walk(r, &w, from, until, &why);
+	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
+	walked = recover_walk(r, &w, &in_doubt, &why);
 	if (walked == WALK_DONE)
 		walked = walk_farther(r, &w, row, &why);
-	switch (walked) {
-	case WALK_NO_DB:
-		*e = why;
-		return -1;
-	case WALK_BROKEN:
-		return drop_check(r, &why, e);
-	case WALK_DONE:
-		break;
-	}
+	if (walked != WALK_DONE)
+		return give_up(r, walked, &why, e);
 	tell(r, &w);
 	/* Messages that were reported and stay lost are not reported again. */
 	return end_check(r, st, w.dry && w.lost > 0, e);
@@ -259,35 +270,33 @@ check_rows(struct recover *r, struct stream_row *row, const char *until,
  * backup.  But a backup has older messages and lacks newer ones; a new stream
  * has newer messages and lacks older ones.
  */
-static int
-is_made_anew(struct recover *r, const struct stream_row *row, bool *known,
-    bool *anew, struct err *why, struct err *e)
+static enum walked
+is_made_anew(struct recover *r, const struct stream_row *row, bool *anew,
+    struct err *e)
 {
 	struct finding	f = { 0 };
+	enum walked	walked = find_some(r, row, false, &f, e);
 
-	if (find_some(r, row, false, &f, known, why, e) < 0 || (*known &&
-	    find_some(r, row, true, &f, known, why, e) < 0))
-		return -1;
-	*anew = *known && f.lost && !f.back;
+	if (walked == WALK_DONE)
+		walked = find_some(r, row, true, &f, e);
+	*anew = walked == WALK_DONE && f.lost && !f.back;
 	if (*anew)
 		sound(r, "was made anew: what was delivered before is not in "
 		    "it; nothing is sent again by itself, outboxctl "
 		    "stream republish does it");
-	return 0;
+	return walked;
 }
 
-/* -1: the database failed; known: the broker gave an answer. */
-static int
+static enum walked
 compare_created(struct recover *r, struct stream_row *row,
-    const struct stream_state *st, bool *known, bool *anew, struct err *why,
-    struct err *e)
+    const struct stream_state *st, bool *anew, struct err *e)
 {
 	if (row->fresh || row->created[0] == '\0' ||
 	    strcmp(row->created, st->created) == 0)
-		return 0;
+		return WALK_DONE;
 	/* A restored backup may be older than the last audit. */
 	strlcpy(row->since, row->known_since, sizeof(row->since));
-	return is_made_anew(r, row, known, anew, why, e);
+	return is_made_anew(r, row, anew, e);
 }
 
 /*
@@ -318,7 +327,8 @@ check_stream(struct recover *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
 {
 	struct err	why;
-	bool		known = true, anew = row->fresh;
+	enum walked	walked;
+	bool		anew = row->fresh;
 
 	/* Only the database was to be compared. */
 	if (is_checked(row, st) && r->missed == 0) {
@@ -326,10 +336,9 @@ check_stream(struct recover *r, struct stream_row *row, const char *until,
 		return store_check_drop(r->store, r->conf->nats.stream, e);
 	}
 	watch_beginning(r, row, st);
-	if (compare_created(r, row, st, &known, &anew, &why, e) < 0)
-		return -1;
-	if (!known)
-		return drop_check(r, &why, e);
+	walked = compare_created(r, row, st, &anew, &why);
+	if (walked != WALK_DONE)
+		return give_up(r, walked, &why, e);
 	return anew ? end_check(r, st, true, e) :
 	    check_rows(r, row, until, st, e);
 }
@@ -342,6 +351,8 @@ check(struct recover *r, struct err *e)
 	struct stream_row	 row;
 	struct err		 why;
 	char			 until[STORE_TIME];
+	struct stream_identity	 id;
+	enum walked		 walked;
 
 	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
 	r->first_known = 0;
@@ -349,20 +360,15 @@ check(struct recover *r, struct err *e)
 		return -1;
 	if (!recover_state(r, &st, &why))
 		return drop_check(r, &why, e);
+	id = identity(r, &st);
 	/* Another worker may have audited in the meantime. */
-	if (store_stream(r->store, r->conf->nats.stream, st.server,
-	    r->relay->form.id_prefix, &row, e) < 0)
+	if (store_stream(r->store, &id, &row, e) < 0)
 		return -1;
 	if (r->compare) {
-		switch (recover_tail(r, &row, &st, &why)) {
-		case WALK_NO_DB:
-			*e = why;
-			return -1;
-		case WALK_BROKEN:
-			return drop_check(r, &why, e);
-		case WALK_DONE:
-			r->compare = false;
-		}
+		walked = recover_tail(r, &row, &st, &why);
+		if (walked != WALK_DONE)
+			return give_up(r, walked, &why, e);
+		r->compare = false;
 	}
 	return check_stream(r, &row, until, &st, e);
 }
@@ -400,11 +406,11 @@ look_for_emptiness(struct recover *r, const struct stream_state *st,
 }
 
 static struct acked
-highest(const struct acked *rows, size_t n, struct acked best)
+highest(const struct acked_list *l, struct acked best)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].ack > best.ack)
-			best = rows[i];
+	for (size_t i = 0; i < l->n; i++)
+		if (l->rows[i].ack > best.ack)
+			best = l->rows[i];
 	return best;
 }
 
@@ -413,17 +419,15 @@ static int
 find_top(struct recover *r, const struct stream_row *row, bool first,
     struct acked *top, struct err *e)
 {
-	struct acked	*rows;
-	size_t		 n;
+	struct acked_list	l;
 
 	*top = r->relay->top;
 	if (!first)
 		return 0;
-	if (store_some_acked(r->store, row->known_since, true, SOME, &rows, &n,
-	    e) < 0)
+	if (store_some_acked(r->store, row->known_since, true, SOME, &l, e) < 0)
 		return -1;
-	*top = highest(rows, n, *top);
-	free(rows);
+	*top = highest(&l, *top);
+	free(l.rows);
 	return 0;
 }
 
@@ -434,6 +438,7 @@ look_shortly(struct recover *r, const struct stream_row *row,
 {
 	struct stream_state	st;
 	struct acked		top;
+	struct acked_list	only = { &top, 1 };
 	struct err		why;
 	struct finding		f = { 0 };
 	bool			lost;
@@ -441,7 +446,7 @@ look_shortly(struct recover *r, const struct stream_row *row,
 	if (find_top(r, row, first, &top, e) < 0)
 		return -1;
 	if (top.ack != 0) {
-		if (!recover_find(r, &top, 1, &st, &f, &why))
+		if (!recover_find(r, &only, &st, &f, &why))
 			return cannot_look(r, &why);
 		lost = f.lost;
 		/* Another worker's audit may have dealt with it. */
@@ -557,6 +562,7 @@ recover_round(struct recover *r, bool first, struct err *e)
 {
 	struct stream_state	st;
 	struct stream_row	row;
+	struct stream_identity	id;
 	struct err		why;
 
 	r->relay->watch = is_on(r);
@@ -566,8 +572,8 @@ recover_round(struct recover *r, bool first, struct err *e)
 	r->missed = r->first_known = 0;
 	if (!recover_state(r, &st, &why))
 		return cannot_look(r, &why);
-	if (store_stream(r->store, r->conf->nats.stream, st.server,
-	    r->relay->form.id_prefix, &row, e) < 0)
+	id = identity(r, &st);
+	if (store_stream(r->store, &id, &row, e) < 0)
 		return -1;
 	if (watch_database(r, &row, e) < 0)
 		return -1;

@@ -87,7 +87,7 @@ enum fate { FATE_THERE, FATE_LOST, FATE_REMOVED };
 enum fate recover_judge(const struct stream_state *, const struct acked *,
 	    const struct place *);
 
-/* A walk over rows that were delivered after from, and not after until. */
+/* A walk over rows that were delivered in a period, and what it found. */
 struct recover_walk {
 	bool		 all;		/* also rows of unknown sequence */
 	bool		 absent;	/* removed messages count as lost */
@@ -100,12 +100,15 @@ struct recover_walk {
 	bool		 expires;	/* it may be empty by design */
 };
 
-enum walked { WALK_DONE, WALK_BROKEN, WALK_NO_DB };
+/* How a walk ended; e says why it was not finished. */
+enum walked {
+	WALK_DONE,
+	WALK_BROKEN,	/* the broker failed, or the owner wants to end */
+	WALK_NO_DB
+};
 
-/*
- * Moves from on.  WALK_BROKEN: the broker failed, or the owner wants to end.
- */
+/* Moves the beginning of the period on. */
 enum walked recover_walk(struct recover *, struct recover_walk *,
-	    char from[STORE_TIME], const char *until, struct err *);
+	    struct store_period *, struct err *);
 
 #endif

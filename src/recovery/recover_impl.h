@@ -14,11 +14,12 @@ struct finding {
 bool	recover_state(struct recover *, struct stream_state *, struct err *);
 
 /* Add the fates of these rows.  false: no answer. */
-bool	recover_find(struct recover *, const struct acked *, size_t n,
+bool	recover_find(struct recover *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
 
-/* The go_on of look-ups: calls keep, and renews the right to audit. */
-bool	recover_go_on(void *recover);
+/* As pub.h has it; meanwhile calls keep, and renews the right to audit. */
+int	recover_look_up(struct recover *, struct place *, size_t n,
+	    struct err *);
 
 /*
  * Compare the messages since the last good audit with the events, and record

@@ -104,10 +104,7 @@ static enum walked
 walk_slice(struct recover *r, struct slice *s, struct tail *t,
     uint64_t *found, struct err *e)
 {
-	struct pub	*p = &r->relay->pub;
-
-	if (p->ops->look_up(p->arg, r->relay->form.id_prefix, s->places, s->n,
-	    recover_go_on, r, e) < 0)
+	if (recover_look_up(r, s->places, s->n, e) < 0)
 		return WALK_BROKEN;
 	list_ours(s);
 	if (store_match(r->store, s->ours, s->nours, s->matches, e) < 0)

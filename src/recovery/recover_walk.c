@@ -48,8 +48,8 @@ recover_judge(const struct stream_state *st, const struct acked *row,
  * Calls the relay's keep, and renews the right to audit.  An error of the
  * renewal shows in the next statement.
  */
-bool
-recover_go_on(void *arg)
+static bool
+go_on(void *arg)
 {
 	struct recover	*r = arg;
 	int64_t		 now = clock_ms();
@@ -64,22 +64,32 @@ recover_go_on(void *arg)
 	return true;
 }
 
+int
+recover_look_up(struct recover *r, struct place *places, size_t n,
+    struct err *e)
+{
+	const struct pub	*p = &r->relay->pub;
+	const struct pub_go_on	 keep_on = { go_on, r };
+
+	return p->ops->look_up(p->arg, r->relay->form.id_prefix, places, n,
+	    &keep_on, e);
+}
+
 /*
  * Look up the places of these rows; the caller frees the result.  The state is
  * read afterwards: a message that a limit removed meanwhile is below its
  * first.  NULL: no answer.
  */
 static struct place *
-look_up(struct recover *r, const struct acked *rows, size_t n,
+look_up(struct recover *r, const struct acked_list *l,
     struct stream_state *st, struct err *e)
 {
-	struct pub	*p = &r->relay->pub;
-	struct place	*places = xcalloc(n + 1, sizeof(*places));
+	struct place	*places = xcalloc(l->n + 1, sizeof(*places));
 
-	for (size_t i = 0; i < n; i++)
-		places[i].sequence = rows[i].ack;
-	if (p->ops->look_up(p->arg, r->relay->form.id_prefix, places, n,
-	    recover_go_on, r, e) == 0 && recover_state(r, st, e))
+	for (size_t i = 0; i < l->n; i++)
+		places[i].sequence = l->rows[i].ack;
+	if (recover_look_up(r, places, l->n, e) == 0 &&
+	    recover_state(r, st, e))
 		return places;
 	free(places);
 	return NULL;
@@ -94,28 +104,30 @@ note_fate(struct finding *f, enum fate fate)
 }
 
 bool
-recover_find(struct recover *r, const struct acked *rows, size_t n,
+recover_find(struct recover *r, const struct acked_list *l,
     struct stream_state *st, struct finding *f, struct err *e)
 {
-	struct place	*places = look_up(r, rows, n, st, e);
+	struct place	*places = look_up(r, l, st, e);
 
 	if (places == NULL)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		note_fate(f, recover_judge(st, &rows[i], &places[i]));
+	for (size_t i = 0; i < l->n; i++)
+		note_fate(f, recover_judge(st, &l->rows[i], &places[i]));
 	free(places);
 	return true;
 }
 
-static size_t
+/* Takes rows that are not lost out of the list. */
+static void
 pick_lost(struct recover_walk *w, const struct stream_state *st,
-    struct acked *rows, const struct place *places, size_t n)
+    struct acked_list *l, const struct place *places)
 {
-	size_t	nlost = 0;
+	const struct acked	*rows = l->rows;
+	size_t			 nlost = 0;
 
 	w->empty = st->messages == 0;
 	w->expires = st->expires || st->forgets;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < l->n; i++) {
 		enum fate fate = recover_judge(st, &rows[i], &places[i]);
 
 		w->there += fate == FATE_THERE;
@@ -127,20 +139,20 @@ pick_lost(struct recover_walk *w, const struct stream_state *st,
 			w->low = rows[i].ack;
 		if (rows[i].ack > w->high)
 			w->high = rows[i].ack;
-		rows[nlost++] = rows[i];
+		l->rows[nlost++] = rows[i];
 	}
-	return nlost;
+	l->n = nlost;
 }
 
 static int
-reset(struct recover *r, struct recover_walk *w, const struct acked *rows,
-    size_t n, struct err *e)
+reset(struct recover *r, struct recover_walk *w, const struct acked_list *l,
+    struct err *e)
 {
 	uint64_t	changed;
 
-	for (size_t i = 0; i < n && !w->dry; i += SLICE) {
-		if (store_reset(r->store, rows + i, n - i < SLICE ? n - i :
-		    SLICE, &changed, e) < 0)
+	for (size_t i = 0; i < l->n && !w->dry; i += SLICE) {
+		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
+		    l->n - i : SLICE, &changed, e) < 0)
 			return -1;
 		w->reset += changed;
 		r->recovered += changed;
@@ -161,39 +173,38 @@ is_another(const struct recover_walk *w, const struct stream_state *st,
 	return another;
 }
 
-/* Walk one slice; moves from on. */
+/* Walk one slice; moves the beginning of the period on. */
 static enum walked
-walk_slice(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
-    const char *until, struct err *e)
+walk_slice(struct recover *r, struct recover_walk *w, struct store_period *p,
+    struct err *e)
 {
-	struct acked		*rows;
+	struct acked_list	 l;
 	struct stream_state	 st;
 	struct place		*places;
-	size_t			 n;
 	int			 rc;
 
-	if (store_acked(r->store, from, until, w->all, SLICE, &rows, &n,
-	    e) < 0)
+	if (store_acked(r->store, p, w->all, SLICE, &l, e) < 0)
 		return WALK_NO_DB;
-	places = look_up(r, rows, n, &st, e);
+	places = look_up(r, &l, &st, e);
 	if (places == NULL || is_another(w, &st, e)) {
 		free(places);
-		free(rows);
+		free(l.rows);
 		return WALK_BROKEN;
 	}
-	rc = reset(r, w, rows, pick_lost(w, &st, rows, places, n), e);
+	pick_lost(w, &st, &l, places);
+	rc = reset(r, w, &l, e);
 	free(places);
-	free(rows);
+	free(l.rows);
 	return rc < 0 ? WALK_NO_DB : WALK_DONE;
 }
 
 enum walked
-recover_walk(struct recover *r, struct recover_walk *w, char from[STORE_TIME],
-    const char *until, struct err *e)
+recover_walk(struct recover *r, struct recover_walk *w, struct store_period *p,
+    struct err *e)
 {
 	enum walked	walked = WALK_DONE;
 
-	while (walked == WALK_DONE && strcmp(from, until) < 0)
-		walked = walk_slice(r, w, from, until, e);
+	while (walked == WALK_DONE && strcmp(p->from, p->until) < 0)
+		walked = walk_slice(r, w, p, e);
 	return walked;
 }

@@ -132,7 +132,7 @@ fit_slice(struct search *s, int64_t took)
 
 static int
 read_slice(struct search *s, const struct pub *p, const char *prefix,
-    uint64_t last, bool (*go_on)(void *), void *arg, struct err *e)
+    uint64_t last, const struct pub_go_on *go_on, struct err *e)
 {
 	size_t		 n = last - s->next < s->slice ?
 			    (size_t)(last - s->next) + 1 : s->slice;
@@ -142,7 +142,7 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 
 	for (size_t i = 0; i < n; i++)
 		places[i].sequence = s->next + i;
-	rc = p->ops->look_up(p->arg, prefix, places, n, go_on, arg, e);
+	rc = p->ops->look_up(p->arg, prefix, places, n, go_on, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		note(s, &places[i]);
 	if (rc == 0)
@@ -154,7 +154,7 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 
 int
 search_run(struct search *s, const struct pub *p, const char *prefix,
-    int64_t end, bool (*go_on)(void *), void *arg, struct err *e)
+    int64_t end, const struct pub_go_on *go_on, struct err *e)
 {
 	uint64_t	last;
 
@@ -162,7 +162,7 @@ search_run(struct search *s, const struct pub *p, const char *prefix,
 		s->slice = SLICE_MIN;
 	while ((last = last_wanted(s)) >= s->next && last > 0 &&
 	    clock_ms() < end)
-		if (read_slice(s, p, prefix, last, go_on, arg, e) < 0)
+		if (read_slice(s, p, prefix, last, go_on, e) < 0)
 			return -1;
 	return 0;
 }

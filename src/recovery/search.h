@@ -49,7 +49,7 @@ bool	search_add(struct search *, const struct message_id *, uint64_t from,
 
 /* Read on until all are decided or clock_ms() is end; -1 as in look_up. */
 int	search_run(struct search *, const struct pub *, const char *prefix,
-	    int64_t end, bool (*go_on)(void *), void *, struct err *);
+	    int64_t end, const struct pub_go_on *, struct err *);
 
 /* The result for a row; if it is there, *ack is its sequence. */
 enum found search_result(const struct search *, uint64_t row, uint64_t *ack);

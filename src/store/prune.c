@@ -34,41 +34,41 @@ prune_limits(struct store *s, const char *cutoff, int64_t dead_days,
 }
 
 int
-prune_slice(struct store *s, char from[STORE_TIME], const char *until,
-    uint64_t *n, uint64_t *highest, struct err *e)
+prune_slice(struct store *s, struct store_period *p, uint64_t *n,
+    uint64_t *highest, struct err *e)
 {
 	struct db_rows	*rows;
 	char		 end[STORE_TIME];
 
-	if (store_delivered_end(s, from, until, PRUNE_SLICE, end, e) < 0)
+	if (store_delivered_end(s, p, PRUNE_SLICE, end, e) < 0)
 		return -1;
 	store_sql(s, "SELECT COUNT(*), MAX(global_sequence)");
-	store_put_delivered(s, from, end);
+	store_put_delivered(s, p->from, end);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	db_next(rows);
 	*n = db_u64(rows, 0);
 	*highest = db_u64(rows, 1);
 	db_rows_free(rows);
-	strlcpy(from, end, STORE_TIME);
+	strlcpy(p->from, end, STORE_TIME);
 	return 0;
 }
 
 int
-prune_find(struct store *s, char from[STORE_TIME], const char *until,
-    size_t max, uint64_t *list, size_t *n, struct err *e)
+prune_find(struct store *s, struct store_period *p, size_t max,
+    uint64_t *list, size_t *n, struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT global_sequence, "
 	    "CAST(published_at - INTERVAL 1 MICROSECOND AS DATETIME(6))");
-	store_put_delivered(s, from, until);
+	store_put_delivered(s, p->from, p->until);
 	store_putf(s, " ORDER BY published_at LIMIT %zu", max);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows); (*n)++) {
 		list[*n] = db_u64(rows, 0);
-		strlcpy(from, db_text(rows, 1), STORE_TIME);
+		strlcpy(p->from, db_text(rows, 1), STORE_TIME);
 	}
 	db_rows_free(rows);
 	return 0;
@@ -89,8 +89,7 @@ prune_delete(struct store *s, const uint64_t *list, size_t n,
  */
 int
 prune_find_dead(struct store *s, uint64_t horizon, const char *until,
-    size_t max, uint64_t *after, uint64_t *list, size_t *n, size_t *looked,
-    struct err *e)
+    struct prune_page *p, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -100,14 +99,14 @@ prune_find_dead(struct store *s, uint64_t horizon, const char *until,
 	store_put_text(s, until);
 	store_put(s, ") FROM {dead} WHERE global_sequence > ");
 	store_putf(s, "%llu ORDER BY global_sequence LIMIT %zu",
-	    (unsigned long long)*after, max);
+	    (unsigned long long)p->after, p->max);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
-	*looked = db_nrows(rows);
-	for (*n = 0; db_next(rows); ) {
-		*after = db_u64(rows, 0);
+	p->looked = db_nrows(rows);
+	for (p->n = 0; db_next(rows); ) {
+		p->after = db_u64(rows, 0);
 		if (db_u64(rows, 1) != 0)
-			list[(*n)++] = *after;
+			p->list[p->n++] = p->after;
 	}
 	db_rows_free(rows);
 	return 0;

@@ -33,31 +33,38 @@ int	prune_limits(struct store *, const char *cutoff, int64_t dead_days,
 	    struct prune_limits *, struct err *);
 
 /*
- * Count the first PRUNE_SLICE rows delivered after from and up to until;
- * *highest is their highest sequence, 0 if there is none.  from advances to the
- * end of the slice, which is until after the last one.
+ * Count the first PRUNE_SLICE rows delivered in the period; *highest is their
+ * highest sequence, 0 if there is none.  from advances to the end of the slice,
+ * which is until after the last one.
  */
-int	prune_slice(struct store *, char from[STORE_TIME], const char *until,
-	    uint64_t *n, uint64_t *highest, struct err *);
+int	prune_slice(struct store *, struct store_period *, uint64_t *n,
+	    uint64_t *highest, struct err *);
 
 /*
  * List the first max of those rows; from advances to just before the last one.
  */
-int	prune_find(struct store *, char from[STORE_TIME], const char *until,
-	    size_t max, uint64_t *list, size_t *n, struct err *);
+int	prune_find(struct store *, struct store_period *, size_t max,
+	    uint64_t *list, size_t *n, struct err *);
 
 /* Delete those that are still delivered; others may wait again by now. */
 int	prune_delete(struct store *, const uint64_t *list, size_t n,
 	    const char *until, uint64_t *deleted, struct err *);
 
+/* Dead letters in sequence order, a page at a time. */
+struct prune_page {
+	uint64_t	 after;		/* the last one read; advances */
+	size_t		 max;		/* how many to read */
+	size_t		 looked;	/* how many there were */
+	uint64_t	*list;		/* to be deleted; space for max */
+	size_t		 n;
+};
+
 /*
- * Read the next max dead letters after *after, which advances; *looked is how
- * many there were.  Lists those that died up to until (NULL: none), and marks
- * up to horizon, the watermark as it will be.
+ * Read the next page.  Lists those that died up to until (NULL: none), and
+ * marks up to horizon, the watermark as it will be.
  */
 int	prune_find_dead(struct store *, uint64_t horizon, const char *until,
-	    size_t max, uint64_t *after, uint64_t *list, size_t *n,
-	    size_t *looked, struct err *);
+	    struct prune_page *, struct err *);
 
 /*
  * How many old row versions the server still keeps.  If the account may not see

@@ -547,13 +547,21 @@ struct stream_row {
 	uint64_t	first;		/* the stream's first one then */
 };
 
+/* Which stream it is, as the broker and the configuration have it; borrowed. */
+struct stream_identity {
+	const char	*name;
+	const char	*server;	/* its id, of this start */
+	const char	*created;	/* when it was made */
+	const char	*prefix;	/* of our message ids in it */
+};
+
 /*
  * Read the stream's row, or insert it.  It is fresh if message ids had another
  * prefix, or another stream was in use since the last check: delivered rows
  * cannot be told from lost ones then.
  */
-int	store_stream(struct store *, const char *name, const char *server,
-	    const char *prefix, struct stream_row *, struct err *);
+int	store_stream(struct store *, const struct stream_identity *,
+	    struct stream_row *, struct err *);
 
 /*
  * Take or keep the role of the stream's checker, for worker.lease_ttl.  *taken
@@ -570,8 +578,8 @@ int	store_check_drop(struct store *, const char *name, struct err *);
  * Record a finished check, if this worker is still the checker.  anew: rows
  * delivered before the check began are not expected in the stream.
  */
-int	store_check_end(struct store *, const char *name, const char *server,
-	    const char *created, const char *prefix, bool anew, struct err *);
+int	store_check_end(struct store *, const struct stream_identity *,
+	    bool anew, struct err *);
 
 /*
  * Record that a short check has found nothing wrong.  first is the stream's
@@ -592,21 +600,34 @@ int	store_needed_since(struct store *, char since[STORE_TIME],
 int	store_now(struct store *, char now[STORE_TIME], struct err *);
 
 /*
- * Read about max rows that were delivered after from and up to until, in
- * sequence order; rows of one moment stay together.  Rows without a stream
- * sequence come only if all is set.  from advances; at the end it equals until,
- * and *n is 0.  The caller frees *rows.
+ * When rows were delivered: after from and up to until, which is borrowed.
+ * Functions that read a slice of the rows advance from to its end.
  */
-int	store_acked(struct store *, char from[STORE_TIME], const char *until,
-	    bool all, size_t max, struct acked **rows, size_t *n,
-	    struct err *);
+struct store_period {
+	char		 from[STORE_TIME];
+	const char	*until;
+};
+
+struct acked_list {
+	struct acked	*rows;		/* the caller frees them */
+	size_t		 n;
+};
+
+/*
+ * Read about the first max rows that were delivered in the period, in sequence
+ * order; rows of one moment stay together.  Rows without a stream sequence come
+ * only if all is set.  from advances; at the end it equals until, and the list
+ * is empty.
+ */
+int	store_acked(struct store *, struct store_period *, bool all, size_t max,
+	    struct acked_list *, struct err *);
 
 /*
  * Read the latest or the oldest max rows delivered after since, older ones
  * first; those without a stream sequence are left out.
  */
 int	store_some_acked(struct store *, const char *since, bool latest,
-	    size_t max, struct acked **rows, size_t *n, struct err *);
+	    size_t max, struct acked_list *, struct err *);
 
 /* Is this row still delivered with this stream sequence? */
 int	store_is_acked(struct store *, const struct acked *, bool *is,

@@ -48,13 +48,12 @@ exec_named(struct store *s, const char *name, const char *and,
 }
 
 static struct db_rows *
-query_stream(struct store *s, const char *name, const char *server,
-    const char *prefix, struct err *e)
+query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 {
 	store_sql(s, "SELECT s.created, FIND_IN_SET(");
-	put_text(s, server);
+	put_text(s, id->server);
 	buf_str(&s->sql, ", s.servers) > 0, s.prefix <> '' AND s.prefix <> ");
-	put_text(s, prefix);
+	put_text(s, id->prefix);
 	/* Rows delivered to another stream since are not in this one. */
 	store_put(s, " OR EXISTS (SELECT 1 FROM {streams} AS o "
 	    "WHERE o.name <> s.name AND o.checked_at > "
@@ -64,7 +63,7 @@ query_stream(struct store *s, const char *name, const char *server,
 	buf_str(&s->sql, store_has_timeline(s) ? "s.tail_sequence, s.tail_at, "
 	    "s.first_sequence " : "NULL, NULL, NULL ");
 	store_put(s, "FROM {streams} AS s WHERE s.name = ");
-	put_text(s, name);
+	put_text(s, id->name);
 	return store_query(s, "stream", e);
 }
 
@@ -96,22 +95,22 @@ read_stream(struct db_rows *rows, struct stream_row *r)
 }
 
 int
-store_stream(struct store *s, const char *name, const char *server,
-    const char *prefix, struct stream_row *r, struct err *e)
+store_stream(struct store *s, const struct stream_identity *id,
+    struct stream_row *r, struct err *e)
 {
 	struct db_rows	*rows;
 	bool		 found = false;
 
 	for (int i = 0; i < 2 && !found; i++) {
-		if (i > 0 && insert_stream(s, name, e) < 0)
+		if (i > 0 && insert_stream(s, id->name, e) < 0)
 			return -1;
-		rows = query_stream(s, name, server, prefix, e);
-		if (rows == NULL)
+		if ((rows = query_stream(s, id, e)) == NULL)
 			return -1;
 		found = read_stream(rows, r);
 		db_rows_free(rows);
 	}
-	return found ? 0 : err_set(e, "stream: row %s is not to be had", name);
+	return found ? 0 : err_set(e, "stream: row %s is not to be had",
+	    id->name);
 }
 
 int
@@ -149,25 +148,25 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 }
 
 int
-store_check_end(struct store *s, const char *name, const char *server,
-    const char *created, const char *prefix, bool anew, struct err *e)
+store_check_end(struct store *s, const struct stream_identity *id, bool anew,
+    struct err *e)
 {
 	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
 	    "IF(FIND_IN_SET(");
-	put_text(s, server);
+	put_text(s, id->server);
 	buf_str(&s->sql, ", servers), servers, TRIM(TRAILING ',' FROM "
 	    "CONCAT(");
-	put_text(s, server);
+	put_text(s, id->server);
 	buf_str(&s->sql, ", ',', SUBSTRING_INDEX(servers, ',', 7)))), "
 	    "created = ");
-	put_text(s, created);
+	put_text(s, id->created);
 	buf_str(&s->sql, ", prefix = ");
-	put_text(s, prefix);
+	put_text(s, id->prefix);
 	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
-	return exec_named(s, name, " AND checker = {me}", NULL, e);
+	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
 }
 
 int
@@ -237,17 +236,17 @@ store_put_delivered(struct store *s, const char *from, const char *until)
 }
 
 int
-store_delivered_end(struct store *s, const char *from, const char *until,
-    size_t max, char end[STORE_TIME], struct err *e)
+store_delivered_end(struct store *s, const struct store_period *p, size_t max,
+    char end[STORE_TIME], struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT published_at");
-	store_put_delivered(s, from, until);
+	store_put_delivered(s, p->from, p->until);
 	buf_printf(&s->sql, " ORDER BY published_at LIMIT %zu, 1", max - 1);
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
-	strlcpy(end, db_next(rows) ? db_text(rows, 0) : until, STORE_TIME);
+	strlcpy(end, db_next(rows) ? db_text(rows, 0) : p->until, STORE_TIME);
 	db_rows_free(rows);
 	return 0;
 }
@@ -278,35 +277,35 @@ read_one_acked(struct acked *a, const struct db_rows *rows)
 }
 
 static int
-read_acked(struct store *s, struct acked **out, size_t *n, struct err *e)
+read_acked(struct store *s, struct acked_list *l, struct err *e)
 {
 	struct db_rows	*rows;
 
 	if ((rows = store_query(s, "delivered", e)) == NULL)
 		return -1;
-	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
-	for (*n = 0; db_next(rows); (*n)++)
-		read_one_acked(&(*out)[*n], rows);
+	l->rows = xcalloc(db_nrows(rows) + 1, sizeof(*l->rows));
+	for (l->n = 0; db_next(rows); l->n++)
+		read_one_acked(&l->rows[l->n], rows);
 	db_rows_free(rows);
 	return 0;
 }
 
 int
-store_acked(struct store *s, char from[STORE_TIME], const char *until,
-    bool all, size_t max, struct acked **rows, size_t *n, struct err *e)
+store_acked(struct store *s, struct store_period *p, bool all, size_t max,
+    struct acked_list *l, struct err *e)
 {
 	char	end[STORE_TIME];
 
-	if (store_delivered_end(s, from, until, max, end, e) < 0)
+	if (store_delivered_end(s, p, max, end, e) < 0)
 		return -1;
 	store_sql(s, "SELECT ");
 	put_acked(s);
-	store_put_delivered(s, from, end);
+	store_put_delivered(s, p->from, end);
 	buf_str(&s->sql, all ? "" : " AND ack_sequence IS NOT NULL");
 	buf_str(&s->sql, " ORDER BY global_sequence");
-	if (read_acked(s, rows, n, e) < 0)
+	if (read_acked(s, l, e) < 0)
 		return -1;
-	strlcpy(from, end, STORE_TIME);
+	strlcpy(p->from, end, STORE_TIME);
 	return 0;
 }
 
@@ -329,7 +328,7 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 
 int
 store_some_acked(struct store *s, const char *since, bool latest, size_t max,
-    struct acked **rows, size_t *n, struct err *e)
+    struct acked_list *l, struct err *e)
 {
 	size_t	known = 0;
 
@@ -340,12 +339,12 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
 	    "ORDER BY published_at, ack_sequence DESC",
 	    latest ? "DESC" : "ASC", max);
-	if (read_acked(s, rows, n, e) < 0)
+	if (read_acked(s, l, e) < 0)
 		return -1;
-	for (size_t i = 0; i < *n; i++)
-		if ((*rows)[i].ack != 0)
-			(*rows)[known++] = (*rows)[i];
-	*n = known;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->rows[i].ack != 0)
+			l->rows[known++] = l->rows[i];
+	l->n = known;
 	return 0;
 }
 

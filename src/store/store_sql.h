@@ -110,12 +110,11 @@ void	store_put_delivered(struct store *, const char *from,
 void	store_put_pattern(struct store *, const char *);
 
 /*
- * When the last of the first max of those rows was delivered; until, if there
- * are fewer.
+ * When the last of the first max rows of the period was delivered; until, if
+ * there are fewer.
  */
-int	store_delivered_end(struct store *, const char *from,
-	    const char *until, size_t max, char end[STORE_TIME],
-	    struct err *);
+int	store_delivered_end(struct store *, const struct store_period *,
+	    size_t max, char end[STORE_TIME], struct err *);
 
 /* Send it; what names it in an error. *matched may be NULL, see db_exec. */
 int	store_exec(struct store *, const char *what, uint64_t *matched,

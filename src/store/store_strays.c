@@ -79,8 +79,14 @@ put_is_stray(struct store *s, const struct stray *x)
 	buf_str(&s->sql, ")");
 }
 
+/* Rows under the label, as many as one transaction moves. */
+struct piece {
+	uint64_t	*list;		/* sequences */
+	size_t		 n;
+};
+
 static int
-list_rows(struct store *s, const struct stray *x, uint64_t **list, size_t *n,
+list_rows(struct store *s, const struct stray *x, struct piece *p,
     struct err *e)
 {
 	struct db_rows	*rows;
@@ -91,17 +97,17 @@ list_rows(struct store *s, const struct stray *x, uint64_t **list, size_t *n,
 	buf_printf(&s->sql, " ORDER BY o.global_sequence LIMIT %d", MOVE_MAX);
 	if ((rows = store_query(s, "strays", e)) == NULL)
 		return -1;
-	*list = xcalloc(db_nrows(rows) + 1, sizeof(**list));
-	for (*n = 0; db_next(rows); )
-		(*list)[(*n)++] = db_u64(rows, 0);
+	p->list = xcalloc(db_nrows(rows) + 1, sizeof(*p->list));
+	while (db_next(rows))
+		p->list[p->n++] = db_u64(rows, 0);
 	db_rows_free(rows);
 	return 0;
 }
 
 /* The label of the key, by the present count; the old one is not served. */
 static int
-relabel(struct store *s, const struct stray *x, const struct counts *c,
-    const uint64_t *list, size_t n, uint64_t *moved, struct err *e)
+relabel(struct store *s, const struct stray *x, const struct piece *p,
+    const struct counts *c, uint64_t *moved, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
@@ -113,14 +119,14 @@ relabel(struct store *s, const struct stray *x, const struct counts *c,
 		    "NOW(6), '" STORE_EVER "', p.unsure_since)) "
 		    "FROM {partitions} AS p)), o.unsure_since)");
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
-	store_put_list(s, list, n);
+	store_put_list(s, p->list, p->n);
 	buf_str(&s->sql, ") AND ");
 	put_is_stray(s, x);
 	if (store_exec(s, "strays", moved, e) < 0)
 		return -1;
 	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
 	    "FROM {outbox} WHERE global_sequence IN (");
-	store_put_list(s, list, n);
+	store_put_list(s, p->list, p->n);
 	buf_str(&s->sql, ")");
 	return store_bump_selected(s, "strays", e);
 }
@@ -129,20 +135,19 @@ static int
 move_some(struct store *s, const struct stray *x, uint64_t *moved,
     struct err *e)
 {
-	struct counts	 c;
-	uint64_t	*list = NULL;
-	size_t		 n = 0;
-	int		 rc;
+	struct counts	c;
+	struct piece	p = { .list = NULL };
+	int		rc;
 
 	*moved = 0;
 	if (store_begin(s, e) < 0)
 		return -1;
 	rc = store_hold_counts(s, &c, e);
 	if (rc == 0)
-		rc = list_rows(s, x, &list, &n, e);
-	if (rc == 0 && n > 0)
-		rc = relabel(s, x, &c, list, n, moved, e);
-	free(list);
+		rc = list_rows(s, x, &p, e);
+	if (rc == 0 && p.n > 0)
+		rc = relabel(s, x, &p, &c, moved, e);
+	free(p.list);
 	if ((rc = store_end(s, rc, e)) < 0)
 		*moved = 0;
 	return rc;

@@ -106,9 +106,9 @@ put_filter(const struct sweep *w)
 	}
 }
 
-/* Of the events above low and up to high, the first ones or the last ones. */
+/* Of the events of the range, the first ones or the last ones. */
 static void
-put_search(const struct sweep *w, uint64_t low, uint64_t high, bool last,
+put_search(const struct sweep *w, const struct sweep_range *r, bool last,
     size_t max)
 {
 	struct store	*s = w->store;
@@ -119,18 +119,18 @@ put_search(const struct sweep *w, uint64_t low, uint64_t high, bool last,
 	store_put(s, " FROM (SELECT sequence, event_type, occurred_at "
 	    "FROM {events} WHERE sequence > ");
 	store_putf(s, "%llu AND sequence <= %llu ORDER BY sequence%s LIMIT "
-	    "%zu) AS e", (unsigned long long)low, (unsigned long long)high,
-	    last ? " DESC" : "", max);
+	    "%zu) AS e", (unsigned long long)r->low,
+	    (unsigned long long)r->high, last ? " DESC" : "", max);
 	put_joins(s);
 }
 
 int
-sweep_search(struct sweep *w, uint64_t *low, uint64_t *high, bool last,
-    size_t max, size_t *looked, struct err *e)
+sweep_search(struct sweep *w, struct sweep_range *r, bool last, size_t max,
+    size_t *looked, struct err *e)
 {
 	struct db_rows	*rows;
 
-	put_search(w, *low, *high, last, max);
+	put_search(w, r, last, max);
 	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
 		return -1;
 	*looked = db_nrows(rows);
@@ -140,10 +140,10 @@ sweep_search(struct sweep *w, uint64_t *low, uint64_t *high, bool last,
 
 		if (db_u64(rows, 1) != 0)
 			w->list[w->n++] = sequence;
-		if (last && sequence <= *high)
-			*high = sequence - 1;
-		else if (!last && sequence > *low)
-			*low = sequence;
+		if (last && sequence <= r->high)
+			r->high = sequence - 1;
+		else if (!last && sequence > r->low)
+			r->low = sequence;
 	}
 	db_rows_free(rows);
 	return 0;
@@ -152,12 +152,12 @@ sweep_search(struct sweep *w, uint64_t *low, uint64_t *high, bool last,
 int
 sweep_search_newest(struct sweep *w, size_t limit, struct err *e)
 {
-	uint64_t	low = w->horizon.at, high = w->newest;
-	size_t		max, looked;
+	struct sweep_range	left = { w->horizon.at, w->newest };
+	size_t			max, looked;
 
 	do {
 		max = limit < SWEEP_PIECE ? limit : SWEEP_PIECE;
-		if (sweep_search(w, &low, &high, true, max, &looked, e) < 0)
+		if (sweep_search(w, &left, true, max, &looked, e) < 0)
 			return -1;
 		limit -= looked;
 	} while (looked == max && limit > 0);

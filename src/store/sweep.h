@@ -41,12 +41,16 @@ struct sweep {
 int	sweep_begin(struct sweep *, struct err *);
 void	sweep_free(struct sweep *);
 
+/* Events that are not searched yet: above low and up to high. */
+struct sweep_range {
+	uint64_t	low, high;
+};
+
 /*
- * List the events without a row among the first max above *low and up to *high,
- * or among the last max.  That bound advances; *looked is how many events there
- * were.
+ * List the events without a row among the first max of the range, or among the
+ * last max.  That bound advances; *looked is how many events there were.
  */
-int	sweep_search(struct sweep *, uint64_t *low, uint64_t *high, bool last,
+int	sweep_search(struct sweep *, struct sweep_range *, bool last,
 	    size_t max, size_t *looked, struct err *);
 
 /* The short search: the newest events first, limit of them at most. */

@@ -227,8 +227,11 @@ go_on(void *arg)
 int
 look_up(struct place *places, size_t n)
 {
+	static const struct pub_go_on	until_enough = { go_on, NULL };
+
 	e.text[0] = '\0';
-	return bus.ops->look_up(bus.arg, "abc", places, n, go_on, NULL, &e);
+	return bus.ops->look_up(bus.arg, "abc", places, n,
+	    &until_enough, &e);
 }
 
 int

@@ -50,11 +50,11 @@ fill_place(struct place *p)
 
 static int
 fake_look_up(void *arg, const char *prefix, struct place *places, size_t n,
-    bool (*go_on)(void *), void *go_on_arg, struct err *err)
+    const struct pub_go_on *go_on, struct err *err)
 {
 	(void)arg;
 	ck_assert_str_eq(prefix, "shop");
-	if (!go_on(go_on_arg) || fake.closed || fake.mute)
+	if (!go_on->ask(go_on->arg) || fake.closed || fake.mute)
 		return err_set(err, "the fake breaks off");
 	for (size_t i = 0; i < n; i++)
 		fill_place(&places[i]);

@@ -614,15 +614,15 @@ START_TEST(refill_takes_all_that_is_not_there)
 {
 	struct recover_walk	w = { .all = true, .absent = true,
 				    .dry = _i == 0 };
-	char			from[STORE_TIME] = "1970-01-01 00:00:01.000000";
 	char			until[STORE_TIME];
+	struct store_period	all = { "1970-01-01 00:00:01.000000", until };
 
 	deliver(1, 9, "'p00'", 90000);
 	sql("UPDATE outbox SET ack_sequence = NULL WHERE global_sequence = 6");
 	forget(1, 4);
 	fake.state.first = 3;
 	ck_ok(store_now(st, until, &e));
-	ck_assert_int_eq(recover_walk(&rec, &w, from, until, &e), WALK_DONE);
+	ck_assert_int_eq(recover_walk(&rec, &w, &all, &e), WALK_DONE);
 	ck_assert_uint_eq(w.there, 4);
 	ck_assert_uint_eq(w.lost, 5);
 	ck_sql(_i == 0 ? "NULL" : "1,2,3,4,6", WAITING);

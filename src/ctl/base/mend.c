@@ -33,27 +33,28 @@ mend_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 	return 0;
 }
 
-int
-mend_locked(struct ctl *c, const uint64_t *list, size_t n, mend_lock_fn *lock,
-    mend_fn *fn, uint64_t *changed, struct err *e)
+struct chunk {
+	const uint64_t			*list;
+	size_t				 n;
+	const struct mend_change	*how;
+	uint64_t			 changed;
+};
+
+static int
+change_locked(struct ctl *c, struct chunk *k, struct err *e)
 {
 	uint64_t	*locked;
-	size_t		 nlocked;
+	size_t		 n;
 	int		 rc;
 
-	if (lock(c, list, n, &locked, &nlocked, e) < 0)
+	if (k->how->lock == NULL)
+		return k->how->fn(c, k->list, k->n, &k->changed, e);
+	if (k->how->lock(c, k->list, k->n, &locked, &n, e) < 0)
 		return -1;
-	rc = nlocked == 0 ? 0 : fn(c, locked, nlocked, changed, e);
+	rc = n == 0 ? 0 : k->how->fn(c, locked, n, &k->changed, e);
 	free(locked);
 	return rc;
 }
-
-struct chunk {
-	const uint64_t	*list;
-	size_t		 n;
-	mend_fn		*fn;
-	uint64_t	 changed;
-};
 
 static int
 change(struct ctl *c, void *arg, struct err *e)
@@ -64,16 +65,16 @@ change(struct ctl *c, void *arg, struct err *e)
 	/* Keys must not move to another partition while epochs are raised. */
 	if (store_hold_counts(c->store, &c->counts, e) < 0)
 		return -1;
-	if (k->fn(c, k->list, k->n, &k->changed, e) < 0)
+	if (change_locked(c, k, e) < 0)
 		return -1;
 	return k->changed == 0 ? 0 : audit_note(c, k->changed, e);
 }
 
 int
-mend(struct ctl *c, const uint64_t *list, size_t n, mend_fn *fn,
-    uint64_t *changed, struct err *e)
+mend(struct ctl *c, const uint64_t *list, size_t n,
+    const struct mend_change *how, uint64_t *changed, struct err *e)
 {
-	struct chunk	k = { .fn = fn };
+	struct chunk	k = { .how = how };
 
 	*changed = 0;
 	for (size_t i = 0; i < n; i += k.n) {

@@ -21,16 +21,18 @@ typedef int mend_fn(struct ctl *, const uint64_t *, size_t n,
 typedef int mend_lock_fn(struct ctl *, const uint64_t *, size_t n,
     uint64_t **locked, size_t *nlocked, struct err *);
 
-/* For a mend_fn: lock the rows, and call fn with those that were locked. */
-int	mend_locked(struct ctl *, const uint64_t *list, size_t n,
-	    mend_lock_fn *lock, mend_fn *fn, uint64_t *changed, struct err *);
+/* A kind of change: lock the rows, and change those that were locked. */
+struct mend_change {
+	mend_lock_fn	*lock;		/* NULL: fn gets all rows */
+	mend_fn		*fn;
+};
 
 /*
  * Change these rows and note it in the audit.  -1: the chunks before the failed
  * one are committed, and *changed counts their rows.
  */
-int	mend(struct ctl *, const uint64_t *list, size_t n, mend_fn *fn,
-	    uint64_t *changed, struct err *);
+int	mend(struct ctl *, const uint64_t *list, size_t n,
+	    const struct mend_change *, uint64_t *changed, struct err *);
 
 /* Release the halted keys with these records; *changed may be NULL. */
 int	mend_release(struct ctl *, const uint64_t *, size_t n,

@@ -291,19 +291,8 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
 	return take_out(c, list, n, changed, e);
 }
 
-static int
-retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	return mend_locked(c, list, n, lock, retry_locked, changed, e);
-}
-
-static int
-discard(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	return mend_locked(c, list, n, lock, discard_locked, changed, e);
-}
+static const struct mend_change retry = { lock, retry_locked };
+static const struct mend_change discard = { lock, discard_locked };
 
 static bool
 is_left(const struct wanted *w, const bool *done)
@@ -317,8 +306,8 @@ is_left(const struct wanted *w, const bool *done)
 
 /* Change the waiting rows.  If a worker was faster, read the states again. */
 static int
-change(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
-    uint64_t *changed, struct err *e)
+change(struct ctl *c, struct wanted *w, const struct mend_change *how,
+    bool *done, uint64_t *changed, struct err *e)
 {
 	size_t		 n;
 	uint64_t	*list = pending(w, &n), more = n;
@@ -327,12 +316,12 @@ change(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
 	for (size_t i = 0; i < w->n; i++)
 		done[i] = done[i] || w->where[i] == PENDING;
 	if (n > 0 && !c->args.dry_run)
-		rc = mend(c, list, n, fn, &more, e);
+		rc = mend(c, list, n, how, &more, e);
 	free(list);
 	if (rc < 0)
 		return -1;
 	*changed += more;
-	if (more == n || fn == retry)	/* the others are being sent */
+	if (more == n || how == &retry)	/* the others are being sent */
 		return 0;
 	if (look(c, w, e) < 0)
 		return -1;
@@ -342,14 +331,14 @@ change(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
 }
 
 static int
-change_all(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
-    uint64_t *changed, struct err *e)
+change_all(struct ctl *c, struct wanted *w, const struct mend_change *how,
+    bool *done, uint64_t *changed, struct err *e)
 {
 	int64_t	until = clock_ms() + c->args.wait * 1000;
 
 	*changed = 0;
-	while (change(c, w, fn, done, changed, e) == 0) {
-		if (fn == retry || c->args.dry_run || !is_left(w, done) ||
+	while (change(c, w, how, done, changed, e) == 0) {
+		if (how == &retry || c->args.dry_run || !is_left(w, done) ||
 		    clock_ms() >= until)
 			return 0;
 		poll(NULL, 0, LOOK_MS);
@@ -360,7 +349,8 @@ change_all(struct ctl *c, struct wanted *w, mend_fn *fn, bool *done,
 }
 
 static int
-run(struct ctl *c, struct wanted *w, mend_fn *fn, const char *what)
+run(struct ctl *c, struct wanted *w, const struct mend_change *how,
+    const char *what)
 {
 	bool		*done = xcalloc(w->n, sizeof(*done));
 	struct err	 e;
@@ -371,7 +361,7 @@ run(struct ctl *c, struct wanted *w, mend_fn *fn, const char *what)
 		status = ctl_fail(c, &e);
 	else if (!ctl_confirm(c, count(w, PENDING), what))
 		status = CTL_FAILED;
-	else if (change_all(c, w, fn, done, &changed, &e) < 0)
+	else if (change_all(c, w, how, done, &changed, &e) < 0)
 		status = mend_fail(c, &e);
 	else {
 		print_done(c, changed, "%s%llu message(s) %s",
@@ -390,7 +380,7 @@ messages_retry(struct ctl *c)
 	int		 status = CTL_USAGE;
 
 	if (w != NULL) {
-		status = run(c, w, retry, "due now");
+		status = run(c, w, &retry, "due now");
 		wanted_free(w);
 	}
 	return status;
@@ -405,7 +395,7 @@ messages_discard(struct ctl *c)
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
 	if ((w = wanted_new(c)) != NULL) {
-		status = run(c, w, discard, "discarded");
+		status = run(c, w, &discard, "discarded");
 		wanted_free(w);
 	}
 	return status;

@@ -159,14 +159,7 @@ retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 static int
-retry(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	return mend_locked(c, list, n, lock, retry_locked, changed, e);
-}
-
-static int
-purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+purge_all(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
 	if (c->args.release && (bump(c, list, n, e) < 0 ||
@@ -174,6 +167,9 @@ purge(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 		return -1;
 	return horizon_purge(c->store, list, n, changed, e);
 }
+
+static const struct mend_change retry = { lock, retry_locked };
+static const struct mend_change purge = { NULL, purge_all };
 
 /* Count the keys that these dead letters halt. */
 static int
@@ -202,15 +198,15 @@ count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
 }
 
 static int
-change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
-    struct err *e)
+change(struct ctl *c, struct choice *ch, const struct mend_change *how,
+    const char *what, struct err *e)
 {
 	uint64_t	changed = ch->n;
 
 	if (!ctl_confirm(c, ch->n, what))
 		return CTL_FAILED;
 	if (!c->args.dry_run &&
-	    mend(c, ch->list, ch->n, fn, &changed, e) < 0)
+	    mend(c, ch->list, ch->n, how, &changed, e) < 0)
 		return mend_fail(c, e);
 	print_done(c, changed, "%s%llu dead letter(s) %s",
 	    c->args.dry_run ? "would be: " : "",
@@ -223,7 +219,8 @@ change(struct ctl *c, struct choice *ch, mend_fn *fn, const char *what,
 }
 
 static int
-run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
+run(struct ctl *c, const struct mend_change *how, const char *what,
+    uint64_t *halted)
 {
 	struct choice	ch = { .select = select_sequences,
 			    .finish = dead_put_filter, .by = WALK_DEAD,
@@ -237,7 +234,7 @@ run(struct ctl *c, mend_fn *fn, const char *what, uint64_t *halted)
 		    count_halted(c, &ch, halted, &e) < 0)
 			status = ctl_fail(c, &e);
 		else
-			status = change(c, &ch, fn, what, &e);
+			status = change(c, &ch, how, what, &e);
 	}
 	choice_free(&ch);
 	return status;
@@ -248,14 +245,14 @@ dead_retry(struct ctl *c)
 {
 	uint64_t	halted;
 
-	return run(c, retry, "put back", &halted);
+	return run(c, &retry, "put back", &halted);
 }
 
 int
 dead_purge(struct ctl *c)
 {
 	uint64_t	halted;
-	int		status = run(c, purge, "purged", &halted);
+	int		status = run(c, &purge, "purged", &halted);
 
 	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)

@@ -121,7 +121,7 @@ find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
 }
 
 static int
-release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+release_halts(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
 	if (mend_release(c, list, n, changed, e) < 0)
@@ -132,6 +132,8 @@ release(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	store_put(c->store, ")");
 	return store_bump_selected(c->store, "bump", e);
 }
+
+static const struct mend_change release = { NULL, release_halts };
 
 /* Release a key; *released counts the keys that were halted. */
 static int
@@ -149,7 +151,7 @@ release_key(struct ctl *c, const char *key, uint64_t *released,
 	else
 		++*released;
 	if (n > 0 && !c->args.dry_run)
-		rc = mend(c, list, n, release, &changed, e);
+		rc = mend(c, list, n, &release, &changed, e);
 	free(list);
 	return rc;
 }

@@ -51,12 +51,11 @@ find_limits(struct prune *p, struct err *e)
 static int
 count_rows(struct prune *p, struct err *e)
 {
-	char		from[STORE_TIME] = PRUNE_BEGINNING;
-	uint64_t	n, highest;
+	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
+	uint64_t		n, highest;
 
-	while (strcmp(from, p->limits.until) < 0) {
-		if (prune_slice(p->c->store, from, p->limits.until, &n,
-		    &highest, e) < 0)
+	while (strcmp(left.from, left.until) < 0) {
+		if (prune_slice(p->c->store, &left, &n, &highest, e) < 0)
 			return -1;
 		p->total += n;
 		if (highest > p->highest)
@@ -69,9 +68,9 @@ count_rows(struct prune *p, struct err *e)
 static int
 find_dead(struct prune *p, struct err *e)
 {
-	struct horizon	h;
-	uint64_t	after = 0;
-	size_t		n, looked = store_has(p->c->store, T_DEAD);
+	struct horizon		h;
+	struct prune_page	page = { .max = DEAD_PAGE };
+	bool			more = store_has(p->c->store, T_DEAD);
 
 	if (horizon_read(p->c->store, &h, e) < 0)
 		return -1;
@@ -79,12 +78,14 @@ find_dead(struct prune *p, struct err *e)
 		h.at = UINT64_MAX;
 	else if (h.at < p->highest)
 		h.at = p->highest;
-	for (; looked > 0; p->ndead += n) {
+	for (; more; more = page.looked > 0) {
 		p->dead = xreallocarray(p->dead, p->ndead + DEAD_PAGE,
 		    sizeof(*p->dead));
+		page.list = p->dead + p->ndead;
 		if (prune_find_dead(p->c->store, h.at, p->limits.dead_until,
-		    DEAD_PAGE, &after, p->dead + p->ndead, &n, &looked, e) < 0)
+		    &page, e) < 0)
 			return -1;
+		p->ndead += page.n;
 	}
 	return 0;
 }
@@ -126,15 +127,14 @@ rest(struct prune *p, int64_t busy_ms)
 static int
 delete_all(struct prune *p, struct err *e)
 {
-	char	from[STORE_TIME] = PRUNE_BEGINNING;
-	int64_t	began;
+	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
+	int64_t			began;
 
 	do {
 		began = clock_ms();
 		p->changed = 0;
-		if (prune_find(p->c->store, from, p->limits.until,
-		    (size_t)p->c->args.batch, p->list, &p->n, e) < 0 ||
-		    (p->n > 0 &&
+		if (prune_find(p->c->store, &left, (size_t)p->c->args.batch,
+		    p->list, &p->n, e) < 0 || (p->n > 0 &&
 		    ctl_transaction(p->c, delete_rows, p, e) < 0))
 			return -1;
 		p->done += p->changed;

@@ -21,16 +21,15 @@ struct reconcile {
 static int
 search_all(struct reconcile *r, struct err *e)
 {
-	struct sweep	*w = &r->sweep;
-	uint64_t	 low = w->horizon.at, high = w->newest;
-	size_t		 looked;
+	struct sweep		*w = &r->sweep;
+	struct sweep_range	 left = { w->horizon.at, w->newest };
+	size_t			 looked;
 
 	do {
-		if (sweep_search(w, &low, &high, false, SWEEP_PIECE, &looked,
-		    e) < 0)
+		if (sweep_search(w, &left, false, SWEEP_PIECE, &looked, e) < 0)
 			return -1;
-		progress_show(&r->bar, low - w->horizon.at,
-		    high - w->horizon.at);
+		progress_show(&r->bar, left.low - w->horizon.at,
+		    left.high - w->horizon.at);
 	} while (looked == SWEEP_PIECE);
 	progress_end(&r->bar);
 	return 0;

@@ -132,12 +132,7 @@ replay_locked(struct ctl *c, const uint64_t *list, size_t n,
 	return send_again(c, list, n, changed, e);
 }
 
-static int
-replay(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	return mend_locked(c, list, n, lock, replay_locked, changed, e);
-}
+static const struct mend_change replay = { lock, replay_locked };
 
 /*
  * Replay a chunk, with an audit row of its own: after a kill the audit tells
@@ -155,7 +150,7 @@ replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
 		c->audit = 0;
 	c->arguments = xasprintf("up to %llu: %s",
 	    (unsigned long long)list[n - 1], given);
-	rc = mend(c, list, n, replay, &changed, e);
+	rc = mend(c, list, n, &replay, &changed, e);
 	free(c->arguments);
 	c->arguments = given;
 	r->done += changed;

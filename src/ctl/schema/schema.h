@@ -109,6 +109,12 @@ const struct schema_column *schema_column_of(const struct schema_table *,
 
 enum schema_level { SCHEMA_NOTE, SCHEMA_WARN, SCHEMA_FAIL };
 
+/* What a difference costs: its level, and the reason in words. */
+struct schema_cost {
+	enum schema_level	 level;
+	const char		*text;
+};
+
 /* How an ALTER is tried; if the server refuses, the next way is tried. */
 enum schema_way { ALTER_INSTANT, ALTER_ONLINE, ALTER_PLAIN, NWAYS };
 
@@ -136,10 +142,9 @@ int	schema_compare(struct ctl *, struct schema_report *, struct err *);
 void	schema_report_free(struct schema_report *);
 
 /* Add a finding; cost and sql are copied, what is a format. */
-struct schema_finding *schema_find(struct schema_report *, enum schema_level,
-	    enum store_table, const char *cost, const char *sql,
-	    const char *what, ...)
-	    __attribute__((format(printf, 6, 7)));
+struct schema_finding *schema_find(struct schema_report *, enum store_table,
+	    struct schema_cost, const char *sql, const char *what, ...)
+	    __attribute__((format(printf, 5, 6)));
 
 /*
  * trigger.c: the trigger on events

@@ -27,16 +27,18 @@ must_have(const struct check *k, enum store_table t)
 static void
 check_missing_table(struct check *k, enum store_table t)
 {
-	const char	*cost = store_cost_of_table(t);
-	char		*sql;
+	struct schema_cost	 cost = schema_cannot_run;
+	char			*sql;
 
 	if (schema_has(k, t))
 		return;
 	sql = t != T_SETTINGS ? xstrdup(k->wanted.tables[t].create) :
 	    xasprintf("%s; %s", k->wanted.tables[t].create,
 	    k->wanted.settings_row);
-	schema_find(k->report, must_have(k, t) ? SCHEMA_FAIL : SCHEMA_WARN, t,
-	    must_have(k, t) ? "the daemon cannot run" : cost, sql,
+	if (!must_have(k, t))
+		cost = (struct schema_cost){ SCHEMA_WARN,
+		    store_cost_of_table(t) };
+	schema_find(k->report, t, cost, sql,
 	    "%s: no such table, or no right to see it", schema_name(k, t));
 	free(sql);
 }
@@ -49,9 +51,9 @@ check_engine(struct check *k, enum store_table t)
 	if (strcasecmp(k->live.tables[t].engine, "InnoDB") == 0)
 		return;
 	what = xasprintf("its engine is %s", k->live.tables[t].engine);
-	schema_alter(k, SCHEMA_FAIL, t, "nothing there belongs to a "
-	    "transaction, and messages are lost", "ENGINE=InnoDB",
-	    what)->by_hand = true;
+	schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL, "nothing there "
+	    "belongs to a transaction, and messages are lost" },
+	    "ENGINE=InnoDB", what)->by_hand = true;
 	free(what);
 }
 
@@ -64,9 +66,9 @@ find_foreign_key(struct check *k, const char *name)
 	char	*change = xasprintf("DROP FOREIGN KEY `%.*s`", (int)n,
 		    name + 1);
 
-	schema_alter(k, SCHEMA_NOTE, T_OUTBOX, "each insert looks up and locks "
-	    "the event, and an event cannot be archived while its row is kept",
-	    change, what);
+	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
+	    "each insert looks up and locks the event, and an event cannot be "
+	    "archived while its row is kept" }, change, what);
 	free(change);
 	free(what);
 }
@@ -102,14 +104,14 @@ judge_version(struct check *k, const char *version, bool newer)
 	char		*sql;
 
 	if (version[0] == '\0') {
-		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
-		    "the daemon cannot run", k->wanted.settings_row,
-		    "%s: has no row", name);
+		schema_find(k->report, T_SETTINGS, schema_cannot_run,
+		    k->wanted.settings_row, "%s: has no row", name);
 		return;
 	}
 	if (newer) {
-		schema_find(k->report, SCHEMA_FAIL, T_SETTINGS,
-		    "the daemon refuses to run: install a newer one", "",
+		schema_find(k->report, T_SETTINGS, (struct schema_cost){
+		    SCHEMA_FAIL, "the daemon refuses to run: install a newer "
+		    "one" }, "",
 		    "%s: schema version %s is newer than %u", name, version,
 		    store_schema_version)->by_hand = true;
 		return;
@@ -118,10 +120,10 @@ judge_version(struct check *k, const char *version, bool newer)
 	    "schema_version < %u", name, store_schema_version,
 	    store_schema_version);
 	if (strtoul(version, NULL, 10) < store_schema_version)
-		schema_find(k->report, SCHEMA_WARN, T_SETTINGS,
-		    "daemons that are too old for these tables do not know it",
-		    sql, "%s: schema version %s is older than %u", name,
-		    version, store_schema_version);
+		schema_find(k->report, T_SETTINGS, (struct schema_cost){
+		    SCHEMA_WARN, "daemons that are too old for these tables "
+		    "do not know it" }, sql, "%s: schema version %s is older "
+		    "than %u", name, version, store_schema_version);
 	free(sql);
 }
 
@@ -153,11 +155,12 @@ judge_procedure(struct check *k, const char *comment, bool locks)
 		return;
 	sql = xasprintf("DROP PROCEDURE `%s_enqueue`",
 	    schema_name(k, T_OUTBOX));
-	schema_find(k->report, SCHEMA_NOTE, T_OUTBOX, "it may enqueue by older "
-	    "rules; run outboxctl schema install, and load grants.sql if the "
-	    "old one has to be dropped first", store_is_mariadb(k->ctl->store) ?
-	    "" : sql, ours ? "procedure %s_enqueue: it locks the partition "
-	    "count until its transaction ends, and need not any more" :
+	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
+	    "it may enqueue by older rules; run outboxctl schema install, and "
+	    "load grants.sql if the old one has to be dropped first" },
+	    store_is_mariadb(k->ctl->store) ? "" : sql, ours ?
+	    "procedure %s_enqueue: it locks the partition count until its "
+	    "transaction ends, and need not any more" :
 	    "procedure %s_enqueue: it is not of this version",
 	    schema_name(k, T_OUTBOX));
 	free(sql);

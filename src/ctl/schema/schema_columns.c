@@ -24,18 +24,21 @@ static const struct {
 	{ T_WORKERS, "hostname", 64 },		/* the maximum of Linux */
 };
 
-/* What is lost without a column that the daemon does not need. */
-static const char *
+/* What is lost without the column. */
+static struct schema_cost
 cost_of(enum store_table t, const char *column)
 {
 	const char	*cost = store_cost_of_column(t, column);
 
-	if (cost[0] != '\0')
-		return cost;
-	if (strcmp(column, "replay_no") == 0)
-		return "outboxctl messages replay refuses";
-	return strstr(column, "_at") != NULL ? "nobody knows when that was" :
-	    "outboxctl has no place for what it keeps there";
+	if (cost == NULL)
+		return schema_cannot_run;
+	if (cost[0] == '\0' && strcmp(column, "replay_no") == 0)
+		cost = "outboxctl messages replay refuses";
+	else if (cost[0] == '\0')
+		cost = strstr(column, "_at") != NULL ?
+		    "nobody knows when that was" :
+		    "outboxctl has no place for what it keeps there";
+	return (struct schema_cost){ SCHEMA_WARN, cost };
 }
 
 void
@@ -45,21 +48,23 @@ schema_missing_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
 		const struct schema_column	*c = &wanted->columns[i];
-		bool				 must;
 		char				*what, *change;
 
 		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
 			continue;
-		must = store_cost_of_column(t, c->name) == NULL;
 		what = xasprintf("no column %s", c->name);
 		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
-		schema_alter(k, must ? SCHEMA_FAIL : SCHEMA_WARN, t, must ?
-		    "the daemon cannot run" : cost_of(t, c->name), change,
-		    what)->way = ALTER_INSTANT;
+		schema_alter(k, t, cost_of(t, c->name), change, what)->way =
+		    ALTER_INSTANT;
 		free(change);
 		free(what);
 	}
 }
+
+static const struct schema_cost slow_join = { SCHEMA_WARN,
+	"what joins the two reads the whole table and locks all of it" };
+static const struct schema_cost no_join = { SCHEMA_FAIL,
+	"what joins the two is refused" };
 
 /*
  * Joins compare labels of these tables.  With different collations a join
@@ -86,9 +91,7 @@ schema_labels(struct check *k, enum store_table t)
 	    outbox->collation);
 	what = xasprintf("%s is %s, but that of %s is %s", key, c->collation,
 	    schema_name(k, T_OUTBOX), outbox->collation);
-	schema_alter(k, binary ? SCHEMA_WARN : SCHEMA_FAIL, t, binary ?
-	    "what joins the two reads the whole table and locks all of it" :
-	    "what joins the two is refused", change, what);
+	schema_alter(k, t, binary ? slow_join : no_join, change, what);
 	free(what);
 	free(change);
 }
@@ -191,8 +194,8 @@ check_column(struct check *k, enum store_table t,
 	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
 	    wanted->definition);
 	/* Only small tables of the daemon's own are altered by upgrade. */
-	schema_alter(k, level, t, cost, change, what)->by_hand =
-	    level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
+	schema_alter(k, t, (struct schema_cost){ level, cost }, change, what)
+	    ->by_hand = level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
 	free(what);
 	free(change);
 }
@@ -250,8 +253,9 @@ check_copy(struct check *k, enum store_table t, const struct schema_column *c,
 	    xasprintf("MODIFY %s LONGBLOB NULL", c->name) :
 	    xasprintf("MODIFY %s VARBINARY(%llu) NULL DEFAULT NULL", c->name,
 	    (unsigned long long)wide);
-	schema_alter(k, SCHEMA_WARN, t, "what is longer is cut there, and ends "
-	    "with \"...\"", change, what)->by_hand = false;
+	schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN, "what is longer "
+	    "is cut there, and ends with \"...\"" }, change, what)->by_hand =
+	    false;
 	free(change);
 	free(what);
 }
@@ -306,10 +310,11 @@ schema_moments(struct check *k, enum store_table t)
 	}
 	if (what.len > 0) {
 		buf_str(&what, ": coarser than a microsecond");
-		schema_alter(k, SCHEMA_NOTE, t, t == T_EVENTS ?
+		schema_alter(k, t, (struct schema_cost){ SCHEMA_NOTE,
+		    t == T_EVENTS ?
 		    "the header with the time of an event is as coarse" :
 		    "delays, leases and what is due are as coarse, and the "
-		    "change rewrites the table", change.data, what.data);
+		    "change rewrites the table" }, change.data, what.data);
 	}
 	buf_free(&change);
 	buf_free(&what);
@@ -331,9 +336,9 @@ schema_unknown_columns(struct check *k, enum store_table t)
 		what = xasprintf("column %s has no default", c->name);
 		change = xasprintf("ALTER `%s` SET DEFAULT %s", c->name,
 		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
-		schema_alter(k, SCHEMA_FAIL, t, "the daemon does not know it, "
-		    "and its inserts are refused", change, what)->by_hand =
-		    true;
+		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL,
+		    "the daemon does not know it, and its inserts are "
+		    "refused" }, change, what)->by_hand = true;
 		free(change);
 		free(what);
 	}
@@ -360,8 +365,9 @@ schema_unused_columns(struct check *k)
 	}
 	if (what.len > 0) {
 		buf_str(&what, ": not used any more");
-		schema_alter(k, SCHEMA_NOTE, T_SETTINGS, "they do no harm, and "
-		    "nobody reads them", change.data, what.data);
+		schema_alter(k, T_SETTINGS, (struct schema_cost){ SCHEMA_NOTE,
+		    "they do no harm, and nobody reads them" }, change.data,
+		    what.data);
 	}
 	buf_free(&change);
 	buf_free(&what);

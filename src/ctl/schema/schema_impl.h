@@ -9,6 +9,8 @@
 
 #include "ctl/schema/schema.h"
 
+extern const struct schema_cost schema_cannot_run;
+
 struct check {
 	struct ctl		*ctl;
 	struct schema_model	 wanted, live;
@@ -20,9 +22,8 @@ bool	schema_has(const struct check *, enum store_table);
 const char *schema_name(const struct check *, enum store_table);
 
 /* Add a finding whose remedy is "ALTER TABLE <name> <change>". */
-struct schema_finding *schema_alter(struct check *, enum schema_level,
-	    enum store_table, const char *cost, const char *change,
-	    const char *what);
+struct schema_finding *schema_alter(struct check *, enum store_table,
+	    struct schema_cost, const char *change, const char *what);
 
 /* schema_columns.c; labels: compares the table's with the outbox's. */
 void	schema_missing_columns(struct check *, enum store_table);

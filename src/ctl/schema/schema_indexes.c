@@ -29,9 +29,10 @@ schema_claim_index(struct check *k)
 	    claim_index(&k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
-	schema_alter(k, SCHEMA_WARN, T_OUTBOX, "every claim sorts the backlog",
-	    change, "no index (published_at, partition_key, global_sequence)")
-	    ->way = ALTER_ONLINE;
+	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
+	    "every claim sorts the backlog" }, change,
+	    "no index (published_at, partition_key, global_sequence)")->way =
+	    ALTER_ONLINE;
 	free(change);
 }
 
@@ -57,6 +58,13 @@ is_served(const struct schema_table *t, const struct schema_index *wanted)
 	return false;
 }
 
+static const struct schema_cost no_primary = { SCHEMA_FAIL,
+	"rows are locked and found by it" };
+static const struct schema_cost no_unique = { SCHEMA_NOTE,
+	"what must be there once can be there twice" };
+static const struct schema_cost no_index = { SCHEMA_WARN,
+	"what looks for that reads the whole table" };
+
 void
 schema_indexes(struct check *k, enum store_table t)
 {
@@ -75,12 +83,9 @@ schema_indexes(struct check *k, enum store_table t)
 		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
 		    x->columns) : xasprintf("ADD %sKEY `%s` (%s)",
 		    x->unique ? "UNIQUE " : "", x->name, x->columns);
-		schema_alter(k, primary ? SCHEMA_FAIL : x->unique ?
-		    SCHEMA_NOTE : SCHEMA_WARN, t, primary ?
-		    "rows are locked and found by it" : x->unique ?
-		    "what must be there once can be there twice" :
-		    "what looks for that reads the whole table", change,
-		    what)->by_hand = primary || x->unique;
+		schema_alter(k, t, primary ? no_primary : x->unique ?
+		    no_unique : no_index, change, what)->by_hand = primary ||
+		    x->unique;
 		k->report->findings[k->report->n - 1].way = ALTER_ONLINE;
 		free(change);
 		free(what);
@@ -103,9 +108,9 @@ schema_spare_indexes(struct check *k)
 		what = xasprintf("index %s (%s) is not read by the daemon",
 		    x->name, x->columns);
 		change = xasprintf("DROP KEY `%s`", x->name);
-		schema_alter(k, SCHEMA_NOTE, T_OUTBOX, "each message pays for "
-		    "it; if nobody else reads by it, drop it", change,
-		    what)->way = ALTER_ONLINE;
+		schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
+		    "each message pays for it; if nobody else reads by it, "
+		    "drop it" }, change, what)->way = ALTER_ONLINE;
 		free(change);
 		free(what);
 	}

@@ -14,10 +14,12 @@ const char *const schema_ways[NWAYS] = {
 	[ALTER_PLAIN] = "",
 };
 
+const struct schema_cost schema_cannot_run = { SCHEMA_FAIL,
+	"the daemon cannot run" };
+
 struct schema_finding *
-schema_find(struct schema_report *r, enum schema_level level,
-    enum store_table table, const char *cost, const char *sql,
-    const char *what, ...)
+schema_find(struct schema_report *r, enum store_table table,
+    struct schema_cost cost, const char *sql, const char *what, ...)
 {
 	struct schema_finding	*f;
 	char			 line[512];
@@ -29,9 +31,10 @@ schema_find(struct schema_report *r, enum schema_level level,
 	r->findings = xreallocarray(r->findings, r->n + 1,
 	    sizeof(*r->findings));
 	f = &r->findings[r->n++];
-	*f = (struct schema_finding){ .level = level, .table = table,
-	    .by_hand = level == SCHEMA_NOTE, .way = ALTER_PLAIN,
-	    .what = xstrdup(line), .cost = xstrdup(cost), .sql = xstrdup(sql) };
+	*f = (struct schema_finding){ .level = cost.level, .table = table,
+	    .by_hand = cost.level == SCHEMA_NOTE, .way = ALTER_PLAIN,
+	    .what = xstrdup(line), .cost = xstrdup(cost.text),
+	    .sql = xstrdup(sql) };
 	return f;
 }
 
@@ -54,15 +57,15 @@ schema_name(const struct check *k, enum store_table t)
 
 /* "ALTER TABLE `name` ..." */
 struct schema_finding *
-schema_alter(struct check *k, enum schema_level level, enum store_table t,
-    const char *cost, const char *change, const char *what)
+schema_alter(struct check *k, enum store_table t, struct schema_cost cost,
+    const char *change, const char *what)
 {
 	struct schema_finding	*f;
 	char			*sql = xasprintf("ALTER TABLE `%s` %s",
 				    schema_name(k, t), change);
 
-	f = schema_find(k->report, level, t, cost, sql, "%s: %s",
-	    schema_name(k, t), what);
+	f = schema_find(k->report, t, cost, sql, "%s: %s", schema_name(k, t),
+	    what);
 	free(sql);
 	return f;
 }

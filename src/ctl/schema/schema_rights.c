@@ -149,15 +149,19 @@ add_to_missing(struct schema_report *report, enum store_table t,
 	}
 }
 
-/* What is lost without the right; NULL: the daemon needs it. */
-static const char *
+/* What is lost without the right. */
+static struct schema_cost
 cost_of(const struct grant *g)
 {
+	struct schema_cost	cost = { SCHEMA_WARN, g->table == T_AUDIT ?
+				    store_cost_of_table(T_AUDIT) : NULL };
+
 	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
 		if (spared[i].table == g->table &&
 		    strcmp(spared[i].rights, g->rights) == 0)
-			return spared[i].cost;
-	return g->table == T_AUDIT ? store_cost_of_table(T_AUDIT) : NULL;
+			cost.text = spared[i].cost;
+	return cost.text != NULL ? cost : (struct schema_cost){ SCHEMA_FAIL,
+	    "the daemon cannot do its work" };
 }
 
 static int
@@ -167,7 +171,6 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 {
 	struct buf	 denied = { 0 };
 	const char	*name = store_table_name(c->store, g->table);
-	const char	*cost = cost_of(g);
 	char		*sql;
 	int		 rc;
 
@@ -178,9 +181,7 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 		if (live->tables[g->table].engine == NULL)
 			add_to_missing(report, g->table, sql);
 		else
-			schema_find(report, cost == NULL ? SCHEMA_FAIL :
-			    SCHEMA_WARN, g->table, cost == NULL ?
-			    "the daemon cannot do its work" : cost, sql,
+			schema_find(report, g->table, cost_of(g), sql,
 			    "%s: %s may not %s", name, who, denied.data)
 			    ->by_hand = true;
 		free(sql);

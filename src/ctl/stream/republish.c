@@ -51,12 +51,13 @@ prepare(struct republish *x, struct err *e)
 static int
 walk(struct republish *x, struct recover_walk *w, bool dry, struct err *e)
 {
-	char	from[STORE_TIME] = THE_BEGINNING, until[STORE_TIME];
+	char			until[STORE_TIME];
+	struct store_period	all = { THE_BEGINNING, until };
 
 	*w = (struct recover_walk){ .all = true, .absent = true, .dry = dry };
 	if (store_now(x->ctl->store, until, e) < 0)
 		return -1;
-	return recover_walk(&x->recover, w, from, until, e) == WALK_DONE ? 0 :
+	return recover_walk(&x->recover, w, &all, e) == WALK_DONE ? 0 :
 	    err_in(e, "stream %s", x->ctl->conf->nats.stream);
 }
 
