@@ -70,6 +70,6 @@ plot_all() {
 	rate_plot batch 'Throughput and batch size' 'rows of a claim' x
 	rate_plot payload 'Throughput and payload' bytes x
 	rate_plot age 'Throughput and age' 'delivered rows in the table' ''
-	latency_plot doorbell 'Latency, woken by the binlog'
-	latency_plot polls 'Latency, without a doorbell'
+	latency_plot listener 'Latency, woken by the binlog'
+	latency_plot polls 'Latency, without a listener'
 }

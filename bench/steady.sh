@@ -64,7 +64,7 @@ steady_floor() {
 }
 
 # Grant the rights of the binlog listener; see sql/grants.sql.
-allow_doorbell() {
+allow_listener() {
 	sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 	[ "$KIND" != mysql ] ||
 	    sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
@@ -73,7 +73,7 @@ allow_doorbell() {
 # Floor and binlog listener follow each other, to see the same machine.
 section_steady() {
 	local load floor
-	allow_doorbell
+	allow_listener
 	for load in $LOADS; do
 		describe steady "load=$load" relay=no
 		steady "$load"
@@ -85,7 +85,7 @@ section_steady() {
 		steady_floor "$load"
 		floor=$LATENCY
 		reset
-		describe steady "load=$load" relay=doorbell "workers=$FLEETSIZE"
+		describe steady "load=$load" relay=listener "workers=$FLEETSIZE"
 		WAKE='binlog: true' steady_relayed "$load"
 		figure p50_of_floor "$(calc "$LATENCY / $floor" 2)" ratio
 		reset

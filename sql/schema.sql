@@ -84,10 +84,11 @@ CREATE TABLE IF NOT EXISTS events (
 --
 -- ack_sequence is the message's sequence in the stream, from its PubAck.  An
 -- acknowledged message can still be lost with the broker's machine: the daemon
--- finds that by this column.  unsure_since: since then the message is in doubt,
--- which means that it may be in the stream.  replay_no: how often it was sent
--- again on purpose; it is part of the message id.  message_hash is the hash in
--- the id of the delivered message: sequences repeat when a database goes back.
+-- finds that by this column.  in_doubt_since: since then the message is in
+-- doubt, which means that it may be in the stream.  replay_no: how often it was
+-- sent again on purpose; it is part of the message id.  message_hash is the
+-- hash in the id of the delivered message: sequences repeat when a database
+-- goes back.
 --
 CREATE TABLE IF NOT EXISTS outbox (
 	global_sequence	BIGINT UNSIGNED NOT NULL,
@@ -96,7 +97,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 	published_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	ack_sequence	BIGINT UNSIGNED NULL DEFAULT NULL,
 	message_hash	BIGINT UNSIGNED NULL DEFAULT NULL,
-	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	in_doubt_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	replay_no	INT UNSIGNED NOT NULL DEFAULT 0,
 	partition_key	VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	claim_token	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
@@ -111,11 +112,11 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- The leases: the owner of a partition may claim its rows.  The daemon fills
 -- the table; a higher epoch fences the owner before.
 --
--- unsure_since, unsure_upto, unsure_epoch: the mark of an owner that publishes
--- while its claims commit.  Since that time messages up to that row may be in
--- the stream although their rows do not show it.  unsure_epoch is the epoch of
--- the owner that set the mark; a later owner checks the stream before it
--- publishes.
+-- in_doubt_since, in_doubt_upto, in_doubt_epoch: the mark of an owner that
+-- publishes while its claims commit.  Since that time messages up to that row
+-- may be in the stream although their rows do not show it.  in_doubt_epoch is
+-- the epoch of the owner that set the mark; a later owner checks the stream
+-- before it publishes.
 --
 -- former_label_at, in the row of p00: when a worker last noted that it had sent
 -- a message with a label of a former partition count.
@@ -126,9 +127,9 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 			    NULL DEFAULT NULL,
 	lease_until	TIMESTAMP(6) NULL DEFAULT NULL,
 	lease_epoch	BIGINT UNSIGNED NOT NULL DEFAULT 0,
-	unsure_since	TIMESTAMP(6) NULL DEFAULT NULL,
-	unsure_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
-	unsure_epoch	BIGINT UNSIGNED NULL DEFAULT NULL,
+	in_doubt_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	in_doubt_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
+	in_doubt_epoch	BIGINT UNSIGNED NULL DEFAULT NULL,
 	former_label_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
@@ -156,10 +157,10 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- copy of a database that publishes to the same stream needs a new one.
 -- partition_count NULL: the daemon fills it from its file at its first start.
 --
--- reconcile_from: up to this event, outboxctl reconcile makes no outbox rows.
--- It is the newest event when this file is loaded, and rises when delivered
--- rows are pruned, because a pruned row looks like one that was never made.
--- NULL: not known, and reconcile makes no rows at all.
+-- reconcile_watermark: up to this event, outboxctl reconcile makes no outbox
+-- rows. It is the newest event when this file is loaded, and rises when
+-- delivered rows are pruned, because a pruned row looks like one that was never
+-- made. NULL: not known, and reconcile makes no rows at all.
 --
 -- former_counts are counts that producers may still use, because they do not
 -- know of the present one yet: numbers with commas between them, NULL if there
@@ -174,7 +175,7 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	outbox_id	CHAR(16) CHARACTER SET ascii COLLATE ascii_bin
 			    NOT NULL,
 	partition_count	INT UNSIGNED NULL DEFAULT NULL,
-	reconcile_from	BIGINT UNSIGNED NULL DEFAULT NULL,
+	reconcile_watermark	BIGINT UNSIGNED NULL DEFAULT NULL,
 	former_counts	VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
 	counts_since	TIMESTAMP(6) NULL DEFAULT NULL,
@@ -189,10 +190,11 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 -- Add the column to an older table; its value is NULL then.
 SET @settings_column = (SELECT IF(COUNT(*) > 0, 'DO 0',
     'ALTER TABLE outbox_settings ADD COLUMN
-	reconcile_from BIGINT UNSIGNED NULL DEFAULT NULL AFTER partition_count')
+	reconcile_watermark BIGINT UNSIGNED NULL DEFAULT NULL
+	AFTER partition_count')
     FROM information_schema.columns WHERE table_schema = DATABASE()
     AND table_name = TRIM(BOTH '`' FROM 'outbox_settings')
-    AND column_name = 'reconcile_from');
+    AND column_name = 'reconcile_watermark');
 PREPARE settings_column FROM @settings_column;
 EXECUTE settings_column;
 DEALLOCATE PREPARE settings_column;
@@ -207,7 +209,7 @@ SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
     FROM (SELECT 1 FROM outbox LIMIT 1) AS any_row;
 SELECT COALESCE(MAX(sequence), 0) INTO @outbox_newest FROM events;
 INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
-    reconcile_from)
+    reconcile_watermark)
     VALUES (1, 1, @outbox_id, @outbox_newest);
 
 --
@@ -218,11 +220,11 @@ INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
 -- events table may be binary.  Longer ones are cut and end with "...".
 --
 -- outboxctl reconcile makes no outbox row for an event with a row in this
--- table.  So a dead letter above outbox_settings.reconcile_from is not deleted
--- when it is purged.  It gets the reason 'purged' and is a mark that keeps its
--- event from coming back, until reconcile_from has passed it and prune deletes
--- it.  'replayed' is such a mark too: trigger.sql writes it for events that are
--- written while projections are replayed, and must not be sent.
+-- table.  So a dead letter above outbox_settings.reconcile_watermark is not
+-- deleted when it is purged.  It gets the reason 'purged' and is a mark that
+-- keeps its event from coming back, until reconcile_watermark has passed it and
+-- prune deletes it.  'replayed' is such a mark too: trigger.sql writes it for
+-- events that are written while projections are replayed, and must not be sent.
 --
 CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 	global_sequence	BIGINT UNSIGNED NOT NULL,

@@ -237,7 +237,7 @@ noticed readme 'a folder without a README.md'
 echo '#include "worker/worker.h"' >> "$DIR/src/store/store.c"
 noticed up 'an include that points up'
 
-echo '#include "janitor/janitor.h"' >> "$DIR/src/listener/doorbell.c"
+echo '#include "janitor/janitor.h"' >> "$DIR/src/listener/listener.c"
 noticed up 'an include that points sideways'
 
 echo '#include "mysql/db_impl.h"' >> "$DIR/src/store/store.c"

@@ -29,7 +29,7 @@ enum outcome {
 	OUT_RETRY,	/* this message failed: attempts + 1, and a delay */
 	OUT_DEFER,	/* not its fault: a delay, attempts unchanged */
 	OUT_DEAD,	/* can never be delivered: to the dead letters */
-	OUT_UNKNOWN	/* in doubt and no time to ask, or the database rejects
+	OUT_IN_DOUBT	/* in doubt and no time to ask, or the database rejects
 			   the write: wait until its claim expires */
 };
 
@@ -50,18 +50,18 @@ struct msg {
 	uint64_t	 hash;		/* of its event, for the message id */
 	bool		 hashed;	/* the hash is known */
 	unsigned	 range;		/* its index in batch.labels */
-	int64_t		 unsure_ms;	/* in doubt for so many ms; -1: not in
+	int64_t		 in_doubt_ms;	/* in doubt for so many ms; -1: not in
 					   doubt; INT64_MAX: unknown */
-	bool		 unsure;	/* sent, and its outcome is unknown */
+	bool		 in_doubt;	/* sent, and its outcome is unknown */
 	bool		 has_event;	/* false: its event does not exist */
 	bool		 away;		/* payload and metadata were not
 					   fetched: data is NULL, len is set */
-	bool		 left;		/* until there is memory; see room.h */
+	bool		 left;	/* until there is memory; see memory_budget.h */
 	bool		 held;		/* not to be sent: lane is blocked */
 	enum outcome	 outcome;
 	bool		 written;	/* the outcome is in the database */
 	int64_t		 delay_ms;	/* ms until the next try; with
-					   OUT_UNKNOWN 0 is possible */
+					   OUT_IN_DOUBT 0 is possible */
 	const char	*reason;	/* OUT_DEAD: the class, a static text */
 	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number */
 	char		*error;		/* why it failed; NULL: it did not */
@@ -79,7 +79,7 @@ struct batch {
 					   and claim_ttl in ms, with dashes */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
 	char		(*labels)[MSG_LABEL];	/* of leases, by msg.range */
-	bool		 early;		/* may be sent while its claim commits;
+	bool		 pipelined;	/* may be sent while its claim commits;
 					   set before the claim */
 	uint64_t	*refused;	/* sequences that cannot be claimed */
 	size_t		 nrefused;

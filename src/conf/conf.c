@@ -31,7 +31,7 @@ read_text(FILE *f, char *text, size_t *size, struct err *e)
 }
 
 static int
-read_file(struct conf_draft *d, struct err *e)
+read_conf_file(struct conf_draft *d, struct err *e)
 {
 	FILE	*f = fopen(d->path, "re");
 	char	*text;
@@ -112,7 +112,7 @@ set_default(struct conf_draft *d, const struct conf_key *k, struct err *e)
 }
 
 static int
-set_defaults(struct conf_draft *d, struct err *e)
+set_conf_defaults(struct conf_draft *d, struct err *e)
 {
 	size_t			 n;
 	const struct conf_key	*keys = conf_keys(&n);
@@ -132,8 +132,8 @@ conf_load(const char *path, const struct conf_override *over, struct err *e)
 	struct conf_draft	d = { .path = path };
 
 	d.conf = xcalloc(1, sizeof(*d.conf));
-	if (read_file(&d, e) < 0 || set_options(&d, over, e) < 0 ||
-	    set_defaults(&d, e) < 0 || conf_check(&d, e) < 0) {
+	if (read_conf_file(&d, e) < 0 || set_options(&d, over, e) < 0 ||
+	    set_conf_defaults(&d, e) < 0 || conf_check(&d, e) < 0) {
 		conf_free(d.conf);
 		return NULL;
 	}

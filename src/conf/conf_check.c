@@ -114,7 +114,7 @@ is_set(const struct conf_draft *d, const char *name)
 }
 
 static bool
-is_empty(const struct conf_draft *d, const char *name)
+is_key_empty(const struct conf_draft *d, const char *name)
 {
 	return conf_is_empty(d->conf, key(name));
 }
@@ -191,7 +191,7 @@ check_either(const struct conf_draft *d, struct err *e)
 	for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
 		const char	*a = either[i][0], *b = either[i][1];
 
-		if (is_empty(d, a) || is_empty(d, b))
+		if (is_key_empty(d, a) || is_key_empty(d, b))
 			continue;
 		err_set(e, "excludes %s of line %u: keep one of them", b,
 		    source(d, b)->line);
@@ -206,7 +206,7 @@ check_needs(const struct conf_draft *d, struct err *e)
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		const char	*a = needs[i][0], *b = needs[i][1];
 
-		if (is_empty(d, a) || !is_empty(d, b))
+		if (is_key_empty(d, a) || !is_key_empty(d, b))
 			continue;
 		err_set(e, "needs %s as well", b);
 		return blame(d, a, e);
@@ -217,7 +217,7 @@ check_needs(const struct conf_draft *d, struct err *e)
 static int
 check_servers(const struct conf_draft *d, struct err *e)
 {
-	if (!is_empty(d, "mysql.hosts") || !is_empty(d, "mysql.socket"))
+	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
 		return 0;
 	err_set(e, "is empty, and mysql.socket too: one of them is needed");
 	return blame(d, "mysql.hosts", e);
@@ -291,7 +291,7 @@ check_halt(const struct conf_draft *d, struct err *e)
 }
 
 static int
-check_subject(const struct conf_draft *d, struct err *e)
+check_nats_subject(const struct conf_draft *d, struct err *e)
 {
 	if (strstr(d->conf->nats.subject, "{topic}") == NULL)
 		return 0;
@@ -302,7 +302,7 @@ check_subject(const struct conf_draft *d, struct err *e)
 
 /* One worker serves all labels that a key has under the declared counts. */
 static int
-check_counts(const struct conf_draft *d, struct err *e)
+check_partition_counts(const struct conf_draft *d, struct err *e)
 {
 	size_t		n = d->conf->outbox.former_counts.n;
 	struct counts	c;
@@ -322,8 +322,8 @@ conf_check(const struct conf_draft *d, struct err *e)
 	static int	(*const checks[])(const struct conf_draft *,
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
-		check_tables, check_leasing, check_halt, check_subject,
-		check_counts,
+		check_tables, check_leasing, check_halt, check_nats_subject,
+		check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

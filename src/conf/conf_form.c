@@ -238,7 +238,7 @@ conf_form_count(const char *text, struct err *e)
 
 /* text begins with "{": returns its end, or NULL with the error set. */
 static const char *
-placeholder(const char *text, struct err *e)
+skip_placeholder(const char *text, struct err *e)
 {
 	static const char *const	known[] =
 	    { "{event_type}", "{stream_id}", "{partition}", "{topic}" };
@@ -288,7 +288,7 @@ conf_form_subject(const char *text, struct err *e)
 		}
 		empty = false;
 		if (*s == '{') {
-			if ((s = placeholder(s, e)) == NULL)
+			if ((s = skip_placeholder(s, e)) == NULL)
 				return -1;
 		} else if (form_literal(*s, e) < 0)
 			return -1;

@@ -150,7 +150,7 @@ drop_former(struct counts *c, unsigned count)
 }
 
 int
-counts_change(struct counts *c, unsigned count, struct err *e)
+counts_repartition(struct counts *c, unsigned count, struct err *e)
 {
 	struct counts	to = *c;
 

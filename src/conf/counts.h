@@ -44,7 +44,7 @@ size_t	counts_class_size(const struct counts *);
  * classes would be too large, or there would be only one; the error says which
  * counts are possible, and nothing is changed.
  */
-int	counts_change(struct counts *, unsigned count, struct err *);
+int	counts_repartition(struct counts *, unsigned count, struct err *);
 
 /* 0 if workers can serve these counts; -1 as above. */
 int	counts_check(const struct counts *, struct err *);

@@ -107,7 +107,7 @@ static const struct command commands[] = {
 };
 
 static void
-usage(FILE *to)
+print_ctl_usage(FILE *to)
 {
 	fputs("usage: outboxctl [-c FILE] [--json] COMMAND [option ...]\n\n",
 	    to);
@@ -193,7 +193,7 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (is_help(argv[i])) {
-			usage(stdout);
+			print_ctl_usage(stdout);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "-V") == 0 ||
 		    strcmp(argv[i], "--version") == 0) {
@@ -226,7 +226,7 @@ join(int argc, char **argv)
 }
 
 static int
-run(struct ctl *c, const char *path)
+run_command(struct ctl *c, const char *path)
 {
 	struct err	e;
 	int		status;
@@ -253,7 +253,7 @@ main(int argc, char **argv)
 	int		 status;
 
 	if (at == argc) {
-		usage(stderr);
+		print_ctl_usage(stderr);
 		return CTL_USAGE;
 	}
 	c.command = find_command(argc - at, argv + at, &nwords);
@@ -270,7 +270,7 @@ main(int argc, char **argv)
 		status = wrong(e.text);
 	else {
 		c.args.json = c.args.json || json;
-		status = run(&c, path);
+		status = run_command(&c, path);
 	}
 	store_free(c.store);
 	conf_free(c.conf);

@@ -16,12 +16,12 @@
 
 #include "common/exits.h"
 #include "util/clock.h"
-#include "util/link.h"
+#include "util/reconnect.h"
 #include "util/log.h"
 #include "janitor/retention.h"
 #include "util/sig.h"
 #include "store/store_sql.h"
-#include "store/sweep.h"
+#include "store/reconcile.h"
 
 #define REST		9	/* rest, as a multiple of a step's time */
 #define ANSWER_MS	20000	/* timeout for an answer */
@@ -51,11 +51,11 @@ enum { RECONCILE, RETENTION, NDUTIES };
 struct janitor {
 	const struct janitor_args	*a;
 	struct store			*store;
-	struct link			 link;
+	struct reconnect		 reconnect;
 	struct duty			 duties[NDUTIES];
 	int64_t				 rest_until;
 
-	struct sweep			 sweep;
+	struct reconcile		 reconcile;
 	bool				 searched;
 	size_t				 done;		/* of sweep.list */
 	uint64_t			 made;
@@ -69,7 +69,7 @@ janitor_is_wanted(const struct conf *conf)
 }
 
 static void
-sign_of_life(struct janitor *j, int64_t now)
+janitor_sign_of_life(struct janitor *j, int64_t now)
 {
 	struct err	e;
 
@@ -84,22 +84,23 @@ wait_until(struct janitor *j, int64_t at)
 	int64_t	now = clock_ms();
 
 	for (; now < at; now = clock_ms()) {
-		sign_of_life(j, now);
+		janitor_sign_of_life(j, now);
 		sig_wait(NULL, 0, at - now < WAIT_MAX_MS ? at - now :
 		    WAIT_MAX_MS);
 	}
-	sign_of_life(j, now);
+	janitor_sign_of_life(j, now);
 }
 
 static int
-make_piece(struct janitor *j, struct err *e)
+make_missing_rows(struct janitor *j, struct err *e)
 {
-	size_t		left = j->sweep.n - j->done;
+	size_t		left = j->reconcile.n - j->done;
 	size_t		n = left < PIECE ? left : PIECE;
 	uint64_t	made;
 
 	if (store_begin(j->store, e) < 0 || store_end(j->store,
-	    sweep_make(&j->sweep, j->sweep.list + j->done, n, &made, e), e) < 0)
+	    reconcile_make(&j->reconcile, j->reconcile.list + j->done, n, &made,
+	    e), e) < 0)
 		return -1;
 	j->done += n;
 	j->made += made;
@@ -107,17 +108,17 @@ make_piece(struct janitor *j, struct err *e)
 }
 
 static int
-search(struct janitor *j, int64_t *delay_ms, struct err *e)
+search_missing_rows(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
-	j->sweep.n = 0;
-	if (sweep_begin(&j->sweep, e) < 0)
+	j->reconcile.n = 0;
+	if (reconcile_begin(&j->reconcile, e) < 0)
 		return -1;
-	if (!j->sweep.horizon.known) {
+	if (!j->reconcile.watermark.known) {
 		log_warn("reconcile: %s", e->text);
 		*delay_ms = NEVER;
 		return 0;
 	}
-	if (sweep_search_newest(&j->sweep, SWEEP_LIMIT, e) < 0)
+	if (reconcile_search_newest(&j->reconcile, RECONCILE_LIMIT, e) < 0)
 		return -1;
 	j->searched = true;
 	return 0;
@@ -126,13 +127,13 @@ search(struct janitor *j, int64_t *delay_ms, struct err *e)
 static int
 reconcile(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
-	char	text[SWEEP_TEXT];
+	char	text[RECONCILE_TEXT];
 
 	if (!j->searched)
-		return search(j, delay_ms, e);
-	if (j->done < j->sweep.n)
-		return make_piece(j, e);
-	sweep_tell(text, j->made, false);
+		return search_missing_rows(j, delay_ms, e);
+	if (j->done < j->reconcile.n)
+		return make_missing_rows(j, e);
+	reconcile_tell(text, j->made, false);
 	log_info("%s", text);
 	*delay_ms = NEVER;
 	return 0;
@@ -153,15 +154,15 @@ note_error(struct janitor *j, const struct err *e)
 
 /* Close the connection, which also releases the named lock. */
 static void
-hang_up(struct janitor *j)
+janitor_hang_up(struct janitor *j)
 {
 	store_close(j->store);
 	retention_reset(j->retention);
-	j->a->line->state = BOARD_NO_DATABASE;
+	j->a->line->state = SCOREBOARD_NO_DATABASE;
 }
 
 static void
-refused(struct duty *d, const struct err *e)
+duty_refused(struct duty *d, const struct err *e)
 {
 	d->at = clock_ms() + REFUSED_MS;
 	if (strcmp(e->text, d->refusal.text) == 0) {
@@ -173,21 +174,21 @@ refused(struct duty *d, const struct err *e)
 }
 
 static void
-failed(struct janitor *j, struct duty *d, struct err *e)
+duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
 	note_error(j, e);
 	switch (store_fault(j->store)) {
 	case DB_FINE:
 	case DB_WRONG:
-		refused(d, e);
+		duty_refused(d, e);
 		return;
 	case DB_BUSY:
 		break;
 	default:
-		hang_up(j);
+		janitor_hang_up(j);
 	}
 	err_in(e, "%s", d->name);
-	link_failed(&j->link, e->text, clock_ms());
+	reconnect_failed(&j->reconnect, e->text, clock_ms());
 }
 
 /*
@@ -196,7 +197,7 @@ failed(struct janitor *j, struct duty *d, struct err *e)
  * janitor whose host has vanished.
  */
 static int
-prepare(struct janitor *j, struct err *e)
+prepare_session(struct janitor *j, struct err *e)
 {
 	unsigned	count = (unsigned)j->a->conf->outbox.partition_count;
 
@@ -214,18 +215,18 @@ open_store(struct janitor *j)
 {
 	struct err	e;
 
-	if (store_open(j->store, &e) < 0 || prepare(j, &e) < 0) {
+	if (store_open(j->store, &e) < 0 || prepare_session(j, &e) < 0) {
 		note_error(j, &e);
-		hang_up(j);
-		link_failed(&j->link, e.text, clock_ms());
+		janitor_hang_up(j);
+		reconnect_failed(&j->reconnect, e.text, clock_ms());
 		return;
 	}
-	j->a->line->state = BOARD_RUNNING;
-	link_opened(&j->link, clock_ms());
+	j->a->line->state = SCOREBOARD_RUNNING;
+	reconnect_opened(&j->reconnect, clock_ms());
 }
 
 static void
-run(struct janitor *j, struct duty *d)
+run_duty(struct janitor *j, struct duty *d)
 {
 	int64_t		began = clock_ms(), now, delay_ms = 0;
 	struct err	e;
@@ -234,11 +235,11 @@ run(struct janitor *j, struct duty *d)
 	now = clock_ms();
 	j->rest_until = now + (now - began + 1) * REST;
 	if (rc < 0) {
-		failed(j, d, &e);
+		duty_failed(j, d, &e);
 		return;
 	}
 	d->at = delay_ms == NEVER ? NEVER : now + delay_ms;
-	link_works(&j->link, now);
+	reconnect_works(&j->reconnect, now);
 }
 
 /*
@@ -257,19 +258,19 @@ next_duty(struct janitor *j)
 }
 
 static void
-start(struct janitor *j)
+start_janitor(struct janitor *j)
 {
 	const struct conf	*conf = j->a->conf;
 
 	j->store = store_new_patient(conf, "janitor", ANSWER_MS);
-	link_init(&j->link, "mysql");
-	j->link.backoff.ceiling_ms = AWAY_MS;
+	reconnect_init(&j->reconnect, "mysql");
+	j->reconnect.backoff.ceiling_ms = AWAY_MS;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j->duties[RETENTION] = (struct duty){ .name = "retention",
 	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
-	j->sweep.store = j->store;
-	j->sweep.types = &conf->publish.types;
+	j->reconcile.store = j->store;
+	j->reconcile.types = &conf->publish.types;
 	j->retention = retention_new(conf, j->store);
 }
 
@@ -281,17 +282,17 @@ janitor_main(const struct janitor_args *a)
 
 	sig_leave_at_once();
 	setproctitle("-outbox-master: janitor");
-	start(&j);
+	start_janitor(&j);
 	while ((d = next_duty(&j))->at != NEVER) {
 		wait_until(&j, later(later(d->at, j.rest_until),
-		    j.link.try_at));
+		    j.reconnect.try_at));
 		if (!store_is_open(j.store))
 			open_store(&j);
 		else
-			run(&j, d);
+			run_duty(&j, d);
 	}
 	retention_free(j.retention);
-	sweep_free(&j.sweep);
+	reconcile_free(&j.reconcile);
 	store_free(j.store);
 	return EXIT_FINISHED;
 }

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "ipc/board.h"
+#include "ipc/scoreboard.h"
 #include "conf/conf.h"
 
 /* Longer than any of its calls: after such a silence the process hangs. */
@@ -19,7 +19,7 @@
 /* All borrowed. */
 struct janitor_args {
 	const struct conf	*conf;
-	struct board_line	*line;		/* its own */
+	struct scoreboard_line	*line;		/* its own */
 };
 
 bool	janitor_is_wanted(const struct conf *);

@@ -15,7 +15,7 @@
 #include <bsd/string.h>
 
 #include "util/clock.h"
-#include "store/horizon.h"
+#include "store/watermark.h"
 #include "util/log.h"
 #include "store/prune.h"
 #include "store/store_sql.h"
@@ -40,7 +40,7 @@ struct retention {
 	uint64_t		*list;		/* a batch */
 	struct prune_page	 dead_page;	/* in the same list */
 
-	bool			 blind;		/* history not readable */
+	bool			 no_history;	/* history not readable */
 	bool			 waits;		/* for the server's purge */
 	int64_t			 history_at;	/* next read of the history */
 	int64_t			 dead_at;	/* next scan of dead letters */
@@ -77,7 +77,7 @@ void
 retention_reset(struct retention *r)
 {
 	r->phase = ELECT;
-	r->blind = false;
+	r->no_history = false;
 	r->dead_at = 0;
 }
 
@@ -176,7 +176,7 @@ tell_of_checks(struct retention *r)
 }
 
 static int
-begin(struct retention *r, struct err *e)
+begin_pass(struct retention *r, struct err *e)
 {
 	char	cutoff[64];
 
@@ -211,11 +211,11 @@ take_slice(struct retention *r, struct err *e)
 	if (n == 0)
 		return 0;
 	r->phase = ROWS;
-	return horizon_raise(r->store, highest, e);
+	return watermark_raise(r->store, highest, e);
 }
 
 static int
-delete_rows(struct retention *r, struct err *e)
+delete_row_batch(struct retention *r, struct err *e)
 {
 	uint64_t	deleted;
 	size_t		n, max = (size_t)r->conf->retention.batch;
@@ -233,47 +233,47 @@ delete_rows(struct retention *r, struct err *e)
 }
 
 static int
-purge(struct retention *r, size_t n, struct err *e)
+purge_piece(struct retention *r, size_t n, struct err *e)
 {
 	uint64_t	changed;
 
 	if (store_begin(r->store, e) < 0 || store_end(r->store,
-	    horizon_purge(r->store, r->list, n, &changed, e), e) < 0)
+	    watermark_purge(r->store, r->list, n, &changed, e), e) < 0)
 		return -1;
 	r->dead += changed;
 	return 0;
 }
 
 static int
-purge_dead(struct retention *r, struct err *e)
+purge_dead_batch(struct retention *r, struct err *e)
 {
 	struct prune_page	*p = &r->dead_page;
-	struct horizon		 h;
+	struct watermark	 h;
 
-	if (horizon_read(r->store, &h, e) < 0 ||
+	if (watermark_read(r->store, &h, e) < 0 ||
 	    prune_find_dead(r->store, h.known ? h.at : UINT64_MAX,
 	    r->conf->retention.dead_days == 0 ? NULL : r->limits.dead_until,
 	    p, e) < 0)
 		return -1;
-	if (p->looked < p->max) {
+	if (p->nread < p->max) {
 		r->phase = END;
 		r->dead_at = clock_ms() + DEAD_MS;
 	}
-	return p->n == 0 ? 0 : purge(r, p->n, e);
+	return p->n == 0 ? 0 : purge_piece(r, p->n, e);
 }
 
 static int
 step_dead(struct retention *r, struct err *e)
 {
 	if (store_has(r->store, T_DEAD) && clock_ms() >= r->dead_at)
-		return purge_dead(r, e);
+		return purge_dead_batch(r, e);
 	r->phase = END;
 	return 0;
 }
 
 /* Log a summary after the first pass that deleted rows, then hourly. */
 static void
-tell(struct retention *r)
+tell_deleted(struct retention *r)
 {
 	int64_t	now = clock_ms();
 	bool	first = !r->went_through && r->phase == END;
@@ -298,7 +298,7 @@ must_wait(struct retention *r)
 	if (now < r->history_at)
 		return r->waits;
 	r->history_at = now + HISTORY_MS;
-	n = prune_history(r->store, &r->blind);
+	n = prune_history(r->store, &r->no_history);
 	if (n > PRUNE_HISTORY && !r->waits)
 		log_warn("retention: waits for the server, which has %llu "
 		    "old versions to purge", (unsigned long long)n);
@@ -309,18 +309,18 @@ must_wait(struct retention *r)
 }
 
 static int
-step(struct retention *r, int64_t *delay_ms, struct err *e)
+step_of_pass(struct retention *r, int64_t *delay_ms, struct err *e)
 {
 	switch (r->phase) {
 	case ELECT:
 		return elect(r, delay_ms, e);
 	case BEGIN:
-		return begin(r, e);
+		return begin_pass(r, e);
 	case SLICE:
 		return take_slice(r, e);
 	case ROWS:
 		if (!must_wait(r))
-			return delete_rows(r, e);
+			return delete_row_batch(r, e);
 		*delay_ms = HISTORY_MS;
 		return 0;
 	case DEAD:
@@ -337,11 +337,11 @@ int
 retention_step(struct retention *r, int64_t *delay_ms, struct err *e)
 {
 	*delay_ms = 0;
-	if (step(r, delay_ms, e) < 0) {
+	if (step_of_pass(r, delay_ms, e) < 0) {
 		if (r->phase != ELECT)
 			r->phase = BEGIN;
 		return -1;
 	}
-	tell(r);
+	tell_deleted(r);
 	return 0;
 }

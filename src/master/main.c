@@ -16,7 +16,7 @@
 #include <bsd/stdlib.h>
 #include <bsd/unistd.h>
 
-#include "ipc/board.h"
+#include "ipc/scoreboard.h"
 #include "util/clock.h"
 #include "conf/conf.h"
 #include "ipc/daemon.h"
@@ -78,14 +78,14 @@ static const char usage_text[] =
 "  -h, --help\n";
 
 static void
-usage(FILE *to, int status)
+print_usage(FILE *to, int status)
 {
 	fputs(usage_text, to);
 	exit(status);
 }
 
 static int64_t
-number(const char *option, const char *text, int64_t min, int64_t max)
+parse_number(const char *option, const char *text, int64_t min, int64_t max)
 {
 	const char	*error;
 	int64_t		 n = strtonum(text, min, max, &error);
@@ -129,27 +129,28 @@ take_option(struct options *o, int opt)
 		o->report.silent = true;
 		break;
 	case OPT_INTERVAL:
-		o->interval_ms = number("--interval-ms", optarg, 0, 3600000);
+		o->interval_ms = parse_number("--interval-ms", optarg, 0,
+		    3600000);
 		break;
 	case OPT_WINDOW:
-		o->report.window_ms = 1000 *
-		    number("--window", optarg, 0, 86400);
+		o->report.interval_ms = 1000 *
+		    parse_number("--window", optarg, 0, 86400);
 		break;
 	case OPT_NO_LEASING:
 		o->override.no_leasing = true;
 		break;
 	case OPT_WORKERS:
-		o->override.workers = number("--workers", optarg, 1,
+		o->override.workers = parse_number("--workers", optarg, 1,
 		    CONF_MAX_WORKERS);
 		break;
 	case 'V':
 		puts(PACKAGE_STRING);
 		exit(0);
 	case 'h':
-		usage(stdout, 0);
+		print_usage(stdout, 0);
 		break;
 	default:
-		usage(stderr, EX_USAGE);
+		print_usage(stderr, EX_USAGE);
 	}
 }
 
@@ -164,7 +165,7 @@ parse_options(struct options *o, int argc, char **argv)
 	if (optind < argc) {
 		fprintf(stderr, "outbox-master: %s: unexpected argument\n",
 		    argv[optind]);
-		usage(stderr, EX_USAGE);
+		print_usage(stderr, EX_USAGE);
 	}
 }
 
@@ -185,13 +186,13 @@ run_once(const struct options *o, const struct conf *conf)
 	gethostname(host, sizeof(host) - 1);
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
-	a.report.window_ms = 0;
+	a.report.interval_ms = 0;
 	return worker_main(&a);
 }
 
 /* Exit after the pid file was made: remove it first. */
 static void
-give_up(const struct err *e)
+give_up_start(const struct err *e)
 {
 	daemon_unlock();
 	fatal(EX_CANTCREAT, "%s", e->text);
@@ -212,7 +213,7 @@ become_service(const struct options *o, const struct conf *conf)
 	if (daemon_lock(pidfile, &e) < 0)
 		fatal(EX_CANTCREAT, "%s", e.text);
 	if (master_open_log(conf, o->detach, &e) < 0)
-		give_up(&e);
+		give_up_start(&e);
 }
 
 static int
@@ -236,11 +237,11 @@ run_service(const struct options *o, struct conf *conf)
 	become_service(o, conf);
 	log_role("master");
 	if ((m = master_new(&a, conf, &e)) == NULL)
-		give_up(&e);
+		give_up_start(&e);
 	if (o->detach && daemon(0, 0) < 0)
 		fatal(EX_OSERR, "detach: %s", strerror(errno));
 	if (daemon_write_pid(&e) < 0)
-		give_up(&e);
+		give_up_start(&e);
 	status = master_run(m);
 	daemon_unlock();
 	free(prefix);

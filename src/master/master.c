@@ -18,10 +18,10 @@
 
 #include <bsd/unistd.h>
 
-#include "ipc/bell.h"
+#include "ipc/wakeup.h"
 #include "util/clock.h"
-#include "listener/doorbell.h"
-#include "ipc/heirs.h"
+#include "listener/listener.h"
+#include "ipc/predecessors.h"
 #include "janitor/janitor.h"
 #include "util/log.h"
 #include "printer/printer.h"
@@ -31,19 +31,19 @@
 #include "util/xalloc.h"
 
 #define SECOND_TERM_MS	5000	/* until SIGKILL, after a second SIGTERM */
-#define TURN_POLL_MS	50	/* poll interval during a rolling restart */
-#define TURN_WAIT_MS	10000	/* longest wait until a new worker is ready */
+#define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
+#define REPLACE_WAIT_MS	10000	/* longest wait until a new worker is ready */
 #define REPORT_BUFFER	(1024 * 1024)
 
 /* Helpers hold no leases: each may die or be killed at any moment. */
-enum { DOORBELL, JANITOR, NHELPERS };
+enum { LISTENER, JANITOR, NHELPERS };
 
 struct master {
 	const struct master_args	*a;
 	struct conf			*conf;
 	struct conf			*born;		/* at the start */
-	struct board			*board;
-	struct bell			 bell;
+	struct scoreboard		*scoreboard;
+	struct wakeup			 wakeup;
 	struct slot			 slots[CONF_MAX_WORKERS];
 	struct slot			 printer;
 	struct slot			 helpers[NHELPERS];
@@ -51,9 +51,9 @@ struct master {
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
-	bool				 change_count;	/* a repartition
+	bool				 repartition;	/* a repartition
 							   is to be made */
-	int				 heirs_fd;
+	int				 predecessors_fd;
 	int				 report_fds[2];	/* workers write to 1 */
 };
 
@@ -76,7 +76,7 @@ static int
 run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
-				     .bell = &m->bell, .slot = s->index,
+				     .wakeup = &m->wakeup, .slot = s->index,
 				     .interval_ms = m->a->interval_ms };
 	char			 role[32];
 	int			 status;
@@ -87,15 +87,15 @@ run_worker(struct master *m, struct slot *s)
 	a.report = m->a->report;
 	a.report.fd = m->report_fds[1];
 	memcpy(a.id, s->id, sizeof(a.id));
-	a.heirs = xcalloc(s->nheirs + 1, IDENT_SIZE);
-	for (size_t i = 0; i < s->nheirs; i++)
-		memcpy(a.heirs[i], s->heirs[i].id, IDENT_SIZE);
-	a.nheirs = s->nheirs;
+	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);
+	for (size_t i = 0; i < s->npredecessors; i++)
+		memcpy(a.predecessors[i], s->predecessors[i].id, IDENT_SIZE);
+	a.npredecessors = s->npredecessors;
 	a.suspect = s->suspect;
 	a.respawned = s->has_worked;
-	a.change_count = s->line->change == BOARD_CHANGE_ASKED;
+	a.repartition = s->line->repartition == SCOREBOARD_REPARTITION_ASKED;
 	status = worker_main(&a);
-	free(a.heirs);
+	free(a.predecessors);
 	return status;
 }
 
@@ -110,15 +110,16 @@ run_printer(struct master *m, struct slot *s)
 }
 
 static int
-run_doorbell(struct master *m, struct slot *s)
+run_listener(struct master *m, struct slot *s)
 {
-	struct doorbell_args	a = { .conf = m->conf, .board = m->board,
-				    .bell = &m->bell, .line = s->line };
+	struct listener_args	a = { .conf = m->conf,
+				    .scoreboard = m->scoreboard,
+				    .wakeup = &m->wakeup, .line = s->line };
 
-	log_role("doorbell");
+	log_role("listener");
 	close_report(m, 0);
 	close_report(m, 1);
-	return doorbell_main(&a);
+	return listener_main(&a);
 }
 
 static int
@@ -139,14 +140,14 @@ static const struct helper {
 	bool		(*is_wanted)(const struct conf *);
 	int		(*run)(struct master *, struct slot *);
 } helpers[NHELPERS] = {
-	[DOORBELL] = { "doorbell", BOARD_DOORBELL, DOORBELL_SILENCE_MS,
-	    doorbell_is_wanted, run_doorbell },
-	[JANITOR] = { "janitor", BOARD_JANITOR, JANITOR_SILENCE_MS,
+	[LISTENER] = { "listener", SCOREBOARD_LISTENER, LISTENER_SILENCE_MS,
+	    listener_is_wanted, run_listener },
+	[JANITOR] = { "janitor", SCOREBOARD_JANITOR, JANITOR_SILENCE_MS,
 	    janitor_is_wanted, run_janitor },
 };
 
 static void
-start(struct master *m, struct slot *s, int (*run)(struct master *,
+start_child(struct master *m, struct slot *s, int (*run)(struct master *,
     struct slot *))
 {
 	pid_t	master = getpid(), pid;
@@ -165,17 +166,17 @@ start(struct master *m, struct slot *s, int (*run)(struct master *,
 
 /* Save the ids whose leases are to be taken over if we are killed now. */
 static void
-note_heirs(struct master *m, const struct slot *s)
+note_predecessors(struct master *m, const struct slot *s)
 {
-	char		ids[HEIRS_PER_SLOT][IDENT_SIZE];
+	char		ids[PREDECESSORS_PER_SLOT][IDENT_SIZE];
 	size_t		n = 0;
 	struct err	e;
 
-	for (size_t i = 0; i < s->nheirs; i++)
-		memcpy(ids[n++], s->heirs[i].id, IDENT_SIZE);
+	for (size_t i = 0; i < s->npredecessors; i++)
+		memcpy(ids[n++], s->predecessors[i].id, IDENT_SIZE);
 	if (s->id[0] != '\0')
 		memcpy(ids[n++], s->id, IDENT_SIZE);
-	if (heirs_write(m->heirs_fd, s->index,
+	if (predecessors_write(m->predecessors_fd, s->index,
 	    (const char (*)[IDENT_SIZE])ids, n, &e) < 0)
 		log_warn("%s: a next master may have to wait for leases",
 		    e.text);
@@ -183,11 +184,11 @@ note_heirs(struct master *m, const struct slot *s)
 
 /* Has a worker of this generation reached this step of a repartition? */
 static bool
-has_change(const struct master *m, enum board_change change)
+has_repartition(const struct master *m, enum scoreboard_repartition r)
 {
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
-		    m->slots[i].line->change == change)
+		    m->slots[i].line->repartition == r)
 			return true;
 	return false;
 }
@@ -201,12 +202,12 @@ start_worker(struct master *m, struct slot *s)
 	memset(s->line, 0, sizeof(*s->line));
 	ident_new(s->id, host, s->index);
 	memcpy(s->line->id, s->id, sizeof(s->id));
-	s->line->state = BOARD_STARTING;
+	s->line->state = SCOREBOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
-	if (m->change_count && !has_change(m, BOARD_CHANGE_ASKED))
-		s->line->change = BOARD_CHANGE_ASKED;
-	note_heirs(m, s);
-	start(m, s, run_worker);
+	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
+		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
+	note_predecessors(m, s);
+	start_child(m, s, run_worker);
 	if (s->pid == 0) {
 		s->id[0] = '\0';
 		return;
@@ -231,19 +232,19 @@ wind_up(struct master *m, struct slot *s)
 
 /* Is a worker being replaced?  A reload replaces one at a time. */
 static bool
-is_turning(const struct master *m, int64_t now)
+is_replacing(const struct master *m, int64_t now)
 {
 	for (unsigned i = 0; i < m->conf->master.workers; i++) {
 		const struct slot *s = &m->slots[i];
 
 		/* A slot in backoff after crashes does not delay others. */
-		if (s->pid == 0 && s->start_at <= now + TURN_POLL_MS)
+		if (s->pid == 0 && s->start_at <= now + REPLACE_POLL_MS)
 			return true;
 		if (s->pid == 0)
 			continue;
 		if (s->asked == ASK_HANDOVER)
 			return true;
-		if (!slot_is_ready(s) && now - s->started_at < TURN_WAIT_MS)
+		if (!slot_is_ready(s) && now - s->started_at < REPLACE_WAIT_MS)
 			return true;
 	}
 	return false;
@@ -257,11 +258,11 @@ converge_worker(struct master *m, struct slot *s, int64_t now)
 	if (s->pid != 0 && !want)
 		slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
 		    now + m->conf->master.stop_timeout);
-	else if (s->pid != 0 && s->gen != m->gen && !is_turning(m, now))
+	else if (s->pid != 0 && s->gen != m->gen && !is_replacing(m, now))
 		slot_ask(s, ASK_HANDOVER, now + m->conf->master.stop_timeout);
 	else if (want && slot_is_due(s, now))
 		start_worker(m, s);
-	slot_prune_heirs(s, m->conf->worker.claim_ttl, now);
+	slot_prune_predecessors(s, m->conf->worker.claim_ttl, now);
 	slot_check(s, m->conf->master.hang_timeout, now);
 }
 
@@ -289,7 +290,7 @@ converge_printer(struct master *m, int64_t now)
 	struct slot	*s = &m->printer;
 
 	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
-		start(m, s, run_printer);
+		start_child(m, s, run_printer);
 	if (m->stopping && !has_workers(m)) {
 		/* The printer exits after it has written the last line. */
 		close_report(m, 1);
@@ -312,9 +313,9 @@ start_helper(struct master *m, unsigned i)
 	struct slot	*s = &m->helpers[i];
 
 	memset(s->line, 0, sizeof(*s->line));
-	s->line->state = BOARD_STARTING;
+	s->line->state = SCOREBOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
-	start(m, s, helpers[i].run);
+	start_child(m, s, helpers[i].run);
 	s->line->pid = (int32_t)s->pid;
 }
 
@@ -350,8 +351,8 @@ converge(struct master *m, int64_t now)
 	converge_printer(m, now);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		converge_helper(m, i, now);
-	if (has_change(m, BOARD_CHANGE_OVER))
-		m->change_count = false;
+	if (has_repartition(m, SCOREBOARD_REPARTITION_OVER))
+		m->repartition = false;
 }
 
 static int64_t
@@ -387,9 +388,9 @@ next_deadline(const struct master *m, int64_t now)
 		    s->pid == 0)
 			at = sooner(at, s->start_at);
 		if (s->pid != 0 && s->gen != m->gen)
-			at = sooner(at, now + TURN_POLL_MS);
+			at = sooner(at, now + REPLACE_POLL_MS);
 	}
-	return m->change_count ? sooner(at, now + TURN_POLL_MS) : at;
+	return m->repartition ? sooner(at, now + REPLACE_POLL_MS) : at;
 }
 
 static struct slot *
@@ -424,7 +425,7 @@ reap(struct master *m, int64_t now)
 			slot_exited(s, status, now);
 			if (!is_worker(m, s))
 				continue;
-			note_heirs(m, s);
+			note_predecessors(m, s);
 			wind_up(m, s);
 		}
 }
@@ -448,17 +449,17 @@ struct told {
 };
 
 static struct told
-ask_board(const struct master *m)
+ask_scoreboard(const struct master *m)
 {
 	struct told	t = { false };
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
-		const struct board_line *l = m->slots[i].line;
+		const struct scoreboard_line *l = m->slots[i].line;
 
 		if (m->slots[i].pid == 0)
 			continue;
-		t.table = t.table || l->counts_in == BOARD_COUNTS_TABLE;
-		t.file = t.file || l->counts_in == BOARD_COUNTS_FILE;
+		t.table = t.table || l->counts_in == SCOREBOARD_COUNTS_TABLE;
+		t.file = t.file || l->counts_in == SCOREBOARD_COUNTS_FILE;
 		t.strangers = t.strangers || l->strangers > 0;
 	}
 	return t;
@@ -469,9 +470,10 @@ ask_board(const struct master *m)
  * Rows with labels of a count that it does not name would get out of order.
  */
 static int
-check_counts(const struct master *m, const struct conf *fresh, struct err *e)
+check_reload_counts(const struct master *m, const struct conf *fresh,
+    struct err *e)
 {
-	struct told	t = ask_board(m);
+	struct told	t = ask_scoreboard(m);
 	int64_t		was = m->conf->outbox.partition_count;
 	struct counts	c;
 
@@ -501,7 +503,7 @@ reload(struct master *m)
 		log_error("reload: %s; keeping generation %u", e.text, m->gen);
 		return;
 	}
-	if (check_counts(m, fresh, &e) < 0 ||
+	if (check_reload_counts(m, fresh, &e) < 0 ||
 	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
 		log_error("reload: %s; keeping generation %u", e.text, m->gen);
 		conf_free(fresh);
@@ -509,12 +511,12 @@ reload(struct master *m)
 	}
 	warn_restart_keys(m->born, fresh);
 	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
-		m->change_count = true;
+		m->repartition = true;
 	if (m->conf != m->born)
 		conf_free(m->conf);
 	m->conf = fresh;
 	m->gen++;
-	m->board->generation = m->gen;
+	m->scoreboard->generation = m->gen;
 	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		m->slots[i].start_at = 0;
@@ -593,33 +595,33 @@ open_report(struct master *m, struct err *e)
 static int
 open_files(struct master *m, struct err *e)
 {
-	char	*path = xasprintf("%s.board", m->a->run_prefix);
+	char	*path = xasprintf("%s.scoreboard", m->a->run_prefix);
 
-	m->board = board_create(path, e);
+	m->scoreboard = scoreboard_create(path, e);
 	free(path);
-	if (m->board == NULL)
+	if (m->scoreboard == NULL)
 		return -1;
 	path = xasprintf("%s.workers", m->a->run_prefix);
-	m->heirs_fd = heirs_open(path, e);
+	m->predecessors_fd = predecessors_open(path, e);
 	free(path);
-	return m->heirs_fd < 0 ? -1 : 0;
+	return m->predecessors_fd < 0 ? -1 : 0;
 }
 
 /* The pid file's lock was free, so the former master's workers are dead. */
 static void
-inherit(struct master *m)
+inherit_workers(struct master *m)
 {
 	size_t	n;
-	char	(*ids)[IDENT_SIZE] = heirs_read(m->heirs_fd, &n);
+	char	(*ids)[IDENT_SIZE] = predecessors_read(m->predecessors_fd, &n);
 
 	unsigned	workers = (unsigned)m->conf->master.workers;
 
 	for (size_t i = 0; i < n; i++)
-		slot_inherit(&m->slots[heirs_slot(ids[i]) % workers], ids[i],
-		    clock_ms());
+		slot_inherit(&m->slots[predecessors_slot(ids[i]) % workers],
+		    ids[i], clock_ms());
 	for (unsigned i = 0; i < workers; i++)
-		note_heirs(m, &m->slots[i]);
-	heirs_cut(m->heirs_fd, workers);
+		note_predecessors(m, &m->slots[i]);
+	predecessors_cut(m->predecessors_fd, workers);
 	if (n > 0)
 		log_info("taking over from %zu workers of a former master", n);
 	free(ids);
@@ -627,12 +629,12 @@ inherit(struct master *m)
 
 /* Remove the list: workers that left need no successor. */
 static void
-forget_heirs(struct master *m)
+forget_predecessors(struct master *m)
 {
 	char	*path;
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		if (m->slots[i].nheirs > 0)
+		if (m->slots[i].npredecessors > 0)
 			return;
 	path = xasprintf("%s.workers", m->a->run_prefix);
 	unlink(path);
@@ -659,35 +661,35 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	m->conf = m->born = conf;
 	m->gen = 1;
 	if (open_files(m, e) < 0 || open_report(m, e) < 0 ||
-	    bell_open(&m->bell, e) < 0) {
-		board_close(m->board);
+	    wakeup_open(&m->wakeup, e) < 0) {
+		scoreboard_close(m->scoreboard);
 		free(m);
 		return NULL;
 	}
-	m->board->generation = m->gen;
+	m->scoreboard->generation = m->gen;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		slot_init(&m->slots[i], i, "worker", &m->board->lines[i]);
+		slot_init(&m->slots[i], i, "worker", &m->scoreboard->lines[i]);
 	slot_init(&m->printer, 0, "printer", NULL);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		slot_init(&m->helpers[i], 0, helpers[i].role,
-		    &m->board->lines[helpers[i].line]);
+		    &m->scoreboard->lines[helpers[i].line]);
 	return m;
 }
 
 int
 master_run(struct master *m)
 {
-	m->board->master = (int32_t)getpid();
-	inherit(m);
+	m->scoreboard->master = (int32_t)getpid();
+	inherit_workers(m);
 	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
 	log_info("started with %lld workers",
 	    (long long)m->conf->master.workers);
 	loop(m);
-	forget_heirs(m);
+	forget_predecessors(m);
 	log_info("stopped");
-	close(m->heirs_fd);
-	bell_close(&m->bell);
-	board_close(m->board);
+	close(m->predecessors_fd);
+	wakeup_close(&m->wakeup);
+	scoreboard_close(m->scoreboard);
 	if (m->conf != m->born)
 		conf_free(m->conf);
 	conf_free(m->born);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "ipc/board.h"
+#include "ipc/scoreboard.h"
 #include "conf/conf.h"
 #include "worker/report.h"
 

@@ -20,7 +20,7 @@
 
 void
 slot_init(struct slot *s, unsigned index, const char *role,
-    struct board_line *line)
+    struct scoreboard_line *line)
 {
 	memset(s, 0, sizeof(*s));
 	s->index = index;
@@ -111,33 +111,33 @@ slot_deadline(const struct slot *s, int64_t hang_ms)
 bool
 slot_is_ready(const struct slot *s)
 {
-	return s->line != NULL && s->line->state != BOARD_FREE &&
-	    s->line->state != BOARD_STARTING;
+	return s->line != NULL && s->line->state != SCOREBOARD_FREE &&
+	    s->line->state != SCOREBOARD_STARTING;
 }
 
 void
 slot_inherit(struct slot *s, const char *id, int64_t now)
 {
-	if (s->nheirs == SLOT_HEIRS) {
-		memmove(&s->heirs[0], &s->heirs[1],
-		    (SLOT_HEIRS - 1) * sizeof(s->heirs[0]));
-		s->nheirs--;
+	if (s->npredecessors == SLOT_PREDECESSORS) {
+		memmove(&s->predecessors[0], &s->predecessors[1],
+		    (SLOT_PREDECESSORS - 1) * sizeof(s->predecessors[0]));
+		s->npredecessors--;
 	}
-	strlcpy(s->heirs[s->nheirs].id, id, IDENT_SIZE);
-	s->heirs[s->nheirs++].died_at = now;
+	strlcpy(s->predecessors[s->npredecessors].id, id, IDENT_SIZE);
+	s->predecessors[s->npredecessors++].died_at = now;
 }
 
 void
-slot_prune_heirs(struct slot *s, int64_t claim_ttl, int64_t now)
+slot_prune_predecessors(struct slot *s, int64_t claim_ttl, int64_t now)
 {
 	size_t	kept = 0;
 
 	if (s->pid == 0 || !slot_is_ready(s))
 		return;
-	for (size_t i = 0; i < s->nheirs; i++)
-		if (now - s->heirs[i].died_at < claim_ttl)
-			s->heirs[kept++] = s->heirs[i];
-	s->nheirs = kept;
+	for (size_t i = 0; i < s->npredecessors; i++)
+		if (now - s->predecessors[i].died_at < claim_ttl)
+			s->predecessors[kept++] = s->predecessors[i];
+	s->npredecessors = kept;
 }
 
 static void
@@ -231,7 +231,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->handed_over = WIFEXITED(status) &&
 	    WEXITSTATUS(status) == EXIT_HANDED_OVER;
 	if (has_left(status))
-		s->nheirs = 0;
+		s->npredecessors = 0;
 	else if (s->id[0] != '\0')
 		slot_inherit(s, s->id, now);
 	s->id[0] = '\0';
@@ -239,5 +239,5 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->asked = ASK_NONE;
 	s->kill_at = INT64_MAX;
 	if (s->line != NULL)
-		s->line->state = BOARD_FREE;
+		s->line->state = SCOREBOARD_FREE;
 }

@@ -11,17 +11,17 @@
 #include <sys/types.h>
 
 #include "util/backoff.h"
-#include "ipc/board.h"
-#include "ipc/heirs.h"
+#include "ipc/scoreboard.h"
+#include "ipc/predecessors.h"
 #include "common/ident.h"
 #include "common/suspect.h"
 
-#define SLOT_HEIRS	(HEIRS_PER_SLOT - 1)
+#define SLOT_PREDECESSORS	(PREDECESSORS_PER_SLOT - 1)
 
 /* How a child was asked to end. */
 enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
 
-struct heir {
+struct predecessor {
 	char	id[IDENT_SIZE];
 	int64_t	died_at;
 };
@@ -29,7 +29,7 @@ struct heir {
 struct slot {
 	unsigned		 index;
 	const char		*role;		/* "worker", "printer" */
-	struct board_line	*line;
+	struct scoreboard_line	*line;
 	pid_t			 pid;		/* 0: no child */
 	uint32_t		 gen;		/* of its configuration */
 	char			 id[IDENT_SIZE];
@@ -43,15 +43,15 @@ struct slot {
 	struct backoff		 backoff;
 
 	/* Dead workers whose leases the next child takes over, oldest first. */
-	struct heir		 heirs[SLOT_HEIRS];
-	size_t			 nheirs;
+	struct predecessor	 predecessors[SLOT_PREDECESSORS];
+	size_t			 npredecessors;
 
 	/* Messages that the last children were sending when they died. */
 	struct suspect		 suspect;
 };
 
 void	slot_init(struct slot *, unsigned index, const char *role,
-	    struct board_line *);
+	    struct scoreboard_line *);
 
 /* Is there no child, and has the time of the next start come? */
 bool	slot_is_due(const struct slot *, int64_t now);
@@ -82,7 +82,7 @@ void	slot_exited(struct slot *, int status, int64_t now);
 void	slot_inherit(struct slot *, const char *id, int64_t now);
 
 /* Forget predecessors that died claim_ttl ms ago, once the child is ready. */
-void	slot_prune_heirs(struct slot *, int64_t claim_ttl, int64_t now);
+void	slot_prune_predecessors(struct slot *, int64_t claim_ttl, int64_t now);
 
 /* Has the child finished a tick, or does it wait for a server? */
 bool	slot_is_ready(const struct slot *);

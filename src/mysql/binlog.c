@@ -191,7 +191,7 @@ dump_close(struct binlog *b)
 #endif
 
 static int
-run(struct db *db, const char *text, struct err *e)
+binlog_exec(struct db *db, const char *text, struct err *e)
 {
 	struct buf	sql = { 0 };
 	int		rc;
@@ -203,7 +203,7 @@ run(struct db *db, const char *text, struct err *e)
 }
 
 static struct db_rows *
-query(struct db *db, const char *text, struct err *e)
+binlog_query(struct db *db, const char *text, struct err *e)
 {
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
@@ -217,7 +217,8 @@ query(struct db *db, const char *text, struct err *e)
 static int
 check_log(struct binlog *b, struct err *e)
 {
-	struct db_rows	*rows = query(b->db, "SELECT @@global.log_bin", e);
+	struct db_rows	*rows = binlog_query(b->db, "SELECT @@global.log_bin",
+			    e);
 	bool		 on;
 
 	if (rows == NULL)
@@ -268,7 +269,7 @@ begin_mariadb(struct binlog *b, struct err *e)
 	buf_clear(&b->gtids);
 	b->file[0] = '\0';
 	b->position = 4;
-	return run(b->db, "SET @mariadb_slave_capability = 4, "
+	return binlog_exec(b->db, "SET @mariadb_slave_capability = 4, "
 	    "@slave_connect_state = @@global.gtid_binlog_pos", e);
 }
 
@@ -285,7 +286,7 @@ begin_by_gtid(struct binlog *b)
 	struct err	 e;
 	int		 rc = -1;
 
-	rows = query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
+	rows = binlog_query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
 	    "WHERE @@global.gtid_mode = 'ON'", &e);
 	if (rows == NULL)
 		return -1;
@@ -307,7 +308,7 @@ begin_mysql(struct binlog *b, struct err *e)
 	int		 rc = 0;
 
 	buf_clear(&b->gtids);
-	rows = query(b->db, old ? "SHOW MASTER STATUS" :
+	rows = binlog_query(b->db, old ? "SHOW MASTER STATUS" :
 	    "SHOW BINARY LOG STATUS", e);
 	if (rows == NULL)
 		return ASKS_BY_GTID && b->db->fault == DB_WRONG ?
@@ -323,13 +324,13 @@ begin_mysql(struct binlog *b, struct err *e)
 
 /* Both names of each: a server knows one of them or both. */
 static int
-prepare(struct binlog *b, struct err *e)
+prepare_dump(struct binlog *b, struct err *e)
 {
 	if (check_log(b, e) < 0 || learn_column(b, e) < 0)
 		return -1;
 	if ((b->db->mariadb ? begin_mariadb(b, e) : begin_mysql(b, e)) < 0)
 		return -1;
-	return run(b->db, "SET "
+	return binlog_exec(b->db, "SET "
 	    "@master_binlog_checksum = @@global.binlog_checksum, "
 	    "@source_binlog_checksum = @@global.binlog_checksum, "
 	    "@master_heartbeat_period = " HEARTBEAT_NS ", "
@@ -364,7 +365,7 @@ binlog_open(struct binlog *b, struct err *e)
 		db_close(b->watch);
 		return -1;
 	}
-	if (prepare(b, e) < 0 || dump_open(b, e) < 0) {
+	if (prepare_dump(b, e) < 0 || dump_open(b, e) < 0) {
 		binlog_close(b);
 		return -1;
 	}

@@ -105,14 +105,14 @@ static const struct {
 #define NTYPES	(sizeof(types) / sizeof(types[0]))
 
 /* Bytes still to be read; bad is set when more are taken than are left. */
-struct cursor {
+struct reader {
 	const uint8_t	*p;
 	size_t		 left;
 	bool		 bad;
 };
 
 static const uint8_t *
-take(struct cursor *c, size_t n)
+take_bytes(struct reader *c, size_t n)
 {
 	const uint8_t	*p = c->p;
 
@@ -127,9 +127,9 @@ take(struct cursor *c, size_t n)
 
 /* Little-endian, 1 to 8 bytes; 0 if they are missing. */
 static uint64_t
-number(struct cursor *c, size_t bytes)
+read_little_endian(struct reader *c, size_t bytes)
 {
-	const uint8_t	*p = take(c, bytes);
+	const uint8_t	*p = take_bytes(c, bytes);
 	uint64_t	 n = 0;
 
 	for (size_t i = bytes; p != NULL && i > 0; i--)
@@ -139,15 +139,15 @@ number(struct cursor *c, size_t bytes)
 
 /* A number whose first byte says how long it is. */
 static uint64_t
-packed(struct cursor *c)
+packed(struct reader *c)
 {
-	uint64_t	n = number(c, 1);
+	uint64_t	n = read_little_endian(c, 1);
 
 	if (n < 251)
 		return n;
 	if (n == 251 || n == 255)
 		c->bad = true;
-	return number(c, n == 252 ? 2 : n == 253 ? 3 : 8);
+	return read_little_endian(c, n == 252 ? 2 : n == 253 ? 3 : 8);
 }
 
 static void
@@ -159,7 +159,7 @@ forget_labels(struct binlog_watch *w)
 }
 
 static void
-add_label(struct binlog_labels *l, const uint8_t *text, size_t len)
+add_row_label(struct binlog_labels *l, const uint8_t *text, size_t len)
 {
 	if (l->all)
 		return;
@@ -212,13 +212,13 @@ find_type(uint8_t type)
 
 /* The columns of the outbox; ncolumns is 0 if a type is not known. */
 static void
-read_columns(struct binlog_watch *w, struct cursor *c)
+read_columns(struct binlog_watch *w, struct reader *c)
 {
 	uint64_t	 n = packed(c);
-	const uint8_t	*type = take(c, n);
+	const uint8_t	*type = take_bytes(c, n);
 	uint64_t	 meta_bytes = packed(c);
-	const uint8_t	*bytes = take(c, meta_bytes);
-	struct cursor	 meta = { bytes, meta_bytes, c->bad };
+	const uint8_t	*bytes = take_bytes(c, meta_bytes);
+	struct reader	 meta = { bytes, meta_bytes, c->bad };
 
 	w->ncolumns = 0;
 	if (c->bad || n > BINLOG_COLUMNS)
@@ -230,7 +230,7 @@ read_columns(struct binlog_watch *w, struct cursor *c)
 			return;
 		w->columns[i].type = (uint8_t)t;
 		w->columns[i].meta = types[t].meta_bytes == 0 ? 0 :
-		    (uint16_t)number(&meta, types[t].meta_bytes);
+		    (uint16_t)read_little_endian(&meta, types[t].meta_bytes);
 	}
 	if (!meta.bad && meta.left == 0)
 		w->ncolumns = (unsigned)n;
@@ -244,21 +244,21 @@ is_name(const uint8_t *name, size_t len, const char *wanted)
 }
 
 static enum binlog_news
-table_map(struct binlog_watch *w, struct cursor *c)
+table_map(struct binlog_watch *w, struct reader *c)
 {
-	uint64_t	 id = number(c, 6), len;
+	uint64_t	 id = read_little_endian(c, 6), len;
 	const uint8_t	*name;
 	bool		 ours;
 
-	take(c, 2);
-	len = number(c, 1);
-	name = take(c, len);
+	take_bytes(c, 2);
+	len = read_little_endian(c, 1);
+	name = take_bytes(c, len);
 	ours = is_name(name, len, w->database);
-	take(c, 1);
-	len = number(c, 1);
-	name = take(c, len);
+	take_bytes(c, 1);
+	len = read_little_endian(c, 1);
+	name = take_bytes(c, len);
 	ours = ours && is_name(name, len, w->table);
-	take(c, 1);
+	take_bytes(c, 1);
 	if (ours) {
 		w->mapped = true;
 		w->table_id = id;
@@ -282,7 +282,7 @@ decimal_bytes(uint16_t meta)
 
 /* CHAR hides the upper bits of a long length in the byte of its type. */
 static size_t
-string_bytes(struct cursor *c, uint16_t meta)
+string_bytes(struct reader *c, uint16_t meta)
 {
 	unsigned	type = meta & 0xff, length = meta >> 8;
 
@@ -292,12 +292,12 @@ string_bytes(struct cursor *c, uint16_t meta)
 	}
 	if (type == 247 || type == 248)		/* ENUM, SET */
 		return length;
-	return number(c, length > 255 ? 2 : 1);
+	return read_little_endian(c, length > 255 ? 2 : 1);
 }
 
 /* Take a column's value; *len is without the prefix. */
 static const uint8_t *
-value(struct cursor *c, const struct binlog_column *column, size_t *len)
+value(struct reader *c, const struct binlog_column *column, size_t *len)
 {
 	uint16_t	meta = column->meta;
 	size_t		size = types[column->type].size;
@@ -309,10 +309,11 @@ value(struct cursor *c, const struct binlog_column *column, size_t *len)
 		size += (meta + 1u) / 2;
 		break;
 	case VARIABLE:
-		size = number(c, meta > 255 ? 2 : 1);
+		size = read_little_endian(c, meta > 255 ? 2 : 1);
 		break;
 	case BLOB:
-		size = meta >= 1 && meta <= 4 ? number(c, meta) : SIZE_MAX;
+		size = meta >= 1 && meta <= 4 ? read_little_endian(c, meta) :
+		    SIZE_MAX;
 		break;
 	case STRING:
 		size = string_bytes(c, meta);
@@ -325,7 +326,7 @@ value(struct cursor *c, const struct binlog_column *column, size_t *len)
 		break;
 	}
 	*len = size;
-	return take(c, size);
+	return take_bytes(c, size);
 }
 
 static bool
@@ -345,10 +346,10 @@ bit(const uint8_t *bits, unsigned i)
 
 /* One row; if its image lacks the label, it may have any. */
 static void
-read_row(struct binlog_watch *w, struct cursor *c, const uint8_t *present,
+read_row(struct binlog_watch *w, struct reader *c, const uint8_t *present,
     unsigned npresent)
 {
-	const uint8_t	*nulls = take(c, (npresent + 7) / 8), *p;
+	const uint8_t	*nulls = take_bytes(c, (npresent + 7) / 8), *p;
 	const uint8_t	*label = NULL;
 	size_t		 len, label_len = 0;
 	unsigned	 nth = 0;
@@ -366,14 +367,14 @@ read_row(struct binlog_watch *w, struct cursor *c, const uint8_t *present,
 	if (c->bad || label == NULL)
 		w->labels.all = true;
 	else
-		add_label(&w->labels, label, label_len);
+		add_row_label(&w->labels, label, label_len);
 }
 
 static void
-read_rows(struct binlog_watch *w, struct cursor *c)
+read_row_images(struct binlog_watch *w, struct reader *c)
 {
 	uint64_t	 ncolumns = packed(c);
-	const uint8_t	*present = take(c, (ncolumns + 7) / 8);
+	const uint8_t	*present = take_bytes(c, (ncolumns + 7) / 8);
 	unsigned	 npresent = 0;
 
 	if (c->bad || ncolumns != w->ncolumns || w->column >= w->ncolumns ||
@@ -388,29 +389,29 @@ read_rows(struct binlog_watch *w, struct cursor *c)
 }
 
 static enum binlog_news
-write_rows(struct binlog_watch *w, struct cursor *c, enum event_type type)
+write_rows(struct binlog_watch *w, struct reader *c, enum event_type type)
 {
-	uint64_t	id = number(c, 6), extra = 2;
+	uint64_t	id = read_little_endian(c, 6), extra = 2;
 	bool		v2 = type == EV_WRITE || type == EV_WRITE_COMPRESSED;
 
-	take(c, 2);
+	take_bytes(c, 2);
 	if (c->bad)
 		return BINLOG_DAMAGED;
 	if (!w->mapped || id != w->table_id)
 		return BINLOG_NOTHING;
-	if (v2 && (extra = number(c, 2)) >= 2)
-		take(c, extra - 2);
+	if (v2 && (extra = read_little_endian(c, 2)) >= 2)
+		take_bytes(c, extra - 2);
 	if (c->bad || extra < 2)
 		return BINLOG_DAMAGED;
 	if (type == EV_WRITE || type == EV_WRITE_V1)
-		read_rows(w, c);
+		read_row_images(w, c);
 	else
 		w->labels.all = true;
 	return BINLOG_NOTHING;
 }
 
 static bool
-is_word(char c)
+is_word_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$' ||
 	    (unsigned char)c >= 0x80;
@@ -426,14 +427,14 @@ mentions(const char *text, size_t len, const char *word)
 		/* The first comparison is quick, and lets too many pass. */
 		if ((text[i] | 0x20) == (word[0] | 0x20) &&
 		    strncasecmp(text + i, word, n) == 0 &&
-		    (i == 0 || !is_word(text[i - 1])) &&
-		    (i + n == len || !is_word(text[i + n])))
+		    (i == 0 || !is_word_char(text[i - 1])) &&
+		    (i + n == len || !is_word_char(text[i + n])))
 			return true;
 	return false;
 }
 
 static bool
-is(const char *text, size_t len, const char *wanted)
+text_is(const char *text, size_t len, const char *wanted)
 {
 	return strlen(wanted) == len && strncmp(text, wanted, len) == 0;
 }
@@ -448,11 +449,11 @@ static enum binlog_news
 statement(struct binlog_watch *w, bool our_database, const char *text,
     size_t len)
 {
-	if (is(text, len, "BEGIN") || starts(text, len, "XA START"))
+	if (text_is(text, len, "BEGIN") || starts(text, len, "XA START"))
 		return begin_transaction(w, true);
-	if (is(text, len, "COMMIT"))
+	if (text_is(text, len, "COMMIT"))
 		return end_transaction(w);
-	if (is(text, len, "ROLLBACK"))
+	if (text_is(text, len, "ROLLBACK"))
 		return begin_transaction(w, false);
 	/* Its rows were read, and dropped, when it was prepared. */
 	if (starts(text, len, "XA COMMIT"))
@@ -464,18 +465,18 @@ statement(struct binlog_watch *w, bool our_database, const char *text,
 }
 
 static enum binlog_news
-query(struct binlog_watch *w, struct cursor *c)
+query_event(struct binlog_watch *w, struct reader *c)
 {
 	uint64_t	 database_len, status_len;
 	const uint8_t	*database;
 
-	take(c, 8);
-	database_len = number(c, 1);
-	take(c, 2);
-	status_len = number(c, 2);
-	take(c, status_len);
-	database = take(c, database_len);
-	take(c, 1);
+	take_bytes(c, 8);
+	database_len = read_little_endian(c, 1);
+	take_bytes(c, 2);
+	status_len = read_little_endian(c, 2);
+	take_bytes(c, status_len);
+	database = take_bytes(c, database_len);
+	take_bytes(c, 1);
 	if (c->bad)
 		return BINLOG_DAMAGED;
 	return statement(w, is_name(database, database_len, w->database),
@@ -483,21 +484,21 @@ query(struct binlog_watch *w, struct cursor *c)
 }
 
 static enum binlog_news
-mariadb_gtid(struct binlog_watch *w, struct cursor *c)
+mariadb_gtid(struct binlog_watch *w, struct reader *c)
 {
 	uint64_t	flags;
 
-	take(c, 12);
-	flags = number(c, 1);
+	take_bytes(c, 12);
+	flags = read_little_endian(c, 1);
 	if (c->bad)
 		return BINLOG_DAMAGED;
 	return begin_transaction(w, (flags & FLAG_STANDALONE) == 0);
 }
 
 static enum binlog_news
-xa_prepare(struct binlog_watch *w, struct cursor *c)
+xa_prepare(struct binlog_watch *w, struct reader *c)
 {
-	uint64_t	one_phase = number(c, 1);
+	uint64_t	one_phase = read_little_endian(c, 1);
 
 	if (c->bad)
 		return BINLOG_DAMAGED;
@@ -507,7 +508,7 @@ xa_prepare(struct binlog_watch *w, struct cursor *c)
 
 /* Its last bytes tell whether the events after it have a checksum. */
 static enum binlog_news
-format(struct binlog_watch *w, struct cursor *c)
+format(struct binlog_watch *w, struct reader *c)
 {
 	if (c->left < CHECKSUM_BYTES + 1)
 		return BINLOG_DAMAGED;
@@ -518,7 +519,7 @@ format(struct binlog_watch *w, struct cursor *c)
 }
 
 static enum binlog_news
-body(struct binlog_watch *w, struct cursor *c, enum event_type type,
+body(struct binlog_watch *w, struct reader *c, enum event_type type,
     bool ignorable)
 {
 	switch (type) {
@@ -530,7 +531,7 @@ body(struct binlog_watch *w, struct cursor *c, enum event_type type,
 	case EV_WRITE_COMPRESSED:
 		return write_rows(w, c, type);
 	case EV_QUERY:
-		return query(w, c);
+		return query_event(w, c);
 	case EV_XID:
 		return end_transaction(w);
 	case EV_XA_PREPARE:
@@ -587,15 +588,15 @@ binlog_watch_init(struct binlog_watch *w, const char *database,
 enum binlog_news
 binlog_event(struct binlog_watch *w, const uint8_t *bytes, size_t len)
 {
-	struct cursor	c = { bytes, len, false };
+	struct reader	c = { bytes, len, false };
 	uint64_t	type, size, flags;
 
-	take(&c, 4);			/* timestamp */
-	type = number(&c, 1);
-	take(&c, 4);			/* the server's id */
-	size = number(&c, 4);
-	take(&c, 4);			/* position of the next event */
-	flags = number(&c, 2);
+	take_bytes(&c, 4);		/* timestamp */
+	type = read_little_endian(&c, 1);
+	take_bytes(&c, 4);		/* the server's id */
+	size = read_little_endian(&c, 4);
+	take_bytes(&c, 4);		/* position of the next event */
+	flags = read_little_endian(&c, 2);
 	if (c.bad || size != len)
 		return BINLOG_DAMAGED;
 	if (w->told)

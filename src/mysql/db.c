@@ -165,7 +165,7 @@ db_finish(struct db *db, struct err *e)
 	if (!db->committing)
 		return 0;
 	db->committing = false;
-	fault_point("commit early", "before", db->mysql->net.fd);
+	fault_point("pipelined commit", "before", db->mysql->net.fd);
 	if (mysql_next_result(db->mysql) != 0) {
 		/* Whatever the error, the change before it may be undone. */
 		db_fail(db, "commit", e);
@@ -173,7 +173,7 @@ db_finish(struct db *db, struct err *e)
 		db_close(db);
 		return -1;
 	}
-	fault_point("commit early", "after", db->mysql->net.fd);
+	fault_point("pipelined commit", "after", db->mysql->net.fd);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 }
 
 static int
-run(struct db *db, const char *what, const char *sql, struct err *e)
+run_statement(struct db *db, const char *what, const char *sql, struct err *e)
 {
 	return ask(db, what, sql, strlen(sql), e);
 }
@@ -223,7 +223,8 @@ db_rollback(struct db *db)
 	enum db_fault	fault = db->fault;
 	struct err	e;
 
-	if (db->mysql != NULL && run(db, "rollback", "ROLLBACK", &e) < 0)
+	if (db->mysql != NULL && run_statement(db, "rollback", "ROLLBACK",
+	    &e) < 0)
 		db_close(db);
 	db->fault = fault;
 }

@@ -67,7 +67,7 @@ int		 db_exec(struct db *, const char *what, const struct buf *,
  * crash of the server may undo the change.  db_finish() waits for the answer,
  * and so does the next statement.  With a db_late_reason() it is like db_exec.
  */
-int		 db_exec_early(struct db *, const char *what,
+int		 db_exec_pipelined(struct db *, const char *what,
 		    const struct buf *, uint64_t *matched, struct err *);
 
 /*

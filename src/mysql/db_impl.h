@@ -28,8 +28,8 @@ struct db {
  */
 int		 db_fail(struct db *, const char *what, struct err *);
 
-/* db_early.c: learn from these variables whether changes may go early. */
-#define DB_EARLY_VARIABLES						\
+/* db_pipeline.c: learn from these variables whether changes may go early. */
+#define DB_PIPELINE_VARIABLES						\
 	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\
 	"'rpl_semi_sync_master_enabled', "				\
 	"'rpl_semi_sync_master_wait_point', "				\
@@ -37,6 +37,6 @@ int		 db_fail(struct db *, const char *what, struct err *);
 	"'rpl_semi_sync_source_wait_point', "				\
 	"'wsrep_on', 'group_replication_group_name'"
 
-void		 db_learn_early(struct db *, struct db_rows *);
+void		 db_learn_pipelining(struct db *, struct db_rows *);
 
 #endif

@@ -67,7 +67,7 @@ or_null(const char *s)
 }
 
 static void
-set_tls(struct db *db, enum conf_tls tls)
+set_mysql_tls(struct db *db, enum conf_tls tls)
 {
 	const struct conf	*c = db->conf;
 
@@ -194,7 +194,8 @@ set_session(struct db *db, struct err *e)
 }
 
 static int
-refuse(struct db *db, enum db_fault fault, struct err *e, const char *why)
+refuse_server(struct db *db, enum db_fault fault, struct err *e,
+    const char *why)
 {
 	db->fault = fault;
 	return err_set(e, "%s", why);
@@ -206,22 +207,23 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 {
 	if (strcmp(name, "binlog_format") == 0) {
 		if (binlog && strcasecmp(value, "STATEMENT") == 0)
-			return refuse(db, DB_WRONG, e, "binlog_format=STATEMENT"
-			    " cannot log READ COMMITTED: set it to ROW or MIXED");
+			return refuse_server(db, DB_WRONG, e,
+			    "binlog_format=STATEMENT cannot log READ COMMITTED: "
+			    "set it to ROW or MIXED");
 		return 0;
 	}
 	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
-		return refuse(db, DB_READONLY, e,
+		return refuse_server(db, DB_READONLY, e,
 		    "the server is read-only: not a primary");
 	if (strstr(name, "isolation") != NULL &&
 	    strcasecmp(value, "READ-COMMITTED") != 0)
-		return refuse(db, DB_WRONG, e,
+		return refuse_server(db, DB_WRONG, e,
 		    "the session did not become READ COMMITTED");
 	return 0;
 }
 
 static int
-check_server(struct db *db, struct err *e)
+ask_server(struct db *db, struct err *e)
 {
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
@@ -231,7 +233,7 @@ check_server(struct db *db, struct err *e)
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
 	    "('binlog_format', 'read_only', 'super_read_only', "
 	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
-	    DB_EARLY_VARIABLES ")");
+	    DB_PIPELINE_VARIABLES ")");
 	rows = db_query(db, "session", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)
@@ -239,7 +241,7 @@ check_server(struct db *db, struct err *e)
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
-	db_learn_early(db, rows);
+	db_learn_pipelining(db, rows);
 	db_rewind(rows);
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
@@ -251,7 +253,7 @@ check_server(struct db *db, struct err *e)
 int
 db_check(struct db *db, struct err *e)
 {
-	int	rc = check_server(db, e);
+	int	rc = ask_server(db, e);
 
 	if (rc < 0)
 		db_close(db);
@@ -263,8 +265,8 @@ check_cipher(struct db *db, enum conf_tls tls, struct err *e)
 {
 	/* Connector/C has been seen to go on in clear text. */
 	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
-		return refuse(db, DB_WRONG, e, "the server offers no TLS "
-		    "and mysql.tls.mode asks for it");
+		return refuse_server(db, DB_WRONG, e,
+		    "the server offers no TLS and mysql.tls.mode asks for it");
 	return 0;
 }
 
@@ -274,7 +276,7 @@ greet(struct db *db, enum conf_tls tls, struct err *e)
 	db->mariadb = strcasestr(mysql_get_server_info(db->mysql),
 	    "mariadb") != NULL;
 	if (check_cipher(db, tls, e) < 0 || set_session(db, e) < 0 ||
-	    check_server(db, e) < 0)
+	    ask_server(db, e) < 0)
 		return -1;
 	return 0;
 }
@@ -302,7 +304,7 @@ db_open(struct db *db, struct err *e)
 	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
 	set_protocol(db, socket == NULL);
 	set_limits(db);
-	set_tls(db, tls);
+	set_mysql_tls(db, tls);
 	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
 	    greet(db, tls, e) < 0) {
 		db_close(db);

@@ -24,7 +24,7 @@ put(char *at, uint64_t n)
 }
 
 static void
-add(struct buf *b, uint64_t n)
+gtid_add(struct buf *b, uint64_t n)
 {
 	char	bytes[NUMBER_BYTES];
 
@@ -33,7 +33,7 @@ add(struct buf *b, uint64_t n)
 }
 
 static int
-digit(char c)
+gtid_digit(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' :
 	    isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 :
@@ -50,9 +50,9 @@ uuid(const char **p, struct buf *b)
 	for (int i = 0; i < UUID_BYTES; i++) {
 		if (**p == '-')
 			(*p)++;
-		if (digit((*p)[0]) < 0 || digit((*p)[1]) < 0)
+		if (gtid_digit((*p)[0]) < 0 || gtid_digit((*p)[1]) < 0)
 			return -1;
-		byte = (char)(digit((*p)[0]) << 4 | digit((*p)[1]));
+		byte = (char)(gtid_digit((*p)[0]) << 4 | gtid_digit((*p)[1]));
 		buf_add(b, &byte, 1);
 		*p += 2;
 	}
@@ -60,7 +60,7 @@ uuid(const char **p, struct buf *b)
 }
 
 static int
-number(const char **p, uint64_t *n)
+gtid_number(const char **p, uint64_t *n)
 {
 	char	*end;
 
@@ -77,16 +77,16 @@ interval(const char **p, struct buf *b)
 {
 	uint64_t	first, last;
 
-	if (number(p, &first) < 0)
+	if (gtid_number(p, &first) < 0)
 		return -1;
 	last = first;
 	if (**p == '-') {
 		(*p)++;
-		if (number(p, &last) < 0)
+		if (gtid_number(p, &last) < 0)
 			return -1;
 	}
-	add(b, first);
-	add(b, last + 1);
+	gtid_add(b, first);
+	gtid_add(b, last + 1);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ server(const char **p, struct buf *b)
 	if (uuid(p, b) < 0)
 		return -1;
 	at = b->len;
-	add(b, 0);
+	gtid_add(b, 0);
 	for (; **p == ':'; n++) {
 		(*p)++;
 		if (interval(p, b) < 0)
@@ -116,7 +116,7 @@ gtid_encode(const char *text, struct buf *b)
 	uint64_t	 n = 0;
 	size_t		 at = b->len;
 
-	add(b, 0);
+	gtid_add(b, 0);
 	for (p += strspn(p, " \n"); *p != '\0'; n++) {
 		if (server(&p, b) < 0)
 			return -1;

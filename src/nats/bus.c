@@ -101,21 +101,21 @@ bus_unread(void *arg)
 
 /* Fixed hex digits: printf would take 5 % of a message's time. */
 static void
-put_reply(struct bus *b, uint32_t slot)
+put_reply(struct bus *b, uint32_t index)
 {
 	buf_clear(&b->reply);
 	buf_add(&b->reply, b->inbox, b->inbox_len);
 	buf_hex32(&b->reply, b->generation);
 	buf_str(&b->reply, "_");
-	buf_hex32(&b->reply, slot);
+	buf_hex32(&b->reply, index);
 }
 
 static natsStatus
-build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t slot)
+build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t index)
 {
 	natsStatus	s;
 
-	put_reply(b, slot);
+	put_reply(b, index);
 	s = natsMsg_Create(m, envelope_subject(v), b->reply.data,
 	    v->payload.data, (int)v->payload.len);
 	for (size_t i = 0; s == NATS_OK && i < v->nheaders; i++)
@@ -136,20 +136,20 @@ drop_headers(natsMsg *m, const struct envelope *v)
 }
 
 static void
-note_sent(struct bus *b, uint32_t slot)
+note_sent(struct bus *b, uint32_t index)
 {
-	if (slot >= b->nplaces) {
-		b->places = xreallocarray(b->places, (size_t)slot * 2 + 64,
-		    sizeof(*b->places));
-		b->nplaces = (size_t)slot * 2 + 64;
+	if (index >= b->nordinals) {
+		b->ordinals = xreallocarray(b->ordinals, (size_t)index * 2 + 64,
+		    sizeof(*b->ordinals));
+		b->nordinals = (size_t)index * 2 + 64;
 	}
-	b->places[slot] = b->sent++;
+	b->ordinals[index] = b->sent++;
 	if (b->until < b->write_until)
 		b->write_until = b->until;
 }
 
 static enum pub_sent
-bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
+bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 {
 	struct bus	*b = arg;
 	natsMsg		*m = NULL;
@@ -165,14 +165,14 @@ bus_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 		return PUB_REFUSED;
 	}
 	fault_point("send", "before", b->fd);
-	s = build(b, &m, v, slot);
+	s = build(b, &m, v, index);
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
 	fault_point("send", "after", b->fd);
 	drop_headers(m, v);
 	bus_spend(b, m);
 	if (s == NATS_OK) {
-		note_sent(b, slot);
+		note_sent(b, index);
 		return PUB_SENT;
 	}
 	bus_describe(s, e);
@@ -197,7 +197,7 @@ static const struct pub_ops ops = {
 	.is_open = bus_is_open,
 	.check = bus_check,
 	.state = bus_state,
-	.look_up = bus_look_up,
+	.get_stored = bus_get_stored,
 	.max_payload = bus_max_payload,
 	.unread = bus_unread,
 	.begin = bus_begin,
@@ -254,7 +254,7 @@ bus_free(struct pub *p)
 	bus_close(b);
 	pthread_mutex_destroy(&b->lock);
 	buf_free(&b->reply);
-	free(b->places);
+	free(b->ordinals);
 	free(b->name);
 	free(b);
 	/* Wait for its threads: until they end it cannot be opened again. */

@@ -18,7 +18,7 @@
 
 /*
  * The number of messages in this batch that may still be refused without a
- * slot.  Messages sent before an answered one are not counted: a server reads
+ * index.  Messages sent before an answered one are not counted: a server reads
  * in order and refuses at once.  Each refusal that came takes off one.
  * Messages of older batches have had their time.
  */
@@ -41,7 +41,7 @@ bus_begin(void *arg, int64_t until)
 	b->until = until;
 	b->stale = unrefused(b);
 	b->sent = b->answered = b->refused = 0;
-	/* Drop late answers, above all refusals without a slot. */
+	/* Drop late answers, above all refusals without a index. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
 		s = natsSubscription_NextMsg(&m, b->sub, 0);
 		if (s == NATS_OK)
@@ -52,7 +52,7 @@ bus_begin(void *arg, int64_t until)
 }
 
 static void
-read_error(json_t *error, struct pub_answer *a)
+read_ack_error(json_t *error, struct pub_answer *a)
 {
 	int		 code = (int)json_integer_value(
 			    json_object_get(error, "err_code"));
@@ -71,11 +71,11 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 	const char	*from;
 
 	from = json_string_value(json_object_get(ack, "stream"));
-	a->stream_sequence = (uint64_t)json_integer_value(
+	a->ack_sequence = (uint64_t)json_integer_value(
 	    json_object_get(ack, "seq"));
 	if (from != NULL && stream[0] == '\0')
 		a->stream = streams_hash(from);
-	if (from == NULL || a->stream_sequence == 0) {
+	if (from == NULL || a->ack_sequence == 0) {
 		/* A duplicate that was never stored, or not a PubAck. */
 		a->verdict = VERDICT_TRANSIENT;
 		snprintf(a->text, sizeof(a->text),
@@ -123,7 +123,7 @@ read_plain(const char *at, const char *end, const char *stream,
 	if (sequence == 0 || !skip(&at, end, "}") || at != end)
 		return false;
 	a->verdict = VERDICT_STORED;
-	a->stream_sequence = sequence;
+	a->ack_sequence = sequence;
 	return true;
 }
 
@@ -134,7 +134,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_t	*ack, *error;
 
 	a->text[0] = '\0';
-	a->stream_sequence = a->stream = 0;
+	a->ack_sequence = a->stream = 0;
 	if (stream[0] != '\0' && read_plain(body, body + len, stream, a))
 		return;
 	ack = json_loadb(body, (size_t)len, 0, NULL);
@@ -143,33 +143,33 @@ bus_read_ack(const char *body, int len, const char *stream,
 		snprintf(a->text, sizeof(a->text), "the answer is not a "
 		    "PubAck: somebody else answers on the subject");
 	} else if ((error = json_object_get(ack, "error")) != NULL)
-		read_error(error, a);	/* "seq":0 comes with it */
+		read_ack_error(error, a);	/* "seq":0 comes with it */
 	else
 		read_stored(ack, stream, a);
 	json_decref(ack);
 }
 
-/* "<inbox><generation>_<slot>"; older generations were given up on. */
+/* "<inbox><generation>_<index>"; older generations were given up on. */
 bool
-bus_read_slot(const struct bus *b, const char *subject, uint32_t *slot)
+bus_read_index(const struct bus *b, const char *subject, uint32_t *index)
 {
 	char	*end;
 
 	subject += b->inbox_len;
 	if (strtoul(subject, &end, 16) != b->generation || *end != '_')
 		return false;
-	*slot = (uint32_t)strtoul(end + 1, NULL, 16);
+	*index = (uint32_t)strtoul(end + 1, NULL, 16);
 	return true;
 }
 
 /*
  * The library consumes the "no responders" message and returns only a status,
- * so the slot is unknown.
+ * so the index is unknown.
  */
 static bool
 no_responders(struct pub_answer *a)
 {
-	a->slot = PUB_SOME_SLOT;
+	a->index = PUB_SOME_INDEX;
 	a->verdict = verdict_of_status(NATS_NO_RESPONDERS);
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
 	    "responders): create the stream, or JetStream is off");
@@ -178,24 +178,25 @@ no_responders(struct pub_answer *a)
 
 /* Messages sent before this one, in any batch, have their refusal by now. */
 static void
-note_answered(struct bus *b, uint32_t slot)
+note_answered(struct bus *b, uint32_t index)
 {
-	if (slot < b->nplaces && b->places[slot] < b->sent &&
-	    b->places[slot] >= b->answered)
-		b->answered = b->places[slot] + 1;
+	if (index < b->nordinals && b->ordinals[index] < b->sent &&
+	    b->ordinals[index] >= b->answered)
+		b->answered = b->ordinals[index] + 1;
 	b->stale = 0;
 }
 
 /*
- * True if the answer is for this batch.  A refusal without a slot is counted
+ * True if the answer is for this batch.  A refusal without a index is counted
  * for an older batch while that may have one to come; if that is wrong, its
  * message times out.
  */
 static bool
 is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 {
-	if (s == NATS_OK && bus_read_slot(b, natsMsg_GetSubject(m), &a->slot)) {
-		note_answered(b, a->slot);
+	if (s == NATS_OK && bus_read_index(b, natsMsg_GetSubject(m),
+	    &a->index)) {
+		note_answered(b, a->index);
 		return true;
 	}
 	if (s != NATS_OK) {

@@ -69,7 +69,7 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 }
 
 static natsStatus
-set_tls(struct bus *b, natsOptions *o, const char *server)
+set_nats_tls(struct bus *b, natsOptions *o, const char *server)
 {
 	const struct conf	*c = b->conf;
 	natsStatus		 s = NATS_OK;
@@ -154,7 +154,7 @@ bus_connect_to(struct bus *b, const char *server, struct err *e)
 	if (s == NATS_OK)
 		s = set_identity(b, o, e);
 	if (s == NATS_OK)
-		s = set_tls(b, o, server);
+		s = set_nats_tls(b, o, server);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&b->nc, o);
 	natsOptions_Destroy(o);

@@ -8,7 +8,7 @@
  * bus_loop.c		reading and writing
  * bus_connect.c	how to log in
  * bus_answer.c		answers to messages
- * bus_look.c		requests about the stream
+ * bus_stream_info.c	requests about the stream
  * bus.c		the publisher: sending
  */
 #ifndef OUTBOX_BUS_IMPL_H
@@ -35,11 +35,11 @@ struct bus {
 	size_t			 inbox_len;
 	uint32_t		 generation;
 	struct buf		 reply;		/* reply subject of a message */
-	size_t			*places;	/* by slot: order of sending */
-	size_t			 nplaces;
+	size_t			*ordinals;	/* by index: order of sending */
+	size_t			 nordinals;
 	size_t			 sent;		/* in this generation */
 	size_t			 answered;	/* up to the last answered */
-	size_t			 refused;	/* refusals without a slot */
+	size_t			 refused;	/* refusals without a index */
 	size_t			 stale;		/* of older ones, may come */
 	int64_t			 until;		/* to write this generation */
 	int64_t			 write_until;	/* to write the buffer */
@@ -49,8 +49,8 @@ struct bus {
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
-	size_t			 look_max;	/* requests out; 0: unknown */
-	size_t			 look_size;	/* recent large answer, bytes */
+	size_t			 get_max;	/* requests out; 0: unknown */
+	size_t			 get_size;	/* recent large answer, bytes */
 
 	/* Set by callbacks, some of them in the library's threads. */
 	int			 fd;
@@ -97,8 +97,9 @@ void	bus_on_error(natsConnection *, natsSubscription *, natsStatus, void *);
 void	bus_begin(void *, int64_t until);
 bool	bus_answer(void *, struct pub_answer *);
 
-/* Read the slot from an answer's subject; false: an older generation. */
-bool	bus_read_slot(const struct bus *, const char *subject, uint32_t *slot);
+/* Read the index from an answer's subject; false: an older generation. */
+bool	bus_read_index(const struct bus *, const char *subject,
+	    uint32_t *index);
 
 /*
  * bus_connect.c
@@ -111,13 +112,13 @@ int	bus_connect_to(struct bus *, const char *server, struct err *);
 void	bus_describe(natsStatus, struct err *);
 
 /*
- * bus_look.c: see pub.h
+ * bus_stream_info.c: see pub.h
  */
 
 bool	bus_check(void *, struct stream_report *, struct err *);
 bool	bus_state(void *, struct stream_state *, struct err *);
-int	bus_look_up(void *, const char *prefix, struct place *, size_t n,
-	    const struct pub_go_on *, struct err *);
+int	bus_get_stored(void *, const char *prefix, struct stored_message *,
+	    size_t n, const struct pub_go_on *, struct err *);
 
 /*
  * bus_wake.c: wake.subject, if it is set

@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-#include "util/plain.h"
+#include "util/printable.h"
 
 static void
 put_bytes(struct envelope *v, struct bytes b)
@@ -59,7 +59,7 @@ is_line(struct bytes b)
 
 /*
  * Add a column as a header, unless it is NULL or empty.  A value that is not
- * plain text, such as a binary key, becomes 0x and hex digits: see plain.h.
+ * plain text, such as a binary key, becomes 0x and hex digits: see printable.h.
  */
 static void
 add_column(struct envelope *v, const char *name, struct bytes value)
@@ -68,7 +68,7 @@ add_column(struct envelope *v, const char *name, struct bytes value)
 	if (value.data == NULL || value.len == 0)
 		return;
 	open_header(v, name);
-	plain_put(&v->text, value.data, value.len);
+	printable_put(&v->text, value.data, value.len);
 	close_header(v);
 }
 
@@ -201,7 +201,7 @@ add_entry(struct envelope *v, const char *name, json_t *value)
 }
 
 static json_t *
-parse(struct envelope *v, struct bytes text, json_error_t *je)
+parse_metadata(struct envelope *v, struct bytes text, json_error_t *je)
 {
 	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
 	json_t	*root;
@@ -226,7 +226,7 @@ add_metadata(struct envelope *v, struct bytes text, struct err *e)
 
 	if (text.data == NULL || text.len == 0)
 		return 0;
-	if ((root = parse(v, text, &je)) == NULL)
+	if ((root = parse_metadata(v, text, &je)) == NULL)
 		return err_set(e, "metadata is not JSON: %s", je.text);
 	if (json_is_object(root))
 		json_object_foreach(root, name, value)
@@ -240,7 +240,7 @@ add_metadata(struct envelope *v, struct bytes text, struct err *e)
 }
 
 static struct bytes
-placeholder(const struct msg *m, const char *name, size_t len)
+placeholder_value(const struct msg *m, const char *name, size_t len)
 {
 	if (len == 10 && memcmp(name, "event_type", 10) == 0)
 		return m->type;
@@ -250,7 +250,7 @@ placeholder(const struct msg *m, const char *name, size_t len)
 }
 
 static int
-check_subject(const char *subject, size_t len, struct err *e)
+check_message_subject(const char *subject, size_t len, struct err *e)
 {
 	char	before = '.';
 
@@ -284,7 +284,7 @@ check_subject(const char *subject, size_t len, struct err *e)
 static bool
 is_tokens(struct bytes b)
 {
-	if (!plain_is(b.data, b.len) || b.len == 0 ||
+	if (!printable_is(b.data, b.len) || b.len == 0 ||
 	    b.data[0] == '.' || b.data[b.len - 1] == '.')
 		return false;
 	return memchr(b.data, ' ', b.len) == NULL &&
@@ -298,10 +298,10 @@ static void
 put_placeholder(struct envelope *v, const struct msg *m, const char *name,
     size_t len)
 {
-	struct bytes	b = placeholder(m, name, len);
+	struct bytes	b = placeholder_value(m, name, len);
 
 	if (b.data != NULL && b.data == m->key.data && !is_tokens(b))
-		plain_put_hex(&v->text, b.data, b.len);
+		printable_put_hex(&v->text, b.data, b.len);
 	else
 		put_bytes(v, b);
 }
@@ -322,7 +322,7 @@ put_subject(struct envelope *v, const char *template, const struct msg *m,
 	}
 	buf_str(&v->text, p);
 	end_text(v);
-	return check_subject(v->text.data + v->subject,
+	return check_message_subject(v->text.data + v->subject,
 	    v->text.len - v->subject - 1, e);
 }
 

@@ -2,7 +2,7 @@
  * pub.h - a publisher: where messages go
  *
  * An interface, so that tests can use a publisher that fails on purpose, and
- * for other destinations than NATS.  One batch is out at a time; slots number
+ * for other destinations than NATS.  One batch is out at a time; indexes number
  * its messages.
  */
 #ifndef OUTBOX_PUB_H
@@ -13,7 +13,7 @@
 
 #include "nats/envelope.h"
 #include "util/err.h"
-#include "nats/place.h"
+#include "nats/stored_message.h"
 #include "nats/stream.h"
 #include "nats/verdict.h"
 
@@ -27,12 +27,12 @@ enum pub_sent {
  * The answer is for one of the messages that are out, but for which one is
  * unknown; with VERDICT_ABSENT only.
  */
-#define PUB_SOME_SLOT	UINT32_MAX
+#define PUB_SOME_INDEX	UINT32_MAX
 
 struct pub_answer {
-	uint32_t	slot;			/* or PUB_SOME_SLOT */
+	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
-	uint64_t	stream_sequence;	/* if stored or duplicate */
+	uint64_t	ack_sequence;		/* if stored or duplicate */
 	uint64_t	stream;			/* hash of the stream's name; 0:
 						   it is nats.stream */
 	char		text[256];		/* the error; "" if stored */
@@ -77,8 +77,8 @@ struct pub_ops {
 	 * pub_go_on at least every 0.5 s and stops when that returns false.
 	 * -1 with an error: not finished, as with state.
 	 */
-	int		(*look_up)(void *, const char *prefix,
-			    struct place *, size_t n,
+	int		(*get_stored)(void *, const char *prefix,
+			    struct stored_message *, size_t n,
 			    const struct pub_go_on *, struct err *);
 
 	/* The largest payload that the server takes, in bytes. */
@@ -96,7 +96,7 @@ struct pub_ops {
 
 	/* Never blocks; the envelope may be used again afterwards. */
 	enum pub_sent	(*send)(void *, const struct envelope *,
-			    uint32_t slot, struct err *);
+			    uint32_t index, struct err *);
 
 	/*
 	 * Write the sent messages, then wait for input, a signal or the

@@ -57,7 +57,7 @@ covers(json_t *config, const char *template)
 }
 
 static bool
-is_word(json_t *config, const char *key, const char *word)
+config_is(json_t *config, const char *key, const char *word)
 {
 	const char	*value = json_string_value(json_object_get(config,
 			    key));
@@ -120,7 +120,7 @@ judge_limits(struct stream_report *r, json_t *config)
 
 	if ((limit(config, "max_msgs") > 0 ||
 	    limit(config, "max_bytes") > 0) &&
-	    !is_word(config, "discard", "new"))
+	    !config_is(config, "discard", "new"))
 		warn(r, "drops its oldest messages when it is full, whether "
 		    "they were read or not; use discard: new, which pauses "
 		    "the route instead");
@@ -137,20 +137,20 @@ static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
     json_t *config)
 {
-	int64_t	window_ms = (int64_t)json_integer_value(
+	int64_t	dedup_window_ms = (int64_t)json_integer_value(
 		    json_object_get(config, "duplicate_window")) / 1000000;
 	json_t	*cluster = json_object_get(info, "cluster");
 	char	text[512];
 
-	if (window_ms < longest_repeat_ms(c)) {
+	if (dedup_window_ms < longest_repeat_ms(c)) {
 		snprintf(text, sizeof(text), "has a duplicate window of %lld s,"
 		    " and a message may be sent again after %lld s: make the "
 		    "window longer, or retry.max_backoff shorter",
-		    (long long)window_ms / 1000,
+		    (long long)dedup_window_ms / 1000,
 		    (long long)longest_repeat_ms(c) / 1000);
 		warn(r, text);
 	}
-	if (is_word(config, "storage", "memory"))
+	if (config_is(config, "storage", "memory"))
 		warn(r, "is kept in memory: a restart of the server loses "
 		    "what was acknowledged; use file storage");
 	if (json_object_get(cluster, "name") != NULL &&
@@ -194,7 +194,7 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 }
 
 static uint64_t
-number(json_t *object, const char *key)
+stream_number(json_t *object, const char *key)
 {
 	return (uint64_t)json_integer_value(json_object_get(object, key));
 }
@@ -208,12 +208,13 @@ fill_state(struct stream_state *st, json_t *info, json_t *config)
 
 	snprintf(st->created, sizeof(st->created), "%s",
 	    created == NULL ? "" : created);
-	st->first = number(state, "first_seq");
-	st->last = number(state, "last_seq");
-	st->messages = number(state, "messages");
-	st->window_ms = (int64_t)number(config, "duplicate_window") / 1000000;
-	st->expires = number(config, "max_age") > 0;
-	st->forgets = !is_word(config, "retention", "limits") ||
+	st->first = stream_number(state, "first_seq");
+	st->last = stream_number(state, "last_seq");
+	st->messages = stream_number(state, "messages");
+	st->dedup_window_ms = (int64_t)stream_number(config,
+	    "duplicate_window") / 1000000;
+	st->expires = stream_number(config, "max_age") > 0;
+	st->forgets = !config_is(config, "retention", "limits") ||
 	    json_integer_value(json_object_get(config,
 	    "max_msgs_per_subject")) > 0 ||
 	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||

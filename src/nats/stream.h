@@ -30,7 +30,7 @@ struct stream_state {
 	uint64_t	first, last, messages;
 	uint64_t	first_known;	/* messages missing from here to first
 					   are lost; 0: they are removed */
-	int64_t		window_ms;	/* duplicate window */
+	int64_t		dedup_window_ms;	/* duplicate window */
 	bool		forgets;	/* may drop single messages anywhere */
 	bool		expires;	/* by age: may become empty */
 	bool		limited;	/* by age, size or number, or forgets */

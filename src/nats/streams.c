@@ -18,22 +18,22 @@ streams_hash(const char *text)
 }
 
 static size_t
-place_of_subject(uint64_t subject)
+entry_of_subject(uint64_t subject)
 {
 	return subject % STREAMS_SUBJECTS;
 }
 
 static size_t
-place_of_stream(uint64_t stream)
+entry_of_stream(uint64_t stream)
 {
 	return stream % STREAMS_MAX;
 }
 
 /* Where the subject goes; 0: not known, or to several streams. */
 static uint64_t
-find(const struct streams *s, uint64_t subject)
+stream_of_subject(const struct streams *s, uint64_t subject)
 {
-	size_t	at = place_of_subject(subject);
+	size_t	at = entry_of_subject(subject);
 
 	return s->takes[at].subject == subject ? s->takes[at].stream : 0;
 }
@@ -52,8 +52,8 @@ streams_begin(struct streams *s)
 void
 streams_took(struct streams *s, uint64_t subject, uint64_t stream)
 {
-	size_t	at = place_of_subject(subject);
-	size_t	to = place_of_stream(stream);
+	size_t	at = entry_of_subject(subject);
+	size_t	to = entry_of_stream(stream);
 
 	if (s->takes[at].subject != subject) {
 		s->takes[at].subject = subject;
@@ -67,9 +67,9 @@ streams_took(struct streams *s, uint64_t subject, uint64_t stream)
 
 /* The entry of a stream, for this batch. */
 static size_t
-renew(struct streams *s, uint64_t stream)
+renew_entry(struct streams *s, uint64_t stream)
 {
-	size_t	at = place_of_stream(stream);
+	size_t	at = entry_of_stream(stream);
 
 	if (s->seen[at].stream != stream)
 		s->seen[at].silent = false;
@@ -81,46 +81,46 @@ renew(struct streams *s, uint64_t stream)
 }
 
 void
-streams_stored(struct streams *s, uint64_t stream, size_t place)
+streams_stored(struct streams *s, uint64_t stream, size_t ordinal)
 {
-	size_t	at = renew(s, stream);
+	size_t	at = renew_entry(s, stream);
 
-	if (place >= s->seen[at].stored)
-		s->seen[at].stored = place + 1;
+	if (ordinal >= s->seen[at].stored)
+		s->seen[at].stored = ordinal + 1;
 }
 
 bool
-streams_overtook(const struct streams *s, uint64_t subject, size_t place)
+streams_overtook(const struct streams *s, uint64_t subject, size_t ordinal)
 {
-	uint64_t	stream = find(s, subject);
-	size_t		at = place_of_stream(stream);
+	uint64_t	stream = stream_of_subject(s, subject);
+	size_t		at = entry_of_stream(stream);
 
 	/* Places are counted from 0 in each batch. */
 	return stream != 0 && s->seen[at].stream == stream &&
-	    s->seen[at].batch == s->batch && s->seen[at].stored > place;
+	    s->seen[at].batch == s->batch && s->seen[at].stored > ordinal;
 }
 
 bool
 streams_is_sure(const struct streams *s, uint64_t subject)
 {
-	return find(s, subject) != 0 &&
-	    s->takes[place_of_subject(subject)].batch == s->batch;
+	return stream_of_subject(s, subject) != 0 &&
+	    s->takes[entry_of_subject(subject)].batch == s->batch;
 }
 
 void
 streams_note_silent(struct streams *s, uint64_t subject)
 {
-	uint64_t	stream = find(s, subject);
+	uint64_t	stream = stream_of_subject(s, subject);
 
 	if (stream != 0)
-		s->seen[renew(s, stream)].silent = true;
+		s->seen[renew_entry(s, stream)].silent = true;
 }
 
 bool
 streams_is_silent(const struct streams *s, uint64_t subject)
 {
-	uint64_t	stream = find(s, subject);
-	size_t		at = place_of_stream(stream);
+	uint64_t	stream = stream_of_subject(s, subject);
+	size_t		at = entry_of_stream(stream);
 
 	return stream != 0 && s->seen[at].stream == stream &&
 	    s->seen[at].silent;

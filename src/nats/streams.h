@@ -45,14 +45,15 @@ void		streams_took(struct streams *, uint64_t subject,
 		    uint64_t stream);
 
 /* The stream stored the message sent at this place, counted from 0. */
-void		streams_stored(struct streams *, uint64_t stream, size_t place);
+void		streams_stored(struct streams *, uint64_t stream,
+		    size_t ordinal);
 
 /*
  * True if the stream of this subject, as far as known, stored a message of
  * this batch that was sent after this place.
  */
 bool		streams_overtook(const struct streams *, uint64_t subject,
-		    size_t place);
+		    size_t ordinal);
 
 /* True if a PubAck of this batch named the stream of this subject. */
 bool		streams_is_sure(const struct streams *, uint64_t subject);

@@ -9,13 +9,13 @@
 
 #include <jansson.h>
 
-#include "util/plain.h"
+#include "util/printable.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
 
 /* A column may have bytes that are no UTF-8, which JSON needs. */
 static json_t *
-text_of(struct bytes b)
+bytes_as_json(struct bytes b)
 {
 	json_t	*j;
 	char	*copy;
@@ -31,7 +31,7 @@ text_of(struct bytes b)
 	return j;
 }
 
-/* By the rule for headers: see plain.h. */
+/* By the rule for headers: see printable.h. */
 static json_t *
 plain_of(struct bytes b)
 {
@@ -40,7 +40,7 @@ plain_of(struct bytes b)
 
 	if (b.data == NULL)
 		return json_null();
-	plain_put(&text, b.data, b.len);
+	printable_put(&text, b.data, b.len);
 	j = json_stringn(text.data, text.len);
 	buf_free(&text);
 	return j;
@@ -75,7 +75,7 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	json_t		*j = json_object();
 	char		*text;
 
-	json_object_set_new(j, "outbox", text_of(prefix));
+	json_object_set_new(j, "outbox", bytes_as_json(prefix));
 	json_object_set_new(j, "sequence",
 	    json_integer((json_int_t)m->sequence));
 	json_object_set_new(j, "partition", plain_of(m->partition));
@@ -84,7 +84,7 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	json_object_set_new(j, "reason", json_string(m->reason));
 	json_object_set_new(j, "class", json_string(class_of(m)));
 	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));
-	json_object_set_new(j, "error", text_of(error));
+	json_object_set_new(j, "error", bytes_as_json(error));
 	json_object_set_new(j, "time", time_of(now));
 	text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(j);

@@ -30,14 +30,14 @@ is_suspect(const struct relay *r, const struct msg *m)
 }
 
 static void
-bury_killer(struct flight *f, struct msg *m)
+bury_poison(struct flight *f, struct msg *m)
 {
 	struct relay	*r = f->r;
 	struct err	 e;
 
 	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
 	relay_note_failure(f, m, e.text);
-	relay_bury(f, m, "killer", e.text);
+	relay_bury(f, m, "poison", e.text);
 	/* If an operator retries it, it is no suspect any more. */
 	if (m->outcome == OUT_DEAD)
 		memset(&r->suspect, 0, sizeof(r->suspect));
@@ -58,7 +58,7 @@ is_put_off(struct flight *f, struct msg *m)
 	if (!is_suspect(r, m))
 		return false;
 	if (r->suspect.deaths >= r->conf->retry.max_attempts) {
-		bury_killer(f, m);
+		bury_poison(f, m);
 		return true;
 	}
 	if (r->suspect_met)
@@ -86,9 +86,9 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
 	    "%lld, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
-	kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
+	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
 	relay_refuse(f, i, e.text);
-	window_skipped(&f->w, i, false);
+	inflight_skipped(&f->w, i, false);
 	return true;
 }
 
@@ -122,9 +122,9 @@ put_out(struct flight *f, size_t i)
 			f->state[i] = OUT;
 			f->nfair += !relay_is_blamed(f, i);
 			f->sent_at[i] = clock_ms();
-			f->place[i] = f->nsent;
+			f->ordinal[i] = f->nsent;
 			f->order[f->nsent++] = i;
-			window_sent(&f->w, i);
+			inflight_sent(&f->w, i);
 			return true;
 		case PUB_LOST:
 			f->lost = true;
@@ -134,8 +134,8 @@ put_out(struct flight *f, size_t i)
 		}
 	}
 	f->state[i] = DONE;
-	kinds_says_nothing(&r->kinds, m->type);
-	window_skipped(&f->w, i, relay_fail(f, m, true, e.text));
+	type_breaker_says_nothing(&r->breaker, m->type);
+	inflight_skipped(&f->w, i, relay_fail(f, m, true, e.text));
 	return true;
 }
 
@@ -148,9 +148,9 @@ send_one(struct flight *f, size_t i)
 
 	if (is_put_off(f, m)) {
 		f->state[i] = DONE;
-		kinds_says_nothing(&f->r->kinds, m->type);
+		type_breaker_says_nothing(&f->r->breaker, m->type);
 		/* Its lane waits, also until it is a dead letter. */
-		window_skipped(&f->w, i, false);
+		inflight_skipped(&f->w, i, false);
 		return true;
 	}
 	if (f->r->handling != NULL)
@@ -165,15 +165,16 @@ send_one(struct flight *f, size_t i)
 static bool
 offer(struct flight *f, size_t i)
 {
-	switch (kinds_ask(&f->r->kinds, f->b->msgs[i].type, clock_ms())) {
-	case KIND_ASIDE:
+	switch (type_breaker_ask(&f->r->breaker, f->b->msgs[i].type,
+	    clock_ms())) {
+	case BREAKER_ASIDE:
 		f->state[i] = ASIDE;
 		f->naside++;
 		return true;
-	case KIND_WAITS:
+	case BREAKER_WAITS:
 		relay_refuse(f, i, "not sent: messages of this event type are not "
 		    "taken");
-		window_skipped(&f->w, i, false);
+		inflight_skipped(&f->w, i, false);
 		return true;
 	default:
 		return send_one(f, i);
@@ -185,7 +186,7 @@ static bool
 offer_aside(struct flight *f)
 {
 	for (size_t i = 0; i < f->b->n && f->naside > 0; i++) {
-		if (f->state[i] != ASIDE || !window_has_room(&f->w))
+		if (f->state[i] != ASIDE || !inflight_has_room(&f->w))
 			continue;
 		f->naside--;
 		f->state[i] = READY;
@@ -208,14 +209,14 @@ send_ready(struct flight *f)
 
 	if (may_send(f) && !offer_aside(f))
 		return;
-	while (may_send(f) && window_next(&f->w, &i))
+	while (may_send(f) && inflight_next(&f->w, &i))
 		if (!offer(f, i))
 			return;
 }
 
 /* Send again what no stream took, or refuse it after the deadline. */
 static void
-send_again(struct flight *f)
+begin_next_round(struct flight *f)
 {
 	bool	late = !may_send(f);
 
@@ -225,7 +226,7 @@ send_again(struct flight *f)
 		if (f->state[i] != AGAIN)
 			continue;
 		f->nagain--;
-		window_resolved(&f->w, i, false);
+		inflight_resolved(&f->w, i, false);
 		if (late)
 			relay_refuse(f, i, f->absent_why.text);
 		else
@@ -249,7 +250,7 @@ wait_a_little(struct flight *f, int64_t ms)
 
 /* Messages that are out are in doubt; they are sent again later. */
 static void
-give_up(struct flight *f, enum outcome outcome)
+give_up_sent(struct flight *f, enum outcome outcome)
 {
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];
@@ -257,7 +258,7 @@ give_up(struct flight *f, enum outcome outcome)
 		if (f->state[i] != OUT)
 			continue;
 		f->state[i] = DONE;
-		f->b->msgs[i].unsure = true;
+		f->b->msgs[i].in_doubt = true;
 		f->b->msgs[i].outcome = outcome;
 	}
 }
@@ -271,7 +272,7 @@ time_left(struct flight *f)
 	if (f->nagain > 0 && f->again_at - now < left)
 		left = f->again_at > now ? f->again_at - now : 0;
 	/* A message that timed out may let another one go. */
-	if (f->w.unresolved == 0 || (may_send(f) && window_can_send(&f->w)))
+	if (f->w.unresolved == 0 || (may_send(f) && inflight_can_send(&f->w)))
 		left = 0;
 	return left;
 }
@@ -287,7 +288,7 @@ connection_is_lost(struct flight *f)
 		err_in(why, "the connection was lost");
 	} else
 		err_set(why, "the connection was lost");
-	give_up(f, OUT_UNSENT);
+	give_up_sent(f, OUT_UNSENT);
 }
 
 static void
@@ -296,13 +297,13 @@ fly(struct flight *f)
 	struct pub	*p = &f->r->pub;
 
 	while (f->w.unresolved > 0 || (!f->closed &&
-	    (window_has_work(&f->w) || f->naside > 0) &&
+	    (inflight_has_work(&f->w) || f->naside > 0) &&
 	    clock_ms() < f->deadline)) {
 		int64_t before = clock_ms();
 
 		switch (f->r->keep(f->r->keep_arg)) {
 		case KEEP_ABANDON:
-			give_up(f, OUT_UNKNOWN);
+			give_up_sent(f, OUT_IN_DOUBT);
 			return;
 		case KEEP_FINISH:
 			f->closed = true;
@@ -310,7 +311,7 @@ fly(struct flight *f)
 		case KEEP_ON:
 			break;
 		}
-		send_again(f);
+		begin_next_round(f);
 		send_ready(f);
 		if (f->lost || !p->ops->is_open(p->arg)) {
 			connection_is_lost(f);
@@ -359,25 +360,25 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
-	f.place = xcalloc(b->n + 1, sizeof(*f.place));
+	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
 	if (r->form.stream[0] == '\0')
 		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
-	window_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
+	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)c->publish.window, max_out(c));
 	for (size_t i = 0; i < b->n; i++)
 		if (is_suspect(r, &b->msgs[i]))
-			window_prefer(&f.w, i);
+			inflight_prefer(&f.w, i);
 	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
-	kinds_begin(&r->kinds);
+	type_breaker_begin(&r->breaker);
 	streams_begin(&r->streams);
 	fly(&f);
 	relay_judge(&f);
-	window_free(&f.w);
+	inflight_free(&f.w);
 	free(f.state);
 	free(f.sent_at);
 	free(f.order);
-	free(f.place);
+	free(f.ordinal);
 	free(f.subject);
 }

@@ -14,7 +14,7 @@
 #include "conf/conf.h"
 #include "nats/envelope.h"
 #include "util/err.h"
-#include "publish/kinds.h"
+#include "publish/type_breaker.h"
 #include "publish/limit.h"
 #include "common/msg.h"
 #include "nats/pub.h"
@@ -39,7 +39,7 @@ struct relay {
 	/* Called at least every RELAY_KEEP_MS while a batch is out. */
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
-	struct kinds		 kinds;		/* types that were refused */
+	struct type_breaker	 breaker;	/* types that were refused */
 	struct streams		 streams;	/* only without nats.stream */
 	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */

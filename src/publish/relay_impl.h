@@ -3,7 +3,7 @@
 #define OUTBOX_RELAY_IMPL_H
 
 #include "publish/relay.h"
-#include "publish/window.h"
+#include "publish/inflight.h"
 
 /* How often a batch sends again messages that no stream took. */
 #define RELAY_ROUNDS	3
@@ -15,16 +15,16 @@ struct flight {
 	struct relay		*r;
 	struct batch		*b;
 	struct relay_result	*res;
-	struct window		 w;
+	struct inflight		 w;
 	enum state		*state;
 	int64_t			*sent_at;
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
 	int64_t			 deadline;	/* send nothing after it */
-	size_t			*place;		/* of a message, in order */
+	size_t			*ordinal;	/* of a message, in order */
 	uint64_t		*subject;	/* hashes; NULL: one stream
 						   takes all */
-	size_t			 acked;		/* places up to the last acked */
+	size_t			 acked;	/* ordinals up to the last acked */
 	size_t			 stored;	/* the same without duplicates;
 						   by any stream */
 	size_t			 nameless;	/* refusals without a slot */

@@ -19,7 +19,7 @@
 
 #include "util/backoff.h"
 #include "util/clock.h"
-#include "util/plain.h"
+#include "util/printable.h"
 
 /* A message that waits for its destination is tried again after so many ms. */
 #define DEFER_MS	5000
@@ -50,12 +50,12 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 {
-	char	key[PLAIN_SIZE];
+	char	key[PRINTABLE_SIZE];
 
 	f->res->failed++;
 	if (f->res->why.text[0] != '\0')
 		return;
-	plain_text(key, m->key.data, m->key.len);
+	printable_text(key, m->key.data, m->key.len);
 	err_set(&f->res->why, "sequence %llu, key %s: %s",
 	    (unsigned long long)m->sequence, key, text);
 }
@@ -105,16 +105,16 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 static void
 was_tried(struct flight *f, const struct msg *m)
 {
-	if (f->r->kinds.n > 0 && kinds_is_out(&f->r->kinds, m->type))
-		kinds_refused(&f->r->kinds, m->type, f->acked > 0,
+	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->type))
+		type_breaker_refused(&f->r->breaker, m->type, f->acked > 0,
 		    clock_ms());
 }
 
 bool
 relay_is_blamed(const struct flight *f, size_t i)
 {
-	return (f->r->kinds.n > 0 &&
-	    kinds_is_blamed(&f->r->kinds, f->b->msgs[i].type)) ||
+	return (f->r->breaker.n > 0 &&
+	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type)) ||
 	    (f->subject != NULL &&
 	    streams_is_silent(&f->r->streams, f->subject[i]));
 }
@@ -163,7 +163,7 @@ absent(struct flight *f, size_t i)
 	if (f->rounds == RELAY_ROUNDS)
 		f->r->absent_until = now + ABSENT_MEMORY_MS;
 	relay_refuse(f, i, f->absent_why.text);
-	window_resolved(&f->w, i, false);
+	inflight_resolved(&f->w, i, false);
 }
 
 /*
@@ -171,7 +171,7 @@ absent(struct flight *f, size_t i)
  * Watched with nats.stream only: those of several streams cannot be compared.
  */
 static void
-note_place(struct flight *f, struct msg *m)
+note_ack(struct flight *f, struct msg *m)
 {
 	struct relay	*r = f->r;
 
@@ -189,9 +189,9 @@ note_stream(struct flight *f, const struct pub_answer *a)
 {
 	struct streams	*s = &f->r->streams;
 
-	streams_took(s, f->subject[a->slot], a->stream);
+	streams_took(s, f->subject[a->index], a->stream);
 	if (a->verdict == VERDICT_STORED)
-		streams_stored(s, a->stream, f->place[a->slot]);
+		streams_stored(s, a->stream, f->ordinal[a->index]);
 }
 
 /*
@@ -199,9 +199,9 @@ note_stream(struct flight *f, const struct pub_answer *a)
  * only be found overtaken later, never too early.
  */
 static void
-deliver(struct flight *f, const struct pub_answer *a)
+note_delivered(struct flight *f, const struct pub_answer *a)
 {
-	size_t		 i = a->slot;
+	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
 	int64_t		 took;
 
@@ -209,45 +209,45 @@ deliver(struct flight *f, const struct pub_answer *a)
 	took = f->heard_at - f->sent_at[i];
 	if (took > f->slowest)
 		f->slowest = took;
-	if (f->r->kinds.n > 0)
-		kinds_took(&f->r->kinds, m->type);
+	if (f->r->breaker.n > 0)
+		type_breaker_took(&f->r->breaker, m->type);
 	m->outcome = OUT_DELIVERED;
-	m->ack_sequence = a->stream_sequence;
+	m->ack_sequence = a->ack_sequence;
 	if (a->verdict == VERDICT_STORED)
-		note_place(f, m);
+		note_ack(f, m);
 	if (f->subject != NULL)
 		note_stream(f, a);
 	f->state[i] = DONE;
 	f->res->delivered++;
 	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
-	if (f->place[i] >= f->acked)
-		f->acked = f->place[i] + 1;
-	if (a->verdict == VERDICT_STORED && f->place[i] >= f->stored)
-		f->stored = f->place[i] + 1;
+	if (f->ordinal[i] >= f->acked)
+		f->acked = f->ordinal[i] + 1;
+	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= f->stored)
+		f->stored = f->ordinal[i] + 1;
 }
 
 /* An answer after the time-out still shows that the message is stored. */
 static void
 late_answer(struct flight *f, const struct pub_answer *a)
 {
-	struct msg	*m = &f->b->msgs[a->slot];
+	struct msg	*m = &f->b->msgs[a->index];
 	bool		 stored = a->verdict == VERDICT_STORED ||
 			     a->verdict == VERDICT_DUPLICATE;
 
 	if (!stored || m->outcome == OUT_DELIVERED)
 		return;
-	if (f->state[a->slot] != REFUSED)
+	if (f->state[a->index] != REFUSED)
 		f->res->failed--;
-	deliver(f, a);
+	note_delivered(f, a);
 }
 
 void
 relay_answer(struct flight *f, const struct pub_answer *a)
 {
-	size_t	i = a->slot;
+	size_t	i = a->index;
 	bool	go_on;
 
-	if (a->slot == PUB_SOME_SLOT) {
+	if (a->index == PUB_SOME_INDEX) {
 		f->nameless++;
 		err_set(&f->absent_why, "%s", a->text);
 		return;
@@ -264,7 +264,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
-		deliver(f, a);
+		note_delivered(f, a);
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:
@@ -276,11 +276,11 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		absent(f, i);
 		return;
 	default:
-		kinds_says_nothing(&f->r->kinds, f->b->msgs[i].type);
+		type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
 		go_on = relay_fail(f, &f->b->msgs[i],
 		    a->verdict == VERDICT_MESSAGE, a->text);
 	}
-	window_resolved(&f->w, i, go_on);
+	inflight_resolved(&f->w, i, go_on);
 }
 
 static void
@@ -303,8 +303,8 @@ static bool
 is_overtaken(const struct flight *f, size_t i)
 {
 	if (f->subject == NULL)
-		return f->stored > f->place[i];
-	return streams_overtook(&f->r->streams, f->subject[i], f->place[i]);
+		return f->stored > f->ordinal[i];
+	return streams_overtook(&f->r->streams, f->subject[i], f->ordinal[i]);
 }
 
 /*
@@ -342,7 +342,7 @@ time_out(struct flight *f, size_t i)
 	bool		go_on = false;
 
 	f->state[i] = DONE;
-	f->b->msgs[i].unsure = true;
+	f->b->msgs[i].in_doubt = true;
 	say_how_long(f, i, &e);
 	if (f->complained)
 		relay_refuse(f, i, f->complaint.text);
@@ -355,7 +355,7 @@ time_out(struct flight *f, size_t i)
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
 	} else
 		note_silence(f, i, e.text);
-	window_resolved(&f->w, i, go_on);
+	inflight_resolved(&f->w, i, go_on);
 }
 
 /*
@@ -371,7 +371,7 @@ someone_is_last(const struct flight *f)
 	for (; k < f->nsent; k++) {
 		size_t i = f->order[k];
 
-		if (f->state[i] == OUT && f->place[i] == k &&
+		if (f->state[i] == OUT && f->ordinal[i] == k &&
 		    (f->subject == NULL ||
 		    (!is_overtaken(f, i) && !relay_is_blamed(f, i))))
 			return true;
@@ -390,7 +390,7 @@ overtaken_in(const struct flight *f, int64_t now)
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
 		return blamed;
 	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
-	    someone_is_last(f) || window_can_send(&f->w))
+	    someone_is_last(f) || inflight_can_send(&f->w))
 		return INT64_MAX;
 	if (grace < OVERTAKEN_MS)
 		grace = OVERTAKEN_MS;
@@ -410,7 +410,7 @@ relay_expire(struct flight *f, int64_t now)
 		size_t i = f->order[f->oldest];
 
 		/* A message that was sent again is in order twice. */
-		if (f->state[i] != OUT || f->place[i] != f->oldest)
+		if (f->state[i] != OUT || f->ordinal[i] != f->oldest)
 			continue;
 		left = f->sent_at[i] + timeout - now;
 		if (overtaken < left)
@@ -459,7 +459,7 @@ speaks_for_its_type(const struct flight *f, size_t i)
 	const struct msg	*m = &f->b->msgs[i];
 
 	return f->sent_at[i] != 0 && (f->state[i] == REFUSED ||
-	    (m->outcome == OUT_RETRY && m->unsure));
+	    (m->outcome == OUT_RETRY && m->in_doubt));
 }
 
 /* A type of which no message was taken is tried with one probe from now on. */
@@ -471,15 +471,15 @@ judge_types(struct flight *f)
 
 		if (speaks_for_its_type(f, i) && !took_type(f->b, m->type))
 			/* As in was_tried. */
-			kinds_refused(&f->r->kinds, m->type, f->acked > 0,
-			    clock_ms());
+			type_breaker_refused(&f->r->breaker, m->type,
+			    f->acked > 0, clock_ms());
 	}
 }
 
 static void
-defer(struct flight *f, struct msg *m, bool down)
+defer_message(struct flight *f, struct msg *m, bool down)
 {
-	int64_t	wait = kinds_wait(&f->r->kinds, m->type, clock_ms());
+	int64_t	wait = type_breaker_wait(&f->r->breaker, m->type, clock_ms());
 
 	m->outcome = OUT_DEFER;
 	m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
@@ -490,16 +490,16 @@ defer(struct flight *f, struct msg *m, bool down)
 	 * another message of the type be tried before this one, which could
 	 * otherwise keep its type from being sent for ever.
 	 */
-	if (f->subject != NULL && m->unsure && !down)
+	if (f->subject != NULL && m->in_doubt && !down)
 		m->delay_ms *= 2;
 }
 
 /*
  * The destination is down if no stream acknowledged anything.  If all messages
  * were for one stream of several, all streams pause, for 3.5 s at most, until
- * another one answers and the type is blamed (kinds.h).  In any case refused
- * messages are deferred: if they were tried again at once, a few of them at
- * the head would keep the destination down for all others.
+ * another one answers and the type is blamed (type_breaker.h).  In any case
+ * refused messages are deferred: if they were tried again at once, a few of
+ * them at the head would keep the destination down for all others.
  */
 static void
 judge_refused(struct flight *f)
@@ -511,7 +511,7 @@ judge_refused(struct flight *f)
 
 		if (f->state[i] != REFUSED)
 			continue;
-		defer(f, m, down);
+		defer_message(f, m, down);
 		if (!down)
 			relay_note_failure(f, m, m->error);
 		else if (!f->res->down)

@@ -21,7 +21,7 @@ search_clear(struct search *s)
 
 /* The index of the row, or where to insert it. */
 static size_t
-place_of(const struct search *s, uint64_t row)
+position_of(const struct search *s, uint64_t row)
 {
 	size_t	lo = 0, hi = s->n;
 
@@ -37,9 +37,9 @@ place_of(const struct search *s, uint64_t row)
 }
 
 static struct sought *
-find(const struct search *s, uint64_t row)
+find_sought(const struct search *s, uint64_t row)
 {
-	size_t	i = place_of(s, row);
+	size_t	i = position_of(s, row);
 
 	return i < s->n && s->items[i].id.sequence == row ? &s->items[i] : NULL;
 }
@@ -48,7 +48,7 @@ bool
 search_add(struct search *s, const struct message_id *id, uint64_t from,
     uint64_t until)
 {
-	size_t	i = place_of(s, id->sequence);
+	size_t	i = position_of(s, id->sequence);
 
 	if (s->n == SEARCH_MAX)
 		return false;
@@ -66,7 +66,7 @@ search_add(struct search *s, const struct message_id *id, uint64_t from,
 void
 search_drop(struct search *s, uint64_t row)
 {
-	size_t	i = place_of(s, row);
+	size_t	i = position_of(s, row);
 
 	if (i == s->n || s->items[i].id.sequence != row)
 		return;
@@ -79,7 +79,7 @@ void
 search_drop_older(struct search *s, const struct message_id *id,
     int64_t moment)
 {
-	const struct sought	*x = find(s, id->sequence);
+	const struct sought	*x = find_sought(s, id->sequence);
 
 	if (x != NULL && (x->since < moment || !message_id_is(id, &x->id)))
 		search_drop(s, id->sequence);
@@ -88,7 +88,7 @@ search_drop_older(struct search *s, const struct message_id *id,
 enum found
 search_result(const struct search *s, uint64_t row, uint64_t *ack)
 {
-	const struct sought	*x = find(s, row);
+	const struct sought	*x = find_sought(s, row);
 
 	if (x == NULL)
 		return FOUND_NOT_SOUGHT;
@@ -111,10 +111,10 @@ last_wanted(const struct search *s)
 }
 
 static void
-note(struct search *s, const struct place *p)
+note(struct search *s, const struct stored_message *p)
 {
-	struct sought	*x = p->what != PLACE_OURS ? NULL :
-			    find(s, p->id.sequence);
+	struct sought	*x = p->what != STORED_OURS ? NULL :
+			    find_sought(s, p->id.sequence);
 
 	if (x != NULL && x->ack == 0 && message_id_is(&x->id, &p->id))
 		x->ack = p->sequence;
@@ -134,21 +134,21 @@ static int
 read_slice(struct search *s, const struct pub *p, const char *prefix,
     uint64_t last, const struct pub_go_on *go_on, struct err *e)
 {
-	size_t		 n = last - s->next < s->slice ?
-			    (size_t)(last - s->next) + 1 : s->slice;
-	struct place	*places = xcalloc(n, sizeof(*places));
-	int64_t		 start = clock_ms();
-	int		 rc;
+	size_t			 n = last - s->next < s->slice ?
+				    (size_t)(last - s->next) + 1 : s->slice;
+	struct stored_message	*stored = xcalloc(n, sizeof(*stored));
+	int64_t			 start = clock_ms();
+	int			 rc;
 
 	for (size_t i = 0; i < n; i++)
-		places[i].sequence = s->next + i;
-	rc = p->ops->look_up(p->arg, prefix, places, n, go_on, e);
+		stored[i].sequence = s->next + i;
+	rc = p->ops->get_stored(p->arg, prefix, stored, n, go_on, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		note(s, &places[i]);
+		note(s, &stored[i]);
 	if (rc == 0)
 		s->next += n;
 	fit_slice(s, clock_ms() - start);
-	free(places);
+	free(stored);
 	return rc;
 }
 

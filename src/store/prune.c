@@ -5,7 +5,7 @@
 #include <bsd/string.h>
 
 #include "mysql/db.h"
-#include "store/horizon.h"
+#include "store/watermark.h"
 #include "store/store_sql.h"
 
 int
@@ -88,21 +88,21 @@ prune_delete(struct store *s, const uint64_t *list, size_t n,
  * Dead letters are few and indexed by sequence only: read them all, in pages.
  */
 int
-prune_find_dead(struct store *s, uint64_t horizon, const char *until,
+prune_find_dead(struct store *s, uint64_t watermark, const char *until,
     struct prune_page *p, struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT global_sequence, IF(reason IN " DEAD_MARKS ", "
 	    "global_sequence <= ");
-	store_putf(s, "%llu, died_at <= ", (unsigned long long)horizon);
+	store_putf(s, "%llu, died_at <= ", (unsigned long long)watermark);
 	store_put_text(s, until);
 	store_put(s, ") FROM {dead} WHERE global_sequence > ");
 	store_putf(s, "%llu ORDER BY global_sequence LIMIT %zu",
 	    (unsigned long long)p->after, p->max);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
-	p->looked = db_nrows(rows);
+	p->nread = db_nrows(rows);
 	for (p->n = 0; db_next(rows); ) {
 		p->after = db_u64(rows, 0);
 		if (db_u64(rows, 1) != 0)
@@ -113,18 +113,18 @@ prune_find_dead(struct store *s, uint64_t horizon, const char *until,
 }
 
 uint64_t
-prune_history(struct store *s, bool *blind)
+prune_history(struct store *s, bool *no_history)
 {
 	struct db_rows	*rows;
 	struct err	 e;
 	uint64_t	 n;
 
-	if (*blind)
+	if (*no_history)
 		return 0;
 	store_sql(s, "SELECT count FROM information_schema.innodb_metrics "
 	    "WHERE name = 'trx_rseg_history_len'");
-	*blind = (rows = store_query(s, "history", &e)) == NULL;
-	n = !*blind && db_next(rows) ? db_u64(rows, 0) : 0;
+	*no_history = (rows = store_query(s, "history", &e)) == NULL;
+	n = !*no_history && db_next(rows) ? db_u64(rows, 0) : 0;
 	db_rows_free(rows);
 	return n;
 }

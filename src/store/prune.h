@@ -54,22 +54,22 @@ int	prune_delete(struct store *, const uint64_t *list, size_t n,
 struct prune_page {
 	uint64_t	 after;		/* the last one read; advances */
 	size_t		 max;		/* how many to read */
-	size_t		 looked;	/* how many there were */
+	size_t		 nread;		/* how many there were */
 	uint64_t	*list;		/* to be deleted; space for max */
 	size_t		 n;
 };
 
 /*
  * Read the next page.  Lists those that died up to until (NULL: none), and
- * marks up to horizon, the watermark as it will be.
+ * marks up to watermark, the watermark as it will be.
  */
-int	prune_find_dead(struct store *, uint64_t horizon, const char *until,
+int	prune_find_dead(struct store *, uint64_t watermark, const char *until,
 	    struct prune_page *, struct err *);
 
 /*
  * How many old row versions the server still keeps.  If the account may not see
  * it, this sets *blind and returns 0.
  */
-uint64_t prune_history(struct store *, bool *blind);
+uint64_t prune_history(struct store *, bool *no_history);
 
 #endif

@@ -115,7 +115,7 @@ store_void_claims_of(struct store *s, const char *nonce)
 }
 
 static void
-put_word(struct store *s, const char *word, size_t len)
+put_template_word(struct store *s, const char *word, size_t len)
 {
 	static const char *const tables[NTABLES] = {
 		[T_OUTBOX] = "outbox", [T_EVENTS] = "events",
@@ -152,7 +152,7 @@ store_put(struct store *s, const char *template)
 	while ((open = strchr(p, '{')) != NULL) {
 		buf_add(&s->sql, p, (size_t)(open - p));
 		n = strcspn(open + 1, "}");
-		put_word(s, open + 1, n);
+		put_template_word(s, open + 1, n);
 		p = open + n + 2;
 	}
 	buf_str(&s->sql, p);
@@ -230,7 +230,7 @@ store_put_list(struct store *s, const uint64_t *list, size_t n)
 }
 
 static void
-put_label(struct store *s, const char *label)
+put_range_label(struct store *s, const char *label)
 {
 	store_put_comma(s);
 	store_put_text(s, label);
@@ -240,14 +240,14 @@ void
 store_put_labels(struct store *s, const char *const *labels, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		put_label(s, labels[i]);
+		put_range_label(s, labels[i]);
 }
 
 void
 store_put_range_labels(struct store *s, const struct range *ranges, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		put_label(s, ranges[i].label);
+		put_range_label(s, ranges[i].label);
 }
 
 void
@@ -256,7 +256,7 @@ store_put_epochs(struct store *s, const struct range *ranges, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		store_put_comma(s);
 		buf_str(&s->sql, "(");
-		put_label(s, ranges[i].label);
+		put_range_label(s, ranges[i].label);
 		store_put_item(s, ranges[i].epoch);
 		buf_str(&s->sql, ")");
 	}
@@ -313,12 +313,12 @@ store_exec(struct store *s, const char *what, uint64_t *matched,
 }
 
 int
-store_change_rows(struct store *s, const char *what, bool early,
+store_exec_update(struct store *s, const char *what, bool pipelined,
     uint64_t *matched, struct err *e)
 {
-	if (!early || s->planned != NULL)
+	if (!pipelined || s->planned != NULL)
 		return store_exec(s, what, matched, e);
-	return db_exec_early(s->db, what, &s->sql, matched, e);
+	return db_exec_pipelined(s->db, what, &s->sql, matched, e);
 }
 
 int

@@ -138,8 +138,8 @@ struct lease {
 	uint64_t	epoch;
 	bool		mine;		/* this worker's, not expired */
 	bool		free;		/* no owner, or expired */
-	uint64_t	early_upto;	/* owner pipelines up to it; or 0 */
-	uint64_t	unsure_upto;	/* a former owner's bound; or 0 */
+	uint64_t	pipeline_upto;	/* owner pipelines up to it; or 0 */
+	uint64_t	in_doubt_upto;	/* a former owner's bound; or 0 */
 };
 
 /*
@@ -171,11 +171,11 @@ void	store_view_free(struct store_view *);
 
 /*
  * Renew this worker's live leases: those of labels or, if NULL, all; *n is how
- * many.  Rows up to early_upto may then be sent before their claim commits.
- * With 0 older marks expire after worker.lease_ttl.  See store_mark.c.
+ * many.  Rows up to pipeline_upto may then be sent before their claim commits.
+ * With 0 older marks expire after worker.lease_ttl.  See store_in_doubt_mark.c.
  */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,
-	    uint64_t early_upto, uint64_t *n, struct err *);
+	    uint64_t pipeline_upto, uint64_t *n, struct err *);
 
 /* Take those that are free, with new epochs; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,
@@ -206,37 +206,37 @@ struct range {
 };
 
 /*
- * store_mark.c - messages that are sent before their claim commits
+ * store_in_doubt_mark.c - messages that are sent before their claim commits
  *
  * If a crash of the server undoes such a claim, its row shows no trace of it.
  * The in-doubt mark of the lease does.
  */
 
 /* Can messages be sent before their claim commits? */
-bool	store_can_go_early(const struct store *);
+bool	store_can_pipeline(const struct store *);
 
 /* Why not, and the remedy; NULL: they can. */
-const char	*store_late_reason(const struct store *);
+const char	*store_no_pipeline_reason(const struct store *);
 
 /*
  * Copy the marks of the leases to those of these rows that they cover.  To be
- * called before a claim if a lease has unsure_upto.
+ * called before a claim if a lease has in_doubt_upto.
  */
-int	store_mark_rows(struct store *, const uint64_t *sequences, size_t n,
-	    struct err *);
+int	store_mark_rows_in_doubt(struct store *, const uint64_t *sequences,
+	    size_t n, struct err *);
 
 /*
  * Remove marks that this worker set under these epochs.  All its claims under
  * them must be committed, and none may follow.
  */
-int	store_forget_marks(struct store *, const struct range *, size_t n,
-	    struct err *);
+int	store_forget_in_doubt_marks(struct store *, const struct range *,
+	    size_t n, struct err *);
 
 /* Remove former owners' marks that all their rows have a copy of. */
-int	store_clear_marks(struct store *, struct err *);
+int	store_clear_in_doubt_marks(struct store *, struct err *);
 
 /*
- * store_look.c, store_claim.c - candidates, claims and messages
+ * store_candidates.c, store_claim.c - candidates, claims and messages
  */
 
 struct candidate {
@@ -353,7 +353,7 @@ bool	store_has_settings(const struct store *);
 int	store_check_counts(struct store *, struct err *);
 
 /* Do the tables have the columns for another count? */
-bool	store_can_change(const struct store *);
+bool	store_can_repartition(const struct store *);
 
 /* Do the leases have the column for store_note_former()? */
 bool	store_notes_former(const struct store *);
@@ -465,7 +465,7 @@ int	store_unpark(struct store *, const struct range *, size_t nranges,
  *
  * A row that the database refuses for its contents (a constraint, a trigger)
  * does not keep the others from being written.  It becomes OUT_DEFER with an
- * error that says why, or OUT_UNKNOWN if that is refused too; delay_ms is the
+ * error that says why, or OUT_IN_DOUBT if that is refused too; delay_ms is the
  * time to the next try.
  */
 struct settled {
@@ -477,61 +477,61 @@ int	store_settle(struct store *, const struct batch *, struct settled *,
 	    struct err *);
 
 /*
- * store_turn.c - settle a batch and claim the next
+ * store_settle_and_claim.c - settle a batch and claim the next
  */
 
 /*
  * Write back a batch of delivered messages and claim the next one, as
  * store_claim does, but only rows without a token.  *changed counts the rows of
- * both; the fetch shows how many of them were claimed.  Call store_turned then:
- * otherwise store_settle writes the first batch again.
+ * both; the fetch shows how many of them were claimed.  Call store_note_settled
+ * then: otherwise store_settle writes the first batch again.
  */
-int	store_turn(struct store *, const struct batch *delivered,
+int	store_settle_and_claim(struct store *, const struct batch *delivered,
 	    const struct claim_set *, struct batch *, uint64_t *changed,
 	    struct err *);
 
 /*
- * store_turn has succeeded, or its answer was lost: to write the first batch
- * back again counts nothing as taken away by others.
+ * store_settle_and_claim has succeeded, or its answer was lost: to write the
+ * first batch back again counts nothing as taken away by others.
  */
 void	store_turn_is_in_doubt(struct settled *);
 
 /* Report how many rows of the first batch were written back. */
-void	store_turned(const struct batch *delivered, struct settled *,
+void	store_note_settled(const struct batch *delivered, struct settled *,
 	    uint64_t written);
 
 /*
- * store_recover.c - delivered rows, and whether the stream still has them
+ * store_stream_audit.c - delivered rows, and whether the stream still has them
  */
 
 #define STORE_TIME	27	/* "2026-01-31 12:00:00.123456" */
 
 /* Do the tables have the columns that the stream audit needs? */
-bool	store_can_recover(const struct store *);
+bool	store_can_audit_stream(const struct store *);
 
 /* And those for looking up messages in doubt before a resend? */
-bool	store_can_doubt(const struct store *);
+bool	store_can_resolve_in_doubt(const struct store *);
 
 /*
  * The highest stream sequence of rows that were delivered before the first of
  * these rows was in doubt; 0: not known.
  */
-int	store_place_before(struct store *, const struct batch *,
-	    const uint64_t *sequences, size_t n, uint64_t *place,
+int	store_ack_before(struct store *, const struct batch *,
+	    const uint64_t *sequences, size_t n, uint64_t *ack,
 	    struct err *);
 
 /*
  * Mark these rows as in doubt since an unknown time, if the batch's token holds
  * them.
  */
-int	store_unsure_ever(struct store *, const struct batch *,
+int	store_in_doubt_ever(struct store *, const struct batch *,
 	    const uint64_t *sequences, size_t n, struct err *);
 
 /*
  * These rows are not in doubt any more, if the batch's token holds them.  If
  * the mark of a lease covers them, they are in doubt from now on.
  */
-int	store_not_unsure(struct store *, const struct batch *,
+int	store_not_in_doubt(struct store *, const struct batch *,
 	    const uint64_t *sequences, size_t n, struct err *);
 
 /* What is known of a stream. */

@@ -148,7 +148,7 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
 	    "ON p.partition_key = COALESCE(o.partition_key, '') "
 	    "SET o.partition_key = ");
 	put_parking(s, lanes, n);
-	store_put_marked(s);
+	store_put_in_doubt_of_lease(s);
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
 	for (size_t i = 0; i < n; i++)
 		store_put_list(s, lanes[i].sequences, lanes[i].n);

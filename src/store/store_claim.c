@@ -50,7 +50,7 @@ store_put_leases_are_mine(struct store *s, const struct range *ranges,
  * that claimed it is known to be dead.
  */
 static void
-put_which(struct store *s, bool abandoned, const char *token)
+put_claimable(struct store *s, bool abandoned, const char *token)
 {
 	if (abandoned)
 		buf_printf(&s->sql, " AND o.claim_token <> '%s' AND "
@@ -69,9 +69,9 @@ put_which(struct store *s, bool abandoned, const char *token)
  * left to right.
  */
 static void
-put_unsure(struct store *s)
+put_in_doubt(struct store *s)
 {
-	buf_printf(&s->sql, "o.unsure_since = COALESCE(o.unsure_since, "
+	buf_printf(&s->sql, "o.in_doubt_since = COALESCE(o.in_doubt_since, "
 	    "o.available_at - INTERVAL 1000 * IF("
 	    "CONVERT(o.claim_token USING utf8mb4) REGEXP "
 	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
@@ -82,26 +82,26 @@ put_unsure(struct store *s)
 struct claim {
 	struct claim_set	 set;
 	const char		*token;
-	bool			 early;
+	bool			 pipelined;
 };
 
 static int
-claim(struct store *s, const struct claim *c, bool abandoned,
+run_claim(struct store *s, const struct claim *c, bool abandoned,
     uint64_t *claimed, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET ");
-	if (abandoned && store_has_column(s, COL_UNSURE_SINCE))
-		put_unsure(s);
+	if (abandoned && store_has_column(s, COL_IN_DOUBT_SINCE))
+		put_in_doubt(s);
 	store_put(s, "o.available_at = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	buf_printf(&s->sql, ", o.claim_token = '%s' "
 	    "WHERE o.global_sequence IN (", c->token);
 	store_put_list(s, c->set.sequences, c->set.n);
 	buf_str(&s->sql, ") AND o.published_at IS NULL");
-	put_which(s, abandoned, c->token);
+	put_claimable(s, abandoned, c->token);
 	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
-	return store_change_rows(s, "claim", c->early && !abandoned, claimed,
-	    e);
+	return store_exec_update(s, "claim", c->pipelined && !abandoned,
+	    claimed, e);
 }
 
 void
@@ -120,7 +120,7 @@ claim_some(struct store *s, const struct claim *c, bool abandoned,
 	struct claim	half = *c;
 	uint64_t	n = 0;
 
-	if (claim(s, c, abandoned, &n, e) == 0) {
+	if (run_claim(s, c, abandoned, &n, e) == 0) {
 		*claimed += n;
 		return 0;
 	}
@@ -131,7 +131,7 @@ claim_some(struct store *s, const struct claim *c, bool abandoned,
 		batch_refuse(b, c->set.sequences[0]);
 		return 0;
 	}
-	half.early = b->early = false;
+	half.pipelined = b->pipelined = false;
 	half.set.n = c->set.n / 2;
 	if (claim_some(s, &half, abandoned, b, claimed, e) < 0)
 		return -1;
@@ -149,7 +149,7 @@ int
 store_claim(struct store *s, const struct claim_set *set, struct batch *b,
     uint64_t *claimed, struct err *e)
 {
-	struct claim	c = { *set, b->token, b->early };
+	struct claim	c = { *set, b->token, b->pipelined };
 
 	store_begin_claim(s, b);
 	*claimed = 0;

@@ -15,7 +15,7 @@ store_has_settings(const struct store *s)
 }
 
 bool
-store_can_change(const struct store *s)
+store_can_repartition(const struct store *s)
 {
 	return s->exists[T_SETTINGS] &&
 	    store_has_columns(s, COL_FORMER_COUNTS, COL_COUNTS_SINCE);
@@ -44,7 +44,7 @@ store_counts_from_file(const struct store *s, struct counts *c)
 void
 store_put_counts(struct store *s)
 {
-	store_put(s, store_can_change(s) ? "COALESCE(partition_count, 0), "
+	store_put(s, store_can_repartition(s) ? "COALESCE(partition_count, 0), "
 	    "former_counts, counts_since IS NOT NULL" :
 	    "COALESCE(partition_count, 0), NULL, 0");
 	store_put(s, " FROM {settings} WHERE id = 1");
@@ -65,7 +65,7 @@ store_check_counts(struct store *s, struct err *e)
 	struct db_rows	*rows;
 	bool		 there;
 
-	if (store_can_change(s))
+	if (store_can_repartition(s))
 		return 0;
 	store_sql(s, "SELECT 1 FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND column_name IN "
@@ -127,7 +127,7 @@ store_lock_counts(struct store *s, struct counts *c, struct err *e)
  */
 
 static void
-put_number(struct store *s, const struct counts *c, const char *key)
+put_label_number(struct store *s, const struct counts *c, const char *key)
 {
 	/* As STORE_BYTES: producers compute it of these bytes. */
 	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
@@ -142,9 +142,9 @@ void
 store_put_label(struct store *s, const struct counts *c, const char *key)
 {
 	buf_str(&s->sql, "CONCAT('p', IF(");
-	put_number(s, c, key);
+	put_label_number(s, c, key);
 	buf_str(&s->sql, " < 10, '0', ''), ");
-	put_number(s, c, key);
+	put_label_number(s, c, key);
 	buf_str(&s->sql, ")");
 }
 

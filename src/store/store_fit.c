@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "util/plain.h"
+#include "util/printable.h"
 #include "util/utf8.h"
 
 static const char	mark[] = "...";
@@ -22,7 +22,7 @@ static const char	mark[] = "...";
 static const struct {
 	enum store_table	 table;
 	const char		*column;
-} places[NFITS] = {
+} columns[NFITS] = {
 	[FIT_LABEL] = { T_PARTITIONS, "partition_key" },
 	[FIT_ERROR] = { T_OUTBOX, "last_error" },
 	[FIT_DEAD_LABEL] = { T_DEAD, "partition_key" },
@@ -39,8 +39,8 @@ store_learn_fit(struct store *s, const char *table, const char *column,
 	for (size_t i = 0; i < NFITS; i++) {
 		struct fit *f = &s->fits[i];
 
-		if (strcmp(s->tables[places[i].table], table) != 0 ||
-		    strcasecmp(places[i].column, column) != 0)
+		if (strcmp(s->tables[columns[i].table], table) != 0 ||
+		    strcasecmp(columns[i].column, column) != 0)
 			continue;
 		f->max = (size_t)length;
 		f->kind = charset == NULL ? FIT_BYTES :
@@ -78,10 +78,10 @@ first_of(const struct fit *f, const char *data, size_t len, size_t max)
 }
 
 bool
-store_fits(const struct store *s, enum store_fit place, const char *data,
+store_fits(const struct store *s, enum store_fit which, const char *data,
     size_t len)
 {
-	const struct fit	*f = &s->fits[place];
+	const struct fit	*f = &s->fits[which];
 
 	return f->max == 0 || (is_of_kind(f, data, len) &&
 	    first_of(f, data, len, f->max) == len);
@@ -104,13 +104,13 @@ put_cut(struct store *s, const struct fit *f, const char *data, size_t len)
 }
 
 void
-store_put_fit(struct store *s, enum store_fit place, const char *data,
+store_put_fit(struct store *s, enum store_fit which, const char *data,
     size_t len)
 {
-	const struct fit	*f = &s->fits[place];
+	const struct fit	*f = &s->fits[which];
 	struct buf		 hex = { 0 };
 
-	if (data == NULL || store_fits(s, place, data, len)) {
+	if (data == NULL || store_fits(s, which, data, len)) {
 		store_put_bytes(s, data, len);
 		return;
 	}
@@ -118,14 +118,14 @@ store_put_fit(struct store *s, enum store_fit place, const char *data,
 		put_cut(s, f, data, len);
 		return;
 	}
-	plain_put_hex(&hex, data, len);
+	printable_put_hex(&hex, data, len);
 	put_cut(s, f, hex.data, hex.len);
 	buf_free(&hex);
 }
 
 /* Errors are for people: in a column that is not UTF-8, '?' instead of hex. */
 void
-store_put_error(struct store *s, enum store_fit place, const char *error)
+store_put_error(struct store *s, enum store_fit which, const char *error)
 {
 	struct buf	text = { 0 };
 
@@ -134,10 +134,10 @@ store_put_error(struct store *s, enum store_fit place, const char *error)
 		return;
 	}
 	buf_str(&text, error);
-	for (size_t i = 0; s->fits[place].kind == FIT_ASCII && i < text.len;
+	for (size_t i = 0; s->fits[which].kind == FIT_ASCII && i < text.len;
 	    i++)
 		if ((unsigned char)text.data[i] >= 0x80)
 			text.data[i] = '?';
-	store_put_fit(s, place, text.data, text.len);
+	store_put_fit(s, which, text.data, text.len);
 	buf_free(&text);
 }

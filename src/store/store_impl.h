@@ -40,20 +40,20 @@ void	store_learn_fit(struct store *, const char *table, const char *column,
 	    const char *charset, uint64_t length);
 
 /*
- * store_mark.c: ", ..." after the SET of an UPDATE of this worker's leases: set
- * the mark, for rows up to this one; or remove it.
+ * store_in_doubt_mark.c: ", ..." after the SET of an UPDATE of this worker's
+ * leases: set the mark, for rows up to this one; or remove it.
  */
-void	store_put_early(struct store *, uint64_t upto);
-void	store_put_late(struct store *, bool at_once);
+void	store_put_in_doubt_mark(struct store *, uint64_t upto);
+void	store_put_no_in_doubt_mark(struct store *, bool at_once);
 
 /*
  * ", ..." after the SET of an UPDATE of rows o and their leases p: copies a
  * former owner's mark to the rows without a claim that it covers.
  */
-void	store_put_marked(struct store *);
+void	store_put_in_doubt_of_lease(struct store *);
 
 /* Do the tables have the columns for marks? */
-bool	store_marks_leases(const struct store *);
+bool	store_has_in_doubt_marks(const struct store *);
 
 /*
  * store_counts.c: three columns and " FROM {settings} ..."; what was read of
@@ -121,6 +121,6 @@ void	store_put_hashes(struct store *, const struct batch *);
 
 /* Bits of settled.done: written, and perhaps written. */
 #define SETTLED(outcome)	(1u << (outcome))
-#define SETTLED_DOUBT(outcome)	(SETTLED(outcome) << 8)
+#define SETTLED_IN_DOUBT(outcome)	(SETTLED(outcome) << 8)
 
 #endif

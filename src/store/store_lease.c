@@ -45,14 +45,14 @@ store_register(struct store *s, struct err *e)
 }
 
 static int
-plain(struct store *s, const char *what, const char *sql, struct err *e)
+exec_template(struct store *s, const char *what, const char *sql, struct err *e)
 {
 	store_sql(s, sql);
 	return store_exec(s, what, NULL, e);
 }
 
 static int
-inherit(struct store *s, const char *dead_id, struct err *e)
+inherit_leases(struct store *s, const char *dead_id, struct err *e)
 {
 	size_t	len = strlen(dead_id);
 
@@ -76,7 +76,7 @@ store_take_over(struct store *s, const char *dead_id, struct err *e)
 {
 	if (store_begin(s, e) < 0)
 		return -1;
-	return store_end(s, inherit(s, dead_id, e), e);
+	return store_end(s, inherit_leases(s, dead_id, e), e);
 }
 
 int
@@ -95,7 +95,7 @@ store_beat(struct store *s, bool *known, struct err *e)
 }
 
 static int
-lease_cmp(const void *a, const void *b)
+lease_by_label(const void *a, const void *b)
 {
 	const struct lease	*x = a, *y = b;
 
@@ -129,7 +129,8 @@ put_view(struct store *s, const struct labels *leases,
 	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
 	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
 	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", ");
-	store_put(s, store_marks_leases(s) ? "unsure_epoch, unsure_upto" :
+	store_put(s, store_has_in_doubt_marks(s) ?
+	    "in_doubt_epoch, in_doubt_upto" :
 	    "NULL, NULL");
 	store_put(s, ", NULL, NULL, NULL FROM {partitions}");
 	if (leases != NULL)
@@ -157,7 +158,7 @@ read_lease(struct db_rows *rows, struct lease *l)
 	l->epoch = db_u64(rows, 2);
 	l->mine = db_u64(rows, 3) != 0;
 	l->free = db_u64(rows, 4) != 0;
-	*(db_u64(rows, 5) == l->epoch ? &l->early_upto : &l->unsure_upto) =
+	*(db_u64(rows, 5) == l->epoch ? &l->pipeline_upto : &l->in_doubt_upto) =
 	    db_u64(rows, 6);
 }
 
@@ -199,7 +200,7 @@ store_view(struct store *s, const struct labels *leases,
 		rc = read_seen(s, found, v, e);
 	db_rows_free(found);
 	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);
-	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_cmp);
+	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_by_label);
 	if (rc < 0)
 		store_view_free(v);
 	return rc;
@@ -217,15 +218,15 @@ store_view_free(struct store_view *v)
 
 int
 store_renew(struct store *s, const char *const *labels, size_t nlabels,
-    uint64_t early_upto, uint64_t *n, struct err *e)
+    uint64_t pipeline_upto, uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	if (early_upto != 0)
-		store_put_early(s, early_upto);
+	if (pipeline_upto != 0)
+		store_put_in_doubt_mark(s, pipeline_upto);
 	else
-		store_put_late(s, false);
+		store_put_no_in_doubt_mark(s, false);
 	store_put(s, " WHERE " IS_MINE);
 	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
@@ -258,7 +259,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_late(s, true);
+	store_put_no_in_doubt_mark(s, true);
 	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
@@ -267,8 +268,9 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 int
 store_bump_own_epochs(struct store *s, struct err *e)
 {
-	return plain(s, "raise", "UPDATE {partitions} SET " STORE_NEW_EPOCH
-	    " WHERE lease_owner = {me}", e);
+	return exec_template(s, "raise",
+	    "UPDATE {partitions} SET " STORE_NEW_EPOCH " WHERE lease_owner = "
+	    "{me}", e);
 }
 
 int
@@ -307,8 +309,9 @@ store_note_former(struct store *s, struct err *e)
 {
 	if (!store_has_column(s, COL_FORMER_LABEL_AT))
 		return 0;
-	return plain(s, "note", "UPDATE {partitions} SET former_label_at = "
-	    "{now} WHERE partition_key = 'p00'", e);
+	return exec_template(s, "note",
+	    "UPDATE {partitions} SET former_label_at = {now} WHERE "
+	    "partition_key = 'p00'", e);
 }
 
 int
@@ -316,11 +319,12 @@ store_leave(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_late(s, true);
+	store_put_no_in_doubt_mark(s, true);
 	store_put(s, " WHERE lease_owner = {me}");
 	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;
-	return plain(s, "leave", "DELETE FROM {workers} WHERE id = {me}", e);
+	return exec_template(s, "leave",
+	    "DELETE FROM {workers} WHERE id = {me}", e);
 }
 
 int

@@ -13,7 +13,7 @@
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
-	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_UNSURE, F_REPLAY, NFETCH
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, NFETCH
 };
 
 static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
@@ -52,7 +52,7 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 
 /* A time in the future was written before the clock was set back. */
 static int64_t
-read_age(const char *text)
+age_of(const char *text)
 {
 	int64_t	ms = text == NULL ? -1 : strtoll(text, NULL, 10);
 
@@ -73,7 +73,7 @@ store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 	m->version = store_column(rows, F_VERSION);
 	m->correlation = store_column(rows, F_CORRELATION);
 	m->time = store_column(rows, F_TIME);
-	m->unsure_ms = read_age(db_text(rows, F_UNSURE));
+	m->in_doubt_ms = age_of(db_text(rows, F_IN_DOUBT));
 	read_body(m, rows, max);
 }
 
@@ -106,9 +106,9 @@ store_put_msg(struct store *s, size_t max)
 	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
 	    "e.event_version, e.correlation_id, ");
 	put_body(s, max);
-	buf_str(&s->sql, store_has_column(s, COL_UNSURE_SINCE) ?
-	    "e.occurred_at, TIMESTAMPDIFF(MICROSECOND, o.unsure_since, NOW(6)) "
-	    "DIV 1000" : "e.occurred_at, NULL");
+	buf_str(&s->sql, store_has_column(s, COL_IN_DOUBT_SINCE) ?
+	    "e.occurred_at, TIMESTAMPDIFF(MICROSECOND, o.in_doubt_since, "
+	    "NOW(6)) DIV 1000" : "e.occurred_at, NULL");
 	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ?
 	    ", o.replay_no" : ", 0");
 }

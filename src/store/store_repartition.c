@@ -59,7 +59,7 @@ decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 	r->before = r->counts;
 	if (r->counts.count == 0 || r->counts.count == count)
 		return 0;
-	r->refused = counts_change(&r->counts, count, &r->why) < 0;
+	r->refused = counts_repartition(&r->counts, count, &r->why) < 0;
 	if (!r->refused && refuse_strangers(s, r, e) < 0)
 		return -1;
 	r->changed = !r->refused;
@@ -69,7 +69,8 @@ decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 }
 
 static int
-change(struct store *s, unsigned count, struct repartition *r, struct err *e)
+repartition_locked(struct store *s, unsigned count, struct repartition *r,
+    struct err *e)
 {
 	if (store_lock_counts(s, &r->counts, e) < 0 ||
 	    decide(s, count, r, e) < 0)
@@ -78,11 +79,11 @@ change(struct store *s, unsigned count, struct repartition *r, struct err *e)
 }
 
 static int
-transact(struct store *s, unsigned count, struct repartition *r,
+repartition_transaction(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
 {
 	if (store_begin(s, e) == 0 &&
-	    store_end(s, change(s, count, r, e), e) == 0)
+	    store_end(s, repartition_locked(s, count, r, e), e) == 0)
 		return 0;
 	*r = (struct repartition){ .busy = store_fault(s) == DB_BUSY,
 	    .refused = store_fault(s) == DB_WRONG, .why = *e,
@@ -93,7 +94,7 @@ transact(struct store *s, unsigned count, struct repartition *r,
 static bool
 is_possible(struct store *s, struct repartition *r)
 {
-	if (store_can_change(s))
+	if (store_can_repartition(s))
 		return true;
 	r->refused = true;
 	err_set(&r->why, "%s has not the columns former_counts and "
@@ -112,7 +113,7 @@ store_repartition(struct store *s, unsigned count, struct repartition *r,
 		return 0;
 	if (store_hurry(s, true, e) < 0)
 		return -1;
-	rc = transact(s, count, r, e);
+	rc = repartition_transaction(s, count, r, e);
 	return rc < 0 ? rc : store_hurry(s, false, e);
 }
 

@@ -86,12 +86,12 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
-#define COST_OF_CHANGE	"the partition count cannot be changed"
+#define COST_OF_NO_REPARTITION	"the partition count cannot be changed"
 
 #define COST_OF_TAIL	"messages of events that a failover or a restored " \
 			"backup has lost are not told of"
 
-#define COST_OF_MARKS	"a message waits until its claim is on the disk"
+#define COST_OF_IN_DOUBT_MARKS	"a message waits until its claim is on the disk"
 
 /*
  * Optional columns.  Those with a type are warned of at each connect, the
@@ -112,22 +112,24 @@ static const struct extra {
 	  "their numbers alone, which a database that goes back gives again",
 	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
 	[COL_REPLAY_NO] = { T_OUTBOX, "replay_no", NULL, NULL },
-	[COL_UNSURE_SINCE] = { T_OUTBOX, "unsure_since",
+	[COL_IN_DOUBT_SINCE] = { T_OUTBOX, "in_doubt_since",
 	  "a message whose answer was lost stands in the stream twice if it is "
 	  "sent again later than the stream's duplicate window",
 	  "TIMESTAMP(6) NULL DEFAULT NULL" },
-	[COL_LEASE_UNSURE_SINCE] = { T_PARTITIONS, "unsure_since",
-	  COST_OF_MARKS, NULL },
-	[COL_LEASE_UNSURE_UPTO] = { T_PARTITIONS, "unsure_upto",
-	  COST_OF_MARKS, NULL },
-	[COL_LEASE_UNSURE_EPOCH] = { T_PARTITIONS, "unsure_epoch",
-	  COST_OF_MARKS, NULL },
+	[COL_LEASE_IN_DOUBT_SINCE] = { T_PARTITIONS, "in_doubt_since",
+	  COST_OF_IN_DOUBT_MARKS, NULL },
+	[COL_LEASE_IN_DOUBT_UPTO] = { T_PARTITIONS, "in_doubt_upto",
+	  COST_OF_IN_DOUBT_MARKS, NULL },
+	[COL_LEASE_IN_DOUBT_EPOCH] = { T_PARTITIONS, "in_doubt_epoch",
+	  COST_OF_IN_DOUBT_MARKS, NULL },
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },
-	[COL_FORMER_COUNTS] = { T_SETTINGS, "former_counts", COST_OF_CHANGE,
+	[COL_FORMER_COUNTS] = { T_SETTINGS, "former_counts",
+	    COST_OF_NO_REPARTITION,
 	  NULL },
-	[COL_COUNTS_SINCE] = { T_SETTINGS, "counts_since", COST_OF_CHANGE,
+	[COL_COUNTS_SINCE] = { T_SETTINGS, "counts_since",
+	    COST_OF_NO_REPARTITION,
 	  NULL },
 	[COL_DATABASE_SERVER] = { T_STREAMS, "database_server", COST_OF_TAIL,
 	  NULL },
@@ -357,7 +359,7 @@ store_learn(struct store *s, struct err *e)
 	warn_of_table(s, T_DEAD);
 	warn_of_table(s, T_BLOCKED);
 	warn_of_table(s, T_STREAMS);
-	if (store_can_recover(s) && !store_has_timeline(s))
+	if (store_can_audit_stream(s) && !store_has_timeline(s))
 		log_warn("%s: columns are missing: " COST_OF_TAIL "; "
 		    "remedy: outboxctl schema upgrade", s->tables[T_STREAMS]);
 	return 0;
@@ -370,7 +372,7 @@ store_has_dead(const struct store *s)
 }
 
 static bool
-has_label(const struct lease *leases, size_t n, const char *label)
+has_lease_label(const struct lease *leases, size_t n, const char *label)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(leases[i].label, label) == 0)
@@ -390,13 +392,13 @@ fill(struct store *s, unsigned count, bool empty, struct err *e)
 	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
-	if (empty && !has_label(v.leases, v.nleases, "")) {
+	if (empty && !has_lease_label(v.leases, v.nleases, "")) {
 		buf_str(&s->sql, "('')");
 		missing++;
 	}
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
-		if (has_label(v.leases, v.nleases, label))
+		if (has_lease_label(v.leases, v.nleases, label))
 			continue;
 		store_put_comma(s);
 		buf_printf(&s->sql, "('%s')", label);

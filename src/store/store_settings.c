@@ -11,7 +11,7 @@
 #include "util/log.h"
 
 static int
-read_settings(struct store *s, unsigned *count, struct err *e)
+read_settings_row(struct store *s, unsigned *count, struct err *e)
 {
 	struct db_rows	*rows;
 	int		 rc = 0;
@@ -67,7 +67,7 @@ first_counts(struct store *s, unsigned count, struct counts *c,
 	if (has_unlabelled(s, &has, e) < 0)
 		return -1;
 	c->count = 1;
-	if (has && count != 1 && counts_change(c, count, &why) < 0)
+	if (has && count != 1 && counts_repartition(c, count, &why) < 0)
 		log_warn("rows without a partition label wait, and from now on "
 		    "there are %u partitions: their keys may lose their order "
 		    "(%s)", count, why.text);
@@ -83,7 +83,7 @@ fill_count(struct store *s, unsigned count, struct err *e)
 
 	if (first_counts(s, count, &c, e) < 0)
 		return -1;
-	if (c.nformer == 0 || !store_can_change(s)) {
+	if (c.nformer == 0 || !store_can_repartition(s)) {
 		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
 		    "partition_count = ");
 		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "
@@ -105,13 +105,14 @@ store_settings(struct store *s, unsigned *count, struct err *e)
 
 	if (!s->exists[T_SETTINGS])
 		return 0;
-	if (read_settings(s, count, e) < 0)
+	if (read_settings_row(s, count, e) < 0)
 		return -1;
 	if (*count != 0)
 		return 0;
 	if (fill_count(s, ours, e) < 0)
 		return -1;
-	return read_settings(s, count, e);	/* another may have been first */
+	return read_settings_row(s, count, e);	/* another may have been
+						   first */
 }
 
 const char *

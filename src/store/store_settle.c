@@ -17,7 +17,7 @@
 #define ASIDE_MS	30000
 
 static bool
-is_left(const struct msg *m, enum outcome outcome)
+is_unwritten(const struct msg *m, enum outcome outcome)
 {
 	return m->outcome == outcome && !m->written;
 }
@@ -28,7 +28,7 @@ put_held(struct store *s, const struct batch *b, enum outcome outcome)
 {
 	buf_str(&s->sql, " WHERE global_sequence IN (");
 	for (size_t i = 0; i < b->n; i++)
-		if (is_left(&b->msgs[i], outcome))
+		if (is_unwritten(&b->msgs[i], outcome))
 			store_put_item(s, b->msgs[i].sequence);
 	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
 }
@@ -41,7 +41,7 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
-		if (!is_left(m, outcome))
+		if (!is_unwritten(m, outcome))
 			continue;
 		buf_printf(&s->sql, " WHEN %llu THEN ",
 		    (unsigned long long)m->sequence);
@@ -81,7 +81,7 @@ put_delivered(struct store *s, const struct batch *b,
     void (*put)(struct store *, const struct msg *))
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (is_left(&b->msgs[i], OUT_DELIVERED))
+		if (is_unwritten(&b->msgs[i], OUT_DELIVERED))
 			put(s, &b->msgs[i]);
 }
 
@@ -90,7 +90,7 @@ put_delivered(struct store *s, const struct batch *b,
  * search, while CASE compares with one after the other.
  */
 static void
-put_by_row(struct store *s, const struct batch *b,
+put_outcome_by_row(struct store *s, const struct batch *b,
     void (*put)(struct store *, const struct msg *))
 {
 	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
@@ -103,13 +103,13 @@ put_by_row(struct store *s, const struct batch *b,
 void
 store_put_acks(struct store *s, const struct batch *b)
 {
-	put_by_row(s, b, put_ack);
+	put_outcome_by_row(s, b, put_ack);
 }
 
 void
 store_put_hashes(struct store *s, const struct batch *b)
 {
-	put_by_row(s, b, put_hash);
+	put_outcome_by_row(s, b, put_hash);
 }
 
 /* A sequence without the name of its stream is of no use. */
@@ -185,7 +185,7 @@ write_defer(struct store *s, const struct batch *b, uint64_t *matched,
 }
 
 static void
-put_dead(struct store *s, const struct msg *m, const char *created_at,
+put_dead_row(struct store *s, const struct msg *m, const char *created_at,
     bool counts)
 {
 	struct buf	*q = &s->sql;
@@ -219,7 +219,7 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	buf_str(&s->sql, counts ? ", replay_no) VALUES " : ") VALUES ");
 	while (db_next(held)) {
 		store_put_comma(s);
-		put_dead(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
+		put_dead_row(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
 		    counts);
 	}
 	/* A row that was brought back by hand may die a second time. */
@@ -305,7 +305,8 @@ lock_dead(struct store *s, const struct batch *b, struct err *e)
 }
 
 static int
-bury(struct store *s, const struct batch *b, uint64_t *matched, struct err *e)
+insert_dead_rows(struct store *s, const struct batch *b, uint64_t *matched,
+    struct err *e)
 {
 	struct db_rows	*held;
 	int		 rc = 0;
@@ -337,14 +338,14 @@ write_dead(struct store *s, const struct batch *b, uint64_t *matched,
 {
 	if (store_begin(s, e) < 0)
 		return -1;
-	return store_end(s, bury(s, b, matched, e), e);
+	return store_end(s, insert_dead_rows(s, b, matched, e), e);
 }
 
 /* Will it be sent again although the stream may have it already? */
 static bool
-stays_unsure(const struct msg *m)
+stays_in_doubt(const struct msg *m)
 {
-	return m->unsure && !m->written && (m->outcome == OUT_UNSENT ||
+	return m->in_doubt && !m->written && (m->outcome == OUT_UNSENT ||
 	    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER);
 }
 
@@ -353,16 +354,16 @@ stays_unsure(const struct msg *m)
  * time that the row has.
  */
 static int
-write_unsure(struct store *s, const struct batch *b, struct err *e)
+write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
 	size_t	n = 0;
 
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET unsure_since = "
-	    "COALESCE(unsure_since, {now}");
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET in_doubt_since "
+	    "= COALESCE(in_doubt_since, {now}");
 	store_put_interval(s, b->claimed_at - clock_ms());
 	buf_str(&s->sql, ") WHERE global_sequence IN (");
 	for (size_t i = 0; i < b->n; i++) {
-		if (!stays_unsure(&b->msgs[i]))
+		if (!stays_in_doubt(&b->msgs[i]))
 			continue;
 		store_put_item(s, b->msgs[i].sequence);
 		n++;
@@ -370,7 +371,7 @@ write_unsure(struct store *s, const struct batch *b, struct err *e)
 	if (n == 0)
 		return 0;
 	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
-	return store_exec(s, "unsure", NULL, e);
+	return store_exec(s, "in doubt", NULL, e);
 }
 
 static const struct kind {
@@ -398,7 +399,7 @@ count_outcome(const struct batch *b, enum outcome outcome)
 	size_t	n = 0;
 
 	for (size_t i = 0; i < b->n; i++)
-		n += is_left(&b->msgs[i], outcome);
+		n += is_unwritten(&b->msgs[i], outcome);
 	return n;
 }
 
@@ -421,8 +422,8 @@ set_aside(struct store *s, struct msg *m, const char *what,
 
 	store_say_refused(s, m->sequence, what, why);
 	err_set(&e, "cannot be %s: %s", what, why->text);
-	m->unsure = m->unsure || m->outcome == OUT_DELIVERED;
-	msg_fail(m, m->outcome == OUT_DEFER ? OUT_UNKNOWN : OUT_DEFER, e.text);
+	m->in_doubt = m->in_doubt || m->outcome == OUT_DELIVERED;
+	msg_fail(m, m->outcome == OUT_DEFER ? OUT_IN_DOUBT : OUT_DEFER, e.text);
 	m->delay_ms = ASIDE_MS;
 }
 
@@ -438,11 +439,11 @@ part_of(const struct batch *b, size_t from, size_t to)
 
 /* A row that is set aside must not lose that it is in doubt. */
 static int
-note_unsure(struct store *s, const struct batch *b, struct err *e)
+note_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
-	if (!store_has_column(s, COL_UNSURE_SINCE) ||
+	if (!store_has_column(s, COL_IN_DOUBT_SINCE) ||
 	    b->msgs[0].outcome != OUT_DEFER ||
-	    write_unsure(s, b, e) == 0 || store_refused_value(s))
+	    write_in_doubt(s, b, e) == 0 || store_refused_value(s))
 		return 0;
 	return -1;
 }
@@ -455,7 +456,7 @@ static int
 write_some(struct store *s, const struct batch *b, const struct kind *k,
     struct settled *done, struct err *e)
 {
-	unsigned	 doubt = SETTLED_DOUBT(k->outcome);
+	unsigned	 in_doubt = SETTLED_IN_DOUBT(k->outcome);
 	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
 	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
 	struct batch	 half;
@@ -464,7 +465,7 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 		return 0;
 	if (k->write(s, b, &matched, e) == 0) {
 		/* It ran before, without an answer, and wrote all of them. */
-		if ((done->done & doubt) && matched == 0)
+		if ((done->done & in_doubt) && matched == 0)
 			matched = want;
 		*counter += matched;
 		done->fenced += want - matched;
@@ -473,12 +474,12 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 	}
 	/* The answer was lost: it may have been written. */
 	if (store_fault(s) == DB_LOST)
-		done->done |= doubt;
+		done->done |= in_doubt;
 	if (!store_refused_value(s))
 		return -1;
 	if (b->n == 1) {
 		set_aside(s, b->msgs, k->what, e);
-		return note_unsure(s, b, e);
+		return note_in_doubt(s, b, e);
 	}
 	half = part_of(b, 0, b->n / 2);
 	if (write_some(s, &half, k, done, e) < 0)
@@ -501,11 +502,11 @@ settle_kind(struct store *s, const struct batch *b, const struct kind *k,
 
 /* The same for rows in doubt; one that is refused keeps its claim. */
 static int
-settle_unsure(struct store *s, const struct batch *b, struct err *e)
+settle_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
 	struct batch	half;
 
-	if (write_unsure(s, b, e) == 0)
+	if (write_in_doubt(s, b, e) == 0)
 		return 0;
 	if (!store_refused_value(s))
 		return -1;
@@ -515,10 +516,10 @@ settle_unsure(struct store *s, const struct batch *b, struct err *e)
 		return 0;
 	}
 	half = part_of(b, 0, b->n / 2);
-	if (settle_unsure(s, &half, e) < 0)
+	if (settle_in_doubt(s, &half, e) < 0)
 		return -1;
 	half = part_of(b, b->n / 2, b->n);
-	return settle_unsure(s, &half, e);
+	return settle_in_doubt(s, &half, e);
 }
 
 int
@@ -526,7 +527,8 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
 	/* First: the others clear the token. */
-	if (store_has_column(s, COL_UNSURE_SINCE) && settle_unsure(s, b, e) < 0)
+	if (store_has_column(s, COL_IN_DOUBT_SINCE) &&
+	    settle_in_doubt(s, b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (settle_kind(s, b, &kinds[i], done, e) < 0)

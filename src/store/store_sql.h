@@ -120,8 +120,8 @@ int	store_delivered_end(struct store *, const struct store_period *,
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
 
-/* The same; early: see db_exec_early. */
-int	store_change_rows(struct store *, const char *what, bool early,
+/* The same; pipelined: see db_exec_pipelined. */
+int	store_exec_update(struct store *, const char *what, bool pipelined,
 	    uint64_t *matched, struct err *);
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 
@@ -226,10 +226,10 @@ const char *store_table_name(const struct store *, enum store_table);
 enum store_column {
 	/* of the outbox */
 	COL_CREATED_AT, COL_ACK_SEQUENCE, COL_MESSAGE_HASH, COL_REPLAY_NO,
-	COL_UNSURE_SINCE,
+	COL_IN_DOUBT_SINCE,
 	/* of the leases */
-	COL_LEASE_UNSURE_SINCE, COL_LEASE_UNSURE_UPTO, COL_LEASE_UNSURE_EPOCH,
-	COL_FORMER_LABEL_AT,
+	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
+	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
 	/* of the settings */
 	COL_FORMER_COUNTS, COL_COUNTS_SINCE,
 	/* of the streams */

@@ -17,7 +17,7 @@
 #include <bsd/string.h>
 
 #include "util/log.h"
-#include "util/plain.h"
+#include "util/printable.h"
 #include "util/xalloc.h"
 
 /* Rows that get another label per transaction, and rounds, at most. */
@@ -106,18 +106,18 @@ list_rows(struct store *s, const struct stray *x, struct piece *p,
 
 /* The label of the key, by the present count; the old one is not served. */
 static int
-relabel(struct store *s, const struct stray *x, const struct piece *p,
+relabel_strays(struct store *s, const struct stray *x, const struct piece *p,
     const struct counts *c, uint64_t *moved, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
 	    "SET o.partition_key = ");
 	store_put_label(s, c, "e.stream_id");
-	if (store_marks_leases(s))
-		store_put(s, ", o.unsure_since = IF(o.claim_token IS NULL, "
-		    "COALESCE(o.unsure_since, (SELECT MIN(IF(p.unsure_since > "
-		    "NOW(6), '" STORE_EVER "', p.unsure_since)) "
-		    "FROM {partitions} AS p)), o.unsure_since)");
+	if (store_has_in_doubt_marks(s))
+		store_put(s, ", o.in_doubt_since = IF(o.claim_token IS NULL, "
+		    "COALESCE(o.in_doubt_since, (SELECT MIN(IF(p.in_doubt_since "
+		    "> NOW(6), '" STORE_EVER "', p.in_doubt_since)) "
+		    "FROM {partitions} AS p)), o.in_doubt_since)");
 	buf_str(&s->sql, " WHERE o.global_sequence IN (");
 	store_put_list(s, p->list, p->n);
 	buf_str(&s->sql, ") AND ");
@@ -146,7 +146,7 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 	if (rc == 0)
 		rc = list_rows(s, x, &p, e);
 	if (rc == 0 && p.n > 0)
-		rc = relabel(s, x, &p, &c, moved, e);
+		rc = relabel_strays(s, x, &p, &c, moved, e);
 	free(p.list);
 	if ((rc = store_end(s, rc, e)) < 0)
 		*moved = 0;
@@ -155,14 +155,14 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 
 /* A row that the database refuses is logged, and is no failure. */
 static int
-move(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
+move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 {
-	char	name[PLAIN_SIZE];
+	char	name[PRINTABLE_SIZE];
 	int	rc;
 
 	if (!store_is_parked(s, x->label, x->len, &x->record))
 		x->record = 0;
-	plain_text(name, x->label, x->len);
+	printable_text(name, x->label, x->len);
 	rc = move_some(s, x, moved, e);
 	if (rc < 0 && !store_refused_value(s))
 		return -1;
@@ -278,7 +278,7 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 }
 
 /* The result of a pass: labels that are to have a lease. */
-struct sweep {
+struct stray_scan {
 	char			**labels;
 	size_t			  n;
 	unsigned		  nmoves;	/* times that a label could not
@@ -287,7 +287,7 @@ struct sweep {
 };
 
 static void
-free_sweep(struct sweep *w)
+free_stray_scan(struct stray_scan *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		free(w->labels[i]);
@@ -300,7 +300,7 @@ free_sweep(struct sweep *w)
  * labels that the declared counts make, which has COUNTS_CLASS places.
  */
 static int
-is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
+is_too_many(struct store *s, struct stray_scan *w, const char *label, bool *is,
     struct err *e)
 {
 	unsigned	class;
@@ -321,7 +321,7 @@ is_too_many(struct store *s, struct sweep *w, const char *label, bool *is,
 
 /* Note the label of this row for a lease, or move its rows. */
 static int
-adopt(struct store *s, const struct db_rows *row, struct sweep *w,
+adopt_label(struct store *s, const struct db_rows *row, struct stray_scan *w,
     uint64_t *moved, struct err *e)
 {
 	struct stray	x = { .label = db_text(row, 0),
@@ -335,7 +335,7 @@ adopt(struct store *s, const struct db_rows *row, struct sweep *w,
 		return -1;
 	if (full || !can_have_lease(s, x.label, x.len)) {
 		w->nmoves++;
-		return move(s, &x, moved, e);
+		return move_strays(s, &x, moved, e);
 	}
 	w->labels = xreallocarray(w->labels, w->n + 1, sizeof(*w->labels));
 	w->labels[w->n++] = xstrdup(x.label);
@@ -343,7 +343,7 @@ adopt(struct store *s, const struct db_rows *row, struct sweep *w,
 }
 
 static bool
-joins_a_class(const struct sweep *w, const struct counts *c,
+joins_a_class(const struct stray_scan *w, const struct counts *c,
     const char *label)
 {
 	unsigned	class = counts_class(c, label);
@@ -359,7 +359,7 @@ joins_a_class(const struct sweep *w, const struct counts *c,
  * next claim.
  */
 static int
-bump_classes(struct store *s, const struct sweep *w, struct err *e)
+bump_classes(struct store *s, const struct stray_scan *w, struct err *e)
 {
 	struct store_view	 v;
 	const char		**labels;
@@ -379,7 +379,7 @@ bump_classes(struct store *s, const struct sweep *w, struct err *e)
 }
 
 static int
-add_leases(struct store *s, const struct sweep *w, uint64_t *added,
+add_leases(struct store *s, const struct stray_scan *w, uint64_t *added,
     struct err *e)
 {
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
@@ -396,7 +396,7 @@ add_leases(struct store *s, const struct sweep *w, uint64_t *added,
 
 /* One of an undeclared count, if there is any; else the last. */
 static void
-tell_one(const struct sweep *w, char label[STORE_LABEL])
+tell_one(const struct stray_scan *w, char label[STORE_LABEL])
 {
 	const char	*one = w->labels[w->n - 1];
 
@@ -409,7 +409,7 @@ tell_one(const struct sweep *w, char label[STORE_LABEL])
 
 /* *n is how many were made, label one of them. */
 static int
-make_leases(struct store *s, const struct sweep *w, unsigned *n,
+make_leases(struct store *s, const struct stray_scan *w, unsigned *n,
     char label[STORE_LABEL], struct err *e)
 {
 	uint64_t	added = 0;
@@ -428,7 +428,7 @@ make_leases(struct store *s, const struct sweep *w, unsigned *n,
 
 /* A gap whose rows were moved may have more of them. */
 static int
-adopt_in_gaps(struct store *s, struct gaps *g, struct sweep *w, bool *more,
+adopt_in_gaps(struct store *s, struct gaps *g, struct stray_scan *w, bool *more,
     struct err *e)
 {
 	struct db_rows	*rows = query_strays(s, g, e);
@@ -444,7 +444,7 @@ adopt_in_gaps(struct store *s, struct gaps *g, struct sweep *w, bool *more,
 	while (rc == 0 && db_next(rows)) {
 		uint64_t i = db_u64(rows, 1);
 
-		rc = adopt(s, rows, w, &moved, e);
+		rc = adopt_label(s, rows, w, &moved, e);
 		if (i >= g->n)
 			continue;
 		*more = g->items[i].open = true;
@@ -462,10 +462,10 @@ int
 store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
     struct err *e)
 {
-	struct gaps	g = { 0 };
-	struct sweep	w = { .n = 0 };
-	bool		more = true;
-	int		rc;
+	struct gaps		g = { 0 };
+	struct stray_scan	w = { .n = 0 };
+	bool			more = true;
+	int			rc;
 
 	rc = read_gaps(s, &g, e);
 	for (unsigned i = 0; rc == 0 && more && i < LABELS_MAX &&
@@ -474,7 +474,7 @@ store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
 	free_gaps(&g);
 	if (rc == 0)
 		rc = make_leases(s, &w, n, label, e);
-	free_sweep(&w);
+	free_stray_scan(&w);
 	return rc;
 }
 
@@ -514,7 +514,7 @@ move_others(struct store *s, struct err *e)
 		struct stray x = { .label = db_text(labels, 0),
 		    .len = db_length(labels, 0), .others = true };
 
-		rc = move(s, &x, &moved, e);
+		rc = move_strays(s, &x, &moved, e);
 	}
 	db_rows_free(labels);
 	return rc;
@@ -539,7 +539,7 @@ query_parked(struct store *s, struct err *e)
 
 /* Moved rows may have hidden others: *more. */
 static int
-adopt_parked(struct store *s, struct sweep *w, bool *more, struct err *e)
+adopt_parked(struct store *s, struct stray_scan *w, bool *more, struct err *e)
 {
 	struct db_rows	*rows = query_parked(s, e);
 	uint64_t	 moved;
@@ -549,7 +549,7 @@ adopt_parked(struct store *s, struct sweep *w, bool *more, struct err *e)
 		return -1;
 	*more = false;
 	while (rc == 0 && db_next(rows)) {
-		rc = adopt(s, rows, w, &moved, e);
+		rc = adopt_label(s, rows, w, &moved, e);
 		*more = *more || moved > 0;
 	}
 	db_rows_free(rows);
@@ -560,15 +560,15 @@ int
 store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
     struct err *e)
 {
-	struct sweep	w = { .n = 0 };
-	bool		more = s->exists[T_BLOCKED];
-	int		rc = 0;
+	struct stray_scan	w = { .n = 0 };
+	bool			more = s->exists[T_BLOCKED];
+	int			rc = 0;
 
 	for (unsigned i = 0; rc == 0 && more && i < ROUNDS; i++)
 		rc = adopt_parked(s, &w, &more, e);
 	if (rc == 0)
 		rc = make_leases(s, &w, n, label, e);
-	free_sweep(&w);
+	free_stray_scan(&w);
 	if (rc == 0 && s->exists[T_BLOCKED])
 		rc = move_others(s, e);
 	return rc;

@@ -143,7 +143,7 @@ known_cmp(const void *a, const void *b)
 }
 
 static struct known *
-find(const struct knowledge *k, uint64_t sequence)
+find_known(const struct knowledge *k, uint64_t sequence)
 {
 	struct known	key = { .sequence = sequence };
 
@@ -151,7 +151,7 @@ find(const struct knowledge *k, uint64_t sequence)
 }
 
 static void
-begin(struct knowledge *k, const struct acked *a, size_t n)
+begin_knowledge(struct knowledge *k, const struct acked *a, size_t n)
 {
 	size_t	kept = 0;
 
@@ -169,7 +169,7 @@ begin(struct knowledge *k, const struct acked *a, size_t n)
 
 /* The rows of these sequences. */
 static int
-read_rows(struct store *s, struct knowledge *k, struct err *e)
+read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 {
 	struct db_rows	*rows;
 	struct known	*x;
@@ -187,7 +187,7 @@ read_rows(struct store *s, struct knowledge *k, struct err *e)
 	if ((rows = store_query(s, "compare rows", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
-		x = find(k, db_u64(rows, 0));
+		x = find_known(k, db_u64(rows, 0));
 		x->row = true;
 		x->waits = db_u64(rows, 1) != 0;
 		x->hashed = db_text(rows, 2) != NULL;
@@ -213,7 +213,7 @@ list_untold(const struct knowledge *k, const struct acked *a, size_t n,
 	size_t	nlist = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!is_told_by_row(find(k, a[i].id.sequence), &a[i]))
+		if (!is_told_by_row(find_known(k, a[i].id.sequence), &a[i]))
 			list[nlist++] = a[i].id.sequence;
 	return nlist;
 }
@@ -238,7 +238,7 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 		    .stream_sequence = store_column(rows, 2), .type = store_column(rows, 3),
 		    .time = store_column(rows, 4), .payload = store_column(rows, 5) };
 
-		x = find(k, db_u64(rows, 0));
+		x = find_known(k, db_u64(rows, 0));
 		x->event = true;
 		x->event_hash = message_hash(&m);
 	}
@@ -309,7 +309,7 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 		return -1;
 	while (db_next(rows))
 		if (db_text(rows, 1) != NULL)
-			find(k, db_u64(rows, 1))->dead = true;
+			find_known(k, db_u64(rows, 1))->dead = true;
 		else if (db_text(rows, 0) != NULL) {
 			k->has_events = true;
 			k->oldest = db_u64(rows, 0);
@@ -332,9 +332,9 @@ judge_without_event(const struct knowledge *k, const struct known *x,
 }
 
 static enum match
-judge(const struct knowledge *k, const struct acked *a)
+judge_match(const struct knowledge *k, const struct acked *a)
 {
-	const struct known	*x = find(k, a->id.sequence);
+	const struct known	*x = find_known(k, a->id.sequence);
 
 	if (is_told_by_row(x, a))
 		return MATCH_FINE;
@@ -357,15 +357,15 @@ store_match(struct store *s, const struct acked *a, size_t n,
 	size_t			 nlist;
 	int			 rc = 0;
 
-	begin(&k, a, n);
+	begin_knowledge(&k, a, n);
 	if (n > 0)
-		rc = read_rows(s, &k, e);
+		rc = read_known_rows(s, &k, e);
 	nlist = rc == 0 ? list_untold(&k, a, n, list) : 0;
 	if (nlist > 0 && (read_all_events(s, &k, list, nlist, e) < 0 ||
 	    read_dead(s, &k, list, nlist, e) < 0))
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		out[i] = judge(&k, &a[i]);
+		out[i] = judge_match(&k, &a[i]);
 	free(k.items);
 	free(list);
 	return rc;
@@ -373,7 +373,7 @@ store_match(struct store *s, const struct acked *a, size_t n,
 
 /* One value of each, by row: as store_put_acks() does it. */
 static void
-put_by_row(struct store *s, const struct acked *a, size_t n, bool hashes)
+put_ack_by_row(struct store *s, const struct acked *a, size_t n, bool hashes)
 {
 	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
 	for (size_t i = 0; i < n; i++)
@@ -390,10 +390,10 @@ mark_found(struct store *s, const struct acked *a, size_t n,
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, ack_sequence = ");
-	put_by_row(s, a, n, false);
+	put_ack_by_row(s, a, n, false);
 	if (store_has_column(s, COL_MESSAGE_HASH)) {
 		buf_str(&s->sql, ", message_hash = ");
-		put_by_row(s, a, n, true);
+		put_ack_by_row(s, a, n, true);
 	}
 	buf_str(&s->sql, " WHERE published_at IS NULL AND claim_token IS NULL "
 	    "AND global_sequence IN (");

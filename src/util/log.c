@@ -110,7 +110,7 @@ log_reopen(struct err *e)
 }
 
 static size_t
-put_time(char *p, size_t size)
+put_log_time(char *p, size_t size)
 {
 	struct timespec	 ts;
 	struct tm	 tm;
@@ -125,7 +125,7 @@ put_time(char *p, size_t size)
 
 /* Escapes only " and \: vlog has replaced the control characters. */
 static size_t
-put_json(char *p, size_t size, const char *text)
+put_json_text(char *p, size_t size, const char *text)
 {
 	size_t	n = 0;
 
@@ -143,8 +143,8 @@ format_json(char *line, size_t size, enum log_level level, const char *text)
 {
 	char	time[40], body[LINE_MAX_BYTES];
 
-	put_time(time, sizeof(time));
-	put_json(body, sizeof(body), text);
+	put_log_time(time, sizeof(time));
+	put_json_text(body, sizeof(body), text);
 	return (size_t)snprintf(line, size, "{\"ts\":\"%s\",\"level\":\"%s\","
 	    "\"role\":\"%s\",\"pid\":%d,\"msg\":\"%s\"}\n", time, names[level],
 	    out.role, (int)getpid(), body);
@@ -155,13 +155,13 @@ format_text(char *line, size_t size, enum log_level level, const char *text)
 {
 	char	time[40];
 
-	put_time(time, sizeof(time));
+	put_log_time(time, sizeof(time));
 	return (size_t)snprintf(line, size, "%s %s %s[%d]: %s\n", time,
 	    names[level], out.role, (int)getpid(), text);
 }
 
 static void
-write_line(enum log_level level, const char *text)
+write_log_line(enum log_level level, const char *text)
 {
 	char	line[LINE_MAX_BYTES * 2 + 256];
 	size_t	n;
@@ -196,7 +196,7 @@ vlog(enum log_level level, const char *fmt, va_list ap)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = ' ';
 	utf8_clean(text);
-	write_line(level, text);
+	write_log_line(level, text);
 	errno = saved;
 }
 

@@ -13,7 +13,7 @@
 #include "util/xalloc.h"
 
 static char *
-read_file(const char *path, struct err *e)
+read_secret_file(const char *path, struct err *e)
 {
 	char	 line[SECRET_MAX];
 	FILE	*f;
@@ -44,7 +44,7 @@ secret_read(const char *file, const char *env, struct err *e)
 	const char	*value;
 
 	if (file[0] != '\0')
-		return read_file(file, e);
+		return read_secret_file(file, e);
 	if (env[0] == '\0')
 		return xstrdup("");
 	if ((value = getenv(env)) == NULL) {

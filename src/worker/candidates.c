@@ -15,7 +15,7 @@
 #include <bsd/string.h>
 
 #include "util/clock.h"
-#include "worker/pace.h"
+#include "worker/poll_interval.h"
 #include "util/xalloc.h"
 
 /*
@@ -28,7 +28,7 @@
 #define DEPTH_MAX	32
 
 /* After this time a row that was notified is surely visible. */
-#define RING_OLD_MS	PACE_SOON_MS
+#define RING_OLD_MS	POLL_SOON_MS
 
 void
 candidates_init(struct candidates *l, const struct conf *conf,

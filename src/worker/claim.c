@@ -12,19 +12,19 @@
 
 void
 claim_init(struct claim *c, const struct conf *conf, struct store *store,
-    struct fleet *fleet, const struct doubt *doubt)
+    struct fleet *fleet, const struct in_doubt *in_doubt)
 {
 	memset(c, 0, sizeof(*c));
 	c->store = store;
 	c->fleet = fleet;
-	c->doubt = doubt;
-	room_init(&c->room, conf);
+	c->in_doubt = in_doubt;
+	memory_budget_init(&c->budget, conf);
 }
 
 size_t
 claim_limit(struct claim *c, size_t limit)
 {
-	return room_rows(&c->room, limit);
+	return memory_budget_rows(&c->budget, limit);
 }
 
 /*
@@ -50,11 +50,11 @@ fetch(struct claim *c, struct picks *k, uint64_t claimed, struct batch *b,
 {
 	batch_free(&k->ahead);
 	if (store_fetch(c->store, k->sequences, k->n,
-	    room_share(&c->room, (size_t)claimed), b, e) < 0) {
-		room_failed(&c->room, (size_t)claimed);
+	    memory_budget_share(&c->budget, (size_t)claimed), b, e) < 0) {
+		memory_budget_failed(&c->budget, (size_t)claimed);
 		return -1;
 	}
-	room_learn(&c->room, b);
+	memory_budget_learn(&c->budget, b);
 	return 0;
 }
 
@@ -65,7 +65,7 @@ use_ahead(struct claim *c, struct picks *k, bool all, struct batch *b)
 	if (!all || k->ahead.n == 0)
 		return false;
 	batch_take(b, &k->ahead);
-	room_learn(&c->room, b);
+	memory_budget_learn(&c->budget, b);
 	return true;
 }
 
@@ -77,12 +77,12 @@ partition_of(const struct claim *c, const struct pick *p)
 }
 
 static bool
-may_go_early(struct claim *c, const struct picks *k)
+may_pipeline(struct claim *c, const struct picks *k)
 {
-	bool	may = k->ahead.n > 0 && doubt_can_look(c->doubt);
+	bool	may = k->ahead.n > 0 && in_doubt_can_search(c->in_doubt);
 
 	for (size_t i = 0; may && i < k->n; i++)
-		may = fleet_may_go_early(c->fleet,
+		may = fleet_may_pipeline(c->fleet,
 		    partition_of(c, &k->items[i]), k->items[i].sequence,
 		    clock_ms());
 	return may;
@@ -98,9 +98,10 @@ prepare_claim(struct claim *c, struct picks *k, struct err *e)
 	bool	marked = false;
 
 	for (size_t i = 0; i < k->n; i++)
-		marked = marked || fleet_is_unsure(
+		marked = marked || fleet_is_in_doubt(
 		    partition_of(c, &k->items[i]), k->items[i].sequence);
-	if (marked && store_mark_rows(c->store, k->sequences, k->n, e) < 0)
+	if (marked && store_mark_rows_in_doubt(c->store, k->sequences, k->n,
+	    e) < 0)
 		return -1;
 	if (marked || !batch_keep(&k->ahead, k->sequences, k->n))
 		batch_free(&k->ahead);
@@ -115,7 +116,7 @@ claim_alone(struct claim *c, struct picks *k, struct batch *b,
 	struct claim_set	set = { ranges, picks_ranges(k, ranges),
 				    k->sequences, k->n };
 
-	b->early = may_go_early(c, k);
+	b->pipelined = may_pipeline(c, k);
 	if (store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;
 	if (*claimed == 0 || use_ahead(c, k, *claimed == k->n, b))
@@ -134,18 +135,18 @@ settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
 	uint64_t		changed;
 	int			rc;
 
-	b->early = may_go_early(c, k);
-	rc = store_turn(c->store, &s->batch, &set, b, &changed, e);
+	b->pipelined = may_pipeline(c, k);
+	rc = store_settle_and_claim(c->store, &s->batch, &set, b, &changed, e);
 	if (rc == 0 || store_fault(c->store) == DB_LOST)
 		settle_is_in_doubt(s);
 	if (rc < 0)
 		return -1;
 	if (!use_ahead(c, k, changed == s->batch.n + k->n, b)) {
-		b->early = false;	/* the fetch waits for it */
+		b->pipelined = false;	/* the fetch waits for it */
 		if (fetch(c, k, k->n, b, e) < 0)
 			return -1;
 	}
-	settle_turned(s, changed - b->n, !b->early);
+	settle_turned(s, changed - b->n, !b->pipelined);
 	*claimed = b->n;
 	return 0;
 }
@@ -207,7 +208,7 @@ claim_fetch_large(struct claim *c, struct batch *b, int64_t max_payload,
 	if (b->naway == 0)
 		return 0;
 	sequences = xcalloc(b->naway, sizeof(*sequences));
-	n = room_choose(&c->room, b, max_payload, sequences);
+	n = memory_budget_choose(&c->budget, b, max_payload, sequences);
 	if (n > 0)
 		rc = store_fetch_away(c->store, sequences, n, b, e);
 	free(sequences);

@@ -12,8 +12,8 @@
 
 #include "common/msg.h"
 #include "conf/conf.h"
-#include "publish/room.h"
-#include "recovery/doubt.h"
+#include "publish/memory_budget.h"
+#include "recovery/in_doubt.h"
 #include "store/store.h"
 #include "util/err.h"
 #include "worker/backlog.h"
@@ -23,12 +23,12 @@
 struct claim {
 	struct store		*store;
 	struct fleet		*fleet;
-	const struct doubt	*doubt;
-	struct room		 room;
+	const struct in_doubt	*in_doubt;
+	struct memory_budget	 budget;
 };
 
 void	claim_init(struct claim *, const struct conf *, struct store *,
-	    struct fleet *, const struct doubt *);
+	    struct fleet *, const struct in_doubt *);
 
 /* So many rows may be picked, of at most limit. */
 size_t	claim_limit(struct claim *, size_t limit);

@@ -16,12 +16,12 @@
 #define WISH_MS		2000	/* between two tries of a wish */
 
 /*
- * A mark covers EARLY_ROWS rows that are still to come: the next owner searches
- * the stream for that many rows at most.  It is renewed when fewer than
- * EARLY_LEFT are left.
+ * A mark covers PIPELINE_ROWS rows that are still to come: the next owner
+ * searches the stream for that many rows at most.  It is renewed when fewer
+ * than PIPELINE_LEFT are left.
  */
-#define EARLY_ROWS	4000
-#define EARLY_LEFT	1000
+#define PIPELINE_ROWS	4000
+#define PIPELINE_LEFT	1000
 
 /* An operator may change global variables of the server at any time. */
 #define SERVER_MS	30000
@@ -125,26 +125,26 @@ owned_labels(const struct fleet *f, size_t more)
 
 /* No row may be sent early after our marks are gone. */
 static void
-stop_going_early(struct fleet *f)
+stop_pipelining(struct fleet *f)
 {
 	for (size_t i = 0; i < f->parts.n; i++)
 		for (size_t k = 0; k < f->parts.items[i]->nlabels; k++)
-			f->parts.items[i]->labels[k].early_upto = 0;
+			f->parts.items[i]->labels[k].pipeline_upto = 0;
 }
 
 static int
 renew(struct fleet *f, struct err *e)
 {
-	uint64_t	  upto = f->early_row == 0 ||
-			    !store_can_go_early(f->store) ? 0 :
-			    f->early_row + EARLY_ROWS;
+	uint64_t	  upto = f->pipeline_row == 0 ||
+			    !store_can_pipeline(f->store) ? 0 :
+			    f->pipeline_row + PIPELINE_ROWS;
 	const char	**labels = NULL;
 	uint64_t	  n;
 	int		  rc;
 
-	f->early_row = 0;
+	f->pipeline_row = 0;
 	if (upto == 0)
-		stop_going_early(f);
+		stop_pipelining(f);
 	if (is_small_share(f, f->nowned))
 		labels = owned_labels(f, 0);
 	rc = store_renew(f->store, labels, f->nowned, upto, &n, e);
@@ -171,7 +171,7 @@ list_old_marks(const struct partition *p, const struct lease *leases, size_t n,
 		const struct lease	*l = bsearch(x->label, leases, n,
 					     sizeof(*leases), lease_cmp);
 
-		if (x->early_upto != 0 &&
+		if (x->pipeline_upto != 0 &&
 		    (l == NULL || !l->mine || l->epoch != x->epoch))
 			old[(*nold)++] = (struct range){ .label = x->label,
 			    .epoch = x->epoch };
@@ -189,37 +189,37 @@ forget_marks(struct fleet *f, const struct lease *leases, size_t n,
 	for (size_t i = 0; i < f->parts.n; i++)
 		list_old_marks(f->parts.items[i], leases, n, old, &nold);
 	if (nold > 0)
-		rc = store_forget_marks(f->store, old, nold, e);
+		rc = store_forget_in_doubt_marks(f->store, old, nold, e);
 	free(old);
 	return rc;
 }
 
 /* The lowest mark of its labels. */
 static uint64_t
-early_upto(const struct partition *p)
+pipeline_upto(const struct partition *p)
 {
 	uint64_t	least = UINT64_MAX;
 
 	for (size_t i = 0; i < p->nlabels; i++)
-		if (p->labels[i].early_upto < least)
-			least = p->labels[i].early_upto;
+		if (p->labels[i].pipeline_upto < least)
+			least = p->labels[i].pipeline_upto;
 	return least;
 }
 
 /* The label "" gets no mark: its rows are two ranges. */
 bool
-fleet_may_go_early(struct fleet *f, const struct partition *p,
+fleet_may_pipeline(struct fleet *f, const struct partition *p,
     uint64_t sequence, int64_t now)
 {
-	uint64_t	upto = early_upto(p);
+	uint64_t	upto = pipeline_upto(p);
 
-	if (p->labels[0].label[0] == '\0' || fleet_is_unsure(p, 1))
+	if (p->labels[0].label[0] == '\0' || fleet_is_in_doubt(p, 1))
 		return false;
-	if (sequence > f->early_row)
-		f->early_row = sequence;
-	if (!store_can_go_early(f->store))
+	if (sequence > f->pipeline_row)
+		f->pipeline_row = sequence;
+	if (!store_can_pipeline(f->store))
 		return false;
-	if (sequence + EARLY_LEFT > upto) {
+	if (sequence + PIPELINE_LEFT > upto) {
 		f->mark_now = true;
 		f->read_at = now;
 	}
@@ -272,11 +272,11 @@ static void
 count_fleet(struct fleet *f, const struct store_view *v)
 {
 	f->active = v->nids;
-	f->place = v->nids;	/* not found: wants nothing */
+	f->rank = v->nids;	/* not found: wants nothing */
 	f->strangers = 0;
 	for (size_t i = 0; i < v->nids; i++)
 		if (strcmp(v->ids[i], store_id(f->store)) == 0)
-			f->place = i;
+			f->rank = i;
 		else
 			f->strangers += !ident_is_valid(v->ids[i]);
 }
@@ -286,7 +286,7 @@ is_my_share(const struct fleet *f, size_t i)
 {
 	if (!f->conf->worker.leasing)
 		return true;
-	return f->place < f->active && i % f->active == f->place;
+	return f->rank < f->active && i % f->active == f->rank;
 }
 
 /* Leases to release and leases to take. */
@@ -309,7 +309,7 @@ choose_desired(struct fleet *f, const struct store_view *v)
 	free(of);
 	f->nlabels = v->nleases;
 	f->counts = v->counts;
-	f->for_place = f->place;
+	f->for_rank = f->rank;
 	f->for_active = f->active;
 }
 
@@ -366,7 +366,7 @@ static bool
 must_see_all(const struct fleet *f, int64_t now)
 {
 	return !is_small_share(f, f->ndesired) || now >= f->all_at ||
-	    f->place != f->for_place || f->active != f->for_active;
+	    f->rank != f->for_rank || f->active != f->for_active;
 }
 
 /* Log the new lease rows, with the remedy if a producer is to blame. */
@@ -406,7 +406,7 @@ static int
 housekeep(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
-	if (f->place != 0)
+	if (f->rank != 0)
 		return 0;
 	if (now >= f->sweep_at) {
 		f->sweep_at = now + SWEEP_MS;
@@ -610,15 +610,15 @@ clear_marks(struct fleet *f, struct err *e)
 	bool	any = false;
 
 	for (size_t i = 0; i < f->parts.n; i++)
-		any = any || fleet_is_unsure(f->parts.items[i], 1);
-	return any ? store_clear_marks(f->store, e) : 0;
+		any = any || fleet_is_in_doubt(f->parts.items[i], 1);
+	return any ? store_clear_in_doubt_marks(f->store, e) : 0;
 }
 
 /* Check the server's settings while messages are to be sent early. */
 static int
 check_server(struct fleet *f, int64_t now, struct err *e)
 {
-	if (f->early_row == 0 || now < f->server_at)
+	if (f->pipeline_row == 0 || now < f->server_at)
 		return 0;
 	f->server_at = now + SERVER_MS;
 	return store_check_server(f->store, e);

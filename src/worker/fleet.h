@@ -34,9 +34,9 @@ enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
 struct leased_label {
 	char		label[MSG_LABEL];
 	uint64_t	epoch;
-	uint64_t	early_upto;	/* our mark: rows up to here may be
+	uint64_t	pipeline_upto;	/* our mark: rows up to here may be
 					   sent before their claim commits */
-	uint64_t	unsure_upto;	/* mark of a former owner: rows up to
+	uint64_t	in_doubt_upto;	/* mark of a former owner: rows up to
 					   here may be in the stream */
 };
 
@@ -73,8 +73,9 @@ struct fleet {
 	char			**desired;	/* labels; sorted */
 	size_t			  ndesired;
 	struct counts		  counts;	/* of which desired was made */
-	size_t			  place;	/* our rank among them, from 0 */
-	size_t			  active;	/* live workers, with this one */
+	size_t			  rank;	/* our rank among them, from 0 */
+	size_t			  active;	/* live workers, with this
+						   one */
 	size_t			  strangers;	/* workers of other programs */
 
 	bool			  ask;		/* see fleet_ask_for_rows */
@@ -89,7 +90,7 @@ struct fleet {
 						   former count; not written
 						   to the database yet */
 
-	uint64_t		  early_row;	/* highest row asked about
+	uint64_t		  pipeline_row;	/* highest row asked about
 						   since the last renewal; or
 						   0 */
 	bool			  mark_now;	/* our mark does not cover it */
@@ -100,7 +101,7 @@ struct fleet {
 	int64_t			  read_at;	/* next reading of leases */
 	int64_t			  all_at;	/* next reading of all leases */
 	size_t			  nlabels;	/* of all leases */
-	size_t			  for_place;	/* of which desired was made */
+	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
 	int64_t			  sweep_at;	/* next search for labels
 						   without a lease */
@@ -154,7 +155,7 @@ void	fleet_clear_report(struct fleet *);
  * next owner time if this worker dies, so it is written only where it is used.
  * While this is asked, the server's settings are checked every 30 s.
  */
-bool	fleet_may_go_early(struct fleet *, const struct partition *,
+bool	fleet_may_pipeline(struct fleet *, const struct partition *,
 	    uint64_t sequence, int64_t now);
 
 /* No batch is under way and none will be: take our marks away. */
@@ -171,6 +172,6 @@ int	fleet_note_former(struct fleet *, struct err *);
 size_t	fleet_nlabels(const struct fleet *);
 
 /* Is this row covered by the mark of a former owner? */
-bool	fleet_is_unsure(const struct partition *, uint64_t sequence);
+bool	fleet_is_in_doubt(const struct partition *, uint64_t sequence);
 
 #endif

@@ -58,10 +58,10 @@ fleet_nlabels(const struct fleet *f)
 }
 
 bool
-fleet_is_unsure(const struct partition *p, uint64_t sequence)
+fleet_is_in_doubt(const struct partition *p, uint64_t sequence)
 {
 	for (size_t i = 0; i < p->nlabels; i++)
-		if (sequence <= p->labels[i].unsure_upto)
+		if (sequence <= p->labels[i].in_doubt_upto)
 			return true;
 	return false;
 }
@@ -226,8 +226,8 @@ new_partition(struct fleet *f, const struct group *g)
 
 		strlcpy(l->label, g->leases[i]->label, sizeof(l->label));
 		l->epoch = g->leases[i]->epoch;
-		l->early_upto = g->leases[i]->early_upto;
-		l->unsure_upto = g->leases[i]->unsure_upto;
+		l->pipeline_upto = g->leases[i]->pipeline_upto;
+		l->in_doubt_upto = g->leases[i]->in_doubt_upto;
 	}
 	return p;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "util/log.h"
-#include "util/plain.h"
+#include "util/printable.h"
 #include "util/xalloc.h"
 
 /* A head that is due within this time gets no record and is not parked. */
@@ -45,7 +45,7 @@ static int
 refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
     int64_t now, const struct err *e)
 {
-	char	key[PLAIN_SIZE];
+	char	key[PRINTABLE_SIZE];
 
 	if (!store_refused_value(p->store))
 		return -1;
@@ -53,7 +53,7 @@ refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 	p->moved = true;
 	if (n > 1)
 		return 0;
-	plain_text(key, lanes[0]->key.data, lanes[0]->key.len);
+	printable_text(key, lanes[0]->key.data, lanes[0]->key.len);
 	if (lanes[0]->aside_until == 0)
 		log_error("key %s: its rows or its record cannot be moved, the "
 		    "database refuses that: %s; it waits: mend the rows or the "

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "util/plain.h"
+#include "util/printable.h"
 
 void
 report_init(struct report *r, const struct report_form *form,
@@ -30,7 +30,7 @@ report_free(struct report *r)
 }
 
 static void
-add_up(struct report *r, const struct fleet *m, const struct tick_result *t,
+add_tick(struct report *r, const struct fleet *m, const struct tick_result *t,
     int64_t duration_ms)
 {
 	r->ticks++;
@@ -48,10 +48,10 @@ static void
 append_label(json_t *list, const char *label)
 {
 	json_t	*text = json_string(label);
-	char	 plain[PLAIN_SIZE];
+	char	 plain[PRINTABLE_SIZE];
 
 	if (text == NULL) {
-		plain_text(plain, label, strlen(label));
+		printable_text(plain, label, strlen(label));
 		text = json_string(plain);
 	}
 	json_array_append_new(list, text);
@@ -183,9 +183,9 @@ void
 report_tick(struct report *r, struct fleet *m, const struct tick_result *t,
     int64_t duration_ms, int64_t backoff_ms, int64_t now)
 {
-	add_up(r, m, t, duration_ms);
+	add_tick(r, m, t, duration_ms);
 	m->purged = 0;
-	if (now - r->since < r->form.window_ms)
+	if (now - r->since < r->form.interval_ms)
 		return;
 	if (!r->form.silent) {
 		buf_clear(&r->line);

@@ -19,7 +19,7 @@
 struct report_form {
 	bool	silent;
 	bool	json;
-	int64_t	window_ms;	/* 0: every tick */
+	int64_t	interval_ms;	/* 0: every tick */
 	int	fd;		/* standard output, or a datagram socket */
 };
 

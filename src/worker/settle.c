@@ -70,7 +70,7 @@ void
 settle_turned(struct settle *s, uint64_t written, bool committed)
 {
 	s->done_as = s->counts;
-	store_turned(&s->batch, &s->counts, written);
+	store_note_settled(&s->batch, &s->counts, written);
 	if (committed)
 		batch_free(&s->batch);
 	else {

@@ -31,8 +31,8 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->fleet = fleet;
 	t->relay = relay;
 	backlog_init(&t->backlog, conf, store);
-	doubt_init(&t->doubt, conf, store, relay);
-	claim_init(&t->claim, conf, store, fleet, &t->doubt);
+	in_doubt_init(&t->in_doubt, conf, store, relay);
+	claim_init(&t->claim, conf, store, fleet, &t->in_doubt);
 	settle_init(&t->settle, store);
 }
 
@@ -40,7 +40,7 @@ void
 tick_free(struct tick *t)
 {
 	backlog_free(&t->backlog);
-	doubt_free(&t->doubt);
+	in_doubt_free(&t->in_doubt);
 	settle_free(&t->settle);
 	batch_free(&t->batch);
 }
@@ -205,13 +205,13 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
  * blocked meanwhile; a message that is found is not sent.
  */
 static int
-clear_doubts(struct tick *t, unsigned *found, struct err *e)
+clear_in_doubt(struct tick *t, unsigned *found, struct err *e)
 {
 	struct batch	*b = &t->batch;
 	size_t		 decided = 0;
 
 	backlog_hold_back(&t->backlog, b);
-	if (doubt_resolve(&t->doubt, b, found, e) < 0)
+	if (in_doubt_resolve(&t->in_doubt, b, found, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b->n; i++)
 		decided += b->msgs[i].outcome != OUT_UNSENT;
@@ -232,7 +232,7 @@ publish(struct tick *t, struct err *e)
 	if (b->naway > 0)
 		backlog_hold_back(&t->backlog, b);
 	if (claim_fetch_large(&t->claim, b, p->ops->max_payload(p->arg),
-	    e) < 0 || clear_doubts(t, &found, e) < 0)
+	    e) < 0 || clear_in_doubt(t, &found, e) < 0)
 		return -1;
 	if (b->n > 0)
 		relay_publish(t->relay, b, &t->relayed);
@@ -262,7 +262,8 @@ may_turn(const struct tick *t, bool left, int64_t until)
 	    t->relayed.delivered == t->picked &&
 	    backlog_nlanes(&t->backlog) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
-	    (left || t->wait_ring == NULL || t->wait_ring(t->wait_ring_arg));
+	    (left || t->wait_wakeup == NULL ||
+	    t->wait_wakeup(t->wait_wakeup_arg));
 }
 
 static int

@@ -22,7 +22,7 @@
 
 #include "conf/conf.h"
 #include "publish/relay.h"
-#include "recovery/doubt.h"
+#include "recovery/in_doubt.h"
 #include "store/store.h"
 #include "util/err.h"
 #include "worker/backlog.h"
@@ -36,15 +36,15 @@ struct tick {
 	struct relay		*relay;
 	struct backlog		 backlog;
 	struct claim		 claim;
-	struct doubt		 doubt;
+	struct in_doubt		 in_doubt;
 	struct settle		 settle;
 
 	/*
 	 * A batch is delivered, and nothing is known to be left: is there
 	 * more?  It may wait a little for that.  NULL: look and see.
 	 */
-	bool			(*wait_ring)(void *);
-	void			*wait_ring_arg;
+	bool			(*wait_wakeup)(void *);
+	void			*wait_wakeup_arg;
 
 	struct batch		 batch;		/* claimed, on its way */
 

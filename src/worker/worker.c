@@ -56,10 +56,10 @@ keep(void *arg)
 static bool
 is_nearly_due(const struct worker *w, int64_t now)
 {
-	return w->pace.fixed_ms == 0 && w->pace.all_at < now + FLEET_READ_MS &&
+	return w->poll.fixed_ms == 0 && w->poll.all_at < now + FLEET_READ_MS &&
 	    now >= w->route.try_at &&
 	    candidates_would_ask(&w->tick.backlog.candidates) &&
-	    now < recover_next(&w->recover, w->fleet.place == 0);
+	    now < stream_audit_next(&w->audit, w->fleet.rank == 0);
 }
 
 /* Leases move between batches only. */
@@ -76,7 +76,7 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 	candidates_are_none(&w->tick.backlog.candidates,
 	    w->fleet.rows == FLEET_NO_ROWS);
 	if (w->fleet.rows != FLEET_NOT_ASKED)
-		w->pace.at = w->pace.all_at = now;
+		w->poll.at = w->poll.all_at = now;
 	return rc;
 }
 
@@ -88,7 +88,7 @@ stay_in_fleet(struct worker *w)
 	if (round_of_fleet(w, clock_ms(), &e) < 0)
 		worker_db_failed(w, &e);
 	else {
-		link_lasts(&w->db, clock_ms());
+		reconnect_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
 	worker_show_served(w);
@@ -115,7 +115,7 @@ step(struct worker *w)
 	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
 		worker_open_broker(w);
 	else if (p->ops->is_open(p->arg))
-		link_lasts(&w->broker, clock_ms());
+		reconnect_lasts(&w->broker, clock_ms());
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		worker_open_db(w);
 	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
@@ -126,20 +126,21 @@ step(struct worker *w)
 	if (can_ask_db(w) && tick_is_open(&w->tick))
 		worker_settle(w);
 	if (can_publish(w))
-		worker_recover(w);
+		worker_audit_stream(w);
 	now = clock_ms();
-	if (can_publish(w) && recover_is_ready(&w->recover) &&
-	    now >= w->pace.at)
+	if (can_publish(w) && stream_audit_is_ready(&w->audit) &&
+	    now >= w->poll.at)
 		worker_tick(w);
 }
 
 static int64_t
 next_work(const struct worker *w)
 {
-	const struct recover	*r = &w->recover;
-	int64_t			 look = recover_next(r, w->fleet.place == 0);
+	const struct stream_audit	*r = &w->audit;
+	int64_t				 look = stream_audit_next(r,
+					    w->fleet.rank == 0);
 
-	return recover_is_ready(r) ? sooner(look, w->pace.at) : look;
+	return stream_audit_is_ready(r) ? sooner(look, w->poll.at) : look;
 }
 
 static int64_t
@@ -172,7 +173,7 @@ wait_for_work(struct worker *w)
 	sign_of_life(w);
 	worker_hear(w);	/* what another wait has noticed */
 	ms = next_step(w) - clock_ms();
-	p->ops->idle(p->arg, worker_bell_fd(w),
+	p->ops->idle(p->arg, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
 	worker_hear(w);
 	worker_pass_on_complaints(w);
@@ -206,7 +207,7 @@ settle_at_last(struct worker *w)
 		if (store_is_open(w->store))
 			worker_settle(w);
 		if (tick_is_open(&w->tick))
-			sig_wait(NULL, 0, LINK_FLOOR_MS);
+			sig_wait(NULL, 0, RECONNECT_FLOOR_MS);
 	}
 	if (tick_is_open(&w->tick))
 		log_warn("%zu published messages could not be written back: "
@@ -220,7 +221,7 @@ leave(struct worker *w)
 {
 	struct err	e;
 
-	worker_set_state(w, BOARD_STOPPING);
+	worker_set_state(w, SCOREBOARD_STOPPING);
 	settle_at_last(w);
 	/* Asked to leave right after having been asked to hand over? */
 	sig_wait(NULL, 0, 0);
@@ -233,10 +234,11 @@ leave(struct worker *w)
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
 	/* A failed statement has closed it; our row and leases are there. */
-	if (!store_is_open(w->store) && (w->announced || w->a->nheirs > 0))
+	if (!store_is_open(w->store) &&
+	    (w->announced || w->a->npredecessors > 0))
 		worker_open_db(w);
 	if (!store_is_open(w->store))
-		return !w->announced && w->a->nheirs == 0;
+		return !w->announced && w->a->npredecessors == 0;
 	if (store_leave(w->store, &e) < 0) {
 		log_warn("%s: the leases run out by themselves", e.text);
 		return false;
@@ -252,12 +254,12 @@ init(struct worker *w, const struct worker_args *a)
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
 	w->clean = true;
-	w->pace = (struct pace){ .fixed_ms = a->interval_ms,
+	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
-	    .linger_ms = worker_expects_rings(w->conf) ? 0 : PACE_LINGER_MS };
-	link_init(&w->db, "database");
-	link_init(&w->broker, "broker");
-	link_init(&w->route, "destination");
+	    .linger_ms = worker_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
+	reconnect_init(&w->db, "database");
+	reconnect_init(&w->broker, "broker");
+	reconnect_init(&w->route, "destination");
 	w->failures.any_text = true;	/* each names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
@@ -270,11 +272,11 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;
 	w->relay.suspect = a->suspect;
-	recover_init(&w->recover, w->conf, w->store, &w->relay);
+	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
-	if (worker_expects_rings(w->conf)) {
-		w->tick.wait_ring = worker_wait_ring;
-		w->tick.wait_ring_arg = w;
+	if (worker_expects_wakeups(w->conf)) {
+		w->tick.wait_wakeup = worker_wait_wakeup;
+		w->tick.wait_wakeup_arg = w;
 	}
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }
@@ -286,7 +288,7 @@ fini(struct worker *w)
 	report_free(&w->report);
 	fleet_free(&w->fleet);
 	store_free(w->store);
-	kinds_free(&w->relay.kinds);
+	type_breaker_free(&w->relay.breaker);
 	envelope_free(&w->relay.envelope);
 	bus_free(&w->relay.pub);
 }
@@ -298,7 +300,7 @@ worker_main(const struct worker_args *a)
 	bool		left, clean;
 
 	init(&w, a);
-	worker_set_state(&w, BOARD_STARTING);
+	worker_set_state(&w, SCOREBOARD_STARTING);
 	sign_of_life(&w);
 	while (!is_over(&w)) {
 		step(&w);

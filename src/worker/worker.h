@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ipc/bell.h"
-#include "ipc/board.h"
+#include "ipc/wakeup.h"
+#include "ipc/scoreboard.h"
 #include "conf/conf.h"
 #include "common/ident.h"
 #include "worker/report.h"
@@ -17,19 +17,20 @@
 struct worker_args {
 	const struct conf	*conf;
 	struct report_form	 report;
-	struct board_line	*line;		/* NULL: none (--once) */
-	const struct bell	*bell;		/* rung at the slot; NULL: none */
+	struct scoreboard_line	*line;		/* NULL: none (--once) */
+	const struct wakeup	*wakeup;	/* ours is the slot's; NULL:
+						   none */
 	unsigned		 slot;
 	char			 id[IDENT_SIZE];
 
 	/* Workers known to be dead, whose place this one takes. */
-	char			(*heirs)[IDENT_SIZE];
-	size_t			 nheirs;
+	char			(*predecessors)[IDENT_SIZE];
+	size_t			 npredecessors;
 
 	struct suspect		 suspect;	/* what they may have died of */
 	bool			 respawned;	/* one of this slot has worked
 						   under this master */
-	bool			 change_count;	/* to outbox.partition_count */
+	bool			 repartition;	/* to outbox.partition_count */
 	bool			 once;		/* one tick, then leave */
 	int64_t			 interval_ms;	/* between ticks; 0: adaptive */
 };

@@ -1,8 +1,8 @@
 /*
  * worker_impl.h - what the parts of a worker share
  *
- * worker.c has the loop, worker_link.c what it depends on, worker_tick.c what
- * it does, worker_ring.c who wakes it.
+ * worker.c has the loop, worker_reconnect.c what it depends on, worker_tick.c
+ * what it does, worker_wakeup.c who wakes it.
  */
 #ifndef OUTBOX_WORKER_IMPL_H
 #define OUTBOX_WORKER_IMPL_H
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "util/err.h"
-#include "util/link.h"
+#include "util/reconnect.h"
 #include "worker/fleet.h"
-#include "worker/pace.h"
-#include "recovery/recover.h"
+#include "worker/poll_interval.h"
+#include "recovery/stream_audit.h"
 #include "publish/relay.h"
 #include "worker/report.h"
 #include "store/store.h"
@@ -29,16 +29,16 @@ struct worker {
 	struct fleet			 fleet;
 	struct relay			 relay;
 	struct tick			 tick;
-	struct recover			 recover;
+	struct stream_audit		 audit;
 	struct report			 report;
-	struct board_line		 no_line;
-	struct board_line		*line;
+	struct scoreboard_line		 no_line;
+	struct scoreboard_line		*line;
 
-	struct link			 db, broker, route;
-	struct trouble			 failures;	/* of single messages */
-	struct trouble			 busy;		/* statements that wait */
-	struct trouble			 advisory;	/* is forbidden */
-	struct trouble			 deaf;		/* wake.subject is */
+	struct reconnect		 db, broker, route;
+	struct log_throttle		 failures;	/* of single messages */
+	struct log_throttle		 busy;	/* statements that wait */
+	struct log_throttle		 advisory;	/* is forbidden */
+	struct log_throttle		 deaf;		/* wake.subject is */
 	int64_t				 busy_since;	/* 0: they do not */
 	int64_t				 check_at;	/* the stream, again */
 	char				 warned[sizeof(struct err)];
@@ -49,9 +49,10 @@ struct worker {
 	const char			*late;	/* said last: why messages wait
 						   for commits; or NULL */
 	char				 prefix[STORE_PREFIX];	/* of message ids */
-	struct pace			 pace;		/* of ticks */
-	int64_t				 rung_at_us;	/* the last time */
-	int64_t				 ring_gap_us;	/* lately, in the mean */
+	struct poll_interval		 poll;		/* of ticks */
+	int64_t				 woken_at_us;	/* the last time */
+	int64_t				 wakeup_gap_us;	/* lately, in the
+							   mean */
 	unsigned			 version_seen;	/* of what is ours */
 	bool				 clean;		/* the last tick was */
 	size_t				 failures_seen;	/* of links */
@@ -59,15 +60,15 @@ struct worker {
 };
 
 /*
- * worker_link.c.  A link that fails is tried again at its time; nothing here
- * waits for that.
+ * worker_reconnect.c.  A link that fails is tried again at its time; nothing
+ * here waits for that.
  */
 
-void	worker_set_state(struct worker *, enum board_state);
+void	worker_set_state(struct worker *, enum scoreboard_state);
 
 /* Say why, show it, and try again later. */
-void	worker_is_away(struct worker *, struct link *, const char *text,
-	    enum board_state);
+void	worker_is_away(struct worker *, struct reconnect *, const char *text,
+	    enum scoreboard_state);
 
 /* A statement failed; e tells which and how.  May close the connection. */
 void	worker_db_failed(struct worker *, struct err *e);
@@ -88,7 +89,7 @@ void	worker_lost_broker(struct worker *);
 void	worker_check_stream(struct worker *);
 
 /* Look whether the stream has lost what it acknowledged. */
-void	worker_recover(struct worker *);
+void	worker_audit_stream(struct worker *);
 
 /* What the broker complained of meanwhile goes to the log. */
 void	worker_pass_on_complaints(struct worker *);
@@ -98,12 +99,12 @@ void	worker_pass_on_complaints(struct worker *);
 void	worker_tick(struct worker *);
 
 /* A look that began then is over and found that: plan the next. */
-void	worker_looked(struct worker *, enum pace_found, int64_t began);
+void	worker_looked(struct worker *, enum poll_found, int64_t began);
 
 /* Write back what a tick has left unsettled. */
 void	worker_settle(struct worker *);
 
-/* worker_ring.c */
+/* worker_wakeup.c */
 
 /*
  * Take note of rings, before each look: one during a look means another.  Has
@@ -112,15 +113,15 @@ void	worker_settle(struct worker *);
 bool	worker_hear(struct worker *);
 
 /* The same for the tick, and it waits for that: see tick.h. */
-bool	worker_wait_ring(void *worker);
+bool	worker_wait_wakeup(void *worker);
 
 /* Show who rings what is served here, if that has changed. */
 void	worker_show_served(struct worker *);
 
 /* What to wait for beside the broker; -1: nothing. */
-int	worker_bell_fd(const struct worker *);
+int	worker_wakeup_fd(const struct worker *);
 
 /* Will somebody say when there is work? */
-bool	worker_expects_rings(const struct conf *);
+bool	worker_expects_wakeups(const struct conf *);
 
 #endif

@@ -17,7 +17,7 @@
 static void
 count_tick(struct worker *w, const struct tick_result *res)
 {
-	struct board_line	*l = w->line;
+	struct scoreboard_line	*l = w->line;
 
 	w->ticks++;
 	l->ticks++;
@@ -31,8 +31,9 @@ count_tick(struct worker *w, const struct tick_result *res)
 	if (res->former > 0)
 		l->former_label_at = time(NULL);
 	l->strangers = (uint32_t)w->fleet.strangers;
-	if (l->change == BOARD_CHANGE_ASKED && w->fleet.wish == 0)
-		l->change = BOARD_CHANGE_OVER;
+	if (l->repartition == SCOREBOARD_REPARTITION_ASKED &&
+	    w->fleet.wish == 0)
+		l->repartition = SCOREBOARD_REPARTITION_OVER;
 	l->owned = (uint32_t)w->fleet.nowned;
 	l->desired = (uint32_t)w->fleet.ndesired;
 	l->waiting = (uint32_t)backlog_nlanes(&w->tick.backlog);
@@ -52,46 +53,46 @@ complain(struct worker *w, const struct tick_result *res)
 		err_in(&e, "destination paused, no message is to blame");
 		/* Answers that come at once cost little to ask for again. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
-		    LINK_CEILING_MS : REFUSED_CEILING_MS;
-		worker_is_away(w, &w->route, e.text, BOARD_PAUSED);
+		    RECONNECT_CEILING_MS : REFUSED_CEILING_MS;
+		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
 		return;
 	}
 	if (res->settled.delivered > 0) {
-		link_works(&w->route, clock_ms());
-		link_works(&w->broker, clock_ms());
+		reconnect_works(&w->route, clock_ms());
+		reconnect_works(&w->broker, clock_ms());
 	}
 	if (res->relay.failed > 0) {
 		w->clean = false;
 		err_set(&e, "%u message(s) failed, %llu of them dead: %s",
 		    res->relay.failed, (unsigned long long)res->settled.dead,
 		    res->relay.why.text);
-		trouble_met(&w->failures, e.text, clock_ms());
+		log_throttle_warn(&w->failures, e.text, clock_ms());
 		strlcpy(w->line->last_error, res->relay.why.text,
 		    sizeof(w->line->last_error));
 	}
 }
 
 void
-worker_looked(struct worker *w, enum pace_found found, int64_t began)
+worker_looked(struct worker *w, enum poll_found found, int64_t began)
 {
 	struct candidates	*l = &w->tick.backlog.candidates;
 
-	pace_looked(&w->pace, &(struct pace_look){ .found = found,
-	    .all = candidates_saw_all(l), .rung = candidates_are_woken(l),
+	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
+	    .all = candidates_saw_all(l), .woken = candidates_are_woken(l),
 	    .due = candidates_next_due(l), .began = began }, clock_ms());
 }
 
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
-	enum pace_found	found = PACE_NOTHING;
+	enum poll_found	found = POLL_NOTHING;
 
 	if (res->claimed > 0)
-		found = res->left ? PACE_WORK : PACE_ALL;
+		found = res->left ? POLL_WORK : POLL_ALL;
 	else if (res->more)
-		found = PACE_MORE;
+		found = POLL_MORE;
 	else if (backlog_nlanes(&w->tick.backlog) > 0)
-		found = PACE_WAITING;
+		found = POLL_WAITING;
 	worker_looked(w, found, began);
 }
 
@@ -113,14 +114,14 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	count_tick(w, res);
 	complain(w, res);
 	report_tick(&w->report, &w->fleet, res, (clock_us() - start) / 1000,
-	    w->pace.pause_ms, clock_ms());
+	    w->poll.pause_ms, clock_ms());
 }
 
 /* Leases, signals and links wait for its end. */
 static int64_t
 end_of_tick(const struct worker *w)
 {
-	if (w->a->once || w->pace.fixed_ms > 0)
+	if (w->a->once || w->poll.fixed_ms > 0)
 		return 0;
 	return sooner(fleet_next(&w->fleet), clock_ms() + TICK_MS);
 }
@@ -131,13 +132,13 @@ worker_tick(struct worker *w)
 	struct tick_result	res;
 	struct err		e;
 	int64_t			start = clock_us();
-	bool			paused = w->route.trouble.active;
+	bool			paused = w->route.throttle.active;
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	worker_set_state(w, paused ? BOARD_PAUSED : BOARD_RUNNING);
+	worker_set_state(w, paused ? SCOREBOARD_PAUSED : SCOREBOARD_RUNNING);
 	candidates_go_narrow(&w->tick.backlog.candidates,
-	    pace_is_narrow(&w->pace, start / 1000));
+	    poll_interval_is_narrow(&w->poll, start / 1000));
 	candidates_saw_all(&w->tick.backlog.candidates);	/* before */
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
@@ -145,11 +146,11 @@ worker_tick(struct worker *w)
 		if (res.claimed > 0)
 			tick_is_over(w, &res, start);
 		/* What it was rung for is not known any more. */
-		w->pace.at = w->pace.all_at = clock_ms();
+		w->poll.at = w->poll.all_at = clock_ms();
 		worker_db_failed(w, &e);
 		return;
 	}
-	link_works(&w->db, clock_ms());
+	reconnect_works(&w->db, clock_ms());
 	plan_next(w, &res, start / 1000);
 	tick_is_over(w, &res, start);
 	if (owned != w->line->owned)

@@ -16,7 +16,7 @@ hosts_of() {
 	fi
 }
 
-# Only the first master sits behind the proxy.  Odd seeds have a doorbell.
+# Only the first master sits behind the proxy.  Odd seeds have a listener.
 conf_write() {
 	local file url=$URL edit='' wake='' hosts
 	file=$(conf_of "$1")

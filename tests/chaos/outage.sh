@@ -65,7 +65,7 @@ is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
     'and no attempt was used up in the end'
 say "in doubt were $(sql 'SELECT COUNT(*) FROM outbox
-    WHERE unsure_since IS NOT NULL')," \
+    WHERE in_doubt_since IS NOT NULL')," \
     "the log has $(grep -vc ' info ' "$LOG") lines of trouble"
 check_stream 'complete, in order, nothing twice' --wait 10
 grep ' warn \| error ' "$LOG" | head -20 | sed 's/^/# /'

@@ -106,7 +106,8 @@ sql 'SET GLOBAL read_only = 0; SET GLOBAL binlog_format = STATEMENT'
 says fail 1 'binlog_format=STATEMENT.*set it to ROW' 'binlog_format'
 sql 'SET GLOBAL binlog_format = MIXED'
 WAKE='binlog: true' write_conf
-says warn 1 'binlog_format is MIXED: a doorbell' 'a doorbell and its binlog'
+says warn 1 'binlog_format is MIXED: a binlog listener' \
+    'a binlog listener and its binlog'
 like "$(lines fail)" '^fail  binlog: .*GRANT REPLICATION SLAVE' 'and its right'
 sql "SET GLOBAL binlog_format = ROW;
     GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
@@ -135,10 +136,10 @@ says ok 0 'latency: .*wake.binlog: true' 'without rings'
 #
 # Tables, settings, rights.
 #
-sql 'ALTER TABLE outbox DROP COLUMN unsure_since'
-says warn 0 'tables: outbox: no column unsure_since: .*ALTER TABLE' \
+sql 'ALTER TABLE outbox DROP COLUMN in_doubt_since'
+says warn 0 'tables: outbox: no column in_doubt_since: .*ALTER TABLE' \
     'a column that may be missing'
-sql 'ALTER TABLE outbox ADD COLUMN unsure_since TIMESTAMP(6) NULL DEFAULT NULL,
+sql 'ALTER TABLE outbox ADD COLUMN in_doubt_since TIMESTAMP(6) NULL DEFAULT NULL,
     CHANGE claim_token token VARCHAR(64)'
 says fail 1 'tables: schema: column outbox.claim_token is missing' \
     'a column that may not'

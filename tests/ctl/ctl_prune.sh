@@ -11,7 +11,7 @@ start_with_operator
 fill() {
 	sql "DELETE FROM outbox; TRUNCATE events; DELETE FROM outbox_audit;
 	DELETE FROM outbox_dead_letters; DELETE FROM outbox_streams;
-	UPDATE outbox_settings SET reconcile_from = ${1:-0};
+	UPDATE outbox_settings SET reconcile_watermark = ${1:-0};
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT 'k', n, 't', 'x' FROM $(numbers 3000 1) ORDER BY n;
 	INSERT INTO outbox (global_sequence, partition_key, ack_sequence,
@@ -45,8 +45,8 @@ is "$RC $OUT" '0 Deleted 2000 delivered row(s) and 2 dead letter(s).' \
     'what was delivered longer ago than a week goes'
 is "$(rows)" '997 from 2001' 'and nothing else'
 is "$(sql 'SELECT COUNT(*) FROM events')" 3000 'no event among it'
-is "$(sql 'SELECT reconcile_from FROM outbox_settings')" 2000 \
-    'the horizon rises with it'
+is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 2000 \
+    'the watermark rises with it'
 is "$(dead)" '2997 purged,2998 attempts,2999 purged' \
     'the dead above it leave a mark'
 ctl -c "$OP" --json dead list
@@ -64,14 +64,14 @@ sql 'UPDATE outbox SET published_at = NOW(6) - INTERVAL 3 DAY
     WHERE global_sequence = 3000'
 ctl -c "$OP" --json prune --older-than 49h
 is "$RC $(field '[.rows, .dead_letters] | tostring')" '0 [1,2]' \
-    '--older-than, and the marks below the horizon'
+    '--older-than, and the marks below the watermark'
 is "$(rows) $(dead)" '496 from 2501 2998 attempts' 'are gone'
 ctl -c "$OP" --json prune --dead-days 0
 is "$(dead)" '' '--dead-days'
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
     VALUES (2999, 'replayed'), (3001, 'replayed')"
 ctl -c "$OP" --json prune
-is "$(dead)" '3001 replayed' 'a mark of a replay goes with the horizon, too'
+is "$(dead)" '3001 replayed' 'a mark of a replay goes with the watermark, too'
 
 #
 # What a check of the stream may need
@@ -103,23 +103,24 @@ ctl -c "$OP" --json prune --days 1 --yes
 is "$(field .rows)" 2000 'a stream without a good check yet keeps all of its own'
 
 #
-# The horizon
+# The watermark
 #
 fill NULL
 checked '1 MINUTE'
 ctl -c "$OP" prune --yes
-is "$(sql 'SELECT reconcile_from IS NULL FROM outbox_settings')$(dead)" \
+is "$(sql 'SELECT reconcile_watermark IS NULL FROM outbox_settings')$(dead)" \
     '12998 attempts' 'where it is not known it stays so, and there are no marks'
 fill 2999
 checked '1 MINUTE'
 ctl -c "$OP" prune --yes
-is "$(sql 'SELECT reconcile_from FROM outbox_settings')" 2999 'it never falls'
+is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 2999 \
+    'it never falls'
 fill
 checked '1 MINUTE'
-sql 'ALTER TABLE outbox_settings DROP COLUMN reconcile_from'
+sql 'ALTER TABLE outbox_settings DROP COLUMN reconcile_watermark'
 ctl -c "$OP" prune --yes
 is "$RC $(rows)" '0 997 from 2001' 'older tables do without it'
-sql 'ALTER TABLE outbox_settings ADD COLUMN reconcile_from BIGINT UNSIGNED NULL'
+sql 'ALTER TABLE outbox_settings ADD COLUMN reconcile_watermark BIGINT UNSIGNED NULL'
 
 #
 # Beside others

@@ -15,7 +15,7 @@ made() { echo "Reconciled $1 outbox row(s) from the event store."; }
 fill() {
 	sql "TRUNCATE outbox; TRUNCATE events;
 	DELETE FROM outbox_dead_letters;
-	UPDATE outbox_settings SET reconcile_from = 0;
+	UPDATE outbox_settings SET reconcile_watermark = 0;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT CONCAT('grüße-', n % 100), n, ELT(n % 4 + 1, 'order.paid',
 	    'order_paid', 'orderXpaid', 'order.sent'), n
@@ -81,7 +81,7 @@ for i in 1 2 3; do
 done
 for i in 1 2 3; do
 	wait "${pids[i]}"
-	ok $? "sweep $i of three at once"
+	ok $? "reconcile $i of three at once"
 done
 is "$(jq -s 'map(.changed) | add' "$DIR"/[123].json)" 14285 \
     'made each row once'
@@ -129,7 +129,7 @@ for how in '' --all '--limit 10000'; do
 done
 sql "DELETE FROM outbox WHERE global_sequence = $((N - 9))"
 ctl -c "$OP" reconcile
-is "$OUT" "$(made 1)" 'above the horizon it still works'
+is "$OUT" "$(made 1)" 'above the watermark it still works'
 
 #
 # Filters
@@ -184,7 +184,7 @@ sql 'CREATE TABLE e LIKE events; CREATE TABLE `order` LIKE outbox;
     outbox_dead_letters; CREATE TABLE s LIKE outbox_settings;
     CREATE TABLE a LIKE outbox_audit;
     INSERT INTO s (id, schema_version, outbox_id, partition_count,
-	reconcile_from) VALUES (1, 1, "other", 4, 0)'
+	reconcile_watermark) VALUES (1, 1, "other", 4, 0)'
 sed 's/^outbox: {/&tables: {outbox: order, events: e, partitions: p, dead_letters: d, settings: s, audit: a}, /' \
     "$OP" > "$DIR/other.yml"
 "$OUTBOXCTL" -c "$DIR/other.yml" enqueue < <(yes \
@@ -197,7 +197,7 @@ sql 'DELETE FROM `order` WHERE global_sequence > 25;
 ctl -c "$DIR/other.yml" reconcile
 is "$OUT" "$(made 5)" 'reconcile'
 ctl -c "$DIR/other.yml" prune
-is "$OUT $(sql 'SELECT reconcile_from FROM s')" \
+is "$OUT $(sql 'SELECT reconcile_watermark FROM s')" \
     'Deleted 20 delivered row(s) and 0 dead letter(s). 20' 'and prune'
 is "$(sql 'SELECT SUM(changed) FROM a')" 55 'and their audit'
 sql 'DROP TABLE e, `order`, p, d, s, a'
@@ -219,20 +219,21 @@ ctl reconcile
 is "$RC" 1 'an account that may not make rows'
 like "$ERR" 'reconcile: .*denied.*outbox' 'which is told'
 is "$(tables)" "$before" 'and nothing is changed'
-sql 'UPDATE outbox_settings SET reconcile_from = NULL'
+sql 'UPDATE outbox_settings SET reconcile_watermark = NULL'
 ctl -c "$OP" reconcile --all
-is "$RC" 1 'no horizon'
-like "$ERR" '^outboxctl: outbox_settings.reconcile_from is not set' 'is told'
+is "$RC" 1 'no watermark'
+like "$ERR" '^outboxctl: outbox_settings.reconcile_watermark is not set' \
+    'is told'
 sql 'DROP TABLE outbox_settings'
 ctl -c "$OP" reconcile
 is "$RC" 1 'tables without settings'
 like "$ERR" '^outboxctl: outbox_settings: no such table' 'likewise'
 "$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
-is "$(sql 'SELECT reconcile_from FROM outbox_settings')" 3000 \
+is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 3000 \
     'a new settings row knows the events before it'
 ctl -c "$OP" reconcile --all
 is "$OUT" "$NOTHING" 'so that none of them gets a row'
-sql 'UPDATE outbox_settings SET reconcile_from = 0, partition_count = 16;
+sql 'UPDATE outbox_settings SET reconcile_watermark = 0, partition_count = 16;
     DROP TABLE outbox_dead_letters, outbox_audit'
 ctl -c "$OP" reconcile
 is "$RC $OUT" "0 $(made 1)" 'without dead letters and audit'

@@ -90,7 +90,7 @@ is "$(tables)" "$before" 'and nothing was changed'
 #
 # What becomes of them
 #
-sql "UPDATE outbox SET attempts = 3, last_error = 'x', unsure_since = NOW(6),
+sql "UPDATE outbox SET attempts = 3, last_error = 'x', in_doubt_since = NOW(6),
     claim_token = 'x', available_at = NOW(6) + INTERVAL 1 HOUR
     WHERE global_sequence = 2"
 was=$(ack_of 2)
@@ -98,7 +98,7 @@ epochs=$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')
 ctl --json messages replay 3 2 3
 is "$RC $OUT" '0 {"changed":2,"last":3,"dry_run":false}' 'two of them, by name'
 is "$(replays)" '2r1 3r1' 'wait again'
-is "$(sql 'SELECT CONCAT_WS("|", attempts, last_error, unsure_since,
+is "$(sql 'SELECT CONCAT_WS("|", attempts, last_error, in_doubt_since,
     claim_token, ack_sequence, available_at <= NOW(6)) FROM outbox
     WHERE global_sequence = 2')" '0|1' 'as if they were new'
 is "$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')" \

@@ -98,10 +98,10 @@ is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     'and an id of its own'
 ctl -c "$DIR/shop.yml" schema check
 is "$RC$OUT$ERR" 0 'nothing is missing there'
-sql 'ALTER TABLE shop_settings DROP COLUMN reconcile_from'
+sql 'ALTER TABLE shop_settings DROP COLUMN reconcile_watermark'
 ctl -c "$DIR/shop.yml" schema install
 is "$RC$ERR" 0 'over older settings too, under their name'
-is "$(sql 'SELECT reconcile_from FROM shop_settings')" NULL 'it works'
+is "$(sql 'SELECT reconcile_watermark FROM shop_settings')" NULL 'it works'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
     shop_dead, shop_blocked, shop_streams, shop_audit;
     DROP PROCEDURE `shop-out_enqueue`'
@@ -128,7 +128,7 @@ done <<'EOF'
 0|warn|^outbox: no column ack_sequence: .*is not found|ALTER TABLE outbox DROP COLUMN ack_sequence
 0|warn|^outbox: no column replay_no: .*replay refuses|ALTER TABLE outbox DROP COLUMN replay_no
 0|warn|^outbox_dead_letters: no column replay_no: .*refuses|ALTER TABLE outbox_dead_letters DROP COLUMN replay_no
-0|warn|^outbox_partitions: no column unsure_upto: .*on the disk|ALTER TABLE outbox_partitions DROP COLUMN unsure_upto
+0|warn|^outbox_partitions: no column in_doubt_upto: .*on the disk|ALTER TABLE outbox_partitions DROP COLUMN in_doubt_upto
 0|warn|^outbox_partitions: no column former_label_at: .*--finish cannot tell|ALTER TABLE outbox_partitions DROP COLUMN former_label_at
 0|warn|^outbox_settings: no column former_counts: the partition count cannot be changed|ALTER TABLE outbox_settings DROP COLUMN former_counts
 0|warn|^outbox_settings: no column counts_since: the partition count cannot be changed|ALTER TABLE outbox_settings DROP COLUMN counts_since

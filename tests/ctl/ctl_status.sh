@@ -31,7 +31,7 @@ ctl --json partitions list
 is "$RC$OUT" '0[]' 'no partition yet'
 ctl --json status
 is "$RC" 0 'nothing waits: nobody is needed'
-is "$(field '[.fleet.live, .backlog.waiting, .oldest, .here] | tostring')" \
+is "$(field '[.workers.live, .backlog.waiting, .oldest, .this_host] | tostring')" \
     '[0,0,null,null]' 'an empty outbox'
 is "$(field '[.partitions | .count, .total, .missing] | tostring')" \
     '[16,0,16]' 'its leases are missing'
@@ -90,7 +90,7 @@ sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key,
     INSERT INTO outbox_streams (name, checked_at) VALUES ('EVENTS', NOW(6))"
 unchanged status --json status
 is "$RC" 0 'status: nothing needs a human'
-is "$(field '[.fleet | .live, .stale, .hosts] | tostring')" '[2,1,1]' \
+is "$(field '[.workers | .live, .stale, .hosts] | tostring')" '[2,1,1]' \
     'the fleet'
 is "$(field '[.partitions | .count, .total, .owned, .free, .expired, .idle,
     .missing, .obsolete] | tostring')" '[16,19,2,16,1,16,0,2]' 'the leases'
@@ -267,16 +267,16 @@ produce --events 500 --keys 50
 wait_for 20 is_drained
 delivered() {
 	ctl --json status
-	[ "$(field '[.here.workers[].delivered] | add')" = 500 ]
+	[ "$(field '[.this_host.workers[].delivered] | add')" = 500 ]
 }
 wait_for 10 delivered
 is "$RC" 0 'a daemon at work: all is well'
-is "$(field '[.here.pid, .here.generation] | tostring')" "[$MASTER,1]" \
+is "$(field '[.this_host.pid, .this_host.generation] | tostring')" "[$MASTER,1]" \
     'its master'
-is "$(field '[.here.workers[] | .state, .owned, .delivered > 0] | tostring')" \
+is "$(field '[.this_host.workers[] | .state, .owned, .delivered > 0] | tostring')" \
     '["running",8,true,"running",8,true]' 'and its workers'
 ctl --json status
-is "$(field '[.fleet.live, .here.per_second] | tostring')" '[2,0]' \
+is "$(field '[.workers.live, .this_host.per_second] | tostring')" '[2,0]' \
     'the rate is that of now'
 ctl status
 like "$OUT" "^daemon +pid $MASTER, generation 1, 0 messages/s" 'for people'
@@ -294,7 +294,7 @@ is_told() {
 }
 wait_for 20 is_told
 ok $? 'messages under the label of another count are told'
-is "$(field '[.here.workers[].former_labels] | add')" 2 'of each worker'
+is "$(field '[.this_host.workers[].former_labels] | add')" 2 'of each worker'
 ctl status
 like "$OUT" '^former +2 sent by this host .* at 2026.*; by any host at 2026' \
     'for people, too'
@@ -318,7 +318,8 @@ watcher=$!
 many() { [ "$(wc -l < "$DIR/watch")" -ge "$1" ]; }
 wait_for 20 many 2
 ok $? '--watch: line after line'
-is "$(jq -r '.fleet.live' "$DIR/watch" | sort -u | head -1)" 2 'each an object'
+is "$(jq -r '.workers.live' "$DIR/watch" | sort -u | head -1)" 2 \
+    'each an object'
 if command -v script >/dev/null; then
 	script -qfc "$OUTBOXCTL -c $CONF status --watch 1" "$DIR/screen" \
 	    > /dev/null 2>&1 < /dev/null &
@@ -337,7 +338,8 @@ lines=$(wc -l < "$DIR/watch")
 "$SANDBOX" restart "$DIR/db" >/dev/null
 wait_for 20 many $((lines + 2))
 ok $? 'and when it is back it goes on'
-is "$(tail -1 "$DIR/watch" | jq .here)" null 'the board of a dead master is old'
+is "$(tail -1 "$DIR/watch" | jq .this_host)" null \
+    'the scoreboard of a dead master is old'
 kill -INT "$watcher"
 wait "$watcher"
 is $? 0 'a signal ends it'

@@ -135,10 +135,10 @@ is "$OUT" 'Nothing to reconcile: the outbox is consistent with the event store.'
     'nor does reconcile make one'
 ctl --json status
 is "$(field .dead.count)" 0 'nobody is dead'
-sql "UPDATE outbox_settings SET reconcile_from = (SELECT MAX(sequence)
+sql "UPDATE outbox_settings SET reconcile_watermark = (SELECT MAX(sequence)
     FROM events)"
 ctl -c "$OWNER" prune
-is "$(counts)" '3 1 0' 'and prune takes the marks away behind the horizon'
+is "$(counts)" '3 1 0' 'and prune takes the marks away behind the watermark'
 
 #
 # Other types

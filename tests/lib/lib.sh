@@ -223,7 +223,7 @@ moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
     HAVING COUNT(DISTINCT partition_key) > 1) AS several"; }
 
 # Have all leases the in-doubt mark of pipelined claims?
-all_marked() { is_sql 'SELECT SUM(unsure_epoch = lease_epoch) = COUNT(*)
+all_marked() { is_sql 'SELECT SUM(in_doubt_epoch = lease_epoch) = COUNT(*)
     FROM outbox_partitions' 1; }
 
 # Does the binlog listener run?  With lease_renew 20: is no lease due to be

@@ -137,13 +137,13 @@ END_TEST
 
 START_TEST(forbidden_look_up_is_told)
 {
-	struct place	p = { .sequence = 1 };
-	int64_t		start;
+	struct stored_message	p = { .sequence = 1 };
+	int64_t			start;
 
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
 	start = clock_ms();
 	asked = 0;
-	ck_assert_int_eq(look_up(&p, 1), -1);
+	ck_assert_int_eq(get_stored(&p, 1), -1);
 	ck_near(ms_since(start), 2800, 3800);
 	ck_assert_uint_gt(asked, 6);
 	ck_has(e.text, "permission");
@@ -320,7 +320,7 @@ START_TEST(tls_carries_messages)
 		send_row(i + 1, i);
 	/* There is no stream, but everything goes to and fro. */
 	for (uint32_t i = 0; i < 1000; i++)
-		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "responders");
+		ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "responders");
 	bus_free(&bus);
 	conf_free(conf);
 }
@@ -402,7 +402,7 @@ START_TEST(credentials_log_in)
 	if (_i == 0) {
 		bus.ops->begin(bus.arg, INT64_MAX);
 		send_row(1, 1);
-		ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "JetStream");
+		ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "JetStream");
 		ck_assert(!check(&r));
 		ck_has(e.text, "JetStream");
 		ck_assert(bus.ops->complaint(bus.arg, PUB_NOBODY, &e));

@@ -313,7 +313,7 @@ START_TEST(older_refusal_is_silent)
 	}
 	ck_no_answer(200);
 	send_row(2, 2);
-	ck_answer(PUB_SOME_SLOT, VERDICT_ABSENT, "responders");
+	ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "responders");
 }
 END_TEST
 
@@ -365,12 +365,12 @@ END_TEST
 
 START_TEST(looking_up_ends_with_the_connection)
 {
-	struct place	p = { .sequence = 1 };
-	int64_t		start;
+	struct stored_message	p = { .sequence = 1 };
+	int64_t			start;
 
 	servers_kill("loss");
 	start = clock_ms();
-	ck_assert_int_eq(look_up(&p, 1), -1);
+	ck_assert_int_eq(get_stored(&p, 1), -1);
 	ck_assert_int_lt(ms_since(start), 500);
 	ck_assert(!is_open());
 }
@@ -382,15 +382,15 @@ END_TEST
  */
 START_TEST(old_answers_are_not_the_answer)
 {
-	struct place		places[16];
+	struct stored_message	stored[16];
 	struct stream_state	st;
 
-	for (size_t i = 0; i < NROWS(places); i++)
-		places[i].sequence = i + 1;
+	for (size_t i = 0; i < NROWS(stored); i++)
+		stored[i].sequence = i + 1;
 	servers_signal("loss", SIGSTOP);
 	asked = 0;
 	enough = 2;
-	ck_assert_int_eq(look_up(places, NROWS(places)), -1);
+	ck_assert_int_eq(get_stored(stored, NROWS(stored)), -1);
 	enough = 0;
 	servers_signal("loss", SIGCONT);
 	for (int64_t until = clock_ms() + 200; clock_ms() < until; )

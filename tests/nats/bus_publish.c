@@ -33,8 +33,8 @@ START_TEST(second_copy_is_a_duplicate)
 	send_row(7, 5);
 	ck_assert(answers(&a, 5000));
 	ck_assert_int_eq(a.verdict, VERDICT_DUPLICATE);
-	ck_assert_uint_eq(a.slot, 5);
-	ck_assert_uint_eq(a.stream_sequence, 1);
+	ck_assert_uint_eq(a.index, 5);
+	ck_assert_uint_eq(a.ack_sequence, 1);
 	ck_assert_uint_eq(stored("EVENTS"), 2);
 }
 END_TEST
@@ -178,9 +178,9 @@ START_TEST(many_messages_through_a_window)
 		bus.ops->wait(bus.arg, 1000);
 		while (bus.ops->answer(bus.arg, &a)) {
 			ck_assert_int_eq(a.verdict, VERDICT_STORED);
-			ck_assert_uint_lt(a.slot, NMSGS);
-			ck_assert(!answered[a.slot]);
-			answered[a.slot] = true;
+			ck_assert_uint_lt(a.index, NMSGS);
+			ck_assert(!answered[a.index]);
+			answered[a.index] = true;
 			done++;
 		}
 		ck_assert(is_open());

@@ -12,7 +12,7 @@ START_TEST(nobody_listens)
 	js_DeleteStream(js, "EVENTS", NULL, NULL);
 	send_row(1, 4);
 	ck_assert(answers(&a, 2000));
-	ck_assert_uint_eq(a.slot, PUB_SOME_SLOT);
+	ck_assert_uint_eq(a.index, PUB_SOME_INDEX);
 	ck_assert_int_eq(a.verdict, VERDICT_ABSENT);
 	ck_has(a.text, "no responders");
 	ck_assert(is_open());
@@ -94,10 +94,10 @@ START_TEST(some_listen_and_some_do_not)
 	}
 	for (int i = 0; i < 6; i++) {
 		ck_assert(answers(&a, 2000));
-		if (a.slot == PUB_SOME_SLOT)
+		if (a.index == PUB_SOME_INDEX)
 			refused++;
 		else {
-			ck_assert_uint_eq(a.slot % 2, 1);
+			ck_assert_uint_eq(a.index % 2, 1);
 			ck_assert_int_eq(a.verdict, VERDICT_STORED);
 			good++;
 		}
@@ -265,7 +265,7 @@ START_TEST(somebody_else_answers)
 }
 END_TEST
 
-/* To the inbox itself: no slot of ours, or none that is out. */
+/* To the inbox itself: no index of ours, or none that is out. */
 START_TEST(junk_in_the_inbox_is_dropped)
 {
 	static const char *const	tails[] =
@@ -343,7 +343,7 @@ START_TEST(answer_is_read)
 	memset(&a, 0xff, sizeof(a));
 	bus_read_ack(acks[_i].body, (int)strlen(acks[_i].body), "EVENTS", &a);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
-	ck_assert_uint_eq(a.stream_sequence, acks[_i].sequence);
+	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
 	if (acks[_i].text[0] == '\0' && acks[_i].sequence > 0)
 		ck_assert_str_eq(a.text, "");
 	else

@@ -13,7 +13,7 @@
 #include "lib/servers.h"
 #include "nats/bus.h"
 #include "nats/envelope.h"
-#include "nats/place.h"
+#include "nats/stored_message.h"
 #include "nats/stream.h"
 #include "util/clock.h"
 
@@ -59,20 +59,20 @@ struct bytes	 bytes(const char *text);
 /* The letter of a row with this sequence, type and payload. */
 void		 write_letter(uint64_t sequence, const char *type,
 		    struct bytes payload);
-enum pub_sent	 send_letter(uint32_t slot);
-void		 send_row(uint64_t sequence, uint32_t slot);
+enum pub_sent	 send_letter(uint32_t index);
+void		 send_row(uint64_t sequence, uint32_t index);
 
 /* The next answer, if one comes in this time. */
 bool		 answers(struct pub_answer *, int64_t ms);
-void		 ck_answer(uint32_t slot, enum verdict, const char *text);
+void		 ck_answer(uint32_t index, enum verdict, const char *text);
 void		 ck_no_answer(int64_t ms);
-void		 ck_stored(uint32_t slot, uint64_t sequence);
+void		 ck_stored(uint32_t index, uint64_t sequence);
 
 /* What the bus says of the stream, and of places in it. */
 bool		 check(struct stream_report *);
 extern unsigned	 asked;		/* how often whether to go on */
 extern unsigned	 enough;	/* so often; 0: always */
-int		 look_up(struct place *, size_t n);
+int		 get_stored(struct stored_message *, size_t n);
 
 /* Wake-ups: bus_wake.c. */
 void		 listen_to(const char *subject, const char *login);

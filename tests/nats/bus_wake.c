@@ -2,7 +2,7 @@
 
 #include "nats/bus_test.h"
 
-#include "ipc/bell.h"
+#include "ipc/wakeup.h"
 
 /* Anew, and the library with it; only a server with users looks at ours. */
 void
@@ -119,23 +119,23 @@ END_TEST
 START_TEST(ring_ends_the_idling)
 {
 	struct label_set	which = { { 0 } };
-	struct bell		bell;
+	struct wakeup		wakeup;
 	int64_t			start = clock_ms();
 
-	ck_assert_int_eq(bell_open(&bell, &e), 0);
+	ck_assert_int_eq(wakeup_open(&wakeup, &e), 0);
 	if (_i == 1)
 		bus.ops->close(bus.arg);
-	bell_ring(&bell, 3, &which);
+	wakeup_notify(&wakeup, 3, &which);
 	/* The server's first PING may end one of them early. */
 	for (int i = 0; i < 2; i++)
-		bus.ops->idle(bus.arg, bell_fd(&bell, 3), 60000);
+		bus.ops->idle(bus.arg, wakeup_fd(&wakeup, 3), 60000);
 	ck_assert_int_lt(ms_since(start), 5000);
-	ck_assert(bell_heard(&bell, 3, &which));
+	ck_assert(wakeup_take(&wakeup, 3, &which));
 	start = clock_ms();
 	for (int i = 0; i < 2; i++)
-		bus.ops->idle(bus.arg, bell_fd(&bell, 3), 100);
+		bus.ops->idle(bus.arg, wakeup_fd(&wakeup, 3), 100);
 	ck_near(ms_since(start), 99, 1000);
-	bell_close(&bell);
+	wakeup_close(&wakeup);
 }
 END_TEST
 

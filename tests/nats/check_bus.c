@@ -144,17 +144,17 @@ write_letter(uint64_t sequence, const char *type, struct bytes payload)
 }
 
 enum pub_sent
-send_letter(uint32_t slot)
+send_letter(uint32_t index)
 {
 	e.text[0] = '\0';
-	return bus.ops->send(bus.arg, &letter, slot, &e);
+	return bus.ops->send(bus.arg, &letter, index, &e);
 }
 
 void
-send_row(uint64_t sequence, uint32_t slot)
+send_row(uint64_t sequence, uint32_t index)
 {
 	write_letter(sequence, "t", bytes("{}"));
-	ck_assert_int_eq(send_letter(slot), PUB_SENT);
+	ck_assert_int_eq(send_letter(index), PUB_SENT);
 }
 
 bool
@@ -172,13 +172,13 @@ answers(struct pub_answer *a, int64_t ms)
 }
 
 void
-ck_answer(uint32_t slot, enum verdict verdict, const char *text)
+ck_answer(uint32_t index, enum verdict verdict, const char *text)
 {
 	struct pub_answer	a;
 
 	ck_assert_msg(answers(&a, 5000), "no answer");
-	ck_assert_msg(a.slot == slot && a.verdict == verdict,
-	    "slot %u, verdict %d: %s", a.slot, (int)a.verdict, a.text);
+	ck_assert_msg(a.index == index && a.verdict == verdict,
+	    "slot %u, verdict %d: %s", a.index, (int)a.verdict, a.text);
 	if (text == NULL)
 		ck_assert_str_eq(a.text, "");
 	else
@@ -190,20 +190,20 @@ ck_no_answer(int64_t ms)
 {
 	struct pub_answer	a;
 
-	ck_assert_msg(!answers(&a, ms), "slot %u, verdict %d: %s", a.slot,
+	ck_assert_msg(!answers(&a, ms), "slot %u, verdict %d: %s", a.index,
 	    (int)a.verdict, a.text);
 }
 
 void
-ck_stored(uint32_t slot, uint64_t sequence)
+ck_stored(uint32_t index, uint64_t sequence)
 {
 	struct pub_answer	a;
 
 	ck_assert_msg(answers(&a, 5000), "no answer");
 	ck_assert_msg(a.verdict == VERDICT_STORED, "%d: %s", (int)a.verdict,
 	    a.text);
-	ck_assert_uint_eq(a.slot, slot);
-	ck_assert_uint_eq(a.stream_sequence, sequence);
+	ck_assert_uint_eq(a.index, index);
+	ck_assert_uint_eq(a.ack_sequence, sequence);
 	ck_assert_str_eq(a.text, "");
 }
 
@@ -225,12 +225,12 @@ go_on(void *arg)
 }
 
 int
-look_up(struct place *places, size_t n)
+get_stored(struct stored_message *stored, size_t n)
 {
 	static const struct pub_go_on	until_enough = { go_on, NULL };
 
 	e.text[0] = '\0';
-	return bus.ops->look_up(bus.arg, "abc", places, n,
+	return bus.ops->get_stored(bus.arg, "abc", stored, n,
 	    &until_enough, &e);
 }
 

@@ -197,12 +197,12 @@ caller_start(struct caller *c, unsigned waiting)
 /* Who takes the lease over and reads the records finds it done, or never. */
 START_TEST(statements_keep_the_lease_until_they_are_done)
 {
-	struct caller	c = { .which = _i }, heir = { .which = NCALLS };
+	struct caller	c = { .which = _i }, predecessor = { .which = NCALLS };
 
 	conf->worker.lease_renew = 9000;
 	store_free(st);
 	c.store = st = store_of(conf, ME);
-	heir.store = store_of(conf, OTHER);
+	predecessor.store = store_of(conf, OTHER);
 	prepare(_i);
 	sql("START TRANSACTION");
 	if (_i == BLOCK)
@@ -214,18 +214,18 @@ START_TEST(statements_keep_the_lease_until_they_are_done)
 		sql("SELECT * FROM outbox WHERE global_sequence = 7 "
 		    "FOR UPDATE");
 	caller_start(&c, 1);
-	caller_start(&heir, 2);
+	caller_start(&predecessor, 2);
 	ck_sql(ME " 1", "SELECT lease_owner, lease_epoch "
 	    "FROM outbox_partitions");
 	sql("ROLLBACK");
 	pthread_join(c.thread, NULL);
-	pthread_join(heir.thread, NULL);
+	pthread_join(predecessor.thread, NULL);
 	ck_assert_msg(c.rc == 0, "%s", c.e.text);
-	ck_assert_msg(heir.rc == 0, "%s", heir.e.text);
+	ck_assert_msg(predecessor.rc == 0, "%s", predecessor.e.text);
 	ck_sql(OTHER " 2", "SELECT lease_owner, lease_epoch "
 	    "FROM outbox_partitions");
 	ck_effect(_i);
-	store_free(heir.store);
+	store_free(predecessor.store);
 }
 END_TEST
 
@@ -1252,7 +1252,7 @@ static struct {
 	bool		rings;		/* looks at some partitions, sometimes */
 	bool		calm;		/* little fails, and rings tell all */
 	bool		losses;		/* of commits that are not waited for */
-	unsigned	early;		/* statements that end with one */
+	unsigned	pipelined;	/* statements that end with one */
 	unsigned	loses;		/* which of them is lost; 0: none */
 	unsigned	results;	/* of the last one, but for the first */
 	bool		held;		/* its commit is held up, to be lost */
@@ -1367,7 +1367,7 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 	if (strcmp(mysql->user, "outbox") == 0)
 		story.results = 0;
 	if (strstr(text, "; COMMIT") != NULL) {
-		if (++story.early == story.loses || (story.losses &&
+		if (++story.pipelined == story.loses || (story.losses &&
 		    story.breaks_at != 1 && dice(4) == 0))
 			hold_commit();
 	}
@@ -1462,7 +1462,7 @@ node_send(void *arg, const struct envelope *v, uint32_t slot, struct err *err)
 	story.sends[n->tick.batch.msgs[slot].sequence]++;
 	/* A stream that has forgotten the id is to be asked. */
 	ck_assert(!story.stored[n->tick.batch.msgs[slot].sequence] ||
-	    n->tick.batch.msgs[slot].unsure_ms >= 0);
+	    n->tick.batch.msgs[slot].in_doubt_ms >= 0);
 	ck_fits(&n->tick.batch);
 	ck_assert_ptr_nonnull(v->payload.data);
 	ck_sql("1", "SELECT LENGTH(event_data) = "
@@ -1486,15 +1486,15 @@ node_answer(void *arg, struct pub_answer *a)
 
 	if (n->answered == n->nslots)
 		return false;
-	*a = (struct pub_answer){ .slot = n->slots[n->answered++],
+	*a = (struct pub_answer){ .index = n->slots[n->answered++],
 	    .verdict = dice(100) >= story.failures ? VERDICT_STORED :
 	    dice(4) == 0 ? VERDICT_MESSAGE : VERDICT_TRANSIENT };
 	if (a->verdict == VERDICT_STORED)
-		story.stored[n->tick.batch.msgs[a->slot].sequence] = true;
+		story.stored[n->tick.batch.msgs[a->index].sequence] = true;
 	/* What can never be sent does not hold its key up, unless it halts. */
 	if (a->verdict == VERDICT_STORED || (a->verdict == VERDICT_MESSAGE &&
 	    conf->retry.on_dead == DEAD_CONTINUE))
-		story.acked[n->tick.batch.msgs[a->slot].sequence] = true;
+		story.acked[n->tick.batch.msgs[a->index].sequence] = true;
 	return true;
 }
 
@@ -1504,7 +1504,7 @@ node_state(void *arg, struct stream_state *state, struct err *err)
 {
 	(void)arg;
 	(void)err;
-	*state = (struct stream_state){ .window_ms = INT64_MAX / 2 };
+	*state = (struct stream_state){ .dedup_window_ms = INT64_MAX / 2 };
 	return true;
 }
 
@@ -1554,7 +1554,7 @@ node_stop(struct node *n)
 	fleet_free(&n->fleet);
 	store_free(n->store);
 	envelope_free(&n->relay.envelope);
-	kinds_free(&n->relay.kinds);
+	type_breaker_free(&n->relay.breaker);
 }
 
 static void
@@ -1817,7 +1817,7 @@ change_to(unsigned wish)
 }
 
 static void
-change_count(void)
+repartition(void)
 {
 	change_to(story.wishes[dice(4)]);
 }
@@ -1855,7 +1855,7 @@ change_and_produce(void)
 {
 	unsigned	key = dice(NKEYS);
 
-	change_count();
+	repartition();
 	story.straggle = true;
 	produce(key);
 	produce(key);
@@ -1872,7 +1872,7 @@ static void
 disturb(void)
 {
 	static void		(*const events[])(void) = {
-		change_count, change_and_produce, stop_straggling, end_former,
+		repartition, change_and_produce, stop_straggling, end_former,
 		end_former, release_some, replay, replay, replay, move_lease,
 		commit_late,
 	};
@@ -2115,8 +2115,8 @@ START_TEST(silence_ends_the_turns)
 
 	memset(&story, 0, sizeof(story));
 	node_start(n);
-	n->tick.wait_ring = rings_once;
-	n->tick.wait_ring_arg = &asked;
+	n->tick.wait_wakeup = rings_once;
+	n->tick.wait_wakeup_arg = &asked;
 	add_rows(1, 5, "'p00'");
 	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
 	ck_assert_uint_eq(res.claimed, 8);
@@ -2134,7 +2134,7 @@ END_TEST
 /* What the look has read is not fetched again, if it is all that is claimed. */
 static const struct {
 	const char	*first, *meanwhile;	/* before the tick; at the claim */
-	size_t		 room;
+	size_t		 budget;
 	const char	*fetches, *delivered;
 } aheads[] = {
 	{ "DO 0", "DO 0", 1 << 20, "0", "1,2,3" },
@@ -2159,7 +2159,7 @@ START_TEST(rows_are_read_ahead)
 	struct tick_result	 res;
 
 	memset(&story, 0, sizeof(story));
-	conf->worker.batch_bytes = (int64_t)aheads[_i].room;
+	conf->worker.batch_bytes = (int64_t)aheads[_i].budget;
 	add_rows(1, 3, "'p00'");
 	sql("%s", aheads[_i].first);
 	node_start(n);
@@ -2215,9 +2215,9 @@ START_TEST(lost_commit_is_made_good)
 	conf->nats.recover = RECOVER_LOST;
 	sql("UPDATE outbox_settings SET partition_count = 16");
 	node_start(n);
-	n->tick.wait_ring = rings_for_two;
-	n->tick.wait_ring_arg = n;
-	fleet_may_go_early(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
+	n->tick.wait_wakeup = rings_for_two;
+	n->tick.wait_wakeup_arg = n;
+	fleet_may_pipeline(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
 	add_rows(1, 3, "'p00'");
@@ -2226,7 +2226,7 @@ START_TEST(lost_commit_is_made_good)
 	    bytes_of("p00"))->woken = true;
 	story.loses = 2;
 	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(story.early, 2);
+	ck_assert_uint_eq(story.pipelined, 2);
 	ck_assert(story.stored[5] && tick_is_open(&n->tick));
 	ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
 	node_connects(n);
@@ -2241,7 +2241,7 @@ START_TEST(lost_commit_is_made_good)
 	/* Nobody is in doubt any more. */
 	fleet_reread(&n->fleet);
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
-	ck_assert_uint_eq(n->fleet.parts.items[1]->labels[0].unsure_upto, 0);
+	ck_assert_uint_eq(n->fleet.parts.items[1]->labels[0].in_doubt_upto, 0);
 	node_stop(n);
 }
 END_TEST
@@ -2622,8 +2622,8 @@ START_TEST(failed_tick_looks_everywhere)
 	tick_init(&w.tick, conf, n->store, &n->fleet, &n->relay);
 	tick_adopt(&w.tick);
 	ck_ok(parked_round(&w.tick.backlog.parked, 100, clock_ms(), &e));
-	w.pace.ceiling_ms = 60000;
-	w.pace.all_at = clock_ms() + 60000;
+	w.poll.ceiling_ms = 60000;
+	w.poll.all_at = clock_ms() + 60000;
 	add_rows(1, 3, "'p00'");
 	parts_find(&w.tick.backlog.parts, bytes_of("p00"))->woken = true;
 	story.before = "UPDATE `outbox` AS o";
@@ -2632,8 +2632,8 @@ START_TEST(failed_tick_looks_everywhere)
 	worker_tick(&w);
 	sql("ROLLBACK");
 	ck_assert_int_eq(store_fault(n->store), DB_BUSY);
-	ck_assert_int_le(w.pace.at, clock_ms());
-	ck_assert(!pace_is_narrow(&w.pace, clock_ms()));
+	ck_assert_int_le(w.poll.at, clock_ms());
+	ck_assert(!poll_interval_is_narrow(&w.poll, clock_ms()));
 	tick_free(&w.tick);
 	node_stop(n);
 }

@@ -10,7 +10,7 @@
 #include "util/clock.h"
 #include "lib/frame.h"
 #include "lib/stages.h"
-#include "worker/pace.h"
+#include "worker/poll_interval.h"
 
 static struct fleet	 fleet;
 static struct backlog	 backlog;
@@ -102,7 +102,7 @@ static void
 let_pass(const char *label)
 {
 	for (int64_t until = patience();
-	    clock_ms() < part(label)->woken_at + PACE_SOON_MS; )
+	    clock_ms() < part(label)->woken_at + POLL_SOON_MS; )
 		wait_more(&until, "a ring to be old");
 }
 

@@ -178,7 +178,7 @@ START_TEST(abandoned_rows_go_with_the_free_ones)
 	ck_sql("1\n2\n3\n5", "SELECT global_sequence FROM outbox "
 	    "WHERE claim_token = '%s' ORDER BY 1", b.token);
 	ck_sql("2", "SELECT global_sequence FROM outbox "
-	    "WHERE unsure_since IS NOT NULL");
+	    "WHERE in_doubt_since IS NOT NULL");
 }
 END_TEST
 
@@ -338,7 +338,7 @@ static const struct {
 	{ "", "2026-01-31 12:00:24.500000" },
 };
 
-START_TEST(orphans_are_unsure_since_their_claim)
+START_TEST(orphans_are_in_doubt_since_their_claim)
 {
 	struct batch	b = { 0 };
 
@@ -348,7 +348,7 @@ START_TEST(orphans_are_unsure_since_their_claim)
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
 	    "claim_token = '%s'", orphans[_i].token);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
-	ck_sql(orphans[_i].since, "SELECT unsure_since FROM outbox");
+	ck_sql(orphans[_i].since, "SELECT in_doubt_since FROM outbox");
 }
 END_TEST
 
@@ -370,12 +370,13 @@ START_TEST(token_may_be_bytes)
 	sql("ALTER TABLE outbox MODIFY claim_token VARCHAR(64) "
 	    "CHARACTER SET ascii COLLATE ascii_bin NULL");
 	ck_ok(rc);
-	ck_sql("2026-01-31 12:00:26.000000", "SELECT unsure_since FROM outbox");
+	ck_sql("2026-01-31 12:00:26.000000",
+	    "SELECT in_doubt_since FROM outbox");
 }
 END_TEST
 
 /* Claimed by somebody who is gone, and perhaps sent: since his claim. */
-START_TEST(orphans_are_unsure)
+START_TEST(orphans_are_in_doubt)
 {
 	struct batch	b = { 0 };
 	uint64_t	sequences[] = { 1, 2, 3, 4 };
@@ -386,19 +387,19 @@ START_TEST(orphans_are_unsure)
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:10.500000'; "
 	    "UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
 	    "WHERE global_sequence IN (2, 3); "
-	    "UPDATE outbox SET unsure_since = NOW(6) - INTERVAL 7 SECOND "
+	    "UPDATE outbox SET in_doubt_since = NOW(6) - INTERVAL 7 SECOND "
 	    "WHERE global_sequence IN (3, 4)");
 	ck_assert_uint_eq(claim(st, &b, 1, 4), 4);
 	ck_sql("1 NULL\n2 2026-01-31 12:00:05.000000", "SELECT "
-	    "global_sequence, unsure_since FROM outbox "
+	    "global_sequence, in_doubt_since FROM outbox "
 	    "WHERE global_sequence < 3 ORDER BY 1");
-	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE unsure_since BETWEEN "
+	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE in_doubt_since BETWEEN "
 	    "NOW(6) - INTERVAL 17 SECOND AND NOW(6) - INTERVAL 7 SECOND");
 	ck_ok(store_fetch(st, sequences, 4, SIZE_MAX, &b, &e));
-	ck_assert_int_eq(b.msgs[0].unsure_ms, -1);
-	ck_assert_int_gt(b.msgs[1].unsure_ms, 1000000);
-	ck_near(b.msgs[2].unsure_ms, 7000, 17000);
-	ck_near(b.msgs[3].unsure_ms, 7000, 17000);
+	ck_assert_int_eq(b.msgs[0].in_doubt_ms, -1);
+	ck_assert_int_gt(b.msgs[1].in_doubt_ms, 1000000);
+	ck_near(b.msgs[2].in_doubt_ms, 7000, 17000);
+	ck_near(b.msgs[3].in_doubt_ms, 7000, 17000);
 	batch_free(&b);
 }
 END_TEST
@@ -421,10 +422,10 @@ add_claims(Suite *s, const struct kind *k)
 	tcase_add_test(tc, claim_lasts_as_configured);
 	tcase_add_test(tc, claim_passes_a_producer);
 	tcase_add_test(tc, token_tells_how_long_its_claim_lasts);
-	tcase_add_loop_test(tc, orphans_are_unsure_since_their_claim, 0,
+	tcase_add_loop_test(tc, orphans_are_in_doubt_since_their_claim, 0,
 	    NROWS(orphans));
 	tcase_add_test(tc, token_may_be_bytes);
-	tcase_add_test(tc, orphans_are_unsure);
+	tcase_add_test(tc, orphans_are_in_doubt);
 }
 
 static void

@@ -228,7 +228,7 @@ START_TEST(adopted_label_raises_its_class)
 }
 END_TEST
 
-/* A producer with a count of its own must not wait for sweep after sweep. */
+/* A producer with a count of its own must not wait for scan after scan. */
 START_TEST(all_strays_are_found_at_once)
 {
 	char		label[STORE_LABEL], text[16];
@@ -316,15 +316,15 @@ START_TEST(marks_are_those_of_all_labels)
 
 	be_durable();
 	ck_ok(store_check_server(st, &e));
-	p->labels[0].early_upto = 100;
-	ck_assert(!fleet_may_go_early(&fleet, p, 7, now));
-	p->labels[1].early_upto = 50;
-	ck_assert(fleet_may_go_early(&fleet, p, 7, now));
-	ck_assert(!fleet_may_go_early(&fleet, p, 60, now));
-	ck_assert(!fleet_is_unsure(p, 1));
-	p->labels[1].unsure_upto = 9;
-	ck_assert(fleet_is_unsure(p, 9) && !fleet_is_unsure(p, 10));
-	ck_assert(!fleet_may_go_early(&fleet, p, 7, now));
+	p->labels[0].pipeline_upto = 100;
+	ck_assert(!fleet_may_pipeline(&fleet, p, 7, now));
+	p->labels[1].pipeline_upto = 50;
+	ck_assert(fleet_may_pipeline(&fleet, p, 7, now));
+	ck_assert(!fleet_may_pipeline(&fleet, p, 60, now));
+	ck_assert(!fleet_is_in_doubt(p, 1));
+	p->labels[1].in_doubt_upto = 9;
+	ck_assert(fleet_is_in_doubt(p, 9) && !fleet_is_in_doubt(p, 10));
+	ck_assert(!fleet_may_pipeline(&fleet, p, 7, now));
 }
 END_TEST
 

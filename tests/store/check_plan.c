@@ -78,7 +78,7 @@ tick_big(size_t n)
 	ck_ok(store_fetch_away(st, sequences, n, &b, &e));
 	ck_ok(store_waiting(st, sequences, n, &w, &e));
 	for (size_t i = 0; i < n; i++) {
-		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_UNKNOWN), "why");
+		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_IN_DOUBT), "why");
 		b.msgs[i].reason = "message";
 	}
 	ck_ok(store_settle(st, &b, &done, &e));
@@ -251,7 +251,7 @@ claimer_start(struct claimer *c)
 	wait_for_locks(1);
 }
 
-struct heir {
+struct predecessor {
 	int		 rc;
 	bool		 takes_over;
 	struct err	 e;
@@ -259,9 +259,9 @@ struct heir {
 };
 
 static void *
-heir_run(void *arg)
+predecessor_run(void *arg)
 {
-	struct heir		*h = arg;
+	struct predecessor	*h = arg;
 	struct lease		 p00 = { .label = "p00" };
 	const struct lease	*list = &p00;
 	uint64_t		 n = 1;
@@ -278,8 +278,8 @@ heir_run(void *arg)
  */
 START_TEST(claim_keeps_the_lease_until_it_is_done)
 {
-	struct claimer	c = { .first = 1, .last = 3 };
-	struct heir	h = { .takes_over = _i == 0 };
+	struct claimer		c = { .first = 1, .last = 3 };
+	struct predecessor	h = { .takes_over = _i == 0 };
 
 	conf->worker.lease_renew = 9000;
 	store_free(st);
@@ -299,7 +299,8 @@ START_TEST(claim_keeps_the_lease_until_it_is_done)
 	for (int64_t until = patience(); !h.takes_over && strcmp(sql_text(
 	    "SELECT lease_until < NOW(6) FROM outbox_partitions"), "1") != 0; )
 		wait_more(&until, "the lease to run out");
-	ck_assert_int_eq(pthread_create(&h.thread, NULL, heir_run, &h), 0);
+	ck_assert_int_eq(pthread_create(&h.thread, NULL, predecessor_run, &h),
+	    0);
 	wait_for_locks(2);
 	ck_sql(DEAD " 1", "SELECT lease_owner, lease_epoch "
 	    "FROM outbox_partitions");

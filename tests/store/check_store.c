@@ -61,7 +61,7 @@ call(int i)
 	return rc;
 }
 
-#define NCALLS	(21 + OUT_UNKNOWN)
+#define NCALLS	(21 + OUT_IN_DOUBT)
 
 START_TEST(closed_store_says_so)
 {

@@ -17,7 +17,7 @@ decide(struct batch *b)
 	msg_fail(&b->msgs[3], OUT_DEAD, "too big");
 	b->msgs[3].reason = "message";
 	b->msgs[4].outcome = OUT_UNSENT;
-	b->msgs[5].outcome = OUT_UNKNOWN;
+	b->msgs[5].outcome = OUT_IN_DOUBT;
 }
 
 static void
@@ -118,22 +118,22 @@ START_TEST(replays_are_counted)
 END_TEST
 
 /* Sent and not answered: since the claim, or since an earlier time. */
-START_TEST(unsure_is_kept)
+START_TEST(in_doubt_is_kept)
 {
 	struct settled	done = { 0 };
 	struct batch	b = { 0 };
 
-	sql("UPDATE outbox SET unsure_since = '2026-01-31' "
+	sql("UPDATE outbox SET in_doubt_since = '2026-01-31' "
 	    "WHERE global_sequence = 3");
 	decide(&b);
 	for (size_t i = 0; i < b.n; i++)
-		b.msgs[i].unsure = i != 4;
+		b.msgs[i].in_doubt = i != 4;
 	b.claimed_at -= 4000;
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_settled();
 	ck_assert_uint_eq(done.fenced, 0);
 	ck_sql("1 NULL\n2 1\n3 0\n5 NULL\n6 NULL", "SELECT global_sequence, "
-	    "unsure_since BETWEEN NOW(6) - INTERVAL 14 SECOND AND NOW(6) - "
+	    "in_doubt_since BETWEEN NOW(6) - INTERVAL 14 SECOND AND NOW(6) - "
 	    "INTERVAL 4 SECOND FROM outbox ORDER BY 1");
 	batch_free(&b);
 }
@@ -335,7 +335,7 @@ START_TEST(refused_row_is_set_aside)
 	/* Sent, and nothing says so: it must be looked for. */
 	ck_sql(outcome == OUT_DELIVERED ? "4" : "NULL", "SELECT "
 	    "GROUP_CONCAT(global_sequence) FROM outbox "
-	    "WHERE unsure_since IS NOT NULL");
+	    "WHERE in_doubt_since IS NOT NULL");
 	ck_sql(outcome == OUT_DEAD ? "5" : "0", "SELECT COUNT(*) "
 	    "FROM outbox_dead_letters WHERE global_sequence <> 4");
 	ck_sql(outcome == OUT_DELIVERED ? "5" : "0", "SELECT "
@@ -357,12 +357,12 @@ START_TEST(row_that_takes_nothing_keeps_its_claim)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_assert_uint_eq(done.delivered + done.retried, 5);
 	ck_assert_uint_eq(done.deferred + done.fenced, 0);
-	ck_assert_int_eq(b.msgs[3].outcome, OUT_UNKNOWN);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
 	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
 	ck_sql("3 1", "SELECT attempts, claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);
 	ck_sql(_i == 0 ? "4" : "NULL", "SELECT GROUP_CONCAT(global_sequence) "
-	    "FROM outbox WHERE unsure_since IS NOT NULL");
+	    "FROM outbox WHERE in_doubt_since IS NOT NULL");
 	ck_assert_uint_eq(times_logged("sequence 4 cannot be"), 1);
 	batch_free(&b);
 }
@@ -376,18 +376,18 @@ START_TEST(row_that_cannot_be_in_doubt_keeps_its_claim)
 
 	decide_all(&b, OUT_RETRY);
 	for (size_t i = 0; i < 6; i++)
-		b.msgs[i].unsure = true;
+		b.msgs[i].in_doubt = true;
 	put_obstacle("23000", "UPDATE", "outbox",
-	    "NEW.global_sequence = 4 AND NEW.unsure_since IS NOT NULL");
+	    "NEW.global_sequence = 4 AND NEW.in_doubt_since IS NOT NULL");
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_assert_uint_eq(done.retried, 5);
 	ck_assert_uint_eq(done.fenced, 0);
-	ck_assert_int_eq(b.msgs[3].outcome, OUT_UNKNOWN);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
 	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
 	ck_sql("1", "SELECT claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);
 	ck_sql("1,2,3,5,6", "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "
-	    "FROM outbox WHERE unsure_since IS NOT NULL AND attempts = 4");
+	    "FROM outbox WHERE in_doubt_since IS NOT NULL AND attempts = 4");
 	batch_free(&b);
 }
 END_TEST
@@ -399,7 +399,7 @@ START_TEST(refused_row_is_not_claimed)
 	if (_i == 1)		/* left by somebody */
 		sql("UPDATE outbox SET claim_token = 'gone-1', available_at = "
 		    "NOW(6) - INTERVAL 1 SECOND");
-	b.early = true;
+	b.pipelined = true;
 	put_obstacle("23000", "UPDATE", "outbox",
 	    "NEW.global_sequence = 4 AND NEW.available_at > NOW()");
 	ck_assert_uint_eq(claim(st, &b, 1, 6), 5);
@@ -407,7 +407,7 @@ START_TEST(refused_row_is_not_claimed)
 	    "FROM outbox WHERE claim_token = '%s'", b.token);
 	ck_assert(batch_is_refused(&b, 4));
 	ck_assert(!batch_is_refused(&b, 3));
-	ck_assert(!b.early);	/* not all of it is one statement */
+	ck_assert(!b.pipelined);	/* not all of it is one statement */
 	batch_free(&b);
 	ck_assert_uint_eq(claim(st, &b, 4, 4), 0);
 	ck_assert_uint_eq(times_logged("sequence 4 cannot be claimed"), 1);
@@ -620,7 +620,7 @@ add_settling(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, nobody_may_count_replays, 0, 2);
 	tcase_add_test(tc, replays_are_counted);
 	tcase_add_test(tc, acks_are_kept);
-	tcase_add_test(tc, unsure_is_kept);
+	tcase_add_test(tc, in_doubt_is_kept);
 	tcase_add_test(tc, many_of_a_kind_are_one_statement);
 	tcase_add_test(tc, lost_claims_are_left_alone);
 	tcase_add_test(tc, lost_claims_do_not_hide_the_others);

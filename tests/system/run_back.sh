@@ -66,8 +66,8 @@ stop_master "$MASTER"
 window 1
 go_back 5 15
 enqueue newer order.sent '{"a": 1}' 1 5
-sql 'UPDATE outbox_partitions SET unsure_since = NOW(6) - INTERVAL 1 HOUR,
-    unsure_upto = 1000000, unsure_epoch = 0'
+sql 'UPDATE outbox_partitions SET in_doubt_since = NOW(6) - INTERVAL 1 HOUR,
+    in_doubt_upto = 1000000, in_doubt_epoch = 0'
 CLAIM_TTL=10 TIMEOUT_MS=1000 write_conf
 start_master
 wait_for 10 is_drained

@@ -70,7 +70,7 @@ says() { [ "$(said "$1")" -ge "$2" ]; }
 asks_until() { event; says "$@"; }
 drain() { wait_for 10 is_drained && wait_for 25 has_renewed; }
 
-# The doorbell may have rung before others could read the row.
+# The listener may have rung before others could read the row.
 arrives() { is_drained || { event && is_drained; }; }
 
 # A producer commits, and its worker is woken by that: NAME says what is held.

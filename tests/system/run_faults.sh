@@ -18,7 +18,7 @@ few		1	nothing
 few ahead	1	rung
 candidates	1	many
 claim		1	many
-turn		1	nothing
+settle and claim	1	nothing
 fetch		1	many
 fetch away	1	large
 waiting		1	delayed
@@ -32,7 +32,7 @@ rollback	1	unburied
 '
 # The COMMIT of a claim, where it is not waited for.
 EARLY='
-commit early	1	rung
+pipelined commit	1	rung
 '
 MEMBER='
 heartbeat	1	nothing
@@ -72,7 +72,7 @@ unpark		1	parked
 unblock		1	parked
 blocked		1	freed
 raise		1	severed
-unsure		1	silent
+in doubt	1	silent
 '
 # Another partition count, by a worker that has just begun: what it did before
 # is above.
@@ -246,7 +246,7 @@ severed() {
 	    ORDER BY id LIMIT 1")"
 }
 
-# The doorbell's ends.
+# The listener's ends.
 DOORBELLS="SELECT id FROM information_schema.processlist
     WHERE command = 'Binlog Dump'"
 hears() { [ -n "$(sql "$DOORBELLS")" ]; }
@@ -343,13 +343,13 @@ given() {
 # What former owners sent is not known, up to rows that come within seconds.
 marked() {
 	wait_for 30 is_sql 'SELECT COUNT(*) FROM outbox_partitions
-	    WHERE unsure_epoch <> lease_epoch' 0
+	    WHERE in_doubt_epoch <> lease_epoch' 0
 	arm "$1"
 	# All leases at once: that may be a deadlock with a claim.
 	for _ in 1 2 3; do
-		! sql "UPDATE outbox_partitions SET unsure_since = NOW(6),
-		    unsure_upto = (SELECT MAX(global_sequence) + 3000
-			FROM outbox), unsure_epoch = lease_epoch - 1" || return
+		! sql "UPDATE outbox_partitions SET in_doubt_since = NOW(6),
+		    in_doubt_upto = (SELECT MAX(global_sequence) + 3000
+			FROM outbox), in_doubt_epoch = lease_epoch - 1" || return
 	done
 }
 # A new epoch for who has marked his leases.
@@ -357,9 +357,9 @@ overtaken() {
 	arm "$1"
 	for _ in 1 2 3 4; do
 		wait_for 5 is_sql 'SELECT COUNT(*) > 0 FROM outbox_partitions
-		    WHERE unsure_epoch = lease_epoch' 1
+		    WHERE in_doubt_epoch = lease_epoch' 1
 		sql 'UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1
-		    WHERE unsure_epoch = lease_epoch'
+		    WHERE in_doubt_epoch = lease_epoch'
 		wait_for 3 has_fired && return
 	done
 }
@@ -568,7 +568,7 @@ finish 'statements fail in the rest'
 begin
 lasting claim 1213
 lasting settle 1205
-lasting turn 1213
+lasting 'settle and claim' 1213
 lasting settle 1114
 lasting view 1317
 lasting heartbeat 1290
@@ -605,12 +605,12 @@ wait_for 30 is_complete
 EVERY=$STRIDE
 STRIDE=1
 begin
-for point in claim.before claim.sent send.before settle.before turn.before; do
+for point in claim.before claim.sent send.before settle.before 'settle and claim.before'; do
 	halt "$point:1:stop" nothing
 done
 let_go
 wait_for 30 is_complete
-for point in flush.before flush.after answer.after settle.sent turn.sent; do
+for point in flush.before flush.after answer.after settle.sent 'settle and claim.sent'; do
 	halt "$point:1:stop" nothing
 done
 let_go

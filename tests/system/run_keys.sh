@@ -264,8 +264,8 @@ covers master.pidfile
 run pidfile "master.pidfile=$DIR/run/other.pid" --silent
 wait_for 10 has_line "$DIR/run/other.pid" "^$MASTER$" 2> /dev/null
 ok $? 'pidfile has the id of the master'
-[ -e "$DIR/run/other.board" ] && [ ! -e "$DIR/run/outbox.board" ]
-ok $? 'and the board is beside it'
+[ -e "$DIR/run/other.scoreboard" ] && [ ! -e "$DIR/run/outbox.scoreboard" ]
+ok $? 'and the scoreboard is beside it'
 stop_master "$MASTER"
 
 covers master.user

@@ -16,7 +16,7 @@ keys() {
 fill() {
 	sql "DELETE FROM outbox; TRUNCATE events;
 	DELETE FROM outbox_dead_letters;
-	UPDATE outbox_settings SET reconcile_from = 0, partition_count = 16;
+	UPDATE outbox_settings SET reconcile_watermark = 0, partition_count = 16;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	    SELECT 'k', n, 'order.paid', 'x' FROM $(numbers $(($1 + 3)) 1)
 	    ORDER BY n;
@@ -31,7 +31,7 @@ fill() {
 	    WHERE sequence IN (1, 2, 4, 5, 6, 7, $1 + 3)"
 	checked '1 MINUTE'
 }
-horizon() { sql 'SELECT reconcile_from FROM outbox_settings'; }
+watermark() { sql 'SELECT reconcile_watermark FROM outbox_settings'; }
 janitor() { pgrep -P "$1" -f 'outbox-master: janitor'; }
 no_janitor() { ! janitor "$1" > /dev/null; }
 is_another() { local pid; pid=$(janitor "$1") && [ "$pid" != "$2" ]; }
@@ -60,7 +60,7 @@ n=$(($(server_status Com_delete) - n))
 [ "$n" -ge 30 ] && [ "$n" -lt 60 ]
 ok $? "a batch at a time ($n deletes)"
 is "$(rows)" '1502 from 1501' 'and no others'
-is "$(horizon)" 1500 'the horizon rises with them'
+is "$(watermark)" 1500 'the watermark rises with them'
 is "$(dead)" '4 attempts,5 attempts,6 attempts,7 attempts,3003 purged' \
     'the dead above it leave a mark'
 is "$(sql 'SELECT COUNT(*) FROM events')" 3003 'events are left alone'
@@ -74,7 +74,7 @@ fill 3000
 keys 'retention: {days: 21, dead_days: 30}'
 start dead
 went 0 3
-is "$(rows) $(horizon)" '2996 from 3 0' 'days: what is younger stays'
+is "$(rows) $(watermark)" '2996 from 3 0' 'days: what is younger stays'
 is "$(dead)" '1 purged,2 purged,4 attempts,5 attempts,6 attempts,7 attempts,3003 purged' \
     'and the dead go by themselves'
 fill 3000
@@ -96,7 +96,7 @@ start needed
 says 'stays: a check of the stream may need it'
 ok $? 'what a check may need is spared, which is said'
 says 'retention: deleted 0 delivered row\(s\) and 3'
-is "$(rows) $(horizon)" '2996 from 3 0' 'nothing of it goes'
+is "$(rows) $(watermark)" '2996 from 3 0' 'nothing of it goes'
 stop_master "$MASTER"
 
 #
@@ -107,7 +107,7 @@ sql "REVOKE DELETE ON outbox FROM 'outbox'@'localhost'"
 start denied
 says 'retention: .*DELETE.*denied'
 ok $? 'without the right it is said'
-is "$(horizon)" 0 'and the horizon does not rise for nothing'
+is "$(watermark)" 0 'and the watermark does not rise for nothing'
 sql "GRANT DELETE ON outbox TO 'outbox'@'localhost';
     REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
 kill -HUP "$MASTER"
@@ -176,7 +176,7 @@ ok $? 'a killed master takes it along'
 says 'retention: delivered rows are kept' 20
 ok $? 'the other one takes over'
 wait_for 30 is_sql 'SELECT MIN(global_sequence) FROM outbox' 1001
-is "$(rows) $(horizon)" '1002 from 1001 1000' 'and what is to go is gone'
+is "$(rows) $(watermark)" '1002 from 1001 1000' 'and what is to go is gone'
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
     WHERE died_at < NOW(6) - INTERVAL 30 DAY AND reason = 'attempts'" 0
 is "$(dead)" '4 attempts,5 attempts,6 attempts,7 attempts,2003 purged' \
@@ -196,7 +196,7 @@ ok $? 'it ends with the master'
 #
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 sql 'DELETE FROM outbox; TRUNCATE events; DELETE FROM outbox_dead_letters;
-    DELETE FROM outbox_streams; UPDATE outbox_settings SET reconcile_from = 0'
+    DELETE FROM outbox_streams; UPDATE outbox_settings SET reconcile_watermark = 0'
 produce --events 1000 --keys 20 --payload 50
 lose() { sql "DELETE FROM outbox WHERE global_sequence > 1000 - $1"; }
 lose 5
@@ -249,7 +249,7 @@ check_stream 'and each message stands in the stream once'
 
 # Beside a transaction that has the settings row: nobody waits for us.
 lose 5
-sql 'BEGIN; SELECT reconcile_from FROM outbox_settings FOR UPDATE;
+sql 'BEGIN; SELECT reconcile_watermark FROM outbox_settings FOR UPDATE;
     SELECT SLEEP(4)' > /dev/null &
 holder=$!
 wait_for 10 is_sql "SELECT COUNT(*) > 0 FROM information_schema.processlist
@@ -272,16 +272,16 @@ ok $? 'without the right it is said'
 wait_for 10 is_drained
 stop_master "$MASTER"
 sql "GRANT INSERT ON outbox TO 'outbox'@'localhost';
-    UPDATE outbox_settings SET reconcile_from = NULL"
+    UPDATE outbox_settings SET reconcile_watermark = NULL"
 start unknown
-says 'reconcile: outbox_settings.reconcile_from is not set'
-ok $? 'without a horizon, too'
+says 'reconcile: outbox_settings.reconcile_watermark is not set'
+ok $? 'without a watermark, too'
 stop_master "$MASTER"
 
 #
-# Both: the horizon does not pass what is missing
+# Both: the watermark does not pass what is missing
 #
-sql "UPDATE outbox_settings SET reconcile_from = 0;
+sql "UPDATE outbox_settings SET reconcile_watermark = 0;
     DELETE FROM outbox WHERE global_sequence BETWEEN 2 AND 901;
     UPDATE outbox SET published_at = published_at - INTERVAL 9 DAY"
 keys 'retention: {days: 7}' 'reconcile: {at_start: on}'
@@ -301,7 +301,7 @@ produce --events 1000 --keys 20 --payload 50
 start before
 wait_for 20 is_drained
 stop_master "$MASTER"
-sql 'UPDATE outbox_settings SET reconcile_from = 0;
+sql 'UPDATE outbox_settings SET reconcile_watermark = 0;
     UPDATE outbox SET published_at = published_at - INTERVAL 9 DAY'
 n=$(sql 'SELECT COUNT(*) FROM outbox')
 keys 'retention: {days: 7, batch: 100}' 'reconcile: {at_start: off}'

@@ -11,7 +11,7 @@
 #include "common/label_set.h"
 #include "common/lane.h"
 #include "common/message_id.h"
-#include "ipc/heirs.h"
+#include "ipc/predecessors.h"
 
 #define ID	"host:07:0123456789abcdef"
 
@@ -50,7 +50,7 @@ START_TEST(id_has_its_form)
 	ck_assert_uint_eq(strlen(nonce), IDENT_NONCE - 1);
 	ck_assert_uint_eq(strspn(nonce, "0123456789abcdef"), IDENT_NONCE - 1);
 	ck_assert(ident_is_valid(id));
-	ck_assert_uint_eq(heirs_slot(id), names[_i].slot);
+	ck_assert_uint_eq(predecessors_slot(id), names[_i].slot);
 }
 END_TEST
 

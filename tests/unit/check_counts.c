@@ -224,13 +224,14 @@ START_TEST(change_keeps_the_former_count)
 	char		text[COUNTS_TEXT];
 
 	if (changes[_i].then == NULL) {
-		ck_assert_int_eq(counts_change(&c, changes[_i].to, &e), -1);
+		ck_assert_int_eq(counts_repartition(&c, changes[_i].to, &e),
+		    -1);
 		holds(e.text, changes[_i].advice);
 		ck_assert(counts_are_same(&c, &before));
 		ck_assert(!c.changed);
 		return;
 	}
-	ck_assert_msg(counts_change(&c, changes[_i].to, &e) == 0, "%s",
+	ck_assert_msg(counts_repartition(&c, changes[_i].to, &e) == 0, "%s",
 	    e.text);
 	counts_format(&c, text);
 	ck_assert_str_eq(text, changes[_i].then);

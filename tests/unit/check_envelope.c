@@ -683,7 +683,7 @@ START_TEST(ack_is_read)
 	bus_read_ack(body, (int)len, acks[_i].stream, &a);
 	free(body);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
-	ck_assert_uint_eq(a.stream_sequence, acks[_i].sequence);
+	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
 	/* Named where any may answer. */
 	if (acks[_i].stream[0] != '\0')
 		ck_assert_uint_eq(a.stream, 0);

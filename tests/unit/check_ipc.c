@@ -1,7 +1,7 @@
 /*
  * check_ipc.c - what the processes of one master share
  *
- * heirs, board and bell.
+ * predecessors, scoreboard and wake-up.
  */
 #include "lib/check.h"
 
@@ -13,22 +13,22 @@
 
 #include <bsd/string.h>
 
-#include "ipc/bell.h"
-#include "ipc/board.h"
-#include "ipc/heirs.h"
+#include "ipc/wakeup.h"
+#include "ipc/scoreboard.h"
+#include "ipc/predecessors.h"
 
 #define ID	"host:07:0123456789abcdef"
 #define ID2	"host:200:fedcba9876543210"
 
 /*
- * heirs
+ * predecessors
  */
 
 static int
-open_heirs(void)
+open_predecessors(void)
 {
 	struct err	e = { "" };
-	int		fd = heirs_open(in_dir("heirs").text, &e);
+	int		fd = predecessors_open(in_dir("predecessors").text, &e);
 
 	ck_assert_msg(fd >= 0, "%s", e.text);
 	return fd;
@@ -36,11 +36,12 @@ open_heirs(void)
 
 /* What is read back, one after the other with a comma behind each. */
 static const char *
-heirs_of(int fd)
+predecessors_of(int fd)
 {
-	static char	text[CONF_MAX_WORKERS * HEIRS_PER_SLOT * IDENT_SIZE];
+	static char	text[CONF_MAX_WORKERS * PREDECESSORS_PER_SLOT *
+	    IDENT_SIZE];
 	size_t		n;
-	char		(*ids)[IDENT_SIZE] = heirs_read(fd, &n);
+	char		(*ids)[IDENT_SIZE] = predecessors_read(fd, &n);
 
 	text[0] = '\0';
 	for (size_t i = 0; i < n; i++) {
@@ -53,79 +54,82 @@ heirs_of(int fd)
 
 /* The first n of two ids. */
 static void
-write_heirs(int fd, unsigned slot, size_t n)
+write_predecessors(int fd, unsigned slot, size_t n)
 {
 	static const char	both[2][IDENT_SIZE] = { ID, ID2 };
 	struct err		e = { "" };
 
-	ck_assert_msg(heirs_write(fd, slot, both, n, &e) == 0, "%s", e.text);
+	ck_assert_msg(predecessors_write(fd, slot, both, n, &e) == 0, "%s",
+	    e.text);
 }
 
 static int
-open_new_heirs(void)
+open_new_predecessors(void)
 {
-	unlink(in_dir("heirs").text);
-	return open_heirs();
+	unlink(in_dir("predecessors").text);
+	return open_predecessors();
 }
 
-START_TEST(heirs_are_read_back)
+START_TEST(predecessors_are_read_back)
 {
-	int	fd = open_new_heirs();
+	int	fd = open_new_predecessors();
 
-	ck_assert_str_eq(heirs_of(fd), "");
-	write_heirs(fd, 3, 1);
-	ck_assert_str_eq(heirs_of(fd), ID ",");
-	write_heirs(fd, CONF_MAX_WORKERS - 1, 2);
-	write_heirs(fd, 0, 2);
+	ck_assert_str_eq(predecessors_of(fd), "");
+	write_predecessors(fd, 3, 1);
+	ck_assert_str_eq(predecessors_of(fd), ID ",");
+	write_predecessors(fd, CONF_MAX_WORKERS - 1, 2);
+	write_predecessors(fd, 0, 2);
 	close(fd);
-	fd = open_heirs();
-	ck_assert_str_eq(heirs_of(fd), ID "," ID2 "," ID "," ID "," ID2 ",");
-	write_heirs(fd, 0, 1);
-	ck_assert_str_eq(heirs_of(fd), ID "," ID "," ID "," ID2 ",");
-	write_heirs(fd, 3, 0);
-	write_heirs(fd, 0, 0);
-	ck_assert_str_eq(heirs_of(fd), ID "," ID2 ",");
+	fd = open_predecessors();
+	ck_assert_str_eq(predecessors_of(fd),
+	    ID "," ID2 "," ID "," ID "," ID2 ",");
+	write_predecessors(fd, 0, 1);
+	ck_assert_str_eq(predecessors_of(fd), ID "," ID "," ID "," ID2 ",");
+	write_predecessors(fd, 3, 0);
+	write_predecessors(fd, 0, 0);
+	ck_assert_str_eq(predecessors_of(fd), ID "," ID2 ",");
 	close(fd);
 }
 END_TEST
 
-START_TEST(heirs_are_cut_off)
+START_TEST(predecessors_are_cut_off)
 {
-	int	fd = open_new_heirs();
+	int	fd = open_new_predecessors();
 
-	write_heirs(fd, 0, 1);
-	write_heirs(fd, 2, 2);
-	write_heirs(fd, 5, 2);
-	heirs_cut(fd, 3);
-	ck_assert_str_eq(heirs_of(fd), ID "," ID "," ID2 ",");
-	heirs_cut(fd, 2);
-	ck_assert_str_eq(heirs_of(fd), ID ",");
-	heirs_cut(fd, CONF_MAX_WORKERS);
-	ck_assert_str_eq(heirs_of(fd), ID ",");
-	heirs_cut(fd, 0);
-	ck_assert_str_eq(heirs_of(fd), "");
+	write_predecessors(fd, 0, 1);
+	write_predecessors(fd, 2, 2);
+	write_predecessors(fd, 5, 2);
+	predecessors_cut(fd, 3);
+	ck_assert_str_eq(predecessors_of(fd), ID "," ID "," ID2 ",");
+	predecessors_cut(fd, 2);
+	ck_assert_str_eq(predecessors_of(fd), ID ",");
+	predecessors_cut(fd, CONF_MAX_WORKERS);
+	ck_assert_str_eq(predecessors_of(fd), ID ",");
+	predecessors_cut(fd, 0);
+	ck_assert_str_eq(predecessors_of(fd), "");
 	close(fd);
 }
 END_TEST
 
 /* As many and as long as can be, in every place there is. */
-START_TEST(heirs_have_room)
+START_TEST(predecessors_have_room)
 {
-	char		ids[HEIRS_PER_SLOT][IDENT_SIZE];
+	char		ids[PREDECESSORS_PER_SLOT][IDENT_SIZE];
 	struct err	e = { "" };
-	int		fd = open_new_heirs();
+	int		fd = open_new_predecessors();
 	char		(*back)[IDENT_SIZE];
 	size_t		n;
 
-	for (size_t i = 0; i < HEIRS_PER_SLOT; i++)
+	for (size_t i = 0; i < PREDECESSORS_PER_SLOT; i++)
 		ident_new(ids[i], "a-very-long-host", 999);
 	for (unsigned i = CONF_MAX_WORKERS; i-- > 0; )
-		ck_assert_int_eq(heirs_write(fd, i,
-		    (const char (*)[IDENT_SIZE])ids, HEIRS_PER_SLOT, &e), 0);
-	back = heirs_read(fd, &n);
-	ck_assert_uint_eq(n, CONF_MAX_WORKERS * HEIRS_PER_SLOT);
+		ck_assert_int_eq(predecessors_write(fd, i,
+		    (const char (*)[IDENT_SIZE])ids, PREDECESSORS_PER_SLOT, &e),
+		    0);
+	back = predecessors_read(fd, &n);
+	ck_assert_uint_eq(n, CONF_MAX_WORKERS * PREDECESSORS_PER_SLOT);
 	for (size_t i = 0; i < n; i++)
-		ck_assert_str_eq(back[i], ids[i % HEIRS_PER_SLOT]);
+		ck_assert_str_eq(back[i], ids[i % PREDECESSORS_PER_SLOT]);
 	free(back);
 	close(fd);
 }
@@ -164,9 +168,9 @@ put_record(FILE *f, char kind)
 	ck_assert_uint_ge(fwrite(record, 1, kind == 't' ? 30 : 40, f), 30);
 }
 
-START_TEST(garbage_is_no_heir)
+START_TEST(garbage_is_no_predecessor)
 {
-	FILE	*f = fopen(in_dir("heirs").text, "w");
+	FILE	*f = fopen(in_dir("predecessors").text, "w");
 	int	 fd;
 
 	ck_assert_ptr_nonnull(f);
@@ -176,21 +180,22 @@ START_TEST(garbage_is_no_heir)
 		else
 			putc(*p, f);
 	fclose(f);
-	fd = open_heirs();
-	ck_assert_str_eq(heirs_of(fd), files[_i].read);
+	fd = open_predecessors();
+	ck_assert_str_eq(predecessors_of(fd), files[_i].read);
 	close(fd);
 }
 END_TEST
 
-START_TEST(heirs_file_that_cannot_be)
+START_TEST(predecessors_file_that_cannot_be)
 {
 	struct err	e = { "" };
 	int		fd;
 
-	ck_assert_int_eq(heirs_open(in_dir("no/heirs").text, &e), -1);
-	holds(e.text, in_dir("no/heirs").text);
+	ck_assert_int_eq(predecessors_open(in_dir("no/predecessors").text, &e),
+	    -1);
+	holds(e.text, in_dir("no/predecessors").text);
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	ck_assert_int_eq(heirs_write(fd, 0, NULL, 0, &e), -1);
+	ck_assert_int_eq(predecessors_write(fd, 0, NULL, 0, &e), -1);
 	holds(e.text, strerror(EBADF));
 	close(fd);
 }
@@ -210,77 +215,77 @@ static const struct {
 
 START_TEST(slot_of_an_id)
 {
-	ck_assert_uint_eq(heirs_slot(slots[_i].id), slots[_i].slot);
+	ck_assert_uint_eq(predecessors_slot(slots[_i].id), slots[_i].slot);
 }
 END_TEST
 
 /*
- * board
+ * scoreboard
  */
 
 START_TEST(board_is_read_by_others)
 {
-	const char	*path = in_dir("board").text;
-	struct err	 e = { "" };
-	struct board	*ours, *theirs;
+	const char		*path = in_dir("scoreboard").text;
+	struct err		 e = { "" };
+	struct scoreboard	*ours, *theirs;
 
-	ck_assert_ptr_null(board_open(path, &e));
+	ck_assert_ptr_null(scoreboard_open(path, &e));
 	holds(e.text, "No such file");
-	ck_assert_ptr_nonnull(ours = board_create(path, &e));
-	ck_assert_ptr_nonnull(theirs = board_open(path, &e));
-	ck_assert(!board_is_alive(theirs));
+	ck_assert_ptr_nonnull(ours = scoreboard_create(path, &e));
+	ck_assert_ptr_nonnull(theirs = scoreboard_open(path, &e));
+	ck_assert(!scoreboard_is_alive(theirs));
 	ours->master = (int32_t)getpid();
 	ours->lines[3].delivered = 7;
-	ck_assert(board_is_alive(theirs));
+	ck_assert(scoreboard_is_alive(theirs));
 	ck_assert_uint_eq(theirs->lines[3].delivered, 7);
-	board_close(theirs);
+	scoreboard_close(theirs);
 	ours->magic++;
-	ck_assert_ptr_null(board_open(path, &e));
+	ck_assert_ptr_null(scoreboard_open(path, &e));
 	holds(e.text, "not of this version");
 	ours->magic--;
-	board_close(ours);
-	ck_assert_int_eq(truncate(path, sizeof(struct board) - 1), 0);
-	ck_assert_ptr_null(board_open(path, &e));
+	scoreboard_close(ours);
+	ck_assert_int_eq(truncate(path, sizeof(struct scoreboard) - 1), 0);
+	ck_assert_ptr_null(scoreboard_open(path, &e));
 	holds(e.text, "not of this version");
 	remove(path);
 }
 END_TEST
 
 /*
- * bell
+ * wake-up
  */
 
 static bool
-can_hear(const struct bell *b, unsigned slot)
+can_hear(const struct wakeup *b, unsigned slot)
 {
-	struct pollfd	p = { bell_fd(b, slot), POLLIN, 0 };
+	struct pollfd	p = { wakeup_fd(b, slot), POLLIN, 0 };
 
 	return poll(&p, 1, 0) == 1;
 }
 
 static bool
-hears(const struct bell *b, unsigned slot)
+hears(const struct wakeup *b, unsigned slot)
 {
 	struct label_set	which;
 
-	return bell_heard(b, slot, &which);
+	return wakeup_take(b, slot, &which);
 }
 
 static void
-ring_for(const struct bell *b, unsigned slot, const char *label)
+ring_for(const struct wakeup *b, unsigned slot, const char *label)
 {
 	struct label_set	which = { { 0 } };
 
 	label_set_add(&which, label, strlen(label));
-	bell_ring(b, slot, &which);
+	wakeup_notify(b, slot, &which);
 }
 
 START_TEST(bell_is_heard_once)
 {
-	struct bell	b;
+	struct wakeup	b;
 	struct err	e;
 
-	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ck_assert_int_eq(wakeup_open(&b, &e), 0);
 	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
 	for (int i = 0; i < 3; i++)
 		ring_for(&b, 5, "p07");
@@ -290,32 +295,32 @@ START_TEST(bell_is_heard_once)
 	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
 	ring_for(&b, 5, "p07");
 	ck_assert(hears(&b, 5));
-	bell_close(&b);
+	wakeup_close(&b);
 }
 END_TEST
 
 /* All that was named since it was heard, to whom it was named, and once. */
 START_TEST(bell_tells_what_it_rang_for)
 {
-	struct bell		b;
+	struct wakeup		b;
 	struct err		e;
 	struct label_set	which;
 
-	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ck_assert_int_eq(wakeup_open(&b, &e), 0);
 	ring_for(&b, 5, "p07");
 	ring_for(&b, 5, "p33");
 	ring_for(&b, 6, "p08");
-	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(wakeup_take(&b, 5, &which));
 	ck_assert(label_set_has(&which, "p07", 3));
 	ck_assert(label_set_has(&which, "p33", 3));
 	ck_assert(!label_set_has(&which, "p08", 3));
 	ring_for(&b, 5, "p33");
-	ck_assert(bell_heard(&b, 5, &which));
+	ck_assert(wakeup_take(&b, 5, &which));
 	ck_assert(!label_set_has(&which, "p07", 3));
 	ck_assert(label_set_has(&which, "p33", 3));
-	ck_assert(!bell_heard(&b, 5, &which));
+	ck_assert(!wakeup_take(&b, 5, &which));
 	ck_assert(!label_set_has(&which, "p33", 3));
-	bell_close(&b);
+	wakeup_close(&b);
 }
 END_TEST
 
@@ -324,28 +329,28 @@ START_TEST(bell_is_inherited)
 {
 	unsigned		last = CONF_MAX_WORKERS - 1;
 	struct label_set	which;
-	struct bell		b;
+	struct wakeup		b;
 	struct err		e;
 	int			status;
 	pid_t			pid;
 
-	ck_assert_int_eq(bell_open(&b, &e), 0);
+	ck_assert_int_eq(wakeup_open(&b, &e), 0);
 	if ((pid = fork()) == 0) {
 		ring_for(&b, last, "p07");
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(bell_heard(&b, last, &which));
+	ck_assert(wakeup_take(&b, last, &which));
 	ck_assert(label_set_has(&which, "p07", 3));
-	ck_assert(fcntl(bell_fd(&b, last), F_GETFD) & FD_CLOEXEC);
-	bell_close(&b);
+	ck_assert(fcntl(wakeup_fd(&b, last), F_GETFD) & FD_CLOEXEC);
+	wakeup_close(&b);
 }
 END_TEST
 
 START_TEST(bell_leaves_nothing_open)
 {
 	struct rlimit	all, few;
-	struct bell	b;
+	struct wakeup	b;
 	struct err	e;
 	int		before = open("/dev/null", O_RDONLY), after;
 
@@ -353,7 +358,7 @@ START_TEST(bell_leaves_nothing_open)
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
 	few = (struct rlimit){ 64, all.rlim_max };
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	ck_assert_int_eq(bell_open(&b, &e), -1);
+	ck_assert_int_eq(wakeup_open(&b, &e), -1);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
 	ck_assert_str_ne(e.text, "");
 	after = open("/dev/null", O_RDONLY);
@@ -368,18 +373,18 @@ main(void)
 	Suite	*s = suite_create("ipc");
 	TCase	*tc;
 
-	tc = add_case(s, "heirs");
-	tcase_add_test(tc, heirs_are_read_back);
-	tcase_add_test(tc, heirs_are_cut_off);
-	tcase_add_test(tc, heirs_have_room);
-	tcase_add_loop_test(tc, garbage_is_no_heir, 0, NROWS(files));
-	tcase_add_test(tc, heirs_file_that_cannot_be);
+	tc = add_case(s, "predecessors");
+	tcase_add_test(tc, predecessors_are_read_back);
+	tcase_add_test(tc, predecessors_are_cut_off);
+	tcase_add_test(tc, predecessors_have_room);
+	tcase_add_loop_test(tc, garbage_is_no_predecessor, 0, NROWS(files));
+	tcase_add_test(tc, predecessors_file_that_cannot_be);
 	tcase_add_loop_test(tc, slot_of_an_id, 0, NROWS(slots));
 
-	tc = add_case(s, "board");
+	tc = add_case(s, "scoreboard");
 	tcase_add_test(tc, board_is_read_by_others);
 
-	tc = add_case(s, "bell");
+	tc = add_case(s, "wakeup");
 	tcase_add_test(tc, bell_is_heard_once);
 	tcase_add_test(tc, bell_tells_what_it_rang_for);
 	tcase_add_test(tc, bell_is_inherited);

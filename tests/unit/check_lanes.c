@@ -999,7 +999,7 @@ END_TEST
 #define ID		"host:03:0123456789abcdef"
 #define NEVER		INT64_MAX
 
-static struct board_line	line;
+static struct scoreboard_line	line;
 static struct slot		slot;
 static int			reports = -1;
 
@@ -1080,7 +1080,7 @@ slot_setup(void)
 {
 	log_to_file(LOG_LVL_INFO, false);
 	memset(&line, 0, sizeof(line));
-	line.state = BOARD_STARTING;
+	line.state = SCOREBOARD_STARTING;
 	slot_init(&slot, 3, "worker", &line);
 }
 
@@ -1166,7 +1166,7 @@ START_TEST(killed_at_its_deadline)
 	holds(logged(), "worker 3: pid ");
 	holds(logged(), "did not stop in time: killed");
 	slot_exited(&slot, status, 5001);
-	ck_assert_uint_eq(slot.nheirs, 1);
+	ck_assert_uint_eq(slot.npredecessors, 1);
 }
 END_TEST
 
@@ -1201,7 +1201,7 @@ START_TEST(sooner_of_two_deadlines_counts)
 }
 END_TEST
 
-/* A child without a line on the board has nowhere to show its life. */
+/* A child without a line on the scoreboard has nowhere to show its life. */
 START_TEST(child_without_a_line_does_not_hang)
 {
 	slot_init(&slot, 0, "printer", NULL);
@@ -1234,8 +1234,8 @@ END_TEST
 
 /* A life without a process: nothing here sends a signal. */
 static void
-live(int64_t born, int64_t died, enum board_state state, enum slot_ask asked,
-    int status)
+live(int64_t born, int64_t died, enum scoreboard_state state,
+    enum slot_ask asked, int status)
 {
 	slot_started(&slot, 1 << 30, 2, born);
 	strlcpy(slot.id, ID, sizeof(slot.id));
@@ -1281,7 +1281,7 @@ START_TEST(fork_that_fails_is_a_death)
 		now = slot.start_at;
 		expected = expected * 2 > 60000 ? 60000 : expected * 2;
 	}
-	ck_assert_uint_eq(slot.nheirs, 0);
+	ck_assert_uint_eq(slot.npredecessors, 0);
 }
 END_TEST
 
@@ -1290,7 +1290,7 @@ START_TEST(crashes_slow_it_down)
 	int64_t	now = 1000, expected = 100;
 
 	for (int i = 0; i < 12; i++) {
-		live(now, now + 50, BOARD_STARTING, ASK_NONE, SIGSEGV);
+		live(now, now + 50, SCOREBOARD_STARTING, ASK_NONE, SIGSEGV);
 		near(slot.start_at - now - 50, expected);
 		ck_assert(!slot_is_due(&slot, slot.start_at - 1));
 		now = slot.start_at;
@@ -1302,17 +1302,17 @@ END_TEST
 
 static const struct {
 	int64_t			lived_ms;
-	enum board_state	state;
+	enum scoreboard_state	state;
 	bool			trusted;
 } lives[] = {
-	{ 1000, BOARD_RUNNING, true },
-	{ 999, BOARD_RUNNING, false },
-	{ 1000, BOARD_NO_DATABASE, true },	/* waits, does not crash */
-	{ 1000, BOARD_NO_BROKER, true },
-	{ 1000, BOARD_PAUSED, true },
-	{ 3600000, BOARD_STARTING, false },
-	{ 3600000, BOARD_FREE, false },
-	{ 0, BOARD_RUNNING, false },
+	{ 1000, SCOREBOARD_RUNNING, true },
+	{ 999, SCOREBOARD_RUNNING, false },
+	{ 1000, SCOREBOARD_NO_DATABASE, true },	/* waits, does not crash */
+	{ 1000, SCOREBOARD_NO_BROKER, true },
+	{ 1000, SCOREBOARD_PAUSED, true },
+	{ 3600000, SCOREBOARD_STARTING, false },
+	{ 3600000, SCOREBOARD_FREE, false },
+	{ 0, SCOREBOARD_RUNNING, false },
 };
 
 START_TEST(steady_life_is_trusted_again)
@@ -1320,7 +1320,7 @@ START_TEST(steady_life_is_trusted_again)
 	int64_t	now = 1000;
 
 	for (int i = 0; i < 4; i++)
-		live(now, now, BOARD_STARTING, ASK_NONE, SIGSEGV);
+		live(now, now, SCOREBOARD_STARTING, ASK_NONE, SIGSEGV);
 	live(now, now + lives[_i].lived_ms, lives[_i].state, ASK_NONE,
 	    SIGSEGV);
 	near(slot.start_at - now - lives[_i].lived_ms,
@@ -1335,23 +1335,23 @@ static const int	statuses[] = {
 START_TEST(going_as_asked_costs_nothing)
 {
 	for (int i = 0; i < 5; i++)
-		live(1000, 1000, BOARD_STARTING, ASK_NONE, SIGSEGV);
-	live(1000, 2000, BOARD_STARTING, ASK_HANDOVER, statuses[_i]);
+		live(1000, 1000, SCOREBOARD_STARTING, ASK_NONE, SIGSEGV);
+	live(1000, 2000, SCOREBOARD_STARTING, ASK_HANDOVER, statuses[_i]);
 	ck_assert_int_eq(slot.start_at, 2000);
 	ck_assert(slot_is_due(&slot, 2000));
-	live(2000, 2000, BOARD_STARTING, ASK_NONE, SIGSEGV);
+	live(2000, 2000, SCOREBOARD_STARTING, ASK_NONE, SIGSEGV);
 	near(slot.start_at - 2000, 100);
 }
 END_TEST
 
 START_TEST(death_leaves_an_empty_slot)
 {
-	live(1000, 5000, BOARD_RUNNING, ASK_LEAVE, EXIT(0));
+	live(1000, 5000, SCOREBOARD_RUNNING, ASK_LEAVE, EXIT(0));
 	ck_assert_int_eq(slot.pid, 0);
 	ck_assert_str_eq(slot.id, "");
 	ck_assert(slot.asked == ASK_NONE);
 	ck_assert_int_eq(slot.kill_at, NEVER);
-	ck_assert_uint_eq(line.state, BOARD_FREE);
+	ck_assert_uint_eq(line.state, SCOREBOARD_FREE);
 	/* Nothing of it is left for the next one. */
 	slot_started(&slot, 1 << 30, 2, 6000);
 	ck_assert_int_eq(slot_deadline(&slot, 0), NEVER);
@@ -1361,7 +1361,7 @@ END_TEST
 static const struct {
 	enum slot_ask	 asked;
 	int		 status;
-	bool		 has_heir;
+	bool		 has_predecessor;
 	const char	*obituary;
 } deaths[] = {
 	{ ASK_NONE, SIGKILL, true, "was killed by signal 9 (Killed) after "
@@ -1379,13 +1379,14 @@ static const struct {
 	{ ASK_LEAVE, SIGKILL, true, "was killed by signal 9" },
 };
 
-START_TEST(death_has_its_heir_and_obituary)
+START_TEST(death_has_its_predecessor_and_obituary)
 {
-	live(1000, 5000, BOARD_RUNNING, deaths[_i].asked, deaths[_i].status);
-	ck_assert_uint_eq(slot.nheirs, deaths[_i].has_heir);
-	if (deaths[_i].has_heir) {
-		ck_assert_str_eq(slot.heirs[0].id, ID);
-		ck_assert_int_eq(slot.heirs[0].died_at, 5000);
+	live(1000, 5000, SCOREBOARD_RUNNING, deaths[_i].asked,
+	    deaths[_i].status);
+	ck_assert_uint_eq(slot.npredecessors, deaths[_i].has_predecessor);
+	if (deaths[_i].has_predecessor) {
+		ck_assert_str_eq(slot.predecessors[0].id, ID);
+		ck_assert_int_eq(slot.predecessors[0].died_at, 5000);
 	}
 	ck_assert_int_eq(nlogged(), 1);
 	holds(logged(), "worker 3: pid 1073741824 ");
@@ -1394,62 +1395,62 @@ START_TEST(death_has_its_heir_and_obituary)
 END_TEST
 
 /* It had taken their places before it could leave. */
-START_TEST(who_leaves_takes_the_heirs_along)
+START_TEST(who_leaves_takes_the_predecessors_along)
 {
 	slot_inherit(&slot, "older", 500);
 	slot_inherit(&slot, "old", 1000);
-	live(2000, 3000, BOARD_RUNNING, ASK_NONE, SIGKILL);
-	ck_assert_uint_eq(slot.nheirs, 3);
-	ck_assert_str_eq(slot.heirs[0].id, "older");
-	ck_assert_str_eq(slot.heirs[2].id, ID);
-	live(4000, 5000, BOARD_RUNNING, ASK_LEAVE, EXIT(0));
-	ck_assert_uint_eq(slot.nheirs, 0);
+	live(2000, 3000, SCOREBOARD_RUNNING, ASK_NONE, SIGKILL);
+	ck_assert_uint_eq(slot.npredecessors, 3);
+	ck_assert_str_eq(slot.predecessors[0].id, "older");
+	ck_assert_str_eq(slot.predecessors[2].id, ID);
+	live(4000, 5000, SCOREBOARD_RUNNING, ASK_LEAVE, EXIT(0));
+	ck_assert_uint_eq(slot.npredecessors, 0);
 }
 END_TEST
 
-START_TEST(child_without_an_id_has_no_heir)
+START_TEST(child_without_an_id_has_no_predecessor)
 {
 	slot_started(&slot, 1 << 30, 1, 1000);
 	slot_exited(&slot, SIGKILL, 1001);
-	ck_assert_uint_eq(slot.nheirs, 0);
+	ck_assert_uint_eq(slot.npredecessors, 0);
 }
 END_TEST
 
-START_TEST(heirs_are_pruned)
+START_TEST(predecessors_are_pruned)
 {
 	slot_inherit(&slot, "old", 1000);
 	slot_inherit(&slot, "older", 500);
 	slot_inherit(&slot, "young", 2000);
 	/* Nobody has taken the place yet. */
-	slot_prune_heirs(&slot, 30000, 100000);
-	ck_assert_uint_eq(slot.nheirs, 3);
+	slot_prune_predecessors(&slot, 30000, 100000);
+	ck_assert_uint_eq(slot.npredecessors, 3);
 	slot_started(&slot, 1 << 30, 1, 3000);
-	line.state = BOARD_STARTING;
-	slot_prune_heirs(&slot, 30000, 100000);
-	ck_assert_uint_eq(slot.nheirs, 3);
-	line.state = BOARD_RUNNING;
-	slot_prune_heirs(&slot, 30000, 30499);
-	ck_assert_uint_eq(slot.nheirs, 3);
-	slot_prune_heirs(&slot, 30000, 31000);
-	ck_assert_uint_eq(slot.nheirs, 1);
-	ck_assert_str_eq(slot.heirs[0].id, "young");
-	slot_prune_heirs(&slot, 30000, 32000);
-	ck_assert_uint_eq(slot.nheirs, 0);
+	line.state = SCOREBOARD_STARTING;
+	slot_prune_predecessors(&slot, 30000, 100000);
+	ck_assert_uint_eq(slot.npredecessors, 3);
+	line.state = SCOREBOARD_RUNNING;
+	slot_prune_predecessors(&slot, 30000, 30499);
+	ck_assert_uint_eq(slot.npredecessors, 3);
+	slot_prune_predecessors(&slot, 30000, 31000);
+	ck_assert_uint_eq(slot.npredecessors, 1);
+	ck_assert_str_eq(slot.predecessors[0].id, "young");
+	slot_prune_predecessors(&slot, 30000, 32000);
+	ck_assert_uint_eq(slot.npredecessors, 0);
 }
 END_TEST
 
-START_TEST(oldest_heir_makes_room)
+START_TEST(oldest_predecessor_makes_room)
 {
 	char	id[IDENT_SIZE];
 
-	for (int i = 0; i < SLOT_HEIRS + 2; i++) {
-		snprintf(id, sizeof(id), "heir %d", i);
+	for (int i = 0; i < SLOT_PREDECESSORS + 2; i++) {
+		snprintf(id, sizeof(id), "predecessor %d", i);
 		slot_inherit(&slot, id, i);
 	}
-	ck_assert_uint_eq(slot.nheirs, SLOT_HEIRS);
-	ck_assert_str_eq(slot.heirs[0].id, "heir 2");
-	ck_assert_int_eq(slot.heirs[0].died_at, 2);
-	ck_assert_str_eq(slot.heirs[SLOT_HEIRS - 1].id, id);
+	ck_assert_uint_eq(slot.npredecessors, SLOT_PREDECESSORS);
+	ck_assert_str_eq(slot.predecessors[0].id, "predecessor 2");
+	ck_assert_int_eq(slot.predecessors[0].died_at, 2);
+	ck_assert_str_eq(slot.predecessors[SLOT_PREDECESSORS - 1].id, id);
 }
 END_TEST
 
@@ -1523,12 +1524,12 @@ add_slot_tests(Suite *s)
 	tcase_add_loop_test(tc, going_as_asked_costs_nothing, 0,
 	    NROWS(statuses));
 	tcase_add_test(tc, death_leaves_an_empty_slot);
-	tcase_add_loop_test(tc, death_has_its_heir_and_obituary, 0,
+	tcase_add_loop_test(tc, death_has_its_predecessor_and_obituary, 0,
 	    NROWS(deaths));
-	tcase_add_test(tc, who_leaves_takes_the_heirs_along);
-	tcase_add_test(tc, child_without_an_id_has_no_heir);
-	tcase_add_test(tc, heirs_are_pruned);
-	tcase_add_test(tc, oldest_heir_makes_room);
+	tcase_add_test(tc, who_leaves_takes_the_predecessors_along);
+	tcase_add_test(tc, child_without_an_id_has_no_predecessor);
+	tcase_add_test(tc, predecessors_are_pruned);
+	tcase_add_test(tc, oldest_predecessor_makes_room);
 	suite_add_tcase(s, tc);
 }
 

@@ -226,11 +226,11 @@ stream_of(size_t i)
 
 /* The first acknowledgement of a message gives it its place. */
 static uint64_t
-give_place(size_t i)
+give_ack(size_t i)
 {
-	if (fake.place[i] == 0)
-		fake.place[i] = FIRST_ACK + fake.nplaces++;
-	return fake.place[i];
+	if (fake.ack[i] == 0)
+		fake.ack[i] = FIRST_ACK + fake.nacks++;
+	return fake.ack[i];
 }
 
 static bool
@@ -242,23 +242,23 @@ fake_answer(void *arg, struct pub_answer *a)
 	(void)arg;
 	*a = (struct pub_answer){ .verdict = VERDICT_STORED };
 	if (fake.nstrange > 0 && now_ms >= fake.strange_at) {
-		a->slot = fake.strange[--fake.nstrange];
-		if (a->slot < batch.n && fake.sent_at[a->slot] != 0)
-			fake.stored[a->slot] = true;
-		a->stream_sequence = a->slot < MANY ?
-		    give_place(a->slot) : FIRST_ACK;
-		a->stream = stream_of(a->slot);
+		a->index = fake.strange[--fake.nstrange];
+		if (a->index < batch.n && fake.sent_at[a->index] != 0)
+			fake.stored[a->index] = true;
+		a->ack_sequence = a->index < MANY ?
+		    give_ack(a->index) : FIRST_ACK;
+		a->stream = stream_of(a->index);
 		return true;
 	}
 	if (i == batch.n || now_ms < fake.sent_at[i] + fake.delay[i])
 		return false;
-	a->slot = (uint32_t)i;
+	a->index = (uint32_t)i;
 	fake.answered[i] = true;
 	/* It is there from now on, but this answer is an older one. */
 	answered = act(i);
 	switch (answered) {
 	case 'N':
-		a->slot = PUB_SOME_SLOT;
+		a->index = PUB_SOME_INDEX;
 		/* FALLTHROUGH */
 	case 'P':
 		a->verdict = VERDICT_ABSENT;
@@ -279,7 +279,7 @@ fake_answer(void *arg, struct pub_answer *a)
 	}
 	fake.stored[i] = strchr("AD", answered) != NULL;
 	if (fake.stored[i]) {
-		a->stream_sequence = give_place(i);
+		a->ack_sequence = give_ack(i);
 		a->stream = stream_of(i);
 		return true;
 	}
@@ -362,7 +362,7 @@ relay_teardown(void)
 {
 	free_errors();
 	envelope_free(&relay.envelope);
-	kinds_free(&relay.kinds);
+	type_breaker_free(&relay.breaker);
 	conf_free(conf);
 }
 
@@ -387,13 +387,13 @@ script(const char *keys, const char *acts)
 void
 next_script(const char *keys, const char *acts)
 {
-	size_t	nplaces = fake.nplaces;		/* the stream is the same */
+	size_t	nacks = fake.nacks;		/* the stream is the same */
 
 	free_errors();
 	memset(&fake, 0, sizeof(fake));
 	fake.open = true;
 	fake.kept_at = now_ms;
-	fake.nplaces = nplaces;
+	fake.nacks = nacks;
 	script(keys, acts);
 }
 
@@ -414,7 +414,7 @@ has_failed(const struct msg *m)
 static bool
 is_overtaken(size_t i)
 {
-	if (kinds_is_blamed(&relay.kinds, msgs[i].type))
+	if (type_breaker_is_blamed(&relay.breaker, msgs[i].type))
 		return true;
 	/* With several streams also those that only seem to be. */
 	if (fake.streams != NULL && msgs[i].outcome == OUT_DEFER)
@@ -458,17 +458,17 @@ check_outcomes(void)
 		failed += has_failed(m);
 		deferred += m->outcome == OUT_DEFER;
 		ck_assert_uint_eq(m->ack_sequence,
-		    m->outcome == OUT_DELIVERED ? fake.place[i] : 0);
+		    m->outcome == OUT_DELIVERED ? fake.ack[i] : 0);
 		if (m->outcome == OUT_DELIVERED)
 			ck_assert_msg(stored, "%zu has no ack", i);
 		else if (m->outcome != OUT_DEAD)
 			ck_assert_msg(!stored, "%zu was acked", i);
 		/* Sent, and nobody knows. */
-		ck_assert(m->unsure <= (fake.sent_at[i] != 0));
+		ck_assert(m->in_doubt <= (fake.sent_at[i] != 0));
 		if (fake.sent_at[i] != 0 && !fake.answered[i] &&
 		    m->outcome != OUT_DELIVERED)
-			ck_assert(m->unsure);
-		if (fake.streams != NULL && m->unsure &&
+			ck_assert(m->in_doubt);
+		if (fake.streams != NULL && m->in_doubt &&
 		    (m->outcome == OUT_RETRY || m->outcome == OUT_DEAD))
 			check_silence(i);
 		if (has_failed(m))
@@ -476,7 +476,7 @@ check_outcomes(void)
 		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
 			ck_assert_int_gt(m->delay_ms, 0);
 		ck_assert((m->outcome == OUT_DEAD) == (m->reason != NULL));
-		if (m->outcome == OUT_UNKNOWN)
+		if (m->outcome == OUT_IN_DOUBT)
 			ck_assert(fake.keep == KEEP_ABANDON &&
 			    fake.sent_at[i] != 0 && (!fake.answered[i] ||
 			    fake.absent[i] > 0));
@@ -488,7 +488,7 @@ check_outcomes(void)
 	/* If the route is down, no message has failed. */
 	if (!res.down || delivered > 0)
 		ck_assert_uint_eq(res.failed, failed);
-	else if (relay.kinds.n == 0)
+	else if (relay.breaker.n == 0)
 		ck_assert_uint_eq(res.failed, failed - deferred);
 	ck_assert((res.failed > 0 || res.down) <= (res.why.text[0] != '\0'));
 	ck_assert_uint_eq(handling, 0);

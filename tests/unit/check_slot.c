@@ -41,7 +41,7 @@ live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
 
 START_TEST(deaths_in_a_row_make_a_suspect)
 {
-	struct board_line	 line = { 0 };
+	struct scoreboard_line	 line = { 0 };
 	struct slot		 s;
 
 	slot_init(&s, 0, "worker", &line);

@@ -5,7 +5,7 @@
 
 #include "lib/check.h"
 
-#include "nats/place.h"
+#include "nats/stored_message.h"
 #include "nats/stream.h"
 
 static char		subject[] = "events.{event_type}";
@@ -163,58 +163,58 @@ START_TEST(state_is_read)
 	ck_assert_uint_eq(st.first, 3);
 	ck_assert_uint_eq(st.last, 12);
 	ck_assert_uint_eq(st.messages, 7);
-	ck_assert_int_eq(st.window_ms, 120000);
+	ck_assert_int_eq(st.dedup_window_ms, 120000);
 }
 END_TEST
 
 #define FOUND(hdrs)	"{\"message\":{\"seq\":5,\"hdrs\":\"" hdrs "\"}}"
 
 static const struct {
-	const char	*body;
-	int		 rc;
-	enum place_what	 what;
-	uint64_t	 row;
+	const char		*body;
+	int			 rc;
+	enum stored_what	 what;
+	uint64_t		 row;
 } places[] = {
 	/* NATS/1.0, Outbox-Key: k, Nats-Msg-Id: a-b-4711-0011aaff */
 	{ FOUND("TkFUUy8xLjANCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxM"
-	  "S0wMDExYWFmZg0KDQo="), 0, PLACE_OURS, 4711 },
+	  "S0wMDExYWFmZg0KDQo="), 0, STORED_OURS, 4711 },
 	/* Nats-Msg-Id: a-b-x-0011aaff */
 	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIteC0wMDExYWFmZg0KDQo="), 0,
-	  PLACE_OTHER, 0 },
+	  STORED_OTHER, 0 },
 	/* Nats-Msg-Id: a-bc-4711-0011aaff */
 	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWJjLTQ3MTEtMDAxMWFhZmYNCg0K"),
-	  0, PLACE_OTHER, 0 },
+	  0, STORED_OTHER, 0 },
 	/* Nats-Msg-Id: a-b-4711 */
 	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItNDcxMQ0KDQo="), 0,
-	  PLACE_OTHER, 0 },
-	{ FOUND("TkFUUy8xLjANCkE6IGINCg0K"), 0, PLACE_OTHER, 0 },
-	{ FOUND("****"), 0, PLACE_OTHER, 0 },
-	{ FOUND(""), 0, PLACE_OTHER, 0 },
-	{ "{\"message\":{\"seq\":5,\"data\":\"eA==\"}}", 0, PLACE_OTHER, 0 },
+	  STORED_OTHER, 0 },
+	{ FOUND("TkFUUy8xLjANCkE6IGINCg0K"), 0, STORED_OTHER, 0 },
+	{ FOUND("****"), 0, STORED_OTHER, 0 },
+	{ FOUND(""), 0, STORED_OTHER, 0 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==\"}}", 0, STORED_OTHER, 0 },
 	/* What the message holds is passed over, whatever it is. */
 	{ "{\"message\":{\"seq\":5,\"data\":\"\1\377\",\"hdrs\":\"TkFUUy8xLjANCk9"
 	  "1dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0KDQo="
-	  "\"}}", 0, PLACE_OURS, 4711 },
+	  "\"}}", 0, STORED_OURS, 4711 },
 	{ "{\"message\":{\"subject\":\"\\\"data\\\":\\\"\",\"hdrs\":\"TkFUUy8xLjA"
 	  "NCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZg0K"
-	  "DQo=\",\"data\":\"\"}}", 0, PLACE_OURS, 4711 },
-	{ "{\"message\":{\"seq\":5,\"data\":\"eA==", -1, PLACE_UNKNOWN, 0 },
-	{ "{\"error\":{\"code\":404,\"err_code\":10037}}", 0, PLACE_EMPTY, 0 },
+	  "DQo=\",\"data\":\"\"}}", 0, STORED_OURS, 4711 },
+	{ "{\"message\":{\"seq\":5,\"data\":\"eA==", -1, STORED_UNKNOWN, 0 },
+	{ "{\"error\":{\"code\":404,\"err_code\":10037}}", 0, STORED_EMPTY, 0 },
 	{ "{\"error\":{\"code\":503,\"err_code\":10008}}", -1,
-	  PLACE_UNKNOWN, 0 },
-	{ "{}", -1, PLACE_UNKNOWN, 0 },
-	{ "no JSON", -1, PLACE_UNKNOWN, 0 },
+	  STORED_UNKNOWN, 0 },
+	{ "{}", -1, STORED_UNKNOWN, 0 },
+	{ "no JSON", -1, STORED_UNKNOWN, 0 },
 };
 
 START_TEST(place_is_read)
 {
-	struct place	p = { .sequence = 5 };
-	struct err	e;
+	struct stored_message	p = { .sequence = 5 };
+	struct err		e;
 
-	ck_assert_int_eq(place_read(&p, "a-b", places[_i].body,
+	ck_assert_int_eq(stored_message_read(&p, "a-b", places[_i].body,
 	    strlen(places[_i].body), &e), places[_i].rc);
 	ck_assert_int_eq(p.what, places[_i].what);
-	if (p.what == PLACE_OURS) {
+	if (p.what == STORED_OURS) {
 		ck_assert_uint_eq(p.id.sequence, places[_i].row);
 		ck_assert_uint_eq(p.id.replay, 0);
 		ck_assert(!p.id.hashed);
@@ -227,11 +227,12 @@ START_TEST(whole_id_is_read)
 {
 	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIt"
 	    "NDcxMS0wMDExYWFmZjAwMDAwMDAxLXIzDQoNCg==");
-	struct place		p = { .sequence = 5 };
+	struct stored_message	p = { .sequence = 5 };
 	struct err		e;
 
-	ck_assert_int_eq(place_read(&p, "a-b", body, strlen(body), &e), 0);
-	ck_assert_int_eq(p.what, PLACE_OURS);
+	ck_assert_int_eq(stored_message_read(&p, "a-b", body, strlen(body), &e),
+	    0);
+	ck_assert_int_eq(p.what, STORED_OURS);
 	ck_assert_uint_eq(p.id.sequence, 4711);
 	ck_assert_uint_eq(p.id.replay, 3);
 	ck_assert(p.id.hashed);

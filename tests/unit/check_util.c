@@ -16,10 +16,10 @@
 
 #include "util/backoff.h"
 #include "util/buf.h"
-#include "util/link.h"
-#include "util/plain.h"
+#include "util/reconnect.h"
+#include "util/printable.h"
 #include "util/secret.h"
-#include "util/trouble.h"
+#include "util/log_throttle.h"
 
 /* As strict SQL and JSON see it. */
 static bool
@@ -318,7 +318,7 @@ END_TEST
 
 /* Meets trouble every step ms; notes when each line came out. */
 static size_t
-meet_for(struct trouble *t, const char *const *texts, size_t ntexts,
+meet_for(struct log_throttle *t, const char *const *texts, size_t ntexts,
     int64_t step, int64_t until, int64_t *at, size_t max)
 {
 	size_t	n = 0;
@@ -326,7 +326,7 @@ meet_for(struct trouble *t, const char *const *texts, size_t ntexts,
 	for (int64_t now = 0; now < until; now += step) {
 		int before = nlogged();
 
-		trouble_met(t, texts[(size_t)(now / step) % ntexts], now);
+		log_throttle_warn(t, texts[(size_t)(now / step) % ntexts], now);
 		if (nlogged() == before)
 			continue;
 		ck_assert_int_eq(nlogged(), before + 1);
@@ -340,7 +340,7 @@ START_TEST(trouble_is_logged_at_a_growing_pace)
 {
 	static const char *const	text[] = { "no broker" };
 	static const int64_t		gaps[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
-	struct trouble			t = { 0 };
+	struct log_throttle		t = { 0 };
 	int64_t				at[20];
 	size_t				n;
 
@@ -358,12 +358,12 @@ END_TEST
 
 START_TEST(news_do_not_wait)
 {
-	struct trouble	t = { 0 };
+	struct log_throttle	t = { 0 };
 
 	log_to_file(LOG_LVL_INFO, false);
 	for (int64_t now = 0; now <= 40000; now += 500)
-		trouble_met(&t, "no broker", now);
-	trouble_met(&t, "no stream", 40500);
+		log_throttle_warn(&t, "no broker", now);
+	log_throttle_warn(&t, "no stream", 40500);
 	holds(logged(), "no stream");
 }
 END_TEST
@@ -371,7 +371,7 @@ END_TEST
 START_TEST(news_come_once_a_second)
 {
 	static const char *const	texts[] = { "one", "two", "three" };
-	struct trouble			t = { 0 };
+	struct log_throttle		t = { 0 };
 	int64_t				at[200];
 	size_t				n;
 
@@ -387,34 +387,34 @@ END_TEST
 START_TEST(texts_in_turn_are_no_news)
 {
 	static const char *const	texts[] = { "one", "two", "three" };
-	struct trouble			t = { 0 };
+	struct log_throttle		t = { 0 };
 	int64_t				at[200];
 
 	log_to_file(LOG_LVL_INFO, false);
 	ck_assert_uint_le(meet_for(&t, texts, 3, 3500, 600000, at, 200), 20);
 	for (size_t i = 0; i < 3; i++)
 		holds(logged(), texts[i]);
-	trouble_met(&t, "four", 601000);
+	log_throttle_warn(&t, "four", 601000);
 	holds(logged(), "four");
 }
 END_TEST
 
 START_TEST(trouble_is_over_once)
 {
-	struct trouble	t = { 0 };
+	struct log_throttle	t = { 0 };
 
 	log_to_file(LOG_LVL_INFO, false);
-	trouble_over(&t, "broker", 500);
+	log_throttle_over(&t, "broker", 500);
 	ck_assert_int_eq(nlogged(), 0);
-	trouble_met(&t, "no broker", 1000);
-	trouble_over(&t, "broker", 8000);
+	log_throttle_warn(&t, "no broker", 1000);
+	log_throttle_over(&t, "broker", 8000);
 	ck_assert_int_eq(nlogged(), 2);
 	holds(logged(), " info ");
 	holds(logged(), ": broker: works again after 7 s\n");
-	trouble_over(&t, "broker", 9000);
+	log_throttle_over(&t, "broker", 9000);
 	ck_assert_int_eq(nlogged(), 2);
 	/* It is new again, whatever the pace was. */
-	trouble_met(&t, "no broker", 9001);
+	log_throttle_warn(&t, "no broker", 9001);
 	ck_assert_int_eq(nlogged(), 3);
 }
 END_TEST
@@ -425,17 +425,17 @@ END_TEST
 
 START_TEST(link_that_fails_waits_longer)
 {
-	struct link	l;
-	int64_t		waits[3];
+	struct reconnect	l;
+	int64_t			waits[3];
 
-	link_init(&l, "broker");
-	link_opened(&l, 1000);
+	reconnect_init(&l, "broker");
+	reconnect_opened(&l, 1000);
 	for (size_t i = 0; i < NROWS(waits); i++) {
-		link_failed(&l, "gone", 2000);
+		reconnect_failed(&l, "gone", 2000);
 		waits[i] = l.try_at - 2000;
 	}
 	ck_assert_int_eq(l.opened_at, 0);
-	ck_assert_int_ge(waits[0], LINK_FLOOR_MS * 8 / 10);
+	ck_assert_int_ge(waits[0], RECONNECT_FLOOR_MS * 8 / 10);
 	ck_assert_int_gt(waits[1], waits[0]);
 	ck_assert_int_gt(waits[2], waits[1]);
 }
@@ -444,16 +444,16 @@ END_TEST
 /* A server that takes connections and hangs up is not tried at full speed. */
 START_TEST(link_is_not_trusted_when_it_opens)
 {
-	struct link	l;
+	struct reconnect	l;
 
-	link_init(&l, "database");
-	link_failed(&l, "gone", 1000);
-	link_opened(&l, 1100);
-	link_lasts(&l, 1200);
-	ck_assert(!l.proven && l.trouble.active);
+	reconnect_init(&l, "database");
+	reconnect_failed(&l, "gone", 1000);
+	reconnect_opened(&l, 1100);
+	reconnect_lasts(&l, 1200);
+	ck_assert(!l.proven && l.throttle.active);
 	ck_assert_int_gt(l.backoff.delay_ms, 0);
-	link_lasts(&l, 1100 + 5000);
-	ck_assert(l.proven && !l.trouble.active);
+	reconnect_lasts(&l, 1100 + 5000);
+	ck_assert(l.proven && !l.throttle.active);
 	ck_assert_int_eq(l.backoff.delay_ms, 0);
 	ck_assert_int_eq(l.try_at, 0);
 }
@@ -461,12 +461,12 @@ END_TEST
 
 START_TEST(link_pauses_for_so_long_at_most)
 {
-	struct link	l;
+	struct reconnect	l;
 
-	link_init(&l, "database");
-	link_opened(&l, 1000);
+	reconnect_init(&l, "database");
+	reconnect_opened(&l, 1000);
 	for (size_t i = 0; i < 10; i++) {
-		link_pause(&l, 1000, 5000);
+		reconnect_pause(&l, 1000, 5000);
 		ck_assert_int_gt(l.try_at, 5000);
 		ck_assert_int_le(l.try_at, 6000);
 	}
@@ -753,7 +753,7 @@ START_TEST(secret_of_the_environment)
 END_TEST
 
 /*
- * plain.h
+ * printable.h
  */
 
 #define TEN	"0123456789"
@@ -785,25 +785,25 @@ static const struct {
 
 START_TEST(bytes_are_shown_as_text)
 {
-	char	text[PLAIN_SIZE + 8];
+	char	text[PRINTABLE_SIZE + 8];
 
 	memset(text, '#', sizeof(text));
-	plain_text(text, plains[_i].bytes.data, plains[_i].bytes.len);
+	printable_text(text, plains[_i].bytes.data, plains[_i].bytes.len);
 	ck_assert_str_eq(text, plains[_i].text);
-	ck_assert_int_eq(text[PLAIN_SIZE], '#');
+	ck_assert_int_eq(text[PRINTABLE_SIZE], '#');
 }
 END_TEST
 
 /* 98 bytes are 0x and 196 digits; of 99 there are 97 and a mark. */
 START_TEST(many_bytes_are_cut)
 {
-	char	bytes[99], text[PLAIN_SIZE];
+	char	bytes[99], text[PRINTABLE_SIZE];
 
 	memset(bytes, 0xff, sizeof(bytes));
-	plain_text(text, bytes, 98);
+	printable_text(text, bytes, 98);
 	ck_assert_uint_eq(strlen(text), 198);
 	ck_assert_str_eq(text + 190, "ffffffff");
-	plain_text(text, bytes, 99);
+	printable_text(text, bytes, 99);
 	ck_assert_uint_eq(strlen(text), 199);
 	ck_assert_str_eq(text + 192, "ffff...");
 }
@@ -823,7 +823,8 @@ START_TEST(hex_is_read_back)
 {
 	struct buf	b = { 0 };
 
-	ck_assert(plain_parse_hex(&b, hexes[_i].text) == (hexes[_i].len >= 0));
+	ck_assert(printable_parse_hex(&b,
+	    hexes[_i].text) == (hexes[_i].len >= 0));
 	if (hexes[_i].len > 0) {
 		ck_assert_uint_eq(b.len, (size_t)hexes[_i].len);
 		ck_assert_mem_eq(b.data, hexes[_i].bytes, b.len);

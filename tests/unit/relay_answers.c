@@ -388,7 +388,7 @@ static const struct {
 	{ 25, true, "DRUD" },
 };
 
-START_TEST(killer_is_dead)
+START_TEST(poison_is_dead)
 {
 	script("abbc", "AAAA");
 	relay.suspect = (struct suspect){ msgs[1].sequence,
@@ -399,7 +399,7 @@ START_TEST(killer_is_dead)
 	expect_sent("03");
 	if (killers[_i].outcomes[1] != 'X')
 		return;
-	ck_assert_str_eq(msgs[1].reason, "killer");
+	ck_assert_str_eq(msgs[1].reason, "poison");
 	holds(msgs[1].error, "killed its worker 2");
 	/* Brought back by hand it is tried. */
 	next_script("abbc", "AAAA");
@@ -457,7 +457,7 @@ add_answers(TCase *tc)
 	tcase_add_loop_test(tc, error_is_utf8, 0, 3);
 	tcase_add_test(tc, left_out_metadata_is_counted);
 	tcase_add_loop_test(tc, suspect_goes_alone, 0, 2);
-	tcase_add_loop_test(tc, killer_is_dead, 0, NROWS(killers));
+	tcase_add_loop_test(tc, poison_is_dead, 0, NROWS(killers));
 	tcase_add_test(tc, no_suspect_is_no_message);
 	tcase_add_test(tc, handling_need_not_be_told);
 }

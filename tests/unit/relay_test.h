@@ -46,8 +46,8 @@ struct fake {
 	int64_t		 strange_at;	/* not before */
 	int64_t		 unread;	/* bytes, of earlier ones */
 	const char	*streams;	/* that take each; NULL: one does */
-	uint64_t	 place[MANY];	/* in the stream; 0: none yet */
-	size_t		 nplaces;
+	uint64_t	 ack[MANY];	/* in the stream; 0: none yet */
+	size_t		 nacks;
 
 	size_t		 keep_at;	/* the call from which on; 0: never */
 	enum keep	 keep;

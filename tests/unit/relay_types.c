@@ -58,7 +58,7 @@ START_TEST(smaller_limit_has_to_last)
 		publish();
 		expect(limits[_i].outcomes);
 		ck_assert(!res.down);
-		ck_assert_uint_eq(relay.kinds.n, 0);
+		ck_assert_uint_eq(relay.breaker.n, 0);
 		if (msgs[0].outcome == OUT_DEFER)
 			holds(msgs[0].error, "was 8000 before");
 	}
@@ -296,7 +296,7 @@ START_TEST(type_not_taken_is_tried_with_one)
 	types("xxyy");
 	publish();
 	expect("FFDD");
-	ck_assert_uint_eq(relay.kinds.n, 1);
+	ck_assert_uint_eq(relay.breaker.n, 1);
 
 	next_script("abcdaa", "AAAAAA");
 	types("xxxyyx");
@@ -320,7 +320,7 @@ START_TEST(type_not_taken_is_tried_with_one)
 	publish();
 	expect("DDDD");
 	expect_sent("0312");
-	ck_assert_uint_eq(relay.kinds.n, 0);
+	ck_assert_uint_eq(relay.breaker.n, 0);
 }
 END_TEST
 
@@ -370,7 +370,7 @@ START_TEST(lost_connection_is_not_the_type)
 	publish();
 	expect("DUU");
 	expect_sent("01");
-	ck_assert(!kinds_is_blamed(&relay.kinds, BYTES("x")));
+	ck_assert(!type_breaker_is_blamed(&relay.breaker, BYTES("x")));
 }
 END_TEST
 
@@ -403,7 +403,7 @@ START_TEST(type_refused_before_others_are_taken)
 	fake.delay[1] = 20;
 	publish();
 	expect("FD");
-	ck_assert(kinds_is_blamed(&relay.kinds, BYTES("x")));
+	ck_assert(type_breaker_is_blamed(&relay.breaker, BYTES("x")));
 	now_ms += 2000;
 	next_script("a", "X");
 	types("x");
@@ -436,7 +436,7 @@ START_TEST(own_fault_without_dead_letters_tells_nothing)
 	types("xy");
 	publish();
 	expect("RD");
-	ck_assert_uint_eq(relay.kinds.n, 0);
+	ck_assert_uint_eq(relay.breaker.n, 0);
 }
 END_TEST
 
@@ -449,7 +449,7 @@ START_TEST(many_types_do_no_harm)
 	script_many(sizeof(legal) - 1, 'X');
 	types(legal);
 	publish();
-	ck_assert_uint_eq(relay.kinds.n, KINDS_MAX);
+	ck_assert_uint_eq(relay.breaker.n, TYPE_BREAKER_MAX);
 	next_script("ab", "AA");
 	types("A&");
 	publish();

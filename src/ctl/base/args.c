@@ -81,7 +81,7 @@ static const struct option_row {
 
 /* Is the name one of these words, which have blanks between them? */
 static bool
-is_among(const char *words, const char *name)
+is_word_among(const char *words, const char *name)
 {
 	size_t		 len = strlen(name), n;
 	const char	*p = words;
@@ -103,7 +103,7 @@ takes(const struct command *c, const struct option_row *o)
 	if (c->changes && (o->at == offsetof(struct args, dry_run) ||
 	    o->at == offsetof(struct args, yes)))
 		return true;
-	return is_among(c->options, o->name);
+	return is_word_among(c->options, o->name);
 }
 
 static int
@@ -122,7 +122,7 @@ read_number(int64_t *to, const struct option_row *o, const char *text,
 
 /* "90m" in seconds; 0: not an age. */
 static int64_t
-read_age(const char *text)
+parse_age(const char *text)
 {
 	static const struct {
 		char	letter;
@@ -162,7 +162,7 @@ static int
 read_time(char **to, const struct option_row *o, const char *text,
     struct err *e)
 {
-	int64_t	age = read_age(text);
+	int64_t	age = parse_age(text);
 
 	free(*to);
 	*to = NULL;
@@ -183,7 +183,7 @@ read_time(char **to, const struct option_row *o, const char *text,
 }
 
 static int
-take(struct args *a, const struct option_row *o, const char *text,
+take_option_value(struct args *a, const struct option_row *o, const char *text,
     struct err *e)
 {
 	void	*at = (char *)a + o->at;
@@ -204,7 +204,7 @@ take(struct args *a, const struct option_row *o, const char *text,
 }
 
 static void
-set_defaults(struct args *a, const struct command *c)
+set_option_defaults(struct args *a, const struct command *c)
 {
 	memset(a, 0, sizeof(*a));
 	for (size_t i = 0; i < NOPTIONS; i++)
@@ -231,7 +231,7 @@ check_rest(const struct args *a, const struct command *c, struct err *e)
  * skipped a value, so optind finds the word only for unknown names.
  */
 static int
-refuse(int opt, const struct command *c, char **argv, struct err *e)
+refuse_option(int opt, const struct command *c, char **argv, struct err *e)
 {
 	int	known = opt >= 256 ? opt : optopt;
 
@@ -263,13 +263,13 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv,
 		longs[k] = (struct option){ options[k].name,
 		    options[k].value == FLAG ? no_argument :
 		    required_argument, NULL, (int)k + 256 };
-	set_defaults(a, c);
+	set_option_defaults(a, c);
 	optind = 0;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
 		if (opt < 256 || !takes(c, &options[opt - 256]))
-			return refuse(opt, c, argv, e);
-		if (take(a, &options[opt - 256], optarg, e) < 0)
+			return refuse_option(opt, c, argv, e);
+		if (take_option_value(a, &options[opt - 256], optarg, e) < 0)
 			return -1;
 	}
 	a->rest = argv + optind;

@@ -45,12 +45,12 @@ find_out(struct ctl *c, bool has_noted, struct err *e)
 	uint64_t	noted;
 	struct err	why = *e, other;
 
-	c->unknown = true;
+	c->in_doubt = true;
 	while (has_noted && clock_ms() < until) {
 		if ((store_is_open(c->store) ||
 		    store_open(c->store, &other) == 0) &&
 		    is_noted(c, &noted, &other) == 0) {
-			c->unknown = false;
+			c->in_doubt = false;
 			return noted > 0 ? DONE : AGAIN;
 		}
 		ctl_sleep(FIND_OUT_PAUSE_MS);

@@ -32,9 +32,9 @@ struct ctl {
 	struct store		*store;		/* NULL for offline commands */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
 	uint64_t		 audited;	/* changed rows noted in it */
-	bool			 unknown;	/* last change in doubt? */
+	bool			 in_doubt;	/* last change in doubt? */
 	char			*arguments;	/* the command line */
-	struct counts		 counts;	/* locked by mend.c */
+	struct counts		 counts;	/* locked by bulk_update.c */
 };
 
 struct command {
@@ -88,7 +88,7 @@ json_t	*span_json(int64_t ms);
  * rows.c: from results to JSON
  */
 
-/* ROWS_BYTES: a key, type or label, printed as in plain.h. */
+/* ROWS_BYTES: a key, type or label, printed as in printable.h. */
 enum rows_type { ROWS_TEXT, ROWS_BYTES, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
 
 struct rows_column {
@@ -96,7 +96,7 @@ struct rows_column {
 	enum rows_type	 type;
 };
 
-/* Bytes as a string, by the rule of plain.h. */
+/* Bytes as a string, by the rule of printable.h. */
 json_t	*bytes_json(const char *, size_t);
 
 /* An array of objects; frees the rows. */

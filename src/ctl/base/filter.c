@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mysql/db.h"
-#include "util/plain.h"
+#include "util/printable.h"
 
 static void
 put_partition(struct store *s, const char *column, const char *value)
@@ -20,7 +20,7 @@ put_partition(struct store *s, const char *column, const char *value)
 }
 
 static void
-put_time(struct store *s, const char *column, const char *op,
+put_time_filter(struct store *s, const char *column, const char *op,
     const char *moment)
 {
 	if (column == NULL || moment == NULL)
@@ -65,7 +65,7 @@ filter_put_key(struct store *s, const char *column, const char *key)
 
 	store_put(s, " ((");
 	put_is_key(s, column, key, strlen(key));
-	if (plain_parse_hex(&bytes, key)) {
+	if (printable_parse_hex(&bytes, key)) {
 		store_put(s, ") OR (");
 		put_is_key(s, column, bytes.len == 0 ? "" : bytes.data,
 		    bytes.len);
@@ -80,7 +80,7 @@ filter_put_label(struct store *s, const char *label)
 	struct buf	bytes = { 0 };
 
 	store_put_labels(s, &label, 1);
-	if (plain_parse_hex(&bytes, label)) {
+	if (printable_parse_hex(&bytes, label)) {
 		store_put_comma(s);
 		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data,
 		    bytes.len);
@@ -107,6 +107,6 @@ filter_put(struct ctl *c, const struct filter *f)
 		filter_put_key(s, f->type, c->args.type);
 		store_put(s, ")");
 	}
-	put_time(s, f->time, " >= ", c->args.since);
-	put_time(s, f->time, " < ", c->args.until);
+	put_time_filter(s, f->time, " >= ", c->args.since);
+	put_time_filter(s, f->time, " < ", c->args.until);
 }

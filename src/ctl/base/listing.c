@@ -9,14 +9,15 @@
 /* Rows found so far, and the position reached. */
 struct found {
 	json_t		*rows;
-	size_t		 limit, looked;
+	size_t		 limit, scanned;
 	uint64_t	 last;		/* continue after it */
 	bool		 ended;
 };
 
 /* Take up to --limit rows; the next list continues after the last one. */
 static void
-take(struct found *f, const struct listing *l, json_t *page, uint64_t last)
+keep_listed(struct found *f, const struct listing *l, json_t *page,
+    uint64_t last)
 {
 	size_t	i, room = f->limit - json_array_size(f->rows);
 	json_t	*row;
@@ -39,16 +40,16 @@ take(struct found *f, const struct listing *l, json_t *page, uint64_t last)
 }
 
 static int
-take_page(struct ctl *c, struct walk *w, const struct listing *l,
+take_page(struct ctl *c, struct cursor *w, const struct listing *l,
     struct found *f, size_t max, struct err *e)
 {
-	uint64_t	 sequences[WALK_PAGE];
+	uint64_t	 sequences[CURSOR_PAGE];
 	struct db_rows	*rows;
 	size_t		 n;
 
-	if (walk_next(w, sequences, max, &n, e) < 0)
+	if (cursor_next(w, sequences, max, &n, e) < 0)
 		return -1;
-	f->looked += n;
+	f->scanned += n;
 	f->ended = n < max;
 	if (n == 0)
 		return 0;
@@ -57,27 +58,27 @@ take_page(struct ctl *c, struct walk *w, const struct listing *l,
 	store_put(c->store, ")");
 	l->finish(c);
 	store_put(c->store, " ORDER BY ");
-	store_put(c->store, walk_order(w));
+	store_put(c->store, cursor_order(w));
 	if ((rows = store_query(c->store, "list", e)) == NULL)
 		return -1;
-	take(f, l, rows_json(rows, l->columns, l->ncolumns),
+	keep_listed(f, l, rows_json(rows, l->columns, l->ncolumns),
 	    sequences[n - 1]);
 	return 0;
 }
 
 /* Read until there are enough rows; pages grow, as filters may pass few. */
 static int
-collect(struct ctl *c, struct walk *w, const struct listing *l,
+collect(struct ctl *c, struct cursor *w, const struct listing *l,
     struct found *f, struct err *e)
 {
 	size_t	max = f->limit + 1;
 
-	while (!f->ended && f->looked < WALK_BUDGET &&
+	while (!f->ended && f->scanned < CURSOR_BUDGET &&
 	    json_array_size(f->rows) < f->limit) {
-		if (max > WALK_PAGE)
-			max = WALK_PAGE;
-		if (max > WALK_BUDGET - f->looked)
-			max = WALK_BUDGET - f->looked;
+		if (max > CURSOR_PAGE)
+			max = CURSOR_PAGE;
+		if (max > CURSOR_BUDGET - f->scanned)
+			max = CURSOR_BUDGET - f->scanned;
 		if (take_page(c, w, l, f, max, e) < 0)
 			return -1;
 		max *= 2;
@@ -93,19 +94,19 @@ print_found(struct ctl *c, const struct listing *l, struct found *f)
 
 	if (c->args.json) {
 		print_object(c, json_pack("{s:o, s:I, s:o}", "rows", f->rows,
-		    "looked_at", (json_int_t)f->looked, "next", next));
+		    "looked_at", (json_int_t)f->scanned, "next", next));
 		return CTL_DONE;
 	}
 	print_rows(c, l->shown, f->rows);
 	if (!f->ended)
 		fprintf(stderr, "outboxctl: looked at %zu rows; to go on: "
-		    "--after %llu\n", f->looked, (unsigned long long)f->last);
+		    "--after %llu\n", f->scanned, (unsigned long long)f->last);
 	json_decref(next);
 	return CTL_DONE;
 }
 
 int
-listing_print(struct ctl *c, struct walk *w, const struct listing *l,
+listing_print(struct ctl *c, struct cursor *w, const struct listing *l,
     struct err *e)
 {
 	struct found	f = { .rows = json_array(),
@@ -113,7 +114,7 @@ listing_print(struct ctl *c, struct walk *w, const struct listing *l,
 	int		rc;
 
 	rc = w == NULL ? -1 : collect(c, w, l, &f, e);
-	walk_free(w);
+	cursor_free(w);
 	if (rc == 0)
 		return print_found(c, l, &f);
 	json_decref(f.rows);

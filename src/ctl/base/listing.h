@@ -3,7 +3,7 @@
 #define OUTBOXCTL_LISTING_H
 
 #include "ctl/base/ctl.h"
-#include "ctl/base/walk.h"
+#include "ctl/base/cursor.h"
 
 /* How a page of rows is read and shown. */
 struct listing {
@@ -18,11 +18,11 @@ struct listing {
 
 /*
  * Print the rows of a walk that pass the filters: at most --limit rows, out of
- * at most WALK_BUDGET that are read.  If there may be more, prints where to
+ * at most CURSOR_BUDGET that are read.  If there may be more, prints where to
  * continue.  Frees the walk; NULL: it failed with this error.  Returns an exit
  * status.
  */
-int	listing_print(struct ctl *, struct walk *, const struct listing *,
+int	listing_print(struct ctl *, struct cursor *, const struct listing *,
 	    struct err *);
 
 #endif

@@ -15,7 +15,7 @@
  * not move the cursor of a terminal.
  */
 static char *
-text_of(const json_t *v)
+printed_text(const json_t *v)
 {
 	char	*text;
 
@@ -70,7 +70,7 @@ put_line(const char *const *columns, const int *widths, const json_t *row)
 {
 	for (size_t i = 0; columns[i] != NULL; i++) {
 		char *text = row == NULL ? xstrdup(columns[i]) :
-		    text_of(json_object_get(row, columns[i]));
+		    printed_text(json_object_get(row, columns[i]));
 
 		put_cell(text, widths[i], columns[i + 1] == NULL);
 		free(text);
@@ -92,7 +92,8 @@ print_rows(const struct ctl *c, const char *const *columns, json_t *rows)
 	for (size_t k = 0; columns[k] != NULL; k++) {
 		widths[k] = width_of(columns[k]);
 		json_array_foreach(rows, i, row) {
-			char *text = text_of(json_object_get(row, columns[k]));
+			char *text = printed_text(json_object_get(row,
+			    columns[k]));
 
 			if (width_of(text) > widths[k])
 				widths[k] = width_of(text);
@@ -121,7 +122,7 @@ print_object(const struct ctl *c, json_t *object)
 		if (width_of(name) > width)
 			width = width_of(name);
 	json_object_foreach(object, name, value) {
-		char *text = text_of(value);
+		char *text = printed_text(value);
 
 		put_cell(name, width, false);
 		puts(text);

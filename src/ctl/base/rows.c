@@ -4,7 +4,7 @@
 
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
-#include "util/plain.h"
+#include "util/printable.h"
 #include "util/utf8.h"
 
 /* "2026-01-31 12:00:00.123456", which is UTC, in the form of RFC 3339. */
@@ -24,7 +24,7 @@ bytes_json(const char *data, size_t len)
 	struct buf	 b = { 0 };
 	json_t		*v;
 
-	plain_put(&b, data, len);
+	printable_put(&b, data, len);
 	v = json_stringn(b.len == 0 ? "" : b.data, b.len);
 	buf_free(&b);
 	return v;

@@ -24,7 +24,7 @@ static const struct check {
 	{ doctor_server, true, false },
 	{ doctor_clock, true, false },
 	{ doctor_tables, true, false },
-	{ doctor_early, true, true },
+	{ doctor_pipelining, true, true },
 	{ doctor_settings, true, true },
 	{ doctor_phantoms, true, true },
 	{ doctor_grants, true, false },

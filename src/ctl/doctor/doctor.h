@@ -38,7 +38,7 @@ void	doctor_connect(struct doctor *);
 void	doctor_server(struct doctor *);
 void	doctor_clock(struct doctor *);
 void	doctor_tables(struct doctor *);
-void	doctor_early(struct doctor *);		/* needs the columns, too */
+void	doctor_pipelining(struct doctor *);	/* needs the columns, too */
 void	doctor_phantoms(struct doctor *);
 void	doctor_grants(struct doctor *);
 

@@ -18,7 +18,7 @@ is_local(const char *server)
 }
 
 static void
-check_tls(struct doctor *d)
+check_nats_tls(struct doctor *d)
 {
 	const struct conf	*c = d->ctl->conf;
 	bool			 always = c->nats.tls.ca[0] != '\0' ||
@@ -76,7 +76,7 @@ say_report(struct doctor *d, const struct stream_report *r)
 }
 
 static void
-check_stream(struct doctor *d)
+check_nats_stream(struct doctor *d)
 {
 	struct stream_report	r;
 	struct err		e, nobody;
@@ -95,7 +95,7 @@ check_stream(struct doctor *d)
 void
 doctor_broker(struct doctor *d)
 {
-	check_tls(d);
+	check_nats_tls(d);
 	if (connect_bus(d))
-		check_stream(d);
+		check_nats_stream(d);
 }

@@ -47,7 +47,7 @@ doctor_connect(struct doctor *d)
 }
 
 static bool
-is(const char *value, const char *wanted)
+is_value(const char *value, const char *wanted)
 {
 	return strcasecmp(value, wanted) == 0;
 }
@@ -68,7 +68,7 @@ static const struct variable {
 	{ "sync_binlog", "1", "after a crash of the machine replicas may have "
 	  "rows that the primary lacks, or lack some: SET GLOBAL sync_binlog "
 	  "= 1" },
-	{ "binlog_format", "ROW", "a doorbell sees row events only: SET "
+	{ "binlog_format", "ROW", "a binlog listener sees row events only: SET "
 	  "GLOBAL binlog_format = ROW" },
 };
 
@@ -87,7 +87,7 @@ judge_variable(struct doctor *d, const char *name, const char *value,
 {
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (strcmp(variables[i].name, name) == 0 &&
-		    !is(value, variables[i].wanted) &&
+		    !is_value(value, variables[i].wanted) &&
 		    matters(d, name, binlog))
 			doctor_say(d, DOCTOR_WARN, "server", "%s is %s: %s",
 			    name, value, variables[i].cost);
@@ -122,7 +122,7 @@ check_variables(struct doctor *d)
 		return;
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
-			binlog = is(db_text(rows, 1), "ON");
+			binlog = is_value(db_text(rows, 1), "ON");
 	db_rewind(rows);
 	while (db_next(rows)) {
 		judge_variable(d, db_text(rows, 0), db_text(rows, 1), binlog);
@@ -135,7 +135,7 @@ check_variables(struct doctor *d)
 }
 
 static void
-check_tls(struct doctor *d)
+check_mysql_tls(struct doctor *d)
 {
 	struct db_rows	*rows;
 	const char	*cipher = "";
@@ -191,7 +191,7 @@ doctor_server(struct doctor *d)
 	if (json_array_size(d->lines) == before)
 		doctor_say(d, DOCTOR_OK, "server", "what is committed is "
 		    "durable");
-	check_tls(d);
+	check_mysql_tls(d);
 	check_binlog_right(d);
 }
 
@@ -212,12 +212,12 @@ late_by_conf(const struct conf *conf)
 
 /* Without it latency is a few tenths of a millisecond higher: no warning. */
 void
-doctor_early(struct doctor *d)
+doctor_pipelining(struct doctor *d)
 {
 	const char	*why = late_by_conf(d->ctl->conf);
 
 	if (why == NULL)
-		why = store_late_reason(d->ctl->store);
+		why = store_no_pipeline_reason(d->ctl->store);
 	if (why == NULL)
 		doctor_say(d, DOCTOR_OK, "latency", "messages go while their "
 		    "claim is being committed");

@@ -67,7 +67,7 @@ may_use(const struct doctor *d, const char *path, const struct stat *st,
 }
 
 static void
-look_at_secret(struct doctor *d, const char *key, const char *path)
+check_secret(struct doctor *d, const char *key, const char *path)
 {
 	struct stat	st;
 	unsigned	mode;
@@ -106,7 +106,7 @@ doctor_secrets(struct doctor *d)
 		    keys[i].at);
 		if (path[0] == '\0')
 			continue;
-		look_at_secret(d, keys[i].name, path);
+		check_secret(d, keys[i].name, path);
 		found++;
 	}
 	if (found == 0)
@@ -136,7 +136,7 @@ doctor_run_directory(struct doctor *d)
 void
 doctor_daemon(struct doctor *d)
 {
-	json_t	*here = state_here(d->ctl);
+	json_t	*here = state_this_host(d->ctl);
 
 	if (json_is_object(here))
 		doctor_say(d, DOCTOR_OK, "daemon", "runs with pid %lld, "

@@ -50,7 +50,8 @@ full_name(const struct store *s, const char *table)
 }
 
 static void
-refuse(struct plans *p, const char *what, const char *table, const char *how)
+refuse_plan(struct plans *p, const char *what, const char *table,
+    const char *how)
 {
 	const char	*outbox = store_table_name(p->doctor->ctl->store,
 			    T_OUTBOX);
@@ -94,13 +95,14 @@ judge_line(struct plans *p, const char *what, const struct db_rows *plan)
 	if (table[0] == '\0' || table[0] == '<')
 		return;
 	if (reads_all(p, table, plan))
-		refuse(p, what, table, "reads all of");
+		refuse_plan(p, what, table, "reads all of");
 	else if (strstr(cell(plan, "Extra"), "filesort") != NULL)
-		refuse(p, what, table, "sorts what it reads of");
+		refuse_plan(p, what, table, "sorts what it reads of");
 }
 
 static void
-judge(void *arg, const char *what, struct db_rows *plan, const struct err *e)
+judge_plan(void *arg, const char *what, struct db_rows *plan,
+    const struct err *e)
 {
 	struct plans	*p = arg;
 	unsigned	 bad = p->bad;
@@ -153,7 +155,7 @@ settle_as(struct store *s, struct batch *b, enum outcome outcome)
 
 /* Each call returns nothing, or the error that it was only explained. */
 static void
-ask_all(struct store *s, const struct range *ranges, size_t nranges,
+explain_all(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *list, size_t n)
 {
 	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
@@ -177,8 +179,8 @@ ask_all(struct store *s, const struct range *ranges, size_t nranges,
 	for (b.n = 0; b.n < n; b.n++)
 		b.msgs[b.n] = (struct msg){ .sequence = list[b.n],
 		    .outcome = OUT_DELIVERED };
-	store_turn(s, &b, &(struct claim_set){ ranges, nranges, list, n },
-	    &next, &claimed, &e);
+	store_settle_and_claim(s, &b, &(struct claim_set){ ranges, nranges,
+	    list, n }, &next, &claimed, &e);
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
 		settle_as(s, &b, outcomes[i]);
 	batch_free(&b);
@@ -198,8 +200,8 @@ ask_with(struct doctor *d, struct plans *p, const uint64_t *list, size_t n,
 		    (size_t)d->ctl->conf->worker.batch_size };
 	if (nranges == 0)
 		ranges[nranges++] = (struct range){ "p00", 1, 1 };
-	store_explain(s, judge, p);
-	ask_all(s, ranges, nranges, list, n);
+	store_explain(s, judge_plan, p);
+	explain_all(s, ranges, nranges, list, n);
 	store_explain(s, NULL, NULL);
 }
 

@@ -65,7 +65,7 @@ check_former(struct doctor *d, const struct counts *k,
 }
 
 static int
-check_counts(struct doctor *d, struct err *e)
+check_declared_counts(struct doctor *d, struct err *e)
 {
 	struct ctl		*c = d->ctl;
 	struct counts		 k;
@@ -123,9 +123,9 @@ doctor_settings(struct doctor *d)
 
 	if (store_has(s, T_SETTINGS) && !has_count(d))
 		return;
-	if (check_counts(d, &e) < 0)
+	if (check_declared_counts(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	if (store_has(s, T_SETTINGS) && !store_can_change(s))
+	if (store_has(s, T_SETTINGS) && !store_can_repartition(s))
 		doctor_say(d, DOCTOR_WARN, "settings", "without the columns "
 		    "former_counts and counts_since the partition count cannot "
 		    "be changed: outboxctl schema upgrade");

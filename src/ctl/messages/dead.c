@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/base/choice.h"
+#include "ctl/base/selection.h"
 #include "mysql/db.h"
-#include "store/horizon.h"
-#include "ctl/base/mend.h"
+#include "store/watermark.h"
+#include "ctl/base/bulk_update.h"
 #include "ctl/messages/dead.h"
 
 /* Show it like messages show, if it is a dead letter. */
@@ -51,14 +51,14 @@ select_sequences(struct ctl *c)
 }
 
 static int
-check_choice(struct ctl *c, struct choice *ch)
+check_selection(struct ctl *c, struct selection *ch)
 {
 	const struct args	*a = &c->args;
 	struct err		 e;
 
 	if (a->all == (a->nrest > 0))
 		err_set(&e, "SEQUENCE... or --all: one of them");
-	else if (choice_is_filtered(a) && !a->all)
+	else if (selection_is_filtered(a) && !a->all)
 		err_set(&e, "a filter goes with --all");
 	else if ((ch->named = args_sequences(a, &e)) != NULL)
 		return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
@@ -73,7 +73,7 @@ check_choice(struct ctl *c, struct choice *ch)
  * were put back by hand are left out.
  */
 static int
-lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
+lock_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
@@ -82,20 +82,20 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ") FOR UPDATE");
-	return mend_select(c, locked, nlocked, e);
+	return bulk_update_select(c, locked, nlocked, e);
 }
 
 static void
-put_label(struct ctl *c)
+put_letter_label(struct ctl *c)
 {
 	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY);
 }
 
 static int
-bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+bump_letter_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT COALESCE(");
-	put_label(c);
+	put_letter_label(c);
 	store_put(c->store, ", '') " DEAD_ROWS "WHERE d.global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ")");
@@ -110,11 +110,12 @@ bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 
 /* The record of a halt has the sequence of the dead letter. */
 static int
-release(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+release_letter_keys(struct ctl *c, const uint64_t *list, size_t n,
+    struct err *e)
 {
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
-	return mend_release(c, list, n, NULL, e);
+	return bulk_update_release(c, list, n, NULL, e);
 }
 
 static int
@@ -128,7 +129,7 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(c->store, dated ? ", created_at" : "");
 	store_put(c->store, counts ? ", replay_no" : "");
 	store_put(c->store, ") SELECT d.global_sequence, ");
-	put_label(c);
+	put_letter_label(c);
 	store_put(c->store, ", 0, {now}");
 	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
 	store_put(c->store, counts ? ", d.replay_no " : " ");
@@ -139,7 +140,7 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 }
 
 static int
-forget(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+forget_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
 	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence IN (");
@@ -149,37 +150,38 @@ forget(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 static int
-retry_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+requeue_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (bump(c, list, n, e) < 0 || bring_back(c, list, n, e) < 0 ||
-	    release(c, list, n, e) < 0)
+	if (bump_letter_epochs(c, list, n, e) < 0 ||
+	    bring_back(c, list, n, e) < 0 ||
+	    release_letter_keys(c, list, n, e) < 0)
 		return -1;
-	return forget(c, list, n, changed, e);
+	return forget_letters(c, list, n, changed, e);
 }
 
 static int
 purge_all(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (c->args.release && (bump(c, list, n, e) < 0 ||
-	    release(c, list, n, e) < 0))
+	if (c->args.release && (bump_letter_epochs(c, list, n, e) < 0 ||
+	    release_letter_keys(c, list, n, e) < 0))
 		return -1;
-	return horizon_purge(c->store, list, n, changed, e);
+	return watermark_purge(c->store, list, n, changed, e);
 }
 
-static const struct mend_change retry = { lock, retry_locked };
-static const struct mend_change purge = { NULL, purge_all };
+static const struct bulk_change requeue_letters = { lock_letters, requeue_locked };
+static const struct bulk_change purge_letters = { NULL, purge_all };
 
 /* Count the keys that these dead letters halt. */
 static int
-count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
+count_halted(struct ctl *c, const struct selection *ch, uint64_t *halted,
     struct err *e)
 {
 	*halted = 0;
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
-	for (size_t i = 0; i < ch->n; i += MEND_CHUNK) {
+	for (size_t i = 0; i < ch->n; i += BULK_UPDATE_CHUNK) {
 		size_t	  left = ch->n - i, n;
 		uint64_t *list;
 
@@ -187,9 +189,9 @@ count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
 		    "WHERE reason = '" STORE_HALTED "' "
 		    "AND first_sequence IN (");
 		store_put_list(c->store, ch->list + i,
-		    left < MEND_CHUNK ? left : MEND_CHUNK);
+		    left < BULK_UPDATE_CHUNK ? left : BULK_UPDATE_CHUNK);
 		store_put(c->store, ")");
-		if (mend_select(c, &list, &n, e) < 0)
+		if (bulk_update_select(c, &list, &n, e) < 0)
 			return -1;
 		free(list);
 		*halted += n;
@@ -198,16 +200,16 @@ count_halted(struct ctl *c, const struct choice *ch, uint64_t *halted,
 }
 
 static int
-change(struct ctl *c, struct choice *ch, const struct mend_change *how,
-    const char *what, struct err *e)
+update_letters(struct ctl *c, struct selection *ch,
+    const struct bulk_change *how, const char *what, struct err *e)
 {
 	uint64_t	changed = ch->n;
 
 	if (!ctl_confirm(c, ch->n, what))
 		return CTL_FAILED;
 	if (!c->args.dry_run &&
-	    mend(c, ch->list, ch->n, how, &changed, e) < 0)
-		return mend_fail(c, e);
+	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0)
+		return bulk_update_fail(c, e);
 	print_done(c, changed, "%s%llu dead letter(s) %s",
 	    c->args.dry_run ? "would be: " : "",
 	    (unsigned long long)changed, what);
@@ -219,24 +221,25 @@ change(struct ctl *c, struct choice *ch, const struct mend_change *how,
 }
 
 static int
-run(struct ctl *c, const struct mend_change *how, const char *what,
+run_on_letters(struct ctl *c, const struct bulk_change *how, const char *what,
     uint64_t *halted)
 {
-	struct choice	ch = { .select = select_sequences,
-			    .finish = dead_put_filter, .by = WALK_DEAD,
-			    .missing = "no such dead letter" };
-	struct err	e;
-	int		status = check_choice(c, &ch);
+	struct selection	ch = { .select = select_sequences,
+				    .finish = dead_put_filter,
+				    .by = CURSOR_DEAD,
+				    .missing = "no such dead letter" };
+	struct err		e;
+	int			status = check_selection(c, &ch);
 
 	*halted = 0;
 	if (status == CTL_DONE) {
-		if (choice_make(c, &ch, &e) < 0 ||
+		if (selection_make(c, &ch, &e) < 0 ||
 		    count_halted(c, &ch, halted, &e) < 0)
 			status = ctl_fail(c, &e);
 		else
-			status = change(c, &ch, how, what, &e);
+			status = update_letters(c, &ch, how, what, &e);
 	}
-	choice_free(&ch);
+	selection_free(&ch);
 	return status;
 }
 
@@ -245,14 +248,15 @@ dead_retry(struct ctl *c)
 {
 	uint64_t	halted;
 
-	return run(c, &retry, "put back", &halted);
+	return run_on_letters(c, &requeue_letters, "put back", &halted);
 }
 
 int
 dead_purge(struct ctl *c)
 {
 	uint64_t	halted;
-	int		status = run(c, &purge, "purged", &halted);
+	int		status = run_on_letters(c, &purge_letters, "purged",
+			    &halted);
 
 	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)

@@ -5,7 +5,7 @@
 #include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
 #include "mysql/db.h"
-#include "store/horizon.h"
+#include "store/watermark.h"
 
 static const struct rows_column columns[] = {
 	{ "sequence", ROWS_NUMBER }, { "partition", ROWS_BYTES },
@@ -48,7 +48,7 @@ dead_list(struct ctl *c)
 
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
-	return listing_print(c, walk_new(c, WALK_DEAD, &e), &l, &e);
+	return listing_print(c, cursor_new(c, CURSOR_DEAD, &e), &l, &e);
 }
 
 int

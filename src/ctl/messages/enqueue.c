@@ -15,7 +15,7 @@
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
 #include "ctl/messages/event.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "util/xalloc.h"
 
 #define BATCH_BYTES	(16 * 1024 * 1024)
@@ -74,7 +74,7 @@ find_procedure(struct feed *f, struct err *e)
 }
 
 static void
-put_number(struct store *s, uint64_t n, const char *otherwise)
+put_number_or(struct store *s, uint64_t n, const char *otherwise)
 {
 	if (n == 0)
 		store_put(s, otherwise);
@@ -89,7 +89,7 @@ put_rest(struct store *s, const struct event *ev, const char *version)
 	store_put(s, ", ");
 	store_put_text(s, ev->type);
 	store_put(s, ", ");
-	put_number(s, ev->version, version);
+	put_number_or(s, ev->version, version);
 	store_put(s, ", ");
 	store_put_text(s, ev->correlation);
 	store_put(s, ", ");
@@ -105,7 +105,7 @@ call(struct store *s, const struct event *ev, struct err *e)
 	store_sql(s, "CALL outbox_enqueue(");
 	store_put_text(s, ev->key);
 	store_put(s, ", ");
-	put_number(s, ev->stream_sequence, "NULL");
+	put_number_or(s, ev->stream_sequence, "NULL");
 	put_rest(s, ev, "NULL");
 	store_put(s, ")");
 	return store_exec(s, "enqueue", NULL, e);
@@ -167,14 +167,14 @@ insert_row(struct feed *f, const struct event *ev, struct err *e)
 }
 
 static void
-tell(const struct line *l, const struct err *e)
+tell_refused(const struct line *l, const struct err *e)
 {
 	fprintf(stderr, "outboxctl: line %llu: %s\n",
 	    (unsigned long long)l->number, e->text);
 }
 
 static int
-write_line(struct feed *f, size_t i, struct err *e)
+write_result_line(struct feed *f, size_t i, struct err *e)
 {
 	struct line	*l = &f->lines[i];
 	int		 rc;
@@ -190,7 +190,7 @@ write_line(struct feed *f, size_t i, struct err *e)
 		f->refused = i;
 		return -1;
 	}
-	tell(l, e);
+	tell_refused(l, e);
 	l->bad = true;
 	return 0;
 }
@@ -214,13 +214,13 @@ write_lines(struct ctl *c, void *arg, struct err *e)
 	if (store_read_counts(f->c->store, &f->counts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < f->n; i++)
-		if (!f->lines[i].bad && write_line(f, i, e) < 0)
+		if (!f->lines[i].bad && write_result_line(f, i, e) < 0)
 			return -1;
 	return audit_note(c, count_good(f), e);
 }
 
 static void
-forget(struct line *l)
+free_line(struct line *l)
 {
 	event_free(&l->event);
 	free(l->text);
@@ -229,15 +229,15 @@ forget(struct line *l)
 
 /* An event that cannot be enqueued: skip it, or stop before it. */
 static void
-refuse(struct feed *f, size_t i, const struct err *e)
+refuse_line(struct feed *f, size_t i, const struct err *e)
 {
-	tell(&f->lines[i], e);
+	tell_refused(&f->lines[i], e);
 	f->lines[i].bad = true;
 	if (f->c->args.skip_bad)
 		return;
 	f->stopped = true;
 	while (f->n > i)
-		forget(&f->lines[--f->n]);
+		free_line(&f->lines[--f->n]);
 }
 
 static int
@@ -254,7 +254,7 @@ write_batch(struct feed *f, struct err *e)
 			ctl_sleep(1 + random() % PAUSE_MS);
 			continue;
 		}
-		refuse(f, f->refused, e);
+		refuse_line(f, f->refused, e);
 		tries = 0;
 	}
 	f->good += count_good(f);
@@ -272,7 +272,7 @@ take_line(struct feed *f, char *text, size_t len)
 
 	*l = (struct line){ .text = text, .number = f->number };
 	if (event_parse(&l->event, text, len, &e) < 0)
-		refuse(f, f->n - 1, &e);
+		refuse_line(f, f->n - 1, &e);
 }
 
 /* Read lines until the batch is full.  *more is false at the end of file. */
@@ -308,7 +308,7 @@ static void
 forget_all(struct feed *f)
 {
 	while (f->n > 0)
-		forget(&f->lines[--f->n]);
+		free_line(&f->lines[--f->n]);
 }
 
 static int
@@ -339,7 +339,7 @@ tell_end(const struct feed *f)
 		fprintf(stderr, "outboxctl: lines 1 to %llu are %s",
 		    (unsigned long long)f->last,
 		    f->c->args.dry_run ? "good" : "enqueued");
-	if (f->c->unknown && f->n > 0)
+	if (f->c->in_doubt && f->n > 0)
 		fprintf(stderr, "; of lines %llu to %llu it is not known",
 		    (unsigned long long)f->lines[0].number,
 		    (unsigned long long)f->lines[f->n - 1].number);
@@ -347,7 +347,7 @@ tell_end(const struct feed *f)
 }
 
 static void
-summary(const struct feed *f)
+enqueue_summary(const struct feed *f)
 {
 	const struct args	*a = &f->c->args;
 
@@ -369,14 +369,14 @@ summary(const struct feed *f)
 }
 
 static int
-run(struct feed *f)
+enqueue_feed(struct feed *f)
 {
 	struct err	e;
 	int		status = CTL_DONE;
 
 	if (find_procedure(f, &e) < 0 || feed(f, &e) < 0) {
 		progress_end(&f->bar);
-		status = mend_fail(f->c, &e);
+		status = bulk_update_fail(f->c, &e);
 		tell_end(f);
 	} else if (f->stopped) {
 		progress_end(&f->bar);
@@ -385,7 +385,7 @@ run(struct feed *f)
 	}
 	progress_end(&f->bar);
 	if (status == CTL_DONE || f->c->args.json)
-		summary(f);
+		enqueue_summary(f);
 	return status;
 }
 
@@ -404,7 +404,7 @@ enqueue(struct ctl *c)
 		f.size = (uint64_t)st.st_size;
 	srandom((unsigned)getpid());
 	f.lines = xcalloc((size_t)c->args.batch, sizeof(*f.lines));
-	status = run(&f);
+	status = enqueue_feed(&f);
 	forget_all(&f);
 	free(f.lines);
 	if (f.in != stdin)

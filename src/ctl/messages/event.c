@@ -8,7 +8,8 @@
 #define EXACT		9007199254740992.0	/* 2^53 */
 
 static int
-take_text(const char **to, const char *name, const json_t *v, struct err *e)
+take_event_text(const char **to, const char *name, const json_t *v,
+    struct err *e)
 {
 	const char	*text = json_string_value(v);
 
@@ -138,9 +139,9 @@ take_member(struct event *ev, const char *line, const char *name,
 	bool	null = json_is_null(v);
 
 	if (strcmp(name, "key") == 0 || strcmp(name, "stream_id") == 0)
-		return take_text(&ev->key, name, v, e);
+		return take_event_text(&ev->key, name, v, e);
 	if (strcmp(name, "type") == 0)
-		return take_text(&ev->type, name, v, e);
+		return take_event_text(&ev->type, name, v, e);
 	if (strcmp(name, "payload") == 0)
 		return take_payload(ev, line, v, e);
 	if (strcmp(name, "payload_base64") == 0)
@@ -151,7 +152,7 @@ take_member(struct event *ev, const char *line, const char *name,
 	if (strcmp(name, "version") == 0)
 		return null ? 0 : take_number(&ev->version, name, v, e);
 	if (strcmp(name, "correlation_id") == 0)
-		return null ? 0 : take_text(&ev->correlation, name, v, e);
+		return null ? 0 : take_event_text(&ev->correlation, name, v, e);
 	if (strcmp(name, "stream_sequence") == 0)
 		return null ? 0 : take_number(&ev->stream_sequence, name, v,
 		    e);

@@ -7,7 +7,7 @@
 #include "mysql/db.h"
 #include "ctl/base/filter.h"
 #include "ctl/messages/keys.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 
 /* Limit for counting the parked rows of a key. */
 #define COUNT_MAX	1000
@@ -24,7 +24,7 @@ static const char *const shown[] = { "key", "reason", "head", "age_s",
 	"parked", "dead", "error", NULL };
 
 static void
-put_blocked(struct store *s, const struct args *a)
+put_blocked_filter(struct store *s, const struct args *a)
 {
 	bool	dead = store_has(s, T_DEAD);
 
@@ -91,7 +91,7 @@ keys_blocked(struct ctl *c)
 
 	if (!store_has(c->store, T_BLOCKED))
 		return ctl_no_table(c, T_BLOCKED);
-	put_blocked(c->store, &c->args);
+	put_blocked_filter(c->store, &c->args);
 	if ((rows = store_query(c->store, "keys blocked", &e)) == NULL)
 		return ctl_fail(c, &e);
 	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
@@ -109,7 +109,7 @@ keys_blocked(struct ctl *c)
 
 /* Find the records that halt a key. */
 static int
-find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
+find_halts(struct ctl *c, const char *key, uint64_t **list, size_t *n,
     struct err *e)
 {
 	store_sql(c->store, "SELECT b.first_sequence FROM {blocked} AS b "
@@ -117,14 +117,14 @@ find(struct ctl *c, const char *key, uint64_t **list, size_t *n,
 	    "WHERE b.reason = '" STORE_HALTED "' AND");
 	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
 	    key);
-	return mend_select(c, list, n, e);
+	return bulk_update_select(c, list, n, e);
 }
 
 static int
 release_halts(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (mend_release(c, list, n, changed, e) < 0)
+	if (bulk_update_release(c, list, n, changed, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT DISTINCT partition_key FROM {blocked} "
 	    "WHERE first_sequence IN (");
@@ -133,7 +133,7 @@ release_halts(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	return store_bump_selected(c->store, "bump", e);
 }
 
-static const struct mend_change release = { NULL, release_halts };
+static const struct bulk_change release = { NULL, release_halts };
 
 /* Release a key; *released counts the keys that were halted. */
 static int
@@ -144,14 +144,14 @@ release_key(struct ctl *c, const char *key, uint64_t *released,
 	size_t		 n;
 	int		 rc = 0;
 
-	if (find(c, key, &list, &n, e) < 0)
+	if (find_halts(c, key, &list, &n, e) < 0)
 		return -1;
 	if (n == 0)
 		ctl_no_such(c, "%s: this key is not halted", key);
 	else
 		++*released;
 	if (n > 0 && !c->args.dry_run)
-		rc = mend(c, list, n, &release, &changed, e);
+		rc = bulk_update(c, list, n, &release, &changed, e);
 	free(list);
 	return rc;
 }
@@ -168,7 +168,7 @@ keys_release(struct ctl *c)
 		return CTL_FAILED;
 	for (int i = 0; i < c->args.nrest; i++)
 		if (release_key(c, c->args.rest[i], &released, &e) < 0)
-			return mend_fail(c, &e);
+			return bulk_update_fail(c, &e);
 	print_done(c, released, "%s%llu key(s) released",
 	    c->args.dry_run ? "would be: " : "",
 	    (unsigned long long)released);

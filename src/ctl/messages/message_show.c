@@ -21,7 +21,7 @@ static const struct rows_column about[] = {
 	{ "error", ROWS_TEXT },
 	{ "created_at", ROWS_TIME }, { "available_at", ROWS_TIME },
 	{ "due_in_ms", ROWS_NUMBER }, { "published_at", ROWS_TIME },
-	{ "ack_sequence", ROWS_NUMBER }, { "unsure_since", ROWS_TIME },
+	{ "ack_sequence", ROWS_NUMBER }, { "in_doubt_since", ROWS_TIME },
 	{ "claimed_by", ROWS_TEXT }, { "claim_token", ROWS_TEXT },
 	{ "lease_owner", ROWS_TEXT }, { "lease_host", ROWS_TEXT },
 	{ "lease_pid", ROWS_NUMBER }, { "lease_until", ROWS_TIME },
@@ -73,7 +73,7 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "
 	    "+ 999) DIV 1000, NULL), o.published_at");
 	put_own(s, COL_ACK_SEQUENCE, "o.ack_sequence");
-	put_own(s, COL_UNSURE_SINCE, "o.unsure_since");
+	put_own(s, COL_IN_DOUBT_SINCE, "o.in_doubt_since");
 	/* A token begins with the last 16 characters of a worker's id. */
 	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
 	    "RIGHT(c.id, 16) = LEFT(o.claim_token, 16) LIMIT 1), "
@@ -93,7 +93,7 @@ put_about(struct ctl *c, uint64_t sequence)
 }
 
 static const char *
-text(const json_t *o, const char *name)
+message_text(const json_t *o, const char *name)
 {
 	const char	*value = json_string_value(json_object_get(o, name));
 
@@ -101,7 +101,7 @@ text(const json_t *o, const char *name)
 }
 
 static json_int_t
-number(const json_t *o, const char *name)
+message_number(const json_t *o, const char *name)
 {
 	return json_integer_value(json_object_get(o, name));
 }
@@ -141,7 +141,7 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 	    "{blocked} AS b LEFT JOIN {events} AS k "
 	    "ON k.sequence = b.first_sequence WHERE");
 	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
-	    text(o, "key"));
+	    message_text(o, "key"));
 	store_put(c->store, " ORDER BY b.reason <> 'halted', "
 	    "b.first_sequence LIMIT 1");
 	if (ask_one(c, of_record, 3, &record, e) < 0)
@@ -166,10 +166,10 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 
 	store_sql(c->store, "SELECT MIN(o.global_sequence) FROM "
 	    "(SELECT sequence FROM {events} WHERE");
-	filter_put_key(c->store, "stream_id", text(o, "key"));
+	filter_put_key(c->store, "stream_id", message_text(o, "key"));
 	store_putf(c->store, " AND stream_sequence < %lld "
 	    "ORDER BY stream_sequence DESC LIMIT %d) AS e ",
-	    (long long)number(o, "stream_sequence"), BEFORE);
+	    (long long)message_number(o, "stream_sequence"), BEFORE);
 	store_put(c->store, "JOIN {outbox} AS o "
 	    "ON o.global_sequence = e.sequence WHERE o.published_at IS NULL");
 	if (ask_one(c, before, 1, &earlier, e) < 0)
@@ -181,39 +181,40 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 }
 
 static bool
-is_halted(const json_t *o)
+is_message_halted(const json_t *o)
 {
-	return strcmp(text(o, "blocked"), STORE_HALTED) == 0 &&
-	    number(o, "blocked_by") != number(o, "sequence");
+	return strcmp(message_text(o, "blocked"), STORE_HALTED) == 0 &&
+	    message_number(o, "blocked_by") != message_number(o, "sequence");
 }
 
 /* The main reason why it is not being sent now. */
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
 {
-	json_int_t	behind = number(o, "behind");
+	json_int_t	behind = message_number(o, "behind");
 
-	if (strcmp(text(o, "state"), "missing") == 0)
+	if (strcmp(message_text(o, "state"), "missing") == 0)
 		return json_string("nothing: it has no row in the outbox");
-	if (strcmp(text(o, "state"), "delivering") == 0)
+	if (strcmp(message_text(o, "state"), "delivering") == 0)
 		return json_sprintf("the answer to %s",
-		    *text(o, "claimed_by") == '\0' ? "its worker, which is "
-		    "gone" : text(o, "claimed_by"));
-	if (strcmp(text(o, "state"), "dead") == 0)
+		    *message_text(o, "claimed_by") == '\0' ?
+		    "its worker, which is gone" :
+		    message_text(o, "claimed_by"));
+	if (strcmp(message_text(o, "state"), "dead") == 0)
 		return json_string("somebody: dead retry, or dead purge");
-	if (strcmp(text(o, "state"), "pending") != 0)
+	if (strcmp(message_text(o, "state"), "pending") != 0)
 		return json_null();
-	if (is_halted(o))
+	if (is_message_halted(o))
 		return json_sprintf("its key, halted by %lld",
-		    (long long)number(o, "blocked_by"));
+		    (long long)message_number(o, "blocked_by"));
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
 		return json_sprintf("%lld, an earlier message of its key",
 		    (long long)behind);
-	if (strcmp(text(o, "lease_owner"), STORE_PAUSED) == 0)
+	if (strcmp(message_text(o, "lease_owner"), STORE_PAUSED) == 0)
 		return json_string("partitions resume: its partition is "
 		    "paused");
-	if (number(o, "due_in_ms") > 0)
-		return json_string(number(o, "attempts") > 0 ?
+	if (message_number(o, "due_in_ms") > 0)
+		return json_string(message_number(o, "attempts") > 0 ?
 		    "its next attempt" : "its time");
 	if (c->conf->worker.leasing &&
 	    !json_is_true(json_object_get(o, "lease_live")))
@@ -229,13 +230,13 @@ add_message_id(struct ctl *c, json_t *o, struct err *e)
 	struct buf		text_of = { 0 };
 	bool			exists;
 
-	id.sequence = (uint64_t)number(o, "sequence");
-	id.replay = (unsigned)number(o, "replay_no");
+	id.sequence = (uint64_t)message_number(o, "sequence");
+	id.replay = (unsigned)message_number(o, "replay_no");
 	if (store_event_hash(c->store, id.sequence, &exists, &id.hash, e) < 0)
 		return -1;
 	if (exists)
 		message_id_put(&text_of, conf_id_prefix(c->conf,
-		    text(o, "message_id")), &id);
+		    message_text(o, "message_id")), &id);
 	json_object_set_new(o, "message_id", exists ?
 	    json_string(text_of.data) : json_null());
 	buf_free(&text_of);
@@ -246,8 +247,8 @@ static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
 	bool	has_key = json_is_string(json_object_get(o, "key"));
-	bool	pending = strcmp(text(o, "state"), "pending") == 0;
-	bool	dead = strcmp(text(o, "state"), "dead") == 0;
+	bool	pending = strcmp(message_text(o, "state"), "pending") == 0;
+	bool	dead = strcmp(message_text(o, "state"), "dead") == 0;
 
 	if (add_message_id(c, o, e) < 0)
 		return -1;
@@ -274,7 +275,8 @@ messages_show(struct ctl *c)
 	put_about(c, *sequence);
 	rc = ask_one(c, about, sizeof(about) / sizeof(about[0]), &o, &e);
 	/* Dead letters have no row in the outbox. */
-	if (rc == 0 && (o == NULL || strcmp(text(o, "state"), "missing") == 0))
+	if (rc == 0 && (o == NULL || strcmp(message_text(o, "state"),
+	    "missing") == 0))
 		rc = dead_add(c, *sequence, &o, &e);
 	if (rc == 0 && o != NULL) {
 		json_object_set_new(o, "sequence",

@@ -32,15 +32,15 @@ message_put_parked(struct store *s)
 
 static const struct state {
 	const char	*name;
-	enum walk_by	 walk;
+	enum cursor_by	 cursor;
 	const char	*rows;		/* condition for its rows */
 	const char	*time;		/* --since and --until */
 } states[] = {
-	{ "pending", WALK_WAITING, MESSAGE_FREE, "e.occurred_at" },
-	{ "delivering", WALK_WAITING, "o.published_at IS NULL AND "
+	{ "pending", CURSOR_WAITING, MESSAGE_FREE, "e.occurred_at" },
+	{ "delivering", CURSOR_WAITING, "o.published_at IS NULL AND "
 	  "o.claim_token IS NOT NULL AND o.available_at > NOW(6)",
 	  "e.occurred_at" },
-	{ "delivered", WALK_DELIVERED, "o.published_at IS NOT NULL",
+	{ "delivered", CURSOR_DELIVERED, "o.published_at IS NOT NULL",
 	  "o.published_at" },
 };
 
@@ -109,7 +109,7 @@ messages_list(struct ctl *c)
 	    sizeof(columns) / sizeof(columns[0]), shown, select_rows,
 	    finish_rows };
 	struct err		 e;
-	enum walk_by		 by;
+	enum cursor_by		 by;
 
 	if (c->args.state != NULL && strcmp(c->args.state, "dead") == 0)
 		return dead_list(c);
@@ -118,8 +118,8 @@ messages_list(struct ctl *c)
 		    "delivered or dead", c->args.state);
 		return CTL_USAGE;
 	}
-	by = c->args.key != NULL ? WALK_KEY : state->walk;
-	if (state->walk == WALK_DELIVERED)
+	by = c->args.key != NULL ? CURSOR_KEY : state->cursor;
+	if (state->cursor == CURSOR_DELIVERED)
 		l.shown = shown_delivered;
-	return listing_print(c, walk_new(c, by, &e), &l, &e);
+	return listing_print(c, cursor_new(c, by, &e), &l, &e);
 }

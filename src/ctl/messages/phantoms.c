@@ -6,10 +6,10 @@
 
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 
 static int
-forget(struct ctl *c, void *arg, struct err *e)
+forget_all_phantoms(struct ctl *c, void *arg, struct err *e)
 {
 	uint64_t	*changed = arg;
 
@@ -22,7 +22,7 @@ forget(struct ctl *c, void *arg, struct err *e)
 }
 
 static int
-count(struct ctl *c, uint64_t *phantoms, struct err *e)
+count_phantoms(struct ctl *c, uint64_t *phantoms, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -45,13 +45,13 @@ phantoms_forget(struct ctl *c)
 	if (!store_has_timeline(c->store))
 		return ctl_no_such(c, "the tables keep no phantoms: outboxctl "
 		    "schema upgrade");
-	if (count(c, &n, &e) < 0)
+	if (count_phantoms(c, &n, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!ctl_confirm(c, n, "forgotten"))
 		return CTL_FAILED;
 	if (n > 0 && !c->args.dry_run &&
-	    ctl_transaction(c, forget, &streams, &e) < 0)
-		return mend_fail(c, &e);
+	    ctl_transaction(c, forget_all_phantoms, &streams, &e) < 0)
+		return bulk_update_fail(c, &e);
 	print_done(c, n, "%s%llu phantom(s) forgotten",
 	    c->args.dry_run ? "would be: " : "", (unsigned long long)n);
 	return CTL_DONE;

@@ -12,7 +12,7 @@
 
 #include "util/clock.h"
 #include "ctl/base/ctl.h"
-#include "store/horizon.h"
+#include "store/watermark.h"
 #include "store/prune.h"
 #include "util/xalloc.h"
 
@@ -32,7 +32,7 @@ struct prune {
 	uint64_t	*dead;
 	size_t		 ndead;
 
-	bool		 blind;		/* no right to read the history */
+	bool		 no_history;	/* no right to read the history */
 	struct progress	 bar;
 };
 
@@ -49,7 +49,7 @@ find_limits(struct prune *p, struct err *e)
 }
 
 static int
-count_rows(struct prune *p, struct err *e)
+count_prunable(struct prune *p, struct err *e)
 {
 	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
 	uint64_t		n, highest;
@@ -68,17 +68,17 @@ count_rows(struct prune *p, struct err *e)
 static int
 find_dead(struct prune *p, struct err *e)
 {
-	struct horizon		h;
+	struct watermark	h;
 	struct prune_page	page = { .max = DEAD_PAGE };
 	bool			more = store_has(p->c->store, T_DEAD);
 
-	if (horizon_read(p->c->store, &h, e) < 0)
+	if (watermark_read(p->c->store, &h, e) < 0)
 		return -1;
 	if (!h.known)
 		h.at = UINT64_MAX;
 	else if (h.at < p->highest)
 		h.at = p->highest;
-	for (; more; more = page.looked > 0) {
+	for (; more; more = page.nread > 0) {
 		p->dead = xreallocarray(p->dead, p->ndead + DEAD_PAGE,
 		    sizeof(*p->dead));
 		page.list = p->dead + p->ndead;
@@ -91,17 +91,17 @@ find_dead(struct prune *p, struct err *e)
 }
 
 static int
-raise_horizon(struct ctl *c, void *arg, struct err *e)
+raise_watermark(struct ctl *c, void *arg, struct err *e)
 {
 	const struct prune	*p = arg;
 
-	if (horizon_raise(c->store, p->highest, e) < 0)
+	if (watermark_raise(c->store, p->highest, e) < 0)
 		return -1;
 	return audit_note(c, 0, e);
 }
 
 static int
-delete_rows(struct ctl *c, void *arg, struct err *e)
+delete_pruned_rows(struct ctl *c, void *arg, struct err *e)
 {
 	struct prune	*p = arg;
 
@@ -119,8 +119,8 @@ static void
 rest(struct prune *p, int64_t busy_ms)
 {
 	ctl_sleep(busy_ms);
-	for (int i = 0; i < PATIENCE && prune_history(p->c->store, &p->blind) >
-	    PRUNE_HISTORY; i++)
+	for (int i = 0; i < PATIENCE &&
+	    prune_history(p->c->store, &p->no_history) > PRUNE_HISTORY; i++)
 		ctl_sleep(1000);
 }
 
@@ -135,7 +135,7 @@ delete_all(struct prune *p, struct err *e)
 		p->changed = 0;
 		if (prune_find(p->c->store, &left, (size_t)p->c->args.batch,
 		    p->list, &p->n, e) < 0 || (p->n > 0 &&
-		    ctl_transaction(p->c, delete_rows, p, e) < 0))
+		    ctl_transaction(p->c, delete_pruned_rows, p, e) < 0))
 			return -1;
 		p->done += p->changed;
 		progress_show(&p->bar, p->done, p->total);
@@ -146,11 +146,11 @@ delete_all(struct prune *p, struct err *e)
 }
 
 static int
-purge_dead(struct ctl *c, void *arg, struct err *e)
+purge_pruned_dead(struct ctl *c, void *arg, struct err *e)
 {
 	struct prune	*p = arg;
 
-	if (horizon_purge(c->store, p->list, p->n, &p->changed, e) < 0)
+	if (watermark_purge(c->store, p->list, p->n, &p->changed, e) < 0)
 		return -1;
 	return audit_note(c, p->changed, e);
 }
@@ -163,7 +163,7 @@ purge_all_dead(struct prune *p, struct err *e)
 	for (size_t i = 0; i < p->ndead; i += p->n) {
 		p->n = p->ndead - i < batch ? p->ndead - i : batch;
 		memcpy(p->list, p->dead + i, p->n * sizeof(*p->list));
-		if (ctl_transaction(p->c, purge_dead, p, e) < 0)
+		if (ctl_transaction(p->c, purge_pruned_dead, p, e) < 0)
 			return -1;
 		p->dead_done += p->changed;
 	}
@@ -173,7 +173,7 @@ purge_all_dead(struct prune *p, struct err *e)
 static int
 delete_both(struct prune *p, struct err *e)
 {
-	if (p->total > 0 && (ctl_transaction(p->c, raise_horizon, p, e) < 0 ||
+	if (p->total > 0 && (ctl_transaction(p->c, raise_watermark, p, e) < 0 ||
 	    delete_all(p, e) < 0))
 		return -1;
 	return purge_all_dead(p, e);
@@ -195,7 +195,7 @@ print_text(const struct prune *p)
 }
 
 static void
-summary(const struct prune *p)
+prune_summary(const struct prune *p)
 {
 	char	until[STORE_TIME + 1];
 
@@ -213,7 +213,7 @@ summary(const struct prune *p)
 }
 
 static int
-give_up(struct prune *p, const struct err *e)
+prune_give_up(struct prune *p, const struct err *e)
 {
 	int	status;
 
@@ -226,11 +226,11 @@ give_up(struct prune *p, const struct err *e)
 }
 
 static int
-run(struct prune *p)
+prune_run(struct prune *p)
 {
 	struct err	e;
 
-	if (find_limits(p, &e) < 0 || count_rows(p, &e) < 0 ||
+	if (find_limits(p, &e) < 0 || count_prunable(p, &e) < 0 ||
 	    find_dead(p, &e) < 0)
 		return ctl_fail(p->c, &e);
 	if (!ctl_confirm(p->c, p->total + p->ndead, "prune"))
@@ -239,9 +239,9 @@ run(struct prune *p)
 		p->done = p->total;
 		p->dead_done = p->ndead;
 	} else if (delete_both(p, &e) < 0)
-		return give_up(p, &e);
+		return prune_give_up(p, &e);
 	progress_end(&p->bar);
-	summary(p);
+	prune_summary(p);
 	return CTL_DONE;
 }
 
@@ -256,7 +256,7 @@ prune(struct ctl *c)
 		return CTL_USAGE;
 	}
 	p.list = xcalloc((size_t)c->args.batch, sizeof(*p.list));
-	status = run(&p);
+	status = prune_run(&p);
 	free(p.list);
 	free(p.dead);
 	return status;

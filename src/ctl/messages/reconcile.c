@@ -1,70 +1,74 @@
 /*
  * reconcile.c - make the outbox rows that events lack
  *
- * The statements are in sweep.c; this file selects events and reports.
+ * The statements are in reconcile.c; this file selects events and reports.
  */
 
 #include "ctl/base/ctl.h"
-#include "store/sweep.h"
+#include "store/reconcile.h"
 
-struct reconcile {
-	struct ctl	*c;
-	struct sweep	 sweep;
-	uint64_t	 made;
+struct reconcile_run {
+	struct ctl		*c;
+	struct reconcile	 reconcile;
+	uint64_t		 made;
 
-	const uint64_t	*piece;		/* of the list, a transaction's */
-	size_t		 npiece;
-	uint64_t	 made_now;
-	struct progress	 bar;
+	const uint64_t		*piece;	/* of the list, a transaction's */
+	size_t			 npiece;
+	uint64_t		 made_now;
+	struct progress		 bar;
 };
 
 static int
-search_all(struct reconcile *r, struct err *e)
+search_all(struct reconcile_run *r, struct err *e)
 {
-	struct sweep		*w = &r->sweep;
-	struct sweep_range	 left = { w->horizon.at, w->newest };
-	size_t			 looked;
+	struct reconcile	*w = &r->reconcile;
+	struct sweep_range	 left = { w->watermark.at, w->newest };
+	size_t			 nread;
 
 	do {
-		if (sweep_search(w, &left, false, SWEEP_PIECE, &looked, e) < 0)
+		if (reconcile_search(w, &left, false, RECONCILE_PIECE, &nread,
+		    e) < 0)
 			return -1;
-		progress_show(&r->bar, left.low - w->horizon.at,
-		    left.high - w->horizon.at);
-	} while (looked == SWEEP_PIECE);
+		progress_show(&r->bar, left.low - w->watermark.at,
+		    left.high - w->watermark.at);
+	} while (nread == RECONCILE_PIECE);
 	progress_end(&r->bar);
 	return 0;
 }
 
 static int
-search(struct reconcile *r, struct err *e)
+search_missing(struct reconcile_run *r, struct err *e)
 {
 	const struct args	*a = &r->c->args;
 
 	if (a->all)
 		return search_all(r, e);
-	return sweep_search_newest(&r->sweep, a->limit == 0 ? SWEEP_LIMIT :
+	return reconcile_search_newest(&r->reconcile, a->limit == 0 ?
+	    RECONCILE_LIMIT :
 	    (size_t)a->limit, e);
 }
 
 static int
-make_piece(struct ctl *c, void *arg, struct err *e)
+make_missing_piece(struct ctl *c, void *arg, struct err *e)
 {
-	struct reconcile	*r = arg;
+	struct reconcile_run	*r = arg;
 
-	if (sweep_make(&r->sweep, r->piece, r->npiece, &r->made_now, e) < 0)
+	if (reconcile_make(&r->reconcile, r->piece, r->npiece, &r->made_now,
+	    e) < 0)
 		return -1;
 	return audit_note(c, r->made_now, e);
 }
 
 static int
-make_all(struct reconcile *r, struct err *e)
+make_all(struct reconcile_run *r, struct err *e)
 {
-	const struct sweep	*w = &r->sweep;
+	const struct reconcile	*w = &r->reconcile;
 
 	for (size_t i = 0; i < w->n; i += r->npiece) {
 		r->piece = w->list + i;
-		r->npiece = w->n - i < SWEEP_PIECE ? w->n - i : SWEEP_PIECE;
-		if (ctl_transaction(r->c, make_piece, r, e) < 0) {
+		r->npiece = w->n - i < RECONCILE_PIECE ? w->n - i :
+		    RECONCILE_PIECE;
+		if (ctl_transaction(r->c, make_missing_piece, r, e) < 0) {
 			progress_end(&r->bar);
 			return err_in(e, "after %llu outbox row(s)",
 			    (unsigned long long)r->made);
@@ -77,26 +81,26 @@ make_all(struct reconcile *r, struct err *e)
 }
 
 static int
-report(const struct reconcile *r)
+report_reconcile(const struct reconcile_run *r)
 {
-	char	text[SWEEP_TEXT];
+	char	text[RECONCILE_TEXT];
 
-	sweep_tell(text, r->made, r->c->args.dry_run);
+	reconcile_tell(text, r->made, r->c->args.dry_run);
 	print_done(r->c, r->made, "%s", text);
 	return CTL_DONE;
 }
 
 static int
-run(struct reconcile *r)
+reconcile_all(struct reconcile_run *r)
 {
-	struct sweep	*w = &r->sweep;
-	struct err	 e;
+	struct reconcile	*w = &r->reconcile;
+	struct err		 e;
 
-	if (sweep_begin(w, &e) < 0)
+	if (reconcile_begin(w, &e) < 0)
 		return ctl_fail(r->c, &e);
-	if (!w->horizon.known)
+	if (!w->watermark.known)
 		return ctl_no_such(r->c, "%s", e.text);
-	if (search(r, &e) < 0)
+	if (search_missing(r, &e) < 0)
 		return ctl_fail(r->c, &e);
 	if (!ctl_confirm(r->c, w->n, "reconcile"))
 		return CTL_FAILED;
@@ -104,14 +108,14 @@ run(struct reconcile *r)
 		r->made = w->n;
 	else if (make_all(r, &e) < 0)
 		return ctl_fail(r->c, &e);
-	return report(r);
+	return report_reconcile(r);
 }
 
 int
 reconcile(struct ctl *c)
 {
-	struct reconcile	r = { .c = c, .bar.what = "reconcile",
-				    .sweep = { .store = c->store,
+	struct reconcile_run	r = { .c = c, .bar.what = "reconcile",
+				    .reconcile = { .store = c->store,
 				    .types = &c->conf->publish.types,
 				    .type = c->args.type,
 				    .since = c->args.since } };
@@ -121,7 +125,7 @@ reconcile(struct ctl *c)
 		ctl_no_such(c, "--all and --limit: one of them");
 		return CTL_USAGE;
 	}
-	status = run(&r);
-	sweep_free(&r.sweep);
+	status = reconcile_all(&r);
+	reconcile_free(&r.reconcile);
 	return status;
 }

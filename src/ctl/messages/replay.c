@@ -10,20 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ctl/base/choice.h"
+#include "ctl/base/selection.h"
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "ctl/base/filter.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
 struct replay {
-	struct ctl	*c;
-	struct choice	 choice;
-	uint64_t	 done;
-	uint64_t	 last;		/* rows up to it are done */
-	struct progress	 bar;
+	struct ctl		*c;
+	struct selection	 selection;
+	uint64_t		 done;
+	uint64_t		 last;		/* rows up to it are done */
+	struct progress		 bar;
 };
 
 /* A row without its event would become a dead letter. */
@@ -37,7 +37,7 @@ select_delivered(struct ctl *c)
 }
 
 static void
-put_filter(struct ctl *c)
+put_replay_filter(struct ctl *c)
 {
 	static const struct filter	f = { .key = "e.stream_id",
 	    .type = "e.event_type", .partition =
@@ -48,7 +48,7 @@ put_filter(struct ctl *c)
 
 /* Lock the delivered rows: no other session may replay or prune them. */
 static int
-lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
+lock_replayed(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
 	store_sql(c->store, "SELECT global_sequence FROM {outbox} "
@@ -56,7 +56,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	    "AND global_sequence IN (");
 	store_put_list(c->store, list, n);
 	store_put(c->store, ") FOR UPDATE");
-	return mend_select(c, locked, nlocked, e);
+	return bulk_update_select(c, locked, nlocked, e);
 }
 
 /*
@@ -64,7 +64,7 @@ lock(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
  * written, and a row that was parked returns to the partition of its key.
  */
 static void
-put_label(struct ctl *c)
+put_replay_label(struct ctl *c)
 {
 	struct store	*s = c->store;
 
@@ -85,10 +85,10 @@ put_rows(struct store *s)
 
 /* Raise the epochs, so that owners scan from the first row. */
 static int
-bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+bump_replay_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT DISTINCT COALESCE(");
-	put_label(c);
+	put_replay_label(c);
 	store_put(c->store, ", '') FROM ");
 	put_rows(c->store);
 	store_put(c->store, " WHERE o.global_sequence IN (");
@@ -98,7 +98,7 @@ bump(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 }
 
 static int
-send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
+replay_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
 	struct store	*s = c->store;
@@ -106,7 +106,7 @@ send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	store_sql(s, "UPDATE ");
 	put_rows(s);
 	store_put(s, " SET o.partition_key = ");
-	put_label(c);
+	put_replay_label(c);
 	store_put(s, ", o.replay_no = o.replay_no + 1, o.published_at = NULL, "
 	    "o.available_at = {now}, o.attempts = 0, o.claim_token = NULL, "
 	    "o.last_error = NULL");
@@ -114,8 +114,8 @@ send_again(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 		store_put(s, ", o.ack_sequence = NULL");
 	if (store_has_column(s, COL_MESSAGE_HASH))
 		store_put(s, ", o.message_hash = NULL");
-	if (store_has_column(s, COL_UNSURE_SINCE))
-		store_put(s, ", o.unsure_since = NULL");
+	if (store_has_column(s, COL_IN_DOUBT_SINCE))
+		store_put(s, ", o.in_doubt_since = NULL");
 	store_put(s, " WHERE o.published_at IS NOT NULL "
 	    "AND o.global_sequence IN (");
 	store_put_list(s, list, n);
@@ -127,12 +127,12 @@ static int
 replay_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (bump(c, list, n, e) < 0)
+	if (bump_replay_epochs(c, list, n, e) < 0)
 		return -1;
-	return send_again(c, list, n, changed, e);
+	return replay_rows(c, list, n, changed, e);
 }
 
-static const struct mend_change replay = { lock, replay_locked };
+static const struct bulk_change replay = { lock_replayed, replay_locked };
 
 /*
  * Replay a chunk, with an audit row of its own: after a kill the audit tells
@@ -150,7 +150,7 @@ replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
 		c->audit = 0;
 	c->arguments = xasprintf("up to %llu: %s",
 	    (unsigned long long)list[n - 1], given);
-	rc = mend(c, list, n, &replay, &changed, e);
+	rc = bulk_update(c, list, n, &replay, &changed, e);
 	free(c->arguments);
 	c->arguments = given;
 	r->done += changed;
@@ -163,9 +163,10 @@ replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
 static int
 replay_all(struct replay *r, struct err *e)
 {
-	const struct choice	*ch = &r->choice;
+	const struct selection	*ch = &r->selection;
 	uint64_t		 rate = (uint64_t)r->c->args.rate;
-	size_t			 chunk = rate < MEND_CHUNK ? rate : MEND_CHUNK;
+	size_t			 chunk = rate < BULK_UPDATE_CHUNK ? rate :
+				    BULK_UPDATE_CHUNK;
 	int64_t			 began = clock_ms(), due;
 
 	sig_init();
@@ -203,7 +204,7 @@ tell_rest(const struct replay *r, int status)
 }
 
 static void
-summary(const struct replay *r)
+replay_summary(const struct replay *r)
 {
 	const struct args	*a = &r->c->args;
 
@@ -218,9 +219,9 @@ summary(const struct replay *r)
 }
 
 static int
-change(struct replay *r)
+replay_chunks(struct replay *r)
 {
-	const struct choice	*ch = &r->choice;
+	const struct selection	*ch = &r->selection;
 	struct err		 e;
 	int			 rc = 0;
 
@@ -232,8 +233,8 @@ change(struct replay *r)
 		rc = replay_all(r, &e);
 	progress_end(&r->bar);
 	if (rc < 0)
-		return tell_rest(r, mend_fail(r->c, &e));
-	summary(r);
+		return tell_rest(r, bulk_update_fail(r->c, &e));
+	replay_summary(r);
 	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
 		return tell_rest(r, CTL_FAILED);
 	if (r->done < ch->n)
@@ -243,10 +244,10 @@ change(struct replay *r)
 }
 
 static int
-check_use(struct ctl *c, struct choice *ch)
+check_use(struct ctl *c, struct selection *ch)
 {
 	const struct args	*a = &c->args;
-	bool			 filtered = choice_is_filtered(a);
+	bool			 filtered = selection_is_filtered(a);
 	struct err		 e;
 
 	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
@@ -263,7 +264,7 @@ check_use(struct ctl *c, struct choice *ch)
 
 /* --after applies to the sorted sequences, not to the order of the walk. */
 static void
-cut_after(struct choice *ch, uint64_t after)
+cut_after(struct selection *ch, uint64_t after)
 {
 	size_t	skip = 0;
 
@@ -275,28 +276,29 @@ cut_after(struct choice *ch, uint64_t after)
 }
 
 static int
-run(struct replay *r)
+run_replay(struct replay *r)
 {
 	struct args	*a = &r->c->args;
 	uint64_t	 after = a->after;
 	struct err	 e;
 
 	a->after = 0;
-	if (choice_make(r->c, &r->choice, &e) < 0)
+	if (selection_make(r->c, &r->selection, &e) < 0)
 		return ctl_fail(r->c, &e);
-	cut_after(&r->choice, after);
-	return change(r);
+	cut_after(&r->selection, after);
+	return replay_chunks(r);
 }
 
 int
 messages_replay(struct ctl *c)
 {
-	struct replay	r = { .c = c, .bar.what = "replay", .choice = {
-			    .select = select_delivered, .finish = put_filter,
-			    .by = c->args.key != NULL ? WALK_KEY :
-			    WALK_DELIVERED, .missing = "no such message, or "
+	struct replay	r = { .c = c, .bar.what = "replay", .selection = {
+			    .select = select_delivered,
+			    .finish = put_replay_filter,
+			    .by = c->args.key != NULL ? CURSOR_KEY :
+			    CURSOR_DELIVERED, .missing = "no such message, or "
 			    "it was not delivered; nothing was done to it" } };
-	int		status = check_use(c, &r.choice);
+	int		status = check_use(c, &r.selection);
 
 	if (status == CTL_DONE && !store_can_replay(c->store))
 		status = ctl_no_such(c, "messages replay needs replay_no in "
@@ -304,7 +306,7 @@ messages_replay(struct ctl *c)
 		    store_table_name(c->store, T_OUTBOX),
 		    store_table_name(c->store, T_DEAD));
 	else if (status == CTL_DONE)
-		status = run(&r);
-	choice_free(&r.choice);
+		status = run_replay(&r);
+	selection_free(&r.selection);
 	return status;
 }

@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "ctl/partitions/leases.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
 
@@ -34,7 +34,7 @@ struct finish {
 
 /* Choose the empty leases that only former counts make. */
 static int
-choose_removed(struct finish *f, struct err *e)
+choose_removed_leases(struct finish *f, struct err *e)
 {
 	json_t	*leases = state_partitions(f->c, 0, e), *p, *label;
 	size_t	 i;
@@ -52,9 +52,10 @@ choose_removed(struct finish *f, struct err *e)
 }
 
 static int
-look(struct finish *f, struct err *e)
+finish_check_all(struct finish *f, struct err *e)
 {
-	if (finish_look(f->c, &f->ways, e) < 0 || choose_removed(f, e) < 0)
+	if (finish_check(f->c, &f->ways, e) < 0 ||
+	    choose_removed_leases(f, e) < 0)
 		return -1;
 	return state_former_use(f->c, &f->use, e);
 }
@@ -88,7 +89,7 @@ say_plan(const struct finish *f)
 }
 
 static void
-report(const struct finish *f, bool done)
+report_finish(const struct finish *f, bool done)
 {
 	static const char *const	 shown[] = { "partition", "key",
 	    "rows", "reason", "parked", NULL };
@@ -138,11 +139,11 @@ say_noise(const struct finish *f)
 
 /* Print that nothing is done, and why. */
 static int
-refuse(const struct finish *f)
+refuse_finish(const struct finish *f)
 {
 	size_t	n = json_array_size(f->ways.list);
 
-	report(f, false);
+	report_finish(f, false);
 	if (f->moved)
 		ctl_no_such(f->c, "the counts were changed meanwhile: look at "
 		    "them, and try again");
@@ -160,7 +161,7 @@ refuse(const struct finish *f)
 
 /* With the leases locked no worker can claim rows or write records. */
 static int
-lock_leases(struct ctl *c, struct err *e)
+lock_all_leases(struct ctl *c, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -173,7 +174,7 @@ lock_leases(struct ctl *c, struct err *e)
 
 /* Check again for anything that came after the first check. */
 static int
-look_again(struct finish *f, struct err *e)
+check_again(struct finish *f, struct err *e)
 {
 	struct counts	k;
 
@@ -182,10 +183,10 @@ look_again(struct finish *f, struct err *e)
 		return f->busy ? 0 : -1;
 	}
 	f->moved = !counts_are_same(&k, &f->ways.counts);
-	if (lock_leases(f->c, e) < 0 ||
+	if (lock_all_leases(f->c, e) < 0 ||
 	    state_former_use(f->c, &f->use, e) < 0)
 		return -1;
-	return finish_look_blocked(f->c, &f->ways, e);
+	return finish_check_blocked(f->c, &f->ways, e);
 }
 
 static int
@@ -193,7 +194,7 @@ finish(struct ctl *c, void *arg, struct err *e)
 {
 	struct finish	*f = arg;
 
-	if (look_again(f, e) < 0)
+	if (check_again(f, e) < 0)
 		return -1;
 	if (!may_finish(f))
 		return 0;
@@ -205,7 +206,7 @@ finish(struct ctl *c, void *arg, struct err *e)
 
 /* Try for --wait seconds: another session may lock the settings row. */
 static int
-transact(struct finish *f, struct err *e)
+finish_transaction(struct finish *f, struct err *e)
 {
 	int64_t	until = clock_ms() + f->c->args.wait * 1000;
 
@@ -221,24 +222,24 @@ transact(struct finish *f, struct err *e)
 }
 
 static int
-do_it(struct finish *f)
+finish_now(struct finish *f)
 {
 	struct ctl	*c = f->c;
 	struct err	 e;
 
 	/* Rows may have come while the operator thought about the question. */
-	if (finish_look(c, &f->ways, &e) < 0)
+	if (finish_check(c, &f->ways, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
-		return refuse(f);
-	if (transact(f, &e) < 0)
-		return mend_fail(c, &e);
+		return refuse_finish(f);
+	if (finish_transaction(f, &e) < 0)
+		return bulk_update_fail(c, &e);
 	if (f->busy)
 		return ctl_no_such(c, SYNC_BUSY,
 		    store_table_name(c->store, T_SETTINGS));
 	if (!may_finish(f))
-		return refuse(f);
-	report(f, true);
+		return refuse_finish(f);
+	report_finish(f, true);
 	return CTL_DONE;
 }
 
@@ -246,7 +247,7 @@ do_it(struct finish *f)
 static int
 tell_file(const struct finish *f)
 {
-	report(f, false);
+	report_finish(f, false);
 	if (!f->c->args.json)
 		puts("Nothing is in the way: take outbox.former_counts out of "
 		    "the configuration of each host, and reload.");
@@ -254,28 +255,28 @@ tell_file(const struct finish *f)
 }
 
 static int
-look_and_finish(struct finish *f)
+check_and_finish(struct finish *f)
 {
 	struct ctl	*c = f->c;
 	struct err	 e;
 
-	if (look(f, &e) < 0)
+	if (finish_check_all(f, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
-		return refuse(f);
+		return refuse_finish(f);
 	if (!store_has(c->store, T_SETTINGS))
 		return tell_file(f);
 	say_plan(f);
 	if (!ctl_confirm(c, f->to.count, "leases"))
 		return CTL_FAILED;
 	if (!c->args.dry_run)
-		return do_it(f);
-	report(f, true);
+		return finish_now(f);
+	report_finish(f, true);
 	return CTL_DONE;
 }
 
 static int
-run(struct finish *f)
+run_finish(struct finish *f)
 {
 	struct ctl	*c = f->c;
 	unsigned	 ours = (unsigned)c->conf->outbox.partition_count;
@@ -291,8 +292,8 @@ run(struct finish *f)
 		    "partitions sync first; nothing was done", f->to.count,
 		    ours);
 	if (f->ways.counts.nformer > 0)
-		return look_and_finish(f);
-	report(f, false);
+		return check_and_finish(f);
+	report_finish(f, false);
 	if (!c->args.json)
 		puts("Nothing to do: no former count is declared.");
 	return CTL_DONE;
@@ -303,7 +304,7 @@ finish_run(struct ctl *c)
 {
 	struct finish	f = { .c = c, .removed = json_array(),
 			    .ways.list = json_array() };
-	int		status = run(&f);
+	int		status = run_finish(&f);
 
 	json_decref(f.ways.list);
 	json_decref(f.removed);

@@ -17,12 +17,12 @@ struct finish_ways {
 };
 
 /*
- * finish_look.c: list them in ways->list, which must be an array.  Each
+ * finish_check.c: list them in ways->list, which must be an array.  Each
  * statement reads a bounded number of rows.  -1: see err.
  */
-int	finish_look(struct ctl *, struct finish_ways *, struct err *);
+int	finish_check(struct ctl *, struct finish_ways *, struct err *);
 
 /* List only the records. */
-int	finish_look_blocked(struct ctl *, struct finish_ways *, struct err *);
+int	finish_check_blocked(struct ctl *, struct finish_ways *, struct err *);
 
 #endif

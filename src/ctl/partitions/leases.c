@@ -6,7 +6,7 @@
 
 #include "mysql/db.h"
 #include "ctl/base/filter.h"
-#include "util/plain.h"
+#include "util/printable.h"
 #include "ctl/state/state.h"
 
 int
@@ -36,7 +36,7 @@ put_rows_of(struct store *s, const char *label)
 	const char	*labels[2] = { label, NULL };
 	size_t		 n = 1;
 
-	if (plain_parse_hex(&bytes, label)) {
+	if (printable_parse_hex(&bytes, label)) {
 		buf_add(&bytes, "", 1);
 		labels[n++] = bytes.data;
 	}
@@ -80,7 +80,7 @@ keep_needed(struct ctl *c, json_t *labels, struct err *e)
 }
 
 static void
-put_labels(struct store *s, const json_t *labels)
+put_listed_labels(struct store *s, const json_t *labels)
 {
 	const json_t	*l;
 	size_t		 i;
@@ -90,14 +90,14 @@ put_labels(struct store *s, const json_t *labels)
 }
 
 static int
-lock_leases(struct ctl *c, json_t *labels, struct err *e)
+lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(c->store, "SELECT partition_key FROM {partitions} "
 	    "WHERE COALESCE(lease_owner, '') <> '" STORE_PAUSED "' "
 	    "AND partition_key IN (");
-	put_labels(c->store, labels);
+	put_listed_labels(c->store, labels);
 	store_put(c->store, ") FOR UPDATE");
 	if ((rows = store_query(c->store, "prune", e)) == NULL)
 		return -1;
@@ -126,14 +126,14 @@ leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
 	keep_declared(labels, k);
 	if (json_array_size(labels) == 0)
 		return 0;
-	if (lock_leases(c, labels, e) < 0 ||
+	if (lock_listed_leases(c, labels, e) < 0 ||
 	    keep_needed(c, labels, e) < 0)
 		return -1;
 	if (json_array_size(labels) == 0)
 		return 0;
 	store_sql(c->store, "DELETE FROM {partitions} "
 	    "WHERE partition_key IN (");
-	put_labels(c->store, labels);
+	put_listed_labels(c->store, labels);
 	store_put(c->store, ")");
 	return store_exec(c->store, "prune", NULL, e);
 }
@@ -162,7 +162,7 @@ leases_remove(struct ctl *c, json_t *labels, struct err *e)
 }
 
 static json_int_t
-number(const json_t *o, const char *name)
+sync_number(const json_t *o, const char *name)
 {
 	return json_integer_value(json_object_get(o, name));
 }
@@ -170,7 +170,8 @@ number(const json_t *o, const char *name)
 bool
 leases_is_empty(const json_t *o)
 {
-	return number(o, "waiting") == 0 && number(o, "blocked") == 0 &&
+	return sync_number(o, "waiting") == 0 &&
+	    sync_number(o, "blocked") == 0 &&
 	    strcmp(json_string_value(json_object_get(o, "state")),
 	    STORE_PAUSED) != 0;
 }

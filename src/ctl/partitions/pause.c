@@ -11,7 +11,7 @@
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
 #include "ctl/base/filter.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 #include "util/xalloc.h"
 
@@ -40,7 +40,7 @@ put_named(struct ctl *c)
  */
 
 static void
-add_label(json_t *list, const struct db_rows *rows)
+add_paused_label(json_t *list, const struct db_rows *rows)
 {
 	json_array_append_new(list, bytes_json(db_text(rows, 0),
 	    db_length(rows, 0)));
@@ -48,7 +48,7 @@ add_label(json_t *list, const struct db_rows *rows)
 
 /* List the labels to change.  Each row is a lease, and whether it is named. */
 static void
-list_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
+list_lease_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
     json_t *list)
 {
 	bool		*named = xcalloc(counts_gcd(k), sizeof(*named));
@@ -63,7 +63,7 @@ list_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
 	while (db_next(rows)) {
 		class = state_class(c, k, db_text(rows, 0));
 		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
-			add_label(list, rows);
+			add_paused_label(list, rows);
 	}
 	free(named);
 }
@@ -85,7 +85,7 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return -1;
 	p->labels = json_array();
-	list_labels(c, k, rows, p->labels);
+	list_lease_labels(c, k, rows, p->labels);
 	db_rows_free(rows);
 	return 0;
 }
@@ -104,7 +104,7 @@ put_listed(struct ctl *c, const json_t *labels)
 
 /* Append a condition: the leases that are not yet in the wanted state. */
 static void
-put_which(struct ctl *c, const struct pause *p)
+put_to_pause(struct ctl *c, const struct pause *p)
 {
 	if (p->labels != NULL)
 		put_listed(c, p->labels);
@@ -130,10 +130,10 @@ ask_number(struct ctl *c, uint64_t *n, struct err *e)
 }
 
 static int
-count(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
+count_to_pause(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
 {
 	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE ");
-	put_which(c, p);
+	put_to_pause(c, p);
 	return ask_number(c, n, e);
 }
 
@@ -157,7 +157,7 @@ find_unknown(struct ctl *c, const char **unknown, struct err *e)
 }
 
 static int
-change(struct ctl *c, void *arg, struct err *e)
+pause_leases(struct ctl *c, void *arg, struct err *e)
 {
 	struct pause	*p = arg;
 	struct counts	 k;
@@ -170,14 +170,14 @@ change(struct ctl *c, void *arg, struct err *e)
 	    "= NULL, lease_until = NULL" : "UPDATE {partitions} SET "
 	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'");
 	store_put(c->store, ", " STORE_NEW_EPOCH " WHERE ");
-	put_which(c, p);
+	put_to_pause(c, p);
 	if (store_exec(c->store, "partitions", &p->changed, e) < 0)
 		return -1;
 	return p->changed == 0 ? 0 : audit_note(c, p->changed, e);
 }
 
 static void
-report(const struct ctl *c, const struct pause *p)
+report_pause(const struct ctl *c, const struct pause *p)
 {
 	const char	*what = p->resume ? "resumed" : "paused";
 	const json_t	*l;
@@ -215,18 +215,18 @@ pause_or_resume(struct ctl *c, struct pause *p)
 		    "done", unknown);
 	if (store_read_counts(c->store, &k, &e) < 0 ||
 	    find_classes(c, p, &k, &e) < 0 ||
-	    count(c, p, &p->changed, &e) < 0)
+	    count_to_pause(c, p, &p->changed, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!ctl_confirm(c, p->changed, p->resume ? "resumed" : "paused"))
 		return CTL_FAILED;
-	if (!c->args.dry_run && ctl_transaction(c, change, p, &e) < 0)
-		return mend_fail(c, &e);
-	report(c, p);
+	if (!c->args.dry_run && ctl_transaction(c, pause_leases, p, &e) < 0)
+		return bulk_update_fail(c, &e);
+	report_pause(c, p);
 	return CTL_DONE;
 }
 
 static int
-run(struct ctl *c, bool resume)
+run_pause(struct ctl *c, bool resume)
 {
 	struct pause	p = { .resume = resume };
 	int		status;
@@ -242,11 +242,11 @@ run(struct ctl *c, bool resume)
 int
 partitions_pause(struct ctl *c)
 {
-	return run(c, false);
+	return run_pause(c, false);
 }
 
 int
 partitions_resume(struct ctl *c)
 {
-	return run(c, true);
+	return run_pause(c, true);
 }

@@ -13,7 +13,7 @@
 
 #include "util/clock.h"
 #include "ctl/partitions/leases.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 
 #define COUNT		1000	/* limit for counting rows */
@@ -22,7 +22,7 @@
 /* State */
 
 static bool
-has_label(const json_t *leases, const char *label)
+has_lease_of(const json_t *leases, const char *label)
 {
 	const json_t	*p;
 	size_t		 i;
@@ -41,7 +41,7 @@ find_missing(struct sync *y, const json_t *leases)
 
 	for (unsigned i = 0; i < counts_max(&y->counts); i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
-		if (!has_label(leases, label))
+		if (!has_lease_of(leases, label))
 			json_array_append_new(y->added, json_string(label));
 	}
 }
@@ -71,7 +71,7 @@ find_obsolete(struct sync *y, const json_t *leases, struct err *e)
 }
 
 static int
-look(struct sync *y, struct err *e)
+read_sync_state(struct sync *y, struct err *e)
 {
 	json_t	*leases = state_partitions(y->c, COUNT, e);
 	int	 rc;
@@ -95,14 +95,14 @@ plan(struct sync *y, struct err *e)
 	y->counts = y->change.counts;
 	if (y->counts.count == 0)
 		y->counts.count = y->wish;
-	return y->change.refused ? 0 : look(y, e);
+	return y->change.refused ? 0 : read_sync_state(y, e);
 }
 
 /* Change of the count, new leases */
 
 /* Try for --wait seconds: another session may lock the settings row. */
 static int
-repartition(struct sync *y, struct err *e)
+sync_repartition(struct sync *y, struct err *e)
 {
 	int64_t	until = clock_ms() + y->c->args.wait * 1000;
 
@@ -115,12 +115,12 @@ repartition(struct sync *y, struct err *e)
 }
 
 static int
-change_count(struct sync *y, struct err *e)
+make_present(struct sync *y, struct err *e)
 {
 	unsigned	count = y->wish;
 
 	if (store_settings(y->c->store, &count, e) < 0 ||
-	    (y->change.changed && repartition(y, e) < 0))
+	    (y->change.changed && sync_repartition(y, e) < 0))
 		return -1;
 	if (y->change.busy || y->change.refused)
 		return 0;
@@ -128,7 +128,7 @@ change_count(struct sync *y, struct err *e)
 }
 
 static int
-add(struct ctl *c, void *arg, struct err *e)
+add_missing_leases(struct ctl *c, void *arg, struct err *e)
 {
 	struct sync	*y = arg;
 
@@ -142,7 +142,7 @@ add(struct ctl *c, void *arg, struct err *e)
  */
 
 static void
-choose_removed(struct sync *y)
+choose_removed_labels(struct sync *y)
 {
 	const json_t	*o;
 	size_t		 i;
@@ -163,25 +163,25 @@ remove_some(struct sync *y, struct err *e)
 {
 	json_t	*added = json_deep_copy(y->added);
 
-	if (look(y, e) < 0) {
+	if (read_sync_state(y, e) < 0) {
 		json_decref(added);
 		return -1;
 	}
 	json_decref(y->added);
 	y->added = added;
-	choose_removed(y);
+	choose_removed_labels(y);
 	return leases_remove(y->c, y->removed, e);
 }
 
 static int
-do_it(struct sync *y, struct err *e)
+sync_now(struct sync *y, struct err *e)
 {
-	if (change_count(y, e) < 0)
+	if (make_present(y, e) < 0)
 		return -1;
 	if (y->change.busy || y->change.refused)
 		return 0;
 	if ((y->change.changed || json_array_size(y->added) > 0) &&
-	    ctl_transaction(y->c, add, y, e) < 0)
+	    ctl_transaction(y->c, add_missing_leases, y, e) < 0)
 		return -1;
 	return remove_some(y, e);
 }
@@ -199,7 +199,7 @@ confirm(const struct sync *y)
 
 /* Print that nothing was done, and why. */
 static int
-refuse(const struct sync *y)
+refuse_sync(const struct sync *y)
 {
 	if (y->change.busy)
 		return ctl_no_such(y->c, SYNC_BUSY,
@@ -208,25 +208,25 @@ refuse(const struct sync *y)
 }
 
 static int
-run(struct sync *y)
+run_sync(struct sync *y)
 {
 	struct err	e;
 
 	if (plan(y, &e) < 0)
 		return ctl_fail(y->c, &e);
 	if (y->change.refused)
-		return refuse(y);
-	choose_removed(y);
+		return refuse_sync(y);
+	choose_removed_labels(y);
 	sync_say_plan(y);
 	if (!confirm(y))
 		return CTL_FAILED;
 	if (!y->c->args.dry_run) {
 		json_array_clear(y->removed);
-		if (do_it(y, &e) < 0)
-			return mend_fail(y->c, &e);
+		if (sync_now(y, &e) < 0)
+			return bulk_update_fail(y->c, &e);
 	}
 	if (y->change.busy || y->change.refused)
-		return refuse(y);
+		return refuse_sync(y);
 	sync_report(y);
 	return CTL_DONE;
 }
@@ -238,7 +238,7 @@ sync_leases(struct ctl *c)
 			    .wish = (unsigned)c->conf->outbox.partition_count,
 			    .added = json_array(), .obsolete = json_array(),
 			    .removed = json_array() };
-	int		status = run(&y);
+	int		status = run_sync(&y);
 
 	json_decref(y.added);
 	json_decref(y.obsolete);

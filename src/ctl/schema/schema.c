@@ -193,7 +193,7 @@ schema_check(struct ctl *c)
  * way before it begins; if a right is missing, the last way fails, too.
  */
 static int
-mend(struct ctl *c, const struct schema_finding *f, struct err *e)
+apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 {
 	char	*sql;
 	int	 rc = -1;
@@ -214,7 +214,7 @@ mend(struct ctl *c, const struct schema_finding *f, struct err *e)
 }
 
 static int
-mend_all(struct ctl *c, const struct schema_report *r, struct err *e)
+apply_fixes(struct ctl *c, const struct schema_report *r, struct err *e)
 {
 	unsigned	n = 0;
 	int		rc = 0;
@@ -222,7 +222,7 @@ mend_all(struct ctl *c, const struct schema_report *r, struct err *e)
 
 	for (size_t i = 0; rc == 0 && i < r->n; i++)
 		if (!r->findings[i].by_hand &&
-		    (rc = mend(c, &r->findings[i], e)) == 0)
+		    (rc = apply_fix(c, &r->findings[i], e)) == 0)
 			n++;
 	if (n == 0)
 		return rc;
@@ -244,7 +244,7 @@ upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
 	}
 	if (n > 0 && !ctl_confirm(c, nrows, "a table to be altered"))
 		return CTL_FAILED;
-	if (mend_all(c, r, &e) < 0)
+	if (apply_fixes(c, r, &e) < 0)
 		return ctl_fail(c, &e);
 	print_done(c, n, n == 0 ? "There is nothing to do." :
 	    "%u change%s made; reload the daemon to make it look.", n,

@@ -26,7 +26,7 @@ static const struct {
 
 /* What is lost without the column. */
 static struct schema_cost
-cost_of(enum store_table t, const char *column)
+cost_of_column(enum store_table t, const char *column)
 {
 	const char	*cost = store_cost_of_column(t, column);
 
@@ -54,8 +54,8 @@ schema_missing_columns(struct check *k, enum store_table t)
 			continue;
 		what = xasprintf("no column %s", c->name);
 		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
-		schema_alter(k, t, cost_of(t, c->name), change, what)->way =
-		    ALTER_INSTANT;
+		schema_alter(k, t, cost_of_column(t, c->name), change,
+		    what)->way = ALTER_INSTANT;
 		free(change);
 		free(what);
 	}

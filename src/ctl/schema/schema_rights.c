@@ -151,7 +151,7 @@ add_to_missing(struct schema_report *report, enum store_table t,
 
 /* What is lost without the right. */
 static struct schema_cost
-cost_of(const struct grant *g)
+cost_of_grant(const struct grant *g)
 {
 	struct schema_cost	cost = { SCHEMA_WARN, g->table == T_AUDIT ?
 				    store_cost_of_table(T_AUDIT) : NULL };
@@ -181,7 +181,7 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 		if (live->tables[g->table].engine == NULL)
 			add_to_missing(report, g->table, sql);
 		else
-			schema_find(report, g->table, cost_of(g), sql,
+			schema_find(report, g->table, cost_of_grant(g), sql,
 			    "%s: %s may not %s", name, who, denied.data)
 			    ->by_hand = true;
 		free(sql);

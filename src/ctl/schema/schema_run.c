@@ -10,7 +10,7 @@
 #define GIVE_WAY_MS	200	/* sessions that waited behind us go first */
 
 static int
-run(struct ctl *c, const char *sql, struct err *e)
+run_schema_text(struct ctl *c, const char *sql, struct err *e)
 {
 	int64_t	until = clock_ms() + RETRY_FOR_MS;
 	int	rc;
@@ -36,7 +36,7 @@ schema_run_all(struct ctl *c, const char *text, struct err *e)
 	int			rc = 0;
 
 	while (rc == 0 && schema_next(&walk, &statement))
-		rc = run(c, statement.data, e);
+		rc = run_schema_text(c, statement.data, e);
 	buf_free(&statement);
 	return rc;
 }

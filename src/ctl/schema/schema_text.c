@@ -49,8 +49,8 @@ table_of(const char *word, size_t len)
 }
 
 static int
-put_word(const struct conf *conf, struct buf *to, const char *word, size_t len,
-    struct err *e)
+put_schema_word(const struct conf *conf, struct buf *to, const char *word,
+    size_t len, struct err *e)
 {
 	const struct conf_key	*k = NULL;
 	const char		*name;
@@ -83,7 +83,7 @@ schema_put_text(const struct conf *conf, const char *p, struct buf *to,
 		buf_add(to, p, n);
 		p += n;
 		n = strspn(p, WORD);
-		if (n > 0 && put_word(conf, to, p, n, e) < 0)
+		if (n > 0 && put_schema_word(conf, to, p, n, e) < 0)
 			return -1;
 	}
 	buf_str(to, "");

@@ -54,7 +54,7 @@ put_pattern(struct buf *to, const char *pattern)
 }
 
 static void
-put_types(const struct conf_list *types, struct buf *to)
+put_trigger_types(const struct conf_list *types, struct buf *to)
 {
 	for (size_t i = 0; i < types->n; i++) {
 		buf_str(to, i == 0 ? "" : " OR ");
@@ -77,7 +77,7 @@ trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 	for (; (at = strstr(p, all_types)) != NULL;
 	    p = at + sizeof(all_types) - 1) {
 		buf_add(to, p, (size_t)(at - p));
-		put_types(&conf->publish.types, to);
+		put_trigger_types(&conf->publish.types, to);
 	}
 	buf_str(to, p);
 	buf_free(&text);

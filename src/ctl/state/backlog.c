@@ -51,7 +51,7 @@ find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
  * to count it.
  */
 static int
-count(struct ctl *c, const char *index, unsigned max, struct backlog *b,
+count_backlog(struct ctl *c, const char *index, unsigned max, struct backlog *b,
     struct err *e)
 {
 	struct db_rows	*rows;
@@ -104,14 +104,14 @@ measure(struct ctl *c, const char *index, struct backlog *b, struct err *e)
 {
 	uint64_t	waiting, parked = 0;
 
-	if (count(c, index, FEW, b, e) < 0)
+	if (count_backlog(c, index, FEW, b, e) < 0)
 		return -1;
 	if (b->exact)
 		return 0;
 	if (estimate(c, index, "", &waiting, e) < 0)
 		return -1;
-	if (waiting <= 4 * STATE_EXACT && count(c, index, STATE_EXACT, b,
-	    e) < 0)
+	if (waiting <= 4 * STATE_EXACT &&
+	    count_backlog(c, index, STATE_EXACT, b, e) < 0)
 		return -1;
 	if (b->exact)
 		return 0;

@@ -68,7 +68,7 @@ state_counts_text(const struct counts *k)
 }
 
 static void
-take_text(char out[STATE_TIME], const struct db_rows *rows, unsigned col)
+take_moment(char out[STATE_TIME], const struct db_rows *rows, unsigned col)
 {
 	const char	*text = db_text(rows, col);
 
@@ -91,7 +91,7 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
 	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
 	    "FROM (SELECT ");
-	store_put(s, store_can_change(s) ? "(SELECT counts_since FROM "
+	store_put(s, store_can_repartition(s) ? "(SELECT counts_since FROM "
 	    "{settings} WHERE id = 1)" : "NULL");
 	store_put(s, " AS since, ");
 	store_put(s, u->noted ? "(SELECT MAX(former_label_at) "
@@ -100,8 +100,8 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
-		take_text(u->since, rows, 0);
-		take_text(u->last, rows, 1);
+		take_moment(u->since, rows, 0);
+		take_moment(u->last, rows, 1);
 		u->wait_ms = (int64_t)db_u64(rows, 2);
 		u->is_after = db_u64(rows, 3) != 0;
 	}

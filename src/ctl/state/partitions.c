@@ -22,7 +22,7 @@ static const struct rows_column columns[] = {
 };
 
 /* Results for n labels of the array, beginning at from. */
-struct look {
+struct partition_scan {
 	struct ctl	*ctl;
 	json_t		*rows;
 	size_t		 from, n;
@@ -33,14 +33,14 @@ struct look {
 };
 
 static const char *
-label_of(const struct look *l, size_t i)
+label_of(const struct partition_scan *l, size_t i)
 {
 	return json_string_value(json_object_get(
 	    json_array_get(l->rows, l->from + i), "partition"));
 }
 
 static void
-put_where(struct store *s, const char *label)
+put_label_where(struct store *s, const char *label)
 {
 	store_put(s, " WHERE published_at IS NULL AND partition_key ");
 	if (label == NULL)
@@ -57,19 +57,19 @@ put_where(struct store *s, const char *label)
  * the first is the oldest.  ORDER BY would read the whole range.
  */
 static void
-put_first(struct look *l, size_t i, const char *label)
+put_first(struct partition_scan *l, size_t i, const char *label)
 {
 	struct store	*s = l->ctl->store;
 
 	store_putf(s, "%s(SELECT %zu, global_sequence",
 	    l->asked++ == 0 ? "" : " UNION ALL ", i);
 	store_put(s, " FROM {outbox} {index}");
-	put_where(s, label);
+	put_label_where(s, label);
 	store_putf(s, " LIMIT %" PRIu64 ")", l->limit);
 }
 
 static int
-count_rows(struct look *l, struct err *e)
+count_waiting_rows(struct partition_scan *l, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -95,7 +95,7 @@ count_rows(struct look *l, struct err *e)
 
 /* All of one range; with FORCE INDEX MySQL would not read it to estimate. */
 static void
-put_all(struct look *l, const char *label)
+put_all(struct partition_scan *l, const char *label)
 {
 	struct store	*s = l->ctl->store;
 
@@ -103,12 +103,12 @@ put_all(struct look *l, const char *label)
 	store_put(s, "SELECT global_sequence FROM {outbox}");
 	if (store_index(s) != INDEX_NONE)
 		store_putf(s, " USE INDEX (`%s`)", store_index_name(s));
-	put_where(s, label);
+	put_label_where(s, label);
 }
 
 /* For labels not fully counted, take the optimizer's estimate. */
 static int
-estimate_rows(struct look *l, struct err *e)
+estimate_rows(struct partition_scan *l, struct err *e)
 {
 	size_t		 at[CHUNK + 1];
 	uint64_t	 n[CHUNK] = { 0 };
@@ -144,7 +144,7 @@ estimate_rows(struct look *l, struct err *e)
 
 /* When the oldest rows were made; rows of Pillar have it in their events. */
 static struct db_rows *
-query_ages(struct look *l, struct err *e)
+query_ages(struct partition_scan *l, struct err *e)
 {
 	struct store	*s = l->ctl->store;
 	bool		 own = store_has_column(s, COL_CREATED_AT);
@@ -168,7 +168,7 @@ query_ages(struct look *l, struct err *e)
 }
 
 static void
-set_oldest(struct look *l, json_t *found)
+set_oldest(struct partition_scan *l, json_t *found)
 {
 	json_t	*f;
 	size_t	 k;
@@ -182,7 +182,7 @@ set_oldest(struct look *l, json_t *found)
 }
 
 static void
-set_waiting(struct look *l, bool counted)
+set_waiting(struct partition_scan *l, bool counted)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		json_t *row = json_array_get(l->rows, l->from + i);
@@ -204,7 +204,7 @@ set_waiting(struct look *l, bool counted)
 }
 
 static int
-look_at_rows(struct look *l, bool counted, struct err *e)
+scan_rows(struct partition_scan *l, bool counted, struct err *e)
 {
 	static const struct rows_column	 ages[] = { { "oldest", ROWS_NUMBER },
 	    { "oldest_at", ROWS_TIME }, { "oldest_ms", ROWS_NUMBER } };
@@ -213,7 +213,8 @@ look_at_rows(struct look *l, bool counted, struct err *e)
 
 	memset(l->waiting, 0, sizeof(l->waiting));
 	memset(l->oldest, 0, sizeof(l->oldest));
-	if (count_rows(l, e) < 0 || (counted && estimate_rows(l, e) < 0) ||
+	if (count_waiting_rows(l, e) < 0 ||
+	    (counted && estimate_rows(l, e) < 0) ||
 	    (rows = query_ages(l, e)) == NULL)
 		return -1;
 	found = rows_json(rows, ages, sizeof(ages) / sizeof(ages[0]));
@@ -225,7 +226,7 @@ look_at_rows(struct look *l, bool counted, struct err *e)
 
 /* Put "class" and "obsolete", by the declared counts. */
 static void
-put_counts(const struct ctl *c, const struct counts *k, json_t *list)
+put_label_counts(const struct ctl *c, const struct counts *k, json_t *list)
 {
 	unsigned	 class, gcd = counts_gcd(k);
 	const char	*label;
@@ -271,15 +272,15 @@ leases(struct ctl *c, struct err *e)
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return NULL;
 	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
-	put_counts(c, &k, list);
+	put_label_counts(c, &k, list);
 	return list;
 }
 
 json_t *
 state_partitions(struct ctl *c, uint64_t count, struct err *e)
 {
-	struct look	l = { .ctl = c };
-	size_t		total;
+	struct partition_scan	l = { .ctl = c };
+	size_t			total;
 
 	if ((l.rows = leases(c, e)) == NULL)
 		return NULL;
@@ -288,7 +289,7 @@ state_partitions(struct ctl *c, uint64_t count, struct err *e)
 	    store_index(c->store) != INDEX_NONE ? 1 : NEAR;
 	for (; l.from < total; l.from += CHUNK) {
 		l.n = total - l.from < CHUNK ? total - l.from : CHUNK;
-		if (look_at_rows(&l, count > 0, e) < 0) {
+		if (scan_rows(&l, count > 0, e) < 0) {
 			json_decref(l.rows);
 			return NULL;
 		}

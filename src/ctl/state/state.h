@@ -17,7 +17,7 @@
  */
 #define STATE_EXACT	10000
 
-/* fleet.c: an object per row of outbox_workers, sorted bytewise by id. */
+/* workers.c: an object per row of outbox_workers, sorted bytewise by id. */
 json_t	*state_workers(struct ctl *, struct err *);
 
 /*
@@ -76,8 +76,8 @@ int	 state_straggler(struct ctl *, const struct counts *,
  */
 json_t	*state_backlog(struct ctl *, struct err *);
 
-/* here.c: the scoreboard of this host; null: no daemon runs here. */
-json_t	*state_here(const struct ctl *);
+/* this_host.c: the scoreboard of this host; null: no daemon runs here. */
+json_t	*state_this_host(const struct ctl *);
 
 /* Put "per_second" into it: messages delivered since the earlier scoreboard. */
 void	 state_rate(json_t *now, const json_t *before);

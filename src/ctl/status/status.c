@@ -16,7 +16,7 @@
 
 #include "util/clock.h"
 #include "mysql/db.h"
-#include "store/horizon.h"
+#include "store/watermark.h"
 #include "util/sig.h"
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
@@ -39,7 +39,7 @@ problem(json_t *status, const char *fmt, ...)
 }
 
 static int
-put_fleet(struct ctl *c, json_t *status, struct err *e)
+put_workers(struct ctl *c, json_t *status, struct err *e)
 {
 	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
 	int	 live = 0, stale = 0;
@@ -51,11 +51,11 @@ put_fleet(struct ctl *c, json_t *status, struct err *e)
 			continue;
 		}
 		live++;
-		if (text(w, "host") != NULL)
-			json_object_set_new(hosts, text(w, "host"),
+		if (status_text(w, "host") != NULL)
+			json_object_set_new(hosts, status_text(w, "host"),
 			    json_true());
 	}
-	json_object_set_new(status, "fleet", json_pack("{s:i, s:i, s:i}",
+	json_object_set_new(status, "workers", json_pack("{s:i, s:i, s:i}",
 	    "live", live, "stale", stale,
 	    "hosts", (int)json_object_size(hosts)));
 	json_decref(hosts);
@@ -80,8 +80,8 @@ older(const json_t *a, const json_t *b)
 {
 	if (json_is_null(json_object_get(b, "oldest")))
 		return a;
-	return a == NULL || number(b, "oldest_ms") > number(a, "oldest_ms") ?
-	    b : a;
+	return a == NULL || status_number(b, "oldest_ms") >
+	    status_number(a, "oldest_ms") ? b : a;
 }
 
 static void
@@ -92,14 +92,14 @@ sum_up_partitions(json_t *sums, const json_t *p)
 		json_is_true(json_object_get(p, "obsolete")),
 		json_is_false(json_object_get(p, "waiting"))
 	};
-	const char			*state = text(p, "state");
+	const char			*state = status_text(p, "state");
 
 	json_object_set_new(sums, state,
-	    json_integer(number(sums, state) + 1));
+	    json_integer(status_number(sums, state) + 1));
 	for (int i = 0; i < 2; i++)
 		if (set[i])
 			json_object_set_new(sums, flags[i],
-			    json_integer(number(sums, flags[i]) + 1));
+			    json_integer(status_number(sums, flags[i]) + 1));
 }
 
 static int
@@ -121,7 +121,7 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 	    "obsolete", 0);
 	json_array_foreach(list, i, p) {
 		sum_up_partitions(sums, p);
-		labels += text(p, "partition")[0] != '\0' &&
+		labels += status_text(p, "partition")[0] != '\0' &&
 		    !json_is_true(json_object_get(p, "obsolete"));
 		oldest = older(oldest, p);
 	}
@@ -155,7 +155,7 @@ put_query(struct ctl *c, json_t *status, const char *name,
 }
 
 static int
-put_blocked(struct ctl *c, json_t *status, struct err *e)
+put_blocked_keys(struct ctl *c, json_t *status, struct err *e)
 {
 	static const struct rows_column	 columns[] = {
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
@@ -172,7 +172,7 @@ put_blocked(struct ctl *c, json_t *status, struct err *e)
 
 /* The latest dead letters by sequence, about those that died last. */
 static int
-put_dead(struct ctl *c, json_t *status, struct err *e)
+put_dead_letters(struct ctl *c, json_t *status, struct err *e)
 {
 	struct db_rows	*rows;
 	json_int_t	 count, fresh = 0;
@@ -220,30 +220,30 @@ put_streams(struct ctl *c, json_t *status, struct err *e)
 
 /* The rate since the previous round; at first, over RATE_MS from now. */
 static void
-put_here(struct ctl *c, json_t *status, const json_t *before)
+put_this_host(struct ctl *c, json_t *status, const json_t *before)
 {
-	json_t	*here = state_here(c);
-	int64_t	 left = number(before, "at_ms") + RATE_MS -
-		    number(here, "at_ms");
+	json_t	*this_host = state_this_host(c);
+	int64_t	 left = status_number(before, "at_ms") + RATE_MS -
+		    status_number(this_host, "at_ms");
 
-	if (json_is_object(here) && json_is_object(before) && left > 0) {
+	if (json_is_object(this_host) && json_is_object(before) && left > 0) {
 		sig_wait(NULL, 0, left);
-		json_decref(here);
-		here = state_here(c);
+		json_decref(this_host);
+		this_host = state_this_host(c);
 	}
-	state_rate(here, before);
-	json_object_set_new(status, "here", here);
+	state_rate(this_host, before);
+	json_object_set_new(status, "this_host", this_host);
 }
 
 static void
-judge_fleet(const struct ctl *c, json_t *status)
+judge_workers(const struct ctl *c, json_t *status)
 {
 	const json_t	*backlog = json_object_get(status, "backlog");
-	json_int_t	 n = number(backlog, "waiting");
+	json_int_t	 n = status_number(backlog, "waiting");
 
 	/* Without leases workers do not register. */
-	if (!c->conf->worker.leasing || number(json_object_get(status,
-	    "fleet"), "live") > 0)
+	if (!c->conf->worker.leasing || status_number(json_object_get(status,
+	    "workers"), "live") > 0)
 		return;
 	if (n > 0)
 		problem(status, "nobody is alive and %s%lld rows wait: start "
@@ -256,19 +256,19 @@ judge_fleet(const struct ctl *c, json_t *status)
 
 /* Workers of a host often wait for the same reason: report it once. */
 static void
-judge_here(json_t *status)
+judge_this_host(json_t *status)
 {
 	json_t	*said = json_object(), *w;
 	size_t	 i;
 
-	json_array_foreach(json_object_get(json_object_get(status, "here"),
+	json_array_foreach(json_object_get(json_object_get(status, "this_host"),
 	    "workers"), i, w) {
-		const char *why = text(w, "why");
+		const char *why = status_text(w, "why");
 
 		if (why == NULL || json_object_get(said, why) != NULL)
 			continue;
 		json_object_set_new(said, why, json_true());
-		problem(status, "%s: %s", text(w, "state"), why);
+		problem(status, "%s: %s", status_text(w, "state"), why);
 	}
 	json_decref(said);
 }
@@ -280,32 +280,34 @@ judge_streams(json_t *status)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(status, "streams"), i, s)
-		if (number(s, "phantoms") > 0)
+		if (status_number(s, "phantoms") > 0)
 			problem(status, "stream %s: %lld phantoms, messages of "
 			    "events that this database has lost: outboxctl "
-			    "doctor", text(s, "name"),
-			    (long long)number(s, "phantoms"));
+			    "doctor", status_text(s, "name"),
+			    (long long)status_number(s, "phantoms"));
 }
 
 static void
-judge(const struct ctl *c, json_t *status)
+judge_status(const struct ctl *c, json_t *status)
 {
-	json_int_t	 fresh = number(json_object_get(status, "dead"), "new");
+	json_int_t	 fresh = status_number(json_object_get(status, "dead"),
+			    "new");
 	json_t		*b;
 	size_t		 i;
 
-	judge_fleet(c, status);
-	judge_here(status);
+	judge_workers(c, status);
+	judge_this_host(status);
 	judge_streams(status);
 	json_array_foreach(json_object_get(status, "blocked"), i, b)
-		if (strcmp(text(b, "reason"), STORE_HALTED) == 0)
+		if (strcmp(status_text(b, "reason"), STORE_HALTED) == 0)
 			problem(status, "halted keys: %lld, the first since "
-			    "%s", (long long)number(b, "keys"),
-			    text(b, "since"));
-	if (number(json_object_get(status, "partitions"), "paused") > 0)
+			    "%s", (long long)status_number(b, "keys"),
+			    status_text(b, "since"));
+	if (status_number(json_object_get(status, "partitions"), "paused") > 0)
 		problem(status, "paused partitions: %lld: outboxctl "
-		    "partitions resume", (long long)number(json_object_get(
-		    status, "partitions"), "paused"));
+		    "partitions resume",
+		    (long long)status_number(json_object_get(status,
+		    "partitions"), "paused"));
 	if (fresh > 0)
 		problem(status, "dead lately: %lld: outboxctl dead list",
 		    (long long)fresh);
@@ -316,8 +318,8 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_fleet, put_partitions, put_backlog,
-		put_blocked, put_dead, put_streams,
+		put_workers, put_partitions, put_backlog,
+		put_blocked_keys, put_dead_letters, put_streams,
 	};
 	json_t		*status = json_pack("{s:[]}", "problems");
 
@@ -326,8 +328,8 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 			json_decref(status);
 			return NULL;
 		}
-	put_here(c, status, before);
-	judge(c, status);
+	put_this_host(c, status, before);
+	judge_status(c, status);
 	if (status_counts(c, status, e) == 0)
 		return status;
 	json_decref(status);
@@ -336,10 +338,10 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 
 /* One round; *here is the scoreboard of the round before, then of this one. */
 static int
-round_of(struct ctl *c, json_t **here)
+round_of(struct ctl *c, json_t **this_host)
 {
 	struct err	 e;
-	json_t		*status = take_status(c, *here, &e);
+	json_t		*status = take_status(c, *this_host, &e);
 	int		 rc;
 
 	if (status == NULL)
@@ -349,8 +351,8 @@ round_of(struct ctl *c, json_t **here)
 	status_say(c, status);
 	rc = json_array_size(json_object_get(status, "problems")) > 0 ?
 	    CTL_FAILED : CTL_DONE;
-	json_decref(*here);
-	*here = json_incref(json_object_get(status, "here"));
+	json_decref(*this_host);
+	*this_host = json_incref(json_object_get(status, "this_host"));
 	json_decref(status);
 	return rc;
 }
@@ -369,14 +371,14 @@ reconnect(struct ctl *c)
 
 /* Repeat until a signal; a server that is away does not end it. */
 static int
-watch(struct ctl *c, json_t **here, int64_t pause_ms)
+watch(struct ctl *c, json_t **this_host, int64_t pause_ms)
 {
 	int	rc;
 
 	while (!sig_took(&got_term) && !sig_took(&got_hup)) {
 		rc = reconnect(c);
 		if (rc == CTL_DONE)
-			rc = round_of(c, here);
+			rc = round_of(c, this_host);
 		if (rc != CTL_DONE && rc != CTL_FAILED && rc != EX_UNAVAILABLE)
 			return rc;
 		if (fflush(stdout) == EOF)
@@ -398,7 +400,7 @@ int
 status_show(struct ctl *c)
 {
 	int64_t	 seconds = pause_of(&c->args);
-	json_t	*here;
+	json_t	*this_host;
 	int	 rc;
 
 	if (seconds == 0 || (c->args.nrest > 0 && !c->args.watch)) {
@@ -408,9 +410,9 @@ status_show(struct ctl *c)
 	}
 	if (c->args.watch)
 		sig_init();
-	here = state_here(c);
-	rc = c->args.watch ? watch(c, &here, seconds * 1000) :
-	    round_of(c, &here);
-	json_decref(here);
+	this_host = state_this_host(c);
+	rc = c->args.watch ? watch(c, &this_host, seconds * 1000) :
+	    round_of(c, &this_host);
+	json_decref(this_host);
 	return rc;
 }

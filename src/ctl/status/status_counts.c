@@ -11,17 +11,17 @@
 
 /* Messages that workers of this host have sent under former labels. */
 static void
-put_here(const json_t *status, json_t *counts)
+put_sent_here(const json_t *status, json_t *counts)
 {
 	const json_t	*last = NULL, *at;
 	json_int_t	 n = 0;
 	json_t		*w;
 	size_t		 i;
 
-	json_array_foreach(json_object_get(json_object_get(status, "here"),
+	json_array_foreach(json_object_get(json_object_get(status, "this_host"),
 	    "workers"), i, w) {
 		at = json_object_get(w, "former_label_at");
-		n += number(w, "former_labels");
+		n += status_number(w, "former_labels");
 		if (json_is_string(at) && (last == NULL || strcmp(
 		    json_string_value(at), json_string_value(last)) > 0))
 			last = at;
@@ -38,7 +38,8 @@ moment(const char *text)
 }
 
 static void
-put_counts(json_t *status, const struct counts *k, const struct former_use *u)
+put_status_counts(json_t *status, const struct counts *k,
+    const struct former_use *u)
 {
 	json_t	*counts = json_pack("{s:i, s:o, s:i, s:i, s:o, s:o, s:o}",
 	    "present", (int)k->count, "former", state_former_json(k),
@@ -47,7 +48,7 @@ put_counts(json_t *status, const struct counts *k, const struct former_use *u)
 	    "since", moment(u->since), "sent_at", moment(u->last),
 	    "finish_ms", u->noted ? json_integer(u->wait_ms) : json_null());
 
-	put_here(status, counts);
+	put_sent_here(status, counts);
 	json_object_set_new(status, "counts", counts);
 }
 
@@ -66,7 +67,7 @@ status_counts(struct ctl *c, json_t *status, struct err *e)
 		    json_string(straggler));
 	free(straggler);
 	if (k.nformer > 0)
-		put_counts(status, &k, &u);
+		put_status_counts(status, &k, &u);
 	else
 		json_object_set_new(status, "counts", json_null());
 	return 0;
@@ -77,13 +78,13 @@ status_counts(struct ctl *c, json_t *status, struct err *e)
 static void
 say_use(const json_t *counts, json_t *out)
 {
-	const char	*at = text(counts, "sent_at");
-	const char	*here = text(counts, "sent_here_at");
+	const char	*at = status_text(counts, "sent_at");
+	const char	*here = status_text(counts, "sent_here_at");
 
 	json_object_set_new(out, "former", json_sprintf("%lld sent by this "
 	    "host under labels of other counts, the last %s%s; by any host "
 	    "%s%s",
-	    (long long)number(counts, "sent_here"),
+	    (long long)status_number(counts, "sent_here"),
 	    here == NULL ? "never" : "at ", here == NULL ? "" : here,
 	    at == NULL ? "never" : "at ", at == NULL ? "" : at));
 }
@@ -93,9 +94,11 @@ say_finish(const json_t *counts, json_t *out)
 {
 	static const char	 how[] = "partitions sync --finish, when all "
 				     "producers use the present count";
-	json_t			*left = span_json(number(counts, "finish_ms"));
+	json_t			*left = span_json(status_number(counts,
+				    "finish_ms"));
 
-	json_object_set_new(out, "to do", number(counts, "finish_ms") > 0 ?
+	json_object_set_new(out, "to do",
+	    status_number(counts, "finish_ms") > 0 ?
 	    json_sprintf("in %s at the earliest: %s", json_string_value(left),
 	    how) : json_string(how));
 	json_decref(left);
@@ -105,7 +108,8 @@ void
 status_say_counts(const json_t *status, json_t *out)
 {
 	const json_t	*counts = json_object_get(status, "counts"), *f;
-	struct counts	 k = { .count = (unsigned)number(counts, "present") };
+	struct counts	 k = { .count = (unsigned)status_number(counts,
+			    "present") };
 	char		*text_of;
 	size_t		 i;
 
@@ -115,8 +119,8 @@ status_say_counts(const json_t *status, json_t *out)
 		k.former[k.nformer++] = (unsigned)json_integer_value(f);
 	text_of = state_counts_text(&k);
 	json_object_set_new(out, "counts", json_sprintf("%s; since %s",
-	    text_of, text(counts, "since") == NULL ? "ever" :
-	    text(counts, "since")));
+	    text_of, status_text(counts, "since") == NULL ? "ever" :
+	    status_text(counts, "since")));
 	free(text_of);
 	say_use(counts, out);
 	say_finish(counts, out);

@@ -8,22 +8,26 @@
 #include "ctl/state/state.h"
 
 static void
-say_fleet(const json_t *status, json_t *out)
+say_workers(const json_t *status, json_t *out)
 {
-	const json_t	*f = json_object_get(status, "fleet");
+	const json_t	*f = json_object_get(status, "workers");
 	const json_t	*p = json_object_get(status, "partitions");
 
 	json_object_set_new(out, "workers", json_sprintf("%lld alive, "
-	    "%lld stale, hosts: %lld", (long long)number(f, "live"),
-	    (long long)number(f, "stale"), (long long)number(f, "hosts")));
+	    "%lld stale, hosts: %lld", (long long)status_number(f, "live"),
+	    (long long)status_number(f, "stale"),
+	    (long long)status_number(f, "hosts")));
 	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
 	    "%lld owned, %lld free, %lld expired, %lld paused, %lld idle, "
-	    "%lld missing, %lld obsolete", (long long)number(p, "total"),
-	    (long long)number(p, "count"), (long long)number(p, "owned"),
-	    (long long)number(p, "free"), (long long)number(p, "expired"),
-	    (long long)number(p, "paused"),
-	    (long long)number(p, "idle"), (long long)number(p, "missing"),
-	    (long long)number(p, "obsolete")));
+	    "%lld missing, %lld obsolete", (long long)status_number(p, "total"),
+	    (long long)status_number(p, "count"),
+	    (long long)status_number(p, "owned"),
+	    (long long)status_number(p, "free"),
+	    (long long)status_number(p, "expired"),
+	    (long long)status_number(p, "paused"),
+	    (long long)status_number(p, "idle"),
+	    (long long)status_number(p, "missing"),
+	    (long long)status_number(p, "obsolete")));
 }
 
 static json_t *
@@ -33,9 +37,9 @@ say_oldest(const json_t *o)
 
 	if (!json_is_object(o))
 		return json_string("none");
-	age = span_json(number(o, "age_ms"));
-	out = json_sprintf("%lld in \"%s\", %s old", (long long)number(o,
-	    "sequence"), text(o, "partition"), json_string_value(age));
+	age = span_json(status_number(o, "age_ms"));
+	out = json_sprintf("%lld in \"%s\", %s old", (long long)status_number(o,
+	    "sequence"), status_text(o, "partition"), json_string_value(age));
 	json_decref(age);
 	return out;
 }
@@ -50,14 +54,15 @@ say_rows(const json_t *status, json_t *out)
 	    json_string("not counted: no index begins with published_at") :
 	    json_sprintf("%s%lld rows, %lld parked",
 	    json_is_true(json_object_get(b, "exact")) ? "" : "about ",
-	    (long long)number(b, "waiting"), (long long)number(b, "parked")));
+	    (long long)status_number(b, "waiting"),
+	    (long long)status_number(b, "parked")));
 	json_object_set_new(out, "oldest",
 	    say_oldest(json_object_get(status, "oldest")));
 	json_object_set_new(out, "dead", !json_is_object(d) ?
 	    json_string("no such table") : json_sprintf("%lld%s, %lld new",
-	    (long long)number(d, "count"),
+	    (long long)status_number(d, "count"),
 	    json_is_true(json_object_get(d, "exact")) ? "" : "+",
-	    (long long)number(d, "new")));
+	    (long long)status_number(d, "new")));
 }
 
 /* Print a line per reason of blocked keys, and a line per stream. */
@@ -69,30 +74,31 @@ say_lists(const json_t *status)
 
 	json_array_foreach(json_object_get(status, "blocked"), i, o)
 		printf("blocked     %lld %s since %s\n",
-		    (long long)number(o, "keys"), text(o, "reason"),
-		    text(o, "since"));
+		    (long long)status_number(o, "keys"),
+		    status_text(o, "reason"), status_text(o, "since"));
 	json_array_foreach(json_object_get(status, "streams"), i, o)
-		printf("stream      %s, checked %s\n", text(o, "name"),
-		    text(o, "checked_at") == NULL ? "never" :
-		    text(o, "checked_at"));
+		printf("stream      %s, checked %s\n", status_text(o, "name"),
+		    status_text(o, "checked_at") == NULL ? "never" :
+		    status_text(o, "checked_at"));
 }
 
 static void
-say_here(const struct ctl *c, const json_t *here)
+say_this_host(const struct ctl *c, const json_t *this_host)
 {
 	static const char *const	 shown[] = { "pid", "state", "owned",
 	    "desired", "lanes_waiting", "delivered", "failed", "dead", "why",
 	    NULL };
 
-	if (!json_is_object(here)) {
+	if (!json_is_object(this_host)) {
 		puts("daemon      not on this host");
 		return;
 	}
 	printf("daemon      pid %lld, generation %lld, %lld messages/s\n\n",
-	    (long long)number(here, "pid"),
-	    (long long)number(here, "generation"),
-	    (long long)number(here, "per_second"));
-	print_rows(c, shown, json_incref(json_object_get(here, "workers")));
+	    (long long)status_number(this_host, "pid"),
+	    (long long)status_number(this_host, "generation"),
+	    (long long)status_number(this_host, "per_second"));
+	print_rows(c, shown, json_incref(json_object_get(this_host,
+	    "workers")));
 }
 
 void
@@ -106,12 +112,12 @@ status_say(const struct ctl *c, json_t *status)
 		print_object(c, json_incref(status));
 		return;
 	}
-	say_fleet(status, out);
+	say_workers(status, out);
 	say_rows(status, out);
 	status_say_counts(status, out);
 	print_object(c, out);
 	say_lists(status);
-	say_here(c, json_object_get(status, "here"));
+	say_this_host(c, json_object_get(status, "this_host"));
 	json_array_foreach(json_object_get(status, "problems"), i, p)
 		printf("%s! %s\n", i == 0 ? "\n" : "", json_string_value(p));
 }

@@ -9,23 +9,23 @@
 #include <string.h>
 
 #include "ctl/base/ctl.h"
-#include "ctl/base/mend.h"
+#include "ctl/base/bulk_update.h"
 #include "nats/bus.h"
-#include "recovery/recover.h"
+#include "recovery/stream_audit.h"
 #include "util/sig.h"
 
 #define THE_BEGINNING	"1970-01-01 00:00:01.000000"
 
 struct republish {
-	struct ctl	*ctl;
-	struct relay	 relay;
-	struct recover	 recover;
-	char		 prefix[STORE_PREFIX];
+	struct ctl		*ctl;
+	struct relay		 relay;
+	struct stream_audit	 audit;
+	char			 prefix[STORE_PREFIX];
 };
 
 /* Signals are handled during waits. */
 static enum keep
-keep(void *arg)
+republish_keep(void *arg)
 {
 	(void)arg;
 	return got_term ? KEEP_FINISH : KEEP_ON;
@@ -33,7 +33,7 @@ keep(void *arg)
 
 /* store_settings would set a missing count; then no row was delivered yet. */
 static int
-prepare(struct republish *x, struct err *e)
+prepare_republish(struct republish *x, struct err *e)
 {
 	struct store	*s = x->ctl->store;
 	struct pub	*p = &x->relay.pub;
@@ -44,49 +44,51 @@ prepare(struct republish *x, struct err *e)
 	if (k.count != 0 && store_settings(s, &k.count, e) < 0)
 		return -1;
 	store_prefix(s, x->prefix);
-	recover_init(&x->recover, x->ctl->conf, s, &x->relay);
+	stream_audit_init(&x->audit, x->ctl->conf, s, &x->relay);
 	return p->ops->open(p->arg, e);
 }
 
 static int
-walk(struct republish *x, struct recover_walk *w, bool dry, struct err *e)
+find_lost(struct republish *x, struct stream_audit_rows *w, bool dry,
+    struct err *e)
 {
 	char			until[STORE_TIME];
 	struct store_period	all = { THE_BEGINNING, until };
 
-	*w = (struct recover_walk){ .all = true, .absent = true, .dry = dry };
+	*w = (struct stream_audit_rows){ .all = true, .absent = true,
+	    .dry = dry };
 	if (store_now(x->ctl->store, until, e) < 0)
 		return -1;
-	return recover_walk(&x->recover, w, &all, e) == WALK_DONE ? 0 :
+	return stream_audit_rows(&x->audit, w, &all, e) == AUDIT_DONE ? 0 :
 	    err_in(e, "stream %s", x->ctl->conf->nats.stream);
 }
 
 static int
-note(struct ctl *c, void *n, struct err *e)
+note_republish(struct ctl *c, void *n, struct err *e)
 {
 	return audit_note(c, *(uint64_t *)n, e);
 }
 
 /* Note it in the audit before the first change, which cannot be undone. */
 static int
-send_again(struct republish *x, struct recover_walk *w, struct err *e)
+republish_lost(struct republish *x, struct stream_audit_rows *w, struct err *e)
 {
 	struct err	other;
 	int		rc;
 
 	sig_init();
 	w->reset = 0;
-	if (ctl_transaction(x->ctl, note, &w->reset, e) < 0)
+	if (ctl_transaction(x->ctl, note_republish, &w->reset, e) < 0)
 		return -1;
-	rc = walk(x, w, false, e);
-	if (w->reset > 0 && ctl_transaction(x->ctl, note, &w->reset,
+	rc = find_lost(x, w, false, e);
+	if (w->reset > 0 && ctl_transaction(x->ctl, note_republish, &w->reset,
 	    rc < 0 ? &other : e) < 0)
 		return -1;
 	return rc;
 }
 
 static void
-report(const struct ctl *c, const struct recover_walk *w)
+report_republished(const struct ctl *c, const struct stream_audit_rows *w)
 {
 	struct buf	text = { 0 };
 
@@ -104,21 +106,22 @@ report(const struct ctl *c, const struct recover_walk *w)
 static int
 republish(struct republish *x)
 {
-	struct ctl		*c = x->ctl;
-	struct recover_walk	 w = { .lost = 1 };
-	struct err		 e;
+	struct ctl			*c = x->ctl;
+	struct stream_audit_rows	 w = { .lost = 1 };
+	struct err			 e;
 
-	if (!store_can_recover(c->store))
+	if (!store_can_audit_stream(c->store))
 		return ctl_no_such(c, "the tables do not keep where the "
 		    "stream has a message: outboxctl schema upgrade");
-	if (prepare(x, &e) < 0 || ((!c->args.yes || c->args.dry_run) &&
-	    walk(x, &w, true, &e) < 0))
+	if (prepare_republish(x, &e) < 0 ||
+	    ((!c->args.yes || c->args.dry_run) &&
+	    find_lost(x, &w, true, &e) < 0))
 		return ctl_fail(c, &e);
 	if (!ctl_confirm(c, w.lost, "sent again"))
 		return CTL_FAILED;
-	if (w.lost > 0 && !c->args.dry_run && send_again(x, &w, &e) < 0)
-		return mend_fail(c, &e);
-	report(c, &w);
+	if (w.lost > 0 && !c->args.dry_run && republish_lost(x, &w, &e) < 0)
+		return bulk_update_fail(c, &e);
+	report_republished(c, &w);
 	return CTL_DONE;
 }
 
@@ -126,7 +129,7 @@ int
 stream_republish(struct ctl *c)
 {
 	struct republish	x = { .ctl = c, .relay = { .conf = c->conf,
-				    .keep = keep } };
+				    .keep = republish_keep } };
 	int			status;
 
 	if (c->conf->nats.stream[0] == '\0')

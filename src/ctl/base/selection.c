@@ -1,0 +1,129 @@
+/* selection.c - see selection.h */
+
+#include "ctl/base/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/bulk_update.h"
+#include "util/xalloc.h"
+
+static void
+append(struct selection *ch, const uint64_t *list, size_t n)
+{
+	ch->list = xreallocarray(ch->list, ch->n + n + 1, sizeof(*ch->list));
+	memcpy(ch->list + ch->n, list, n * sizeof(*list));
+	ch->n += n;
+}
+
+static bool
+is_sequence_among(const uint64_t *list, size_t n, uint64_t sequence)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == sequence)
+			return true;
+	return false;
+}
+
+/* Append the rows of a page that exist and pass the filters. */
+static int
+choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
+    struct err *e)
+{
+	uint64_t	*found;
+	size_t		 nfound;
+
+	ch->select(c);
+	store_put_list(c->store, page, n);
+	store_put(c->store, ")");
+	ch->finish(c);
+	if (bulk_update_select(c, &found, &nfound, e) < 0)
+		return -1;
+	append(ch, found, nfound);
+	for (size_t i = 0; c->args.nrest > 0 && i < n; i++)
+		if (!is_sequence_among(found, nfound, page[i])) {
+			ch->all_there = false;
+			fprintf(stderr, "outboxctl: %llu: %s\n",
+			    (unsigned long long)page[i], ch->missing);
+		}
+	free(found);
+	return 0;
+}
+
+static int
+choose_named(struct ctl *c, struct selection *ch, struct err *e)
+{
+	size_t	n = (size_t)c->args.nrest;
+
+	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK)
+		if (choose_page(c, ch, ch->named + i,
+		    n - i < BULK_UPDATE_CHUNK ? n - i : BULK_UPDATE_CHUNK,
+		    e) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+choose_all(struct ctl *c, struct selection *ch, struct err *e)
+{
+	struct cursor	*w = cursor_new(c, ch->by, e);
+	uint64_t	 page[CURSOR_PAGE];
+	size_t		 n = 0;
+	int		 rc = w == NULL ? -1 : 0;
+
+	do {
+		if (rc == 0)
+			rc = cursor_next(w, page, CURSOR_PAGE, &n, e);
+		if (rc == 0 && n > 0)
+			rc = choose_page(c, ch, page, n, e);
+	} while (rc == 0 && n == CURSOR_PAGE);
+	cursor_free(w);
+	return rc;
+}
+
+static int
+sequence_cmp(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+sort_sequences(struct selection *ch)
+{
+	size_t	n = 0;
+
+	if (ch->n > 0)
+		qsort(ch->list, ch->n, sizeof(*ch->list), sequence_cmp);
+	for (size_t i = 0; i < ch->n; i++)
+		if (n == 0 || ch->list[i] != ch->list[n - 1])
+			ch->list[n++] = ch->list[i];
+	ch->n = n;
+}
+
+int
+selection_make(struct ctl *c, struct selection *ch, struct err *e)
+{
+	ch->all_there = true;
+	if ((c->args.nrest > 0 ? choose_named(c, ch, e) :
+	    choose_all(c, ch, e)) < 0)
+		return -1;
+	sort_sequences(ch);
+	return 0;
+}
+
+void
+selection_free(struct selection *ch)
+{
+	free(ch->named);
+	free(ch->list);
+}
+
+bool
+selection_is_filtered(const struct args *a)
+{
+	return a->key != NULL || a->type != NULL || a->partition != NULL ||
+	    a->since != NULL || a->until != NULL;
+}

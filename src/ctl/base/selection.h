@@ -1,0 +1,32 @@
+/*
+ * selection.h - the rows that a command changes: named ones, or all that pass
+ * the filters
+ */
+#ifndef OUTBOXCTL_SELECTION_H
+#define OUTBOXCTL_SELECTION_H
+
+#include "ctl/base/ctl.h"
+#include "ctl/base/cursor.h"
+
+struct selection {
+	/* Begin the statement, up to "WHERE <sequence> IN ("... */
+	void		(*select)(struct ctl *);
+	/* ... and what follows the ")": conditions. */
+	void		(*finish)(struct ctl *);
+	enum cursor_by	 by;		/* if no rows are named */
+	const char	*missing;	/* "no such message" */
+
+	uint64_t	*named;		/* by args_sequences */
+	uint64_t	*list;		/* sorted, without duplicates */
+	size_t		 n;
+	bool		 all_there;	/* all named rows exist */
+};
+
+/* Fill the list; prints which named rows do not exist.  -1: see err. */
+int	selection_make(struct ctl *, struct selection *, struct err *);
+void	selection_free(struct selection *);
+
+/* Were --key, --type, --partition, --since or --until given? */
+bool	selection_is_filtered(const struct args *);
+
+#endif

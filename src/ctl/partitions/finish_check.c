@@ -1,0 +1,274 @@
+/*
+ * finish_check.c - see finish.h
+ *
+ * Rows are read by label and sequence, up to PIECE in a statement.  If the
+ * present count does not make a label, all of its rows are in the way; for the
+ * other labels the key of each row is checked.
+ */
+
+#include "ctl/partitions/finish.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mysql/db.h"
+#include "ctl/messages/keys.h"
+#include "ctl/state/state.h"
+
+#define PIECE		10000	/* rows or records in one statement */
+#define LISTED		40	/* keys listed at most */
+
+#define RECORD_KEY	STORE_KEY_OF("e.stream_id", "b.order_key")
+
+static const struct rows_column row_columns[] = {
+	{ "partition", ROWS_BYTES }, { "key", ROWS_BYTES },
+	{ "rows", ROWS_NUMBER },
+};
+
+static const struct rows_column record_columns[] = {
+	{ "partition", ROWS_BYTES }, { "key", ROWS_BYTES },
+	{ "record", ROWS_NUMBER }, { "reason", ROWS_TEXT },
+};
+
+struct finish_check {
+	struct ctl		*c;
+	struct finish_ways	*ways;
+	struct progress		 bar;
+	uint64_t		 scanned;
+};
+
+/* Add the rows to the entry of the same label and key, if there is one. */
+static bool
+add_to(json_t *list, const json_t *way)
+{
+	json_t	*o, *rows = json_object_get(way, "rows");
+	size_t	 i;
+
+	json_array_foreach(list, i, o) {
+		if (rows == NULL || json_object_get(o, "rows") == NULL ||
+		    !json_equal(json_object_get(o, "key"),
+		    json_object_get(way, "key")) ||
+		    !json_equal(json_object_get(o, "partition"),
+		    json_object_get(way, "partition")))
+			continue;
+		json_object_set_new(o, "rows", json_integer(
+		    json_integer_value(json_object_get(o, "rows")) +
+		    json_integer_value(rows)));
+		return true;
+	}
+	return false;
+}
+
+/* Send the prepared SELECT, and add its rows to the list. */
+static int
+take_ways(struct finish_check *l, const struct rows_column *columns, size_t n,
+    struct err *e)
+{
+	json_t		*list = l->ways->list, *found, *way;
+	struct db_rows	*rows;
+	size_t		 i;
+
+	store_putf(l->c->store, " LIMIT %d", LISTED + 1);
+	if ((rows = store_query(l->c->store, "finish", e)) == NULL)
+		return -1;
+	found = rows_json(rows, columns, n);
+	json_array_foreach(found, i, way)
+		if (add_to(list, way))
+			continue;
+		else if (json_array_size(list) < LISTED)
+			json_array_append(list, way);
+		else
+			l->ways->more = true;
+	json_decref(found);
+	return 0;
+}
+
+/*
+ * Send the prepared SELECT with a LIMIT: *end is the sequence of the last row
+ * of a piece, or UINT64_MAX if there are fewer rows.
+ */
+static int
+find_end(struct finish_check *l, uint64_t *end, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_putf(l->c->store, " LIMIT %d, 1", PIECE - 1);
+	if ((rows = store_query(l->c->store, "finish", e)) == NULL)
+		return -1;
+	*end = db_next(rows) ? db_u64(rows, 0) : UINT64_MAX;
+	db_rows_free(rows);
+	l->scanned += PIECE;
+	progress_show(&l->bar, l->scanned, 0);
+	return 0;
+}
+
+/* Records of blocked keys */
+
+static int
+check_records(struct finish_check *l, uint64_t after, uint64_t end,
+    struct err *e)
+{
+	struct store		*s = l->c->store;
+	const struct counts	*k = &l->ways->counts;
+
+	store_sql(s, "SELECT b.partition_key, " RECORD_KEY
+	    ", b.first_sequence, b.reason FROM {blocked} AS b "
+	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence ");
+	store_putf(s, "WHERE b.first_sequence > %" PRIu64
+	    " AND b.first_sequence <= %" PRIu64 " AND ", after, end);
+	store_put_is_counted(s, k, "b.partition_key");
+	store_put(s, " AND ");
+	store_put_label(s, k, RECORD_KEY);
+	store_put(s, " <> b.partition_key");
+	/* A count of 1 makes the label '', too. */
+	store_put(s, k->count == 1 ? " AND b.partition_key <> ''" : "");
+	return take_ways(l, record_columns, 4, e);
+}
+
+static int
+check_blocked(struct finish_check *l, struct err *e)
+{
+	uint64_t	after = 0, end = 0;
+
+	json_array_clear(l->ways->list);
+	if (!store_has(l->c->store, T_BLOCKED))
+		return 0;
+	for (; end != UINT64_MAX && !l->ways->more; after = end) {
+		store_sql(l->c->store, "SELECT first_sequence FROM {blocked} "
+		    "WHERE first_sequence > ");
+		store_putf(l->c->store, "%" PRIu64 " ORDER BY first_sequence",
+		    after);
+		if (find_end(l, &end, e) < 0 ||
+		    check_records(l, after, end, e) < 0)
+			return -1;
+	}
+	return keys_add_parked(l->c, l->ways->list, e);
+}
+
+/*
+ * Waiting rows
+ */
+
+/* A label to check, and the right label of its keys. */
+struct suspect {
+	const char	*label;		/* NULL: SQL NULL */
+	char		 right[16];	/* "": no key has it */
+};
+
+static void
+put_suspect_where(struct store *s, const struct suspect *x, uint64_t after)
+{
+	store_put(s, " WHERE o.published_at IS NULL AND o.partition_key ");
+	if (x->label == NULL)
+		store_put(s, "IS NULL");
+	else {
+		store_put(s, "= ");
+		store_put_text(s, x->label);
+	}
+	store_putf(s, " AND o.global_sequence > %" PRIu64, after);
+}
+
+static int
+check_suspect_rows(struct finish_check *l, const struct suspect *x,
+    uint64_t after, uint64_t end, struct err *e)
+{
+	struct store	*s = l->c->store;
+
+	store_sql(s, "SELECT ");
+	store_put_text(s, x->label == NULL ? "" : x->label);
+	store_put(s, ", " STORE_BYTES("e.stream_id") ", COUNT(*) "
+	    "FROM {outbox} AS o {index} STRAIGHT_JOIN {events} AS e "
+	    "FORCE INDEX (PRIMARY) ON e.sequence = o.global_sequence");
+	put_suspect_where(s, x, after);
+	store_putf(s, " AND o.global_sequence <= %" PRIu64, end);
+	if (x->right[0] != '\0') {
+		store_put(s, " AND ");
+		store_put_label(s, &l->ways->counts, "e.stream_id");
+		store_put(s, " <> ");
+		store_put_text(s, x->right);
+	}
+	store_put(s, " GROUP BY 2");
+	return take_ways(l, row_columns, 3, e);
+}
+
+static int
+check_suspect(struct finish_check *l, const struct suspect *x, struct err *e)
+{
+	uint64_t	after = 0, end = 0;
+
+	for (; end != UINT64_MAX && !l->ways->more; after = end) {
+		store_sql(l->c->store, "SELECT o.global_sequence "
+		    "FROM {outbox} AS o {index}");
+		put_suspect_where(l->c->store, x, after);
+		store_put(l->c->store, " ORDER BY o.global_sequence");
+		if (find_end(l, &end, e) < 0 ||
+		    check_suspect_rows(l, x, after, end, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Rows without a label, if a count of 1 is a former one. */
+static int
+check_unlabelled(struct finish_check *l, struct err *e)
+{
+	struct suspect	null = { NULL, "" }, empty = { "", "" };
+
+	if (l->ways->counts.count == 1 || !counts_have(&l->ways->counts, 1))
+		return 0;
+	return check_suspect(l, &null, e) < 0 ? -1 :
+	    check_suspect(l, &empty, e);
+}
+
+static int
+check_label(struct finish_check *l, const char *label, struct err *e)
+{
+	struct suspect	x = { .label = label };
+	unsigned long	n = strtoul(label + 1, NULL, 10);
+
+	if (n < l->ways->counts.count)
+		snprintf(x.right, sizeof(x.right), "p%02lu", n);
+	return check_suspect(l, &x, e);
+}
+
+static int
+check_labels(struct finish_check *l, struct err *e)
+{
+	json_t	*leases = state_partitions(l->c, 0, e), *p;
+	size_t	 i;
+	int	 rc = leases == NULL ? -1 : 0;
+
+	json_array_foreach(leases, i, p) {
+		const char *label = json_string_value(json_object_get(p,
+		    "partition"));
+
+		if (rc == 0 && counts_is_label(label) &&
+		    json_is_true(json_object_get(p, "waiting")))
+			rc = check_label(l, label, e);
+	}
+	json_decref(leases);
+	return rc;
+}
+
+int
+finish_check_blocked(struct ctl *c, struct finish_ways *ways, struct err *e)
+{
+	struct finish_check	l = { .c = c, .ways = ways };
+
+	return check_blocked(&l, e);
+}
+
+int
+finish_check(struct ctl *c, struct finish_ways *ways, struct err *e)
+{
+	struct finish_check	l = { .c = c, .ways = ways,
+				    .bar.what = "looked at" };
+	int			rc = -1;
+
+	if (check_blocked(&l, e) == 0 && check_unlabelled(&l, e) == 0)
+		rc = check_labels(&l, e);
+	progress_end(&l.bar);
+	return rc;
+}

@@ -1,0 +1,153 @@
+/* this_host.c - the daemon of this host, read from its scoreboard */
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ipc/scoreboard.h"
+#include "util/clock.h"
+#include "ipc/daemon.h"
+#include "ctl/state/state.h"
+#include "util/xalloc.h"
+
+/* Other processes write it while we read, so a NUL may be missing. */
+static json_t *
+scoreboard_text(const char *text, size_t size)
+{
+	json_t	*v = json_stringn(text, strnlen(text, size));
+
+	return v == NULL ? json_string("(being written)") : v;
+}
+
+static json_t *
+counters_of(const struct scoreboard_line *l)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	    "ticks", (json_int_t)l->ticks,
+	    "delivered", (json_int_t)l->delivered,
+	    "duplicates", (json_int_t)l->duplicates,
+	    "failed", (json_int_t)l->failed,
+	    "dead", (json_int_t)l->dead,
+	    "fenced", (json_int_t)l->fenced,
+	    "skipped", (json_int_t)l->skipped,
+	    "recovered", (json_int_t)l->recovered);
+}
+
+/* Seconds since 1970 as RFC 3339; 0: never. */
+static json_t *
+moment_json(int64_t seconds)
+{
+	time_t		t = (time_t)seconds;
+	struct tm	tm;
+	char		text[40];
+
+	if (seconds == 0 || gmtime_r(&t, &tm) == NULL)
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+/* Does the worker wait now?  Its line keeps old errors, too. */
+static bool
+is_held_up(uint32_t state)
+{
+	return state == SCOREBOARD_NO_DATABASE ||
+	    state == SCOREBOARD_NO_BROKER || state == SCOREBOARD_PAUSED;
+}
+
+static json_t *
+line_json(const struct scoreboard_line *l, int64_t now)
+{
+	json_t	*o = json_object();
+
+	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
+	json_object_set_new(o, "pid", json_integer(l->pid));
+	json_object_set_new(o, "state",
+	    json_string(scoreboard_state_word(l->state)));
+	json_object_set_new(o, "why", is_held_up(l->state) ?
+	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
+	    json_null());
+	json_object_set_new(o, "up_ms", json_integer(now - l->started_at));
+	json_object_set_new(o, "silent_ms", json_integer(now - l->alive_at));
+	json_object_set_new(o, "owned", json_integer(l->owned));
+	json_object_set_new(o, "desired", json_integer(l->desired));
+	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
+	json_object_set_new(o, "handling", l->handling == 0 ? json_null() :
+	    json_integer((json_int_t)l->handling));
+	json_object_update_new(o, counters_of(l));
+	json_object_set_new(o, "former_labels",
+	    json_integer((json_int_t)l->former_labels));
+	json_object_set_new(o, "former_label_at",
+	    moment_json(l->former_label_at));
+	json_object_set_new(o, "last_error",
+	    scoreboard_text(l->last_error, sizeof(l->last_error)));
+	return o;
+}
+
+static json_t *
+scoreboard_json(const struct scoreboard *b)
+{
+	json_t	*workers = json_array();
+	int64_t	 now = clock_ms();
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct scoreboard_line *l = &b->lines[i];
+
+		if (l->pid != 0 && l->state != SCOREBOARD_FREE)
+			json_array_append_new(workers, line_json(l, now));
+	}
+	return json_pack("{s:i, s:i, s:I, s:o}", "pid", b->master,
+	    "generation", (int)b->generation, "at_ms", (json_int_t)now,
+	    "workers", workers);
+}
+
+json_t *
+state_this_host(const struct ctl *c)
+{
+	char			*prefix =
+				    daemon_run_prefix(c->conf->master.pidfile);
+	char			*path = xasprintf("%s.scoreboard", prefix);
+	struct err		 e;
+	struct scoreboard	*b = scoreboard_open(path, &e);
+	json_t			*this_host;
+
+	this_host = b != NULL && scoreboard_is_alive(b) ? scoreboard_json(b) :
+	    json_null();
+	scoreboard_close(b);
+	free(path);
+	free(prefix);
+	return this_host;
+}
+
+/* Delivered by this worker then; 0 if it started later. */
+static json_int_t
+delivered_by(const json_t *this_host, const char *id)
+{
+	json_t	*l;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(this_host, "workers"), i, l)
+		if (strcmp(json_string_value(json_object_get(l, "id")),
+		    id) == 0)
+			return json_integer_value(json_object_get(l,
+			    "delivered"));
+	return 0;
+}
+
+void
+state_rate(json_t *now, const json_t *before)
+{
+	json_int_t	 ms = json_integer_value(json_object_get(now, "at_ms")) -
+			    json_integer_value(json_object_get(before, "at_ms"));
+	json_int_t	 n = 0;
+	json_t		*l;
+	size_t		 i;
+
+	if (!json_is_object(now) || !json_is_object(before) || ms <= 0)
+		return;
+	json_array_foreach(json_object_get(now, "workers"), i, l)
+		n += json_integer_value(json_object_get(l, "delivered")) -
+		    delivered_by(before,
+		    json_string_value(json_object_get(l, "id")));
+	json_object_set_new(now, "per_second", json_integer(n * 1000 / ms));
+}

@@ -1,0 +1,112 @@
+/* scoreboard.c - see scoreboard.h */
+
+#include "ipc/scoreboard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void *
+map(int fd)
+{
+	/* Allocate now: on a full disk a later write would be a SIGBUS. */
+	errno = posix_fallocate(fd, 0, sizeof(struct scoreboard));
+	if (errno != 0)
+		return MAP_FAILED;
+	return mmap(NULL, sizeof(struct scoreboard), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+}
+
+struct scoreboard *
+scoreboard_create(const char *path, struct err *e)
+{
+	struct scoreboard	*b;
+	int			 fd;
+
+	/* A new file: other processes may still map and write the old one. */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if ((b = map(fd)) == MAP_FAILED) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		b = NULL;
+	}
+	close(fd);
+	if (b != NULL)
+		b->magic = SCOREBOARD_MAGIC;
+	return b;
+}
+
+void
+scoreboard_close(struct scoreboard *b)
+{
+	if (b != NULL)
+		munmap(b, sizeof(*b));
+}
+
+/* Check the size before mapping: access beyond the end is a SIGBUS. */
+static struct scoreboard *
+map_to_read(int fd, const char *path, struct err *e)
+{
+	struct stat		 st;
+	struct scoreboard	*b;
+
+	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*b)) {
+		err_set(e, "%s: not of this version", path);
+		return NULL;
+	}
+	b = mmap(NULL, sizeof(*b), PROT_READ, MAP_SHARED, fd, 0);
+	if (b == MAP_FAILED) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (b->magic != SCOREBOARD_MAGIC) {
+		err_set(e, "%s: not of this version", path);
+		scoreboard_close(b);
+		return NULL;
+	}
+	return b;
+}
+
+struct scoreboard *
+scoreboard_open(const char *path, struct err *e)
+{
+	int			 fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct scoreboard	*b;
+
+	if (fd < 0) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	b = map_to_read(fd, path, e);
+	close(fd);
+	return b;
+}
+
+bool
+scoreboard_is_alive(const struct scoreboard *b)
+{
+	return b->master > 0 && (kill(b->master, 0) == 0 || errno == EPERM);
+}
+
+const char *
+scoreboard_state_word(uint32_t state)
+{
+	static const char *const words[] = {
+		[SCOREBOARD_FREE] = "free", [SCOREBOARD_STARTING] = "starting",
+		[SCOREBOARD_NO_DATABASE] = "no database",
+		[SCOREBOARD_NO_BROKER] = "no broker",
+		[SCOREBOARD_PAUSED] = "paused",
+		    [SCOREBOARD_RUNNING] = "running",
+		    [SCOREBOARD_STOPPING] = "stopping",
+	};
+
+	return state < sizeof(words) / sizeof(words[0]) ? words[state] : "?";
+}

@@ -1,0 +1,104 @@
+/*
+ * scoreboard.h - the scoreboard: what each process of this master is doing
+ *
+ * A mapped file in the run directory.  Each child writes only its own line,
+ * any process reads.  Use it for display and to see signs of life only, never
+ * to decide about data.
+ */
+#ifndef OUTBOX_SCOREBOARD_H
+#define OUTBOX_SCOREBOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "conf/conf.h"
+#include "util/err.h"
+#include "common/ident.h"
+#include "common/label_set.h"
+
+#define SCOREBOARD_MAGIC	0x4f425834	/* "OBX4"; changes with the
+						   layout */
+#define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
+#define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
+#define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
+
+enum scoreboard_state {
+	SCOREBOARD_FREE,
+	SCOREBOARD_STARTING,
+	SCOREBOARD_NO_DATABASE,	/* waits for it */
+	SCOREBOARD_NO_BROKER,	/* waits for it */
+	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
+	SCOREBOARD_RUNNING,	/* finished its first tick */
+	SCOREBOARD_STOPPING
+};
+
+/* Where the partition counts are declared, once a worker has read it. */
+enum scoreboard_counts {
+	SCOREBOARD_COUNTS_UNKNOWN,
+	SCOREBOARD_COUNTS_TABLE,	/* outbox_settings */
+	SCOREBOARD_COUNTS_FILE	/* no such table: the file */
+};
+
+/* The master asks one worker at a time to apply the configured count. */
+enum scoreboard_repartition {
+	SCOREBOARD_REPARTITION_NONE,
+	SCOREBOARD_REPARTITION_ASKED,
+	SCOREBOARD_REPARTITION_OVER	/* applied, or refused */
+};
+
+/*
+ * served may be out of date for a moment after a lease has come or gone; a
+ * worker scans a new partition by itself.  Labels are compared as bytes, so
+ * one that equals the lease's only by its collation is not found.
+ */
+struct scoreboard_line {
+	int32_t		 pid;
+	uint32_t	 state;		/* enum scoreboard_state */
+	int64_t		 started_at;	/* clock_ms() */
+	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
+	uint64_t	 handling;	/* sequence being sent; 0: none */
+	uint64_t	 ticks;
+	uint64_t	 delivered, duplicates, failed, dead, fenced;
+	uint64_t	 skipped;	/* metadata entries left out */
+	uint64_t	 recovered;	/* lost by the stream: send again */
+	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	uint32_t	 counts_in;	/* enum scoreboard_counts */
+	uint32_t	 repartition;	/* enum scoreboard_repartition */
+	uint32_t	 strangers;	/* live workers of other programs */
+	uint64_t	 former_labels;	/* messages sent under a label that
+					   their key has no longer */
+	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
+	struct label_set served;	/* labels of the leases it holds */
+	char		 id[IDENT_SIZE];
+	char		 last_error[sizeof(struct err)];
+};
+
+struct scoreboard {
+	uint32_t		 magic;
+	int32_t			 master;	/* pid */
+	uint32_t		 generation;	/* of the configuration */
+	struct scoreboard_line	 lines[SCOREBOARD_LINES];
+};
+
+/*
+ * Create the file anew and map it for this process and its children.  Returns
+ * NULL with an error, and nothing stays mapped.
+ */
+struct scoreboard	*scoreboard_create(const char *path, struct err *);
+void			 scoreboard_close(struct scoreboard *);
+
+/*
+ * Map another master's scoreboard read-only.  NULL: there is none, or it has
+ * another version.  The master may be dead; see scoreboard_is_alive.
+ */
+struct scoreboard	*scoreboard_open(const char *path, struct err *);
+
+/* True if a process with the pid of its master exists. */
+bool			 scoreboard_is_alive(const struct scoreboard *);
+
+/* "running", "no broker", ... */
+const char		*scoreboard_state_word(uint32_t state);
+
+#endif

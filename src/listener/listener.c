@@ -1,0 +1,248 @@
+/*
+ * listener.c - see listener.h
+ *
+ * Errors are of two kinds.  A server that is away is retried with the workers'
+ * backoff.  A server that refuses, for lack of a right or of a binlog, is
+ * retried each minute, and the refusal is logged once.  After both all workers
+ * are woken, because commits were missed.
+ */
+
+#include "listener/listener.h"
+
+#include <string.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "mysql/binlog.h"
+#include "mysql/binlog_event.h"
+#include "util/clock.h"
+#include "util/reconnect.h"
+#include "util/log.h"
+#include "util/sig.h"
+
+#define REFUSED_MS	60000	/* retry interval after a refusal */
+#define WAIT_MAX_MS	1000	/* between signs of life */
+#define MOVED_MS	10000	/* between checks for another primary */
+
+/*
+ * An event that cannot be decoded wakes all workers, at most this often (ms).
+ * One that comes sooner waits for the next event or heartbeat.
+ */
+#define ALL_MS		10
+
+struct listener {
+	const struct listener_args	*a;
+	struct binlog			*binlog;
+	struct binlog_watch		 watch;
+	struct reconnect		 reconnect;
+	bool				 open;
+	bool				 heard;		/* stream has begun */
+	int64_t				 moved_at;	/* last primary check */
+	int64_t				 notified_all_at;
+	bool				 owes_all;
+	uint64_t			 commits;	/* that woke workers */
+	uint64_t			 commits_told;
+	int64_t				 told_at;
+	struct err			 refusal;	/* last one logged */
+};
+
+static void
+listener_sign_of_life(struct listener *d, int64_t now)
+{
+	struct err	e;
+
+	d->a->line->alive_at = now;
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("%s; the old one stays", e.text);
+}
+
+static void
+notify_all(struct listener *d, int64_t now)
+{
+	struct label_set	all;
+
+	if (now - d->notified_all_at < ALL_MS) {
+		d->owes_all = true;
+		return;
+	}
+	d->owes_all = false;
+	d->notified_all_at = now;
+	label_set_fill(&all);
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		wakeup_notify(d->a->wakeup, i, &all);
+}
+
+/* Labels that no worker of this host serves belong to another host. */
+static void
+notify_workers(struct listener *d, const struct binlog_labels *labels,
+    int64_t now)
+{
+	struct label_set	which = { { 0 } };
+
+	d->commits++;
+	if (labels->all) {
+		notify_all(d, now);
+		return;
+	}
+	for (size_t i = 0; i < labels->n; i++)
+		label_set_add(&which, labels->list[i].text,
+		    labels->list[i].len);
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		if (label_set_meets(&d->a->scoreboard->lines[i].served, &which))
+			wakeup_notify(d->a->wakeup, i, &which);
+}
+
+/* Logged once: the right may be missing on purpose. */
+static void
+binlog_refused(struct listener *d, const struct err *e, int64_t now)
+{
+	d->reconnect.try_at = now + REFUSED_MS;
+	if (strcmp(e->text, d->refusal.text) == 0) {
+		log_debug("%s", e->text);
+		return;
+	}
+	log_warn("wake.binlog: %s: nobody is woken, workers look by "
+	    "themselves", e->text);
+	d->refusal = *e;
+}
+
+static void
+binlog_failed(struct listener *d, struct err *e)
+{
+	int64_t	now = clock_ms();
+
+	if (binlog_fault(d->binlog) == DB_WRONG && !d->heard)
+		binlog_refused(d, e, now);
+	else
+		reconnect_failed(&d->reconnect, e->text, now);
+	binlog_close(d->binlog);
+	d->open = d->heard = false;
+	d->a->line->state = SCOREBOARD_NO_DATABASE;
+	strlcpy(d->a->line->last_error, e->text,
+	    sizeof(d->a->line->last_error));
+}
+
+static void
+open_stream(struct listener *d)
+{
+	const struct conf	*c = d->a->conf;
+	struct err		 e;
+
+	if (binlog_open(d->binlog, &e) < 0) {
+		binlog_failed(d, &e);
+		return;
+	}
+	d->open = true;
+	d->moved_at = clock_ms() + MOVED_MS;
+	binlog_watch_init(&d->watch, c->mysql.database,
+	    c->outbox.tables.outbox, binlog_column(d->binlog));
+}
+
+/* The server accepted the request: from now on no commit is missed. */
+static void
+stream_has_begun(struct listener *d, int64_t now)
+{
+	d->heard = true;
+	d->refusal.text[0] = '\0';
+	d->a->line->state = SCOREBOARD_RUNNING;
+	reconnect_opened(&d->reconnect, now);
+	setproctitle("-outbox-master: listener [%s]", binlog_peer(d->binlog));
+	log_debug("the stream has begun: all are woken");
+	notify_all(d, now);
+}
+
+static void
+check_for_move(struct listener *d, int64_t now)
+{
+	struct err	e;
+
+	if (now < d->moved_at)
+		return;
+	d->moved_at = now + MOVED_MS;
+	if (!binlog_has_moved(d->binlog))
+		return;
+	err_set(&e, "binlog: %s is no longer the server to write to",
+	    binlog_peer(d->binlog));
+	binlog_failed(d, &e);
+}
+
+static void
+tell_commits(struct listener *d, int64_t now)
+{
+	if (d->commits == d->commits_told || now - d->told_at < WAIT_MAX_MS)
+		return;
+	log_debug("woke workers for %llu commits",
+	    (unsigned long long)(d->commits - d->commits_told));
+	d->commits_told = d->commits;
+	d->told_at = now;
+}
+
+static void
+listen(struct listener *d)
+{
+	const uint8_t	*event;
+	size_t		 len;
+	struct err	 e;
+	int64_t		 now;
+
+	if (binlog_next(d->binlog, &event, &len, &e) < 0) {
+		binlog_failed(d, &e);
+		return;
+	}
+	now = clock_ms();
+	listener_sign_of_life(d, now);
+	if (!d->heard)
+		stream_has_begun(d, now);
+	reconnect_lasts(&d->reconnect, now);
+	switch (binlog_event(&d->watch, event, len)) {
+	case BINLOG_NOTHING:
+		break;
+	case BINLOG_COMMITTED:
+		notify_workers(d, &d->watch.labels, now);
+		break;
+	case BINLOG_DAMAGED:
+		err_set(&e, "binlog: %s sent what is no event",
+		    binlog_peer(d->binlog));
+		binlog_failed(d, &e);
+		return;
+	}
+	if (d->owes_all)
+		notify_all(d, now);
+	tell_commits(d, now);
+	check_for_move(d, now);
+}
+
+static void
+wait_to_try(struct listener *d)
+{
+	int64_t	ms = d->reconnect.try_at - clock_ms();
+
+	if (ms > 0)
+		sig_wait(NULL, 0, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
+	listener_sign_of_life(d, clock_ms());
+}
+
+bool
+listener_is_wanted(const struct conf *conf)
+{
+	return conf->wake.binlog;
+}
+
+int
+listener_main(const struct listener_args *a)
+{
+	struct listener	d = { .a = a };
+
+	sig_leave_at_once();
+	setproctitle("-outbox-master: listener");
+	reconnect_init(&d.reconnect, "binlog");
+	d.binlog = binlog_new(a->conf);
+	for (;;)
+		if (d.open)
+			listen(&d);
+		else if (clock_ms() < d.reconnect.try_at)
+			wait_to_try(&d);
+		else
+			open_stream(&d);
+}

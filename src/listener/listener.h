@@ -1,0 +1,30 @@
+/*
+ * listener.h - the child that follows the binlog and wakes idle workers
+ *
+ * Workers read the table as without it.  It holds no lease and may die at any
+ * moment; a lost wake-up delays messages until the worker's next poll.
+ */
+#ifndef OUTBOX_LISTENER_H
+#define OUTBOX_LISTENER_H
+
+#include "ipc/wakeup.h"
+#include "ipc/scoreboard.h"
+#include "conf/conf.h"
+
+/* Longer than any of its calls: after such a silence the process hangs. */
+#define LISTENER_SILENCE_MS	30000
+
+/* All borrowed. */
+struct listener_args {
+	const struct conf	*conf;
+	const struct scoreboard	*scoreboard;	/* which worker serves what */
+	const struct wakeup	*wakeup;
+	struct scoreboard_line	*line;		/* its own */
+};
+
+bool	listener_is_wanted(const struct conf *);
+
+/* Run until a signal ends the process, see sig_leave_at_once; blocks. */
+int	listener_main(const struct listener_args *);
+
+#endif

@@ -1,0 +1,272 @@
+/*
+ * bus_stream_info.c - requests about the stream, answered to the same inbox
+ *
+ * The library's own calls would block for an answer that only our loop reads.
+ */
+
+#include "nats/bus_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+#define CHECK_TIMEOUT_MS	1000
+#define GET_MAX_IN_FLIGHT	256	/* requests out */
+#define GET_BYTES		(8 * 1024 * 1024)	/* of their answers */
+#define GET_TIMEOUT_MS		3000	/* without any answer */
+#define GET_WAIT_MS		200
+
+/* Find the answer to a request by its reply subject; drop older answers. */
+static bool
+take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
+{
+	natsStatus	s;
+
+	while ((s = natsSubscription_NextMsg(m, b->sub, 0)) == NATS_OK) {
+		if (strcmp(natsMsg_GetSubject(*m), reply) == 0)
+			return true;
+		natsMsg_Destroy(*m);
+		*m = NULL;	/* the library leaves the old pointer in it */
+	}
+	*nobody = s == NATS_NO_RESPONDERS;
+	return *nobody;
+}
+
+static natsMsg *
+request(struct bus *b, const char *subject, struct err *e)
+{
+	int64_t		 until = clock_ms() + CHECK_TIMEOUT_MS, left;
+	char		 reply[160];
+	natsMsg		*m = NULL;
+	bool		 nobody = false;
+
+	/* Without a index: a late answer matches no message. */
+	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
+	    ++b->generation);
+	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
+	    NATS_OK)
+		until = 0;
+	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
+	    (left = until - clock_ms()) > 0)
+		bus_wait(b, left);
+	if (nobody)
+		bus_note_complaint(b, PUB_NOBODY, "nobody answers");
+	if (m == NULL)
+		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
+		    "or the account has none" : "no answer to %s: no "
+		    "permission, or the broker is busy", subject);
+	return m;
+}
+
+static natsMsg *
+ask_for_stream(struct bus *b, struct err *e)
+{
+	char	subject[300];
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
+	    b->conf->nats.stream);
+	return request(b, subject, e);
+}
+
+bool
+bus_check(void *arg, struct stream_report *r, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m;
+
+	memset(r, 0, sizeof(*r));
+	if (b->conf->nats.stream[0] == '\0')
+		return true;
+	if ((m = ask_for_stream(b, e)) == NULL)
+		return false;
+	stream_judge(r, b->conf, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	return true;
+}
+
+bool
+bus_state(void *arg, struct stream_state *st, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m;
+	natsStatus	 s;
+
+	if (!bus_is_open(b)) {
+		err_set(e, "not connected");
+		return false;
+	}
+	if ((m = ask_for_stream(b, e)) == NULL)
+		return false;
+	stream_read_state(st, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	s = natsConnection_GetConnectedServerId(b->nc, st->server,
+	    sizeof(st->server));
+	if (s != NATS_OK)
+		bus_describe(s, e);
+	return s == NATS_OK;
+}
+
+/* A look-up under way: many requests for single messages. */
+struct get_stored {
+	struct bus		*b;
+	const char		*prefix;
+	struct stored_message	*stored;
+	size_t			 n, asked, answered;
+	size_t			 max_in_flight;
+	int64_t			 heard_at;
+};
+
+static bool
+request_stored(struct get_stored *l, const struct stored_message *p)
+{
+	struct bus	*b = l->b;
+	char		 subject[300], reply[160], body[40];
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
+	    b->conf->nats.stream);
+	snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox, b->generation,
+	    (size_t)(p - l->stored));
+	snprintf(body, sizeof(body), "{\"seq\":%llu}",
+	    (unsigned long long)p->sequence);
+	return natsConnection_PublishRequest(b->nc, subject, reply, body,
+	    (int)strlen(body)) == NATS_OK;
+}
+
+/* Never blocks; if a request cannot be sent, the connection is lost. */
+static void
+request_more(struct get_stored *l)
+{
+	for (; l->asked < l->n && l->asked - l->answered < l->max_in_flight;
+	    l->asked++) {
+		struct stored_message *p = &l->stored[l->asked];
+
+		if (p->sequence == 0) {
+			p->what = STORED_EMPTY;
+			l->answered++;
+		} else if (!request_stored(l, p))
+			return;
+	}
+}
+
+/* Answers contain whole messages: fewer requests at a time for large ones. */
+static void
+fit_max_in_flight(struct get_stored *l)
+{
+	size_t	fit = GET_BYTES / (l->b->get_size + 1);
+
+	if (l->max_in_flight > l->b->get_max)
+		l->max_in_flight = l->b->get_max;
+	if (l->max_in_flight > fit)
+		l->max_in_flight = fit > 0 ? fit : 1;
+}
+
+/* Remember a large size for a while: large messages come in groups. */
+static void
+note_size(struct get_stored *l, size_t size)
+{
+	struct bus	*b = l->b;
+
+	b->get_size -= b->get_size / 64;
+	if (b->get_size < size)
+		b->get_size = size;
+	l->max_in_flight++;
+	fit_max_in_flight(l);
+}
+
+/*
+ * A server buffers only so many bytes for us and then closes the connection.
+ * The next try has fewer requests out.
+ */
+static void
+learn_max(struct get_stored *l, bool lost)
+{
+	struct bus	*b = l->b;
+
+	b->get_max = lost ? (l->max_in_flight + 3) / 4 : b->get_max * 2;
+	if (b->get_max > GET_MAX_IN_FLIGHT)
+		b->get_max = GET_MAX_IN_FLIGHT;
+}
+
+static int
+take_stored(struct get_stored *l, natsMsg *m, struct err *e)
+{
+	size_t			 size = (size_t)natsMsg_GetDataLength(m);
+	uint32_t		 index;
+	struct stored_message	*p;
+
+	if (!bus_read_index(l->b, natsMsg_GetSubject(m), &index) ||
+	    index >= l->asked || l->stored[index].what != STORED_UNKNOWN)
+		return 0;
+	p = &l->stored[index];
+	if (stored_message_read(p, l->prefix, natsMsg_GetData(m), size, e) < 0)
+		return -1;
+	l->answered++;
+	l->heard_at = clock_ms();
+	note_size(l, size);
+	return 0;
+}
+
+static int
+take_all_stored(struct get_stored *l, struct err *e)
+{
+	natsMsg		*m = NULL;
+	natsStatus	 s;
+	int		 rc = 0;
+
+	do {
+		s = natsSubscription_NextMsg(&m, l->b->sub, 0);
+		if (s != NATS_OK)	/* a refusal has no index: ignore */
+			continue;
+		rc = take_stored(l, m, e);
+		bus_spend(l->b, m);
+	} while (rc == 0 && (s == NATS_OK || s == NATS_NO_RESPONDERS));
+	return rc;
+}
+
+static int
+get_all_stored(struct get_stored *l, const struct pub_go_on *go_on,
+    struct err *e)
+{
+	while (l->answered < l->n) {
+		if (!go_on->ask(go_on->arg))
+			return err_set(e, "broken off");
+		request_more(l);
+		bus_wait(l->b, l->answered < l->asked ? GET_WAIT_MS : 0);
+		if (take_all_stored(l, e) < 0)
+			return -1;
+		if (!bus_is_open(l->b)) {
+			learn_max(l, true);
+			return err_set(e, "the connection was lost");
+		}
+		if (clock_ms() - l->heard_at > GET_TIMEOUT_MS)
+			return err_set(e, "no answer to "
+			    "$JS.API.STREAM.MSG.GET.%s: no permission, or the "
+			    "broker is busy", l->b->conf->nats.stream);
+	}
+	learn_max(l, false);
+	return 0;
+}
+
+int
+bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
+    size_t n, const struct pub_go_on *go_on, struct err *e)
+{
+	struct bus		*b = arg;
+	struct get_stored	 l = { .b = b, .prefix = prefix,
+				    .stored = stored, .n = n,
+				    .max_in_flight = 16,
+				    .heard_at = clock_ms() };
+
+	if (!bus_is_open(b))
+		return err_set(e, "not connected");
+	for (size_t i = 0; i < n; i++)
+		stored[i].what = STORED_UNKNOWN;
+	if (b->get_max == 0)
+		b->get_max = GET_MAX_IN_FLIGHT;
+	fit_max_in_flight(&l);
+	bus_begin(b, INT64_MAX);	/* ignores late answers */
+	return get_all_stored(&l, go_on, e);
+}

@@ -1,0 +1,156 @@
+/* stored_message.c - see stored_message.h; no I/O, parses text */
+
+#include "nats/stored_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+
+#include "util/xalloc.h"
+
+#define NO_MESSAGE_FOUND	10037
+#define ID_HEADER		MESSAGE_ID_HEADER ":"
+
+static int
+sextet(char c)
+{
+	static const char	digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char		*at = c == '\0' ? NULL : strchr(digits, c);
+
+	return at == NULL ? -1 : (int)(at - digits);
+}
+
+/* Decode base64 up to its padding.  The caller frees the text. */
+static char *
+decode(const char *from)
+{
+	char		*text = xcalloc(strlen(from) + 1, 1), *to = text;
+	unsigned	 bits = 0, nbits = 0;
+	int		 six;
+
+	for (; (six = sextet(*from)) >= 0; from++) {
+		bits = bits << 6 | (unsigned)six;
+		nbits += 6;
+		if (nbits < 8)
+			continue;
+		nbits -= 8;
+		*to++ = (char)(bits >> nbits & 0xff);
+	}
+	return text;
+}
+
+static void
+read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
+{
+	char	*text = decode(hdrs), *line = text;
+
+	p->what = STORED_OTHER;
+	for (; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncasecmp(line, ID_HEADER, strlen(ID_HEADER)) != 0)
+			continue;
+		line += strlen(ID_HEADER);
+		line += strspn(line, " ");
+		if (message_id_read(&p->id, prefix, line))
+			p->what = STORED_OURS;
+		break;
+	}
+	free(text);
+}
+
+static int
+read_get_error(struct stored_message *p, json_t *error, struct err *e)
+{
+	const char	*text = json_string_value(json_object_get(error,
+			    "description"));
+	json_int_t	 code = json_integer_value(json_object_get(error,
+			    "err_code"));
+
+	if (code != NO_MESSAGE_FOUND)
+		return err_set(e, "%s (%lld)", text == NULL ? "error" : text,
+		    (long long)code);
+	p->what = STORED_EMPTY;
+	return 0;
+}
+
+/* An answer without the message's data, which may be very long. */
+struct excerpt {
+	struct {
+		const char	*data;
+		size_t		 len;
+	} parts[2];
+};
+
+/*
+ * This cannot be inside a JSON string, where quotes are escaped.  Base64 has
+ * no quotes.
+ */
+static void
+leave_out_data(struct excerpt *x, const char *body, size_t len)
+{
+	static const char	name[] = "\"data\":\"";
+	const char		*from = memmem(body, len, name, strlen(name));
+	const char		*end = body + len, *to;
+
+	x->parts[0].data = body;
+	x->parts[0].len = len;
+	x->parts[1].len = 0;
+	if (from == NULL)
+		return;
+	from += strlen(name);
+	if ((to = memchr(from, '"', (size_t)(end - from))) == NULL)
+		return;
+	x->parts[0].len = (size_t)(from - body);
+	x->parts[1].data = to;
+	x->parts[1].len = (size_t)(end - to);
+}
+
+/* The callback of json_load_callback. */
+static size_t
+read_excerpt(void *to, size_t max, void *arg)
+{
+	struct excerpt	*x = arg;
+	int		 i = x->parts[0].len > 0 ? 0 : 1;
+	size_t		 n = x->parts[i].len < max ? x->parts[i].len : max;
+
+	if (n == 0)
+		return 0;
+	memcpy(to, x->parts[i].data, n);
+	x->parts[i].data += n;
+	x->parts[i].len -= n;
+	return n;
+}
+
+static json_t *
+parse_answer(const char *body, size_t len)
+{
+	struct excerpt	x;
+
+	leave_out_data(&x, body, len);
+	return json_load_callback(read_excerpt, &x, 0, NULL);
+}
+
+int
+stored_message_read(struct stored_message *p, const char *prefix,
+    const char *body, size_t len, struct err *e)
+{
+	json_t		*answer = parse_answer(body, len);
+	json_t		*error = json_object_get(answer, "error");
+	json_t		*message = json_object_get(answer, "message");
+	const char	*hdrs;
+	int		 rc = 0;
+
+	if (error != NULL)
+		rc = read_get_error(p, error, e);
+	else if (message == NULL)
+		rc = err_set(e, "an answer nobody understands");
+	else {
+		hdrs = json_string_value(json_object_get(message, "hdrs"));
+		read_headers(p, prefix, hdrs == NULL ? "" : hdrs);
+	}
+	json_decref(answer);
+	return rc;
+}

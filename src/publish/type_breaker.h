@@ -1,0 +1,82 @@
+/*
+ * type_breaker.h - a breaker for each event type that the destination refuses
+ *
+ * A subject without a stream, a permission or an answer mostly belongs to one
+ * event type.  After a refusal one message of the type, the probe, is tried
+ * now and then.  The others wait for its outcome, so that they do not delay
+ * other types.  Only a hint: a forgotten type costs time.  No I/O; times are
+ * clock_ms().
+ */
+#ifndef OUTBOX_TYPE_BREAKER_H
+#define OUTBOX_TYPE_BREAKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/backoff.h"
+#include "common/msg.h"
+
+#define TYPE_BREAKER_MAX	64	/* more types are not remembered */
+
+struct type_breaker_item {
+	char		*type;
+	size_t		 len;
+	int64_t		 until;		/* no message of it is sent before */
+	struct backoff	 backoff;
+	bool		 out;		/* its probe is out */
+	bool		 blamed;	/* refused while others were taken */
+	unsigned	 refused_in;	/* the last batch that saw it refused */
+};
+
+struct type_breaker {
+	struct type_breaker_item	items[TYPE_BREAKER_MAX];
+	size_t		n;
+	unsigned	batch;
+};
+
+/* Begin a batch: no probe is out any more. */
+void			type_breaker_begin(struct type_breaker *);
+
+enum type_breaker_say {
+	BREAKER_GOES,	/* send it: the type is not refused */
+	BREAKER_TRY,	/* send it as the probe; until its answer: ASIDE */
+	BREAKER_ASIDE,	/* the probe is out: ask again after its answer */
+	BREAKER_WAITS	/* do not send it now */
+};
+
+enum type_breaker_say	type_breaker_ask(struct type_breaker *,
+			    struct bytes type, int64_t now);
+
+/* A message of the type was taken: the type is forgotten. */
+void			type_breaker_took(struct type_breaker *,
+			    struct bytes type);
+
+/* The probe failed by its own fault, which tells nothing of the type. */
+void			type_breaker_says_nothing(struct type_breaker *,
+			    struct bytes type);
+
+/* True if a probe of the type is out. */
+bool			type_breaker_is_out(const struct type_breaker *,
+			    struct bytes type);
+
+/* True if the type was refused while others were taken. */
+bool			type_breaker_is_blamed(const struct type_breaker *,
+			    struct bytes type);
+
+/*
+ * The type was refused and is not tried again in this batch.  If others were
+ * taken, now or before, the type is blamed and waits, 1 to 30 s, longer each
+ * time.  If not, the destination may be down, and the next batch has a probe.
+ * Counts once in a batch; a later call may add that others were taken.
+ */
+void			type_breaker_refused(struct type_breaker *,
+			    struct bytes type, bool others, int64_t now);
+
+/* How long the type waits, in ms; 0 or less: it does not wait. */
+int64_t			type_breaker_wait(const struct type_breaker *,
+			    struct bytes type, int64_t now);
+
+void			type_breaker_free(struct type_breaker *);
+
+#endif

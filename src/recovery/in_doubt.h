@@ -1,0 +1,50 @@
+/*
+ * in_doubt.h - check the stream before sending a message in doubt again
+ *
+ * A message that was sent and not answered, or claimed by a worker that died,
+ * may be in the stream: it is in doubt.  Within the duplicate window it is
+ * just sent again, as the stream drops duplicates.  Later it is looked up
+ * first.
+ */
+#ifndef OUTBOX_IN_DOUBT_H
+#define OUTBOX_IN_DOUBT_H
+
+#include <stdint.h>
+
+#include "recovery/audit_fallback.h"
+#include "conf/conf.h"
+#include "util/err.h"
+#include "common/msg.h"
+#include "publish/relay.h"
+#include "recovery/search.h"
+#include "store/store.h"
+
+struct in_doubt {
+	const struct conf	*conf;
+	struct store		*store;
+	struct relay		*relay;		/* for publisher, ids, keep */
+	struct search		 search;
+	struct audit_fallback	 fallback;
+	int64_t			 fallback_until;	/* no look-ups before
+							   this */
+};
+
+/* The pointers are borrowed until in_doubt_free(). */
+void	in_doubt_init(struct in_doubt *, const struct conf *, struct store *,
+	    struct relay *);
+void	in_doubt_free(struct in_doubt *);
+
+/* True if look-ups are configured, supported and allowed. */
+bool	in_doubt_can_search(const struct in_doubt *);
+
+/*
+ * Look up messages of a batch that have been in doubt for longer than the
+ * duplicate window; held ones are left out.  Those found become OUT_DELIVERED,
+ * *found is their number; those not decided yet become OUT_DEFER.  Neither is
+ * to be sent.  Blocks for a part of the claim's time.  -1: the database
+ * failed.
+ */
+int	in_doubt_resolve(struct in_doubt *, struct batch *, unsigned *found,
+	    struct err *);
+
+#endif

@@ -1,0 +1,584 @@
+/*
+ * stream_audit.c - see stream_audit.h
+ *
+ * A short audit is two requests: is our latest message still at its sequence?
+ * If not, and after each start of the server, a full audit reads all rows
+ * since the last one: a damaged store may have its end and lack the middle.
+ */
+
+#include "recovery/stream_audit_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define PERIOD_MS	10000	/* between short audits */
+#define POLL_MS		200	/* while another worker audits */
+#define FALLBACK_MS	60000	/* until the next try without permission */
+#define AGAIN_MS	500	/* after a failure */
+#define SOME		50	/* rows to recognise a stream by */
+
+void
+stream_audit_init(struct stream_audit *r, const struct conf *conf,
+    struct store *store, struct relay *relay)
+{
+	memset(r, 0, sizeof(*r));
+	r->conf = conf;
+	r->store = store;
+	r->relay = relay;
+}
+
+static bool
+is_on(const struct stream_audit *r)
+{
+	return r->conf->nats.recover != RECOVER_OFF &&
+	    r->conf->nats.stream[0] != '\0' && store_can_audit_stream(r->store);
+}
+
+void
+stream_audit_connected(struct stream_audit *r)
+{
+	r->ready = false;
+	r->at = 0;
+}
+
+void
+stream_audit_database_opened(struct stream_audit *r, bool first_start)
+{
+	r->ready = false;
+	r->reconnected = true;
+	r->first_start = r->first_start || first_start;
+	r->at = 0;
+}
+
+bool
+stream_audit_is_ready(const struct stream_audit *r)
+{
+	return !is_on(r) || (r->ready && !r->relay->went_back);
+}
+
+int64_t
+stream_audit_next(const struct stream_audit *r, bool first)
+{
+	if (!is_on(r))
+		return INT64_MAX;
+	if (r->ready && r->relay->went_back)
+		return 0;
+	return first || !r->ready ? r->at : INT64_MAX;
+}
+
+static bool
+is_open(const struct stream_audit *r)
+{
+	return r->relay->pub.ops->is_open(r->relay->pub.arg);
+}
+
+static void
+sound(struct stream_audit *r, const char *text)
+{
+	err_set(&r->alarm, "%s", text);
+	err_in(&r->alarm, "stream %s", r->conf->nats.stream);
+	log_error("%s", r->alarm.text);
+}
+
+/* The stream cannot be audited, now or at all. */
+static int
+audit_failed(struct stream_audit *r, const struct err *why)
+{
+	const char	*stream = r->conf->nats.stream;
+
+	r->at = clock_ms() + AGAIN_MS;
+	r->ready = r->ready && !r->gone;
+	if (r->gone || !is_open(r) ||
+	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
+		return 0;
+	if (!audit_fallback_is_due(&r->fallback, &r->relay->pub, clock_ms()) &&
+	    !r->warned) {
+		if (!r->ready)
+			r->waits_for = *why;
+		return 0;
+	}
+	r->at = clock_ms() + FALLBACK_MS;
+	if (!r->warned)
+		log_warn("stream %s: what it loses cannot be found: %s; allow "
+		    "the user to publish to $JS.API.STREAM.INFO.%s and "
+		    "$JS.API.STREAM.MSG.GET.%s", stream, why->text, stream,
+		    stream);
+	r->warned = r->ready = true;
+	r->relay->went_back = false;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
+	return 0;
+}
+
+static void
+audit_works(struct stream_audit *r)
+{
+	r->ready = true;
+	r->warned = r->relay->went_back = false;
+	memset(&r->fallback, 0, sizeof(r->fallback));
+	r->at = clock_ms() + PERIOD_MS;
+}
+
+/*
+ * The full audit
+ */
+
+static void
+tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
+{
+	const char	*stream = r->conf->nats.stream;
+	char		 text[256];
+
+	if (w->lost > 0 && w->dry) {
+		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream; nats.recover is "
+		    "\"report\" and nothing is sent again", (unsigned long long)
+		    w->lost, (unsigned long long)w->low,
+		    (unsigned long long)w->high);
+		sound(r, text);
+	} else if (w->lost > 0)
+		log_warn("stream %s: lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream: %llu are sent again",
+		    stream, (unsigned long long)w->lost,
+		    (unsigned long long)w->low, (unsigned long long)w->high,
+		    (unsigned long long)w->reset);
+	else if (w->there + w->removed > 0)
+		log_info("stream %s: the server was started anew: %llu "
+		    "messages were looked up, none is lost", stream,
+		    (unsigned long long)(w->there + w->removed));
+	if (w->removed > 0 && w->empty && !w->expires)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
+}
+
+static struct stream_identity
+identity(const struct stream_audit *r, const struct stream_state *st)
+{
+	return (struct stream_identity){ .name = r->conf->nats.stream,
+	    .server = st->server, .created = st->created,
+	    .prefix = r->relay->form.id_prefix };
+}
+
+static int
+end_check(struct stream_audit *r, const struct stream_state *st, bool anew,
+    struct err *e)
+{
+	struct stream_identity	id = identity(r, st);
+
+	if (store_check_end(r->store, &id, anew, e) < 0)
+		return -1;
+	memset(&r->relay->top, 0, sizeof(r->relay->top));
+	audit_works(r);
+	return 0;
+}
+
+static int
+drop_check(struct stream_audit *r, const struct err *why, struct err *e)
+{
+	if (store_check_drop(r->store, r->conf->nats.stream, e) < 0)
+		return -1;
+	return audit_failed(r, why);
+}
+
+/* An audit was not finished: the database or the broker failed. */
+static int
+give_up(struct stream_audit *r, enum audited audited, const struct err *why,
+    struct err *e)
+{
+	if (audited == AUDIT_BROKEN)
+		return drop_check(r, why, e);
+	*e = *why;
+	return -1;
+}
+
+static enum audited
+find_some(struct stream_audit *r, const struct stream_row *row, bool latest,
+    struct finding *f, struct err *e)
+{
+	struct stream_state	st;
+	struct acked_list	l;
+	bool			known;
+
+	if (store_some_acked(r->store, row->known_since, latest, SOME, &l,
+	    e) < 0)
+		return AUDIT_NO_DB;
+	known = stream_audit_find(r, &l, &st, f, e);
+	free(l.rows);
+	return known ? AUDIT_DONE : AUDIT_BROKEN;
+}
+
+/* True if the missed message is not among the lost ones of the walk. */
+static bool
+misses_an_older(const struct stream_audit *r, const struct stream_audit_rows *w)
+{
+	return r->missed != 0 && (w->lost == 0 || r->missed < w->low ||
+	    r->missed > w->high);
+}
+
+/*
+ * All rows of the walk are lost, or the missed one was not among them: the
+ * stream may have gone back farther than a crash explains.  Lost rows are not
+ * delivered any more, so the latest delivered row shows it.
+ */
+static enum audited
+audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
+    const struct stream_row *row, struct err *e)
+{
+	bool			older = misses_an_older(r, w);
+	struct finding		f = { .lost = w->dry || older };
+	struct store_period	all = { .until = row->since };
+	enum audited		audited = AUDIT_DONE;
+
+	if (!older && (w->lost == 0 || w->there > 0))
+		return AUDIT_DONE;
+	if (!f.lost)
+		audited = find_some(r, row, true, &f, e);
+	if (audited != AUDIT_DONE || !f.lost)
+		return audited;
+	strlcpy(all.from, row->known_since, sizeof(all.from));
+	return stream_audit_rows(r, w, &all, e);
+}
+
+static int
+check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct stream_audit_rows	w = { .created = st->created };
+	struct store_period		in_doubt = { .until = until };
+	struct err			why;
+	enum audited			audited;
+
+	w.dry = r->conf->nats.recover == RECOVER_REPORT;
+	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
+	audited = stream_audit_rows(r, &w, &in_doubt, &why);
+	if (audited == AUDIT_DONE)
+		audited = audit_farther(r, &w, row, &why);
+	if (audited != AUDIT_DONE)
+		return give_up(r, audited, &why, e);
+	tell_audited(r, &w);
+	/* Messages that were reported and stay lost are not reported again. */
+	return end_check(r, st, w.dry && w.lost > 0, e);
+}
+
+/*
+ * A new creation time alone proves little: some servers give one to a restored
+ * backup.  But a backup has older messages and lacks newer ones; a new stream
+ * has newer messages and lacks older ones.
+ */
+static enum audited
+is_made_anew(struct stream_audit *r, const struct stream_row *row, bool *anew,
+    struct err *e)
+{
+	struct finding	f = { 0 };
+	enum audited	audited = find_some(r, row, false, &f, e);
+
+	if (audited == AUDIT_DONE)
+		audited = find_some(r, row, true, &f, e);
+	*anew = audited == AUDIT_DONE && f.lost && !f.back;
+	if (*anew)
+		sound(r, "was made anew: what was delivered before is not in "
+		    "it; nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
+	return audited;
+}
+
+static enum audited
+compare_created(struct stream_audit *r, struct stream_row *row,
+    const struct stream_state *st, bool *anew, struct err *e)
+{
+	if (row->fresh || row->created[0] == '\0' ||
+	    strcmp(row->created, st->created) == 0)
+		return AUDIT_DONE;
+	/* A restored backup may be older than the last audit. */
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+	return is_made_anew(r, row, anew, e);
+}
+
+/*
+ * If a restarted server has a higher first sequence, and no limit explains it,
+ * its store has lost messages, whatever their age.
+ */
+static void
+watch_beginning(struct stream_audit *r, struct stream_row *row,
+    const struct stream_state *st)
+{
+	if (row->first == 0 || st->first <= row->first || st->limited ||
+	    st->messages == 0)
+		return;
+	r->first_known = row->first;
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+}
+
+/* True if this run of the server was audited and the stream is the same. */
+static bool
+is_checked(const struct stream_row *row, const struct stream_state *st)
+{
+	return row->checked && !row->fresh &&
+	    strcmp(row->created, st->created) == 0;
+}
+
+static int
+audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
+    const struct stream_state *st, struct err *e)
+{
+	struct err	why;
+	enum audited	audited;
+	bool		anew = row->fresh;
+
+	/* Only the database was to be compared. */
+	if (is_checked(row, st) && r->missed == 0) {
+		r->at = clock_ms();
+		return store_check_drop(r->store, r->conf->nats.stream, e);
+	}
+	watch_beginning(r, row, st);
+	audited = compare_created(r, row, st, &anew, &why);
+	if (audited != AUDIT_DONE)
+		return give_up(r, audited, &why, e);
+	return anew ? end_check(r, st, true, e) :
+	    check_rows(r, row, until, st, e);
+}
+
+/* This worker has the right to audit. */
+static int
+check(struct stream_audit *r, struct err *e)
+{
+	struct stream_state	 st;
+	struct stream_row	 row;
+	struct err		 why;
+	char			 until[STORE_TIME];
+	struct stream_identity	 id;
+	enum audited		 audited;
+
+	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
+	r->first_known = 0;
+	if (store_now(r->store, until, e) < 0)
+		return -1;
+	if (!stream_audit_state(r, &st, &why))
+		return drop_check(r, &why, e);
+	id = identity(r, &st);
+	/* Another worker may have audited in the meantime. */
+	if (store_stream(r->store, &id, &row, e) < 0)
+		return -1;
+	if (r->compare) {
+		audited = stream_audit_tail(r, &row, &st, &why);
+		if (audited != AUDIT_DONE)
+			return give_up(r, audited, &why, e);
+		r->compare = false;
+	}
+	return audit_stream(r, &row, until, &st, e);
+}
+
+static int
+check_or_wait(struct stream_audit *r, struct err *e)
+{
+	bool	taken;
+
+	r->ready = false;
+	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
+		return -1;
+	if (taken)
+		return check(r, e);
+	r->at = clock_ms() + POLL_MS;
+	return 0;
+}
+
+/*
+ * The short audit
+ */
+
+static void
+check_emptiness(struct stream_audit *r, const struct stream_state *st,
+    bool there)
+{
+	bool	empty = !there && st->messages == 0 && !st->forgets &&
+		    !st->expires;
+
+	if (empty && r->emptied_at != st->first)
+		sound(r, "is empty, and messages were expected: it was "
+		    "purged? nothing is sent again by itself, outboxctl "
+		    "stream republish does it");
+	r->emptied_at = empty ? st->first : 0;
+}
+
+static struct acked
+highest(const struct acked_list *l, struct acked best)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->rows[i].ack > best.ack)
+			best = l->rows[i];
+	return best;
+}
+
+/* The highest known sequence: this worker's, and (first) the fleet's. */
+static int
+find_top(struct stream_audit *r, const struct stream_row *row, bool first,
+    struct acked *top, struct err *e)
+{
+	struct acked_list	l;
+
+	*top = r->relay->top;
+	if (!first)
+		return 0;
+	if (store_some_acked(r->store, row->known_since, true, SOME, &l, e) < 0)
+		return -1;
+	*top = highest(&l, *top);
+	free(l.rows);
+	return 0;
+}
+
+/* now: the stream's state before any other request. */
+static int
+audit_shortly(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *now, bool first, struct err *e)
+{
+	struct stream_state	st;
+	struct acked		top;
+	struct acked_list	only = { &top, 1 };
+	struct err		why;
+	struct finding		f = { 0 };
+	bool			lost;
+
+	if (find_top(r, row, first, &top, e) < 0)
+		return -1;
+	if (top.ack != 0) {
+		if (!stream_audit_find(r, &only, &st, &f, &why))
+			return audit_failed(r, &why);
+		lost = f.lost;
+		/* Another worker's audit may have dealt with it. */
+		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
+			return -1;
+		if (lost) {
+			r->missed = top.ack;
+			return check_or_wait(r, e);
+		}
+		check_emptiness(r, &st, f.there);
+	}
+	if (first && store_check_short(r->store, r->conf->nats.stream,
+	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)
+		return -1;
+	if (r->relay->went_back || !r->ready)
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	audit_works(r);
+	return 0;
+}
+
+/*
+ * The database
+ */
+
+/* Which server this is, and whether the tail must be compared. */
+static int
+learn_database(struct stream_audit *r, struct err *e)
+{
+	char	before[STORE_SERVER];
+	bool	known;
+
+	strlcpy(before, r->server.identity, sizeof(before));
+	if (store_server(r->store, &r->server, e) < 0 ||
+	    store_now(r->store, r->opened_at, e) < 0 ||
+	    store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = r->compare || r->first_start || !known;
+	/*
+	 * A worker with a batch out when the former server failed may send it
+	 * until its claim expires.
+	 */
+	if (!known || (before[0] != '\0' &&
+	    strcmp(before, r->server.identity) != 0))
+		r->again_at = clock_ms() + r->conf->worker.claim_ttl;
+	r->reconnected = r->first_start = false;
+	return 0;
+}
+
+/* A comparison by another worker since we connected counts as ours. */
+static int
+is_compared(struct stream_audit *r, const struct stream_row *row, struct err *e)
+{
+	bool	known;
+
+	if (strcmp(row->tail_at, r->opened_at) <= 0)
+		return 0;
+	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = !known;
+	return 0;
+}
+
+/*
+ * Sets *less if the database knows less than before, because a dump was
+ * loaded: it lacks the last comparison or, if the dump is newer than that, our
+ * latest message.
+ */
+static int
+knows_less(struct stream_audit *r, const struct stream_row *row, bool *less,
+    struct err *e)
+{
+	bool	known = true;
+
+	*less = strcmp(row->tail_at, r->tail_seen) < 0;
+	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
+	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
+	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
+		return -1;
+	if (!known)	/* ask about it only once */
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	*less = *less || !known;
+	return 0;
+}
+
+static int
+watch_database(struct stream_audit *r, const struct stream_row *row,
+    struct err *e)
+{
+	bool	less;
+
+	if (!store_has_timeline(r->store))
+		return 0;
+	if (r->reconnected && learn_database(r, e) < 0)
+		return -1;
+	if (r->compare && is_compared(r, row, e) < 0)
+		return -1;
+	if (knows_less(r, row, &less, e) < 0)
+		return -1;
+	if (r->again_at != 0 && clock_ms() >= r->again_at) {
+		r->again_at = 0;
+		less = true;
+	}
+	if (r->compare || !less)
+		return 0;
+	r->compare = true;	/* an older one does not count */
+	return store_now(r->store, r->opened_at, e);
+}
+
+int
+stream_audit_round(struct stream_audit *r, bool first, struct err *e)
+{
+	struct stream_state	st;
+	struct stream_row	row;
+	struct stream_identity	id;
+	struct err		why;
+
+	r->relay->watch = is_on(r);
+	if (clock_ms() < stream_audit_next(r, first))
+		return 0;
+	r->ready = r->ready && !r->relay->went_back;
+	r->missed = r->first_known = 0;
+	if (!stream_audit_state(r, &st, &why))
+		return audit_failed(r, &why);
+	id = identity(r, &st);
+	if (store_stream(r->store, &id, &row, e) < 0)
+		return -1;
+	if (watch_database(r, &row, e) < 0)
+		return -1;
+	/* If we waited for another worker's audit, its result is here now. */
+	if (r->compare || !is_checked(&row, &st))
+		return check_or_wait(r, e);
+	return audit_shortly(r, &row, &st, first, e);
+}

@@ -1,0 +1,115 @@
+/*
+ * stream_audit.h - the stream audit: find lost messages and send them again
+ *
+ * A PubAck says that the server has the message, not that its disk has it:
+ * after a crash of the machine the stream may be as it was minutes ago.  Each
+ * delivered row stores its sequence in the stream.  One worker of the fleet
+ * checks that the messages still exist, and makes rows of lost ones wait
+ * again.  A message that a limit, a consumer or a purge removed is not lost.
+ */
+#ifndef OUTBOX_STREAM_AUDIT_H
+#define OUTBOX_STREAM_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recovery/audit_fallback.h"
+#include "conf/conf.h"
+#include "util/err.h"
+#include "publish/relay.h"
+#include "store/store.h"
+
+struct stream_audit {
+	const struct conf	*conf;
+	struct store		*store;
+	struct relay		*relay;		/* for publisher, ids, keep */
+
+	bool			 ready;		/* messages may be sent */
+	bool			 gone;		/* the stream does not exist */
+	struct audit_fallback	 fallback;
+	bool			 warned;	/* that audits are impossible */
+	int64_t			 at;		/* the next audit, clock_ms() */
+	int64_t			 renew_at;	/* of the audit under way */
+	uint64_t		 emptied_at;	/* first, when found empty */
+	uint64_t		 missed;	/* a sequence that the short
+						   audit found lost; 0: none */
+	uint64_t		 first_known;	/* the first sequence before the
+						   store lost it; or 0 */
+
+	/* To detect that the database went back or was replaced. */
+	/* see stream_audit_database_opened() */
+	bool			 first_start;
+	bool			 reconnected;	/* and not examined since */
+	bool			 compare;	/* the tail: see design.md */
+	int64_t			 again_at;	/* clock_ms(): compare again and
+						   move the tail; 0: no */
+	struct db_server	 server;
+	char			 opened_at[STORE_TIME];
+	char			 tail_seen[STORE_TIME];	/* the latest tail_at */
+
+	/* Results; the owner clears them. */
+	uint64_t		 recovered;	/* rows to be sent again */
+	struct err		 alarm;		/* "": none */
+	struct err		 waits_for;	/* why audits fail; "": none */
+};
+
+/* The pointers are borrowed. */
+void	stream_audit_init(struct stream_audit *, const struct conf *,
+	    struct store *, struct relay *);
+
+/* A new connection to the broker: nothing may be sent before an audit. */
+void	stream_audit_connected(struct stream_audit *);
+
+/*
+ * A new connection to the database, which may be another one or have gone
+ * back: nothing may be sent before an audit.  first_start: no worker watched
+ * it before, so the tail is compared in any case, even if there is another
+ * connection before the audit.
+ */
+void	stream_audit_database_opened(struct stream_audit *, bool first_start);
+
+/* True if messages may be sent. */
+bool	stream_audit_is_ready(const struct stream_audit *);
+
+/* clock_ms() of the next round; first: we are the fleet's first worker. */
+int64_t	stream_audit_next(const struct stream_audit *, bool first);
+
+/*
+ * Audit if it is time, with no batch out.  Blocks while there is something to
+ * read, but calls the relay's keep.  -1: the database failed.  If the broker
+ * failed, stream_audit_is_ready() is false; if the stream does not exist, gone
+ * is true.
+ */
+int	stream_audit_round(struct stream_audit *, bool first, struct err *);
+
+/* The fate of a delivered row, by its place and a later state. */
+enum fate { FATE_THERE, FATE_LOST, FATE_REMOVED };
+
+enum fate stream_audit_judge(const struct stream_state *, const struct acked *,
+	    const struct stored_message *);
+
+/* A walk over rows that were delivered in a period, and what it found. */
+struct stream_audit_rows {
+	bool		 all;		/* also rows of unknown sequence */
+	bool		 absent;	/* removed messages count as lost */
+	bool		 dry;		/* count only */
+	const char	*created;	/* of the stream; NULL: any */
+	uint64_t	 there, lost, removed;
+	uint64_t	 reset;		/* lost rows that wait again */
+	uint64_t	 low, high;	/* sequences of the lost */
+	bool		 empty;		/* the stream is empty */
+	bool		 expires;	/* it may be empty by design */
+};
+
+/* How a walk ended; e says why it was not finished. */
+enum audited {
+	AUDIT_DONE,
+	AUDIT_BROKEN,	/* the broker failed, or the owner wants to end */
+	AUDIT_NO_DB
+};
+
+/* Moves the beginning of the period on. */
+enum audited stream_audit_rows(struct stream_audit *,
+	    struct stream_audit_rows *, struct store_period *, struct err *);
+
+#endif

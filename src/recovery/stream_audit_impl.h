@@ -1,0 +1,32 @@
+/* stream_audit_impl.h - shared by the files of recover, and private to them */
+#ifndef OUTBOX_STREAM_AUDIT_IMPL_H
+#define OUTBOX_STREAM_AUDIT_IMPL_H
+
+#include "recovery/stream_audit.h"
+
+/* The fates of several rows, older rows first. */
+struct finding {
+	bool	lost, there;
+	bool	back;		/* one is lost, an older one there */
+};
+
+/* Read the stream's state.  false: no answer, or no stream (gone). */
+bool	stream_audit_state(struct stream_audit *, struct stream_state *,
+	    struct err *);
+
+/* Add the fates of these rows.  false: no answer. */
+bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
+	    struct stream_state *, struct finding *, struct err *);
+
+/* As pub.h has it; meanwhile calls keep, and renews the right to audit. */
+int	recover_look_up(struct stream_audit *, struct stored_message *,
+	    size_t n, struct err *);
+
+/*
+ * Compare the messages since the last good audit with the events, and record
+ * that on r->server.  AUDIT_BROKEN: the broker failed.
+ */
+enum audited stream_audit_tail(struct stream_audit *, const struct stream_row *,
+	    const struct stream_state *, struct err *);
+
+#endif

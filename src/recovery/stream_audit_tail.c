@@ -1,0 +1,205 @@
+/*
+ * stream_audit_tail.c - finds out whether the database went back
+ *
+ * Compares the tail, the messages since the last good audit, with the events.
+ * A message without its event is a phantom: consumers know of an event that
+ * does not exist any more.  A row that waits although its message is in the
+ * stream becomes delivered: the database had lost that.
+ */
+
+#include "recovery/stream_audit_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/xalloc.h"
+
+#define SLICE		1000	/* messages at a time */
+#define LONG		100000	/* more of them take seconds */
+
+struct slice {
+	struct stored_message	*stored;
+	struct acked		*ours;	/* messages with an id of ours */
+	enum match		*matches;
+	size_t			 n, nours;
+};
+
+static void
+slice_new(struct slice *s, uint64_t first, uint64_t last)
+{
+	s->n = last - first < SLICE ? (size_t)(last - first) + 1 : SLICE;
+	s->nours = 0;
+	s->stored = xcalloc(s->n, sizeof(*s->stored));
+	s->ours = xcalloc(s->n, sizeof(*s->ours));
+	s->matches = xcalloc(s->n, sizeof(*s->matches));
+	for (size_t i = 0; i < s->n; i++)
+		s->stored[i].sequence = first + i;
+}
+
+static void
+slice_free(struct slice *s)
+{
+	free(s->stored);
+	free(s->ours);
+	free(s->matches);
+}
+
+static void
+list_ours(struct slice *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->stored[i].what == STORED_OURS)
+			s->ours[s->nours++] = (struct acked){
+			    s->stored[i].id, s->stored[i].sequence };
+}
+
+static void
+note_phantoms(struct tail *t, const struct slice *s)
+{
+	for (size_t i = 0; i < s->nours; i++) {
+		if (s->matches[i] != MATCH_PHANTOM)
+			continue;
+		if (t->phantoms++ == 0)
+			t->phantom_first = s->ours[i].ack;
+		t->phantom_last = s->ours[i].ack;
+	}
+}
+
+static int
+acked_cmp(const void *a, const void *b)
+{
+	const struct acked	*x = a, *y = b;
+
+	if (x->id.sequence != y->id.sequence)
+		return x->id.sequence < y->id.sequence ? -1 : 1;
+	return x->ack < y->ack ? -1 : x->ack > y->ack;
+}
+
+/* Settle the rows that wait although their messages exist, by sequence. */
+static int
+settle_found(struct stream_audit *r, struct slice *s, uint64_t *found,
+    struct err *e)
+{
+	size_t		n = 0, kept = 0;
+	uint64_t	changed;
+
+	for (size_t i = 0; i < s->nours; i++)
+		if (s->matches[i] == MATCH_WAITS)
+			s->ours[n++] = s->ours[i];
+	qsort(s->ours, n, sizeof(*s->ours), acked_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || s->ours[i].id.sequence !=
+		    s->ours[kept - 1].id.sequence)
+			s->ours[kept++] = s->ours[i];
+	if (kept == 0)
+		return 0;
+	if (store_found(r->store, s->ours, kept, &changed, e) < 0)
+		return -1;
+	*found += changed;
+	return 0;
+}
+
+static enum audited
+audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
+    uint64_t *found, struct err *e)
+{
+	if (recover_look_up(r, s->stored, s->n, e) < 0)
+		return AUDIT_BROKEN;
+	list_ours(s);
+	if (store_match(r->store, s->ours, s->nours, s->matches, e) < 0)
+		return AUDIT_NO_DB;
+	note_phantoms(t, s);
+	return settle_found(r, s, found, e) < 0 ? AUDIT_NO_DB : AUDIT_DONE;
+}
+
+static void
+tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
+{
+	const char	*stream = r->conf->nats.stream;
+
+	if (found > 0)
+		log_warn("stream %s: the database went back: %llu rows that "
+		    "wait are in the stream already and count as delivered",
+		    stream, (unsigned long long)found);
+	if (t->phantoms > 0)
+		log_error("stream %s: the database went back: %llu messages in "
+		    "the stream have no event any more: phantoms, stream "
+		    "sequences %llu to %llu: consumers know of events that do "
+		    "not exist; restore the events from the former primary or "
+		    "its binlog, or tell the consumers and delete the messages",
+		    stream, (unsigned long long)t->phantoms,
+		    (unsigned long long)t->phantom_first,
+		    (unsigned long long)t->phantom_last);
+}
+
+/* Without a tail, or in another stream, there is nothing to compare. */
+static uint64_t
+first_of_tail(const struct stream_row *row, const struct stream_state *st)
+{
+	if (!row->has_tail || row->fresh ||
+	    strcmp(row->created, st->created) != 0)
+		return st->last + 1;
+	return row->tail + 1 < st->first ? st->first : row->tail + 1;
+}
+
+static void
+add_up(struct tail *sum, const struct tail *t)
+{
+	if (t->phantoms == 0)
+		return;
+	if (sum->phantoms == 0)
+		sum->phantom_first = t->phantom_first;
+	sum->phantoms += t->phantoms;
+	sum->phantom_last = t->phantom_last;
+}
+
+/*
+ * Compare from next to last, and save the progress after each slice: a long
+ * tail is not read twice if the broker fails in between.
+ */
+static enum audited
+audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
+    struct tail *sum, uint64_t *found, struct err *e)
+{
+	enum audited	audited = AUDIT_DONE;
+
+	while (audited == AUDIT_DONE && next <= last) {
+		struct slice	s;
+		struct tail	t = { 0 };
+
+		slice_new(&s, next, last);
+		next += s.n;
+		audited = audit_tail_slice(r, &s, &t, found, e);
+		slice_free(&s);
+		t.last = next - 1;
+		if (audited == AUDIT_DONE && store_tail_save(r->store,
+		    r->conf->nats.stream, NULL, &t, e) < 0)
+			audited = AUDIT_NO_DB;
+		if (audited == AUDIT_DONE)
+			add_up(sum, &t);
+	}
+	return audited;
+}
+
+enum audited
+stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *st, struct err *e)
+{
+	const struct tail	done = { .last = st->last };
+	struct tail		sum = { 0 };
+	uint64_t		next = first_of_tail(row, st), found = 0;
+	enum audited		audited;
+
+	if (next + LONG < st->last)
+		log_info("stream %s: %llu messages are compared with the "
+		    "events before anything is published",
+		    r->conf->nats.stream,
+		    (unsigned long long)(st->last - next + 1));
+	audited = audit_tail(r, next, st->last, &sum, &found, e);
+	tell_tail(r, &sum, found);
+	if (audited == AUDIT_DONE && store_tail_save(r->store,
+	    r->conf->nats.stream, &r->server, &done, e) < 0)
+		return AUDIT_NO_DB;
+	return audited;
+}

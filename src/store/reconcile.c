@@ -1,0 +1,252 @@
+/* reconcile.c - see reconcile.h */
+
+#include "store/reconcile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mysql/db.h"
+#include "store/store_sql.h"
+#include "util/xalloc.h"
+
+static int
+read_newest(struct reconcile *w, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(w->store, "SELECT MAX(sequence) FROM {events}");
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	db_next(rows);
+	w->newest = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+say_unknown(const struct store *s, struct err *e)
+{
+	const char	*table = store_table_name(s, T_SETTINGS);
+
+	if (store_has(s, T_SETTINGS))
+		err_set(e, "%s.reconcile_watermark is not set, so nobody knows "
+		    "which events were never meant to have a row: set it to "
+		    "the last of them, or to 0; see sql/schema.sql", table);
+	else
+		err_set(e, "%s: no such table, so nobody knows which events "
+		    "were never meant to have a row: load sql/schema.sql",
+		    table);
+}
+
+int
+reconcile_begin(struct reconcile *w, struct err *e)
+{
+	if (watermark_read(w->store, &w->watermark, e) < 0)
+		return -1;
+	if (!w->watermark.known) {
+		say_unknown(w->store, e);
+		return 0;
+	}
+	return read_newest(w, e);
+}
+
+void
+reconcile_free(struct reconcile *w)
+{
+	free(w->list);
+}
+
+/* Join the outbox and the dead letters; the condition that neither has e. */
+static void
+put_joins(struct store *s)
+{
+	store_put(s, " LEFT JOIN {outbox} AS o ON o.global_sequence = "
+	    "e.sequence");
+	if (store_has(s, T_DEAD))
+		store_put(s, " LEFT JOIN {dead} AS d ON d.global_sequence = "
+		    "e.sequence");
+}
+
+static void
+put_missing(struct store *s)
+{
+	store_put(s, "o.global_sequence IS NULL");
+	if (store_has(s, T_DEAD))
+		store_put(s, " AND d.global_sequence IS NULL");
+}
+
+/* Is it one of the types that are published? */
+static void
+put_type_list(const struct reconcile *w)
+{
+	const struct conf_list	*types = w->types;
+	struct store		*s = w->store;
+
+	for (size_t i = 0; i < types->n; i++) {
+		store_put(s, i == 0 ? " AND (" : " OR ");
+		store_put(s, "e.event_type LIKE ");
+		store_put_pattern(s, types->items[i]);
+	}
+	store_put(s, types->n == 0 ? "" : ")");
+}
+
+static void
+put_event_filter(const struct reconcile *w)
+{
+	struct store	*s = w->store;
+
+	put_type_list(w);
+	if (w->type != NULL) {
+		store_put(s, " AND e.event_type LIKE ");
+		store_put_pattern(s, w->type);
+	}
+	if (w->since != NULL) {
+		store_put(s, " AND e.occurred_at >= ");
+		store_put(s, w->since);
+	}
+}
+
+/* Of the events of the range, the first ones or the last ones. */
+static void
+put_search(const struct reconcile *w, const struct sweep_range *r, bool last,
+    size_t max)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "SELECT e.sequence, ");
+	put_missing(s);
+	put_event_filter(w);
+	store_put(s, " FROM (SELECT sequence, event_type, occurred_at "
+	    "FROM {events} WHERE sequence > ");
+	store_putf(s, "%llu AND sequence <= %llu ORDER BY sequence%s LIMIT "
+	    "%zu) AS e", (unsigned long long)r->low,
+	    (unsigned long long)r->high, last ? " DESC" : "", max);
+	put_joins(s);
+}
+
+int
+reconcile_search(struct reconcile *w, struct sweep_range *r, bool last,
+    size_t max, size_t *nread, struct err *e)
+{
+	struct db_rows	*rows;
+
+	put_search(w, r, last, max);
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	*nread = db_nrows(rows);
+	w->list = xreallocarray(w->list, w->n + *nread + 1, sizeof(*w->list));
+	while (db_next(rows)) {
+		uint64_t sequence = db_u64(rows, 0);
+
+		if (db_u64(rows, 1) != 0)
+			w->list[w->n++] = sequence;
+		if (last && sequence <= r->high)
+			r->high = sequence - 1;
+		else if (!last && sequence > r->low)
+			r->low = sequence;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+reconcile_search_newest(struct reconcile *w, size_t limit, struct err *e)
+{
+	struct sweep_range	left = { w->watermark.at, w->newest };
+	size_t			max, nread;
+
+	do {
+		max = limit < RECONCILE_PIECE ? limit : RECONCILE_PIECE;
+		if (reconcile_search(w, &left, true, max, &nread, e) < 0)
+			return -1;
+		limit -= nread;
+	} while (nread == max && limit > 0);
+	return 0;
+}
+
+/* Counts and watermark stay as they are until the commit. */
+static int
+lock_settings(struct reconcile *w, struct counts *c, struct err *e)
+{
+	struct db_rows	*rows;
+
+	if (store_hold_counts(w->store, c, e) < 0)
+		return -1;
+	store_sql(w->store, "SELECT reconcile_watermark FROM {settings} "
+	    "WHERE id = 1");
+	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+		return -1;
+	if (db_next(rows) && db_u64(rows, 0) > w->watermark.at)
+		w->watermark.at = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+put_events(struct store *s, const uint64_t *piece, size_t n)
+{
+	store_put(s, " WHERE e.sequence IN (");
+	store_put_list(s, piece, n);
+	store_put(s, ")");
+}
+
+/*
+ * A row that becomes due needs new epochs, for the owners to scan from the
+ * first row on.  This comes first, because it locks the leases.
+ */
+static int
+bump_epochs(struct reconcile *w, const struct counts *c, const uint64_t *piece,
+    size_t n, struct err *e)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "SELECT DISTINCT COALESCE(");
+	store_put_label(s, c, "e.stream_id");
+	store_put(s, ", '') FROM {events} AS e");
+	put_events(s, piece, n);
+	return store_bump_selected(s, "bump", e);
+}
+
+static int
+insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
+    size_t n, uint64_t *made, struct err *e)
+{
+	struct store	*s = w->store;
+
+	store_sql(s, "INSERT IGNORE INTO {outbox} (global_sequence, "
+	    "partition_key) SELECT e.sequence, ");
+	store_put_label(s, c, "e.stream_id");
+	store_put(s, " FROM {events} AS e");
+	put_joins(s);
+	put_events(s, piece, n);
+	store_put(s, " AND ");
+	put_missing(s);
+	store_putf(s, " AND e.sequence > %llu ORDER BY e.sequence",
+	    (unsigned long long)w->watermark.at);
+	return store_exec(s, "reconcile", made, e);
+}
+
+int
+reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
+    uint64_t *made, struct err *e)
+{
+	struct counts	c;
+
+	if (lock_settings(w, &c, e) < 0 ||
+	    bump_epochs(w, &c, piece, n, e) < 0)
+		return -1;
+	return insert_rows(w, &c, piece, n, made, e);
+}
+
+void
+reconcile_tell(char text[RECONCILE_TEXT], uint64_t made, bool dry_run)
+{
+	if (made == 0)
+		snprintf(text, RECONCILE_TEXT,
+		    "Nothing to reconcile: the outbox is consistent with the "
+		    "event store.");
+	else
+		snprintf(text, RECONCILE_TEXT, "%s %llu outbox row(s) from the "
+		    "event store.", dry_run ? "Would reconcile" :
+		    "Reconciled", (unsigned long long)made);
+}

@@ -1,0 +1,285 @@
+/*
+ * store_candidates.c - read candidates: rows that wait
+ *
+ * Plain reads without locks: they see one moment, and the claim checks what is
+ * still true.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+/* With fewer ranges, a scan of all waiting rows is no faster. */
+#define FEW_RANGES	8
+
+/*
+ * The pause after a scan of all waiting rows that found too many, or that took
+ * CROWDED_AFTER_MS, as old index entries at the head make it: CROWDED_MS, or
+ * CROWDED_TIMES as long as the scan if that is more.
+ */
+#define CROWDED_MS	1000
+#define CROWDED_AFTER_MS	5
+#define CROWDED_TIMES	50
+
+/*
+ * The lease "" has two ranges: rows without a label, which Pillar writes when
+ * its count is 1, and rows whose label is the empty text.
+ */
+static const char no_label[] = "partition_key IS NULL";
+
+static unsigned
+put_label_is(struct store *s, const char *label, unsigned part)
+{
+	if (label[0] == '\0' && part == 0) {
+		buf_str(&s->sql, no_label);
+		return 2;
+	}
+	buf_str(&s->sql, "partition_key = ");
+	db_quote(s->db, &s->sql, label, strlen(label));
+	return 1;
+}
+
+/* o: the table's alias and a dot, or "". */
+static void
+put_waits_in(struct store *s, const char *o, const char *const *labels,
+    size_t n)
+{
+	buf_printf(&s->sql, "%spublished_at IS NULL AND (%spartition_key IN (",
+	    o, o);
+	store_put_labels(s, labels, n);
+	buf_str(&s->sql, ")");
+	for (size_t i = 0; i < n; i++)
+		if (labels[i][0] == '\0')
+			buf_printf(&s->sql, " OR %s%s", o, no_label);
+	buf_str(&s->sql, ")");
+}
+
+void
+store_put_rows_of(struct store *s, const char *const *labels, size_t n)
+{
+	store_put(s, " FROM {outbox} {index} WHERE ");
+	put_waits_in(s, "", labels, n);
+}
+
+static int
+candidate_cmp(const void *a, const void *b)
+{
+	const struct candidate	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* From rows (range and sequence), sorted; those in no range are left out. */
+static void
+read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
+    size_t *n)
+{
+	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
+	for (*n = 0; db_next(rows); ) {
+		uint64_t range = db_u64(rows, 0);
+
+		if (range >= nranges)
+			continue;
+		(*out)[*n].range = (unsigned)range;
+		(*out)[(*n)++].sequence = db_u64(rows, 1);
+	}
+	qsort(*out, *n, sizeof(**out), candidate_cmp);
+}
+
+static void
+list_range_labels(const struct range *ranges, size_t n, const char **labels)
+{
+	for (size_t i = 0; i < n; i++)
+		labels[i] = ranges[i].label;
+}
+
+/*
+ * The server compares labels by its collation to find a row's range.  of_all:
+ * read rows of all partitions; those of others get no range.
+ */
+static void
+put_few(struct store *s, const char *const *labels, size_t n, bool of_all)
+{
+	store_sql(s, "SELECT FIELD(COALESCE(partition_key, ''), ");
+	store_put_labels(s, labels, n);
+	buf_str(&s->sql, ") - 1, global_sequence");
+	if (of_all)
+		store_put(s, " FROM {outbox} {index} "
+		    "WHERE published_at IS NULL");
+	else
+		store_put_rows_of(s, labels, n);
+	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+}
+
+static int
+query_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
+    struct few *f, struct err *e)
+{
+	const char	*labels[STORE_RANGES];
+	struct db_rows	*rows;
+
+	list_range_labels(ranges, n, labels);
+	put_few(s, labels, n, of_all);
+	if ((rows = store_query(s, "few", e)) == NULL)
+		return -1;
+	f->all = db_nrows(rows) < STORE_FEW;
+	if (f->all)
+		read_candidates(rows, n, &f->rows, &f->n);
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Read all waiting rows as one range, if they are few; else pause that. */
+static int
+query_all(struct store *s, const struct range *ranges, size_t n,
+    struct few *f, struct err *e)
+{
+	int64_t	began = clock_ms(), took;
+
+	if (query_few(s, ranges, n, true, f, e) < 0)
+		return -1;
+	took = clock_ms() - began;
+	if (!f->all || took >= CROWDED_AFTER_MS)
+		s->crowded_until = clock_ms() +
+		    (took * CROWDED_TIMES > CROWDED_MS ?
+		    took * CROWDED_TIMES : CROWDED_MS);
+	return 0;
+}
+
+/*
+ * Few waiting rows of all partitions are one range: a third of the time of 64
+ * ranges, which take a quarter of the time of 64 statements.
+ */
+int
+store_few(struct store *s, const struct range *ranges, size_t n,
+    struct few *f, struct err *e)
+{
+	memset(f, 0, sizeof(*f));
+	if (s->index_by_time && n >= FEW_RANGES &&
+	    clock_ms() >= s->crowded_until &&
+	    query_all(s, ranges, n, f, e) < 0)
+		return -1;
+	return f->all ? 0 : query_few(s, ranges, n, false, f, e);
+}
+
+/* A row with a claim comes without its event, and is left out. */
+static void
+add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
+{
+	struct msg	*m = &ahead->msgs[ahead->n];
+
+	store_read_msg(m, rows, max);
+	if (m->has_event && !m->away)
+		ahead->n++;
+}
+
+static void
+read_ahead(struct db_rows *rows, size_t nranges, size_t max, struct few *f)
+{
+	struct batch	*ahead = &f->ahead;
+
+	f->rows = xcalloc(db_nrows(rows) + 1, sizeof(*f->rows));
+	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
+	while (db_next(rows)) {
+		uint64_t range = db_u64(rows, STORE_MSG_COLUMNS);
+
+		if (range >= nranges)
+			continue;
+		f->rows[f->n].range = (unsigned)range;
+		f->rows[f->n++].sequence = db_u64(rows, 0);
+		add_ahead(ahead, rows, max);
+	}
+	qsort(f->rows, f->n, sizeof(*f->rows), candidate_cmp);
+	batch_sort(ahead);
+	store_keep_rows(ahead, rows);
+}
+
+static void
+put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
+{
+	const char	*labels[STORE_RANGES];
+
+	list_range_labels(ranges, n, labels);
+	store_sql(s, "SELECT ");
+	store_put_msg(s, max);
+	buf_str(&s->sql, ", FIELD(COALESCE(o.partition_key, ''), ");
+	store_put_labels(s, labels, n);
+	buf_str(&s->sql, ") - 1");
+	store_put_rows_and_events(s, "{index}",
+	    " AND o.claim_token IS NULL");
+	put_waits_in(s, "o.", labels, n);
+	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+}
+
+int
+store_few_ahead(struct store *s, const struct range *ranges, size_t n,
+    size_t max, struct few *f, struct err *e)
+{
+	struct db_rows	*rows;
+
+	memset(f, 0, sizeof(*f));
+	put_ahead(s, ranges, n, max);
+	if ((rows = store_query(s, "few ahead", e)) == NULL)
+		return -1;
+	f->all = db_nrows(rows) < STORE_FEW;
+	if (f->all)
+		read_ahead(rows, n, max, f);
+	else
+		db_rows_free(rows);
+	return 0;
+}
+
+/* One equality range: the index gives filter and order, nothing is sorted. */
+static void
+put_range(struct store *s, const struct range *r, size_t i)
+{
+	unsigned	part = 0, parts;
+
+	do {
+		buf_printf(&s->sql, "%s(SELECT %zu, global_sequence FROM ",
+		    s->sql.len == 0 ? "" : " UNION ALL ", i);
+		store_put(s, "{outbox} {index} WHERE published_at IS NULL "
+		    "AND ");
+		parts = put_label_is(s, r->label, part);
+		buf_printf(&s->sql, " ORDER BY global_sequence LIMIT %zu)",
+		    r->limit);
+	} while (++part < parts);
+}
+
+/*
+ * The label "" has two ranges in one: together they have no gaps only up to the
+ * limit of each.
+ */
+static size_t
+cut_ranges(struct candidate *c, size_t n, const struct range *ranges,
+    size_t nranges)
+{
+	size_t	*taken = xcalloc(nranges + 1, sizeof(*taken)), kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (taken[c[i].range]++ < ranges[c[i].range].limit)
+			c[kept++] = c[i];
+	free(taken);
+	return kept;
+}
+
+int
+store_candidates(struct store *s, const struct range *ranges, size_t n,
+    struct candidate **out, size_t *nout, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "");
+	for (size_t i = 0; i < n; i++)
+		put_range(s, &ranges[i], i);
+	if ((rows = store_query(s, "candidates", e)) == NULL)
+		return -1;
+	read_candidates(rows, n, out, nout);
+	db_rows_free(rows);
+	*nout = cut_ranges(*out, *nout, ranges, n);
+	return 0;
+}

@@ -1,0 +1,152 @@
+/*
+ * store_in_doubt_mark.c - in-doubt marks of leases
+ *
+ * A worker that publishes while its claims commit marks its leases: since when,
+ * up to which row, under which epoch.  If a crash of the server undoes a claim,
+ * the row looks untouched and only the mark is left.  Under a later epoch it is
+ * a former owner's mark: each row that it covers gets the mark's time before it
+ * is claimed, until none is left.
+ */
+
+#include "store/store_impl.h"
+
+#define IS_OURS \
+	"(in_doubt_since IS NULL OR in_doubt_epoch = lease_epoch)"
+
+bool
+store_has_in_doubt_marks(const struct store *s)
+{
+	return s->conf->worker.leasing &&
+	    store_has_columns(s, COL_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_EPOCH);
+}
+
+const char *
+store_no_pipeline_reason(const struct store *s)
+{
+	if (!s->conf->worker.leasing)
+		return "worker.leasing is off: no lease can say what was sent";
+	if (!store_has_in_doubt_marks(s))
+		return "the leases have no columns for it: outboxctl schema "
+		    "upgrade";
+	return db_late_reason(s->db);
+}
+
+bool
+store_can_pipeline(const struct store *s)
+{
+	return store_no_pipeline_reason(s) == NULL;
+}
+
+/*
+ * The claims of all messages sent before this statement have committed, so the
+ * time may rise.  The bound never sinks: the owner relies on the one it read.
+ */
+void
+store_put_in_doubt_mark(struct store *s, uint64_t upto)
+{
+	if (!store_has_in_doubt_marks(s))
+		return;
+	buf_printf(&s->sql, ", in_doubt_upto = IF(" IS_OURS ", "
+	    "GREATEST(COALESCE(in_doubt_upto, 0), %llu), in_doubt_upto), ",
+	    (unsigned long long)upto);
+	store_put(s, "in_doubt_epoch = IF(" IS_OURS ", lease_epoch, "
+	    "in_doubt_epoch), in_doubt_since = IF(in_doubt_epoch = lease_epoch, "
+	    "{now}, in_doubt_since)");
+}
+
+void
+store_put_no_in_doubt_mark(struct store *s, bool at_once)
+{
+	if (!store_has_in_doubt_marks(s))
+		return;
+	buf_str(&s->sql, ", in_doubt_since = IF(in_doubt_epoch = lease_epoch");
+	/* A statement under way on a lost connection may take effect late. */
+	if (!at_once) {
+		buf_str(&s->sql, " AND in_doubt_since < NOW(6)");
+		store_put_interval(s, -s->conf->worker.lease_ttl);
+	}
+	buf_str(&s->sql, ", NULL, in_doubt_since), in_doubt_upto = "
+	    "IF(in_doubt_since IS NULL, NULL, in_doubt_upto), in_doubt_epoch = "
+	    "IF(in_doubt_since IS NULL, NULL, in_doubt_epoch)");
+}
+
+/* Not the owner's own mark: the owner knows what it has sent. */
+void
+store_put_in_doubt_of_lease(struct store *s)
+{
+	if (!store_has_in_doubt_marks(s))
+		return;
+	buf_str(&s->sql, ", o.in_doubt_since = IF(o.claim_token IS NULL "
+	    "AND o.in_doubt_since IS NULL AND p.in_doubt_epoch <> p.lease_epoch "
+	    "AND o.global_sequence <= p.in_doubt_upto, p.in_doubt_since, "
+	    "o.in_doubt_since)");
+}
+
+/* Rows with a claim are left out: claiming them anew marks them. */
+int
+store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
+	    "ON p.partition_key = COALESCE(o.partition_key, '') "
+	    "SET o.in_doubt_since = p.in_doubt_since "
+	    "WHERE o.published_at IS NULL AND o.claim_token IS NULL "
+	    "AND o.in_doubt_since IS NULL "
+	    "AND o.global_sequence <= p.in_doubt_upto "
+	    "AND o.global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_str(&s->sql, ")");
+	if (store_exec(s, "mark", NULL, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	if (n == 1) {		/* then its claim is refused as well */
+		store_say_refused(s, sequences[0], "marked", e);
+		return 0;
+	}
+	return store_mark_rows_in_doubt(s, sequences, n / 2, e) < 0 ? -1 :
+	    store_mark_rows_in_doubt(s, sequences + n / 2, n - n / 2, e);
+}
+
+int
+store_forget_in_doubt_marks(struct store *s, const struct range *ranges,
+    size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} SET in_doubt_since = NULL, "
+	    "in_doubt_upto = NULL, in_doubt_epoch = NULL WHERE partition_key IN "
+	    "(");
+	store_put_range_labels(s, ranges, n);
+	buf_str(&s->sql, ") AND (partition_key, in_doubt_epoch) IN (");
+	store_put_epochs(s, ranges, n);
+	buf_str(&s->sql, ")");
+	return store_exec(s, "forget marks", NULL, e);
+}
+
+/* " AND ...": no row of this label needs the mark of p. */
+static void
+put_unneeded(struct store *s, const char *label)
+{
+	store_put(s, " AND (SELECT 1 FROM {outbox} AS o {index} "
+	    "WHERE o.published_at IS NULL AND o.partition_key ");
+	buf_str(&s->sql, label);
+	buf_str(&s->sql, " AND o.global_sequence <= p.in_doubt_upto "
+	    "AND o.in_doubt_since IS NULL LIMIT 1) IS NULL");
+}
+
+/*
+ * Rows without a label have NULL or ''.  Parked rows have a copy of the mark.
+ */
+int
+store_clear_in_doubt_marks(struct store *s, struct err *e)
+{
+	store_sql(s, "UPDATE {partitions} AS p SET p.in_doubt_since = NULL, "
+	    "p.in_doubt_upto = NULL, p.in_doubt_epoch = NULL "
+	    "WHERE p.lease_owner = {me} AND p.lease_until > NOW(6) "
+	    "AND p.in_doubt_epoch <> p.lease_epoch");
+	put_unneeded(s, "= p.partition_key");
+	buf_str(&s->sql, " AND (p.partition_key <> '' OR (TRUE");
+	put_unneeded(s, "IS NULL");
+	buf_str(&s->sql, "))");
+	return store_exec(s, "clear marks", NULL, e);
+}

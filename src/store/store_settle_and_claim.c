@@ -1,0 +1,83 @@
+/*
+ * store_settle_and_claim.c - settle a batch and claim the next, in one
+ * statement
+ *
+ * With small batches a message costs the database mostly its commits, each of
+ * which waits for a disk.  This is one commit instead of two.
+ */
+
+#include "store/store_impl.h"
+
+static void
+put_set(struct store *s, const struct batch *done, const char *token)
+{
+	store_put(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET "
+	    "o.published_at = IF(");
+	buf_printf(&s->sql, "o.claim_token = '%s', ", done->token);
+	store_put(s, "{now}, NULL)");
+	if (store_keeps_acks(s)) {
+		buf_printf(&s->sql, ", o.ack_sequence = "
+		    "IF(o.claim_token = '%s', ", done->token);
+		store_put_acks(s, done);
+		buf_str(&s->sql, ", o.ack_sequence)");
+	}
+	if (store_keeps_hashes(s)) {
+		buf_printf(&s->sql, ", o.message_hash = "
+		    "IF(o.claim_token = '%s', ", done->token);
+		store_put_hashes(s, done);
+		buf_str(&s->sql, ", o.message_hash)");
+	}
+	buf_printf(&s->sql, ", o.available_at = IF(o.claim_token = '%s', "
+	    "o.available_at, ", done->token);
+	store_put(s, "{now}");
+	store_put_interval(s, s->conf->worker.claim_ttl);
+	/* Last, because assignments go from left to right. */
+	buf_printf(&s->sql, "), o.claim_token = IF(o.claim_token = '%s', "
+	    "NULL, '%s')", done->token, token);
+}
+
+static void
+put_rows_of_both(struct store *s, const struct batch *done,
+    const struct claim_set *set)
+{
+	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	for (size_t i = 0; i < done->n; i++)
+		store_put_item(s, done->msgs[i].sequence);
+	store_put_list(s, set->sequences, set->n);
+	buf_printf(&s->sql, ") AND o.published_at IS NULL "
+	    "AND (o.claim_token = '%s' OR (o.claim_token IS NULL "
+	    "AND o.available_at <= NOW(6)", done->token);
+	store_put_leases_are_mine(s, set->ranges, set->nranges);
+	buf_str(&s->sql, "))");
+}
+
+int
+store_settle_and_claim(struct store *s, const struct batch *done,
+    const struct claim_set *set, struct batch *b, uint64_t *changed,
+    struct err *e)
+{
+	store_begin_claim(s, b);
+	store_sql(s, "");
+	put_set(s, done, b->token);
+	put_rows_of_both(s, done, set);
+	return store_exec_update(s, "settle and claim", b->pipelined, changed,
+	    e);
+}
+
+void
+store_turn_is_in_doubt(struct settled *settled)
+{
+	settled->done |= SETTLED_IN_DOUBT(OUT_DELIVERED);
+}
+
+void
+store_note_settled(const struct batch *done, struct settled *settled,
+    uint64_t written)
+{
+	settled->done |= SETTLED(OUT_DELIVERED);
+	/* A row whose claim was lost before the fetch counts as written. */
+	if (written > done->n)
+		written = done->n;
+	settled->delivered = written;
+	settled->fenced = done->n - written;
+}

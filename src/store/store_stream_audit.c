@@ -1,0 +1,542 @@
+/*
+ * store_stream_audit.c - delivered rows, and whether the stream still has them
+ *
+ * One worker of the fleet checks a stream and the others wait.  It holds the
+ * stream's row like a lease, by name and time.  A transaction would not do,
+ * because its leases have to be renewed on the same connection.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/log.h"
+#include "util/xalloc.h"
+
+/*
+ * A row delivered so many seconds before the last good check is on the broker's
+ * disk: twice the longest interval at which it syncs.
+ */
+#define DOUBT_S		(5 * 60)
+
+/* Seconds to keep a row that no check will ever ask for. */
+#define UNCHECKED_S	(24 * 60 * 60)
+
+bool
+store_can_audit_stream(const struct store *s)
+{
+	return s->exists[T_STREAMS] && store_has_column(s, COL_ACK_SEQUENCE);
+}
+
+static void
+put_row_text(struct store *s, const char *text)
+{
+	db_quote(s->db, &s->sql, text, strlen(text));
+}
+
+static int
+exec_named(struct store *s, const char *name, const char *and,
+    uint64_t *matched, struct err *e)
+{
+	buf_str(&s->sql, " WHERE name = ");
+	put_row_text(s, name);
+	store_put(s, and);
+	return store_exec(s, "stream", matched, e);
+}
+
+static struct db_rows *
+query_stream(struct store *s, const struct stream_identity *id, struct err *e)
+{
+	store_sql(s, "SELECT s.created, FIND_IN_SET(");
+	put_row_text(s, id->server);
+	buf_str(&s->sql, ", s.servers) > 0, s.prefix <> '' AND s.prefix <> ");
+	put_row_text(s, id->prefix);
+	/* Rows delivered to another stream since are not in this one. */
+	store_put(s, " OR EXISTS (SELECT 1 FROM {streams} AS o "
+	    "WHERE o.name <> s.name AND o.checked_at > "
+	    "COALESCE(s.checked_at, s.known_since)), ");
+	buf_printf(&s->sql, "GREATEST(s.known_since, COALESCE(s.checked_at - "
+	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
+	buf_str(&s->sql, store_has_timeline(s) ? "s.tail_sequence, s.tail_at, "
+	    "s.first_sequence " : "NULL, NULL, NULL ");
+	store_put(s, "FROM {streams} AS s WHERE s.name = ");
+	put_row_text(s, id->name);
+	return store_query(s, "stream", e);
+}
+
+static int
+insert_stream(struct store *s, const char *name, struct err *e)
+{
+	store_sql(s, "INSERT IGNORE INTO {streams} (name) VALUES (");
+	put_row_text(s, name);
+	buf_str(&s->sql, ")");
+	return store_exec(s, "stream", NULL, e);
+}
+
+static bool
+read_stream(struct db_rows *rows, struct stream_row *r)
+{
+	if (!db_next(rows))
+		return false;
+	strlcpy(r->created, db_text(rows, 0), sizeof(r->created));
+	r->checked = db_u64(rows, 1) != 0;
+	r->fresh = db_u64(rows, 2) != 0;
+	strlcpy(r->since, db_text(rows, 3), sizeof(r->since));
+	strlcpy(r->known_since, db_text(rows, 4), sizeof(r->known_since));
+	r->has_tail = db_text(rows, 5) != NULL && db_text(rows, 6) != NULL;
+	r->tail = db_u64(rows, 5);
+	strlcpy(r->tail_at, r->has_tail ? db_text(rows, 6) : "",
+	    sizeof(r->tail_at));
+	r->first = db_u64(rows, 7);
+	return true;
+}
+
+int
+store_stream(struct store *s, const struct stream_identity *id,
+    struct stream_row *r, struct err *e)
+{
+	struct db_rows	*rows;
+	bool		 found = false;
+
+	for (int i = 0; i < 2 && !found; i++) {
+		if (i > 0 && insert_stream(s, id->name, e) < 0)
+			return -1;
+		if ((rows = query_stream(s, id, e)) == NULL)
+			return -1;
+		found = read_stream(rows, r);
+		db_rows_free(rows);
+	}
+	return found ? 0 : err_set(e, "stream: row %s is not to be had",
+	    id->name);
+}
+
+int
+store_check_begin(struct store *s, const char *name, bool *taken,
+    struct err *e)
+{
+	uint64_t	matched;
+
+	store_sql(s, "UPDATE {streams} SET checker = {me}, "
+	    "checker_since = {now}, checker_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	/* A checker without a row of its own is dead: no need to wait. */
+	if (exec_named(s, name, " AND (checker IS NULL OR checker = {me} OR "
+	    "checker_until <= NOW(6) OR checker NOT IN "
+	    "(SELECT id FROM {workers}))", &matched, e) < 0)
+		return -1;
+	*taken = matched > 0;
+	return 0;
+}
+
+int
+store_check_renew(struct store *s, const char *name, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET checker_until = {now}");
+	store_put_interval(s, s->conf->worker.lease_ttl);
+	return exec_named(s, name, " AND checker = {me}", NULL, e);
+}
+
+int
+store_check_drop(struct store *s, const char *name, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET checker = NULL, "
+	    "checker_until = NULL");
+	return exec_named(s, name, " AND checker = {me}", NULL, e);
+}
+
+int
+store_check_end(struct store *s, const struct stream_identity *id, bool anew,
+    struct err *e)
+{
+	/* Each server of a cluster is listed once. */
+	store_sql(s, "UPDATE {streams} SET servers = "
+	    "IF(FIND_IN_SET(");
+	put_row_text(s, id->server);
+	buf_str(&s->sql, ", servers), servers, TRIM(TRAILING ',' FROM "
+	    "CONCAT(");
+	put_row_text(s, id->server);
+	buf_str(&s->sql, ", ',', SUBSTRING_INDEX(servers, ',', 7)))), "
+	    "created = ");
+	put_row_text(s, id->created);
+	buf_str(&s->sql, ", prefix = ");
+	put_row_text(s, id->prefix);
+	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
+	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
+	    "checker_until = NULL");
+	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
+}
+
+int
+store_check_short(struct store *s, const char *name, uint64_t first,
+    uint64_t last, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET checked_at = {now}");
+	if (store_has_timeline(s))
+		buf_printf(&s->sql, ", first_sequence = %llu",
+		    (unsigned long long)first);
+	if (store_has_timeline(s) && last != 0) {
+		buf_printf(&s->sql, ", tail_sequence = %llu",
+		    (unsigned long long)last);
+		store_put(s, ", tail_at = {now}");
+	}
+	return exec_named(s, name, "", NULL, e);
+}
+
+/* The same as query_stream() gives a check to begin with. */
+int
+store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
+{
+	const char	*stream = s->conf->nats.stream;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT COALESCE(");
+	if (s->conf->nats.recover != RECOVER_OFF && stream[0] != '\0' &&
+	    store_can_audit_stream(s)) {
+		buf_printf(&s->sql, "(SELECT GREATEST(known_since, COALESCE("
+		    "checked_at - INTERVAL %d SECOND, known_since))", DOUBT_S);
+		store_put(s, " FROM {streams} WHERE name = ");
+		put_row_text(s, stream);
+		buf_str(&s->sql, "), ");
+	}
+	buf_printf(&s->sql, "NOW(6) - INTERVAL %d SECOND)", UNCHECKED_S);
+	if ((rows = store_query(s, "stream", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(since, db_text(rows, 0), STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_now(struct store *s, char now[STORE_TIME], struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT NOW(6)");
+	if ((rows = store_query(s, "now", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(now, db_text(rows, 0), STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Delivered rows by time; without an index the server chooses how. */
+void
+store_put_delivered(struct store *s, const char *from, const char *until)
+{
+	store_put(s, s->index_by_time ? " FROM {outbox} {index}" :
+	    " FROM {outbox}");
+	buf_printf(&s->sql, " WHERE published_at > '%s'", from);
+	if (until != NULL)
+		buf_printf(&s->sql, " AND published_at <= '%s'", until);
+}
+
+int
+store_delivered_end(struct store *s, const struct store_period *p, size_t max,
+    char end[STORE_TIME], struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT published_at");
+	store_put_delivered(s, p->from, p->until);
+	buf_printf(&s->sql, " ORDER BY published_at LIMIT %zu, 1", max - 1);
+	if ((rows = store_query(s, "delivered", e)) == NULL)
+		return -1;
+	strlcpy(end, db_next(rows) ? db_text(rows, 0) : p->until, STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * The columns for read_acked().  An archived event comes without its hash,
+ * because it could not be sent again.
+ */
+static void
+put_acked(struct store *s)
+{
+	buf_str(&s->sql, "global_sequence, ack_sequence, ");
+	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ? "replay_no, " :
+	    "0 AS replay_no, ");
+	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
+	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
+	    "WHERE e.sequence = {outbox}.global_sequence), message_hash, NULL) AS message_hash" : "NULL AS message_hash");
+}
+
+static void
+read_one_acked(struct acked *a, const struct db_rows *rows)
+{
+	a->id.sequence = db_u64(rows, 0);
+	a->ack = db_u64(rows, 1);
+	a->id.replay = (unsigned)db_u64(rows, 2);
+	a->id.hashed = db_text(rows, 3) != NULL;
+	a->id.hash = db_u64(rows, 3);
+}
+
+static int
+read_acked(struct store *s, struct acked_list *l, struct err *e)
+{
+	struct db_rows	*rows;
+
+	if ((rows = store_query(s, "delivered", e)) == NULL)
+		return -1;
+	l->rows = xcalloc(db_nrows(rows) + 1, sizeof(*l->rows));
+	for (l->n = 0; db_next(rows); l->n++)
+		read_one_acked(&l->rows[l->n], rows);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_acked(struct store *s, struct store_period *p, bool all, size_t max,
+    struct acked_list *l, struct err *e)
+{
+	char	end[STORE_TIME];
+
+	if (store_delivered_end(s, p, max, end, e) < 0)
+		return -1;
+	store_sql(s, "SELECT ");
+	put_acked(s);
+	store_put_delivered(s, p->from, end);
+	buf_str(&s->sql, all ? "" : " AND ack_sequence IS NOT NULL");
+	buf_str(&s->sql, " ORDER BY global_sequence");
+	if (read_acked(s, l, e) < 0)
+		return -1;
+	strlcpy(p->from, end, STORE_TIME);
+	return 0;
+}
+
+int
+store_is_acked(struct store *s, const struct acked *a, bool *is,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL");
+	buf_printf(&s->sql, " AND global_sequence = %llu "
+	    "AND ack_sequence = %llu", (unsigned long long)a->id.sequence,
+	    (unsigned long long)a->ack);
+	if ((rows = store_query(s, "delivered", e)) == NULL)
+		return -1;
+	*is = db_next(rows);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_some_acked(struct store *s, const char *since, bool latest, size_t max,
+    struct acked_list *l, struct err *e)
+{
+	size_t	known = 0;
+
+	store_sql(s, "SELECT global_sequence, ack_sequence, replay_no, "
+	    "message_hash FROM (SELECT published_at, ");
+	put_acked(s);
+	store_put_delivered(s, since, NULL);
+	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
+	    "ORDER BY published_at, ack_sequence DESC",
+	    latest ? "DESC" : "ASC", max);
+	if (read_acked(s, l, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->rows[i].ack != 0)
+			l->rows[known++] = l->rows[i];
+	l->n = known;
+	return 0;
+}
+
+static void
+put_sequences(struct store *s, const struct acked *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		store_put_item(s, rows[i].id.sequence);
+}
+
+static void
+put_acks(struct store *s, const struct acked *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].ack == 0)
+			buf_str(&s->sql, ",NULL");
+		else
+			store_put_item(s, rows[i].ack);
+}
+
+/*
+ * Rows delivered under a former count have to wait with the others of their
+ * key.
+ */
+static int
+relabel_delivered(struct store *s, const struct acked *rows, size_t n,
+    const struct counts *c, struct err *e)
+{
+	if (!c->changed)
+		return 0;
+	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	    "STRAIGHT_JOIN {events} AS e FORCE INDEX (PRIMARY) "
+	    "ON e.sequence = o.global_sequence SET o.partition_key = ");
+	store_put_relabel(s, c, "o.partition_key", "e.stream_id");
+	buf_str(&s->sql, " WHERE o.published_at IS NULL "
+	    "AND o.global_sequence IN (");
+	put_sequences(s, rows, n);
+	buf_str(&s->sql, ")");
+	return store_exec(s, "send again", NULL, e);
+}
+
+static int
+reset_rows(struct store *s, const struct acked *rows, size_t n,
+    uint64_t *reset, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
+	    "available_at = {now}");
+	buf_str(&s->sql, store_has_column(s, COL_IN_DOUBT_SINCE) ?
+	    ", in_doubt_since = NULL" : "");
+	buf_str(&s->sql, store_has_column(s, COL_MESSAGE_HASH) ?
+	    ", message_hash = NULL" : "");
+	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
+	    "AND global_sequence IN (");
+	put_sequences(s, rows, n);
+	buf_str(&s->sql, ") AND ack_sequence <=> "
+	    "CAST(ELT(INTERVAL(global_sequence");
+	put_sequences(s, rows, n);
+	buf_str(&s->sql, ")");
+	put_acks(s, rows, n);
+	buf_str(&s->sql, ") AS UNSIGNED)");
+	return store_exec(s, "send again", reset, e);
+}
+
+/* Old rows are due again: their owners must scan from the first row. */
+static int
+bump_epochs_of_rows(struct store *s, const struct acked *rows, size_t n,
+    struct err *e)
+{
+	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
+	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (");
+	put_sequences(s, rows, n);
+	buf_str(&s->sql, ")");
+	return store_bump_selected(s, "send again", e);
+}
+
+static int
+reset_together(struct store *s, const struct acked *rows, size_t n,
+    uint64_t *reset, struct err *e)
+{
+	struct counts	c;
+	int		rc = -1;
+
+	if (store_begin(s, e) < 0)
+		return -1;
+	if (store_hold_counts(s, &c, e) == 0 &&
+	    reset_rows(s, rows, n, reset, e) == 0 &&
+	    relabel_delivered(s, rows, n, &c, e) == 0)
+		rc = bump_epochs_of_rows(s, rows, n, e);
+	return store_end(s, rc, e);
+}
+
+int
+store_reset(struct store *s, const struct acked *rows, size_t n,
+    uint64_t *reset, struct err *e)
+{
+	uint64_t	more;
+
+	if (reset_together(s, rows, n, reset, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
+		return -1;
+	*reset = 0;
+	if (n == 1) {
+		log_error("sequence %llu is lost and cannot be sent again, the "
+		    "database refuses this row by itself: %s; mend the row or "
+		    "the table, then outboxctl stream republish",
+		    (unsigned long long)rows[0].id.sequence, e->text);
+		return 0;
+	}
+	if (store_reset(s, rows, n / 2, reset, e) < 0 ||
+	    store_reset(s, rows + n / 2, n - n / 2, &more, e) < 0)
+		return -1;
+	*reset += more;
+	return 0;
+}
+
+bool
+store_can_resolve_in_doubt(const struct store *s)
+{
+	return store_has_column(s, COL_ACK_SEQUENCE) &&
+	    store_has_column(s, COL_IN_DOUBT_SINCE);
+}
+
+static void
+put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
+    size_t n)
+{
+	buf_str(&s->sql, " WHERE global_sequence IN (");
+	store_put_list(s, sequences, n);
+	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+}
+
+/* A second earlier, because times may be cut to whole seconds. */
+static int
+in_doubt_from(struct store *s, const struct batch *b, const uint64_t *sequences,
+    size_t n, char from[STORE_TIME], struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT COALESCE(MIN(in_doubt_since) - INTERVAL 1 SECOND, "
+	    "'" STORE_EVER "') FROM {outbox} FORCE INDEX (PRIMARY)");
+	put_batch(s, b, sequences, n);
+	if ((rows = store_query(s, "in doubt", e)) == NULL)
+		return -1;
+	db_next(rows);
+	strlcpy(from, db_text(rows, 0), STORE_TIME);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_ack_before(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, uint64_t *ack, struct err *e)
+{
+	struct db_rows	*rows;
+	char		 from[STORE_TIME];
+
+	if (in_doubt_from(s, b, sequences, n, from, e) < 0)
+		return -1;
+	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
+	store_put_delivered(s, STORE_EVER, from);
+	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
+	if ((rows = store_query(s, "in doubt", e)) == NULL)
+		return -1;
+	*ack = db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_in_doubt_ever(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET in_doubt_since = '" STORE_EVER "'");
+	put_batch(s, b, sequences, n);
+	return store_exec(s, "in doubt", NULL, e);
+}
+
+int
+store_not_in_doubt(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	/* A mark that covers them would set the doubt again. */
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
+	    "SET in_doubt_since = ");
+	store_put(s, store_has_in_doubt_marks(s) ? "IF(EXISTS (SELECT 1 FROM "
+	    "{partitions} AS p WHERE p.partition_key = "
+	    "COALESCE({outbox}.partition_key, '') AND "
+	    "p.in_doubt_epoch <> p.lease_epoch AND "
+	    "p.in_doubt_upto >= global_sequence), {now}, NULL)" : "NULL");
+	put_batch(s, b, sequences, n);
+	return store_exec(s, "in doubt", NULL, e);
+}

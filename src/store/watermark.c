@@ -1,0 +1,92 @@
+/* watermark.c - see watermark.h */
+
+#include "store/watermark.h"
+
+#include "mysql/db.h"
+#include "store/store_sql.h"
+
+static int
+has_column(struct store *s, bool *has, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT 1 FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() "
+	    "AND column_name = 'reconcile_watermark' AND table_name = ");
+	store_put_text(s, store_table_name(s, T_SETTINGS));
+	if ((rows = store_query(s, "watermark", e)) == NULL)
+		return -1;
+	*has = db_next(rows);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+watermark_read(struct store *s, struct watermark *h, struct err *e)
+{
+	struct db_rows	*rows;
+	bool		 has;
+
+	*h = (struct watermark){ 0 };
+	if (!store_has(s, T_SETTINGS))
+		return 0;
+	if (has_column(s, &has, e) < 0)
+		return -1;
+	if (!has)
+		return 0;
+	store_sql(s, "SELECT reconcile_watermark FROM {settings} "
+	    "WHERE id = 1");
+	if ((rows = store_query(s, "watermark", e)) == NULL)
+		return -1;
+	if (db_next(rows) && db_text(rows, 0) != NULL)
+		*h = (struct watermark){ true, db_u64(rows, 0) };
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+watermark_raise(struct store *s, uint64_t to, struct err *e)
+{
+	struct watermark	h;
+
+	if (watermark_read(s, &h, e) < 0)
+		return -1;
+	if (!h.known || h.at >= to)
+		return 0;
+	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
+	    "reconcile_watermark = GREATEST(reconcile_watermark, ");
+	store_putf(s, "%llu) WHERE id = 1", (unsigned long long)to);
+	return store_exec(s, "watermark", NULL, e);
+}
+
+int
+watermark_purge(struct store *s, const uint64_t *sequences, size_t n,
+    uint64_t *changed, struct err *e)
+{
+	struct watermark	h;
+	uint64_t		deleted;
+
+	if (watermark_read(s, &h, e) < 0)
+		return -1;
+	store_sql(s, "DELETE FROM {dead} WHERE global_sequence IN (");
+	store_put_list(s, sequences, n);
+	store_put(s, ")");
+	/* It only rises: an old value keeps some rows longer, no more. */
+	if (h.known)
+		store_putf(s, " AND global_sequence <= %llu",
+		    (unsigned long long)h.at);
+	if (store_exec(s, "purge", &deleted, e) < 0)
+		return -1;
+	*changed = deleted;
+	if (deleted == n)
+		return 0;
+	store_sql(s, "UPDATE {dead} SET reason = '" DEAD_PURGED "', "
+	    "order_key = NULL, last_error = NULL WHERE reason NOT IN "
+	    DEAD_MARKS " AND global_sequence IN (");
+	store_put_list(s, sequences, n);
+	store_put(s, ")");
+	if (store_exec(s, "purge", changed, e) < 0)
+		return -1;
+	*changed += deleted;
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* log_throttle.c - see log_throttle.h */
+
+#include "util/log_throttle.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+#define REPEAT_FIRST_MS	1000
+#define REPEAT_MAX_MS	60000
+
+/* Hosts that fail in turn have a text each: compare with all of the last. */
+static bool
+is_news(const struct log_throttle *t, const char *text)
+{
+	if (t->any_text)
+		return false;
+	for (size_t i = 0; i < t->ntexts && i < LOG_THROTTLE_TEXTS; i++)
+		if (strncmp(t->texts[i], text, sizeof(t->texts[i]) - 1) == 0)
+			return false;
+	return true;
+}
+
+static bool
+is_due(const struct log_throttle *t, bool news, int64_t now)
+{
+	int64_t	quiet = now - t->logged_at;
+
+	/* A new text does not wait for the interval of the old one. */
+	return quiet >= t->interval_ms || (quiet >= REPEAT_FIRST_MS && news);
+}
+
+void
+log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
+{
+	bool	news = is_news(t, text);
+
+	if (!t->active) {
+		t->active = true;
+		t->since = now;
+		t->interval_ms = 0;
+	} else if (!is_due(t, news, now))
+		return;
+	if (news) {
+		t->interval_ms = 0;
+		strlcpy(t->texts[t->ntexts++ % LOG_THROTTLE_TEXTS], text,
+		    sizeof(t->texts[0]));
+	}
+	log_warn("%s", text);
+	t->logged_at = now;
+	t->interval_ms = t->interval_ms == 0 ? REPEAT_FIRST_MS :
+	    t->interval_ms * 2;
+	if (t->interval_ms > REPEAT_MAX_MS)
+		t->interval_ms = REPEAT_MAX_MS;
+}
+
+void
+log_throttle_over(struct log_throttle *t, const char *what, int64_t now)
+{
+	if (!t->active)
+		return;
+	log_info("%s: works again after %lld s", what,
+	    (long long)(now - t->since) / 1000);
+	t->active = false;
+	t->ntexts = 0;
+}

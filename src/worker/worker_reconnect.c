@@ -1,0 +1,298 @@
+/*
+ * worker_reconnect.c - what a worker depends on: database, broker, destination
+ *
+ * Each of them that is away is a time at which it is tried again, said once,
+ * and shown on the scoreboard line.
+ */
+
+#include "worker/worker_impl.h"
+
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+#define BUSY_PAUSE_MS		1000
+#define CHECK_MS		(5 * 60 * 1000)	/* between looks at the stream */
+
+void
+worker_set_state(struct worker *w, enum scoreboard_state state)
+{
+	w->line->state = state;
+}
+
+/* A link is away: it is tried again later, and everybody may see why. */
+void
+worker_is_away(struct worker *w, struct reconnect *l, const char *text,
+    enum scoreboard_state state)
+{
+	reconnect_failed(l, text, clock_ms());
+	w->failures_seen++;
+	worker_set_state(w, state);
+	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
+	w->clean = false;
+}
+
+/* Nothing happened, but for how long already?  Leases do not wait. */
+static void
+db_is_busy(struct worker *w, const struct err *e)
+{
+	int64_t	now = clock_ms();
+
+	reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
+	w->clean = false;
+	if (w->busy_since == 0)
+		w->busy_since = now;
+	if (now - w->busy_since < w->conf->worker.lease_renew)
+		log_debug("%s; tried again", e->text);
+	else
+		log_throttle_warn(&w->busy, e->text, now);
+}
+
+void
+worker_db_works(struct worker *w)
+{
+	w->busy_since = 0;
+	log_throttle_over(&w->busy, "statements", clock_ms());
+}
+
+/* A statement failed; e tells which and how. */
+void
+worker_db_failed(struct worker *w, struct err *e)
+{
+	switch (store_fault(w->store)) {
+	case DB_FINE:
+	case DB_BUSY:
+		db_is_busy(w, e);
+		return;
+	case DB_LOST:
+	case DB_CLOSED:
+	case DB_READONLY:
+	case DB_WRONG:
+		/* A fresh connection looks at the schema afresh, too. */
+		store_close(w->store);
+		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
+	}
+}
+
+/* The settings may differ from the file: the database wins. */
+static int
+agree_on_count(struct worker *w, struct err *e)
+{
+	unsigned	ours = (unsigned)w->conf->outbox.partition_count;
+	unsigned	count = ours;
+	struct counts	c;
+
+	if (store_settings(w->store, &count, e) < 0 ||
+	    store_read_counts(w->store, &c, e) < 0)
+		return -1;
+	w->line->counts_in = store_has_settings(w->store) ?
+	    SCOREBOARD_COUNTS_TABLE : SCOREBOARD_COUNTS_FILE;
+	if (w->a->repartition && !w->changed_count && count != ours)
+		fleet_wish_count(&w->fleet, ours);
+	w->changed_count = true;
+	/* One of them is enough to say it. */
+	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&
+	    w->a->slot == 0) {
+		log_warn("outbox.partition_count is %u here and %u in the "
+		    "database, which wins", ours, count);
+		w->warned_count = true;
+	}
+	return store_fill_declared(w->store, &c, e);
+}
+
+/* Take the place of the dead, or just one's own. */
+static int
+announce(struct worker *w, struct err *e)
+{
+	if (w->announced) {
+		if (store_register(w->store, e) < 0)
+			return -1;
+		return store_bump_own_epochs(w->store, e);
+	}
+	for (size_t i = 0; i < w->a->npredecessors; i++) {
+		if (store_take_over(w->store, w->a->predecessors[i], e) < 0)
+			return -1;
+		store_void_claims_of(w->store,
+		    ident_nonce(w->a->predecessors[i]));
+	}
+	if (w->a->npredecessors == 0 && store_register(w->store, e) < 0)
+		return -1;
+	w->announced = true;
+	return 0;
+}
+
+static int
+prepare_database(struct worker *w, struct err *e)
+{
+	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
+	    announce(w, e) < 0)
+		return -1;
+	store_prefix(w->store, w->prefix);
+	w->relay.has_dead = store_has_dead(w->store);
+	fleet_restart(&w->fleet);
+	return 0;
+}
+
+void
+worker_open_db(struct worker *w)
+{
+	struct err	e;
+
+	if (store_open(w->store, &e) < 0 || prepare_database(w, &e) < 0) {
+		store_close(w->store);
+		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
+		return;
+	}
+	reconnect_opened(&w->db, clock_ms());
+	stream_audit_database_opened(&w->audit, !w->a->respawned &&
+	    !w->opened_db);
+	w->opened_db = true;
+}
+
+void
+worker_tell_late(struct worker *w)
+{
+	const char	*why = store_no_pipeline_reason(w->store);
+
+	/* Without rings no message goes early; one worker is enough to say it. */
+	if (why == w->late || !worker_expects_wakeups(w->conf) ||
+	    w->a->slot != 0)
+		return;
+	w->late = why;
+	if (why != NULL)
+		log_info("messages wait for the commit of their claim: %s",
+		    why);
+	else
+		log_info("messages go while their claim is being committed");
+}
+
+static void
+note_limit(struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+	struct limit		*l = &w->relay.limit;
+
+	if (limit_connected(l, p->ops->max_payload(p->arg), clock_ms()))
+		log_warn("broker: max_payload is %lld here and was %lld "
+		    "before: longer messages wait until all servers have the "
+		    "same; after %d minutes they are dead", (long long)l->max,
+		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
+}
+
+void
+worker_open_broker(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	struct err	 e;
+
+	if (p->ops->open(p->arg, &e) < 0) {
+		worker_is_away(w, &w->broker, e.text, SCOREBOARD_NO_BROKER);
+		return;
+	}
+	reconnect_opened(&w->broker, clock_ms());
+	note_limit(w);
+	w->check_at = 0;
+	/* Nobody could ring while it was away. */
+	poll_interval_wake(&w->poll, true, clock_ms());
+	stream_audit_connected(&w->audit);
+}
+
+/* It was open and is not any more. */
+void
+worker_lost_broker(struct worker *w)
+{
+	bool	proven = w->broker.proven;
+
+	w->broker.opened_at = 0;
+	if (proven)
+		log_info("broker: the connection was lost");
+	else
+		worker_is_away(w, &w->broker, "broker: hangs up on us",
+		    SCOREBOARD_NO_BROKER);
+}
+
+/* Each warning once, and not from every worker. */
+static void
+warn_of_stream(struct worker *w, const struct stream_report *r)
+{
+	const char	*stream = w->conf->nats.stream;
+
+	if (r->nwarnings == 0 || w->a->slot != 0 ||
+	    strcmp(w->warned, r->warnings[0].text) == 0)
+		return;
+	for (size_t i = 0; i < r->nwarnings; i++)
+		log_warn("stream %s %s", stream, r->warnings[i].text);
+	strlcpy(w->warned, r->warnings[0].text, sizeof(w->warned));
+}
+
+void
+worker_check_stream(struct worker *w)
+{
+	struct pub		*p = &w->relay.pub;
+	struct stream_report	 r;
+	struct err		 e;
+
+	if (!p->ops->check(p->arg, &r, &e)) {
+		/* Who may not ask may still be allowed to publish. */
+		log_debug("stream not checked: %s", e.text);
+	} else if (r.unfit) {
+		err_set(&e, "%s", r.why.text);
+		err_in(&e, "destination paused: stream %s",
+		    w->conf->nats.stream);
+		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
+		w->check_at = w->route.try_at;
+		return;
+	} else
+		warn_of_stream(w, &r);
+	w->check_at = clock_ms() + CHECK_MS;
+}
+
+void
+worker_audit_stream(struct worker *w)
+{
+	struct stream_audit	*r = &w->audit;
+	struct err		 e;
+
+	if (stream_audit_round(r, w->fleet.rank == 0, &e) < 0)
+		worker_db_failed(w, &e);
+	w->line->recovered += r->recovered;
+	if (r->recovered > 0)	/* some of our epochs may be old now */
+		fleet_reread(&w->fleet);
+	r->recovered = 0;
+	if (r->alarm.text[0] != '\0')
+		strlcpy(w->line->last_error, r->alarm.text,
+		    sizeof(w->line->last_error));
+	r->alarm.text[0] = '\0';
+	if (r->gone)		/* says so, and pauses the route */
+		w->check_at = 0;
+	r->gone = false;
+	if (r->waits_for.text[0] != '\0') {
+		err_in(&r->waits_for, "destination paused until the stream was "
+		    "looked at");
+		worker_is_away(w, &w->route, r->waits_for.text,
+		    SCOREBOARD_PAUSED);
+	}
+	r->waits_for.text[0] = '\0';
+}
+
+void
+worker_pass_on_complaints(struct worker *w)
+{
+	struct pub	*p = &w->relay.pub;
+	struct err	 e;
+
+	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
+		log_warn("broker: %s", e.text);
+	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {
+		err_in(&e, "nats.advisory: nobody is told of dead messages");
+		log_throttle_warn(&w->advisory, e.text, clock_ms());
+	}
+	/* One of them is enough to say it. */
+	if (p->ops->complaint(p->arg, PUB_WAKE, &e) && w->a->slot == 0) {
+		err_in(&e, "wake.subject: nobody can wake us");
+		log_throttle_warn(&w->deaf, e.text, clock_ms());
+	}
+}

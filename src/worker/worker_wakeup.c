@@ -1,0 +1,113 @@
+/* worker_wakeup.c - who wakes a worker, and for which partitions */
+
+#include "worker/worker_impl.h"
+
+#include <string.h>
+
+#include "util/clock.h"
+
+/*
+ * What is delivered waits so long to be written back, if rings come as close
+ * as that: the next claim does both in one commit.
+ */
+#define SETTLE_WAIT_MS	4
+#define GAPS		8	/* rings that their distance is the mean of */
+#define GAP_MAX_US	100000	/* a longer one counts as this */
+
+/* What does not want to hear it does not spin over it either. */
+int
+worker_wakeup_fd(const struct worker *w)
+{
+	return w->a->wakeup == NULL || !poll_interval_listens(&w->poll,
+	    clock_ms()) ? -1 :
+	    wakeup_fd(w->a->wakeup, w->a->slot);
+}
+
+static void
+note_gap(struct worker *w, int64_t now)
+{
+	int64_t	gap = sooner(now - w->woken_at_us, GAP_MAX_US);
+
+	w->wakeup_gap_us += (gap - w->wakeup_gap_us) / GAPS;
+	w->woken_at_us = now;
+}
+
+static bool
+is_woken_often(const struct worker *w)
+{
+	int64_t	wait = SETTLE_WAIT_MS * 1000;
+
+	return w->woken_at_us != 0 && w->wakeup_gap_us < wait &&
+	    clock_us() - w->woken_at_us < GAPS * wait;
+}
+
+/* A ring that names nothing of ours came too late, or for another's. */
+bool
+worker_hear(struct worker *w)
+{
+	struct pub		*p = &w->relay.pub;
+	struct label_set	 which;
+	bool			 all = p->ops->woken(p->arg), some = false;
+
+	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
+	    &which)) {
+		if (label_set_is_full(&which))
+			all = true;
+		else
+			some = candidates_wake(&w->tick.backlog.candidates,
+			    &which, clock_ms());
+	}
+	if (all || some) {
+		poll_interval_wake(&w->poll, all, clock_ms());
+		note_gap(w, clock_us());
+	}
+	return all || some;
+}
+
+bool
+worker_wait_wakeup(void *arg)
+{
+	struct worker	*w = arg;
+	struct pub	*p = &w->relay.pub;
+	bool		 woken;
+
+	/*
+	 * Counted at the end of the tick, all looks up to that would go
+	 * everywhere as soon as one of them has to.
+	 */
+	worker_looked(w, POLL_ALL, clock_ms());
+	woken = worker_hear(w);
+	if (!woken && is_woken_often(w)) {
+		p->ops->idle(p->arg, w->a->wakeup == NULL ? -1 :
+		    wakeup_fd(w->a->wakeup, w->a->slot), SETTLE_WAIT_MS);
+		woken = worker_hear(w);
+	}
+	candidates_go_narrow(&w->tick.backlog.candidates,
+	    poll_interval_is_narrow(&w->poll, clock_ms()));
+	return woken;
+}
+
+bool
+worker_expects_wakeups(const struct conf *conf)
+{
+	return conf->wake.subject[0] != '\0' || conf->wake.binlog;
+}
+
+/*
+ * For those who ring.  Shown first, looked at then: what was inserted before
+ * it was shown is found by the look, and what is inserted later is rung for.
+ */
+void
+worker_show_served(struct worker *w)
+{
+	struct label_set	served = { { 0 } };
+
+	if (w->version_seen == w->fleet.parts.version)
+		return;
+	w->version_seen = w->fleet.parts.version;
+	for (size_t i = 0; i < w->fleet.nowned; i++)
+		label_set_add(&served, w->fleet.owned[i].label,
+		    strlen(w->fleet.owned[i].label));
+	w->line->served = served;
+	poll_interval_wake(&w->poll, true, clock_ms());
+}

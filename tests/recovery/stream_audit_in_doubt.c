@@ -1,0 +1,458 @@
+/*
+ * stream_audit_in_doubt.c - rows in doubt are looked for before they are sent
+ * again
+ */
+
+#include "recovery/stream_audit_test.h"
+
+#include <time.h>
+
+#include "recovery/in_doubt.h"
+
+#define TOKEN	"00000000000000a1-7"
+
+static struct in_doubt	in_doubt;
+static struct batch	batch;
+
+static void
+fetch(uint64_t first, uint64_t last)
+{
+	uint64_t	sequences[64];
+	size_t		n = 0;
+
+	for (uint64_t i = first; i <= last; i++)
+		sequences[n++] = i;
+	strlcpy(batch.token, TOKEN, sizeof(batch.token));
+	ck_ok(store_fetch(st, sequences, n, SIZE_MAX, &batch, &e));
+	ck_assert_uint_eq(batch.n, n);
+	batch.claimed_at = clock_ms();
+}
+
+/* Rows of a batch of ours, in doubt for so many seconds; -1: not at all. */
+static void
+take_in_doubt(uint64_t first, uint64_t last, int in_doubt_s)
+{
+	for (uint64_t i = first; i <= last; i++)
+		sql("INSERT INTO outbox (global_sequence, partition_key, "
+		    "claim_token, in_doubt_since) VALUES (%llu, 'p00', '" TOKEN
+		    "', IF(%d < 0, NULL, NOW(6) - INTERVAL %d SECOND))",
+		    (unsigned long long)i, in_doubt_s, in_doubt_s);
+	fetch(first, last);
+}
+
+static void
+doubt_begin(void)
+{
+	recover_begin();
+	fake.state.dedup_window_ms = 120000;
+	in_doubt_init(&in_doubt, conf, st, &relay);
+	deliver(1, 100, "'p00'", 300);
+	deliver(101, 900, "'p00'", 50);
+}
+
+static void
+doubt_end(void)
+{
+	batch_free(&batch);
+	in_doubt_free(&in_doubt);
+	end_store();
+}
+
+/* The outcomes as letters. */
+static const char *
+resolve(void)
+{
+	static char	text[65];
+	unsigned	found;
+
+	ck_ok(in_doubt_resolve(&in_doubt, &batch, &found, &e));
+	memset(text, 0, sizeof(text));
+	for (size_t i = 0; i < batch.n; i++) {
+		text[i] = "UDRFX?"[batch.msgs[i].outcome];
+		found -= batch.msgs[i].outcome == OUT_DELIVERED;
+	}
+	ck_assert_uint_eq(found, 0);
+	return text;
+}
+
+static const struct {
+	int		 in_doubt_s;
+	const char	*outcome;
+} ages[] = { { -1, "U" }, { 1, "U" }, { 80, "U" }, { 100, "D" }, { 500, "D" } };
+
+START_TEST(only_old_doubts_are_looked_for)
+{
+	take_in_doubt(1000, 1000, ages[_i].in_doubt_s);
+	fake.row[500] = 1000;
+	ck_assert_str_eq(resolve(), ages[_i].outcome);
+	ck_assert((fake.nplaces > 0) == (ages[_i].outcome[0] == 'D'));
+	if (batch.msgs[0].outcome == OUT_DELIVERED)
+		ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+START_TEST(found_and_absent_are_told_apart)
+{
+	take_in_doubt(1000, 1003, 100);
+	fake.row[500] = 1002;
+	fake.row[600] = 1000;
+	fake.row[50] = 1001;	/* below all that could be */
+	batch.msgs[3].held = true;
+	ck_assert_str_eq(resolve(), "DUDU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 600);
+	ck_assert_uint_eq(batch.msgs[2].ack_sequence, 500);
+	/* Above what was delivered before, once for all of them. */
+	ck_assert_uint_eq(fake.nplaces, 800);
+	/* What is not there starts anew. */
+	ck_sql("1001", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE claim_token IS NOT NULL AND in_doubt_since IS NULL");
+	ck_assert_uint_eq(in_doubt.search.n, 0);
+}
+END_TEST
+
+/* The lease would say it again: from now on, that is. */
+START_TEST(absent_rows_under_a_mark_are_in_doubt_anew)
+{
+	sql("UPDATE outbox_partitions SET in_doubt_since = NOW(6) - INTERVAL 1 "
+	    "HOUR, in_doubt_upto = 1001, in_doubt_epoch = lease_epoch - %d",
+	    _i);
+	take_in_doubt(1000, 1002, 100);
+	ck_assert_str_eq(resolve(), "UUU");
+	ck_sql(_i == 1 ? "1000,1001" : "NULL", "SELECT GROUP_CONCAT("
+	    "global_sequence) FROM outbox WHERE claim_token IS NOT NULL AND "
+	    "in_doubt_since > NOW(6) - INTERVAL 20 SECOND");
+	ck_sql(_i == 1 ? "1" : "3", "SELECT COUNT(*) FROM outbox "
+	    "WHERE claim_token IS NOT NULL AND in_doubt_since IS NULL");
+}
+END_TEST
+
+/* What was there before it was replayed is not what is looked for. */
+START_TEST(replay_is_not_found_by_its_first_message)
+{
+	take_in_doubt(1000, 1001, 100);
+	batch.msgs[0].replay = batch.msgs[1].replay = 2;
+	fake.row[500] = fake.row[600] = fake.row[700] = 1000;
+	fake.replay[600] = 2;
+	fake.row[550] = fake.row[650] = 1001;
+	fake.replay[650] = 1;
+	ck_assert_str_eq(resolve(), "DU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 600);
+}
+END_TEST
+
+/*
+ * A database that went back gave numbers again: the messages under 1000 and
+ * 1001 are those of events that do not exist any more.
+ */
+START_TEST(another_event_of_the_same_number_is_not_found)
+{
+	struct message_id	id;
+
+	take_in_doubt(1000, 1002, 100);
+	for (size_t i = 0; i < 3; i++)
+		batch.msgs[i].has_event = true;
+	fake.row[500] = 1000;
+	fake.hash[500] = 77;
+	fake.row[600] = 1001;	/* of before the hash had 16 digits */
+	id = msg_id(&batch.msgs[2]);
+	fake.row[700] = 1002;
+	fake.hash[700] = id.hash;
+	ck_assert_str_eq(resolve(), "UUD");
+}
+END_TEST
+
+START_TEST(all_is_read_where_nothing_is_known)
+{
+	fake.state.first = 41;
+	take_in_doubt(1000, 1000, 100);
+	if (_i == 0)
+		sql("UPDATE outbox SET ack_sequence = NULL");
+	else			/* of a stream before this one */
+		sql("UPDATE outbox SET ack_sequence = 5000");
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert_uint_eq(fake.nplaces, 860);
+}
+END_TEST
+
+/*
+ * Delivered after the claim in doubt, in the same second, as tables have it
+ * that keep no fractions.
+ */
+START_TEST(moments_may_be_whole_seconds)
+{
+	sql("SET @t = FROM_UNIXTIME(UNIX_TIMESTAMP() - 100); "
+	    "UPDATE outbox SET published_at = @t WHERE ack_sequence = 400");
+	take_in_doubt(1000, 1000, 100);
+	sql("UPDATE outbox SET in_doubt_since = @t + INTERVAL 500000 "
+	    "MICROSECOND WHERE global_sequence = 1000");
+	fake.row[350] = 1000;
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 350);
+}
+END_TEST
+
+static void
+be_slow(void)
+{
+	struct timespec	ts = { 0, 20000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* It goes on where it was; no turn is in vain. */
+START_TEST(long_look_takes_many_turns)
+{
+	int	turns = 0;
+
+	take_in_doubt(1000, 1001, 100);
+	fake.row[850] = 1000;
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30;
+	while (strcmp(resolve(), "DU") != 0) {
+		ck_assert_int_lt(turns++, 50);
+		ck_assert_int_eq(batch.msgs[1].outcome, OUT_DEFER);
+		ck_assert_int_gt(batch.msgs[1].delay_ms, 0);
+		batch.msgs[0].outcome = batch.msgs[1].outcome = OUT_UNSENT;
+		batch.claimed_at = clock_ms() - (conf->worker.claim_ttl -
+		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30);
+	}
+	ck_assert_int_gt(turns, 1);
+	ck_assert_uint_eq(fake.nplaces, 800);
+}
+END_TEST
+
+/* Row 1000, which nobody finds before its turn is over. */
+static void
+begin_to_look(void)
+{
+	take_in_doubt(1000, 1000, 100);
+	fake.during = be_slow;
+	batch.claimed_at -= conf->worker.claim_ttl -
+	    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 2;
+	ck_assert_str_eq(resolve(), "F");
+	fake.during = NULL;
+}
+
+/* One that is in doubt for longer begins before what was read already. */
+START_TEST(older_doubt_reaches_farther_back)
+{
+	begin_to_look();
+	batch_free(&batch);
+	fake.row[50] = 1001;
+	take_in_doubt(1001, 1001, 400);
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 50);
+}
+END_TEST
+
+/*
+ * Somebody else had the partition meanwhile, and sent it without an answer:
+ * what was read before that does not count.
+ */
+START_TEST(younger_doubt_is_looked_for_anew)
+{
+	begin_to_look();
+	fake.row[500] = 1000;
+	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	in_doubt.search.items[0].since -= 200000;	/* long ago */
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/* Delivered by somebody else, and replayed, while it is remembered here. */
+START_TEST(replay_is_looked_for_anew)
+{
+	begin_to_look();
+	fake.row[500] = 1000;
+	fake.replay[500] = 1;
+	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.msgs[0].replay = 1;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/*
+ * A moment that is still to come, for the clock was put back, says nothing of
+ * how long ago it was.  So they are in doubt since ever, from now on: when the
+ * moment has come it says no more than that.
+ */
+static void
+take_from_the_future(uint64_t first, uint64_t last)
+{
+	take_in_doubt(first, last, 0);
+	batch_free(&batch);
+	sql("UPDATE outbox SET in_doubt_since = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE claim_token IS NOT NULL");
+	fetch(first, last);
+}
+
+START_TEST(doubts_to_come_are_looked_for_everywhere)
+{
+	take_from_the_future(1000, 1002);
+	fake.row[50] = 1000;	/* delivered before it, as it seems */
+	batch.msgs[2].held = true;
+	ck_assert_str_eq(resolve(), "DUU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 50);
+	ck_assert_uint_eq(fake.nplaces, 900);
+	ck_sql("1000 1970\n1001 NULL\n1002 1970", "SELECT global_sequence, "
+	    "YEAR(in_doubt_since) FROM outbox WHERE claim_token IS NOT NULL");
+}
+END_TEST
+
+START_TEST(doubts_to_come_do_not_hide_others)
+{
+	take_in_doubt(1000, 1000, 100);
+	batch_free(&batch);
+	take_from_the_future(1001, 1001);
+	batch_free(&batch);
+	sql("UPDATE outbox SET in_doubt_since = NOW(6) - INTERVAL 100 SECOND "
+	    "WHERE global_sequence = 1000");
+	fetch(1000, 1001);
+	fake.row[50] = 1001;
+	ck_assert_str_eq(resolve(), "UD");
+}
+END_TEST
+
+/* What was read before the moment was written is of no use. */
+START_TEST(doubt_to_come_is_looked_for_anew)
+{
+	begin_to_look();
+	fake.row[500] = 1000;
+	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	batch_free(&batch);
+	sql("UPDATE outbox SET in_doubt_since = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE claim_token IS NOT NULL");
+	fetch(1000, 1000);
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 500);
+}
+END_TEST
+
+/* But what was read since then is. */
+START_TEST(doubt_to_come_takes_many_turns)
+{
+	int	turns = 0;
+
+	take_from_the_future(1000, 1000);
+	fake.row[850] = 1000;
+	fake.during = be_slow;
+	for (;;) {
+		batch.claimed_at = clock_ms() - (conf->worker.claim_ttl -
+		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30);
+		if (strcmp(resolve(), "D") == 0)
+			break;
+		ck_assert_int_lt(turns++, 50);
+		batch_free(&batch);
+		fetch(1000, 1000);
+	}
+	ck_assert_int_gt(turns, 1);
+	ck_assert_uint_eq(fake.nplaces, 900);
+}
+END_TEST
+
+/* What was read of a stream that went back is not true any more. */
+START_TEST(look_begins_anew_in_an_older_stream)
+{
+	begin_to_look();
+	fake.state.last = in_doubt.search.next - 5;
+	fake.row[fake.state.last] = 1000;
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "D");
+}
+END_TEST
+
+/* Who is silent takes no messages either. */
+START_TEST(silence_is_waited_for)
+{
+	fake.mute = fake.silent = true;
+	for (int i = 0; i < 20; i++) {
+		rec.at = 0;
+		ck_assert(!look());
+	}
+	take_in_doubt(1000, 1000, 100);
+	for (int i = 0; i < 20; i++) {
+		ck_assert_str_eq(resolve(), "F");
+		batch.msgs[0].outcome = OUT_UNSENT;
+	}
+	ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* A leader may be missing for a while; an account's export for ever. */
+START_TEST(nobody_is_waited_for_a_while)
+{
+	fake.mute = fake.nobody = true;
+	for (int i = 0; i < 5; i++) {
+		rec.at = 0;
+		ck_assert(!look());
+	}
+	rec.fallback.since -= 31000;
+	rec.at = 0;
+	ck_assert(look());
+	ck_has(logged(), "cannot be found");
+}
+END_TEST
+
+START_TEST(blind_look_does_not_last_for_ever)
+{
+	fake.mute = _i == 0;
+	fake.closed = _i == 1;
+	take_in_doubt(1000, 1000, 100);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_str_eq(resolve(), i < 2 || _i == 1 ? "F" : "U");
+		batch.msgs[0].outcome = OUT_UNSENT;
+	}
+	ck_assert((strstr(logged(), "twice") != NULL) == (_i == 0));
+	ck_assert_str_eq(resolve(), _i == 0 ? "U" : "F");
+}
+END_TEST
+
+static const char *const	blind[] = { "recover: off", "stream: \"\"" };
+
+START_TEST(nothing_is_looked_for)
+{
+	again_with(blind[_i]);
+	in_doubt_init(&in_doubt, conf, st, &relay);
+	take_in_doubt(1000, 1000, 100);
+	fake.row[500] = 1000;
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert_uint_eq(fake.nplaces, 0);
+}
+END_TEST
+
+void
+add_doubts(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "doubt", k, k->start, doubt_begin, doubt_end);
+
+	tcase_add_test(tc, another_event_of_the_same_number_is_not_found);
+	tcase_add_test(tc, replay_is_not_found_by_its_first_message);
+	tcase_add_test(tc, replay_is_looked_for_anew);
+	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
+	    NROWS(ages));
+	tcase_add_test(tc, found_and_absent_are_told_apart);
+	tcase_add_loop_test(tc, absent_rows_under_a_mark_are_in_doubt_anew, 0,
+	    2);
+	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
+	tcase_add_test(tc, moments_may_be_whole_seconds);
+	tcase_add_test(tc, long_look_takes_many_turns);
+	tcase_add_test(tc, older_doubt_reaches_farther_back);
+	tcase_add_test(tc, younger_doubt_is_looked_for_anew);
+	tcase_add_test(tc, doubts_to_come_are_looked_for_everywhere);
+	tcase_add_test(tc, doubts_to_come_do_not_hide_others);
+	tcase_add_test(tc, doubt_to_come_is_looked_for_anew);
+	tcase_add_test(tc, doubt_to_come_takes_many_turns);
+	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
+	tcase_add_test(tc, silence_is_waited_for);
+	tcase_add_test(tc, nobody_is_waited_for_a_while);
+	tcase_add_loop_test(tc, blind_look_does_not_last_for_ever, 0, 2);
+	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
+}

@@ -1,0 +1,62 @@
+/*
+ * stream_audit_test.h - real tables, and a stream that is not real
+ *
+ * The stream of the fake publisher is an array that the tests spoil.
+ */
+#ifndef TESTS_RECOVER_TEST_H
+#define TESTS_RECOVER_TEST_H
+
+#include <bsd/string.h>
+
+#include "lib/frame.h"
+#include "recovery/stream_audit.h"
+#include "util/clock.h"
+
+#define CREATED		"2026-01-31T12:00:00Z"
+#define ALIEN		UINT64_MAX
+#define PLACES		8000
+
+/* The rows that are sent again. */
+#define WAITING	"SELECT GROUP_CONCAT(global_sequence ORDER BY 1) FROM outbox " \
+		"WHERE published_at IS NULL AND ack_sequence IS NULL AND " \
+		"claim_token IS NULL AND available_at <= NOW(6)"
+
+extern struct fake {
+	struct stream_state	 state;
+	uint64_t		 row[PLACES];	/* 0: nothing there */
+	unsigned		 replay[PLACES];
+	uint64_t		 hash[PLACES];	/* 0: an id of before */
+	bool			 closed, gone;
+	bool			 mute;		/* says so, unless: */
+	bool			 silent, nobody;
+	size_t			 nplaces;	/* that were asked for */
+	void			(*during)(void);	/* a look-up */
+} fake;
+
+extern struct relay	relay;
+extern struct stream_audit	rec;
+extern enum keep	kept;	/* what the relay is told, */
+extern unsigned		nkept;	/* and how often it asked */
+
+/* With a store, as end_store() takes it; again with these keys of nats. */
+void	recover_begin(void);
+void	again_with(const char *nats);
+
+/* Rows delivered so many seconds ago, each at its sequence in the stream. */
+void	deliver(uint64_t first, uint64_t last, const char *label,
+	    unsigned age_s);
+
+/* The stream was checked for this server so many seconds ago. */
+void	know(const char *servers, unsigned age_s);
+
+/* The stream has lost them. */
+void	forget(uint64_t first, uint64_t last);
+
+/* One look, and whether messages may flow then. */
+bool	look(void);
+
+void	add_streams(Suite *, const struct kind *);	/* stream_audit_stream.c */
+void	add_tails(Suite *, const struct kind *);	/* stream_audit_tail.c */
+void	add_doubts(Suite *, const struct kind *);	/* stream_audit_in_doubt.c */
+
+#endif

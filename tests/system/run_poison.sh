@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Messages that kill whoever sends them: dead in the end, and no other with
+# them.  A library before the real one dies by what the payload says.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+CC=${CC:-cc}
+command -v "${CC%% *}" > /dev/null || skip_all "no compiler"
+cat > "$DIR/poison.c" <<'C'
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parameters of pointers and integers: that is all there is to know here. */
+int	natsMsg_Create(void **, const char *, const char *, const char *, int);
+
+static int
+says(const char *data, int len, const char *word)
+{
+	return (size_t)len == strlen(word) && memcmp(data, word, strlen(word)) == 0;
+}
+
+int
+natsMsg_Create(void **m, const char *subject, const char *reply,
+    const char *data, int len)
+{
+	int	(*real)(void **, const char *, const char *, const char *, int);
+
+	if (says(data, len, "abort"))
+		abort();
+	if (says(data, len, "kill"))
+		kill(getpid(), SIGKILL);
+	if (says(data, len, "exit"))
+		_exit(3);
+	*(void **)&real = dlsym(RTLD_NEXT, "natsMsg_Create");
+	return real(m, subject, reply, data, len);
+}
+C
+# shellcheck disable=SC2086
+$CC -D_GNU_SOURCE -shared -fPIC -o "$DIR/poison.so" "$DIR/poison.c" -ldl \
+    2> "$DIR/cc.log" || skip_all "no shared library: $(head -n 1 "$DIR/cc.log")"
+
+start_servers
+WORKERS=2 MAX_ATTEMPTS=3 write_conf
+
+put() { call_enqueue "'$1', NULL, '$2', 1, NULL, NULL, '$3'"; }
+crowd() {
+	local i
+	for i in {1..40}; do
+		printf '%s\n' "START TRANSACTION; CALL outbox_enqueue('c$i', NULL,
+		    'made', 1, NULL, NULL, 'x'); COMMIT;"
+	done | "$SANDBOX" sql "$DIR/db" app
+}
+seq_of() { sql "SELECT sequence FROM events WHERE event_type = '$1'"; }
+
+(
+	ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
+	export ASAN_OPTIONS LD_PRELOAD=$DIR/poison.so
+	exec "$OUTBOX_MASTER" -c "$CONF" --silent
+) >> "$DIR/out" 2>> "$DIR/log" </dev/null &
+MASTER=$! LOG=$DIR/log
+MASTERS+=("$MASTER")
+# Each slot counts by itself: no partition may move from now on.
+wait_for 20 is_sql 'SELECT GROUP_CONCAT(n) FROM (SELECT COUNT(*) AS n
+    FROM outbox_partitions WHERE lease_until > NOW(6)
+    GROUP BY lease_owner) AS t' 8,8
+ok $? 'workers run with the library before them'
+
+for how in abort kill exit; do
+	: > "$LOG"
+	crowd
+	put k before-$how x
+	put k $how-it $how
+	put k after-$how x
+	crowd
+	poison=$(seq_of $how-it)
+	wait_for 60 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
+	    WHERE global_sequence = $poison" 1
+	like "$(died "$poison")" '^poison: killed its worker 3 times in a row' \
+	    "$how: the message is dead, and why"
+	is "$(grep -c "died while it sent sequence $poison" "$LOG")" 3 \
+	    "$how: after three deaths"
+	drains 20 "$how: all others are delivered"
+	is "$(sql "SELECT COUNT(*) FROM outbox JOIN outbox_dead_letters AS d
+	    ON d.global_sequence = $poison
+	    WHERE outbox.published_at > d.died_at
+	    AND outbox.global_sequence < $poison")" 0 \
+	    "$how: those before it did not wait for that"
+	is "$(sql "SELECT COUNT(*) FROM outbox JOIN events
+	    ON sequence = global_sequence JOIN outbox_dead_letters AS d
+	    ON d.global_sequence = $poison
+	    WHERE stream_id LIKE 'c%' AND outbox.published_at > d.died_at
+	    AND sequence > $poison AND sequence <= $poison + 41")" 0 \
+	    "$how: nor those after it, with other keys"
+	is "$(sql "SELECT published_at >= (SELECT died_at
+	    FROM outbox_dead_letters WHERE global_sequence = $poison)
+	    FROM outbox WHERE global_sequence = $(seq_of after-$how)")" 1 \
+	    "$how: the next of its key did"
+done
+is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 3 'nobody else is dead'
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'nor has failed'
+
+# In the stream each of the others stands once, and in the order of its key.
+check_stream 'complete, in order per key, nothing twice' --expect-dead 3
+
+# Back by hand, and no poison any more: it goes.
+sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
+    START TRANSACTION;
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT global_sequence, partition_key FROM outbox_dead_letters
+	WHERE global_sequence = $(seq_of abort-it);
+    DELETE FROM outbox_dead_letters
+	WHERE global_sequence = $(seq_of abort-it);
+    UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
+    COMMIT"
+drains 10 'a poison message that was cured and put back is delivered'
+is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 2 'and not dead again'
+stops 'stops'
+done_testing
