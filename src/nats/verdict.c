@@ -3,8 +3,9 @@
  *
  * Statuses are those of nats.c, codes those of the server (server/errors.json
  * of nats-server).  tests/nats/check_verdict.c makes a real server return each
- * of them, or says why it cannot.  Rows with the default verdict are there to
- * be found.
+ * of them, or says why it cannot.  The first row that matches counts, so a row
+ * with a text stands before the other rows of its code.  Rows with the default
+ * verdict document their code.
  */
 
 #include "nats/verdict.h"
