@@ -40,11 +40,17 @@ fleet_group(const struct fleet *f, const struct counts *c,
 	return next;
 }
 
+static int
+owned_cmp(const void *label, const void *owned)
+{
+	return strcmp(label, ((const struct owned *)owned)->label);
+}
+
 bool
 fleet_owns(const struct fleet *f, const char *label)
 {
-	return bsearch(label, f->owned, f->nowned, sizeof(*f->owned),
-	    (int (*)(const void *, const void *))strcmp) != NULL;
+	return f->nowned > 0 && bsearch(label, f->owned, f->nowned,
+	    sizeof(*f->owned), owned_cmp) != NULL;
 }
 
 size_t
@@ -157,11 +163,14 @@ name_cmp(const void *name, const void *item)
 static const struct partition *
 find_same(const struct fleet *f, const struct group *g)
 {
-	struct partition	**p = bsearch(g->leases[0]->label,
-				    f->parts.items, f->parts.n,
-				    sizeof(struct partition *), name_cmp);
-	bool			  same = p != NULL && (*p)->nlabels == g->n;
+	struct partition	**p;
+	bool			  same;
 
+	if (f->parts.n == 0)
+		return NULL;
+	p = bsearch(g->leases[0]->label, f->parts.items, f->parts.n,
+	    sizeof(struct partition *), name_cmp);
+	same = p != NULL && (*p)->nlabels == g->n;
 	for (size_t i = 0; same && i < g->n; i++)
 		same = strcmp((*p)->labels[i].label,
 		    g->leases[i]->label) == 0;
