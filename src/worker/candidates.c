@@ -27,8 +27,8 @@
 #define LASTS_US	500000	/* rows of a scan last no longer */
 #define DEPTH_MAX	32
 
-/* After this time a row that was notified is surely visible. */
-#define RING_OLD_MS	POLL_SOON_MS
+/* After this time the row of a wake-up is surely visible. */
+#define SURELY_VISIBLE_MS	POLL_SOON_MS
 
 void
 candidates_init(struct candidates *l, const struct conf *conf,
@@ -192,7 +192,8 @@ note_scan(struct candidates *l, const struct batch *open)
 
 	for (size_t i = 0; i < s->nranges; i++) {
 		range_label(s, i)->nknown = 0;
-		if (s->began_at / 1000 >= s->parts[i]->woken_at + RING_OLD_MS)
+		if (s->began_at / 1000 >=
+		    s->parts[i]->woken_at + SURELY_VISIBLE_MS)
 			s->parts[i]->woken = false;
 	}
 	for (size_t i = 0; i < s->n; i++)
@@ -252,7 +253,7 @@ take_first(struct candidates *l, struct picks *k, const struct batch *open,
 	free(seen);
 }
 
-/* A small question is no use while lanes are blocked: it reads their rows. */
+/* While lanes are blocked their rows fill the answer of the small query. */
 static bool
 reads_few(const struct candidates *l)
 {
@@ -266,7 +267,7 @@ candidates_would_ask(const struct candidates *l)
 	    l->parts->nplaces <= STORE_RANGES;
 }
 
-/* A woken worker reads the messages with the rows: one statement less. */
+/* A narrow scan reads the messages with the rows: one statement less. */
 static int
 ask_few(struct candidates *l, bool *all, struct err *e)
 {
@@ -365,8 +366,8 @@ scan(struct candidates *l, size_t limit, struct err *e)
 }
 
 /*
- * Are the scan's remaining rows still the next ones?  Not if a lane was blocked:
- * rows of it that were skipped or parked may be free now.  Not if an epoch was
+ * Are the scan's remaining rows still the next ones?  Not if a lane was
+ * blocked: rows of it that were skipped or parked may be free now.  Not if an epoch was
  * raised: old rows may be due again.  An epoch that this worker does not know
  * of yet closes the fence of the claim; without leases there is no fence.  And
  * new rows of other partitions must not wait for long.

@@ -82,8 +82,8 @@ void	candidates_init(struct candidates *, const struct conf *,
 void	candidates_free(struct candidates *);
 
 /*
- * Pick at most limit rows.  Rows of open are left out: a batch that is published
- * and not yet settled, or NULL.  The caller calls picks_free(), also after -1.
+ * Pick at most limit rows.  Rows of open are left out: a batch that is
+ * published and not yet settled, or NULL.  The caller calls picks_free(), also after -1.
  */
 int	candidates_pick(struct candidates *, struct picks *,
 	    const struct batch *open, size_t limit, struct err *);

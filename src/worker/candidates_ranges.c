@@ -10,8 +10,8 @@
 
 #include "util/clock.h"
 
-/* After this time a row that was notified is visible as a rule. */
-#define RING_MS		2
+/* After this time the row of a wake-up is visible as a rule. */
+#define VISIBLE_MS	2
 
 static void
 add_range(struct scan *s, struct part *p, struct part_label *l, size_t limit)
@@ -39,14 +39,14 @@ count_full(const struct part *p)
 static bool
 is_woken_or_full(const struct part *p, int64_t now)
 {
-	return count_full(p) > 0 || p->woken || now < p->woken_at + RING_MS;
+	return count_full(p) > 0 || p->woken || now < p->woken_at + VISIBLE_MS;
 }
 
-/* The partitions of a scan, and the number of their labels. */
+/* The partitions of a scan. */
 struct chosen {
 	struct part	*parts[STORE_RANGES];
 	size_t		 n;
-	size_t		 nlabels;
+	size_t		 nlabels;	/* of all of them: as many ranges */
 };
 
 /* Adds all labels of the partition, or none. */
@@ -61,14 +61,16 @@ add_part(struct chosen *c, struct part *p, size_t max)
 	return true;
 }
 
+/* Does the scan leave it out? */
 static bool
 is_passed(const struct candidates *l, const struct part *p, int64_t now)
 {
 	return p->fresh || (l->narrow && !is_woken_or_full(p, now));
 }
 
+/* The next partition in rotation that the scan may read. */
 static struct part *
-first_in_turn(const struct candidates *l, int64_t now)
+first_in_rotation(const struct candidates *l, int64_t now)
 {
 	const struct parts	*m = l->parts;
 
@@ -90,7 +92,7 @@ static void
 choose_busy(struct candidates *l, struct chosen *c, int64_t now)
 {
 	struct parts	*m = l->parts;
-	struct part	*first = first_in_turn(l, now);
+	struct part	*first = first_in_rotation(l, now);
 
 	for (size_t i = 0; i < m->n; i++)
 		m->items[i]->picked = false;
@@ -127,8 +129,8 @@ choose_parts(struct candidates *l, struct chosen *c)
 
 /*
  * One range for each label of the chosen partitions.  A range always starts at
- * the first waiting row: ids are not committed in order, and a range that starts
- * higher would let a later row of a key overtake one that was committed since.
+ * the first waiting row: ids are not committed in order, and with a higher start
+ * a later row of a key would overtake one that was committed since.
  * Each range gets an equal share of the limit.  Ranges that used up their share
  * the last time divide the whole limit among them, so that one busy label among
  * many idle ones is not slow.

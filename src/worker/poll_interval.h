@@ -1,8 +1,8 @@
 /*
- * poll_interval.h - when a worker looks for work again; arithmetic only
+ * poll_interval.h - when a worker scans for rows again; arithmetic only
  *
- * At once after work, later and later after none, and soon after a ring.
- * All times are clock_ms(), passed in.
+ * At once while rows are left, after growing pauses while there are none, and
+ * soon after a wake-up.  All times are clock_ms(), passed in.
  */
 #ifndef OUTBOX_POLL_INTERVAL_H
 #define OUTBOX_POLL_INTERVAL_H
@@ -11,75 +11,66 @@
 #include <stdint.h>
 
 /*
- * Rings that were in vain and what was found lately make no pause shorter than
- * this: 200 looks a second at most that find nothing.
+ * After a vain scan the pause is this at least where wake-ups are expected, and
+ * this at most while the worker lingers.  Vain wake-ups cause one scan in this
+ * time at most.
  */
 #define POLL_SOON_MS	5
 
-/*
- * After all the work there was, where somebody will ring for the next: a ring
- * that is lost costs so much and what the pause grows to.
- */
+/* Where wake-ups are expected: the pause after a scan that took all rows. */
 #define POLL_WOKEN_MS	50
 
 /*
- * Who has had work so lately does not pause longer than POLL_SOON_MS, as long
- * as a look that finds nothing is cheap.
+ * For this time after its last work a worker without wake-ups lingers: it
+ * pauses for POLL_SOON_MS at most, as long as a vain scan is cheap.
  */
 #define POLL_LINGER_MS	1000
 
-/* What a look found. */
 enum poll_found {
 	POLL_NOTHING,
-	POLL_WAITING,	/* nothing that is due; it had to pass the rest */
-	POLL_MORE,	/* nothing yet: it has not seen everything */
-	POLL_ALL,	/* all the work there was */
-	POLL_WORK	/* as much as it could take */
+	POLL_WAITING,	/* only rows that are not due; the scan passed them */
+	POLL_MORE,	/* nothing yet, and partitions are left to be scanned */
+	POLL_ALL,	/* rows, and none are left */
+	POLL_WORK	/* rows, and some are left */
 };
 
 struct poll_result {
 	enum poll_found	found;
-	bool		all;	/* it saw all partitions */
-	bool		woken;	/* another one is worth it, somebody has rung */
-	int64_t		due;	/* something that is known to wait can be tried
-				   then; INT64_MAX: nothing is */
-	int64_t		began;	/* when */
+	bool		all;	/* the scan was not narrow */
+	bool		woken;	/* the row of a wake-up may not be visible yet:
+				   scan again for it */
+	int64_t		due;	/* when a waiting row can be tried; INT64_MAX:
+				   none waits */
+	int64_t		began;	/* when the scan began */
 };
 
 struct poll_interval {
-	int64_t	fixed_ms;	/* pause between looks; 0: adaptive */
+	int64_t	fixed_ms;	/* pause between scans of all; 0: adaptive */
 	int64_t	ceiling_ms;	/* the longest pause */
-	int64_t	linger_ms;	/* POLL_LINGER_MS, or 0: a wake-up will ring */
+	int64_t	linger_ms;	/* POLL_LINGER_MS, or 0: wake-ups are expected */
 
-	int64_t	at;		/* the next look; 0: now */
-	int64_t	all_at;		/* the next one at all partitions, not before */
-	int64_t	pause_ms;	/* before that */
-	int64_t	looked_at;	/* the last one was over */
-	int64_t	worked_at;	/* the last that found work; 0: none */
+	int64_t	at;		/* the next scan; 0: now */
+	int64_t	all_at;		/* scans before this are narrow */
+	int64_t	pause_ms;	/* between the last scan of all and all_at */
+	int64_t	earliest;	/* no wake-up causes a scan before this */
+	int64_t	worked_at;	/* the last work; 0: none */
 	int64_t	linger_until;
-	bool	woken;		/* since the last look */
-	bool	in_vain;	/* so it was before that */
+	bool	woken;		/* since the last scan */
 };
 
-/* A zeroed struct with the first three set is ready and looks now. */
+/* A zeroed struct with the first three set is ready and scans now. */
 
-/*
- * A look is over; one that found nothing is not repeated before so much time
- * as it took has passed.
- */
+/* A scan is over: plan the next. */
 void	poll_interval_polled(struct poll_interval *, const struct poll_result *,
 	    int64_t now);
 
-/*
- * There may be work, in any partition or in some that the look knows of: look
- * now, or soon if the last ring was in vain.
- */
+/* There may be rows: scan all partitions, or those that the wake-up named. */
 void	poll_interval_wake(struct poll_interval *, bool all, int64_t now);
 
-/* A look now would be narrow: nobody has a reason to look everywhere yet. */
+/* Would a scan now be narrow? */
 bool	poll_interval_is_narrow(const struct poll_interval *, int64_t now);
 
-/* Would a ring change anything? */
+/* Would a wake-up make the next scan earlier? */
 bool	poll_interval_listens(const struct poll_interval *, int64_t now);
 
 #endif

@@ -12,7 +12,7 @@
 #include "util/log.h"
 
 #define REFUSED_CEILING_MS	1000
-#define TICK_MS			100	/* no batch begins later in a tick */
+#define TICK_MS			100	/* a tick begins no batch after this */
 
 static void
 count_tick(struct worker *w, const struct tick_result *res)
@@ -51,7 +51,7 @@ complain(struct worker *w, const struct tick_result *res)
 	if (res->relay.down) {
 		err_set(&e, "%s", res->relay.why.text);
 		err_in(&e, "destination paused, no message is to blame");
-		/* Answers that come at once cost little to ask for again. */
+		/* A refusal costs little: try again sooner than a silence. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
 		    RECONNECT_CEILING_MS : REFUSED_CEILING_MS;
 		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
@@ -106,7 +106,7 @@ show_partitions(struct worker *w)
 		    w->a->slot, w->fleet.nowned);
 }
 
-/* Everything of a batch is written back, with the tick or afterwards. */
+/* All batches are written back, by the tick or after it. */
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
@@ -117,7 +117,7 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	    w->poll.pause_ms, clock_ms());
 }
 
-/* Leases, signals and links wait for its end. */
+/* Leases, signals and connections wait for the end of a tick. */
 static int64_t
 end_of_tick(const struct worker *w)
 {
@@ -142,10 +142,10 @@ worker_tick(struct worker *w)
 	candidates_saw_all(&w->tick.backlog.candidates);	/* before */
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
-		/* Turns before the one that failed are written back. */
+		/* The batches before the one that failed are settled. */
 		if (res.claimed > 0)
 			tick_is_over(w, &res, start);
-		/* What it was rung for is not known any more. */
+		/* Which partitions have new rows is not known any more. */
 		w->poll.at = w->poll.all_at = clock_ms();
 		worker_db_failed(w, &e);
 		return;

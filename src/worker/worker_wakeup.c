@@ -1,4 +1,4 @@
-/* worker_wakeup.c - who wakes a worker, and for which partitions */
+/* worker_wakeup.c - wake-ups: from the listener and from the broker */
 
 #include "worker/worker_impl.h"
 
@@ -7,14 +7,14 @@
 #include "util/clock.h"
 
 /*
- * What is delivered waits so long to be written back, if rings come as close
- * as that: the next claim does both in one commit.
+ * If wake-ups are closer than this, a delivered batch waits so long for the
+ * next one: one statement settles it and claims the next batch.
  */
 #define SETTLE_WAIT_MS	4
-#define GAPS		8	/* rings that their distance is the mean of */
+#define GAPS		8	/* weight of the mean gap between wake-ups */
 #define GAP_MAX_US	100000	/* a longer one counts as this */
 
-/* What does not want to hear it does not spin over it either. */
+/* A wake-up that would change nothing must not end the wait. */
 int
 worker_wakeup_fd(const struct worker *w)
 {
@@ -41,7 +41,7 @@ is_woken_often(const struct worker *w)
 	    clock_us() - w->woken_at_us < GAPS * wait;
 }
 
-/* A ring that names nothing of ours came too late, or for another's. */
+/* A wake-up that names no partition of ours is for another worker. */
 bool
 worker_hear(struct worker *w)
 {
@@ -71,10 +71,8 @@ worker_wait_wakeup(void *arg)
 	struct pub	*p = &w->relay.pub;
 	bool		 woken;
 
-	/*
-	 * Counted at the end of the tick, all looks up to that would go
-	 * everywhere as soon as one of them has to.
-	 */
+	/* Planned now, not after the tick: else its other scans, after one of
+	   all partitions, would not be narrow. */
 	worker_looked(w, POLL_ALL, clock_ms());
 	woken = worker_hear(w);
 	if (!woken && is_woken_often(w)) {
@@ -94,8 +92,9 @@ worker_expects_wakeups(const struct conf *conf)
 }
 
 /*
- * For those who ring.  Shown first, looked at then: what was inserted before
- * it was shown is found by the look, and what is inserted later is rung for.
+ * The listener wakes this worker for the labels that the scoreboard shows.  The
+ * scan comes after that: it finds the rows that were inserted before, and for
+ * the others there are wake-ups.
  */
 void
 worker_show_served(struct worker *w)
