@@ -83,7 +83,8 @@ void	candidates_free(struct candidates *);
 
 /*
  * Pick at most limit rows.  Rows of open are left out: a batch that is
- * published and not yet settled, or NULL.  The caller calls picks_free(), also after -1.
+ * published and not yet settled, or NULL.  The caller calls picks_free(), also
+ * after -1.
  */
 int	candidates_pick(struct candidates *, struct picks *,
 	    const struct batch *open, size_t limit, struct err *);

@@ -129,8 +129,8 @@ choose_parts(struct candidates *l, struct chosen *c)
 
 /*
  * One range for each label of the chosen partitions.  A range always starts at
- * the first waiting row: ids are not committed in order, and with a higher start
- * a later row of a key would overtake one that was committed since.
+ * the first waiting row: ids are not committed in order, and with a higher
+ * start a later row of a key would overtake one that was committed since.
  * Each range gets an equal share of the limit.  Ranges that used up their share
  * the last time divide the whole limit among them, so that one busy label among
  * many idle ones is not slow.
