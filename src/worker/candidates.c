@@ -368,9 +368,9 @@ scan(struct candidates *l, size_t limit, struct err *e)
 /*
  * Are the scan's remaining rows still the next ones?  Not if a lane was
  * blocked: rows of it that were skipped or parked may be free now.  Not if an
- * epoch was raised: old rows may be due again.  An epoch that this worker does not know
- * of yet closes the fence of the claim; without leases there is no fence.  And
- * new rows of other partitions must not wait for long.
+ * epoch was raised: old rows may be due again.  An epoch that this worker does
+ * not know of yet closes the fence of the claim; without leases there is no
+ * fence.  And new rows of other partitions must not wait for long.
  */
 static bool
 goes_on(const struct candidates *l)
