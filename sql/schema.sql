@@ -187,18 +187,6 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Add the column to an older table; its value is NULL then.
-SET @settings_column = (SELECT IF(COUNT(*) > 0, 'DO 0',
-    'ALTER TABLE outbox_settings ADD COLUMN
-	reconcile_watermark BIGINT UNSIGNED NULL DEFAULT NULL
-	AFTER partition_count')
-    FROM information_schema.columns WHERE table_schema = DATABASE()
-    AND table_name = TRIM(BOTH '`' FROM 'outbox_settings')
-    AND column_name = 'reconcile_watermark');
-PREPARE settings_column FROM @settings_column;
-EXECUTE settings_column;
-DEALLOCATE PREPARE settings_column;
-
 -- The id is put into a variable first, so that a replica that repeats
 -- statements gets the same one.  If there are rows already, their message ids
 -- begin with the name of the database: a message that is sent again must keep

@@ -539,8 +539,6 @@ watch_database(struct stream_audit *r, const struct stream_row *row,
 {
 	bool	less;
 
-	if (!store_has_timeline(r->store))
-		return 0;
 	if (r->reconnected && learn_database(r, e) < 0)
 		return -1;
 	if (r->compare && is_compared(r, row, e) < 0)

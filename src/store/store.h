@@ -346,14 +346,11 @@ int	store_read_counts(struct store *, struct counts *, struct err *);
 bool	store_has_settings(const struct store *);
 
 /*
- * The settings table may have been upgraded since we connected: to be called
- * when an epoch has risen.  If it was, this closes the connection and returns
- * -1, so that the next connection reads the schema again.
+ * The settings table may have been made since we connected: to be called when
+ * an epoch has risen.  If it was, this closes the connection and returns -1, so
+ * that the next connection reads the schema again.
  */
 int	store_check_counts(struct store *, struct err *);
-
-/* Do the tables have the columns for another count? */
-bool	store_can_repartition(const struct store *);
 
 /* Do the leases have the column for store_note_former()? */
 bool	store_notes_former(const struct store *);
@@ -650,9 +647,6 @@ int	store_reset(struct store *, const struct acked *, size_t n,
  * messages without an event (phantoms), and rows wait although the stream has
  * their messages.
  */
-
-/* Do the tables have the columns for this? */
-bool	store_has_timeline(const struct store *);
 
 /* A database server and its start. */
 #define STORE_SERVER	64

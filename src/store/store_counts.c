@@ -15,13 +15,6 @@ store_has_settings(const struct store *s)
 }
 
 bool
-store_can_repartition(const struct store *s)
-{
-	return s->exists[T_SETTINGS] &&
-	    store_has_columns(s, COL_FORMER_COUNTS, COL_COUNTS_SINCE);
-}
-
-bool
 store_notes_former(const struct store *s)
 {
 	return store_has_column(s, COL_FORMER_LABEL_AT);
@@ -44,10 +37,8 @@ store_counts_from_file(const struct store *s, struct counts *c)
 void
 store_put_counts(struct store *s)
 {
-	store_put(s, store_can_repartition(s) ? "COALESCE(partition_count, 0), "
-	    "former_counts, counts_since IS NOT NULL" :
-	    "COALESCE(partition_count, 0), NULL, 0");
-	store_put(s, " FROM {settings} WHERE id = 1");
+	store_put(s, "COALESCE(partition_count, 0), former_counts, "
+	    "counts_since IS NOT NULL FROM {settings} WHERE id = 1");
 }
 
 int
@@ -65,15 +56,14 @@ store_check_counts(struct store *s, struct err *e)
 	struct db_rows	*rows;
 	bool		 there;
 
-	if (store_can_repartition(s))
+	if (s->exists[T_SETTINGS])
 		return 0;
-	store_sql(s, "SELECT 1 FROM information_schema.columns "
-	    "WHERE table_schema = DATABASE() AND column_name IN "
-	    "('former_counts', 'counts_since') AND table_name = ");
+	store_sql(s, "SELECT 1 FROM information_schema.tables "
+	    "WHERE table_schema = DATABASE() AND table_name = ");
 	store_put_text(s, s->tables[T_SETTINGS]);
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
-	there = db_nrows(rows) == 2;
+	there = db_nrows(rows) > 0;
 	db_rows_free(rows);
 	if (!there)
 		return 0;

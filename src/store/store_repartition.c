@@ -91,17 +91,6 @@ repartition_transaction(struct store *s, unsigned count, struct repartition *r,
 	return r->busy || r->refused ? 0 : -1;
 }
 
-static bool
-is_possible(struct store *s, struct repartition *r)
-{
-	if (store_can_repartition(s))
-		return true;
-	r->refused = true;
-	err_set(&r->why, "%s has not the columns former_counts and "
-	    "counts_since: outboxctl schema upgrade", s->tables[T_SETTINGS]);
-	return false;
-}
-
 int
 store_repartition(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
@@ -109,7 +98,7 @@ store_repartition(struct store *s, unsigned count, struct repartition *r,
 	int	rc;
 
 	*r = (struct repartition){ 0 };
-	if (!s->exists[T_SETTINGS] || !is_possible(s, r))
+	if (!s->exists[T_SETTINGS])
 		return 0;
 	if (store_hurry(s, true, e) < 0)
 		return -1;
@@ -126,7 +115,7 @@ store_plan_repartition(struct store *s, unsigned count, struct repartition *r,
 		return -1;
 	r->before = r->counts;
 	if (!s->exists[T_SETTINGS] || r->counts.count == 0 ||
-	    r->counts.count == count || !is_possible(s, r))
+	    r->counts.count == count)
 		return 0;
 	return decide(s, count, r, e);
 }

@@ -51,6 +51,9 @@ static const struct column {
 	{ T_SETTINGS, "schema_version" },
 	{ T_SETTINGS, "outbox_id" },
 	{ T_SETTINGS, "partition_count" },
+	{ T_SETTINGS, "former_counts" },
+	{ T_SETTINGS, "counts_since" },
+	{ T_SETTINGS, "reconcile_watermark" },
 	{ T_DEAD, "global_sequence" },
 	{ T_DEAD, "partition_key" },
 	{ T_DEAD, "order_key" },
@@ -60,6 +63,7 @@ static const struct column {
 	{ T_DEAD, "last_error" },
 	{ T_DEAD, "created_at" },
 	{ T_DEAD, "died_at" },
+	{ T_DEAD, "replay_no" },
 	{ T_BLOCKED, "first_sequence" },
 	{ T_BLOCKED, "partition_key" },
 	{ T_BLOCKED, "order_key" },
@@ -75,6 +79,15 @@ static const struct column {
 	{ T_STREAMS, "checker" },
 	{ T_STREAMS, "checker_since" },
 	{ T_STREAMS, "checker_until" },
+	{ T_STREAMS, "database_server" },
+	{ T_STREAMS, "database_started" },
+	{ T_STREAMS, "tail_sequence" },
+	{ T_STREAMS, "tail_at" },
+	{ T_STREAMS, "first_sequence" },
+	{ T_STREAMS, "phantoms" },
+	{ T_STREAMS, "phantom_first" },
+	{ T_STREAMS, "phantom_last" },
+	{ T_STREAMS, "phantom_at" },
 	{ T_AUDIT, "id" },
 	{ T_AUDIT, "at" },
 	{ T_AUDIT, "login" },
@@ -86,16 +99,12 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
-#define COST_OF_NO_REPARTITION	"the partition count cannot be changed"
-
-#define COST_OF_TAIL	"messages of events that a failover or a restored " \
-			"backup has lost are not told of"
-
 #define COST_OF_IN_DOUBT_MARKS	"a message waits until its claim is on the disk"
 
 /*
- * Optional columns.  Those with a type are warned of at each connect, the
- * others only when something needs them.
+ * Optional columns: those that an application's own tables may lack.  Those with
+ * a type are warned of at each connect, the others only when something needs
+ * them.
  */
 static const struct extra {
 	enum store_table table;
@@ -125,27 +134,6 @@ static const struct extra {
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },
-	[COL_FORMER_COUNTS] = { T_SETTINGS, "former_counts",
-	    COST_OF_NO_REPARTITION,
-	  NULL },
-	[COL_COUNTS_SINCE] = { T_SETTINGS, "counts_since",
-	    COST_OF_NO_REPARTITION,
-	  NULL },
-	[COL_DATABASE_SERVER] = { T_STREAMS, "database_server", COST_OF_TAIL,
-	  NULL },
-	[COL_DATABASE_STARTED] = { T_STREAMS, "database_started",
-	  COST_OF_TAIL, NULL },
-	[COL_TAIL_SEQUENCE] = { T_STREAMS, "tail_sequence", COST_OF_TAIL,
-	  NULL },
-	[COL_TAIL_AT] = { T_STREAMS, "tail_at", COST_OF_TAIL, NULL },
-	[COL_FIRST_SEQUENCE] = { T_STREAMS, "first_sequence", COST_OF_TAIL,
-	  NULL },
-	[COL_PHANTOMS] = { T_STREAMS, "phantoms", COST_OF_TAIL, NULL },
-	[COL_PHANTOM_FIRST] = { T_STREAMS, "phantom_first", COST_OF_TAIL,
-	  NULL },
-	[COL_PHANTOM_LAST] = { T_STREAMS, "phantom_last", COST_OF_TAIL, NULL },
-	[COL_PHANTOM_AT] = { T_STREAMS, "phantom_at", COST_OF_TAIL, NULL },
-	[COL_DEAD_REPLAY_NO] = { T_DEAD, "replay_no", NULL, NULL },
 };
 
 /* The cost of a missing table; NULL: it must not be missing. */
@@ -303,13 +291,6 @@ learn_index(struct store *s, struct err *e)
 	return 0;
 }
 
-bool
-store_can_replay(const struct store *s)
-{
-	return s->columns[COL_REPLAY_NO] &&
-	    (s->columns[COL_DEAD_REPLAY_NO] || !s->exists[T_DEAD]);
-}
-
 enum store_index
 store_index(const struct store *s)
 {
@@ -359,9 +340,6 @@ store_learn(struct store *s, struct err *e)
 	warn_of_table(s, T_DEAD);
 	warn_of_table(s, T_BLOCKED);
 	warn_of_table(s, T_STREAMS);
-	if (store_can_audit_stream(s) && !store_has_timeline(s))
-		log_warn("%s: columns are missing: " COST_OF_TAIL "; "
-		    "remedy: outboxctl schema upgrade", s->tables[T_STREAMS]);
 	return 0;
 }
 

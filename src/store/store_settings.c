@@ -83,7 +83,7 @@ fill_count(struct store *s, unsigned count, struct err *e)
 
 	if (first_counts(s, count, &c, e) < 0)
 		return -1;
-	if (c.nformer == 0 || !store_can_repartition(s)) {
+	if (c.nformer == 0) {
 		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
 		    "partition_count = ");
 		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "

@@ -185,8 +185,7 @@ write_defer(struct store *s, const struct batch *b, uint64_t *matched,
 }
 
 static void
-put_dead_row(struct store *s, const struct msg *m, const char *created_at,
-    bool counts)
+put_dead_row(struct store *s, const struct msg *m, const char *created_at)
 {
 	struct buf	*q = &s->sql;
 
@@ -201,9 +200,7 @@ put_dead_row(struct store *s, const struct msg *m, const char *created_at,
 	buf_str(q, ", ");
 	store_put_text(s, created_at);
 	store_put(s, ", {now}");
-	if (counts)
-		buf_printf(q, ", %u", m->replay);
-	buf_str(q, ")");
+	buf_printf(q, ", %u)", m->replay);
 }
 
 /* The dead letters of those that the token still holds, in one statement. */
@@ -211,22 +208,18 @@ static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
-	bool	counts = store_can_replay(s);
-
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, attempts, reason, last_error, created_at, "
-	    "died_at");
-	buf_str(&s->sql, counts ? ", replay_no) VALUES " : ") VALUES ");
+	    "died_at, replay_no) VALUES ");
 	while (db_next(held)) {
 		store_put_comma(s);
-		put_dead_row(s, batch_msg(b, db_u64(held, 0)), db_text(held, 1),
-		    counts);
+		put_dead_row(s, batch_msg(b, db_u64(held, 0)),
+		    db_text(held, 1));
 	}
 	/* A row that was brought back by hand may die a second time. */
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
 	    " reason = VALUES(reason), last_error = VALUES(last_error),"
-	    " died_at = VALUES(died_at)");
-	buf_str(&s->sql, counts ? ", replay_no = VALUES(replay_no)" : "");
+	    " died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
 	return store_exec(s, "bury", NULL, e);
 }
 

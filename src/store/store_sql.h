@@ -229,23 +229,12 @@ enum store_column {
 	COL_IN_DOUBT_SINCE,
 	/* of the leases */
 	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
-	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
-	/* of the settings */
-	COL_FORMER_COUNTS, COL_COUNTS_SINCE,
-	/* of the streams */
-	COL_DATABASE_SERVER, COL_DATABASE_STARTED, COL_TAIL_SEQUENCE,
-	COL_TAIL_AT, COL_FIRST_SEQUENCE, COL_PHANTOMS, COL_PHANTOM_FIRST,
-	COL_PHANTOM_LAST, COL_PHANTOM_AT,
-	/* of the dead letters */
-	COL_DEAD_REPLAY_NO, NOPTIONAL
+	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT, NOPTIONAL
 };
 
 bool	store_has_column(const struct store *, enum store_column);
 bool	store_has_columns(const struct store *, enum store_column from,
 	    enum store_column upto);
-
-/* Do the outbox and the dead letters count replays? */
-bool	store_can_replay(const struct store *);
 
 /* The claim's index: waiting rows by label, or by time and label. */
 enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };

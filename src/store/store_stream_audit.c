@@ -60,9 +60,8 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "COALESCE(s.checked_at, s.known_since)), ");
 	buf_printf(&s->sql, "GREATEST(s.known_since, COALESCE(s.checked_at - "
 	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
-	buf_str(&s->sql, store_has_timeline(s) ? "s.tail_sequence, s.tail_at, "
-	    "s.first_sequence " : "NULL, NULL, NULL ");
-	store_put(s, "FROM {streams} AS s WHERE s.name = ");
+	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence "
+	    "FROM {streams} AS s WHERE s.name = ");
 	put_row_text(s, id->name);
 	return store_query(s, "stream", e);
 }
@@ -173,11 +172,9 @@ int
 store_check_short(struct store *s, const char *name, uint64_t first,
     uint64_t last, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET checked_at = {now}");
-	if (store_has_timeline(s))
-		buf_printf(&s->sql, ", first_sequence = %llu",
-		    (unsigned long long)first);
-	if (store_has_timeline(s) && last != 0) {
+	store_sql(s, "UPDATE {streams} SET checked_at = {now}, ");
+	buf_printf(&s->sql, "first_sequence = %llu", (unsigned long long)first);
+	if (last != 0) {
 		buf_printf(&s->sql, ", tail_sequence = %llu",
 		    (unsigned long long)last);
 		store_put(s, ", tail_at = {now}");

@@ -21,12 +21,6 @@
 /* Payloads are read in pieces of this size; one may be longer. */
 #define READ_BYTES	(8 * 1024 * 1024)
 
-bool
-store_has_timeline(const struct store *s)
-{
-	return store_has_columns(s, COL_DATABASE_SERVER, COL_PHANTOM_AT);
-}
-
 /* One column of a query that has one row. */
 static int
 query_text(struct store *s, unsigned column, char *text, size_t size,

@@ -5,34 +5,13 @@
 #include "mysql/db.h"
 #include "store/store_sql.h"
 
-static int
-has_column(struct store *s, bool *has, struct err *e)
-{
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT 1 FROM information_schema.columns "
-	    "WHERE table_schema = DATABASE() "
-	    "AND column_name = 'reconcile_watermark' AND table_name = ");
-	store_put_text(s, store_table_name(s, T_SETTINGS));
-	if ((rows = store_query(s, "watermark", e)) == NULL)
-		return -1;
-	*has = db_next(rows);
-	db_rows_free(rows);
-	return 0;
-}
-
 int
 watermark_read(struct store *s, struct watermark *h, struct err *e)
 {
 	struct db_rows	*rows;
-	bool		 has;
 
 	*h = (struct watermark){ 0 };
 	if (!store_has(s, T_SETTINGS))
-		return 0;
-	if (has_column(s, &has, e) < 0)
-		return -1;
-	if (!has)
 		return 0;
 	store_sql(s, "SELECT reconcile_watermark FROM {settings} "
 	    "WHERE id = 1");

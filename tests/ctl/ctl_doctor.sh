@@ -186,10 +186,6 @@ says fail 1 'settings: a producer uses a partition count that is not declared: a
 declared NULL NULL 'NOW(6) - INTERVAL 9 MINUTE'
 says ok 0 'settings: 16 partitions' 'labels of an application of its own'
 declared NULL NULL NULL
-sql 'ALTER TABLE outbox_settings DROP COLUMN counts_since'
-says warn 0 'settings: without the columns former_counts and counts_since' \
-    'older settings'
-sql 'ALTER TABLE outbox_settings ADD COLUMN counts_since TIMESTAMP(6) NULL'
 for right in 'UPDATE outbox' 'DELETE outbox_workers' \
     'INSERT outbox_dead_letters' 'SELECT events' 'UPDATE outbox_streams'; do
 	sql "REVOKE ${right% *} ON ${right#* } FROM 'outbox'@'localhost'"

@@ -317,18 +317,9 @@ drains 10 'it goes when they are resumed'
 stop_master "$MASTER"
 
 #
-# Old tables
+# Without settings
 #
-sql 'ALTER TABLE outbox_settings DROP COLUMN former_counts'
-changes_nothing 'sync without a change' 0 'Nothing to do' -c "$OP" partitions sync
 set_count 4
-changes_nothing 'another count without the columns' 1 \
-    'has not the columns .*: outboxctl schema upgrade' \
-    -c "$OP" partitions sync --yes
-ctl -c "$OP" partitions pause p01
-is "$RC" 0 'pause works'
-ctl -c "$OP" partitions resume
-is "$RC" 0 'and resume'
 sql 'DROP TABLE outbox_settings'
 ctl -c "$OP" --json partitions sync --prune
 is "$RC $(field .count) $(lease_labels)" '0 4 ,p00,p01,p02,p03' \

@@ -115,12 +115,6 @@ checked '1 MINUTE'
 ctl -c "$OP" prune --yes
 is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 2999 \
     'it never falls'
-fill
-checked '1 MINUTE'
-sql 'ALTER TABLE outbox_settings DROP COLUMN reconcile_watermark'
-ctl -c "$OP" prune --yes
-is "$RC $(rows)" '0 997 from 2001' 'older tables do without it'
-sql 'ALTER TABLE outbox_settings ADD COLUMN reconcile_watermark BIGINT UNSIGNED NULL'
 
 #
 # Beside others

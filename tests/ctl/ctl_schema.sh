@@ -98,10 +98,6 @@ is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     'and an id of its own'
 ctl -c "$DIR/shop.yml" schema check
 is "$RC$OUT$ERR" 0 'nothing is missing there'
-sql 'ALTER TABLE shop_settings DROP COLUMN reconcile_watermark'
-ctl -c "$DIR/shop.yml" schema install
-is "$RC$ERR" 0 'over older settings too, under their name'
-is "$(sql 'SELECT reconcile_watermark FROM shop_settings')" NULL 'it works'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
     shop_dead, shop_blocked, shop_streams, shop_audit;
     DROP PROCEDURE `shop-out_enqueue`'
@@ -127,12 +123,10 @@ done <<'EOF'
 0|warn|^outbox: no index.*every claim sorts|ALTER TABLE outbox DROP KEY outbox_claim
 0|warn|^outbox: no column ack_sequence: .*is not found|ALTER TABLE outbox DROP COLUMN ack_sequence
 0|warn|^outbox: no column replay_no: .*replay refuses|ALTER TABLE outbox DROP COLUMN replay_no
-0|warn|^outbox_dead_letters: no column replay_no: .*refuses|ALTER TABLE outbox_dead_letters DROP COLUMN replay_no
+1|fail|^outbox_dead_letters: no column replay_no: .*cannot run|ALTER TABLE outbox_dead_letters DROP COLUMN replay_no
 0|warn|^outbox_partitions: no column in_doubt_upto: .*on the disk|ALTER TABLE outbox_partitions DROP COLUMN in_doubt_upto
 0|warn|^outbox_partitions: no column former_label_at: .*--finish cannot tell|ALTER TABLE outbox_partitions DROP COLUMN former_label_at
-0|warn|^outbox_settings: no column former_counts: the partition count cannot be changed|ALTER TABLE outbox_settings DROP COLUMN former_counts
-0|warn|^outbox_settings: no column counts_since: the partition count cannot be changed|ALTER TABLE outbox_settings DROP COLUMN counts_since
-0|note|^outbox_settings: boundary: not used any more: they do no harm|ALTER TABLE outbox_settings ADD COLUMN boundary BIGINT UNSIGNED NULL
+1|fail|^outbox_settings: no column counts_since: .*cannot run|ALTER TABLE outbox_settings DROP COLUMN counts_since
 0|warn|^outbox: no column created_at|ALTER TABLE outbox DROP COLUMN created_at
 1|fail|^outbox: no column attempts: .*cannot run|ALTER TABLE outbox DROP COLUMN attempts
 0|warn|^outbox: claim_token is varchar.20. NULL.*too long|ALTER TABLE outbox MODIFY claim_token VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin NULL
@@ -180,32 +174,6 @@ like "$OUT" '^note: procedure outbox_enqueue: it is not of this version' 'is tol
 ctl -c "$OWNER" schema install
 ctl -c "$OWNER" schema check
 is "$RC$OUT" 0 'and replaced by install'
-
-# The schema of before: columns of another way to change the partition count,
-# and a procedure that locks it.
-sql 'ALTER TABLE outbox_settings DROP COLUMN former_counts, DROP COLUMN
-	counts_since, ADD COLUMN boundary BIGINT UNSIGNED NULL DEFAULT NULL,
-	ADD COLUMN former_count INT UNSIGNED NULL DEFAULT NULL,
-	ADD COLUMN wanted_count INT UNSIGNED NULL DEFAULT NULL;
-    ALTER TABLE outbox_partitions DROP COLUMN former_label_at;
-    DROP PROCEDURE outbox_enqueue'
-sed '/FROM outbox_settings WHERE id = 1;$/s/;$/ LOCK IN SHARE MODE;/' \
-    "$srcdir/sql/schema.sql" | "$SANDBOX" sql "$DIR/db" -u owner "-p$OUTBOX_PW" app
-ctl -c "$OWNER" schema upgrade
-is "$RC$OUT" '03 changes made; reload the daemon to make it look.' \
-    'the schema of before gets its new columns'
-ctl -c "$OWNER" schema check
-is "$RC $(wc -l <<< "$OUT")" '0 2' 'and people are told'
-like "$OUT" '^note: outbox_settings: boundary, former_count, wanted_count: not used .*remedy: ALTER TABLE `outbox_settings` DROP COLUMN boundary, DROP COLUMN former_count, DROP' \
-    'of columns that nobody uses'
-like "$OUT" '^note: procedure outbox_enqueue: it locks .*outboxctl schema install' \
-    'and of a lock that nobody needs'
-sql 'ALTER TABLE outbox_settings DROP COLUMN boundary, DROP COLUMN former_count,
-    DROP COLUMN wanted_count'
-[ "$KIND" != mysql ] || sql 'DROP PROCEDURE outbox_enqueue'
-ctl -c "$OWNER" schema install
-ctl -c "$OWNER" schema check
-is "$RC$OUT" 0 'which mends it'
 
 # Somebody keeps a table for six seconds, and a producer comes.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'

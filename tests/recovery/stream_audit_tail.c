@@ -404,23 +404,6 @@ START_TEST(latest_message_that_is_not_known_is_noticed)
 }
 END_TEST
 
-/* Columns that an older schema lacks. */
-START_TEST(comparison_needs_its_columns)
-{
-	know_tail(0);
-	add_event(1, "x");
-	put_message(1, 50, 1);
-	sql("ALTER TABLE outbox_streams DROP COLUMN phantom_at");
-	ck_ok(store_learn(st, &e));
-	ck_has(logged(), "outboxctl schema upgrade");
-	stream_audit_database_opened(&rec, true);
-	look_on();
-	sql("ALTER TABLE outbox_streams ADD COLUMN phantom_at TIMESTAMP(6) "
-	    "NULL DEFAULT NULL");
-	ck_sql("0", "SELECT phantoms FROM outbox_streams");
-}
-END_TEST
-
 /*
  * A store that lost its beginning looks as if a limit had cut it; without a
  * limit it is a loss, however old.
@@ -533,7 +516,6 @@ add_tails(Suite *s, const struct kind *k)
 	tcase_add_test(tc, broken_comparison_is_made_again);
 	tcase_add_loop_test(tc, latest_message_that_is_not_known_is_noticed, 0,
 	    2);
-	tcase_add_test(tc, comparison_needs_its_columns);
 	tcase_add_loop_test(tc, lost_beginning_is_sent_again, 0,
 	    NROWS(beginnings));
 }

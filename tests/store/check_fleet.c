@@ -192,7 +192,7 @@ START_TEST(file_says_it_where_there_is_no_table)
 	conf->outbox.former_counts.items = items;
 	conf->outbox.former_counts.n = 2;
 	other = store_of(conf, OTHER);
-	ck_assert(!store_has_settings(other) && !store_can_repartition(other));
+	ck_assert(!store_has_settings(other));
 	ck_ok(store_read_counts(other, &c, &e));
 	ck_assert(counts_are_same(&c, &(struct counts){ 48, { 16, 24 }, 2,
 	    true }));

@@ -348,8 +348,7 @@ doctor_phantoms(struct doctor *d)
 {
 	struct db_rows	*rows;
 
-	if (!store_has(d->ctl->store, T_STREAMS) ||
-	    !store_has_timeline(d->ctl->store))
+	if (!store_has(d->ctl->store, T_STREAMS))
 		return;
 	store_sql(d->ctl->store, "SELECT name, phantoms, phantom_first, "
 	    "phantom_last, phantom_at FROM {streams} WHERE phantoms > 0");

@@ -125,10 +125,6 @@ doctor_settings(struct doctor *d)
 		return;
 	if (check_declared_counts(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	if (store_has(s, T_SETTINGS) && !store_can_repartition(s))
-		doctor_say(d, DOCTOR_WARN, "settings", "without the columns "
-		    "former_counts and counts_since the partition count cannot "
-		    "be changed: outboxctl schema upgrade");
 	check_pauses(d);
 	if (store_has(s, T_SETTINGS))
 		check_count(d);

@@ -122,7 +122,7 @@ static int
 bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	bool	dated = store_has_column(c->store, COL_CREATED_AT);
-	bool	counts = store_can_replay(c->store);
+	bool	counts = store_has_column(c->store, COL_REPLAY_NO);
 
 	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
 	    "partition_key, attempts, available_at");

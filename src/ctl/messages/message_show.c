@@ -41,7 +41,7 @@ put_replay_no(struct store *s)
 {
 	if (!store_has_column(s, COL_REPLAY_NO))
 		store_put(s, "NULL");
-	else if (!store_can_replay(s) || !store_has(s, T_DEAD))
+	else if (!store_has(s, T_DEAD))
 		store_put(s, "o.replay_no");
 	else
 		store_put(s, "COALESCE(o.replay_no, (SELECT d.replay_no "

@@ -42,9 +42,6 @@ phantoms_forget(struct ctl *c)
 
 	if (!store_has(c->store, T_STREAMS))
 		return ctl_no_table(c, T_STREAMS);
-	if (!store_has_timeline(c->store))
-		return ctl_no_such(c, "the tables keep no phantoms: outboxctl "
-		    "schema upgrade");
 	if (count_phantoms(c, &n, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!ctl_confirm(c, n, "forgotten"))

@@ -300,11 +300,10 @@ messages_replay(struct ctl *c)
 			    "it was not delivered; nothing was done to it" } };
 	int		status = check_use(c, &r.selection);
 
-	if (status == CTL_DONE && !store_can_replay(c->store))
-		status = ctl_no_such(c, "messages replay needs replay_no in "
-		    "%s and %s: outboxctl schema upgrade",
-		    store_table_name(c->store, T_OUTBOX),
-		    store_table_name(c->store, T_DEAD));
+	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
+		status = ctl_no_such(c, "messages replay needs the column "
+		    "replay_no of %s: outboxctl schema upgrade",
+		    store_table_name(c->store, T_OUTBOX));
 	else if (status == CTL_DONE)
 		status = run_replay(&r);
 	selection_free(&r.selection);

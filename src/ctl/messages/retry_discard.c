@@ -204,7 +204,7 @@ select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(s, ", e.stream_id, e.event_type, o.last_error, o.attempts, ");
 	store_put(s, store_has_column(s, COL_CREATED_AT) ? "o.created_at, " :
 	    "NULL, ");
-	store_put(s, store_can_replay(s) ? "o.replay_no" : "0");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "o.replay_no" : "0");
 	message_put_from(s);
 	store_put(s, " WHERE o.global_sequence IN (");
 	store_put_list(s, list, n);
@@ -232,10 +232,8 @@ put_letter(struct store *s, const struct db_rows *rows)
 	store_putf(s, "%llu, 'discarded', ",
 	    (unsigned long long)db_u64(rows, 5));
 	store_put_text(s, db_text(rows, 6));
-	store_put(s, ", {now}");
-	if (store_can_replay(s))
-		store_putf(s, ", %llu", (unsigned long long)db_u64(rows, 7));
-	store_put(s, ")");
+	store_put(s, ", {now}, ");
+	store_putf(s, "%llu)", (unsigned long long)db_u64(rows, 7));
 }
 
 /* The rows are locked, so the values read stay valid. */
@@ -243,15 +241,13 @@ static int
 insert_discarded(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	struct store	*s = c->store;
-	bool		 counts = store_can_replay(s);
 	struct db_rows	*rows = select_to_discard(c, list, n, e);
 
 	if (rows == NULL)
 		return -1;
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, last_error, attempts, reason, created_at, "
-	    "died_at");
-	store_put(s, counts ? ", replay_no) VALUES " : ") VALUES ");
+	    "died_at, replay_no) VALUES ");
 	while (db_next(rows)) {
 		store_put_comma(s);
 		put_letter(s, rows);
@@ -259,8 +255,7 @@ insert_discarded(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	db_rows_free(rows);
 	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
 	    "reason = VALUES(reason), last_error = VALUES(last_error), "
-	    "died_at = VALUES(died_at)");
-	store_put(s, counts ? ", replay_no = VALUES(replay_no)" : "");
+	    "died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
 	return store_exec(s, "discard", NULL, e);
 }
 

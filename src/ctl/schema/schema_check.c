@@ -144,23 +144,21 @@ check_version(struct check *k, struct err *e)
 
 /* MySQL must drop a procedure to replace it, and loses the grants on it. */
 static void
-judge_procedure(struct check *k, const char *comment, bool locks)
+judge_procedure(struct check *k, const char *comment)
 {
 	const char	*wanted = strstr(schema_file_schema, comment);
 	bool		 ours = comment[0] != '\0' && wanted != NULL &&
 			    wanted[strlen(comment)] == '\'';
 	char		*sql;
 
-	if (ours && !locks)
+	if (ours)
 		return;
 	sql = xasprintf("DROP PROCEDURE `%s_enqueue`",
 	    schema_name(k, T_OUTBOX));
 	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
 	    "it may enqueue by older rules; run outboxctl schema install, and "
 	    "load grants.sql if the old one has to be dropped first" },
-	    store_is_mariadb(k->ctl->store) ? "" : sql, ours ?
-	    "procedure %s_enqueue: it locks the partition count until its "
-	    "transaction ends, and need not any more" :
+	    store_is_mariadb(k->ctl->store) ? "" : sql,
 	    "procedure %s_enqueue: it is not of this version",
 	    schema_name(k, T_OUTBOX));
 	free(sql);
@@ -168,24 +166,23 @@ judge_procedure(struct check *k, const char *comment, bool locks)
 
 /*
  * Accounts without rights on the procedure do not see it, so none may be seen
- * although there is one.  Only its definer sees the body.
+ * although there is one.
  */
 static int
 check_procedure(struct check *k, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(k->ctl->store, "SELECT routine_comment, COALESCE("
-	    "routine_definition LIKE '%LOCK IN SHARE MODE%', 0) FROM "
-	    "information_schema.routines WHERE routine_schema = DATABASE() "
-	    "AND routine_name = CONCAT(");
+	store_sql(k->ctl->store, "SELECT routine_comment "
+	    "FROM information_schema.routines WHERE routine_schema = "
+	    "DATABASE() AND routine_name = CONCAT(");
 	store_put_text(k->ctl->store, schema_name(k, T_OUTBOX));
 	store_put(k->ctl->store, ", '_enqueue')");
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
 	if (rows == NULL)
 		return -1;
 	if (db_next(rows))
-		judge_procedure(k, db_text(rows, 0), db_u64(rows, 1) != 0);
+		judge_procedure(k, db_text(rows, 0));
 	db_rows_free(rows);
 	return 0;
 }
@@ -226,7 +223,6 @@ check_all(struct check *k, struct err *e)
 	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
 		return -1;
 	schema_spare_indexes(k);
-	schema_unused_columns(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
 }
 

@@ -343,32 +343,3 @@ schema_unknown_columns(struct check *k, enum store_table t)
 		free(what);
 	}
 }
-
-/* Columns of an older way to change the partition count. */
-static const char *const unused[] = { "boundary", "former_count",
-	"wanted_count" };
-
-/* They may stay: only a note. */
-void
-schema_unused_columns(struct check *k)
-{
-	struct buf	change = { 0 }, what = { 0 };
-
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
-		if (schema_column_of(&k->live.tables[T_SETTINGS],
-		    unused[i]) == NULL)
-			continue;
-		buf_printf(&change, "%sDROP COLUMN %s", change.len == 0 ? "" :
-		    ", ", unused[i]);
-		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ",
-		    unused[i]);
-	}
-	if (what.len > 0) {
-		buf_str(&what, ": not used any more");
-		schema_alter(k, T_SETTINGS, (struct schema_cost){ SCHEMA_NOTE,
-		    "they do no harm, and nobody reads them" }, change.data,
-		    what.data);
-	}
-	buf_free(&change);
-	buf_free(&what);
-}

@@ -32,7 +32,6 @@ void	schema_columns(struct check *, enum store_table);
 /* Copies of events' columns that are narrower than the originals. */
 void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
-void	schema_unused_columns(struct check *);
 void	schema_moments(struct check *, enum store_table);
 
 /* schema_indexes.c */

@@ -91,7 +91,7 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
 	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
 	    "FROM (SELECT ");
-	store_put(s, store_can_repartition(s) ? "(SELECT counts_since FROM "
+	store_put(s, store_has(s, T_SETTINGS) ? "(SELECT counts_since FROM "
 	    "{settings} WHERE id = 1)" : "NULL");
 	store_put(s, " AS since, ");
 	store_put(s, u->noted ? "(SELECT MAX(former_label_at) "

@@ -210,11 +210,9 @@ put_streams(struct ctl *c, json_t *status, struct err *e)
 		return json_object_set_new(status, "streams", json_null());
 	store_sql(c->store, "SELECT name, checked_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
-	    "IF(checker_until > NOW(6), checker, NULL), ");
-	store_put(c->store, store_has_timeline(c->store) ? "phantoms, "
-	    "phantom_first, phantom_last, phantom_at" :
-	    "NULL, NULL, NULL, NULL");
-	store_put(c->store, " FROM {streams} ORDER BY name LIMIT 100");
+	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
+	    "phantom_first, phantom_last, phantom_at "
+	    "FROM {streams} ORDER BY name LIMIT 100");
 	return put_query(c, status, "streams", columns, 8, e);
 }
 
