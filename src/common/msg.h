@@ -62,7 +62,8 @@ struct msg {
 	bool		 written;	/* the outcome is in the database */
 	int64_t		 delay_ms;	/* ms until the next try; with
 					   OUT_IN_DOUBT 0 is possible */
-	const char	*reason;	/* OUT_DEAD: the class, a static text */
+	const char	*reason;	/* OUT_DEAD: "message", "attempts" or
+					   "poison", for outbox_dead_letters */
 	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number */
 	char		*error;		/* why it failed; NULL: it did not */
 };

@@ -57,7 +57,7 @@ struct janitor {
 
 	struct reconcile		 reconcile;
 	bool				 searched;
-	size_t				 done;		/* of sweep.list */
+	size_t				 done;		/* of reconcile.list */
 	uint64_t			 made;
 	struct retention		*retention;
 };
@@ -193,7 +193,7 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 
 /*
  * A wait for the settings row blocks all producers behind it: keep it short and
- * retry later.  The server's timeout ends the connection, and the lock, of a
+ * retry later.  The server's timeout ends the connection, and so the lock, of a
  * janitor whose host has vanished.
  */
 static int

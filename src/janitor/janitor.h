@@ -1,5 +1,5 @@
 /*
- * janitor.h - the child for retention, and for reconcile at the start
+ * janitor.h - the process for retention, and for reconcile at the start
  *
  * It has a connection of its own, and after each short step it rests for nine
  * times as long.  Its locks end with the connection, so it may die at any
@@ -13,7 +13,7 @@
 #include "ipc/scoreboard.h"
 #include "conf/conf.h"
 
-/* Longer than any of its calls: after such a silence the process hangs. */
+/* Without a sign of life for so long it hangs: no call takes that long. */
 #define JANITOR_SILENCE_MS	120000
 
 /* All borrowed. */

@@ -23,7 +23,7 @@ void	retention_free(struct retention *);
 
 /*
  * Run one short transaction; blocks for its statements.  *delay_ms: when to
- * call again, 0 if there is more to do.  Logs a summary now and then.  -1: see
+ * call again, 0 if there is more to do.  Logs a summary each hour.  -1: see
  * err; a new pass begins.
  */
 int	retention_step(struct retention *, int64_t *delay_ms, struct err *);

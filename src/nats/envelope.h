@@ -34,9 +34,10 @@ struct envelope_form {
 };
 
 /*
- * Make the message of a row that has its event; sets the row's hash.  The
- * envelope is zeroed before its first use and may be used again.  Returns -1
- * with an error if the row can never be sent as it is.
+ * Make the message of a row that has its event.  Its id needs the hash of the
+ * event: msg_id() stores that in the row.  The envelope is zeroed before its
+ * first use and may be used again.  Returns -1 with an error if the row can
+ * never be sent as it is.
  */
 int	envelope_fill(struct envelope *, const struct envelope_form *,
 	    struct msg *, struct err *);

@@ -31,7 +31,7 @@ bytes_as_json(struct bytes b)
 	return j;
 }
 
-/* By the rule for headers: see printable.h. */
+/* As in headers: see printable.h. */
 static json_t *
 plain_of(struct bytes b)
 {
@@ -60,7 +60,7 @@ time_of(int64_t now)
 	return json_string(text);
 }
 
-/* Failed in all of its attempts, or at fault itself. */
+/* "transient": all attempts failed; "message": its own fault. */
 static const char *
 class_of(const struct msg *m)
 {

@@ -52,11 +52,11 @@ void	inflight_resolved(struct inflight *, size_t i, bool go_on);
 /* A message that was taken but not sent, with the same go_on. */
 void	inflight_skipped(struct inflight *, size_t i, bool go_on);
 
-/* True if one more may be out; if there also is one to take. */
+/* May one more be unresolved?  And is there also one that may be sent? */
 bool	inflight_has_room(const struct inflight *);
 bool	inflight_can_send(const struct inflight *);
 
-/* True if a message is out, or may be sent now. */
+/* True if a message is unresolved, or may be sent now. */
 bool	inflight_has_work(const struct inflight *);
 
 #endif

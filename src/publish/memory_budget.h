@@ -4,7 +4,7 @@
  * worker.batch_bytes limits the payloads in memory.  A payload up to its share
  * is fetched with its row, a longer one stays away.  Of those away the first
  * is always fetched, so that each batch makes progress, and others within the
- * budget.  The rest is left: given back, with all that follow in their lanes.
+ * budget.  The rest is left: given back unsent, with later ones of its lanes.
  * Pure bookkeeping: no I/O, no clock.
  */
 #ifndef OUTBOX_MEMORY_BUDGET_H

@@ -1,4 +1,4 @@
-/* relay.c - see relay.h; sends and waits while a batch is out */
+/* relay.c - see relay.h; sends messages and waits for their answers */
 
 #include "publish/relay_impl.h"
 
@@ -8,10 +8,10 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* After so many ms elsewhere, read answers before messages time out. */
+/* If keep or sending took so many ms, read answers before any times out. */
 #define BUSY_MS		50
 
-/* 1/OUT_PART of worker.batch_bytes may be out at a time. */
+/* 1/OUT_PART of worker.batch_bytes may be unresolved at a time. */
 #define OUT_PART	8
 
 /*
@@ -45,8 +45,8 @@ bury_poison(struct flight *f, struct msg *m)
 
 /*
  * The suspect was being sent when earlier workers died.  It is deferred once,
- * so that it cannot take the batch with it, and then goes first.  True: not to
- * be sent now.
+ * so that the others are sent before it, and then sent first.  True: do not
+ * send it now.
  */
 static bool
 is_put_off(struct flight *f, struct msg *m)
@@ -139,7 +139,7 @@ put_out(struct flight *f, size_t i)
 	return true;
 }
 
-/* The same, unless it is put off; after a crash, handling names it. */
+/* Send it unless it is put off.  handling names it, if sending it crashes. */
 static bool
 send_one(struct flight *f, size_t i)
 {
@@ -214,7 +214,7 @@ send_ready(struct flight *f)
 			return;
 }
 
-/* Send again what no stream took, or refuse it after the deadline. */
+/* Send again messages that no stream took; after the deadline refuse them. */
 static void
 begin_next_round(struct flight *f)
 {
@@ -248,7 +248,7 @@ wait_a_little(struct flight *f, int64_t ms)
 		f->complained = true;
 }
 
-/* Messages that are out are in doubt; they are sent again later. */
+/* Messages without an answer are in doubt; they are sent again later. */
 static void
 give_up_sent(struct flight *f, enum outcome outcome)
 {
@@ -271,7 +271,7 @@ time_left(struct flight *f)
 
 	if (f->nagain > 0 && f->again_at - now < left)
 		left = f->again_at > now ? f->again_at - now : 0;
-	/* A message that timed out may let another one go. */
+	/* After a time-out another message may be sent. */
 	if (f->w.unresolved == 0 || (may_send(f) && inflight_can_send(&f->w)))
 		left = 0;
 	return left;
@@ -317,7 +317,7 @@ fly(struct flight *f)
 			connection_is_lost(f);
 			return;
 		}
-		/* Answers may have come while the owner was busy. */
+		/* Answers may have come meanwhile. */
 		if (clock_ms() - before >= BUSY_MS)
 			wait_a_little(f, 0);
 		/* wait writes the buffered messages, also without a timeout. */
@@ -325,7 +325,7 @@ fly(struct flight *f)
 	}
 }
 
-/* Bytes that may be out; the last message may exceed this. */
+/* Bytes that may be unresolved; the last message may exceed this. */
 static size_t
 max_out(const struct conf *c)
 {

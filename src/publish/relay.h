@@ -21,7 +21,7 @@
 #include "nats/streams.h"
 #include "common/suspect.h"
 
-/* The owner's wish for a batch that is out. */
+/* What the owner wants for the batch that is being published. */
 enum keep {
 	KEEP_ON,
 	KEEP_FINISH,	/* send no more, wait for the answers */
@@ -36,7 +36,7 @@ struct relay {
 	bool			 has_dead;	/* a dead-letter table exists */
 	int64_t			 absent_until;	/* clock_ms(); see relay.c */
 
-	/* Called at least every RELAY_KEEP_MS while a batch is out. */
+	/* Called at least every RELAY_KEEP_MS while a batch is published. */
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
@@ -49,9 +49,9 @@ struct relay {
 	bool			 suspect_met;
 
 	/*
-	 * If watch: the highest PubAck so far; the owner may clear it.  If a
-	 * later one is not higher, the stream went back in time: the batch
-	 * ends, and the owner has to check the stream.
+	 * If watch: top is the highest PubAck so far; the owner may clear it.
+	 * If a later one is not higher, the stream has lost messages: the
+	 * batch ends, and the owner has to audit the stream.
 	 */
 	bool			 watch;
 	struct acked		 top;
@@ -66,7 +66,7 @@ struct relay_result {
 	unsigned	failed;		/* retry, defer, dead */
 	unsigned	skipped;	/* metadata entries left out */
 	int64_t		stalled_ms;	/* time spent on missing answers */
-	bool		down;		/* the destination takes nothing */
+	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */
 	struct err	why;		/* the first failure, or why down */
 };

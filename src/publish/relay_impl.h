@@ -8,7 +8,7 @@
 /* How often a batch sends again messages that no stream took. */
 #define RELAY_ROUNDS	3
 
-/* ASIDE: waits for the answer to the probe of its type. */
+/* ASIDE: waits for the probe of its type; AGAIN: for another round. */
 enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
 
 struct flight {
@@ -27,7 +27,7 @@ struct flight {
 	size_t			 acked;	/* ordinals up to the last acked */
 	size_t			 stored;	/* the same without duplicates;
 						   by any stream */
-	size_t			 nameless;	/* refusals without a slot */
+	size_t			 nameless;	/* refusals without an index */
 	struct err		 absent_why;
 	size_t			 naside;
 	size_t			 nfair;		/* sent, of types not blamed */
@@ -66,13 +66,13 @@ bool	relay_is_blamed(const struct flight *, size_t i);
 /* Process one answer. */
 void	relay_answer(struct flight *, const struct pub_answer *);
 
-/* Once all others have answers, the rest are the refusals without a slot. */
+/* Once all others have answers, nameless refusals are for the rest. */
 void	relay_name_absent(struct flight *);
 
 /* Time out late messages; returns the ms until the next one is late. */
 int64_t	relay_expire(struct flight *, int64_t now);
 
-/* Once nothing is out: decide whose fault the refusals were. */
+/* At the end: decide whose fault the refusals were. */
 void	relay_judge(struct flight *);
 
 #endif

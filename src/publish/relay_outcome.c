@@ -26,9 +26,9 @@
 #define DEFER_DOWN_MS	1000	/* if it took no message */
 
 /*
- * Pauses in ms before a batch sends again what no stream took; most elections
- * of a leader take less.  After a failed last round there is none for a while:
- * a subject without a stream would delay each batch that has such a message.
+ * Pauses in ms before a batch sends messages again that no stream took; most
+ * elections of a leader take less.  After a failed last round there are none
+ * for ABSENT_MEMORY_MS: otherwise a subject without a stream delays each batch.
  */
 static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define ABSENT_MEMORY_MS	10000
@@ -130,7 +130,7 @@ relay_refuse(struct flight *f, size_t i, const char *text)
 	f->state[i] = REFUSED;
 }
 
-/* True if it is to be sent again first; the first one plans the round. */
+/* True if it is sent again in this batch; the first one plans the round. */
 static bool
 joins_a_round(struct flight *f, int64_t now)
 {
@@ -147,8 +147,8 @@ joins_a_round(struct flight *f, int64_t now)
 }
 
 /*
- * No stream took it.  In the window it stays unresolved while it waits for
- * another round, so no message of its lane passes it.
+ * No stream took it.  While it waits for another round it stays unresolved, so
+ * that no message of its lane passes it.
  */
 static void
 absent(struct flight *f, size_t i)
@@ -359,7 +359,7 @@ time_out(struct flight *f, size_t i)
 }
 
 /*
- * True if a message that is out may still get its answer.  With one stream all
+ * True if a message without an answer may still get one.  With one stream all
  * before the last stored one are overtaken.  With several each is checked;
  * those of a silent stream must not delay the others.
  */
@@ -379,7 +379,7 @@ someone_is_last(const struct flight *f)
 	return false;
 }
 
-/* The ms until the messages that are out count as overtaken. */
+/* The ms until the messages without an answer count as overtaken. */
 static int64_t
 overtaken_in(const struct flight *f, int64_t now)
 {

@@ -2,9 +2,9 @@
  * type_breaker.h - a breaker for each event type that the destination refuses
  *
  * A subject without a stream, a permission or an answer mostly belongs to one
- * event type.  After a refusal one message of the type, the probe, is tried
- * now and then.  The others wait for its outcome, so that they do not delay
- * other types.  Only a hint: a forgotten type costs time.  No I/O; times are
+ * event type.  After a refusal one message of the type, the probe, is tried at
+ * intervals.  The others wait for its outcome, so that they do not delay other
+ * types.  Only a hint: a forgotten type costs time.  No I/O; times are
  * clock_ms().
  */
 #ifndef OUTBOX_TYPE_BREAKER_H
@@ -24,7 +24,7 @@ struct type_breaker_item {
 	size_t		 len;
 	int64_t		 until;		/* no message of it is sent before */
 	struct backoff	 backoff;
-	bool		 out;		/* its probe is out */
+	bool		 out;		/* its probe has no answer yet */
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
 };
@@ -35,13 +35,13 @@ struct type_breaker {
 	unsigned	batch;
 };
 
-/* Begin a batch: no probe is out any more. */
+/* Begin a batch: no probe waits for an answer any more. */
 void			type_breaker_begin(struct type_breaker *);
 
 enum type_breaker_say {
 	BREAKER_GOES,	/* send it: the type is not refused */
 	BREAKER_TRY,	/* send it as the probe; until its answer: ASIDE */
-	BREAKER_ASIDE,	/* the probe is out: ask again after its answer */
+	BREAKER_ASIDE,	/* the probe was sent: ask again after its answer */
 	BREAKER_WAITS	/* do not send it now */
 };
 
@@ -56,7 +56,7 @@ void			type_breaker_took(struct type_breaker *,
 void			type_breaker_says_nothing(struct type_breaker *,
 			    struct bytes type);
 
-/* True if a probe of the type is out. */
+/* True if a probe of the type was sent and has no answer yet. */
 bool			type_breaker_is_out(const struct type_breaker *,
 			    struct bytes type);
 

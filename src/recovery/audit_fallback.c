@@ -2,7 +2,7 @@
 
 #include "recovery/audit_fallback.h"
 
-#define FORBIDDEN	3		/* refusals until we go on */
+#define FORBIDDEN	3		/* refusals until checks are given up */
 #define NOBODY_MS	30000		/* a cluster may have no leader for long */
 
 bool

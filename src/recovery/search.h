@@ -28,7 +28,7 @@ struct search {
 	struct sought	*items;		/* sorted by the row's sequence */
 	size_t		 n;
 	uint64_t	 next;		/* the sequence to read next */
-	size_t		 slice;		/* places to ask for at a time */
+	size_t		 slice;		/* sequences to ask for at a time */
 };
 
 enum found {
@@ -47,7 +47,7 @@ void	search_clear(struct search *);
 bool	search_add(struct search *, const struct message_id *, uint64_t from,
 	    uint64_t until);
 
-/* Read on until all are decided or clock_ms() is end; -1 as in look_up. */
+/* Read on until all are decided or clock_ms() is end; -1 as in get_stored. */
 int	search_run(struct search *, const struct pub *, const char *prefix,
 	    int64_t end, const struct pub_go_on *, struct err *);
 

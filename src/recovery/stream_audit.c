@@ -212,7 +212,7 @@ find_some(struct stream_audit *r, const struct stream_row *row, bool latest,
 	return known ? AUDIT_DONE : AUDIT_BROKEN;
 }
 
-/* True if the missed message is not among the lost ones of the walk. */
+/* True if the missed message is not among the lost ones of this audit. */
 static bool
 misses_an_older(const struct stream_audit *r, const struct stream_audit_rows *w)
 {
@@ -221,7 +221,7 @@ misses_an_older(const struct stream_audit *r, const struct stream_audit_rows *w)
 }
 
 /*
- * All rows of the walk are lost, or the missed one was not among them: the
+ * All rows of the audit are lost, or the missed one was not among them: the
  * stream may have gone back farther than a crash explains.  Lost rows are not
  * delivered any more, so the latest delivered row shows it.
  */
@@ -486,7 +486,7 @@ learn_database(struct stream_audit *r, struct err *e)
 		return -1;
 	r->compare = r->compare || r->first_start || !known;
 	/*
-	 * A worker with a batch out when the former server failed may send it
+	 * A worker that had a batch when the former server failed may send it
 	 * until its claim expires.
 	 */
 	if (!known || (before[0] != '\0' &&

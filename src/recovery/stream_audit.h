@@ -37,8 +37,7 @@ struct stream_audit {
 						   store lost it; or 0 */
 
 	/* To detect that the database went back or was replaced. */
-	/* see stream_audit_database_opened() */
-	bool			 first_start;
+	bool			 first_start;	/* no worker before us */
 	bool			 reconnected;	/* and not examined since */
 	bool			 compare;	/* the tail: see design.md */
 	int64_t			 again_at;	/* clock_ms(): compare again and
@@ -75,20 +74,23 @@ bool	stream_audit_is_ready(const struct stream_audit *);
 int64_t	stream_audit_next(const struct stream_audit *, bool first);
 
 /*
- * Audit if it is time, with no batch out.  Blocks while there is something to
+ * Audit if it is time, between two batches.  Blocks while there is something to
  * read, but calls the relay's keep.  -1: the database failed.  If the broker
  * failed, stream_audit_is_ready() is false; if the stream does not exist, gone
  * is true.
  */
 int	stream_audit_round(struct stream_audit *, bool first, struct err *);
 
-/* The fate of a delivered row, by its place and a later state. */
+/*
+ * The fate of a delivered row, by the message at its sequence and by the
+ * stream's state, read after that.
+ */
 enum fate { FATE_THERE, FATE_LOST, FATE_REMOVED };
 
 enum fate stream_audit_judge(const struct stream_state *, const struct acked *,
 	    const struct stored_message *);
 
-/* A walk over rows that were delivered in a period, and what it found. */
+/* An audit of rows that were delivered in a period: options and results. */
 struct stream_audit_rows {
 	bool		 all;		/* also rows of unknown sequence */
 	bool		 absent;	/* removed messages count as lost */
@@ -101,7 +103,7 @@ struct stream_audit_rows {
 	bool		 expires;	/* it may be empty by design */
 };
 
-/* How a walk ended; e says why it was not finished. */
+/* How an audit ended; e says why it was not finished. */
 enum audited {
 	AUDIT_DONE,
 	AUDIT_BROKEN,	/* the broker failed, or the owner wants to end */

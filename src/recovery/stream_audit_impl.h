@@ -1,4 +1,4 @@
-/* stream_audit_impl.h - shared by the files of recover, and private to them */
+/* stream_audit_impl.h - private to the stream_audit*.c files */
 #ifndef OUTBOX_STREAM_AUDIT_IMPL_H
 #define OUTBOX_STREAM_AUDIT_IMPL_H
 
@@ -18,7 +18,7 @@ bool	stream_audit_state(struct stream_audit *, struct stream_state *,
 bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
 
-/* As pub.h has it; meanwhile calls keep, and renews the right to audit. */
+/* get_stored of pub.h; meanwhile calls keep and renews the right to audit. */
 int	recover_look_up(struct stream_audit *, struct stored_message *,
 	    size_t n, struct err *);
 

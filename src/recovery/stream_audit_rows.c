@@ -1,7 +1,7 @@
 /*
  * stream_audit_rows.c - looks up delivered rows and judges their fate
  *
- * stream_audit.c decides when to look, and what follows.
+ * stream_audit.c decides when, and what follows.
  */
 
 #include "recovery/stream_audit_impl.h"
@@ -77,8 +77,8 @@ recover_look_up(struct stream_audit *r, struct stored_message *stored, size_t n,
 }
 
 /*
- * Look up the places of these rows; the caller frees the result.  The state is
- * read afterwards: a message that a limit removed meanwhile is below its
+ * Look up the messages of these rows; the caller frees the result.  The state
+ * is read afterwards: a message that a limit removed meanwhile is below its
  * first.  NULL: no answer.
  */
 static struct stored_message *
@@ -118,7 +118,7 @@ stream_audit_find(struct stream_audit *r, const struct acked_list *l,
 	return true;
 }
 
-/* Takes rows that are not lost out of the list. */
+/* Count the fates, and keep only lost rows in the list. */
 static void
 pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
     struct acked_list *l, const struct stored_message *stored)
@@ -174,7 +174,7 @@ is_another(const struct stream_audit_rows *w, const struct stream_state *st,
 	return another;
 }
 
-/* Walk one slice; moves the beginning of the period on. */
+/* Audit one slice; moves the beginning of the period on. */
 static enum audited
 audit_row_slice(struct stream_audit *r, struct stream_audit_rows *w,
     struct store_period *p, struct err *e)

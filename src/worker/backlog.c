@@ -9,10 +9,10 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* Ask for a row that somebody else has claimed again after this. */
+/* A row that another worker has claimed is tried again after this. */
 #define FOREIGN_CLAIM_MS	1000
 
-/* And for one whose claim the database refuses after this. */
+/* A row whose claim the database refuses is tried again after this. */
 #define REFUSED_MS		30000
 
 void
@@ -48,7 +48,7 @@ backlog_prepare(struct backlog *b, int64_t now, struct err *e)
 	int	rc = parked_round(&b->parked,
 		    (size_t)b->conf->worker.batch_size, now, e);
 
-	/* Rows have come back since it was asked whether there are any. */
+	/* Rows were moved after the query that found none. */
 	if (b->parked.moved)
 		candidates_are_none(&b->candidates, false);
 	return rc;
@@ -80,8 +80,8 @@ backlog_wants_leases(struct backlog *b)
  */
 
 /*
- * The lanes learn of it when the batch is over: rows of this batch must still
- * wait for those that stood behind the head that is gone.
+ * The lanes are told at the end of the batch: rows that waited behind a head
+ * that is gone come before the rows of this batch.
  */
 static void
 note_gone(struct backlog *b, uint64_t sequence)
@@ -91,9 +91,9 @@ note_gone(struct backlog *b, uint64_t sequence)
 }
 
 /*
- * Not there any more.  If somebody else has buried it just now, its key may
- * have been halted after our claim of what is behind it: what we hold waits
- * until the record is read.
+ * The row was deleted.  If another process has just made it a dead letter, its
+ * key may be halted, and our batch may have later rows of that key: send
+ * nothing until the blocked keys are read.
  */
 static void
 note_vanished(struct backlog *b, uint64_t sequence)
@@ -135,10 +135,10 @@ learn_waiting(struct backlog *b, const struct picks *k,
 		wait = FOREIGN_CLAIM_MS;
 	if (refused)
 		wait = REFUSED_MS;
-	/* Due and free and still not ours: the fence closed. */
+	/* Due, free and still not claimed: our lease has another epoch. */
 	if (wait == 0 && !w->claimed) {
 		b->reread = true;
-		/* Nothing goes, so nothing can be passed. */
+		/* The batch is empty: no later row can pass this one. */
 		if (batch->n == 0)
 			return;
 	}
@@ -173,7 +173,7 @@ missed_free(struct missed *m)
 }
 
 /*
- * What became of a batch
+ * The outcomes of a batch
  */
 
 static struct bytes
@@ -229,8 +229,8 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 }
 
 /*
- * Failed rows make their lane wait, rows that were not sent behind them wait
- * with them; in sequence order one pass does.
+ * Failed rows block their lane, and unsent rows behind them wait, too.  The
+ * batch is in sequence order, so one pass is enough.
  */
 void
 backlog_learn(struct backlog *b, const struct batch *batch, int64_t now)
@@ -239,7 +239,7 @@ backlog_learn(struct backlog *b, const struct batch *batch, int64_t now)
 		learn_msg(b, batch, &batch->msgs[i], now);
 }
 
-/* Halting a key has raised the epoch: its record is read afresh. */
+/* Halting a key raised the epoch, so the blocked keys are read again. */
 static bool
 is_done(struct backlog *b, const struct msg *m)
 {

@@ -1,8 +1,8 @@
 /*
  * backlog.h - which rows are next: candidates, and what waits or is parked
  *
- * The first stage of a tick.  It is told which partitions are ours, picks rows
- * of them, and learns what came of those; nobody else writes here.
+ * The second stage of a tick.  It takes our partitions from the fleet, picks
+ * rows of them, and learns their outcomes.  No other stage writes its state.
  *
  *	lanes.h		lanes that wait for their head, in memory
  *	parked.h	the same in the database
@@ -33,35 +33,34 @@ struct backlog {
 	struct candidates	 candidates;
 
 	/* Of the batch under way; see backlog_end_batch. */
-	uint64_t		*gone;		/* rows not there any more */
+	uint64_t		*gone;		/* rows that wait no more */
 	size_t			 ngone;
-	bool			 vanished;	/* a candidate, and keys halt */
+	bool			 vanished;	/* its key may be halted */
 	bool			 reread;	/* see backlog_wants_leases */
 };
 
 void	backlog_init(struct backlog *, const struct conf *, struct store *);
 void	backlog_free(struct backlog *);
 
-/* Which partitions are ours; between two batches, after each of its changes. */
+/* Take over these partitions, after each change, between two batches. */
 void	backlog_adopt(struct backlog *, const struct partitions *);
 
 /*
- * Before rows are picked: read the records of new partitions, and move rows
- * between the scan's way and the parking place.  -1: the database is in
- * trouble.
+ * Called before rows are picked: read the blocked keys of new partitions, and
+ * park and unpark rows.  -1: the database failed.
  */
 int	backlog_prepare(struct backlog *, int64_t now, struct err *);
 
-/* Has the last prepare left something to do, so that the next may find rows? */
+/* Were rows moved, or are keys unread, so that another scan may find rows? */
 bool	backlog_is_moving(const struct backlog *);
 
-/* So many lanes wait. */
+/* The number of blocked lanes. */
 size_t	backlog_nlanes(const struct backlog *);
 
-/* Which of the messages that are not sent yet have to wait: sets held. */
+/* Set held for messages that must not be sent, or not any more. */
 void	backlog_hold_back(struct backlog *, struct batch *);
 
-/* What the claim says of rows that were picked and are not in the batch. */
+/* Picked rows that are not in the batch. */
 struct missed {
 	uint64_t		*sequences;
 	size_t			 n;
@@ -73,14 +72,14 @@ void	backlog_learn_missed(struct backlog *, const struct picks *,
 void	missed_free(struct missed *);
 
 /*
- * What became of the messages of a batch so far: failed ones block their lanes.
- * With the end of the batch those that are delivered, dead or gone unblock
- * them, and without a batch (NULL) nothing of it is known.
+ * Learn the outcomes of a batch so far: failed messages block their lanes.  At
+ * the end of the batch, rows that are delivered, dead or gone unblock theirs.
+ * NULL: the batch was dropped, and no lane is unblocked.
  */
 void	backlog_learn(struct backlog *, const struct batch *, int64_t now);
 void	backlog_end_batch(struct backlog *, const struct batch *);
 
-/* Leases are not as they were known: read them now.  Clears it. */
+/* Was a lease found changed, so that they must be read again?  Clears that. */
 bool	backlog_wants_leases(struct backlog *);
 
 #endif

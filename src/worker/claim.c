@@ -28,9 +28,8 @@ claim_limit(struct claim *c, size_t limit)
 }
 
 /*
- * Rows keep the name of the partition they came under, not their own label:
- * that may be another one of the class, and a collation may call two labels
- * the same that are not the same bytes.
+ * Note the name of each row's partition.  The row's own label may be another
+ * one of the class, or have other bytes that the collation calls equal.
  */
 static void
 keep_labels(const struct picks *k, struct batch *b)
@@ -58,7 +57,7 @@ fetch(struct claim *c, struct picks *k, uint64_t claimed, struct batch *b,
 	return 0;
 }
 
-/* If all that was picked is claimed and here, it need not be read again. */
+/* If all picked rows are claimed, use the messages that the scan has read. */
 static bool
 use_ahead(struct claim *c, struct picks *k, bool all, struct batch *b)
 {
@@ -69,7 +68,7 @@ use_ahead(struct claim *c, struct picks *k, bool all, struct batch *b)
 	return true;
 }
 
-/* What the fleet knows of the partition of a row. */
+/* The fleet's partition of a picked row. */
 static const struct partition *
 partition_of(const struct claim *c, const struct pick *p)
 {
@@ -89,8 +88,8 @@ may_pipeline(struct claim *c, const struct picks *k)
 }
 
 /*
- * Before a claim: what is known of its rows, and how it can be made.  If all
- * messages are here they may be sent while it is being committed.
+ * Mark rows that a former owner may have sent.  If there are none, and the scan
+ * has read all messages, these may be sent while the claim commits.
  */
 static int
 prepare_claim(struct claim *c, struct picks *k, struct err *e)
@@ -124,7 +123,7 @@ claim_alone(struct claim *c, struct picks *k, struct batch *b,
 	return fetch(c, k, *claimed, b, e);
 }
 
-/* The claim writes back the batch before; if it fails, that is still open. */
+/* Also writes the open batch back; if the claim fails, that one stays open. */
 static int
 settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
     struct batch *b, uint64_t *claimed, struct err *e)
@@ -142,7 +141,7 @@ settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
 	if (rc < 0)
 		return -1;
 	if (!use_ahead(c, k, changed == s->batch.n + k->n, b)) {
-		b->pipelined = false;	/* the fetch waits for it */
+		b->pipelined = false;	/* the fetch waits for the COMMIT */
 		if (fetch(c, k, k->n, b, e) < 0)
 			return -1;
 	}

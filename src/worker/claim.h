@@ -1,8 +1,8 @@
 /*
- * claim.h - from rows that were picked to a batch: stamp, fetch
+ * claim.h - stamps and fetches picked rows: the result is a batch
  *
- * The second stage of a tick.  It reads of the backlog which rows, and of the
- * fleet what their leases say.
+ * The third stage of a tick.  It reads the picks of the backlog and the
+ * partitions of the fleet.
  */
 #ifndef OUTBOX_CLAIM_H
 #define OUTBOX_CLAIM_H
@@ -30,25 +30,25 @@ struct claim {
 void	claim_init(struct claim *, const struct conf *, struct store *,
 	    struct fleet *, const struct in_doubt *);
 
-/* So many rows may be picked, of at most limit. */
+/* How many rows to pick, limit at most: see memory_budget.h. */
 size_t	claim_limit(struct claim *, size_t limit);
 
 /*
- * Claim what was picked, one row at least: what is ours then is the batch.  A
- * batch that waits to be settled is written back by the same statement.  -1:
- * the database is in trouble, the batch is empty; settle tells whether that
- * other batch is still open.
+ * Claim the picked rows, one at least, and fetch those that are ours then into
+ * the batch.  The same statement writes the open batch back, if there is one.
+ * -1: the database failed and the batch is empty; settle_is_open() tells
+ * whether that other one is still to be written back.
  */
 int	claim_rows(struct claim *, struct settle *, struct picks *,
 	    struct batch *, uint64_t *claimed, struct err *);
 
-/* Learn why candidates are not in the batch; missed_free() also after -1. */
+/* Read why picked rows are not in the batch; missed_free() also after -1. */
 int	claim_learn_missed(struct claim *, const struct picks *,
 	    const struct batch *, struct missed *, struct err *);
 
 /*
- * Fetch what was too large to be fetched with the others, as far as there is
- * room, and not what is held.
+ * Fetch payloads that were too large to be fetched with their rows, within the
+ * memory budget.  Held rows are left out.
  */
 int	claim_fetch_large(struct claim *, struct batch *, int64_t max_payload,
 	    struct err *);

@@ -123,7 +123,7 @@ owned_labels(const struct fleet *f, size_t more)
 	return labels;
 }
 
-/* No row may be sent early after our marks are gone. */
+/* No claim may be pipelined after our marks are gone. */
 static void
 stop_pipelining(struct fleet *f)
 {
@@ -444,7 +444,7 @@ read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
 	return rc;
 }
 
-/* Read them again, after a change. */
+/* Free the view and read it again, after a change. */
 static int
 read_again(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
@@ -603,7 +603,7 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 	return rc;
 }
 
-/* Take marks of former owners away once no row needs them. */
+/* Remove marks of former owners once no row needs them. */
 static int
 clear_marks(struct fleet *f, struct err *e)
 {
@@ -614,7 +614,7 @@ clear_marks(struct fleet *f, struct err *e)
 	return any ? store_clear_in_doubt_marks(f->store, e) : 0;
 }
 
-/* Check the server's settings while messages are to be sent early. */
+/* Check the server's settings while claims are to be pipelined. */
 static int
 check_server(struct fleet *f, int64_t now, struct err *e)
 {

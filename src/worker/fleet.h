@@ -103,8 +103,8 @@ struct fleet {
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
-	int64_t			  sweep_at;	/* next search for labels
-						   without a lease */
+	int64_t			  sweep_at;	/* next search for labels of
+						   rows without a lease */
 	int64_t			  parked_at;	/* the same for parked rows */
 	int64_t			  purge_at;	/* next removal of dead workers */
 	int64_t			  lease_until;	/* our leases end then */
@@ -132,8 +132,8 @@ void	fleet_ask_for_rows(struct fleet *, bool ask);
 void	fleet_wish_count(struct fleet *, unsigned count);
 
 /*
- * Do what is due: heartbeat, renewal, leases in and out.  Only between two
- * batches.  -1: the database is in trouble.
+ * Do what is due: heartbeat, renewal, taking and releasing leases.  Only
+ * between two batches.  -1: the database failed.
  */
 int	fleet_round(struct fleet *, int64_t now, struct err *);
 
@@ -158,7 +158,7 @@ void	fleet_clear_report(struct fleet *);
 bool	fleet_may_pipeline(struct fleet *, const struct partition *,
 	    uint64_t sequence, int64_t now);
 
-/* No batch is under way and none will be: take our marks away. */
+/* Remove our marks, when no batch is under way and none will be. */
 int	fleet_forget_marks(struct fleet *, struct err *);
 
 /*

@@ -1,9 +1,9 @@
 /*
  * fleet_classes.c - from leases to partitions
  *
- * A key's rows may have several labels while several partition counts are
- * declared, all of one class.  Whoever has all leases of a class sees all rows
- * of its keys, and nobody else works on any of them.
+ * While several partition counts are declared, a key's rows may have several
+ * labels, all of one class.  A class is one partition: only the worker that has
+ * all of its leases works on it, and sees all rows of its keys.
  */
 
 #include "worker/fleet_impl.h"
@@ -103,7 +103,7 @@ struct group {
 	size_t			  mine;
 };
 
-/* More labels than a statement looks at are not served in part. */
+/* A partition with more labels than a statement can name is not served. */
 static bool
 is_complete(struct fleet *f, const struct group *g)
 {
@@ -159,7 +159,7 @@ name_cmp(const void *name, const void *item)
 	return strcmp(name, p->labels[0].label);
 }
 
-/* Ours already, with the same labels? */
+/* Our partition with the same labels; NULL: none. */
 static const struct partition *
 find_same(const struct fleet *f, const struct group *g)
 {
@@ -177,7 +177,7 @@ find_same(const struct fleet *f, const struct group *g)
 	return same ? *p : NULL;
 }
 
-/* And under the same epochs? */
+/* Is it ours with the same labels and epochs? */
 static bool
 is_owned_already(const struct fleet *f, const struct group *g)
 {

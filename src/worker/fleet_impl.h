@@ -12,12 +12,12 @@
 size_t	fleet_group(const struct fleet *, const struct counts *,
 	    const struct lease *, size_t n, size_t *of);
 
-/* Own what the view says is ours. */
+/* Take over the partitions that are ours by this view. */
 void	fleet_adopt(struct fleet *, const struct store_view *);
 
 /*
- * Is all that the view says is ours what we own already, under the same epochs?
- * What is missing in it does not count.
+ * Do we own all partitions that are ours by this view, with the same epochs?
+ * The view need not have all that we own.
  */
 bool	fleet_knows(struct fleet *, const struct store_view *);
 

@@ -78,7 +78,7 @@ add_row(struct lanes *h, struct blocked_lane *l, struct part *part,
 	HASH_ADD(hh, h->rows, sequence, sizeof(r->sequence), r);
 }
 
-/* Set the due time of a head; is the soonest of all still known? */
+/* Set the due time of a head, and adapt the soonest of all. */
 static void
 set_due(struct lanes *h, struct blocked_lane *l, int64_t due_at)
 {
@@ -325,7 +325,7 @@ forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
 	}
 }
 
-/* The next reader of these records may still need them. */
+/* Keep the records of this partition: they are read again. */
 static void
 forget_lifted(struct lanes *h, const struct part *part)
 {

@@ -24,10 +24,10 @@
 
 /* Why the head of a lane waits. */
 enum block_why {
-	BLOCK_CLAIMED,	/* somebody else holds it */
+	BLOCK_CLAIMED,	/* another worker has claimed it */
 	BLOCK_DELAYED,	/* it is not due yet */
-	BLOCK_FAILED,	/* and is tried again later */
-	BLOCK_REFUSED	/* by its destination */
+	BLOCK_FAILED,	/* it failed and is tried again later */
+	BLOCK_REFUSED	/* by its destination, or by the database */
 };
 
 #define LANE_NONE	UINT64_MAX

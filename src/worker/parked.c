@@ -83,7 +83,7 @@ unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
 }
 
 /*
- * Coming back
+ * Unparking
  */
 
 /* A record that cannot be deleted does no harm: its next reader tries again. */
@@ -154,7 +154,7 @@ bring_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 	return rc;
 }
 
-/* Lanes whose rows come back, and what was read of each. */
+/* Lanes whose rows are unparked, and the rows read of each. */
 struct coming {
 	struct blocked_lane	*lanes[STORE_RANGES];
 	struct range		 ranges[STORE_RANGES];
@@ -240,9 +240,10 @@ bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 }
 
 /*
- * Going
+ * Parking
  */
 
+/* Rows to park, by lane. */
 struct going {
 	struct blocked_lane	*lanes[LANES];
 	struct parking		 parking[LANES];
@@ -355,7 +356,7 @@ head_can_go(const struct blocked_lane *l, int64_t now)
 	    (l->home == NULL || l->home == l->part);
 }
 
-/* The fullest first. */
+/* The lane with the most rows first. */
 static int
 lane_cmp(const void *a, const void *b)
 {
@@ -384,7 +385,7 @@ choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
 	uint64_t	*list = g->sequences + g->nsequences;
 	size_t		 n = 0;
 
-	/* Without rows here it can only be halted. */
+	/* Only halted: without a head it cannot get a record. */
 	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
 		return;
 	if (head_can_go(l, now))

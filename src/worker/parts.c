@@ -65,7 +65,7 @@ parts_have_fresh(const struct parts *ps)
 	return false;
 }
 
-/* Is it ours as before?  Then it is not in the list any more. */
+/* Take it out of the list, if it is there with the same labels; else NULL. */
 static struct part *
 take_old(struct parts *ps, const struct partition *from)
 {
@@ -94,7 +94,7 @@ new_part(const struct partition *from)
 	return p;
 }
 
-/* A raised epoch means that its rows or records were changed by others. */
+/* A raised epoch: another process has changed its rows or blocked keys. */
 static void
 take_epochs(struct part *p, struct lanes *lanes, const struct partition *from)
 {
@@ -152,7 +152,7 @@ parts_adopt(struct parts *ps, struct lanes *lanes,
 	for (size_t i = 0; i < ps->n; i++)
 		if (ps->items[i] != NULL)
 			lanes_forget_part(lanes, ps->items[i]);
-	/* Only now: a partition that was taken had its old number so far. */
+	/* Not earlier: take_old() needs the old numbers. */
 	for (size_t i = 0; i < now.n; i++)
 		now.items[i]->number = i;
 	note_places(&now);

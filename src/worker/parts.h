@@ -1,8 +1,8 @@
 /*
- * parts.h - our partitions as the backlog knows them: what waits in each
+ * parts.h - our partitions, with the backlog's state of each
  *
- * The fleet says which they are and under which epochs; see fleet.h.  All else
- * is the backlog's own, and forgotten when one of the epochs is another.
+ * Labels and epochs come from the fleet, see fleet.h; the rest is the backlog's
+ * own.  When an epoch has changed, the blocked keys are read again.
  */
 #ifndef OUTBOX_PARTS_H
 #define OUTBOX_PARTS_H
@@ -18,26 +18,26 @@
 struct part_label {
 	char		label[MSG_LABEL];
 	uint64_t	epoch;
-	bool		full;		/* its last range was used up */
-	size_t		nknown;		/* rows of it that the last scan met in
-					   vain, as they wait */
+	bool		full;		/* its last range reached its limit */
+	size_t		nknown;		/* rows that the last scan read and
+					   that wait in lanes */
 	unsigned	range;		/* picked: the index of its range */
 };
 
 struct part {
-	size_t		number;		/* of the fleet's partition */
-	unsigned	born;		/* the same */
+	size_t		number;		/* index of the fleet's partition */
+	unsigned	born;		/* of the fleet's partition */
 	bool		fresh;		/* its blocked keys are to be read */
-	bool		merging;	/* and some of them to be made one */
+	bool		merging;	/* two of them are to be merged */
 	size_t		nblocked;	/* rows of blocked lanes; lanes.c */
-	bool		woken;		/* for new rows that no scan has met */
+	bool		woken;		/* for new rows, not scanned yet */
 	int64_t		woken_at;	/* the last time; clock_ms() */
-	bool		picked;		/* has rows in the tick under way */
+	bool		picked;		/* has rows in the present tick */
 	size_t		nlabels;	/* not 0 */
 	struct part_label labels[];	/* sorted bytewise */
 };
 
-/* Where a label is. */
+/* The position of a label. */
 struct part_place {
 	const char	*label;
 	struct part	*part;
@@ -56,8 +56,8 @@ struct parts {
 struct lanes;
 
 /*
- * From now on these are ours.  Of a partition that is not any more, or has
- * other labels or epochs, the lanes forget everything; new ones are fresh.
+ * Take over these partitions.  The lanes forget those that are not ours any
+ * more or have other labels or epochs; changed and new partitions are fresh.
  */
 void	parts_adopt(struct parts *, struct lanes *, const struct partitions *);
 void	parts_free(struct parts *);
@@ -69,7 +69,7 @@ struct part_label	*parts_label(const struct parts *, struct bytes label);
 /* Is there one whose blocked keys are not all read yet? */
 bool	parts_have_fresh(const struct parts *);
 
-/* What it is called: its first label. */
+/* A partition's name is its first label. */
 static inline const char *
 part_name(const struct part *p)
 {

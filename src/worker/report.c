@@ -43,7 +43,7 @@ add_tick(struct report *r, const struct fleet *m, const struct tick_result *t,
 	r->beaten = r->beaten || m->beaten;
 }
 
-/* Labels come from a table that may be somebody else's: any bytes. */
+/* Labels may be of another program, with any bytes; JSON needs UTF-8. */
 static void
 append_label(json_t *list, const char *label)
 {
@@ -163,7 +163,7 @@ deliver(struct report *r)
 		r->lost++;
 		return;
 	}
-	/* Our own standard output: --once, nobody else writes to it. */
+	/* --once: no socket, and no other process writes to this output. */
 	for (; left > 0; p += n, left -= (size_t)n)
 		if ((n = write(r->form.fd, p, left)) < 0)
 			return;

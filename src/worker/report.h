@@ -1,9 +1,9 @@
 /*
- * report.h - what a worker says about its ticks on standard output
+ * report.h - reports of a worker's ticks, for standard output
  *
- * One line per tick, JSON or readable, or one with totals every so many
- * seconds.  Saying it must never stall the work: lines go as datagrams to
- * one printer process, and what does not fit is dropped and counted.
+ * One line per tick, as JSON or as text, or one line with totals per interval.
+ * A report never blocks: lines go as datagrams to the printer process.  Lines
+ * that do not fit into its socket are dropped and counted.
  */
 #ifndef OUTBOX_REPORT_H
 #define OUTBOX_REPORT_H
@@ -42,8 +42,8 @@ void	report_init(struct report *, const struct report_form *,
 void	report_free(struct report *);
 
 /*
- * A tick is over: count it, and print if it is time.  Clears the member's
- * own report when a line was made.
+ * Count a tick that is over, and send a line if it is time.  Then clears the
+ * fleet's report, too.
  */
 void	report_tick(struct report *, struct fleet *,
 	    const struct tick_result *, int64_t duration_ms,

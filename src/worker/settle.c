@@ -46,7 +46,7 @@ settle_nmessages(const struct settle *s)
 int
 settle_write(struct settle *s, struct err *e)
 {
-	/* It is counted already. */
+	/* Counted already; its COMMIT may have failed. */
 	if (store_settle(s->store, &s->done, &s->done_as, e) < 0)
 		return -1;
 	batch_free(&s->done);

@@ -1,8 +1,8 @@
 /*
- * settle.h - what is published and not yet written back
+ * settle.h - writes the outcomes of published messages back
  *
- * The last stage of a tick.  A batch stays open here until the database has
- * said that it knows what became of its rows.
+ * The last stage of a tick.  A batch stays open until the database has
+ * confirmed that the outcomes of its rows are written.
  */
 #ifndef OUTBOX_SETTLE_H
 #define OUTBOX_SETTLE_H
@@ -18,11 +18,11 @@ struct settle {
 	struct store	*store;
 	struct batch	 batch;		/* published */
 	struct settled	 counts;	/* of it, so far */
-	bool		 open;		/* there is one */
+	bool		 open;		/* batch is to be written back */
 
 	/*
-	 * What was written back with the claim of the next batch, whose COMMIT
-	 * nobody has heard of yet.
+	 * A batch that was written back with the claim of the next one; that
+	 * COMMIT is not confirmed yet.
 	 */
 	struct batch	 done;
 	struct settled	 done_as;
@@ -34,25 +34,25 @@ void	settle_free(struct settle *);
 /* Takes the batch, which is empty then.  None may be open. */
 void	settle_open(struct settle *, struct batch *);
 
-/* Is there something to write back? */
+/* Is a batch not written back, or that not confirmed? */
 bool	settle_is_open(const struct settle *);
 
-/* So many messages would be sent again if nobody wrote them back. */
+/* How many messages would be sent again if they are not written back. */
 size_t	settle_nmessages(const struct settle *);
 
 /*
- * Write it back.  The counts are complete then, and the batch is there until
- * settle_close().  -1: the database is in trouble; to be repeated.
+ * Write the open batch back.  Then counts is complete, and the batch is there
+ * until settle_close().  -1: the database failed; call it again.
  */
 int	settle_write(struct settle *, struct err *);
 void	settle_close(struct settle *);
 
-/* Perhaps it was written back just now: a second time counts nothing. */
+/* It may be written back already: the next try counts no row as fenced. */
 void	settle_is_in_doubt(struct settle *);
 
 /*
- * The open batch was written back with the claim of the next one; committed
- * says whether that is known already, else settle_confirmed() does.
+ * The open batch was written back with the claim of the next one.  If the
+ * COMMIT is not confirmed yet (committed), call settle_confirmed() when it is.
  */
 void	settle_turned(struct settle *, uint64_t written, bool committed);
 void	settle_confirmed(struct settle *);

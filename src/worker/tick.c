@@ -19,7 +19,7 @@
 /* A tick has several batches only while they are not larger than this. */
 #define TURN_MAX	(STORE_FEW / 2)
 
-/* A head that stalled its batch delays all heads by this many times that. */
+/* After a stall, heads of blocked lanes wait for this many times its length. */
 #define STALL_TIMES	9
 
 void
@@ -69,7 +69,7 @@ begin_count(struct tick *t)
 	memset(&t->relayed, 0, sizeof(t->relayed));
 }
 
-/* Add what is known of the batch to the result. */
+/* Add the counts of the batch to the result. */
 static void
 count_batch(struct tick *t, struct tick_result *res)
 {
@@ -93,7 +93,7 @@ count_batch(struct tick *t, struct tick_result *res)
 	begin_count(t);
 }
 
-/* Does a producer still use a former partition count? */
+/* Count messages of producers that use a former partition count. */
 static void
 count_former(struct tick *t, const struct batch *b)
 {
@@ -168,7 +168,7 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 	uint64_t	 claimed;
 
 	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
-		/* Two statements show which row the database refuses. */
+		/* Separate statements show which row the database refuses. */
 		if (!t->settle.open || !store_refused_value(t->store) ||
 		    settle(t, res, e) < 0 || claim_rows(&t->claim, &t->settle,
 		    k, b, &claimed, e) < 0)
@@ -243,7 +243,7 @@ publish(struct tick *t, struct err *e)
 		candidates_delay_heads(&t->backlog.candidates, clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms);
 	settle_open(&t->settle, b);
-	/* The commit of the claim must be known before anything else is done. */
+	/* Wait for the commit of the claim before any other statement. */
 	if (store_finish(t->store, e) < 0)
 		return -1;
 	settle_confirmed(&t->settle);

@@ -1,18 +1,16 @@
 /*
- * tick.h - a round of work: pick, claim, publish, settle
+ * tick.h - one tick: pick, claim, publish, settle
  *
- * The only one that knows all stages, and hands what one has found to the next:
+ * Only the tick knows all stages.  It hands the result of one to the next:
  *
  *	backlog	which rows are next		-> picks
  *	claim	stamp and fetch them		-> a batch
  *	relay	publish it			-> an outcome for each message
  *	settle	write the outcomes back
- *	backlog	learns what came of its rows
+ *	backlog	learns the outcomes of its rows
  *
- * A tick that breaks off leaves nothing half done that the next one, or
- * another worker, would not find: rows it had claimed are free again for
- * whoever knows that this worker's claims are void, and for everybody once
- * their time is over.
+ * Rows stay claimed after a tick that failed.  This worker and its successor
+ * may claim them again at once, other workers when the claim expires.
  */
 #ifndef OUTBOX_TICK_H
 #define OUTBOX_TICK_H
@@ -40,15 +38,15 @@ struct tick {
 	struct settle		 settle;
 
 	/*
-	 * A batch is delivered, and nothing is known to be left: is there
-	 * more?  It may wait a little for that.  NULL: look and see.
+	 * Called when a batch is delivered and no more rows are known: true if
+	 * a wake-up came.  May wait some ms for one.  NULL: always scan again.
 	 */
 	bool			(*wait_wakeup)(void *);
 	void			*wait_wakeup_arg;
 
-	struct batch		 batch;		/* claimed, on its way */
+	struct batch		 batch;		/* claimed and not yet open */
 
-	/* Of that one, or of the one that is to be settled. */
+	/* Counts of this batch, or of the one that is to be settled. */
 	uint64_t		 picked, claimed;
 	uint64_t		 former;	/* see tick_result */
 	struct relay_result	 relayed;
@@ -56,11 +54,10 @@ struct tick {
 
 struct tick_result {
 	uint64_t		 claimed;
-	uint64_t		 former;	/* delivered under a label that the key
-						   has not under the present
-						   partition count */
-	bool			 more;	/* partitions not yet looked at */
-	bool			 left;	/* rows that the batch had no room for */
+	uint64_t		 former;	/* delivered with a label of a
+						   former partition count */
+	bool			 more;	/* another scan may find rows */
+	bool			 left;	/* rows beyond the batch's limit */
 	struct settled		 settled;
 	struct relay_result	 relay;
 };
@@ -70,25 +67,24 @@ void	tick_init(struct tick *, const struct conf *, struct store *,
 void	tick_free(struct tick *);
 
 /*
- * The fleet may have had a round: what is ours is as it says from now on.  Each
- * tick begins with that; who wakes us names partitions earlier.
+ * Take over the fleet's partitions.  Each tick begins with that.  Call it after
+ * a round of the fleet, so that wake-ups find new partitions before the tick.
  */
 void	tick_adopt(struct tick *);
 
 /*
- * Work on batches of at most limit rows: on one, or, as long as they are small
- * and all goes well, on one after the other before until (clock_ms()).  -1:
- * the database is in trouble; what was published by then is remembered, and
- * tick_settle must succeed before the next tick; what was written back by then
- * is in the result.
+ * Relay a batch of at most limit rows, and further ones until this clock_ms()
+ * while they are small and all of them is delivered.  -1: the database failed.
+ * Outcomes that are not written back stay open then: tick_settle() must succeed
+ * before the next tick.  The result has the batches that were written back.
  */
 int	tick_run(struct tick *, size_t limit, int64_t until,
 	    struct tick_result *, struct err *);
 
-/* Is something published and not written back? */
+/* Are outcomes not written back yet? */
 bool	tick_is_open(const struct tick *);
 
-/* Write back what is still open; nothing to do is success. */
+/* Write back open outcomes; 0 also if there are none. */
 int	tick_settle(struct tick *, struct tick_result *, struct err *);
 
 #endif

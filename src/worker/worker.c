@@ -1,9 +1,9 @@
 /*
- * worker.c - connect, relay until told to stop, leave tidily
+ * worker.c - the loop: connect, relay until a signal, leave
  *
- * The loop has no state of its own beyond "what is due when": database away,
- * broker away and destination down are each a time at which to try again.
- * Nothing here ends the process except being told to.
+ * Database, broker and destination each have a time of the next try.  The loop
+ * does what is due and waits for the nearest of these times.  No failure ends
+ * the process.
  */
 
 #include "worker/worker_impl.h"
@@ -16,7 +16,7 @@
 #include "util/sig.h"
 
 #define WAIT_MAX_MS		1000
-#define LEAVE_MS		5000	/* to write back what is published */
+#define LEAVE_MS		5000	/* to write back the last outcomes */
 
 static void
 sign_of_life(struct worker *w)
@@ -30,7 +30,7 @@ can_ask_db(const struct worker *w)
 	return store_is_open(w->store) && clock_ms() >= w->db.try_at;
 }
 
-/* Called by the relay while a batch is out. */
+/* Called by the relay while it publishes a batch. */
 static enum keep
 keep(void *arg)
 {
@@ -40,7 +40,7 @@ keep(void *arg)
 	sign_of_life(w);
 	if (got_orphaned || got_term > 1)
 		return KEEP_ABANDON;
-	/* A lost database does not stop what is out: settle decides. */
+	/* Without a database, still wait for the PubAcks: settle tries again. */
 	if (can_ask_db(w) &&
 	    fleet_keep_alive(&w->fleet, clock_ms(), &e) < 0)
 		worker_db_failed(w, &e);
@@ -49,9 +49,9 @@ keep(void *arg)
 }
 
 /*
- * A look for rows that is due before the next look at the leases goes with
- * this one: an idle worker has one statement a second then instead of two.
- * Only if nothing comes between it and the tick.
+ * True if a poll is due before the leases are read again.  Then this read of
+ * the leases asks for rows, too, so that an idle worker sends one statement a
+ * second instead of two.  Only if no other step comes before the tick.
  */
 static bool
 is_nearly_due(const struct worker *w, int64_t now)
@@ -62,7 +62,7 @@ is_nearly_due(const struct worker *w, int64_t now)
 	    now < stream_audit_next(&w->audit, w->fleet.rank == 0);
 }
 
-/* Leases move between batches only. */
+/* Leases are taken and released only between two batches. */
 static int
 round_of_fleet(struct worker *w, int64_t now, struct err *e)
 {
@@ -103,7 +103,7 @@ can_publish(const struct worker *w)
 	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
 }
 
-/* Do what is due, in the order in which one thing needs the other. */
+/* Do the steps that are due; each needs those before it. */
 static void
 step(struct worker *w)
 {
@@ -171,7 +171,7 @@ wait_for_work(struct worker *w)
 	int64_t		 ms;
 
 	sign_of_life(w);
-	worker_hear(w);	/* what another wait has noticed */
+	worker_hear(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	p->ops->idle(p->arg, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
@@ -188,13 +188,13 @@ is_over(const struct worker *w)
 
 	if (got_term || got_handover || got_orphaned)
 		return true;
-	/* --once: a tick, or what kept it from happening on every server. */
+	/* --once: after a tick, or after a failure for each server. */
 	return w->a->once && (w->ticks > 0 ||
 	    w->failures_seen >= (hosts > 0 ? hosts : 1) +
 	    w->conf->nats.servers.n - 1);
 }
 
-/* What is published must be written back, if that can be done in time. */
+/* Write back the outcomes of published messages, within LEAVE_MS. */
 static void
 settle_at_last(struct worker *w)
 {
@@ -223,7 +223,7 @@ leave(struct worker *w)
 
 	worker_set_state(w, SCOREBOARD_STOPPING);
 	settle_at_last(w);
-	/* Asked to leave right after having been asked to hand over? */
+	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
 	if (got_handover && !got_term && !got_orphaned &&
 	    !tick_is_open(&w->tick) && store_is_open(w->store) &&
@@ -233,7 +233,7 @@ leave(struct worker *w)
 		log_debug("%s", e.text);
 	if (got_orphaned || (got_handover && !got_term))
 		return false;
-	/* A failed statement has closed it; our row and leases are there. */
+	/* A failed statement closed it, but our row and leases remain. */
 	if (!store_is_open(w->store) &&
 	    (w->announced || w->a->npredecessors > 0))
 		worker_open_db(w);
@@ -260,7 +260,7 @@ init(struct worker *w, const struct worker_args *a)
 	reconnect_init(&w->db, "database");
 	reconnect_init(&w->broker, "broker");
 	reconnect_init(&w->route, "destination");
-	w->failures.any_text = true;	/* each names its message */
+	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
 	w->store = store_new(w->conf, a->id);

@@ -1,4 +1,4 @@
-/* worker.h - the child that does the work */
+/* worker.h - the process that publishes */
 #ifndef OUTBOX_WORKER_H
 #define OUTBOX_WORKER_H
 
@@ -13,34 +13,32 @@
 #include "common/exits.h"
 #include "common/suspect.h"
 
-/* What a worker is born with; all of it is borrowed and never changes. */
+/* All borrowed and constant while the worker runs. */
 struct worker_args {
 	const struct conf	*conf;
 	struct report_form	 report;
 	struct scoreboard_line	*line;		/* NULL: none (--once) */
-	const struct wakeup	*wakeup;	/* ours is the slot's; NULL:
-						   none */
+	const struct wakeup	*wakeup;	/* of all slots; NULL: none */
 	unsigned		 slot;
 	char			 id[IDENT_SIZE];
 
-	/* Workers known to be dead, whose place this one takes. */
+	/* Dead workers whose rows and leases this one takes over. */
 	char			(*predecessors)[IDENT_SIZE];
 	size_t			 npredecessors;
 
-	struct suspect		 suspect;	/* what they may have died of */
-	bool			 respawned;	/* one of this slot has worked
-						   under this master */
+	struct suspect		 suspect;	/* sent when they died */
+	bool			 respawned;	/* a worker of this slot has
+						   finished a tick */
 	bool			 repartition;	/* to outbox.partition_count */
-	bool			 once;		/* one tick, then leave */
+	bool			 once;		/* one tick, then return */
 	int64_t			 interval_ms;	/* between ticks; 0: adaptive */
 };
 
 /*
- * Run until told to stop (SIGTERM: leave the fleet; SIGUSR2: leave row and
- * leases to a successor; the master's death: leave them to whoever comes).
- * Returns the exit status: 0 when nothing of it is left in the database,
- * EXIT_HANDED_OVER when it is; with once 1 if the tick was not clean.
- * Starts threads: the process must not fork any more.
+ * Run until a signal.  SIGTERM: release the leases and delete the worker's row.
+ * SIGUSR2, or the death of the master: keep both for a successor.  Returns the
+ * exit status: EXIT_HANDED_OVER if they are still in the database, else 0; with
+ * once, 1 if the tick had a failure.  Starts threads: do not fork afterwards.
  */
 int	worker_main(const struct worker_args *);
 

@@ -1,8 +1,8 @@
 /*
- * worker_impl.h - what the parts of a worker share
+ * worker_impl.h - private to the worker*.c files
  *
- * worker.c has the loop, worker_reconnect.c what it depends on, worker_tick.c
- * what it does, worker_wakeup.c who wakes it.
+ * worker.c has the loop, worker_reconnect.c the connections, worker_tick.c the
+ * ticks, worker_wakeup.c the wake-ups.
  */
 #ifndef OUTBOX_WORKER_IMPL_H
 #define OUTBOX_WORKER_IMPL_H
@@ -34,94 +34,94 @@ struct worker {
 	struct scoreboard_line		 no_line;
 	struct scoreboard_line		*line;
 
+	/* route is the destination: the stream that takes our messages. */
 	struct reconnect		 db, broker, route;
 	struct log_throttle		 failures;	/* of single messages */
-	struct log_throttle		 busy;	/* statements that wait */
-	struct log_throttle		 advisory;	/* is forbidden */
-	struct log_throttle		 deaf;		/* wake.subject is */
-	int64_t				 busy_since;	/* 0: they do not */
-	int64_t				 check_at;	/* the stream, again */
+	struct log_throttle		 busy;	/* deadlocks, lock waits */
+	struct log_throttle		 advisory;	/* not permitted */
+	struct log_throttle		 deaf;	/* wake.subject not permitted */
+	int64_t				 busy_since;	/* clock_ms(); 0: not */
+	int64_t				 check_at;	/* next stream check */
 	char				 warned[sizeof(struct err)];
-	bool				 opened_db;	/* once at least */
+	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */
-	bool				 changed_count;
+	bool				 changed_count;	/* was asked for */
 	bool				 warned_count;
-	const char			*late;	/* said last: why messages wait
-						   for commits; or NULL */
+	const char			*late;	/* logged last: why no claim is
+						   pipelined; or NULL */
 	char				 prefix[STORE_PREFIX];	/* of message ids */
-	struct poll_interval		 poll;		/* of ticks */
-	int64_t				 woken_at_us;	/* the last time */
-	int64_t				 wakeup_gap_us;	/* lately, in the
-							   mean */
-	unsigned			 version_seen;	/* of what is ours */
-	bool				 clean;		/* the last tick was */
-	size_t				 failures_seen;	/* of links */
+	struct poll_interval		 poll;		/* between ticks */
+	int64_t				 woken_at_us;	/* last wake-up */
+	int64_t				 wakeup_gap_us;	/* mean of recent ones */
+	unsigned			 version_seen;	/* of fleet.parts */
+	bool				 clean;	/* no failure in the last tick */
+	size_t				 failures_seen;	/* of connections */
 	unsigned			 ticks;
 };
 
 /*
- * worker_reconnect.c.  A link that fails is tried again at its time; nothing
- * here waits for that.
+ * worker_reconnect.c.  A connection that failed is tried again after a backoff;
+ * no function here waits for that.
  */
 
 void	worker_set_state(struct worker *, enum scoreboard_state);
 
-/* Say why, show it, and try again later. */
+/* Log the reason, show it on the scoreboard, and set the next try. */
 void	worker_is_away(struct worker *, struct reconnect *, const char *text,
 	    enum scoreboard_state);
 
-/* A statement failed; e tells which and how.  May close the connection. */
+/* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);
 void	worker_db_works(struct worker *);
 
 void	worker_open_db(struct worker *);
 
-/* Say whether messages wait for the commit of their claim, if it is news. */
+/* Log whether claims are pipelined, if that has changed. */
 void	worker_tell_late(struct worker *);
 
 void	worker_open_broker(struct worker *);
 void	worker_lost_broker(struct worker *);
 
 /*
- * Look at the stream, after each connect and now and then.  What cannot work
- * keeps the route paused, and no message is tried.
+ * Check the stream's settings: after each connect, and every CHECK_MS.  While
+ * they are unfit, the destination is paused and no message is sent.
  */
 void	worker_check_stream(struct worker *);
 
-/* Look whether the stream has lost what it acknowledged. */
+/* Check, if it is time, whether the stream has lost acknowledged messages. */
 void	worker_audit_stream(struct worker *);
 
-/* What the broker complained of meanwhile goes to the log. */
+/* Log errors of the broker that name no message. */
 void	worker_pass_on_complaints(struct worker *);
 
 /* worker_tick.c */
 
 void	worker_tick(struct worker *);
 
-/* A look that began then is over and found that: plan the next. */
+/* A scan that began at this clock_ms() is over: plan the next. */
 void	worker_looked(struct worker *, enum poll_found, int64_t began);
 
-/* Write back what a tick has left unsettled. */
+/* Write back outcomes that the last tick could not. */
 void	worker_settle(struct worker *);
 
 /* worker_wakeup.c */
 
 /*
- * Take note of rings, before each look: one during a look means another.  Has
- * somebody rung since the last time?
+ * Take the wake-ups since the last call: before each scan, so that one during a
+ * scan causes another.  True if one was for our partitions.
  */
 bool	worker_hear(struct worker *);
 
-/* The same for the tick, and it waits for that: see tick.h. */
+/* The same, but may wait some ms for a wake-up: see wait_wakeup in tick.h. */
 bool	worker_wait_wakeup(void *worker);
 
-/* Show who rings what is served here, if that has changed. */
+/* Show our partitions on the scoreboard, where wake-ups look for a worker. */
 void	worker_show_served(struct worker *);
 
-/* What to wait for beside the broker; -1: nothing. */
+/* The descriptor to poll beside the broker's; -1: none. */
 int	worker_wakeup_fd(const struct worker *);
 
-/* Will somebody say when there is work? */
+/* Are wake-ups for new rows configured? */
 bool	worker_expects_wakeups(const struct conf *);
 
 #endif

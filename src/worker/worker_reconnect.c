@@ -1,8 +1,8 @@
 /*
- * worker_reconnect.c - what a worker depends on: database, broker, destination
+ * worker_reconnect.c - the state of database, broker and destination
  *
- * Each of them that is away is a time at which it is tried again, said once,
- * and shown on the scoreboard line.
+ * If one of them fails, that is logged once and shown on the scoreboard line,
+ * and it is tried again after a backoff.
  */
 
 #include "worker/worker_impl.h"
@@ -15,7 +15,7 @@
 #include "util/log.h"
 
 #define BUSY_PAUSE_MS		1000
-#define CHECK_MS		(5 * 60 * 1000)	/* between looks at the stream */
+#define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 
 void
 worker_set_state(struct worker *w, enum scoreboard_state state)
@@ -23,7 +23,6 @@ worker_set_state(struct worker *w, enum scoreboard_state state)
 	w->line->state = state;
 }
 
-/* A link is away: it is tried again later, and everybody may see why. */
 void
 worker_is_away(struct worker *w, struct reconnect *l, const char *text,
     enum scoreboard_state state)
@@ -35,7 +34,7 @@ worker_is_away(struct worker *w, struct reconnect *l, const char *text,
 	w->clean = false;
 }
 
-/* Nothing happened, but for how long already?  Leases do not wait. */
+/* The statement did nothing.  Warn after lease_renew: leases may expire. */
 static void
 db_is_busy(struct worker *w, const struct err *e)
 {
@@ -58,7 +57,6 @@ worker_db_works(struct worker *w)
 	log_throttle_over(&w->busy, "statements", clock_ms());
 }
 
-/* A statement failed; e tells which and how. */
 void
 worker_db_failed(struct worker *w, struct err *e)
 {
@@ -71,13 +69,13 @@ worker_db_failed(struct worker *w, struct err *e)
 	case DB_CLOSED:
 	case DB_READONLY:
 	case DB_WRONG:
-		/* A fresh connection looks at the schema afresh, too. */
+		/* A new connection reads the schema again, too. */
 		store_close(w->store);
 		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
 	}
 }
 
-/* The settings may differ from the file: the database wins. */
+/* If the partition count of the file is another one, the database wins. */
 static int
 agree_on_count(struct worker *w, struct err *e)
 {
@@ -93,7 +91,7 @@ agree_on_count(struct worker *w, struct err *e)
 	if (w->a->repartition && !w->changed_count && count != ours)
 		fleet_wish_count(&w->fleet, ours);
 	w->changed_count = true;
-	/* One of them is enough to say it. */
+	/* Only one worker logs it. */
 	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&
 	    w->a->slot == 0) {
 		log_warn("outbox.partition_count is %u here and %u in the "
@@ -103,7 +101,7 @@ agree_on_count(struct worker *w, struct err *e)
 	return store_fill_declared(w->store, &c, e);
 }
 
-/* Take the place of the dead, or just one's own. */
+/* Take over the rows and leases of the predecessors, or register. */
 static int
 announce(struct worker *w, struct err *e)
 {
@@ -157,7 +155,7 @@ worker_tell_late(struct worker *w)
 {
 	const char	*why = store_no_pipeline_reason(w->store);
 
-	/* Without rings no message goes early; one worker is enough to say it. */
+	/* Without wake-ups no claim is pipelined.  Only one worker logs it. */
 	if (why == w->late || !worker_expects_wakeups(w->conf) ||
 	    w->a->slot != 0)
 		return;
@@ -195,12 +193,11 @@ worker_open_broker(struct worker *w)
 	reconnect_opened(&w->broker, clock_ms());
 	note_limit(w);
 	w->check_at = 0;
-	/* Nobody could ring while it was away. */
+	/* Wake-ups by wake.subject were lost while it was away. */
 	poll_interval_wake(&w->poll, true, clock_ms());
 	stream_audit_connected(&w->audit);
 }
 
-/* It was open and is not any more. */
 void
 worker_lost_broker(struct worker *w)
 {
@@ -214,7 +211,7 @@ worker_lost_broker(struct worker *w)
 		    SCOREBOARD_NO_BROKER);
 }
 
-/* Each warning once, and not from every worker. */
+/* Log each warning once, and by one worker. */
 static void
 warn_of_stream(struct worker *w, const struct stream_report *r)
 {
@@ -236,7 +233,7 @@ worker_check_stream(struct worker *w)
 	struct err		 e;
 
 	if (!p->ops->check(p->arg, &r, &e)) {
-		/* Who may not ask may still be allowed to publish. */
+		/* A user that may not ask may still be allowed to publish. */
 		log_debug("stream not checked: %s", e.text);
 	} else if (r.unfit) {
 		err_set(&e, "%s", r.why.text);
@@ -259,14 +256,14 @@ worker_audit_stream(struct worker *w)
 	if (stream_audit_round(r, w->fleet.rank == 0, &e) < 0)
 		worker_db_failed(w, &e);
 	w->line->recovered += r->recovered;
-	if (r->recovered > 0)	/* some of our epochs may be old now */
+	if (r->recovered > 0)	/* their partitions have new epochs */
 		fleet_reread(&w->fleet);
 	r->recovered = 0;
 	if (r->alarm.text[0] != '\0')
 		strlcpy(w->line->last_error, r->alarm.text,
 		    sizeof(w->line->last_error));
 	r->alarm.text[0] = '\0';
-	if (r->gone)		/* says so, and pauses the route */
+	if (r->gone)		/* the check logs it and pauses */
 		w->check_at = 0;
 	r->gone = false;
 	if (r->waits_for.text[0] != '\0') {
@@ -290,7 +287,7 @@ worker_pass_on_complaints(struct worker *w)
 		err_in(&e, "nats.advisory: nobody is told of dead messages");
 		log_throttle_warn(&w->advisory, e.text, clock_ms());
 	}
-	/* One of them is enough to say it. */
+	/* Only one worker logs it. */
 	if (p->ops->complaint(p->arg, PUB_WAKE, &e) && w->a->slot == 0) {
 		err_in(&e, "wake.subject: nobody can wake us");
 		log_throttle_warn(&w->deaf, e.text, clock_ms());
