@@ -75,7 +75,8 @@ janitor_sign_of_life(struct janitor *j, int64_t now)
 
 	j->a->line->alive_at = now;
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-		log_error("%s; the old one stays", e.text);
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
 }
 
 static void

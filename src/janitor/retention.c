@@ -106,7 +106,7 @@ static void
 stand_by(struct retention *r)
 {
 	if (!r->second)
-		log_info("retention: another janitor is at it");
+		log_info("retention: another janitor has the lock: waiting");
 	r->second = true;
 }
 
@@ -170,8 +170,8 @@ static void
 tell_of_checks(struct retention *r)
 {
 	if (r->limits.needed && !r->stuck)
-		log_info("retention: what was delivered after %.19sZ stays: a "
-		    "check of the stream may need it", r->limits.until);
+		log_info("retention: rows delivered after %.19sZ stay: an "
+		    "audit of the stream may need them", r->limits.until);
 	r->stuck = r->limits.needed;
 }
 
@@ -300,10 +300,12 @@ must_wait(struct retention *r)
 	r->history_at = now + HISTORY_MS;
 	n = prune_history(r->store, &r->no_history);
 	if (n > PRUNE_HISTORY && !r->waits)
-		log_warn("retention: waits for the server, which has %llu "
-		    "old versions to purge", (unsigned long long)n);
+		log_warn("retention: waits: the server has %llu old row "
+		    "versions to purge: is a transaction open for long?",
+		    (unsigned long long)n);
 	else if (n <= PRUNE_HISTORY && r->waits)
-		log_info("retention: the server has purged: goes on");
+		log_info("retention: continues: the server has purged old row "
+		    "versions");
 	r->waits = n > PRUNE_HISTORY;
 	return r->waits;
 }

@@ -54,7 +54,8 @@ listener_sign_of_life(struct listener *d, int64_t now)
 
 	d->a->line->alive_at = now;
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-		log_error("%s; the old one stays", e.text);
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
 }
 
 static void

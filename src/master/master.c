@@ -544,7 +544,8 @@ reopen_logs(struct master *m)
 	struct err	e;
 
 	if (log_reopen(&e) < 0)
-		log_error("%s; the old one stays", e.text);
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);

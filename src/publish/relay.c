@@ -172,8 +172,8 @@ offer(struct flight *f, size_t i)
 		f->naside++;
 		return true;
 	case BREAKER_WAITS:
-		relay_refuse(f, i, "not sent: messages of this event type are not "
-		    "taken");
+		relay_refuse(f, i, "not sent: messages of this event type are "
+		    "refused");
 		inflight_skipped(&f->w, i, false);
 		return true;
 	default:

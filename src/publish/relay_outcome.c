@@ -531,7 +531,8 @@ judge_aside(struct flight *f)
 		return;
 	for (size_t i = 0; i < f->b->n; i++)
 		if (f->state[i] == ASIDE)
-			relay_refuse(f, i, "not sent: others got no answer");
+			relay_refuse(f, i, "not sent: other messages got no "
+			    "answer");
 }
 
 void

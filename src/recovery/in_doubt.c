@@ -63,8 +63,8 @@ is_old(const struct in_doubt *d, const struct msg *m, int64_t dedup_window_ms)
 static void
 defer_in_doubt(struct msg *m, int64_t delay_ms)
 {
-	msg_fail(m, OUT_DEFER, "may be stored already: it is looked for in "
-	    "the stream");
+	msg_fail(m, OUT_DEFER, "may be stored already: the stream is searched "
+	    "for it");
 	m->delay_ms = delay_ms;
 }
 
@@ -86,9 +86,9 @@ fail(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 
 	if (p->ops->is_open(p->arg) && go_on(d) &&
 	    audit_fallback_is_due(&d->fallback, p, clock_ms())) {
-		log_warn("messages that may be stored already are sent "
-		    "without a look, and may be in the stream twice: %s",
-		    why->text);
+		log_warn("messages that may be stored already are sent again "
+		    "and may be in the stream twice: it cannot be searched: "
+		    "%s", why->text);
 		memset(&d->fallback, 0, sizeof(d->fallback));
 		d->fallback_until = clock_ms() + FALLBACK_MS;
 		return;

@@ -22,6 +22,11 @@
 #define AGAIN_MS	500	/* after a failure */
 #define SOME		50	/* rows to recognise a stream by */
 
+#define REPUBLISH_TEXT	"the daemon sends none of them again; to do that: " \
+			"outboxctl stream republish"
+#define EMPTY_TEXT	"is empty, but messages were expected: was it " \
+			"purged? " REPUBLISH_TEXT
+
 void
 stream_audit_init(struct stream_audit *r, const struct conf *conf,
     struct store *store, struct relay *relay)
@@ -104,7 +109,7 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	}
 	r->at = clock_ms() + FALLBACK_MS;
 	if (!r->warned)
-		log_warn("stream %s: what it loses cannot be found: %s; allow "
+		log_warn("stream %s: lost messages cannot be found: %s; allow "
 		    "the user to publish to $JS.API.STREAM.INFO.%s and "
 		    "$JS.API.STREAM.MSG.GET.%s", stream, why->text, stream,
 		    stream);
@@ -147,13 +152,11 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    (unsigned long long)w->low, (unsigned long long)w->high,
 		    (unsigned long long)w->reset);
 	else if (w->there + w->removed > 0)
-		log_info("stream %s: the server was started anew: %llu "
-		    "messages were looked up, none is lost", stream,
+		log_info("stream %s: the server was restarted: %llu "
+		    "messages were checked, none is lost", stream,
 		    (unsigned long long)(w->there + w->removed));
 	if (w->removed > 0 && w->empty && !w->expires)
-		sound(r, "is empty, and messages were expected: it was "
-		    "purged? nothing is sent again by itself, outboxctl "
-		    "stream republish does it");
+		sound(r, EMPTY_TEXT);
 }
 
 static struct stream_identity
@@ -281,9 +284,8 @@ is_made_anew(struct stream_audit *r, const struct stream_row *row, bool *anew,
 		audited = find_some(r, row, true, &f, e);
 	*anew = audited == AUDIT_DONE && f.lost && !f.back;
 	if (*anew)
-		sound(r, "was made anew: what was delivered before is not in "
-		    "it; nothing is sent again by itself, outboxctl "
-		    "stream republish does it");
+		sound(r, "was created again and lacks the messages delivered "
+		    "before: " REPUBLISH_TEXT);
 	return audited;
 }
 
@@ -399,9 +401,7 @@ check_emptiness(struct stream_audit *r, const struct stream_state *st,
 		    !st->expires;
 
 	if (empty && r->emptied_at != st->first)
-		sound(r, "is empty, and messages were expected: it was "
-		    "purged? nothing is sent again by itself, outboxctl "
-		    "stream republish does it");
+		sound(r, EMPTY_TEXT);
 	r->emptied_at = empty ? st->first : 0;
 }
 

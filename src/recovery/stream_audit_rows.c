@@ -170,7 +170,7 @@ is_another(const struct stream_audit_rows *w, const struct stream_state *st,
 		    strcmp(w->created, st->created) != 0;
 
 	if (another)
-		err_set(e, "it is another stream now");
+		err_set(e, "the stream was created again meanwhile");
 	return another;
 }
 

@@ -114,8 +114,8 @@ is_complete(struct fleet *f, const struct group *g)
 	if (!f->large_told)
 		log_error("%zu labels are one partition while these partition "
 		    "counts are declared, \"%s\" among them, and %d can be "
-		    "served together: nothing of them is sent; remove leases "
-		    "that nobody needs with outboxctl partitions sync --prune",
+		    "served together: none of their rows is sent; remove "
+		    "unused leases with outboxctl partitions sync --prune",
 		    g->n, g->leases[0]->label, STORE_RANGES);
 	f->large_told = true;
 	return false;

@@ -178,7 +178,8 @@ wait_for_work(struct worker *w)
 	worker_hear(w);
 	worker_pass_on_complaints(w);
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-		log_error("%s; the old one stays", e.text);
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
 }
 
 static bool
@@ -240,7 +241,8 @@ leave(struct worker *w)
 	if (!store_is_open(w->store))
 		return !w->announced && w->a->npredecessors == 0;
 	if (store_leave(w->store, &e) < 0) {
-		log_warn("%s: the leases run out by themselves", e.text);
+		log_warn("cannot release the leases: %s: they expire by "
+		    "themselves", e.text);
 		return false;
 	}
 	return true;

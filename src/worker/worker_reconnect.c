@@ -94,8 +94,9 @@ agree_on_count(struct worker *w, struct err *e)
 	/* Only one worker logs it. */
 	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&
 	    w->a->slot == 0) {
-		log_warn("outbox.partition_count is %u here and %u in the "
-		    "database, which wins", ours, count);
+		log_warn("outbox.partition_count is %u in the file and %u in "
+		    "the database, which is used: correct the file", ours,
+		    count);
 		w->warned_count = true;
 	}
 	return store_fill_declared(w->store, &c, e);
@@ -164,7 +165,7 @@ worker_tell_late(struct worker *w)
 		log_info("messages wait for the commit of their claim: %s",
 		    why);
 	else
-		log_info("messages go while their claim is being committed");
+		log_info("messages are sent while their claim commits");
 }
 
 static void
@@ -207,7 +208,8 @@ worker_lost_broker(struct worker *w)
 	if (proven)
 		log_info("broker: the connection was lost");
 	else
-		worker_is_away(w, &w->broker, "broker: hangs up on us",
+		worker_is_away(w, &w->broker, "broker: connection closed right "
+		    "after connect: wrong port, or TLS required?",
 		    SCOREBOARD_NO_BROKER);
 }
 
@@ -267,8 +269,8 @@ worker_audit_stream(struct worker *w)
 		w->check_at = 0;
 	r->gone = false;
 	if (r->waits_for.text[0] != '\0') {
-		err_in(&r->waits_for, "destination paused until the stream was "
-		    "looked at");
+		err_in(&r->waits_for, "destination paused until the stream can "
+		    "be audited");
 		worker_is_away(w, &w->route, r->waits_for.text,
 		    SCOREBOARD_PAUSED);
 	}
@@ -284,12 +286,12 @@ worker_pass_on_complaints(struct worker *w)
 	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
 		log_warn("broker: %s", e.text);
 	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {
-		err_in(&e, "nats.advisory: nobody is told of dead messages");
+		err_in(&e, "nats.advisory: dead messages are not announced");
 		log_throttle_warn(&w->advisory, e.text, clock_ms());
 	}
 	/* Only one worker logs it. */
 	if (p->ops->complaint(p->arg, PUB_WAKE, &e) && w->a->slot == 0) {
-		err_in(&e, "wake.subject: nobody can wake us");
+		err_in(&e, "wake.subject: wake-ups cannot be received");
 		log_throttle_warn(&w->deaf, e.text, clock_ms());
 	}
 }

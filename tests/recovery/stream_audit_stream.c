@@ -50,7 +50,7 @@ START_TEST(new_start_reads_what_is_in_doubt)
 	deliver(10, 12, "'p00'", 1);
 	ck_assert(look());
 	ck_assert_uint_eq(fake.nplaces, 9);
-	ck_has(logged(), "9 messages were looked up, none is lost");
+	ck_has(logged(), "9 messages were checked, none is lost");
 	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
 	ck_sql("NULL", WAITING);
 	ck_sql("5,5,5", EPOCHS);
@@ -105,7 +105,7 @@ START_TEST(removed_rows_are_not_lost)
 	}
 	ck_assert(look());
 	ck_sql("NULL", WAITING);
-	ck_has(logged(), "9 messages were looked up, none is lost");
+	ck_has(logged(), "9 messages were checked, none is lost");
 }
 END_TEST
 
@@ -407,7 +407,7 @@ START_TEST(stream_may_go_while_it_is_read)
 	rec.at = 0;
 	ck_assert(look());
 	ck_sql("NULL", WAITING);
-	ck_has(rec.alarm.text, "was made anew");
+	ck_has(rec.alarm.text, "was created again");
 }
 END_TEST
 
@@ -516,7 +516,7 @@ START_TEST(stream_made_anew_is_an_alarm)
 		fake.state.last = 99;
 	}
 	ck_assert(look());
-	ck_has(rec.alarm.text, "was made anew");
+	ck_has(rec.alarm.text, "was created again");
 	ck_sql("NULL", WAITING);
 	ck_sql("2026-02-01T00:00:00Z 1", "SELECT created, known_since > NOW(6) "
 	    "- INTERVAL 9 SECOND FROM outbox_streams");
@@ -545,7 +545,7 @@ START_TEST(restored_backup_is_completed)
 	ck_assert(look());
 	ck_sql("20 191 210", "SELECT COUNT(*), MIN(global_sequence), "
 	    "MAX(global_sequence) FROM outbox WHERE published_at IS NULL");
-	ck_has_not(logged(), "made anew");
+	ck_has_not(logged(), "created again");
 	ck_sql("2026-02-01T00:00:00Z", "SELECT created FROM outbox_streams");
 }
 END_TEST

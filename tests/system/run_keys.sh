@@ -715,7 +715,7 @@ start_nats deaf 'authorization {users: [{user: alice, password: secret,
     --subjects 'events.>'
 run deaf "nats.servers=$URL" nats.user=alice "nats.password_file=$DIR/password" \
     master.workers=2 worker.idle_backoff_ms=100 wake.subject=outbox.wake --silent
-wait_for 10 has_line "$LOG" 'wake.subject: nobody can wake us: .*outbox.wake'
+wait_for 10 has_line "$LOG" 'wake.subject: wake-ups cannot be received: .*outbox.wake'
 ok $? 'wake.subject: it is listened on, and said if that is forbidden'
 put p01 a made
 drains 10 'which stops nothing'

@@ -47,7 +47,7 @@ start_master
 drains 120 'everything is delivered'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 "$SANDBOX" restart "$DIR/nats" >/dev/null
-wait_for 60 has_line "$LOG" 'messages were looked up, none is lost'
+wait_for 60 has_line "$LOG" 'messages were checked, none is lost'
 ok $? 'a server that was started anew is asked for all of them'
 fits "$(peak "$(worker_pids "$MASTER" | head -1)")" $((10 + 3 + 6 * 16))
 ok $? 'in no more memory than the manual says'

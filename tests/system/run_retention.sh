@@ -93,7 +93,7 @@ fill 3000
 checked '21 DAY'
 keys 'retention: {days: 7, dead_days: 30}'
 start needed
-says 'stays: a check of the stream may need it'
+says 'stay: an audit of the stream may need them'
 ok $? 'what a check may need is spared, which is said'
 says 'retention: deleted 0 delivered row\(s\) and 3'
 is "$(rows) $(watermark)" '2996 from 3 0' 'nothing of it goes'
@@ -157,7 +157,7 @@ disown "$ONE"			# no word of its death
 says 'retention: delivered rows are kept'
 CONF=$DIR/other.yml start two
 TWO=$MASTER
-says 'retention: another janitor is at it'
+says 'retention: another janitor has the lock'
 ok $? 'one of two does it'
 is "$(grep -c 'are kept' "$LOG")" 0 'the other waits'
 some_went() { is_sql "SELECT COUNT(*) < $1 FROM outbox" 1; }

@@ -48,7 +48,7 @@ is "$(sql 'SELECT COUNT(*) FROM outbox_streams WHERE checked_at IS NOT NULL')" \
 crash
 again
 ok $? 'after a start of the broker all is looked up'
-wait_for 5 has_line "$LOG" '2000 messages were looked up, none is lost'
+wait_for 5 has_line "$LOG" '2000 messages were checked, none is lost'
 ok $? 'and nothing is lost'
 is "$(pending)" 0 'nor sent again'
 
@@ -93,7 +93,7 @@ wipe --max-msgs 100
 fill 500
 crash
 again
-wait_for 5 has_line "$LOG" '500 messages were looked up, none is lost'
+wait_for 5 has_line "$LOG" '500 messages were checked, none is lost'
 ok $? 'what a limit removed is not lost'
 is "$(pending) $(stored)" '0 100' 'and not sent again'
 wipe --work-queue
@@ -102,7 +102,7 @@ for seq in 50 150 250 300; do
 	"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq "$seq"
 done
 again	# no crash: some servers would bring them back
-wait_for 5 has_line "$LOG" '300 messages were looked up, none is lost'
+wait_for 5 has_line "$LOG" '300 messages were checked, none is lost'
 ok $? 'what is gone from a work queue is not lost'
 is "$(pending) $(stored)" '0 296' 'and not sent again'
 
@@ -132,7 +132,7 @@ fill 400
 stream --delete
 stream
 fill 10
-wait_for 15 has_line "$LOG" 'error .*stream EVENTS: was made anew'
+wait_for 15 has_line "$LOG" 'error .*stream EVENTS: was created again'
 ok $? 'a stream that was made anew is an alarm'
 crash
 again
