@@ -155,7 +155,7 @@ note_error(struct janitor *j, const struct err *e)
 
 /* Close the connection, which also releases the named lock. */
 static void
-janitor_hang_up(struct janitor *j)
+close_store(struct janitor *j)
 {
 	store_close(j->store);
 	retention_reset(j->retention);
@@ -186,7 +186,7 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 	case DB_BUSY:
 		break;
 	default:
-		janitor_hang_up(j);
+		close_store(j);
 	}
 	err_in(e, "%s", d->name);
 	reconnect_failed(&j->reconnect, e->text, clock_ms());
@@ -218,7 +218,7 @@ open_store(struct janitor *j)
 
 	if (store_open(j->store, &e) < 0 || prepare_session(j, &e) < 0) {
 		note_error(j, &e);
-		janitor_hang_up(j);
+		close_store(j);
 		reconnect_failed(&j->reconnect, e.text, clock_ms());
 		return;
 	}

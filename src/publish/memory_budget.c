@@ -80,7 +80,7 @@ name_of(const struct lanes *l, const struct msg *m)
 }
 
 static bool
-is_barred(const struct lanes *l, const struct msg *m)
+is_lane_left(const struct lanes *l, const struct msg *m)
 {
 	struct bytes	 name = name_of(l, m);
 	struct lane	*found;
@@ -126,7 +126,7 @@ memory_budget_choose(const struct memory_budget *r, struct batch *b,
 
 		if (m->held)
 			continue;
-		if (is_barred(&lanes, m))
+		if (is_lane_left(&lanes, m))
 			m->left = true;
 		else if (m->away && m->payload.len <= (size_t)max_payload) {
 			if (n > 0 && used + msg_size(m) > max) {

@@ -292,7 +292,7 @@ connection_is_lost(struct flight *f)
 }
 
 static void
-fly(struct flight *f)
+send_and_wait(struct flight *f)
 {
 	struct pub	*p = &f->r->pub;
 
@@ -373,7 +373,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
 	type_breaker_begin(&r->breaker);
 	streams_begin(&r->streams);
-	fly(&f);
+	send_and_wait(&f);
 	relay_judge(&f);
 	inflight_free(&f.w);
 	free(f.state);

@@ -364,7 +364,7 @@ time_out(struct flight *f, size_t i)
  * those of a silent stream must not delay the others.
  */
 static bool
-someone_is_last(const struct flight *f)
+may_be_answered(const struct flight *f)
 {
 	size_t	k = f->subject == NULL ? f->stored : f->oldest;
 
@@ -390,7 +390,7 @@ overtaken_in(const struct flight *f, int64_t now)
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
 		return blamed;
 	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
-	    someone_is_last(f) || inflight_can_send(&f->w))
+	    may_be_answered(f) || inflight_can_send(&f->w))
 		return INT64_MAX;
 	if (grace < OVERTAKEN_MS)
 		grace = OVERTAKEN_MS;

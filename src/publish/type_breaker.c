@@ -32,93 +32,93 @@ type_breaker_begin(struct type_breaker *k)
 enum type_breaker_say
 type_breaker_ask(struct type_breaker *k, struct bytes type, int64_t now)
 {
-	struct type_breaker_item	*kind = k->n == 0 ? NULL :
+	struct type_breaker_item	*item = k->n == 0 ? NULL :
 					    find_breaker(k, type);
 
-	if (kind == NULL)
+	if (item == NULL)
 		return BREAKER_GOES;
-	if (kind->out)
+	if (item->out)
 		return BREAKER_ASIDE;
-	if (now < kind->until || kind->refused_in == k->batch)
+	if (now < item->until || item->refused_in == k->batch)
 		return BREAKER_WAITS;
-	kind->out = true;
+	item->out = true;
 	return BREAKER_TRY;
 }
 
 void
 type_breaker_took(struct type_breaker *k, struct bytes type)
 {
-	struct type_breaker_item	*kind = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, type);
 
-	if (kind == NULL)
+	if (item == NULL)
 		return;
-	free(kind->type);
-	*kind = k->items[--k->n];
+	free(item->type);
+	*item = k->items[--k->n];
 }
 
 void
 type_breaker_says_nothing(struct type_breaker *k, struct bytes type)
 {
-	struct type_breaker_item	*kind = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, type);
 
-	if (kind != NULL)
-		kind->out = false;
+	if (item != NULL)
+		item->out = false;
 }
 
 bool
 type_breaker_is_out(const struct type_breaker *k, struct bytes type)
 {
-	const struct type_breaker_item	*kind = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, type);
 
-	return kind != NULL && kind->out;
+	return item != NULL && item->out;
 }
 
 bool
 type_breaker_is_blamed(const struct type_breaker *k, struct bytes type)
 {
-	const struct type_breaker_item	*kind = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, type);
 
-	return kind != NULL && kind->blamed;
+	return item != NULL && item->blamed;
 }
 
 static struct type_breaker_item *
 add_breaker(struct type_breaker *k, struct bytes type)
 {
-	struct type_breaker_item	*kind;
+	struct type_breaker_item	*item;
 
 	if (k->n == TYPE_BREAKER_MAX)
 		return NULL;
-	kind = &k->items[k->n++];
-	*kind = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
+	item = &k->items[k->n++];
+	*item = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
 	    .len = type.len, .backoff = { .floor_ms = FLOOR_MS,
 	    .ceiling_ms = CEILING_MS } };
-	memcpy(kind->type, type.data, type.len);
-	return kind;
+	memcpy(item->type, type.data, type.len);
+	return item;
 }
 
 void
 type_breaker_refused(struct type_breaker *k, struct bytes type, bool others,
     int64_t now)
 {
-	struct type_breaker_item	*kind = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, type);
 
-	if (kind == NULL && (kind = add_breaker(k, type)) == NULL)
+	if (item == NULL && (item = add_breaker(k, type)) == NULL)
 		return;
-	kind->out = false;
+	item->out = false;
 	/* others may become true after the first refusal. */
-	if (kind->refused_in == k->batch && (kind->blamed || !others))
+	if (item->refused_in == k->batch && (item->blamed || !others))
 		return;
-	kind->refused_in = k->batch;
-	kind->blamed = kind->blamed || others;
-	kind->until = kind->blamed ? now + backoff_next(&kind->backoff) : now;
+	item->refused_in = k->batch;
+	item->blamed = item->blamed || others;
+	item->until = item->blamed ? now + backoff_next(&item->backoff) : now;
 }
 
 int64_t
 type_breaker_wait(const struct type_breaker *k, struct bytes type, int64_t now)
 {
-	const struct type_breaker_item	*kind = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, type);
 
-	return kind == NULL ? 0 : kind->until - now;
+	return item == NULL ? 0 : item->until - now;
 }
 
 void

@@ -83,7 +83,7 @@ is_open(const struct stream_audit *r)
 }
 
 static void
-sound(struct stream_audit *r, const char *text)
+raise_alarm(struct stream_audit *r, const char *text)
 {
 	err_set(&r->alarm, "%s", text);
 	err_in(&r->alarm, "stream %s", r->conf->nats.stream);
@@ -144,7 +144,7 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    "\"report\" and nothing is sent again", (unsigned long long)
 		    w->lost, (unsigned long long)w->low,
 		    (unsigned long long)w->high);
-		sound(r, text);
+		raise_alarm(r, text);
 	} else if (w->lost > 0)
 		log_warn("stream %s: lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream: %llu are sent again",
@@ -156,7 +156,7 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    "messages were checked, none is lost", stream,
 		    (unsigned long long)(w->there + w->removed));
 	if (w->removed > 0 && w->empty && !w->expires)
-		sound(r, EMPTY_TEXT);
+		raise_alarm(r, EMPTY_TEXT);
 }
 
 static struct stream_identity
@@ -274,7 +274,7 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
  * has newer messages and lacks older ones.
  */
 static enum audited
-is_made_anew(struct stream_audit *r, const struct stream_row *row, bool *anew,
+is_recreated(struct stream_audit *r, const struct stream_row *row, bool *anew,
     struct err *e)
 {
 	struct finding	f = { 0 };
@@ -284,8 +284,8 @@ is_made_anew(struct stream_audit *r, const struct stream_row *row, bool *anew,
 		audited = find_some(r, row, true, &f, e);
 	*anew = audited == AUDIT_DONE && f.lost && !f.back;
 	if (*anew)
-		sound(r, "was created again and lacks the messages delivered "
-		    "before: " REPUBLISH_TEXT);
+		raise_alarm(r, "was created again and lacks the messages "
+		    "delivered before: " REPUBLISH_TEXT);
 	return audited;
 }
 
@@ -298,7 +298,7 @@ compare_created(struct stream_audit *r, struct stream_row *row,
 		return AUDIT_DONE;
 	/* A restored backup may be older than the last audit. */
 	strlcpy(row->since, row->known_since, sizeof(row->since));
-	return is_made_anew(r, row, anew, e);
+	return is_recreated(r, row, anew, e);
 }
 
 /*
@@ -401,7 +401,7 @@ check_emptiness(struct stream_audit *r, const struct stream_state *st,
 		    !st->expires;
 
 	if (empty && r->emptied_at != st->first)
-		sound(r, EMPTY_TEXT);
+		raise_alarm(r, EMPTY_TEXT);
 	r->emptied_at = empty ? st->first : 0;
 }
 
@@ -433,7 +433,7 @@ find_top(struct stream_audit *r, const struct stream_row *row, bool first,
 
 /* now: the stream's state before any other request. */
 static int
-audit_shortly(struct stream_audit *r, const struct stream_row *row,
+short_audit(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *now, bool first, struct err *e)
 {
 	struct stream_state	st;
@@ -578,5 +578,5 @@ stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 	/* If we waited for another worker's audit, its result is here now. */
 	if (r->compare || !is_checked(&row, &st))
 		return check_or_wait(r, e);
-	return audit_shortly(r, &row, &st, first, e);
+	return short_audit(r, &row, &st, first, e);
 }

@@ -19,7 +19,7 @@ bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
 
 /* get_stored of pub.h; meanwhile calls keep and renews the right to audit. */
-int	recover_look_up(struct stream_audit *, struct stored_message *,
+int	stream_audit_get_stored(struct stream_audit *, struct stored_message *,
 	    size_t n, struct err *);
 
 /*

@@ -66,8 +66,8 @@ go_on(void *arg)
 }
 
 int
-recover_look_up(struct stream_audit *r, struct stored_message *stored, size_t n,
-    struct err *e)
+stream_audit_get_stored(struct stream_audit *r, struct stored_message *stored,
+    size_t n, struct err *e)
 {
 	const struct pub	*p = &r->relay->pub;
 	const struct pub_go_on	 keep_on = { go_on, r };
@@ -89,7 +89,7 @@ read_stored_messages(struct stream_audit *r, const struct acked_list *l,
 
 	for (size_t i = 0; i < l->n; i++)
 		stored[i].sequence = l->rows[i].ack;
-	if (recover_look_up(r, stored, l->n, e) == 0 &&
+	if (stream_audit_get_stored(r, stored, l->n, e) == 0 &&
 	    stream_audit_state(r, st, e))
 		return stored;
 	free(stored);

@@ -104,7 +104,7 @@ static enum audited
 audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
     uint64_t *found, struct err *e)
 {
-	if (recover_look_up(r, s->stored, s->n, e) < 0)
+	if (stream_audit_get_stored(r, s->stored, s->n, e) < 0)
 		return AUDIT_BROKEN;
 	list_ours(s);
 	if (store_match(r->store, s->ours, s->nours, s->matches, e) < 0)

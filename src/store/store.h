@@ -491,7 +491,7 @@ int	store_settle_and_claim(struct store *, const struct batch *delivered,
  * store_settle_and_claim has succeeded, or its answer was lost: to write the
  * first batch back again counts nothing as taken away by others.
  */
-void	store_turn_is_in_doubt(struct settled *);
+void	store_settle_is_in_doubt(struct settled *);
 
 /* Report how many rows of the first batch were written back. */
 void	store_note_settled(const struct batch *delivered, struct settled *,

@@ -65,7 +65,7 @@ store_settle_and_claim(struct store *s, const struct batch *done,
 }
 
 void
-store_turn_is_in_doubt(struct settled *settled)
+store_settle_is_in_doubt(struct settled *settled)
 {
 	settled->done |= SETTLED_IN_DOUBT(OUT_DELIVERED);
 }

@@ -145,7 +145,7 @@ settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
 		if (fetch(c, k, k->n, b, e) < 0)
 			return -1;
 	}
-	settle_turned(s, changed - b->n, !b->pipelined);
+	settle_done_with_claim(s, changed - b->n, !b->pipelined);
 	*claimed = b->n;
 	return 0;
 }

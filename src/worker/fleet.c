@@ -10,7 +10,7 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-#define SWEEP_MS	2500	/* so new labels have a lease within 5 s */
+#define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
 #define PURGE_MS	(5 * 60 * 1000)
 #define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
 #define WISH_MS		2000	/* between two tries of a wish */
@@ -229,9 +229,9 @@ fleet_may_pipeline(struct fleet *f, const struct partition *p,
 int
 fleet_forget_marks(struct fleet *f, struct err *e)
 {
-	static const struct lease	nobodys[1];
+	static const struct lease	none[1];
 
-	return forget_marks(f, nobodys, 0, e);
+	return forget_marks(f, none, 0, e);
 }
 
 int
@@ -408,8 +408,8 @@ housekeep(struct fleet *f, int64_t now, const struct counts *c,
 {
 	if (f->rank != 0)
 		return 0;
-	if (now >= f->sweep_at) {
-		f->sweep_at = now + SWEEP_MS;
+	if (now >= f->strays_at) {
+		f->strays_at = now + STRAYS_MS;
 		if (adopt_labels(f, store_adopt_strays, c, created, e) < 0)
 			return -1;
 	}

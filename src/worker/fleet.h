@@ -103,7 +103,7 @@ struct fleet {
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
-	int64_t			  sweep_at;	/* next search for labels of
+	int64_t			  strays_at;	/* next search for labels of
 						   rows without a lease */
 	int64_t			  parked_at;	/* the same for parked rows */
 	int64_t			  purge_at;	/* next removal of dead workers */

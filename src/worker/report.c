@@ -30,7 +30,7 @@ report_free(struct report *r)
 }
 
 static void
-add_tick(struct report *r, const struct fleet *m, const struct tick_result *t,
+add_tick(struct report *r, const struct fleet *f, const struct tick_result *t,
     int64_t duration_ms)
 {
 	r->ticks++;
@@ -38,9 +38,9 @@ add_tick(struct report *r, const struct fleet *m, const struct tick_result *t,
 	r->published += t->settled.delivered;
 	r->failed += t->relay.failed;
 	r->fenced += t->settled.fenced;
-	r->purged += m->purged;
+	r->purged += f->purged;
 	r->duration_ms += duration_ms;
-	r->beaten = r->beaten || m->beaten;
+	r->beaten = r->beaten || f->beaten;
 }
 
 /* Labels may be of another program, with any bytes; JSON needs UTF-8. */
@@ -68,12 +68,12 @@ labels_json(char *const *labels, size_t n)
 }
 
 static json_t *
-owned_json(const struct fleet *m)
+owned_json(const struct fleet *f)
 {
 	json_t	*list = json_array();
 
-	for (size_t i = 0; i < m->nowned; i++)
-		append_label(list, m->owned[i].label);
+	for (size_t i = 0; i < f->nowned; i++)
+		append_label(list, f->owned[i].label);
 	return list;
 }
 
@@ -101,7 +101,7 @@ add_to_line(const char *text, size_t len, void *line)
 #define INT(x)	((json_int_t)(x))
 
 static void
-put_json(struct report *r, const struct fleet *m, int64_t backoff_ms)
+put_json(struct report *r, const struct fleet *f, int64_t backoff_ms)
 {
 	char	 now[40];
 	json_t	*o;
@@ -112,14 +112,14 @@ put_json(struct report *r, const struct fleet *m, int64_t backoff_ms)
 	    "failed", INT(r->failed), "fenced", INT(r->fenced),
 	    "ticks", INT(r->ticks), "duration_ms", INT(r->duration_ms),
 	    "backoff_ms", INT(backoff_ms), "renewed_heartbeat", r->beaten,
-	    "purged_stale", INT(r->purged), "active_workers", INT(m->active),
-	    "desired_count", INT(m->ndesired), "owned_count", INT(m->nowned),
-	    "leased_count", INT(m->nleased),
-	    "released_count", INT(m->nreleased),
-	    "desired_partitions", labels_json(m->desired, m->ndesired),
-	    "owned_partitions", owned_json(m),
-	    "leased_partitions", labels_json(m->leased, m->nleased),
-	    "released_partitions", labels_json(m->released, m->nreleased),
+	    "purged_stale", INT(r->purged), "active_workers", INT(f->active),
+	    "desired_count", INT(f->ndesired), "owned_count", INT(f->nowned),
+	    "leased_count", INT(f->nleased),
+	    "released_count", INT(f->nreleased),
+	    "desired_partitions", labels_json(f->desired, f->ndesired),
+	    "owned_partitions", owned_json(f),
+	    "leased_partitions", labels_json(f->leased, f->nleased),
+	    "released_partitions", labels_json(f->released, f->nreleased),
 	    "lines_lost", INT(r->lost), "worker", r->worker,
 	    "ts", put_now(now));
 	json_dump_callback(o, add_to_line, &r->line, JSON_COMPACT);
@@ -128,7 +128,7 @@ put_json(struct report *r, const struct fleet *m, int64_t backoff_ms)
 }
 
 static void
-put_text(struct report *r, const struct fleet *m, int64_t backoff_ms)
+put_text(struct report *r, const struct fleet *f, int64_t backoff_ms)
 {
 	struct buf	*b = &r->line;
 
@@ -137,11 +137,11 @@ put_text(struct report *r, const struct fleet *m, int64_t backoff_ms)
 	    (unsigned long long)r->failed);
 	if (r->fenced > 0)
 		buf_printf(b, " fenced=%llu", (unsigned long long)r->fenced);
-	buf_printf(b, " desired=%zu owned=%zu", m->ndesired, m->nowned);
-	if (m->nleased > 0 || m->nreleased > 0)
-		buf_printf(b, " leased=%zu released=%zu", m->nleased,
-		    m->nreleased);
-	buf_printf(b, " workers=%zu dur=%lldms", m->active,
+	buf_printf(b, " desired=%zu owned=%zu", f->ndesired, f->nowned);
+	if (f->nleased > 0 || f->nreleased > 0)
+		buf_printf(b, " leased=%zu released=%zu", f->nleased,
+		    f->nreleased);
+	buf_printf(b, " workers=%zu dur=%lldms", f->active,
 	    (long long)r->duration_ms);
 	if (r->ticks > 1)
 		buf_printf(b, " ticks=%llu", (unsigned long long)r->ticks);
@@ -180,21 +180,21 @@ reset(struct report *r, int64_t now)
 }
 
 void
-report_tick(struct report *r, struct fleet *m, const struct tick_result *t,
+report_tick(struct report *r, struct fleet *f, const struct tick_result *t,
     int64_t duration_ms, int64_t backoff_ms, int64_t now)
 {
-	add_tick(r, m, t, duration_ms);
-	m->purged = 0;
+	add_tick(r, f, t, duration_ms);
+	f->purged = 0;
 	if (now - r->since < r->form.interval_ms)
 		return;
 	if (!r->form.silent) {
 		buf_clear(&r->line);
 		if (r->form.json)
-			put_json(r, m, backoff_ms);
+			put_json(r, f, backoff_ms);
 		else
-			put_text(r, m, backoff_ms);
+			put_text(r, f, backoff_ms);
 		deliver(r);
 	}
-	fleet_clear_report(m);
+	fleet_clear_report(f);
 	reset(r, now);
 }

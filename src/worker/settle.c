@@ -63,11 +63,11 @@ settle_close(struct settle *s)
 void
 settle_is_in_doubt(struct settle *s)
 {
-	store_turn_is_in_doubt(&s->counts);
+	store_settle_is_in_doubt(&s->counts);
 }
 
 void
-settle_turned(struct settle *s, uint64_t written, bool committed)
+settle_done_with_claim(struct settle *s, uint64_t written, bool committed)
 {
 	s->done_as = s->counts;
 	store_note_settled(&s->batch, &s->counts, written);

@@ -54,7 +54,8 @@ void	settle_is_in_doubt(struct settle *);
  * The open batch was written back with the claim of the next one.  If the
  * COMMIT is not confirmed yet (committed), call settle_confirmed() when it is.
  */
-void	settle_turned(struct settle *, uint64_t written, bool committed);
+void	settle_done_with_claim(struct settle *, uint64_t written,
+	    bool committed);
 void	settle_confirmed(struct settle *);
 
 #endif

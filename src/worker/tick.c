@@ -17,7 +17,7 @@
 #include "util/xalloc.h"
 
 /* A tick has several batches only while they are not larger than this. */
-#define TURN_MAX	(STORE_FEW / 2)
+#define SMALL_BATCH	(STORE_FEW / 2)
 
 /* After a stall, heads of blocked lanes wait for this many times its length. */
 #define STALL_TIMES	9
@@ -256,9 +256,9 @@ publish(struct tick *t, struct err *e)
  * rows again is cheap, and if no time limit ends the tick.
  */
 static bool
-may_turn(const struct tick *t, bool left, int64_t until)
+may_settle_and_claim(const struct tick *t, bool left, int64_t until)
 {
-	return t->claimed > 0 && t->claimed <= TURN_MAX &&
+	return t->claimed > 0 && t->claimed <= SMALL_BATCH &&
 	    t->relayed.delivered == t->picked &&
 	    backlog_nlanes(&t->backlog) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
@@ -273,7 +273,7 @@ run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 	do {
 		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0)
 			return -1;
-	} while (may_turn(t, res->left, until));
+	} while (may_settle_and_claim(t, res->left, until));
 	return settle(t, res, e);
 }
 

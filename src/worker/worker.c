@@ -54,7 +54,7 @@ keep(void *arg)
  * second instead of two.  Only if no other step comes before the tick.
  */
 static bool
-is_nearly_due(const struct worker *w, int64_t now)
+may_ask_with_leases(const struct worker *w, int64_t now)
 {
 	return w->poll.fixed_ms == 0 && w->poll.all_at < now + FLEET_READ_MS &&
 	    now >= w->route.try_at &&
@@ -70,7 +70,7 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 
 	if (tick_is_open(&w->tick))
 		return fleet_keep_alive(&w->fleet, now, e);
-	fleet_ask_for_rows(&w->fleet, is_nearly_due(w, now));
+	fleet_ask_for_rows(&w->fleet, may_ask_with_leases(w, now));
 	rc = fleet_round(&w->fleet, now, e);
 	tick_adopt(&w->tick);
 	candidates_are_none(&w->tick.backlog.candidates,
@@ -137,10 +137,10 @@ static int64_t
 next_work(const struct worker *w)
 {
 	const struct stream_audit	*r = &w->audit;
-	int64_t				 look = stream_audit_next(r,
+	int64_t				 audit = stream_audit_next(r,
 					    w->fleet.rank == 0);
 
-	return stream_audit_is_ready(r) ? sooner(look, w->poll.at) : look;
+	return stream_audit_is_ready(r) ? sooner(audit, w->poll.at) : audit;
 }
 
 static int64_t

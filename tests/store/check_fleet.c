@@ -605,7 +605,7 @@ START_TEST(look_is_one_statement)
 		change_to_40();
 	look_again();
 	look_again();
-	fleet.all_at = fleet.purge_at = fleet.sweep_at = fleet.parked_at =
+	fleet.all_at = fleet.purge_at = fleet.strays_at = fleet.parked_at =
 	    INT64_MAX;
 	fleet.beat_at = INT64_MAX;
 	store_free(st);
@@ -640,7 +640,7 @@ START_TEST(new_label_is_not_overlooked)
 	change_to_40();
 	look_again();
 	look_again();
-	fleet.sweep_at = fleet.parked_at = INT64_MAX;
+	fleet.strays_at = fleet.parked_at = INT64_MAX;
 	if (_i == 1) {
 		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
 		    "WHERE partition_key = 'p46'");
@@ -678,7 +678,7 @@ START_TEST(share_is_looked_at_alone)
 	change_to_40();
 	look_again();
 	look_again();
-	fleet.purge_at = fleet.sweep_at = fleet.parked_at = fleet.all_at =
+	fleet.purge_at = fleet.strays_at = fleet.parked_at = fleet.all_at =
 	    fleet.beat_at = INT64_MAX;
 	if (_i == 1) {		/* a lease is lost */
 		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "

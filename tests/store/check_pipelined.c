@@ -460,7 +460,7 @@ START_TEST(turn_goes_early_too)
 		hold_commits();
 	ck_ok(store_settle_and_claim(st, &b,
 	    &(struct claim_set){ &r, 1, rows, 2 }, &next, &changed, &e));
-	store_turn_is_in_doubt(&settled);
+	store_settle_is_in_doubt(&settled);
 	ck_assert_uint_eq(changed, 4);
 	if (!is_mysql()) {
 		ck_sql("0", "SELECT COUNT(published_at) FROM outbox");

@@ -54,7 +54,7 @@ turn(void)
 	rc = store_settle_and_claim(st, &done,
 	    &(struct claim_set){ &r, 1, next_rows, 2 }, &next, &changed, &e);
 	if (rc == 0 || store_fault(st) == DB_LOST)
-		store_turn_is_in_doubt(&settled);
+		store_settle_is_in_doubt(&settled);
 	return rc;
 }
 
