@@ -35,7 +35,8 @@ struct backlog {
 	/* Of the batch under way; see backlog_end_batch. */
 	uint64_t		*gone;		/* rows that wait no more */
 	size_t			 ngone;
-	bool			 vanished;	/* its key may be halted */
+	bool			 vanished;	/* a row was deleted, and its
+						   key may be halted */
 	bool			 reread;	/* see backlog_wants_leases */
 };
 

@@ -34,7 +34,7 @@ void	settle_free(struct settle *);
 /* Takes the batch, which is empty then.  None may be open. */
 void	settle_open(struct settle *, struct batch *);
 
-/* Is a batch not written back, or that not confirmed? */
+/* Is there a batch that is not written back, or not confirmed? */
 bool	settle_is_open(const struct settle *);
 
 /* How many messages would be sent again if they are not written back. */
@@ -51,8 +51,8 @@ void	settle_close(struct settle *);
 void	settle_is_in_doubt(struct settle *);
 
 /*
- * The open batch was written back with the claim of the next one.  If the
- * COMMIT is not confirmed yet (committed), call settle_confirmed() when it is.
+ * The open batch was written back with the claim of the next one.  committed:
+ * the COMMIT is confirmed; if not yet, call settle_confirmed() when it is.
  */
 void	settle_done_with_claim(struct settle *, uint64_t written,
 	    bool committed);

@@ -74,7 +74,7 @@ void	tick_adopt(struct tick *);
 
 /*
  * Relay a batch of at most limit rows, and further ones until this clock_ms()
- * while they are small and all of them is delivered.  -1: the database failed.
+ * while they are small and delivered completely.  -1: the database failed.
  * Outcomes that are not written back stay open then: tick_settle() must succeed
  * before the next tick.  The result has the batches that were written back.
  */
