@@ -94,7 +94,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 
 /* Send one message.  false: the connection is lost. */
 static bool
-put_out(struct flight *f, size_t i)
+fill_and_send(struct flight *f, size_t i)
 {
 	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
@@ -155,7 +155,7 @@ send_one(struct flight *f, size_t i)
 	}
 	if (f->r->handling != NULL)
 		*f->r->handling = m->sequence;
-	open = put_out(f, i);
+	open = fill_and_send(f, i);
 	if (f->r->handling != NULL)
 		*f->r->handling = 0;
 	return open;

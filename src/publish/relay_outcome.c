@@ -151,7 +151,7 @@ joins_a_round(struct flight *f, int64_t now)
  * that no message of its lane passes it.
  */
 static void
-absent(struct flight *f, size_t i)
+note_absent(struct flight *f, size_t i)
 {
 	int64_t	now = clock_ms();
 
@@ -273,7 +273,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		break;
 	case VERDICT_ABSENT:
 		err_set(&f->absent_why, "%s", a->text);
-		absent(f, i);
+		note_absent(f, i);
 		return;
 	default:
 		type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
@@ -436,7 +436,7 @@ relay_name_absent(struct flight *f)
 		size_t i = f->order[k];
 
 		if (f->state[i] == OUT)
-			absent(f, i);
+			note_absent(f, i);
 	}
 	f->nameless = 0;
 }

@@ -79,7 +79,7 @@ defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 
 /* The stream cannot be checked, now or at all. */
 static void
-fail(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
+search_failed(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     const struct err *why)
 {
 	const struct pub	*p = &d->relay->pub;
@@ -127,7 +127,8 @@ first_to_search(struct in_doubt *d, const struct batch *b,
 
 /* The caller frees its ids. */
 static struct id_list
-list_new(struct in_doubt *d, const struct batch *b, int64_t dedup_window_ms)
+list_in_doubt(struct in_doubt *d, const struct batch *b,
+    int64_t dedup_window_ms)
 {
 	struct id_list	 l = { xcalloc(b->n + 1, sizeof(*l.ids)), 0 };
 	uint64_t	 ack;
@@ -149,10 +150,10 @@ list_new(struct in_doubt *d, const struct batch *b, int64_t dedup_window_ms)
 
 /* Search for the messages that are not searched for yet. */
 static int
-seek(struct in_doubt *d, const struct batch *b, const struct stream_state *st,
-    struct err *e)
+add_to_search(struct in_doubt *d, const struct batch *b,
+    const struct stream_state *st, struct err *e)
 {
-	struct id_list	l = list_new(d, b, st->dedup_window_ms);
+	struct id_list	l = list_in_doubt(d, b, st->dedup_window_ms);
 	uint64_t	from;
 	int		rc = 0;
 
@@ -170,7 +171,7 @@ seek(struct in_doubt *d, const struct batch *b, const struct stream_state *st,
 
 /* A message that is not in the stream is sent like a new one. */
 static int
-conclude(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
+take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     unsigned *found, struct err *e)
 {
 	uint64_t	*absent = xcalloc(b->n + 1, sizeof(*absent));
@@ -218,21 +219,21 @@ search_stream(struct in_doubt *d, struct batch *b, unsigned *found,
 	struct err		 why;
 
 	if (!p->ops->state(p->arg, &st, &why)) {
-		fail(d, b, 0, &why);
+		search_failed(d, b, 0, &why);
 		return 0;
 	}
 	/* The stream went back: the messages that were read may be lost. */
 	if (d->search.n > 0 && st.last + 1 < d->search.next)
 		search_clear(&d->search);
-	if (seek(d, b, &st, e) < 0)
+	if (add_to_search(d, b, &st, e) < 0)
 		return -1;
 	if (search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
 	    (left / 2 < SLICE_MS ? left / 2 : SLICE_MS), &keep_on, &why) < 0) {
-		fail(d, b, st.dedup_window_ms, &why);
+		search_failed(d, b, st.dedup_window_ms, &why);
 		return 0;
 	}
 	memset(&d->fallback, 0, sizeof(d->fallback));
-	return conclude(d, b, st.dedup_window_ms, found, e);
+	return take_results(d, b, st.dedup_window_ms, found, e);
 }
 
 /*

@@ -111,7 +111,7 @@ last_wanted(const struct search *s)
 }
 
 static void
-note(struct search *s, const struct stored_message *p)
+note_stored(struct search *s, const struct stored_message *p)
 {
 	struct sought	*x = p->what != STORED_OURS ? NULL :
 			    find_sought(s, p->id.sequence);
@@ -144,7 +144,7 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 		stored[i].sequence = s->next + i;
 	rc = p->ops->get_stored(p->arg, prefix, stored, n, go_on, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		note(s, &stored[i]);
+		note_stored(s, &stored[i]);
 	if (rc == 0)
 		s->next += n;
 	fit_slice(s, clock_ms() - start);

@@ -347,7 +347,7 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 
 /* This worker has the right to audit. */
 static int
-check(struct stream_audit *r, struct err *e)
+full_audit(struct stream_audit *r, struct err *e)
 {
 	struct stream_state	 st;
 	struct stream_row	 row;
@@ -376,7 +376,7 @@ check(struct stream_audit *r, struct err *e)
 }
 
 static int
-check_or_wait(struct stream_audit *r, struct err *e)
+full_audit_or_wait(struct stream_audit *r, struct err *e)
 {
 	bool	taken;
 
@@ -384,7 +384,7 @@ check_or_wait(struct stream_audit *r, struct err *e)
 	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
 		return -1;
 	if (taken)
-		return check(r, e);
+		return full_audit(r, e);
 	r->at = clock_ms() + POLL_MS;
 	return 0;
 }
@@ -454,7 +454,7 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 			return -1;
 		if (lost) {
 			r->missed = top.ack;
-			return check_or_wait(r, e);
+			return full_audit_or_wait(r, e);
 		}
 		check_emptiness(r, &st, f.there);
 	}
@@ -577,6 +577,6 @@ stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 		return -1;
 	/* If we waited for another worker's audit, its result is here now. */
 	if (r->compare || !is_checked(&row, &st))
-		return check_or_wait(r, e);
+		return full_audit_or_wait(r, e);
 	return short_audit(r, &row, &st, first, e);
 }

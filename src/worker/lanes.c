@@ -13,7 +13,7 @@ struct blocked_row {
 	uint64_t		 sequence;
 	struct blocked_lane	*lane;
 	struct part		*part;
-	struct blocked_row		*next;		/* of the same lane */
+	struct blocked_row	*next;		/* of the same lane */
 	UT_hash_handle		 hh;
 };
 
@@ -138,7 +138,7 @@ is_behind(const struct blocked_lane *l, uint64_t sequence)
 void
 lanes_block(struct lanes *h, const struct wait *w)
 {
-	struct blocked_row		*r = find_row(h, w->sequence);
+	struct blocked_row	*r = find_row(h, w->sequence);
 	struct blocked_lane	*l = r != NULL ? r->lane :
 				     lanes_find(h, w->lane);
 
@@ -239,7 +239,7 @@ head_gone(struct lanes *h, struct blocked_lane *l)
 void
 lanes_row_gone(struct lanes *h, uint64_t sequence)
 {
-	struct blocked_row		*r = find_row(h, sequence);
+	struct blocked_row	*r = find_row(h, sequence);
 	struct blocked_lane	*l;
 
 	if (r == NULL)

@@ -67,7 +67,7 @@ struct lifted {
 };
 
 struct lanes {
-	struct blocked_row		*rows;
+	struct blocked_row	*rows;
 	struct blocked_lane	*lanes;
 	int64_t			 soonest;	/* no head is due before this */
 	size_t			 nreturning;	/* lanes whose parked rows are

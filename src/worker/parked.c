@@ -42,7 +42,7 @@ is_aside(const struct blocked_lane *l, int64_t now)
 
 /* A statement about these lanes failed; 0: the round may go on. */
 static int
-refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
+note_refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
     int64_t now, const struct err *e)
 {
 	char	key[PRINTABLE_SIZE];
@@ -125,7 +125,7 @@ delete_lifted(struct parked *p, struct err *e)
 }
 
 static int
-bring_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
+unpark_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	struct lanes		 *h = p->lanes;
 	struct blocked_lane	**lanes, *l;
@@ -148,14 +148,14 @@ bring_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		lanes_head_back(h, lanes[i]);
 	if (rc < 0)
-		rc = refused(p, lanes, n, now, e);
+		rc = note_refused(p, lanes, n, now, e);
 	free(lanes);
 	free(list);
 	return rc;
 }
 
 /* Lanes whose rows are unparked, and the rows read of each. */
-struct coming {
+struct returning {
 	struct blocked_lane	*lanes[STORE_RANGES];
 	struct range		 ranges[STORE_RANGES];
 	char			 labels[STORE_RANGES][STORE_PARKED];
@@ -166,14 +166,14 @@ struct coming {
 
 /* The limit of the range that row i was found in. */
 static size_t
-limit_of(const struct coming *c, size_t i)
+limit_of(const struct returning *c, size_t i)
 {
 	return c->ranges[c->rows[i].range].limit;
 }
 
 /* The last row of a range at its limit stays parked: the rest starts there. */
 static void
-take_back(struct parked *p, const struct coming *c)
+note_unparked(struct parked *p, const struct returning *c)
 {
 	uint64_t	next[STORE_RANGES];
 	size_t		used[STORE_RANGES] = { 0 };
@@ -188,7 +188,7 @@ take_back(struct parked *p, const struct coming *c)
 }
 
 static int
-unpark_rows(struct parked *p, const struct coming *c, struct err *e)
+unpark_rows(struct parked *p, const struct returning *c, struct err *e)
 {
 	uint64_t	*list = xcalloc(c->nrows + 1, sizeof(*list));
 	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
@@ -203,7 +203,8 @@ unpark_rows(struct parked *p, const struct coming *c, struct err *e)
 }
 
 static void
-choose_coming(struct parked *p, struct coming *c, size_t limit, int64_t now)
+choose_returning(struct parked *p, struct returning *c, size_t limit,
+    int64_t now)
 {
 	size_t	max = max_lanes(p, now, STORE_RANGES);
 
@@ -217,14 +218,14 @@ choose_coming(struct parked *p, struct coming *c, size_t limit, int64_t now)
 }
 
 static int
-bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
+unpark_returning(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct coming	c = { .n = 0 };
+	struct returning	c = { .n = 0 };
 	int		rc;
 
 	if (p->lanes->nreturning == 0)
 		return 0;
-	choose_coming(p, &c, limit, now);
+	choose_returning(p, &c, limit, now);
 	if (c.n == 0)
 		return 0;
 	if (store_candidates(p->store, c.ranges, c.n, &c.rows, &c.nrows,
@@ -232,9 +233,9 @@ bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 		return -1;
 	rc = unpark_rows(p, &c, e);
 	if (rc == 0)
-		take_back(p, &c);
+		note_unparked(p, &c);
 	else
-		rc = refused(p, c.lanes, c.n, now, e);
+		rc = note_refused(p, c.lanes, c.n, now, e);
 	free(c.rows);
 	return rc;
 }
@@ -244,7 +245,7 @@ bring_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
  */
 
 /* Rows to park, by lane. */
-struct going {
+struct to_park {
 	struct blocked_lane	*lanes[LANES];
 	struct parking		 parking[LANES];
 	size_t			 n;
@@ -254,7 +255,7 @@ struct going {
 
 /* A lease differs from ours: read the leases and the records again. */
 static void
-start_afresh(struct parked *p, struct blocked_lane *const *lanes, size_t n)
+reread_records(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		lanes[i]->part->fresh = true;
@@ -296,7 +297,7 @@ record_of(const struct parked *p, const struct blocked_lane *l)
 
 /* Write records of lanes that have none; *done: all have one now. */
 static int
-record(struct parked *p, struct blocked_lane *const *lanes, size_t n,
+write_records(struct parked *p, struct blocked_lane *const *lanes, size_t n,
     bool *done, struct err *e)
 {
 	struct blocked	b[LANES];
@@ -315,12 +316,12 @@ record(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 			lanes[i]->home = lanes[i]->part;
 		}
 	if (!*done)
-		start_afresh(p, lanes, n);
+		reread_records(p, lanes, n);
 	return 0;
 }
 
 static bool
-is_far(const struct blocked_lane *l, int64_t now)
+waits_long(const struct blocked_lane *l, int64_t now)
 {
 	return l->due_at - now > SOON_MS;
 }
@@ -336,23 +337,24 @@ record_failed(struct parked *p, int64_t now, struct err *e)
 	if (!p->lanes->unrecorded)
 		return 0;
 	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next) {
-		if (l->record != 0 || l->why != BLOCK_FAILED || !is_far(l, now))
+		if (l->record != 0 || l->why != BLOCK_FAILED ||
+		    !waits_long(l, now))
 			continue;
 		if (is_aside(l, now))
 			later = true;
 		else
 			lanes[n++] = l;
 	}
-	if (n > 0 && record(p, lanes, n, &done, e) < 0)
-		return refused(p, lanes, n, now, e);
+	if (n > 0 && write_records(p, lanes, n, &done, e) < 0)
+		return note_refused(p, lanes, n, now, e);
 	p->lanes->unrecorded = later || n == max;
 	return 0;
 }
 
 static bool
-head_can_go(const struct blocked_lane *l, int64_t now)
+head_can_be_parked(const struct blocked_lane *l, int64_t now)
 {
-	return !l->head_parked && l->head != LANE_NONE && is_far(l, now) &&
+	return !l->head_parked && l->head != LANE_NONE && waits_long(l, now) &&
 	    (l->home == NULL || l->home == l->part);
 }
 
@@ -380,7 +382,7 @@ sorted_lanes(const struct lanes *h)
 }
 
 static void
-choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
+choose_rows(struct to_park *g, struct blocked_lane *l, size_t max, int64_t now)
 {
 	uint64_t	*list = g->sequences + g->nsequences;
 	size_t		 n = 0;
@@ -388,7 +390,7 @@ choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
 	/* Only halted: without a head it cannot get a record. */
 	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
 		return;
-	if (head_can_go(l, now))
+	if (head_can_be_parked(l, now))
 		list[n++] = l->head;
 	n += lane_list_rows(l, list + n, max - n);
 	if (n == 0)
@@ -399,7 +401,7 @@ choose_rows(struct going *g, struct blocked_lane *l, size_t max, int64_t now)
 }
 
 static void
-choose(struct parked *p, struct going *g, size_t max, int64_t now)
+choose_to_park(struct parked *p, struct to_park *g, size_t max, int64_t now)
 {
 	struct blocked_lane	**lanes = sorted_lanes(p->lanes);
 	size_t			  n = lanes_count(p->lanes);
@@ -413,7 +415,7 @@ choose(struct parked *p, struct going *g, size_t max, int64_t now)
 }
 
 static int
-put_away(struct parked *p, const struct going *g, struct err *e)
+park_chosen(struct parked *p, const struct to_park *g, struct err *e)
 {
 	struct leases	ls = { 0 };
 	int		rc;
@@ -429,7 +431,7 @@ put_away(struct parked *p, const struct going *g, struct err *e)
 static int
 park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct going	g = { 0 };
+	struct to_park	g = { 0 };
 	size_t		nrows = lanes_nrows(p->lanes);
 	bool		done = true;
 	int		rc = 0;
@@ -440,19 +442,19 @@ park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 	if (nrows <= limit)
 		return 0;
 	nrows -= limit / 2;
-	choose(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
+	choose_to_park(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
 	if (g.n > 0)
-		rc = record(p, g.lanes, g.n, &done, e);
+		rc = write_records(p, g.lanes, g.n, &done, e);
 	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
 		g.parking[i].first = g.lanes[i]->record;
 	if (rc == 0 && done && g.n > 0)
-		rc = put_away(p, &g, e);
+		rc = park_chosen(p, &g, e);
 	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
 		lanes_parked(p->lanes, g.lanes[i], g.parking[i].sequences,
 		    g.parking[i].n);
 	free(g.sequences);
 	if (rc < 0)
-		rc = refused(p, g.lanes, g.n, now, e);
+		rc = note_refused(p, g.lanes, g.n, now, e);
 	return rc;
 }
 
@@ -465,8 +467,8 @@ parked_round(struct parked *p, size_t limit, int64_t now, struct err *e)
 		return 0;
 	}
 	if (delete_lifted(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||
-	    bring_heads(p, limit / 2 + 1, now, e) < 0 ||
-	    bring_rows(p, limit, now, e) < 0)
+	    unpark_heads(p, limit / 2 + 1, now, e) < 0 ||
+	    unpark_returning(p, limit, now, e) < 0)
 		return -1;
 	if (record_failed(p, now, e) < 0)
 		return -1;

@@ -47,7 +47,7 @@ is_halted(const struct blocked *b)
 
 /* Unpark a batch of the rows that are parked under this record. */
 static int
-empty_out(struct parked *p, const struct leases *ls, uint64_t first,
+unpark_some(struct parked *p, const struct leases *ls, uint64_t first,
     bool *more, struct err *e)
 {
 	char			 label[STORE_PARKED];
@@ -78,7 +78,7 @@ empty_out(struct parked *p, const struct leases *ls, uint64_t first,
  * record of a halt stays.
  */
 static int
-merge(struct parked *p, struct part *part, const struct blocked *b,
+merge_records(struct parked *p, struct part *part, const struct blocked *b,
     struct err *e)
 {
 	struct leases	ls = { 0 };
@@ -86,7 +86,7 @@ merge(struct parked *p, struct part *part, const struct blocked *b,
 	int		rc;
 
 	parked_add_leases(&ls, part);
-	rc = empty_out(p, &ls, b->first, &more, e);
+	rc = unpark_some(p, &ls, b->first, &more, e);
 	part->merging = part->merging || (rc == 0 && more);
 	if (rc == 0 && !more && !is_halted(b))
 		rc = store_unblock(p->store, ls.items, ls.n, &b->first, 1, e);
@@ -95,7 +95,7 @@ merge(struct parked *p, struct part *part, const struct blocked *b,
 }
 
 static int
-load(struct parked *p, const struct blocked *b, uint64_t parked_from,
+load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
     int64_t now, struct err *e)
 {
 	struct bytes		 label = { b->label, strlen(b->label) };
@@ -122,7 +122,7 @@ load(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	if ((l = lanes_find(p->lanes, w.lane)) == NULL)
 		l = lanes_load(p->lanes, &w, b->first, parked_from,
 		    b->head_parked && w.sequence != LANE_NONE);
-	else if (merge(p, w.part, b, e) < 0)
+	else if (merge_records(p, w.part, b, e) < 0)
 		return -1;
 	if (is_halted(b) && l->record == 0) {
 		l->record = b->first;
@@ -169,8 +169,8 @@ load_list(struct parked *p, struct blocked_list *list, int64_t now,
 		    left < STORE_RANGES ? left : STORE_RANGES, parked_from,
 		    e) < 0)
 			return -1;
-		if (load(p, &list->items[i], parked_from[i % STORE_RANGES],
-		    now, e) < 0)
+		if (load_record(p, &list->items[i],
+		    parked_from[i % STORE_RANGES], now, e) < 0)
 			return -1;
 	}
 	return 0;

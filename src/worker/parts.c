@@ -20,7 +20,7 @@ label_cmp(const char *a, struct bytes b)
 }
 
 static const struct part_place *
-find(const struct parts *ps, struct bytes label)
+find_label(const struct parts *ps, struct bytes label)
 {
 	size_t	lo = 0, hi = ps->nplaces;
 
@@ -43,7 +43,7 @@ find(const struct parts *ps, struct bytes label)
 struct part *
 parts_find(const struct parts *ps, struct bytes label)
 {
-	const struct part_place	*at = find(ps, label);
+	const struct part_place	*at = find_label(ps, label);
 
 	return at == NULL ? NULL : at->part;
 }
@@ -51,7 +51,7 @@ parts_find(const struct parts *ps, struct bytes label)
 struct part_label *
 parts_label(const struct parts *ps, struct bytes label)
 {
-	const struct part_place	*at = find(ps, label);
+	const struct part_place	*at = find_label(ps, label);
 
 	return at == NULL ? NULL : &at->part->labels[at->at];
 }

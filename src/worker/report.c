@@ -151,7 +151,7 @@ put_text(struct report *r, const struct fleet *f, int64_t backoff_ms)
 }
 
 static void
-deliver(struct report *r)
+send_line(struct report *r)
 {
 	const char	*p = r->line.data;
 	size_t		 left = r->line.len;
@@ -170,7 +170,7 @@ deliver(struct report *r)
 }
 
 static void
-reset(struct report *r, int64_t now)
+reset_totals(struct report *r, int64_t now)
 {
 	r->since = now;
 	r->ticks = r->claimed = r->published = r->failed = r->fenced = 0;
@@ -193,8 +193,8 @@ report_tick(struct report *r, struct fleet *f, const struct tick_result *t,
 			put_json(r, f, backoff_ms);
 		else
 			put_text(r, f, backoff_ms);
-		deliver(r);
+		send_line(r);
 	}
 	fleet_clear_report(f);
-	reset(r, now);
+	reset_totals(r, now);
 }

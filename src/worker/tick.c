@@ -267,8 +267,8 @@ may_settle_and_claim(const struct tick *t, bool left, int64_t until)
 }
 
 static int
-run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
-    struct err *e)
+run_batches(struct tick *t, size_t limit, int64_t until,
+    struct tick_result *res, struct err *e)
 {
 	do {
 		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0)
@@ -293,7 +293,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 	memset(res, 0, sizeof(*res));
 	tick_adopt(t);
 	begin_count(t);
-	rc = run(t, limit, until, res, e);
+	rc = run_batches(t, limit, until, res, e);
 	if (rc < 0) {
 		batch_free(&t->batch);
 		/* Our next claim takes these rows again. */
