@@ -304,8 +304,7 @@ must_wait(struct retention *r)
 		    "versions to purge: is a transaction open for long?",
 		    (unsigned long long)n);
 	else if (n <= PRUNE_HISTORY && r->waits)
-		log_info("retention: continues: the server has purged old row "
-		    "versions");
+		log_info("retention: continues: the server has purged them");
 	r->waits = n > PRUNE_HISTORY;
 	return r->waits;
 }

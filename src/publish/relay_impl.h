@@ -48,12 +48,12 @@ void	relay_note_failure(struct flight *, const struct msg *,
 
 /*
  * Make it a dead letter, for this reason.  True if the next message of its
- * lane may be sent, as in relay_fail.
+ * lane may be sent.
  */
 bool	relay_bury(struct flight *, struct msg *, const char *reason,
 	    const char *text);
 
-/* It failed: by its own fault (message), or for the time being. */
+/* It failed, by its own fault (message) or for now.  True as in relay_bury. */
 bool	relay_fail(struct flight *, struct msg *, bool message,
 	    const char *text);
 

@@ -46,7 +46,6 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 /* The same for types and streams that are known to be silent. */
 #define BLAMED_MS	500
 
-/* The text of the first one stands for all. */
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 {
@@ -73,7 +72,6 @@ relay_bury(struct flight *f, struct msg *m, const char *reason, const char *text
 	return f->r->conf->retry.on_dead == DEAD_CONTINUE;
 }
 
-/* True if the next message of its lane may be sent. */
 bool
 relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 {
@@ -119,7 +117,6 @@ relay_is_blamed(const struct flight *f, size_t i)
 	    streams_is_silent(&f->r->streams, f->subject[i]));
 }
 
-/* The destination refused it; relay_judge decides whose fault that was. */
 void
 relay_refuse(struct flight *f, size_t i, const char *text)
 {

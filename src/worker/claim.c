@@ -68,7 +68,6 @@ use_ahead(struct claim *c, struct picks *k, bool all, struct batch *b)
 	return true;
 }
 
-/* The fleet's partition of a picked row. */
 static const struct partition *
 partition_of(const struct claim *c, const struct pick *p)
 {

@@ -111,7 +111,7 @@ load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	    strlen(part_name(w.part)) };
 	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
 	    label, &b->first);
-	/* A row before the recorded head may be parked: its commit was late. */
+	/* Unless an earlier row is parked: one that was committed late. */
 	if (b->pending && !is_halted(b) && b->head < parked_from) {
 		w.sequence = b->head;
 		w.due_at = now + b->due_ms;

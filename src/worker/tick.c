@@ -69,7 +69,6 @@ begin_count(struct tick *t)
 	memset(&t->relayed, 0, sizeof(t->relayed));
 }
 
-/* Add the counts of the batch to the result. */
 static void
 count_batch(struct tick *t, struct tick_result *res)
 {
