@@ -1,10 +1,10 @@
 /*
  * type_breaker.h - a breaker for each event type that the destination refuses
  *
- * A subject without a stream, a permission or an answer mostly belongs to one
- * event type.  After a refusal one message of the type, the probe, is tried at
- * intervals.  The others wait for its outcome, so that they do not delay other
- * types.  Only a hint: a forgotten type costs time.  No I/O; times are
+ * If a subject has no stream, no permission or no answer, that mostly concerns
+ * one event type.  After a refusal one message of the type, the probe, is tried
+ * at intervals.  The others wait for its outcome, so that they do not delay
+ * other types.  A type that is forgotten costs time only.  No I/O; times are
  * clock_ms().
  */
 #ifndef OUTBOX_TYPE_BREAKER_H

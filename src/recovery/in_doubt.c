@@ -222,7 +222,7 @@ search_stream(struct in_doubt *d, struct batch *b, unsigned *found,
 		search_failed(d, b, 0, &why);
 		return 0;
 	}
-	/* The stream went back: the messages that were read may be lost. */
+	/* The stream has lost its end: messages that were read may be gone. */
 	if (d->search.n > 0 && st.last + 1 < d->search.next)
 		search_clear(&d->search);
 	if (add_to_search(d, b, &st, e) < 0)

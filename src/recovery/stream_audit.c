@@ -225,8 +225,8 @@ misses_an_older(const struct stream_audit *r, const struct stream_audit_rows *w)
 
 /*
  * All rows of the audit are lost, or the missed one was not among them: the
- * stream may have gone back farther than a crash explains.  Lost rows are not
- * delivered any more, so the latest delivered row shows it.
+ * stream may have lost more than a crash explains.  Lost rows are not delivered
+ * any more, so the latest delivered row shows it.
  */
 static enum audited
 audit_farther(struct stream_audit *r, struct stream_audit_rows *w,

@@ -36,7 +36,7 @@ struct stream_audit {
 	uint64_t		 first_known;	/* the first sequence before the
 						   store lost it; or 0 */
 
-	/* To detect that the database went back or was replaced. */
+	/* To detect that the database went back in time or was replaced. */
 	bool			 first_start;	/* no worker before us */
 	bool			 reconnected;	/* and not examined since */
 	bool			 compare;	/* the tail: see design.md */
@@ -60,8 +60,8 @@ void	stream_audit_init(struct stream_audit *, const struct conf *,
 void	stream_audit_connected(struct stream_audit *);
 
 /*
- * A new connection to the database, which may be another one or have gone
- * back: nothing may be sent before an audit.  first_start: no worker watched
+ * A new connection to the database, which may be another one or have gone back
+ * in time: nothing may be sent before an audit.  first_start: no worker watched
  * it before, so the tail is compared in any case, even if there is another
  * connection before the audit.
  */

@@ -1,6 +1,7 @@
 /*
- * stream_audit_tail.c - finds out whether the database went back
+ * stream_audit_tail.c - finds out whether the database went back in time
  *
+ * After a failover or a restored backup it may lack its latest transactions.
  * Compares the tail, the messages since the last good audit, with the events.
  * A message without its event is a phantom: consumers know of an event that
  * does not exist any more.  A row that waits although its message is in the
@@ -119,16 +120,16 @@ tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
 	const char	*stream = r->conf->nats.stream;
 
 	if (found > 0)
-		log_warn("stream %s: the database went back: %llu rows that "
-		    "wait are in the stream already and count as delivered",
-		    stream, (unsigned long long)found);
+		log_warn("stream %s: the database went back in time: %llu "
+		    "waiting rows are in the stream already and count as "
+		    "delivered", stream, (unsigned long long)found);
 	if (t->phantoms > 0)
-		log_error("stream %s: the database went back: %llu messages in "
-		    "the stream have no event any more: phantoms, stream "
-		    "sequences %llu to %llu: consumers know of events that do "
-		    "not exist; restore the events from the former primary or "
-		    "its binlog, or tell the consumers and delete the messages",
-		    stream, (unsigned long long)t->phantoms,
+		log_error("stream %s: the database went back in time: %llu "
+		    "messages in the stream have no event any more: phantoms, "
+		    "stream sequences %llu to %llu: consumers know of events "
+		    "that do not exist; restore them from the former primary "
+		    "or its binlog, or tell the consumers and delete the "
+		    "messages", stream, (unsigned long long)t->phantoms,
 		    (unsigned long long)t->phantom_first,
 		    (unsigned long long)t->phantom_last);
 }

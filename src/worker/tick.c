@@ -158,7 +158,6 @@ learn_missed(struct tick *t, const struct picks *k, struct err *e)
 	return rc;
 }
 
-/* The claim also writes back the open batch, if there is one. */
 static int
 claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 {

@@ -471,7 +471,7 @@ START_TEST(row_that_cannot_be_found_holds_up_no_other)
 	sql("DROP TRIGGER obstacle");
 	ck_sql("4", WAITING);
 	ck_has(logged(), "sequence 4 cannot be marked as delivered");
-	ck_has(logged(), "4 rows that wait are in the stream");
+	ck_has(logged(), "4 waiting rows are in the stream");
 }
 END_TEST
 

@@ -37,7 +37,7 @@ start_master
 wait_for 10 is_drained
 wait_for 5 is_stored 15
 ok $? 'other keys under the same numbers: JetStream takes them for new'
-like "$(cat "$LOG")" 'error .*database went back: 5 messages .*sequences 6 to 10' \
+like "$(cat "$LOG")" 'error .*database went back in time: 5 messages .*sequences 6 to 10' \
     'the phantoms are told at the start'
 ctl status
 is $RC 1 'status asks for a human'

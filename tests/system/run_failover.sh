@@ -41,7 +41,7 @@ wait_for 5 is_stored 20
 ok $? 'new events under the numbers of the lost ones are published'
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE ack_sequence > 15')" 5 \
     'each with the place of its own message'
-wait_for 10 has_line "$LOG" 'error .*the database went back: 5 messages in the stream have no event .*phantoms, stream sequences 11 to 15'
+wait_for 10 has_line "$LOG" 'error .*the database went back in time: 5 messages in the stream have no event .*phantoms, stream sequences 11 to 15'
 ok $? 'and the phantoms are told'
 is "$(sql 'SELECT phantoms, phantom_first, phantom_last FROM outbox_streams')" \
     $'5\t11\t15' 'and kept'
@@ -68,7 +68,7 @@ replica_promote
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 300 \
     'the replica takes over, and they wait again'
 drains 20 'they count as delivered'
-wait_for 10 has_line "$LOG" 'warn .*300 rows that wait are in the stream already'
+wait_for 10 has_line "$LOG" 'warn .*300 waiting rows are in the stream already'
 ok $? 'since they are in the stream, which is told'
 is "$(stored)" 320 'and not sent again'
 check_stream 'complete, in order per key, nothing twice' --allow-phantoms \
