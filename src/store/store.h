@@ -287,15 +287,15 @@ struct claim_set {
 /*
  * Claim those rows of the set that are free and due.  Claims none unless this
  * worker still owns all ranges under their epochs.  Sets the batch's token and
- * claimed_at; *claimed is how many.  The claim of an early batch may not be
+ * claimed_at; *claimed is how many.  The claim of a pipelined batch may not be
  * committed yet.
  */
 int	store_claim(struct store *, const struct claim_set *, struct batch *,
 	    uint64_t *claimed, struct err *);
 
 /*
- * Wait until the claim of an early batch is committed.  -1: its outcome is not
- * known, and the connection is closed.
+ * Wait until the claim of a pipelined batch is committed.  -1: its outcome is
+ * not known, and the connection is closed.
  */
 int	store_finish(struct store *, struct err *);
 

@@ -246,7 +246,7 @@ take_first(struct candidates *l, struct picks *k, const struct batch *open,
 	uint64_t	*seen = note_seen(&l->scan);
 
 	note_scan(l, open);
-	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->turn++ % 2) / 2 :
+	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->npicks++ % 2) / 2 :
 	    limit);
 	take_rows(l, k, open, limit);
 	note_left(&l->scan);
@@ -264,7 +264,7 @@ bool
 candidates_would_ask(const struct candidates *l)
 {
 	return l->idle && reads_few(l) &&
-	    l->parts->nplaces <= STORE_RANGES;
+	    l->parts->nentries <= STORE_RANGES;
 }
 
 /* A narrow scan reads the messages with the rows: one statement less. */
@@ -457,9 +457,9 @@ bool
 candidates_round_is_over(struct candidates *l, bool claimed)
 {
 	l->idle = !claimed;
-	if (claimed || l->looked_at >= l->parts->n)
-		l->looked_at = 0;
-	return l->looked_at > 0;
+	if (claimed || l->nvain >= l->parts->n)
+		l->nvain = 0;
+	return l->nvain > 0;
 }
 
 bool

@@ -63,8 +63,8 @@ struct candidates {
 	struct scan		 scan;
 
 	size_t			 rotate;	/* first partition of a scan */
-	size_t			 turn;		/* odd: heads get the odd row */
-	size_t			 looked_at;	/* partitions without work in
+	size_t			 npicks;	/* odd: heads get the odd row */
+	size_t			 nvain;		/* partitions without work in
 						   a row */
 	bool			 idle;		/* the last scan found nothing */
 	bool			 narrow;	/* next scans: only woken

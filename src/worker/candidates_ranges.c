@@ -108,23 +108,23 @@ static void
 choose_parts(struct candidates *l, struct chosen *c)
 {
 	struct parts	*m = l->parts;
-	size_t		 turn = 0;
+	size_t		 nseen = 0;
 	int64_t		 now = clock_ms();
 
 	choose_busy(l, c, now);
-	for (; turn < m->n; turn++) {
-		struct part *p = m->items[(l->rotate + turn) % m->n];
+	for (; nseen < m->n; nseen++) {
+		struct part *p = m->items[(l->rotate + nseen) % m->n];
 
 		if (p->picked || is_passed(l, p, now))
 			continue;
 		if (!add_part(c, p, STORE_RANGES))
 			break;
 	}
-	l->cut = l->narrow ? turn < m->n : c->n < m->n;
+	l->cut = l->narrow ? nseen < m->n : c->n < m->n;
 	if (!l->narrow || l->cut)
-		l->rotate += turn;
+		l->rotate += nseen;
 	if (!l->narrow)
-		l->looked_at += turn;
+		l->nvain += nseen;
 }
 
 /*

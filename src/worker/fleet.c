@@ -159,8 +159,8 @@ lease_cmp(const void *label, const void *lease)
 }
 
 /*
- * List our marks under epochs that are over, by these leases.  Their batches are
- * settled, so the next owner would search the stream in vain.
+ * List our marks under epochs that are over, by these leases.  Their batches
+ * are settled, so the next owner would search the stream in vain.
  */
 static void
 list_old_marks(const struct partition *p, const struct lease *leases, size_t n,
@@ -555,8 +555,8 @@ repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 }
 
 /*
- * Count the workers and do the duties of the first one.  If leases were created,
- * or if the workers or the counts have changed, read all leases.
+ * Count the workers and do the duties of the first one.  If leases were
+ * created, or if the workers or the counts have changed, read all leases.
  */
 static int
 refresh_view(struct fleet *f, int64_t now, bool *all, bool rows,

@@ -19,19 +19,19 @@ label_cmp(const char *a, struct bytes b)
 	return c != 0 ? c : len < b.len ? -1 : len > b.len;
 }
 
-static const struct part_place *
+static const struct label_entry *
 find_label(const struct parts *ps, struct bytes label)
 {
-	size_t	lo = 0, hi = ps->nplaces;
+	size_t	lo = 0, hi = ps->nentries;
 
 	if (label.data == NULL)
 		label = (struct bytes){ "", 0 };
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		int    c = label_cmp(ps->places[mid].label, label);
+		int    c = label_cmp(ps->entries[mid].label, label);
 
 		if (c == 0)
-			return &ps->places[mid];
+			return &ps->entries[mid];
 		if (c < 0)
 			lo = mid + 1;
 		else
@@ -43,7 +43,7 @@ find_label(const struct parts *ps, struct bytes label)
 struct part *
 parts_find(const struct parts *ps, struct bytes label)
 {
-	const struct part_place	*at = find_label(ps, label);
+	const struct label_entry	*at = find_label(ps, label);
 
 	return at == NULL ? NULL : at->part;
 }
@@ -51,7 +51,7 @@ parts_find(const struct parts *ps, struct bytes label)
 struct part_label *
 parts_label(const struct parts *ps, struct bytes label)
 {
-	const struct part_place	*at = find_label(ps, label);
+	const struct label_entry	*at = find_label(ps, label);
 
 	return at == NULL ? NULL : &at->part->labels[at->at];
 }
@@ -111,26 +111,26 @@ take_epochs(struct part *p, struct lanes *lanes, const struct partition *from)
 }
 
 static int
-place_cmp(const void *a, const void *b)
+entry_cmp(const void *a, const void *b)
 {
-	return strcmp(((const struct part_place *)a)->label,
-	    ((const struct part_place *)b)->label);
+	return strcmp(((const struct label_entry *)a)->label,
+	    ((const struct label_entry *)b)->label);
 }
 
 static void
-note_places(struct parts *ps)
+list_labels(struct parts *ps)
 {
 	size_t	n = 0;
 
 	for (size_t i = 0; i < ps->n; i++)
 		n += ps->items[i]->nlabels;
-	ps->places = xcalloc(n + 1, sizeof(*ps->places));
-	ps->nplaces = 0;
+	ps->entries = xcalloc(n + 1, sizeof(*ps->entries));
+	ps->nentries = 0;
 	for (size_t i = 0; i < ps->n; i++)
 		for (size_t k = 0; k < ps->items[i]->nlabels; k++)
-			ps->places[ps->nplaces++] = (struct part_place){
+			ps->entries[ps->nentries++] = (struct label_entry){
 			    ps->items[i]->labels[k].label, ps->items[i], k };
-	qsort(ps->places, n, sizeof(*ps->places), place_cmp);
+	qsort(ps->entries, n, sizeof(*ps->entries), entry_cmp);
 }
 
 void
@@ -155,7 +155,7 @@ parts_adopt(struct parts *ps, struct lanes *lanes,
 	/* Not earlier: take_old() needs the old numbers. */
 	for (size_t i = 0; i < now.n; i++)
 		now.items[i]->number = i;
-	note_places(&now);
+	list_labels(&now);
 	parts_free(ps);
 	*ps = now;
 }
@@ -166,6 +166,6 @@ parts_free(struct parts *ps)
 	for (size_t i = 0; i < ps->n; i++)
 		free(ps->items[i]);
 	free(ps->items);
-	free(ps->places);
+	free(ps->entries);
 	*ps = (struct parts){ 0 };
 }

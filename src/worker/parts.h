@@ -38,7 +38,7 @@ struct part {
 };
 
 /* The position of a label. */
-struct part_place {
+struct label_entry {
 	const char	*label;
 	struct part	*part;
 	size_t		 at;		/* of the part's labels */
@@ -47,8 +47,8 @@ struct part_place {
 struct parts {
 	struct part		**items;	/* sorted by name */
 	size_t			  n;
-	struct part_place	 *places;	/* sorted by label */
-	size_t			  nplaces;
+	struct label_entry	 *entries;	/* sorted by label */
+	size_t			  nentries;
 	struct counts		  counts;
 	unsigned		  version;	/* of the fleet's */
 };

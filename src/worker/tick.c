@@ -250,8 +250,8 @@ publish(struct tick *t, struct err *e)
 
 /*
  * May the next batch be claimed in the statement that writes this one back?
- * Only if all of it was delivered, if it is small, so that a scan that reads its
- * rows again is cheap, and if no time limit ends the tick.
+ * Only if all of it was delivered, if it is small, so that a scan that reads
+ * its rows again is cheap, and if no time limit ends the tick.
  */
 static bool
 may_settle_and_claim(const struct tick *t, bool left, int64_t until)

@@ -91,7 +91,7 @@ stay_in_fleet(struct worker *w)
 		reconnect_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
-	worker_show_served(w);
+	worker_show_labels(w);
 }
 
 static bool
@@ -171,11 +171,11 @@ wait_for_work(struct worker *w)
 	int64_t		 ms;
 
 	sign_of_life(w);
-	worker_hear(w);	/* wake-ups that came during other waits */
+	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	p->ops->idle(p->arg, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
-	worker_hear(w);
+	worker_take_wakeups(w);
 	worker_pass_on_complaints(w);
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "

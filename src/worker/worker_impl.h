@@ -99,7 +99,7 @@ void	worker_pass_on_complaints(struct worker *);
 void	worker_tick(struct worker *);
 
 /* A scan that began at this clock_ms() is over: plan the next. */
-void	worker_looked(struct worker *, enum poll_found, int64_t began);
+void	worker_polled(struct worker *, enum poll_found, int64_t began);
 
 /* Write back outcomes that the last tick could not. */
 void	worker_settle(struct worker *);
@@ -110,13 +110,13 @@ void	worker_settle(struct worker *);
  * Take the wake-ups since the last call: before each scan, so that one during a
  * scan causes another.  True if one was for our partitions.
  */
-bool	worker_hear(struct worker *);
+bool	worker_take_wakeups(struct worker *);
 
 /* The same, but may wait some ms for a wake-up: see wait_wakeup in tick.h. */
 bool	worker_wait_wakeup(void *worker);
 
 /* Show our partitions on the scoreboard, where wake-ups look for a worker. */
-void	worker_show_served(struct worker *);
+void	worker_show_labels(struct worker *);
 
 /* The descriptor to poll beside the broker's; -1: none. */
 int	worker_wakeup_fd(const struct worker *);

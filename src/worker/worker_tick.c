@@ -73,7 +73,7 @@ complain(struct worker *w, const struct tick_result *res)
 }
 
 void
-worker_looked(struct worker *w, enum poll_found found, int64_t began)
+worker_polled(struct worker *w, enum poll_found found, int64_t began)
 {
 	struct candidates	*l = &w->tick.backlog.candidates;
 
@@ -93,7 +93,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = POLL_MORE;
 	else if (backlog_nlanes(&w->tick.backlog) > 0)
 		found = POLL_WAITING;
-	worker_looked(w, found, began);
+	worker_polled(w, found, began);
 }
 
 static void

@@ -43,7 +43,7 @@ is_woken_often(const struct worker *w)
 
 /* A wake-up that names no partition of ours is for another worker. */
 bool
-worker_hear(struct worker *w)
+worker_take_wakeups(struct worker *w)
 {
 	struct pub		*p = &w->relay.pub;
 	struct label_set	 which;
@@ -73,12 +73,12 @@ worker_wait_wakeup(void *arg)
 
 	/* Planned now, not after the tick: else its other scans, after one of
 	   all partitions, would not be narrow. */
-	worker_looked(w, POLL_ALL, clock_ms());
-	woken = worker_hear(w);
+	worker_polled(w, POLL_ALL, clock_ms());
+	woken = worker_take_wakeups(w);
 	if (!woken && is_woken_often(w)) {
 		p->ops->idle(p->arg, w->a->wakeup == NULL ? -1 :
 		    wakeup_fd(w->a->wakeup, w->a->slot), SETTLE_WAIT_MS);
-		woken = worker_hear(w);
+		woken = worker_take_wakeups(w);
 	}
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, clock_ms()));
@@ -97,7 +97,7 @@ worker_expects_wakeups(const struct conf *conf)
  * the others there are wake-ups.
  */
 void
-worker_show_served(struct worker *w)
+worker_show_labels(struct worker *w)
 {
 	struct label_set	served = { { 0 } };
 
