@@ -25,8 +25,8 @@ read_text(FILE *f, char *text, size_t *size, struct err *e)
 	if (ferror(f))
 		return err_set(e, "%s", strerror(errno));
 	if (getc(f) != EOF)
-		return err_set(e, "is larger than %d bytes, so it is no "
-		    "configuration", FILE_MAX);
+		return err_set(e, "is larger than %d bytes: is it the right "
+		    "file?", FILE_MAX);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ set_default(struct conf_draft *d, const struct conf_key *k, struct err *e)
 	if (*text == '\0' && k->type == CONF_LIST)
 		return 0;
 	if (*text == '\0' && k->required) {
-		err_set(e, "is missing and has no default");
+		err_set(e, "is missing and has no default: set it");
 		return conf_in(d, 0, k->name, e);
 	}
 	if (conf_set(d->conf, k, text, false, e) < 0)

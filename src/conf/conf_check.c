@@ -91,7 +91,7 @@ key(const char *name)
 	const struct conf_key	*keys = conf_keys(&n);
 	int			 i = conf_key_find(name);
 
-	/* A row above names no key: a bug, which the tests find. */
+	/* A table above names an unknown key: a bug, which tests find. */
 	if (i < 0)
 		abort();
 	return &keys[i];
@@ -193,8 +193,8 @@ check_either(const struct conf_draft *d, struct err *e)
 
 		if (is_key_empty(d, a) || is_key_empty(d, b))
 			continue;
-		err_set(e, "excludes %s of line %u: keep one of them", b,
-		    source(d, b)->line);
+		err_set(e, "cannot be set together with %s of line %u: "
+		    "remove one of them", b, source(d, b)->line);
 		return blame(d, a, e);
 	}
 	return 0;
@@ -208,7 +208,7 @@ check_needs(const struct conf_draft *d, struct err *e)
 
 		if (is_key_empty(d, a) || !is_key_empty(d, b))
 			continue;
-		err_set(e, "needs %s as well", b);
+		err_set(e, "needs %s: set both or none", b);
 		return blame(d, a, e);
 	}
 	return 0;
@@ -219,7 +219,7 @@ check_servers(const struct conf_draft *d, struct err *e)
 {
 	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
 		return 0;
-	err_set(e, "is empty, and mysql.socket too: one of them is needed");
+	err_set(e, "is empty, and so is mysql.socket: set one of them");
 	return blame(d, "mysql.hosts", e);
 }
 
@@ -232,8 +232,8 @@ same_table(const struct conf_draft *d, const char *a, const char *b,
 	const char	*other = is_set(d, b) ? a : b;
 	char		*table = conf_text(d->conf, key(name));
 
-	err_set(e, "%s is %s already: every table has its own name", table,
-	    other);
+	err_set(e, "%s is also the name of %s: each table needs its own name",
+	    table, other);
 	free(table);
 	return blame(d, name, e);
 }
@@ -267,8 +267,9 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	if (c->worker.leasing || c->outbox.ordering == ORDER_NONE ||
 	    c->master.workers == 1)
 		return 0;
-	err_set(e, "false needs outbox.ordering: none, or a single worker "
-	    "(master.workers is %" PRId64 ")", c->master.workers);
+	err_set(e, "false needs outbox.ordering: none, or master.workers: 1 "
+	    "(it is %" PRId64 "): several workers without leases would break "
+	    "the order of messages", c->master.workers);
 	return blame(d, "worker.leasing", e);
 }
 
@@ -281,10 +282,11 @@ check_halt(const struct conf_draft *d, struct err *e)
 	if (c->retry.on_dead != DEAD_HALT)
 		return 0;
 	if (c->outbox.ordering == ORDER_NONE)
-		err_set(e, "halt needs outbox.ordering: key or partition; in "
-		    "none nothing waits for a dead message");
+		err_set(e, "halt needs outbox.ordering: key or partition: with "
+		    "none, no message waits for a dead one");
 	else if (!c->worker.leasing)
-		err_set(e, "halt needs worker.leasing: true");
+		err_set(e, "halt needs worker.leasing: true, because leases "
+		    "protect the record of halted keys");
 	else
 		return 0;
 	return blame(d, "retry.on_dead", e);
@@ -295,8 +297,8 @@ check_nats_subject(const struct conf_draft *d, struct err *e)
 {
 	if (strstr(d->conf->nats.subject, "{topic}") == NULL)
 		return 0;
-	err_set(e, "{topic} belongs to outbox.mode: inline; a row of mode "
-	    "pointer has none");
+	err_set(e, "{topic} needs outbox.mode: inline; rows of mode pointer "
+	    "have no topic");
 	return blame(d, "nats.subject", e);
 }
 
@@ -309,8 +311,8 @@ check_partition_counts(const struct conf_draft *d, struct err *e)
 
 	conf_counts(d->conf, &c);
 	if (n > COUNTS_MAX)
-		err_set(e, "has %zu counts, %d at most are served", n,
-		    COUNTS_MAX);
+		err_set(e, "has %zu counts, but at most %d are possible: "
+		    "remove those that no producer uses", n, COUNTS_MAX);
 	else if (counts_check(&c, e) == 0)
 		return 0;
 	return blame(d, "outbox.former_counts", e);

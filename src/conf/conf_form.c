@@ -98,7 +98,7 @@ conf_form_env(const char *text, struct err *e)
 	if (strchr(DIGITS, *text) != NULL ||
 	    text[strspn(text, LETTERS DIGITS "_")] != '\0')
 		return err_set(e, "is not the name of an environment "
-		    "variable: letters, digits and _ make one");
+		    "variable: use letters, digits and _");
 	return 0;
 }
 
@@ -182,8 +182,7 @@ conf_form_server(const char *text, struct err *e)
 	if (address == NULL)
 		return form_address(text, e);
 	if (strncmp(text, "nats://", 7) != 0 && strncmp(text, "tls://", 6) != 0)
-		return err_set(e, "begins neither with nats:// nor with "
-		    "tls://");
+		return err_set(e, "must begin with nats:// or tls://");
 	return form_address(address + 3, e);
 }
 
@@ -204,8 +203,8 @@ conf_form_table(const char *text, struct err *e)
 	if (strlen(text) > TABLE_MAX)
 		return err_set(e, "is longer than %d characters", TABLE_MAX);
 	if (text[strspn(text, LETTERS DIGITS "_$-")] != '\0')
-		return err_set(e, "%s has more in it than letters, digits, "
-		    "_, $ and -", conf_show(text).text);
+		return err_set(e, "%s may only have letters, digits, _, $ "
+		    "and -", conf_show(text).text);
 	return 0;
 }
 
@@ -224,7 +223,7 @@ int
 conf_form_type(const char *text, struct err *e)
 {
 	return strchr(text, ' ') == NULL ? 0 : err_set(e, "%s has a blank in "
-	    "it: is a comma missing? * stands for a blank, too",
+	    "it: is a comma missing? * matches a blank, too",
 	    conf_show(text).text);
 }
 
@@ -232,7 +231,8 @@ int
 conf_form_count(const char *text, struct err *e)
 {
 	return text[strspn(text, DIGITS)] == '\0' &&
-	    strtonum(text, 1, CONF_MAX_PARTITIONS, NULL) != 0 ? 0 : err_set(e, "%s is not a number from 1 to %d",
+	    strtonum(text, 1, CONF_MAX_PARTITIONS, NULL) != 0 ? 0 :
+	    err_set(e, "%s is not a number from 1 to %d",
 	    conf_show(text).text, CONF_MAX_PARTITIONS);
 }
 
@@ -299,11 +299,11 @@ int
 conf_form_plain_subject(const char *text, struct err *e)
 {
 	if (text[strcspn(text, "{}")] != '\0')
-		return err_set(e, "%s has a brace in it: this subject is the "
-		    "same for all messages", conf_show(text).text);
+		return err_set(e, "%s has a brace in it: only nats.subject "
+		    "may have placeholders", conf_show(text).text);
 	if (*text == '$' || strncmp(text, "_INBOX.", 7) == 0)
-		return err_set(e, "%s is the server's own",
-		    conf_show(text).text);
+		return err_set(e, "%s is reserved for the server: choose "
+		    "another subject", conf_show(text).text);
 	return conf_form_subject(text, e);
 }
 
@@ -314,8 +314,8 @@ conf_form_prefix(const char *text, struct err *e)
 		return err_set(e, "is longer than %d characters", PREFIX_MAX);
 	for (const char *s = text; *s != '\0'; s++)
 		if (*s <= ' ' || *s > '~')
-			return err_set(e, "%s has more in it than printable "
-			    "ASCII without blanks", conf_show(text).text);
+			return err_set(e, "%s may only have printable ASCII "
+			    "without blanks", conf_show(text).text);
 	return 0;
 }
 

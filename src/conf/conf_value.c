@@ -222,7 +222,7 @@ add_item(void *at, const struct conf_key *k, const char *text, struct err *e)
 		return -1;
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->items[i], text) == 0)
-			return err_set(e, "%s stands there twice",
+			return err_set(e, "%s is listed twice",
 			    conf_show(text).text);
 	list->items = xreallocarray(list->items, list->n + 1,
 	    sizeof(list->items[0]));

@@ -172,7 +172,7 @@ structure(const struct walk *w)
 static int
 not_a_mapping(struct walk *w, unsigned line, const char *name)
 {
-	err_set(w->err, "%s stands where a mapping of keys is wanted",
+	err_set(w->err, "expected a mapping of keys, found %s",
 	    structure(w) != NULL ? structure(w) : "a single value");
 	return fail_at(w, line, name);
 }
@@ -184,8 +184,8 @@ set_scalar(struct walk *w, const struct conf_key *k, unsigned line, bool item)
 	const char	*what = structure(w), *text;
 
 	if (what != NULL) {
-		err_set(w->err, "%s stands where %s is wanted", what,
-		    item ? "a text" : conf_wanted(k).text);
+		err_set(w->err, "expected %s, found %s",
+		    item ? "a text" : conf_wanted(k).text, what);
 		return fail_at(w, line, k->name);
 	}
 	text = is_null(w) ? "" : scalar_text(w);
@@ -224,7 +224,7 @@ walk_value(struct walk *w, const struct conf_key *k, unsigned line)
 	struct conf_source	*from = &w->draft->from[k - conf_keys(&n)];
 
 	if (from->line != 0) {
-		err_set(w->err, "is set on line %u already", from->line);
+		err_set(w->err, "is already set on line %u", from->line);
 		return fail_at(w, line, k->name);
 	}
 	from->line = line;
@@ -250,7 +250,7 @@ begin_section(struct walk *w, const char *name, unsigned line)
 	while (i < w->nsections && strcmp(w->sections[i].name, name) != 0)
 		i++;
 	if (i < w->nsections) {
-		err_set(w->err, "begins on line %u already",
+		err_set(w->err, "already begins on line %u: join the two",
 		    w->sections[i].line);
 		return fail_at(w, line, name);
 	}
@@ -286,8 +286,8 @@ unknown_key(struct walk *w, const char *section, unsigned line)
 	char			 name[2 * sizeof(best.text)];
 
 	if (conf_key_find(leaf) >= 0)
-		err_set(w->err, "is nested, not written with dots: each "
-		    "name on its own, indented below the one before it");
+		err_set(w->err, "must be nested, not written with dots: "
+		    "each name on its own line, indented below its section");
 	else if (*best.text != '\0')
 		err_set(w->err, "is not a key; did you mean %s?", best.text);
 	else
@@ -329,8 +329,8 @@ walk_mapping(struct walk *w, const char *section)
 		if (w->event.type == YAML_MAPPING_END_EVENT)
 			return 0;
 		if (structure(w) != NULL) {
-			err_set(w->err, "%s stands where the name of a key "
-			    "is wanted", structure(w));
+			err_set(w->err, "expected the name of a key, found %s",
+			    structure(w));
 			return fail_at(w, line_of(w), NULL);
 		}
 		if (walk_key(w, section) < 0)
@@ -364,7 +364,7 @@ walk_stream(struct walk *w)
 		return -1;
 	if (w->event.type == YAML_STREAM_END_EVENT)
 		return 0;
-	err_set(w->err, "a second document begins; only one is allowed");
+	err_set(w->err, "a second document begins (---): only one is allowed");
 	return fail_at(w, line_of(w), NULL);
 }
 

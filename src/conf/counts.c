@@ -126,15 +126,15 @@ counts_check(const struct counts *c, struct err *e)
 	if (c->nformer == 0)
 		return 0;
 	if (size > COUNTS_CLASS)
-		return err_set(e, "the counts declared by then would make "
-		    "classes of %zu labels, and a worker can serve %d "
-		    "together; take a multiple or a divisor of the former "
-		    "count that is nearer to it, and finish that change first",
-		    size, COUNTS_CLASS);
+		return err_set(e, "these counts would make classes of %zu "
+		    "labels, and one worker can own a class of at most %d: "
+		    "take a multiple or a divisor of the former count that is "
+		    "nearer to it, and finish that change first", size,
+		    COUNTS_CLASS);
 	if (counts_gcd(c) == 1 && !counts_have(c, 1))
-		return err_set(e, "the counts declared by then have no common "
-		    "divisor, so that one worker would have to do all of the "
-		    "work; take a multiple or a divisor of the former count");
+		return err_set(e, "the present and the former counts have no "
+		    "common divisor, so one worker would do all the work: "
+		    "take a multiple or a divisor of the former count");
 	return 0;
 }
 
@@ -157,7 +157,7 @@ counts_repartition(struct counts *c, unsigned count, struct err *e)
 	drop_former(&to, count);
 	if (!add_former(&to, present(c)))
 		return err_set(e, "%d former counts are declared already: end "
-		    "those that no producer uses any more, with outboxctl "
+		    "those that no producer uses any more: outboxctl "
 		    "partitions sync --finish", COUNTS_MAX);
 	to.count = count;
 	to.changed = true;
