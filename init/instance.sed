@@ -1,5 +1,5 @@
-# Makes the unit of one of several daemons, outbox-master@NAME, of the unit of
-# the only one: a configuration, variables and a run directory of its own.
+# Makes the template unit outbox-master@NAME from outbox-master.service, with a
+# configuration, variables and a run directory for each NAME.
 1c\
 # systemd unit of outbox-master for one of several databases\
 #\
