@@ -249,7 +249,8 @@ parse(int argc, char **argv, const struct command *c, struct lab_opts *o)
 			continue;
 		case -1:
 			if (optind < argc)
-				errx(USAGE, "%s: what is this?", argv[optind]);
+				errx(USAGE, "%s: unexpected argument",
+				    argv[optind]);
 			return;
 		case 'h':
 			help_options(c);

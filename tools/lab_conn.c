@@ -175,7 +175,7 @@ lab_db_open(const struct lab_opts *o)
 	/* libnats must be the first to set up OpenSSL, or exit may crash. */
 	nats_Open(-1);
 	if (mysql_library_init(0, NULL, NULL) != 0)
-		errx(1, "the MySQL client library does not start");
+		errx(1, "cannot initialise the MySQL client library");
 	if ((db = lab_db_try(o, why)) == NULL)
 		errx(1, "database: %s", why);
 	return db;

@@ -39,14 +39,14 @@ parse_kind(const char *text)
 		if (strlen(f->name) == len && strncmp(text, f->name, len) == 0)
 			break;
 	if (f == forms + NFORMS)
-		errx(USAGE, "--producers-by: what is %s?", text);
+		errx(USAGE, "--producers-by: %s is unknown", text);
 	value = text[len] == ':' ? text + len + 1 : f->dflt;
 	if (value == NULL)
-		errx(USAGE, "--producers-by: %s:N", f->name);
+		errx(USAGE, "--producers-by: %s needs :N", f->name);
 	n = strtoull(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end != '\0' || n < f->min ||
 	    n > f->max)
-		errx(USAGE, "--producers-by: %s: not from %llu to %llu", text,
+		errx(USAGE, "--producers-by: %s is not from %llu to %llu", text,
 		    (unsigned long long)f->min, (unsigned long long)f->max);
 	return (struct lab_kind){ f->by, n };
 }
@@ -64,15 +64,16 @@ lab_kinds(const struct lab_opts *o, struct lab_kind kinds[LAB_MAX_KINDS])
 	for (text = strtok_r(copy, ",", &save); text != NULL;
 	    text = strtok_r(NULL, ",", &save)) {
 		if (n == LAB_MAX_KINDS)
-			errx(USAGE, "--producers-by: too many");
+			errx(USAGE, "--producers-by: at most %d kinds",
+			    LAB_MAX_KINDS);
 		kinds[n] = parse_kind(text);
 		if (o->bulk && kinds[n].by == LAB_BY_PROCEDURE)
-			errx(USAGE, "--bulk is without the procedure");
+			errx(USAGE, "--bulk cannot use the procedure");
 		n++;
 	}
 	free(copy);
 	if (n == 0)
-		errx(USAGE, "--producers-by: none");
+		errx(USAGE, "--producers-by: the list is empty");
 	return n;
 }
 

@@ -538,7 +538,8 @@ check_names(const struct lab_opts *o)
 	if (o->key_prefix[strcspn(o->key_prefix, odd)] != '\0' ||
 	    o->type[strcspn(o->type, odd)] != '\0' ||
 	    strlen(o->key_prefix) > 64)
-		errx(2, "--key-prefix and --type: no quotes, and not so long");
+		errx(2, "--key-prefix, --type: no quotes, and a prefix of "
+		    "at most 64 bytes");
 }
 
 int
@@ -553,7 +554,7 @@ lab_produce(const struct lab_opts *given)
 	if (o.producers > o.keys)
 		o.producers = o.keys;
 	if ((size_t)o.producers < nkinds)
-		errx(2, "--producers and --keys: one at least for each of "
+		errx(2, "--producers, --keys: at least one for each of the "
 		    "%zu kinds", nkinds);
 	if (o.per_txn == 0)
 		o.per_txn = o.bulk ? BULK_TXN : 1;

@@ -45,7 +45,7 @@ split_subjects(char *list, const char **subjects)
 	for (p = strtok_r(list, ", ", &save); p != NULL;
 	    p = strtok_r(NULL, ", ", &save)) {
 		if (n == MAX_SUBJECTS)
-			errx(1, "too many subjects");
+			errx(1, "--subjects: at most %d", MAX_SUBJECTS);
 		subjects[n++] = p;
 	}
 	return n;
@@ -109,7 +109,7 @@ set_headers(natsMsg *m, const struct lab_opts *o)
 		char	*value = strchr(key, '=');
 
 		if (value == NULL)
-			errx(1, "--header %s: not KEY=VALUE", key);
+			errx(1, "--header %s: must be KEY=VALUE", key);
 		*value++ = '\0';
 		s = natsMsgHeader_Add(m, key, value);
 		free(key);
@@ -231,7 +231,7 @@ copy_stream(struct lab_bus *bus, const struct lab_opts *o)
 	if ((s = js_PublishAsyncComplete(c.js, &po)) != NATS_OK)
 		lab_bus_die("copying", s);
 	if (c.failed)
-		errx(1, "NATS: %s does not take copies", o->into);
+		errx(1, "NATS: %s did not store all copies", o->into);
 	jsCtx_Destroy(c.js);
 	return c.last + 1;
 }
