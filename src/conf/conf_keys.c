@@ -386,7 +386,7 @@ how_far(const char *leaf, const char *name, size_t len)
 	return strncmp(leaf, name, least(n, len)) == 0 ? 4 : SIZE_MAX;
 }
 
-/* The one key in a section with this leaf: only its place was wrong. */
+/* The only key in a section with this leaf: the file misplaced it. */
 static const char *
 only_one(const char *section, const char *leaf)
 {

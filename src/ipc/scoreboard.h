@@ -18,8 +18,7 @@
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425834	/* "OBX4"; changes with the
-						   layout */
+#define SCOREBOARD_MAGIC	0x4f425834	/* "OBX4", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */

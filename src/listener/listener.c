@@ -3,8 +3,8 @@
  *
  * Errors are of two kinds.  A server that is away is retried with the workers'
  * backoff.  A server that refuses, for lack of a right or of a binlog, is
- * retried each minute, and the refusal is logged once.  After both all workers
- * are woken, because commits were missed.
+ * retried each minute, and the refusal is logged once.  After either, all
+ * workers are woken, because commits were missed.
  */
 
 #include "listener/listener.h"

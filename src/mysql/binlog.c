@@ -260,8 +260,8 @@ learn_column(struct binlog *b, struct err *e)
 }
 
 /*
- * MariaDB begins after the transactions that it is told, and any account may
- * read which those are.
+ * MariaDB begins after the GTIDs that the client sets, and any account may read
+ * the present ones.
  */
 static int
 begin_mariadb(struct binlog *b, struct err *e)

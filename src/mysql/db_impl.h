@@ -28,7 +28,7 @@ struct db {
  */
 int		 db_fail(struct db *, const char *what, struct err *);
 
-/* db_pipeline.c: learn from these variables whether changes may go early. */
+/* db_pipeline.c: these variables tell whether changes can be pipelined. */
 #define DB_PIPELINE_VARIABLES						\
 	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\
 	"'rpl_semi_sync_master_enabled', "				\

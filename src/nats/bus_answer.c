@@ -17,10 +17,9 @@
 #include "util/fault.h"
 
 /*
- * The number of messages in this batch that may still be refused without a
+ * The number of messages in this batch that may still be refused without an
  * index.  Messages sent before an answered one are not counted: a server reads
  * in order and refuses at once.  Each refusal that came takes off one.
- * Messages of older batches have had their time.
  */
 static size_t
 unrefused(const struct bus *b)
@@ -41,7 +40,7 @@ bus_begin(void *arg, int64_t until)
 	b->until = until;
 	b->stale = unrefused(b);
 	b->sent = b->answered = b->refused = 0;
-	/* Drop late answers, above all refusals without a index. */
+	/* Drop late answers, above all refusals without an index. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
 		s = natsSubscription_NextMsg(&m, b->sub, 0);
 		if (s == NATS_OK)
@@ -187,9 +186,9 @@ note_answered(struct bus *b, uint32_t index)
 }
 
 /*
- * True if the answer is for this batch.  A refusal without a index is counted
- * for an older batch while that may have one to come; if that is wrong, its
- * message times out.
+ * True if the answer is for this batch.  A refusal without an index counts for
+ * an older batch while one may still come for that; if it was for this batch,
+ * its message times out.
  */
 static bool
 is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)

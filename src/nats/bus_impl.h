@@ -39,7 +39,7 @@ struct bus {
 	size_t			 nordinals;
 	size_t			 sent;		/* in this generation */
 	size_t			 answered;	/* up to the last answered */
-	size_t			 refused;	/* refusals without a index */
+	size_t			 refused;	/* refusals without an index */
 	size_t			 stale;		/* of older ones, may come */
 	int64_t			 until;		/* to write this generation */
 	int64_t			 write_until;	/* to write the buffer */

@@ -41,7 +41,7 @@ request(struct bus *b, const char *subject, struct err *e)
 	natsMsg		*m = NULL;
 	bool		 nobody = false;
 
-	/* Without a index: a late answer matches no message. */
+	/* Without an index: a late answer matches no message. */
 	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
 	    ++b->generation);
 	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=

@@ -73,8 +73,8 @@ struct pub_ops {
 	bool		(*state)(void *, struct stream_state *, struct err *);
 
 	/*
-	 * Look up the message at each place, with no batch out.  Blocks; asks
-	 * pub_go_on at least every 0.5 s and stops when that returns false.
+	 * Look up the message at each sequence, with no batch out.  Blocks;
+	 * asks pub_go_on at least every 0.5 s, and stops when it returns false.
 	 * -1 with an error: not finished, as with state.
 	 */
 	int		(*get_stored)(void *, const char *prefix,

@@ -19,12 +19,12 @@ enum stored_what {
 struct stored_message {
 	uint64_t		sequence;	/* in the stream; 0: empty */
 	enum stored_what	what;
-	struct message_id id;		/* STORED_OURS: its message id */
+	struct message_id	id;		/* STORED_OURS: its id */
 };
 
 /*
- * Read the answer to $JS.API.STREAM.MSG.GET for it.  A message whose
- * id has this prefix is ours.  -1 with an error: the place is unchanged.
+ * Read the answer to $JS.API.STREAM.MSG.GET for its sequence.  A message whose
+ * id has this prefix is ours.  -1 with an error: it is unchanged.
  */
 int	stored_message_read(struct stored_message *, const char *prefix,
 	    const char *body, size_t len, struct err *);

@@ -95,7 +95,7 @@ streams_overtook(const struct streams *s, uint64_t subject, size_t ordinal)
 	uint64_t	stream = stream_of_subject(s, subject);
 	size_t		at = entry_of_stream(stream);
 
-	/* Places are counted from 0 in each batch. */
+	/* Ordinals are counted from 0 in each batch. */
 	return stream != 0 && s->seen[at].stream == stream &&
 	    s->seen[at].batch == s->batch && s->seen[at].stored > ordinal;
 }

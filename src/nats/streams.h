@@ -29,7 +29,7 @@ struct streams {
 	struct {
 		uint64_t	stream;
 		unsigned	batch;		/* of stored */
-		size_t		stored;		/* places up to the last one */
+		size_t		stored;		/* highest ordinal, plus 1 */
 		bool		silent;
 	} seen[STREAMS_MAX];
 };
@@ -44,13 +44,13 @@ void		streams_begin(struct streams *);
 void		streams_took(struct streams *, uint64_t subject,
 		    uint64_t stream);
 
-/* The stream stored the message sent at this place, counted from 0. */
+/* The stream stored the message with this ordinal, counted from 0. */
 void		streams_stored(struct streams *, uint64_t stream,
 		    size_t ordinal);
 
 /*
  * True if the stream of this subject, as far as known, stored a message of
- * this batch that was sent after this place.
+ * this batch with a higher ordinal.
  */
 bool		streams_overtook(const struct streams *, uint64_t subject,
 		    size_t ordinal);

@@ -27,7 +27,7 @@ struct prune_limits {
 
 /*
  * Compute the limits.  cutoff is a time as SQL.  Rows that a check of the
- * stream may need are kept, whatever it says.
+ * stream may need are kept in any case.
  */
 int	prune_limits(struct store *, const char *cutoff, int64_t dead_days,
 	    struct prune_limits *, struct err *);
@@ -68,7 +68,7 @@ int	prune_find_dead(struct store *, uint64_t watermark, const char *until,
 
 /*
  * How many old row versions the server still keeps.  If the account may not see
- * it, this sets *blind and returns 0.
+ * it, this sets *no_history and returns 0.
  */
 uint64_t prune_history(struct store *, bool *no_history);
 

@@ -48,7 +48,7 @@ struct sweep_range {
 
 /*
  * List the events without a row among the first max of the range, or among the
- * last max.  That bound advances; *looked is how many events there were.
+ * last max.  That bound advances; *nread is how many events there were.
  */
 int	reconcile_search(struct reconcile *, struct sweep_range *, bool last,
 	    size_t max, size_t *nread, struct err *);

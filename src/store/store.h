@@ -152,7 +152,7 @@ struct store_view {
 	struct lease	 *leases;	/* sorted bytewise by label */
 	size_t		  nleases;
 	struct counts	  counts;	/* as declared */
-	bool		  waits;	/* a row of the given partitions */
+	bool		  waits;	/* any row of the given partitions */
 };
 
 struct labels {
@@ -488,8 +488,8 @@ int	store_settle_and_claim(struct store *, const struct batch *delivered,
 	    struct err *);
 
 /*
- * store_settle_and_claim has succeeded, or its answer was lost: to write the
- * first batch back again counts nothing as taken away by others.
+ * store_settle_and_claim has succeeded, or its answer was lost: if store_settle
+ * then finds no row of the first batch to write, it counts none as fenced.
  */
 void	store_settle_is_in_doubt(struct settled *);
 
@@ -651,8 +651,7 @@ int	store_reset(struct store *, const struct acked *, size_t n,
 /* A database server and its start. */
 #define STORE_SERVER	64
 struct db_server {
-	char	identity[STORE_SERVER];	/* server_uuid, or server id and GTID
-					   domain */
+	char	identity[STORE_SERVER];	/* uuid, or server id and domain */
 	char	started[STORE_TIME];	/* give or take a second */
 };
 
@@ -665,7 +664,7 @@ int	store_server_is_known(struct store *, const char *stream,
 
 /* What the database has for a message of the stream. */
 enum match {
-	MATCH_FINE,		/* its event, or archived: no telling */
+	MATCH_FINE,		/* its event, or that is archived */
 	MATCH_WAITS,		/* its event, and its row waits */
 	MATCH_PHANTOM		/* no event, or a different one */
 };

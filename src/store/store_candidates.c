@@ -133,7 +133,7 @@ query_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 	return 0;
 }
 
-/* Read all waiting rows as one range, if they are few; else pause that. */
+/* Read all waiting rows as one range; if they are many, pause that. */
 static int
 query_all(struct store *s, const struct range *ranges, size_t n,
     struct few *f, struct err *e)

@@ -85,11 +85,12 @@ void	store_put_msg(struct store *, size_t max);
 void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
 
 /*
- * " FROM ... WHERE ": rows o with their events e; index is a template, which a
- * further join condition.
+ * " FROM ... WHERE ": rows o with their events e.  index is a template such as
+ * "{index}", the index to read o by; and_on is "" or " AND ...", for the ON of
+ * the join.
  */
 void	store_put_rows_and_events(struct store *, const char *index,
-	    const char *which);
+	    const char *and_on);
 
 /*
  * Log, once, that the database refuses this row for its contents; what is the

@@ -16,7 +16,7 @@ enum fetch_col {
 	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, NFETCH
 };
 
-static_assert(NFETCH == STORE_MSG_COLUMNS, "who selects more counts on it");
+static_assert(NFETCH == STORE_MSG_COLUMNS, "STORE_MSG_COLUMNS is their number");
 
 struct bytes
 store_column(const struct db_rows *rows, unsigned i)
@@ -116,12 +116,12 @@ store_put_msg(struct store *s, size_t max)
 /* A row without its event is read too: it must not vanish. */
 void
 store_put_rows_and_events(struct store *s, const char *index,
-    const char *which)
+    const char *and_on)
 {
 	store_put(s, " FROM {outbox} AS o ");
 	store_put(s, index);
 	store_put(s, " LEFT JOIN {events} AS e "
 	    "ON e.sequence = o.global_sequence");
-	buf_str(&s->sql, which);
+	buf_str(&s->sql, and_on);
 	buf_str(&s->sql, " WHERE ");
 }

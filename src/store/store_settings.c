@@ -111,8 +111,7 @@ store_settings(struct store *s, unsigned *count, struct err *e)
 		return 0;
 	if (fill_count(s, ours, e) < 0)
 		return -1;
-	return read_settings_row(s, count, e);	/* another may have been
-						   first */
+	return read_settings_row(s, count, e);	/* another was first? */
 }
 
 const char *

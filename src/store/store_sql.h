@@ -40,8 +40,8 @@ void	store_put_text(struct store *, const char *);
 void	store_put_bytes(struct store *, const char *, size_t);
 
 /*
- * The bytes of a text or binary column, as SQL.  Keys are compared by these,
- * whatever the character sets of their columns.
+ * The bytes of a text or binary column, as SQL.  Keys are compared by these, so
+ * their columns may have different character sets.
  */
 #define STORE_BYTES(x)	"IF(CHARSET(" x ") = 'binary', " x \
 			", CAST(CONVERT(" x " USING utf8mb4) AS BINARY))"

@@ -187,8 +187,8 @@ move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 
 /*
  * A gap between two known labels, in the order of the column's collation:
- * labels of waiting rows in it have no lease row.  A label that was found
- * becomes its beginning, so that one that stays hides no others.
+ * labels of waiting rows in it have no lease row.  A label whose rows stay
+ * becomes the beginning, so that the next query finds others behind it.
  */
 struct gap {
 	struct buf	 from;
@@ -281,8 +281,7 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 struct stray_scan {
 	char			**labels;
 	size_t			  n;
-	unsigned		  nmoves;	/* times that a label could not
-						   have one */
+	unsigned		  nmoves;	/* calls of move_strays() */
 	struct store_view	  view;		/* read for the first of them */
 };
 
@@ -297,7 +296,7 @@ free_stray_scan(struct stray_scan *w)
 
 /*
  * Is the class of this label full?  A label like p007 joins the class of the
- * labels that the declared counts make, which has COUNTS_CLASS places.
+ * labels that the declared counts make, COUNTS_CLASS at most.
  */
 static int
 is_too_many(struct store *s, struct stray_scan *w, const char *label, bool *is,
@@ -394,7 +393,7 @@ add_leases(struct store *s, const struct stray_scan *w, uint64_t *added,
 	return *added == 0 ? 0 : bump_classes(s, w, e);
 }
 
-/* One of an undeclared count, if there is any; else the last. */
+/* A label for the log: if possible, one of an undeclared count. */
 static void
 tell_one(const struct stray_scan *w, char label[STORE_LABEL])
 {
@@ -537,7 +536,7 @@ query_parked(struct store *s, struct err *e)
 	return store_query(s, "strays", e);
 }
 
-/* Moved rows may have hidden others: *more. */
+/* *more: rows were moved, and may have hidden others. */
 static int
 adopt_parked(struct store *s, struct stray_scan *w, bool *more, struct err *e)
 {

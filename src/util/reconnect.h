@@ -19,14 +19,11 @@
 struct reconnect {
 	const char		*name;		/* for the log; borrowed */
 	struct log_throttle	 throttle;
-	struct backoff		 backoff;	/* the owner may set its
-						   ceiling */
-	int64_t			 try_at;	/* clock_ms() of the next try;
-						   0: now */
+	struct backoff		 backoff;	/* its ceiling may be set */
+	int64_t			 try_at;	/* clock_ms(); 0: try now */
 	int64_t			 opened_at;	/* 0: not open, or not a
 						   connection */
-	bool			 proven;	/* it has worked since
-						   opened_at */
+	bool			 proven;	/* worked since then */
 };
 
 /* Not open, to be tried at once.  The name is borrowed. */
