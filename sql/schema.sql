@@ -1,4 +1,4 @@
--- outbox-master: the tables of the pointer layout and the way in.
+-- outbox-master: the tables of the pointer layout and the enqueue procedure.
 --
 -- Load it into the application's database, as often as you like:
 --
