@@ -268,8 +268,8 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	    c->master.workers == 1)
 		return 0;
 	err_set(e, "false needs outbox.ordering: none, or master.workers: 1 "
-	    "(it is %" PRId64 "): several workers without leases would break "
-	    "the order of messages", c->master.workers);
+	    "(it is %" PRId64 "): without leases workers break the order",
+	    c->master.workers);
 	return blame(d, "worker.leasing", e);
 }
 

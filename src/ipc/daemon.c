@@ -57,10 +57,10 @@ daemon_make_rundir(const char *pidfile, const char *user, struct err *e)
 	rc = find_user(user, &pw, e);
 	if (rc == 0 && mkdir(dir, 0755) < 0) {
 		if (errno != EEXIST)
-			rc = err_set(e, "%s: %s", dir, strerror(errno));
+			rc = err_set(e, "mkdir %s: %s", dir, strerror(errno));
 	} else if (rc == 0 && pw != NULL &&
 	    chown(dir, pw->pw_uid, pw->pw_gid) < 0)
-		rc = err_set(e, "%s: %s", dir, strerror(errno));
+		rc = err_set(e, "chown %s: %s", dir, strerror(errno));
 	free(copy);
 	return rc;
 }
@@ -86,7 +86,8 @@ daemon_drop_root(const char *user, struct err *e)
 		return 0;
 	if (initgroups(user, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
 	    setuid(pw->pw_uid) < 0)
-		return err_set(e, "becoming %s: %s", user, strerror(errno));
+		return err_set(e, "master.user: cannot change to %s: %s", user,
+		    strerror(errno));
 	return 0;
 }
 
@@ -100,7 +101,7 @@ try_lock(const char *pidfile, pid_t *holder, struct err *e)
 		return 0;
 	if (errno == EEXIST || errno == EAGAIN)
 		return 1;
-	return err_set(e, "%s: %s", pidfile, strerror(errno));
+	return err_set(e, "open %s: %s", pidfile, strerror(errno));
 }
 
 int
@@ -116,8 +117,9 @@ daemon_lock(const char *pidfile, struct err *e)
 			    "running with pid %d", pidfile, (int)holder);
 		/* The master is dead; its workers are about to exit. */
 		if (clock_ms() >= until)
-			return err_set(e, "%s: locked by workers of a master "
-			    "that was killed, which do not end", pidfile);
+			return err_set(e, "%s: still locked by workers of a "
+			    "master that was killed: find and kill them "
+			    "(pgrep -f 'outbox-master: worker')", pidfile);
 		sig_wait(NULL, 0, FAMILY_POLL_MS);
 	}
 	return rc;
@@ -127,7 +129,7 @@ int
 daemon_write_pid(struct err *e)
 {
 	if (pidfile_write(pidfh) < 0)
-		return err_set(e, "pid file: %s", strerror(errno));
+		return err_set(e, "writing the pid file: %s", strerror(errno));
 	return 0;
 }
 

@@ -27,7 +27,7 @@ predecessors_open(const char *path, struct err *e)
 
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
-		return err_set(e, "%s: %s", path, strerror(errno));
+		return err_set(e, "open %s: %s", path, strerror(errno));
 	return fd;
 }
 
@@ -61,7 +61,7 @@ predecessors_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
 	if (pwrite(fd, block, sizeof(block) - 1,
 	    (off_t)slot * (off_t)(sizeof(block) - 1)) !=
 	    (ssize_t)sizeof(block) - 1)
-		return err_set(e, "worker list: %s", strerror(errno));
+		return err_set(e, "list of workers: %s", strerror(errno));
 	return 0;
 }
 

@@ -31,11 +31,11 @@ scoreboard_create(const char *path, struct err *e)
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0) {
-		err_set(e, "%s: %s", path, strerror(errno));
+		err_set(e, "create %s: %s", path, strerror(errno));
 		return NULL;
 	}
 	if ((b = map(fd)) == MAP_FAILED) {
-		err_set(e, "%s: %s", path, strerror(errno));
+		err_set(e, "map %s: %s", path, strerror(errno));
 		b = NULL;
 	}
 	close(fd);
@@ -59,7 +59,7 @@ map_to_read(int fd, const char *path, struct err *e)
 	struct scoreboard	*b;
 
 	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*b)) {
-		err_set(e, "%s: not of this version", path);
+		err_set(e, "%s: of another version", path);
 		return NULL;
 	}
 	b = mmap(NULL, sizeof(*b), PROT_READ, MAP_SHARED, fd, 0);
@@ -68,7 +68,7 @@ map_to_read(int fd, const char *path, struct err *e)
 		return NULL;
 	}
 	if (b->magic != SCOREBOARD_MAGIC) {
-		err_set(e, "%s: not of this version", path);
+		err_set(e, "%s: of another version", path);
 		scoreboard_close(b);
 		return NULL;
 	}

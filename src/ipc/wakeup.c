@@ -28,12 +28,13 @@ open_all(struct wakeup *b, struct err *e)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (pending == MAP_FAILED)
-		return err_set(e, "mmap: %s", strerror(errno));
+		return err_set(e, "wake-ups: mmap: %s", strerror(errno));
 	b->pending = pending;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		b->fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		if (b->fds[i] < 0)
-			return err_set(e, "eventfd: %s", strerror(errno));
+			return err_set(e, "wake-ups: eventfd: %s: is ulimit -n "
+			    "too low?", strerror(errno));
 	}
 	return 0;
 }

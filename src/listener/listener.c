@@ -103,8 +103,8 @@ binlog_refused(struct listener *d, const struct err *e, int64_t now)
 		log_debug("%s", e->text);
 		return;
 	}
-	log_warn("wake.binlog: %s: nobody is woken, workers look by "
-	    "themselves", e->text);
+	log_warn("wake.binlog: %s: workers poll until this is repaired",
+	    e->text);
 	d->refusal = *e;
 }
 
@@ -149,7 +149,7 @@ stream_has_begun(struct listener *d, int64_t now)
 	d->a->line->state = SCOREBOARD_RUNNING;
 	reconnect_opened(&d->reconnect, now);
 	setproctitle("-outbox-master: listener [%s]", binlog_peer(d->binlog));
-	log_debug("the stream has begun: all are woken");
+	log_debug("the binlog stream has begun: all workers are woken");
 	notify_all(d, now);
 }
 
@@ -163,7 +163,7 @@ check_for_move(struct listener *d, int64_t now)
 	d->moved_at = now + MOVED_MS;
 	if (!binlog_has_moved(d->binlog))
 		return;
-	err_set(&e, "binlog: %s is no longer the server to write to",
+	err_set(&e, "binlog: %s is no longer the server for writes",
 	    binlog_peer(d->binlog));
 	binlog_failed(d, &e);
 }
@@ -203,7 +203,7 @@ listen(struct listener *d)
 		notify_workers(d, &d->watch.labels, now);
 		break;
 	case BINLOG_DAMAGED:
-		err_set(&e, "binlog: %s sent what is no event",
+		err_set(&e, "binlog: %s sent a damaged event",
 		    binlog_peer(d->binlog));
 		binlog_failed(d, &e);
 		return;

@@ -65,17 +65,17 @@ static const char usage_text[] =
 "  -t, --test            check the configuration and exit\n"
 "  -T, --dump            print the effective configuration and exit\n"
 "  -f, --foreground      stay in the foreground (default)\n"
-"  -d, --daemon          detach\n"
-"  -p, --pidfile FILE    instead of master.pidfile\n"
-"      --workers N       instead of master.workers\n"
-"      --no-leasing      as worker.leasing: false\n"
-"      --once            one tick of one worker; status 0 if it was clean\n"
+"  -d, --daemon          detach; log lines for stderr go to syslog\n"
+"  -p, --pidfile FILE    in place of master.pidfile\n"
+"      --workers N       in place of master.workers\n"
+"      --no-leasing      the same as worker.leasing: false\n"
+"      --once            one worker relays one batch and exits; 0: no failure\n"
 "      --json            report each tick as one JSON object\n"
 "      --silent          do not report ticks\n"
-"      --interval-ms N   pause so long between ticks\n"
-"      --window N        report totals over N seconds\n"
-"  -V, --version\n"
-"  -h, --help\n";
+"      --interval-ms N   pause N ms between ticks\n"
+"      --window N        report totals every N seconds, not each tick\n"
+"  -V, --version         print the version and exit\n"
+"  -h, --help            print this text and exit\n";
 
 static void
 print_usage(FILE *to, int status)
@@ -224,8 +224,7 @@ run_service(const struct options *o, struct conf *conf)
 				     .report = o->report,
 				     .interval_ms = o->interval_ms,
 				     .log_to_syslog = o->detach };
-	char			*prefix =
-				    daemon_run_prefix(
+	char			*prefix = daemon_run_prefix(
 				    conf->master.pidfile);
 	struct master		*m;
 	struct err		 e;
@@ -239,7 +238,7 @@ run_service(const struct options *o, struct conf *conf)
 	if ((m = master_new(&a, conf, &e)) == NULL)
 		give_up_start(&e);
 	if (o->detach && daemon(0, 0) < 0)
-		fatal(EX_OSERR, "detach: %s", strerror(errno));
+		fatal(EX_OSERR, "cannot detach: %s", strerror(errno));
 	if (daemon_write_pid(&e) < 0)
 		give_up_start(&e);
 	status = master_run(m);

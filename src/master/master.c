@@ -51,8 +51,7 @@ struct master {
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
-	bool				 repartition;	/* a repartition
-							   is to be made */
+	bool				 repartition;	/* is to be made */
 	int				 predecessors_fd;
 	int				 report_fds[2];	/* workers write to 1 */
 };
@@ -159,8 +158,8 @@ start_child(struct master *m, struct slot *s, int (*run)(struct master *,
 		exit(run(m, s));
 	}
 	if (pid < 0)
-		log_error("%s %u: fork: %s", s->role, s->index,
-		    strerror(errno));
+		log_error("%s %u: cannot fork, will try again: %s", s->role,
+		    s->index, strerror(errno));
 	slot_started(s, pid, m->gen, clock_ms());
 }
 
@@ -178,8 +177,8 @@ note_predecessors(struct master *m, const struct slot *s)
 		memcpy(ids[n++], s->id, IDENT_SIZE);
 	if (predecessors_write(m->predecessors_fd, s->index,
 	    (const char (*)[IDENT_SIZE])ids, n, &e) < 0)
-		log_warn("%s: a next master may have to wait for leases",
-		    e.text);
+		log_warn("%s: if this master is killed, the next one waits "
+		    "until leases expire", e.text);
 }
 
 /* Has a worker of this generation reached this step of a repartition? */
@@ -437,9 +436,8 @@ warn_restart_keys(const struct conf *born, const struct conf *fresh)
 	size_t		 i = 0;
 
 	while ((name = conf_changed_restart(born, fresh, &i)) != NULL)
-		log_warn("reload: %s differs from what runs; it takes a restart to "
-		    "use it",
-		    name);
+		log_warn("reload: %s has changed, but needs a restart to take "
+		    "effect", name);
 }
 
 /* What the workers report about the tables on the scoreboard: only a hint. */
@@ -482,13 +480,13 @@ check_reload_counts(const struct master *m, const struct conf *fresh,
 		return 0;
 	if (t.strangers)
 		return err_set(e, "outbox.partition_count: a worker of another "
-		    "program shares the tables, and would not keep keys in "
-		    "order under two counts; stop it first");
+		    "program shares the tables, and under two counts it would "
+		    "break the order of keys: stop it first");
 	conf_counts(fresh, &c);
 	if (counts_have(&c, (unsigned)was))
 		return 0;
-	return err_set(e, "outbox.partition_count: there is no settings table, "
-	    "so the file must name the count that producers still use: "
+	return err_set(e, "outbox.partition_count: without a settings table "
+	    "the file must name the count that producers still use: add "
 	    "outbox.former_counts: [%lld]", (long long)was);
 }
 
@@ -499,13 +497,10 @@ reload(struct master *m)
 	struct err	 e;
 
 	fresh = conf_load(m->a->conf_path, m->a->override, &e);
-	if (fresh == NULL) {
-		log_error("reload: %s; keeping generation %u", e.text, m->gen);
-		return;
-	}
-	if (check_reload_counts(m, fresh, &e) < 0 ||
+	if (fresh == NULL || check_reload_counts(m, fresh, &e) < 0 ||
 	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
-		log_error("reload: %s; keeping generation %u", e.text, m->gen);
+		log_error("reload: %s; keeping the old configuration "
+		    "(generation %u)", e.text, m->gen);
 		conf_free(fresh);
 		return;
 	}
@@ -522,8 +517,8 @@ reload(struct master *m)
 		m->slots[i].start_at = 0;
 	for (unsigned i = 0; i < NHELPERS; i++)
 		m->helpers[i].start_at = 0;
-	log_info("reload: generation %u, %lld workers", m->gen,
-	    (long long)fresh->master.workers);
+	log_info("reload: generation %u, %lld workers, replaced one at a time",
+	    m->gen, (long long)fresh->master.workers);
 }
 
 static void
@@ -532,7 +527,8 @@ ask_to_stop(struct master *m, int64_t now)
 	int64_t	by = now + (m->stopping ? SECOND_TERM_MS :
 	    m->conf->master.stop_timeout);
 
-	log_info(m->stopping ? "stopping sooner" : "stopping");
+	log_info(m->stopping ? "asked again to stop: what still runs is killed "
+	    "after at most %d s" : "stopping", SECOND_TERM_MS / 1000);
 	if (!m->stopping || by < m->stop_by)
 		m->stop_by = by;
 	m->stopping = true;

@@ -180,7 +180,7 @@ obituary(const struct slot *s, int status, int64_t now)
 	if (is_as_asked(s, status))
 		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
 		    (int)s->pid, has_left(status) ? "left as asked" :
-		    "left its place to a successor",
+		    "handed over to its successor",
 		    (long long)(now - s->started_at) / 1000);
 	else if (has_finished(status))
 		log_debug("%s %u: pid %d has nothing left to do", s->role,
@@ -209,8 +209,9 @@ suspect_message(struct slot *s, int status)
 	if (handling != s->suspect.sequence)
 		s->suspect = (struct suspect){ .sequence = handling };
 	s->suspect.deaths++;
-	log_warn("%s %u: it died while it sent sequence %llu, time %u in a "
-	    "row", s->role, s->index, (unsigned long long)handling,
+	log_warn("%s %u: died while it sent sequence %llu, %u time(s) in a "
+	    "row; after retry.max_attempts times the message is dead",
+	    s->role, s->index, (unsigned long long)handling,
 	    s->suspect.deaths);
 }
 

@@ -100,7 +100,7 @@ static int
 ended(struct binlog *b, struct err *e)
 {
 	b->db->fault = DB_LOST;
-	return err_set(e, "binlog: the server has ended the stream");
+	return err_set(e, "binlog: the server ended the stream");
 }
 
 #ifdef LIBMARIADB
@@ -228,7 +228,8 @@ check_log(struct binlog *b, struct err *e)
 	if (on)
 		return 0;
 	b->db->fault = DB_WRONG;
-	return err_set(e, "binlog: the server writes none (log_bin)");
+	return err_set(e, "binlog: the server writes none: start it with "
+	    "log_bin");
 }
 
 /* In UTF-16 and the like, the bytes of a label are not its ASCII text. */
@@ -317,7 +318,7 @@ begin_mysql(struct binlog *b, struct err *e)
 		strcpy(b->file, db_text(rows, 0));
 		b->position = db_u64(rows, 1);
 	} else
-		rc = err_set(e, "binlog: the server tells no position");
+		rc = err_set(e, "binlog: the server reports no position");
 	db_rows_free(rows);
 	return rc;
 }

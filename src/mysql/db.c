@@ -160,7 +160,7 @@ db_finish(struct db *db, struct err *e)
 {
 	if (db->mysql == NULL) {
 		db->fault = DB_CLOSED;
-		return err_set(e, "commit: not connected");
+		return err_set(e, "commit: not connected to the database");
 	}
 	if (!db->committing)
 		return 0;
@@ -208,7 +208,7 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 	db->fault = DB_CLOSED;
 	db->code = 0;
 	if (db->mysql == NULL)
-		return err_set(e, "%s: not connected", what);
+		return err_set(e, "%s: not connected to the database", what);
 	if (ask(db, what, sql->data, sql->len, e) < 0)
 		return -1;
 	if (matched != NULL)

@@ -218,7 +218,8 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 	if (strstr(name, "isolation") != NULL &&
 	    strcasecmp(value, "READ-COMMITTED") != 0)
 		return refuse_server(db, DB_WRONG, e,
-		    "the session did not become READ COMMITTED");
+		    "READ COMMITTED was set, but the session is not at "
+		    "it: is there a proxy that changes it?");
 	return 0;
 }
 
@@ -266,7 +267,7 @@ check_cipher(struct db *db, enum conf_tls tls, struct err *e)
 	/* Connector/C has been seen to go on in clear text. */
 	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
 		return refuse_server(db, DB_WRONG, e,
-		    "the server offers no TLS and mysql.tls.mode asks for it");
+		    "the server offers no TLS, but mysql.tls.mode needs it");
 	return 0;
 }
 

@@ -28,13 +28,13 @@ static const struct condition {
 	const char	*only_if;	/* applies if this one is ON */
 } conditions[] = {
 	{ "log_bin", "ON", "log_bin is not ON: without a binlog a row can be "
-	  "read before the disk has it: start the server with log_bin",
+	  "read before it is on disk: start the server with log_bin",
 	  false, NULL },
 	{ "sync_binlog", "1", "sync_binlog is not 1: a row can be read before "
-	  "the disk has it: SET GLOBAL sync_binlog = 1", false, NULL },
+	  "it is on disk: SET GLOBAL sync_binlog = 1", false, NULL },
 	{ "innodb_flush_log_at_trx_commit", "1",
 	  "innodb_flush_log_at_trx_commit is not 1: a row can be read before "
-	  "the disk has it: SET GLOBAL innodb_flush_log_at_trx_commit = 1",
+	  "it is on disk: SET GLOBAL innodb_flush_log_at_trx_commit = 1",
 	  false, NULL },
 	{ "rpl_semi_sync_master_wait_point", "AFTER_SYNC",
 	  AFTER_COMMIT_SHOWS("rpl_semi_sync_master_wait_point"), true,
@@ -86,8 +86,8 @@ const char *
 db_late_reason(const struct db *db)
 {
 	if (db->single)
-		return "something on the way to the server takes one "
-		    "statement at a time";
+		return "the server or a proxy rejects several statements at "
+		    "once";
 	return db->late;
 }
 
@@ -119,15 +119,15 @@ send_whole(struct db *db, const char *what, const struct buf *sql,
 	return rc;
 }
 
-/* A proxy made one answer of several: the outcome is not known. */
+/* A proxy merged several answers into one: the outcome is not known. */
 static int
 is_single(struct db *db, const char *what, struct err *e)
 {
 	db->single = true;
 	db_close(db);
 	db->fault = DB_LOST;
-	return err_set(e, "%s: three statements had one answer: from now on one "
-	    "at a time", what);
+	return err_set(e, "%s: three statements had one answer, from a proxy "
+	    "perhaps: they are sent one by one from now on", what);
 }
 
 int
@@ -139,7 +139,7 @@ db_exec_pipelined(struct db *db, const char *what, const struct buf *sql,
 	if (db_late_reason(db) != NULL)
 		return db_exec(db, what, sql, matched, e);
 	if (ask_for_many(db, what, e) < 0 || send_whole(db, what, sql, e) < 0) {
-		/* Several at once are rejected: send them one by one. */
+		/* The server rejects several at once: send them one by one. */
 		if (db->fault != DB_WRONG || (db->many &&
 		    db->code != ER_PARSE_ERROR))
 			return -1;

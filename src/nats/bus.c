@@ -156,7 +156,7 @@ bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	natsStatus	 s;
 
 	if (!bus_is_open(b)) {
-		err_set(e, "not connected");
+		err_set(e, "not connected to the broker");
 		return PUB_LOST;
 	}
 	if ((int64_t)v->size > b->max_payload) {

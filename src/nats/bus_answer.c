@@ -78,7 +78,7 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 		/* A duplicate that was never stored, or not a PubAck. */
 		a->verdict = VERDICT_TRANSIENT;
 		snprintf(a->text, sizeof(a->text),
-		    "the answer names no stored message");
+		    "no stored message: the answer has no stream or sequence");
 	} else if (stream[0] != '\0' && strcmp(stream, from) != 0) {
 		a->verdict = VERDICT_DESTINATION;
 		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
@@ -140,7 +140,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	if (!json_is_object(ack)) {
 		a->verdict = VERDICT_DESTINATION;
 		snprintf(a->text, sizeof(a->text), "the answer is not a "
-		    "PubAck: somebody else answers on the subject");
+		    "PubAck: another client replies on this subject");
 	} else if ((error = json_object_get(ack, "error")) != NULL)
 		read_ack_error(error, a);	/* "seq":0 comes with it */
 	else
@@ -171,7 +171,7 @@ no_responders(struct pub_answer *a)
 	a->index = PUB_SOME_INDEX;
 	a->verdict = verdict_of_status(NATS_NO_RESPONDERS);
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
-	    "responders): create the stream, or JetStream is off");
+	    "responders): add it to a stream, or enable JetStream");
 	return true;
 }
 

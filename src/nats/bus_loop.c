@@ -150,7 +150,7 @@ write_out(struct bus *b)
 		bus_note_complaint(b, PUB_MESSAGES, "the time to send was over "
 		    "before all messages were written (the machine stood "
 		    "still, or the server did not read): the connection was "
-		    "closed to hold them back");
+		    "closed, so that none is sent after its claim");
 		bus_hang_up(b);
 		return;
 	}

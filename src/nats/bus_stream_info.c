@@ -51,9 +51,9 @@ request(struct bus *b, const char *subject, struct err *e)
 	    (left = until - clock_ms()) > 0)
 		bus_wait(b, left);
 	if (nobody)
-		bus_note_complaint(b, PUB_NOBODY, "nobody answers");
+		bus_note_complaint(b, PUB_NOBODY, "no responders");
 	if (m == NULL)
-		err_set(e, nobody ? "nobody answers for JetStream: it is off, "
+		err_set(e, nobody ? "JetStream does not answer: it is off, "
 		    "or the account has none" : "no answer to %s: no "
 		    "permission, or the broker is busy", subject);
 	return m;
@@ -94,7 +94,7 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 	natsStatus	 s;
 
 	if (!bus_is_open(b)) {
-		err_set(e, "not connected");
+		err_set(e, "not connected to the broker");
 		return false;
 	}
 	if ((m = ask_for_stream(b, e)) == NULL)
@@ -232,7 +232,7 @@ get_all_stored(struct get_stored *l, const struct pub_go_on *go_on,
 {
 	while (l->answered < l->n) {
 		if (!go_on->ask(go_on->arg))
-			return err_set(e, "broken off");
+			return err_set(e, "interrupted");
 		request_more(l);
 		bus_wait(l->b, l->answered < l->asked ? GET_WAIT_MS : 0);
 		if (take_all_stored(l, e) < 0)
@@ -261,7 +261,7 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 				    .heard_at = clock_ms() };
 
 	if (!bus_is_open(b))
-		return err_set(e, "not connected");
+		return err_set(e, "not connected to the broker");
 	for (size_t i = 0; i < n; i++)
 		stored[i].what = STORED_UNKNOWN;
 	if (b->get_max == 0)

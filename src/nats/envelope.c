@@ -256,8 +256,8 @@ check_message_subject(const char *subject, size_t len, struct err *e)
 
 	/* A row must not reach the server's own API, such as a purge. */
 	if (subject[0] == '$' || strncmp(subject, "_INBOX.", 7) == 0)
-		return err_set(e, "subject \"%s\" is not legal: it is the "
-		    "server's own", subject);
+		return err_set(e, "subject \"%s\" is not legal: it is "
+		    "reserved for the server", subject);
 	if (len > ENVELOPE_MAX_SUBJECT)
 		return err_set(e, "subject of %zu bytes is longer than %d", len,
 		    ENVELOPE_MAX_SUBJECT);

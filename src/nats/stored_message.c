@@ -146,7 +146,7 @@ stored_message_read(struct stored_message *p, const char *prefix,
 	if (error != NULL)
 		rc = read_get_error(p, error, e);
 	else if (message == NULL)
-		rc = err_set(e, "an answer nobody understands");
+		rc = err_set(e, "the answer has no message and no error");
 	else {
 		hdrs = json_string_value(json_object_get(message, "hdrs"));
 		read_headers(p, prefix, hdrs == NULL ? "" : hdrs);

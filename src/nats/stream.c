@@ -75,8 +75,8 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	if (json_is_true(json_object_get(config, "sealed")))
 		unfit(r, "is sealed and takes no messages: use another stream");
 	if (json_is_true(json_object_get(config, "no_ack")))
-		unfit(r, "has no_ack: nothing would ever be acknowledged; "
-		    "create it without");
+		unfit(r, "has no_ack: it acknowledges no message; create it "
+		    "without no_ack");
 	if (!covers(config, c->nats.subject)) {
 		snprintf(text, sizeof(text), "has no subject that matches "
 		    "nats.subject \"%s\": add one", c->nats.subject);
@@ -122,11 +122,11 @@ judge_limits(struct stream_report *r, json_t *config)
 	    limit(config, "max_bytes") > 0) &&
 	    !config_is(config, "discard", "new"))
 		warn(r, "drops its oldest messages when it is full, whether "
-		    "they were read or not; use discard: new, which pauses "
-		    "the route instead");
+		    "they were read or not; set discard: new, which pauses "
+		    "publishing instead");
 	if (size > 0) {
 		snprintf(text, sizeof(text), "takes messages of %lld bytes at "
-		    "most: larger ones end among the dead letters; unset "
+		    "most: larger ones become dead letters; unset "
 		    "max_msg_size if the server's max_payload is enough",
 		    (long long)size);
 		warn(r, text);
@@ -152,11 +152,11 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 	}
 	if (config_is(config, "storage", "memory"))
 		warn(r, "is kept in memory: a restart of the server loses "
-		    "what was acknowledged; use file storage");
+		    "acknowledged messages; use file storage");
 	if (json_object_get(cluster, "name") != NULL &&
 	    json_integer_value(json_object_get(config, "num_replicas")) < 2)
-		warn(r, "has one replica in a cluster: with its server it is "
-		    "away; use 3");
+		warn(r, "has one replica in a cluster: it is down whenever "
+		    "that server is; use 3 replicas");
 	judge_limits(r, config);
 }
 
@@ -185,7 +185,8 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	if (error != NULL)
 		judge_error(r, error);
 	else if (config == NULL)
-		warn(r, "gave a description nobody understands: not checked");
+		warn(r, "was not checked: the answer to STREAM.INFO has no "
+		    "configuration");
 	else {
 		judge_fitness(r, c, config);
 		judge_safety(r, c, info, config);

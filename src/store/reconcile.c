@@ -29,13 +29,12 @@ say_unknown(const struct store *s, struct err *e)
 	const char	*table = store_table_name(s, T_SETTINGS);
 
 	if (store_has(s, T_SETTINGS))
-		err_set(e, "%s.reconcile_watermark is not set, so nobody knows "
-		    "which events were never meant to have a row: set it to "
-		    "the last of them, or to 0; see sql/schema.sql", table);
+		err_set(e, "%s.reconcile_watermark is not set: set it to the "
+		    "last event that needs no outbox row, or to 0; "
+		    "see sql/schema.sql", table);
 	else
-		err_set(e, "%s: no such table, so nobody knows which events "
-		    "were never meant to have a row: load sql/schema.sql",
-		    table);
+		err_set(e, "%s: no such table, so reconcile_watermark is not "
+		    "known: load sql/schema.sql", table);
 }
 
 int

@@ -354,10 +354,10 @@ store_say_refused(struct store *s, uint64_t sequence, const char *what,
 		if (s->refused[i] == sequence)
 			return;
 	s->refused[s->nrefused++ % max] = sequence;
-	log_error("sequence %llu cannot be %s, the database refuses this row by "
-	    "itself: %s; it waits, and its key with it: mend the row or the "
-	    "table, or outboxctl messages discard",
-	    (unsigned long long)sequence, what, why->text);
+	log_error("sequence %llu cannot be %s: the database refuses this row: "
+	    "%s; the row and its key wait: repair the row or the table, or "
+	    "run outboxctl messages discard %llu", (unsigned long long)sequence,
+	    what, why->text, (unsigned long long)sequence);
 }
 
 int

@@ -68,9 +68,8 @@ store_check_counts(struct store *s, struct err *e)
 	if (!there)
 		return 0;
 	store_close(s);
-	return err_set(e, "%s can declare partition counts since we connected: "
-	    "connecting again, to learn what the tables are like",
-	    s->tables[T_SETTINGS]);
+	return err_set(e, "%s has new columns: connecting again to read the "
+	    "schema", s->tables[T_SETTINGS]);
 }
 
 static int

@@ -24,9 +24,9 @@ const char *
 store_no_pipeline_reason(const struct store *s)
 {
 	if (!s->conf->worker.leasing)
-		return "worker.leasing is off: no lease can say what was sent";
+		return "worker.leasing is false: there is no lease to mark";
 	if (!store_has_in_doubt_marks(s))
-		return "the leases have no columns for it: outboxctl schema "
+		return "the leases lack the in_doubt columns: outboxctl schema "
 		    "upgrade";
 	return db_late_reason(s->db);
 }
@@ -102,7 +102,7 @@ store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
 	if (!store_refused_value(s))
 		return -1;
 	if (n == 1) {		/* then its claim is refused as well */
-		store_say_refused(s, sequences[0], "marked", e);
+		store_say_refused(s, sequences[0], "marked as in doubt", e);
 		return 0;
 	}
 	return store_mark_rows_in_doubt(s, sequences, n / 2, e) < 0 ? -1 :

@@ -45,8 +45,8 @@ refuse_strangers(struct store *s, struct repartition *r, struct err *e)
 		if (!ident_is_valid(v.ids[i]) && !r->refused) {
 			r->refused = true;
 			err_set(&r->why, "worker %s of another program shares "
-			    "the tables, and would not keep keys in order "
-			    "under two counts; stop it first", v.ids[i]);
+			    "the tables, and under two counts it would break "
+			    "the order of keys: stop it first", v.ids[i]);
 		}
 	store_view_free(&v);
 	return 0;

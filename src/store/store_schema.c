@@ -99,7 +99,9 @@ static const struct column {
 
 #define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
 
-#define COST_OF_IN_DOUBT_MARKS	"a message waits until its claim is on the disk"
+#define COST_OF_IN_DOUBT_MARKS "a message waits until its claim is on disk"
+#define COST_OF_AUDIT \
+	"acknowledged messages that the broker loses are not found"
 
 /*
  * Optional columns: those that an application's own tables may lack.  Those with
@@ -114,16 +116,15 @@ static const struct extra {
 } extras[NOPTIONAL] = {
 	[COL_CREATED_AT] = { T_OUTBOX, "created_at", NULL, NULL },
 	[COL_ACK_SEQUENCE] = { T_OUTBOX, "ack_sequence",
-	  "what the broker loses after it acknowledged it is not found",
-	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
+	  COST_OF_AUDIT, "BIGINT UNSIGNED NULL DEFAULT NULL" },
 	[COL_MESSAGE_HASH] = { T_OUTBOX, "message_hash",
-	  "a delivered row and the message in its place are told apart by "
-	  "their numbers alone, which a database that goes back gives again",
+	  "a delivered row and its message are compared by sequence alone, "
+	  "and after a failover or a restore sequences are used again",
 	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
 	[COL_REPLAY_NO] = { T_OUTBOX, "replay_no", NULL, NULL },
 	[COL_IN_DOUBT_SINCE] = { T_OUTBOX, "in_doubt_since",
-	  "a message whose answer was lost stands in the stream twice if it is "
-	  "sent again later than the stream's duplicate window",
+	  "a message whose ack was lost is stored twice if it is sent again "
+	  "later than the stream's duplicate window",
 	  "TIMESTAMP(6) NULL DEFAULT NULL" },
 	[COL_LEASE_IN_DOUBT_SINCE] = { T_PARTITIONS, "in_doubt_since",
 	  COST_OF_IN_DOUBT_MARKS, NULL },
@@ -138,14 +139,13 @@ static const struct extra {
 
 /* The cost of a missing table; NULL: it must not be missing. */
 static const char *const costs[NTABLES] = {
-	[T_SETTINGS] = "producers and hosts agree on no partition count, and "
-	    "message ids begin with the name of the database",
+	[T_SETTINGS] = "producers and hosts cannot share a partition count, "
+	    "and message ids begin with the name of the database",
 	[T_DEAD] = "messages that cannot be delivered are retried for ever",
-	[T_BLOCKED] = "what waits behind a key that fails is read again on "
-	    "every tick",
-	[T_STREAMS] = "what the broker loses after it acknowledged it is not "
-	    "found",
-	[T_AUDIT] = "nobody knows who changed what with outboxctl",
+	[T_BLOCKED] = "rows that wait behind a failed message are read again "
+	    "on every tick",
+	[T_STREAMS] = COST_OF_AUDIT,
+	[T_AUDIT] = "changes made with outboxctl are not recorded",
 };
 
 const char *
@@ -212,8 +212,9 @@ check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
 	for (size_t i = 0; i < NCOLUMNS; i++)
 		if (!found[i] && s->exists[columns[i].table])
 			return err_set(e, "schema: column %s.%s is missing or "
-			    "not granted: see sql/schema.sql",
-			    s->tables[columns[i].table], columns[i].name);
+			    "not granted: see sql/schema.sql and "
+			    "sql/grants.sql", s->tables[columns[i].table],
+			    columns[i].name);
 	return 0;
 }
 

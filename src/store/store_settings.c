@@ -24,8 +24,8 @@ read_settings_row(struct store *s, unsigned *count, struct err *e)
 		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
 		    s->tables[T_SETTINGS]);
 	else if (db_u64(rows, 0) > store_schema_version)
-		rc = err_set(e, "settings: schema version %s is newer than %u, "
-		    "which is all this version knows", db_text(rows, 0),
+		rc = err_set(e, "settings: schema version %s is newer than %u: "
+		    "install a newer outbox-master", db_text(rows, 0),
 		    store_schema_version);
 	else {
 		strlcpy(s->outbox_id, db_text(rows, 1), sizeof(s->outbox_id));
@@ -68,9 +68,9 @@ first_counts(struct store *s, unsigned count, struct counts *c,
 		return -1;
 	c->count = 1;
 	if (has && count != 1 && counts_repartition(c, count, &why) < 0)
-		log_warn("rows without a partition label wait, and from now on "
-		    "there are %u partitions: their keys may lose their order "
-		    "(%s)", count, why.text);
+		log_warn("waiting rows have no partition label, and from now "
+		    "on there are %u partitions: their keys may lose their "
+		    "order (%s)", count, why.text);
 	c->count = count;
 	return 0;
 }

@@ -376,13 +376,14 @@ static const struct kind {
 } kinds[] = {
 	{ OUT_DELIVERED, "marked as delivered", write_delivered,
 	  offsetof(struct settled, delivered) },
-	{ OUT_RETRY, "given a delay", write_retry,
+	{ OUT_RETRY, "scheduled for a retry", write_retry,
 	  offsetof(struct settled, retried) },
-	{ OUT_DEAD, "buried", write_dead, offsetof(struct settled, dead) },
-	{ OUT_UNSENT, "given back", write_unsent,
+	{ OUT_DEAD, "moved to the dead letters", write_dead,
+	  offsetof(struct settled, dead) },
+	{ OUT_UNSENT, "released from its claim", write_unsent,
 	  offsetof(struct settled, returned) },
 	/* The last: a row that another statement refuses becomes this. */
-	{ OUT_DEFER, "given a delay", write_defer,
+	{ OUT_DEFER, "scheduled for a retry", write_defer,
 	  offsetof(struct settled, deferred) },
 };
 
@@ -505,7 +506,7 @@ settle_in_doubt(struct store *s, const struct batch *b, struct err *e)
 		return -1;
 	if (b->n == 1) {
 		b->msgs[0].outcome = OUT_DEFER;
-		set_aside(s, b->msgs, "given a delay", e);
+		set_aside(s, b->msgs, "scheduled for a retry", e);
 		return 0;
 	}
 	half = part_of(b, 0, b->n / 2);

@@ -167,17 +167,16 @@ move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 	if (rc < 0 && !store_refused_value(s))
 		return -1;
 	if (rc < 0)
-		log_error("rows wait under the label %s, which nobody can "
-		    "serve, and cannot be given another one: %s; mend them by "
-		    "hand", name, e->text);
+		log_error("rows wait under the label %s, which no worker can "
+		    "lease, and the database refuses another label: %s; "
+		    "change their partition_key by hand", name, e->text);
 	else if (*moved > 0)
 		log_error("%" PRIu64 " row(s) waited under the label %s, which "
-		    "%s: they have the label of their keys now; give what "
-		    "enqueues them other labels", *moved, name, x->record != 0 ?
-		    "is for rows that the daemon parks" :
-		    "cannot have a lease: too long, or a NUL in it, or one "
-		    "label too many for a worker to serve with the others of "
-		    "its key");
+		    "%s: they have the label of their key now; correct the "
+		    "labels that the producer writes", *moved, name,
+		    x->record != 0 ? "is reserved for parked rows" :
+		    "cannot have a lease (too long, a NUL in it, or one label "
+		    "too many for its class)");
 	return 0;
 }
 

@@ -108,8 +108,8 @@ store_stream(struct store *s, const struct stream_identity *id,
 		found = read_stream(rows, r);
 		db_rows_free(rows);
 	}
-	return found ? 0 : err_set(e, "stream: row %s is not to be had",
-	    id->name);
+	return found ? 0 : err_set(e, "stream: %s cannot be inserted into %s",
+	    id->name, s->tables[T_STREAMS]);
 }
 
 int
@@ -446,9 +446,9 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		return -1;
 	*reset = 0;
 	if (n == 1) {
-		log_error("sequence %llu is lost and cannot be sent again, the "
-		    "database refuses this row by itself: %s; mend the row or "
-		    "the table, then outboxctl stream republish",
+		log_error("sequence %llu is lost and cannot be sent again: the "
+		    "database refuses this row: %s; repair the row or the "
+		    "table, then run outboxctl stream republish",
 		    (unsigned long long)rows[0].id.sequence, e->text);
 		return 0;
 	}

@@ -56,7 +56,7 @@ read_order(const char *path)
 	strlcpy(order.text, text, sizeof(order.text));
 	if (sscanf(text, "%63[^:]:%u:%15s", order.point, &order.nth,
 	    order.act) != 3)
-		panic("fault point: \"%s\" is no order", text);
+		panic("fault point: \"%s\" is not POINT:NTH:ACT", text);
 	return true;
 }
 
@@ -92,7 +92,7 @@ fault_point(const char *what, const char *when, int fd)
 	else if (strcmp(order.act, "lost") == 0)
 		shutdown(fd, SHUT_RDWR);
 	else
-		panic("fault point: %s at %s", order.act, order.point);
+		panic("fault point: %s: no act %s", order.point, order.act);
 }
 
 /* SIGNAL: the server raises the error, as it would a real one. */

@@ -26,7 +26,7 @@ read_secret_file(const char *path, struct err *e)
 	setvbuf(f, NULL, _IONBF, 0);	/* no copy left in a stdio buffer */
 	if (fgets(line, sizeof(line), f) == NULL) {
 		err_set(e, "%s: %s", path,
-		    ferror(f) ? strerror(errno) : "is empty");
+		    ferror(f) ? strerror(errno) : "the file is empty");
 	} else if (strlen(line) == sizeof(line) - 1) {
 		err_set(e, "%s: the first line is too long", path);
 	} else {

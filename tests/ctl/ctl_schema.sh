@@ -121,10 +121,10 @@ while IFS='|' read -r rc level text damage; do
 	is "$RC$OUT$ERR" 0 'and the remedy is one'
 done <<'EOF'
 0|warn|^outbox: no index.*every claim sorts|ALTER TABLE outbox DROP KEY outbox_claim
-0|warn|^outbox: no column ack_sequence: .*is not found|ALTER TABLE outbox DROP COLUMN ack_sequence
+0|warn|^outbox: no column ack_sequence: .*are not found|ALTER TABLE outbox DROP COLUMN ack_sequence
 0|warn|^outbox: no column replay_no: .*replay refuses|ALTER TABLE outbox DROP COLUMN replay_no
 1|fail|^outbox_dead_letters: no column replay_no: .*cannot run|ALTER TABLE outbox_dead_letters DROP COLUMN replay_no
-0|warn|^outbox_partitions: no column in_doubt_upto: .*on the disk|ALTER TABLE outbox_partitions DROP COLUMN in_doubt_upto
+0|warn|^outbox_partitions: no column in_doubt_upto: .*is on disk|ALTER TABLE outbox_partitions DROP COLUMN in_doubt_upto
 0|warn|^outbox_partitions: no column former_label_at: .*--finish cannot tell|ALTER TABLE outbox_partitions DROP COLUMN former_label_at
 1|fail|^outbox_settings: no column counts_since: .*cannot run|ALTER TABLE outbox_settings DROP COLUMN counts_since
 0|warn|^outbox: no column created_at|ALTER TABLE outbox DROP COLUMN created_at

@@ -182,7 +182,7 @@ run "restart with a bad configuration" 6 restart
 run "status with a bad configuration" 0 status
 lives "$first"
 result "nothing was stopped" $?
-logged "keeping generation"
+logged "keeping the old configuration"
 is "and the master was not even asked" $? 1
 
 # Stops, with a configuration that is still bad.

@@ -180,9 +180,9 @@ is "$(sql "SELECT attempts FROM outbox WHERE global_sequence = $((B + 5))")" 0 \
     'its attempts are as they were'
 like "$(sql "SELECT last_error FROM outbox
     WHERE global_sequence = $((B + 5))")" \
-    'cannot be buried.*not this one' 'the row says why'
-for what in "$((B + 5)) cannot be buried" "$((B + 10)) cannot be claimed" \
-    "$((B + 16)) cannot be marked"; do
+    'cannot be moved to the dead letters.*not this one' 'the row says why'
+for what in "$((B + 5)) cannot be moved to the dead letters" \
+    "$((B + 10)) cannot be claimed" "$((B + 16)) cannot be marked"; do
 	n=$(grep -c "error.*sequence $what" "$LOG")
 	[ "$n" -ge 1 ] && [ "$n" -le 2 ]
 	ok $? "said once by a worker: ${what#* }"
@@ -218,9 +218,9 @@ is "$(sql "SELECT stream_id FROM outbox JOIN events ON sequence =
     'labels: what is parked stays'
 like "$(cat "$LOG")" 'label 0x610062, which cannot have a lease' \
     'labels: a NUL is told'
-like "$(cat "$LOG")" 'label !998, which is for rows that the daemon parks' \
+like "$(cat "$LOG")" 'label !998, which is reserved for parked rows' \
     'labels: so is one of ours without a record'
-like "$(cat "$LOG")" 'label !9999, which is for rows' \
+like "$(cat "$LOG")" 'label !9999, which is reserved for' \
     'labels: and one with a record'
 { put "'l4'" "'ok'" "CONCAT('a', CHAR(0), 'b')"; } | load
 wait_for 20 is_pending 1

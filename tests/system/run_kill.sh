@@ -46,7 +46,7 @@ ok $? 'all workers are back'
 before=$(layout)
 kill -HUP "$MASTER"
 wait_for 5 has_line "$LOG" 'reload: generation 2'
-turned() { [ "$(grep -c 'left its place' "$LOG")" -eq 3 ]; }
+turned() { [ "$(grep -c 'handed over to its' "$LOG")" -eq 3 ]; }
 wait_for 15 turned
 ok $? 'a reload replaces every worker'
 wait_for 5 running 3
@@ -61,7 +61,7 @@ ok $? 'a reload with fewer workers shrinks the fleet'
 
 sed -i 's/lease_ttl/lease_tttl/' "$CONF"
 kill -HUP "$MASTER"
-wait_for 5 has_line "$LOG" 'reload: .*lease_tttl.*keeping generation 3'
+wait_for 5 has_line "$LOG" 'reload: .*lease_tttl.*; keeping the old .*generation 3'
 ok $? 'a broken configuration is refused in one line'
 running 2
 ok $? 'and changes nothing'

@@ -10,7 +10,7 @@ with_listener() { WAKE='binlog: true' write_conf "$@"; }
 
 listener() { pgrep -P "$MASTER" -f 'outbox-master: listener'; }
 no_listener() { ! listener > /dev/null; }
-begun() { grep -c 'the stream has begun' "$LOG" || :; }
+begun() { grep -c 'the binlog stream has begun' "$LOG" || :; }
 has_begun() { [ "$(begun)" -gt "$1" ]; }
 rung() { awk '/woke workers for [0-9]+ commits/ { n += $(NF - 1) } END { print n + 0 }' "$LOG"; }
 has_rung() { [ "$(rung)" -ge "$1" ]; }

@@ -41,7 +41,7 @@ start_fleet
 produce_forever
 
 reload 48
-wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: there is no settings table, so the file must name the count that producers still use: outbox.former_counts: \[16\]; keeping generation 1'
+wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: without a settings table the file must name the count that producers still use: add outbox.former_counts: \[16\]; keeping the old configuration .generation 1'
 ok $? 'another count without the former one is refused, with advice'
 wait_for 10 has_published $(($(published) + 300))
 ok $? 'the old generation goes on'
@@ -68,7 +68,7 @@ sql "INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until)
     VALUES ('stranger', 'host', 1, NOW() + INTERVAL 1 HOUR)"
 wait_for 10 see_workers 3
 reload 32 16,48
-wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: a worker of another program shares the tables, .*stop it first; keeping generation 2'
+wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: a worker of another program shares the tables, .*stop it first; keeping the old configuration .generation 2'
 ok $? 'no change with a worker of another program'
 sql "DELETE FROM outbox_workers WHERE id = 'stranger'"
 wait_for 10 see_workers 2

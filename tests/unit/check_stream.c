@@ -84,8 +84,8 @@ static const struct {
 	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
 	  "messages of 1000 bytes at most" },
-	{ "no JSON", NULL, "nobody understands" },
-	{ "[1]", NULL, "nobody understands" },
+	{ "no JSON", NULL, "was not checked" },
+	{ "[1]", NULL, "was not checked" },
 };
 
 /* Retries and claims are short: what is left is the time to connect anew. */
