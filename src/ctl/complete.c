@@ -12,7 +12,7 @@ static const char head[] =
 
 static const char tail[] =
 "\n"
-"# After these words, what may be next.\n"
+"# Print the words that may follow these.\n"
 "_outboxctl_words() {\n"
 "	local command word\n"
 "	while read -r command; do\n"

@@ -14,95 +14,89 @@
 
 static const struct command commands[] = {
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
-	  .max = 1, .help = "everything at a glance; 1 if it needs a human",
-	  .run = status_show },
-	{ .words = "doctor", .options = "", .rest = "", .offline = true,
-	  .help = "what is wrong, and what mends it; 1 if something is",
-	  .run = doctor_run },
-	{ .words = "workers", .options = "", .rest = "",
-	  .help = "who is at work", .run = workers_list },
-	{ .words = "partitions list", .options = "", .rest = "",
-	  .help = "leases, and what waits in each partition",
-	  .run = partitions_list },
+	  .max = 1, .run = status_show,
+	  .help = "overview; exits with 1 if something needs attention" },
+	{ .words = "doctor", .offline = true, .run = doctor_run,
+	  .help = "check what the daemon needs; exits with 1 on a failure" },
+	{ .words = "workers", .run = workers_list,
+	  .help = "list the workers of all hosts" },
+	{ .words = "partitions list", .run = partitions_list,
+	  .help = "list partitions: their leases and waiting rows" },
 	{ .words = "partitions sync", .options = "prune finish force wait",
-	  .rest = "",
-	  .changes = true, .help = "make them as many as are configured",
-	  .run = partitions_sync },
-	{ .words = "partitions pause", .options = "", .rest = "[LABEL...]",
-	  .max = INT_MAX, .changes = true,
-	  .help = "send nothing of them, all if none is named",
-	  .run = partitions_pause },
-	{ .words = "partitions resume", .options = "", .rest = "[LABEL...]",
-	  .max = INT_MAX, .changes = true, .help = "send again",
-	  .run = partitions_resume },
+	  .changes = true, .run = partitions_sync,
+	  .help = "change the number of partitions to the configured one" },
+	{ .words = "partitions pause", .rest = "[LABEL...]", .max = INT_MAX,
+	  .changes = true, .run = partitions_pause,
+	  .help = "stop sending from these partitions, by default all" },
+	{ .words = "partitions resume", .rest = "[LABEL...]", .max = INT_MAX,
+	  .changes = true, .run = partitions_resume,
+	  .help = "send from these partitions again, by default all" },
 	{ .words = "messages list", .options = "state key type partition since "
-	  "until after limit", .rest = "",
-	  .help = "messages that wait, or of another state",
-	  .run = messages_list },
-	{ .words = "messages show", .options = "", .rest = "SEQUENCE",
-	  .min = 1, .max = 1, .help = "all about one message",
-	  .run = messages_show },
+	  "until after limit", .run = messages_list,
+	  .help = "list messages, by default the pending ones" },
+	{ .words = "messages show", .rest = "SEQUENCE", .min = 1, .max = 1,
+	  .run = messages_show, .help = "show all details of a message" },
 	{ .words = "messages retry", .options = "reset-attempts",
 	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
-	  .help = "send delayed messages now", .run = messages_retry },
+	  .run = messages_retry, .help = "make delayed messages due now" },
 	{ .words = "messages discard", .options = "wait",
 	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
-	  .help = "give waiting messages up", .run = messages_discard },
+	  .run = messages_discard,
+	  .help = "move waiting messages to the dead letters" },
 	{ .words = "messages replay", .options = "key type partition since "
 	  "until all after rate", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .changes = true, .help = "send delivered messages once more",
-	  .run = messages_replay },
+	  .changes = true, .run = messages_replay,
+	  .help = "send delivered messages again" },
 	{ .words = "dead list", .options = "key type partition since until "
-	  "after limit", .rest = "",
-	  .help = "messages that were given up", .run = dead_list },
-	{ .words = "dead show", .options = "", .rest = "SEQUENCE",
-	  .min = 1, .max = 1, .help = "all about one of them",
-	  .run = dead_show },
+	  "after limit", .run = dead_list,
+	  .help = "list dead letters: messages that were given up" },
+	{ .words = "dead show", .rest = "SEQUENCE", .min = 1, .max = 1,
+	  .run = dead_show, .help = "show all details of a dead letter" },
 	{ .words = "dead retry", .options = "all key type partition since "
 	  "until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,
-	  .help = "put them back, each in its place", .run = dead_retry },
+	  .run = dead_retry,
+	  .help = "put dead letters back into the outbox, in order" },
 	{ .words = "dead purge", .options = "all key type partition since "
 	  "until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .changes = true, .help = "forget them", .run = dead_purge },
-	{ .words = "keys blocked", .options = "after limit", .rest = "",
-	  .help = "keys that wait or are halted", .run = keys_blocked },
-	{ .words = "keys release", .options = "", .rest = "KEY...",
-	  .min = 1, .max = INT_MAX, .changes = true,
-	  .help = "let halted keys go on", .run = keys_release },
-	{ .words = "stream republish", .options = "", .rest = "",
-	  .changes = true, .offline = true,
-	  .help = "send again what the stream does not have",
-	  .run = stream_republish },
-	{ .words = "phantoms forget", .options = "", .rest = "",
-	  .changes = true, .help = "messages without an event are dealt with",
-	  .run = phantoms_forget },
+	  .changes = true, .run = dead_purge,
+	  .help = "delete dead letters; their events stay" },
+	{ .words = "keys blocked", .options = "after limit",
+	  .run = keys_blocked,
+	  .help = "list keys whose messages wait behind one that failed" },
+	{ .words = "keys release", .rest = "KEY...", .min = 1, .max = INT_MAX,
+	  .changes = true, .run = keys_release,
+	  .help = "release halted keys, so that their messages are sent" },
+	{ .words = "stream republish", .changes = true, .offline = true,
+	  .run = stream_republish,
+	  .help = "send delivered messages again that the stream lacks" },
+	{ .words = "phantoms forget", .changes = true, .run = phantoms_forget,
+	  .help = "stop reporting stream messages without an event" },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
-	  .rest = "[FILE]", .max = 1, .adds = true,
-	  .help = "add events, a JSON object per line", .run = enqueue },
+	  .rest = "[FILE]", .max = 1, .adds = true, .run = enqueue,
+	  .help = "add events from FILE, one JSON object per line" },
 	{ .words = "prune", .options = "days older-than dead-days batch",
-	  .rest = "", .changes = true,
-	  .help = "delete what was delivered long ago", .run = prune },
-	{ .words = "reconcile", .options = "limit all since type", .rest = "",
-	  .changes = true, .own_limit = true,
-	  .help = "make the outbox rows that events lack",
-	  .run = reconcile },
-	{ .words = "retry-plan", .options = "", .rest = "", .offline = true,
-	  .help = "when a message that fails is tried again",
-	  .run = plan_show },
-	{ .words = "config", .options = "", .rest = "", .offline = true,
-	  .help = "print the effective configuration", .run = plan_config },
-	{ .words = "schema print", .options = "trigger", .rest = "", .offline = true,
-	  .help = "print the SQL of the tables, under their names",
-	  .run = schema_print },
-	{ .words = "schema install", .options = "trigger", .rest = "", .bare = true,
-	  .changes = true, .help = "make the tables that are missing",
-	  .run = schema_install },
-	{ .words = "schema check", .options = "trigger", .rest = "", .bare = true,
-	  .help = "how the tables differ from what the daemon wants",
-	  .run = schema_check },
-	{ .words = "schema upgrade", .options = "", .rest = "", .bare = true,
-	  .changes = true, .help = "mend that while the daemon runs",
-	  .run = schema_upgrade },
+	  .changes = true, .run = prune,
+	  .help = "delete rows delivered long ago, and old dead letters" },
+	{ .words = "reconcile", .options = "limit all since type",
+	  .changes = true, .run = reconcile,
+	  .limit_help = "search the newest N events (1000)",
+	  .help = "create missing outbox rows of events" },
+	{ .words = "retry-plan", .offline = true, .run = plan_show,
+	  .help = "show when a message that fails is tried again" },
+	{ .words = "config", .offline = true, .run = plan_config,
+	  .help = "print the effective configuration" },
+	{ .words = "schema print", .options = "trigger", .offline = true,
+	  .run = schema_print,
+	  .help = "print the SQL of the tables, with configured names" },
+	{ .words = "schema install", .options = "trigger", .bare = true,
+	  .changes = true, .run = schema_install,
+	  .help = "create the tables that are missing" },
+	{ .words = "schema check", .options = "trigger", .bare = true,
+	  .run = schema_check,
+	  .help = "list how the tables differ from the needed schema" },
+	{ .words = "schema upgrade", .bare = true, .changes = true,
+	  .run = schema_upgrade,
+	  .help = "correct the differences while the daemon runs" },
 	{ .words = NULL }
 };
 
@@ -116,14 +110,16 @@ print_ctl_usage(FILE *to)
 	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
 	    "      --json              print JSON\n"
 	    "  -V, --version\n"
-	    "  -h, --help              behind a command: its options\n", to);
+	    "  -h, --help              after a command: print its options\n",
+	    to);
 }
 
 static void
 help(const struct command *c)
 {
 	printf("usage: outboxctl %s [option ...]%s%s\n\n%s\n\n", c->words,
-	    c->rest[0] == '\0' ? "" : " ", c->rest, c->help);
+	    c->rest == NULL ? "" : " ", c->rest == NULL ? "" : c->rest,
+	    c->help);
 	args_help(c, stdout);
 }
 
@@ -160,7 +156,7 @@ static int
 unknown_command(const char *word)
 {
 	size_t		 n = strlen(word);
-	const char	*lead = "; there is: ";
+	const char	*lead = "; known: ";
 
 	fprintf(stderr, "outboxctl: %s: unknown command", word);
 	for (const struct command *c = commands; c->words != NULL; c++)
@@ -168,7 +164,7 @@ unknown_command(const char *word)
 			fprintf(stderr, "%s%s", lead, c->words);
 			lead = ", ";
 		}
-	fputs(*lead == ';' ? "; see --help\n" : "\n", stderr);
+	fputs(*lead == ';' ? "; see outboxctl --help\n" : "\n", stderr);
 	return CTL_USAGE;
 }
 
@@ -176,13 +172,6 @@ static bool
 is_help(const char *word)
 {
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
-
-static int
-wrong(const char *what)
-{
-	fprintf(stderr, "outboxctl: %s\n", what);
-	return CTL_USAGE;
 }
 
 /* Options before the command: -c FILE and --json. */
@@ -204,11 +193,13 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--json") == 0)
 			*json = true;
-		else if ((strcmp(argv[i], "-c") == 0 ||
-		    strcmp(argv[i], "--config") == 0) && i + 1 < argc)
-			*path = argv[++i];
-		else
-			exit(wrong("unknown option; see --help"));
+		else if (strcmp(argv[i], "-c") != 0 &&
+		    strcmp(argv[i], "--config") != 0)
+			exit(ctl_misuse("%s: unknown option; see outboxctl "
+			    "--help", argv[i]));
+		else if ((*path = argv[++i]) == NULL)
+			exit(ctl_misuse("%s: its value is missing",
+			    argv[i - 1]));
 	}
 	return i;
 }
@@ -232,11 +223,11 @@ run_command(struct ctl *c, const char *path)
 	int		status;
 
 	if ((c->conf = conf_load(path, NULL, &e)) == NULL) {
-		wrong(e.text);
+		ctl_misuse("%s", e.text);
 		return EX_CONFIG;
 	}
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
-		return ctl_no_such(c, "%s", e.text);
+		return ctl_error("%s", e.text);
 	if (!c->command->offline && (status = ctl_connect(c)) != CTL_DONE)
 		return status;
 	return c->command->run(c);
@@ -267,7 +258,7 @@ main(int argc, char **argv)
 	c.arguments = join(argc - at, argv + at);
 	if (args_parse(&c.args, c.command, argc - at + 1, argv + at - 1,
 	    &e) < 0)
-		status = wrong(e.text);
+		status = ctl_misuse("%s", e.text);
 	else {
 		c.args.json = c.args.json || json;
 		status = run_command(&c, path);

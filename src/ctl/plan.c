@@ -28,8 +28,9 @@ plan_show(struct ctl *c)
 	}
 	print_rows(c, columns, rows);
 	if (!c->args.json)
-		printf("Dead after the last one; each delay is spread by %g "
-		    "both ways.\n", conf->retry.jitter);
+		printf("After the last attempt the message is dead. Each delay "
+		    "varies at random by up to %g%%.\n",
+		    conf->retry.jitter * 100);
 	return CTL_DONE;
 }
 

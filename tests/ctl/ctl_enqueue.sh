@@ -88,20 +88,20 @@ while IFS=' ' read -r text line; do
 done <<'EOF2'
 not_JSON {"key":"k",
 not_JSON {"key":"k","key":"k","type":"t","payload":1}
-not_an_object [1]
+not_a_JSON_object [1]
 "key"_is_missing {"type":"t","payload":1}
 "type"_is_missing {"key":"k","payload":1}
 "payload"_is_missing {"key":"k","type":"t"}
-"key"_is_not_a_text {"key":7,"type":"t","payload":1}
-"key"_is_not_a_text {"key":"","type":"t","payload":1}
+"key"_is_empty_or_not_a_text {"key":7,"type":"t","payload":1}
+"key"_is_empty_or_not_a_text {"key":"","type":"t","payload":1}
 NUL {"key":"a\u0000b","type":"t","payload":1}
-are_the_same {"key":"k","stream_id":"k","type":"t","payload":1}
-not_a_number_from_1 {"key":"k","type":"t","payload":1,"version":0}
-not_a_number_from_1 {"key":"k","type":"t","payload":1,"stream_sequence":1.5}
+mean_the_same {"key":"k","stream_id":"k","type":"t","payload":1}
+not_a_whole_number_from_1 {"key":"k","type":"t","payload":1,"version":0}
+not_a_whole_number_from_1 {"key":"k","type":"t","payload":1,"stream_sequence":1.5}
 not_base64 {"key":"k","type":"t","payload_base64":"A"}
 not_base64 {"key":"k","type":"t","payload_base64":"A?=="}
-one_of_them {"key":"k","type":"t","payload_base64":"","payload":1}
-nothing_that_an_event_has {"key":"k","type":"t","payload":1,"tpye":1}
+not_both {"key":"k","type":"t","payload_base64":"","payload":1}
+not_a_member_of_an_event {"key":"k","type":"t","payload":1,"tpye":1}
 without_escapes {"key":"k","type":"t","pay\u006coad":1}
 EOF2
 is "$(sql 'SELECT COUNT(*) FROM events')" 17 'the lines before were enqueued'
@@ -118,7 +118,7 @@ ctl -c "$OP" enqueue --dry-run "$DIR/many"
 is "$RC $OUT" '0 Would enqueue 25 event(s).' 'a dry run counts'
 ctl -c "$OP" enqueue --dry-run --json "$DIR/holed"
 is "$RC $(field .changed)" '1 20' 'and finds bad lines'
-like "$ERR" '^outboxctl: lines 1 to 20 are good$' 'and says where'
+like "$ERR" '^outboxctl: lines 1 to 20 are valid$' 'and says where'
 is "$(tables)" "$before" 'and changes nothing'
 sql 'DELETE FROM outbox; DELETE FROM events; DELETE FROM outbox_audit'
 n=$(server_status Com_commit)

@@ -64,7 +64,7 @@ declare_counts 8 4
 sed 's/partition_count: 8/partition_count: 16/' "$OP" > "$DIR/other.yml"
 ctl -c "$DIR/other.yml" partitions sync --finish
 is "$RC" 1 'another count in the file'
-like "$ERR" 'the present count is 8, and outbox.partition_count 16' 'that is said'
+like "$ERR" 'the present count is 8, but outbox.partition_count is 16' 'that is said'
 for wrong in --force '--finish --prune'; do
 	# shellcheck disable=SC2086
 	ctl -c "$OP" partitions sync $wrong
@@ -93,7 +93,7 @@ put "'$K5'" "'p01'" 3
 put "'$K5'" "'p13'" 2
 keeps 'what waits under other labels' \
     "[[\"p01\",\"$K5\",3],[\"p13\",\"$K5\",2]]"
-like "$ERR" '^outboxctl: 2 key\(s\) wait under labels that they do not have' \
+like "$ERR" '^outboxctl: 2 key\(s\) wait under labels of a former count' \
     'it is said'
 keeps 'so does --force' "[[\"p01\",\"$K5\",3],[\"p13\",\"$K5\",2]]" --force
 ctl -c "$OP" partitions sync --finish --dry-run
@@ -125,7 +125,7 @@ put "CONCAT('many', n)" "'p13'" 50
 finish
 is "$RC $(field '[(.in_the_way | length), .more] | tostring')" '1 [40,true]' \
     'of many keys some dozens are listed'
-like "$ERR" '^outboxctl: 40 and more key' 'and that there are more'
+like "$ERR" '^outboxctl: 40 or more key' 'and that there are more'
 clear_rows
 sql "SET GLOBAL general_log = OFF; SET GLOBAL log_output = 'TABLE';
     TRUNCATE mysql.general_log; SET GLOBAL general_log = ON"
@@ -172,7 +172,7 @@ clear_rows
 sql "UPDATE outbox_partitions SET former_label_at = NOW(6) - INTERVAL 9 MINUTE
     WHERE partition_key = 'p03'"
 keeps 'a message under another label, nine minutes ago' '[]'
-like "$ERR" 'a message went under a label .* again in (59|60).*s, or --force' \
+like "$ERR" 'a message was sent under a label .* again in (59|60).*s, or use --force' \
     'it is said, and for how long'
 [ "$(field '.wait_ms > 50000 and .wait_ms <= 60000')" = true ]
 ok $? 'for programs, too'
@@ -182,12 +182,12 @@ sql "UPDATE outbox_partitions SET former_label_at = NOW(6) - INTERVAL 10 MINUTE
 may 'after ten'
 sql 'UPDATE outbox_settings SET counts_since = NOW(6) - INTERVAL 9 MINUTE'
 keeps 'counts that are nine minutes old' '[]'
-like "$ERR" 'a producer may not know it yet: again in' 'and why'
+like "$ERR" 'a producer may not know it yet: try again in' 'and why'
 may 'or with --force' --force
 declare_counts 8 4
 sql 'ALTER TABLE outbox_partitions DROP COLUMN former_label_at'
 keeps 'leases that cannot tell' '[]'
-like "$ERR" 'no column former_label_at.*outboxctl schema upgrade, or --force' \
+like "$ERR" 'no column former_label_at.*outboxctl schema upgrade, or use --force' \
     'and what helps'
 may 'or with --force' --force
 sql 'ALTER TABLE outbox_partitions ADD COLUMN former_label_at TIMESTAMP(6) NULL'
@@ -230,7 +230,7 @@ release
 before=$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')
 meanwhile "UPDATE outbox_settings SET former_counts = '4,2'"
 is "$? $(declared_counts)" '1 8 4,2' 'counts that were changed meanwhile are kept'
-has_line "$DIR/finish.out" 'the counts were changed meanwhile'
+has_line "$DIR/finish.out" 'another session has changed the counts'
 ok $? 'that is said'
 declare_counts 8 4
 meanwhile "INSERT INTO outbox_blocked_keys (first_sequence, partition_key,
@@ -247,7 +247,7 @@ is "$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')" "$before" \
 sql 'UPDATE outbox_partitions SET former_label_at = NULL'
 meanwhile 'DO 0'
 is "$? $(declared_counts)" '0 8 -' 'else it is waited for, and done'
-has_line "$DIR/finish.out" '^declared: 8, formerly 4: 4 classes of 2 labels'
+has_line "$DIR/finish.out" '^declared: 8, formerly 4: 4 classes of up to 2 labels'
 ok $? 'what it does is said'
 has_line "$DIR/finish.out" '^finished: 8 partitions$'
 ok $? 'and that it is done'
@@ -285,7 +285,7 @@ declare_counts 110 55
 ctl -c "$OP" partitions sync --yes
 ctl -c "$OP" partitions sync --finish
 is "$RC $(declared_counts)" '1 110 55' 'many leases: it is asked'
-like "$OUT" '^after that: 110, each partition by itself' 'when that was said'
+like "$OUT" '^after --finish: 110, without classes' 'when that was said'
 ctl -c "$OP" partitions sync --finish --yes
 is "$RC $(declared_counts)" '0 110 -' 'or not'
 
@@ -334,7 +334,7 @@ sql 'DROP TABLE outbox_settings; UPDATE outbox_partitions SET former_label_at =
 sed -i 's/partition_count: 8/&, former_counts: [4]/' "$OP"
 ctl -c "$OP" partitions sync --finish
 is "$RC" 0 'without the table nothing is in the way'
-like "$OUT" 'take outbox.former_counts out of the configuration' 'and what to do'
+like "$OUT" 'remove outbox.former_counts from the configuration' 'and what to do'
 finish
 is "$RC $(field '[.finished, .former] | tostring')" '0 [false,[4]]' \
     'for programs, too'

@@ -68,8 +68,8 @@ lines 10001 100 > "$DIR/lines"
 sql 'RENAME TABLE outbox_audit TO away'
 strike commit.sent:1:lost enqueue "$DIR/lines"
 is "$FIRED$RC" 169 'without the audit it cannot be found out: status 69'
-like "$ERR" 'commit: .*: nobody knows whether this was done' 'it is said'
-like "$ERR" 'of lines 1 to 100 it is not known' 'and of which lines'
+like "$ERR" 'commit: .*: it is not known whether this was done' 'it is said'
+like "$ERR" 'lines 1 to 100 are in doubt' 'and of which lines'
 sql 'RENAME TABLE away TO outbox_audit'
 
 # Lost elsewhere: it is known.
@@ -92,7 +92,7 @@ ok $? 'stopped before its COMMIT'
 kill -CONT "$pid"
 wait "$pid"
 is $? 69 'the server is gone: status 69'
-has_line "$DIR/err" 'nobody knows whether this was done'
+has_line "$DIR/err" 'it is not known whether this was done'
 ok $? 'it is said that nobody knows'
 "$SANDBOX" restart "$DIR/db" >/dev/null
 is "$(count events)" "$before" 'which was not done'

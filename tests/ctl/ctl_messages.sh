@@ -65,7 +65,7 @@ ctl --json messages list --limit 30 --after "$(field .next)"
 is "$(sequences)" "$(of_sql "$WAITING ORDER BY s LIMIT 30, 30")" 'on from there'
 ctl messages list --limit 3
 is "$(grep -c . <<< "$OUT")" 4 'for people a line each, and a head'
-like "$ERR" '^outboxctl: looked at [0-9]+ rows; to go on: --after [0-9]+$' \
+like "$ERR" '^outboxctl: read [0-9]+ rows; to continue: --after [0-9]+$' \
     'and how to go on'
 is "$(tail -n 1 <<< "$OUT" | cut -d' ' -f1)" "${ERR##* }" 'behind the last one'
 
@@ -123,7 +123,7 @@ ctl --json messages list --type 'rare.*'
 is "$(field '.looked_at')" 10000 'of a type: no more than so many are looked at'
 is "$(field '.rows | length')" 10 'those among them are shown'
 ctl messages list --type 'rare.*'
-like "$ERR" '^outboxctl: looked at 10000 rows; to go on: --after [0-9]+$' \
+like "$ERR" '^outboxctl: read 10000 rows; to continue: --after [0-9]+$' \
     'and it is said'
 n=0 pages=0 next=0
 while [ "$next" != null ] && [ "$pages" -lt 20 ]; do
@@ -211,12 +211,12 @@ put_row a 2
 B=$SEQ
 ctl --json messages show "$A"
 is "$(field '[.state, .waits_for, .attempts, .error, .key, .payload_bytes]
-    | tostring')" '["pending","its next attempt",3,"no answer","a",7]' \
+    | tostring')" '["pending","its next attempt, at available_at",3,"no answer","a",7]' \
     'one that failed'
 [ "$(field .due_in_ms)" -gt 3500000 ]
 ok $? 'with the time to its next attempt'
 ctl --json messages show "$B"
-is "$(field .waits_for)" "$A, an earlier message of its key" \
+is "$(field .waits_for)" "message $A, an earlier one of its key" \
     'one behind another'
 sql "UPDATE outbox SET claim_token = '0123456789abcdef-7'
 	WHERE global_sequence = $A;
@@ -224,18 +224,23 @@ sql "UPDATE outbox SET claim_token = '0123456789abcdef-7'
 	VALUES ('host:01:0123456789abcdef', NOW(6) + INTERVAL 1 HOUR)"
 ctl --json messages show "$A"
 is "$(field '[.state, .waits_for, .claimed_by] | tostring')" \
-'["delivering","the answer to host:01:0123456789abcdef","host:01:0123456789abcdef"]' \
+'["delivering","the answer of the broker to host:01:0123456789abcdef","host:01:0123456789abcdef"]' \
     'one that is being delivered, and who does it'
 sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
     reason, head_sequence) VALUES (900017, 'p01', 'a', 'halted', 17)"
 ctl --json messages show "$B"
 is "$(field '[.waits_for, .blocked, .blocked_by] | tostring')" \
-    '["its key, halted by 17","halted",17]' 'one of a halted key'
+    '["its key, halted by message 17: keys release, or dead retry","halted",17]' 'one of a halted key'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 put_row lonely 1
 ctl --json messages show "$SEQ"
-is "$(field .waits_for)" 'a worker: nobody has its partition' \
+is "$(field .waits_for)" 'a worker: none owns its partition' \
     'one whose partition nobody has'
+ctl partitions pause
+ctl --json messages show "$SEQ"
+is "$(field .waits_for)" 'its partition, which is paused: partitions resume' \
+    'one of a paused partition'
+ctl partitions resume
 ctl messages show "$SEQ"
 like "$OUT" '^key +lonely$' 'for people a line for each thing'
 is "$(grep -c payload <<< "$OUT")" 1 'and the payload itself is not shown'
@@ -246,7 +251,7 @@ is "$(grep -c payload <<< "$OUT")" 1 'and the payload itself is not shown'
 before=$(tables)
 ctl messages discard "$A" --wait 0
 is "$RC" 1 'a claimed message is not discarded'
-like "$ERR" "^outboxctl: $A: it is being delivered; nothing was done" \
+like "$ERR" "^outboxctl: $A: not changed, a worker is sending it" \
     'and it is said'
 ctl messages retry "$A"
 is "$RC" 1 'nor sent again'
@@ -278,7 +283,7 @@ wait_for 5 is_sql "SELECT COUNT(*) FROM information_schema.processlist
     WHERE info LIKE 'DO SLEEP%'" 1
 ctl messages discard "$SEQ" --wait 0
 wait $!
-like "$RC $ERR" "^1 outboxctl: $SEQ: it is being delivered" \
+like "$RC $ERR" "^1 outboxctl: $SEQ: not changed, a worker is sending it" \
     'one that is claimed while we look is refused'
 is "$(sql "SELECT claim_token FROM outbox WHERE global_sequence = $SEQ")" \
     racer-1 'and stays'
@@ -292,7 +297,7 @@ is "$RC" 0 'a claim that has ended holds nothing'
 put_row slow 1 ok 'available_at = NOW(6) + INTERVAL 1 HOUR, attempts = 5'
 before=$(tables)
 ctl messages retry "$SEQ" --dry-run
-is "$RC $OUT" '0 would be: 1 message(s) due now' 'a dry run of retry'
+is "$RC $OUT" '0 1 message(s) would be due now' 'a dry run of retry'
 ctl --json messages discard "$SEQ" --dry-run
 is "$(field '[.changed, .dry_run] | tostring')" '[1,true]' 'and of discard'
 is "$(tables)" "$before" 'change nothing'
@@ -321,20 +326,15 @@ is "$(sql "SELECT partition_key FROM outbox_dead_letters
     WHERE global_sequence = $SEQ")" p02 'a parked one with that of its record'
 sql 'DELETE FROM outbox_blocked_keys'
 
-while read -r text args; do
-	# shellcheck disable=SC2086
-	ctl $args
-	is "$RC" 2 "outboxctl $args: status 2"
-	like "$ERR" "^outboxctl: .*${text//_/ }" "and says ${text//_/ }"
-done <<'END'
-is_missing messages show
-unexpected messages show 1 2
-not_a_sequence messages show x1
-is_missing messages retry
-not_a_sequence messages discard 1 x1
-not_an_option messages retry 1 --wait 3
-not_pending messages list --state asleep
-neither_a_moment messages list --since yesterday
+refuses <<'END'
+2 is_missing messages show
+2 unexpected messages show 1 2
+2 not_a_sequence messages show x1
+2 is_missing messages retry
+2 not_a_sequence messages discard 1 x1
+2 not_an_option messages retry 1 --wait 3
+2 not_pending messages list --state asleep
+2 neither_a_time messages list --since yesterday
 END
 
 #

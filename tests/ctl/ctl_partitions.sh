@@ -45,12 +45,12 @@ enqueue first 3
 epochs=$(epochs)
 changes_nothing 'sync --dry-run of another count' 0 \
     'would change from 4 to 6' -c "$OP" partitions sync --dry-run --prune
-like "$OUT" '^declared by then: 6, formerly 4: 2 classes of 3 labels at most' \
+like "$OUT" '^declared after it, until .*: 6, formerly 4: 2 classes of up to 3 labels' \
     'and what it means'
 like "$OUT" 'would add 2 lease.*"p04" "p05"' 'and which leases it takes'
 ctl -c "$OP" partitions sync
 is "$RC $(declared_counts)" '0 6 4' 'another count: the former one stays declared'
-like "$(head -2 <<< "$OUT")" '2 classes of 3 labels at most' \
+like "$(head -2 <<< "$OUT")" '2 classes of up to 3 labels' \
     'what it means is said first'
 like "$(tail -1 <<< "$OUT")" 'changed from 4 to 6' 'and then that it is made'
 is "$(lease_labels) $(($(epochs) - epochs))" 'p00,p01,p02,p03,p04,p05 6' \
@@ -58,7 +58,7 @@ is "$(lease_labels) $(($(epochs) - epochs))" 'p00,p01,p02,p03,p04,p05 6' \
 is "$(audited)" 'partitions sync		2' 'and it is on record'
 is "$(sql "SELECT COUNT(DISTINCT partition_key) FROM outbox")" 1 \
     'no row is touched'
-changes_nothing 'sync again' 0 '^declared: 6, formerly 4: 2 classes' \
+changes_nothing 'sync again' 0 '^declared until .*: 6, formerly 4: 2 classes' \
     -c "$OP" partitions sync
 ctl -c "$OP" --json partitions sync
 is "$(field '[.changed, .count, .former, .classes, .class_size] | tostring')" \
@@ -142,8 +142,8 @@ sql "DELETE FROM outbox_partitions WHERE partition_key = 'vip'"
 set_count 110
 ctl -c "$OP" partitions sync
 is "$RC $(declared_counts)" '1 2 -' 'more than a hundred are asked about'
-like "$ERR" 'say --yes' 'on a terminal'
-like "$OUT" '^declared by then: 110, formerly 2: 2 classes of 55 labels' \
+like "$ERR" 'confirm it with --yes' 'on a terminal'
+like "$OUT" '^declared after it.*: 110, formerly 2: 2 classes of up to 55 labels' \
     'after it is said what it means'
 ctl -c "$OP" partitions sync --yes
 is "$RC $(declared_counts)" '0 110 2' 'or not with --yes'
@@ -202,7 +202,7 @@ is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 17 'sixteen, and that of no
 # pause and resume
 #
 before=$(epochs)
-changes_nothing 'pause --dry-run' 0 'would be: 2 partition' \
+changes_nothing 'pause --dry-run' 0 '2 partition.s. would be paused' \
     -c "$OP" partitions pause --dry-run p01 p02
 changes_nothing 'an unknown partition' 1 '"p99": no such partition' \
     -c "$OP" partitions pause p01 p99
@@ -269,7 +269,7 @@ is "$(field '[.[] | select(.partition == ("", "p03", "p19", "p20")) |
 ctl partitions list
 like "$(head -1 <<< "$OUT")" 'obsolete +class$' 'for people, too'
 changes_nothing 'pause --dry-run of a class' 0 \
-    '^would be: 2 partition\(s\) paused; .* these are "p03" "p19"$' \
+    '^2 partition\(s\) would be paused; .* these are "p03" "p19"$' \
     -c "$OP" partitions pause --dry-run p19
 ctl -c "$OP" --json partitions pause p19 ''
 is "$RC $(field '[.changed, .partitions] | tostring') $(paused)" \

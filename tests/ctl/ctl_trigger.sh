@@ -144,7 +144,7 @@ is "$(counts)" '3 1 0' 'and prune takes the marks away behind the watermark'
 # Other types
 #
 ctl -c "$OWNER" schema check
-like "$OUT" '^warn: events: the trigger is not as it should be: .*upgrade' \
+like "$OUT" '^warn: events: the trigger differs from the configured one: .*upgrade' \
     'other types: check tells'
 ctl -c "$OWNER" schema upgrade --dry-run
 like "$OUT" '^warn: events: the trigger' 'upgrade would make it anew'

@@ -18,6 +18,19 @@ ctl() {
 
 field() { jq -r "$1" <<< "$OUT"; }
 
+# refuses: of lines "STATUS TEXT ARGUMENT...": outboxctl exits with that, and
+# its error has the text, in which _ is a blank
+refuses() {
+	local rc text args
+	while read -r rc text args; do
+		# shellcheck disable=SC2086
+		ctl $args
+		is "$RC" "$rc" "outboxctl $args: status $rc"
+		like "$ERR" "^outboxctl: (.* )?${text//_/ }" "and says ${text//_/ }"
+		is "$OUT" '' 'and nothing else'
+	done
+}
+
 # tables: a checksum of all tables, to check that nothing was changed
 tables() {
 	sql "SELECT GROUP_CONCAT(table_name SEPARATOR ',') FROM

@@ -49,7 +49,7 @@ ctl doctor
 like "$OUT" 'fail +phantoms: stream EVENTS has 5 messages .* 6 to 10' \
     'doctor tells what they are'
 ctl phantoms forget --dry-run
-is "$OUT" 'would be: 5 phantom(s) forgotten' 'they can be forgotten'
+is "$OUT" '5 phantom(s) would be forgotten' 'they can be forgotten'
 ctl status --json
 is "$(field '.streams[0].phantoms')" 5 'which --dry-run does not do'
 as_operator

@@ -140,7 +140,7 @@ is "$(ctl messages list --key "$hex" --json | grep -o '"sequence"' | wc -l)" 2 \
 like "$(ctl dead list)" "$hex" 'dead list shows it'
 like "$(ctl dead list --key "$hex")" "$hex" 'and finds it'
 like "$(ctl messages show $((B + 3)))" "$hex" 'messages show shows it'
-like "$(ctl messages show $((B + 3)))" "halted by $((B + 2))" 'and that it is halted'
+like "$(ctl messages show $((B + 3)))" "halted by message $((B + 2))" 'and that it is halted'
 like "$(ctl keys release "$hex" --yes)" '1 key' 'keys release finds it'
 drains 20 'and it goes on'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $((B + 2))"

@@ -236,7 +236,7 @@ produce --events 1500 --keys 100 --rate 400 --per-txn 3 --payload 50 \
 PRODUCER=$!
 ctl -c "$OP" partitions sync --finish
 is "$RC" 1 'former counts are not given up at once'
-like "$ERR" 'again in .*, or --force' 'but in ten minutes'
+like "$ERR" 'again in .*, or use --force' 'but in ten minutes'
 ctl -c "$OP" partitions sync --finish --force
 is "$RC $(declared)" '0 64' 'or with --force'
 wait "$PRODUCER"
@@ -255,7 +255,7 @@ produce --events 600 --keys 100 --rate 400 --payload 50 --key-prefix old \
 drains 15 'messages under labels of a count that is gone are sent'
 is_told() {
 	ctl doctor
-	grep -Eq '^fail +settings: a producer uses a partition count that is not declared: .*of no declared count are p16' <<< "$OUT"
+	grep -Eq '^fail +settings: a producer uses a partition count that is not declared: .*labels of no declared count: p16' <<< "$OUT"
 }
 wait_for 15 is_told
 ok $? 'and doctor tells of the producer'

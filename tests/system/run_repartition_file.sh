@@ -88,9 +88,9 @@ ok $? "$(moved_keys) keys have had several labels"
 # The end.
 ctl partitions sync --finish
 is "$RC" 1 'nobody knows whether a producer uses a former count'
-like "$ERR" 'has no column former_label_at.*or --force' 'which is said'
+like "$ERR" 'has no column former_label_at.*or use --force' 'which is said'
 ctl partitions sync --finish --force
-is "$RC $OUT" '0 Nothing is in the way: take outbox.former_counts out of the configuration of each host, and reload.' \
+is "$RC $OUT" '0 Nothing prevents it: remove outbox.former_counts from the configuration of each host, and reload the daemons.' \
     'a person may'
 reload 32
 wait_for 30 are_replaced

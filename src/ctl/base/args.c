@@ -18,6 +18,8 @@
 
 enum value { FLAG, TEXT, NUMBER, TIME };
 
+#define AT(field)	offsetof(struct args, field)
+
 static const struct option_row {
 	const char	*name, *arg;
 	enum value	 value;
@@ -25,58 +27,54 @@ static const struct option_row {
 	int64_t		 min, max, dflt;	/* NUMBER */
 	const char	*help;
 } options[] = {
-	{ "json", NULL, FLAG, offsetof(struct args, json), 0, 0, 0,
-	  "print JSON" },
-	{ "dry-run", NULL, FLAG, offsetof(struct args, dry_run), 0, 0, 0,
-	  "change nothing, tell what would be" },
-	{ "yes", NULL, FLAG, offsetof(struct args, yes), 0, 0, 0,
-	  "do not ask" },
-	{ "watch", NULL, FLAG, offsetof(struct args, watch), 0, 0, 0,
-	  "again and again, until interrupted" },
-	{ "state", "STATE", TEXT, offsetof(struct args, state), 0, 0, 0,
-	  "pending, delivering, delivered or dead" },
-	{ "key", "KEY", TEXT, offsetof(struct args, key), 0, 0, 0,
-	  "of this order key" },
-	{ "type", "TYPE", TEXT, offsetof(struct args, type), 0, 0, 0,
-	  "of this event type; * stands for anything" },
-	{ "partition", "LABEL", TEXT, offsetof(struct args, partition),
-	  0, 0, 0, "of this partition" },
-	{ "since", "TIME", TIME, offsetof(struct args, since), 0, 0, 0,
-	  "not earlier: 2026-01-31T12:00:00Z, or 90m, 2h, 7d ago" },
-	{ "until", "TIME", TIME, offsetof(struct args, until), 0, 0, 0,
-	  "earlier than that" },
-	{ "after", "SEQUENCE", NUMBER, offsetof(struct args, after),
-	  0, INT64_MAX, 0, "go on behind this one" },
-	{ "limit", "N", NUMBER, offsetof(struct args, limit),
-	  1, SCALE_MAX, 100, "so many at most (100)" },
-	{ "all", NULL, FLAG, offsetof(struct args, all), 0, 0, 0,
-	  "not the named or newest ones only" },
-	{ "release", NULL, FLAG, offsetof(struct args, release), 0, 0, 0,
-	  "let keys go on that were halted by them" },
-	{ "reset-attempts", NULL, FLAG, offsetof(struct args, reset_attempts),
-	  0, 0, 0, "as if it were the first attempt" },
-	{ "wait", "SECONDS", NUMBER, offsetof(struct args, wait), 0, 600, 5,
-	  "for what is in the way (5)" },
-	{ "rate", "N", NUMBER, offsetof(struct args, rate), 1, SCALE_MAX, 500,
-	  "so many rows a second at most (500)" },
-	{ "batch", "N", NUMBER, offsetof(struct args, batch),
-	  1, 100000, 1000, "rows of a transaction (1000)" },
-	{ "trigger", NULL, FLAG, offsetof(struct args, trigger), 0, 0, 0,
-	  "with the one on events, that enqueues publish.types" },
-	{ "skip-bad", NULL, FLAG, offsetof(struct args, skip_bad), 0, 0, 0,
-	  "count bad lines and go on" },
-	{ "days", "N", NUMBER, offsetof(struct args, days),
-	  0, 36500, -1, "what was delivered longer ago (7)" },
-	{ "older-than", "TIME", TIME, offsetof(struct args, older_than),
-	  0, 0, 0, "the same, as an age or a moment: 90m, 2026-01-31" },
-	{ "prune", NULL, FLAG, offsetof(struct args, prune), 0, 0, 0,
-	  "remove what is obsolete and empty" },
-	{ "finish", NULL, FLAG, offsetof(struct args, finish), 0, 0, 0,
-	  "no producer uses a former count any more" },
-	{ "force", NULL, FLAG, offsetof(struct args, force), 0, 0, 0,
-	  "although one did within the last ten minutes" },
-	{ "dead-days", "N", NUMBER, offsetof(struct args, dead_days),
-	  0, 36500, 30, "dead letters that died longer ago (30)" },
+	{ "json", NULL, FLAG, AT(json), .help = "print JSON" },
+	{ "dry-run", NULL, FLAG, AT(dry_run),
+	  .help = "change nothing; print what would change" },
+	{ "yes", NULL, FLAG, AT(yes), .help = "do not ask for confirmation" },
+	{ "watch", NULL, FLAG, AT(watch),
+	  .help = "repeat every SECONDS (2), until interrupted" },
+	{ "state", "STATE", TEXT, AT(state),
+	  .help = "pending (default), delivering, delivered or dead" },
+	{ "key", "KEY", TEXT, AT(key), .help = "only this order key" },
+	{ "type", "TYPE", TEXT, AT(type),
+	  .help = "only this event type; * matches any text" },
+	{ "partition", "LABEL", TEXT, AT(partition),
+	  .help = "only this partition" },
+	{ "since", "TIME", TIME, AT(since),
+	  .help = "from this time: 2026-01-31T12:00:00Z, or 90m, 2h, 7d ago" },
+	{ "until", "TIME", TIME, AT(until), .help = "before this time" },
+	{ "after", "SEQUENCE", NUMBER, AT(after), 0, INT64_MAX, 0,
+	  "continue after this sequence" },
+	{ "limit", "N", NUMBER, AT(limit), 1, SCALE_MAX, 100,
+	  "print at most N rows (100)" },
+	{ "all", NULL, FLAG, AT(all),
+	  .help = "all rows, not only named ones or the newest N" },
+	{ "release", NULL, FLAG, AT(release),
+	  .help = "also release the keys that they halt" },
+	{ "reset-attempts", NULL, FLAG, AT(reset_attempts),
+	  .help = "start again with the first attempt" },
+	{ "wait", "SECONDS", NUMBER, AT(wait), 0, 600, 5,
+	  "how long to wait for locks and rows being sent (5)" },
+	{ "rate", "N", NUMBER, AT(rate), 1, SCALE_MAX, 500,
+	  "at most N rows a second (500)" },
+	{ "batch", "N", NUMBER, AT(batch), 1, 100000, 1000,
+	  "N rows in one transaction (1000)" },
+	{ "trigger", NULL, FLAG, AT(trigger),
+	  .help = "the trigger on events, which enqueues publish.types" },
+	{ "skip-bad", NULL, FLAG, AT(skip_bad),
+	  .help = "skip invalid lines and count them" },
+	{ "days", "N", NUMBER, AT(days), 0, 36500, -1,
+	  "rows delivered more than N days ago (7)" },
+	{ "older-than", "TIME", TIME, AT(older_than),
+	  .help = "in place of --days, a time: 2026-01-31, or 90m ago" },
+	{ "prune", NULL, FLAG, AT(prune),
+	  .help = "remove leases that are obsolete and empty" },
+	{ "finish", NULL, FLAG, AT(finish),
+	  .help = "end the change: no producer uses a former count" },
+	{ "force", NULL, FLAG, AT(force),
+	  .help = "finish although one did in the last ten minutes" },
+	{ "dead-days", "N", NUMBER, AT(dead_days), 0, 36500, 30,
+	  "dead letters that died more than N days ago (30)" },
 };
 
 /* Is the name one of these words, which have blanks between them? */
@@ -98,12 +96,12 @@ is_word_among(const char *words, const char *name)
 static bool
 takes(const struct command *c, const struct option_row *o)
 {
-	if (o->at == offsetof(struct args, json))
+	if (o->at == AT(json))
 		return true;
-	if (c->changes && (o->at == offsetof(struct args, dry_run) ||
-	    o->at == offsetof(struct args, yes)))
+	if (c->changes && (o->at == AT(dry_run) ||
+	    o->at == AT(yes)))
 		return true;
-	return is_word_among(c->options, o->name);
+	return c->options != NULL && is_word_among(c->options, o->name);
 }
 
 static int
@@ -127,8 +125,7 @@ parse_age(const char *text)
 	static const struct {
 		char	letter;
 		int64_t	seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 },
-	    { 'd', 86400 } };
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
 	char		*end;
 	long long	 n = strtoll(text, &end, 10);
 
@@ -176,7 +173,7 @@ read_time(char **to, const struct option_row *o, const char *text,
 		    text[10] == '\0' ? 0 : (int)strcspn(text + 11, "Z"),
 		    text[10] == '\0' ? "" : text + 11);
 	else
-		return err_set(e, "--%s: \"%s\" is neither a moment (UTC, "
+		return err_set(e, "--%s: \"%s\" is neither a time (UTC, "
 		    "2026-01-31T12:00:00Z) nor an age (90m, 2h, 7d)", o->name,
 		    text);
 	return 0;
@@ -211,7 +208,7 @@ set_option_defaults(struct args *a, const struct command *c)
 		if (options[i].value == NUMBER)
 			*(int64_t *)((char *)a + options[i].at) =
 			    options[i].dflt;
-	if (c->own_limit)
+	if (c->limit_help != NULL)
 		a->limit = 0;
 }
 
@@ -221,8 +218,7 @@ check_rest(const struct args *a, const struct command *c, struct err *e)
 	if (a->nrest < c->min)
 		return err_set(e, "%s is missing", c->rest);
 	if (a->nrest > c->max)
-		return err_set(e, "%s: unexpected argument",
-		    a->rest[c->max]);
+		return err_set(e, "%s: unexpected argument", a->rest[c->max]);
 	return 0;
 }
 
@@ -296,7 +292,9 @@ args_help(const struct command *c, FILE *to)
 			continue;
 		snprintf(text, sizeof(text), "--%s%s%s", o->name,
 		    o->arg == NULL ? "" : " ", o->arg == NULL ? "" : o->arg);
-		fprintf(to, "  %-20s  %s\n", text, o->help);
+		fprintf(to, "  %-20s  %s\n", text, c->limit_help != NULL &&
+		    o->at == AT(limit) ? c->limit_help :
+		    o->help);
 	}
 }
 

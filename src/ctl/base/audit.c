@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "ctl/base/ctl.h"
-#include "mysql/db.h"
 
 /* "user@host"; with sudo "root for user@host". */
 static const char *
@@ -26,8 +25,7 @@ unix_user(char *out, size_t size)
 static int
 make_row(struct ctl *c, uint64_t n, struct err *e)
 {
-	char		 user[512];
-	struct db_rows	*rows;
+	char	user[512];
 
 	store_sql(c->store, "INSERT INTO {audit} (login, unix_user, command, "
 	    "arguments, changed) VALUES (CURRENT_USER(), LEFT(");
@@ -40,12 +38,7 @@ make_row(struct ctl *c, uint64_t n, struct err *e)
 	if (store_exec(c->store, "audit", NULL, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT LAST_INSERT_ID()");
-	if ((rows = store_query(c->store, "audit", e)) == NULL)
-		return -1;
-	if (db_next(rows))
-		c->audit = db_u64(rows, 0);
-	db_rows_free(rows);
-	return 0;
+	return rows_number(c, "audit", &c->audit, e);
 }
 
 int
@@ -53,8 +46,8 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 {
 	if (!store_has(c->store, T_AUDIT)) {
 		if (c->audit++ == 0)
-			fprintf(stderr, "outboxctl: %s: no such table: nobody "
-			    "will know who did this; load sql/schema.sql\n",
+			fprintf(stderr, "outboxctl: %s: no such table, so this "
+			    "change is not recorded: load sql/schema.sql\n",
 			    store_table_name(c->store, T_AUDIT));
 		return 0;
 	}

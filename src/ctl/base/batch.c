@@ -55,7 +55,8 @@ find_out(struct ctl *c, bool has_noted, struct err *e)
 		}
 		ctl_sleep(FIND_OUT_PAUSE_MS);
 	}
-	err_set(e, "%.400s: nobody knows whether this was done", why.text);
+	err_set(e, "%.400s: it is not known whether this was done: "
+	    "look before you repeat it", why.text);
 	return FAILED;
 }
 
@@ -106,8 +107,7 @@ progress_show(struct progress *p, uint64_t done, uint64_t total)
 	p->next_at = now + SHOW_MS;
 	p->shown = true;
 	if (total == 0) {
-		fprintf(stderr, "\r%s %llu", p->what,
-		    (unsigned long long)done);
+		fprintf(stderr, "\r%s %llu", p->what, (unsigned long long)done);
 		return;
 	}
 	n = done < total ? (int)(done * BAR / total) : BAR;

@@ -1,6 +1,7 @@
 /* bulk_update.c - see bulk_update.h */
 
 #include "ctl/base/bulk_update.h"
+#include "ctl/base/filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,8 @@ bulk_update_release(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
 	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' "
-	    "WHERE reason = '" STORE_HALTED "' AND first_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	    "WHERE reason = '" STORE_HALTED "' AND first_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_exec(c->store, "release", changed, e);
 }
 
@@ -85,14 +85,4 @@ bulk_update(struct ctl *c, const uint64_t *list, size_t n,
 		*changed += k.changed;
 	}
 	return 0;
-}
-
-int
-bulk_update_fail(struct ctl *c, struct err *e)
-{
-	struct err	why = *e;
-
-	if (strstr(why.text, "command denied") != NULL)
-		err_set(e, "%.400s: sql/operator.sql grants it", why.text);
-	return ctl_fail(c, e);
 }

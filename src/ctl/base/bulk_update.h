@@ -42,7 +42,4 @@ int	bulk_update_release(struct ctl *, const uint64_t *, size_t n,
 int	bulk_update_select(struct ctl *, uint64_t **list, size_t *n,
 	    struct err *);
 
-/* As ctl_fail; for a missing right it also names the file that grants it. */
-int	bulk_update_fail(struct ctl *, struct err *);
-
 #endif

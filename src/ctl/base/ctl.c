@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -16,7 +17,12 @@
 int
 ctl_fail(const struct ctl *c, const struct err *e)
 {
-	fprintf(stderr, "outboxctl: %s\n", e->text);
+	const char	*remedy = "";
+
+	if (strstr(e->text, "command denied") != NULL)
+		remedy = c->command->bare ? ": -c with an account that may" :
+		    ": sql/operator.sql grants it";
+	fprintf(stderr, "outboxctl: %s%s\n", e->text, remedy);
 	switch (store_fault(c->store)) {
 	case DB_LOST:
 	case DB_CLOSED:
@@ -27,44 +33,63 @@ ctl_fail(const struct ctl *c, const struct err *e)
 	}
 }
 
+static void
+print_error(const char *fmt, va_list ap)
+{
+	fputs("outboxctl: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 int
-ctl_no_such(const struct ctl *c, const char *fmt, ...)
+ctl_error(const char *fmt, ...)
 {
 	va_list	ap;
 
-	(void)c;
-	fputs("outboxctl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	print_error(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return CTL_FAILED;
+}
+
+int
+ctl_misuse(const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	print_error(fmt, ap);
+	va_end(ap);
+	return CTL_USAGE;
 }
 
 int
 ctl_no_table(const struct ctl *c, enum store_table t)
 {
-	return ctl_no_such(c, "%s: no such table, or no right to see it: load "
+	return ctl_error("%s: no such table, or no right to see it: load "
 	    "sql/schema.sql and sql/operator.sql",
 	    store_table_name(c->store, t));
 }
 
 bool
-ctl_confirm(const struct ctl *c, uint64_t n, const char *what)
+ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
 {
 	char	answer[16] = "";
 
 	if (c->args.yes || c->args.dry_run || n <= MANY)
 		return true;
 	if (!isatty(STDIN_FILENO)) {
-		fprintf(stderr, "outboxctl: %s: %llu rows: say --yes\n", what,
-		    (unsigned long long)n);
+		ctl_error("%llu rows would be %s, and nothing was done: "
+		    "confirm it with --yes", (unsigned long long)n, done);
 		return false;
 	}
-	fprintf(stderr, "%s: %llu rows. Go on? [y/N] ", what,
-	    (unsigned long long)n);
-	return fgets(answer, sizeof(answer), stdin) != NULL &&
-	    (answer[0] == 'y' || answer[0] == 'Y');
+	fprintf(stderr, "%llu rows would be %s. Continue? [y/N] ",
+	    (unsigned long long)n, done);
+	if (fgets(answer, sizeof(answer), stdin) != NULL &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
+		return true;
+	ctl_error("nothing was done");
+	return false;
 }
 
 int

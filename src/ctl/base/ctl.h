@@ -39,35 +39,36 @@ struct ctl {
 
 struct command {
 	const char	*words;		/* "dead list" */
-	const char	*options;	/* names, separated by blanks */
-	const char	*rest;		/* "SEQUENCE...", or "" */
+	const char	*options;	/* names between blanks, or NULL */
+	const char	*rest;		/* "SEQUENCE...", or NULL */
 	int		 min, max;	/* of the rest */
 	bool		 changes;	/* takes --dry-run and --yes */
 	bool		 adds;		/* changes without asking */
 	bool		 offline;	/* store is not opened for it */
 	bool		 bare;		/* needs no tables; long timeouts */
-	bool		 own_limit;	/* without --limit it is 0 */
+	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */
 	int		(*run)(struct ctl *);
 };
 
-/*
- * ctl.c
- */
+/* ctl.c */
 
 /* Open the store of an offline command.  CTL_DONE, or ctl_fail's status. */
 int	ctl_connect(struct ctl *);
 
-/* Print the error; return the exit status that goes with it. */
+/* Print the error, and how to get a missing right; returns a status. */
 int	ctl_fail(const struct ctl *, const struct err *);
-int	ctl_no_such(const struct ctl *, const char *, ...)
-	    __attribute__((format(printf, 2, 3)));
+int	ctl_error(const char *, ...) __attribute__((format(printf, 1, 2)));
+int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a missing table that the command needs. */
 int	ctl_no_table(const struct ctl *, enum store_table);
 
-/* May n rows be changed?  Asks on a terminal if there are many; may block. */
-bool	ctl_confirm(const struct ctl *, uint64_t n, const char *what);
+/*
+ * May n rows be changed?  Asks on a terminal if there are many; may block.
+ * done: "deleted".
+ */
+bool	ctl_confirm(const struct ctl *, uint64_t n, const char *done);
 
 /* print.c: text for people, JSON for programs.  Both free the object. */
 
@@ -81,12 +82,14 @@ void	print_object(const struct ctl *, json_t *);
 void	print_done(const struct ctl *, uint64_t n, const char *, ...)
 	    __attribute__((format(printf, 3, 4)));
 
+/* The same: "3 key(s) released", or "would be released" in a dry run. */
+void	print_changed(const struct ctl *, uint64_t n, const char *things,
+	    const char *done);
+
 /* "1h 05m 03s" */
 json_t	*span_json(int64_t ms);
 
-/*
- * rows.c: from results to JSON
- */
+/* rows.c: from results to JSON */
 
 /* ROWS_BYTES: a key, type or label, printed as in printable.h. */
 enum rows_type { ROWS_TEXT, ROWS_BYTES, ROWS_NUMBER, ROWS_BOOL, ROWS_TIME };
@@ -102,9 +105,31 @@ json_t	*bytes_json(const char *, size_t);
 /* An array of objects; frees the rows. */
 json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
 
-/*
- * audit.c
- */
+/* Send the prepared SELECT; *n is the number that it gives, 0 without a row. */
+int	rows_number(struct ctl *, const char *what, uint64_t *n, struct err *);
+
+/* The same for a row as an object; *o is NULL without a row. */
+int	rows_one(struct ctl *, const char *what, const struct rows_column *,
+	    size_t n, json_t **o, struct err *);
+
+/* A time of the database, which is UTC, in the form of RFC 3339. */
+#define ROWS_TIME_SIZE	40
+void	rows_time(char to[ROWS_TIME_SIZE], const char *text);
+
+/* A member of an object; 0 or NULL if there is none. */
+static inline long long
+member_number(const json_t *o, const char *name)
+{
+	return json_integer_value(json_object_get(o, name));
+}
+
+static inline const char *
+member_text(const json_t *o, const char *name)
+{
+	return json_string_value(json_object_get(o, name));
+}
+
+/* audit.c */
 
 /*
  * Note n changed rows in the audit, inside the transaction that changes them.
@@ -131,7 +156,7 @@ int	version_guard(struct ctl *, struct err *);
  * Run fn in a transaction, audit notes included; retries if the server is busy.
  * If the answer to COMMIT is lost, reconnects (session variables and named
  * locks are gone) and reads in the audit whether it was committed.  -1: rolled
- * back, or with c->unknown in doubt, as the error says.
+ * back, or with c->in_doubt in doubt, as the error says.
  */
 int	ctl_transaction(struct ctl *,
 	    int (*fn)(struct ctl *, void *, struct err *), void *,
@@ -149,9 +174,7 @@ struct progress {
 void	progress_show(struct progress *, uint64_t done, uint64_t total);
 void	progress_end(struct progress *);
 
-/*
- * The commands
- */
+/* The commands */
 
 int	messages_list(struct ctl *);
 int	messages_show(struct ctl *);

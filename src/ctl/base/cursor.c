@@ -19,17 +19,14 @@ struct cursor {
 
 	struct kway_merge	*merge;		/* CURSOR_WAITING */
 
-	/* Of the last row: CURSOR_DELIVERED, CURSOR_KEY. */
-	char			*published_at, *stream_sequence;	/* as
-									   text
-									   */
+	/* As text, of the last row: CURSOR_DELIVERED, CURSOR_KEY. */
+	char			*published_at, *stream_sequence;
 	char			*partition;	/* NULL: SQL NULL */
 	size_t			 partition_len;	/* there may be NUL in it */
 };
 
 static int
-read_page(struct cursor *w, uint64_t *out, size_t max, size_t *n,
-    struct err *e)
+read_page(struct cursor *w, uint64_t *out, size_t max, size_t *n, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -171,8 +168,8 @@ next_delivered(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 static int
 seek_key(struct cursor *w, bool *found, struct err *e)
 {
-	return remember_position(w, "SELECT stream_sequence, NULL FROM {events} "
-	    "WHERE sequence = ", &w->stream_sequence, found, e);
+	return remember_position(w, "SELECT stream_sequence, NULL FROM "
+	    "{events} WHERE sequence = ", &w->stream_sequence, found, e);
 }
 
 static int
@@ -194,7 +191,7 @@ next_of_key(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	return *n == 0 ? 0 : seek_key(w, &found, e);
 }
 
-/* A backward walk begins after a row, which must exist. */
+/* A backward cursor begins after a row, which must exist. */
 static int
 seek_first(struct cursor *w, struct err *e)
 {
@@ -206,8 +203,8 @@ seek_first(struct cursor *w, struct err *e)
 		return -1;
 	if (w->by == CURSOR_KEY && seek_key(w, &found, e) < 0)
 		return -1;
-	return found ? 0 : err_set(e, "--after: %llu: no such message to go "
-	    "on behind", (unsigned long long)w->last);
+	return found ? 0 : err_set(e, "--after: %llu: no such message to "
+	    "continue after", (unsigned long long)w->last);
 }
 
 struct cursor *

@@ -1,7 +1,7 @@
 /*
  * cursor.h - a cursor: sequences of rows in the order of an index, in pages
  *
- * A walk never sorts.  It reads only the pages asked for and at most a few
+ * A cursor never sorts.  It reads only the pages asked for and at most a few
  * index entries of each partition.
  */
 #ifndef OUTBOXCTL_CURSOR_H

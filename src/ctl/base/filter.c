@@ -7,6 +7,14 @@
 #include "mysql/db.h"
 #include "util/printable.h"
 
+void
+filter_put_rows(struct store *s, const uint64_t *list, size_t n)
+{
+	store_put(s, " IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+}
+
 static void
 put_partition(struct store *s, const char *column, const char *value)
 {
@@ -14,9 +22,7 @@ put_partition(struct store *s, const char *column, const char *value)
 		return;
 	store_put(s, " AND ");
 	store_put(s, column);
-	store_put(s, " IN (");
-	filter_put_label(s, value);
-	store_put(s, ")");
+	filter_put_in_label(s, value);
 }
 
 static void
@@ -82,10 +88,29 @@ filter_put_label(struct store *s, const char *label)
 	store_put_labels(s, &label, 1);
 	if (printable_parse_hex(&bytes, label)) {
 		store_put_comma(s);
-		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data,
-		    bytes.len);
+		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data, bytes.len);
 	}
 	buf_free(&bytes);
+}
+
+void
+filter_put_in_label(struct store *s, const char *label)
+{
+	store_put(s, " IN (");
+	filter_put_label(s, label);
+	store_put(s, ")");
+}
+
+void
+filter_put_in_labels(struct store *s, const json_t *labels)
+{
+	const json_t	*l;
+	size_t		 i;
+
+	store_put(s, " IN (");
+	json_array_foreach(labels, i, l)
+		filter_put_label(s, json_string_value(l));
+	store_put(s, ")");
 }
 
 void

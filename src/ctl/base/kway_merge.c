@@ -62,8 +62,8 @@ put_known_labels(struct store *s)
 	store_sql(s, "SELECT partition_key FROM {partitions} "
 	    "WHERE partition_key <> ''");
 	if (store_has(s, T_BLOCKED))
-		store_put(s, " UNION ALL SELECT " PARKED_LABEL("first_sequence") " "
-		    "FROM {blocked}");
+		store_put(s, " UNION ALL SELECT "
+		    PARKED_LABEL("first_sequence") " FROM {blocked}");
 }
 
 /* Send the prepared SELECT of labels, and add a part for each. */
@@ -76,8 +76,7 @@ add_parts(struct kway_merge *m, struct err *e)
 		return -1;
 	while (db_next(rows))
 		add_merge_part(m, db_text(rows, 0), db_text(rows, 0) == NULL ?
-		    0 :
-		    db_length(rows, 0));
+		    0 : db_length(rows, 0));
 	db_rows_free(rows);
 	return 0;
 }
@@ -98,9 +97,8 @@ add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
 	if (!store_has(s, T_BLOCKED))
 		return 0;
 	store_sql(s, "SELECT " PARKED_LABEL("first_sequence")
-	    " FROM {blocked} WHERE partition_key IN (");
-	filter_put_label(s, partition);
-	store_put(s, ")");
+	    " FROM {blocked} WHERE partition_key");
+	filter_put_in_label(s, partition);
 	return add_parts(m, e);
 }
 
@@ -108,11 +106,11 @@ add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
  * Take a row of a jump; before: number of parts when it began.  A row with a
  * new label starts a part and ends the one before.  If the column's collation
  * is not binary, spellings of one label share a range: only the part of the
- * last spelling goes on, and gets the rows of all.
+ * last spelling is read further, and gets the rows of all.
  */
 static void
-meet(struct kway_merge *m, size_t before, const char *label, size_t len,
-    uint64_t sequence)
+take_jump_row(struct kway_merge *m, size_t before, const char *label,
+    size_t len, uint64_t sequence)
 {
 	struct part	*p = &m->parts[m->nparts - 1];
 	bool		 first = m->nparts == before;
@@ -143,7 +141,7 @@ jump(struct kway_merge *m, size_t few, size_t *n, struct err *e)
 		return -1;
 	*n = db_nrows(rows);
 	while (db_next(rows))
-		meet(m, before, db_text(rows, 0), db_length(rows, 0),
+		take_jump_row(m, before, db_text(rows, 0), db_length(rows, 0),
 		    db_u64(rows, 1));
 	db_rows_free(rows);
 	return 0;

@@ -1,5 +1,6 @@
 /* listing.c - see listing.h */
 
+#include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
 
 #include <stdio.h>
@@ -32,8 +33,7 @@ keep_listed(struct found *f, const struct listing *l, json_t *page,
 	}
 	if (i == room && room > 0) {
 		row = json_array_get(page, room - 1);
-		f->last = (uint64_t)json_integer_value(json_object_get(row,
-		    l->columns[0].name));
+		f->last = (uint64_t)member_number(row, l->columns[0].name);
 		f->ended = f->ended && f->last == last;
 	}
 	json_decref(page);
@@ -54,8 +54,7 @@ take_page(struct ctl *c, struct cursor *w, const struct listing *l,
 	if (n == 0)
 		return 0;
 	l->select(c);
-	store_put_list(c->store, sequences, n);
-	store_put(c->store, ")");
+	filter_put_rows(c->store, sequences, n);
 	l->finish(c);
 	store_put(c->store, " ORDER BY ");
 	store_put(c->store, cursor_order(w));
@@ -99,7 +98,7 @@ print_found(struct ctl *c, const struct listing *l, struct found *f)
 	}
 	print_rows(c, l->shown, f->rows);
 	if (!f->ended)
-		fprintf(stderr, "outboxctl: looked at %zu rows; to go on: "
+		fprintf(stderr, "outboxctl: read %zu rows; to continue: "
 		    "--after %llu\n", f->scanned, (unsigned long long)f->last);
 	json_decref(next);
 	return CTL_DONE;

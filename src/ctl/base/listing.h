@@ -10,17 +10,16 @@ struct listing {
 	const struct rows_column *columns;	/* the first is the sequence */
 	size_t			 ncolumns;
 	const char *const	*shown;		/* in the table */
-	/* Begin the statement, up to "WHERE <sequence> IN ("... */
+	/* Begin the statement, up to "WHERE <sequence>"; " IN (...)" follows */
 	void			(*select)(struct ctl *);
-	/* ... and what follows the ")": conditions and ORDER BY. */
+	/* ... and then these conditions. */
 	void			(*finish)(struct ctl *);
 };
 
 /*
- * Print the rows of a walk that pass the filters: at most --limit rows, out of
- * at most CURSOR_BUDGET that are read.  If there may be more, prints where to
- * continue.  Frees the walk; NULL: it failed with this error.  Returns an exit
- * status.
+ * Print the rows that pass the filters: at most --limit rows, out of at most
+ * CURSOR_BUDGET that are read.  If there may be more, prints where to continue.
+ * Frees the cursor; NULL: it failed with this error.  Returns an exit status.
  */
 int	listing_print(struct ctl *, struct cursor *, const struct listing *,
 	    struct err *);

@@ -147,6 +147,14 @@ print_done(const struct ctl *c, uint64_t n, const char *fmt, ...)
 	putchar('\n');
 }
 
+void
+print_changed(const struct ctl *c, uint64_t n, const char *things,
+    const char *done)
+{
+	print_done(c, n, "%llu %s %s%s", (unsigned long long)n, things,
+	    c->args.dry_run ? "would be " : "", done);
+}
+
 json_t *
 span_json(int64_t ms)
 {

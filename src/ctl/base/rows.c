@@ -7,15 +7,12 @@
 #include "util/printable.h"
 #include "util/utf8.h"
 
-/* "2026-01-31 12:00:00.123456", which is UTC, in the form of RFC 3339. */
-static json_t *
-time_json(const char *text)
+/* The text is like "2026-01-31 12:00:00.123456". */
+void
+rows_time(char to[ROWS_TIME_SIZE], const char *text)
 {
-	char	out[40];
-
-	snprintf(out, sizeof(out), "%.10sT%sZ", text,
+	snprintf(to, ROWS_TIME_SIZE, "%.10sT%sZ", text,
 	    strlen(text) > 11 ? text + 11 : "00:00:00");
-	return json_string(out);
 }
 
 json_t *
@@ -35,6 +32,7 @@ cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
 {
 	const char	*text = db_text(rows, i);
 	size_t		 len = db_length(rows, i);
+	char		 moment[ROWS_TIME_SIZE];
 	json_t		*v = NULL;
 
 	if (text == NULL)
@@ -54,7 +52,8 @@ cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
 		v = json_boolean(db_u64(rows, i) != 0);
 		break;
 	case ROWS_TIME:
-		v = time_json(text);
+		rows_time(moment, text);
+		v = json_string(moment);
 		break;
 	}
 	return v;
@@ -75,4 +74,32 @@ rows_json(struct db_rows *rows, const struct rows_column *columns, size_t n)
 	}
 	db_rows_free(rows);
 	return array;
+}
+
+int
+rows_number(struct ctl *c, const char *what, uint64_t *n, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, what, e);
+
+	if (rows == NULL)
+		return -1;
+	*n = db_next(rows) ? db_u64(rows, 0) : 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+rows_one(struct ctl *c, const char *what, const struct rows_column *columns,
+    size_t n, json_t **o, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, what, e);
+	json_t		*list;
+
+	*o = NULL;
+	if (rows == NULL)
+		return -1;
+	list = rows_json(rows, columns, n);
+	*o = json_incref(json_array_get(list, 0));
+	json_decref(list);
+	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl/base/bulk_update.h"
+#include "ctl/base/filter.h"
 #include "util/xalloc.h"
 
 static void
@@ -35,8 +36,7 @@ choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
 	size_t		 nfound;
 
 	ch->select(c);
-	store_put_list(c->store, page, n);
-	store_put(c->store, ")");
+	filter_put_rows(c->store, page, n);
 	ch->finish(c);
 	if (bulk_update_select(c, &found, &nfound, e) < 0)
 		return -1;
@@ -44,8 +44,8 @@ choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
 	for (size_t i = 0; c->args.nrest > 0 && i < n; i++)
 		if (!is_sequence_among(found, nfound, page[i])) {
 			ch->all_there = false;
-			fprintf(stderr, "outboxctl: %llu: %s\n",
-			    (unsigned long long)page[i], ch->missing);
+			ctl_error("%llu: %s", (unsigned long long)page[i],
+			    ch->missing);
 		}
 	free(found);
 	return 0;

@@ -9,9 +9,9 @@
 #include "ctl/base/cursor.h"
 
 struct selection {
-	/* Begin the statement, up to "WHERE <sequence> IN ("... */
+	/* Begin the statement, up to "WHERE <sequence>"; " IN (...)" follows */
 	void		(*select)(struct ctl *);
-	/* ... and what follows the ")": conditions. */
+	/* ... and then these conditions. */
 	void		(*finish)(struct ctl *);
 	enum cursor_by	 by;		/* if no rows are named */
 	const char	*missing;	/* "no such message" */

@@ -41,13 +41,13 @@ version_guard(struct ctl *c, struct err *e)
 
 	if ((known = version_of(c, version, e)) < 2)
 		return known < 0 ? -1 : 0;
-	err_set(&why, "%s: schema version %s is newer than %u, which is all "
-	    "this version knows", c->command->words, version,
+	err_set(&why, "%s: schema version %s is newer than %u, the newest "
+	    "that this outboxctl knows", c->command->words, version,
 	    store_schema_version);
 	if (c->command->changes || c->command->adds)
-		return err_set(e, "%s", why.text);
+		return err_set(e, "%s: install a newer one", why.text);
 	if (!c->command->bare)	/* schema check reports it */
-		fprintf(stderr, "outboxctl: %s: it may read it wrongly\n",
+		fprintf(stderr, "outboxctl: %s: the output may be wrong\n",
 		    why.text);
 	return 0;
 }

@@ -46,8 +46,8 @@ doctor_run(struct ctl *c)
 	struct doctor	d = { .ctl = c, .lines = json_array() };
 	char		id[IDENT_SIZE];
 
-	doctor_say(&d, DOCTOR_OK, "configuration", "leases, claims and "
-	    "timeouts fit each other");
+	doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
+	    "claims and timeouts fit together");
 	/* The library of NATS must be first, see bus.h. */
 	d.bus = bus_new(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);

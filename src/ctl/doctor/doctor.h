@@ -21,7 +21,7 @@ struct doctor {
 	bool			 learned;	/* store_learn succeeded */
 };
 
-/* doctor_say.c: print "level  what: text"; the text names a remedy, if any. */
+/* doctor_say.c: print "level  what: text"; the text ends with the remedy. */
 void	doctor_say(struct doctor *, enum doctor_level, const char *what,
 	    const char *, ...) __attribute__((format(printf, 4, 5)));
 

@@ -13,7 +13,8 @@ is_local(const char *server)
 	host = host == NULL ? server : host + 3;
 	if (strchr(host, '@') != NULL)
 		host = strchr(host, '@') + 1;
-	return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+	return strncmp(host, "127.", 4) == 0 ||
+	    strncmp(host, "[::1]", 5) == 0 ||
 	    strncmp(host, "localhost", 9) == 0;
 }
 
@@ -34,8 +35,8 @@ check_nats_tls(struct doctor *d)
 			    "this host");
 		else
 			doctor_say(d, DOCTOR_WARN, "broker tls", "%s: messages "
-			    "and passwords are readable on the way, unless "
-			    "the server asks for TLS: write tls://", server);
+			    "and passwords can be read on the network, unless "
+			    "the server requires TLS: write tls://", server);
 	}
 }
 
@@ -48,8 +49,8 @@ connect_bus(struct doctor *d)
 
 	for (size_t i = 0; i < n; i++) {
 		if (d->bus.ops->open(d->bus.arg, &e) == 0) {
-			doctor_say(d, DOCTOR_OK, "broker", "connected, takes "
-			    "messages of %lld bytes", (long long)
+			doctor_say(d, DOCTOR_OK, "broker", "connected; it "
+			    "accepts messages of up to %lld bytes", (long long)
 			    d->bus.ops->max_payload(d->bus.arg));
 			return true;
 		}
@@ -71,8 +72,9 @@ say_report(struct doctor *d, const struct stream_report *r)
 		doctor_say(d, DOCTOR_WARN, "stream", "%s %s", name,
 		    r->warnings[i].text);
 	if (!r->unfit && r->nwarnings == 0)
-		doctor_say(d, DOCTOR_OK, "stream", "%s takes nats.subject, "
-		    "and its duplicate window is long enough", name);
+		doctor_say(d, DOCTOR_OK, "stream", "%s stores "
+		    "nats.subject, and its duplicate window is long enough",
+		    name);
 }
 
 static void
@@ -82,8 +84,8 @@ check_nats_stream(struct doctor *d)
 	struct err		e, nobody;
 
 	if (d->ctl->conf->nats.stream[0] == '\0')
-		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and what "
-		    "it loses is not found: set nats.stream");
+		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and "
+		    "messages that it loses are not found: set nats.stream");
 	else if (d->bus.ops->check(d->bus.arg, &r, &e))
 		say_report(d, &r);
 	else

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "ctl/schema/schema.h"
 #include "mysql/db.h"
 #include "util/log.h"
 
@@ -42,8 +43,8 @@ doctor_connect(struct doctor *d)
 	}
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
-		doctor_say(d, DOCTOR_OK, "database", "%s: a primary, the "
-		    "session is READ COMMITTED", store_peer(s));
+		doctor_say(d, DOCTOR_OK, "database", "%s: it is a primary, and "
+		    "the session is READ COMMITTED", store_peer(s));
 }
 
 static bool
@@ -59,17 +60,16 @@ is_value(const char *value, const char *wanted)
 static const struct variable {
 	const char	*name, *wanted, *cost;
 } variables[] = {
-	{ "time_zone", "+00:00", "moments would be wrong: the session did not "
-	  "become UTC" },
-	{ "innodb_flush_log_at_trx_commit", "1", "a crash of the machine "
-	  "undoes commits, and with them events, or takes back what is marked "
-	  "as sent, which is sent again then: SET GLOBAL "
-	  "innodb_flush_log_at_trx_commit = 1" },
+	{ "time_zone", "+00:00", "the session did not become UTC, so times "
+	  "would be wrong" },
+	{ "innodb_flush_log_at_trx_commit", "1", "a crash of the machine can "
+	  "undo commits: events are lost, or sent messages are sent again: SET "
+	  "GLOBAL innodb_flush_log_at_trx_commit = 1" },
 	{ "sync_binlog", "1", "after a crash of the machine replicas may have "
 	  "rows that the primary lacks, or lack some: SET GLOBAL sync_binlog "
 	  "= 1" },
-	{ "binlog_format", "ROW", "a binlog listener sees row events only: SET "
-	  "GLOBAL binlog_format = ROW" },
+	{ "binlog_format", "ROW", "the binlog listener reads row events only: "
+	  "SET GLOBAL binlog_format = ROW" },
 };
 
 /* binlog_format and sync_binlog matter only with a binlog. */
@@ -102,9 +102,9 @@ judge_timeout(struct doctor *d, const char *name, const char *value)
 	if (strcmp(name, "wait_timeout") == 0 &&
 	    strtoll(value, NULL, 10) * 1000 <= renew)
 		doctor_say(d, DOCTOR_FAIL, "server", "wait_timeout is %s s, "
-		    "and a worker may be silent for worker.lease_renew (%lld "
-		    "s): its leases would go: make wait_timeout longer", value,
-		    (long long)renew / 1000);
+		    "but a worker may be silent for worker.lease_renew (%lld "
+		    "s) and would lose its leases: make wait_timeout longer",
+		    value, (long long)renew / 1000);
 }
 
 static void
@@ -130,8 +130,9 @@ check_variables(struct doctor *d)
 	}
 	db_rows_free(rows);
 	if (d->ctl->conf->wake.binlog && !binlog)
-		doctor_say(d, DOCTOR_FAIL, "server", "wake.binlog needs a "
-		    "binlog: log_bin is OFF");
+		doctor_say(d, DOCTOR_FAIL, "server", "wake.binlog is on, but "
+		    "the server has no binlog: turn on log_bin, or set "
+		    "wake.binlog: false");
 }
 
 static void
@@ -149,8 +150,8 @@ check_mysql_tls(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "database tls", "%s", cipher);
 	else if (d->ctl->conf->mysql.tls.mode == TLS_DISABLE &&
 	    d->ctl->conf->mysql.socket[0] == '\0')
-		doctor_say(d, DOCTOR_WARN, "database tls", "events are "
-		    "readable on the way: mysql.tls.mode: verify");
+		doctor_say(d, DOCTOR_WARN, "database tls", "events can "
+		    "be read on the network: set mysql.tls.mode: verify");
 	else
 		doctor_say(d, DOCTOR_OK, "database tls", "not needed on this "
 		    "host");
@@ -175,7 +176,7 @@ check_binlog_right(struct doctor *d)
 		    "ALL PRIVILEGES ON *.*") != NULL;
 	db_rows_free(rows);
 	if (may)
-		doctor_say(d, DOCTOR_OK, "binlog", "may be followed");
+		doctor_say(d, DOCTOR_OK, "binlog", "the account may read it");
 	else
 		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog needs a "
 		    "right: GRANT REPLICATION SLAVE ON *.* to the daemon's "
@@ -189,8 +190,7 @@ doctor_server(struct doctor *d)
 
 	check_variables(d);
 	if (json_array_size(d->lines) == before)
-		doctor_say(d, DOCTOR_OK, "server", "what is committed is "
-		    "durable");
+		doctor_say(d, DOCTOR_OK, "server", "commits are durable");
 	check_mysql_tls(d);
 	check_binlog_right(d);
 }
@@ -200,13 +200,13 @@ static const char *
 late_by_conf(const struct conf *conf)
 {
 	if (!conf->wake.binlog && conf->wake.subject[0] == '\0')
-		return "nobody wakes workers: wake.binlog: true";
+		return "workers get no wake-ups: set wake.binlog: true";
 	if (conf->nats.stream[0] == '\0')
-		return "the stream cannot be asked what it has: set "
+		return "the stream cannot be searched before a resend: set "
 		    "nats.stream";
 	if (conf->nats.recover == RECOVER_OFF)
-		return "the stream is not asked what it has: nats.recover: "
-		    "lost";
+		return "the stream is not searched before a resend: set "
+		    "nats.recover: lost";
 	return NULL;
 }
 
@@ -219,11 +219,11 @@ doctor_pipelining(struct doctor *d)
 	if (why == NULL)
 		why = store_no_pipeline_reason(d->ctl->store);
 	if (why == NULL)
-		doctor_say(d, DOCTOR_OK, "latency", "messages go while their "
-		    "claim is being committed");
+		doctor_say(d, DOCTOR_OK, "latency", "messages are sent while "
+		    "their claim commits");
 	else
-		doctor_say(d, DOCTOR_OK, "latency", "messages wait for the "
-		    "commit of their claim: %s", why);
+		doctor_say(d, DOCTOR_OK, "latency", "messages are sent after "
+		    "their claim has committed: %s", why);
 }
 
 static int64_t
@@ -252,12 +252,13 @@ doctor_clock(struct doctor *d)
 		diff = (int64_t)db_u64(rows, 0) - (before + after) / 2;
 	db_rows_free(rows);
 	if (llabs(diff) > CLOCK_MAX_US)
-		doctor_say(d, DOCTOR_WARN, "clock", "the server's is %.1f s "
-		    "%s of this host's: synchronize both",
-		    (double)llabs(diff) / 1e6, diff > 0 ? "ahead" : "behind");
+		doctor_say(d, DOCTOR_WARN, "clock", "the server's clock is "
+		    "%.1f s %s this host's: synchronize both",
+		    (double)llabs(diff) / 1e6, diff > 0 ? "ahead of" :
+		    "behind");
 	else
 		doctor_say(d, DOCTOR_OK, "clock", "within %.1f s of the "
-		    "server's", (double)CLOCK_MAX_US / 1e6);
+		    "server's clock", (double)CLOCK_MAX_US / 1e6);
 }
 
 static void
@@ -316,11 +317,12 @@ check_moments(struct doctor *d)
 		return;
 	if (db_nrows(rows) == 0)
 		doctor_say(d, DOCTOR_OK, "time zone", "the session is UTC, and "
-		    "moments are TIMESTAMPs");
+		    "times are TIMESTAMPs");
 	while (db_next(rows))
-		doctor_say(d, DOCTOR_WARN, "time zone", "%s.%s is a DATETIME: "
-		    "producers with another time zone than UTC shift it: make "
-		    "it a TIMESTAMP(6)", db_text(rows, 0), db_text(rows, 1));
+		doctor_say(d, DOCTOR_WARN, "time zone", "%s.%s is a DATETIME, "
+		    "and producers in another time zone than UTC write a wrong "
+		    "time: make it a TIMESTAMP(6)", db_text(rows, 0),
+		    db_text(rows, 1));
 	db_rows_free(rows);
 }
 
@@ -337,8 +339,8 @@ doctor_tables(struct doctor *d)
 		doctor_say(d, DOCTOR_FAIL, "tables", "%s", e.text);
 	check_engines(d);
 	if (json_array_size(d->lines) == before)
-		doctor_say(d, DOCTOR_OK, "tables", "all are there, with all "
-		    "columns and the claim's index");
+		doctor_say(d, DOCTOR_OK, "tables", "all exist, with all "
+		    "columns and the index of the claim");
 	check_moments(d);
 }
 
@@ -360,108 +362,38 @@ doctor_phantoms(struct doctor *d)
 	while (db_next(rows))
 		doctor_say(d, DOCTOR_FAIL, "phantoms", "stream %s has %s "
 		    "messages without an event here, stream sequences %s to "
-		    "%s, found at %s: the database went back (a failover, a "
-		    "restored backup), and consumers know of events that do "
-		    "not exist any more: restore them from the former primary "
-		    "or its binlog, or tell the consumers and delete the "
-		    "messages; then outboxctl phantoms forget",
+		    "%s, found at %s: the database has lost events (a "
+		    "failover, a restored backup) that consumers received: "
+		    "restore them from the former primary or its binlog, or "
+		    "inform the consumers and delete the messages; then run "
+		    "outboxctl phantoms forget",
 		    db_text(rows, 0), db_text(rows, 1), db_text(rows, 2),
 		    db_text(rows, 3), db_text(rows, 4));
 	db_rows_free(rows);
 }
 
-/* Rights of the daemon on each table, with a column that it updates. */
-static const struct rights {
-	enum store_table	 table;
-	const char		*name, *column;
-	const char		*letters;	/* SELECT, INSERT, ... */
-	bool			(*wanted)(const struct conf *);	/* or NULL */
-} rights[] = {
-	{ T_EVENTS, "{events}", NULL, "S", NULL },
-	{ T_OUTBOX, "{outbox}", "attempts", "SUD", NULL },
-	{ T_PARTITIONS, "{partitions}", "lease_epoch", "SIU", NULL },
-	{ T_WORKERS, "{workers}", "heartbeat_until", "SIUD", NULL },
-	{ T_SETTINGS, "{settings}", "partition_count", "SIU", NULL },
-	{ T_DEAD, "{dead}", "reason", "SIU", NULL },
-	{ T_BLOCKED, "{blocked}", "reason", "SIUD", NULL },
-	{ T_STREAMS, "{streams}", "checked_at", "SIU", NULL },
-	{ T_AUDIT, "{audit}", "changed", "SIU", NULL },
-	{ T_OUTBOX, "{outbox}", NULL, "I", conf_wants_reconcile },
-	{ T_DEAD, "{dead}", NULL, "D", conf_wants_retention },
-};
-
-/* Begin a statement on no row; returns its verb.  INSERT needs all columns. */
-static const char *
-put_try(struct store *s, const struct rights *r, char letter)
-{
-	switch (letter) {
-	case 'S':
-		store_sql(s, "SELECT 1 FROM ");
-		store_put(s, r->name);
-		store_put(s, " WHERE 1 = 0");
-		return "SELECT";
-	case 'I':
-		store_sql(s, "INSERT INTO ");
-		store_put(s, r->name);
-		store_put(s, " SELECT * FROM ");
-		store_put(s, r->name);
-		store_put(s, " AS t WHERE 1 = 0");
-		return "INSERT";
-	case 'U':
-		store_sql(s, "UPDATE ");
-		store_put(s, r->name);
-		store_putf(s, " SET %s = NULL WHERE 1 = 0", r->column);
-		return "UPDATE";
-	default:
-		store_sql(s, "DELETE FROM ");
-		store_put(s, r->name);
-		store_put(s, " WHERE 1 = 0");
-		return "DELETE";
-	}
-}
-
-static bool
-try_right(struct doctor *d, const struct rights *r, char letter)
-{
-	struct store	*s = d->ctl->store;
-	const char	*name = put_try(s, r, letter);
-	struct db_rows	*rows = NULL;
-	struct err	 e;
-	bool		 may;
-
-	if (letter == 'S')
-		may = (rows = store_query(s, "grants", &e)) != NULL;
-	else
-		may = store_exec(s, "grants", NULL, &e) == 0;
-	db_rows_free(rows);
-	if (!may)
-		doctor_say(d, r->table == T_AUDIT ? DOCTOR_WARN : DOCTOR_FAIL,
-		    "grants", "%s; GRANT %s ON %s to the daemon's account, "
-		    "see sql/grants.sql", e.text, name,
-		    store_table_name(s, r->table));
-	return may;
-}
-
 void
 doctor_grants(struct doctor *d)
 {
-	struct err	e;
-	bool		all = true;
+	struct schema_model	 live;
+	struct schema_report	 r = { 0 };
+	struct err		 e;
+	size_t			 before = json_array_size(d->lines);
 
-	if (store_begin(d->ctl->store, &e) < 0) {
+	if (schema_read_live(d->ctl, &live, &e) < 0 ||
+	    schema_check_rights(d->ctl, &live, &r, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "grants", "%s", e.text);
-		return;
+	for (size_t i = 0; i < r.n; i++) {
+		const struct schema_finding *f = &r.findings[i];
+
+		if (!f->unused)
+			doctor_say(d, f->table == T_AUDIT ? DOCTOR_WARN :
+			    DOCTOR_FAIL, "grants", "%s: %s: %s", f->what,
+			    f->cost, f->sql);
 	}
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
-		if (!store_has(d->ctl->store, rights[i].table) ||
-		    (rights[i].wanted != NULL &&
-		    !rights[i].wanted(d->ctl->conf)))
-			continue;
-		for (const char *p = rights[i].letters; *p != '\0'; p++)
-			all = try_right(d, &rights[i], *p) && all;
-	}
-	store_end(d->ctl->store, -1, &e);	/* roll back */
-	if (all)
-		doctor_say(d, DOCTOR_OK, "grants", "all that the daemon "
-		    "needs");
+	if (json_array_size(d->lines) == before)
+		doctor_say(d, DOCTOR_OK, "grants", "the account has all "
+		    "rights that the daemon needs");
+	schema_report_free(&r);
+	schema_model_free(&live);
 }

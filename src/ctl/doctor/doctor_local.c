@@ -80,12 +80,12 @@ check_secret(struct doctor *d, const char *key, const char *path)
 	mode = st.st_mode & 0777;
 	if (!may_use(d, path, &st, R_OK))
 		doctor_say(d, DOCTOR_FAIL, key, "%s: the daemon may not read "
-		    "it: chown or chgrp it to its user", path);
+		    "it: chown or chgrp it to the daemon's user", path);
 	else if (mode & 7)
-		doctor_say(d, DOCTOR_FAIL, key, "%s: mode %03o lets everybody "
-		    "at it: chmod o= %s", path, mode, path);
+		doctor_say(d, DOCTOR_FAIL, key, "%s: mode %03o gives all users "
+		    "access: chmod o= %s", path, mode, path);
 	else if (mode & 030)
-		doctor_say(d, DOCTOR_WARN, key, "%s: mode %03o lets a group "
+		doctor_say(d, DOCTOR_WARN, key, "%s: mode %03o lets the group "
 		    "change it: chmod g-wx %s", path, mode, path);
 	else
 		doctor_say(d, DOCTOR_OK, key, "%s: mode %03o", path, mode);
@@ -110,7 +110,7 @@ doctor_secrets(struct doctor *d)
 		found++;
 	}
 	if (found == 0)
-		doctor_say(d, DOCTOR_OK, "secrets", "none in files");
+		doctor_say(d, DOCTOR_OK, "secrets", "no key names a file");
 }
 
 void
@@ -122,8 +122,8 @@ doctor_run_directory(struct doctor *d)
 
 	if (stat(dir, &st) < 0)
 		doctor_say(d, errno == ENOENT ? DOCTOR_WARN : DOCTOR_FAIL,
-		    "run directory", "%s: %s: the daemon makes it if its "
-		    "parent is there and writable", dir, strerror(errno));
+		    "run directory", "%s: %s: the daemon creates it if it "
+		    "may write to the parent directory", dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode) ||
 	    !may_use(d, dir, &st, R_OK | W_OK | X_OK))
 		doctor_say(d, DOCTOR_FAIL, "run directory", "%s: the daemon "
@@ -140,10 +140,8 @@ doctor_daemon(struct doctor *d)
 
 	if (json_is_object(here))
 		doctor_say(d, DOCTOR_OK, "daemon", "runs with pid %lld, "
-		    "generation %lld", (long long)json_integer_value(
-		    json_object_get(here, "pid")),
-		    (long long)json_integer_value(json_object_get(here,
-		    "generation")));
+		    "generation %lld", member_number(here, "pid"),
+		    member_number(here, "generation"));
 	else
 		doctor_say(d, DOCTOR_WARN, "daemon", "does not run on this "
 		    "host: start outbox-master");

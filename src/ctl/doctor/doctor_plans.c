@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/base/bulk_update.h"
 #include "mysql/db.h"
 #include "util/xalloc.h"
 
@@ -64,7 +65,7 @@ refuse_plan(struct plans *p, const char *what, const char *table,
 		    outbox);
 	else
 		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s %s %s: "
-		    "ANALYZE TABLE %s, and see that its indexes are those of "
+		    "run ANALYZE TABLE %s, and compare its indexes with "
 		    "sql/schema.sql", what, how, table, outbox);
 }
 
@@ -121,19 +122,13 @@ static uint64_t *
 some_rows(struct doctor *d, size_t *n, struct err *e)
 {
 	struct store	*s = d->ctl->store;
-	struct db_rows	*rows;
 	uint64_t	*list;
 
 	store_sql(s, "SELECT global_sequence FROM {outbox} FORCE INDEX "
 	    "(PRIMARY) ORDER BY global_sequence DESC ");
-	store_putf(s, "LIMIT %lld",
-	    (long long)d->ctl->conf->worker.batch_size);
-	if ((rows = store_query(s, "rows", e)) == NULL)
+	store_putf(s, "LIMIT %lld", (long long)d->ctl->conf->worker.batch_size);
+	if (bulk_update_select(d->ctl, &list, n, e) < 0)
 		return NULL;
-	list = xcalloc(db_nrows(rows) + 1, sizeof(*list));
-	for (*n = 0; db_next(rows); )
-		list[(*n)++] = db_u64(rows, 0);
-	db_rows_free(rows);
 	if (*n == 0)
 		list[(*n)++] = 1;
 	return list;

@@ -20,9 +20,9 @@ has_count(struct doctor *d)
 	has = db_nrows(rows) == 0;
 	db_rows_free(rows);
 	if (!has)
-		doctor_say(d, DOCTOR_WARN, "settings", "no partition count yet: "
-		    "producers cannot enqueue; the daemon's first start "
-		    "fills it in");
+		doctor_say(d, DOCTOR_WARN, "settings", "no partition count "
+		    "yet, so producers cannot enqueue: start the daemon, which "
+		    "sets it");
 	return has;
 }
 
@@ -37,9 +37,9 @@ check_strangers(struct doctor *d, struct err *e)
 	for (size_t i = 0; i < v.nids; i++)
 		if (!ident_is_valid(v.ids[i]))
 			doctor_say(d, DOCTOR_FAIL, "settings", "worker %s of "
-			    "another program is alive, which does not keep "
-			    "keys in order under several partition counts: "
-			    "stop it", v.ids[i]);
+			    "another program is alive, and does not keep keys "
+			    "in order under several partition counts: stop it",
+			    v.ids[i]);
 	store_view_free(&v);
 	return 0;
 }
@@ -53,13 +53,12 @@ check_former(struct doctor *d, const struct counts *k,
 	bool	 may = u->noted && u->wait_ms == 0;
 
 	doctor_say(d, may ? DOCTOR_WARN : DOCTOR_OK, "settings", "declared "
-	    "partition counts: %s; since %s, and %s%s%s", text,
-	    u->since[0] == '\0' ? "the file says so" : u->since,
-	    u->last[0] == '\0' ? "no message went under a label of another "
-	    "count than the present one" : "the last message under a label of "
-	    "another count than the present one went at ", u->last, may ?
-	    ": if no producer uses one, outboxctl partitions sync --finish" :
-	    "");
+	    "partition counts: %s; changed: %s; last message under a label of "
+	    "another count: %s%s", text,
+	    u->since[0] == '\0' ? "never" : u->since,
+	    u->last[0] == '\0' ? "never" : u->last, may ?
+	    ": when no producer uses a former count, run outboxctl "
+	    "partitions sync --finish" : "");
 	free(text);
 	return check_strangers(d, e);
 }
@@ -94,7 +93,8 @@ check_pauses(struct doctor *d)
 	    "= '" STORE_PAUSED "' LIMIT 1");
 	if ((rows = doctor_query(d, "settings")) != NULL && db_nrows(rows) > 0)
 		doctor_say(d, DOCTOR_WARN, "settings", "partitions are "
-		    "paused: outboxctl partitions resume");
+		    "paused, and nothing is sent from them: run outboxctl "
+		    "partitions resume");
 	db_rows_free(rows);
 }
 
@@ -110,7 +110,8 @@ check_count(struct doctor *d)
 	else if (count != ours)
 		doctor_say(d, DOCTOR_WARN, "settings", "the database has %u "
 		    "partitions and outbox.partition_count is %u: the "
-		    "database's count is used; make them equal", count, ours);
+		    "database's count is used; correct the file, or run "
+		    "outboxctl partitions sync", count, ours);
 	else
 		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/base/filter.h"
 #include "ctl/base/selection.h"
 #include "mysql/db.h"
 #include "store/watermark.h"
@@ -24,10 +25,8 @@ dead_show(struct ctl *c)
 	json_t		*o = NULL;
 	int		 rc;
 
-	if (sequence == NULL) {
-		ctl_no_such(c, "%s", e.text);
-		return CTL_USAGE;
-	}
+	if (sequence == NULL)
+		return ctl_misuse("%s", e.text);
 	rc = dead_add(c, *sequence, &o, &e);
 	free(sequence);
 	if (rc < 0)
@@ -35,8 +34,7 @@ dead_show(struct ctl *c)
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
 	if (o == NULL)
-		return ctl_no_such(c, "%s: no such dead letter",
-		    c->args.rest[0]);
+		return ctl_error("%s: no such dead letter", c->args.rest[0]);
 	json_decref(o);
 	return messages_show(c);
 }
@@ -47,7 +45,7 @@ static void
 select_sequences(struct ctl *c)
 {
 	store_sql(c->store, "SELECT d.global_sequence " DEAD_ROWS
-	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
 }
 
 static int
@@ -57,13 +55,12 @@ check_selection(struct ctl *c, struct selection *ch)
 	struct err		 e;
 
 	if (a->all == (a->nrest > 0))
-		err_set(&e, "SEQUENCE... or --all: one of them");
-	else if (selection_is_filtered(a) && !a->all)
-		err_set(&e, "a filter goes with --all");
-	else if ((ch->named = args_sequences(a, &e)) != NULL)
-		return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
-	ctl_no_such(c, "%s", e.text);
-	return CTL_USAGE;
+		return ctl_misuse("give either SEQUENCE... or --all");
+	if (selection_is_filtered(a) && !a->all)
+		return ctl_misuse("a filter needs --all");
+	if ((ch->named = args_sequences(a, &e)) == NULL)
+		return ctl_misuse("%s", e.text);
+	return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
 }
 
 /* Changes */
@@ -79,9 +76,9 @@ lock_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
 	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
 	    "WHERE o.global_sequence = d.global_sequence) "
-	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ") FOR UPDATE");
+	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " FOR UPDATE");
 	return bulk_update_select(c, locked, nlocked, e);
 }
 
@@ -96,14 +93,12 @@ bump_letter_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	store_sql(c->store, "SELECT COALESCE(");
 	put_letter_label(c);
-	store_put(c->store, ", '') " DEAD_ROWS "WHERE d.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	store_put(c->store, ", '') " DEAD_ROWS "WHERE d.global_sequence");
+	filter_put_rows(c->store, list, n);
 	if (store_has(c->store, T_BLOCKED)) {
 		store_put(c->store, " UNION SELECT partition_key "
-		    "FROM {blocked} WHERE first_sequence IN (");
-		store_put_list(c->store, list, n);
-		store_put(c->store, ")");
+		    "FROM {blocked} WHERE first_sequence");
+		filter_put_rows(c->store, list, n);
 	}
 	return store_bump_selected(c->store, "bump", e);
 }
@@ -133,9 +128,8 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	store_put(c->store, ", 0, {now}");
 	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
 	store_put(c->store, counts ? ", d.replay_no " : " ");
-	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_exec(c->store, "retry", NULL, e);
 }
 
@@ -143,9 +137,8 @@ static int
 forget_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_exec(c->store, "forget", changed, e);
 }
 
@@ -170,7 +163,8 @@ purge_all(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	return watermark_purge(c->store, list, n, changed, e);
 }
 
-static const struct bulk_change requeue_letters = { lock_letters, requeue_locked };
+static const struct bulk_change requeue_letters = { lock_letters,
+	requeue_locked };
 static const struct bulk_change purge_letters = { NULL, purge_all };
 
 /* Count the keys that these dead letters halt. */
@@ -187,10 +181,9 @@ count_halted(struct ctl *c, const struct selection *ch, uint64_t *halted,
 
 		store_sql(c->store, "SELECT first_sequence FROM {blocked} "
 		    "WHERE reason = '" STORE_HALTED "' "
-		    "AND first_sequence IN (");
-		store_put_list(c->store, ch->list + i,
+		    "AND first_sequence");
+		filter_put_rows(c->store, ch->list + i,
 		    left < BULK_UPDATE_CHUNK ? left : BULK_UPDATE_CHUNK);
-		store_put(c->store, ")");
 		if (bulk_update_select(c, &list, &n, e) < 0)
 			return -1;
 		free(list);
@@ -209,13 +202,11 @@ update_letters(struct ctl *c, struct selection *ch,
 		return CTL_FAILED;
 	if (!c->args.dry_run &&
 	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0)
-		return bulk_update_fail(c, e);
-	print_done(c, changed, "%s%llu dead letter(s) %s",
-	    c->args.dry_run ? "would be: " : "",
-	    (unsigned long long)changed, what);
+		return ctl_fail(c, e);
+	print_changed(c, changed, "dead letter(s)", what);
 	if (changed < ch->n)
-		fprintf(stderr, "outboxctl: %llu are in the outbox already, "
-		    "or gone meanwhile\n",
+		fprintf(stderr, "outboxctl: %llu skipped: already in the "
+		    "outbox, or deleted by another session\n",
 		    (unsigned long long)(ch->n - changed));
 	return ch->all_there && changed == ch->n ? CTL_DONE : CTL_FAILED;
 }
@@ -260,8 +251,8 @@ dead_purge(struct ctl *c)
 
 	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)
-		fprintf(stderr, "outboxctl: %llu key(s) stay halted: "
-		    "--release, or keys release\n",
+		fprintf(stderr, "outboxctl: %llu key(s) stay halted: use "
+		    "keys release, or purge with --release\n",
 		    (unsigned long long)halted);
 	return status;
 }

@@ -26,7 +26,7 @@ select_letters(struct ctl *c)
 	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
 	    DEAD_KEY ", d.event_type, d.attempts, d.reason, d.last_error, "
 	    "d.created_at, d.died_at " DEAD_ROWS
-	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence IN (");
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
 }
 
 void
@@ -54,23 +54,20 @@ dead_list(struct ctl *c)
 int
 dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
 {
-	struct db_rows	*rows;
-	json_t		*list, *letter;
+	json_t	*letter;
 
 	if (!store_has(c->store, T_DEAD))
 		return 0;
 	select_letters(c);
-	store_put_list(c->store, &sequence, 1);
-	store_put(c->store, ")");
-	if ((rows = store_query(c->store, "show", e)) == NULL)
+	filter_put_rows(c->store, &sequence, 1);
+	if (rows_one(c, "show", columns, NCOLUMNS, &letter, e) < 0)
 		return -1;
-	list = rows_json(rows, columns, NCOLUMNS);
-	if ((letter = json_array_get(list, 0)) != NULL) {
+	if (letter != NULL) {
 		if (*o == NULL)
 			*o = json_object();
 		json_object_update(*o, letter);
 		json_object_set_new(*o, "state", json_string("dead"));
 	}
-	json_decref(list);
+	json_decref(letter);
 	return 0;
 }

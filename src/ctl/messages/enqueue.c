@@ -116,31 +116,24 @@ call(struct store *s, const struct event *ev, struct err *e)
  * would block all other writers of the sequence.
  */
 static int
-find_number(struct store *s, const struct event *ev, uint64_t *n,
-    struct err *e)
+find_number(struct ctl *c, const struct event *ev, uint64_t *n, struct err *e)
 {
-	struct db_rows	*rows;
-
 	*n = ev->stream_sequence;
 	if (*n != 0)
 		return 0;
-	store_sql(s, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
+	store_sql(c->store, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
 	    "FROM {events} WHERE stream_id = ");
-	store_put_text(s, ev->key);
-	if ((rows = store_query(s, "enqueue", e)) == NULL)
-		return -1;
-	db_next(rows);
-	*n = db_u64(rows, 0);
-	db_rows_free(rows);
-	return 0;
+	store_put_text(c->store, ev->key);
+	return rows_number(c, "enqueue", n, e);
 }
 
 static int
-insert_event(struct store *s, const struct event *ev, struct err *e)
+insert_event(struct ctl *c, const struct event *ev, struct err *e)
 {
-	uint64_t	number;
+	struct store	*s = c->store;
+	uint64_t	 number;
 
-	if (find_number(s, ev, &number, e) < 0)
+	if (find_number(c, ev, &number, e) < 0)
 		return -1;
 	store_sql(s, "INSERT INTO {events} (stream_id, stream_sequence, "
 	    "event_type, event_version, correlation_id, metadata, event_data) "
@@ -180,7 +173,7 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 	int		 rc;
 
 	rc = f->procedure ? call(f->c->store, &l->event, e) :
-	    insert_event(f->c->store, &l->event, e);
+	    insert_event(f->c, &l->event, e);
 	if (rc == 0)
 		return f->procedure ? 0 : insert_row(f, &l->event, e);
 	if (!store_refused_value(f->c->store))
@@ -338,9 +331,9 @@ tell_end(const struct feed *f)
 	else
 		fprintf(stderr, "outboxctl: lines 1 to %llu are %s",
 		    (unsigned long long)f->last,
-		    f->c->args.dry_run ? "good" : "enqueued");
+		    f->c->args.dry_run ? "valid" : "enqueued");
 	if (f->c->in_doubt && f->n > 0)
-		fprintf(stderr, "; of lines %llu to %llu it is not known",
+		fprintf(stderr, "; lines %llu to %llu are in doubt",
 		    (unsigned long long)f->lines[0].number,
 		    (unsigned long long)f->lines[f->n - 1].number);
 	fputc('\n', stderr);
@@ -372,18 +365,16 @@ static int
 enqueue_feed(struct feed *f)
 {
 	struct err	e;
-	int		status = CTL_DONE;
+	int		rc, status = CTL_DONE;
 
-	if (find_procedure(f, &e) < 0 || feed(f, &e) < 0) {
-		progress_end(&f->bar);
-		status = bulk_update_fail(f->c, &e);
-		tell_end(f);
-	} else if (f->stopped) {
-		progress_end(&f->bar);
-		tell_end(f);
-		status = CTL_FAILED;
-	}
+	rc = find_procedure(f, &e) < 0 ? -1 : feed(f, &e);
 	progress_end(&f->bar);
+	if (rc < 0)
+		status = ctl_fail(f->c, &e);
+	else if (f->stopped)
+		status = CTL_FAILED;
+	if (status != CTL_DONE)
+		tell_end(f);
 	if (status == CTL_DONE || f->c->args.json)
 		enqueue_summary(f);
 	return status;
@@ -399,7 +390,7 @@ enqueue(struct ctl *c)
 
 	f.in = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
 	if (f.in == NULL)
-		return ctl_no_such(c, "%s: %s", name, strerror(errno));
+		return ctl_error("%s: %s", name, strerror(errno));
 	if (fstat(fileno(f.in), &st) == 0 && S_ISREG(st.st_mode))
 		f.size = (uint64_t)st.st_size;
 	srandom((unsigned)getpid());

@@ -14,11 +14,12 @@ take_event_text(const char **to, const char *name, const json_t *v,
 	const char	*text = json_string_value(v);
 
 	if (text == NULL || text[0] == '\0')
-		return err_set(e, "\"%s\" is not a text", name);
+		return err_set(e, "\"%s\" is empty or not a text", name);
 	if (strlen(text) != json_string_length(v))
-		return err_set(e, "\"%s\" has a NUL in it", name);
+		return err_set(e, "\"%s\" contains a NUL", name);
 	if (*to != NULL)
-		return err_set(e, "\"key\" and \"stream_id\" are the same");
+		return err_set(e, "\"key\" and \"stream_id\" mean the same: "
+		    "give one of them");
 	*to = text;
 	return 0;
 }
@@ -30,7 +31,8 @@ take_number(uint64_t *to, const char *name, const json_t *v, struct err *e)
 
 	if (!json_is_number(v) || n < 1 || n > EXACT ||
 	    n != (double)(uint64_t)n)
-		return err_set(e, "\"%s\" is not a number from 1", name);
+		return err_set(e, "\"%s\" is not a whole number from 1 to "
+		    "2^53", name);
 	*to = (uint64_t)n;
 	return 0;
 }
@@ -96,12 +98,11 @@ take_raw(const char **to, size_t *to_len, const char *line, const char *name,
 }
 
 static int
-take_payload(struct event *ev, const char *line, const json_t *v,
-    struct err *e)
+take_payload(struct event *ev, const char *line, const json_t *v, struct err *e)
 {
 	if (ev->payload != NULL)
-		return err_set(e, "\"payload\" and \"payload_base64\": "
-		    "one of them");
+		return err_set(e, "give \"payload\" or \"payload_base64\", "
+		    "not both");
 	if (!json_is_string(v))
 		return take_raw(&ev->payload, &ev->payload_len, line,
 		    "payload", e);
@@ -120,8 +121,8 @@ take_base64(struct event *ev, const json_t *v, struct err *e)
 	size_t			 n, len = json_string_length(v);
 
 	if (ev->payload != NULL)
-		return err_set(e, "\"payload\" and \"payload_base64\": "
-		    "one of them");
+		return err_set(e, "give \"payload\" or \"payload_base64\", "
+		    "not both");
 	n = text == NULL ? 0 : strspn(text, digits);
 	if (text == NULL || len % 4 != 0 || len - n > 2 ||
 	    strspn(text + n, "=") != len - n)
@@ -154,9 +155,8 @@ take_member(struct event *ev, const char *line, const char *name,
 	if (strcmp(name, "correlation_id") == 0)
 		return null ? 0 : take_event_text(&ev->correlation, name, v, e);
 	if (strcmp(name, "stream_sequence") == 0)
-		return null ? 0 : take_number(&ev->stream_sequence, name, v,
-		    e);
-	return err_set(e, "\"%s\" is nothing that an event has", name);
+		return null ? 0 : take_number(&ev->stream_sequence, name, v, e);
+	return err_set(e, "\"%s\" is not a member of an event", name);
 }
 
 static int
@@ -166,7 +166,7 @@ take_all(struct event *ev, const char *line, struct err *e)
 	json_t		*v;
 
 	if (!json_is_object(ev->json))
-		return err_set(e, "is not an object");
+		return err_set(e, "it is not a JSON object");
 	json_object_foreach(ev->json, name, v)
 		if (take_member(ev, line, name, v, e) < 0)
 			return -1;
@@ -189,7 +189,7 @@ event_parse(struct event *ev, const char *line, size_t len, struct err *e)
 	ev->json = json_loadb(line, len, JSON_REJECT_DUPLICATES |
 	    JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
 	if (ev->json == NULL)
-		return err_set(e, "is not JSON: %s", why.text);
+		return err_set(e, "it is not JSON: %s", why.text);
 	if (take_all(ev, line, e) == 0)
 		return 0;
 	event_free(ev);

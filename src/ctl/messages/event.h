@@ -26,8 +26,7 @@ struct event {
  * Parse a line, which is borrowed until event_free.  -1: see err; there is
  * nothing to free.
  */
-int	event_parse(struct event *, const char *line, size_t len,
-	    struct err *);
+int	event_parse(struct event *, const char *line, size_t len, struct err *);
 void	event_free(struct event *);
 
 #endif

@@ -53,8 +53,7 @@ put_count(struct store *s, const json_t *row, size_t i, bool first)
 	store_put(s, "{outbox} {index} WHERE published_at IS NULL AND "
 	    "partition_key = ");
 	store_putf(s, "'!%lld' LIMIT %d) AS t)",
-	    (long long)json_integer_value(json_object_get(row, "record")),
-	    COUNT_MAX);
+	    member_number(row, "record"), COUNT_MAX);
 }
 
 int
@@ -69,8 +68,7 @@ keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 
 		store_sql(c->store, "");
 		for (size_t k = 0; k < STORE_RANGES && i < n; k++, i++)
-			put_count(c->store, json_array_get(list, i), i,
-			    k == 0);
+			put_count(c->store, json_array_get(list, i), i, k == 0);
 		if ((rows = store_query(c->store, "parked", e)) == NULL)
 			return -1;
 		while (db_next(rows))
@@ -103,9 +101,7 @@ keys_blocked(struct ctl *c)
 	return CTL_DONE;
 }
 
-/*
- * Release
- */
+/* Release */
 
 /* Find the records that halt a key. */
 static int
@@ -127,9 +123,8 @@ release_halts(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	if (bulk_update_release(c, list, n, changed, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT DISTINCT partition_key FROM {blocked} "
-	    "WHERE first_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	    "WHERE first_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_bump_selected(c->store, "bump", e);
 }
 
@@ -137,8 +132,7 @@ static const struct bulk_change release = { NULL, release_halts };
 
 /* Release a key; *released counts the keys that were halted. */
 static int
-release_key(struct ctl *c, const char *key, uint64_t *released,
-    struct err *e)
+release_key(struct ctl *c, const char *key, uint64_t *released, struct err *e)
 {
 	uint64_t	*list, changed;
 	size_t		 n;
@@ -147,7 +141,7 @@ release_key(struct ctl *c, const char *key, uint64_t *released,
 	if (find_halts(c, key, &list, &n, e) < 0)
 		return -1;
 	if (n == 0)
-		ctl_no_such(c, "%s: this key is not halted", key);
+		ctl_error("%s: this key is not halted", key);
 	else
 		++*released;
 	if (n > 0 && !c->args.dry_run)
@@ -164,13 +158,11 @@ keys_release(struct ctl *c)
 
 	if (!store_has(c->store, T_BLOCKED))
 		return ctl_no_table(c, T_BLOCKED);
-	if (!ctl_confirm(c, (uint64_t)c->args.nrest, "release"))
+	if (!ctl_confirm(c, (uint64_t)c->args.nrest, "released"))
 		return CTL_FAILED;
 	for (int i = 0; i < c->args.nrest; i++)
 		if (release_key(c, c->args.rest[i], &released, &e) < 0)
-			return bulk_update_fail(c, &e);
-	print_done(c, released, "%s%llu key(s) released",
-	    c->args.dry_run ? "would be: " : "",
-	    (unsigned long long)released);
+			return ctl_fail(c, &e);
+	print_changed(c, released, "key(s)", "released");
 	return released == (uint64_t)c->args.nrest ? CTL_DONE : CTL_FAILED;
 }

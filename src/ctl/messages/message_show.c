@@ -95,33 +95,15 @@ put_about(struct ctl *c, uint64_t sequence)
 static const char *
 message_text(const json_t *o, const char *name)
 {
-	const char	*value = json_string_value(json_object_get(o, name));
+	const char	*value = member_text(o, name);
 
 	return value == NULL ? "" : value;
 }
 
-static json_int_t
-message_number(const json_t *o, const char *name)
+static bool
+is_state(const json_t *o, const char *state)
 {
-	return json_integer_value(json_object_get(o, name));
-}
-
-/* One row as an object; *out NULL: there is none. */
-static int
-ask_one(struct ctl *c, const struct rows_column *cols, size_t n, json_t **out,
-    struct err *e)
-{
-	struct db_rows	*rows;
-	json_t		*list;
-
-	*out = NULL;
-	if ((rows = store_query(c->store, "show", e)) == NULL)
-		return -1;
-	list = rows_json(rows, cols, n);
-	if (json_array_size(list) > 0)
-		*out = json_incref(json_array_get(list, 0));
-	json_decref(list);
-	return 0;
+	return strcmp(message_text(o, "state"), state) == 0;
 }
 
 static const struct rows_column of_record[] = {
@@ -144,7 +126,7 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 	    message_text(o, "key"));
 	store_put(c->store, " ORDER BY b.reason <> 'halted', "
 	    "b.first_sequence LIMIT 1");
-	if (ask_one(c, of_record, 3, &record, e) < 0)
+	if (rows_one(c, "show", of_record, 3, &record, e) < 0)
 		return -1;
 	if (record != NULL)
 		json_object_update(o, record);
@@ -169,10 +151,10 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 	filter_put_key(c->store, "stream_id", message_text(o, "key"));
 	store_putf(c->store, " AND stream_sequence < %lld "
 	    "ORDER BY stream_sequence DESC LIMIT %d) AS e ",
-	    (long long)message_number(o, "stream_sequence"), BEFORE);
+	    member_number(o, "stream_sequence"), BEFORE);
 	store_put(c->store, "JOIN {outbox} AS o "
 	    "ON o.global_sequence = e.sequence WHERE o.published_at IS NULL");
-	if (ask_one(c, before, 1, &earlier, e) < 0)
+	if (rows_one(c, "show", before, 1, &earlier, e) < 0)
 		return -1;
 	if (earlier != NULL)
 		json_object_update(o, earlier);
@@ -184,42 +166,43 @@ static bool
 is_message_halted(const json_t *o)
 {
 	return strcmp(message_text(o, "blocked"), STORE_HALTED) == 0 &&
-	    message_number(o, "blocked_by") != message_number(o, "sequence");
+	    member_number(o, "blocked_by") != member_number(o, "sequence");
 }
 
-/* The main reason why it is not being sent now. */
+/* The main reason why it is not being sent now, and the remedy. */
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
 {
-	json_int_t	behind = message_number(o, "behind");
+	json_int_t	behind = member_number(o, "behind");
 
-	if (strcmp(message_text(o, "state"), "missing") == 0)
-		return json_string("nothing: it has no row in the outbox");
-	if (strcmp(message_text(o, "state"), "delivering") == 0)
-		return json_sprintf("the answer to %s",
-		    *message_text(o, "claimed_by") == '\0' ?
-		    "its worker, which is gone" :
+	if (is_state(o, "missing"))
+		return json_string("nothing: it has no row in the outbox; see "
+		    "reconcile");
+	if (is_state(o, "delivering"))
+		return *message_text(o, "claimed_by") == '\0' ?
+		    json_string("the end of its claim: its worker is gone") :
+		    json_sprintf("the answer of the broker to %s",
 		    message_text(o, "claimed_by"));
-	if (strcmp(message_text(o, "state"), "dead") == 0)
-		return json_string("somebody: dead retry, or dead purge");
-	if (strcmp(message_text(o, "state"), "pending") != 0)
+	if (is_state(o, "dead"))
+		return json_string("an operator: dead retry, or dead purge");
+	if (!is_state(o, "pending"))
 		return json_null();
 	if (is_message_halted(o))
-		return json_sprintf("its key, halted by %lld",
-		    (long long)message_number(o, "blocked_by"));
+		return json_sprintf("its key, halted by message %lld: keys "
+		    "release, or dead retry", member_number(o, "blocked_by"));
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
-		return json_sprintf("%lld, an earlier message of its key",
+		return json_sprintf("message %lld, an earlier one of its key",
 		    (long long)behind);
 	if (strcmp(message_text(o, "lease_owner"), STORE_PAUSED) == 0)
-		return json_string("partitions resume: its partition is "
-		    "paused");
-	if (message_number(o, "due_in_ms") > 0)
-		return json_string(message_number(o, "attempts") > 0 ?
-		    "its next attempt" : "its time");
+		return json_string("its partition, which is paused: "
+		    "partitions resume");
+	if (member_number(o, "due_in_ms") > 0)
+		return json_string(member_number(o, "attempts") > 0 ?
+		    "its next attempt, at available_at" : "available_at");
 	if (c->conf->worker.leasing &&
 	    !json_is_true(json_object_get(o, "lease_live")))
-		return json_string("a worker: nobody has its partition");
-	return json_string("its turn");
+		return json_string("a worker: none owns its partition");
+	return json_string("its turn in the partition");
 }
 
 /* Compute the message id from the outbox id and the event. */
@@ -230,8 +213,8 @@ add_message_id(struct ctl *c, json_t *o, struct err *e)
 	struct buf		text_of = { 0 };
 	bool			exists;
 
-	id.sequence = (uint64_t)message_number(o, "sequence");
-	id.replay = (unsigned)message_number(o, "replay_no");
+	id.sequence = (uint64_t)member_number(o, "sequence");
+	id.replay = (unsigned)member_number(o, "replay_no");
 	if (store_event_hash(c->store, id.sequence, &exists, &id.hash, e) < 0)
 		return -1;
 	if (exists)
@@ -247,12 +230,12 @@ static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
 	bool	has_key = json_is_string(json_object_get(o, "key"));
-	bool	pending = strcmp(message_text(o, "state"), "pending") == 0;
-	bool	dead = strcmp(message_text(o, "state"), "dead") == 0;
+	bool	pending = is_state(o, "pending");
 
 	if (add_message_id(c, o, e) < 0)
 		return -1;
-	if (has_key && (pending || dead) && add_record(c, o, e) < 0)
+	if (has_key && (pending || is_state(o, "dead")) &&
+	    add_record(c, o, e) < 0)
 		return -1;
 	if (has_key && pending && add_earlier(c, o, e) < 0)
 		return -1;
@@ -268,15 +251,13 @@ messages_show(struct ctl *c)
 	json_t		*o;
 	int		 rc;
 
-	if (sequence == NULL) {
-		ctl_no_such(c, "%s", e.text);
-		return CTL_USAGE;
-	}
+	if (sequence == NULL)
+		return ctl_misuse("%s", e.text);
 	put_about(c, *sequence);
-	rc = ask_one(c, about, sizeof(about) / sizeof(about[0]), &o, &e);
+	rc = rows_one(c, "show", about, sizeof(about) / sizeof(about[0]), &o,
+	    &e);
 	/* Dead letters have no row in the outbox. */
-	if (rc == 0 && (o == NULL || strcmp(message_text(o, "state"),
-	    "missing") == 0))
+	if (rc == 0 && (o == NULL || is_state(o, "missing")))
 		rc = dead_add(c, *sequence, &o, &e);
 	if (rc == 0 && o != NULL) {
 		json_object_set_new(o, "sequence",
@@ -289,7 +270,7 @@ messages_show(struct ctl *c)
 		return ctl_fail(c, &e);
 	}
 	if (o == NULL)
-		return ctl_no_such(c, "%s: no such message", c->args.rest[0]);
+		return ctl_error("%s: no such message", c->args.rest[0]);
 	print_object(c, o);
 	return CTL_DONE;
 }

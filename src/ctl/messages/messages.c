@@ -79,7 +79,7 @@ select_rows(struct ctl *c)
 	    "COALESCE(" PARKED_IS("o.partition_key") ", 0), e.occurred_at, "
 	    "o.available_at, o.published_at, o.last_error");
 	message_put_from(c->store);
-	store_put(c->store, " WHERE o.global_sequence IN (");
+	store_put(c->store, " WHERE o.global_sequence");
 }
 
 static void
@@ -96,9 +96,8 @@ finish_rows(struct ctl *c)
 		return;
 	store_put(c->store, " AND COALESCE(");
 	message_put_partition(c->store);
-	store_put(c->store, ", '') IN (");
-	filter_put_label(c->store, c->args.partition);
-	store_put(c->store, ")");
+	store_put(c->store, ", '')");
+	filter_put_in_label(c->store, c->args.partition);
 }
 
 int
@@ -113,11 +112,9 @@ messages_list(struct ctl *c)
 
 	if (c->args.state != NULL && strcmp(c->args.state, "dead") == 0)
 		return dead_list(c);
-	if (state == NULL) {
-		ctl_no_such(c, "--state: \"%s\" is not pending, delivering, "
-		    "delivered or dead", c->args.state);
-		return CTL_USAGE;
-	}
+	if (state == NULL)
+		return ctl_misuse("--state: \"%s\" is not pending, "
+		    "delivering, delivered or dead", c->args.state);
 	by = c->args.key != NULL ? CURSOR_KEY : state->cursor;
 	if (state->cursor == CURSOR_DELIVERED)
 		l.shown = shown_delivered;

@@ -24,14 +24,8 @@ forget_all_phantoms(struct ctl *c, void *arg, struct err *e)
 static int
 count_phantoms(struct ctl *c, uint64_t *phantoms, struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(c->store, "SELECT COALESCE(SUM(phantoms), 0) FROM {streams}");
-	if ((rows = store_query(c->store, "phantoms", e)) == NULL)
-		return -1;
-	*phantoms = db_next(rows) ? db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return 0;
+	return rows_number(c, "phantoms", phantoms, e);
 }
 
 int
@@ -48,8 +42,7 @@ phantoms_forget(struct ctl *c)
 		return CTL_FAILED;
 	if (n > 0 && !c->args.dry_run &&
 	    ctl_transaction(c, forget_all_phantoms, &streams, &e) < 0)
-		return bulk_update_fail(c, &e);
-	print_done(c, n, "%s%llu phantom(s) forgotten",
-	    c->args.dry_run ? "would be: " : "", (unsigned long long)n);
+		return ctl_fail(c, &e);
+	print_changed(c, n, "phantom(s)", "forgotten");
 	return CTL_DONE;
 }

@@ -190,8 +190,8 @@ print_text(const struct prune *p)
 		    (unsigned long long)p->done,
 		    (unsigned long long)p->dead_done);
 	if (p->limits.needed)
-		printf("What was delivered after %.19sZ stays: a check of the "
-		    "stream may need it.\n", p->limits.until);
+		printf("Rows delivered after %.19sZ are kept: a check of the "
+		    "stream may need them.\n", p->limits.until);
 }
 
 static void
@@ -220,7 +220,7 @@ prune_give_up(struct prune *p, const struct err *e)
 	progress_end(&p->bar);
 	status = ctl_fail(p->c, e);
 	fprintf(stderr, "outboxctl: %llu rows and %llu dead letters were "
-	    "deleted before that\n", (unsigned long long)p->done,
+	    "deleted before the error\n", (unsigned long long)p->done,
 	    (unsigned long long)p->dead_done);
 	return status;
 }
@@ -233,7 +233,7 @@ prune_run(struct prune *p)
 	if (find_limits(p, &e) < 0 || count_prunable(p, &e) < 0 ||
 	    find_dead(p, &e) < 0)
 		return ctl_fail(p->c, &e);
-	if (!ctl_confirm(p->c, p->total + p->ndead, "prune"))
+	if (!ctl_confirm(p->c, p->total + p->ndead, "deleted"))
 		return CTL_FAILED;
 	if (p->c->args.dry_run) {
 		p->done = p->total;
@@ -251,10 +251,8 @@ prune(struct ctl *c)
 	struct prune	p = { .c = c, .bar.what = "prune" };
 	int		status;
 
-	if (c->args.days >= 0 && c->args.older_than != NULL) {
-		ctl_no_such(c, "--days and --older-than: one of them");
-		return CTL_USAGE;
-	}
+	if (c->args.days >= 0 && c->args.older_than != NULL)
+		return ctl_misuse("give --days or --older-than, not both");
 	p.list = xcalloc((size_t)c->args.batch, sizeof(*p.list));
 	status = prune_run(&p);
 	free(p.list);

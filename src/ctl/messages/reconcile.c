@@ -1,7 +1,7 @@
 /*
  * reconcile.c - make the outbox rows that events lack
  *
- * The statements are in reconcile.c; this file selects events and reports.
+ * The statements are in store/reconcile.c.
  */
 
 #include "ctl/base/ctl.h"
@@ -44,8 +44,7 @@ search_missing(struct reconcile_run *r, struct err *e)
 	if (a->all)
 		return search_all(r, e);
 	return reconcile_search_newest(&r->reconcile, a->limit == 0 ?
-	    RECONCILE_LIMIT :
-	    (size_t)a->limit, e);
+	    RECONCILE_LIMIT : (size_t)a->limit, e);
 }
 
 static int
@@ -99,10 +98,10 @@ reconcile_all(struct reconcile_run *r)
 	if (reconcile_begin(w, &e) < 0)
 		return ctl_fail(r->c, &e);
 	if (!w->watermark.known)
-		return ctl_no_such(r->c, "%s", e.text);
+		return ctl_error("%s", e.text);
 	if (search_missing(r, &e) < 0)
 		return ctl_fail(r->c, &e);
-	if (!ctl_confirm(r->c, w->n, "reconcile"))
+	if (!ctl_confirm(r->c, w->n, "created"))
 		return CTL_FAILED;
 	if (r->c->args.dry_run)
 		r->made = w->n;
@@ -121,10 +120,8 @@ reconcile(struct ctl *c)
 				    .since = c->args.since } };
 	int			status;
 
-	if (c->args.all && c->args.limit != 0) {
-		ctl_no_such(c, "--all and --limit: one of them");
-		return CTL_USAGE;
-	}
+	if (c->args.all && c->args.limit != 0)
+		return ctl_misuse("give --all or --limit, not both");
 	status = reconcile_all(&r);
 	reconcile_free(&r.reconcile);
 	return status;

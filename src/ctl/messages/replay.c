@@ -33,7 +33,7 @@ select_delivered(struct ctl *c)
 	store_sql(c->store, "SELECT o.global_sequence FROM {outbox} AS o "
 	    "FORCE INDEX (PRIMARY) JOIN {events} AS e "
 	    "ON e.sequence = o.global_sequence "
-	    "WHERE o.published_at IS NOT NULL AND o.global_sequence IN (");
+	    "WHERE o.published_at IS NOT NULL AND o.global_sequence");
 }
 
 static void
@@ -53,9 +53,9 @@ lock_replayed(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 {
 	store_sql(c->store, "SELECT global_sequence FROM {outbox} "
 	    "FORCE INDEX (PRIMARY) WHERE published_at IS NOT NULL "
-	    "AND global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ") FOR UPDATE");
+	    "AND global_sequence");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " FOR UPDATE");
 	return bulk_update_select(c, locked, nlocked, e);
 }
 
@@ -91,9 +91,8 @@ bump_replay_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	put_replay_label(c);
 	store_put(c->store, ", '') FROM ");
 	put_rows(c->store);
-	store_put(c->store, " WHERE o.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	store_put(c->store, " WHERE o.global_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_bump_selected(c->store, "bump", e);
 }
 
@@ -117,9 +116,8 @@ replay_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	if (store_has_column(s, COL_IN_DOUBT_SINCE))
 		store_put(s, ", o.in_doubt_since = NULL");
 	store_put(s, " WHERE o.published_at IS NOT NULL "
-	    "AND o.global_sequence IN (");
-	store_put_list(s, list, n);
-	store_put(s, ")");
+	    "AND o.global_sequence");
+	filter_put_rows(s, list, n);
 	return store_exec(s, "replay", changed, e);
 }
 
@@ -194,10 +192,10 @@ tell_rest(const struct replay *r, int status)
 		fputs("outboxctl: nothing was replayed", stderr);
 	else
 		fprintf(stderr, "outboxctl: %llu message(s) were replayed; "
-		    "the same with --after %llu goes on",
+		    "to continue, add --after %llu",
 		    (unsigned long long)r->done, (unsigned long long)r->last);
 	if (store_fault(r->c->store) == DB_LOST)
-		fputs("; whether the next ones were stands in the audit",
+		fputs("; the audit table shows whether the next ones were",
 		    stderr);
 	fputc('\n', stderr);
 	return status;
@@ -213,9 +211,7 @@ replay_summary(const struct replay *r)
 		    "changed", (json_int_t)r->done,
 		    "last", (json_int_t)r->last, "dry_run", a->dry_run));
 	else
-		printf("%s%llu message(s) replayed\n",
-		    a->dry_run ? "would be: " : "",
-		    (unsigned long long)r->done);
+		print_changed(r->c, r->done, "message(s)", "replayed");
 }
 
 static int
@@ -225,7 +221,7 @@ replay_chunks(struct replay *r)
 	struct err		 e;
 	int			 rc = 0;
 
-	if (!ctl_confirm(r->c, ch->n, "replay"))
+	if (!ctl_confirm(r->c, ch->n, "replayed"))
 		return CTL_FAILED;
 	if (r->c->args.dry_run)
 		r->done = ch->n;
@@ -233,13 +229,14 @@ replay_chunks(struct replay *r)
 		rc = replay_all(r, &e);
 	progress_end(&r->bar);
 	if (rc < 0)
-		return tell_rest(r, bulk_update_fail(r->c, &e));
+		return tell_rest(r, ctl_fail(r->c, &e));
 	replay_summary(r);
 	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
 		return tell_rest(r, CTL_FAILED);
 	if (r->done < ch->n)
-		fprintf(stderr, "outboxctl: %llu wait already, or are gone "
-		    "meanwhile\n", (unsigned long long)(ch->n - r->done));
+		fprintf(stderr, "outboxctl: %llu skipped: already waiting, or "
+		    "deleted by another session\n",
+		    (unsigned long long)(ch->n - r->done));
 	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
 }
 
@@ -251,18 +248,16 @@ check_use(struct ctl *c, struct selection *ch)
 	struct err		 e;
 
 	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
-		err_set(&e, "SEQUENCE..., or a filter");
-	else if (a->nrest == 0 && !a->all && a->key == NULL &&
+		return ctl_misuse("give SEQUENCE... or a filter, not both");
+	if (a->nrest == 0 && !a->all && a->key == NULL &&
 	    a->type == NULL && a->partition == NULL && a->since == NULL)
-		err_set(&e, "SEQUENCE..., --key, --type, --partition, --since "
-		    "or --all: one of them");
-	else if ((ch->named = args_sequences(a, &e)) != NULL)
-		return CTL_DONE;
-	ctl_no_such(c, "%s", e.text);
-	return CTL_USAGE;
+		return ctl_misuse("give SEQUENCE..., --key, --type, "
+		    "--partition, --since or --all");
+	ch->named = args_sequences(a, &e);
+	return ch->named != NULL ? CTL_DONE : ctl_misuse("%s", e.text);
 }
 
-/* --after applies to the sorted sequences, not to the order of the walk. */
+/* --after applies to the sorted sequences, not to the order of the cursor. */
 static void
 cut_after(struct selection *ch, uint64_t after)
 {
@@ -297,12 +292,12 @@ messages_replay(struct ctl *c)
 			    .finish = put_replay_filter,
 			    .by = c->args.key != NULL ? CURSOR_KEY :
 			    CURSOR_DELIVERED, .missing = "no such message, or "
-			    "it was not delivered; nothing was done to it" } };
+			    "it was not delivered" } };
 	int		status = check_use(c, &r.selection);
 
 	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
-		status = ctl_no_such(c, "messages replay needs the column "
-		    "replay_no of %s: outboxctl schema upgrade",
+		status = ctl_error("messages replay needs the column replay_no "
+		    "of %s: run outboxctl schema upgrade",
 		    store_table_name(c->store, T_OUTBOX));
 	else if (status == CTL_DONE)
 		status = run_replay(&r);

@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "ctl/base/bulk_update.h"
+#include "ctl/base/filter.h"
 #include "ctl/messages/messages.h"
 #include "util/xalloc.h"
 
@@ -37,7 +38,7 @@ wanted_new(struct ctl *c)
 	w->where = xcalloc(w->n, sizeof(*w->where));
 	if ((w->list = args_sequences(&c->args, &e)) != NULL)
 		return w;
-	ctl_no_such(c, "%s", e.text);
+	ctl_misuse("%s", e.text);
 	free(w->where);
 	free(w);
 	return NULL;
@@ -79,9 +80,8 @@ locate_chunk(struct ctl *c, struct wanted *w, const uint64_t *list, size_t n,
 	if (store_has(c->store, T_DEAD)) {
 		store_sql(c->store, "SELECT global_sequence, ");
 		store_putf(c->store, "%d", DEAD);
-		store_put(c->store, " FROM {dead} WHERE global_sequence IN (");
-		store_put_list(c->store, list, n);
-		store_put(c->store, ")");
+		store_put(c->store, " FROM {dead} WHERE global_sequence");
+		filter_put_rows(c->store, list, n);
 		if (read_where(c, w, e) < 0)
 			return -1;
 	}
@@ -90,9 +90,8 @@ locate_chunk(struct ctl *c, struct wanted *w, const uint64_t *list, size_t n,
 	store_putf(c->store, "%d, IF(" MESSAGE_FREE ", %d, %d))", DELIVERED,
 	    PENDING, DELIVERING);
 	store_put(c->store, " FROM {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "WHERE o.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	    "WHERE o.global_sequence");
+	filter_put_rows(c->store, list, n);
 	return read_where(c, w, e);
 }
 
@@ -137,19 +136,17 @@ tell_others(const struct wanted *w, const bool *done)
 {
 	static const char *const	why[NWHERE] = {
 		[NOWHERE] = "no such message",
-		[DEAD] = "it is dead: see dead retry",
-		[DELIVERED] = "it was delivered",
-		[DELIVERING] = "it is being delivered",
-		[PENDING] = "it was being delivered",
+		[DEAD] = "not changed, it is dead: see dead retry",
+		[DELIVERED] = "not changed, it was delivered",
+		[DELIVERING] = "not changed, a worker is sending it",
+		[PENDING] = "not changed, a worker was sending it",
 	};
 	int	status = CTL_DONE;
 
 	for (size_t i = 0; i < w->n; i++)
 		if (!done[i]) {
-			fprintf(stderr, "outboxctl: %llu: %s; nothing was "
-			    "done to it\n", (unsigned long long)w->list[i],
-			    why[w->where[i]]);
-			status = CTL_FAILED;
+			status = ctl_error("%llu: %s",
+			    (unsigned long long)w->list[i], why[w->where[i]]);
 		}
 	return status;
 }
@@ -160,9 +157,9 @@ lock_free_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
 	store_sql(c->store, "SELECT o.global_sequence FROM {outbox} AS o "
-	    "FORCE INDEX (PRIMARY) WHERE o.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ") AND " MESSAGE_FREE " FOR UPDATE");
+	    "FORCE INDEX (PRIMARY) WHERE o.global_sequence");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " AND " MESSAGE_FREE " FOR UPDATE");
 	return bulk_update_select(c, locked, nlocked, e);
 }
 
@@ -174,13 +171,12 @@ bump_message_epochs(struct ctl *c, const uint64_t *list, size_t n,
 	message_put_partition(c->store);
 	store_put(c->store, ", '')");
 	message_put_from(c->store);
-	store_put(c->store, " WHERE o.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ")");
+	store_put(c->store, " WHERE o.global_sequence");
+	filter_put_rows(c->store, list, n);
 	return store_bump_selected(c->store, "bump", e);
 }
 
-/* An expired claim stays: its token marks the row as in doubt for the next. */
+/* An expired claim stays: its token marks the row as in doubt. */
 static int
 make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
@@ -188,9 +184,9 @@ make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	store_sql(c->store, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
 	    "SET o.available_at = LEAST(o.available_at, {now})");
 	store_put(c->store, c->args.reset_attempts ? ", o.attempts = 0" : "");
-	store_put(c->store, " WHERE o.global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ") AND " MESSAGE_FREE);
+	store_put(c->store, " WHERE o.global_sequence");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " AND " MESSAGE_FREE);
 	return store_exec(c->store, "retry", changed, e);
 }
 
@@ -206,9 +202,8 @@ select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	    "NULL, ");
 	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "o.replay_no" : "0");
 	message_put_from(s);
-	store_put(s, " WHERE o.global_sequence IN (");
-	store_put_list(s, list, n);
-	store_put(s, ")");
+	store_put(s, " WHERE o.global_sequence");
+	filter_put_rows(s, list, n);
 	return store_query(s, "discard", e);
 }
 
@@ -263,9 +258,9 @@ static int
 take_out(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	store_sql(c->store, "DELETE FROM {outbox} WHERE global_sequence IN (");
-	store_put_list(c->store, list, n);
-	store_put(c->store, ") AND published_at IS NULL AND "
+	store_sql(c->store, "DELETE FROM {outbox} WHERE global_sequence");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " AND published_at IS NULL AND "
 	    "(claim_token IS NULL OR available_at <= NOW(6))");
 	return store_exec(c->store, "discard", changed, e);
 }
@@ -289,8 +284,10 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
 	return take_out(c, list, n, changed, e);
 }
 
-static const struct bulk_change retry_chunk = { lock_free_rows, make_locked_due };
-static const struct bulk_change discard_chunk = { lock_free_rows, discard_locked };
+static const struct bulk_change retry_chunk = { lock_free_rows,
+	make_locked_due };
+static const struct bulk_change discard_chunk = { lock_free_rows,
+	discard_locked };
 
 static bool
 is_any_left(const struct wanted *w, const bool *done)
@@ -360,11 +357,9 @@ retry_or_discard(struct ctl *c, struct wanted *w, const struct bulk_change *how,
 	else if (!ctl_confirm(c, count_where(w, PENDING), what))
 		status = CTL_FAILED;
 	else if (update_until_done(c, w, how, done, &changed, &e) < 0)
-		status = bulk_update_fail(c, &e);
+		status = ctl_fail(c, &e);
 	else {
-		print_done(c, changed, "%s%llu message(s) %s",
-		    c->args.dry_run ? "would be: " : "",
-		    (unsigned long long)changed, what);
+		print_changed(c, changed, "message(s)", what);
 		status = tell_others(w, done);
 	}
 	free(done);

@@ -1,7 +1,7 @@
 /*
  * finish.c - partitions sync --finish: no producer uses a former count any more
  *
- * The operator declares this; first the program checks what it can see.  Then
+ * The operator declares this; first the program checks rows and leases.  Then
  * one transaction removes the former counts and raises all epochs: from then on
  * each label is a partition by itself.
  */
@@ -81,9 +81,9 @@ say_plan(const struct finish *f)
 	char	*text = state_counts_text(&f->ways.counts);
 
 	if (!f->c->args.json)
-		printf("declared: %s\nafter that: %u, each partition by "
-		    "itself; a producer that uses another count than that "
-		    "gets its keys out of order\n", text, f->to.count);
+		printf("declared: %s\nafter --finish: %u, without classes; a "
+		    "producer that still uses another count gets its keys out "
+		    "of order\n", text, f->to.count);
 	fflush(stdout);
 	free(text);
 }
@@ -122,17 +122,17 @@ say_noise(const struct finish *f)
 	json_t			*left;
 
 	if (!u->noted) {
-		ctl_no_such(f->c, "%s has no column former_label_at, so it is "
-		    "not known whether a producer still uses a former count: "
-		    "outboxctl schema upgrade, or --force",
+		ctl_error("%s has no column former_label_at, so it is not "
+		    "known whether a producer still uses a former count: run "
+		    "outboxctl schema upgrade, or use --force",
 		    store_table_name(f->c->store, T_PARTITIONS));
 		return;
 	}
 	left = span_json(u->wait_ms);
-	ctl_no_such(f->c, u->is_after ? "at %s a message went under a label "
-	    "that its key does not have: a producer still uses a former count; "
-	    "again in %s, or --force" : "the counts were changed at %s, and a "
-	    "producer may not know it yet: again in %s, or --force",
+	ctl_error(u->is_after ? "at %s a message was sent under a label of a "
+	    "former count, so a producer still uses it: try again in %s, or "
+	    "use --force" : "the counts were changed at %s, and a producer may "
+	    "not know it yet: try again in %s, or use --force",
 	    u->is_after ? u->last : u->since, json_string_value(left));
 	json_decref(left);
 }
@@ -145,16 +145,16 @@ refuse_finish(const struct finish *f)
 
 	report_finish(f, false);
 	if (f->moved)
-		ctl_no_such(f->c, "the counts were changed meanwhile: look at "
+		ctl_error("another session has changed the counts: check "
 		    "them, and try again");
 	if (n > 0)
-		ctl_no_such(f->c, "%zu%s key(s) wait under labels that they "
-		    "do not have any more: let them be sent, and release what "
-		    "is halted (keys release, dead retry)", n,
-		    f->ways.more ? " and more" : "");
+		ctl_error("%zu%s key(s) wait under labels of a former count: "
+		    "wait until their rows are sent, and release halted keys "
+		    "(keys release, dead retry)", n,
+		    f->ways.more ? " or more" : "");
 	if (!is_quiet(f))
 		say_noise(f);
-	return ctl_no_such(f->c, "nothing was done");
+	return ctl_error("nothing was done");
 }
 
 /* Changes */
@@ -233,9 +233,9 @@ finish_now(struct finish *f)
 	if (!may_finish(f))
 		return refuse_finish(f);
 	if (finish_transaction(f, &e) < 0)
-		return bulk_update_fail(c, &e);
+		return ctl_fail(c, &e);
 	if (f->busy)
-		return ctl_no_such(c, SYNC_BUSY,
+		return ctl_error(SYNC_BUSY,
 		    store_table_name(c->store, T_SETTINGS));
 	if (!may_finish(f))
 		return refuse_finish(f);
@@ -249,8 +249,8 @@ tell_file(const struct finish *f)
 {
 	report_finish(f, false);
 	if (!f->c->args.json)
-		puts("Nothing is in the way: take outbox.former_counts out of "
-		    "the configuration of each host, and reload.");
+		puts("Nothing prevents it: remove outbox.former_counts from "
+		    "the configuration of each host, and reload the daemons.");
 	return CTL_DONE;
 }
 
@@ -267,7 +267,7 @@ check_and_finish(struct finish *f)
 	if (!store_has(c->store, T_SETTINGS))
 		return tell_file(f);
 	say_plan(f);
-	if (!ctl_confirm(c, f->to.count, "leases"))
+	if (!ctl_confirm(c, f->to.count, "changed"))
 		return CTL_FAILED;
 	if (!c->args.dry_run)
 		return finish_now(f);
@@ -287,8 +287,8 @@ run_finish(struct finish *f)
 	f->to = f->ways.counts;
 	f->to.nformer = 0;
 	if (f->to.count != ours)
-		return ctl_no_such(c, "the present count is %u, and "
-		    "outbox.partition_count %u: correct the file, or "
+		return ctl_error("the present count is %u, but "
+		    "outbox.partition_count is %u: correct the file, or run "
 		    "partitions sync first; nothing was done", f->to.count,
 		    ours);
 	if (f->ways.counts.nformer > 0)

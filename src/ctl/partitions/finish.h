@@ -5,9 +5,8 @@
 #include "ctl/base/ctl.h"
 
 /*
- * Rows and records of blocked keys under labels that their keys do not have
- * under the present count.  Only the former counts keep them in order with
- * later messages of their keys.
+ * Rows and records of blocked keys under labels of a former count.  Only the
+ * former counts keep them in order with later messages of their keys.
  */
 struct finish_ways {
 	struct counts	 counts;	/* declared now */

@@ -54,8 +54,7 @@ add_to(json_t *list, const json_t *way)
 		    json_object_get(way, "partition")))
 			continue;
 		json_object_set_new(o, "rows", json_integer(
-		    json_integer_value(json_object_get(o, "rows")) +
-		    json_integer_value(rows)));
+		    member_number(o, "rows") + json_integer_value(rows)));
 		return true;
 	}
 	return false;
@@ -147,9 +146,7 @@ check_blocked(struct finish_check *l, struct err *e)
 	return keys_add_parked(l->c, l->ways->list, e);
 }
 
-/*
- * Waiting rows
- */
+/* Waiting rows */
 
 /* A label to check, and the right label of its keys. */
 struct suspect {
@@ -241,8 +238,7 @@ check_labels(struct finish_check *l, struct err *e)
 	int	 rc = leases == NULL ? -1 : 0;
 
 	json_array_foreach(leases, i, p) {
-		const char *label = json_string_value(json_object_get(p,
-		    "partition"));
+		const char *label = member_text(p, "partition");
 
 		if (rc == 0 && counts_is_label(label) &&
 		    json_is_true(json_object_get(p, "waiting")))
@@ -264,7 +260,7 @@ int
 finish_check(struct ctl *c, struct finish_ways *ways, struct err *e)
 {
 	struct finish_check	l = { .c = c, .ways = ways,
-				    .bar.what = "looked at" };
+				    .bar.what = "rows read" };
 	int			rc = -1;
 
 	if (check_blocked(&l, e) == 0 && check_unlabelled(&l, e) == 0)

@@ -10,22 +10,15 @@
 #include "ctl/state/state.h"
 
 int
-leases_blocked(struct ctl *c, const char *label, json_int_t *n, struct err *e)
+leases_blocked(struct ctl *c, const char *label, uint64_t *n, struct err *e)
 {
-	struct db_rows	*rows;
-
 	*n = 0;
 	if (!store_has(c->store, T_BLOCKED))
 		return 0;
 	store_sql(c->store, "SELECT COUNT(*) FROM {blocked} "
-	    "WHERE partition_key IN (");
-	filter_put_label(c->store, label);
-	store_put(c->store, ")");
-	if ((rows = store_query(c->store, "partitions", e)) == NULL)
-		return -1;
-	*n = db_next(rows) ? (json_int_t)db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return 0;
+	    "WHERE partition_key");
+	filter_put_in_label(c->store, label);
+	return rows_number(c, "partitions", n, e);
 }
 
 /* The label is given as it is printed; labels of leases contain no NUL. */
@@ -48,7 +41,7 @@ static int
 is_needed(struct ctl *c, const char *label, bool *needed, struct err *e)
 {
 	struct db_rows	*rows;
-	json_int_t	 blocked;
+	uint64_t	 blocked;
 
 	store_sql(c->store, "SELECT 1");
 	put_rows_of(c->store, label);
@@ -79,16 +72,6 @@ keep_needed(struct ctl *c, json_t *labels, struct err *e)
 	return 0;
 }
 
-static void
-put_listed_labels(struct store *s, const json_t *labels)
-{
-	const json_t	*l;
-	size_t		 i;
-
-	json_array_foreach(labels, i, l)
-		filter_put_label(s, json_string_value(l));
-}
-
 static int
 lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 {
@@ -96,9 +79,9 @@ lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 
 	store_sql(c->store, "SELECT partition_key FROM {partitions} "
 	    "WHERE COALESCE(lease_owner, '') <> '" STORE_PAUSED "' "
-	    "AND partition_key IN (");
-	put_listed_labels(c->store, labels);
-	store_put(c->store, ") FOR UPDATE");
+	    "AND partition_key");
+	filter_put_in_labels(c->store, labels);
+	store_put(c->store, " FOR UPDATE");
 	if ((rows = store_query(c->store, "prune", e)) == NULL)
 		return -1;
 	json_array_clear(labels);
@@ -131,10 +114,8 @@ leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
 		return -1;
 	if (json_array_size(labels) == 0)
 		return 0;
-	store_sql(c->store, "DELETE FROM {partitions} "
-	    "WHERE partition_key IN (");
-	put_listed_labels(c->store, labels);
-	store_put(c->store, ")");
+	store_sql(c->store, "DELETE FROM {partitions} WHERE partition_key");
+	filter_put_in_labels(c->store, labels);
 	return store_exec(c->store, "prune", NULL, e);
 }
 
@@ -161,17 +142,10 @@ leases_remove(struct ctl *c, json_t *labels, struct err *e)
 	return ctl_transaction(c, remove_leases, labels, e);
 }
 
-static json_int_t
-sync_number(const json_t *o, const char *name)
-{
-	return json_integer_value(json_object_get(o, name));
-}
-
 bool
 leases_is_empty(const json_t *o)
 {
-	return sync_number(o, "waiting") == 0 &&
-	    sync_number(o, "blocked") == 0 &&
-	    strcmp(json_string_value(json_object_get(o, "state")),
-	    STORE_PAUSED) != 0;
+	return member_number(o, "waiting") == 0 &&
+	    member_number(o, "blocked") == 0 &&
+	    strcmp(member_text(o, "state"), STORE_PAUSED) != 0;
 }

@@ -5,7 +5,7 @@
 #include "ctl/base/ctl.h"
 
 /* Count the blocked keys of a label. */
-int	leases_blocked(struct ctl *, const char *label, json_int_t *n,
+int	leases_blocked(struct ctl *, const char *label, uint64_t *n,
 	    struct err *);
 
 /* Has the lease no waiting rows, no blocked keys, and is it not paused? */

@@ -90,25 +90,14 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 	return 0;
 }
 
-static void
-put_listed(struct ctl *c, const json_t *labels)
-{
-	const json_t	*l;
-	size_t		 i;
-
-	store_put(c->store, "partition_key IN (");
-	json_array_foreach(labels, i, l)
-		filter_put_label(c->store, json_string_value(l));
-	store_put(c->store, ")");
-}
-
 /* Append a condition: the leases that are not yet in the wanted state. */
 static void
 put_to_pause(struct ctl *c, const struct pause *p)
 {
-	if (p->labels != NULL)
-		put_listed(c, p->labels);
-	else if (c->args.nrest > 0)
+	if (p->labels != NULL) {
+		store_put(c->store, "partition_key");
+		filter_put_in_labels(c->store, p->labels);
+	} else if (c->args.nrest > 0)
 		put_named(c);
 	else
 		store_put(c->store, "TRUE");
@@ -118,23 +107,11 @@ put_to_pause(struct ctl *c, const struct pause *p)
 }
 
 static int
-ask_number(struct ctl *c, uint64_t *n, struct err *e)
-{
-	struct db_rows	*rows = store_query(c->store, "partitions", e);
-
-	if (rows == NULL)
-		return -1;
-	*n = db_next(rows) ? db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return 0;
-}
-
-static int
 count_to_pause(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
 {
 	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE ");
 	put_to_pause(c, p);
-	return ask_number(c, n, e);
+	return rows_number(c, "partitions", n, e);
 }
 
 static int
@@ -145,10 +122,9 @@ find_unknown(struct ctl *c, const char **unknown, struct err *e)
 		uint64_t n;
 
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
-		    "WHERE partition_key IN (");
-		filter_put_label(c->store, c->args.rest[i]);
-		store_put(c->store, ")");
-		if (ask_number(c, &n, e) < 0)
+		    "WHERE partition_key");
+		filter_put_in_label(c->store, c->args.rest[i]);
+		if (rows_number(c, "partitions", &n, e) < 0)
 			return -1;
 		if (n == 0)
 			*unknown = c->args.rest[i];
@@ -190,11 +166,11 @@ report_pause(const struct ctl *c, const struct pause *p)
 		    "partitions", p->labels));
 		return;
 	}
-	buf_printf(&text, "%s%llu partition(s) %s",
-	    c->args.dry_run ? "would be: " : "",
-	    (unsigned long long)p->changed, what);
+	buf_printf(&text, "%llu partition(s) %s%s",
+	    (unsigned long long)p->changed,
+	    c->args.dry_run ? "would be " : "", what);
 	if (p->labels != NULL)
-		buf_str(&text, "; with all of their classes these are");
+		buf_str(&text, "; a class as a whole, these are");
 	json_array_foreach(p->labels, i, l)
 		buf_printf(&text, " \"%s\"", json_string_value(l));
 	print_done(c, p->changed, "%s", text.data);
@@ -211,7 +187,7 @@ pause_or_resume(struct ctl *c, struct pause *p)
 	if (find_unknown(c, &unknown, &e) < 0)
 		return ctl_fail(c, &e);
 	if (unknown != NULL)
-		return ctl_no_such(c, "\"%s\": no such partition; nothing was "
+		return ctl_error("\"%s\": no such partition; nothing was "
 		    "done", unknown);
 	if (store_read_counts(c->store, &k, &e) < 0 ||
 	    find_classes(c, p, &k, &e) < 0 ||
@@ -220,7 +196,7 @@ pause_or_resume(struct ctl *c, struct pause *p)
 	if (!ctl_confirm(c, p->changed, p->resume ? "resumed" : "paused"))
 		return CTL_FAILED;
 	if (!c->args.dry_run && ctl_transaction(c, pause_leases, p, &e) < 0)
-		return bulk_update_fail(c, &e);
+		return ctl_fail(c, &e);
 	report_pause(c, p);
 	return CTL_DONE;
 }
@@ -232,8 +208,8 @@ run_pause(struct ctl *c, bool resume)
 	int		status;
 
 	if (!c->conf->worker.leasing)
-		return ctl_no_such(c, "worker.leasing is off: nobody looks at "
-		    "leases, and nothing can be paused");
+		return ctl_error("worker.leasing is off: workers read no "
+		    "leases, so partitions cannot be paused");
 	status = pause_or_resume(c, &p);
 	json_decref(p.labels);
 	return status;

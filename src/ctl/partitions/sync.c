@@ -28,8 +28,7 @@ has_lease_of(const json_t *leases, const char *label)
 	size_t		 i;
 
 	json_array_foreach(leases, i, p)
-		if (strcmp(json_string_value(json_object_get(p, "partition")),
-		    label) == 0)
+		if (strcmp(member_text(p, "partition"), label) == 0)
 			return true;
 	return false;
 }
@@ -50,12 +49,11 @@ static int
 find_obsolete(struct sync *y, const json_t *leases, struct err *e)
 {
 	json_t		*p, *o;
-	json_int_t	 blocked;
+	uint64_t	 blocked;
 	size_t		 i;
 
 	json_array_foreach(leases, i, p) {
-		const char *label = json_string_value(json_object_get(p,
-		    "partition"));
+		const char *label = member_text(p, "partition");
 
 		if (!state_is_obsolete(label, &y->counts))
 			continue;
@@ -64,7 +62,8 @@ find_obsolete(struct sync *y, const json_t *leases, struct err *e)
 		o = json_pack("{s:s, s:O, s:O, s:O, s:I}", "partition", label,
 		    "state", json_object_get(p, "state"),
 		    "waiting", json_object_get(p, "waiting"),
-		    "exact", json_object_get(p, "exact"), "blocked", blocked);
+		    "exact", json_object_get(p, "exact"),
+		    "blocked", (json_int_t)blocked);
 		json_array_append_new(y->obsolete, o);
 	}
 	return 0;
@@ -137,9 +136,7 @@ add_missing_leases(struct ctl *c, void *arg, struct err *e)
 	return audit_note(c, json_array_size(y->added), e);
 }
 
-/*
- * Removing
- */
+/* Removing */
 
 static void
 choose_removed_labels(struct sync *y)
@@ -194,7 +191,7 @@ confirm(const struct sync *y)
 
 	if (y->change.changed && n < counts_max(&y->counts))
 		n = counts_max(&y->counts);
-	return ctl_confirm(y->c, n, "leases");
+	return ctl_confirm(y->c, n, "changed");
 }
 
 /* Print that nothing was done, and why. */
@@ -202,9 +199,9 @@ static int
 refuse_sync(const struct sync *y)
 {
 	if (y->change.busy)
-		return ctl_no_such(y->c, SYNC_BUSY,
+		return ctl_error(SYNC_BUSY,
 		    store_table_name(y->c->store, T_SETTINGS));
-	return ctl_no_such(y->c, "%s; nothing was done", y->change.why.text);
+	return ctl_error("%s; nothing was done", y->change.why.text);
 }
 
 static int
@@ -223,7 +220,7 @@ run_sync(struct sync *y)
 	if (!y->c->args.dry_run) {
 		json_array_clear(y->removed);
 		if (sync_now(y, &e) < 0)
-			return bulk_update_fail(y->c, &e);
+			return ctl_fail(y->c, &e);
 	}
 	if (y->change.busy || y->change.refused)
 		return refuse_sync(y);
@@ -250,10 +247,8 @@ int
 partitions_sync(struct ctl *c)
 {
 	if (c->args.force && !c->args.finish)
-		ctl_no_such(c, "--force goes with --finish");
-	else if (c->args.prune && c->args.finish)
-		ctl_no_such(c, "--prune and --finish: one of them");
-	else
-		return c->args.finish ? finish_run(c) : sync_leases(c);
-	return CTL_USAGE;
+		return ctl_misuse("--force needs --finish");
+	if (c->args.prune && c->args.finish)
+		return ctl_misuse("give --prune or --finish, not both");
+	return c->args.finish ? finish_run(c) : sync_leases(c);
 }

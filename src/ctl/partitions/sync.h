@@ -16,7 +16,7 @@ struct sync {
 
 /* The settings row stayed locked for --wait seconds. */
 #define SYNC_BUSY	"an open transaction locks the row of %s: nothing " \
-			"was done, try again, with a longer --wait perhaps"
+			"was done; try again, or use a longer --wait"
 
 /* sync_say.c: print the plan of a change, before it; the result, after it. */
 void	sync_say_plan(const struct sync *);

@@ -18,8 +18,8 @@ sync_say_labels(const char *what, const json_t *labels)
 	printf("%s %zu lease(s):", what, json_array_size(labels));
 	json_array_foreach(labels, i, l) {
 		if (i == 5 && json_array_size(labels) > 6) {
-			printf(" ... %s", json_string_value(json_array_get(
-			    labels, json_array_size(labels) - 1)));
+			l = json_array_get(labels, json_array_size(labels) - 1);
+			printf(" ... \"%s\"", json_string_value(l));
 			break;
 		}
 		printf(" \"%s\"", json_string_value(l));
@@ -37,7 +37,7 @@ sync_say_plan(const struct sync *y)
 		return;
 	text = state_counts_text(&y->counts);
 	printf("partition count %s from %u to %u\n"
-	    "declared by then: %s, until partitions sync --finish\n",
+	    "declared after it, until partitions sync --finish: %s\n",
 	    y->c->args.dry_run ? "would change" : "is to change",
 	    y->change.before.count, y->counts.count, text);
 	fflush(stdout);
@@ -64,10 +64,11 @@ say_obsolete(const struct sync *y)
 	}
 	empty -= json_array_size(left);
 	if (empty > json_array_size(y->removed))
-		printf("obsolete and empty: %zu: --prune removes them\n",
+		printf("obsolete and empty leases: %zu; --prune removes them\n",
 		    empty - json_array_size(y->removed));
 	if (json_array_size(left) > 0)
-		puts("obsolete; what waits in them is sent as ever:");
+		puts("obsolete leases that are kept, as their rows are still "
+		    "sent:");
 	print_rows(y->c, shown, left);
 }
 
@@ -83,7 +84,7 @@ say_counts(const struct sync *y)
 	if (y->change.changed || y->counts.nformer == 0)
 		return;
 	text = state_counts_text(&y->counts);
-	printf("declared: %s, until partitions sync --finish\n", text);
+	printf("declared until partitions sync --finish: %s\n", text);
 	free(text);
 }
 

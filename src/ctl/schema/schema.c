@@ -19,7 +19,7 @@ schema_print(struct ctl *c)
 	    schema_render(c->conf, &text, &e);
 	if (rc < 0) {
 		buf_free(&text);
-		return ctl_no_such(c, "%s", e.text);
+		return ctl_error("%s", e.text);
 	}
 	if (c->args.json)
 		print_object(c, json_pack("{s:s}", "sql", text.data));
@@ -151,7 +151,7 @@ finding_json(const struct schema_finding *f)
 	return row;
 }
 
-/* Print all findings, or only those that upgrade mends. */
+/* Print all findings, or only those that upgrade corrects. */
 static void
 print_report(const struct ctl *c, const struct schema_report *r, bool all)
 {
@@ -202,8 +202,8 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 		return trigger_install(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
-			fprintf(stderr, "outboxctl: %s: not without locking "
-			    "the table: %s\n", f->what, e->text);
+			fprintf(stderr, "outboxctl: %s: the table has to be "
+			    "locked for it: %s\n", f->what, e->text);
 		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
 		rc = schema_run_all(c, sql, e);
 		free(sql);
@@ -230,24 +230,29 @@ apply_fixes(struct ctl *c, const struct schema_report *r, struct err *e)
 }
 
 static int
-upgrade(struct ctl *c, const struct schema_report *r, unsigned n)
+upgrade(struct ctl *c, const struct schema_report *r)
 {
+	unsigned	n = 0;
 	uint64_t	nrows = 0;
 	struct err	e;
 
-	for (size_t i = 0; i < r->n; i++)
-		if (!r->findings[i].by_hand && r->findings[i].nrows > nrows)
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->findings[i].by_hand)
+			continue;
+		n++;
+		if (r->findings[i].nrows > nrows)
 			nrows = r->findings[i].nrows;
+	}
 	if (c->args.dry_run && (n > 0 || c->args.json)) {
 		print_report(c, r, false);
 		return CTL_DONE;
 	}
-	if (n > 0 && !ctl_confirm(c, nrows, "a table to be altered"))
+	if (n > 0 && !ctl_confirm(c, nrows, "in the largest altered table"))
 		return CTL_FAILED;
 	if (apply_fixes(c, r, &e) < 0)
 		return ctl_fail(c, &e);
-	print_done(c, n, n == 0 ? "There is nothing to do." :
-	    "%u change%s made; reload the daemon to make it look.", n,
+	print_done(c, n, n == 0 ? "Nothing to upgrade." :
+	    "%u change%s made; reload the daemon, so that it uses them.", n,
 	    n == 1 ? "" : "s");
 	return CTL_DONE;
 }
@@ -257,16 +262,10 @@ schema_upgrade(struct ctl *c)
 {
 	struct schema_report	r = { 0 };
 	struct err		e;
-	unsigned		n = 0;
 	int			status;
 
-	if (schema_compare(c, &r, &e) < 0)
-		status = ctl_fail(c, &e);
-	else {
-		for (size_t i = 0; i < r.n; i++)
-			n += !r.findings[i].by_hand;
-		status = upgrade(c, &r, n);
-	}
+	status = schema_compare(c, &r, &e) < 0 ? ctl_fail(c, &e) :
+	    upgrade(c, &r);
 	schema_report_free(&r);
 	return status;
 }

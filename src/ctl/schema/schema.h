@@ -16,9 +16,7 @@
 extern const char	schema_file_schema[], schema_file_grants[];
 extern const char	schema_file_trigger[];
 
-/*
- * schema_run.c
- */
+/* schema_run.c */
 
 /*
  * Run all statements of a text in order.  Each waits at most a second for the
@@ -27,9 +25,7 @@ extern const char	schema_file_trigger[];
  */
 int	schema_run_all(struct ctl *, const char *text, struct err *);
 
-/*
- * schema_text.c
- */
+/* schema_text.c */
 
 /*
  * Render the schema with the configured names.  Indexes, constraints and the
@@ -103,13 +99,11 @@ void	schema_model_free(struct schema_model *);
 const struct schema_column *schema_column_of(const struct schema_table *,
 	    const char *name);
 
-/*
- * schema_check.c, schema_report.c: the differences
- */
+/* schema_check.c, schema_report.c: the differences */
 
 enum schema_level { SCHEMA_NOTE, SCHEMA_WARN, SCHEMA_FAIL };
 
-/* What a difference costs: its level, and the reason in words. */
+/* The cost of a difference: its level, and the reason in words. */
 struct schema_cost {
 	enum schema_level	 level;
 	const char		*text;
@@ -123,6 +117,8 @@ extern const char *const schema_ways[NWAYS];	/* appended to the ALTER */
 struct schema_finding {
 	enum schema_level	 level;
 	bool			 by_hand;	/* left to the operator */
+	bool			 unused;	/* a right that this
+						   configuration does not use */
 	bool			 trigger;	/* upgrade recreates it */
 	enum schema_way		 way;
 	enum store_table	 table;
@@ -131,7 +127,7 @@ struct schema_finding {
 	char			*sql;		/* may be several, with ';' */
 };
 
-/* Findings in an order that is safe to mend while a daemon runs. */
+/* Findings, in the order in which they are safe to correct. */
 struct schema_report {
 	struct schema_finding	*findings;
 	size_t			 n;
@@ -141,14 +137,12 @@ struct schema_report {
 int	schema_compare(struct ctl *, struct schema_report *, struct err *);
 void	schema_report_free(struct schema_report *);
 
-/* Add a finding; cost and sql are copied, what is a format. */
+/* Add a finding; cost and sql are copied; "what" is a format. */
 struct schema_finding *schema_find(struct schema_report *, enum store_table,
 	    struct schema_cost, const char *sql, const char *what, ...)
 	    __attribute__((format(printf, 5, 6)));
 
-/*
- * trigger.c: the trigger on events
- */
+/* trigger.c: the trigger on events */
 
 /* Render sql/trigger.sql with the configured names and publish.types. */
 int	trigger_render(const struct conf *, struct buf *, struct err *);

@@ -46,31 +46,25 @@ check_missing_table(struct check *k, enum store_table t)
 static void
 check_engine(struct check *k, enum store_table t)
 {
-	char	*what;
-
-	if (strcasecmp(k->live.tables[t].engine, "InnoDB") == 0)
-		return;
-	what = xasprintf("its engine is %s", k->live.tables[t].engine);
-	schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL, "nothing there "
-	    "belongs to a transaction, and messages are lost" },
-	    "ENGINE=InnoDB", what)->by_hand = true;
-	free(what);
+	if (strcasecmp(k->live.tables[t].engine, "InnoDB") != 0)
+		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL, "its "
+		    "rows belong to no transaction, and messages are lost" },
+		    "ENGINE=InnoDB", "its engine is %s",
+		    k->live.tables[t].engine)->by_hand = true;
 }
 
 /* name points at the constraint's name, in backticks. */
 static void
 find_foreign_key(struct check *k, const char *name)
 {
-	size_t	 n = strcspn(name + 1, "`");
-	char	*what = xasprintf("foreign key %.*s", (int)n, name + 1);
-	char	*change = xasprintf("DROP FOREIGN KEY `%.*s`", (int)n,
-		    name + 1);
+	int	 n = (int)strcspn(name + 1, "`");
+	char	*change = xasprintf("DROP FOREIGN KEY `%.*s`", n, name + 1);
 
 	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
 	    "each insert looks up and locks the event, and an event cannot be "
-	    "archived while its row is kept" }, change, what);
+	    "archived while its row is kept" }, change, "foreign key %.*s", n,
+	    name + 1);
 	free(change);
-	free(what);
 }
 
 /* information_schema shows them to owners only, so read SHOW CREATE TABLE. */
@@ -122,8 +116,9 @@ judge_version(struct check *k, const char *version, bool newer)
 	if (strtoul(version, NULL, 10) < store_schema_version)
 		schema_find(k->report, T_SETTINGS, (struct schema_cost){
 		    SCHEMA_WARN, "daemons that are too old for these tables "
-		    "do not know it" }, sql, "%s: schema version %s is older "
-		    "than %u", name, version, store_schema_version);
+		    "do not refuse to run" }, sql,
+		    "%s: schema version %s is older than %u", name, version,
+		    store_schema_version);
 	free(sql);
 }
 

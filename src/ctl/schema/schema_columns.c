@@ -24,7 +24,7 @@ static const struct {
 	{ T_WORKERS, "hostname", 64 },		/* the maximum of Linux */
 };
 
-/* What is lost without the column. */
+/* The cost of a missing column. */
 static struct schema_cost
 cost_of_column(enum store_table t, const char *column)
 {
@@ -33,11 +33,11 @@ cost_of_column(enum store_table t, const char *column)
 	if (cost == NULL)
 		return schema_cannot_run;
 	if (cost[0] == '\0' && strcmp(column, "replay_no") == 0)
-		cost = "outboxctl messages replay refuses";
+		cost = "outboxctl messages replay does not work";
 	else if (cost[0] == '\0')
 		cost = strstr(column, "_at") != NULL ?
-		    "nobody knows when that was" :
-		    "outboxctl has no place for what it keeps there";
+		    "that time is not recorded" :
+		    "outboxctl cannot record it";
 	return (struct schema_cost){ SCHEMA_WARN, cost };
 }
 
@@ -48,23 +48,21 @@ schema_missing_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
 		const struct schema_column	*c = &wanted->columns[i];
-		char				*what, *change;
+		char				*change;
 
 		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
 			continue;
-		what = xasprintf("no column %s", c->name);
 		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
 		schema_alter(k, t, cost_of_column(t, c->name), change,
-		    what)->way = ALTER_INSTANT;
+		    "no column %s", c->name)->way = ALTER_INSTANT;
 		free(change);
-		free(what);
 	}
 }
 
 static const struct schema_cost slow_join = { SCHEMA_WARN,
-	"what joins the two reads the whole table and locks all of it" };
+	"a join of the two reads and locks the whole table" };
 static const struct schema_cost no_join = { SCHEMA_FAIL,
-	"what joins the two is refused" };
+	"the server refuses to join the two" };
 
 /*
  * Joins compare labels of these tables.  With different collations a join
@@ -78,7 +76,7 @@ schema_labels(struct check *k, enum store_table t)
 	    &k->wanted;
 	const struct schema_column	*outbox, *c;
 	bool				 binary;
-	char				*change, *what;
+	char				*change;
 
 	outbox = schema_column_of(&k->live.tables[T_OUTBOX], key);
 	c = schema_column_of(&m->tables[t], key);
@@ -89,10 +87,9 @@ schema_labels(struct check *k, enum store_table t)
 	    strstr(c->collation, "_bin") != NULL;
 	change = xasprintf("MODIFY %s VARCHAR(64) COLLATE %s NOT NULL", key,
 	    outbox->collation);
-	what = xasprintf("%s is %s, but that of %s is %s", key, c->collation,
+	schema_alter(k, t, binary ? slow_join : no_join, change,
+	    "%s is %s, but that of %s is %s", key, c->collation,
 	    schema_name(k, T_OUTBOX), outbox->collation);
-	schema_alter(k, t, binary ? slow_join : no_join, change, what);
-	free(what);
 	free(change);
 }
 
@@ -140,21 +137,22 @@ judge_type(enum store_table t, const struct schema_column *wanted,
 	*level = SCHEMA_WARN;
 	if (kind_of(c->type) != kind) {
 		*level = SCHEMA_FAIL;
-		return "the daemon reads and writes something else there";
+		return "the daemon reads and writes values of another type";
 	}
 	if (kind == KIND_MOMENT && strcmp(c->type, wanted->type) != 0)
-		return "the time zone of a session shifts what it writes";
+		return "the time zone of a session changes the times that "
+		    "it writes";
 	if (kind == KIND_NUMBER &&
 	    size_of_number(c->type) < size_of_number(wanted->type)) {
 		*level = SCHEMA_NOTE;
-		return "a number may become too large, and is refused then";
+		return "numbers that are too large for it are refused";
 	}
 	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL)
 		return c->collation[0] == '\0' ? NULL :
-		    "bytes that are no text are kept as hex there";
+		    "bytes that are no text are stored as hex";
 	if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
 	    c->length < length_that_is_enough(t, wanted))
-		return "a text may become too long, and is cut or refused then";
+		return "texts that are too long for it are cut or refused";
 	return NULL;
 }
 
@@ -175,12 +173,12 @@ check_column(struct check *k, enum store_table t,
 {
 	enum schema_level	 level = SCHEMA_FAIL;
 	const char		*cost = judge_type(t, wanted, c, &level);
-	char			*change, *what;
+	char			*change;
 
 	if (cost == NULL && wanted->nullable && !c->nullable &&
 	    !may_be_not_null(t, c->name)) {
 		level = SCHEMA_FAIL;
-		cost = "the daemon writes NULL there, and that is refused";
+		cost = "the daemon writes NULL there, which is refused";
 	} else if (cost == NULL && !wanted->nullable && c->nullable &&
 	    t != T_EVENTS) {
 		level = SCHEMA_NOTE;
@@ -189,14 +187,13 @@ check_column(struct check *k, enum store_table t,
 	if (cost == NULL)
 		return;
 	change = xasprintf("MODIFY %s %s", c->name, wanted->definition);
-	what = xasprintf(c->length == 0 ? "%s is %s%.0llu %s, not %s" :
+	/* Only small tables of the daemon's own are altered by upgrade. */
+	schema_alter(k, t, (struct schema_cost){ level, cost }, change,
+	    c->length == 0 ? "%s is %s%.0llu %s, not %s" :
 	    "%s is %s(%llu) %s, not %s", c->name, c->type,
 	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
-	    wanted->definition);
-	/* Only small tables of the daemon's own are altered by upgrade. */
-	schema_alter(k, t, (struct schema_cost){ level, cost }, change, what)
-	    ->by_hand = level != SCHEMA_WARN || (t != T_DEAD && t != T_BLOCKED);
-	free(what);
+	    wanted->definition)->by_hand = level != SCHEMA_WARN ||
+	    (t != T_DEAD && t != T_BLOCKED);
 	free(change);
 }
 
@@ -242,22 +239,20 @@ check_copy(struct check *k, enum store_table t, const struct schema_column *c,
     const struct schema_column *event)
 {
 	uint64_t	 wide = bytes_of(event), room = room_of(k, t, c);
-	char		*what, *change;
+	char		*change;
 
 	if (room >= wide)
 		return;
-	what = xasprintf("%s has room for %llu bytes, and %s of %s for %llu",
-	    c->name, (unsigned long long)room, event->name,
-	    schema_name(k, T_EVENTS), (unsigned long long)wide);
 	change = wide > VARBINARY_MAX ?
 	    xasprintf("MODIFY %s LONGBLOB NULL", c->name) :
 	    xasprintf("MODIFY %s VARBINARY(%llu) NULL DEFAULT NULL", c->name,
 	    (unsigned long long)wide);
-	schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN, "what is longer "
-	    "is cut there, and ends with \"...\"" }, change, what)->by_hand =
-	    false;
+	schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN, "longer values "
+	    "are cut, and end with \"...\"" }, change,
+	    "%s has room for %llu bytes, and %s of %s for %llu", c->name,
+	    (unsigned long long)room, event->name, schema_name(k, T_EVENTS),
+	    (unsigned long long)wide)->by_hand = false;
 	free(change);
-	free(what);
 }
 
 void
@@ -314,7 +309,8 @@ schema_moments(struct check *k, enum store_table t)
 		    t == T_EVENTS ?
 		    "the header with the time of an event is as coarse" :
 		    "delays, leases and what is due are as coarse, and the "
-		    "change rewrites the table" }, change.data, what.data);
+		    "change rewrites the table" }, change.data, "%s",
+		    what.data);
 	}
 	buf_free(&change);
 	buf_free(&what);
@@ -328,18 +324,17 @@ schema_unknown_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < live->ncolumns; i++) {
 		const struct schema_column	*c = &live->columns[i];
-		char				*what, *change;
+		char				*change;
 
 		if (is_theirs(t) || c->optional ||
 		    schema_column_of(&k->wanted.tables[t], c->name) != NULL)
 			continue;
-		what = xasprintf("column %s has no default", c->name);
 		change = xasprintf("ALTER `%s` SET DEFAULT %s", c->name,
 		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
 		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL,
-		    "the daemon does not know it, and its inserts are "
-		    "refused" }, change, what)->by_hand = true;
+		    "the daemon does not set it, so its inserts are "
+		    "refused" }, change, "column %s has no default", c->name)
+		    ->by_hand = true;
 		free(change);
-		free(what);
 	}
 }

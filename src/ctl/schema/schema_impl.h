@@ -23,7 +23,8 @@ const char *schema_name(const struct check *, enum store_table);
 
 /* Add a finding whose remedy is "ALTER TABLE <name> <change>". */
 struct schema_finding *schema_alter(struct check *, enum store_table,
-	    struct schema_cost, const char *change, const char *what);
+	    struct schema_cost, const char *change, const char *what, ...)
+	    __attribute__((format(printf, 5, 6)));
 
 /* schema_columns.c; labels: compares the table's with the outbox's. */
 void	schema_missing_columns(struct check *, enum store_table);

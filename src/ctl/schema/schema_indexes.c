@@ -59,11 +59,11 @@ is_served(const struct schema_table *t, const struct schema_index *wanted)
 }
 
 static const struct schema_cost no_primary = { SCHEMA_FAIL,
-	"rows are locked and found by it" };
+	"the daemon finds and locks rows by it" };
 static const struct schema_cost no_unique = { SCHEMA_NOTE,
-	"what must be there once can be there twice" };
+	"rows that must be unique can be there twice" };
 static const struct schema_cost no_index = { SCHEMA_WARN,
-	"what looks for that reads the whole table" };
+	"a search by these columns reads the whole table" };
 
 void
 schema_indexes(struct check *k, enum store_table t)
@@ -73,22 +73,20 @@ schema_indexes(struct check *k, enum store_table t)
 	for (size_t i = 0; i < wanted->nindexes; i++) {
 		const struct schema_index	*x = &wanted->indexes[i];
 		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
-		char	*what, *change;
+		char	*change;
 
 		if (store_is_claim_index(x->columns) ||
 		    is_served(&k->live.tables[t], x))
 			continue;
-		what = xasprintf("no %s (%s)", primary ? "primary key" :
-		    x->unique ? "unique index" : "index", x->columns);
 		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
 		    x->columns) : xasprintf("ADD %sKEY `%s` (%s)",
 		    x->unique ? "UNIQUE " : "", x->name, x->columns);
 		schema_alter(k, t, primary ? no_primary : x->unique ?
-		    no_unique : no_index, change, what)->by_hand = primary ||
-		    x->unique;
+		    no_unique : no_index, change, "no %s (%s)", primary ?
+		    "primary key" : x->unique ? "unique index" : "index",
+		    x->columns)->by_hand = primary || x->unique;
 		k->report->findings[k->report->n - 1].way = ALTER_ONLINE;
 		free(change);
-		free(what);
 	}
 }
 
@@ -101,17 +99,16 @@ schema_spare_indexes(struct check *k)
 
 	for (size_t i = 0; i < t->nindexes; i++) {
 		const struct schema_index	*x = &t->indexes[i];
-		char				*what, *change;
+		char				*change;
 
 		if (x == claim || strcmp(x->name, "PRIMARY") == 0)
 			continue;
-		what = xasprintf("index %s (%s) is not read by the daemon",
-		    x->name, x->columns);
 		change = xasprintf("DROP KEY `%s`", x->name);
 		schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
-		    "each message pays for it; if nobody else reads by it, "
-		    "drop it" }, change, what)->way = ALTER_ONLINE;
+		    "each message has to update it; drop it if no other "
+		    "program reads by it" }, change, "index %s (%s) is not "
+		    "read by the daemon", x->name, x->columns)->way =
+		    ALTER_ONLINE;
 		free(change);
-		free(what);
 	}
 }

@@ -58,14 +58,19 @@ schema_name(const struct check *k, enum store_table t)
 /* "ALTER TABLE `name` ..." */
 struct schema_finding *
 schema_alter(struct check *k, enum store_table t, struct schema_cost cost,
-    const char *change, const char *what)
+    const char *change, const char *what, ...)
 {
 	struct schema_finding	*f;
 	char			*sql = xasprintf("ALTER TABLE `%s` %s",
 				    schema_name(k, t), change);
+	char			 line[512];
+	va_list			 ap;
 
+	va_start(ap, what);
+	vsnprintf(line, sizeof(line), what, ap);
+	va_end(ap);
 	f = schema_find(k->report, t, cost, sql, "%s: %s", schema_name(k, t),
-	    what);
+	    line);
 	free(sql);
 	return f;
 }

@@ -23,12 +23,15 @@ struct grant {
 };
 
 /* Without these rights the daemon works, but lacks a function. */
-static const struct {
+static const struct spared {
 	enum store_table	 table;
 	const char		*rights, *cost;
+	bool			(*used)(const struct conf *);
 } spared[] = {
-	{ T_OUTBOX, "INSERT", "reconcile.at_start makes no rows" },
-	{ T_DEAD, "DELETE", "retention.dead_days deletes nothing" },
+	{ T_OUTBOX, "INSERT", "reconcile.at_start creates no rows",
+	  conf_wants_reconcile },
+	{ T_DEAD, "DELETE", "retention.dead_days deletes nothing",
+	  conf_wants_retention },
 };
 
 static bool
@@ -149,19 +152,35 @@ add_to_missing(struct schema_report *report, enum store_table t,
 	}
 }
 
-/* What is lost without the right. */
-static struct schema_cost
-cost_of_grant(const struct grant *g)
+static const struct spared *
+find_spared(const struct grant *g)
 {
-	struct schema_cost	cost = { SCHEMA_WARN, g->table == T_AUDIT ?
-				    store_cost_of_table(T_AUDIT) : NULL };
-
 	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
 		if (spared[i].table == g->table &&
 		    strcmp(spared[i].rights, g->rights) == 0)
-			cost.text = spared[i].cost;
-	return cost.text != NULL ? cost : (struct schema_cost){ SCHEMA_FAIL,
-	    "the daemon cannot do its work" };
+			return &spared[i];
+	return NULL;
+}
+
+/* Report the denied rights of a table that exists. */
+static void
+find_grant(struct ctl *c, const struct grant *g, const char *who,
+    const char *denied, const char *sql, struct schema_report *report)
+{
+	const struct spared	*spare = find_spared(g);
+	struct schema_cost	 cost = { SCHEMA_FAIL,
+				    "the daemon cannot work" };
+	struct schema_finding	*f;
+
+	if (spare != NULL)
+		cost = (struct schema_cost){ SCHEMA_WARN, spare->cost };
+	else if (g->table == T_AUDIT)
+		cost = (struct schema_cost){ SCHEMA_WARN,
+		    store_cost_of_table(T_AUDIT) };
+	f = schema_find(report, g->table, cost, sql, "%s: %s may not %s",
+	    store_table_name(c->store, g->table), who, denied);
+	f->by_hand = true;
+	f->unused = spare != NULL && !spare->used(c->conf);
 }
 
 static int
@@ -181,9 +200,7 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 		if (live->tables[g->table].engine == NULL)
 			add_to_missing(report, g->table, sql);
 		else
-			schema_find(report, g->table, cost_of_grant(g), sql,
-			    "%s: %s may not %s", name, who, denied.data)
-			    ->by_hand = true;
+			find_grant(c, g, who, denied.data, sql, report);
 		free(sql);
 	}
 	buf_free(&denied);

@@ -168,15 +168,15 @@ trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
 		return -1;
 	if (!there && c->args.trigger)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
-		    "an event without a row of its own waits for reconcile; "
-		    "outboxctl schema install --trigger makes it" }, "",
+		    "events without an outbox row wait for reconcile; "
+		    "outboxctl schema install --trigger creates it" }, "",
 		    "%s: no trigger, or no right to see it", events)->by_hand =
 		    true;
 	else if (there && !right)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
-		    "other events are enqueued than publish.types says, or in "
-		    "another way; outboxctl schema upgrade makes it anew" }, "",
-		    "%s: the trigger is not as it should be", events)->trigger =
-		    true;
+		    "it enqueues other events than publish.types, or in "
+		    "another way; outboxctl schema upgrade replaces it" }, "",
+		    "%s: the trigger differs from the configured one",
+		    events)->trigger = true;
 	return 0;
 }

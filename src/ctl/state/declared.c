@@ -61,20 +61,10 @@ state_counts_text(const struct counts *k)
 		buf_printf(&b, "%s%u", i == 0 ? ", formerly " : " and ",
 		    k->former[i]);
 	if (k->nformer > 0)
-		buf_printf(&b, ": %u classes of %zu labels at most, and no "
-		    "more workers than classes are of use",
-		    counts_gcd(k), counts_class_size(k));
+		buf_printf(&b, ": %u classes of up to %zu labels; more workers "
+		    "than classes are of no use", counts_gcd(k),
+		    counts_class_size(k));
 	return b.data;
-}
-
-static void
-take_moment(char out[STATE_TIME], const struct db_rows *rows, unsigned col)
-{
-	const char	*text = db_text(rows, col);
-
-	/* UTC, in the form of RFC 3339. */
-	if (text != NULL)
-		snprintf(out, STATE_TIME, "%.10sT%sZ", text, text + 11);
 }
 
 int
@@ -100,8 +90,10 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
-		take_moment(u->since, rows, 0);
-		take_moment(u->last, rows, 1);
+		if (db_text(rows, 0) != NULL)
+			rows_time(u->since, db_text(rows, 0));
+		if (db_text(rows, 1) != NULL)
+			rows_time(u->last, db_text(rows, 1));
 		u->wait_ms = (int64_t)db_u64(rows, 2);
 		u->is_after = db_u64(rows, 3) != 0;
 	}
@@ -124,8 +116,9 @@ list_unknown(struct ctl *c, const struct counts *k, struct buf *to,
 	while (db_next(rows) && n < 5)
 		if (counts_is_label(db_text(rows, 0)) &&
 		    counts_class(k, db_text(rows, 0)) == COUNTS_NONE)
-			buf_printf(to, "%s%s", n++ == 0 ? "; of no declared "
-			    "count are " : ", ", db_text(rows, 0));
+			buf_printf(to, "%s%s", n++ == 0 ? " (labels of no "
+			    "declared count: " : ", ", db_text(rows, 0));
+	buf_str(to, n > 0 ? ")" : "");
 	db_rows_free(rows);
 	return 0;
 }
@@ -148,12 +141,12 @@ state_straggler(struct ctl *c, const struct counts *k,
 	if (rc == 0 && (unknown.len > 0 ||
 	    (k->nformer == 0 && u->since[0] != '\0')))
 		*text = xasprintf("a producer uses a partition count that is "
-		    "not declared: at %s a message went under a label that its "
-		    "key does not have under %u%s: its keys may be out of "
-		    "order; mend the producer, or declare its count: "
-		    "partitions sync with that one, then with %u again",
-		    u->last, k->count, unknown.len > 0 ? unknown.data : "",
-		    k->count);
+		    "not declared: at %s a message was sent under a label that "
+		    "its key does not have with %u partitions%s: its keys may "
+		    "be out of order; correct the producer, or declare its "
+		    "count: run partitions sync with that count, then with %u "
+		    "again", u->last, k->count,
+		    unknown.len > 0 ? unknown.data : "", k->count);
 	buf_free(&unknown);
 	return rc;
 }

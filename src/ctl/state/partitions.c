@@ -35,21 +35,17 @@ struct partition_scan {
 static const char *
 label_of(const struct partition_scan *l, size_t i)
 {
-	return json_string_value(json_object_get(
-	    json_array_get(l->rows, l->from + i), "partition"));
+	return member_text(json_array_get(l->rows, l->from + i), "partition");
 }
 
 static void
 put_label_where(struct store *s, const char *label)
 {
-	store_put(s, " WHERE published_at IS NULL AND partition_key ");
+	store_put(s, " WHERE published_at IS NULL AND partition_key");
 	if (label == NULL)
-		store_put(s, "IS NULL");
-	else {
-		store_put(s, "IN (");
-		filter_put_label(s, label);
-		store_put(s, ")");
-	}
+		store_put(s, " IS NULL");
+	else
+		filter_put_in_label(s, label);
 }
 
 /*
@@ -158,12 +154,11 @@ query_ages(struct partition_scan *l, struct err *e)
 		list[n++] = 0;
 	store_sql(s, own ? "SELECT global_sequence, created_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, created_at, NOW(6)) DIV 1000 "
-	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (" :
+	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence" :
 	    "SELECT sequence, occurred_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, occurred_at, NOW(6)) DIV 1000 "
-	    "FROM {events} FORCE INDEX (PRIMARY) WHERE sequence IN (");
-	store_put_list(s, list, n);
-	store_put(s, ")");
+	    "FROM {events} FORCE INDEX (PRIMARY) WHERE sequence");
+	filter_put_rows(s, list, n);
 	return store_query(s, "partitions", e);
 }
 
@@ -175,8 +170,8 @@ set_oldest(struct partition_scan *l, json_t *found)
 
 	json_array_foreach(found, k, f)
 		for (size_t i = 0; i < l->n; i++)
-			if ((json_int_t)l->oldest[i] == json_integer_value(
-			    json_object_get(f, "oldest")))
+			if ((json_int_t)l->oldest[i] == member_number(f,
+			    "oldest"))
 				json_object_update(json_array_get(l->rows,
 				    l->from + i), f);
 }
@@ -234,7 +229,7 @@ put_label_counts(const struct ctl *c, const struct counts *k, json_t *list)
 	size_t		*n = xcalloc(gcd, sizeof(*n)), i;
 
 	json_array_foreach(list, i, row) {
-		label = json_string_value(json_object_get(row, "partition"));
+		label = member_text(row, "partition");
 		json_object_set_new(row, "obsolete",
 		    json_boolean(state_is_obsolete(label, k)));
 		json_object_set_new(row, "class", json_null());
@@ -247,8 +242,7 @@ put_label_counts(const struct ctl *c, const struct counts *k, json_t *list)
 	}
 	for (class = 0; class < gcd; class++)
 		if (n[class] == 1)
-			json_object_set_new(first[class], "class",
-			    json_null());
+			json_object_set_new(first[class], "class", json_null());
 	free(first);
 	free(n);
 }

@@ -53,11 +53,10 @@ char	*state_counts_text(const struct counts *);
  * STATE_QUIET_MS without such a message and since the last change.
  */
 #define STATE_QUIET_MS	(10 * 60 * 1000)
-#define STATE_TIME	40
 struct former_use {
 	bool	 noted;			/* leases have the column */
-	char	 last[STATE_TIME];	/* RFC 3339; "": never */
-	char	 since[STATE_TIME];	/* last change; "": there was none */
+	char	 last[ROWS_TIME_SIZE];	/* RFC 3339; "": never */
+	char	 since[ROWS_TIME_SIZE];	/* last change; "": there was none */
 	bool	 is_after;		/* last is later than since */
 	int64_t	 wait_ms;
 };

@@ -127,18 +127,16 @@ delivered_by(const json_t *this_host, const char *id)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(this_host, "workers"), i, l)
-		if (strcmp(json_string_value(json_object_get(l, "id")),
-		    id) == 0)
-			return json_integer_value(json_object_get(l,
-			    "delivered"));
+		if (strcmp(member_text(l, "id"), id) == 0)
+			return member_number(l, "delivered");
 	return 0;
 }
 
 void
 state_rate(json_t *now, const json_t *before)
 {
-	json_int_t	 ms = json_integer_value(json_object_get(now, "at_ms")) -
-			    json_integer_value(json_object_get(before, "at_ms"));
+	json_int_t	 ms = member_number(now, "at_ms") -
+			    member_number(before, "at_ms");
 	json_int_t	 n = 0;
 	json_t		*l;
 	size_t		 i;
@@ -146,8 +144,8 @@ state_rate(json_t *now, const json_t *before)
 	if (!json_is_object(now) || !json_is_object(before) || ms <= 0)
 		return;
 	json_array_foreach(json_object_get(now, "workers"), i, l)
-		n += json_integer_value(json_object_get(l, "delivered")) -
+		n += member_number(l, "delivered") -
 		    delivered_by(before,
-		    json_string_value(json_object_get(l, "id")));
+		    member_text(l, "id"));
 	json_object_set_new(now, "per_second", json_integer(n * 1000 / ms));
 }

@@ -55,7 +55,7 @@ add_held(struct ctl *c, json_t *workers, struct err *e)
 	if (owners == NULL)
 		return -1;
 	json_array_foreach(workers, i, w) {
-		const char *id = json_string_value(json_object_get(w, "id"));
+		const char *id = member_text(w, "id");
 
 		n = json_object_get(owners, id);
 		json_object_set_new(w, "slot", slot_of(id));

@@ -1,8 +1,8 @@
 /*
  * status.c - an overview of everything, once or with --watch
  *
- * The status is one object.  "problems" lists in words what an operator must
- * do; then the exit status is 1.
+ * The status is one object.  "problems" lists in words the tasks of an
+ * operator; if there is one, the exit status is 1.
  */
 
 #include <stdarg.h>
@@ -51,8 +51,8 @@ put_workers(struct ctl *c, json_t *status, struct err *e)
 			continue;
 		}
 		live++;
-		if (status_text(w, "host") != NULL)
-			json_object_set_new(hosts, status_text(w, "host"),
+		if (member_text(w, "host") != NULL)
+			json_object_set_new(hosts, member_text(w, "host"),
 			    json_true());
 	}
 	json_object_set_new(status, "workers", json_pack("{s:i, s:i, s:i}",
@@ -80,8 +80,8 @@ older(const json_t *a, const json_t *b)
 {
 	if (json_is_null(json_object_get(b, "oldest")))
 		return a;
-	return a == NULL || status_number(b, "oldest_ms") >
-	    status_number(a, "oldest_ms") ? b : a;
+	return a == NULL || member_number(b, "oldest_ms") >
+	    member_number(a, "oldest_ms") ? b : a;
 }
 
 static void
@@ -92,14 +92,14 @@ sum_up_partitions(json_t *sums, const json_t *p)
 		json_is_true(json_object_get(p, "obsolete")),
 		json_is_false(json_object_get(p, "waiting"))
 	};
-	const char			*state = status_text(p, "state");
+	const char			*state = member_text(p, "state");
 
 	json_object_set_new(sums, state,
-	    json_integer(status_number(sums, state) + 1));
+	    json_integer(member_number(sums, state) + 1));
 	for (int i = 0; i < 2; i++)
 		if (set[i])
 			json_object_set_new(sums, flags[i],
-			    json_integer(status_number(sums, flags[i]) + 1));
+			    json_integer(member_number(sums, flags[i]) + 1));
 }
 
 static int
@@ -117,15 +117,16 @@ put_partitions(struct ctl *c, json_t *status, struct err *e)
 		return -1;
 	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
 	    "count", (int)k.count, "total", (int)json_array_size(list),
-	    "owned", 0, "free", 0, "expired", 0, "paused", 0, "idle", 0, "missing", 0,
-	    "obsolete", 0);
+	    "owned", 0, "free", 0, "expired", 0, "paused", 0, "idle", 0,
+	    "missing", 0, "obsolete", 0);
 	json_array_foreach(list, i, p) {
 		sum_up_partitions(sums, p);
-		labels += status_text(p, "partition")[0] != '\0' &&
+		labels += member_text(p, "partition")[0] != '\0' &&
 		    !json_is_true(json_object_get(p, "obsolete"));
 		oldest = older(oldest, p);
 	}
-	json_object_set_new(sums, "missing", json_integer(counts_max(&k) - labels));
+	json_object_set_new(sums, "missing",
+	    json_integer(counts_max(&k) - labels));
 	json_object_set_new(status, "partitions", sums);
 	put_oldest(status, oldest);
 	json_decref(list);
@@ -221,8 +222,8 @@ static void
 put_this_host(struct ctl *c, json_t *status, const json_t *before)
 {
 	json_t	*this_host = state_this_host(c);
-	int64_t	 left = status_number(before, "at_ms") + RATE_MS -
-		    status_number(this_host, "at_ms");
+	int64_t	 left = member_number(before, "at_ms") + RATE_MS -
+		    member_number(this_host, "at_ms");
 
 	if (json_is_object(this_host) && json_is_object(before) && left > 0) {
 		sig_wait(NULL, 0, left);
@@ -237,18 +238,18 @@ static void
 judge_workers(const struct ctl *c, json_t *status)
 {
 	const json_t	*backlog = json_object_get(status, "backlog");
-	json_int_t	 n = status_number(backlog, "waiting");
+	json_int_t	 n = member_number(backlog, "waiting");
 
 	/* Without leases workers do not register. */
-	if (!c->conf->worker.leasing || status_number(json_object_get(status,
+	if (!c->conf->worker.leasing || member_number(json_object_get(status,
 	    "workers"), "live") > 0)
 		return;
 	if (n > 0)
-		problem(status, "nobody is alive and %s%lld rows wait: start "
-		    "outbox-master", json_is_true(json_object_get(backlog,
+		problem(status, "no worker is alive and %s%lld rows wait: "
+		    "start outbox-master", json_is_true(json_object_get(backlog,
 		    "exact")) ? "" : "about ", (long long)n);
 	else if (json_is_object(json_object_get(status, "oldest")))
-		problem(status, "nobody is alive and rows wait: start "
+		problem(status, "no worker is alive and rows wait: start "
 		    "outbox-master");
 }
 
@@ -261,12 +262,12 @@ judge_this_host(json_t *status)
 
 	json_array_foreach(json_object_get(json_object_get(status, "this_host"),
 	    "workers"), i, w) {
-		const char *why = status_text(w, "why");
+		const char *why = member_text(w, "why");
 
 		if (why == NULL || json_object_get(said, why) != NULL)
 			continue;
 		json_object_set_new(said, why, json_true());
-		problem(status, "%s: %s", status_text(w, "state"), why);
+		problem(status, "%s: %s", member_text(w, "state"), why);
 	}
 	json_decref(said);
 }
@@ -278,17 +279,17 @@ judge_streams(json_t *status)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(status, "streams"), i, s)
-		if (status_number(s, "phantoms") > 0)
-			problem(status, "stream %s: %lld phantoms, messages of "
-			    "events that this database has lost: outboxctl "
-			    "doctor", status_text(s, "name"),
-			    (long long)status_number(s, "phantoms"));
+		if (member_number(s, "phantoms") > 0)
+			problem(status, "stream %s: %lld phantoms, messages "
+			    "whose events this database has lost: see "
+			    "outboxctl doctor", member_text(s, "name"),
+			    member_number(s, "phantoms"));
 }
 
 static void
 judge_status(const struct ctl *c, json_t *status)
 {
-	json_int_t	 fresh = status_number(json_object_get(status, "dead"),
+	json_int_t	 fresh = member_number(json_object_get(status, "dead"),
 			    "new");
 	json_t		*b;
 	size_t		 i;
@@ -297,18 +298,18 @@ judge_status(const struct ctl *c, json_t *status)
 	judge_this_host(status);
 	judge_streams(status);
 	json_array_foreach(json_object_get(status, "blocked"), i, b)
-		if (strcmp(status_text(b, "reason"), STORE_HALTED) == 0)
+		if (strcmp(member_text(b, "reason"), STORE_HALTED) == 0)
 			problem(status, "halted keys: %lld, the first since "
-			    "%s", (long long)status_number(b, "keys"),
-			    status_text(b, "since"));
-	if (status_number(json_object_get(status, "partitions"), "paused") > 0)
-		problem(status, "paused partitions: %lld: outboxctl "
-		    "partitions resume",
-		    (long long)status_number(json_object_get(status,
+			    "%s: see outboxctl keys blocked",
+			    member_number(b, "keys"), member_text(b, "since"));
+	if (member_number(json_object_get(status, "partitions"), "paused") > 0)
+		problem(status, "paused partitions: %lld: nothing is sent from "
+		    "them until outboxctl partitions resume",
+		    member_number(json_object_get(status,
 		    "partitions"), "paused"));
 	if (fresh > 0)
-		problem(status, "dead lately: %lld: outboxctl dead list",
-		    (long long)fresh);
+		problem(status, "new dead letters: %lld: see outboxctl dead "
+		    "list", (long long)fresh);
 }
 
 static json_t *
@@ -334,7 +335,7 @@ take_status(struct ctl *c, const json_t *before, struct err *e)
 	return NULL;
 }
 
-/* One round; *here is the scoreboard of the round before, then of this one. */
+/* *this_host is the scoreboard of the round before, then that of this one. */
 static int
 round_of(struct ctl *c, json_t **this_host)
 {
@@ -402,9 +403,8 @@ status_show(struct ctl *c)
 	int	 rc;
 
 	if (seconds == 0 || (c->args.nrest > 0 && !c->args.watch)) {
-		fprintf(stderr, "outboxctl: %s: --watch takes 1 to %d "
-		    "seconds\n", c->args.rest[0], WATCH_MAX_S);
-		return CTL_USAGE;
+		return ctl_misuse("%s: SECONDS go with --watch, from 1 to %d",
+		    c->args.rest[0], WATCH_MAX_S);
 	}
 	if (c->args.watch)
 		sig_init();

@@ -21,7 +21,7 @@ put_sent_here(const json_t *status, json_t *counts)
 	json_array_foreach(json_object_get(json_object_get(status, "this_host"),
 	    "workers"), i, w) {
 		at = json_object_get(w, "former_label_at");
-		n += status_number(w, "former_labels");
+		n += member_number(w, "former_labels");
 		if (json_is_string(at) && (last == NULL || strcmp(
 		    json_string_value(at), json_string_value(last)) > 0))
 			last = at;
@@ -78,15 +78,13 @@ status_counts(struct ctl *c, json_t *status, struct err *e)
 static void
 say_use(const json_t *counts, json_t *out)
 {
-	const char	*at = status_text(counts, "sent_at");
-	const char	*here = status_text(counts, "sent_here_at");
+	const char	*at = member_text(counts, "sent_at");
+	const char	*here = member_text(counts, "sent_here_at");
 
-	json_object_set_new(out, "former", json_sprintf("%lld sent by this "
-	    "host under labels of other counts, the last %s%s; by any host "
-	    "%s%s",
-	    (long long)status_number(counts, "sent_here"),
-	    here == NULL ? "never" : "at ", here == NULL ? "" : here,
-	    at == NULL ? "never" : "at ", at == NULL ? "" : at));
+	json_object_set_new(out, "former", json_sprintf("this host sent %lld "
+	    "messages under labels of other counts, the last: %s; the last of "
+	    "any host: %s", member_number(counts, "sent_here"),
+	    here == NULL ? "never" : here, at == NULL ? "never" : at));
 }
 
 static void
@@ -94,11 +92,11 @@ say_finish(const json_t *counts, json_t *out)
 {
 	static const char	 how[] = "partitions sync --finish, when all "
 				     "producers use the present count";
-	json_t			*left = span_json(status_number(counts,
+	json_t			*left = span_json(member_number(counts,
 				    "finish_ms"));
 
 	json_object_set_new(out, "to do",
-	    status_number(counts, "finish_ms") > 0 ?
+	    member_number(counts, "finish_ms") > 0 ?
 	    json_sprintf("in %s at the earliest: %s", json_string_value(left),
 	    how) : json_string(how));
 	json_decref(left);
@@ -108,7 +106,7 @@ void
 status_say_counts(const json_t *status, json_t *out)
 {
 	const json_t	*counts = json_object_get(status, "counts"), *f;
-	struct counts	 k = { .count = (unsigned)status_number(counts,
+	struct counts	 k = { .count = (unsigned)member_number(counts,
 			    "present") };
 	char		*text_of;
 	size_t		 i;
@@ -118,9 +116,9 @@ status_say_counts(const json_t *status, json_t *out)
 	json_array_foreach(json_object_get(counts, "former"), i, f)
 		k.former[k.nformer++] = (unsigned)json_integer_value(f);
 	text_of = state_counts_text(&k);
-	json_object_set_new(out, "counts", json_sprintf("%s; since %s",
-	    text_of, status_text(counts, "since") == NULL ? "ever" :
-	    status_text(counts, "since")));
+	json_object_set_new(out, "counts", json_sprintf("%s; changed: %s",
+	    text_of, member_text(counts, "since") == NULL ? "never" :
+	    member_text(counts, "since")));
 	free(text_of);
 	say_use(counts, out);
 	say_finish(counts, out);

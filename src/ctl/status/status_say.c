@@ -14,20 +14,15 @@ say_workers(const json_t *status, json_t *out)
 	const json_t	*p = json_object_get(status, "partitions");
 
 	json_object_set_new(out, "workers", json_sprintf("%lld alive, "
-	    "%lld stale, hosts: %lld", (long long)status_number(f, "live"),
-	    (long long)status_number(f, "stale"),
-	    (long long)status_number(f, "hosts")));
+	    "%lld stale, on %lld host(s)", member_number(f, "live"),
+	    member_number(f, "stale"), member_number(f, "hosts")));
 	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
 	    "%lld owned, %lld free, %lld expired, %lld paused, %lld idle, "
-	    "%lld missing, %lld obsolete", (long long)status_number(p, "total"),
-	    (long long)status_number(p, "count"),
-	    (long long)status_number(p, "owned"),
-	    (long long)status_number(p, "free"),
-	    (long long)status_number(p, "expired"),
-	    (long long)status_number(p, "paused"),
-	    (long long)status_number(p, "idle"),
-	    (long long)status_number(p, "missing"),
-	    (long long)status_number(p, "obsolete")));
+	    "%lld missing, %lld obsolete", member_number(p, "total"),
+	    member_number(p, "count"), member_number(p, "owned"),
+	    member_number(p, "free"), member_number(p, "expired"),
+	    member_number(p, "paused"), member_number(p, "idle"),
+	    member_number(p, "missing"), member_number(p, "obsolete")));
 }
 
 static json_t *
@@ -37,9 +32,10 @@ say_oldest(const json_t *o)
 
 	if (!json_is_object(o))
 		return json_string("none");
-	age = span_json(status_number(o, "age_ms"));
-	out = json_sprintf("%lld in \"%s\", %s old", (long long)status_number(o,
-	    "sequence"), status_text(o, "partition"), json_string_value(age));
+	age = span_json(member_number(o, "age_ms"));
+	out = json_sprintf("sequence %lld in \"%s\", %s old",
+	    member_number(o, "sequence"),
+	    member_text(o, "partition"), json_string_value(age));
 	json_decref(age);
 	return out;
 }
@@ -54,15 +50,14 @@ say_rows(const json_t *status, json_t *out)
 	    json_string("not counted: no index begins with published_at") :
 	    json_sprintf("%s%lld rows, %lld parked",
 	    json_is_true(json_object_get(b, "exact")) ? "" : "about ",
-	    (long long)status_number(b, "waiting"),
-	    (long long)status_number(b, "parked")));
+	    member_number(b, "waiting"), member_number(b, "parked")));
 	json_object_set_new(out, "oldest",
 	    say_oldest(json_object_get(status, "oldest")));
 	json_object_set_new(out, "dead", !json_is_object(d) ?
 	    json_string("no such table") : json_sprintf("%lld%s, %lld new",
-	    (long long)status_number(d, "count"),
+	    member_number(d, "count"),
 	    json_is_true(json_object_get(d, "exact")) ? "" : "+",
-	    (long long)status_number(d, "new")));
+	    member_number(d, "new")));
 }
 
 /* Print a line per reason of blocked keys, and a line per stream. */
@@ -73,13 +68,13 @@ say_lists(const json_t *status)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(status, "blocked"), i, o)
-		printf("blocked     %lld %s since %s\n",
-		    (long long)status_number(o, "keys"),
-		    status_text(o, "reason"), status_text(o, "since"));
+		printf("blocked     %lld key(s) %s, since %s\n",
+		    member_number(o, "keys"),
+		    member_text(o, "reason"), member_text(o, "since"));
 	json_array_foreach(json_object_get(status, "streams"), i, o)
-		printf("stream      %s, checked %s\n", status_text(o, "name"),
-		    status_text(o, "checked_at") == NULL ? "never" :
-		    status_text(o, "checked_at"));
+		printf("stream      %s, checked %s\n", member_text(o, "name"),
+		    member_text(o, "checked_at") == NULL ? "never" :
+		    member_text(o, "checked_at"));
 }
 
 static void
@@ -90,13 +85,13 @@ say_this_host(const struct ctl *c, const json_t *this_host)
 	    NULL };
 
 	if (!json_is_object(this_host)) {
-		puts("daemon      not on this host");
+		puts("daemon      does not run on this host");
 		return;
 	}
 	printf("daemon      pid %lld, generation %lld, %lld messages/s\n\n",
-	    (long long)status_number(this_host, "pid"),
-	    (long long)status_number(this_host, "generation"),
-	    (long long)status_number(this_host, "per_second"));
+	    member_number(this_host, "pid"),
+	    member_number(this_host, "generation"),
+	    member_number(this_host, "per_second"));
 	print_rows(c, shown, json_incref(json_object_get(this_host,
 	    "workers")));
 }

@@ -1,7 +1,7 @@
 /*
  * republish.c - send all delivered messages again that the stream lacks
  *
- * For a stream that was made anew or purged by mistake; the daemon never does
+ * For a stream that was recreated or purged by mistake; the daemon never does
  * this by itself.  It is safe beside a running daemon: a row that was sent
  * again meanwhile has another ack_sequence and is skipped.
  */
@@ -111,8 +111,8 @@ republish(struct republish *x)
 	struct err			 e;
 
 	if (!store_can_audit_stream(c->store))
-		return ctl_no_such(c, "the tables do not keep where the "
-		    "stream has a message: outboxctl schema upgrade");
+		return ctl_error("the tables do not record the stream sequence "
+		    "of a message: run outboxctl schema upgrade");
 	if (prepare_republish(x, &e) < 0 ||
 	    ((!c->args.yes || c->args.dry_run) &&
 	    find_lost(x, &w, true, &e) < 0))
@@ -120,7 +120,7 @@ republish(struct republish *x)
 	if (!ctl_confirm(c, w.lost, "sent again"))
 		return CTL_FAILED;
 	if (w.lost > 0 && !c->args.dry_run && republish_lost(x, &w, &e) < 0)
-		return bulk_update_fail(c, &e);
+		return ctl_fail(c, &e);
 	report_republished(c, &w);
 	return CTL_DONE;
 }
@@ -133,7 +133,8 @@ stream_republish(struct ctl *c)
 	int			status;
 
 	if (c->conf->nats.stream[0] == '\0')
-		return ctl_no_such(c, "nats.stream names no stream");
+		return ctl_error("nats.stream is not set, so there is no "
+		    "stream to compare with: set it");
 	x.relay.form.id_prefix = x.prefix;
 	/* The library of NATS must be first, see bus.h. */
 	x.relay.pub = bus_new(c->conf, "outboxctl");
