@@ -129,6 +129,13 @@ wait_for_locks(unsigned n)
 }
 
 void
+hold_commits(void)
+{
+	sql("BACKUP STAGE START; BACKUP STAGE FLUSH; "
+	    "BACKUP STAGE BLOCK_DDL; BACKUP STAGE BLOCK_COMMIT");
+}
+
+void
 kill_thread(unsigned long thread)
 {
 	sql("KILL %lu", thread);
@@ -209,13 +216,36 @@ times_logged(const char *text)
 	return n;
 }
 
-/* Add a lease of id, for a minute. */
 void
 add_lease(const char *label, const char *id, unsigned epoch)
 {
 	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
 	    "lease_until, lease_epoch) VALUES ('%s', '%s', "
 	    "NOW(6) + INTERVAL 60 SECOND, %u)", label, id, epoch);
+}
+
+void
+add_leases(unsigned first, unsigned last)
+{
+	char	label[16];
+
+	for (unsigned i = first; i <= last; i++) {
+		snprintf(label, sizeof(label), "p%02u", i);
+		add_lease(label, ME, 1);
+	}
+}
+
+void
+update_row(unsigned sequence, const char *what)
+{
+	sql("UPDATE outbox SET %s WHERE global_sequence = %u", what, sequence);
+}
+
+void
+update_lease(const char *label, const char *what)
+{
+	sql("UPDATE outbox_partitions SET %s WHERE partition_key = '%s'", what,
+	    label);
 }
 
 struct range

@@ -57,6 +57,9 @@ void		 end_store(void);
 const char	*logged(void);
 void		 wait_for_locks(unsigned n);
 
+/* Hold up every COMMIT, of MariaDB alone, until "BACKUP STAGE END". */
+void		 hold_commits(void);
+
 /* Kill this connection, or the account's latest one; waits until it ended. */
 void		 kill_thread(unsigned long thread);
 void		 kill_latest(void);
@@ -83,8 +86,18 @@ void		 put_obstacle(const char *state, const char *verb,
 /* How often the text was logged. */
 unsigned	 times_logged(const char *text);
 
-/* Add a lease of id, for a minute. */
+/* Add a lease of id, for a minute; of ME under epoch 1 p<first>..p<last>. */
 void		 add_lease(const char *label, const char *id, unsigned epoch);
+void		 add_leases(unsigned first, unsigned last);
+
+/* Change a row or a lease: "column = value, ...". */
+void		 update_row(unsigned sequence, const char *what);
+void		 update_lease(const char *label, const char *what);
+
+/* Check which rows meet a condition: "1,2,3". */
+#define ck_rows(want, ...)	\
+	ck_sql(want, "SELECT GROUP_CONCAT(global_sequence ORDER BY 1) "	\
+	    "FROM outbox WHERE " __VA_ARGS__)
 
 struct range	 range(const char *label, uint64_t epoch);
 
@@ -111,6 +124,11 @@ void		 log_statements(void);
 			"2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL "  \
 			"SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 "     \
 			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
+
+/* Ten thousand numbers n from 0. */
+#define NUMBERS		"(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n " \
+			"FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")  \
+			", " DIGITS("d") ") AS numbers"
 
 /* Rows that the server has read so far, by key or in order. */
 unsigned long	 reads(void);

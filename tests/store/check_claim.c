@@ -270,8 +270,7 @@ START_TEST(no_lease_is_needed_without_leasing)
 	conf->worker.leasing = false;
 	add_rows(1, 2, "'p00'");
 	add_rows(3, 3, "NULL");
-	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 9 SECOND "
-	    "WHERE global_sequence = 2");
+	update_row(2, "available_at = NOW(6) + INTERVAL 9 SECOND");
 	ck_assert_uint_eq(claim(st, &b, 1, 3), 2);
 	ck_assert_uint_eq(claim(st, &b, 2, 2), 0);
 }

@@ -127,14 +127,12 @@ START_TEST(class_is_owned_as_a_whole)
 	add_rows(1, 3, "'p00'");
 	ck_assert_str_eq(found(false, 100), "");
 	now += 2000;
-	sql("UPDATE outbox_partitions SET lease_until = NOW(6) + INTERVAL 5 "
-	    "SECOND WHERE partition_key = 'p00'");
+	update_lease("p00", "lease_until = NOW(6) + INTERVAL 5 SECOND");
 	settle();
 	ck_sql("1", "SELECT lease_owner = '" ME "' AND lease_until > NOW(6) + "
 	    "INTERVAL 10 SECOND FROM outbox_partitions WHERE partition_key = "
 	    "'p00'");
-	sql("UPDATE outbox_partitions SET lease_owner = NULL, lease_until = "
-	    "NULL WHERE partition_key = 'p02'");
+	update_lease("p02", "lease_owner = NULL, lease_until = NULL");
 	settle();
 	ck_assert_str_eq(owned(), "p00+p02 p01+p03");
 	ck_assert_str_eq(found(false, 100), "1 2 3");
@@ -301,8 +299,7 @@ START_TEST(fence_names_all_labels)
 	nranges = picks_ranges(&picks, ranges);
 	ck_assert_uint_eq(nranges, 2);
 	if (_i == 0)
-		sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + "
-		    "1 WHERE partition_key = 'p02'");
+		update_lease("p02", "lease_epoch = lease_epoch + 1");
 	ck_ok(store_claim(st, &(struct claim_set){ ranges, nranges,
 	    picks.sequences, picks.n }, &b, &n, &e));
 	ck_assert_uint_eq(n, _i == 0 ? 0 : 2);

@@ -22,8 +22,7 @@ START_TEST(few_rows_are_read_at_once)
 	ck_assert_str_eq(few(ranges, 2), "");
 	add_rows(1, 1, "'p02'");
 	add_rows(2, 2, "'p01'");
-	sql("UPDATE outbox SET published_at = NOW(6) "
-	    "WHERE global_sequence = 2");
+	update_row(2, "published_at = NOW(6)");
 	ck_assert_str_eq(few(ranges, 2), "");
 	add_rows(3, 4, "'p01'");
 	add_rows(5, 5, "'p00'");
@@ -98,8 +97,7 @@ START_TEST(waiting_rows_are_in_view)
 	ck_ok(store_register(st, &e));
 	add_rows(1, 1, "'p02'");
 	add_rows(2, 2, "'p01'");
-	sql("UPDATE outbox SET published_at = NOW(6) "
-	    "WHERE global_sequence = 2");
+	update_row(2, "published_at = NOW(6)");
 	ck_ok(store_view(st, NULL, &three, &v, &e));
 	ck_assert(!v.waits);
 	ck_assert_uint_eq(v.nids, 1);

@@ -370,8 +370,7 @@ START_TEST(small_share_is_looked_at_by_name)
 	ck_assert_uint_eq(epoch_of("p10"), 0);
 	ck_assert_uint_eq(member.parts.n, 59);
 	/* It is free again; and a new partition shifts nothing but the rest. */
-	sql("UPDATE outbox_partitions SET lease_owner = NULL "
-	    "WHERE partition_key = 'p10'");
+	update_lease("p10", "lease_owner = NULL");
 	ck_ok(fleet_round(&member, 5000, &e));
 	ck_assert_uint_eq(epoch_of("p10"), 2);
 	ck_ok(fleet_round(&member, 6000, &e));
@@ -439,8 +438,7 @@ leave_legacy(void)
 	mix_leases();
 	add_lease("dead", DEAD, 5);
 	add_lease("dead-old", DEAD, 5);
-	sql("UPDATE outbox_partitions SET lease_until = NOW(6) "
-	    "WHERE partition_key = 'dead-old'");
+	update_lease("dead-old", "lease_until = NOW(6)");
 }
 
 START_TEST(dead_is_inherited)

@@ -1,0 +1,192 @@
+/*
+ * block_narrow.c - ticks that scan only the partitions that were woken, and
+ * rows that are read with the scan
+ */
+#include "store/block_test.h"
+
+#include "util/clock.h"
+#include "worker/parked.h"
+#include "worker/worker_impl.h"
+
+/* What the look has read is not fetched again, if it is all that is claimed. */
+static const struct {
+	const char	*first, *meanwhile;	/* before the tick; at the claim */
+	size_t		 budget;
+	const char	*fetches, *delivered;
+} aheads[] = {
+	{ "DO 0", "DO 0", 1 << 20, "0", "1,2,3" },
+	/* Left by somebody: since then it may be in the stream. */
+	{ "UPDATE outbox SET claim_token = 'gone-1' WHERE global_sequence = 2",
+	    "DO 0", 1 << 20, "1", "1,2,3" },
+	{ "UPDATE events SET event_data = REPEAT('x', 2000) "
+	    "WHERE sequence = 3", "DO 0", 100 * 1024, "1", "1,2,3" },
+	{ "DO 0", "UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE global_sequence = 2", 1 << 20, "1", "1,3" },
+	{ "DO 0", "DELETE FROM outbox WHERE global_sequence = 2", 1 << 20,
+	    "1", "1,3" },
+	/* Replayed by an operator. */
+	{ "DO 0", "START TRANSACTION; UPDATE outbox SET replay_no = 1; "
+	    "UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1; "
+	    "COMMIT", 1 << 20, "0", "" },
+};
+
+START_TEST(rows_are_read_ahead)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	conf->worker.batch_bytes = (int64_t)aheads[_i].budget;
+	add_rows(1, 3, "'p00'");
+	sql("%s", aheads[_i].first);
+	node_start(n);
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
+	log_statements();
+	store_close(n->store);
+	ck_ok(store_open(n->store, &e));
+	story.before = "UPDATE `outbox` AS o";
+	story.meanwhile = aheads[_i].meanwhile;
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_assert_str_eq(aheads[_i].delivered, sql_text("SELECT COALESCE("
+	    "GROUP_CONCAT(global_sequence ORDER BY 1), '') FROM outbox "
+	    "WHERE published_at IS NOT NULL"));
+	ck_sql("1", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%FIELD(COALESCE(o.%%'");
+	ck_sql(aheads[_i].fetches, "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE 'SELECT o.global_sequence%%e.event_type%%' "
+	    "AND argument NOT LIKE '%%FIELD(COALESCE(o.%%'");
+	node_stop(n);
+}
+END_TEST
+
+/* The first of two batches is delivered: what is rung for then is 4 and 5. */
+static bool
+rings_for_two(void *arg)
+{
+	struct node	*n = arg;
+
+	if (story.acked[5])
+		return false;
+	add_rows(4, 5, "'p00'");
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
+	return true;
+}
+
+/*
+ * The server has not got a claim that was sent early: what it wrote back is
+ * written back again, and its own rows are free, and in doubt.
+ */
+START_TEST(lost_commit_is_made_good)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	if (is_mysql())		/* cannot hold one up */
+		return;
+	memset(&story, 0, sizeof(story));
+	conf->nats.recover = RECOVER_LOST;
+	sql("UPDATE outbox_settings SET partition_count = 16");
+	node_start(n);
+	n->tick.wait_wakeup = rings_for_two;
+	n->tick.wait_wakeup_arg = n;
+	fleet_may_pipeline(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
+	add_rows(1, 3, "'p00'");
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
+	story.loses = 2;
+	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(story.pipelined, 2);
+	ck_assert(story.stored[5] && tick_is_open(&n->tick));
+	ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
+	node_connects(n);
+	ck_ok(tick_settle(&n->tick, &res, &e));
+	ck_assert_uint_eq(res.settled.fenced, 2);
+	ck_sql("1,2,3", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
+	    "WHERE published_at IS NOT NULL");
+	n->tick.backlog.candidates.narrow = false;
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	ck_assert_uint_eq(res.settled.delivered, 2);
+	/* Nobody is in doubt any more. */
+	fleet_reread(&n->fleet);
+	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
+	ck_assert_uint_eq(n->fleet.parts.items[1]->labels[0].in_doubt_upto, 0);
+	node_stop(n);
+}
+END_TEST
+
+/* Without leases nobody knows whether it is still as it was read. */
+START_TEST(nothing_is_read_ahead_without_leases)
+{
+	struct node		*n = &nodes[0];
+	struct tick_result	 res;
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	add_rows(1, 3, "'p00'");
+	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
+	conf->worker.leasing = false;
+	n->tick.backlog.candidates.narrow = true;
+	parts_find(&n->tick.backlog.parts,
+	    bytes_of("p00"))->woken = true;
+	log_statements();
+	store_close(n->store);
+	ck_ok(store_open(n->store, &e));
+	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	sql("SET GLOBAL general_log = 0");
+	ck_assert_uint_eq(res.settled.delivered, 3);
+	ck_sql("0", "SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%FIELD(COALESCE(o.%%'");
+	node_stop(n);
+}
+
+/*
+ * What it was rung for is not known after a failure, so the next look goes
+ * everywhere, without another ring.
+ */
+START_TEST(failed_tick_looks_everywhere)
+{
+	struct node			*n = &nodes[0];
+	static const struct worker_args	 a;
+	struct worker			 w = { .a = &a, .conf = conf };
+
+	memset(&story, 0, sizeof(story));
+	node_start(n);
+	w.line = &w.no_line;
+	w.store = n->store;
+	tick_init(&w.tick, conf, n->store, &n->fleet, &n->relay);
+	tick_adopt(&w.tick);
+	ck_ok(parked_round(&w.tick.backlog.parked, 100, clock_ms(), &e));
+	w.poll.ceiling_ms = 60000;
+	w.poll.all_at = clock_ms() + 60000;
+	add_rows(1, 3, "'p00'");
+	parts_find(&w.tick.backlog.parts, bytes_of("p00"))->woken = true;
+	story.before = "UPDATE `outbox` AS o";
+	story.meanwhile = "START TRANSACTION; SELECT global_sequence FROM "
+	    "outbox WHERE global_sequence = 1 FOR UPDATE";
+	worker_tick(&w);
+	sql("ROLLBACK");
+	ck_assert_int_eq(store_fault(n->store), DB_BUSY);
+	ck_assert_int_le(w.poll.at, clock_ms());
+	ck_assert(!poll_interval_is_narrow(&w.poll, clock_ms()));
+	tick_free(&w.tick);
+	node_stop(n);
+}
+END_TEST
+
+void
+add_narrow(TCase *tc)
+{
+	tcase_add_loop_test(tc, rows_are_read_ahead, 0, NROWS(aheads));
+	tcase_add_test(tc, lost_commit_is_made_good);
+	tcase_add_test(tc, nothing_is_read_ahead_without_leases);
+	tcase_add_test(tc, failed_tick_looks_everywhere);
+}

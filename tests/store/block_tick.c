@@ -1,0 +1,269 @@
+/*
+ * block_tick.c - ticks of a worker: batches in turns, rows that are refused,
+ * heads that stall
+ */
+#include "store/block_test.h"
+
+#include "util/clock.h"
+#include "worker/lanes.h"
+
+/*
+ * The first row of a key is claimed by another worker.  It dies there and halts
+ * the key after this worker has claimed the next rows, and before it asks why
+ * the first was not among them.
+ */
+START_TEST(death_meanwhile_halts)
+{
+	struct node	*n = node_start(&nodes[0]);
+
+	conf->retry.on_dead = DEAD_HALT;
+	conf->worker.batch_size = 100;
+	add_rows_of("k0", 1, 2, "'p00'");
+	add_rows(3, 3, "'p00'");
+	sql("UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + "
+	    "INTERVAL 30 SECOND WHERE global_sequence = 1");
+	story.before = "o.published_at IS NULL, GREATEST";
+	story.meanwhile = "START TRANSACTION; DELETE FROM outbox WHERE "
+	    "global_sequence = 1; INSERT INTO outbox_blocked_keys "
+	    "(first_sequence, partition_key, order_key, reason, head_sequence) "
+	    "VALUES (1, 'p00', 'k0', 'halted', 1); UPDATE outbox_partitions SET "
+	    "lease_epoch = lease_epoch + 1 WHERE partition_key = 'p00'; COMMIT";
+	node_works(n);
+	ck_assert_ptr_null(story.before);
+	for (int i = 0; i < 5; i++)
+		node_works(n);
+	ck_assert_str_eq(labels(), "2 p00");
+	ck_assert(story.acked[3]);
+}
+END_TEST
+
+/*
+ * With batches of one row, a head that is due and an earlier row must not
+ * exclude each other, so that neither is claimed.
+ */
+START_TEST(smallest_batch_makes_progress)
+{
+	struct node	*n = node_start(&nodes[0]);
+
+	conf->worker.batch_size = 1;
+	add_rows(2, 2, "'p00'");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 SECOND");
+	node_works(n);
+	add_rows(1, 1, "'p00'");
+	time_passes(1500);
+	for (int i = 0; i < 4; i++)
+		node_works(n);
+	ck_assert(story.acked[1]);
+	ck_assert(story.acked[2]);
+}
+END_TEST
+
+/* One key: a head that is due in so many seconds, and rows behind it. */
+static void
+produce_behind(int due_s, unsigned rows)
+{
+	add_rows_of("k0", 1, rows, "'p00'");
+	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL %d SECOND "
+	    "WHERE global_sequence = 1", due_s);
+}
+
+/* A head that kept other rows waiting is not tried again at once. */
+START_TEST(heads_that_stall_are_tried_rarely)
+{
+	struct node	*n = node_start(&nodes[0]);
+
+	produce_behind(1, 1);
+	node_works(n);
+	n->tick.backlog.candidates.heads_at = clock_ms() + 60000;
+	time_passes(1500);
+	node_works(n);
+	ck_assert(!story.acked[1]);
+	ck_assert_int_ge(candidates_next_due(&n->tick.backlog.candidates),
+	    n->tick.backlog.candidates.heads_at);
+	n->tick.backlog.candidates.heads_at = 0;
+	node_works(n);
+	ck_assert(story.acked[1]);
+}
+END_TEST
+
+/*
+ * A delivered batch is written back with the next claim, the last batch by
+ * itself; no row is picked twice.
+ */
+START_TEST(small_batches_take_turns)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+
+	add_rows(1, 25, "'p00'");
+	log_statements();
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 25);
+	ck_assert_uint_eq(res.settled.delivered, 25);
+	ck_assert_uint_eq(res.relay.delivered, 25);
+	ck_assert(!res.left && !tick_is_open(&n->tick));
+	ck_sql("25", "SELECT COUNT(published_at) FROM outbox");
+	ck_sql("2 1", "SELECT SUM(argument LIKE '%%published_at = IF(%%'), "
+	    "SUM(argument LIKE '%%published_at = NOW%%') " STATEMENTS);
+	sql("SET GLOBAL general_log = 0");
+}
+END_TEST
+
+/* The time is over at once: one batch is sent and written back. */
+START_TEST(tick_ends_in_time)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+
+	add_rows(1, 25, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms(), &res, &e));
+	ck_assert_uint_eq(res.settled.delivered, 10);
+	ck_assert(res.left);
+	ck_sql("10", "SELECT COUNT(published_at) FROM outbox");
+}
+END_TEST
+
+static bool
+rings_once(void *arg)
+{
+	if ((*(unsigned *)arg)++ > 0)
+		return false;
+	add_rows(6, 8, "'p00'");
+	return true;
+}
+
+/*
+ * A worker that a wake-up would tell of more rows does not scan for them,
+ * unless it knows of some.
+ */
+START_TEST(silence_ends_the_turns)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+	unsigned		 asked = 0;
+
+	n->tick.wait_wakeup = rings_once;
+	n->tick.wait_wakeup_arg = &asked;
+	add_rows(1, 5, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 8);
+	ck_assert_uint_eq(res.settled.delivered, 8);
+	ck_assert_uint_eq(asked, 2);
+	add_rows(9, 30, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 22);
+	ck_assert_uint_eq(asked, 3);
+	ck_sql("30", "SELECT COUNT(published_at) FROM outbox");
+}
+END_TEST
+
+static const struct {
+	const char	*row;		/* what is refused */
+	const char	*waiting;	/* at the end */
+	unsigned	 sends;		/* of row 6 */
+} refused_rows[] = {
+	/* It is not claimed, nor are the rows behind it. */
+	{ "NEW.global_sequence = 6 AND NEW.claim_token IS NOT NULL",
+	  "6,7,40", 0 },
+	/* It is not written back, but noted as in doubt. */
+	{ "NEW.global_sequence = 6 AND NEW.published_at IS NOT NULL",
+	  "6,40", 1 },
+	/* No change is taken: only the worker knows. */
+	{ "NEW.global_sequence = 6 AND NEW.claim_token IS NULL", "6,40", 1 },
+};
+
+/* Other keys do not wait for it, and it is not sent again and again. */
+START_TEST(refused_row_stops_its_lane_only)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+	int			 which = _i / 2;
+	bool			 turns = _i % 2 == 1;
+
+	add_rows(1, 20, "'p00'");
+	set_key(7, "k6");
+	put_obstacle("23000", "UPDATE", "outbox", refused_rows[which].row);
+	for (int i = 0; i < 8; i++) {
+		/* One batch after the other, or in turns. */
+		ck_ok(tick_run(&n->tick, 4, turns ? clock_ms() + 60000 : 0,
+		    &res, &e));
+		if (i == 3)
+			add_rows_of("k6", 40, 40, "'p00'");
+	}
+	ck_rows(refused_rows[which].waiting, "published_at IS NULL");
+	ck_assert_uint_eq(story.sends[6], refused_rows[which].sends);
+	ck_assert_uint_eq(story.sends[40], 0);
+	ck_near(lanes_find(n->tick.backlog.lanes, bytes_of("k6"))->due_at -
+	    clock_ms(), 15000, 30000);
+	ck_assert_uint_eq(times_logged("sequence 6 cannot be"), 1);
+	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE global_sequence <> 6 "
+	    "AND (claim_token IS NOT NULL OR last_error IS NOT NULL)");
+}
+END_TEST
+
+/* A message that fails ends the turns, and its key waits. */
+START_TEST(failure_ends_the_turns)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+
+	story.failures = 100;
+	add_rows(1, 25, "'p00'");
+	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
+	ck_assert_uint_eq(res.claimed, 10);
+	ck_assert_uint_eq(res.settled.delivered, 0);
+	ck_assert_uint_eq(res.settled.fenced, 0);
+	ck_sql("0", "SELECT COUNT(claim_token) FROM outbox");
+}
+END_TEST
+
+/* There is no pause while rows are parked, and one when that is done. */
+START_TEST(rows_move_without_a_pause)
+{
+	struct node		*n = node_start(&nodes[0]);
+	struct tick_result	 res;
+	bool			 moved = false;
+
+	produce_behind(3600, 40);
+	for (int i = 0; i < 60; i++) {
+		ck_ok(tick_run(&n->tick, BATCH, 0, &res, &e));
+		ck_assert(!n->tick.backlog.parked.moved || res.more);
+		moved = moved || n->tick.backlog.parked.moved;
+	}
+	ck_assert(moved);
+	ck_assert(!n->tick.backlog.parked.moved && !res.more);
+}
+END_TEST
+
+/* A head that is tried in each tick, and a row of another key behind it. */
+START_TEST(smallest_batch_is_shared)
+{
+	struct node	*n = node_start(&nodes[0]);
+
+	conf->worker.batch_size = 1;
+	add_rows(1, 2, "'p00'");
+	sql("UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + INTERVAL 1 HOUR "
+	    "WHERE global_sequence = 1");
+	for (int i = 0; i < 4; i++) {
+		node_works(n);
+		time_passes(1500);
+	}
+	ck_assert(story.acked[2]);
+}
+END_TEST
+
+void
+add_ticks(TCase *tc)
+{
+	tcase_add_test(tc, death_meanwhile_halts);
+	tcase_add_test(tc, heads_that_stall_are_tried_rarely);
+	tcase_add_test(tc, rows_move_without_a_pause);
+	tcase_add_test(tc, small_batches_take_turns);
+	tcase_add_test(tc, tick_ends_in_time);
+	tcase_add_test(tc, silence_ends_the_turns);
+	tcase_add_test(tc, failure_ends_the_turns);
+	tcase_add_loop_test(tc, refused_row_stops_its_lane_only, 0,
+	    2 * NROWS(refused_rows));
+	tcase_add_test(tc, smallest_batch_is_shared);
+	tcase_add_test(tc, smallest_batch_makes_progress);
+}
