@@ -225,7 +225,7 @@ add_lease(const char *label, const char *id, unsigned epoch)
 }
 
 void
-add_leases(unsigned first, unsigned last)
+own_leases(unsigned first, unsigned last)
 {
 	char	label[16];
 

@@ -88,7 +88,7 @@ unsigned	 times_logged(const char *text);
 
 /* Add a lease of id, for a minute; of ME under epoch 1 p<first>..p<last>. */
 void		 add_lease(const char *label, const char *id, unsigned epoch);
-void		 add_leases(unsigned first, unsigned last);
+void		 own_leases(unsigned first, unsigned last);
 
 /* Change a row or a lease: "column = value, ...". */
 void		 update_row(unsigned sequence, const char *what);

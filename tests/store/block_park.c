@@ -448,7 +448,7 @@ START_TEST(many_records_take_rounds)
 	unsigned	rounds = 0, fresh = 1;
 
 	sql("DELETE FROM outbox_partitions");
-	add_leases(0, 39);
+	own_leases(0, 39);
 	look_again();
 	sql("INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
 	    "order_key, reason, head_sequence) SELECT n + 10000 * m + 1, "
