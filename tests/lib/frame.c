@@ -93,6 +93,8 @@ begin(void)
 	    "DELETE FROM outbox_blocked_keys; UPDATE outbox_settings SET "
 	    "partition_count = NULL, former_counts = NULL, counts_since = "
 	    "NULL, schema_version = 1, outbox_id = 'abc'");
+	if (is_mysql())		/* EXPLAIN as a table, for ck_plan() */
+		sql("SET explain_format = 'TRADITIONAL'");
 	ck_ok(log_open(path, LOG_LVL_DEBUG, false, &e));
 	conf = conf_for("app");
 }
@@ -233,6 +235,13 @@ own_leases(unsigned first, unsigned last)
 		snprintf(label, sizeof(label), "p%02u", i);
 		add_lease(label, ME, 1);
 	}
+}
+
+void
+own_rows(unsigned n)
+{
+	add_lease("p00", ME, 1);
+	add_rows(1, n, "'p00'");
 }
 
 void

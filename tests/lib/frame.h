@@ -90,6 +90,9 @@ unsigned	 times_logged(const char *text);
 void		 add_lease(const char *label, const char *id, unsigned epoch);
 void		 own_leases(unsigned first, unsigned last);
 
+/* Add the lease of p00, of ME under epoch 1, and its rows 1 to n. */
+void		 own_rows(unsigned n);
+
 /* Change a row or a lease: "column = value, ...". */
 void		 update_row(unsigned sequence, const char *what);
 void		 update_lease(const char *label, const char *what);
@@ -126,8 +129,8 @@ void		 log_statements(void);
 			"UNION ALL SELECT 8 UNION ALL SELECT 9) AS " name
 
 /* Ten thousand numbers n from 0. */
-#define NUMBERS		"(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n " \
-			"FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")  \
+#define NUMBERS		"(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n" \
+			" FROM " DIGITS("a") ", " DIGITS("b") ", " DIGITS("c")  \
 			", " DIGITS("d") ") AS numbers"
 
 /* Rows that the server has read so far, by key or in order. */

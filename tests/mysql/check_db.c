@@ -11,8 +11,11 @@
 #include "mysql/db.h"
 #include "lib/frame.h"
 
+static struct db	*db;	/* of the test, */
+static struct conf	*own;	/* and its configuration; NULL: conf */
+
 static int
-db_run(struct db *db, const char *text, uint64_t *matched, struct err *err)
+db_run(const char *text, uint64_t *matched, struct err *err)
 {
 	struct buf	b = { 0 };
 	int		rc;
@@ -24,7 +27,7 @@ db_run(struct db *db, const char *text, uint64_t *matched, struct err *err)
 }
 
 static struct db_rows *
-db_ask(struct db *db, const char *text, struct err *err)
+db_ask(const char *text, struct err *err)
 {
 	struct buf	 b = { 0 };
 	struct db_rows	*rows;
@@ -37,10 +40,10 @@ db_ask(struct db *db, const char *text, struct err *err)
 
 /* The first value of a query, as text. */
 static const char *
-db_value(struct db *db, const char *text)
+db_value(const char *text)
 {
 	static char	 value[4096];
-	struct db_rows	*rows = db_ask(db, text, &e);
+	struct db_rows	*rows = db_ask(text, &e);
 
 	ck_assert_msg(rows != NULL, "%s: %s", text, e.text);
 	ck_assert(db_next(rows));
@@ -50,14 +53,31 @@ db_value(struct db *db, const char *text)
 	return value;
 }
 
-static struct db *
-db_connected(const struct conf *c, int64_t wait_ms)
+static void
+db_connect(const struct conf *c, int64_t wait_ms)
 {
-	struct db	*db = db_new(c, wait_ms);
-
+	db = db_new(c, wait_ms);
 	ck_ok(db_open(db, &e));
 	ck_assert(db_is_open(db));
-	return db;
+}
+
+/* The last statement ended like this, and the connection is still open. */
+static void
+ck_fault(enum db_fault fault, bool open)
+{
+	ck_assert_msg(db_last_fault(db) == fault, "fault %d: %s",
+	    (int)db_last_fault(db), e.text);
+	ck_assert(db_is_open(db) == open);
+}
+
+static void
+db_end(void)
+{
+	db_free(db);
+	conf_free(own);
+	db = NULL;
+	own = NULL;
+	end();
 }
 
 static void
@@ -71,50 +91,45 @@ db_begin(void)
 
 START_TEST(session_is_prepared)
 {
-	struct db	*db = db_connected(conf, 3000);
-
-	ck_assert_str_eq(db_value(db, "SELECT @@time_zone"), "+00:00");
-	ck_assert_str_eq(db_value(db, is_mysql() ?
+	db_connect(conf, 3000);
+	ck_assert_str_eq(db_value("SELECT @@time_zone"), "+00:00");
+	ck_assert_str_eq(db_value(is_mysql() ?
 	    "SELECT @@transaction_isolation" : "SELECT @@tx_isolation"),
 	    "READ-COMMITTED");
 	/* The server must give up first, or what is busy looks lost. */
-	ck_near(atoi(db_value(db, "SELECT @@innodb_lock_wait_timeout")), 1, 2);
-	ck_near(atoi(db_value(db, "SELECT @@lock_wait_timeout")), 1, 2);
-	ck_assert_str_eq(db_value(db, "SELECT @@autocommit"), "1");
-	ck_has(db_value(db, "SELECT @@sql_mode"), "STRICT_TRANS_TABLES");
-	ck_assert_str_eq(db_value(db, "SELECT @@character_set_client"),
+	ck_near(atoi(db_value("SELECT @@innodb_lock_wait_timeout")), 1, 2);
+	ck_near(atoi(db_value("SELECT @@lock_wait_timeout")), 1, 2);
+	ck_assert_str_eq(db_value("SELECT @@autocommit"), "1");
+	ck_has(db_value("SELECT @@sql_mode"), "STRICT_TRANS_TABLES");
+	ck_assert_str_eq(db_value("SELECT @@character_set_client"),
 	    "utf8mb4");
-	ck_assert_str_eq(db_value(db, "SELECT DATABASE()"), "app");
-	ck_assert_str_eq(db_value(db, "SELECT CURRENT_USER()"),
+	ck_assert_str_eq(db_value("SELECT DATABASE()"), "app");
+	ck_assert_str_eq(db_value("SELECT CURRENT_USER()"),
 	    "outbox@localhost");
 	ck_assert(db_is_mariadb(db) == !is_mysql());
 	ck_assert_str_eq(db_peer(db), conf->mysql.socket);
-	db_free(db);
 }
 END_TEST
 
-/* What is shown must be so: the moment is read back in another zone. */
+/* A moment is stored as UTC: it is read back in another zone. */
 START_TEST(moments_are_utc)
 {
-	struct db	*db;
-
 	sql("SET GLOBAL time_zone = '+05:00'");
-	db = db_connected(conf, 3000);
-	ck_ok(db_run(db, "UPDATE outbox SET published_at = "
+	db_connect(conf, 3000);
+	ck_ok(db_run("UPDATE outbox SET published_at = "
 	    "'2026-01-31 12:00:00.5' WHERE global_sequence = 1", NULL, &e));
 	sql("SET GLOBAL time_zone = SYSTEM; SET time_zone = '+01:00'");
 	ck_sql("2026-01-31 13:00:00.500000",
 	    "SELECT published_at FROM outbox WHERE global_sequence = 1");
-	db_free(db);
 }
 END_TEST
 
 START_TEST(result_is_walked)
 {
-	struct db	*db = db_connected(conf, 3000);
 	struct db_rows	*rows;
 
-	rows = db_ask(db, "SELECT 18446744073709551615, NULL, _binary'a\\0b', "
+	db_connect(conf, 3000);
+	rows = db_ask("SELECT 18446744073709551615, NULL, _binary'a\\0b', "
 	    "'' UNION ALL SELECT 0, 7, 'x', 'y'", &e);
 	ck_assert_ptr_nonnull(rows);
 	ck_assert_uint_eq(db_nrows(rows), 2);
@@ -131,24 +146,22 @@ START_TEST(result_is_walked)
 	ck_assert(!db_next(rows));
 	db_rows_free(rows);
 	db_rows_free(NULL);
-	db_free(db);
 	db_free(NULL);
 }
 END_TEST
 
 START_TEST(matched_rows_are_counted)
 {
-	struct db	*db = db_connected(conf, 3000);
 	uint64_t	 n;
 
-	ck_ok(db_run(db, "UPDATE outbox SET attempts = attempts "
+	db_connect(conf, 3000);
+	ck_ok(db_run("UPDATE outbox SET attempts = attempts "
 	    "WHERE global_sequence < 3", &n, &e));
 	ck_assert_uint_eq(n, 2);
-	ck_ok(db_run(db, "INSERT INTO outbox_partitions (partition_key) "
+	ck_ok(db_run("INSERT INTO outbox_partitions (partition_key) "
 	    "VALUES ('a'), ('b'), ('c')", &n, &e));
 	ck_assert_uint_eq(n, 3);
 	ck_assert_int_eq(db_last_fault(db), DB_FINE);
-	db_free(db);
 }
 END_TEST
 
@@ -166,21 +179,17 @@ static const struct {
 
 START_TEST(server_is_refused)
 {
-	struct db	*db;
-
 	if (moods[_i].mysql_only && !is_mysql())
 		return;
 	db = db_new(conf, 3000);
 	sql("%s", moods[_i].global);
 	ck_fails(db_open(db, &e));
-	ck_assert(!db_is_open(db));
-	ck_assert_int_eq(db_last_fault(db), moods[_i].fault);
+	ck_fault(moods[_i].fault, false);
 	ck_has(e.text, moods[_i].text);
 	ck_has(e.text, db_peer(db));
 	calm_down();
 	ck_ok(db_open(db, &e));
 	ck_assert_int_eq(db_last_fault(db), DB_FINE);
-	db_free(db);
 }
 END_TEST
 
@@ -197,20 +206,16 @@ static const struct {
 
 START_TEST(login_is_refused)
 {
-	struct conf	*c = servers_conf("mysql: {socket: \"%s\", %s}\n",
-			    conf->mysql.socket, logins[_i].mysql);
-	struct db	*db = db_new(c, 3000);
-
+	own = servers_conf("mysql: {socket: \"%s\", %s}\n",
+	    conf->mysql.socket, logins[_i].mysql);
+	db = db_new(own, 3000);
 	setenv("WRONG_PW", "wr0ng-s3cret", 1);
 	ck_fails(db_open(db, &e));
-	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
-	ck_assert(!db_is_open(db));
+	ck_fault(DB_WRONG, false);
 	ck_has(e.text, logins[_i].text);
 	ck_has(e.text, "mysql ");
 	ck_has_not(e.text, "wr0ng-s3cret");
 	ck_has_not(e.text, OUTBOX_PASSWORD);
-	db_free(db);
-	conf_free(c);
 }
 END_TEST
 
@@ -219,56 +224,49 @@ START_TEST(next_host_is_tried)
 	int		 away = dumb_port(_i == 1);
 	const char	*port = servers_get(server, "PORT");
 	int64_t		 start = clock_ms();
-	struct conf	*c;
-	struct db	*db;
 
-	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
 	    "\"127.0.0.1:%s\"], user: outbox, password_env: OUTBOX_PW, "
 	    "database: app}\n", away, port);
-	db = db_new(c, 3000);
-	/* Round and round, but the silent one takes its time. */
+	db = db_new(own, 3000);
+	/* Hosts are tried in turn; the silent one takes its time. */
 	for (int round = 0; round < 2 - _i; round++) {
 		ck_fails(db_open(db, &e));
 		ck_assert_int_eq(db_last_fault(db), DB_LOST);
-		ck_has(e.text, c->mysql.hosts.items[0]);
-		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[0]);
+		ck_has(e.text, own->mysql.hosts.items[0]);
+		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[0]);
 		ck_ok(db_open(db, &e));
-		ck_assert_str_eq(db_peer(db), c->mysql.hosts.items[1]);
-		ck_assert_str_eq(db_value(db, "SELECT @@port"), port);
+		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[1]);
+		ck_assert_str_eq(db_value("SELECT @@port"), port);
 	}
 	ck_assert_int_lt(ms_since(start), 3500);
-	db_free(db);
-	conf_free(c);
 }
 END_TEST
 
 START_TEST(statement_is_bounded)
 {
-	struct db	*db = db_connected(conf, 2000);
 	int64_t		 start = clock_ms();
 
-	ck_assert_ptr_null(db_ask(db, "SELECT SLEEP(9)", &e));
+	db_connect(conf, 2000);
+	ck_assert_ptr_null(db_ask("SELECT SLEEP(9)", &e));
 	ck_near(ms_since(start), 1900, 3500);
-	ck_assert_int_eq(db_last_fault(db), DB_LOST);
-	ck_assert(!db_is_open(db));
+	ck_fault(DB_LOST, false);
 	ck_has(e.text, "asking");
 	ck_ok(db_open(db, &e));
-	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
-	db_free(db);
+	ck_assert_str_eq(db_value("SELECT 7"), "7");
 }
 END_TEST
 
 START_TEST(hung_server_is_bounded)
 {
-	struct db	*db = db_new(conf, 2000);
 	int64_t		 start = clock_ms();
 
+	db = db_new(conf, 2000);
 	servers_signal(server, SIGSTOP);
 	ck_fails(db_open(db, &e));
 	servers_signal(server, SIGCONT);
 	ck_assert_int_eq(db_last_fault(db), DB_LOST);
 	ck_assert_int_lt(ms_since(start), 3500);
-	db_free(db);
 }
 END_TEST
 
@@ -286,52 +284,43 @@ static const struct {
 
 START_TEST(wrong_statement_is_told)
 {
-	struct db	*db = db_connected(conf, 3000);
-
-	ck_fails(db_run(db, wrongs[_i].sql, NULL, &e));
-	ck_assert_int_eq(db_last_fault(db), DB_WRONG);
+	db_connect(conf, 3000);
+	ck_fails(db_run(wrongs[_i].sql, NULL, &e));
+	ck_fault(DB_WRONG, true);
 	ck_assert_int_eq(strncmp(e.text, "doing: ", 7), 0);
 	ck_has(e.text, wrongs[_i].text);
-	ck_assert(db_is_open(db));
-	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
-	db_free(db);
+	ck_assert_str_eq(db_value("SELECT 7"), "7");
 }
 END_TEST
 
 START_TEST(becoming_read_only_is_told)
 {
-	struct db	*db = db_connected(conf, 3000);
-
+	db_connect(conf, 3000);
 	sql("SET GLOBAL read_only = 1");
-	ck_fails(db_run(db, "UPDATE outbox SET attempts = 1", NULL, &e));
-	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
-	ck_assert(!db_is_open(db));
-	db_free(db);
+	ck_fails(db_run("UPDATE outbox SET attempts = 1", NULL, &e));
+	ck_fault(DB_READONLY, false);
 }
 END_TEST
 
-/* It is rounded up, but who gives up first, the server or the library? */
+/* The limit is rounded up; the server must give up before the library. */
 START_TEST(lock_wait_is_busy)
 {
-	struct db	*db = db_connected(conf, 1000);
 	int64_t		 start = clock_ms();
 
+	db_connect(conf, 1000);
 	sql("START TRANSACTION; UPDATE outbox SET attempts = 1 "
 	    "WHERE global_sequence = 1");
-	ck_fails(db_run(db, "UPDATE outbox SET attempts = 2 "
+	ck_fails(db_run("UPDATE outbox SET attempts = 2 "
 	    "WHERE global_sequence = 1", NULL, &e));
 	ck_assert_int_lt(ms_since(start), 3500);
-	ck_assert_msg(db_last_fault(db) == DB_BUSY, "%s", e.text);
-	ck_assert(db_is_open(db));
+	ck_fault(DB_BUSY, true);
 	sql("COMMIT");
-	ck_assert_str_eq(db_value(db, "SELECT MAX(attempts) FROM outbox"), "1");
-	db_free(db);
+	ck_assert_str_eq(db_value("SELECT MAX(attempts) FROM outbox"), "1");
 }
 END_TEST
 
 /* A statement in a thread of its own, because it will wait. */
 struct job {
-	struct db	*db;
 	const char	*sql;
 	int		 rc;
 	struct err	 e;
@@ -343,7 +332,7 @@ job_run(void *arg)
 {
 	struct job	*j = arg;
 
-	j->rc = db_run(j->db, j->sql, NULL, &j->e);
+	j->rc = db_run(j->sql, NULL, &j->e);
 	return NULL;
 }
 
@@ -355,18 +344,19 @@ job_start(struct job *j)
 
 START_TEST(deadlock_is_busy)
 {
-	struct job	j = { .db = db_connected(conf, 9000) };
+	struct job	j = { .sql = "UPDATE outbox SET attempts = 2 "
+			    "WHERE global_sequence = 2" };
 
-	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 2";
-	/* Who changed fewer rows is the victim. */
+	db_connect(conf, 9000);
+	/* The victim is the transaction that changed fewer rows. */
 	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
 	    "WHERE global_sequence IN (2, 3); "
 	    "UPDATE events SET event_type = 'x'; "
 	    "UPDATE outbox_settings SET partition_count = 9; "
 	    "INSERT INTO outbox_partitions (partition_key) "
 	    "VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f')");
-	ck_ok(db_run(j.db, "START TRANSACTION", NULL, &e));
-	ck_ok(db_run(j.db, "UPDATE outbox SET attempts = 2 "
+	ck_ok(db_run("START TRANSACTION", NULL, &e));
+	ck_ok(db_run("UPDATE outbox SET attempts = 2 "
 	    "WHERE global_sequence = 1", NULL, &e));
 	job_start(&j);
 	wait_for_locks(1);
@@ -374,15 +364,13 @@ START_TEST(deadlock_is_busy)
 	pthread_join(j.thread, NULL);
 	sql("COMMIT");
 	ck_assert_int_eq(j.rc, -1);
-	ck_assert_msg(db_last_fault(j.db) == DB_BUSY, "%s", j.e.text);
+	ck_fault(DB_BUSY, true);
 	ck_has(j.e.text, "1213");
-	ck_assert(db_is_open(j.db));
 	ck_sql("27", "SELECT SUM(attempts) FROM outbox");
-	db_free(j.db);
 }
 END_TEST
 
-/* Killed by an operator: while idle, while waiting, only the statement. */
+/* An operator kills: an idle connection, a waiting one, only its statement. */
 static const struct {
 	const char	*kill;
 	bool		 idle;
@@ -395,34 +383,30 @@ static const struct {
 
 START_TEST(kill_is_told)
 {
-	struct job	 j = { .db = db_connected(conf, 9000) };
-	const char	*id = db_value(j.db, "SELECT CONNECTION_ID()");
+	struct job	 j = { .sql = "UPDATE outbox SET attempts = 2 "
+			    "WHERE global_sequence = 1" };
+	unsigned long	 id;
 
-	j.sql = "UPDATE outbox SET attempts = 2 WHERE global_sequence = 1";
+	db_connect(conf, 9000);
+	id = strtoul(db_value("SELECT CONNECTION_ID()"), NULL, 10);
 	sql("START TRANSACTION; UPDATE outbox SET attempts = 9 "
 	    "WHERE global_sequence = 1");
 	if (kills[_i].idle) {
-		sql("%s %s", kills[_i].kill, id);
-		for (int64_t until = patience(); strcmp(sql_text("SELECT "
-		    "COUNT(*) FROM information_schema.processlist "
-		    "WHERE id = %s", id), "0") != 0; )
-			wait_more(&until, "the connection to be killed");
+		kill_thread(id);
 		job_run(&j);
 	} else {
 		job_start(&j);
 		wait_for_locks(1);
-		sql("%s %s", kills[_i].kill, id);
+		sql("%s %lu", kills[_i].kill, id);
 		pthread_join(j.thread, NULL);
 	}
 	sql("COMMIT");
 	ck_assert_int_eq(j.rc, -1);
-	ck_assert_msg(db_last_fault(j.db) == kills[_i].fault, "%s", j.e.text);
-	ck_assert(db_is_open(j.db) == (kills[_i].fault == DB_BUSY));
+	ck_fault(kills[_i].fault, kills[_i].fault == DB_BUSY);
 	ck_sql("9", "SELECT attempts FROM outbox WHERE global_sequence = 1");
-	if (!db_is_open(j.db))
-		ck_ok(db_open(j.db, &e));
-	ck_ok(db_run(j.db, j.sql, NULL, &e));
-	db_free(j.db);
+	if (!db_is_open(db))
+		ck_ok(db_open(db, &e));
+	ck_ok(db_run(j.sql, NULL, &e));
 }
 END_TEST
 
@@ -445,19 +429,17 @@ END_TEST
 
 START_TEST(closed_is_told)
 {
-	struct db	*db = db_new(conf, 3000);
-
+	db = db_new(conf, 3000);
 	for (int i = 0; i < 2; i++) {
 		ck_assert(!db_is_open(db));
-		ck_fails(db_run(db, "SELECT 1", NULL, &e));
+		ck_fails(db_run("SELECT 1", NULL, &e));
 		ck_assert_int_eq(db_last_fault(db), DB_CLOSED);
 		ck_has(e.text, "doing: ");
-		ck_assert_ptr_null(db_ask(db, "SELECT 1", &e));
+		ck_assert_ptr_null(db_ask("SELECT 1", &e));
 		ck_ok(db_open(db, &e));
 		db_close(db);
 		db_close(db);
 	}
-	db_free(db);
 }
 END_TEST
 
@@ -494,10 +476,10 @@ put_hex(struct buf *b, const char *text, size_t len)
 
 START_TEST(quoted_text_arrives)
 {
-	struct db	*db = db_connected(conf, 3000);
 	struct buf	 b = { 0 }, hex = { 0 };
 	struct db_rows	*rows;
 
+	db_connect(conf, 3000);
 	buf_str(&b, "SELECT HEX(_binary");
 	db_quote(db, &b, quotes[_i].text, quotes[_i].len);
 	buf_str(&b, "), 'still here'");
@@ -510,7 +492,6 @@ START_TEST(quoted_text_arrives)
 	db_rows_free(rows);
 	buf_free(&hex);
 	buf_free(&b);
-	db_free(db);
 }
 END_TEST
 
@@ -595,94 +576,79 @@ START_TEST(tls_is_as_asked)
 {
 	const char	*name = modes[_i].offered ? tls_name : server;
 	const char	*ca = modes[_i].ca;
-	struct conf	*c;
-	struct db	*db;
 	struct db_rows	*rows;
 
-	c = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
+	own = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
 	    "password_env: OUTBOX_PW, database: app, tls: {mode: %s, "
 	    "ca: \"%s\"}}\n", modes[_i].host, servers_get(name, "PORT"),
 	    modes[_i].mode, ca[0] == '\0' ? "" : servers_path(ca));
-	db = db_new(c, 3000);
+	db = db_new(own, 3000);
 	if (!modes[_i].works) {
 		ck_fails(db_open(db, &e));
 		ck_assert(!db_is_open(db));
 		ck_has_not(e.text, OUTBOX_PASSWORD);
 	} else {
 		ck_ok(db_open(db, &e));
-		rows = db_ask(db, "SHOW SESSION STATUS LIKE 'Ssl_cipher'", &e);
+		rows = db_ask("SHOW SESSION STATUS LIKE 'Ssl_cipher'", &e);
 		ck_assert(rows != NULL && db_next(rows));
 		ck_assert((db_length(rows, 1) > 0) == modes[_i].encrypted);
 		db_rows_free(rows);
 	}
-	db_free(db);
-	conf_free(c);
 }
 END_TEST
 
 START_TEST(certificate_is_shown)
 {
-	char		 own[256] = "";
-	struct conf	*c;
-	struct db	*db;
+	char	pair[256] = "";
 
 	if (_i == 1)
-		snprintf(own, sizeof(own), ", cert: \"%s\", key: \"%s\"",
+		snprintf(pair, sizeof(pair), ", cert: \"%s\", key: \"%s\"",
 		    servers_path("client.pem"), servers_path("client.key"));
-	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: picky, "
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: picky, "
 	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
 	    "ca: \"%s\"%s}}\n", servers_get(tls_name, "PORT"),
-	    servers_path("ca.pem"), own);
-	db = db_new(c, 3000);
+	    servers_path("ca.pem"), pair);
+	db = db_new(own, 3000);
 	ck_assert_int_eq(db_open(db, &e), _i == 1 ? 0 : -1);
-	db_free(db);
-	conf_free(c);
 }
 END_TEST
 
 START_TEST(socket_needs_no_tls)
 {
-	struct conf	*c = servers_conf("mysql: {socket: \"%s\", user: "
-			    "outbox, password_env: OUTBOX_PW, database: app, "
-			    "tls: {mode: auto, ca: \"%s\"}}\n",
-			    servers_get(tls_name, "SOCKET"),
-			    servers_path("other.pem"));
-
-	db_free(db_connected(c, 3000));
-	conf_free(c);
+	own = servers_conf("mysql: {socket: \"%s\", user: "
+	    "outbox, password_env: OUTBOX_PW, database: app, "
+	    "tls: {mode: auto, ca: \"%s\"}}\n",
+	    servers_get(tls_name, "SOCKET"), servers_path("other.pem"));
+	db_connect(own, 3000);
 }
 END_TEST
 
 /* The server that this case alone uses, because it is killed. */
 START_TEST(restarted_server_is_found_again)
 {
-	struct conf	*c;
-	struct db	*db;
 	int64_t		 start;
 
-	c = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
 	    "password_env: OUTBOX_PW, database: app}\n",
 	    servers_get(tls_name, "PORT"));
-	db = db_connected(c, 3000);
+	db_connect(own, 3000);
 	start = clock_ms();
 	servers_kill(tls_name);
-	ck_fails(db_run(db, "UPDATE outbox SET attempts = 0", NULL, &e));
+	ck_fails(db_run("UPDATE outbox SET attempts = 0", NULL, &e));
 	ck_assert_int_eq(db_last_fault(db), DB_LOST);
 	ck_fails(db_open(db, &e));
 	ck_assert_int_eq(db_last_fault(db), DB_LOST);
 	ck_assert_int_lt(ms_since(start), 4000);
 	servers_restart(tls_name);
 	ck_ok(db_open(db, &e));
-	ck_assert_str_eq(db_value(db, "SELECT 7"), "7");
-	db_free(db);
-	conf_free(c);
+	ck_assert_str_eq(db_value("SELECT 7"), "7");
 }
 END_TEST
 
 static void
 add_db(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "db", k, k->start, db_begin, end);
+	TCase	*tc = add_case(s, "db", k, k->start, db_begin, db_end);
 
 	tcase_add_test(tc, session_is_prepared);
 	tcase_add_test(tc, moments_are_utc);
@@ -704,7 +670,7 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_test(tc, name_is_quoted);
 
 	tc = add_case(s, "tls", k, strcmp(k->name, "mysql") == 0 ?
-	    start_mysql_tls : start_mariadb_tls, begin, end);
+	    start_mysql_tls : start_mariadb_tls, begin, db_end);
 	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
 	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
 	tcase_add_test(tc, socket_needs_no_tls);

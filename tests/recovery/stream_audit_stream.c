@@ -11,6 +11,37 @@
  * Starts of the server
  */
 
+/* The stream was checked, and then rows 1 to last were delivered. */
+static void
+delivered_before(const char *server_name, uint64_t last)
+{
+	know(server_name, 20);
+	deliver(1, last, "'p00'", 10);
+}
+
+/* Messages may flow after a look, and these rows are sent again. */
+static void
+ck_waiting(const char *rows)
+{
+	ck_assert(look());
+	ck_sql(rows, WAITING);
+}
+
+static void
+look_once_more(void)
+{
+	rec.at = 0;
+	ck_assert(look());
+}
+
+/* The stream is another one now. */
+static void
+set_created(void)
+{
+	strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
+	    sizeof(fake.state.created));
+}
+
 START_TEST(first_look_makes_the_stream_known)
 {
 	deliver(1, 3, "'p00'", 60);	/* before: not expected anywhere */
@@ -60,8 +91,7 @@ END_TEST
 
 START_TEST(lost_rows_wait_again)
 {
-	know("S9", 20);
-	deliver(1, 4, "'p00'", 10);
+	delivered_before("S9", 4);
 	deliver(5, 6, "'p01'", 9);
 	deliver(7, 7, "NULL", 9);
 	deliver(8, 8, "'p01'", 8);
@@ -70,8 +100,7 @@ START_TEST(lost_rows_wait_again)
 	fake.row[6] = ALIEN;	/* given away again */
 	forget(7, 8);		/* the end */
 	fake.state.last = 6;
-	ck_assert(look());
-	ck_sql("3,6,7,8", WAITING);
+	ck_waiting("3,6,7,8");
 	ck_sql("6,6,6", EPOCHS);
 	ck_sql("4", "SELECT COUNT(*) FROM outbox WHERE ack_sequence IS NOT "
 	    "NULL AND published_at IS NOT NULL");
@@ -83,28 +112,24 @@ END_TEST
 
 START_TEST(only_owners_of_lost_rows_are_rung)
 {
-	know("S9", 20);
-	deliver(1, 2, "'p00'", 10);
+	delivered_before("S9", 2);
 	deliver(3, 4, "'p01'", 9);
 	fake.state.last = 3;
-	ck_assert(look());
-	ck_sql("4", WAITING);
+	ck_waiting("4");
 	ck_sql("5,5,6", EPOCHS);
 }
 END_TEST
 
 START_TEST(removed_rows_are_not_lost)
 {
-	know("S9", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S9", 9);
 	forget(1, 4);
 	fake.state.first = 5;
 	if (_i == 1) {
 		forget(7, 7);
 		fake.state.forgets = true;
 	}
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 	ck_has(logged(), "9 messages were checked, none is lost");
 }
 END_TEST
@@ -119,13 +144,11 @@ limit(void)
 
 START_TEST(limit_may_work_meanwhile)
 {
-	know("S9", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S9", 9);
 	forget(1, 4);
 	fake.state.first = 2;
 	fake.during = limit;
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 }
 END_TEST
 
@@ -160,12 +183,10 @@ move_row(void)
 
 START_TEST(row_that_moved_is_left_alone)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
+	delivered_before("S9", 3);
 	fake.state.last = 1;
 	fake.during = move_row;
-	ck_assert(look());
-	ck_sql("3", WAITING);
+	ck_waiting("3");
 }
 END_TEST
 
@@ -176,8 +197,7 @@ START_TEST(far_jump_back_reads_everything)
 	deliver(1, 5, "'p00'", 4000);
 	deliver(6, 8, "'p00'", 10);
 	fake.state.last = 3;
-	ck_assert(look());
-	ck_sql("4,5,6,7,8", WAITING);
+	ck_waiting("4,5,6,7,8");
 }
 END_TEST
 
@@ -188,8 +208,7 @@ START_TEST(near_jump_back_does_not_read_everything)
 	deliver(1, 100, "'p00'", 4000);
 	deliver(101, 101, "'p00'", 10);
 	fake.state.last = 100;
-	ck_assert(look());
-	ck_sql("101", WAITING);
+	ck_waiting("101");
 	ck_assert_uint_eq(fake.nplaces, 51);
 }
 END_TEST
@@ -205,34 +224,36 @@ checker(const char *who, int seconds)
 	    "+ INTERVAL %d SECOND", who, seconds);
 }
 
-START_TEST(others_wait_for_the_one)
+/* Another worker lives, and has begun a check. */
+static void
+check_of_other(int seconds)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
 	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
 	    "', NOW(6) + INTERVAL 9 SECOND)");
-	checker(OTHER, 10);
+	checker(OTHER, seconds);
+}
+
+START_TEST(others_wait_for_the_one)
+{
+	delivered_before("S9", 3);
+	check_of_other(10);
 	ck_assert(!look());
 	ck_assert_uint_eq(fake.nplaces, 0);
 	ck_assert_int_le(stream_audit_next(&rec, false), clock_ms() + 500);
 	/* It has done it. */
 	sql("UPDATE outbox_streams SET servers = 'S1', checker = NULL");
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	ck_assert_uint_eq(fake.nplaces, 1);
 }
 END_TEST
 
 START_TEST(check_of_the_dead_is_taken_over)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
+	delivered_before("S9", 3);
 	if (_i == 0)		/* nobody of that name: its successor is here */
 		checker(DEAD, 10);
 	else {
-		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
-		    "('" OTHER "', NOW(6) + INTERVAL 9 SECOND)");
-		checker(OTHER, -1);
+		check_of_other(-1);
 	}
 	ck_assert(look());
 	ck_assert_uint_eq(fake.nplaces, 3);
@@ -242,8 +263,7 @@ END_TEST
 /* Asked to leave: somebody else shall do it. */
 START_TEST(check_is_broken_off)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
+	delivered_before("S9", 3);
 	kept = KEEP_FINISH;
 	ck_assert(!look());
 	ck_sql("S9 NULL", "SELECT servers, checker FROM outbox_streams");
@@ -253,8 +273,7 @@ END_TEST
 
 START_TEST(lost_connection_ends_the_check)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
+	delivered_before("S9", 3);
 	fake.closed = true;
 	ck_assert(!look());
 	ck_assert_str_eq(logged(), "");
@@ -266,8 +285,7 @@ END_TEST
 
 START_TEST(forbidden_look_is_a_warning)
 {
-	know("S9", 20);
-	deliver(1, 3, "'p00'", 10);
+	delivered_before("S9", 3);
 	fake.mute = true;
 	ck_assert(!look());		/* it may have no leader yet */
 	rec.at = 0;
@@ -277,12 +295,10 @@ START_TEST(forbidden_look_is_a_warning)
 	ck_assert(look());		/* messages flow */
 	ck_has(logged(), "STREAM.MSG.GET.EVENTS");
 	servers_write("log", "");
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	ck_assert_str_eq(logged(), "");	/* once is enough */
 	fake.mute = false;
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
 }
 END_TEST
@@ -303,15 +319,13 @@ END_TEST
 
 START_TEST(jump_back_is_found_by_the_period)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	ck_assert(look());
 	fake.state.last = 6;
 	if (_i == 1)
 		fake.row[9] = ALIEN, fake.state.last = 20;
 	rec.at = 0;
-	ck_assert(look());
-	ck_sql(_i == 1 ? "9" : "7,8,9", WAITING);
+	ck_waiting(_i == 1 ? "9" : "7,8,9");
 }
 END_TEST
 
@@ -336,21 +350,18 @@ START_TEST(far_jump_back_is_found_by_the_period)
 		fake.state.last = 7;
 	}
 	rec.at = 0;
-	ck_assert(look());
-	ck_sql(report ? "NULL" : "7,8,9", WAITING);
+	ck_waiting(report ? "NULL" : "7,8,9");
 	ck_assert((rec.alarm.text[0] != '\0') == report);
 	/* And it is not missed again. */
 	fake.nplaces = 0;
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	ck_assert_uint_le(fake.nplaces, 1);
 }
 END_TEST
 
 START_TEST(jump_back_is_found_by_an_ack)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	ck_assert(look());
 	fake.state.last = 7;
 	relay.top = (struct acked){ { .sequence = 9 }, 9 };
@@ -368,15 +379,12 @@ END_TEST
 /* It may take a while, and is not asked for without a pause. */
 START_TEST(jump_back_waits_for_the_one)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	ck_assert(look());
 	fake.state.last = 7;
 	relay.top = (struct acked){ { .sequence = 9 }, 9 };
 	relay.went_back = true;
-	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES ('" OTHER
-	    "', NOW(6) + INTERVAL 9 SECOND)");
-	checker(OTHER, 10);
+	check_of_other(10);
 	ck_ok(stream_audit_round(&rec, false, &e));
 	ck_assert(!stream_audit_is_ready(&rec));
 	ck_assert_int_gt(stream_audit_next(&rec, false), clock_ms() + 50);
@@ -392,21 +400,18 @@ END_TEST
 static void
 make_anew(void)
 {
-	strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
-	    sizeof(fake.state.created));
+	set_created();
 	fake.state.first = fake.state.last = 0;
 }
 
 START_TEST(stream_may_go_while_it_is_read)
 {
-	know("S9", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S9", 9);
 	fake.during = make_anew;
 	ck_assert(!look());
 	ck_sql("NULL", WAITING);
 	rec.at = 0;
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 	ck_has(rec.alarm.text, "was created again");
 }
 END_TEST
@@ -428,8 +433,7 @@ START_TEST(place_of_another_event_is_a_lost_message)
 	for (uint64_t i = 1; i <= 4; i++)
 		fake.hash[i] = 77;
 	fake.hash[1] = UINT64_MAX - 1;
-	ck_assert(look());
-	ck_sql("2", WAITING);
+	ck_waiting("2");
 	ck_sql("NULL", "SELECT message_hash FROM outbox "
 	    "WHERE global_sequence = 2");
 }
@@ -438,15 +442,13 @@ END_TEST
 /* The number of a row's replay is part of what is expected at its place. */
 START_TEST(lost_replay_is_sent_again)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	sql("UPDATE outbox SET replay_no = 3 WHERE global_sequence IN (5, 8)");
 	fake.replay[5] = 3;
 	fake.replay[8] = 2;
 	strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
 	stream_audit_connected(&rec);
-	ck_assert(look());
-	ck_sql("8", WAITING);
+	ck_waiting("8");
 	ck_sql("3", "SELECT replay_no FROM outbox WHERE global_sequence = 8");
 }
 END_TEST
@@ -454,8 +456,7 @@ END_TEST
 /* Another worker has dealt with it: its row is not delivered any more. */
 START_TEST(what_others_found_is_not_read_again)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	fake.state.last = 7;
 	sql("UPDATE outbox SET published_at = NULL, ack_sequence = NULL "
 	    "WHERE global_sequence > 7");
@@ -469,8 +470,7 @@ END_TEST
 
 START_TEST(empty_stream_is_an_alarm)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	forget(1, 9);
 	fake.state.first = 10;
 	fake.state.messages = 0;
@@ -478,14 +478,12 @@ START_TEST(empty_stream_is_an_alarm)
 	fake.state.forgets = _i == 2;
 	if (_i == 3)		/* the same after a start */
 		strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 	ck_assert((strstr(logged(), "is empty") != NULL) ==
 	    (_i == 0 || _i == 3));
 	ck_assert((rec.alarm.text[0] != '\0') == (_i == 0 || _i == 3));
 	servers_write("log", "");
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	if (_i == 0)
 		ck_assert_str_eq(logged(), "");
 }
@@ -497,10 +495,8 @@ END_TEST
 
 START_TEST(stream_made_anew_is_an_alarm)
 {
-	know("S1", 20);
-	deliver(1, 60, "'p00'", 10);
-	strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
-	    sizeof(fake.state.created));
+	delivered_before("S1", 60);
+	set_created();
 	memset(fake.row, 0, sizeof(fake.row));
 	if (_i == 0) {
 		fake.state.first = fake.state.last = 0;
@@ -523,8 +519,7 @@ START_TEST(stream_made_anew_is_an_alarm)
 	/* Nor does the next start of the server miss what was before. */
 	strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
 	stream_audit_connected(&rec);
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 }
 END_TEST
 
@@ -533,8 +528,7 @@ START_TEST(restored_backup_is_completed)
 	know("S1", 20);
 	deliver(1, 200, "'p00'", 4000);
 	deliver(201, 210, "'p00'", 100);
-	strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
-	    sizeof(fake.state.created));
+	set_created();
 	fake.state.last = 190;
 	if (_i == 1) {		/* and new ones came */
 		sql("INSERT INTO outbox (global_sequence, published_at, "
@@ -553,16 +547,14 @@ END_TEST
 /* Rows with other ids, or of another stream, cannot be told from lost ones. */
 START_TEST(other_ids_are_not_lost)
 {
-	know("S1", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S1", 9);
 	fake.state.last = 2;
 	if (_i == 0)
 		sql("UPDATE outbox_streams SET prefix = 'mall'");
 	else
 		sql("INSERT INTO outbox_streams (name, checked_at) "
 		    "VALUES ('MORE', NOW(6))");
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 	ck_sql("shop 1", "SELECT prefix, known_since > NOW(6) - INTERVAL 9 "
 	    "SECOND FROM outbox_streams WHERE name = 'EVENTS'");
 	ck_assert_str_eq(logged(), "");
@@ -576,18 +568,15 @@ END_TEST
 START_TEST(report_sends_nothing)
 {
 	again_with("recover: report");
-	know("S9", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S9", 9);
 	fake.state.last = 6;
-	ck_assert(look());
-	ck_sql("NULL", WAITING);
+	ck_waiting("NULL");
 	ck_has(rec.alarm.text, "lost 3 acknowledged");
 	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
 	ck_assert_uint_eq(rec.recovered, 0);
 	/* Told once is enough. */
 	rec.alarm.text[0] = '\0';
-	rec.at = 0;
-	ck_assert(look());
+	look_once_more();
 	ck_assert_str_eq(rec.alarm.text, "");
 }
 END_TEST
@@ -599,8 +588,7 @@ static const char *const	offs[] = {
 START_TEST(nothing_is_looked_at)
 {
 	again_with(offs[_i]);
-	know("S9", 20);
-	deliver(1, 9, "'p00'", 10);
+	delivered_before("S9", 9);
 	fake.state.last = 6;
 	fake.mute = true;
 	relay.went_back = true;

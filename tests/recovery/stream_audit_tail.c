@@ -65,12 +65,35 @@ know_tail(uint64_t tail)
 	    (unsigned long long)tail, now.identity, now.started);
 }
 
-/* Looks until messages may flow. */
+/* Look until messages may flow. */
 static void
 look_on(void)
 {
 	for (int64_t until = patience(); !look(); )
 		wait_more(&until, "the stream to be looked at");
+}
+
+static void
+look_again(void)
+{
+	rec.at = 0;
+	look_on();
+}
+
+/* A new connection to the database, and a look. */
+static void
+look_at_tail(bool first_start)
+{
+	stream_audit_database_opened(&rec, first_start);
+	look_on();
+}
+
+/* Nothing was compared yet, and no worker watched the database before. */
+static void
+open_tail(void)
+{
+	know_tail(0);
+	stream_audit_database_opened(&rec, true);
 }
 
 #define PHANTOMS	"SELECT phantoms, phantom_first, phantom_last, " \
@@ -121,8 +144,7 @@ START_TEST(tail_is_held_against_events)
 	    "FROM outbox WHERE published_at IS NOT NULL AND "
 	    "message_hash IS NOT NULL");
 	/* Once. */
-	stream_audit_database_opened(&rec, true);
-	look_on();
+	look_at_tail(true);
 	ck_assert_str_eq(sql_text(PHANTOMS), want);
 }
 END_TEST
@@ -130,8 +152,7 @@ END_TEST
 /* The hash of a delivered row tells without its event, which is another. */
 START_TEST(delivered_rows_tell_without_their_events)
 {
-	know_tail(0);
-	stream_audit_database_opened(&rec, true);
+	open_tail();
 	deliver(1, 3, "'p00'", 1);
 	for (uint64_t i = 1; i <= 3; i++) {
 		add_event(i, "other");
@@ -147,8 +168,7 @@ END_TEST
 /* A replay that the database knows nothing of, and the one it waits for. */
 START_TEST(replay_that_is_there_is_delivered)
 {
-	know_tail(0);
-	stream_audit_database_opened(&rec, true);
+	open_tail();
 	add_event(1, "a");
 	add_row(1, "NULL");
 	sql("UPDATE outbox SET replay_no = 2");
@@ -166,8 +186,7 @@ END_TEST
 /* Ids of before the hash had 16 digits. */
 START_TEST(numbers_have_to_do_for_old_ids)
 {
-	know_tail(0);
-	stream_audit_database_opened(&rec, true);
+	open_tail();
 	add_event(1, "a");
 	add_event(2, "a");
 	add_row(1, "NULL");
@@ -182,8 +201,7 @@ END_TEST
 /* Many, some of them large: the payloads do not come all at once. */
 START_TEST(long_tail_is_compared)
 {
-	know_tail(0);
-	stream_audit_database_opened(&rec, true);
+	open_tail();
 	sql("INSERT INTO events (sequence, stream_id, stream_sequence, "
 	    "event_type, event_data, occurred_at) SELECT n, CONCAT('k', n), 1, "
 	    "'t', IF(n %% 500 = 0, REPEAT('x', 5000000), 'a'), '" EVENT_TIME
@@ -239,8 +257,7 @@ START_TEST(tail_is_compared_when_the_database_may_be_another)
 	rec.again_at = 0;
 	put_message(2, 51, 1);
 	sql("UPDATE outbox_streams SET phantoms = 0, tail_sequence = 1");
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	ck_sql("0 2", "SELECT phantoms, tail_sequence FROM outbox_streams");
 }
 END_TEST
@@ -252,8 +269,7 @@ START_TEST(first_start_outlives_its_connection)
 	add_event(1, "x");
 	put_message(1, 50, 1);
 	stream_audit_database_opened(&rec, true);
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	ck_sql("1", "SELECT phantoms FROM outbox_streams");
 }
 END_TEST
@@ -267,25 +283,21 @@ START_TEST(tail_is_compared_again_when_claims_are_over)
 {
 	know_tail(0);
 	add_event(1, "x");
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	ck_assert_int_eq(rec.again_at, 0);
 	if (_i == 0)
 		sql("UPDATE outbox_streams SET database_server = 'another'");
 	else
 		strlcpy(rec.server.identity, "former",
 		    sizeof(rec.server.identity));
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	ck_near(rec.again_at - clock_ms(), conf->worker.claim_ttl - 10000,
 	    conf->worker.claim_ttl);
 	put_message(1, 50, 1);
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_assert_str_eq(sql_text(PHANTOMS), "0 NULL NULL 0");
 	rec.again_at = clock_ms();
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_assert_str_eq(sql_text(PHANTOMS), "1 1 1 1");
 	ck_assert_int_eq(rec.again_at, 0);
 }
@@ -315,8 +327,7 @@ START_TEST(slices_of_a_tail_are_kept)
 	fake.closed = false;
 	fake.during = NULL;
 	fake.nplaces = 0;
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_assert_str_eq(sql_text(PHANTOMS), "1500 1 1500 1500");
 	ck_assert_uint_le(fake.nplaces, 501);
 }
@@ -326,13 +337,11 @@ END_TEST
 START_TEST(tail_that_goes_back_is_noticed)
 {
 	know_tail(0);
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	add_event(1, "x");
 	put_message(1, 50, 1);
 	sql("UPDATE outbox_streams SET tail_at = tail_at - INTERVAL 1 MINUTE");
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_sql("1", "SELECT phantoms FROM outbox_streams");
 }
 END_TEST
@@ -373,8 +382,7 @@ START_TEST(broken_comparison_is_made_again)
 	ck_assert(!look());
 	ck_assert_str_eq(sql_text(PHANTOMS), "0 NULL NULL 0");
 	kept = KEEP_ON;
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_assert_str_eq(sql_text(PHANTOMS), "1 1 1 1");
 }
 END_TEST
@@ -383,8 +391,7 @@ END_TEST
 START_TEST(latest_message_that_is_not_known_is_noticed)
 {
 	know_tail(0);
-	stream_audit_database_opened(&rec, false);
-	look_on();
+	look_at_tail(false);
 	add_event(1, "x");
 	put_message(1, 50, 1);
 	deliver(2, 2, "'p00'", 1);
@@ -392,14 +399,12 @@ START_TEST(latest_message_that_is_not_known_is_noticed)
 	sql("UPDATE outbox_streams SET tail_sequence = 0, tail_at = NOW(6)");
 	relay.top = (struct acked){ { .sequence = _i == 0 ? 50 : 2 },
 	    _i == 0 ? 1 : 2 };
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_sql(_i == 0 ? "1 2" : "0 2",
 	    "SELECT phantoms, tail_sequence FROM outbox_streams");
 	/* Once. */
 	fake.nplaces = 0;
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_assert_uint_le(fake.nplaces, 1);
 }
 END_TEST
@@ -446,8 +451,7 @@ START_TEST(comparison_does_not_hide_a_lost_beginning)
 	kept = KEEP_FINISH;
 	ck_assert(!look());
 	kept = KEEP_ON;
-	rec.at = 0;
-	look_on();
+	look_again();
 	ck_sql("1,2,3", WAITING);
 }
 END_TEST
@@ -458,8 +462,7 @@ END_TEST
 
 START_TEST(row_that_cannot_be_found_holds_up_no_other)
 {
-	know_tail(0);
-	stream_audit_database_opened(&rec, true);
+	open_tail();
 	for (uint64_t i = 1; i <= 5; i++) {
 		add_event(i, "a");
 		add_row(i, "NULL");

@@ -361,6 +361,7 @@ START_TEST(lanes_are_parked_apart)
 	ck_assert_str_eq(labels(), "1 p00, 2 !2, 4 it's \\, 5 p00");
 }
 END_TEST
+
 static void
 fill_blocked(void)
 {
@@ -424,8 +425,6 @@ START_TEST(statements_use_their_keys)
 	    "CREATE TABLE seen (id INT AUTO_INCREMENT PRIMARY KEY, "
 	    "text LONGTEXT); INSERT INTO seen (text) SELECT argument "
 	    STATEMENTS "ORDER BY event_time");
-	if (is_mysql())
-		sql("SET explain_format = 'TRADITIONAL'");
 	fill_blocked();
 	n = atoi(sql_text("SELECT COUNT(*) FROM seen"));
 	for (int i = 1; i <= n; i++) {
@@ -436,7 +435,7 @@ START_TEST(statements_use_their_keys)
 		if (strncmp(text, "SET SESSION", 11) == 0)
 			sql("%s", text);
 		if (strncmp(text, "INSERT", 6) == 0)
-			at = strstr(text, "(SELECT");	/* what it reads */
+			at = strstr(text, "(SELECT");	/* its SELECT */
 		if (strstr(text, "blocked_keys") != NULL &&
 		    strstr(text, "schema") == NULL) {
 			ck_plan(at, "PRIMARY outbox_blocked_keys_partition");

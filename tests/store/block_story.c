@@ -22,20 +22,20 @@ static struct {
 	struct late {
 		uint64_t	sequence;
 		unsigned	key;
-	}		late[MAX_SEQUENCE];	/* events whose rows are not committed */
+	}		late[MAX_SEQUENCE];	/* events without a row yet */
 	size_t		nlate;
-	struct store	*changer;	/* declares the counts; NULL: there are none */
+	struct store	*changer;	/* of the counts; NULL: none */
 	const unsigned	*wishes;	/* four of them */
 	struct counts	 counts;	/* declared */
 	bool		 straggle;	/* former ones are used as well */
-} producers;
+} apps;
 
 /* A producer that keeps the order of a key commits its rows one by one. */
 static bool
 is_late(unsigned key)
 {
-	for (size_t i = 0; i < producers.nlate; i++)
-		if (producers.late[i].key == key)
+	for (size_t i = 0; i < apps.nlate; i++)
+		if (apps.late[i].key == key)
 			return true;
 	return false;
 }
@@ -48,14 +48,14 @@ label_of_key(unsigned key)
 	char		 name[8];
 	unsigned	 count, n;
 
-	if (producers.changer == NULL && key > 3)
+	if (apps.changer == NULL && key > 3)
 		return "NULL";
-	if (producers.changer == NULL) {
+	if (apps.changer == NULL) {
 		snprintf(text, sizeof(text), "'p0%u'", key % 2);
 		return text;
 	}
-	n = producers.straggle ? dice((unsigned)producers.counts.nformer + 1) : 0;
-	count = n == 0 ? producers.counts.count : producers.counts.former[n - 1];
+	n = apps.straggle ? dice((unsigned)apps.counts.nformer + 1) : 0;
+	count = n == 0 ? apps.counts.count : apps.counts.former[n - 1];
 	if (count == 1 && dice(2) == 0)
 		return dice(2) == 0 ? "NULL" : "''";
 	snprintf(name, sizeof(name), "k%u", key);
@@ -78,7 +78,7 @@ produce(unsigned key)
 		    10);
 		ck_assert_uint_lt(sequence, MAX_SEQUENCE);
 		if (dice(5) == 0 || is_late(key))
-			producers.late[producers.nlate++] = (struct late){ sequence,
+			apps.late[apps.nlate++] = (struct late){ sequence,
 			    key };
 		else
 			sql("INSERT INTO outbox (global_sequence, partition_key)"
@@ -94,14 +94,14 @@ commit_late(void)
 	size_t		i = 0;
 	unsigned	key;
 
-	if (producers.nlate == 0)
+	if (apps.nlate == 0)
 		return;
-	key = producers.late[dice((unsigned)producers.nlate)].key;
-	while (producers.late[i].key != key)
+	key = apps.late[dice((unsigned)apps.nlate)].key;
+	while (apps.late[i].key != key)
 		i++;
-	sequence = producers.late[i].sequence;
-	memmove(&producers.late[i], &producers.late[i + 1],
-	    (--producers.nlate - i) * sizeof(producers.late[0]));
+	sequence = apps.late[i].sequence;
+	memmove(&apps.late[i], &apps.late[i + 1],
+	    (--apps.nlate - i) * sizeof(apps.late[0]));
 	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
 	    "(%llu, %s)", (unsigned long long)sequence, label_of_key(key));
 }
@@ -128,7 +128,7 @@ label_now(const char *key)
 	static char	text[256];
 
 	snprintf(text, sizeof(text), "CONCAT('p', LPAD(CRC32(CAST(%s AS CHAR)) "
-	    "MOD %u, 2, '0'))", key, producers.counts.count);
+	    "MOD %u, 2, '0'))", key, apps.counts.count);
 	return text;
 }
 
@@ -136,7 +136,7 @@ label_now(const char *key)
 static void
 raise_epochs(bool retry)
 {
-	if (producers.changer == NULL) {
+	if (apps.changer == NULL) {
 		sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + "
 		    "1");
 		return;
@@ -161,7 +161,7 @@ release_all(bool retry)
 	if (retry)
 		sql("INSERT INTO outbox (global_sequence, partition_key) "
 		    "SELECT global_sequence, %s FROM outbox_dead_letters; "
-		    "DELETE FROM outbox_dead_letters", producers.changer == NULL ?
+		    "DELETE FROM outbox_dead_letters", apps.changer == NULL ?
 		    "partition_key" : label_now("order_key"));
 	sql("UPDATE outbox_blocked_keys SET reason = 'released' WHERE reason = "
 	    "'halted'; COMMIT");
@@ -211,16 +211,16 @@ change_to(unsigned wish)
 {
 	struct repartition	r;
 
-	ck_ok(store_repartition(producers.changer, wish, &r, &e));
+	ck_ok(store_repartition(apps.changer, wish, &r, &e));
 	ck_assert_msg(!r.refused, "%s", r.why.text);
 	if (r.changed)
-		producers.counts = r.counts;
+		apps.counts = r.counts;
 }
 
 static void
 repartition(void)
 {
-	change_to(producers.wishes[dice(4)]);
+	change_to(apps.wishes[dice(4)]);
 }
 
 /* Does anything wait under a label that its key has not now? */
@@ -238,16 +238,16 @@ is_former_used(void)
 static void
 end_former(void)
 {
-	struct counts	c = { .count = producers.counts.count, .changed = true };
+	struct counts	c = { .count = apps.counts.count, .changed = true };
 
-	if (producers.counts.nformer == 0 || is_former_used())
+	if (apps.counts.nformer == 0 || is_former_used())
 		return;
-	if (store_begin(producers.changer, &e) < 0 || store_end(producers.changer,
-	    store_write_counts(producers.changer, &c, &e), &e) < 0) {
-		ck_assert_int_eq(store_fault(producers.changer), DB_BUSY);
+	if (store_begin(apps.changer, &e) < 0 || store_end(apps.changer,
+	    store_write_counts(apps.changer, &c, &e), &e) < 0) {
+		ck_assert_int_eq(store_fault(apps.changer), DB_BUSY);
 		return;
 	}
-	producers.counts = c;
+	apps.counts = c;
 }
 
 /* Rows under labels that no worker has seen yet. */
@@ -257,7 +257,7 @@ change_and_produce(void)
 	unsigned	key = dice(NKEYS);
 
 	repartition();
-	producers.straggle = true;
+	apps.straggle = true;
 	produce(key);
 	produce(key);
 }
@@ -265,7 +265,7 @@ change_and_produce(void)
 static void
 stop_straggling(void)
 {
-	producers.straggle = false;
+	apps.straggle = false;
 }
 
 /* Events that may come between a scan and a claim, for instance. */
@@ -324,7 +324,7 @@ stumble(void)
 		fleet_reread(&n->fleet);
 		/* FALLTHROUGH */
 	default:
-		if (producers.changer != NULL && dice(4) == 0)
+		if (apps.changer != NULL && dice(4) == 0)
 			disturb();
 		node_works(n);
 		if (story.event != NULL)
@@ -344,7 +344,7 @@ static void
 choose_story(int seed)
 {
 	srand((unsigned)seed);
-	memset(&producers, 0, sizeof(producers));
+	memset(&apps, 0, sizeof(apps));
 	story.failures = 25;
 	story.turns = seed % 7 < 4;
 	story.rings = seed % 5 < 3;
@@ -373,7 +373,7 @@ tell_story(void)
 	node_start(&nodes[1]);
 	for (int i = 0; i < (story.calm ? 3 * NSTEPS : NSTEPS); i++)
 		stumble();
-	while (producers.nlate > 0)
+	while (apps.nlate > 0)
 		commit_late();
 	story.failures = 0;
 	while (!is_all_done() && left-- > 0) {
@@ -406,15 +406,15 @@ static const unsigned	wishes[][4] = {
 START_TEST(order_is_kept_under_several_counts)
 {
 	choose_story(NSEEDS + _i);
-	producers.wishes = wishes[_i % NROWS(wishes)];
-	producers.counts.count = producers.wishes[0];
+	apps.wishes = wishes[_i % NROWS(wishes)];
+	apps.counts.count = apps.wishes[0];
 	sql("UPDATE outbox_settings SET partition_count = %u",
-	    producers.counts.count);
-	producers.straggle = true;
-	producers.changer = store_of(conf, "here:09:ffffffffffffffff");
-	change_to(producers.wishes[1]);
+	    apps.counts.count);
+	apps.straggle = true;
+	apps.changer = store_of(conf, "here:09:ffffffffffffffff");
+	change_to(apps.wishes[1]);
 	tell_story();
-	store_free(producers.changer);
+	store_free(apps.changer);
 }
 END_TEST
 

@@ -242,8 +242,8 @@ START_TEST(smallest_batch_is_shared)
 
 	conf->worker.batch_size = 1;
 	add_rows(1, 2, "'p00'");
-	sql("UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + INTERVAL 1 HOUR "
-	    "WHERE global_sequence = 1");
+	update_row(1, "claim_token = 'x', available_at = NOW(6) + INTERVAL 1 "
+	    "HOUR");
 	for (int i = 0; i < 4; i++) {
 		node_works(n);
 		time_passes(1500);

@@ -4,20 +4,34 @@
  * Here is the claim; store_fetch.c and store_settle.c have the others.  Time
  * is not waited for: the rows are made older instead.
  */
-#include "store/store_test.h"
+#include "util/clock.h"
+#include "store/claim_test.h"
 
 #include "mysql/db.h"
 #include "store/store_sql.h"
-#include "util/clock.h"
+
+struct batch	b;
+
+void
+claim_begin(void)
+{
+	begin_store();
+	memset(&b, 0, sizeof(b));
+}
+
+void
+claim_end(void)
+{
+	batch_free(&b);
+	end_store();
+}
 
 START_TEST(due_rows_are_claimed)
 {
-	struct batch	b = { 0 };
 	int64_t		before = clock_ms();
 	char		first[sizeof(b.token)];
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 4, "'p00'");
+	own_rows(4);
 	ck_assert_uint_eq(claim(st, &b, 1, 3), 3);
 	ck_near(b.claimed_at, before, clock_ms());
 	ck_assert_int_eq(strncmp(b.token, MY_NONCE "-", 17), 0);
@@ -57,7 +71,6 @@ static const struct {
 
 START_TEST(claim_is_fenced)
 {
-	struct batch	b = { 0 };
 	bool		abandoned = _i >= NROWS(fences);
 
 	_i %= NROWS(fences);
@@ -98,12 +111,10 @@ note_plan(void *arg, const char *what, struct db_rows *plan,
 START_TEST(explained_is_not_done)
 {
 	struct range	 r = range("p00", 1);
-	struct batch	 b = { 0 };
 	uint64_t	 list[] = { 1, 2 }, n = 9;
 	char		 seen[256] = "";
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 2, "'p00'");
+	own_rows(2);
 	store_explain(st, note_plan, seen);
 	ck_ok(store_begin(st, &e));
 	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, list, 2 }, &b, &n,
@@ -125,7 +136,6 @@ START_TEST(only_named_partitions_are_claimed)
 {
 	struct range	ranges[2] = { range("p00", 1), range("p02", 5) };
 	uint64_t	sequences[] = { 6, 5, 4, 3, 2, 1 }, n;
-	struct batch	b = { 0 };
 
 	add_lease("p00", ME, 1);
 	add_lease("p01", ME, 1);
@@ -149,7 +159,6 @@ START_TEST(all_leases_or_no_claim)
 {
 	struct range	ranges[2] = { range("p00", 1), range("p02", 5) };
 	uint64_t	sequences[] = { 1, 2, 3 }, n;
-	struct batch	b = { 0 };
 
 	add_lease("p00", ME, 1);
 	if (_i > 0)
@@ -167,10 +176,7 @@ END_TEST
 /* They are two statements, but one batch. */
 START_TEST(abandoned_rows_go_with_the_free_ones)
 {
-	struct batch	b = { 0 };
-
-	add_lease("p00", ME, 1);
-	add_rows(1, 5, "'p00'");
+	own_rows(5);
 	sql("UPDATE outbox SET claim_token = 'gone-1' WHERE global_sequence = 2;"
 	    "UPDATE outbox SET claim_token = 'busy-1', available_at = NOW(6) + "
 	    "INTERVAL 9 SECOND WHERE global_sequence = 4");
@@ -186,7 +192,6 @@ START_TEST(rows_without_label_are_claimed)
 {
 	struct range	r = range("", 1);
 	uint64_t	sequences[] = { 1, 2 }, n;
-	struct batch	b = { 0 };
 
 	add_lease("", _i == 0 ? ME : OTHER, 1);
 	add_rows(1, 1, "NULL");
@@ -200,7 +205,6 @@ START_TEST(rows_without_label_are_claimed)
 		ck_assert_ptr_null(b.msgs[0].partition.data);
 		ck_assert_str_eq(b.msgs[1].partition.data, "");
 	}
-	batch_free(&b);
 }
 END_TEST
 
@@ -231,10 +235,7 @@ static const struct {
 
 START_TEST(only_free_rows_are_claimed)
 {
-	struct batch	b = { 0 };
-
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	sql("UPDATE outbox SET %s", rows[_i].to);
 	store_void_claims_of(st, DEAD_NONCE);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), rows[_i].claimed);
@@ -246,11 +247,9 @@ END_TEST
 /* More dead than the list holds: the oldest are forgotten, no other. */
 START_TEST(many_dead_are_known)
 {
-	struct batch	b = { 0 };
 	char		nonce[17];
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 100, "'p00'");
+	own_rows(100);
 	for (unsigned i = 1; i <= 100; i++) {
 		snprintf(nonce, sizeof(nonce), "%016x", 0xd0000 + i);
 		store_void_claims_of(st, nonce);
@@ -265,8 +264,6 @@ END_TEST
 
 START_TEST(no_lease_is_needed_without_leasing)
 {
-	struct batch	b = { 0 };
-
 	conf->worker.leasing = false;
 	add_rows(1, 2, "'p00'");
 	add_rows(3, 3, "NULL");
@@ -278,11 +275,8 @@ END_TEST
 
 START_TEST(claim_lasts_as_configured)
 {
-	struct batch	b = { 0 };
-
 	conf->worker.claim_ttl = 5500;
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
 	ck_sql("1", "SELECT available_at BETWEEN NOW(6) + INTERVAL 4 SECOND "
 	    "AND NOW(6) + INTERVAL 5500000 MICROSECOND FROM outbox");
@@ -292,10 +286,7 @@ END_TEST
 /* Nor does a claim wait for a producer; see claim_locks_no_gaps. */
 START_TEST(claim_passes_a_producer)
 {
-	struct batch	b = { 0 };
-
-	add_lease("p00", ME, 1);
-	add_rows(1, 2, "'p00'");
+	own_rows(2);
 	sql("START TRANSACTION; INSERT INTO outbox (global_sequence, "
 	    "partition_key) VALUES (3, 'p00'), (4, NULL)");
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
@@ -306,11 +297,8 @@ END_TEST
 /* A token says how long its claim was made for. */
 START_TEST(token_tells_how_long_its_claim_lasts)
 {
-	struct batch	b = { 0 };
-
 	conf->worker.claim_ttl = 5500;
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
 	ck_sql("1", "SELECT claim_token REGEXP '^" MY_NONCE "-[0-9a-f]+-5500$' "
 	    "FROM outbox");
@@ -339,11 +327,8 @@ static const struct {
 
 START_TEST(orphans_are_in_doubt_since_their_claim)
 {
-	struct batch	b = { 0 };
-
 	conf->worker.claim_ttl = 5500;
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
 	    "claim_token = '%s'", orphans[_i].token);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
@@ -354,13 +339,11 @@ END_TEST
 /* MySQL has no regular expressions for bytes. */
 START_TEST(token_may_be_bytes)
 {
-	struct batch	b = { 0 };
 	uint64_t	one = 1, n;
 	struct range	r = range("p00", 1);
 	int		rc;
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:30', "
 	    "claim_token = '" OTHER_NONCE "-1-4000'; "
 	    "ALTER TABLE outbox MODIFY claim_token VARBINARY(64) NULL");
@@ -377,12 +360,10 @@ END_TEST
 /* Claimed by somebody who is gone, and perhaps sent: since his claim. */
 START_TEST(orphans_are_in_doubt)
 {
-	struct batch	b = { 0 };
 	uint64_t	sequences[] = { 1, 2, 3, 4 };
 
 	conf->worker.claim_ttl = 5500;
-	add_lease("p00", ME, 1);
-	add_rows(1, 4, "'p00'");
+	own_rows(4);
 	sql("UPDATE outbox SET available_at = '2026-01-31 12:00:10.500000'; "
 	    "UPDATE outbox SET claim_token = '" OTHER_NONCE "-1' "
 	    "WHERE global_sequence IN (2, 3); "
@@ -399,14 +380,13 @@ START_TEST(orphans_are_in_doubt)
 	ck_assert_int_gt(b.msgs[1].in_doubt_ms, 1000000);
 	ck_near(b.msgs[2].in_doubt_ms, 7000, 17000);
 	ck_near(b.msgs[3].in_doubt_ms, 7000, 17000);
-	batch_free(&b);
 }
 END_TEST
 
 static void
 add_claims(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "claim", k, k->start, begin_store, end_store);
+	TCase	*tc = add_case(s, "claim", k, k->start, claim_begin, claim_end);
 
 	tcase_add_test(tc, due_rows_are_claimed);
 	tcase_add_loop_test(tc, claim_is_fenced, 0, 2 * NROWS(fences));

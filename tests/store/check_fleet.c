@@ -2,15 +2,11 @@
  * check_fleet.c - several partition counts and several workers, against real
  * servers
  *
- * What a change of the count writes, and what workers make of it who see all
- * leases, or only those of their share.  See frame.h.
+ * A change of the count, and how it is seen by workers that read all leases, or
+ * only those of their share.  See frame.h.
  */
-#include <check.h>
 #include <dlfcn.h>
 #include <mysql.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <bsd/string.h>
 
@@ -28,13 +24,13 @@ static struct backlog	 backlog;
 static struct fleet	 fleet;
 static struct repartition rp;
 
-/* Something that happens before a statement of the account. */
+/* An event before a statement of the account. */
 static struct {
 	const char	*before;
 	void		(*what)(void);
 } meanwhile;
 
-/* The library's. */
+/* In place of the library's. */
 int STDCALL
 mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 {
@@ -84,6 +80,21 @@ repartition(unsigned count)
 	ck_assert(!rp.busy);
 }
 
+static void
+give_away(const char *label)
+{
+	update_lease(label, "lease_owner = '" OTHER "'");
+}
+
+/* Log statements, of a new store. */
+static void
+log_new_store(void)
+{
+	store_free(st);
+	fleet.store = st = store_of(conf, ME);
+	log_statements();
+}
+
 /*
  * Another count
  */
@@ -101,7 +112,7 @@ START_TEST(change_is_one_transaction)
 	ck_assert_uint_eq(rp.counts.count, 48);
 	ck_assert_uint_eq(rp.counts.nformer, 1);
 	ck_sql("48 16 1", COUNTS);
-	/* Those that were there keep their owners, and every epoch goes up. */
+	/* Old leases keep their owners, and every epoch is raised. */
 	ck_sql("48 47", "SELECT COUNT(*), SUM(lease_epoch = 1) "
 	    "FROM outbox_partitions");
 	ck_sql(OTHER " 8 1", "SELECT lease_owner, lease_epoch, lease_until > "
@@ -126,7 +137,7 @@ START_TEST(same_count_changes_nothing)
 	ck_assert(!rp.changed && !rp.refused);
 	ck_assert_uint_eq(rp.counts.count, 16);
 	ck_sql("16 8 1", COUNTS);
-	/* Nor does a wish before the first start. */
+	/* Nor does another count before the first start. */
 	sql("UPDATE outbox_settings SET partition_count = NULL");
 	repartition(8);
 	ck_assert(!rp.changed && !rp.refused);
@@ -135,7 +146,7 @@ START_TEST(same_count_changes_nothing)
 }
 END_TEST
 
-/* A lease that somebody has locked: what was written by then is undone. */
+/* A lease is locked: the changes that were made before are undone. */
 START_TEST(busy_change_is_undone)
 {
 	sql("START TRANSACTION; SELECT * FROM outbox_partitions "
@@ -153,7 +164,7 @@ START_TEST(busy_change_is_undone)
 }
 END_TEST
 
-/* A producer's transaction neither waits nor holds it up. */
+/* A producer's transaction neither waits nor delays the change. */
 START_TEST(producers_and_a_change_do_not_meet)
 {
 	int64_t	start;
@@ -241,8 +252,7 @@ START_TEST(rows_from_before_the_first_count_stay_in_order)
 		add_rows(1, 1, firsts[_i].label);
 	/* It does not wait. */
 	add_rows(2, 2, "NULL");
-	sql("UPDATE outbox SET published_at = NOW(6) "
-	    "WHERE global_sequence = 2");
+	update_row(2, "published_at = NOW(6)");
 	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, firsts[_i].count);
 	ck_sql(firsts[_i].then, COUNTS);
@@ -261,8 +271,7 @@ END_TEST
  * Who owns what
  */
 
-/* "p00+p02 p01+p03*": what it owns; with a star, if it is to be read. */
-/* "p00+p02 p01*": the partitions that are ours; and whose keys are not read. */
+/* "p00+p02 p01*": our partitions; the star: its records are not read yet. */
 static const char *
 owned(const struct backlog *b)
 {
@@ -297,9 +306,7 @@ own_begin(void)
 	fleet_begin();
 	declare(4, "2");
 	sql("DELETE FROM outbox_partitions");
-	for (int i = 0; i < 4; i++)
-		add_lease((const char *[]){ "p00", "p01", "p02", "p03" }[i],
-		    ME, 1);
+	own_leases(0, 3);
 	ck_ok(store_register(st, &e));
 	ck_ok(adopt_round(&fleet, &backlog, 1000, &e));
 	read_fresh(&backlog);
@@ -322,36 +329,38 @@ part(const char *label)
 	    strlen(label) });
 }
 
+/* Row 3, of the key k, waits in this partition. */
+static void
+block_row(const char *label)
+{
+	lanes_block(backlog.lanes, &(struct wait){ .part = part(label),
+	    .lane = { "k", 1 }, .key = { "k", 1 }, .sequence = 3,
+	    .due_at = INT64_MAX });
+}
+
 START_TEST(one_epoch_is_that_of_the_class)
 {
-	struct wait	w = { .part = part("p00"), .lane = { "k", 1 },
-			    .key = { "k", 1 }, .sequence = 3,
-			    .due_at = INT64_MAX };
 	unsigned	moves = fleet.parts.version;
 
-	lanes_block(backlog.lanes, &w);
-	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
-	    "WHERE partition_key = 'p03'");
+	block_row("p00");
+	update_lease("p03", "lease_epoch = 2");
 	look_again();
 	ck_assert_str_eq(owned(&backlog), "p00+p02 p01+p03*");
 	ck_assert_uint_eq(lanes_count(backlog.lanes), 1);
 	ck_assert_uint_gt(fleet.parts.version, moves);
-	sql("UPDATE outbox_partitions SET lease_epoch = 2 "
-	    "WHERE partition_key = 'p02'");
+	update_lease("p02", "lease_epoch = 2");
 	look_again();
 	ck_assert_str_eq(owned(&backlog), "p00+p02* p01+p03*");
 	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
 }
 END_TEST
 
-/* Other counts, other classes: nothing is remembered of those of before. */
+/* Other counts, other classes: the old ones are forgotten. */
 START_TEST(classes_follow_the_counts)
 {
 	struct store	*other = store_of(conf, OTHER);
-	struct part	*was = part("p01");
 
-	lanes_block(backlog.lanes, &(struct wait){ .part = was, .lane = { "k", 1 },
-	    .key = { "k", 1 }, .sequence = 3, .due_at = INT64_MAX });
+	block_row("p01");
 	ck_ok(store_repartition(other, 8, &rp, &e));
 	look_again();
 	ck_assert_str_eq(owned(&backlog), "p00+p02+p04+p06* p01+p03+p05+p07*");
@@ -380,7 +389,7 @@ static const struct {
 	{ "", "* p00+p02 p01+p03", "p00+p02 p01+p03" },
 };
 
-/* A label that nobody knew. */
+/* A label that is new. */
 START_TEST(new_lease_joins_its_class)
 {
 	const char	*label = newcomers[_i].label;
@@ -389,14 +398,13 @@ START_TEST(new_lease_joins_its_class)
 	    label);
 	look_again();
 	ck_assert_str_eq(owned(&backlog), newcomers[_i].owned);
-	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
-	    "WHERE partition_key = '%s'", label);
+	give_away(label);
 	look_again();
 	ck_assert_str_eq(owned(&backlog), newcomers[_i].left);
 }
 END_TEST
 
-/* Members of a fleet, besides the first. */
+/* Workers of a fleet; the first has the variables above. */
 #define NFLEET	3
 
 static struct fellow {
@@ -444,7 +452,7 @@ stop_fleet(void)
 	}
 }
 
-/* All look until nothing moves any more. */
+/* All workers read the leases until no lease moves any more. */
 static void
 settle_fleet(void)
 {
@@ -483,7 +491,7 @@ static const struct {
 		     "vip" } },
 };
 
-/* Whatever was before, all agree on whose each class is. */
+/* After any change, all workers agree on the owner of each class. */
 START_TEST(workers_agree_on_classes)
 {
 	int	from = _i / NROWS(fleets), to = _i % NROWS(fleets);
@@ -543,7 +551,7 @@ small_end(void)
 	fleet_end();
 }
 
-/* Everything that it works on is a whole class, by what is declared now. */
+/* Each partition that is ours is a whole class of the declared counts. */
 static void
 ck_whole(void)
 {
@@ -568,8 +576,7 @@ START_TEST(change_is_seen_by_who_looks_at_his_share)
 	ck_whole();
 	ck_assert_uint_eq(fleet.parts.n, 7);
 	/* One of them goes, and its class with it. */
-	sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
-	    "WHERE partition_key = 'p46'");
+	give_away("p46");
 	look_again();
 	ck_assert_ptr_null(part("p06"));
 	ck_assert_uint_eq(fleet.parts.n, 6);
@@ -579,13 +586,12 @@ START_TEST(change_is_seen_by_who_looks_at_his_share)
 END_TEST
 
 /*
- * The counts change when the leases of the share have been read once: what is
- * known by then are halves of classes.
+ * The counts change when the leases of the share have been read once: until
+ * then only halves of classes are known.
  */
 START_TEST(change_between_two_views_is_noticed)
 {
-	sql("UPDATE outbox_partitions SET lease_owner = NULL "
-	    "WHERE partition_key = 'p06'");
+	update_lease("p06", "lease_owner = NULL");
 	meanwhile.before = "SET lease_owner = '" ME "'";
 	meanwhile.what = change_to_40;
 	look_again();
@@ -608,9 +614,7 @@ START_TEST(look_is_one_statement)
 	fleet.all_at = fleet.purge_at = fleet.strays_at = fleet.parked_at =
 	    INT64_MAX;
 	fleet.beat_at = INT64_MAX;
-	store_free(st);
-	fleet.store = st = store_of(conf, ME);
-	log_statements();
+	log_new_store();
 	look_again();
 	sql("SET GLOBAL general_log = 0");
 	ck_sql("1", "SELECT COUNT(*) " STATEMENTS);
@@ -619,7 +623,7 @@ START_TEST(look_is_one_statement)
 }
 END_TEST
 
-/* Of class 6, spelled otherwise; the first of the fleet makes its lease. */
+/* A label of class 6, in other words; the first worker makes its lease. */
 static void
 adopt_p6(void)
 {
@@ -632,8 +636,9 @@ adopt_p6(void)
 }
 
 /*
- * Who looks at his share does not see the new lease, but the epochs that were
- * raised with it.  Until he has seen all, his claims of that class are fenced.
+ * A worker that reads only its share does not see the new lease, but the epochs
+ * that were raised with it.  Until it has read all, its claims of that class
+ * are fenced.
  */
 START_TEST(new_label_is_not_overlooked)
 {
@@ -642,16 +647,13 @@ START_TEST(new_label_is_not_overlooked)
 	look_again();
 	fleet.strays_at = fleet.parked_at = INT64_MAX;
 	if (_i == 1) {
-		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
-		    "WHERE partition_key = 'p46'");
+		give_away("p46");
 		look_again();
 		ck_assert_ptr_null(part("p06"));
-		sql("UPDATE outbox_partitions SET lease_owner = NULL "
-		    "WHERE partition_key = 'p46'");
+		update_lease("p46", "lease_owner = NULL");
 	}
-	if (_i == 2) {		/* between the look's two views */
-		sql("UPDATE outbox_partitions SET lease_owner = NULL "
-		    "WHERE partition_key = 'p12'");
+	if (_i == 2) {		/* between the round's two views */
+		update_lease("p12", "lease_owner = NULL");
 		meanwhile.before = "SET lease_owner = '" ME "'";
 		meanwhile.what = adopt_p6;
 	} else
@@ -672,7 +674,7 @@ START_TEST(new_label_is_not_overlooked)
 }
 END_TEST
 
-/* What nobody has changed is no reason to look at all of them. */
+/* Without a change of leases, not all of them are read. */
 START_TEST(share_is_looked_at_alone)
 {
 	change_to_40();
@@ -681,14 +683,11 @@ START_TEST(share_is_looked_at_alone)
 	fleet.purge_at = fleet.strays_at = fleet.parked_at = fleet.all_at =
 	    fleet.beat_at = INT64_MAX;
 	if (_i == 1) {		/* a lease is lost */
-		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER "' "
-		    "WHERE partition_key = 'p46'");
+		give_away("p46");
 		look_again();
 		ck_assert_ptr_null(part("p06"));
 	}
-	store_free(st);
-	fleet.store = st = store_of(conf, ME);
-	log_statements();
+	log_new_store();
 	look_again();
 	look_again();
 	sql("SET GLOBAL general_log = 0");
@@ -717,13 +716,7 @@ large_begin(void)
 	ck_assert_uint_eq(part("")->nlabels, STORE_RANGES);
 }
 
-static void
-large_end(void)
-{
-	fleet_end();
-}
-
-/* Is this row met within so many looks? */
+/* Is this row picked within so many scans? */
 static bool
 is_met(uint64_t sequence, int looks)
 {
@@ -741,12 +734,12 @@ is_met(uint64_t sequence, int looks)
 	return met;
 }
 
-/* Both have their turn: what is in the one does not starve the other. */
+/* Both are scanned in turn: neither starves the other. */
 START_TEST(large_class_and_label_take_turns)
 {
 	struct label_set	all = { { 0 } };
 
-	/* 0: the class is busy; 1: it has nothing; 2: narrow looks. */
+	/* 0: the class is busy; 1: it is empty; 2: narrow scans. */
 	if (_i != 1)
 		add_rows(1, 200, "'p07'");
 	add_rows(201, 201, "'vip'");
@@ -755,13 +748,11 @@ START_TEST(large_class_and_label_take_turns)
 		backlog.candidates.narrow = true;
 		label_set_fill(&all);
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 6; i++) {
 		if (_i == 2)
-			candidates_wake(&backlog.candidates, &all, clock_ms() + 60000);
-		ck_assert(is_met(201, 3));
-		if (_i == 2)
-			candidates_wake(&backlog.candidates, &all, clock_ms() + 60000);
-		ck_assert(is_met(_i == 1 ? 202 : 1, 3));
+			candidates_wake(&backlog.candidates, &all,
+			    clock_ms() + 60000);
+		ck_assert(is_met(i % 2 == 0 ? 201 : _i == 1 ? 202 : 1, 3));
 	}
 }
 END_TEST
@@ -795,7 +786,7 @@ add_members(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, new_label_is_not_overlooked, 0, 3);
 	tcase_add_loop_test(tc, share_is_looked_at_alone, 0, 2);
 
-	tc = add_case(s, "large", k, k->start, large_begin, large_end);
+	tc = add_case(s, "large", k, k->start, large_begin, fleet_end);
 	tcase_add_loop_test(tc, large_class_and_label_take_turns, 0, 3);
 }
 

@@ -43,8 +43,7 @@ early_begin(void)
 	ck_ok(store_check_server(st, &e));
 	memset(&b, 0, sizeof(b));
 	b.pipelined = true;
-	add_lease("p00", ME, 1);
-	add_rows(1, 4, "'p00'");
+	own_rows(4);
 }
 
 void

@@ -182,8 +182,6 @@ START_TEST(hot_statements_use_their_keys)
 {
 	fill_big(ticks[_i].rows);
 	note_tick(ticks[_i].batch);
-	if (is_mysql())
-		sql("SET explain_format = 'TRADITIONAL'");
 	/* As it was before: the plan must not profit from an empty queue. */
 	fill_big(ticks[_i].rows);
 	ck_plans(false);
@@ -322,8 +320,7 @@ START_TEST(claim_locks_no_gaps)
 	struct claimer	c = { .first = 1, .last = 9 };
 
 	c.store = st;
-	add_lease("p00", ME, 1);
-	add_rows(1, 2, "'p00'");
+	own_rows(2);
 	add_rows(9, 9, "'p00'");
 	sql("SET innodb_lock_wait_timeout = 1; START TRANSACTION; "
 	    "SELECT * FROM outbox WHERE global_sequence = 9 FOR UPDATE");

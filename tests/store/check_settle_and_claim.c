@@ -26,8 +26,7 @@ turn_begin(void)
 	memset(&done, 0, sizeof(done));
 	memset(&next, 0, sizeof(next));
 	memset(&settled, 0, sizeof(settled));
-	add_lease("p00", ME, 1);
-	add_rows(1, 6, "'p00'");
+	own_rows(6);
 	take(&done, 1, 2);
 	for (size_t i = 0; i < 2; i++) {
 		done.msgs[i].outcome = OUT_DELIVERED;
@@ -324,8 +323,6 @@ START_TEST(plan_is_by_keys)
 		sql("SET GLOBAL general_log = 0");
 		text = xstrdup(sql_text("SELECT argument " STATEMENTS
 		    "AND argument LIKE 'UPDATE `outbox`%%'"));
-		if (is_mysql())
-			sql("SET explain_format = 'TRADITIONAL'");
 		ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),
 		    "PRIMARY\nPRIMARY");
 		ck_assert_str_eq(sql_column("table", "EXPLAIN %s", text),

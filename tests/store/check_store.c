@@ -145,8 +145,7 @@ START_TEST(whole_seconds_do_not_lie_ahead)
 	uint64_t	n;
 	bool		known;
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 3, "'p00'");
+	own_rows(3);
 	sql("UPDATE outbox SET available_at = '2026-01-01'");
 	take(&b, 1, 3);
 	b.msgs[0].outcome = OUT_DELIVERED;

@@ -279,8 +279,6 @@ START_TEST(marks_are_found_by_keys)
 	ck_ok(store_mark_rows_in_doubt(st, all, 4, &e));
 	ck_ok(store_clear_in_doubt_marks(st, &e));
 	sql("SET GLOBAL general_log = 0");
-	if (is_mysql())
-		sql("SET explain_format = 'TRADITIONAL'");
 	text = xstrdup(sql_text("SELECT argument " STATEMENTS
 	    "AND argument LIKE 'UPDATE `outbox`%%'"));
 	ck_assert_str_eq(sql_column("key", "EXPLAIN %s", text),

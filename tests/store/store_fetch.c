@@ -1,6 +1,6 @@
 /* store_fetch.c - the rows of a claim with their events */
 
-#include "store/store_test.h"
+#include "store/claim_test.h"
 
 static void
 ck_bytes(struct bytes got, const char *want, size_t len)
@@ -14,7 +14,6 @@ START_TEST(row_arrives_whole)
 {
 	static const char	payload[] = "\x00\x01\xff\xfe'\\\r\n\x1a{";
 	uint64_t		one = 1;
-	struct batch		b = { 0 };
 	const struct msg	*m;
 
 	add_lease("p00", ME, 1);
@@ -42,17 +41,14 @@ START_TEST(row_arrives_whole)
 	ck_bytes(m->time, "2026-01-31 12:00:00.000120", 26);
 	ck_has(m->metadata.data, "\"\xc3\xa4\"");
 	ck_assert_uint_eq(m->metadata.len, strlen(m->metadata.data));
-	batch_free(&b);
 }
 END_TEST
 
 START_TEST(nulls_and_empty_arrive)
 {
 	uint64_t	sequences[] = { 1, 2 };
-	struct batch	b = { 0 };
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 1, "'p00'");
+	own_rows(1);
 	sql("UPDATE events SET event_data = ''; INSERT INTO outbox "
 	    "(global_sequence, partition_key) VALUES (2, 'p00')");
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
@@ -67,7 +63,6 @@ START_TEST(nulls_and_empty_arrive)
 	ck_assert_uint_eq(b.msgs[1].sequence, 2);
 	ck_assert_ptr_null(b.msgs[1].key.data);
 	ck_assert_ptr_null(b.msgs[1].payload.data);
-	batch_free(&b);
 }
 END_TEST
 
@@ -75,8 +70,7 @@ END_TEST
 static void
 add_bodies(void)
 {
-	add_lease("p00", ME, 1);
-	add_rows(1, 5, "'p00'");
+	own_rows(5);
 	sql("ALTER TABLE events MODIFY event_data LONGBLOB NULL; "
 	    "UPDATE events SET event_data = CASE sequence WHEN 1 THEN '' "
 	    "WHEN 2 THEN '1234567890' WHEN 3 THEN '12345678901' "
@@ -88,14 +82,14 @@ add_bodies(void)
 
 /* "sequence:payload+metadata", with lengths in brackets where it is away. */
 static const char *
-bodies(const struct batch *b)
+bodies(void)
 {
 	static char	text[512];
 	size_t		n = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < b->n; i++) {
-		const struct msg *m = &b->msgs[i];
+	for (size_t i = 0; i < b.n; i++) {
+		const struct msg *m = &b.msgs[i];
 		bool none = m->payload.data == NULL &&
 		    m->metadata.data == NULL;
 
@@ -116,12 +110,11 @@ START_TEST(long_bodies_stay_away)
 {
 	static const uint64_t	away[] = { 3, 4 };
 	uint64_t		sequences[] = { 6, 5, 4, 3, 2, 1 };
-	struct batch		b = { 0 };
 
 	add_bodies();
 	ck_assert_uint_eq(claim(st, &b, 1, 6), 6);
 	ck_ok(store_fetch(st, sequences, 6, 10, &b, &e));
-	ck_assert_str_eq(bodies(&b),
+	ck_assert_str_eq(bodies(),
 	    "1:0+0 2:10+0 3:(11+0) 4:(5+8) 5:NULL 6:NULL");
 	ck_assert_uint_eq(b.naway, 2);
 	ck_assert(b.msgs[4].has_event);
@@ -130,7 +123,7 @@ START_TEST(long_bodies_stay_away)
 	ck_bytes(b.msgs[3].key, "k4", 2);
 
 	ck_ok(store_fetch_away(st, away, _i == 0 ? 2 : 1, &b, &e));
-	ck_assert_str_eq(bodies(&b), _i == 0 ?
+	ck_assert_str_eq(bodies(), _i == 0 ?
 	    "1:0+0 2:10+0 3:11+0 4:5+8 5:NULL 6:NULL" :
 	    "1:0+0 2:10+0 3:11+0 4:(5+8) 5:NULL 6:NULL");
 	ck_bytes(b.msgs[2].payload, "12345678901", 11);
@@ -148,10 +141,8 @@ START_TEST(event_may_go_before_it_is_fetched)
 {
 	static const uint64_t	away[] = { 1, 2 };
 	uint64_t		sequences[] = { 1, 2 };
-	struct batch		b = { 0 };
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 2, "'p00'");
+	own_rows(2);
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 2);
 	ck_ok(store_fetch(st, sequences, 2, 1, &b, &e));
 	ck_assert_uint_eq(b.naway, 2);
@@ -159,7 +150,6 @@ START_TEST(event_may_go_before_it_is_fetched)
 	ck_ok(store_fetch_away(st, away, 2, &b, &e));
 	ck_assert(!b.msgs[0].has_event && !b.msgs[0].away);
 	ck_bytes(b.msgs[1].payload, "{}", 2);
-	batch_free(&b);
 }
 END_TEST
 
@@ -168,7 +158,6 @@ START_TEST(longer_than_a_packet_arrives)
 {
 	static const size_t	 size = 20 * 1024 * 1024;
 	uint64_t		 one = 1;
-	struct batch		 b = { 0 };
 	struct store		*late;
 
 	sql("SET GLOBAL max_allowed_packet = 67108864");
@@ -197,10 +186,9 @@ END_TEST
 START_TEST(only_what_the_token_holds_is_fetched)
 {
 	uint64_t	sequences[] = { 5, 3, 1, 4, 2, 99 };
-	struct batch	b = { 0 }, old = { 0 };
+	struct batch	old = { 0 };
 
-	add_lease("p00", ME, 1);
-	add_rows(1, 5, "'p00'");
+	own_rows(5);
 	ck_assert_uint_eq(claim(st, &old, 1, 2), 2);
 	sql("UPDATE outbox SET claim_token = '" OTHER_NONCE "-1', "
 	    "available_at = NOW(6) + INTERVAL 9 SECOND "
@@ -212,7 +200,6 @@ START_TEST(only_what_the_token_holds_is_fetched)
 	ck_assert_uint_eq(b.msgs[1].sequence, 5);
 	ck_ok(store_fetch(st, sequences, 1, SIZE_MAX, &old, &e));
 	ck_assert_uint_eq(old.n, 0);
-	batch_free(&b);
 	batch_free(&old);
 }
 END_TEST
@@ -221,7 +208,6 @@ START_TEST(order_is_by_number)
 {
 	uint64_t	sequences[] = { 18446744073709551615u, 9, 10, 100 };
 	struct range	r = range("p00", 1);
-	struct batch	b = { 0 };
 	uint64_t	n;
 
 	add_lease("p00", ME, 1);
@@ -236,7 +222,6 @@ START_TEST(order_is_by_number)
 	ck_assert_uint_eq(b.n, 4);
 	ck_assert_uint_eq(b.msgs[0].sequence, 9);
 	ck_assert_uint_eq(b.msgs[3].sequence, UINT64_MAX);
-	batch_free(&b);
 }
 END_TEST
 
@@ -280,7 +265,7 @@ END_TEST
 void
 add_fetches(Suite *s, const struct kind *k)
 {
-	TCase	*tc = add_case(s, "fetch", k, k->start, begin_store, end_store);
+	TCase	*tc = add_case(s, "fetch", k, k->start, claim_begin, claim_end);
 
 	tcase_add_test(tc, row_arrives_whole);
 	tcase_add_test(tc, nulls_and_empty_arrive);

@@ -65,6 +65,42 @@ check_error(const struct err *e, unsigned line, const char *key,
 	holds(e->text + strlen(where), what);
 }
 
+unsigned
+document(char **text, const char *key, const char *value)
+{
+	bool		 mysql = strncmp(key, "mysql.", 6) == 0;
+	const char	*name = mysql ? key + 6 : key, *dot;
+	int		 depth = mysql ? 1 : 0;
+	unsigned	 line = 0;
+	size_t		 len;
+	FILE		*f = open_memstream(text, &len);
+
+	fputs(mysql ? "mysql:\n" : "mysql: {database: app}\n", f);
+	if (mysql && strcmp(key, "mysql.database") != 0)
+		fputs("  database: app\n", f);
+	for (; (dot = strchr(name, '.')) != NULL; name = dot + 1)
+		fprintf(f, "%*s%.*s:\n", 2 * depth++, "", (int)(dot - name),
+		    name);
+	fprintf(f, "%*s%s: %s\n", 2 * depth, "", name, value);
+	fclose(f);
+	for (const char *s = *text; *s != '\0'; s++)
+		line += *s == '\n';
+	return line;
+}
+
+void
+check_refused(const char *key, const char *value, const char *what)
+{
+	struct err	 e;
+	char		*text;
+	unsigned	 line = document(&text, key, value);
+	struct conf	*c = load_bytes(text, strlen(text), NULL, &e);
+
+	ck_assert_msg(c == NULL, "%s: %s was taken", key, value);
+	check_error(&e, line, key, what);
+	free(text);
+}
+
 char *
 dump(const struct conf *c)
 {

@@ -1,7 +1,7 @@
 /*
- * check_inflight.c - which messages of a batch may be under way
+ * check_inflight.c - the messages of a batch that may be under way at a time
  *
- * window, and room for the bodies.
+ * The window, and the memory budget for the bodies.
  */
 #include "unit/batch.h"
 
@@ -16,55 +16,58 @@ static struct conf	*conf;
 
 static struct inflight	win;
 
-/* Takes what may be sent now and sends it; as digits. */
-static const char *
-take_all(void)
+static void
+win_teardown(void)
 {
-	static char	text[64];
-	size_t		i, n = 0;
+	inflight_free(&win);
+}
 
+/* A window of so many messages over a batch. */
+static void
+open_window(const char *keys, size_t max)
+{
+	batch_of(keys);
+	inflight_init(&win, &batch, ORDER_KEY, max, SIZE_MAX);
+}
+
+/* These messages are delivered, and then those are sent: digits. */
+static void
+ck_next(const char *delivered, const char *want)
+{
+	char	sent[64];
+	size_t	i, n = 0;
+
+	for (; *delivered != '\0'; delivered++)
+		inflight_resolved(&win, (size_t)(*delivered - '0'), true);
 	while (inflight_next(&win, &i)) {
 		inflight_sent(&win, i);
-		text[n++] = (char)('0' + i);
+		sent[n++] = (char)('0' + i);
 	}
-	text[n] = '\0';
-	return text;
+	sent[n] = '\0';
+	ck_assert_str_eq(sent, want);
 }
 
 START_TEST(window_sends_one_of_a_lane)
 {
-	batch_of("abaacab");
-	inflight_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
-	ck_assert_str_eq(take_all(), "014");
+	open_window("abaacab", 100);
+	ck_next("", "014");
 	ck_assert_uint_eq(win.unresolved, 3);
-	inflight_resolved(&win, 4, true);
-	ck_assert_str_eq(take_all(), "");
-	inflight_resolved(&win, 0, true);
-	ck_assert_str_eq(take_all(), "2");
-	inflight_resolved(&win, 1, true);
-	inflight_resolved(&win, 2, true);
-	ck_assert_str_eq(take_all(), "63");
-	inflight_resolved(&win, 3, true);
-	ck_assert_str_eq(take_all(), "5");
+	ck_next("4", "");
+	ck_next("0", "2");
+	ck_next("12", "63");
+	ck_next("3", "5");
 	ck_assert(inflight_has_work(&win));
-	inflight_resolved(&win, 5, true);
-	inflight_resolved(&win, 6, true);
+	ck_next("56", "");
 	ck_assert(!inflight_has_work(&win));
-	inflight_free(&win);
 }
 END_TEST
 
 START_TEST(window_stops_at_max)
 {
-	batch_of("abcdea");
-	inflight_init(&win, &batch, ORDER_KEY, 2, SIZE_MAX);
-	ck_assert_str_eq(take_all(), "01");
-	inflight_resolved(&win, 1, true);
-	ck_assert_str_eq(take_all(), "2");
-	inflight_resolved(&win, 0, true);
-	inflight_resolved(&win, 2, true);
-	ck_assert_str_eq(take_all(), "34");
-	inflight_free(&win);
+	open_window("abcdea", 2);
+	ck_next("", "01");
+	ck_next("1", "2");
+	ck_next("02", "34");
 }
 END_TEST
 
@@ -76,32 +79,23 @@ START_TEST(window_stops_at_max_bytes)
 		msgs[i].payload.len = i == 4 ? 5000 : 40;
 	msgs[0].metadata.len = 30;
 	inflight_init(&win, &batch, ORDER_KEY, 100, 100);
-	ck_assert_str_eq(take_all(), "01");
-	inflight_resolved(&win, 1, true);
-	ck_assert_str_eq(take_all(), "2");
-	inflight_resolved(&win, 0, true);
-	inflight_resolved(&win, 2, true);
-	ck_assert_str_eq(take_all(), "34");
-	inflight_resolved(&win, 3, true);
-	ck_assert_str_eq(take_all(), "");
-	inflight_resolved(&win, 4, true);
-	ck_assert_str_eq(take_all(), "56");
-	inflight_free(&win);
+	ck_next("", "01");
+	ck_next("1", "2");
+	ck_next("02", "34");
+	ck_next("3", "");
+	ck_next("4", "56");
 }
 END_TEST
 
 START_TEST(window_closes_a_lane)
 {
-	batch_of("abaab");
-	inflight_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
-	ck_assert_str_eq(take_all(), "01");
+	open_window("abaab", 100);
+	ck_next("", "01");
 	inflight_resolved(&win, 0, false);
-	ck_assert_str_eq(take_all(), "");
-	inflight_resolved(&win, 1, true);
-	ck_assert_str_eq(take_all(), "4");
-	inflight_resolved(&win, 4, true);
+	ck_next("", "");
+	ck_next("1", "4");
+	ck_next("4", "");
 	ck_assert(!inflight_has_work(&win));
-	inflight_free(&win);
 }
 END_TEST
 
@@ -109,8 +103,7 @@ START_TEST(window_skips_what_was_not_sent)
 {
 	size_t	i;
 
-	batch_of("aaabb");
-	inflight_init(&win, &batch, ORDER_KEY, 1, SIZE_MAX);
+	open_window("aaabb", 1);
 	ck_assert(inflight_next(&win, &i));
 	ck_assert_uint_eq(i, 0);
 	inflight_skipped(&win, 0, true);
@@ -119,12 +112,10 @@ START_TEST(window_skips_what_was_not_sent)
 	inflight_skipped(&win, 3, false);
 	ck_assert_uint_eq(win.unresolved, 0);
 	ck_assert(inflight_has_work(&win));
-	ck_assert_str_eq(take_all(), "1");
-	inflight_resolved(&win, 1, true);
-	ck_assert_str_eq(take_all(), "2");
-	inflight_resolved(&win, 2, true);
+	ck_next("", "1");
+	ck_next("1", "2");
+	ck_next("2", "");
 	ck_assert(!inflight_has_work(&win));
-	inflight_free(&win);
 }
 END_TEST
 
@@ -150,20 +141,16 @@ START_TEST(window_leaves_out_what_is_held)
 {
 	batch_of(firsts[_i].keys);
 	inflight_init(&win, &batch, firsts[_i].ordering, 100, SIZE_MAX);
-	ck_assert_str_eq(take_all(), firsts[_i].first);
+	ck_next("", firsts[_i].first);
 	ck_assert(inflight_has_work(&win) == (firsts[_i].first[0] != '\0'));
-	inflight_free(&win);
 }
 END_TEST
 
 START_TEST(held_message_does_not_break_the_lane)
 {
-	batch_of("aAa");
-	inflight_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
-	ck_assert_str_eq(take_all(), "0");
-	inflight_resolved(&win, 0, true);
-	ck_assert_str_eq(take_all(), "2");
-	inflight_free(&win);
+	open_window("aAa", 100);
+	ck_next("", "0");
+	ck_next("0", "2");
 }
 END_TEST
 
@@ -177,8 +164,7 @@ START_TEST(keys_are_compared_as_bytes)
 	msgs[4].key = BYTES("");
 	msgs[5].key = BYTES("k");
 	inflight_init(&win, &batch, ORDER_KEY, 100, SIZE_MAX);
-	ck_assert_str_eq(take_all(), "01234");
-	inflight_free(&win);
+	ck_next("", "01234");
 }
 END_TEST
 
@@ -240,7 +226,6 @@ START_TEST(window_keeps_order_whatever_happens)
 		if (is[i] == BAD)
 			bad[key] = true;
 	}
-	inflight_free(&win);
 }
 END_TEST
 
@@ -406,6 +391,7 @@ main(void)
 	Suite	*s = suite_create("window");
 	TCase	*tc = add_case(s, "window");
 
+	tcase_add_checked_fixture(tc, NULL, win_teardown);
 	tcase_add_test(tc, window_sends_one_of_a_lane);
 	tcase_add_test(tc, window_stops_at_max);
 	tcase_add_test(tc, window_stops_at_max_bytes);

@@ -518,6 +518,13 @@ expect(const char *outcomes)
 }
 
 void
+publish_as(const char *outcomes)
+{
+	publish();
+	expect(outcomes);
+}
+
+void
 expect_sent(const char *order)
 {
 	char	got[NROWS(fake.order) + 1];

@@ -316,17 +316,27 @@ END_TEST
  * trouble
  */
 
-/* Meets trouble every step ms; notes when each line came out. */
+static struct log_throttle	throttle;
+
+static void
+throttle_setup(void)
+{
+	memset(&throttle, 0, sizeof(throttle));
+	log_to_file(LOG_LVL_INFO, false);
+}
+
+/* Meet trouble every step ms; at: when each line was logged. */
 static size_t
-meet_for(struct log_throttle *t, const char *const *texts, size_t ntexts,
-    int64_t step, int64_t until, int64_t *at, size_t max)
+meet_for(const char *const *texts, size_t ntexts, int64_t step, int64_t until,
+    int64_t *at, size_t max)
 {
 	size_t	n = 0;
 
 	for (int64_t now = 0; now < until; now += step) {
 		int before = nlogged();
 
-		log_throttle_warn(t, texts[(size_t)(now / step) % ntexts], now);
+		log_throttle_warn(&throttle,
+		    texts[(size_t)(now / step) % ntexts], now);
 		if (nlogged() == before)
 			continue;
 		ck_assert_int_eq(nlogged(), before + 1);
@@ -340,12 +350,10 @@ START_TEST(trouble_is_logged_at_a_growing_pace)
 {
 	static const char *const	text[] = { "no broker" };
 	static const int64_t		gaps[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
-	struct log_throttle		t = { 0 };
 	int64_t				at[20];
 	size_t				n;
 
-	log_to_file(LOG_LVL_INFO, false);
-	n = meet_for(&t, text, 1, 100, 200000, at, 20);
+	n = meet_for(text, 1, 100, 200000, at, 20);
 	ck_assert_uint_ge(n, 1);
 	ck_assert_int_eq(at[0], 0);
 	for (size_t i = 1; i < n; i++)
@@ -358,12 +366,9 @@ END_TEST
 
 START_TEST(news_do_not_wait)
 {
-	struct log_throttle	t = { 0 };
-
-	log_to_file(LOG_LVL_INFO, false);
 	for (int64_t now = 0; now <= 40000; now += 500)
-		log_throttle_warn(&t, "no broker", now);
-	log_throttle_warn(&t, "no stream", 40500);
+		log_throttle_warn(&throttle, "no broker", now);
+	log_throttle_warn(&throttle, "no stream", 40500);
 	holds(logged(), "no stream");
 }
 END_TEST
@@ -371,12 +376,10 @@ END_TEST
 START_TEST(news_come_once_a_second)
 {
 	static const char *const	texts[] = { "one", "two", "three" };
-	struct log_throttle		t = { 0 };
 	int64_t				at[200];
 	size_t				n;
 
-	log_to_file(LOG_LVL_INFO, false);
-	n = meet_for(&t, texts, 3, 70, 10000, at, 200);
+	n = meet_for(texts, 3, 70, 10000, at, 200);
 	ck_assert_uint_ge(n, 5);
 	for (size_t i = 1; i < n; i++)
 		ck_assert_int_ge(at[i] - at[i - 1], 1000);
@@ -387,34 +390,29 @@ END_TEST
 START_TEST(texts_in_turn_are_no_news)
 {
 	static const char *const	texts[] = { "one", "two", "three" };
-	struct log_throttle		t = { 0 };
 	int64_t				at[200];
 
-	log_to_file(LOG_LVL_INFO, false);
-	ck_assert_uint_le(meet_for(&t, texts, 3, 3500, 600000, at, 200), 20);
+	ck_assert_uint_le(meet_for(texts, 3, 3500, 600000, at, 200), 20);
 	for (size_t i = 0; i < 3; i++)
 		holds(logged(), texts[i]);
-	log_throttle_warn(&t, "four", 601000);
+	log_throttle_warn(&throttle, "four", 601000);
 	holds(logged(), "four");
 }
 END_TEST
 
 START_TEST(trouble_is_over_once)
 {
-	struct log_throttle	t = { 0 };
-
-	log_to_file(LOG_LVL_INFO, false);
-	log_throttle_over(&t, "broker", 500);
+	log_throttle_over(&throttle, "broker", 500);
 	ck_assert_int_eq(nlogged(), 0);
-	log_throttle_warn(&t, "no broker", 1000);
-	log_throttle_over(&t, "broker", 8000);
+	log_throttle_warn(&throttle, "no broker", 1000);
+	log_throttle_over(&throttle, "broker", 8000);
 	ck_assert_int_eq(nlogged(), 2);
 	holds(logged(), " info ");
 	holds(logged(), ": broker: works again after 7 s\n");
-	log_throttle_over(&t, "broker", 9000);
+	log_throttle_over(&throttle, "broker", 9000);
 	ck_assert_int_eq(nlogged(), 2);
 	/* It is new again, whatever the pace was. */
-	log_throttle_warn(&t, "no broker", 9001);
+	log_throttle_warn(&throttle, "no broker", 9001);
 	ck_assert_int_eq(nlogged(), 3);
 }
 END_TEST
@@ -423,12 +421,18 @@ END_TEST
  * link
  */
 
+static struct reconnect	l;
+
+static void
+link_setup(void)
+{
+	reconnect_init(&l, "database");
+}
+
 START_TEST(link_that_fails_waits_longer)
 {
-	struct reconnect	l;
-	int64_t			waits[3];
+	int64_t	waits[3];
 
-	reconnect_init(&l, "broker");
 	reconnect_opened(&l, 1000);
 	for (size_t i = 0; i < NROWS(waits); i++) {
 		reconnect_failed(&l, "gone", 2000);
@@ -444,9 +448,6 @@ END_TEST
 /* A server that takes connections and hangs up is not tried at full speed. */
 START_TEST(link_is_not_trusted_when_it_opens)
 {
-	struct reconnect	l;
-
-	reconnect_init(&l, "database");
 	reconnect_failed(&l, "gone", 1000);
 	reconnect_opened(&l, 1100);
 	reconnect_lasts(&l, 1200);
@@ -461,9 +462,6 @@ END_TEST
 
 START_TEST(link_pauses_for_so_long_at_most)
 {
-	struct reconnect	l;
-
-	reconnect_init(&l, "database");
 	reconnect_opened(&l, 1000);
 	for (size_t i = 0; i < 10; i++) {
 		reconnect_pause(&l, 1000, 5000);
@@ -665,6 +663,8 @@ END_TEST
  * secret
  */
 
+static struct err	e;
+
 static const struct {
 	const char	*file, *secret;		/* NULL: cannot be read */
 } secrets[] = {
@@ -680,7 +680,6 @@ static const struct {
 
 START_TEST(secret_is_the_first_line)
 {
-	struct err	 e = { "" };
 	char		*s;
 
 	write_file(in_dir("secret").text, secrets[_i].file,
@@ -701,7 +700,6 @@ END_TEST
 START_TEST(long_secret_is_not_cut)
 {
 	static const char	text[] = LONG("0123456789");
-	struct err		e = { "" };
 	char			*s;
 
 	write_file(in_dir("secret").text, text, sizeof(text) - 1);
@@ -716,8 +714,6 @@ END_TEST
 
 START_TEST(secret_that_is_not_there)
 {
-	struct err	e = { "" };
-
 	ck_assert_ptr_null(secret_read(in_dir("none").text, "", &e));
 	holds(e.text, in_dir("none").text);
 	holds(e.text, strerror(ENOENT));
@@ -733,7 +729,6 @@ END_TEST
 START_TEST(secret_of_the_environment)
 {
 	static const char *const	values[] = { "", "hunter2", " a\nb" };
-	struct err			e = { "" };
 	char				*s;
 
 	setenv("CHECK_SECRET", values[_i], 1);
@@ -859,6 +854,7 @@ main(void)
 	tcase_add_loop_test(tc, retry_doubles_up_to_max, 0, NROWS(retries));
 
 	tc = add_case(s, "trouble");
+	tcase_add_checked_fixture(tc, throttle_setup, NULL);
 	tcase_add_test(tc, trouble_is_logged_at_a_growing_pace);
 	tcase_add_test(tc, news_do_not_wait);
 	tcase_add_test(tc, news_come_once_a_second);
@@ -866,6 +862,7 @@ main(void)
 	tcase_add_test(tc, trouble_is_over_once);
 
 	tc = add_case(s, "link");
+	tcase_add_checked_fixture(tc, link_setup, NULL);
 	tcase_add_test(tc, link_that_fails_waits_longer);
 	tcase_add_test(tc, link_is_not_trusted_when_it_opens);
 	tcase_add_test(tc, link_pauses_for_so_long_at_most);

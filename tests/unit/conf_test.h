@@ -24,6 +24,13 @@ struct conf	*must_load(const char *doc);
 void		 check_error(const struct err *, unsigned line,
 		    const char *key, const char *what);
 
+/* A file with one key beside the required one; returns the key's line. */
+unsigned	 document(char **text, const char *key, const char *value);
+
+/* Check that a key refuses a value, with its line and name. */
+void		 check_refused(const char *key, const char *value,
+		    const char *what);
+
 char		*dump(const struct conf *);
 
 /* Every key of the table has a number below nkeys(). */

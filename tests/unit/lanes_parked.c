@@ -127,7 +127,7 @@ START_TEST(rows_come_back_in_order)
 	come_back("a", 13);
 	ck_bars("a", 13);
 	ck_assert_str_eq(held(), "15");
-	/* A row that came back fails: it is the head, and no other comes back. */
+	/* A row that came back fails: it is the head; the others wait. */
 	put("a", 12, 5000);
 	ck_assert(!returns("a"));
 	ck_assert_uint_eq(lanes->nreturning, 0);

@@ -14,8 +14,7 @@ START_TEST(refusal_without_a_name_costs_no_timeout)
 {
 	script("abc", "NAN");
 	relay.absent_until = START_MS + 2;	/* it was in vain just now */
-	publish();
-	expect("FDF");
+	publish_as("FDF");
 	ck_assert_int_eq(now_ms, START_MS + 1);
 }
 END_TEST
@@ -36,8 +35,7 @@ static const struct {
 START_TEST(nobody_there_is_asked_again)
 {
 	script("ab", absences[_i].acts);
-	publish();
-	expect(absences[_i].outcomes);
+	publish_as(absences[_i].outcomes);
 	ck_assert_int_eq(now_ms, START_MS + absences[_i].took);
 	ck_assert(!res.down);
 }
@@ -54,14 +52,12 @@ START_TEST(in_vain_is_remembered)
 	now_ms += 9000;
 	start = now_ms;
 	next_script("ab", "NA");
-	publish();
-	expect("FD");
+	publish_as("FD");
 	ck_assert_int_eq(now_ms, start + 1);
 	now_ms += 1000;
 	start = now_ms;
 	next_script("ab", "1A");
-	publish();
-	expect("DD");
+	publish_as("DD");
 	ck_assert_int_eq(now_ms, start + 52);
 }
 END_TEST
@@ -74,8 +70,7 @@ START_TEST(no_round_after_the_deadline)
 
 	script("a", "N");
 	batch.claimed_at = now_ms - spare + 60;
-	publish();
-	expect("F");
+	publish_as("F");
 	expect_sent("00");
 	ck_assert_int_eq(now_ms, START_MS + 52);
 }
@@ -87,8 +82,7 @@ START_TEST(others_go_on_between_the_rounds)
 	script("abbb", "PAAA");
 	for (size_t i = 1; i < 4; i++)
 		fake.delay[i] = 80;
-	publish();
-	expect("FDDD");
+	publish_as("FDDD");
 	ck_assert_int_eq(fake.sent_at[3], START_MS + 160);
 	ck_assert_uint_eq(fake.nsent, 7);
 }
@@ -99,8 +93,7 @@ START_TEST(a_round_begins_a_timeout)
 {
 	script("ab", "PA");
 	fake.delay[0] = 70;
-	publish();
-	expect("FD");
+	publish_as("FD");
 	holds(msgs[0].error, "answer P");
 	ck_assert_int_eq(now_ms, START_MS + 4 * 70 + 350);
 }
@@ -132,8 +125,7 @@ START_TEST(answer_in_between_the_rounds)
 	fake.strange[0] = 0;
 	fake.nstrange = 1;
 	fake.strange_at = START_MS + 20;
-	publish();
-	expect("DDD");
+	publish_as("DDD");
 	expect_sent("021");
 	ck_assert_uint_eq(res.failed, 0);
 }
@@ -148,8 +140,7 @@ START_TEST(lane_waits_for_the_burial)
 {
 	script("aab", "sAA");
 	msgs[0].attempts = 24;
-	publish();
-	expect("XUD");
+	publish_as("XUD");
 	ck_assert_int_eq(fake.sent_at[1], 0);
 }
 END_TEST
@@ -160,8 +151,7 @@ START_TEST(timeout_makes_room)
 	script("abcd", "sAsA");
 	conf->publish.window = 2;
 	fake.delay[1] = 10;
-	publish();
-	expect("RDRD");
+	publish_as("RDRD");
 	ck_assert_int_eq(fake.sent_at[2], START_MS + 10);
 	ck_assert_int_eq(fake.sent_at[3], START_MS + 100);
 }
@@ -190,8 +180,7 @@ START_TEST(late_ack_is_an_ack)
 	fake.delay[0] = 150;
 	for (size_t i = 2; i < 5; i++)
 		fake.delay[i] = 80;
-	publish();
-	expect("DUDDD");
+	publish_as("DUDDD");
 	ck_assert_int_eq(fake.sent_at[1], 0);
 	ck_assert_uint_eq(res.failed, 0);
 }
@@ -208,8 +197,7 @@ START_TEST(late_failure_changes_nothing)
 	fake.delay[0] = 150;
 	for (size_t i = 2; i < 5; i++)
 		fake.delay[i] = 80;
-	publish();
-	expect("RUDDD");
+	publish_as("RUDDD");
 	ck_assert_uint_eq(res.failed, 1);
 	holds(msgs[0].error, "no answer");
 }
@@ -221,8 +209,7 @@ START_TEST(late_ack_shows_that_the_route_works)
 	script("abcc", "AsMT");
 	fake.delay[0] = 150;
 	fake.delay[2] = fake.delay[3] = 90;
-	publish();
-	expect("DFXR");
+	publish_as("DFXR");
 	ck_assert(!res.down);
 	ck_assert_uint_eq(res.failed, 3);
 }
@@ -238,8 +225,7 @@ START_TEST(strange_answers_do_no_harm)
 	fake.strange[2] = UINT32_MAX - 1;
 	fake.strange[3] = 3;
 	fake.nstrange = 4;
-	publish();
-	expect("DFRU");
+	publish_as("DFRU");
 }
 END_TEST
 
@@ -251,8 +237,7 @@ START_TEST(second_answer_counts_once)
 	fake.strange[1] = 0;
 	fake.nstrange = 2;
 	/* The fake's own answer is the third. */
-	publish();
-	expect("DDD");
+	publish_as("DDD");
 	expect_sent("021");
 }
 END_TEST
@@ -277,8 +262,7 @@ START_TEST(stream_that_goes_back_is_noticed)
 	script("abcd", tops[_i].acts);
 	conf->publish.window = 1;
 	relay.top = (struct acked){ { .sequence = 1 }, tops[_i].ack };
-	publish();
-	expect(tops[_i].outcomes);
+	publish_as(tops[_i].outcomes);
 	ck_assert(relay.went_back == back);
 	ck_assert_uint_eq(relay.top.ack, tops[_i].top);
 	if (!back)
@@ -291,8 +275,7 @@ START_TEST(nobody_watches_places)
 	script("abcd", "AAAA");
 	relay.watch = false;
 	relay.top = (struct acked){ { .sequence = 1 }, FIRST_ACK + 50 };
-	publish();
-	expect("DDDD");
+	publish_as("DDDD");
 	ck_assert(!relay.went_back);
 }
 END_TEST
@@ -306,8 +289,7 @@ START_TEST(lost_is_lost)
 	script("abc", "AAA");
 	fake.lose_send = 1;
 	fake.pretend = true;
-	publish();
-	expect("UUU");
+	publish_as("UUU");
 	ck_assert(res.down);
 	ck_assert_str_ne(res.why.text, "");
 }
@@ -362,8 +344,7 @@ START_TEST(suspect_goes_alone)
 {
 	script("abbcb", "AAAAA");
 	relay.suspect = (struct suspect){ msgs[2].sequence, 1 + _i };
-	publish();
-	expect("DDFDU");
+	publish_as("DDFDU");
 	expect_sent("013");
 	holds(msgs[2].error, "its worker died");
 	ck_assert_uint_eq(res.failed, 1);
@@ -372,8 +353,7 @@ START_TEST(suspect_goes_alone)
 	/* The same row in another place. */
 	msgs[2].sequence = 200;
 	msgs[3].sequence = relay.suspect.sequence;
-	publish();
-	expect("DDDDD");
+	publish_as("DDDDD");
 	expect_sent("30124");
 }
 END_TEST
@@ -394,8 +374,7 @@ START_TEST(poison_is_dead)
 	relay.suspect = (struct suspect){ msgs[1].sequence,
 	    killers[_i].deaths };
 	relay.has_dead = !killers[_i].no_dead;
-	publish();
-	expect(killers[_i].outcomes);
+	publish_as(killers[_i].outcomes);
 	expect_sent("03");
 	if (killers[_i].outcomes[1] != 'X')
 		return;
@@ -403,8 +382,7 @@ START_TEST(poison_is_dead)
 	holds(msgs[1].error, "killed its worker 2");
 	/* Brought back by hand it is tried. */
 	next_script("abbc", "AAAA");
-	publish();
-	expect("DDDD");
+	publish_as("DDDD");
 }
 END_TEST
 
@@ -412,8 +390,7 @@ START_TEST(no_suspect_is_no_message)
 {
 	script("ab", "AA");
 	msgs[0].sequence = 0;
-	publish();
-	expect("DD");
+	publish_as("DD");
 }
 END_TEST
 

@@ -146,8 +146,7 @@ START_TEST(each_gets_its_outcome)
 	fake.keep_at = flights[_i].keep_at;
 	fake.keep = flights[_i].keep;
 	fake.complaint = flights[_i].complaint;
-	publish();
-	expect(flights[_i].outcomes);
+	publish_as(flights[_i].outcomes);
 	expect_sent(flights[_i].sent);
 	ck_assert(res.down == flights[_i].down);
 	if (flights[_i].why != NULL)
@@ -169,8 +168,7 @@ START_TEST(failure_closes_its_lane_only)
 {
 	conf->outbox.ordering = orderings[_i].ordering;
 	script(orderings[_i].keys, orderings[_i].acts);
-	publish();
-	expect(orderings[_i].outcomes);
+	publish_as(orderings[_i].outcomes);
 }
 END_TEST
 
@@ -188,8 +186,7 @@ START_TEST(retry_waits_longer_each_time)
 
 	script("abc", "TsA");
 	msgs[0].attempts = msgs[1].attempts = delays[_i].attempts;
-	publish();
-	expect("RRD");
+	publish_as("RRD");
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_ge(msgs[i].delay_ms, delay - delay / 5);
 		ck_assert_int_le(msgs[i].delay_ms, delay + delay / 5);
@@ -222,8 +219,7 @@ START_TEST(last_attempt_is_the_last)
 	script("aab", acts);
 	relay.has_dead = !deaths[_i].no_dead;
 	msgs[0].attempts = deaths[_i].attempts;
-	publish();
-	expect(deaths[_i].outcomes);
+	publish_as(deaths[_i].outcomes);
 	if (msgs[0].outcome == OUT_DEAD)
 		ck_assert_str_eq(msgs[0].reason, "attempts");
 	if (deaths[_i].no_dead)
@@ -307,8 +303,7 @@ START_TEST(nothing_is_added_to_what_is_unread)
 	ck_assert_uint_eq(fake.nsends, 0);
 	next_script("ab", "AA");
 	fake.unread = 8191;
-	publish();
-	expect("DD");
+	publish_as("DD");
 }
 END_TEST
 
@@ -320,8 +315,7 @@ START_TEST(bytes_out_are_bounded)
 	script("abcdefgh", "AAAAAAAA");
 	for (size_t i = 0; i < batch.n; i++)
 		msgs[i].payload = (struct bytes){ page, sizeof(page) };
-	publish();
-	expect("DDDDDDDD");
+	publish_as("DDDDDDDD");
 	ck_assert_uint_eq(fake.most_out, 2);
 }
 END_TEST
@@ -334,8 +328,7 @@ START_TEST(nothing_is_sent_after_the_deadline)
 	script("ab", "AA");
 	/* The last millisecond, the first one too late, and much too late. */
 	batch.claimed_at = now_ms - spare + 1 - (_i == 2 ? 100000 : _i);
-	publish();
-	expect(_i == 0 ? "DD" : "UU");
+	publish_as(_i == 0 ? "DD" : "UU");
 	expect_sent(_i == 0 ? "01" : "");
 	ck_assert(!res.down);
 }
@@ -372,8 +365,7 @@ START_TEST(owner_is_asked_while_it_is_quiet)
 {
 	conf->publish.timeout_ms = 5000;
 	script("ab", "As");
-	publish();
-	expect("DF");
+	publish_as("DF");
 	ck_assert_uint_ge(fake.nkeeps, 10);
 	ck_assert_int_eq(now_ms, START_MS + 5000);
 	ck_assert_int_eq(res.stalled_ms, 0);
@@ -410,8 +402,7 @@ START_TEST(overtaken_ones_are_not_waited_for)
 	script(overtaken[_i].keys, overtaken[_i].acts);
 	for (size_t i = 0; i < strlen(overtaken[_i].keys); i++)
 		fake.delay[i] = overtaken[_i].delay[i];
-	publish();
-	expect(overtaken[_i].outcomes);
+	publish_as(overtaken[_i].outcomes);
 	ck_assert_int_eq(now_ms, START_MS + overtaken[_i].took);
 	ck_assert_int_eq(res.stalled_ms, overtaken[_i].stalled);
 	ck_assert(!res.down);

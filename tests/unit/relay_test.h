@@ -81,6 +81,7 @@ void	publish(void);
 
 /* The outcomes, a letter each; the numbers of those sent, in order. */
 void	expect(const char *outcomes);
+void	publish_as(const char *outcomes);	/* both */
 void	expect_sent(const char *order);
 
 /* Tests with a relay: relay_outcome.c, relay_types.c and relay_answers.c. */

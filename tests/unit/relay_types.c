@@ -55,8 +55,7 @@ START_TEST(smaller_limit_has_to_last)
 		now_ms += limits[_i].lasts;
 		script_large(away != 0);
 		msgs[0].attempts = 24;
-		publish();
-		expect(limits[_i].outcomes);
+		publish_as(limits[_i].outcomes);
 		ck_assert(!res.down);
 		ck_assert_uint_eq(relay.breaker.n, 0);
 		if (msgs[0].outcome == OUT_DEFER)
@@ -76,13 +75,11 @@ START_TEST(larger_limit_ends_the_wait)
 	ck_assert(!limit_connected(l, 8000, now_ms));
 	script_large(false);
 	fake.acts = "AAA";
-	publish();
-	expect("DDD");
+	publish_as("DDD");
 	ck_assert(limit_connected(l, 5000, now_ms));
 	now_ms += 9 * 60 * 1000;
 	script_large(false);
-	publish();
-	expect("FUD");
+	publish_as("FUD");
 }
 END_TEST
 
@@ -97,8 +94,7 @@ START_TEST(smaller_limit_is_not_the_type)
 	now_ms += 2000;
 	next_script("abc", "oAA");
 	types("xxy");
-	publish();
-	expect("FDD");
+	publish_as("FDD");
 }
 END_TEST
 
@@ -150,8 +146,7 @@ START_TEST(streams_are_judged_by_themselves)
 	several(company[_i].types, company[_i].streams);
 	for (size_t i = 0; i < batch.n; i++)
 		fake.delay[i] = company[_i].delay[i];
-	publish();
-	expect(company[_i].outcomes);
+	publish_as(company[_i].outcomes);
 	ck_assert_int_eq(now_ms, START_MS + company[_i].took);
 	ck_assert(!res.down);
 }
@@ -184,14 +179,12 @@ START_TEST(what_was_learned_before_only_saves_time)
 	conf->publish.timeout_ms = 5000;
 	script("ab", "AA");
 	several("xy", "11");
-	publish();
-	expect("DD");
+	publish_as("DD");
 	start = now_ms;
 	next_script("ab", "sA");
 	several("xy", "11");
 	msgs[0].attempts = 24;
-	publish();
-	expect("FD");
+	publish_as("FD");
 	ck_assert_int_eq(now_ms, start + 500);
 	/* Another one of its type has its turn before it. */
 	ck_assert_int_ge(msgs[0].delay_ms, 2 * 5000);
@@ -209,14 +202,12 @@ START_TEST(subject_that_has_moved_uses_no_attempt)
 	publish();
 	next_script("ab", "AA");
 	several("xy", "21");
-	publish();
-	expect("DD");
+	publish_as("DD");
 	start = now_ms;
 	next_script("aby", "sAA");
 	several("xyx", "212");
 	msgs[0].attempts = 24;
-	publish();
-	expect("FDD");
+	publish_as("FDD");
 	ck_assert_int_eq(now_ms, start + 5000);
 }
 END_TEST
@@ -231,33 +222,28 @@ START_TEST(silent_stream_is_remembered)
 	several("xzy", "112");
 	/* One type, so that it is not the type that is to blame. */
 	types("xxy");
-	publish();
-	expect("DFD");
+	publish_as("DFD");
 	ck_assert_int_eq(now_ms, START_MS + 5000);
 	start = now_ms;
 	next_script("abc", "ssA");
 	several("xxy", "112");
-	publish();
-	expect("FFD");
+	publish_as("FFD");
 	ck_assert_int_eq(now_ms, start + 500);
 	/* Alone it is not taken for the route. */
 	now_ms += 60000;
 	next_script("a", "s");
 	several("x", "1");
-	publish();
-	expect("F");
+	publish_as("F");
 	ck_assert(!res.down && !res.silent);
 	/* And it is as others again when it answers. */
 	now_ms += 60000;
 	next_script("ab", "AA");
 	several("xx", "11");
-	publish();
-	expect("DD");
+	publish_as("DD");
 	start = now_ms;
 	next_script("abc", "AsA");
 	several("xxy", "112");
-	publish();
-	expect("DFD");
+	publish_as("DFD");
 	ck_assert_int_eq(now_ms, start + 5000);
 }
 END_TEST
@@ -294,14 +280,12 @@ START_TEST(type_not_taken_is_tried_with_one)
 {
 	script("abcd", "XXAA");
 	types("xxyy");
-	publish();
-	expect("FFDD");
+	publish_as("FFDD");
 	ck_assert_uint_eq(relay.breaker.n, 1);
 
 	next_script("abcdaa", "AAAAAA");
 	types("xxxyyx");
-	publish();
-	expect("FFFDUU");
+	publish_as("FFFDUU");
 	expect_sent("3");
 	ck_assert(!res.down);
 	for (size_t i = 0; i < 3; i++)
@@ -310,15 +294,13 @@ START_TEST(type_not_taken_is_tried_with_one)
 	now_ms += 2000;
 	next_script("abcdd", "XAAAA");
 	types("xxxyx");
-	publish();
-	expect("FFFDF");
+	publish_as("FFFDF");
 	expect_sent("03");
 
 	now_ms += 40000;
 	next_script("abcd", "AAAA");
 	types("xxxy");
-	publish();
-	expect("DDDD");
+	publish_as("DDDD");
 	expect_sent("0312");
 	ck_assert_uint_eq(relay.breaker.n, 0);
 }
@@ -329,14 +311,12 @@ START_TEST(types_are_sampled_after_a_silence)
 {
 	script("abcde", "sssss");
 	types("xxyyy");
-	publish();
-	expect("FFFFF");
+	publish_as("FFFFF");
 	ck_assert(res.down && res.silent);
 
 	next_script("abcdeff", "ssAAAAX");
 	types("xxyyyzz");
-	publish();
-	expect("RFDDDDF");
+	publish_as("RFDDDDF");
 	expect_sent("025346");
 	ck_assert(!res.down);
 }
@@ -350,8 +330,7 @@ START_TEST(silence_is_told_to_those_aside)
 	next_script("ab", "As");
 	relay.suspect = (struct suspect){ msgs[1].sequence, 1 };
 	relay.suspect_met = true;
-	publish();
-	expect("FF");
+	publish_as("FF");
 	expect_sent("1");
 	holds(msgs[0].error, "not sent");
 }
@@ -367,8 +346,7 @@ START_TEST(lost_connection_is_not_the_type)
 	types("yxx");
 	fake.delay[1] = 20;
 	fake.lose_wait = 2;
-	publish();
-	expect("DUU");
+	publish_as("DUU");
 	expect_sent("01");
 	ck_assert(!type_breaker_is_blamed(&relay.breaker, BYTES("x")));
 }
@@ -383,8 +361,7 @@ START_TEST(type_at_fault_says_nothing_of_the_route)
 	now_ms += 2000;
 	next_script("abc", "sAA");
 	types("xxx");
-	publish();
-	expect("FFF");
+	publish_as("FFF");
 	ck_assert_int_eq(res.delivered, 0);
 	ck_assert(!res.down && !res.silent);
 	ck_assert_int_eq(now_ms, START_MS + 1 + 2000 + 500);
@@ -401,14 +378,12 @@ START_TEST(type_refused_before_others_are_taken)
 	next_script("ab", "XA");
 	types("xy");
 	fake.delay[1] = 20;
-	publish();
-	expect("FD");
+	publish_as("FD");
 	ck_assert(type_breaker_is_blamed(&relay.breaker, BYTES("x")));
 	now_ms += 2000;
 	next_script("a", "X");
 	types("x");
-	publish();
-	expect("F");
+	publish_as("F");
 	ck_assert(!res.down);
 }
 END_TEST
@@ -422,8 +397,7 @@ START_TEST(own_fault_tells_nothing_of_the_type)
 	now_ms += 2000;
 	next_script("abcd", "MRAA");
 	types("xxxx");
-	publish();
-	expect("XXDD");
+	publish_as("XXDD");
 	expect_sent("023");
 }
 END_TEST
@@ -434,8 +408,7 @@ START_TEST(own_fault_without_dead_letters_tells_nothing)
 	relay.has_dead = _i != 0;
 	script("ab", _i == 0 ? "MA" : "TA");
 	types("xy");
-	publish();
-	expect("RD");
+	publish_as("RD");
 	ck_assert_uint_eq(relay.breaker.n, 0);
 }
 END_TEST
@@ -452,8 +425,7 @@ START_TEST(many_types_do_no_harm)
 	ck_assert_uint_eq(relay.breaker.n, TYPE_BREAKER_MAX);
 	next_script("ab", "AA");
 	types("A&");
-	publish();
-	expect("DD");
+	publish_as("DD");
 }
 
 void
