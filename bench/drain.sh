@@ -56,7 +56,7 @@ stream_figures() {
 	figure rate_last_quarter "$(field rate_last_quarter)" msg/s
 }
 
-# drain_run WHAT ROWS WORKERS PAYLOAD KEYS BATCH: WHAT names the varied value
+# drain_run NAME ROWS WORKERS PAYLOAD KEYS BATCH: NAME is of the varied value
 drain_run() {
 	local run
 	for ((run = 1; run <= REPEAT; run++)); do

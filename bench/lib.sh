@@ -9,7 +9,7 @@ STEADY=${STEADY:-./bench/steady}
 PARTITIONS=${PARTITIONS:-64}
 IDLE=${IDLE:-1000}	# the daemon's own default
 FLEET=()		# pids of master and workers, while they run
-HELPERS=()		# pids of what else we started
+HELPERS=()		# pids of other processes of ours
 PATIENCE=1800		# seconds until a run counts as stuck
 HZ=$(getconf CLK_TCK)
 
@@ -207,7 +207,7 @@ memory_figures() {
 	figure broker_peak "$MEM_NATS" KiB
 }
 
-# --- judgement --------------------------------------------------------------
+# --- check ------------------------------------------------------------------
 
 # field NAME: a number, true or false of the checker's last result
 field() { sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p" <<< "$JUDGED"; }

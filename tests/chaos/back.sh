@@ -3,7 +3,7 @@
 #
 # A fail-over to a replica that lags, or an older dump loaded back.  Each of
 # them has several steps in the background, one of them at a time (BACK_BUSY);
-# what follows the end of a job NAME is ended_NAME.
+# ended_NAME runs at the end of the job NAME.
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
@@ -103,7 +103,7 @@ disconnect() {
 
 #
 # Fail-over: the link is cut, the primary dies, the replica is promoted, and
-# what died becomes its replica
+# the old primary becomes its replica
 #
 
 fail_over() {
@@ -133,7 +133,7 @@ replica_lags() {
 	back_end 'the replica lags' "$1"
 }
 
-# Without the last events, and what the daemon wrote meanwhile.
+# The replica lacks the last events and the last changes of the daemon.
 do_failover() {
 	back_begin failover || return 1
 	replica_cut
@@ -173,6 +173,11 @@ ended_cut() {
 	for pid in "${!STOPPED[@]}"; do
 		is_outbox "$pid" && resume "$pid"
 	done
+	ended_semisync "$1"
+}
+
+# The link is cut, so the primary dies next.
+ended_semisync() {
 	if [ "$1" -eq 0 ]; then
 		after "$FAULT_AFTER" fail_over
 	else
@@ -196,14 +201,6 @@ semisync() {
 
 semisync_cut() {
 	replica_semisync "$1" 60000 && replica_wait 10 && replica_cut
-}
-
-ended_semisync() {
-	if [ "$1" -eq 0 ]; then
-		after "$FAULT_AFTER" fail_over
-	else
-		replica_lags "$1"
-	fi
 }
 
 #
@@ -287,18 +284,17 @@ restore_begin() {
 
 restore_go() {
 	local m
-	if [ "$RESTORE_HOW" = stop ]; then
-		for ((m = 0; m < NMASTERS; m++)); do
-			[ "${STATE[m]}" = down ] && continue
-			after 100 restore_go
-			return
-		done
-	fi
+	for ((m = 0; m < NMASTERS; m++)); do
+		[ "$RESTORE_HOW" = stop ] && [ "${STATE[m]}" != down ] ||
+		    continue
+		after 100 restore_go
+		return
+	done
 	note "an older dump is loaded"
 	in_background restore restore
 }
 
-# Nobody may write meanwhile, and nobody goes on with what he saw before.
+# No client may write meanwhile, or go on with data that it read before.
 restore() {
 	local rc
 	"$SANDBOX" sql "$PRIMARY" -e 'SET GLOBAL read_only = 1' &&
@@ -358,7 +354,7 @@ awkward_row() {
 	    COMMIT;"
 }
 
-# What the tables can hold and a message as well: stream_id, event_type,
+# Rows that both the tables and a message can hold: stream_id, event_type,
 # correlation_id, metadata, event_data, each as SQL.
 AWKWARD=(
 	"CONCAT('awkward', CHAR(1, 2, 9, 27, 127))|'chaos.a'|NULL|NULL|''"
@@ -376,7 +372,7 @@ AWKWARD=(
 	"'awkward-e'|'chaos.a'|CONCAT('c', CHAR(10))|NULL|''"
 )
 
-# What no message can hold: dead letters.
+# Rows that no message can hold: dead letters.
 AWKWARD_DEAD=(
 	"'awkward-dead-a'|''|NULL|NULL|''"
 	"'awkward-dead-b'|'chaos.*'|NULL|NULL|''"
@@ -447,8 +443,7 @@ may_have_phantoms() {
 	return 1
 }
 
-# check_own NAME DATABASE OPTIONS...: the checker's word, and what the daemon
-# told.  Set PHANTOMS.
+# check_own NAME DATABASE OPTIONS...: run the checker; sets PHANTOMS
 check_own() {
 	local name=$1 database=$2 out rc id=''
 	shift 2
@@ -466,7 +461,7 @@ check_own() {
 	PHANTOMS=$(sed -n 's/.*"phantom":\([0-9]*\).*/\1/p' <<<"$out")
 }
 
-# What was told, by all masters of the database.
+# told MASTER...: the lines of these masters on phantoms
 told() {
 	local m
 	for m in "$@"; do grep -h ' error .*phantom' "$DIR/m$m.log"; done
@@ -476,11 +471,11 @@ check_told() {
 	local text
 	text=$(told "${@:2}")
 	[ "$PHANTOMS" = 0 ] || [ -n "$text" ]
-	ok $? "phantoms are told of, if there are any ($1: $PHANTOMS)"
+	ok $? "the log has phantoms if the checker found any ($1: $PHANTOMS)"
 	[ -z "$text" ] || tail -n 5 <<<"$text" | sed 's/^/# told: /'
 }
 
-# What producers had an answer for, where no engine loses that.
+# Committed events are stored, unless a fail-over or restore may lose them.
 check_answered() {
 	local answered there
 	answered=$(awk '/^committed/ { n += $2 } END { print n + 0 }' \
@@ -490,6 +485,6 @@ check_answered() {
 	say "answered $answered, there $there"
 	may_have_phantoms || {
 		[ "$there" -ge "$answered" ]
-		ok $? 'what was committed and answered is there'
+		ok $? 'every event that a producer had an answer for is stored'
 	}
 }

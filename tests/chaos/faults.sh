@@ -135,7 +135,7 @@ hup() {
 }
 
 #
-# Another partition count.  Nobody ever takes a former one away.
+# Another partition count.  Former ones stay declared.
 #
 
 # One at a time: all that is to follow a change is done before the next.
@@ -248,9 +248,9 @@ server_stop() {
 	after "$2" resume "$PID"
 }
 
-# A server that starts anew makes its memory of ids from what is stored, the
-# first time that something is published: nobody knows an id that was purged
-# shortly before or after. What was out by then must have had its answer.
+# A server that starts again reads its message ids from the stored messages, at
+# the first publish: ids that were purged shortly before or after are unknown.
+# So all messages in flight must have had their answer by then.
 do_nats_kill() {
 	[ $((NOW - PURGED)) -ge 30000 ] && server_kill nats "$1" &&
 	    NATS_KILLED=$NOW

@@ -40,13 +40,13 @@ enqueue() {
 		LPAD(CRC32('$1') MOD $(<"$DIR/count"), 2, '0')));"
 }
 
-# What no message can hold.  Without a table of dead letters it would wait for
-# ever.
+# A row that no message can hold.  Without a table of dead letters it would wait
+# for ever.
 poison() { [ "$TABLES" = pillar ] || enqueue "$@"; }
 
 # Transactions that stay open for a while; among their rows delayed ones and
-# poison, whose type makes no subject.  What came of a lost connection does
-# not matter: the tables tell.
+# poison, whose type makes no subject.  The outcome of a lost connection does
+# not matter: the tables have it.
 slow_producer() {
 	local i=0 key end sleep
 	while [ ! -e "$DIR/enough" ]; do
@@ -108,7 +108,7 @@ start_load() {
 	    --producers 3 --producers-by "$KINDS" --per-txn 5 --rollback 10 \
 	    --type "$COLD_TYPE" --rate $((RATE * 45 / 100)) &
 	PRODUCERS+=($!)
-	# Of what has the same number again only the key is another one.
+	# Two events of the same sequence differ in their key only.
 	[ -z "$WITH_TCP" ] || {
 		produce --forever --keys 100000 --key-prefix same- --same \
 		    --producers 2 --rate $((RATE / 5)) &

@@ -42,32 +42,30 @@ start_fleet
 produce --forever --keys 500 --payload 200 --producers 2 --per-txn 3 \
     --rate "$RATE" &
 PRODUCER=$!
-wait_for 20 has_published $((RATE * 3))
-ok $? 'events flow'
+within 20 'messages are sent before the outage' has_published $((RATE * 3))
 
 say "the broker is away ($HOW) for $SECONDS_AWAY s, the window is $DUP s"
 go_away
 pause $((SECONDS_AWAY * 1000))
 before=$(published)
 waiting=$(pending)
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" 0 \
-    'no attempt is used up'
+rows_are 0 'outbox WHERE attempts > 0' 'no attempt is counted during the outage'
 back=$(now_ms)
 come_back
 wait_for 20 has_published $((before + 1000))
 flows=$(($(now_ms) - back))
-[ "$flows" -lt 5000 ]
-ok $? "the backlog of $waiting flows $flows ms after its return"
+check "the backlog of $waiting begins to flow within 5 s ($flows ms)" \
+    [ "$flows" -lt 5000 ]
 kill -TERM "$(worker_pids "$PRODUCER")"
 wait "$PRODUCER"
 drains 120 "all of it is delivered after $(($(now_ms) - back)) ms"
-is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
+rows_are 0 outbox_dead_letters 'no message is dead'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
-    'and no attempt was used up in the end'
+    'no attempt is counted in the end'
 say "in doubt were $(sql 'SELECT COUNT(*) FROM outbox
     WHERE in_doubt_since IS NOT NULL')," \
     "the log has $(grep -vc ' info ' "$LOG") lines of trouble"
-check_stream 'complete, in order, nothing twice' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 grep ' warn \| error ' "$LOG" | head -20 | sed 's/^/# /'
-stops 'stops'
+stops 'the master stops with status 0'
 done_testing

@@ -64,30 +64,19 @@ plan_worker_stop() {
 	PLAN+=("$1 worker_stop $M $n $R")
 }
 
-# The whole family of a master, for longer than leases and claims.
-plan_host_stop() {
+# plan_master NAME LOW HIGH REST AT: of one of the masters
+plan_master() {
 	any_master
-	is_busy "m$M" "$1" && return 1
-	between 4000 12000
-	occupy "m$M" $(($1 + R + 1000))
-	PLAN+=("$1 host_stop $M $R")
+	is_busy "m$M" "$5" && return 1
+	between "$2" "$3"
+	occupy "m$M" $(($5 + R + $4))
+	PLAN+=("$5 $1 $M $R")
 }
 
-plan_master_kill() {
-	any_master
-	is_busy "m$M" "$1" && return 1
-	between 0 1500
-	occupy "m$M" $(($1 + R + 7000))
-	PLAN+=("$1 master_kill $M $R")
-}
-
-plan_master_term() {
-	any_master
-	is_busy "m$M" "$1" && return 1
-	between 0 1500
-	occupy "m$M" $(($1 + R + 8000))
-	PLAN+=("$1 master_term $M $R")
-}
+plan_master_kill() { plan_master master_kill 0 1500 7000 "$1"; }
+plan_master_term() { plan_master master_term 0 1500 8000 "$1"; }
+# All its workers as well, for longer than leases and claims.
+plan_host_stop() { plan_master host_stop 4000 12000 1000 "$1"; }
 
 # A storm is numbers of workers, and "bad" for a broken file.
 plan_hup_storm() {
@@ -159,21 +148,17 @@ plan_cut() {
 	PLAN+=("$1 cut $SIDE $R")
 }
 
-plan_stall() {
+# plan_proxy NAME HIGH REST AT: of the proxy of one side
+plan_proxy() {
 	any_side
-	is_busy "p$SIDE" "$1" && return 1
-	between 500 5000
-	occupy "p$SIDE" $(($1 + R))
-	PLAN+=("$1 stall $SIDE $R")
+	is_busy "p$SIDE" "$4" && return 1
+	between 500 "$2"
+	occupy "p$SIDE" $(($4 + R + $3))
+	PLAN+=("$4 $1 $SIDE $R")
 }
 
-plan_refuse() {
-	any_side
-	is_busy "p$SIDE" "$1" && return 1
-	between 500 4000
-	occupy "p$SIDE" $(($1 + R + 500))
-	PLAN+=("$1 refuse $SIDE $R")
-}
+plan_stall() { plan_proxy stall 5000 0 "$1"; }
+plan_refuse() { plan_proxy refuse 4000 500 "$1"; }
 
 make_plan() {
 	local t=1500 try

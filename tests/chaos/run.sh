@@ -14,9 +14,8 @@
 # run that failed, LOGS=DIR gets a copy of the logs in any case; LAB and
 # OUTBOX_MASTER are the programs.
 
-# Name, weight, and what it needs: the proxy or, like all below, more than one
-# database server has.  Weight 0 is load or surroundings, not a fault, or has
-# moments of its own.
+# Name, weight, and need: the proxy or, like all below, a second database server
+# or access by TCP.  Weight 0 is load or surroundings, or has its own schedule.
 ALL_FAULTS='
 	worker_kill	4
 	worker_stop	4
@@ -154,10 +153,10 @@ ms() {
 	NOW=$((t / 1000))
 }
 
-declare -A QUEUE=()	# number -> "at command...": what follows a fault
+declare -A QUEUE=()	# number -> "at command...": later steps of faults
 QUEUED=0
 declare -A STOPPED=()	# pids that sleep
-declare -A JOBS=()	# pid -> what runs in the background
+declare -A JOBS=()	# pid -> name of a background job
 declare -A COUNT=()	# of injected faults
 SKIPPED=0 STARTS=0
 NATS_KILLED=-1000000 PURGED=-1000000	# when, for the last time
@@ -171,7 +170,7 @@ COLD_TYPE=lab.event
 VIOLATIONS=()
 PRODUCERS=() SLOW=()
 
-# The shell tells of each job that a signal ended: not on the terminal.
+# The shell reports each job that a signal ended: not on the terminal.
 exec {ERR}>&2 2>>"$DIR/stderr"
 
 violation() {
@@ -179,7 +178,7 @@ violation() {
 	say "VIOLATION: $*"
 }
 
-# In which second of the run it really happened, and to whom.
+# note TEXT: log a fault, with its time in the run
 note() { printf '%7d %s\n' $((NOW - START)) "$*" >> "$DIR/faults"; }
 
 after() {
@@ -286,7 +285,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Whatever hangs: the shell ends, and the trap with it.
+# A run that hangs is ended, by its trap.
 watchdog() {
 	timeout $((DURATION + 500)) tail --pid=$$ -f /dev/null
 	[ $? -ne 124 ] || kill -TERM $$
@@ -324,40 +323,34 @@ tick_until() {
 	done
 }
 
-all_up() {
+# all_are STATE: are all masters?
+all_are() {
 	local m
-	[ "${#QUEUE[@]}" -eq 0 ] && [ "${#JOBS[@]}" -eq 0 ] || return 1
 	for ((m = 0; m < NALL; m++)); do
-		[ "${STATE[m]}" = up ] || return 1
+		[ "${STATE[m]}" = "$1" ] || return 1
 	done
 }
 
-# Former counts are kept until a person says otherwise, and nobody does.
+all_up() { [ "${#QUEUE[@]}" -eq 0 ] && [ "${#JOBS[@]}" -eq 0 ] && all_are up; }
+
+# Former counts stay declared until an operator ends them, and none does here.
 check_counts() {
 	local n
 	[ "${COUNT[count_change]:-0}" -gt 0 ] || return
 	if [ "$TABLES" = pillar ]; then
 		is "$(cat "$DIR/count")" "$PARTITIONS" \
-		    'each change of the count came to the producers'
+		    'count changes: the producers have the last count'
 	else
 		(count_own "$PARTITIONS") >> "$DIR/jobs" 2>&1
-		ok $? 'each change of the count is made'
+		ok $? 'count changes: the last one was made'
 		may_have_phantoms || is "$(sql 'SELECT former_counts
 		    FROM outbox_settings' | tr , '\n' | sort -n |
-		    paste -sd,)" "$(former)" 'and the former ones are kept'
+		    paste -sd,)" "$(former)" \
+		    'count changes: all are declared'
 	fi
-	n=$(sql 'SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
-	    ON global_sequence = sequence GROUP BY stream_id
-	    HAVING COUNT(DISTINCT partition_key) > 1) AS several')
-	[ "$n" -gt 0 ]
-	ok $? "keys have messages under several labels ($n keys)"
-}
-
-all_down() {
-	local m
-	for ((m = 0; m < NALL; m++)); do
-		[ "${STATE[m]}" = down ] || return 1
-	done
+	n=$(moved_keys)
+	check "count changes: keys have messages under several labels ($n)" \
+	    [ "$n" -gt 0 ]
 }
 
 #
@@ -395,8 +388,7 @@ for ((m = 0; m < NALL; m++)); do
 	conf_write "$m"
 	master_start "$m"
 done
-tick_until 15 all_owned
-ok $? 'all partitions are owned before it begins'
+check 'all partitions have owners before the faults' tick_until 15 all_owned
 start_load
 ms
 START=$NOW
@@ -408,78 +400,70 @@ for entry in "${PLAN[@]}"; do
 done
 while ((NOW < START + DURATION * 1000)); do tick; done
 
-# What was to follow follows: resumed and started again.
+# The later steps of faults: processes are resumed and started again.
 say 'faults are over'
-tick_until 80 all_up
-ok $? 'servers and masters are up again'
+check 'servers and masters run again after the faults' tick_until 80 all_up
 calm_down
 planned count_change && tick_until "$LATE" false	# the last one comes to all
 stop_load
-tick_until 70 are_gone "${PRODUCERS[@]}" "${SLOW[@]}"
-ok $? 'the producers end'
+check 'the producers end' tick_until 70 are_gone "${PRODUCERS[@]}" "${SLOW[@]}"
 failed=0
 for pid in "${PRODUCERS[@]}"; do
 	wait "$pid" || failed=$((failed + 1))
 done
-is "$failed" 0 'none of them failed'
+is "$failed" 0 'no producer failed'
 ms
 drain_start=$NOW
-tick_until 240 is_drained
-ok $? 'everything is delivered or dead'
+check 'every row is published or dead' tick_until 240 is_drained
 planned neighbour && {
-	tick_until 60 neighbour_is_drained
-	ok $? "the neighbour's events are"
+	check 'every row of the neighbour is published or dead' \
+	    tick_until 60 neighbour_is_drained
 }
 ms
 drain_ms=$((NOW - drain_start))
-tick_until 15 all_owned
-ok $? 'all partitions are owned afterwards'
+check 'all partitions have owners after the faults' tick_until 15 all_owned
 check_counts
-[ "$(left_over | wc -l)" -gt "$NMASTERS" ]
-ok $? 'workers are at work'
+check 'workers run after the faults' [ "$(left_over | wc -l)" -gt "$NMASTERS" ]
 
 ms
 for ((m = 0; m < NALL; m++)); do
 	WANT[m]=''
 	master_leave "$m"
 done
-tick_until $((STOP_TIMEOUT + 5)) all_down
-ok $? 'the masters stop'
+check 'the masters stop in time' tick_until $((STOP_TIMEOUT + 5)) all_are down
 is "$(left_over | tr '\n' ' ')" '' 'no process is left'
 
 move && { ! planned stream_full || move SLOW; }
-ok $? 'the checker has a copy of all messages'
+ok $? 'all messages are moved to the stream COPY'
 DEADLY="(e.event_type LIKE '% %' OR e.stream_id LIKE 'awkward-dead-%')"
 poison=$(sql "SELECT COUNT(*) FROM events AS e WHERE $DEADLY")
 MINE=()
 for ((m = 0; m < NMASTERS; m++)); do MINE+=("$m"); done
-check_own 'complete, in order per key, nothing twice, nothing else dead' \
+check_own 'the stream is complete and in order, only poison is dead' \
     app --wait 10 --expect-dead "$poison"
 check_told app "${MINE[@]}"
 planned neighbour && {
-	check_own "the neighbour's messages as well" app2 --expect-dead 0
+	check_own "the neighbour's messages are complete and in order" app2 --expect-dead 0
 	check_told app2 "$NMASTERS"
 }
 check_answered
 [ "$TABLES" = pillar ] || {
-	is "$(sql "SELECT COUNT(*) FROM outbox_dead_letters AS d LEFT JOIN events AS e
+	rows_are 0 "outbox_dead_letters AS d LEFT JOIN events AS e
 	    ON e.sequence = d.global_sequence WHERE e.event_type IS NULL
-	    OR NOT $DEADLY OR d.reason <> 'message'")" 0 \
+	    OR NOT $DEADLY OR d.reason <> 'message'" \
 	    "the dead letters are the $poison poison rows"
-	is "$(sql 'SELECT COUNT(*) FROM outbox_blocked_keys')" 0 \
-	    'no key is blocked'
+	rows_are 0 outbox_blocked_keys 'no key is blocked'
 }
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
-    'no claim is left'
-is "$(sql 'SELECT COUNT(*) FROM outbox_partitions
-    WHERE lease_owner IS NOT NULL')" 0 'no lease is left'
-is "$(sql 'SELECT COUNT(*) FROM outbox_workers
-    WHERE heartbeat_until > NOW(6)')" 0 'no live worker is registered'
-# 9 is ours, 14 the alarm of an orphan; 10 leaves its place to a successor.
+rows_are 0 'outbox WHERE claim_token IS NOT NULL' 'no row is claimed'
+rows_are 0 'outbox_partitions
+    WHERE lease_owner IS NOT NULL' 'no partition has an owner'
+rows_are 0 'outbox_workers
+    WHERE heartbeat_until > NOW(6)' 'no live worker is registered'
+# 9 is sent by this test, 14 is the alarm of an orphan; 10 a hand-over.
 is "$(grep -hE 'was killed by signal|exited with status|panic' \
     "$DIR"/m*.log | grep -vE 'signal (9|14) |status (0|10) ' | head -3)" '' \
     'no worker crashed'
-is "${#VIOLATIONS[@]}" 0 'masters did as they were told, servers came back'
+is "${#VIOLATIONS[@]}" 0 'masters and servers ended and started as they should'
 
 say "events $(sql 'SELECT COUNT(*) FROM events'), poison $poison," \
     "retried $(sql 'SELECT COUNT(*) FROM outbox WHERE attempts > 0')" \

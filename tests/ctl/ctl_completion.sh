@@ -3,13 +3,12 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 "$OUTBOXCTL" --completions > "$DIR/completion"
-is $? 0 'the program makes it'
+is $? 0 '--completions: exit status 0'
 if [ -e completions/outboxctl ]; then
-	cmp -s completions/outboxctl "$DIR/completion"
-	ok $? 'what is installed is what it makes'
+	check 'the installed completion is what --completions prints' \
+	    cmp -s completions/outboxctl "$DIR/completion"
 fi
-bash -n "$DIR/completion"
-ok $? 'it is bash'
+check 'the completion has no syntax error of bash' bash -n "$DIR/completion"
 # shellcheck source=/dev/null
 . "$DIR/completion"
 
@@ -29,20 +28,21 @@ while IFS='|' read -r _ words; do
 	COMP_WORDS=(outboxctl '') COMP_CWORD=1
 	_outboxctl
 	printf '%s\n' "${COMPREPLY[@]}" | grep -qx -- "$first"
-	ok $? "$words: its first word is offered"
+	ok $? "$words: the first word is completed"
 	options=$("$OUTBOXCTL" ${words} --help | grep -Eo '^  --[a-z-]+' |
 	    tr -d ' ')
 	completes "$words --" \
 	    "$(printf '%s\n' --help $options | LC_ALL=C sort | tr '\n' ' ' |
-	    sed 's/ $//')" "$words: its options are those of its help"
+	    sed 's/ $//')" "$words --: completes the options that its help has"
 done < <(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/main.c" |
     cut -d'"' -f2 | sed 's/^/|/')
 
-completes 'reco' reconcile 'a word'
-completes '--json -c x.yml reco' reconcile 'behind what is for all'
-completes 'status --wa' --watch 'an option'
-completes 'status ' '' 'nothing follows a whole command'
-completes '--js' --json 'an option for all'
+completes 'reco' reconcile 'reco: completes the command'
+completes '--json -c x.yml reco' reconcile \
+    'a command is completed behind options for all commands'
+completes 'status --wa' --watch 'status --wa: completes the option'
+completes 'status ' '' 'a whole command: nothing is completed'
+completes '--js' --json '--js: completes an option of all commands'
 touch "$DIR/file.yml"
-completes "-c $DIR/file" "$DIR/file.yml" 'a file'
+completes "-c $DIR/file" "$DIR/file.yml" '-c: completes the name of a file'
 done_testing

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# outboxctl dead and keys: what was given up, and what waits behind it.
+# outboxctl dead and keys: dead letters, and the keys that wait behind them
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 export OPERATOR_PW=operator-secret
@@ -24,8 +24,6 @@ bury() {
 BURIED=0
 dead() { sql 'SELECT COUNT(*) FROM outbox_dead_letters WHERE reason <> '\''purged'\'''; }
 are_dead() { [ "$(dead)" -eq "$1" ]; }
-audited() { sql "SELECT CONCAT_WS(' ', login, command, arguments, changed)
-    FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 
 start_servers
 PARTITIONS=4 write_conf
@@ -38,13 +36,13 @@ sed 's/user: outbox,/user: outbox_operator,/
     s/OUTBOX_PW/OPERATOR_PW/' "$CONF" > "$DIR/operator.yml"
 DAEMON=$CONF OPERATOR=$DIR/operator.yml
 
-# An operator mends the outbox, and neither history nor what is on record.
+# An operator may change the outbox, but neither events nor the audit.
 for statement in 'DELETE FROM events' 'DELETE FROM outbox_audit' \
     'UPDATE events SET event_type = 1' 'DELETE FROM outbox_blocked_keys' \
     'DELETE FROM outbox_settings'; do
 	out=$("$SANDBOX" sql "$DIR/db" -u outbox_operator "-p$OPERATOR_PW" app \
 	    -e "$statement" 2>&1)
-	like "$out" 'command denied' "an operator's account: no $statement"
+	like "$out" 'command denied' "an operator's account may not: $statement"
 done
 
 #
@@ -52,119 +50,124 @@ done
 #
 CONF=$OPERATOR
 bury 250
-ctl --json dead list --limit 3
-is "$(field '[.rows[].key] | join(" ")')" 'd1 d2 d3' 'dead letters, in order'
-is "$(field .next)" "$(field '.rows[2].sequence')" 'and where to go on'
-ctl --json dead list --key d5
-is "$(field '[(.rows | length), .next] | tostring')" '[25,null]' 'of a key'
+shows '[.rows[].key] | join(" ")' 'd1 d2 d3' \
+    '--limit 3: the first three, in order' dead list --limit 3
+shows .next "$(field '.rows[2].sequence')" \
+    '--limit 3: next is the last sequence'
+shows '[(.rows | length), .next]' '[25,null]' \
+    'dead list --key: all of the key, and no next page' dead list --key d5
 ctl --json dead list --type '*.paid'
-is "$(field '.rows | length')" 50 'of a type'
+shows '.rows | length' 50 'dead list --type: rows that match the pattern'
 ctl --json dead list --partition p01 --limit 1000
-is "$(field '[.rows[].partition] | unique | tostring')" '["p01"]' \
-    'of a partition'
+shows '[.rows[].partition] | unique' '["p01"]' \
+    'dead list --partition: rows of that partition only'
 ctl --json dead list --until 1h
-is "$(field '.rows | length')" 0 'by when they died'
+shows '.rows | length' 0 'dead list --until 1h: no row that died later'
 ctl --json messages list --state dead --key d5 --limit 2
-is "$(field '[.rows[].key] | join(" ")')" 'd5 d5' \
-    'messages list --state dead is the same'
+shows '[.rows[].key] | join(" ")' 'd5 d5' \
+    'messages list --state dead: the same rows as dead list'
 LAST=$(sql 'SELECT MAX(global_sequence) FROM outbox_dead_letters')
 ctl --json dead show "$LAST"
-is "$(field '[.state, .reason, .attempts, .payload_bytes] | tostring')" \
-    '["dead","attempts",25,1]' 'one of them'
+shows '[.state, .reason, .attempts, .payload_bytes]' \
+    '["dead","attempts",25,1]' \
+    'dead show: state, reason, attempts and size'
 ctl dead show 99999999
-like "$RC $ERR" '^1 outboxctl: 99999999: no such dead letter' 'or none'
+like "$RC $ERR" '^1 outboxctl: 99999999: no such dead letter' \
+    'dead show of an unknown sequence: exit status 1, and why'
 ctl --json keys blocked
-is "$OUT" '[]' 'no key is blocked'
+is "$OUT" '[]' 'keys blocked without blocked keys: an empty list'
 
-# What is only a mark is no dead letter.
+# A mark is no dead letter.
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
     VALUES (90000001, 'purged'), (90000002, 'replayed')"
 ctl --json dead list --after 90000000
-is "$(field '.rows | length')" 0 'a mark is not listed'
+shows '.rows | length' 0 'dead list: rows that are only marks are left out'
 ctl dead retry 90000001 90000002
-is "$RC $(grep -c 'no such dead letter' <<< "$ERR")" '1 2' 'nor put back'
+is "$RC $(grep -c 'no such dead letter' <<< "$ERR")" '1 2' \
+    'dead retry of marks: exit status 1, and why for each'
 ctl --json dead purge --all --dry-run
-is "$(field .changed)" 250 'nor purged'
-ctl --json status
-is "$(field .dead.count)" 250 'nor counted'
+shows .changed 250 'dead purge: marks are not counted'
+shows .dead.count 250 'status: marks are not counted' status
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence > 90000000'
 
 #
 # Back into the outbox
 #
 before=$(tables)
-ctl dead retry "$LAST" --dry-run
-is "$RC $OUT" '0 1 dead letter(s) would be put back' 'a dry run of retry'
+prints '1 dead letter(s) would be put back' \
+    'dead retry --dry-run: says what it would do' dead retry "$LAST" --dry-run
 ctl --json dead purge --all --dry-run
-is "$(field '[.changed, .dry_run] | tostring')" '[250,true]' 'and of purge'
-ctl dead retry --all
-is "$RC" 1 'many are asked about'
-like "$ERR" '250 rows would be put back, .*--yes' 'and it is said how many'
-is "$(tables)" "$before" 'nothing was changed'
+shows '[.changed, .dry_run]' '[250,true]' 'dead purge --dry-run: number of rows'
+fails 1 '250 rows would be put back, .*--yes' 'dead retry --all of 250 rows without --yes' \
+    dead retry --all
+is "$(tables)" "$before" 'dry runs and a refused retry change no table'
 before=$(epochs)
 ctl dead retry "$LAST"
-is "$RC $OUT" '0 1 dead letter(s) put back' 'retry'
+is "$RC $OUT" '0 1 dead letter(s) put back' 'dead retry: one row is put back'
 is "$(sql "SELECT CONCAT_WS(' ', partition_key, attempts, available_at <= NOW(6),
     published_at IS NULL, created_at) FROM outbox")" \
     "$(sql "SELECT CONCAT('p0', CRC32('d0') % 4)") 0 1 1 2026-01-31 12:00:00.000000" \
-    'the row is whole'
-is "$(dead)" 249 'and not among the dead'
-is "$(epochs)" $((before + 1)) 'and its owner will look'
-is "$(audited)" "outbox_operator@localhost dead retry $LAST 1" 'on record'
+    'dead retry: the outbox row has its columns, and is due'
+is "$(dead)" 249 'dead retry: its dead letter is gone'
+is "$(epochs)" $((before + 1)) 'dead retry raises the epoch of its partition'
+is "$(audited)" "outbox_operator@localhost dead retry $LAST 1" \
+    'dead retry: it is in the audit'
 ctl dead retry "$LAST" 99999999 "$((LAST - 1))"
-is "$RC" 1 'what is not there is a failure'
+is "$RC" 1 'dead retry with unknown sequences: exit status 1'
 is "$(grep -c 'no such dead letter' <<< "$ERR") $OUT" \
-    '2 1 dead letter(s) put back' 'told for each, and the others are done'
+    '2 1 dead letter(s) put back' \
+    'dead retry with unknown sequences: the known one is put back'
 ctl dead retry --all --key d5
-is "$OUT" '25 dead letter(s) put back' 'a key'
+is "$OUT" '25 dead letter(s) put back' 'dead retry --key: all of that key'
 ctl --json dead retry --all --type order.paid --partition p03
-is "$(field .changed)" "$(sql "SELECT COUNT(*) FROM outbox JOIN events
+shows .changed "$(sql "SELECT COUNT(*) FROM outbox JOIN events
     ON sequence = global_sequence WHERE partition_key = 'p03'
     AND event_type = 'order.paid' AND stream_id <> 'd5'
-    AND sequence < $LAST - 1")" 'a type of a partition'
+    AND sequence < $LAST - 1")" \
+    '--type, --partition: rows that match both'
 ctl dead retry --all --since 1h --yes
-is "$(dead)" 0 'all of them'
-is "$(sql 'SELECT COUNT(*) FROM outbox')" 250 'are back'
+is "$(dead)" 0 'dead retry --since --yes: no dead letter is left'
+rows_are 250 outbox 'dead retry: all 250 are in the outbox'
 bury 1200
 ctl dead purge --all --type order.made --yes
-is "$OUT $(dead)" '960 dead letter(s) purged 240' 'purge: more than a chunk'
-is "$(sql 'SELECT COUNT(*) FROM outbox')" 250 'and none comes back'
+is "$OUT $(dead)" '960 dead letter(s) purged 240' \
+    'dead purge --type: more rows than one statement takes'
+rows_are 250 outbox 'dead purge: no row comes back to the outbox'
 is "$(sql "SELECT COUNT(*), COUNT(last_error) FROM outbox_dead_letters
     WHERE reason = 'purged'")" $'960\t0' \
-    'a mark stays of each, or reconcile would make its row again'
+    'dead purge: each row stays as a mark, so that reconcile skips it'
 ctl dead list --type order.made
-is "$OUT" '' 'which is no dead letter'
+is "$OUT" '' 'dead purge: marks are not listed as dead letters'
 is "$(audited)" \
 'outbox_operator@localhost dead purge --all --type order.made --yes 960' \
-    'on record, in one row'
+    'dead purge: one row in the audit'
 bury 1000
 "$OUTBOXCTL" -c "$CONF" --json dead retry --all --key d7 > "$DIR/twice" 2> /dev/null &
 ctl --json dead retry --all --key d7
 wait $!
 is "$(cat "$DIR/twice" - <<< "$OUT" | jq -n '[inputs.changed] | add')" 100 \
-    'two at once put each back once'
+    'two dead retry at once: each row is put back by one of them'
 sql "INSERT INTO outbox (global_sequence, partition_key)
     SELECT MIN(global_sequence), 'p00' FROM outbox_dead_letters
     WHERE reason <> 'purged'"
 before=$(tables)
-ctl dead retry "$(sql "SELECT MIN(global_sequence) FROM outbox_dead_letters
-    WHERE reason <> 'purged'")"
-is "$RC" 1 'one that is in the outbox already is not put there twice'
-like "$ERR" '^outboxctl: 1 skipped: already in the outbox' 'and it is said'
-is "$(tables)" "$before" 'and nothing was changed'
+fails 1 '^outboxctl: 1 skipped: already in the outbox' \
+    'dead retry of a row that is in the outbox' dead retry "$(sql "SELECT
+    MIN(global_sequence) FROM outbox_dead_letters WHERE reason <> 'purged'")"
+is "$(tables)" "$before" 'such a dead retry changes no table'
 
 refuses <<'END'
-2 is_missing dead show
-2 give_either dead retry
-2 give_either dead purge 7 --all
-2 needs_--all dead retry 7 --key a
-2 not_a_sequence dead retry 7x
-2 not_an_option dead retry 7 --release
-2 is_missing keys release
+is_missing dead show
+give_either dead retry
+give_either dead purge 7 --all
+needs_--all dead retry 7 --key a
+not_a_sequence dead retry 7x
+not_an_option dead retry 7 --release
+is_missing keys release
 END
 
 #
-# A halted key, under a running daemon: the dead one comes in its place.
+# A halted key under a running daemon: the repaired message keeps its place.
 #
 sql 'DELETE FROM outbox; DELETE FROM outbox_dead_letters; DELETE FROM events'
 CONF=$DAEMON
@@ -179,33 +182,34 @@ put_row other 1 ok
 wait_for 10 is_sent "$SEQ"
 wait_for 10 are_dead 1
 ctl --json keys blocked
-is "$(field '.[0] | [.key, .reason, .head, .parked, .dead] | tostring')" \
-    "[\"busy\",\"halted\",$SICK,0,true]" 'a halted key'
-like "$(field '.[0].error')" 'subject' 'and why'
-ctl keys blocked
-like "$OUT" '^busy +halted' 'for people a line'
+shows '.[0] | [.key, .reason, .head, .parked, .dead]' \
+    "[\"busy\",\"halted\",$SICK,0,true]" \
+    'keys blocked: the halted key, its head, and that this is dead'
+like "$(field '.[0].error')" 'subject' 'keys blocked: the error of the head'
+matches '^busy +halted' 'keys blocked without --json: a line' keys blocked
 ctl --json messages show $((SICK + 1))
-is "$(field .waits_for)" "its key, halted by message $SICK: keys release, or dead retry" \
-    'what waits behind it says so'
+shows .waits_for "its key, halted by message $SICK: keys release, or dead retry" \
+    'messages show: the message waits for its halted key'
 ctl dead purge "$SICK" --dry-run
-like "$ERR" '1 key\(s\) stay halted' 'a purge would leave it halted'
+like "$ERR" '1 key\(s\) stay halted' \
+    'dead purge --dry-run: the key stays halted'
 before=$(tables)
 ctl keys release busy --dry-run
-is "$RC $OUT" '0 1 key(s) would be released' 'a dry run of release'
+is "$RC $OUT" '0 1 key(s) would be released' 'keys release --dry-run'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $SICK"
-ctl dead retry "$SICK"
-is "$RC" 0 'the repaired one is put back'
-drains 10 'and goes, and what waited behind it'
-wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
-ok $? 'the key is off the record'
-check_stream 'all there, in order' --wait 5
+exits 0 'dead retry of a repaired message: exit status 0' dead retry "$SICK"
+drains 10 'the repaired message and those behind it are sent'
+within 5 'the key is not blocked any more' \
+    is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+check_stream 'the stream is complete and in order after dead retry' --wait 5
 
 # Many, while the daemon claims them.
 bury 1500
 ctl --json dead retry --all --yes
-is "$RC $(field .changed)" '0 1500' 'many are put back under a running daemon'
-drains 20 'and go'
-check_stream 'all of them, in order' --wait 5
+is "$RC $(field .changed)" '0 1500' 'dead retry of 1500 under a running daemon'
+drains 20 'all messages that were put back are sent'
+check_stream 'the stream is complete and in order after 1500 were put back' \
+    --wait 5
 
 # Released without it: the others go on, and it stays where it is.
 put_row gone 1 'never a subject'
@@ -214,34 +218,36 @@ put_row gone 2 ok
 wait_for 10 are_dead 1
 before=$(epochs)
 ctl --json keys release gone nobody
-is "$RC $(field .changed)" '1 1' 'a key is released, and one is not halted'
-like "$ERR" '^outboxctl: nobody: this key is not halted' 'which is said'
-is "$(epochs)" $((before + 1)) 'its owner will look'
+is "$RC $(field .changed)" '1 1' \
+    'keys release: one key, and status 1 for the other'
+like "$ERR" '^outboxctl: nobody: this key is not halted' \
+    'keys release of a key that is not halted: the error says so'
+is "$(epochs)" $((before + 1)) 'keys release raises the epoch of its partition'
 is "$(audited)" 'outbox_operator@localhost keys release gone nobody 1' \
-    'on record'
-wait_for 10 is_sent $((SICK + 1))
-ok $? 'what was behind it goes'
-is "$(dead)" 1 'and it is still among the dead'
+    'keys release: it is in the audit'
+within 10 'keys release: later messages of the key are sent' \
+    is_sent $((SICK + 1))
+is "$(dead)" 1 'keys release: the dead letter stays'
 
 # Purged, and the key goes on.
 put_row late 1 'never a subject'
 SICK=$SEQ
 put_row late 2 ok
 wait_for 10 are_dead 2
-ctl dead purge "$SICK"
-is "$RC" 0 'purge'
-like "$ERR" '1 key\(s\) stay halted' 'leaves the key halted, and says so'
+exits 0 'dead purge under a halted key: exit status 0' dead purge "$SICK"
+like "$ERR" '1 key\(s\) stay halted' \
+    'dead purge warns that the key stays halted'
 ctl keys release late
-wait_for 10 is_sent $((SICK + 1))
-ok $? 'until it is released'
+within 10 'keys release after dead purge: the later message is sent' \
+    is_sent $((SICK + 1))
 put_row later 1 'never a subject'
 SICK=$SEQ
 put_row later 2 ok
 wait_for 10 are_dead 2
 ctl dead purge "$SICK" --release
-is "$RC$ERR" 0 'purge --release'
-wait_for 10 is_sent $((SICK + 1))
-ok $? 'lets it go on'
+is "$RC$ERR" 0 'dead purge --release: exit status 0, no warning'
+within 10 'dead purge --release: the later message is sent' \
+    is_sent $((SICK + 1))
 stop_master "$MASTER"
 
 # Parked rows are counted, up to a bound.
@@ -256,15 +262,15 @@ for ((i = 1; i < 2048; i *= 2)); do
 	    SELECT global_sequence + $i, '!7' FROM outbox"
 done
 ctl --json keys blocked
-is "$(field '[.[] | [.key, .parked]] | tostring')" \
-    '[["wide",1000],[null,0]]' 'parked rows are counted, up to a bound'
+shows '[.[] | [.key, .parked]]' \
+    '[["wide",1000],[null,0]]' \
+    'keys blocked: it counts up to 1000 parked rows'
 ctl --json keys blocked --after 7 --limit 1
-is "$(field '[.[].record] | tostring')" '[8]' 'page by page'
-ctl keys release wide
-is "$RC" 1 'a key that is only delayed is not released'
+shows '[.[].record]' '[8]' 'keys blocked --after --limit: the next page'
+exits 1 'keys release of a delayed key: exit status 1' keys release wide
 
 #
-# What is not as it should be.
+# Missing rights, tables and servers
 #
 CONF=$DAEMON
 sql 'DELETE FROM outbox'
@@ -274,37 +280,30 @@ sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';
 before=$(tables)
 for args in "retry $LAST" "purge $LAST"; do
 	# shellcheck disable=SC2086
-	ctl dead $args
-	is "$RC" 1 "dead $args: not without the right"
+	exits 1 "dead $args without the right: exit status 1" dead $args
 	like "$ERR" \
 	    "^outboxctl: .*command denied.*'outbox'.*: sql/operator.sql grants it$" \
-	    'and it is said which right, and where to get it'
-	is "$(grep -c . <<< "$ERR")" 1 'in one line'
+	    "dead $args: the error names the right and the file that grants it"
+	is "$(grep -c . <<< "$ERR")" 1 "dead $args: the error is one line"
 done
-is "$(tables)" "$before" 'and nothing was changed'
+is "$(tables)" "$before" 'no table is changed without the right'
 sql 'RENAME TABLE outbox_blocked_keys TO away'
 sed -i 's/on_dead: halt, //' "$DAEMON" "$OPERATOR"
 ctl keys blocked
 like "$RC $ERR" '^1 outboxctl: outbox_blocked_keys: no such table' \
-    'without a table of blocked keys'
+    'keys blocked without its table: exit status 1, and why'
 ctl keys release wide
 like "$RC $ERR" '^1 outboxctl: outbox_blocked_keys: no such table' \
-    'nothing is released'
+    'keys release without the table: exit status 1, and why'
 CONF=$OPERATOR
-ctl dead retry "$LAST"
-is "$RC" 0 'and dead ones are put back all the same'
+exits 0 'dead retry works without the table of blocked keys' dead retry "$LAST"
 sql 'RENAME TABLE outbox_dead_letters TO away2'
 for command in 'dead list' "dead show $LAST" "dead retry $LAST" \
     "dead purge --all"; do
 	# shellcheck disable=SC2086
 	ctl $command
 	like "$RC $ERR" '^1 outboxctl: outbox_dead_letters: no such table' \
-	    "$command: without a table of dead letters"
+	    "$command without its table: exit status 1, and why"
 done
-"$SANDBOX" stop "$DIR/db" >/dev/null
-for command in 'dead list' "dead retry $LAST" 'keys blocked' 'keys release a'; do
-	# shellcheck disable=SC2086
-	ctl $command
-	is "$RC" 69 "$command: the server is away"
-done
+without_server 'dead list' "dead retry $LAST" 'keys blocked' 'keys release a'
 done_testing

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# outboxctl doctor: each check finds what it is for, and names the remedy.
+# outboxctl doctor: each check finds its fault, and names the remedy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/pillar.sh"
 
@@ -7,7 +7,7 @@ start_servers
 write_conf
 mkdir -p "$DIR/run"
 
-# lines LEVEL: what was said of it
+# lines LEVEL: the lines of this level
 lines() { grep -E "^$1 " <<< "$OUT"; }
 
 # says LEVEL RC REGEX NAME: a line of that level, and the status
@@ -37,23 +37,22 @@ sql "INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
 	('p02'), ('p03'), ('');
     UPDATE outbox_settings SET partition_count = 16"
 before=$(tables)
-ctl doctor
-is "$RC" 0 'nothing is wrong'
-is "$(lines fail)" '' 'no check fails'
+exits 0 'doctor in a healthy setup: exit status 0' doctor
+is "$(lines fail)" '' 'doctor in a healthy setup: no line begins with fail'
 is "$(lines warn | cut -d: -f1)" 'warn  daemon' \
-    'and there is nothing to say but that no daemon runs'
-is "$(tables)" "$before" 'nothing is changed'
+    'doctor without a daemon: this is the only warning'
+is "$(tables)" "$before" 'doctor changes no table'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
     tables 'time zone' latency settings grants plans 'broker tls' broker stream; do
-	like "$(lines ok)" "^ok    $check: " "$check is checked"
+	like "$(lines ok)" "^ok    $check: " "doctor reports on: $check"
 done
-like "$(lines ok)" 'all 1[0-9] statements of a batch use' 'all statements'
-ctl --json doctor
-is "$RC" 0 'JSON'
-is "$(field 'map(.level) | unique | tostring')" '["ok","warn"]' 'each a level'
-is "$(field '.[] | select(.check == "settings") | .text')" '16 partitions' \
-    'check and text'
-is "$ERR" '' 'and nothing beside it'
+like "$(lines ok)" 'all 1[0-9] statements of a batch use' \
+    'doctor: all statements of a batch use an index'
+exits 0 'doctor --json: exit status 0' --json doctor
+shows 'map(.level) | unique' '["ok","warn"]' 'doctor --json: ok and warn only'
+shows '.[] | select(.check == "settings") | .text' '16 partitions' \
+    'doctor --json: an entry has check and text'
+is "$ERR" '' 'doctor --json: nothing on standard error'
 
 #
 # This host.
@@ -61,104 +60,111 @@ is "$ERR" '' 'and nothing beside it'
 echo "$OUTBOX_PW" > "$DIR/secret"
 chmod 600 "$DIR/secret"
 conf_with "s|password_env: OUTBOX_PW|password_file: $DIR/secret|"
-says ok 0 "mysql.password_file: $DIR/secret: mode 600" 'a secret file'
+says ok 0 "mysql.password_file: $DIR/secret: mode 600" 'a mode of 600 is fine'
 chmod 644 "$DIR/secret"
 says fail 1 "mode 644 gives all users access: chmod o= $DIR/secret" \
-    'a secret that all may read'
+    'a password file that all may read'
 chmod 660 "$DIR/secret"
-says warn 0 'mode 660 lets the group change it' 'one that a group may change'
+says warn 0 'mode 660 lets the group change it' 'a secret that a group may write'
 chmod 600 "$DIR/secret"
 rm "$DIR/secret"
-says fail 1 "^fail  mysql.password_file: $DIR/secret: No such file" 'one that is not there'
-like "$(lines fail)" '^fail  database: ' 'and there is no database then'
+says fail 1 "^fail  mysql.password_file: $DIR/secret: No such file" \
+    'a password file that does not exist'
+like "$(lines fail)" '^fail  database: ' 'no password: the database check fails'
 if [ "$(id -u)" -eq 0 ]; then
 	echo "$OUTBOX_PW" > "$DIR/secret"
 	chmod 600 "$DIR/secret"
 	sed -i 's/user: root/user: nobody/' "$CONF"
 	says fail 1 'the daemon may not read it: ch' \
-	    'one that its user may not read'
+	    "a password file that the daemon's user may not read"
 	like "$(lines fail)" "^fail  run directory: $DIR/run: .*may not write" \
-	    'nor write to the run directory'
+	    "the run directory that the daemon's user may not write: fail"
 fi
 PIDFILE=$DIR/none/x.pid write_conf
-says warn 0 "run directory: $DIR/none: No such file" 'no run directory'
+says warn 0 "run directory: $DIR/none: No such file" 'a missing run directory'
 write_conf
 start_fleet
-says ok 0 "daemon: runs with pid $MASTER, generation 1" 'a daemon'
-is "$(lines warn)" '' 'a healthy daemon: no warning at all'
+says ok 0 "daemon: runs with pid $MASTER, generation 1" 'a running daemon'
+is "$(lines warn)" '' 'doctor beside a healthy daemon: no warning'
 stop_master "$MASTER"
 
 #
 # The server.
 #
 sql 'SET GLOBAL innodb_flush_log_at_trx_commit = 2'
-says warn 0 'innodb_flush_log_at_trx_commit is 2: .*SET GLOBAL' 'durability'
+says warn 0 'innodb_flush_log_at_trx_commit is 2: .*SET GLOBAL' \
+    'innodb_flush_log_at_trx_commit = 2'
 sql 'SET GLOBAL innodb_flush_log_at_trx_commit = 1; SET GLOBAL sync_binlog = 0'
-says warn 0 'sync_binlog is 0' 'the binlog'
+says warn 0 'sync_binlog is 0' 'sync_binlog = 0'
 sql 'SET GLOBAL sync_binlog = 1; SET GLOBAL wait_timeout = 5'
-says fail 1 'wait_timeout is 5 s.*worker.lease_renew \(5 s\)' 'wait_timeout'
+says fail 1 'wait_timeout is 5 s.*worker.lease_renew \(5 s\)' \
+    'wait_timeout below worker.lease_renew'
 sql 'SET GLOBAL wait_timeout = 28800'
 sql 'SET GLOBAL read_only = 1'
-ctl doctor
-is "$RC" 69 'read-only: status 69'
-like "$(lines fail)" 'the server is read-only' 'and it is said'
+exits 69 'a read-only server: exit status 69' doctor
+like "$(lines fail)" 'the server is read-only' 'a read-only server is reported'
 sql 'SET GLOBAL read_only = 0; SET GLOBAL binlog_format = STATEMENT'
 says fail 1 'binlog_format=STATEMENT.*set it to ROW' 'binlog_format'
 sql 'SET GLOBAL binlog_format = MIXED'
 WAKE='binlog: true' write_conf
-says warn 1 'binlog_format is MIXED: the binlog listener' \
-    'a binlog listener and its binlog'
-like "$(lines fail)" '^fail  binlog: .*GRANT REPLICATION SLAVE' 'and its right'
+says warn 1 'binlog_format is MIXED: the binlog listener' 'wake.binlog with MIXED'
+like "$(lines fail)" '^fail  binlog: .*GRANT REPLICATION SLAVE' \
+    'no right to the binlog: fail, with the GRANT'
 sql "SET GLOBAL binlog_format = ROW;
     GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
-says ok 0 '^ok    binlog: the account may read it' 'it has it'
+says ok 0 '^ok    binlog: the account may read it' 'wake.binlog with its right'
 
 # Whether messages wait for the commit of their claim.
-says ok 0 'latency: messages are sent while their claim' 'they do not'
+says ok 0 'latency: messages are sent while their claim' 'claims are pipelined'
 sql 'SET GLOBAL sync_binlog = 0'
-says ok 0 'latency: messages are sent after .*SET GLOBAL sync_binlog = 1' 'they do'
+says ok 0 'latency: messages are sent after .*SET GLOBAL sync_binlog = 1' \
+    'no pipelined claims: sync_binlog = 0'
 sql 'SET GLOBAL sync_binlog = 1'
 if [ "$KIND" = mariadb ]; then
 	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 1'
 	says ok 0 'latency: .*SET GLOBAL rpl_semi_sync_master_wait_point = AF' \
-	    'for a replica'
+	    'no pipelined claims: semi-synchronous AFTER_COMMIT'
 	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 0'
 fi
 RECOVER=off WAKE='binlog: true' write_conf
-says ok 0 'latency: .*nats.recover: lost' 'without a look at the stream'
+says ok 0 'latency: .*nats.recover: lost' 'pipelined claims: nats.recover off'
 STREAM='' WAKE='binlog: true' write_conf
-like "$(ctl doctor; lines ok)" 'latency: .*nats.stream' 'without a stream'
+like "$(ctl doctor; lines ok)" 'latency: .*nats.stream' \
+    'nats.stream is empty: latency names this key'
 WORKERS=1 LEASING=false WAKE='binlog: true' write_conf
-like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' 'without leases'
+like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' \
+    'worker.leasing is off: latency names this key'
 write_conf
-says ok 0 'latency: .*wake.binlog: true' 'without rings'
+says ok 0 'latency: .*wake.binlog: true' 'pipelined claims: no binlog listener'
 
 #
 # Tables, settings, rights.
 #
 sql 'ALTER TABLE outbox DROP COLUMN in_doubt_since'
 says warn 0 'tables: outbox: no column in_doubt_since: .*ALTER TABLE' \
-    'a column that may be missing'
+    'a missing column that the daemon can do without'
 sql 'ALTER TABLE outbox ADD COLUMN in_doubt_since TIMESTAMP(6) NULL DEFAULT NULL,
     CHANGE claim_token token VARCHAR(64)'
 says fail 1 'tables: schema: column outbox.claim_token is missing' \
-    'a column that may not'
+    'a missing column that the daemon needs'
 sql 'ALTER TABLE outbox CHANGE token claim_token VARCHAR(64) NULL DEFAULT NULL,
     MODIFY created_at DATETIME(6) NULL'
-says warn 0 'time zone: outbox.created_at is a DATETIME' 'a DATETIME'
+says warn 0 'time zone: outbox.created_at is a DATETIME' \
+    'created_at is a DATETIME'
 sql 'ALTER TABLE outbox MODIFY created_at TIMESTAMP(6) NOT NULL
     DEFAULT CURRENT_TIMESTAMP(6); ALTER TABLE outbox_workers ENGINE = MyISAM'
-says fail 1 'outbox_workers is MyISAM.*ENGINE = InnoDB' 'another engine'
+says fail 1 'outbox_workers is MyISAM.*ENGINE = InnoDB' 'another table engine'
 sql 'ALTER TABLE outbox_workers ENGINE = InnoDB;
     UPDATE outbox_settings SET schema_version = 99'
 says fail 1 'settings: .*schema version 99 is newer' 'a newer schema'
 sql 'UPDATE outbox_settings SET schema_version = 1, partition_count = 8;
     UPDATE outbox_partitions SET former_label_at = NULL'
-says warn 0 'settings: the database has 8 partitions .* is 16' 'another count'
+says warn 0 'settings: the database has 8 partitions .* is 16' \
+    'another partition count in the file'
 sql 'UPDATE outbox_settings SET partition_count = NULL'
-says warn 0 'settings: no partition count yet' 'no count'
+says warn 0 'settings: no partition count yet' 'no count in the database'
 is "$(sql 'SELECT partition_count FROM outbox_settings')" NULL \
-    'and none is written'
+    'no partition count: doctor does not write one'
 sql 'UPDATE outbox_settings SET partition_count = 16'
 # declared FORMER SINCE LAST: the counts, and the last message of another one
 declared() {
@@ -168,44 +174,45 @@ declared() {
 }
 declared "'8,4'" 'NOW(6) - INTERVAL 9 MINUTE' NULL
 says ok 0 'settings: declared .*: 16, formerly 8 and 4: 4 classes .*; changed: 2026.*Z; last message .*: never' \
-    'former counts'
+    'former counts, and no message under one'
 declared "'8,4'" 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 9 MINUTE'
-says ok 0 'settings: declared .*; last message .* count: 2026.*Z$' 'that a producer uses'
+says ok 0 'settings: declared .*; last message .* count: 2026.*Z$' 'a former count in use'
 declared "'8,4'" 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 11 MINUTE'
 says warn 0 'settings: declared .*: when no producer uses a former count, run outboxctl partitions sync --finish' \
-    'that no producer uses'
+    'former counts that no producer uses'
 sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
     ('stranger', NOW(6) + INTERVAL 1 HOUR)"
-says fail 1 'settings: worker stranger of another program' 'and another program'
+says fail 1 'settings: worker stranger of another program' \
+    'former counts and a worker of another program'
 declared NULL 'NOW(6) - INTERVAL 1 DAY' NULL
-says ok 0 'settings: 16 partitions' 'which does no harm with one count'
+says ok 0 'settings: 16 partitions' 'a worker of another program and one count'
 sql 'DELETE FROM outbox_workers'
 declared NULL 'NOW(6) - INTERVAL 1 DAY' 'NOW(6) - INTERVAL 9 MINUTE'
 says fail 1 'settings: a producer uses a partition count that is not declared: at 2026.*declare its count' \
-    'a producer that goes on after the end'
+    'a producer that uses an undeclared count'
 declared NULL NULL 'NOW(6) - INTERVAL 9 MINUTE'
-says ok 0 'settings: 16 partitions' 'labels of an application of its own'
+says ok 0 'settings: 16 partitions' 'an undeclared count, none was ever changed'
 declared NULL NULL NULL
 for right in 'UPDATE outbox' 'DELETE outbox_workers' \
     'INSERT outbox_dead_letters' 'SELECT events' 'UPDATE outbox_streams'; do
 	sql "REVOKE ${right% *} ON ${right#* } FROM 'outbox'@'localhost'"
-	ctl doctor
-	is "$RC" 1 "no $right: status 1"
+	exits 1 "no $right: exit status 1" doctor
 	like "$(lines fail)" "(GRANT ${right% *} ON .${right#* }. TO|${right#* }.*not granted)" \
-	    'and it is said'
+	    "no $right: the line has the GRANT"
 	sql "GRANT ${right% *} ON ${right#* } TO 'outbox'@'localhost'"
 done
 sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';
     REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
-says ok 0 'grants: the account has all' 'rights that only a janitor needs'
+says ok 0 'grants: the account has all' 'no janitor: its rights are not missed'
 echo 'retention: {days: 7}' >> "$CONF"
-says fail 1 'grants: .*GRANT DELETE ON .outbox_dead_letters' 'retention needs one'
+says fail 1 'grants: .*GRANT DELETE ON .outbox_dead_letters' \
+    'retention, no right'
 echo 'reconcile: {at_start: on}' >> "$CONF"
-says fail 1 'grants: .*GRANT INSERT ON .outbox. ' 'reconcile.at_start the other'
+says fail 1 'grants: .*GRANT INSERT ON .outbox. ' 'at_start without its right'
 write_conf
 sql "GRANT INSERT ON outbox TO 'outbox'@'localhost';
     GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost'"
-says ok 0 'grants: the account has all' 'all rights again'
+says ok 0 'grants: the account has all' 'all rights'
 
 #
 # Plans.
@@ -219,7 +226,7 @@ says fail 1 'plans: candidates (reads all of|sorts what it reads of) outbox: ALT
     'no index for the claim'
 sql 'ALTER TABLE outbox ADD KEY outbox_claim (published_at, partition_key,
     global_sequence)'
-says ok 0 'plans: all' 'with the index'
+says ok 0 'plans: all' 'the index for the claim'
 
 #
 # Other names.
@@ -230,39 +237,37 @@ sql "RENAME TABLE outbox TO o, outbox_partitions TO p;
     GRANT SELECT, UPDATE ON o TO 'outbox'@'localhost';
     GRANT SELECT, INSERT, UPDATE ON p TO 'outbox'@'localhost'"
 ctl -c "$DIR/names.yml" doctor
-like "$(lines fail)" 'GRANT DELETE ON .o. TO' 'the names are those of the file'
+like "$(lines fail)" 'GRANT DELETE ON .o. TO' \
+    'a right is missing: the name of the table is that of the file'
 sql "GRANT DELETE ON o TO 'outbox'@'localhost'"
 ctl -c "$DIR/names.yml" doctor
-is "$RC$(lines fail)" 0 'and all is well with them'
+is "$RC$(lines fail)" 0 'other names of tables: exit status 0, no failure'
 sql 'RENAME TABLE o TO outbox, p TO outbox_partitions'
 
 #
 # The broker.
 #
 STREAM='' write_conf
-says warn 0 'stream: not checked.*set nats.stream' 'no stream named'
+says warn 0 'stream: not checked.*set nats.stream' 'nats.stream is empty'
 STREAM=OTHER write_conf
 says fail 1 'stream: OTHER cannot be used: stream not found' 'no such stream'
 SUBJECT='orders.{event_type}' write_conf
-says fail 1 'stream: EVENTS has no subject that matches' 'another subject'
+says fail 1 'stream: EVENTS has no subject that matches' 'a foreign subject'
 MAX_BACKOFF=3600 write_conf
 says warn 0 'stream: EVENTS has a duplicate window of 600 s' \
-    'retries beyond the duplicate window'
+    'retries that end behind the duplicate window'
 conf_with 's|servers: \[|&"nats://127.0.0.1:1", |'
 for _ in 1 2 3 4 5 6; do
-	ctl doctor
-	is "$RC" 0 'one of two servers is there'
+	exits 0 'one of two NATS servers is away: exit status 0' doctor
 done
 write_conf
 "$SANDBOX" stop "$DIR/nats" >/dev/null
 says fail 1 "^fail  broker: nats $URL: " 'the broker is away'
-like "$(lines ok)" '^ok    plans' 'the database is checked all the same'
+like "$(lines ok)" '^ok    plans' 'no broker: the database is still checked'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 
-ctl doctor now
-is "$RC" 2 'an argument: wrong use'
-ctl doctor --limit 5
-is "$RC" 2 'an option, too'
+exits 2 'doctor with an argument: exit status 2' doctor now
+exits 2 'doctor with a wrong option: exit status 2' doctor --limit 5
 
 #
 # Pillar's tables, and no server.
@@ -270,16 +275,16 @@ is "$RC" 2 'an option, too'
 pillar_tables
 ctl doctor
 like "$(lines warn)" 'tables: outbox_dead_letters: no such table' \
-    'Pillar: what is missing'
+    'Pillar: missing tables are warned of'
 like "$(lines fail)" 'plans: .*ALTER TABLE outbox ADD KEY outbox_claim' \
-    'and the index'
-like "$(lines ok)" 'grants: the account has all' 'the rights that it takes are there'
+    'Pillar: the missing index is a failure, with its remedy'
+like "$(lines ok)" 'grants: the account has all' 'Pillar: the rights are complete'
 sql 'ALTER TABLE outbox ADD KEY outbox_claim (published_at, partition_key,
     global_sequence)'
-says ok 0 'plans: all' 'with the index it will do'
+says ok 0 'plans: all' 'Pillar with the index'
 "$SANDBOX" stop "$DIR/db" >/dev/null
-ctl doctor
-is "$RC" 69 'the server is away: status 69'
-like "$(lines fail)" "^fail  database: mysql $SOCKET: connect" 'which is said'
-like "$(lines ok)" '^ok    stream' 'and the rest is checked'
+exits 69 'no database server: exit status 69' doctor
+like "$(lines fail)" "^fail  database: mysql $SOCKET: connect" \
+    'no database server: the line says so'
+like "$(lines ok)" '^ok    stream' 'no database server: the broker is checked'
 done_testing

@@ -27,18 +27,19 @@ check_values() {
 	{"key": "order-1", "type": "t", "payload_base64": "AP/+Jw=="}
 	{"key": "order 42", "type": "t", "payload": [1,{"payload": "}"}], "metadata": null}
 	X
-	is "$RC $OUT" '0 Enqueued 4 event(s).' "$1: lines become events"
+	is "$RC $OUT" '0 Enqueued 4 event(s).' "$1: four lines make four events"
 	is "$(events "stream_id = 'order-1' AND stream_sequence = 1")" \
 	    "order-1|1|order.paid|2|c-7|1|$(hex '{"sum": 19.99, "id": 12345678901234567890}')|p15" \
-	    "$1: with all that was given, and the payload as it stood there"
+	    "$1: all columns, and a JSON payload byte by byte"
 	is "$(events "stream_id = 'Grüße'")" \
-	    "Grüße|7|t|1|$(hex "it's \\ \"text\"")|p01" "$1: a text is its bytes"
+	    "Grüße|7|t|1|$(hex "it's \\ \"text\"")|p01" \
+	    "$1: a string payload"
 	is "$(events "stream_id = 'order-1' AND stream_sequence = 2")" \
-	    'order-1|2|t|1|00FFFE27|p15' "$1: base64 is what it stands for"
+	    'order-1|2|t|1|00FFFE27|p15' "$1: payload_base64 is decoded"
 	is "$(events "stream_id = 'order 42'")" \
-	    "order 42|1|t|1|$(hex '[1,{"payload": "}"}]')|p13" "$1: a list"
-	no_orphans
-	ok $? "$1: each has its outbox row"
+	    "order 42|1|t|1|$(hex '[1,{"payload": "}"}]')|p13" \
+	    "$1: an array"
+	check "$1: each event has its outbox row" no_orphans
 }
 
 check_refused() {
@@ -49,18 +50,19 @@ check_refused() {
 	{"key": "a", "type": "t", "payload": 3, "stream_sequence": 1}
 	{"key": "c", "type": "t", "payload": 4}
 	X
-	is "$RC" 1 "$1: what the database refuses ends it"
+	is "$RC" 1 "$1: the first error of the database ends the command"
 	like "$ERR" '^outboxctl: line 3: enqueue: Duplicate entry' \
-	    "$1: its line is named"
-	like "$ERR" '^outboxctl: lines 1 to 2 are enqueued$' "$1: and what was done"
-	is "$(events 1 | cut -d'|' -f1 | xargs)" 'a b' "$1: which is true"
+	    "$1: the error names the line"
+	like "$ERR" '^outboxctl: lines 1 to 2 are enqueued$' \
+	    "$1: the message says which lines are enqueued"
+	is "$(events 1 | cut -d'|' -f1 | xargs)" 'a b' \
+	    "$1: only these are enqueued"
 	ctl -c "$OP" enqueue --skip-bad --json "$DIR/lines"
-	is "$RC $(field '[.changed, .skipped, .last_line] | tostring')" \
-	    '0 [2,2,4]' "$1: --skip-bad goes on and counts"
+	is "$RC $(field '[.changed, .skipped, .last_line]')" \
+	    '0 [2,2,4]' "$1: --skip-bad skips bad lines and counts them"
 	is "$(events 1 | cut -d'|' -f1,2 | xargs)" 'a|1 b|1 b|2 c|1' \
-	    "$1: with the others"
-	no_orphans
-	ok $? "$1: and no event without its row"
+	    "$1: --skip-bad enqueues the other lines"
+	check "$1: no event is without its outbox row" no_orphans
 }
 
 check_values procedure
@@ -69,12 +71,12 @@ sql 'RENAME TABLE outbox_audit TO audit_hidden'
 sql 'DROP PROCEDURE outbox_enqueue'
 check_values inserts
 check_refused inserts
-like "$ERR" 'outbox_audit: no such table' 'without an audit table it is said'
+like "$ERR" 'outbox_audit: no such table' 'no audit table: a warning says so'
 sql 'RENAME TABLE audit_hidden TO outbox_audit'
 sql 'UPDATE outbox_settings SET partition_count = NULL'
 enqueue <<< '{"key": "none", "type": "t", "payload": 1}'
-is "$(sql "SELECT COUNT(*) FROM outbox WHERE partition_key IS NULL")" 1 \
-    'without a count there is no label'
+rows_are 1 "outbox WHERE partition_key IS NULL" \
+    'without a partition count the row has no label'
 sql 'UPDATE outbox_settings SET partition_count = 16'
 
 #
@@ -83,8 +85,9 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 sql 'DELETE FROM outbox; DELETE FROM events'
 while IFS=' ' read -r text line; do
 	enqueue < <(printf '%s\n' '{"key":"k","type":"t","payload":1}' "$line")
-	is "$RC" 1 "bad: $line"
-	like "$ERR" "^outboxctl: line 2: .*${text//_/ }" 'is told with its line'
+	is "$RC" 1 "bad line $line: exit status 1"
+	like "$ERR" "^outboxctl: line 2: .*${text//_/ }" \
+	    "bad line $line: the error has the number and the reason"
 done <<'EOF2'
 not_JSON {"key":"k",
 not_JSON {"key":"k","key":"k","type":"t","payload":1}
@@ -104,7 +107,7 @@ not_both {"key":"k","type":"t","payload_base64":"","payload":1}
 not_a_member_of_an_event {"key":"k","type":"t","payload":1,"tpye":1}
 without_escapes {"key":"k","type":"t","pay\u006coad":1}
 EOF2
-is "$(sql 'SELECT COUNT(*) FROM events')" 17 'the lines before were enqueued'
+rows_are 17 events 'the lines before the bad ones are enqueued'
 
 #
 # Batches
@@ -115,23 +118,25 @@ done > "$DIR/many"
 sed '21s/type/typ/' "$DIR/many" > "$DIR/holed"
 before=$(tables)
 ctl -c "$OP" enqueue --dry-run "$DIR/many"
-is "$RC $OUT" '0 Would enqueue 25 event(s).' 'a dry run counts'
+is "$RC $OUT" '0 Would enqueue 25 event(s).' '--dry-run: the number of events'
 ctl -c "$OP" enqueue --dry-run --json "$DIR/holed"
-is "$RC $(field .changed)" '1 20' 'and finds bad lines'
-like "$ERR" '^outboxctl: lines 1 to 20 are valid$' 'and says where'
-is "$(tables)" "$before" 'and changes nothing'
+is "$RC $(field .changed)" '1 20' '--dry-run: a bad line ends it with status 1'
+like "$ERR" '^outboxctl: lines 1 to 20 are valid$' \
+    '--dry-run: the message says which lines are good'
+is "$(tables)" "$before" '--dry-run changes no table'
 sql 'DELETE FROM outbox; DELETE FROM events; DELETE FROM outbox_audit'
 n=$(server_status Com_commit)
 "$OUTBOXCTL" -c "$OP" enqueue --batch 10 < "$DIR/holed" > "$DIR/ctl.out" \
     2> "$DIR/ctl.err"
-is $? 1 'standard input'
-is "$(($(server_status Com_commit) - n))" 2 'is committed in batches'
-is "$(sql 'SELECT COUNT(*) FROM events')" 20 'up to the bad line'
+is $? 1 'a bad line on standard input: exit status 1'
+is "$(($(server_status Com_commit) - n))" 2 '--batch 10: a commit for 10 lines'
+rows_are 20 events '--batch 10: the lines before the bad one are enqueued'
 is "$(sql "SELECT CONCAT_WS('|', login, command, arguments, changed)
     FROM outbox_audit")" 'operator@localhost|enqueue|--batch 10|20' \
-    'and stands in the audit'
+    '--batch 10: one row in the audit, with the number of lines'
 is "$(sql "SELECT GROUP_CONCAT(stream_sequence ORDER BY sequence) FROM events
-    WHERE stream_id = 'batch-0'")" 1,2,3,4,5,6 'each stream is numbered'
+    WHERE stream_id = 'batch-0'")" 1,2,3,4,5,6 \
+    'the events of each stream are numbered without gaps'
 
 #
 # Several that number the same stream
@@ -145,37 +150,30 @@ done
 for i in 1 2 3; do
 	wait "${pids[i]}"
 	is "$? $(cat "$DIR/$i.out")" '0 Enqueued 300 event(s).' \
-	    "number $i of three beside each other"
+	    "enqueue $i of three at once: all its events are enqueued"
 done
 is "$(sql "SELECT CONCAT_WS(' ', COUNT(*), MIN(stream_sequence),
     MAX(stream_sequence)) FROM events WHERE stream_id = 'one'")" '900 1 900' \
-    'each event has its own number'
-no_orphans
-ok $? 'and its row'
+    'three at once: each event has a number of its own'
+check 'three at once: each event has its outbox row' no_orphans
 
 #
-# What is not as it should be
+# Missing files, rights, settings and servers
 #
-ctl -c "$OP" enqueue "$DIR/none"
-is "$RC" 1 'no such file'
-like "$ERR" 'none: No such file' 'is told'
-for wrong in '--batch 0' '--batch x' '--yes' '--limit 3' 'a b'; do
-	# shellcheck disable=SC2086
-	ctl -c "$OP" enqueue $wrong
-	is "$RC" 2 "enqueue $wrong: wrong use"
-done
+fails 1 'none: No such file' 'a file that does not exist' \
+    -c "$OP" enqueue "$DIR/none"
+misused enqueue '--batch 0' '--batch x' '--yes' '--limit 3' 'a b'
 before=$(tables)
 ctl enqueue --skip-bad "$DIR/many"
-is "$RC" 1 'the daemon may not write events'
+is "$RC" 1 "enqueue as the daemon's account: exit status 1"
 like "$ERR" '^outboxctl: enqueue: .*denied.*outbox.*: sql/operator.sql grants it' \
-    'which ends it at once'
-like "$ERR" 'nothing was enqueued' 'with nothing done'
-is "$(tables)" "$before" 'which is true'
+    "enqueue as the daemon's account: the error names the file of grants"
+like "$ERR" 'nothing was enqueued' \
+    "enqueue as the daemon's account: nothing was enqueued, it says"
+is "$(tables)" "$before" "enqueue as the daemon's account changes no table"
 sql 'DROP TABLE outbox_settings; CREATE PROCEDURE outbox_enqueue() BEGIN END'
 enqueue <<< '{"key": "order-1", "type": "t", "payload": 1}'
 is "$RC $(sql 'SELECT partition_key FROM outbox ORDER BY global_sequence DESC
-    LIMIT 1')" '0 p15' 'without settings the configuration has the count'
-"$SANDBOX" stop "$DIR/db" >/dev/null
-ctl -c "$OP" enqueue "$DIR/many"
-is "$RC" 69 'the server is away'
+    LIMIT 1')" '0 p15' 'no settings table: the count of the file'
+without_server "-c $OP enqueue $DIR/many"
 done_testing

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# outboxctl messages: what waits, why, and what an operator does about it.
+# outboxctl messages: list, show, retry and discard
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 # events KEY FROM COUNT TYPE: key and type may be expressions of n
@@ -11,8 +11,6 @@ events() {
 }
 
 of_sql() { sql "SELECT $1" | tr '\n' ' ' | sed 's/ $//'; }
-audited() { sql "SELECT CONCAT_WS(' ', command, arguments, changed)
-    FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 
 start_servers
 PARTITIONS=4 write_conf
@@ -20,15 +18,17 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES
     ('p00'), ('p01'), ('p02'), ('p03')"
 
 ctl messages list
-is "$RC$OUT$ERR" 0 'nothing waits: nothing is printed'
+is "$RC$OUT$ERR" 0 'messages list of an empty outbox prints nothing'
 ctl --json messages list
-is "$OUT" '{"rows":[],"looked_at":0,"next":null}' 'and an empty list as JSON'
+is "$OUT" '{"rows":[],"looked_at":0,"next":null}' \
+    'messages list --json of an empty outbox: no row'
 for state in delivering delivered dead; do
 	ctl --json messages list --state "$state"
-	is "$(field '.rows | length')" 0 "nor is anything $state"
+	shows '.rows | length' 0 "an empty outbox: no row with --state $state"
 done
 ctl --json messages list --key nobody
-is "$RC $(field '.rows | length')" '0 0' 'nor of a key'
+is "$RC $(field '.rows | length')" '0 0' \
+    'messages list --key of an empty outbox: exit status 0, no row'
 
 #
 # Many rows: 200,000 delivered ones and 100,000 that wait.
@@ -52,36 +52,41 @@ sql "SET @first = (SELECT MIN(global_sequence) FROM outbox
 WAITING='global_sequence AS s FROM outbox WHERE published_at IS NULL'
 ctl --json messages list
 is "$(sequences)" "$(of_sql "$WAITING ORDER BY s LIMIT 100")" \
-    'what waits, in sequence order, whatever its label'
-is "$(field '.rows[0] | [.state, .partition, .key, .parked] | tostring')" \
+    'messages list: the first 100 that wait, in order, of all labels'
+shows '.rows[0] | [.state, .partition, .key, .parked]' \
     "$(sql "SELECT CONCAT('[\"pending\",', IF(partition_key LIKE '!%',
     '\"p03\"', COALESCE(CONCAT('\"', partition_key, '\"'), 'null')), ',\"k0\",',
     IF(partition_key LIKE '!%', 'true', 'false'), ']')
     FROM outbox WHERE published_at IS NULL ORDER BY global_sequence LIMIT 1")" \
-    'with the partition of a parked one'
+    'messages list: a parked row has the partition of its record'
 ctl --json messages list --limit 30
-is "$(field .next)" "$(field '.rows[29].sequence')" 'and where to go on'
+shows .next "$(field '.rows[29].sequence')" 'list --limit: next is the last one'
 ctl --json messages list --limit 30 --after "$(field .next)"
-is "$(sequences)" "$(of_sql "$WAITING ORDER BY s LIMIT 30, 30")" 'on from there'
+is "$(sequences)" "$(of_sql "$WAITING ORDER BY s LIMIT 30, 30")" \
+    'messages list --after: the next rows'
 ctl messages list --limit 3
-is "$(grep -c . <<< "$OUT")" 4 'for people a line each, and a head'
+is "$(grep -c . <<< "$OUT")" 4 \
+    'messages list --limit 3: heading and three lines'
 like "$ERR" '^outboxctl: read [0-9]+ rows; to continue: --after [0-9]+$' \
-    'and how to go on'
-is "$(tail -n 1 <<< "$OUT" | cut -d' ' -f1)" "${ERR##* }" 'behind the last one'
+    'messages list: the message says how to go on'
+is "$(tail -n 1 <<< "$OUT" | cut -d' ' -f1)" "${ERR##* }" \
+    'messages list: --after is the sequence of the last line'
 
 ctl --json messages list --partition p03 --limit 60
 is "$(sequences)" "$(of_sql "$WAITING AND partition_key IN ('p03',
     CONCAT('!', (SELECT first_sequence FROM outbox_blocked_keys)))
-    ORDER BY s LIMIT 60")" 'a partition, and what it has parked'
+    ORDER BY s LIMIT 60")" \
+    '--partition: its rows and its parked ones'
 ctl --json messages list --partition ''
 is "$(sequences)" "$(of_sql "$WAITING AND COALESCE(partition_key, '') = ''
-    ORDER BY s")" 'rows without a label'
-is "$(field .next)" null 'and that is all'
+    ORDER BY s")" "--partition '': rows without a label"
+shows .next null "--partition '': next is null behind the last row"
 
 DELIVERED='global_sequence AS s FROM outbox WHERE published_at IS NOT NULL
     ORDER BY published_at DESC, partition_key DESC, s DESC'
 ctl --json messages list --state delivered --limit 40
-is "$(sequences)" "$(of_sql "$DELIVERED LIMIT 40")" 'delivered, the latest first'
+is "$(sequences)" "$(of_sql "$DELIVERED LIMIT 40")" \
+    'delivered: the latest first'
 all=$(sequences)
 # On over the borders of a label and of a second.
 for _ in 1 2 3 4 5; do
@@ -90,7 +95,7 @@ for _ in 1 2 3 4 5; do
 	all+=" $(sequences)"
 done
 is "$(printf %s "$all" | md5sum)" "$(of_sql "$DELIVERED LIMIT 2040" | md5sum)" \
-    'and on, page by page'
+    '--state delivered --after: all pages, in order'
 # Labels with a NUL in them, a page each.
 sql "UPDATE outbox SET partition_key = CONCAT('a', CHAR(0), IF(global_sequence
     % 2 = 0, 'b', 'c')), published_at = '2026-03-01' WHERE published_at IS NOT
@@ -102,29 +107,30 @@ for _ in 1 2 3 4 5 6 7; do
 	    --after "$(field .next)"
 	all+=" $(sequences)"
 done
-is "$all" "$(of_sql "$DELIVERED LIMIT 8")" 'labels with a NUL, too'
-ctl messages list --state delivered --after 999999999
-is "$RC" 1 'not behind one that is not there'
-like "$ERR" '--after' 'and it is said'
+is "$all" "$(of_sql "$DELIVERED LIMIT 8")" \
+    '--state delivered: labels with a NUL, page by page'
+fails 1 '--after' '--state delivered --after an unknown sequence' \
+    messages list --state delivered --after 999999999
 ctl --json messages list --state delivered --until 2026-02-01T00:00:01Z \
     --since 2026-02-01 --limit 5
-is "$(field '[(.rows | length), .looked_at] | tostring')" '[5,6]' \
-    'by when they were delivered, and no others are looked at'
+shows '[(.rows | length), .looked_at]' '[5,6]' \
+    '--since, --until: no row outside these times is read'
 ctl --json messages list --key k12
 is "$(sequences)" "$(of_sql "global_sequence AS s FROM outbox JOIN events
     ON sequence = global_sequence WHERE stream_id = 'k12'
-    AND published_at IS NULL ORDER BY stream_sequence DESC")" 'of a key'
+    AND published_at IS NULL ORDER BY stream_sequence DESC")" \
+    '--key: all that wait, the latest first'
 ctl --json messages list --key k12 --state delivered --limit 7
 is "$(sequences)" "$(of_sql "global_sequence AS s FROM outbox JOIN events
     ON sequence = global_sequence WHERE stream_id = 'k12'
     AND published_at IS NOT NULL ORDER BY stream_sequence DESC LIMIT 7")" \
-    'of a key, delivered'
+    '--key --state delivered: the latest seven'
 ctl --json messages list --type 'rare.*'
-is "$(field '.looked_at')" 10000 'of a type: no more than so many are looked at'
-is "$(field '.rows | length')" 10 'those among them are shown'
+shows '.looked_at' 10000 '--type: at most 10000 rows are read'
+shows '.rows | length' 10 '--type: those of them that match'
 ctl messages list --type 'rare.*'
 like "$ERR" '^outboxctl: read 10000 rows; to continue: --after [0-9]+$' \
-    'and it is said'
+    '--type: the message says how to go on'
 n=0 pages=0 next=0
 while [ "$next" != null ] && [ "$pages" -lt 20 ]; do
 	ctl --json messages list --type 'rare.*' --after "$next"
@@ -132,20 +138,20 @@ while [ "$next" != null ] && [ "$pages" -lt 20 ]; do
 	n=$((n + $(field '.rows | length')))
 	pages=$((pages + 1))
 done
-is "$n" 100 'page by page all of them'
+is "$n" 100 '--type: all pages together have each match once'
 ctl --json messages list --type 'r_re.*'
-is "$(field '.rows | length')" 0 'nothing but * stands for anything'
+shows '.rows | length' 0 '--type: only * is a wildcard'
 ctl --json messages list --since 2026-01-03T07:33:29Z \
     --until 2026-01-03T07:33:31Z
-is "$(field '[.rows[].occurred_at] | tostring')" \
+shows '[.rows[].occurred_at]' \
     '["2026-01-03T07:33:29.000000Z","2026-01-03T07:33:30.000000Z"]' \
-    'by when it happened'
+    '--since, --until: by the time of the event'
 sql "UPDATE outbox SET claim_token = 'abc-1', available_at = NOW(6) +
     INTERVAL 1 HOUR WHERE global_sequence = (SELECT 200100)"
 ctl --json messages list --state delivering
-is "$(sequences)" 200100 'what is being delivered'
+is "$(sequences)" 200100 '--state delivering: the claimed row'
 ctl --json messages list --after 200098 --limit 2
-is "$(sequences)" '200099 200101' 'is not pending'
+is "$(sequences)" '200099 200101' 'a claimed row is not in the pending list'
 
 sql "UPDATE outbox SET partition_key = CONCAT('w', global_sequence % 1024)
     WHERE published_at IS NULL"
@@ -153,9 +159,9 @@ for after in 0 200500; do
 	ctl --json messages list --after "$after" --limit 3000
 	is "$(sequences)" "$(of_sql "$WAITING AND claim_token IS NULL
 	    AND global_sequence > $after ORDER BY s LIMIT 3000")" \
-	    "1024 labels: all in order behind $after"
+	    "1024 labels: all in order behind sequence $after"
 done
-# Labels that are spelled in two ways, in a column that does not tell.
+# Labels that differ in case only, in a column that ignores case.
 sql "ALTER TABLE outbox MODIFY partition_key VARCHAR(64)
 	COLLATE utf8mb4_general_ci NULL;
     UPDATE outbox SET partition_key = IF(global_sequence % 100 > 0, 'zz',
@@ -163,7 +169,7 @@ sql "ALTER TABLE outbox MODIFY partition_key VARCHAR(64)
     WHERE published_at IS NULL"
 ctl --json messages list --limit 3000
 is "$(sequences)" "$(of_sql "$WAITING AND claim_token IS NULL ORDER BY s
-    LIMIT 3000")" 'each once, whatever its label is like'
+    LIMIT 3000")" 'labels that differ in case only: each row once, in order'
 sql "ALTER TABLE outbox MODIFY partition_key VARCHAR(64)
     COLLATE utf8mb4_bin NULL"
 
@@ -173,15 +179,14 @@ sql "ALTER TABLE outbox MODIFY partition_key VARCHAR(64)
 sql 'DROP INDEX outbox_claim ON outbox;
     RENAME TABLE outbox_blocked_keys TO away1, outbox_dead_letters TO away2'
 ctl --json messages list
-is "$RC $(field '[(.rows | length), .looked_at, .next] | tostring')" \
-    '0 [0,10000,10000]' 'without the index: all rows, as far as the budget goes'
+is "$RC $(field '[(.rows | length), .looked_at, .next]')" \
+    '0 [0,10000,10000]' 'no index: 10000 rows are read, none of them waits'
 ctl --json messages list --after 199990 --limit 5
-is "$(field '.rows | length')" 5 'and on from there'
+shows '.rows | length' 5 'no index: --after goes on from there'
 ctl --json messages show 250000
-is "$(field .state)" pending 'one is shown all the same'
-ctl messages discard 250000
-is "$RC" 1 'without dead letters nothing is discarded'
-like "$ERR" '^outboxctl: outbox_dead_letters: no such table' 'and it is said'
+shows .state pending 'no index: messages show has the state'
+fails 1 '^outboxctl: outbox_dead_letters: no such table' \
+    'messages discard without dead letters' messages discard 250000
 sql 'RENAME TABLE away1 TO outbox_blocked_keys, away2 TO outbox_dead_letters;
     CREATE INDEX outbox_claim ON outbox (published_at, partition_key,
 	global_sequence)'
@@ -189,92 +194,89 @@ sql 'RENAME TABLE away1 TO outbox_blocked_keys, away2 TO outbox_dead_letters;
 #
 # One message
 #
-# The daemon compares keys as bytes, whatever the column does.
+# The daemon compares keys as bytes, also in a column that ignores case.
 sql "ALTER TABLE events MODIFY stream_id VARCHAR(255)
     COLLATE utf8mb4_unicode_ci NOT NULL"
 ctl --json messages list --key K12
-is "$(field '.rows | length')" 0 'another key is none that differs in case'
-ctl messages show 99999999
-is "$RC" 1 'no such message'
-like "$ERR" '^outboxctl: 99999999: no such message' 'and it is said'
-ctl --json messages show 1
-is "$(field '[.state, .waits_for, .ack_sequence] | tostring')" \
-    '["delivered",null,1]' 'a delivered one'
+shows '.rows | length' 0 '--key compares bytes, whatever the collation'
+fails 1 '^outboxctl: 99999999: no such message' \
+    'messages show of an unknown sequence' messages show 99999999
+shows '[.state, .waits_for, .ack_sequence]' '["delivered",null,1]' \
+    'messages show: a delivered message' messages show 1
 sql 'DELETE FROM outbox; DELETE FROM outbox_blocked_keys'
 ctl --json messages show 1
-is "$(field .state)" missing 'one without a row in the outbox'
-like "$(field .waits_for)" 'no row' 'which waits for nothing'
+shows .state missing 'messages show: an event without an outbox row is missing'
+like "$(field .waits_for)" 'no row' 'messages show says that there is no row'
 put_row a 1 ok "available_at = NOW(6) + INTERVAL 1 HOUR, attempts = 3,
     last_error = 'no answer'"
 A=$SEQ
 put_row a 2
 B=$SEQ
 ctl --json messages show "$A"
-is "$(field '[.state, .waits_for, .attempts, .error, .key, .payload_bytes]
-    | tostring')" '["pending","its next attempt, at available_at",3,"no answer","a",7]' \
-    'one that failed'
-[ "$(field .due_in_ms)" -gt 3500000 ]
-ok $? 'with the time to its next attempt'
+shows '[.state, .waits_for, .attempts, .error, .key, .payload_bytes]' \
+    '["pending","its next attempt, at available_at",3,"no answer","a",7]' \
+    'messages show: state, attempts and error of one that failed'
+check 'messages show: the time until its next attempt' \
+    [ "$(field .due_in_ms)" -gt 3500000 ]
 ctl --json messages show "$B"
-is "$(field .waits_for)" "message $A, an earlier one of its key" \
-    'one behind another'
+shows .waits_for "message $A, an earlier one of its key" \
+    'messages show: it waits for an earlier message of its key'
 sql "UPDATE outbox SET claim_token = '0123456789abcdef-7'
 	WHERE global_sequence = $A;
     INSERT INTO outbox_workers (id, heartbeat_until)
 	VALUES ('host:01:0123456789abcdef', NOW(6) + INTERVAL 1 HOUR)"
 ctl --json messages show "$A"
-is "$(field '[.state, .waits_for, .claimed_by] | tostring')" \
+shows '[.state, .waits_for, .claimed_by]' \
 '["delivering","the answer of the broker to host:01:0123456789abcdef","host:01:0123456789abcdef"]' \
-    'one that is being delivered, and who does it'
+    'messages show: it is being delivered, and by which worker'
 sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
     reason, head_sequence) VALUES (900017, 'p01', 'a', 'halted', 17)"
 ctl --json messages show "$B"
-is "$(field '[.waits_for, .blocked, .blocked_by] | tostring')" \
-    '["its key, halted by message 17: keys release, or dead retry","halted",17]' 'one of a halted key'
+shows '[.waits_for, .blocked, .blocked_by]' \
+    '["its key, halted by message 17: keys release, or dead retry","halted",17]' \
+    'messages show: its key is halted'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 put_row lonely 1
 ctl --json messages show "$SEQ"
-is "$(field .waits_for)" 'a worker: none owns its partition' \
-    'one whose partition nobody has'
+shows .waits_for 'a worker: none owns its partition' \
+    'messages show: it waits for a worker to own its partition'
 ctl partitions pause
-ctl --json messages show "$SEQ"
-is "$(field .waits_for)" 'its partition, which is paused: partitions resume' \
-    'one of a paused partition'
+shows .waits_for 'its partition, which is paused: partitions resume' \
+    'messages show: its partition is paused' messages show "$SEQ"
 ctl partitions resume
 ctl messages show "$SEQ"
-like "$OUT" '^key +lonely$' 'for people a line for each thing'
-is "$(grep -c payload <<< "$OUT")" 1 'and the payload itself is not shown'
+like "$OUT" '^key +lonely$' 'messages show, no --json: a line for each value'
+is "$(grep -c payload <<< "$OUT")" 1 \
+    'messages show: the size of the payload only'
 
 #
-# What is being delivered is left alone.
+# A claimed message is neither retried nor discarded.
 #
 before=$(tables)
-ctl messages discard "$A" --wait 0
-is "$RC" 1 'a claimed message is not discarded'
-like "$ERR" "^outboxctl: $A: not changed, a worker is sending it" \
-    'and it is said'
-ctl messages retry "$A"
-is "$RC" 1 'nor sent again'
+fails 1 "^outboxctl: $A: not changed, a worker is sending it" \
+    'messages discard of a claimed message' messages discard "$A" --wait 0
+exits 1 'messages retry of a claimed message: exit status 1' messages retry "$A"
 ctl messages discard 99999999
 like "$RC $ERR" '^1 outboxctl: 99999999: no such message' \
-    'nor is one that is not there'
-is "$(tables)" "$before" 'nothing was changed'
+    'messages discard of an unknown sequence: exit status 1, and why'
+is "$(tables)" "$before" 'refused commands change no table'
 (wait_for 1 false || sql "UPDATE outbox SET claim_token = NULL
     WHERE global_sequence = $A") &
 ctl messages discard "$A" --wait 20
-is "$RC" 0 'it is waited for until it is free'
+is "$RC" 0 'messages discard --wait: waits until the claim is released'
 wait $!
 is "$(sql "SELECT CONCAT_WS(' ', reason, order_key, event_type, attempts,
     last_error) FROM outbox_dead_letters WHERE global_sequence = $A")" \
-    'discarded a ok 3 no answer' 'then it is among the dead'
-is "$(sql "SELECT COUNT(*) FROM outbox WHERE global_sequence = $A")" 0 \
-    'and nowhere else'
+    'discarded a ok 3 no answer' \
+    'messages discard: the dead letter is complete'
+rows_are 0 "outbox WHERE global_sequence = $A" \
+    'messages discard: no row is left'
 ctl messages discard "$A"
-like "$ERR" 'it is dead' 'and not discarded twice'
+like "$ERR" 'it is dead' 'messages discard of a dead message: the error says so'
 ctl --json messages show "$A"
-is "$(field '[.state, .reason] | tostring')" '["dead","discarded"]' \
-    'and shown as dead'
-# A claim that comes while we look: the statement itself does not match.
+shows '[.state, .reason]' '["dead","discarded"]' \
+    'messages show of a discarded message: dead, with the reason'
+# A message that is claimed between check and statement: no row matches.
 put_row raced 1
 sql "START TRANSACTION; UPDATE outbox SET claim_token = 'racer-1',
     available_at = NOW(6) + INTERVAL 1 HOUR WHERE global_sequence = $SEQ;
@@ -284,57 +286,62 @@ wait_for 5 is_sql "SELECT COUNT(*) FROM information_schema.processlist
 ctl messages discard "$SEQ" --wait 0
 wait $!
 like "$RC $ERR" "^1 outboxctl: $SEQ: not changed, a worker is sending it" \
-    'one that is claimed while we look is refused'
+    'a message that is claimed during the discard is refused'
 is "$(sql "SELECT claim_token FROM outbox WHERE global_sequence = $SEQ")" \
-    racer-1 'and stays'
+    racer-1 'a message that is claimed during the discard stays claimed'
 put_row claimed 1 ok "claim_token = 'gone-1', available_at = NOW(6) - INTERVAL 1 HOUR"
 ctl messages discard "$SEQ" --wait 0
-is "$RC" 0 'a claim that has ended holds nothing'
+is "$RC" 0 'messages discard of an expired claim: exit status 0'
 
 #
-# Retry and discard, and what they do not do.
+# Retry and discard
 #
 put_row slow 1 ok 'available_at = NOW(6) + INTERVAL 1 HOUR, attempts = 5'
 before=$(tables)
 ctl messages retry "$SEQ" --dry-run
-is "$RC $OUT" '0 1 message(s) would be due now' 'a dry run of retry'
+is "$RC $OUT" '0 1 message(s) would be due now' \
+    'messages retry --dry-run: says what it would do'
 ctl --json messages discard "$SEQ" --dry-run
-is "$(field '[.changed, .dry_run] | tostring')" '[1,true]' 'and of discard'
-is "$(tables)" "$before" 'change nothing'
+shows '[.changed, .dry_run]' '[1,true]' 'messages discard --dry-run: one row'
+is "$(tables)" "$before" 'dry runs change no table'
 before=$(epochs)
 ctl messages retry "$SEQ"
-is "$RC $OUT" '0 1 message(s) due now' 'retry'
+is "$RC $OUT" '0 1 message(s) due now' 'messages retry: one message is due'
 is "$(sql "SELECT CONCAT(available_at <= NOW(6), attempts) FROM outbox
-    WHERE global_sequence = $SEQ")" 15 'it is due, its attempts are kept'
-is "$(epochs)" $((before + 1)) 'and its owner will look'
-is "$(audited)" "messages retry $SEQ 1" 'somebody did it'
+    WHERE global_sequence = $SEQ")" 15 \
+    'messages retry: due now, attempts kept'
+is "$(epochs)" $((before + 1)) \
+    'messages retry raises the epoch'
+is "$(audited)" "outbox@localhost messages retry $SEQ 1" \
+    'messages retry is audited'
 ctl messages retry "$SEQ" --reset-attempts
 is "$(sql "SELECT attempts FROM outbox WHERE global_sequence = $SEQ")" 0 \
-    'or begin with the first attempt'
-ctl --json messages discard "$SEQ" "$B"
-is "$(field .changed)" 2 'several are discarded'
-is "$(audited)" "messages discard $SEQ $B 2" 'and on record'
+    'messages retry --reset-attempts: the attempts are 0'
+shows .changed 2 'messages discard of two messages' messages discard "$SEQ" "$B"
+is "$(audited)" "outbox@localhost messages discard $SEQ $B 2" \
+    'messages discard: it is in the audit, with the number'
 is "$(sql "SELECT partition_key FROM outbox_dead_letters
     WHERE global_sequence = $B")" "$(sql "SELECT CONCAT('p0', CRC32('a') % 4)")" \
-    'each with its partition'
+    'messages discard: the dead letter has the partition of its key'
 put_row parked 1
 sql "UPDATE outbox SET partition_key = '!$SEQ' WHERE global_sequence = $SEQ;
     INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
 	reason, head_sequence) VALUES ($SEQ, 'p02', 'parked', 'failed', $SEQ)"
 ctl messages discard "$SEQ"
 is "$(sql "SELECT partition_key FROM outbox_dead_letters
-    WHERE global_sequence = $SEQ")" p02 'a parked one with that of its record'
+    WHERE global_sequence = $SEQ")" p02 \
+    'messages discard of a parked row: the partition of its record'
 sql 'DELETE FROM outbox_blocked_keys'
 
 refuses <<'END'
-2 is_missing messages show
-2 unexpected messages show 1 2
-2 not_a_sequence messages show x1
-2 is_missing messages retry
-2 not_a_sequence messages discard 1 x1
-2 not_an_option messages retry 1 --wait 3
-2 not_pending messages list --state asleep
-2 neither_a_time messages list --since yesterday
+is_missing messages show
+unexpected messages show 1 2
+not_a_sequence messages show x1
+is_missing messages retry
+not_a_sequence messages discard 1 x1
+not_an_option messages retry 1 --wait 3
+not_pending messages list --state asleep
+neither_a_time messages list --since yesterday
 END
 
 #
@@ -350,38 +357,34 @@ TWO=$SEQ
 put_row two 2
 put_row other 1
 wait_for 10 is_sent "$SEQ"
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 4 \
-    'two keys wait for their heads'
+rows_are 4 'outbox WHERE published_at IS NULL' 'two keys wait for their heads'
 ctl --json messages show "$ONE"
-like "$(field .lease_owner)" ':[0-9a-f]{16}$' 'their worker is told'
-is "$(field .lease_live)" true 'which is alive'
+like "$(field .lease_owner)" ':[0-9a-f]{16}$' \
+    'messages show: the id of the worker that owns the partition'
+shows .lease_live true 'messages show: the lease is live'
 ctl --json messages show "$SEQ"
 like "$("$LAB" show --nats "$URL" --stream EVENTS \
     --seq "$(field .ack_sequence)")" "^Nats-Msg-Id: $(field .message_id)\$" \
-    'its id is the one in the stream'
+    'messages show: message_id is the one in the stream'
 ctl messages retry "$ONE"
-wait_for 5 is_sent $((ONE + 1))
-ok $? 'a head that is retried goes at once, and what is behind it'
+within 5 'messages retry of a head: the next of its key is sent as well' \
+    is_sent $((ONE + 1))
 ctl messages discard "$TWO"
-drains 5 'what was behind a discarded one goes at once'
+drains 5 'the message behind a discarded head is sent'
 stop_master "$MASTER"
 
 #
-# What is not as it should be.
+# Missing rights and servers
 #
 put_row last 1
 sql "REVOKE DELETE ON outbox FROM 'outbox'@'localhost'"
 before=$(tables)
 ctl messages discard "$SEQ"
-is "$RC" 1 'no right to discard'
+is "$RC" 1 'messages discard without the right: exit status 1'
 like "$ERR" "^outboxctl: .*DELETE.*outbox'.*: sql/operator.sql grants it$" \
-    'and it is said which, and where to get it'
-is "$(grep -c . <<< "$ERR")" 1 'in one line'
-is "$(tables)" "$before" 'and nothing was changed'
-"$SANDBOX" stop "$DIR/db" >/dev/null
-for args in 'list' "show $SEQ" "retry $SEQ" "discard $SEQ"; do
-	# shellcheck disable=SC2086
-	ctl messages $args
-	is "$RC" 69 "messages $args: the server is away"
-done
+    'the error names the right and the file that grants it'
+is "$(grep -c . <<< "$ERR")" 1 'the error is one line'
+is "$(tables)" "$before" 'messages discard without the right changes no table'
+without_server 'messages list' "messages show $SEQ" "messages retry $SEQ" \
+    "messages discard $SEQ"
 done_testing

@@ -33,74 +33,73 @@ fill
 checked '1 MINUTE'
 before=$(tables)
 ctl -c "$OP" --json prune --dry-run
-is "$RC $(field '[.rows, .dead_letters, .later_needed, .dry_run] | tostring')" \
-    '0 [2000,2,false,true]' 'a dry run tells what would go'
-is "$(tables)" "$before" 'and changes nothing'
-ctl -c "$OP" prune
-is "$RC" 1 'so many are asked about'
-like "$ERR" '2002 rows would be deleted, .*--yes' 'and told'
-is "$(tables)" "$before" 'before anything is changed'
+is "$RC $(field '[.rows, .dead_letters, .later_needed, .dry_run]')" \
+    '0 [2000,2,false,true]' '--dry-run: the number of rows and dead letters'
+is "$(tables)" "$before" '--dry-run changes no table'
+fails 1 '2002 rows would be deleted, .*--yes' 'prune of more than 100 rows without --yes' \
+    -c "$OP" prune
+is "$(tables)" "$before" 'a refused prune changes no table'
 ctl -c "$OP" prune --yes --batch 300
 is "$RC $OUT" '0 Deleted 2000 delivered row(s) and 2 dead letter(s).' \
-    'what was delivered longer ago than a week goes'
-is "$(rows)" '997 from 2001' 'and nothing else'
-is "$(sql 'SELECT COUNT(*) FROM events')" 3000 'no event among it'
+    'prune --yes: rows that were delivered more than a week ago'
+is "$(rows)" '997 from 2001' 'prune deletes no other row'
+rows_are 3000 events 'prune deletes no event'
 is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 2000 \
-    'the watermark rises with it'
+    'the watermark rises to the last deleted row'
 is "$(dead)" '2997 purged,2998 attempts,2999 purged' \
-    'the dead above it leave a mark'
+    'dead letters above the watermark leave a mark'
 ctl -c "$OP" --json dead list
-is "$(field '[.rows[].sequence] | tostring')" '[2998]' 'which is no dead letter'
+shows '[.rows[].sequence]' '[2998]' 'dead list: a mark is not listed'
 is "$(sql "SELECT CONCAT_WS('|', login, command, arguments, changed)
     FROM outbox_audit")" 'operator@localhost|prune|--yes --batch 300|2002' \
-    'who did it stands in the audit'
-ctl -c "$OP" prune
-is "$RC $OUT" '0 Nothing to prune.' 'twice is once'
+    'prune is in the audit, with the number'
+prints 'Nothing to prune.' 'prune again: nothing to do' -c "$OP" prune
 ctl -c "$OP" --json prune --days 1
-is "$RC$OUT" 1 'a day less is more than a hundred'
+is "$RC$OUT" 1 '--days 1 without --yes: exit status 1'
 ctl -c "$OP" --json prune --days 1 --yes
-is "$(field '[.rows, .dead_letters] | tostring')" '[500,0]' '--days'
+shows '[.rows, .dead_letters]' '[500,0]' '--days 1 --yes: rows of that age'
 sql 'UPDATE outbox SET published_at = NOW(6) - INTERVAL 3 DAY
     WHERE global_sequence = 3000'
 ctl -c "$OP" --json prune --older-than 49h
-is "$RC $(field '[.rows, .dead_letters] | tostring')" '0 [1,2]' \
-    '--older-than, and the marks below the watermark'
-is "$(rows) $(dead)" '496 from 2501 2998 attempts' 'are gone'
+is "$RC $(field '[.rows, .dead_letters]')" '0 [1,2]' \
+    '--older-than 49h: these rows, and marks below the watermark'
+is "$(rows) $(dead)" '496 from 2501 2998 attempts' \
+    '--older-than 49h: no other row or dead letter is gone'
 ctl -c "$OP" --json prune --dead-days 0
-is "$(dead)" '' '--dead-days'
+is "$(dead)" '' '--dead-days 0: the last dead letter is gone'
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
     VALUES (2999, 'replayed'), (3001, 'replayed')"
 ctl -c "$OP" --json prune
-is "$(dead)" '3001 replayed' 'a mark of a replay goes with the watermark, too'
+is "$(dead)" '3001 replayed' 'a mark of a replay is deleted below the watermark'
 
 #
-# What a check of the stream may need
+# Rows that a check of the stream may need
 #
 fill
 checked '3 DAY'
 ctl -c "$OP" prune --days 1 --yes
-like "$OUT" '^Deleted 2000 .*row' 'what was delivered after the last check stays'
-like "$OUT" 'delivered after .*a check of the stream may need them' 'and it is said'
-is "$(rows)" '997 from 2001' 'which is true'
+like "$OUT" '^Deleted 2000 .*row' 'rows delivered after the last check stay'
+like "$OUT" 'delivered after .*a check of the stream may need them' \
+    'the message says that a check may need them'
+is "$(rows)" '997 from 2001' 'exactly these rows are left'
 checked '1 SECOND'
 ctl -c "$OP" --json prune --days 0 --yes
-is "$(field '[.rows, .later_needed] | tostring')" '[500,true]' \
-    'and so does what may not be on the disk of the broker'
+shows '[.rows, .later_needed]' '[500,true]' \
+    "rows whose messages may not be on the broker's disk yet stay"
 fill
 ctl -c "$OP" --json prune --days 0 --yes
-is "$(field '[.rows, .later_needed] | tostring')" '[2500,true]' \
-    'a day is kept where there never was a check'
+shows '[.rows, .later_needed]' '[2500,true]' \
+    'no stream check at all: rows of the last day stay'
 fill
 checked '3 DAY'
 sed 's/recover: "lost"/recover: "off"/' "$OP" > "$DIR/off.yml"
 ctl -c "$DIR/off.yml" --json prune --days 2 --yes
-is "$(field '[.rows, .later_needed] | tostring')" '[2500,false]' \
-    'checks that are switched off need nothing'
+shows '[.rows, .later_needed]' '[2500,false]' 'nats.recover off: no row is kept'
 fill
 sql "REPLACE INTO outbox_streams (name, known_since, checked_at)
     VALUES ('EVENTS', NOW(6) - INTERVAL 7 DAY, NULL)"
 ctl -c "$OP" --json prune --days 1 --yes
-is "$(field .rows)" 2000 'a stream without a good check yet keeps all of its own'
+shows .rows 2000 'a stream without a finished check: its rows stay'
 
 #
 # The watermark
@@ -109,7 +108,7 @@ fill NULL
 checked '1 MINUTE'
 ctl -c "$OP" prune --yes
 is "$(sql 'SELECT reconcile_watermark IS NULL FROM outbox_settings')$(dead)" \
-    '12998 attempts' 'where it is not known it stays so, and there are no marks'
+    '12998 attempts' 'no watermark: it stays NULL, and there are no marks'
 fill 2999
 checked '1 MINUTE'
 ctl -c "$OP" prune --yes
@@ -125,31 +124,23 @@ checked '1 MINUTE'
 ctl -c "$OP" --json prune --yes --batch 50
 wait $!
 is "$RC $(jq -s 'map(.rows) | add' "$DIR/one" <(echo "$OUT"))" '0 2000' \
-    'two at once delete each row once'
+    'two prune at once delete each row once'
 fill
 checked '1 MINUTE'
 
 #
-# What is not as it should be
+# Wrong uses, missing rights and tables
 #
-for wrong in '--days x' '--days -1' '--batch 0' '--older-than never' '7' \
-    '--days 1 --older-than 1d' '--limit 3'; do
-	# shellcheck disable=SC2086
-	ctl -c "$OP" prune $wrong
-	is "$RC" 2 "prune $wrong: wrong use"
-done
+misused prune '--days x' '--days -1' '--batch 0' '--older-than never' 7 \
+    '--days 1 --older-than 1d' '--limit 3'
 sql "REVOKE DELETE ON outbox FROM 'outbox'@'localhost'"
 before=$(sql 'CHECKSUM TABLE outbox, events, outbox_dead_letters')
-ctl prune --yes
-is "$RC" 1 'no right to delete'
-like "$ERR" '^outboxctl: prune: .*denied.*outbox' 'is told'
+fails 1 '^outboxctl: prune: .*denied.*outbox' \
+    'prune without the right to DELETE' prune --yes
 is "$(sql 'CHECKSUM TABLE outbox, events, outbox_dead_letters')" "$before" \
-    'and nothing is deleted'
+    'prune without the right deletes nothing'
 sql 'DROP TABLE outbox_dead_letters, outbox_streams, outbox_settings'
-ctl -c "$OP" prune --yes
-is "$RC $OUT" '0 Deleted 2000 delivered row(s) and 0 dead letter(s).' \
-    'tables without ours do'
-"$SANDBOX" stop "$DIR/db" >/dev/null
-ctl -c "$OP" prune
-is "$RC" 69 'the server is away'
+prints 'Deleted 2000 delivered row(s) and 0 dead letter(s).' \
+    "prune works without the daemon's other tables" -c "$OP" prune --yes
+without_server "-c $OP prune"
 done_testing

@@ -32,60 +32,56 @@ holes() { sql "DELETE FROM outbox WHERE global_sequence > $((N - 5)) OR
 fill
 whole=$(rows)
 ctl -c "$OP" reconcile
-is "$RC $OUT" "0 $NOTHING" 'where nothing is missing nothing is made'
-is "$(epochs)" 0 'and no owner of a partition is disturbed'
+is "$RC $OUT" "0 $NOTHING" 'reconcile of a complete outbox makes no row'
+is "$(epochs)" 0 'reconcile of a complete outbox raises no epoch'
 holes
 before=$(tables)
 ctl -c "$OP" reconcile --dry-run
 is "$RC $OUT" '0 Would reconcile 5 outbox row(s) from the event store.' \
-    'a dry run tells of the tail'
+    '--dry-run: the rows that are missing at the end'
 ctl -c "$OP" --json reconcile --dry-run --all
-is "$OUT" '{"changed":10,"dry_run":true}' 'or of all'
-is "$(tables)" "$before" 'and changes nothing'
+is "$OUT" '{"changed":10,"dry_run":true}' '--dry-run --all: all missing rows'
+is "$(tables)" "$before" '--dry-run changes no table'
 n=$(server_status 'Handler_read%')
 ctl -c "$OP" reconcile --limit 500
 n=$(($(server_status 'Handler_read%') - n))
-is "$RC $OUT" "0 $(made 5)" 'the tail is found'
-[ "$n" -lt 5000 ]
-ok $? "by $n reads"
+is "$RC $OUT" "0 $(made 5)" '--limit 500: the rows that are missing at the end'
+check "--limit 500: fewer than 5000 reads ($n)" [ "$n" -lt 5000 ]
 is "$(epochs)" "$(sql "SELECT COUNT(DISTINCT partition_key) FROM outbox
-    WHERE global_sequence > $((N - 5))")" 'the owners look from the start'
+    WHERE global_sequence > $((N - 5))")" \
+    'the epochs of these are raised'
 is "$(sql "SELECT CONCAT_WS('|', login, command, arguments, changed)
     FROM outbox_audit")" 'operator@localhost|reconcile|--limit 500|5' \
-    'it stands in the audit'
+    'reconcile is in the audit'
 ctl -c "$OP" reconcile
-is "$RC $OUT" "0 $NOTHING" 'the short way does not find the middle'
-ctl -c "$OP" reconcile --all
-is "$RC $OUT" "0 $(made 5)" '--all does'
-is "$(rows)" "$whole" 'all is as producers wrote it'
-ctl -c "$OP" reconcile --all
-is "$RC $OUT" "0 $NOTHING" 'and twice is once'
+is "$RC $OUT" "0 $NOTHING" 'reconcile without --all does not reach the middle'
+prints "$(made 5)" '--all: the rows in the middle' -c "$OP" reconcile --all
+is "$(rows)" "$whole" 'the outbox is as the producers wrote it'
+prints "$NOTHING" '--all again: nothing to do' -c "$OP" reconcile --all
 sql "DELETE FROM outbox WHERE global_sequence IN ($((N - 3)), $((N - 4)))"
 ctl -c "$OP" reconcile --limit 3
-is "$OUT" "$NOTHING" 'no more than the limit is read'
+is "$OUT" "$NOTHING" '--limit 3: the fourth row from the end is not read'
 ctl -c "$OP" reconcile --limit 4
-is "$OUT" "$(made 1)" 'and all of it'
+is "$OUT" "$(made 1)" '--limit 4: the fourth row from the end is found'
 ctl -c "$OP" reconcile --limit 2500
-is "$OUT" "$(made 1)" 'a limit of several statements'
+is "$OUT" "$(made 1)" '--limit 2500: several statements'
 
 #
 # Twice at once
 #
 sql "DELETE FROM outbox WHERE global_sequence % 7 = 0"
-ctl -c "$OP" reconcile --all
-is "$RC" 1 'so many are asked about'
-like "$ERR" '14285 rows would be created, .*--yes' 'and told'
+fails 1 '14285 rows would be created, .*--yes' 'reconcile --all of 14285 rows without --yes' \
+    -c "$OP" reconcile --all
 for i in 1 2 3; do
 	"$OUTBOXCTL" -c "$OP" --json reconcile --all --yes > "$DIR/$i.json" &
 	pids[i]=$!
 done
 for i in 1 2 3; do
-	wait "${pids[i]}"
-	ok $? "reconcile $i of three at once"
+	check "reconcile $i of three at once: exit status 0" wait "${pids[i]}"
 done
 is "$(jq -s 'map(.changed) | add' "$DIR"/[123].json)" 14285 \
-    'made each row once'
-is "$(rows)" "$whole" 'as producers wrote it'
+    'three at once: each row is made once'
+is "$(rows)" "$whole" 'three at once: the outbox is as the producers wrote it'
 
 #
 # A lock that is held for longer than we wait for one
@@ -97,14 +93,13 @@ sql 'BEGIN; SELECT COUNT(*) FROM outbox_partitions FOR UPDATE;
 pids[0]=$!
 wait_for 10 is_sql "SELECT COUNT(*) > 0 FROM information_schema.processlist
     WHERE info LIKE 'SELECT SLEEP%'" 1
-ctl -c "$OP" reconcile
-is "$RC $OUT" "0 $(made 3)" 'who is at it is waited for'
+prints "$(made 3)" 'a lock on the leases is waited for' -c "$OP" reconcile
 wait "${pids[0]}"
 is "$(sql 'SELECT GROUP_CONCAT(changed) FROM outbox_audit')" 3 \
-    'and noted once'
+    'it is audited once'
 
 #
-# What was not meant to have one
+# Events that get no outbox row
 #
 sql "DELETE FROM outbox WHERE global_sequence > $((N - 4));
     INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
@@ -112,24 +107,25 @@ sql "DELETE FROM outbox WHERE global_sequence > $((N - 4));
 	($((N - 2)), 'attempts', NOW(6) - INTERVAL 90 DAY),
 	($((N - 1)), 'message', NOW(6) - INTERVAL 90 DAY)"
 ctl -c "$OP" reconcile
-is "$OUT" "$(made 1)" 'a dead or discarded one does not come back'
+is "$OUT" "$(made 1)" 'dead letters get no outbox row'
 ctl -c "$OP" prune
-is "$OUT" 'Deleted 0 delivered row(s) and 2 dead letter(s).' 'dead ones purged'
+is "$OUT" 'Deleted 0 delivered row(s) and 2 dead letter(s).' \
+    'prune dead letters'
 ctl -c "$OP" reconcile
-is "$OUT" "$NOTHING" 'do not come back either'
+is "$OUT" "$NOTHING" 'purged dead letters get no outbox row'
 sql "UPDATE outbox SET published_at = NOW(6) - INTERVAL 9 DAY
     WHERE global_sequence <= $((N - 10))"
 ctl -c "$OP" prune --yes --batch 20000
 is "$OUT" "Deleted $((N - 10)) delivered row(s) and 0 dead letter(s)." \
-    'after nearly all is pruned'
+    'prune of nearly all rows'
 for how in '' --all '--limit 10000'; do
 	# shellcheck disable=SC2086
 	ctl -c "$OP" reconcile $how
-	is "$OUT" "$NOTHING" "nothing is made again${how:+ by $how}"
+	is "$OUT" "$NOTHING" "pruned rows are not made again${how:+ by $how}"
 done
 sql "DELETE FROM outbox WHERE global_sequence = $((N - 9))"
 ctl -c "$OP" reconcile
-is "$OUT" "$(made 1)" 'above the watermark it still works'
+is "$OUT" "$(made 1)" 'a missing row above the watermark is made'
 
 #
 # Filters
@@ -139,25 +135,24 @@ sql "DELETE FROM outbox WHERE global_sequence > $((N - 8));
     UPDATE events SET occurred_at = NOW(6) - INTERVAL 2 DAY
 	WHERE sequence <= $((N - 4))"
 ctl -c "$OP" --json reconcile --type 'order_*' --dry-run
-is "$(field .changed)" 2 'of a type, and _ is only that'
+shows .changed 2 '--type: _ is no wildcard'
 ctl -c "$OP" --json reconcile --type 'order.*' --dry-run
-is "$(field .changed)" 4 '* stands for anything'
+shows .changed 4 '--type: * is a wildcard'
 ctl -c "$OP" --json reconcile --type 'ORDER.PAID' --dry-run
-is "$(field .changed)" 0 'and nothing else does'
+shows .changed 0 '--type: case matters'
 sed "s/^publish: {/&types: ['*.paid', 'order_*'], /" "$OP" > "$DIR/types.yml"
 ctl -c "$DIR/types.yml" --json reconcile --dry-run
-is "$(field .changed)" 4 'publish.types: no others'
+shows .changed 4 'publish.types: only events of these types'
 ctl -c "$DIR/types.yml" --json reconcile --type 'order.*' --dry-run
-is "$(field .changed)" 2 'and of these a type'
+shows .changed 2 'publish.types and --type: events that match both'
 ctl -c "$OP" --json reconcile --since 1d --dry-run
-is "$(field .changed)" 4 'since'
+shows .changed 4 '--since: by the time of the event'
 ctl -c "$OP" reconcile --since 1d --type order.paid
-is "$OUT" "$(made 1)" 'both'
+is "$OUT" "$(made 1)" '--since and --type: events that match both'
 sql 'UPDATE outbox_settings SET partition_count = NULL'
 ctl -c "$OP" reconcile
-is "$OUT" "$(made 7)" 'without a count'
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE partition_key IS NULL')" 7 \
-    'there is no label'
+is "$OUT" "$(made 7)" 'no partition count: rows are made'
+rows_are 7 'outbox WHERE partition_key IS NULL' 'no partition count: no label'
 sql 'UPDATE outbox_settings SET partition_count = 16'
 
 #
@@ -165,15 +160,15 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 #
 sql 'TRUNCATE outbox; TRUNCATE events'
 produce --events 3000 --keys 50 --payload 200
-is "$(sql 'SELECT COUNT(*) FROM outbox')" 3000 'events of a producer'
+rows_are 3000 outbox 'a producer writes 3000 events'
 sql 'DELETE FROM outbox WHERE global_sequence > 2900'
 start_master
-drains 30 'a daemon has delivered what it could see'
+drains 30 'the daemon delivers the rows that exist'
 ctl -c "$OP" reconcile
-is "$OUT" "$(made 100)" 'the others are made'
-drains 30 'and delivered at once'
+is "$OUT" "$(made 100)" 'reconcile beside a daemon: 100 rows are made'
+drains 30 'the daemon delivers the rows that were made'
 stop_master "$MASTER"
-check_stream 'nothing is lost, twice there or out of order'
+check_stream 'the stream is complete and in order'
 
 #
 # Tables with other names, next to ours
@@ -190,55 +185,47 @@ sed 's/^outbox: {/&tables: {outbox: order, events: e, partitions: p, dead_letter
 "$OUTBOXCTL" -c "$DIR/other.yml" enqueue < <(yes \
     '{"key": "order-1", "type": "t", "payload": 1}' | head -n 30) > "$DIR/ctl.out"
 is "$(cat "$DIR/ctl.out") $(sql 'SELECT GROUP_CONCAT(DISTINCT partition_key)
-    FROM `order`')" 'Enqueued 30 event(s). p03' 'other tables: enqueue'
+    FROM `order`')" 'Enqueued 30 event(s). p03' \
+    'other names of tables: enqueue'
 sql 'DELETE FROM `order` WHERE global_sequence > 25;
     UPDATE `order` SET published_at = NOW(6) - INTERVAL 9 DAY
 	WHERE global_sequence <= 20'
 ctl -c "$DIR/other.yml" reconcile
-is "$OUT" "$(made 5)" 'reconcile'
+is "$OUT" "$(made 5)" 'tables with other names: reconcile'
 ctl -c "$DIR/other.yml" prune
 is "$OUT $(sql 'SELECT reconcile_watermark FROM s')" \
-    'Deleted 20 delivered row(s) and 0 dead letter(s). 20' 'and prune'
-is "$(sql 'SELECT SUM(changed) FROM a')" 55 'and their audit'
+    'Deleted 20 delivered row(s) and 0 dead letter(s). 20' \
+    'tables with other names: prune, and their watermark'
+is "$(sql 'SELECT SUM(changed) FROM a')" 55 'other names of tables: audit'
 sql 'DROP TABLE e, `order`, p, d, s, a'
-is "$(tables)" "$before" 'and ours are left alone'
+is "$(tables)" "$before" 'other names of tables: the usual ones are the same'
 
 #
-# What is not as it should be
+# Wrong uses, missing rights and tables
 #
-for wrong in '--limit 0' '--limit x' '--all --limit 3' '--since never' '7' \
-    '--batch 3'; do
-	# shellcheck disable=SC2086
-	ctl -c "$OP" reconcile $wrong
-	is "$RC" 2 "reconcile $wrong: wrong use"
-done
+misused reconcile '--limit 0' '--limit x' '--all --limit 3' '--since never' 7 \
+    '--batch 3'
 sql 'DELETE FROM outbox WHERE global_sequence = 3000'
 sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost'"
 before=$(tables)
-ctl reconcile
-is "$RC" 1 'an account that may not make rows'
-like "$ERR" 'reconcile: .*denied.*outbox' 'which is told'
-is "$(tables)" "$before" 'and nothing is changed'
+fails 1 'reconcile: .*denied.*outbox' 'reconcile without the right to INSERT' \
+    reconcile
+is "$(tables)" "$before" 'reconcile without the right changes no table'
 sql 'UPDATE outbox_settings SET reconcile_watermark = NULL'
-ctl -c "$OP" reconcile --all
-is "$RC" 1 'no watermark'
-like "$ERR" '^outboxctl: outbox_settings.reconcile_watermark is not set' \
-    'is told'
+fails 1 '^outboxctl: outbox_settings.reconcile_watermark is not set' \
+    'reconcile without a watermark' -c "$OP" reconcile --all
 sql 'DROP TABLE outbox_settings'
-ctl -c "$OP" reconcile
-is "$RC" 1 'tables without settings'
-like "$ERR" '^outboxctl: outbox_settings: no such table' 'likewise'
+fails 1 '^outboxctl: outbox_settings: no such table' \
+    'reconcile without a settings table' -c "$OP" reconcile
 "$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
 is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 3000 \
-    'a new settings row knows the events before it'
+    'a new settings row: the watermark is the last event'
 ctl -c "$OP" reconcile --all
-is "$OUT" "$NOTHING" 'so that none of them gets a row'
+is "$OUT" "$NOTHING" 'a new settings row: older events get no outbox row'
 sql 'UPDATE outbox_settings SET reconcile_watermark = 0, partition_count = 16;
     DROP TABLE outbox_dead_letters, outbox_audit'
 ctl -c "$OP" reconcile
-is "$RC $OUT" "0 $(made 1)" 'without dead letters and audit'
-like "$ERR" 'outbox_audit: no such table' 'the latter is missed'
-"$SANDBOX" stop "$DIR/db" >/dev/null
-ctl -c "$OP" reconcile
-is "$RC" 69 'the server is away'
+is "$RC $OUT" "0 $(made 1)" 'no dead letters, no audit: one row is made'
+like "$ERR" 'outbox_audit: no such table' 'the missing audit table is warned of'
+without_server "-c $OP reconcile"
 done_testing

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# outboxctl schema: what sql/schema.sql says, printed, made, compared and mended
+# outboxctl schema: prints, makes, compares and mends the tables of schema.sql
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
 write_conf
+as_operator
 
 # The tables, their columns and indexes, the procedure and the settings
 structure() {
@@ -26,24 +27,17 @@ drop_tables() {
 	sql 'DROP PROCEDURE IF EXISTS outbox_enqueue'
 }
 
-# The owner of the tables, who may make and alter them
-sql "CREATE USER 'owner'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
-    GRANT ALL ON app.* TO 'owner'@'localhost'"
-OWNER=$DIR/owner.yml
-sed 's/user: outbox,/user: owner,/' "$CONF" > "$OWNER"
-
 #
 # print
 #
-ctl schema print
-is "$RC" 0 'print needs no server'
-is "$OUT" "$(cat "$srcdir/sql/schema.sql")" 'it is the file'
+exits 0 'schema print: exit status 0' schema print
+is "$OUT" "$(cat "$srcdir/sql/schema.sql")" 'schema print prints schema.sql'
 ctl --json schema print
-is "$(field .sql)" "$(cat "$srcdir/sql/schema.sql")" 'in JSON too'
+shows .sql "$(cat "$srcdir/sql/schema.sql")" 'schema print --json: the same'
 NAMES='tables: {outbox: shop-out, events: order, partitions: shop_parts, workers: shop_workers, settings: shop_settings, dead_letters: shop_dead, blocked_keys: shop_blocked, streams: shop_streams, audit: shop_audit}'
-sed "s/ordering:/$NAMES, ordering:/" "$OWNER" > "$DIR/shop.yml"
+sed "s/ordering:/$NAMES, ordering:/" "$OP" > "$DIR/shop.yml"
 ctl -c "$DIR/shop.yml" schema print
-is "$RC" 0 'other names'
+is "$RC" 0 'schema print with other names of tables: exit status 0'
 is "$(sed 's/`shop-out_enqueue`/outbox_enqueue/g; s/`shop-out_claim`/outbox_claim/
     s/`shop-out`/outbox/g; s/`order\(_stream\)\?`/events\1/g
     s/`shop_settings\([a-z_]*\)`/outbox_settings\1/g
@@ -51,53 +45,59 @@ is "$(sed 's/`shop-out_enqueue`/outbox_enqueue/g; s/`shop-out_claim`/outbox_clai
     s/`shop_blocked\([a-z_]*\)`/outbox_blocked_keys\1/g
     s/`shop_parts`/outbox_partitions/g; s/`shop_dead`/outbox_dead_letters/g
     s/`shop_streams`/outbox_streams/g; s/`shop_audit`/outbox_audit/g' \
-    <<< "$OUT")" "$(cat "$srcdir/sql/schema.sql")" 'change them and nothing else'
+    <<< "$OUT")" "$(cat "$srcdir/sql/schema.sql")" \
+    'schema print: other names are the only difference'
 sed "s/shop_settings/$(printf '%60s' '' | tr ' ' s)/" "$DIR/shop.yml" \
     > "$DIR/long.yml"
-ctl -c "$DIR/long.yml" schema print
-is "$RC" 1 'a name that leaves no room for what is made of it'
-like "$ERR" 'outbox.tables.settings: s+_one_row would be longer than 64' \
-    'and it is said which'
+fails 1 'outbox.tables.settings: s+_one_row would be longer than 64' \
+    'schema print with a name that is too long for its constraint' \
+    -c "$DIR/long.yml" schema print
 
 #
 # install
 #
 BEFORE=$(structure | cksum)
 drop_tables
-ctl -c "$OWNER" schema install --dry-run
-is "$RC" 0 'install, dry'
-like "$OUT" '^Would create outbox, events, .*outbox_audit\.$' 'says what it would do'
-is "$(structure)" '' 'and does nothing'
+ctl -c "$OP" schema install --dry-run
+is "$RC" 0 'schema install --dry-run: exit status 0'
+like "$OUT" '^Would create outbox, events, .*outbox_audit\.$' \
+    'schema install --dry-run: says what it would do'
+is "$(structure)" '' 'schema install --dry-run makes nothing'
 ctl schema install
-is "$RC" 1 'install without the right to create'
-like "$ERR" '^outboxctl: schema install: .*denied' 'and that is said'
-is "$(wc -l <<< "$ERR")" 1 'in one line'
-ctl -c "$OWNER" schema install
-is "$RC$ERR" 0 'install'
-like "$OUT" '^Created outbox, events, .*outbox_audit\.$' 'says what it has made'
-is "$(structure | cksum)" "$BEFORE" 'it is what the client program makes of the file'
+is "$RC" 1 'schema install without the right to CREATE: exit status 1'
+like "$ERR" '^outboxctl: schema install: .*denied' \
+    'schema install without the right: the error says so'
+is "$(wc -l <<< "$ERR")" 1 'schema install, no right: the error is one line'
+ctl -c "$OP" schema install
+is "$RC$ERR" 0 'schema install: exit status 0'
+like "$OUT" '^Created outbox, events, .*outbox_audit\.$' \
+    'schema install: says what it has made'
+is "$(structure | cksum)" "$BEFORE" \
+    'schema install makes what the client program makes of the file'
 is "$(sql 'SELECT command, login, changed FROM outbox_audit')" \
-    "schema install	owner@localhost	9" 'the audit has it'
+    "schema install	operator@localhost	9" \
+    'schema install is audited'
 BEFORE=$(structure; sql 'SELECT * FROM outbox_settings')
-ctl -c "$OWNER" --json schema install
-is "$RC$(field .changed)" 00 'once more'
+ctl -c "$OP" --json schema install
+is "$RC$(field .changed)" 00 'schema install again: no change'
 is "$(structure; sql 'SELECT * FROM outbox_settings')" "$BEFORE" \
-    'and nothing is changed'
+    'schema install again changes neither tables nor settings'
 ctl -c "$DIR/shop.yml" schema install
-is "$RC$ERR" 0 'another outbox beside it'
+is "$RC$ERR" 0 'schema install of a second outbox: exit status 0'
 is "$(sql "SELECT GROUP_CONCAT(routine_name ORDER BY 1)
     FROM information_schema.routines WHERE routine_schema = 'app'")" \
-    'outbox_enqueue,shop-out_enqueue' 'with a procedure of its own'
+    'outbox_enqueue,shop-out_enqueue' \
+    'the second outbox has its own procedure'
 sql "UPDATE shop_settings SET partition_count = 4; START TRANSACTION;
     CALL \`shop-out_enqueue\`('a', NULL, 't', 1, NULL, NULL, 'x'); COMMIT"
-is "$(sql 'SELECT COUNT(*) FROM `shop-out` JOIN `order` ON sequence =
-    global_sequence')$(sql 'SELECT COUNT(*) FROM outbox')" 10 \
-    'that fills its tables'
+rows_are 1 '`shop-out` JOIN `order` ON sequence = global_sequence' \
+    'its procedure writes to its own tables'
+rows_are 0 outbox 'its procedure writes nothing to the usual tables'
 is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     outbox_settings UNION SELECT outbox_id FROM shop_settings) t')" 2 \
-    'and an id of its own'
+    'it has an outbox_id of its own'
 ctl -c "$DIR/shop.yml" schema check
-is "$RC$OUT$ERR" 0 'nothing is missing there'
+is "$RC$OUT$ERR" 0 'schema check of the second outbox prints nothing'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
     shop_dead, shop_blocked, shop_streams, shop_audit;
     DROP PROCEDURE `shop-out_enqueue`'
@@ -106,19 +106,20 @@ sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
 # check: one difference at a time, found, and mended by its remedy
 #
 ctl schema check
-is "$RC$OUT$ERR" 0 'check, as the daemon: nothing to say'
+is "$RC$OUT$ERR" 0 "schema check with the daemon's account prints nothing"
 BEFORE=$(tables)
 ctl --json schema check
-is "$RC$OUT" '0[]' 'in JSON, too'
-is "$(tables)" "$BEFORE" 'and nothing was changed'
+is "$RC$OUT" '0[]' 'schema check --json: an empty list'
+is "$(tables)" "$BEFORE" 'schema check changes no table'
 while IFS='|' read -r rc level text damage; do
 	sql "$damage"
 	ctl --json schema check
 	is "$RC $(field '.[0].level')" "$rc $level" "$damage: $level"
-	like "$(field '.[0].what + ": " + .[0].cost')" "$text" 'it is told'
+	like "$(field '.[0].what + ": " + .[0].cost')" "$text" \
+	    "$damage: the text says what is wrong"
 	sql "$(field '.[0].remedy')"
 	ctl schema check
-	is "$RC$OUT$ERR" 0 'and the remedy is one'
+	is "$RC$OUT$ERR" 0 "$damage: the remedy mends it"
 done <<'EOF'
 0|warn|^outbox: no index.*every claim sorts|ALTER TABLE outbox DROP KEY outbox_claim
 0|warn|^outbox: no column ack_sequence: .*are not found|ALTER TABLE outbox DROP COLUMN ack_sequence
@@ -160,62 +161,63 @@ sql 'ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64)
     COLLATE utf8mb4_general_ci NOT NULL; ALTER TABLE outbox MODIFY
     partition_key VARCHAR(64) COLLATE utf8mb4_unicode_ci NULL'
 ctl schema check
-is "$RC" 1 'two collations that cannot be compared'
-like "$OUT" '^fail: outbox_partitions: .*; remedy: ALTER TABLE' 'for people, a line'
-ctl -c "$OWNER" schema upgrade
-is "$RC$ERR" 0 'are mended'
+is "$RC" 1 'labels with collations that cannot be compared: exit status 1'
+like "$OUT" '^fail: outbox_partitions: .*; remedy: ALTER TABLE' \
+    'schema check without --json: one line with the remedy'
+ctl -c "$OP" schema upgrade
+is "$RC$ERR" 0 'schema upgrade mends the collation: exit status 0'
 ctl schema check
-is "$OUT" '' 'those of the blocked keys, too'
+is "$OUT" '' 'schema upgrade mends the blocked keys as well'
 sql "ALTER PROCEDURE outbox_enqueue COMMENT 'of my own'"
-ctl -c "$OWNER" schema check
-is "$RC" 0 'another procedure'
-like "$OUT" '^note: procedure outbox_enqueue: it is not of this version' 'is told'
+exits 0 'a changed procedure: exit status 0' -c "$OP" schema check
+like "$OUT" '^note: procedure outbox_enqueue: it is not of this version' \
+    'a changed procedure: a note'
 [ "$KIND" != mysql ] || sql 'DROP PROCEDURE outbox_enqueue'
-ctl -c "$OWNER" schema install
-ctl -c "$OWNER" schema check
-is "$RC$OUT" 0 'and replaced by install'
+ctl -c "$OP" schema install
+ctl -c "$OP" schema check
+is "$RC$OUT" 0 'schema install replaces a changed procedure'
 
-# Somebody keeps a table for six seconds, and a producer comes.
+# A transaction uses the table for six seconds, and a producer needs it.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'
 sql 'START TRANSACTION; SELECT COUNT(*) FROM outbox; DO SLEEP(6); COMMIT' \
     > /dev/null &
 KEEPER=$!
 wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
     WHERE info = 'DO SLEEP(6)'" 1
-ctl -c "$OWNER" schema upgrade > /dev/null &
+ctl -c "$OP" schema upgrade > /dev/null &
 UPGRADER=$!
 wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
     WHERE info LIKE 'ALTER TABLE%' AND state LIKE 'Waiting for%'" 1
-ok $? 'an upgrade waits for whoever uses the table'
+ok $? 'schema upgrade waits for a transaction that uses the table'
 START=$(now_ms)
 sql 'SELECT COUNT(*) FROM outbox' > /dev/null
-[ $(($(now_ms) - START)) -lt 3000 ]
-ok $? 'and others do not wait behind it for longer than a second'
+check 'other statements do not wait behind it for more than a second' \
+    [ $(($(now_ms) - START)) -lt 3000 ]
 wait "$KEEPER" "$UPGRADER"
 ctl schema check
-is "$RC$OUT" 0 'it is mended when the table is free'
+is "$RC$OUT" 0 'the upgrade is done when the table is free'
 
 sql 'UPDATE outbox_settings SET schema_version = 99'
-ctl schema check
-is "$RC" 1 'a newer schema'
-like "$OUT" '^fail: .*version 99 is newer.*install a newer one$' 'is told, without a remedy'
+exits 1 'schema check of a newer schema: exit status 1' schema check
+like "$OUT" '^fail: .*version 99 is newer.*install a newer one$' \
+    'schema check of a newer schema: the only remedy is a newer program'
 for command in install upgrade; do
-	ctl -c "$OWNER" schema "$command" --yes
-	is "$RC" 1 "$command refuses it"
+	ctl -c "$OP" schema "$command" --yes
+	is "$RC" 1 "schema $command of a newer schema: exit status 1"
 	like "$ERR" "^outboxctl: schema $command: schema version 99 is newer" \
-	    'and says why'
+	    "schema $command of a newer schema: the error says why"
 done
 sql 'UPDATE outbox_settings SET schema_version = 0; DROP TABLE outbox_blocked_keys'
 sed 's/retry: {/retry: {on_dead: halt, /' "$CONF" > "$DIR/halt.yml"
 ctl -c "$DIR/halt.yml" schema check
-is "$RC" 1 'halt cannot do without the table of blocked keys'
-like "$OUT" '^fail: outbox_blocked_keys: no such table' 'and that is told'
+is "$RC" 1 'on_dead halt without the table of blocked keys: exit status 1'
+like "$OUT" '^fail: outbox_blocked_keys: no such table' \
+    'on_dead halt without the table: the line says so'
 
 #
 # The version rule: the one before its own
 #
-start_fleet
-ok $? 'a daemon works on the schema before its own'
+check 'the daemon works with the schema version before its own' start_fleet
 stop_master "$MASTER"
 
 #
@@ -236,14 +238,15 @@ fill() {
 }
 fill 1000
 sql 'ANALYZE TABLE outbox' > /dev/null
-ctl schema check
-is "$RC" 0 'Pillar: the daemon runs there as it is'
-is "$(grep -c '^fail' <<< "$OUT")" 0 'nothing fails'
-is "$(grep -c '^warn' <<< "$OUT")" 16 'some things could be better'
-is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 'three indexes are not needed'
-is "$(grep -c 'coarser than' <<< "$OUT")" 4 'moments are whole seconds'
-is "$(grep -c 'partition_key is' <<< "$OUT")" 1 'labels of new tables will be compared'
-like "$OUT" '^note: outbox: foreign key' 'the foreign key costs'
+exits 0 'Pillar: schema check exits with 0' schema check
+is "$(grep -c '^fail' <<< "$OUT")" 0 'Pillar: no failure'
+is "$(grep -c '^warn' <<< "$OUT")" 16 'Pillar: 16 warnings'
+is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 \
+    'Pillar: notes on three indexes that are not used'
+is "$(grep -c 'coarser than' <<< "$OUT")" 4 'Pillar: four columns of seconds'
+is "$(grep -c 'partition_key is' <<< "$OUT")" 1 \
+    'Pillar: a line on the collation of new tables'
+like "$OUT" '^note: outbox: foreign key' 'Pillar: a note on the foreign key'
 sql "CREATE USER 'relay'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
     GRANT SELECT ON events TO 'relay'@'localhost';
     GRANT SELECT, INSERT, UPDATE, DELETE ON outbox TO 'relay'@'localhost';
@@ -254,62 +257,67 @@ sed 's/user: outbox,/user: relay,/' "$CONF" > "$DIR/relay.yml"
 WITH=$OUT
 ctl -c "$DIR/relay.yml" schema check
 is "$RC $(sed 's/; remedy.*//' <<< "$OUT")" "0 $(sed 's/; remedy.*//' <<< "$WITH")" \
-    'an account with rights on these tables only is told the same'
+    'Pillar: an account with rights on these tables gets the same lines'
 like "$OUT" "no such table.*; GRANT SELECT, INSERT, UPDATE ON .outbox_dead_letters. TO 'relay'@'localhost'; GRANT DELETE ON" \
-    'and which rights it needs on the others'
+    'Pillar: the remedy has the rights on the missing tables'
 BEFORE=$(structure | cksum)$(tables)
-ctl -c "$OWNER" schema upgrade --dry-run
-is "$RC" 0 'upgrade, dry'
-is "$(cut -d: -f1 <<< "$OUT" | sort -u)" warn 'tells what it would do'
+ctl -c "$OP" schema upgrade --dry-run
+is "$RC" 0 'Pillar: schema upgrade --dry-run exits with 0'
+is "$(cut -d: -f1 <<< "$OUT" | sort -u)" warn \
+    'Pillar: schema upgrade --dry-run prints the warnings'
 like "$(head -1 <<< "$OUT")" 'ADD KEY `outbox_claim`.*ALGORITHM=INPLACE, LOCK=NONE$' \
-    'the index first, online'
-is "$(structure | cksum)$(tables)" "$BEFORE" 'and changes nothing'
-ctl -c "$OWNER" schema upgrade
-is "$RC" 1 'many rows: it does not go on unasked'
-like "$ERR" 'confirm it with --yes' 'and says how'
-is "$(structure | cksum)$(tables)" "$BEFORE" 'nothing is changed'
+    'Pillar: the first change is the index, made online'
+is "$(structure | cksum)$(tables)" "$BEFORE" \
+    'Pillar: schema upgrade --dry-run changes nothing'
+ctl -c "$OP" schema upgrade
+is "$RC" 1 'Pillar: schema upgrade of many rows without --yes: exit status 1'
+like "$ERR" 'confirm it with --yes' 'Pillar: the error names --yes'
+is "$(structure | cksum)$(tables)" "$BEFORE" 'Pillar: refused, nothing changes'
 ctl schema upgrade --yes
-is "$RC" 1 'without the right to alter'
-like "$ERR" 'denied' 'that is said'
-is "$(structure | cksum)$(tables)" "$BEFORE" 'nothing is changed'
+is "$RC" 1 'Pillar: schema upgrade without the right to ALTER: exit status 1'
+like "$ERR" 'denied' 'Pillar: the error says so'
+is "$(structure | cksum)$(tables)" "$BEFORE" \
+    'Pillar: an upgrade without the right changes nothing'
 
 LOG=$DIR/pillar.log
 start_master
-drains 30 'the daemon relays'
+drains 30 'Pillar: the daemon delivers all rows'
 for from in 2000 3000 4000 5000 6000; do
 	fill "$from"
 done &
 FILLER=$!
-ctl -c "$OWNER" schema upgrade --yes
-is "$RC$ERR" 0 'upgraded meanwhile'
-like "$OUT" '^16 changes made' 'and told'
+ctl -c "$OP" schema upgrade --yes
+is "$RC$ERR" 0 'Pillar: schema upgrade beside a daemon: exit status 0'
+like "$OUT" '^16 changes made' 'Pillar: upgrade prints the number of changes'
 wait "$FILLER"
-drains 30 'the daemon relays on'
+drains 30 'Pillar: the daemon delivers all rows after the upgrade'
 is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
-    'message ids begin as before'
+    'Pillar: message ids go on with the name of the database'
 is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	16" \
-    'the audit has it'
+    'Pillar: schema upgrade is in the audit'
 ctl schema check
-is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' 'what is left is a note'
-ctl -c "$OWNER" schema upgrade
-is "$RC$OUT" '0Nothing to upgrade.' 'once more: nothing to do'
-ctl -c "$OWNER" schema upgrade --dry-run
-is "$RC$OUT" '0Nothing to upgrade.' 'which a dry run says, too'
+is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' \
+    'Pillar: schema check has only notes afterwards'
+ctl -c "$OP" schema upgrade
+is "$RC$OUT" '0Nothing to upgrade.' 'Pillar: a second upgrade does nothing'
+ctl -c "$OP" schema upgrade --dry-run
+is "$RC$OUT" '0Nothing to upgrade.' \
+    'Pillar: upgrade --dry-run: nothing to do'
 is "$(sql "SELECT COUNT(DISTINCT index_name) FROM
     information_schema.statistics WHERE table_schema = 'app' AND
-    table_name = 'outbox'")" 5 'no index is dropped'
+    table_name = 'outbox'")" 5 'Pillar: schema upgrade drops no index'
 : > "$LOG"
 OLD=$(worker_pids "$MASTER")
 all_new() { ! worker_pids "$MASTER" | grep -qFx "$OLD"; }
 kill -HUP "$MASTER"
 wait_for 30 all_new && wait_for 30 all_owned
 fill 7000
-drains 30 'reloaded, it relays on'
-wait_for 30 is_sql 'SELECT COUNT(*) > 0 FROM outbox WHERE ack_sequence IS NOT NULL' 1
-ok $? 'and uses what is new'
-! has_line "$LOG" 'remedy|no such table'
-ok $? 'it misses nothing any more'
-check_stream 'complete, nothing twice' --wait 10
+drains 30 'Pillar: the daemon delivers all rows after a reload'
+within 30 'Pillar: after a reload ack_sequence is written' \
+    is_sql 'SELECT COUNT(*) > 0 FROM outbox WHERE ack_sequence IS NOT NULL' 1
+check 'Pillar: after a reload no table is reported as missing' \
+    not has_line "$LOG" 'remedy|no such table'
+check_stream 'the stream is complete, nothing twice' --wait 10
 stop_master "$MASTER"
 
 # Columns that keep keys and types of events, and are narrower.
@@ -321,27 +329,26 @@ sql 'ALTER TABLE events MODIFY event_type VARCHAR(2000) NOT NULL;
     ALTER TABLE outbox_blocked_keys MODIFY order_key VARBINARY(30) NULL'
 ctl schema check
 is "$(grep -c 'event_type has room for 100 bytes, and event_type of events for 8000' \
-    <<< "$OUT")" 1 'a type that is longer than its copy may be'
+    <<< "$OUT")" 1 'event_type of events is longer than its copies: one line'
 like "$OUT" 'order_key has room for 30 bytes, and stream_id of events for' \
-    'and a key'
-like "$OUT" 'order_key is varchar\(20\)' 'a copy that is text is found once'
-is "$(grep -c 'outbox_dead_letters.*order_key' <<< "$OUT")" 1 'and no more'
-ctl -c "$OWNER" schema upgrade --yes
-is "$RC$ERR" 0 'they are widened'
+    'stream_id of events is longer than its copy: a line'
+like "$OUT" 'order_key is varchar\(20\)' 'a copy that is text: a line'
+is "$(grep -c 'outbox_dead_letters.*order_key' <<< "$OUT")" 1 \
+    'a copy that is text: one line, not two'
+ctl -c "$OP" schema upgrade --yes
+is "$RC$ERR" 0 'schema upgrade widens the copies: exit status 0'
 is "$(column outbox_dead_letters event_type)" 'varbinary(8000)' \
-    'as wide as the event, or wider'
-is "$(column outbox_dead_letters order_key)" 'varbinary(4000)' 'text is bytes'
-ctl -c "$OWNER" schema upgrade
-is "$RC$OUT" '0Nothing to upgrade.' 'and that is all'
+    'event_type of dead letters is as wide as that of events'
+is "$(column outbox_dead_letters order_key)" 'varbinary(4000)' \
+    'order_key of dead letters is bytes, and wide enough'
+ctl -c "$OP" schema upgrade
+is "$RC$OUT" '0Nothing to upgrade.' 'another upgrade has nothing to do'
 sql 'ALTER TABLE events MODIFY event_type LONGTEXT NOT NULL'
-ctl -c "$OWNER" schema upgrade --yes
-is "$(column outbox_dead_letters event_type)" longblob 'whatever that is'
-ctl -c "$OWNER" schema upgrade
-is "$RC$OUT" '0Nothing to upgrade.' 'nor is it found for ever'
+ctl -c "$OP" schema upgrade --yes
+is "$(column outbox_dead_letters event_type)" longblob \
+    'a LONGTEXT gets a LONGBLOB as its copy'
+ctl -c "$OP" schema upgrade
+is "$RC$OUT" '0Nothing to upgrade.' 'the next upgrade has nothing to do'
 
-"$SANDBOX" stop "$DIR/db" >/dev/null
-for command in install check upgrade; do
-	ctl schema "$command"
-	is "$RC" 69 "$command: the server is away"
-done
+without_server 'schema install' 'schema check' 'schema upgrade'
 done_testing

@@ -16,20 +16,95 @@ ctl() {
 	ERR=$(cat "$DIR/ctl.err")
 }
 
-field() { jq -r "$1" <<< "$OUT"; }
+field() { jq -rc "$1" <<< "$OUT"; }
 
-# refuses: of lines "STATUS TEXT ARGUMENT...": outboxctl exits with that, and
-# its error has the text, in which _ is a blank
+# These run outboxctl with the arguments behind NAME:
+#
+#	shows FILTER EXPECTED NAME [ARGUMENT...]	with --json
+#	exits STATUS NAME ARGUMENT...
+#	prints TEXT NAME ARGUMENT...			with status 0
+#	matches REGEX NAME ARGUMENT...			on standard output
+#	fails STATUS REGEX NAME ARGUMENT...		on standard error
+#
+# Without an argument shows takes the last output.
+shows() {
+	if [ "${4:-}" = -c ]; then
+		ctl -c "$5" --json "${@:6}"
+	elif [ $# -gt 3 ]; then
+		ctl --json "${@:4}"
+	fi
+	is "$(field "$1")" "$2" "$3"
+}
+exits() {
+	ctl "${@:3}"
+	is "$RC" "$1" "$2"
+}
+prints() {
+	ctl "${@:3}"
+	is "$RC $OUT" "0 $1" "$2"
+}
+matches() {
+	ctl "${@:3}"
+	like "$OUT" "$1" "$2"
+}
+fails() {
+	ctl "${@:4}"
+	is "$RC" "$1" "$3: exit status $1"
+	like "$ERR" "$2" "$3: the error says why"
+}
+
+# refuses: lines of standard input are the text of an error, with _ for each
+# blank, and the wrong arguments that it is about
 refuses() {
-	local rc text args
-	while read -r rc text args; do
+	local text args
+	while read -r text args; do
 		# shellcheck disable=SC2086
-		ctl $args
-		is "$RC" "$rc" "outboxctl $args: status $rc"
-		like "$ERR" "^outboxctl: (.* )?${text//_/ }" "and says ${text//_/ }"
-		is "$OUT" '' 'and nothing else'
+		fails 2 "^outboxctl: (.* )?${text//_/ }" "outboxctl $args" $args
+		is "$OUT" '' "outboxctl $args: nothing on standard output"
 	done
 }
+
+# misused COMMAND WRONG...: each of these options or arguments is wrong
+misused() {
+	local wrong
+	for wrong in "${@:2}"; do
+		# shellcheck disable=SC2086
+		ctl $1 $wrong
+		is "$RC" 2 "outboxctl $1 $wrong: exit status 2"
+	done
+}
+
+# without_server COMMAND...: stop the database, and see each command fail
+without_server() {
+	local command
+	"$SANDBOX" stop "$DIR/db" >/dev/null
+	for command; do
+		# shellcheck disable=SC2086
+		ctl $command
+		is "$RC" 69 "${command#-c * } without a server: exit status 69"
+	done
+}
+
+# hold STATEMENTS: in a transaction that ends with release [STATEMENTS];
+# a background process that is started meanwhile needs 3>&-
+hold() {
+	mkfifo "$DIR/held"
+	"$SANDBOX" sql "$DIR/db" -n -N app < "$DIR/held" > "$DIR/held.out" &
+	HOLDER=$!
+	exec 3> "$DIR/held"
+	echo "START TRANSACTION; $1; SELECT 'held';" >&3
+	wait_for 10 has_line "$DIR/held.out" held
+}
+release() {
+	echo "${1:-} COMMIT;" >&3
+	exec 3>&-
+	wait "$HOLDER"
+	rm "$DIR/held"
+}
+
+# audited: the last row of the audit
+audited() { sql "SELECT CONCAT_WS(' ', login, command, arguments, changed)
+    FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 
 # tables: a checksum of all tables, to check that nothing was changed
 tables() {

@@ -54,6 +54,19 @@ like() {
 	[ "$rc" -eq 0 ] || printf '%s\n' "expected: $2" "got: $1" | sed 's/^/# /'
 }
 
+# check NAME COMMAND...: the command succeeds; as one word: not COMMAND fails
+check() {
+	"${@:2}"
+	ok $? "$1"
+}
+not() { ! "$@"; }
+
+# A name that does not exist ends the test, or its case would be missing.
+command_not_found_handle() {
+	echo "Bail out! $1: command not found" >&2
+	kill -TERM $$
+}
+
 skip_all() {
 	printf '1..0 # SKIP %s\n' "$1"
 	exit 0
@@ -81,6 +94,12 @@ wait_for() {
 	done
 }
 
+# within SECONDS NAME COMMAND...: the command succeeds in that time
+within() {
+	wait_for "$1" "${@:3}"
+	ok $? "$2"
+}
+
 # numbers N [FROM]: SQL of a table of N (up to 10^6) numbers n from 0 or FROM
 numbers() {
 	local d='(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2
@@ -97,6 +116,9 @@ sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
 # server_status PATTERN: the sum of the server's status variables like this
 server_status() { sql "SHOW GLOBAL STATUS LIKE '$1'" |
     awk '{ n += $2 } END { printf "%.0f\n", n }'; }
+
+# rows_are COUNT FROM NAME: so many rows, for example of 'outbox WHERE ...'
+rows_are() { is "$(sql "SELECT COUNT(*) FROM $2")" "$1" "$3"; }
 
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 is_sql() { [ "$(sql "$1")" = "$2" ]; }
@@ -194,6 +216,7 @@ start_fleet() {
 }
 
 worker_pids() { ps -o pid= --ppid "$1" | tr -d ' '; }
+id_of() { sql "SELECT id FROM outbox_workers WHERE pid = $1"; }
 all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }
 
@@ -256,9 +279,37 @@ produce() {
 	    --password-env PRODUCER_PW --database app "$@" >> "$DIR/produced"
 }
 
+# produce_forever [options]: in the background; sets PRODUCER, its pid
+produce_forever() {
+	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
+	    --password-env PRODUCER_PW --database app --forever "$@" \
+	    > "$DIR/produced" &
+	PRODUCER=$!
+	MASTERS+=("$PRODUCER")		# to be ended with us
+}
+
+# event_row KEY NUMBER LABEL [AVAILABLE_AT [TYPE]]: SQL of an event and its row;
+# label and time are SQL as well
+event_row() {
+	echo "INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data) VALUES ('$1', $2, '${5:-ok}', 'x');
+	INSERT INTO outbox (global_sequence, partition_key, available_at)
+	    VALUES (LAST_INSERT_ID(), $3, ${4:-NOW(6)});"
+}
+
 # call_enqueue ARGUMENTS...: enqueue a message for each, in one transaction
 call_enqueue() { sql "START TRANSACTION; $(printf 'CALL outbox_enqueue(%s);' \
     "$@") COMMIT"; }
+
+# enqueue_keys KEY COUNT TYPE [DATA]: an event of each of the keys KEY1, KEY2,
+# ..., each in a transaction of its own; in DATA, which is SQL, # is the number
+enqueue_keys() {
+	local i data=${4:-"'x'"}
+	for ((i = 1; i <= $2; i++)); do
+		echo "START TRANSACTION; CALL outbox_enqueue('$1$i', NULL,
+		    '$3', 1, NULL, NULL, ${data//\#/$i}); COMMIT;"
+	done | "$SANDBOX" sql "${PRIMARY:-$DIR/db}" app
+}
 
 # ring SUBJECT [N]: publish N empty wake-up messages; returns 0 when the server
 # has received them

@@ -1,9 +1,16 @@
 # pillar.sh - the tables of the PHP package Pillar; sourced after lib.sh
 #
 # pillar_tables: replace our tables by those of its migrations, with the rights
-# of the daemon's account.
+# of the daemon's account.  check_pillar NAME: check the stream at the end.
 
 # shellcheck shell=bash disable=SC2154
+
+# The checker reads dead letters.
+check_pillar() {
+	sql "CREATE TABLE outbox_dead_letters (global_sequence BIGINT UNSIGNED,
+	    attempts INT, reason TEXT, last_error TEXT, order_key TEXT)"
+	check_stream "$1" --wait 10
+}
 
 pillar_tables() {
 	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,

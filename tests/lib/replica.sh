@@ -9,8 +9,8 @@
 #	replica_start				a replica that follows
 #	write_conf; replica_conf		the daemon knows both, by TCP
 #	replica_cut				the link is gone
-#	replica_promote				kill -9, and the other one is it
-#	replica_again				the dead one as a new replica
+#	replica_promote				kill -9; the replica takes over
+#	replica_again				the old primary as replica
 #
 # The replica begins as a copy of the primary's files, with its accounts.  It is
 # read_only, also after a restart, until it is promoted.  replica_semisync makes

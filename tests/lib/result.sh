@@ -26,6 +26,17 @@ is() {
 want: $3"
 }
 
+# wait_for SECONDS COMMAND...: wait until it succeeds; 1 when the time is up
+wait_for() {
+	tries=$(($1 * 20))
+	shift
+	until "$@"; do
+		[ "$tries" -gt 0 ] || return 1
+		tries=$((tries - 1))
+		sleep 0.05
+	done
+}
+
 # results: print the plan; returns the status of the test
 results() {
 	echo "1..$n"

@@ -9,9 +9,9 @@ for tool in spin "${CC:-cc}"; do
 done
 cd "$DIR" || exit 1
 
-# search SWITCH...: all states; what pan has to say is in the file out.  With
-# CYCLES it asks for runs without an end instead.  For few states the compiler
-# takes longer than the search, and need not try hard.
+# search SWITCH...: all states; the file out has the output of pan.  With CYCLES
+# it searches for runs without an end instead.  For few states compiling takes
+# longer than the search, so nothing is optimized.
 search() {
 	spin -a "$@" "$MODEL" > out 2>&1 &&
 	    ${CC:-cc} "${OPTIMIZE:--O0}" -w "${CYCLES:--DSAFETY}" -DCOLLAPSE \
@@ -51,55 +51,57 @@ STUCK='invalid end state'
 
 holds 'the full model holds'
 if is_short; then
-	breaks 'and breaks without the fence' "$CLAIM" -DNO_FENCE
-	breaks 'and without the hold' "$ORDER" -DNO_HOLD
-	breaks 'and where a part of a class is enough' "$ORDER" -DPART \
-	    -DORDER_ONLY
+	breaks 'without the fence: a claim under the lease of another' \
+	    "$CLAIM" -DNO_FENCE
+	breaks 'without the hold: a message passes an earlier one' \
+	    "$ORDER" -DNO_HOLD
+	breaks 'a worker with a part of a class: a message passes another' \
+	    "$ORDER" -DPART -DORDER_ONLY
 	done_testing
 fi
-holds 'with two keys' -DTWO_KEYS -DEARLY=0 -DFAULTS=1
-holds 'with delays' -DDELAYS -DEARLY=0 -DFAULTS=1
-holds 'with a row that comes back' -DREPLAY -DEARLY=0 -DFAULTS=1
-holds 'with three faults and one count' -DONE_COUNT -DEARLY=0 -DFAULTS=3
-holds 'what the dead held waits for no time-out' -DPROMPT -DFAULTS=4
+holds 'the model holds with two keys' -DTWO_KEYS -DEARLY=0 -DFAULTS=1
+holds 'the model holds with delays' -DDELAYS -DEARLY=0 -DFAULTS=1
+holds 'the model holds with a row that comes back' -DREPLAY -DEARLY=0 -DFAULTS=1
+holds 'the model holds with three faults and one count' -DONE_COUNT -DEARLY=0 \
+    -DFAULTS=3
+holds 'rows of a dead worker wait for no time-out' -DPROMPT -DFAULTS=4
 holds 'a worker that keeps its leases sends nothing twice' -DCALM -DEARLY=0
 CYCLES=-DNP holds 'nothing goes on without an end' -DEARLY=0 -DFAULTS=1
 
-breaks 'without the fence spin finds a claim under the lease of another' \
+breaks 'without the fence: a claim under the lease of another worker' \
     "$CLAIM" -DNO_FENCE
-breaks 'and two workers that send the same' "$TWICE" -DNO_FENCE -DCALM
-breaks 'without the hold it finds a message that passes an earlier one' \
+breaks 'without the fence: two workers send a message' "$TWICE" -DNO_FENCE -DCALM
+breaks 'without the hold: a message passes an earlier one' \
     "$ORDER" -DNO_HOLD -DFAULTS=1
-breaks 'without the void it finds rows that wait for a time-out' \
-    "$STUCK" -DNO_VOID -DPROMPT
-breaks 'without the token check it finds a settle of a row of another' \
+breaks 'without the void: rows wait for a time-out' "$STUCK" -DNO_VOID -DPROMPT
+breaks 'without the token check: a worker settles a row of another' \
     "$SETTLE" -DNO_TOKEN
-breaks 'without message ids it finds one that is stored twice' \
-    "$TWICE" -DNO_IDS
-breaks 'a lane that is free while the tick lasts: one passes another' \
+breaks 'without message ids: a message is stored twice' "$TWICE" -DNO_IDS
+breaks 'a lane that is free during its tick: a message passes an earlier one' \
     "$ORDER" -DGONE_NOW -DFAULTS=1
-breaks 'a head before what is in front of it: one passes another' \
+breaks 'a head sent before earlier rows: a message passes an earlier one' \
     "$ORDER" -DHEADS_FIRST -DDELAYS -DEARLY=0 -DFAULTS=1
-breaks 'a scan that starts above waiting rows: one passes another' \
+breaks 'a scan that starts above waiting rows: a message passes an earlier one' \
     "$ORDER" -DFLOOR -DTWO_KEYS -DEARLY=0 -DFAULTS=1
 
-holds 'with one count order does not need the fence' -DNO_FENCE -DORDER_ONLY \
-    -DONE_COUNT -DFAULTS=1
+holds 'with one count the order does not need the fence' -DNO_FENCE \
+    -DORDER_ONLY -DONE_COUNT -DFAULTS=1
 
 # passes NAME SWITCH...: one message passes another, with no fault to help it
 passes() {
 	local name=$1
 	shift
-	breaks "$name: one passes another" "$ORDER" -DORDER_ONLY -DFAULTS=0 "$@"
+	breaks "$name: a message passes an earlier one" "$ORDER" -DORDER_ONLY \
+	    -DFAULTS=0 "$@"
 }
 
-passes 'with another count it does' -DNO_FENCE
+passes 'two counts without the fence' -DNO_FENCE
 passes 'a worker with a part of a class' -DPART
 passes 'labels of a class that are read at two moments' -DTWO_SCANS -DEARLY=0
 passes 'labels of a class that are not merged' -DTWO_PICKS
 passes 'a fence without the other labels of the class' -DFENCE_ROWS -DREPLAY
 passes 'counts that are older than the epochs' -DOLD_COUNTS
-passes 'a change that raises no epoch' -DSAME_EPOCHS
+passes 'another count that raises no epoch' -DSAME_EPOCHS
 passes 'a row that comes back and raises no epoch' -DQUIET -DREPLAY
-passes 'a former count that goes too soon' -DTOO_SOON
+passes 'a former count that is ended too soon' -DTOO_SOON
 done_testing

@@ -1,5 +1,5 @@
 #!/bin/sh
-# init_test.sh - do the init script and the systemd unit do what they say? (TAP)
+# init_test.sh - the init script and the systemd units (TAP)
 #
 # Servers are away: nothing here needs one, for the master starts, reloads and
 # stops all the same.
@@ -13,12 +13,12 @@ skip() {
 	echo "ok $n - $1 # SKIP $2"
 }
 
-# run WHAT WANT ACTION: the script's answer to it
+# run NAME STATUS ACTION: the script exits with it
 run() {
 	said=$("$script" "$3" 2>&1 </dev/null)
 	code=$?
 	[ "$code" -eq "$2" ]
-	result "$1" $? "exit $code, not $2
+	result "$1: exit status $2" $? "exit status $code
 $said"
 }
 
@@ -27,15 +27,6 @@ says() {
 	*"$2"*) result "$1" 0 ;;
 	*) result "$1" 1 "no \"$2\" in: $said" ;;
 	esac
-}
-
-# Poll for a command to succeed, five seconds at most.
-soon() {
-	for _ in $(seq 50); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
 }
 
 logged() {
@@ -97,14 +88,14 @@ bad() {
 	write_conf "bogus: 1"
 }
 
-# expand FILE: what "make" does with the placeholders
+# expand FILE: replace the placeholders as "make" does
 expand() {
 	sed -e "s|@sbindir@|$dir/sbin|g" -e "s|@sysconfdir@|$dir/etc|g" \
 	    "$top/init/$1.in"
 }
 
-# Whatever happened: the masters are ours if they name our directory, and no
-# worker outlives its master.
+# Masters with our directory in their command line are ours; no worker outlives
+# its master.
 clean_up() {
 	for f in /proc/[0-9]*/cmdline; do
 		if tr '\0' ' ' 2>/dev/null <"$f" | grep -qF "[$dir/"; then
@@ -137,7 +128,7 @@ chmod +x "$script"
 echo "PASSWORD=secret" > "$dir/etc/default/outbox-master"
 
 # Not running.
-is "no placeholder is left" "$(grep -c '@[a-z]*@' "$script")" 0
+is 'the init script has no placeholder left' "$(grep -c '@[a-z]*@' "$script")" 0
 good
 run "status before the first start" 3 status
 run "stop of what does not run" 0 stop
@@ -148,8 +139,8 @@ run "an unknown action" 3 dance
 # Not startable.
 bad
 run "start with a bad configuration" 6 start
-says "says which key" "bogus"
-is "starts nothing" "$(pid)" ""
+says 'start with a bad configuration: the output names the key' "bogus"
+is 'start with a bad configuration: no process' "$(pid)" ""
 rm "$conf"
 run "start without a configuration" 6 start
 run "status without a configuration" 4 status
@@ -159,39 +150,39 @@ good
 run "start" 0 start
 first=$(pid)
 lives "$first"
-result "starts a process" $? "pid file: $first"
+result 'start: the process of the pid file lives' $? "pid file: $first"
 run "status" 0 status
-says "knows the pid" "$first"
-soon count 2
-result "with its workers" $? "children: $(children "$first")"
+says 'status: the output has the pid' "$first"
+wait_for 5 count 2
+result 'start: two workers' $? "children: $(children "$first")"
 run "a second start" 0 start
-is "changes nothing" "$(pid)" "$first"
+is 'a second start: the same process' "$(pid)" "$first"
 
 # Reloads.
 run "reload" 0 reload
-soon logged "generation 2,"
-result "makes a new generation" $? "$(cat "$dir/log")"
+wait_for 5 logged "generation 2,"
+result 'reload: generation 2' $? "$(cat "$dir/log")"
 run "force-reload" 0 force-reload
-soon logged "generation 3,"
-result "is a reload" $? "$(cat "$dir/log")"
-is "of the same process" "$(pid)" "$first"
+wait_for 5 logged "generation 3,"
+result 'force-reload: generation 3' $? "$(cat "$dir/log")"
+is 'force-reload: the same process' "$(pid)" "$first"
 bad
 run "reload of a bad configuration" 6 reload
-says "says which key is bad" "bogus"
+says 'reload of a bad configuration: the output names the key' "bogus"
 run "restart with a bad configuration" 6 restart
 run "status with a bad configuration" 0 status
 lives "$first"
-result "nothing was stopped" $?
+result 'restart with a bad configuration: the master lives' $?
 logged "keeping the old configuration"
-is "and the master was not even asked" $? 1
+is 'reload of a bad configuration: the master gets no signal' $? 1
 
 # Stops, with a configuration that is still bad.
 family="$first $(children "$first")"
 run "stop" 0 stop
 # shellcheck disable=SC2086
 ended $family
-result "ends the family" $? "$family"
-is "its pid file is gone" "$(pid)" ""
+result 'stop: the master and its workers end' $? "$family"
+is 'stop: the pid file is gone' "$(pid)" ""
 good
 run "status after the stop" 3 status
 
@@ -200,27 +191,27 @@ run "restart of what does not run" 0 restart
 first=$(pid)
 run "restart" 0 restart
 ended "$first" && lives "$(pid)"
-result "is another process" $? "$first and $(pid)"
+result 'restart: another process' $? "$first and $(pid)"
 
 # A killed master.
 first=$(pid)
 kill -KILL "$first"
-soon ended "$first"
+wait_for 5 ended "$first"
 run "status of a killed master" 1 status
 run "stop of a killed master" 0 stop
-run "start after it" 0 start
-run "works" 0 status
+run 'start after a killed master' 0 start
+run 'status after a killed master' 0 status
 
 # A master that does not react.
 first=$(pid)
-soon has_workers
+wait_for 5 has_workers
 family="$first $(children "$first")"
 kill -STOP "$first"
 run "stop of a stopped master" 0 stop
-says "kills it" "killed"
+says 'stop of a stopped master: the output says that it is killed' "killed"
 # shellcheck disable=SC2086
-soon ended $family
-result "and its workers go with it" $? "$family"
+wait_for 5 ended $family
+result 'stop of a stopped master: its workers end' $? "$family"
 
 # A pid that is another's by now.
 sleep 600 &
@@ -229,7 +220,7 @@ echo "$other" > "$pidfile"
 run "status with another's pid" 1 status
 run "stop with another's pid" 0 stop
 lives "$other"
-result "leaves the other alone" $?
+result "stop with another's pid: that process lives" $?
 kill "$other"
 wait "$other" 2>/dev/null
 
@@ -241,8 +232,8 @@ CONF="$dir/etc/other file.yml"
 DAEMON_OPTS="--workers 1 --no-leasing"
 END
 run "start with options" 0 start
-soon logged "started with 1 workers"
-result "uses them" $? "$(cat "$dir/log")"
+wait_for 5 logged "started with 1 workers"
+result 'start with options: one worker' $? "$(cat "$dir/log")"
 run "stop with options" 0 stop
 mv "$dir/etc/other file.yml" "$conf"
 : > "$dir/etc/default/outbox-master"
@@ -280,7 +271,7 @@ fi
 # The unit of instances.
 unit="$dir/outbox-master@east.service"
 sed -f "$top/init/instance.sed" "$dir/outbox-master.service" > "$unit"
-is "what an instance has of its own" "$(grep '%i' "$unit")" \
+is 'the lines of the unit that have the instance' "$(grep '%i' "$unit")" \
 "Description=Relay of outbox rows to NATS JetStream, %i
 Environment=CONF=$dir/etc/outbox/%i.yml
 EnvironmentFile=-$dir/etc/default/outbox-master@%i
@@ -288,9 +279,9 @@ RuntimeDirectory=outbox/%i"
 if command -v systemd-analyze >/dev/null; then
 	said=$(systemd-analyze verify --man=no "$unit" 2>&1 |
 	    grep outbox-master)
-	is "systemd finds nothing wrong with it either" "$said" ""
+	is 'systemd finds nothing wrong with instances' "$said" ""
 else
-	skip "systemd finds nothing wrong with it either" "no systemd-analyze"
+	skip 'systemd finds nothing wrong with instances' "no systemd-analyze"
 fi
 
 # Its command lines, side by side.
@@ -307,18 +298,18 @@ for name in east west; do
 	command=$(instance "$name")
 	PASSWORD=secret $command </dev/null >/dev/null 2>&1 &
 done
-soon count 2
+wait_for 5 count 2
 result "two instances run side by side" $? "$(tail "$dir/log")"
 west=$(pid)
 pidfile=$dir/run/east/outbox-master.pid
-soon count 2
-result "each with its workers" $? "$(tail "$dir/log")"
+wait_for 5 count 2
+result 'two instances: each has two workers' $? "$(tail "$dir/log")"
 family="$(pid) $(children "$(pid)")"
 kill "$(pid)"
 # shellcheck disable=SC2086
-soon ended $family
+wait_for 5 ended $family
 lives "$west"
-result "and one goes without the other" $? "$family and $west"
+result 'two instances: one ends, the other lives' $? "$family and $west"
 kill "$west"
 
 results

@@ -28,19 +28,18 @@ fill "'busy'" 0 20
 fill "'busy'" 20 1 'NOW(6)' 'never a subject'
 fill "'busy'" 21 50
 fill "CONCAT('other', n)" 0 100
-wait_for 10 is_waiting "<> 'busy'" 0
-ok $? 'other keys go on'
+within 10 'rows of other keys are sent' is_waiting "<> 'busy'" 0
 wait_for 5 is_sql "SELECT COUNT(*) FROM outbox_dead_letters" 1
 is "$(sql 'SELECT stream_sequence FROM events JOIN outbox_dead_letters
-    ON global_sequence = sequence')" 20 'the message is dead'
-is "$(waiting "= 'busy'")" 50 'what comes later in its key waits'
-is "$(blocked)" 'halted busy' 'the key is on record'
+    ON global_sequence = sequence')" 20 'the bad message is a dead letter'
+is "$(waiting "= 'busy'")" 50 'later messages of a halted key wait'
+is "$(blocked)" 'halted busy' 'the halted key is on record'
 stop_master "$MASTER"
 start_fleet
 fill "'busy'" 71 10
 fill "CONCAT('more', n)" 0 100
 wait_for 10 is_waiting "LIKE 'more%'" 0
-is "$(waiting "= 'busy'")" 60 'it waits after a restart, with what came since'
+is "$(waiting "= 'busy'")" 60 'the key stays halted after a restart'
 
 # The dead one is put back, repaired, in its place; the key is released.
 sql "UPDATE events SET event_type = 'ok' WHERE event_type = 'never a subject';
@@ -52,36 +51,35 @@ sql "UPDATE events SET event_type = 'ok' WHERE event_type = 'never a subject';
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
     COMMIT"
 wait_for 10 is_drained
-wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
-ok $? 'a released key is off the record'
-check_stream 'released: all there, in order' --wait 5
+within 5 'a released key is not on record any more' \
+    is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+check_stream 'released: the stream is complete and in order' --wait 5
 clear_tables
 
 # Many rows behind one head that is delayed: they get out of the way.
 fill "'slow'" 0 1 'NOW(6) + INTERVAL 1 HOUR'
 fill "'slow'" 1 30000
-wait_for 30 is_parked 29000
-ok $? 'rows behind a waiting head are parked'
-like "$(blocked)" '^delayed slow$' 'their key is on record'
+within 30 'rows behind a delayed head are parked' is_parked 29000
+like "$(blocked)" '^delayed slow$' 'the delayed key is on record'
 before=$(server_status Handler_read_next)
 fill "CONCAT('quick', n % 500)" 0 5000
 wait_for 20 is_waiting "LIKE 'quick%'" 0
 cost=$(($(server_status Handler_read_next) - before))
-[ "$cost" -lt 60000 ]
-ok $? "5000 rows of others cost $cost index steps"
-is "$(waiting "= 'slow'")" 30001 'none of them passes its head'
+check "5000 rows of other keys cost fewer than 60000 index steps ($cost)" \
+    [ "$cost" -lt 60000 ]
+is "$(waiting "= 'slow'")" 30001 'no row passes the delayed head of its key'
 
-# The worker's memory is not what keeps them: kill it, and stop it.
+# The rows stay behind without the worker's memory: kill it, and stop it.
 kill -KILL "$(worker_pids "$MASTER" | head -n 1)"
 fill "'slow'" 30001 100
 fill "CONCAT('after', n % 50)" 0 500
-wait_for 20 is_waiting "LIKE 'after%'" 0
-ok $? 'others go on after a kill'
+within 20 'rows of other keys are sent after a worker was killed' \
+    is_waiting "LIKE 'after%'" 0
 stop_master "$MASTER"
-is "$(waiting "= 'slow'")" 30101 'and they wait'
+is "$(waiting "= 'slow'")" 30101 'the delayed key waits after a restart as well'
 start_fleet
 
-# What a lost connection has under way must find an older epoch.
+# A statement of a lost connection must find an older epoch.
 wait_for 10 is_sql 'SELECT COUNT(*) FROM (SELECT lease_owner
     FROM outbox_partitions GROUP BY lease_owner HAVING COUNT(*) = 2) AS t' 2
 sql 'CREATE TABLE epochs AS SELECT partition_key, lease_epoch
@@ -91,10 +89,10 @@ for id in $(sql "SELECT id FROM information_schema.processlist
 wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_partitions AS p
     JOIN epochs AS b USING (partition_key)
     WHERE p.lease_epoch > b.lease_epoch' 4
-ok $? 'who connects again raises his epochs'
+ok $? 'a worker that connects again raises the epochs of its leases'
 fill "CONCAT('again', n % 50)" 0 500
 wait_for 20 is_waiting "LIKE 'again%'" 0
-is "$(waiting "= 'slow'")" 30101 'and nothing passes its head'
+is "$(waiting "= 'slow'")" 30101 'no row passes the delayed head after that'
 
 # Its time comes: they return, and new ones of the key stay behind them.
 sql "UPDATE outbox SET available_at = NOW(6) WHERE global_sequence IN
@@ -104,19 +102,18 @@ for i in 1 2 3; do
 	fill "'slow'" $((30001 + i * 1000)) 200
 	fill "CONCAT('while', n % 50)" $((i * 1000)) 200
 done
-drains 60 'they come back when the head has gone'
-wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
-ok $? 'and the record goes'
-check_stream 'parked and back: in order, nothing twice' --wait 5
+drains 60 'parked rows are sent when their head was sent'
+within 5 'the record is deleted' \
+    is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
+check_stream 'parked rows: the stream is complete and in order' --wait 5
 clear_tables
 
 # Heads alone, far from due, are parked as well, and come in time.
 fill "CONCAT('later', n)" 0 3000 'NOW(6) + INTERVAL 6 SECOND'
 fill "CONCAT('later', n)" 3000 3000
-wait_for 10 is_parked 2000
-ok $? 'heads that are not due for long are parked'
-drains 60 'they come when they are due'
-check_stream 'scheduled: in order, nothing twice' --wait 5
+within 10 'heads that are due much later are parked' is_parked 2000
+drains 60 'parked heads are sent when they are due'
+check_stream 'delayed rows: the stream is complete and in order' --wait 5
 wait_for 5 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 clear_tables
 
@@ -130,14 +127,14 @@ sql "UPDATE outbox SET partition_key = CONCAT('!', (SELECT first_sequence
 	WHERE published_at IS NULL;
     UPDATE outbox_blocked_keys SET partition_key = 'gone'"
 start_master
-drains 30 'a label that only records know is served'
+drains 30 'parked rows without a lease row are sent'
 stop_master "$MASTER"
 
-# Rows whose record somebody has deleted are not stranded.
+# Parked rows whose record was deleted are sent.
 fill "'orphan'" 0 300
 sql "UPDATE outbox SET partition_key = '!4711' WHERE published_at IS NULL"
 start_master
-drains 30 'parked rows without a record are served'
-check_stream 'nothing of it is lost' --wait 5
-stops 'stops'
+drains 30 'parked rows without a record are sent'
+check_stream 'the stream is complete and in order' --wait 5
+stops 'the master stops with status 0'
 done_testing

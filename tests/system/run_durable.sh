@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Nothing is sent before the commit of its event is durable.  With AFTER_COMMIT
-# a row can be read while its producer still waits for a replica, and a primary
-# that dies then takes the event along: its message must not be in the stream.
-# Where a row that can be read is durable, messages go while their claim is
-# being committed.
+# No message is sent before the commit of its event is durable.  A row can be
+# read with AFTER_COMMIT while its producer still waits for a replica; if the
+# primary dies then, the event is lost, and its message must not be in the
+# stream.  Where rows that can be read are durable, claims are pipelined.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 RIGHTS='REPLICATION SLAVE' EVENTS=0
@@ -70,28 +69,27 @@ says() { [ "$(said "$1")" -ge "$2" ]; }
 asks_until() { event; says "$@"; }
 drain() { wait_for 10 is_drained && wait_for 25 has_renewed; }
 
-# The listener may have rung before others could read the row.
+# The listener may have woken the worker before the row could be read.
 arrives() { is_drained || { event && is_drained; }; }
 
-# A producer commits, and its worker is woken by that: NAME says what is held.
+# produce_unconfirmed NAME: a producer commits, which wakes the worker
 produce_unconfirmed() {
 	BEFORE=$(stored)
 	hold_replica
 	event &
 	PRODUCER=$!
 	EVENTS=$((EVENTS + 1))
-	wait_for 5 waits_for_replica outbox_producer
-	ok $? "$1: the producer waits for a replica"
+	within 5 "$1: the producer waits for a replica" \
+	    waits_for_replica outbox_producer
 }
 arrives_when_released() {
 	release_replica
 	wait "$PRODUCER"
-	is $? 0 "$1: the producer has its answer"
-	wait_for 10 arrives
-	ok $? "$1: and the message is sent"
+	is $? 0 "$1: the producer's commit returns"
+	within 10 "$1: the message is sent" arrives
 }
 
-# Rows that are on the replica, whose claim is not.
+# The replica has the row, but not its claim.
 claim_unconfirmed() {
 	drain
 	BEFORE=$(stored)
@@ -125,61 +123,55 @@ start_master --interval-ms 600000
 wait_for 20 all_owned && wait_for 20 has_listener
 
 # Semi-sync off.
-wait_for 30 goes_early
-ok $? 'without semi-sync messages go early'
-is "$(said '.*')" 0 'which is nothing to speak of'
+within 30 'no semi-sync: messages are sent while their claim commits' goes_early
+is "$(said '.*')" 0 'no semi-sync: the log says nothing about it'
 
-# What was known when the daemon connected.
+# The variable is read when the daemon connects.
 semi_sync AFTER_COMMIT
 sql "KILL $(sql "SELECT id FROM information_schema.processlist
     WHERE user = 'outbox' AND command = 'Sleep' ORDER BY id LIMIT 1")"
-wait_for 10 asks_until wait 1
-ok $? 'a new connection finds AFTER_COMMIT'
+within 10 'a new connection notices AFTER_COMMIT' asks_until wait 1
 like "$(cat "$LOG")" \
-    "${SOURCE}_wait_point is not AFTER_SYNC" 'and says what is in the way'
+    "${SOURCE}_wait_point is not AFTER_SYNC" 'the log names the variable'
 drain
 produce_unconfirmed AFTER_COMMIT
-is "$(sql 'SELECT COUNT(*) FROM outbox JOIN events
-    ON sequence = global_sequence WHERE published_at IS NULL')" 1 \
-    'AFTER_COMMIT: its row can be read'
-wait_for 5 waits_for_replica outbox
-ok $? 'AFTER_COMMIT: its claim waits, too'
+rows_are 1 'outbox JOIN events
+    ON sequence = global_sequence WHERE published_at IS NULL' \
+    'AFTER_COMMIT: the row can be read before its commit returns'
+within 5 'AFTER_COMMIT: the claim waits for a replica as well' \
+    waits_for_replica outbox
 wait_for 2 is_stored $((BEFORE + 1))
-is $? 1 'AFTER_COMMIT: nothing is in the stream that no replica has'
+is $? 1 'AFTER_COMMIT: nothing is sent that no replica has'
 arrives_when_released AFTER_COMMIT
-claim_unconfirmed
-ok $? 'AFTER_COMMIT: a claim waits for a replica'
+check 'AFTER_COMMIT: a claim waits for a replica' claim_unconfirmed
 wait_for 2 is_stored $((BEFORE + 1))
 is $? 1 'AFTER_COMMIT: nothing is sent before its claim is confirmed'
 release_replica
-wait_for 10 is_stored $((BEFORE + 1))
-ok $? 'AFTER_COMMIT: then it is'
+within 10 'AFTER_COMMIT: it is sent when the claim is confirmed' \
+    is_stored $((BEFORE + 1))
 
 # Without a new connection, after half a minute.
 semi_sync AFTER_SYNC
-wait_for 60 asks_until go 1
-ok $? 'a change of the variable is noticed'
-wait_for 30 goes_early
-ok $? 'with AFTER_SYNC messages go early'
-one_of_three_goes_early
-ok $? 'AFTER_SYNC: before their claim is confirmed'
+within 60 'the daemon notices a change of the variable' asks_until 'are sent' 1
+within 30 'AFTER_SYNC: messages are sent while their claim commits' goes_early
+check 'AFTER_SYNC: a message is sent before its claim is confirmed' \
+    one_of_three_goes_early
 release_replica
 drain
 produce_unconfirmed AFTER_SYNC
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL')" 0 \
-    'AFTER_SYNC: its row cannot be read'
+rows_are 0 'outbox WHERE published_at IS NULL' \
+    'AFTER_SYNC: the row cannot be read before its commit returns'
 wait_for 2 is_stored $((BEFORE + 1))
-is $? 1 'AFTER_SYNC: nothing is in the stream that no replica has'
+is $? 1 'AFTER_SYNC: nothing is sent that no replica has'
 arrives_when_released AFTER_SYNC
 
 semi_sync AFTER_COMMIT
-wait_for 60 asks_until wait 2
-ok $? 'and a change back'
+within 60 'the daemon notices a change back' asks_until wait 2
 drain
 produce_unconfirmed 'AFTER_COMMIT again'
 wait_for 2 is_stored $((BEFORE + 1))
-is $? 1 'AFTER_COMMIT again: nothing is in the stream that no replica has'
+is $? 1 'AFTER_COMMIT again: nothing is sent that no replica has'
 arrives_when_released 'AFTER_COMMIT again'
-check_stream 'all is there, once and in order' --wait 10
-is "$(said '.*')" 3 'each change was said once'
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+is "$(said '.*')" 3 'each change is logged once'
 done_testing

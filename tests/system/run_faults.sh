@@ -11,8 +11,8 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
     skip_all 'built without --enable-fault-points'
 
 # Every statement of the daemon: its name in src, how many of the name make
-# one piece of work (or which of them), and what has to happen that a worker
-# comes to it.
+# one piece of work (or which of them), and the function that brings a worker to
+# it.
 TICK='
 few		1	nothing
 few ahead	1	rung
@@ -64,7 +64,7 @@ FIRST='
 settings	3	blank
 partitions	1	blank
 '
-# What is parked comes back after a second.
+# Parked rows return after a second.
 PARK='
 block		1	parked
 park		1	parked
@@ -74,8 +74,8 @@ blocked		1	freed
 raise		1	severed
 in doubt	1	silent
 '
-# Another partition count, by a worker that has just begun: what it did before
-# is above.
+# Another partition count, by a worker that has just begun: its first statements
+# are above.
 CHANGE='
 session		4-5	recount
 begin		1	recount
@@ -115,7 +115,6 @@ LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
     TIMEOUT_MS=1000 HANG_TIMEOUT=0 BATCH=200 BATCH_BYTES=65536 \
     SUBJECT='{event_type}' WAKE='binlog: true' write_conf
 REPORT=--json start_master --window=0
-LOAD=''
 ORDERS=0
 PASSED_OVER=0
 STRIDE=1
@@ -160,7 +159,7 @@ each() {
 }
 
 #
-# What brings a worker to a point
+# Functions that bring a worker to a point
 #
 
 nothing() { arm "$1"; }
@@ -186,23 +185,17 @@ after_unburied() { sql 'DROP TRIGGER refuse'; }
 
 delayed() {
 	arm "$1"
-	sql "START TRANSACTION;
-	    INSERT INTO events (stream_id, stream_sequence, event_type,
-		event_data) VALUES ('delayed$ORDERS', 1, 'events.x', 'x');
-	    INSERT INTO outbox (global_sequence, partition_key, available_at)
-		VALUES (LAST_INSERT_ID(), 'p0$((ORDERS % 10))',
-		NOW(6) + INTERVAL 2 SECOND); COMMIT"
+	sql "START TRANSACTION; $(event_row "delayed$ORDERS" 1 \
+	    "'p0$((ORDERS % 10))'" 'NOW(6) + INTERVAL 2 SECOND' events.x)
+	    COMMIT"
 }
 
 # A label of a former count, perhaps: not the one that the key has.
 misplaced() {
 	arm "$1"
-	sql "START TRANSACTION;
-	    INSERT INTO events (stream_id, stream_sequence, event_type,
-		event_data) VALUES ('misplaced$ORDERS', 1, 'events.x', 'x');
-	    INSERT INTO outbox (global_sequence, partition_key)
-		VALUES (LAST_INSERT_ID(), IF(CRC32('misplaced$ORDERS') % 16 = 3,
-		'p04', 'p03')); COMMIT"
+	sql "START TRANSACTION; $(event_row "misplaced$ORDERS" 1 \
+	    "IF(CRC32('misplaced$ORDERS') % 16 = 3, 'p04', 'p03')" '' events.x)
+	    COMMIT"
 }
 
 # Longer than all that may be held.
@@ -225,7 +218,7 @@ key() {
 		WHERE stream_id = '$1'; COMMIT"
 }
 
-# More than a look takes for few.
+# More than a scan fetches with the candidates.
 many() {
 	arm "$1"
 	key "many$ORDERS" 150 0
@@ -274,8 +267,8 @@ silent() {
 	done
 }
 
-# Nobody has looked at the stream since its server started, and five rows
-# have a place that is not there.
+# The stream was not checked since its server started, and five rows have a
+# stream sequence that does not exist.
 doubtful() {
 	arm "$1"
 	for _ in 1 2 3; do
@@ -326,7 +319,7 @@ refused() {
 }
 after_refused() { subjects 'events.>,later.>'; }
 
-# A lease without an owner, with another, and nobody registered any more.
+# A lease without an owner, with another one, and no worker registered.
 freed() {
 	arm "$1"
 	sql "UPDATE outbox_partitions SET lease_owner = NULL,
@@ -340,7 +333,7 @@ given() {
 		(SELECT id FROM outbox_workers WHERE id <> lease_owner LIMIT 1)
 	    WHERE partition_key = 'p03'"
 }
-# What former owners sent is not known, up to rows that come within seconds.
+# Former owners may have sent all rows up to some that come within seconds.
 marked() {
 	wait_for 30 is_sql 'SELECT COUNT(*) FROM outbox_partitions
 	    WHERE in_doubt_epoch <> lease_epoch' 0
@@ -352,7 +345,7 @@ marked() {
 			FROM outbox), in_doubt_epoch = lease_epoch - 1" || return
 	done
 }
-# A new epoch for who has marked his leases.
+# A new epoch for the leases with an in-doubt mark.
 overtaken() {
 	arm "$1"
 	for _ in 1 2 3 4; do
@@ -387,8 +380,8 @@ send() {
 	arm "$2"
 	[ -z "$VICTIM" ] || kill "-$1" "$VICTIM"
 }
-# From 16 partitions to 24 and back, by a reload.  Whatever happens to who makes
-# it, it is made, or another one makes it.
+# From 16 partitions to 24 and back, by a reload.  If the worker dies that makes
+# the change, another one makes it.
 COUNT=16
 change_count() {
 	COUNT=$((40 - COUNT))
@@ -446,23 +439,19 @@ begin() {
 	BEFORE=$(published)
 	OUT_BEFORE=$(wc -l < "$DIR/out")
 	LOG_BEFORE=$(wc -l < "$LOG")
-	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
-	    --password-env PRODUCER_PW --database app --forever --keys 8 \
-	    --payload 100 --producers 2 --per-txn 2 --rate 300 \
-	    --type events.lab > "$DIR/produced" &
-	LOAD=$!
-	MASTERS+=("$LOAD")	# to be ended with us
+	produce_forever --keys 8 --payload 100 --producers 2 --per-txn 2 \
+	    --rate 300 --type events.lab
 }
 
 finish() {
 	rm -f "$OUTBOX_FAULT"/armed*
-	kill -TERM "$LOAD"
-	wait "$LOAD"
+	kill -TERM "$PRODUCER"
+	wait "$PRODUCER"
 	is "${MISSED[*]-}" '' \
-	    "$1: each of $((ORDERS - ORDERS_BEFORE)) orders was carried out"
-	drains 60 "$1: everything is delivered"
-	check_stream "$1: complete, in order per key, nothing twice" --wait 5 \
-	    --expect-dead "$DEAD"
+	    "$1: all $((ORDERS - ORDERS_BEFORE)) faults were met"
+	drains 60 "$1: all rows are sent or dead"
+	check_stream "$1: the stream is complete and in order, nothing twice" \
+	    --wait 5 --expect-dead "$DEAD"
 	say "$(($(now_ms) - STARTED)) ms"
 }
 
@@ -473,16 +462,16 @@ all_reported() { [ "$(sum published)" -eq $(($(published) - BEFORE)) ]; }
 counts_are_right() {
 	wait_for 5 all_reported
 	is "$(sum published)" $(($(published) - BEFORE)) \
-	    "$1: every delivery is reported, and once"
-	[ "$(sum claimed)" -ge "$(sum published)" ]
-	ok $? "$1: and every claim that led to one"
+	    "$1: the reports have each delivery once"
+	check "$1: the reports have a claim for each delivery" \
+	    [ "$(sum claimed)" -ge "$(sum published)" ]
 }
 few_lines() {
 	local orders=$((ORDERS - ORDERS_BEFORE)) lines
 	! is_short || return 0		# true of many orders only
 	lines=$(($(wc -l < "$LOG") - LOG_BEFORE))
 	[ "$orders" -eq 0 ] || [ "$lines" -le $((orders * 4)) ]
-	ok $? "$1: few lines about it ($lines for $orders orders)"
+	ok $? "$1: at most 4 lines of log for each fault ($lines, $orders)"
 }
 
 # A statement that fails each time is tried again at the pace of the backoff.
@@ -496,9 +485,9 @@ lasting() {
 	lines=$(($(wc -l < "$LOG") - lines))
 	rm "$OUTBOX_FAULT/armed"
 	[ "$tries" -gt 0 ] && [ "$tries" -le $((WORKERS * 10)) ]
-	ok $? "$1 fails with $2 for 2 s: tried $tries times by $WORKERS workers"
-	[ "$lines" -le $((WORKERS * 5)) ]
-	ok $? "and in $lines lines of the log"
+	ok $? "$1 fails with $2 for 2 s: at most 10 tries a worker ($tries)"
+	check "$1 fails with $2 for 2 s: at most 5 lines a worker ($lines)" \
+	    [ "$lines" -le $((WORKERS * 5)) ]
 }
 
 #
@@ -522,8 +511,7 @@ have_moved() {
 }
 let_go() {
 	[ ${#STOPPED[@]} -gt 0 ] || return 0
-	wait_for 30 have_moved
-	ok $? 'others take the leases of those that stopped'
+	within 30 'other workers take the leases of stopped ones' have_moved
 	pause 2500
 	kill -CONT "${STOPPED[@]}"
 	STOPPED=()
@@ -614,8 +602,8 @@ for point in flush.before flush.after answer.after settle.sent 'settle and claim
 	halt "$point:1:stop" nothing
 done
 let_go
-wait_for 30 has_line "$LOG" 'time to send was over'
-ok $? 'what one of them had not written is held back'
+within 30 'a worker that was stopped does not send what is late' \
+    has_line "$LOG" 'time to send was over'
 finish 'stopped'
 STRIDE=$EVERY
 
@@ -623,20 +611,22 @@ STRIDE=$EVERY
 MISSED=()
 wait_for 30 is_complete
 each "$FIRST" 'sent after' kill
-is "${MISSED[*]-}" '' 'killed at the first start: each order was carried out'
+is "${MISSED[*]-}" '' 'killed at the first start: each fault was met'
 wait_for 30 is_complete
 is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
     JOIN outbox_partitions GROUP BY 1")" "$(printf '16\t16')" \
-    'killed at the first start: count and leases are there'
+    'killed at the first start: partition count and leases exist'
 
-# Whoever adds a statement adds it to the tables above.
+# A new statement needs a line in the tables above.
 names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
 names "$TICK$EARLY$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BACK$BUS" > "$DIR/known"
 (cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done) |
     sort -u > "$DIR/passed"
-is "$(comm -13 "$DIR/known" "$DIR/passed")" '' 'there is no other point'
+is "$(comm -13 "$DIR/known" "$DIR/passed")" '' \
+    'every statement and step of the daemon is in the tables of this test'
 is_short ||
-    is "$(comm -23 "$DIR/known" "$DIR/passed")" '' 'and all of these are there'
+    is "$(comm -23 "$DIR/known" "$DIR/passed")" '' \
+    'every table entry was met'
 
-stops 'stops'
+stops 'the master stops with status 0'
 done_testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What may be stored already is looked for before it is sent again, when the
-# stream has forgotten its ids: workers killed with messages out, and a broker
-# that does not answer for longer than its duplicate window
+# When the stream has forgotten its ids, messages that it may have already are
+# looked up before they are sent again: workers killed with messages in flight,
+# and a broker that does not answer for longer than its duplicate window
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 start_servers
@@ -19,7 +19,7 @@ start_fleet
 produce --events 300 --keys 300 --payload 100 --bulk
 wait_for 10 is_drained
 
-# Killed with messages out that the broker stores when it goes on.
+# Killed with messages in flight, which the broker stores when it goes on.
 freeze
 produce --events 400 --keys 200 --payload 100 --bulk
 wait_for 5 are_out 200
@@ -31,11 +31,11 @@ wait_for 5 is_gone "$MASTER"
 thaw
 pause 3000
 start_master
-drains 20 'workers killed with messages out: their successors send the rest'
+drains 20 'workers killed with messages in flight: all rows are sent'
 doubts=$(in_doubt)
-[ "$doubts" -ge 20 ]
-ok $? "of many it was not known whether they had arrived ($doubts)"
-check_stream 'complete, in order, nothing twice' --wait 10
+check "at least 20 rows of killed workers were in doubt ($doubts)" \
+    [ "$doubts" -ge 20 ]
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # A broker that is silent for longer than its window, and then stores all that
 # was written to it.
@@ -47,9 +47,9 @@ freeze
 pause 6000
 thaw
 wait "$PRODUCER"
-drains 30 'a broker that was silent: all flows again'
+drains 30 'a broker that was stopped: all rows are sent'
 say "in doubt were $(in_doubt)"
-check_stream 'complete, in order, nothing twice' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # A broker that is killed with messages in its ears: they are not there.
 sql 'UPDATE outbox SET in_doubt_since = NULL'
@@ -61,9 +61,9 @@ pause 300
 pause 3000
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 NATS_PID=$(cat "$(. "$DIR/nats/env" && echo "$PIDFILE")")
-drains 20 'a broker that was killed: what it never stored is sent'
-check_stream 'complete, in order, nothing twice' --wait 10
-is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no attempt was counted'
+drains 20 'a broker that was killed: all rows are sent'
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'no attempt is counted'
 stop_master "$MASTER"
 
 done_testing

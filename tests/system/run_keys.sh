@@ -7,7 +7,7 @@
 declare -A BASE COVERED
 NUMBER=0			# of events that were put
 
-# covers KEY...: what follows fails if one of these is ignored
+# covers KEY...: the next cases fail if one of these is ignored
 covers() {
 	local key
 	for key; do COVERED[$key]=1; done
@@ -146,7 +146,7 @@ many() {
 	feed < "$DIR/sql"
 }
 
-# account USER HOST [REQUIREMENT]: what the daemon may, for another account
+# account USER HOST [REQUIREMENT]: another account with the daemon's rights
 account() {
 	"$SANDBOX" sql "$DIR/db" -e "CREATE USER '$1'@'$2'
 	    IDENTIFIED BY '$OUTBOX_PW' ${3:-}"
@@ -162,6 +162,15 @@ start_nats() {
 		exit 1
 	}
 	URL=$(sed -n 's/^URL=//p' "$DIR/$name/env")
+}
+
+# start_nats_deny NAME PERMISSION: another server with the stream, whose user
+# alice lacks it
+start_nats_deny() {
+	start_nats "$1" "authorization {users: [{user: alice, password: secret,
+	    permissions: {$2}}]}"
+	"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" \
+	    --name EVENTS --subjects 'events.>'
 }
 
 has_workers() { [ "$(worker_pids "$1" | wc -l)" -eq "$2" ]; }
@@ -210,7 +219,7 @@ command -v openssl > /dev/null && {
 
 start_servers "${DB_TLS[@]}"
 "$LAB" stream --nats "$URL" --name SECOND --subjects 'second.>'
-# What arrives there is stored, and nobody is told.
+# This stream stores messages and does not answer.
 "$LAB" stream --nats "$URL" --name SILENT --subjects 'silent.>' --no-ack
 ADDRESS=127.0.0.1:$DB_PORT
 NOBODY=127.0.0.1:1
@@ -223,7 +232,7 @@ BASE=(
 	[mysql.database]=app
 	[nats.servers]="[\"$URL\"]"
 )
-works 'what all the others differ from is fine'
+works 'the base configuration: a tick without an error'
 
 #
 # master.  Three of them, whose workers are stopped, wait at the same time;
@@ -250,22 +259,23 @@ since=$(now_ms)
 stop_master "$MASTER"
 took=$(($(now_ms) - since))
 covers master.stop_timeout
-is_between "$took" 2000 12000
-ok $? "stop_timeout: a worker that does not stop is killed (after $took ms)"
-like "$(cat "$LOG")" "pid $WORKER did not stop in time: killed" 'and named'
+check "master.stop_timeout: a worker that does not stop is killed ($took ms)" \
+    is_between "$took" 2000 12000
+like "$(cat "$LOG")" "pid $WORKER did not stop in time: killed" \
+    'master.stop_timeout: the log names the worker'
 
 covers master.hang_timeout
 wait_for 12 has_line "$DIR/hang.log" \
     "pid $HUNG gave no sign of life for 2 s: killed"
-ok $? 'hang_timeout: a worker that hangs is killed'
+ok $? 'master.hang_timeout: a worker that hangs is killed'
 stop_master "$HUNG_MASTER"
 
 covers master.pidfile
 run pidfile "master.pidfile=$DIR/run/other.pid" --silent
 wait_for 10 has_line "$DIR/run/other.pid" "^$MASTER$" 2> /dev/null
-ok $? 'pidfile has the id of the master'
+ok $? 'master.pidfile has the pid of the master'
 [ -e "$DIR/run/other.scoreboard" ] && [ ! -e "$DIR/run/outbox.scoreboard" ]
-ok $? 'and the scoreboard is beside it'
+ok $? 'master.pidfile: the scoreboard is beside it'
 stop_master "$MASTER"
 
 covers master.user
@@ -275,12 +285,13 @@ if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
 	run user master.user=nobody "master.pidfile=$DIR/nobody/outbox.pid" \
 	    "mysql.socket=$DIR/none" --silent
 	wait_for 10 has_line "$LOG" "mysql $DIR/none"
-	is "$(owner_of "$MASTER")" nobody 'user: the master drops to it'
-	is "$(owner_of "$(worker_pids "$MASTER")")" nobody 'so do its workers'
+	is "$(owner_of "$MASTER")" nobody 'master.user: the master has it'
+	is "$(owner_of "$(worker_pids "$MASTER")")" nobody \
+	    'master.user: its worker too'
 	is "$(stat -c %U "$DIR/nobody")" nobody \
-	    'and the directory of the pid file is its own'
+	    'master.user: so is the directory of the pid file'
 	stop_master "$MASTER"
-	works 'user: none, and root it stays' 'master.user=""'
+	works 'master.user empty: the master stays root' 'master.user=""'
 else
 	skip 'user' 'not root'
 fi
@@ -316,55 +327,54 @@ run other "${OTHER[@]}" master.workers=3 outbox.partition_count=5 \
 covers mysql.user mysql.password_file mysql.database
 wait_for 10 is_sql "SELECT GROUP_CONCAT(DISTINCT user, ' ', db)
     FROM information_schema.processlist WHERE user <> 'root'" 'another other'
-ok $? 'mysql.user, password_file, database: it is them that log in'
+ok $? 'mysql.user, password_file, database: the session has them'
 covers outbox.tables.outbox outbox.tables.events
 wait_for 10 is_sql 'SELECT COUNT(*) FROM other.my_rows
     WHERE published_at IS NULL' 0
-ok $? 'tables.outbox, events: rows are relayed'
+ok $? 'outbox.tables.outbox, events: rows of these tables are sent'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --last)" '^Outbox-Key: a$' \
-    'with what the event says'
+    'outbox.tables.events: the header has the key of the event'
 covers outbox.tables.workers master.workers
-wait_for 10 is_sql 'SELECT COUNT(*) FROM other.my_workers' 3
-ok $? 'tables.workers has a row for each'
-has_workers "$MASTER" 3
-ok $? 'master.workers: so many processes'
+within 10 'outbox.tables.workers: a row for each worker' \
+    is_sql 'SELECT COUNT(*) FROM other.my_workers' 3
+check 'master.workers: the number of processes' has_workers "$MASTER" 3
 covers outbox.tables.partitions outbox.tables.settings outbox.partition_count
 is "$(sql "SELECT GROUP_CONCAT(partition_key ORDER BY 1)
     FROM other.my_partitions")" p00,p01,p02,p03,p04 \
-    'tables.partitions has partition_count rows'
+    'outbox.tables.partitions: partition_count rows'
 is "$(sql 'SELECT partition_count FROM other.my_settings')" 5 \
-    'tables.settings has the number'
+    'outbox.tables.settings has the partition count'
 covers outbox.tables.dead_letters
 is "$(sql 'SELECT order_key FROM other.my_dead')" b \
-    'tables.dead_letters has the dead'
+    'outbox.tables.dead_letters has the dead letter'
 covers outbox.tables.blocked_keys retry.on_dead
 is "$(sql 'SELECT CONCAT(order_key, " ", reason) FROM other.my_blocked')" \
     'b halted' \
-    'tables.blocked_keys has its key, which retry.on_dead halts'
+    'outbox.tables.blocked_keys has its key, halted by retry.on_dead'
 covers outbox.tables.streams
 is "$(sql 'SELECT name FROM other.my_streams WHERE servers <> ""')" EVENTS \
-    'tables.streams has the stream'
+    'outbox.tables.streams has the stream'
 covers outbox.tables.audit
 "$OUTBOXCTL" -c "$DIR/other.yml" keys release b > /dev/null
 is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
     FROM other.my_audit')" 'keys release b 1' \
-    'tables.audit has who changed something'
+    'outbox.tables.audit: the command'
 stop_master "$MASTER"
-[ ! -s "$DIR/other.out" ]
-ok $? '--silent: and not a word about all that'
+check '--silent: no report' [ ! -s "$DIR/other.out" ]
 covers outbox.former_counts
 works 'outbox.former_counts, without a table of settings' "${OTHER[@]}" \
     outbox.tables.settings=nothing outbox.partition_count=5 \
     'outbox.former_counts=[10]'
-is "$(sql 'SELECT COUNT(*) FROM other.my_partitions')" 10 \
-    'there are leases for the labels of all counts'
-fails "password: $DIR/none: No such file" 'password_file: none' \
+rows_are 10 other.my_partitions 'outbox.former_counts: leases for all labels'
+fails "password: $DIR/none: No such file" 'mysql.password_file does not exist' \
     "${OTHER[@]}" "mysql.password_file=$DIR/none"
 
 covers mysql.password_env
 export KEYS_PW=$OUTBOX_PW
-OUTBOX_PW=wrong works 'mysql.password_env' mysql.password_env=KEYS_PW
-fails 'Access denied' 'no other variable will do' \
+OUTBOX_PW=wrong works 'mysql.password_env: the password is read from it' \
+    mysql.password_env=KEYS_PW
+fails 'Access denied' \
+    'mysql.password_env: another variable has a wrong password' \
     mysql.password_env=PRODUCER_PW
 
 covers mysql.hosts mysql.socket
@@ -375,29 +385,28 @@ logged_in_from() {
 }
 is_from() { [ "$(logged_in_from)" = "$1" ]; }
 run socket --silent
-wait_for 10 is_from localhost
-ok $? 'mysql.socket: that way and no other'
+within 10 'mysql.socket: the session comes by the socket' is_from localhost
 stop_master "$MASTER"
 covers nats.servers
 put p01 a made
 run hosts mysql.socket= "mysql.hosts=[\"$NOBODY\", \"$ADDRESS\"]" \
     "nats.servers=[\"nats://$NOBODY\", \"$URL\"]" \
     log.level=warn --silent
-wait_for 10 is_from 127.0.0.1
-ok $? 'mysql.hosts: the first is away, the second is used'
-drains 10 'nats.servers: one is away, the other is used'
+within 10 'mysql.hosts: the second server is used if the first is away' \
+    is_from 127.0.0.1
+drains 10 'nats.servers: the second server is used if the first is away'
 stop_master "$MASTER"
 covers log.level
 like "$(cat "$LOG")" " warn worker 0.*mysql $NOBODY: connect" \
-    'the one that is away is named'
-[ -z "$(grep -v ' warn ' "$LOG")" ]
-ok $? 'log.level warn: and nothing less is logged'
-fails "nats nats://$NOBODY: " 'nats.servers: none but one that is away' \
+    'mysql.hosts: the log names the server that is away'
+check 'log.level warn: no line of a lower level' \
+    [ -z "$(grep -v ' warn ' "$LOG")" ]
+fails "nats nats://$NOBODY: " 'nats.servers: the only server is away' \
     "nats.servers=nats://$NOBODY"
 
-works 'mysql.hosts: localhost at its port' mysql.socket= \
+works 'mysql.hosts: localhost with a port' mysql.socket= \
     "mysql.hosts=localhost:$DB_PORT"
-fails "nats tls://" 'nats.servers: tls:// is not to be had in clear' \
+fails "nats tls://" 'nats.servers: tls:// is refused by a server without TLS' \
     "nats.servers=tls://${URL#nats://}"
 
 if [ ${#DB_TLS[@]} -gt 0 ]; then
@@ -405,21 +414,25 @@ if [ ${#DB_TLS[@]} -gt 0 ]; then
 	account secure 127.0.0.1 'REQUIRE SSL'
 	account shown 127.0.0.1 'REQUIRE X509'
 	S=(mysql.socket= "mysql.hosts=$ADDRESS" mysql.user=secure)
-	fails 'Access denied' 'tls.mode auto: not on the loopback' "${S[@]}"
-	fails 'Access denied' 'disable: never' "${S[@]}" mysql.tls.mode=disable
-	works 'require: encrypted, whoever it is' "${S[@]}" \
+	fails 'Access denied' 'mysql.tls.mode auto: no TLS on the loopback' \
+	    "${S[@]}"
+	fails 'Access denied' 'mysql.tls.mode disable: no TLS' "${S[@]}" \
+	    mysql.tls.mode=disable
+	works 'mysql.tls.mode require: TLS with any certificate' "${S[@]}" \
 	    mysql.tls.mode=require
-	fails '\(2026\)' 'verify: a stranger is refused' "${S[@]}" \
-	    mysql.tls.mode=verify
-	works 'tls.ca: who it signed is not' "${S[@]}" \
+	fails '\(2026\)' 'mysql.tls.mode verify: an unknown authority' \
+	    "${S[@]}" mysql.tls.mode=verify
+	works 'mysql.tls.ca: its certificates are accepted' "${S[@]}" \
 	    mysql.tls.mode=verify "mysql.tls.ca=$TLS/ca.pem"
-	fails '\(2026\)' 'and it counts who signed' "${S[@]}" \
-	    mysql.tls.mode=verify "mysql.tls.ca=$TLS/stranger.pem"
+	fails '\(2026\)' 'mysql.tls.ca: certificates of others are refused' \
+	    "${S[@]}" mysql.tls.mode=verify "mysql.tls.ca=$TLS/stranger.pem"
 	S+=(mysql.user=shown mysql.tls.mode=require)
-	fails 'Access denied' 'an account that asks for a certificate' "${S[@]}"
-	works 'tls.cert, key: gets it' "${S[@]}" \
+	fails 'Access denied' 'an account that requires a client certificate' \
+	    "${S[@]}"
+	works 'mysql.tls.cert, key: the account gets its certificate' \
+	    "${S[@]}" \
 	    "mysql.tls.cert=$TLS/client.pem" "mysql.tls.key=$TLS/client.key"
-	fails '\(20[0-9][0-9]\)' 'tls.key: not with the key of another' \
+	fails '\(20[0-9][0-9]\)' 'mysql.tls.key of another certificate' \
 	    "${S[@]}" "mysql.tls.cert=$TLS/client.pem" \
 	    "mysql.tls.key=$TLS/stranger.key"
 else
@@ -443,7 +456,7 @@ gone() {
 	    WHERE published_at IS NOT NULL AND stream_id <> 'crowd'"
 }
 
-# order WORD: what was sent behind a message that failed
+# order WORD: the keys that were sent behind a message that failed
 order() {
 	clear_rows
 	put p01 a silent.made
@@ -454,9 +467,9 @@ order() {
 	gone
 }
 covers outbox.ordering
-is "$(order key)" b 'ordering key: the same key waits'
-is "$(order partition)" NULL 'partition: all of the partition waits'
-is "$(order none)" a,b 'none: nobody waits'
+is "$(order key)" b 'outbox.ordering key: later messages of the key wait'
+is "$(order partition)" NULL 'outbox.ordering partition: all of it waits'
+is "$(order none)" a,b 'outbox.ordering none: no other message waits'
 
 clear_rows
 many 30 p01 'mute#' silent.made
@@ -480,24 +493,23 @@ again() {
 }
 covers retry.backoff retry.max_backoff retry.jitter retry.max_attempts
 again retry.backoff=100 retry.max_backoff=1000 retry.jitter=0
-is "$WAIT $LEAST $MOST" '30 1 1' 'messages without an answer failed once'
-is_between "$MIN" 100 110
-ok $? 'retry.backoff: the first delay'
-is "$MAX" "$MIN" 'retry.jitter 0: the same for all'
+is "$WAIT $LEAST $MOST" '30 1 1' '30 messages without an answer failed once'
+check 'retry.backoff is the first delay' is_between "$MIN" 100 110
+is "$MAX" "$MIN" 'retry.jitter 0: all delays are the same'
 again retry.backoff=100 retry.max_backoff=1000 retry.jitter=0
-is_between "$MIN" 200 210
-ok $? 'the second is twice as long'
+check 'retry.backoff: the second delay is twice as long' \
+    is_between "$MIN" 200 210
 again retry.backoff=100 retry.max_backoff=250 retry.jitter=0
-is_between "$MIN" 250 260
-ok $? 'retry.max_backoff: and no longer than this'
+check 'retry.max_backoff: no delay is longer' is_between "$MIN" 250 260
 again retry.backoff=100 retry.max_backoff=100 retry.jitter=0.8
 is_between "$MIN" 20 80 && is_between "$MAX" 120 190
-ok $? 'retry.jitter: some sooner, some later'
+ok $? 'retry.jitter: delays differ, and by no more'
 again retry.max_attempts=6 retry.backoff=100 retry.max_backoff=100
-is "$WAIT $LEAST" '30 5' 'retry.max_attempts: not yet'
+is "$WAIT $LEAST" '30 5' 'retry.max_attempts: no dead letter too soon'
 again retry.max_attempts=6
-is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters
-    WHERE reason = "attempts" AND attempts = 6')" 30 'and then they are dead'
+rows_are 30 'outbox_dead_letters
+    WHERE reason = "attempts" AND attempts = 6' \
+    'retry.max_attempts: dead letters after the last attempt'
 
 #
 # publish
@@ -509,17 +521,17 @@ refused 'publish.driver: .*stdout' publish.driver=stdout
 covers publish.timeout_ms publish.window
 clear_rows
 many 4 p01 'mute#' silent.made
-fails 'no answer within 700 ms' 'publish.timeout_ms: so long' \
+fails 'no answer within 700 ms' 'publish.timeout_ms: the wait for an answer' \
     "${MUTE[@]}" publish.timeout_ms=700
 at_once=$(field duration_ms)
-is_between "$at_once" 700 2799
-ok $? "once for all of them ($at_once ms)"
+check "publish.timeout_ms: one wait for the whole batch ($at_once ms)" \
+    is_between "$at_once" 700 2799
 tried() { sql 'SELECT COUNT(*) FROM outbox WHERE last_error IS NOT NULL'; }
-is "$(tried)" 4 'as many as the window lets out'
+is "$(tried)" 4 'publish.window: four messages were sent at a time'
 clear_rows
 many 4 p01 'mute#' silent.made
 once "${MUTE[@]}" publish.timeout_ms=700 publish.window=1
-is "$(tried)" 1 'publish.window 1: one, and its silence stops the batch'
+is "$(tried)" 1 'publish.window 1: one message, whose time-out ends the batch'
 
 covers publish.types
 clear_rows
@@ -530,9 +542,9 @@ missing() {
 	conf "$CONF" "$@"
 	"$OUTBOXCTL" -c "$CONF" --json reconcile --dry-run
 }
-is "$(missing)" '{"changed":5,"dry_run":true}' 'publish.types: all'
+is "$(missing)" '{"changed":5,"dry_run":true}' 'publish.types empty: all types'
 is "$(missing 'publish.types=["ot*r"]')" '{"changed":3,"dry_run":true}' \
-    'or only these'
+    'publish.types: events of these types only'
 #
 # worker
 #
@@ -542,15 +554,15 @@ many 3 'p0#' 'a#' made
 sql "UPDATE events SET event_data = REPEAT('x', 40000)"
 once worker.batch_bytes=65536
 is "$(field claimed) $(field published)" '3 1' \
-    'worker.batch_bytes: there is no room for all'
+    'worker.batch_bytes: a batch of less than all rows'
 once worker.batch_bytes=131072
-is "$(field published)" 2 'and what was left goes as soon as there is'
+is "$(field published)" 2 'worker.batch_bytes: the next batch has the others'
 
 covers worker.batch_size
 clear_rows
 many 9 'p0#' 'a#' made
 once worker.batch_size=3
-is "$(field claimed)" 3 'worker.batch_size: so many are claimed'
+is "$(field claimed)" 3 'worker.batch_size: the number of claimed rows'
 
 covers worker.leasing
 hold() {
@@ -559,13 +571,14 @@ hold() {
 }
 hold "'somebody'"
 once
-is "$(field claimed)" 0 'worker.leasing: nothing of what somebody leased'
+is "$(field claimed)" 0 \
+    'worker.leasing: no row is claimed under the lease of another'
 once worker.leasing=false worker.batch_size=4
-is "$(field claimed)" 4 'worker.leasing false: taken without a lease'
+is "$(field claimed)" 4 'worker.leasing false: rows are claimed without a lease'
 once --no-leasing
-is "$(field claimed)" 2 '--no-leasing: the same'
+is "$(field claimed)" 2 '--no-leasing: rows are claimed without a lease'
 is "$(sql 'SELECT DISTINCT lease_owner FROM outbox_partitions')" somebody \
-    'and the leases stay where they are'
+    '--no-leasing: the leases are not changed'
 hold NULL
 
 covers worker.claim_ttl
@@ -576,8 +589,8 @@ conf "$CONF" "${MUTE[@]}" publish.timeout_ms=1500 worker.claim_ttl=600
 TICK=$!
 wait_for 10 is_sql 'SELECT claim_token IS NOT NULL FROM outbox' 1
 left=$(sql 'SELECT TIMESTAMPDIFF(SECOND, NOW(6), available_at) FROM outbox')
-is_between "$left" 570 600
-ok $? "worker.claim_ttl: a claimed row is nobody else's for so long ($left s)"
+check "worker.claim_ttl: how long the row is claimed ($left s)" \
+    is_between "$left" 570 600
 wait "$TICK"
 
 clear_rows
@@ -589,7 +602,8 @@ wait_for 10 all_owned
 is "$(sql 'SELECT DISTINCT TIMESTAMPDIFF(MICROSECOND, updated_at, lease_until)
     FROM outbox_partitions')" 8000000 'worker.lease_ttl: how long a lease is'
 is "$(sql 'SELECT TIMESTAMPDIFF(MICROSECOND, updated_at, heartbeat_until)
-    FROM outbox_workers')" 6000000 'worker.heartbeat_ttl: and a heartbeat'
+    FROM outbox_workers')" 6000000 \
+    'worker.heartbeat_ttl of a heartbeat'
 
 covers worker.lease_renew
 BEAT=0
@@ -603,14 +617,14 @@ wait_for 10 has_beaten && wait_for 10 has_beaten
 since=$BEAT
 wait_for 10 has_beaten && wait_for 10 has_beaten && wait_for 10 has_beaten
 took=$(((BEAT - since) / 3))
-is_between "$took" 650 2500
-ok $? "worker.lease_renew: how far apart they are ($took ms)"
+check "worker.lease_renew: the time between heartbeats ($took ms)" \
+    is_between "$took" 650 2500
 
 covers worker.idle_backoff_ms
 pauses() { sed -n 's/.*"backoff_ms":\([0-9]*\),.*/\1/p' "$DIR/lease.out"; }
-wait_for 10 has_line "$DIR/lease.out" '"backoff_ms":300,'
-ok $? 'worker.idle_backoff_ms: pauses grow up to it'
-is "$(pauses | sort -n | tail -n 1)" 300 'and no further'
+within 10 'worker.idle_backoff_ms: pauses grow up to it' \
+    has_line "$DIR/lease.out" '"backoff_ms":300,'
+is "$(pauses | sort -n | tail -n 1)" 300 'worker.idle_backoff_ms: the longest'
 
 #
 # log
@@ -620,22 +634,20 @@ bad_news() {
 	put p01 a 'two words'
 	has_line "$DIR/target" '"role":"worker 0".* failed' 2> /dev/null
 }
-wait_for 10 bad_news
-ok $? 'log.target: what a worker has to say is in the file'
-is "$(cat "$LOG")" '' 'and nothing on standard error'
+within 10 'log.target: the file has the lines of workers' bad_news
+is "$(cat "$LOG")" '' 'log.target: nothing on standard error'
 mv "$DIR/target" "$DIR/target.1"
 kill -USR1 "$MASTER"
-wait_for 10 bad_news
-ok $? 'after USR1 the workers write to a new file'
+within 10 'log.target: after USR1 workers write to a new file' bad_news
 stop_master "$MASTER"
 has_line "$DIR/target" '"role":"master".*stopp' &&
     ! has_line "$DIR/target.1" 'stopp'
-ok $? 'and so does the master'
+ok $? 'log.target: after USR1 the master writes to a new file'
 cat "$DIR/target.1" "$DIR/target" > "$DIR/lines"
 LINE='^\{"ts":"20[0-9T:.-]+Z","level":"[a-z]+","role":"[a-z0-9 ]+",'
 LINE+='"pid":[0-9]+,"msg":".*"\}$'
 [ -s "$DIR/lines" ] && ! grep -Evq "$LINE" "$DIR/lines"
-ok $? 'log.format json: one object a line'
+ok $? 'log.format json: each line is one object'
 run syslog log.target=syslog --silent
 wait_for 10 all_owned
 stop_master "$MASTER"
@@ -647,26 +659,30 @@ is "$(cat "$LOG")" '' 'log.target syslog: nothing on standard error'
 clear_rows
 covers nats.subject nats.msg_id_prefix
 put p07 order-3 made
-sends 'a message with everything in its subject' nats.msg_id_prefix=pre:fix \
+sends 'nats.subject with all placeholders' nats.msg_id_prefix=pre:fix \
     'nats.subject="events.{partition}.x.{stream_id}.{event_type}"'
 shown=$("$LAB" show --nats "$URL" --stream EVENTS --last)
 like "$shown" '^Subject: events\.p07\.x\.order-3\.made$' \
-    'nats.subject: what its placeholders stand for'
-like "$shown" '^Nats-Msg-Id: pre:fix-[0-9]+-[0-9a-f]{16}$' 'nats.msg_id_prefix'
+    'nats.subject: placeholders are replaced'
+like "$shown" '^Nats-Msg-Id: pre:fix-[0-9]+-[0-9a-f]{16}$' \
+    'nats.msg_id_prefix: the message id begins with it'
 refused 'nats.subject: .*topic' 'nats.subject="events.{topic}"'
 
 covers nats.stream
 put p01 a second.made
-fails 'expected stream does not match' 'nats.stream: no other will do' \
+fails 'expected stream does not match' \
+    'nats.stream: another stream refuses the message' \
     'nats.subject="{event_type}"'
 clear_rows
 put p01 a second.made
-sends 'nats.stream: this one' 'nats.subject="{event_type}"' nats.stream=SECOND
+sends 'nats.stream: the named stream takes the message' \
+    'nats.subject="{event_type}"' nats.stream=SECOND
 like "$("$LAB" show --nats "$URL" --stream SECOND --last)" \
-    '^Nats-Expected-Stream: SECOND$' 'and the broker was told'
+    '^Nats-Expected-Stream: SECOND$' \
+    'nats.stream: a header names the stream'
 put p01 a second.made
-sends 'nats.stream: none, and any will do' 'nats.subject="{event_type}"' \
-    'nats.stream=""'
+sends 'nats.stream empty: any stream takes the message' \
+    'nats.subject="{event_type}"' 'nats.stream=""'
 
 covers nats.advisory
 "$LAB" stream --nats "$URL" --name ADVICE --subjects 'advice.>'
@@ -674,22 +690,20 @@ advised() { "$LAB" show --nats "$URL" --stream ADVICE --last; }
 clear_rows
 put p01 a 'two words'
 SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
-fails 'two words' 'a message dies' nats.advisory=advice.dead
+fails 'two words' 'nats.advisory: a message becomes a dead letter' \
+    nats.advisory=advice.dead
 like "$(advised)" "\"sequence\":$SEQ,\"partition\":\"p01\",\"key\":\"a\"" \
-    'nats.advisory: somebody is told of it'
+    'nats.advisory: a message on the subject tells of the dead letter'
 like "$(advised)" "\"outbox\":\"$(sql 'SELECT outbox_id
-    FROM outbox_settings')\"," 'by the name of the outbox'
+    FROM outbox_settings')\"," 'nats.advisory: it has the id of the outbox'
 put p01 a 'two words'
-fails 'two words' 'another one dies' nats.advisory=
-like "$(advised)" "\"sequence\":$SEQ," 'nats.advisory empty: nobody is told'
+fails 'two words' 'nats.advisory empty: another dead letter' nats.advisory=
+like "$(advised)" "\"sequence\":$SEQ," 'nats.advisory empty: no message'
 refused 'nats.advisory: .*wildcard' 'nats.advisory="advice.>"'
 
-# Where that is forbidden it is said, and stops nothing.
+# Where that is forbidden the log says so, and messages are sent.
 PLAIN=$URL
-start_nats mute 'authorization {users: [{user: alice, password: secret,
-    permissions: {publish: {deny: ["advice.>"]}}}]}'
-"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
-    --subjects 'events.>'
+start_nats_deny mute 'publish: {deny: ["advice.>"]}'
 echo secret > "$DIR/password"
 clear_rows
 run mute "nats.servers=$URL" nats.user=alice \
@@ -699,36 +713,31 @@ for i in 1 2 3; do
 	put p01 b made
 	wait_for 10 is_sql "SELECT COUNT(*) FROM outbox
 	    WHERE published_at IS NULL" 0
-	ok $? "nats.advisory forbidden: message $i of another key goes"
+	ok $? "nats.advisory forbidden: message $i of another key is sent"
 done
-wait_for 10 has_line "$LOG" 'nats.advisory: .*advice.dead'
-ok $? 'and it is said'
-! grep -E 'paused' "$LOG"
-ok $? 'and no route is paused'
+within 10 'nats.advisory forbidden: the log says so' \
+    has_line "$LOG" 'nats.advisory: .*advice.dead'
+check 'nats.advisory forbidden: no route is paused' not grep -E 'paused' "$LOG"
 stop_master "$MASTER"
 URL=$PLAIN
 
 covers wake.subject
-start_nats deaf 'authorization {users: [{user: alice, password: secret,
-    permissions: {subscribe: {deny: ["outbox.wake"]}}}]}'
-"$LAB" stream --nats "nats://alice:secret@${URL#nats://}" --name EVENTS \
-    --subjects 'events.>'
+start_nats_deny deaf 'subscribe: {deny: ["outbox.wake"]}'
 run deaf "nats.servers=$URL" nats.user=alice "nats.password_file=$DIR/password" \
     master.workers=2 worker.idle_backoff_ms=100 wake.subject=outbox.wake --silent
-wait_for 10 has_line "$LOG" 'wake.subject: wake-ups cannot be received: .*outbox.wake'
-ok $? 'wake.subject: it is listened on, and said if that is forbidden'
+within 10 'wake.subject forbidden: the log says so' \
+    has_line "$LOG" 'wake.subject: wake-ups cannot be received: .*outbox.wake'
 put p01 a made
-drains 10 'which stops nothing'
-is "$(grep -c wake.subject "$LOG")" 1 'and one of them says it'
-! grep paused "$LOG"
-ok $? 'and no route is paused'
+drains 10 'wake.subject forbidden: messages are sent'
+is "$(grep -c wake.subject "$LOG")" 1 'wake.subject forbidden: only one line'
+check 'wake.subject forbidden: no route is paused' not grep paused "$LOG"
 stop_master "$MASTER"
 URL=$PLAIN
 refused 'wake.subject: .*wildcard' 'wake.subject="outbox.>"'
 covers nats.recover
-# forget WORD: a delivered row names a place that the stream never gave away,
-# and nobody has looked at it since the start of the server; sets AGAIN, 1 when
-# it is sent again
+# forget WORD: a delivered row has a stream sequence that does not exist, and
+# the stream was not checked since the start of the server; sets AGAIN, 1 when
+# the message is sent again
 forget() {
 	clear_rows
 	put p01 a made
@@ -739,12 +748,13 @@ forget() {
 	AGAIN=$(sql 'SELECT COALESCE(ack_sequence, 0) < 1000 FROM outbox')
 }
 forget lost
-is "$AGAIN" 1 'nats.recover lost: what is not there is sent again'
+is "$AGAIN" 1 'nats.recover lost: a lost message is sent again'
 forget report
-is "$AGAIN" 0 'report: it is not'
-like "$ERR" 'error once.*lost 1 acknowledged messages' 'but it is told'
+is "$AGAIN" 0 'nats.recover report: a lost message is not sent again'
+like "$ERR" 'error once.*lost 1 acknowledged messages' \
+    'nats.recover report: the log has the loss'
 forget off
-is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'off: nor that'
+is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'nats.recover off: not a line'
 refused 'nats.recover: .*maybe' nats.recover=maybe
 
 # Servers that only have to open their door.
@@ -759,24 +769,25 @@ fi
 covers nats.user nats.password_file nats.password_env
 echo secret > "$DIR/password"
 export KEYS_PW=another
-fails "nats $URL: Auth" 'nats.user: not without one' "${A[@]}"
-works 'nats.user, password_file' "${A[@]}" nats.user=alice \
+fails "nats $URL: Auth" 'nats.user: no access without it' "${A[@]}"
+works 'nats.user, password_file: access' "${A[@]}" nats.user=alice \
     "nats.password_file=$DIR/password"
-fails "nats $URL: Auth" 'a password of somebody else' "${A[@]}" \
-    nats.user=bob "nats.password_file=$DIR/password"
-works 'nats.user, password_env' "${A[@]}" nats.user=bob \
+fails "nats $URL: Auth" 'nats.user with the password of another user' \
+    "${A[@]}" nats.user=bob "nats.password_file=$DIR/password"
+works 'nats.user, password_env: access' "${A[@]}" nats.user=bob \
     nats.password_env=KEYS_PW
 
 covers nats.tls.ca nats.tls.cert nats.tls.key
 if [ ${#NATS_TLS[@]} -gt 0 ]; then
 	A+=(nats.user=alice "nats.password_file=$DIR/password")
-	fails "nats $URL: .*SSL" 'nats.tls.ca: who it did not sign is refused' \
+	fails "nats $URL: .*SSL" \
+	    'nats.tls.ca: an unknown authority is refused' \
 	    "${A[@]}" nats.tls.ca=
-	fails "nats $URL: .*SSL" 'nor is a stranger its match' \
+	fails "nats $URL: .*SSL" 'nats.tls.ca of another authority' \
 	    "${A[@]}" "nats.tls.ca=$TLS/stranger.pem"
-	fails "nats $URL: " 'nats.tls.cert: the server asks for one' \
+	fails "nats $URL: " 'nats.tls.cert: the server requires a certificate' \
 	    "${A[@]}" nats.tls.cert= nats.tls.key=
-	fails "nats $URL: .*mismatch" 'nats.tls.key: not with the key of another' \
+	fails "nats $URL: .*mismatch" 'nats.tls.key of another certificate' \
 	    "${A[@]}" "nats.tls.key=$TLS/stranger.key"
 else
 	skip 'nats.tls' 'no openssl'
@@ -787,10 +798,11 @@ covers nats.token_file nats.token_env
 T=("nats.servers=$URL" 'nats.stream=""')
 echo open-sesame > "$DIR/token"
 export KEYS_TOKEN=open-sesame
-fails "nats $URL: Auth" 'nats.token: not without one' "${T[@]}"
-works 'nats.token_file' "${T[@]}" "nats.token_file=$DIR/token"
-works 'nats.token_env' "${T[@]}" nats.token_env=KEYS_TOKEN
-fails "nats $URL: Auth" 'a wrong token' "${T[@]}" nats.token_env=KEYS_PW
+fails "nats $URL: Auth" 'nats.token: no access without it' "${T[@]}"
+works 'nats.token_file: access' "${T[@]}" "nats.token_file=$DIR/token"
+works 'nats.token_env: access' "${T[@]}" nats.token_env=KEYS_TOKEN
+fails "nats $URL: Auth" 'nats.token_env: a wrong token is refused' "${T[@]}" \
+    nats.token_env=KEYS_PW
 
 # Keys and tokens as NATS has them: base32 of a prefix, 32 bytes and their
 # CRC-16; and three parts in base64, signed by the key of the issuer.
@@ -853,7 +865,8 @@ if command -v openssl > /dev/null; then
 	mapfile -t lines < "$TLS/server"
 	start_nats jwt "${lines[@]}"
 	C=("nats.servers=$URL" 'nats.stream=""')
-	fails "nats $URL: Auth" 'nats.credentials_file: not without' "${C[@]}"
+	fails "nats $URL: Auth" 'nats.credentials_file: no access without it' \
+	    "${C[@]}"
 	# More than once: libnats 3.4 leaves out every signature that begins
 	# with a zero byte, and is refused.
 	is_let_in() {
@@ -861,10 +874,11 @@ if command -v openssl > /dev/null; then
 		return "$RC"
 	}
 	wait_for 10 is_let_in
-	verdict $? 'nats.credentials_file: token and seed'
-	fails "nats $URL: Auth" 'a seed that is not the one of the token' \
+	verdict $? 'nats.credentials_file: access with token and seed'
+	fails "nats $URL: Auth" \
+	    'nats.credentials_file: the seed of another user' \
 	    "${C[@]}" "nats.credentials_file=$TLS/wrong"
-	fails "$TLS/none" 'and no file at all' "${C[@]}" \
+	fails "$TLS/none" 'nats.credentials_file does not exist' "${C[@]}" \
 	    "nats.credentials_file=$TLS/none"
 else
 	skip 'nats.credentials_file' 'no openssl'
@@ -888,16 +902,16 @@ run options master.workers=1 worker.batch_size=1 -p "$DIR/run/option.pid" \
     --workers 2 --interval-ms 400 --json
 wait_for 10 is_sql "SELECT CONCAT_WS(' ', COUNT(DISTINCT lease_owner),
     COUNT(lease_owner)) FROM outbox_partitions" '2 16'
-ok $? '--workers wins over the file'
+ok $? '--workers overrides master.workers'
 [ -e "$DIR/run/option.pid" ] && [ ! -e "$DIR/run/outbox.pid" ]
-ok $? '-p wins over the file'
+ok $? '-p overrides master.pidfile'
 many 4 p01 'a#' made
 wait_for 10 is_drained
 gap=$(sql 'SELECT MIN(gap) DIV 1000 FROM (SELECT TIMESTAMPDIFF(MICROSECOND,
     LAG(published_at) OVER (ORDER BY published_at), published_at) AS gap
     FROM outbox) AS t')
-is_between "$gap" 380 5000
-ok $? "--interval-ms: a pause also where there is work ($gap ms)"
+check "--interval-ms: a pause also while rows wait ($gap ms)" \
+    is_between "$gap" 380 5000
 like "$(cat "$DIR/options.out")" '^\{"claimed":1,.*"backoff_ms":400,.*\}$' \
     '--json: a report is one object'
 stop_master "$MASTER"
@@ -908,18 +922,18 @@ wait_for 10 two_reports
 stop_master "$MASTER"
 [ -s "$DIR/window.out" ] && ! grep -Evq '"ticks":([2-9]|[0-9]{2,}),' \
     "$DIR/window.out"
-ok $? '--window: a report has the ticks of a second in it'
+ok $? '--window: a report covers the ticks of a second'
 
 conf "$CONF"
 like "$("$OUTBOX_MASTER" -c "$CONF" --once 2> /dev/null)" \
-    '^[^ {]+ claimed=0 published=0 failed=0 ' 'a report is text'
+    '^[^ {]+ claimed=0 published=0 failed=0 ' 'a report without --json is text'
 is "$("$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null)" '' \
     '--silent: no report'
 
 # Not even after the default, which is a minute.
 wait_for 90 is_later $((NEVER_SINCE + 65000))
 is_gone "$NEVER"
-is $? 1 'hang_timeout 0: never'
+is $? 1 'master.hang_timeout 0: a stopped worker is not killed'
 kill -CONT "$NEVER"
 stop_master "$NEVER_MASTER"
 
@@ -928,8 +942,8 @@ stop_master "$NEVER_MASTER"
 #
 covers wake.binlog
 run wake wake.binlog=true
-wait_for 10 has_line "$LOG" 'wake.binlog: .*REPLICATION'
-ok $? 'wake.binlog: the binlog is asked for, and here refused'
+within 10 'wake.binlog without the right: the log says so' \
+    has_line "$LOG" 'wake.binlog: .*REPLICATION'
 stop_master "$MASTER"
 
 #
@@ -940,8 +954,8 @@ clear_rows
 many 12 p01 'a#' made
 sql 'DELETE FROM outbox'
 run at_start reconcile.at_start=on
-wait_for 10 has_line "$LOG" 'Reconciled 12 outbox'
-ok $? 'reconcile.at_start: rows that are missing are made'
+within 10 'reconcile.at_start: missing rows are made' \
+    has_line "$LOG" 'Reconciled 12 outbox'
 wait_for 10 is_drained
 stop_master "$MASTER"
 covers retention.days retention.dead_days retention.batch
@@ -953,10 +967,10 @@ sql "SET @first = (SELECT MIN(global_sequence) FROM outbox);
 	(2, 'attempts', NOW(6) - INTERVAL 4 DAY)"
 n=$(server_status Com_delete)
 run retention retention.days=7 retention.dead_days=5 retention.batch=1
-wait_for 10 has_line "$LOG" 'deleted 10 delivered row\(s\) and 1 dead letter'
-ok $? 'retention.days, dead_days: what is older goes'
-[ $(($(server_status Com_delete) - n)) -ge 11 ]
-ok $? 'retention.batch: one at a time'
+within 10 'retention.days, dead_days: older rows are deleted' \
+    has_line "$LOG" 'deleted 10 delivered row\(s\) and 1 dead letter'
+check 'retention.batch 1: one row in each statement' \
+    [ $(($(server_status Com_delete) - n)) -ge 11 ]
 stop_master "$MASTER"
 
 #
@@ -975,12 +989,10 @@ conf "$CONF"
 		path = path "." name[i]
 	print path
 }' > "$DIR/keys"
-[ "$(wc -l < "$DIR/keys")" -ge "${#BASE[@]}" ]
-ok $? 'the program knows its keys'
+check '-T prints at least the keys of this test' \
+    [ "$(wc -l < "$DIR/keys")" -ge "${#BASE[@]}" ]
 printf '%s\n' "${!COVERED[@]}" | sort > "$DIR/covered"
-is "$(sort "$DIR/keys" | comm -23 - "$DIR/covered")" '' \
-    'each of them has a test here'
-is "$(sort "$DIR/keys" | comm -13 - "$DIR/covered")" '' \
-    'and none that is tested is gone'
+is "$(sort "$DIR/keys" | comm -23 - "$DIR/covered")" '' 'all keys have a test'
+is "$(sort "$DIR/keys" | comm -13 - "$DIR/covered")" '' 'all these keys exist'
 
 done_testing

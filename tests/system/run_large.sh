@@ -14,13 +14,7 @@ start_servers "max_allowed_packet=$((4 * LARGE))" "$binlog" \
     innodb_flush_log_at_trx_commit=0
 
 # enqueue KEYS BYTES: one event of each key k1 to kKEYS
-enqueue() {
-	local i
-	for ((i = 1; i <= $1; i++)); do
-		echo "START TRANSACTION; CALL outbox_enqueue('k$i', NULL,
-		    'lab.event', 1, NULL, NULL, REPEAT('${i: -1}', $2)); COMMIT;"
-	done | "$SANDBOX" sql "$DIR/db" app
-}
+enqueue() { enqueue_keys k "$1" lab.event "REPEAT('#', $2)"; }
 round() {
 	enqueue 60 200
 	enqueue 8 "$LARGE"
@@ -41,18 +35,18 @@ rounds=5
 ! is_short || rounds=2
 for ((i = 0; i < rounds; i++)); do round; done
 is "$(sql "SELECT SUM(LENGTH(event_data) = $LARGE) FROM events")" \
-    $((8 * rounds)) "$((8 * rounds)) of 16 MiB wait among others"
+    $((8 * rounds)) "$((8 * rounds)) messages of 16 MiB wait among others"
 WORKERS=1 PARTITIONS=4 BATCH_BYTES=$((2 * MIB)) write_conf
 start_master
-drains 120 'everything is delivered'
+drains 120 'all messages are sent'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 "$SANDBOX" restart "$DIR/nats" >/dev/null
-wait_for 60 has_line "$LOG" 'messages were checked, none is lost'
-ok $? 'a server that was started anew is asked for all of them'
-fits "$(peak "$(worker_pids "$MASTER" | head -1)")" $((10 + 3 + 6 * 16))
-ok $? 'in no more memory than the manual says'
-check_stream 'complete, in order per key, nothing twice' --wait 10
+within 60 'after a restart of the broker all messages are looked up' \
+    has_line "$LOG" 'messages were checked, none is lost'
+check 'the worker uses no more memory than the manual says' \
+    fits "$(peak "$(worker_pids "$MASTER" | head -1)")" $((10 + 3 + 6 * 16))
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 is "$(sql 'SELECT SUM(attempts) FROM outbox')" 0 'no attempt failed'
-is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'nothing is dead'
-stops 'stops'
+rows_are 0 outbox_dead_letters 'no message is dead'
+stops 'the master stops with status 0'
 done_testing

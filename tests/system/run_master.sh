@@ -8,8 +8,9 @@ start_fleet
 
 # A second master with the same pid file.
 "$OUTBOX_MASTER" -c "$CONF" --silent > "$DIR/second" 2>&1
-is $? 73 'a second master with the same pid file is refused'
-like "$(cat "$DIR/second")" "already running with pid $MASTER" 'and says why'
+is $? 73 'a second master with the same pid file: exit status 73'
+like "$(cat "$DIR/second")" "already running with pid $MASTER" \
+    'a second master: the error has the pid of the first'
 
 # The master is killed: nothing of it may be left after two seconds.
 family=$(worker_pids "$MASTER")
@@ -17,8 +18,7 @@ produce --events 5000 --keys 100 --payload 200 &
 PRODUCER=$!
 kill -KILL "$MASTER"
 none_left() { local p; for p in $family; do is_gone "$p" || return 1; done; }
-wait_for 2 none_left
-ok $? 'SIGKILL of the master: every worker is gone within 2 s'
+within 2 'SIGKILL of the master: every worker ends within 2 s' none_left
 
 "$SANDBOX" sql "$DIR/db" app -e 'SELECT 1' >/dev/null
 wait "$MASTER" 2>/dev/null
@@ -28,18 +28,16 @@ taken() {
 	    FROM outbox_partitions")" -eq 2 ] && [ "$(sql "SELECT COUNT(*)
 	    FROM outbox_workers")" -eq 2 ]
 }
-wait_for 3 taken
-ok $? 'a new master takes over without waiting for the leases'
-like "$(cat "$LOG")" 'taking over from 2 workers' 'and says so'
+within 3 'a new master owns all partitions before the old leases expire' taken
+like "$(cat "$LOG")" 'taking over from 2 workers' 'it logs that it takes over'
 wait "$PRODUCER"
 wait_for 30 is_drained
-check_stream 'nothing lost, nothing twice, in order' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # A master killed and one started at once, while workers are still leaving.
 kill -KILL "$MASTER"
 start_master
-wait_for 5 taken
-ok $? 'also when it starts at once'
+within 5 'a master that starts at once takes over as well' taken
 
 # A worker that hangs.
 stop_master "$MASTER"
@@ -48,12 +46,10 @@ HANG_TIMEOUT=3 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=5 \
 start_fleet
 victim=$(worker_pids "$MASTER" | head -1)
 kill -STOP "$victim"
-wait_for 8 has_line "$LOG" "pid $victim gave no sign of life"
-ok $? 'a hung worker is noticed'
-wait_for 5 is_gone "$victim"
-ok $? 'and killed'
-wait_for 5 taken
-ok $? 'and replaced'
+within 8 'a worker that hangs is noticed' \
+    has_line "$LOG" "pid $victim gave no sign of life"
+within 5 'a worker that hangs is killed' is_gone "$victim"
+within 5 'a worker that was killed is replaced' taken
 stop_master "$MASTER"
 
 # Two masters on one database and one host.
@@ -69,18 +65,16 @@ shared() {
 	    [ "$(sql 'SELECT MAX(n) FROM (SELECT COUNT(*) AS n
 	    FROM outbox_partitions GROUP BY lease_owner) AS t')" -eq 4 ]
 }
-wait_for 5 shared
-ok $? 'two masters share the partitions evenly'
+within 5 'two masters share the partitions evenly' shared
 produce --events 10000 --keys 200 --payload 200 --producers 2 --rate 3000 &
 PRODUCER=$!
 wait_for 5 has_line "$DIR/log" .
 kill -TERM "$SECOND"
 wait "$SECOND"
-wait_for 2 taken
-ok $? 'when one stops the other owns everything within 2 s'
+within 2 'the partitions of a stopped master have owners within 2 s' taken
 wait "$PRODUCER"
 wait_for 30 is_drained
-check_stream 'nothing lost, nothing twice, in order' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stop_master "$FIRST"
 
 # Ctrl-C reaches the whole process group.
@@ -96,12 +90,11 @@ some_delivered() { [ "$(sql 'SELECT COUNT(*) > 0 FROM outbox
 wait_for 10 some_delivered
 kill -INT -- "-$MASTER"
 wait "$MASTER"
-is $? 0 'Ctrl-C under load ends with status 0'
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL')" 0 \
-    'and leaves no claim'
+is $? 0 'SIGINT to the process group under load: exit status 0'
+rows_are 0 'outbox WHERE claim_token IS NOT NULL' 'SIGINT: no row is claimed'
 wait "$PRODUCER"
 
-# Told to stop while a reload replaces the workers.
+# SIGTERM while a reload replaces the workers.
 left=0
 for wait_ms in 1 20 40 60; do
 	start_fleet
@@ -113,7 +106,7 @@ for wait_ms in 1 20 40 60; do
 	    WHERE lease_owner IS NOT NULL') + $(sql 'SELECT COUNT(*)
 	    FROM outbox_workers')))
 done
-is "$left" 0 'a stop in the middle of a reload leaves no lease behind'
+is "$left" 0 "SIGTERM during a reload: no lease and no worker's row is left"
 
 # A configuration behind a symbolic link that is replaced.
 mv "$CONF" "$DIR/one.yml"
@@ -123,8 +116,8 @@ start_fleet
 ln -sfn two.yml "$CONF"
 rm "$DIR/one.yml"
 kill -HUP "$MASTER"
-wait_for 10 is_sql 'SELECT COUNT(*) FROM outbox_workers' 3
-ok $? 'SIGHUP follows a link to its new target'
+within 10 'SIGHUP reads the new target of a symbolic link' \
+    is_sql 'SELECT COUNT(*) FROM outbox_workers' 3
 wait_for 30 is_drained
 stop_master "$MASTER"
 rm "$CONF"
@@ -139,17 +132,17 @@ MASTER=$!
 MASTERS+=("$MASTER")
 wait_for 10 all_owned
 produce --events 3000 --keys 50 --payload 200
-drains 20 'a reader that does not read stops nothing'
+drains 20 'a reader of reports that does not read: messages are sent'
 timeout 2 cat <&7 > "$DIR/lines" || :
 kill -TERM "$MASTER"
 timeout 2 cat <&7 >> "$DIR/lines" || :
 wait "$MASTER"
-is $? 0 'and the master stops in time'
+is $? 0 'a reader that does not read: the master stops with status 0'
 exec 7>&-
 [ "$(wc -l < "$DIR/lines")" -gt 50 ] &&
     ! grep -Evq '^\{"claimed":[0-9]+,.*"ts":"[0-9T:.Z-]+"\}$' "$DIR/lines"
-ok $? 'no line is torn'
+ok $? 'each line of the reports is whole'
 
 zombies=$(ps -o pid=,stat= --ppid $$ | grep -c ' Z' || :)
-is "$zombies" 0 'no zombie'
+is "$zombies" 0 'no child is left as a zombie'
 done_testing

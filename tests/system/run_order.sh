@@ -7,12 +7,7 @@ WORKERS=1 PARTITIONS=1 LEASE_TTL=6 LEASE_RENEW=1 HEARTBEAT_TTL=6 CLAIM_TTL=10 \
     TIMEOUT_MS=1500 write_conf
 
 # ins KEY NUMBER [AVAILABLE_AT]: the two INSERTs
-ins() {
-	echo "INSERT INTO events (stream_id, stream_sequence, event_type,
-	    event_data) VALUES ('$1', $2, 'ok', 'x');
-	INSERT INTO outbox (global_sequence, partition_key, available_at)
-	    VALUES (LAST_INSERT_ID(), 'p00', ${3:-NOW(6)});"
-}
+ins() { event_row "$1" "$2" "'p00'" "${3:-}"; }
 passed() {
 	sql "SELECT COUNT(*) FROM events a
 	    JOIN outbox x ON x.global_sequence = a.sequence
@@ -36,12 +31,12 @@ for i in 1 2 3 4; do
 	wait "$slow"
 done
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL" 1
-is "$(passed K)" 0 'a row that commits late is not passed by its successor'
+is "$(passed K)" 0 'a row that commits late is sent before the next of its key'
 stop_master "$MASTER"
 sql 'DELETE FROM outbox; DELETE FROM events'
 
-# Somebody else publishes the head of a waiting lane.  What stood behind it
-# comes before what is new.
+# Another client publishes the head of a waiting lane.  The rows behind it are
+# sent before new ones.
 sql "START TRANSACTION; $(ins H 1 'NOW(6) + INTERVAL 1500000 MICROSECOND')
     $(ins H 2) $(ins H 3) COMMIT"
 start_fleet --interval-ms=300
@@ -50,7 +45,7 @@ sql "START TRANSACTION; UPDATE outbox SET published_at = NOW(6)
     WHERE global_sequence = (SELECT MIN(sequence) FROM events);
     $(ins H 4) $(ins H 5) COMMIT"
 wait_for 10 is_drained
-is "$(passed H)" 0 'a head that is gone frees its lane in order'
+is "$(passed H)" 0 'a head that another client published: order is kept'
 stop_master "$MASTER"
 sql 'DELETE FROM outbox; DELETE FROM events'
 
@@ -72,7 +67,7 @@ pause 700
 pause 2000
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 wait_for 20 is_drained
-is "$(passed A)" 0 'a due head waits for what was given back in front of it'
-check_stream 'complete, in order, nothing twice' --wait 5
-stops 'stops'
+is "$(passed A)" 0 'a due row waits for one before it that was given back'
+check_stream 'the stream is complete and in order, nothing twice' --wait 5
+stops 'the master stops with status 0'
 done_testing

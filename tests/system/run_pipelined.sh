@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Messages are sent while their claim is being committed.  If the claim is lost
-# then, by whatever dies, nothing is lost with it, and nothing stands in the
-# stream twice when the stream has forgotten its ids meanwhile.
+# with a process that dies, no message is lost, and none is in the stream twice,
+# also when the stream has forgotten its ids meanwhile.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 [ "$KIND" = mariadb ] || skip_all 'only MariaDB can be told to hold up commits'
@@ -35,10 +35,10 @@ goes_early() {
 	ok $? "$1"
 }
 
-# It looks where somebody rings, and for nothing else.
+# Workers scan when they are woken, and never by time.
 begin_waiting() { begin --interval-ms 600000; }
 
-# Until somebody releases them no transaction is committed.
+# No transaction commits until release_commits.
 hold_commits() {
 	mkfifo "$DIR/hold"
 	"$SANDBOX" sql "$DIR/db" --unbuffered app < "$DIR/hold" > "$DIR/held" &
@@ -54,7 +54,7 @@ release_commits() {
 	wait "$HOLDER" 2> /dev/null
 }
 
-# Five messages in the stream, whose claim nobody has committed.
+# send_uncommitted NAME: five messages are sent, their claim is not committed
 send_uncommitted() {
 	local before
 	before=$(stored)
@@ -64,9 +64,10 @@ send_uncommitted() {
 	kill -CONT "$(worker_pid)"
 	wait_for 5 is_stored $((before + 5))
 	is "$(stored)" $((before + 5)) \
-	    "$1: in the stream before their claim is committed"
+	    "$1: five messages are sent before their claim is committed"
 	is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
-	    WHERE published_at IS NULL')" "$(printf '5\t0')" 'as it was'
+	    WHERE published_at IS NULL')" "$(printf '5\t0')" \
+	    "$1: no other session sees the claim"
 }
 kill_database() { "$SANDBOX" kill "$DIR/db" > /dev/null; release_commits; }
 kill_daemon() {
@@ -80,24 +81,25 @@ kill_daemon() {
 # The stream forgets its ids.
 forget() { pause 3000; }
 complete() {
-	drains 20 "$1: all is delivered"
-	check_stream "$1: complete, in order, nothing twice" --wait 10
-	is "$(stored)" "$EVENTS" "$1: not one more"
+	drains 20 "$1: all rows are sent"
+	check_stream "$1: the stream is complete and in order, nothing twice" \
+	    --wait 10
+	is "$(stored)" "$EVENTS" "$1: the stream has no message more"
 }
 
 begin_waiting
-goes_early 'leases are marked when somebody rings'
-send_uncommitted 'nothing happens'
+goes_early 'the binlog listener starts pipelined claims'
+send_uncommitted 'a claim that is committed late'
 release_commits
-complete 'nothing happens'
+complete 'a claim that is committed late'
 is "$(sql 'SELECT COUNT(in_doubt_since) FROM outbox')" 0 \
-    'and nobody is in doubt'
+    'a claim that is committed late: no row is in doubt'
 
-# Who hands over takes his marks away.  If they stayed as a former owner's they
-# would speak of these rows, until each of them said so itself.
+# A worker that hands over removes its in-doubt marks.  Otherwise these rows
+# would be in doubt, as rows that a former owner may have sent.
 has_handed_over() { [ -n "$(worker_pid)" ] && [ "$(worker_pid)" != "$1" ] && all_owned; }
 is_left() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' "$1"; }
-goes_early 'it goes early again'
+goes_early 'pipelined claims start again'
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	SELECT CONCAT('late-', partition_key), 1, 't', '{}'
 	    FROM outbox_partitions;
@@ -109,43 +111,42 @@ kill -HUP "$MASTER"
 wait_for 20 has_handed_over "$OLD"
 wait_for 30 has_listener
 events 20
-wait_for 20 is_left 16
-ok $? 'a successor works'
+within 20 'a reload: the next owner sends new rows' is_left 16
 is "$(sql 'SELECT (SELECT COUNT(in_doubt_since) FROM outbox),
     (SELECT COUNT(*) FROM outbox_partitions
 	WHERE in_doubt_epoch <> lease_epoch)')" "$(printf '0\t0')" \
-    'and has nothing to look for'
+    'a reload: no row is in doubt, no mark of a former owner is left'
 sql "DELETE FROM outbox WHERE published_at IS NULL;
     DELETE FROM events WHERE stream_id LIKE 'late-%';
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
 complete 'a reload'
 
-goes_early 'it goes on like that'
+goes_early 'pipelined claims go on'
 send_uncommitted 'the database is killed'
 kill_database
 forget
 "$SANDBOX" restart "$DIR/db" > /dev/null
 complete 'the database is killed'
 
-goes_early 'it goes early again'
+goes_early 'pipelined claims start again'
 send_uncommitted 'database and daemon are killed'
 kill_daemon
 kill_database
 forget
 "$SANDBOX" restart "$DIR/db" > /dev/null
 is "$(sql 'SELECT COUNT(*), COUNT(claim_token) FROM outbox
-    WHERE published_at IS NULL')" "$(printf '5\t0')" 'no claim is left of that'
+    WHERE published_at IS NULL')" "$(printf '5\t0')" 'its claim is rolled back'
 begin_waiting
 complete 'database and daemon are killed'
 
-goes_early 'it goes early again'
+goes_early 'pipelined claims start again'
 send_uncommitted 'the connection is killed'
 sql "KILL $(sql "SELECT id FROM information_schema.processlist
     WHERE user = 'outbox' AND info LIKE '%COMMIT%'")"
 release_commits
 complete 'the connection is killed'
 
-goes_early 'it goes early again'
+goes_early 'pipelined claims start again'
 send_uncommitted 'the daemon is killed'
 kill_daemon
 release_commits
@@ -153,8 +154,8 @@ forget
 begin_waiting
 complete 'the daemon is killed'
 
-# Paused before somebody else gets the lease, and not by its owner.
-goes_early 'it goes early again'
+# Paused by another client before another worker gets the lease.
+goes_early 'pipelined claims start again'
 send_uncommitted 'the partitions are paused meanwhile'
 kill_daemon
 kill_database
@@ -167,9 +168,9 @@ sql 'UPDATE outbox_partitions SET lease_owner = NULL, lease_until = NULL,
     lease_epoch = lease_epoch + 1'
 complete 'the partitions are paused meanwhile'
 
-# While nobody is there much is enqueued, and all of that is older than what
-# the stream remembers: little of it is to be looked for.
-goes_early 'it goes early again'
+# Without a daemon many rows are enqueued, all of them older than the ids that
+# the stream remembers: only few of them are looked up.
+goes_early 'pipelined claims start again'
 kill_daemon
 produce --events 20000 --keys 500 --payload 100 --bulk
 EVENTS=$((EVENTS + 20000))
@@ -177,14 +178,14 @@ forget
 begin
 complete 'a long absence'
 doubts=$(sql 'SELECT COUNT(in_doubt_since) FROM outbox')
-[ "$doubts" -le 4100 ]
-ok $? "and few rows are in doubt after it ($doubts)"
+check "a long absence: at most 4100 rows are in doubt ($doubts)" \
+    [ "$doubts" -le 4100 ]
 
-# Nobody goes early where the stream cannot be asked afterwards.
+# Claims are not pipelined where the stream cannot be checked afterwards.
 wait_for 10 no_bounds
 stop_master "$MASTER"
 is "$(sql 'SELECT COUNT(in_doubt_since) FROM outbox_partitions')" 0 \
-    'who leaves takes his marks with him'
+    'a worker that stops removes its in-doubt marks'
 for setting in RECOVER=off LEASING=false STREAM=; do
 	# shellcheck disable=SC2163
 	(export "$setting" && begin &&
@@ -195,7 +196,7 @@ for setting in RECOVER=off LEASING=false STREAM=; do
 	for _ in 1 2 3; do events 20 --rate 50; done
 	wait_for 10 is_drained
 	is "$(sql 'SELECT COUNT(in_doubt_since) FROM outbox_partitions')" 0 \
-	    "nobody goes early with $setting"
+	    "$setting: no in-doubt mark, so no pipelined claim"
 	kill -TERM "$MASTER"
 	wait_for 10 is_gone "$MASTER"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Messages that kill whoever sends them: dead in the end, and no other with
-# them.  A library before the real one dies by what the payload says.
+# Messages that kill their worker become dead letters, and no others do.  A
+# preloaded library dies as the payload says.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 CC=${CC:-cc}
@@ -45,13 +45,7 @@ start_servers
 WORKERS=2 MAX_ATTEMPTS=3 write_conf
 
 put() { call_enqueue "'$1', NULL, '$2', 1, NULL, NULL, '$3'"; }
-crowd() {
-	local i
-	for i in {1..40}; do
-		printf '%s\n' "START TRANSACTION; CALL outbox_enqueue('c$i', NULL,
-		    'made', 1, NULL, NULL, 'x'); COMMIT;"
-	done | "$SANDBOX" sql "$DIR/db" app
-}
+crowd() { enqueue_keys c 40 made; }
 seq_of() { sql "SELECT sequence FROM events WHERE event_type = '$1'"; }
 
 (
@@ -65,7 +59,7 @@ MASTERS+=("$MASTER")
 wait_for 20 is_sql 'SELECT GROUP_CONCAT(n) FROM (SELECT COUNT(*) AS n
     FROM outbox_partitions WHERE lease_until > NOW(6)
     GROUP BY lease_owner) AS t' 8,8
-ok $? 'workers run with the library before them'
+ok $? 'two workers run with the preloaded library'
 
 for how in abort kill exit; do
 	: > "$LOG"
@@ -78,31 +72,32 @@ for how in abort kill exit; do
 	wait_for 60 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
 	    WHERE global_sequence = $poison" 1
 	like "$(died "$poison")" '^poison: killed its worker 3 times in a row' \
-	    "$how: the message is dead, and why"
+	    "$how: the message is dead, with the reason"
 	is "$(grep -c "died while it sent sequence $poison" "$LOG")" 3 \
-	    "$how: after three deaths"
-	drains 20 "$how: all others are delivered"
-	is "$(sql "SELECT COUNT(*) FROM outbox JOIN outbox_dead_letters AS d
+	    "$how: the message killed three workers"
+	drains 20 "$how: all other messages are sent"
+	rows_are 0 "outbox JOIN outbox_dead_letters AS d
 	    ON d.global_sequence = $poison
 	    WHERE outbox.published_at > d.died_at
-	    AND outbox.global_sequence < $poison")" 0 \
-	    "$how: those before it did not wait for that"
-	is "$(sql "SELECT COUNT(*) FROM outbox JOIN events
+	    AND outbox.global_sequence < $poison" \
+	    "$how: earlier messages did not wait for that"
+	rows_are 0 "outbox JOIN events
 	    ON sequence = global_sequence JOIN outbox_dead_letters AS d
 	    ON d.global_sequence = $poison
 	    WHERE stream_id LIKE 'c%' AND outbox.published_at > d.died_at
-	    AND sequence > $poison AND sequence <= $poison + 41")" 0 \
-	    "$how: nor those after it, with other keys"
+	    AND sequence > $poison AND sequence <= $poison + 41" \
+	    "$how: later messages of other keys did not wait for that"
 	is "$(sql "SELECT published_at >= (SELECT died_at
 	    FROM outbox_dead_letters WHERE global_sequence = $poison)
 	    FROM outbox WHERE global_sequence = $(seq_of after-$how)")" 1 \
-	    "$how: the next of its key did"
+	    "$how: the next message of its key did"
 done
-is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 3 'nobody else is dead'
-is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'nor has failed'
+rows_are 3 outbox_dead_letters 'no other message is dead'
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'no other message has failed'
 
 # In the stream each of the others stands once, and in the order of its key.
-check_stream 'complete, in order per key, nothing twice' --expect-dead 3
+check_stream 'the stream is complete and in order, nothing twice' \
+    --expect-dead 3
 
 # Back by hand, and no poison any more: it goes.
 sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
@@ -114,7 +109,7 @@ sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
 	WHERE global_sequence = $(seq_of abort-it);
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
     COMMIT"
-drains 10 'a poison message that was cured and put back is delivered'
-is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 2 'and not dead again'
-stops 'stops'
+drains 10 'a poison message that was repaired and put back is sent'
+rows_are 2 outbox_dead_letters 'the repaired message is not dead again'
+stops 'the master stops with status 0'
 done_testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Another partition count: no key out of order, whatever waits and whenever its
-# producers learn of it, and nobody waits for it.
+# Another partition count: no key gets out of order, also if rows wait or
+# producers learn of it late, and no producer waits for the change.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
@@ -23,7 +23,7 @@ sync_to() {
 declared() { sql "SELECT CONCAT_WS(',', partition_count, former_counts)
     FROM outbox_settings"; }
 is_count() { is_sql 'SELECT partition_count FROM outbox_settings' "$1"; }
-# What a change changes.
+# The counts and their leases.
 counts() { sql 'SELECT partition_count, former_counts, counts_since,
     (SELECT COUNT(*) FROM outbox_partitions) FROM outbox_settings'; }
 LABEL="CONCAT('p', LPAD(CRC32(stream_id) % @count, 2, '0'))"
@@ -54,7 +54,7 @@ has_rows() { is_sql "SELECT COUNT(*) >= $1 FROM outbox" 1; }
 wait_for_rows() { wait_for 20 has_rows \
     $(($(sql 'SELECT COUNT(*) FROM outbox') + 1200)); }
 
-# A producer of one transaction, which obeys what is written to it.
+# A producer with one transaction, which runs the statements of in_transaction.
 open_transaction() {
 	: > "$DIR/open"
 	exec {OPEN}> >("$SANDBOX" sql "$DIR/db" -n -N app > "$DIR/open" 2>&1)
@@ -75,46 +75,44 @@ close_transaction() {
 start_fleet
 
 #
-# Labels that nobody knows.  The first worker looks for such each few seconds;
-# the producer begins when it has just been.
+# Labels without leases.  The first worker searches for such every few seconds;
+# the producer begins right after such a search.
 #
-sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	VALUES ('vip', 1, 'ok', 'x');
-    INSERT INTO outbox (global_sequence, partition_key)
-	SELECT MAX(sequence), 'vip' FROM events"
+sql "$(event_row vip 1 "'vip'")"
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE partition_key = 'vip'" 1
 produce --events 2250 --keys 500 --rate 450 --payload 50 \
     --producers-by fixed:64 &
 PRODUCER=$!
 wait "$PRODUCER"
-drains 15 '48 labels that nobody knew are served'
+drains 15 'rows under 48 labels without leases are sent'
 is "$(sql "SELECT COUNT(DISTINCT partition_key) FROM outbox
-    WHERE partition_key BETWEEN 'p16' AND 'p63'")" 48 'so many they were'
+    WHERE partition_key BETWEEN 'p16' AND 'p63'")" 48 \
+    '48 labels have leases'
 worst=$(sql 'SELECT MAX(TIMESTAMPDIFF(MICROSECOND, created_at, published_at))
     DIV 1000 FROM outbox')
-[ "$worst" -lt 9000 ]
-ok $? "none of them waited for long: at most $worst ms"
+check "a row under an unknown label is sent within 9 s ($worst ms)" \
+    [ "$worst" -lt 9000 ]
 like "$(grep -c 'a partition count that is not declared' "$LOG")" '^[1-3]$' \
-    'the log says what it is, and not again and again'
+    'the log names the undeclared count, at most three times'
 
 #
-# What is refused changes nothing.
+# A refused count changes nothing.
 #
 before=$(counts)
 reload 17
 wait_for 10 has_line "$LOG" 'the partition count stays 16, 17 is refused: .*take a multiple or a divisor'
-ok $? 'a count that does not go with the others is refused, with advice'
+ok $? 'a reload with a coprime count is refused, with advice'
 sync_to 17
-is "$RC" 1 'partitions sync refuses it as well'
-like "$ERR" 'take a multiple or a divisor of the former count' 'with advice'
-is "$(counts)" "$before" 'all is as it was'
+is "$RC" 1 'partitions sync with a coprime count: exit status 1'
+like "$ERR" 'take a multiple or a divisor of the former count' \
+    'partitions sync with a coprime count: the error has advice'
+is "$(counts)" "$before" 'a refused count changes nothing'
 enqueue refused
-drains 10 'and goes on'
+drains 10 'messages are sent after a refused count'
 set_count 16
 ctl -c "$OP" partitions sync --prune
-is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 16 \
-    'what nobody declared can be pruned'
+rows_are 16 outbox_partitions '--prune removes leases of undeclared counts'
 
 #
 # Changes under load, of three kinds of producers, while much waits, some of it
@@ -130,23 +128,17 @@ more() {
 	fill "'slow'" "${1:-20}"
 }
 more 4000
-wait_for 20 is_parked 2000
-ok $? 'rows behind a waiting head are parked'
+within 20 'rows behind a delayed head are parked' is_parked 2000
 open_transaction
 in_transaction former "$(call open)"
-"$LAB" produce --socket "$SOCKET" --user outbox_producer \
-    --password-env PRODUCER_PW --database app --forever --keys 120 --rate 600 \
-    --per-txn 3 --payload 50 --producers 6 \
-    --producers-by procedure,fixed:16,late:3 > "$DIR/produced" &
-PRODUCER=$!
-MASTERS+=("$PRODUCER")		# to be ended with us
+produce_forever --keys 120 --rate 600 --per-txn 3 --payload 50 --producers 6 \
+    --producers-by procedure,fixed:16,late:3
 CHANGES=('reload 48' 'sync_to 32')
 is_short || CHANGES+=('reload 64' 'sync_to 8' 'reload 16' 'sync_to 48'
     'reload 32')
 for change in "${CHANGES[@]}"; do
 	$change
-	wait_for 20 is_count "${change#* }"
-	ok $? "under load: $change"
+	within 20 "under load: $change" is_count "${change#* }"
 	more
 	wait_for_rows
 	# Rows of a key that are to be sent at once, under several labels.
@@ -154,63 +146,57 @@ for change in "${CHANGES[@]}"; do
 	wait_for_rows
 	ctl -c "$OP" partitions resume
 done
-in_transaction latter "$(call open)"
-ok $? 'a producer that is open all the while does not wait'
+check 'a transaction that was open during all changes is not blocked' \
+    in_transaction latter "$(call open)"
 wait_for_rows
-ok $? 'others go on as well'
+ok $? 'other producers are not blocked'
 close_transaction
 enqueue open
 kill -TERM "$PRODUCER"
-wait "$PRODUCER"
-ok $? 'to their end'
+check 'no producer failed' wait "$PRODUCER"
 is_short && want=32,16,48 || want=32,64,8,16,48
-is "$(declared)" "$want" 'the former counts are declared'
-wait_for 30 is_waiting "REGEXP '^(k|open)'" 0
-ok $? 'all of theirs is sent'
-[ "$(moved_keys)" -gt 40 ]
-ok $? "and $(moved_keys) keys have had several labels"
+is "$(declared)" "$want" 'all former counts are declared'
+within 30 'all rows of these producers are sent' \
+    is_waiting "REGEXP '^(k|open)'" 0
+check "$(moved_keys) keys, more than 40, have had several labels" \
+    [ "$(moved_keys)" -gt 40 ]
 rows=$((20 + 40 + 40 * ${#CHANGES[@]}))
 is "$(waiting "LIKE 'halt%'") $(waiting "LIKE 'later%'")" \
-    "$((rows - 20)) $rows" 'what is halted or scheduled waits, old and new'
+    "$((rows - 20)) $rows" 'halted and delayed keys wait under all their labels'
 is "$(waiting "= 'slow'")" $((4001 + 20 * ${#CHANGES[@]})) \
-    'so does what is behind a head with very many'
+    'the rows behind a delayed head wait'
 sql "UPDATE outbox SET available_at = NOW(6) WHERE published_at IS NULL AND
 	available_at > NOW(6) + INTERVAL 30 MINUTE;
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
-wait_for 30 is_waiting "REGEXP '^(later|slow)'" 0
-ok $? 'it goes when it is due'
-is "$(waiting "LIKE 'halt%'")" $((rows - 20)) 'what is halted does not'
+within 30 'delayed rows are sent when they are due' \
+    is_waiting "REGEXP '^(later|slow)'" 0
+is "$(waiting "LIKE 'halt%'")" $((rows - 20)) 'halted rows still wait'
 sql "UPDATE events SET event_type = 'ok' WHERE event_type = 'two words'"
 ctl -c "$OP" dead retry --all
-like "$OUT" '^20 dead' 'the dead are put back, repaired'
-drains 20 'they go, and what was halted behind them'
-check_stream 'all is there, in order, nothing twice' --wait 10
+like "$OUT" '^20 dead' '20 repaired dead letters are put back'
+drains 20 'they are sent, and the halted rows behind them'
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 #
-# Somebody locks the row of settings: a change waits, and no producer does.
+# A client locks the row of settings: the change waits, and no producer does.
 #
 is_told_often() { [ "$(grep -c 'cannot be changed yet' "$LOG")" -eq "$1" ]; }
 open_transaction
 in_transaction locked 'SELECT partition_count FROM outbox_settings FOR UPDATE'
 reload 64
 wait_for 15 has_line "$LOG" 'cannot be changed yet: an open transaction locks the row of settings or a lease: counts: Lock wait timeout'
-ok $? 'a change waits for who locks the count, and says so'
+ok $? 'a locked settings row delays the change: the log says so'
 enqueue producer
-drains 10 'producers and messages do not'
-is_count 32
-ok $? 'it is not made yet'
-is_told_often 1
-ok $? 'one line told of it'
-# Whoever was to make it is replaced, or dies.
+drains 10 'a locked settings row: messages are enqueued and sent'
+check 'the count is not changed while the row is locked' is_count 32
+check 'one line of log says so' is_told_often 1
+# The worker that was to make the change is replaced, or dies.
 reload 64
-wait_for 15 is_told_often 2
-ok $? 'it is not forgotten with another reload'
+within 15 'another reload asks for the change again' is_told_often 2
 for pid in $(worker_pids "$MASTER"); do kill -KILL "$pid"; done
-wait_for 15 is_told_often 3
-ok $? 'nor when workers die'
+within 15 'new workers ask for the change again' is_told_often 3
 close_transaction
-wait_for 15 is_count 64
-ok $? 'it is made when the lock is gone'
+within 15 'the count is changed when the lock is released' is_count 64
 
 #
 # A worker of another program would own labels, not classes.
@@ -219,12 +205,12 @@ before=$(counts)
 sql "INSERT INTO outbox_workers (id, heartbeat_until)
     VALUES ('stranger', NOW(6) + INTERVAL 1 HOUR)"
 sync_to 32
-is "$RC" 1 'no change with a worker of another program: partitions sync'
-like "$ERR" 'worker stranger of another program' 'which says it'
+is "$RC" 1 'partitions sync beside a worker of another program: exit status 1'
+like "$ERR" 'worker stranger of another program' 'the error names that worker'
 reload 32
 wait_for 15 has_line "$LOG" 'count stays 64, 32 is refused: worker stranger of another program'
-ok $? 'nor by a reload'
-is "$(counts)" "$before" 'all is as it was'
+ok $? 'a reload beside a worker of another program is refused'
+is "$(counts)" "$before" 'a refused count changes nothing, with another program'
 sql "DELETE FROM outbox_workers WHERE id = 'stranger'"
 set_count 64
 
@@ -235,33 +221,32 @@ produce --events 1500 --keys 100 --rate 400 --per-txn 3 --payload 50 \
     --producers 2 &
 PRODUCER=$!
 ctl -c "$OP" partitions sync --finish
-is "$RC" 1 'former counts are not given up at once'
-like "$ERR" 'again in .*, or use --force' 'but in ten minutes'
+is "$RC" 1 'sync --finish during the first ten minutes: exit status 1'
+like "$ERR" 'again in .*, or use --force' '--finish: the error says when to retry'
 ctl -c "$OP" partitions sync --finish --force
-is "$RC $(declared)" '0 64' 'or with --force'
-wait "$PRODUCER"
-ok $? 'producers have not noticed'
+is "$RC $(declared)" '0 64' 'sync --finish --force: no former count is declared'
+check 'no producer failed after --finish' wait "$PRODUCER"
 reload 16
 wait_for 15 is_count 16
 wait_for 10 is_drained
 ctl -c "$OP" partitions sync --finish --force
-is "$RC $(declared)" '0 16' 'after a change to a smaller count, too'
+is "$RC $(declared)" '0 16' 'a smaller count: --finish --force'
 is "$(sql "SELECT COUNT(*), SUM(partition_key > 'p15' AND partition_key < 'q')
-    FROM outbox_partitions" | tr '\t' ' ')" '16 0' 'obsolete leases are gone'
+    FROM outbox_partitions" | tr '\t' ' ')" '16 0' \
+    'old leases are removed'
 
-# Who has not heard of it.
+# A producer that still uses a former count.
 produce --events 600 --keys 100 --rate 400 --payload 50 --key-prefix old \
     --producers-by fixed:64
-drains 15 'messages under labels of a count that is gone are sent'
+drains 15 'messages under labels of an undeclared count are sent'
 is_told() {
 	ctl doctor
 	grep -Eq '^fail +settings: a producer uses a partition count that is not declared: .*labels of no declared count: p16' <<< "$OUT"
 }
-wait_for 15 is_told
-ok $? 'and doctor tells of the producer'
-[ "$(grep -c 'a partition count that is not declared' "$LOG")" -gt 1 ]
-ok $? 'so does the log'
-check_stream 'all of it is in order' --wait 10
+within 15 'doctor reports the undeclared count' is_told
+check 'the log reports the undeclared count' \
+    [ "$(grep -c 'a partition count that is not declared' "$LOG")" -gt 1 ]
+check_stream 'the stream is complete and in order' --wait 10
 
-stops 'stops'
+stops 'the master stops with status 0'
 done_testing

@@ -9,7 +9,7 @@ pillar_tables
 PARTITIONS=16 write_conf
 echo 16 > "$DIR/count"
 
-# set_counts COUNT [FORMER,...]: what the file says
+# set_counts COUNT [FORMER,...]: change them in the file
 set_counts() {
 	sed -i "s/partition_count: [^}]*,/partition_count: $1, former_counts: [${2:-}],/" \
 	    "$CONF"
@@ -21,46 +21,35 @@ reload() {
 	kill -HUP "$MASTER"
 }
 are_replaced() { ! kill -0 "${BEFORE[@]}" 2>/dev/null; }
-# What ours said of late, each of them.
+# see_workers N: the last report of each of our two workers has N workers
 see_workers() { ! grep 'holds' "$LOG" | tail -n 2 | grep -qv "; $1 workers"; }
 labels() { sql "SELECT COUNT(*), MAX(partition_key) FROM outbox_partitions
     WHERE partition_key LIKE 'p%'" | tr '\t' ' '; }
 
-# A producer of this kind looks into the file for the count, some time later.
-produce_forever() {
-	"$LAB" produce --socket "$SOCKET" --user outbox_producer \
-	    --password-env PRODUCER_PW --database app --forever --keys 120 \
-	    --rate 500 --per-txn 3 --payload 50 --producers 4 \
-	    --producers-by fixed:16,late:2 --count-file "$DIR/count" \
-	    > "$DIR/produced" &
-	PRODUCER=$!
-	MASTERS+=("$PRODUCER")		# to be ended with us
-}
-
 start_fleet
-produce_forever
+# Some producers read a new count from the file, up to two seconds late.
+produce_forever --keys 120 --rate 500 --per-txn 3 --payload 50 --producers 4 \
+    --producers-by fixed:16,late:2 --count-file "$DIR/count"
 
 reload 48
 wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: without a settings table the file must name the count that producers still use: add outbox.former_counts: \[16\]; keeping the old configuration .generation 1'
-ok $? 'another count without the former one is refused, with advice'
-wait_for 10 has_published $(($(published) + 300))
-ok $? 'the old generation goes on'
-is "$(labels)" '16 p15' 'as it was'
+ok $? 'a reload without former_counts is refused, with advice'
+within 10 'the old generation sends messages' \
+    has_published $(($(published) + 300))
+is "$(labels)" '16 p15' 'a refused reload makes no lease row'
 
 reload 48 16
-wait_for 30 are_replaced
-ok $? 'with it named the workers are replaced'
-has_line "$LOG" 'reload: generation 2'
-ok $? 'in a new generation'
-is "$(labels)" '48 p47' 'and there are the leases of both counts'
+within 30 'a reload with former_counts replaces the workers' are_replaced
+check 'a reload with former_counts: generation 2' \
+    has_line "$LOG" 'reload: generation 2'
+is "$(labels)" '48 p47' 'a reload with former_counts: leases of both counts'
 # Rows of a key that are to be sent at once, under several labels.
 ctl partitions pause
 echo 48 > "$DIR/count"
 wait_for 15 is_sql 'SELECT COUNT(*) > 500 FROM outbox
     WHERE partition_key > "p15" AND published_at IS NULL' 1
-ok $? 'producers use it, some of them'
-ctl partitions resume
-is "$RC" 0 'what was paused goes on'
+ok $? 'some producers use the new count'
+exits 0 'partitions resume: exit status 0' partitions resume
 
 # A worker of another program owns labels, not classes.  Ours see it with
 # their next look.
@@ -69,38 +58,32 @@ sql "INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until)
 wait_for 10 see_workers 3
 reload 32 16,48
 wait_for 10 has_line "$LOG" 'reload: outbox.partition_count: a worker of another program shares the tables, .*stop it first; keeping the old configuration .generation 2'
-ok $? 'no change with a worker of another program'
+ok $? 'a reload beside a worker of another program is refused'
 sql "DELETE FROM outbox_workers WHERE id = 'stranger'"
 wait_for 10 see_workers 2
 reload 32 16,48
-wait_for 30 are_replaced
-ok $? 'another change, when it is gone'
+within 30 'a reload without that worker replaces the workers' are_replaced
 echo 32 > "$DIR/count"
-wait_for 15 has_published $(($(published) + 1500))
-ok $? 'messages go on'
+within 15 'messages are sent under the new count' \
+    has_published $(($(published) + 1500))
 kill -TERM "$PRODUCER"
-wait "$PRODUCER"
-ok $? 'producers have not noticed'
-drains 30 'all is sent'
-[ "$(moved_keys)" -gt 30 ]
-ok $? "$(moved_keys) keys have had several labels"
+check 'no producer failed' wait "$PRODUCER"
+drains 30 'all rows are sent'
+check "$(moved_keys) keys, more than 30, have had several labels" \
+    [ "$(moved_keys)" -gt 30 ]
 
 # The end.
 ctl partitions sync --finish
-is "$RC" 1 'nobody knows whether a producer uses a former count'
-like "$ERR" 'has no column former_label_at.*or use --force' 'which is said'
+is "$RC" 1 'sync --finish without former_label_at: exit status 1'
+like "$ERR" 'has no column former_label_at.*or use --force' \
+    'sync --finish: the error names the column and --force'
 ctl partitions sync --finish --force
 is "$RC $OUT" '0 Nothing prevents it: remove outbox.former_counts from the configuration of each host, and reload the daemons.' \
-    'a person may'
+    'sync --finish --force: says what to do in the file'
 reload 32
-wait_for 30 are_replaced
-ok $? 'and does: a reload'
-"$LAB" produce --socket "$SOCKET" --user outbox_producer \
-    --password-env PRODUCER_PW --database app --events 300 --keys 120 \
-    --producers-by late:0 --count-file "$DIR/count" > "$DIR/produced"
-drains 20 'all goes on'
-stops 'stops'
-sql "CREATE TABLE outbox_dead_letters (global_sequence BIGINT UNSIGNED,
-    attempts INT, reason TEXT, last_error TEXT, order_key TEXT)"
-check_stream 'all is there, in order, nothing twice' --wait 10
+within 30 'a reload without former_counts replaces the workers' are_replaced
+produce --events 300 --keys 120 --producers-by late:0 --count-file "$DIR/count"
+drains 20 'messages are sent after that'
+stops 'the master stops with status 0'
+check_pillar 'the stream is complete and in order, nothing twice'
 done_testing

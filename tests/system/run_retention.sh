@@ -45,58 +45,56 @@ start() {
 }
 
 start_servers
-"$SANDBOX" stop "$DIR/nats" > /dev/null	# nobody checks what was delivered
+"$SANDBOX" stop "$DIR/nats" > /dev/null	# so the stream is not checked
 
 #
-# What goes, and what stays
+# Rows and dead letters that are deleted, and that stay
 #
 fill 3000
 keys 'retention: {days: 7, dead_days: 30, batch: 50}'
 n=$(server_status Com_delete)
 start both
-went 1494 3
-ok $? 'rows and dead letters that are too old go'
+check 'older rows and dead letters are deleted' went 1494 3
 n=$(($(server_status Com_delete) - n))
 [ "$n" -ge 30 ] && [ "$n" -lt 60 ]
-ok $? "a batch at a time ($n deletes)"
-is "$(rows)" '1502 from 1501' 'and no others'
-is "$(watermark)" 1500 'the watermark rises with them'
+ok $? "retention.batch 50: 30 to 59 statements ($n)"
+is "$(rows)" '1502 from 1501' 'no younger row is deleted'
+is "$(watermark)" 1500 'the watermark rises to the last deleted row'
 is "$(dead)" '4 attempts,5 attempts,6 attempts,7 attempts,3003 purged' \
-    'the dead above it leave a mark'
-is "$(sql 'SELECT COUNT(*) FROM events')" 3003 'events are left alone'
-says 'kept for 7 day\(s\), dead letters for 30 day'
-ok $? 'it says what it does'
+    'dead letters above the watermark leave a mark'
+rows_are 3003 events 'no event is deleted'
+check 'the log says how long rows are kept' \
+    says 'kept for 7 day\(s\), dead letters for 30 day'
 ctl reconcile --all
-is "$OUT" "$NOTHING" 'reconcile brings nothing back'
-stops 'the master stops'
+is "$OUT" "$NOTHING" 'reconcile makes no deleted row again'
+stops 'the master stops with status 0'
 
 fill 3000
 keys 'retention: {days: 21, dead_days: 30}'
 start dead
 went 0 3
-is "$(rows) $(watermark)" '2996 from 3 0' 'days: what is younger stays'
+is "$(rows) $(watermark)" '2996 from 3 0' 'retention.days 21: no row is deleted'
 is "$(dead)" '1 purged,2 purged,4 attempts,5 attempts,6 attempts,7 attempts,3003 purged' \
-    'and the dead go by themselves'
+    'retention.dead_days: old dead letters are deleted'
 fill 3000
 keys 'retention: {days: 7}'
 kill -HUP "$MASTER"
 went 1494 0
-is "$(rows)" '1502 from 1501' 'after a reload rows go'
-is "$(dead | tr ',' '\n' | grep -c attempts)" 7 'dead_days 0: dead letters stay'
+is "$(rows)" '1502 from 1501' 'a reload with retention.days 7: rows are deleted'
+is "$(dead | tr ',' '\n' | grep -c attempts)" 7 'dead_days 0: all dead stay'
 keys
 kill -HUP "$MASTER"
-wait_for 5 no_janitor "$MASTER"
-ok $? 'a reload ends the janitor'
+within 5 'a reload without retention ends the janitor' no_janitor "$MASTER"
 stop_master "$MASTER"
 
 fill 3000
 checked '21 DAY'
 keys 'retention: {days: 7, dead_days: 30}'
 start needed
-says 'stay: an audit of the stream may need them'
-ok $? 'what a check may need is spared, which is said'
+check 'the log says that a stream check may need rows' \
+    says 'stay: an audit of the stream may need them'
 says 'retention: deleted 0 delivered row\(s\) and 3'
-is "$(rows) $(watermark)" '2996 from 3 0' 'nothing of it goes'
+is "$(rows) $(watermark)" '2996 from 3 0' 'no row that a check may need goes'
 stop_master "$MASTER"
 
 #
@@ -105,24 +103,24 @@ stop_master "$MASTER"
 fill 3000
 sql "REVOKE DELETE ON outbox FROM 'outbox'@'localhost'"
 start denied
-says 'retention: .*DELETE.*denied'
-ok $? 'without the right it is said'
-is "$(watermark)" 0 'and the watermark does not rise for nothing'
+check 'no right to DELETE from outbox: the log says so' \
+    says 'retention: .*DELETE.*denied'
+is "$(watermark)" 0 'no right to DELETE from outbox: no watermark rises'
 sql "GRANT DELETE ON outbox TO 'outbox'@'localhost';
     REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
 kill -HUP "$MASTER"
 says 'retention: .*denied.*outbox_dead_letters'
-is "$(rows)" '1502 from 1501' 'rows go without the right to dead letters'
-is "$(grep -c 'denied' "$LOG")" 2 'each is said once'
+is "$(rows)" '1502 from 1501' 'no right to DELETE the dead: rows are deleted'
+is "$(grep -c 'denied' "$LOG")" 2 'each missing right is logged once'
 stop_master "$MASTER"
 sql "GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost'"
 fill 3000
 sql 'ALTER TABLE outbox DROP KEY outbox_claim,
     ADD KEY other (partition_key, published_at)'
 start index
-says 'retention: outbox has no index that begins with published_at'
-ok $? 'without an index it does not read the whole table'
-is "$(rows)" '2996 from 3' 'but nothing'
+check 'no index: the log says so' \
+    says 'retention: outbox has no index that begins with published_at'
+is "$(rows)" '2996 from 3' 'no index: no row is deleted'
 stop_master "$MASTER"
 sql 'ALTER TABLE outbox DROP KEY other,
     ADD KEY outbox_claim (published_at, partition_key, global_sequence)'
@@ -140,8 +138,8 @@ start slow
 wait_for 20 is_sql 'SELECT COUNT(*) >= 4 FROM deleted' 1
 gap=$(sql 'SELECT MIN(gap) DIV 1000 FROM (SELECT TIMESTAMPDIFF(MICROSECOND,
     LAG(at) OVER (ORDER BY at), at) AS gap FROM deleted) AS t')
-[ "$gap" -ge 1000 ]
-ok $? "after a slow statement it rests ($gap ms)"
+check "a slow statement: the next one comes at least 1 s later ($gap ms)" \
+    [ "$gap" -ge 1000 ]
 stop_master "$MASTER"
 sql 'DROP TRIGGER slow; DROP TABLE deleted'
 
@@ -157,39 +155,35 @@ disown "$ONE"			# no word of its death
 says 'retention: delivered rows are kept'
 CONF=$DIR/other.yml start two
 TWO=$MASTER
-says 'retention: another janitor has the lock'
-ok $? 'one of two does it'
-is "$(grep -c 'are kept' "$LOG")" 0 'the other waits'
+check 'two masters: the second janitor waits' \
+    says 'retention: another janitor has the lock'
+is "$(grep -c 'are kept' "$LOG")" 0 'two masters: the second does nothing'
 some_went() { is_sql "SELECT COUNT(*) < $1 FROM outbox" 1; }
 wait_for 20 some_went 1950
 pid=$(janitor "$ONE")
 kill -KILL "$pid"
-wait_for 5 is_another "$ONE" "$pid"
-ok $? 'a killed janitor is replaced'
+within 5 'a killed janitor is replaced' is_another "$ONE" "$pid"
 n=$(sql 'SELECT COUNT(*) FROM outbox')
-wait_for 20 some_went $((n - 20))
-ok $? 'and goes on'
+within 20 'the next janitor deletes rows' some_went $((n - 20))
 pid=$(janitor "$ONE")
 kill -KILL "$ONE"
-wait_for 3 is_gone "$pid"
-ok $? 'a killed master takes it along'
-says 'retention: delivered rows are kept' 20
-ok $? 'the other one takes over'
+within 3 'a killed master: its janitor ends' is_gone "$pid"
+check 'a killed master: the other janitor takes over' \
+    says 'retention: delivered rows are kept' 20
 wait_for 30 is_sql 'SELECT MIN(global_sequence) FROM outbox' 1001
-is "$(rows) $(watermark)" '1002 from 1001 1000' 'and what is to go is gone'
+is "$(rows) $(watermark)" '1002 from 1001 1000' \
+    'a killed master: all is deleted'
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
     WHERE died_at < NOW(6) - INTERVAL 30 DAY AND reason = 'attempts'" 0
 is "$(dead)" '4 attempts,5 attempts,6 attempts,7 attempts,2003 purged' \
-    'with the dead letters'
+    'a killed master: old dead letters are deleted'
 "$SANDBOX" restart "$DIR/db" > /dev/null
 fill 200
 kill -HUP "$TWO"
-went 94 3
-ok $? 'also after a restart of the server'
+check 'a restart of the database: rows are deleted' went 94 3
 pid=$(janitor "$TWO")
 stop_master "$TWO"
-is_gone "$pid"
-ok $? 'it ends with the master'
+check 'the janitor ends with its master' is_gone "$pid"
 
 #
 # reconcile.at_start
@@ -203,8 +197,7 @@ lose 5
 keys
 start without
 wait_for 10 all_owned && wait_for 10 is_drained
-no_janitor "$MASTER"
-ok $? 'no janitor where there is nothing to tidy'
+check 'no retention and no types: no janitor runs' no_janitor "$MASTER"
 types() {
 	write_conf
 	sed -i "s/^publish: {/&types: ['$1'], /" "$CONF"
@@ -212,24 +205,22 @@ types() {
 }
 types 'other.*'
 kill -HUP "$MASTER"
-says "$NOTHING"
-ok $? 'with publish.types it reconciles, and only these'
-wait_for 5 no_janitor "$MASTER"
-ok $? 'then the process is done'
+check 'publish.types: the janitor reconciles events of these types' \
+    says "$NOTHING"
+within 5 'at_start: the janitor ends afterwards' no_janitor "$MASTER"
 stop_master "$MASTER"
-is "$(grep -c "$NOTHING" "$LOG")" 1 'and not missed'
+is "$(grep -c "$NOTHING" "$LOG")" 1 'at_start: the janitor is started once'
 types '*' off
 start off
 wait_for 10 has_workers
-no_janitor "$MASTER"
-ok $? 'at_start: off'
+check 'at_start off: no janitor runs' no_janitor "$MASTER"
 stop_master "$MASTER"
 types '*'
 start auto
-says 'Reconciled 5 outbox row\(s\) from the event store\.'
-ok $? 'rows that are missing are made'
+check 'at_start auto: missing rows are made' \
+    says 'Reconciled 5 outbox row\(s\) from the event store\.'
 wait_for 10 is_drained
-is "$?$(sql 'SELECT COUNT(*) FROM outbox')" 01000 'and delivered'
+is "$?$(sql 'SELECT COUNT(*) FROM outbox')" 01000 'at_start auto: they are sent'
 stop_master "$MASTER"
 lose 250
 keys 'reconcile: {at_start: on}'
@@ -242,12 +233,12 @@ wait_for 20 is_drained
 made=$(cat "$DIR/on.log" "$DIR/on2.log" |
     sed -n 's/.*Reconciled \([0-9]*\) .*/\1/p' | awk '{ n += $1 } END { print n }')
 is "$made $(sql 'SELECT COUNT(*) FROM outbox')" '250 1000' \
-    'at_start: on, two at once make each row once'
+    'at_start on, two masters: each row is made once'
 stop_master "$ONE"
 stop_master "$MASTER"
-check_stream 'and each message stands in the stream once'
+check_stream 'each message is in the stream once'
 
-# Beside a transaction that has the settings row: nobody waits for us.
+# Beside a transaction that locks the settings row: workers do not wait.
 lose 5
 sql 'BEGIN; SELECT reconcile_watermark FROM outbox_settings FOR UPDATE;
     SELECT SLEEP(4)' > /dev/null &
@@ -255,31 +246,27 @@ holder=$!
 wait_for 10 is_sql "SELECT COUNT(*) > 0 FROM information_schema.processlist
     WHERE info LIKE 'SELECT SLEEP%'" 1
 start busy
-says 'reconcile: .*[Ll]ock'
-ok $? 'a lock is told of'
+check 'a locked settings row: the log says so' says 'reconcile: .*[Ll]ock'
 wait_for 10 all_owned
-kill -0 "$holder"
-ok $? 'the workers are there before it is free'
+check 'a locked settings row: workers start all the same' kill -0 "$holder"
 wait "$holder"
-says 'Reconciled 5' 20
-ok $? 'and it is tried again'
+check 'a locked settings row: the janitor tries again' says 'Reconciled 5' 20
 stop_master "$MASTER"
 lose 5
 sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost'"
 start may_not
-says 'reconcile: .*INSERT.*denied'
-ok $? 'without the right it is said'
+check 'no right to INSERT: the log says so' says 'reconcile: .*INSERT.*denied'
 wait_for 10 is_drained
 stop_master "$MASTER"
 sql "GRANT INSERT ON outbox TO 'outbox'@'localhost';
     UPDATE outbox_settings SET reconcile_watermark = NULL"
 start unknown
-says 'reconcile: outbox_settings.reconcile_watermark is not set'
-ok $? 'without a watermark, too'
+check 'no watermark: the log says so' \
+    says 'reconcile: outbox_settings.reconcile_watermark is not set'
 stop_master "$MASTER"
 
 #
-# Both: the watermark does not pass what is missing
+# Both: the watermark does not pass missing rows
 #
 sql "UPDATE outbox_settings SET reconcile_watermark = 0;
     DELETE FROM outbox WHERE global_sequence BETWEEN 2 AND 901;
@@ -288,10 +275,10 @@ keys 'retention: {days: 7}' 'reconcile: {at_start: on}'
 sed -i 's/recover: "lost"/recover: "off"/' "$CONF"
 start both_duties
 says 'retention: deleted'
-says 'Reconciled 905 outbox'	# five were missing before
-ok $? 'reconcile comes before retention'
+check 'at_start on and retention: missing rows are made first' \
+    says 'Reconciled 905 outbox'	# five were missing before
 wait_for 10 is_drained
-is "$(sql 'SELECT COUNT(*) FROM outbox')" 905 'and nothing is missing'
+rows_are 905 outbox 'at_start on and retention: no row is missing'
 stop_master "$MASTER"
 
 #
@@ -309,8 +296,7 @@ sed -i 's/recover: "lost"/recover: "off"/' "$CONF"
 start beside
 produce --events 3000 --keys 50 --payload 50 --producers 4
 wait_for 20 is_drained
-went "$n" 0
-ok $? "while others write, $n rows go"
-is "$(sql 'SELECT COUNT(*) FROM outbox')" 3000 'and all that is new is there'
+check "beside producers: $n old rows are deleted" went "$n" 0
+rows_are 3000 outbox 'beside producers: all new rows are there'
 stop_master "$MASTER"
 done_testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What JetStream loses after it acknowledged it is found and sent again; what
-# a limit, a consumer or a purge removed is not
+# Messages that JetStream loses after it acknowledged them are sent again; those
+# that a limit, a consumer or a purge removed are not
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 . "$srcdir/tests/lib/ctl.sh"
 
@@ -21,7 +21,7 @@ was_checked() { [ "$(checked)" != "$1" ]; }
 fill() { produce --events "$1" --keys 50 --payload 100 --bulk &&
     wait_for 20 is_drained; }
 
-# again: the servers has started anew and its stream was looked at
+# again: restart the server, and wait until its stream was checked
 again() {
 	local before
 	before=$(checked)
@@ -39,18 +39,16 @@ export WORKERS=2
 write_conf
 start_fleet
 fill 2000
-is "$(sql 'SELECT COUNT(*) FROM outbox WHERE ack_sequence IS NULL')" 0 \
-    'every delivered row knows its place in the stream'
+rows_are 0 'outbox WHERE ack_sequence IS NULL' 'every row has its sequence'
 is "$(sql 'SELECT COUNT(*) FROM outbox_streams WHERE checked_at IS NOT NULL')" \
-    1 'and the stream is known'
+    1 'outbox_streams has the stream'
 
 # Nothing lost: nothing is sent again.
 crash
-again
-ok $? 'after a start of the broker all is looked up'
-wait_for 5 has_line "$LOG" '2000 messages were checked, none is lost'
-ok $? 'and nothing is lost'
-is "$(pending)" 0 'nor sent again'
+check 'a restart of the broker: the stream is checked' again
+within 5 'a restart of the broker: no message is lost' \
+    has_line "$LOG" '2000 messages were checked, none is lost'
+is "$(pending)" 0 'a restart of the broker: no message is sent again'
 
 # The store goes back in time while producers go on.
 save_store
@@ -62,11 +60,11 @@ wait_for 10 is_sql 'SELECT COUNT(*) > 3500 FROM outbox
 crash
 put_back
 again
-wait_for 5 has_line "$LOG" 'warn .*lost [0-9]{4} acknowledged messages'
-ok $? 'a store that went back: the loss is found'
+within 5 'an older store: the log has the loss' \
+    has_line "$LOG" 'warn .*lost [0-9]{4} acknowledged messages'
 wait "$PRODUCER"
 wait_for 20 is_drained
-check_stream 'complete, in order per key, nothing twice' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # The end of a block torn off.
 fill 1000
@@ -77,40 +75,40 @@ cd "$STORE"/jetstream/*/streams/EVENTS/msgs && {
 	cd "$OLDPWD" || exit
 }
 again
-wait_for 5 has_line "$LOG" 'warn .*lost [0-9]{2} acknowledged messages'
-ok $? 'a store without its end: the loss is found'
+within 5 'a truncated store: the log has the loss' \
+    has_line "$LOG" 'warn .*lost [0-9]{2} acknowledged messages'
 wait_for 20 is_drained
-check_stream 'complete, in order per key, nothing twice' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
-# What was removed is not lost.
+# Messages that were removed are not lost.
 purge
 crash
 again
-wait_for 10 has_line "$LOG" 'error .*stream EVENTS: is empty'
-ok $? 'a purge is an alarm'
-is "$(pending)" 0 'and nothing is sent again'
+within 10 'a purge: the log has an error' \
+    has_line "$LOG" 'error .*stream EVENTS: is empty'
+is "$(pending)" 0 'a purge: no message is sent again'
 wipe --max-msgs 100
 fill 500
 crash
 again
-wait_for 5 has_line "$LOG" '500 messages were checked, none is lost'
-ok $? 'what a limit removed is not lost'
-is "$(pending) $(stored)" '0 100' 'and not sent again'
+within 5 'max-msgs: removed messages are not lost' \
+    has_line "$LOG" '500 messages were checked, none is lost'
+is "$(pending) $(stored)" '0 100' 'max-msgs: no message is sent again'
 wipe --work-queue
 fill 300
 for seq in 50 150 250 300; do
 	"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq "$seq"
 done
 again	# no crash: some servers would bring them back
-wait_for 5 has_line "$LOG" '300 messages were checked, none is lost'
-ok $? 'what is gone from a work queue is not lost'
-is "$(pending) $(stored)" '0 296' 'and not sent again'
+within 5 'a work queue: consumed messages are not lost' \
+    has_line "$LOG" '300 messages were checked, none is lost'
+is "$(pending) $(stored)" '0 296' 'a work queue: no message is sent again'
 
 # A replay is another message than the first one, which is still there.
 wipe
 fill 100
 crash
-again	# from now on what is delivered is expected in the new stream
+again	# from now on delivered messages are expected in the new stream
 save_store
 "$OUTBOXCTL" -c "$CONF" messages replay --all --yes > /dev/null
 wait_for 20 is_drained
@@ -118,12 +116,12 @@ is "$(stored)" 200 'a replay is stored beside the first message'
 crash
 put_back
 again
-wait_for 5 has_line "$LOG" 'warn .*lost 100 acknowledged messages'
-ok $? 'a lost replay is found'
+within 5 'a lost replay: the log has the loss' \
+    has_line "$LOG" 'warn .*lost 100 acknowledged messages'
 wait_for 20 is_drained
-is "$(stored)" 200 'and sent again'
+is "$(stored)" 200 'a lost replay is sent again'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --last)" \
-    '^Nats-Msg-Id: .*-r1$' 'as the replay that it was'
+    '^Nats-Msg-Id: .*-r1$' 'the replay has its own message id'
 
 # Made anew: an alarm, and a command to fill it.
 wipe
@@ -132,22 +130,22 @@ fill 400
 stream --delete
 stream
 fill 10
-wait_for 15 has_line "$LOG" 'error .*stream EVENTS: was created again'
-ok $? 'a stream that was made anew is an alarm'
+within 15 'a stream that was made again: the log has an error' \
+    has_line "$LOG" 'error .*stream EVENTS: was created again'
 crash
 again
-is "$(pending) $(stored)" '0 10' 'and nothing is sent again by itself'
+is "$(pending) $(stored)" '0 10' 'a stream that was made again: nothing is sent'
 ctl stream republish --dry-run
 like "$RC $OUT" '^0 410 delivered rows: 10 are in .* 400 are not$' \
-    'stream republish --dry-run looks and counts'
+    'stream republish --dry-run: the number of messages'
 ctl stream republish
-is "$RC $(pending)" '1 0' 'no more than that, nor for so many without --yes'
+is "$RC $(pending)" '1 0' 'stream republish of 400 messages needs --yes'
 ctl stream republish --yes
-like "$RC $OUT" '^0 .* 400 are sent again$' 'stream republish says what it does'
-is "$(sql 'SELECT command, arguments, changed FROM outbox_audit
-    ORDER BY id DESC LIMIT 1')" $'stream republish\t--yes\t400' 'and the audit'
+like "$RC $OUT" '^0 .* 400 are sent again$' 'stream republish --yes: the number'
+is "$(audited)" 'outbox@localhost stream republish --yes 400' \
+    'stream republish is in the audit'
 wait_for 20 is_drained
-is "$(stored)" 410 'and the stream is complete'
+is "$(stored)" 410 'stream republish: the stream is complete'
 stop_master "$MASTER"
 
 # recover: report and off.
@@ -163,17 +161,17 @@ lose_some() {
 RECOVER=report write_conf
 lose_some
 again
-wait_for 5 has_line "$LOG" 'error .*lost 100 acknowledged.*report'
-ok $? 'recover report: the loss is told'
-is "$(pending) $(stored)" '0 200' 'and nothing is sent again'
+within 5 'nats.recover report: the log has the loss' \
+    has_line "$LOG" 'error .*lost 100 acknowledged.*report'
+is "$(pending) $(stored)" '0 200' 'nats.recover report: nothing is sent again'
 stop_master "$MASTER"
 RECOVER=off write_conf
 lose_some
 : > "$LOG"
 restart
 fill 1
-is "$(stored)" 201 'recover off: messages flow'
-is "$(grep -c 'lost' "$LOG")" 0 'and nobody looks'
+is "$(stored)" 201 'nats.recover off: new messages are sent'
+is "$(grep -c 'lost' "$LOG")" 0 'nats.recover off: no check'
 stop_master "$MASTER"
 
 done_testing

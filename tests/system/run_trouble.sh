@@ -12,18 +12,19 @@ once() {
 	ERR=$(cat "$DIR/err")
 }
 
-# fails REGEX NAME: one tick is not clean, with exactly one line that says so
+# fails REGEX NAME: one tick fails, with exactly one line about it
 fails() {
 	once
-	is "$RC" 1 "$2: status 1"
-	like "$ERR" "$1" "$2: says what to do"
-	is "$(printf '%s\n' "$ERR" | grep -cv ' info ')" 1 "$2: in one line"
+	is "$RC" 1 "$2: exit status 1"
+	like "$ERR" "$1" "$2: the log says what to do"
+	is "$(printf '%s\n' "$ERR" | grep -cv ' info ')" 1 "$2: one line of log"
 }
 
 # The configuration.
 "$OUTBOX_MASTER" -c "$DIR/none.yml" > "$DIR/err" 2>&1
-is $? 78 'missing configuration: status 78'
-like "$(cat "$DIR/err")" 'none.yml: No such file' 'and its name'
+is $? 78 'a configuration that does not exist: exit status 78'
+like "$(cat "$DIR/err")" 'none.yml: No such file' \
+    'a configuration that does not exist: the error names it'
 
 # The database.
 OUTBOX_PW=wrong
@@ -53,11 +54,10 @@ fails 'the server is read-only' 'read-only server'
 sql 'SET GLOBAL read_only = 0'
 
 once
-is "$RC" 0 'all well again'
+is "$RC" 0 'after these faults: exit status 0'
 sql 'DELETE FROM outbox_partitions'
 once
-is "$(sql 'SELECT COUNT(*) FROM outbox_partitions')" 16 \
-    'missing partition rows are made'
+rows_are 16 outbox_partitions 'missing lease rows are made'
 
 # The broker.
 URL=nats://127.0.0.1:1 write_conf
@@ -71,19 +71,19 @@ fails 'stream EVENTS: has no subject that matches nats.subject' \
 STREAM='' SUBJECT='nowhere.{event_type}' write_conf
 call_enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
 fails 'no stream takes this subject' 'no stream for the subject'
-is "$(attempts)" 0 'and no message is to blame'
+is "$(attempts)" 0 'no stream for the subject: no attempt is counted'
 call_enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
 STREAM=OTHER write_conf
 fails 'stream OTHER: cannot be used: stream not found' 'no such stream'
 "$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>'
 fails 'stream OTHER: has no subject that matches' 'another stream than expected'
 "$LAB" stream --nats "$URL" --name OTHER --subjects 'other.>' --delete
-is "$(attempts)" 0,0 'and no message is to blame'
+is "$(attempts)" 0,0 'another stream than expected: no attempt is counted'
 write_conf
 wait_for 3 is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
     AND available_at > NOW(6)' 0
 once
-is "$RC" 0 'all well again'
+is "$RC" 0 'after the faults of the broker: exit status 0'
 
 # A subject without a stream must not keep the route down for the others.
 SUBJECT='{event_type}' write_conf
@@ -91,16 +91,17 @@ start_master
 for i in {1..40}; do
 	call_enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
 done
-wait_for 10 has_line "$LOG" 'destination paused.*no stream takes this subject'
-ok $? 'a route that takes nothing is paused'
+within 10 'a subject without a stream: the log says that it is paused' \
+    has_line "$LOG" 'destination paused.*no stream takes this subject'
 call_enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
 wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
     WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1
-ok $? 'forty refused heads do not keep another key waiting'
-is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'and no message is to blame'
+ok $? '40 refused heads do not delay another key'
+is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 \
+    'a subject without a stream: no attempt is counted'
 write_conf
 kill -HUP "$MASTER"
-drains 15 'with the right subject all of them go'
+drains 15 'a reload with the right subject: all rows are sent'
 stop_master "$MASTER"
 : > "$LOG"
 
@@ -108,10 +109,11 @@ stop_master "$MASTER"
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 60
 WORKERS=2 write_conf
 start_master
-wait_for 5 has_line "$LOG" 'duplicate window of 60 s.*make the window longer'
-ok $? 'a short duplicate window is warned of'
+within 5 'a short duplicate window: the log warns' \
+    has_line "$LOG" 'duplicate window of 60 s.*make the window longer'
 wait_for 5 all_owned
-is "$(grep -c 'duplicate window' "$LOG")" 1 'once, not by every worker'
+is "$(grep -c 'duplicate window' "$LOG")" 1 \
+    'a short duplicate window: one warning for two workers'
 stop_master "$MASTER"
 : > "$LOG"
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 600
@@ -127,10 +129,11 @@ poison() {
 	seq=$(last)
 	call_enqueue "'poison', NULL, 'good', 1, NULL, NULL, 'after'"
 	once
-	is "$RC" 1 "$2: the tick is not clean"
-	like "$(died "$seq")" "^message: $1" "$2: dead with its reason"
+	is "$RC" 1 "$2: exit status 1"
+	like "$(died "$seq")" "^message: $1" "$2: dead letter with the reason"
 	is "$(sql "SELECT published_at IS NOT NULL FROM outbox
-	    WHERE global_sequence = $(last)")" 1 "$2: the next of its key goes"
+	    WHERE global_sequence = $(last)")" 1 \
+	    "$2: the next one is sent"
 }
 poison 'subject .* is not legal.*blank' 'illegal subject' \
     "'two words', 1, NULL, NULL, 'x'"
@@ -147,35 +150,22 @@ sql "DELETE FROM events WHERE sequence = $(last)"
 gone=$(sql 'SELECT MAX(global_sequence) FROM outbox')
 once
 like "$(died "$gone")" 'points at an event that does not exist' \
-    'an outbox row without its event is dead'
+    'an outbox row without its event: a dead letter'
 
 # Odd but deliverable.
 call_enqueue "'odd', NULL, 'odd', 1, NULL, '[]', CONCAT('a', CHAR(0), X'FF80')"
 once
-is "$RC" 0 'NUL and invalid UTF-8 in a payload, [] as metadata'
+is "$RC" 0 'NUL and invalid UTF-8 in a payload, [] as metadata: exit status 0'
 "$LAB" show --nats "$URL" --stream EVENTS --last > "$DIR/shown"
 like "$(tail -c 5 "$DIR/shown" | head -c 4 | od -An -tx1)" '61 00 ff 80' \
-    'the bytes arrive as they are'
+    'NUL and invalid UTF-8 arrive as they are'
 
-# Labels that nobody leases.
-sql "START TRANSACTION;
-    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	VALUES ('s1', 1, 'stray', 'x');
-    INSERT INTO outbox (global_sequence, partition_key)
-	VALUES (LAST_INSERT_ID(), NULL);
-    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	VALUES ('s2', 1, 'stray', 'x');
-    INSERT INTO outbox (global_sequence, partition_key)
-	VALUES (LAST_INSERT_ID(), 'zone-7');
-    INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
-	VALUES ('s3', 1, 'stray', 'x');
-    INSERT INTO outbox (global_sequence, partition_key)
-	VALUES (LAST_INSERT_ID(), '');
-    COMMIT"
+# Labels without leases.
+sql "START TRANSACTION; $(event_row s1 1 NULL) $(event_row s2 1 "'zone-7'")
+    $(event_row s3 1 "''") COMMIT"
 once
-like "$ERR" 'labels?.*no lease row.*created' 'a label without a lease row is said'
-is_drained
-ok $? 'NULL, empty and unknown labels are served'
+like "$ERR" 'labels?.*no lease row.*created' 'a label without a lease is logged'
+check 'rows with NULL, empty and unknown labels are sent' is_drained
 
 # Servers that go and come back.
 start_fleet
@@ -183,34 +173,33 @@ start_fleet
 produce --events 200 --keys 20 --payload 100
 wait_for 5 has_line "$LOG" 'nats://.*'
 lines=$(wc -l < "$LOG")
-ok $? 'broker away'
+ok $? 'no broker: the log says so'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
-drains 15 'broker back: the backlog flows'
-[ $(($(wc -l < "$LOG") - lines)) -lt 10 ]
-ok $? 'few lines about it'
+drains 15 'no broker: all rows are sent when it is back'
+check 'no broker: fewer than 10 lines of log' \
+    [ $(($(wc -l < "$LOG") - lines)) -lt 10 ]
 "$SANDBOX" kill "$DIR/db" >/dev/null
-wait_for 10 has_line "$LOG" '(connect|server has gone|Lost connection)'
-ok $? 'database away'
+within 10 'no database: the log says so' \
+    has_line "$LOG" '(connect|server has gone|Lost connection)'
 is_gone "$MASTER"
-is $? 1 'is no reason to die'
+is $? 1 'no database: the master stays'
 "$SANDBOX" restart "$DIR/db" >/dev/null
 produce --events 200 --keys 20 --payload 100
-drains 20 'database back: the backlog flows'
+drains 20 'no database: all rows are sent when it is back'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
-    'no attempt was used up'
+    'servers away: no attempt is counted'
 before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
-is "$before" 6 'and nobody died of it'
+is "$before" 6 'servers away: no further message is dead'
 
 # A burst of nothing to do must not be a burst of statements.
 # For a second after work more of it is expected.
 wait_for 5 is_drained
 wait_for 5 is_later $(($(now_ms) + 1500))
 a=$(server_status Questions)
-end=$(($(now_ms) + 3000))
-while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.1 <> <(:) || :; done
+pause 3000
 b=$(server_status Questions)
-[ $((b - a)) -lt 90 ]
-ok $? "an idle worker is quiet ($((b - a)) statements in 3 s)"
-stops 'stops'
+check "an idle worker sends fewer than 90 statements in 3 s ($((b - a)))" \
+    [ $((b - a)) -lt 90 ]
+stops 'the master stops with status 0'
 
 done_testing

@@ -7,15 +7,13 @@ start_servers innodb_flush_log_at_trx_commit=0 sync_binlog=0 \
 sql 'UPDATE outbox_settings SET partition_count = 1024'
 WORKERS=32 PARTITIONS=1024 IDLE=1000 write_conf
 start_master
-wait_for 30 all_owned
-ok $? 'every partition has an owner'
+within 30 'each partition has an owner' all_owned
 is_even() { is_sql 'SELECT COUNT(*), MIN(n), MAX(n) FROM (SELECT COUNT(*) AS n
     FROM outbox_partitions GROUP BY lease_owner) AS owners' $'32\t32\t32'; }
-wait_for 30 is_even
-ok $? 'and every worker as many as any other'
+within 30 'each worker owns 32 partitions' is_even
 
-# With MEASURE set: what the statements cost, in ms.  Those of membership come
-# by time and not by message, so their part is told of a loaded fleet.
+# With MEASURE set: the cost of the statements, in ms.  Those of leases come by
+# time and not by message, so their part is measured under load.
 measure() {
 	sql "SELECT CONCAT('# ', ROUND(SUM_TIMER_WAIT / 1e9), ' ms, ',
 	    COUNT_STAR, ' times: ', LEFT(DIGEST_TEXT, 70))
@@ -25,13 +23,13 @@ measure() {
 [ -z "${MEASURE:-}" ] ||
     sql 'TRUNCATE performance_schema.events_statements_summary_by_digest'
 produce --events "${EVENTS:-20000}" --keys 4000 --payload 200 --producers 4 --bulk
-drains 60 'everything is delivered'
+drains 60 'all messages are sent'
 [ -z "${MEASURE:-}" ] || measure
-check_stream 'complete, in order per key, nothing twice' --wait 10
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
-# One that leaves is succeeded, and the shares are even again with the next.
+# A worker stops: others take its partitions, and the next one gets a share.
 victim=$(worker_pids "$MASTER" | head -1)
-id=$(sql "SELECT id FROM outbox_workers WHERE pid = $victim")
+id=$(id_of "$victim")
 sql "CREATE TABLE held AS SELECT partition_key FROM outbox_partitions
     WHERE lease_owner = '$id'"
 is_succeeded() { is_sql "SELECT COUNT(*) FROM outbox_partitions
@@ -40,10 +38,8 @@ is_succeeded() { is_sql "SELECT COUNT(*) FROM outbox_partitions
 kill -TERM "$victim"
 wait_for 5 is_gone "$victim"
 left=$(now_ms)
-wait_for 10 is_succeeded
-ok $? 'what a worker leaves has new owners'
+within 10 'the partitions of a worker that stopped have new owners' is_succeeded
 say "after $(($(now_ms) - left)) ms"
-wait_for 20 is_even
-ok $? 'and the shares are even again'
-stops 'stops'
+within 20 'each worker owns 32 partitions again' is_even
+stops 'the master stops with status 0'
 done_testing

@@ -66,11 +66,11 @@ test_load() {
 	root "CREATE USER 'outbox'@'localhost';" \
 	    "CREATE USER 'outbox_producer'@'localhost';"
 	is "grants.sql loads" "$(load app <"$top/sql/grants.sql")" ''
-	is "the settings row waits for a count" "$(root "SELECT id,
+	is 'the settings row has no partition count yet' "$(root "SELECT id,
 	    schema_version, outbox_id REGEXP '^[0-9a-f]{16}\$',
 	    partition_count IS NULL FROM outbox_settings;")" \
 	    "1${tab}1${tab}1${tab}1"
-	is "nothing else is filled in" "$(root "SELECT
+	is 'the other tables are empty' "$(root "SELECT
 	    (SELECT COUNT(*) FROM outbox_partitions) +
 	    (SELECT COUNT(*) FROM outbox_workers) +
 	    (SELECT COUNT(*) FROM outbox_dead_letters);")" 0
@@ -80,7 +80,7 @@ test_load() {
 	    AND table_name = 'outbox' AND index_name <> 'PRIMARY'
 	    GROUP BY index_name;")" \
 	    "outbox_claim${tab}published_at,partition_key,global_sequence"
-	is "no moment changes by itself but updated_at of the settings" \
+	is 'only updated_at of the settings changes by itself' \
 	    "$(root "SELECT table_name, column_name
 	    FROM information_schema.columns WHERE table_schema = 'app'
 	    AND extra LIKE '%on update%';")" \
@@ -90,11 +90,11 @@ test_load() {
 test_load_again() {
 	before=$(state)
 	has "the state can be read to its end" "$before" outbox_dead_letters
-	is "without an error" "$(echo "$before" | grep ERROR)" ''
-	is "schema.sql loads again" "$(load app <"$top/sql/schema.sql")" ''
-	is "and changes nothing, grants included" "$(state)" "$before"
-	is "grants.sql loads again" "$(load app <"$top/sql/grants.sql")" ''
-	is "and changes nothing" "$(state)" "$before"
+	is 'no error in the state' "$(echo "$before" | grep ERROR)" ''
+	is 'schema.sql loads again' "$(load app <"$top/sql/schema.sql")" ''
+	is 'schema.sql again: no change, also of grants' "$(state)" "$before"
+	is 'grants.sql loads again' "$(load app <"$top/sql/grants.sql")" ''
+	is 'grants.sql again: no change' "$(state)" "$before"
 	is "the session keeps its sql_mode" "$({
 	    echo "SET SESSION sql_mode = 'ANSI_QUOTES';"
 	    cat "$top/sql/schema.sql"
@@ -105,10 +105,11 @@ test_load_again() {
 test_no_count() {
 	out=$(producer "START TRANSACTION;" \
 	    "CALL outbox_enqueue('a', 1, 't', 1, NULL, NULL, 'x');")
-	has "without a partition count: refused, with the remedy" "$out" \
+	has 'no partition count: outbox_enqueue fails, with the remedy' "$out" \
 "outbox_settings.partition_count is not set: start outbox-master once, or \
 set it to 16"
-	is "and no row is written" "$(root "SELECT COUNT(*) FROM events;")" 0
+	is 'no partition count: no row' \
+	    "$(root "SELECT COUNT(*) FROM events;")" 0
 }
 
 # The labels are those of PHP's crc32().
@@ -134,7 +135,7 @@ test_labels() {
 	set_count 16
 	producer "START TRANSACTION;" "CALL outbox_enqueue(_latin1
 	    x'4772FCDF65', NULL, 't', 1, NULL, NULL, 'x');" "COMMIT;"
-	is "a label is made of UTF-8 whatever the producer sends" \
+	is 'a label is made of UTF-8 in any character set' \
 	    "$(root "SELECT partition_key, HEX(stream_id) FROM outbox JOIN
 	    events ON sequence = global_sequence;")" \
 	    "p01${tab}4772C3BCC39F65"
@@ -153,7 +154,7 @@ label() {
 	empty_tables
 }
 
-# plain KEY NUMBER: what an application does without the procedure
+# plain KEY NUMBER: the statements of an application without the procedure
 plain() {
 	echo "SELECT partition_count INTO @count FROM outbox_settings
 	    WHERE id = 1;
@@ -165,8 +166,8 @@ plain() {
 	    AS label;"
 }
 
-# A change of the count waits for nobody who has enqueued, nor do others wait
-# for it: one for each second of a minute, all under the same open transactions.
+# A change of the count does not wait for transactions that have enqueued, and
+# producers do not wait for it: one a second, beside the same open transactions.
 test_count_is_free() {
 	root "INSERT INTO outbox_partitions (partition_key) VALUES ('p00');"
 	sed "s/LIKE '%'/LIKE 'triggered'/" "$top/sql/trigger.sql" | load app
@@ -179,21 +180,22 @@ test_count_is_free() {
 		[ $format = MIXED ] ||
 		    stay "trigger-$format" outbox_producer "$(event "$format")"
 	done
-	is "who changes the count does not wait for who has enqueued" \
+	is 'a change of the count does not wait for open transactions' \
 	    "$(root "$(for _ in $(seq $changes); do
 	    echo "$change COMMIT; DO SLEEP(1);"
 	    done)" | sort | uniq -c | tr -s ' ')" " $changes changed"
 	stay change root "$change"
 	for format in ROW MIXED; do
 		root "SET GLOBAL binlog_format = $format;"
-		is "nor do those who enqueue wait for him, in $format" \
+		is "producers do not wait for a change of the count, $format" \
 		    "$(producer "$patience" "$(call "d$format")" \
 		    "$(plain "'q$format'" 1)")" ''
 	done
 	root "SET GLOBAL binlog_format = ROW;"
-	is "nor does the trigger" "$(producer "$patience" "$(event d)")" ''
-	go_on "and what was open is committed"
-	is "with a row for each event, by the count that was read" \
+	is 'the trigger does not wait' "$(producer "$patience" "$(event d)")" \
+	    ''
+	go_on "open transactions commit after changes of the count"
+	is 'each event has a row, labelled by the count that was read' \
 	    "$(root "SELECT COUNT(*), SUM(partition_key = CONCAT('p', LPAD(
 	    CRC32(CONVERT(stream_id USING utf8mb4)) % 16, 2, '0')))
 	    FROM outbox JOIN events ON sequence = global_sequence;")" \
@@ -201,27 +203,28 @@ test_count_is_free() {
 	empty_tables
 }
 
-# What the manual says of the trigger and a binlog with statements in it.
+# The trigger with a binlog that has statements in it, as in the manual.
 test_server_locks_by_itself() {
 	root "SET GLOBAL binlog_format = MIXED;"
 	stay open outbox_producer "$(event open)"
 	has "with MIXED the server locks what the trigger reads" \
 	    "$(root "$change")" "ERROR 1205"
-	is "but not for others who enqueue" "$(producer "$patience" \
+	is 'MIXED: producers do not wait' "$(producer "$patience" \
 	    "$(event beside)" "$(call beside2)")" ''
-	go_on "and until the end of its transaction"
-	is "no longer" "$(root "$change")" changed
+	go_on "with MIXED: the transaction of the trigger commits"
+	is 'MIXED: then the count can be changed' "$(root "$change")" changed
 	stay change root "$change"
-	has "and the trigger waits" "$(producer "$patience" "$(event late)")" \
+	has 'MIXED: the trigger waits' \
+	    "$(producer "$patience" "$(event late)")" \
 	    "ERROR 1205"
-	go_on "for a change that is not committed"
+	go_on "with MIXED: the change of the count commits"
 	root "SET GLOBAL binlog_format = ROW;" \
 	    "DROP TRIGGER outbox_after_event;" "DELETE FROM outbox_partitions;"
 	set_count 16
 	empty_tables
 }
 
-# A change of the count, and what is impatient.
+# patience: wait one second for a lock; change: another partition count
 patience="SET innodb_lock_wait_timeout = 1; START TRANSACTION;"
 change="$patience SELECT partition_count INTO @count FROM outbox_settings
     WHERE id = 1 FOR UPDATE;
@@ -241,12 +244,12 @@ stay() {
 	trap '' PIPE	# if it has given up
 	{
 		echo "START TRANSACTION; $3 SELECT 'open';"
-		wait_for "$dir/go" on 2400
+		wait_for 120 grep -qs on "$dir/go"
 		echo "COMMIT; SELECT 'committed';"
 	} | "$sandbox" sql "$dir/$kind" -u "$2" -n -N -B app \
 	    >"$dir/$1.open" 2>&1 &
 	pids="${pids:-} $!"
-	wait_for "$dir/$1.open" open ||
+	wait_for 10 grep -qs open "$dir/$1.open" ||
 	    result "open: $3" 1 "$(cat "$dir/$1.open")"
 }
 
@@ -266,11 +269,11 @@ test_transactions() {
 	    "$(producer "START TRANSACTION;" "CALL outbox_enqueue('tx', NULL,
 	    't', NULL, 'corr', '{\"a\": 1}', 'x');" \
 	    "SELECT LAST_INSERT_ID() > 0;" "COMMIT;")" 1
-	is "and is what outbox points at" "$(producer "START TRANSACTION;" \
+	is 'and is that of the outbox row' "$(producer "START TRANSACTION;" \
 	    "CALL outbox_enqueue('tx', NULL, 't', 7, NULL, NULL, 'x');" \
 	    "SET @id = LAST_INSERT_ID();" "COMMIT;" \
 	    "SELECT @id;")" "$(root "SELECT MAX(global_sequence) FROM outbox;")"
-	is "columns are where they belong" "$(root "SELECT stream_id,
+	is 'the arguments are in their columns' "$(root "SELECT stream_id,
 	    stream_sequence, event_type, event_version, correlation_id,
 	    metadata IS NOT NULL FROM events ORDER BY sequence;")" \
 	    "$(printf 'tx\t1\tt\t1\tcorr\t1\ntx\t2\tt\t7\tNULL\t0')"
@@ -284,9 +287,9 @@ test_transactions() {
 	is "the procedure does not commit" "$(counts)" "2 2"
 	out=$(producer "CALL outbox_enqueue('tx', NULL, 't', 1, NULL, NULL,
 	    'x');")
-	has "without a transaction: refused, with the remedy" "$out" \
+	has 'no transaction: outbox_enqueue fails, with the remedy' "$out" \
 	    "needs a transaction: START TRANSACTION first"
-	is "and no row is written" "$(counts)" "2 2"
+	is 'no transaction: no row is written' "$(counts)" "2 2"
 	empty_tables
 }
 
@@ -298,11 +301,12 @@ test_replaying() {
 	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');" \
 	    "SELECT LAST_INSERT_ID();" "COMMIT;" \
 	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');")" 0
-	is "and what was before it stays" "$(counts)" "1 1"
+	is '@outbox_replaying: rows that were stored before stay' "$(counts)" \
+	    "1 1"
 	producer "SET @outbox_replaying = 0;" "START TRANSACTION;" \
 	    "CALL outbox_enqueue('r', NULL, 't', 1, NULL, NULL, 'x');" \
 	    "COMMIT;"
-	is "any other value is none" "$(counts)" "2 2"
+	is '@outbox_replaying = 0: the event is stored' "$(counts)" "2 2"
 	empty_tables
 }
 
@@ -311,7 +315,7 @@ counts() {
 	    (SELECT COUNT(*) FROM outbox));"
 }
 
-# fails NAME CODE ARGUMENTS: the CALL says it; nothing is left by it alone
+# fails NAME CODE ARGUMENTS: the CALL fails with this error
 fails() {
 	out=$(producer "START TRANSACTION;" \
 	    "CALL outbox_enqueue('ok', NULL, 't', 1, NULL, NULL, 'x');" \
@@ -336,7 +340,7 @@ test_errors() {
 		result "metadata that is not JSON: refused" 0 ;;
 	*)	result "metadata that is not JSON: refused" 1 "$out" ;;
 	esac
-	is "nothing of it is left" "$(counts)" "1 1"
+	is 'failed calls leave no row' "$(counts)" "1 1"
 	# An application that catches the error and commits all the same.
 	root "RENAME TABLE outbox TO aside;"
 	out=$(printf '%s\n' "DELIMITER //" "CREATE PROCEDURE catcher() BEGIN
@@ -362,13 +366,14 @@ test_independent() {
 	    START TRANSACTION;
 	    CALL outbox_enqueue('s1', NULL, 't', 1, NULL, NULL, 'x');
 	    SELECT 'enqueued';" >&3
-	if wait_for "$dir/first.out" enqueued; then
+	if wait_for 10 grep -qs enqueued "$dir/first.out"; then
 		out=$(producer "SET innodb_lock_wait_timeout = 1;" \
 		    "START TRANSACTION;" "CALL outbox_enqueue('s2', NULL, 't',
 		    1, NULL, NULL, 'x');" "COMMIT;")
-		is "streams do not wait for each other" "$out" ''
+		is 'streams do not wait for each other' "$out" \
+		    ''
 	else
-		result "streams do not wait for each other" 1 \
+		result 'streams do not wait for each other' 1 \
 		    "$(cat "$dir/first.out")"
 	fi
 	echo "COMMIT;" >&3
@@ -376,18 +381,8 @@ test_independent() {
 	trap 'exit 1' PIPE
 	wait "$pid"
 	rm -f "$dir/first" "$dir/first.out"
-	is "and both are there" "$(counts)" "2 2"
+	is 'both events are stored' "$(counts)" "2 2"
 	empty_tables
-}
-
-# wait_for FILE TEXT [TRIES]: within 10 seconds
-wait_for() {
-	tries=0
-	until grep -qs "$2" "$1"; do
-		tries=$((tries + 1))
-		[ $tries -lt "${3:-200}" ] || return 1
-		sleep 0.05
-	done
 }
 
 test_numbering() {
@@ -398,7 +393,7 @@ test_numbering() {
 	    "CALL outbox_enqueue('n', NULL, 't', 1, NULL, NULL, 'x');" \
 	    "CALL outbox_enqueue('N', NULL, 't', 1, NULL, NULL, 'x');" \
 	    "COMMIT;"
-	is "NULL numbers a stream on, each stream for itself" \
+	is 'stream_sequence NULL: the next number of the stream' \
 	    "$(root "SELECT GROUP_CONCAT(CONCAT(stream_id, stream_sequence)
 	    ORDER BY sequence) FROM events;")" n1,n2,n41,n42,N1
 	empty_tables
@@ -411,7 +406,7 @@ test_data() {
 	is "NUL, quotes and invalid UTF-8 are kept" \
 	    "$(root "SELECT HEX(event_data) FROM events;")" \
 	    00FF80C3285C27220D0A00
-	is "a producer's time zone shifts no time" "$(root \
+	is "the time zone of a producer changes no time" "$(root \
 	    "SET time_zone = '+00:00';" "SELECT
 	    ABS(TIMESTAMPDIFF(SECOND, occurred_at, UTC_TIMESTAMP())) < 60,
 	    ABS(TIMESTAMPDIFF(SECOND, available_at, UTC_TIMESTAMP())) < 60,
@@ -471,7 +466,7 @@ arguments) VALUES ('l', 'u', 'c', 'a')"
 	may_not daemon "DROP TABLE outbox"
 }
 
-# That the producer may enqueue is what all the tests above do.
+# The tests above show that the producer may enqueue.
 test_producer_grants() {
 	may producer "SELECT MAX(stream_sequence) FROM events
 WHERE stream_id = 'a'"

@@ -26,52 +26,53 @@ is_above() { awk -v n="$1" -v low="$2" 'BEGIN { exit !(n > low) }'; }
 bench "${tiny[@]}"
 rc=$?
 [ "$rc" -ne 77 ] || skip_all 'a server is missing'
-is "$rc" 0 'a tiny run of everything'
+is "$rc" 0 'a small run of all sections: exit status 0'
 [ "$rc" -eq 0 ] || sed 's/^/# /' "$DIR/said"
 "$SANDBOX" start "$KIND" "$DIR/db" > /dev/null
-is "$(document 'JSON_VALID(@j)')" 1 'bench.json is JSON'
-is "$(document "JSON_EXTRACT(@j, '\$.ok')")" true 'it says that all is well'
+is "$(document 'JSON_VALID(@j)')" 1 'bench.json is valid JSON'
+is "$(document "JSON_EXTRACT(@j, '\$.ok')")" true 'bench.json: ok is true'
 is "$(document "JSON_LENGTH(@j, '\$.records')")" \
-    "$(wc -l < "$DIR/results/bench.tsv")" 'and has each figure'
+    "$(wc -l < "$DIR/results/bench.tsv")" \
+    'bench.json has all of bench.tsv'
 for figure in drain:rate drain:relay_cpu:-1 drain:worker_peak \
     floor:rate floor:of_both steady:reached steady:commit_p99 \
     steady:latency_p50 steady:p50_of_floor idle:Questions age:of_plain; do
 	IFS=: read -r section name low <<< "$figure"
-	is_above "$(value "$section" "$name")" "${low:-0}"
-	ok $? "$section has $name"
+	check "$section has a $name above ${low:-0}" \
+	    is_above "$(value "$section" "$name")" "${low:-0}"
 done
 is "$(awk -F '\t' '$3 == "lost"' "$DIR/results/bench.tsv" | wc -l)" 12 \
-    'each run of the relay was judged'
+    'each of 12 runs of the relay was checked'
 is "$(awk -F '\t' '$3 ~ /^(lost|duplicated|out_of_order)$/ && $4 != 0' \
-    "$DIR/results/bench.tsv")" '' 'and nothing was found'
+    "$DIR/results/bench.tsv")" '' \
+    'no run lost, doubled or reordered any'
 for section in drain floor steady idle age; do
-	has_line "$DIR/table" "^$section\$"
-	ok $? "the table has $section"
+	check "the table has a section $section" \
+	    has_line "$DIR/table" "^$section\$"
 done
 
-# Who takes a message out of the stream has to be found out.
+# A message that is deleted from the stream must be noticed.
 BENCH_BEFORE_CHECK='"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq 5' \
     bench "${tiny[@]}" --only drain
-is $? 1 'a lost message is a failure'
-has_line "$DIR/said" 'THE CHECKER FOUND FAULTS .*"lost":1'
-ok $? 'and is told'
-is "$(value drain lost)" 1 'it is a figure as well'
-is "$(document "JSON_EXTRACT(@j, '\$.ok')")" false 'bench.json says so'
-! has_line "$DIR/table" '^drain$'
-ok $? 'there is no table'
+is $? 1 'a lost message: exit status 1'
+check "a lost message: the output has the checker's result" \
+    has_line "$DIR/said" 'THE CHECKER FOUND FAULTS .*"lost":1'
+is "$(value drain lost)" 1 'a lost message: bench.tsv has it'
+is "$(document "JSON_EXTRACT(@j, '\$.ok')")" false 'a lost message: ok is false'
+check 'a lost message: no table is printed' not has_line "$DIR/table" '^drain$'
 
-# What is missing on both sides is missing.
+# So must an event that is deleted with its message.
 BENCH_BEFORE_CHECK='message="--nats $URL --stream EVENTS --seq 5"
     sql "DELETE FROM events WHERE sequence = $("$LAB" show $message |
 	sed -n "s/^Outbox-Sequence: //p")"
     "$LAB" delete-msg $message' \
     bench "${tiny[@]}" --only drain
-is $? 1 'an event less than there should be is a failure'
-has_line "$DIR/said" '"ok":true,"committed":599'
-ok $? 'though the checker found nothing'
+is $? 1 'a missing event: exit status 1'
+check 'a missing event: the checker itself found no fault' \
+    has_line "$DIR/said" '"ok":true,"committed":599'
 
 bench --only drian
-is $? 2 'a section that is not known is refused'
+is $? 2 'an unknown section: exit status 2'
 bench --rows many
-is $? 2 'and what is no number'
+is $? 2 '--rows that is no number: exit status 2'
 done_testing

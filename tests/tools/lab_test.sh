@@ -1,9 +1,9 @@
 #!/bin/sh
 #
-# lab_test.sh - who checks the checker?
+# lab_test.sh - does the checker find each kind of fault?
 #
 # Fills a stream by hand from rows of the events table, well and with one
-# fault at a time, and looks whether "lab check" sees each of them.
+# fault at a time; "lab check" must find each of them.
 
 # shellcheck source=tests/lib/result.sh
 . "${srcdir:-.}/tests/lib/result.sh"
@@ -64,6 +64,9 @@ send() {
 	    --data "${5-{\"key\": \"$key\", \"i\": $((($1 + 1) / 2))\}}"
 }
 
+# is_stored SEQUENCE ID: the server has forgotten this id
+is_stored() { send "$@" | grep -q duplicate=no; }
+
 send_all() {
 	for seq; do
 		send "$seq" >/dev/null
@@ -83,7 +86,7 @@ finds() {
 	is "$name" "$got: $found" "$code: $counts"
 }
 
-# says NAME TEXT: the last check named the culprit
+# says NAME TEXT: the output of the last check has the text
 says() {
 	grep -q "$2" "$dir/err"
 	result "$1" $? "$(cat "$dir/err")"
@@ -92,64 +95,64 @@ says() {
 test_good() {
 	eight
 	send_all 1 2 3 4 5 6 7 8
-	finds "a good stream is good" 0 "8 0 0 0 0 0 0"
-	is "and nothing is said against it" "$(cat "$dir/err")" ''
-	is "the table says so too" "$(judge | tail -n 1)" OK
+	finds 'a complete stream: no fault' 0 "8 0 0 0 0 0 0"
+	is 'a complete stream: no complaint' "$(cat "$dir/err")" \
+	    ''
+	is 'the table ends with the verdict' "$(judge | tail -n 1)" OK
 	eight
 	send_all 2 4 6 8 1 3 5 7
-	finds "order between keys does not matter" 0 "8 0 0 0 0 0 0"
+	finds 'keys in another order: no fault' 0 "8 0 0 0 0 0 0"
 	eight
-	finds "an empty stream lacks them all" 1 "0 8 0 0 0 0 0"
+	finds 'an empty stream: eight are lost' 1 "0 8 0 0 0 0 0"
 	fresh
-	finds "no events, no messages" 0 "0 0 0 0 0 0 0"
+	finds 'no events and no messages: no fault' 0 "0 0 0 0 0 0 0"
 }
 
 test_loss() {
 	eight
 	send_all 1 2 3 5 6 7 8
-	finds "a loss" 1 "7 1 0 0 0 0 0"
-	says "is named, with its state" "sequence 4, key b0: waits"
+	finds 'a missing message is lost' 1 "7 1 0 0 0 0 0"
+	says 'a lost message: the output has its key and state' \
+	    "sequence 4, key b0: waits"
 	sql "UPDATE outbox SET published_at = NOW(6)"
-	finds "published_at is no evidence" 1 "7 1 0 0 0 0 0"
-	says "but is told" "sequence 4, key b0: is marked as published"
-	is "the table says so too" "$(judge 2>/dev/null | tail -n 1)" "NOT OK"
+	finds 'a missing message of a published row is lost' 1 "7 1 0 0 0 0 0"
+	says 'a lost message: the output says that the row is published' \
+	    "sequence 4, key b0: is marked as published"
+	is 'the table ends with the verdict' \
+	    "$(judge 2>/dev/null | tail -n 1)" \
+	    "NOT OK"
 	send_all 4
-	finds "late, but between its neighbours in no order" 1 "8 0 0 1 0 0 0"
+	finds 'a message that comes late is out of order' 1 "8 0 0 1 0 0 0"
 	bus delete-msg --stream EVENTS --seq 2
-	finds "a message deleted from the stream" 1 "7 1 0 1 0 0 0"
+	finds 'a message deleted from the stream is lost' 1 "7 1 0 1 0 0 0"
 }
 
 test_duplicates() {
 	eight
 	send_all 1 2 3 4 5 6 7 8
 	send 3 other >/dev/null
-	finds "a duplicate under another id" 1 "8 0 1 0 0 0 0"
+	finds 'a message sent with two ids: a duplicate' 1 "8 0 1 0 0 0 0"
 	says "is named" "sequence 3 (message 9, id other)"
 	eight
 	send_all 1 2 3 4 5 6 7 8
-	is "the server itself drops the same id" "$(send 3)" \
+	is 'the server drops a message with the same id' "$(send 3)" \
 	    "stream=EVENTS seq=3 duplicate=yes"
-	finds "and the check agrees" 0 "8 0 0 0 0 0 0"
+	finds 'a message that the server dropped: no fault' 0 "8 0 0 0 0 0 0"
 	eight
 	bus stream --stream EVENTS --subjects 'events.>' --dup-window 1
 	send_all 1 2 3 4 5 6 7
-	tries=0
-	until send 8 "r$round-7" | grep -q duplicate=no; do
-		tries=$((tries + 1))
-		[ $tries -lt 200 ] || break
-		sleep 0.05
-	done
-	finds "an id that was used before" 1 "8 0 1 0 0 0 0"
+	wait_for 10 is_stored 8 "r$round-7"
+	finds 'another message with a used id is a duplicate' 1 "8 0 1 0 0 0 0"
 }
 
 test_order() {
 	eight
 	send_all 1 2 5 3 4 6 7 8
-	finds "an inversion in a key" 1 "8 0 0 1 0 0 0"
+	finds 'two messages of a key in the wrong order' 1 "8 0 0 1 0 0 0"
 	says "is named" "key a0: sequence 3 after 5 (message 4)"
 	eight
 	send_all 7 5 3 1 2 4 6 8
-	finds "each late one counts" 1 "8 0 0 3 0 0 0"
+	finds 'three messages of a key in the wrong order' 1 "8 0 0 3 0 0 0"
 }
 
 test_foreign() {
@@ -158,9 +161,10 @@ test_foreign() {
 	bus publish --subject events.other --data hello >/dev/null
 	bus publish --subject events.other --header Outbox-Sequence=1x \
 	    --data hello >/dev/null
-	finds "foreign messages" 1 "8 0 0 0 2 0 0"
-	says "are named" "message 9, subject events.other: has no sequence"
-	finds "no phantoms are meant" 1 "8 0 0 0 2 0 0" --allow-phantoms
+	finds 'two messages without a sequence are foreign' 1 "8 0 0 0 2 0 0"
+	says 'foreign messages: the output has number and subject' \
+	    "message 9, subject events.other: has no sequence"
+	finds 'foreign ones are no phantoms' 1 "8 0 0 0 2 0 0" --allow-phantoms
 }
 
 test_damage() {
@@ -170,21 +174,22 @@ test_damage() {
 	    --header Outbox-Key=b0 --header Outbox-Type=test.made \
 	    --data '{"key": "b0", "i": 3}' >/dev/null
 	send_all 7 8
-	finds "no id" 1 "8 0 0 0 0 1 0"
+	finds 'a message without an id is damaged' 1 "8 0 0 0 0 1 0"
 	says "is named" "sequence 6 (message 6) has no Nats-Msg-Id"
 }
 
-# A number may be given again: the whole of a message says whose it is.
+# Sequences may be used again: the whole message tells which event it is of.
 test_phantoms() {
 	eight
 	send_all 1 2 3 4 5 6 7 8
 	send 4711 >/dev/null
-	finds "a message without an event" 1 "8 0 0 0 0 0 0 1"
+	finds 'a message without an event is a phantom' 1 "8 0 0 0 0 0 0 1"
 	says "is named" "message 9, sequence 4711, .*: no such event"
-	finds "it may be allowed" 0 "8 0 0 0 0 0 0 1" --allow-phantoms
-	finds "and so may one" 0 "8 0 0 0 0 0 0 1" --max-phantoms 1
+	finds '--allow-phantoms: no fault' 0 "8 0 0 0 0 0 0 1" --allow-phantoms
+	finds 'one phantom is allowed' 0 "8 0 0 0 0 0 0 1" --max-phantoms 1
 	send 4712 >/dev/null
-	finds "but then not two" 1 "8 0 0 0 0 0 0 2" --max-phantoms 1
+	finds 'two phantoms, and one is allowed' \
+	    1 "8 0 0 0 0 0 0 2" --max-phantoms 1
 	eight
 	send_all 1 2
 	send 3 lost-3 '' '' '{"key": "a0", "i": 3}' >/dev/null
@@ -192,12 +197,12 @@ test_phantoms() {
 	send_all 3 4 5 6
 	send 6 lost-6b b0 other >/dev/null
 	send_all 7 8
-	finds "of one number three, one is the event's" 0 \
+	finds 'three messages of one sequence: two are phantoms' 0 \
 	    "8 0 0 0 0 0 0 3" --allow-phantoms
-	says "the others are named, with what is different" \
+	says 'phantoms: the output says how they differ from the event' \
 	    "id lost-3: the event has another payload"
 	bus delete-msg --stream EVENTS --seq 5
-	finds "without it the event is lost" 1 "7 1 0 0 0 0 0 3" \
+	finds 'a sequence with phantoms only: lost' 1 "7 1 0 0 0 0 0 3" \
 	    --allow-phantoms
 }
 
@@ -208,31 +213,26 @@ test_phantom_kinds() {
 	send 4 lost-4 b1 >/dev/null
 	send 5 lost-5 '' test.Made >/dev/null
 	send_all 6 7 8
-	finds "another payload, key, type: no delivery" 1 "5 3 0 0 0 0 0 3" \
+	finds 'another payload, key or type: lost' 1 "5 3 0 0 0 0 0 3" \
 	    --allow-phantoms
 	send_all 3 4 5
-	finds "what comes late is out of order all the same" 1 \
+	finds 'messages after phantoms of their sequence are out of order' 1 \
 	    "8 0 0 3 0 0 0 3" --allow-phantoms
 	eight
 	send_all 7 8
 	send 9 >/dev/null
 	sql "DELETE FROM events WHERE sequence IN (7, 8)"
 	send_all 1 2 3 4 5 6
-	finds "order is judged without phantoms" 0 "6 0 0 0 0 0 0 3" \
+	finds 'phantoms do not count for the order' 0 "6 0 0 0 0 0 0 3" \
 	    --allow-phantoms
 	send 1 again >/dev/null
-	finds "and duplicates are none" 1 "6 0 1 0 0 0 0 3" --allow-phantoms
+	finds 'a duplicate is no phantom' 1 "6 0 1 0 0 0 0 3" --allow-phantoms
 	eight
 	bus stream --stream EVENTS --subjects 'events.>' --dup-window 1
 	send_all 1 2 3 4 5 6 7 8
 	send 4711 same >/dev/null
-	tries=0
-	until send 4711 same | grep -q duplicate=no; do
-		tries=$((tries + 1))
-		[ $tries -lt 200 ] || break
-		sleep 0.05
-	done
-	finds "one phantom sent twice is one, and a duplicate" 1 \
+	wait_for 10 is_stored 4711 same
+	finds 'a phantom that is sent twice is one, and a duplicate' 1 \
 	    "8 0 1 0 0 0 0 1" --allow-phantoms
 }
 
@@ -244,14 +244,14 @@ test_others() {
 	done
 	send 1 mine >/dev/null
 	bus publish --subject events.other --data hello >/dev/null
-	finds "another database's messages are left out" 0 \
+	finds '--outbox-id: messages of other outboxes are left out' 0 \
 	    "8 0 0 0 0 0 0 0" --outbox-id mine
-	is "and counted apart" "$(judge --outbox-id mine | grep others |
+	is '--outbox-id counts others' "$(judge --outbox-id mine | grep others |
 	    tr -s ' ')" "others 10"
-	finds "they are phantoms to none" 1 "8 0 1 0 1 0 0 8"
+	finds 'no --outbox-id: others are phantoms' 1 "8 0 1 0 1 0 0 8"
 	bus stream --stream COPY --subjects 'COPY.>'
 	bus purge --stream EVENTS --into COPY
-	is "a copy tells them apart as well" "$(db check --nats "$URL" \
+	is '--outbox-id of a copied stream' "$(db check --nats "$URL" \
 	    --stream COPY --outbox-id mine | tail -n 1)" OK
 	bus stream --stream COPY --delete
 }
@@ -264,8 +264,8 @@ test_binary() {
 	printf '\000\377\012\015\000' | bus publish --subject events.t \
 	    --id "b$round" --header "Outbox-Sequence=$seq" \
 	    --header Outbox-Key=k --header Outbox-Type=t >/dev/null
-	finds "NUL and invalid UTF-8 pass" 0 "1 0 0 0 0 0 0"
-	is "show prints them as they are" \
+	finds 'NUL and invalid UTF-8: no fault' 0 "1 0 0 0 0 0 0"
+	is 'show prints NUL and invalid UTF-8 as they are' \
 	    "$(bus show --stream EVENTS --last | tail -c 6 | od -An -tx1)" \
 	    " 00 ff 0a 0d 00 0a"
 }
@@ -277,20 +277,22 @@ test_dead() {
 	    INSERT INTO outbox_dead_letters
 	    (global_sequence, reason, attempts, last_error)
 	    VALUES (8, 'message', 1, 'too large');"
-	finds "a dead letter is lost" 1 "7 1 0 0 0 0 1"
-	says "and listed" "sequence 8, message, attempts 1: too large"
-	finds "unless it is expected" 0 "7 0 0 0 0 0 1" --expect-dead 1
-	finds "as many as are expected" 1 "7 0 0 0 0 0 1" --expect-dead 2
+	finds 'a dead letter is a lost message' 1 "7 1 0 0 0 0 1"
+	says 'a dead letter: the output has its reason' \
+	    "sequence 8, message, attempts 1: too large"
+	finds 'one dead letter is expected' 0 "7 0 0 0 0 0 1" --expect-dead 1
+	finds 'one dead letter of two expected' \
+	    1 "7 0 0 0 0 0 1" --expect-dead 2
 	sql "DELETE FROM outbox_dead_letters"
 	send_all 8
-	finds "none where one is expected" 1 "8 0 0 0 0 0 0" --expect-dead 1
+	finds 'no dead letter of one expected' 1 "8 0 0 0 0 0 0" --expect-dead 1
 }
 
 test_since() {
 	eight
 	send_all 2 1 5 6 7 8
-	finds "--since leaves out what was before" 0 "4 0 0 0 0 0 0" --since 4
-	finds "and no more" 1 "4 1 0 0 0 0 0" --since 3
+	finds '--since 4: not sequences up to 4' 0 "4 0 0 0 0 0 0" --since 4
+	finds '--since 3 includes sequence 4' 1 "4 1 0 0 0 0 0" --since 3
 }
 
 test_wait() {
@@ -301,35 +303,36 @@ test_wait() {
 	send_all 8
 	sql "UPDATE outbox SET published_at = NOW(6)"
 	wait $pid
-	is "--wait waits for the last one" $? 0
+	is '--wait waits for a message that comes late' $? 0
 	eight
 	send_all 1 2 3 4 5 6 7
 	sql "UPDATE outbox SET published_at = NOW(6)"
 	start=$(date +%s)
-	finds "--wait ends early when nothing is to come" 1 "7 1 0 0 0 0 0" \
+	finds '--wait ends when all are published' 1 "7 1 0 0 0 0 0" \
 	    --wait 60
 	[ $(($(date +%s) - start)) -lt 30 ]
-	result "and not at the deadline" $? ''
+	result '--wait ends early: less than 30 of 60 s' $? ''
 	sql "UPDATE outbox SET published_at = NULL"
 	finds "--wait ends at the deadline" 1 "7 1 0 0 0 0 0" --wait 1
 }
 
 test_produce() {
 	fresh
-	is "produce says how many" "$(db produce --events 300 --keys 7 \
+	is 'produce prints its number' "$(db produce --events 300 --keys 7 \
 	    --producers 3 --per-txn 4 --rollback 30)" "committed 300"
-	is "and so many there are, each in the outbox" "$(sql "SELECT COUNT(*),
+	is 'produce: events, rows and keys' "$(sql "SELECT COUNT(*),
 	    COUNT(global_sequence), COUNT(DISTINCT stream_id) FROM events
 	    LEFT JOIN outbox ON sequence = global_sequence")" \
 	    "$(printf '300\t300\t7')"
-	is "in bulk as well" "$(db produce --events 3000 --keys 50 --bulk \
+	is '--bulk prints its number' \
+	    "$(db produce --events 3000 --keys 50 --bulk \
 	    --producers 2 --per-txn 1100 --rollback 20 --key-prefix bulk-)" \
 	    "committed 3000"
-	is "and so many there are" "$(sql "SELECT COUNT(*),
+	is 'produce --bulk: events and rows' "$(sql "SELECT COUNT(*),
 	    COUNT(global_sequence) FROM events LEFT JOIN outbox
 	    ON sequence = global_sequence WHERE stream_id LIKE 'bulk-%'")" \
 	    "$(printf '3000\t3000')"
-	is "with the labels that the procedure gives" "$(sql "SELECT COUNT(*)
+	is 'produce --bulk: labels as of the procedure' "$(sql "SELECT COUNT(*)
 	    FROM outbox JOIN events ON sequence = global_sequence
 	    WHERE partition_key <> CONCAT('p', IF(CRC32(stream_id) MOD 16 < 10,
 	    '0', ''), CRC32(stream_id) MOD 16)")" 0
@@ -340,15 +343,15 @@ test_produce() {
 	    MIN(LENGTH(event_data)), MAX(LENGTH(event_data)),
 	    MIN(JSON_VALID(CONVERT(event_data USING utf8mb4)))
 	    FROM events")" "$(printf '200\t200\t1')"
-	is "some carry metadata" "$(sql "SELECT COUNT(*) > 0 FROM events
+	is 'some events have metadata' "$(sql "SELECT COUNT(*) > 0 FROM events
 	    WHERE metadata IS NOT NULL")" 1
 	db produce --events 5 --same --key-prefix same- >/dev/null
-	is "or always the same" "$(sql "SELECT COUNT(*), COUNT(DISTINCT
+	is '--same: equal payloads' "$(sql "SELECT COUNT(*), COUNT(DISTINCT
 	    event_data) FROM events WHERE stream_id LIKE 'same-%'")" \
 	    "$(printf '5\t1')"
 	sql "DELETE outbox, events FROM outbox JOIN events
 	    ON sequence = global_sequence WHERE stream_id LIKE 'same-%'"
-	is "count has it in one line" \
+	is 'count prints all numbers in one line' \
 	    "$(db count --nats "$URL" --stream EVENTS)" \
 	    "committed 3300 waiting 3300 messages 0"
 }
@@ -371,9 +374,9 @@ test_kinds() {
 	is "kinds of producers take turns" "$(db produce --events 600 \
 	    --keys 30 --producers 6 --per-txn 3 --rollback 20 --key-prefix by \
 	    --producers-by procedure,fixed:16,late:0)" "committed 600"
-	is "each key is of one kind, and labelled as it does" \
+	is '--producers-by: each key has labels of one kind' \
 	    "$(astray by 1 'IF(n MOD 3 = 1, 16, 64)')" 0
-	is "all kinds were there, each row with its event" "$(sql "SELECT
+	is '--producers-by: all kinds, all rows' "$(sql "SELECT
 	    COUNT(*), COUNT(global_sequence),
 	    COUNT(DISTINCT SUBSTRING(stream_id, 3) MOD 3)
 	    FROM events LEFT JOIN outbox ON sequence = global_sequence")" \
@@ -385,30 +388,26 @@ test_kinds() {
 	    COUNT(DISTINCT LENGTH(partition_key)) > 1 FROM outbox")" "0 1"
 	db produce --bulk --events 400 --keys 40 --producers 2 \
 	    --producers-by fixed:8,late:0 --key-prefix many >/dev/null
-	is "the same with many rows an INSERT" \
+	is '--producers-by with --bulk: labels of each kind' \
 	    "$(astray many 1 'IF(n MOD 2, 64, 8)')" 0
 	for list in fixed fixed:0 late:x procedure:1 other '' \
 	    'procedure --bulk' 'fixed:1,fixed:2 --keys 1'; do
 		# shellcheck disable=SC2086
 		db produce --producers 2 --producers-by $list >/dev/null 2>&1
-		is "wrong kinds: $list" $? 2
+		is "--producers-by $list: exit status 2" $? 2
 	done
 	sql "UPDATE outbox_settings SET partition_count = 16"
 }
 
-# committed PREFIX COUNT: the keys of this prefix have so many events
-committed() {
-	tries=0
-	until [ "$(sql "SELECT COUNT(*) FROM events
-	    WHERE stream_id LIKE '$1%'")" -ge "$2" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 400 ] || return 1
-		sleep 0.05
-	done
+# has_events PREFIX COUNT: the keys of this prefix have so many events
+has_events() {
+	[ "$(sql "SELECT COUNT(*) FROM events
+	    WHERE stream_id LIKE '$1%'")" -ge "$2" ]
 }
+committed() { wait_for 20 has_events "$@"; }
 
-# Key 0 is of who looks at the count before each transaction, key 1 of who
-# has read it once and will not for long.
+# The producer of key 0 reads the count before each transaction, that of key 1
+# has read it once.
 test_late() {
 	fresh
 	"$lab" produce --socket "$SOCKET" --database app --forever --rate 100 \
@@ -416,17 +415,17 @@ test_late() {
 	    --producers-by late:0,late:86400 >"$dir/out" &
 	pid=$!
 	committed late 10
-	is "at first all know the count" "$(astray late 1 16)" 0
+	is 'late: at first one count for all' "$(astray late 1 16)" 0
 	sql "UPDATE outbox_settings SET partition_count = 9973"
 	more=$(sql "SELECT COUNT(*) FROM events")
 	committed late $((more + 20))
 	kill -TERM $pid
 	wait $pid
-	is "then one learns of another, and one does not yet" \
+	is 'late:0 learns of another count, late:86400 does not' \
 	    "$(sql "SELECT stream_id, COUNT(DISTINCT partition_key) FROM outbox
 	    JOIN events ON sequence = global_sequence GROUP BY 1 ORDER BY 1" |
 	    tr '\n\t' '  ')$(astray late 'n = 1' 16)" "late0 2 late1 1 0"
-	# Who looks at random moments has looked within the time that was given.
+	# late:1 reads the count at random moments, at least each second.
 	"$lab" produce --socket "$SOCKET" --database app --forever --rate 100 \
 	    --keys 4 --producers 4 --key-prefix soon --producers-by late:1 \
 	    >"$dir/out" &
@@ -439,12 +438,12 @@ test_late() {
 	kill -TERM $pid
 	wait $pid
 	sql "DELETE FROM outbox WHERE global_sequence <= $last"
-	is "at the latest after the seconds given" \
+	is 'late:1 has learned of another count within two seconds' \
 	    "$(astray soon 1 16) $(astray soon 1 9973)" \
 	    "0 $(sql "SELECT COUNT(*) FROM outbox")"
 }
 
-# While somebody holds the row for himself, as a change of the count does.
+# While a transaction locks the row of settings, as a change of the count does.
 test_no_lock() {
 	fresh
 	mkfifo "$dir/fifo"
@@ -452,18 +451,15 @@ test_no_lock() {
 	pid=$!
 	exec 3>"$dir/fifo"
 	echo "START TRANSACTION; SELECT 'held' FROM outbox_settings FOR UPDATE;" >&3
-	tries=0
-	until grep -q held "$dir/out" || [ $tries -ge 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.05
-	done
+	wait_for 10 grep -q held "$dir/out"
 	out=$(timeout 20 "$lab" produce --socket "$SOCKET" --database app \
 	    --events 90 --keys 9 --producers 3 --producers-by \
 	    late:0,late:5,fixed:16)
-	is "who inserts takes no lock to know the count" "$out" "committed 90"
+	is 'a locked settings row does not block plain INSERTs' "$out" \
+	    "committed 90"
 	out=$(timeout 20 "$lab" produce --socket "$SOCKET" --database app \
 	    --events 90 --bulk)
-	is "nor who inserts many" "$out" "committed 90"
+	is 'a locked settings row does not block --bulk' "$out" "committed 90"
 	exec 3>&-
 	wait $pid
 	rm "$dir/fifo"
@@ -475,21 +471,21 @@ test_pillar() {
 	    CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
 	"$sandbox" sql "$dir/db" pillar <"$top/tests/lib/pillar.sql"
 	echo 48 >"$dir/count"
-	is "the count is in a file" "$("$lab" produce --socket "$SOCKET" \
+	is '--count-file with Pillar' "$("$lab" produce --socket "$SOCKET" \
 	    --database pillar --events 300 --keys 30 --producers 3 \
 	    --count-file "$dir/count" --producers-by fixed:16,late:0,late)" \
 	    "committed 300"
-	is "and all labels are right" "$(sql "SELECT COUNT(*),
+	is '--count-file: the right labels' "$(sql "SELECT COUNT(*),
 	    SUM(partition_key <=> CONCAT('p', LPAD(CRC32(stream_id) MOD
 	    IF(SUBSTRING(stream_id, 2) MOD 3 = 0, 16, 48), 2, '0')))
 	    FROM pillar.outbox JOIN pillar.events
 	    ON sequence = global_sequence")" "$(printf '300\t300')"
 	"$lab" produce --socket "$SOCKET" --database pillar --events 3 \
 	    --producers-by late --count-file "$dir/none" >/dev/null 2>&1
-	is "without the file nothing is made" $? 1
+	is '--count-file that does not exist: exit status 1' $? 1
 	"$lab" produce --socket "$SOCKET" --database pillar --events 3 \
 	    --producers-by late >/dev/null 2>&1
-	is "nor without the table" $? 1
+	is 'no --count-file and no settings table: exit status 1' $? 1
 }
 
 test_stopping() {
@@ -497,36 +493,32 @@ test_stopping() {
 	"$lab" produce --socket "$SOCKET" --database app --forever \
 	    --rate 200 --key-prefix f >"$dir/out" &
 	pid=$!
-	tries=0
-	until [ "$(sql "SELECT COUNT(*) FROM events
-	    WHERE stream_id LIKE 'f%'")" -ge 20 ] || [ $tries -ge 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.05
-	done
+	committed f 20
 	kill -TERM $pid
 	wait $pid
-	is "--forever ends well at a signal" $? 0
-	is "and says how many" "$(cat "$dir/out")" "committed $(sql "SELECT
+	is 'produce --forever: exit status 0 at SIGTERM' $? 0
+	is '--forever prints its number' \
+	    "$(cat "$dir/out")" "committed $(sql "SELECT
 	    COUNT(*) FROM events WHERE stream_id LIKE 'f%'")"
 	sql "RENAME TABLE outbox TO aside"
 	db produce --events 3 >/dev/null 2>&1
-	is "not all committed: exit 1" $? 1
+	is "produce that cannot commit: exit status 1" $? 1
 	sql "RENAME TABLE aside TO outbox"
 	db produce --events x >/dev/null 2>&1
-	is "wrong usage: exit 2" $? 2
+	is "--events x: exit status 2" $? 2
 	db produce --json >/dev/null 2>&1
-	is "an option of another command: exit 2" $? 2
+	is "an option of another command: exit status 2" $? 2
 }
 
 test_stream() {
 	bus stream --stream T --subjects t.a,t.b --max-msgs 1 --discard-new \
 	    --max-msg-size 100 --memory
-	is "publish says where it went" \
+	is 'publish prints stream, sequence and duplicate' \
 	    "$(bus publish --subject t.b --id i --header X=y=z --data hi)" \
 	    "stream=T seq=1 duplicate=no"
 	bus publish --subject t.a --data hi >/dev/null 2>&1
-	is "a full stream takes no more" $? 1
-	is "show prints it" "$(bus show --stream T --seq 1)" \
+	is 'publish to a full stream: exit status 1' $? 1
+	is 'show prints all of a message' "$(bus show --stream T --seq 1)" \
 	    "Subject: t.b
 Sequence: 1
 Nats-Msg-Id: i
@@ -536,18 +528,18 @@ hi"
 	bus purge --stream T
 	bus publish --subject t.a --data "$(printf '%0200d' 0)" \
 	    >/dev/null 2>&1
-	is "max-msg-size is set" $? 1
+	is 'publish above --max-msg-size: exit status 1' $? 1
 	bus publish --subject t.a --header X=y --data hi >/dev/null
 	bus stream --stream C --subjects 'C.>'
 	bus purge --stream T --into C
 	bus show --stream T --last >/dev/null 2>&1
-	is "what is purged can be copied" "$? $(bus show --stream C --last |
+	is 'purge --into copies all messages' "$? $(bus show --stream C --last |
 	    sed -n '1p;/^X/p' | tr '\n' ' ')" "1 Subject: C.t.a X: y "
 	bus stream --stream C --delete
 	bus stream --stream T --delete && bus stream --stream T --delete
-	is "deleting twice is fine" $? 0
+	is 'stream --delete twice: exit status 0' $? 0
 	bus show --stream T --last >/dev/null 2>&1
-	is "and it is gone" $? 1
+	is 'show of a deleted stream: exit status 1' $? 1
 }
 
 run() {

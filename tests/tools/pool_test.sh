@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The pool of servers: who takes some finds them as new, whatever was done to
-# them before, and they end with the suite
+# The pool of servers: each test finds them as after a start, and they end with
+# the suite
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 [ "$KIND" = mariadb ] || skip_all 'only plain MariaDB servers are in the pool'
@@ -9,7 +9,7 @@ export srcdir DIR
 TMPDIR=$DIR pool_open "$SANDBOX"
 trap 'pool_close "$SANDBOX"; cleanup' EXIT
 
-# user COMMANDS: a test with servers that does this; sets OUT, and WHO to the
+# user COMMANDS: a test with servers that runs them; sets OUT, and WHO to the
 # process of its database
 user() {
 	# shellcheck disable=SC2016
@@ -31,7 +31,7 @@ LOOK='sql "SHOW DATABASES; SELECT user, host FROM mysql.user ORDER BY 1, 2;
 user "$LOOK"
 new=$OUT
 first=$WHO
-like "$new" 'outbox_producer' 'a test has servers'
+like "$new" 'outbox_producer' 'a test gets servers'
 
 # shellcheck disable=SC2016
 user 'sql "CREATE DATABASE more; CREATE TABLE more.t (a INT);
@@ -43,15 +43,15 @@ user 'sql "CREATE DATABASE more; CREATE TABLE more.t (a INT);
     "$OUTBOX_MASTER" -c "$CONF" --once --silent
     sql "SELECT SLEEP(600)" > /dev/null 2>&1 < /dev/null &
     disown'
-is "$WHO" "$first" 'the next one has the same'
+is "$WHO" "$first" 'the next test gets the same database server'
 user "$LOOK"
-is "$OUT" "$new" 'databases, accounts, streams, connections: as new'
-is "$WHO" "$first" 'without a start'
+is "$OUT" "$new" 'databases, accounts, streams, connections: as after a start'
+is "$WHO" "$first" 'they are as after a start without a restart'
 
 # shellcheck disable=SC2016
 user '"$SANDBOX" stop "$DIR/db"'
 user "$LOOK"
-is "$OUT" "$new" 'a server that was stopped goes on'
+is "$OUT" "$new" 'a server that was stopped is started again, clean'
 
 # replaced NAME COMMANDS
 replaced() {
@@ -59,9 +59,8 @@ replaced() {
 	user "$2"
 	before=$WHO
 	user "$LOOK"
-	[ "$WHO" != "$before" ]
-	ok $? "$1: others are started"
-	is "$OUT" "$new" "$1: which are new"
+	check "$1: the next test gets another server" [ "$WHO" != "$before" ]
+	is "$OUT" "$new" "$1: the other server is clean"
 }
 # shellcheck disable=SC2016
 {
@@ -76,13 +75,13 @@ replaced() {
 # shellcheck disable=SC2016
 user 'bash -c ". \"\$srcdir/tests/lib/lib.sh\"; start_servers
     cat \$DIR/db/process" ./user'
-like "$OUT" '/db$' 'two at a time'
-is "$(grep -cF "$WHO" <<< "$OUT")" 0 'have servers of their own'
+like "$OUT" '/db$' 'a second test at the same time gets servers'
+is "$(grep -cF "$WHO" <<< "$OUT")" 0 'the second test has servers of its own'
 # shellcheck disable=SC2016
 OUT=$(TMPDIR=$DIR bash -c '. "$srcdir/tests/lib/lib.sh"
     start_servers max_connections=33
     readlink "$DIR/db"; sql "SELECT @@max_connections"' ./user)
-is "$OUT" 33 'who gives lines of configuration is not given shared ones'
+is "$OUT" 33 'a test with lines for my.cnf gets a server of its own'
 
 # The suite is killed.
 # shellcheck disable=SC2016
@@ -94,8 +93,7 @@ TMPDIR=$DIR bash -c '. "$srcdir/tests/lib/lib.sh"
     kill -KILL $$' ./suite > "$DIR/suite" 2> /dev/null
 { read -r pool; read -r db; read -r nats; } < "$DIR/suite"
 [ -n "$nats" ] && [ "$db" -gt 0 ]
-ok $? 'a pool with servers, and its suite is killed'
+ok $? 'a suite that is killed had a pool with servers'
 has_ended() { [ ! -e "$pool" ] && is_gone "$db" && is_gone "$nats"; }
-wait_for 20 has_ended
-ok $? 'nothing is left of it'
+within 20 'a suite that is killed leaves neither pool nor servers' has_ended
 done_testing

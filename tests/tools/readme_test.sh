@@ -11,36 +11,32 @@ docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md)
 # found REGEX: each match in the pages, once
 found() { grep -Eho -- "$1" "${pages[@]}" | sort -u; }
 
-cmp -s "$srcdir/README" "${pages[0]}"
-ok $? 'README is README.md'
-[ "$(wc -l < "${pages[0]}")" -le 250 ]
-ok $? 'README.md has at most 250 lines'
-[ "$(wc -l < "${docs[0]}")" -le 200 ]
-ok $? 'HACKING.md has at most 200 lines'
+check 'README is README.md' cmp -s "$srcdir/README" "${pages[0]}"
+check 'README.md has at most 250 lines' [ "$(wc -l < "${pages[0]}")" -le 250 ]
+check 'HACKING.md has at most 200 lines' [ "$(wc -l < "${docs[0]}")" -le 200 ]
 is "$(awk 'length > 80' "${pages[@]}" "${docs[0]}")" '' \
-    'no line is longer than 80 columns'
+    'no line has over 80 columns'
 
 help=$("$OUTBOXCTL" --help)
 while read -r _ words; do
-	like "$help" "^  $words " "outboxctl $words"
+	like "$help" "^  $words " "outboxctl has the command: $words"
 done < <(found '(^ +|`)outboxctl [a-z]+( [a-z]+)?' | tr -d "\`" | sort -u)
 
 help=$("$OUTBOX_MASTER" --help)
 while read -r _ option; do
-	like "$help" "^ .*${option}[ ,]" "outbox-master $option"
+	like "$help" "^ .*${option}[ ,]" "outbox-master has the option $option"
 done < <(found 'outbox-master --?[a-z]+')
 
 for key in $(found '`[a-z]+\.[a-z_]+(: [a-z]+)?`' | tr -d '`' | cut -d: -f1)
 do
-	has_line "$srcdir/man/outbox.yml.5" "^\.It Ic $key\$"
-	ok $? "outbox.yml has $key"
+	check "the manual of outbox.yml has $key" \
+	    has_line "$srcdir/man/outbox.yml.5" "^\.It Ic $key\$"
 done
 
 for file in $(found '\b(tests|doc|sql|bench)/[a-z0-9_/.]+(README|[a-z0-9])') \
     $(found 'run_[a-z]+\.sh' | sed 's,^,tests/system/,')
 do
-	[ -e "$srcdir/$file" ]
-	ok $? "$file exists"
+	check "$file exists" [ -e "$srcdir/$file" ]
 done
 
 # The sources as one line, with the parts of strings joined.
@@ -48,12 +44,12 @@ code=$(find "$srcdir/src" -name '*.c' -exec cat {} + | tr -s '\n\t ' ' ' |
     sed 's/" "//g')
 for text in 'is missing or not granted' 'acknowledged messages'; do
 	grep -qF -- "$text" "${pages[0]}" && grep -qF -- "$text" <<< "$code"
-	ok $? "the log says: $text"
+	ok $? "README and sources have: $text"
 done
 
-# What is for those who change the program: each file with its folders as far
-# as they are named, and each name in the code, manuals and scripts.  nats.c is
-# a library.
+# The documents for those who change the program: each file with its folders as
+# far as they are named, and each name in the code, manuals and scripts.  nats.c
+# is a library.
 
 # named REGEX: each match in the documents, once
 joined=$(cat "${docs[@]}" | tr -s '\n ' '  ')
@@ -73,14 +69,14 @@ is "$(named '([a-z]+/)*[A-Za-z0-9_]+\.([ch]|sh|sql|md|am|yml(\.5)?|pml)\b' |
 is "$(named '\bcheck_[a-z]+\b' | while read -r name; do
 	grep -Eqs "^(static .*)?$name(_SOURCES|\()|[*[:space:]]$name\(" \
 	    "$srcdir/Makefile.am" "$srcdir"/src/*/*.c || echo "$name"
-    done)" '' 'and tests'
+    done)" '' 'tests that the documents name exist'
 
 mapfile -t words < <(cd "$srcdir" && cat Makefile.am configure.ac quickstart \
     sql/* man/* etc/* tools/* tests/*/* src/*/*.[ch] src/*/*/*.[ch] |
     grep -aoE '[A-Za-z_][A-Za-z0-9_]*' | sort -u)
 is "$(named '`@?[a-z]+_[a-z_]+(\(\))?`|\b[a-z_]+\(\)' | tr -d '@()' |
     sort -u | comm -23 - <(printf '%s\n' "${words[@]}"))" '' \
-    'and functions, fields and columns'
+    'functions, fields and columns that the documents name exist'
 
 # "store.c `name`", and "`name()` in src/store/store.c"
 is "$({
@@ -90,11 +86,11 @@ is "$({
     } | while read -r file name; do
 	grep -rqw --include="$file" -- "$name" "$srcdir"/{src,tests} ||
 	    echo "$file: $name"
-    done)" '' 'and what is said to be in a file is there'
+    done)" '' 'names that the documents place in a file are there'
 is "$(named '\bcheck_[a-z]+( `[a-z_]+`,?)+' | tr -d , |
     while read -r test names; do
 	for name in $names; do
 		grep -rqw -- "$name" "$srcdir"/tests/*/ || echo "$test: $name"
 	done
-    done)" '' 'and the cases of tests'
+    done)" '' 'cases that the documents name are in the tests'
 done_testing

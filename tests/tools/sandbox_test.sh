@@ -21,7 +21,7 @@ trap 'exit 1' HUP INT TERM
 my=$dir/my nats=$dir/nats
 count=0
 
-# Run a function; what it says explains a failure.
+# try NAME FUNCTION...: run it; its output explains a failure.
 try() {
 	local name=$1 said status=0
 
@@ -204,36 +204,34 @@ mysql() {
 try "mariadb starts, without keeping the caller's pipe" \
     start_by_pipe mariadb "$my" innodb_buffer_pool_size=32M
 try "nats starts, without keeping the caller's pipe" start_by_pipe nats "$nats"
-try "mariadb: env" mariadb_env
-try "nats: env" nats_env
+try "mariadb: env has the facts of the server" mariadb_env
+try "nats: env has the facts of the server" nats_env
 try "mariadb: commits are durable, the caller's options win" options
-try "mariadb: only root, only by the socket" only_root_by_socket
-try "sql reads its input" sql_from_stdin
-try "nats: JetStream takes a stream" \
+try "mariadb: the only account is root, by the socket" only_root_by_socket
+try "sql runs its standard input, as UTF-8" sql_from_stdin
+try "nats: JetStream makes a stream" \
     js STREAM.CREATE.T '{"name":"T","subjects":["t"]}' '"subjects":["t"]'
 try "mariadb: a second start is refused" refused mariadb "$my"
 try "nats: a second start is refused" refused nats "$nats"
 try "of two starts at once one is refused" two_at_once
-try "two of a kind live side by side" side_by_side
-try "mariadb: kill" killed "$my"
-try "mariadb: restart after kill" restarted "$my"
-try "mariadb: the rows are there" rows_kept
-try "mariadb: stop" stop "$my"
-try "mariadb: stop when stopped" stop "$my"
-try "mariadb: restart after stop" restarted "$my"
-try "mariadb: the rows are still there" rows_kept
-try "nats: kill" killed "$nats"
-try "nats: restart after kill" restarted "$nats"
-try "nats: the stream is there" stream_kept
-try "nats: stop" stop "$nats"
-try "nats: restart after stop" restarted "$nats"
-try "nats: the stream is still there" stream_kept
-try "restart of a running server" restarted "$nats"
-try "stop of a frozen server" stop_frozen
+try "two servers of a kind run side by side" side_by_side
+for kind in mariadb nats; do
+	if [ $kind = mariadb ]; then at=$my kept=rows_kept
+	else at=$nats kept=stream_kept; fi
+	try "$kind: kill ends the server" killed "$at"
+	try "$kind: restart after kill, on the same port" restarted "$at"
+	try "$kind: rows or stream are kept after kill" $kept
+	try "$kind: stop ends the server" stop "$at"
+	try "$kind: stop of a stopped server succeeds" stop "$at"
+	try "$kind: restart after stop, on the same port" restarted "$at"
+	try "$kind: rows or stream are kept after stop" $kept
+done
+try "restart of a running server, on the same port" restarted "$nats"
+try "stop ends a server that is stopped by SIGSTOP" stop_frozen
 try "a server outlives its caller" outlives
 try "start finds another port when its own is taken" other_port
-try "a copied directory is not the server's" copy_is_stopped
-try "a failed start says why and leaves nothing" says_why
-try "stop of no directory" "$tool" stop "$dir/none"
+try "the copy of a running directory counts as stopped" copy_is_stopped
+try "a failed start says why and leaves no server" says_why
+try "stop of a directory that does not exist succeeds" "$tool" stop "$dir/none"
 try "mysql: start, sql, kill, restart, stop" mysql
 echo "1..$count"
