@@ -3,8 +3,6 @@
 #define OUTBOX_IDENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /*
  * A random 64-bit nonce identifies a worker.  Host and slot precede it only so

@@ -9,9 +9,7 @@
 #define OUTBOX_SCOREBOARD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "conf/conf.h"
 #include "util/err.h"

@@ -8,7 +8,6 @@
 #ifndef OUTBOX_RETENTION_H
 #define OUTBOX_RETENTION_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "conf/conf.h"

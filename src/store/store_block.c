@@ -10,7 +10,6 @@
 #include "store/store_impl.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,6 @@
 
 #include "store/store_impl.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 bool
 store_has_settings(const struct store *s)

@@ -8,7 +8,6 @@
 
 #include "store/store_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -12,9 +12,7 @@
 
 #include "store/store_impl.h"
 
-#include <string.h>
 
-#include "util/xalloc.h"
 
 int
 store_write_counts(struct store *s, const struct counts *c, struct err *e)

@@ -9,7 +9,6 @@
 #include "store/store_impl.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <bsd/string.h>

@@ -5,7 +5,6 @@
 
 #include "store/store_impl.h"
 
-#include <string.h>
 #include <bsd/string.h>
 
 #include "util/log.h"

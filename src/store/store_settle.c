@@ -8,7 +8,6 @@
 #include "store/store_impl.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/clock.h"
 #include "util/xalloc.h"

@@ -11,7 +11,6 @@
 #include "store/store_impl.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <bsd/string.h>

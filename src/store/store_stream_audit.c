@@ -8,7 +8,6 @@
 
 #include "store/store_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <bsd/string.h>

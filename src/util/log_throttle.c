@@ -2,7 +2,6 @@
 
 #include "util/log_throttle.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <bsd/string.h>
 
