@@ -117,22 +117,21 @@ static int
 elect(struct retention *r, int64_t *delay_ms, struct err *e)
 {
 	struct store	*s = r->store;
-	struct db_rows	*rows;
+	uint64_t	 got;
 
 	store_sql(s, "SELECT GET_LOCK(CONCAT('outbox janitor ', LEFT(SHA2("
 	    "CONCAT(DATABASE(), '.', ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	store_put(s, "), 256), 40)), 0)");
-	if ((rows = store_query(s, "retention", e)) == NULL)
+	if (store_query_number(s, "retention", &got, e) < 0)
 		return -1;
-	if (db_next(rows) && db_u64(rows, 0) == 1) {
+	if (got == 1) {
 		introduce(r);
 		r->phase = BEGIN;
 	} else {
 		stand_by(r);
 		*delay_ms = ELECT_MS;
 	}
-	db_rows_free(rows);
 	return 0;
 }
 
@@ -141,17 +140,14 @@ static int
 check_index(struct retention *r, struct err *e)
 {
 	struct store	*s = r->store;
-	struct db_rows	*rows;
 	bool		 found;
 
 	store_sql(s, "SELECT 1 FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
 	    "AND column_name = 'published_at' AND table_name = ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
-	if ((rows = store_query(s, "retention", e)) == NULL)
+	if (store_query_any(s, "retention", &found, e) < 0)
 		return -1;
-	found = db_next(rows);
-	db_rows_free(rows);
 	return found ? 0 : err_set(e, "%s has no index that begins with "
 	    "published_at: outboxctl schema upgrade makes one",
 	    store_table_name(s, T_OUTBOX));

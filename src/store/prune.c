@@ -115,16 +115,13 @@ prune_find_dead(struct store *s, uint64_t watermark, const char *until,
 uint64_t
 prune_history(struct store *s, bool *no_history)
 {
-	struct db_rows	*rows;
-	struct err	 e;
-	uint64_t	 n;
+	struct err	e;
+	uint64_t	n;
 
 	if (*no_history)
 		return 0;
 	store_sql(s, "SELECT count FROM information_schema.innodb_metrics "
 	    "WHERE name = 'trx_rseg_history_len'");
-	*no_history = (rows = store_query(s, "history", &e)) == NULL;
-	n = !*no_history && db_next(rows) ? db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return n;
+	*no_history = store_query_number(s, "history", &n, &e) < 0;
+	return *no_history ? 0 : n;
 }

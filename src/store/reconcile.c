@@ -9,20 +9,6 @@
 #include "store/store_sql.h"
 #include "util/xalloc.h"
 
-static int
-read_newest(struct reconcile *w, struct err *e)
-{
-	struct db_rows	*rows;
-
-	store_sql(w->store, "SELECT MAX(sequence) FROM {events}");
-	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
-		return -1;
-	db_next(rows);
-	w->newest = db_u64(rows, 0);
-	db_rows_free(rows);
-	return 0;
-}
-
 static void
 say_unknown(const struct store *s, struct err *e)
 {
@@ -46,7 +32,8 @@ reconcile_begin(struct reconcile *w, struct err *e)
 		say_unknown(w->store, e);
 		return 0;
 	}
-	return read_newest(w, e);
+	store_sql(w->store, "SELECT MAX(sequence) FROM {events}");
+	return store_query_number(w->store, "reconcile", &w->newest, e);
 }
 
 void
@@ -167,17 +154,16 @@ reconcile_search_newest(struct reconcile *w, size_t limit, struct err *e)
 static int
 lock_settings(struct reconcile *w, struct counts *c, struct err *e)
 {
-	struct db_rows	*rows;
+	uint64_t	at;
 
 	if (store_hold_counts(w->store, c, e) < 0)
 		return -1;
 	store_sql(w->store, "SELECT reconcile_watermark FROM {settings} "
 	    "WHERE id = 1");
-	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+	if (store_query_number(w->store, "reconcile", &at, e) < 0)
 		return -1;
-	if (db_next(rows) && db_u64(rows, 0) > w->watermark.at)
-		w->watermark.at = db_u64(rows, 0);
-	db_rows_free(rows);
+	if (at > w->watermark.at)
+		w->watermark.at = at;
 	return 0;
 }
 

@@ -338,6 +338,44 @@ store_query(struct store *s, const char *what, struct err *e)
 	return db_query(s->db, what, &s->sql, e);
 }
 
+int
+store_query_text(struct store *s, const char *what, char *text, size_t size,
+    struct err *e)
+{
+	struct db_rows	*rows = store_query(s, what, e);
+
+	if (rows == NULL)
+		return -1;
+	strlcpy(text, db_next(rows) && db_text(rows, 0) != NULL ?
+	    db_text(rows, 0) : "", size);
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_query_number(struct store *s, const char *what, uint64_t *n,
+    struct err *e)
+{
+	char	text[32];
+
+	if (store_query_text(s, what, text, sizeof(text), e) < 0)
+		return -1;
+	*n = strtoull(text, NULL, 10);
+	return 0;
+}
+
+int
+store_query_any(struct store *s, const char *what, bool *any, struct err *e)
+{
+	struct db_rows	*rows = store_query(s, what, e);
+
+	if (rows == NULL)
+		return -1;
+	*any = db_next(rows);
+	db_rows_free(rows);
+	return 0;
+}
+
 bool
 store_refused_value(const struct store *s)
 {

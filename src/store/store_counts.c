@@ -51,18 +51,15 @@ store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
 int
 store_check_counts(struct store *s, struct err *e)
 {
-	struct db_rows	*rows;
-	bool		 there;
+	bool	there;
 
 	if (s->exists[T_SETTINGS])
 		return 0;
 	store_sql(s, "SELECT 1 FROM information_schema.tables "
 	    "WHERE table_schema = DATABASE() AND table_name = ");
 	store_put_text(s, s->tables[T_SETTINGS]);
-	if ((rows = store_query(s, "counts", e)) == NULL)
+	if (store_query_any(s, "counts", &there, e) < 0)
 		return -1;
-	there = db_nrows(rows) > 0;
-	db_rows_free(rows);
 	if (!there)
 		return 0;
 	store_close(s);

@@ -39,16 +39,11 @@ static int
 has_unlabelled(struct store *s, bool *has, struct err *e)
 {
 	const char	*none = "";
-	struct db_rows	*rows;
 
 	store_sql(s, "SELECT 1");
 	store_put_rows_of(s, &none, 1);
 	buf_str(&s->sql, " LIMIT 1");
-	if ((rows = store_query(s, "settings", e)) == NULL)
-		return -1;
-	*has = db_nrows(rows) > 0;
-	db_rows_free(rows);
-	return 0;
+	return store_query_any(s, "settings", has, e);
 }
 
 /* The first count, with a former one that producers may have used. */

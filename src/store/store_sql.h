@@ -126,6 +126,17 @@ int	store_exec_update(struct store *, const char *what, bool pipelined,
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 
 /*
+ * The first column of the first row: as text, or as a number; without a row, or
+ * with NULL there, "" and 0.  And: is there a row?
+ */
+int	store_query_text(struct store *, const char *what, char *text,
+	    size_t size, struct err *);
+int	store_query_number(struct store *, const char *what, uint64_t *,
+	    struct err *);
+int	store_query_any(struct store *, const char *what, bool *,
+	    struct err *);
+
+/*
  * From now on EXPLAIN each statement instead of running it: nothing is read,
  * locked or changed, store_exec matches no row, store_query fails.  The
  * function gets the plan, or NULL and the error.  Transactions are skipped.

@@ -186,7 +186,6 @@ int
 store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
 {
 	const char	*stream = s->conf->nats.stream;
-	struct db_rows	*rows;
 
 	store_sql(s, "SELECT COALESCE(");
 	if (s->conf->nats.recover != RECOVER_OFF && stream[0] != '\0' &&
@@ -198,26 +197,14 @@ store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
 		buf_str(&s->sql, "), ");
 	}
 	buf_printf(&s->sql, "NOW(6) - INTERVAL %d SECOND)", UNCHECKED_S);
-	if ((rows = store_query(s, "stream", e)) == NULL)
-		return -1;
-	db_next(rows);
-	strlcpy(since, db_text(rows, 0), STORE_TIME);
-	db_rows_free(rows);
-	return 0;
+	return store_query_text(s, "stream", since, STORE_TIME, e);
 }
 
 int
 store_now(struct store *s, char now[STORE_TIME], struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(s, "SELECT NOW(6)");
-	if ((rows = store_query(s, "now", e)) == NULL)
-		return -1;
-	db_next(rows);
-	strlcpy(now, db_text(rows, 0), STORE_TIME);
-	db_rows_free(rows);
-	return 0;
+	return store_query_text(s, "now", now, STORE_TIME, e);
 }
 
 /* Delivered rows by time; without an index the server chooses how. */
@@ -235,15 +222,13 @@ int
 store_delivered_end(struct store *s, const struct store_period *p, size_t max,
     char end[STORE_TIME], struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(s, "SELECT published_at");
 	store_put_delivered(s, p->from, p->until);
 	buf_printf(&s->sql, " ORDER BY published_at LIMIT %zu, 1", max - 1);
-	if ((rows = store_query(s, "delivered", e)) == NULL)
+	if (store_query_text(s, "delivered", end, STORE_TIME, e) < 0)
 		return -1;
-	strlcpy(end, db_next(rows) ? db_text(rows, 0) : p->until, STORE_TIME);
-	db_rows_free(rows);
+	if (end[0] == '\0')
+		strlcpy(end, p->until, STORE_TIME);
 	return 0;
 }
 
@@ -309,17 +294,11 @@ int
 store_is_acked(struct store *s, const struct acked *a, bool *is,
     struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL");
 	buf_printf(&s->sql, " AND global_sequence = %llu "
 	    "AND ack_sequence = %llu", (unsigned long long)a->id.sequence,
 	    (unsigned long long)a->ack);
-	if ((rows = store_query(s, "delivered", e)) == NULL)
-		return -1;
-	*is = db_next(rows);
-	db_rows_free(rows);
-	return 0;
+	return store_query_any(s, "delivered", is, e);
 }
 
 int
@@ -479,36 +458,24 @@ static int
 in_doubt_from(struct store *s, const struct batch *b, const uint64_t *sequences,
     size_t n, char from[STORE_TIME], struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(s, "SELECT COALESCE(MIN(in_doubt_since) - INTERVAL 1 SECOND, "
 	    "'" STORE_EVER "') FROM {outbox} FORCE INDEX (PRIMARY)");
 	put_batch(s, b, sequences, n);
-	if ((rows = store_query(s, "in doubt", e)) == NULL)
-		return -1;
-	db_next(rows);
-	strlcpy(from, db_text(rows, 0), STORE_TIME);
-	db_rows_free(rows);
-	return 0;
+	return store_query_text(s, "in doubt", from, STORE_TIME, e);
 }
 
 int
 store_ack_before(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, uint64_t *ack, struct err *e)
 {
-	struct db_rows	*rows;
-	char		 from[STORE_TIME];
+	char	from[STORE_TIME];
 
 	if (in_doubt_from(s, b, sequences, n, from, e) < 0)
 		return -1;
 	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
 	store_put_delivered(s, STORE_EVER, from);
 	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
-	if ((rows = store_query(s, "in doubt", e)) == NULL)
-		return -1;
-	*ack = db_next(rows) ? db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return 0;
+	return store_query_number(s, "in doubt", ack, e);
 }
 
 int

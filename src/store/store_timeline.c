@@ -62,19 +62,13 @@ int
 store_server_is_known(struct store *s, const char *stream,
     const struct db_server *server, bool *known, struct err *e)
 {
-	struct db_rows	*rows;
-
 	store_sql(s, "SELECT 1 FROM {streams} WHERE name = ");
 	store_put_text(s, stream);
 	buf_str(&s->sql, " AND database_server = ");
 	store_put_text(s, server->identity);
 	buf_printf(&s->sql, " AND ABS(TIMESTAMPDIFF(SECOND, database_started, "
 	    "'%s')) <= %d", server->started, START_ERROR_S);
-	if ((rows = store_query(s, "server", e)) == NULL)
-		return -1;
-	*known = db_next(rows);
-	db_rows_free(rows);
-	return 0;
+	return store_query_any(s, "server", known, e);
 }
 
 int

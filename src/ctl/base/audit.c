@@ -38,7 +38,7 @@ make_row(struct ctl *c, uint64_t n, struct err *e)
 	if (store_exec(c->store, "audit", NULL, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT LAST_INSERT_ID()");
-	return rows_number(c, "audit", &c->audit, e);
+	return store_query_number(c->store, "audit", &c->audit, e);
 }
 
 int

@@ -105,10 +105,7 @@ json_t	*bytes_json(const char *, size_t);
 /* An array of objects; frees the rows. */
 json_t	*rows_json(struct db_rows *, const struct rows_column *, size_t n);
 
-/* Send the prepared SELECT; *n is the number that it gives, 0 without a row. */
-int	rows_number(struct ctl *, const char *what, uint64_t *n, struct err *);
-
-/* The same for a row as an object; *o is NULL without a row. */
+/* Send the prepared SELECT; *o is its row as an object, NULL without one. */
 int	rows_one(struct ctl *, const char *what, const struct rows_column *,
 	    size_t n, json_t **o, struct err *);
 

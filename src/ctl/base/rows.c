@@ -77,18 +77,6 @@ rows_json(struct db_rows *rows, const struct rows_column *columns, size_t n)
 }
 
 int
-rows_number(struct ctl *c, const char *what, uint64_t *n, struct err *e)
-{
-	struct db_rows	*rows = store_query(c->store, what, e);
-
-	if (rows == NULL)
-		return -1;
-	*n = db_next(rows) ? db_u64(rows, 0) : 0;
-	db_rows_free(rows);
-	return 0;
-}
-
-int
 rows_one(struct ctl *c, const char *what, const struct rows_column *columns,
     size_t n, json_t **o, struct err *e)
 {

@@ -124,7 +124,7 @@ find_number(struct ctl *c, const struct event *ev, uint64_t *n, struct err *e)
 	store_sql(c->store, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
 	    "FROM {events} WHERE stream_id = ");
 	store_put_text(c->store, ev->key);
-	return rows_number(c, "enqueue", n, e);
+	return store_query_number(c->store, "enqueue", n, e);
 }
 
 static int

@@ -25,7 +25,7 @@ static int
 count_phantoms(struct ctl *c, uint64_t *phantoms, struct err *e)
 {
 	store_sql(c->store, "SELECT COALESCE(SUM(phantoms), 0) FROM {streams}");
-	return rows_number(c, "phantoms", phantoms, e);
+	return store_query_number(c->store, "phantoms", phantoms, e);
 }
 
 int

@@ -18,7 +18,7 @@ leases_blocked(struct ctl *c, const char *label, uint64_t *n, struct err *e)
 	store_sql(c->store, "SELECT COUNT(*) FROM {blocked} "
 	    "WHERE partition_key");
 	filter_put_in_label(c->store, label);
-	return rows_number(c, "partitions", n, e);
+	return store_query_number(c->store, "partitions", n, e);
 }
 
 /* The label is given as it is printed; labels of leases contain no NUL. */

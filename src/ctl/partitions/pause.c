@@ -111,7 +111,7 @@ count_to_pause(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
 {
 	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE ");
 	put_to_pause(c, p);
-	return rows_number(c, "partitions", n, e);
+	return store_query_number(c->store, "partitions", n, e);
 }
 
 static int
@@ -124,7 +124,7 @@ find_unknown(struct ctl *c, const char **unknown, struct err *e)
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
 		    "WHERE partition_key");
 		filter_put_in_label(c->store, c->args.rest[i]);
-		if (rows_number(c, "partitions", &n, e) < 0)
+		if (store_query_number(c->store, "partitions", &n, e) < 0)
 			return -1;
 		if (n == 0)
 			*unknown = c->args.rest[i];

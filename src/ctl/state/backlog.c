@@ -24,9 +24,6 @@ struct backlog {
 static int
 find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
 {
-	struct db_rows	*rows;
-
-	name[0] = '\0';
 	if (store_index(c->store) == INDEX_BY_TIME) {
 		strlcpy(name, store_index_name(c->store), INDEX_NAME);
 		return 0;
@@ -37,12 +34,7 @@ find_index(struct ctl *c, char name[INDEX_NAME], struct err *e)
 	    "table_name = ");
 	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
 	store_put(c->store, " LIMIT 1");
-	if ((rows = store_query(c->store, "schema", e)) == NULL)
-		return -1;
-	if (db_next(rows))
-		strlcpy(name, db_text(rows, 0), INDEX_NAME);
-	db_rows_free(rows);
-	return 0;
+	return store_query_text(c->store, "schema", name, INDEX_NAME, e);
 }
 
 /*
