@@ -126,8 +126,8 @@ store_keeps_hashes(const struct store *s)
 }
 
 static int
-write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
+write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, claim_token = NULL");
@@ -139,17 +139,17 @@ write_delivered(struct store *s, const struct batch *b, uint64_t *matched,
 		buf_str(&s->sql, ", message_hash = ");
 		store_put_hashes(s, b);
 	}
-	put_held(s, b, OUT_DELIVERED);
+	put_held(s, b, outcome);
 	return store_exec(s, "settle", matched, e);
 }
 
 static int
-write_unsent(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
+write_unsent(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET available_at = {now}, claim_token = NULL");
-	put_held(s, b, OUT_UNSENT);
+	put_held(s, b, outcome);
 	return store_exec(s, "give back", matched, e);
 }
 
@@ -167,20 +167,6 @@ write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
 	    ", claim_token = NULL");
 	put_held(s, b, outcome);
 	return store_exec(s, "retry", matched, e);
-}
-
-static int
-write_retry(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
-{
-	return write_delayed(s, b, OUT_RETRY, matched, e);
-}
-
-static int
-write_defer(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
-{
-	return write_delayed(s, b, OUT_DEFER, matched, e);
 }
 
 static void
@@ -280,7 +266,8 @@ bump_halted(struct store *s, const struct batch *b, struct db_rows *held,
 
 /* Lock the dead rows and read their labels, which may have changed. */
 static struct db_rows *
-lock_dead(struct store *s, const struct batch *b, struct err *e)
+lock_dead(struct store *s, const struct batch *b, enum outcome outcome,
+    struct err *e)
 {
 	store_sql(s, "SELECT global_sequence, ");
 	buf_str(&s->sql, store_has_column(s, COL_CREATED_AT) ? "created_at" :
@@ -291,19 +278,19 @@ lock_dead(struct store *s, const struct batch *b, struct err *e)
 	    PARKED_UNDER("{outbox}.partition_key") "), partition_key)" :
 	    ", partition_key");
 	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
-	put_held(s, b, OUT_DEAD);
+	put_held(s, b, outcome);
 	buf_str(&s->sql, " FOR UPDATE");
 	return store_query(s, "bury", e);
 }
 
 static int
-insert_dead_rows(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
+move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
 {
 	struct db_rows	*held;
 	int		 rc = 0;
 
-	if ((held = lock_dead(s, b, e)) == NULL)
+	if ((held = lock_dead(s, b, outcome, e)) == NULL)
 		return -1;
 	if (db_nrows(held) > 0)
 		rc = insert_dead(s, b, held, e);
@@ -319,18 +306,18 @@ insert_dead_rows(struct store *s, const struct batch *b, uint64_t *matched,
 	if (rc < 0)
 		return -1;
 	store_sql(s, "DELETE FROM {outbox}");
-	put_held(s, b, OUT_DEAD);
+	put_held(s, b, outcome);
 	return store_exec(s, "bury", matched, e);
 }
 
 /* A dead message moves from the outbox to the dead letters in one step. */
 static int
-write_dead(struct store *s, const struct batch *b, uint64_t *matched,
-    struct err *e)
+write_dead(struct store *s, const struct batch *b, enum outcome outcome,
+    uint64_t *matched, struct err *e)
 {
 	if (store_begin(s, e) < 0)
 		return -1;
-	return store_end(s, insert_dead_rows(s, b, matched, e), e);
+	return store_end(s, move_dead_rows(s, b, outcome, matched, e), e);
 }
 
 /* Will it be sent again although the stream may have it already? */
@@ -370,19 +357,19 @@ static const struct kind {
 	enum outcome	outcome;
 	const char	*what;		/* in an error */
 	int		(*write)(struct store *, const struct batch *,
-			    uint64_t *, struct err *);
+			    enum outcome, uint64_t *matched, struct err *);
 	size_t		counter;
 } kinds[] = {
 	{ OUT_DELIVERED, "marked as delivered", write_delivered,
 	  offsetof(struct settled, delivered) },
-	{ OUT_RETRY, "scheduled for a retry", write_retry,
+	{ OUT_RETRY, "scheduled for a retry", write_delayed,
 	  offsetof(struct settled, retried) },
 	{ OUT_DEAD, "moved to the dead letters", write_dead,
 	  offsetof(struct settled, dead) },
 	{ OUT_UNSENT, "released from its claim", write_unsent,
 	  offsetof(struct settled, returned) },
 	/* The last: a row that another statement refuses becomes this. */
-	{ OUT_DEFER, "scheduled for a retry", write_defer,
+	{ OUT_DEFER, "scheduled for a retry", write_delayed,
 	  offsetof(struct settled, deferred) },
 };
 
@@ -456,7 +443,7 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 
 	if (want == 0)
 		return 0;
-	if (k->write(s, b, &matched, e) == 0) {
+	if (k->write(s, b, k->outcome, &matched, e) == 0) {
 		/* It ran before, without an answer, and wrote all of them. */
 		if ((done->done & in_doubt) && matched == 0)
 			matched = want;
@@ -479,18 +466,6 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 		return -1;
 	half = part_of(b, b->n / 2, b->n);
 	return write_some(s, &half, k, done, e);
-}
-
-static int
-settle_kind(struct store *s, const struct batch *b, const struct kind *k,
-    struct settled *done, struct err *e)
-{
-	if (done->done & SETTLED(k->outcome))
-		return 0;
-	if (write_some(s, b, k, done, e) < 0)
-		return -1;
-	done->done |= SETTLED(k->outcome);
-	return 0;
 }
 
 /* The same for rows in doubt; one that is refused keeps its claim. */
@@ -523,8 +498,12 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
 	if (store_has_column(s, COL_IN_DOUBT_SINCE) &&
 	    settle_in_doubt(s, b, e) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (settle_kind(s, b, &kinds[i], done, e) < 0)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (done->done & SETTLED(kinds[i].outcome))
+			continue;
+		if (write_some(s, b, &kinds[i], done, e) < 0)
 			return -1;
+		done->done |= SETTLED(kinds[i].outcome);
+	}
 	return 0;
 }
