@@ -263,7 +263,7 @@ start_janitor(struct janitor *j)
 {
 	const struct conf	*conf = j->a->conf;
 
-	j->store = store_new_patient(conf, "janitor", ANSWER_MS);
+	j->store = store_new(conf, "janitor", ANSWER_MS);
 	reconnect_init(&j->reconnect, "mysql");
 	j->reconnect.backoff.ceiling_ms = AWAY_MS;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",

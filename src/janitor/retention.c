@@ -153,14 +153,6 @@ check_index(struct retention *r, struct err *e)
 	    store_table_name(s, T_OUTBOX));
 }
 
-/* Check the right first: without it the watermark must not rise. */
-static int
-check_right(struct retention *r, struct err *e)
-{
-	store_sql(r->store, "DELETE FROM {outbox} WHERE FALSE");
-	return store_exec(r->store, "retention", NULL, e);
-}
-
 static void
 tell_of_checks(struct retention *r)
 {
@@ -187,7 +179,11 @@ begin_pass(struct retention *r, struct err *e)
 		return 0;
 	r->phase = SLICE;
 	tell_of_checks(r);
-	return check_index(r, e) < 0 ? -1 : check_right(r, e);
+	if (check_index(r, e) < 0)
+		return -1;
+	/* Check the right first: without it the watermark must not rise. */
+	store_sql(r->store, "DELETE FROM {outbox} WHERE FALSE");
+	return store_exec(r->store, "retention", NULL, e);
 }
 
 static int

@@ -16,8 +16,6 @@
 #include <bsd/stdlib.h>
 #include <bsd/unistd.h>
 
-#include "ipc/scoreboard.h"
-#include "util/clock.h"
 #include "conf/conf.h"
 #include "ipc/daemon.h"
 #include "util/log.h"

@@ -56,18 +56,6 @@ binlog_new(const struct conf *conf)
 	return b;
 }
 
-void
-binlog_free(struct binlog *b)
-{
-	if (b == NULL)
-		return;
-	binlog_close(b);
-	buf_free(&b->gtids);
-	db_free(b->watch);
-	db_free(b->db);
-	free(b);
-}
-
 enum db_fault
 binlog_fault(const struct binlog *b)
 {

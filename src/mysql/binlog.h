@@ -18,9 +18,8 @@
 
 struct binlog;
 
-/* conf is borrowed. */
+/* conf is borrowed.  It lives as long as the process. */
 struct binlog	*binlog_new(const struct conf *);
-void		 binlog_free(struct binlog *);
 
 /*
  * Connect to the server that a worker would choose, and request every event

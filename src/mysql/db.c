@@ -195,12 +195,6 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 	return 0;
 }
 
-static int
-run_statement(struct db *db, const char *what, const char *sql, struct err *e)
-{
-	return ask(db, what, sql, strlen(sql), e);
-}
-
 int
 db_exec(struct db *db, const char *what, const struct buf *sql,
     uint64_t *matched, struct err *e)
@@ -220,11 +214,11 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 void
 db_rollback(struct db *db)
 {
-	enum db_fault	fault = db->fault;
-	struct err	e;
+	static const char	sql[] = "ROLLBACK";
+	enum db_fault		fault = db->fault;
+	struct err		e;
 
-	if (db->mysql != NULL && run_statement(db, "rollback", "ROLLBACK",
-	    &e) < 0)
+	if (db->mysql != NULL && ask(db, "rollback", sql, strlen(sql), &e) < 0)
 		db_close(db);
 	db->fault = fault;
 }

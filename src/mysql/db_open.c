@@ -22,27 +22,21 @@
 #define MAX_PACKET		(1024 * 1024 * 1024UL)
 
 static void
-set_limits(struct db *db)
+set_options(struct db *db, bool tcp)
 {
+	/* To the libraries "localhost" means a socket of their own choice. */
+	unsigned	protocol = tcp ? MYSQL_PROTOCOL_TCP :
+			    MYSQL_PROTOCOL_SOCKET;
 	unsigned	connect_s = CONNECT_TIMEOUT_S;
 	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
 	unsigned long	max_packet = MAX_PACKET;
 
+	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
 	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
 	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
-}
-
-/* To the libraries "localhost" means a socket of their own choice. */
-static void
-set_protocol(struct db *db, bool tcp)
-{
-	unsigned	protocol = tcp ? MYSQL_PROTOCOL_TCP :
-			    MYSQL_PROTOCOL_SOCKET;
-
-	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
 }
 
 static bool
@@ -262,24 +256,15 @@ db_check(struct db *db, struct err *e)
 }
 
 static int
-check_cipher(struct db *db, enum conf_tls tls, struct err *e)
-{
-	/* Connector/C has been seen to go on in clear text. */
-	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
-		return refuse_server(db, DB_WRONG, e,
-		    "the server offers no TLS, but mysql.tls.mode needs it");
-	return 0;
-}
-
-static int
 greet(struct db *db, enum conf_tls tls, struct err *e)
 {
 	db->mariadb = strcasestr(mysql_get_server_info(db->mysql),
 	    "mariadb") != NULL;
-	if (check_cipher(db, tls, e) < 0 || set_session(db, e) < 0 ||
-	    ask_server(db, e) < 0)
-		return -1;
-	return 0;
+	/* Connector/C has been seen to go on in clear text. */
+	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
+		return refuse_server(db, DB_WRONG, e,
+		    "the server offers no TLS, but mysql.tls.mode needs it");
+	return set_session(db, e) < 0 ? -1 : ask_server(db, e);
 }
 
 int
@@ -303,8 +288,7 @@ db_open(struct db *db, struct err *e)
 	if ((db->mysql = mysql_init(NULL)) == NULL)
 		abort();
 	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
-	set_protocol(db, socket == NULL);
-	set_limits(db);
+	set_options(db, socket == NULL);
 	set_mysql_tls(db, tls);
 	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
 	    greet(db, tls, e) < 0) {

@@ -12,7 +12,7 @@
 #include "util/xalloc.h"
 
 struct store *
-store_new_patient(const struct conf *conf, const char *id, int64_t wait_ms)
+store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 {
 	struct store	*s = xcalloc(1, sizeof(*s));
 
@@ -29,12 +29,6 @@ store_new_patient(const struct conf *conf, const char *id, int64_t wait_ms)
 	s->tables[T_AUDIT] = conf->outbox.tables.audit;
 	strlcpy(s->id, id, sizeof(s->id));
 	return s;
-}
-
-struct store *
-store_new(const struct conf *conf, const char *id)
-{
-	return store_new_patient(conf, id, conf->worker.lease_renew);
 }
 
 void

@@ -27,9 +27,8 @@
 
 struct store;
 
-struct store	*store_new(const struct conf *, const char *id);
-/* wait_ms: timeout of a statement; store_new takes worker.lease_renew. */
-struct store	*store_new_patient(const struct conf *, const char *id,
+/* wait_ms: timeout of a statement; a worker takes worker.lease_renew. */
+struct store	*store_new(const struct conf *, const char *id,
 		    int64_t wait_ms);
 void		 store_free(struct store *);
 int		 store_open(struct store *, struct err *);
@@ -69,13 +68,18 @@ extern const unsigned	store_schema_version;
  */
 int	store_learn(struct store *, struct err *);
 
-/* Is there a table for dead letters? */
-bool	store_has_dead(const struct store *);
+/* Does the table exist, as of store_learn? */
+enum store_table {
+	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
+	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
+};
 
-/* Insert the missing ones of the first count lease rows: p00, p01, ... */
-int	store_fill_partitions(struct store *, unsigned count, struct err *);
+bool	store_has(const struct store *, enum store_table);
 
-/* The same up to the largest declared count; "" too if 1 is one of several. */
+/*
+ * Insert the missing lease rows p00, p01, ... up to the largest declared count;
+ * "" too if 1 is one of several.
+ */
 int	store_fill_declared(struct store *, const struct counts *,
 	    struct err *);
 
@@ -91,9 +95,6 @@ int	store_note_former(struct store *, struct err *);
  * it is set to *count first.  Without a settings table *count stays.
  */
 int	store_settings(struct store *, unsigned *count, struct err *);
-
-/* The random id of this outbox, "" where there is no settings table. */
-const char *store_outbox_id(const struct store *);
 
 /* What message ids begin with, see conf_id_prefix. */
 #define STORE_PREFIX	128
@@ -342,18 +343,12 @@ void	store_waiting_free(struct waiting_list *);
 /* Read the declared counts: from the settings or, without them, the file. */
 int	store_read_counts(struct store *, struct counts *, struct err *);
 
-/* Is there a table of settings?  Otherwise the file declares the counts. */
-bool	store_has_settings(const struct store *);
-
 /*
  * The settings table may have been made since we connected: to be called when
  * an epoch has risen.  If it was, this closes the connection and returns -1, so
  * that the next connection reads the schema again.
  */
 int	store_check_counts(struct store *, struct err *);
-
-/* Do the leases have the column for store_note_former()? */
-bool	store_notes_former(const struct store *);
 
 struct repartition {
 	bool		changed;

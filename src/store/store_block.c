@@ -42,7 +42,7 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		    (unsigned long long)b[i].head);
 		store_put(s, "{now} FROM {partitions} AS p "
 		    "WHERE p.partition_key = ");
-		db_quote(s->db, &s->sql, b[i].label, strlen(b[i].label));
+		store_put_text(s, b[i].label);
 		store_put_fence(s, &lease, 1);
 		/* Without the lock the lease could move before the insert. */
 		buf_str(&s->sql, " LOCK IN SHARE MODE)");
@@ -74,11 +74,8 @@ read_blocked(struct blocked *b, const struct db_rows *rows)
 {
 	b->first = db_u64(rows, 0);
 	b->label = db_text(rows, 1);
-	b->key = (struct bytes){ db_text(rows, 2), db_length(rows, 2) };
 	/* The event has the whole key; our column may be too narrow. */
-	if (db_text(rows, 8) != NULL)
-		b->key = (struct bytes){ db_text(rows, 8),
-		    db_length(rows, 8) };
+	b->key = store_column(rows, db_text(rows, 8) != NULL ? 8 : 2);
 	b->reason = db_text(rows, 3);
 	b->head = db_u64(rows, 4);
 	b->pending = db_u64(rows, 5) != 0;

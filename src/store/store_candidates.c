@@ -39,7 +39,7 @@ put_label_is(struct store *s, const char *label, unsigned part)
 		return 2;
 	}
 	buf_str(&s->sql, "partition_key = ");
-	db_quote(s->db, &s->sql, label, strlen(label));
+	store_put_text(s, label);
 	return 1;
 }
 

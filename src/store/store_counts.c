@@ -6,18 +6,6 @@
 #include "store/store_impl.h"
 
 
-bool
-store_has_settings(const struct store *s)
-{
-	return s->exists[T_SETTINGS];
-}
-
-bool
-store_notes_former(const struct store *s)
-{
-	return store_has_column(s, COL_FORMER_LABEL_AT);
-}
-
 /*
  * Without a settings table it is not known whether there were other counts:
  * rows that wait again get labels as if there were.

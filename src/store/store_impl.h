@@ -114,8 +114,16 @@ void	store_begin_claim(struct store *, struct batch *);
  */
 bool	store_keeps_acks(const struct store *);
 bool	store_keeps_hashes(const struct store *);
-void	store_put_acks(struct store *, const struct batch *);
-void	store_put_hashes(struct store *, const struct batch *);
+void	store_put_delivered_values(struct store *, const struct batch *,
+	    bool hashes);
+
+/*
+ * store_stream_audit.c: sequences of rows; and their acks (0: NULL) or hashes,
+ * by row.  The rows are in sequence order.
+ */
+void	store_put_sequences(struct store *, const struct acked *, size_t n);
+void	store_put_by_row(struct store *, const struct acked *, size_t n,
+	    bool hashes);
 
 /* A time before anything in the database. */
 #define STORE_EVER	"1970-01-02"

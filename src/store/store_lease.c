@@ -28,7 +28,7 @@ put_register(struct store *s)
 	gethostname(host, sizeof(host) - 1);
 	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
 	    "updated_at, heartbeat_until) VALUES ({me}, ");
-	db_quote(s->db, &s->sql, host, strlen(host));
+	store_put_text(s, host);
 	buf_printf(&s->sql, ", %ld", (long)getpid());
 	store_put(s, ", {now}, {now}, {now}");
 	store_put_interval(s, s->conf->worker.heartbeat_ttl);
@@ -53,20 +53,18 @@ exec_template(struct store *s, const char *what, const char *sql, struct err *e)
 static int
 inherit_leases(struct store *s, const char *dead_id, struct err *e)
 {
-	size_t	len = strlen(dead_id);
-
 	put_register(s);
 	if (store_exec(s, "take over", NULL, e) < 0)
 		return -1;
 	store_sql(s, "DELETE FROM {workers} WHERE id = ");
-	db_quote(s->db, &s->sql, dead_id, len);
+	store_put_text(s, dead_id);
 	if (store_exec(s, "take over", NULL, e) < 0)
 		return -1;
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
 	    STORE_NEW_EPOCH ", lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
 	buf_str(&s->sql, " WHERE lease_owner = ");
-	db_quote(s->db, &s->sql, dead_id, len);
+	store_put_text(s, dead_id);
 	return store_exec(s, "take over", NULL, e);
 }
 

@@ -15,88 +15,52 @@
 
 #include "util/log.h"
 
-/* Columns that the statements need. */
-static const struct column {
-	enum store_table	 table;
-	const char		*name;
-} columns[] = {
-	{ T_OUTBOX, "global_sequence" },
-	{ T_OUTBOX, "attempts" },
-	{ T_OUTBOX, "available_at" },
-	{ T_OUTBOX, "published_at" },
-	{ T_OUTBOX, "partition_key" },
-	{ T_OUTBOX, "claim_token" },
-	{ T_OUTBOX, "last_error" },
-	{ T_EVENTS, "sequence" },
-	{ T_EVENTS, "stream_id" },
-	{ T_EVENTS, "stream_sequence" },
-	{ T_EVENTS, "correlation_id" },
-	{ T_EVENTS, "event_type" },
-	{ T_EVENTS, "event_version" },
-	{ T_EVENTS, "metadata" },
-	{ T_EVENTS, "event_data" },
-	{ T_EVENTS, "occurred_at" },
-	{ T_PARTITIONS, "partition_key" },
-	{ T_PARTITIONS, "lease_owner" },
-	{ T_PARTITIONS, "lease_until" },
-	{ T_PARTITIONS, "lease_epoch" },
-	{ T_PARTITIONS, "updated_at" },
-	{ T_WORKERS, "id" },
-	{ T_WORKERS, "hostname" },
-	{ T_WORKERS, "pid" },
-	{ T_WORKERS, "started_at" },
-	{ T_WORKERS, "updated_at" },
-	{ T_WORKERS, "heartbeat_until" },
-	{ T_SETTINGS, "schema_version" },
-	{ T_SETTINGS, "outbox_id" },
-	{ T_SETTINGS, "partition_count" },
-	{ T_SETTINGS, "former_counts" },
-	{ T_SETTINGS, "counts_since" },
-	{ T_SETTINGS, "reconcile_watermark" },
-	{ T_DEAD, "global_sequence" },
-	{ T_DEAD, "partition_key" },
-	{ T_DEAD, "order_key" },
-	{ T_DEAD, "event_type" },
-	{ T_DEAD, "attempts" },
-	{ T_DEAD, "reason" },
-	{ T_DEAD, "last_error" },
-	{ T_DEAD, "created_at" },
-	{ T_DEAD, "died_at" },
-	{ T_DEAD, "replay_no" },
-	{ T_BLOCKED, "first_sequence" },
-	{ T_BLOCKED, "partition_key" },
-	{ T_BLOCKED, "order_key" },
-	{ T_BLOCKED, "reason" },
-	{ T_BLOCKED, "head_sequence" },
-	{ T_BLOCKED, "since" },
-	{ T_STREAMS, "name" },
-	{ T_STREAMS, "created" },
-	{ T_STREAMS, "prefix" },
-	{ T_STREAMS, "servers" },
-	{ T_STREAMS, "known_since" },
-	{ T_STREAMS, "checked_at" },
-	{ T_STREAMS, "checker" },
-	{ T_STREAMS, "checker_since" },
-	{ T_STREAMS, "checker_until" },
-	{ T_STREAMS, "database_server" },
-	{ T_STREAMS, "database_started" },
-	{ T_STREAMS, "tail_sequence" },
-	{ T_STREAMS, "tail_at" },
-	{ T_STREAMS, "first_sequence" },
-	{ T_STREAMS, "phantoms" },
-	{ T_STREAMS, "phantom_first" },
-	{ T_STREAMS, "phantom_last" },
-	{ T_STREAMS, "phantom_at" },
-	{ T_AUDIT, "id" },
-	{ T_AUDIT, "at" },
-	{ T_AUDIT, "login" },
-	{ T_AUDIT, "unix_user" },
-	{ T_AUDIT, "command" },
-	{ T_AUDIT, "arguments" },
-	{ T_AUDIT, "changed" },
-};
+/* Columns that the statements need, by table; NULL ends a list. */
+#define COLUMNS_MAX	20
 
-#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+static const char *const columns[NTABLES][COLUMNS_MAX] = {
+	[T_OUTBOX] = {
+		"global_sequence", "attempts", "available_at", "published_at",
+		"partition_key", "claim_token", "last_error"
+	},
+	[T_EVENTS] = {
+		"sequence", "stream_id", "stream_sequence", "correlation_id",
+		"event_type", "event_version", "metadata", "event_data",
+		"occurred_at"
+	},
+	[T_PARTITIONS] = {
+		"partition_key", "lease_owner", "lease_until", "lease_epoch",
+		"updated_at"
+	},
+	[T_WORKERS] = {
+		"id", "hostname", "pid", "started_at", "updated_at",
+		"heartbeat_until"
+	},
+	[T_SETTINGS] = {
+		"schema_version", "outbox_id", "partition_count",
+		"former_counts", "counts_since", "reconcile_watermark"
+	},
+	[T_DEAD] = {
+		"global_sequence", "partition_key", "order_key", "event_type",
+		"attempts", "reason", "last_error", "created_at", "died_at",
+		"replay_no"
+	},
+	[T_BLOCKED] = {
+		"first_sequence", "partition_key", "order_key", "reason",
+		"head_sequence", "since"
+	},
+	[T_STREAMS] = {
+		"name", "created", "prefix", "servers", "known_since",
+		"checked_at", "checker", "checker_since", "checker_until",
+		"database_server", "database_started", "tail_sequence",
+		"tail_at", "first_sequence", "phantoms", "phantom_first",
+		"phantom_last", "phantom_at"
+	},
+	[T_AUDIT] = {
+		"id", "at", "login", "unix_user", "command", "arguments",
+		"changed"
+	},
+};
 
 #define COST_OF_IN_DOUBT_MARKS "a message waits until its claim is on disk"
 #define COST_OF_AUDIT \
@@ -156,9 +120,8 @@ store_cost_of_table(enum store_table t)
 const char *
 store_cost_of_column(enum store_table t, const char *name)
 {
-	for (size_t i = 0; i < NCOLUMNS; i++)
-		if (columns[i].table == t &&
-		    strcasecmp(columns[i].name, name) == 0)
+	for (size_t i = 0; columns[t][i] != NULL; i++)
+		if (strcasecmp(columns[t][i], name) == 0)
 			return NULL;
 	for (size_t i = 0; i < NOPTIONAL; i++)
 		if (extras[i].table == t && extras[i].cost != NULL &&
@@ -177,30 +140,37 @@ mark_extra(struct store *s, const char *table, const char *name)
 }
 
 static void
-mark_column(struct store *s, const struct db_rows *rows, bool found[NCOLUMNS])
+mark_needed(struct store *s, enum store_table t, const char *name,
+    const char *precision, bool found[COLUMNS_MAX])
 {
-	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
-	const char	*precision = db_text(rows, 2);
-
-	mark_extra(s, table, name);
-	store_learn_fit(s, table, name, db_text(rows, 3), db_u64(rows, 4));
-	for (size_t i = 0; i < NCOLUMNS; i++) {
-		if (strcmp(s->tables[columns[i].table], table) != 0)
-			continue;
-		s->exists[columns[i].table] = true;
-		if (strcasecmp(columns[i].name, name) != 0)
+	s->exists[t] = true;
+	for (size_t i = 0; columns[t][i] != NULL; i++) {
+		if (strcasecmp(columns[t][i], name) != 0)
 			continue;
 		found[i] = true;
 		/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
 		if (precision != NULL && precision[0] == '0' &&
-		    columns[i].table <= T_WORKERS &&
-		    columns[i].table != T_EVENTS)
+		    t <= T_WORKERS && t != T_EVENTS)
 			s->whole_seconds = true;
 	}
 }
 
+static void
+mark_column(struct store *s, const struct db_rows *rows,
+    bool found[NTABLES][COLUMNS_MAX])
+{
+	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
+
+	mark_extra(s, table, name);
+	store_learn_fit(s, table, name, db_text(rows, 3), db_u64(rows, 4));
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (strcmp(s->tables[t], table) == 0)
+			mark_needed(s, t, name, db_text(rows, 2), found[t]);
+}
+
 static int
-check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
+check_columns(const struct store *s, bool found[NTABLES][COLUMNS_MAX],
+    struct err *e)
 {
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (!s->exists[t] && costs[t] == NULL)
@@ -208,19 +178,20 @@ check_columns(const struct store *s, const bool found[NCOLUMNS], struct err *e)
 			    "not granted: load sql/schema.sql and "
 			    "sql/grants.sql", s->conf->mysql.database,
 			    s->tables[t]);
-	for (size_t i = 0; i < NCOLUMNS; i++)
-		if (!found[i] && s->exists[columns[i].table])
-			return err_set(e, "schema: column %s.%s is missing or "
-			    "not granted: see sql/schema.sql and "
-			    "sql/grants.sql", s->tables[columns[i].table],
-			    columns[i].name);
+	for (enum store_table t = 0; t < NTABLES; t++)
+		for (size_t i = 0; s->exists[t] && columns[t][i] != NULL; i++)
+			if (!found[t][i])
+				return err_set(e, "schema: column %s.%s is "
+				    "missing or not granted: see "
+				    "sql/schema.sql and sql/grants.sql",
+				    s->tables[t], columns[t][i]);
 	return 0;
 }
 
 static int
 learn_columns(struct store *s, struct err *e)
 {
-	bool		 found[NCOLUMNS] = { false };
+	bool		 found[NTABLES][COLUMNS_MAX] = { { false } };
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
@@ -343,12 +314,6 @@ store_learn(struct store *s, struct err *e)
 	return 0;
 }
 
-bool
-store_has_dead(const struct store *s)
-{
-	return s->exists[T_DEAD];
-}
-
 static bool
 has_lease_label(const struct lease *leases, size_t n, const char *label)
 {
@@ -358,9 +323,8 @@ has_lease_label(const struct lease *leases, size_t n, const char *label)
 	return false;
 }
 
-/* empty: the lease "" of rows without a label, too. */
-static int
-fill(struct store *s, unsigned count, bool empty, struct err *e)
+int
+store_fill_declared(struct store *s, const struct counts *c, struct err *e)
 {
 	struct store_view	 v;
 	unsigned		 missing = 0;
@@ -370,11 +334,12 @@ fill(struct store *s, unsigned count, bool empty, struct err *e)
 	if (store_view(s, NULL, NULL, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
-	if (empty && !has_lease_label(v.leases, v.nleases, "")) {
+	if (c->nformer > 0 && counts_have(c, 1) &&
+	    !has_lease_label(v.leases, v.nleases, "")) {
 		buf_str(&s->sql, "('')");
 		missing++;
 	}
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < counts_max(c); i++) {
 		snprintf(label, sizeof(label), "p%02u", i);
 		if (has_lease_label(v.leases, v.nleases, label))
 			continue;
@@ -384,16 +349,4 @@ fill(struct store *s, unsigned count, bool empty, struct err *e)
 	}
 	store_view_free(&v);
 	return missing == 0 ? 0 : store_exec(s, "partitions", NULL, e);
-}
-
-int
-store_fill_partitions(struct store *s, unsigned count, struct err *e)
-{
-	return fill(s, count, false, e);
-}
-
-int
-store_fill_declared(struct store *s, const struct counts *c, struct err *e)
-{
-	return fill(s, counts_max(c), c->nformer > 0 && counts_have(c, 1), e);
 }

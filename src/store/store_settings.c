@@ -108,12 +108,6 @@ store_settings(struct store *s, unsigned *count, struct err *e)
 	return read_settings_row(s, count, e);	/* another was first? */
 }
 
-const char *
-store_outbox_id(const struct store *s)
-{
-	return s->outbox_id;
-}
-
 void
 store_prefix(const struct store *s, char prefix[STORE_PREFIX])
 {

@@ -53,62 +53,31 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 	buf_str(&s->sql, " END");
 }
 
-static void
-put_sequence(struct store *s, const struct msg *m)
-{
-	store_put_item(s, m->sequence);
-}
-
-static void
-put_ack(struct store *s, const struct msg *m)
-{
-	store_put_item(s, m->ack_sequence);
-}
-
-static void
-put_hash(struct store *s, const struct msg *m)
-{
-	if (m->hashed)
-		store_put_item(s, m->hash);
-	else
-		buf_str(&s->sql, ",NULL");
-}
-
-/* One value of each delivered message. */
-static void
-put_delivered(struct store *s, const struct batch *b,
-    void (*put)(struct store *, const struct msg *))
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (is_unwritten(&b->msgs[i], OUT_DELIVERED))
-			put(s, &b->msgs[i]);
-}
-
 /*
  * Messages are in sequence order: INTERVAL of sorted constants is a binary
  * search, while CASE compares with one after the other.
  */
-static void
-put_outcome_by_row(struct store *s, const struct batch *b,
-    void (*put)(struct store *, const struct msg *))
+void
+store_put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 {
 	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
-	put_delivered(s, b, put_sequence);
+	for (size_t i = 0; i < b->n; i++)
+		if (is_unwritten(&b->msgs[i], OUT_DELIVERED))
+			store_put_item(s, b->msgs[i].sequence);
 	buf_str(&s->sql, ")");
-	put_delivered(s, b, put);
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (!is_unwritten(m, OUT_DELIVERED))
+			continue;
+		if (!hashes)
+			store_put_item(s, m->ack_sequence);
+		else if (m->hashed)
+			store_put_item(s, m->hash);
+		else
+			buf_str(&s->sql, ",NULL");
+	}
 	buf_str(&s->sql, ")");
-}
-
-void
-store_put_acks(struct store *s, const struct batch *b)
-{
-	put_outcome_by_row(s, b, put_ack);
-}
-
-void
-store_put_hashes(struct store *s, const struct batch *b)
-{
-	put_outcome_by_row(s, b, put_hash);
 }
 
 /* A sequence without the name of its stream is of no use. */
@@ -133,11 +102,11 @@ write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
 	    "SET published_at = {now}, claim_token = NULL");
 	if (store_keeps_acks(s)) {
 		buf_str(&s->sql, ", ack_sequence = ");
-		store_put_acks(s, b);
+		store_put_delivered_values(s, b, false);
 	}
 	if (store_keeps_hashes(s)) {
 		buf_str(&s->sql, ", message_hash = ");
-		store_put_hashes(s, b);
+		store_put_delivered_values(s, b, true);
 	}
 	put_held(s, b, outcome);
 	return store_exec(s, "settle", matched, e);

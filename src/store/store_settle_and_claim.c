@@ -18,13 +18,13 @@ put_set(struct store *s, const struct batch *done, const char *token)
 	if (store_keeps_acks(s)) {
 		buf_printf(&s->sql, ", o.ack_sequence = "
 		    "IF(o.claim_token = '%s', ", done->token);
-		store_put_acks(s, done);
+		store_put_delivered_values(s, done, false);
 		buf_str(&s->sql, ", o.ack_sequence)");
 	}
 	if (store_keeps_hashes(s)) {
 		buf_printf(&s->sql, ", o.message_hash = "
 		    "IF(o.claim_token = '%s', ", done->token);
-		store_put_hashes(s, done);
+		store_put_delivered_values(s, done, true);
 		buf_str(&s->sql, ", o.message_hash)");
 	}
 	buf_printf(&s->sql, ", o.available_at = IF(o.claim_token = '%s', "

@@ -10,11 +10,6 @@
 
 #include "store/store.h"
 
-enum store_table {
-	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
-	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
-};
-
 /*
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
  * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
@@ -226,8 +221,6 @@ const char *store_cost_of_column(enum store_table, const char *name);
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
 bool	store_is_claim_index(const char *columns);
 
-/* Does the table exist, as of store_learn; its name. */
-bool	store_has(const struct store *, enum store_table);
 const char *store_table_name(const struct store *, enum store_table);
 
 /*

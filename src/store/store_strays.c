@@ -245,11 +245,11 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 	buf_printf(&s->sql, "(SELECT partition_key, %zu", i);
 	store_put(s, " FROM {outbox} {index} "
 	    "WHERE published_at IS NULL AND partition_key > ");
-	db_quote(s->db, &s->sql, gap->from.len == 0 ? "" : gap->from.data,
+	store_put_bytes(s, gap->from.len == 0 ? "" : gap->from.data,
 	    gap->from.len);
 	if (gap->to.len > 0) {
 		buf_str(&s->sql, " AND partition_key < ");
-		db_quote(s->db, &s->sql, gap->to.data, gap->to.len);
+		store_put_bytes(s, gap->to.data, gap->to.len);
 	}
 	if (s->exists[T_BLOCKED])
 		buf_str(&s->sql, " AND NOT " PARKED_RANGE("partition_key"));

@@ -8,8 +8,6 @@
 
 #include "store/store_impl.h"
 
-#include <string.h>
-
 #include <bsd/string.h>
 
 #include "util/log.h"
@@ -30,18 +28,12 @@ store_can_audit_stream(const struct store *s)
 	return s->exists[T_STREAMS] && store_has_column(s, COL_ACK_SEQUENCE);
 }
 
-static void
-put_row_text(struct store *s, const char *text)
-{
-	db_quote(s->db, &s->sql, text, strlen(text));
-}
-
 static int
 exec_named(struct store *s, const char *name, const char *and,
     uint64_t *matched, struct err *e)
 {
 	buf_str(&s->sql, " WHERE name = ");
-	put_row_text(s, name);
+	store_put_text(s, name);
 	store_put(s, and);
 	return store_exec(s, "stream", matched, e);
 }
@@ -50,9 +42,9 @@ static struct db_rows *
 query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 {
 	store_sql(s, "SELECT s.created, FIND_IN_SET(");
-	put_row_text(s, id->server);
+	store_put_text(s, id->server);
 	buf_str(&s->sql, ", s.servers) > 0, s.prefix <> '' AND s.prefix <> ");
-	put_row_text(s, id->prefix);
+	store_put_text(s, id->prefix);
 	/* Rows delivered to another stream since are not in this one. */
 	store_put(s, " OR EXISTS (SELECT 1 FROM {streams} AS o "
 	    "WHERE o.name <> s.name AND o.checked_at > "
@@ -61,7 +53,7 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
 	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence "
 	    "FROM {streams} AS s WHERE s.name = ");
-	put_row_text(s, id->name);
+	store_put_text(s, id->name);
 	return store_query(s, "stream", e);
 }
 
@@ -69,7 +61,7 @@ static int
 insert_stream(struct store *s, const char *name, struct err *e)
 {
 	store_sql(s, "INSERT IGNORE INTO {streams} (name) VALUES (");
-	put_row_text(s, name);
+	store_put_text(s, name);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "stream", NULL, e);
 }
@@ -152,15 +144,15 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
 	    "IF(FIND_IN_SET(");
-	put_row_text(s, id->server);
+	store_put_text(s, id->server);
 	buf_str(&s->sql, ", servers), servers, TRIM(TRAILING ',' FROM "
 	    "CONCAT(");
-	put_row_text(s, id->server);
+	store_put_text(s, id->server);
 	buf_str(&s->sql, ", ',', SUBSTRING_INDEX(servers, ',', 7)))), "
 	    "created = ");
-	put_row_text(s, id->created);
+	store_put_text(s, id->created);
 	buf_str(&s->sql, ", prefix = ");
-	put_row_text(s, id->prefix);
+	store_put_text(s, id->prefix);
 	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
@@ -193,7 +185,7 @@ store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
 		buf_printf(&s->sql, "(SELECT GREATEST(known_since, COALESCE("
 		    "checked_at - INTERVAL %d SECOND, known_since))", DOUBT_S);
 		store_put(s, " FROM {streams} WHERE name = ");
-		put_row_text(s, stream);
+		store_put_text(s, stream);
 		buf_str(&s->sql, "), ");
 	}
 	buf_printf(&s->sql, "NOW(6) - INTERVAL %d SECOND)", UNCHECKED_S);
@@ -244,17 +236,8 @@ put_acked(struct store *s)
 	    "0 AS replay_no, ");
 	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
 	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
-	    "WHERE e.sequence = {outbox}.global_sequence), message_hash, NULL) AS message_hash" : "NULL AS message_hash");
-}
-
-static void
-read_one_acked(struct acked *a, const struct db_rows *rows)
-{
-	a->id.sequence = db_u64(rows, 0);
-	a->ack = db_u64(rows, 1);
-	a->id.replay = (unsigned)db_u64(rows, 2);
-	a->id.hashed = db_text(rows, 3) != NULL;
-	a->id.hash = db_u64(rows, 3);
+	    "WHERE e.sequence = {outbox}.global_sequence), message_hash, "
+	    "NULL) AS message_hash" : "NULL AS message_hash");
 }
 
 static int
@@ -266,7 +249,11 @@ read_acked(struct store *s, struct acked_list *l, struct err *e)
 		return -1;
 	l->rows = xcalloc(db_nrows(rows) + 1, sizeof(*l->rows));
 	for (l->n = 0; db_next(rows); l->n++)
-		read_one_acked(&l->rows[l->n], rows);
+		l->rows[l->n] = (struct acked){ .ack = db_u64(rows, 1),
+		    .id = { .sequence = db_u64(rows, 0),
+		    .replay = (unsigned)db_u64(rows, 2),
+		    .hashed = db_text(rows, 3) != NULL,
+		    .hash = db_u64(rows, 3) } };
 	db_rows_free(rows);
 	return 0;
 }
@@ -323,21 +310,28 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 	return 0;
 }
 
-static void
-put_sequences(struct store *s, const struct acked *rows, size_t n)
+void
+store_put_sequences(struct store *s, const struct acked *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		store_put_item(s, rows[i].id.sequence);
 }
 
-static void
-put_acks(struct store *s, const struct acked *rows, size_t n)
+void
+store_put_by_row(struct store *s, const struct acked *rows, size_t n,
+    bool hashes)
 {
+	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	store_put_sequences(s, rows, n);
+	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].ack == 0)
-			buf_str(&s->sql, ",NULL");
-		else
+		if (hashes)
+			store_put_item(s, rows[i].id.hash);
+		else if (rows[i].ack != 0)
 			store_put_item(s, rows[i].ack);
+		else
+			buf_str(&s->sql, ",NULL");
+	buf_str(&s->sql, ")");
 }
 
 /*
@@ -356,7 +350,7 @@ relabel_delivered(struct store *s, const struct acked *rows, size_t n,
 	store_put_relabel(s, c, "o.partition_key", "e.stream_id");
 	buf_str(&s->sql, " WHERE o.published_at IS NULL "
 	    "AND o.global_sequence IN (");
-	put_sequences(s, rows, n);
+	store_put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "send again", NULL, e);
 }
@@ -374,13 +368,10 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	    ", message_hash = NULL" : "");
 	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
 	    "AND global_sequence IN (");
-	put_sequences(s, rows, n);
-	buf_str(&s->sql, ") AND ack_sequence <=> "
-	    "CAST(ELT(INTERVAL(global_sequence");
-	put_sequences(s, rows, n);
-	buf_str(&s->sql, ")");
-	put_acks(s, rows, n);
-	buf_str(&s->sql, ") AS UNSIGNED)");
+	store_put_sequences(s, rows, n);
+	buf_str(&s->sql, ") AND ack_sequence <=> CAST(");
+	store_put_by_row(s, rows, n, false);
+	buf_str(&s->sql, " AS UNSIGNED)");
 	return store_exec(s, "send again", reset, e);
 }
 
@@ -391,7 +382,7 @@ bump_epochs_of_rows(struct store *s, const struct acked *rows, size_t n,
 {
 	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
 	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (");
-	put_sequences(s, rows, n);
+	store_put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	return store_bump_selected(s, "send again", e);
 }

@@ -223,8 +223,10 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 		return -1;
 	while (db_next(rows)) {
 		struct msg m = { .key = store_column(rows, 1),
-		    .stream_sequence = store_column(rows, 2), .type = store_column(rows, 3),
-		    .time = store_column(rows, 4), .payload = store_column(rows, 5) };
+		    .stream_sequence = store_column(rows, 2),
+		    .type = store_column(rows, 3),
+		    .time = store_column(rows, 4),
+		    .payload = store_column(rows, 5) };
 
 		x = find_known(k, db_u64(rows, 0));
 		x->event = true;
@@ -359,34 +361,20 @@ store_match(struct store *s, const struct acked *a, size_t n,
 	return rc;
 }
 
-/* One value of each, by row: as store_put_acks() does it. */
-static void
-put_ack_by_row(struct store *s, const struct acked *a, size_t n, bool hashes)
-{
-	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
-	for (size_t i = 0; i < n; i++)
-		store_put_item(s, a[i].id.sequence);
-	buf_str(&s->sql, ")");
-	for (size_t i = 0; i < n; i++)
-		store_put_item(s, hashes ? a[i].id.hash : a[i].ack);
-	buf_str(&s->sql, ")");
-}
-
 static int
 mark_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
 	    "SET published_at = {now}, ack_sequence = ");
-	put_ack_by_row(s, a, n, false);
+	store_put_by_row(s, a, n, false);
 	if (store_has_column(s, COL_MESSAGE_HASH)) {
 		buf_str(&s->sql, ", message_hash = ");
-		put_ack_by_row(s, a, n, true);
+		store_put_by_row(s, a, n, true);
 	}
 	buf_str(&s->sql, " WHERE published_at IS NULL AND claim_token IS NULL "
 	    "AND global_sequence IN (");
-	for (size_t i = 0; i < n; i++)
-		store_put_item(s, a[i].id.sequence);
+	store_put_sequences(s, a, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "found", n_found, e);
 }

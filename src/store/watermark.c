@@ -2,24 +2,24 @@
 
 #include "store/watermark.h"
 
-#include "mysql/db.h"
+#include <stdlib.h>
+
 #include "store/store_sql.h"
 
 int
 watermark_read(struct store *s, struct watermark *h, struct err *e)
 {
-	struct db_rows	*rows;
+	char	at[24];
 
 	*h = (struct watermark){ 0 };
 	if (!store_has(s, T_SETTINGS))
 		return 0;
 	store_sql(s, "SELECT reconcile_watermark FROM {settings} "
 	    "WHERE id = 1");
-	if ((rows = store_query(s, "watermark", e)) == NULL)
+	if (store_query_text(s, "watermark", at, sizeof(at), e) < 0)
 		return -1;
-	if (db_next(rows) && db_text(rows, 0) != NULL)
-		*h = (struct watermark){ true, db_u64(rows, 0) };
-	db_rows_free(rows);
+	if (at[0] != '\0')
+		*h = (struct watermark){ true, strtoull(at, NULL, 10) };
 	return 0;
 }
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bsd/string.h>
-
 #include "util/clock.h"
 #include "worker/poll_interval.h"
 #include "util/xalloc.h"

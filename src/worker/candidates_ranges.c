@@ -4,8 +4,6 @@
 
 #include "worker/candidates_impl.h"
 
-#include <string.h>
-
 #include <bsd/string.h>
 
 #include "util/clock.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bsd/string.h>
-
 #include "util/log.h"
 #include "util/xalloc.h"
 

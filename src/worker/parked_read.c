@@ -6,7 +6,6 @@
 
 #include "worker/parked_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

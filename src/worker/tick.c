@@ -9,12 +9,10 @@
 
 #include "worker/tick.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "publish/advisory.h"
 #include "util/clock.h"
-#include "util/xalloc.h"
 
 /* A tick has several batches only while they are not larger than this. */
 #define SMALL_BATCH	(STORE_FEW / 2)

@@ -265,7 +265,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);
-	w->store = store_new(w->conf, a->id);
+	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = (struct envelope_form){ w->conf->nats.subject,

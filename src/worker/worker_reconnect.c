@@ -86,7 +86,7 @@ agree_on_count(struct worker *w, struct err *e)
 	if (store_settings(w->store, &count, e) < 0 ||
 	    store_read_counts(w->store, &c, e) < 0)
 		return -1;
-	w->line->counts_in = store_has_settings(w->store) ?
+	w->line->counts_in = store_has(w->store, T_SETTINGS) ?
 	    SCOREBOARD_COUNTS_TABLE : SCOREBOARD_COUNTS_FILE;
 	if (w->a->repartition && !w->changed_count && count != ours)
 		fleet_wish_count(&w->fleet, ours);
@@ -130,7 +130,7 @@ prepare_database(struct worker *w, struct err *e)
 	    announce(w, e) < 0)
 		return -1;
 	store_prefix(w->store, w->prefix);
-	w->relay.has_dead = store_has_dead(w->store);
+	w->relay.has_dead = store_has(w->store, T_DEAD);
 	fleet_restart(&w->fleet);
 	return 0;
 }

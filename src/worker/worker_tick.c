@@ -2,7 +2,6 @@
 
 #include "worker/worker_impl.h"
 
-#include <string.h>
 #include <time.h>
 
 #include <bsd/string.h>

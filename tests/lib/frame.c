@@ -166,12 +166,20 @@ wait_for_goodbye(void)
 struct store *
 store_of(const struct conf *c, const char *id)
 {
-	struct store	*s = store_new(c, id);
+	struct store	*s = store_new(c, id, c->worker.lease_renew);
 
 	ck_ok(store_open(s, &e));
 	ck_ok(store_learn(s, &e));
 	ck_assert_str_eq(store_id(s), id);
 	return s;
+}
+
+int
+fill_partitions(struct store *s, unsigned count)
+{
+	struct counts	c = { .count = count };
+
+	return store_fill_declared(s, &c, &e);
 }
 
 void

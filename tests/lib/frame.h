@@ -73,6 +73,9 @@ void		 wait_for_goodbye(void);
 
 struct store	*store_of(const struct conf *, const char *id);
 
+/* Insert the missing ones of the first count lease rows: p00, p01, ... */
+int		 fill_partitions(struct store *, unsigned count);
+
 /* Add rows first..last with an event each; label: an SQL literal or NULL. */
 void		 add_rows(unsigned first, unsigned last, const char *label);
 

@@ -61,7 +61,7 @@ class_begin(void)
 	memset(&picks, 0, sizeof(picks));
 	now = 0;
 	declare(4, "2");
-	ck_ok(store_fill_partitions(st, 4, &e));
+	ck_ok(fill_partitions(st, 4));
 	fleet_init(&fleet, conf, st);
 	settle();
 }

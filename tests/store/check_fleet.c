@@ -60,7 +60,7 @@ fleet_begin(void)
 	meanwhile.before = NULL;
 	declare(16, "");
 	sql("UPDATE outbox_settings SET counts_since = NULL");
-	ck_ok(store_fill_partitions(st, 16, &e));
+	ck_ok(fill_partitions(st, 16));
 	fleet_init(&fleet, conf, st);
 	backlog_init(&backlog, conf, st);
 }
@@ -203,7 +203,7 @@ START_TEST(file_says_it_where_there_is_no_table)
 	conf->outbox.former_counts.items = items;
 	conf->outbox.former_counts.n = 2;
 	other = store_of(conf, OTHER);
-	ck_assert(!store_has_settings(other));
+	ck_assert(!store_has(other, T_SETTINGS));
 	ck_ok(store_read_counts(other, &c, &e));
 	ck_assert(counts_are_same(&c, &(struct counts){ 48, { 16, 24 }, 2,
 	    true }));
@@ -497,7 +497,7 @@ START_TEST(workers_agree_on_classes)
 	int	from = _i / NROWS(fleets), to = _i % NROWS(fleets);
 
 	sql("DELETE FROM outbox_partitions");
-	ck_ok(store_fill_partitions(st, 13, &e));
+	ck_ok(fill_partitions(st, 13));
 	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('vip')");
 	start_fleet();
 	declare(fleets[from].count, fleets[from].former);
@@ -531,7 +531,7 @@ small_begin(void)
 	fleet_begin();
 	declare(80, "");
 	sql("UPDATE outbox_settings SET counts_since = NULL");
-	ck_ok(store_fill_partitions(st, 80, &e));
+	ck_ok(fill_partitions(st, 80));
 	for (int i = 1; i < 6; i++)
 		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
 		    "('here:0%d:00000000000000ff', NOW(6) + INTERVAL 60 "
@@ -708,7 +708,7 @@ large_begin(void)
 	declare(63, "1");
 	sql("DELETE FROM outbox_partitions; INSERT INTO outbox_partitions "
 	    "(partition_key) VALUES (''), ('%s')", "vip");
-	ck_ok(store_fill_partitions(st, 63, &e));
+	ck_ok(fill_partitions(st, 63));
 	ck_ok(store_register(st, &e));
 	look_again();
 	read_fresh(&backlog);

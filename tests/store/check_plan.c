@@ -18,7 +18,7 @@ fill_big(unsigned total)
 {
 	sql("DELETE FROM outbox; DELETE FROM events; "
 	    "DELETE FROM outbox_partitions");
-	ck_ok(store_fill_partitions(st, STORE_RANGES, &e));
+	ck_ok(fill_partitions(st, STORE_RANGES));
 	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch ="
 	    " 1, lease_until = NOW(6) + INTERVAL 60 SECOND; "
 	    "INSERT INTO events (sequence, stream_id, stream_sequence, "

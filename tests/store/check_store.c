@@ -34,7 +34,7 @@ call(int i)
 	switch (i) {
 	case 0: return store_learn(st, &e);
 	case 1: return store_settings(st, &count, &e);
-	case 2: return store_fill_partitions(st, 1, &e);
+	case 2: return fill_partitions(st, 1);
 	case 3: return store_adopt_strays(st, &count, label, &e);
 	case 4: return store_register(st, &e);
 	case 5: return store_take_over(st, DEAD, &e);
@@ -182,7 +182,7 @@ START_TEST(somebody_elses_tables_are_served)
 	ck_has(logged(), "no index");
 	ck_has(logged(), "outbox_dead_letters");
 	ck_ok(store_settings(st, &count, &e));
-	ck_ok(store_fill_partitions(st, count, &e));
+	ck_ok(fill_partitions(st, count));
 	add_rows(1, 2, "NULL");
 	add_rows(3, 3, "'p00'");
 	sql("UPDATE outbox SET available_at = '2026-01-01'");

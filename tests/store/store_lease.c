@@ -326,7 +326,7 @@ static void
 join_fleet(void)
 {
 	conf->worker.lease_renew = 2000;
-	ck_ok(store_fill_partitions(st, 300, &e));
+	ck_ok(fill_partitions(st, 300));
 	for (int i = 0; i < 4; i++)
 		sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
 		    "('zz:0%d:0', NOW(6) + INTERVAL 60 SECOND)", i);

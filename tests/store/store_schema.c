@@ -21,7 +21,7 @@ other_begin(void)
 	sql_load(server, "other");
 	sql("USE other");
 	other_conf = conf_for("other");
-	st = store_new(other_conf, ME);
+	st = store_new(other_conf, ME, other_conf->worker.lease_renew);
 	ck_ok(store_open(st, &e));
 }
 
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(own_schema_is_understood)
 {
 	ck_ok(store_learn(st, &e));
-	ck_assert(store_has_dead(st));
+	ck_assert(store_has(st, T_DEAD));
 	ck_assert_str_eq(logged(), "");
 	ck_assert_str_eq(store_peer(st), conf->mysql.socket);
 	ck_assert_int_eq(store_fault(st), DB_FINE);
@@ -199,17 +199,19 @@ END_TEST
 START_TEST(optional_tables_may_be_missing)
 {
 	unsigned	count = 12;
+	char		prefix[STORE_PREFIX];
 
 	sql("DROP TABLE outbox_settings");
 	ck_ok(store_learn(st, &e));
-	ck_assert(store_has_dead(st));
+	ck_assert(store_has(st, T_DEAD));
 	ck_assert_str_eq(logged(), "");
 	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 12);
-	ck_assert_str_eq(store_outbox_id(st), "");
+	store_prefix(st, prefix);
+	ck_assert_str_eq(prefix, other_conf->mysql.database);
 	sql("DROP TABLE outbox_dead_letters");
 	ck_ok(store_learn(st, &e));
-	ck_assert(!store_has_dead(st));
+	ck_assert(!store_has(st, T_DEAD));
 	ck_has(logged(), "outbox_dead_letters");
 	ck_assert(store_can_audit_stream(st));
 	sql("DROP TABLE outbox_streams");
@@ -270,7 +272,7 @@ START_TEST(tables_may_have_other_names)
 	    "dead_letters: d, streams: t}}\n", conf->mysql.socket);
 	s = store_of(c, ME);
 	ck_ok(store_settings(s, &count, &e));
-	ck_ok(store_fill_partitions(s, count, &e));
+	ck_ok(fill_partitions(s, count));
 	ck_ok(store_beat(s, &known, &e));
 	sql("INSERT INTO `o-1` (global_sequence, partition_key) "
 	    "VALUES (1, 'p00'); UPDATE `select` SET lease_owner = '" ME "', "
@@ -341,11 +343,13 @@ START_TEST(empty_settings_are_filled)
 {
 	unsigned	count = 24, other = 8;
 	struct store	*s = store_of(conf, OTHER);
+	char		prefix[STORE_PREFIX];
 
 	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 24);
 	ck_sql("24", "SELECT partition_count FROM outbox_settings");
-	ck_assert_str_eq(store_outbox_id(st), "abc");
+	store_prefix(st, prefix);
+	ck_assert_str_eq(prefix, "abc");
 	/* Who comes later must take what is there. */
 	ck_ok(store_settings(s, &other, &e));
 	ck_assert_uint_eq(other, 24);
@@ -409,11 +413,11 @@ START_TEST(partitions_are_filled)
 {
 	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
 	    "lease_epoch) VALUES ('p01', 'x', 7), ('mine', NULL, 0)");
-	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_ok(fill_partitions(st, 3));
 	ck_sql("mine NULL 0\np00 NULL 0\np01 x 7\np02 NULL 0", "SELECT "
 	    "partition_key, lease_owner, lease_epoch FROM outbox_partitions "
 	    "ORDER BY 1");
-	ck_ok(store_fill_partitions(st, 120, &e));
+	ck_ok(fill_partitions(st, 120));
 	ck_sql("121 p119", "SELECT COUNT(*), (SELECT partition_key "
 	    "FROM outbox_partitions WHERE partition_key LIKE 'p119') "
 	    "FROM outbox_partitions");
@@ -421,11 +425,11 @@ START_TEST(partitions_are_filled)
 	    "LENGTH(partition_key), partition_key SEPARATOR ' ') "
 	    "FROM outbox_partitions "
 	    "WHERE partition_key IN ('p09', 'p9', 'p10', 'p99', 'p100')");
-	ck_ok(store_fill_partitions(st, 16, &e));
+	ck_ok(fill_partitions(st, 16));
 	ck_sql("121", "SELECT COUNT(*) FROM outbox_partitions");
 	/* Nothing to fill: no claim in progress is waited for. */
 	sql("START TRANSACTION; SELECT * FROM outbox_partitions FOR UPDATE");
-	ck_ok(store_fill_partitions(st, 120, &e));
+	ck_ok(fill_partitions(st, 120));
 	sql("COMMIT");
 }
 END_TEST
@@ -444,7 +448,7 @@ START_TEST(no_stray_is_adopted)
 	char	label[STORE_LABEL];
 
 	ck_assert_uint_eq(adopt(label), 0);
-	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_ok(fill_partitions(st, 3));
 	ck_assert_uint_eq(adopt(label), 0);
 	add_rows(1, 3, "'p01'");
 	add_rows(4, 4, "'gone'");
@@ -467,7 +471,7 @@ START_TEST(stray_is_adopted)
 	char	label[STORE_LABEL] = "?";
 
 	if (_i % 2 == 0)
-		ck_ok(store_fill_partitions(st, 3, &e));
+		ck_ok(fill_partitions(st, 3));
 	add_rows(1, 2, strays[_i][0]);
 	ck_assert_uint_eq(adopt(label), 1);
 	ck_assert_str_eq(label, strays[_i][1]);
@@ -483,7 +487,7 @@ START_TEST(all_strays_are_adopted_in_time)
 	char		label[STORE_LABEL];
 	unsigned	sum = 0, n;
 
-	ck_ok(store_fill_partitions(st, 3, &e));
+	ck_ok(fill_partitions(st, 3));
 	for (int i = 0; i < NROWS(strays); i++)
 		add_rows((unsigned)i + 1, (unsigned)i + 1, strays[i][0]);
 	while ((n = adopt(label)) > 0)

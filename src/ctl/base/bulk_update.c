@@ -4,7 +4,6 @@
 #include "ctl/base/filter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "mysql/db.h"
 #include "util/xalloc.h"

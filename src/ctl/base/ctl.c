@@ -97,9 +97,8 @@ ctl_connect(struct ctl *c)
 {
 	struct err	e;
 
-	c->store = c->command->bare ?
-	    store_new_patient(c->conf, "outboxctl", PATIENCE_MS) :
-	    store_new(c->conf, "outboxctl");
+	c->store = store_new(c->conf, "outboxctl", c->command->bare ?
+	    PATIENCE_MS : c->conf->worker.lease_renew);
 	if (store_open(c->store, &e) == 0 && version_guard(c, &e) == 0 &&
 	    (c->command->bare || store_learn(c->store, &e) == 0))
 		return CTL_DONE;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "mysql/db.h"
 #include "util/printable.h"
 
 void

@@ -2,7 +2,6 @@
 
 #include "ctl/base/selection.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 
 #include "ctl/doctor/doctor.h"
 
-#include <stdlib.h>
 #include <sysexits.h>
 
 #include "nats/bus.h"
@@ -51,7 +50,7 @@ doctor_run(struct ctl *c)
 	/* The library of NATS must be first, see bus.h. */
 	d.bus = bus_new(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
-	c->store = store_new(c->conf, id);
+	c->store = store_new(c->conf, id, c->conf->worker.lease_renew);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		if ((d.connected || !checks[i].connected) &&
 		    (d.learned || !checks[i].learned))

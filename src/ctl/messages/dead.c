@@ -7,11 +7,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ctl/base/filter.h"
 #include "ctl/base/selection.h"
-#include "mysql/db.h"
 #include "store/watermark.h"
 #include "ctl/base/bulk_update.h"
 #include "ctl/messages/dead.h"

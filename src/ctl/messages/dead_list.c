@@ -4,7 +4,6 @@
 
 #include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
-#include "mysql/db.h"
 #include "store/watermark.h"
 
 static const struct rows_column columns[] = {

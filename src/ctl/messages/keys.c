@@ -1,8 +1,6 @@
 /* keys.c - blocked and halted keys; see keys.h */
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mysql/db.h"
 #include "ctl/base/filter.h"

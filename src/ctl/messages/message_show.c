@@ -7,7 +7,6 @@
 #include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
 #include "ctl/messages/messages.h"
-#include "mysql/db.h"
 
 static const struct rows_column about[] = {
 	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },

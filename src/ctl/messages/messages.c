@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "mysql/db.h"
 #include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
 #include "ctl/messages/messages.h"

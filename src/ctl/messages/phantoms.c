@@ -5,7 +5,6 @@
  */
 
 #include "ctl/base/ctl.h"
-#include "mysql/db.h"
 #include "ctl/base/bulk_update.h"
 
 static int

@@ -6,9 +6,7 @@
  */
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/clock.h"
 #include "mysql/db.h"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <bsd/string.h>
 
 #include "util/xalloc.h"
 

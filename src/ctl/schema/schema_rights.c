@@ -7,7 +7,6 @@
 
 #include "ctl/schema/schema.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "ctl/schema/schema.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "util/xalloc.h"

@@ -1,7 +1,5 @@
 /* backlog.c - the number of waiting rows, without reading all of them */
 
-#include <string.h>
-
 #include <bsd/string.h>
 
 #include "mysql/db.h"

@@ -74,7 +74,7 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	struct db_rows	*rows;
 
 	memset(u, 0, sizeof(*u));
-	u->noted = store_notes_former(s);
+	u->noted = store_has_column(s, COL_FORMER_LABEL_AT);
 	store_sql(s, "SELECT since, last, COALESCE(GREATEST(0, ");
 	store_putf(s, "%d", STATE_QUIET_MS);
 	store_put(s, " - TIMESTAMPDIFF(MICROSECOND, GREATEST("

@@ -14,7 +14,6 @@
 
 #include <bsd/stdlib.h>
 
-#include "util/clock.h"
 #include "mysql/db.h"
 #include "store/watermark.h"
 #include "util/sig.h"

@@ -3,7 +3,6 @@
 #include "ctl/status/status.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "ctl/state/state.h"
 

@@ -6,8 +6,6 @@
  * again meanwhile has another ack_sequence and is skipped.
  */
 
-#include <string.h>
-
 #include "ctl/base/ctl.h"
 #include "ctl/base/bulk_update.h"
 #include "nats/bus.h"
