@@ -24,23 +24,6 @@
 /* An operator may change global variables of the server at any time. */
 #define SERVER_MS	30000
 
-static void
-free_labels(char ***labels, size_t *n)
-{
-	for (size_t i = 0; i < *n; i++)
-		free((*labels)[i]);
-	free(*labels);
-	*labels = NULL;
-	*n = 0;
-}
-
-static void
-add_label(char ***labels, size_t *n, const char *label)
-{
-	*labels = xreallocarray(*labels, *n + 1, sizeof(**labels));
-	(*labels)[(*n)++] = xstrdup(label);
-}
-
 void
 fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 {
@@ -52,8 +35,8 @@ fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 void
 fleet_clear_report(struct fleet *f)
 {
-	free_labels(&f->leased, &f->nleased);
-	free_labels(&f->released, &f->nreleased);
+	fleet_free_labels(&f->leased, &f->nleased);
+	fleet_free_labels(&f->released, &f->nreleased);
 	f->beaten = false;
 	f->purged = 0;
 }
@@ -62,7 +45,7 @@ void
 fleet_free(struct fleet *f)
 {
 	fleet_drop(f);
-	free_labels(&f->desired, &f->ndesired);
+	fleet_free_labels(&f->desired, &f->ndesired);
 	fleet_clear_report(f);
 }
 
@@ -71,18 +54,6 @@ fleet_restart(struct fleet *f)
 {
 	fleet_drop(f);
 	f->beat_at = f->read_at = f->all_at = f->lease_until = 0;
-}
-
-void
-fleet_ask_for_rows(struct fleet *f, bool ask)
-{
-	f->ask = ask;
-}
-
-void
-fleet_wish_count(struct fleet *f, unsigned count)
-{
-	f->wish = count;
 }
 
 void
@@ -110,17 +81,6 @@ is_small_share(const struct fleet *f, size_t n)
 	return n > 0 && f->nlabels > STORE_RANGES && n * 4 <= f->nlabels;
 }
 
-static const char **
-owned_labels(const struct fleet *f, size_t more)
-{
-	const char	**labels = xcalloc(f->nowned + more + 1,
-			    sizeof(*labels));
-
-	for (size_t i = 0; i < f->nowned; i++)
-		labels[i] = f->owned[i].label;
-	return labels;
-}
-
 /* No claim may be pipelined after our marks are gone. */
 static void
 stop_pipelining(struct fleet *f)
@@ -133,21 +93,16 @@ stop_pipelining(struct fleet *f)
 static int
 renew(struct fleet *f, struct err *e)
 {
-	uint64_t	  upto = f->pipeline_row == 0 ||
+	uint64_t	upto = f->pipeline_row == 0 ||
 			    !store_can_pipeline(f->store) ? 0 :
 			    f->pipeline_row + PIPELINE_ROWS;
-	const char	**labels = NULL;
-	uint64_t	  n;
-	int		  rc;
+	uint64_t	n;
 
 	f->pipeline_row = 0;
 	if (upto == 0)
 		stop_pipelining(f);
-	if (is_small_share(f, f->nowned))
-		labels = owned_labels(f, 0);
-	rc = store_renew(f->store, labels, f->nowned, upto, &n, e);
-	free(labels);
-	return rc;
+	return store_renew(f->store, is_small_share(f, f->nowned) ?
+	    (const char *const *)f->owned : NULL, f->nowned, upto, &n, e);
 }
 
 static int
@@ -296,13 +251,12 @@ struct moves {
 static void
 choose_desired(struct fleet *f, const struct store_view *v)
 {
-	size_t	*of = xcalloc(v->nleases + 1, sizeof(*of));
+	size_t	n, *of = fleet_group(f, v, &n);
 
-	fleet_group(f, &v->counts, v->leases, v->nleases, of);
-	free_labels(&f->desired, &f->ndesired);
+	fleet_free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
 		if (is_my_share(f, of[i]))
-			add_label(&f->desired, &f->ndesired,
+			fleet_add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);
 	f->nlabels = v->nleases;
@@ -344,7 +298,7 @@ make_moves(struct fleet *f, struct moves *mv, bool *changed, struct err *e)
 	    store_release(f->store, mv->out, mv->nout, e) < 0)
 		return -1;
 	for (size_t i = 0; i < mv->nout; i++)
-		add_label(&f->released, &f->nreleased, mv->out[i]->label);
+		fleet_add_label(&f->released, &f->nreleased, mv->out[i]->label);
 	if (mv->nin > 0 &&
 	    store_acquire(f->store, mv->in, mv->nin, &taken, e) < 0)
 		return -1;
@@ -357,7 +311,8 @@ report_taken(struct fleet *f, const struct lease *leases, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (leases[i].mine && !fleet_owns(f, leases[i].label))
-			add_label(&f->leased, &f->nleased, leases[i].label);
+			fleet_add_label(&f->leased, &f->nleased,
+			    leases[i].label);
 }
 
 static bool
@@ -429,11 +384,13 @@ static int
 read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
     struct err *e)
 {
-	struct labels	leases = { owned_labels(f, f->ndesired),
-			    f->nowned + f->ndesired };
+	size_t		n = f->nowned + f->ndesired;
+	struct labels	leases = { xcalloc(n + 1, sizeof(*leases.list)), n };
 	struct labels	parts = { leases.list, f->nowned };
 	int		rc;
 
+	for (size_t i = 0; i < f->nowned; i++)
+		leases.list[i] = f->owned[i];
 	for (size_t i = 0; i < f->ndesired; i++)
 		leases.list[f->nowned + i] = f->desired[i];
 	rc = store_view(f->store, all ? NULL : &leases, rows ? &parts : NULL,

@@ -58,18 +58,14 @@ struct partitions {
 						   or counts */
 };
 
-/* The label of a lease of ours; its class may be incomplete. */
-struct owned {
-	char			 label[MSG_LABEL];
-};
-
 struct fleet {
 	const struct conf	*conf;
 	struct store		*store;
 
 	struct partitions	  parts;
 	unsigned		  nborn;
-	struct owned		 *owned;	/* sorted */
+	char			**owned;	/* labels of our leases, sorted;
+						   a class may be incomplete */
 	size_t			  nowned;
 	char			**desired;	/* labels; sorted */
 	size_t			  ndesired;
@@ -79,11 +75,17 @@ struct fleet {
 						   one */
 	size_t			  strangers;	/* workers of other programs */
 
-	bool			  ask;		/* see fleet_ask_for_rows */
+	/*
+	 * The owner sets ask: when the next round reads the leases, the same
+	 * statement asks whether rows of ours wait.  rows has the answer until
+	 * the round after that.
+	 */
+	bool			  ask;
 	enum fleet_rows		  rows;
 
-	unsigned		  wish;		/* partition count to declare;
-						   0: none */
+	/* Set by the owner: the partition count to declare, once no lock is in
+	   the way; 0: none. */
+	unsigned		  wish;
 	int64_t			  wish_at;	/* next try */
 	bool			  wish_told;	/* it was logged why not yet */
 	bool			  large_told;	/* a class is too large: logged */
@@ -122,15 +124,6 @@ void	fleet_free(struct fleet *);
 
 /* Own nothing and read the leases at once: after each (re)connect. */
 void	fleet_restart(struct fleet *);
-
-/*
- * When the next round reads the leases, the same statement asks whether rows of
- * ours wait.  The answer is in rows until the round after that.
- */
-void	fleet_ask_for_rows(struct fleet *, bool ask);
-
-/* Make this the present partition count, as soon as no lock is in the way. */
-void	fleet_wish_count(struct fleet *, unsigned count);
 
 /*
  * Do what is due: heartbeat, renewal, taking and releasing leases.  Only

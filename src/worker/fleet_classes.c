@@ -16,16 +16,35 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-size_t
-fleet_group(const struct fleet *f, const struct counts *c,
-    const struct lease *leases, size_t n, size_t *of)
+void
+fleet_free_labels(char ***labels, size_t *n)
 {
-	bool	 own = f->conf->outbox.ordering == ORDER_NONE;
-	size_t	*numbers = xcalloc(counts_gcd(c), sizeof(*numbers)), next = 0;
+	for (size_t i = 0; i < *n; i++)
+		free((*labels)[i]);
+	free(*labels);
+	*labels = NULL;
+	*n = 0;
+}
 
-	for (size_t i = 0; i < n; i++) {
+void
+fleet_add_label(char ***labels, size_t *n, const char *label)
+{
+	*labels = xreallocarray(*labels, *n + 1, sizeof(**labels));
+	(*labels)[(*n)++] = xstrdup(label);
+}
+
+size_t *
+fleet_group(const struct fleet *f, const struct store_view *v, size_t *n)
+{
+	const struct counts	*c = &v->counts;
+	bool			 own = f->conf->outbox.ordering == ORDER_NONE;
+	size_t			*of = xcalloc(v->nleases + 1, sizeof(*of));
+	size_t			*numbers = xcalloc(counts_gcd(c),
+				    sizeof(*numbers)), next = 0;
+
+	for (size_t i = 0; i < v->nleases; i++) {
 		unsigned class = own ? COUNTS_NONE :
-		    counts_class(c, leases[i].label);
+		    counts_class(c, v->leases[i].label);
 
 		if (class == COUNTS_NONE)
 			of[i] = next++;
@@ -37,13 +56,14 @@ fleet_group(const struct fleet *f, const struct counts *c,
 		}
 	}
 	free(numbers);
-	return next;
+	*n = next;
+	return of;
 }
 
 static int
 owned_cmp(const void *label, const void *owned)
 {
-	return strcmp(label, ((const struct owned *)owned)->label);
+	return strcmp(label, *(char *const *)owned);
 }
 
 bool
@@ -91,9 +111,7 @@ fleet_drop(struct fleet *f)
 {
 	f->parts.version += f->parts.n > 0;
 	free_partitions(&f->parts);
-	free(f->owned);
-	f->owned = NULL;
-	f->nowned = 0;
+	fleet_free_labels(&f->owned, &f->nowned);
 }
 
 /* The leases of one partition. */
@@ -122,14 +140,14 @@ is_complete(struct fleet *f, const struct group *g)
 }
 
 static struct group *
-group_leases(const struct fleet *f, const struct store_view *v,
-    const size_t *of, size_t n)
+group_leases(const struct fleet *f, const struct store_view *v, size_t *n)
 {
-	struct group	*groups = xcalloc(n + 1, sizeof(*groups));
+	size_t		*of = fleet_group(f, v, n);
+	struct group	*groups = xcalloc(*n + 1, sizeof(*groups));
 
 	for (size_t i = 0; i < v->nleases; i++)
 		groups[of[i]].n++;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < *n; i++) {
 		groups[i].leases = xcalloc(groups[i].n,
 		    sizeof(*groups[i].leases));
 		groups[i].n = 0;
@@ -140,6 +158,7 @@ group_leases(const struct fleet *f, const struct store_view *v,
 		g->leases[g->n++] = &v->leases[i];
 		g->mine += v->leases[i].mine || !f->conf->worker.leasing;
 	}
+	free(of);
 	return groups;
 }
 
@@ -192,33 +211,25 @@ is_owned_already(const struct fleet *f, const struct group *g)
 bool
 fleet_knows(struct fleet *f, const struct store_view *v)
 {
-	size_t		*of = xcalloc(v->nleases + 1, sizeof(*of));
-	size_t		 n = fleet_group(f, &v->counts, v->leases,
-			    v->nleases, of);
-	struct group	*groups = group_leases(f, v, of, n);
+	size_t		 n;
+	struct group	*groups = group_leases(f, v, &n);
 	bool		 known = true;
 
 	for (size_t i = 0; known && i < n; i++)
 		known = !is_complete(f, &groups[i]) ||
 		    is_owned_already(f, &groups[i]);
 	free_groups(groups, n);
-	free(of);
 	return known;
 }
 
 static void
 note_owned(struct fleet *f, const struct store_view *v)
 {
-	struct owned	*owned = xcalloc(v->nleases + 1, sizeof(*owned));
-	size_t		 n = 0;
-
+	fleet_free_labels(&f->owned, &f->nowned);
 	for (size_t i = 0; i < v->nleases; i++)
 		if (v->leases[i].mine || !f->conf->worker.leasing)
-			strlcpy(owned[n++].label, v->leases[i].label,
-			    sizeof(owned[0].label));
-	free(f->owned);
-	f->owned = owned;
-	f->nowned = n;
+			fleet_add_label(&f->owned, &f->nowned,
+			    v->leases[i].label);
 }
 
 static struct partition *
@@ -244,10 +255,8 @@ new_partition(struct fleet *f, const struct group *g)
 void
 fleet_adopt(struct fleet *f, const struct store_view *v)
 {
-	size_t			*of = xcalloc(v->nleases + 1, sizeof(*of));
-	size_t			 n = fleet_group(f, &v->counts, v->leases,
-				    v->nleases, of);
-	struct group		*groups = group_leases(f, v, of, n);
+	size_t			 n;
+	struct group		*groups = group_leases(f, v, &n);
 	struct partitions	 now = { .counts = v->counts,
 				    .version = f->parts.version };
 	size_t			 known = 0;
@@ -265,5 +274,4 @@ fleet_adopt(struct fleet *f, const struct store_view *v)
 	free_partitions(&f->parts);
 	f->parts = now;
 	free_groups(groups, n);
-	free(of);
 }

@@ -4,13 +4,17 @@
 
 #include "worker/fleet.h"
 
+/* A list of labels that owns their texts. */
+void	fleet_add_label(char ***labels, size_t *n, const char *label);
+void	fleet_free_labels(char ***labels, size_t *n);
+
 /*
- * Which partition each of these leases is of, as its number from 0 in the
- * order of their first labels; returns how many partitions there are.  The
- * leases are sorted by label.
+ * Which partition each lease of the view is of, as its number from 0 in the
+ * order of their first labels; *n is the number of partitions.  The caller
+ * frees the result.
  */
-size_t	fleet_group(const struct fleet *, const struct counts *,
-	    const struct lease *, size_t n, size_t *of);
+size_t	*fleet_group(const struct fleet *, const struct store_view *,
+	    size_t *n);
 
 /* Take over the partitions that are ours by this view. */
 void	fleet_adopt(struct fleet *, const struct store_view *);

@@ -67,16 +67,6 @@ labels_json(char *const *labels, size_t n)
 	return list;
 }
 
-static json_t *
-owned_json(const struct fleet *f)
-{
-	json_t	*list = json_array();
-
-	for (size_t i = 0; i < f->nowned; i++)
-		append_label(list, f->owned[i].label);
-	return list;
-}
-
 static const char *
 put_now(char text[40])
 {
@@ -117,7 +107,7 @@ put_json(struct report *r, const struct fleet *f, int64_t backoff_ms)
 	    "leased_count", INT(f->nleased),
 	    "released_count", INT(f->nreleased),
 	    "desired_partitions", labels_json(f->desired, f->ndesired),
-	    "owned_partitions", owned_json(f),
+	    "owned_partitions", labels_json(f->owned, f->nowned),
 	    "leased_partitions", labels_json(f->leased, f->nleased),
 	    "released_partitions", labels_json(f->released, f->nreleased),
 	    "lines_lost", INT(r->lost), "worker", r->worker,

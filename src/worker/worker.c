@@ -70,7 +70,7 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 
 	if (tick_is_open(&w->tick))
 		return fleet_keep_alive(&w->fleet, now, e);
-	fleet_ask_for_rows(&w->fleet, may_ask_with_leases(w, now));
+	w->fleet.ask = may_ask_with_leases(w, now);
 	rc = fleet_round(&w->fleet, now, e);
 	tick_adopt(&w->tick);
 	candidates_are_none(&w->tick.backlog.candidates,

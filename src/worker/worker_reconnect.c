@@ -89,7 +89,7 @@ agree_on_count(struct worker *w, struct err *e)
 	w->line->counts_in = store_has(w->store, T_SETTINGS) ?
 	    SCOREBOARD_COUNTS_TABLE : SCOREBOARD_COUNTS_FILE;
 	if (w->a->repartition && !w->changed_count && count != ours)
-		fleet_wish_count(&w->fleet, ours);
+		w->fleet.wish = ours;
 	w->changed_count = true;
 	/* Only one worker logs it. */
 	if (count != ours && w->fleet.wish == 0 && !w->warned_count &&

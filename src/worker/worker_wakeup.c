@@ -105,8 +105,8 @@ worker_show_labels(struct worker *w)
 		return;
 	w->version_seen = w->fleet.parts.version;
 	for (size_t i = 0; i < w->fleet.nowned; i++)
-		label_set_add(&served, w->fleet.owned[i].label,
-		    strlen(w->fleet.owned[i].label));
+		label_set_add(&served, w->fleet.owned[i],
+		    strlen(w->fleet.owned[i]));
 	w->line->served = served;
 	poll_interval_wake(&w->poll, true, clock_ms());
 }
