@@ -60,12 +60,6 @@ backlog_is_moving(const struct backlog *b)
 	return b->parked.moved || parts_have_fresh(&b->parts);
 }
 
-size_t
-backlog_nlanes(const struct backlog *b)
-{
-	return lanes_count(b->lanes);
-}
-
 bool
 backlog_wants_leases(struct backlog *b)
 {

@@ -55,9 +55,6 @@ int	backlog_prepare(struct backlog *, int64_t now, struct err *);
 /* Were rows moved, or are keys unread, so that another scan may find rows? */
 bool	backlog_is_moving(const struct backlog *);
 
-/* The number of blocked lanes. */
-size_t	backlog_nlanes(const struct backlog *);
-
 /* Set held for messages that must not be sent, or not any more. */
 void	backlog_hold_back(struct backlog *, struct batch *);
 

@@ -470,15 +470,7 @@ void
 candidates_go_narrow(struct candidates *l, bool narrow)
 {
 	l->narrow = narrow;
-}
-
-bool
-candidates_saw_all(struct candidates *l)
-{
-	bool	all = l->saw_all;
-
 	l->saw_all = false;
-	return all;
 }
 
 void

@@ -70,7 +70,8 @@ struct candidates {
 	bool			 narrow;	/* next scans: only woken
 						   partitions and those with
 						   rows left */
-	bool			 saw_all;	/* a scan was not narrow */
+	bool			 saw_all;	/* a scan was not narrow since
+						   candidates_go_narrow() */
 	bool			 empty;		/* see candidates_are_none */
 	bool			 cut;		/* partitions were left out */
 	int64_t			 heads_at;	/* clock_ms(); due heads wait
@@ -101,9 +102,6 @@ size_t	picks_ranges(const struct picks *, struct range *);
 
 /* Make the next scans narrow, or let them read all partitions. */
 void	candidates_go_narrow(struct candidates *, bool narrow);
-
-/* Was a scan since the last call not narrow? */
-bool	candidates_saw_all(struct candidates *);
 
 /*
  * With true: another statement has just found that no row waits, so the next

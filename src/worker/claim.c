@@ -21,12 +21,6 @@ claim_init(struct claim *c, const struct conf *conf, struct store *store,
 	memory_budget_init(&c->budget, conf);
 }
 
-size_t
-claim_limit(struct claim *c, size_t limit)
-{
-	return memory_budget_rows(&c->budget, limit);
-}
-
 /*
  * Note the name of each row's partition.  The row's own label may be another
  * one of the class, or have other bytes that the collation calls equal.

@@ -30,9 +30,6 @@ struct claim {
 void	claim_init(struct claim *, const struct conf *, struct store *,
 	    struct fleet *, const struct in_doubt *);
 
-/* How many rows to pick, limit at most: see memory_budget.h. */
-size_t	claim_limit(struct claim *, size_t limit);
-
 /*
  * Claim the picked rows, one at least, and fetch those that are ours then into
  * the batch.  The same statement writes the open batch back, if there is one.

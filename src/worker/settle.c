@@ -5,13 +5,6 @@
 #include <string.h>
 
 void
-settle_init(struct settle *s, struct store *store)
-{
-	memset(s, 0, sizeof(*s));
-	s->store = store;
-}
-
-void
 settle_free(struct settle *s)
 {
 	batch_free(&s->batch);
@@ -78,10 +71,4 @@ settle_done_with_claim(struct settle *s, uint64_t written, bool committed)
 		memset(&s->batch, 0, sizeof(s->batch));
 	}
 	s->open = false;
-}
-
-void
-settle_confirmed(struct settle *s)
-{
-	batch_free(&s->done);
 }

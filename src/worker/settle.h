@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "util/err.h"
 
+/* Zeroed but for the store, it is ready for use. */
 struct settle {
 	struct store	*store;
 	struct batch	 batch;		/* published */
@@ -28,7 +29,6 @@ struct settle {
 	struct settled	 done_as;
 };
 
-void	settle_init(struct settle *, struct store *);
 void	settle_free(struct settle *);
 
 /* Takes the batch, which is empty then.  None may be open. */
@@ -52,10 +52,9 @@ void	settle_is_in_doubt(struct settle *);
 
 /*
  * The open batch was written back with the claim of the next one.  committed:
- * the COMMIT is confirmed; if not yet, call settle_confirmed() when it is.
+ * the COMMIT is confirmed; if not yet, the owner frees done when it is.
  */
 void	settle_done_with_claim(struct settle *, uint64_t written,
 	    bool committed);
-void	settle_confirmed(struct settle *);
 
 #endif

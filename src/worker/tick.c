@@ -31,7 +31,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	backlog_init(&t->backlog, conf, store);
 	in_doubt_init(&t->in_doubt, conf, store, relay);
 	claim_init(&t->claim, conf, store, fleet, &t->in_doubt);
-	settle_init(&t->settle, store);
+	t->settle.store = store;
 }
 
 void
@@ -141,7 +141,7 @@ pick(struct tick *t, struct picks *k, size_t limit, struct err *e)
 	if (open == NULL && backlog_prepare(&t->backlog, clock_ms(), e) < 0)
 		return -1;
 	return candidates_pick(&t->backlog.candidates, k, open,
-	    claim_limit(&t->claim, limit), e);
+	    memory_budget_rows(&t->claim.budget, limit), e);
 }
 
 static int
@@ -242,7 +242,7 @@ publish(struct tick *t, struct err *e)
 	/* Wait for the commit of the claim before any other statement. */
 	if (store_finish(t->store, e) < 0)
 		return -1;
-	settle_confirmed(&t->settle);
+	batch_free(&t->settle.done);
 	return 0;
 }
 
@@ -256,7 +256,7 @@ may_settle_and_claim(const struct tick *t, bool left, int64_t until)
 {
 	return t->claimed > 0 && t->claimed <= SMALL_BATCH &&
 	    t->relayed.delivered == t->picked &&
-	    backlog_nlanes(&t->backlog) == 0 &&
+	    lanes_count(t->backlog.lanes) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
 	    (left || t->wait_wakeup == NULL ||
 	    t->wait_wakeup(t->wait_wakeup_arg));

@@ -35,7 +35,7 @@ count_tick(struct worker *w, const struct tick_result *res)
 		l->repartition = SCOREBOARD_REPARTITION_OVER;
 	l->owned = (uint32_t)w->fleet.nowned;
 	l->desired = (uint32_t)w->fleet.ndesired;
-	l->waiting = (uint32_t)backlog_nlanes(&w->tick.backlog);
+	l->waiting = (uint32_t)lanes_count(w->tick.backlog.lanes);
 }
 
 static void
@@ -77,7 +77,7 @@ worker_polled(struct worker *w, enum poll_found found, int64_t began)
 	struct candidates	*l = &w->tick.backlog.candidates;
 
 	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
-	    .all = candidates_saw_all(l), .woken = candidates_are_woken(l),
+	    .all = l->saw_all, .woken = candidates_are_woken(l),
 	    .due = candidates_next_due(l), .began = began }, clock_ms());
 }
 
@@ -90,7 +90,7 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = res->left ? POLL_WORK : POLL_ALL;
 	else if (res->more)
 		found = POLL_MORE;
-	else if (backlog_nlanes(&w->tick.backlog) > 0)
+	else if (lanes_count(w->tick.backlog.lanes) > 0)
 		found = POLL_WAITING;
 	worker_polled(w, found, began);
 }
@@ -138,7 +138,6 @@ worker_tick(struct worker *w)
 	worker_set_state(w, paused ? SCOREBOARD_PAUSED : SCOREBOARD_RUNNING);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
-	candidates_saw_all(&w->tick.backlog.candidates);	/* before */
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
 		/* The batches before the one that failed are settled. */
