@@ -187,14 +187,16 @@ drop_row(struct lanes *h, const struct blocked_row *r)
 	drop_row_at(h, p);
 }
 
-/* The rows of the lane before this one. */
+/* The rows of the lane before this one; of this part only, unless NULL. */
 static void
-drop_rows(struct lanes *h, struct blocked_lane *l, uint64_t before)
+drop_rows(struct lanes *h, struct blocked_lane *l, const struct part *part,
+    uint64_t before)
 {
 	struct blocked_row	**p = &l->rows;
 
 	while (*p != NULL)
-		if ((*p)->sequence < before)
+		if ((*p)->sequence < before &&
+		    (part == NULL || (*p)->part == part))
 			drop_row_at(h, p);
 		else
 			p = &(*p)->next;
@@ -215,7 +217,7 @@ static void
 drop_lane(struct lanes *h, struct blocked_lane *l)
 {
 	h->nreturning -= lane_is_returning(l);
-	drop_rows(h, l, LANE_NONE);
+	drop_rows(h, l, NULL, LANE_NONE);
 	set_due(h, l, INT64_MAX);
 	HASH_DEL(h->lanes, l);
 	free(l);
@@ -230,7 +232,7 @@ head_gone(struct lanes *h, struct blocked_lane *l)
 		return;
 	}
 	/* The next scan finds the rows before parked and halted ones. */
-	drop_rows(h, l, behind_from(l));
+	drop_rows(h, l, NULL, behind_from(l));
 	l->head = LANE_NONE;
 	set_due(h, l, INT64_MAX);
 	h->nreturning += lane_is_returning(l);
@@ -284,18 +286,6 @@ lanes_next_due(struct lanes *h)
 	return h->soonest;
 }
 
-static void
-forget_rows(struct lanes *h, struct blocked_lane *l, const struct part *part)
-{
-	struct blocked_row	**p = &l->rows;
-
-	while (*p != NULL)
-		if ((*p)->part == part)
-			drop_row_at(h, p);
-		else
-			p = &(*p)->next;
-}
-
 /* A lane may have rows in several partitions: each row has its own label. */
 static void
 forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
@@ -317,7 +307,7 @@ forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
 		return;
 	}
 	if (part->nblocked > 0)
-		forget_rows(h, l, part);
+		drop_rows(h, l, part, LANE_NONE);
 	if (l->part == part) {
 		l->part = l->home != NULL ? l->home : l->halter;
 		if (l->head != LANE_NONE)
@@ -438,7 +428,7 @@ lanes_rows_back(struct lanes *h, struct blocked_lane *l, uint64_t next)
 		return;
 	}
 	l->parked_from = next;
-	drop_rows(h, l, next);
+	drop_rows(h, l, NULL, next);
 }
 
 void

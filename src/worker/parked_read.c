@@ -1,8 +1,4 @@
-/*
- * parked_read.c - read the records of fresh partitions
- *
- * A partition stays fresh, and unclaimed, until all its records are read.
- */
+/* parked_read.c - reads the records of fresh partitions; see parked.h */
 
 #include "worker/parked_impl.h"
 
@@ -27,6 +23,20 @@ parked_set_range(struct range *r, char label[STORE_PARKED], uint64_t first,
 {
 	store_parked_label(label, first);
 	*r = (struct range){ .label = label, .limit = limit };
+}
+
+void
+parked_add_leases(struct leases *ls, const struct part *part)
+{
+	for (size_t i = 0; i < ls->n; i++)
+		if (ls->items[i].label == part_name(part))
+			return;
+	ls->items = xreallocarray(ls->items, ls->n + part->nlabels,
+	    sizeof(*ls->items));
+	for (size_t i = 0; i < part->nlabels; i++)
+		ls->items[ls->n++] = (struct range){
+		    .label = part->labels[i].label,
+		    .epoch = part->labels[i].epoch };
 }
 
 static enum block_why

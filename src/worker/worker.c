@@ -18,12 +18,6 @@
 #define WAIT_MAX_MS		1000
 #define LEAVE_MS		5000	/* to write back the last outcomes */
 
-static void
-sign_of_life(struct worker *w)
-{
-	w->line->alive_at = clock_ms();
-}
-
 static bool
 can_ask_db(const struct worker *w)
 {
@@ -37,7 +31,7 @@ keep(void *arg)
 	struct worker	*w = arg;
 	struct err	 e;
 
-	sign_of_life(w);
+	w->line->alive_at = clock_ms();
 	if (got_orphaned || got_term > 1)
 		return KEEP_ABANDON;
 	/* Without a database, still wait for the PubAcks: settle tries again. */
@@ -170,7 +164,7 @@ wait_for_work(struct worker *w)
 	struct err	 e;
 	int64_t		 ms;
 
-	sign_of_life(w);
+	w->line->alive_at = clock_ms();
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	p->ops->idle(p->arg, worker_wakeup_fd(w),
@@ -222,7 +216,7 @@ leave(struct worker *w)
 {
 	struct err	e;
 
-	worker_set_state(w, SCOREBOARD_STOPPING);
+	w->line->state = SCOREBOARD_STOPPING;
 	settle_at_last(w);
 	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
@@ -302,8 +296,8 @@ worker_main(const struct worker_args *a)
 	bool		left, clean;
 
 	init(&w, a);
-	worker_set_state(&w, SCOREBOARD_STARTING);
-	sign_of_life(&w);
+	w.line->state = SCOREBOARD_STARTING;
+	w.line->alive_at = clock_ms();
 	while (!is_over(&w)) {
 		step(&w);
 		if (!is_over(&w))

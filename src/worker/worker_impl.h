@@ -64,8 +64,6 @@ struct worker {
  * no function here waits for that.
  */
 
-void	worker_set_state(struct worker *, enum scoreboard_state);
-
 /* Log the reason, show it on the scoreboard, and set the next try. */
 void	worker_is_away(struct worker *, struct reconnect *, const char *text,
 	    enum scoreboard_state);

@@ -18,18 +18,12 @@
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 
 void
-worker_set_state(struct worker *w, enum scoreboard_state state)
-{
-	w->line->state = state;
-}
-
-void
 worker_is_away(struct worker *w, struct reconnect *l, const char *text,
     enum scoreboard_state state)
 {
 	reconnect_failed(l, text, clock_ms());
 	w->failures_seen++;
-	worker_set_state(w, state);
+	w->line->state = state;
 	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
 	w->clean = false;
 }

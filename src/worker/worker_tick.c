@@ -135,7 +135,7 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	worker_set_state(w, paused ? SCOREBOARD_PAUSED : SCOREBOARD_RUNNING);
+	w->line->state = paused ? SCOREBOARD_PAUSED : SCOREBOARD_RUNNING;
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
