@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/secret.h"
 
 #define CONNECT_TIMEOUT_MS	2000
@@ -11,43 +12,22 @@
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
 
-/* NULL with an error that names the secret. */
-static char *
-read_secret(const char *what, const char *file, const char *env,
-    struct err *e)
+/* Log in with the password of nats.user or, without a user, with a token. */
+static natsStatus
+set_secret(const struct conf *c, natsOptions *o, struct err *e)
 {
-	char	*secret = secret_read(file, env, e);
+	bool		 user = c->nats.user[0] != '\0';
+	natsStatus	 s = NATS_ERR;
+	char		*secret;
 
+	secret = user ? secret_read(c->nats.password_file,
+	    c->nats.password_env, e) :
+	    secret_read(c->nats.token_file, c->nats.token_env, e);
 	if (secret == NULL)
-		err_in(e, "nats %s", what);
-	return secret;
-}
-
-static natsStatus
-set_user(struct bus *b, natsOptions *o, struct err *e)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_ERR;
-	char			*secret;
-
-	secret = read_secret("password", c->nats.password_file,
-	    c->nats.password_env, e);
-	if (secret != NULL)
+		err_in(e, user ? "nats password" : "nats token");
+	else if (user)
 		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
-	secret_free(secret);
-	return s;
-}
-
-static natsStatus
-set_token(struct bus *b, natsOptions *o, struct err *e)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_ERR;
-	char			*secret;
-
-	secret = read_secret("token", c->nats.token_file, c->nats.token_env,
-	    e);
-	if (secret != NULL)
+	else
 		s = natsOptions_SetToken(o, secret);
 	secret_free(secret);
 	return s;
@@ -61,10 +41,9 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 	if (c->nats.credentials_file[0] != '\0')
 		return natsOptions_SetUserCredentialsFromFiles(o,
 		    c->nats.credentials_file, NULL);
-	if (c->nats.user[0] != '\0')
-		return set_user(b, o, e);
-	if (c->nats.token_file[0] != '\0' || c->nats.token_env[0] != '\0')
-		return set_token(b, o, e);
+	if (c->nats.user[0] != '\0' || c->nats.token_file[0] != '\0' ||
+	    c->nats.token_env[0] != '\0')
+		return set_secret(c, o, e);
 	return NATS_OK;
 }
 
@@ -75,28 +54,15 @@ set_nats_tls(struct bus *b, natsOptions *o, const char *server)
 	natsStatus		 s = NATS_OK;
 
 	/* Otherwise the library would connect in clear text. */
-	if (strncmp(server, "tls://", 6) == 0)
+	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.ca[0] != '\0' ||
+	    c->nats.tls.cert[0] != '\0')
 		s = natsOptions_SetSecure(o, true);
-	if (s == NATS_OK && c->nats.tls.ca[0] != '\0') {
+	if (s == NATS_OK && c->nats.tls.ca[0] != '\0')
 		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
-		if (s == NATS_OK)
-			s = natsOptions_SetSecure(o, true);
-	}
-	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
-		s = natsOptions_SetSecure(o, true);
 	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
 		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
 		    c->nats.tls.key);
 	return s;
-}
-
-/* A wait must not be longer than the interval of lease renewals. */
-static int64_t
-connect_timeout(const struct bus *b)
-{
-	int64_t	renew = b->conf->worker.lease_renew;
-
-	return renew < CONNECT_TIMEOUT_MS ? renew : CONNECT_TIMEOUT_MS;
 }
 
 static natsStatus
@@ -107,8 +73,10 @@ set_manner(struct bus *b, natsOptions *o, const char *server)
 	s = natsOptions_SetURL(o, server);
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, b->name);
+	/* A wait must not be longer than the interval of lease renewals. */
 	if (s == NATS_OK)
-		s = natsOptions_SetTimeout(o, connect_timeout(b));
+		s = natsOptions_SetTimeout(o, sooner(CONNECT_TIMEOUT_MS,
+		    b->conf->worker.lease_renew));
 	if (s == NATS_OK)
 		s = natsOptions_SetAllowReconnect(o, false);
 	if (s == NATS_OK)

@@ -132,7 +132,4 @@ void	bus_wake_read(struct bus *);
 
 bool	bus_woken(void *);
 
-/* True if the library's text is about this subscription. */
-bool	bus_wake_is_meant(const struct bus *, const char *text);
-
 #endif

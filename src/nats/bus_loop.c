@@ -54,19 +54,25 @@ bus_on_detach(void *user)
 	return NATS_OK;
 }
 
+static bool
+names_subject(const char *text, const char *what, const char *subject)
+{
+	char	quoted[300];
+
+	snprintf(quoted, sizeof(quoted), "%s to \"%s\"", what, subject);
+	return strstr(text, quoted) != NULL;
+}
+
 /* A missing permission for another subject does not concern messages. */
 static enum pub_about
 about(const struct bus *b, const char *text)
 {
-	char	quoted[300];
-
 	if (strstr(text, "Publish to \"$JS.API.") != NULL)
 		return PUB_FORBIDDEN;
-	if (bus_wake_is_meant(b, text))
+	if (names_subject(text, "Subscription", b->conf->wake.subject))
 		return PUB_WAKE;
-	snprintf(quoted, sizeof(quoted), "Publish to \"%s\"",
-	    b->conf->nats.advisory);
-	return strstr(text, quoted) != NULL ? PUB_TOLD : PUB_MESSAGES;
+	return names_subject(text, "Publish", b->conf->nats.advisory) ?
+	    PUB_TOLD : PUB_MESSAGES;
 }
 
 void

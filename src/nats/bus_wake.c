@@ -8,9 +8,6 @@
 
 #include "nats/bus_impl.h"
 
-#include <stdio.h>
-#include <string.h>
-
 natsStatus
 bus_wake_subscribe(struct bus *b)
 {
@@ -56,14 +53,4 @@ bus_woken(void *arg)
 
 	b->woken = false;
 	return was;
-}
-
-bool
-bus_wake_is_meant(const struct bus *b, const char *text)
-{
-	char	quoted[300];
-
-	snprintf(quoted, sizeof(quoted), "Subscription to \"%s\"",
-	    b->conf->wake.subject);
-	return strstr(text, quoted) != NULL;
 }

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "util/clock.h"
+
 static void
 unfit(struct stream_report *r, const char *text)
 {
@@ -65,6 +67,12 @@ config_is(json_t *config, const char *key, const char *word)
 	return value != NULL && strcmp(value, word) == 0;
 }
 
+static int64_t
+stream_number(json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
 static void
 judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 {
@@ -94,32 +102,22 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 static int64_t
 longest_repeat_ms(const struct conf *c)
 {
-	int64_t	longest = (int64_t)((double)c->retry.max_backoff *
+	int64_t	retry = (int64_t)((double)c->retry.max_backoff *
 		    (1 + c->retry.jitter));
 
-	if (longest < c->worker.claim_ttl)
-		longest = c->worker.claim_ttl;
-	if (longest < CONNECTION_MS)
-		longest = CONNECTION_MS;
-	return longest + c->publish.timeout_ms;
+	return later(later(retry, c->worker.claim_ttl), CONNECTION_MS) +
+	    c->publish.timeout_ms;
 }
 
-/* -1 and 0: no limit. */
-static json_int_t
-limit(json_t *config, const char *key)
-{
-	return json_integer_value(json_object_get(config, key));
-}
-
-/* Warn of limits that drop or refuse messages. */
+/* Warn of limits that drop or refuse messages; -1 and 0: no limit. */
 static void
 judge_limits(struct stream_report *r, json_t *config)
 {
-	json_int_t	size = limit(config, "max_msg_size");
-	char		text[256];
+	int64_t	size = stream_number(config, "max_msg_size");
+	char	text[256];
 
-	if ((limit(config, "max_msgs") > 0 ||
-	    limit(config, "max_bytes") > 0) &&
+	if ((stream_number(config, "max_msgs") > 0 ||
+	    stream_number(config, "max_bytes") > 0) &&
 	    !config_is(config, "discard", "new"))
 		warn(r, "drops its oldest messages when it is full, whether "
 		    "they were read or not; set discard: new, which pauses "
@@ -137,8 +135,8 @@ static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
     json_t *config)
 {
-	int64_t	dedup_window_ms = (int64_t)json_integer_value(
-		    json_object_get(config, "duplicate_window")) / 1000000;
+	int64_t	dedup_window_ms = stream_number(config, "duplicate_window") /
+		    1000000;
 	json_t	*cluster = json_object_get(info, "cluster");
 	char	text[512];
 
@@ -154,7 +152,7 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 		warn(r, "is kept in memory: a restart of the server loses "
 		    "acknowledged messages; use file storage");
 	if (json_object_get(cluster, "name") != NULL &&
-	    json_integer_value(json_object_get(config, "num_replicas")) < 2)
+	    stream_number(config, "num_replicas") < 2)
 		warn(r, "has one replica in a cluster: it is down whenever "
 		    "that server is; use 3 replicas");
 	judge_limits(r, config);
@@ -169,7 +167,7 @@ judge_error(struct stream_report *r, json_t *error)
 
 	snprintf(line, sizeof(line), "cannot be used: %s (%lld); create it, "
 	    "or correct nats.stream", text != NULL ? text : "error",
-	    (long long)json_integer_value(json_object_get(error, "err_code")));
+	    (long long)stream_number(error, "err_code"));
 	unfit(r, line);
 }
 
@@ -194,12 +192,6 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	json_decref(info);
 }
 
-static uint64_t
-stream_number(json_t *object, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
 static void
 fill_state(struct stream_state *st, json_t *info, json_t *config)
 {
@@ -209,19 +201,19 @@ fill_state(struct stream_state *st, json_t *info, json_t *config)
 
 	snprintf(st->created, sizeof(st->created), "%s",
 	    created == NULL ? "" : created);
-	st->first = stream_number(state, "first_seq");
-	st->last = stream_number(state, "last_seq");
-	st->messages = stream_number(state, "messages");
-	st->dedup_window_ms = (int64_t)stream_number(config,
-	    "duplicate_window") / 1000000;
+	st->first = (uint64_t)stream_number(state, "first_seq");
+	st->last = (uint64_t)stream_number(state, "last_seq");
+	st->messages = (uint64_t)stream_number(state, "messages");
+	st->dedup_window_ms = stream_number(config, "duplicate_window") /
+	    1000000;
 	st->expires = stream_number(config, "max_age") > 0;
 	st->forgets = !config_is(config, "retention", "limits") ||
-	    json_integer_value(json_object_get(config,
-	    "max_msgs_per_subject")) > 0 ||
+	    stream_number(config, "max_msgs_per_subject") > 0 ||
 	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
 	    json_is_true(json_object_get(config, "allow_msg_ttl"));
 	st->limited = st->forgets || st->expires ||
-	    limit(config, "max_msgs") > 0 || limit(config, "max_bytes") > 0;
+	    stream_number(config, "max_msgs") > 0 ||
+	    stream_number(config, "max_bytes") > 0;
 }
 
 void
