@@ -41,8 +41,7 @@ struct listener {
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
-	uint64_t			 commits;	/* that woke workers */
-	uint64_t			 commits_told;
+	uint64_t			 commits;	/* since told_at */
 	int64_t				 told_at;
 	struct err			 refusal;	/* last one logged */
 };
@@ -171,11 +170,11 @@ check_for_move(struct listener *d, int64_t now)
 static void
 tell_commits(struct listener *d, int64_t now)
 {
-	if (d->commits == d->commits_told || now - d->told_at < WAIT_MAX_MS)
+	if (d->commits == 0 || now - d->told_at < WAIT_MAX_MS)
 		return;
 	log_debug("woke workers for %llu commits",
-	    (unsigned long long)(d->commits - d->commits_told));
-	d->commits_told = d->commits;
+	    (unsigned long long)d->commits);
+	d->commits = 0;
 	d->told_at = now;
 }
 

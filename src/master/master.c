@@ -37,15 +37,17 @@
 /* Helpers hold no leases: each may die or be killed at any moment. */
 enum { LISTENER, JANITOR, NHELPERS };
 
+/* Children by index: the workers, the helpers, the printer. */
+enum { PRINTER = CONF_MAX_WORKERS + NHELPERS, NCHILDREN };
+
 struct master {
 	const struct master_args	*a;
 	struct conf			*conf;
 	struct conf			*born;		/* at the start */
 	struct scoreboard		*scoreboard;
 	struct wakeup			 wakeup;
-	struct slot			 slots[CONF_MAX_WORKERS];
-	struct slot			 printer;
-	struct slot			 helpers[NHELPERS];
+	struct slot			 slots[NCHILDREN];
+	struct slot			*helpers, *printer;	/* of slots */
 	uint32_t			 gen;
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
@@ -101,7 +103,6 @@ static int
 run_printer(struct master *m, struct slot *s)
 {
 	(void)s;
-	log_role("printer");
 	close_report(m, 1);
 	setproctitle("-outbox-master: printer");
 	return printer_main(m->report_fds[0]);
@@ -114,7 +115,6 @@ run_listener(struct master *m, struct slot *s)
 				    .scoreboard = m->scoreboard,
 				    .wakeup = &m->wakeup, .line = s->line };
 
-	log_role("listener");
 	close_report(m, 0);
 	close_report(m, 1);
 	return listener_main(&a);
@@ -125,7 +125,6 @@ run_janitor(struct master *m, struct slot *s)
 {
 	struct janitor_args	a = { .conf = m->conf, .line = s->line };
 
-	log_role("janitor");
 	close_report(m, 0);
 	close_report(m, 1);
 	return janitor_main(&a);
@@ -154,6 +153,7 @@ start_child(struct master *m, struct slot *s, int (*run)(struct master *,
 	pid = fork();
 	if (pid == 0) {
 		sig_child(master);
+		log_role(s->role);
 		exit(run(m, s));
 	}
 	if (pid < 0)
@@ -264,20 +264,12 @@ converge_worker(struct master *m, struct slot *s, int64_t now)
 	slot_check(s, m->conf->master.hang_timeout, now);
 }
 
+/* Does one of the first n children run? */
 static bool
-has_workers(const struct master *m)
+has_children(const struct master *m, unsigned n)
 {
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+	for (unsigned i = 0; i < n; i++)
 		if (m->slots[i].pid != 0)
-			return true;
-	return false;
-}
-
-static bool
-has_helpers(const struct master *m)
-{
-	for (unsigned i = 0; i < NHELPERS; i++)
-		if (m->helpers[i].pid != 0)
 			return true;
 	return false;
 }
@@ -285,11 +277,11 @@ has_helpers(const struct master *m)
 static void
 converge_printer(struct master *m, int64_t now)
 {
-	struct slot	*s = &m->printer;
+	struct slot	*s = m->printer;
 
 	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
 		start_child(m, s, run_printer);
-	if (m->stopping && !has_workers(m)) {
+	if (m->stopping && !has_children(m, CONF_MAX_WORKERS)) {
 		/* The printer exits after it has written the last line. */
 		close_report(m, 1);
 		s->asked = ASK_LEAVE;
@@ -372,11 +364,11 @@ helpers_deadline(const struct master *m)
 static int64_t
 next_deadline(const struct master *m, int64_t now)
 {
-	int64_t	at = sooner(slot_deadline(&m->printer, 0),
+	int64_t	at = sooner(slot_deadline(m->printer, 0),
 		    helpers_deadline(m));
 
-	if (!m->stopping && m->printer.pid == 0 && wants_printer(m))
-		at = sooner(at, m->printer.start_at);
+	if (!m->stopping && m->printer->pid == 0 && wants_printer(m))
+		at = sooner(at, m->printer->start_at);
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		const struct slot *s = &m->slots[i];
 
@@ -394,21 +386,10 @@ next_deadline(const struct master *m, int64_t now)
 static struct slot *
 find_slot(struct master *m, pid_t pid)
 {
-	if (m->printer.pid == pid)
-		return &m->printer;
-	for (unsigned i = 0; i < NHELPERS; i++)
-		if (m->helpers[i].pid == pid)
-			return &m->helpers[i];
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+	for (unsigned i = 0; i < NCHILDREN; i++)
 		if (m->slots[i].pid == pid)
 			return &m->slots[i];
 	return NULL;
-}
-
-static bool
-is_worker(const struct master *m, const struct slot *s)
-{
-	return s >= m->slots && s < m->slots + CONF_MAX_WORKERS;
 }
 
 static void
@@ -421,7 +402,7 @@ reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
-			if (!is_worker(m, s))
+			if (s >= m->helpers)	/* no worker */
 				continue;
 			note_predecessors(m, s);
 			wind_up(m, s);
@@ -512,10 +493,8 @@ reload(struct master *m)
 	m->gen++;
 	m->scoreboard->generation = m->gen;
 	/* Children that crashed may work with the new configuration. */
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+	for (unsigned i = 0; i < PRINTER; i++)
 		m->slots[i].start_at = 0;
-	for (unsigned i = 0; i < NHELPERS; i++)
-		m->helpers[i].start_at = 0;
 	log_info("reload: generation %u, %lld workers, replaced one at a time",
 	    m->gen, (long long)fresh->master.workers);
 }
@@ -541,19 +520,15 @@ reopen_logs(struct master *m)
 	if (log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "
 		    "file", e.text);
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+	for (unsigned i = 0; i < PRINTER; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);
-	for (unsigned i = 0; i < NHELPERS; i++)
-		if (m->helpers[i].pid != 0)
-			kill(m->helpers[i].pid, SIGUSR1);
 }
 
 static void
 loop(struct master *m)
 {
-	while (!m->stopping || has_workers(m) || m->printer.pid != 0 ||
-	    has_helpers(m)) {
+	while (!m->stopping || has_children(m, NCHILDREN)) {
 		int64_t now = clock_ms(), at;
 
 		converge(m, now);
@@ -665,7 +640,9 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	m->scoreboard->generation = m->gen;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		slot_init(&m->slots[i], i, "worker", &m->scoreboard->lines[i]);
-	slot_init(&m->printer, 0, "printer", NULL);
+	m->helpers = &m->slots[CONF_MAX_WORKERS];
+	m->printer = &m->slots[PRINTER];
+	slot_init(m->printer, 0, "printer", NULL);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		slot_init(&m->helpers[i], 0, helpers[i].role,
 		    &m->scoreboard->lines[helpers[i].line]);

@@ -151,24 +151,24 @@ describe(char *text, size_t size, int status)
 		    WEXITSTATUS(status));
 }
 
-/* Status 0: the worker has released its row and leases. */
+static bool
+has_exited(int status, int code)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+/* The worker has released its row and leases. */
 static bool
 has_left(int status)
 {
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static bool
-has_finished(int status)
-{
-	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FINISHED;
+	return has_exited(status, 0);
 }
 
 static bool
 is_as_asked(const struct slot *s, int status)
 {
 	return s->asked != ASK_NONE && (has_left(status) ||
-	    (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_HANDED_OVER));
+	    has_exited(status, EXIT_HANDED_OVER));
 }
 
 static void
@@ -182,7 +182,7 @@ obituary(const struct slot *s, int status, int64_t now)
 		    (int)s->pid, has_left(status) ? "left as asked" :
 		    "handed over to its successor",
 		    (long long)(now - s->started_at) / 1000);
-	else if (has_finished(status))
+	else if (has_exited(status, EXIT_FINISHED))
 		log_debug("%s %u: pid %d has nothing left to do", s->role,
 		    s->index, (int)s->pid);
 	else
@@ -223,14 +223,13 @@ slot_exited(struct slot *s, int status, int64_t now)
 	if (steady || s->asked != ASK_NONE)
 		backoff_reset(&s->backoff);
 	s->start_at = s->asked != ASK_NONE ? now :
-	    has_finished(status) ? INT64_MAX :
+	    has_exited(status, EXIT_FINISHED) ? INT64_MAX :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
 	suspect_message(s, status);
 	s->has_worked = s->has_worked || (s->line != NULL &&
 	    s->line->ticks > 0);
-	s->handed_over = WIFEXITED(status) &&
-	    WEXITSTATUS(status) == EXIT_HANDED_OVER;
+	s->handed_over = has_exited(status, EXIT_HANDED_OVER);
 	if (has_left(status))
 		s->npredecessors = 0;
 	else if (s->id[0] != '\0')
