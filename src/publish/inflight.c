@@ -15,12 +15,6 @@ struct lane {
 	UT_hash_handle	hh;
 };
 
-static void
-enqueue(struct inflight *w, size_t i)
-{
-	w->queue[w->tail++] = i;
-}
-
 /* Chain each message to the one before it in its lane. */
 static void
 chain(struct inflight *w, const struct batch *b, enum conf_ordering ordering)
@@ -44,7 +38,7 @@ chain(struct inflight *w, const struct batch *b, enum conf_ordering ordering)
 		l = &pool[i];
 		l->last = i;
 		HASH_ADD_KEYPTR(hh, lanes, key.data, key.len, l);
-		enqueue(w, i);
+		w->queue[w->tail++] = i;
 	}
 	HASH_CLEAR(hh, lanes);
 	free(pool);
@@ -117,7 +111,7 @@ void
 inflight_skipped(struct inflight *w, size_t i, bool go_on)
 {
 	if (go_on && w->lane_next[i] < w->n)
-		enqueue(w, w->lane_next[i]);
+		w->queue[w->tail++] = w->lane_next[i];
 }
 
 void

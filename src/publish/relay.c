@@ -240,7 +240,7 @@ wait_a_little(struct flight *f, int64_t ms)
 	struct pub		*p = &f->r->pub;
 	struct pub_answer	 a;
 
-	p->ops->wait(p->arg, ms < RELAY_KEEP_MS ? ms : RELAY_KEEP_MS);
+	p->ops->wait(p->arg, sooner(ms, RELAY_KEEP_MS));
 	while (p->ops->answer(p->arg, &a))
 		relay_answer(f, &a);
 	relay_name_absent(f);

@@ -200,12 +200,9 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 {
 	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
-	int64_t		 took;
 
 	f->heard_at = clock_ms();
-	took = f->heard_at - f->sent_at[i];
-	if (took > f->slowest)
-		f->slowest = took;
+	f->slowest = later(f->slowest, f->heard_at - f->sent_at[i]);
 	if (f->r->breaker.n > 0)
 		type_breaker_took(&f->r->breaker, m->type);
 	m->outcome = OUT_DELIVERED;
@@ -380,7 +377,7 @@ may_be_answered(const struct flight *f)
 static int64_t
 overtaken_in(const struct flight *f, int64_t now)
 {
-	int64_t	grace = f->slowest * OVERTAKEN_TIMES, blamed, left;
+	int64_t	blamed, left;
 
 	blamed = f->nsent == 0 ? 0 :
 	    f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
@@ -389,11 +386,10 @@ overtaken_in(const struct flight *f, int64_t now)
 	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
 	    may_be_answered(f) || inflight_can_send(&f->w))
 		return INT64_MAX;
-	if (grace < OVERTAKEN_MS)
-		grace = OVERTAKEN_MS;
-	left = f->heard_at + grace - now;
+	left = f->heard_at - now +
+	    later(f->slowest * OVERTAKEN_TIMES, OVERTAKEN_MS);
 	/* With several streams some messages may be for a silent one. */
-	return f->subject != NULL && left < blamed ? blamed : left;
+	return f->subject != NULL ? later(left, blamed) : left;
 }
 
 /* All have the same time-out, so the oldest is always the first to expire. */
@@ -409,9 +405,7 @@ relay_expire(struct flight *f, int64_t now)
 		/* A message that was sent again is in order twice. */
 		if (f->state[i] != OUT || f->ordinal[i] != f->oldest)
 			continue;
-		left = f->sent_at[i] + timeout - now;
-		if (overtaken < left)
-			left = overtaken;
+		left = sooner(f->sent_at[i] + timeout - now, overtaken);
 		if (left > 0)
 			return left;
 		time_out(f, i);
@@ -479,9 +473,7 @@ defer_message(struct flight *f, struct msg *m, bool down)
 	int64_t	wait = type_breaker_wait(&f->r->breaker, m->type, clock_ms());
 
 	m->outcome = OUT_DEFER;
-	m->delay_ms = down ? DEFER_DOWN_MS : DEFER_MS;
-	if (m->delay_ms < wait)
-		m->delay_ms = wait;
+	m->delay_ms = later(down ? DEFER_DOWN_MS : DEFER_MS, wait);
 	/*
 	 * With several streams such a silence never uses an attempt.  Let
 	 * another message of the type be tried before this one, which could
