@@ -52,9 +52,9 @@ bus_close(void *arg)
 
 	bus_free_spent(b);
 	bus_hang_up(b);
-	bus_wake_close(b);
+	natsSubscription_Destroy(b->wake);
 	natsSubscription_Destroy(b->sub);
-	b->sub = NULL;
+	b->wake = b->sub = NULL;
 	natsConnection_Destroy(b->nc);
 	b->nc = NULL;
 	free(b->inbox);

@@ -125,7 +125,6 @@ int	bus_get_stored(void *, const char *prefix, struct stored_message *,
  */
 
 natsStatus bus_wake_subscribe(struct bus *);
-void	bus_wake_close(struct bus *);
 
 /* Take the wake-ups that were read. */
 void	bus_wake_read(struct bus *);

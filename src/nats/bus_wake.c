@@ -24,13 +24,6 @@ bus_wake_subscribe(struct bus *b)
 }
 
 void
-bus_wake_close(struct bus *b)
-{
-	natsSubscription_Destroy(b->wake);
-	b->wake = NULL;
-}
-
-void
 bus_wake_read(struct bus *b)
 {
 	natsMsg		*m = NULL;

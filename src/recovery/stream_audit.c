@@ -76,12 +76,6 @@ stream_audit_next(const struct stream_audit *r, bool first)
 	return first || !r->ready ? r->at : INT64_MAX;
 }
 
-static bool
-is_open(const struct stream_audit *r)
-{
-	return r->relay->pub.ops->is_open(r->relay->pub.arg);
-}
-
 static void
 raise_alarm(struct stream_audit *r, const char *text)
 {
@@ -94,14 +88,15 @@ raise_alarm(struct stream_audit *r, const char *text)
 static int
 audit_failed(struct stream_audit *r, const struct err *why)
 {
-	const char	*stream = r->conf->nats.stream;
+	const struct pub	*p = &r->relay->pub;
+	const char		*stream = r->conf->nats.stream;
 
 	r->at = clock_ms() + AGAIN_MS;
 	r->ready = r->ready && !r->gone;
-	if (r->gone || !is_open(r) ||
+	if (r->gone || !p->ops->is_open(p->arg) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
 		return 0;
-	if (!audit_fallback_is_due(&r->fallback, &r->relay->pub, clock_ms()) &&
+	if (!audit_fallback_is_due(&r->fallback, p, clock_ms()) &&
 	    !r->warned) {
 		if (!r->ready)
 			r->waits_for = *why;

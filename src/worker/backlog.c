@@ -55,12 +55,6 @@ backlog_prepare(struct backlog *b, int64_t now, struct err *e)
 }
 
 bool
-backlog_is_moving(const struct backlog *b)
-{
-	return b->parked.moved || parts_have_fresh(&b->parts);
-}
-
-bool
 backlog_wants_leases(struct backlog *b)
 {
 	bool	wants = b->reread || b->parked.reread;

@@ -52,9 +52,6 @@ void	backlog_adopt(struct backlog *, const struct partitions *);
  */
 int	backlog_prepare(struct backlog *, int64_t now, struct err *);
 
-/* Were rows moved, or are keys unread, so that another scan may find rows? */
-bool	backlog_is_moving(const struct backlog *);
-
 /* Set held for messages that must not be sent, or not any more. */
 void	backlog_hold_back(struct backlog *, struct batch *);
 

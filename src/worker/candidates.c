@@ -480,12 +480,6 @@ candidates_are_none(struct candidates *l, bool none)
 }
 
 void
-candidates_delay_heads(struct candidates *l, int64_t until)
-{
-	l->heads_at = until;
-}
-
-void
 candidates_drop(struct candidates *l)
 {
 	l->scan.next = l->scan.n;

@@ -75,7 +75,8 @@ struct candidates {
 	bool			 empty;		/* see candidates_are_none */
 	bool			 cut;		/* partitions were left out */
 	int64_t			 heads_at;	/* clock_ms(); due heads wait
-						   until then */
+						   until then; the owner sets
+						   it */
 };
 
 void	candidates_init(struct candidates *, const struct conf *,
@@ -141,9 +142,6 @@ void	candidates_drop(struct candidates *);
 
 /* Would the next scan first ask whether any row waits? */
 bool	candidates_would_ask(const struct candidates *);
-
-/* No head of a blocked lane is picked before until; clock_ms(). */
-void	candidates_delay_heads(struct candidates *, int64_t until);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	candidates_next_due(struct candidates *);

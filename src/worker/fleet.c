@@ -306,11 +306,24 @@ make_moves(struct fleet *f, struct moves *mv, bool *changed, struct err *e)
 	return 0;
 }
 
+static int
+owned_cmp(const void *label, const void *owned)
+{
+	return strcmp(label, *(char *const *)owned);
+}
+
+static bool
+owns_label(const struct fleet *f, const char *label)
+{
+	return f->nowned > 0 && bsearch(label, f->owned, f->nowned,
+	    sizeof(*f->owned), owned_cmp) != NULL;
+}
+
 static void
 report_taken(struct fleet *f, const struct lease *leases, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine && !fleet_owns(f, leases[i].label))
+		if (leases[i].mine && !owns_label(f, leases[i].label))
 			fleet_add_label(&f->leased, &f->nleased,
 			    leases[i].label);
 }

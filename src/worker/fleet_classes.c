@@ -60,19 +60,6 @@ fleet_group(const struct fleet *f, const struct store_view *v, size_t *n)
 	return of;
 }
 
-static int
-owned_cmp(const void *label, const void *owned)
-{
-	return strcmp(label, *(char *const *)owned);
-}
-
-bool
-fleet_owns(const struct fleet *f, const char *label)
-{
-	return f->nowned > 0 && bsearch(label, f->owned, f->nowned,
-	    sizeof(*f->owned), owned_cmp) != NULL;
-}
-
 size_t
 fleet_nlabels(const struct fleet *f)
 {

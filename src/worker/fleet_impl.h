@@ -28,7 +28,4 @@ bool	fleet_knows(struct fleet *, const struct store_view *);
 /* Own nothing. */
 void	fleet_drop(struct fleet *);
 
-/* Is the lease of this label ours? */
-bool	fleet_owns(const struct fleet *, const char *label);
-
 #endif

@@ -189,7 +189,8 @@ gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		t->picked = k.n;
 		res->left = candidates_left_some(c);
 		res->more = candidates_round_is_over(c, t->claimed > 0) ||
-		    backlog_is_moving(&t->backlog) ||
+		    t->backlog.parked.moved ||
+		    parts_have_fresh(&t->backlog.parts) ||
 		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
 	picks_free(&k);
@@ -236,8 +237,8 @@ publish(struct tick *t, struct err *e)
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)
-		candidates_delay_heads(&t->backlog.candidates, clock_ms() +
-		    STALL_TIMES * t->relayed.stalled_ms);
+		t->backlog.candidates.heads_at = clock_ms() +
+		    STALL_TIMES * t->relayed.stalled_ms;
 	settle_open(&t->settle, b);
 	/* Wait for the commit of the claim before any other statement. */
 	if (store_finish(t->store, e) < 0)

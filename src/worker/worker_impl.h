@@ -70,7 +70,6 @@ void	worker_is_away(struct worker *, struct reconnect *, const char *text,
 
 /* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);
-void	worker_db_works(struct worker *);
 
 void	worker_open_db(struct worker *);
 

@@ -45,13 +45,6 @@ db_is_busy(struct worker *w, const struct err *e)
 }
 
 void
-worker_db_works(struct worker *w)
-{
-	w->busy_since = 0;
-	log_throttle_over(&w->busy, "statements", clock_ms());
-}
-
-void
 worker_db_failed(struct worker *w, struct err *e)
 {
 	switch (store_fault(w->store)) {

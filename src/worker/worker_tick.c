@@ -109,7 +109,8 @@ show_partitions(struct worker *w)
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
-	worker_db_works(w);
+	w->busy_since = 0;
+	log_throttle_over(&w->busy, "statements", clock_ms());
 	count_tick(w, res);
 	complain(w, res);
 	report_tick(&w->report, &w->fleet, res, (clock_us() - start) / 1000,
