@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "ipc/scoreboard.h"
 #include "conf/conf.h"
 #include "worker/report.h"
 

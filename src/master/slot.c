@@ -22,13 +22,9 @@ void
 slot_init(struct slot *s, unsigned index, const char *role,
     struct scoreboard_line *line)
 {
-	memset(s, 0, sizeof(*s));
-	s->index = index;
-	s->role = role;
-	s->line = line;
-	s->kill_at = INT64_MAX;
-	s->backoff.floor_ms = START_FLOOR_MS;
-	s->backoff.ceiling_ms = START_CEILING_MS;
+	*s = (struct slot){ .index = index, .role = role, .line = line,
+	    .kill_at = INT64_MAX, .backoff = { .floor_ms = START_FLOOR_MS,
+	    .ceiling_ms = START_CEILING_MS } };
 }
 
 bool

@@ -2,7 +2,6 @@
 #ifndef OUTBOX_STORED_MESSAGE_H
 #define OUTBOX_STORED_MESSAGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -15,16 +15,11 @@
 
 /* A column may have bytes that are no UTF-8, which JSON needs. */
 static json_t *
-bytes_as_json(struct bytes b)
+text_as_json(const char *text)
 {
+	char	*copy = xstrdup(text);
 	json_t	*j;
-	char	*copy;
 
-	if (b.data == NULL)
-		return json_null();
-	copy = xcalloc(1, b.len + 1);
-	for (size_t i = 0; i < b.len; i++)
-		copy[i] = b.data[i] != '\0' ? b.data[i] : '?';
 	utf8_clean(copy);
 	j = json_string(copy);
 	free(copy);
@@ -70,12 +65,10 @@ class_of(const struct msg *m)
 char *
 advisory_text(const struct msg *m, const char *outbox, int64_t now)
 {
-	struct bytes	 prefix = { outbox, strlen(outbox) };
-	struct bytes	 error = { m->error, strlen(m->error) };
-	json_t		*j = json_object();
-	char		*text;
+	json_t	*j = json_object();
+	char	*text;
 
-	json_object_set_new(j, "outbox", bytes_as_json(prefix));
+	json_object_set_new(j, "outbox", text_as_json(outbox));
 	json_object_set_new(j, "sequence",
 	    json_integer((json_int_t)m->sequence));
 	json_object_set_new(j, "partition", plain_of(m->partition));
@@ -84,7 +77,7 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	json_object_set_new(j, "reason", json_string(m->reason));
 	json_object_set_new(j, "class", json_string(class_of(m)));
 	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));
-	json_object_set_new(j, "error", bytes_as_json(error));
+	json_object_set_new(j, "error", text_as_json(m->error));
 	json_object_set_new(j, "time", time_of(now));
 	text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(j);

@@ -48,13 +48,8 @@ void
 inflight_init(struct inflight *w, const struct batch *b,
     enum conf_ordering ordering, size_t max, size_t max_bytes)
 {
-	w->n = b->n;
-	w->msgs = b->msgs;
-	w->max = max;
-	w->max_bytes = max_bytes;
-	w->unresolved = 0;
-	w->bytes = 0;
-	w->head = w->tail = 0;
+	*w = (struct inflight){ .n = b->n, .msgs = b->msgs, .max = max,
+	    .max_bytes = max_bytes };
 	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
 	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
 	chain(w, b, ordering);

@@ -21,8 +21,7 @@
 void
 memory_budget_init(struct memory_budget *r, const struct conf *conf)
 {
-	r->conf = conf;
-	r->rows = SIZE_MAX;
+	*r = (struct memory_budget){ .conf = conf, .rows = SIZE_MAX };
 }
 
 size_t

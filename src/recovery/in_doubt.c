@@ -19,10 +19,7 @@ void
 in_doubt_init(struct in_doubt *d, const struct conf *conf, struct store *store,
     struct relay *relay)
 {
-	memset(d, 0, sizeof(*d));
-	d->conf = conf;
-	d->store = store;
-	d->relay = relay;
+	*d = (struct in_doubt){ .conf = conf, .store = store, .relay = relay };
 }
 
 void

@@ -31,10 +31,8 @@ void
 stream_audit_init(struct stream_audit *r, const struct conf *conf,
     struct store *store, struct relay *relay)
 {
-	memset(r, 0, sizeof(*r));
-	r->conf = conf;
-	r->store = store;
-	r->relay = relay;
+	*r = (struct stream_audit){ .conf = conf, .store = store,
+	    .relay = relay };
 }
 
 static bool

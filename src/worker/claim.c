@@ -14,10 +14,8 @@ void
 claim_init(struct claim *c, const struct conf *conf, struct store *store,
     struct fleet *fleet, const struct in_doubt *in_doubt)
 {
-	memset(c, 0, sizeof(*c));
-	c->store = store;
-	c->fleet = fleet;
-	c->in_doubt = in_doubt;
+	*c = (struct claim){ .store = store, .fleet = fleet,
+	    .in_doubt = in_doubt };
 	memory_budget_init(&c->budget, conf);
 }
 

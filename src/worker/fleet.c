@@ -27,9 +27,7 @@
 void
 fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 {
-	memset(f, 0, sizeof(*f));
-	f->conf = conf;
-	f->store = store;
+	*f = (struct fleet){ .conf = conf, .store = store };
 }
 
 void

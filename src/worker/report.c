@@ -17,10 +17,7 @@ void
 report_init(struct report *r, const struct report_form *form,
     const char *worker, int64_t now)
 {
-	memset(r, 0, sizeof(*r));
-	r->form = *form;
-	r->worker = worker;
-	r->since = now;
+	*r = (struct report){ .form = *form, .worker = worker, .since = now };
 }
 
 void
