@@ -398,15 +398,6 @@ check_emptiness(struct stream_audit *r, const struct stream_state *st,
 	r->emptied_at = empty ? st->first : 0;
 }
 
-static struct acked
-highest(const struct acked_list *l, struct acked best)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->rows[i].ack > best.ack)
-			best = l->rows[i];
-	return best;
-}
-
 /* The highest known sequence: this worker's, and (first) the fleet's. */
 static int
 find_top(struct stream_audit *r, const struct stream_row *row, bool first,
@@ -419,7 +410,9 @@ find_top(struct stream_audit *r, const struct stream_row *row, bool first,
 		return 0;
 	if (store_some_acked(r->store, row->known_since, true, SOME, &l, e) < 0)
 		return -1;
-	*top = highest(&l, *top);
+	for (size_t i = 0; i < l.n; i++)
+		if (l.rows[i].ack > top->ack)
+			*top = l.rows[i];
 	free(l.rows);
 	return 0;
 }

@@ -5,13 +5,6 @@
 #include <string.h>
 
 void
-settle_free(struct settle *s)
-{
-	batch_free(&s->batch);
-	batch_free(&s->done);
-}
-
-void
 settle_open(struct settle *s, struct batch *b)
 {
 	s->batch = *b;

@@ -29,8 +29,6 @@ struct settle {
 	struct settled	 done_as;
 };
 
-void	settle_free(struct settle *);
-
 /* Takes the batch, which is empty then.  None may be open. */
 void	settle_open(struct settle *, struct batch *);
 

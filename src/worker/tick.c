@@ -39,7 +39,8 @@ tick_free(struct tick *t)
 {
 	backlog_free(&t->backlog);
 	in_doubt_free(&t->in_doubt);
-	settle_free(&t->settle);
+	batch_free(&t->settle.batch);
+	batch_free(&t->settle.done);
 	batch_free(&t->batch);
 }
 

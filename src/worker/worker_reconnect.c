@@ -189,10 +189,8 @@ worker_open_broker(struct worker *w)
 void
 worker_lost_broker(struct worker *w)
 {
-	bool	proven = w->broker.proven;
-
 	w->broker.opened_at = 0;
-	if (proven)
+	if (w->broker.proven)
 		log_info("broker: the connection was lost");
 	else
 		worker_is_away(w, &w->broker, "broker: connection closed right "
