@@ -367,7 +367,7 @@ fill_blocked(void)
 {
 	sql("DELETE FROM outbox; DELETE FROM outbox_blocked_keys; "
 	    "DELETE FROM outbox_partitions");
-	ck_ok(store_fill_partitions(st, 64, &e));
+	ck_ok(fill_partitions(st, 64));
 	sql("UPDATE outbox_partitions SET lease_owner = '" ME "', lease_epoch "
 	    "= 1, lease_until = NOW(6) + INTERVAL 60 SECOND; "
 	    "INSERT INTO outbox (global_sequence, partition_key) SELECT n + 1, "
