@@ -124,7 +124,7 @@ query_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 
 	list_range_labels(ranges, n, labels);
 	put_few(s, labels, n, of_all);
-	if ((rows = store_query(s, "few", e)) == NULL)
+	if ((rows = store_query(s, "few rows", e)) == NULL)
 		return -1;
 	f->all = db_nrows(rows) < STORE_FEW;
 	if (f->all)
@@ -223,7 +223,7 @@ store_few_ahead(struct store *s, const struct range *ranges, size_t n,
 
 	memset(f, 0, sizeof(*f));
 	put_ahead(s, ranges, n, max);
-	if ((rows = store_query(s, "few ahead", e)) == NULL)
+	if ((rows = store_query(s, "few rows ahead", e)) == NULL)
 		return -1;
 	f->all = db_nrows(rows) < STORE_FEW;
 	if (f->all)

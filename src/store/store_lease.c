@@ -173,7 +173,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 		return store_take_counts(row, COUNTS_AT, &v->counts, e);
 	else if (label == NULL)
 		v->waits = true;
-	/* Older versions made leases of parked labels: not used. */
+	/* A parked label needs no lease: a row for one is ignored. */
 	else if (!store_is_parked(s, label, db_length(row, 1), &first))
 		read_lease(row, &v->leases[v->nleases++]);
 	return 0;
@@ -189,7 +189,7 @@ store_view(struct store *s, const struct labels *leases,
 	memset(v, 0, sizeof(*v));
 	store_counts_from_file(s, &v->counts);
 	put_view(s, leases, rows);
-	if ((found = store_query(s, "view", e)) == NULL)
+	if ((found = store_query(s, "leases", e)) == NULL)
 		return -1;
 	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
 	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
@@ -265,7 +265,7 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 int
 store_bump_own_epochs(struct store *s, struct err *e)
 {
-	return exec_template(s, "raise",
+	return exec_template(s, "bump own",
 	    "UPDATE {partitions} SET " STORE_NEW_EPOCH " WHERE lease_owner = "
 	    "{me}", e);
 }
@@ -306,7 +306,7 @@ store_note_former(struct store *s, struct err *e)
 {
 	if (!store_has_column(s, COL_FORMER_LABEL_AT))
 		return 0;
-	return exec_template(s, "note",
+	return exec_template(s, "former label",
 	    "UPDATE {partitions} SET former_label_at = {now} WHERE "
 	    "partition_key = 'p00'", e);
 }

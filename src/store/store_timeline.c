@@ -376,7 +376,7 @@ mark_found(struct store *s, const struct acked *a, size_t n,
 	    "AND global_sequence IN (");
 	store_put_sequences(s, a, n);
 	buf_str(&s->sql, ")");
-	return store_exec(s, "found", n_found, e);
+	return store_exec(s, "rows found", n_found, e);
 }
 
 int

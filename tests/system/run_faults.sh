@@ -14,8 +14,8 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # one piece of work (or which of them), and the function that brings a worker to
 # it.
 TICK='
-few		1	nothing
-few ahead	1	rung
+few rows	1	nothing
+few rows ahead	1	rung
 candidates	1	many
 claim		1	many
 settle and claim	1	nothing
@@ -37,8 +37,8 @@ pipelined commit	1	rung
 MEMBER='
 heartbeat	1	nothing
 renew		1	nothing
-note		1	misplaced
-view		1	nothing
+former label	1	misplaced
+leases		1	nothing
 acquire		1	freed
 release		1	given
 register	1	forgotten
@@ -71,7 +71,7 @@ park		1	parked
 unpark		1	parked
 unblock		1	parked
 blocked		1	freed
-raise		1	severed
+bump own	1	severed
 in doubt	1	silent
 '
 # Another partition count, by a worker that has just begun: its first statements
@@ -80,7 +80,7 @@ CHANGE='
 session		4-5	recount
 begin		1	recount
 counts		2-2	recount
-view		3-4	recount
+leases		3-4	recount
 repartition	2	recount
 partitions	1	widen
 commit		1	recount
@@ -98,7 +98,7 @@ BACK='
 compare rows	1	gone_back
 compare events	2	gone_back
 compare dead	1	gone_back
-found		1	gone_back
+rows found	1	gone_back
 '
 BUS='
 send		3	nothing
@@ -558,7 +558,7 @@ lasting claim 1213
 lasting settle 1205
 lasting 'settle and claim' 1213
 lasting settle 1114
-lasting view 1317
+lasting leases 1317
 lasting heartbeat 1290
 finish 'statements fail for a while'
 counts_are_right 'statements fail for a while'
