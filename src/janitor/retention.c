@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "util/clock.h"
 #include "store/watermark.h"
 #include "util/log.h"

@@ -18,7 +18,7 @@
 
 struct binlog;
 
-/* conf is borrowed.  It lives as long as the process. */
+/* conf is borrowed.  The binlog lives as long as the process. */
 struct binlog	*binlog_new(const struct conf *);
 
 /*

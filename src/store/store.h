@@ -68,12 +68,12 @@ extern const unsigned	store_schema_version;
  */
 int	store_learn(struct store *, struct err *);
 
-/* Does the table exist, as of store_learn? */
 enum store_table {
 	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
 	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
 };
 
+/* Does the table exist, as of store_learn? */
 bool	store_has(const struct store *, enum store_table);
 
 /*

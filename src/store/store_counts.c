@@ -5,7 +5,6 @@
 
 #include "store/store_impl.h"
 
-
 /*
  * Without a settings table it is not known whether there were other counts:
  * rows that wait again get labels as if there were.

@@ -12,8 +12,6 @@
 
 #include "store/store_impl.h"
 
-
-
 int
 store_write_counts(struct store *s, const struct counts *c, struct err *e)
 {

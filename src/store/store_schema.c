@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 /* Columns that the statements need, by table; NULL ends a list. */
-#define COLUMNS_MAX	20
+#define COLUMNS_MAX	20	/* more than any list has */
 
 static const char *const columns[NTABLES][COLUMNS_MAX] = {
 	[T_OUTBOX] = {

@@ -2,7 +2,6 @@
 
 #include "util/backoff.h"
 
-
 /* arc4random: seeded by the kernel, also in a forked child. */
 #include <bsd/stdlib.h>
 

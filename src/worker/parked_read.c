@@ -1,4 +1,4 @@
-/* parked_read.c - reads the records of fresh partitions; see parked.h */
+/* parked_read.c - reads records and leases of partitions; see parked.h */
 
 #include "worker/parked_impl.h"
 
