@@ -198,8 +198,12 @@ const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 /* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);
 
-/* True if missing rows are created at the start; if old rows are deleted. */
+/*
+ * True if missing rows are created at the start; if old rows are deleted; if
+ * new rows wake the workers.
+ */
 bool		 conf_wants_reconcile(const struct conf *);
 bool		 conf_wants_retention(const struct conf *);
+bool		 conf_expects_wakeups(const struct conf *);
 
 #endif

@@ -252,7 +252,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
-	    .linger_ms = worker_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
+	    .linger_ms = conf_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
 	reconnect_init(&w->db, "database");
 	reconnect_init(&w->broker, "broker");
 	reconnect_init(&w->route, "destination");
@@ -270,7 +270,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.suspect = a->suspect;
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
-	if (worker_expects_wakeups(w->conf)) {
+	if (conf_expects_wakeups(w->conf)) {
 		w->tick.wait_wakeup = worker_wait_wakeup;
 		w->tick.wait_wakeup_arg = w;
 	}

@@ -118,7 +118,4 @@ void	worker_show_labels(struct worker *);
 /* The descriptor to poll beside the broker's; -1: none. */
 int	worker_wakeup_fd(const struct worker *);
 
-/* Are wake-ups for new rows configured? */
-bool	worker_expects_wakeups(const struct conf *);
-
 #endif

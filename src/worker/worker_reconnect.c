@@ -144,7 +144,7 @@ worker_tell_late(struct worker *w)
 	const char	*why = store_no_pipeline_reason(w->store);
 
 	/* Without wake-ups no claim is pipelined.  Only one worker logs it. */
-	if (why == w->late || !worker_expects_wakeups(w->conf) ||
+	if (why == w->late || !conf_expects_wakeups(w->conf) ||
 	    w->a->slot != 0)
 		return;
 	w->late = why;

@@ -85,12 +85,6 @@ worker_wait_wakeup(void *arg)
 	return woken;
 }
 
-bool
-worker_expects_wakeups(const struct conf *conf)
-{
-	return conf->wake.subject[0] != '\0' || conf->wake.binlog;
-}
-
 /*
  * The listener wakes this worker for the labels that the scoreboard shows.  The
  * scan comes after that: it finds the rows that were inserted before, and for

@@ -199,7 +199,7 @@ doctor_server(struct doctor *d)
 static const char *
 late_by_conf(const struct conf *conf)
 {
-	if (!conf->wake.binlog && conf->wake.subject[0] == '\0')
+	if (!conf_expects_wakeups(conf))
 		return "workers get no wake-ups: set wake.binlog: true";
 	if (conf->nats.stream[0] == '\0')
 		return "the stream cannot be searched before a resend: set "
