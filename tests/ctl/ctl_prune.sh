@@ -73,14 +73,14 @@ ctl -c "$OP" --json prune
 is "$(dead)" '3001 replayed' 'a mark of a replay is deleted below the watermark'
 
 #
-# Rows that a check of the stream may need
+# Rows that a stream check may need
 #
 fill
 checked '3 DAY'
 ctl -c "$OP" prune --days 1 --yes
 like "$OUT" '^Deleted 2000 .*row' 'rows delivered after the last check stay'
-like "$OUT" 'delivered after .*a check of the stream may need them' \
-    'the message says that a check may need them'
+like "$OUT" 'delivered after .*a stream check may need them' \
+    'the message says that a stream check may need them'
 is "$(rows)" '997 from 2001' 'exactly these rows are left'
 checked '1 SECOND'
 ctl -c "$OP" --json prune --days 0 --yes

@@ -190,8 +190,8 @@ print_text(const struct prune *p)
 		    (unsigned long long)p->done,
 		    (unsigned long long)p->dead_done);
 	if (p->limits.needed)
-		printf("Rows delivered after %.19sZ are kept: a check of the "
-		    "stream may need them.\n", p->limits.until);
+		printf("Rows delivered after %.19sZ are kept: a stream check "
+		    "may need them.\n", p->limits.until);
 }
 
 static void

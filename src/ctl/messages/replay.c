@@ -195,7 +195,7 @@ tell_rest(const struct replay *r, int status)
 		    "to continue, add --after %llu",
 		    (unsigned long long)r->done, (unsigned long long)r->last);
 	if (store_fault(r->c->store) == DB_LOST)
-		fputs("; the audit table shows whether the next ones were",
+		fputs("; the audit log shows whether the next ones were",
 		    stderr);
 	fputc('\n', stderr);
 	return status;
