@@ -16,7 +16,7 @@ HZ=$(getconf CLK_TCK)
 note() { printf '%s\n' "bench: $*" >&2; }
 die() { note "$@"; exit 1; }
 skip_all() { note "$@"; exit 77; }
-pause() { read -rt "$1" <> <(:) || :; }
+pause() { nap "$1"; }
 calc() { awk "BEGIN { printf \"%.${2:-0}f\", $1 }"; }
 now_us() { echo $(($(date +%s%N) / 1000)); }
 

@@ -13,7 +13,7 @@ proxy_start() {
 	for ((try = 0; try < 20; try++)); do
 		[ -n "$port" ] || port=$((20000 + RANDOM % 12000))
 		socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr,nodelay" \
-		    "TCP:127.0.0.1:$target,nodelay" </dev/null {NAP}>&- \
+		    "TCP:127.0.0.1:$target,nodelay" </dev/null \
 		    >/dev/null 2>>"$DIR/socat" &
 		pid=$!
 		nap 0.1

@@ -38,7 +38,7 @@ conf_write() {
 
 master_start() {
 	"$OUTBOX_MASTER" -c "$(conf_of "$1")" --silent \
-	    >> "$DIR/out" 2>> "$DIR/m$1.log" </dev/null {NAP}>&- &
+	    >> "$DIR/out" 2>> "$DIR/m$1.log" </dev/null &
 	MPID[$1]=$!
 	STATE[$1]=up
 	STARTS=$((STARTS + 1))

@@ -146,8 +146,6 @@ for entry in "${PLAN[@]}"; do say "    $entry"; done
 #
 
 STOP_TIMEOUT=6
-exec {NAP}<> <(:)
-nap() { read -rt "$1" -u "$NAP" || :; }
 ms() {
 	local t=${EPOCHREALTIME/[.,]/}
 	NOW=$((t / 1000))

@@ -84,13 +84,18 @@ is_short() { [ "${OUTBOX_CHECK:-full}" = short ]; }
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
+# A pipe that nobody writes to.  Without a process for each nap: bash 5.2 can
+# wait for ever for a child whose pid it has had before.
+mkfifo "$DIR/nap"
+nap() { read -rt "$1" <> "$DIR/nap" || :; }
+
 # wait_for SECONDS COMMAND...: wait until it succeeds; 1 when the time is up
 wait_for() {
 	local until=$(($(now_ms) + $1 * 1000))
 	shift
 	until "$@"; do
 		[ "$(now_ms)" -lt "$until" ] || return 1
-		read -rt 0.05 <> <(:) || :
+		nap 0.05
 	done
 }
 
@@ -331,7 +336,7 @@ ring() {
 # pause MS: sleep, if there is no condition to wait for
 pause() {
 	local end=$(($(now_ms) + $1))
-	while [ "$(now_ms)" -lt "$end" ]; do read -rt 0.05 <> <(:) || :; done
+	while [ "$(now_ms)" -lt "$end" ]; do nap 0.05; done
 }
 
 # Number of messages in the stream; window SECONDS: its duplicate window

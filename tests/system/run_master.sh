@@ -100,7 +100,7 @@ for wait_ms in 1 20 40 60; do
 	start_fleet
 	kill -HUP "$MASTER"
 	next=$(($(now_ms) + wait_ms))
-	while [ "$(now_ms)" -lt "$next" ]; do read -rt 0.005 <> <(:) || :; done
+	while [ "$(now_ms)" -lt "$next" ]; do nap 0.005; done
 	stop_master "$MASTER"
 	left=$((left + $(sql 'SELECT COUNT(*) FROM outbox_partitions
 	    WHERE lease_owner IS NOT NULL') + $(sql 'SELECT COUNT(*)
