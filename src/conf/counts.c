@@ -126,8 +126,8 @@ counts_check(const struct counts *c, struct err *e)
 	if (c->nformer == 0)
 		return 0;
 	if (size > COUNTS_CLASS)
-		return err_set(e, "these counts would make classes of %zu "
-		    "labels, and one worker can own a class of at most %d: "
+		return err_set(e, "under these counts one worker would have "
+		    "to own %zu labels together, and it can own at most %d: "
 		    "take a multiple or a divisor of the former count that is "
 		    "nearer to it, and finish that change first", size,
 		    COUNTS_CLASS);

@@ -77,7 +77,7 @@ for option in '' --dry-run; do
 	    -c "$OP" partitions sync $option
 	set_count 300
 	# shellcheck disable=SC2086
-	changes_nothing "sync of too large classes $option" 1 'classes of 150 labels' \
+	changes_nothing "sync of too large classes $option" 1 'own 150 labels together' \
 	    -c "$OP" partitions sync --yes $option
 	set_count 4
 	sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES

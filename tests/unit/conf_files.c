@@ -144,9 +144,9 @@ static const struct answer refused[] = {
 	{ "outbox:\n  partition_count: 17\n  former_counts:\n  - 16", 4,
 	  "outbox.former_counts", "no common divisor" },
 	{ "outbox:\n  former_counts: [1024]\n  partition_count: 1023", 3,
-	  "outbox.former_counts", "classes of 1024 labels" },
+	  "outbox.former_counts", "own 1024 labels together" },
 	{ "outbox: {partition_count: 64, former_counts: [1]}", 2,
-	  "outbox.former_counts", "classes of 65 labels" },
+	  "outbox.former_counts", "own 65 labels together" },
 };
 
 START_TEST(bad_form_is_refused)
