@@ -61,7 +61,8 @@ predecessors_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
 	if (pwrite(fd, block, sizeof(block) - 1,
 	    (off_t)slot * (off_t)(sizeof(block) - 1)) !=
 	    (ssize_t)sizeof(block) - 1)
-		return err_set(e, "list of workers: %s", strerror(errno));
+		return err_set(e, "cannot save the list of workers: %s",
+		    strerror(errno));
 	return 0;
 }
 

@@ -59,7 +59,7 @@ map_to_read(int fd, const char *path, struct err *e)
 	struct scoreboard	*b;
 
 	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*b)) {
-		err_set(e, "%s: of another version", path);
+		err_set(e, "%s: written by another version", path);
 		return NULL;
 	}
 	b = mmap(NULL, sizeof(*b), PROT_READ, MAP_SHARED, fd, 0);
@@ -68,7 +68,7 @@ map_to_read(int fd, const char *path, struct err *e)
 		return NULL;
 	}
 	if (b->magic != SCOREBOARD_MAGIC) {
-		err_set(e, "%s: of another version", path);
+		err_set(e, "%s: written by another version", path);
 		scoreboard_close(b);
 		return NULL;
 	}

@@ -241,12 +241,12 @@ START_TEST(board_is_read_by_others)
 	scoreboard_close(theirs);
 	ours->magic++;
 	ck_assert_ptr_null(scoreboard_open(path, &e));
-	holds(e.text, "of another version");
+	holds(e.text, "by another version");
 	ours->magic--;
 	scoreboard_close(ours);
 	ck_assert_int_eq(truncate(path, sizeof(struct scoreboard) - 1), 0);
 	ck_assert_ptr_null(scoreboard_open(path, &e));
-	holds(e.text, "of another version");
+	holds(e.text, "by another version");
 	remove(path);
 }
 END_TEST
