@@ -264,7 +264,7 @@ start_janitor(struct janitor *j)
 	const struct conf	*conf = j->a->conf;
 
 	j->store = store_new(conf, "janitor", ANSWER_MS);
-	reconnect_init(&j->reconnect, "mysql");
+	reconnect_init(&j->reconnect, "database");
 	j->reconnect.backoff.ceiling_ms = AWAY_MS;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };

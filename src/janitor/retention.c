@@ -290,8 +290,8 @@ must_wait(struct retention *r)
 	r->history_at = now + HISTORY_MS;
 	n = prune_history(r->store, &r->no_history);
 	if (n > PRUNE_HISTORY && !r->waits)
-		log_warn("retention: waits: the server has %llu old row "
-		    "versions to purge: is a transaction open for long?",
+		log_warn("retention: paused: the server has %llu old row "
+		    "versions to purge: end transactions that stay open",
 		    (unsigned long long)n);
 	else if (n <= PRUNE_HISTORY && r->waits)
 		log_info("retention: continues: the server has purged them");

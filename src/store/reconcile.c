@@ -228,8 +228,8 @@ reconcile_tell(char text[RECONCILE_TEXT], uint64_t made, bool dry_run)
 {
 	if (made == 0)
 		snprintf(text, RECONCILE_TEXT,
-		    "Nothing to reconcile: the outbox is consistent with the "
-		    "event store.");
+		    "Nothing to reconcile: no event that was searched lacks "
+		    "its outbox row.");
 	else
 		snprintf(text, RECONCILE_TEXT, "%s %llu outbox row(s) from the "
 		    "event store.", dry_run ? "Would reconcile" :

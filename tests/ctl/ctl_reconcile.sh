@@ -8,7 +8,7 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES ('p00'), ('p01'),
     ('p10'), ('p11'), ('p12'), ('p13'), ('p14'), ('p15')"
 
 N=100000
-NOTHING='Nothing to reconcile: the outbox is consistent with the event store.'
+NOTHING='Nothing to reconcile: no event that was searched lacks its outbox row.'
 made() { echo "Reconciled $1 outbox row(s) from the event store."; }
 
 # fill: 100,000 events with their rows, as producers write them

@@ -3,7 +3,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 . "$srcdir/tests/lib/prune.sh"
 
-NOTHING='Nothing to reconcile: the outbox is consistent with the event store.'
+NOTHING='Nothing to reconcile: no event that was searched lacks its outbox row.'
 
 # keys [SECTION...]: the configuration with these sections more
 keys() {
