@@ -79,12 +79,13 @@ slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 	if (s->pid == 0 || s->killed)
 		return;
 	if (now >= s->kill_at) {
-		log_warn("%s %u: pid %d did not stop in time: killed", s->role,
-		    s->index, (int)s->pid);
+		log_warn("%s %u: pid %d did not stop within "
+		    "master.stop_timeout: killed", s->role, s->index,
+		    (int)s->pid);
 	} else if (is_hung(s, hang_ms, now)) {
 		log_error("%s %u: pid %d gave no sign of life for %lld s: "
-		    "killed", s->role, s->index, (int)s->pid,
-		    (long long)hang_ms / 1000);
+		    "killed; see master.hang_timeout", s->role, s->index,
+		    (int)s->pid, (long long)hang_ms / 1000);
 	} else
 		return;
 	kill(s->pid, SIGKILL);

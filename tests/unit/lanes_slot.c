@@ -194,7 +194,7 @@ START_TEST(killed_at_its_deadline)
 	ask(ASK_LEAVE, 5000, SIGTERM);
 	ck_killed(0, 5000);
 	holds(logged(), "worker 3: pid ");
-	holds(logged(), "did not stop in time: killed");
+	holds(logged(), "did not stop within master.stop_timeout: killed");
 	slot_exited(&slot, SIGKILL, 5001);
 	ck_assert_uint_eq(slot.npredecessors, 1);
 }
