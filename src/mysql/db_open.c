@@ -212,8 +212,8 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 	if (strstr(name, "isolation") != NULL &&
 	    strcasecmp(value, "READ-COMMITTED") != 0)
 		return refuse_server(db, DB_WRONG, e,
-		    "READ COMMITTED was set, but the session is not at "
-		    "it: is there a proxy that changes it?");
+		    "the session is not at READ COMMITTED although that was "
+		    "set: does a proxy change it?");
 	return 0;
 }
 

@@ -62,9 +62,9 @@ first_counts(struct store *s, unsigned count, struct counts *c,
 		return -1;
 	c->count = 1;
 	if (has && count != 1 && counts_repartition(c, count, &why) < 0)
-		log_warn("waiting rows have no partition label, and from now "
-		    "on there are %u partitions: their keys may lose their "
-		    "order (%s)", count, why.text);
+		log_warn("waiting rows have no partition label, and new ones "
+		    "get one of %u: keys may lose their order until the "
+		    "former rows are sent (%s)", count, why.text);
 	c->count = count;
 	return 0;
 }

@@ -171,11 +171,11 @@ move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 		    "change their partition_key by hand", name, e->text);
 	else if (*moved > 0)
 		log_error("%" PRIu64 " row(s) waited under the label %s, which "
-		    "%s: they have the label of their key now; correct the "
+		    "%s: moved to the label of their key; correct the "
 		    "labels that the producer writes", *moved, name,
 		    x->record != 0 ? "is reserved for parked rows" :
-		    "cannot have a lease (too long, a NUL in it, or one label "
-		    "too many for its class)");
+		    "cannot have a lease (too long, a NUL in it, or more "
+		    "labels than one worker can serve together)");
 	return 0;
 }
 

@@ -99,8 +99,8 @@ store_stream(struct store *s, const struct stream_identity *id,
 		found = read_stream(rows, r);
 		db_rows_free(rows);
 	}
-	return found ? 0 : err_set(e, "stream: %s cannot be inserted into %s",
-	    id->name, s->tables[T_STREAMS]);
+	return found ? 0 : err_set(e, "stream: cannot insert %s into %s: run "
+	    "outboxctl schema check", id->name, s->tables[T_STREAMS]);
 }
 
 int

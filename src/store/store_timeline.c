@@ -35,7 +35,7 @@ query_text(struct store *s, unsigned column, char *text, size_t size,
 	if (found)
 		strlcpy(text, db_text(rows, column), size);
 	db_rows_free(rows);
-	return found ? 0 : err_set(e, "server: the answer has no value");
+	return found ? 0 : err_set(e, "server: no identity or no start time");
 }
 
 int

@@ -550,7 +550,7 @@ START_TEST(full_class_takes_no_label)
 	ck_sql("1", "SELECT partition_key = CONCAT('p', LPAD(CRC32(stream_id) "
 	    "MOD 63, 2, '0')) FROM outbox JOIN events ON sequence = "
 	    "global_sequence");
-	ck_has(logged(), "one label too many");
+	ck_has(logged(), "more labels than one worker");
 	settle();
 	ck_assert_ptr_nonnull(part("p62"));
 }
