@@ -155,8 +155,8 @@ write_out(struct bus *b)
 	if (is_too_late(b)) {
 		bus_note_complaint(b, PUB_MESSAGES, "the time to send was over "
 		    "before all messages were written (the machine stood "
-		    "still, or the server did not read): the connection was "
-		    "closed, so that none is sent after its claim");
+		    "still, or the broker did not read): connection closed, "
+		    "so that none is sent after its claim has ended");
 		bus_hang_up(b);
 		return;
 	}

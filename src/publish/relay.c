@@ -51,8 +51,8 @@ bury_poison(struct flight *f, struct msg *m)
 static bool
 is_put_off(struct flight *f, struct msg *m)
 {
-	static const char	why[] = "its worker died while it was sent: "
-				    "tried again before all others";
+	static const char	why[] = "its worker died while sending it: "
+				    "waits once, then goes before all others";
 	struct relay		*r = f->r;
 
 	if (!is_suspect(r, m))
@@ -343,8 +343,8 @@ is_choked(struct relay *r, struct relay_result *res)
 		return false;
 	res->down = res->silent = true;
 	/* No number: the log throttle compares texts. */
-	err_set(&res->why, "the server does not read: earlier messages still "
-	    "wait to be written");
+	err_set(&res->why, "the broker does not read: earlier messages are "
+	    "still unsent");
 	return true;
 }
 
