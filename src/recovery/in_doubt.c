@@ -83,8 +83,8 @@ search_failed(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 
 	if (p->ops->is_open(p->arg) && go_on(d) &&
 	    audit_fallback_is_due(&d->fallback, p, clock_ms())) {
-		log_warn("messages that may be stored already are sent again "
-		    "and may be in the stream twice: it cannot be searched: "
+		log_warn("the stream cannot be searched: messages that may be "
+		    "stored already are sent again and may be there twice: "
 		    "%s", why->text);
 		memset(&d->fallback, 0, sizeof(d->fallback));
 		d->fallback_until = clock_ms() + FALLBACK_MS;

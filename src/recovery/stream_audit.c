@@ -22,8 +22,7 @@
 #define AGAIN_MS	500	/* after a failure */
 #define SOME		50	/* rows to recognise a stream by */
 
-#define REPUBLISH_TEXT	"the daemon sends none of them again; to do that: " \
-			"outboxctl stream republish"
+#define REPUBLISH_TEXT	"to send them again: outboxctl stream republish"
 #define EMPTY_TEXT	"is empty, but messages were expected: was it " \
 			"purged? " REPUBLISH_TEXT
 
@@ -102,10 +101,10 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	}
 	r->at = clock_ms() + FALLBACK_MS;
 	if (!r->warned)
-		log_warn("stream %s: lost messages cannot be found: %s; allow "
-		    "the user to publish to $JS.API.STREAM.INFO.%s and "
-		    "$JS.API.STREAM.MSG.GET.%s", stream, why->text, stream,
-		    stream);
+		log_warn("stream %s: publishing goes on without a check for "
+		    "lost messages: %s; may the user publish to "
+		    "$JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s?",
+		    stream, why->text, stream, stream);
 	r->warned = r->ready = true;
 	r->relay->went_back = false;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
@@ -134,8 +133,8 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 	if (w->lost > 0 && w->dry) {
 		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream; nats.recover is "
-		    "\"report\" and nothing is sent again", (unsigned long long)
-		    w->lost, (unsigned long long)w->low,
+		    "\"report\"; " REPUBLISH_TEXT, (unsigned long long)w->lost,
+		    (unsigned long long)w->low,
 		    (unsigned long long)w->high);
 		raise_alarm(r, text);
 	} else if (w->lost > 0)

@@ -129,7 +129,8 @@ tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
 		    "stream sequences %llu to %llu: consumers know of events "
 		    "that do not exist; restore them from the former primary "
 		    "or its binlog, or tell the consumers and delete the "
-		    "messages", stream, (unsigned long long)t->phantoms,
+		    "messages; then: outboxctl phantoms forget", stream,
+		    (unsigned long long)t->phantoms,
 		    (unsigned long long)t->phantom_first,
 		    (unsigned long long)t->phantom_last);
 }
