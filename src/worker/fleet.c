@@ -206,8 +206,8 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (store_beat(f->store, &known, e) < 0)
 		return -1;
 	if (!known)
-		log_warn("our row in the workers table was gone; registered "
-		    "again");
+		log_warn("this worker's row in the workers table was gone "
+		    "(missed heartbeats?); registered again");
 	if (f->conf->worker.leasing && renew(f, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
@@ -341,12 +341,12 @@ tell_strays(const struct counts *c, unsigned n, const char *label)
 		log_warn("%u partition label(s) of waiting rows had no lease "
 		    "row, \"%s\" among them: created; a producer uses a "
 		    "partition count that is not declared, so that keys may "
-		    "lose their order: let it use %u, or make its count the "
-		    "present one with outbox.partition_count", n, label,
-		    c->count);
+		    "lose their order: let it use %u, or set "
+		    "outbox.partition_count to its count", n, label, c->count);
 	else
 		log_warn("%u partition label(s) of waiting rows had no "
-		    "lease row, \"%s\" among them: created", n, label);
+		    "lease row, \"%s\" among them: created; if you do not "
+		    "expect such labels, check their producer", n, label);
 }
 
 static int

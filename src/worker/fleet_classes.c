@@ -117,11 +117,10 @@ is_complete(struct fleet *f, const struct group *g)
 	if (g->n <= STORE_RANGES)
 		return true;
 	if (!f->large_told)
-		log_error("%zu labels are one partition while these partition "
-		    "counts are declared, \"%s\" among them, and %d can be "
-		    "served together: none of their rows is sent; remove "
-		    "unused leases with outboxctl partitions sync --prune",
-		    g->n, g->leases[0]->label, STORE_RANGES);
+		log_error("the partition of label \"%s\" has %zu labels under "
+		    "the declared counts, and at most %d can be served: its "
+		    "rows wait; remove unused leases: outboxctl partitions "
+		    "sync --prune", g->leases[0]->label, g->n, STORE_RANGES);
 	f->large_told = true;
 	return false;
 }

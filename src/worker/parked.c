@@ -55,9 +55,9 @@ note_refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 		return 0;
 	printable_text(key, lanes[0]->key.data, lanes[0]->key.len);
 	if (lanes[0]->aside_until == 0)
-		log_error("key %s: its rows or its record cannot be moved: %s; "
-		    "the key waits: correct the rows or the table", key,
-		    e->text);
+		log_error("key %s: the database refuses to park, unpark or "
+		    "record it: %s; the key waits: correct the rows or the "
+		    "table", key, e->text);
 	lanes[0]->aside_until = now + ASIDE_MS;
 	if (lanes[0]->head_parked)
 		lanes[0]->due_at = lanes[0]->aside_until;

@@ -255,7 +255,7 @@ init(struct worker *w, const struct worker_args *a)
 	    .linger_ms = conf_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
 	reconnect_init(&w->db, "database");
 	reconnect_init(&w->broker, "broker");
-	reconnect_init(&w->route, "destination");
+	reconnect_init(&w->route, "publishing");
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);

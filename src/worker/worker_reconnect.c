@@ -149,10 +149,9 @@ worker_tell_late(struct worker *w)
 		return;
 	w->late = why;
 	if (why != NULL)
-		log_info("messages wait for the commit of their claim: %s",
-		    why);
+		log_info("claims are not pipelined (slower, safe): %s", why);
 	else
-		log_info("messages are sent while their claim commits");
+		log_info("claims are pipelined: messages go while they commit");
 }
 
 static void
@@ -162,9 +161,9 @@ note_limit(struct worker *w)
 	struct limit		*l = &w->relay.limit;
 
 	if (limit_connected(l, p->ops->max_payload(p->arg), clock_ms()))
-		log_warn("broker: max_payload is %lld here and was %lld "
-		    "before: longer messages wait until all servers have the "
-		    "same; after %d minutes they are dead", (long long)l->max,
+		log_warn("broker: max_payload is %lld and was %lld before: set "
+		    "the same on all servers; longer messages wait, and are "
+		    "dead after %d minutes", (long long)l->max,
 		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
 }
 
@@ -191,7 +190,7 @@ worker_lost_broker(struct worker *w)
 {
 	w->broker.opened_at = 0;
 	if (w->broker.proven)
-		log_info("broker: the connection was lost");
+		log_info("broker: connection lost; reconnecting");
 	else
 		worker_is_away(w, &w->broker, "broker: connection closed right "
 		    "after connect: wrong port, or TLS required?",
@@ -224,7 +223,7 @@ worker_check_stream(struct worker *w)
 		log_debug("stream not checked: %s", e.text);
 	} else if (r.unfit) {
 		err_set(&e, "%s", r.why.text);
-		err_in(&e, "destination paused: stream %s",
+		err_in(&e, "publishing paused: stream %s",
 		    w->conf->nats.stream);
 		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
 		w->check_at = w->route.try_at;
@@ -254,8 +253,8 @@ worker_audit_stream(struct worker *w)
 		w->check_at = 0;
 	r->gone = false;
 	if (r->waits_for.text[0] != '\0') {
-		err_in(&r->waits_for, "destination paused until the stream can "
-		    "be audited");
+		err_in(&r->waits_for, "publishing paused until the stream is "
+		    "checked for lost messages");
 		worker_is_away(w, &w->route, r->waits_for.text,
 		    SCOREBOARD_PAUSED);
 	}

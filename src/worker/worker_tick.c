@@ -44,12 +44,12 @@ complain(struct worker *w, const struct tick_result *res)
 	struct err	e;
 
 	if (res->settled.fenced > 0)
-		log_warn("fenced: %llu rows were no longer ours when they were "
-		    "to be written back",
+		log_warn("fenced: %llu rows lost their claim before the "
+		    "write-back: they may be sent twice",
 		    (unsigned long long)res->settled.fenced);
 	if (res->relay.down) {
 		err_set(&e, "%s", res->relay.why.text);
-		err_in(&e, "destination paused, no message is to blame");
+		err_in(&e, "publishing paused, no message gets through");
 		/* A refusal costs little: try again sooner than a silence. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
 		    RECONNECT_CEILING_MS : REFUSED_CEILING_MS;

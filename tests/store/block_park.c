@@ -234,8 +234,8 @@ START_TEST(refused_lane_is_not_parked)
 	ck_assert_uint_eq(lanes_nrows(backlog.lanes), 3);
 	ck_assert(!backlog.parked.moved);
 	rounds_at(2, 31000);
-	ck_assert_uint_eq(times_logged("cannot be moved"), 1);
-	ck_has(logged(), "key k: its rows");
+	ck_assert_uint_eq(times_logged("the database refuses to park"), 1);
+	ck_has(logged(), "key k: the database");
 	sql("DROP TRIGGER obstacle");
 	rounds_at(2, 32000);
 	ck_assert_str_eq(labels(), unparkable[_i].labels);

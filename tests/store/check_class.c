@@ -205,7 +205,7 @@ START_TEST(class_too_large_is_told)
 	settle();
 	settle();
 	ck_assert_str_eq(owned(), "p01+p03");
-	ck_assert_uint_eq(times_logged("can be served together"), 1);
+	ck_assert_uint_eq(times_logged("at most 64 can be served"), 1);
 }
 END_TEST
 

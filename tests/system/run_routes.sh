@@ -101,7 +101,7 @@ echo 'max_payload: 2048' >> "$NATS_CONF"
 produce --events 50 --keys 50 --payload 5000
 paused 'a smaller max_payload' 'message.s. failed.*max_payload of 2048'
 check 'a smaller max_payload: the log has both sizes' \
-    has_said 'max_payload is 2048 here and was 1048576 before'
+    has_said 'max_payload is 2048 and was 1048576 before'
 is "$(pending)" 50 'a smaller max_payload: messages that fitted before wait'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 server another-pw ''

@@ -92,7 +92,7 @@ for i in {1..40}; do
 	call_enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
 done
 within 10 'a subject without a stream: the log says that it is paused' \
-    has_line "$LOG" 'destination paused.*no stream takes this subject'
+    has_line "$LOG" 'publishing paused.*no stream takes this subject'
 call_enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
 wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
     WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1
