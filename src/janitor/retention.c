@@ -156,8 +156,8 @@ static void
 tell_of_checks(struct retention *r)
 {
 	if (r->limits.needed && !r->stuck)
-		log_info("retention: rows delivered after %.19sZ stay: an "
-		    "audit of the stream may need them", r->limits.until);
+		log_info("retention: rows delivered after %.19sZ stay: a "
+		    "stream check may need them", r->limits.until);
 	r->stuck = r->limits.needed;
 }
 

@@ -92,7 +92,7 @@ checked '21 DAY'
 keys 'retention: {days: 7, dead_days: 30}'
 start needed
 check 'the log says that a stream check may need rows' \
-    says 'stay: an audit of the stream may need them'
+    says 'stay: a stream check may need them'
 says 'retention: deleted 0 delivered row\(s\) and 3'
 is "$(rows) $(watermark)" '2996 from 3 0' 'no row that a check may need goes'
 stop_master "$MASTER"
