@@ -199,6 +199,8 @@ START_TEST(orphans_are_found_without_a_scan)
 	for (unsigned i = 0; i < 10; i++)
 		if (i != 7)
 			add_record(i, "p00", "'k'", "failed");
+	/* By itself the server takes seconds to learn how often labels repeat. */
+	sql("ANALYZE TABLE outbox");
 	before = steps();
 	if (_i == 0)
 		ck_assert_uint_eq(adopt(), 1);
