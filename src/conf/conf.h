@@ -135,6 +135,9 @@ struct conf {
 		int		 at_start;	/* enum conf_at_start */
 	} reconcile;
 	struct {
+		int64_t		 max_age;	/* ms */
+	} health;
+	struct {
 		char		*socket;
 		char		*listen;
 	} monitor;

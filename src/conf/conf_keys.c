@@ -284,6 +284,11 @@ static const struct conf_key keys[] = {
 	  .words = at_start_words,
 	  .help = "create missing rows; auto: if publish.types is set" },
 
+	{ .name = "health.max_age", .type = CONF_DURATION,
+	  .at = AT(health.max_age), .dflt = "60s",
+	  .min = 1 * SECOND, .max = 24 * HOUR,
+	  .help = "age at which a waiting message is a problem" },
+
 	{ .name = "monitor.socket", .type = CONF_STRING,
 	  .at = AT(monitor.socket), .dflt = "/run/outbox/monitor.sock",
 	  .check = conf_form_socket, .restart = true,

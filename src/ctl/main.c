@@ -14,7 +14,7 @@
 
 static const struct command commands[] = {
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
-	  .max = 1, .run = status_show,
+	  .max = 1, .offline = true, .run = status_show,
 	  .help = "overview; exits with 1 if something needs attention" },
 	{ .words = "doctor", .offline = true, .run = doctor_run,
 	  .help = "check what the daemon needs; exits with 1 on a failure" },

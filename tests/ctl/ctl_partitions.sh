@@ -209,9 +209,9 @@ shows '[.[] | select(.state == "paused") | .partition]' '["p01","p02"]' \
     'partitions list: the state is paused' partitions list
 ctl --json status
 is "$RC $(field .partitions.paused)" '1 2' 'status, paused partitions: status 1'
-like "$(field .problems)" 'paused partitions: 2' 'status: the problem is named'
+like "$(field '.problems[].text')" 'paused partitions: 2' 'status: the problem is named'
 ctl doctor
-like "$OUT" '^warn +settings: partitions are paused' 'doctor: a warning of them'
+like "$OUT" '^warn +paused_partitions: .*partitions resume' 'doctor names it, too'
 # Labels that are shown as 0x and hex, and one that only looks so.
 sql "INSERT INTO outbox_partitions (partition_key) VALUES ('vip '), ('0x61');
     $(event_row vip 1 "'vip '")"

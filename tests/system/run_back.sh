@@ -20,8 +20,8 @@ start_fleet
 enqueue_keys old- 10 order.paid "'{}'"
 wait_for 10 is_drained
 is "$(stored)" 10 'ten events are published'
+matches '^ok +problems: none' 'doctor: no phantoms' doctor
 stop_master "$MASTER"
-matches 'ok +phantoms: ' 'doctor: no phantoms' doctor
 go_back 5 0
 enqueue_keys new- 5 order.paid "'{}'"
 start_master
@@ -35,7 +35,7 @@ is $RC 1 'status with phantoms: exit status 1'
 like "$OUT" '! stream EVENTS: 5 phantoms' 'status names the phantoms'
 shows '.streams[0] | [.phantoms, .phantom_first, .phantom_last] | @csv' 5,6,10 \
     'status --json has their number and sequences' status --json
-matches 'fail +phantoms: stream EVENTS has 5 messages .* 6 to 10' \
+matches 'fail +phantoms: stream EVENTS: 5 phantoms, .* 6 to 10: restore' \
     'doctor says what phantoms are' doctor
 ctl phantoms forget --dry-run
 is "$OUT" '5 phantom(s) would be forgotten' \

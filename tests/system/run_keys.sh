@@ -974,6 +974,21 @@ check 'retention.batch 1: one row in each statement' \
 stop_master "$MASTER"
 
 #
+# health
+#
+covers health.max_age
+clear_rows
+many 1 p01 old made
+sql 'UPDATE outbox SET created_at = NOW(6) - INTERVAL 30 SECOND'
+# is_old MAX_AGE: is the oldest row a problem?
+is_old() {
+	conf "$DIR/other.yml" "health.max_age=$1"
+	"$OUTBOXCTL" -c "$DIR/other.yml" --json status | grep -q '"id":"oldest"'
+}
+check 'health.max_age: an older row is a problem' is_old 20s
+check 'health.max_age: a younger one is none' not is_old 5m
+
+#
 # Were these all?
 #
 conf "$CONF"

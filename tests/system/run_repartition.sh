@@ -241,7 +241,7 @@ produce --events 600 --keys 100 --rate 400 --payload 50 --key-prefix old \
 drains 15 'messages under labels of an undeclared count are sent'
 is_told() {
 	ctl doctor
-	grep -Eq '^fail +settings: a producer uses a partition count that is not declared: .*labels of no declared count: p16' <<< "$OUT"
+	grep -Eq '^fail +undeclared_count: a producer uses a partition count that is not declared: .*labels of no declared count: p16' <<< "$OUT"
 }
 within 15 'doctor reports the undeclared count' is_told
 check 'the log reports the undeclared count' \

@@ -312,6 +312,7 @@ static const struct {
 	{ KEY(reconcile.at_start), "on", "on" },
 	{ KEY(reconcile.at_start), "off", "off" },
 	{ KEY(wake.subject), "outbox.wake", "outbox.wake" },
+	{ KEY(health.max_age), "5m", "5m" },
 	{ KEY(monitor.socket), "''", "\"\"" },
 	{ KEY(log.level), "debug", "debug" },
 	{ KEY(log.target), "/var/log/o b.log", "\"/var/log/o b.log\"" },

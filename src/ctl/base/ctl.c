@@ -93,14 +93,19 @@ ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
 }
 
 int
+ctl_open(struct ctl *c, struct err *e)
+{
+	if (c->store == NULL)
+		c->store = store_new(c->conf, "outboxctl", c->command->bare ?
+		    PATIENCE_MS : c->conf->worker.lease_renew);
+	return store_open(c->store, e) == 0 && version_guard(c, e) == 0 &&
+	    (c->command->bare || store_learn(c->store, e) == 0) ? 0 : -1;
+}
+
+int
 ctl_connect(struct ctl *c)
 {
 	struct err	e;
 
-	c->store = store_new(c->conf, "outboxctl", c->command->bare ?
-	    PATIENCE_MS : c->conf->worker.lease_renew);
-	if (store_open(c->store, &e) == 0 && version_guard(c, &e) == 0 &&
-	    (c->command->bare || store_learn(c->store, &e) == 0))
-		return CTL_DONE;
-	return ctl_fail(c, &e);
+	return ctl_open(c, &e) == 0 ? CTL_DONE : ctl_fail(c, &e);
 }

@@ -53,7 +53,11 @@ struct command {
 
 /* ctl.c */
 
-/* Open the store of an offline command.  CTL_DONE, or ctl_fail's status. */
+/*
+ * Open the store of an offline command, which may be tried again.  -1: see err.
+ * The second prints the error: CTL_DONE, or ctl_fail's status.
+ */
+int	ctl_open(struct ctl *, struct err *);
 int	ctl_connect(struct ctl *);
 
 /* Print the error, and how to get a missing right; returns a status. */

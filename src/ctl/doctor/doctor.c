@@ -7,8 +7,6 @@
 
 #include "ctl/doctor/doctor.h"
 
-#include <sysexits.h>
-
 #include "nats/bus.h"
 #include "common/ident.h"
 
@@ -18,26 +16,16 @@ static const struct check {
 } checks[] = {
 	{ doctor_secrets, false, false },
 	{ doctor_run_directory, false, false },
-	{ doctor_daemon, false, false },
 	{ doctor_connect, false, false },
 	{ doctor_server, true, false },
 	{ doctor_clock, true, false },
 	{ doctor_tables, true, false },
 	{ doctor_pipelining, true, true },
 	{ doctor_settings, true, true },
-	{ doctor_phantoms, true, true },
-	{ doctor_grants, true, false },
 	{ doctor_plans, true, true },
 	{ doctor_broker, false, false },
+	{ doctor_problems, false, false },
 };
-
-static int
-status_of(const struct doctor *d)
-{
-	if (!d->connected && store_fault(d->ctl->store) != DB_WRONG)
-		return EX_UNAVAILABLE;
-	return d->worst == DOCTOR_FAIL ? CTL_FAILED : CTL_DONE;
-}
 
 int
 doctor_run(struct ctl *c)
@@ -60,5 +48,6 @@ doctor_run(struct ctl *c)
 		print_object(c, d.lines);
 	else
 		json_decref(d.lines);
-	return status_of(&d);
+	return d.status == CTL_DONE && d.worst == DOCTOR_FAIL ? CTL_FAILED :
+	    d.status;
 }

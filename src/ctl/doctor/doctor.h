@@ -17,6 +17,8 @@ struct doctor {
 	struct pub		 bus;
 	json_t			*lines;
 	enum doctor_level	 worst;
+	struct err		 away;		/* why not connected or learned */
+	int			 status;	/* of the problems */
 	bool			 connected;	/* to the database */
 	bool			 learned;	/* store_learn succeeded */
 };
@@ -31,7 +33,6 @@ struct db_rows *doctor_query(struct doctor *, const char *what);
 /* doctor_local.c */
 void	doctor_secrets(struct doctor *);
 void	doctor_run_directory(struct doctor *);
-void	doctor_daemon(struct doctor *);
 
 /* doctor_db.c; all but the first need a connection */
 void	doctor_connect(struct doctor *);
@@ -39,8 +40,6 @@ void	doctor_server(struct doctor *);
 void	doctor_clock(struct doctor *);
 void	doctor_tables(struct doctor *);
 void	doctor_pipelining(struct doctor *);	/* needs the columns, too */
-void	doctor_phantoms(struct doctor *);
-void	doctor_grants(struct doctor *);
 
 /* doctor_settings.c; needs the tables */
 void	doctor_settings(struct doctor *);
@@ -50,5 +49,8 @@ void	doctor_plans(struct doctor *);
 
 /* doctor_bus.c */
 void	doctor_broker(struct doctor *);
+
+/* doctor_problems.c: the problems that status shows, too; after all others */
+void	doctor_problems(struct doctor *);
 
 #endif

@@ -60,38 +60,21 @@ connect_bus(struct doctor *d)
 	return false;
 }
 
-static void
-say_report(struct doctor *d, const struct stream_report *r)
-{
-	const char	*name = d->ctl->conf->nats.stream;
-
-	if (r->unfit)
-		doctor_say(d, DOCTOR_FAIL, "stream", "%s %s", name,
-		    r->why.text);
-	for (size_t i = 0; i < r->nwarnings; i++)
-		doctor_say(d, DOCTOR_WARN, "stream", "%s %s", name,
-		    r->warnings[i].text);
-	if (!r->unfit && r->nwarnings == 0)
-		doctor_say(d, DOCTOR_OK, "stream", "%s stores "
-		    "nats.subject, and its duplicate window is long enough",
-		    name);
-}
-
+/* A stream that is unfit or unsafe is a problem, see doctor_problems.c. */
 static void
 check_nats_stream(struct doctor *d)
 {
 	struct stream_report	r;
-	struct err		e, nobody;
+	struct err		e;
 
 	if (d->ctl->conf->nats.stream[0] == '\0')
 		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and "
 		    "messages that it loses are not found: set nats.stream");
-	else if (d->bus.ops->check(d->bus.arg, &r, &e))
-		say_report(d, &r);
-	else
-		doctor_say(d, d->bus.ops->complaint(d->bus.arg, PUB_NOBODY,
-		    &nobody) ? DOCTOR_FAIL : DOCTOR_WARN, "stream", "%s",
-		    e.text);
+	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
+	    r.nwarnings == 0)
+		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject, "
+		    "and its duplicate window is long enough",
+		    d->ctl->conf->nats.stream);
 }
 
 void

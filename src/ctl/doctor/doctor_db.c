@@ -7,7 +7,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "ctl/schema/schema.h"
 #include "mysql/db.h"
 #include "util/log.h"
 
@@ -31,15 +30,15 @@ doctor_connect(struct doctor *d)
 {
 	struct store	*s = d->ctl->store;
 	size_t		 n = d->ctl->conf->mysql.hosts.n;
-	struct err	 e;
+	struct err	*e = &d->away;
 
 	if (n == 0)
 		n = 1;		/* a socket */
 	for (size_t i = 0; i < n && !d->connected; i++) {
-		d->connected = store_open(s, &e) == 0;
+		d->connected = store_open(s, e) == 0;
 		if (!d->connected)
 			doctor_say(d, i + 1 < n ? DOCTOR_WARN : DOCTOR_FAIL,
-			    "database", "%s", e.text);
+			    "database", "%s", e->text);
 	}
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
@@ -329,71 +328,16 @@ check_moments(struct doctor *d)
 void
 doctor_tables(struct doctor *d)
 {
-	size_t		before = json_array_size(d->lines);
-	struct err	e;
+	size_t	before = json_array_size(d->lines);
 
 	log_to(on_line, d, LOG_LVL_WARN);
-	d->learned = store_learn(d->ctl->store, &e) == 0;
+	d->learned = store_learn(d->ctl->store, &d->away) == 0;
 	log_to(NULL, NULL, LOG_LVL_ERROR);
 	if (!d->learned)
-		doctor_say(d, DOCTOR_FAIL, "tables", "%s", e.text);
+		doctor_say(d, DOCTOR_FAIL, "tables", "%s", d->away.text);
 	check_engines(d);
 	if (json_array_size(d->lines) == before)
 		doctor_say(d, DOCTOR_OK, "tables", "all exist, with all "
 		    "columns and the index of the claim");
 	check_moments(d);
-}
-
-/* Report messages whose events this database has lost. */
-void
-doctor_phantoms(struct doctor *d)
-{
-	struct db_rows	*rows;
-
-	if (!store_has(d->ctl->store, T_STREAMS))
-		return;
-	store_sql(d->ctl->store, "SELECT name, phantoms, phantom_first, "
-	    "phantom_last, phantom_at FROM {streams} WHERE phantoms > 0");
-	if ((rows = doctor_query(d, "phantoms")) == NULL)
-		return;
-	if (db_nrows(rows) == 0)
-		doctor_say(d, DOCTOR_OK, "phantoms", "each message that was "
-		    "compared has its event");
-	while (db_next(rows))
-		doctor_say(d, DOCTOR_FAIL, "phantoms", "stream %s has %s "
-		    "messages without an event here, stream sequences %s to "
-		    "%s, found at %s: the database has lost events (a "
-		    "failover, a restored backup) that consumers received: "
-		    "restore them from the former primary or its binlog, or "
-		    "inform the consumers and delete the messages; then run "
-		    "outboxctl phantoms forget",
-		    db_text(rows, 0), db_text(rows, 1), db_text(rows, 2),
-		    db_text(rows, 3), db_text(rows, 4));
-	db_rows_free(rows);
-}
-
-void
-doctor_grants(struct doctor *d)
-{
-	struct schema_model	 live;
-	struct schema_report	 r = { 0 };
-	struct err		 e;
-	size_t			 before = json_array_size(d->lines);
-
-	if (schema_read_live(d->ctl, &live, &e) < 0 ||
-	    schema_check_rights(d->ctl, &live, &r, &e) < 0)
-		doctor_say(d, DOCTOR_FAIL, "grants", "%s", e.text);
-	for (size_t i = 0; i < r.n; i++) {
-		const struct schema_finding *f = &r.findings[i];
-
-		if (!f->unused)
-			doctor_say(d, f->table == T_AUDIT ? DOCTOR_WARN :
-			    DOCTOR_FAIL, "grants", "%s: %s: %s", f->what,
-			    f->cost, f->sql);
-	}
-	if (json_array_size(d->lines) == before)
-		doctor_say(d, DOCTOR_OK, "grants", "the account has all "
-		    "rights that the daemon needs");
-	schema_report_free(&r);
-	schema_model_free(&live);
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl/state/state.h"
 #include "util/xalloc.h"
 
 #define GROUPS	64
@@ -131,19 +130,4 @@ doctor_run_directory(struct doctor *d)
 	else
 		doctor_say(d, DOCTOR_OK, "run directory", "%s", dir);
 	free(copy);
-}
-
-void
-doctor_daemon(struct doctor *d)
-{
-	json_t	*here = state_this_host(d->ctl);
-
-	if (json_is_object(here))
-		doctor_say(d, DOCTOR_OK, "daemon", "runs with pid %lld, "
-		    "generation %lld", member_number(here, "pid"),
-		    member_number(here, "generation"));
-	else
-		doctor_say(d, DOCTOR_WARN, "daemon", "does not run on this "
-		    "host: start outbox-master");
-	json_decref(here);
 }

@@ -69,33 +69,10 @@ check_declared_counts(struct doctor *d, struct err *e)
 	struct ctl		*c = d->ctl;
 	struct counts		 k;
 	struct former_use	 u;
-	char			*straggler;
 
 	if (state_counts(c, &k, e) < 0 || state_former_use(c, &u, e) < 0)
 		return -1;
-	if (k.nformer > 0 && check_former(d, &k, &u, e) < 0)
-		return -1;
-	if (state_straggler(c, &k, &u, &straggler, e) < 0)
-		return -1;
-	if (straggler != NULL)
-		doctor_say(d, DOCTOR_FAIL, "settings", "%s", straggler);
-	free(straggler);
-	return 0;
-}
-
-/* Warn of paused partitions. */
-static void
-check_pauses(struct doctor *d)
-{
-	struct db_rows	*rows;
-
-	store_sql(d->ctl->store, "SELECT 1 FROM {partitions} WHERE lease_owner "
-	    "= '" STORE_PAUSED "' LIMIT 1");
-	if ((rows = doctor_query(d, "settings")) != NULL && db_nrows(rows) > 0)
-		doctor_say(d, DOCTOR_WARN, "settings", "partitions are "
-		    "paused, and nothing is sent from them: run outboxctl "
-		    "partitions resume");
-	db_rows_free(rows);
+	return k.nformer > 0 ? check_former(d, &k, &u, e) : 0;
 }
 
 static void
@@ -126,7 +103,6 @@ doctor_settings(struct doctor *d)
 		return;
 	if (check_declared_counts(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	check_pauses(d);
 	if (store_has(s, T_SETTINGS))
 		check_count(d);
 }

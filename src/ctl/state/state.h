@@ -1,8 +1,9 @@
 /*
- * state.h - the state of the tables and of this host, as JSON
+ * state.h - the state of tables, broker and host, as JSON
  *
- * For status, workers and partitions list.  Reads only, and a bounded number of
- * rows; may block on the database.  The caller frees.  NULL, -1: see err.
+ * For status, doctor, workers and partitions list.  Reads only, and a bounded
+ * number of rows; may block on the database.  The caller frees.  NULL, -1: see
+ * err.
  */
 #ifndef OUTBOXCTL_STATE_H
 #define OUTBOXCTL_STATE_H
@@ -10,12 +11,29 @@
 #include <stdint.h>
 
 #include "ctl/base/ctl.h"
+#include "nats/pub.h"
 
 /*
  * Limit for counting dead letters and waiting rows.  Above it, or if the server
  * estimates far more rows, the number is an estimate.
  */
 #define STATE_EXACT	10000
+
+/*
+ * overview.c: everything, and "problems", the list of health.h:
+ *
+ *	workers, partitions, oldest, backlog, blocked, dead, streams, counts,
+ *	undeclared, rights: of the tables
+ *	database	null, or {"error"}: then those above are missing
+ *	broker		{"error", "unfit", "warnings"}
+ *	this_host	as state_this_host
+ *
+ * host_before is an earlier this_host, for a rate.  away is the error if the
+ * database could not be opened; else NULL.  Connects to the broker if
+ * necessary, and blocks on it for some seconds at most.
+ */
+json_t	*state_overview(struct ctl *, struct pub *, const json_t *host_before,
+	    const struct err *away);
 
 /* workers.c: an object per row of outbox_workers, sorted bytewise by id. */
 json_t	*state_workers(struct ctl *, struct err *);

@@ -7,11 +7,7 @@
 /* Print it, as text or as JSON. */
 void	status_say(const struct ctl *, json_t *status);
 
-/*
- * status_counts.c: put "counts", null if there is no former one, and a problem
- * if a producer uses a count that is not declared.  -1: see err.
- */
-int	status_counts(struct ctl *, json_t *status, struct err *);
+/* status_counts.c: add lines if the partition count is being changed. */
 void	status_say_counts(const json_t *status, json_t *out);
 
 #endif

@@ -106,12 +106,16 @@ status_say(const struct ctl *c, json_t *status)
 		print_object(c, json_incref(status));
 		return;
 	}
-	say_workers(status, out);
-	say_rows(status, out);
-	status_say_counts(status, out);
-	print_object(c, out);
-	say_lists(status);
+	if (json_is_null(json_object_get(status, "database"))) {
+		say_workers(status, out);
+		say_rows(status, out);
+		status_say_counts(status, out);
+		print_object(c, json_incref(out));
+		say_lists(status);
+	}
+	json_decref(out);
 	say_this_host(c, json_object_get(status, "this_host"));
 	json_array_foreach(json_object_get(status, "problems"), i, p)
-		printf("%s! %s\n", i == 0 ? "\n" : "", json_string_value(p));
+		printf("%s! %s\n", i == 0 ? "\n" : "", 
+		    member_text(p, "text"));
 }

@@ -1,0 +1,45 @@
+/* doctor_problems.c - the problems that status shows, too */
+
+#include "ctl/doctor/doctor.h"
+
+#include <string.h>
+
+#include "ctl/state/state.h"
+#include "health/health.h"
+
+static enum doctor_level
+level_of(const json_t *problem)
+{
+	const char	*severity = member_text(problem, "severity");
+
+	if (strcmp(severity, "critical") == 0)
+		return DOCTOR_FAIL;
+	return strcmp(severity, "info") == 0 ? DOCTOR_OK : DOCTOR_WARN;
+}
+
+void
+doctor_problems(struct doctor *d)
+{
+	bool	 known = d->connected && d->learned;
+	json_t	*state = state_overview(d->ctl, &d->bus, NULL,
+		    known ? NULL : &d->away);
+	json_t	*problems = json_object_get(state, "problems"), *p;
+	size_t	 i;
+
+	if (json_is_object(json_object_get(state, "this_host")))
+		doctor_say(d, DOCTOR_OK, "daemon", "runs with pid %lld, "
+		    "generation %lld", member_number(json_object_get(state,
+		    "this_host"), "pid"), member_number(json_object_get(state,
+		    "this_host"), "generation"));
+	if (json_array_size(problems) == 0)
+		doctor_say(d, DOCTOR_OK, "problems", "none");
+	json_array_foreach(problems, i, p)
+		doctor_say(d, level_of(p), member_text(p, "id"), "%s",
+		    member_text(p, "text"));
+	if (json_is_array(json_object_get(state, "rights")) &&
+	    json_array_size(json_object_get(state, "rights")) == 0)
+		doctor_say(d, DOCTOR_OK, "grants", "the account has all "
+		    "rights that the daemon needs");
+	d->status = health_exit(problems);
+	json_decref(state);
+}

@@ -1,0 +1,48 @@
+/* broker.c - the broker and its stream, as the daemon sees them */
+
+#include "ctl/state/state_impl.h"
+
+static json_t *
+report_json(const struct stream_report *r)
+{
+	json_t	*warnings = json_array();
+
+	for (size_t i = 0; i < r->nwarnings; i++)
+		json_array_append_new(warnings,
+		    json_string(r->warnings[i].text));
+	return json_pack("{s:n, s:o, s:o}", "error",
+	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
+	    "warnings", warnings);
+}
+
+static json_t *
+error_json(const struct err *e)
+{
+	return json_pack("{s:s, s:n, s:[]}", "error", e->text, "unfit",
+	    "warnings");
+}
+
+/* Try the servers of the list until one answers, as the daemon does. */
+static bool
+is_connected(const struct ctl *c, struct pub *bus, struct err *e)
+{
+	for (size_t i = 0; i < c->conf->nats.servers.n; i++)
+		if (bus->ops->is_open(bus->arg) ||
+		    bus->ops->open(bus->arg, e) == 0)
+			return true;
+	return false;
+}
+
+json_t *
+state_broker(const struct ctl *c, struct pub *bus)
+{
+	struct stream_report	r = { 0 };
+	struct err		e;
+
+	if (!is_connected(c, bus, &e))
+		return error_json(&e);
+	if (c->conf->nats.stream[0] != '\0' &&
+	    !bus->ops->check(bus->arg, &r, &e))
+		return error_json(&e);
+	return report_json(&r);
+}

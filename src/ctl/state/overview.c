@@ -1,0 +1,249 @@
+/*
+ * overview.c - the state of everything as one object, with its problems
+ */
+
+#include <string.h>
+
+#include "ctl/state/state_impl.h"
+#include "health/health.h"
+#include "mysql/db.h"
+#include "store/watermark.h"
+#include "util/clock.h"
+#include "util/sig.h"
+
+/* Between two reads of the scoreboard, to compute a rate. */
+#define RATE_MS		250
+
+static int
+put_workers(struct ctl *c, json_t *state, struct err *e)
+{
+	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
+	int	 live = 0, stale = 0;
+	size_t	 i;
+
+	json_array_foreach(workers, i, w) {
+		if (!json_is_true(json_object_get(w, "live"))) {
+			stale++;
+			continue;
+		}
+		live++;
+		if (member_text(w, "host") != NULL)
+			json_object_set_new(hosts, member_text(w, "host"),
+			    json_true());
+	}
+	json_object_set_new(state, "workers", json_pack("{s:i, s:i, s:i}",
+	    "live", live, "stale", stale,
+	    "hosts", (int)json_object_size(hosts)));
+	json_decref(hosts);
+	json_decref(workers);
+	return workers == NULL ? -1 : 0;
+}
+
+static void
+put_oldest(json_t *state, const json_t *oldest)
+{
+	json_object_set_new(state, "oldest", oldest == NULL ? json_null() :
+	    json_pack("{s:O, s:O, s:O, s:O}",
+	    "sequence", json_object_get(oldest, "oldest"),
+	    "partition", json_object_get(oldest, "partition"),
+	    "at", json_object_get(oldest, "oldest_at"),
+	    "age_ms", json_object_get(oldest, "oldest_ms")));
+}
+
+/* The older of two; an unknown age (the event is gone) counts as younger. */
+static const json_t *
+older(const json_t *a, const json_t *b)
+{
+	if (json_is_null(json_object_get(b, "oldest")))
+		return a;
+	return a == NULL || member_number(b, "oldest_ms") >
+	    member_number(a, "oldest_ms") ? b : a;
+}
+
+static void
+sum_up_partitions(json_t *sums, const json_t *p)
+{
+	static const char *const	 flags[] = { "obsolete", "idle" };
+	bool				 set[] = {
+		json_is_true(json_object_get(p, "obsolete")),
+		json_is_false(json_object_get(p, "waiting"))
+	};
+	const char			*state = member_text(p, "state");
+
+	json_object_set_new(sums, state,
+	    json_integer(member_number(sums, state) + 1));
+	if (strcmp(state, "expired") == 0)
+		json_object_set_new(sums, "expired_ms", json_integer(later(
+		    member_number(sums, "expired_ms"),
+		    -member_number(p, "ttl_ms"))));
+	for (int i = 0; i < 2; i++)
+		if (set[i])
+			json_object_set_new(sums, flags[i],
+			    json_integer(member_number(sums, flags[i]) + 1));
+}
+
+static int
+put_partitions(struct ctl *c, json_t *state, struct err *e)
+{
+	struct counts	 k;
+	json_t		*list = state_counts(c, &k, e) < 0 ? NULL :
+			    state_partitions(c, 0, e);
+	const json_t	*oldest = NULL;
+	json_t		*sums, *p;
+	json_int_t	 labels = 0;
+	size_t		 i;
+
+	if (list == NULL)
+		return -1;
+	sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
+	    "count", (int)k.count, "total", (int)json_array_size(list),
+	    "owned", 0, "free", 0, "expired", 0, "expired_ms", 0,
+	    "paused", 0, "idle", 0, "missing", 0, "obsolete", 0);
+	json_array_foreach(list, i, p) {
+		sum_up_partitions(sums, p);
+		labels += member_text(p, "partition")[0] != '\0' &&
+		    !json_is_true(json_object_get(p, "obsolete"));
+		oldest = older(oldest, p);
+	}
+	json_object_set_new(sums, "missing",
+	    json_integer(counts_max(&k) - labels));
+	json_object_set_new(state, "partitions", sums);
+	put_oldest(state, oldest);
+	json_decref(list);
+	return 0;
+}
+
+static int
+put_backlog(struct ctl *c, json_t *state, struct err *e)
+{
+	json_t	*backlog = state_backlog(c, e);
+
+	return backlog == NULL ? -1 :
+	    json_object_set_new(state, "backlog", backlog);
+}
+
+/* Send the prepared SELECT, and put its rows under a name. */
+static int
+put_query(struct ctl *c, json_t *state, const char *name,
+    const struct rows_column *columns, size_t n, struct err *e)
+{
+	struct db_rows	*rows = store_query(c->store, name, e);
+
+	if (rows == NULL)
+		return -1;
+	json_object_set_new(state, name, rows_json(rows, columns, n));
+	return 0;
+}
+
+static int
+put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
+	    { "since", ROWS_TIME } };
+
+	if (!store_has(c->store, T_BLOCKED))
+		return json_object_set_new(state, "blocked", json_null());
+	store_sql(c->store, "SELECT reason, COUNT(*), MIN(since) FROM "
+	    "(SELECT reason, since FROM {blocked} ");
+	store_putf(c->store, "LIMIT %d) AS t GROUP BY reason ORDER BY reason",
+	    STATE_EXACT);
+	return put_query(c, state, "blocked", columns, 3, e);
+}
+
+/* The latest dead letters by sequence, about those that died last. */
+static int
+put_dead_letters(struct ctl *c, json_t *state, struct err *e)
+{
+	struct db_rows	*rows;
+	json_int_t	 count, fresh = 0;
+
+	if (!store_has(c->store, T_DEAD))
+		return json_object_set_new(state, "dead", json_null());
+	store_sql(c->store, "SELECT died_at >= ");
+	store_put(c->store, c->args.since != NULL ? c->args.since :
+	    "NOW(6) - INTERVAL 1 DAY");
+	store_put(c->store, " FROM {dead} WHERE reason NOT IN " DEAD_MARKS " "
+	    "ORDER BY global_sequence DESC ");
+	store_putf(c->store, "LIMIT %d", STATE_EXACT + 1);
+	if ((rows = store_query(c->store, "dead", e)) == NULL)
+		return -1;
+	count = (json_int_t)db_nrows(rows);
+	while (db_next(rows))
+		fresh += (json_int_t)db_u64(rows, 0);
+	db_rows_free(rows);
+	return json_object_set_new(state, "dead", json_pack(
+	    "{s:I, s:b, s:I}", "count",
+	    count > STATE_EXACT ? STATE_EXACT : count,
+	    "exact", count <= STATE_EXACT, "new", fresh));
+}
+
+static int
+put_streams(struct ctl *c, json_t *state, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "name", ROWS_TEXT }, { "checked_at", ROWS_TIME },
+	    { "checked_ms", ROWS_NUMBER }, { "checker", ROWS_TEXT },
+	    { "phantoms", ROWS_NUMBER }, { "phantom_first", ROWS_NUMBER },
+	    { "phantom_last", ROWS_NUMBER }, { "phantom_at", ROWS_TIME } };
+
+	if (!store_has(c->store, T_STREAMS))
+		return json_object_set_new(state, "streams", json_null());
+	store_sql(c->store, "SELECT name, checked_at, "
+	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
+	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
+	    "phantom_first, phantom_last, phantom_at "
+	    "FROM {streams} ORDER BY name LIMIT 100");
+	return put_query(c, state, "streams", columns, 8, e);
+}
+
+/* The rate since the previous round; at first, over RATE_MS from now. */
+static void
+put_this_host(struct ctl *c, json_t *state, const json_t *before)
+{
+	json_t	*this_host = state_this_host(c);
+	int64_t	 left = member_number(before, "at_ms") + RATE_MS -
+		    member_number(this_host, "at_ms");
+
+	if (json_is_object(this_host) && json_is_object(before) && left > 0) {
+		sig_wait(NULL, 0, left);
+		json_decref(this_host);
+		this_host = state_this_host(c);
+	}
+	state_rate(this_host, before);
+	json_object_set_new(state, "this_host", this_host);
+}
+
+/* The tables; what cannot be read is left out. */
+static int
+put_tables(struct ctl *c, json_t *state, struct err *e)
+{
+	static int	(*const parts[])(struct ctl *, json_t *,
+			    struct err *) = {
+		put_workers, put_partitions, put_backlog, put_blocked_keys,
+		put_dead_letters, put_streams, state_put_counts,
+		state_put_rights,
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i](c, state, e) < 0)
+			return -1;
+	return 0;
+}
+
+json_t *
+state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
+    const struct err *away)
+{
+	json_t		*state = json_object();
+	struct err	 e;
+
+	put_this_host(c, state, host_before);
+	if (away == NULL && put_tables(c, state, &e) < 0)
+		away = &e;
+	json_object_set_new(state, "database", away == NULL ? json_null() :
+	    json_pack("{s:s}", "error", away->text));
+	json_object_set_new(state, "broker", state_broker(c, bus));
+	json_object_set_new(state, "problems", health_judge(c->conf, state));
+	return state;
+}

@@ -1,0 +1,36 @@
+/* rights.c - rights that the account of the daemon lacks */
+
+#include "ctl/schema/schema.h"
+#include "ctl/state/state_impl.h"
+
+/* The daemon needs no right to the audit log; outboxctl tells what it lacks. */
+static json_t *
+rights_json(const struct schema_report *r)
+{
+	json_t	*list = json_array();
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct schema_finding *f = &r->findings[i];
+
+		if (!f->unused && f->table != T_AUDIT)
+			json_array_append_new(list, json_pack(
+			    "{s:s, s:s, s:s}", "what", f->what,
+			    "cost", f->cost, "sql", f->sql));
+	}
+	return list;
+}
+
+int
+state_put_rights(struct ctl *c, json_t *state, struct err *e)
+{
+	struct schema_model	 live = { 0 };
+	struct schema_report	 r = { 0 };
+	int			 rc = -1;
+
+	if (schema_read_live(c, &live, e) == 0 &&
+	    schema_check_rights(c, &live, &r, e) == 0)
+		rc = json_object_set_new(state, "rights", rights_json(&r));
+	schema_report_free(&r);
+	schema_model_free(&live);
+	return rc;
+}

@@ -1,0 +1,186 @@
+/* health_fleet.c - problems that the tables show */
+
+#include "health/health_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+/* Workers take over a lease that has expired within a few seconds. */
+#define EXPIRED_MS	15000
+
+static void
+judge_database(struct health *h)
+{
+	const json_t	*db = json_object_get(h->state, "database");
+
+	if (json_is_object(db))
+		health_add(h, HEALTH_DATABASE, (struct health_about){ 0 },
+		    "outboxctl doctor", "the database cannot be read, so the "
+		    "state of the fleet is not known: %s",
+		    health_text(db, "error"));
+}
+
+/* Without leases workers do not register. */
+static void
+judge_workers(struct health *h)
+{
+	const json_t	*workers = json_object_get(h->state, "workers");
+	const json_t	*backlog = json_object_get(h->state, "backlog");
+
+	if (!json_is_object(workers) || !h->conf->worker.leasing ||
+	    health_number(workers, "live") > 0)
+		return;
+	if (json_is_object(json_object_get(h->state, "oldest")))
+		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
+		    "start outbox-master", "no worker is alive and %s%lld "
+		    "rows wait", json_is_false(json_object_get(backlog,
+		    "exact")) ? "about " : "", (long long)later(1,
+		    health_number(backlog, "waiting")));
+	else
+		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
+		    "start outbox-master", "no worker is alive");
+}
+
+static void
+judge_oldest(struct health *h)
+{
+	const json_t	*oldest = json_object_get(h->state, "oldest");
+	json_int_t	 sequence = health_number(oldest, "sequence");
+	json_int_t	 age_ms = health_number(oldest, "age_ms");
+	char		 remedy[64];
+
+	if (age_ms <= h->conf->health.max_age)
+		return;
+	snprintf(remedy, sizeof(remedy), "outboxctl messages show %lld",
+	    (long long)sequence);
+	health_add(h, HEALTH_OLDEST, (struct health_about){
+	    health_member(oldest, "at"), json_pack("{s:I, s:O}",
+	    "sequence", sequence,
+	    "partition", json_object_get(oldest, "partition")) }, remedy,
+	    "the oldest waiting message has waited for %lld s "
+	    "(health.max_age: %lld s)", (long long)age_ms / 1000,
+	    (long long)h->conf->health.max_age / 1000);
+}
+
+static void
+judge_partitions(struct health *h)
+{
+	const json_t	*p = json_object_get(h->state, "partitions");
+	json_int_t	 paused = health_number(p, "paused");
+
+	if (paused > 0)
+		health_add(h, HEALTH_PAUSED_PARTITIONS,
+		    (struct health_about){ 0 }, "outboxctl partitions resume",
+		    "paused partitions: %lld: nothing is sent from them",
+		    (long long)paused);
+	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(
+	    json_object_get(h->state, "workers"), "live") > 0)
+		health_add(h, HEALTH_UNOWNED_PARTITIONS,
+		    (struct health_about){ 0 }, "outboxctl doctor",
+		    "partitions have no worker: %lld, for up to %lld s",
+		    (long long)health_number(p, "expired"),
+		    (long long)health_number(p, "expired_ms") / 1000);
+}
+
+static void
+judge_blocked(struct health *h)
+{
+	json_t	*b;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(h->state, "blocked"), i, b) {
+		const char	*reason = health_text(b, "reason");
+		long long	 keys = health_number(b, "keys");
+
+		if (strcmp(reason, "halted") == 0)
+			health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
+			    .since = health_member(b, "since") }, "outboxctl keys "
+			    "blocked shows them, keys release sends them",
+			    "halted keys: %lld, behind a dead letter", keys);
+		else if (strcmp(reason, "refused") == 0)
+			health_add(h, HEALTH_REFUSED_SUBJECT,
+			    (struct health_about){ .since = health_member(b, "since") },
+			    "outboxctl keys blocked", "keys whose subject no "
+			    "stream takes: %lld", keys);
+	}
+}
+
+static void
+judge_dead(struct health *h)
+{
+	json_int_t	n = health_number(json_object_get(h->state, "dead"),
+			    "new");
+
+	if (n > 0)
+		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
+		    "outboxctl dead list", "new dead letters: %lld",
+		    (long long)n);
+}
+
+static void
+judge_streams(struct health *h)
+{
+	json_t	*s;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(h->state, "streams"), i, s)
+		if (health_number(s, "phantoms") > 0)
+			health_add(h, HEALTH_PHANTOMS, (struct health_about){
+			    health_member(s, "phantom_at"), json_pack("{s:O}",
+			    "stream", json_object_get(s, "name")) },
+			    "restore the events from the former primary, or "
+			    "inform the consumers and delete the messages; "
+			    "then outboxctl phantoms forget",
+			    "stream %s: %lld phantoms, messages whose events "
+			    "this database has lost, stream sequences %lld to "
+			    "%lld", health_text(s, "name"),
+			    (long long)health_number(s, "phantoms"),
+			    (long long)health_number(s, "phantom_first"),
+			    (long long)health_number(s, "phantom_last"));
+}
+
+static void
+judge_counts(struct health *h)
+{
+	const json_t	*counts = json_object_get(h->state, "counts");
+	const char	*undeclared = health_text(h->state, "undeclared");
+
+	if (undeclared[0] != '\0')
+		health_add(h, HEALTH_UNDECLARED_COUNT,
+		    (struct health_about){ 0 }, "", "%s", undeclared);
+	if (json_is_object(counts))
+		health_add(h, HEALTH_COUNT_CHANGE, (struct health_about){
+		    .since = health_member(counts, "since") }, "outboxctl partitions "
+		    "sync --finish, when all producers use the new count",
+		    "the partition count is changed to %lld, and labels of the "
+		    "former count are still served",
+		    (long long)health_number(counts, "present"));
+}
+
+static void
+judge_rights(struct health *h)
+{
+	json_t	*r;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(h->state, "rights"), i, r)
+		health_add(h, HEALTH_RIGHTS, (struct health_about){ 0 },
+		    health_text(r, "sql"), "%s: %s", health_text(r, "what"),
+		    health_text(r, "cost"));
+}
+
+void
+health_judge_fleet(struct health *h)
+{
+	judge_database(h);
+	judge_workers(h);
+	judge_oldest(h);
+	judge_partitions(h);
+	judge_blocked(h);
+	judge_dead(h);
+	judge_streams(h);
+	judge_counts(h);
+	judge_rights(h);
+}

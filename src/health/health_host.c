@@ -1,0 +1,114 @@
+/* health_host.c - problems of the daemon on this host, by its scoreboard */
+
+#include "health/health_impl.h"
+
+#include <string.h>
+
+/*
+ * A worker gives a sign of life at least once a second, unless a statement or a
+ * batch takes longer.
+ */
+#define SILENT_MS	8000
+
+static void
+judge_silence(struct health *h, const json_t *worker)
+{
+	long long	ms = health_number(worker, "silent_ms");
+
+	if (ms > SILENT_MS)
+		health_add(h, HEALTH_SILENT_WORKER, (struct health_about){
+		    NULL, json_pack("{s:O}", "worker", json_object_get(worker,
+		    "id")) }, "look at the process: it is stopped, or waits "
+		    "for a disk or for the database", "worker %s, pid %lld, is "
+		    "silent for %lld s", health_text(worker, "id"),
+		    (long long)health_number(worker, "pid"), ms / 1000);
+}
+
+/* Workers of a host often wait for the same reason: it is told once. */
+static void
+judge_waits(struct health *h, const json_t *worker, json_t *told)
+{
+	const char	*why = health_text(worker, "why");
+	const char	*state = health_text(worker, "state");
+	bool		 paused = strcmp(state, "paused") == 0;
+
+	if (why[0] == '\0' || json_object_get(told, why) != NULL)
+		return;
+	json_object_set_new(told, why, json_true());
+	health_add(h, paused ? HEALTH_PAUSED_PUBLISHING : HEALTH_WAITING_WORKER,
+	    (struct health_about){ NULL, json_pack("{s:O}", "worker",
+	    json_object_get(worker, "id")) }, "", "%s: %s", state, why);
+}
+
+static void
+judge_reload(struct health *h, const json_t *reload)
+{
+	if (!json_is_false(json_object_get(reload, "accepted")))
+		return;
+	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
+	    .since = health_member(reload, "at") }, "correct the file, then outboxctl "
+	    "reload", "the last reload was refused, and the daemon goes on "
+	    "with its former configuration: %s", health_text(reload, "why"));
+}
+
+static void
+judge_subjects(struct health *h, const json_t *here)
+{
+	json_t	*t;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(here, "refused"), i, t)
+		health_add(h, HEALTH_REFUSED_SUBJECT, (struct health_about){
+		    health_member(t, "since"), json_pack("{s:O, s:O}",
+		    "subject", json_object_get(t, "subject"),
+		    "type", json_object_get(t, "type")) }, "add the subject to "
+		    "a stream: nats stream edit", "no stream takes subject "
+		    "\"%s\" (type %s)", health_text(t, "subject"),
+		    health_text(t, "type"));
+}
+
+static void
+judge_log(struct health *h, const json_t *here)
+{
+	long long	lost = health_number(here, "lines_lost");
+
+	if (lost > 0)
+		health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 },
+		    "make room, or correct the rights of log.target",
+		    "lines of the log are lost: %lld", lost);
+}
+
+static void
+judge_absence(struct health *h)
+{
+	long long	pid = health_number(h->state, "daemon_died");
+
+	if (pid > 0)
+		health_add(h, HEALTH_DAEMON_DIED, (struct health_about){ 0 },
+		    "start it again, and read the end of its log",
+		    "the daemon of this host has died (pid %lld)", pid);
+	else if (health_number(json_object_get(h->state, "workers"),
+	    "live") > 0)
+		health_add(h, HEALTH_NO_DAEMON, (struct health_about){ 0 },
+		    "start outbox-master, if this host has to send",
+		    "no daemon runs on this host");
+}
+
+void
+health_judge_host(struct health *h)
+{
+	const json_t	*here = json_object_get(h->state, "this_host");
+	json_t		*told = json_object(), *worker;
+	size_t		 i;
+
+	if (!json_is_object(here))
+		judge_absence(h);
+	json_array_foreach(json_object_get(here, "workers"), i, worker) {
+		judge_silence(h, worker);
+		judge_waits(h, worker, told);
+	}
+	judge_reload(h, json_object_get(here, "reload"));
+	judge_subjects(h, here);
+	judge_log(h, here);
+	json_decref(told);
+}

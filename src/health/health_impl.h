@@ -1,0 +1,48 @@
+/* health_impl.h - private to the health*.c files */
+#ifndef OUTBOX_HEALTH_IMPL_H
+#define OUTBOX_HEALTH_IMPL_H
+
+#include "health/health.h"
+
+enum health_id {
+	HEALTH_DATABASE, HEALTH_NO_WORKER, HEALTH_BROKER, HEALTH_STREAM_UNFIT,
+	HEALTH_PAUSED_PUBLISHING, HEALTH_PHANTOMS, HEALTH_RIGHTS,
+	HEALTH_UNDECLARED_COUNT, HEALTH_REFUSED_SUBJECT, HEALTH_OLDEST,
+	HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS, HEALTH_PAUSED_PARTITIONS,
+	HEALTH_UNOWNED_PARTITIONS, HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
+	HEALTH_DAEMON_DIED, HEALTH_RELOAD_REFUSED, HEALTH_LOG_LOST,
+	HEALTH_STREAM_SETTINGS, HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
+	NHEALTH
+};
+
+struct health {
+	const struct conf	*conf;
+	const json_t		*state;
+	json_t			*problems;
+};
+
+/* Two JSON values of a problem; both are taken over and may be NULL. */
+struct health_about {
+	json_t	*since, *touches;
+};
+
+extern const struct health_kind health_table[];	/* by health_id */
+extern const char *const health_severities[];	/* by health_severity */
+
+/* Add a problem; the format is of "why", the remedy may be "". */
+void	health_add(struct health *, enum health_id, struct health_about,
+	    const char *remedy, const char *, ...)
+	    __attribute__((format(printf, 5, 6)));
+
+/* A member of the state, or of one of its objects; never NULL. */
+const char *health_text(const json_t *, const char *member);	/* or "" */
+json_int_t health_number(const json_t *, const char *member);	/* or 0 */
+
+/* A new reference to a member; NULL without it, or if it is null. */
+json_t	*health_member(const json_t *, const char *member);
+
+void	health_judge_fleet(struct health *);	/* health_fleet.c */
+void	health_judge_broker(struct health *);	/* health_broker.c */
+void	health_judge_host(struct health *);	/* health_host.c */
+
+#endif

@@ -1,0 +1,83 @@
+/* health_problem.c - kinds of problems, and a problem as JSON */
+
+#include "health/health_impl.h"
+
+#include <stdarg.h>
+
+const struct health_kind health_table[NHEALTH] = {
+	[HEALTH_DATABASE] = { "database", HEALTH_CRITICAL },
+	[HEALTH_NO_WORKER] = { "no_worker", HEALTH_CRITICAL },
+	[HEALTH_BROKER] = { "broker", HEALTH_CRITICAL },
+	[HEALTH_STREAM_UNFIT] = { "stream_unfit", HEALTH_CRITICAL },
+	[HEALTH_PAUSED_PUBLISHING] = { "publishing_paused", HEALTH_CRITICAL },
+	[HEALTH_PHANTOMS] = { "phantoms", HEALTH_CRITICAL },
+	[HEALTH_RIGHTS] = { "rights", HEALTH_CRITICAL },
+	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
+	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
+	[HEALTH_OLDEST] = { "oldest", HEALTH_WARNING },
+	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
+	[HEALTH_DEAD_LETTERS] = { "dead_letters", HEALTH_WARNING },
+	[HEALTH_PAUSED_PARTITIONS] = { "paused_partitions", HEALTH_WARNING },
+	[HEALTH_UNOWNED_PARTITIONS] = { "unowned_partitions", HEALTH_WARNING },
+	[HEALTH_SILENT_WORKER] = { "silent_worker", HEALTH_WARNING },
+	[HEALTH_WAITING_WORKER] = { "waiting_worker", HEALTH_WARNING },
+	[HEALTH_DAEMON_DIED] = { "daemon_died", HEALTH_WARNING },
+	[HEALTH_RELOAD_REFUSED] = { "reload_refused", HEALTH_WARNING },
+	[HEALTH_LOG_LOST] = { "log_lost", HEALTH_WARNING },
+	[HEALTH_STREAM_SETTINGS] = { "stream_settings", HEALTH_WARNING },
+	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_INFO },
+	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_INFO },
+};
+
+const char *const health_severities[] = { "info", "warning", "critical" };
+
+const struct health_kind *
+health_kinds(size_t *n)
+{
+	*n = NHEALTH;
+	return health_table;
+}
+
+const char *
+health_text(const json_t *o, const char *member)
+{
+	const char	*text = json_string_value(json_object_get(o, member));
+
+	return text == NULL ? "" : text;
+}
+
+json_int_t
+health_number(const json_t *o, const char *member)
+{
+	return json_integer_value(json_object_get(o, member));
+}
+
+json_t *
+health_member(const json_t *o, const char *member)
+{
+	json_t	*v = json_object_get(o, member);
+
+	return json_is_null(v) ? NULL : json_incref(v);
+}
+
+void
+health_add(struct health *h, enum health_id id, struct health_about about,
+    const char *remedy, const char *fmt, ...)
+{
+	va_list	 ap;
+	json_t	*why;
+
+	va_start(ap, fmt);
+	why = json_vsprintf(fmt, ap);
+	va_end(ap);
+	if (why == NULL)
+		why = json_string("(not UTF-8)");
+	json_array_append_new(h->problems, json_pack(
+	    "{s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "id", health_table[id].id,
+	    "severity", health_severities[health_table[id].severity],
+	    "since", about.since == NULL ? json_null() : about.since,
+	    "touches", about.touches == NULL ? json_object() : about.touches,
+	    "why", why, "remedy", remedy,
+	    "text", json_sprintf("%s%s%s", json_string_value(why),
+	    remedy[0] == '\0' ? "" : ": ", remedy)));
+}

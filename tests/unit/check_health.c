@@ -1,0 +1,190 @@
+/*
+ * check_health.c - which state is which problem
+ */
+
+#include "lib/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "health/health.h"
+#include "util/buf.h"
+
+static struct conf	conf;
+
+static void
+begin(void)
+{
+	static char	stream[] = "EVENTS";
+
+	conf.worker.leasing = true;
+	conf.health.max_age = 60000;
+	conf.nats.stream = stream;
+}
+
+static json_t *
+judge(const char *state)
+{
+	json_error_t	 je;
+	json_t		*s = json_loads(state, 0, &je), *problems;
+
+	ck_assert_msg(s != NULL, "%s: %s", state, je.text);
+	problems = health_judge(&conf, s);
+	json_decref(s);
+	return problems;
+}
+
+/* "id id ", as listed. */
+static char *
+ids(const json_t *problems)
+{
+	struct buf	b = { 0 };
+	json_t		*p;
+	size_t		 i;
+
+	buf_str(&b, "");
+	json_array_foreach(problems, i, p)
+		buf_printf(&b, "%s ", json_string_value(json_object_get(p,
+		    "id")));
+	return b.data;
+}
+
+#define ALIVE "\"workers\": {\"live\": 1}, "
+#define HERE(members) "{" ALIVE "\"this_host\": {" members "}}"
+#define WORKER(members) HERE("\"workers\": [{\"id\": \"h:00:1\", " members "}]")
+
+/* The state, its problems, their exit status, and a part of the first text. */
+static const struct {
+	const char	*state, *ids;
+	int		 status;
+	const char	*text;
+} states[] = {
+	{ "{" ALIVE "\"this_host\": {}}", "", 0, NULL },
+	{ "{\"database\": {\"error\": \"denied\"}}", "database ", 3, "denied" },
+	{ "{\"workers\": {\"live\": 0}}", "no_worker ", 1,
+	  "no worker is alive: start" },
+	{ "{\"workers\": {\"live\": 0}, \"oldest\": {\"age_ms\": 1}, "
+	  "\"backlog\": {\"waiting\": 7, \"exact\": true}}", "no_worker ", 1,
+	  "no worker is alive and 7 rows wait" },
+	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"partition\": \"p00\", "
+	  "\"at\": null, \"age_ms\": 60001}, \"this_host\": {}}", "oldest ", 1,
+	  "has waited for 60 s (health.max_age: 60 s): outboxctl messages "
+	  "show 5" },
+	{ "{" ALIVE "\"oldest\": {\"age_ms\": 60000}, \"this_host\": {}}", "",
+	  0, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"paused\": 2}}",
+	  "paused_partitions ", 1, "partitions resume" },
+	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"expired\": 3, "
+	  "\"expired_ms\": 15001}}", "unowned_partitions ", 1, "3, for up to" },
+	{ "{\"workers\": {\"live\": 0}, \"partitions\": {\"expired\": 3, "
+	  "\"expired_ms\": 15001}}", "no_worker ", 1, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": \"failed\", "
+	  "\"keys\": 2}, {\"reason\": \"halted\", \"keys\": 4}]}",
+	  "halted_keys ", 1, "halted keys: 4" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
+	  "no stream takes: 2" },
+	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1}}",
+	  "dead_letters ", 1, "outboxctl dead list" },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
+	  "\"phantoms\": 9}]}", "phantoms ", 1, "phantoms forget" },
+	{ "{" ALIVE "\"this_host\": {}, \"undeclared\": \"a producer\"}",
+	  "undeclared_count ", 1, "a producer" },
+	{ "{" ALIVE "\"this_host\": {}, \"counts\": {\"present\": 48}}",
+	  "count_change ", 0, "changed to 48" },
+	{ "{" ALIVE "\"this_host\": {}, \"rights\": [{\"what\": \"outbox\", "
+	  "\"cost\": \"nothing is sent\", \"sql\": \"GRANT x\"}]}", "rights ",
+	  1, "outbox: nothing is sent: GRANT x" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}",
+	  "broker ", 1, "gone" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"unfit\": \"is full\", "
+	  "\"warnings\": [\"is odd\"]}}", "stream_unfit stream_settings ", 1,
+	  "stream EVENTS is full" },
+	{ WORKER("\"silent_ms\": 8001, \"pid\": 7"), "silent_worker ", 1,
+	  "pid 7, is silent for 8 s" },
+	{ WORKER("\"silent_ms\": 8000"), "", 0, NULL },
+	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),
+	  "waiting_worker ", 1, "no database: refused" },
+	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"paused\", "
+	  "\"why\": \"full\"}, {\"id\": \"b\", \"state\": \"paused\", "
+	  "\"why\": \"full\"}]"), "publishing_paused ", 1, "paused: full" },
+	{ "{\"workers\": {\"live\": 2}, \"this_host\": null}", "no_daemon ", 0,
+	  "no daemon runs on this host" },
+	{ "{" ALIVE "\"daemon_died\": 77}", "daemon_died ", 1, "pid 77" },
+	{ HERE("\"reload\": {\"accepted\": false, \"why\": \"line 3\"}"),
+	  "reload_refused ", 1, "line 3" },
+	{ HERE("\"reload\": {\"accepted\": true}"), "", 0, NULL },
+	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\"}]"),
+	  "refused_subject ", 1, "no stream takes subject \"e.x\" (type x)" },
+	{ HERE("\"lines_lost\": 3"), "log_lost ", 1, "lost: 3" },
+	{ "{\"workers\": {\"live\": 0}, \"dead\": {\"new\": 1}, "
+	  "\"broker\": {\"error\": \"gone\"}}",
+	  "no_worker broker dead_letters ", 1, "no worker is alive" },
+};
+
+START_TEST(state_has_its_problems)
+{
+	json_t		*problems = judge(states[_i].state);
+	char		*found = ids(problems);
+	const char	*text = json_string_value(json_object_get(
+			    json_array_get(problems, 0), "text"));
+
+	ck_assert_str_eq(found, states[_i].ids);
+	ck_assert_int_eq(health_exit(problems), states[_i].status);
+	if (states[_i].text != NULL)
+		ck_assert_msg(strstr(text, states[_i].text) != NULL, "%s",
+		    text);
+	free(found);
+	json_decref(problems);
+}
+END_TEST
+
+/* Without leases workers do not register. */
+START_TEST(worker_without_leases_is_not_missed)
+{
+	json_t	*problems;
+
+	conf.worker.leasing = false;
+	problems = judge("{\"workers\": {\"live\": 0}}");
+	ck_assert_uint_eq(json_array_size(problems), 0);
+	json_decref(problems);
+}
+END_TEST
+
+/* Every kind is found by a state above, and explained in the manual. */
+START_TEST(kind_is_found_and_explained)
+{
+	size_t				 n;
+	const struct health_kind	*kinds = health_kinds(&n);
+	const char			*id = kinds[_i].id;
+	const char			*srcdir = getenv("srcdir");
+	char				 path[4096], entry[64];
+	bool				 found = false;
+
+	ck_assert_uint_gt(n, (size_t)_i);
+	for (size_t i = 0; i < NROWS(states); i++)
+		found = found || strstr(states[i].ids, id) != NULL;
+	ck_assert_msg(found, "no state has the problem %s", id);
+	snprintf(path, sizeof(path), "%s/man/outboxctl.1",
+	    srcdir == NULL ? "." : srcdir);
+	snprintf(entry, sizeof(entry), "\n.It Cm %s\n", id);
+	holds(read_file(path), entry);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("health");
+	TCase	*tc = tcase_create("health");
+	size_t	 n;
+
+	health_kinds(&n);
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_loop_test(tc, state_has_its_problems, 0, NROWS(states));
+	tcase_add_test(tc, worker_without_leases_is_not_missed);
+	tcase_add_loop_test(tc, kind_is_found_and_explained, 0, (int)n);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
