@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,26 +21,52 @@ map(int fd)
 }
 
 struct scoreboard *
-scoreboard_create(const char *path, struct err *e)
+scoreboard_create(const char *path, int *fd, struct err *e)
 {
 	struct scoreboard	*b;
-	int			 fd;
 
 	/* A new file: other processes may still map and write the old one. */
 	unlink(path);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0) {
+	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (*fd < 0) {
 		err_set(e, "create %s: %s", path, strerror(errno));
 		return NULL;
 	}
-	if ((b = map(fd)) == MAP_FAILED) {
+	if ((b = map(*fd)) == MAP_FAILED) {
 		err_set(e, "map %s: %s", path, strerror(errno));
-		b = NULL;
+		close(*fd);
+		return NULL;
 	}
-	close(fd);
-	if (b != NULL)
-		b->magic = SCOREBOARD_MAGIC;
+	b->magic = SCOREBOARD_MAGIC;
 	return b;
+}
+
+/* A lock of fcntl(2) on the whole file; it belongs to one process. */
+static struct flock
+whole_file(short type)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET };
+}
+
+int
+scoreboard_live(struct scoreboard *b, int fd, struct err *e)
+{
+	struct flock	lock = whole_file(F_WRLCK);
+
+	b->master = (int32_t)getpid();
+	if (fcntl(fd, F_SETLK, &lock) < 0)
+		return err_set(e, "cannot lock the scoreboard: %s",
+		    strerror(errno));
+	return 0;
+}
+
+/* Needs no right to write: a shared lock is only asked about, not taken. */
+static bool
+is_locked(int fd)
+{
+	struct flock	lock = whole_file(F_RDLCK);
+
+	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 void
@@ -76,24 +101,20 @@ map_to_read(int fd, const char *path, struct err *e)
 }
 
 struct scoreboard *
-scoreboard_open(const char *path, struct err *e)
+scoreboard_open(const char *path, bool *alive, struct err *e)
 {
 	int			 fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct scoreboard	*b;
 
+	*alive = false;
 	if (fd < 0) {
 		err_set(e, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
+	*alive = is_locked(fd);
 	b = map_to_read(fd, path, e);
 	close(fd);
 	return b;
-}
-
-bool
-scoreboard_is_alive(const struct scoreboard *b)
-{
-	return b->master > 0 && (kill(b->master, 0) == 0 || errno == EPERM);
 }
 
 const char *

@@ -80,20 +80,32 @@ struct scoreboard {
 };
 
 /*
- * Create the file anew and map it for this process and its children.  Returns
- * NULL with an error, and nothing stays mapped.
+ * Create the file anew and map it for this process and its children.  *fd stays
+ * open, for scoreboard_live(); the caller closes it.  Returns NULL with an
+ * error, and then nothing stays open or mapped.
  */
-struct scoreboard	*scoreboard_create(const char *path, struct err *);
+struct scoreboard	*scoreboard_create(const char *path, int *fd,
+			    struct err *);
 void			 scoreboard_close(struct scoreboard *);
 
 /*
- * Map another master's scoreboard read-only.  NULL: there is none, or it has
- * another version.  The master may be dead; see scoreboard_is_alive.
+ * From now on the calling process is the living master: it locks the file.  The
+ * lock belongs to this process alone.  A child does not inherit it, and the
+ * kernel releases it when the process ends in any way.  Call it after the last
+ * fork of the master itself (daemon(3)), and open the file no second time: to
+ * close any descriptor of the file releases the lock.
  */
-struct scoreboard	*scoreboard_open(const char *path, struct err *);
+int			 scoreboard_live(struct scoreboard *, int fd,
+			    struct err *);
 
-/* True if a process with the pid of its master exists. */
-bool			 scoreboard_is_alive(const struct scoreboard *);
+/*
+ * Map another master's scoreboard read-only.  NULL: there is none, or it has
+ * another version.  *alive: its master lives, that is, it holds the lock; also
+ * set if the version is another one.  No pid is looked at, so neither another
+ * process that got the master's pid nor workers that outlive the master count.
+ */
+struct scoreboard	*scoreboard_open(const char *path, bool *alive,
+			    struct err *);
 
 /* "running", "no broker", ... */
 const char		*scoreboard_state_word(uint32_t state);

@@ -53,6 +53,7 @@ struct master {
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
 	bool				 repartition;	/* is to be made */
+	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
 	int				 report_fds[2];	/* workers write to 1 */
 };
@@ -568,7 +569,7 @@ open_files(struct master *m, struct err *e)
 {
 	char	*path = xasprintf("%s.scoreboard", m->a->run_prefix);
 
-	m->scoreboard = scoreboard_create(path, e);
+	m->scoreboard = scoreboard_create(path, &m->scoreboard_fd, e);
 	free(path);
 	if (m->scoreboard == NULL)
 		return -1;
@@ -652,7 +653,11 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 int
 master_run(struct master *m)
 {
-	m->scoreboard->master = (int32_t)getpid();
+	struct err	e;
+
+	if (scoreboard_live(m->scoreboard, m->scoreboard_fd, &e) < 0)
+		log_error("%s: outboxctl will say that no daemon runs here",
+		    e.text);
 	inherit_workers(m);
 	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
 	log_info("started with %lld workers",
@@ -663,6 +668,7 @@ master_run(struct master *m)
 	close(m->predecessors_fd);
 	wakeup_close(&m->wakeup);
 	scoreboard_close(m->scoreboard);
+	close(m->scoreboard_fd);
 	if (m->conf != m->born)
 		conf_free(m->conf);
 	conf_free(m->born);

@@ -77,6 +77,24 @@ wait_for 30 is_drained
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stop_master "$FIRST"
 
+# The master is killed and its workers are stopped, so that they outlive it: for
+# outboxctl no daemon runs, whatever the scoreboard says.
+here() { "$OUTBOXCTL" -c "$CONF" --json status | jq -rc ".this_host${1:-}"; }
+start_fleet
+is "$(here .pid)" "$MASTER" 'a living master: outboxctl status shows it'
+family=$(worker_pids "$MASTER")
+# shellcheck disable=SC2086
+kill -STOP $family
+kill -KILL "$MASTER"
+wait "$MASTER" 2>/dev/null
+# shellcheck disable=SC2086
+kill -0 $family
+ok $? 'a killed master: its stopped workers are still there'
+is "$(here "")" null 'a killed master with workers: no daemon runs here'
+# shellcheck disable=SC2086
+kill -CONT $family
+within 3 'the workers end when they go on' none_left
+
 # Ctrl-C reaches the whole process group.
 WORKERS=2 TIMEOUT_MS=5000 write_conf
 setsid "$OUTBOX_MASTER" -c "$CONF" --silent 2>> "$LOG" &

@@ -228,25 +228,104 @@ START_TEST(board_is_read_by_others)
 	const char		*path = in_dir("scoreboard").text;
 	struct err		 e = { "" };
 	struct scoreboard	*ours, *theirs;
+	bool			 alive;
+	int			 fd;
 
-	ck_assert_ptr_null(scoreboard_open(path, &e));
+	ck_assert_ptr_null(scoreboard_open(path, &alive, &e));
 	holds(e.text, "No such file");
-	ck_assert_ptr_nonnull(ours = scoreboard_create(path, &e));
-	ck_assert_ptr_nonnull(theirs = scoreboard_open(path, &e));
-	ck_assert(!scoreboard_is_alive(theirs));
-	ours->master = (int32_t)getpid();
+	ck_assert_ptr_nonnull(ours = scoreboard_create(path, &fd, &e));
+	ck_assert_ptr_nonnull(theirs = scoreboard_open(path, &alive, &e));
 	ours->lines[3].delivered = 7;
-	ck_assert(scoreboard_is_alive(theirs));
 	ck_assert_uint_eq(theirs->lines[3].delivered, 7);
 	scoreboard_close(theirs);
 	ours->magic++;
-	ck_assert_ptr_null(scoreboard_open(path, &e));
+	ck_assert_ptr_null(scoreboard_open(path, &alive, &e));
 	holds(e.text, "by another version");
 	ours->magic--;
 	scoreboard_close(ours);
+	close(fd);
 	ck_assert_int_eq(truncate(path, sizeof(struct scoreboard) - 1), 0);
-	ck_assert_ptr_null(scoreboard_open(path, &e));
+	ck_assert_ptr_null(scoreboard_open(path, &alive, &e));
 	holds(e.text, "by another version");
+	remove(path);
+}
+END_TEST
+
+/* Is the master of this scoreboard alive, as seen by another process? */
+static bool
+is_alive(const char *path)
+{
+	struct err		 e;
+	bool			 alive;
+	struct scoreboard	*b = scoreboard_open(path, &alive, &e);
+
+	scoreboard_close(b);
+	return alive;
+}
+
+/* A master with a child that outlives it; it tells its child's pid. */
+static void
+be_a_master(const char *path, int to)
+{
+	struct err		 e;
+	int			 fd;
+	struct scoreboard	*b = scoreboard_create(path, &fd, &e);
+	pid_t			 child;
+
+	if (b == NULL || scoreboard_live(b, fd, &e) < 0)
+		_exit(1);
+	if ((child = fork()) != 0 &&
+	    write(to, &child, sizeof(child)) != sizeof(child))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/*
+ * The master is killed.  Its child lives and has the file open, and a process
+ * with the master's pid exists, the dead master that was not waited for:
+ * neither is taken for a living master.
+ */
+START_TEST(board_of_a_dead_master_is_dead)
+{
+	const char	*path = in_dir("scoreboard").text;
+	int		 fds[2];
+	siginfo_t	 info;
+	pid_t		 master, child;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	if ((master = fork()) == 0)
+		be_a_master(path, fds[1]);
+	ck_assert_int_eq(read(fds[0], &child, sizeof(child)), sizeof(child));
+	ck_assert(is_alive(path));
+	kill(master, SIGSTOP);
+	ck_assert(is_alive(path));
+	kill(master, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)master, &info,
+	    WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(kill(master, 0), 0);
+	ck_assert_int_eq(kill(child, 0), 0);
+	ck_assert(!is_alive(path));
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(master, NULL, 0), master);
+	ck_assert(!is_alive(path));
+	remove(path);
+}
+END_TEST
+
+/* A board that says nothing but the pid of a living process: ours. */
+START_TEST(board_with_a_reused_pid_is_dead)
+{
+	const char		*path = in_dir("scoreboard").text;
+	struct err		 e;
+	struct scoreboard	*b;
+	int			 fd;
+
+	ck_assert_ptr_nonnull(b = scoreboard_create(path, &fd, &e));
+	b->master = (int32_t)getppid();
+	ck_assert(!is_alive(path));
+	scoreboard_close(b);
+	close(fd);
 	remove(path);
 }
 END_TEST
@@ -383,6 +462,8 @@ main(void)
 
 	tc = add_case(s, "scoreboard");
 	tcase_add_test(tc, board_is_read_by_others);
+	tcase_add_test(tc, board_of_a_dead_master_is_dead);
+	tcase_add_test(tc, board_with_a_reused_pid_is_dead);
 
 	tc = add_case(s, "wakeup");
 	tcase_add_test(tc, bell_is_heard_once);

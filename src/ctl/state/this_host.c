@@ -108,11 +108,11 @@ state_this_host(const struct ctl *c)
 				    daemon_run_prefix(c->conf->master.pidfile);
 	char			*path = xasprintf("%s.scoreboard", prefix);
 	struct err		 e;
-	struct scoreboard	*b = scoreboard_open(path, &e);
+	bool			 alive;
+	struct scoreboard	*b = scoreboard_open(path, &alive, &e);
 	json_t			*this_host;
 
-	this_host = b != NULL && scoreboard_is_alive(b) ? scoreboard_json(b) :
-	    json_null();
+	this_host = b != NULL && alive ? scoreboard_json(b) : json_null();
 	scoreboard_close(b);
 	free(path);
 	free(prefix);
