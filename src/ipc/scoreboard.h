@@ -16,7 +16,7 @@
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425834	/* "OBX4", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425835	/* "OBX5", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -53,6 +53,7 @@ enum scoreboard_repartition {
 struct scoreboard_line {
 	int32_t		 pid;
 	uint32_t	 state;		/* enum scoreboard_state */
+	uint32_t	 generation;	/* of its configuration */
 	int64_t		 started_at;	/* clock_ms() */
 	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
 	uint64_t	 handling;	/* sequence being sent; 0: none */
@@ -72,10 +73,38 @@ struct scoreboard_line {
 	char		 last_error[sizeof(struct err)];
 };
 
+enum scoreboard_reload_result {
+	SCOREBOARD_RELOAD_NONE,		/* since the start of the master */
+	SCOREBOARD_RELOAD_ACCEPTED,
+	SCOREBOARD_RELOAD_REFUSED	/* the former configuration stays */
+};
+
+/*
+ * The last reload (SIGHUP).  count grows by one for each, as the last thing
+ * that is written: a reader that waits for its own reload waits for that.  A
+ * reload that was accepted replaces the workers one at a time.
+ */
+struct scoreboard_reload {
+	uint32_t	 count;		/* since the start of the master */
+	uint32_t	 result;	/* enum scoreboard_reload_result */
+	int64_t		 at;		/* seconds, UTC */
+	int64_t		 renew_by;	/* seconds, UTC: all workers are new by
+					   then at the latest, if none crashes
+					   at its start; 0: refused */
+	int64_t		 renewed_at;	/* seconds, UTC: all were new;
+					   0: not yet, or refused */
+	char		 why[sizeof(struct err)];	/* refused: the error;
+					   accepted: keys that need a restart,
+					   or "" */
+};
+
 struct scoreboard {
 	uint32_t		 magic;
 	int32_t			 master;	/* pid */
-	uint32_t		 generation;	/* of the configuration */
+	uint32_t		 generation;	/* of the configuration: 1, and one
+						   more for each accepted
+						   reload */
+	struct scoreboard_reload reload;
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 };
 

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <bsd/string.h>
 #include <bsd/unistd.h>
 
 #include "ipc/wakeup.h"
@@ -206,6 +208,7 @@ start_worker(struct master *m, struct slot *s)
 	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
 		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
 	note_predecessors(m, s);
+	s->line->generation = m->gen;
 	start_child(m, s, run_worker);
 	if (s->pid == 0) {
 		s->id[0] = '\0';
@@ -306,6 +309,7 @@ start_helper(struct master *m, unsigned i)
 	memset(s->line, 0, sizeof(*s->line));
 	s->line->state = SCOREBOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
+	s->line->generation = m->gen;
 	start_child(m, s, helpers[i].run);
 	s->line->pid = (int32_t)s->pid;
 }
@@ -410,15 +414,22 @@ reap(struct master *m, int64_t now)
 		}
 }
 
+/* Log the changed keys that need a restart, and list them in *why. */
 static void
-warn_restart_keys(const struct conf *born, const struct conf *fresh)
+warn_restart_keys(const struct conf *born, const struct conf *fresh,
+    struct err *why)
 {
 	const char	*name;
-	size_t		 i = 0;
+	size_t		 i = 0, size = sizeof(why->text);
 
-	while ((name = conf_changed_restart(born, fresh, &i)) != NULL)
+	why->text[0] = '\0';
+	while ((name = conf_changed_restart(born, fresh, &i)) != NULL) {
 		log_warn("reload: %s has changed, but needs a restart to take "
 		    "effect", name);
+		strlcat(why->text, why->text[0] == '\0' ?
+		    "needs a restart to take effect: " : ", ", size);
+		strlcat(why->text, name, size);
+	}
 }
 
 /* What the workers report about the tables on the scoreboard: only a hint. */
@@ -471,6 +482,61 @@ check_reload_counts(const struct master *m, const struct conf *fresh,
 	    "outbox.former_counts: [%lld]", (long long)was);
 }
 
+/* The number of processes that are not of this configuration yet. */
+static unsigned
+count_outdated(const struct master *m)
+{
+	unsigned	n = 0;
+
+	for (unsigned i = 0; i < PRINTER; i++) {
+		const struct slot *s = &m->slots[i];
+
+		if (s->gen != m->gen &&
+		    (s->pid != 0 || i < m->conf->master.workers))
+			n++;
+	}
+	return n;
+}
+
+/* Show it on the scoreboard; renew_ms: until all processes are new. */
+static void
+show_reload(struct master *m, enum scoreboard_reload_result result,
+    const struct err *why, int64_t renew_ms)
+{
+	struct scoreboard_reload	*r = &m->scoreboard->reload;
+	int64_t				 now = time(NULL);
+
+	r->result = result;
+	r->at = now;
+	r->renew_by = result == SCOREBOARD_RELOAD_ACCEPTED ?
+	    now + (renew_ms + 999) / 1000 : 0;
+	r->renewed_at = 0;
+	strlcpy(r->why, why->text, sizeof(r->why));
+	__atomic_add_fetch(&r->count, 1, __ATOMIC_RELEASE);
+}
+
+/* Workers are replaced one at a time: each leaves, and the next gets ready. */
+static int64_t
+longest_renewal(const struct master *m)
+{
+	return count_outdated(m) *
+	    (m->conf->master.stop_timeout + REPLACE_WAIT_MS);
+}
+
+/* Is the last reload complete now?  Then say so, once. */
+static void
+note_renewed(struct master *m)
+{
+	struct scoreboard_reload	*r = &m->scoreboard->reload;
+
+	if (r->result != SCOREBOARD_RELOAD_ACCEPTED || r->renewed_at != 0 ||
+	    count_outdated(m) > 0)
+		return;
+	r->renewed_at = time(NULL);
+	log_info("reload: all workers are of generation %u after %lld s",
+	    m->gen, (long long)(r->renewed_at - r->at));
+}
+
 static void
 reload(struct master *m)
 {
@@ -482,10 +548,11 @@ reload(struct master *m)
 	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
 		log_error("reload: %s; keeping the old configuration "
 		    "(generation %u)", e.text, m->gen);
+		show_reload(m, SCOREBOARD_RELOAD_REFUSED, &e, 0);
 		conf_free(fresh);
 		return;
 	}
-	warn_restart_keys(m->born, fresh);
+	warn_restart_keys(m->born, fresh, &e);
 	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
 		m->repartition = true;
 	if (m->conf != m->born)
@@ -496,6 +563,7 @@ reload(struct master *m)
 	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < PRINTER; i++)
 		m->slots[i].start_at = 0;
+	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, longest_renewal(m));
 	log_info("reload: generation %u, %lld workers, replaced one at a time",
 	    m->gen, (long long)fresh->master.workers);
 }
@@ -533,6 +601,7 @@ loop(struct master *m)
 		int64_t now = clock_ms(), at;
 
 		converge(m, now);
+		note_renewed(m);
 		at = next_deadline(m, now);
 		sig_wait(NULL, 0, at == INT64_MAX ? -1 :
 		    at > now ? at - now : 0);

@@ -62,6 +62,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 
 	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
 	json_object_set_new(o, "pid", json_integer(l->pid));
+	json_object_set_new(o, "generation", json_integer(l->generation));
 	json_object_set_new(o, "state",
 	    json_string(scoreboard_state_word(l->state)));
 	json_object_set_new(o, "why", is_held_up(l->state) ?
@@ -84,6 +85,41 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	return o;
 }
 
+/* Processes that still have the configuration before the last reload. */
+static int
+count_outdated(const struct scoreboard *b)
+{
+	int	n = 0;
+
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++) {
+		const struct scoreboard_line *l = &b->lines[i];
+
+		n += l->state != SCOREBOARD_FREE &&
+		    l->generation != b->generation;
+	}
+	return n;
+}
+
+/* null: there was none since the start of the master. */
+static json_t *
+reload_json(const struct scoreboard *b)
+{
+	const struct scoreboard_reload	*r = &b->reload;
+	json_t				*why;
+
+	if (r->result == SCOREBOARD_RELOAD_NONE)
+		return json_null();
+	why = r->why[0] == '\0' ? json_null() :
+	    scoreboard_text(r->why, sizeof(r->why));
+	return json_pack("{s:I, s:b, s:o, s:o, s:o, s:o, s:i}",
+	    "count", (json_int_t)r->count,
+	    "accepted", r->result == SCOREBOARD_RELOAD_ACCEPTED,
+	    "at", moment_json(r->at), "why", why,
+	    "renew_by", moment_json(r->renew_by),
+	    "renewed_at", moment_json(r->renewed_at),
+	    "outdated", count_outdated(b));
+}
+
 static json_t *
 scoreboard_json(const struct scoreboard *b)
 {
@@ -96,9 +132,9 @@ scoreboard_json(const struct scoreboard *b)
 		if (l->pid != 0 && l->state != SCOREBOARD_FREE)
 			json_array_append_new(workers, line_json(l, now));
 	}
-	return json_pack("{s:i, s:i, s:I, s:o}", "pid", b->master,
+	return json_pack("{s:i, s:i, s:I, s:o, s:o}", "pid", b->master,
 	    "generation", (int)b->generation, "at_ms", (json_int_t)now,
-	    "workers", workers);
+	    "reload", reload_json(b), "workers", workers);
 }
 
 json_t *
