@@ -7,7 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <bsd/string.h>
 
 static void *
 map(int fd)
@@ -117,6 +120,22 @@ scoreboard_open(const char *path, bool *alive, struct err *e)
 	return b;
 }
 
+void
+scoreboard_state(struct scoreboard_line *l, enum scoreboard_state state,
+    int64_t now)
+{
+	if (l->state != state || l->state_since == 0)
+		l->state_since = now;
+	l->state = state;
+}
+
+void
+scoreboard_error(struct scoreboard_line *l, const char *text)
+{
+	strlcpy(l->last_error, text, sizeof(l->last_error));
+	l->last_error_at = time(NULL);
+}
+
 const char *
 scoreboard_state_word(uint32_t state)
 {
@@ -125,8 +144,9 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_NO_DATABASE] = "no database",
 		[SCOREBOARD_NO_BROKER] = "no broker",
 		[SCOREBOARD_PAUSED] = "paused",
-		    [SCOREBOARD_RUNNING] = "running",
-		    [SCOREBOARD_STOPPING] = "stopping",
+		[SCOREBOARD_RUNNING] = "running",
+		[SCOREBOARD_STOPPING] = "stopping",
+		[SCOREBOARD_REFUSED] = "refused",
 	};
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : "?";

@@ -1,9 +1,13 @@
 /*
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
- * A mapped file in the run directory.  Each child writes only its own line,
+ * A mapped file in the run directory.  Each process writes only its own line,
  * any process reads.  Use it for display and to see signs of life only, never
  * to decide about data.
+ *
+ * A time with "clock_ms()" is in ms since the boot of the host, and can be
+ * compared with clock_ms() of any process there.  Texts are UTF-8; a reader may
+ * see one that is being written, with its NUL missing.
  */
 #ifndef OUTBOX_SCOREBOARD_H
 #define OUTBOX_SCOREBOARD_H
@@ -20,15 +24,19 @@
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
+#define SCOREBOARD_MASTER	(CONF_MAX_WORKERS + 2)	/* its line */
 
 enum scoreboard_state {
-	SCOREBOARD_FREE,
+	SCOREBOARD_FREE,	/* no process */
 	SCOREBOARD_STARTING,
 	SCOREBOARD_NO_DATABASE,	/* waits for it */
 	SCOREBOARD_NO_BROKER,	/* waits for it */
 	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
 	SCOREBOARD_RUNNING,	/* finished its first tick */
-	SCOREBOARD_STOPPING
+	SCOREBOARD_STOPPING,
+	SCOREBOARD_REFUSED	/* listener, janitor: the database refuses what
+				   it asks for, such as a missing right; tried
+				   again each minute */
 };
 
 /* Where the partition counts are declared, once a worker has read it. */
@@ -54,6 +62,7 @@ struct scoreboard_line {
 	int32_t		 pid;
 	uint32_t	 state;		/* enum scoreboard_state */
 	uint32_t	 generation;	/* of its configuration */
+	int64_t		 state_since;	/* clock_ms() */
 	int64_t		 started_at;	/* clock_ms() */
 	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
 	uint64_t	 handling;	/* sequence being sent; 0: none */
@@ -69,7 +78,10 @@ struct scoreboard_line {
 					   their key has no longer */
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
+	uint64_t	 log_lost;	/* lines of log that it could not
+					   write, since it started */
 	char		 id[IDENT_SIZE];
+	int64_t		 last_error_at;	/* seconds, UTC; 0: none yet */
 	char		 last_error[sizeof(struct err)];
 };
 
@@ -135,6 +147,14 @@ int			 scoreboard_live(struct scoreboard *, int fd,
  */
 struct scoreboard	*scoreboard_open(const char *path, bool *alive,
 			    struct err *);
+
+/* Set the state; state_since stays if it is the same. */
+void			 scoreboard_state(struct scoreboard_line *,
+			    enum scoreboard_state, int64_t now);
+
+/* Set the last error and its time. */
+void			 scoreboard_error(struct scoreboard_line *,
+			    const char *text);
 
 /* "running", "no broker", ... */
 const char		*scoreboard_state_word(uint32_t state);

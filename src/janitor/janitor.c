@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bsd/string.h>
 #include <bsd/unistd.h>
 
 #include "common/exits.h"
@@ -146,11 +145,22 @@ retain(struct janitor *j, int64_t *delay_ms, struct err *e)
 	return retention_step(j->retention, delay_ms, e);
 }
 
+/* For a janitor that is connected. */
+static void
+show_state(struct janitor *j)
+{
+	bool	refused = false;
+
+	for (size_t i = 0; i < NDUTIES; i++)
+		refused = refused || j->duties[i].refusal.text[0] != '\0';
+	scoreboard_state(j->a->line, refused ? SCOREBOARD_REFUSED :
+	    SCOREBOARD_RUNNING, clock_ms());
+}
+
 static void
 note_error(struct janitor *j, const struct err *e)
 {
-	strlcpy(j->a->line->last_error, e->text,
-	    sizeof(j->a->line->last_error));
+	scoreboard_error(j->a->line, e->text);
 }
 
 /* Close the connection, which also releases the named lock. */
@@ -159,7 +169,7 @@ close_store(struct janitor *j)
 {
 	store_close(j->store);
 	retention_reset(j->retention);
-	j->a->line->state = SCOREBOARD_NO_DATABASE;
+	scoreboard_state(j->a->line, SCOREBOARD_NO_DATABASE, clock_ms());
 }
 
 static void
@@ -182,6 +192,7 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 	case DB_FINE:
 	case DB_WRONG:
 		duty_refused(d, e);
+		show_state(j);
 		return;
 	case DB_BUSY:
 		break;
@@ -222,7 +233,7 @@ open_store(struct janitor *j)
 		reconnect_failed(&j->reconnect, e.text, clock_ms());
 		return;
 	}
-	j->a->line->state = SCOREBOARD_RUNNING;
+	show_state(j);
 	reconnect_opened(&j->reconnect, clock_ms());
 }
 
@@ -240,6 +251,8 @@ run_duty(struct janitor *j, struct duty *d)
 		return;
 	}
 	d->at = delay_ms == NEVER ? NEVER : now + delay_ms;
+	d->refusal.text[0] = '\0';
+	show_state(j);
 	reconnect_works(&j->reconnect, now);
 }
 

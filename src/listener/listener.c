@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include <bsd/string.h>
 #include <bsd/unistd.h>
 
 #include "mysql/binlog.h"
@@ -97,6 +96,7 @@ notify_workers(struct listener *d, const struct binlog_labels *labels,
 static void
 binlog_refused(struct listener *d, const struct err *e, int64_t now)
 {
+	scoreboard_state(d->a->line, SCOREBOARD_REFUSED, now);
 	d->reconnect.try_at = now + REFUSED_MS;
 	if (strcmp(e->text, d->refusal.text) == 0) {
 		log_debug("%s", e->text);
@@ -114,13 +114,13 @@ binlog_failed(struct listener *d, struct err *e)
 
 	if (binlog_fault(d->binlog) == DB_WRONG && !d->heard)
 		binlog_refused(d, e, now);
-	else
+	else {
+		scoreboard_state(d->a->line, SCOREBOARD_NO_DATABASE, now);
 		reconnect_failed(&d->reconnect, e->text, now);
+	}
 	binlog_close(d->binlog);
 	d->open = d->heard = false;
-	d->a->line->state = SCOREBOARD_NO_DATABASE;
-	strlcpy(d->a->line->last_error, e->text,
-	    sizeof(d->a->line->last_error));
+	scoreboard_error(d->a->line, e->text);
 }
 
 static void
@@ -145,7 +145,7 @@ stream_has_begun(struct listener *d, int64_t now)
 {
 	d->heard = true;
 	d->refusal.text[0] = '\0';
-	d->a->line->state = SCOREBOARD_RUNNING;
+	scoreboard_state(d->a->line, SCOREBOARD_RUNNING, now);
 	reconnect_opened(&d->reconnect, now);
 	setproctitle("-outbox-master: listener [%s]", binlog_peer(d->binlog));
 	log_debug("the binlog stream has begun: all workers are woken");

@@ -34,6 +34,7 @@
 #define SECOND_TERM_MS	5000	/* until SIGKILL, after a second SIGTERM */
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
 #define REPLACE_WAIT_MS	10000	/* longest wait until a new worker is ready */
+#define ALIVE_MS	1000	/* between its own signs of life */
 #define REPORT_BUFFER	(1024 * 1024)
 
 /* Helpers hold no leases: each may die or be killed at any moment. */
@@ -47,6 +48,7 @@ struct master {
 	struct conf			*conf;
 	struct conf			*born;		/* at the start */
 	struct scoreboard		*scoreboard;
+	struct scoreboard_line		*line;		/* its own */
 	struct wakeup			 wakeup;
 	struct slot			 slots[NCHILDREN];
 	struct slot			*helpers, *printer;	/* of slots */
@@ -73,6 +75,14 @@ close_report(struct master *m, int end)
 	if (m->report_fds[end] >= 0)
 		close(m->report_fds[end]);
 	m->report_fds[end] = -1;
+}
+
+/* Something the operator must see: in the log, and on the scoreboard. */
+static void
+fails(struct master *m, const struct err *e)
+{
+	log_error("%s", e->text);
+	scoreboard_error(m->line, e->text);
 }
 
 static int
@@ -150,7 +160,8 @@ static void
 start_child(struct master *m, struct slot *s, int (*run)(struct master *,
     struct slot *))
 {
-	pid_t	master = getpid(), pid;
+	pid_t		master = getpid(), pid;
+	struct err	e;
 
 	fflush(NULL);
 	pid = fork();
@@ -159,9 +170,11 @@ start_child(struct master *m, struct slot *s, int (*run)(struct master *,
 		log_role(s->role);
 		exit(run(m, s));
 	}
-	if (pid < 0)
-		log_error("%s %u: cannot fork, will try again: %s", s->role,
+	if (pid < 0) {
+		err_set(&e, "%s %u: cannot fork, will try again: %s", s->role,
 		    s->index, strerror(errno));
+		fails(m, &e);
+	}
 	slot_started(s, pid, m->gen, clock_ms());
 }
 
@@ -203,8 +216,8 @@ start_worker(struct master *m, struct slot *s)
 	memset(s->line, 0, sizeof(*s->line));
 	ident_new(s->id, host, s->index);
 	memcpy(s->line->id, s->id, sizeof(s->id));
-	s->line->state = SCOREBOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
+	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
 	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
 		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
 	note_predecessors(m, s);
@@ -307,8 +320,8 @@ start_helper(struct master *m, unsigned i)
 	struct slot	*s = &m->helpers[i];
 
 	memset(s->line, 0, sizeof(*s->line));
-	s->line->state = SCOREBOARD_STARTING;
 	s->line->started_at = s->line->alive_at = clock_ms();
+	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
 	s->line->generation = m->gen;
 	start_child(m, s, helpers[i].run);
 	s->line->pid = (int32_t)s->pid;
@@ -407,6 +420,8 @@ reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
 			slot_exited(s, status, now);
+			if (s->died.text[0] != '\0')
+				scoreboard_error(m->line, s->died.text);
 			if (s >= m->helpers)	/* no worker */
 				continue;
 			note_predecessors(m, s);
@@ -546,9 +561,11 @@ reload(struct master *m)
 	fresh = conf_load(m->a->conf_path, m->a->override, &e);
 	if (fresh == NULL || check_reload_counts(m, fresh, &e) < 0 ||
 	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
-		log_error("reload: %s; keeping the old configuration "
-		    "(generation %u)", e.text, m->gen);
 		show_reload(m, SCOREBOARD_RELOAD_REFUSED, &e, 0);
+		err_in(&e, "reload");
+		scoreboard_error(m->line, e.text);
+		log_error("%s; keeping the old configuration (generation %u)",
+		    e.text, m->gen);
 		conf_free(fresh);
 		return;
 	}
@@ -559,7 +576,7 @@ reload(struct master *m)
 		conf_free(m->conf);
 	m->conf = fresh;
 	m->gen++;
-	m->scoreboard->generation = m->gen;
+	m->scoreboard->generation = m->line->generation = m->gen;
 	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < PRINTER; i++)
 		m->slots[i].start_at = 0;
@@ -579,16 +596,19 @@ ask_to_stop(struct master *m, int64_t now)
 	if (!m->stopping || by < m->stop_by)
 		m->stop_by = by;
 	m->stopping = true;
+	scoreboard_state(m->line, SCOREBOARD_STOPPING, now);
 }
 
 static void
 reopen_logs(struct master *m)
 {
-	struct err	e;
+	struct err	e, why;
 
-	if (log_reopen(&e) < 0)
-		log_error("cannot reopen the log: %s; still writing to the old "
-		    "file", e.text);
+	if (log_reopen(&why) < 0) {
+		err_set(&e, "cannot reopen the log: %s; still writing to the "
+		    "old file", why.text);
+		fails(m, &e);
+	}
 	for (unsigned i = 0; i < PRINTER; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);
@@ -600,11 +620,11 @@ loop(struct master *m)
 	while (!m->stopping || has_children(m, NCHILDREN)) {
 		int64_t now = clock_ms(), at;
 
+		m->line->alive_at = now;
 		converge(m, now);
 		note_renewed(m);
-		at = next_deadline(m, now);
-		sig_wait(NULL, 0, at == INT64_MAX ? -1 :
-		    at > now ? at - now : 0);
+		at = sooner(next_deadline(m, now), now + ALIVE_MS);
+		sig_wait(NULL, 0, at > now ? at - now : 0);
 		if (sig_took(&got_term))
 			ask_to_stop(m, clock_ms());
 		if (sig_took(&got_hup) && !m->stopping)
@@ -707,7 +727,8 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 		free(m);
 		return NULL;
 	}
-	m->scoreboard->generation = m->gen;
+	m->line = &m->scoreboard->lines[SCOREBOARD_MASTER];
+	m->scoreboard->generation = m->line->generation = m->gen;
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		slot_init(&m->slots[i], i, "worker", &m->scoreboard->lines[i]);
 	m->helpers = &m->slots[CONF_MAX_WORKERS];
@@ -724,6 +745,9 @@ master_run(struct master *m)
 {
 	struct err	e;
 
+	m->line->pid = (int32_t)getpid();
+	m->line->started_at = m->line->alive_at = clock_ms();
+	scoreboard_state(m->line, SCOREBOARD_RUNNING, m->line->alive_at);
 	if (scoreboard_live(m->scoreboard, m->scoreboard_fd, &e) < 0)
 		log_error("%s: outboxctl will say that no daemon runs here",
 		    e.text);

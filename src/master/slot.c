@@ -169,10 +169,11 @@ is_as_asked(const struct slot *s, int status)
 }
 
 static void
-obituary(const struct slot *s, int status, int64_t now)
+obituary(struct slot *s, int status, int64_t now)
 {
 	char	how[80];
 
+	s->died.text[0] = '\0';
 	describe(how, sizeof(how), status);
 	if (is_as_asked(s, status))
 		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
@@ -182,11 +183,13 @@ obituary(const struct slot *s, int status, int64_t now)
 	else if (has_exited(status, EXIT_FINISHED))
 		log_debug("%s %u: pid %d has nothing left to do", s->role,
 		    s->index, (int)s->pid);
-	else
-		log_warn("%s %u: pid %d %s after %lld ms; next start in "
-		    "%lld ms", s->role, s->index, (int)s->pid, how,
+	else {
+		err_set(&s->died, "%s %u: pid %d %s after %lld ms; next start "
+		    "in %lld ms", s->role, s->index, (int)s->pid, how,
 		    (long long)(now - s->started_at),
 		    (long long)(s->start_at > now ? s->start_at - now : 0));
+		log_warn("%s", s->died.text);
+	}
 }
 
 /*
@@ -236,5 +239,5 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->asked = ASK_NONE;
 	s->kill_at = INT64_MAX;
 	if (s->line != NULL)
-		s->line->state = SCOREBOARD_FREE;
+		scoreboard_state(s->line, SCOREBOARD_FREE, now);
 }

@@ -38,6 +38,9 @@ struct slot {
 	int64_t			 kill_at;	/* INT64_MAX: no deadline */
 	bool			 killed;	/* SIGKILL sent */
 	bool			 handed_over;	/* the last child did */
+	struct err		 died;		/* how the last child ended; "":
+						   as it was asked to, or with
+						   nothing left to do */
 	bool			 has_worked;	/* has finished a tick */
 	int64_t			 start_at;	/* INT64_MAX: never */
 	struct backoff		 backoff;

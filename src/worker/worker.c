@@ -216,7 +216,7 @@ leave(struct worker *w)
 {
 	struct err	e;
 
-	w->line->state = SCOREBOARD_STOPPING;
+	scoreboard_state(w->line, SCOREBOARD_STOPPING, clock_ms());
 	settle_at_last(w);
 	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
@@ -296,8 +296,8 @@ worker_main(const struct worker_args *a)
 	bool		left, clean;
 
 	init(&w, a);
-	w.line->state = SCOREBOARD_STARTING;
 	w.line->alive_at = clock_ms();
+	scoreboard_state(w.line, SCOREBOARD_STARTING, w.line->alive_at);
 	while (!is_over(&w)) {
 		step(&w);
 		if (!is_over(&w))

@@ -23,8 +23,8 @@ worker_is_away(struct worker *w, struct reconnect *l, const char *text,
 {
 	reconnect_failed(l, text, clock_ms());
 	w->failures_seen++;
-	w->line->state = state;
-	strlcpy(w->line->last_error, text, sizeof(w->line->last_error));
+	scoreboard_state(w->line, state, clock_ms());
+	scoreboard_error(w->line, text);
 	w->clean = false;
 }
 
@@ -246,8 +246,7 @@ worker_audit_stream(struct worker *w)
 		fleet_reread(&w->fleet);
 	r->recovered = 0;
 	if (r->alarm.text[0] != '\0')
-		strlcpy(w->line->last_error, r->alarm.text,
-		    sizeof(w->line->last_error));
+		scoreboard_error(w->line, r->alarm.text);
 	r->alarm.text[0] = '\0';
 	if (r->gone)		/* the check logs it and pauses */
 		w->check_at = 0;

@@ -4,7 +4,6 @@
 
 #include <time.h>
 
-#include <bsd/string.h>
 #include <bsd/unistd.h>
 
 #include "util/clock.h"
@@ -66,8 +65,7 @@ complain(struct worker *w, const struct tick_result *res)
 		    res->relay.failed, (unsigned long long)res->settled.dead,
 		    res->relay.why.text);
 		log_throttle_warn(&w->failures, e.text, clock_ms());
-		strlcpy(w->line->last_error, res->relay.why.text,
-		    sizeof(w->line->last_error));
+		scoreboard_error(w->line, res->relay.why.text);
 	}
 }
 
@@ -136,7 +134,8 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	w->line->state = paused ? SCOREBOARD_PAUSED : SCOREBOARD_RUNNING;
+	scoreboard_state(w->line, paused ? SCOREBOARD_PAUSED :
+	    SCOREBOARD_RUNNING, start / 1000);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,

@@ -10,9 +10,11 @@ LOG=$DIR/log
 here() { "$OUTBOXCTL" -c "$DIR/ctl.yml" --json status | jq -rc ".this_host$1"; }
 is_here() { [ "$(here "$1")" = "$2" ]; }
 is_running() { is_here ' | [.workers[].state] | unique' '["running"]'; }
-# change SED: write the configuration, with this change, and reload
+# change SED: write the configuration, with this change and the lines of $MORE,
+# and reload
 change() {
 	write_conf
+	printf '%s\n' "${MORE:-}" >> "$CONF"
 	sed -i "s|^log: .*|log: {level: info, target: $DIR/log}|; $1" "$CONF"
 	[ -z "${MASTER:-}" ] || kill -HUP "$MASTER"
 }
@@ -58,6 +60,46 @@ within 5 'a third reload is told' is_here .reload.count 3
 like "$(here '.reload | "\(.accepted) \(.why)"')" \
     '^true needs a restart.* master.pidfile$' \
     'a key that needs a restart is named'
+
+#
+# Each process: state, since when, signs of life, last error.
+#
+is "$(here '| [.listener, .janitor]')" '[null,null]' \
+    'listener and janitor are not shown if they do not run'
+is "$(here '.master | [.state, .pid, .generation, .log_lost]')" \
+    "[\"running\",$MASTER,3,0]" 'the master: state, pid, generation'
+like "$(here .master.last_error)" '^reload: .*lease_tttl' \
+    'the master: its last error is the refused reload'
+kill -STOP "$MASTER"
+within 8 'a stopped master is alive and silent' \
+    is_here '.master | .silent_ms > 3000 and .state_ms > 3000' true
+kill -CONT "$MASTER"
+within 3 'the master goes on' is_here '.master.silent_ms < 1500' true
+victim=$(here '.workers[0].pid')
+kill -KILL "$victim"
+within 5 'a worker that was killed is the last error of the master' \
+    is_here ".master.last_error |
+	test(\"^worker [01]: pid $victim was killed\")" true
+within 10 'the worker is replaced' is_here '.workers | length' 2
+
+# Both are refused by the database: a missing right each.
+sql "REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost';
+    INSERT INTO outbox_dead_letters (global_sequence, order_key, reason,
+	died_at) VALUES (1, 'k', 'attempts', NOW(6) - INTERVAL 40 DAY)"
+WAKE='binlog: true' MORE='retention: {dead_days: 30}' change ''
+within 15 'a listener that is refused says so' \
+    is_here .listener.state refused
+like "$(here .listener.why)" 'REPLICATION SLAVE' 'a refused listener: why'
+within 15 'a janitor that is refused says so' is_here .janitor.state refused
+like "$(here .janitor.why)" 'DELETE command denied' 'a refused janitor: why'
+like "$(here .janitor.last_error_at)" '^2[0-9-]+T' 'a refused janitor: when'
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost';
+    GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost'"
+WAKE='binlog: true' MORE='retention: {dead_days: 30}' change ''
+within 15 'a listener with its right runs' is_here .listener.state running
+within 15 'a janitor with its right runs' is_here .janitor.state running
+is "$(here '| [.listener.why, .janitor.why]')" '[null,null]' \
+    'both wait for nothing'
 
 kill -TERM "$MASTER"
 within 20 'the master stops' is_gone "$MASTER"

@@ -52,24 +52,40 @@ static bool
 is_held_up(uint32_t state)
 {
 	return state == SCOREBOARD_NO_DATABASE ||
-	    state == SCOREBOARD_NO_BROKER || state == SCOREBOARD_PAUSED;
+	    state == SCOREBOARD_NO_BROKER || state == SCOREBOARD_PAUSED ||
+	    state == SCOREBOARD_REFUSED;
+}
+
+/* What each process has; null: it does not run. */
+static json_t *
+process_json(const struct scoreboard_line *l, int64_t now)
+{
+	json_t	*o;
+
+	if (l->pid == 0 || l->state == SCOREBOARD_FREE)
+		return json_null();
+	o = json_pack("{s:i, s:i, s:s, s:I, s:I, s:I, s:I}", "pid", l->pid,
+	    "generation", (int)l->generation,
+	    "state", scoreboard_state_word(l->state),
+	    "state_ms", (json_int_t)(now - l->state_since),
+	    "up_ms", (json_int_t)(now - l->started_at),
+	    "silent_ms", (json_int_t)(now - l->alive_at),
+	    "log_lost", (json_int_t)l->log_lost);
+	json_object_set_new(o, "why", is_held_up(l->state) ?
+	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
+	    json_null());
+	json_object_set_new(o, "last_error",
+	    scoreboard_text(l->last_error, sizeof(l->last_error)));
+	json_object_set_new(o, "last_error_at", moment_json(l->last_error_at));
+	return o;
 }
 
 static json_t *
 line_json(const struct scoreboard_line *l, int64_t now)
 {
-	json_t	*o = json_object();
+	json_t	*o = process_json(l, now);
 
 	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
-	json_object_set_new(o, "pid", json_integer(l->pid));
-	json_object_set_new(o, "generation", json_integer(l->generation));
-	json_object_set_new(o, "state",
-	    json_string(scoreboard_state_word(l->state)));
-	json_object_set_new(o, "why", is_held_up(l->state) ?
-	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
-	    json_null());
-	json_object_set_new(o, "up_ms", json_integer(now - l->started_at));
-	json_object_set_new(o, "silent_ms", json_integer(now - l->alive_at));
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
@@ -80,8 +96,6 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	    json_integer((json_int_t)l->former_labels));
 	json_object_set_new(o, "former_label_at",
 	    moment_json(l->former_label_at));
-	json_object_set_new(o, "last_error",
-	    scoreboard_text(l->last_error, sizeof(l->last_error)));
 	return o;
 }
 
@@ -132,9 +146,13 @@ scoreboard_json(const struct scoreboard *b)
 		if (l->pid != 0 && l->state != SCOREBOARD_FREE)
 			json_array_append_new(workers, line_json(l, now));
 	}
-	return json_pack("{s:i, s:i, s:I, s:o, s:o}", "pid", b->master,
-	    "generation", (int)b->generation, "at_ms", (json_int_t)now,
-	    "reload", reload_json(b), "workers", workers);
+	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o}",
+	    "pid", b->master, "generation", (int)b->generation,
+	    "at_ms", (json_int_t)now, "reload", reload_json(b),
+	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
+	    "listener", process_json(&b->lines[SCOREBOARD_LISTENER], now),
+	    "janitor", process_json(&b->lines[SCOREBOARD_JANITOR], now),
+	    "workers", workers);
 }
 
 json_t *
