@@ -19,6 +19,7 @@
 #include "conf/conf.h"
 #include "ipc/daemon.h"
 #include "util/log.h"
+#include "master/descriptors.h"
 #include "master/master.h"
 #include "util/sig.h"
 #include "worker/worker.h"
@@ -202,6 +203,8 @@ become_service(const struct options *o, const struct conf *conf)
 	const char	*pidfile = conf->master.pidfile;
 	struct err	 e;
 
+	if (descriptors_allow(&e) < 0)
+		fatal(EX_OSERR, "%s", e.text);
 	if (daemon_check_user(conf->master.user, &e) < 0)
 		fatal(EX_NOPERM, "%s", e.text);
 	if (daemon_make_rundir(pidfile, conf->master.user, &e) < 0)
@@ -245,6 +248,19 @@ run_service(const struct options *o, struct conf *conf)
 	return status;
 }
 
+/* -t, once the configuration is loaded: could the daemon start here? */
+static int
+test(const struct options *o)
+{
+	struct err	e;
+
+	printf("%s: the configuration is fine\n", o->conf_path);
+	if (descriptors_allow(&e) == 0)
+		return 0;
+	fprintf(stderr, "outbox-master: %s\n", e.text);
+	return EX_OSERR;
+}
+
 /* A detached process changes its directory, and a reload reads the file. */
 static const char *
 absolute(const char *path)
@@ -272,11 +288,11 @@ main(int argc, char **argv, char **envp)
 	}
 	if (o.dump)
 		conf_dump(conf, stdout);
-	else if (o.test)
-		printf("%s: the configuration is fine\n", o.conf_path);
 	if (o.dump || o.test) {
+		int status = o.dump ? 0 : test(&o);
+
 		conf_free(conf);
-		return 0;
+		return status;
 	}
 	sig_init();
 	if (o.once) {

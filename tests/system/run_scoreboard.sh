@@ -101,7 +101,45 @@ within 15 'a janitor with its right runs' is_here .janitor.state running
 is "$(here '| [.listener.why, .janitor.why]')" '[null,null]' \
     'both wait for nothing'
 
+#
+# Descriptors: as many as are needed, with all connections open.
+#
+fds() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
+need=$( (ulimit -n 64; "$OUTBOX_MASTER" -c "$CONF" -t 2>&1) |
+    sed -n 's/.*at most, and \([0-9]*\) are needed.*/\1/p')
+most=0
+for pid in "$MASTER" $(worker_pids "$MASTER"); do
+	n=$(fds "$pid")
+	[ "$n" -le "$most" ] || most=$n
+done
+check "a process has no more descriptors than are needed ($most of $need)" \
+    [ "$most" -le "${need:-0}" ]
+check 'and not many less' [ "$most" -gt $((${need:-0} - 60)) ]
+
 kill -TERM "$MASTER"
 within 20 'the master stops' is_gone "$MASTER"
 is "$(here '')" null 'a master that has stopped is not shown'
+
+# too_few NAME OPTION...: a start with these options is refused
+too_few() {
+	local out
+	out=$(ulimit -n $((need - 1)); "$OUTBOX_MASTER" -c "$CONF" "${@:2}" \
+	    2>&1)
+	is $? 71 "$1 with too few descriptors: exit status 71"
+	like "$out" "may open $((need - 1)) files .* $need are needed: raise" \
+	    "$1 with too few descriptors: the error says what to do"
+}
+rm -rf "$DIR/run"
+too_few 'a check' -t
+too_few 'a start'
+check 'too few descriptors: nothing was started' [ ! -e "$DIR/run" ]
+(ulimit -Sn 64; exec "$OUTBOX_MASTER" -c "$CONF" -t > "$DIR/out")
+is $? 0 'a check with a soft limit that can be raised: exit status 0'
+(ulimit -Sn 64; exec "$OUTBOX_MASTER" -c "$CONF" --silent) &
+MASTER=$!
+MASTERS+=("$MASTER")
+within 20 'a soft limit that is too low is raised' is_running
+kill -TERM "$MASTER"
+wait "$MASTER"
+is $? 0 'and the master stops with status 0'
 done_testing
