@@ -53,6 +53,17 @@ enum scoreboard_repartition {
 	SCOREBOARD_REPARTITION_OVER	/* applied, or refused */
 };
 
+#define SCOREBOARD_WORD	16	/* a word of few letters, with its NUL */
+
+/* The worker holds its messages back: the destination takes none. */
+struct scoreboard_pause {
+	int64_t	since;				/* clock_ms(); 0: no pause */
+	char	class[SCOREBOARD_WORD];		/* "no_stream", "full", ...: see
+						   enum error_class in
+						   nats/verdict.h */
+	char	why[sizeof(struct err)];	/* the log's text */
+};
+
 /*
  * served may be out of date for a moment after a lease has come or gone; a
  * worker scans a new partition by itself.  Labels are compared as bytes, so
@@ -78,6 +89,7 @@ struct scoreboard_line {
 					   their key has no longer */
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
+	struct scoreboard_pause pause;
 	uint64_t	 log_lost;	/* lines of log that it could not
 					   write, since it started */
 	char		 id[IDENT_SIZE];

@@ -61,6 +61,7 @@ read_ack_error(json_t *error, struct pub_answer *a)
 	if (text == NULL)
 		text = "error without a description";
 	a->verdict = verdict_of_error(code, text);
+	a->class = verdict_class(code, text);
 	snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
 }
 
@@ -81,6 +82,7 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 		    "no stored message: the answer has no stream or sequence");
 	} else if (stream[0] != '\0' && strcmp(stream, from) != 0) {
 		a->verdict = VERDICT_DESTINATION;
+		a->class = CLASS_WRONG_STREAM;
 		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
 		    "but nats.stream is %.100s", from, stream);
 	} else if (json_is_true(json_object_get(ack, "duplicate")))
@@ -133,6 +135,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_t	*ack, *error;
 
 	a->text[0] = '\0';
+	a->class = CLASS_OTHER;
 	a->ack_sequence = a->stream = 0;
 	if (stream[0] != '\0' && read_plain(body, body + len, stream, a))
 		return;
@@ -170,6 +173,7 @@ no_responders(struct pub_answer *a)
 {
 	a->index = PUB_SOME_INDEX;
 	a->verdict = verdict_of_status(NATS_NO_RESPONDERS);
+	a->class = CLASS_NO_STREAM;
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
 	    "responders): add it to a stream, or enable JetStream");
 	return true;

@@ -32,6 +32,7 @@ enum pub_sent {
 struct pub_answer {
 	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
+	enum error_class class;			/* of an error */
 	uint64_t	ack_sequence;		/* if stored or duplicate */
 	uint64_t	stream;			/* hash of the stream's name; 0:
 						   it is nats.stream */

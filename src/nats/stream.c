@@ -10,10 +10,12 @@
 #include "util/clock.h"
 
 static void
-unfit(struct stream_report *r, const char *text)
+unfit(struct stream_report *r, enum error_class class, const char *text)
 {
-	if (!r->unfit)
+	if (!r->unfit) {
 		err_set(&r->why, "%s", text);
+		r->class = class;
+	}
 	r->unfit = true;
 }
 
@@ -79,16 +81,18 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	char	text[512];
 
 	if (json_object_get(config, "mirror") != NULL)
-		unfit(r, "is a mirror and takes no messages: use its origin");
+		unfit(r, CLASS_UNFIT, "is a mirror and takes no messages: use "
+		    "its origin");
 	if (json_is_true(json_object_get(config, "sealed")))
-		unfit(r, "is sealed and takes no messages: use another stream");
+		unfit(r, CLASS_SEALED, "is sealed and takes no messages: use "
+		    "another stream");
 	if (json_is_true(json_object_get(config, "no_ack")))
-		unfit(r, "has no_ack: it acknowledges no message; create it "
-		    "without no_ack");
+		unfit(r, CLASS_UNFIT, "has no_ack: it acknowledges no message; "
+		    "create it without no_ack");
 	if (!covers(config, c->nats.subject)) {
 		snprintf(text, sizeof(text), "has no subject that matches "
 		    "nats.subject \"%s\": add one", c->nats.subject);
-		unfit(r, text);
+		unfit(r, CLASS_NO_STREAM, text);
 	}
 }
 
@@ -163,12 +167,14 @@ judge_error(struct stream_report *r, json_t *error)
 {
 	const char	*text = json_string_value(json_object_get(error,
 			    "description"));
+	int		 code = (int)stream_number(error, "err_code");
 	char		 line[300];
 
-	snprintf(line, sizeof(line), "cannot be used: %s (%lld); create it, "
-	    "or correct nats.stream", text != NULL ? text : "error",
-	    (long long)stream_number(error, "err_code"));
-	unfit(r, line);
+	if (text == NULL)
+		text = "error";
+	snprintf(line, sizeof(line), "cannot be used: %s (%d); create it, "
+	    "or correct nats.stream", text, code);
+	unfit(r, verdict_class(code, text), line);
 }
 
 void

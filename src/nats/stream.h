@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
+#include "nats/verdict.h"
 #include "util/err.h"
 
 #define STREAM_WARNINGS	8
 
 struct stream_report {
 	bool		unfit;		/* it would take no message */
+	enum error_class class;		/* unfit: of what is wrong */
 	struct err	why;		/* unfit: what is wrong and the remedy */
 	struct err	warnings[STREAM_WARNINGS];
 	size_t		nwarnings;

@@ -54,34 +54,47 @@ static const struct verdict_row rows[] = {
 
 	/* Its subject is full; others may not be. */
 	{ .code = 10077, .text = "per subject",
-	  .verdict = VERDICT_DESTINATION,
+	  .verdict = VERDICT_DESTINATION, .class = CLASS_FULL,
 	  .what = "maximum messages per subject exceeded" },
 	{ .code = 10077, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_FULL,
 	  .what = "maximum messages exceeded, maximum bytes exceeded" },
 	{ .code = 10023, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_FULL,
 	  .what = "insufficient resources" },
 	{ .code = 10002, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_FULL,
 	  .what = "resource limits exceeded for account" },
 	{ .code = 10047, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_FULL,
 	  .what = "insufficient storage resources available" },
 	{ .code = 10060, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_WRONG_STREAM,
 	  .what = "expected stream does not match" },
 	{ .code = 10109, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_SEALED,
 	  .what = "invalid operation on sealed stream" },
 	/* The stream is overloaded; more tries of the message may succeed. */
 	{ .code = 10167, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_OVERLOAD,
 	  .what = "too many requests" },
 	{ .code = 10169, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_UNFIT,
 	  .what = "message counter increment is missing" },
 	{ .code = 10059, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_NO_STREAM,
 	  .what = "stream not found" },
 	{ .code = 10039, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_NO_STREAM,
 	  .what = "JetStream not enabled for account" },
 	{ .code = 10076, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_NO_STREAM,
 	  .what = "JetStream not enabled" },
 	{ .code = 10008, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_OFFLINE,
 	  .what = "JetStream system temporarily unavailable" },
 	{ .code = 10118, .verdict = VERDICT_DESTINATION,
+	  .class = CLASS_OFFLINE,
 	  .what = "stream is offline" },
 };
 
@@ -103,12 +116,56 @@ verdict_of_status(int status)
 	return VERDICT_LOST;
 }
 
-enum verdict
-verdict_of_error(int code, const char *text)
+/* NULL: the code is not in the table. */
+static const struct verdict_row *
+find_row(int code, const char *text)
 {
 	for (size_t i = 0; i < NROWS; i++)
 		if (rows[i].code != 0 && rows[i].code == code &&
 		    (rows[i].text == NULL || strstr(text, rows[i].text)))
-			return rows[i].verdict;
-	return VERDICT_DESTINATION;
+			return &rows[i];
+	return NULL;
+}
+
+enum verdict
+verdict_of_error(int code, const char *text)
+{
+	const struct verdict_row	*row = find_row(code, text);
+
+	return row == NULL ? VERDICT_DESTINATION : row->verdict;
+}
+
+enum error_class
+verdict_class(int code, const char *text)
+{
+	const struct verdict_row	*row = find_row(code, text);
+
+	return row == NULL || row->class == CLASS_NONE ? CLASS_OTHER :
+	    row->class;
+}
+
+/* The server's words; the library's status is the same for other errors. */
+enum error_class
+verdict_class_of_complaint(const char *text)
+{
+	return strcasestr(text, "permissions violation") != NULL ?
+	    CLASS_PERMISSION : CLASS_OTHER;
+}
+
+const char *
+error_class_word(enum error_class class)
+{
+	static const char *const words[CLASSES] = {
+		[CLASS_NONE] = "", [CLASS_NO_STREAM] = "no_stream",
+		[CLASS_FULL] = "full", [CLASS_SEALED] = "sealed",
+		[CLASS_PERMISSION] = "permission",
+		[CLASS_TIMEOUT] = "timeout", [CLASS_LOST] = "lost",
+		[CLASS_OFFLINE] = "offline", [CLASS_OVERLOAD] = "overload",
+		[CLASS_UNFIT] = "unfit",
+		[CLASS_WRONG_STREAM] = "wrong_stream",
+		[CLASS_TOO_LARGE] = "too_large", [CLASS_AUDIT] = "audit",
+		[CLASS_OTHER] = "other",
+	};
+
+	return words[class];
 }

@@ -14,12 +14,40 @@ enum verdict {
 	VERDICT_LOST		/* the connection ended: in doubt */
 };
 
+/*
+ * What kind of fault keeps messages from being stored: for readers that must
+ * not parse texts, such as outboxctl.
+ */
+enum error_class {
+	CLASS_NONE,
+	CLASS_NO_STREAM,	/* no stream takes the subject, nats.stream does
+				   not exist, or JetStream is off */
+	CLASS_FULL,		/* a limit of stream, account or server */
+	CLASS_SEALED,
+	CLASS_PERMISSION,	/* the server forbids it to this user */
+	CLASS_TIMEOUT,		/* no answer */
+	CLASS_LOST,		/* the connection ended meanwhile */
+	CLASS_OFFLINE,		/* stream or JetStream is not available now */
+	CLASS_OVERLOAD,		/* too many requests */
+	CLASS_UNFIT,		/* a setting of the stream: mirror, no_ack ... */
+	CLASS_WRONG_STREAM,	/* another one than nats.stream took it */
+	CLASS_TOO_LARGE,	/* for this server, not for one before */
+	CLASS_AUDIT,		/* the stream is to be checked for lost messages
+				   first, and cannot be */
+	CLASS_OTHER,
+	CLASSES
+};
+
+/* "no_stream", "full", ...; "" for CLASS_NONE. */
+const char	*error_class_word(enum error_class);
+
 /* An error of the library or the server; the table is in verdict.c. */
 struct verdict_row {
 	int		 status;	/* natsStatus of a call; 0: none */
 	int		 code;		/* err_code of an answer; 0: none */
 	const char	*text;		/* part of its text; NULL: any */
 	enum verdict	 verdict;
+	enum error_class class;		/* CLASS_NONE: CLASS_OTHER */
 	const char	*what;		/* the text of the library or server */
 };
 
@@ -37,5 +65,9 @@ enum verdict	 verdict_of_status(int status);
  * the destination's fault: waiting is better than a dead message.
  */
 enum verdict	 verdict_of_error(int code, const char *text);
+
+/* The class of the same, and of a complaint that names no message. */
+enum error_class verdict_class(int code, const char *text);
+enum error_class verdict_class_of_complaint(const char *text);
 
 #endif

@@ -87,7 +87,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	    "%lld, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
 	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
-	relay_refuse(f, i, e.text);
+	relay_refuse(f, i, CLASS_TOO_LARGE, e.text);
 	inflight_skipped(&f->w, i, false);
 	return true;
 }
@@ -172,8 +172,8 @@ offer(struct flight *f, size_t i)
 		f->naside++;
 		return true;
 	case BREAKER_WAITS:
-		relay_refuse(f, i, "not sent: messages of this event type are "
-		    "refused");
+		relay_refuse(f, i, CLASS_OTHER, "not sent: messages of this "
+		    "event type are refused");
 		inflight_skipped(&f->w, i, false);
 		return true;
 	default:
@@ -228,7 +228,7 @@ begin_next_round(struct flight *f)
 		f->nagain--;
 		inflight_resolved(&f->w, i, false);
 		if (late)
-			relay_refuse(f, i, f->absent_why.text);
+			relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
 		else
 			send_one(f, i);
 	}
@@ -288,6 +288,9 @@ connection_is_lost(struct flight *f)
 		err_in(why, "the connection was lost");
 	} else
 		err_set(why, "the connection was lost");
+	f->res->class = f->complained && verdict_class_of_complaint(
+	    f->complaint.text) == CLASS_PERMISSION ? CLASS_PERMISSION :
+	    CLASS_LOST;
 	give_up_sent(f, OUT_UNSENT);
 }
 
@@ -342,6 +345,7 @@ is_choked(struct relay *r, struct relay_result *res)
 	if ((size_t)r->pub.ops->unread(r->pub.arg) < max_out(r->conf))
 		return false;
 	res->down = res->silent = true;
+	res->class = CLASS_TIMEOUT;
 	/* No number: the log throttle compares texts. */
 	err_set(&res->why, "the broker does not read: earlier messages are "
 	    "still unsent");
@@ -358,6 +362,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	if (is_choked(r, res))
 		return;
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
+	f.class = xcalloc(b->n + 1, sizeof(*f.class));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
@@ -377,6 +382,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	relay_judge(&f);
 	inflight_free(&f.w);
 	free(f.state);
+	free(f.class);
 	free(f.sent_at);
 	free(f.order);
 	free(f.ordinal);

@@ -69,6 +69,7 @@ struct relay_result {
 	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */
 	struct err	why;		/* the first failure, or why down */
+	enum error_class class;		/* why down */
 };
 
 /*

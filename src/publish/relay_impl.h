@@ -17,6 +17,7 @@ struct flight {
 	struct relay_result	*res;
 	struct inflight		 w;
 	enum state		*state;
+	enum error_class	*class;		/* of a refusal */
 	int64_t			*sent_at;
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
@@ -58,7 +59,8 @@ bool	relay_fail(struct flight *, struct msg *, bool message,
 	    const char *text);
 
 /* The destination refused it; relay_judge decides whose fault that was. */
-void	relay_refuse(struct flight *, size_t i, const char *text);
+void	relay_refuse(struct flight *, size_t i, enum error_class,
+	    const char *text);
 
 /* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);

@@ -118,13 +118,15 @@ relay_is_blamed(const struct flight *f, size_t i)
 }
 
 void
-relay_refuse(struct flight *f, size_t i, const char *text)
+relay_refuse(struct flight *f, size_t i, enum error_class class,
+    const char *text)
 {
 	struct msg	*m = &f->b->msgs[i];
 
 	was_tried(f, m);
 	msg_fail(m, OUT_UNSENT, text);
 	f->state[i] = REFUSED;
+	f->class[i] = class;
 }
 
 /* True if it is sent again in this batch; the first one plans the round. */
@@ -159,7 +161,7 @@ note_absent(struct flight *f, size_t i)
 	}
 	if (f->rounds == RELAY_ROUNDS)
 		f->r->absent_until = now + ABSENT_MEMORY_MS;
-	relay_refuse(f, i, f->absent_why.text);
+	relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
 	inflight_resolved(&f->w, i, false);
 }
 
@@ -262,7 +264,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:
-		relay_refuse(f, i, a->text);
+		relay_refuse(f, i, a->class, a->text);
 		go_on = false;
 		break;
 	case VERDICT_ABSENT:
@@ -322,7 +324,7 @@ note_silence(struct flight *f, size_t i, const char *text)
 {
 	bool	blamed = relay_is_blamed(f, i);
 
-	relay_refuse(f, i, text);
+	relay_refuse(f, i, CLASS_TIMEOUT, text);
 	if (f->subject != NULL && f->acked > 0 && !is_overtaken(f, i))
 		streams_note_silent(&f->r->streams, f->subject[i]);
 	f->res->silent = f->res->silent || !blamed;
@@ -339,10 +341,11 @@ time_out(struct flight *f, size_t i)
 	f->b->msgs[i].in_doubt = true;
 	say_how_long(f, i, &e);
 	if (f->complained)
-		relay_refuse(f, i, f->complaint.text);
+		relay_refuse(f, i, verdict_class_of_complaint(
+		    f->complaint.text), f->complaint.text);
 	else if (f->nameless > 0) {
 		f->nameless--;
-		relay_refuse(f, i, f->absent_why.text);
+		relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
 	} else if (is_surely_overtaken(f, i)) {	/* a later one was stored */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
 		was_tried(f, &f->b->msgs[i]);
@@ -503,8 +506,10 @@ judge_refused(struct flight *f)
 		defer_message(f, m, down);
 		if (!down)
 			relay_note_failure(f, m, m->error);
-		else if (!f->res->down)
+		else if (!f->res->down) {
 			err_set(&f->res->why, "%s", m->error);
+			f->res->class = f->class[i];
+		}
 		f->res->down = f->res->down || down;
 	}
 }
@@ -520,8 +525,8 @@ judge_aside(struct flight *f)
 		return;
 	for (size_t i = 0; i < f->b->n; i++)
 		if (f->state[i] == ASIDE)
-			relay_refuse(f, i, "not sent: other messages got no "
-			    "answer");
+			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
+			    "messages got no answer");
 }
 
 void

@@ -42,6 +42,8 @@ struct worker {
 	struct log_throttle		 deaf;	/* wake.subject not permitted */
 	int64_t				 busy_since;	/* clock_ms(); 0: not */
 	int64_t				 check_at;	/* next stream check */
+	bool				 unfit;		/* paused by the last */
+	bool				 unaudited;	/* paused by the audit */
 	char				 warned[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */
@@ -67,6 +69,12 @@ struct worker {
 /* Log the reason, show it on the scoreboard, and set the next try. */
 void	worker_is_away(struct worker *, struct reconnect *, const char *text,
 	    enum scoreboard_state);
+
+/* The destination takes no messages: as worker_is_away, for the route. */
+void	worker_pause(struct worker *, enum error_class, const char *text);
+
+/* It takes messages, or it is not known any more that it takes none. */
+void	worker_unpause(struct worker *);
 
 /* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);

@@ -28,6 +28,24 @@ worker_is_away(struct worker *w, struct reconnect *l, const char *text,
 	w->clean = false;
 }
 
+void
+worker_pause(struct worker *w, enum error_class class, const char *text)
+{
+	struct scoreboard_pause	*p = &w->line->pause;
+
+	worker_is_away(w, &w->route, text, SCOREBOARD_PAUSED);
+	strlcpy(p->class, error_class_word(class), sizeof(p->class));
+	strlcpy(p->why, text, sizeof(p->why));
+	p->since = w->route.throttle.since;
+}
+
+void
+worker_unpause(struct worker *w)
+{
+	reconnect_works(&w->route, clock_ms());
+	w->line->pause.since = 0;
+}
+
 /* The statement did nothing.  Warn after lease_renew: leases may expire. */
 static void
 db_is_busy(struct worker *w, const struct err *e)
@@ -225,11 +243,16 @@ worker_check_stream(struct worker *w)
 		err_set(&e, "%s", r.why.text);
 		err_in(&e, "publishing paused: stream %s",
 		    w->conf->nats.stream);
-		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
+		worker_pause(w, r.class, e.text);
+		w->unfit = true;
 		w->check_at = w->route.try_at;
 		return;
-	} else
+	} else {
 		warn_of_stream(w, &r);
+		if (w->unfit)	/* also if no message waits to show it */
+			worker_unpause(w);
+		w->unfit = false;
+	}
 	w->check_at = clock_ms() + CHECK_MS;
 }
 
@@ -254,8 +277,11 @@ worker_audit_stream(struct worker *w)
 	if (r->waits_for.text[0] != '\0') {
 		err_in(&r->waits_for, "publishing paused until the stream is "
 		    "checked for lost messages");
-		worker_is_away(w, &w->route, r->waits_for.text,
-		    SCOREBOARD_PAUSED);
+		worker_pause(w, CLASS_AUDIT, r->waits_for.text);
+		w->unaudited = true;
+	} else if (w->unaudited && stream_audit_is_ready(r)) {
+		worker_unpause(w);
+		w->unaudited = false;
 	}
 	r->waits_for.text[0] = '\0';
 }

@@ -52,11 +52,11 @@ complain(struct worker *w, const struct tick_result *res)
 		/* A refusal costs little: try again sooner than a silence. */
 		w->route.backoff.ceiling_ms = res->relay.silent ?
 		    RECONNECT_CEILING_MS : REFUSED_CEILING_MS;
-		worker_is_away(w, &w->route, e.text, SCOREBOARD_PAUSED);
+		worker_pause(w, res->relay.class, e.text);
 		return;
 	}
 	if (res->settled.delivered > 0) {
-		reconnect_works(&w->route, clock_ms());
+		worker_unpause(w);
 		reconnect_works(&w->broker, clock_ms());
 	}
 	if (res->relay.failed > 0) {
@@ -79,6 +79,22 @@ worker_polled(struct worker *w, enum poll_found found, int64_t began)
 	    .due = candidates_next_due(l), .began = began }, clock_ms());
 }
 
+/*
+ * Nothing waits for the destination any more, because rows were discarded or
+ * the partition has moved: whether it works is not known.
+ */
+static void
+forget_pause(struct worker *w)
+{
+	if (!w->route.throttle.active)
+		return;
+	log_info("no message waits for the destination any more: no longer "
+	    "paused");
+	w->route.throttle.active = false;
+	w->route.throttle.ntexts = 0;
+	worker_unpause(w);
+}
+
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
@@ -90,6 +106,8 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = POLL_MORE;
 	else if (lanes_count(w->tick.backlog.lanes) > 0)
 		found = POLL_WAITING;
+	else if (w->tick.backlog.candidates.saw_all)
+		forget_pause(w);
 	worker_polled(w, found, began);
 }
 

@@ -24,7 +24,15 @@ mark() { MARK=$(wc -l < "$LOG"); }
 said() { tail -n "+$((MARK + 1))" "$LOG" | grep -E " warn | error "; }
 has_said() { said | grep -Eq "$1"; }
 
-# paused NAME REGEX: it is logged in few lines, and no attempt is counted
+# The error classes of the workers that are paused, as outboxctl shows them.
+classes() {
+	"$OUTBOXCTL" -c "$CONF" --json status | jq -r '[.this_host.workers[]
+	    .paused | select(. != null) | .class] | unique | join(" ")'
+}
+has_class() { classes | grep -Eqx "$1"; }
+
+# paused NAME REGEX [CLASS]: it is logged in few lines, and no attempt is
+# counted; CLASS, a regex, is on the scoreboard, and later nothing
 paused() {
 	within 15 "$1: the log says that the destination is paused, and why" \
 	    has_said "$2"
@@ -34,10 +42,12 @@ paused() {
 	    WHERE published_at IS NULL')$(sql 'SELECT COUNT(*)
 	    FROM outbox_dead_letters')" 00 \
 	    "$1: no attempt counted, none dead"
+	[ -z "${3:-}" ] || within 5 "$1: the error class is $3" has_class "$3"
 }
 # resumes NAME
 resumes() {
 	drains 15 "$1: all messages are sent afterwards"
+	within 10 "$1: no worker is paused afterwards" has_class ''
 	mark
 }
 
@@ -52,7 +62,7 @@ mark
 produce --events 50 --keys 50
 wait_for 10 is_pending 40
 is "$(pending)" 40 'a full stream takes 10 messages'
-paused 'a full stream' 'paused.*maximum messages exceeded'
+paused 'a full stream' 'paused.*maximum messages exceeded' full
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600 --max-msgs 1000000
 resumes 'a full stream'
@@ -61,7 +71,8 @@ resumes 'a full stream'
 server relay-pw ', permissions: {publish: {deny: "events.>"}}'
 reload
 produce --events 50 --keys 50
-paused 'no permission' 'paused.*(ermissions Violation|no answer)'
+paused 'no permission' 'paused.*(ermissions Violation|no answer)' \
+    'permission( timeout)?'
 server relay-pw ''
 reload
 resumes 'no permission'
@@ -89,7 +100,8 @@ resumes 'JetStream off'
 # The stream is gone, and is made anew.
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --delete
 produce --events 50 --keys 50
-paused 'a stream that is gone' 'paused.*(no stream takes|cannot be used)'
+paused 'a stream that is gone' 'paused.*(no stream takes|cannot be used)' \
+    no_stream
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 resumes 'a stream that is gone'

@@ -600,6 +600,53 @@ START_TEST(code_has_its_verdict)
 }
 END_TEST
 
+/* Texts of the server for codes whose text matters. */
+static const struct {
+	int			 code;
+	const char		*text;
+	enum error_class	 class;
+	const char		*word;
+} classes[] = {
+	{ 10077, "maximum messages exceeded", CLASS_FULL, "full" },
+	{ 10077, "maximum messages per subject exceeded", CLASS_FULL,
+	  "full" },
+	{ 10077, "message too large", CLASS_OTHER, "other" },
+	{ 10047, "any", CLASS_FULL, "full" },
+	{ 10109, "any", CLASS_SEALED, "sealed" },
+	{ 10059, "any", CLASS_NO_STREAM, "no_stream" },
+	{ 10060, "any", CLASS_WRONG_STREAM, "wrong_stream" },
+	{ 10118, "any", CLASS_OFFLINE, "offline" },
+	{ 99999, "any", CLASS_OTHER, "other" },
+};
+
+START_TEST(code_has_its_class)
+{
+	enum error_class	class = verdict_class(classes[_i].code,
+				    classes[_i].text);
+
+	ck_assert_int_eq(class, classes[_i].class);
+	ck_assert_str_eq(error_class_word(class), classes[_i].word);
+}
+END_TEST
+
+/* Each class has a word, and no row of destinations is without a class. */
+START_TEST(no_class_is_forgotten)
+{
+	size_t				 n;
+	const struct verdict_row	*rows = verdict_table(&n);
+
+	for (int c = CLASS_NONE; c < CLASSES; c++)
+		ck_assert_ptr_nonnull(error_class_word((enum error_class)c));
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(rows[i].verdict != VERDICT_DESTINATION ||
+		    rows[i].class != CLASS_NONE, "code %d", rows[i].code);
+	ck_assert_int_eq(verdict_class_of_complaint("Permissions Violation "
+	    "for Publish to \"events.x\""), CLASS_PERMISSION);
+	ck_assert_int_eq(verdict_class_of_complaint("slow consumer"),
+	    CLASS_OTHER);
+}
+END_TEST
+
 /*
  * bus_read_ack
  */
@@ -747,6 +794,8 @@ main(void)
 
 	tc = add_case(s, "answer");
 	tcase_add_loop_test(tc, code_has_its_verdict, 0, NROWS(verdicts));
+	tcase_add_loop_test(tc, code_has_its_class, 0, NROWS(classes));
+	tcase_add_test(tc, no_class_is_forgotten);
 	tcase_add_loop_test(tc, ack_is_read, 0, NROWS(acks));
 	tcase_add_test(tc, ack_names_its_stream);
 	return run_suite(s);

@@ -47,6 +47,30 @@ moment_json(int64_t seconds)
 	return json_string(text);
 }
 
+/* clock_ms() of the past as RFC 3339. */
+static json_t *
+since_json(int64_t since, int64_t now)
+{
+	struct timespec	ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return moment_json(((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 -
+	    (now - since)) / 1000);
+}
+
+/* null: the destination takes messages, as far as is known. */
+static json_t *
+pause_json(const struct scoreboard_pause *p, int64_t now)
+{
+	if (p->since == 0)
+		return json_null();
+	return json_pack("{s:o, s:I, s:o, s:o}",
+	    "since", since_json(p->since, now),
+	    "for_ms", (json_int_t)(now - p->since),
+	    "class", scoreboard_text(p->class, sizeof(p->class)),
+	    "why", scoreboard_text(p->why, sizeof(p->why)));
+}
+
 /* Does the worker wait now?  Its line keeps old errors, too. */
 static bool
 is_held_up(uint32_t state)
@@ -86,6 +110,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	json_t	*o = process_json(l, now);
 
 	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
+	json_object_set_new(o, "paused", pause_json(&l->pause, now));
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
