@@ -62,6 +62,9 @@ struct msg {
 	bool		 written;	/* the outcome is in the database */
 	int64_t		 delay_ms;	/* ms until the next try; with
 					   OUT_IN_DOUBT 0 is possible */
+	int64_t		 hold_ms;	/* OUT_DEFER: if > 0, this worker tries
+					   it again after that, or when its type
+					   is taken; others after delay_ms */
 	const char	*reason;	/* OUT_DEAD: "message", "attempts" or
 					   "poison", for outbox_dead_letters */
 	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number */

@@ -64,6 +64,17 @@ struct scoreboard_pause {
 	char	why[sizeof(struct err)];	/* the log's text */
 };
 
+/* An event type that this worker holds back while others are taken. */
+struct scoreboard_refused {
+	int64_t	since;				/* clock_ms() */
+	char	class[SCOREBOARD_WORD];		/* as in scoreboard_pause */
+	char	type[200];			/* printable, see printable.h */
+	char	subject[256];			/* of the first one refused */
+	char	why[160];			/* text of the last refusal */
+};
+
+#define SCOREBOARD_REFUSED_TYPES	8	/* shown by one worker */
+
 /*
  * served may be out of date for a moment after a lease has come or gone; a
  * worker scans a new partition by itself.  Labels are compared as bytes, so
@@ -90,6 +101,8 @@ struct scoreboard_line {
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
 	struct scoreboard_pause pause;
+	uint32_t	 nrefused;	/* types; refused has the first ones */
+	struct scoreboard_refused refused[SCOREBOARD_REFUSED_TYPES];
 	uint64_t	 log_lost;	/* lines of log that it could not
 					   write, since it started */
 	char		 id[IDENT_SIZE];

@@ -26,6 +26,7 @@
 #include "janitor/janitor.h"
 #include "util/log.h"
 #include "printer/printer.h"
+#include "master/refused.h"
 #include "util/sig.h"
 #include "master/slot.h"
 #include "worker/worker.h"
@@ -57,6 +58,7 @@ struct master {
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
 	bool				 repartition;	/* is to be made */
+	struct refused			 refused;	/* types */
 	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
 	int				 report_fds[2];	/* workers write to 1 */
@@ -623,6 +625,7 @@ loop(struct master *m)
 		m->line->alive_at = now;
 		converge(m, now);
 		note_renewed(m);
+		refused_look(&m->refused, m->scoreboard, now);
 		at = sooner(next_deadline(m, now), now + ALIVE_MS);
 		sig_wait(NULL, 0, at > now ? at - now : 0);
 		if (sig_took(&got_term))

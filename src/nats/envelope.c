@@ -354,6 +354,18 @@ envelope_subject(const struct envelope *v)
 }
 
 const char *
+envelope_subject_of(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m)
+{
+	struct err	e;
+
+	buf_clear(&v->text);
+	v->nheaders = 0;
+	put_subject(v, f->subject, m, &e);	/* written in any case */
+	return envelope_subject(v);
+}
+
+const char *
 envelope_name(const struct envelope *v, size_t i)
 {
 	return v->text.data + v->headers[i].name;

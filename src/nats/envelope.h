@@ -45,6 +45,13 @@ void	envelope_free(struct envelope *);
 
 /* Valid until the next envelope_fill(); i is less than nheaders. */
 const char *envelope_subject(const struct envelope *);
+
+/*
+ * The subject that this message would have, legal or not.  Uses the envelope's
+ * memory: its former contents are gone.
+ */
+const char *envelope_subject_of(struct envelope *, const struct envelope_form *,
+	    const struct msg *);
 const char *envelope_name(const struct envelope *, size_t i);
 const char *envelope_value(const struct envelope *, size_t i);
 

@@ -228,7 +228,7 @@ begin_next_round(struct flight *f)
 		f->nagain--;
 		inflight_resolved(&f->w, i, false);
 		if (late)
-			relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
+			relay_refuse_absent(f, i);
 		else
 			send_one(f, i);
 	}

@@ -64,11 +64,14 @@ struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */
 	unsigned	failed;		/* retry, defer, dead */
+	unsigned	refused;	/* of the failed: of types that are
+					   refused while others are taken */
 	unsigned	skipped;	/* metadata entries left out */
 	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */
-	struct err	why;		/* the first failure, or why down */
+	struct err	why;		/* the first failure, but of none that is
+					   refused; or why down */
 	enum error_class class;		/* why down */
 };
 

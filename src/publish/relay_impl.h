@@ -29,7 +29,6 @@ struct flight {
 	size_t			 stored;	/* the same without duplicates;
 						   by any stream */
 	size_t			 nameless;	/* refusals without an index */
-	struct err		 absent_why;
 	size_t			 naside;
 	size_t			 nfair;		/* sent, of types not blamed */
 	size_t			 nagain;	/* wait for another round */
@@ -61,6 +60,9 @@ bool	relay_fail(struct flight *, struct msg *, bool message,
 /* The destination refused it; relay_judge decides whose fault that was. */
 void	relay_refuse(struct flight *, size_t i, enum error_class,
 	    const char *text);
+
+/* The same for a message that no stream took. */
+void	relay_refuse_absent(struct flight *, size_t i);
 
 /* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);

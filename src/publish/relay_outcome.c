@@ -26,6 +26,13 @@
 #define DEFER_DOWN_MS	1000	/* if it took no message */
 
 /*
+ * A message of a type that is probed often: shortest time until it is the next
+ * probe, and longest time in memory.
+ */
+#define PROBE_MS	200
+#define HOLD_MS		60000
+
+/*
  * Pauses in ms before a batch sends messages again that no stream took; most
  * elections of a leader take less.  After a failed last round there are none
  * for ABSENT_MEMORY_MS: otherwise a subject without a stream delays each batch.
@@ -94,6 +101,19 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 	return false;
 }
 
+static void
+refuse_type(struct flight *f, const struct msg *m, enum error_class class,
+    const char *why)
+{
+	struct relay	*r = f->r;
+
+	type_breaker_refused(&r->breaker, &(struct type_refusal){
+	    .type = m->type, .class = class, .why = why,
+	    .others = f->acked > 0,
+	    .subject = envelope_subject_of(&r->envelope, &r->form, m) },
+	    clock_ms());
+}
+
 /*
  * If the message was the probe of its type, the type was refused.  If others
  * were taken, by any stream, the destination works: the type's subject has no
@@ -101,11 +121,11 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
  * attempt.
  */
 static void
-was_tried(struct flight *f, const struct msg *m)
+was_tried(struct flight *f, const struct msg *m, enum error_class class,
+    const char *why)
 {
 	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->type))
-		type_breaker_refused(&f->r->breaker, m->type, f->acked > 0,
-		    clock_ms());
+		refuse_type(f, m, class, why);
 }
 
 bool
@@ -123,16 +143,21 @@ relay_refuse(struct flight *f, size_t i, enum error_class class,
 {
 	struct msg	*m = &f->b->msgs[i];
 
-	was_tried(f, m);
+	was_tried(f, m, class, text);
 	msg_fail(m, OUT_UNSENT, text);
 	f->state[i] = REFUSED;
 	f->class[i] = class;
 }
 
-/* True if it is sent again in this batch; the first one plans the round. */
+/*
+ * True if it is sent again in this batch; the first one plans the round.  No
+ * round for the probe of a type that is blamed: its next probe comes soon.
+ */
 static bool
-joins_a_round(struct flight *f, int64_t now)
+joins_a_round(struct flight *f, size_t i, int64_t now)
 {
+	if (type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type))
+		return false;
 	if (f->nagain > 0)
 		return true;
 	if (f->closed || f->rounds == RELAY_ROUNDS ||
@@ -145,6 +170,21 @@ joins_a_round(struct flight *f, int64_t now)
 	return true;
 }
 
+void
+relay_refuse_absent(struct flight *f, size_t i)
+{
+	struct relay		*r = f->r;
+	const struct msg	*m = &f->b->msgs[i];
+	char			 type[PRINTABLE_SIZE];
+	struct err		 e;
+
+	printable_text(type, m->type.data, m->type.len);
+	err_set(&e, "no stream takes subject \"%.250s\" (type %s): add it to "
+	    "a stream's subjects, or enable JetStream",
+	    envelope_subject_of(&r->envelope, &r->form, m), type);
+	relay_refuse(f, i, CLASS_NO_STREAM, e.text);
+}
+
 /*
  * No stream took it.  While it waits for another round it stays unresolved, so
  * that no message of its lane passes it.
@@ -154,14 +194,14 @@ note_absent(struct flight *f, size_t i)
 {
 	int64_t	now = clock_ms();
 
-	if (joins_a_round(f, now)) {
+	if (joins_a_round(f, i, now)) {
 		f->state[i] = AGAIN;
 		f->nagain++;
 		return;
 	}
 	if (f->rounds == RELAY_ROUNDS)
 		f->r->absent_until = now + ABSENT_MEMORY_MS;
-	relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
+	relay_refuse_absent(f, i);
 	inflight_resolved(&f->w, i, false);
 }
 
@@ -206,7 +246,7 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 	f->heard_at = clock_ms();
 	f->slowest = later(f->slowest, f->heard_at - f->sent_at[i]);
 	if (f->r->breaker.n > 0)
-		type_breaker_took(&f->r->breaker, m->type);
+		type_breaker_took(&f->r->breaker, m->type, f->heard_at);
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = a->ack_sequence;
 	if (a->verdict == VERDICT_STORED)
@@ -245,7 +285,6 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 
 	if (a->index == PUB_SOME_INDEX) {
 		f->nameless++;
-		err_set(&f->absent_why, "%s", a->text);
 		return;
 	}
 	if (i >= f->b->n || f->state[i] == READY)
@@ -268,7 +307,6 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		go_on = false;
 		break;
 	case VERDICT_ABSENT:
-		err_set(&f->absent_why, "%s", a->text);
 		note_absent(f, i);
 		return;
 	default:
@@ -345,10 +383,10 @@ time_out(struct flight *f, size_t i)
 		    f->complaint.text), f->complaint.text);
 	else if (f->nameless > 0) {
 		f->nameless--;
-		relay_refuse(f, i, CLASS_NO_STREAM, f->absent_why.text);
+		relay_refuse_absent(f, i);
 	} else if (is_surely_overtaken(f, i)) {	/* a later one was stored */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
-		was_tried(f, &f->b->msgs[i]);
+		was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, e.text);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
 	} else
 		note_silence(f, i, e.text);
@@ -463,18 +501,41 @@ judge_types(struct flight *f)
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 
+		/* As in was_tried. */
 		if (speaks_for_its_type(f, i) && !took_type(f->b, m->type))
-			/* As in was_tried. */
-			type_breaker_refused(&f->r->breaker, m->type,
-			    f->acked > 0, clock_ms());
+			refuse_type(f, m, f->state[i] == REFUSED ?
+			    f->class[i] : CLASS_TIMEOUT, m->error);
 	}
 }
 
+/*
+ * Its type is blamed and probed often.  One message is the next probe, due when
+ * that may be sent and not sooner.  The others are held in memory until one is
+ * taken, so that they cost nothing: in the database they are due with the
+ * probe, for another worker.
+ */
 static void
-defer_message(struct flight *f, struct msg *m, bool down)
+hold_message(struct flight *f, struct msg *m)
 {
-	int64_t	wait = type_breaker_wait(&f->r->breaker, m->type, clock_ms());
+	struct type_breaker	*k = &f->r->breaker;
 
+	m->outcome = OUT_DEFER;
+	m->delay_ms = later(type_breaker_wait(k, m->type, clock_ms()),
+	    PROBE_MS);
+	m->hold_ms = type_breaker_choose(k, m->type) ? m->delay_ms : HOLD_MS;
+}
+
+static void
+defer_message(struct flight *f, size_t i, bool down)
+{
+	struct msg	*m = &f->b->msgs[i];
+	int64_t		 wait = type_breaker_wait(&f->r->breaker, m->type,
+			     clock_ms());
+
+	if (!down && type_breaker_holds(&f->r->breaker, m->type)) {
+		hold_message(f, m);
+		return;
+	}
 	m->outcome = OUT_DEFER;
 	m->delay_ms = later(down ? DEFER_DOWN_MS : DEFER_MS, wait);
 	/*
@@ -484,6 +545,39 @@ defer_message(struct flight *f, struct msg *m, bool down)
 	 */
 	if (f->subject != NULL && m->in_doubt && !down)
 		m->delay_ms *= 2;
+}
+
+static bool
+is_of_type(const struct flight *f, size_t i)
+{
+	return f->state[i] == REFUSED &&
+	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type);
+}
+
+/* Types that are refused while others are taken, after all other failures. */
+static void
+note_types(struct flight *f)
+{
+	for (size_t i = 0; i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
+
+		if (!is_of_type(f, i))
+			continue;
+		relay_note_failure(f, m, m->error);
+		f->res->refused++;
+	}
+}
+
+/* Nothing was taken, and not only types were sent that are to blame by now. */
+static bool
+is_down(const struct flight *f)
+{
+	if (f->acked > 0 || f->nfair == 0)
+		return false;
+	for (size_t i = 0; i < f->b->n; i++)
+		if (f->sent_at[i] != 0 && !relay_is_blamed(f, i))
+			return true;
+	return false;
 }
 
 /*
@@ -496,22 +590,23 @@ defer_message(struct flight *f, struct msg *m, bool down)
 static void
 judge_refused(struct flight *f)
 {
-	bool	down = f->acked == 0 && f->nfair > 0;
+	bool	down = is_down(f);
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
 		if (f->state[i] != REFUSED)
 			continue;
-		defer_message(f, m, down);
-		if (!down)
-			relay_note_failure(f, m, m->error);
-		else if (!f->res->down) {
+		defer_message(f, i, down);
+		if (down && !f->res->down) {
 			err_set(&f->res->why, "%s", m->error);
 			f->res->class = f->class[i];
-		}
+		} else if (!down && !is_of_type(f, i))
+			relay_note_failure(f, m, m->error);
 		f->res->down = f->res->down || down;
 	}
+	if (!down)
+		note_types(f);
 }
 
 /*

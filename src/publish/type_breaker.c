@@ -7,8 +7,18 @@
 
 #include "util/xalloc.h"
 
+/*
+ * The delay until the next probe.  A refusal that the broker answers with takes
+ * no time of the others, so that such a type is tried often and flows again
+ * soon.  A probe without an answer makes its batch wait.
+ */
 #define FLOOR_MS	1000
 #define CEILING_MS	30000
+#define ANSWERED_MS	2000
+
+/* After this time a probe has been missed; and after that again is forgotten. */
+#define MISSED_MS	3000
+#define MISSED_SLOW_MS	60000
 
 static struct type_breaker_item *
 find_breaker(const struct type_breaker *k, struct bytes type)
@@ -42,18 +52,29 @@ type_breaker_ask(struct type_breaker *k, struct bytes type, int64_t now)
 	if (now < item->until || item->refused_in == k->batch)
 		return BREAKER_WAITS;
 	item->out = true;
+	item->missed_at = 0;
 	return BREAKER_TRY;
 }
 
+static void
+drop_item(struct type_breaker *k, struct type_breaker_item *item)
+{
+	k->changes++;
+	free(item->type);
+	free(item->subject);
+	*item = k->items[--k->n];
+}
+
 void
-type_breaker_took(struct type_breaker *k, struct bytes type)
+type_breaker_took(struct type_breaker *k, struct bytes type, int64_t now)
 {
 	struct type_breaker_item	*item = find_breaker(k, type);
 
+	k->taken_at = now;
 	if (item == NULL)
 		return;
-	free(item->type);
-	*item = k->items[--k->n];
+	k->took = k->took || item->blamed;
+	drop_item(k, item);
 }
 
 void
@@ -96,21 +117,118 @@ add_breaker(struct type_breaker *k, struct bytes type)
 	return item;
 }
 
+/* Did the broker answer, so that a probe costs nothing? */
+static bool
+is_answered(const struct type_breaker_item *item)
+{
+	return item->class != CLASS_NONE && item->class != CLASS_TIMEOUT &&
+	    item->class != CLASS_PERMISSION && item->class != CLASS_LOST;
+}
+
+static void
+note_refusal(struct type_breaker *k, struct type_breaker_item *item,
+    const struct type_refusal *f, int64_t now)
+{
+	bool	news = item->since == 0 || item->class != f->class;
+
+	if (item->since == 0) {
+		item->since = now;
+		item->subject = xstrdup(f->subject);
+	}
+	item->class = f->class;
+	err_set(&item->why, "%s", f->why);
+	k->changes += news;
+}
+
+/* Were others taken with it, or, in another batch, since its first refusal? */
+static bool
+were_others_taken(const struct type_breaker *k,
+    const struct type_breaker_item *item, const struct type_refusal *f)
+{
+	return f->others || (item->since != 0 && k->taken_at > item->since);
+}
+
 void
-type_breaker_refused(struct type_breaker *k, struct bytes type, bool others,
+type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
     int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, f->type);
+	bool				 others;
 
-	if (item == NULL && (item = add_breaker(k, type)) == NULL)
+	if (item == NULL && (item = add_breaker(k, f->type)) == NULL)
 		return;
 	item->out = false;
+	others = were_others_taken(k, item, f);
 	/* others may become true after the first refusal. */
 	if (item->refused_in == k->batch && (item->blamed || !others))
 		return;
+	note_refusal(k, item, f, now);
 	item->refused_in = k->batch;
+	item->chosen = false;
+	if (others && !item->blamed)
+		k->changes++;
 	item->blamed = item->blamed || others;
+	item->backoff.ceiling_ms = is_answered(item) ? ANSWERED_MS : CEILING_MS;
 	item->until = item->blamed ? now + backoff_next(&item->backoff) : now;
+}
+
+bool
+type_breaker_blame(struct type_breaker *k, int64_t now)
+{
+	bool	any = false;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct type_breaker_item *item = &k->items[i];
+
+		if (item->blamed || item->class != CLASS_NO_STREAM)
+			continue;
+		item->blamed = any = true;
+		item->until = now + backoff_next(&item->backoff);
+		k->changes++;
+	}
+	return any;
+}
+
+bool
+type_breaker_holds(const struct type_breaker *k, struct bytes type)
+{
+	const struct type_breaker_item	*item = find_breaker(k, type);
+
+	return item != NULL && item->blamed && is_answered(item);
+}
+
+bool
+type_breaker_choose(struct type_breaker *k, struct bytes type)
+{
+	struct type_breaker_item	*item = find_breaker(k, type);
+	bool				 was = item == NULL || item->chosen;
+
+	if (item != NULL)
+		item->chosen = true;
+	return !was;
+}
+
+/* True: to be forgotten. */
+static bool
+check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t now)
+{
+	int64_t	patience = is_answered(item) ? MISSED_MS : MISSED_SLOW_MS;
+
+	if (!item->blamed || item->out || now < item->until + patience)
+		return false;
+	if (item->missed_at != 0)
+		return now >= item->missed_at + patience;
+	item->missed_at = now;
+	k->took = true;
+	return false;
+}
+
+void
+type_breaker_check(struct type_breaker *k, int64_t now)
+{
+	for (size_t i = k->n; i-- > 0;)
+		if (check_item(k, &k->items[i], now))
+			drop_item(k, &k->items[i]);
 }
 
 int64_t
@@ -125,5 +243,5 @@ void
 type_breaker_free(struct type_breaker *k)
 {
 	while (k->n > 0)
-		free(k->items[--k->n].type);
+		drop_item(k, &k->items[k->n - 1]);
 }

@@ -16,6 +16,8 @@
 
 #include "util/backoff.h"
 #include "common/msg.h"
+#include "nats/verdict.h"
+#include "util/err.h"
 
 #define TYPE_BREAKER_MAX	64	/* more types are not remembered */
 
@@ -27,12 +29,33 @@ struct type_breaker_item {
 	bool		 out;		/* its probe has no answer yet */
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
+	bool		 chosen;	/* a message will be the next probe */
+
+	/* For the operator; the subject is of the first one refused. */
+	int64_t		 since;		/* the first refusal */
+	enum error_class class;		/* of the last refusal */
+	char		*subject;
+	struct err	 why;		/* the text of the last refusal */
+	int64_t		 missed_at;	/* no probe came; 0: all did */
 };
 
 struct type_breaker {
 	struct type_breaker_item	items[TYPE_BREAKER_MAX];
 	size_t		n;
 	unsigned	batch;
+	unsigned	changes;	/* grows when an item does, or goes */
+	int64_t		taken_at;	/* the last message of any type */
+	bool		took;		/* a blamed type was taken or is
+					   overdue; the owner clears it */
+};
+
+/* A refusal, and what to tell the operator of it.  All borrowed. */
+struct type_refusal {
+	struct bytes	 type;
+	enum error_class class;
+	const char	*subject;
+	const char	*why;
+	bool		 others;	/* messages of others were taken */
 };
 
 /* Begin a batch: no probe waits for an answer any more. */
@@ -50,7 +73,7 @@ enum type_breaker_say	type_breaker_ask(struct type_breaker *,
 
 /* A message of the type was taken: the type is forgotten. */
 void			type_breaker_took(struct type_breaker *,
-			    struct bytes type);
+			    struct bytes type, int64_t now);
 
 /* The probe failed by its own fault, which tells nothing of the type. */
 void			type_breaker_says_nothing(struct type_breaker *,
@@ -66,12 +89,38 @@ bool			type_breaker_is_blamed(const struct type_breaker *,
 
 /*
  * The type was refused and is not tried again in this batch.  If others were
- * taken, now or before, the type is blamed and waits, 1 to 30 s, longer each
- * time.  If not, the destination may be down, and the next batch has a probe.
- * Counts once in a batch; a later call may add that others were taken.
+ * taken, now or before, the type is blamed and waits, longer each time: 1 to 2
+ * s if the broker answers, which costs the others nothing, or 1 to 30 s if the
+ * refusal is a missing answer.  If not, the destination may be down, and the
+ * next batch has a probe.  Counts once in a batch; a later call may add that
+ * others were taken.
  */
 void			type_breaker_refused(struct type_breaker *,
-			    struct bytes type, bool others, int64_t now);
+			    const struct type_refusal *, int64_t now);
+
+/*
+ * The stream is known to work, so the types that no stream took are to blame.
+ * True if there was one.
+ */
+bool			type_breaker_blame(struct type_breaker *, int64_t now);
+
+/*
+ * Call it now and then.  If the time of a probe has passed and none came, took
+ * is set, so that the owner offers all messages that it holds.  If still none
+ * comes, no message of the type waits here: it is forgotten.
+ */
+void			type_breaker_check(struct type_breaker *, int64_t now);
+
+/*
+ * True if the type is blamed and probed often: its messages can be held until
+ * took is set, but for one, which comes back as the next probe.
+ */
+bool			type_breaker_holds(const struct type_breaker *,
+			    struct bytes type);
+
+/* True once after each refusal: this message is to be the next probe. */
+bool			type_breaker_choose(struct type_breaker *,
+			    struct bytes type);
 
 /* How long the type waits, in ms; 0 or less: it does not wait. */
 int64_t			type_breaker_wait(const struct type_breaker *,

@@ -205,6 +205,10 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 		w.due_at = now + m->delay_ms;
 		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED :
 		    BLOCK_REFUSED;
+		if (m->outcome == OUT_DEFER && m->hold_ms > 0) {
+			w.due_at = now + m->hold_ms;
+			w.why = BLOCK_TYPE;
+		}
 	} else if (m->outcome == OUT_UNSENT &&
 	    lanes_blocks(b->lanes, w.lane, m->sequence))
 		w.due_at = INT64_MAX;

@@ -267,6 +267,15 @@ lanes_due(struct lanes *h, int64_t now, struct pick *picks, size_t max)
 	return n;
 }
 
+void
+lanes_type_taken(struct lanes *h, int64_t now)
+{
+	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
+		if (l->why == BLOCK_TYPE && l->due_at > now &&
+		    l->head != LANE_NONE)
+			set_due(h, l, now);
+}
+
 static int64_t
 earliest_due(const struct lanes *h)
 {

@@ -27,7 +27,8 @@ enum block_why {
 	BLOCK_CLAIMED,	/* another worker has claimed it */
 	BLOCK_DELAYED,	/* it is not due yet */
 	BLOCK_FAILED,	/* it failed and is tried again later */
-	BLOCK_REFUSED	/* by its destination, or by the database */
+	BLOCK_REFUSED,	/* by its destination, or by the database */
+	BLOCK_TYPE	/* its type is refused while others are taken */
 };
 
 #define LANE_NONE	UINT64_MAX
@@ -120,6 +121,9 @@ struct pick {
  * longest ago is first.  now is clock_ms().
  */
 size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
+
+/* Heads that wait for their type are due now. */
+void	lanes_type_taken(struct lanes *, int64_t now);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	lanes_next_due(struct lanes *);

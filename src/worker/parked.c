@@ -326,7 +326,18 @@ waits_long(const struct blocked_lane *l, int64_t now)
 	return l->due_at - now > SOON_MS;
 }
 
-/* Failed heads that wait get a record, so that the operator sees them. */
+/*
+ * Failed heads that wait, and those whose type is refused, get a record, so
+ * that the operator sees them.
+ */
+static bool
+is_to_be_seen(const struct blocked_lane *l, int64_t now)
+{
+	return l->record == 0 && l->head != LANE_NONE &&
+	    (l->why == BLOCK_TYPE ||
+	    (l->why == BLOCK_FAILED && waits_long(l, now)));
+}
+
 static int
 record_failed(struct parked *p, int64_t now, struct err *e)
 {
@@ -337,8 +348,7 @@ record_failed(struct parked *p, int64_t now, struct err *e)
 	if (!p->lanes->unrecorded)
 		return 0;
 	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next) {
-		if (l->record != 0 || l->why != BLOCK_FAILED ||
-		    !waits_long(l, now))
+		if (!is_to_be_seen(l, now))
 			continue;
 		if (is_aside(l, now))
 			later = true;

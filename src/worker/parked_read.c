@@ -15,6 +15,7 @@
 const char *const parked_reasons[] = {
 	[BLOCK_CLAIMED] = "claimed", [BLOCK_DELAYED] = "delayed",
 	[BLOCK_FAILED] = "failed", [BLOCK_REFUSED] = "refused",
+	[BLOCK_TYPE] = "refused",
 };
 
 void

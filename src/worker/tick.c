@@ -86,6 +86,7 @@ count_batch(struct tick *t, struct tick_result *res)
 	r.delivered += res->relay.delivered;
 	r.duplicates += res->relay.duplicates;
 	r.failed += res->relay.failed;
+	r.refused += res->relay.refused;
 	r.skipped += res->relay.skipped;
 	res->relay = r;
 	begin_count(t);
@@ -282,6 +283,18 @@ pass_on(struct tick *t)
 		fleet_reread(t->fleet);
 }
 
+/* A type that was refused is taken again: its messages need not wait. */
+static void
+wake_types(struct tick *t)
+{
+	struct type_breaker	*k = &t->relay->breaker;
+
+	type_breaker_check(k, clock_ms());
+	if (k->took)
+		lanes_type_taken(t->backlog.lanes, clock_ms());
+	k->took = false;
+}
+
 int
 tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
     struct err *e)
@@ -300,7 +313,8 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 			begin_count(t);
 		}
 		candidates_drop(&t->backlog.candidates);
-	}
+	} else
+		wake_types(t);
 	pass_on(t);
 	return rc;
 }

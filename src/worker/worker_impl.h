@@ -55,6 +55,7 @@ struct worker {
 	struct poll_interval		 poll;		/* between ticks */
 	int64_t				 woken_at_us;	/* last wake-up */
 	int64_t				 wakeup_gap_us;	/* mean of recent ones */
+	unsigned			 types_shown;	/* relay.breaker.changes */
 	unsigned			 version_seen;	/* of fleet.parts */
 	bool				 clean;	/* no failure in the last tick */
 	size_t				 failures_seen;	/* of connections */

@@ -4,10 +4,12 @@
 
 #include <time.h>
 
+#include <bsd/string.h>
 #include <bsd/unistd.h>
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/printable.h"
 
 #define REFUSED_CEILING_MS	1000
 #define TICK_MS			100	/* a tick begins no batch after this */
@@ -37,6 +39,74 @@ count_tick(struct worker *w, const struct tick_result *res)
 	l->waiting = (uint32_t)lanes_count(w->tick.backlog.lanes);
 }
 
+/* Copy what fits, and no half of a character. */
+static void
+copy_cut(char *to, size_t size, const char *text)
+{
+	struct err	e;
+
+	err_set(&e, "%.*s", (int)size - 1, text);
+	strlcpy(to, e.text, size);
+}
+
+static void
+show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
+{
+	r->since = item->since;
+	copy_cut(r->class, sizeof(r->class), error_class_word(item->class));
+	printable_text(r->type, item->type, item->len);
+	copy_cut(r->subject, sizeof(r->subject), item->subject);
+	copy_cut(r->why, sizeof(r->why), item->why.text);
+}
+
+/* The types that are refused while others are taken; master.c logs them. */
+static void
+show_refused(struct worker *w)
+{
+	const struct type_breaker	*k = &w->relay.breaker;
+	uint32_t			 n = 0;
+
+	if (k->changes == w->types_shown)
+		return;
+	w->types_shown = k->changes;
+	for (size_t i = 0; i < k->n; i++) {
+		if (!k->items[i].blamed)
+			continue;
+		if (n < SCOREBOARD_REFUSED_TYPES)
+			show_type(&w->line->refused[n], &k->items[i]);
+		n++;
+	}
+	w->line->nrefused = n;
+}
+
+/* Without a scoreboard nothing but this log tells of it. */
+static void
+complain_of_types(const struct worker *w)
+{
+	const struct type_breaker	*k = &w->relay.breaker;
+
+	for (size_t i = 0; w->line == &w->no_line && i < k->n; i++)
+		if (k->items[i].blamed)
+			log_warn("%s", k->items[i].why.text);
+}
+
+/*
+ * No stream took a message, and nothing else was sent.  If nats.stream exists
+ * and is fit, it lacks the subjects of these types, and others would be taken.
+ */
+static bool
+are_types_to_blame(struct worker *w, const struct tick_result *res)
+{
+	struct pub		*p = &w->relay.pub;
+	struct stream_report	 r;
+	struct err		 e;
+
+	return res->relay.class == CLASS_NO_STREAM &&
+	    w->conf->nats.stream[0] != '\0' && p->ops->is_open(p->arg) &&
+	    p->ops->check(p->arg, &r, &e) && !r.unfit &&
+	    type_breaker_blame(&w->relay.breaker, clock_ms());
+}
+
 static void
 complain(struct worker *w, const struct tick_result *res)
 {
@@ -46,6 +116,12 @@ complain(struct worker *w, const struct tick_result *res)
 		log_warn("fenced: %llu rows lost their claim before the "
 		    "write-back: they may be sent twice",
 		    (unsigned long long)res->settled.fenced);
+	if (res->relay.down && are_types_to_blame(w, res)) {
+		w->clean = false;
+		complain_of_types(w);
+		worker_unpause(w);
+		return;
+	}
 	if (res->relay.down) {
 		err_set(&e, "%s", res->relay.why.text);
 		err_in(&e, "publishing paused, no message gets through");
@@ -59,10 +135,13 @@ complain(struct worker *w, const struct tick_result *res)
 		worker_unpause(w);
 		reconnect_works(&w->broker, clock_ms());
 	}
-	if (res->relay.failed > 0) {
-		w->clean = false;
+	w->clean = w->clean && res->relay.failed == 0;
+	if (res->relay.refused > 0)
+		complain_of_types(w);
+	if (res->relay.failed > res->relay.refused) {
 		err_set(&e, "%u message(s) failed, %llu of them dead: %s",
-		    res->relay.failed, (unsigned long long)res->settled.dead,
+		    res->relay.failed - res->relay.refused,
+		    (unsigned long long)res->settled.dead,
 		    res->relay.why.text);
 		log_throttle_warn(&w->failures, e.text, clock_ms());
 		scoreboard_error(w->line, res->relay.why.text);
@@ -129,6 +208,7 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	log_throttle_over(&w->busy, "statements", clock_ms());
 	count_tick(w, res);
 	complain(w, res);
+	show_refused(w);
 	report_tick(&w->report, &w->fleet, res, (clock_us() - start) / 1000,
 	    w->poll.pause_ms, clock_ms());
 }

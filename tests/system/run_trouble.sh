@@ -70,7 +70,8 @@ fails 'stream EVENTS: has no subject that matches nats.subject' \
     'stream and subject do not fit'
 STREAM='' SUBJECT='nowhere.{event_type}' write_conf
 call_enqueue "'a', NULL, 'first', 1, NULL, NULL, 'x'"
-fails 'no stream takes this subject' 'no stream for the subject'
+fails 'no stream takes subject "nowhere.first" .type first.: add it' \
+    'no stream for the subject'
 is "$(attempts)" 0 'no stream for the subject: no attempt is counted'
 call_enqueue "'b', NULL, 'second', 1, NULL, NULL, 'x'"
 STREAM=OTHER write_conf
@@ -91,8 +92,8 @@ start_master
 for i in {1..40}; do
 	call_enqueue "'u$i', NULL, 'uncovered', 1, NULL, NULL, 'x'"
 done
-within 10 'a subject without a stream: the log says that it is paused' \
-    has_line "$LOG" 'publishing paused.*no stream takes this subject'
+within 10 'a subject without a stream: the log says so' \
+    has_line "$LOG" 'master.*no stream takes subject "uncovered"'
 call_enqueue "'v', NULL, 'events.covered', 1, NULL, NULL, 'x'"
 wait_for 15 is_sql "SELECT published_at IS NOT NULL FROM outbox
     WHERE global_sequence = $(sql 'SELECT MAX(sequence) FROM events')" 1

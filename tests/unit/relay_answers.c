@@ -94,7 +94,7 @@ START_TEST(a_round_begins_a_timeout)
 	script("ab", "PA");
 	fake.delay[0] = 70;
 	publish_as("FD");
-	holds(msgs[0].error, "answer P");
+	holds(msgs[0].error, "no stream takes subject");
 	ck_assert_int_eq(now_ms, START_MS + 4 * 70 + 350);
 }
 END_TEST

@@ -306,6 +306,102 @@ START_TEST(type_not_taken_is_tried_with_one)
 }
 END_TEST
 
+/*
+ * The broker says that no stream takes it: one message is the next probe, and
+ * the others are held until one is taken.
+ */
+START_TEST(type_without_a_stream_is_held)
+{
+	script("abcd", "NNAA");
+	types("xxyy");
+	publish_as("FFDD");
+	ck_assert_uint_eq(res.refused, 2);
+	ck_assert_int_eq(msgs[0].hold_ms, msgs[0].delay_ms);
+	ck_assert_int_eq(msgs[1].hold_ms, 60000);
+	ck_assert_int_eq(msgs[1].delay_ms, msgs[0].delay_ms);
+	ck_assert_int_eq(relay.breaker.items[0].class, CLASS_NO_STREAM);
+	ck_assert_str_eq(relay.breaker.items[0].subject, "events.x");
+
+	/* Its probe is sent once, without the rounds for an election. */
+	for (int i = 0; i < 10; i++) {
+		now_ms += 2400;
+		next_script("abc", "NAA");
+		types("xxy");
+		publish_as("FFD");
+		expect_sent("02");
+		ck_assert_int_ge(msgs[0].delay_ms, 700);
+		ck_assert_int_le(msgs[0].delay_ms, 2400);
+		ck_assert(!relay.breaker.took);
+	}
+	now_ms += 2400;
+	next_script("abc", "AAA");
+	types("xxy");
+	publish_as("DDD");
+	ck_assert(relay.breaker.took);
+	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
+/* All come before the probe is due: one of them is the probe. */
+START_TEST(early_messages_have_a_probe_among_them)
+{
+	script("abc", "NNA");
+	types("xxy");
+	publish();
+	relay.breaker.items[0].chosen = false;
+	next_script("abc", "AAA");
+	types("xxy");
+	publish_as("FFD");
+	expect_sent("2");
+	ck_assert_int_eq(msgs[0].hold_ms, msgs[0].delay_ms);
+	ck_assert_int_eq(msgs[1].hold_ms, 60000);
+}
+END_TEST
+
+/* No probe comes: all that are held are offered, and then it is forgotten. */
+START_TEST(type_that_no_message_has_is_forgotten)
+{
+	script("ab", "NA");
+	types("xy");
+	publish();
+	now_ms += 2400;
+	type_breaker_check(&relay.breaker, now_ms);
+	ck_assert(!relay.breaker.took);
+	now_ms += 3000;
+	type_breaker_check(&relay.breaker, now_ms);
+	ck_assert(relay.breaker.took);
+	ck_assert_uint_eq(relay.breaker.n, 1);
+	now_ms += 3000;
+	type_breaker_check(&relay.breaker, now_ms);
+	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
+/* Alone it may be the route, until another type is taken or is known to be. */
+START_TEST(type_is_blamed_by_later_batches)
+{
+	script("a", "N");
+	types("x");
+	publish();
+	ck_assert(res.down);
+	ck_assert_int_eq(res.class, CLASS_NO_STREAM);
+	if (_i == 0)
+		ck_assert(type_breaker_blame(&relay.breaker, now_ms));
+	else {
+		now_ms += 10;
+		next_script("a", "A");
+		types("y");
+		publish();
+	}
+	now_ms += 2400;
+	next_script("a", "N");
+	types("x");
+	publish_as("F");
+	ck_assert(!res.down);
+	ck_assert(type_breaker_is_blamed(&relay.breaker, BYTES("x")));
+}
+END_TEST
+
 /* Was it the route?  Then nothing waits, but of each type one goes first. */
 START_TEST(types_are_sampled_after_a_silence)
 {
@@ -431,6 +527,10 @@ START_TEST(many_types_do_no_harm)
 void
 add_types(TCase *tc)
 {
+	tcase_add_test(tc, type_without_a_stream_is_held);
+	tcase_add_test(tc, early_messages_have_a_probe_among_them);
+	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
+	tcase_add_loop_test(tc, type_is_blamed_by_later_batches, 0, 2);
 	tcase_add_test(tc, type_not_taken_is_tried_with_one);
 	tcase_add_test(tc, types_are_sampled_after_a_silence);
 	tcase_add_test(tc, silence_is_told_to_those_aside);

@@ -71,6 +71,65 @@ pause_json(const struct scoreboard_pause *p, int64_t now)
 	    "why", scoreboard_text(p->why, sizeof(p->why)));
 }
 
+/* The entry of this type in the list; NULL: none. */
+static json_t *
+find_refused(const json_t *list, const json_t *type)
+{
+	json_t	*o;
+	size_t	 i;
+
+	json_array_foreach(list, i, o)
+		if (json_equal(json_object_get(o, "type"), type))
+			return o;
+	return NULL;
+}
+
+/* Several workers meet the same type: one entry, the earliest. */
+static void
+put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
+{
+	json_t	*type = scoreboard_text(r->type, sizeof(r->type));
+	json_t	*o = find_refused(list, type);
+
+	if (o != NULL) {
+		json_object_set_new(o, "workers",
+		    json_integer(member_number(o, "workers") + 1));
+		if (member_number(o, "for_ms") < now - r->since) {
+			json_object_set_new(o, "since",
+			    since_json(r->since, now));
+			json_object_set_new(o, "for_ms",
+			    json_integer(now - r->since));
+		}
+		json_decref(type);
+		return;
+	}
+	json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, "
+	    "s:i}", "type", type,
+	    "subject", scoreboard_text(r->subject, sizeof(r->subject)),
+	    "class", scoreboard_text(r->class, sizeof(r->class)),
+	    "why", scoreboard_text(r->why, sizeof(r->why)),
+	    "since", since_json(r->since, now),
+	    "for_ms", (json_int_t)(now - r->since), "workers", 1));
+}
+
+/* The types that workers hold back while others are taken. */
+static json_t *
+refused_json(const struct scoreboard *b, int64_t now)
+{
+	json_t	*list = json_array();
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct scoreboard_line *l = &b->lines[i];
+
+		if (l->state == SCOREBOARD_FREE)
+			continue;
+		for (uint32_t k = 0; k < l->nrefused &&
+		    k < SCOREBOARD_REFUSED_TYPES; k++)
+			put_refused(list, &l->refused[k], now);
+	}
+	return list;
+}
+
 /* Does the worker wait now?  Its line keeps old errors, too. */
 static bool
 is_held_up(uint32_t state)
@@ -111,6 +170,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 
 	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
 	json_object_set_new(o, "paused", pause_json(&l->pause, now));
+	json_object_set_new(o, "types_refused", json_integer(l->nrefused));
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
@@ -171,13 +231,13 @@ scoreboard_json(const struct scoreboard *b)
 		if (l->pid != 0 && l->state != SCOREBOARD_FREE)
 			json_array_append_new(workers, line_json(l, now));
 	}
-	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "pid", b->master, "generation", (int)b->generation,
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
 	    "listener", process_json(&b->lines[SCOREBOARD_LISTENER], now),
 	    "janitor", process_json(&b->lines[SCOREBOARD_JANITOR], now),
-	    "workers", workers);
+	    "refused", refused_json(b, now), "workers", workers);
 }
 
 json_t *

@@ -1,0 +1,89 @@
+/* refused.c - see refused.h; trusts no text of the scoreboard to have an end */
+
+#include "master/refused.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/log.h"
+
+/* A reload replaces a worker: its successor has to meet the type first. */
+#define GONE_MS		5000
+
+/* Copy a text that another process may be writing. */
+static void
+copy_text(char *to, size_t size, const char *from)
+{
+	memcpy(to, from, size);
+	to[size - 1] = '\0';
+}
+
+static struct refused_type *
+find_type(struct refused *r, const char *type)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->types[i].type, type) == 0)
+			return &r->types[i];
+	return NULL;
+}
+
+static void
+say_refused(const struct refused_type *t, const struct scoreboard_refused *on)
+{
+	char	class[sizeof(on->class)], why[sizeof(on->why)];
+
+	copy_text(class, sizeof(class), on->class);
+	copy_text(why, sizeof(why), on->why);
+	if (strcmp(class, "no_stream") == 0)
+		log_warn("no stream takes subject \"%s\" (type %s): add it to "
+		    "a stream's subjects; its messages wait, others are sent",
+		    t->subject, t->type);
+	else
+		log_warn("messages of type %s (subject \"%s\") are refused, "
+		    "and wait while others are sent: %s", t->type, t->subject,
+		    why);
+}
+
+static void
+look_at(struct refused *r, const struct scoreboard_refused *on, int64_t now)
+{
+	struct refused_type	 news = { .since = on->since }, *t;
+
+	copy_text(news.type, sizeof(news.type), on->type);
+	copy_text(news.subject, sizeof(news.subject), on->subject);
+	t = find_type(r, news.type);
+	if (t == NULL && r->n < REFUSED_TYPES) {
+		t = &r->types[r->n++];
+		*t = news;
+		say_refused(t, on);
+	}
+	if (t != NULL)
+		t->seen_at = now;
+}
+
+static void
+look_at_line(struct refused *r, const struct scoreboard_line *l, int64_t now)
+{
+	if (l->state == SCOREBOARD_FREE)
+		return;
+	for (uint32_t i = 0; i < l->nrefused && i < SCOREBOARD_REFUSED_TYPES;
+	    i++)
+		look_at(r, &l->refused[i], now);
+}
+
+void
+refused_look(struct refused *r, const struct scoreboard *b, int64_t now)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		look_at_line(r, &b->lines[i], now);
+	for (size_t i = r->n; i-- > 0;) {
+		struct refused_type *t = &r->types[i];
+
+		if (now - t->seen_at < GONE_MS)
+			continue;
+		log_info("subject \"%s\" (type %s) is no longer refused, "
+		    "after %lld s", t->subject, t->type,
+		    (long long)(t->seen_at - t->since) / 1000);
+		*t = r->types[--r->n];
+	}
+}
