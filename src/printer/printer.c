@@ -4,35 +4,55 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/line_output.h"
+#include "util/log.h"
 #include "util/xalloc.h"
 
 #define LINE_MAX_BYTES	(1024 * 1024)
 
-static bool
-write_all(const char *p, size_t left)
-{
-	ssize_t	n;
+struct printer {
+	struct line_output	out;
+	bool			gone;	/* the reader: drop the lines */
+	uint64_t		lost;	/* lines, since the last good one */
+};
 
-	for (; left > 0; p += n, left -= (size_t)n) {
-		n = write(STDOUT_FILENO, p, left);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		if (n < 0)
-			return false;
+static void
+line_is_lost(struct printer *p)
+{
+	p->gone = errno == EPIPE;
+	if (p->lost++ == 0 && !p->gone)
+		log_error("reports are lost: standard output cannot be "
+		    "written: %s", strerror(errno));
+}
+
+static void
+print_line(struct printer *p, const char *line, size_t n)
+{
+	if (p->gone)
+		return;
+	if (line_output_write(&p->out, line, n, -1) < 0) {
+		line_is_lost(p);
+		return;
 	}
-	return true;
+	if (p->lost > 0)
+		log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("lost", p->lost)),
+		    "standard output works again: %llu report(s) were lost",
+		    (unsigned long long)p->lost);
+	p->lost = 0;
 }
 
 int
 printer_main(int fd)
 {
-	char	*line = xcalloc(1, LINE_MAX_BYTES);
-	ssize_t	 n;
-	bool	 reader = true;
+	struct printer	 p = { .out = { .fd = STDOUT_FILENO } };
+	char		*line = xcalloc(1, LINE_MAX_BYTES);
+	ssize_t		 n;
 
 	while ((n = recv(fd, line, LINE_MAX_BYTES, 0)) != 0) {
 		if (n < 0 && errno == EINTR)
@@ -40,9 +60,9 @@ printer_main(int fd)
 		if (n < 0)
 			break;
 		/* Without a reader, go on emptying the socket. */
-		if (reader && !write_all(line, (size_t)n))
-			reader = false;
+		print_line(&p, line, (size_t)n);
 	}
+	line_output_end(&p.out);
 	free(line);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * log.c - levels, role prefix, stderr, file or syslog, text or JSON
+ * log.c - levels, role prefix, fields, stderr, file or syslog, text or JSON
  *
  * A line is built whole and written with one write(2), so that lines of
  * several processes on one file do not mix.  Control characters, which may
@@ -14,14 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 #include <bsd/string.h>
 
+#include "util/line_output.h"
 #include "util/utf8.h"
 
-#define LINE_MAX_BYTES	2048
+/* Escaped it is at most twice as long, and leaves room for fields. */
+#define TEXT_MAX_BYTES	1024
+#define FIELD_MAX_BYTES	512
+
+/* Longest wait for a slow reader: the log must not stop the relay. */
+#define PATIENCE_MS	100
 
 static const char *const names[] = { "error", "warn", "info", "debug" };
 static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
@@ -30,18 +37,46 @@ static struct {
 	enum log_level	 level;
 	bool		 json;
 	bool		 syslog;
-	int		 fd;
+	bool		 journal;	/* lines begin with their priority */
 	char		*path;		/* NULL: stderr or syslog */
 	char		 role[32];
+	int		 worker;	/* -1: none */
 	void		(*tell)(void *, enum log_level, const char *);
 	void		*tell_arg;
-} out = { .level = LOG_LVL_INFO, .fd = STDERR_FILENO,
-	  .role = "outbox-master" };
+	struct line_output to;
+} out = { .level = LOG_LVL_INFO, .to = { .fd = STDERR_FILENO },
+	  .role = "outbox-master", .worker = -1 };
+
+static struct {
+	uint64_t	 all;		/* since the start of the process */
+	uint64_t	 untold;
+	time_t		 since;		/* the first that is untold */
+	int		 error;		/* errno of the last */
+} lost;
+
+struct line {
+	char	text[LINE_OUTPUT_ATOMIC];
+	size_t	n;
+	bool	full;		/* something did not fit */
+};
 
 void
 log_role(const char *role)
 {
 	strlcpy(out.role, role, sizeof(out.role));
+	out.worker = -1;
+	line_output_forget(&out.to);
+	memset(&lost, 0, sizeof(lost));
+}
+
+void
+log_worker(unsigned number)
+{
+	char	role[sizeof(out.role)];
+
+	snprintf(role, sizeof(role), "worker %u", number);
+	log_role(role);
+	out.worker = (int)number;
 }
 
 void
@@ -67,9 +102,23 @@ open_file(const char *path, struct err *e)
 static void
 replace_fd(int fd)
 {
-	if (out.fd != STDERR_FILENO)
-		close(out.fd);
-	out.fd = fd;
+	line_output_end(&out.to);
+	if (out.to.fd != STDERR_FILENO)
+		close(out.to.fd);
+	out.to.fd = fd;
+}
+
+/* systemd names the socket that it has made standard error. */
+static bool
+stderr_is_journal(void)
+{
+	const char		*stream = getenv("JOURNAL_STREAM");
+	unsigned long long	 dev, ino;
+	struct stat		 st;
+
+	return stream != NULL && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	    fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev &&
+	    st.st_ino == ino;
 }
 
 int
@@ -89,6 +138,7 @@ log_open(const char *target, enum log_level level, bool json, struct err *e)
 	free(out.path);
 	out.path = path;
 	out.syslog = strcmp(target, "syslog") == 0;
+	out.journal = !to_file && !out.syslog && stderr_is_journal();
 	if (out.syslog)
 		openlog("outbox-master", LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	out.level = level;
@@ -123,81 +173,274 @@ put_log_time(char *p, size_t size)
 	    ts.tv_nsec / 1000000);
 }
 
-/* Escapes only " and \: vlog has replaced the control characters. */
-static size_t
-put_json_text(char *p, size_t size, const char *text)
-{
-	size_t	n = 0;
+static void	put(struct line *, const char *, ...)
+		    __attribute__((format(printf, 2, 3)));
 
-	for (; *text != '\0' && n + 3 < size; text++) {
-		if (*text == '"' || *text == '\\')
-			p[n++] = '\\';
-		p[n++] = *text;
+static void
+put(struct line *l, const char *fmt, ...)
+{
+	size_t	room = sizeof(l->text) - l->n;
+	va_list	ap;
+	int	n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->text + l->n, room, fmt, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < room)
+		l->n += (size_t)n;
+	else
+		l->full = true;
+}
+
+static void
+put_char(struct line *l, char c)
+{
+	if (l->n + 1 >= sizeof(l->text)) {
+		l->full = true;
+		return;
 	}
-	p[n] = '\0';
-	return n;
+	l->text[l->n++] = c;
+	l->text[l->n] = '\0';
 }
 
-static size_t
-format_json(char *line, size_t size, enum log_level level, const char *text)
+/* Escapes only " and \: the control characters have been replaced. */
+static void
+put_escaped(struct line *l, const char *text)
 {
-	char	time[40], body[LINE_MAX_BYTES];
-
-	put_log_time(time, sizeof(time));
-	put_json_text(body, sizeof(body), text);
-	return (size_t)snprintf(line, size, "{\"ts\":\"%s\",\"level\":\"%s\","
-	    "\"role\":\"%s\",\"pid\":%d,\"msg\":\"%s\"}\n", time, names[level],
-	    out.role, (int)getpid(), body);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			put_char(l, '\\');
+		put_char(l, *text);
+	}
 }
 
-static size_t
-format_text(char *line, size_t size, enum log_level level, const char *text)
+/* One line of UTF-8 without control characters. */
+static void
+clean(char *text)
+{
+	for (char *p = text; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
+	utf8_clean(text);
+}
+
+static void
+put_json_field(struct line *l, const struct log_field *f, const char *text)
+{
+	if (f->is_number) {
+		put(l, ",\"%s\":%lld", f->name, (long long)f->number);
+		return;
+	}
+	put(l, ",\"%s\":\"", f->name);
+	put_escaped(l, text);
+	put(l, "\"");
+}
+
+static void
+put_text_field(struct line *l, const struct log_field *f, const char *text,
+    const char *before)
+{
+	bool	bare = text[0] != '\0' && text[strcspn(text, " \"\\=]")] == '\0';
+
+	put(l, "%s%s=", before, f->name);
+	if (f->is_number)
+		put(l, "%lld", (long long)f->number);
+	else if (bare)
+		put(l, "%s", text);
+	else {
+		put(l, "\"");
+		put_escaped(l, text);
+		put(l, "\"");
+	}
+}
+
+/* A field that does not fit is left out; so is room for the end of the line. */
+static void
+put_fields(struct line *l, const struct log_field *f, bool json)
+{
+	const char	*before = " [";
+	char		 text[FIELD_MAX_BYTES];
+
+	for (; f != NULL && f->name != NULL; f++) {
+		size_t	n = l->n;
+
+		if (!f->is_number && f->text == NULL)
+			continue;
+		strlcpy(text, f->text == NULL ? "" : f->text, sizeof(text));
+		clean(text);
+		if (json)
+			put_json_field(l, f, text);
+		else
+			put_text_field(l, f, text, before);
+		if (l->full || l->n + 3 > sizeof(l->text)) {
+			l->n = n;
+			l->full = false;
+		} else
+			before = " ";
+	}
+	if (!json && before[1] == '\0')
+		put(l, "]");
+}
+
+static void
+put_json(struct line *l, enum log_level level, const struct log_field *fields,
+    const char *text)
 {
 	char	time[40];
 
 	put_log_time(time, sizeof(time));
-	return (size_t)snprintf(line, size, "%s %s %s[%d]: %s\n", time,
-	    names[level], out.role, (int)getpid(), text);
+	put(l, "{\"ts\":\"%s\",\"level\":\"%s\",\"role\":\"%s\",\"pid\":%d",
+	    time, names[level], out.role, (int)getpid());
+	if (out.worker >= 0)
+		put(l, ",\"worker\":%d", out.worker);
+	put(l, ",\"msg\":\"");
+	put_escaped(l, text);
+	put(l, "\"");
+	put_fields(l, fields, true);
+	put(l, "}\n");
 }
 
 static void
-write_log_line(enum log_level level, const char *text)
+put_text(struct line *l, enum log_level level, const struct log_field *fields,
+    const char *text)
 {
-	char	line[LINE_MAX_BYTES * 2 + 256];
-	size_t	n;
+	char	time[40];
 
+	put_log_time(time, sizeof(time));
+	put(l, "%s %s %s[%d]: %s", time, names[level], out.role, (int)getpid(),
+	    text);
+	put_fields(l, fields, false);
+	put(l, "\n");
+}
+
+static void
+to_syslog(enum log_level level, const struct log_field *fields,
+    const char *text)
+{
+	struct line	l = { .n = 0 };
+
+	put(&l, "%s: %s", out.role, text);
+	put_fields(&l, fields, false);
+	syslog(priorities[level], "%s", l.text);
+}
+
+static int
+to_output(enum log_level level, const struct log_field *fields,
+    const char *text)
+{
+	struct line	l = { .n = 0 };
+
+	if (out.journal)
+		put(&l, "<%d>", priorities[level]);
+	if (out.json)
+		put_json(&l, level, fields, text);
+	else
+		put_text(&l, level, fields, text);
+	return line_output_write(&out.to, l.text, l.n,
+	    lost.untold > 0 ? 0 : PATIENCE_MS);
+}
+
+static int
+tell_lost(void)
+{
+	char		since[40], text[200];
+	struct tm	tm;
+
+	gmtime_r(&lost.since, &tm);
+	strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	snprintf(text, sizeof(text), "%llu line%s lost since %s: the log could "
+	    "not be written: %s", (unsigned long long)lost.untold,
+	    lost.untold == 1 ? "" : "s", since, strerror(lost.error));
+	if (to_output(LOG_LVL_WARN, LOG_FIELDS(LOG_NUMBER("lost",
+	    lost.untold), LOG_TEXT("error_class", "log")), text) < 0)
+		return -1;
+	lost.untold = 0;
+	return 0;
+}
+
+static void
+write_log_line(enum log_level level, const struct log_field *fields,
+    const char *text)
+{
 	if (out.tell != NULL) {
 		out.tell(out.tell_arg, level, text);
 		return;
 	}
 	if (out.syslog) {
-		syslog(priorities[level], "%s: %s", out.role, text);
+		to_syslog(level, fields, text);
 		return;
 	}
-	n = out.json ? format_json(line, sizeof(line), level, text) :
-	    format_text(line, sizeof(line), level, text);
-	if (n >= sizeof(line))
-		n = sizeof(line) - 1;
-	/* A log that cannot be written must not stop the relay. */
-	if (write(out.fd, line, n) < 0)
+	if ((lost.untold == 0 || tell_lost() == 0) &&
+	    to_output(level, fields, text) == 0)
 		return;
+	lost.error = errno;
+	if (lost.untold++ == 0)
+		lost.since = time(NULL);
+	lost.all++;
 }
 
 static void
-vlog(enum log_level level, const char *fmt, va_list ap)
+vlog(enum log_level level, const struct log_field *fields, const char *fmt,
+    va_list ap)
 {
-	char	text[LINE_MAX_BYTES / 2];
+	char	text[TEXT_MAX_BYTES];
 	int	saved = errno;
 
-	if (level > out.level)
-		return;
 	vsnprintf(text, sizeof(text), fmt, ap);
-	for (char *p = text; *p != '\0'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = ' ';
-	utf8_clean(text);
-	write_log_line(level, text);
+	clean(text);
+	write_log_line(level, fields, text);
 	errno = saved;
+}
+
+bool
+log_has(enum log_level level)
+{
+	return level <= out.level;
+}
+
+uint64_t
+log_lost(void)
+{
+	return lost.all;
+}
+
+bool
+log_works(void)
+{
+	return lost.untold == 0;
+}
+
+void
+log_retry(void)
+{
+	int	saved = errno;
+
+	if (lost.untold > 0 && !out.syslog && out.tell == NULL)
+		tell_lost();
+	errno = saved;
+}
+
+void
+log_event(enum log_level level, const struct log_field *fields,
+    const char *fmt, ...)
+{
+	va_list	ap;
+
+	if (!log_has(level))
+		return;
+	va_start(ap, fmt);
+	vlog(level, fields, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_head(const struct log_field *fields, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	vlog(LOG_LVL_INFO, fields, fmt, ap);
+	va_end(ap);
 }
 
 #define DEFINE_LOG(name, level)						\
@@ -206,8 +449,10 @@ name(const char *fmt, ...)						\
 {									\
 	va_list	ap;							\
 									\
+	if (!log_has(level))						\
+		return;							\
 	va_start(ap, fmt);						\
-	vlog(level, fmt, ap);						\
+	vlog(level, NULL, fmt, ap);					\
 	va_end(ap);							\
 }
 
@@ -222,7 +467,7 @@ fatal(int code, const char *fmt, ...)
 	va_list	ap;
 
 	va_start(ap, fmt);
-	vlog(LOG_LVL_ERROR, fmt, ap);
+	vlog(LOG_LVL_ERROR, NULL, fmt, ap);
 	va_end(ap);
 	exit(code);
 }
@@ -233,7 +478,7 @@ panic(const char *fmt, ...)
 	va_list	ap;
 
 	va_start(ap, fmt);
-	vlog(LOG_LVL_ERROR, fmt, ap);
+	vlog(LOG_LVL_ERROR, NULL, fmt, ap);
 	va_end(ap);
 	abort();
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <bsd/string.h>
 
-#include "util/log.h"
+#include "util/duration.h"
 
 #define REPEAT_FIRST_MS	1000
 #define REPEAT_MAX_MS	60000
@@ -32,22 +32,33 @@ is_due(const struct log_throttle *t, bool news, int64_t now)
 }
 
 void
-log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
+log_throttle_begin(struct log_throttle *t, bool told, int64_t now)
+{
+	if (t->active)
+		return;
+	t->active = true;
+	t->told = told;
+	t->since = now;
+	t->logged_at = now - REPEAT_FIRST_MS;
+	t->interval_ms = 0;
+}
+
+void
+log_throttle_event(struct log_throttle *t, const struct log_field *fields,
+    const char *text, int64_t now)
 {
 	bool	news = is_news(t, text);
 
-	if (!t->active) {
-		t->active = true;
-		t->since = now;
-		t->interval_ms = 0;
-	} else if (!is_due(t, news, now))
+	log_throttle_begin(t, false, now);
+	if (t->told && !is_due(t, news, now))
 		return;
 	if (news) {
 		t->interval_ms = 0;
 		strlcpy(t->texts[t->ntexts++ % LOG_THROTTLE_TEXTS], text,
 		    sizeof(t->texts[0]));
 	}
-	log_warn("%s", text);
+	log_event(LOG_LVL_WARN, fields, "%s", text);
+	t->told = true;
 	t->logged_at = now;
 	t->interval_ms = t->interval_ms == 0 ? REPEAT_FIRST_MS :
 	    t->interval_ms * 2;
@@ -56,12 +67,30 @@ log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
 }
 
 void
+log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
+{
+	log_throttle_event(t, LOG_FIELDS(LOG_TEXT("error_class",
+	    t->error_class)), text, now);
+}
+
+void
+log_throttle_silent(struct log_throttle *t, const char *text, int64_t now)
+{
+	log_throttle_begin(t, false, now);
+	log_debug("%s", text);
+}
+
+void
 log_throttle_over(struct log_throttle *t, const char *what, int64_t now)
 {
+	int64_t	ms = now - t->since;
+
 	if (!t->active)
 		return;
-	log_info("%s: works again after %lld s", what,
-	    (long long)(now - t->since) / 1000);
+	log_event(t->told ? LOG_LVL_INFO : LOG_LVL_DEBUG,
+	    LOG_FIELDS(LOG_TEXT("error_class", t->error_class),
+	    LOG_NUMBER("duration_ms", ms)), "%s: works again after %s", what,
+	    duration_words(ms).text);
 	t->active = false;
 	t->ntexts = 0;
 }

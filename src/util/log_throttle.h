@@ -6,11 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/log.h"
+
 #define LOG_THROTTLE_TEXTS	8
 
 /* Zeroed: no problem. */
 struct log_throttle {
+	const char *error_class;	/* a field of its lines; or NULL */
 	bool	active;
+	bool	told;		/* at least one line was logged */
 	bool	any_text;	/* a new text is no reason to log; kept */
 	int64_t	since;		/* clock_ms() */
 	int64_t	logged_at;
@@ -26,7 +30,21 @@ struct log_throttle {
  */
 void	log_throttle_warn(struct log_throttle *, const char *text, int64_t now);
 
-/* It is over: logs "what: works again after N s" if there was a problem. */
+/* The same with fields. */
+void	log_throttle_event(struct log_throttle *, const struct log_field *,
+	    const char *text, int64_t now);
+
+/* The same problem, which another process logs: a line of level debug only. */
+void	log_throttle_silent(struct log_throttle *, const char *text,
+	    int64_t now);
+
+/* There is a problem; told: the caller has logged that it begins. */
+void	log_throttle_begin(struct log_throttle *, bool told, int64_t now);
+
+/*
+ * It is over: logs "what: works again after 3 min 5 s" if there was a problem,
+ * at level debug if it was silent.
+ */
 void	log_throttle_over(struct log_throttle *, const char *what, int64_t now);
 
 #endif

@@ -13,7 +13,7 @@ void
 reconnect_init(struct reconnect *l, const char *name)
 {
 	memset(l, 0, sizeof(*l));
-	l->name = name;
+	l->name = l->throttle.error_class = name;
 	l->backoff.floor_ms = RECONNECT_FLOOR_MS;
 	l->backoff.ceiling_ms = RECONNECT_CEILING_MS;
 }
@@ -25,12 +25,35 @@ reconnect_opened(struct reconnect *l, int64_t now)
 	l->proven = false;
 }
 
+static bool
+is_ours(const struct reconnect *l, const char *text, int64_t now)
+{
+	return l->outage == NULL ||
+	    outage_is_ours(l->outage, text, l->each_text, now);
+}
+
 void
 reconnect_failed(struct reconnect *l, const char *text, int64_t now)
 {
-	log_throttle_warn(&l->throttle, text, now);
+	if (is_ours(l, text, now))
+		log_throttle_warn(&l->throttle, text, now);
+	else
+		log_throttle_silent(&l->throttle, text, now);
 	l->try_at = now + backoff_next(&l->backoff);
 	l->opened_at = 0;
+}
+
+void
+reconnect_lost(struct reconnect *l, int64_t now)
+{
+	static const char	text[] = "connection lost; reconnecting";
+	bool			ours = is_ours(l, text, now);
+
+	l->opened_at = 0;
+	log_event(ours ? LOG_LVL_INFO : LOG_LVL_DEBUG,
+	    LOG_FIELDS(LOG_TEXT("error_class", l->name)), "%s: %s", l->name,
+	    text);
+	log_throttle_begin(&l->throttle, ours, now);
 }
 
 void
@@ -44,9 +67,12 @@ reconnect_pause(struct reconnect *l, int64_t max_ms, int64_t now)
 void
 reconnect_works(struct reconnect *l, int64_t now)
 {
-	if (!l->proven && l->opened_at != 0)
+	/* After a failure the line that it works again says that, too. */
+	if (!l->proven && l->opened_at != 0 && !l->throttle.active)
 		log_info("%s: connected", l->name);
 	l->proven = true;
+	if (l->outage != NULL)
+		outage_over(l->outage);
 	log_throttle_over(&l->throttle, l->name, now);
 	backoff_reset(&l->backoff);
 	l->try_at = 0;

@@ -12,6 +12,7 @@
 
 #include "util/backoff.h"
 #include "util/log_throttle.h"
+#include "util/outage.h"
 
 #define RECONNECT_FLOOR_MS	100	/* the first delay */
 #define RECONNECT_CEILING_MS	3500	/* the last, without jitter */
@@ -24,6 +25,10 @@ struct reconnect {
 	int64_t			 opened_at;	/* 0: not open, or not a
 						   connection */
 	bool			 proven;	/* worked since then */
+
+	/* Several processes meet the same failure: one logs it.  Or NULL. */
+	struct outage		*outage;
+	bool			 each_text;	/* as in outage.h */
 };
 
 /* Not open, to be tried at once.  The name is borrowed. */
@@ -34,6 +39,9 @@ void	reconnect_opened(struct reconnect *, int64_t now);
 
 /* It failed, text says why: logs it, and sets try_at by the back-off. */
 void	reconnect_failed(struct reconnect *, const char *text, int64_t now);
+
+/* The open connection is lost: logs it.  It may be tried at once. */
+void	reconnect_lost(struct reconnect *, int64_t now);
 
 /* It is open but asks us to wait: the back-off, max_ms at most. */
 void	reconnect_pause(struct reconnect *, int64_t max_ms, int64_t now);

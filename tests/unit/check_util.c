@@ -408,7 +408,7 @@ START_TEST(trouble_is_over_once)
 	log_throttle_over(&throttle, "broker", 8000);
 	ck_assert_int_eq(nlogged(), 2);
 	holds(logged(), " info ");
-	holds(logged(), ": broker: works again after 7 s\n");
+	holds(logged(), ": broker: works again after 7 s [duration_ms=7000]\n");
 	log_throttle_over(&throttle, "broker", 9000);
 	ck_assert_int_eq(nlogged(), 2);
 	/* It is new again, whatever the pace was. */
