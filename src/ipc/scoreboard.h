@@ -2,8 +2,8 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * any process reads.  Use it for display and to see signs of life only, never
- * to decide about data.
+ * and the outages; any process reads.  Use it for display and to see signs of
+ * life only, never to decide about data.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
  * compared with clock_ms() of any process there.  Texts are UTF-8; a reader may
@@ -17,6 +17,7 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
+#include "util/outage.h"
 #include "common/ident.h"
 #include "common/label_set.h"
 
@@ -135,6 +136,14 @@ struct scoreboard_reload {
 					   or "" */
 };
 
+/* Problems that the workers of one master share: see util/outage.h. */
+enum scoreboard_outage {
+	SCOREBOARD_OUTAGE_DATABASE,
+	SCOREBOARD_OUTAGE_BROKER,
+	SCOREBOARD_OUTAGE_PUBLISHING,
+	SCOREBOARD_OUTAGES
+};
+
 struct scoreboard {
 	uint32_t		 magic;
 	int32_t			 master;	/* pid */
@@ -143,6 +152,7 @@ struct scoreboard {
 						   reload */
 	struct scoreboard_reload reload;
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
+	struct outage		 outages[SCOREBOARD_OUTAGES];
 };
 
 /*

@@ -28,6 +28,7 @@
 #include "printer/printer.h"
 #include "master/refused.h"
 #include "util/sig.h"
+#include "master/log_head.h"
 #include "master/slot.h"
 #include "worker/worker.h"
 #include "util/xalloc.h"
@@ -92,12 +93,11 @@ run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
 				     .wakeup = &m->wakeup, .slot = s->index,
-				     .interval_ms = m->a->interval_ms };
-	char			 role[32];
+				     .interval_ms = m->a->interval_ms,
+				     .outages = m->scoreboard->outages };
 	int			 status;
 
-	snprintf(role, sizeof(role), "worker %u", s->index);
-	log_role(role);
+	log_worker(s->index);
 	close_report(m, 0);
 	a.report = m->a->report;
 	a.report.fd = m->report_fds[1];
@@ -230,8 +230,9 @@ start_worker(struct master *m, struct slot *s)
 		return;
 	}
 	s->line->pid = (int32_t)s->pid;
-	log_info("worker %u: pid %d started as %s", s->index, (int)s->pid,
-	    s->id);
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("worker", s->index),
+	    LOG_NUMBER("child_pid", s->pid), LOG_NUMBER("generation", m->gen)),
+	    "worker %u: pid %d started as %s", s->index, (int)s->pid, s->id);
 }
 
 /*
@@ -554,6 +555,20 @@ note_renewed(struct master *m)
 	    m->gen, (long long)(r->renewed_at - r->at));
 }
 
+/* A log file that is new begins with the settings, as the first one does. */
+static int
+open_next_log(const struct master *m, const struct conf *fresh, struct err *e)
+{
+	const char	*target = fresh->log.target;
+
+	if (master_open_log(fresh, m->a->log_to_syslog, e) < 0)
+		return -1;
+	if (target[0] == '/' && strcmp(target, m->conf->log.target) != 0)
+		log_head_write("the log goes on here", fresh, m->a->conf_path,
+		    m->gen + 1);
+	return 0;
+}
+
 static void
 reload(struct master *m)
 {
@@ -562,11 +577,13 @@ reload(struct master *m)
 
 	fresh = conf_load(m->a->conf_path, m->a->override, &e);
 	if (fresh == NULL || check_reload_counts(m, fresh, &e) < 0 ||
-	    master_open_log(fresh, m->a->log_to_syslog, &e) < 0) {
+	    open_next_log(m, fresh, &e) < 0) {
 		show_reload(m, SCOREBOARD_RELOAD_REFUSED, &e, 0);
 		err_in(&e, "reload");
 		scoreboard_error(m->line, e.text);
-		log_error("%s; keeping the old configuration (generation %u)",
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("generation",
+		    m->gen), LOG_TEXT("error_class", "configuration")),
+		    "%s; keeping the old configuration (generation %u)",
 		    e.text, m->gen);
 		conf_free(fresh);
 		return;
@@ -583,7 +600,9 @@ reload(struct master *m)
 	for (unsigned i = 0; i < PRINTER; i++)
 		m->slots[i].start_at = 0;
 	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, longest_renewal(m));
-	log_info("reload: generation %u, %lld workers, replaced one at a time",
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("generation", m->gen),
+	    LOG_NUMBER("workers", fresh->master.workers)),
+	    "reload: generation %u, %lld workers, replaced one at a time",
 	    m->gen, (long long)fresh->master.workers);
 }
 
@@ -610,7 +629,10 @@ reopen_logs(struct master *m)
 		err_set(&e, "cannot reopen the log: %s; still writing to the "
 		    "old file", why.text);
 		fails(m, &e);
-	}
+	} else if (m->conf->log.target[0] == '/')
+		log_head_write("the log was opened again", m->conf,
+		    m->a->conf_path, m->gen);
+	/* The master first: its line is the first one of a new file. */
 	for (unsigned i = 0; i < PRINTER; i++)
 		if (m->slots[i].pid != 0)
 			kill(m->slots[i].pid, SIGUSR1);
@@ -634,6 +656,7 @@ loop(struct master *m)
 			reload(m);
 		if (sig_took(&got_usr1))
 			reopen_logs(m);
+		log_retry();
 		if (sig_took(&got_chld))
 			reap(m, clock_ms());
 		sig_took(&got_handover);	/* no meaning for a master */
@@ -743,6 +766,16 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	return m;
 }
 
+static void
+log_start(const struct master *m)
+{
+	char	*text = xasprintf("started with %lld workers",
+		    (long long)m->conf->master.workers);
+
+	log_head_write(text, m->conf, m->a->conf_path, m->gen);
+	free(text);
+}
+
 int
 master_run(struct master *m)
 {
@@ -754,10 +787,9 @@ master_run(struct master *m)
 	if (scoreboard_live(m->scoreboard, m->scoreboard_fd, &e) < 0)
 		log_error("%s: outboxctl will say that no daemon runs here",
 		    e.text);
-	inherit_workers(m);
 	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
-	log_info("started with %lld workers",
-	    (long long)m->conf->master.workers);
+	log_start(m);
+	inherit_workers(m);
 	loop(m);
 	forget_predecessors(m);
 	log_info("stopped");

@@ -3,13 +3,14 @@
 #include "master/slot.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include <bsd/string.h>
 
 #include "common/exits.h"
+#include "util/duration.h"
+#include "util/err.h"
 #include "util/log.h"
 
 /* Backoff is reset when a child was ready and lived at least this long. */
@@ -17,6 +18,12 @@
 
 #define START_FLOOR_MS		100
 #define START_CEILING_MS	60000
+
+/* The fields of each line about a child: the first is its role's name. */
+#define CHILD(s)							\
+	LOG_NUMBER((s)->role, (s)->index),				\
+	LOG_NUMBER("child_pid", (s)->pid)
+#define ABOUT(s)	LOG_FIELDS(CHILD(s))
 
 void
 slot_init(struct slot *s, unsigned index, const char *role,
@@ -79,13 +86,13 @@ slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 	if (s->pid == 0 || s->killed)
 		return;
 	if (now >= s->kill_at) {
-		log_warn("%s %u: pid %d did not stop within "
-		    "master.stop_timeout: killed", s->role, s->index,
+		log_event(LOG_LVL_WARN, ABOUT(s), "%s %u: pid %d did not stop "
+		    "within master.stop_timeout: killed", s->role, s->index,
 		    (int)s->pid);
 	} else if (is_hung(s, hang_ms, now)) {
-		log_error("%s %u: pid %d gave no sign of life for %lld s: "
-		    "killed; see master.hang_timeout", s->role, s->index,
-		    (int)s->pid, (long long)hang_ms / 1000);
+		log_event(LOG_LVL_ERROR, ABOUT(s), "%s %u: pid %d gave no sign "
+		    "of life for %s: killed; see master.hang_timeout", s->role,
+		    s->index, (int)s->pid, duration_words(hang_ms).text);
 	} else
 		return;
 	kill(s->pid, SIGKILL);
@@ -137,15 +144,18 @@ slot_prune_predecessors(struct slot *s, int64_t claim_ttl, int64_t now)
 	s->npredecessors = kept;
 }
 
-static void
-describe(char *text, size_t size, int status)
+static struct err
+describe(int status)
 {
+	struct err	e;
+
 	if (WIFSIGNALED(status))
-		snprintf(text, size, "was killed by signal %d (%s)",
-		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+		err_set(&e, "was killed by signal %d (%s)%s", WTERMSIG(status),
+		    strsignal(WTERMSIG(status)),
+		    WCOREDUMP(status) ? ", core dumped" : "");
 	else
-		snprintf(text, size, "exited with status %d",
-		    WEXITSTATUS(status));
+		err_set(&e, "exited with status %d", WEXITSTATUS(status));
+	return e;
 }
 
 static bool
@@ -169,27 +179,47 @@ is_as_asked(const struct slot *s, int status)
 }
 
 static void
+log_departure(const struct slot *s, int status, int64_t lived)
+{
+	log_event(LOG_LVL_INFO, LOG_FIELDS(CHILD(s),
+	    LOG_NUMBER("duration_ms", lived)), "%s %u: pid %d %s after %s",
+	    s->role, s->index, (int)s->pid, has_left(status) ?
+	    "left as asked" : "handed over to its successor",
+	    duration_words(lived).text);
+}
+
+/* It was not to end, or not like this: says what comes next. */
+static void
+log_death(struct slot *s, int status, int64_t lived, int64_t now)
+{
+	int64_t	next = s->start_at > now ? s->start_at - now : 0;
+	bool	asked = s->asked != ASK_NONE;
+
+	err_set(&s->died, "%s %u: pid %d %s after %s; %s%s", s->role, s->index,
+	    (int)s->pid, describe(status).text, duration_words(lived).text,
+	    asked ? "it had been asked to stop" : "next start in ",
+	    asked ? "" : duration_words(next).text);
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(CHILD(s),
+	    LOG_NUMBER(WIFSIGNALED(status) ? "signal" : "status",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+	    LOG_NUMBER("duration_ms", lived),
+	    LOG_NUMBER("next_start_ms", asked ? 0 : next)),
+	    "%s", s->died.text);
+}
+
+static void
 obituary(struct slot *s, int status, int64_t now)
 {
-	char	how[80];
+	int64_t	lived = now - s->started_at;
 
 	s->died.text[0] = '\0';
-	describe(how, sizeof(how), status);
 	if (is_as_asked(s, status))
-		log_info("%s %u: pid %d %s after %lld s", s->role, s->index,
-		    (int)s->pid, has_left(status) ? "left as asked" :
-		    "handed over to its successor",
-		    (long long)(now - s->started_at) / 1000);
+		log_departure(s, status, lived);
 	else if (has_exited(status, EXIT_FINISHED))
 		log_debug("%s %u: pid %d has nothing left to do", s->role,
 		    s->index, (int)s->pid);
-	else {
-		err_set(&s->died, "%s %u: pid %d %s after %lld ms; next start "
-		    "in %lld ms", s->role, s->index, (int)s->pid, how,
-		    (long long)(now - s->started_at),
-		    (long long)(s->start_at > now ? s->start_at - now : 0));
-		log_warn("%s", s->died.text);
-	}
+	else
+		log_death(s, status, lived, now);
 }
 
 /*
@@ -209,7 +239,10 @@ suspect_message(struct slot *s, int status)
 	if (handling != s->suspect.sequence)
 		s->suspect = (struct suspect){ .sequence = handling };
 	s->suspect.deaths++;
-	log_warn("%s %u: died while it sent sequence %llu, %u time(s) in a "
+	log_event(LOG_LVL_WARN, LOG_FIELDS(CHILD(s),
+	    LOG_NUMBER("sequence", handling),
+	    LOG_NUMBER("deaths", s->suspect.deaths)),
+	    "%s %u: died while it sent sequence %llu, %u time(s) in a "
 	    "row; after retry.max_attempts times the message is dead",
 	    s->role, s->index, (unsigned long long)handling,
 	    s->suspect.deaths);

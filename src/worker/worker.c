@@ -171,6 +171,7 @@ wait_for_work(struct worker *w)
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
 	worker_take_wakeups(w);
 	worker_pass_on_complaints(w);
+	log_retry();
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "
 		    "file", e.text);
@@ -242,6 +243,21 @@ leave(struct worker *w)
 	return true;
 }
 
+/* Workers of one master lose a server together: one of them logs it. */
+static void
+init_reconnects(struct worker *w, struct outage *outages)
+{
+	reconnect_init(&w->db, "database");
+	reconnect_init(&w->broker, "broker");
+	reconnect_init(&w->route, "publishing");
+	w->route.each_text = true;
+	if (outages == NULL)
+		return;
+	w->db.outage = &outages[SCOREBOARD_OUTAGE_DATABASE];
+	w->broker.outage = &outages[SCOREBOARD_OUTAGE_BROKER];
+	w->route.outage = &outages[SCOREBOARD_OUTAGE_PUBLISHING];
+}
+
 static void
 init(struct worker *w, const struct worker_args *a)
 {
@@ -253,9 +269,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
 	    .linger_ms = conf_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
-	reconnect_init(&w->db, "database");
-	reconnect_init(&w->broker, "broker");
-	reconnect_init(&w->route, "publishing");
+	init_reconnects(w, a->outages);
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see bus.h. */
 	w->relay.pub = bus_new(w->conf, a->id);

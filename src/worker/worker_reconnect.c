@@ -206,9 +206,8 @@ worker_open_broker(struct worker *w)
 void
 worker_lost_broker(struct worker *w)
 {
-	w->broker.opened_at = 0;
 	if (w->broker.proven)
-		log_info("broker: connection lost; reconnecting");
+		reconnect_lost(&w->broker, clock_ms());
 	else
 		worker_is_away(w, &w->broker, "broker: connection closed right "
 		    "after connect: wrong port, or TLS required?",

@@ -1,0 +1,44 @@
+/* log_head.c - see log_head.h */
+
+#include "master/log_head.h"
+
+#include "util/buf.h"
+#include "util/log.h"
+
+static void
+put_list(struct buf *b, const struct conf_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		buf_printf(b, "%s%s", i == 0 ? "" : ",", l->items[i]);
+}
+
+/* Addresses have neither users nor passwords: conf refuses those. */
+static void
+put_database(struct buf *b, const struct conf *c)
+{
+	if (c->mysql.socket[0] != '\0')
+		buf_str(b, c->mysql.socket);
+	else
+		put_list(b, &c->mysql.hosts);
+	buf_printf(b, "/%s", c->mysql.database);
+}
+
+void
+log_head_write(const char *text, const struct conf *c, const char *path,
+    uint32_t generation)
+{
+	struct buf	db = { 0 }, nats = { 0 };
+
+	put_database(&db, c);
+	put_list(&nats, &c->nats.servers);
+	log_head(LOG_FIELDS(LOG_TEXT("version", PACKAGE_VERSION),
+	    LOG_TEXT("config", path), LOG_NUMBER("generation", generation),
+	    LOG_NUMBER("workers", c->master.workers),
+	    LOG_TEXT("database", db.data), LOG_TEXT("nats", nats.data),
+	    LOG_TEXT("stream", c->nats.stream),
+	    LOG_TEXT("subject", c->nats.subject),
+	    LOG_NUMBER("partition_count", c->outbox.partition_count),
+	    LOG_TEXT("leasing", c->worker.leasing ? NULL : "off")), "%s", text);
+	buf_free(&db);
+	buf_free(&nats);
+}
