@@ -270,7 +270,9 @@ tell_deleted(struct retention *r)
 
 	if (r->rows + r->dead == 0 || (!first && now - r->told_at < TELL_MS))
 		return;
-	log_info("retention: deleted %llu delivered row(s) and %llu dead "
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("rows", r->rows),
+	    LOG_NUMBER("dead", r->dead)),
+	    "retention: deleted %llu delivered row(s) and %llu dead "
 	    "letter(s)", (unsigned long long)r->rows,
 	    (unsigned long long)r->dead);
 	r->went_through |= first;

@@ -124,6 +124,8 @@ fill_and_send(struct flight *f, size_t i)
 			f->sent_at[i] = clock_ms();
 			f->ordinal[i] = f->nsent;
 			f->order[f->nsent++] = i;
+			follow_sent(&r->follow, m, r->form.id_prefix,
+			    envelope_subject(&r->envelope));
 			inflight_sent(&f->w, i);
 			return true;
 		case PUB_LOST:

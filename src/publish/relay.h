@@ -13,7 +13,9 @@
 
 #include "conf/conf.h"
 #include "nats/envelope.h"
+#include "publish/follow.h"
 #include "util/err.h"
+#include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
 #include "common/msg.h"
@@ -43,6 +45,8 @@ struct relay {
 	struct streams		 streams;	/* only without nats.stream */
 	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
+	struct follow		 follow;	/* claims and settles are told it
+						   by the owner */
 
 	/* The suspect is deferred once, then sent before all others. */
 	struct suspect		 suspect;
@@ -73,6 +77,13 @@ struct relay_result {
 	struct err	why;		/* the first failure, but of none that is
 					   refused; or why down */
 	enum error_class class;		/* why down */
+
+	/* The message of the first failure; sequence 0: none has failed. */
+	struct {
+		uint64_t	sequence;
+		char		key[PRINTABLE_SIZE], type[PRINTABLE_SIZE];
+		char		partition[MSG_LABEL];
+	} first;
 };
 
 /*

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "util/backoff.h"
 #include "util/clock.h"
 #include "util/printable.h"
@@ -56,14 +58,19 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 {
-	char	key[PRINTABLE_SIZE];
+	struct relay_result	*r = f->res;
 
-	f->res->failed++;
-	if (f->res->why.text[0] != '\0')
+	r->failed++;
+	if (r->why.text[0] != '\0')
 		return;
-	printable_text(key, m->key.data, m->key.len);
-	err_set(&f->res->why, "sequence %llu, key %s: %s",
-	    (unsigned long long)m->sequence, key, text);
+	r->first.sequence = m->sequence;
+	printable_text(r->first.key, m->key.data, m->key.len);
+	printable_text(r->first.type, m->type.data, m->type.len);
+	if (f->b->labels != NULL)
+		strlcpy(r->first.partition, f->b->labels[m->range],
+		    sizeof(r->first.partition));
+	err_set(&r->why, "sequence %llu, key %s: %s",
+	    (unsigned long long)m->sequence, r->first.key, text);
 }
 
 bool
@@ -249,6 +256,7 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 		type_breaker_took(&f->r->breaker, m->type, f->heard_at);
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = a->ack_sequence;
+	follow_acked(&f->r->follow, m, a->verdict == VERDICT_DUPLICATE);
 	if (a->verdict == VERDICT_STORED)
 		note_ack(f, m);
 	if (f->subject != NULL)

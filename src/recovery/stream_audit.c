@@ -138,7 +138,9 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    (unsigned long long)w->high);
 		raise_alarm(r, text);
 	} else if (w->lost > 0)
-		log_warn("stream %s: lost %llu acknowledged messages, "
+		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
+		    LOG_NUMBER("lost", w->lost), LOG_NUMBER("sent_again",
+		    w->reset)), "stream %s: lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream: %llu are sent again",
 		    stream, (unsigned long long)w->lost,
 		    (unsigned long long)w->low, (unsigned long long)w->high,

@@ -386,7 +386,9 @@ store_say_refused(struct store *s, uint64_t sequence, const char *what,
 		if (s->refused[i] == sequence)
 			return;
 	s->refused[s->nrefused++ % max] = sequence;
-	log_error("sequence %llu cannot be %s: the database refuses this row: "
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", sequence),
+	    LOG_TEXT("error_class", "row")),
+	    "sequence %llu cannot be %s: the database refuses this row: "
 	    "%s; the row and its key wait: repair the row or the table, or "
 	    "run outboxctl messages discard %llu", (unsigned long long)sequence,
 	    what, why->text, (unsigned long long)sequence);

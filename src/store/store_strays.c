@@ -166,11 +166,16 @@ move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 	if (rc < 0 && !store_refused_value(s))
 		return -1;
 	if (rc < 0)
-		log_error("rows wait under the label %s, which no worker can "
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("partition",
+		    name), LOG_TEXT("error_class", "label")),
+		    "rows wait under the label %s, which no worker can "
 		    "lease, and the database refuses another label: %s; "
 		    "change their partition_key by hand", name, e->text);
 	else if (*moved > 0)
-		log_error("%" PRIu64 " row(s) waited under the label %s, which "
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("partition",
+		    name), LOG_NUMBER("rows", *moved),
+		    LOG_TEXT("error_class", "label")),
+		    "%" PRIu64 " row(s) waited under the label %s, which "
 		    "%s: moved to the label of their key; correct the "
 		    "labels that the producer writes", *moved, name,
 		    x->record != 0 ? "is reserved for parked rows" :

@@ -415,7 +415,9 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		return -1;
 	*reset = 0;
 	if (n == 1) {
-		log_error("sequence %llu is lost and cannot be sent again: the "
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
+		    rows[0].id.sequence), LOG_TEXT("error_class", "row")),
+		    "sequence %llu is lost and cannot be sent again: the "
 		    "database refuses this row: %s; repair the row or the "
 		    "table, then run outboxctl stream republish",
 		    (unsigned long long)rows[0].id.sequence, e->text);

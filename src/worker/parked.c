@@ -55,7 +55,9 @@ note_refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 		return 0;
 	printable_text(key, lanes[0]->key.data, lanes[0]->key.len);
 	if (lanes[0]->aside_until == 0)
-		log_error("key %s: the database refuses to park, unpark or "
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("key", key),
+		    LOG_TEXT("error_class", "row")),
+		    "key %s: the database refuses to park, unpark or "
 		    "record it: %s; the key waits: correct the rows or the "
 		    "table", key, e->text);
 	lanes[0]->aside_until = now + ASIDE_MS;

@@ -107,13 +107,34 @@ are_types_to_blame(struct worker *w, const struct tick_result *res)
 	    type_breaker_blame(&w->relay.breaker, clock_ms());
 }
 
+/* The fields are of the first message that failed. */
+static void
+log_failures(struct worker *w, const struct tick_result *res)
+{
+	const struct relay_result	*r = &res->relay;
+	struct err			 e;
+
+	err_set(&e, "%u message(s) failed, %llu of them dead: %s",
+	    r->failed - r->refused,
+	    (unsigned long long)res->settled.dead, r->why.text);
+	log_throttle_event(&w->failures,
+	    LOG_FIELDS(LOG_TEXT("error_class", "message"),
+	    LOG_NUMBER("failed", r->failed - r->refused),
+	    LOG_NUMBER("dead", res->settled.dead),
+	    LOG_NUMBER("sequence", r->first.sequence),
+	    LOG_TEXT("key", r->first.key), LOG_TEXT("type", r->first.type),
+	    LOG_TEXT("partition", r->first.partition)), e.text, clock_ms());
+}
+
 static void
 complain(struct worker *w, const struct tick_result *res)
 {
 	struct err	e;
 
 	if (res->settled.fenced > 0)
-		log_warn("fenced: %llu rows lost their claim before the "
+		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("error_class",
+		    "fenced"), LOG_NUMBER("rows", res->settled.fenced)),
+		    "fenced: %llu rows lost their claim before the "
 		    "write-back: they may be sent twice",
 		    (unsigned long long)res->settled.fenced);
 	if (res->relay.down && are_types_to_blame(w, res)) {
@@ -139,11 +160,7 @@ complain(struct worker *w, const struct tick_result *res)
 	if (res->relay.refused > 0)
 		complain_of_types(w);
 	if (res->relay.failed > res->relay.refused) {
-		err_set(&e, "%u message(s) failed, %llu of them dead: %s",
-		    res->relay.failed - res->relay.refused,
-		    (unsigned long long)res->settled.dead,
-		    res->relay.why.text);
-		log_throttle_warn(&w->failures, e.text, clock_ms());
+		log_failures(w, res);
 		scoreboard_error(w->line, res->relay.why.text);
 	}
 }
@@ -193,7 +210,10 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 static void
 show_partitions(struct worker *w)
 {
-	log_info("holds %zu of the %zu partitions it wants; %zu workers",
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned",
+	    w->fleet.nowned), LOG_NUMBER("desired", w->fleet.ndesired),
+	    LOG_NUMBER("workers", w->fleet.active)),
+	    "holds %zu of the %zu partitions it wants; %zu workers",
 	    w->fleet.nowned, w->fleet.ndesired, w->fleet.active);
 	if (w->line != &w->no_line)
 		setproctitle("-outbox-master: worker %u [%zu partitions]",

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# The log: its first line, fields, rotation, one line per outage, deaths, the
+# life of a message, priorities for the journal
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+start_servers
+
+# log_conf LEVEL FORMAT: a configuration whose log goes to a new $LOG
+log_conf() {
+	LOG=$DIR/target.$1.$2
+	WORKERS=3 write_conf
+	sed -i "s|^log: .*|log: {level: $1, format: $2, target: $LOG}|" "$CONF"
+}
+# count REGEX [FILE]: lines
+count() { grep -Ec -- "$1" "${2:-$LOG}"; }
+
+# The first line.
+log_conf error text
+start_master
+within 5 'log.level error: the first line is there' [ -s "$LOG" ]
+like "$(head -n 1 "$LOG")" 'info master\[[0-9]+\]: started with 3 workers \[version=[0-9.]+ config=[^ ]*/outbox.yml generation=1 workers=3 ' \
+    'the first line: version, configuration file, generation'
+like "$(head -n 1 "$LOG")" "database=$SOCKET/app nats=nats://127.0.0.1:[0-9]+ stream=EVENTS " \
+    'the first line: the servers'
+wait_for 20 all_owned
+is "$(wc -l < "$LOG")" 1 'log.level error: and nothing else'
+
+# rotate: as logrotate does, with the script of our file for it
+rotate() {
+	mv "$LOG" "$LOG.1"
+	sed -n '/postrotate/,/endscript/p' \
+	    "$srcdir/etc/outbox-master.logrotate" | sed -e '1d;$d' \
+	    -e "s|/run/outbox/|$DIR/run/|" > "$DIR/postrotate"
+	sh "$DIR/postrotate"
+	wait_for 5 [ -s "$LOG" ]
+}
+rotate
+like "$(head -n 1 "$LOG")" 'the log was opened again \[version=.* generation=1 ' \
+    'after a rotation: the first line has version and configuration'
+if command -v logrotate > /dev/null; then
+	sed -e "s|^/var/log/outbox/.*.log|$LOG|" -e "s|/run/outbox/|$DIR/run/|" \
+	    "$srcdir/etc/outbox-master.logrotate" > "$DIR/logrotate.conf"
+	chmod 600 "$DIR/logrotate.conf"
+	rm -f "$LOG.1"
+	logrotate -f -s "$DIR/logrotate.state" "$DIR/logrotate.conf"
+	ok $? 'logrotate accepts our file'
+	within 5 'logrotate: the daemon opens a new file' [ -s "$LOG" ]
+	is "$(wc -l < "$LOG.1")" 1 'logrotate: the old file is kept'
+fi
+old=$LOG
+log_conf info text
+kill -HUP "$MASTER"
+within 5 'a reload with another log.target: a new file' [ -s "$LOG" ]
+like "$(head -n 1 "$LOG")" 'the log goes on here \[version=.* generation=2 ' \
+    'a new log.target: the first line has version and configuration'
+within 20 'reload: its line has fields' has_line "$LOG" \
+    'reload: generation 2, .* \[generation=2 workers=3\]'
+is "$(wc -l < "$old")" 1 'a new log.target: nothing more in the old file'
+stop_master "$MASTER"
+
+# Fields of JSON; the payload of a message that fails is in no line.
+log_conf debug json
+start_fleet
+victim=$(worker_pids "$MASTER" | head -n 1)
+call_enqueue "'bad key', NULL, 'two words', 1, NULL, NULL, 'top-secret-1'" \
+    "'good', NULL, 'good', 1, NULL, NULL, 'top-secret-2'"
+bad=$(sql "SELECT sequence FROM events WHERE stream_id = 'bad key'")
+wait_for 10 is_drained
+within 5 'a message that fails: its line' has_line "$LOG" 'message.s. failed'
+FAILED_LINE=$(jq -c 'select(.failed)' "$LOG" | head -n 1)
+is "$(jq -r '[.level, .error_class, .sequence, .key, .type, .dead] | @csv' \
+    <<< "$FAILED_LINE")" "\"warn\",\"message\",$bad,\"bad key\",\"two words\",1" \
+    'a message that fails: the fields of its line'
+is "$(jq -r '(.partition | test("^p")) and (.worker | type == "number")' \
+    <<< "$FAILED_LINE")" true 'a message that fails: partition and worker'
+
+# One message a second is followed.
+follows() {
+	call_enqueue "'f$RANDOM', NULL, 'good', 1, NULL, NULL, 'top-secret-3'"
+	has_line "$LOG" 'message [0-9]+: settled.*"outcome":"delivered"'
+}
+within 20 'debug: a message is followed to its end' follows
+seq=$(jq -r 'select(.outcome == "delivered") | .sequence' "$LOG" | head -n 1)
+is "$(jq -r "select(.sequence == $seq and .after_us) | .msg" "$LOG" |
+    sed 's/.*: //; s/ with .*//' | paste -sd,)" claimed,sent,acknowledged,settled \
+    'debug: claimed, sent, acknowledged, settled'
+jq -se "map(select(.sequence == $seq and .after_us) | .after_us) |
+    . == sort and .[0] >= 0 and .[3] < 60000000" "$LOG" > /dev/null
+ok $? 'debug: the times of a message grow'
+is "$(jq -r "select(.sequence == $seq and .subject) |
+    [.subject, (.event_id | test(\"-$seq-[0-9a-f]{16}$\"))] | @csv" "$LOG")" \
+    '"events.good",true' 'debug: event id and subject'
+
+# The death of a child.
+kill -SEGV "$victim"
+within 10 'the death of a worker is logged' has_line "$LOG" 'was killed by'
+is "$(jq -r 'select(.signal) | [.level, .signal, .child_pid,
+    (.next_start_ms | type), (.worker | type)] | @csv' "$LOG")" \
+    "\"error\",11,$victim,\"number\",\"number\"" \
+    'the death of a worker: an error with fields'
+like "$(jq -r 'select(.signal) | .msg' "$LOG")" \
+    'was killed by signal 11 \(Segmentation fault\).* after [0-9.]+ (ms|s); next start in [0-9]+ ms' \
+    'the death of a worker: what comes next'
+wait_for 20 all_owned
+stop_master "$MASTER"
+is "$(grep -c top-secret "$LOG")" 0 'no line has a payload'
+is "$(grep -c "$OUTBOX_PW" "$LOG")" 0 'no line has a password'
+jq -e . "$LOG" > /dev/null
+ok $? 'each line is JSON'
+
+# One line for each outage, by one worker.
+log_conf info text
+start_fleet
+all_connected() { [ "$(count 'worker .*broker: (connected|works again)')" -ge 3 ]; }
+within 15 'each worker logs its first connection' all_connected
+mark=$(wc -l < "$LOG")
+since() { tail -n "+$((mark + 1))" "$LOG" > "$DIR/since"; }
+tells() { since; has_line "$DIR/since" "$1"; }
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+within 10 'the broker is away: that is logged' tells "warn worker.*nats $URL"
+pause 5000
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+within 20 'the broker is back: that is logged' tells 'broker: works again after [0-9.]+ s'
+# All three have reported by then: a connection counts as good after 5 s.
+pause 9000
+since
+is "$(grep -E ' worker [0-9]' "$DIR/since" | grep -E 'nats|broker' |
+    grep -oE 'worker [0-9]+' | sort -u | wc -l)" 1 \
+    'the broker was away: one worker of three logs it'
+is "$(count 'broker: works again' "$DIR/since")" 1 \
+    'the broker was away: one line when it is back'
+mark=$(wc -l < "$LOG")
+"$SANDBOX" stop "$DIR/db" > /dev/null
+within 10 'the database is away: that is logged' tells 'warn worker.*error_class=database'
+pause 5000
+"$SANDBOX" restart "$DIR/db" > /dev/null
+within 30 'the database is back: that is logged' tells 'database: works again after'
+wait_for 20 all_owned
+since
+is "$(grep -E ' warn worker [0-9]' "$DIR/since" |
+    grep -oE 'worker [0-9]+' | sort -u | wc -l)" 1 \
+    'the database was away: one worker of three logs it'
+is "$(count 'database: works again' "$DIR/since")" 1 \
+    'the database was away: one line when it is back'
+stop_master "$MASTER"
+
+# Standard error is the journal.
+write_conf
+LOG=$DIR/journal
+: > "$LOG"
+JOURNAL_STREAM=$(stat -c %d:%i "$LOG") start_fleet
+stop_master "$MASTER"
+is "$(grep -Evc '^<[3467]>20' "$LOG")" 0 \
+    'the journal: each line begins with its priority'
+like "$(head -n 1 "$LOG")" '^<6>20.* info master.*: started with' \
+    'the journal: the priority of info'
+
+# The reader of the log sleeps: the relay goes on.
+mkfifo "$DIR/fifo"
+exec 7<> "$DIR/fifo"
+WORKERS=1 LEVEL=debug write_conf
+head -c 65400 /dev/zero | tr '\0' '\n' >&7
+LOG=$DIR/fifo
+start_master --interval-ms 1 7<&-
+for i in {1..40}; do
+	call_enqueue "'pipe$i', NULL, 'good', 1, NULL, NULL, 'x'"
+done
+drains 30 'the reader of the log sleeps: messages are sent'
+kill -USR1 "$MASTER"
+stop_master "$MASTER"
+is $? 0 'the reader of the log sleeps: the master stops with status 0'
+exec 7>&-
+done_testing
