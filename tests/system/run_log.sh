@@ -44,7 +44,8 @@ if command -v logrotate > /dev/null; then
 	rm -f "$LOG.1"
 	logrotate -f -s "$DIR/logrotate.state" "$DIR/logrotate.conf"
 	ok $? 'logrotate accepts our file'
-	within 5 'logrotate: the daemon opens a new file' [ -s "$LOG" ]
+	has_both() { [ -s "$LOG.1" ] && [ -s "$LOG" ]; }
+	within 5 'logrotate: the daemon opens a new file' has_both
 	is "$(wc -l < "$LOG.1")" 1 'logrotate: the old file is kept'
 fi
 old=$LOG
@@ -154,6 +155,20 @@ is "$(grep -Evc '^<[3467]>20' "$LOG")" 0 \
     'the journal: each line begins with its priority'
 like "$(head -n 1 "$LOG")" '^<6>20.* info master.*: started with' \
     'the journal: the priority of info'
+
+# The reports go to a full disk.
+WORKERS=1 write_conf
+LOG=$DIR/full
+"$OUTBOX_MASTER" -c "$CONF" --json > /dev/full 2> "$LOG" < /dev/null &
+MASTER=$!
+MASTERS+=("$MASTER")
+within 10 'reports to a full disk: that is logged' has_line "$LOG" \
+    'error printer.*reports are lost: .*No space left'
+wait_for 20 all_owned
+call_enqueue "'full', NULL, 'good', 1, NULL, NULL, 'x'"
+drains 10 'reports to a full disk: messages are sent'
+stop_master "$MASTER"
+is "$(count 'reports are lost')" 1 'reports to a full disk: one line'
 
 # The reader of the log sleeps: the relay goes on.
 mkfifo "$DIR/fifo"
