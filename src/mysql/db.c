@@ -9,6 +9,7 @@
 #include <errmsg.h>
 #include <mysqld_error.h>
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -61,6 +62,29 @@ classify(unsigned code)
 	return DB_WRONG;
 }
 
+/*
+ * The library ends some of its texts with an errno: "... (111)", "... system
+ * error: 110".  Put it in words.
+ */
+static struct err
+error_text(const char *text, unsigned code)
+{
+	size_t		end = strlen(text), from;
+	bool		closed = end > 0 && text[end - 1] == ')';
+	struct err	e;
+
+	end -= closed;
+	for (from = end; from > 0 && isdigit((unsigned char)text[from - 1]); )
+		from--;
+	if (code < CR_MIN_ERROR || code >= 3000 || from == end || from == 0 ||
+	    strchr("( ", text[from - 1]) == NULL || atoi(text + from) == 0)
+		err_set(&e, "%s", text);
+	else
+		err_set(&e, "%.*s%s%s", (int)from, text,
+		    strerror(atoi(text + from)), closed ? ")" : "");
+	return e;
+}
+
 int
 db_fail(struct db *db, const char *what, struct err *e)
 {
@@ -69,7 +93,8 @@ db_fail(struct db *db, const char *what, struct err *e)
 	db->fault = classify(code);
 	db->code = code;
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
-	err_set(e, "%s: %s (%u)", what, mysql_error(db->mysql), code);
+	err_set(e, "%s: %s (%u)", what,
+	    error_text(mysql_error(db->mysql), code).text, code);
 	if (db->fault == DB_LOST || db->fault == DB_READONLY)
 		db_close(db);
 	return -1;
