@@ -1,0 +1,243 @@
+/* display.c - see display.h */
+
+#include "util/display.h"
+
+#include <limits.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#define ELLIPSIS	"\xe2\x80\xa6"
+#define JOINER		"\xe2\x80\x8d"
+
+/* Newer than the tables of the library: emoji are added from here on. */
+#define EMOJI_FROM	0x1f000
+#define EMOJI_TO	0x1faff
+
+#define SECOND	INT64_C(1000)
+#define MINUTE	(60 * SECOND)
+#define HOUR	(60 * MINUTE)
+#define DAY	(24 * HOUR)
+
+/* Characters and their widths do not depend on the locale of the session. */
+static locale_t
+enter_utf8(void)
+{
+	static locale_t	utf8;
+
+	if (utf8 == (locale_t)0)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	return utf8 == (locale_t)0 ? utf8 : uselocale(utf8);
+}
+
+static void
+leave_utf8(locale_t former)
+{
+	if (former != (locale_t)0)
+		uselocale(former);
+}
+
+/* The bytes of the character at p, at least 1; L'\0': not one of UTF-8. */
+static size_t
+read_char(const char *p, wchar_t *c)
+{
+	mbstate_t	state = { 0 };
+	size_t		left = strnlen(p, MB_LEN_MAX);
+	size_t		n = mbrtowc(c, p, left, &state);
+
+	if (n == 0 || n > left) {
+		*c = L'\0';
+		return 1;
+	}
+	return n;
+}
+
+/* Marks that embed, override or isolate the direction of writing. */
+static bool
+turns_direction(wchar_t c)
+{
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	    c == 0x200e || c == 0x200f || c == 0x061c;
+}
+
+static int
+char_width(wchar_t c)
+{
+	int	n = wcwidth(c);
+
+	if (c == L'\0')
+		return 1;
+	return n >= 0 ? n : c >= EMOJI_FROM && c <= EMOJI_TO ? 2 : 1;
+}
+
+/* The length of "ESC [ ... m" at p, else 0. */
+static size_t
+colour_length(const char *p)
+{
+	size_t	n;
+
+	if (p[0] != '\033' || p[1] != '[')
+		return 0;
+	n = 2 + strspn(p + 2, "0123456789;");
+	return p[n] == 'm' ? n + 1 : 0;
+}
+
+void
+display_clean(char *text)
+{
+	locale_t	 former = enter_utf8();
+	char		*to = text;
+	wchar_t		 c;
+	size_t		 n;
+
+	for (const char *p = text; *p != '\0'; p += n) {
+		n = read_char(p, &c);
+		if (iswcntrl((wint_t)c) || turns_direction(c)) {
+			*to++ = '?';
+			continue;
+		}
+		memmove(to, p, n);
+		to += n;
+	}
+	*to = '\0';
+	leave_utf8(former);
+}
+
+/* The bytes that fit into the width, and *used, the columns they take. */
+static size_t
+fitting(const char *text, int width, int *used)
+{
+	size_t	at = 0, n;
+	wchar_t	c;
+
+	for (*used = 0; text[at] != '\0'; at += n) {
+		int w = 0;
+
+		if ((n = colour_length(text + at)) == 0) {
+			n = read_char(text + at, &c);
+			w = char_width(c);
+		}
+		if (*used + w > width)
+			break;
+		*used += w;
+	}
+	return at;
+}
+
+int
+display_width(const char *text)
+{
+	locale_t	former = enter_utf8();
+	int		used;
+
+	fitting(text, INT32_MAX, &used);
+	leave_utf8(former);
+	return used;
+}
+
+void
+display_cut(struct buf *b, const char *text, int width)
+{
+	locale_t	former = enter_utf8();
+	int		used;
+	size_t		n = fitting(text, width, &used);
+
+	if (text[n] == '\0') {
+		buf_add(b, text, n);
+	} else {
+		n = fitting(text, width - 1, &used);
+		/* Nothing may join the mark that follows. */
+		while (n >= 3 && memcmp(text + n - 3, JOINER, 3) == 0)
+			n -= 3;
+		buf_add(b, text, n);
+		buf_str(b, ELLIPSIS);
+	}
+	leave_utf8(former);
+}
+
+size_t
+display_line(const char *text, int width)
+{
+	locale_t	former = enter_utf8();
+	int		used;
+	size_t		n = fitting(text, width, &used), word;
+
+	leave_utf8(former);
+	if (text[n] != '\0' && text[n] != ' ') {
+		word = n;
+		while (word > 0 && text[word - 1] != ' ')
+			word--;
+		n = word > 0 ? word : n + strcspn(text + n, " ");
+	}
+	while (n > 0 && text[n - 1] == ' ')
+		n--;
+	return n;
+}
+
+const char *
+display_number(char to[DISPLAY_SIZE], int64_t number)
+{
+	char	digits[DISPLAY_SIZE];
+	size_t	n, used = 0;
+
+	snprintf(digits, sizeof(digits), "%lld", (long long)number);
+	n = strlen(digits);
+	for (size_t i = 0; i < n; i++) {
+		if (i > (number < 0) && (n - i) % 3 == 0)
+			to[used++] = ',';
+		to[used++] = digits[i];
+	}
+	to[used] = '\0';
+	return to;
+}
+
+/* "2 h 5 min", or "2 h": two units at most. */
+static void
+put_units(char to[DISPLAY_SIZE], int64_t much, const char *unit, int64_t rest,
+    const char *small)
+{
+	char	number[DISPLAY_SIZE], more[DISPLAY_SIZE] = "";
+
+	if (rest > 0)
+		snprintf(more, sizeof(more), " %lld %s", (long long)rest,
+		    small);
+	snprintf(to, DISPLAY_SIZE, "%s %s%s", display_number(number, much),
+	    unit, more);
+}
+
+static void
+put_seconds(char to[DISPLAY_SIZE], int64_t ms)
+{
+	if (ms < SECOND)
+		snprintf(to, DISPLAY_SIZE, "%lld %s", (long long)ms,
+		    ms == 0 ? "s" : "ms");
+	else if (ms < 10 * SECOND && ms % SECOND >= 100)
+		snprintf(to, DISPLAY_SIZE, "%lld.%lld s",
+		    (long long)(ms / SECOND), (long long)(ms % SECOND / 100));
+	else
+		snprintf(to, DISPLAY_SIZE, "%lld s", (long long)(ms / SECOND));
+}
+
+const char *
+display_duration(char to[DISPLAY_SIZE], int64_t ms)
+{
+	char	*first = to;
+
+	if (ms < 0) {
+		char positive[DISPLAY_SIZE];
+
+		display_duration(positive, ms == INT64_MIN ? INT64_MAX : -ms);
+		snprintf(to, DISPLAY_SIZE, "-%.40s", positive);
+	} else if (ms < MINUTE)
+		put_seconds(to, ms);
+	else if (ms < HOUR)
+		put_units(to, ms / MINUTE, "min", ms % MINUTE / SECOND, "s");
+	else if (ms < DAY)
+		put_units(to, ms / HOUR, "h", ms % HOUR / MINUTE, "min");
+	else
+		put_units(to, ms / DAY, "d", ms % DAY / HOUR, "h");
+	return first;
+}

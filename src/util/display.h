@@ -1,0 +1,43 @@
+/*
+ * display.h - text, numbers and durations for people, on a terminal
+ *
+ * Widths are columns of a terminal: a letter takes one, most emoji and Chinese
+ * characters two, a combining mark none.  Text is UTF-8, whatever the locale;
+ * a byte that is not UTF-8 takes one column.
+ */
+#ifndef OUTBOX_DISPLAY_H
+#define OUTBOX_DISPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+
+/*
+ * Replace, in place, each control character and each mark that turns the
+ * direction of writing by a question mark: data must not move the cursor.
+ */
+void	display_clean(char *);
+
+/* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */
+int	display_width(const char *);
+
+/* Append the text; one that is wider is cut at a character and ends in U+2026. */
+void	display_cut(struct buf *, const char *, int width);
+
+/*
+ * The bytes of the first line, if the text is broken at blanks into lines of
+ * this width.  A word is not broken: it may be wider.
+ */
+size_t	display_line(const char *, int width);
+
+/* Both fill and return the array. */
+#define DISPLAY_SIZE	48
+
+/* "1,234,567" */
+const char *display_number(char to[DISPLAY_SIZE], int64_t);
+
+/* "250 ms", "1.5 s", "22 s", "3 min 20 s", "2 h 5 min", "3 d 4 h" */
+const char *display_duration(char to[DISPLAY_SIZE], int64_t ms);
+
+#endif
