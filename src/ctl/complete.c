@@ -62,7 +62,7 @@ complete_print(const struct command *commands)
 		args_names(c, stdout);
 		fputs("' ;;\n", stdout);
 	}
-	fputs("\t*) echo '--config --json --version --help' ;;\n"
+	fputs("\t*) echo '--config --json --wide --version --help' ;;\n"
 	    "\tesac\n}\n", stdout);
 	fputs(tail, stdout);
 }

@@ -103,12 +103,14 @@ static const struct command commands[] = {
 static void
 print_ctl_usage(FILE *to)
 {
-	fputs("usage: outboxctl [-c FILE] [--json] COMMAND [option ...]\n\n",
+	fputs("usage: outboxctl [-c FILE] [--json] [--wide] COMMAND [option ...]\n\n",
 	    to);
 	for (const struct command *c = commands; c->words != NULL; c++)
 		fprintf(to, "  %-22s  %s\n", c->words, c->help);
 	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
 	    "      --json              print JSON\n"
+	    "      --wide              cut no text to the width of the "
+	    "terminal\n"
 	    "  -V, --version\n"
 	    "  -h, --help              after a command: print its options\n",
 	    to);
@@ -174,9 +176,9 @@ is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* Options before the command: -c FILE and --json. */
+/* Options before the command: -c FILE, --json and --wide. */
 static int
-take_globals(int argc, char **argv, const char **path, bool *json)
+take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 {
 	int	i = 1;
 
@@ -193,6 +195,8 @@ take_globals(int argc, char **argv, const char **path, bool *json)
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--json") == 0)
 			*json = true;
+		else if (strcmp(argv[i], "--wide") == 0)
+			*wide = true;
 		else if (strcmp(argv[i], "-c") != 0 &&
 		    strcmp(argv[i], "--config") != 0)
 			exit(ctl_misuse("%s: unknown option; see outboxctl "
@@ -238,8 +242,9 @@ main(int argc, char **argv)
 {
 	struct ctl	 c = { 0 };
 	const char	*path = DEFAULT_CONF;
-	bool		 json = false;
-	int		 at = take_globals(argc, argv, &path, &json), nwords;
+	bool		 json = false, wide = false;
+	int		 at = take_globals(argc, argv, &path, &json, &wide);
+	int		 nwords;
 	struct err	 e;
 	int		 status;
 
@@ -261,6 +266,7 @@ main(int argc, char **argv)
 		status = ctl_misuse("%s", e.text);
 	else {
 		c.args.json = c.args.json || json;
+		c.args.wide = c.args.wide || wide;
 		status = run_command(&c, path);
 	}
 	store_free(c.store);

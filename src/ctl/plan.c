@@ -4,6 +4,7 @@
 
 #include "util/backoff.h"
 #include "ctl/base/ctl.h"
+#include "ctl/base/screen.h"
 
 int
 plan_show(struct ctl *c)
@@ -13,6 +14,7 @@ plan_show(struct ctl *c)
 	const struct conf		*conf = c->conf;
 	json_t				*rows = json_array();
 	int64_t				 sum = 0, delay = 0;
+	char				 text[120];
 
 	for (int64_t i = 1; i <= conf->retry.max_attempts; i++) {
 		json_t *row = json_pack("{s:I, s:o, s:o}",
@@ -27,10 +29,11 @@ plan_show(struct ctl *c)
 		sum += delay;
 	}
 	print_rows(c, columns, rows);
+	snprintf(text, sizeof(text), "After the last attempt the message is "
+	    "dead. Each delay varies at random by up to %g%%.",
+	    conf->retry.jitter * 100);
 	if (!c->args.json)
-		printf("After the last attempt the message is dead. Each delay "
-		    "varies at random by up to %g%%.\n",
-		    conf->retry.jitter * 100);
+		screen_put_lines(c, 0, text, false);
 	return CTL_DONE;
 }
 

@@ -28,6 +28,8 @@ static const struct option_row {
 	const char	*help;
 } options[] = {
 	{ "json", NULL, FLAG, AT(json), .help = "print JSON" },
+	{ "wide", NULL, FLAG, AT(wide),
+	  .help = "cut no text to the width of the terminal" },
 	{ "dry-run", NULL, FLAG, AT(dry_run),
 	  .help = "change nothing; print what would change" },
 	{ "yes", NULL, FLAG, AT(yes), .help = "do not ask for confirmation" },
@@ -96,7 +98,7 @@ is_word_among(const char *words, const char *name)
 static bool
 takes(const struct command *c, const struct option_row *o)
 {
-	if (o->at == AT(json))
+	if (o->at == AT(json) || o->at == AT(wide))
 		return true;
 	if (c->changes && (o->at == AT(dry_run) ||
 	    o->at == AT(yes)))

@@ -10,7 +10,7 @@
 
 /* Zero, false or NULL: not given, except for options with a default. */
 struct args {
-	bool		 json, dry_run, yes, watch;
+	bool		 json, wide, dry_run, yes, watch;
 
 	const char	*state, *key, *type, *partition;
 	char		*since, *until;		/* SQL */

@@ -74,13 +74,26 @@ int	ctl_no_table(const struct ctl *, enum store_table);
  */
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *done);
 
-/* print.c: text for people, JSON for programs.  Both free the object. */
+/*
+ * print.c: text for people, JSON for programs.  Both free the object.
+ *
+ * In text the name says how a number is shown: with "_ms" or "_s" at its end it
+ * is a duration, "3 min 20 s", and a count has separators, "1,234,567"; ids and
+ * sequences are plain.  A terminal's width limits the text, see screen.h.
+ */
 
-/* An array of objects, one a line below the names of the columns. */
+/*
+ * table.c: an array of objects, one a line below the names of the columns.
+ * Where a terminal is too narrow, texts are cut and columns left out.
+ */
 void	print_rows(const struct ctl *, const char *const *columns, json_t *);
 
 /* One object, one member a line. */
 void	print_object(const struct ctl *, json_t *);
+
+/* A line of text for people, below lines with names of this width. */
+void	print_member(const struct ctl *, int width, const char *name,
+	    const char *text);
 
 /* Print the sentence, or with --json {"changed": n}. */
 void	print_done(const struct ctl *, uint64_t n, const char *, ...)
@@ -90,7 +103,7 @@ void	print_done(const struct ctl *, uint64_t n, const char *, ...)
 void	print_changed(const struct ctl *, uint64_t n, const char *things,
 	    const char *done);
 
-/* "1h 05m 03s" */
+/* "1 h 5 min", as in display.h */
 json_t	*span_json(int64_t ms);
 
 /* rows.c: from results to JSON */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "mysql/db.h"
+#include "util/display.h"
 
 /* Rows found so far, and the position reached. */
 struct found {
@@ -88,6 +89,7 @@ collect(struct ctl *c, struct cursor *w, const struct listing *l,
 static int
 print_found(struct ctl *c, const struct listing *l, struct found *f)
 {
+	char	 scanned[DISPLAY_SIZE];
 	json_t	*next = f->ended ? json_null() :
 	    json_integer((json_int_t)f->last);
 
@@ -98,8 +100,9 @@ print_found(struct ctl *c, const struct listing *l, struct found *f)
 	}
 	print_rows(c, l->shown, f->rows);
 	if (!f->ended)
-		fprintf(stderr, "outboxctl: read %zu rows; to continue: "
-		    "--after %llu\n", f->scanned, (unsigned long long)f->last);
+		fprintf(stderr, "outboxctl: read %s rows; to continue: "
+		    "--after %llu\n", display_number(scanned,
+		    (int64_t)f->scanned), (unsigned long long)f->last);
 	json_decref(next);
 	return CTL_DONE;
 }

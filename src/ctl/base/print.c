@@ -1,33 +1,89 @@
-/* print.c - see ctl.h */
+/* print.c - see ctl.h and print_impl.h */
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "ctl/base/ctl.h"
+#include "ctl/base/print_impl.h"
+#include "util/display.h"
 #include "util/xalloc.h"
 
 #define SECOND	INT64_C(1000)
+#define GAP	2	/* behind a name */
 
-/*
- * A value as text.  Control characters are replaced, since data of rows must
- * not move the cursor of a terminal.
- */
+static bool
+is_among(const char *const *names, const char *name)
+{
+	for (; *names != NULL; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+bool
+print_is_count(const char *name)
+{
+	static const char *const	 counts[] = { "attempts", "dead",
+	    "delivered", "desired", "failed", "lanes_waiting",
+	    "metadata_bytes", "owned", "parked", "partitions",
+	    "payload_bytes", "rows", "waiting", NULL };
+
+	return is_among(counts, name);
+}
+
+/* Milliseconds in a unit that the name ends with, which is *unit; 0: none. */
+static int64_t
+duration_unit(const char *name, const char **unit)
+{
+	static const struct {
+		const char	*end;
+		int64_t		 ms;
+	} units[] = { { "_ms", 1 }, { "_s", SECOND } };
+	size_t	len = strlen(name);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		*unit = name + len - strlen(units[i].end);
+		if (*unit > name && strcmp(*unit, units[i].end) == 0)
+			return units[i].ms;
+	}
+	return 0;
+}
+
+char *
+print_name(const char *name)
+{
+	const char	*unit;
+
+	return duration_unit(name, &unit) == 0 ? xstrdup(name) :
+	    xasprintf("%.*s", (int)(unit - name), name);
+}
+
 static char *
-printed_text(const json_t *v)
+number_text(const char *name, json_int_t n)
+{
+	const char	*unit;
+	int64_t		 ms = duration_unit(name, &unit);
+	char		 text[DISPLAY_SIZE];
+
+	if (ms != 0)
+		return xstrdup(display_duration(text, n * ms));
+	if (print_is_count(name))
+		return xstrdup(display_number(text, n));
+	return xasprintf("%" JSON_INTEGER_FORMAT, n);
+}
+
+char *
+print_text(const char *name, const json_t *v)
 {
 	char	*text;
 
 	switch (v == NULL ? JSON_NULL : json_typeof(v)) {
 	case JSON_STRING:
 		text = xstrdup(json_string_value(v));
-		for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++)
-			if (*p < ' ' || *p == 0x7f)
-				*p = '?';
-		return text;
+		break;
 	case JSON_INTEGER:
-		return xasprintf("%" JSON_INTEGER_FORMAT,
-		    json_integer_value(v));
+		return number_text(name, json_integer_value(v));
 	case JSON_TRUE:
 		return xstrdup("yes");
 	case JSON_FALSE:
@@ -35,8 +91,20 @@ printed_text(const json_t *v)
 	case JSON_NULL:
 		return xstrdup("-");
 	default:
-		return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+		text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
 	}
+	display_clean(text);
+	return text;
+}
+
+enum screen_colour
+print_colour(const char *name, const char *text)
+{
+	static const char *const	 coloured[] = { "level", "reason",
+	    "severity", "state", NULL };
+
+	return is_among(coloured, name) ? screen_colour_of(text) :
+	    SCREEN_PLAIN;
 }
 
 static void
@@ -47,69 +115,41 @@ dump(json_t *v)
 	json_decref(v);
 }
 
-/* Width in characters, not bytes, to align the columns. */
-static int
-width_of(const char *text)
+void
+print_member(const struct ctl *c, int width, const char *name,
+    const char *text)
 {
-	int	n = 0;
+	enum screen_colour	colour = print_colour(name, text);
 
-	for (; *text != '\0'; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
+	fprintf(screen_out(), "%s%*s", name,
+	    width - display_width(name) + GAP, "");
+	if (colour == SCREEN_PLAIN) {
+		screen_put_lines(c, width + GAP, text, false);
+	} else {
+		screen_put(colour, text);
+		fputc('\n', screen_out());
+	}
 }
 
 static void
-put_cell(const char *text, int width, bool last)
+print_members(const struct ctl *c, json_t *object, int width)
 {
-	printf("%s%*s", text, last ? 0 : width - width_of(text) + 2, "");
-}
+	const char	*key;
+	json_t		*value;
 
-static void
-put_line(const char *const *columns, const int *widths, const json_t *row)
-{
-	for (size_t i = 0; columns[i] != NULL; i++) {
-		char *text = row == NULL ? xstrdup(columns[i]) :
-		    printed_text(json_object_get(row, columns[i]));
+	json_object_foreach(object, key, value) {
+		char *name = print_name(key), *text = print_text(key, value);
 
-		put_cell(text, widths[i], columns[i + 1] == NULL);
+		print_member(c, width, name, text);
+		free(name);
 		free(text);
 	}
-	putchar('\n');
-}
-
-void
-print_rows(const struct ctl *c, const char *const *columns, json_t *rows)
-{
-	int	 widths[32] = { 0 };
-	size_t	 i;
-	json_t	*row;
-
-	if (c->args.json) {
-		dump(rows);
-		return;
-	}
-	for (size_t k = 0; columns[k] != NULL; k++) {
-		widths[k] = width_of(columns[k]);
-		json_array_foreach(rows, i, row) {
-			char *text = printed_text(json_object_get(row,
-			    columns[k]));
-
-			if (width_of(text) > widths[k])
-				widths[k] = width_of(text);
-			free(text);
-		}
-	}
-	if (json_array_size(rows) > 0)
-		put_line(columns, widths, NULL);
-	json_array_foreach(rows, i, row)
-		put_line(columns, widths, row);
-	json_decref(rows);
 }
 
 void
 print_object(const struct ctl *c, json_t *object)
 {
-	const char	*name;
+	const char	*key;
 	json_t		*value;
 	int		 width = 0;
 
@@ -117,16 +157,14 @@ print_object(const struct ctl *c, json_t *object)
 		dump(object);
 		return;
 	}
-	json_object_foreach(object, name, value)
-		if (width_of(name) > width)
-			width = width_of(name);
-	json_object_foreach(object, name, value) {
-		char *text = printed_text(value);
+	json_object_foreach(object, key, value) {
+		char *name = print_name(key);
 
-		put_cell(name, width, false);
-		puts(text);
-		free(text);
+		if (display_width(name) > width)
+			width = display_width(name);
+		free(name);
 	}
+	print_members(c, object, width);
 	json_decref(object);
 }
 
@@ -150,25 +188,16 @@ void
 print_changed(const struct ctl *c, uint64_t n, const char *things,
     const char *done)
 {
-	print_done(c, n, "%llu %s %s%s", (unsigned long long)n, things,
-	    c->args.dry_run ? "would be " : "", done);
+	char	number[DISPLAY_SIZE];
+
+	print_done(c, n, "%s %s %s%s", display_number(number, (int64_t)n),
+	    things, c->args.dry_run ? "would be " : "", done);
 }
 
 json_t *
 span_json(int64_t ms)
 {
-	char	text[64];
+	char	text[DISPLAY_SIZE];
 
-	if (ms < 60 * SECOND)
-		snprintf(text, sizeof(text), "%.1fs", (double)ms / SECOND);
-	else if (ms < 3600 * SECOND)
-		snprintf(text, sizeof(text), "%lldm %02llds",
-		    (long long)(ms / SECOND / 60),
-		    (long long)(ms / SECOND % 60));
-	else
-		snprintf(text, sizeof(text), "%lldh %02lldm %02llds",
-		    (long long)(ms / SECOND / 3600),
-		    (long long)(ms / SECOND / 60 % 60),
-		    (long long)(ms / SECOND % 60));
-	return json_string(text);
+	return json_string(display_duration(text, ms));
 }

@@ -1,22 +1,31 @@
 /* partitions_list.c - partitions list: leases and their waiting rows */
 
+#include <string.h>
+
 #include "ctl/state/state.h"
+#include "util/display.h"
 
 /* Limit for counting rows of all labels; above it they are estimated. */
 #define COUNT	2000
 
-/* Print estimates as "~4000". */
+/* For people: estimates as "~4,000", and the age of the oldest row. */
 static void
-mark_estimates(json_t *rows)
+put_words(json_t *rows)
 {
-	json_t	*row, *n;
+	char	 number[DISPLAY_SIZE];
+	json_t	*row;
 	size_t	 i;
 
 	json_array_foreach(rows, i, row) {
-		n = json_object_get(row, "waiting");
+		display_number(number, member_number(row, "waiting"));
 		if (json_is_false(json_object_get(row, "exact")))
-			json_object_set_new(row, "waiting", json_sprintf(
-			    "~%lld", (long long)json_integer_value(n)));
+			json_object_set_new(row, "waiting",
+			    json_sprintf("~%s", number));
+		/* A paused lease ends in years, which means never. */
+		if (strcmp(member_text(row, "state"), "paused") == 0)
+			json_object_set_new(row, "ttl_ms", json_null());
+		json_object_set(row, "age_ms",
+		    json_object_get(row, "oldest_ms"));
 	}
 }
 
@@ -37,7 +46,7 @@ int
 partitions_list(struct ctl *c)
 {
 	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
-			    "epoch", "waiting", "oldest", "oldest_at",
+			    "epoch", "waiting", "oldest", "age_ms",
 			    "obsolete", NULL, NULL };
 	struct err	 e;
 	json_t		*rows = state_partitions(c, COUNT, &e);
@@ -45,7 +54,7 @@ partitions_list(struct ctl *c)
 	if (rows == NULL)
 		return ctl_fail(c, &e);
 	if (!c->args.json)
-		mark_estimates(rows);
+		put_words(rows);
 	if (have_classes(rows))
 		shown[9] = "class";
 	print_rows(c, shown, rows);

@@ -6,6 +6,7 @@
 #include "ctl/partitions/leases.h"
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
+#include "util/display.h"
 
 void
 sync_say_labels(const char *what, const json_t *labels)
@@ -49,6 +50,7 @@ say_obsolete(const struct sync *y)
 {
 	static const char *const	 shown[] = { "partition", "state",
 	    "waiting", "blocked", NULL };
+	char				 number[DISPLAY_SIZE];
 	json_t				*left = json_array(), *o, *n;
 	size_t				 i, empty = json_array_size(
 					    y->obsolete);
@@ -58,8 +60,8 @@ say_obsolete(const struct sync *y)
 			continue;
 		n = json_object_get(o, "waiting");
 		if (json_is_false(json_object_get(o, "exact")))
-			json_object_set_new(o, "waiting", json_sprintf("%lld+",
-			    (long long)json_integer_value(n)));
+			json_object_set_new(o, "waiting", json_sprintf("%s+",
+			    display_number(number, json_integer_value(n))));
 		json_array_append(left, o);
 	}
 	empty -= json_array_size(left);

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# outboxctl on a terminal: it fits the width, colours it, and lets no data move
+# the cursor; JSON, --wide and what is no terminal get everything.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+command -v script >/dev/null || skip_all 'script(1) is not installed'
+start_servers
+write_conf
+unset NO_COLOR COLUMNS
+export TERM=xterm
+
+LONG=$(printf 'k%.0s' {1..196})-end
+RABBITS=$(printf '\U1f407%.0s' {1..60})
+sql "SET NAMES utf8mb4;
+    INSERT INTO outbox_partitions (partition_key, lease_owner, lease_until)
+	VALUES ('p01', NULL, NULL),
+	('p02', 'host-with-a-name:01:00000000000000bb', NOW(6) + INTERVAL 100 SECOND),
+	('p03', 'gone:00:00000000000000aa', NOW(6) - INTERVAL 1 MINUTE),
+	('p04', 'paused', '2037-12-31');
+    INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until) VALUES
+	('host-with-a-name:01:00000000000000bb', 'host-with-a-name',
+	1234567, NOW(6) + INTERVAL 100 SECOND);
+    INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+	event_data) VALUES (1234567, '$LONG', 1, 'order.paid', '{}'),
+	(1234568, '$RABBITS', 1, '$LONG', '{}'),
+	(1234569, CONCAT('a', CHAR(9), 'b', CHAR(27), '[2Jc'), 1,
+	CONCAT('order', CHAR(27), '.paid'), '{}');
+    INSERT INTO outbox (global_sequence, partition_key, created_at, attempts,
+	last_error) SELECT sequence, 'p01', NOW(6) - INTERVAL 200 SECOND,
+	sequence - 1234567, REPEAT(CONCAT('no ', CHAR(27), '[2J way '), 20) FROM events;
+    INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
+	event_type, attempts, reason, last_error) VALUES
+	(1, 'p01', '$LONG', 'order.paid', 25, 'attempts', REPEAT('wrong ', 50)),
+	(2, 'p01', '$RABBITS', '$LONG', 25, 'message',
+	CONVERT(X'C29B324A' USING utf8mb4)),
+	(3, 'p01', X'001b', X'ff', 1, 'poison', 'killed');
+    INSERT INTO outbox_blocked_keys (first_sequence, partition_key,
+	order_key, reason, head_sequence, since) VALUES
+	(1234567, 'p01', '$LONG', 'halted', 1, NOW(6) - INTERVAL 200 SECOND),
+	(1234568, 'p01', '$RABBITS', 'failed', 1234568, NOW(6))"
+
+# on_terminal COLUMNS ARGUMENT...: standard output on a terminal of that width
+# is $SEEN, and without sequences of colours $PLAIN
+on_terminal() {
+	script -qc "stty cols $1 rows 50; exec $OUTBOXCTL -c $CONF ${*:2} \
+	    2>$DIR/on.err" /dev/null < /dev/null | tr -d '\r' > "$DIR/seen"
+	SEEN=$(cat "$DIR/seen")
+	PLAIN=$(sed 's/\x1b\[[0-9;]*m//g' "$DIR/seen")
+}
+
+widest() { LC_ALL=C.UTF-8 wc -L <<< "$1"; }
+has_controls() { LC_ALL=C grep -Pq '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' \
+    <<< "$1"; }
+
+while read -r command; do
+	for columns in 80 120 200; do
+		# shellcheck disable=SC2086
+		on_terminal "$columns" $command
+		check "$command at $columns columns: prints" [ -n "$PLAIN" ]
+		n=$(widest "$PLAIN")
+		check "$command at $columns columns: no wider ($n)" \
+		    [ "$n" -le "$columns" ]
+		check "$command at $columns columns: no control characters" \
+		    not has_controls "$PLAIN"
+	done
+	# shellcheck disable=SC2086
+	ctl $command
+	check "$command without a terminal: no control characters, no colour" \
+	    not has_controls "$OUT"
+	not has_line <(echo "$OUT") '…'
+	ok $? "$command without a terminal: nothing is cut"
+	# shellcheck disable=SC2086
+	ctl --json $command
+	check "$command --json: is JSON" jq -e . <<< "$OUT" > "$DIR/jq"
+done <<'EOF2'
+workers
+partitions list
+messages list
+messages show 1234567
+messages show 1234568
+messages show 1234569
+dead list
+dead show 1
+keys blocked
+retry-plan
+EOF2
+
+#
+# What is cut, and where all of it is.
+#
+on_terminal 80 messages list
+like "$PLAIN" '^1234567 .*kkk….*order.paid' 'a key of 200 characters is cut'
+like "$PLAIN" '^1234568 .* 🐇*…' 'emoji are cut as a whole'
+like "$PLAIN" '^.no room for .*parked.*; --wide shows all.$' \
+    'columns without room are named'
+on_terminal 200 messages list
+not has_line <(echo "$PLAIN") 'no room'
+ok $? 'a terminal of 200 columns shows all columns'
+for how in "on_terminal 80 --wide messages list" \
+    "on_terminal 80 messages list --wide" "ctl messages list" \
+    "ctl --json messages list"; do
+	PLAIN=''
+	$how
+	like "$PLAIN$OUT" "$LONG" "$how: the whole key"
+	OUT=''
+done
+on_terminal 80 dead show 1 --wide
+like "$PLAIN" "^key +$LONG\$" 'dead show --wide: the whole key'
+is "$(grep -c '  *wrong wrong' <<< "$PLAIN")" 1 \
+    'dead show --wide: a text is one line'
+on_terminal 80 dead show 1
+is "$(grep -c '^  *wrong wrong' <<< "$PLAIN")" 4 \
+    'dead show: a long text goes on in lines below'
+on_terminal 0 messages list
+check 'a terminal of unknown width has 80 columns' \
+    [ "$(widest "$PLAIN")" -le 80 ]
+export COLUMNS=120
+on_terminal 0 messages list
+n=$(widest "$PLAIN")
+check "... or COLUMNS ($n)" [ "$n" -gt 80 -a "$n" -le 120 ]
+on_terminal 80 messages list
+check 'COLUMNS is not asked for where the width is known' \
+    [ "$(widest "$PLAIN")" -le 80 ]
+unset COLUMNS
+
+#
+# Durations, numbers, times.
+#
+matches '^p02 .* 1 min [34][0-9] s ' 'partitions list: remaining time in words' \
+    partitions list
+like "$OUT" '^p01 .* 1234567 +3 min [2-5][0-9] s ' \
+    'partitions list: the age of the oldest row, and a plain sequence'
+like "$OUT" '^p04 +paused +paused +- ' \
+    'partitions list: a paused partition has no remaining time'
+matches '^kkk.* halted +1 +3 min [2-5][0-9] s ' 'keys blocked: the age in words' \
+    keys blocked
+like "$OUT" '^key +reason +head +age +' 'keys blocked: the column is the age'
+shows '.[0].age_s >= 200' true 'keys blocked --json: seconds' keys blocked
+sql "UPDATE outbox SET attempts = 1234 WHERE global_sequence = 1234567"
+matches '^1234567 .* 1,234 ' 'a count has separators, a sequence has none' \
+    messages list
+shows '.rows[0].attempts' 1234 'no separators in JSON' messages list
+on_terminal 120 dead list
+like "$PLAIN" ' 20[0-9-]{8}T[0-9:]{8}Z ' 'on a terminal a time has no fraction'
+matches ' 20[0-9-]{8}T[0-9:]{8}\.[0-9]{6}Z ' 'elsewhere it has' dead list
+
+#
+# Colour.
+#
+on_terminal 80 partitions list
+like "$SEEN" $'\e\\[1;31mexpired\e\\[0m' 'a state is coloured'
+like "$SEEN" $'\e\\[33mpaused\e\\[0m' 'a paused partition is yellow'
+on_terminal 80 keys blocked
+like "$SEEN" $'\e\\[1;31mhalted\e\\[0m' 'a halted key is red'
+for none in NO_COLOR=1 TERM=dumb; do
+	export "${none?}"
+	on_terminal 80 partitions list
+	check "$none: no colour" not has_controls "$SEEN"
+	unset NO_COLOR
+	TERM=xterm
+done
+NO_COLOR='' on_terminal 80 partitions list
+check 'an empty NO_COLOR changes nothing' has_controls "$SEEN"
+
+done_testing
