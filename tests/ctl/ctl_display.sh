@@ -73,6 +73,7 @@ while read -r command; do
 	ctl --json $command
 	check "$command --json: is JSON" jq -e . <<< "$OUT" > "$DIR/jq"
 done <<'EOF2'
+status
 workers
 partitions list
 messages list
@@ -162,4 +163,47 @@ done
 NO_COLOR='' on_terminal 80 partitions list
 check 'an empty NO_COLOR changes nothing' has_controls "$SEEN"
 
+#
+# Status: problems, fleet, this host.
+#
+on_terminal 80 status
+is "$(grep -Eo '^(!|Fleet|This host)' <<< "$PLAIN" | uniq | tr '\n' ' ')" \
+    '! Fleet This host ' 'status: problems first, then the fleet, then the host'
+like "$SEEN" $'^\e\\[33m! \e\\[0mhalted keys: 1' 'status: a problem is coloured'
+like "$PLAIN" '^oldest +sequence 1234567 in "p01", 3 min' \
+    'status: the age in words'
+sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_dead_letters;
+    UPDATE outbox_partitions SET lease_owner = NULL'
+on_terminal 80 status
+like "$SEEN" $'^\e\\[32mhealthy\e\\[0m: no problem' \
+    'status without a problem: the first line says so'
+
+#
+# Watch: a clock, and a picture that is drawn again in its place.
+#
+# watched ROWS: two pictures of a terminal of so many rows, in $SEEN
+watched() {
+	local screen
+	: > "$DIR/screen"
+	script -qfc "stty cols 80 rows $1; exec $OUTBOXCTL -c $CONF status \
+	    --watch 1 2>$DIR/on.err" "$DIR/screen" > /dev/null 2>&1 < /dev/null &
+	screen=$!
+	wait_for 20 twice
+	ok $? "--watch on $1 rows draws the picture again"
+	kill -TERM "$screen"
+	wait "$screen"
+	SEEN=$(tr -d '\r' < "$DIR/screen")
+}
+twice() { [ "$(grep -ac $'\e\\[J' "$DIR/screen")" -ge 2 ]; }
+watched 50
+like "$SEEN" $'\e\\[H\e\\[1m20[0-9-]{8}T[0-9:]{8}Z, every 1 s; Ctrl-C ends it' \
+    '--watch: time and pause above the status'
+like "$SEEN" $'^workers +1 alive, on 1 host\e\\[K$' \
+    '--watch: each line is cleared to its end'
+not has_line <(echo "$SEEN") $'\e\\[2J'
+ok $? '--watch: the screen is never cleared'
+watched 10
+like "$SEEN" '^.[0-9]+ more lines.' '--watch: lines without room are counted'
+check '--watch: a picture is no higher than the terminal' \
+    [ "$(sed -n $'1,/\e\\[J/p' <<< "$SEEN" | wc -l)" -le 11 ]
 done_testing

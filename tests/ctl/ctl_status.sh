@@ -102,7 +102,7 @@ shows '[.blocked[] | .reason, .keys]' '["failed",2]' 'status: the blocked keys'
 shows '[.dead | .count, .exact, .new]' '[1,true,0]' 'status: the dead letters'
 shows '.streams[0].name' EVENTS 'status: the stream'
 matches '^waiting +6 rows, 1 parked$' 'status as text: the backlog' status
-like "$OUT" '^workers +2 alive, 1 stale, on 1 host.s.$' \
+like "$OUT" '^workers +2 alive, 1 stale, on 1 host$' \
     'status as text: the workers'
 like "$OUT" '^daemon +does not run on this host$' \
     'status as text: no daemon on this host'
@@ -301,6 +301,10 @@ is_held_up() {
 wait_for 20 is_held_up
 like "$(field '.problems[].text')" '^no broker: .*nats' 'no broker is a problem'
 like "$(field '.problems[].text')" '^broker: nats ' 'and outboxctl cannot reach it'
+why=$(field '.this_host.workers[0].why')
+ctl status
+is "$(grep -cF "$why" <<< "$OUT") $(grep -c ' no broker ' <<< "$OUT")" '1 2' \
+    'status as text: the reason of both workers is printed once'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 
 #
@@ -313,15 +317,6 @@ many() { [ "$(wc -l < "$DIR/watch")" -ge "$1" ]; }
 within 20 '--watch: a line each second' many 2
 is "$(jq -r '.workers.live' "$DIR/watch" | sort -u | head -1)" 2 \
     '--watch --json: each line is an object'
-if command -v script >/dev/null; then
-	script -qfc "$OUTBOXCTL -c $CONF status --watch 1" "$DIR/screen" \
-	    > /dev/null 2>&1 < /dev/null &
-	screen=$!
-	cleared() { [ "$(grep -c $'\e\\[H\e\\[2J' "$DIR/screen")" -ge 2 ]; }
-	within 20 '--watch on a terminal clears the screen' cleared
-	kill -TERM "$screen"
-	wait "$screen"
-fi
 stop_master "$MASTER"
 "$SANDBOX" stop "$DIR/db" >/dev/null
 within 20 '--watch without a database server: the error says so' \

@@ -6,18 +6,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <bsd/stdlib.h>
 
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
 #include "health/health.h"
 #include "nats/bus.h"
 #include "util/sig.h"
-
-#define WATCH_S		2
-#define WATCH_MAX_S	3600
 
 /* Open the database, again if it was lost.  NULL, or the error in *e. */
 static const struct err *
@@ -38,8 +32,6 @@ round_of(struct ctl *c, struct pub *bus, json_t **this_host)
 			    reach_database(c, &e));
 	int		 rc = health_exit(json_object_get(state, "problems"));
 
-	if (c->args.watch && !c->args.json && isatty(STDOUT_FILENO))
-		fputs("\033[H\033[2J", stdout);
 	status_say(c, state);
 	json_decref(*this_host);
 	*this_host = json_incref(json_object_get(state, "this_host"));
@@ -61,25 +53,17 @@ watch(struct ctl *c, struct pub *bus, json_t **this_host, int64_t pause_ms)
 	return CTL_DONE;
 }
 
-/* SECONDS of --watch; 0: not valid. */
-static int64_t
-pause_of(const struct args *a)
-{
-	return a->nrest == 0 ? WATCH_S :
-	    strtonum(a->rest[0], 1, WATCH_MAX_S, NULL);
-}
-
 int
 status_show(struct ctl *c)
 {
-	int64_t		 seconds = pause_of(&c->args);
+	int64_t		 seconds = status_pause(&c->args);
 	struct pub	 bus;
 	json_t		*this_host;
 	int		 rc;
 
 	if (seconds == 0 || (c->args.nrest > 0 && !c->args.watch)) {
 		return ctl_misuse("%s: SECONDS go with --watch, from 1 to %d",
-		    c->args.rest[0], WATCH_MAX_S);
+		    c->args.rest[0], STATUS_WATCH_MAX_S);
 	}
 	/* The library of NATS must be first, see bus.h. */
 	bus = bus_new(c->conf, "outboxctl");

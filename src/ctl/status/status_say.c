@@ -1,121 +1,369 @@
-/* status_say.c - print the status object as text */
+/*
+ * status_say.c - print the status object as text
+ *
+ * Problems stand first, then what all hosts share, then this host.
+ */
 
 #include "ctl/status/status.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <bsd/stdlib.h>
+
+#include "ctl/base/screen.h"
 #include "ctl/state/state.h"
+#include "health/health.h"
+#include "util/buf.h"
+#include "util/display.h"
+#include "util/xalloc.h"
+
+#define WIDTH	10	/* of the names */
+#define WATCH_S	2	/* without SECONDS */
+
+/* Append "1,234 rows", or with 1 "1 row". */
+static void
+put_count(struct buf *b, json_int_t n, const char *thing)
+{
+	char	number[DISPLAY_SIZE];
+
+	buf_printf(b, "%s %s%s", display_number(number, n), thing,
+	    n == 1 ? "" : "s");
+}
+
+/* Append " for 3 min 20 s"; the time is of the database, as of RFC 3339. */
+static void
+put_since(struct buf *b, const char *since)
+{
+	struct tm	tm = { 0 };
+	char		age[DISPLAY_SIZE];
+	int64_t		seconds = -1;
+
+	if (strptime(since, "%Y-%m-%dT%H:%M:%S", &tm) != NULL)
+		seconds = (int64_t)time(NULL) - (int64_t)timegm(&tm);
+	if (seconds < 0)
+		buf_printf(b, " since %s", since);
+	else
+		buf_printf(b, " for %s", display_duration(age,
+		    seconds * 1000));
+}
 
 static void
-say_workers(const json_t *status, json_t *out)
+say_member(const struct ctl *c, const char *name, struct buf *text)
+{
+	display_clean(text->data);
+	print_member(c, WIDTH, name, text->data);
+	buf_free(text);
+}
+
+static void
+say_heading(const char *text)
+{
+	fputc('\n', screen_out());
+	screen_put(SCREEN_BOLD, text);
+	fputc('\n', screen_out());
+}
+
+/* Problems */
+
+/* In one line, to be copied as a command. */
+static void
+say_remedy(const char *remedy)
+{
+	char	*text = xstrdup(remedy);
+
+	display_clean(text);
+	fprintf(screen_out(), "  remedy: %s\n", text);
+	free(text);
+}
+
+/* "! critical: why, for 3 min 20 s", and the remedy below it. */
+static void
+say_problem(const struct ctl *c, const json_t *p)
+{
+	const char	*severity = member_text(p, "severity");
+	const char	*remedy = member_text(p, "remedy");
+	const char	*since = member_text(p, "since");
+	struct buf	 b = { 0 };
+	int		 indent = 2;
+
+	screen_put(screen_colour_of(severity), "! ");
+	screen_put(screen_colour_of(severity), severity);
+	fputs(": ", screen_out());
+	indent += display_width(severity) + 2;
+	buf_str(&b, member_text(p, "why"));
+	if (since != NULL && strstr(b.data, since) == NULL) {
+		buf_str(&b, ",");
+		put_since(&b, since);
+	}
+	display_clean(b.data);
+	screen_put_lines(c, indent, b.data);
+	if (remedy[0] != '\0')
+		say_remedy(remedy);
+	buf_free(&b);
+}
+
+/* They come in the order of their severity. */
+static void
+say_problems(const struct ctl *c, const json_t *problems)
+{
+	json_t	*p;
+	size_t	 i;
+
+	if (health_exit(problems) == CTL_DONE) {
+		screen_put(screen_colour_of("healthy"), "healthy");
+		fputs(": nothing needs an operator\n", screen_out());
+	}
+	json_array_foreach(problems, i, p)
+		say_problem(c, p);
+}
+
+/* The fleet */
+
+static void
+say_workers(const struct ctl *c, const json_t *status)
 {
 	const json_t	*f = json_object_get(status, "workers");
-	const json_t	*p = json_object_get(status, "partitions");
+	struct buf	 b = { 0 };
 
-	json_object_set_new(out, "workers", json_sprintf("%lld alive, "
-	    "%lld stale, on %lld host(s)", member_number(f, "live"),
-	    member_number(f, "stale"), member_number(f, "hosts")));
-	json_object_set_new(out, "partitions", json_sprintf("%lld of %lld: "
-	    "%lld owned, %lld free, %lld expired, %lld paused, %lld idle, "
-	    "%lld missing, %lld obsolete", member_number(p, "total"),
-	    member_number(p, "count"), member_number(p, "owned"),
-	    member_number(p, "free"), member_number(p, "expired"),
-	    member_number(p, "paused"), member_number(p, "idle"),
-	    member_number(p, "missing"), member_number(p, "obsolete")));
-}
-
-static json_t *
-say_oldest(const json_t *o)
-{
-	json_t	*age, *out;
-
-	if (!json_is_object(o))
-		return json_string("none");
-	age = span_json(member_number(o, "age_ms"));
-	out = json_sprintf("sequence %lld in \"%s\", %s old",
-	    member_number(o, "sequence"),
-	    member_text(o, "partition"), json_string_value(age));
-	json_decref(age);
-	return out;
+	buf_printf(&b, "%lld alive, ", member_number(f, "live"));
+	if (member_number(f, "stale") > 0)
+		buf_printf(&b, "%lld stale, ", member_number(f, "stale"));
+	buf_str(&b, "on ");
+	put_count(&b, member_number(f, "hosts"), "host");
+	say_member(c, "workers", &b);
 }
 
 static void
-say_rows(const json_t *status, json_t *out)
+say_partitions(const struct ctl *c, const json_t *status)
 {
-	const json_t	*b = json_object_get(status, "backlog");
-	const json_t	*d = json_object_get(status, "dead");
+	static const char *const	 states[] = { "free", "expired",
+	    "paused", "idle", "missing", "obsolete" };
+	const json_t			*p = json_object_get(status,
+					    "partitions");
+	struct buf			 b = { 0 };
 
-	json_object_set_new(out, "waiting", !json_is_object(b) ?
-	    json_string("not counted: no index begins with published_at") :
-	    json_sprintf("%s%lld rows, %lld parked",
-	    json_is_true(json_object_get(b, "exact")) ? "" : "about ",
-	    member_number(b, "waiting"), member_number(b, "parked")));
-	json_object_set_new(out, "oldest",
-	    say_oldest(json_object_get(status, "oldest")));
-	json_object_set_new(out, "dead", !json_is_object(d) ?
-	    json_string("no such table") : json_sprintf("%lld%s, %lld new",
-	    member_number(d, "count"),
-	    json_is_true(json_object_get(d, "exact")) ? "" : "+",
-	    member_number(d, "new")));
+	buf_printf(&b, "%lld of %lld: %lld owned", member_number(p, "total"),
+	    member_number(p, "count"), member_number(p, "owned"));
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (member_number(p, states[i]) > 0)
+			buf_printf(&b, ", %lld %s",
+			    member_number(p, states[i]), states[i]);
+	say_member(c, "partitions", &b);
+}
+
+static void
+say_waiting(const struct ctl *c, const json_t *status)
+{
+	const json_t	*w = json_object_get(status, "backlog");
+	struct buf	 b = { 0 };
+	char		 number[DISPLAY_SIZE];
+
+	if (!json_is_object(w)) {
+		buf_str(&b, "not counted: no index begins with published_at");
+	} else {
+		buf_str(&b, json_is_true(json_object_get(w, "exact")) ? "" :
+		    "about ");
+		put_count(&b, member_number(w, "waiting"), "row");
+		buf_printf(&b, ", %s parked", display_number(number,
+		    member_number(w, "parked")));
+	}
+	say_member(c, "waiting", &b);
+}
+
+static void
+say_oldest(const struct ctl *c, const json_t *status)
+{
+	const json_t	*o = json_object_get(status, "oldest");
+	struct buf	 b = { 0 };
+	char		 age[DISPLAY_SIZE];
+
+	if (!json_is_object(o))
+		buf_str(&b, "none");
+	else
+		buf_printf(&b, "sequence %lld in \"%s\", %s old",
+		    member_number(o, "sequence"), member_text(o, "partition"),
+		    display_duration(age, member_number(o, "age_ms")));
+	say_member(c, "oldest", &b);
+}
+
+static void
+say_dead(const struct ctl *c, const json_t *status)
+{
+	const json_t	*d = json_object_get(status, "dead");
+	struct buf	 b = { 0 };
+	char		 count[DISPLAY_SIZE], fresh[DISPLAY_SIZE];
+
+	if (!json_is_object(d))
+		buf_str(&b, "no such table");
+	else
+		buf_printf(&b, "%s%s, %s new",
+		    display_number(count, member_number(d, "count")),
+		    json_is_true(json_object_get(d, "exact")) ? "" : "+",
+		    display_number(fresh, member_number(d, "new")));
+	say_member(c, "dead", &b);
 }
 
 /* Print a line per reason of blocked keys, and a line per stream. */
 static void
-say_lists(const json_t *status)
+say_lists(const struct ctl *c, const json_t *status)
 {
-	json_t	*o;
-	size_t	 i;
+	struct buf	 b = { 0 };
+	char		 age[DISPLAY_SIZE];
+	json_t		*o;
+	size_t		 i;
 
-	json_array_foreach(json_object_get(status, "blocked"), i, o)
-		printf("blocked     %lld key(s) %s, since %s\n",
-		    member_number(o, "keys"),
-		    member_text(o, "reason"), member_text(o, "since"));
-	json_array_foreach(json_object_get(status, "streams"), i, o)
-		printf("stream      %s, checked %s\n", member_text(o, "name"),
+	json_array_foreach(json_object_get(status, "blocked"), i, o) {
+		put_count(&b, member_number(o, "keys"), "key");
+		buf_printf(&b, " %s", member_text(o, "reason"));
+		put_since(&b, member_text(o, "since"));
+		say_member(c, "blocked", &b);
+	}
+	json_array_foreach(json_object_get(status, "streams"), i, o) {
+		buf_printf(&b, "%s, checked %s", member_text(o, "name"),
 		    member_text(o, "checked_at") == NULL ? "never" :
-		    member_text(o, "checked_at"));
+		    display_duration(age, member_number(o, "checked_ms")));
+		if (member_text(o, "checked_at") != NULL)
+			buf_str(&b, " ago");
+		say_member(c, "stream", &b);
+	}
 }
 
 static void
-say_this_host(const struct ctl *c, const json_t *this_host)
+say_fleet(const struct ctl *c, const json_t *status)
+{
+	json_t		*counts = json_object(), *text;
+	const char	*name;
+
+	say_heading("Fleet");
+	say_workers(c, status);
+	say_partitions(c, status);
+	say_waiting(c, status);
+	say_oldest(c, status);
+	say_dead(c, status);
+	status_say_counts(status, counts);
+	json_object_foreach(counts, name, text)
+		print_member(c, WIDTH, name, json_string_value(text));
+	json_decref(counts);
+	say_lists(c, status);
+}
+
+/* This host */
+
+/* Does a problem tell this reason already? */
+static bool
+is_told(const json_t *problems, const char *why)
+{
+	json_t	*p;
+	size_t	 i;
+
+	json_array_foreach(problems, i, p)
+		if (strstr(member_text(p, "why"), why) != NULL)
+			return true;
+	return false;
+}
+
+/* Why workers wait: a line for each reason, with the number of workers. */
+static void
+say_reasons(const struct ctl *c, const json_t *workers, const json_t *problems)
+{
+	json_t		*times = json_object(), *w, *n;
+	struct buf	 b = { 0 };
+	const char	*why;
+	size_t		 i;
+
+	json_array_foreach(workers, i, w)
+		if ((why = member_text(w, "why")) != NULL && *why != '\0' &&
+		    !is_told(problems, why))
+			json_object_set_new(times, why, json_integer(
+			    member_number(times, why) + 1));
+	json_object_foreach(times, why, n) {
+		put_count(&b, json_integer_value(n), "worker");
+		buf_printf(&b, ": %s", why);
+		say_member(c, "why", &b);
+	}
+	json_decref(times);
+}
+
+static void
+say_daemon(const struct ctl *c, const json_t *this_host)
+{
+	struct buf	b = { 0 };
+	char		rate[DISPLAY_SIZE];
+
+	if (!json_is_object(this_host))
+		buf_str(&b, "does not run on this host");
+	else
+		buf_printf(&b, "pid %lld, generation %lld, %s messages/s",
+		    member_number(this_host, "pid"),
+		    member_number(this_host, "generation"), display_number(
+		    rate, member_number(this_host, "per_second")));
+	say_member(c, "daemon", &b);
+}
+
+static void
+say_this_host(const struct ctl *c, const json_t *status)
 {
 	static const char *const	 shown[] = { "pid", "state", "owned",
-	    "desired", "lanes_waiting", "delivered", "failed", "dead", "why",
-	    NULL };
+	    "desired", "lanes_waiting", "delivered", "failed", "dead", NULL };
+	const json_t			*this_host = json_object_get(status,
+					    "this_host");
+	json_t				*workers = json_object_get(this_host,
+					    "workers");
+	char				 name[256] = "", heading[300];
 
-	if (!json_is_object(this_host)) {
-		puts("daemon      does not run on this host");
-		return;
+	gethostname(name, sizeof(name) - 1);
+	snprintf(heading, sizeof(heading), "This host (%s)", name);
+	say_heading(heading);
+	say_daemon(c, this_host);
+	say_reasons(c, workers, json_object_get(status, "problems"));
+	if (json_array_size(workers) > 0) {
+		fputc('\n', screen_out());
+		print_rows(c, shown, json_incref(workers));
 	}
-	printf("daemon      pid %lld, generation %lld, %lld messages/s\n\n",
-	    member_number(this_host, "pid"),
-	    member_number(this_host, "generation"),
-	    member_number(this_host, "per_second"));
-	print_rows(c, shown, json_incref(json_object_get(this_host,
-	    "workers")));
+}
+
+/* Watch */
+
+int64_t
+status_pause(const struct args *a)
+{
+	return a->nrest == 0 ? WATCH_S :
+	    strtonum(a->rest[0], 1, STATUS_WATCH_MAX_S, NULL);
+}
+
+/* Above the status. */
+static void
+say_clock(const struct ctl *c)
+{
+	char		now[40], text[100], pause[DISPLAY_SIZE];
+	time_t		t = time(NULL);
+	struct tm	tm;
+
+	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
+	snprintf(text, sizeof(text), "%s, every %s; Ctrl-C ends it", now,
+	    display_duration(pause, status_pause(&c->args) * 1000));
+	screen_put(SCREEN_BOLD, text);
+	fputs("\n\n", screen_out());
 }
 
 void
 status_say(const struct ctl *c, json_t *status)
 {
-	json_t	*out = json_object(), *p;
-	size_t	 i;
-
 	if (c->args.json) {
-		json_decref(out);
 		print_object(c, json_incref(status));
 		return;
 	}
-	if (json_is_null(json_object_get(status, "database"))) {
-		say_workers(status, out);
-		say_rows(status, out);
-		status_say_counts(status, out);
-		print_object(c, json_incref(out));
-		say_lists(status);
+	if (c->args.watch) {
+		screen_begin();
+		say_clock(c);
 	}
-	json_decref(out);
-	say_this_host(c, json_object_get(status, "this_host"));
-	json_array_foreach(json_object_get(status, "problems"), i, p)
-		printf("%s! %s\n", i == 0 ? "\n" : "", 
-		    member_text(p, "text"));
+	say_problems(c, json_object_get(status, "problems"));
+	if (json_is_null(json_object_get(status, "database")))
+		say_fleet(c, status);
+	say_this_host(c, status);
+	screen_end();
 }
