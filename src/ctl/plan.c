@@ -33,7 +33,7 @@ plan_show(struct ctl *c)
 	    "dead. Each delay varies at random by up to %g%%.",
 	    conf->retry.jitter * 100);
 	if (!c->args.json)
-		screen_put_lines(c, 0, text, false);
+		screen_put_lines(c, 0, text);
 	return CTL_DONE;
 }
 

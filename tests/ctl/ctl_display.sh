@@ -57,7 +57,8 @@ while read -r command; do
 		# shellcheck disable=SC2086
 		on_terminal "$columns" $command
 		check "$command at $columns columns: prints" [ -n "$PLAIN" ]
-		n=$(widest "$PLAIN")
+		# A remedy is in one line, to be copied.
+		n=$(widest "$(grep -v '^  remedy: ' <<< "$PLAIN")")
 		check "$command at $columns columns: no wider ($n)" \
 		    [ "$n" -le "$columns" ]
 		check "$command at $columns columns: no control characters" \
@@ -172,10 +173,12 @@ is "$(grep -Eo '^(!|Fleet|This host)' <<< "$PLAIN" | uniq | tr '\n' ' ')" \
 like "$SEEN" $'^\e\\[33m! \e\\[0mhalted keys: 1' 'status: a problem is coloured'
 like "$PLAIN" '^oldest +sequence 1234567 in "p01", 3 min' \
     'status: the age in words'
+like "$PLAIN" '^blocked +1 key halted for 3 min' \
+    'status: how long a key is halted'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_dead_letters;
     UPDATE outbox_partitions SET lease_owner = NULL'
 on_terminal 80 status
-like "$SEEN" $'^\e\\[32mhealthy\e\\[0m: no problem' \
+like "$SEEN" $'^\e\\[32mhealthy\e\\[0m: nothing needs an operator' \
     'status without a problem: the first line says so'
 
 #

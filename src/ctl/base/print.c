@@ -124,7 +124,7 @@ print_member(const struct ctl *c, int width, const char *name,
 	fprintf(screen_out(), "%s%*s", name,
 	    width - display_width(name) + GAP, "");
 	if (colour == SCREEN_PLAIN) {
-		screen_put_lines(c, width + GAP, text, false);
+		screen_put_lines(c, width + GAP, text);
 	} else {
 		screen_put(colour, text);
 		fputc('\n', screen_out());

@@ -123,8 +123,7 @@ put_line(const char *text, size_t n, int width)
 }
 
 void
-screen_put_lines(const struct ctl *c, int indent, const char *text,
-    bool whole)
+screen_put_lines(const struct ctl *c, int indent, const char *text)
 {
 	int	width = screen_width(c), room = width - indent;
 	size_t	n;
@@ -136,7 +135,7 @@ screen_put_lines(const struct ctl *c, int indent, const char *text,
 	}
 	for (;;) {
 		n = display_line(text, room);
-		put_line(text, n, whole ? WIDTH_MAX : room);
+		put_line(text, n, room);
 		text += n;
 		text += strspn(text, " ");
 		if (*text == '\0')

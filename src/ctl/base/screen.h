@@ -26,11 +26,10 @@ void	screen_put(enum screen_colour, const char *);
 
 /*
  * Print the text, whose first line begins at the column indent, and end it with
- * a newline.  On a terminal it is broken at blanks, and words that are wider
- * than a line are cut unless whole is true.
+ * a newline.  On a terminal it is broken at blanks, and a word that is wider
+ * than a line is cut.
  */
-void	screen_put_lines(const struct ctl *, int indent, const char *,
-	    bool whole);
+void	screen_put_lines(const struct ctl *, int indent, const char *);
 
 /*
  * Until screen_end() nothing is printed; it draws over the former picture,
