@@ -22,7 +22,7 @@ void	display_clean(char *);
 /* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */
 int	display_width(const char *);
 
-/* Append the text; one that is wider is cut at a character and ends in U+2026. */
+/* Append the text; a wider one is cut at a character and ends in U+2026. */
 void	display_cut(struct buf *, const char *, int width);
 
 /*

@@ -24,10 +24,11 @@ is_among(const char *const *names, const char *name)
 bool
 print_is_count(const char *name)
 {
-	static const char *const	 counts[] = { "attempts", "dead",
-	    "delivered", "desired", "failed", "lanes_waiting",
-	    "metadata_bytes", "owned", "parked", "partitions",
-	    "payload_bytes", "rows", "waiting", NULL };
+	static const char *const	 counts[] = { "attempts", "bytes",
+	    "changed", "consumers", "dead", "delivered", "desired", "failed",
+	    "lanes_waiting", "messages", "metadata_bytes", "owned", "parked",
+	    "partitions", "payload_bytes", "rows", "types_refused", "waiting",
+	    NULL };
 
 	return is_among(counts, name);
 }
@@ -43,8 +44,10 @@ duration_unit(const char *name, const char **unit)
 	size_t	len = strlen(name);
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		*unit = name + len - strlen(units[i].end);
-		if (*unit > name && strcmp(*unit, units[i].end) == 0)
+		size_t n = strlen(units[i].end);
+
+		*unit = len > n ? name + len - n : name;
+		if (strcmp(*unit, units[i].end) == 0)
 			return units[i].ms;
 	}
 	return 0;

@@ -81,8 +81,9 @@ screen_colour_of(const char *word)
 		{ "expired", SCREEN_RED }, { "dead", SCREEN_RED },
 		{ "halted", SCREEN_RED }, { "silent", SCREEN_RED },
 		{ "warning", SCREEN_YELLOW }, { "warn", SCREEN_YELLOW },
-		{ "paused", SCREEN_YELLOW }, { "starting", SCREEN_YELLOW },
-		{ "stopping", SCREEN_YELLOW }, { "missing", SCREEN_YELLOW },
+		{ "paused", SCREEN_YELLOW }, { "refused", SCREEN_YELLOW },
+		{ "starting", SCREEN_YELLOW }, { "stopping", SCREEN_YELLOW },
+		{ "missing", SCREEN_YELLOW },
 		{ "ok", SCREEN_GREEN }, { "running", SCREEN_GREEN },
 		{ "healthy", SCREEN_GREEN },
 	};

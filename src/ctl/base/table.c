@@ -51,7 +51,7 @@ is_time(const char *member)
 {
 	size_t	n = strlen(member);
 
-	return strcmp(member, "since") == 0 ||
+	return strcmp(member, "since") == 0 || strcmp(member, "at") == 0 ||
 	    (n > 3 && strcmp(member + n - 3, "_at") == 0);
 }
 
