@@ -126,6 +126,6 @@ sql "REVOKE SELECT ON outbox_dead_letters FROM 'outbox'@'localhost'"
 fails 1 '^outboxctl: .*outbox_dead_letters' \
     'dead list without the right to read the table' dead list
 "$SANDBOX" stop "$DIR/db" >/dev/null
-fails 69 "^outboxctl: mysql $SOCKET: connect" \
+fails 3 "^outboxctl: mysql $SOCKET: connect" \
     'dead list without a database server' dead list
 done_testing

@@ -71,7 +71,7 @@ is "$(count outbox_dead_letters) $(changed)" '300 300' \
 lines 10001 100 > "$DIR/lines"
 sql 'RENAME TABLE outbox_audit TO away'
 strike commit.sent:1:lost enqueue "$DIR/lines"
-is "$FIRED$RC" 169 'no audit table, the answer to COMMIT lost: exit status 69'
+is "$FIRED$RC" 13 'no audit table, the answer to COMMIT lost: exit status 3'
 like "$ERR" 'commit: .*: it is not known whether this was done' \
     'no audit table: the error says that the outcome is not known'
 like "$ERR" 'lines 1 to 100 are in doubt' \
@@ -80,10 +80,10 @@ sql 'RENAME TABLE away TO outbox_audit'
 
 # Lost elsewhere: it is known.
 strike commit.after:2:lost enqueue --batch 40 "$DIR/lines"
-is "$FIRED$RC" 169 'the connection is lost between two batches: exit status 69'
+is "$FIRED$RC" 13 'the connection is lost between two batches: exit status 3'
 like "$ERR" 'lines 1 to 80 are enqueued$' 'the error names the enqueued lines'
 strike enqueue.after:7:lost enqueue "$DIR/lines"
-is "$FIRED$RC" 169 'the connection is lost inside a transaction: exit status 69'
+is "$FIRED$RC" 13 'the connection is lost inside a transaction: exit status 3'
 like "$ERR" 'nothing was enqueued$' 'the error says that nothing was enqueued'
 
 # The server is away for good.
@@ -96,7 +96,7 @@ within 20 'enqueue is stopped before its COMMIT' is_stopped
 "$SANDBOX" kill "$DIR/db" >/dev/null
 kill -CONT "$pid"
 wait "$pid"
-is $? 69 'the server is killed before the COMMIT: exit status 69'
+is $? 3 'the server is killed before the COMMIT: exit status 3'
 check 'the error says that the outcome is not known' \
     has_line "$DIR/err" 'it is not known whether this was done'
 "$SANDBOX" restart "$DIR/db" >/dev/null

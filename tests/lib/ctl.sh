@@ -81,7 +81,7 @@ without_server() {
 	for command; do
 		# shellcheck disable=SC2086
 		ctl $command
-		is "$RC" 69 "${command#-c * } without a server: exit status 69"
+		is "$RC" 3 "${command#-c * } without a server: exit status 3"
 	done
 }
 

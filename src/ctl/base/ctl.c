@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 /* A day, for ALTER TABLE. */
@@ -27,7 +26,7 @@ ctl_fail(const struct ctl *c, const struct err *e)
 	case DB_LOST:
 	case DB_CLOSED:
 	case DB_READONLY:
-		return EX_UNAVAILABLE;
+		return CTL_UNREACHABLE;
 	default:
 		return CTL_FAILED;
 	}
@@ -61,6 +60,13 @@ ctl_misuse(const char *fmt, ...)
 	print_error(fmt, ap);
 	va_end(ap);
 	return CTL_USAGE;
+}
+
+int
+ctl_no_broker(const struct err *e)
+{
+	ctl_error("%s", e->text);
+	return CTL_UNREACHABLE;
 }
 
 int

@@ -18,11 +18,12 @@
 #include "util/err.h"
 #include "store/store_sql.h"
 
-/* Exit statuses beside EX_UNAVAILABLE (69) and EX_CONFIG (78). */
+/* Exit statuses beside EX_CONFIG (78). */
 enum {
 	CTL_DONE = 0,		/* done, or nothing to do */
 	CTL_FAILED = 1,		/* a check failed, or no such object */
-	CTL_USAGE = 2
+	CTL_USAGE = 2,
+	CTL_UNREACHABLE = 3	/* a server is away, or accepts no writes */
 };
 
 struct ctl {
@@ -62,6 +63,9 @@ int	ctl_connect(struct ctl *);
 
 /* Print the error, and how to get a missing right; returns a status. */
 int	ctl_fail(const struct ctl *, const struct err *);
+
+/* The same for a broker that does not answer. */
+int	ctl_no_broker(const struct err *);
 int	ctl_error(const char *, ...) __attribute__((format(printf, 1, 2)));
 int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 

@@ -34,7 +34,6 @@ static int
 prepare_republish(struct republish *x, struct err *e)
 {
 	struct store	*s = x->ctl->store;
-	struct pub	*p = &x->relay.pub;
 	struct counts	 k;
 
 	if (store_read_counts(s, &k, e) < 0)
@@ -43,7 +42,7 @@ prepare_republish(struct republish *x, struct err *e)
 		return -1;
 	store_prefix(s, x->prefix);
 	stream_audit_init(&x->audit, x->ctl->conf, s, &x->relay);
-	return p->ops->open(p->arg, e);
+	return 0;
 }
 
 static int
@@ -105,15 +104,19 @@ static int
 republish(struct republish *x)
 {
 	struct ctl			*c = x->ctl;
+	struct pub			*p = &x->relay.pub;
 	struct stream_audit_rows	 w = { .lost = 1 };
 	struct err			 e;
 
 	if (!store_can_audit_stream(c->store))
 		return ctl_error("the tables do not record the stream sequence "
 		    "of a message: run outboxctl schema upgrade");
-	if (prepare_republish(x, &e) < 0 ||
-	    ((!c->args.yes || c->args.dry_run) &&
-	    find_lost(x, &w, true, &e) < 0))
+	if (prepare_republish(x, &e) < 0)
+		return ctl_fail(c, &e);
+	if (p->ops->open(p->arg, &e) < 0)
+		return ctl_no_broker(&e);
+	if ((!c->args.yes || c->args.dry_run) &&
+	    find_lost(x, &w, true, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!ctl_confirm(c, w.lost, "sent again"))
 		return CTL_FAILED;
