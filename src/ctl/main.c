@@ -1,6 +1,7 @@
 /* main.c - outboxctl: the table of commands, and the start and end of each */
 
 #include "ctl/base/ctl.h"
+#include "ctl/base/outcome.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -159,14 +160,17 @@ unknown_command(const char *word)
 {
 	size_t		 n = strlen(word);
 	const char	*lead = "; known: ";
+	struct buf	 known = { 0 };
 
-	fprintf(stderr, "outboxctl: %s: unknown command", word);
+	buf_str(&known, "");
 	for (const struct command *c = commands; c->words != NULL; c++)
 		if (strncmp(c->words, word, n) == 0 && c->words[n] == ' ') {
-			fprintf(stderr, "%s%s", lead, c->words);
+			buf_printf(&known, "%s%s", lead, c->words);
 			lead = ", ";
 		}
-	fputs(*lead == ';' ? "; see outboxctl --help\n" : "\n", stderr);
+	ctl_misuse("%s: unknown command%s", word, known.len > 0 ? known.data :
+	    "; see outboxctl --help");
+	buf_free(&known);
 	return CTL_USAGE;
 }
 
@@ -174,6 +178,29 @@ static bool
 is_help(const char *word)
 {
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Print the outcome as JSON, if asked; NULL: no command is known. */
+static int
+finish(const struct command *c, int status)
+{
+	char	remedy[80];
+
+	snprintf(remedy, sizeof(remedy), "see outboxctl %s%s--help",
+	    c == NULL ? "" : c->words, c == NULL ? "" : " ");
+	if (status == CTL_USAGE)
+		outcome_remedy(remedy);
+	return outcome_end(status);
+}
+
+/* Was JSON asked for?  To be known before the arguments are understood. */
+static bool
+wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
 }
 
 /* Options before the command: -c FILE, --json and --wide. */
@@ -199,11 +226,11 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 			*wide = true;
 		else if (strcmp(argv[i], "-c") != 0 &&
 		    strcmp(argv[i], "--config") != 0)
-			exit(ctl_misuse("%s: unknown option; see outboxctl "
-			    "--help", argv[i]));
+			exit(finish(NULL, ctl_misuse("%s: unknown option; see "
+			    "outboxctl --help", argv[i])));
 		else if ((*path = argv[++i]) == NULL)
-			exit(ctl_misuse("%s: its value is missing",
-			    argv[i - 1]));
+			exit(finish(NULL, ctl_misuse("%s: its value is "
+			    "missing", argv[i - 1])));
 	}
 	return i;
 }
@@ -227,7 +254,9 @@ run_command(struct ctl *c, const char *path)
 	int		status;
 
 	if ((c->conf = conf_load(path, NULL, &e)) == NULL) {
-		ctl_misuse("%s", e.text);
+		ctl_error("%s", e.text);
+		outcome_remedy("correct the configuration; outbox-master -t "
+		    "checks it");
 		return EX_CONFIG;
 	}
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
@@ -237,38 +266,51 @@ run_command(struct ctl *c, const char *path)
 	return c->command->run(c);
 }
 
+/* The arguments behind the command's words; the word before them is first. */
+static int
+parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
+    bool json)
+{
+	struct err	e;
+
+	c->arguments = join(argc - 1, argv + 1);
+	if (args_parse(&c->args, c->command, argc, argv, &e) < 0)
+		return ctl_misuse("%s", e.text);
+	c->args.json = c->args.json || json;
+	if (c->args.json)
+		outcome_begin();
+	if (c->args.watch)
+		outcome_stream();
+	return run_command(c, path);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct ctl	 c = { 0 };
 	const char	*path = DEFAULT_CONF;
 	bool		 json = false, wide = false;
-	int		 at = take_globals(argc, argv, &path, &json, &wide);
-	int		 nwords;
-	struct err	 e;
-	int		 status;
+	int		 at, nwords, status;
 
+	if (wants_json(argc, argv))
+		outcome_begin();
+	at = take_globals(argc, argv, &path, &json, &wide);
 	if (at == argc) {
 		print_ctl_usage(stderr);
-		return CTL_USAGE;
+		outcome_error("no command was given", NULL);
+		return finish(NULL, CTL_USAGE);
 	}
 	c.command = find_command(argc - at, argv + at, &nwords);
 	if (c.command == NULL)
-		return unknown_command(argv[at]);
+		return finish(NULL, unknown_command(argv[at]));
 	at += nwords;
 	if (at < argc && is_help(argv[at])) {
 		help(c.command);
 		return CTL_DONE;
 	}
-	c.arguments = join(argc - at, argv + at);
-	if (args_parse(&c.args, c.command, argc - at + 1, argv + at - 1,
-	    &e) < 0)
-		status = ctl_misuse("%s", e.text);
-	else {
-		c.args.json = c.args.json || json;
-		c.args.wide = c.args.wide || wide;
-		status = run_command(&c, path);
-	}
+	c.args.wide = wide;
+	status = finish(c.command, parse_and_run(&c, argc - at + 1,
+	    argv + at - 1, path, json));
 	store_free(c.store);
 	conf_free(c.conf);
 	args_free(&c.args);

@@ -4,8 +4,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "ctl/base/outcome.h"
+#include "util/xalloc.h"
 
 /* A day, for ALTER TABLE. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
@@ -13,31 +17,18 @@
 /* To change more rows than these needs a confirmation. */
 #define MANY	100
 
-int
-ctl_fail(const struct ctl *c, const struct err *e)
-{
-	const char	*remedy = "";
-
-	if (strstr(e->text, "command denied") != NULL)
-		remedy = c->command->bare ? ": -c with an account that may" :
-		    ": sql/operator.sql grants it";
-	fprintf(stderr, "outboxctl: %s%s\n", e->text, remedy);
-	switch (store_fault(c->store)) {
-	case DB_LOST:
-	case DB_CLOSED:
-	case DB_READONLY:
-		return CTL_UNREACHABLE;
-	default:
-		return CTL_FAILED;
-	}
-}
-
+/* One line on standard error; a remedy that is not NULL ends it. */
 static void
-print_error(const char *fmt, va_list ap)
+print_error(const char *remedy, const char *fmt, va_list ap)
 {
-	fputs("outboxctl: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	char	*text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	fprintf(stderr, "outboxctl: %s%s%s\n", text,
+	    remedy == NULL ? "" : ": ", remedy == NULL ? "" : remedy);
+	outcome_error(text, remedy);
+	free(text);
 }
 
 int
@@ -46,7 +37,18 @@ ctl_error(const char *fmt, ...)
 	va_list	ap;
 
 	va_start(ap, fmt);
-	print_error(fmt, ap);
+	print_error(NULL, fmt, ap);
+	va_end(ap);
+	return CTL_FAILED;
+}
+
+int
+ctl_refuse(const char *remedy, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	print_error(remedy, fmt, ap);
 	va_end(ap);
 	return CTL_FAILED;
 }
@@ -57,23 +59,59 @@ ctl_misuse(const char *fmt, ...)
 	va_list	ap;
 
 	va_start(ap, fmt);
-	print_error(fmt, ap);
+	print_error(NULL, fmt, ap);
 	va_end(ap);
 	return CTL_USAGE;
+}
+
+/* What helps against an error of the database; NULL: its text says it. */
+static const char *
+remedy_of(const struct ctl *c, const struct err *e)
+{
+	if (strstr(e->text, "command denied") != NULL)
+		return c->command->bare ? "-c with an account that may" :
+		    "sql/operator.sql grants it";
+	if (c->in_doubt)
+		return NULL;
+	switch (store_fault(c->store)) {
+	case DB_LOST:
+	case DB_CLOSED:
+		return "start the server, or correct the section mysql "
+		    "of the configuration";
+	case DB_READONLY:
+		return "name the primary in the section mysql of the "
+		    "configuration";
+	default:
+		return NULL;
+	}
+}
+
+int
+ctl_fail(const struct ctl *c, const struct err *e)
+{
+	enum db_fault	fault = store_fault(c->store);
+	int		status = CTL_FAILED;
+
+	if (fault == DB_LOST || fault == DB_CLOSED || fault == DB_READONLY)
+		status = CTL_UNREACHABLE;
+	ctl_refuse(remedy_of(c, e), "%s", e->text);
+	outcome_failed(status);
+	return status;
 }
 
 int
 ctl_no_broker(const struct err *e)
 {
-	ctl_error("%s", e->text);
+	ctl_refuse("start the server, or correct the section nats of the "
+	    "configuration", "%s", e->text);
 	return CTL_UNREACHABLE;
 }
 
 int
 ctl_no_table(const struct ctl *c, enum store_table t)
 {
-	return ctl_error("%s: no such table, or no right to see it: load "
-	    "sql/schema.sql and sql/operator.sql",
+	return ctl_refuse("load sql/schema.sql and sql/operator.sql",
+	    "%s: no such table, or no right to see it",
 	    store_table_name(c->store, t));
 }
 
@@ -85,8 +123,9 @@ ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
 	if (c->args.yes || c->args.dry_run || n <= MANY)
 		return true;
 	if (!isatty(STDIN_FILENO)) {
-		ctl_error("%llu rows would be %s, and nothing was done: "
-		    "confirm it with --yes", (unsigned long long)n, done);
+		ctl_refuse("confirm it with --yes",
+		    "%llu rows would be %s, and nothing was done",
+		    (unsigned long long)n, done);
 		return false;
 	}
 	fprintf(stderr, "%llu rows would be %s. Continue? [y/N] ",

@@ -67,6 +67,10 @@ int	ctl_fail(const struct ctl *, const struct err *);
 /* The same for a broker that does not answer. */
 int	ctl_no_broker(const struct err *);
 int	ctl_error(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with a remedy behind the text: an act, such as "use --yes". */
+int	ctl_refuse(const char *remedy, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
 int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a missing table that the command needs. */

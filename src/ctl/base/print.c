@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/base/outcome.h"
 #include "ctl/base/print_impl.h"
 #include "util/display.h"
 #include "util/xalloc.h"
@@ -110,14 +111,6 @@ print_colour(const char *name, const char *text)
 	    SCREEN_PLAIN;
 }
 
-static void
-dump(json_t *v)
-{
-	json_dumpf(v, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(v);
-}
-
 void
 print_member(const struct ctl *c, int width, const char *name,
     const char *text)
@@ -157,7 +150,7 @@ print_object(const struct ctl *c, json_t *object)
 	int		 width = 0;
 
 	if (c->args.json) {
-		dump(object);
+		outcome_put(object);
 		return;
 	}
 	json_object_foreach(object, key, value) {
@@ -177,7 +170,7 @@ print_done(const struct ctl *c, uint64_t n, const char *fmt, ...)
 	va_list	ap;
 
 	if (c->args.json) {
-		dump(json_pack("{s:I, s:b}", "changed", (json_int_t)n,
+		outcome_put(json_pack("{s:I, s:b}", "changed", (json_int_t)n,
 		    "dry_run", c->args.dry_run));
 		return;
 	}

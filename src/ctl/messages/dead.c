@@ -203,9 +203,8 @@ update_letters(struct ctl *c, struct selection *ch,
 		return ctl_fail(c, e);
 	print_changed(c, changed, "dead letter(s)", what);
 	if (changed < ch->n)
-		fprintf(stderr, "outboxctl: %llu skipped: already in the "
-		    "outbox, or deleted by another session\n",
-		    (unsigned long long)(ch->n - changed));
+		ctl_error("%llu skipped: already in the outbox, or deleted by "
+		    "another session", (unsigned long long)(ch->n - changed));
 	return ch->all_there && changed == ch->n ? CTL_DONE : CTL_FAILED;
 }
 

@@ -162,8 +162,7 @@ insert_row(struct feed *f, const struct event *ev, struct err *e)
 static void
 tell_refused(const struct line *l, const struct err *e)
 {
-	fprintf(stderr, "outboxctl: line %llu: %s\n",
-	    (unsigned long long)l->number, e->text);
+	ctl_error("line %llu: %s", (unsigned long long)l->number, e->text);
 }
 
 static int
@@ -326,17 +325,20 @@ feed(struct feed *f, struct err *e)
 static void
 tell_end(const struct feed *f)
 {
+	struct buf	text = { 0 };
+
 	if (f->last == 0)
-		fputs("outboxctl: nothing was enqueued", stderr);
+		buf_str(&text, "nothing was enqueued");
 	else
-		fprintf(stderr, "outboxctl: lines 1 to %llu are %s",
+		buf_printf(&text, "lines 1 to %llu are %s",
 		    (unsigned long long)f->last,
 		    f->c->args.dry_run ? "valid" : "enqueued");
 	if (f->c->in_doubt && f->n > 0)
-		fprintf(stderr, "; lines %llu to %llu are in doubt",
+		buf_printf(&text, "; lines %llu to %llu are in doubt",
 		    (unsigned long long)f->lines[0].number,
 		    (unsigned long long)f->lines[f->n - 1].number);
-	fputc('\n', stderr);
+	ctl_error("%s", text.data);
+	buf_free(&text);
 }
 
 static void

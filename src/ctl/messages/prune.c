@@ -219,9 +219,11 @@ prune_give_up(struct prune *p, const struct err *e)
 
 	progress_end(&p->bar);
 	status = ctl_fail(p->c, e);
-	fprintf(stderr, "outboxctl: %llu rows and %llu dead letters were "
-	    "deleted before the error\n", (unsigned long long)p->done,
+	ctl_error("%llu rows and %llu dead letters were deleted before the "
+	    "error", (unsigned long long)p->done,
 	    (unsigned long long)p->dead_done);
+	if (p->c->args.json)
+		prune_summary(p);
 	return status;
 }
 

@@ -188,16 +188,16 @@ replay_all(struct replay *r, struct err *e)
 static int
 tell_rest(const struct replay *r, int status)
 {
+	const char	*next = store_fault(r->c->store) == DB_LOST ?
+			    "; the audit log shows whether the next ones were" :
+			    "";
+
 	if (r->last == 0)
-		fputs("outboxctl: nothing was replayed", stderr);
+		ctl_error("nothing was replayed%s", next);
 	else
-		fprintf(stderr, "outboxctl: %llu message(s) were replayed; "
-		    "to continue, add --after %llu",
-		    (unsigned long long)r->done, (unsigned long long)r->last);
-	if (store_fault(r->c->store) == DB_LOST)
-		fputs("; the audit log shows whether the next ones were",
-		    stderr);
-	fputc('\n', stderr);
+		ctl_error("%llu message(s) were replayed; to continue, add "
+		    "--after %llu%s", (unsigned long long)r->done,
+		    (unsigned long long)r->last, next);
 	return status;
 }
 
@@ -228,15 +228,15 @@ replay_chunks(struct replay *r)
 	else
 		rc = replay_all(r, &e);
 	progress_end(&r->bar);
+	if (rc == 0 || r->c->args.json)
+		replay_summary(r);
 	if (rc < 0)
 		return tell_rest(r, ctl_fail(r->c, &e));
-	replay_summary(r);
 	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
 		return tell_rest(r, CTL_FAILED);
 	if (r->done < ch->n)
-		fprintf(stderr, "outboxctl: %llu skipped: already waiting, or "
-		    "deleted by another session\n",
-		    (unsigned long long)(ch->n - r->done));
+		ctl_error("%llu skipped: already waiting, or deleted by "
+		    "another session", (unsigned long long)(ch->n - r->done));
 	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
 }
 
@@ -296,8 +296,8 @@ messages_replay(struct ctl *c)
 	int		status = check_use(c, &r.selection);
 
 	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
-		status = ctl_error("messages replay needs the column replay_no "
-		    "of %s: run outboxctl schema upgrade",
+		status = ctl_refuse("run outboxctl schema upgrade",
+		    "messages replay needs the column replay_no of %s",
 		    store_table_name(c->store, T_OUTBOX));
 	else if (status == CTL_DONE)
 		status = run_replay(&r);

@@ -132,19 +132,22 @@ pending(const struct wanted *w, size_t *n)
 static int
 tell_others(const struct wanted *w, const bool *done)
 {
-	static const char *const	why[NWHERE] = {
-		[NOWHERE] = "no such message",
-		[DEAD] = "not changed, it is dead: see dead retry",
-		[DELIVERED] = "not changed, it was delivered",
-		[DELIVERING] = "not changed, a worker is sending it",
-		[PENDING] = "not changed, a worker was sending it",
+	static const struct {
+		const char	*text, *remedy;
+	} why[NWHERE] = {
+		[NOWHERE] = { "no such message", NULL },
+		[DEAD] = { "not changed, it is dead", "see dead retry" },
+		[DELIVERED] = { "not changed, it was delivered", NULL },
+		[DELIVERING] = { "not changed, a worker is sending it", NULL },
+		[PENDING] = { "not changed, a worker was sending it", NULL },
 	};
 	int	status = CTL_DONE;
 
 	for (size_t i = 0; i < w->n; i++)
 		if (!done[i]) {
-			status = ctl_error("%llu: %s",
-			    (unsigned long long)w->list[i], why[w->where[i]]);
+			status = ctl_refuse(why[w->where[i]].remedy,
+			    "%llu: %s", (unsigned long long)w->list[i],
+			    why[w->where[i]].text);
 		}
 	return status;
 }

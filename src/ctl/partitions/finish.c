@@ -122,9 +122,9 @@ say_noise(const struct finish *f)
 	json_t			*left;
 
 	if (!u->noted) {
-		ctl_error("%s has no column former_label_at, so it is not "
-		    "known whether a producer still uses a former count: run "
-		    "outboxctl schema upgrade, or use --force",
+		ctl_refuse("run outboxctl schema upgrade, or use --force",
+		    "%s has no column former_label_at, so it is not known "
+		    "whether a producer still uses a former count",
 		    store_table_name(f->c->store, T_PARTITIONS));
 		return;
 	}
@@ -145,12 +145,12 @@ refuse_finish(const struct finish *f)
 
 	report_finish(f, false);
 	if (f->moved)
-		ctl_error("another session has changed the counts: check "
-		    "them, and try again");
+		ctl_refuse("check them, and try again",
+		    "another session has changed the counts");
 	if (n > 0)
-		ctl_error("%zu%s key(s) wait under labels of a former count: "
-		    "wait until their rows are sent, and release halted keys "
-		    "(keys release, dead retry)", n,
+		ctl_refuse("wait until their rows are sent, and release halted "
+		    "keys (keys release, dead retry)", "%zu%s key(s) wait "
+		    "under labels of a former count", n,
 		    f->ways.more ? " or more" : "");
 	if (!is_quiet(f))
 		say_noise(f);

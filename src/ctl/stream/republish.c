@@ -109,8 +109,8 @@ republish(struct republish *x)
 	struct err			 e;
 
 	if (!store_can_audit_stream(c->store))
-		return ctl_error("the tables do not record the stream sequence "
-		    "of a message: run outboxctl schema upgrade");
+		return ctl_refuse("run outboxctl schema upgrade", "the tables "
+		    "do not record the stream sequence of a message");
 	if (prepare_republish(x, &e) < 0)
 		return ctl_fail(c, &e);
 	if (p->ops->open(p->arg, &e) < 0)
@@ -134,8 +134,8 @@ stream_republish(struct ctl *c)
 	int			status;
 
 	if (c->conf->nats.stream[0] == '\0')
-		return ctl_error("nats.stream is not set, so there is no "
-		    "stream to compare with: set it");
+		return ctl_refuse("set it", "nats.stream is not set, so there "
+		    "is no stream to compare with");
 	x.relay.form.id_prefix = x.prefix;
 	/* The library of NATS must be first, see bus.h. */
 	x.relay.pub = bus_new(c->conf, "outboxctl");

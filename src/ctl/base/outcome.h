@@ -1,0 +1,42 @@
+/*
+ * outcome.h - the one JSON document that a command with --json prints
+ *
+ * A result is kept until the command ends.  If that fails, an object gets the
+ * members "error", "status" and "remedy"; without a result they are the whole
+ * object.  So standard output holds one document in every case.
+ */
+#ifndef OUTBOXCTL_OUTCOME_H
+#define OUTBOXCTL_OUTCOME_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+/*
+ * Print outcomes as JSON from now on, also that of a signal.  Without this
+ * call all others but outcome_put() do nothing.
+ */
+void	outcome_begin(void);
+
+/* Print each document at once from now on, for --watch. */
+void	outcome_stream(void);
+
+/* The result of the command; frees it. */
+void	outcome_put(json_t *);
+
+/*
+ * An error that was printed on standard error, and its remedy or NULL.  The
+ * texts of several errors are joined; the remedy is the first that is given.
+ */
+void	outcome_error(const char *text, const char *remedy);
+
+/* The remedy, if no error had one. */
+void	outcome_remedy(const char *);
+
+/* With outcome_stream(): print the errors now; the command goes on. */
+void	outcome_failed(int status);
+
+/* Print what is left to print; returns the status. */
+int	outcome_end(int status);
+
+#endif

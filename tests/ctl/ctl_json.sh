@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# outboxctl --json: every command prints one JSON document, also when it fails
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+start_with_operator
+sql "INSERT INTO outbox_partitions (partition_key) VALUES
+    ('p00'), ('p01'), ('p02'), ('p03')"
+
+# is_one: is OUT a single JSON document?
+is_one() { [ "$(jq -s length <<< "$OUT" 2>/dev/null)" = 1 ]; }
+
+# one STATUS ARGUMENT...: the command ends with it, and prints one document
+one() {
+	ctl -c "$OP" --json "${@:2}"
+	is "$RC" "$1" "${*:2}: exit status $1"
+	check "${*:2}: one JSON document" is_one
+}
+
+# fails_json STATUS REGEX ARGUMENT...: its error is on both outputs
+fails_json() {
+	one "$1" "${@:3}"
+	is "$(field .status)" "$1" "${*:3}: the document has the status"
+	like "$(field .error)" "$2" "${*:3}: the document has the error"
+	like "$(field 'has("remedy")')" true "${*:3}: the document has a remedy"
+	like "$ERR" '^outboxctl: ' "${*:3}: a line on standard error"
+}
+
+# The rows: one waits, one is delivered, four are dead, and two keys are halted.
+put_row a 1
+A=$SEQ
+put_row b 1
+B=$SEQ
+put_row c 1 ok 'published_at = NOW(6)'
+C=$SEQ
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+    VALUES ('d', 1, 'ok', 'x'), ('e', 1, 'ok', 'x');
+    INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
+	event_type, reason, attempts, died_at)
+	SELECT sequence, 'p01', stream_id, 'ok', 'message', 1, NOW(6)
+	FROM events WHERE stream_id IN ('d', 'e');
+    INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
+	reason, head_sequence) VALUES (900001, 'p01', 'h', 'halted', 900001)"
+D=$(sql "SELECT sequence FROM events WHERE stream_id = 'd'")
+E=$(sql "SELECT sequence FROM events WHERE stream_id = 'e'")
+echo '{"key":"k","type":"ok","payload":{}}' > "$DIR/lines"
+echo '{"key":"k"}' > "$DIR/bad"
+
+# How each command of the table succeeds; config prints YAML.
+declare -A good=(
+	[doctor]='' [workers]='' [partitions list]='' [partitions sync]=--dry-run
+	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
+	[messages show]=$A [messages retry]=$A [messages discard]=$B
+	[messages replay]=$C [dead list]='' [dead show]=$D [dead retry]=$D
+	[dead purge]=$E [keys blocked]='' [keys release]=h
+	[stream republish]=--dry-run [phantoms forget]=''
+	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
+	[retry-plan]='' [schema print]='' [schema install]=--dry-run
+	[schema check]='' [schema upgrade]=--dry-run
+)
+mapfile -t commands < <(grep -Eo 'words = "[a-z -]+"' \
+    "$srcdir/src/ctl/main.c" | cut -d'"' -f2)
+one 1 status
+for command in "${commands[@]}"; do
+	case $command in status|config) continue ;; esac
+	check "$command: has a line here" [ -n "${good[$command]+there}" ]
+	# shellcheck disable=SC2086
+	one 0 $command ${good[$command]}
+	is "$(jq 'type == "object" and has("remedy")' <<< "$OUT")" false \
+	    "$command: no error"
+done
+
+#
+# Wrong usage
+#
+one 2
+is "$(field '[.error, .status, .remedy]')" \
+    '["no command was given",2,"see outboxctl --help"]' 'no command: JSON'
+fails_json 2 'frobnicate: unknown command' frobnicate
+fails_json 2 'known: schema print' schema
+ctl --frobnicate --json status
+like "$RC $(field .error)" '^2 --frobnicate: unknown option' \
+    'an unknown option before --json'
+for command in "${commands[@]}"; do
+	# shellcheck disable=SC2086
+	fails_json 2 'not an option' $command --frobnicate
+	is "$(field .remedy)" "see outboxctl $command --help" \
+	    "$command: the remedy is its help"
+done
+ctl -c "$OP" dead list --frobnicate
+is "$OUT" '' 'without --json: no document'
+
+#
+# Refused, in part or as a whole
+#
+fails_json 1 '^99999999: no such message$' messages show 99999999
+fails_json 1 '^99999999: no such dead letter$' dead show 99999999
+fails_json 1 '^99999998: no such message; 99999999: no such message$' \
+    messages retry 99999998 99999999 "$A"
+is "$(field .changed)" 1 'a part was done: the number is beside the error'
+fails_json 1 'it is dead$' messages discard "$B"
+is "$(field .remedy)" 'see dead retry' 'the remedy of a dead message'
+fails_json 1 'this key is not halted$' keys release nobody
+fails_json 1 'no such partition' partitions pause p99
+fails_json 1 'line 1: .*; nothing was enqueued$' enqueue "$DIR/bad"
+is "$(field .changed)" 0 'enqueue of a bad line: the number is beside the error'
+fails_json 1 'No such file' enqueue "$DIR/none"
+sed 's/partition_count: 16/partition_count: 8/' "$OP" > "$DIR/other.yml"
+fails_json 1 'present count is 16' -c "$DIR/other.yml" partitions sync --finish
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
+    SELECT n + 1000000, 'message', NOW(6) FROM $(numbers 101)"
+fails_json 1 'nothing was done$' dead purge --all
+is "$(field .remedy)" 'confirm it with --yes' 'the remedy of a question'
+fails_json 1 'command denied' -c "$CONF" enqueue "$DIR/lines"
+like "$(field .remedy)" 'sql/operator.sql' 'the remedy of a missing right'
+
+#
+# Bad configurations
+#
+echo 'nonsense: 1' > "$DIR/bad.yml"
+for command in "${commands[@]}"; do
+	# shellcheck disable=SC2086
+	ctl -c "$DIR/bad.yml" --json $command ${good[$command]-}
+	like "$RC $(field '[.status, .error]')" '^78 \[78,".*bad.yml: .*nonsense' \
+	    "$command with a bad configuration: status 78, as JSON"
+done
+"$OUTBOX_MASTER" -c "$DIR/bad.yml" > "$DIR/out" 2>&1
+is $? 78 'outbox-master with a bad configuration: exit status 78'
+"$OUTBOX_MASTER" -c "$DIR/none.yml" -t > "$DIR/out" 2>&1
+is $? 78 'outbox-master -t without a configuration: exit status 78'
+
+#
+# A signal
+#
+hold "SELECT 1 FROM outbox WHERE global_sequence = $A FOR UPDATE"
+"$OUTBOXCTL" -c "$OP" --json messages retry "$A" > "$DIR/out" 3>&- &
+pid=$!
+wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE info LIKE 'SELECT o.global_sequence%FOR UPDATE'" 1
+kill -TERM "$pid"
+wait "$pid"
+is $? 143 'a command that is ended by SIGTERM: exit status 143'
+is "$(jq -c '[.error, .status]' "$DIR/out")" \
+    '["interrupted by SIGTERM",143]' 'a command that is ended by SIGTERM: JSON'
+release
+
+#
+# Unreachable servers
+#
+"$SANDBOX" stop "$DIR/nats" >/dev/null
+fails_json 3 'nats' stream republish
+like "$(field .remedy)" 'section nats' 'no broker: the remedy'
+"$SANDBOX" stop "$DIR/db" >/dev/null
+for command in "${commands[@]}"; do
+	case $command in
+	doctor|status|config|retry-plan|'schema print') continue ;;
+	esac
+	# shellcheck disable=SC2086
+	fails_json 3 'connect' $command ${good[$command]}
+	like "$(field .remedy)" 'section mysql' "$command: the remedy"
+done
+one 3 doctor
+"$OUTBOXCTL" -c "$OP" --json status --watch 1 > "$DIR/out" 2>/dev/null &
+pid=$!
+wait_for 10 has_line "$DIR/out" '"status":3'
+ok $? 'status --watch: an error is an object on a line of its own'
+kill "$pid"
+wait "$pid"
+done_testing
