@@ -231,7 +231,8 @@ reconcile_tell(char text[RECONCILE_TEXT], uint64_t made, bool dry_run)
 		    "Nothing to reconcile: no event that was searched lacks "
 		    "its outbox row.");
 	else
-		snprintf(text, RECONCILE_TEXT, "%s %llu outbox row(s) from the "
+		snprintf(text, RECONCILE_TEXT, "%s %llu outbox row%s from the "
 		    "event store.", dry_run ? "Would reconcile" :
-		    "Reconciled", (unsigned long long)made);
+		    "Reconciled", (unsigned long long)made,
+		    made == 1 ? "" : "s");
 }

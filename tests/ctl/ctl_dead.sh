@@ -94,16 +94,16 @@ sql 'DELETE FROM outbox_dead_letters WHERE global_sequence > 90000000'
 # Back into the outbox
 #
 before=$(tables)
-prints '1 dead letter(s) would be put back' \
+prints '1 dead letter would be put back' \
     'dead retry --dry-run: says what it would do' dead retry "$LAST" --dry-run
 ctl --json dead purge --all --dry-run
 shows '[.changed, .dry_run]' '[250,true]' 'dead purge --dry-run: number of rows'
-fails 1 '250 rows would be put back, .*--yes' 'dead retry --all of 250 rows without --yes' \
+fails 1 '250 rows would be put back; .*--yes' 'dead retry --all of 250 rows without --yes' \
     dead retry --all
 is "$(tables)" "$before" 'dry runs and a refused retry change no table'
 before=$(epochs)
 ctl dead retry "$LAST"
-is "$RC $OUT" '0 1 dead letter(s) put back' 'dead retry: one row is put back'
+is "$RC $OUT" '0 1 dead letter put back' 'dead retry: one row is put back'
 is "$(sql "SELECT CONCAT_WS(' ', partition_key, attempts, available_at <= NOW(6),
     published_at IS NULL, created_at) FROM outbox")" \
     "$(sql "SELECT CONCAT('p0', CRC32('d0') % 4)") 0 1 1 2026-01-31 12:00:00.000000" \
@@ -115,10 +115,10 @@ is "$(audited)" "outbox_operator@localhost dead retry $LAST 1" \
 ctl dead retry "$LAST" 99999999 "$((LAST - 1))"
 is "$RC" 1 'dead retry with unknown sequences: exit status 1'
 is "$(grep -c 'no such dead letter' <<< "$ERR") $OUT" \
-    '2 1 dead letter(s) put back' \
+    '2 1 dead letter put back' \
     'dead retry with unknown sequences: the known one is put back'
 ctl dead retry --all --key d5
-is "$OUT" '25 dead letter(s) put back' 'dead retry --key: all of that key'
+is "$OUT" '25 dead letters put back' 'dead retry --key: all of that key'
 ctl --json dead retry --all --type order.paid --partition p03
 shows .changed "$(sql "SELECT COUNT(*) FROM outbox JOIN events
     ON sequence = global_sequence WHERE partition_key = 'p03'
@@ -129,8 +129,10 @@ ctl dead retry --all --since 1h --yes
 is "$(dead)" 0 'dead retry --since --yes: no dead letter is left'
 rows_are 250 outbox 'dead retry: all 250 are in the outbox'
 bury 1200
+fails 1 '^outboxctl: 960 dead letters of [0-9]+ keys \(960 order.made\) would be purged and never sent; nothing was done: confirm it with --yes$' \
+    'dead purge --all without --yes' dead purge --all --type order.made
 ctl dead purge --all --type order.made --yes
-is "$OUT $(dead)" '960 dead letter(s) purged 240' \
+is "$OUT $(dead)" '960 dead letters purged 240' \
     'dead purge --type: more rows than one statement takes'
 rows_are 250 outbox 'dead purge: no row comes back to the outbox'
 is "$(sql "SELECT COUNT(*), COUNT(last_error) FROM outbox_dead_letters
@@ -191,17 +193,34 @@ ctl --json messages show $((SICK + 1))
 shows .waits_for "its key, halted by message $SICK: keys release, or dead retry" \
     'messages show: the message waits for its halted key'
 ctl dead purge "$SICK" --dry-run
-like "$ERR" '1 key\(s\) stay halted' \
+like "$ERR" '1 key stays halted' \
     'dead purge --dry-run: the key stays halted'
 before=$(tables)
 ctl keys release busy --dry-run
-is "$RC $OUT" '0 1 key(s) would be released' 'keys release --dry-run'
+is "$RC $OUT" '0 1 key would be released' 'keys release --dry-run'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $SICK"
 exits 0 'dead retry of a repaired message: exit status 0' dead retry "$SICK"
 drains 10 'the repaired message and those behind it are sent'
 within 5 'the key is not blocked any more' \
     is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 check_stream 'the stream is complete and in order after dead retry' --wait 5
+
+# Another message halts the key: this one comes back and stays behind it.
+put_row busy 5 ok 'available_at = NOW(6) + INTERVAL 1 HOUR'
+LATER=$SEQ
+exits 0 'messages discard of the later message: exit status 0' \
+    messages discard "$LATER"
+sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
+    reason, head_sequence) VALUES ($SICK, CONCAT('p0', CRC32('busy') % 4),
+    'busy', 'halted', $SICK)"
+ctl --json dead retry "$LATER" --dry-run
+shows .halted "[{\"by\":$SICK,\"key\":\"busy\"}]" \
+    'dead retry --dry-run: the key that stays halted'
+ctl dead retry "$LATER"
+like "$RC $ERR" "^0 outboxctl: key busy stays halted by dead message $SICK: " \
+    'dead retry: it says that the key stays halted'
+sql "DELETE FROM outbox_blocked_keys; DELETE FROM outbox
+    WHERE global_sequence = $LATER; DELETE FROM events WHERE sequence = $LATER"
 
 # Many, while the daemon claims them.
 bury 1500
@@ -235,7 +254,7 @@ SICK=$SEQ
 put_row late 2 ok
 wait_for 10 are_dead 2
 exits 0 'dead purge under a halted key: exit status 0' dead purge "$SICK"
-like "$ERR" '1 key\(s\) stay halted' \
+like "$ERR" '1 key stays halted' \
     'dead purge warns that the key stays halted'
 ctl keys release late
 within 10 'keys release after dead purge: the later message is sent' \

@@ -27,7 +27,7 @@ check_values() {
 	{"key": "order-1", "type": "t", "payload_base64": "AP/+Jw=="}
 	{"key": "order 42", "type": "t", "payload": [1,{"payload": "}"}], "metadata": null}
 	X
-	is "$RC $OUT" '0 Enqueued 4 event(s).' "$1: four lines make four events"
+	is "$RC $OUT" '0 Enqueued 4 events.' "$1: four lines make four events"
 	is "$(events "stream_id = 'order-1' AND stream_sequence = 1")" \
 	    "order-1|1|order.paid|2|c-7|1|$(hex '{"sum": 19.99, "id": 12345678901234567890}')|p15" \
 	    "$1: all columns, and a JSON payload byte by byte"
@@ -118,7 +118,7 @@ done > "$DIR/many"
 sed '21s/type/typ/' "$DIR/many" > "$DIR/holed"
 before=$(tables)
 ctl -c "$OP" enqueue --dry-run "$DIR/many"
-is "$RC $OUT" '0 Would enqueue 25 event(s).' '--dry-run: the number of events'
+is "$RC $OUT" '0 Would enqueue 25 events.' '--dry-run: the number of events'
 ctl -c "$OP" enqueue --dry-run --json "$DIR/holed"
 is "$RC $(field .changed)" '1 20' '--dry-run: a bad line ends it with status 1'
 like "$ERR" '^outboxctl: lines 1 to 20 are valid$' \
@@ -149,7 +149,7 @@ for i in 1 2 3; do
 done
 for i in 1 2 3; do
 	wait "${pids[i]}"
-	is "$? $(cat "$DIR/$i.out")" '0 Enqueued 300 event(s).' \
+	is "$? $(cat "$DIR/$i.out")" '0 Enqueued 300 events.' \
 	    "enqueue $i of three at once: all its events are enqueued"
 done
 is "$(sql "SELECT CONCAT_WS(' ', COUNT(*), MIN(stream_sequence),

@@ -87,7 +87,7 @@ put "'$K5'" "'p01'" 3
 put "'$K5'" "'p13'" 2
 keeps 'rows that wait under other labels' \
     "[[\"p01\",\"$K5\",3],[\"p13\",\"$K5\",2]]"
-like "$ERR" '^outboxctl: 2 key\(s\) wait under labels of a former count' \
+like "$ERR" '^outboxctl: 2 keys wait under labels of a former count' \
     'the error says how many keys wait under other labels'
 keeps '--force with rows under other labels' "[[\"p01\",\"$K5\",3],[\"p13\",\"$K5\",2]]" --force
 ctl -c "$OP" partitions sync --finish --dry-run

@@ -53,14 +53,14 @@ sql "INSERT INTO outbox_dead_letters (global_sequence, partition_key, reason)
 	WHERE global_sequence <= 1200;
     DELETE FROM outbox WHERE global_sequence <= 1200"
 strike commit.sent:2:lost dead retry --all --yes
-is "$FIRED$RC$OUT" '101200 dead letter(s) put back' \
+is "$FIRED$RC$OUT" '101200 dead letters put back' \
     'dead retry, the answer to COMMIT lost: exit status 0'
 is "$(count outbox) $(count outbox_dead_letters)" "$total 0" \
     'dead retry: all rows are in the outbox'
 is "$(changed)" 1200 'dead retry: the audit has the number of rows'
 # shellcheck disable=SC2046
 strike commit.before:1:lost messages discard $(seq 1 300) --yes
-is "$FIRED$RC$OUT" '10300 message(s) discarded' \
+is "$FIRED$RC$OUT" '10300 messages discarded' \
     'messages discard, COMMIT not executed: exit status 0'
 is "$(count outbox_dead_letters) $(changed)" '300 300' \
     'messages discard: each message is discarded once'

@@ -235,12 +235,19 @@ ctl --json messages show "$B"
 shows '[.waits_for, .blocked, .blocked_by]' \
     '["its key, halted by message 17: keys release, or dead retry","halted",17]' \
     'messages show: its key is halted'
+ctl messages retry "$B"
+is "$RC $OUT" '0 1 message due now' 'messages retry under a halted key: done'
+is "$ERR" 'outboxctl: key a stays halted by dead message 900017: "dead retry 900017" sends that first, "keys release a" goes on without it' \
+    'messages retry: it says that the key stays halted, and what releases it'
+ctl --json messages retry "$B"
+shows '[.changed, .halted]' '[1,[{"by":900017,"key":"a"}]]' \
+    'messages retry --json: the key that stays halted'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 put_row lonely 1
 ctl --json messages show "$SEQ"
 shows .waits_for 'a worker: none owns its partition' \
     'messages show: it waits for a worker to own its partition'
-ctl partitions pause
+ctl partitions pause --all --yes
 shows .waits_for 'its partition, which is paused: partitions resume' \
     'messages show: its partition is paused' messages show "$SEQ"
 ctl partitions resume
@@ -299,14 +306,14 @@ is "$RC" 0 'messages discard of an expired claim: exit status 0'
 put_row slow 1 ok 'available_at = NOW(6) + INTERVAL 1 HOUR, attempts = 5'
 before=$(tables)
 ctl messages retry "$SEQ" --dry-run
-is "$RC $OUT" '0 1 message(s) would be due now' \
+is "$RC $OUT" '0 1 message would be due now' \
     'messages retry --dry-run: says what it would do'
 ctl --json messages discard "$SEQ" --dry-run
 shows '[.changed, .dry_run]' '[1,true]' 'messages discard --dry-run: one row'
 is "$(tables)" "$before" 'dry runs change no table'
 before=$(epochs)
 ctl messages retry "$SEQ"
-is "$RC $OUT" '0 1 message(s) due now' 'messages retry: one message is due'
+is "$RC $OUT" '0 1 message due now' 'messages retry: one message is due'
 is "$(sql "SELECT CONCAT(available_at <= NOW(6), attempts) FROM outbox
     WHERE global_sequence = $SEQ")" 15 \
     'messages retry: due now, attempts kept'

@@ -193,7 +193,7 @@ rows_are 17 outbox_partitions \
 # pause and resume
 #
 before=$(epochs)
-changes_nothing 'pause --dry-run' 0 '2 partition.s. would be paused' \
+changes_nothing 'pause --dry-run' 0 '2 partitions would be paused' \
     -c "$OP" partitions pause --dry-run p01 p02
 changes_nothing 'pause of an unknown partition' 1 '"p99": no such partition' \
     -c "$OP" partitions pause p01 p99
@@ -204,7 +204,7 @@ is "$RC$(field .changed) $(sql "SELECT GROUP_CONCAT(partition_key) FROM
     'pause: the leases belong to nobody, and the epochs are raised'
 is "$(audited)" 'operator@localhost partitions pause p01 p02 2' \
     'pause is audited'
-changes_nothing 'pause again' 0 '^0 partition' -c "$OP" partitions pause p01
+changes_nothing 'pause again' 0 '^0 partitions paused' -c "$OP" partitions pause p01
 shows '[.[] | select(.state == "paused") | .partition]' '["p01","p02"]' \
     'partitions list: the state is paused' partitions list
 ctl --json status
@@ -221,15 +221,15 @@ shows '[.[] | select(.partition | startswith("0x")) |
     'a label that is no plain text is printed as 0x and hex'
 for label in 0x76697020 0x61; do
 	ctl -c "$OP" partitions pause "$label"
-	is "$RC $OUT" '0 1 partition(s) paused' "pause $label: one partition"
+	is "$RC $OUT" '0 1 partition paused' "pause $label: one partition"
 	ctl -c "$OP" partitions pause "$label"
-	is "$OUT" '0 partition(s) paused' "pause $label again: none is paused"
+	is "$OUT" '0 partitions paused' "pause $label again: none is paused"
 done
 is "$(sql "SELECT GROUP_CONCAT(partition_key ORDER BY 1 SEPARATOR ',') FROM
     outbox_partitions WHERE lease_owner = 'paused'")" '0x61,p01,p02,vip ' \
     'exactly these partitions are paused'
 ctl -c "$OP" partitions resume 0x76697020 0x61
-is "$RC $OUT" '0 2 partition(s) resumed' 'resume takes labels in hex as well'
+is "$RC $OUT" '0 2 partitions resumed' 'resume takes labels in hex as well'
 changes_nothing 'pause of a label without a lease' 1 '"0x62": no such partition' \
     -c "$OP" partitions pause 0x62
 ctl --json messages list --partition 0x76697020
@@ -259,7 +259,7 @@ ctl partitions list
 like "$(head -1 <<< "$OUT")" 'obsolete +class$' \
     'partitions list without --json has a column class'
 changes_nothing 'pause --dry-run of a class' 0 \
-    '^2 partition\(s\) would be paused; .* these are "p03" "p19"$' \
+    '^2 partitions would be paused; .* these are "p03" "p19"$' \
     -c "$OP" partitions pause --dry-run p19
 ctl -c "$OP" --json partitions pause p19 ''
 is "$RC $(field '[.changed, .partitions]') $(paused)" \
@@ -267,7 +267,7 @@ is "$RC $(field '[.changed, .partitions]') $(paused)" \
     'pause takes the whole class'
 ctl -c "$OP" partitions resume p17 p03
 is "$RC $(paused)" '0 ,p02' 'resume of a label resumes its whole class'
-like "$OUT" '^3 partition\(s\) resumed; .*"p01" "p03" "p17" "p19"$' \
+like "$OUT" '^3 partitions resumed; .*"p01" "p03" "p17" "p19"$' \
     'resume: the message lists the labels'
 sed 's/ordering: key/ordering: none/' "$OP" > "$DIR/none.yml"
 ctl -c "$DIR/none.yml" partitions pause p19
@@ -276,12 +276,16 @@ ctl -c "$DIR/none.yml" --json partitions list
 shows '[.[].class] | unique' '[null]' 'ordering none: labels have no class'
 ctl -c "$OP" partitions resume
 is "$RC $(paused)" '0 -' 'resume without labels: all are resumed'
-is "$OUT" '3 partition(s) resumed' 'resume: it counts only paused ones'
+is "$OUT" '3 partitions resumed' 'resume: it counts only paused ones'
 rows_are 0 'outbox_partitions WHERE lease_owner IS NOT
     NULL' 'resumed leases have no owner'
 sed 's/leasing: true/leasing: false/; s/workers: 2/workers: 1/' "$OP" > "$DIR/free.yml"
 changes_nothing 'pause without leases' 1 'leasing is off' \
-    -c "$DIR/free.yml" partitions pause
+    -c "$DIR/free.yml" partitions pause p01
+misused 'partitions pause' '' '--all p01'
+changes_nothing 'pause --all without --yes' 1 \
+    '^outboxctl: 33 partitions would be paused, and none is left: no host sends anything until partitions resume; nothing was done: confirm it with --yes$' \
+    -c "$OP" partitions pause --all
 ctl -c "$OP" partitions pause --force
 is "$RC" 2 'partitions pause with a wrong option: exit status 2'
 ctl -c "$OP" partitions sync p01
@@ -291,8 +295,8 @@ is "$RC" 2 'partitions sync with an argument: exit status 2'
 # A daemon sends nothing of paused partitions.
 #
 start_fleet
-ctl -c "$OP" partitions pause
-is "$OUT" '33 partition(s) paused' 'pause without labels: all 33 partitions'
+ctl -c "$OP" partitions pause --all --yes
+is "$OUT" '33 partitions paused' 'pause --all: all 33 partitions'
 enqueue third 10
 sleepers() { is_sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE lease_owner = 'paused'" 33; }

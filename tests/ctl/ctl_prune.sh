@@ -36,11 +36,11 @@ ctl -c "$OP" --json prune --dry-run
 is "$RC $(field '[.rows, .dead_letters, .later_needed, .dry_run]')" \
     '0 [2000,2,false,true]' '--dry-run: the number of rows and dead letters'
 is "$(tables)" "$before" '--dry-run changes no table'
-fails 1 '2002 rows would be deleted, .*--yes' 'prune of more than 100 rows without --yes' \
+fails 1 '^outboxctl: 2000 delivered rows and 2 dead letters would be deleted; .*--yes' 'prune of more than 100 rows without --yes' \
     -c "$OP" prune
 is "$(tables)" "$before" 'a refused prune changes no table'
 ctl -c "$OP" prune --yes --batch 300
-is "$RC $OUT" '0 Deleted 2000 delivered row(s) and 2 dead letter(s).' \
+is "$RC $OUT" '0 Deleted 2000 delivered rows and 2 dead letters.' \
     'prune --yes: rows that were delivered more than a week ago'
 is "$(rows)" '997 from 2001' 'prune deletes no other row'
 rows_are 3000 events 'prune deletes no event'
@@ -140,7 +140,7 @@ fails 1 '^outboxctl: prune: .*denied.*outbox' \
 is "$(sql 'CHECKSUM TABLE outbox, events, outbox_dead_letters')" "$before" \
     'prune without the right deletes nothing'
 sql 'DROP TABLE outbox_dead_letters, outbox_streams, outbox_settings'
-prints 'Deleted 2000 delivered row(s) and 0 dead letter(s).' \
+prints 'Deleted 2000 delivered rows and 0 dead letters.' \
     "prune works without the daemon's other tables" -c "$OP" prune --yes
 without_server "-c $OP prune"
 done_testing

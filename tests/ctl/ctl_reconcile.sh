@@ -9,7 +9,7 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES ('p00'), ('p01'),
 
 N=100000
 NOTHING='Nothing to reconcile: no event that was searched lacks its outbox row.'
-made() { echo "Reconciled $1 outbox row(s) from the event store."; }
+made() { echo "Reconciled $1 outbox row$([ "$1" -eq 1 ] || echo s) from the event store."; }
 
 # fill: 100,000 events with their rows, as producers write them
 fill() {
@@ -37,7 +37,7 @@ is "$(epochs)" 0 'reconcile of a complete outbox raises no epoch'
 holes
 before=$(tables)
 ctl -c "$OP" reconcile --dry-run
-is "$RC $OUT" '0 Would reconcile 5 outbox row(s) from the event store.' \
+is "$RC $OUT" '0 Would reconcile 5 outbox rows from the event store.' \
     '--dry-run: the rows that are missing at the end'
 ctl -c "$OP" --json reconcile --dry-run --all
 is "$OUT" '{"changed":10,"dry_run":true}' '--dry-run --all: all missing rows'
@@ -70,7 +70,7 @@ is "$OUT" "$(made 1)" '--limit 2500: several statements'
 # Twice at once
 #
 sql "DELETE FROM outbox WHERE global_sequence % 7 = 0"
-fails 1 '14285 rows would be created, .*--yes' 'reconcile --all of 14285 rows without --yes' \
+fails 1 '14285 rows would be created; .*--yes' 'reconcile --all of 14285 rows without --yes' \
     -c "$OP" reconcile --all
 for i in 1 2 3; do
 	"$OUTBOXCTL" -c "$OP" --json reconcile --all --yes > "$DIR/$i.json" &
@@ -109,14 +109,14 @@ sql "DELETE FROM outbox WHERE global_sequence > $((N - 4));
 ctl -c "$OP" reconcile
 is "$OUT" "$(made 1)" 'dead letters get no outbox row'
 ctl -c "$OP" prune
-is "$OUT" 'Deleted 0 delivered row(s) and 2 dead letter(s).' \
+is "$OUT" 'Deleted 0 delivered rows and 2 dead letters.' \
     'prune dead letters'
 ctl -c "$OP" reconcile
 is "$OUT" "$NOTHING" 'purged dead letters get no outbox row'
 sql "UPDATE outbox SET published_at = NOW(6) - INTERVAL 9 DAY
     WHERE global_sequence <= $((N - 10))"
 ctl -c "$OP" prune --yes --batch 20000
-is "$OUT" "Deleted $((N - 10)) delivered row(s) and 0 dead letter(s)." \
+is "$OUT" "Deleted $((N - 10)) delivered rows and 0 dead letters." \
     'prune of nearly all rows'
 for how in '' --all '--limit 10000'; do
 	# shellcheck disable=SC2086
@@ -185,7 +185,7 @@ sed 's/^outbox: {/&tables: {outbox: order, events: e, partitions: p, dead_letter
 "$OUTBOXCTL" -c "$DIR/other.yml" enqueue < <(yes \
     '{"key": "order-1", "type": "t", "payload": 1}' | head -n 30) > "$DIR/ctl.out"
 is "$(cat "$DIR/ctl.out") $(sql 'SELECT GROUP_CONCAT(DISTINCT partition_key)
-    FROM `order`')" 'Enqueued 30 event(s). p03' \
+    FROM `order`')" 'Enqueued 30 events. p03' \
     'other names of tables: enqueue'
 sql 'DELETE FROM `order` WHERE global_sequence > 25;
     UPDATE `order` SET published_at = NOW(6) - INTERVAL 9 DAY
@@ -194,7 +194,7 @@ ctl -c "$DIR/other.yml" reconcile
 is "$OUT" "$(made 5)" 'tables with other names: reconcile'
 ctl -c "$DIR/other.yml" prune
 is "$OUT $(sql 'SELECT reconcile_watermark FROM s')" \
-    'Deleted 20 delivered row(s) and 0 dead letter(s). 20' \
+    'Deleted 20 delivered rows and 0 dead letters. 20' \
     'tables with other names: prune, and their watermark'
 is "$(sql 'SELECT SUM(changed) FROM a')" 55 'other names of tables: audit'
 sql 'DROP TABLE e, `order`, p, d, s, a'

@@ -59,7 +59,7 @@ done <<'EOT'
 2|not a sequence number|x
 2|not a number from 1|--all --rate 0
 1|99999: no such message|99999
-1|140 rows would be replayed, .*--yes|--all
+1|140 rows would be replayed; .*--yes|--all
 EOT
 is "$(tables)" "$before" 'refused commands change no table'
 
@@ -67,7 +67,7 @@ is "$(tables)" "$before" 'refused commands change no table'
 # Which of them
 #
 ctl messages replay --all --dry-run
-is "$RC $OUT" '0 140 message(s) would be replayed' '--dry-run: the number'
+is "$RC $OUT" '0 140 messages would be replayed' '--dry-run: the number'
 while IFS='|' read -r n args; do
 	# shellcheck disable=SC2086
 	ctl --json messages replay --dry-run $args
@@ -107,7 +107,7 @@ is "$(sql "SELECT CONCAT_WS('|', command, arguments, changed)
     FROM outbox_audit")" 'messages replay|up to 3: 3 2 3|2' \
     'replay is audited'
 ctl messages replay 3 2 1
-is "$RC $OUT" '1 1 message(s) replayed' \
+is "$RC $OUT" '1 1 message replayed' \
     'replay of messages that wait: exit status 1 and one replayed'
 is "$(grep -c '^outboxctl: [23]: .*not delivered$' <<< "$ERR")" 2 \
     'the error names those that are not delivered'
@@ -129,7 +129,7 @@ like "$(message "$(field .ack_sequence)")" "^Nats-Msg-Id: $(field .message_id)\$
 # In order, and in front of rows that wait
 #
 enqueue a 3 order.made
-prints '5 message(s) replayed' 'replay --key' messages replay --key a
+prints '5 messages replayed' 'replay --key' messages replay --key a
 ctl messages replay --type order.paid
 deliver
 is "$(disorder a)$(disorder b)" 00 \
@@ -189,7 +189,7 @@ deliver
 sql 'DELETE FROM outbox_audit'
 began=$(now_ms)
 ctl messages replay --key c --after 120 --rate 10 --yes
-is "$OUT" '20 message(s) replayed' '--rate 10: 20 messages'
+is "$OUT" '20 messages replayed' '--rate 10: 20 messages'
 check '--rate 10: 20 messages take at least a second' \
     [ $(($(now_ms) - began)) -ge 1000 ]
 is "$(sql 'SELECT GROUP_CONCAT(arguments, " ", changed ORDER BY id SEPARATOR "|")
@@ -228,7 +228,7 @@ go_on
 interrupt TERM
 is "$RC" 1 'replay ends with status 1 at SIGTERM'
 like "$(cat "$DIR/replay.err")" \
-    "^outboxctl: [0-9]+ message\(s\) were replayed; .*--after $LAST" \
+    "^outboxctl: [0-9]+ messages? replayed; .*--after $LAST" \
     'replay says at SIGTERM where to go on'
 go_on
 

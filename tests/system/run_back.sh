@@ -38,13 +38,13 @@ shows '.streams[0] | [.phantoms, .phantom_first, .phantom_last] | @csv' 5,6,10 \
 matches 'fail +phantoms: stream EVENTS: 5 phantoms, .* 6 to 10: restore' \
     'doctor says what phantoms are' doctor
 ctl phantoms forget --dry-run
-is "$OUT" '5 phantom(s) would be forgotten' \
+is "$OUT" '5 phantoms would be forgotten' \
     'phantoms forget --dry-run: the number of phantoms'
 ctl status --json
 shows '.streams[0].phantoms' 5 'phantoms forget --dry-run changes nothing'
 as_operator
 ctl -c "$OP" phantoms forget --yes
-is "$RC $OUT" '0 5 phantom(s) forgotten' 'phantoms forget: status 0, number'
+is "$RC $OUT" '0 5 phantoms forgotten' 'phantoms forget: status 0, number'
 ctl status --json
 shows '.streams[0].phantoms' 0 'status after phantoms forget: none'
 is "$(sql "SELECT changed FROM outbox_audit WHERE command LIKE 'phantoms%'")" 1 \

@@ -142,7 +142,7 @@ for change in "${CHANGES[@]}"; do
 	more
 	wait_for_rows
 	# Rows of a key that are to be sent at once, under several labels.
-	ctl -c "$OP" partitions pause
+	ctl -c "$OP" partitions pause --all --yes
 	wait_for_rows
 	ctl -c "$OP" partitions resume
 done

@@ -44,7 +44,7 @@ check 'a reload with former_counts: generation 2' \
     has_line "$LOG" 'reload: generation 2'
 is "$(labels)" '48 p47' 'a reload with former_counts: leases of both counts'
 # Rows of a key that are to be sent at once, under several labels.
-ctl partitions pause
+ctl partitions pause --all --yes
 echo 48 > "$DIR/count"
 wait_for 15 is_sql 'SELECT COUNT(*) > 500 FROM outbox
     WHERE partition_key > "p15" AND published_at IS NULL' 1

@@ -50,7 +50,7 @@ static const struct option_row {
 	{ "limit", "N", NUMBER, AT(limit), 1, SCALE_MAX, 100,
 	  "print at most N rows (100)" },
 	{ "all", NULL, FLAG, AT(all),
-	  .help = "all rows, not only named ones or the newest N" },
+	  .help = "all, not only named ones or the newest N" },
 	{ "release", NULL, FLAG, AT(release),
 	  .help = "also release the keys that they halt" },
 	{ "reset-attempts", NULL, FLAG, AT(reset_attempts),

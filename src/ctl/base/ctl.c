@@ -14,9 +14,6 @@
 /* A day, for ALTER TABLE. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
 
-/* To change more rows than these needs a confirmation. */
-#define MANY	100
-
 /* One line on standard error; a remedy that is not NULL ends it. */
 static void
 print_error(const char *remedy, const char *fmt, va_list ap)
@@ -116,25 +113,34 @@ ctl_no_table(const struct ctl *c, enum store_table t)
 }
 
 bool
-ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
+ctl_confirm_impact(const struct ctl *c, const char *impact, ...)
 {
-	char	answer[16] = "";
+	char	text[1024], answer[16] = "";
+	va_list	ap;
 
-	if (c->args.yes || c->args.dry_run || n <= MANY)
+	if (c->args.yes || c->args.dry_run)
 		return true;
+	va_start(ap, impact);
+	vsnprintf(text, sizeof(text), impact, ap);
+	va_end(ap);
 	if (!isatty(STDIN_FILENO)) {
-		ctl_refuse("confirm it with --yes",
-		    "%llu rows would be %s, and nothing was done",
-		    (unsigned long long)n, done);
+		ctl_refuse("confirm it with --yes", "%s; nothing was done",
+		    text);
 		return false;
 	}
-	fprintf(stderr, "%llu rows would be %s. Continue? [y/N] ",
-	    (unsigned long long)n, done);
+	fprintf(stderr, "%s. Continue? [y/N] ", text);
 	if (fgets(answer, sizeof(answer), stdin) != NULL &&
 	    (answer[0] == 'y' || answer[0] == 'Y'))
 		return true;
 	ctl_error("nothing was done");
 	return false;
+}
+
+bool
+ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
+{
+	return n <= CTL_MANY || ctl_confirm_impact(c, "%s would be %s",
+	    COUNTED(n, "row"), done);
 }
 
 int

@@ -77,10 +77,15 @@ int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 int	ctl_no_table(const struct ctl *, enum store_table);
 
 /*
- * May n rows be changed?  Asks on a terminal if there are many; may block.
- * done: "deleted".
+ * May n rows be changed?  Asks if there are more than CTL_MANY: on a terminal;
+ * elsewhere --yes is needed.  done: "deleted".  May block.
  */
+#define CTL_MANY	100
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *done);
+
+/* The same, and it always asks: for what stops or gives up messages. */
+bool	ctl_confirm_impact(const struct ctl *, const char *impact, ...)
+	    __attribute__((format(printf, 2, 3)));
 
 /*
  * print.c: text for people, JSON for programs.  Both free the object.
@@ -107,9 +112,14 @@ void	print_member(const struct ctl *, int width, const char *name,
 void	print_done(const struct ctl *, uint64_t n, const char *, ...)
 	    __attribute__((format(printf, 3, 4)));
 
-/* The same: "3 key(s) released", or "would be released" in a dry run. */
-void	print_changed(const struct ctl *, uint64_t n, const char *things,
+/* The same: "3 keys released", or "would be released" in a dry run. */
+void	print_changed(const struct ctl *, uint64_t n, const char *thing,
 	    const char *done);
+
+/* "1 key", "3,000 keys"; COUNTED() is valid in its block. */
+#define COUNT_SIZE	64
+const char *count_text(char to[COUNT_SIZE], uint64_t n, const char *thing);
+#define COUNTED(n, thing)	count_text((char[COUNT_SIZE]){ 0 }, n, thing)
 
 /* "1 h 5 min", as in display.h */
 json_t	*span_json(int64_t ms);

@@ -180,14 +180,22 @@ print_done(const struct ctl *c, uint64_t n, const char *fmt, ...)
 	putchar('\n');
 }
 
-void
-print_changed(const struct ctl *c, uint64_t n, const char *things,
-    const char *done)
+const char *
+count_text(char to[COUNT_SIZE], uint64_t n, const char *thing)
 {
 	char	number[DISPLAY_SIZE];
 
-	print_done(c, n, "%s %s %s%s", display_number(number, (int64_t)n),
-	    things, c->args.dry_run ? "would be " : "", done);
+	snprintf(to, COUNT_SIZE, "%s %s%s", display_number(number, (int64_t)n),
+	    thing, n == 1 ? "" : "s");
+	return to;
+}
+
+void
+print_changed(const struct ctl *c, uint64_t n, const char *thing,
+    const char *done)
+{
+	print_done(c, n, "%s %s%s", COUNTED(n, thing),
+	    c->args.dry_run ? "would be " : "", done);
 }
 
 json_t *

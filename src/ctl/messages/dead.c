@@ -13,6 +13,7 @@
 #include "store/watermark.h"
 #include "ctl/base/bulk_update.h"
 #include "ctl/messages/dead.h"
+#include "ctl/messages/impact.h"
 
 /* Show it like messages show, if it is a dead letter. */
 int
@@ -190,18 +191,52 @@ count_halted(struct ctl *c, const struct selection *ch, uint64_t *halted,
 	return 0;
 }
 
+/* Ask if there are many; before a purge of all, say what is given up. */
+static int
+confirm_letters(struct ctl *c, const struct selection *ch,
+    const struct bulk_change *how, const char *what, bool *may, struct err *e)
+{
+	if (how == &purge_letters && ch->n > 0 &&
+	    (c->args.all || ch->n > CTL_MANY))
+		return impact_confirm_loss(c, ch->list, ch->n, true, what, may,
+		    e);
+	*may = ctl_confirm(c, ch->n, what);
+	return 0;
+}
+
+static int
+report_letters(struct ctl *c, const struct selection *ch,
+    const struct bulk_change *how, const char *what, uint64_t changed,
+    struct err *e)
+{
+	json_t	*halts;
+
+	if (how == &purge_letters) {
+		print_changed(c, changed, "dead letter", what);
+		return 0;
+	}
+	/* Each goes on, unless another message halts its key. */
+	if ((halts = impact_halts(c, ch->list, ch->n, e)) == NULL)
+		return -1;
+	impact_report(c, changed, "dead letter", what, halts);
+	return 0;
+}
+
 static int
 update_letters(struct ctl *c, struct selection *ch,
     const struct bulk_change *how, const char *what, struct err *e)
 {
 	uint64_t	changed = ch->n;
+	bool		may;
 
-	if (!ctl_confirm(c, ch->n, what))
-		return CTL_FAILED;
-	if (!c->args.dry_run &&
-	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0)
+	if (confirm_letters(c, ch, how, what, &may, e) < 0)
 		return ctl_fail(c, e);
-	print_changed(c, changed, "dead letter(s)", what);
+	if (!may)
+		return CTL_FAILED;
+	if ((!c->args.dry_run &&
+	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0) ||
+	    report_letters(c, ch, how, what, changed, e) < 0)
+		return ctl_fail(c, e);
 	if (changed < ch->n)
 		ctl_error("%llu skipped: already in the outbox, or deleted by "
 		    "another session", (unsigned long long)(ch->n - changed));
@@ -248,8 +283,8 @@ dead_purge(struct ctl *c)
 
 	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)
-		fprintf(stderr, "outboxctl: %llu key(s) stay halted: use "
-		    "keys release, or purge with --release\n",
-		    (unsigned long long)halted);
+		fprintf(stderr, "outboxctl: %s %s halted: use keys release, or "
+		    "purge with --release\n", COUNTED(halted, "key"),
+		    halted == 1 ? "stays" : "stay");
 	return status;
 }

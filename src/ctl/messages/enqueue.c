@@ -353,14 +353,14 @@ enqueue_summary(const struct feed *f)
 		    "last_line", (json_int_t)f->last,
 		    "dry_run", a->dry_run));
 	else if (a->skip_bad)
-		printf("%s %llu event(s), skipped %llu bad line(s).\n",
+		printf("%s %s, skipped %s.\n",
 		    a->dry_run ? "Would enqueue" : "Enqueued",
-		    (unsigned long long)f->good,
-		    (unsigned long long)f->skipped);
+		    COUNTED(f->good, "event"),
+		    COUNTED(f->skipped, "bad line"));
 	else
-		printf("%s %llu event(s).\n",
+		printf("%s %s.\n",
 		    a->dry_run ? "Would enqueue" : "Enqueued",
-		    (unsigned long long)f->good);
+		    COUNTED(f->good, "event"));
 }
 
 static int

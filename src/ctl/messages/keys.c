@@ -161,6 +161,6 @@ keys_release(struct ctl *c)
 	for (int i = 0; i < c->args.nrest; i++)
 		if (release_key(c, c->args.rest[i], &released, &e) < 0)
 			return ctl_fail(c, &e);
-	print_changed(c, released, "key(s)", "released");
+	print_changed(c, released, "key", "released");
 	return released == (uint64_t)c->args.nrest ? CTL_DONE : CTL_FAILED;
 }

@@ -42,6 +42,6 @@ phantoms_forget(struct ctl *c)
 	if (n > 0 && !c->args.dry_run &&
 	    ctl_transaction(c, forget_all_phantoms, &streams, &e) < 0)
 		return ctl_fail(c, &e);
-	print_changed(c, n, "phantom(s)", "forgotten");
+	print_changed(c, n, "phantom", "forgotten");
 	return CTL_DONE;
 }

@@ -185,10 +185,10 @@ print_text(const struct prune *p)
 	if (p->done + p->dead_done == 0)
 		puts("Nothing to prune.");
 	else
-		printf("%s %llu delivered row(s) and %llu dead letter(s).\n",
+		printf("%s %s and %s.\n",
 		    p->c->args.dry_run ? "Would delete" : "Deleted",
-		    (unsigned long long)p->done,
-		    (unsigned long long)p->dead_done);
+		    COUNTED(p->done, "delivered row"),
+		    COUNTED(p->dead_done, "dead letter"));
 	if (p->limits.needed)
 		printf("Rows delivered after %.19sZ are kept: a stream check "
 		    "may need them.\n", p->limits.until);
@@ -219,12 +219,20 @@ prune_give_up(struct prune *p, const struct err *e)
 
 	progress_end(&p->bar);
 	status = ctl_fail(p->c, e);
-	ctl_error("%llu rows and %llu dead letters were deleted before the "
-	    "error", (unsigned long long)p->done,
-	    (unsigned long long)p->dead_done);
+	ctl_error("%s and %s were deleted before the error",
+	    COUNTED(p->done, "row"), COUNTED(p->dead_done, "dead letter"));
 	if (p->c->args.json)
 		prune_summary(p);
 	return status;
+}
+
+static bool
+confirm_prune(const struct prune *p)
+{
+	return p->total + p->ndead <= CTL_MANY ||
+	    ctl_confirm_impact(p->c, "%s and %s would be deleted",
+	    COUNTED(p->total, "delivered row"),
+	    COUNTED(p->ndead, "dead letter"));
 }
 
 static int
@@ -235,7 +243,7 @@ prune_run(struct prune *p)
 	if (find_limits(p, &e) < 0 || count_prunable(p, &e) < 0 ||
 	    find_dead(p, &e) < 0)
 		return ctl_fail(p->c, &e);
-	if (!ctl_confirm(p->c, p->total + p->ndead, "deleted"))
+	if (!confirm_prune(p))
 		return CTL_FAILED;
 	if (p->c->args.dry_run) {
 		p->done = p->total;

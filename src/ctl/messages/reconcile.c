@@ -69,8 +69,8 @@ make_all(struct reconcile_run *r, struct err *e)
 		    RECONCILE_PIECE;
 		if (ctl_transaction(r->c, make_missing_piece, r, e) < 0) {
 			progress_end(&r->bar);
-			return err_in(e, "after %llu outbox row(s)",
-			    (unsigned long long)r->made);
+			return err_in(e, "after %s",
+			    COUNTED(r->made, "outbox row"));
 		}
 		r->made += r->made_now;
 		progress_show(&r->bar, i + r->npiece, w->n);

@@ -195,9 +195,9 @@ tell_rest(const struct replay *r, int status)
 	if (r->last == 0)
 		ctl_error("nothing was replayed%s", next);
 	else
-		ctl_error("%llu message(s) were replayed; to continue, add "
-		    "--after %llu%s", (unsigned long long)r->done,
-		    (unsigned long long)r->last, next);
+		ctl_error("%s replayed; to continue, add --after %llu%s",
+		    COUNTED(r->done, "message"), (unsigned long long)r->last,
+		    next);
 	return status;
 }
 
@@ -211,7 +211,7 @@ replay_summary(const struct replay *r)
 		    "changed", (json_int_t)r->done,
 		    "last", (json_int_t)r->last, "dry_run", a->dry_run));
 	else
-		print_changed(r->c, r->done, "message(s)", "replayed");
+		print_changed(r->c, r->done, "message", "replayed");
 }
 
 static int

@@ -12,6 +12,7 @@
 #include "mysql/db.h"
 #include "ctl/base/bulk_update.h"
 #include "ctl/base/filter.h"
+#include "ctl/messages/impact.h"
 #include "ctl/messages/messages.h"
 #include "util/xalloc.h"
 
@@ -104,16 +105,6 @@ locate_messages(struct ctl *c, struct wanted *w, struct err *e)
 		    e) < 0)
 			return -1;
 	return 0;
-}
-
-static size_t
-count_where(const struct wanted *w, enum where where)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < w->n; i++)
-		n += w->where[i] == where;
-	return n;
 }
 
 static uint64_t *
@@ -344,25 +335,58 @@ update_until_done(struct ctl *c, struct wanted *w,
 	return -1;
 }
 
+/* Ask if there are many; a discard also says what is given up. */
+static int
+confirm_change(struct ctl *c, const struct wanted *w,
+    const struct bulk_change *how, const char *what, bool *may, struct err *e)
+{
+	size_t		 n;
+	uint64_t	*list = pending(w, &n);
+	int		 rc = 0;
+
+	if (how == &retry_chunk || n <= CTL_MANY)
+		*may = ctl_confirm(c, n, what);
+	else
+		rc = impact_confirm_loss(c, list, n, false, what, may, e);
+	free(list);
+	return rc;
+}
+
+/* Print the result; a retry does not release a halted key. */
+static int
+report_change(struct ctl *c, const struct wanted *w, const bool *done,
+    const struct bulk_change *how, const char *what, uint64_t changed)
+{
+	struct err	 e;
+	json_t		*halts;
+
+	if (how == &discard_chunk)
+		print_changed(c, changed, "message", what);
+	else if ((halts = impact_halts(c, w->list, w->n, &e)) == NULL)
+		return ctl_fail(c, &e);
+	else
+		impact_report(c, changed, "message", what, halts);
+	return tell_others(w, done);
+}
+
 static int
 retry_or_discard(struct ctl *c, struct wanted *w, const struct bulk_change *how,
     const char *what)
 {
-	bool		*done = xcalloc(w->n, sizeof(*done));
+	bool		*done = xcalloc(w->n, sizeof(*done)), may;
 	struct err	 e;
 	uint64_t	 changed;
 	int		 status;
 
-	if (locate_messages(c, w, &e) < 0)
+	if (locate_messages(c, w, &e) < 0 ||
+	    confirm_change(c, w, how, what, &may, &e) < 0)
 		status = ctl_fail(c, &e);
-	else if (!ctl_confirm(c, count_where(w, PENDING), what))
+	else if (!may)
 		status = CTL_FAILED;
 	else if (update_until_done(c, w, how, done, &changed, &e) < 0)
 		status = ctl_fail(c, &e);
-	else {
-		print_changed(c, changed, "message(s)", what);
-		status = tell_others(w, done);
-	}
+	else
+		status = report_change(c, w, done, how, what, changed);
 	free(done);
 	return status;
 }

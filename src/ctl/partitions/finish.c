@@ -149,9 +149,10 @@ refuse_finish(const struct finish *f)
 		    "another session has changed the counts");
 	if (n > 0)
 		ctl_refuse("wait until their rows are sent, and release halted "
-		    "keys (keys release, dead retry)", "%zu%s key(s) wait "
-		    "under labels of a former count", n,
-		    f->ways.more ? " or more" : "");
+		    "keys (keys release, dead retry)", "%zu%s wait%s "
+		    "under labels of a former count", n, f->ways.more ?
+		    " or more keys" : n == 1 ? " key" : " keys",
+		    n == 1 && !f->ways.more ? "s" : "");
 	if (!is_quiet(f))
 		say_noise(f);
 	return ctl_error("nothing was done");

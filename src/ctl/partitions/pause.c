@@ -166,8 +166,7 @@ report_pause(const struct ctl *c, const struct pause *p)
 		    "partitions", p->labels));
 		return;
 	}
-	buf_printf(&text, "%llu partition(s) %s%s",
-	    (unsigned long long)p->changed,
+	buf_printf(&text, "%s %s%s", COUNTED(p->changed, "partition"),
 	    c->args.dry_run ? "would be " : "", what);
 	if (p->labels != NULL)
 		buf_str(&text, "; a class as a whole, these are");
@@ -177,12 +176,36 @@ report_pause(const struct ctl *c, const struct pause *p)
 	buf_free(&text);
 }
 
+/* Without --yes, ask before nothing at all is sent any more. */
+static int
+confirm_pause(struct ctl *c, const struct pause *p, bool *may, struct err *e)
+{
+	uint64_t	left;
+
+	*may = true;
+	if (c->args.yes || c->args.dry_run)
+		return 0;
+	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE "
+	    "lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED "'");
+	if (store_query_number(c->store, "partitions", &left, e) < 0)
+		return -1;
+	if (p->resume || p->changed == 0 || p->changed < left)
+		*may = ctl_confirm(c, p->changed, p->resume ? "resumed" :
+		    "paused");
+	else
+		*may = ctl_confirm_impact(c, "%s would be paused, and none is "
+		    "left: no host sends anything until partitions resume",
+		    COUNTED(p->changed, "partition"));
+	return 0;
+}
+
 static int
 pause_or_resume(struct ctl *c, struct pause *p)
 {
 	const char	*unknown;
 	struct counts	 k;
 	struct err	 e;
+	bool		 may;
 
 	if (find_unknown(c, &unknown, &e) < 0)
 		return ctl_fail(c, &e);
@@ -191,9 +214,10 @@ pause_or_resume(struct ctl *c, struct pause *p)
 		    "done", unknown);
 	if (store_read_counts(c->store, &k, &e) < 0 ||
 	    find_classes(c, p, &k, &e) < 0 ||
-	    count_to_pause(c, p, &p->changed, &e) < 0)
+	    count_to_pause(c, p, &p->changed, &e) < 0 ||
+	    confirm_pause(c, p, &may, &e) < 0)
 		return ctl_fail(c, &e);
-	if (!ctl_confirm(c, p->changed, p->resume ? "resumed" : "paused"))
+	if (!may)
 		return CTL_FAILED;
 	if (!c->args.dry_run && ctl_transaction(c, pause_leases, p, &e) < 0)
 		return ctl_fail(c, &e);
@@ -207,6 +231,11 @@ run_pause(struct ctl *c, bool resume)
 	struct pause	p = { .resume = resume };
 	int		status;
 
+	if (c->args.all && c->args.nrest > 0)
+		return ctl_misuse("give LABEL... or --all, not both");
+	if (!resume && !c->args.all && c->args.nrest == 0)
+		return ctl_misuse("give LABEL..., or --all to stop all "
+		    "sending");
 	if (!c->conf->worker.leasing)
 		return ctl_error("worker.leasing is off: workers read no "
 		    "leases, so partitions cannot be paused");

@@ -22,7 +22,7 @@ struct sync {
 void	sync_say_plan(const struct sync *);
 void	sync_report(const struct sync *);
 
-/* "added 3 lease(s): "p00" ..." */
+/* "added 3 leases: "p00" ..." */
 void	sync_say_labels(const char *what, const json_t *labels);
 
 /* finish.c: partitions sync --finish */

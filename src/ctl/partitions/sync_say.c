@@ -16,7 +16,7 @@ sync_say_labels(const char *what, const json_t *labels)
 
 	if (json_array_size(labels) == 0)
 		return;
-	printf("%s %zu lease(s):", what, json_array_size(labels));
+	printf("%s %s:", what, COUNTED(json_array_size(labels), "lease"));
 	json_array_foreach(labels, i, l) {
 		if (i == 5 && json_array_size(labels) > 6) {
 			l = json_array_get(labels, json_array_size(labels) - 1);

@@ -247,7 +247,9 @@ upgrade(struct ctl *c, const struct schema_report *r)
 		print_report(c, r, false);
 		return CTL_DONE;
 	}
-	if (n > 0 && !ctl_confirm(c, nrows, "in the largest altered table"))
+	if (n > 0 && nrows > CTL_MANY && !ctl_confirm_impact(c, "%s would be "
+	    "made, to tables of up to %s", COUNTED(n, "change"),
+	    COUNTED(nrows, "row")))
 		return CTL_FAILED;
 	if (apply_fixes(c, r, &e) < 0)
 		return ctl_fail(c, &e);

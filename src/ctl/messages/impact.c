@@ -1,0 +1,239 @@
+/* impact.c - see impact.h */
+
+#include "ctl/messages/impact.h"
+
+#include <stdio.h>
+
+#include "ctl/base/bulk_update.h"
+#include "ctl/base/filter.h"
+#include "ctl/messages/dead.h"
+#include "ctl/messages/messages.h"
+
+#define TYPES_SHOWN	3
+#define HALTS_SHOWN	10
+
+/* What is given up */
+
+struct loss {
+	json_t	*keys;		/* members: the keys, without values */
+	json_t	*types;		/* number of messages by type */
+};
+
+static const struct rows_column of_loss[] = {
+	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
+};
+
+static void
+put_loss(struct ctl *c, const uint64_t *list, size_t n, bool dead)
+{
+	if (dead)
+		store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type "
+		    DEAD_ROWS "WHERE d.global_sequence");
+	else {
+		store_sql(c->store, "SELECT e.stream_id, e.event_type");
+		message_put_from(c->store);
+		store_put(c->store, " WHERE o.global_sequence");
+	}
+	filter_put_rows(c->store, list, n);
+}
+
+static void
+add_loss(struct loss *l, const json_t *rows)
+{
+	const json_t	*row;
+	const char	*type;
+	size_t		 i;
+
+	json_array_foreach(rows, i, row) {
+		if (member_text(row, "key") != NULL)
+			json_object_set_new(l->keys, member_text(row, "key"),
+			    json_true());
+		if ((type = member_text(row, "type")) != NULL)
+			json_object_set_new(l->types, type, json_integer(
+			    member_number(l->types, type) + 1));
+	}
+}
+
+static int
+read_loss(struct ctl *c, struct loss *l, const uint64_t *list, size_t n,
+    bool dead, struct err *e)
+{
+	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
+		struct db_rows	*rows;
+		json_t		*page;
+
+		put_loss(c, list + i, n - i < BULK_UPDATE_CHUNK ? n - i :
+		    BULK_UPDATE_CHUNK, dead);
+		if ((rows = store_query(c->store, "select", e)) == NULL)
+			return -1;
+		page = rows_json(rows, of_loss, 2);
+		add_loss(l, page);
+		json_decref(page);
+	}
+	return 0;
+}
+
+/* Append the type with the most messages, and remove it; false: none is left */
+static bool
+take_type(json_t *types, struct buf *to, const char *lead)
+{
+	const char	*name, *most = NULL;
+	json_t		*count;
+
+	json_object_foreach(types, name, count)
+		if (most == NULL || json_integer_value(count) >
+		    member_number(types, most))
+			most = name;
+	if (most == NULL)
+		return false;
+	buf_printf(to, "%s%lld %s", lead, member_number(types, most), most);
+	json_object_del(types, most);
+	return true;
+}
+
+/* "3 messages of 2 keys (2 order.paid, 1 order.made)" */
+static void
+put_loss_text(struct buf *to, const struct loss *l, size_t n, bool dead)
+{
+	size_t	left;
+
+	buf_printf(to, "%s of %s", COUNTED(n, dead ? "dead letter" :
+	    "message"), COUNTED(json_object_size(l->keys), "key"));
+	if (!take_type(l->types, to, " ("))
+		return;
+	for (int i = 1; i < TYPES_SHOWN; i++)
+		take_type(l->types, to, ", ");
+	left = json_object_size(l->types);
+	if (left > 0)
+		buf_printf(to, ", and %s", COUNTED(left, "other type"));
+	buf_str(to, ")");
+}
+
+int
+impact_confirm_loss(struct ctl *c, const uint64_t *list, size_t n, bool dead,
+    const char *done, bool *may, struct err *e)
+{
+	struct loss	l = { json_object(), json_object() };
+	struct buf	text = { 0 };
+	int		rc = 0;
+
+	*may = true;
+	if (!c->args.yes && !c->args.dry_run &&
+	    (rc = read_loss(c, &l, list, n, dead, e)) == 0) {
+		put_loss_text(&text, &l, n, dead);
+		*may = ctl_confirm_impact(c, "%s would be %s and never sent",
+		    text.data, done);
+	}
+	buf_free(&text);
+	json_decref(l.keys);
+	json_decref(l.types);
+	return rc;
+}
+
+/* Keys that stay halted */
+
+static const struct rows_column of_halt[] = {
+	{ "by", ROWS_NUMBER }, { "key", ROWS_BYTES },
+};
+
+static bool
+is_in(const uint64_t *list, size_t n, uint64_t sequence)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == sequence)
+			return true;
+	return false;
+}
+
+/* Add each halt once, and none of the messages' own. */
+static void
+add_halts(json_t *halts, const json_t *rows, const uint64_t *list, size_t n)
+{
+	json_t		*row, *other;
+	size_t		 i, k;
+	uint64_t	 by;
+	bool		 known;
+
+	json_array_foreach(rows, i, row) {
+		by = (uint64_t)member_number(row, "by");
+		known = is_in(list, n, by);
+		json_array_foreach(halts, k, other)
+			known = known || member_number(other, "by") ==
+			    (long long)by;
+		if (!known)
+			json_array_append(halts, row);
+	}
+}
+
+/* An event names the key of a row, and of a dead letter if it still exists. */
+static void
+put_halts(struct ctl *c, const uint64_t *list, size_t n)
+{
+	store_sql(c->store, "SELECT DISTINCT b.first_sequence, "
+	    STORE_KEY_OF("k.stream_id", "b.order_key") " FROM {events} AS e "
+	    "FORCE INDEX (PRIMARY) STRAIGHT_JOIN {blocked} AS b "
+	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence "
+	    "WHERE b.reason = '" STORE_HALTED "' AND "
+	    STORE_BYTES("e.stream_id") " = "
+	    STORE_KEY_OF("k.stream_id", "b.order_key") " AND e.sequence");
+	filter_put_rows(c->store, list, n);
+}
+
+json_t *
+impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+{
+	json_t	*halts = json_array();
+
+	if (!store_has(c->store, T_BLOCKED))
+		return halts;
+	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
+		struct db_rows	*rows;
+		json_t		*page;
+
+		put_halts(c, list + i, n - i < BULK_UPDATE_CHUNK ? n - i :
+		    BULK_UPDATE_CHUNK);
+		if ((rows = store_query(c->store, "halted", e)) == NULL) {
+			json_decref(halts);
+			return NULL;
+		}
+		page = rows_json(rows, of_halt, 2);
+		add_halts(halts, page, list, n);
+		json_decref(page);
+	}
+	return halts;
+}
+
+void
+impact_say_halts(const json_t *halts)
+{
+	const json_t	*h;
+	size_t		 i, n = json_array_size(halts);
+
+	json_array_foreach(halts, i, h) {
+		if (i == HALTS_SHOWN)
+			break;
+		fprintf(stderr, "outboxctl: key %s stays halted by dead "
+		    "message %lld: \"dead retry %lld\" sends that first, "
+		    "\"keys release %s\" goes on without it\n",
+		    member_text(h, "key"), member_number(h, "by"),
+		    member_number(h, "by"), member_text(h, "key"));
+	}
+	if (n > HALTS_SHOWN)
+		fprintf(stderr, "outboxctl: and %s: keys blocked lists them\n",
+		    COUNTED(n - HALTS_SHOWN, "other halted key"));
+}
+
+void
+impact_report(const struct ctl *c, uint64_t n, const char *thing,
+    const char *done, json_t *halts)
+{
+	if (!c->args.json) {
+		print_changed(c, n, thing, done);
+		impact_say_halts(halts);
+		json_decref(halts);
+		return;
+	}
+	impact_say_halts(halts);
+	print_object(c, json_pack("{s:I, s:b, s:o}", "changed", (json_int_t)n,
+	    "dry_run", c->args.dry_run, "halted", halts));
+}
