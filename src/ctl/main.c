@@ -37,10 +37,12 @@ static const struct command commands[] = {
 	{ .words = "messages list", .options = "state key type partition since "
 	  "until after limit", .run = messages_list,
 	  .help = "list messages, by default the pending ones" },
-	{ .words = "messages show", .rest = "SEQUENCE", .min = 1, .max = 1,
+	{ .words = "messages show", .options = "payload raw",
+	  .rest = "SEQUENCE", .min = 1, .max = 1,
 	  .run = messages_show, .help = "show all details of a message" },
-	{ .words = "messages retry", .options = "reset-attempts",
-	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
+	{ .words = "messages retry", .options = "reset-attempts all key type "
+	  "partition since until", .rest = "[SEQUENCE...]",
+	  .max = INT_MAX, .changes = true,
 	  .run = messages_retry, .help = "make delayed messages due now" },
 	{ .words = "messages discard", .options = "wait",
 	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
@@ -53,7 +55,8 @@ static const struct command commands[] = {
 	{ .words = "dead list", .options = "key type partition since until "
 	  "after limit", .run = dead_list,
 	  .help = "list dead letters: messages that were given up" },
-	{ .words = "dead show", .rest = "SEQUENCE", .min = 1, .max = 1,
+	{ .words = "dead show", .options = "payload raw",
+	  .rest = "SEQUENCE", .min = 1, .max = 1,
 	  .run = dead_show, .help = "show all details of a dead letter" },
 	{ .words = "dead retry", .options = "all key type partition since "
 	  "until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,

@@ -17,6 +17,7 @@
 
 #include <jansson.h>
 
+#include "conf/conf.h"
 #include "util/printable.h"
 
 static void
@@ -324,6 +325,13 @@ put_subject(struct envelope *v, const char *template, const struct msg *m,
 	end_text(v);
 	return check_message_subject(v->text.data + v->subject,
 	    v->text.len - v->subject - 1, e);
+}
+
+struct envelope_form
+envelope_form_of(const struct conf *c, const char *prefix)
+{
+	return (struct envelope_form){ c->nats.subject, prefix,
+	    c->nats.stream };
 }
 
 int

@@ -33,6 +33,12 @@ struct envelope_form {
 	const char	*stream;	/* "": no Nats-Expected-Stream */
 };
 
+struct conf;
+
+/* The form of this configuration; prefix: as conf_id_prefix() returns it. */
+struct envelope_form envelope_form_of(const struct conf *,
+	    const char *prefix);
+
 /*
  * Make the message of a row that has its event.  Its id needs the hash of the
  * event: msg_id() stores that in the row.  The envelope is zeroed before its

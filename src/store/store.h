@@ -314,6 +314,15 @@ int	store_fetch(struct store *, const uint64_t *sequences, size_t n,
 int	store_fetch_away(struct store *, const uint64_t *sequences, size_t n,
 	    struct batch *, struct err *);
 
+/*
+ * store_peek.c: read one message without claiming it, with its body: the row
+ * of the outbox as it is sent when it comes to that, or the row that a retry of
+ * the dead letter makes.  b is zeroed, and gets no message if there is no such
+ * row; batch_free() frees it.
+ */
+int	store_peek(struct store *, uint64_t sequence, bool dead,
+	    struct batch *b, struct err *);
+
 /* Why a candidate was not claimed. */
 struct waiting {
 	uint64_t	 sequence;

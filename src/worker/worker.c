@@ -276,8 +276,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
-	w->relay.form = (struct envelope_form){ w->conf->nats.subject,
-	    w->prefix, w->conf->nats.stream };
+	w->relay.form = envelope_form_of(w->conf, w->prefix);
 	w->relay.keep = keep;
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;

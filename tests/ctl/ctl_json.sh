@@ -86,6 +86,8 @@ for command in "${commands[@]}"; do
 	is "$(field .remedy)" "see outboxctl $command --help" \
 	    "$command: the remedy is its help"
 done
+fails_json 2 'raw goes with --payload, and not with --json' \
+    messages show --payload --raw "$A"
 ctl -c "$OP" dead list --frobnicate
 is "$OUT" '' 'without --json: no document'
 

@@ -344,7 +344,10 @@ refuses <<'END'
 is_missing messages show
 unexpected messages show 1 2
 not_a_sequence messages show x1
-is_missing messages retry
+or_--all messages retry
+or_--all messages retry --until 1h
+or_a_filter messages retry 1 --key a
+--raw_goes_with_--payload messages show --raw 1
 not_a_sequence messages discard 1 x1
 not_an_option messages retry 1 --wait 3
 not_pending messages list --state asleep
@@ -373,11 +376,82 @@ ctl --json messages show "$SEQ"
 like "$("$LAB" show --nats "$URL" --stream EVENTS \
     --seq "$(field .ack_sequence)")" "^Nats-Msg-Id: $(field .message_id)\$" \
     'messages show: message_id is the one in the stream'
+# The daemon's own subject and headers, and the bytes of the payload.
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_version,
+	correlation_id, metadata, event_data) VALUES (CONCAT('k', CHAR(9 USING utf8mb4), 'y'), 1, 'ok', 3,
+	'c-1', '{\"trace\": \"t 1\", \"Bad\": {}}', X'00ff0a'),
+	('text', 1, 'ok', 1, NULL, NULL, 'grüße\n\tdone');
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT sequence, 'p01' FROM events WHERE stream_id LIKE 'k_y' OR stream_id = 'text'"
+TEXT=$(sql 'SELECT MAX(sequence) FROM events')
+BYTES=$((TEXT - 1))
+for sequence in $BYTES $TEXT; do
+	ctl --json messages show --payload "$sequence"
+	before=$(field '.headers | to_entries[] | .key + ": " + .value' | sort)
+	wait_for 10 is_sent "$sequence"
+	shown=$("$LAB" show --nats "$URL" --stream EVENTS --seq \
+	    "$(sql "SELECT ack_sequence FROM outbox
+	    WHERE global_sequence = $sequence")")
+	is "$before" "$(sed '1,2d; /^$/,$d' <<< "$shown" | sort)" \
+	    "messages show --payload $sequence: the headers in the stream"
+	like "$before" '^Outbox-Key: (0x6b0979|text)$' \
+	    "messages show --payload $sequence: its key is among them"
+done
+ctl --json messages show --payload "$BYTES"
+shows '[.subject, .payload, .payload_is_hex, .metadata_skipped]' \
+    '["events.ok","0x00ff0a",true,1]' 'messages show --payload: bytes in hex'
+ctl --json messages show --payload "$TEXT"
+shows '[.payload, .payload_is_hex]' '["grüße\n\tdone",false]' \
+    'messages show --payload: text as it is'
+ctl messages show --payload "$TEXT"
+is "$RC $(tail -n 3 <<< "$OUT")" $'0 \ngrüße\n\tdone' \
+    'messages show --payload, no --json: the text at the end'
+like "$OUT" '^subject: events.ok$' 'messages show --payload: the subject'
+"$OUTBOXCTL" -c "$CONF" messages show --payload --raw "$BYTES" > "$DIR/raw"
+is "$? $(od -An -tx1 "$DIR/raw" | tr -d ' ')" '0 00ff0a' \
+    'messages show --payload --raw: its bytes and nothing else'
+put_row never 1 'never a subject' 'available_at = NOW(6) + INTERVAL 1 HOUR'
+fails 1 '^outboxctl: [0-9]+: it cannot be sent as it is: subject .* holds a blank' \
+    'messages show --payload of a message that is not legal' \
+    messages show --payload "$SEQ"
+ctl messages discard "$SEQ"
+ctl --json dead show --payload "$SEQ"
+shows '[.status, .payload, (.cannot_be_sent | startswith("subject"))]' \
+    '[1,"payload",true]' \
+    'dead show --payload: the payload, and that it cannot be sent'
+sql "UPDATE events SET event_type = 'ok' WHERE sequence = $SEQ"
+ctl --json dead show --payload "$SEQ"
+shows '.headers["Outbox-Partition"]' "$(sql "SELECT CONCAT('p0', CRC32('never') % 4)")" \
+    'dead show --payload: the label after dead retry'
+sql "DELETE FROM outbox WHERE global_sequence = $TEXT"
+fails 1 "^outboxctl: $TEXT: it has no row in the outbox, .*: see reconcile$" \
+    'messages show --payload of an event without a row' \
+    messages show --payload "$TEXT"
+
 ctl messages retry "$ONE"
 within 5 'messages retry of a head: the next of its key is sent as well' \
     is_sent $((ONE + 1))
 ctl messages discard "$TWO"
 drains 5 'the message behind a discarded head is sent'
+
+# All that are delayed, by filters.
+for key in f1 f2 f3; do
+	put_row "$key" 1 "$key.made" \
+	    'available_at = NOW(6) + INTERVAL 1 HOUR, attempts = 2'
+done
+prints '1 message would be due now' 'messages retry --type --dry-run' \
+    messages retry --type 'f1.*' --dry-run
+prints '1 message due now' 'messages retry --type: one message' \
+    messages retry --type 'f1.*'
+prints '1 message due now' 'messages retry --key: one message' \
+    messages retry --key f2
+within 10 'the messages of the type and of the key are sent' \
+    is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 1
+prints '1 message due now' 'messages retry --all: the delayed one' \
+    messages retry --all
+drains 5 'messages retry --all: it is sent'
+prints '0 messages due now' 'messages retry --all: nothing is delayed' \
+    messages retry --all
 stop_master "$MASTER"
 
 #

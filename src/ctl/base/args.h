@@ -23,6 +23,7 @@ struct args {
 
 	int64_t		 batch;			/* rows of a transaction */
 	bool		 skip_bad, trigger;
+	bool		 payload, raw;
 	int64_t		 days, dead_days;	/* days: -1: not given */
 	const char	*older_than;		/* SQL */
 

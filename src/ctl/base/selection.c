@@ -102,6 +102,30 @@ sort_sequences(struct selection *ch)
 	ch->n = n;
 }
 
+bool
+selection_is_filtered(const struct args *a)
+{
+	return a->key != NULL || a->type != NULL || a->partition != NULL ||
+	    a->since != NULL || a->until != NULL;
+}
+
+int
+selection_check(const struct ctl *c, struct selection *ch)
+{
+	const struct args	*a = &c->args;
+	bool			 filtered = selection_is_filtered(a);
+	struct err		 e;
+
+	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
+		return ctl_misuse("give SEQUENCE... or a filter, not both");
+	if (a->nrest == 0 && !a->all && a->key == NULL &&
+	    a->type == NULL && a->partition == NULL && a->since == NULL)
+		return ctl_misuse("give SEQUENCE..., --key, --type, "
+		    "--partition, --since or --all");
+	ch->named = args_sequences(a, &e);
+	return ch->named != NULL ? CTL_DONE : ctl_misuse("%s", e.text);
+}
+
 int
 selection_make(struct ctl *c, struct selection *ch, struct err *e)
 {
@@ -118,11 +142,4 @@ selection_free(struct selection *ch)
 {
 	free(ch->named);
 	free(ch->list);
-}
-
-bool
-selection_is_filtered(const struct args *a)
-{
-	return a->key != NULL || a->type != NULL || a->partition != NULL ||
-	    a->since != NULL || a->until != NULL;
 }

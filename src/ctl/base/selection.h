@@ -22,6 +22,12 @@ struct selection {
 	bool		 all_there;	/* all named rows exist */
 };
 
+/*
+ * For a command that takes SEQUENCE..., or filters or --all: read the named
+ * ones.  CTL_DONE, or CTL_USAGE after it said what is wrong.
+ */
+int	selection_check(const struct ctl *, struct selection *);
+
 /* Fill the list; prints which named rows do not exist.  -1: see err. */
 int	selection_make(struct ctl *, struct selection *, struct err *);
 void	selection_free(struct selection *);

@@ -252,6 +252,11 @@ messages_show(struct ctl *c)
 
 	if (sequence == NULL)
 		return ctl_misuse("%s", e.text);
+	if (c->args.raw && (!c->args.payload || c->args.json)) {
+		free(sequence);
+		return ctl_misuse("--raw goes with --payload, and not with "
+		    "--json");
+	}
 	put_about(c, *sequence);
 	rc = rows_one(c, "show", about, sizeof(about) / sizeof(about[0]), &o,
 	    &e);
@@ -270,6 +275,8 @@ messages_show(struct ctl *c)
 	}
 	if (o == NULL)
 		return ctl_error("%s: no such message", c->args.rest[0]);
+	if (c->args.payload)
+		return message_print_envelope(c, o);
 	print_object(c, o);
 	return CTL_DONE;
 }

@@ -29,6 +29,17 @@ message_put_parked(struct store *s)
 		    "ON b.first_sequence = " PARKED_UNDER("o.partition_key"));
 }
 
+void
+message_put_partition_filter(struct ctl *c)
+{
+	if (c->args.partition == NULL)
+		return;
+	store_put(c->store, " AND COALESCE(");
+	message_put_partition(c->store);
+	store_put(c->store, ", '')");
+	filter_put_in_label(c->store, c->args.partition);
+}
+
 static const struct state {
 	const char	*name;
 	enum cursor_by	 cursor;
@@ -91,12 +102,7 @@ finish_rows(struct ctl *c)
 	store_put(c->store, " AND ");
 	store_put(c->store, state->rows);
 	filter_put(c, &f);
-	if (c->args.partition == NULL)
-		return;
-	store_put(c->store, " AND COALESCE(");
-	message_put_partition(c->store);
-	store_put(c->store, ", '')");
-	filter_put_in_label(c->store, c->args.partition);
+	message_put_partition_filter(c);
 }
 
 int

@@ -2,6 +2,7 @@
 #ifndef OUTBOXCTL_MESSAGES_H
 #define OUTBOXCTL_MESSAGES_H
 
+#include "ctl/base/bulk_update.h"
 #include "ctl/base/ctl.h"
 
 /* SQL condition: waiting rows of outbox o that no worker is sending. */
@@ -15,7 +16,24 @@
 void	message_put_from(struct store *);
 void	message_put_parked(struct store *);
 
+/*
+ * message_envelope.c: print a message with subject, headers and payload as the
+ * daemon would send it now, or with --raw the payload alone.  o is what
+ * messages show prints otherwise; frees it.  Returns an exit status.
+ */
+int	message_print_envelope(struct ctl *, json_t *o);
+
 /* Append the partition of such a row, also if it is parked. */
 void	message_put_partition(struct store *);
+
+/* Append " AND ..." if --partition was given. */
+void	message_put_partition_filter(struct ctl *);
+
+/*
+ * retry_discard.c: messages retry SEQUENCE..., which returns an exit status;
+ * and the change that makes pending rows due.
+ */
+int	message_retry_named(struct ctl *);
+extern const struct bulk_change message_retry_change;
 
 #endif

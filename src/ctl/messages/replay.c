@@ -240,23 +240,6 @@ replay_chunks(struct replay *r)
 	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
 }
 
-static int
-check_use(struct ctl *c, struct selection *ch)
-{
-	const struct args	*a = &c->args;
-	bool			 filtered = selection_is_filtered(a);
-	struct err		 e;
-
-	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
-		return ctl_misuse("give SEQUENCE... or a filter, not both");
-	if (a->nrest == 0 && !a->all && a->key == NULL &&
-	    a->type == NULL && a->partition == NULL && a->since == NULL)
-		return ctl_misuse("give SEQUENCE..., --key, --type, "
-		    "--partition, --since or --all");
-	ch->named = args_sequences(a, &e);
-	return ch->named != NULL ? CTL_DONE : ctl_misuse("%s", e.text);
-}
-
 /* --after applies to the sorted sequences, not to the order of the cursor. */
 static void
 cut_after(struct selection *ch, uint64_t after)
@@ -293,7 +276,7 @@ messages_replay(struct ctl *c)
 			    .by = c->args.key != NULL ? CURSOR_KEY :
 			    CURSOR_DELIVERED, .missing = "no such message, or "
 			    "it was not delivered" } };
-	int		status = check_use(c, &r.selection);
+	int		status = selection_check(c, &r.selection);
 
 	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
 		status = ctl_refuse("run outboxctl schema upgrade",

@@ -276,7 +276,7 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
 	return take_out(c, list, n, changed, e);
 }
 
-static const struct bulk_change retry_chunk = { lock_free_rows,
+const struct bulk_change message_retry_change = { lock_free_rows,
 	make_locked_due };
 static const struct bulk_change discard_chunk = { lock_free_rows,
 	discard_locked };
@@ -308,7 +308,7 @@ update_pending(struct ctl *c, struct wanted *w, const struct bulk_change *how,
 	if (rc < 0)
 		return -1;
 	*changed += more;
-	if (more == n || how == &retry_chunk)	/* the others are being sent */
+	if (more == n || how == &message_retry_change)	/* the others are being sent */
 		return 0;
 	if (locate_messages(c, w, e) < 0)
 		return -1;
@@ -325,7 +325,7 @@ update_until_done(struct ctl *c, struct wanted *w,
 
 	*changed = 0;
 	while (update_pending(c, w, how, done, changed, e) == 0) {
-		if (how == &retry_chunk || c->args.dry_run ||
+		if (how == &message_retry_change || c->args.dry_run ||
 		    !is_any_left(w, done) || clock_ms() >= until)
 			return 0;
 		poll(NULL, 0, POLL_MS);
@@ -344,7 +344,7 @@ confirm_change(struct ctl *c, const struct wanted *w,
 	uint64_t	*list = pending(w, &n);
 	int		 rc = 0;
 
-	if (how == &retry_chunk || n <= CTL_MANY)
+	if (how == &message_retry_change || n <= CTL_MANY)
 		*may = ctl_confirm(c, n, what);
 	else
 		rc = impact_confirm_loss(c, list, n, false, what, may, e);
@@ -392,13 +392,13 @@ retry_or_discard(struct ctl *c, struct wanted *w, const struct bulk_change *how,
 }
 
 int
-messages_retry(struct ctl *c)
+message_retry_named(struct ctl *c)
 {
 	struct wanted	*w = wanted_new(c);
 	int		 status = CTL_USAGE;
 
 	if (w != NULL) {
-		status = retry_or_discard(c, w, &retry_chunk, "due now");
+		status = retry_or_discard(c, w, &message_retry_change, "due now");
 		wanted_free(w);
 	}
 	return status;

@@ -1,0 +1,190 @@
+/*
+ * message_envelope.c - messages show --payload: a message as it is sent
+ *
+ * The daemon's own code makes subject and headers, from the columns that a
+ * worker reads, so what is shown is what is sent.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/messages/messages.h"
+#include "nats/envelope.h"
+#include "util/printable.h"
+#include "util/utf8.h"
+
+/* Text with line breaks and tabs, and no other control character. */
+static bool
+is_text(struct bytes b)
+{
+	for (size_t i = 0; i < b.len; i++) {
+		unsigned char c = (unsigned char)b.data[i];
+
+		if ((c < ' ' && c != '\n' && c != '\t' &&
+		    !(c == '\r' && i + 1 < b.len && b.data[i + 1] == '\n')) ||
+		    c == 0x7f)
+			return false;
+	}
+	return utf8_is_valid(b.data, b.len);
+}
+
+/* A payload as text, or as 0x and hex digits. */
+static void
+put_payload(struct buf *to, struct bytes b)
+{
+	buf_str(to, "");
+	if (b.data == NULL)
+		return;
+	if (is_text(b))
+		buf_add(to, b.data, b.len);
+	else
+		printable_put_hex(to, b.data, b.len);
+}
+
+static void
+add_headers(json_t *o, const struct envelope *v)
+{
+	json_t	*headers = json_object();
+
+	for (size_t i = 0; i < v->nheaders; i++)
+		json_object_set_new(headers, envelope_name(v, i),
+		    json_string(envelope_value(v, i)));
+	json_object_set_new(o, "subject", bytes_json(envelope_subject(v),
+	    strlen(envelope_subject(v))));
+	json_object_set_new(o, "headers", headers);
+	json_object_set_new(o, "metadata_skipped",
+	    json_integer((json_int_t)v->skipped));
+}
+
+static void
+add_payload(json_t *o, struct bytes payload)
+{
+	struct buf	text = { 0 };
+
+	put_payload(&text, payload);
+	json_object_set_new(o, "payload_is_hex", json_boolean(
+	    payload.data != NULL && !is_text(payload)));
+	json_object_set_new(o, "payload", json_stringn(text.data, text.len));
+	buf_free(&text);
+}
+
+static void
+print_header(const char *name, const char *value)
+{
+	struct buf	text = { 0 };
+
+	buf_str(&text, "");
+	printable_put(&text, value, strlen(value));
+	printf("%s: %s\n", name, text.data);
+	buf_free(&text);
+}
+
+static void
+print_message(const struct envelope *v, struct bytes payload)
+{
+	struct buf	text = { 0 };
+
+	put_payload(&text, payload);
+	putchar('\n');
+	print_header("subject", envelope_subject(v));
+	for (size_t i = 0; i < v->nheaders; i++)
+		print_header(envelope_name(v, i), envelope_value(v, i));
+	printf("\n%s%s", text.data, text.len == 0 ||
+	    text.data[text.len - 1] == '\n' ? "" : "\n");
+	buf_free(&text);
+}
+
+static int
+print_raw(struct bytes payload)
+{
+	if (payload.len > 0 && fwrite(payload.data, payload.len, 1,
+	    stdout) != 1)
+		return ctl_error("the payload was not written as a whole");
+	return fflush(stdout) == 0 ? CTL_DONE :
+	    ctl_error("the payload was not written as a whole");
+}
+
+static void
+add_refusal(json_t *o, struct err *e)
+{
+	utf8_clean(e->text);
+	json_object_set_new(o, "cannot_be_sent", json_string(e->text));
+}
+
+/* A row that can never be sent as it is has no envelope. */
+static int
+print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
+    const char *prefix)
+{
+	struct envelope_form	 form = envelope_form_of(c->conf, prefix);
+	struct envelope		 v = { 0 };
+	struct err		 e;
+	int			 rc = envelope_fill(&v, &form, m, &e);
+
+	if (c->args.json && rc == 0)
+		add_headers(o, &v);
+	if (rc < 0)
+		add_refusal(o, &e);
+	if (c->args.json)
+		add_payload(o, m->payload);
+	print_object(c, json_incref(o));
+	if (rc < 0)
+		ctl_error("%s: it cannot be sent as it is: %s",
+		    c->args.rest[0], e.text);
+	else if (!c->args.json)
+		print_message(&v, m->payload);
+	envelope_free(&v);
+	return rc < 0 ? CTL_FAILED : CTL_DONE;
+}
+
+/* Read what message ids begin with. */
+static int
+read_prefix(struct ctl *c, char prefix[STORE_PREFIX], struct err *e)
+{
+	char	id[STORE_PREFIX] = "";
+
+	if (store_has(c->store, T_SETTINGS)) {
+		store_sql(c->store,
+		    "SELECT outbox_id FROM {settings} WHERE id = 1");
+		if (store_query_text(c->store, "show", id, sizeof(id), e) < 0)
+			return -1;
+	}
+	snprintf(prefix, STORE_PREFIX, "%s", conf_id_prefix(c->conf, id));
+	return 0;
+}
+
+static int
+print_read(struct ctl *c, json_t *o, struct batch *b, const char *prefix)
+{
+	const char	*sequence = c->args.rest[0];
+
+	if (b->n == 0)
+		return ctl_refuse("see reconcile",
+		    "%s: it has no row in the outbox, so it is not sent",
+		    sequence);
+	if (!b->msgs[0].has_event)
+		return ctl_error("%s: its event does not exist, so it has no "
+		    "payload", sequence);
+	return c->args.raw ? print_raw(b->msgs[0].payload) :
+	    print_with_envelope(c, o, &b->msgs[0], prefix);
+}
+
+int
+message_print_envelope(struct ctl *c, json_t *o)
+{
+	uint64_t	sequence = (uint64_t)member_number(o, "sequence");
+	const char	*state = member_text(o, "state");
+	char		prefix[STORE_PREFIX];
+	struct batch	b = { 0 };
+	struct err	e;
+	int		status;
+
+	if (read_prefix(c, prefix, &e) < 0 || store_peek(c->store, sequence,
+	    state != NULL && strcmp(state, "dead") == 0, &b, &e) < 0)
+		status = ctl_fail(c, &e);
+	else
+		status = print_read(c, o, &b, prefix);
+	batch_free(&b);
+	json_decref(o);
+	return status;
+}
