@@ -39,6 +39,7 @@ static const char tail[] =
 "		*) said+=\"${COMP_WORDS[i]} \" ;;\n"
 "		esac\n"
 "	done\n"
+"	said=${said#help }\n"
 "	if [[ $cur == -* ]]; then\n"
 "		COMPREPLY=($(compgen -W \"$(_outboxctl_options \"$said\")\" \\\n"
 "		    -- \"$cur\"))\n"
@@ -55,7 +56,8 @@ complete_print(const struct command *commands)
 {
 	fputs(head, stdout);
 	for (const struct command *c = commands; c->words != NULL; c++)
-		printf("%s%s", c == commands ? "" : "\n", c->words);
+		printf("%s\n", c->words);
+	fputs("help", stdout);
 	fputs("'\n\n_outboxctl_options() {\n\tcase $1 in\n", stdout);
 	for (const struct command *c = commands; c->words != NULL; c++) {
 		printf("\t'%s '*) echo '--help", c->words);

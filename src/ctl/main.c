@@ -10,6 +10,7 @@
 #include <sysexits.h>
 
 #include "ctl/complete.h"
+#include "ctl/help.h"
 #include "util/buf.h"
 #include "util/log.h"
 
@@ -106,31 +107,6 @@ static const struct command commands[] = {
 	{ .words = NULL }
 };
 
-static void
-print_ctl_usage(FILE *to)
-{
-	fputs("usage: outboxctl [-c FILE] [--json] [--wide] COMMAND [option ...]\n\n",
-	    to);
-	for (const struct command *c = commands; c->words != NULL; c++)
-		fprintf(to, "  %-22s  %s\n", c->words, c->help);
-	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
-	    "      --json              print JSON\n"
-	    "      --wide              cut no text to the width of the "
-	    "terminal\n"
-	    "  -V, --version\n"
-	    "  -h, --help              after a command: print its options\n",
-	    to);
-}
-
-static void
-help(const struct command *c)
-{
-	printf("usage: outboxctl %s [option ...]%s%s\n\n%s\n\n", c->words,
-	    c->rest == NULL ? "" : " ", c->rest == NULL ? "" : c->rest,
-	    c->help);
-	args_help(c, stdout);
-}
-
 /* How many arguments are the command's words; 0: another command. */
 static int
 words_met(const char *words, int argc, char **argv)
@@ -216,7 +192,7 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (is_help(argv[i])) {
-			print_ctl_usage(stdout);
+			help_all(commands, stdout);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "-V") == 0 ||
 		    strcmp(argv[i], "--version") == 0) {
@@ -271,6 +247,35 @@ run_command(struct ctl *c, const char *path)
 	return c->command->run(c);
 }
 
+/* Print help on a command, a group of commands, or all. */
+static int
+help_on(int nwords, char **words)
+{
+	int			 n;
+	const struct command	*c = find_command(nwords, words, &n);
+
+	if (nwords == 0)
+		help_all(commands, stdout);
+	else if (c != NULL && n == nwords)
+		help_command(c);
+	else if (!help_group(commands, nwords, words))
+		return unknown_command(words[0]);
+	return CTL_DONE;
+}
+
+/* Is help asked for?  *nwords is then the number of words that it is about. */
+static bool
+asks_for_help(int argc, char **argv, int *nwords)
+{
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (is_help(argv[i])) {
+			if (find_command(argc, argv, nwords) == NULL)
+				*nwords = i;
+			return true;
+		}
+	return false;
+}
+
 /* The arguments behind the command's words; the word before them is first. */
 static int
 parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
@@ -301,18 +306,18 @@ main(int argc, char **argv)
 		outcome_begin();
 	at = take_globals(argc, argv, &path, &json, &wide);
 	if (at == argc) {
-		print_ctl_usage(stderr);
+		help_all(commands, stderr);
 		outcome_error("no command was given", NULL);
 		return finish(NULL, CTL_USAGE);
 	}
+	if (strcmp(argv[at], "help") == 0)
+		return finish(NULL, help_on(argc - at - 1, argv + at + 1));
+	if (asks_for_help(argc - at, argv + at, &nwords))
+		return finish(NULL, help_on(nwords, argv + at));
 	c.command = find_command(argc - at, argv + at, &nwords);
 	if (c.command == NULL)
 		return finish(NULL, unknown_command(argv[at]));
 	at += nwords;
-	if (at < argc && is_help(argv[at])) {
-		help(c.command);
-		return CTL_DONE;
-	}
 	c.args.wide = wide;
 	status = finish(c.command, parse_and_run(&c, argc - at + 1,
 	    argv + at - 1, path, json));

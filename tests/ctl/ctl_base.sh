@@ -18,12 +18,32 @@ for help in -h --help; do
 	like "$OUT" '^ +--until TIME +before' \
 	    "messages list $help: its options"
 done
+for words in 'messages --help' 'messages -h' 'help messages'; do
+	# shellcheck disable=SC2086
+	ctl $words
+	is "$RC $(grep -c '^  messages ' <<< "$OUT")" \
+	    "0 $(grep -c 'words = "messages ' "$srcdir/src/ctl/main.c")" \
+	    "outboxctl $words: the commands of the group"
+	is "$(grep -c '^  dead ' <<< "$OUT")" 0 \
+	    "outboxctl $words: no command of another group"
+done
+"$OUTBOXCTL" --help > "$DIR/help"
+"$OUTBOXCTL" help | cmp -s "$DIR/help" -
+ok $? 'outboxctl help prints what --help prints'
+"$OUTBOXCTL" messages show --help > "$DIR/help"
+for words in 'help messages show' 'messages show 7 --payload --help'; do
+	# shellcheck disable=SC2086
+	"$OUTBOXCTL" $words | cmp -s "$DIR/help" -
+	ok $? "outboxctl $words prints what messages show --help prints"
+done
 matches '^outbox-master [0-9]' '--version prints the version' --version
 
 refuses <<'EOF'
 frobnicate:_unknown_command frobnicate
 unknown_command;_known:_dead_list,_dead_show, dead
 unknown_command;_known:_schema_print,_schema_install, schema mend
+frobnicate:_unknown_command help frobnicate
+frobnicate:_unknown_command frobnicate --help
 --frobnicate:_unknown_option --frobnicate dead list
 --config:_its_value_is_missing --config
 not_an_option dead list --frobnicate

@@ -37,6 +37,8 @@ while IFS='|' read -r _ words; do
 done < <(grep -Eo 'words = "[a-z -]+"' "$srcdir/src/ctl/main.c" |
     cut -d'"' -f2 | sed 's/^/|/')
 
+completes 'help reco' reconcile 'help reco: completes the command'
+completes 'help messages sh' show 'help messages sh: completes the command'
 completes 'reco' reconcile 'reco: completes the command'
 completes '--json -c x.yml reco' reconcile \
     'a command is completed behind options for all commands'
