@@ -15,7 +15,7 @@ print_row(const struct command *c, FILE *to)
 void
 help_all(const struct command *commands, FILE *to)
 {
-	fputs("usage: outboxctl [-c FILE] [--json] COMMAND [option ...]\n\n",
+	fputs("usage: outboxctl [-c FILE] [--json] [--wide] COMMAND [option ...]\n\n",
 	    to);
 	for (const struct command *c = commands; c->words != NULL; c++)
 		print_row(c, to);
@@ -23,6 +23,7 @@ help_all(const struct command *commands, FILE *to)
 	    "command, or the commands of a group");
 	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
 	    "      --json              print JSON\n"
+	    "      --wide              cut no text to the terminal's width\n"
 	    "  -V, --version\n"
 	    "  -h, --help              after a command: print its options\n",
 	    to);

@@ -201,6 +201,10 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 		} else if (strcmp(argv[i], "--completions") == 0) {
 			complete_print(commands);
 			exit(CTL_DONE);
+		} else if (strcmp(argv[i], "--values") == 0 &&
+		    i + 1 < argc) {
+			complete_values(*path, argv[i + 1]);
+			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--json") == 0)
 			*json = true;
 		else if (strcmp(argv[i], "--wide") == 0)

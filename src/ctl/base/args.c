@@ -26,6 +26,7 @@ static const struct option_row {
 	size_t		 at;		/* in struct args */
 	int64_t		 min, max, dflt;	/* NUMBER */
 	const char	*help;
+	const char	*values;		/* see args_values() */
 } options[] = {
 	{ "json", NULL, FLAG, AT(json), .help = "print JSON" },
 	{ "wide", NULL, FLAG, AT(wide),
@@ -40,19 +41,21 @@ static const struct option_row {
 	{ "raw", NULL, FLAG, AT(raw),
 	  .help = "with --payload: print nothing but its bytes" },
 	{ "state", "STATE", TEXT, AT(state),
-	  .help = "pending (default), delivering, delivered or dead" },
+	  .help = "pending (default), delivering, delivered or dead",
+	  .values = "pending delivering delivered dead" },
 	{ "key", "KEY", TEXT, AT(key), .help = "only this order key" },
 	{ "type", "TYPE", TEXT, AT(type),
-	  .help = "only this event type; * matches any text" },
+	  .help = "only this event type; * matches any text",
+	  .values = "@types" },
 	{ "partition", "LABEL", TEXT, AT(partition),
-	  .help = "only this partition" },
+	  .help = "only this partition", .values = "@labels" },
 	{ "since", "TIME", TIME, AT(since),
 	  .help = "from this time: 2026-01-31T12:00:00Z, or 90m, 2h, 7d ago" },
 	{ "until", "TIME", TIME, AT(until), .help = "before this time" },
 	{ "after", "SEQUENCE", NUMBER, AT(after), 0, INT64_MAX, 0,
-	  "continue after this sequence" },
+	  .help = "continue after this sequence" },
 	{ "limit", "N", NUMBER, AT(limit), 1, SCALE_MAX, 100,
-	  "print at most N rows (100)" },
+	  .help = "print at most N rows (100)" },
 	{ "all", NULL, FLAG, AT(all),
 	  .help = "all, not only named ones or the newest N" },
 	{ "release", NULL, FLAG, AT(release),
@@ -60,17 +63,17 @@ static const struct option_row {
 	{ "reset-attempts", NULL, FLAG, AT(reset_attempts),
 	  .help = "start again with the first attempt" },
 	{ "wait", "SECONDS", NUMBER, AT(wait), 0, 600, 5,
-	  "how long to wait for locks and rows being sent (5)" },
+	  .help = "how long to wait for locks and rows being sent (5)" },
 	{ "rate", "N", NUMBER, AT(rate), 1, SCALE_MAX, 500,
-	  "at most N rows a second (500)" },
+	  .help = "at most N rows a second (500)" },
 	{ "batch", "N", NUMBER, AT(batch), 1, 100000, 1000,
-	  "N rows in one transaction (1000)" },
+	  .help = "N rows in one transaction (1000)" },
 	{ "trigger", NULL, FLAG, AT(trigger),
 	  .help = "the trigger on events, which enqueues publish.types" },
 	{ "skip-bad", NULL, FLAG, AT(skip_bad),
 	  .help = "skip invalid lines and count them" },
 	{ "days", "N", NUMBER, AT(days), 0, 36500, -1,
-	  "rows delivered more than N days ago (7)" },
+	  .help = "rows delivered more than N days ago (7)" },
 	{ "older-than", "TIME", TIME, AT(older_than),
 	  .help = "in place of --days, a time: 2026-01-31, or 90m ago" },
 	{ "prune", NULL, FLAG, AT(prune),
@@ -80,7 +83,7 @@ static const struct option_row {
 	{ "force", NULL, FLAG, AT(force),
 	  .help = "finish although one did in the last ten minutes" },
 	{ "dead-days", "N", NUMBER, AT(dead_days), 0, 36500, 30,
-	  "dead letters that died more than N days ago (30)" },
+	  .help = "dead letters that died more than N days ago (30)" },
 };
 
 /* Is the name one of these words, which have blanks between them? */
@@ -310,6 +313,21 @@ args_names(const struct command *c, FILE *to)
 	for (size_t i = 0; i < NOPTIONS; i++)
 		if (takes(c, &options[i]))
 			fprintf(to, " --%s", options[i].name);
+}
+
+const char *
+args_values(size_t *i, const char **name)
+{
+	const struct option_row	*o;
+
+	while (*i < NOPTIONS) {
+		o = &options[(*i)++];
+		if (o->values != NULL) {
+			*name = o->name;
+			return o->values;
+		}
+	}
+	return NULL;
 }
 
 uint64_t *

@@ -44,6 +44,13 @@ void	args_help(const struct command *, FILE *);
 /* Print only their names, " --json --limit ...". */
 void	args_names(const struct command *, FILE *);
 
+/*
+ * The values of the next option that has a list of them, from *i, which is 0 at
+ * first: words with blanks between them, or "@labels" or "@types", which the
+ * database has.  NULL: no more.
+ */
+const char *args_values(size_t *i, const char **name);
+
 /* args.rest as sequence numbers; the caller frees.  NULL: see err. */
 uint64_t *args_sequences(const struct args *, struct err *);
 
