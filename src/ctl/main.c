@@ -76,6 +76,11 @@ static const struct command commands[] = {
 	{ .words = "stream republish", .changes = true, .offline = true,
 	  .run = stream_republish,
 	  .help = "send delivered messages again that the stream lacks" },
+	{ .words = "stream info", .offline = true, .run = stream_info,
+	  .help = "show the stream; exits with 1 if the daemon cannot use it" },
+	{ .words = "stream add", .options = "dry-run duplicate-window "
+	  "replicas", .adds = true, .offline = true, .run = stream_add,
+	  .help = "create the stream nats.stream for nats.subject" },
 	{ .words = "phantoms forget", .changes = true, .run = phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",

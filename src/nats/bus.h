@@ -11,10 +11,21 @@
 
 #include "conf/conf.h"
 #include "nats/pub.h"
+#include "util/buf.h"
 
 /* conf is borrowed; name is the connection's name on the server. */
 struct pub	bus_new(const struct conf *, const char *name);
 void		bus_free(struct pub *);
+
+/*
+ * Send the request "INFO" or "CREATE" about nats.stream to JetStream's API,
+ * with no batch out; body is its JSON, or "".  Blocks for timeout_ms at most.
+ * Appends the answer, JSON that has "error" if the server refused.  -1: there
+ * was no answer, see err.
+ */
+int		bus_ask_stream(struct pub *, const char *what,
+		    const char *body, int64_t timeout_ms, struct buf *answer,
+		    struct err *);
 
 /* Read verdict and details from the body of an answer; here for tests. */
 void		bus_read_ack(const char *body, int len, const char *stream,

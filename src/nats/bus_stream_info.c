@@ -34,9 +34,10 @@ take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
 }
 
 static natsMsg *
-request(struct bus *b, const char *subject, struct err *e)
+request(struct bus *b, const char *subject, const char *body,
+    int64_t timeout_ms, struct err *e)
 {
-	int64_t		 until = clock_ms() + CHECK_TIMEOUT_MS, left;
+	int64_t		 until = clock_ms() + timeout_ms, left;
 	char		 reply[160];
 	natsMsg		*m = NULL;
 	bool		 nobody = false;
@@ -44,8 +45,8 @@ request(struct bus *b, const char *subject, struct err *e)
 	/* Without an index: a late answer matches no message. */
 	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
 	    ++b->generation);
-	if (natsConnection_PublishRequest(b->nc, subject, reply, "", 0) !=
-	    NATS_OK)
+	if (natsConnection_PublishRequest(b->nc, subject, reply, body,
+	    (int)strlen(body)) != NATS_OK)
 		until = 0;
 	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
 	    (left = until - clock_ms()) > 0)
@@ -66,7 +67,26 @@ ask_for_stream(struct bus *b, struct err *e)
 
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
 	    b->conf->nats.stream);
-	return request(b, subject, e);
+	return request(b, subject, "", CHECK_TIMEOUT_MS, e);
+}
+
+int
+bus_ask_stream(struct pub *p, const char *what, const char *body,
+    int64_t timeout_ms, struct buf *answer, struct err *e)
+{
+	struct bus	*b = p->arg;
+	char		 subject[300];
+	natsMsg		*m;
+
+	if (!bus_is_open(b))
+		return err_set(e, "not connected to the broker");
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s.%s", what,
+	    b->conf->nats.stream);
+	if ((m = request(b, subject, body, timeout_ms, e)) == NULL)
+		return -1;
+	buf_add(answer, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
+	natsMsg_Destroy(m);
+	return 0;
 }
 
 bool

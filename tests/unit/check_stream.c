@@ -5,6 +5,7 @@
 
 #include "lib/check.h"
 
+#include "nats/new_stream.h"
 #include "nats/stored_message.h"
 #include "nats/stream.h"
 
@@ -240,6 +241,90 @@ START_TEST(whole_id_is_read)
 }
 END_TEST
 
+static const struct {
+	const char	*template;
+	const char	*subject;	/* NULL: no stream can have it */
+} subjects[] = {
+	{ "events.{event_type}", "events.>" },
+	{ "a.b.{event_type}.{partition}", "a.b.>" },
+	{ "a.b-{partition}.c", "a.>" },
+	{ "events.paid", "events.paid" },
+	{ "{event_type}", NULL },
+	{ "x-{event_type}", NULL },
+	{ "{event_type}.x", NULL },
+};
+
+START_TEST(new_stream_has_a_subject)
+{
+	struct new_stream	n;
+	struct err		e;
+
+	ck_assert_int_eq(new_stream_subject(&n, subjects[_i].template, &e),
+	    subjects[_i].subject == NULL ? -1 : 0);
+	if (subjects[_i].subject != NULL)
+		ck_assert_str_eq(n.subject, subjects[_i].subject);
+	else
+		holds(e.text, "begins with a placeholder");
+}
+END_TEST
+
+#define SETTINGS(s, storage, replicas) "{\"config\":{\"subjects\":[" s "]," \
+	"\"retention\":\"limits\",\"storage\":\"" storage "\"," \
+	"\"num_replicas\":" replicas ",\"duplicate_window\":60000000000}}"
+
+static const struct {
+	const char		*body;
+	enum new_stream_found	 found;
+	const char		*text;	/* "": none */
+} found[] = {
+	{ SETTINGS("\"events.>\"", "file", "3"), NEW_STREAM_SAME, "" },
+	{ SETTINGS("\"a\",\">\"", "file", "3"), NEW_STREAM_SAME, "" },
+	{ SETTINGS("\"*.>\"", "file", "3"), NEW_STREAM_SAME, "" },
+	{ SETTINGS("\"events.*\"", "file", "3"), NEW_STREAM_OTHER,
+	  "subjects lacks \"events.>\"" },
+	{ SETTINGS("\"events.a.>\"", "file", "3"), NEW_STREAM_OTHER,
+	  "subjects lacks" },
+	{ SETTINGS("\"events\"", "file", "3"), NEW_STREAM_OTHER,
+	  "subjects lacks" },
+	{ SETTINGS("\"events.>\"", "memory", "1"), NEW_STREAM_OTHER,
+	  "storage is memory, not file; num_replicas is 1, not 3" },
+	{ "{\"config\":{}}", NEW_STREAM_OTHER, "retention is unknown" },
+	{ "{\"error\":{\"err_code\":10059,\"description\":\"stream not "
+	  "found\"}}", NEW_STREAM_ABSENT, "stream not found (10059)" },
+	{ "{\"error\":{\"err_code\":10065,\"description\":\"overlap\"}}",
+	  NEW_STREAM_REFUSED, "overlap (10065)" },
+	{ "{}", NEW_STREAM_REFUSED, "no configuration" },
+	{ "no JSON", NEW_STREAM_REFUSED, "no configuration" },
+};
+
+START_TEST(streams_are_compared)
+{
+	struct new_stream	n = { 60000, 3, "events.>" };
+	struct err		e = { "" };
+
+	ck_assert_int_eq(new_stream_compare(&n, found[_i].body,
+	    strlen(found[_i].body), &e), found[_i].found);
+	holds(e.text, found[_i].text);
+}
+END_TEST
+
+/* What it asks for is what it accepts. */
+START_TEST(new_stream_is_as_asked)
+{
+	struct new_stream	 n = { 1800000, 1, "events.>" };
+	char			*body = new_stream_body(&n, "EVENTS");
+	char			 answer[1024];
+	struct err		 e;
+
+	holds(body, "\"name\":\"EVENTS\"");
+	holds(body, "\"discard\":\"new\"");
+	snprintf(answer, sizeof(answer), "{\"config\":%s}", body);
+	ck_assert_int_eq(new_stream_compare(&n, answer, strlen(answer), &e),
+	    NEW_STREAM_SAME);
+	free(body);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -251,6 +336,9 @@ main(void)
 	tcase_add_test(tc, connecting_anew_counts);
 	tcase_add_loop_test(tc, stream_is_judged, 0, NROWS(streams));
 	tcase_add_loop_test(tc, state_is_read, 0, NROWS(states));
+	tcase_add_loop_test(tc, new_stream_has_a_subject, 0, NROWS(subjects));
+	tcase_add_loop_test(tc, streams_are_compared, 0, NROWS(found));
+	tcase_add_test(tc, new_stream_is_as_asked);
 	tcase_add_test(tc, whole_id_is_read);
 	tcase_add_loop_test(tc, place_is_read, 0, NROWS(places));
 	suite_add_tcase(s, tc);

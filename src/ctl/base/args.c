@@ -16,7 +16,7 @@
 #define NOPTIONS	(sizeof(options) / sizeof(options[0]))
 #define SCALE_MAX	INT64_C(1000000)
 
-enum value { FLAG, TEXT, NUMBER, TIME };
+enum value { FLAG, TEXT, NUMBER, TIME, SPAN };
 
 #define AT(field)	offsetof(struct args, field)
 
@@ -24,7 +24,7 @@ static const struct option_row {
 	const char	*name, *arg;
 	enum value	 value;
 	size_t		 at;		/* in struct args */
-	int64_t		 min, max, dflt;	/* NUMBER */
+	int64_t		 min, max, dflt;	/* NUMBER; SPAN in seconds */
 	const char	*help;
 	const char	*values;		/* see args_values() */
 } options[] = {
@@ -68,6 +68,11 @@ static const struct option_row {
 	  .help = "at most N rows a second (500)" },
 	{ "batch", "N", NUMBER, AT(batch), 1, 100000, 1000,
 	  .help = "N rows in one transaction (1000)" },
+	{ "duplicate-window", "TIME", SPAN, AT(duplicate_window), 1,
+	  366 * 86400, 30 * 60,
+	  .help = "longer than outages: 30m (default), 2h, 1d" },
+	{ "replicas", "N", NUMBER, AT(replicas), 1, 5, 1,
+	  .help = "copies in a cluster (1)" },
 	{ "trigger", NULL, FLAG, AT(trigger),
 	  .help = "the trigger on events, which enqueues publish.types" },
 	{ "skip-bad", NULL, FLAG, AT(skip_bad),
@@ -147,6 +152,18 @@ parse_age(const char *text)
 	return 0;
 }
 
+static int
+read_span(int64_t *to, const struct option_row *o, const char *text,
+    struct err *e)
+{
+	*to = parse_age(text);
+	if (*to < o->min || *to > o->max)
+		return err_set(e, "--%s: \"%s\" is not a duration such as 90s, "
+		    "30m, 2h or 7d, of %lld s to %lld d", o->name, text,
+		    (long long)o->min, (long long)o->max / 86400);
+	return 0;
+}
+
 /* Has the text a digit for each 0 of the form, and else the same characters? */
 static bool
 has_form(const char *text, const char *form)
@@ -205,6 +222,8 @@ take_option_value(struct args *a, const struct option_row *o, const char *text,
 		return read_number(at, o, text, e);
 	case TIME:
 		return read_time(at, o, text, e);
+	case SPAN:
+		return read_span(at, o, text, e);
 	}
 	return 0;
 }
@@ -214,7 +233,7 @@ set_option_defaults(struct args *a, const struct command *c)
 {
 	memset(a, 0, sizeof(*a));
 	for (size_t i = 0; i < NOPTIONS; i++)
-		if (options[i].value == NUMBER)
+		if (options[i].value == NUMBER || options[i].value == SPAN)
 			*(int64_t *)((char *)a + options[i].at) =
 			    options[i].dflt;
 	if (c->limit_help != NULL)

@@ -22,6 +22,8 @@ struct args {
 	int64_t		 rate;			/* rows a second */
 
 	int64_t		 batch;			/* rows of a transaction */
+	int64_t		 duplicate_window;	/* seconds */
+	int64_t		 replicas;
 	bool		 skip_bad, trigger;
 	bool		 payload, raw;
 	int64_t		 days, dead_days;	/* days: -1: not given */

@@ -228,6 +228,8 @@ int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
 int	phantoms_forget(struct ctl *);
 int	stream_republish(struct ctl *);
+int	stream_info(struct ctl *);
+int	stream_add(struct ctl *);
 int	enqueue(struct ctl *);
 int	prune(struct ctl *);
 int	reconcile(struct ctl *);

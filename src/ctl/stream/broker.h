@@ -1,0 +1,28 @@
+/* broker.h - what stream info and stream add share: asking the broker */
+#ifndef OUTBOXCTL_BROKER_H
+#define OUTBOXCTL_BROKER_H
+
+#include "ctl/base/ctl.h"
+#include "nats/pub.h"
+#include "util/buf.h"
+
+/*
+ * Connect to the first server of nats.servers that answers.  CTL_DONE, or the
+ * exit status; the error was printed.  Free the bus in both cases.
+ */
+int	broker_open(const struct ctl *, struct pub *);
+
+/* Send the request; see bus_ask_stream().  The same result. */
+int	broker_ask(struct pub *, const char *what, const char *body,
+	    struct buf *answer);
+
+/*
+ * The daemon's own judgement of the stream, from the answer to STREAM.INFO or
+ * STREAM.CREATE: {"level", "text"} for each finding.
+ */
+json_t	*broker_verdict(const struct ctl *, const struct buf *answer);
+
+/* Print a line for each finding. */
+void	broker_say_verdict(const json_t *findings);
+
+#endif

@@ -1,0 +1,165 @@
+/* stream_info.c - stream info: the stream as the broker and the daemon see it */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/stream/broker.h"
+#include "nats/bus.h"
+
+#define MS_NS	INT64_C(1000000)
+
+/* A limit; null: there is none. */
+static json_t *
+limit_json(const json_t *config, const char *name, json_int_t unit)
+{
+	json_int_t	n = json_integer_value(json_object_get(config, name));
+
+	return n > 0 ? json_integer(n / unit) : json_null();
+}
+
+static json_t *
+copy_of(const json_t *o, const char *name)
+{
+	json_t	*v = json_object_get(o, name);
+
+	return v == NULL ? json_null() : json_incref(v);
+}
+
+static void
+put_settings(json_t *o, const json_t *config)
+{
+	json_object_set_new(o, "subjects", copy_of(config, "subjects"));
+	json_object_set_new(o, "retention", copy_of(config, "retention"));
+	json_object_set_new(o, "storage", copy_of(config, "storage"));
+	json_object_set_new(o, "replicas", copy_of(config, "num_replicas"));
+	json_object_set_new(o, "duplicate_window_ms", json_integer(
+	    member_number(config, "duplicate_window") / MS_NS));
+	json_object_set_new(o, "max_messages",
+	    limit_json(config, "max_msgs", 1));
+	json_object_set_new(o, "max_bytes", limit_json(config, "max_bytes", 1));
+	json_object_set_new(o, "max_age_ms",
+	    limit_json(config, "max_age", MS_NS));
+	json_object_set_new(o, "max_message_bytes",
+	    limit_json(config, "max_msg_size", 1));
+	json_object_set_new(o, "max_per_subject",
+	    limit_json(config, "max_msgs_per_subject", 1));
+	json_object_set_new(o, "discard", copy_of(config, "discard"));
+	json_object_set_new(o, "sealed",
+	    json_boolean(json_is_true(json_object_get(config, "sealed"))));
+}
+
+static void
+put_contents(json_t *o, const json_t *info)
+{
+	json_t	*state = json_object_get(info, "state");
+
+	json_object_set_new(o, "created", copy_of(info, "created"));
+	json_object_set_new(o, "messages", copy_of(state, "messages"));
+	json_object_set_new(o, "bytes", copy_of(state, "bytes"));
+	json_object_set_new(o, "first_sequence", copy_of(state, "first_seq"));
+	json_object_set_new(o, "last_sequence", copy_of(state, "last_seq"));
+	json_object_set_new(o, "consumers", copy_of(state, "consumer_count"));
+}
+
+static json_t *
+info_json(const struct ctl *c, const struct buf *answer)
+{
+	json_t	*info = json_loadb(answer->data, answer->len, 0, NULL);
+	json_t	*config = json_object_get(info, "config");
+	json_t	*o = json_pack("{s:s, s:b}", "stream", c->conf->nats.stream,
+		    "exists", config != NULL);
+
+	if (config != NULL) {
+		put_settings(o, config);
+		put_contents(o, info);
+	}
+	json_object_set_new(o, "findings", broker_verdict(c, answer));
+	json_decref(info);
+	return o;
+}
+
+/* Print a duration in words, a list without its brackets. */
+static void
+set_words(json_t *o, const char *name, const char *shown)
+{
+	json_t		*v = json_object_get(o, name), *item;
+	struct buf	 b = { 0 };
+	size_t		 i;
+
+	if (json_is_integer(v))
+		v = span_json(json_integer_value(v));
+	else {
+		buf_str(&b, "");
+		json_array_foreach(v, i, item)
+			buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
+			    json_string_value(item));
+		v = json_string(b.len == 0 ? "-" : b.data);
+		buf_free(&b);
+	}
+	json_object_set_new(o, name, v);
+	if (shown != name) {
+		json_object_set(o, shown, v);
+		json_object_del(o, name);
+	}
+}
+
+static void
+say_info(const struct ctl *c, json_t *o)
+{
+	json_t	*findings = json_incref(json_object_get(o, "findings"));
+
+	json_object_del(o, "findings");
+	if (json_is_true(json_object_get(o, "exists"))) {
+		json_object_del(o, "exists");
+		set_words(o, "subjects", "subjects");
+		set_words(o, "duplicate_window_ms", "duplicate_window");
+		set_words(o, "max_age_ms", "max_age");
+		print_object(c, json_incref(o));
+	}
+	if (json_array_size(findings) == 0)
+		puts("ok    the daemon can use this stream, and its settings "
+		    "are safe");
+	broker_say_verdict(findings);
+	json_decref(findings);
+}
+
+/* Does the list have a finding of this level? */
+static bool
+has_failure(const json_t *findings)
+{
+	return json_array_size(findings) > 0 && strcmp(member_text(
+	    json_array_get(findings, 0), "level"), "fail") == 0;
+}
+
+static int
+show_info(const struct ctl *c, const struct buf *answer)
+{
+	json_t	*o = info_json(c, answer);
+	int	 status = has_failure(json_object_get(o, "findings")) ?
+		    CTL_FAILED : CTL_DONE;
+
+	if (c->args.json)
+		print_object(c, json_incref(o));
+	else
+		say_info(c, o);
+	json_decref(o);
+	return status;
+}
+
+int
+stream_info(struct ctl *c)
+{
+	struct pub	bus;
+	struct buf	answer = { 0 };
+	int		status;
+
+	if (c->conf->nats.stream[0] == '\0')
+		return ctl_error("nats.stream is not set, so the daemon takes "
+		    "any stream: set it");
+	if ((status = broker_open(c, &bus)) == CTL_DONE &&
+	    (status = broker_ask(&bus, "INFO", "", &answer)) == CTL_DONE)
+		status = show_info(c, &answer);
+	bus_free(&bus);
+	buf_free(&answer);
+	return status;
+}
