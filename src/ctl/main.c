@@ -83,6 +83,9 @@ static const struct command commands[] = {
 	  .help = "create the stream nats.stream for nats.subject" },
 	{ .words = "phantoms forget", .changes = true, .run = phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
+	{ .words = "audit list", .options = "command user since until after "
+	  "limit", .run = audit_list,
+	  .help = "list the changes made with this tool, newest first" },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
 	  .rest = "[FILE]", .max = 1, .adds = true, .run = enqueue,
 	  .help = "add events from FILE, one JSON object per line" },

@@ -13,6 +13,7 @@ struct args {
 	bool		 json, wide, dry_run, yes, watch;
 
 	const char	*state, *key, *type, *partition;
+	const char	*command, *user;
 	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;

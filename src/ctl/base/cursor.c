@@ -53,6 +53,18 @@ next_primary(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	return read_page(w, out, max, n, e);
 }
 
+static int
+next_audit(struct cursor *w, uint64_t *out, size_t max, size_t *n,
+    struct err *e)
+{
+	store_sql(w->c->store, "SELECT id FROM {audit}");
+	if (w->last > 0)
+		store_putf(w->c->store, " WHERE id < %llu",
+		    (unsigned long long)w->last);
+	store_put(w->c->store, " ORDER BY id DESC");
+	return read_page(w, out, max, n, e);
+}
+
 static void
 keep_partition(struct cursor *w, const char *label, size_t len)
 {
@@ -243,6 +255,8 @@ cursor_order(const struct cursor *w)
 {
 	if (w->by == CURSOR_DEAD)
 		return "d.global_sequence";
+	if (w->by == CURSOR_AUDIT)
+		return "a.id DESC";
 	if (w->by == CURSOR_KEY)
 		return "e.stream_sequence DESC";
 	if (w->by == CURSOR_DELIVERED && !w->primary)
@@ -264,6 +278,8 @@ cursor_next(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 		return kway_merge_next(w->merge, out, max, n, e);
 	case CURSOR_DELIVERED:
 		return next_delivered(w, out, max, n, e);
+	case CURSOR_AUDIT:
+		return next_audit(w, out, max, n, e);
 	default:
 		return next_of_key(w, out, max, n, e);
 	}
