@@ -5,6 +5,7 @@
 #include "util/backoff.h"
 #include "ctl/base/ctl.h"
 #include "ctl/base/screen.h"
+#include "ctl/config_json.h"
 
 int
 plan_show(struct ctl *c)
@@ -40,6 +41,17 @@ plan_show(struct ctl *c)
 int
 plan_config(struct ctl *c)
 {
-	conf_dump(c->conf, stdout);
+	json_t	*o;
+
+	if (!c->args.json)
+		conf_dump(c->conf, stdout);
+	else {
+		o = config_json(c->conf);
+		/* Few digits: the file has 0.2, not 0.20000000000000001. */
+		json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER |
+		    JSON_REAL_PRECISION(9));
+		putchar('\n');
+		json_decref(o);
+	}
 	return CTL_DONE;
 }

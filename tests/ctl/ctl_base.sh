@@ -73,6 +73,22 @@ ctl -c "$DIR/plan.yml" retry-plan
 like "$OUT" '^4 +3 s +6 s$' 'retry-plan without --json: a table'
 ctl config
 is "$OUT" "$("$OUTBOX_MASTER" -c "$CONF" -T)" 'config prints the dump of -T'
+cp "$CONF" "$DIR/types.yml"
+sed -i 's/claim_ttl: [0-9]*/claim_ttl: 30500ms/' \
+    "$DIR/types.yml"
+ctl -c "$DIR/types.yml" --json config
+is "$RC$ERR" 0 'config --json: exit status 0'
+shows '[.master.workers, .master.stop_timeout, .worker.claim_ttl,
+    .worker.leasing, .retry.jitter, .nats.servers, .nats.recover,
+    .mysql.tls.mode, .mysql.password_env] | map(tostring) | join(" ")' \
+    "2 15 30.5 true 0.2 [\"$URL\"] lost auto OUTBOX_PW" \
+    'config --json: values have their types'
+is "$(grep -c "$OUTBOX_PW" <<< "$OUT")" 0 'config --json has no secret'
+like "$OUT" '"jitter":0\.2,' 'config --json: 0.2 is printed as 0.2'
+echo "$OUT" > "$DIR/types.json"
+is "$("$OUTBOX_MASTER" -c "$DIR/types.json" -T)" \
+    "$("$OUTBOX_MASTER" -c "$DIR/types.yml" -T)" \
+    'the daemon reads config --json as the same configuration'
 
 #
 # dead list

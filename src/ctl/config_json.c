@@ -1,0 +1,89 @@
+/*
+ * config_json.c - config --json: the effective configuration with its types
+ *
+ * JSON is YAML: outbox-master reads the result as its configuration.
+ */
+
+#include "ctl/config_json.h"
+
+#include <string.h>
+
+static json_t *
+list_json(const struct conf_list *list)
+{
+	json_t	*a = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(a, json_string(list->items[i]));
+	return a;
+}
+
+/* A duration is a number of seconds, as without a unit in the file. */
+static json_t *
+seconds_json(int64_t ms)
+{
+	if (ms % 1000 == 0)
+		return json_integer(ms / 1000);
+	return json_real((double)ms / 1000);
+}
+
+static json_t *
+value_json(const struct conf *c, const struct conf_key *k)
+{
+	const void	*at = (const char *)c + k->at;
+
+	switch (k->type) {
+	case CONF_INT:
+		return json_integer(*(const int64_t *)at);
+	case CONF_DURATION:
+		return seconds_json(*(const int64_t *)at);
+	case CONF_FRACTION:
+		return json_real(*(const double *)at);
+	case CONF_BOOL:
+		return json_boolean(*(const bool *)at);
+	case CONF_STRING:
+		return json_string(*(char *const *)at);
+	case CONF_LIST:
+		return list_json(at);
+	case CONF_ENUM:
+		break;
+	}
+	return json_string(k->words[*(const int *)at]);
+}
+
+/* The object of the section that a name is in; *name becomes its last part. */
+static json_t *
+section_of(json_t *o, const char **name)
+{
+	const char	*dot;
+
+	for (; (dot = strchr(*name, '.')) != NULL; *name = dot + 1) {
+		char	 section[64];
+		json_t	*inner;
+
+		snprintf(section, sizeof(section), "%.*s", (int)(dot - *name),
+		    *name);
+		if ((inner = json_object_get(o, section)) == NULL) {
+			inner = json_object();
+			json_object_set_new(o, section, inner);
+		}
+		o = inner;
+	}
+	return o;
+}
+
+json_t *
+config_json(const struct conf *c)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+	json_t			*o = json_object();
+
+	for (size_t i = 0; i < n; i++) {
+		const char	*name = keys[i].name;
+		json_t		*section = section_of(o, &name);
+
+		json_object_set_new(section, name, value_json(c, &keys[i]));
+	}
+	return o;
+}
