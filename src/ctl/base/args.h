@@ -28,6 +28,9 @@ struct args {
 	bool		 skip_bad, trigger;
 	bool		 payload, raw;
 	int64_t		 days, dead_days;	/* days: -1: not given */
+	int64_t		 seconds;		/* 0: not given */
+	int64_t		 lines;
+	bool		 follow;
 	const char	*older_than;		/* SQL */
 
 	char		**rest;			/* words that are no options */

@@ -1,0 +1,34 @@
+/* master.h - the master on this host: found and signalled */
+#ifndef OUTBOXCTL_MASTER_H
+#define OUTBOXCTL_MASTER_H
+
+#include <sys/types.h>
+
+#include "ctl/base/ctl.h"
+#include "ipc/scoreboard.h"
+
+#define MASTER_POLL_MS	50
+
+struct master_here {
+	pid_t			 pid;	/* 0: none runs, why says how we know */
+	struct scoreboard	*board;	/* NULL: none, or of another version */
+	struct err		 why;
+};
+
+/* Find it beside master.pidfile; release it with master_release(). */
+void	master_find(const struct ctl *, struct master_here *);
+void	master_release(struct master_here *);
+
+/* Print that none runs; returns CTL_FAILED. */
+int	master_missing(const struct master_here *);
+
+/*
+ * The configuration file that it was started with, from its title.  The caller
+ * frees it.  NULL: not known.
+ */
+char	*master_conf_path(pid_t);
+
+/* Send it a signal.  CTL_DONE, or CTL_FAILED with the error printed. */
+int	master_signal(pid_t, int signo);
+
+#endif

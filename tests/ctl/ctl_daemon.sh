@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# outboxctl reload, stop and logs: the daemon of this host
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+start_servers
+write_conf
+
+# pids: of the workers, sorted
+pids() { worker_pids "$MASTER" | sort; }
+# conf_with SED: change the configuration
+conf_with() { sed -i "$1" "$CONF"; }
+
+#
+# No daemon
+#
+fails 1 'does not run on this host \(.*/run/outbox.scoreboard: No such' \
+    'reload without a daemon' reload
+exits 0 'stop without a daemon: exit status 0' stop
+like "$OUT" 'outbox-master does not run on this host' \
+    'stop without a daemon says so'
+shows .stopped false 'stop --json without a daemon' stop
+mkdir -p "$DIR/run"
+echo $$ > "$DIR/run/outbox.pid"
+fails 1 'does not run' 'the pid file of a dead daemon is not believed' reload
+exits 0 'stop sends nothing to the process in an old pid file' stop
+rm -r "$DIR/run"
+
+#
+# reload
+#
+start_fleet
+before=$(pids)
+ctl reload
+is "$RC$ERR" 0 'reload: exit status 0'
+like "$OUT" '^accepted: generation 2; .*, by 20[0-9-]+T[0-9:]+Z at the latest' \
+    'reload: it was accepted, and by when it is done'
+like "$OUT" '^all 2 workers are new after [0-9.]+s$' 'reload: it waits for that'
+is "$(comm -12 <(echo "$before") <(pids))" '' \
+    'after reload no worker is an old one'
+conf_with 's/workers: 2,/workers: 3,/'
+ctl --json reload
+is "$RC$ERR" 0 'reload --json: exit status 0'
+shows '[.accepted, .generation, .renewed, .workers, .new_workers]' \
+    '[true,3,true,3,3]' 'reload to more workers'
+conf_with 's/workers: 3,/workers: 1,/'
+shows '[.generation, .workers]' '[4,1]' 'reload to fewer workers' reload
+
+# In error: the daemon's file, which need not be ours.
+cp "$CONF" "$DIR/ours.yml"
+before=$(pids)
+conf_with 's/workers: 1,/workers: many,/'
+fails 78 'outbox.yml: line 1: master.workers: .*the daemon was not told' \
+    'reload of a file in error' -c "$DIR/ours.yml" reload
+fails 78 'outbox.yml: line 1: master.workers: ' \
+    'reload of a file in error, with this file' reload
+is "$(pids)" "$before" 'a file in error replaces no worker'
+is "$(grep -c 'reload: .*outbox.yml: line 1' "$LOG")" 0 \
+    'a file in error is not sent to the daemon'
+cp "$DIR/ours.yml" "$CONF"
+
+# Refused by the daemon alone: a log that it cannot write.
+conf_with "s|log: {|log: {target: $DIR/none/log, |"
+exits 1 'reload that the daemon refuses: exit status 1' reload
+like "$ERR" 'refused: .*/none/log: No such file.* keeps .*\(generation 4\)' \
+    'reload that the daemon refuses: the error says so'
+cp "$DIR/ours.yml" "$CONF"
+
+# A worker that does not end.
+victim=$(pids)
+kill -STOP "$victim"
+exits 1 'reload with a worker that does not end: exit status 1' \
+    reload --seconds 1
+like "$ERR" 'after 1 s only 0 of 1 workers are new' \
+    'reload with a worker that does not end: the error says so'
+kill -CONT "$victim"
+within 10 'it is replaced after all' is_gone "$victim"
+
+#
+# logs
+#
+ctl logs --lines 1000000
+is "$RC$ERR$OUT" "0$(head -n "$(wc -l <<< "$OUT")" "$LOG")" \
+    'logs finds the file behind stderr'
+shows_tail() {
+	[ "$("$OUTBOXCTL" -c "$CONF" logs --lines 2)" = "$(tail -n 2 "$LOG")" ]
+}
+within 5 'logs --lines 2: the last two lines' shows_tail
+
+#
+# stop
+#
+produce --events 3000 --keys 100 --payload 200
+ctl --json stop
+is "$RC$ERR" 0 'stop: exit status 0'
+is_gone "$MASTER" || wait "$MASTER"
+ok $? 'stop: the master is gone, with status 0'
+shows '[.stopped, .pid, .clean, .finished >= 0]' "[true,$MASTER,true,true]" \
+    'stop --json: which one, and whether it ended well'
+rows_are 0 outbox_workers 'stop: no worker is left in the database'
+exits 0 'logs without a daemon: exit status 0' logs
+like "$OUT" "^    journalctl -u 'outbox-master\*' -n 20\$" \
+    'logs without a file: the command for the journal'
+shows '[.file, (.commands | length > 1), .lines]' '[null,true,[]]' \
+    'logs --json without a file' logs
+start_fleet
+victim=$(pids)
+kill -STOP "$victim"
+exits 1 'stop with a worker that does not end: exit status 1' stop --seconds 1
+like "$ERR" "pid $MASTER still runs after 1 s" \
+    'stop with a worker that does not end: the error says so'
+kill -CONT "$victim"
+within 10 'it ends after all' is_gone "$MASTER"
+start_fleet
+ctl stop
+like "$OUT" "^outbox-master with pid $MASTER stopped after [0-9.]+s; messages delivered meanwhile: [0-9]+\$" \
+    'stop: what it did'
+
+#
+# logs of a file
+#
+FILE=$DIR/file.log
+conf_with "s|log: {|log: {target: $FILE, |"
+fails 1 "log.target: $FILE: No such file" 'logs of a file that is missing' logs
+seq 1 20000 | sed 's/^/line /' > "$FILE"
+is "$("$OUTBOXCTL" -c "$CONF" logs | head -1)" 'line 19981' \
+    'logs: the last 20 lines'
+is "$("$OUTBOXCTL" -c "$CONF" logs --lines 15000 | md5sum)" \
+    "$(tail -n 15000 "$FILE" | md5sum)" 'logs --lines 15000: they are all there'
+is "$("$OUTBOXCTL" -c "$CONF" logs --lines 30000 | md5sum)" \
+    "$(md5sum < "$FILE")" 'logs --lines: more than there are'
+printf 'a \033[2J\377 schön\nno end' >> "$FILE"
+is "$("$OUTBOXCTL" -c "$CONF" logs --lines 2)" $'a ?[2J? schön\nno end' \
+    'logs: control characters are not printed as they are'
+shows '[.target, .file, .lines, .commands]' \
+    "[\"$FILE\",\"$FILE\",[\"a ?[2J? schön\",\"no end\"],[]]" 'logs --json' \
+    logs --lines 2
+echo >> "$FILE"
+
+# follow: by two that print to files
+follows() { has_line "$DIR/followed" "$1" && has_line "$DIR/followed.json" "$1"; }
+"$OUTBOXCTL" -c "$CONF" logs --follow --lines 1 > "$DIR/followed" &
+FOLLOWER=$!
+"$OUTBOXCTL" -c "$CONF" logs --follow --lines 1 --json > "$DIR/followed.json" &
+MASTERS+=("$FOLLOWER" $!)
+within 5 'logs --follow: begins with the last line' follows 'no end'
+echo 'line A' >> "$FILE"
+within 5 'logs --follow: a new line' follows 'line A'
+mv "$FILE" "$FILE.1"
+echo 'line B' >> "$FILE.1"
+echo 'line C' > "$FILE"
+within 5 'logs --follow: the new file after a rotation' follows 'line C'
+: > "$FILE"
+within 5 'logs --follow: waits for new lines' follows 'line C'
+wait_for 5 is_later $(($(now_ms) + 500))
+echo 'line D' >> "$FILE"
+within 5 'logs --follow: a file that was emptied' follows 'line D'
+is "$(tr '\n' ' ' < "$DIR/followed")" 'no end line A line B line C line D ' \
+    'logs --follow: each line once'
+is "$(jq -r .line "$DIR/followed.json" | tr '\n' ' ')" \
+    'no end line A line B line C line D ' 'logs --follow --json: the same'
+kill -TERM "$FOLLOWER"
+wait "$FOLLOWER"
+is $? 0 'logs --follow: a signal ends it with status 0'
+misused logs '--lines -1' '--seconds 3' X
+misused reload '--seconds 0' X
+misused stop '--lines 3' X
+done_testing
