@@ -27,6 +27,7 @@ shows .findings '[]' 'info: nothing to find fault with'
 ctl stream info
 like "$OUT" '^duplicate_window +10m 00s$' 'info as text: durations in words'
 like "$OUT" '^subjects +events\.>$' 'info as text: subjects without brackets'
+like "$OUT" '^sealed +no$' 'info as text: a setting that is on or off'
 like "$OUT" '^ok +the daemon can use this stream' 'info as text: the verdict'
 lab_stream EVENTS --subjects 'events.>' --dup-window 20 --max-msgs 5
 ctl --json stream info
@@ -42,7 +43,8 @@ like "$OUT" '^fail +the stream has no subject that matches .*: add one' \
     'info: the finding has its remedy'
 with NONE 'events.{event_type}'
 exits 1 'info of a stream that does not exist: exit status 1' stream info
-like "$OUT" '^fail .*stream not found' 'info: it says so'
+like "$OUT" '^fail .*stream not found .*; create it' \
+    'info: it says so, and what to do'
 shows '[.exists, .findings[0].level]' '[false,"fail"]' \
     'info --json of a stream that does not exist' stream info
 STREAM='' write_conf

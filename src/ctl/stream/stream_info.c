@@ -1,4 +1,4 @@
-/* stream_info.c - stream info: the stream as the broker and the daemon see it */
+/* stream_info.c - stream info: the stream as the broker and daemon see it */
 
 #include <stdio.h>
 #include <string.h>
@@ -78,49 +78,60 @@ info_json(const struct ctl *c, const struct buf *answer)
 	return o;
 }
 
-/* Print a duration in words, a list without its brackets. */
-static void
-set_words(json_t *o, const char *name, const char *shown)
+/* A list of texts as one, without its brackets. */
+static json_t *
+joined(const json_t *list)
 {
-	json_t		*v = json_object_get(o, name), *item;
 	struct buf	 b = { 0 };
+	json_t		*item, *text;
 	size_t		 i;
 
-	if (json_is_integer(v))
-		v = span_json(json_integer_value(v));
-	else {
-		buf_str(&b, "");
-		json_array_foreach(v, i, item)
-			buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
-			    json_string_value(item));
-		v = json_string(b.len == 0 ? "-" : b.data);
-		buf_free(&b);
+	buf_str(&b, "");
+	json_array_foreach(list, i, item)
+		buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
+		    json_string_value(item));
+	text = json_string(b.data);
+	buf_free(&b);
+	return text;
+}
+
+/* The same object for people: durations and lists in words, no findings. */
+static json_t *
+in_words(const json_t *o)
+{
+	json_t		*words = json_object(), *v;
+	const char	*name;
+
+	json_object_foreach((json_t *)o, name, v) {
+		size_t	n = strlen(name);
+		char	without[64];
+
+		if (strcmp(name, "findings") == 0 ||
+		    strcmp(name, "exists") == 0)
+			continue;
+		snprintf(without, sizeof(without), "%.*s", (int)n - 3, name);
+		if (json_is_array(v))
+			json_object_set_new(words, name, joined(v));
+		else if (strcmp(name + n - 3, "_ms") != 0)
+			json_object_set(words, name, v);
+		else
+			json_object_set_new(words, without, json_is_null(v) ?
+			    json_null() : span_json(json_integer_value(v)));
 	}
-	json_object_set_new(o, name, v);
-	if (shown != name) {
-		json_object_set(o, shown, v);
-		json_object_del(o, name);
-	}
+	return words;
 }
 
 static void
-say_info(const struct ctl *c, json_t *o)
+say_info(const struct ctl *c, const json_t *o)
 {
-	json_t	*findings = json_incref(json_object_get(o, "findings"));
+	const json_t	*findings = json_object_get(o, "findings");
 
-	json_object_del(o, "findings");
-	if (json_is_true(json_object_get(o, "exists"))) {
-		json_object_del(o, "exists");
-		set_words(o, "subjects", "subjects");
-		set_words(o, "duplicate_window_ms", "duplicate_window");
-		set_words(o, "max_age_ms", "max_age");
-		print_object(c, json_incref(o));
-	}
+	if (json_is_true(json_object_get(o, "exists")))
+		print_object(c, in_words(o));
 	if (json_array_size(findings) == 0)
 		puts("ok    the daemon can use this stream, and its settings "
 		    "are safe");
 	broker_say_verdict(findings);
-	json_decref(findings);
 }
 
 /* Does the list have a finding of this level? */
