@@ -161,6 +161,12 @@ is "$(jq -r .line "$DIR/followed.json" | tr '\n' ' ')" \
 kill -TERM "$FOLLOWER"
 wait "$FOLLOWER"
 is $? 0 'logs --follow: a signal ends it with status 0'
+conf_with "s|target: $FILE|target: syslog|"
+matches '^    journalctl -t outbox-master -n 5 -f$' \
+    'logs of syslog: the command that shows them' logs --follow --lines 5
+shows '[.target, .file, .commands[0]]' \
+    '["syslog",null,"journalctl -t outbox-master -n 20"]' \
+    'logs --json of syslog' logs
 misused logs '--lines -1' '--seconds 3' X
 misused reload '--seconds 0' X
 misused stop '--lines 3' X
