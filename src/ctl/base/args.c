@@ -78,7 +78,7 @@ static const struct option_row {
 	{ "replicas", "N", NUMBER, AT(replicas), 1, 5, 1,
 	  .help = "copies in a cluster (1)" },
 	{ "seconds", "N", NUMBER, AT(seconds), 1, 86400, 0,
-	  .help = "wait at most N seconds, instead of what the daemon may take" },
+	  .help = "wait at most N seconds, not as long as it may take" },
 	{ "follow", NULL, FLAG, AT(follow),
 	  .help = "print new lines, until interrupted" },
 	{ "lines", "N", NUMBER, AT(lines), 0, SCALE_MAX, 20,
