@@ -172,8 +172,8 @@ judge_error(struct stream_report *r, json_t *error)
 
 	if (text == NULL)
 		text = "error";
-	snprintf(line, sizeof(line), "cannot be used: %s (%d); create it, "
-	    "or correct nats.stream", text, code);
+	snprintf(line, sizeof(line), "cannot be used: %s (%d); create it "
+	    "with outboxctl stream add, or correct nats.stream", text, code);
 	unfit(r, verdict_class(code, text), line);
 }
 

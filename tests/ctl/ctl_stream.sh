@@ -43,7 +43,7 @@ like "$OUT" '^fail +the stream has no subject that matches .*: add one' \
     'info: the finding has its remedy'
 with NONE 'events.{event_type}'
 exits 1 'info of a stream that does not exist: exit status 1' stream info
-like "$OUT" '^fail .*stream not found .*; create it' \
+like "$OUT" '^fail .*stream not found .*; create it with outboxctl stream add' \
     'info: it says so, and what to do'
 shows '[.exists, .findings[0].level]' '[false,"fail"]' \
     'info --json of a stream that does not exist' stream info
