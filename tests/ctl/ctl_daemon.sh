@@ -63,6 +63,11 @@ conf_with "s|log: {|log: {target: $DIR/none/log, |"
 exits 1 'reload that the daemon refuses: exit status 1' reload
 like "$ERR" 'refused: .*/none/log: No such file.* keeps .*\(generation 4\)' \
     'reload that the daemon refuses: the error says so'
+ctl --json reload
+is "$RC $(field '[.accepted, .generation] | join(" ")')" '1 false 4' \
+    'reload --json that the daemon refuses'
+like "$(field .why)" 'none/log: No such file' \
+    'reload --json that the daemon refuses: why'
 cp "$DIR/ours.yml" "$CONF"
 
 # A worker that does not end.
@@ -105,7 +110,10 @@ shows '[.file, (.commands | length > 1), .lines]' '[null,true,[]]' \
 start_fleet
 victim=$(pids)
 kill -STOP "$victim"
-exits 1 'stop with a worker that does not end: exit status 1' stop --seconds 1
+exits 1 'stop with a worker that does not end: exit status 1' \
+    --json stop --seconds 1
+is "$(field '[.stopped, .pid] | join(" ")')" "false $MASTER" \
+    'stop --json with a worker that does not end'
 like "$ERR" "pid $MASTER still runs after 1 s" \
     'stop with a worker that does not end: the error says so'
 kill -CONT "$victim"

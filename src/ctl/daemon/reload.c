@@ -157,6 +157,17 @@ follow_renewal(const struct reload *r)
 }
 
 static int
+report_refusal(const struct reload *r)
+{
+	if (r->ctl->args.json)
+		print_object(r->ctl, json_pack("{s:b, s:I, s:s}", "accepted",
+		    false, "generation", (json_int_t)r->board->generation,
+		    "why", r->why));
+	return ctl_error("refused: %s; the daemon keeps its configuration "
+	    "(generation %u)", r->why, r->board->generation);
+}
+
+static int
 send_reload(struct reload *r)
 {
 	uint32_t	count = r->last->count;
@@ -168,10 +179,8 @@ send_reload(struct reload *r)
 		return ctl_error("outbox-master with pid %d did not answer "
 		    "within %d s: see outboxctl logs", (int)r->master,
 		    ANSWER_MS / 1000);
-	if (r->last->result == SCOREBOARD_RELOAD_ACCEPTED)
-		return follow_renewal(r);
-	return ctl_error("refused: %s; the daemon keeps its configuration "
-	    "(generation %u)", r->why, r->board->generation);
+	return r->last->result == SCOREBOARD_RELOAD_ACCEPTED ?
+	    follow_renewal(r) : report_refusal(r);
 }
 
 int

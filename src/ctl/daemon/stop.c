@@ -56,6 +56,18 @@ report_stop(const struct ctl *c, pid_t pid, int64_t took, uint64_t finished)
 	json_decref(span);
 }
 
+static int
+report_running(const struct ctl *c, pid_t pid, int64_t waited)
+{
+	if (c->args.json)
+		print_object(c, json_pack("{s:b, s:i}", "stopped", false,
+		    "pid", (int)pid));
+	return ctl_error("outbox-master with pid %d still runs after %lld s: "
+	    "its workers finish their messages, and those that do not end are "
+	    "killed after master.stop_timeout", (int)pid,
+	    (long long)waited / 1000);
+}
+
 /* Its scoreboard is no longer locked before its pid file is removed. */
 static bool
 is_gone(const struct ctl *c, pid_t pid)
@@ -90,10 +102,7 @@ stop(const struct ctl *c, const struct master_here *m)
 	if (master_signal(m->pid, SIGTERM) != CTL_DONE)
 		return CTL_FAILED;
 	if (!wait_until_gone(c, m->pid, began + limit))
-		return ctl_error("outbox-master with pid %d still runs after "
-		    "%lld s: its workers finish their messages, and those that "
-		    "do not end are killed after master.stop_timeout",
-		    (int)m->pid, (long long)limit / 1000);
+		return report_running(c, m->pid, limit);
 	report_stop(c, m->pid, clock_ms() - began,
 	    delivered(m->board) - before);
 	return CTL_DONE;
