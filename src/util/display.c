@@ -17,11 +17,6 @@
 #define EMOJI_FROM	0x1f000
 #define EMOJI_TO	0x1faff
 
-#define SECOND	INT64_C(1000)
-#define MINUTE	(60 * SECOND)
-#define HOUR	(60 * MINUTE)
-#define DAY	(24 * HOUR)
-
 /* Characters and their widths do not depend on the locale of the session. */
 static locale_t
 enter_utf8(void)
@@ -192,52 +187,4 @@ display_number(char to[DISPLAY_SIZE], int64_t number)
 	}
 	to[used] = '\0';
 	return to;
-}
-
-/* "2 h 5 min", or "2 h": two units at most. */
-static void
-put_units(char to[DISPLAY_SIZE], int64_t much, const char *unit, int64_t rest,
-    const char *small)
-{
-	char	number[DISPLAY_SIZE], more[DISPLAY_SIZE] = "";
-
-	if (rest > 0)
-		snprintf(more, sizeof(more), " %lld %s", (long long)rest,
-		    small);
-	snprintf(to, DISPLAY_SIZE, "%s %s%s", display_number(number, much),
-	    unit, more);
-}
-
-static void
-put_seconds(char to[DISPLAY_SIZE], int64_t ms)
-{
-	if (ms < SECOND)
-		snprintf(to, DISPLAY_SIZE, "%lld %s", (long long)ms,
-		    ms == 0 ? "s" : "ms");
-	else if (ms < 10 * SECOND && ms % SECOND >= 100)
-		snprintf(to, DISPLAY_SIZE, "%lld.%lld s",
-		    (long long)(ms / SECOND), (long long)(ms % SECOND / 100));
-	else
-		snprintf(to, DISPLAY_SIZE, "%lld s", (long long)(ms / SECOND));
-}
-
-const char *
-display_duration(char to[DISPLAY_SIZE], int64_t ms)
-{
-	char	*first = to;
-
-	if (ms < 0) {
-		char positive[DISPLAY_SIZE];
-
-		display_duration(positive, ms == INT64_MIN ? INT64_MAX : -ms);
-		snprintf(to, DISPLAY_SIZE, "-%.40s", positive);
-	} else if (ms < MINUTE)
-		put_seconds(to, ms);
-	else if (ms < HOUR)
-		put_units(to, ms / MINUTE, "min", ms % MINUTE / SECOND, "s");
-	else if (ms < DAY)
-		put_units(to, ms / HOUR, "h", ms % HOUR / MINUTE, "min");
-	else
-		put_units(to, ms / DAY, "d", ms % DAY / HOUR, "h");
-	return first;
 }

