@@ -25,7 +25,7 @@ struct refused {
 	size_t	n;
 };
 
-/* Log the types that are new, and those that no worker has shown for a while. */
+/* Log types that are new, and those that no worker has shown for a while. */
 void	refused_look(struct refused *, const struct scoreboard *, int64_t now);
 
 #endif

@@ -16,7 +16,7 @@
 #define CEILING_MS	30000
 #define ANSWERED_MS	2000
 
-/* After this time a probe has been missed; and after that again is forgotten. */
+/* A probe that is late by this is missed; after as long again, forgotten. */
 #define MISSED_MS	3000
 #define MISSED_SLOW_MS	60000
 

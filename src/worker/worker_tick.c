@@ -184,7 +184,7 @@ forget_pause(struct worker *w)
 {
 	if (!w->route.throttle.active)
 		return;
-	log_info("no message waits for the destination any more: no longer "
+	log_info("no message waits to be published any more: no longer "
 	    "paused");
 	w->route.throttle.active = false;
 	w->route.throttle.ntexts = 0;
