@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/duration.h"
 
 /* Workers take over a lease that has expired within a few seconds. */
 #define EXPIRED_MS	15000
@@ -59,9 +60,9 @@ judge_oldest(struct health *h)
 	    health_member(oldest, "at"), json_pack("{s:I, s:O}",
 	    "sequence", sequence,
 	    "partition", json_object_get(oldest, "partition")) }, remedy,
-	    "the oldest waiting message has waited for %lld s "
-	    "(health.max_age: %lld s)", (long long)age_ms / 1000,
-	    (long long)h->conf->health.max_age / 1000);
+	    "the oldest waiting message has waited for %s (health.max_age: "
+	    "%s)", duration_words(age_ms).text,
+	    duration_words(h->conf->health.max_age).text);
 }
 
 static void
@@ -79,9 +80,9 @@ judge_partitions(struct health *h)
 	    json_object_get(h->state, "workers"), "live") > 0)
 		health_add(h, HEALTH_UNOWNED_PARTITIONS,
 		    (struct health_about){ 0 }, "outboxctl doctor",
-		    "partitions have no worker: %lld, for up to %lld s",
+		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
-		    (long long)health_number(p, "expired_ms") / 1000);
+		    duration_words(health_number(p, "expired_ms")).text);
 }
 
 static void

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "util/duration.h"
+
 /*
  * A worker gives a sign of life at least once a second, unless a statement or a
  * batch takes longer.
@@ -20,8 +22,9 @@ judge_silence(struct health *h, const json_t *worker)
 		    NULL, json_pack("{s:O}", "worker", json_object_get(worker,
 		    "id")) }, "look at the process: it is stopped, or waits "
 		    "for a disk or for the database", "worker %s, pid %lld, is "
-		    "silent for %lld s", health_text(worker, "id"),
-		    (long long)health_number(worker, "pid"), ms / 1000);
+		    "silent for %s", health_text(worker, "id"),
+		    (long long)health_number(worker, "pid"),
+		    duration_words(ms).text);
 }
 
 /* Workers of a host often wait for the same reason: it is told once. */
@@ -38,6 +41,18 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 	health_add(h, paused ? HEALTH_PAUSED_PUBLISHING : HEALTH_WAITING_WORKER,
 	    (struct health_about){ NULL, json_pack("{s:O}", "worker",
 	    json_object_get(worker, "id")) }, "", "%s: %s", state, why);
+}
+
+/* Messages are sent without the listener and the janitor, too. */
+static void
+judge_helper(struct health *h, const char *role, const json_t *process)
+{
+	if (health_text(process, "why")[0] != '\0')
+		health_add(h, HEALTH_WAITING_WORKER, (struct health_about){
+		    NULL, json_pack("{s:s}", "process", role) }, "outboxctl "
+		    "doctor", "%s: %s: %s", role,
+		    health_text(process, "state"),
+		    health_text(process, "why"));
 }
 
 static void
@@ -67,14 +82,33 @@ judge_subjects(struct health *h, const json_t *here)
 		    health_text(t, "type"));
 }
 
+/* Of all processes, since each has started. */
+static long long
+count_lost_lines(const json_t *here)
+{
+	static const char *const	 others[] = { "master", "listener",
+					    "janitor" };
+	long long			 n = 0;
+	json_t				*w;
+	size_t				 i;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		n += health_number(w, "log_lost");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		n += health_number(json_object_get(here, others[i]),
+		    "log_lost");
+	return n;
+}
+
 static void
 judge_log(struct health *h, const json_t *here)
 {
-	long long	lost = health_number(here, "lines_lost");
+	long long	lost = count_lost_lines(here);
 
 	if (lost > 0)
 		health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 },
-		    "make room, or correct the rights of log.target",
+		    "make room, or correct the rights of log.target, then "
+		    "outboxctl reload",
 		    "lines of the log are lost: %lld", lost);
 }
 
@@ -107,6 +141,8 @@ health_judge_host(struct health *h)
 		judge_silence(h, worker);
 		judge_waits(h, worker, told);
 	}
+	judge_helper(h, "listener", json_object_get(here, "listener"));
+	judge_helper(h, "janitor", json_object_get(here, "janitor"));
 	judge_reload(h, json_object_get(here, "reload"));
 	judge_subjects(h, here);
 	judge_log(h, here);

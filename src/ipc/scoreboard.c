@@ -12,6 +12,8 @@
 
 #include <bsd/string.h>
 
+#include "util/log.h"
+
 static void *
 map(int fd)
 {
@@ -127,6 +129,14 @@ scoreboard_state(struct scoreboard_line *l, enum scoreboard_state state,
 	if (l->state != state || l->state_since == 0)
 		l->state_since = now;
 	l->state = state;
+}
+
+void
+scoreboard_alive(struct scoreboard_line *l, int64_t now)
+{
+	l->alive_at = now;
+	log_retry();
+	l->log_lost = log_works() ? 0 : log_lost();
 }
 
 void

@@ -104,8 +104,8 @@ struct scoreboard_line {
 	struct scoreboard_pause pause;
 	uint32_t	 nrefused;	/* types; refused has the first ones */
 	struct scoreboard_refused refused[SCOREBOARD_REFUSED_TYPES];
-	uint64_t	 log_lost;	/* lines of log that it could not
-					   write, since it started */
+	uint64_t	 log_lost;	/* lines of log lost since its start;
+					   0 while the log can be written */
 	char		 id[IDENT_SIZE];
 	int64_t		 last_error_at;	/* seconds, UTC; 0: none yet */
 	char		 last_error[sizeof(struct err)];
@@ -186,6 +186,10 @@ struct scoreboard	*scoreboard_open(const char *path, bool *alive,
 /* Set the state; state_since stays if it is the same. */
 void			 scoreboard_state(struct scoreboard_line *,
 			    enum scoreboard_state, int64_t now);
+
+/* A sign of life, and whether the log of this process works. */
+void			 scoreboard_alive(struct scoreboard_line *,
+			    int64_t now);
 
 /* Set the last error and its time. */
 void			 scoreboard_error(struct scoreboard_line *,

@@ -72,8 +72,7 @@ janitor_sign_of_life(struct janitor *j, int64_t now)
 {
 	struct err	e;
 
-	j->a->line->alive_at = now;
-	log_retry();
+	scoreboard_alive(j->a->line, now);
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "
 		    "file", e.text);

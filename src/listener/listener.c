@@ -50,8 +50,7 @@ listener_sign_of_life(struct listener *d, int64_t now)
 {
 	struct err	e;
 
-	d->a->line->alive_at = now;
-	log_retry();
+	scoreboard_alive(d->a->line, now);
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "
 		    "file", e.text);

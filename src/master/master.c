@@ -644,7 +644,7 @@ loop(struct master *m)
 	while (!m->stopping || has_children(m, NCHILDREN)) {
 		int64_t now = clock_ms(), at;
 
-		m->line->alive_at = now;
+		scoreboard_alive(m->line, now);
 		converge(m, now);
 		note_renewed(m);
 		refused_look(&m->refused, m->scoreboard, now);
@@ -656,7 +656,6 @@ loop(struct master *m)
 			reload(m);
 		if (sig_took(&got_usr1))
 			reopen_logs(m);
-		log_retry();
 		if (sig_took(&got_chld))
 			reap(m, clock_ms());
 		sig_took(&got_handover);	/* no meaning for a master */
@@ -792,6 +791,7 @@ master_run(struct master *m)
 	inherit_workers(m);
 	loop(m);
 	forget_predecessors(m);
+	scoreboard_state(m->line, SCOREBOARD_FREE, clock_ms());
 	log_info("stopped");
 	close(m->predecessors_fd);
 	wakeup_close(&m->wakeup);

@@ -164,14 +164,13 @@ wait_for_work(struct worker *w)
 	struct err	 e;
 	int64_t		 ms;
 
-	w->line->alive_at = clock_ms();
+	scoreboard_alive(w->line, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	p->ops->idle(p->arg, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
 	worker_take_wakeups(w);
 	worker_pass_on_complaints(w);
-	log_retry();
 	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
 		log_error("cannot reopen the log: %s; still writing to the old "
 		    "file", e.text);

@@ -69,7 +69,7 @@ static const struct {
 	  "no worker is alive and 7 rows wait" },
 	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"partition\": \"p00\", "
 	  "\"at\": null, \"age_ms\": 60001}, \"this_host\": {}}", "oldest ", 1,
-	  "has waited for 60 s (health.max_age: 60 s): outboxctl messages "
+	  "has waited for 1 min (health.max_age: 1 min): outboxctl messages "
 	  "show 5" },
 	{ "{" ALIVE "\"oldest\": {\"age_ms\": 60000}, \"this_host\": {}}", "",
 	  0, NULL },
@@ -117,7 +117,11 @@ static const struct {
 	{ HERE("\"reload\": {\"accepted\": true}"), "", 0, NULL },
 	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\"}]"),
 	  "refused_subject ", 1, "no stream takes subject \"e.x\" (type x)" },
-	{ HERE("\"lines_lost\": 3"), "log_lost ", 1, "lost: 3" },
+	{ HERE("\"workers\": [{\"log_lost\": 1}], \"master\": "
+	  "{\"log_lost\": 2}"), "log_lost ", 1, "lost: 3" },
+	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "
+	  "\"no right\"}"), "waiting_worker ", 1,
+	  "listener: refused: no right" },
 	{ "{\"workers\": {\"live\": 0}, \"dead\": {\"new\": 1}, "
 	  "\"broker\": {\"error\": \"gone\"}}",
 	  "no_worker broker dead_letters ", 1, "no worker is alive" },

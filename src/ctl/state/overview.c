@@ -244,6 +244,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));
+	json_object_set_new(state, "daemon_died",
+	    json_integer(state_dead_master(c)));
 	json_object_set_new(state, "problems", health_judge(c->conf, state));
 	return state;
 }

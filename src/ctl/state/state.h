@@ -27,6 +27,7 @@
  *	database	null, or {"error"}: then those above are missing
  *	broker		{"error", "unfit", "warnings"}
  *	this_host	as state_this_host
+ *	daemon_died	as state_dead_master
  *
  * host_before is an earlier this_host, for a rate.  away is the error if the
  * database could not be opened; else NULL.  Connects to the broker if
@@ -95,6 +96,9 @@ json_t	*state_backlog(struct ctl *, struct err *);
 
 /* this_host.c: the scoreboard of this host; null: no daemon runs here. */
 json_t	*state_this_host(const struct ctl *);
+
+/* The pid of the daemon of this host if it died without stopping; else 0. */
+int	 state_dead_master(const struct ctl *);
 
 /* Put "per_second" into it: messages delivered since the earlier scoreboard. */
 void	 state_rate(json_t *now, const json_t *before);

@@ -240,22 +240,46 @@ scoreboard_json(const struct scoreboard *b)
 	    "refused", refused_json(b, now), "workers", workers);
 }
 
-json_t *
-state_this_host(const struct ctl *c)
+/* The scoreboard of this host, and whether its master lives; NULL: none. */
+static struct scoreboard *
+open_scoreboard(const struct ctl *c, bool *alive)
 {
 	char			*prefix =
 				    daemon_run_prefix(c->conf->master.pidfile);
 	char			*path = xasprintf("%s.scoreboard", prefix);
 	struct err		 e;
+	struct scoreboard	*b = scoreboard_open(path, alive, &e);
+
+	free(path);
+	free(prefix);
+	return b;
+}
+
+json_t *
+state_this_host(const struct ctl *c)
+{
 	bool			 alive;
-	struct scoreboard	*b = scoreboard_open(path, &alive, &e);
+	struct scoreboard	*b = open_scoreboard(c, &alive);
 	json_t			*this_host;
 
 	this_host = b != NULL && alive ? scoreboard_json(b) : json_null();
 	scoreboard_close(b);
-	free(path);
-	free(prefix);
 	return this_host;
+}
+
+/* A master that ends by itself frees its line. */
+int
+state_dead_master(const struct ctl *c)
+{
+	bool			 alive;
+	struct scoreboard	*b = open_scoreboard(c, &alive);
+	int			 pid = 0;
+
+	if (b != NULL && !alive &&
+	    b->lines[SCOREBOARD_MASTER].state != SCOREBOARD_FREE)
+		pid = b->master;
+	scoreboard_close(b);
+	return pid;
 }
 
 /* Delivered by this worker then; 0 if it started later. */
