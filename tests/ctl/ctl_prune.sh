@@ -77,6 +77,9 @@ is "$(dead)" '3001 replayed' 'a mark of a replay is deleted below the watermark'
 #
 fill
 checked '3 DAY'
+fails 1 '^outboxctl: 2000 delivered rows and 2 dead letters would be deleted, those delivered after .*Z are kept; ' \
+    '--days 0: the question counts what is deleted, and says what is kept' \
+    -c "$OP" prune --days 0
 ctl -c "$OP" prune --days 1 --yes
 like "$OUT" '^Deleted 2000 .*row' 'rows delivered after the last check stay'
 like "$OUT" 'delivered after .*a stream check may need them' \

@@ -229,10 +229,15 @@ prune_give_up(struct prune *p, const struct err *e)
 static bool
 confirm_prune(const struct prune *p)
 {
+	char	kept[64] = "";
+
+	if (p->limits.needed)
+		snprintf(kept, sizeof(kept), ", those delivered after %.19sZ "
+		    "are kept", p->limits.until);
 	return p->total + p->ndead <= CTL_MANY ||
-	    ctl_confirm_impact(p->c, "%s and %s would be deleted",
+	    ctl_confirm_impact(p->c, "%s and %s would be deleted%s",
 	    COUNTED(p->total, "delivered row"),
-	    COUNTED(p->ndead, "dead letter"));
+	    COUNTED(p->ndead, "dead letter"), kept);
 }
 
 static int
