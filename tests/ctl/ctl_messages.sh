@@ -311,6 +311,15 @@ is "$RC $OUT" '0 1 message would be due now' \
 ctl --json messages discard "$SEQ" --dry-run
 shows '[.changed, .dry_run]' '[1,true]' 'messages discard --dry-run: one row'
 is "$(tables)" "$before" 'dry runs change no table'
+put_row due 1 ok 'attempts = 2'
+DUE=$SEQ
+prints '0 messages would be due now' 'messages retry --key: only delayed ones' \
+    messages retry --key due --dry-run
+prints '1 message would be due now' \
+    'messages retry --reset-attempts: those that have failed, too' \
+    messages retry --key due --reset-attempts --dry-run
+sql "DELETE FROM outbox WHERE global_sequence = $DUE"
+SEQ=$((DUE - 1))
 before=$(epochs)
 ctl messages retry "$SEQ"
 is "$RC $OUT" '0 1 message due now' 'messages retry: one message is due'
