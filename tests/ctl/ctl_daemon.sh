@@ -34,7 +34,7 @@ ctl reload
 is "$RC$ERR" 0 'reload: exit status 0'
 like "$OUT" '^accepted: generation 2; .*, by 20[0-9-]+T[0-9:]+Z at the latest' \
     'reload: it was accepted, and by when it is done'
-like "$OUT" '^all 2 workers are new after [0-9.]+s$' 'reload: it waits for that'
+like "$OUT" '^all 2 workers are new after [0-9.]+ ?m?s$' 'reload: it waits for that'
 is "$(comm -12 <(echo "$before") <(pids))" '' \
     'after reload no worker is an old one'
 conf_with 's/workers: 2,/workers: 3,/'
@@ -120,7 +120,7 @@ kill -CONT "$victim"
 within 10 'it ends after all' is_gone "$MASTER"
 start_fleet
 ctl stop
-like "$OUT" "^outbox-master with pid $MASTER stopped after [0-9.]+s; messages delivered meanwhile: [0-9]+\$" \
+like "$OUT" "^outbox-master with pid $MASTER stopped after [0-9.]+ ?m?s; messages delivered meanwhile: [0-9]+\$" \
     'stop: what it did'
 
 #
