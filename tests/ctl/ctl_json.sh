@@ -45,13 +45,15 @@ E=$(sql "SELECT sequence FROM events WHERE stream_id = 'e'")
 echo '{"key":"k","type":"ok","payload":{}}' > "$DIR/lines"
 echo '{"key":"k"}' > "$DIR/bad"
 
-# How each command of the table succeeds; config prints YAML.
+# How each command of the table succeeds; reload needs a daemon.
 declare -A good=(
 	[doctor]='' [workers]='' [partitions list]='' [partitions sync]=--dry-run
 	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
 	[messages show]=$A [messages retry]=$A [messages discard]=$B
 	[messages replay]=$C [dead list]='' [dead show]=$D [dead retry]=$D
 	[dead purge]=$E [keys blocked]='' [keys release]=h
+	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
+	[stop]='' [logs]='' [audit list]='' [config]=''
 	[stream republish]=--dry-run [phantoms forget]=''
 	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
 	[retry-plan]='' [schema print]='' [schema install]=--dry-run
@@ -61,7 +63,7 @@ mapfile -t commands < <(grep -Eo 'words = "[a-z -]+"' \
     "$srcdir/src/ctl/main.c" | cut -d'"' -f2)
 one 1 status
 for command in "${commands[@]}"; do
-	case $command in status|config) continue ;; esac
+	case $command in status|reload) continue ;; esac
 	check "$command: has a line here" [ -n "${good[$command]+there}" ]
 	# shellcheck disable=SC2086
 	one 0 $command ${good[$command]}
@@ -102,6 +104,8 @@ is "$(field .changed)" 1 'a part was done: the number is beside the error'
 fails_json 1 'it is dead$' messages discard "$B"
 is "$(field .remedy)" 'see dead retry' 'the remedy of a dead message'
 fails_json 1 'this key is not halted$' keys release nobody
+fails_json 1 'does not run on this host' reload
+fails_json 1 'other settings: duplicate_window' stream add
 fails_json 1 'no such partition' partitions pause p99
 fails_json 1 'line 1: .*; nothing was enqueued$' enqueue "$DIR/bad"
 is "$(field .changed)" 0 'enqueue of a bad line: the number is beside the error'
@@ -149,12 +153,15 @@ release
 # Unreachable servers
 #
 "$SANDBOX" stop "$DIR/nats" >/dev/null
-fails_json 3 'nats' stream republish
-like "$(field .remedy)" 'section nats' 'no broker: the remedy'
+for command in republish info add; do
+	fails_json 3 'nats' stream "$command"
+	like "$(field .remedy)" 'section nats' "no broker: the remedy of $command"
+done
 "$SANDBOX" stop "$DIR/db" >/dev/null
 for command in "${commands[@]}"; do
 	case $command in
 	doctor|status|config|retry-plan|'schema print') continue ;;
+	'stream info'|'stream add'|reload|stop|logs) continue ;;
 	esac
 	# shellcheck disable=SC2086
 	fails_json 3 'connect' $command ${good[$command]}

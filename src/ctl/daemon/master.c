@@ -56,8 +56,8 @@ master_release(struct master_here *m)
 int
 master_missing(const struct master_here *m)
 {
-	return ctl_error("outbox-master does not run on this host (%s): start "
-	    "it, or correct master.pidfile", m->why.text);
+	return ctl_refuse("start it, or correct master.pidfile",
+	    "outbox-master does not run on this host (%s)", m->why.text);
 }
 
 char *
@@ -84,7 +84,7 @@ master_signal(pid_t pid, int signo)
 {
 	if (kill(pid, signo) == 0)
 		return CTL_DONE;
-	return ctl_error("outbox-master with pid %d: %s%s", (int)pid,
-	    strerror(errno), errno == EPERM ? ": run this command as root, or "
-	    "as the daemon's user" : "");
+	return ctl_refuse(errno == EPERM ? "run this command as root, or as "
+	    "the daemon's user" : NULL, "outbox-master with pid %d: %s",
+	    (int)pid, strerror(errno));
 }

@@ -3,20 +3,12 @@
 #include "ctl/stream/broker.h"
 
 #include <stdio.h>
-#include <sysexits.h>
 
 #include "nats/bus.h"
 #include "nats/stream.h"
 
 /* To create a stream the servers of a cluster elect its leader first. */
 #define ANSWER_MS	10000
-
-static int
-unreachable(const struct err *e)
-{
-	ctl_error("%s", e->text);
-	return EX_UNAVAILABLE;
-}
 
 int
 broker_open(const struct ctl *c, struct pub *p)
@@ -27,7 +19,7 @@ broker_open(const struct ctl *c, struct pub *p)
 	for (size_t i = 0; i < c->conf->nats.servers.n; i++)
 		if (p->ops->open(p->arg, &e) == 0)
 			return CTL_DONE;
-	return unreachable(&e);
+	return ctl_no_broker(&e);
 }
 
 int
@@ -38,7 +30,7 @@ broker_ask(struct pub *p, const char *what, const char *body,
 
 	if (bus_ask_stream(p, what, body, ANSWER_MS, answer, &e) == 0)
 		return CTL_DONE;
-	return unreachable(&e);
+	return ctl_no_broker(&e);
 }
 
 static void
