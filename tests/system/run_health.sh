@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# The table of faults: status and doctor tell each within ten seconds, with one
+# id, text and exit status, and it goes within ten seconds of its cause
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+start_servers
+LOG=$DIR/log
+
+# has_problem ID / is_rid_of ID: by status
+ids() { ctl --json status; field '[.problems[].id] | join(" ")'; }
+has_problem() { [[ " $(ids) " = *" $1 "* ]]; }
+is_rid_of() { not has_problem "$1"; }
+is_healthy() { [ -z "$(ids)" ]; }
+
+# told ID TEXT [STATUS]: the fault is a problem of status and of doctor
+told() {
+	local text
+	within 10 "$1: status tells it" has_problem "$1"
+	ctl --json status
+	is "$RC" "${3:-1}" "$1: the exit status of status"
+	text=$(field ".problems[] | select(.id == \"$1\") | .text" | head -1)
+	like "$text" "$2" "$1: its reason and remedy"
+	ctl --json doctor
+	is "$RC" "${3:-1}" "$1: the exit status of doctor"
+	# But for a duration, which has grown.
+	is "$(field ".[] | select(.check == \"$1\") | .text" | tail -1 |
+	    tr -d 0-9.)" "$(tr -d 0-9. <<< "$text")" "$1: doctor tells the same"
+	ctl status
+	check "$1: status as text begins with problems" \
+	    grep -Eq '^! (critical|warning|info): ' <<< "$(head -1 <<< "$OUT")"
+}
+# over ID: and it goes
+over() { within 10 "$1: it goes with its cause" is_rid_of "$1"; }
+
+WORKERS=2 TIMEOUT_MS=2000 write_conf "$DIR/ctl.yml"
+cp "$DIR/ctl.yml" "$DIR/daemon.yml"
+CONF=$DIR/daemon.yml
+start_fleet
+CONF=$DIR/ctl.yml
+within 10 'a fleet without messages is healthy' is_healthy
+ctl doctor
+is "$RC" 0 'and doctor agrees'
+matches '^healthy: nothing needs an operator' 'status says so' status
+
+# Under load, for as long as the other faults of this script take at least.
+produce_forever --keys 50 --rate 300
+n=0
+for _ in 1 2 3 4 5 6; do
+	pause 1000
+	is_healthy || n=$((n + 1))
+done
+is $n 0 'a healthy fleet under load has no problem'
+kill -TERM "$PRODUCER"
+wait "$PRODUCER"
+
+worker=$(sql 'SELECT MIN(pid) FROM outbox_workers')
+kill -STOP "$worker"
+told silent_worker "pid $worker, is silent for [89]|pid $worker, is silent for 1. s"
+kill -CONT "$worker"
+over silent_worker
+
+sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+told reload_refused 'the last reload was refused.*lease_tttl.*: correct the file, then outboxctl reload'
+cp "$DIR/ctl.yml" "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+over reload_refused
+within 20 'healthy after the reload' is_healthy
+
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+told broker '^broker: nats .*: outboxctl doctor'
+told waiting_worker '^no broker: nats '
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+over broker
+over waiting_worker
+
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.paid' \
+    --dup-window 600
+enqueue_keys ship 3 shipped
+enqueue_keys paid 3 paid
+told refused_subject 'no stream takes subject "events.shipped" \(type shipped\): .*stream'
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+over refused_subject
+wait_for 20 is_drained
+
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'other.>' \
+    --dup-window 600
+told stream_unfit 'stream EVENTS has no subject that matches nats.subject'
+enqueue_keys wait 3 paid
+told publishing_paused '^paused: '
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+over stream_unfit
+over publishing_paused
+wait_for 20 is_drained
+
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 1
+told stream_settings 'stream EVENTS has a duplicate window of 1 s'
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+over stream_settings
+
+as_operator
+ctl -c "$OP" partitions pause p03
+told paused_partitions 'paused partitions: 1: .*outboxctl partitions resume'
+ctl -c "$OP" partitions resume p03
+over paused_partitions
+
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
+    (1, 'message')"
+told dead_letters 'new dead letters: 1: outboxctl dead list'
+sql 'DELETE FROM outbox_dead_letters'
+over dead_letters
+
+# In a partition that nobody serves, because it is paused.
+ctl -c "$OP" partitions pause p00
+sql "START TRANSACTION; $(event_row late 1 "'p00'") UPDATE outbox SET
+    created_at = NOW(6) - INTERVAL 2 MINUTE WHERE published_at IS NULL; COMMIT"
+told oldest 'the oldest waiting message has waited for 2 min .*: outboxctl messages show [0-9]+'
+ctl -c "$OP" partitions resume p00
+over oldest
+
+sql "REVOKE DELETE ON outbox_workers FROM 'outbox'@'localhost'"
+told rights "may not DELETE.*GRANT DELETE ON .outbox_workers. TO"
+sql "GRANT DELETE ON outbox_workers TO 'outbox'@'localhost'"
+over rights
+
+"$SANDBOX" stop "$DIR/db" > /dev/null
+told database 'the database cannot be read.*: outboxctl doctor' 3
+shows '[.this_host.workers[].state] | length' 2 \
+    'without a database: this host is shown' status
+"$SANDBOX" restart "$DIR/db" > /dev/null
+over database
+within 20 'healthy again' is_healthy
+
+kill -KILL "$MASTER"
+told daemon_died "the daemon of this host has died \\(pid $MASTER\\): start it"
+CONF=$DIR/daemon.yml
+start_fleet
+CONF=$DIR/ctl.yml
+over daemon_died
+stop_master "$MASTER"
+told no_worker 'no worker is alive: start outbox-master'
+ctl --json status
+is "$(field '[.problems[].id] | join(" ")')" no_worker \
+    'a daemon that was stopped did not die'
+done_testing
