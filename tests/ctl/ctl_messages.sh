@@ -129,7 +129,7 @@ ctl --json messages list --type 'rare.*'
 shows '.looked_at' 10000 '--type: at most 10000 rows are read'
 shows '.rows | length' 10 '--type: those of them that match'
 ctl messages list --type 'rare.*'
-like "$ERR" '^outboxctl: read 10000 rows; to continue: --after [0-9]+$' \
+like "$ERR" '^outboxctl: read 10,000 rows; to continue: --after [0-9]+$' \
     '--type: the message says how to go on'
 n=0 pages=0 next=0
 while [ "$next" != null ] && [ "$pages" -lt 20 ]; do

@@ -36,11 +36,11 @@ ctl -c "$OP" --json prune --dry-run
 is "$RC $(field '[.rows, .dead_letters, .later_needed, .dry_run]')" \
     '0 [2000,2,false,true]' '--dry-run: the number of rows and dead letters'
 is "$(tables)" "$before" '--dry-run changes no table'
-fails 1 '^outboxctl: 2000 delivered rows and 2 dead letters would be deleted; .*--yes' 'prune of more than 100 rows without --yes' \
+fails 1 '^outboxctl: 2,000 delivered rows and 2 dead letters would be deleted; .*--yes' 'prune of more than 100 rows without --yes' \
     -c "$OP" prune
 is "$(tables)" "$before" 'a refused prune changes no table'
 ctl -c "$OP" prune --yes --batch 300
-is "$RC $OUT" '0 Deleted 2000 delivered rows and 2 dead letters.' \
+is "$RC $OUT" '0 Deleted 2,000 delivered rows and 2 dead letters.' \
     'prune --yes: rows that were delivered more than a week ago'
 is "$(rows)" '997 from 2001' 'prune deletes no other row'
 rows_are 3000 events 'prune deletes no event'
@@ -77,11 +77,11 @@ is "$(dead)" '3001 replayed' 'a mark of a replay is deleted below the watermark'
 #
 fill
 checked '3 DAY'
-fails 1 '^outboxctl: 2000 delivered rows and 2 dead letters would be deleted, those delivered after .*Z are kept; ' \
+fails 1 '^outboxctl: 2,000 delivered rows and 2 dead letters would be deleted, those delivered after .*Z are kept; ' \
     '--days 0: the question counts what is deleted, and says what is kept' \
     -c "$OP" prune --days 0
 ctl -c "$OP" prune --days 1 --yes
-like "$OUT" '^Deleted 2000 .*row' 'rows delivered after the last check stay'
+like "$OUT" '^Deleted 2,000 .*row' 'rows delivered after the last check stay'
 like "$OUT" 'delivered after .*a stream check may need them' \
     'the message says that a stream check may need them'
 is "$(rows)" '997 from 2001' 'exactly these rows are left'
@@ -143,7 +143,7 @@ fails 1 '^outboxctl: prune: .*denied.*outbox' \
 is "$(sql 'CHECKSUM TABLE outbox, events, outbox_dead_letters')" "$before" \
     'prune without the right deletes nothing'
 sql 'DROP TABLE outbox_dead_letters, outbox_streams, outbox_settings'
-prints 'Deleted 2000 delivered rows and 0 dead letters.' \
+prints 'Deleted 2,000 delivered rows and 0 dead letters.' \
     "prune works without the daemon's other tables" -c "$OP" prune --yes
 without_server "-c $OP prune"
 done_testing
