@@ -94,7 +94,22 @@ int	 state_straggler(struct ctl *, const struct counts *,
  */
 json_t	*state_backlog(struct ctl *, struct err *);
 
-/* this_host.c: the scoreboard of this host; null: no daemon runs here. */
+/*
+ * this_host.c: the scoreboard of this host; null: no daemon runs here, or one
+ * of another version.  Its members, beside pid, generation and at_ms:
+ *
+ * reload	the last one, or null: accepted, at, why, renew_by, renewed_at,
+ *		count, and outdated, the processes that are still to be replaced
+ * master, listener, janitor	a process each; null: it does not run
+ * workers	the processes that publish; what they have more: paused (null,
+ *		or since, for_ms, class, why), types_refused, and counters
+ * refused	event types that are refused while others are sent: type,
+ *		subject, class, why, since, for_ms, and how many workers say so
+ *
+ * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
+ * log_lost, why (of a wait), last_error and last_error_at.  Members that end in
+ * _ms are durations up to now; class is a word of error_class_word().
+ */
 json_t	*state_this_host(const struct ctl *);
 
 /* The pid of the daemon of this host if it died without stopping; else 0. */
