@@ -303,11 +303,13 @@ parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
     bool json)
 {
 	struct err	e;
+	bool		wide = c->args.wide;
 
 	c->arguments = join(argc - 1, argv + 1);
 	if (args_parse(&c->args, c->command, argc, argv, &e) < 0)
 		return ctl_misuse("%s", e.text);
 	c->args.json = c->args.json || json;
+	c->args.wide = c->args.wide || wide;
 	if (c->args.json)
 		outcome_begin();
 	if (c->args.watch)

@@ -303,8 +303,8 @@ like "$(field '.problems[].text')" '^no broker: .*nats' 'no broker is a problem'
 like "$(field '.problems[].text')" '^broker: nats ' 'and outboxctl cannot reach it'
 why=$(field '.this_host.workers[0].why')
 ctl status
-is "$(grep -cF "$why" <<< "$OUT") $(grep -c ' no broker ' <<< "$OUT")" '1 2' \
-    'status as text: the reason of both workers is printed once'
+is "$(grep -cF "$why" <<< "$OUT") $(grep -c ' no broker ' <<< "$OUT")" '2 2' \
+    'status as text: the reason, of both workers and of outboxctl'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 
 #
@@ -360,5 +360,5 @@ shows '[.[] | .partition, .waiting]' '["",1,"p01",1]' \
     'Pillar: rows by partition' partitions list
 without_server workers 'partitions list'
 exits 3 'status without a server: exit status 3' status
-like "$OUT" '^! the database cannot be read' 'and the problem'
+like "$OUT" '^! critical: the database cannot be read' 'and the problem'
 done_testing

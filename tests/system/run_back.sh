@@ -32,7 +32,7 @@ like "$(cat "$LOG")" 'error .*database went back in time: 5 messages .*sequences
     'the log names the phantoms after the start'
 ctl status
 is $RC 1 'status with phantoms: exit status 1'
-like "$OUT" '! stream EVENTS: 5 phantoms' 'status names the phantoms'
+like "$OUT" '^! critical: stream EVENTS: 5 phantoms' 'status names the phantoms'
 shows '.streams[0] | [.phantoms, .phantom_first, .phantom_last] | @csv' 5,6,10 \
     'status --json has their number and sequences' status --json
 matches 'fail +phantoms: stream EVENTS: 5 phantoms, .* 6 to 10: restore' \

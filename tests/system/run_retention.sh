@@ -218,7 +218,7 @@ stop_master "$MASTER"
 types '*'
 start auto
 check 'at_start auto: missing rows are made' \
-    says 'Reconciled 5 outbox row\(s\) from the event store\.'
+    says 'Reconciled 5 outbox rows from the event store\.'
 wait_for 10 is_drained
 is "$?$(sql 'SELECT COUNT(*) FROM outbox')" 01000 'at_start auto: they are sent'
 stop_master "$MASTER"
