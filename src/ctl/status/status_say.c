@@ -25,16 +25,6 @@
 #define WIDTH	10	/* of the names */
 #define WATCH_S	2	/* without SECONDS */
 
-/* Append "1,234 rows", or with 1 "1 row". */
-static void
-put_count(struct buf *b, json_int_t n, const char *thing)
-{
-	char	number[DISPLAY_SIZE];
-
-	buf_printf(b, "%s %s%s", display_number(number, n), thing,
-	    n == 1 ? "" : "s");
-}
-
 /* Append " for 3 min 20 s"; the time is of the database, as of RFC 3339. */
 static void
 put_since(struct buf *b, const char *since)
@@ -132,7 +122,7 @@ say_workers(const struct ctl *c, const json_t *status)
 	if (member_number(f, "stale") > 0)
 		buf_printf(&b, "%lld stale, ", member_number(f, "stale"));
 	buf_str(&b, "on ");
-	put_count(&b, member_number(f, "hosts"), "host");
+	buf_str(&b, COUNTED((uint64_t)member_number(f, "hosts"), "host"));
 	say_member(c, "workers", &b);
 }
 
@@ -166,7 +156,8 @@ say_waiting(const struct ctl *c, const json_t *status)
 	} else {
 		buf_str(&b, json_is_true(json_object_get(w, "exact")) ? "" :
 		    "about ");
-		put_count(&b, member_number(w, "waiting"), "row");
+		buf_str(&b, COUNTED((uint64_t)member_number(w, "waiting"),
+		    "row"));
 		buf_printf(&b, ", %s parked", display_number(number,
 		    member_number(w, "parked")));
 	}
@@ -214,7 +205,7 @@ say_lists(const struct ctl *c, const json_t *status)
 	size_t		 i;
 
 	json_array_foreach(json_object_get(status, "blocked"), i, o) {
-		put_count(&b, member_number(o, "keys"), "key");
+		buf_str(&b, COUNTED((uint64_t)member_number(o, "keys"), "key"));
 		buf_printf(&b, " %s", member_text(o, "reason"));
 		put_since(&b, member_text(o, "since"));
 		say_member(c, "blocked", &b);
@@ -278,7 +269,7 @@ say_reasons(const struct ctl *c, const json_t *workers, const json_t *problems)
 			json_object_set_new(times, why, json_integer(
 			    member_number(times, why) + 1));
 	json_object_foreach(times, why, n) {
-		put_count(&b, json_integer_value(n), "worker");
+		buf_str(&b, COUNTED((uint64_t)json_integer_value(n), "worker"));
 		buf_printf(&b, ": %s", why);
 		say_member(c, "why", &b);
 	}
