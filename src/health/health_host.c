@@ -76,10 +76,10 @@ judge_subjects(struct health *h, const json_t *here)
 		health_add(h, HEALTH_REFUSED_SUBJECT, (struct health_about){
 		    health_member(t, "since"), json_pack("{s:O, s:O}",
 		    "subject", json_object_get(t, "subject"),
-		    "type", json_object_get(t, "type")) }, "add the subject to "
-		    "a stream: nats stream edit", "no stream takes subject "
-		    "\"%s\" (type %s)", health_text(t, "subject"),
-		    health_text(t, "type"));
+		    "type", json_object_get(t, "type")) },
+		    strcmp(health_text(t, "class"), "no_stream") == 0 ?
+		    "outboxctl stream info shows its subjects" : "", "%s",
+		    health_text(t, "why"));
 }
 
 /* Of all processes, since each has started. */

@@ -33,6 +33,7 @@
  */
 #define PROBE_MS	200
 #define HOLD_MS		60000
+#define ROTATE_MS	5000	/* longer than a probe is missed */
 
 /*
  * Pauses in ms before a batch sends messages again that no stream took; most
@@ -523,13 +524,21 @@ judge_types(struct flight *f)
  * probe, for another worker.
  */
 static void
-hold_message(struct flight *f, struct msg *m)
+hold_message(struct flight *f, size_t i)
 {
 	struct type_breaker	*k = &f->r->breaker;
+	struct msg		*m = &f->b->msgs[i];
 
 	m->outcome = OUT_DEFER;
 	m->delay_ms = later(type_breaker_wait(k, m->type, clock_ms()),
 	    PROBE_MS);
+	/* It may be refused for its own sake: let another be tried before it,
+	   when the breaker offers all, because no probe came. */
+	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m->type)) {
+		m->delay_ms += ROTATE_MS;
+		m->hold_ms = m->delay_ms;
+		return;
+	}
 	m->hold_ms = type_breaker_choose(k, m->type) ? m->delay_ms : HOLD_MS;
 }
 
@@ -541,7 +550,7 @@ defer_message(struct flight *f, size_t i, bool down)
 			     clock_ms());
 
 	if (!down && type_breaker_holds(&f->r->breaker, m->type)) {
-		hold_message(f, m);
+		hold_message(f, i);
 		return;
 	}
 	m->outcome = OUT_DEFER;

@@ -16,6 +16,9 @@
 #define CEILING_MS	30000
 #define ANSWERED_MS	2000
 
+/* So many probes in a row, and another message is tried. */
+#define PROBES		4
+
 /* A probe that is late by this is missed; after as long again, forgotten. */
 #define MISSED_MS	3000
 #define MISSED_SLOW_MS	60000
@@ -157,6 +160,7 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 
 	if (item == NULL && (item = add_breaker(k, f->type)) == NULL)
 		return;
+	item->probes += item->out;
 	item->out = false;
 	others = were_others_taken(k, item, f);
 	/* others may become true after the first refusal. */
@@ -206,6 +210,14 @@ type_breaker_choose(struct type_breaker *k, struct bytes type)
 	if (item != NULL)
 		item->chosen = true;
 	return !was;
+}
+
+bool
+type_breaker_rotates(const struct type_breaker *k, struct bytes type)
+{
+	const struct type_breaker_item	*item = find_breaker(k, type);
+
+	return item != NULL && item->probes % PROBES == PROBES - 1;
 }
 
 /* True: to be forgotten. */

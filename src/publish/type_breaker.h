@@ -30,6 +30,7 @@ struct type_breaker_item {
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
 	bool		 chosen;	/* a message will be the next probe */
+	unsigned	 probes;	/* refused in a row */
 
 	/* For the operator; the subject is of the first one refused. */
 	int64_t		 since;		/* the first refusal */
@@ -116,6 +117,13 @@ void			type_breaker_check(struct type_breaker *, int64_t now);
  * took is set, but for one, which comes back as the next probe.
  */
 bool			type_breaker_holds(const struct type_breaker *,
+			    struct bytes type);
+
+/*
+ * True after some probes in a row: the next one is to be another message, for
+ * this one may be refused for its own sake.
+ */
+bool			type_breaker_rotates(const struct type_breaker *,
 			    struct bytes type);
 
 /* True once after each refusal: this message is to be the next probe. */

@@ -73,6 +73,7 @@ sig_init(void)
 		sigaddset(&blocked, ours[i].signo);
 	}
 	handle(SIGPIPE, SIG_IGN);
+	handle(SIGXFSZ, SIG_IGN);	/* a log at its limit: EFBIG */
 	if (sigprocmask(SIG_BLOCK, &blocked, &unblocked) < 0)
 		panic("sigprocmask: %s", strerror(errno));
 	for (size_t i = 0; i < NOURS; i++)

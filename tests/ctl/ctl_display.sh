@@ -52,6 +52,8 @@ widest() { LC_ALL=C.UTF-8 wc -L <<< "$1"; }
 has_controls() { LC_ALL=C grep -Pq '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' \
     <<< "$1"; }
 
+is_json() { jq -e . <<< "$OUT" > "$DIR/jq"; }
+
 while read -r command; do
 	for columns in 80 120 200; do
 		# shellcheck disable=SC2086
@@ -72,7 +74,7 @@ while read -r command; do
 	ok $? "$command without a terminal: nothing is cut"
 	# shellcheck disable=SC2086
 	ctl --json $command
-	check "$command --json: is JSON" jq -e . <<< "$OUT" > "$DIR/jq"
+	check "$command --json: is JSON" is_json
 done <<'EOF2'
 status
 workers

@@ -176,6 +176,6 @@ within 10 'status --watch without servers: an object a line' \
     has_line "$DIR/out" '^\{.*\}$'
 kill "$pid"
 wait "$pid"
-check 'status --watch without servers: each line is JSON' \
-    jq -e 'type == "object"' "$DIR/out" > /dev/null
+are_objects() { jq -e 'type == "object"' "$DIR/out" > /dev/null; }
+check 'status --watch without servers: each line is JSON' are_objects
 done_testing

@@ -53,7 +53,7 @@ sql "INSERT INTO outbox_dead_letters (global_sequence, partition_key, reason)
 	WHERE global_sequence <= 1200;
     DELETE FROM outbox WHERE global_sequence <= 1200"
 strike commit.sent:2:lost dead retry --all --yes
-is "$FIRED$RC$OUT" '101200 dead letters put back' \
+is "$FIRED$RC$OUT" '101,200 dead letters put back' \
     'dead retry, the answer to COMMIT lost: exit status 0'
 is "$(count outbox) $(count outbox_dead_letters)" "$total 0" \
     'dead retry: all rows are in the outbox'

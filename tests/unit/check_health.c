@@ -115,8 +115,9 @@ static const struct {
 	{ HERE("\"reload\": {\"accepted\": false, \"why\": \"line 3\"}"),
 	  "reload_refused ", 1, "line 3" },
 	{ HERE("\"reload\": {\"accepted\": true}"), "", 0, NULL },
-	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\"}]"),
-	  "refused_subject ", 1, "no stream takes subject \"e.x\" (type x)" },
+	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\", "
+	  "\"why\": \"no stream takes it\"}]"), "refused_subject ", 1,
+	  "no stream takes it" },
 	{ HERE("\"workers\": [{\"log_lost\": 1}], \"master\": "
 	  "{\"log_lost\": 2}"), "log_lost ", 1, "lost: 3" },
 	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "

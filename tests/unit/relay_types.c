@@ -322,15 +322,23 @@ START_TEST(type_without_a_stream_is_held)
 	ck_assert_int_eq(relay.breaker.items[0].class, CLASS_NO_STREAM);
 	ck_assert_str_eq(relay.breaker.items[0].subject, "events.x");
 
-	/* Its probe is sent once, without the rounds for an election. */
+	/*
+	 * Its probe is sent once, without the rounds for an election.  Each
+	 * fourth time another message is to be the next: this one may be
+	 * refused for its own sake.
+	 */
 	for (int i = 0; i < 10; i++) {
+		int64_t own = i % 4 == 2 ? 5000 : 0;
+
 		now_ms += 2400;
 		next_script("abc", "NAA");
 		types("xxy");
 		publish_as("FFD");
 		expect_sent("02");
-		ck_assert_int_ge(msgs[0].delay_ms, 700);
-		ck_assert_int_le(msgs[0].delay_ms, 2400);
+		ck_assert_int_ge(msgs[0].delay_ms, own + 700);
+		ck_assert_int_le(msgs[0].delay_ms, own + 2400);
+		ck_assert_int_eq(msgs[own > 0].hold_ms,
+		    msgs[own > 0].delay_ms);
 		ck_assert(!relay.breaker.took);
 	}
 	now_ms += 2400;

@@ -228,8 +228,11 @@ scoreboard_json(const struct scoreboard *b)
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		const struct scoreboard_line *l = &b->lines[i];
 
-		if (l->pid != 0 && l->state != SCOREBOARD_FREE)
-			json_array_append_new(workers, line_json(l, now));
+		json_t *line = line_json(l, now);
+
+		if (json_is_object(line))
+			json_array_append(workers, line);
+		json_decref(line);
 	}
 	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "pid", b->master, "generation", (int)b->generation,
