@@ -170,6 +170,12 @@ for command in "${commands[@]}"; do
 	like "$(field .remedy)" 'section mysql' "$command: the remedy"
 done
 one 3 doctor
+for json in '' --json; do
+	# shellcheck disable=SC2086
+	"$OUTBOXCTL" -c "$OP" $json config > /dev/full 2> "$DIR/err"
+	is "$? $(grep -c 'cannot be written' "$DIR/err")" '1 1' \
+	    "standard output on a full disk $json: exit status 1"
+done
 "$OUTBOXCTL" -c "$OP" --json status --watch 1 > "$DIR/out" 2>/dev/null &
 pid=$!
 within 10 'status --watch without servers: an object a line' \

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/base/ctl.h"
 #include "util/buf.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
@@ -183,6 +184,11 @@ outcome_end(int status)
 		fflush(stdout);
 		forget_errors();
 		buf_free(&outcome.errors);
+	}
+	/* A full disk, for example: what was printed is not complete. */
+	if ((fflush(stdout) == EOF || ferror(stdout)) && status == CTL_DONE) {
+		fputs("outboxctl: standard output cannot be written\n", stderr);
+		return CTL_FAILED;
 	}
 	return status;
 }
