@@ -57,9 +57,9 @@ judge_oldest(struct health *h)
 	snprintf(remedy, sizeof(remedy), "outboxctl messages show %lld",
 	    (long long)sequence);
 	health_add(h, HEALTH_OLDEST, (struct health_about){
-	    health_member(oldest, "at"), json_pack("{s:I, s:O}",
-	    "sequence", sequence,
-	    "partition", json_object_get(oldest, "partition")) }, remedy,
+	    NULL, json_pack("{s:I, s:O, s:O}", "sequence", sequence,
+	    "partition", json_object_get(oldest, "partition"),
+	    "at", json_object_get(oldest, "at")) }, remedy,
 	    "the oldest waiting message has waited for %s (health.max_age: "
 	    "%s)", duration_words(age_ms).text,
 	    duration_words(h->conf->health.max_age).text);
