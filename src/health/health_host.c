@@ -10,7 +10,7 @@
  * A worker gives a sign of life at least once a second, unless a statement or a
  * batch takes longer.
  */
-#define SILENT_MS	8000
+#define SILENT_MS	6000
 
 static void
 judge_silence(struct health *h, const json_t *worker)

