@@ -86,7 +86,8 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
 	    "%lld, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
-	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
+	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type,
+	    clock_ms());
 	relay_refuse(f, i, CLASS_TOO_LARGE, e.text);
 	inflight_skipped(&f->w, i, false);
 	return true;
@@ -136,7 +137,7 @@ fill_and_send(struct flight *f, size_t i)
 		}
 	}
 	f->state[i] = DONE;
-	type_breaker_says_nothing(&r->breaker, m->type);
+	type_breaker_says_nothing(&r->breaker, m->type, clock_ms());
 	inflight_skipped(&f->w, i, relay_fail(f, m, true, e.text));
 	return true;
 }
@@ -150,7 +151,7 @@ send_one(struct flight *f, size_t i)
 
 	if (is_put_off(f, m)) {
 		f->state[i] = DONE;
-		type_breaker_says_nothing(&f->r->breaker, m->type);
+		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
 		/* Its lane waits, also until it is a dead letter. */
 		inflight_skipped(&f->w, i, false);
 		return true;
@@ -378,7 +379,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 		if (is_suspect(r, &b->msgs[i]))
 			inflight_prefer(&f.w, i);
 	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
-	type_breaker_begin(&r->breaker);
+	type_breaker_begin(&r->breaker, clock_ms());
 	streams_begin(&r->streams);
 	send_and_wait(&f);
 	relay_judge(&f);

@@ -319,7 +319,8 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		note_absent(f, i);
 		return;
 	default:
-		type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type);
+		type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type,
+		    clock_ms());
 		go_on = relay_fail(f, &f->b->msgs[i],
 		    a->verdict == VERDICT_MESSAGE, a->text);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/xalloc.h"
 
 /*
@@ -23,6 +24,9 @@
 #define MISSED_MS	3000
 #define MISSED_SLOW_MS	60000
 
+/* A type that is not blamed is forgotten so long after its last refusal. */
+#define FORGET_MS	60000
+
 static struct type_breaker_item *
 find_breaker(const struct type_breaker *k, struct bytes type)
 {
@@ -32,14 +36,6 @@ find_breaker(const struct type_breaker *k, struct bytes type)
 		    memcmp(k->items[i].type, type.data, type.len) == 0)
 			return (struct type_breaker_item *)&k->items[i];
 	return NULL;
-}
-
-void
-type_breaker_begin(struct type_breaker *k)
-{
-	k->batch++;
-	for (size_t i = 0; i < k->n; i++)
-		k->items[i].out = false;
 }
 
 enum type_breaker_say
@@ -69,6 +65,19 @@ drop_item(struct type_breaker *k, struct type_breaker_item *item)
 }
 
 void
+type_breaker_begin(struct type_breaker *k, int64_t now)
+{
+	k->batch++;
+	for (size_t i = k->n; i-- > 0;) {
+		struct type_breaker_item *item = &k->items[i];
+
+		item->out = false;
+		if (!item->blamed && now - item->refused_at >= FORGET_MS)
+			drop_item(k, item);
+	}
+}
+
+void
 type_breaker_took(struct type_breaker *k, struct bytes type, int64_t now)
 {
 	struct type_breaker_item	*item = find_breaker(k, type);
@@ -81,12 +90,17 @@ type_breaker_took(struct type_breaker *k, struct bytes type, int64_t now)
 }
 
 void
-type_breaker_says_nothing(struct type_breaker *k, struct bytes type)
+type_breaker_says_nothing(struct type_breaker *k, struct bytes type,
+    int64_t now)
 {
 	struct type_breaker_item	*item = find_breaker(k, type);
 
-	if (item != NULL)
-		item->out = false;
+	if (item == NULL)
+		return;
+	item->out = false;
+	/* A probe came, so that none is missed yet. */
+	if (item->blamed)
+		item->until = later(item->until, now);
 }
 
 bool
@@ -162,6 +176,7 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 		return;
 	item->probes += item->out;
 	item->out = false;
+	item->refused_at = now;
 	others = were_others_taken(k, item, f);
 	/* others may become true after the first refusal. */
 	if (item->refused_in == k->batch && (item->blamed || !others))
@@ -222,11 +237,13 @@ type_breaker_rotates(const struct type_breaker *k, struct bytes type)
 
 /* True: to be forgotten. */
 static bool
-check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t now)
+check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
+    int64_t now)
 {
 	int64_t	patience = is_answered(item) ? MISSED_MS : MISSED_SLOW_MS;
 
-	if (!item->blamed || item->out || now < item->until + patience)
+	if (!item->blamed || item->out ||
+	    now < later(item->until, from) + patience)
 		return false;
 	if (item->missed_at != 0)
 		return now >= item->missed_at + patience;
@@ -236,10 +253,10 @@ check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t now)
 }
 
 void
-type_breaker_check(struct type_breaker *k, int64_t now)
+type_breaker_check(struct type_breaker *k, int64_t from, int64_t now)
 {
 	for (size_t i = k->n; i-- > 0;)
-		if (check_item(k, &k->items[i], now))
+		if (check_item(k, &k->items[i], from, now))
 			drop_item(k, &k->items[i]);
 }
 

@@ -29,11 +29,12 @@ struct type_breaker_item {
 	bool		 out;		/* its probe has no answer yet */
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
+	int64_t		 refused_at;	/* the last time */
 	bool		 chosen;	/* a message will be the next probe */
 	unsigned	 probes;	/* refused in a row */
 
 	/* For the operator; the subject is of the first one refused. */
-	int64_t		 since;		/* the first refusal */
+	int64_t		 since;		/* the first refusal in a row */
 	enum error_class class;		/* of the last refusal */
 	char		*subject;
 	struct err	 why;		/* the text of the last refusal */
@@ -59,8 +60,12 @@ struct type_refusal {
 	bool		 others;	/* messages of others were taken */
 };
 
-/* Begin a batch: no probe waits for an answer any more. */
-void			type_breaker_begin(struct type_breaker *);
+/*
+ * Begin a batch: no probe waits for an answer any more.  A type that is not
+ * blamed is forgotten after a minute without a refusal: what was taken since
+ * then tells nothing of its next one.
+ */
+void			type_breaker_begin(struct type_breaker *, int64_t now);
 
 enum type_breaker_say {
 	BREAKER_GOES,	/* send it: the type is not refused */
@@ -76,9 +81,12 @@ enum type_breaker_say	type_breaker_ask(struct type_breaker *,
 void			type_breaker_took(struct type_breaker *,
 			    struct bytes type, int64_t now);
 
-/* The probe failed by its own fault, which tells nothing of the type. */
+/*
+ * The probe failed by its own fault, which tells nothing of the type: another
+ * message may be the probe from now on.
+ */
 void			type_breaker_says_nothing(struct type_breaker *,
-			    struct bytes type);
+			    struct bytes type, int64_t now);
 
 /* True if a probe of the type was sent and has no answer yet. */
 bool			type_breaker_is_out(const struct type_breaker *,
@@ -106,11 +114,13 @@ void			type_breaker_refused(struct type_breaker *,
 bool			type_breaker_blame(struct type_breaker *, int64_t now);
 
 /*
- * Call it now and then.  If the time of a probe has passed and none came, took
- * is set, so that the owner offers all messages that it holds.  If still none
- * comes, no message of the type waits here: it is forgotten.
+ * Call it now and then; the owner offered no held message before from.  If the
+ * time of a probe has passed and none came, took is set, so that the owner
+ * offers all messages that it holds.  If still none comes, no message of the
+ * type waits here: it is forgotten.
  */
-void			type_breaker_check(struct type_breaker *, int64_t now);
+void			type_breaker_check(struct type_breaker *, int64_t from,
+			    int64_t now);
 
 /*
  * True if the type is blamed and probed often: its messages can be held until

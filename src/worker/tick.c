@@ -296,7 +296,7 @@ wake_types(struct tick *t)
 {
 	struct type_breaker	*k = &t->relay->breaker;
 
-	type_breaker_check(k, clock_ms());
+	type_breaker_check(k, t->backlog.candidates.heads_at, clock_ms());
 	if (k->took)
 		lanes_type_taken(t->backlog.lanes, clock_ms());
 	k->took = false;

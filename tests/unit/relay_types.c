@@ -373,15 +373,109 @@ START_TEST(type_that_no_message_has_is_forgotten)
 	types("xy");
 	publish();
 	now_ms += 2400;
-	type_breaker_check(&relay.breaker, now_ms);
+	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert(!relay.breaker.took);
 	now_ms += 3000;
-	type_breaker_check(&relay.breaker, now_ms);
+	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert(relay.breaker.took);
 	ck_assert_uint_eq(relay.breaker.n, 1);
 	now_ms += 3000;
-	type_breaker_check(&relay.breaker, now_ms);
+	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
+/* While no message that is held is offered, no probe is missed. */
+START_TEST(no_probe_is_missed_during_a_stall)
+{
+	int64_t	from;
+
+	script("ab", "NA");
+	types("xy");
+	publish();
+	from = now_ms + 60000;
+	for (int i = 0; i < 6; i++) {
+		now_ms += 10000;
+		type_breaker_check(&relay.breaker, from, now_ms);
+		ck_assert(!relay.breaker.took);
+	}
+	ck_assert_uint_eq(relay.breaker.n, 1);
+	now_ms = from + 3000;
+	type_breaker_check(&relay.breaker, from, now_ms);
+	ck_assert(relay.breaker.took);
+	ck_assert_uint_eq(relay.breaker.n, 1);
+}
+END_TEST
+
+/*
+ * All messages of a blamed type are too long, which tells nothing of the type:
+ * those that are held are not offered at once, again and again.
+ */
+START_TEST(probe_at_its_own_fault_is_not_missed)
+{
+	script("ab", "NA");
+	types("xy");
+	publish();
+	limit_connected(&relay.limit, 8000, now_ms);
+	limit_connected(&relay.limit, 5000, now_ms);
+	for (int i = 0; i < 3; i++) {
+		now_ms += 2400 + 3000;
+		next_script("ab", "oA");
+		types("xy");
+		publish_as("FD");
+		type_breaker_check(&relay.breaker, 0, now_ms);
+		ck_assert(!relay.breaker.took);
+	}
+	now_ms += 3000;
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	ck_assert(relay.breaker.took);
+}
+END_TEST
+
+/*
+ * Refused once, and others were taken since: for a while that shows that the
+ * type is to blame.  Later it is refused for the first time.
+ */
+START_TEST(refusal_long_ago_tells_nothing)
+{
+	int64_t	first, pause = _i == 0 ? 30000 : 600000;
+
+	script("a", "X");
+	types("x");
+	publish();
+	first = relay.breaker.items[0].since;
+	now_ms += 10;
+	next_script("a", "A");
+	types("y");
+	publish();
+	now_ms += pause;
+	next_script("a", "X");
+	types("x");
+	publish_as("F");
+	ck_assert(res.down == (_i == 1));
+	ck_assert_uint_eq(relay.breaker.n, 1);
+	ck_assert_int_ge(relay.breaker.items[0].since,
+	    first + (_i == 1 ? pause : 0));
+}
+END_TEST
+
+/* One that is refused again and again is not forgotten, blamed or not. */
+START_TEST(refusals_in_a_row_have_one_beginning)
+{
+	int64_t	first;
+
+	script("ab", _i == 0 ? "XX" : "XA");
+	types("xy");
+	publish();
+	first = relay.breaker.items[0].since;
+	for (int i = 0; i < 10; i++) {
+		now_ms += 50000;
+		next_script("a", "X");
+		types("x");
+		publish_as("F");
+		ck_assert(res.down == (_i == 0));
+	}
+	ck_assert_int_eq(relay.breaker.items[0].since, first);
 }
 END_TEST
 
@@ -538,6 +632,10 @@ add_types(TCase *tc)
 	tcase_add_test(tc, type_without_a_stream_is_held);
 	tcase_add_test(tc, early_messages_have_a_probe_among_them);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
+	tcase_add_test(tc, no_probe_is_missed_during_a_stall);
+	tcase_add_test(tc, probe_at_its_own_fault_is_not_missed);
+	tcase_add_loop_test(tc, refusal_long_ago_tells_nothing, 0, 2);
+	tcase_add_loop_test(tc, refusals_in_a_row_have_one_beginning, 0, 2);
 	tcase_add_loop_test(tc, type_is_blamed_by_later_batches, 0, 2);
 	tcase_add_test(tc, type_not_taken_is_tried_with_one);
 	tcase_add_test(tc, types_are_sampled_after_a_silence);
