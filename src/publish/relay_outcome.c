@@ -379,6 +379,18 @@ note_silence(struct flight *f, size_t i, const char *text)
 	f->closed = f->closed || (f->acked == 0 && !blamed);
 }
 
+/* A server says only by a complaint that it forbids a subject. */
+static void
+note_complaint(struct flight *f, size_t i)
+{
+	const char	*text = f->complaint.text;
+
+	if (verdict_class_of_complaint(text) == CLASS_PERMISSION)
+		relay_refuse(f, i, CLASS_PERMISSION, text);
+	else
+		note_silence(f, i, text);
+}
+
 static void
 time_out(struct flight *f, size_t i)
 {
@@ -389,8 +401,7 @@ time_out(struct flight *f, size_t i)
 	f->b->msgs[i].in_doubt = true;
 	say_how_long(f, i, &e);
 	if (f->complained)
-		relay_refuse(f, i, verdict_class_of_complaint(
-		    f->complaint.text), f->complaint.text);
+		note_complaint(f, i);
 	else if (f->nameless > 0) {
 		f->nameless--;
 		relay_refuse_absent(f, i);

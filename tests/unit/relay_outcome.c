@@ -104,6 +104,12 @@ static const struct {
 	{ "ab", "sA", "FD", .sent = "01", .complaint = "no permission",
 	  .why = "no permission" },
 	{ "ab", "AA", "DD", .sent = "01", .complaint = "no permission" },
+	/* The server forbids it, which is an answer: the batch goes on. */
+	{ "abc", "sss", "FFF", .sent = "012", .window = 1, .down = true,
+	  .complaint = "Permissions Violation", .why = "Violation" },
+	/* Another complaint is none: the next would be in doubt as well. */
+	{ "abc", "sss", "FUU", .sent = "0", .window = 1, .down = true,
+	  .complaint = "slow consumer", .why = "slow consumer" },
 
 	/* The connection goes: what has no answer is sent again. */
 	{ "abc", "AAA", "UUU", .sent = "", .lose_send = 1, .down = true,

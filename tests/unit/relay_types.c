@@ -385,6 +385,38 @@ START_TEST(type_that_no_message_has_is_forgotten)
 }
 END_TEST
 
+static const struct {
+	const char	*complaint;
+	enum error_class class;
+	bool		 silent;
+} complaints[] = {
+	{ NULL, CLASS_TIMEOUT, true },
+	{ "slow consumer", CLASS_TIMEOUT, true },
+	{ "Permissions Violation for Publish", CLASS_PERMISSION, false },
+};
+
+/* A complaint of the server is no answer: such a probe costs a time-out. */
+START_TEST(complaint_is_no_answer)
+{
+	script("a", "s");
+	types("x");
+	fake.complaint = complaints[_i].complaint;
+	publish_as("F");
+	ck_assert(res.down);
+	ck_assert(res.silent == complaints[_i].silent);
+	ck_assert_int_eq(res.class, complaints[_i].class);
+	next_script("a", "A");
+	types("y");
+	publish();
+	next_script("a", "s");
+	types("x");
+	fake.complaint = complaints[_i].complaint;
+	publish_as("F");
+	ck_assert(type_breaker_is_blamed(&relay.breaker, BYTES("x")));
+	ck_assert(!type_breaker_holds(&relay.breaker, BYTES("x")));
+}
+END_TEST
+
 /* While no message that is held is offered, no probe is missed. */
 START_TEST(no_probe_is_missed_during_a_stall)
 {
@@ -632,6 +664,7 @@ add_types(TCase *tc)
 	tcase_add_test(tc, type_without_a_stream_is_held);
 	tcase_add_test(tc, early_messages_have_a_probe_among_them);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
+	tcase_add_loop_test(tc, complaint_is_no_answer, 0, NROWS(complaints));
 	tcase_add_test(tc, no_probe_is_missed_during_a_stall);
 	tcase_add_test(tc, probe_at_its_own_fault_is_not_missed);
 	tcase_add_loop_test(tc, refusal_long_ago_tells_nothing, 0, 2);
