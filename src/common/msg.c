@@ -8,6 +8,16 @@
 #include "util/err.h"
 #include "util/xalloc.h"
 
+uint64_t
+bytes_hash(struct bytes b)
+{
+	uint64_t	h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < b.len; i++)
+		h = (h ^ (unsigned char)b.data[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 void
 batch_free(struct batch *b)
 {

@@ -16,6 +16,9 @@ struct bytes {
 	size_t		 len;
 };
 
+/* FNV-1a: the same for equal bytes, hardly ever for others. */
+uint64_t	bytes_hash(struct bytes);
+
 /* A delivered row and its sequence in the stream; ack 0: unknown. */
 struct acked {
 	struct message_id	id;

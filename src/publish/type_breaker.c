@@ -216,6 +216,22 @@ type_breaker_holds(const struct type_breaker *k, struct bytes type)
 	return item != NULL && item->blamed && is_answered(item);
 }
 
+size_t
+type_breaker_list_held(const struct type_breaker *k,
+    uint64_t hashes[TYPE_BREAKER_MAX])
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < k->n; i++) {
+		const struct type_breaker_item *item = &k->items[i];
+
+		if (item->blamed && item->missed_at == 0)
+			hashes[n++] = bytes_hash((struct bytes){ item->type,
+			    item->len });
+	}
+	return n;
+}
+
 bool
 type_breaker_choose(struct type_breaker *k, struct bytes type)
 {

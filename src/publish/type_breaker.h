@@ -48,7 +48,8 @@ struct type_breaker {
 	unsigned	changes;	/* grows when an item does, or goes */
 	int64_t		taken_at;	/* the last message of any type */
 	bool		took;		/* a blamed type was taken or is
-					   overdue; the owner clears it */
+					   overdue: its messages are no longer
+					   held; the owner clears it */
 };
 
 /* A refusal, and what to tell the operator of it.  All borrowed. */
@@ -116,8 +117,8 @@ bool			type_breaker_blame(struct type_breaker *, int64_t now);
 /*
  * Call it now and then; the owner offered no held message before from.  If the
  * time of a probe has passed and none came, took is set, so that the owner
- * offers all messages that it holds.  If still none comes, no message of the
- * type waits here: it is forgotten.
+ * offers all messages of the type that it holds.  If still none comes, no
+ * message of the type waits here: it is forgotten.
  */
 void			type_breaker_check(struct type_breaker *, int64_t from,
 			    int64_t now);
@@ -128,6 +129,13 @@ void			type_breaker_check(struct type_breaker *, int64_t from,
  */
 bool			type_breaker_holds(const struct type_breaker *,
 			    struct bytes type);
+
+/*
+ * Hashes of the types whose messages stay held: the blamed ones, unless a probe
+ * is missed.  Returns how many.
+ */
+size_t			type_breaker_list_held(const struct type_breaker *,
+			    uint64_t hashes[TYPE_BREAKER_MAX]);
 
 /*
  * True after some probes in a row: the next one is to be another message, for

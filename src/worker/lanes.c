@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/xalloc.h"
 
 #define SOONEST_UNKNOWN	INT64_MIN
@@ -114,6 +115,7 @@ set_head(struct lanes *h, struct blocked_lane *l, const struct wait *w)
 	l->head = w->sequence;
 	l->part = w->part;
 	l->why = w->why;
+	l->type = w->type;
 	l->head_parked = false;
 	set_due(h, l, w->due_at);
 	h->unrecorded = h->unrecorded || l->record == 0;
@@ -267,13 +269,25 @@ lanes_due(struct lanes *h, int64_t now, struct pick *picks, size_t max)
 	return n;
 }
 
-void
-lanes_type_taken(struct lanes *h, int64_t now)
+static bool
+is_listed(const uint64_t *list, size_t n, uint64_t one)
 {
-	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
-		if (l->why == BLOCK_TYPE && l->due_at > now &&
-		    l->head != LANE_NONE)
-			set_due(h, l, now);
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == one)
+			return true;
+	return false;
+}
+
+void
+lanes_types_taken(struct lanes *h, const uint64_t *held, size_t n, int64_t now)
+{
+	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next) {
+		int64_t at = l->head_parked ? later(now, l->aside_until) : now;
+
+		if (l->why == BLOCK_TYPE && l->head != LANE_NONE &&
+		    l->due_at > at && !is_listed(held, n, l->type))
+			set_due(h, l, at);
+	}
 }
 
 static int64_t
@@ -419,6 +433,14 @@ lanes_parked(struct lanes *h, struct blocked_lane *l, const uint64_t *sequences,
 		drop_row(h, find_row(h, sequences[i]));
 	}
 	h->nreturning += lane_is_returning(l);
+}
+
+void
+lanes_put_aside(struct lanes *h, struct blocked_lane *l, int64_t until)
+{
+	l->aside_until = until;
+	if (l->head_parked)
+		set_due(h, l, until);
 }
 
 void

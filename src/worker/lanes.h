@@ -42,6 +42,7 @@ struct blocked_lane {
 	uint64_t	 head;		/* LANE_NONE: the head is gone */
 	int64_t		 due_at;	/* of the head; clock_ms() */
 	enum block_why	 why;
+	uint64_t	 type;		/* as in struct wait */
 
 	/* Its record in the table of blocked keys; see parked.h. */
 	uint64_t	 record;	/* first_sequence; 0: no record */
@@ -89,6 +90,7 @@ struct wait {
 	uint64_t	 sequence;
 	int64_t		 due_at;	/* clock_ms() */
 	enum block_why	 why;
+	uint64_t	 type;		/* BLOCK_TYPE: bytes_hash() of it */
 };
 
 /* The row waits.  Blocks its lane, if it is not blocked yet. */
@@ -122,8 +124,12 @@ struct pick {
  */
 size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
 
-/* Heads that wait for their type are due now. */
-void	lanes_type_taken(struct lanes *, int64_t now);
+/*
+ * Heads that wait for their type are due now, except those of these types.  A
+ * parked head whose lane is put aside is due after that.
+ */
+void	lanes_types_taken(struct lanes *, const uint64_t *held, size_t n,
+	    int64_t now);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	lanes_next_due(struct lanes *);
@@ -158,6 +164,12 @@ size_t	lane_list_rows(const struct blocked_lane *, uint64_t *out, size_t max);
 /* These rows of the lane are parked now; the head may be one of them. */
 void	lanes_parked(struct lanes *, struct blocked_lane *, const uint64_t *,
 	    size_t n);
+
+/*
+ * The database refused the lane's record or rows: it is not tried again before
+ * this time.
+ */
+void	lanes_put_aside(struct lanes *, struct blocked_lane *, int64_t until);
 
 /* The head is not parked any more. */
 void	lanes_head_back(struct lanes *, struct blocked_lane *);

@@ -60,9 +60,7 @@ note_refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 		    "key %s: the database refuses to park, unpark or "
 		    "record it: %s; the key waits: correct the rows or the "
 		    "table", key, e->text);
-	lanes[0]->aside_until = now + ASIDE_MS;
-	if (lanes[0]->head_parked)
-		lanes[0]->due_at = lanes[0]->aside_until;
+	lanes_put_aside(p->lanes, lanes[0], now + ASIDE_MS);
 	return 0;
 }
 

@@ -290,15 +290,17 @@ pass_on(struct tick *t)
 		fleet_reread(t->fleet);
 }
 
-/* A type that was refused is taken again: its messages need not wait. */
+/* A type that was refused is taken again: messages of it need not wait. */
 static void
 wake_types(struct tick *t)
 {
 	struct type_breaker	*k = &t->relay->breaker;
+	uint64_t		 held[TYPE_BREAKER_MAX];
 
 	type_breaker_check(k, t->backlog.candidates.heads_at, clock_ms());
 	if (k->took)
-		lanes_type_taken(t->backlog.lanes, clock_ms());
+		lanes_types_taken(t->backlog.lanes, held,
+		    type_breaker_list_held(k, held), clock_ms());
 	k->took = false;
 }
 

@@ -86,6 +86,68 @@ START_TEST(heads_that_stall_are_tried_rarely)
 }
 END_TEST
 
+/* This type is refused while others are taken, and next tried in so long. */
+static void
+refuse_type(struct node *n, const char *type, int64_t ms)
+{
+	struct type_breaker	*k = &n->relay.breaker;
+
+	type_breaker_refused(k, &(struct type_refusal){ .type = bytes_of(type),
+	    .class = CLASS_NO_STREAM, .subject = type, .why = "",
+	    .others = true }, clock_ms());
+	k->items[k->n - 1].until = clock_ms() + ms;
+}
+
+static int64_t
+due_at(const struct node *n, const char *key)
+{
+	return lanes_find(n->tick.backlog.lanes, bytes_of(key))->due_at;
+}
+
+/* Two types are refused.  One is taken again: the other's messages wait on. */
+START_TEST(type_taken_wakes_its_own)
+{
+	struct node	*n = node_start(&nodes[0]);
+	int64_t		 before;
+
+	conf->worker.batch_size = 100;
+	add_rows(1, 4, "'p00'");
+	sql("UPDATE events SET event_type = IF(sequence < 3, 'x', 'y')");
+	refuse_type(n, "x", 1000);
+	refuse_type(n, "y", 60000);
+	node_works(n);
+	before = due_at(n, "k4");
+	time_passes(1500);
+	for (int i = 0; i < 3; i++)
+		node_works(n);
+	ck_assert(story.acked[1] && story.acked[2]);
+	ck_assert(!story.acked[3] && !story.acked[4]);
+	ck_assert_int_eq(due_at(n, "k4"), before);
+}
+END_TEST
+
+/* While heads wait after a stall, no probe of their types is missed. */
+START_TEST(stall_delays_probes)
+{
+	struct node	*n = node_start(&nodes[0]);
+
+	add_rows(1, 1, "'p00'");
+	refuse_type(n, "t", 1000);
+	node_works(n);
+	n->tick.backlog.candidates.heads_at = clock_ms() + 60000;
+	for (int i = 0; i < 5; i++) {
+		time_passes(5000);
+		node_works(n);
+		ck_assert_uint_eq(n->relay.breaker.n, 1);
+		ck_assert_int_eq(n->relay.breaker.items[0].missed_at, 0);
+	}
+	time_passes(60000);
+	node_works(n);
+	ck_assert(story.acked[1]);
+	ck_assert_uint_eq(n->relay.breaker.n, 0);
+}
+END_TEST
+
 /*
  * A delivered batch is written back with the next claim, the last batch by
  * itself; no row is picked twice.
@@ -257,6 +319,8 @@ add_ticks(TCase *tc)
 {
 	tcase_add_test(tc, death_meanwhile_halts);
 	tcase_add_test(tc, heads_that_stall_are_tried_rarely);
+	tcase_add_test(tc, type_taken_wakes_its_own);
+	tcase_add_test(tc, stall_delays_probes);
 	tcase_add_test(tc, rows_move_without_a_pause);
 	tcase_add_test(tc, small_batches_take_turns);
 	tcase_add_test(tc, tick_ends_in_time);

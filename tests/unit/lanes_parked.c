@@ -181,6 +181,27 @@ START_TEST(parked_head_comes_when_it_is_due)
 }
 END_TEST
 
+/*
+ * The database refused to unpark the head: it is due when that is tried again,
+ * not before, whatever becomes of its type.
+ */
+START_TEST(parked_head_stays_aside)
+{
+	lanes_block(lanes, &(struct wait){ .part = &p1, .lane = bytes_of("a"),
+	    .key = bytes_of("a"), .sequence = 10, .due_at = 1000,
+	    .why = BLOCK_TYPE });
+	park("a", "10");
+	lanes_put_aside(lanes, lane_of_name("a"), 31000);
+	ck_assert_int_eq(lanes_next_due(lanes), 31000);
+	lanes_types_taken(lanes, NULL, 0, 2000);
+	ck_assert_int_eq(lanes_next_due(lanes), 31000);
+	/* In its partition it can be sent. */
+	lanes_head_back(lanes, lane_of_name("a"));
+	lanes_types_taken(lanes, NULL, 0, 3000);
+	ck_assert_str_eq(due(3000, 16), "10");
+}
+END_TEST
+
 /* A row with a lower id is committed late, and fails. */
 START_TEST(parked_head_stays_parked_behind_a_new_one)
 {
@@ -334,6 +355,7 @@ add_parked(TCase *tc)
 	tcase_add_test(tc, rows_come_back_in_order);
 	tcase_add_test(tc, record_goes_with_its_lane);
 	tcase_add_test(tc, parked_head_comes_when_it_is_due);
+	tcase_add_test(tc, parked_head_stays_aside);
 	tcase_add_loop_test(tc, parked_head_stays_parked_behind_a_new_one, 0,
 	    2);
 	tcase_add_test(tc, halted_lane_goes_so_far);

@@ -193,6 +193,37 @@ START_TEST(forgotten_part_holds_nothing)
 }
 END_TEST
 
+/* The head of a lane waits for its type. */
+static void
+put_type(const char *lane, uint64_t sequence, uint64_t type, int64_t due_at)
+{
+	lanes_block(lanes, &(struct wait){ .part = &p1, .lane = bytes_of(lane),
+	    .key = bytes_of(lane), .sequence = sequence, .due_at = due_at,
+	    .why = BLOCK_TYPE, .type = type });
+}
+
+/* Types are taken again, but not those that are listed. */
+START_TEST(heads_wait_for_their_own_type)
+{
+	static const uint64_t	refused[] = { 7, 8 };
+
+	put("a", 10, 60000);
+	put_type("b", 20, 7, 60000);
+	put_type("c", 30, 8, 60000);
+	put_type("d", 40, 9, 60000);
+	put_type("e", 50, 9, 500);
+	lanes_types_taken(lanes, refused, 2, 1000);
+	ck_assert_str_eq(due(1000, 16), "40 50");
+	ck_assert_int_eq(lanes_next_due(lanes), 500);
+	lanes_types_taken(lanes, refused, 1, 2000);
+	ck_assert_str_eq(due(2000, 16), "30 40 50");
+	/* It failed by its own fault: the type of its first try is over. */
+	put("b", 20, 60000);
+	lanes_types_taken(lanes, refused, 0, 3000);
+	ck_assert_str_eq(due(3000, 16), "30 40 50");
+}
+END_TEST
+
 START_TEST(picks_know_their_part)
 {
 	struct pick	picks[2];
@@ -221,5 +252,6 @@ add_rows(TCase *tc)
 	tcase_add_test(tc, rows_count_where_they_are);
 	tcase_add_test(tc, gone_row_leaves_the_head);
 	tcase_add_test(tc, forgotten_part_holds_nothing);
+	tcase_add_test(tc, heads_wait_for_their_own_type);
 	tcase_add_test(tc, picks_know_their_part);
 }
