@@ -12,12 +12,12 @@
 
 /* Hosts that fail in turn have a text each: compare with all of the last. */
 static bool
-is_news(const struct log_throttle *t, const char *text)
+is_news(const struct log_throttle *t, const char *key)
 {
 	if (t->any_text)
 		return false;
-	for (size_t i = 0; i < t->ntexts && i < LOG_THROTTLE_TEXTS; i++)
-		if (strncmp(t->texts[i], text, sizeof(t->texts[i]) - 1) == 0)
+	for (size_t i = 0; i < t->nkeys && i < LOG_THROTTLE_KEYS; i++)
+		if (strncmp(t->keys[i], key, sizeof(t->keys[i]) - 1) == 0)
 			return false;
 	return true;
 }
@@ -43,19 +43,19 @@ log_throttle_begin(struct log_throttle *t, bool told, int64_t now)
 	t->interval_ms = 0;
 }
 
-void
-log_throttle_event(struct log_throttle *t, const struct log_field *fields,
+static void
+warn(struct log_throttle *t, const struct log_field *fields, const char *key,
     const char *text, int64_t now)
 {
-	bool	news = is_news(t, text);
+	bool	news = is_news(t, key);
 
 	log_throttle_begin(t, false, now);
 	if (t->told && !is_due(t, news, now))
 		return;
 	if (news) {
 		t->interval_ms = 0;
-		strlcpy(t->texts[t->ntexts++ % LOG_THROTTLE_TEXTS], text,
-		    sizeof(t->texts[0]));
+		strlcpy(t->keys[t->nkeys++ % LOG_THROTTLE_KEYS], key,
+		    sizeof(t->keys[0]));
 	}
 	log_event(LOG_LVL_WARN, fields, "%s", text);
 	t->told = true;
@@ -67,10 +67,24 @@ log_throttle_event(struct log_throttle *t, const struct log_field *fields,
 }
 
 void
+log_throttle_event(struct log_throttle *t, const struct log_field *fields,
+    const char *text, int64_t now)
+{
+	warn(t, fields, text, text, now);
+}
+
+void
+log_throttle_keyed(struct log_throttle *t, const char *key, const char *text,
+    int64_t now)
+{
+	warn(t, LOG_FIELDS(LOG_TEXT("error_class", t->error_class)), key, text,
+	    now);
+}
+
+void
 log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
 {
-	log_throttle_event(t, LOG_FIELDS(LOG_TEXT("error_class",
-	    t->error_class)), text, now);
+	log_throttle_keyed(t, text, text, now);
 }
 
 void
@@ -92,5 +106,5 @@ log_throttle_over(struct log_throttle *t, const char *what, int64_t now)
 	    LOG_NUMBER("duration_ms", ms)), "%s: works again after %s", what,
 	    duration_words(ms).text);
 	t->active = false;
-	t->ntexts = 0;
+	t->nkeys = 0;
 }

@@ -8,7 +8,7 @@
 
 #include "util/log.h"
 
-#define LOG_THROTTLE_TEXTS	8
+#define LOG_THROTTLE_KEYS	8
 
 /* Zeroed: no problem. */
 struct log_throttle {
@@ -19,19 +19,27 @@ struct log_throttle {
 	int64_t	since;		/* clock_ms() */
 	int64_t	logged_at;
 	int64_t	interval_ms;	/* from logged_at to the next line */
-	char	texts[LOG_THROTTLE_TEXTS][512];	/* the last that were logged */
-	size_t	ntexts;		/* logged so far */
+	char	keys[LOG_THROTTLE_KEYS][512];	/* the last that were logged;
+						   a text is its own key */
+	size_t	nkeys;		/* logged so far */
 };
 
 /*
  * There is a problem: logs a warning at once, again after 1, 2, 4, ... at most
- * 60 seconds, and when the text is none of the last LOG_THROTTLE_TEXTS, but at
+ * 60 seconds, and when the text is none of the last LOG_THROTTLE_KEYS, but at
  * most once a second.
  */
 void	log_throttle_warn(struct log_throttle *, const char *text, int64_t now);
 
 /* The same with fields. */
 void	log_throttle_event(struct log_throttle *, const struct log_field *,
+	    const char *text, int64_t now);
+
+/*
+ * The same; texts with the same key tell of the same problem, and only the
+ * first of them is new.
+ */
+void	log_throttle_keyed(struct log_throttle *, const char *key,
 	    const char *text, int64_t now);
 
 /* The same problem, which another process logs: a line of level debug only. */

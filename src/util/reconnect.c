@@ -26,21 +26,28 @@ reconnect_opened(struct reconnect *l, int64_t now)
 }
 
 static bool
-is_ours(const struct reconnect *l, const char *text, int64_t now)
+is_ours(const struct reconnect *l, const char *key, int64_t now)
 {
 	return l->outage == NULL ||
-	    outage_is_ours(l->outage, text, l->each_text, now);
+	    outage_is_ours(l->outage, key, l->each_text, now);
+}
+
+void
+reconnect_failed_keyed(struct reconnect *l, const char *key, const char *text,
+    int64_t now)
+{
+	if (is_ours(l, key, now))
+		log_throttle_keyed(&l->throttle, key, text, now);
+	else
+		log_throttle_silent(&l->throttle, text, now);
+	l->try_at = now + backoff_next(&l->backoff);
+	l->opened_at = 0;
 }
 
 void
 reconnect_failed(struct reconnect *l, const char *text, int64_t now)
 {
-	if (is_ours(l, text, now))
-		log_throttle_warn(&l->throttle, text, now);
-	else
-		log_throttle_silent(&l->throttle, text, now);
-	l->try_at = now + backoff_next(&l->backoff);
-	l->opened_at = 0;
+	reconnect_failed_keyed(l, text, text, now);
 }
 
 void

@@ -40,6 +40,10 @@ void	reconnect_opened(struct reconnect *, int64_t now);
 /* It failed, text says why: logs it, and sets try_at by the back-off. */
 void	reconnect_failed(struct reconnect *, const char *text, int64_t now);
 
+/* The same; texts with the same key tell of the same failure. */
+void	reconnect_failed_keyed(struct reconnect *, const char *key,
+	    const char *text, int64_t now);
+
 /* The open connection is lost: logs it.  It may be tried at once. */
 void	reconnect_lost(struct reconnect *, int64_t now);
 

@@ -71,8 +71,12 @@ struct worker {
 void	worker_is_away(struct worker *, struct reconnect *, const char *text,
 	    enum scoreboard_state);
 
-/* The destination takes no messages: as worker_is_away, for the route. */
-void	worker_pause(struct worker *, enum error_class, const char *text);
+/*
+ * The destination takes no messages: as worker_is_away, for the route.  The log
+ * tells of texts with the same key as of one pause.
+ */
+void	worker_pause(struct worker *, enum error_class, const char *key,
+	    const char *text);
 
 /* It takes messages, or it is not known any more that it takes none. */
 void	worker_unpause(struct worker *);

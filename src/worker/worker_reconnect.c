@@ -17,11 +17,11 @@
 #define BUSY_PAUSE_MS		1000
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 
-void
-worker_is_away(struct worker *w, struct reconnect *l, const char *text,
-    enum scoreboard_state state)
+static void
+is_away(struct worker *w, struct reconnect *l, const char *key,
+    const char *text, enum scoreboard_state state)
 {
-	reconnect_failed(l, text, clock_ms());
+	reconnect_failed_keyed(l, key, text, clock_ms());
 	w->failures_seen++;
 	scoreboard_state(w->line, state, clock_ms());
 	scoreboard_error(w->line, text);
@@ -29,11 +29,19 @@ worker_is_away(struct worker *w, struct reconnect *l, const char *text,
 }
 
 void
-worker_pause(struct worker *w, enum error_class class, const char *text)
+worker_is_away(struct worker *w, struct reconnect *l, const char *text,
+    enum scoreboard_state state)
+{
+	is_away(w, l, text, text, state);
+}
+
+void
+worker_pause(struct worker *w, enum error_class class, const char *key,
+    const char *text)
 {
 	struct scoreboard_pause	*p = &w->line->pause;
 
-	worker_is_away(w, &w->route, text, SCOREBOARD_PAUSED);
+	is_away(w, &w->route, key, text, SCOREBOARD_PAUSED);
 	strlcpy(p->class, error_class_word(class), sizeof(p->class));
 	strlcpy(p->why, text, sizeof(p->why));
 	p->since = w->route.throttle.since;
@@ -242,7 +250,7 @@ worker_check_stream(struct worker *w)
 		err_set(&e, "%s", r.why.text);
 		err_in(&e, "publishing paused: stream %s",
 		    w->conf->nats.stream);
-		worker_pause(w, r.class, e.text);
+		worker_pause(w, r.class, e.text, e.text);
 		w->unfit = true;
 		w->check_at = w->route.try_at;
 		return;
@@ -276,7 +284,8 @@ worker_audit_stream(struct worker *w)
 	if (r->waits_for.text[0] != '\0') {
 		err_in(&r->waits_for, "publishing paused until the stream is "
 		    "checked for lost messages");
-		worker_pause(w, CLASS_AUDIT, r->waits_for.text);
+		worker_pause(w, CLASS_AUDIT, r->waits_for.text,
+		    r->waits_for.text);
 		w->unaudited = true;
 	} else if (w->unaudited && stream_audit_is_ready(r)) {
 		worker_unpause(w);

@@ -126,11 +126,30 @@ log_failures(struct worker *w, const struct tick_result *res)
 	    LOG_TEXT("partition", r->first.partition)), e.text, clock_ms());
 }
 
+/*
+ * Some texts have the subject or the size of one message, and another try has
+ * another one first: the class tells whether it is the same pause.
+ */
+static void
+pause_route(struct worker *w, const struct relay_result *r)
+{
+	bool		one = r->class == CLASS_NO_STREAM ||
+			    r->class == CLASS_PERMISSION ||
+			    r->class == CLASS_TOO_LARGE;
+	struct err	e;
+
+	err_set(&e, "%s", r->why.text);
+	err_in(&e, "publishing paused, no message gets through");
+	/* A refusal costs little: try again sooner than a silence. */
+	w->route.backoff.ceiling_ms = r->silent ? RECONNECT_CEILING_MS :
+	    REFUSED_CEILING_MS;
+	worker_pause(w, r->class, one ? error_class_word(r->class) : e.text,
+	    e.text);
+}
+
 static void
 complain(struct worker *w, const struct tick_result *res)
 {
-	struct err	e;
-
 	if (res->settled.fenced > 0)
 		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("error_class",
 		    "fenced"), LOG_NUMBER("rows", res->settled.fenced)),
@@ -144,12 +163,7 @@ complain(struct worker *w, const struct tick_result *res)
 		return;
 	}
 	if (res->relay.down) {
-		err_set(&e, "%s", res->relay.why.text);
-		err_in(&e, "publishing paused, no message gets through");
-		/* A refusal costs little: try again sooner than a silence. */
-		w->route.backoff.ceiling_ms = res->relay.silent ?
-		    RECONNECT_CEILING_MS : REFUSED_CEILING_MS;
-		worker_pause(w, res->relay.class, e.text);
+		pause_route(w, &res->relay);
 		return;
 	}
 	if (res->settled.delivered > 0) {
@@ -187,7 +201,7 @@ forget_pause(struct worker *w)
 	log_info("no message waits to be published any more: no longer "
 	    "paused");
 	w->route.throttle.active = false;
-	w->route.throttle.ntexts = 0;
+	w->route.throttle.nkeys = 0;
 	worker_unpause(w);
 }
 

@@ -82,5 +82,21 @@ within 10 'another type is refused' is_here '.refused[0].type' order.gone
 within 12 'its messages are discarded: outboxctl shows it no more' \
     is_here .refused '[]'
 
+# No stream takes any of many types: publishing pauses.
+within 10 'the other messages are sent' is_drained
+STREAM='' SUBJECT='nowhere.{event_type}' WORKERS=2 write_conf
+kill -HUP "$MASTER"
+for i in {1..20}; do
+	enqueue_keys "none$i." 2 "none.$i"
+done
+within 15 'no stream takes anything: the workers are paused' \
+    is_here '| [.workers[].paused.class]' '["no_stream","no_stream"]'
+pause 6000
+has_line "$LOG" 'publishing paused.*subject "nowhere.none.[0-9]+"'
+ok $? 'the log names a subject'
+lines=$(grep -c 'publishing paused' "$LOG")
+check "it does not tell each subject of each worker ($lines lines in 6 s)" \
+    [ "$lines" -le 5 ]
+
 stops 'the master stops with status 0'
 done_testing

@@ -400,6 +400,25 @@ START_TEST(texts_in_turn_are_no_news)
 }
 END_TEST
 
+/* Each text names a message, and the key what is wrong. */
+START_TEST(texts_of_one_key_are_no_news)
+{
+	char	text[40];
+	int	n = 0;
+
+	for (int64_t now = 0; now < 10000; now += 100) {
+		int before = nlogged();
+
+		snprintf(text, sizeof(text), "no stream for %d", (int)now);
+		log_throttle_keyed(&throttle, "no_stream", text, now);
+		n += nlogged() > before;
+	}
+	ck_assert_int_eq(n, 4);		/* at 0, 1, 3 and 7 s */
+	log_throttle_keyed(&throttle, "permission", "not allowed", 10000);
+	holds(logged(), "not allowed");
+}
+END_TEST
+
 START_TEST(trouble_is_over_once)
 {
 	log_throttle_over(&throttle, "broker", 500);
@@ -859,6 +878,7 @@ main(void)
 	tcase_add_test(tc, news_do_not_wait);
 	tcase_add_test(tc, news_come_once_a_second);
 	tcase_add_test(tc, texts_in_turn_are_no_news);
+	tcase_add_test(tc, texts_of_one_key_are_no_news);
 	tcase_add_test(tc, trouble_is_over_once);
 
 	tc = add_case(s, "link");
