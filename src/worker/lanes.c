@@ -290,6 +290,16 @@ lanes_types_taken(struct lanes *h, const uint64_t *held, size_t n, int64_t now)
 	}
 }
 
+bool
+lanes_wait_for_route(const struct lanes *h)
+{
+	for (const struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
+		if (l->head != LANE_NONE &&
+		    (l->why == BLOCK_REFUSED || l->why == BLOCK_CLAIMED))
+			return true;
+	return false;
+}
+
 static int64_t
 earliest_due(const struct lanes *h)
 {

@@ -131,6 +131,12 @@ size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
 void	lanes_types_taken(struct lanes *, const uint64_t *held, size_t n,
 	    int64_t now);
 
+/*
+ * Does a head wait that its destination refused, or that another worker may be
+ * sending?
+ */
+bool	lanes_wait_for_route(const struct lanes *);
+
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	lanes_next_due(struct lanes *);
 

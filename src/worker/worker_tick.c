@@ -190,16 +190,18 @@ worker_polled(struct worker *w, enum poll_found found, int64_t began)
 }
 
 /*
- * Nothing waits for the destination any more, because rows were discarded or
- * the partition has moved: whether it works is not known.
+ * If nothing waits for the destination any more, because rows were discarded or
+ * the partition has moved, whether it works is not known.  Keys that wait for
+ * something else do not count: they are halted, or their first message is due
+ * later or has a type that is refused.
  */
 static void
 forget_pause(struct worker *w)
 {
-	if (!w->route.throttle.active)
+	if (!w->route.throttle.active ||
+	    lanes_wait_for_route(w->tick.backlog.lanes))
 		return;
-	log_info("no message waits to be published any more: no longer "
-	    "paused");
+	log_info("no message waits to be published now: no longer paused");
 	w->route.throttle.active = false;
 	w->route.throttle.nkeys = 0;
 	worker_unpause(w);
@@ -214,10 +216,12 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 		found = res->left ? POLL_WORK : POLL_ALL;
 	else if (res->more)
 		found = POLL_MORE;
-	else if (lanes_count(w->tick.backlog.lanes) > 0)
-		found = POLL_WAITING;
-	else if (w->tick.backlog.candidates.saw_all)
-		forget_pause(w);
+	else {
+		if (lanes_count(w->tick.backlog.lanes) > 0)
+			found = POLL_WAITING;
+		if (w->tick.backlog.candidates.saw_all)
+			forget_pause(w);
+	}
 	worker_polled(w, found, began);
 }
 

@@ -98,5 +98,19 @@ lines=$(grep -c 'publishing paused' "$LOG")
 check "it does not tell each subject of each worker ($lines lines in 6 s)" \
     [ "$lines" -le 5 ]
 
+# They are discarded, and no message is due: the pause is over.
+for i in {1..40}; do
+	event_row "later$i" 1 "'p$(printf %02d $((i % 16)))'" \
+	    'NOW(6) + INTERVAL 1 HOUR' none.later
+done > "$DIR/later.sql"
+sql "START TRANSACTION; $(cat "$DIR/later.sql") COMMIT"
+# shellcheck disable=SC2046
+"$OUTBOXCTL" -c "$CONF" messages discard --wait 5 $(sql "SELECT
+    global_sequence FROM outbox WHERE published_at IS NULL
+    AND available_at < NOW(6) + INTERVAL 30 MINUTE") > "$DIR/discarded"
+is "$(pending)" 40 'the messages are discarded, but those for later'
+within 10 'no worker is shown as paused any more' \
+    is_here '| [.workers[] | [.paused, .state]] | unique' '[[null,"running"]]'
+
 stops 'the master stops with status 0'
 done_testing

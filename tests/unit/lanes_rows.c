@@ -224,6 +224,31 @@ START_TEST(heads_wait_for_their_own_type)
 }
 END_TEST
 
+static const struct {
+	enum block_why	why;
+	bool		waits;
+} whys[] = {
+	{ BLOCK_CLAIMED, true }, { BLOCK_DELAYED, false },
+	{ BLOCK_FAILED, false }, { BLOCK_REFUSED, true },
+	{ BLOCK_TYPE, false },
+};
+
+START_TEST(some_heads_wait_for_the_route)
+{
+	struct wait	w = { .part = &p1, .lane = BYTES("a"),
+			    .key = BYTES("a"), .sequence = 10,
+			    .due_at = 1000, .why = whys[_i].why };
+
+	ck_assert(!lanes_wait_for_route(lanes));
+	lanes_block(lanes, &w);
+	ck_assert(lanes_wait_for_route(lanes) == whys[_i].waits);
+	/* A halt before it: it is no head any more. */
+	lanes_halt(lanes, lanes_find(lanes, BYTES("a")), &p1, 5);
+	ck_assert(!lanes_wait_for_route(lanes));
+	ck_assert_uint_eq(lanes_count(lanes), 1);
+}
+END_TEST
+
 START_TEST(picks_know_their_part)
 {
 	struct pick	picks[2];
@@ -253,5 +278,6 @@ add_rows(TCase *tc)
 	tcase_add_test(tc, gone_row_leaves_the_head);
 	tcase_add_test(tc, forgotten_part_holds_nothing);
 	tcase_add_test(tc, heads_wait_for_their_own_type);
+	tcase_add_loop_test(tc, some_heads_wait_for_the_route, 0, NROWS(whys));
 	tcase_add_test(tc, picks_know_their_part);
 }
