@@ -243,12 +243,18 @@ type_breaker_choose(struct type_breaker *k, struct bytes type)
 	return !was;
 }
 
+static bool
+is_rotating(const struct type_breaker_item *item)
+{
+	return is_answered(item) && item->probes % PROBES == PROBES - 1;
+}
+
 bool
 type_breaker_rotates(const struct type_breaker *k, struct bytes type)
 {
 	const struct type_breaker_item	*item = find_breaker(k, type);
 
-	return item != NULL && item->probes % PROBES == PROBES - 1;
+	return item != NULL && is_rotating(item);
 }
 
 /* True: to be forgotten. */
@@ -257,12 +263,15 @@ check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
     int64_t now)
 {
 	int64_t	patience = is_answered(item) ? MISSED_MS : MISSED_SLOW_MS;
+	int64_t	due = later(item->until, from);
 
-	if (!item->blamed || item->out ||
-	    now < later(item->until, from) + patience)
+	if (!item->blamed || item->out)
 		return false;
 	if (item->missed_at != 0)
-		return now >= item->missed_at + patience;
+		return now >= later(item->missed_at, due + patience) + patience;
+	/* If another message is to be tried, none is chosen: do not wait. */
+	if (now < due + (is_rotating(item) ? 0 : patience))
+		return false;
 	item->missed_at = now;
 	k->took = true;
 	return false;

@@ -350,6 +350,36 @@ START_TEST(type_without_a_stream_is_held)
 }
 END_TEST
 
+/* A message that failed four times as the probe steps aside: who is next? */
+START_TEST(another_probe_comes_in_time)
+{
+	script("ab", "NA");
+	types("xy");
+	publish();
+	for (int i = 0; i < 3; i++) {
+		type_breaker_check(&relay.breaker, 0, now_ms);
+		ck_assert(!relay.breaker.took);
+		now_ms += 2400;
+		next_script("ab", "NA");
+		types("xy");
+		publish_as("FD");
+	}
+	ck_assert_int_ge(msgs[0].delay_ms, 5000);
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	ck_assert(!relay.breaker.took);
+	now_ms += 2400;
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	ck_assert(relay.breaker.took);
+	/* If there is no other, the first one is not forgotten meanwhile. */
+	now_ms += 5000;
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	ck_assert_uint_eq(relay.breaker.n, 1);
+	now_ms += 1000;
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
 /* All come before the probe is due: one of them is the probe. */
 START_TEST(early_messages_have_a_probe_among_them)
 {
@@ -662,6 +692,7 @@ void
 add_types(TCase *tc)
 {
 	tcase_add_test(tc, type_without_a_stream_is_held);
+	tcase_add_test(tc, another_probe_comes_in_time);
 	tcase_add_test(tc, early_messages_have_a_probe_among_them);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
 	tcase_add_loop_test(tc, complaint_is_no_answer, 0, NROWS(complaints));
