@@ -12,9 +12,11 @@
 
 #include "util/line_output.h"
 #include "util/log.h"
+#include "util/sig.h"
 #include "util/xalloc.h"
 
 #define LINE_MAX_BYTES	(1024 * 1024)
+#define RETRY_MS	1000	/* to tell of lost lines of the log */
 
 struct printer {
 	struct line_output	out;
@@ -47,6 +49,33 @@ print_line(struct printer *p, const char *line, size_t n)
 	p->lost = 0;
 }
 
+/* Only sig_wait lets SIGUSR1 in, also while no line comes. */
+static void
+wait_for_line(int fd)
+{
+	struct pollfd	p = { .fd = fd, .events = POLLIN };
+	struct err	e;
+
+	sig_wait(&p, 1, log_works() ? -1 : RETRY_MS);
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
+	log_retry();
+}
+
+/* Returns its bytes; 0: all writers have closed the socket.  -1: it failed. */
+static ssize_t
+next_line(int fd, char *line)
+{
+	ssize_t	n;
+
+	do {
+		wait_for_line(fd);
+		n = recv(fd, line, LINE_MAX_BYTES, MSG_DONTWAIT);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	return n;
+}
+
 int
 printer_main(int fd)
 {
@@ -54,14 +83,9 @@ printer_main(int fd)
 	char		*line = xcalloc(1, LINE_MAX_BYTES);
 	ssize_t		 n;
 
-	while ((n = recv(fd, line, LINE_MAX_BYTES, 0)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break;
-		/* Without a reader, go on emptying the socket. */
+	/* Without a reader, go on emptying the socket. */
+	while ((n = next_line(fd, line)) > 0)
 		print_line(&p, line, (size_t)n);
-	}
 	line_output_end(&p.out);
 	free(line);
 	return 0;

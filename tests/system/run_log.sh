@@ -59,6 +59,18 @@ within 20 'reload: its line has fields' has_line "$LOG" \
 is "$(wc -l < "$old")" 1 'a new log.target: nothing more in the old file'
 stop_master "$MASTER"
 
+# The log of the printer, which has no line on the scoreboard, is rotated, too.
+log_conf error text
+REPORT=--json start_master
+printer() { pgrep -P "$MASTER" -f 'outbox-master: printer'; }
+# Above its standard error, which is this file in a test, too.
+logs_to() { readlink "/proc/$(printer)/fd/"{[3-9],[1-9][0-9]*} | grep -Fxq "$1"; }
+within 10 'the printer: its log' logs_to "$LOG"
+rotate
+within 5 'the printer: after a rotation its log is the new file' logs_to "$LOG"
+check 'the printer: the old file is closed' not logs_to "$LOG.1"
+stop_master "$MASTER"
+
 # Fields of JSON; the payload of a message that fails is in no line.
 log_conf debug json
 start_fleet
