@@ -136,7 +136,7 @@ struct scoreboard_reload {
 					   or "" */
 };
 
-/* Problems that the workers of one master share: see util/outage.h. */
+/* Problems that processes of one master share: see util/outage.h. */
 enum scoreboard_outage {
 	SCOREBOARD_OUTAGE_DATABASE,
 	SCOREBOARD_OUTAGE_BROKER,

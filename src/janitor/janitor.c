@@ -188,6 +188,9 @@ static void
 duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
 	note_error(j, e);
+	/* The workers lose the server as well; a lock is its own problem. */
+	j->reconnect.outage = store_fault(j->store) == DB_BUSY ? NULL :
+	    j->a->database;
 	switch (store_fault(j->store)) {
 	case DB_FINE:
 	case DB_WRONG:
@@ -279,6 +282,8 @@ start_janitor(struct janitor *j)
 	j->store = store_new(conf, "janitor", ANSWER_MS);
 	reconnect_init(&j->reconnect, "database");
 	j->reconnect.backoff.ceiling_ms = AWAY_MS;
+	j->reconnect.outage = j->a->database;
+	j->reconnect.follows = true;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j->duties[RETENTION] = (struct duty){ .name = "retention",

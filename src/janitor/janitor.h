@@ -20,6 +20,7 @@
 struct janitor_args {
 	const struct conf	*conf;
 	struct scoreboard_line	*line;		/* its own */
+	struct outage		*database;	/* of the scoreboard */
 };
 
 bool	janitor_is_wanted(const struct conf *);

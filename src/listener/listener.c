@@ -107,10 +107,21 @@ binlog_refused(struct listener *d, const struct err *e, int64_t now)
 	d->refusal = *e;
 }
 
+static bool
+is_away(const struct binlog *b)
+{
+	enum db_fault	fault = binlog_fault(b);
+
+	return fault == DB_LOST || fault == DB_CLOSED || fault == DB_READONLY;
+}
+
 static void
 binlog_failed(struct listener *d, struct err *e)
 {
 	int64_t	now = clock_ms();
+
+	/* The workers lose the server as well; other faults are its own. */
+	d->reconnect.outage = is_away(d->binlog) ? d->a->database : NULL;
 
 	if (binlog_fault(d->binlog) == DB_WRONG && !d->heard)
 		binlog_refused(d, e, now);
@@ -237,6 +248,7 @@ listener_main(const struct listener_args *a)
 	sig_leave_at_once();
 	setproctitle("-outbox-master: listener");
 	reconnect_init(&d.reconnect, "binlog");
+	d.reconnect.follows = true;
 	d.binlog = binlog_new(a->conf);
 	for (;;)
 		if (d.open)

@@ -123,12 +123,19 @@ run_printer(struct master *m, struct slot *s)
 	return printer_main(m->report_fds[0]);
 }
 
+static struct outage *
+database_outage(struct master *m)
+{
+	return &m->scoreboard->outages[SCOREBOARD_OUTAGE_DATABASE];
+}
+
 static int
 run_listener(struct master *m, struct slot *s)
 {
 	struct listener_args	a = { .conf = m->conf,
 				    .scoreboard = m->scoreboard,
-				    .wakeup = &m->wakeup, .line = s->line };
+				    .wakeup = &m->wakeup, .line = s->line,
+				    .database = database_outage(m) };
 
 	close_report(m, 0);
 	close_report(m, 1);
@@ -138,7 +145,8 @@ run_listener(struct master *m, struct slot *s)
 static int
 run_janitor(struct master *m, struct slot *s)
 {
-	struct janitor_args	a = { .conf = m->conf, .line = s->line };
+	struct janitor_args	a = { .conf = m->conf, .line = s->line,
+				    .database = database_outage(m) };
 
 	close_report(m, 0);
 	close_report(m, 1);

@@ -44,6 +44,12 @@ outage_is_ours(struct outage *o, const char *text, bool each_text, int64_t now)
 	return true;
 }
 
+bool
+outage_is_told(const struct outage *o, int64_t now)
+{
+	return !is_gone(o, o->teller, now);
+}
+
 void
 outage_over(struct outage *o)
 {

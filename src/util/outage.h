@@ -25,6 +25,9 @@ struct outage {
 bool	outage_is_ours(struct outage *, const char *text, bool each_text,
 	    int64_t now);
 
+/* Does a living process tell it? */
+bool	outage_is_told(const struct outage *, int64_t now);
+
 /* It is over for this process. */
 void	outage_over(struct outage *);
 

@@ -4,10 +4,14 @@
 
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 
 /* A connection that has been open this long works, even if it was idle. */
 #define PROVEN_MS	5000
+
+/* Longer than the others take to notice that the server is away. */
+#define FOLLOW_MS	30000
 
 void
 reconnect_init(struct reconnect *l, const char *name)
@@ -25,10 +29,22 @@ reconnect_opened(struct reconnect *l, int64_t now)
 	l->proven = false;
 }
 
+/* Has it lasted so long that the others would have told it? */
 static bool
-is_ours(const struct reconnect *l, const char *key, int64_t now)
+is_ours_alone(struct reconnect *l, int64_t now)
 {
-	return l->outage == NULL ||
+	log_throttle_begin(&l->throttle, false, now);
+	if (outage_is_told(l->outage, now))
+		l->told_at = now;
+	return now - later(l->throttle.since, l->told_at) >= FOLLOW_MS;
+}
+
+static bool
+is_ours(struct reconnect *l, const char *key, int64_t now)
+{
+	if (l->outage == NULL)
+		return true;
+	return l->follows ? is_ours_alone(l, now) :
 	    outage_is_ours(l->outage, key, l->each_text, now);
 }
 

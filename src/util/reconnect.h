@@ -29,6 +29,13 @@ struct reconnect {
 	/* Several processes meet the same failure: one logs it.  Or NULL. */
 	struct outage		*outage;
 	bool			 each_text;	/* as in outage.h */
+
+	/*
+	 * The others notice the failure, too: this one logs it only if for 30 s
+	 * none of them does.
+	 */
+	bool			 follows;
+	int64_t			 told_at;	/* last seen told by another */
 };
 
 /* Not open, to be tried at once.  The name is borrowed. */

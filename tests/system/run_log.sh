@@ -121,9 +121,17 @@ is "$(grep -c "$OUTBOX_PW" "$LOG")" 0 'no line has a password'
 jq -e . "$LOG" > /dev/null
 ok $? 'each line is JSON'
 
-# One line for each outage, by one worker.
-log_conf info text
+# One line for each outage, by one worker; the listener and the janitor say
+# nothing.
+[ "$KIND" = mysql ] ||
+    sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
+outage_conf() {
+	WAKE='binlog: true' log_conf "$1" text
+	echo 'retention: {days: 7}' >> "$CONF"
+}
+outage_conf info
 start_fleet
+[ "$KIND" = mysql ] || within 15 'the listener follows the binlog' has_listener
 all_connected() { [ "$(count 'worker .*broker: (connected|works again)')" -ge 3 ]; }
 within 15 'each worker logs its first connection' all_connected
 mark=$(wc -l < "$LOG")
@@ -152,11 +160,35 @@ pause 3000
 within 30 'the database is back: that is logged' tells 'database: works again after'
 wait_for 20 all_owned
 since
-is "$(grep -E ' warn worker [0-9]' "$DIR/since" |
-    grep -oE 'worker [0-9]+' | sort -u | wc -l)" 1 \
-    'the database was away: one worker of three logs it'
-is "$(count 'database: works again' "$DIR/since")" 1 \
+# warners: the processes that log a warning since $mark
+warners() { since; grep -oE ' warn [a-z]+( [0-9]+)?\[' "$DIR/since" | sort -u; }
+is "$(warners | tr 0-9 N)" ' warn worker N[' \
+    'the database was away: one worker of three logs it, and no other process'
+is "$(count ': works again' "$DIR/since")" 1 \
     'the database was away: one line when it is back'
+stop_master "$MASTER"
+
+# The same from the start.
+"$SANDBOX" stop "$DIR/db" > /dev/null
+outage_conf debug
+start_master
+mark=0
+all_met() {
+	"$OUTBOXCTL" -c "$CONF" --json status > "$DIR/status"
+	[ "$(jq -r '.this_host | .listener.state, .janitor.state,
+	    .workers[].state' "$DIR/status" | grep -c '^no database$')" -eq 5 ]
+}
+within 10 'the database is away: workers, listener and janitor meet it' all_met
+"$SANDBOX" restart "$DIR/db" > /dev/null
+within 30 'the database is back: that is logged' tells 'info worker.*: works again after'
+helpers_work() { has_listener && [ "$(grep -cE \
+    '(listener|janitor).* works again after' "$LOG")" -eq 2 ]; }
+[ "$KIND" = mysql ] ||
+    within 70 'the listener and the janitor are back' helpers_work
+is "$(warners | tr 0-9 N)" ' warn worker N[' \
+    'away at the start: one worker of three logs it, and no other process'
+is "$(grep ': works again' "$DIR/since" | grep -vc ' debug ')" 1 \
+    'away at the start: one line when it is back'
 stop_master "$MASTER"
 
 # Standard error is the journal.

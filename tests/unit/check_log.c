@@ -428,6 +428,54 @@ START_TEST(outage_of_another_process_is_silent)
 }
 END_TEST
 
+/* A listener or janitor leaves it to the workers, also if it is over there. */
+START_TEST(follower_is_silent_while_others_tell)
+{
+	struct reconnect	l;
+	pid_t			pid = fork();
+
+	if (pid == 0) {
+		outage_is_ours(shared, "gone", false, 1000);
+		pause();
+	}
+	while (shared->teller == 0)
+		usleep(1000);
+	reconnect_init(&l, "binlog");
+	l.outage = shared;
+	l.follows = true;
+	reconnect_failed(&l, "gone", 1000);
+	reconnect_failed(&l, "gone", 40000);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	reconnect_failed(&l, "gone", 60000);
+	reconnect_works(&l, 61000);
+	ck_assert_int_eq(nlogged(), 0);
+	ck_assert(!l.throttle.active);
+}
+END_TEST
+
+START_TEST(follower_tells_what_nobody_else_meets)
+{
+	struct reconnect	l;
+
+	reconnect_init(&l, "binlog");
+	l.outage = shared;
+	l.follows = true;
+	reconnect_failed(&l, "gone", 1000);
+	reconnect_failed(&l, "gone", 30999);
+	ck_assert_int_eq(nlogged(), 0);
+	reconnect_failed(&l, "gone", 31000);
+	ck_assert_int_eq(nlogged(), 1);
+	/* It does not keep a worker from telling it. */
+	ck_assert_int_eq(shared->teller, 0);
+	reconnect_works(&l, 32000);
+	holds(logged(), "binlog: works again after 31 s ");
+	/* The next one is a new one. */
+	reconnect_failed(&l, "gone", 50000);
+	ck_assert_int_eq(nlogged(), 2);
+}
+END_TEST
+
 START_TEST(lost_connection_is_an_outage)
 {
 	struct reconnect	l;
@@ -499,6 +547,8 @@ main(void)
 	tcase_add_checked_fixture(tc, share, NULL);
 	tcase_add_test(tc, one_process_tells_an_outage);
 	tcase_add_test(tc, outage_of_another_process_is_silent);
+	tcase_add_test(tc, follower_is_silent_while_others_tell);
+	tcase_add_test(tc, follower_tells_what_nobody_else_meets);
 	tcase_add_test(tc, lost_connection_is_an_outage);
 
 	tc = add_case(s, "durations");
