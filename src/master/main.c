@@ -205,6 +205,8 @@ become_service(const struct options *o, const struct conf *conf)
 
 	if (descriptors_allow(&e) < 0)
 		fatal(EX_OSERR, "%s", e.text);
+	if (!o->detach)
+		log_keep_stderr();
 	if (daemon_check_user(conf->master.user, &e) < 0)
 		fatal(EX_NOPERM, "%s", e.text);
 	if (daemon_make_rundir(pidfile, conf->master.user, &e) < 0)

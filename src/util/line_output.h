@@ -17,7 +17,9 @@ struct line_output {
 /*
  * Write a line.  Waits so many ms for the slow reader of a pipe, socket or
  * terminal; -1: without limit.  Returns -1 with errno if the line is lost, and
- * then the descriptor has nothing of it.
+ * then the descriptor has nothing of it; but the half of it that fit on a full
+ * disk, if the file could not be locked or a program without the lock wrote to
+ * it at that moment.
  */
 int	line_output_write(struct line_output *, const char *line, size_t,
 	    int patience_ms);
@@ -27,6 +29,15 @@ int	line_output_write(struct line_output *, const char *line, size_t,
  * that; call it yourself before fd is closed.
  */
 void	line_output_end(struct line_output *);
+
+/*
+ * The descriptor of a pipe or terminal, opened a second time so as not to block:
+ * of several processes that find room for one line in a pipe, each but the first
+ * would wait for the reader.  Other programs that have the pipe do not notice
+ * it, as they would a flag on fd.  Returns fd itself if it is neither, or may not
+ * be opened: a pipe of root, after root was given up.
+ */
+int	line_output_own(int fd);
 
 /* Forget the rest: another process writes it. */
 void	line_output_forget(struct line_output *);

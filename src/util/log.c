@@ -102,10 +102,37 @@ open_file(const char *path, struct err *e)
 static void
 replace_fd(int fd)
 {
+	if (fd == out.to.fd)
+		return;
 	line_output_end(&out.to);
 	if (out.to.fd != STDERR_FILENO)
 		close(out.to.fd);
 	out.to.fd = fd;
+}
+
+static bool
+is_same_file(int a, int b)
+{
+	struct stat	sa, sb;
+
+	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 &&
+	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* What was opened by root, before log_keep_stderr's caller dropped it, stays. */
+static int
+open_stderr(void)
+{
+	int	fd = line_output_own(STDERR_FILENO);
+
+	return fd == STDERR_FILENO && is_same_file(out.to.fd, fd) ?
+	    out.to.fd : fd;
+}
+
+void
+log_keep_stderr(void)
+{
+	replace_fd(open_stderr());
 }
 
 /* systemd names the socket that it has made standard error. */
@@ -126,14 +153,15 @@ log_open(const char *target, enum log_level level, bool json, struct err *e)
 {
 	bool	 to_file = target[0] == '/';
 	char	*path = NULL;
-	int	 fd = STDERR_FILENO;
+	int	 fd;
 
 	if (to_file) {
 		if ((fd = open_file(target, e)) < 0)
 			return err_in(e, "log.target");
 		if ((path = strdup(target)) == NULL)
 			abort();
-	}
+	} else
+		fd = open_stderr();
 	replace_fd(fd);
 	free(out.path);
 	out.path = path;

@@ -54,6 +54,13 @@ void	log_worker(unsigned number);
 int	log_open(const char *target, enum log_level, bool json, struct err *);
 
 /*
+ * Open stderr a second time, so as not to block, if it is a pipe or a terminal:
+ * see line_output_own().  log_open() does that; call this before if it must be
+ * done as root.  Not for a process that detaches: its stderr would stay open.
+ */
+void	log_keep_stderr(void);
+
+/*
  * Pass lines up to this level to a function, without time and role, instead of
  * writing them.  NULL: write them again.
  */

@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include <jansson.h>
@@ -345,6 +347,201 @@ START_TEST(rest_of_a_line_is_not_forgotten)
 END_TEST
 
 /*
+ * several writers
+ */
+
+#define ROUNDS	300
+#define WRITERS	4
+
+static _Atomic int	*begun;		/* shared: a barrier */
+
+/* Wait for the others, without sleeping: all go on at the same moment. */
+static void
+meet(int n)
+{
+	(*begun)++;
+	while (*begun < n)
+		;
+}
+
+static void
+share_barrier(void)
+{
+	begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(begun, MAP_FAILED);
+}
+
+/* A child that never returns ends by the alarm. */
+static pid_t
+fork_writer(void)
+{
+	pid_t	pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		alarm(5);
+	return pid;
+}
+
+static void
+reap_writers(int n)
+{
+	int	status;
+
+	for (int i = 0; i < n; i++) {
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+}
+
+/* A pipe has room for one line, all see that, and nobody reads. */
+START_TEST(writers_of_a_pipe_do_not_wait)
+{
+	char			line[3000];
+	struct line_output	o;
+	int			fds[2];
+
+	share_barrier();
+	memset(line, 'x', sizeof(line));
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_int_eq(pipe(fds), 0);
+		ck_assert_int_ge(fcntl(fds[1], F_SETPIPE_SZ, 4096), 4096);
+		o = (struct line_output){ .fd = line_output_own(fds[1]) };
+		ck_assert_int_ne(o.fd, fds[1]);
+		*begun = 0;
+		for (int i = 0; i < WRITERS; i++)
+			if (fork_writer() == 0) {
+				meet(WRITERS);
+				line_output_write(&o, line, sizeof(line), 0);
+				_exit(0);
+			}
+		reap_writers(WRITERS);
+		/* The flag is not one of other programs' descriptors. */
+		ck_assert_int_eq(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
+		close(o.fd);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+END_TEST
+
+static void
+on_alarm(int signo)
+{
+	(void)signo;
+}
+
+/* A signal does not make a full pipe writable. */
+START_TEST(signal_ends_no_wait)
+{
+	struct sigaction	sa = { .sa_handler = on_alarm };
+	struct itimerval	soon = { .it_value = { .tv_usec = 20000 } };
+	struct line_output	o;
+	static char		full[4096];
+	int			fds[2];
+	int64_t			began;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_ge(fcntl(fds[1], F_SETPIPE_SZ, 4096), 4096);
+	ck_assert_int_eq(write(fds[1], full, sizeof(full)), sizeof(full));
+	o = (struct line_output){ .fd = fds[1] };
+	sigaction(SIGALRM, &sa, NULL);
+	began = clock_ms();
+	setitimer(ITIMER_REAL, &soon, NULL);
+	ck_assert_int_eq(line_output_write(&o, "one\n", 4, 100), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_ge(clock_ms() - began, 99);
+}
+END_TEST
+
+/* A reader that is a socket, such as the journal. */
+START_TEST(full_socket_stops_nobody)
+{
+	struct line_output	o;
+	static char		line[4000];
+	int			fds[2], n = 0;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	o = (struct line_output){ .fd = fds[1] };
+	while (n < 1000 && line_output_write(&o, line, sizeof(line), 0) == 0)
+		n++;
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_lt(n, 1000);
+	ck_assert_int_eq(errno, EAGAIN);
+	close(fds[0]);
+	o.nrest = 0;
+	ck_assert_int_eq(line_output_write(&o, line, sizeof(line), 0), -1);
+	ck_assert_int_eq(errno, EPIPE);
+}
+END_TEST
+
+/* One writer's disk is full after half a line; the other's line stays whole. */
+START_TEST(half_line_is_taken_back_alone)
+{
+	static const char	cut[] = "a line that does not fit\n";
+	static const char	whole[] = "another one\n";
+	struct line_output	o;
+	int			fd;
+
+	share_barrier();
+	log_to_file(LOG_LVL_INFO, false);
+	fd = open(in_dir("log").text, O_WRONLY | O_APPEND);
+	o = (struct line_output){ .fd = fd };
+	for (int round = 0; round < ROUNDS * 3; round++) {
+		ck_assert_int_eq(ftruncate(fd, 0), 0);
+		*begun = 0;
+		if (fork_writer() == 0) {
+			limit_files(10);
+			meet(2);
+			line_output_write(&o, cut, strlen(cut), 100);
+			_exit(o.nrest == 0 ? 0 : 1);
+		}
+		if (fork_writer() == 0) {
+			meet(2);
+			_exit(line_output_write(&o, whole, strlen(whole),
+			    100) == 0 ? 0 : 1);
+		}
+		reap_writers(2);
+		ck_assert_str_eq(logged(), whole);
+	}
+	close(fd);
+}
+END_TEST
+
+/* Without the lock half a line stays, and spoils none of the others. */
+START_TEST(half_line_without_a_lock_stays_alone)
+{
+	struct line_output	o;
+	struct flock		all = { .l_type = F_WRLCK };
+	pid_t			pid;
+	int			fd;
+
+	share_barrier();
+	log_to_file(LOG_LVL_INFO, false);
+	fd = open(in_dir("log").text, O_WRONLY | O_APPEND);
+	o = (struct line_output){ .fd = fd };
+	if ((pid = fork_writer()) == 0) {
+		fcntl(fd, F_SETLK, &all);
+		meet(2);
+		pause();
+	}
+	meet(2);
+	limit_files(6);
+	ck_assert_int_eq(line_output_write(&o, "one line\n", 9, 10), -1);
+	ck_assert_int_eq(errno, EFBIG);
+	ck_assert_str_eq(logged(), "one li");
+	ck_assert_int_eq(line_output_write(&o, "two\n", 4, 10), -1);
+	limit_files(1 << 20);
+	ck_assert_int_eq(line_output_write(&o, "three\n", 6, 10), 0);
+	ck_assert_str_eq(logged(), "one li\nthree\n");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+}
+END_TEST
+
+/*
  * outages
  */
 
@@ -542,6 +739,13 @@ main(void)
 	tcase_add_test(tc, lost_lines_are_told_without_another);
 	tcase_add_test(tc, full_pipe_stops_nobody);
 	tcase_add_test(tc, rest_of_a_line_is_not_forgotten);
+
+	tc = add_case(s, "writers");
+	tcase_add_test(tc, writers_of_a_pipe_do_not_wait);
+	tcase_add_test(tc, signal_ends_no_wait);
+	tcase_add_test(tc, full_socket_stops_nobody);
+	tcase_add_test(tc, half_line_is_taken_back_alone);
+	tcase_add_test(tc, half_line_without_a_lock_stays_alone);
 
 	tc = add_case(s, "outage");
 	tcase_add_checked_fixture(tc, share, NULL);
