@@ -2,7 +2,7 @@
  * line_output.c - see line_output.h
  *
  * Several processes append to one file, so a line is one write(2), under a lock
- * of fcntl(2), which excludes only processes that do the same.  If the disk gets
+ * of fcntl(2), which excludes only processes that do the same.  If the disk is
  * full in the middle of a line, the half line is taken out of the file again.
  * The lock keeps others from appending meanwhile: their line would be cut off.
  * Without the lock the half line stays, and the next line begins on a new one.

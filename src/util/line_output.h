@@ -31,11 +31,11 @@ int	line_output_write(struct line_output *, const char *line, size_t,
 void	line_output_end(struct line_output *);
 
 /*
- * The descriptor of a pipe or terminal, opened a second time so as not to block:
- * of several processes that find room for one line in a pipe, each but the first
- * would wait for the reader.  Other programs that have the pipe do not notice
- * it, as they would a flag on fd.  Returns fd itself if it is neither, or may not
- * be opened: a pipe of root, after root was given up.
+ * Open a pipe or terminal a second time, so as not to block: of several
+ * processes that find room for one line in a pipe, each but the first would
+ * wait for the reader.  Other programs that have the pipe do not notice it, as
+ * they would a flag on fd.  Returns fd itself if it is neither, or may not be
+ * opened: a pipe of root, after root was given up.
  */
 int	line_output_own(int fd);
 

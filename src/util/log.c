@@ -21,6 +21,7 @@
 #include <bsd/string.h>
 
 #include "util/line_output.h"
+#include "util/syslog_socket.h"
 #include "util/utf8.h"
 
 /* Escaped it is at most twice as long, and leaves room for fields. */
@@ -36,9 +37,10 @@ static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 static struct {
 	enum log_level	 level;
 	bool		 json;
-	bool		 syslog;
+	char		*syslog;	/* path of its socket; or NULL */
+	bool		 stream;	/* that socket: lines end with a NUL */
 	bool		 journal;	/* lines begin with their priority */
-	char		*path;		/* NULL: stderr or syslog */
+	char		*path;		/* of the file; or NULL */
 	char		 role[32];
 	int		 worker;	/* -1: none */
 	void		(*tell)(void *, enum log_level, const char *);
@@ -105,9 +107,28 @@ replace_fd(int fd)
 	if (fd == out.to.fd)
 		return;
 	line_output_end(&out.to);
-	if (out.to.fd != STDERR_FILENO)
+	if (out.to.fd > STDERR_FILENO)
 		close(out.to.fd);
 	out.to.fd = fd;
+}
+
+static char *
+copy(const char *text)
+{
+	char	*p = strdup(text);
+
+	if (p == NULL)
+		abort();
+	return p;
+}
+
+/* The path of the socket; NULL: another target. */
+static const char *
+syslog_path(const char *target)
+{
+	if (strcmp(target, "syslog") == 0)
+		return _PATH_LOG;
+	return strncmp(target, "syslog:", 7) == 0 ? target + 7 : NULL;
 }
 
 static bool
@@ -119,7 +140,7 @@ is_same_file(int a, int b)
 	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-/* What was opened by root, before log_keep_stderr's caller dropped it, stays. */
+/* A pipe that root has opened, by log_keep_stderr(), stays open. */
 static int
 open_stderr(void)
 {
@@ -151,24 +172,20 @@ stderr_is_journal(void)
 int
 log_open(const char *target, enum log_level level, bool json, struct err *e)
 {
-	bool	 to_file = target[0] == '/';
-	char	*path = NULL;
-	int	 fd;
+	const char	*path = target[0] == '/' ? target : NULL;
+	const char	*socket = syslog_path(target);
+	int		 fd = -1;	/* to be connected by the first line */
 
-	if (to_file) {
-		if ((fd = open_file(target, e)) < 0)
-			return err_in(e, "log.target");
-		if ((path = strdup(target)) == NULL)
-			abort();
-	} else
+	if (path != NULL && (fd = open_file(path, e)) < 0)
+		return err_in(e, "log.target");
+	if (path == NULL && socket == NULL)
 		fd = open_stderr();
 	replace_fd(fd);
 	free(out.path);
-	out.path = path;
-	out.syslog = strcmp(target, "syslog") == 0;
-	out.journal = !to_file && !out.syslog && stderr_is_journal();
-	if (out.syslog)
-		openlog("outbox-master", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	free(out.syslog);
+	out.path = path == NULL ? NULL : copy(path);
+	out.syslog = socket == NULL ? NULL : copy(socket);
+	out.journal = path == NULL && socket == NULL && stderr_is_journal();
 	out.level = level;
 	out.json = json;
 	return 0;
@@ -342,14 +359,39 @@ put_text(struct line *l, enum log_level level, const struct log_field *fields,
 }
 
 static void
-to_syslog(enum log_level level, const struct log_field *fields,
+put_syslog(struct line *l, enum log_level level, const struct log_field *fields,
     const char *text)
 {
-	struct line	l = { .n = 0 };
+	l->n = syslog_socket_head(l->text, sizeof(l->text), priorities[level]);
+	put(l, "%s: %s", out.role, text);
+	put_fields(l, fields, false);
+	l->text[l->n] = '\0';
+}
 
-	put(&l, "%s: %s", out.role, text);
-	put_fields(&l, fields, false);
-	syslog(priorities[level], "%s", l.text);
+static int
+patience(void)
+{
+	return lost.untold > 0 ? 0 : PATIENCE_MS;
+}
+
+/* A new system's log has a new socket: connect again, at once. */
+static int
+to_syslog(const struct line *l)
+{
+	for (int tries = 0; tries < 2; tries++) {
+		if (out.to.fd < 0 && (out.to.fd = syslog_socket_open(out.syslog,
+		    &out.stream)) < 0)
+			return -1;
+		if (line_output_write(&out.to, l->text, l->n +
+		    (out.stream ? 1 : 0), patience()) == 0)
+			return 0;
+		if (errno == EAGAIN)
+			return -1;
+		line_output_forget(&out.to);
+		close(out.to.fd);
+		out.to.fd = -1;
+	}
+	return -1;
 }
 
 static int
@@ -358,14 +400,17 @@ to_output(enum log_level level, const struct log_field *fields,
 {
 	struct line	l = { .n = 0 };
 
+	if (out.syslog != NULL) {
+		put_syslog(&l, level, fields, text);
+		return to_syslog(&l);
+	}
 	if (out.journal)
 		put(&l, "<%d>", priorities[level]);
 	if (out.json)
 		put_json(&l, level, fields, text);
 	else
 		put_text(&l, level, fields, text);
-	return line_output_write(&out.to, l.text, l.n,
-	    lost.untold > 0 ? 0 : PATIENCE_MS);
+	return line_output_write(&out.to, l.text, l.n, patience());
 }
 
 static int
@@ -392,10 +437,6 @@ write_log_line(enum log_level level, const struct log_field *fields,
 {
 	if (out.tell != NULL) {
 		out.tell(out.tell_arg, level, text);
-		return;
-	}
-	if (out.syslog) {
-		to_syslog(level, fields, text);
 		return;
 	}
 	if ((lost.untold == 0 || tell_lost() == 0) &&
@@ -443,7 +484,7 @@ log_retry(void)
 {
 	int	saved = errno;
 
-	if (lost.untold > 0 && !out.syslog && out.tell == NULL)
+	if (lost.untold > 0 && out.tell == NULL)
 		tell_lost();
 	errno = saved;
 }

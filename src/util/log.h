@@ -48,8 +48,9 @@ void	log_worker(unsigned number);
 
 /*
  * Where lines go: "stderr", "syslog" or the path of a file, which is created
- * with mode 0640 and appended to.  Returns -1 and keeps the old target if the
- * file cannot be opened.  Before the first call lines go to stderr.
+ * with mode 0640 and appended to.  "syslog:PATH" is a socket in place of
+ * /dev/log.  Returns -1 and keeps the old target if the file cannot be opened.
+ * Before the first call lines go to stderr.
  */
 int	log_open(const char *target, enum log_level, bool json, struct err *);
 

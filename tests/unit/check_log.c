@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <jansson.h>
@@ -347,11 +348,155 @@ START_TEST(rest_of_a_line_is_not_forgotten)
 END_TEST
 
 /*
+ * the system's log
+ */
+
+static int	syslogd;	/* its socket */
+
+/* A system's log that listens but reads nothing. */
+static void
+start_syslogd(int type)
+{
+	struct sockaddr_un	a = { .sun_family = AF_UNIX };
+	struct path		path = in_dir("dev-log");
+
+	unlink(path.text);
+	memcpy(a.sun_path, path.text, strlen(path.text));
+	syslogd = socket(AF_UNIX, type | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(bind(syslogd, (struct sockaddr *)&a, sizeof(a)), 0);
+	if (type == SOCK_STREAM)
+		ck_assert_int_eq(listen(syslogd, 1), 0);
+}
+
+static void
+log_to_syslog(int type)
+{
+	char		target[400];
+	struct err	e;
+
+	start_syslogd(type);
+	snprintf(target, sizeof(target), "syslog:%s", in_dir("dev-log").text);
+	ck_assert_int_eq(log_open(target, LOG_LVL_DEBUG, true, &e), 0);
+	log_role("worker 2");
+}
+
+/* The next datagram, or what a stream has; "": none. */
+static const char *
+next_datagram(int fd)
+{
+	static char	text[LINE_OUTPUT_ATOMIC + 1];
+	ssize_t		n = recv(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static const struct {
+	void		(*log)(const char *, ...);
+	const char	*starts;
+} daemon_priorities[] = {
+	{ log_error, "<27>" }, { log_warn, "<28>" }, { log_info, "<30>" },
+	{ log_debug, "<31>" },
+};
+
+START_TEST(syslog_gets_lines_of_rfc_3164)
+{
+	const char	*line;
+	char		 tag[80], month[4], time[9];
+	int		 day, n;
+
+	log_to_syslog(SOCK_DGRAM);
+	daemon_priorities[_i].log("one\ntwo");
+	line = next_datagram(syslogd);
+	starts(line, daemon_priorities[_i].starts);
+	ck_assert_int_eq(sscanf(line + 4, "%3s %d %8s%n", month, &day, time,
+	    &n), 3);
+	ck_assert_int_eq(n, 15);
+	snprintf(tag, sizeof(tag), " outbox-master[%d]: worker 2: one two",
+	    (int)getpid());
+	ck_assert_str_eq(line + 4 + n, tag);
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("sequence", 7)), "x");
+	holds(next_datagram(syslogd), "worker 2: x [sequence=7]");
+}
+END_TEST
+
+/* It is stopped: lines are lost, counted, and told when it goes on. */
+START_TEST(hung_syslog_stops_nobody)
+{
+	int64_t		began = clock_ms();
+	uint64_t	nlost;
+	int		n = 0;
+	char		told[80];
+
+	log_to_syslog(SOCK_DGRAM);
+	for (int i = 0; i < 3000; i++)
+		log_info("%d", i);
+	ck_assert_int_lt(clock_ms() - began, 2000);
+	ck_assert(!log_works());
+	nlost = log_lost();
+	ck_assert_uint_gt(nlost, 0);
+	while (next_datagram(syslogd)[0] != '\0')
+		n++;
+	ck_assert_uint_eq((uint64_t)n + nlost, 3000);
+	log_retry();
+	ck_assert(log_works());
+	snprintf(told, sizeof(told), ": %llu lines lost since ",
+	    (unsigned long long)nlost);
+	holds(next_datagram(syslogd), told);
+}
+END_TEST
+
+START_TEST(restarted_syslog_is_found)
+{
+	log_to_syslog(SOCK_DGRAM);
+	log_info("one");
+	holds(next_datagram(syslogd), "one");
+	close(syslogd);
+	start_syslogd(SOCK_DGRAM);
+	log_info("two");
+	holds(next_datagram(syslogd), "two");
+	close(syslogd);
+	log_info("three");
+	unlink(in_dir("dev-log").text);
+	log_info("four");
+	ck_assert(!log_works());
+	start_syslogd(SOCK_DGRAM);
+	log_info("five");
+	ck_assert(log_works());
+	holds(next_datagram(syslogd), ": 2 lines lost since ");
+	holds(next_datagram(syslogd), "five");
+	close(syslogd);
+}
+END_TEST
+
+START_TEST(syslog_may_be_a_stream)
+{
+	int	fd;
+
+	log_to_syslog(SOCK_STREAM);
+	log_info("one");
+	ck_assert(log_works());
+	fd = accept(syslogd, NULL, NULL);
+	holds(next_datagram(fd), "worker 2: one");
+	log_info("two");
+	log_info("three");
+	holds(next_datagram(fd), "worker 2: two");
+	close(fd);
+	/* It goes away: a new connection is made at once. */
+	log_info("four");
+	ck_assert(log_works());
+	fd = accept(syslogd, NULL, NULL);
+	holds(next_datagram(fd), "worker 2: four");
+	close(fd);
+}
+END_TEST
+
+/*
  * several writers
  */
 
-#define ROUNDS	300
-#define WRITERS	4
+#define ROUNDS	100
+#define WRITERS	3
 
 static _Atomic int	*begun;		/* shared: a barrier */
 
@@ -488,7 +633,7 @@ START_TEST(half_line_is_taken_back_alone)
 	log_to_file(LOG_LVL_INFO, false);
 	fd = open(in_dir("log").text, O_WRONLY | O_APPEND);
 	o = (struct line_output){ .fd = fd };
-	for (int round = 0; round < ROUNDS * 3; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		ck_assert_int_eq(ftruncate(fd, 0), 0);
 		*begun = 0;
 		if (fork_writer() == 0) {
@@ -739,6 +884,13 @@ main(void)
 	tcase_add_test(tc, lost_lines_are_told_without_another);
 	tcase_add_test(tc, full_pipe_stops_nobody);
 	tcase_add_test(tc, rest_of_a_line_is_not_forgotten);
+
+	tc = add_case(s, "syslog");
+	tcase_add_loop_test(tc, syslog_gets_lines_of_rfc_3164, 0,
+	    NROWS(daemon_priorities));
+	tcase_add_test(tc, hung_syslog_stops_nobody);
+	tcase_add_test(tc, restarted_syslog_is_found);
+	tcase_add_test(tc, syslog_may_be_a_stream);
 
 	tc = add_case(s, "writers");
 	tcase_add_test(tc, writers_of_a_pipe_do_not_wait);
