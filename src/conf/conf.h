@@ -186,6 +186,19 @@ void		 conf_free(struct conf *);
 void		 conf_dump(const struct conf *, FILE *);
 
 /*
+ * Change values of keys that the file has; all else in it stays as it is.  The
+ * file is replaced in one step, or left as it was: -1, see err, where a key is
+ * not in the file or the result would be no configuration.
+ */
+struct conf_change {
+	const char	*name;		/* "mysql.database" */
+	const char	*value;		/* a text */
+};
+
+int		 conf_edit(const char *path, const struct conf_change *,
+		    size_t n, struct err *);
+
+/*
  * Returns the name of the next key marked restart whose value differs in the
  * two, or NULL.  Set *i to 0 before the first call.
  */

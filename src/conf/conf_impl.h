@@ -9,6 +9,7 @@
  * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
  * conf_ask.c	questions about several keys
+ * conf_edit.c	change values in a file
  */
 #ifndef OUTBOX_CONF_IMPL_H
 #define OUTBOX_CONF_IMPL_H

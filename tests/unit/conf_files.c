@@ -659,9 +659,51 @@ START_TEST(error_is_cut_at_a_character)
 }
 END_TEST
 
+/* Each change of a file, and the file after it; NULL: it is refused. */
+static const struct edit {
+	const char	*text, *name, *value, *after;
+} edits[] = {
+	{ "mysql: {database: a}\n", "mysql.database", "b",
+	  "mysql: {database: b}\n" },
+	{ "# \xc3\xb6\xe2\x82\xac\nmysql:\n  database: 'a'  # \xc3\xb6\n",
+	  "mysql.database", "b_c",
+	  "# \xc3\xb6\xe2\x82\xac\nmysql:\n  database: b_c  # \xc3\xb6\n" },
+	{ "nats: {stream: A, subject: x}\nmysql: {database: a}\n",
+	  "nats.stream", "B2",
+	  "nats: {stream: \"B2\", subject: x}\nmysql: {database: a}\n" },
+	{ "mysql:\n  user:\n  database: a\n", "mysql.user", "o\"\\o",
+	  "mysql:\n  user: \"o\\\"\\\\o\"\n  database: a\n" },
+	{ "mysql: {database: a}\n", "mysql.user", "b", NULL },
+	{ "mysql: {database: a}\n", "mysql", "b", NULL },
+	{ "mysql: {database: a}\n", "mysql.database", "", NULL },
+	{ "mysql: {database: a}\n", "mysql.database", "a.b", NULL },
+	{ "mysql: [\n", "mysql.database", "b", NULL },
+};
+
+START_TEST(edit_changes_values_only)
+{
+	const struct edit		*t = &edits[_i];
+	const struct conf_change	 change = { t->name, t->value };
+	struct err			 e;
+	struct conf			*c;
+	FILE				*f;
+	char				 after[200] = "";
+
+	c = load_bytes(t->text, strlen(t->text), NULL, &e);
+	conf_free(c);
+	ck_assert_int_eq(conf_edit(conf_path, &change, 1, &e),
+	    t->after == NULL ? -1 : 0);
+	f = fopen(conf_path, "r");
+	ck_assert_uint_gt(fread(after, 1, sizeof(after) - 1, f), 0);
+	fclose(f);
+	ck_assert_str_eq(after, t->after == NULL ? t->text : t->after);
+}
+END_TEST
+
 void
 add_files(TCase *tc)
 {
+	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
 	tcase_add_loop_test(tc, bad_form_is_refused, 0,
 	    NROWS(forms) + NROWS(refused));
 	tcase_add_loop_test(tc, broken_relation_is_refused, 0,
