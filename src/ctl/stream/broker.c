@@ -3,6 +3,8 @@
 #include "ctl/stream/broker.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "nats/bus.h"
 #include "nats/stream.h"
@@ -31,6 +33,37 @@ broker_ask(struct pub *p, const char *what, const char *body,
 	if (bus_ask_stream(p, what, body, ANSWER_MS, answer, &e) == 0)
 		return CTL_DONE;
 	return ctl_no_broker(&e);
+}
+
+/* The cause of a refusal of these codes is not in the server's text. */
+static const char *
+remedy_of(const char *text)
+{
+	if (strstr(text, "(10065)") != NULL)
+		return ": another stream takes this subject: set nats.stream "
+		    "to it, or choose another nats.subject";
+	if (strstr(text, "(10074)") != NULL)
+		return ": the server is in no cluster: use --replicas 1";
+	if (strstr(text, "(10005)") != NULL)
+		return ": the cluster has too few servers: use fewer "
+		    "--replicas";
+	return "";
+}
+
+int
+broker_create(const struct ctl *c, struct pub *p, const struct new_stream *w,
+    struct buf *answer)
+{
+	char		*body = new_stream_body(w, c->conf->nats.stream);
+	struct err	 e;
+	int		 status = broker_ask(p, "CREATE", body, answer);
+
+	free(body);
+	if (status != CTL_DONE || new_stream_compare(w, answer->data,
+	    answer->len, &e) == NEW_STREAM_SAME)
+		return status;
+	return ctl_error("stream %s was not created: %s%s",
+	    c->conf->nats.stream, e.text, remedy_of(e.text));
 }
 
 static void

@@ -1,8 +1,9 @@
-/* broker.h - what stream info and stream add share: asking the broker */
+/* broker.h - shared by stream info, stream add and setup: asking the broker */
 #ifndef OUTBOXCTL_BROKER_H
 #define OUTBOXCTL_BROKER_H
 
 #include "ctl/base/ctl.h"
+#include "nats/new_stream.h"
 #include "nats/pub.h"
 #include "util/buf.h"
 
@@ -15,6 +16,13 @@ int	broker_open(const struct ctl *, struct pub *);
 /* Send the request; see bus_ask_stream().  The same result. */
 int	broker_ask(struct pub *, const char *what, const char *body,
 	    struct buf *answer);
+
+/*
+ * Create the stream nats.stream; the answer has the settings that it really
+ * has.  The same result, and CTL_FAILED if the server refuses.
+ */
+int	broker_create(const struct ctl *, struct pub *,
+	    const struct new_stream *, struct buf *answer);
 
 /*
  * The daemon's own judgement of the stream, from the answer to STREAM.INFO or

@@ -49,52 +49,22 @@ report_added(const struct add *a, bool added, const struct buf *answer)
 	return CTL_DONE;
 }
 
-/* The cause of a refusal of these codes is not in the server's text. */
-static const char *
-remedy_of(const char *text)
-{
-	if (strstr(text, "(10065)") != NULL)
-		return ": another stream takes this subject: set nats.stream "
-		    "to it, or choose another nats.subject";
-	if (strstr(text, "(10074)") != NULL)
-		return ": the server is in no cluster: use --replicas 1";
-	if (strstr(text, "(10005)") != NULL)
-		return ": the cluster has too few servers: use fewer "
-		    "--replicas";
-	return "";
-}
-
-/* The server returns the settings that the stream really has. */
-static int
-send_create(struct add *a, const char *body, struct buf *answer)
-{
-	struct err	e;
-	int		status;
-
-	status = broker_ask(&a->bus, "CREATE", body, answer);
-	if (status != CTL_DONE || new_stream_compare(&a->wanted, answer->data,
-	    answer->len, &e) == NEW_STREAM_SAME)
-		return status;
-	return ctl_error("stream %s was not created: %s%s",
-	    a->ctl->conf->nats.stream, e.text, remedy_of(e.text));
-}
-
 static int
 create(struct add *a)
 {
-	char		*body = new_stream_body(&a->wanted,
-			    a->ctl->conf->nats.stream);
 	struct buf	 answer = { 0 };
+	char		*body;
 	int		 status = CTL_DONE;
 
-	if (a->ctl->args.dry_run)
+	if (a->ctl->args.dry_run) {
+		body = new_stream_body(&a->wanted, a->ctl->conf->nats.stream);
 		buf_printf(&answer, "{\"config\":%s}", body);
-	else
-		status = send_create(a, body, &answer);
+		free(body);
+	} else
+		status = broker_create(a->ctl, &a->bus, &a->wanted, &answer);
 	if (status == CTL_DONE)
 		status = report_added(a, true, &answer);
 	buf_free(&answer);
-	free(body);
 	return status;
 }
 
