@@ -15,6 +15,10 @@
 #include "util/log.h"
 
 static const struct command commands[] = {
+	{ .words = "setup", .options = "database account account-host stream "
+	  "admin admin-password-file duplicate-window replicas no-event",
+	  .changes = true, .bare = true, .offline = true, .run = setup_run,
+	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .offline = true, .run = status_show,
 	  .help = "overview; exits with 1 if something needs attention" },
@@ -255,6 +259,7 @@ run_command(struct ctl *c, const char *path)
 	struct err	e;
 	int		status;
 
+	c->path = path;
 	if ((c->conf = conf_load(path, NULL, &e)) == NULL) {
 		ctl_error("%s", e.text);
 		outcome_remedy("correct the configuration; outbox-master -t "

@@ -54,7 +54,7 @@ declare -A good=(
 	[messages replay]=$C [dead list]='' [dead show]=$D [dead retry]=$D
 	[dead purge]=$E [keys blocked]='' [keys release]=h
 	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
-	[stop]='' [logs]='' [audit list]='' [config]=''
+	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''
 	[stream republish]=--dry-run [phantoms forget]=''
 	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
 	[retry-plan]='' [schema print]='' [schema install]=--dry-run
@@ -162,7 +162,7 @@ done
 "$SANDBOX" stop "$DIR/db" >/dev/null
 for command in "${commands[@]}"; do
 	case $command in
-	doctor|status|config|retry-plan|'schema print') continue ;;
+	doctor|status|config|retry-plan|setup|'schema print') continue ;;
 	'stream info'|'stream add'|reload|stop|logs) continue ;;
 	esac
 	# shellcheck disable=SC2086

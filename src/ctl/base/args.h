@@ -14,6 +14,9 @@ struct args {
 
 	const char	*state, *key, *type, *partition;
 	const char	*command, *user;
+	const char	*database, *account, *account_host, *stream;
+	const char	*admin, *admin_password_file;
+	bool		 no_event;
 	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;

@@ -29,6 +29,7 @@ enum {
 struct ctl {
 	const struct command	*command;
 	struct args		 args;
+	const char		*path;		/* of the configuration */
 	struct conf		*conf;
 	struct store		*store;		/* NULL for offline commands */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
@@ -243,5 +244,6 @@ int	schema_print(struct ctl *);
 int	schema_install(struct ctl *);
 int	schema_check(struct ctl *);
 int	schema_upgrade(struct ctl *);
+int	setup_run(struct ctl *);
 
 #endif

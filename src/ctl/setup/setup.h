@@ -1,0 +1,63 @@
+/*
+ * setup.h - shared by the steps of setup
+ *
+ * A step creates what is missing and reports it with setup_step(); what exists
+ * stays as it is, so setup can be repeated.  Each returns an exit status, with
+ * its error printed, and may block on a server.
+ */
+#ifndef OUTBOXCTL_SETUP_H
+#define OUTBOXCTL_SETUP_H
+
+#include "ctl/base/ctl.h"
+#include "nats/pub.h"
+#include "util/buf.h"
+
+struct setup {
+	struct ctl	*ctl;
+	struct ctl	 admin;		/* logged in as the administrator; its
+					   store is NULL if that failed */
+	struct err	 no_admin;	/* why it failed */
+	struct pub	 bus;
+	char		*account;	/* 'outbox'@'localhost', as SQL */
+	json_t		*steps;
+};
+
+/*
+ * setup_step.c: report a finished step, as a line or with --json as an object
+ * of the list that is printed at the end.
+ */
+void	setup_step(struct setup *, const char *what, const char *, ...)
+	    __attribute__((format(printf, 3, 4)));
+
+/* setup_database.c */
+int	setup_database(struct setup *);
+
+/* setup_account.c */
+
+/* The account of mysql.user, as SQL; the caller frees. */
+char	*setup_account_name(const struct ctl *);
+
+/*
+ * The password of the account.  A missing mysql.password_file is made, with a
+ * random password; *made says so.  The caller frees it with secret_free().
+ * NULL: see err.
+ */
+char	*setup_password(const struct conf *, bool *made, struct err *);
+
+/* CREATE USER; password as a literal is made here.  Wipe it after use. */
+void	setup_put_account(const struct setup *, const char *password,
+	    struct buf *);
+
+/* The GRANTs of the daemon's account. */
+int	setup_put_grants(const struct setup *, struct buf *, struct err *);
+
+/* Print what an administrator of the database has to run. */
+int	setup_print_sql(const struct setup *);
+
+/* setup_stream.c */
+int	setup_stream(struct setup *);
+
+/* setup_event.c: send an event, and see it in the stream */
+int	setup_event(struct setup *);
+
+#endif

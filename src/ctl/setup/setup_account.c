@@ -1,0 +1,191 @@
+/* setup_account.c - the daemon's account: name, password, rights */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/schema/schema.h"
+#include "ctl/setup/setup.h"
+#include "util/secret.h"
+#include "util/xalloc.h"
+
+/* The account of sql/grants.sql. */
+#define SHIPPED		"'outbox'@'localhost'"
+
+#define PASSWORD_BYTES	20	/* random ones: 32 characters */
+
+/* A text as a literal; both servers read both doubled characters. */
+static void
+put_literal(struct buf *to, const char *text)
+{
+	buf_str(to, "'");
+	for (; *text != '\0'; text++) {
+		if (*text == '\'' || *text == '\\')
+			buf_add(to, text, 1);
+		buf_add(to, text, 1);
+	}
+	buf_str(to, "'");
+}
+
+/* A server sees a login by the socket as one from localhost. */
+static const char *
+host_of_account(const struct conf *conf)
+{
+	if (conf->mysql.socket[0] != '\0')
+		return "localhost";
+	for (size_t i = 0; i < conf->mysql.hosts.n; i++)
+		if (strncmp(conf->mysql.hosts.items[i], "127.0.0.1", 9) != 0)
+			return "%";
+	return "127.0.0.1";
+}
+
+char *
+setup_account_name(const struct ctl *c)
+{
+	struct buf	 name = { 0 };
+	const char	*host = c->args.account_host != NULL ?
+			    c->args.account_host : host_of_account(c->conf);
+
+	put_literal(&name, c->conf->mysql.user);
+	buf_str(&name, "@");
+	put_literal(&name, host);
+	return name.data;
+}
+
+/* Readable by the daemon's group and nobody else. */
+static int
+write_password(const struct conf *conf, const char *path,
+    const char *password, struct err *e)
+{
+	int		 fd = open(path, O_WRONLY | O_CREAT | O_EXCL |
+			    O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct passwd	*pw;
+	bool		 ok;
+
+	if (fd < 0)
+		return err_set(e, "%s: %s", path, strerror(errno));
+	ok = dprintf(fd, "%s\n", password) > 0;
+	if (ok && geteuid() == 0 && conf->master.user[0] != '\0') {
+		pw = getpwnam(conf->master.user);
+		ok = pw != NULL && fchown(fd, 0, pw->pw_gid) == 0 &&
+		    fchmod(fd, 0640) == 0;
+		if (pw == NULL)
+			errno = ENOENT;
+	}
+	ok = ok && fsync(fd) == 0;
+	if (!ok) {
+		err_set(e, "%s for user %s: %s", path, conf->master.user,
+		    strerror(errno));
+		unlink(path);
+	}
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+static char *
+new_password(void)
+{
+	static const char	letters[] = "abcdefghijkmnopqrstuvwxyz234567";
+	unsigned char		random[PASSWORD_BYTES * 8 / 5];
+	char			*text = xcalloc(sizeof(random) + 1, 1);
+
+	if (getentropy(random, sizeof(random)) < 0)
+		abort();
+	for (size_t i = 0; i < sizeof(random); i++)
+		text[i] = letters[random[i] % (sizeof(letters) - 1)];
+	explicit_bzero(random, sizeof(random));
+	return text;
+}
+
+char *
+setup_password(const struct conf *conf, bool *made, struct err *e)
+{
+	const char	*path = conf->mysql.password_file;
+	char		*password;
+
+	*made = false;
+	if (path[0] == '\0' || access(path, F_OK) == 0 || errno != ENOENT)
+		return secret_read(path, conf->mysql.password_env, e);
+	password = new_password();
+	if (write_password(conf, path, password, e) < 0) {
+		secret_free(password);
+		return NULL;
+	}
+	*made = true;
+	return password;
+}
+
+void
+setup_put_account(const struct setup *s, const char *password,
+    struct buf *to)
+{
+	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED BY ",
+	    s->account);
+	put_literal(to, password);
+	buf_str(to, ";\n");
+}
+
+/* A statement of grants.sql with our account and the configured tables. */
+static int
+put_grant(const struct setup *s, char *sql, const char *at, struct buf *to,
+    struct err *e)
+{
+	size_t	n = (size_t)(at - sql);
+
+	sql[n] = '\0';
+	if (schema_put_text(s->ctl->conf, sql, to, e) < 0)
+		return -1;
+	buf_printf(to, "%s%s;\n", s->account, sql + n + strlen(SHIPPED));
+	return 0;
+}
+
+int
+setup_put_grants(const struct setup *s, struct buf *to, struct err *e)
+{
+	struct schema_walk	 walk = { .at = schema_file_grants,
+				    .delimiter = ";" };
+	struct buf		 sql = { 0 };
+	const char		*at;
+	int			 rc = 0;
+
+	while (rc == 0 && schema_next(&walk, &sql))
+		if ((at = strstr(sql.data, SHIPPED)) != NULL)
+			rc = put_grant(s, sql.data, at, to, e);
+	buf_free(&sql);
+	return rc;
+}
+
+int
+setup_print_sql(const struct setup *s)
+{
+	const struct conf	*conf = s->ctl->conf;
+	struct buf		 grants = { 0 };
+	struct err		 e;
+
+	if (setup_put_grants(s, &grants, &e) < 0) {
+		buf_free(&grants);
+		return ctl_error("%s", e.text);
+	}
+	if (!s->ctl->args.json)
+		printf("An administrator of the database has to run:\n\n"
+		    "    mariadb <<'SQL'\n"
+		    "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4;\n"
+		    "CREATE USER IF NOT EXISTS %s\n"
+		    "    IDENTIFIED BY '(the password in %s)';\nSQL\n"
+		    "    outboxctl -c %s schema print | mariadb %s\n"
+		    "    mariadb %s <<'SQL'\n%sSQL\n\n", conf->mysql.database,
+		    s->account, conf->mysql.password_file, s->ctl->path,
+		    conf->mysql.database, conf->mysql.database, grants.data);
+	else
+		json_array_append_new(s->steps, json_pack("{s:s, s:s}",
+		    "what", "grants", "text", grants.data));
+	buf_free(&grants);
+	return CTL_DONE;
+}

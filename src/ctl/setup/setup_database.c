@@ -1,0 +1,263 @@
+/* setup_database.c - database, tables, account, partition count */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/schema/schema.h"
+#include "ctl/setup/setup.h"
+#include "mysql/db.h"
+#include "util/secret.h"
+#include "util/xalloc.h"
+
+#define ADMIN		"root"
+#define ADMIN_SOCKET	"/run/mysqld/mysqld.sock"
+#define ADMIN_WAIT_MS	60000	/* CREATE TABLE waits for locks */
+
+static void
+set_text(char **to, const char *text)
+{
+	free(*to);
+	*to = xstrdup(text);
+}
+
+/* An administrator without a password logs in by the socket, as on Debian. */
+static bool
+needs_socket(const struct ctl *c)
+{
+	const struct conf_list	*hosts = &c->conf->mysql.hosts;
+
+	return c->args.admin_password_file == NULL && hosts->n == 1 &&
+	    strncmp(hosts->items[0], "127.0.0.1", 9) == 0 &&
+	    access(ADMIN_SOCKET, F_OK) == 0;
+}
+
+/* The configuration, with the administrator's login and this database. */
+static struct conf *
+admin_conf(const struct ctl *c, const char *database, struct err *e)
+{
+	struct conf	*conf = conf_load(c->path, NULL, e);
+
+	if (conf == NULL)
+		return NULL;
+	set_text(&conf->mysql.user, c->args.admin == NULL ? ADMIN :
+	    c->args.admin);
+	set_text(&conf->mysql.password_file,
+	    c->args.admin_password_file == NULL ? "" :
+	    c->args.admin_password_file);
+	set_text(&conf->mysql.password_env, "");
+	set_text(&conf->mysql.database, database);
+	if (needs_socket(c))
+		set_text(&conf->mysql.socket, ADMIN_SOCKET);
+	return conf;
+}
+
+static void
+close_admin(struct setup *s)
+{
+	store_free(s->admin.store);
+	conf_free(s->admin.conf);
+	s->admin.store = NULL;
+	s->admin.conf = NULL;
+}
+
+/* Log in as the administrator.  -1: see err. */
+static int
+open_admin(struct setup *s, const char *database, struct err *e)
+{
+	close_admin(s);
+	s->admin.conf = admin_conf(s->ctl, database, e);
+	if (s->admin.conf == NULL)
+		return -1;
+	s->admin.store = store_new(s->admin.conf, "outboxctl", ADMIN_WAIT_MS);
+	return store_open(s->admin.store, e);
+}
+
+/* Run the statements, and wipe them: there may be a password in them. */
+static int
+run_sql(struct setup *s, struct buf *sql, struct err *e)
+{
+	int	rc = schema_run_all(&s->admin, sql->data, e);
+
+	explicit_bzero(sql->data, sql->len);
+	buf_free(sql);
+	return rc;
+}
+
+static int
+make_database(struct setup *s, struct err *e)
+{
+	const char	*name = s->ctl->conf->mysql.database;
+	struct store	*st = s->admin.store;
+	struct buf	 sql = { 0 };
+	bool		 exists;
+
+	store_sql(st, "SELECT 1 FROM information_schema.schemata "
+	    "WHERE schema_name = ");
+	store_put_text(st, name);
+	if (store_query_any(st, "setup", &exists, e) < 0)
+		return -1;
+	buf_str(&sql, "CREATE DATABASE IF NOT EXISTS ");
+	db_name(&sql, name);
+	buf_str(&sql, " CHARACTER SET utf8mb4;");
+	if (run_sql(s, &sql, e) < 0 || open_admin(s, name, e) < 0)
+		return -1;
+	setup_step(s, "database", "%s %s", name, exists ? "exists" :
+	    "created");
+	return 0;
+}
+
+static int
+count_tables(struct setup *s, uint64_t *n, struct err *e)
+{
+	struct store	*st = s->admin.store;
+
+	store_sql(st, "SELECT COUNT(*) FROM information_schema.tables "
+	    "WHERE table_schema = DATABASE() AND table_name IN (");
+	for (enum store_table t = 0; t < NTABLES; t++) {
+		store_put_comma(st);
+		store_put_text(st, store_table_name(st, t));
+	}
+	store_put(st, ")");
+	return store_query_number(st, "setup", n, e);
+}
+
+/* Without a partition count producers cannot enqueue. */
+static int
+make_tables(struct setup *s, struct err *e)
+{
+	unsigned	partitions =
+			    (unsigned)s->ctl->conf->outbox.partition_count;
+	struct buf	sql = { 0 };
+	uint64_t	before, after;
+
+	if (count_tables(s, &before, e) < 0 ||
+	    schema_render(s->ctl->conf, &sql, e) < 0 ||
+	    run_sql(s, &sql, e) < 0 || count_tables(s, &after, e) < 0 ||
+	    store_learn(s->admin.store, e) < 0 ||
+	    store_settings(s->admin.store, &partitions, e) < 0) {
+		buf_free(&sql);
+		return -1;
+	}
+	if (after > before)
+		setup_step(s, "tables", "%s created, %u partitions",
+		    COUNTED(after - before, "table"), partitions);
+	else
+		setup_step(s, "tables", "exist, %u partitions; outboxctl "
+		    "schema check compares them", partitions);
+	return 0;
+}
+
+/* An account that exists has a password, which only a file can tell us. */
+static int
+make_account(struct setup *s, struct err *e)
+{
+	const struct conf	*conf = s->ctl->conf;
+	struct buf		 sql = { 0 };
+	char			*password;
+	bool			 exists, made;
+
+	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
+	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
+	store_put_text(s->admin.store, s->account);
+	if (store_query_any(s->admin.store, "setup", &exists, e) < 0)
+		return -1;
+	if (exists && conf->mysql.password_file[0] != '\0' &&
+	    access(conf->mysql.password_file, F_OK) < 0)
+		return err_set(e, "the account %s exists, but %s does not: "
+		    "write the account's password into it", s->account,
+		    conf->mysql.password_file);
+	if ((password = setup_password(conf, &made, e)) == NULL)
+		return -1;
+	setup_put_account(s, password, &sql);
+	secret_free(password);
+	if (run_sql(s, &sql, e) < 0)
+		return -1;
+	if (made)
+		setup_step(s, "password", "%s written",
+		    conf->mysql.password_file);
+	setup_step(s, "account", "%s %s", s->account, exists ? "exists" :
+	    "created");
+	return 0;
+}
+
+static int
+grant_rights(struct setup *s, struct err *e)
+{
+	struct buf	sql = { 0 };
+
+	if (setup_put_grants(s, &sql, e) < 0) {
+		buf_free(&sql);
+		return -1;
+	}
+	return run_sql(s, &sql, e);
+}
+
+static int
+note_setup(struct ctl *c, void *arg, struct err *e)
+{
+	(void)arg;
+	return audit_note(c, 1, e);
+}
+
+/* Can the daemon log in and see its tables? */
+static int
+log_in_as_daemon(struct setup *s, struct err *e)
+{
+	struct store	*st = store_new(s->ctl->conf, "outboxctl",
+			    ADMIN_WAIT_MS);
+	int		 rc = store_open(st, e) < 0 ||
+			    store_learn(st, e) < 0 ? -1 : 0;
+
+	store_free(st);
+	return rc;
+}
+
+static int
+create_all(struct setup *s, struct err *e)
+{
+	if (make_database(s, e) < 0 || make_tables(s, e) < 0 ||
+	    make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
+	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)
+		return -1;
+	if (log_in_as_daemon(s, e) < 0)
+		return err_in(e, "the account %s exists, but cannot be used "
+		    "with %s", s->account, s->ctl->path);
+	setup_step(s, "login", "%s can read and write the tables", s->account);
+	return 0;
+}
+
+/* There is no administrator's login: is everything there already? */
+static int
+do_without_admin(struct setup *s)
+{
+	struct err	e;
+
+	if (log_in_as_daemon(s, &e) == 0) {
+		setup_step(s, "database", "%s is ready: %s can use it",
+		    s->ctl->conf->mysql.database, s->account);
+		return CTL_DONE;
+	}
+	setup_print_sql(s);
+	return ctl_refuse("run setup as root, or with --admin USER "
+	    "--admin-password-file FILE; or have the statements above run, "
+	    "and repeat setup", "the administrator cannot log in: %s",
+	    s->no_admin.text);
+}
+
+int
+setup_database(struct setup *s)
+{
+	struct err	e;
+
+	if (open_admin(s, "", &s->no_admin) < 0) {
+		if (s->admin.store != NULL &&
+		    store_fault(s->admin.store) != DB_WRONG)
+			return ctl_fail(&s->admin, &s->no_admin);
+		close_admin(s);
+		return do_without_admin(s);
+	}
+	if (create_all(s, &e) == 0)
+		return CTL_DONE;
+	return ctl_fail(&s->admin, &e);
+}

@@ -1,0 +1,23 @@
+/* setup_step.c - report what a step has done */
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "ctl/setup/setup.h"
+
+void
+setup_step(struct setup *s, const char *what, const char *fmt, ...)
+{
+	char	text[1024];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!s->ctl->args.json) {
+		printf("%-9s %s\n", what, text);
+		fflush(stdout);
+	}
+	json_array_append_new(s->steps, json_pack("{s:s, s:s}", "step", what,
+	    "text", text));
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# outboxctl setup: from bare servers to the first event in the stream, twice in a
+# row, by questions, and without the rights of an administrator
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+start_servers
+
+# bare NAME DATABASE: a configuration for servers that have nothing of it, with
+# what setup must keep
+bare() {
+	cat > "$CONF" <<-EOF
+	# Größe: kept
+	master: {user: $(id -un), pidfile: $DIR/run/outbox.pid}
+	mysql:
+	  socket: $SOCKET
+	  user: $1		# the account
+	  password_file: $DIR/$1.password
+	  database: app		# ändern
+	nats: {servers: ["$URL"], stream: "NONE", subject: "$2.{event_type}"}
+	EOF
+	chmod 640 "$CONF"
+}
+steps() { field '[.steps[].step] | join(" ")'; }
+step() { field ".steps[] | select(.step == \"$1\") | .text"; }
+
+bare relay shop
+cp "$CONF" "$DIR/before"
+fails 1 'Setup creates what is missing.*nothing was done: confirm it with --yes' \
+    'setup without --yes and without a terminal' setup
+is "$(cat "$CONF")" "$(cat "$DIR/before")" 'the configuration is as before'
+matches "CREATE USER IF NOT EXISTS 'relay'@'localhost'" \
+    'setup --dry-run prints the SQL' setup --dry-run
+is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE user = 'relay'")" 0 \
+    'and creates nothing'
+
+ctl --json setup --yes --database shop --stream SHOP
+is "$RC" 0 'setup succeeds' || say "$ERR"
+is "$(steps)" 'stream database tables password account login event event' \
+    'setup: its steps'
+like "$(step stream)" 'SHOP created, for shop\.>' 'setup: the stream'
+is "$(step database)" 'shop created' 'setup: the database'
+like "$(step tables)" '^[0-9]+ tables created, 16 partitions' 'setup: the tables'
+is "$(step account)" "'relay'@'localhost' created" 'setup: the account'
+like "$(step event | tail -1)" 'seen: stream SHOP has it as message 1, subject shop.outbox.setup' \
+    'setup: the event is seen in the stream'
+is "$(stat -c %a "$DIR/relay.password")" 640 'the password is not for all'
+is "$(sed -e 's/shop	/app	/' -e 's/: SHOP/: "NONE"/' "$CONF")" \
+    "$(cat "$DIR/before")" 'only the values in the configuration changed'
+is "$(stat -c %a "$CONF")" 640 'and its mode is kept'
+exits 0 'doctor finds nothing that fails but the daemon' config
+ctl --json doctor
+is "$(field '[.[] | select(.level == "fail") | .check] | unique | join(" ")')" \
+    'no_worker' 'doctor finds nothing but that no daemon runs'
+is "$(sql 'SELECT COUNT(*) FROM shop.outbox_audit WHERE command LIKE "setup%"')" 1 \
+    'setup is in the audit'
+
+# Again, now beside a daemon
+start_master
+ctl --json setup --yes
+is "$RC" 0 'setup again succeeds' || say "$ERR"
+is "$(steps)" 'stream database tables account login event event' \
+    'setup again: its steps'
+like "$(step database) $(step account)" 'shop exists .* exists' 'it makes nothing'
+like "$(step event | tail -1)" 'message 2,' 'the daemon has sent the event'
+stop_master "$MASTER"
+ctl setup --yes --no-event
+like "$OUT" '^Ready: start outbox-master' 'setup --no-event as text'
+is "$(sql 'SELECT COUNT(*) FROM shop.events')" 2 'and no event is sent'
+
+# An account whose password nobody told
+mv "$DIR/relay.password" "$DIR/kept"
+fails 1 "relay'@'localhost' exists, but .*relay.password does not: write" \
+    'an account without its password file' setup --yes
+[ ! -e "$DIR/relay.password" ]
+ok $? 'and no other password is written'
+echo wrong > "$DIR/relay.password"
+fails 1 "cannot be used with .*Access denied" 'a wrong password' setup --yes
+mv "$DIR/kept" "$DIR/relay.password"
+
+# Without the rights of an administrator: what others have to run, and then
+echo "$OUTBOX_PW" > "$DIR/op"
+as_other=(--admin outbox --admin-password-file "$DIR/none")
+fails 1 'the administrator cannot log in.*' 'no administrator' setup --yes \
+    "${as_other[@]}" --database other
+matches "GRANT SELECT ON events TO 'relay'@'localhost'" 'its SQL is printed' \
+    setup --yes "${as_other[@]}"
+ctl --json setup --yes "${as_other[@]}" --database shop
+is "$RC" 0 'an existing set-up needs no administrator' || say "$ERR"
+is "$(step database)" "shop is ready: 'relay'@'localhost' can use it" 'it says so'
+
+# On a terminal it asks
+if command -v script > /dev/null; then
+	bare asked asked
+	printf 'asked_db\n\nASKED\ny\n' | script -qec \
+	    "$OUTBOXCTL -c $CONF setup" /dev/null > "$DIR/asked" 2>&1
+	like "$(cat "$DIR/asked")" 'Database of the application \[app\]' 'it asks'
+	like "$(cat "$DIR/asked")" 'seen: stream ASKED has it as message 1' \
+	    'and takes the answers'
+	like "$(cat "$CONF")" 'database: asked_db	' 'they are in the file'
+fi
+
+# What cannot be
+bare relay shop
+fails 1 'mysql.database' 'a name that no database can have' setup --yes \
+    --database "a b/c"
+like "$(cat "$CONF")" 'database: app' 'the configuration is as before'
+bare late late
+sed -i '/database:/d' "$CONF"
+fails 78 'mysql.database: is missing' 'no database in the file' setup --yes
+STREAM=OUTER SUBJECT='shop.{event_type}' write_conf
+fails 1 'another stream takes this subject' 'a subject that is taken' \
+    setup --yes --no-event
+without_server 'setup --yes'
+done_testing
