@@ -1,13 +1,14 @@
 /*
  * conf.c - the configuration as one value: load and free
  *
- * Loading takes four steps: the file, the options, defaults for the other
- * keys, the relations between keys.  The first error ends it and frees
+ * Loading takes five steps: the file, the environment, the options, defaults for
+ * the other keys, the relations between keys.  The first error ends it and frees
  * everything.  Nothing here looks whether a user, a file or a server exists:
  * the code that uses it does that later.
  */
 #include "conf/conf_impl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -85,6 +86,66 @@ set_options(struct conf_draft *d, const struct conf_override *over,
 	return 0;
 }
 
+/* "worker.lease_ttl" is OUTBOX_WORKER_LEASE_TTL in the environment. */
+static const char *
+name_in_environment(size_t i)
+{
+	static char		 names[CONF_KEYS_MAX][CONF_NAME_SIZE + 8];
+	size_t			 n;
+	const struct conf_key	*k = conf_keys(&n) + i;
+	char			*p = names[i];
+
+	p += snprintf(p, sizeof(names[i]), "OUTBOX_");
+	for (const char *q = k->name; *q != '\0'; q++)
+		*p++ = *q == '.' ? '_' : (char)toupper((unsigned char)*q);
+	*p = '\0';
+	return names[i];
+}
+
+/* A list has commas between its items, and blanks around them do not count. */
+static int
+set_list(struct conf_draft *d, const struct conf_key *k, const char *text,
+    struct err *e)
+{
+	char	*copy = xstrdup(text), *rest = copy, *item;
+	size_t	 n;
+	int	 rc = 0;
+
+	conf_clear(d->conf, k);
+	while (rc == 0 && (item = strsep(&rest, ",")) != NULL) {
+		item += strspn(item, " ");
+		for (n = strlen(item); n > 0 && item[n - 1] == ' '; )
+			item[--n] = '\0';
+		if (n > 0)
+			rc = conf_set(d->conf, k, item, true, e);
+	}
+	free(copy);
+	return rc;
+}
+
+/* Variables win over the file, and options over both. */
+static int
+set_from_environment(struct conf_draft *d, struct err *e)
+{
+	size_t			 n;
+	const struct conf_key	*keys = conf_keys(&n);
+	const char		*name, *text;
+	int			 rc;
+
+	for (size_t i = 0; i < n; i++) {
+		name = name_in_environment(i);
+		if ((text = getenv(name)) == NULL)
+			continue;
+		d->from[i].option = name;
+		rc = keys[i].type == CONF_LIST ?
+		    set_list(d, &keys[i], text, e) :
+		    conf_set(d->conf, &keys[i], text, false, e);
+		if (rc < 0)
+			return err_in(e, "%s", name);
+	}
+	return 0;
+}
+
 /* True if the key that replaces this one was given. */
 static bool
 yields(const struct conf_draft *d, const struct conf_key *k)
@@ -132,7 +193,8 @@ conf_load(const char *path, const struct conf_override *over, struct err *e)
 	struct conf_draft	d = { .path = path };
 
 	d.conf = xcalloc(1, sizeof(*d.conf));
-	if (read_conf_file(&d, e) < 0 || set_options(&d, over, e) < 0 ||
+	if (read_conf_file(&d, e) < 0 || set_from_environment(&d, e) < 0 ||
+	    set_options(&d, over, e) < 0 ||
 	    set_conf_defaults(&d, e) < 0 || conf_check(&d, e) < 0) {
 		conf_free(d.conf);
 		return NULL;

@@ -172,9 +172,10 @@ struct conf_override {
 };
 
 /*
- * Read, parse and check a file.  Returns NULL with "FILE: line N: KEY: what is
+ * Read, parse and check a file, with the keys that variables of the environment
+ * set in their place: OUTBOX_WORKER_LEASE_TTL.  Returns NULL with "FILE: line N: KEY: what is
  * wrong" in err, without "line N: " if the file does not name the key, and
- * "--workers: what is wrong" if an option is wrong.  The override (or NULL) is
+ * "--workers: what is wrong" if an option or a variable is wrong.  The override (or NULL) is
  * applied before the relations between keys are checked.  Blocks only to read
  * the file.  Errors never show a secret.  Free the result with conf_free().
  */

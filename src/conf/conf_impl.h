@@ -22,7 +22,8 @@
 /* Where a value came from; zeroed: it is the default. */
 struct conf_source {
 	unsigned	 line;		/* of the file; 0: not in the file */
-	const char	*option;	/* of the command line, or NULL */
+	const char	*option;	/* of the command line, or the variable
+					   of the environment; or NULL */
 };
 
 /* A configuration on its way from the file to conf_load's caller. */

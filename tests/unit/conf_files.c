@@ -700,10 +700,62 @@ START_TEST(edit_changes_values_only)
 }
 END_TEST
 
+/* A file, a variable, and what comes of it: an error, or the dump's line. */
+static const struct {
+	const char	*doc, *variable, *value, *result;
+} variables[] = {
+	{ "master: {workers: 2}", "OUTBOX_MASTER_WORKERS", "9",
+	  "  workers: 9\n" },
+	{ "mysql: {database: a, hosts: [b, c]}", "OUTBOX_MYSQL_HOSTS",
+	  "d:33,e", "  hosts: [\"d:33\", e]\n" },
+	{ "mysql: {database: a, hosts: [b]}", "OUTBOX_MYSQL_SOCKET", "/s",
+	  "OUTBOX_MYSQL_SOCKET: " },
+	{ "", "OUTBOX_MASTER_WORKERS", "many", "OUTBOX_MASTER_WORKERS: many" },
+	{ "", "OUTBOX_MASTER_WORKERS", "", "OUTBOX_MASTER_WORKERS: " },
+	{ "", "OUTBOX_WORKER_LEASE_TTL", "6", "OUTBOX_WORKER_LEASE_TTL: " },
+	{ "", "OUTBOX_NATS_SUBJECT", "a b", "OUTBOX_NATS_SUBJECT: " },
+	{ "", "OUTBOX_NO_SUCH_KEY", "x", "  workers: 4\n" },
+};
+
+START_TEST(variable_wins)
+{
+	struct err	 e;
+	struct conf	*c;
+	char		*out;
+
+	setenv(variables[_i].variable, variables[_i].value, 1);
+	c = load(variables[_i].doc, NULL, &e);
+	out = c == NULL ? xstrdup(e.text) : dump(c);
+	ck_assert_msg(c == NULL ?
+	    strncmp(out, variables[_i].result,
+	    strlen(variables[_i].result)) == 0 :
+	    strstr(out, variables[_i].result) != NULL, "%s", out);
+	unsetenv(variables[_i].variable);
+	free(out);
+	conf_free(c);
+}
+END_TEST
+
+/* An option wins over a variable. */
+START_TEST(option_wins_over_variable)
+{
+	struct conf	*c;
+	struct err	 e;
+
+	setenv("OUTBOX_MASTER_WORKERS", "9", 1);
+	c = load("", &(struct conf_override){ .workers = 3 }, &e);
+	ck_assert_int_eq(c->master.workers, 3);
+	unsetenv("OUTBOX_MASTER_WORKERS");
+	conf_free(c);
+}
+END_TEST
+
 void
 add_files(TCase *tc)
 {
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
+	tcase_add_loop_test(tc, variable_wins, 0, NROWS(variables));
+	tcase_add_test(tc, option_wins_over_variable);
 	tcase_add_loop_test(tc, bad_form_is_refused, 0,
 	    NROWS(forms) + NROWS(refused));
 	tcase_add_loop_test(tc, broken_relation_is_refused, 0,

@@ -7,7 +7,10 @@
  */
 #include "unit/conf_test.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+
+#include "util/buf.h"
 
 /* A wrong type, and what only looks like the right one. */
 static const char *const wrong_ints[] = { "four", "\"4\"", "4.5", "4.",
@@ -363,6 +366,54 @@ START_TEST(value_arrives_in_its_field)
 }
 END_TEST
 
+/* The same key as a variable: "worker.lease_ttl", OUTBOX_WORKER_LEASE_TTL. */
+static char *
+variable_of(const char *key)
+{
+	char	*name = xasprintf("OUTBOX_%s", key);
+
+	for (char *p = name; *p != '\0'; p++)
+		*p = *p == '.' ? '_' : (char)toupper((unsigned char)*p);
+	return name;
+}
+
+/* The value of a variable: a text as it is, a list with commas. */
+static char *
+value_of_variable(const struct conf *c, const struct conf_key *k)
+{
+	const struct conf_list	*list = conf_field(c, k);
+	struct buf		 b = { 0 };
+
+	if (k->type == CONF_STRING)
+		return xstrdup(*(char *const *)conf_field(c, k));
+	if (k->type != CONF_LIST)
+		return conf_text(c, k);
+	for (size_t i = 0; i < list->n; i++)
+		buf_printf(&b, "%s%s", i == 0 ? " " : " , ", list->items[i]);
+	return b.data;
+}
+
+/* The variable has the row's value, the file has none or the default. */
+START_TEST(variable_arrives_in_its_field)
+{
+	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
+	struct conf		*c = load_stored(_i);
+	char			*name = variable_of(k->name);
+	char			*value = value_of_variable(c, k), *text;
+
+	conf_free(c);
+	ck_assert_int_eq(setenv(name, value, 1), 0);
+	c = stored[_i].doc == NULL ? must_load("") : load_stored(_i);
+	text = conf_text(c, k);
+	ck_assert_str_eq(text, stored[_i].text);
+	unsetenv(name);
+	free(text);
+	free(value);
+	free(name);
+	conf_free(c);
+}
+END_TEST
+
 START_TEST(dump_reads_back)
 {
 	struct conf	*c = load_stored(_i), *again;
@@ -474,6 +525,8 @@ add_keys(TCase *tc)
 	tcase_add_loop_test(tc, every_key_has_a_row, 0, nkeys());
 	tcase_add_loop_test(tc, manual_has_the_key, 0, nkeys());
 	tcase_add_loop_test(tc, value_arrives_in_its_field, 0, NROWS(stored));
+	tcase_add_loop_test(tc, variable_arrives_in_its_field, 0,
+	    NROWS(stored));
 	tcase_add_loop_test(tc, dump_reads_back, 0, NROWS(stored));
 	tcase_add_test(tc, sample_is_the_defaults);
 }
