@@ -60,7 +60,7 @@ while read -r command; do
 		on_terminal "$columns" $command
 		check "$command at $columns columns: prints" [ -n "$PLAIN" ]
 		# A remedy is in one line, to be copied.
-		n=$(widest "$(grep -v '^  remedy: ' <<< "$PLAIN")")
+		n=$(widest "$(grep -v '^ *remedy: ' <<< "$PLAIN")")
 		check "$command at $columns columns: no wider ($n)" \
 		    [ "$n" -le "$columns" ]
 		check "$command at $columns columns: no control characters" \
@@ -77,6 +77,7 @@ while read -r command; do
 	check "$command --json: is JSON" is_json
 done <<'EOF2'
 status
+doctor
 workers
 partitions list
 messages list
@@ -187,6 +188,37 @@ sql "UPDATE outbox SET created_at = NOW(6);
 on_terminal 80 status
 like "$SEEN" $'^\e\\[32mhealthy\e\\[0m: nothing needs an operator' \
     'status without a problem: the first line says so'
+
+#
+# Doctor: as wide as the terminal, in colour, and no text moves the cursor.
+#
+on_terminal 80 doctor
+like "$SEEN" $'^\e\\[32mok\e\\[0m    configuration: valid' \
+    'doctor: a level is coloured'
+like "$PLAIN" '^      [^ ]' 'doctor: a long text goes on in lines below'
+ctl doctor
+not has_line <(echo "$OUT") '^ '
+ok $? 'doctor without a terminal: a line is a check'
+sed "s|password_env: OUTBOX_PW|password_file: /$LONG/x|" "$CONF" > "$DIR/odd.yml"
+CONF=$DIR/odd.yml on_terminal 80 doctor
+like "$PLAIN" '^      /kkk*…$' 'doctor: a name that is wider than the terminal is cut'
+CONF=$DIR/odd.yml on_terminal 80 doctor --wide
+like "$PLAIN" "^fail +mysql.password_file: /$LONG/" 'doctor --wide: all of it'
+sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
+	(CONCAT('str', CHAR(27), '[2Janger'), NOW(6) + INTERVAL 1 HOUR);
+    UPDATE outbox_settings SET partition_count = 16, former_counts = '8',
+	counts_since = NOW(6)"
+for how in 'on_terminal 200 doctor' 'ctl doctor'; do
+	PLAIN=''
+	$how
+	like "$PLAIN$OUT" '^fail +settings: worker str\?\[2Janger of another program' \
+	    "$how: the id of a worker does not move the cursor"
+	OUT=''
+done
+shows '[.[].text] | map(select(contains("str\u001b[2J"))) | length' 1 \
+    'doctor --json: the id as it is' doctor
+sql "DELETE FROM outbox_workers WHERE INSTR(id, 'str') > 0;
+    UPDATE outbox_settings SET partition_count = NULL, former_counts = NULL"
 
 #
 # Watch: a clock, and a picture that is drawn again in its place.

@@ -23,9 +23,15 @@ struct doctor {
 	bool			 learned;	/* store_learn succeeded */
 };
 
-/* doctor_say.c: print "level  what: text"; the text ends with the remedy. */
+/*
+ * doctor_say.c: print "level  what: text"; the text ends with the remedy.  On a
+ * terminal the line has a colour and is broken at blanks, and the remedy of a
+ * problem is a line of its own, to be copied.
+ */
 void	doctor_say(struct doctor *, enum doctor_level, const char *what,
 	    const char *, ...) __attribute__((format(printf, 4, 5)));
+void	doctor_say_problem(struct doctor *, enum doctor_level,
+	    const json_t *problem);
 
 /* Send the prepared statement; NULL: the error was printed. */
 struct db_rows *doctor_query(struct doctor *, const char *what);

@@ -34,8 +34,7 @@ doctor_problems(struct doctor *d)
 	if (json_array_size(problems) == 0)
 		doctor_say(d, DOCTOR_OK, "problems", "none");
 	json_array_foreach(problems, i, p)
-		doctor_say(d, level_of(p), member_text(p, "id"), "%s",
-		    member_text(p, "text"));
+		doctor_say_problem(d, level_of(p), p);
 	if (json_is_array(json_object_get(state, "rights")) &&
 	    json_array_size(json_object_get(state, "rights")) == 0)
 		doctor_say(d, DOCTOR_OK, "grants", "the account has all "

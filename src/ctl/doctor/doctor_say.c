@@ -4,26 +4,87 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/base/screen.h"
+#include "util/display.h"
+#include "util/utf8.h"
+#include "util/xalloc.h"
+
+#define INDENT	6	/* of the text, behind the level */
+
+static const char *const words[] = { "ok", "warn", "fail" };
+
+/* "fail  what: text"; on a terminal with colour, broken into lines. */
+static void
+print_line(const struct doctor *d, enum doctor_level level, const char *what,
+    const char *text)
+{
+	const char	*word = words[level];
+	char		*line = xasprintf("%s: %s", what, text);
+
+	display_clean(line);
+	screen_put(screen_colour_of(word), word);
+	fprintf(screen_out(), "%*s", INDENT - display_width(word), "");
+	screen_put_lines(d->ctl, INDENT, line);
+	free(line);
+}
+
+/* In one line on a terminal, too: it is there to be copied. */
+static void
+print_remedy(const char *remedy)
+{
+	char	*text = xstrdup(remedy);
+
+	display_clean(text);
+	fprintf(screen_out(), "%*sremedy: %s\n", INDENT, "", text);
+	free(text);
+}
+
+static void
+add_line(struct doctor *d, enum doctor_level level, const char *what,
+    const char *text)
+{
+	if (level > d->worst)
+		d->worst = level;
+	json_array_append_new(d->lines, json_pack("{s:s, s:s, s:s}",
+	    "level", words[level], "check", what, "text", text));
+}
 
 void
 doctor_say(struct doctor *d, enum doctor_level level, const char *what,
     const char *fmt, ...)
 {
-	static const char *const	 words[] = { "ok", "warn", "fail" };
-	json_t				*text;
-	va_list				 ap;
+	char	*text;
+	va_list	 ap;
 
 	va_start(ap, fmt);
-	text = json_vsprintf(fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
 	va_end(ap);
-	if (text == NULL)
-		text = json_string("(not UTF-8)");
-	if (level > d->worst)
-		d->worst = level;
+	utf8_clean(text);	/* names of files may be any bytes */
+	add_line(d, level, what, text);
 	if (!d->ctl->args.json)
-		printf("%-4s  %s: %s\n", words[level], what,
-		    json_string_value(text));
+		print_line(d, level, what, text);
 	fflush(stdout);
-	json_array_append_new(d->lines, json_pack("{s:s, s:s, s:o}",
-	    "level", words[level], "check", what, "text", text));
+	free(text);
+}
+
+void
+doctor_say_problem(struct doctor *d, enum doctor_level level,
+    const json_t *problem)
+{
+	const char	*what = member_text(problem, "id");
+	const char	*text = member_text(problem, "text");
+	const char	*remedy = member_text(problem, "remedy");
+
+	add_line(d, level, what, text);
+	if (d->ctl->args.json)
+		return;
+	if (screen_width(d->ctl) == 0 || remedy[0] == '\0') {
+		print_line(d, level, what, text);
+	} else {
+		print_line(d, level, what, member_text(problem, "why"));
+		print_remedy(remedy);
+	}
 }
