@@ -29,6 +29,9 @@ rm -r "$DIR/run"
 # reload
 #
 start_fleet
+ctl status
+not has_line <(echo "$OUT") '^reload '
+ok $? 'status before any reload: no line about it'
 before=$(pids)
 ctl reload
 is "$RC$ERR" 0 'reload: exit status 0'
@@ -37,6 +40,9 @@ like "$OUT" '^accepted: generation 2; .*, by 20[0-9-]+T[0-9:]+Z at the latest' \
 like "$OUT" '^all 2 workers are new after [0-9.]+ ?m?s$' 'reload: it waits for that'
 is "$(comm -12 <(echo "$before") <(pids))" '' \
     'after reload no worker is an old one'
+ctl status
+like "$OUT" '^reload +accepted [0-9]+ s ago: all workers were new after [0-9]+ s$' \
+    'status: the reload, and how long it took'
 conf_with 's/workers: 2,/workers: 3,/'
 ctl --json reload
 is "$RC$ERR" 0 'reload --json: exit status 0'
@@ -68,6 +74,9 @@ is "$RC $(field '[.accepted, .generation] | join(" ")')" '1 false 4' \
     'reload --json that the daemon refuses'
 like "$(field .why)" 'none/log: No such file' \
     'reload --json that the daemon refuses: why'
+ctl status
+like "$OUT" '^reload +refused [0-9]+ s ago: .*/none/log: No such file' \
+    'status: the refused reload, and why'
 cp "$DIR/ours.yml" "$CONF"
 
 # A worker that does not end.
@@ -77,8 +86,17 @@ exits 1 'reload with a worker that does not end: exit status 1' \
     reload --seconds 1
 like "$ERR" 'after 1 s only 0 of 1 workers are new' \
     'reload with a worker that does not end: the error says so'
+ctl status
+like "$OUT" '^reload +accepted [0-9]+ s ago: the workers are being replaced, 1 process is left; done within [0-9]+ s$' \
+    'status: a reload that is under way'
 kill -CONT "$victim"
 within 10 'it is replaced after all' is_gone "$victim"
+echo "monitor: {socket: $DIR/run/monitor.sock}" >> "$CONF"
+exits 0 'reload with a key that needs a restart: exit status 0' reload
+ctl status
+like "$OUT" '^reload +accepted .*: all workers .*; needs a restart to take effect: monitor.socket$' \
+    'status: the key that needs a restart'
+cp "$DIR/ours.yml" "$CONF"
 
 #
 # logs

@@ -18,6 +18,7 @@
 #include "ctl/state/state.h"
 #include "health/health.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/display.h"
 #include "util/duration.h"
 #include "util/xalloc.h"
@@ -25,19 +26,27 @@
 #define WIDTH	10	/* of the names */
 #define WATCH_S	2	/* without SECONDS */
 
-/* Append " for 3 min 20 s"; the time is of the database, as of RFC 3339. */
+/* Milliseconds from a time of RFC 3339 until now; negative: in the future. */
+static int64_t
+age_of(const char *at)
+{
+	struct tm	tm = { 0 };
+
+	if (at == NULL || strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+		return -1;
+	return ((int64_t)time(NULL) - (int64_t)timegm(&tm)) * 1000;
+}
+
+/* Append " for 3 min 20 s"; the clock may be that of the database. */
 static void
 put_since(struct buf *b, const char *since)
 {
-	struct tm	tm = { 0 };
-	int64_t		seconds = -1;
+	int64_t	age = age_of(since);
 
-	if (strptime(since, "%Y-%m-%dT%H:%M:%S", &tm) != NULL)
-		seconds = (int64_t)time(NULL) - (int64_t)timegm(&tm);
-	if (seconds < 0)
+	if (age < 0)
 		buf_printf(b, " since %s", since);
 	else
-		buf_printf(b, " for %s", duration_words(seconds * 1000).text);
+		buf_printf(b, " for %s", duration_words(age).text);
 }
 
 static void
@@ -292,6 +301,56 @@ say_daemon(const struct ctl *c, const json_t *this_host)
 	say_member(c, "daemon", &b);
 }
 
+/* These times are whole seconds: "0 ms" would be too exact. */
+static struct duration_words
+whole_seconds(int64_t ms)
+{
+	return duration_words(later(ms, 1000));
+}
+
+/* How far the workers of an accepted reload are. */
+static void
+put_renewal(struct buf *b, const json_t *reload)
+{
+	const char	*renewed = member_text(reload, "renewed_at");
+	long long	 old = member_number(reload, "outdated");
+	int64_t		 late = age_of(member_text(reload, "renew_by"));
+
+	if (renewed != NULL) {
+		buf_printf(b, "all workers were new after %s", whole_seconds(
+		    age_of(member_text(reload, "at")) - age_of(renewed)).text);
+		return;
+	}
+	buf_str(b, "the workers are being replaced");
+	if (old > 0)
+		buf_printf(b, ", %lld %s left", old, old == 1 ? "process is" :
+		    "processes are");
+	if (late < 0)
+		buf_printf(b, "; done within %s", whole_seconds(-late).text);
+	else
+		buf_printf(b, "; overdue for %s", whole_seconds(late).text);
+}
+
+/* "refused 3 min ago: why", or "accepted 3 min ago: ..." */
+static void
+say_reload(const struct ctl *c, const json_t *reload)
+{
+	bool		 accepted = json_is_true(json_object_get(reload,
+			    "accepted"));
+	const char	*why = member_text(reload, "why");
+	struct buf	 b = { 0 };
+
+	if (!json_is_object(reload))
+		return;
+	buf_printf(&b, "%s %s ago: ", accepted ? "accepted" : "refused",
+	    whole_seconds(age_of(member_text(reload, "at"))).text);
+	if (accepted)
+		put_renewal(&b, reload);
+	if (why != NULL)
+		buf_printf(&b, "%s%s", accepted ? "; " : "", why);
+	say_member(c, "reload", &b);
+}
+
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
@@ -307,6 +366,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 	snprintf(heading, sizeof(heading), "This host (%s)", name);
 	say_heading(heading);
 	say_daemon(c, this_host);
+	say_reload(c, json_object_get(this_host, "reload"));
 	say_reasons(c, workers, json_object_get(status, "problems"));
 	if (json_array_size(workers) > 0) {
 		fputc('\n', screen_out());
