@@ -93,8 +93,8 @@ prune_find_dead(struct store *s, uint64_t watermark, const char *until,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT global_sequence, IF(reason IN " DEAD_MARKS ", "
-	    "global_sequence <= ");
+	store_sql(s, "SELECT global_sequence, reason IN " DEAD_MARKS ", "
+	    "IF(reason IN " DEAD_MARKS ", global_sequence <= ");
 	store_putf(s, "%llu, died_at <= ", (unsigned long long)watermark);
 	store_put_text(s, until);
 	store_put(s, ") FROM {dead} WHERE global_sequence > ");
@@ -103,9 +103,14 @@ prune_find_dead(struct store *s, uint64_t watermark, const char *until,
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	p->nread = db_nrows(rows);
-	for (p->n = 0; db_next(rows); ) {
+	p->n = p->nmarks = 0;
+	while (db_next(rows)) {
 		p->after = db_u64(rows, 0);
-		if (db_u64(rows, 1) != 0)
+		if (db_u64(rows, 2) == 0)
+			continue;
+		if (p->marks != NULL && db_u64(rows, 1) != 0)
+			p->marks[p->nmarks++] = p->after;
+		else
 			p->list[p->n++] = p->after;
 	}
 	db_rows_free(rows);

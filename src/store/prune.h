@@ -57,6 +57,8 @@ struct prune_page {
 	size_t		 nread;		/* how many there were */
 	uint64_t	*list;		/* to be deleted; space for max */
 	size_t		 n;
+	uint64_t	*marks;		/* the same; NULL: they are in list */
+	size_t		 nmarks;
 };
 
 /*

@@ -61,7 +61,7 @@ shows '[.rows, .dead_letters]' '[500,0]' '--days 1 --yes: rows of that age'
 sql 'UPDATE outbox SET published_at = NOW(6) - INTERVAL 3 DAY
     WHERE global_sequence = 3000'
 ctl -c "$OP" --json prune --older-than 49h
-is "$RC $(field '[.rows, .dead_letters]')" '0 [1,2]' \
+is "$RC $(field '[.changed, .rows, .dead_letters, .marks]')" '0 [3,1,0,2]' \
     '--older-than 49h: these rows, and marks below the watermark'
 is "$(rows) $(dead)" '496 from 2501 2998 attempts' \
     '--older-than 49h: no other row or dead letter is gone'
@@ -69,8 +69,18 @@ ctl -c "$OP" --json prune --dead-days 0
 is "$(dead)" '' '--dead-days 0: the last dead letter is gone'
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
     VALUES (2999, 'replayed'), (3001, 'replayed')"
-ctl -c "$OP" --json prune
+prints 'Would delete 0 delivered rows, 0 dead letters and 1 mark of former ones.' \
+    'a mark is not counted as a dead letter' -c "$OP" prune --dry-run
+prints 'Deleted 0 delivered rows, 0 dead letters and 1 mark of former ones.' \
+    'nor after it was deleted' -c "$OP" prune
 is "$(dead)" '3001 replayed' 'a mark of a replay is deleted below the watermark'
+fill 3000
+checked '1 MINUTE'
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
+    SELECT n, 'replayed' FROM $(numbers 150 1)"
+fails 1 '^outboxctl: 2,500 delivered rows, 2 dead letters and 150 marks of former ones would be deleted; ' \
+    '--days 0: the question tells marks from dead letters' \
+    -c "$OP" prune --days 1
 
 #
 # Rows that a stream check may need

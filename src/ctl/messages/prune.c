@@ -19,18 +19,24 @@
 #define DEAD_PAGE	1000	/* dead letters scanned by a statement */
 #define PATIENCE	10	/* seconds to wait for the purge, per batch */
 
+/* Dead letters, or marks of former ones. */
+struct letters {
+	uint64_t	*list;
+	size_t		 n;
+	uint64_t	 done;
+};
+
 struct prune {
 	struct ctl		*c;
 	struct prune_limits	 limits;
 
 	uint64_t	 total, highest;	/* of the rows to delete */
-	uint64_t	 done, dead_done;
+	uint64_t	 done;
 	uint64_t	 changed;	/* in the last transaction */
 
 	uint64_t	*list;		/* a batch of rows */
 	size_t		 n;
-	uint64_t	*dead;
-	size_t		 ndead;
+	struct letters	 dead, marks;
 
 	bool		 no_history;	/* no right to read the history */
 	struct progress	 bar;
@@ -64,6 +70,14 @@ count_prunable(struct prune *p, struct err *e)
 	return 0;
 }
 
+/* Space for a page. */
+static uint64_t *
+more_space(struct letters *l)
+{
+	l->list = xreallocarray(l->list, l->n + DEAD_PAGE, sizeof(*l->list));
+	return l->list + l->n;
+}
+
 /* Find the dead letters to delete; marks go if below the future watermark. */
 static int
 find_dead(struct prune *p, struct err *e)
@@ -79,13 +93,13 @@ find_dead(struct prune *p, struct err *e)
 	else if (h.at < p->highest)
 		h.at = p->highest;
 	for (; more; more = page.nread > 0) {
-		p->dead = xreallocarray(p->dead, p->ndead + DEAD_PAGE,
-		    sizeof(*p->dead));
-		page.list = p->dead + p->ndead;
+		page.list = more_space(&p->dead);
+		page.marks = more_space(&p->marks);
 		if (prune_find_dead(p->c->store, h.at, p->limits.dead_until,
 		    &page, e) < 0)
 			return -1;
-		p->ndead += page.n;
+		p->dead.n += page.n;
+		p->marks.n += page.nmarks;
 	}
 	return 0;
 }
@@ -156,39 +170,55 @@ purge_pruned_dead(struct ctl *c, void *arg, struct err *e)
 }
 
 static int
-purge_all_dead(struct prune *p, struct err *e)
+purge_letters(struct prune *p, struct letters *l, struct err *e)
 {
 	size_t	batch = (size_t)p->c->args.batch;
 
-	for (size_t i = 0; i < p->ndead; i += p->n) {
-		p->n = p->ndead - i < batch ? p->ndead - i : batch;
-		memcpy(p->list, p->dead + i, p->n * sizeof(*p->list));
+	for (size_t i = 0; i < l->n; i += p->n) {
+		p->n = l->n - i < batch ? l->n - i : batch;
+		memcpy(p->list, l->list + i, p->n * sizeof(*p->list));
 		if (ctl_transaction(p->c, purge_pruned_dead, p, e) < 0)
 			return -1;
-		p->dead_done += p->changed;
+		l->done += p->changed;
 	}
 	return 0;
 }
 
 static int
-delete_both(struct prune *p, struct err *e)
+delete_everything(struct prune *p, struct err *e)
 {
 	if (p->total > 0 && (ctl_transaction(p->c, raise_watermark, p, e) < 0 ||
 	    delete_all(p, e) < 0))
 		return -1;
-	return purge_all_dead(p, e);
+	return purge_letters(p, &p->dead, e) < 0 ||
+	    purge_letters(p, &p->marks, e) < 0 ? -1 : 0;
+}
+
+/* "3 delivered rows and 1 dead letter", and marks if there are any. */
+#define SUM_SIZE	(4 * COUNT_SIZE)
+
+static const char *
+sum_text(char to[SUM_SIZE], uint64_t rows, uint64_t dead, uint64_t marks)
+{
+	snprintf(to, SUM_SIZE, "%s%s%s", COUNTED(rows, "delivered row"),
+	    marks == 0 ? " and " : ", ", COUNTED(dead, "dead letter"));
+	if (marks > 0)
+		snprintf(to + strlen(to), SUM_SIZE - strlen(to), " and %s of "
+		    "former ones", COUNTED(marks, "mark"));
+	return to;
 }
 
 static void
 print_text(const struct prune *p)
 {
-	if (p->done + p->dead_done == 0)
+	char	sum[SUM_SIZE];
+
+	if (p->done + p->dead.done + p->marks.done == 0)
 		puts("Nothing to prune.");
 	else
-		printf("%s %s and %s.\n",
+		printf("%s %s.\n",
 		    p->c->args.dry_run ? "Would delete" : "Deleted",
-		    COUNTED(p->done, "delivered row"),
-		    COUNTED(p->dead_done, "dead letter"));
+		    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->limits.needed)
 		printf("Rows delivered after %.19sZ are kept: a stream check "
 		    "may need them.\n", p->limits.until);
@@ -205,22 +235,24 @@ prune_summary(const struct prune *p)
 	}
 	snprintf(until, sizeof(until), "%sZ", p->limits.until);
 	until[10] = 'T';
-	print_object(p->c, json_pack("{s:I, s:I, s:I, s:s, s:b, s:b}",
-	    "changed", (json_int_t)(p->done + p->dead_done),
+	print_object(p->c, json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, s:b}",
+	    "changed", (json_int_t)(p->done + p->dead.done + p->marks.done),
 	    "rows", (json_int_t)p->done,
-	    "dead_letters", (json_int_t)p->dead_done, "until", until,
+	    "dead_letters", (json_int_t)p->dead.done,
+	    "marks", (json_int_t)p->marks.done, "until", until,
 	    "later_needed", p->limits.needed, "dry_run", p->c->args.dry_run));
 }
 
 static int
 prune_give_up(struct prune *p, const struct err *e)
 {
+	char	sum[SUM_SIZE];
 	int	status;
 
 	progress_end(&p->bar);
 	status = ctl_fail(p->c, e);
-	ctl_error("%s and %s were deleted before the error",
-	    COUNTED(p->done, "row"), COUNTED(p->dead_done, "dead letter"));
+	ctl_error("%s were deleted before the error",
+	    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->c->args.json)
 		prune_summary(p);
 	return status;
@@ -229,15 +261,14 @@ prune_give_up(struct prune *p, const struct err *e)
 static bool
 confirm_prune(const struct prune *p)
 {
-	char	kept[64] = "";
+	char	kept[64] = "", sum[SUM_SIZE];
 
 	if (p->limits.needed)
 		snprintf(kept, sizeof(kept), ", those delivered after %.19sZ "
 		    "are kept", p->limits.until);
-	return p->total + p->ndead <= CTL_MANY ||
-	    ctl_confirm_impact(p->c, "%s and %s would be deleted%s",
-	    COUNTED(p->total, "delivered row"),
-	    COUNTED(p->ndead, "dead letter"), kept);
+	return p->total + p->dead.n + p->marks.n <= CTL_MANY ||
+	    ctl_confirm_impact(p->c, "%s would be deleted%s",
+	    sum_text(sum, p->total, p->dead.n, p->marks.n), kept);
 }
 
 static int
@@ -252,8 +283,9 @@ prune_run(struct prune *p)
 		return CTL_FAILED;
 	if (p->c->args.dry_run) {
 		p->done = p->total;
-		p->dead_done = p->ndead;
-	} else if (delete_both(p, &e) < 0)
+		p->dead.done = p->dead.n;
+		p->marks.done = p->marks.n;
+	} else if (delete_everything(p, &e) < 0)
 		return prune_give_up(p, &e);
 	progress_end(&p->bar);
 	prune_summary(p);
@@ -271,6 +303,7 @@ prune(struct ctl *c)
 	p.list = xcalloc((size_t)c->args.batch, sizeof(*p.list));
 	status = prune_run(&p);
 	free(p.list);
-	free(p.dead);
+	free(p.dead.list);
+	free(p.marks.list);
 	return status;
 }
