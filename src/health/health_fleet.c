@@ -111,13 +111,14 @@ judge_blocked(struct health *h)
 static void
 judge_dead(struct health *h)
 {
-	json_int_t	n = health_number(json_object_get(h->state, "dead"),
-			    "new");
+	const json_t	*dead = json_object_get(h->state, "dead");
+	json_int_t	 n = health_number(dead, "new");
 
 	if (n > 0)
 		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
-		    "outboxctl dead list", "new dead letters: %lld",
-		    (long long)n);
+		    "outboxctl dead list", "new dead letters: %s%lld",
+		    json_is_false(json_object_get(dead, "exact")) ?
+		    "at least " : "", (long long)n);
 }
 
 static void

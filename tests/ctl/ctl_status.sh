@@ -225,7 +225,20 @@ sql "DELETE FROM outbox;
 shows .backlog.exact false '50000 rows wait: the backlog is an estimate' status
 [ "$(field '.backlog.waiting > 15000 and .backlog.waiting < 150000')" = true ]
 ok $? "the estimate is near ($(field .backlog.waiting) of 50000)"
-shows '[.dead.count, .dead.exact]' '[10000,false]' 'dead letters: 10000 at most'
+shows '[.dead.count, .dead.exact]' '[30001,true]' 'dead letters are counted'
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
+    SELECT n, 'replayed', NOW(6) FROM $(numbers 60000 2000000)"
+shows '[.dead | .count, .exact, .new]' '[30001,true,0]' 'and marks are not' \
+    status
+sql "INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
+    SELECT n, 'message', NOW(6) FROM $(numbers 30000 3000000)"
+shows '[.dead | .count, .exact, .new]' '[40000,false,30000]' \
+    'dead letters: of the latest 100000 rows of the table' status
+ctl status
+like "$OUT" '^dead +at least 40,000, at least 30,000 new$' \
+    'status as text: at least so many dead letters'
+like "$OUT" '^! warning: new dead letters: at least 30000$' \
+    'and so does the problem'
 sql 'DELETE FROM outbox_dead_letters;
     UPDATE outbox SET partition_key = CONCAT("!", global_sequence % 3)
 	WHERE global_sequence BETWEEN 300001 AND 301500'

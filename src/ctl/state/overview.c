@@ -151,31 +151,34 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	return put_query(c, state, "blocked", columns, 3, e);
 }
 
-/* The latest dead letters by sequence, about those that died last. */
+/*
+ * The latest by sequence, about those that died last.  Marks are left out after
+ * they were read, so the limit is on what is read.
+ */
 static int
 put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 {
 	struct db_rows	*rows;
-	json_int_t	 count, fresh = 0;
 
 	if (!store_has(c->store, T_DEAD))
 		return json_object_set_new(state, "dead", json_null());
-	store_sql(c->store, "SELECT died_at >= ");
+	store_sql(c->store, "SELECT COUNT(*), COALESCE(SUM(is_dead), 0), "
+	    "COALESCE(SUM(is_dead AND died_at >= ");
 	store_put(c->store, c->args.since != NULL ? c->args.since :
 	    "NOW(6) - INTERVAL 1 DAY");
-	store_put(c->store, " FROM {dead} WHERE reason NOT IN " DEAD_MARKS " "
+	store_put(c->store, "), 0) FROM (SELECT reason NOT IN " DEAD_MARKS
+	    " AS is_dead, died_at FROM {dead} "
 	    "ORDER BY global_sequence DESC ");
-	store_putf(c->store, "LIMIT %d", STATE_EXACT + 1);
+	store_putf(c->store, "LIMIT %d) AS latest", STATE_DEAD);
 	if ((rows = store_query(c->store, "dead", e)) == NULL)
 		return -1;
-	count = (json_int_t)db_nrows(rows);
-	while (db_next(rows))
-		fresh += (json_int_t)db_u64(rows, 0);
+	db_next(rows);
+	json_object_set_new(state, "dead", json_pack("{s:I, s:b, s:I}",
+	    "count", (json_int_t)db_u64(rows, 1),
+	    "exact", db_u64(rows, 0) < STATE_DEAD,
+	    "new", (json_int_t)db_u64(rows, 2)));
 	db_rows_free(rows);
-	return json_object_set_new(state, "dead", json_pack(
-	    "{s:I, s:b, s:I}", "count",
-	    count > STATE_EXACT ? STATE_EXACT : count,
-	    "exact", count <= STATE_EXACT, "new", fresh));
+	return 0;
 }
 
 static int

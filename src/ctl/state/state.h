@@ -14,10 +14,13 @@
 #include "nats/pub.h"
 
 /*
- * Limit for counting dead letters and waiting rows.  Above it, or if the server
- * estimates far more rows, the number is an estimate.
+ * Limit for counting waiting rows.  Above it, or if the server estimates far
+ * more rows, the number is an estimate.
  */
 #define STATE_EXACT	10000
+
+/* Rows of the table of dead letters that are looked at, marks included. */
+#define STATE_DEAD	100000
 
 /*
  * overview.c: everything, and "problems", the list of health.h:

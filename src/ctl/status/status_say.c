@@ -193,14 +193,15 @@ say_dead(const struct ctl *c, const json_t *status)
 {
 	const json_t	*d = json_object_get(status, "dead");
 	struct buf	 b = { 0 };
+	const char	*least = json_is_true(json_object_get(d, "exact")) ?
+			    "" : "at least ";
 	char		 count[DISPLAY_SIZE], fresh[DISPLAY_SIZE];
 
 	if (!json_is_object(d))
 		buf_str(&b, "no such table");
 	else
-		buf_printf(&b, "%s%s, %s new",
-		    display_number(count, member_number(d, "count")),
-		    json_is_true(json_object_get(d, "exact")) ? "" : "+",
+		buf_printf(&b, "%s%s, %s%s new", least,
+		    display_number(count, member_number(d, "count")), least,
 		    display_number(fresh, member_number(d, "new")));
 	say_member(c, "dead", &b);
 }
