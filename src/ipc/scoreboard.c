@@ -14,6 +14,10 @@
 
 #include "util/log.h"
 
+/* Entries take some microseconds to write, unless their worker has to wait. */
+#define REFUSED_TRIES		50
+#define REFUSED_PAUSE_NS	200000
+
 static void *
 map(int fd)
 {
@@ -144,6 +148,68 @@ scoreboard_error(struct scoreboard_line *l, const char *text)
 {
 	strlcpy(l->last_error, text, sizeof(l->last_error));
 	l->last_error_at = time(NULL);
+}
+
+void
+scoreboard_refused_begin(struct scoreboard_line *l)
+{
+	__atomic_store_n(&l->refused.version, l->refused.version | 1,
+	    __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void
+scoreboard_refused_end(struct scoreboard_line *l)
+{
+	__atomic_store_n(&l->refused.version, l->refused.version + 1,
+	    __ATOMIC_RELEASE);
+}
+
+/* Copy them; false: they were written meanwhile. */
+static bool
+copy_refused(const struct scoreboard_refusals *from,
+    struct scoreboard_refusals *to)
+{
+	uint32_t	version = __atomic_load_n(&from->version,
+			    __ATOMIC_ACQUIRE);
+
+	memcpy(to, from, sizeof(*to));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return version % 2 == 0 &&
+	    __atomic_load_n(&from->version, __ATOMIC_RELAXED) == version;
+}
+
+/* Other programs may have written the file: no text is trusted to end. */
+static void
+end_texts(struct scoreboard_refused *r)
+{
+	r->class[sizeof(r->class) - 1] = '\0';
+	r->type[sizeof(r->type) - 1] = '\0';
+	r->subject[sizeof(r->subject) - 1] = '\0';
+	r->why[sizeof(r->why) - 1] = '\0';
+}
+
+size_t
+scoreboard_refused_read(const struct scoreboard_line *l,
+    struct scoreboard_refused to[SCOREBOARD_REFUSED_TYPES])
+{
+	struct scoreboard_refusals	copy;
+	struct timespec			pause = { 0, REFUSED_PAUSE_NS };
+	int				tries = 0;
+	size_t				n;
+
+	while (!copy_refused(&l->refused, &copy)) {
+		if (++tries == REFUSED_TRIES)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	n = copy.n < SCOREBOARD_REFUSED_TYPES ? copy.n :
+	    SCOREBOARD_REFUSED_TYPES;
+	for (size_t i = 0; i < n; i++) {
+		to[i] = copy.list[i];
+		end_texts(&to[i]);
+	}
+	return n;
 }
 
 const char *

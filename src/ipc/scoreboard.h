@@ -21,7 +21,7 @@
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425835	/* "OBX5", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425836	/* "OBX6", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -76,6 +76,13 @@ struct scoreboard_refused {
 
 #define SCOREBOARD_REFUSED_TYPES	8	/* shown by one worker */
 
+/* Read with scoreboard_refused_read(), written as its comment says. */
+struct scoreboard_refusals {
+	uint32_t	version;	/* odd: being written */
+	uint32_t	n;		/* types; list has the first ones */
+	struct scoreboard_refused list[SCOREBOARD_REFUSED_TYPES];
+};
+
 /*
  * served may be out of date for a moment after a lease has come or gone; a
  * worker scans a new partition by itself.  Labels are compared as bytes, so
@@ -102,8 +109,7 @@ struct scoreboard_line {
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
 	struct label_set served;	/* labels of the leases it holds */
 	struct scoreboard_pause pause;
-	uint32_t	 nrefused;	/* types; refused has the first ones */
-	struct scoreboard_refused refused[SCOREBOARD_REFUSED_TYPES];
+	struct scoreboard_refusals refused;
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];
@@ -194,6 +200,22 @@ void			 scoreboard_alive(struct scoreboard_line *,
 /* Set the last error and its time. */
 void			 scoreboard_error(struct scoreboard_line *,
 			    const char *text);
+
+/*
+ * A worker rewrites its refused types between these two calls.  Nothing else
+ * may happen between them: a reader waits.
+ */
+void			 scoreboard_refused_begin(struct scoreboard_line *);
+void			 scoreboard_refused_end(struct scoreboard_line *);
+
+/*
+ * Copy the refused types of a line, as they were at one moment, and return how
+ * many there are.  Blocks for some ms at most: 0 is also the answer if the
+ * worker was stopped or killed between the two calls.
+ */
+size_t			 scoreboard_refused_read(const struct scoreboard_line *,
+			    struct scoreboard_refused
+			    to[SCOREBOARD_REFUSED_TYPES]);
 
 /* "running", "no broker", ... */
 const char		*scoreboard_state_word(uint32_t state);

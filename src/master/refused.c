@@ -1,22 +1,16 @@
-/* refused.c - see refused.h; trusts no text of the scoreboard to have an end */
+/* refused.c - see refused.h */
 
 #include "master/refused.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "util/log.h"
 
 /* A reload replaces a worker: its successor has to meet the type first. */
 #define GONE_MS		5000
-
-/* Copy a text that another process may be writing. */
-static void
-copy_text(char *to, size_t size, const char *from)
-{
-	memcpy(to, from, size);
-	to[size - 1] = '\0';
-}
 
 static struct refused_type *
 find_type(struct refused *r, const char *type)
@@ -30,31 +24,26 @@ find_type(struct refused *r, const char *type)
 static void
 say_refused(const struct refused_type *t, const struct scoreboard_refused *on)
 {
-	char	class[sizeof(on->class)], why[sizeof(on->why)];
-
-	copy_text(class, sizeof(class), on->class);
-	copy_text(why, sizeof(why), on->why);
-	if (strcmp(class, "no_stream") == 0)
+	if (strcmp(on->class, "no_stream") == 0)
 		log_warn("no stream takes subject \"%s\" (type %s): add it to "
 		    "a stream's subjects; its messages wait, others are sent",
 		    t->subject, t->type);
 	else
 		log_warn("messages of type %s (subject \"%s\") are refused, "
 		    "and wait while others are sent: %s", t->type, t->subject,
-		    why);
+		    on->why);
 }
 
 static void
 look_at(struct refused *r, const struct scoreboard_refused *on, int64_t now)
 {
-	struct refused_type	 news = { .since = on->since }, *t;
+	struct refused_type	*t = find_type(r, on->type);
 
-	copy_text(news.type, sizeof(news.type), on->type);
-	copy_text(news.subject, sizeof(news.subject), on->subject);
-	t = find_type(r, news.type);
 	if (t == NULL && r->n < REFUSED_TYPES) {
 		t = &r->types[r->n++];
-		*t = news;
+		t->since = on->since;
+		strlcpy(t->type, on->type, sizeof(t->type));
+		strlcpy(t->subject, on->subject, sizeof(t->subject));
 		say_refused(t, on);
 	}
 	if (t != NULL)
@@ -64,11 +53,14 @@ look_at(struct refused *r, const struct scoreboard_refused *on, int64_t now)
 static void
 look_at_line(struct refused *r, const struct scoreboard_line *l, int64_t now)
 {
+	struct scoreboard_refused	types[SCOREBOARD_REFUSED_TYPES];
+	size_t				n;
+
 	if (l->state == SCOREBOARD_FREE)
 		return;
-	for (uint32_t i = 0; i < l->nrefused && i < SCOREBOARD_REFUSED_TYPES;
-	    i++)
-		look_at(r, &l->refused[i], now);
+	n = scoreboard_refused_read(l, types);
+	for (size_t i = 0; i < n; i++)
+		look_at(r, &types[i], now);
 }
 
 void

@@ -69,14 +69,16 @@ show_refused(struct worker *w)
 	if (k->changes == w->types_shown)
 		return;
 	w->types_shown = k->changes;
+	scoreboard_refused_begin(w->line);
 	for (size_t i = 0; i < k->n; i++) {
 		if (!k->items[i].blamed)
 			continue;
 		if (n < SCOREBOARD_REFUSED_TYPES)
-			show_type(&w->line->refused[n], &k->items[i]);
+			show_type(&w->line->refused.list[n], &k->items[i]);
 		n++;
 	}
-	w->line->nrefused = n;
+	w->line->refused.n = n;
+	scoreboard_refused_end(w->line);
 }
 
 /* Without a scoreboard nothing but this log tells of it. */

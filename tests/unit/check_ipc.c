@@ -16,6 +16,7 @@
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
 #include "ipc/predecessors.h"
+#include "util/clock.h"
 
 #define ID	"host:07:0123456789abcdef"
 #define ID2	"host:200:fedcba9876543210"
@@ -330,6 +331,105 @@ START_TEST(board_with_a_reused_pid_is_dead)
 }
 END_TEST
 
+/* Write entries that all tell of the same number, again and again. */
+static void
+rewrite_refused(struct scoreboard_line *l)
+{
+	for (unsigned i = 0;; i++) {
+		scoreboard_refused_begin(l);
+		l->refused.n = SCOREBOARD_REFUSED_TYPES;
+		for (size_t k = 0; k < SCOREBOARD_REFUSED_TYPES; k++) {
+			struct scoreboard_refused *r = &l->refused.list[k];
+
+			r->since = i;
+			snprintf(r->class, sizeof(r->class), "%u", i);
+			memset(r->type, 'a' + (int)(i % 26), sizeof(r->type));
+			snprintf(r->subject, sizeof(r->subject), "%u", i);
+			snprintf(r->why, sizeof(r->why), "%u", i);
+		}
+		scoreboard_refused_end(l);
+		usleep(50);
+	}
+}
+
+/* Is it one entry, whole, of the same moment as the first? */
+static bool
+is_one_entry(const struct scoreboard_refused *r,
+    const struct scoreboard_refused *first)
+{
+	char	number[16], type[sizeof(r->type)];
+
+	snprintf(number, sizeof(number), "%u", (unsigned)first->since);
+	memset(type, 'a' + (int)(first->since % 26), sizeof(type) - 1);
+	type[sizeof(type) - 1] = '\0';
+	return strcmp(r->class, number) == 0 && strcmp(r->why, number) == 0 &&
+	    strcmp(r->subject, number) == 0 && strcmp(r->type, type) == 0;
+}
+
+static struct scoreboard *
+new_board(void)
+{
+	const char		*path = in_dir("scoreboard").text;
+	struct err		 e;
+	int			 fd;
+	struct scoreboard	*b = scoreboard_create(path, &fd, &e);
+
+	ck_assert_ptr_nonnull(b);
+	close(fd);
+	remove(path);
+	return b;
+}
+
+START_TEST(refused_types_are_read_as_a_whole)
+{
+	struct scoreboard		*b = new_board();
+	struct scoreboard_refused	 types[SCOREBOARD_REFUSED_TYPES];
+	int64_t				 until = clock_ms() + 1000;
+	unsigned			 read = 0, mixed = 0;
+	pid_t				 writer = fork();
+	int				 status;
+
+	if (writer == 0)
+		rewrite_refused(&b->lines[0]);
+	while (clock_ms() < until) {
+		size_t n = scoreboard_refused_read(&b->lines[0], types);
+
+		read += n > 0;
+		for (size_t i = 0; i < n; i++)
+			mixed += !is_one_entry(&types[i], &types[0]);
+	}
+	kill(writer, SIGKILL);
+	ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+	ck_assert_uint_eq(mixed, 0);
+	ck_assert_uint_gt(read, 100);
+	scoreboard_close(b);
+}
+END_TEST
+
+START_TEST(half_written_refused_types_are_not_read)
+{
+	struct scoreboard		*b = new_board();
+	struct scoreboard_line		*l = &b->lines[0];
+	struct scoreboard_refused	 types[SCOREBOARD_REFUSED_TYPES];
+	int64_t				 began = clock_ms();
+
+	ck_assert_uint_eq(scoreboard_refused_read(l, types), 0);
+	scoreboard_refused_begin(l);
+	l->refused.n = 1;
+	ck_assert_uint_eq(scoreboard_refused_read(l, types), 0);
+	ck_assert_int_lt(clock_ms() - began, 500);
+	scoreboard_refused_end(l);
+	ck_assert_uint_eq(scoreboard_refused_read(l, types), 1);
+	scoreboard_refused_begin(l);		/* and it was killed there */
+	scoreboard_refused_begin(l);
+	l->refused.n = 1000;
+	scoreboard_refused_end(l);
+	ck_assert_uint_eq(scoreboard_refused_read(l, types),
+	    SCOREBOARD_REFUSED_TYPES);
+	scoreboard_close(b);
+}
+END_TEST
+
 /*
  * wake-up
  */
@@ -464,6 +564,8 @@ main(void)
 	tcase_add_test(tc, board_is_read_by_others);
 	tcase_add_test(tc, board_of_a_dead_master_is_dead);
 	tcase_add_test(tc, board_with_a_reused_pid_is_dead);
+	tcase_add_test(tc, refused_types_are_read_as_a_whole);
+	tcase_add_test(tc, half_written_refused_types_are_not_read);
 
 	tc = add_case(s, "wakeup");
 	tcase_add_test(tc, bell_is_heard_once);

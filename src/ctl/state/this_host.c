@@ -116,16 +116,18 @@ put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 static json_t *
 refused_json(const struct scoreboard *b, int64_t now)
 {
-	json_t	*list = json_array();
+	struct scoreboard_refused	 types[SCOREBOARD_REFUSED_TYPES];
+	json_t				*list = json_array();
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
-		const struct scoreboard_line *l = &b->lines[i];
+		const struct scoreboard_line	*l = &b->lines[i];
+		size_t				 n;
 
 		if (l->state == SCOREBOARD_FREE)
 			continue;
-		for (uint32_t k = 0; k < l->nrefused &&
-		    k < SCOREBOARD_REFUSED_TYPES; k++)
-			put_refused(list, &l->refused[k], now);
+		n = scoreboard_refused_read(l, types);
+		for (size_t k = 0; k < n; k++)
+			put_refused(list, &types[k], now);
 	}
 	return list;
 }
@@ -170,7 +172,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 
 	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
 	json_object_set_new(o, "paused", pause_json(&l->pause, now));
-	json_object_set_new(o, "types_refused", json_integer(l->nrefused));
+	json_object_set_new(o, "types_refused", json_integer(l->refused.n));
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
