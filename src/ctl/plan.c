@@ -41,17 +41,9 @@ plan_show(struct ctl *c)
 int
 plan_config(struct ctl *c)
 {
-	json_t	*o;
-
 	if (!c->args.json)
 		conf_dump(c->conf, stdout);
-	else {
-		o = config_json(c->conf);
-		/* Few digits: the file has 0.2, not 0.20000000000000001. */
-		json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER |
-		    JSON_REAL_PRECISION(9));
-		putchar('\n');
-		json_decref(o);
-	}
+	else
+		print_object(c, config_json(c->conf));
 	return CTL_DONE;
 }

@@ -147,9 +147,70 @@ wait_for 10 is_sql "SELECT COUNT(*) FROM information_schema.processlist
 kill -TERM "$pid"
 wait "$pid"
 is $? 143 'a command that is ended by SIGTERM: exit status 143'
-is "$(jq -c '[.error, .status]' "$DIR/out")" \
-    '["interrupted by SIGTERM",143]' 'a command that is ended by SIGTERM: JSON'
+is "$(jq -c '[.error, .status, .changed]' "$DIR/out")" \
+    '["interrupted by SIGTERM",143,0]' 'a command that is ended by SIGTERM: JSON'
 release
+
+# What was done until then: a transaction has 500 rows.
+sql "DELETE FROM outbox_dead_letters;
+    INSERT INTO outbox_dead_letters (global_sequence, reason, last_error,
+	died_at) SELECT n, 'message', REPEAT('x', 500), NOW(6)
+	FROM $(numbers 1000 1)"
+hold "SELECT 1 FROM outbox_dead_letters WHERE global_sequence = 1000 FOR UPDATE"
+"$OUTBOXCTL" -c "$OP" --json dead purge --all --yes > "$DIR/out" 3>&- &
+pid=$!
+wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_dead_letters
+    WHERE reason = 'message'" 500
+kill -INT "$pid"	# ignored: as all of a shell's background commands
+kill -TERM "$pid"
+wait "$pid"
+is "$? $(jq -c '[.error, .status, .changed]' "$DIR/out")" \
+    '143 ["interrupted by SIGTERM",143,500]' \
+    'a signal after 500 of 1000 rows: the number is in the document'
+release
+rows_are 500 "outbox_dead_letters WHERE reason = 'message'" 'and it is right'
+sql "UPDATE outbox_dead_letters SET reason = 'message'"
+
+#
+# A signal, and nobody reads
+#
+mkfifo "$DIR/pipe"
+exec 4<> "$DIR/pipe"
+echo line > "$DIR/log.txt"
+sed "s|log: {|log: {target: $DIR/log.txt, |" "$OP" > "$DIR/log.yml"
+fill_pipe() { dd if=/dev/zero of="$DIR/pipe" bs=4096 oflag=nonblock \
+    2>/dev/null; }
+# drain_pipe: what it has, without the zeros
+drain_pipe() { dd if="$DIR/pipe" bs=65536 iflag=nonblock 2>/dev/null |
+    tr -d '\0'; }
+# $pid sleeps in a write to the pipe; not all kernels tell, and then time does
+is_stuck() { grep -q pipe_write "/proc/$pid/wchan"; }
+for command in 'dead list --limit 1000' 'status --watch 1' config \
+    'logs --follow'; do
+	drain_pipe > /dev/null
+	fill_pipe
+	# shellcheck disable=SC2086
+	"$OUTBOXCTL" -c "$DIR/log.yml" --json $command >&4 2> "$DIR/err" &
+	pid=$!
+	wait_for 5 is_stuck
+	kill -TERM "$pid"
+	within 5 "$command into a full pipe: a signal ends it" is_gone "$pid"
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid"
+	is $? 143 "$command into a full pipe: the exit status is of the signal"
+	is "$(drain_pipe)" '' "$command into a full pipe: nothing is printed"
+done
+"$OUTBOXCTL" -c "$OP" --json dead list --limit 1000 >&4 2> "$DIR/err" &
+pid=$!
+wait_for 5 is_stuck
+kill -TERM "$pid"
+timeout 30 head -n 1 <&4 > "$DIR/out" &
+reader=$!
+wait "$pid"
+is $? 0 'a signal while the document is printed, and somebody reads: status 0'
+wait "$reader"
+is "$(jq -c '.rows | length' "$DIR/out")" 1000 'and the document is whole'
+exec 4>&-
 
 #
 # Unreachable servers

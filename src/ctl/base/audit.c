@@ -43,6 +43,7 @@ make_row(struct ctl *c, uint64_t n, struct err *e)
 int
 audit_note(struct ctl *c, uint64_t n, struct err *e)
 {
+	c->audited += n;
 	if (!store_has(c->store, T_AUDIT)) {
 		if (c->audit++ == 0)
 			fprintf(stderr, "outboxctl: %s: no such table, so this "
@@ -50,7 +51,6 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 			    store_table_name(c->store, T_AUDIT));
 		return 0;
 	}
-	c->audited += n;
 	if (c->audit == 0)
 		return make_row(c, n, e);
 	store_sql(c->store, "UPDATE {audit} SET changed = changed + ");

@@ -33,7 +33,8 @@ struct ctl {
 	struct conf		*conf;
 	struct store		*store;		/* NULL for offline commands */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
-	uint64_t		 audited;	/* changed rows noted in it */
+	uint64_t		 audited;	/* changed rows noted in it, or
+						   to be noted without one */
 	bool			 in_doubt;	/* last change in doubt? */
 	char			*arguments;	/* the command line */
 	struct counts		 counts;	/* locked by bulk_update.c */

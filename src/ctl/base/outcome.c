@@ -7,13 +7,12 @@
 
 #include "ctl/base/outcome.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ctl/base/ctl.h"
+#include "ctl/base/document.h"
 #include "util/buf.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
@@ -21,74 +20,27 @@
 /* Longer texts are cut, as one command may report thousands of messages. */
 #define ERRORS_MAX	4096
 
-#define FLAGS	(JSON_COMPACT | JSON_PRESERVE_ORDER)
-
 static struct {
 	bool		 json, stream;
-	bool		 told;		/* documents were printed */
+	bool		 told;		/* a document was printed */
 	json_t		*result;
 	struct buf	 errors;	/* joined by "; " */
 	char		*remedy;
 } outcome;
 
-/* What a signal prints.  The status is the one that a shell reports. */
-static const struct {
-	int		 signo;
-	const char	*text;
-} interrupts[] = {
-	{ SIGINT, "{\"error\":\"interrupted by SIGINT\",\"status\":130,"
-	  "\"remedy\":\"look at what was done before you repeat it\"}\n" },
-	{ SIGTERM, "{\"error\":\"interrupted by SIGTERM\",\"status\":143,"
-	  "\"remedy\":\"look at what was done before you repeat it\"}\n" },
-	{ SIGHUP, "{\"error\":\"interrupted by SIGHUP\",\"status\":129,"
-	  "\"remedy\":\"look at what was done before you repeat it\"}\n" },
-};
-
-#define NINTERRUPTS	(sizeof(interrupts) / sizeof(interrupts[0]))
-
-/* The handler is removed before it runs, so the signal ends the process. */
-static void
-on_interrupt(int signo)
-{
-	for (size_t i = 0; i < NINTERRUPTS; i++)
-		if (interrupts[i].signo == signo &&
-		    write(STDOUT_FILENO, interrupts[i].text,
-		    strlen(interrupts[i].text)) < 0)
-			_exit(1);
-	raise(signo);
-}
-
 void
 outcome_begin(void)
 {
-	struct sigaction	sa, old;
-
 	if (outcome.json)
 		return;
 	outcome.json = true;
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_interrupt;
-	sa.sa_flags = (int)SA_RESETHAND;
-	sigfillset(&sa.sa_mask);
-	for (size_t i = 0; i < NINTERRUPTS; i++)
-		if (sigaction(interrupts[i].signo, NULL, &old) == 0 &&
-		    old.sa_handler != SIG_IGN)	/* as nohup(1) sets it */
-			sigaction(interrupts[i].signo, &sa, NULL);
+	document_begin();
 }
 
 void
 outcome_stream(void)
 {
 	outcome.stream = true;
-}
-
-static void
-print_document(json_t *v)
-{
-	json_dumpf(v, stdout, FLAGS);
-	putchar('\n');
-	json_decref(v);
-	outcome.told = true;
 }
 
 /*
@@ -123,7 +75,8 @@ outcome_put(json_t *v)
 		outcome.result = v;
 		return;
 	}
-	print_document(v);
+	document_print(v);
+	outcome.told = true;
 	forget_errors();
 }
 
@@ -153,40 +106,46 @@ outcome_failed(int status)
 {
 	if (!outcome.json || !outcome.stream)
 		return;
-	print_document(with_error(json_object(), status));
-	fflush(stdout);
+	document_print(with_error(json_object(), status));
+	outcome.told = true;
 	forget_errors();
 }
 
-/* The errors of a command that succeeded are warnings. */
-static void
-print_last(int status)
+/*
+ * What is left to print; NULL: nothing.  The errors of a command that succeeded
+ * are warnings.
+ */
+static json_t *
+last_document(int status)
 {
-	bool	failed = status != 0 && outcome.errors.len > 0;
+	bool	 failed = status != 0 && outcome.errors.len > 0;
+	json_t	*result = outcome.result;
 
-	if (outcome.result != NULL)
-		print_document(failed && json_is_object(outcome.result) ?
-		    with_error(outcome.result, status) : outcome.result);
-	else if (failed || (status != 0 && !outcome.told))
-		print_document(with_error(json_object(), status));
 	outcome.result = NULL;
+	if (result != NULL)
+		return failed && json_is_object(result) ?
+		    with_error(result, status) : result;
+	return failed || (status != 0 && !outcome.told) ?
+	    with_error(json_object(), status) : NULL;
+}
+
+bool
+outcome_is_written(void)
+{
+	return fflush(stdout) != EOF && !ferror(stdout) &&
+	    !document_is_lost();
 }
 
 int
 outcome_end(int status)
 {
-	sigset_t	all;
-
 	if (outcome.json) {
-		sigfillset(&all);
-		sigprocmask(SIG_BLOCK, &all, NULL);
-		print_last(status);
-		fflush(stdout);
+		document_print_last(last_document(status), status);
 		forget_errors();
 		buf_free(&outcome.errors);
 	}
 	/* A full disk, for example: what was printed is not complete. */
-	if ((fflush(stdout) == EOF || ferror(stdout)) && status == CTL_DONE) {
+	if (!outcome_is_written() && status == CTL_DONE) {
 		fputs("outboxctl: standard output cannot be written\n", stderr);
 		return CTL_FAILED;
 	}

@@ -3,7 +3,8 @@
  *
  * A result is kept until the command ends.  If that fails, an object gets the
  * members "error", "status" and "remedy"; without a result they are the whole
- * object.  So standard output holds one document in every case.
+ * object.  So standard output holds one document in every case, also after a
+ * signal: see document.h.
  */
 #ifndef OUTBOXCTL_OUTCOME_H
 #define OUTBOXCTL_OUTCOME_H
@@ -35,6 +36,9 @@ void	outcome_remedy(const char *);
 
 /* With outcome_stream(): print the errors now; the command goes on. */
 void	outcome_failed(int status);
+
+/* Was all written so far?  No: the disk is full, for example. */
+bool	outcome_is_written(void);
 
 /* Print what is left to print; returns the status. */
 int	outcome_end(int status);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/base/outcome.h"
 #include "ctl/daemon/master.h"
 #include "ctl/daemon/tail.h"
 #include "util/sig.h"
@@ -22,16 +23,12 @@ static void
 take_line(void *arg, char *text)
 {
 	struct logs	*l = arg;
-	json_t		*line;
 
 	if (l->lines != NULL)
 		json_array_append_new(l->lines, json_string(text));
-	else if (l->ctl->args.json) {
-		line = json_pack("{s:s}", "line", text);
-		json_dumpf(line, stdout, JSON_COMPACT);
-		putchar('\n');
-		json_decref(line);
-	} else
+	else if (l->ctl->args.json)
+		outcome_put(json_pack("{s:s}", "line", text));
+	else
 		puts(text);
 }
 
@@ -39,7 +36,7 @@ take_line(void *arg, char *text)
 static void
 follow(struct log_tail *t)
 {
-	while (fflush(stdout) != EOF && !sig_took(&got_term) &&
+	while (outcome_is_written() && !sig_took(&got_term) &&
 	    !sig_took(&got_hup)) {
 		sig_wait(NULL, 0, FOLLOW_MS);
 		tail_rotate(t);
@@ -59,8 +56,10 @@ show_file(const struct ctl *c, const char *path)
 		json_decref(l.lines);
 		return ctl_error("log.target: %s", e.text);
 	}
-	if (c->args.follow)
+	if (c->args.follow) {
+		outcome_stream();
 		sig_init();
+	}
 	tail_read(&t);
 	if (c->args.follow)
 		follow(&t);

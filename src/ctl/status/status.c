@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/base/outcome.h"
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
 #include "health/health.h"
@@ -46,7 +47,7 @@ watch(struct ctl *c, struct pub *bus, json_t **this_host, int64_t pause_ms)
 	sig_init();
 	while (!sig_took(&got_term) && !sig_took(&got_hup)) {
 		round_of(c, bus, this_host);
-		if (fflush(stdout) == EOF)
+		if (!outcome_is_written())
 			return CTL_FAILED;
 		sig_wait(NULL, 0, pause_ms);
 	}
