@@ -208,6 +208,8 @@ for right in 'UPDATE outbox' 'DELETE outbox_workers' \
 	exits $status "no $right: exit status $status" doctor
 	like "$(lines fail)" "(GRANT ${right% *} ON .${right#* }. TO|${right#* }.*not granted)" \
 	    "no $right: the line has the GRANT"
+	[ "$(grep -c '^fail  plans: .*denied' <<< "$OUT")" -le 1 ]
+	ok $? "no $right: the plans tell the reason once"
 	sql "GRANT ${right% *} ON ${right#* } TO 'outbox'@'localhost'"
 done
 sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';

@@ -20,6 +20,8 @@
 struct plans {
 	struct doctor	*doctor;
 	unsigned	 seen, bad;
+	json_t		*told;		/* members: errors that were printed */
+	unsigned	 same;		/* statements with one of them */
 };
 
 static const char *
@@ -101,6 +103,22 @@ judge_line(struct plans *p, const char *what, const struct db_rows *plan)
 		refuse_plan(p, what, table, "sorts what it reads of");
 }
 
+/* Several statements may lack the same right: tell each reason once. */
+static void
+tell_error(struct plans *p, const struct err *e)
+{
+	const char	*what = strstr(e->text, ": ");
+
+	what = what == NULL ? e->text : what + 2;	/* the statement's name */
+	p->bad++;
+	if (json_object_get(p->told, what) != NULL) {
+		p->same++;
+		return;
+	}
+	json_object_set_new(p->told, what, json_true());
+	doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s", e->text);
+}
+
 static void
 judge_plan(void *arg, const char *what, struct db_rows *plan,
     const struct err *e)
@@ -109,10 +127,8 @@ judge_plan(void *arg, const char *what, struct db_rows *plan,
 	unsigned	 bad = p->bad;
 
 	p->seen++;
-	if (plan == NULL) {
-		p->bad++;
-		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s", e->text);
-	}
+	if (plan == NULL)
+		tell_error(p, e);
 	while (plan != NULL && p->bad == bad && db_next(plan))
 		judge_line(p, what, plan);
 }
@@ -203,7 +219,7 @@ ask_with(struct doctor *d, struct plans *p, const uint64_t *list, size_t n,
 void
 doctor_plans(struct doctor *d)
 {
-	struct plans		 p = { .doctor = d };
+	struct plans		 p = { .doctor = d, .told = json_object() };
 	struct store_view	 v;
 	struct err		 e;
 	uint64_t		*list;
@@ -212,10 +228,16 @@ doctor_plans(struct doctor *d)
 	if ((list = some_rows(d, &n, &e)) == NULL ||
 	    store_view(d->ctl->store, NULL, NULL, &v, &e) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "plans", "%s", e.text);
+		json_decref(p.told);
 		free(list);
 		return;
 	}
 	ask_with(d, &p, list, n, &v);
+	json_decref(p.told);
+	if (p.same > 0)
+		doctor_say(d, DOCTOR_FAIL, "plans", "%s more fail "
+		    "for the same reason",
+		    COUNTED(p.same, "statement"));
 	if (p.bad == 0)
 		doctor_say(d, DOCTOR_OK, "plans", "all %u statements of a "
 		    "batch use their indexes", p.seen);
