@@ -65,6 +65,14 @@ is "$FIRED$RC$OUT" '10300 messages discarded' \
 is "$(count outbox_dead_letters) $(changed)" '300 300' \
     'messages discard: each message is discarded once'
 
+# A row of the audit for each chunk
+sql 'UPDATE outbox SET published_at = NOW(6) WHERE global_sequence > 2000
+    AND global_sequence <= 2300'
+strike commit.sent:2:lost messages replay --all --rate 100 --yes
+is "$FIRED$RC" 10 'messages replay, the answer to a COMMIT lost: exit status 0'
+is "$(sql 'SELECT SUM(replay_no), MAX(replay_no), SUM(published_at IS NOT NULL)
+    FROM outbox')" '300	1	0' 'messages replay: each message is replayed once'
+
 #
 # Without the audit the outcome cannot be found out.
 #

@@ -145,7 +145,7 @@ replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
 	int		 rc;
 
 	if (store_has(c->store, T_AUDIT))
-		c->audit = 0;
+		c->audit = c->audited = 0;
 	c->arguments = xasprintf("up to %llu: %s",
 	    (unsigned long long)list[n - 1], given);
 	rc = bulk_update(c, list, n, &replay, &changed, e);
