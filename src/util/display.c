@@ -80,8 +80,14 @@ colour_length(const char *p)
 	return p[n] == 'm' ? n + 1 : 0;
 }
 
+static bool
+is_unsafe(wchar_t c)
+{
+	return iswcntrl((wint_t)c) || turns_direction(c);
+}
+
 void
-display_clean(char *text)
+display_clean_but(char *text, const char *keep)
 {
 	locale_t	 former = enter_utf8();
 	char		*to = text;
@@ -90,7 +96,7 @@ display_clean(char *text)
 
 	for (const char *p = text; *p != '\0'; p += n) {
 		n = read_char(p, &c);
-		if (iswcntrl((wint_t)c) || turns_direction(c)) {
+		if (is_unsafe(c) && strchr(keep, *p) == NULL) {
 			*to++ = '?';
 			continue;
 		}
@@ -98,6 +104,30 @@ display_clean(char *text)
 		to += n;
 	}
 	*to = '\0';
+	leave_utf8(former);
+}
+
+void
+display_clean(char *text)
+{
+	display_clean_but(text, "");
+}
+
+void
+display_escape(struct buf *b, const char *json)
+{
+	locale_t	former = enter_utf8();
+	wchar_t		c;
+	size_t		n;
+
+	buf_str(b, "");
+	for (; *json != '\0'; json += n) {
+		n = read_char(json, &c);
+		if (c != L'\0' && is_unsafe(c))
+			buf_printf(b, "\\u%04X", (unsigned)c);
+		else
+			buf_add(b, json, n);
+	}
 	leave_utf8(former);
 }
 

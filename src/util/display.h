@@ -14,10 +14,19 @@
 #include "util/buf.h"
 
 /*
- * Replace, in place, each control character and each mark that turns the
- * direction of writing by a question mark: data must not move the cursor.
+ * Replace, in place, each control character (C0, DEL, C1), each mark that turns
+ * the direction of writing, and each byte that is not UTF-8, by a question
+ * mark: data must not move the cursor.  The second leaves the characters in
+ * keep, such as "\n\t".
  */
 void	display_clean(char *);
+void	display_clean_but(char *, const char *keep);
+
+/*
+ * Append a JSON document on one line, with each such character in its strings
+ * as \uXXXX.
+ */
+void	display_escape(struct buf *, const char *json);
 
 /* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */
 int	display_width(const char *);

@@ -154,12 +154,14 @@ is "$("$OUTBOXCTL" -c "$CONF" logs --lines 15000 | md5sum)" \
     "$(tail -n 15000 "$FILE" | md5sum)" 'logs --lines 15000: they are all there'
 is "$("$OUTBOXCTL" -c "$CONF" logs --lines 30000 | md5sum)" \
     "$(md5sum < "$FILE")" 'logs --lines: more than there are'
-printf 'a \033[2J\377 schön\nno end' >> "$FILE"
-is "$("$OUTBOXCTL" -c "$CONF" logs --lines 2)" $'a ?[2J? schön\nno end' \
+printf 'a \033[2J\377 schön\t\302\2332J \342\200\256x\nno end' >> "$FILE"
+is "$("$OUTBOXCTL" -c "$CONF" logs --lines 2)" $'a ?[2J? schön\t?2J ?x\nno end' \
     'logs: control characters are not printed as they are'
-shows '[.target, .file, .lines, .commands]' \
-    "[\"$FILE\",\"$FILE\",[\"a ?[2J? schön\",\"no end\"],[]]" 'logs --json' \
+shows '[.target, .file, .lines[1], .commands]' \
+    "[\"$FILE\",\"$FILE\",\"no end\",[]]" 'logs --json' \
     logs --lines 2
+like "$OUT" '"a \\u001B\[2J\? schön\\t\\u009B2J \\u202Ex"' \
+    'logs --json: control characters have escapes'
 echo >> "$FILE"
 
 # follow: by two that print to files

@@ -419,6 +419,25 @@ like "$OUT" '^subject: events.ok$' 'messages show --payload: the subject'
 "$OUTBOXCTL" -c "$CONF" messages show --payload --raw "$BYTES" > "$DIR/raw"
 is "$? $(od -An -tx1 "$DIR/raw" | tr -d ' ')" '0 00ff0a' \
     'messages show --payload --raw: its bytes and nothing else'
+# A payload and a header that would move the cursor, or turn the writing.
+TRICK=$(printf 'a\302\2332Jb\342\200\256c\tü\nd')
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	VALUES (CONCAT('n', X'C29B'), 1, 'ok', '$TRICK');
+    INSERT INTO outbox (global_sequence, partition_key)
+	VALUES (LAST_INSERT_ID(), 'p01')"
+SEQ=$(sql 'SELECT MAX(sequence) FROM events')
+ctl messages show --payload "$SEQ"
+is "$RC $(tail -n 2 <<< "$OUT")" $'0 a?2Jb?c\tü\nd' \
+    'messages show --payload: nothing in it moves the cursor'
+like "$OUT" '^Outbox-Key: n\?$' 'messages show --payload: nor in a header'
+shows ".payload | @json" "$(jq -Rsc . <<< "$TRICK" | sed 's/\\n"$/"/')" \
+    'messages show --payload --json: the payload as it is' \
+    messages show --payload "$SEQ"
+like "$OUT" '"payload":"a\\u009B2Jb\\u202Ec\\tü' \
+    'messages show --payload --json: with escapes'
+"$OUTBOXCTL" -c "$CONF" messages show --payload --raw "$SEQ" > "$DIR/raw"
+is "$(od -c "$DIR/raw")" "$(printf %s "$TRICK" | od -c)" \
+    'messages show --payload --raw: exact, also on a terminal'
 put_row never 1 'never a subject' 'available_at = NOW(6) + INTERVAL 1 HOUR'
 fails 1 '^outboxctl: [0-9]+: it cannot be sent as it is: subject .* holds a blank' \
     'messages show --payload of a message that is not legal' \

@@ -89,6 +89,10 @@ static const struct {
 	{ "\xc2\x9b" "31m", "?31m" },		/* CSI as one character */
 	{ "a\xe2\x80\xae" "b", "a?b" },		/* right to left from here */
 	{ "\xe2\x81\xa6" "a\xe2\x81\xa9", "?a?" },
+	{ "\xc2\x80\xc2\x85\xc2\x9f\xc2\xa0", "???\xc2\xa0" },
+	{ "\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "???" },
+	{ "\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad", "????" },
+	{ "\xe2\x81\xa7\xe2\x81\xa8\xe2\x80\xa8", "???" },
 	{ "a\xff" "b", "a?b" }, { "\xe2\x80", "??" },
 	{ WOMAN JOINER LAPTOP, WOMAN JOINER LAPTOP },
 };
@@ -100,6 +104,30 @@ START_TEST(nothing_moves_the_cursor)
 	strcpy(text, cleans[_i].text);
 	display_clean(text);
 	ck_assert_str_eq(text, cleans[_i].clean);
+}
+END_TEST
+
+START_TEST(some_may_stay)
+{
+	char	text[] = "a\tb\nc\r\xc2\x9b\x7f";
+
+	display_clean_but(text, "\n\t");
+	ck_assert_str_eq(text, "a\tb\nc???");
+}
+END_TEST
+
+START_TEST(json_has_escapes)
+{
+	struct buf	b = { 0 };
+
+	display_escape(&b, "{\"sch\xc3\xb6n\":\"\xc2\x9b" "2J\x7f"
+	    "\xe2\x80\xae" RABBIT "\\n\"}");
+	ck_assert_str_eq(b.data, "{\"sch\xc3\xb6n\":\"\\u009B2J\\u007F"
+	    "\\u202E" RABBIT "\\n\"}");
+	buf_clear(&b);
+	display_escape(&b, "");
+	ck_assert_str_eq(b.data, "");
+	buf_free(&b);
 }
 END_TEST
 
@@ -171,6 +199,8 @@ main(void)
 	tcase_add_loop_test(tc, text_is_cut_at_a_character, 0, NROWS(cuts));
 	tcase_add_test(tc, cut_text_fits_every_width);
 	tcase_add_loop_test(tc, nothing_moves_the_cursor, 0, NROWS(cleans));
+	tcase_add_test(tc, some_may_stay);
+	tcase_add_test(tc, json_has_escapes);
 	tcase_add_loop_test(tc, line_ends_at_a_blank, 0, NROWS(lines));
 
 	tc = add_case(s, "numbers");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ctl/base/outcome.h"
+#include "util/display.h"
 #include "util/xalloc.h"
 
 /* A day, for ALTER TABLE. */
@@ -22,9 +23,10 @@ print_error(const char *remedy, const char *fmt, va_list ap)
 
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
+	outcome_error(text, remedy);
+	display_clean_but(text, "\n\t");
 	fprintf(stderr, "outboxctl: %s%s%s\n", text,
 	    remedy == NULL ? "" : ": ", remedy == NULL ? "" : remedy);
-	outcome_error(text, remedy);
 	free(text);
 }
 

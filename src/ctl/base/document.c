@@ -18,6 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/buf.h"
+#include "util/display.h"
+
 /* Few digits: a configuration has 0.2, not 0.20000000000000001. */
 #define FLAGS		(JSON_COMPACT | JSON_PRESERVE_ORDER | \
 			    JSON_REAL_PRECISION(9))
@@ -210,14 +213,16 @@ write_with_signals(const char *text, size_t len)
 static void
 print_text(json_t *v)
 {
-	char	*text = json_dumps(v, FLAGS);
-	size_t	 len = text == NULL ? 0 : strlen(text);
+	char		*text = json_dumps(v, FLAGS);
+	struct buf	 line = { 0 };
 
 	json_decref(v);
 	if (text != NULL)
-		text[len++] = '\n';	/* in place of the NUL */
+		display_escape(&line, text);
+	buf_str(&line, "\n");
 	lost = text == NULL || fflush(stdout) == EOF ||
-	    !write_with_signals(text, len) || lost;
+	    !write_with_signals(line.data, line.len) || lost;
+	buf_free(&line);
 	free(text);
 }
 

@@ -9,6 +9,7 @@
 #include "ctl/base/outcome.h"
 #include "ctl/daemon/master.h"
 #include "ctl/daemon/tail.h"
+#include "util/display.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
@@ -28,8 +29,10 @@ take_line(void *arg, char *text)
 		json_array_append_new(l->lines, json_string(text));
 	else if (l->ctl->args.json)
 		outcome_put(json_pack("{s:s}", "line", text));
-	else
+	else {
+		display_clean_but(text, "\t");
 		puts(text);
+	}
 }
 
 /* Until a signal, or until nobody reads the output any more. */

@@ -66,9 +66,6 @@ tail_close(struct log_tail *t)
 static void
 give_line(struct log_tail *t, char *text)
 {
-	for (char *p = text; *p != '\0'; p++)
-		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
-			*p = '?';
 	utf8_clean(text);
 	t->line(t->arg, text);
 }

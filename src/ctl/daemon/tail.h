@@ -19,7 +19,7 @@ struct log_tail {
 
 /*
  * Open the file and go back this many lines.  line gets each line that is read,
- * as UTF-8 without control characters.  -1: see err.
+ * as UTF-8, with its control characters.  -1: see err.
  */
 int	tail_open(struct log_tail *, const char *path, int64_t lines,
 	    void (*line)(void *, char *), void *arg, struct err *);

@@ -10,6 +10,7 @@
 
 #include "ctl/messages/messages.h"
 #include "nats/envelope.h"
+#include "util/display.h"
 #include "util/printable.h"
 #include "util/utf8.h"
 
@@ -75,6 +76,7 @@ print_header(const char *name, const char *value)
 
 	buf_str(&text, "");
 	printable_put(&text, value, strlen(value));
+	display_clean(text.data);
 	printf("%s: %s\n", name, text.data);
 	buf_free(&text);
 }
@@ -89,8 +91,9 @@ print_message(const struct envelope *v, struct bytes payload)
 	print_header("subject", envelope_subject(v));
 	for (size_t i = 0; i < v->nheaders; i++)
 		print_header(envelope_name(v, i), envelope_value(v, i));
+	display_clean_but(text.data, "\n\r\t");
 	printf("\n%s%s", text.data, text.len == 0 ||
-	    text.data[text.len - 1] == '\n' ? "" : "\n");
+	    text.data[strlen(text.data) - 1] == '\n' ? "" : "\n");
 	buf_free(&text);
 }
 
