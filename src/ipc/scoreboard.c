@@ -69,13 +69,19 @@ scoreboard_live(struct scoreboard *b, int fd, struct err *e)
 	return 0;
 }
 
-/* Needs no right to write: a shared lock is only asked about, not taken. */
+/*
+ * Needs no right to write: a shared lock is only asked about, not taken.  *pid
+ * is the holder's, which the kernel tells in our pid namespace.
+ */
 static bool
-is_locked(int fd)
+is_locked(int fd, pid_t *pid)
 {
 	struct flock	lock = whole_file(F_RDLCK);
+	bool		locked = fcntl(fd, F_GETLK, &lock) == 0 &&
+			    lock.l_type != F_UNLCK;
 
-	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	*pid = locked && lock.l_pid > 0 ? lock.l_pid : 0;
+	return locked;
 }
 
 void
@@ -110,20 +116,29 @@ map_to_read(int fd, const char *path, struct err *e)
 }
 
 struct scoreboard *
-scoreboard_open(const char *path, bool *alive, struct err *e)
+scoreboard_find(const char *path, bool *alive, pid_t *pid, struct err *e)
 {
 	int			 fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct scoreboard	*b;
 
 	*alive = false;
+	*pid = 0;
 	if (fd < 0) {
 		err_set(e, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	*alive = is_locked(fd);
+	*alive = is_locked(fd, pid);
 	b = map_to_read(fd, path, e);
 	close(fd);
 	return b;
+}
+
+struct scoreboard *
+scoreboard_open(const char *path, bool *alive, struct err *e)
+{
+	pid_t	pid;
+
+	return scoreboard_find(path, alive, &pid, e);
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "conf/conf.h"
 #include "util/err.h"
@@ -120,23 +121,28 @@ struct scoreboard_line {
 enum scoreboard_reload_result {
 	SCOREBOARD_RELOAD_NONE,		/* since the start of the master */
 	SCOREBOARD_RELOAD_ACCEPTED,
-	SCOREBOARD_RELOAD_REFUSED	/* the former configuration stays */
+	SCOREBOARD_RELOAD_REFUSED,	/* the former configuration stays */
+	SCOREBOARD_RELOAD_WRONG		/* the same: the file is in error */
 };
 
 /*
  * The last reload (SIGHUP).  count grows by one for each, as the last thing
- * that is written: a reader that waits for its own reload waits for that.  A
- * reload that was accepted replaces the workers one at a time.
+ * that is written.  A reader that waits for its own reload waits for that, and
+ * for one that began after it had sent the signal.  A reload that was accepted
+ * replaces the workers one at a time; one that is refused does not stop that.
  */
 struct scoreboard_reload {
 	uint32_t	 count;		/* since the start of the master */
 	uint32_t	 result;	/* enum scoreboard_reload_result */
 	int64_t		 at;		/* seconds, UTC */
-	int64_t		 renew_by;	/* seconds, UTC: all workers are new by
-					   then at the latest, if none crashes
-					   at its start; 0: refused */
-	int64_t		 renewed_at;	/* seconds, UTC: all were new;
-					   0: not yet, or refused */
+	int64_t		 began_at;	/* clock_ms(), before the file was
+					   read */
+	int64_t		 renew_by;	/* of the last one accepted, seconds,
+					   UTC: all workers are new by then at
+					   the latest, if none crashes at its
+					   start; 0: none was accepted */
+	int64_t		 renewed_at;	/* of that one, seconds, UTC: all were
+					   new; 0: not yet */
 	char		 why[sizeof(struct err)];	/* refused: the error;
 					   accepted: keys that need a restart,
 					   or "" */
@@ -188,6 +194,14 @@ int			 scoreboard_live(struct scoreboard *, int fd,
  */
 struct scoreboard	*scoreboard_open(const char *path, bool *alive,
 			    struct err *);
+
+/*
+ * The same, and the pid of the master that holds the lock, in the caller's pid
+ * namespace; 0: none lives, or it is in another one (a container) and not seen
+ * here.  The pid on the scoreboard is that of the master's own namespace.
+ */
+struct scoreboard	*scoreboard_find(const char *path, bool *alive,
+			    pid_t *pid, struct err *);
 
 /* Set the state; state_since stays if it is the same. */
 void			 scoreboard_state(struct scoreboard_line *,

@@ -55,6 +55,7 @@ struct master {
 	struct slot			 slots[NCHILDREN];
 	struct slot			*helpers, *printer;	/* of slots */
 	uint32_t			 gen;
+	int64_t				 reloaded_at;	/* seconds, UTC: gen */
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;
@@ -527,16 +528,19 @@ count_outdated(const struct master *m)
 /* Show it on the scoreboard; renew_ms: until all processes are new. */
 static void
 show_reload(struct master *m, enum scoreboard_reload_result result,
-    const struct err *why, int64_t renew_ms)
+    const struct err *why, int64_t began_at, int64_t renew_ms)
 {
 	struct scoreboard_reload	*r = &m->scoreboard->reload;
 	int64_t				 now = time(NULL);
 
 	r->result = result;
 	r->at = now;
-	r->renew_by = result == SCOREBOARD_RELOAD_ACCEPTED ?
-	    now + (renew_ms + 999) / 1000 : 0;
-	r->renewed_at = 0;
+	r->began_at = began_at;
+	if (result == SCOREBOARD_RELOAD_ACCEPTED) {
+		m->reloaded_at = now;
+		r->renew_by = now + (renew_ms + 999) / 1000;
+		r->renewed_at = 0;
+	}
 	strlcpy(r->why, why->text, sizeof(r->why));
 	__atomic_add_fetch(&r->count, 1, __ATOMIC_RELEASE);
 }
@@ -549,18 +553,17 @@ longest_renewal(const struct master *m)
 	    (m->conf->master.stop_timeout + REPLACE_WAIT_MS);
 }
 
-/* Is the last reload complete now?  Then say so, once. */
+/* Is the last reload that was accepted complete now?  Then say so, once. */
 static void
 note_renewed(struct master *m)
 {
 	struct scoreboard_reload	*r = &m->scoreboard->reload;
 
-	if (r->result != SCOREBOARD_RELOAD_ACCEPTED || r->renewed_at != 0 ||
-	    count_outdated(m) > 0)
+	if (r->renew_by == 0 || r->renewed_at != 0 || count_outdated(m) > 0)
 		return;
 	r->renewed_at = time(NULL);
 	log_info("reload: all workers are of generation %u after %lld s",
-	    m->gen, (long long)(r->renewed_at - r->at));
+	    m->gen, (long long)(r->renewed_at - m->reloaded_at));
 }
 
 /* A log file that is new begins with the settings, as the first one does. */
@@ -578,24 +581,45 @@ open_next_log(const struct master *m, const struct conf *fresh, struct err *e)
 }
 
 static void
+refuse_reload(struct master *m, enum scoreboard_reload_result result,
+    int64_t began_at, struct err *e)
+{
+	show_reload(m, result, e, began_at, 0);
+	err_in(e, "reload");
+	scoreboard_error(m->line, e->text);
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("generation", m->gen),
+	    LOG_TEXT("error_class", "configuration")), "%s; keeping the old "
+	    "configuration (generation %u)", e->text, m->gen);
+}
+
+/* The new configuration, if it can be used; NULL: it was refused. */
+static struct conf *
+load_again(struct master *m, int64_t began_at)
+{
+	struct err	 e;
+	struct conf	*fresh = conf_load(m->a->conf_path, m->a->override, &e);
+
+	if (fresh == NULL) {
+		refuse_reload(m, SCOREBOARD_RELOAD_WRONG, began_at, &e);
+		return NULL;
+	}
+	if (check_reload_counts(m, fresh, &e) == 0 &&
+	    open_next_log(m, fresh, &e) == 0)
+		return fresh;
+	refuse_reload(m, SCOREBOARD_RELOAD_REFUSED, began_at, &e);
+	conf_free(fresh);
+	return NULL;
+}
+
+static void
 reload(struct master *m)
 {
-	struct conf	*fresh;
+	int64_t		 began_at = clock_ms();
+	struct conf	*fresh = load_again(m, began_at);
 	struct err	 e;
 
-	fresh = conf_load(m->a->conf_path, m->a->override, &e);
-	if (fresh == NULL || check_reload_counts(m, fresh, &e) < 0 ||
-	    open_next_log(m, fresh, &e) < 0) {
-		show_reload(m, SCOREBOARD_RELOAD_REFUSED, &e, 0);
-		err_in(&e, "reload");
-		scoreboard_error(m->line, e.text);
-		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("generation",
-		    m->gen), LOG_TEXT("error_class", "configuration")),
-		    "%s; keeping the old configuration (generation %u)",
-		    e.text, m->gen);
-		conf_free(fresh);
+	if (fresh == NULL)
 		return;
-	}
 	warn_restart_keys(m->born, fresh, &e);
 	if (fresh->outbox.partition_count != m->conf->outbox.partition_count)
 		m->repartition = true;
@@ -607,7 +631,8 @@ reload(struct master *m)
 	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < PRINTER; i++)
 		m->slots[i].start_at = 0;
-	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, longest_renewal(m));
+	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, began_at,
+	    longest_renewal(m));
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("generation", m->gen),
 	    LOG_NUMBER("workers", fresh->master.workers)),
 	    "reload: generation %u, %lld workers, replaced one at a time",
@@ -783,6 +808,20 @@ log_start(const struct master *m)
 	free(text);
 }
 
+/* With the options that bear on the configuration: a reload applies them. */
+static void
+set_title(const struct master *m)
+{
+	const struct conf_override	*o = m->a->override;
+	char				 workers[32] = "";
+
+	if (o->workers != 0)
+		snprintf(workers, sizeof(workers), " --workers %lld",
+		    (long long)o->workers);
+	setproctitle("-outbox-master: master [%s]%s%s", m->a->conf_path,
+	    workers, o->no_leasing ? " --no-leasing" : "");
+}
+
 int
 master_run(struct master *m)
 {
@@ -794,7 +833,7 @@ master_run(struct master *m)
 	if (scoreboard_live(m->scoreboard, m->scoreboard_fd, &e) < 0)
 		log_error("%s: outboxctl will say that no daemon runs here",
 		    e.text);
-	setproctitle("-outbox-master: master [%s]", m->a->conf_path);
+	set_title(m);
 	log_start(m);
 	inherit_workers(m);
 	loop(m);

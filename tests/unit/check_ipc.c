@@ -264,6 +264,20 @@ is_alive(const char *path)
 	return alive;
 }
 
+/* Its pid: that of the lock's holder, and not the one on the scoreboard. */
+static pid_t
+holder(const char *path)
+{
+	struct err		 e;
+	bool			 alive;
+	pid_t			 pid;
+	struct scoreboard	*b = scoreboard_find(path, &alive, &pid, &e);
+
+	ck_assert_int_eq(alive, pid != 0);
+	scoreboard_close(b);
+	return pid;
+}
+
 /* A master with a child that outlives it; it tells its child's pid. */
 static void
 be_a_master(const char *path, int to)
@@ -299,6 +313,7 @@ START_TEST(board_of_a_dead_master_is_dead)
 		be_a_master(path, fds[1]);
 	ck_assert_int_eq(read(fds[0], &child, sizeof(child)), sizeof(child));
 	ck_assert(is_alive(path));
+	ck_assert_int_eq(holder(path), master);
 	kill(master, SIGSTOP);
 	ck_assert(is_alive(path));
 	kill(master, SIGKILL);

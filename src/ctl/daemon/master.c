@@ -13,33 +13,34 @@
 
 #define TITLE	"outbox-master: master ["
 
-/* Only if its scoreboard cannot be read: the scoreboard has the pid, too. */
-static pid_t
-read_pid_file(const char *path)
+/*
+ * The kernel tells the pid of the lock's holder as it is seen here.  The pid on
+ * the scoreboard is of the master's own namespace, and here may be that of any
+ * process.
+ */
+static void
+check_namespace(struct master_here *m)
 {
-	FILE	*f = fopen(path, "re");
-	int	 pid = 0;
-
-	if (f != NULL && fscanf(f, "%d", &pid) != 1)
-		pid = 0;
-	if (f != NULL)
-		fclose(f);
-	return pid > 0 ? pid : 0;
+	m->elsewhere = m->pid == 0 ||
+	    (m->board != NULL && m->board->master != m->pid);
+	if (!m->elsewhere)
+		return;
+	m->pid = 0;
+	err_set(&m->why, "outbox-master runs in another pid namespace (a "
+	    "container), so it cannot be signalled from here");
 }
 
 void
 master_find(const struct ctl *c, struct master_here *m)
 {
-	const char	*pidfile = c->conf->master.pidfile;
-	char		*prefix = daemon_run_prefix(pidfile);
+	char		*prefix = daemon_run_prefix(c->conf->master.pidfile);
 	char		*path = xasprintf("%s.scoreboard", prefix);
 	bool		 alive;
 
 	memset(m, 0, sizeof(*m));
-	m->board = scoreboard_open(path, &alive, &m->why);
+	m->board = scoreboard_find(path, &alive, &m->pid, &m->why);
 	if (alive)
-		m->pid = m->board != NULL ? m->board->master :
-		    read_pid_file(pidfile);
+		check_namespace(m);
 	else if (m->board != NULL)
 		err_set(&m->why, "%s: its daemon has ended", path);
 	free(path);
@@ -53,15 +54,39 @@ master_release(struct master_here *m)
 	m->board = NULL;
 }
 
+bool
+master_lives(const struct ctl *c, pid_t pid)
+{
+	struct master_here	m;
+
+	master_find(c, &m);
+	master_release(&m);
+	return m.pid == pid;
+}
+
 int
 master_missing(const struct master_here *m)
 {
+	if (m->elsewhere)
+		return ctl_refuse("run this command there", "%s", m->why.text);
 	return ctl_refuse("start it, or correct master.pidfile",
 	    "outbox-master does not run on this host (%s)", m->why.text);
 }
 
+/* What the master's title has behind the file. */
+static void
+read_options(const char *text, struct conf_override *o)
+{
+	const char	*workers = strstr(text, " --workers ");
+
+	memset(o, 0, sizeof(*o));
+	if (workers != NULL)
+		o->workers = strtol(workers + strlen(" --workers "), NULL, 10);
+	o->no_leasing = strstr(text, " --no-leasing") != NULL;
+}
+
 char *
-master_conf_path(pid_t pid)
+master_conf_path(pid_t pid, struct conf_override *options)
 {
 	char	*proc = xasprintf("/proc/%d/cmdline", (int)pid), *end;
 	char	 title[4096] = "";
@@ -76,6 +101,7 @@ master_conf_path(pid_t pid)
 	    (end = strrchr(title, ']')) == NULL)
 		return NULL;
 	*end = '\0';
+	read_options(end + 1, options);
 	return xstrdup(title + strlen(TITLE));
 }
 

@@ -18,25 +18,30 @@
 #define ANSWER_MS	10000	/* for the master to read the file */
 #define SPARE_S		5	/* after its own latest time */
 
+enum answer { ANSWERED, TIMED_OUT, ENDED };
+
 struct reload {
 	const struct ctl		*ctl;
 	pid_t				 master;
 	const struct scoreboard		*board;
 	const struct scoreboard_reload	*last;		/* of the board */
 	int64_t				 sent_at;
+	uint32_t			 result, generation;
 	char				 why[sizeof(struct err)];
 };
 
+/* With the daemon's options, for they must fit the file as well. */
 static int
 check_file(const struct reload *r)
 {
-	char		*path = master_conf_path(r->master);
-	struct conf	*conf;
-	struct err	 e;
+	struct conf_override	 options;
+	char			*path = master_conf_path(r->master, &options);
+	struct conf		*conf;
+	struct err		 e;
 
 	if (path == NULL)	/* main() has checked our own */
 		return CTL_DONE;
-	conf = conf_load(path, NULL, &e);
+	conf = conf_load(path, &options, &e);
 	conf_free(conf);
 	free(path);
 	if (conf != NULL)
@@ -46,31 +51,58 @@ check_file(const struct reload *r)
 	return EX_CONFIG;
 }
 
-/* Has there been another reload since this count? */
-static bool
-is_answered(struct reload *r, uint32_t count)
+static uint32_t
+count_reloads(const struct reload *r)
 {
-	int64_t	until = r->sent_at + ANSWER_MS;
+	return __atomic_load_n(&r->last->count, __ATOMIC_ACQUIRE);
+}
 
-	while (__atomic_load_n(&r->last->count, __ATOMIC_ACQUIRE) == count) {
-		if (clock_ms() >= until)
+/*
+ * Take the answer.  A reload that was under way when the signal was sent may
+ * have read an older file: false.
+ */
+static bool
+take_answer(struct reload *r, uint32_t before)
+{
+	uint32_t	count;
+
+	do {
+		count = count_reloads(r);
+		if (count == before || r->last->began_at < r->sent_at)
 			return false;
-		ctl_sleep(MASTER_POLL_MS);
-	}
-	memcpy(r->why, r->last->why, sizeof(r->why) - 1);
+		r->result = r->last->result;
+		r->generation = r->board->generation;
+		memcpy(r->why, r->last->why, sizeof(r->why) - 1);
+	} while (count_reloads(r) != count);
 	return true;
 }
 
+static enum answer
+wait_for_answer(struct reload *r, uint32_t before)
+{
+	int64_t	until = r->sent_at + ANSWER_MS;
+
+	while (!take_answer(r, before)) {
+		if (!master_lives(r->ctl, r->master))
+			return ENDED;
+		if (clock_ms() >= until)
+			return TIMED_OUT;
+		ctl_sleep(MASTER_POLL_MS);
+	}
+	return ANSWERED;
+}
+
+/* A worker of a later reload is new, too. */
 static unsigned
-count_workers(const struct scoreboard *b, bool new_only)
+count_workers(const struct reload *r, bool new_only)
 {
 	unsigned	n = 0;
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
-		const struct scoreboard_line *l = &b->lines[i];
+		const struct scoreboard_line *l = &r->board->lines[i];
 
 		n += l->state != SCOREBOARD_FREE &&
-		    (!new_only || l->generation == b->generation);
+		    (!new_only || l->generation >= r->generation);
 	}
 	return n;
 }
@@ -94,7 +126,7 @@ say_accepted(const struct reload *r)
 
 	if (!r->ctl->args.json) {
 		printf("accepted: generation %u; the workers are replaced one "
-		    "at a time, by %s at the latest\n", r->board->generation,
+		    "at a time, by %s at the latest\n", r->generation,
 		    json_string_value(by));
 		if (r->why[0] != '\0')
 			printf("%s\n", r->why);
@@ -103,19 +135,21 @@ say_accepted(const struct reload *r)
 	json_decref(by);
 }
 
-static bool
+/* If another reload is accepted meanwhile, for the workers of that one. */
+static enum answer
 wait_for_renewal(const struct reload *r)
 {
 	int64_t	until = r->sent_at + r->ctl->args.seconds * 1000;
-	int64_t	latest = r->last->renew_by + SPARE_S;
 
 	while (r->last->renewed_at == 0) {
+		if (!master_lives(r->ctl, r->master))
+			return ENDED;
 		if (r->ctl->args.seconds > 0 ? clock_ms() >= until :
-		    (int64_t)time(NULL) >= latest)
-			return false;
+		    (int64_t)time(NULL) >= r->last->renew_by + SPARE_S)
+			return TIMED_OUT;
 		ctl_sleep(MASTER_POLL_MS);
 	}
-	return true;
+	return ANSWERED;
 }
 
 static void
@@ -127,33 +161,42 @@ report_renewal(const struct reload *r, bool renewed)
 	if (r->ctl->args.json)
 		print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, "
 		    "s:I, s:o, s:o}", "accepted", true, "generation",
-		    (json_int_t)r->board->generation, "renew_by",
+		    (json_int_t)r->generation, "renew_by",
 		    moment_json(r->last->renew_by), "renewed", renewed,
-		    "workers", (json_int_t)count_workers(r->board, false),
-		    "new_workers", (json_int_t)count_workers(r->board, true),
+		    "workers", (json_int_t)count_workers(r, false),
+		    "new_workers", (json_int_t)count_workers(r, true),
 		    "took_ms", renewed ? json_integer(took) : json_null(),
 		    "why", r->why[0] == '\0' ? json_null() :
 		    json_string(r->why)));
 	else if (renewed)
 		printf("all %u workers are new after %s\n",
-		    count_workers(r->board, true), json_string_value(span));
+		    count_workers(r, true), json_string_value(span));
 	json_decref(span);
+}
+
+static int
+report_end(const struct reload *r, const char *when)
+{
+	return ctl_error("outbox-master with pid %d has ended %s: see "
+	    "outboxctl logs", (int)r->master, when);
 }
 
 static int
 follow_renewal(const struct reload *r)
 {
-	bool	renewed;
+	enum answer	renewed;
 
 	say_accepted(r);
 	renewed = wait_for_renewal(r);
-	report_renewal(r, renewed);
-	if (renewed)
+	report_renewal(r, renewed == ANSWERED);
+	if (renewed == ANSWERED)
 		return CTL_DONE;
+	if (renewed == ENDED)
+		return report_end(r, "before all workers were new");
 	return ctl_error("after %lld s only %u of %u workers are new, and the "
 	    "daemon goes on with it: see outboxctl status and outboxctl logs",
 	    (long long)(clock_ms() - r->sent_at) / 1000,
-	    count_workers(r->board, true), count_workers(r->board, false));
+	    count_workers(r, true), count_workers(r, false));
 }
 
 static int
@@ -161,26 +204,32 @@ report_refusal(const struct reload *r)
 {
 	if (r->ctl->args.json)
 		print_object(r->ctl, json_pack("{s:b, s:I, s:s}", "accepted",
-		    false, "generation", (json_int_t)r->board->generation,
+		    false, "generation", (json_int_t)r->generation,
 		    "why", r->why));
-	return ctl_error("refused: %s; the daemon keeps its configuration "
-	    "(generation %u)", r->why, r->board->generation);
+	ctl_error("refused: %s; the daemon keeps its configuration "
+	    "(generation %u)", r->why, r->generation);
+	return r->result == SCOREBOARD_RELOAD_WRONG ? EX_CONFIG : CTL_FAILED;
 }
 
 static int
 send_reload(struct reload *r)
 {
-	uint32_t	count = r->last->count;
+	uint32_t	before = count_reloads(r);
 
 	r->sent_at = clock_ms();
 	if (master_signal(r->master, SIGHUP) != CTL_DONE)
 		return CTL_FAILED;
-	if (!is_answered(r, count))
-		return ctl_error("outbox-master with pid %d did not answer "
-		    "within %d s: see outboxctl logs", (int)r->master,
-		    ANSWER_MS / 1000);
-	return r->last->result == SCOREBOARD_RELOAD_ACCEPTED ?
-	    follow_renewal(r) : report_refusal(r);
+	switch (wait_for_answer(r, before)) {
+	case ANSWERED:
+		return r->result == SCOREBOARD_RELOAD_ACCEPTED ?
+		    follow_renewal(r) : report_refusal(r);
+	case ENDED:
+		return report_end(r, "without an answer");
+	case TIMED_OUT:
+		break;
+	}
+	return ctl_error("outbox-master with pid %d did not answer within "
+	    "%d s: see outboxctl logs", (int)r->master, ANSWER_MS / 1000);
 }
 
 int

@@ -1,12 +1,15 @@
 /* stop.c - stop: end the daemon, and wait until it is gone */
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ctl/daemon/master.h"
 #include "ipc/daemon.h"
+#include "ipc/predecessors.h"
 #include "util/clock.h"
 #include "util/xalloc.h"
 
@@ -23,37 +26,81 @@ delivered(const struct scoreboard *b)
 	return n;
 }
 
-/* The master leaves the list if a worker was killed in the middle of work. */
-static bool
-was_clean(const struct ctl *c)
+/* The ids on the list of workers, which the master removes if it is empty. */
+static char
+(*read_list(const struct ctl *c, size_t *n))[IDENT_SIZE]
 {
 	char	*prefix = daemon_run_prefix(c->conf->master.pidfile);
 	char	*path = xasprintf("%s.workers", prefix);
-	bool	 clean = access(path, F_OK) < 0;
+	char	(*ids)[IDENT_SIZE] = NULL;
+	int	 fd = open(path, O_RDONLY | O_CLOEXEC);
 
+	*n = 0;
+	if (fd >= 0) {
+		ids = predecessors_read(fd, n);
+		close(fd);
+	}
 	free(path);
 	free(prefix);
-	return clean;
+	return ids;
+}
+
+static bool
+is_listed(const char (*ids)[IDENT_SIZE], size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(ids[i], id, IDENT_SIZE) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The workers of this master that have not given their leases back.  The list
+ * may be that of the next master already, or name workers of a former one.
+ */
+static unsigned
+count_holders(const struct ctl *c, const struct scoreboard *b)
+{
+	size_t		n;
+	char		(*ids)[IDENT_SIZE] = read_list(c, &n);
+	unsigned	holders = b == NULL ? (unsigned)n : 0;
+
+	for (unsigned i = 0; b != NULL && i < CONF_MAX_WORKERS; i++)
+		holders += is_listed((const char (*)[IDENT_SIZE])ids, n,
+		    b->lines[i].id);
+	free(ids);
+	return holders;
 }
 
 static void
-report_stop(const struct ctl *c, pid_t pid, int64_t took, uint64_t finished)
+say_stopped(pid_t pid, int64_t took, uint64_t finished, unsigned holders)
 {
 	json_t	*span = span_json(took);
-	bool	 clean = was_clean(c);
+
+	printf("outbox-master with pid %d stopped after %s; messages "
+	    "delivered meanwhile: %llu", (int)pid, json_string_value(span),
+	    (unsigned long long)finished);
+	if (holders > 0)
+		printf("; %s could not give back the leases, being killed or "
+		    "without the database: the next master takes them over",
+		    COUNTED(holders, "worker"));
+	putchar('\n');
+	json_decref(span);
+}
+
+static void
+report_stop(const struct ctl *c, const struct master_here *m, int64_t took,
+    uint64_t finished)
+{
+	unsigned	holders = count_holders(c, m->board);
 
 	if (c->args.json)
 		print_object(c, json_pack("{s:b, s:i, s:I, s:I, s:b}",
-		    "stopped", true, "pid", (int)pid, "took_ms",
+		    "stopped", true, "pid", (int)m->pid, "took_ms",
 		    (json_int_t)took, "finished", (json_int_t)finished,
-		    "clean", clean));
+		    "clean", holders == 0));
 	else
-		printf("outbox-master with pid %d stopped after %s; messages "
-		    "delivered meanwhile: %llu%s\n", (int)pid,
-		    json_string_value(span), (unsigned long long)finished,
-		    clean ? "" : "; workers were killed, and the next master "
-		    "takes over their messages");
-	json_decref(span);
+		say_stopped(m->pid, took, finished, holders);
 }
 
 static int
@@ -68,7 +115,10 @@ report_running(const struct ctl *c, pid_t pid, int64_t waited)
 	    (long long)waited / 1000);
 }
 
-/* Its scoreboard is no longer locked before its pid file is removed. */
+/*
+ * Its scoreboard is no longer locked before its pid file is removed.  The next
+ * master has a pid file, too, and can only run when this one is gone.
+ */
 static bool
 is_gone(const struct ctl *c, pid_t pid)
 {
@@ -76,8 +126,10 @@ is_gone(const struct ctl *c, pid_t pid)
 
 	master_find(c, &m);
 	master_release(&m);
-	return m.pid != pid && (kill(pid, 0) < 0 ||
-	    access(c->conf->master.pidfile, F_OK) < 0);
+	if (m.pid != 0 || m.elsewhere)
+		return m.pid != pid;
+	return kill(pid, 0) < 0 ||
+	    access(c->conf->master.pidfile, F_OK) < 0;
 }
 
 static bool
@@ -103,8 +155,7 @@ stop(const struct ctl *c, const struct master_here *m)
 		return CTL_FAILED;
 	if (!wait_until_gone(c, m->pid, began + limit))
 		return report_running(c, m->pid, limit);
-	report_stop(c, m->pid, clock_ms() - began,
-	    delivered(m->board) - before);
+	report_stop(c, m, clock_ms() - began, delivered(m->board) - before);
 	return CTL_DONE;
 }
 
@@ -117,6 +168,8 @@ stop_run(struct ctl *c)
 	master_find(c, &m);
 	if (m.pid > 0)
 		status = stop(c, &m);
+	else if (m.elsewhere)
+		status = master_missing(&m);
 	else if (c->args.json)
 		print_object(c, json_pack("{s:b}", "stopped", false));
 	else
