@@ -4,7 +4,7 @@
  * Loading takes five steps: the file, the environment, the options, defaults for
  * the other keys, the relations between keys.  The first error ends it and frees
  * everything.  Nothing here looks whether a user, a file or a server exists:
- * the code that uses it does that later.
+ * conf_secrets.c and the code that uses it do that later.
  */
 #include "conf/conf_impl.h"
 
@@ -187,6 +187,27 @@ set_conf_defaults(struct conf_draft *d, struct err *e)
 	return 0;
 }
 
+/* Errors that are found later name the line, too. */
+static void
+keep_lines(const struct conf_draft *d)
+{
+	size_t	n;
+
+	conf_keys(&n);
+	d->conf->path = xstrdup(d->path);
+	d->conf->lines = xcalloc(n, sizeof(*d->conf->lines));
+	for (size_t i = 0; i < n; i++)
+		d->conf->lines[i] = d->from[i].line;
+}
+
+unsigned
+conf_key_line(const struct conf *c, const char *name)
+{
+	int	i = conf_key_find(name);
+
+	return i < 0 || c->lines == NULL ? 0 : c->lines[i];
+}
+
 struct conf *
 conf_load(const char *path, const struct conf_override *over, struct err *e)
 {
@@ -199,6 +220,7 @@ conf_load(const char *path, const struct conf_override *over, struct err *e)
 		conf_free(d.conf);
 		return NULL;
 	}
+	keep_lines(&d);
 	return d.conf;
 }
 
@@ -212,6 +234,8 @@ conf_free(struct conf *c)
 		return;
 	for (size_t i = 0; i < n; i++)
 		conf_clear(c, &keys[i]);
+	free(c->path);
+	free(c->lines);
 	free(c);
 }
 

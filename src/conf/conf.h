@@ -146,6 +146,9 @@ struct conf {
 		char		*target;	/* "stderr", "syslog", path */
 		int		 format;	/* enum conf_log_format */
 	} log;
+	char			*path;		/* of the file */
+	unsigned		*lines;		/* of the file, as conf_keys();
+						   0: not in it */
 };
 
 struct conf_key {
@@ -182,6 +185,13 @@ struct conf_override {
 struct conf	*conf_load(const char *path, const struct conf_override *,
 		    struct err *);
 void		 conf_free(struct conf *);
+
+/*
+ * Can this process read the secret that it needs to log in to the database, or
+ * to the broker?  -1 with an error like that of conf_load().
+ */
+int		 conf_check_mysql_secret(const struct conf *, struct err *);
+int		 conf_check_nats_secret(const struct conf *, struct err *);
 
 /* Write the effective configuration as YAML that conf_load reads back. */
 void		 conf_dump(const struct conf *, FILE *);

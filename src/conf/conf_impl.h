@@ -8,6 +8,7 @@
  * conf_form.c	the forms that strings must have
  * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
+ * conf_secrets.c	files and variables with secrets
  * conf_ask.c	questions about several keys
  * conf_edit.c	change values in a file
  */
@@ -56,6 +57,9 @@ bool		 conf_key_is_section(const char *name);
  * an empty text if none is similar.
  */
 struct conf_phrase conf_key_near(const char *section, const char *leaf);
+
+/* conf.c: the line of the file that sets the key; 0: none does. */
+unsigned	 conf_key_line(const struct conf *, const char *name);
 
 /* conf_value.c */
 /*

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
+#include "common/exits.h"
 #include "ctl/complete.h"
 #include "ctl/help.h"
 #include "util/buf.h"
@@ -17,21 +17,27 @@
 static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
 	  "admin admin-password-file duplicate-window replicas no-event",
-	  .changes = true, .bare = true, .offline = true, .run = setup_run,
+	  .changes = true, .bare = true, .offline = true, .local = true,
+	  .run = setup_run,
 	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .offline = true, .run = status_show,
+	  .broker = true,
 	  .help = "overview; exits with 1 if something needs attention" },
 	{ .words = "doctor", .offline = true, .run = doctor_run,
+	  .broker = true,
 	  .help = "check what the daemon needs; exits with 1 on a failure" },
 	{ .words = "reload", .options = "seconds", .offline = true,
 	  .run = reload_run,
+	  .local = true,
 	  .help = "reload the daemon of this host; wait for new workers" },
 	{ .words = "stop", .options = "seconds", .offline = true,
 	  .run = stop_run,
+	  .local = true,
 	  .help = "stop the daemon of this host; wait until it is gone" },
 	{ .words = "logs", .options = "follow lines", .offline = true,
 	  .run = logs_show,
+	  .local = true,
 	  .help = "print the end of the log of this host, or where it is" },
 	{ .words = "workers", .run = workers_list,
 	  .help = "list the workers of all hosts" },
@@ -88,11 +94,14 @@ static const struct command commands[] = {
 	  .help = "release halted keys, so that their messages are sent" },
 	{ .words = "stream republish", .changes = true, .offline = true,
 	  .run = stream_republish,
+	  .broker = true,
 	  .help = "send delivered messages again that the stream lacks" },
 	{ .words = "stream info", .offline = true, .run = stream_info,
+	  .broker = true,
 	  .help = "show the stream; exits with 1 if the daemon cannot use it" },
 	{ .words = "stream add", .options = "dry-run duplicate-window "
 	  "replicas", .adds = true, .offline = true, .run = stream_add,
+	  .broker = true,
 	  .help = "create the stream nats.stream for nats.subject" },
 	{ .words = "phantoms forget", .changes = true, .run = phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
@@ -110,11 +119,14 @@ static const struct command commands[] = {
 	  .limit_help = "search the newest N events (1000)",
 	  .help = "create missing outbox rows of events" },
 	{ .words = "retry-plan", .offline = true, .run = plan_show,
+	  .local = true,
 	  .help = "show when a message that fails is tried again" },
 	{ .words = "config", .offline = true, .run = plan_config,
+	  .local = true,
 	  .help = "print the effective configuration" },
 	{ .words = "schema print", .options = "trigger", .offline = true,
 	  .run = schema_print,
+	  .local = true,
 	  .help = "print the SQL of the tables, with configured names" },
 	{ .words = "schema install", .options = "trigger", .bare = true,
 	  .changes = true, .run = schema_install,
@@ -253,6 +265,18 @@ join(int argc, char **argv)
 	return b.data;
 }
 
+/* Also the secrets that the command needs: those of servers that it uses. */
+static bool
+load_conf(struct ctl *c, const char *path, struct err *e)
+{
+	c->conf = conf_load(path, NULL, e);
+	if (c->conf == NULL)
+		return false;
+	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
+		return false;
+	return !c->command->broker || conf_check_nats_secret(c->conf, e) == 0;
+}
+
 static int
 run_command(struct ctl *c, const char *path)
 {
@@ -260,11 +284,11 @@ run_command(struct ctl *c, const char *path)
 	int		status;
 
 	c->path = path;
-	if ((c->conf = conf_load(path, NULL, &e)) == NULL) {
+	if (!load_conf(c, path, &e)) {
 		ctl_error("%s", e.text);
 		outcome_remedy("correct the configuration; outbox-master -t "
 		    "checks it");
-		return EX_CONFIG;
+		return EXIT_CONFIG;
 	}
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
 		return ctl_error("%s", e.text);

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include <bsd/stdlib.h>
 #include <bsd/unistd.h>
 
+#include "common/exits.h"
 #include "conf/conf.h"
 #include "ipc/daemon.h"
 #include "util/log.h"
@@ -93,7 +93,7 @@ parse_number(const char *option, const char *text, int64_t min, int64_t max)
 		return n;
 	fprintf(stderr, "outbox-master: %s: \"%s\" is not a number from %lld "
 	    "to %lld\n", option, text, (long long)min, (long long)max);
-	exit(EX_USAGE);
+	exit(EXIT_USAGE);
 }
 
 static void
@@ -149,7 +149,7 @@ take_option(struct options *o, int opt)
 		print_usage(stdout, 0);
 		break;
 	default:
-		print_usage(stderr, EX_USAGE);
+		print_usage(stderr, EXIT_USAGE);
 	}
 }
 
@@ -164,8 +164,23 @@ parse_options(struct options *o, int argc, char **argv)
 	if (optind < argc) {
 		fprintf(stderr, "outbox-master: %s: unexpected argument\n",
 		    argv[optind]);
-		print_usage(stderr, EX_USAGE);
+		print_usage(stderr, EXIT_USAGE);
 	}
+}
+
+/*
+ * Change to master.user, and check that it can read the secrets.  Returns the
+ * exit status with an error, or 0.
+ */
+static int
+become_user(const struct conf *conf, struct err *e)
+{
+	if (daemon_check_user(conf->master.user, e) < 0)
+		return EXIT_CONFIG;
+	if (daemon_drop_root(conf->master.user, e) < 0)
+		return EXIT_FAILED;
+	return conf_check_mysql_secret(conf, e) < 0 ||
+	    conf_check_nats_secret(conf, e) < 0 ? EXIT_CONFIG : 0;
 }
 
 /* --once: this process is the worker, beside any daemon that runs. */
@@ -176,12 +191,14 @@ run_once(const struct options *o, const struct conf *conf)
 				    .once = true };
 	char			host[256] = "";
 	struct err		e;
+	int			status;
 
 	log_role("once");
 	if (log_open("stderr", (enum log_level)conf->log.level,
-	    conf->log.format == FORMAT_JSON, &e) < 0 ||
-	    daemon_drop_root(conf->master.user, &e) < 0)
-		fatal(EX_NOPERM, "%s", e.text);
+	    conf->log.format == FORMAT_JSON, &e) < 0)
+		fatal(EXIT_FAILED, "%s", e.text);
+	if ((status = become_user(conf, &e)) != 0)
+		fatal(status, "%s", e.text);
 	gethostname(host, sizeof(host) - 1);
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
@@ -194,7 +211,7 @@ static void
 give_up_start(const struct err *e)
 {
 	daemon_unlock();
-	fatal(EX_CANTCREAT, "%s", e->text);
+	fatal(EXIT_FAILED, "%s", e->text);
 }
 
 static void
@@ -202,19 +219,20 @@ become_service(const struct options *o, const struct conf *conf)
 {
 	const char	*pidfile = conf->master.pidfile;
 	struct err	 e;
+	int		 status;
 
 	if (descriptors_allow(&e) < 0)
-		fatal(EX_OSERR, "%s", e.text);
+		fatal(EXIT_FAILED, "%s", e.text);
 	if (!o->detach)
 		log_keep_stderr();
 	if (daemon_check_user(conf->master.user, &e) < 0)
-		fatal(EX_NOPERM, "%s", e.text);
+		fatal(EXIT_CONFIG, "%s", e.text);
 	if (daemon_make_rundir(pidfile, conf->master.user, &e) < 0)
-		fatal(EX_CANTCREAT, "%s", e.text);
-	if (daemon_drop_root(conf->master.user, &e) < 0)
-		fatal(EX_NOPERM, "%s", e.text);
+		fatal(EXIT_FAILED, "%s", e.text);
+	if ((status = become_user(conf, &e)) != 0)
+		fatal(status, "%s", e.text);
 	if (daemon_lock(pidfile, &e) < 0)
-		fatal(EX_CANTCREAT, "%s", e.text);
+		fatal(EXIT_FAILED, "%s", e.text);
 	if (master_open_log(conf, o->detach, &e) < 0)
 		give_up_start(&e);
 }
@@ -241,7 +259,7 @@ run_service(const struct options *o, struct conf *conf)
 	if ((m = master_new(&a, conf, &e)) == NULL)
 		give_up_start(&e);
 	if (o->detach && daemon(0, 0) < 0)
-		fatal(EX_OSERR, "cannot detach: %s", strerror(errno));
+		fatal(EXIT_FAILED, "cannot detach: %s", strerror(errno));
 	if (daemon_write_pid(&e) < 0)
 		give_up_start(&e);
 	status = master_run(m);
@@ -252,15 +270,28 @@ run_service(const struct options *o, struct conf *conf)
 
 /* -t, once the configuration is loaded: could the daemon start here? */
 static int
-test(const struct options *o)
+test(const struct options *o, const struct conf *conf)
 {
 	struct err	e;
+	int		status = become_user(conf, &e);
 
-	printf("%s: the configuration is fine\n", o->conf_path);
-	if (descriptors_allow(&e) == 0)
-		return 0;
-	fprintf(stderr, "outbox-master: %s\n", e.text);
-	return EX_OSERR;
+	if (status == 0) {
+		printf("%s: the configuration is fine\n", o->conf_path);
+		status = descriptors_allow(&e) < 0 ? EXIT_FAILED : 0;
+	}
+	if (status != 0)
+		fprintf(stderr, "outbox-master: %s\n", e.text);
+	return status;
+}
+
+/* Was the output written as a whole? */
+static int
+end_output(int status)
+{
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	fputs("outbox-master: standard output cannot be written\n", stderr);
+	return status == 0 ? EXIT_FAILED : status;
 }
 
 /* A detached process changes its directory, and a reload reads the file. */
@@ -286,15 +317,15 @@ main(int argc, char **argv, char **envp)
 	conf = conf_load(o.conf_path, &o.override, &e);
 	if (conf == NULL) {
 		fprintf(stderr, "outbox-master: %s\n", e.text);
-		return EX_CONFIG;
+		return EXIT_CONFIG;
 	}
 	if (o.dump)
 		conf_dump(conf, stdout);
 	if (o.dump || o.test) {
-		int status = o.dump ? 0 : test(&o);
+		int status = o.dump ? 0 : test(&o, conf);
 
 		conf_free(conf);
-		return status;
+		return end_output(status);
 	}
 	sig_init();
 	if (o.once) {

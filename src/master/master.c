@@ -599,8 +599,10 @@ load_again(struct master *m, int64_t began_at)
 	struct err	 e;
 	struct conf	*fresh = conf_load(m->a->conf_path, m->a->override, &e);
 
-	if (fresh == NULL) {
+	if (fresh == NULL || conf_check_mysql_secret(fresh, &e) < 0 ||
+	    conf_check_nats_secret(fresh, &e) < 0) {
 		refuse_reload(m, SCOREBOARD_RELOAD_WRONG, began_at, &e);
+		conf_free(fresh);
 		return NULL;
 	}
 	if (check_reload_counts(m, fresh, &e) == 0 &&

@@ -31,7 +31,10 @@ read_secret_file(const char *path, struct err *e)
 		err_set(e, "%s: the first line is too long", path);
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
-		secret = xstrdup(line);
+		if (line[0] == '\0')
+			err_set(e, "%s: the first line is empty", path);
+		else
+			secret = xstrdup(line);
 	}
 	explicit_bzero(line, sizeof(line));
 	fclose(f);

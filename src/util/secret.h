@@ -9,7 +9,8 @@
 /*
  * Read a secret: the first line of file, or, if file is "", the variable env;
  * if both are "", the result is "".  The caller frees it with secret_free().
- * Returns NULL if it cannot be read; the error never shows the value.
+ * Returns NULL if it cannot be read, or if the first line is empty; the error
+ * never shows the value.
  */
 char	*secret_read(const char *file, const char *env, struct err *);
 

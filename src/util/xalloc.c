@@ -12,13 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 /*
  * write and _exit: fprintf and exit may allocate, and exit would run handlers
  * and flush buffers that may be copies of the parent's.  The master takes
- * EX_OSERR (71) for a crash and starts the child again.
+ * status 1 for a crash and starts the child again.
  */
 static void __attribute__((noreturn))
 out_of_memory(void)
@@ -28,7 +27,7 @@ out_of_memory(void)
 
 	n = write(STDERR_FILENO, text, sizeof(text) - 1);
 	(void)n;
-	_exit(EX_OSERR);
+	_exit(1);
 }
 
 void *

@@ -1,4 +1,4 @@
-/* xalloc.h - allocate or end the process with EX_OSERR */
+/* xalloc.h - allocate or end the process with status 1 */
 #ifndef OUTBOX_XALLOC_H
 #define OUTBOX_XALLOC_H
 

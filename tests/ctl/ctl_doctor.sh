@@ -74,9 +74,8 @@ chmod 660 "$DIR/secret"
 says warn 0 'mode 660 lets the group change it' 'a secret that a group may write'
 chmod 600 "$DIR/secret"
 rm "$DIR/secret"
-says fail 3 "^fail  mysql.password_file: $DIR/secret: No such file" \
-    'a password file that does not exist'
-like "$(lines fail)" '^fail  database: ' 'no password: the database check fails'
+fails 78 "outbox.yml: line 2: mysql.password_file: $DIR/secret: No such file" \
+    'a password file that does not exist' doctor
 if [ "$(id -u)" -eq 0 ]; then
 	echo "$OUTBOX_PW" > "$DIR/secret"
 	chmod 600 "$DIR/secret"

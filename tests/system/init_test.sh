@@ -236,7 +236,7 @@ wait_for 5 logged "started with 1 workers"
 result 'start with options: one worker' $? "$(cat "$dir/log")"
 run "stop with options" 0 stop
 mv "$dir/etc/other file.yml" "$conf"
-: > "$dir/etc/default/outbox-master"
+echo "PASSWORD=secret" > "$dir/etc/default/outbox-master"
 
 # With LSB's functions, if they are here.
 if [ -r /lib/lsb/init-functions ]; then

@@ -88,12 +88,13 @@ sends() {
 	verdict $? "$name"
 }
 
-# fails REGEX NAME [KEY=VALUE]...: one that is not, for this reason
+# fails REGEX NAME [KEY=VALUE]...: one that is not, for this reason; with the
+# exit status STATUS (1)
 fails() {
 	local why=$1 name=$2
 	shift 2
 	once "$@"
-	[ "$RC" -eq 1 ] && printf '%s' "$ERR" | grep -Eq -- "$why"
+	[ "$RC" -eq "${STATUS:-1}" ] && printf '%s' "$ERR" | grep -Eq -- "$why"
 	verdict $? "$name"
 }
 
@@ -366,7 +367,8 @@ works 'outbox.former_counts, without a table of settings' "${OTHER[@]}" \
     outbox.tables.settings=nothing outbox.partition_count=5 \
     'outbox.former_counts=[10]'
 rows_are 10 other.my_partitions 'outbox.former_counts: leases for all labels'
-fails "password: $DIR/none: No such file" 'mysql.password_file does not exist' \
+STATUS=78 fails "mysql.password_file: $DIR/none: No such file" \
+    'mysql.password_file does not exist' \
     "${OTHER[@]}" "mysql.password_file=$DIR/none"
 
 covers mysql.password_env
@@ -880,7 +882,8 @@ if command -v openssl > /dev/null; then
 	fails "nats $URL: Auth" \
 	    'nats.credentials_file: the seed of another user' \
 	    "${C[@]}" "nats.credentials_file=$TLS/wrong"
-	fails "$TLS/none" 'nats.credentials_file does not exist' "${C[@]}" \
+	STATUS=78 fails "$TLS/none" \
+	    'nats.credentials_file does not exist' "${C[@]}" \
 	    "nats.credentials_file=$TLS/none"
 else
 	skip 'nats.credentials_file' 'no openssl'

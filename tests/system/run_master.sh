@@ -8,7 +8,7 @@ start_fleet
 
 # A second master with the same pid file.
 "$OUTBOX_MASTER" -c "$CONF" --silent > "$DIR/second" 2>&1
-is $? 73 'a second master with the same pid file: exit status 73'
+is $? 1 'a second master with the same pid file: exit status 1'
 like "$(cat "$DIR/second")" "already running with pid $MASTER" \
     'a second master: the error has the pid of the first'
 

@@ -125,7 +125,7 @@ too_few() {
 	local out
 	out=$(ulimit -n $((need - 1)); "$OUTBOX_MASTER" -c "$CONF" "${@:2}" \
 	    2>&1)
-	is $? 71 "$1 with too few descriptors: exit status 71"
+	is $? 1 "$1 with too few descriptors: exit status 1"
 	like "$out" "may open $((need - 1)) files .* $need are needed: raise" \
 	    "$1 with too few descriptors: the error says what to do"
 }

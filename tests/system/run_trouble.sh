@@ -35,7 +35,10 @@ sed 's/database: app/database: nowhere/' "$CONF" > "$DIR/c" && mv "$DIR/c" "$CON
 fails '(Access denied|Unknown database)' 'wrong database'
 unset OUTBOX_PW
 write_conf
-fails 'environment variable OUTBOX_PW is not set' 'no password'
+once
+is "$RC" 78 'no password: exit status 78'
+like "$ERR" 'mysql.password_env: environment variable OUTBOX_PW is not set' \
+    'no password: the error says so'
 export OUTBOX_PW=relay-secret
 
 sql 'RENAME TABLE outbox TO outbox_gone'

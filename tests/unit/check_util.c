@@ -692,7 +692,8 @@ static const struct {
 	{ "hunter2\r\n", "hunter2" },
 	{ "hunter2\nsecond\n", "hunter2" },
 	{ " with blanks \n", " with blanks " },
-	{ "\nsecond\n", "" },
+	{ "\nsecond\n", NULL },
+	{ "\n", NULL },
 	{ "", NULL },
 	{ LONG("0123456") "\n", LONG("0123456") },
 };

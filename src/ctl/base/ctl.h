@@ -18,7 +18,7 @@
 #include "util/err.h"
 #include "store/store_sql.h"
 
-/* Exit statuses beside EX_CONFIG (78). */
+/* Exit statuses beside EXIT_CONFIG (78). */
 enum {
 	CTL_DONE = 0,		/* done, or nothing to do */
 	CTL_FAILED = 1,		/* a check failed, or no such object */
@@ -48,6 +48,9 @@ struct command {
 	bool		 changes;	/* takes --dry-run and --yes */
 	bool		 adds;		/* changes without asking */
 	bool		 offline;	/* store is not opened for it */
+	bool		 broker;	/* connects to the broker, too */
+	bool		 local;		/* offline, and needs no secret, or
+					   reads it itself */
 	bool		 bare;		/* needs no tables; long timeouts */
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */

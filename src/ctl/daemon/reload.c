@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <time.h>
 
+#include "common/exits.h"
 #include "ctl/daemon/master.h"
 #include "util/clock.h"
 
@@ -48,7 +48,7 @@ check_file(const struct reload *r)
 		return CTL_DONE;
 	ctl_error("%s: the daemon was not told to reload, and keeps its "
 	    "configuration", e.text);
-	return EX_CONFIG;
+	return EXIT_CONFIG;
 }
 
 static uint32_t
@@ -208,7 +208,7 @@ report_refusal(const struct reload *r)
 		    "why", r->why));
 	ctl_error("refused: %s; the daemon keeps its configuration "
 	    "(generation %u)", r->why, r->generation);
-	return r->result == SCOREBOARD_RELOAD_WRONG ? EX_CONFIG : CTL_FAILED;
+	return r->result == SCOREBOARD_RELOAD_WRONG ? EXIT_CONFIG : CTL_FAILED;
 }
 
 static int

@@ -1,0 +1,73 @@
+/*
+ * conf_secrets.c - can the secrets be read that the configuration names?
+ *
+ * Apart from conf_load(), because the answer is that of a process: a daemon
+ * asks as the user that it runs as, and a command that uses no server never.
+ * A secret is read and forgotten here; each connection reads it anew.
+ */
+#include "conf/conf_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/secret.h"
+
+static int
+blame(const struct conf *c, const char *key, struct err *e)
+{
+	unsigned	line = conf_key_line(c, key);
+
+	if (line != 0)
+		return err_in(e, "%s: line %u: %s", c->path, line, key);
+	return err_in(e, "%s: %s", c->path, key);
+}
+
+/* One of the two keys is empty, or both. */
+static int
+check_secret(const struct conf *c, const char *file_key, const char *file,
+    const char *env_key, const char *env, struct err *e)
+{
+	char	*secret = secret_read(file, env, e);
+
+	if (secret == NULL)
+		return blame(c, file[0] != '\0' ? file_key : env_key, e);
+	secret_free(secret);
+	return 0;
+}
+
+static int
+check_credentials(const struct conf *c, struct err *e)
+{
+	const char	*path = c->nats.credentials_file;
+	FILE		*f = fopen(path, "re");
+	int		 first = f == NULL ? EOF : getc(f);
+
+	if (f == NULL || (first == EOF && ferror(f)))
+		err_set(e, "%s: %s", path, strerror(errno));
+	else if (first == EOF)
+		err_set(e, "%s: the file is empty", path);
+	if (f != NULL)
+		fclose(f);
+	return first == EOF ? blame(c, "nats.credentials_file", e) : 0;
+}
+
+int
+conf_check_mysql_secret(const struct conf *c, struct err *e)
+{
+	return check_secret(c, "mysql.password_file", c->mysql.password_file,
+	    "mysql.password_env", c->mysql.password_env, e);
+}
+
+int
+conf_check_nats_secret(const struct conf *c, struct err *e)
+{
+	if (c->nats.credentials_file[0] != '\0')
+		return check_credentials(c, e);
+	if (c->nats.user[0] != '\0')
+		return check_secret(c, "nats.password_file",
+		    c->nats.password_file, "nats.password_env",
+		    c->nats.password_env, e);
+	return check_secret(c, "nats.token_file", c->nats.token_file,
+	    "nats.token_env", c->nats.token_env, e);
+}
