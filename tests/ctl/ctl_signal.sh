@@ -25,6 +25,12 @@ hold_worker() {
 	kill -STOP "$VICTIM"
 }
 
+# start_anew: leases of a former daemon may look as if ours ran already
+start_anew() {
+	start_fleet
+	wait_for 20 has_line "$LOG" "master\[$MASTER\]: started with"
+}
+
 #
 # Options of the daemon count, for a reload applies them
 #
@@ -138,11 +144,11 @@ fi
 #
 # stop: workers that did not give their leases back
 #
-start_fleet
+start_anew
 ctl --json stop
 shows .clean true 'stop: a former master was killed, this one ended well'
 # A supervisor starts the next daemon at once: its list is not that of ours.
-start_fleet
+start_anew
 (while ! is_gone "$MASTER"; do nap 0.01; done
 exec "$OUTBOX_MASTER" -c "$CONF" --silent 2>> "$LOG") &
 NEXT=$!
@@ -153,7 +159,7 @@ like "$RC $OUT" "^0 .*$MASTER stopped after [^;]*; messages delivered meanwhile:
     'stop of a daemon that is started again at once'
 wait_for 20 all_owned
 stop_master "$NEXT"
-start_fleet
+start_anew
 "$SANDBOX" stop "$DIR/db" > "$DIR/out"
 ctl stop
 like "$RC $OUT" '^0 .*; 1 worker could not give back the leases, .*without the database: the next master takes them over$' \
