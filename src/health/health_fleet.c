@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/display.h"
 #include "util/duration.h"
 
 /* Workers take over a lease that has expired within a few seconds. */
@@ -50,10 +51,15 @@ judge_oldest(struct health *h)
 	const json_t	*oldest = json_object_get(h->state, "oldest");
 	json_int_t	 sequence = health_number(oldest, "sequence");
 	json_int_t	 age_ms = health_number(oldest, "age_ms");
-	char		 remedy[64];
+	json_int_t	 drained_ms = health_number(json_object_get(h->state,
+			    "backlog"), "drained_in_ms");
+	char		 remedy[64], drained[100] = "";
 
 	if (age_ms <= h->conf->health.max_age)
 		return;
+	if (drained_ms > 0)
+		snprintf(drained, sizeof(drained), "; the backlog shrinks, at "
+		    "this rate empty in %s", duration_words(drained_ms).text);
 	snprintf(remedy, sizeof(remedy), "outboxctl messages show %lld",
 	    (long long)sequence);
 	health_add(h, HEALTH_OLDEST, (struct health_about){
@@ -61,8 +67,32 @@ judge_oldest(struct health *h)
 	    "partition", json_object_get(oldest, "partition"),
 	    "at", json_object_get(oldest, "at")) }, remedy,
 	    "the oldest waiting message has waited for %s (health.max_age: "
-	    "%s)", duration_words(age_ms).text,
-	    duration_words(h->conf->health.max_age).text);
+	    "%s)%s", duration_words(age_ms).text,
+	    duration_words(h->conf->health.max_age).text, drained);
+}
+
+static void
+judge_growth(struct health *h)
+{
+	const json_t	*backlog = json_object_get(h->state, "backlog");
+	json_int_t	 growing_ms = health_number(backlog, "growing_for_ms");
+	bool		 exact = !json_is_false(json_object_get(backlog,
+			    "exact"));
+	char		 waiting[DISPLAY_SIZE], rate[DISPLAY_SIZE];
+
+	if (growing_ms > 0)
+		health_add(h, HEALTH_BACKLOG_GROWING, (struct health_about){
+		    health_member(backlog, "growing_since"), json_pack(
+		    "{s:O}", "waiting", json_object_get(backlog, "waiting")) },
+		    "outboxctl status shows what holds the workers up; if "
+		    "nothing does, raise master.workers",
+		    "the backlog has grown for %s, since %s: %s%s rows wait, "
+		    "and about %s more each second",
+		    duration_words(growing_ms).text,
+		    health_text(backlog, "growing_since"), exact ? "" :
+		    "about ", display_number(waiting, health_number(backlog,
+		    "waiting")), display_number(rate, health_number(backlog,
+		    "growth_per_second")));
 }
 
 static void
@@ -179,6 +209,7 @@ health_judge_fleet(struct health *h)
 	judge_database(h);
 	judge_workers(h);
 	judge_oldest(h);
+	judge_growth(h);
 	judge_partitions(h);
 	judge_blocked(h);
 	judge_dead(h);

@@ -15,6 +15,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_OLDEST] = { "oldest", HEALTH_WARNING },
+	[HEALTH_BACKLOG_GROWING] = { "backlog_growing", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
 	[HEALTH_DEAD_LETTERS] = { "dead_letters", HEALTH_WARNING },
 	[HEALTH_PAUSED_PARTITIONS] = { "paused_partitions", HEALTH_WARNING },

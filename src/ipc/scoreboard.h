@@ -2,7 +2,7 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * and the outages; any process reads.  Use it for display and to see signs of
+ * and the outages, and the janitor the backlog; any process reads.  Use it for display and to see signs of
  * life only, never to decide about data.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
@@ -19,10 +19,11 @@
 #include "conf/conf.h"
 #include "util/err.h"
 #include "util/outage.h"
+#include "ipc/backlog_ring.h"
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425836	/* "OBX6", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425837	/* "OBX7", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -165,6 +166,7 @@ struct scoreboard {
 	struct scoreboard_reload reload;
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
+	struct backlog_ring	 backlog;	/* written by the janitor */
 };
 
 /*

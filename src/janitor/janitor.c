@@ -1,9 +1,9 @@
 /*
  * janitor.c - see janitor.h
  *
- * Two duties, and the loop that runs the one that is due.  A server that is
+ * Three duties, and the loop that runs the one that is due.  A server that is
  * away or busy is retried with backoff.  A duty that the server refuses is
- * retried each minute, logged once, and does not stop the other one.
+ * retried each minute, logged once, and does not stop the other ones.
  */
 
 #include "janitor/janitor.h"
@@ -13,7 +13,6 @@
 
 #include <bsd/unistd.h>
 
-#include "common/exits.h"
 #include "util/clock.h"
 #include "util/reconnect.h"
 #include "util/log.h"
@@ -24,7 +23,7 @@
 
 #define REST		9	/* rest, as a multiple of a step's time */
 #define ANSWER_MS	20000	/* timeout for an answer */
-#define AWAY_MS		60000	/* longest backoff */
+#define BUSY_MS		60000	/* longest backoff of a busy server */
 #define REFUSED_MS	60000	/* retry interval after a refusal */
 #define SILENT_S	300	/* until the server closes a connection */
 #define WAIT_MAX_MS	1000	/* between signs of life */
@@ -40,19 +39,20 @@ struct duty {
 	int		(*step)(struct janitor *, int64_t *delay_ms,
 			    struct err *);
 	int64_t		 at;		/* clock_ms() */
+	struct reconnect busy;		/* the server was, for this one */
 	struct err	 refusal;	/* the last one logged */
 };
 
 #define NEVER		INT64_MAX
 
-enum { RECONCILE, RETENTION, NDUTIES };
+enum { RECONCILE, RETENTION, SAMPLE, NDUTIES };
 
 struct janitor {
 	const struct janitor_args	*a;
 	struct store			*store;
 	struct reconnect		 reconnect;
 	struct duty			 duties[NDUTIES];
-	int64_t				 rest_until;
+	int64_t				 rest_until;	/* of changes to rows */
 
 	struct reconcile		 reconcile;
 	bool				 searched;
@@ -60,12 +60,6 @@ struct janitor {
 	uint64_t			 made;
 	struct retention		*retention;
 };
-
-bool
-janitor_is_wanted(const struct conf *conf)
-{
-	return conf_wants_reconcile(conf) || conf_wants_retention(conf);
-}
 
 static void
 janitor_sign_of_life(struct janitor *j, int64_t now)
@@ -145,6 +139,22 @@ retain(struct janitor *j, int64_t *delay_ms, struct err *e)
 	return retention_step(j->retention, delay_ms, e);
 }
 
+static int
+take_sample(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	struct store_backlog	b;
+	struct backlog_sample	sample;
+
+	if (store_backlog(j->store, &b, e) < 0)
+		return -1;
+	*delay_ms = b.known ? BACKLOG_INTERVAL_MS : REFUSED_MS;
+	if (!b.known)
+		return 0;
+	sample = (struct backlog_sample){ clock_ms(), b.waiting, b.exact };
+	backlog_ring_add(j->a->backlog, &sample);
+	return 0;
+}
+
 /* For a janitor that is connected. */
 static void
 show_state(struct janitor *j)
@@ -188,9 +198,6 @@ static void
 duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
 	note_error(j, e);
-	/* The workers lose the server as well; a lock is its own problem. */
-	j->reconnect.outage = store_fault(j->store) == DB_BUSY ? NULL :
-	    j->a->database;
 	switch (store_fault(j->store)) {
 	case DB_FINE:
 	case DB_WRONG:
@@ -198,12 +205,22 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 		show_state(j);
 		return;
 	case DB_BUSY:
-		break;
+		err_in(e, "%s", d->name);
+		reconnect_failed(&d->busy, e->text, clock_ms());
+		d->at = d->busy.try_at;
+		return;
 	default:
 		close_store(j);
+		err_in(e, "%s", d->name);
+		reconnect_failed(&j->reconnect, e->text, clock_ms());
 	}
-	err_in(e, "%s", d->name);
-	reconnect_failed(&j->reconnect, e->text, clock_ms());
+}
+
+/* Or does it only take samples? */
+static bool
+changes_rows(const struct conf *conf)
+{
+	return conf_wants_reconcile(conf) || conf_wants_retention(conf);
 }
 
 /*
@@ -222,7 +239,8 @@ prepare_session(struct janitor *j, struct err *e)
 	if (store_exec(j->store, "session", NULL, e) < 0 ||
 	    store_learn(j->store, e) < 0)
 		return -1;
-	return store_settings(j->store, &count, e);
+	return changes_rows(j->a->conf) ?
+	    store_settings(j->store, &count, e) : 0;
 }
 
 static void
@@ -248,7 +266,8 @@ run_duty(struct janitor *j, struct duty *d)
 	int		rc = d->step(j, &delay_ms, &e);
 
 	now = clock_ms();
-	j->rest_until = now + (now - began + 1) * REST;
+	if (d != &j->duties[SAMPLE])
+		j->rest_until = now + (now - began + 1) * REST;
 	if (rc < 0) {
 		duty_failed(j, d, &e);
 		return;
@@ -257,6 +276,7 @@ run_duty(struct janitor *j, struct duty *d)
 	d->refusal.text[0] = '\0';
 	show_state(j);
 	reconnect_works(&j->reconnect, now);
+	reconnect_works(&d->busy, now);
 }
 
 /*
@@ -264,7 +284,7 @@ run_duty(struct janitor *j, struct duty *d)
  * events whose rows are still missing.
  */
 static struct duty *
-next_duty(struct janitor *j)
+next_change(struct janitor *j)
 {
 	struct duty	*first = &j->duties[RECONCILE];
 	struct duty	*other = &j->duties[RETENTION];
@@ -274,6 +294,24 @@ next_duty(struct janitor *j)
 	return first->at < other->at ? first : other;
 }
 
+/*
+ * A sample is taken when it is due, between two changes to rows.  *at is when
+ * to run the duty.
+ */
+static struct duty *
+next_duty(struct janitor *j, int64_t *at)
+{
+	struct duty	*sample = &j->duties[SAMPLE], *d = next_change(j);
+
+	*at = later(d->at, j->rest_until);
+	if (sample->at <= later(*at, clock_ms())) {
+		d = sample;
+		*at = sample->at;
+	}
+	*at = later(*at, j->reconnect.try_at);
+	return d;
+}
+
 static void
 start_janitor(struct janitor *j)
 {
@@ -281,13 +319,18 @@ start_janitor(struct janitor *j)
 
 	j->store = store_new(conf, "janitor", ANSWER_MS);
 	reconnect_init(&j->reconnect, "database");
-	j->reconnect.backoff.ceiling_ms = AWAY_MS;
 	j->reconnect.outage = j->a->database;
 	j->reconnect.follows = true;
 	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j->duties[RETENTION] = (struct duty){ .name = "retention",
 	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
+	j->duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
+	    .step = take_sample };
+	for (size_t i = 0; i < NDUTIES; i++) {
+		reconnect_init(&j->duties[i].busy, "database");
+		j->duties[i].busy.backoff.ceiling_ms = BUSY_MS;
+	}
 	j->reconcile.store = j->store;
 	j->reconcile.types = &conf->publish.types;
 	j->retention = retention_new(conf, j->store);
@@ -298,20 +341,17 @@ janitor_main(const struct janitor_args *a)
 {
 	struct janitor	 j = { .a = a };
 	struct duty	*d;
+	int64_t		 at;
 
 	sig_leave_at_once();
 	setproctitle("-outbox-master: janitor");
 	start_janitor(&j);
-	while ((d = next_duty(&j))->at != NEVER) {
-		wait_until(&j, later(later(d->at, j.rest_until),
-		    j.reconnect.try_at));
+	for (;;) {
+		d = next_duty(&j, &at);
+		wait_until(&j, at);
 		if (!store_is_open(j.store))
 			open_store(&j);
 		else
 			run_duty(&j, d);
 	}
-	retention_free(j.retention);
-	reconcile_free(&j.reconcile);
-	store_free(j.store);
-	return EXIT_FINISHED;
 }

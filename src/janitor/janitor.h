@@ -1,14 +1,13 @@
 /*
- * janitor.h - the process for retention, and for reconcile at the start
+ * janitor.h - the process that samples the backlog, and for retention, and for
+ * reconcile at the start
  *
- * It has a connection of its own, and after each short step it rests for nine
- * times as long.  Its locks end with the connection, so it may die at any
+ * It has a connection of its own.  After each short step of the last two it
+ * rests for nine times as long.  Its locks end with the connection, so it may die at any
  * moment.
  */
 #ifndef OUTBOX_JANITOR_H
 #define OUTBOX_JANITOR_H
-
-#include <stdbool.h>
 
 #include "ipc/scoreboard.h"
 #include "conf/conf.h"
@@ -20,15 +19,11 @@
 struct janitor_args {
 	const struct conf	*conf;
 	struct scoreboard_line	*line;		/* its own */
+	struct backlog_ring	*backlog;	/* it alone writes it */
 	struct outage		*database;	/* of the scoreboard */
 };
 
-bool	janitor_is_wanted(const struct conf *);
-
-/*
- * Run until a signal ends the process, see sig_leave_at_once; blocks.  Returns
- * EXIT_FINISHED when nothing is left to do.
- */
+/* Run until a signal ends the process, see sig_leave_at_once; blocks. */
 int	janitor_main(const struct janitor_args *);
 
 #endif

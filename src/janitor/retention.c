@@ -64,14 +64,6 @@ retention_new(const struct conf *conf, struct store *store)
 }
 
 void
-retention_free(struct retention *r)
-{
-	if (r != NULL)
-		free(r->list);
-	free(r);
-}
-
-void
 retention_reset(struct retention *r)
 {
 	r->phase = ELECT;

@@ -18,7 +18,6 @@ struct retention;
 
 /* Both are borrowed. */
 struct retention *retention_new(const struct conf *, struct store *);
-void	retention_free(struct retention *);
 
 /*
  * Run one short transaction; blocks for its statements.  *delay_ms: when to

@@ -147,6 +147,7 @@ static int
 run_janitor(struct master *m, struct slot *s)
 {
 	struct janitor_args	a = { .conf = m->conf, .line = s->line,
+				    .backlog = &m->scoreboard->backlog,
 				    .database = database_outage(m) };
 
 	close_report(m, 0);
@@ -158,13 +159,13 @@ static const struct helper {
 	const char	*role;
 	unsigned	 line;		/* of the scoreboard */
 	int64_t		 silence_ms;	/* longest wait for a server */
-	bool		(*is_wanted)(const struct conf *);
+	bool		(*is_wanted)(const struct conf *);	/* NULL: always */
 	int		(*run)(struct master *, struct slot *);
 } helpers[NHELPERS] = {
 	[LISTENER] = { "listener", SCOREBOARD_LISTENER, LISTENER_SILENCE_MS,
 	    listener_is_wanted, run_listener },
 	[JANITOR] = { "janitor", SCOREBOARD_JANITOR, JANITOR_SILENCE_MS,
-	    janitor_is_wanted, run_janitor },
+	    NULL, run_janitor },
 };
 
 static void
@@ -323,7 +324,8 @@ converge_printer(struct master *m, int64_t now)
 static bool
 wants_helper(const struct master *m, unsigned i)
 {
-	return !m->stopping && helpers[i].is_wanted(m->conf);
+	return !m->stopping && (helpers[i].is_wanted == NULL ||
+	    helpers[i].is_wanted(m->conf));
 }
 
 static void

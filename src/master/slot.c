@@ -215,9 +215,6 @@ obituary(struct slot *s, int status, int64_t now)
 	s->died.text[0] = '\0';
 	if (is_as_asked(s, status))
 		log_departure(s, status, lived);
-	else if (has_exited(status, EXIT_FINISHED))
-		log_debug("%s %u: pid %d has nothing left to do", s->role,
-		    s->index, (int)s->pid);
 	else
 		log_death(s, status, lived, now);
 }
@@ -256,7 +253,6 @@ slot_exited(struct slot *s, int status, int64_t now)
 	if (steady || s->asked != ASK_NONE)
 		backoff_reset(&s->backoff);
 	s->start_at = s->asked != ASK_NONE ? now :
-	    has_exited(status, EXIT_FINISHED) ? INT64_MAX :
 	    now + backoff_next(&s->backoff);
 	obituary(s, status, now);
 	suspect_message(s, status);

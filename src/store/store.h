@@ -315,6 +315,21 @@ int	store_fetch_away(struct store *, const uint64_t *sequences, size_t n,
 	    struct batch *, struct err *);
 
 /*
+ * store_backlog.c: the number of waiting rows.  Up to STORE_BACKLOG_EXACT they
+ * are counted.  Above it, or if the server estimates far more rows, the number
+ * is the server's estimate.  Reads no more than about 11,000 rows.
+ */
+#define STORE_BACKLOG_EXACT	10000
+struct store_backlog {
+	bool		known;		/* false: no index allows it without
+					   reading all rows */
+	bool		exact;
+	uint64_t	waiting;
+	uint64_t	parked;		/* of these */
+};
+int	store_backlog(struct store *, struct store_backlog *, struct err *);
+
+/*
  * store_peek.c: read one message without claiming it, with its body: the row
  * of the outbox as it is sent when it comes to that, or the row that a retry of
  * the dead letter makes.  b is zeroed, and gets no message if there is no such

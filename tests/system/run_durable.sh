@@ -128,8 +128,8 @@ is "$(said '.*')" 0 'no semi-sync: the log says nothing about it'
 
 # The variable is read when the daemon connects.
 semi_sync AFTER_COMMIT
-sql "KILL $(sql "SELECT id FROM information_schema.processlist
-    WHERE user = 'outbox' AND command = 'Sleep' ORDER BY id LIMIT 1")"
+for id in $(sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox' AND command = 'Sleep'"); do sql "KILL $id"; done
 within 10 'a new connection notices AFTER_COMMIT' asks_until 'not ' 1
 like "$(cat "$LOG")" \
     "${SOURCE}_wait_point is not AFTER_SYNC" 'the log names the variable'

@@ -44,6 +44,7 @@ release		1	given
 register	1	forgotten
 strays		2	newfirst
 purge		1	newfirst
+backlog		1	nothing
 '
 LIFE='
 session		3	newcomer
@@ -231,12 +232,13 @@ parked() {
 	key "parked$ORDERS" 250 1
 }
 
-# A worker's connection ends.
+# Two connections end: that of a worker, and perhaps that of the janitor.
 severed() {
+	local id
 	arm "$1"
-	sql "KILL $(sql "SELECT id FROM information_schema.processlist
+	for id in $(sql "SELECT id FROM information_schema.processlist
 	    WHERE user = 'outbox' AND command <> 'Binlog Dump'
-	    ORDER BY id LIMIT 1")"
+	    ORDER BY id LIMIT 2"); do sql "KILL $id"; done
 }
 
 # The listener's ends.

@@ -109,6 +109,30 @@ told paused_partitions 'paused partitions: 1: .*outboxctl partitions resume'
 ctl -c "$OP" partitions resume p03
 over paused_partitions
 
+# The backlog: its growth is shown at once, and a problem after minutes.
+grows() { ctl --json status && [ "$(field '.backlog.growth_per_second > 20')" \
+    = true ]; }
+ctl -c "$OP" partitions pause --all --yes
+produce_forever --keys 50 --rate 300
+within 40 'a backlog that grows: the rate' grows
+matches 'waiting +[0-9,]+ rows, 0 parked, grows by [0-9]+ a second' \
+    'a backlog that grows: status says so' status
+check 'a backlog that grows for less than minutes is no problem' \
+    is_rid_of backlog_growing
+if ! is_short; then
+	within 240 'backlog_growing: status tells it' has_problem backlog_growing
+	ctl --json doctor
+	is "$RC" 1 'backlog_growing: the exit status of doctor'
+	like "$(field '.[] | select(.check == "backlog_growing") | .text')" \
+	    'has grown for 3 min.* since 2.*Z: .* rows wait, and about [0-9]+ more each second: outboxctl status' \
+	    'backlog_growing: doctor tells it'
+fi
+kill -TERM "$PRODUCER"
+wait "$PRODUCER"
+is_short || over backlog_growing
+ctl -c "$OP" partitions resume
+wait_for 60 is_drained
+
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
     (1, 'message')"
 told dead_letters 'new dead letters: 1: outboxctl dead list'

@@ -73,6 +73,18 @@ static const struct {
 	  "show 5" },
 	{ "{" ALIVE "\"oldest\": {\"age_ms\": 60000}, \"this_host\": {}}", "",
 	  0, NULL },
+	{ "{" ALIVE "\"oldest\": {\"age_ms\": 60001}, \"backlog\": "
+	  "{\"drained_in_ms\": 40000}, \"this_host\": {}}", "oldest ", 1,
+	  "at this rate empty in 40 s" },
+	{ "{" ALIVE "\"backlog\": {\"waiting\": 51000, \"exact\": false, "
+	  "\"growth_per_second\": 1210, \"growing_for_ms\": 200000, "
+	  "\"growing_since\": \"2026-11-23T15:00:00Z\"}, \"this_host\": {}}",
+	  "backlog_growing ", 1, "has grown for 3 min 20 s, since "
+	  "2026-11-23T15:00:00Z: about 51,000 rows wait, and about 1,210 more "
+	  "each second: " },
+	{ "{" ALIVE "\"backlog\": {\"waiting\": 9, \"exact\": true, "
+	  "\"growth_per_second\": 2, \"growing_for_ms\": null}, "
+	  "\"this_host\": {}}", "", 0, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"paused\": 2}}",
 	  "paused_partitions ", 1, "partitions resume" },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"expired\": 3, "

@@ -1,7 +1,7 @@
 /*
  * check_ipc.c - what the processes of one master share
  *
- * predecessors, scoreboard and wake-up.
+ * predecessors, scoreboard, wake-up and the samples of the backlog.
  */
 #include "lib/check.h"
 
@@ -13,6 +13,7 @@
 
 #include <bsd/string.h>
 
+#include "ipc/backlog_ring.h"
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
 #include "ipc/predecessors.h"
@@ -561,6 +562,235 @@ START_TEST(bell_leaves_nothing_open)
 }
 END_TEST
 
+/*
+ * samples of the backlog: stories of the number of waiting rows, by second
+ */
+
+static int64_t	wobble_state;
+
+/* Up to n more or less, the same in each run. */
+static int64_t
+wobble(int64_t n)
+{
+	wobble_state = (wobble_state * 1103515245 + 12345) % 2147483648;
+	return wobble_state % (2 * n + 1) - n;
+}
+
+static int64_t
+from_120(int64_t t, int64_t rate)
+{
+	return t < 120 ? 0 : (t - 120) * rate;
+}
+
+static int64_t
+steady(int64_t t)
+{
+	return from_120(t, 210);
+}
+
+/* As fast as the workers' batches let it look. */
+static int64_t
+noisy(int64_t t)
+{
+	return 3000 + from_120(t, 100) + wobble(400);
+}
+
+static int64_t
+by_batches(int64_t t)
+{
+	return from_120(t / 10 * 10, 200);
+}
+
+static int64_t
+too_slow(int64_t t)
+{
+	return 500 + from_120(t, 4);
+}
+
+static int64_t
+no_tenth(int64_t t)
+{
+	return 90000 + from_120(t, 30);
+}
+
+static int64_t
+busy(int64_t t)
+{
+	return 4000 + t % 30 * 50 + wobble(3500);
+}
+
+static int64_t
+one_burst(int64_t t)
+{
+	int64_t	left = 20000 - (t - 150) * 100;
+
+	return t < 120 ? 0 : t < 150 ? (t - 120) * 700 : left > 0 ? left : 0;
+}
+
+static int64_t
+wobbles(int64_t t)
+{
+	(void)t;
+	return 1000000 + wobble(400000);
+}
+
+/* An estimate that drifts with the size of the table. */
+static int64_t
+drifts(int64_t t)
+{
+	return 1000000 + t * 1000;
+}
+
+static const struct story {
+	const char	*name;
+	int64_t		(*waiting)(int64_t t);
+	bool		 estimated;
+	int		 from, until;	/* told all the time, or never */
+} stories[] = {
+	{ "steady", steady, false, 305, 600 },
+	{ "steady, of estimates", steady, true, 305, 600 },
+	{ "noisy", noisy, false, 310, 600 },
+	{ "by batches", by_batches, false, 310, 600 },
+	{ "too slow", too_slow, false, 0, 0 },
+	{ "no tenth", no_tenth, false, 0, 0 },
+	{ "busy", busy, false, 0, 0 },
+	{ "one burst", one_burst, false, 0, 0 },
+	{ "an estimate wobbles", wobbles, true, 0, 0 },
+	{ "an estimate drifts", drifts, true, 0, 0 },
+};
+
+/* clock_ms() of a second of the story. */
+static int64_t
+clock_of(int t)
+{
+	return 77000 + (int64_t)t * 1000;
+}
+
+static struct backlog_growth
+growth_at(struct backlog_ring *r, const struct story *s, int t)
+{
+	struct backlog_sample	sample = { clock_of(t),
+				    (uint64_t)s->waiting(t), !s->estimated };
+	struct backlog_growth	g = backlog_ring_growth(r, &sample);
+
+	backlog_ring_add(r, &sample);
+	ck_assert_int_eq(r->growing_since, g.growing_since);
+	return g;
+}
+
+START_TEST(backlog_grows_or_not)
+{
+	const struct story	*s = &stories[_i];
+	struct backlog_ring	 r = { 0 };
+
+	wobble_state = 1;
+	for (int t = 0; t < 600; t += 5) {
+		int64_t since = growth_at(&r, s, t).growing_since;
+
+		/* In the half minute before it may be told or not. */
+		if (t >= s->from && t < s->until)
+			ck_assert_msg(since != 0, "%s: not at %d", s->name, t);
+		else if (s->until == 0 || t < s->from - 30)
+			ck_assert_msg(since == 0, "%s: at %d", s->name, t);
+	}
+}
+END_TEST
+
+/* From when on, and at which rate; also by a reader between two samples. */
+START_TEST(backlog_growth_is_measured)
+{
+	struct backlog_ring	r = { 0 };
+	struct backlog_sample	now = { clock_of(392), 272 * 210, 1 };
+	struct backlog_growth	g;
+
+	ck_assert(!backlog_ring_growth(&r, &now).known);
+	for (int t = 0; t < 392; t += 5)
+		growth_at(&r, &stories[0], t);
+	g = backlog_ring_growth(&r, &now);
+	ck_assert(g.known);
+	ck_assert_int_eq(g.per_second, 210);
+	ck_assert_int_eq(g.drained_ms, 0);
+	ck_assert_int_ge(g.growing_since, clock_of(115));
+	ck_assert_int_le(g.growing_since, clock_of(125));
+}
+END_TEST
+
+/* By so many rows each second after 400 s of growth. */
+static const int64_t ends[] = { 0, -10, -3000 };
+
+START_TEST(backlog_stops_to_grow)
+{
+	struct backlog_ring	r = { 0 };
+	struct backlog_growth	g;
+	struct backlog_sample	now;
+	int			t;
+
+	for (t = 0; t <= 400; t += 5)
+		growth_at(&r, &stories[0], t);
+	ck_assert(r.growing_since != 0);
+	for (; t <= 410; t += 5) {
+		now = (struct backlog_sample){ clock_of(t), (uint64_t)(
+		    steady(400) + (t - 400) * ends[_i]), 1 };
+		g = backlog_ring_growth(&r, &now);
+		backlog_ring_add(&r, &now);
+	}
+	ck_assert_int_eq(g.growing_since, 0);
+	ck_assert_int_eq(r.growing_since, 0);
+}
+END_TEST
+
+START_TEST(backlog_is_drained)
+{
+	struct backlog_ring	r = { 0 };
+	struct backlog_growth	g;
+	struct backlog_sample	now;
+
+	for (int t = 0; t <= 60; t += 5) {
+		now = (struct backlog_sample){ clock_of(t),
+		    (uint64_t)(231000 - t * 3000), 1 };
+		g = backlog_ring_growth(&r, &now);
+		backlog_ring_add(&r, &now);
+	}
+	ck_assert_int_eq(g.per_second, -3000);
+	ck_assert_int_eq(g.drained_ms, 17000);
+	ck_assert_int_eq(g.growing_since, 0);
+}
+END_TEST
+
+/* From a count to an estimate, which is twice as much: no rate at first. */
+START_TEST(backlog_of_estimates_is_not_compared)
+{
+	struct backlog_ring	r = { 0 };
+	struct backlog_sample	now;
+
+	for (int t = 0; t <= 60; t += 5) {
+		bool	exact = t < 50;
+
+		now = (struct backlog_sample){ clock_of(t),
+		    (uint64_t)(exact ? 9000 + t : 18000 + 2 * t), exact };
+		ck_assert_int_le(backlog_ring_growth(&r, &now).per_second, 2);
+		ck_assert(backlog_ring_growth(&r, &now).known ==
+		    ((t >= 10 && t < 50) || t == 60));
+		backlog_ring_add(&r, &now);
+	}
+}
+END_TEST
+
+/* Samples of more than a minute ago tell nothing. */
+START_TEST(backlog_without_samples_is_unknown)
+{
+	struct backlog_ring	r = { 0 };
+	struct backlog_sample	now = { clock_of(500), 999999, 1 };
+	struct backlog_growth	g;
+
+	for (int t = 0; t <= 400; t += 5)
+		growth_at(&r, &stories[0], t);
+	g = backlog_ring_growth(&r, &now);
+	ck_assert(!g.known);
+	ck_assert_int_eq(g.growing_since, 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -587,5 +817,13 @@ main(void)
 	tcase_add_test(tc, bell_tells_what_it_rang_for);
 	tcase_add_test(tc, bell_is_inherited);
 	tcase_add_test(tc, bell_leaves_nothing_open);
+
+	tc = add_case(s, "backlog");
+	tcase_add_loop_test(tc, backlog_grows_or_not, 0, NROWS(stories));
+	tcase_add_test(tc, backlog_growth_is_measured);
+	tcase_add_loop_test(tc, backlog_stops_to_grow, 0, NROWS(ends));
+	tcase_add_test(tc, backlog_is_drained);
+	tcase_add_test(tc, backlog_of_estimates_is_not_compared);
+	tcase_add_test(tc, backlog_without_samples_is_unknown);
 	return run_suite(s);
 }

@@ -65,19 +65,6 @@ START_TEST(no_board_no_suspect)
 }
 END_TEST
 
-START_TEST(who_has_finished_is_not_started_again)
-{
-	struct slot	s;
-
-	slot_init(&s, 0, "janitor", NULL);
-	slot_started(&s, 1, 1, 1000);
-	slot_exited(&s, EXITED(EXIT_FINISHED), 1500);
-	ck_assert(!slot_is_due(&s, INT64_MAX - 1));
-	s.start_at = 0;
-	ck_assert(slot_is_due(&s, 1500));
-}
-END_TEST
-
 int
 main(void)
 {
@@ -88,6 +75,5 @@ main(void)
 	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,
 	    NROWS(strikes));
 	tcase_add_test(tc, no_board_no_suspect);
-	tcase_add_test(tc, who_has_finished_is_not_started_again);
 	return run_suite(s);
 }

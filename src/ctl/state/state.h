@@ -13,10 +13,7 @@
 #include "ctl/base/ctl.h"
 #include "nats/pub.h"
 
-/*
- * Limit for counting waiting rows.  Above it, or if the server estimates far
- * more rows, the number is an estimate.
- */
+/* Limit for counting blocked keys and the rows of a partition. */
 #define STATE_EXACT	10000
 
 /* Rows of the table of dead letters that are looked at, marks included. */
@@ -92,8 +89,15 @@ int	 state_straggler(struct ctl *, const struct counts *,
 	    const struct former_use *, char **text, struct err *);
 
 /*
- * backlog.c: number of waiting rows, as {"waiting", "exact", "parked"}; null if
- * no index allows it without reading all rows.
+ * backlog.c: the number of waiting rows, null if no index allows it without
+ * reading all rows:
+ *
+ * waiting, exact, parked	as in store_backlog()
+ * growth_per_second	of the last minute, negative if the number shrinks; null
+ *			if the daemon of this host has too few samples of it
+ * drained_in_ms	at this rate no row waits; null if it does not shrink
+ * growing_since, growing_for_ms	see backlog_ring.h; null if it does not
+ *			grow for minutes
  */
 json_t	*state_backlog(struct ctl *, struct err *);
 

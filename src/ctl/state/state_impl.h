@@ -3,6 +3,7 @@
 #define OUTBOXCTL_STATE_IMPL_H
 
 #include "ctl/state/state.h"
+#include "ipc/backlog_ring.h"
 
 /*
  * counts.c: put "counts", null if there is no former one, and "undeclared", the
@@ -19,5 +20,14 @@ int	 state_put_rights(struct ctl *, json_t *state, struct err *);
  * blocks for some seconds at most.
  */
 json_t	*state_broker(const struct ctl *, struct pub *);
+
+/*
+ * this_host.c: the samples of the backlog, as the daemon of this host took
+ * them; empty if none runs.
+ */
+void	 state_backlog_ring(const struct ctl *, struct backlog_ring *);
+
+/* A clock_ms() of the past as RFC 3339. */
+json_t	*state_since(int64_t since, int64_t now);
 
 #endif

@@ -7,7 +7,7 @@
 #include "ipc/scoreboard.h"
 #include "util/clock.h"
 #include "ipc/daemon.h"
-#include "ctl/state/state.h"
+#include "ctl/state/state_impl.h"
 #include "util/xalloc.h"
 
 /* Other processes write it while we read, so a NUL may be missing. */
@@ -47,9 +47,8 @@ moment_json(int64_t seconds)
 	return json_string(text);
 }
 
-/* clock_ms() of the past as RFC 3339. */
-static json_t *
-since_json(int64_t since, int64_t now)
+json_t *
+state_since(int64_t since, int64_t now)
 {
 	struct timespec	ts;
 
@@ -65,7 +64,7 @@ pause_json(const struct scoreboard_pause *p, int64_t now)
 	if (p->since == 0)
 		return json_null();
 	return json_pack("{s:o, s:I, s:o, s:o}",
-	    "since", since_json(p->since, now),
+	    "since", state_since(p->since, now),
 	    "for_ms", (json_int_t)(now - p->since),
 	    "class", scoreboard_text(p->class, sizeof(p->class)),
 	    "why", scoreboard_text(p->why, sizeof(p->why)));
@@ -96,7 +95,7 @@ put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 		    json_integer(member_number(o, "workers") + 1));
 		if (member_number(o, "for_ms") < now - r->since) {
 			json_object_set_new(o, "since",
-			    since_json(r->since, now));
+			    state_since(r->since, now));
 			json_object_set_new(o, "for_ms",
 			    json_integer(now - r->since));
 		}
@@ -108,7 +107,7 @@ put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 	    "subject", scoreboard_text(r->subject, sizeof(r->subject)),
 	    "class", scoreboard_text(r->class, sizeof(r->class)),
 	    "why", scoreboard_text(r->why, sizeof(r->why)),
-	    "since", since_json(r->since, now),
+	    "since", state_since(r->since, now),
 	    "for_ms", (json_int_t)(now - r->since), "workers", 1));
 }
 
@@ -270,6 +269,16 @@ state_this_host(const struct ctl *c)
 	this_host = b != NULL && alive ? scoreboard_json(b) : json_null();
 	scoreboard_close(b);
 	return this_host;
+}
+
+void
+state_backlog_ring(const struct ctl *c, struct backlog_ring *ring)
+{
+	bool			 alive;
+	struct scoreboard	*b = open_scoreboard(c, &alive);
+
+	*ring = b != NULL && alive ? b->backlog : (struct backlog_ring){ 0 };
+	scoreboard_close(b);
 }
 
 /* A master that ends by itself frees its line. */

@@ -153,6 +153,32 @@ say_partitions(const struct ctl *c, const json_t *status)
 	say_member(c, "partitions", &b);
 }
 
+/* Changes of less than this in a minute are left out; estimates wobble. */
+#define NOTABLE_ROWS	1000
+#define NOTABLE_PERCENT	10
+#define NOTABLE_PERCENT_ESTIMATED	25
+
+/* Append ", grows by 210 a second" or what it does. */
+static void
+put_growth(struct buf *b, const json_t *backlog)
+{
+	long long	rate = member_number(backlog, "growth_per_second");
+	long long	in_minute = (rate < 0 ? -rate : rate) * 60;
+	int		percent = json_is_true(json_object_get(backlog,
+			    "exact")) ? NOTABLE_PERCENT :
+			    NOTABLE_PERCENT_ESTIMATED;
+	char		number[DISPLAY_SIZE];
+
+	if (in_minute < NOTABLE_ROWS || in_minute <
+	    member_number(backlog, "waiting") / 100 * percent)
+		return;
+	buf_printf(b, ", %s by %s a second", rate < 0 ? "shrinks" : "grows",
+	    display_number(number, in_minute / 60));
+	if (member_number(backlog, "drained_in_ms") > 0)
+		buf_printf(b, ", empty in %s", duration_words(member_number(
+		    backlog, "drained_in_ms")).text);
+}
+
 static void
 say_waiting(const struct ctl *c, const json_t *status)
 {
@@ -169,6 +195,7 @@ say_waiting(const struct ctl *c, const json_t *status)
 		    "row"));
 		buf_printf(&b, ", %s parked", display_number(number,
 		    member_number(w, "parked")));
+		put_growth(&b, w);
 	}
 	say_member(c, "waiting", &b);
 }

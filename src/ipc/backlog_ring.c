@@ -1,0 +1,155 @@
+/* backlog_ring.c - see backlog_ring.h */
+
+#include "ipc/backlog_ring.h"
+
+#define MINUTE_MS	60000
+#define MINUTES		3	/* of growth */
+#define ENOUGH		6	/* samples of a minute */
+#define GROWN_ROWS	1000
+#define GROWN_PERCENT	10
+#define GROWN_PERCENT_ESTIMATED	25
+#define RATE_SAMPLES	3	/* for a rate, at least */
+
+/* The k-th latest sample; there must be more than k. */
+static const struct backlog_sample *
+latest(const struct backlog_ring *r, unsigned k)
+{
+	return &r->samples[(r->added - 1 - k) % BACKLOG_SAMPLES];
+}
+
+static unsigned
+count_samples(const struct backlog_ring *r)
+{
+	return r->added < BACKLOG_SAMPLES ? (unsigned)r->added :
+	    BACKLOG_SAMPLES;
+}
+
+/* The samples of one minute. */
+struct minute {
+	unsigned	n;
+	uint64_t	low, sum;
+	bool		estimated;	/* one at least */
+};
+
+static struct minute
+minute_before(const struct backlog_ring *r, int64_t end)
+{
+	struct minute	m = { 0 };
+
+	for (unsigned k = 0; k < count_samples(r); k++) {
+		const struct backlog_sample *s = latest(r, k);
+
+		if (s->at > end || s->at <= end - MINUTE_MS)
+			continue;
+		m.low = m.n == 0 || s->waiting < m.low ? s->waiting : m.low;
+		m.sum += s->waiting;
+		m.estimated = m.estimated || s->exact == 0;
+		m.n++;
+	}
+	return m;
+}
+
+/* 1: it rises, -1: it falls.  Of pairs, to pass over a dip of one sample. */
+static int
+trend(const struct backlog_ring *r)
+{
+	uint64_t	pairs[2];
+
+	if (count_samples(r) < 4)
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t	a = latest(r, 2 * i)->waiting;
+		uint64_t	b = latest(r, 2 * i + 1)->waiting;
+
+		pairs[i] = a > b ? a : b;
+	}
+	return pairs[0] > pairs[1] ? 1 : pairs[0] < pairs[1] ? -1 : 0;
+}
+
+/* Was this much growth in all, and not the wobble of an estimate? */
+static bool
+has_grown(uint64_t from, uint64_t to, bool estimated)
+{
+	uint64_t	percent = estimated ? GROWN_PERCENT_ESTIMATED :
+			    GROWN_PERCENT;
+
+	return to >= from + GROWN_ROWS && to - from >= from / 100 * percent;
+}
+
+static bool
+grows_for_minutes(const struct backlog_ring *r)
+{
+	int64_t		now = latest(r, 0)->at;
+	struct minute	m = minute_before(r, now), before;
+	bool		estimated = m.estimated;
+
+	for (int i = 1; i <= MINUTES; i++, m = before) {
+		before = minute_before(r, now - i * MINUTE_MS);
+		if (m.n < ENOUGH || before.n < ENOUGH ||
+		    m.low <= before.sum / before.n)
+			return false;
+		estimated = estimated || before.estimated;
+	}
+	return trend(r) > 0 &&
+	    has_grown(m.sum / m.n, latest(r, 0)->waiting, estimated);
+}
+
+void
+backlog_ring_add(struct backlog_ring *r, const struct backlog_sample *s)
+{
+	r->samples[r->added % BACKLOG_SAMPLES] = *s;
+	r->added++;
+	if (!grows_for_minutes(r))
+		r->growing_since = 0;
+	else if (r->growing_since == 0)
+		r->growing_since = s->at - MINUTES * MINUTE_MS;
+}
+
+/*
+ * The slope of the line that is nearest to the samples of the last minute (of
+ * least squares), in rows per second.  An estimate and a count differ by up to
+ * a factor of two, so only those like the latest are taken.
+ */
+static bool
+find_rate(const struct backlog_ring *r, double *rate)
+{
+	int64_t	now = latest(r, 0)->at;
+	double	n = 0, t = 0, w = 0, tt = 0, tw = 0;
+
+	for (unsigned k = 0; k < count_samples(r); k++) {
+		double	at = (double)(latest(r, k)->at - now) / 1000;
+		double	waiting = (double)latest(r, k)->waiting;
+
+		if (latest(r, k)->at <= now - MINUTE_MS ||
+		    latest(r, k)->exact != latest(r, 0)->exact)
+			break;
+		n++;
+		t += at;
+		w += waiting;
+		tt += at * at;
+		tw += at * waiting;
+	}
+	if (n < RATE_SAMPLES || n * tt - t * t <= 0)
+		return false;
+	*rate = (n * tw - t * w) / (n * tt - t * t);
+	return true;
+}
+
+struct backlog_growth
+backlog_ring_growth(const struct backlog_ring *ring,
+    const struct backlog_sample *s)
+{
+	struct backlog_ring	r = *ring;
+	struct backlog_growth	g = { 0 };
+	double			rate;
+
+	backlog_ring_add(&r, s);
+	g.growing_since = r.growing_since;
+	g.known = find_rate(&r, &rate);
+	if (!g.known)
+		return g;
+	g.per_second = (int64_t)(rate < 0 ? rate - 0.5 : rate + 0.5);
+	if (g.per_second < 0 && trend(&r) < 0)
+		g.drained_ms = (int64_t)(s->waiting * 1000) / -g.per_second;
+	return g;
+}
