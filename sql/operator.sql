@@ -26,7 +26,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_dead_letters
     TO 'outbox_operator'@'localhost';
 GRANT SELECT, UPDATE ON outbox_blocked_keys
     TO 'outbox_operator'@'localhost';
-GRANT SELECT ON outbox_streams TO 'outbox_operator'@'localhost';
+GRANT SELECT, UPDATE ON outbox_streams TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
     TO 'outbox_operator'@'localhost';
 GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_operator'@'localhost';

@@ -270,7 +270,9 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- messages after tail_sequence are compared with the events before anything is
 -- published.  phantoms counts the messages that have no event for that reason;
 -- phantom_first and phantom_last are their stream sequences, and phantom_at is
--- when the last were found.  first_sequence is the stream's: it tells a stream
+-- when the last were found.  lost counts the messages that the stream has lost
+-- and that were only reported (nats.recover: report), since lost_at; lost_first
+-- and lost_last are their stream sequences.  first_sequence is the stream's: it tells a stream
 -- that lost its beginning from one that a limit has cut.
 --
 CREATE TABLE IF NOT EXISTS outbox_streams (
@@ -296,6 +298,10 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 	phantom_first	BIGINT UNSIGNED NULL DEFAULT NULL,
 	phantom_last	BIGINT UNSIGNED NULL DEFAULT NULL,
 	phantom_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	lost		BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	lost_first	BIGINT UNSIGNED NULL DEFAULT NULL,
+	lost_last	BIGINT UNSIGNED NULL DEFAULT NULL,
+	lost_at		TIMESTAMP(6) NULL DEFAULT NULL,
 	PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

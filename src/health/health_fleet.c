@@ -152,12 +152,33 @@ judge_dead(struct health *h)
 }
 
 static void
+judge_lost(struct health *h, const json_t *stream)
+{
+	if (health_number(stream, "lost") == 0)
+		return;
+	health_add(h, HEALTH_LOST_MESSAGES, (struct health_about){
+	    health_member(stream, "lost_at"), json_pack("{s:O, s:O, s:O}",
+	    "stream", json_object_get(stream, "name"),
+	    "first", json_object_get(stream, "lost_first"),
+	    "last", json_object_get(stream, "lost_last")) },
+	    "outboxctl stream republish sends them again (--dry-run counts), "
+	    "stream forget does not", "stream %s has lost %lld messages that "
+	    "it had acknowledged, sequences %lld to %lld, and with "
+	    "nats.recover: report nothing is sent again",
+	    health_text(stream, "name"),
+	    (long long)health_number(stream, "lost"),
+	    (long long)health_number(stream, "lost_first"),
+	    (long long)health_number(stream, "lost_last"));
+}
+
+static void
 judge_streams(struct health *h)
 {
 	json_t	*s;
 	size_t	 i;
 
-	json_array_foreach(json_object_get(h->state, "streams"), i, s)
+	json_array_foreach(json_object_get(h->state, "streams"), i, s) {
+		judge_lost(h, s);
 		if (health_number(s, "phantoms") > 0)
 			health_add(h, HEALTH_PHANTOMS, (struct health_about){
 			    health_member(s, "phantom_at"), json_pack("{s:O}",
@@ -171,6 +192,7 @@ judge_streams(struct health *h)
 			    (long long)health_number(s, "phantoms"),
 			    (long long)health_number(s, "phantom_first"),
 			    (long long)health_number(s, "phantom_last"));
+	}
 }
 
 static void

@@ -163,11 +163,11 @@ identity(const struct stream_audit *r, const struct stream_state *st)
 
 static int
 end_check(struct stream_audit *r, const struct stream_state *st, bool anew,
-    struct err *e)
+    const struct store_loss *loss, struct err *e)
 {
 	struct stream_identity	id = identity(r, st);
 
-	if (store_check_end(r->store, &id, anew, e) < 0)
+	if (store_check_end(r->store, &id, anew, loss, e) < 0)
 		return -1;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
 	audit_works(r);
@@ -247,6 +247,7 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 {
 	struct stream_audit_rows	w = { .created = st->created };
 	struct store_period		in_doubt = { .until = until };
+	struct store_loss		loss = { 0 };
 	struct err			why;
 	enum audited			audited;
 
@@ -258,8 +259,10 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	if (audited != AUDIT_DONE)
 		return give_up(r, audited, &why, e);
 	tell_audited(r, &w);
-	/* Messages that were reported and stay lost are not reported again. */
-	return end_check(r, st, w.dry && w.lost > 0, e);
+	if (w.dry)
+		loss = (struct store_loss){ w.lost, w.low, w.high };
+	/* What is recorded as lost is not expected any more. */
+	return end_check(r, st, loss.messages > 0, &loss, e);
 }
 
 /*
@@ -335,7 +338,7 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 	audited = compare_created(r, row, st, &anew, &why);
 	if (audited != AUDIT_DONE)
 		return give_up(r, audited, &why, e);
-	return anew ? end_check(r, st, true, e) :
+	return anew ? end_check(r, st, true, &(struct store_loss){ 0 }, e) :
 	    check_rows(r, row, until, st, e);
 }
 

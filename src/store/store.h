@@ -590,12 +590,19 @@ int	store_check_renew(struct store *, const char *name, struct err *);
 /* Give the role up without a result. */
 int	store_check_drop(struct store *, const char *name, struct err *);
 
+/* Messages that a check has found lost and that are not sent again. */
+struct store_loss {
+	uint64_t	messages;		/* 0: none */
+	uint64_t	first, last;		/* stream sequences */
+};
+
 /*
- * Record a finished check, if this worker is still the checker.  anew: rows
- * delivered before the check began are not expected in the stream.
+ * Record a finished check, if this worker is still the checker, and add the
+ * loss to that of the checks before.  anew: rows delivered before the check
+ * began are not expected in the stream.
  */
 int	store_check_end(struct store *, const struct stream_identity *,
-	    bool anew, struct err *);
+	    bool anew, const struct store_loss *, struct err *);
 
 /*
  * Record that a short check has found nothing wrong.  first is the stream's

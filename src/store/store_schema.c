@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 /* Columns that the statements need, by table; NULL ends a list. */
-#define COLUMNS_MAX	20	/* more than any list has */
+#define COLUMNS_MAX	24	/* more than any list has */
 
 static const char *const columns[NTABLES][COLUMNS_MAX] = {
 	[T_OUTBOX] = {
@@ -54,7 +54,8 @@ static const char *const columns[NTABLES][COLUMNS_MAX] = {
 		"checked_at", "checker", "checker_since", "checker_until",
 		"database_server", "database_started", "tail_sequence",
 		"tail_at", "first_sequence", "phantoms", "phantom_first",
-		"phantom_last", "phantom_at"
+		"phantom_last", "phantom_at", "lost", "lost_first",
+		"lost_last", "lost_at"
 	},
 	[T_AUDIT] = {
 		"id", "at", "login", "unix_user", "command", "arguments",

@@ -137,9 +137,23 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 	return exec_named(s, name, " AND checker = {me}", NULL, e);
 }
 
+/* The time is that of the first loss; it is assigned before the number. */
+static void
+put_loss(struct store *s, const struct store_loss *l)
+{
+	unsigned long long	n = l->messages, first = l->first;
+
+	if (n == 0)
+		return;
+	store_put(s, ", lost_at = IF(lost > 0, lost_at, {now})");
+	buf_printf(&s->sql, ", lost_first = LEAST(COALESCE(lost_first, %llu), "
+	    "%llu), lost_last = GREATEST(COALESCE(lost_last, 0), %llu), "
+	    "lost = lost + %llu", first, first, (unsigned long long)l->last, n);
+}
+
 int
 store_check_end(struct store *s, const struct stream_identity *id, bool anew,
-    struct err *e)
+    const struct store_loss *loss, struct err *e)
 {
 	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
@@ -154,6 +168,7 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	buf_str(&s->sql, ", prefix = ");
 	store_put_text(s, id->prefix);
 	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
+	put_loss(s, loss);
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
 	return exec_named(s, id->name, " AND checker = {me}", NULL, e);

@@ -55,7 +55,7 @@ declare -A good=(
 	[dead purge]=$E [keys blocked]='' [keys release]=h
 	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
 	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''
-	[stream republish]=--dry-run [phantoms forget]=''
+	[stream republish]=--dry-run [stream forget]='' [phantoms forget]=''
 	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
 	[retry-plan]='' [schema print]='' [schema install]=--dry-run
 	[schema check]='' [schema upgrade]=--dry-run

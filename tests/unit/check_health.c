@@ -101,6 +101,12 @@ static const struct {
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"phantoms\": 9}]}", "phantoms ", 1, "phantoms forget" },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
+	  "\"lost\": 3, \"lost_first\": 7, \"lost_last\": 9, \"lost_at\": "
+	  "\"2026-11-23T15:00:00Z\"}]}", "lost_messages ", 1, "stream EVENTS "
+	  "has lost 3 messages that it had acknowledged, sequences 7 to 9, and "
+	  "with nats.recover: report nothing is sent again: outboxctl stream "
+	  "republish " },
 	{ "{" ALIVE "\"this_host\": {}, \"undeclared\": \"a producer\"}",
 	  "undeclared_count ", 1, "a producer" },
 	{ "{" ALIVE "\"this_host\": {}, \"counts\": {\"present\": 48}}",

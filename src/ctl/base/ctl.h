@@ -236,6 +236,7 @@ int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
 int	phantoms_forget(struct ctl *);
 int	audit_list(struct ctl *);
+int	stream_forget(struct ctl *);
 int	stream_republish(struct ctl *);
 int	stream_info(struct ctl *);
 int	stream_add(struct ctl *);

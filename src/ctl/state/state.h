@@ -13,7 +13,7 @@
 #include "ctl/base/ctl.h"
 #include "nats/pub.h"
 
-/* Limit for counting blocked keys and the rows of a partition. */
+/* Limit for counting blocked keys. */
 #define STATE_EXACT	10000
 
 /* Rows of the table of dead letters that are looked at, marks included. */

@@ -8,6 +8,7 @@
 
 #include "ctl/base/ctl.h"
 #include "ctl/base/bulk_update.h"
+#include "ctl/stream/losses.h"
 #include "nats/bus.h"
 #include "recovery/stream_audit.h"
 #include "util/sig.h"
@@ -66,6 +67,18 @@ note_republish(struct ctl *c, void *n, struct err *e)
 	return audit_note(c, *(uint64_t *)n, e);
 }
 
+/* What was lost is sent again: it need not be reported any more. */
+static int
+end_republish(struct ctl *c, void *n, struct err *e)
+{
+	uint64_t	streams;
+
+	if (losses_clear(c, c->conf->nats.stream, &streams, e) < 0)
+		return -1;
+	return *(uint64_t *)n == 0 && streams == 0 ? 0 :
+	    note_republish(c, n, e);
+}
+
 /* Note it in the audit before the first change, which cannot be undone. */
 static int
 republish_lost(struct republish *x, struct stream_audit_rows *w, struct err *e)
@@ -78,9 +91,8 @@ republish_lost(struct republish *x, struct stream_audit_rows *w, struct err *e)
 	if (ctl_transaction(x->ctl, note_republish, &w->reset, e) < 0)
 		return -1;
 	rc = find_lost(x, w, false, e);
-	if (w->reset > 0 && ctl_transaction(x->ctl, note_republish, &w->reset,
-	    rc < 0 ? &other : e) < 0)
-		return -1;
+	if (rc < 0 && w->reset > 0)
+		ctl_transaction(x->ctl, note_republish, &w->reset, &other);
 	return rc;
 }
 
@@ -121,6 +133,9 @@ republish(struct republish *x)
 	if (!ctl_confirm(c, w.lost, "sent again"))
 		return CTL_FAILED;
 	if (w.lost > 0 && !c->args.dry_run && republish_lost(x, &w, &e) < 0)
+		return ctl_fail(c, &e);
+	if (!c->args.dry_run &&
+	    ctl_transaction(c, end_republish, &w.reset, &e) < 0)
 		return ctl_fail(c, &e);
 	report_republished(c, &w);
 	return CTL_DONE;
