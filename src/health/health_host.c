@@ -45,14 +45,16 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 
 /* Messages are sent without the listener and the janitor, too. */
 static void
-judge_helper(struct health *h, const char *role, const json_t *process)
+judge_helper(struct health *h, const char *role, const json_t *process,
+    const json_t *told)
 {
-	if (health_text(process, "why")[0] != '\0')
+	const char	*why = health_text(process, "why");
+
+	if (why[0] != '\0' && json_object_get(told, why) == NULL)
 		health_add(h, HEALTH_WAITING_WORKER, (struct health_about){
 		    NULL, json_pack("{s:s}", "process", role) }, "outboxctl "
 		    "doctor", "%s: %s: %s", role,
-		    health_text(process, "state"),
-		    health_text(process, "why"));
+		    health_text(process, "state"), why);
 }
 
 static void
@@ -141,8 +143,8 @@ health_judge_host(struct health *h)
 		judge_silence(h, worker);
 		judge_waits(h, worker, told);
 	}
-	judge_helper(h, "listener", json_object_get(here, "listener"));
-	judge_helper(h, "janitor", json_object_get(here, "janitor"));
+	judge_helper(h, "listener", json_object_get(here, "listener"), told);
+	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
 	judge_reload(h, json_object_get(here, "reload"));
 	judge_subjects(h, here);
 	judge_log(h, here);

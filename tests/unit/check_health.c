@@ -141,6 +141,9 @@ static const struct {
 	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "
 	  "\"no right\"}"), "waiting_worker ", 1,
 	  "listener: refused: no right" },
+	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"no database\", "
+	  "\"why\": \"gone\"}], \"janitor\": {\"state\": \"no database\", "
+	  "\"why\": \"gone\"}"), "waiting_worker ", 1, "no database: gone" },
 	{ "{\"workers\": {\"live\": 0}, \"dead\": {\"new\": 1}, "
 	  "\"broker\": {\"error\": \"gone\"}}",
 	  "no_worker broker dead_letters ", 1, "no worker is alive" },
