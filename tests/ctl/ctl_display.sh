@@ -199,11 +199,11 @@ like "$PLAIN" '^      [^ ]' 'doctor: a long text goes on in lines below'
 ctl doctor
 not has_line <(echo "$OUT") '^ '
 ok $? 'doctor without a terminal: a line is a check'
-sed "s|password_env: OUTBOX_PW|password_file: /$LONG/x|" "$CONF" > "$DIR/odd.yml"
+sed "s|stream: \"EVENTS\"|stream: \"$LONG\"|" "$CONF" > "$DIR/odd.yml"
 CONF=$DIR/odd.yml on_terminal 80 doctor
-like "$PLAIN" '^      /kkk*…$' 'doctor: a name that is wider than the terminal is cut'
+like "$PLAIN" '^      kkk*…$' 'doctor: a name that is wider than the terminal is cut'
 CONF=$DIR/odd.yml on_terminal 80 doctor --wide
-like "$PLAIN" "^fail +mysql.password_file: /$LONG/" 'doctor --wide: all of it'
+like "$PLAIN" "^fail +stream_unfit: stream $LONG " 'doctor --wide: all of it'
 sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES
 	(CONCAT('str', CHAR(27), '[2Janger'), NOW(6) + INTERVAL 1 HOUR);
     UPDATE outbox_settings SET partition_count = 16, former_counts = '8',
