@@ -272,8 +272,10 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- phantom_first and phantom_last are their stream sequences, and phantom_at is
 -- when the last were found.  lost counts the messages that the stream has lost
 -- and that were only reported (nats.recover: report), since lost_at; lost_first
--- and lost_last are their stream sequences.  first_sequence is the stream's: it tells a stream
--- that lost its beginning from one that a limit has cut.
+-- and lost_last are their stream sequences.  alarm says that the stream was
+-- created again or emptied, since alarm_at, until an operator has dealt with it.
+-- first_sequence is the stream's: it tells a stream that lost its beginning from
+-- one that a limit has cut.
 --
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
@@ -302,6 +304,8 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 	lost_first	BIGINT UNSIGNED NULL DEFAULT NULL,
 	lost_last	BIGINT UNSIGNED NULL DEFAULT NULL,
 	lost_at		TIMESTAMP(6) NULL DEFAULT NULL,
+	alarm		VARCHAR(255) NULL DEFAULT NULL,
+	alarm_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

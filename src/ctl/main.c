@@ -97,7 +97,7 @@ static const struct command commands[] = {
 	  .broker = true,
 	  .help = "send delivered messages again that the stream lacks" },
 	{ .words = "stream forget", .changes = true, .run = stream_forget,
-	  .help = "stop reporting messages that the stream has lost" },
+	  .help = "stop reporting what the stream has lost" },
 	{ .words = "stream info", .offline = true, .run = stream_info,
 	  .broker = true,
 	  .help = "show the stream; exits with 1 if the daemon cannot use it" },

@@ -172,6 +172,19 @@ judge_lost(struct health *h, const json_t *stream)
 }
 
 static void
+judge_alarm(struct health *h, const json_t *stream)
+{
+	if (health_text(stream, "alarm")[0] != '\0')
+		health_add(h, HEALTH_STREAM_ALARM, (struct health_about){
+		    health_member(stream, "alarm_at"), json_pack("{s:O}",
+		    "stream", json_object_get(stream, "name")) },
+		    "outboxctl stream republish sends what it lacks "
+		    "(--dry-run counts), stream forget accepts it",
+		    "stream %s %s", health_text(stream, "name"),
+		    health_text(stream, "alarm"));
+}
+
+static void
 judge_streams(struct health *h)
 {
 	json_t	*s;
@@ -179,6 +192,7 @@ judge_streams(struct health *h)
 
 	json_array_foreach(json_object_get(h->state, "streams"), i, s) {
 		judge_lost(h, s);
+		judge_alarm(h, s);
 		if (health_number(s, "phantoms") > 0)
 			health_add(h, HEALTH_PHANTOMS, (struct health_about){
 			    health_member(s, "phantom_at"), json_pack("{s:O}",

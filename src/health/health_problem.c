@@ -11,6 +11,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_STREAM_UNFIT] = { "stream_unfit", HEALTH_CRITICAL },
 	[HEALTH_PAUSED_PUBLISHING] = { "publishing_paused", HEALTH_CRITICAL },
 	[HEALTH_LOST_MESSAGES] = { "lost_messages", HEALTH_CRITICAL },
+	[HEALTH_STREAM_ALARM] = { "stream_alarm", HEALTH_CRITICAL },
 	[HEALTH_PHANTOMS] = { "phantoms", HEALTH_CRITICAL },
 	[HEALTH_RIGHTS] = { "rights", HEALTH_CRITICAL },
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },

@@ -22,9 +22,10 @@
 #define AGAIN_MS	500	/* after a failure */
 #define SOME		50	/* rows to recognise a stream by */
 
-#define REPUBLISH_TEXT	"to send them again: outboxctl stream republish"
-#define EMPTY_TEXT	"is empty, but messages were expected: was it " \
-			"purged? " REPUBLISH_TEXT
+static const char	emptied[] = "is empty, but messages were expected: it "
+			    "was probably purged";
+static const char	recreated[] = "was created again and lacks the "
+			    "messages delivered before";
 
 void
 stream_audit_init(struct stream_audit *r, const struct conf *conf,
@@ -76,7 +77,8 @@ stream_audit_next(const struct stream_audit *r, bool first)
 static void
 raise_alarm(struct stream_audit *r, const char *text)
 {
-	err_set(&r->alarm, "%s", text);
+	err_set(&r->alarm, "%s; to send them again: outboxctl stream republish",
+	    text);
 	err_in(&r->alarm, "stream %s", r->conf->nats.stream);
 	log_error("%s", r->alarm.text);
 }
@@ -133,7 +135,7 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 	if (w->lost > 0 && w->dry) {
 		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream; nats.recover is "
-		    "\"report\"; " REPUBLISH_TEXT, (unsigned long long)w->lost,
+		    "\"report\"", (unsigned long long)w->lost,
 		    (unsigned long long)w->low,
 		    (unsigned long long)w->high);
 		raise_alarm(r, text);
@@ -149,8 +151,13 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		log_info("stream %s: the server was restarted: %llu "
 		    "messages were checked, none is lost", stream,
 		    (unsigned long long)(w->there + w->removed));
-	if (w->removed > 0 && w->empty && !w->expires)
-		raise_alarm(r, EMPTY_TEXT);
+}
+
+/* Was all that was expected removed? */
+static bool
+is_emptied(const struct stream_audit_rows *w)
+{
+	return w->removed > 0 && w->empty && !w->expires;
 }
 
 static struct stream_identity
@@ -260,7 +267,11 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 		return give_up(r, audited, &why, e);
 	tell_audited(r, &w);
 	if (w.dry)
-		loss = (struct store_loss){ w.lost, w.low, w.high };
+		loss = (struct store_loss){ w.lost, w.low, w.high, NULL };
+	if (is_emptied(&w)) {
+		raise_alarm(r, emptied);
+		loss.alarm = emptied;
+	}
 	/* What is recorded as lost is not expected any more. */
 	return end_check(r, st, loss.messages > 0, &loss, e);
 }
@@ -281,8 +292,7 @@ is_recreated(struct stream_audit *r, const struct stream_row *row, bool *anew,
 		audited = find_some(r, row, true, &f, e);
 	*anew = audited == AUDIT_DONE && f.lost && !f.back;
 	if (*anew)
-		raise_alarm(r, "was created again and lacks the messages "
-		    "delivered before: " REPUBLISH_TEXT);
+		raise_alarm(r, recreated);
 	return audited;
 }
 
@@ -328,6 +338,7 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 	struct err	why;
 	enum audited	audited;
 	bool		anew = row->fresh;
+	struct store_loss loss = { 0 };
 
 	/* Only the database was to be compared. */
 	if (is_checked(row, st) && r->missed == 0) {
@@ -338,8 +349,10 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 	audited = compare_created(r, row, st, &anew, &why);
 	if (audited != AUDIT_DONE)
 		return give_up(r, audited, &why, e);
-	return anew ? end_check(r, st, true, &(struct store_loss){ 0 }, e) :
-	    check_rows(r, row, until, st, e);
+	if (!anew)
+		return check_rows(r, row, until, st, e);
+	loss.alarm = row->fresh ? NULL : recreated;
+	return end_check(r, st, true, &loss, e);
 }
 
 /* This worker has the right to audit. */
@@ -390,16 +403,21 @@ full_audit_or_wait(struct stream_audit *r, struct err *e)
  * The short audit
  */
 
-static void
+static int
 check_emptiness(struct stream_audit *r, const struct stream_state *st,
-    bool there)
+    bool there, struct err *e)
 {
 	bool	empty = !there && st->messages == 0 && !st->forgets &&
 		    !st->expires;
 
-	if (empty && r->emptied_at != st->first)
-		raise_alarm(r, EMPTY_TEXT);
+	if (empty && r->emptied_at != st->first) {
+		if (store_stream_alarm(r->store, r->conf->nats.stream, emptied,
+		    e) < 0)
+			return -1;
+		raise_alarm(r, emptied);
+	}
 	r->emptied_at = empty ? st->first : 0;
+	return 0;
 }
 
 /* The highest known sequence: this worker's, and (first) the fleet's. */
@@ -446,7 +464,8 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 			r->missed = top.ack;
 			return full_audit_or_wait(r, e);
 		}
-		check_emptiness(r, &st, f.there);
+		if (check_emptiness(r, &st, f.there, e) < 0)
+			return -1;
 	}
 	if (first && store_check_short(r->store, r->conf->nats.stream,
 	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)

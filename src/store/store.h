@@ -590,10 +590,11 @@ int	store_check_renew(struct store *, const char *name, struct err *);
 /* Give the role up without a result. */
 int	store_check_drop(struct store *, const char *name, struct err *);
 
-/* Messages that a check has found lost and that are not sent again. */
+/* What a check has found, and an operator has to deal with. */
 struct store_loss {
-	uint64_t	messages;		/* 0: none */
-	uint64_t	first, last;		/* stream sequences */
+	uint64_t	messages;		/* lost, and not sent again */
+	uint64_t	first, last;		/* their stream sequences */
+	const char	*alarm;			/* see store_stream_alarm; or NULL */
 };
 
 /*
@@ -603,6 +604,10 @@ struct store_loss {
  */
 int	store_check_end(struct store *, const struct stream_identity *,
 	    bool anew, const struct store_loss *, struct err *);
+
+/* Record what is wrong with the stream: "was created again ...". */
+int	store_stream_alarm(struct store *, const char *name,
+	    const char *alarm, struct err *);
 
 /*
  * Record that a short check has found nothing wrong.  first is the stream's

@@ -55,7 +55,7 @@ static const char *const columns[NTABLES][COLUMNS_MAX] = {
 		"database_server", "database_started", "tail_sequence",
 		"tail_at", "first_sequence", "phantoms", "phantom_first",
 		"phantom_last", "phantom_at", "lost", "lost_first",
-		"lost_last", "lost_at"
+		"lost_last", "lost_at", "alarm", "alarm_at"
 	},
 	[T_AUDIT] = {
 		"id", "at", "login", "unix_user", "command", "arguments",

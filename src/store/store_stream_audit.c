@@ -137,12 +137,24 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 	return exec_named(s, name, " AND checker = {me}", NULL, e);
 }
 
+/* The time is that of the first one. */
+static void
+put_alarm(struct store *s, const char *alarm)
+{
+	store_put(s, "alarm_at = COALESCE(alarm_at, {now}), alarm = ");
+	store_put_text(s, alarm);
+}
+
 /* The time is that of the first loss; it is assigned before the number. */
 static void
 put_loss(struct store *s, const struct store_loss *l)
 {
 	unsigned long long	n = l->messages, first = l->first;
 
+	if (l->alarm != NULL) {
+		buf_str(&s->sql, ", ");
+		put_alarm(s, l->alarm);
+	}
 	if (n == 0)
 		return;
 	store_put(s, ", lost_at = IF(lost > 0, lost_at, {now})");
@@ -172,6 +184,15 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
 	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
+}
+
+int
+store_stream_alarm(struct store *s, const char *name, const char *alarm,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET ");
+	put_alarm(s, alarm);
+	return exec_named(s, name, "", NULL, e);
 }
 
 int

@@ -87,6 +87,22 @@ again
 within 10 'a purge: the log has an error' \
     has_line "$LOG" 'error .*stream EVENTS: is empty'
 is "$(pending)" 0 'a purge: no message is sent again'
+problem() {
+	ctl --json status
+	field ".problems[] | select(.id == \"$1\") | .text"
+}
+has_alarm() { [ -n "$(problem stream_alarm)" ]; }
+within 10 'a purge: it is a problem' has_alarm
+like "$(problem stream_alarm)" '^stream EVENTS is empty, .*: outboxctl stream republish' \
+    'a purge: what is wrong, and what to do'
+ctl stream forget
+is "$RC $OUT" '0 1 stream report forgotten' 'a purge: it was on purpose'
+stop_master "$MASTER"
+: > "$LOG"
+start_fleet
+fill 1
+again
+is "$(problem stream_alarm)" '' 'a purge: the problem is gone for good'
 wipe --max-msgs 100
 fill 500
 crash
@@ -132,8 +148,11 @@ stream
 fill 10
 within 15 'a stream that was made again: the log has an error' \
     has_line "$LOG" 'error .*stream EVENTS: was created again'
+within 10 'a stream that was made again: it is a problem' has_alarm
 crash
 again
+like "$(problem stream_alarm)" '^stream EVENTS was created again ' \
+    'a stream that was made again: a restart does not forget it'
 is "$(pending) $(stored)" '0 10' 'a stream that was made again: nothing is sent'
 ctl stream republish --dry-run
 like "$RC $OUT" '^0 410 delivered rows: 10 are in .* 400 are not$' \
@@ -142,6 +161,7 @@ ctl stream republish
 is "$RC $(pending)" '1 0' 'stream republish of 400 messages needs --yes'
 ctl stream republish --yes
 like "$RC $OUT" '^0 .* 400 are sent again$' 'stream republish --yes: the number'
+is "$(problem stream_alarm)" '' 'stream republish: the problem is gone'
 is "$(audited)" 'outbox@localhost stream republish --yes 400' \
     'stream republish is in the audit'
 wait_for 20 is_drained
@@ -165,10 +185,7 @@ within 5 'nats.recover report: the log has the loss' \
     has_line "$LOG" 'error .*lost 100 acknowledged.*report'
 is "$(pending) $(stored)" '0 200' 'nats.recover report: nothing is sent again'
 # The text of the problem, and nothing without it
-lost() {
-	ctl --json status
-	field '.problems[] | select(.id == "lost_messages") | .text'
-}
+lost() { problem lost_messages; }
 is_lost() { [ -n "$(lost)" ]; }
 within 10 'nats.recover report: the loss is a problem' is_lost
 like "$(lost)" '^stream EVENTS has lost 100 messages .*, sequences 201 to 300, .*: outboxctl stream republish' \
@@ -193,11 +210,10 @@ lose_some
 again
 within 10 'nats.recover report: another loss' is_lost
 ctl stream forget --dry-run
-is "$OUT" '100 lost messages would be forgotten' \
-    'stream forget --dry-run: the number'
+is "$OUT" '1 stream report would be forgotten' 'stream forget --dry-run: the number'
 like "$(lost)" 'has lost 100 ' 'and changes nothing'
 ctl stream forget --yes
-is "$RC $OUT" '0 100 lost messages forgotten' 'stream forget'
+is "$RC $OUT" '0 1 stream report forgotten' 'stream forget'
 is "$(lost)" '' 'stream forget: the problem is gone'
 is "$(pending) $(stored)" '0 200' 'stream forget: nothing is sent'
 stop_master "$MASTER"

@@ -107,6 +107,10 @@ static const struct {
 	  "has lost 3 messages that it had acknowledged, sequences 7 to 9, and "
 	  "with nats.recover: report nothing is sent again: outboxctl stream "
 	  "republish " },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
+	  "\"alarm\": \"was emptied\", \"alarm_at\": "
+	  "\"2026-11-23T15:00:00Z\"}]}", "stream_alarm ", 1,
+	  "stream EVENTS was emptied: outboxctl stream republish " },
 	{ "{" ALIVE "\"this_host\": {}, \"undeclared\": \"a producer\"}",
 	  "undeclared_count ", 1, "a producer" },
 	{ "{" ALIVE "\"this_host\": {}, \"counts\": {\"present\": 48}}",

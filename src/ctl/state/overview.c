@@ -190,7 +190,8 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    { "phantoms", ROWS_NUMBER }, { "phantom_first", ROWS_NUMBER },
 	    { "phantom_last", ROWS_NUMBER }, { "phantom_at", ROWS_TIME },
 	    { "lost", ROWS_NUMBER }, { "lost_first", ROWS_NUMBER },
-	    { "lost_last", ROWS_NUMBER }, { "lost_at", ROWS_TIME } };
+	    { "lost_last", ROWS_NUMBER }, { "lost_at", ROWS_TIME },
+	    { "alarm", ROWS_TEXT }, { "alarm_at", ROWS_TIME } };
 
 	if (!store_has(c->store, T_STREAMS))
 		return json_object_set_new(state, "streams", json_null());
@@ -198,7 +199,7 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
 	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
 	    "phantom_first, phantom_last, phantom_at, "
-	    "lost, lost_first, lost_last, lost_at "
+	    "lost, lost_first, lost_last, lost_at, alarm, alarm_at "
 	    "FROM {streams} ORDER BY name LIMIT 100");
 	return put_query(c, state, "streams", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);

@@ -1,4 +1,4 @@
-/* losses.c - messages that the stream has lost and that were only reported */
+/* losses.c - what streams have lost, and operators have to deal with */
 
 #include "ctl/base/ctl.h"
 #include "ctl/base/bulk_update.h"
@@ -8,8 +8,13 @@ int
 losses_clear(struct ctl *c, const char *stream, uint64_t *streams,
     struct err *e)
 {
-	store_sql(c->store, "UPDATE {streams} SET lost = 0, lost_first = NULL, "
-	    "lost_last = NULL, lost_at = NULL WHERE lost > 0");
+	store_sql(c->store, "UPDATE {streams} SET ");
+	if (stream == NULL)	/* or the next worker finds it again */
+		store_put(c->store, "known_since = GREATEST(known_since, "
+		    "COALESCE(alarm_at, known_since)), ");
+	store_put(c->store, "lost = 0, lost_first = NULL, "
+	    "lost_last = NULL, lost_at = NULL, alarm = NULL, alarm_at = NULL "
+	    "WHERE (lost > 0 OR alarm IS NOT NULL)");
 	if (stream != NULL) {
 		store_put(c->store, " AND name = ");
 		store_put_text(c->store, stream);
@@ -28,10 +33,11 @@ forget_all_losses(struct ctl *c, void *arg, struct err *e)
 }
 
 static int
-count_losses(struct ctl *c, uint64_t *lost, struct err *e)
+count_losses(struct ctl *c, uint64_t *streams, struct err *e)
 {
-	store_sql(c->store, "SELECT COALESCE(SUM(lost), 0) FROM {streams}");
-	return store_query_number(c->store, "losses", lost, e);
+	store_sql(c->store, "SELECT COUNT(*) FROM {streams} "
+	    "WHERE lost > 0 OR alarm IS NOT NULL");
+	return store_query_number(c->store, "losses", streams, e);
 }
 
 int
@@ -49,6 +55,6 @@ stream_forget(struct ctl *c)
 	if (n > 0 && !c->args.dry_run &&
 	    ctl_transaction(c, forget_all_losses, &streams, &e) < 0)
 		return ctl_fail(c, &e);
-	print_changed(c, n, "lost message", "forgotten");
+	print_changed(c, n, "stream report", "forgotten");
 	return CTL_DONE;
 }
