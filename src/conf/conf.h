@@ -64,6 +64,7 @@ struct conf {
 		char		*user;
 		char		*password_file;
 		char		*password_env;
+		char		*server_public_key;
 		char		*database;
 		struct {
 			int	 mode;		/* enum conf_tls */

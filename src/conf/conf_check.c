@@ -219,8 +219,8 @@ check_servers(const struct conf_draft *d, struct err *e)
 {
 	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
 		return 0;
-	err_set(e, "is empty, and so is mysql.socket: set one of them");
-	return blame(d, "mysql.hosts", e);
+	err_set(e, "is empty, and so is mysql.hosts: set one of them");
+	return blame(d, "mysql.socket", e);
 }
 
 /* Of two tables with one name, blame one that was set. */

@@ -28,6 +28,17 @@ struct db {
  */
 int		 db_fail(struct db *, const char *what, struct err *);
 
+/*
+ * db_tls.c: encryption, and the ways to log in that are safe with it.  host is
+ * NULL for a socket.
+ */
+enum conf_tls	 db_tls(const struct conf *, const char *host);
+int		 db_set_tls(struct db *, const char *host, struct err *);
+
+/* Add the remedy to the error of a login that db_set_tls forbids.  -1. */
+int		 db_explain_login(const struct db *, const char *host,
+		    struct err *);
+
 /* db_pipeline.c: these variables tell whether changes can be pipelined. */
 #define DB_PIPELINE_VARIABLES						\
 	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\

@@ -1,8 +1,8 @@
 /*
  * db_open.c - connect: choose a host, log in, prepare the session
  *
- * Oracle's libmysqlclient and MariaDB's Connector/C differ in TLS options and
- * in the handling of character sets; only this file knows of it.
+ * Oracle's libmysqlclient and MariaDB's Connector/C differ in the handling of
+ * character sets: see set_session().  For TLS see db_tls.c.
  */
 
 #include "mysql/db_impl.h"
@@ -30,6 +30,7 @@ set_options(struct db *db, bool tcp)
 	unsigned	connect_s = CONNECT_TIMEOUT_S;
 	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
 	unsigned long	max_packet = MAX_PACKET;
+	unsigned	no_files = 0;	/* or a server may ask for any file */
 
 	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
 	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
@@ -37,51 +38,13 @@ set_options(struct db *db, bool tcp)
 	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
 	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
-}
-
-static bool
-is_loopback(const char *host)
-{
-	return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-	    strncmp(host, "127.", 4) == 0;
-}
-
-static enum conf_tls
-effective_tls(const struct conf *conf, const char *host)
-{
-	if (conf->mysql.tls.mode != TLS_AUTO)
-		return (enum conf_tls)conf->mysql.tls.mode;
-	return host == NULL || is_loopback(host) ? TLS_DISABLE : TLS_VERIFY;
+	mysql_options(db->mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
 }
 
 static const char *
 or_null(const char *s)
 {
 	return s[0] == '\0' ? NULL : s;
-}
-
-static void
-set_mysql_tls(struct db *db, enum conf_tls tls)
-{
-	const struct conf	*c = db->conf;
-
-	if (tls != TLS_DISABLE)
-		mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
-		    or_null(c->mysql.tls.cert), or_null(c->mysql.tls.ca), NULL,
-		    NULL);
-#ifdef LIBMARIADB
-	my_bool	enforce = tls != TLS_DISABLE, verify = tls == TLS_VERIFY;
-
-	mysql_options(db->mysql, MYSQL_OPT_SSL_ENFORCE, &enforce);
-	mysql_options(db->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-#else
-	unsigned	mode = tls == TLS_DISABLE ? SSL_MODE_DISABLED :
-	    tls == TLS_VERIFY ? SSL_MODE_VERIFY_IDENTITY : SSL_MODE_REQUIRED;
-	bool		ask_key = true;	/* else caching_sha2 fails without TLS */
-
-	mysql_options(db->mysql, MYSQL_OPT_SSL_MODE, &mode);
-	mysql_options(db->mysql, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &ask_key);
-#endif
 }
 
 /* "host", "host:port", "[v6]:port"; the configuration has checked it. */
@@ -127,8 +90,10 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	ok = mysql_real_connect(db->mysql, host, c->mysql.user, password,
 	    c->mysql.database, port, socket, CLIENT_FOUND_ROWS);
 	secret_free(password);
-	if (ok == NULL)
-		return db_fail(db, "connect", e);
+	if (ok == NULL) {
+		db_fail(db, "connect", e);
+		return db_explain_login(db, host, e);
+	}
 	return 0;
 }
 
@@ -287,10 +252,10 @@ db_open(struct db *db, struct err *e)
 		strlcpy(db->peer, socket, sizeof(db->peer));
 	if ((db->mysql = mysql_init(NULL)) == NULL)
 		abort();
-	tls = effective_tls(db->conf, socket == NULL ? host : NULL);
+	tls = db_tls(db->conf, socket == NULL ? host : NULL);
 	set_options(db, socket == NULL);
-	set_mysql_tls(db, tls);
-	if (log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
+	if (db_set_tls(db, socket == NULL ? host : NULL, e) < 0 ||
+	    log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
 	    greet(db, tls, e) < 0) {
 		db_close(db);
 		return err_in(e, "mysql %s", db->peer);

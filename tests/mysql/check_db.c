@@ -8,11 +8,27 @@
 
 #include "util/buf.h"
 #include "util/clock.h"
-#include "mysql/db.h"
+#include "mysql/db_impl.h"
 #include "lib/frame.h"
 
 static struct db	*db;	/* of the test, */
 static struct conf	*own;	/* and its configuration; NULL: conf */
+
+/*
+ * The account of MySQL logs in with caching_sha2_password.  By TCP that needs
+ * the server's key, or a checked certificate.
+ */
+static const char *
+key_of(const char *name)
+{
+	static char	key[300];
+	char		file[64];
+
+	snprintf(file, sizeof(file), "%s/data/public_key.pem", name);
+	snprintf(key, sizeof(key), "server_public_key: \"%s\"", is_mysql() ?
+	    servers_path(file) : "");
+	return key;
+}
 
 static int
 db_run(const char *text, uint64_t *matched, struct err *err)
@@ -227,7 +243,7 @@ START_TEST(next_host_is_tried)
 
 	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
 	    "\"127.0.0.1:%s\"], user: outbox, password_env: OUTBOX_PW, "
-	    "database: app}\n", away, port);
+	    "database: app, %s}\n", away, port, key_of(server));
 	db = db_new(own, 3000);
 	/* Hosts are tried in turn; the silent one takes its time. */
 	for (int round = 0; round < 2 - _i; round++) {
@@ -506,6 +522,27 @@ START_TEST(name_is_quoted)
 }
 END_TEST
 
+/* Without a key of our own no server is asked for its key. */
+START_TEST(key_is_our_own)
+{
+	static const char *const	keys[] = { "", "/no/such", "empty" };
+	const char			*path = keys[_i];
+
+	if (!is_mysql())
+		return;
+	if (strcmp(path, "empty") == 0)
+		path = servers_write(path, "");
+	sql("FLUSH PRIVILEGES");	/* or a hash is enough */
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, server_public_key: "
+	    "\"%s\"}\n", servers_get(server, "PORT"), path);
+	db = db_new(own, 3000);
+	ck_fails(db_open(db, &e));
+	ck_has(e.text, "mysql.server_public_key");
+	ck_has(e.text, path);
+}
+END_TEST
+
 /*
  * TLS: one server without and one with
  */
@@ -572,6 +609,20 @@ static const struct {
 	{ "verify", "ca.pem", "0.0.0.0", true, false, false },
 };
 
+/* Connector/C would send the password to a server that was not checked. */
+#ifdef LIBMARIADB
+#define REQUIRE_IS_FORBIDDEN	true
+#else
+#define REQUIRE_IS_FORBIDDEN	false
+#endif
+
+static bool
+is_forbidden(const char *mode)
+{
+	return REQUIRE_IS_FORBIDDEN && is_mysql() &&
+	    strcmp(mode, "require") == 0;
+}
+
 START_TEST(tls_is_as_asked)
 {
 	const char	*name = modes[_i].offered ? tls_name : server;
@@ -579,11 +630,12 @@ START_TEST(tls_is_as_asked)
 	struct db_rows	*rows;
 
 	own = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
-	    "password_env: OUTBOX_PW, database: app, tls: {mode: %s, "
+	    "password_env: OUTBOX_PW, database: app, %s, tls: {mode: %s, "
 	    "ca: \"%s\"}}\n", modes[_i].host, servers_get(name, "PORT"),
-	    modes[_i].mode, ca[0] == '\0' ? "" : servers_path(ca));
+	    key_of(name), modes[_i].mode, ca[0] == '\0' ? "" :
+	    servers_path(ca));
 	db = db_new(own, 3000);
-	if (!modes[_i].works) {
+	if (!modes[_i].works || is_forbidden(modes[_i].mode)) {
 		ck_fails(db_open(db, &e));
 		ck_assert(!db_is_open(db));
 		ck_has_not(e.text, OUTBOX_PASSWORD);
@@ -629,8 +681,8 @@ START_TEST(restarted_server_is_found_again)
 	int64_t		 start;
 
 	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
-	    "password_env: OUTBOX_PW, database: app}\n",
-	    servers_get(tls_name, "PORT"));
+	    "password_env: OUTBOX_PW, database: app, %s}\n",
+	    servers_get(tls_name, "PORT"), key_of(tls_name));
 	db_connect(own, 3000);
 	start = clock_ms();
 	servers_kill(tls_name);
@@ -656,6 +708,7 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_test(tc, matched_rows_are_counted);
 	tcase_add_loop_test(tc, server_is_refused, 0, NROWS(moods));
 	tcase_add_loop_test(tc, login_is_refused, 0, NROWS(logins));
+	tcase_add_loop_test(tc, key_is_our_own, 0, 3);
 	tcase_add_loop_test(tc, next_host_is_tried, 0, 2);
 	tcase_add_test(tc, statement_is_bounded);
 	tcase_add_test(tc, hung_server_is_bounded);

@@ -379,6 +379,13 @@ fails 'Access denied' \
     'mysql.password_env: another variable has a wrong password' \
     mysql.password_env=PRODUCER_PW
 
+covers mysql.server_public_key
+fails "server_public_key: $DIR/none: No such file" \
+    'mysql.server_public_key does not exist' \
+    "mysql.server_public_key=$DIR/none"
+works 'mysql.server_public_key: a readable one is taken' \
+    "mysql.server_public_key=$DIR/password"
+
 covers mysql.hosts mysql.socket
 account outbox 127.0.0.1
 logged_in_from() {

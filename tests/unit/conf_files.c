@@ -205,8 +205,10 @@ static const struct answer relations[] = {
 	  "master: {workers: 2}", 2, "worker.leasing", "(it is 2)" },
 	{ "mysql:\n  database: a\n  hosts: db\n  socket: /s", 4,
 	  "mysql.socket", "together with mysql.hosts of line 3" },
-	{ "mysql:\n  database: a\n  hosts: []", 3, "mysql.hosts",
-	  "mysql.socket" },
+	{ "mysql:\n  database: a\n  socket: ''", 3, "mysql.socket",
+	  "mysql.hosts" },
+	{ "mysql:\n  database: a\n  hosts: []\n  socket:", 4,
+	  "mysql.socket", "mysql.hosts" },
 	{ "mysql:\n  database: a\n  password_file: /p\n  password_env: P", 4,
 	  "mysql.password_env",
 	  "together with mysql.password_file of line 3" },
@@ -267,6 +269,7 @@ static const char *const accepted[] = {
 	"mysql: {database: a, socket: '', hosts: db}",
 	"mysql: {database: a, socket: /s, hosts: []}",
 	"mysql: {database: a, socket: /s, hosts: ''}",
+	"mysql: {database: a, hosts: []}",
 	"mysql: {database: a, password_file: '', password_env: P}",
 	"mysql: {database: a, password_file: ''}",
 	"mysql: {database: a, tls: {mode: require}}",
@@ -432,13 +435,13 @@ START_TEST(default_yields)
 {
 	struct conf	*c;
 
-	c = must_load("mysql: {database: a, socket: /s, password_env: P}");
-	ck_assert_uint_eq(c->mysql.hosts.n, 0);
+	c = must_load("mysql: {database: a, hosts: db, password_env: P}");
+	ck_assert_str_eq(c->mysql.socket, "");
 	ck_assert_str_eq(c->mysql.password_file, "");
 	conf_free(c);
 	c = must_load("mysql: {database: a}");
-	ck_assert_uint_eq(c->mysql.hosts.n, 1);
-	ck_assert_str_eq(c->mysql.hosts.items[0], "127.0.0.1:3306");
+	ck_assert_uint_eq(c->mysql.hosts.n, 0);
+	ck_assert_str_eq(c->mysql.socket, "/run/mysqld/mysqld.sock");
 	ck_assert_str_eq(c->mysql.password_file, "/etc/outbox/mysql.password");
 	conf_free(c);
 }

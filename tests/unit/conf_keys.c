@@ -50,8 +50,8 @@ START_TEST(wrong_type_is_refused)
 }
 END_TEST
 
-/* Strings and lists that must not be empty; mysql.hosts is a relation. */
-static const char *const required[] = { "master.pidfile", "mysql.hosts",
+/* Strings and lists that must not be empty; mysql.socket is a relation. */
+static const char *const required[] = { "master.pidfile", "mysql.socket",
 	"mysql.user", "mysql.database", "outbox.tables.outbox",
 	"outbox.tables.events", "outbox.tables.partitions",
 	"outbox.tables.workers", "outbox.tables.settings",
@@ -113,6 +113,7 @@ static const struct {
 	{ "master.pidfile", "a/b", "absolute path" },
 	{ "mysql.socket", "a/b", "absolute path" },
 	{ "mysql.password_file", "a/b", "absolute path" },
+	{ "mysql.server_public_key", "a/b", "absolute path" },
 	{ "mysql.tls.ca", "a/b", "absolute path" },
 	{ "mysql.tls.cert", "a/b", "absolute path" },
 	{ "mysql.tls.key", "a/b", "absolute path" },
@@ -245,6 +246,7 @@ static const struct {
 	{ KEY(mysql.password_file), "/pw", "/pw" },
 	{ KEY(mysql.password_env), "DB_PW2", "DB_PW2" },
 	{ KEY(mysql.database), "2024", "\"2024\"" },
+	{ KEY(mysql.server_public_key), "/key.pem", "/key.pem" },
 	{ KEY(mysql.tls.mode), "verify", "verify" },
 	{ KEY(mysql.tls.ca), "/ca.pem", "/ca.pem" },
 	{ KEY(mysql.tls.cert), NULL, "/c.pem",

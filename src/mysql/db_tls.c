@@ -1,0 +1,174 @@
+/*
+ * db_tls.c - encryption, and who may have the password
+ *
+ * A server chooses how its clients log in.  Some ways give it the password: in
+ * clear, or encrypted with a key that it has sent itself.  They are allowed
+ * only if the server is known to be ours: on a Unix socket, or with a checked
+ * certificate.  Otherwise the password is only hashed with the server's random
+ * number.  Oracle's libmysqlclient and MariaDB's Connector/C have different
+ * options for this; only this file knows of it.
+ */
+
+#include "mysql/db_impl.h"
+
+#include <errmsg.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool
+is_loopback(const char *host)
+{
+	struct in_addr	in;
+	struct in6_addr	in6;
+
+	if (inet_pton(AF_INET, host, &in) == 1)
+		return ntohl(in.s_addr) >> 24 == 127;
+	if (inet_pton(AF_INET6, host, &in6) == 1)
+		return IN6_IS_ADDR_LOOPBACK(&in6) ||
+		    (IN6_IS_ADDR_V4MAPPED(&in6) && in6.s6_addr[12] == 127);
+	return strcasecmp(host, "localhost") == 0;
+}
+
+enum conf_tls
+db_tls(const struct conf *conf, const char *host)
+{
+	if (conf->mysql.tls.mode != TLS_AUTO)
+		return (enum conf_tls)conf->mysql.tls.mode;
+	return host == NULL || is_loopback(host) ? TLS_DISABLE : TLS_VERIFY;
+}
+
+static bool
+is_known(const struct conf *conf, const char *host)
+{
+	return host == NULL || db_tls(conf, host) == TLS_VERIFY;
+}
+
+static const char *
+or_null(const char *s)
+{
+	return s[0] == '\0' ? NULL : s;
+}
+
+/* Without a readable key Connector/C would ask the server for one. */
+static int
+check_public_key(const char *path, struct err *e)
+{
+	struct stat	sb;
+
+	if (access(path, R_OK) < 0 || stat(path, &sb) < 0)
+		return err_set(e, "mysql.server_public_key: %s: %s", path,
+		    strerror(errno));
+	if (!S_ISREG(sb.st_mode) || sb.st_size == 0)
+		return err_set(e, "mysql.server_public_key: %s is empty or no "
+		    "file", path);
+	return 0;
+}
+
+static int
+set_public_key(struct db *db, struct err *e)
+{
+	const char	*key = db->conf->mysql.server_public_key;
+
+	if (key[0] == '\0')
+		return 0;
+	if (check_public_key(key, e) < 0) {
+		db->fault = DB_WRONG;
+		return -1;
+	}
+	mysql_options(db->mysql, MYSQL_SERVER_PUBLIC_KEY, key);
+	return 0;
+}
+
+#ifdef LIBMARIADB
+
+/* They send no more than a hash or a signature of a random number. */
+#define HASHING	"mysql_native_password,client_ed25519,parsec"
+
+/*
+ * With TLS Connector/C sends the whole password to caching_sha2_password, and
+ * with MYSQL_OPT_SSL_ENFORCE alone even if the server offers no TLS.
+ */
+static void
+restrict_logins(struct db *db, enum conf_tls tls)
+{
+	bool	has_key = db->conf->mysql.server_public_key[0] != '\0' &&
+		    tls == TLS_DISABLE;
+
+	mysql_options(db->mysql, MARIADB_OPT_RESTRICTED_AUTH, has_key ?
+	    HASHING ",caching_sha2_password" : HASHING);
+	/* The server's default may be a forbidden one; the account's is not. */
+	mysql_options(db->mysql, MYSQL_DEFAULT_AUTH, "mysql_native_password");
+}
+
+static void
+set_mode(struct db *db, enum conf_tls tls, bool known)
+{
+	my_bool	enforce = tls != TLS_DISABLE, verify = tls == TLS_VERIFY;
+
+	mysql_options(db->mysql, MYSQL_OPT_SSL_ENFORCE, &enforce);
+	mysql_options(db->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+	if (!known)
+		restrict_logins(db, tls);
+}
+
+static bool
+is_forbidden(unsigned code)
+{
+	return code == CR_PLUGIN_NOT_ALLOWED;
+}
+
+#else
+
+/* The library forbids the rest by itself, unless there is TLS. */
+static void
+set_mode(struct db *db, enum conf_tls tls, bool known)
+{
+	unsigned	mode = tls == TLS_DISABLE ? SSL_MODE_DISABLED :
+	    tls == TLS_VERIFY ? SSL_MODE_VERIFY_IDENTITY : SSL_MODE_REQUIRED;
+	bool		no = false;
+
+	(void)known;
+	mysql_options(db->mysql, MYSQL_OPT_SSL_MODE, &mode);
+	mysql_options(db->mysql, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &no);
+	mysql_options(db->mysql, MYSQL_ENABLE_CLEARTEXT_PLUGIN, &no);
+}
+
+static bool
+is_forbidden(unsigned code)
+{
+	return code == CR_AUTH_PLUGIN_ERR || code == CR_AUTH_PLUGIN_CANNOT_LOAD;
+}
+
+#endif
+
+int
+db_set_tls(struct db *db, const char *host, struct err *e)
+{
+	const struct conf	*c = db->conf;
+	enum conf_tls		 tls = db_tls(c, host);
+
+	if (tls != TLS_DISABLE)
+		mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
+		    or_null(c->mysql.tls.cert), or_null(c->mysql.tls.ca), NULL,
+		    NULL);
+	set_mode(db, tls, is_known(c, host));
+	return set_public_key(db, e);
+}
+
+int
+db_explain_login(const struct db *db, const char *host, struct err *e)
+{
+	struct err	why = *e;
+
+	if (is_forbidden(db->code) && !is_known(db->conf, host))
+		err_set(e, "%s; this way to log in would give the password to "
+		    "a server that was not checked: use mysql.socket, "
+		    "mysql.tls.mode: verify, or mysql.server_public_key",
+		    why.text);
+	return -1;
+}

@@ -1,0 +1,121 @@
+/*
+ * check_hostile.c - the connection against a server that lies
+ *
+ * A fake asks for the password in clear, for files of ours, and answers with
+ * results that no statement has.
+ */
+#include "lib/fake_mysql.h"
+#include "lib/servers.h"
+#include "mysql/db_impl.h"
+#include "util/buf.h"
+
+static struct fake	 fake;
+static struct conf	*conf;
+static struct db	*db;
+static struct err	 e;
+
+/* host: where the fake seems to be; 0.0.0.0 is no loopback address. */
+static int
+connect_to(const char *host, const char *tls)
+{
+	conf = servers_conf("mysql: {hosts: [\"%s:%d\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: %s}}\n", host,
+	    fake_start(&fake), tls);
+	db = db_new(conf, 3000);
+	return db_open(db, &e);
+}
+
+static void
+finish(void)
+{
+	db_free(db);
+	conf_free(conf);
+}
+
+static const struct {
+	const char	*plugin, *host, *tls;
+} greedy[] = {
+	{ "mysql_clear_password", "127.0.0.1", "auto" },
+	{ "mysql_clear_password", "localhost", "auto" },
+	{ "mysql_clear_password", "127.0.0.1", "disable" },
+	{ "mysql_clear_password", "0.0.0.0", "disable" },
+	{ "mysql_clear_password", "0.0.0.0", "auto" },
+	{ "mysql_clear_password", "127.0.0.1", "require" },
+	{ "mysql_clear_password", "127.0.0.1", "verify" },
+	{ "dialog", "127.0.0.1", "auto" },
+	{ "dialog", "0.0.0.0", "disable" },
+	{ "dialog", "127.0.0.1", "require" },
+	{ "dialog", "127.0.0.1", "verify" },
+	{ "caching_sha2_password", "127.0.0.1", "auto" },
+	{ "caching_sha2_password", "0.0.0.0", "disable" },
+	{ "caching_sha2_password", "127.0.0.1", "require" },
+	{ "caching_sha2_password", "127.0.0.1", "verify" },
+	{ "sha256_password", "127.0.0.1", "auto" },
+	{ "sha256_password", "127.0.0.1", "require" },
+	{ "mysql_old_password", "127.0.0.1", "auto" },
+	{ "../../../../tmp/evil", "127.0.0.1", "auto" },
+};
+
+START_TEST(password_is_not_given_away)
+{
+	fake.plugin = greedy[_i].plugin;
+	ck_assert_int_eq(connect_to(greedy[_i].host, greedy[_i].tls), -1);
+	ck_assert(!db_is_open(db));
+	ck_assert_uint_eq(fake_logins(&fake), 0);
+	ck_assert(!fake_saw(&fake, OUTBOX_PASSWORD));
+	ck_has_not(e.text, OUTBOX_PASSWORD);
+}
+END_TEST
+
+static const struct {
+	const char	*host;
+	enum conf_tls	 tls;
+} hosts[] = {
+	{ NULL, TLS_DISABLE },		/* a socket */
+	{ "localhost", TLS_DISABLE },
+	{ "LOCALHOST", TLS_DISABLE },
+	{ "127.0.0.1", TLS_DISABLE },
+	{ "127.255.0.9", TLS_DISABLE },
+	{ "::1", TLS_DISABLE },
+	{ "::ffff:127.0.0.1", TLS_DISABLE },
+	{ "127.db.example", TLS_VERIFY },
+	{ "127.0.0.1.db.example", TLS_VERIFY },
+	{ "127.1", TLS_VERIFY },
+	{ "localhost.db.example", TLS_VERIFY },
+	{ "::ffff:10.0.0.1", TLS_VERIFY },
+	{ "10.127.0.1", TLS_VERIFY },
+	{ "0.0.0.0", TLS_VERIFY },
+};
+
+START_TEST(loopback_is_an_address)
+{
+	conf = servers_conf("mysql: {database: app}");
+	ck_assert_int_eq(db_tls(conf, hosts[_i].host), hosts[_i].tls);
+}
+END_TEST
+
+/* A server without TLS gets nothing at all where TLS is needed. */
+START_TEST(stripped_server_gets_nothing)
+{
+	ck_assert_int_eq(connect_to("127.0.0.1", _i == 0 ? "verify" :
+	    "require"), -1);
+	ck_assert(!db_is_open(db));
+	ck_assert(!fake_saw(&fake, OUTBOX_PASSWORD));
+	ck_assert(!fake_saw(&fake, "SET "));
+	if (_i == 0)
+		ck_assert(!fake_saw(&fake, "outbox"));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("hostile");
+	TCase	*tc = server_case(s, "login", NULL, NULL, NULL);
+
+	tcase_add_checked_fixture(tc, NULL, finish);
+	tcase_add_loop_test(tc, password_is_not_given_away, 0, NROWS(greedy));
+	tcase_add_loop_test(tc, loopback_is_an_address, 0, NROWS(hosts));
+	tcase_add_loop_test(tc, stripped_server_gets_nothing, 0, 2);
+	return servers_test(s);
+}
