@@ -162,7 +162,11 @@ replica_hosts() {
 }
 
 replica_conf() {
-	sed -i "s/socket: \"[^\"]*\"/hosts: [$(replica_hosts)]/" "${1:-$CONF}"
+	local key=''
+	# An account of MySQL logs in by TCP with the key, which the copy has.
+	[ "$KIND" = mariadb ] ||
+	    key=", server_public_key: $DIR/db/data/public_key.pem"
+	sed -i "s|socket: \"[^\"]*\"|hosts: [$(replica_hosts)]$key|" "${1:-$CONF}"
 }
 
 # Kill the primary; the replica applies all it received and takes over.

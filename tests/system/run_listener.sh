@@ -281,6 +281,13 @@ stop_master "$FIRST"
 stop_master "$SECOND"
 
 # Several hosts: it goes where the workers go.
+key=''
+if [ "$KIND" = mysql ]; then	# both have one key, for logins by TCP
+	key=", server_public_key: $DIR/db/data/public_key.pem"
+	for half in public private; do
+		options+=("caching_sha2_password_${half}_key_path=$DIR/db/data/${half}_key.pem")
+	done
+fi
 "$SANDBOX" start "$KIND" "$DIR/db2" "${options[@]}" > /dev/null
 sql2() { "$SANDBOX" sql "$DIR/db2" -N "$@"; }
 sql2 -e 'CREATE DATABASE app'
@@ -296,7 +303,7 @@ done
 PORT2=$(. "$DIR/db2/env" && echo "$PORT")
 LOG=$DIR/log5
 LEVEL=debug LEASE_TTL=3 LEASE_RENEW=1 HEARTBEAT_TTL=3 with_listener
-sed -i "s/socket: \"[^\"]*\"/hosts: [127.0.0.1:$DB_PORT, 127.0.0.1:$PORT2]/" \
+sed -i "s|socket: \"[^\"]*\"|hosts: [127.0.0.1:$DB_PORT, 127.0.0.1:$PORT2]$key|" \
     "$CONF"
 start_master --interval-ms $PAUSE
 wait_for 10 has_begun 0 && wait_for 10 all_owned
