@@ -12,6 +12,9 @@
 #include "mysql/db_impl.h"
 
 #include <errmsg.h>
+#ifndef LIBMARIADB
+#include <client_plugin.h>
+#endif
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -124,6 +127,41 @@ is_forbidden(unsigned code)
 
 #else
 
+static int	(*log_in_sha256)(MYSQL_PLUGIN_VIO *, MYSQL *);
+
+/*
+ * For sha256_password, unlike caching_sha2_password, the library asks any
+ * server for a key, and no option forbids it.
+ */
+static int
+log_in_with_our_key(MYSQL_PLUGIN_VIO *vio, MYSQL *mysql)
+{
+	struct MYSQL_PLUGIN_VIO_INFO info;
+	const char	*key = NULL;
+
+	vio->info(vio, &info);
+	mysql_get_option(mysql, MYSQL_SERVER_PUBLIC_KEY, &key);
+	if (info.protocol != MYSQL_VIO_SOCKET && key == NULL &&
+	    mysql_get_ssl_cipher(mysql) == NULL)
+		return CR_ERROR;
+	return log_in_sha256(vio, mysql);
+}
+
+static void
+guard_sha256(MYSQL *mysql)
+{
+	struct auth_plugin_t	*plugin;
+
+	if (log_in_sha256 != NULL)
+		return;
+	plugin = (struct auth_plugin_t *)mysql_client_find_plugin(mysql,
+	    "sha256_password", MYSQL_CLIENT_AUTHENTICATION_PLUGIN);
+	if (plugin == NULL)
+		return;
+	log_in_sha256 = plugin->authenticate_user;
+	plugin->authenticate_user = log_in_with_our_key;
+}
+
 /* The library forbids the rest by itself, unless there is TLS. */
 static void
 set_mode(struct db *db, enum conf_tls tls, bool known)
@@ -132,7 +170,8 @@ set_mode(struct db *db, enum conf_tls tls, bool known)
 	    tls == TLS_VERIFY ? SSL_MODE_VERIFY_IDENTITY : SSL_MODE_REQUIRED;
 	bool		no = false;
 
-	(void)known;
+	if (!known)
+		guard_sha256(db->mysql);
 	mysql_options(db->mysql, MYSQL_OPT_SSL_MODE, &mode);
 	mysql_options(db->mysql, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &no);
 	mysql_options(db->mysql, MYSQL_ENABLE_CLEARTEXT_PLUGIN, &no);
@@ -141,7 +180,8 @@ set_mode(struct db *db, enum conf_tls tls, bool known)
 static bool
 is_forbidden(unsigned code)
 {
-	return code == CR_AUTH_PLUGIN_ERR || code == CR_AUTH_PLUGIN_CANNOT_LOAD;
+	return code == CR_AUTH_PLUGIN_ERR || code == CR_UNKNOWN_ERROR ||
+	    code == CR_AUTH_PLUGIN_CANNOT_LOAD;
 }
 
 #endif
