@@ -25,6 +25,12 @@ struct acked {
 	uint64_t		ack;
 };
 
+/*
+ * Longer metadata, in bytes, is refused before it is fetched: parsed it takes
+ * up to eighty times as much memory.
+ */
+#define MSG_METADATA_MAX	(1024 * 1024)
+
 /* The outcome of a message in this batch. */
 enum outcome {
 	OUT_UNSENT,	/* not sent: give it back, attempts unchanged */
@@ -58,7 +64,8 @@ struct msg {
 	bool		 in_doubt;	/* sent, and its outcome is unknown */
 	bool		 has_event;	/* false: its event does not exist */
 	bool		 away;		/* payload and metadata were not
-					   fetched: data is NULL, len is set */
+					   fetched: data is NULL, len is set;
+					   or only the metadata, as too long */
 	bool		 left;	/* until there is memory; see memory_budget.h */
 	bool		 held;		/* not to be sent: lane is blocked */
 	enum outcome	 outcome;

@@ -225,6 +225,9 @@ add_metadata(struct envelope *v, struct bytes text, struct err *e)
 	const char	*name;
 	int		 rc = 0;
 
+	if (text.len > MSG_METADATA_MAX)
+		return err_set(e, "metadata of %zu bytes is longer than %d",
+		    text.len, MSG_METADATA_MAX);
 	if (text.data == NULL || text.len == 0)
 		return 0;
 	if ((root = parse_metadata(v, text, &je)) == NULL)

@@ -109,6 +109,14 @@ fetched(const struct batch *b)
 	return n;
 }
 
+static bool
+can_be_sent(const struct msg *m, size_t max_payload)
+{
+	return m->payload.len <= max_payload &&
+	    m->metadata.len <= max_payload &&
+	    m->metadata.len <= MSG_METADATA_MAX;
+}
+
 size_t
 memory_budget_choose(const struct memory_budget *r, struct batch *b,
     int64_t max_payload, uint64_t *sequences)
@@ -127,7 +135,7 @@ memory_budget_choose(const struct memory_budget *r, struct batch *b,
 			continue;
 		if (is_lane_left(&lanes, m))
 			m->left = true;
-		else if (m->away && m->payload.len <= (size_t)max_payload) {
+		else if (m->away && can_be_sent(m, (size_t)max_payload)) {
 			if (n > 0 && used + msg_size(m) > max) {
 				leave_message(&lanes, m);
 				continue;

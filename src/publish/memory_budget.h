@@ -38,8 +38,9 @@ void	memory_budget_failed(struct memory_budget *, size_t n);
 /*
  * Choose the rows away that are to be fetched.  Sets sequences, with room for
  * naway, in order, and returns how many.  Held rows stay away.  Sets left for
- * rows beyond the budget and for all that follow in their lanes.  A row longer
- * than max_payload bytes is not sent: it stays away and is not left.
+ * rows beyond the budget and for all that follow in their lanes.  A row with a
+ * payload or metadata of more than max_payload bytes, or with metadata of more
+ * than MSG_METADATA_MAX, is not sent: it stays away and is not left.
  */
 size_t	memory_budget_choose(const struct memory_budget *, struct batch *,
 	    int64_t max_payload, uint64_t *sequences);

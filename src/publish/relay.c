@@ -93,6 +93,36 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	return true;
 }
 
+enum size { FITS, TOO_LONG, WAITS };
+
+/*
+ * Is the payload or the metadata too long?  e tells by how much.  Such a message
+ * was not fetched, or its metadata must not be parsed.
+ */
+static enum size
+check_size(struct flight *f, size_t i, struct err *e)
+{
+	const struct msg	*m = &f->b->msgs[i];
+	int64_t			 max = f->r->pub.ops->max_payload(
+				    f->r->pub.arg);
+	size_t			 size = m->metadata.len;
+
+	if (size > MSG_METADATA_MAX) {
+		err_set(e, "metadata of %zu bytes is longer than %d", size,
+		    MSG_METADATA_MAX);
+		return TOO_LONG;
+	}
+	if (m->away && (int64_t)m->payload.len > max)
+		size = m->payload.len;
+	if (!m->away && (int64_t)size <= max)
+		return FITS;
+	if (waits_for_limit(f, i, size))
+		return WAITS;
+	err_set(e, "%zu bytes are more than the server's max_payload of %lld",
+	    size, (long long)max);
+	return TOO_LONG;
+}
+
 /* Send one message.  false: the connection is lost. */
 static bool
 fill_and_send(struct flight *f, size_t i)
@@ -100,16 +130,14 @@ fill_and_send(struct flight *f, size_t i)
 	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
 	struct err	 e = { "" };
+	enum size	 size = check_size(f, i, &e);
 
+	if (size == WAITS)
+		return true;
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
-	else if (m->away) {
-		if (waits_for_limit(f, i, m->payload.len))
-			return true;
-		err_set(&e, "%zu bytes are more than the server's max_payload "
-		    "of %lld", m->payload.len,
-		    (long long)r->pub.ops->max_payload(r->pub.arg));
-	} else if (envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
+	else if (size == FITS &&
+	    envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
 		if (f->subject != NULL)

@@ -43,11 +43,11 @@ read_body(struct msg *m, const struct db_rows *rows, size_t max)
 
 	m->metadata = store_column(rows, F_METADATA);
 	m->payload = store_column(rows, F_PAYLOAD);
-	m->away = metadata + payload > max;
-	if (m->away) {
+	m->away = metadata + payload > max || metadata > MSG_METADATA_MAX;
+	if (m->away)
 		m->metadata = (struct bytes){ NULL, metadata };
+	if (metadata + payload > max)
 		m->payload = (struct bytes){ NULL, payload };
-	}
 }
 
 /* A time in the future was written before the clock was set back. */
@@ -87,16 +87,20 @@ store_keep_rows(struct batch *b, struct db_rows *rows)
 /*
  * The body if it is not too long, and its length.  The length of metadata is
  * expensive where JSON is binary, so it is asked for as seldom as possible: a
- * payload may come although the metadata does not.
+ * payload may come although the metadata does not.  A small max
+ * limits the metadata as well.
  */
 static void
 put_body(struct store *s, size_t max)
 {
 	buf_printf(&s->sql, "IF(COALESCE(OCTET_LENGTH(e.metadata), 0) + "
-	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu, e.metadata, NULL)"
+	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu", max);
+	if (max > MSG_METADATA_MAX)
+		buf_printf(&s->sql, " AND OCTET_LENGTH(e.metadata) <= %d",
+		    MSG_METADATA_MAX);
+	buf_printf(&s->sql, ", e.metadata, NULL)"
 	    ", IF(OCTET_LENGTH(e.event_data) <= %zu, e.event_data, NULL), "
-	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ",
-	    max, max);
+	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ", max);
 }
 
 void

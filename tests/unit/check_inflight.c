@@ -326,6 +326,15 @@ START_TEST(room_is_for_metadata_too)
 	ck_assert_uint_eq(memory_budget_choose(&budget, &batch,
 	    FAKE_MAX_PAYLOAD, sequences), 1);
 	ck_assert(msgs[2].left);
+	/* What is too long is not fetched, and nothing waits for it. */
+	msgs[1].metadata.len = FAKE_MAX_PAYLOAD + 1;
+	msgs[2].metadata.len = MSG_METADATA_MAX + 1;
+	msgs[2].left = false;
+	ck_assert_uint_eq(memory_budget_choose(&budget, &batch, INT64_MAX,
+	    sequences), 1);
+	ck_assert_uint_eq(memory_budget_choose(&budget, &batch,
+	    FAKE_MAX_PAYLOAD, sequences), 0);
+	ck_assert(!msgs[1].left && !msgs[2].left);
 }
 END_TEST
 

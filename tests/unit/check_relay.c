@@ -381,6 +381,10 @@ script(const char *keys, const char *acts)
 		msgs[i].away = acts[i] == 'o';
 		if (msgs[i].away)
 			msgs[i].payload = (struct bytes){ NULL, 6000 };
+		if (acts[i] == 'l')
+			msgs[i].metadata = (struct bytes){ "", 6000 };
+		if (acts[i] == 'm')
+			msgs[i].metadata = (struct bytes){ NULL, 1048577 };
 	}
 }
 

@@ -35,6 +35,10 @@ static const struct {
 	{ "aab", "eAA", "XDD", .sent = "21", .why = "does not exist" },
 	{ "aab", "oAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
 	  " the server's max_payload of 5000" },
+	{ "aab", "lAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
+	  " the server's max_payload of 5000" },
+	{ "aab", "mAA", "XDD", .sent = "21", .why = "metadata of 1048577 bytes"
+	  " is longer than 1048576" },
 	{ "aaaa", "MReb", "XXXX", .sent = "0" },
 	{ "aaaaa", "RebRA", "XXXXD", .sent = "4", .window = 1 },
 	/* With nowhere to die it waits, and so does its lane. */
