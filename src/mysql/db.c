@@ -258,6 +258,9 @@ db_query(struct db *db, const char *what, const struct buf *sql, struct err *e)
 		return NULL;
 	if ((res = mysql_store_result(db->mysql)) == NULL) {
 		db_fail(db, what, e);
+		if (db->code == 0)
+			err_set(e, "%s: the server sent no rows, not even "
+			    "none: is that a proxy?", what);
 		return NULL;
 	}
 	rows = xcalloc(1, sizeof(*rows));
@@ -288,21 +291,30 @@ db_nrows(const struct db_rows *rows)
 }
 
 const char *
+db_nullable(const struct db_rows *rows, unsigned col)
+{
+	return rows->row == NULL || col >= mysql_num_fields(rows->res) ? NULL :
+	    rows->row[col];
+}
+
+const char *
 db_text(const struct db_rows *rows, unsigned col)
 {
-	return rows->row[col];
+	const char	*text = db_nullable(rows, col);
+
+	return text == NULL ? "" : text;
 }
 
 size_t
 db_length(const struct db_rows *rows, unsigned col)
 {
-	return rows->lengths[col];
+	return db_nullable(rows, col) == NULL ? 0 : rows->lengths[col];
 }
 
 uint64_t
 db_u64(const struct db_rows *rows, unsigned col)
 {
-	return rows->row[col] == NULL ? 0 : strtoull(rows->row[col], NULL, 10);
+	return strtoull(db_text(rows, col), NULL, 10);
 }
 
 int
@@ -358,6 +370,8 @@ db_quote(struct db *db, struct buf *b, const char *text, size_t len)
 void
 db_name(struct buf *b, const char *name)
 {
-	/* The configuration allows no backtick in a name. */
-	buf_printf(b, "`%s`", name);
+	buf_str(b, "`");
+	for (; *name != '\0'; name++)
+		buf_add(b, *name == '`' ? "``" : name, *name == '`' ? 2 : 1);
+	buf_str(b, "`");
 }

@@ -102,14 +102,21 @@ unsigned	 db_last_code(const struct db *);
  */
 bool		 db_refused_value(const struct db *);
 
-/* Walk a result.  Texts are valid until db_rows_free. */
+/*
+ * Walk a result.  Texts are valid until db_rows_free.  A server or a proxy may
+ * send fewer columns than were asked for, or NULL where the schema has none: a
+ * column that is missing is NULL, and so are all of them without a row.
+ */
 bool		 db_next(struct db_rows *);
 void		 db_rewind(struct db_rows *);	/* to before the first row */
 size_t		 db_nrows(const struct db_rows *);
-const char	*db_text(const struct db_rows *, unsigned col);	/* NULL: SQL NULL */
-size_t		 db_length(const struct db_rows *, unsigned col);
+const char	*db_text(const struct db_rows *, unsigned col);	/* NULL: "" */
+size_t		 db_length(const struct db_rows *, unsigned col); /* NULL: 0 */
 uint64_t	 db_u64(const struct db_rows *, unsigned col);	/* NULL: 0 */
 void		 db_rows_free(struct db_rows *);
+
+/* The same as db_text, but NULL for SQL NULL. */
+const char	*db_nullable(const struct db_rows *, unsigned col);
 
 /* The column of that name; -1: there is none. */
 int		 db_column(const struct db_rows *, const char *name);

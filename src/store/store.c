@@ -108,6 +108,20 @@ store_void_claims_of(struct store *s, const char *nonce)
 	snprintf(s->dead + len, sizeof(s->dead) - len, ",'%.16s'", nonce);
 }
 
+void
+store_put_name(struct store *s, const char *name)
+{
+	db_name(&s->sql, name);
+}
+
+void
+store_put_index(struct store *s, const char *word, const char *name)
+{
+	buf_printf(&s->sql, "%s INDEX (", word);
+	db_name(&s->sql, name);
+	buf_str(&s->sql, ")");
+}
+
 static void
 put_template_word(struct store *s, const char *word, size_t len)
 {
@@ -132,7 +146,7 @@ put_template_word(struct store *s, const char *word, size_t len)
 		buf_printf(&s->sql, "'%s'", s->id);
 	} else if (len == 5 && memcmp(word, "index", 5) == 0) {
 		if (s->index[0] != '\0')
-			buf_printf(&s->sql, "FORCE INDEX (`%s`)", s->index);
+			store_put_index(s, "FORCE", s->index);
 	} else
 		panic("statement: unknown word {%.*s}", (int)len, word);
 }
@@ -340,8 +354,7 @@ store_query_text(struct store *s, const char *what, char *text, size_t size,
 
 	if (rows == NULL)
 		return -1;
-	strlcpy(text, db_next(rows) && db_text(rows, 0) != NULL ?
-	    db_text(rows, 0) : "", size);
+	strlcpy(text, db_next(rows) ? db_text(rows, 0) : "", size);
 	db_rows_free(rows);
 	return 0;
 }

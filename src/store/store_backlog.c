@@ -46,8 +46,8 @@ count_rows(struct store *s, const char *index, unsigned max,
 	store_sql(s, store_has(s, T_BLOCKED) ?
 	    "SELECT " PARKED_RANGE("partition_key") : "SELECT 0");
 	store_put(s, " FROM {outbox} ");
-	store_putf(s, "FORCE INDEX (`%s`) WHERE published_at IS NULL "
-	    "LIMIT %u", index, max + 1);
+	store_put_index(s, "FORCE", index);
+	store_putf(s, " WHERE published_at IS NULL LIMIT %u", max + 1);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	b->waiting = db_nrows(rows);
@@ -69,7 +69,8 @@ estimate(struct store *s, const char *index, const char *which, uint64_t *n,
 	/* With FORCE INDEX MySQL would not read the index to estimate. */
 	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT partition_key "
 	    "FROM {outbox} ");
-	store_putf(s, "USE INDEX (`%s`) WHERE published_at IS NULL", index);
+	store_put_index(s, "USE", index);
+	store_put(s, " WHERE published_at IS NULL");
 	store_put(s, which);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;

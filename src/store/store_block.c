@@ -75,7 +75,7 @@ read_blocked(struct blocked *b, const struct db_rows *rows)
 	b->first = db_u64(rows, 0);
 	b->label = db_text(rows, 1);
 	/* The event has the whole key; our column may be too narrow. */
-	b->key = store_column(rows, db_text(rows, 8) != NULL ? 8 : 2);
+	b->key = store_column(rows, db_nullable(rows, 8) != NULL ? 8 : 2);
 	b->reason = db_text(rows, 3);
 	b->head = db_u64(rows, 4);
 	b->pending = db_u64(rows, 5) != 0;

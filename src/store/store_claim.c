@@ -201,7 +201,8 @@ store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
 		m->away = m->has_event = false;
 	}
 	while (db_next(rows)) {
-		m = batch_msg(b, db_u64(rows, 0));
+		if ((m = batch_msg(b, db_u64(rows, 0))) == NULL)
+			continue;	/* it was not asked for */
 		m->has_event = true;
 		m->metadata = store_column(rows, 1);
 		m->payload = store_column(rows, 2);

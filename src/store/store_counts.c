@@ -32,7 +32,7 @@ store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
 {
 	c->count = (unsigned)db_u64(rows, at);
 	c->changed = db_u64(rows, at + 2) != 0;
-	return counts_parse(c, db_text(rows, at + 1), e);
+	return counts_parse(c, db_nullable(rows, at + 1), e);
 }
 
 int

@@ -164,12 +164,12 @@ static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
 {
-	const char	*label = db_text(row, 1);
+	const char	*label = db_nullable(row, 1);
 	uint64_t	 first;
 
-	if (db_text(row, 0) != NULL)
+	if (db_nullable(row, 0) != NULL)
 		v->ids[v->nids++] = xstrdup(db_text(row, 0));
-	else if (db_text(row, COUNTS_AT) != NULL)
+	else if (db_nullable(row, COUNTS_AT) != NULL)
 		return store_take_counts(row, COUNTS_AT, &v->counts, e);
 	else if (label == NULL)
 		v->waits = true;

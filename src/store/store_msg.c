@@ -21,7 +21,7 @@ static_assert(NFETCH == STORE_MSG_COLUMNS, "STORE_MSG_COLUMNS is their number");
 struct bytes
 store_column(const struct db_rows *rows, unsigned i)
 {
-	struct bytes	b = { db_text(rows, i), 0 };
+	struct bytes	b = { db_nullable(rows, i), 0 };
 
 	if (b.data != NULL)
 		b.len = db_length(rows, i);
@@ -66,14 +66,14 @@ store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 	m->partition = store_column(rows, F_PARTITION);
 	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);
 	m->replay = (unsigned)db_u64(rows, F_REPLAY);
-	m->has_event = db_text(rows, F_EVENT) != NULL;
+	m->has_event = db_nullable(rows, F_EVENT) != NULL;
 	m->key = store_column(rows, F_KEY);
 	m->stream_sequence = store_column(rows, F_STREAM_SEQUENCE);
 	m->type = store_column(rows, F_TYPE);
 	m->version = store_column(rows, F_VERSION);
 	m->correlation = store_column(rows, F_CORRELATION);
 	m->time = store_column(rows, F_TIME);
-	m->in_doubt_ms = age_of(db_text(rows, F_IN_DOUBT));
+	m->in_doubt_ms = age_of(db_nullable(rows, F_IN_DOUBT));
 	read_body(m, rows, max);
 }
 

@@ -163,10 +163,10 @@ mark_column(struct store *s, const struct db_rows *rows,
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 
 	mark_extra(s, table, name);
-	store_learn_fit(s, table, name, db_text(rows, 3), db_u64(rows, 4));
+	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (strcmp(s->tables[t], table) == 0)
-			mark_needed(s, t, name, db_text(rows, 2), found[t]);
+			mark_needed(s, t, name, db_nullable(rows, 2), found[t]);
 }
 
 static int

@@ -157,18 +157,30 @@ put_dead_row(struct store *s, const struct msg *m, const char *created_at)
 	buf_printf(q, ", %u)", m->replay);
 }
 
+/* The next row of the batch; NULL: none.  Others were not asked for. */
+static const struct msg *
+next_held(const struct batch *b, struct db_rows *held)
+{
+	const struct msg	*m = NULL;
+
+	while (m == NULL && db_next(held))
+		m = batch_msg(b, db_u64(held, 0));
+	return m;
+}
+
 /* The dead letters of those that the token still holds, in one statement. */
 static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
+	const struct msg	*m;
+
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, attempts, reason, last_error, created_at, "
 	    "died_at, replay_no) VALUES ");
-	while (db_next(held)) {
+	while ((m = next_held(b, held)) != NULL) {
 		store_put_comma(s);
-		put_dead_row(s, batch_msg(b, db_u64(held, 0)),
-		    db_text(held, 1));
+		put_dead_row(s, m, db_nullable(held, 1));
 	}
 	/* A row that was brought back by hand may die a second time. */
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
@@ -197,11 +209,12 @@ static int
 halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
+	const struct msg	*m;
+
 	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
 	    "order_key, reason, head_sequence, since) VALUES ");
-	while (db_next(held)) {
-		const struct msg *m = batch_msg(b, db_u64(held, 0));
-		const char	 *home = home_of(b, m, db_text(held, 2));
+	while ((m = next_held(b, held)) != NULL) {
+		const char *home = home_of(b, m, db_nullable(held, 2));
 
 		store_put_comma(s);
 		buf_printf(&s->sql, "(%llu, ", (unsigned long long)m->sequence);
@@ -222,12 +235,12 @@ bump_halted(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
 	const char	**homes = xcalloc(db_nrows(held), sizeof(*homes));
+	const struct msg *m;
 	size_t		  n = 0;
 	int		  rc;
 
-	while (db_next(held))
-		homes[n++] = home_of(b, batch_msg(b, db_u64(held, 0)),
-		    db_text(held, 2));
+	while ((m = next_held(b, held)) != NULL)
+		homes[n++] = home_of(b, m, db_nullable(held, 2));
 	rc = store_bump_epochs(s, "halt", homes, n, e);
 	free(homes);
 	return rc;

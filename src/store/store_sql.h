@@ -18,6 +18,13 @@
  */
 void	store_put(struct store *, const char *);
 
+/*
+ * Append `name`, or "WORD INDEX (`name`)".  A name from information_schema may
+ * have any characters.
+ */
+void	store_put_name(struct store *, const char *name);
+void	store_put_index(struct store *, const char *word, const char *name);
+
 /* Append a text as it stands. */
 void	store_put_raw(struct store *, const char *);
 

@@ -328,7 +328,6 @@ adopt_label(struct store *s, const struct db_rows *row, struct stray_scan *w,
 {
 	struct stray	x = { .label = db_text(row, 0),
 	    .len = db_length(row, 0) };
-
 	bool		full = false;
 
 	*moved = 0;

@@ -76,7 +76,7 @@ read_stream(struct db_rows *rows, struct stream_row *r)
 	r->fresh = db_u64(rows, 2) != 0;
 	strlcpy(r->since, db_text(rows, 3), sizeof(r->since));
 	strlcpy(r->known_since, db_text(rows, 4), sizeof(r->known_since));
-	r->has_tail = db_text(rows, 5) != NULL && db_text(rows, 6) != NULL;
+	r->has_tail = db_nullable(rows, 5) != NULL && db_nullable(rows, 6) != NULL;
 	r->tail = db_u64(rows, 5);
 	strlcpy(r->tail_at, r->has_tail ? db_text(rows, 6) : "",
 	    sizeof(r->tail_at));
@@ -288,7 +288,7 @@ read_acked(struct store *s, struct acked_list *l, struct err *e)
 		l->rows[l->n] = (struct acked){ .ack = db_u64(rows, 1),
 		    .id = { .sequence = db_u64(rows, 0),
 		    .replay = (unsigned)db_u64(rows, 2),
-		    .hashed = db_text(rows, 3) != NULL,
+		    .hashed = db_nullable(rows, 3) != NULL,
 		    .hash = db_u64(rows, 3) } };
 	db_rows_free(rows);
 	return 0;

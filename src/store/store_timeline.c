@@ -31,7 +31,7 @@ query_text(struct store *s, unsigned column, char *text, size_t size,
 
 	if (rows == NULL)
 		return -1;
-	found = db_next(rows) && db_text(rows, column) != NULL;
+	found = db_next(rows) && db_nullable(rows, column) != NULL;
 	if (found)
 		strlcpy(text, db_text(rows, column), size);
 	db_rows_free(rows);
@@ -178,7 +178,7 @@ read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 		x = find_known(k, db_u64(rows, 0));
 		x->row = true;
 		x->waits = db_u64(rows, 1) != 0;
-		x->hashed = db_text(rows, 2) != NULL;
+		x->hashed = db_nullable(rows, 2) != NULL;
 		x->hash = db_u64(rows, 2);
 		x->replay = (unsigned)db_u64(rows, 3);
 	}
@@ -298,9 +298,9 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	if ((rows = store_query(s, "compare dead", e)) == NULL)
 		return -1;
 	while (db_next(rows))
-		if (db_text(rows, 1) != NULL)
+		if (db_nullable(rows, 1) != NULL)
 			find_known(k, db_u64(rows, 1))->dead = true;
-		else if (db_text(rows, 0) != NULL) {
+		else if (db_nullable(rows, 0) != NULL) {
 			k->has_events = true;
 			k->oldest = db_u64(rows, 0);
 		}

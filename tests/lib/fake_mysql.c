@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,8 +283,11 @@ run(void *arg)
 	struct fake	*f = arg;
 	int		 fd;
 
-	while ((fd = accept(f->fd, NULL, NULL)) >= 0)
+	while ((fd = accept(f->fd, NULL, NULL)) >= 0) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 },
+		    sizeof(int));
 		serve(f, fd);
+	}
 	return NULL;
 }
 

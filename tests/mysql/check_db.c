@@ -64,7 +64,7 @@ db_value(const char *text)
 	ck_assert_msg(rows != NULL, "%s: %s", text, e.text);
 	ck_assert(db_next(rows));
 	snprintf(value, sizeof(value), "%s",
-	    db_text(rows, 0) == NULL ? "NULL" : db_text(rows, 0));
+	    db_nullable(rows, 0) == NULL ? "NULL" : db_text(rows, 0));
 	db_rows_free(rows);
 	return value;
 }
@@ -151,7 +151,14 @@ START_TEST(result_is_walked)
 	ck_assert_uint_eq(db_nrows(rows), 2);
 	ck_assert(db_next(rows));
 	ck_assert_uint_eq(db_u64(rows, 0), UINT64_MAX);
-	ck_assert_ptr_null(db_text(rows, 1));
+	ck_assert_ptr_null(db_nullable(rows, 1));
+	ck_assert_str_eq(db_text(rows, 1), "");
+	ck_assert_uint_eq(db_length(rows, 1), 0);
+	/* There is no fifth column. */
+	ck_assert_ptr_null(db_nullable(rows, 4));
+	ck_assert_str_eq(db_text(rows, 4), "");
+	ck_assert_uint_eq(db_length(rows, 4), 0);
+	ck_assert_uint_eq(db_u64(rows, 4), 0);
 	ck_assert_uint_eq(db_u64(rows, 1), 0);
 	ck_assert_uint_eq(db_length(rows, 2), 3);
 	ck_assert_mem_eq(db_text(rows, 2), "a\0b", 3);
@@ -160,6 +167,8 @@ START_TEST(result_is_walked)
 	ck_assert(db_next(rows));
 	ck_assert_uint_eq(db_u64(rows, 1), 7);
 	ck_assert(!db_next(rows));
+	ck_assert_str_eq(db_text(rows, 0), "");
+	ck_assert_uint_eq(db_length(rows, 0), 0);
 	db_rows_free(rows);
 	db_rows_free(NULL);
 	db_free(NULL);
@@ -518,6 +527,9 @@ START_TEST(name_is_quoted)
 	db_name(&b, "select");
 	db_name(&b, "a$-b");
 	ck_assert_str_eq(b.data, "`select``a$-b`");
+	buf_clear(&b);
+	db_name(&b, "a`; DROP TABLE outbox; -- ``");
+	ck_assert_str_eq(b.data, "`a``; DROP TABLE outbox; -- `````");
 	buf_free(&b);
 }
 END_TEST

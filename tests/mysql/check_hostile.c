@@ -107,6 +107,57 @@ START_TEST(stripped_server_gets_nothing)
 }
 END_TEST
 
+/* A result that begins well enough for a connection. */
+#define VARIABLES	"SHOW SESSION VARIABLES"
+
+static const char *const	nulls[] = { NULL, NULL, NULL, NULL };
+static const char *const	names[] = { "log_bin", "read_only" };
+static const char *const	half[] = { "read_only", NULL, NULL, "ON",
+				    "log_bin", NULL };
+
+static const struct {
+	struct fake_answer	 answer;
+	int			 rc;	/* of db_open */
+} odd[] = {
+	{ { .match = VARIABLES, .ncols = 2, .nrows = 2, .cells = nulls }, 0 },
+	{ { .match = VARIABLES, .ncols = 1, .nrows = 2, .cells = names }, -1 },
+	{ { .match = VARIABLES, .ncols = 2, .nrows = 3, .cells = half }, -1 },
+	{ { .match = VARIABLES, .ncols = 4, .nrows = 1, .cells = nulls }, 0 },
+	{ { .match = VARIABLES, .ncols = 2, .nrows = 0 }, 0 },
+	{ { .match = VARIABLES, .ncols = 0 }, -1 },	/* no result at all */
+	{ { .match = VARIABLES, .error = 1047 }, -1 },
+};
+
+START_TEST(odd_results_are_survived)
+{
+	fake.answers = &odd[_i].answer;
+	fake.nanswers = 1;
+	ck_assert_msg(connect_to("127.0.0.1", "auto") == odd[_i].rc, "%s",
+	    e.text);
+	ck_assert_uint_eq(fake_logins(&fake), 1);
+	ck_assert(db_is_open(db) == (odd[_i].rc == 0));
+}
+END_TEST
+
+/* It may not have a file of ours, whatever it was asked. */
+START_TEST(no_file_is_sent)
+{
+	static const struct fake_answer	thief[] = {
+		{ .match = VARIABLES, .ncols = 2 },
+		{ .match = "SELECT 7", .file = "/etc/passwd" },
+	};
+	struct buf			sql = { 0 };
+
+	fake.answers = thief;
+	fake.nanswers = NROWS(thief);
+	ck_assert_int_eq(connect_to("127.0.0.1", "auto"), 0);
+	buf_str(&sql, "SELECT 7");
+	ck_assert_ptr_null(db_query(db, "query", &sql, &e));
+	ck_assert(!fake_saw(&fake, "root:"));
+	buf_free(&sql);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -117,5 +168,7 @@ main(void)
 	tcase_add_loop_test(tc, password_is_not_given_away, 0, NROWS(greedy));
 	tcase_add_loop_test(tc, loopback_is_an_address, 0, NROWS(hosts));
 	tcase_add_loop_test(tc, stripped_server_gets_nothing, 0, 2);
+	tcase_add_loop_test(tc, odd_results_are_survived, 0, NROWS(odd));
+	tcase_add_test(tc, no_file_is_sent);
 	return servers_test(s);
 }

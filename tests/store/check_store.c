@@ -6,22 +6,26 @@
  */
 #include "store/store_test.h"
 
-/* Not connected: every call says so, and none does worse. */
+#include "lib/fake_mysql.h"
+
+/* What the calls fill. */
+static struct waiting_list	 w;
+static struct candidate		*c;
+static struct batch		 got;
+static struct few		 few;
+static struct store_view	 v;
+
 static int
 call(int i)
 {
 	static struct lease	 one = { .label = "p00" };
+	static struct msg	 m = { .sequence = 1, .reason = "message" };
+	static char		 p00[1][MSG_LABEL] = { "p00" };
 	const struct lease	*list = &one;
 	struct range		 r = range("p00", 1);
-	struct waiting_list	 w;
-	struct candidate	*c;
 	struct settled		 done = { 0 };
-	struct batch		 b = { 0 };
-	struct few		 few;
-	struct msg		 m = { .sequence = 1, .reason = "message" };
-	const char		*p00 = "p00";
-	struct labels		 labels = { &p00, 1 };
-	struct store_view	 v;
+	const char		*name = p00[0];
+	struct labels		 labels = { &name, 1 };
 	uint64_t		 n, sequence = 1;
 	unsigned		 count = 1;
 	size_t			 nout;
@@ -29,8 +33,7 @@ call(int i)
 	bool			 any;
 	int			 rc;
 
-	b.msgs = &m;
-	b.n = 1;
+	got = (struct batch){ .msgs = &m, .n = 1, .labels = p00 };
 	switch (i) {
 	case 0: return store_learn(st, &e);
 	case 1: return store_settings(st, &count, &e);
@@ -49,20 +52,34 @@ call(int i)
 	case 14: return store_few(st, &r, 1, &few, &e);
 	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
 	case 16: return store_claim(st, &(struct claim_set){ &r, 1, &sequence,
-	    1 }, &b, &n, &e);
-	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &b, &e);
+	    1 }, &got, &n, &e);
+	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &got, &e);
 	case 18: return store_waiting(st, &sequence, 1, &w, &e);
-	case 19: return store_fetch_away(st, &sequence, 1, &b, &e);
+	case 19: return store_fetch_away(st, &sequence, 1, &got, &e);
 	case 20: return store_few_ahead(st, &r, 1, 1, &few, &e);
 	}
 	msg_fail(&m, (enum outcome)(i - 21), "why");
-	rc = store_settle(st, &b, &done, &e);
+	rc = store_settle(st, &got, &done, &e);
 	free(m.error);
 	return rc;
 }
 
 #define NCALLS	(21 + OUT_IN_DOUBT)
 
+static void
+free_result(int i)
+{
+	switch (i) {
+	case 7: case 8: store_view_free(&v); break;
+	case 14: case 20: free(few.rows); batch_free(&few.ahead); break;
+	case 15: free(c); break;
+	case 17: got.labels = NULL; batch_free(&got); break;
+	case 18: store_waiting_free(&w); break;
+	case 19: db_rows_free(got.more_rows); break;
+	}
+}
+
+/* Not connected: every call says so, and none does worse. */
 START_TEST(closed_store_says_so)
 {
 	store_close(st);
@@ -70,6 +87,58 @@ START_TEST(closed_store_says_so)
 	ck_fails(call(_i));
 	ck_has(e.text, "not connected");
 	ck_assert_int_eq(store_fault(st), DB_CLOSED);
+}
+END_TEST
+
+/*
+ * A server that answers each query with rows that nobody asked for: of NULLs,
+ * of too few columns, of other sequences
+ */
+static const char *const	nulls[60];
+static const char *const	others[60] = { [0] = "7", [20] = "99",
+				    [40] = "1" };
+
+static const struct fake_answer odd_rows[][2] = {
+	{ { .match = "SHOW SESSION", .ncols = 2 },
+	  { .match = "SELECT", .ncols = 1, .nrows = 3, .cells = nulls } },
+	{ { .match = "SHOW SESSION", .ncols = 2 },
+	  { .match = "SELECT", .ncols = 20, .nrows = 3, .cells = nulls } },
+	{ { .match = "SHOW SESSION", .ncols = 2 },
+	  { .match = "SELECT", .ncols = 1, .nrows = 3, .cells = others } },
+	{ { .match = "SHOW SESSION", .ncols = 2 },
+	  { .match = "SELECT", .ncols = 20, .nrows = 3, .cells = others } },
+	{ { .match = "SHOW SESSION", .ncols = 2 },
+	  { .match = "SELECT", .ncols = 20, .nrows = 0 } },
+};
+
+/* The store has learned the tables of a real server, and meets the fake. */
+static void
+meet(struct fake *f)
+{
+	struct conf	*to = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\"], "
+			    "user: outbox, password_env: OUTBOX_PW, "
+			    "database: app}\n", fake_start(f));
+	char		*socket = conf->mysql.socket;
+	struct conf_list hosts = conf->mysql.hosts;
+
+	conf->mysql.socket = to->mysql.socket;
+	conf->mysql.hosts = to->mysql.hosts;
+	to->mysql.socket = socket;
+	to->mysql.hosts = hosts;
+	conf_free(to);
+	ck_ok(store_open(st, &e));
+}
+
+START_TEST(odd_rows_are_survived)
+{
+	static struct fake	f;
+
+	f.answers = odd_rows[_i % NROWS(odd_rows)];
+	f.nanswers = 2;
+	conf->retry.on_dead = DEAD_HALT;
+	meet(&f);
+	if (call(_i / NROWS(odd_rows)) == 0)
+		free_result(_i / NROWS(odd_rows));
 }
 END_TEST
 
@@ -217,6 +286,8 @@ add_whole(Suite *s, const struct kind *k)
 		    end_store);
 
 	tcase_add_loop_test(tc, closed_store_says_so, 0, NCALLS);
+	tcase_add_loop_test(tc, odd_rows_are_survived, 0,
+	    NCALLS * NROWS(odd_rows));
 
 	tc = add_case(s, "seconds", k, k->start, pillar_begin, pillar_end);
 	tcase_add_test(tc, whole_seconds_do_not_lie_ahead);

@@ -85,10 +85,10 @@ remember_position(struct cursor *w, const char *sql, char **position,
 	store_putf(w->c->store, "%llu", (unsigned long long)w->last);
 	if ((rows = store_query(w->c->store, "rows", e)) == NULL)
 		return -1;
-	if ((*found = db_next(rows) && db_text(rows, 0) != NULL)) {
+	if ((*found = db_next(rows) && db_nullable(rows, 0) != NULL)) {
 		free(*position);
 		*position = xstrdup(db_text(rows, 0));
-		keep_partition(w, db_text(rows, 1), db_text(rows, 1) == NULL ?
+		keep_partition(w, db_nullable(rows, 1), db_nullable(rows, 1) == NULL ?
 		    0 : db_length(rows, 1));
 	}
 	db_rows_free(rows);

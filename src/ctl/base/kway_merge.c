@@ -75,7 +75,7 @@ add_parts(struct kway_merge *m, struct err *e)
 	if (rows == NULL)
 		return -1;
 	while (db_next(rows))
-		add_merge_part(m, db_text(rows, 0), db_text(rows, 0) == NULL ?
+		add_merge_part(m, db_nullable(rows, 0), db_nullable(rows, 0) == NULL ?
 		    0 : db_length(rows, 0));
 	db_rows_free(rows);
 	return 0;

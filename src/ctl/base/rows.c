@@ -30,7 +30,7 @@ bytes_json(const char *data, size_t len)
 static json_t *
 cell_json(struct db_rows *rows, unsigned i, enum rows_type type)
 {
-	const char	*text = db_text(rows, i);
+	const char	*text = db_nullable(rows, i);
 	size_t		 len = db_length(rows, i);
 	char		 moment[ROWS_TIME_SIZE];
 	json_t		*v = NULL;

@@ -143,7 +143,7 @@ check_mysql_tls(struct doctor *d)
 	store_sql(d->ctl->store, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
 	if ((rows = doctor_query(d, "database tls")) == NULL)
 		return;
-	if (db_next(rows) && db_text(rows, 1) != NULL)
+	if (db_next(rows))
 		cipher = db_text(rows, 1);
 	if (cipher[0] != '\0')
 		doctor_say(d, DOCTOR_OK, "database tls", "%s", cipher);

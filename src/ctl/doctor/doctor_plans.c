@@ -28,7 +28,7 @@ static const char *
 cell(const struct db_rows *plan, const char *name)
 {
 	int		 col = db_column(plan, name);
-	const char	*text = col < 0 ? NULL : db_text(plan, (unsigned)col);
+	const char	*text = col < 0 ? NULL : db_nullable(plan, (unsigned)col);
 
 	return text == NULL ? "" : text;
 }

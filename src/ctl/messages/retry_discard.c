@@ -203,7 +203,7 @@ static void
 put_fit(struct store *s, enum store_fit which, const struct db_rows *rows,
     unsigned col)
 {
-	store_put_fit(s, which, db_text(rows, col), db_text(rows, col) == NULL ?
+	store_put_fit(s, which, db_nullable(rows, col), db_nullable(rows, col) == NULL ?
 	    0 : db_length(rows, col));
 	store_put(s, ", ");
 }
@@ -218,7 +218,7 @@ put_letter(struct store *s, const struct db_rows *rows)
 	put_fit(s, FIT_DEAD_ERROR, rows, 4);
 	store_putf(s, "%llu, 'discarded', ",
 	    (unsigned long long)db_u64(rows, 5));
-	store_put_text(s, db_text(rows, 6));
+	store_put_text(s, db_nullable(rows, 6));
 	store_put(s, ", {now}, ");
 	store_putf(s, "%llu)", (unsigned long long)db_u64(rows, 7));
 }

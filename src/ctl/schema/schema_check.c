@@ -78,7 +78,7 @@ check_foreign_keys(struct check *k, struct err *e)
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
 	if (rows == NULL)
 		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
-	for (const char *p = db_next(rows) ? db_text(rows, 1) : NULL;
+	for (const char *p = db_next(rows) ? db_nullable(rows, 1) : NULL;
 	    p != NULL && (p = strstr(p, "CONSTRAINT `")) != NULL; p++) {
 		size_t n = strcspn(p, "\n");
 

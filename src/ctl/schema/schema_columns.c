@@ -324,17 +324,19 @@ schema_unknown_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < live->ncolumns; i++) {
 		const struct schema_column	*c = &live->columns[i];
-		char				*change;
+		struct buf			 change = { 0 };
 
 		if (is_theirs(t) || c->optional ||
 		    schema_column_of(&k->wanted.tables[t], c->name) != NULL)
 			continue;
-		change = xasprintf("ALTER `%s` SET DEFAULT %s", c->name,
+		buf_str(&change, "ALTER ");
+		db_name(&change, c->name);
+		buf_printf(&change, " SET DEFAULT %s",
 		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
 		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL,
 		    "the daemon does not set it, so its inserts are "
-		    "refused" }, change, "column %s has no default", c->name)
-		    ->by_hand = true;
-		free(change);
+		    "refused" }, change.data, "column %s has no default",
+		    c->name)->by_hand = true;
+		buf_free(&change);
 	}
 }

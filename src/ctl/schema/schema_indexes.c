@@ -99,16 +99,17 @@ schema_spare_indexes(struct check *k)
 
 	for (size_t i = 0; i < t->nindexes; i++) {
 		const struct schema_index	*x = &t->indexes[i];
-		char				*change;
+		struct buf			 change = { 0 };
 
 		if (x == claim || strcmp(x->name, "PRIMARY") == 0)
 			continue;
-		change = xasprintf("DROP KEY `%s`", x->name);
+		buf_str(&change, "DROP KEY ");
+		db_name(&change, x->name);
 		schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
 		    "each message has to update it; drop it if no other "
-		    "program reads by it" }, change, "index %s (%s) is not "
+		    "program reads by it" }, change.data, "index %s (%s) is not "
 		    "read by the daemon", x->name, x->columns)->way =
 		    ALTER_ONLINE;
-		free(change);
+		buf_free(&change);
 	}
 }

@@ -51,6 +51,24 @@ parse_grant(const struct ctl *c, const char *sql, struct grant *g)
 	return true;
 }
 
+/* Append a statement: the first % becomes the table, the second the column. */
+static void
+put_names(struct store *s, const char *text, const char *table,
+    const char *column)
+{
+	char	word[2] = "";
+
+	for (; *text != '\0'; text++) {
+		word[0] = *text;
+		if (*text != '%') {
+			store_put_raw(s, word);
+			continue;
+		}
+		store_put_name(s, table);
+		table = column;
+	}
+}
+
 /* Append a statement that needs the right; column: any of the table's. */
 static void
 put_statement(struct store *s, const char *right, const char *table,
@@ -64,15 +82,15 @@ put_statement(struct store *s, const char *right, const char *table,
 	buf_str(&name, open == NULL ? column : "");
 	store_sql(s, "EXPLAIN ");
 	if (strncmp(right, "SELECT", 6) == 0)
-		store_putf(s, "SELECT * FROM `%s`", table);
+		put_names(s, "SELECT * FROM %", table, NULL);
 	else if (strncmp(right, "INSERT", 6) == 0)
-		store_putf(s, "INSERT INTO `%s` (`%s`) VALUES (DEFAULT)",
-		    table, name.data);
+		put_names(s, "INSERT INTO % (%) VALUES (DEFAULT)", table,
+		    name.data);
 	else if (strncmp(right, "UPDATE", 6) == 0)
-		store_putf(s, "UPDATE `%s` SET `%s` = DEFAULT WHERE FALSE",
-		    table, name.data);
+		put_names(s, "UPDATE % SET % = DEFAULT WHERE FALSE", table,
+		    name.data);
 	else
-		store_putf(s, "DELETE FROM `%s` WHERE FALSE", table);
+		put_names(s, "DELETE FROM % WHERE FALSE", table, NULL);
 	buf_free(&name);
 }
 

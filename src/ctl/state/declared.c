@@ -90,9 +90,9 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
-		if (db_text(rows, 0) != NULL)
+		if (db_nullable(rows, 0) != NULL)
 			rows_time(u->since, db_text(rows, 0));
-		if (db_text(rows, 1) != NULL)
+		if (db_nullable(rows, 1) != NULL)
 			rows_time(u->last, db_text(rows, 1));
 		u->wait_ms = (int64_t)db_u64(rows, 2);
 		u->is_after = db_u64(rows, 3) != 0;

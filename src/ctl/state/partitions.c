@@ -98,7 +98,7 @@ put_all(struct partition_scan *l, const char *label)
 	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
 	store_put(s, "SELECT global_sequence FROM {outbox}");
 	if (store_index(s) != INDEX_NONE)
-		store_putf(s, " USE INDEX (`%s`)", store_index_name(s));
+		store_put_index(s, " USE", store_index_name(s));
 	put_label_where(s, label);
 }
 
