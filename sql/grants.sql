@@ -63,10 +63,13 @@ GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
 --
 -- The producer: CALL outbox_enqueue, or the two INSERTs.  The procedure runs
 -- with the caller's rights, so the producer needs these tables; the procedure
--- reads the two columns to find the next stream_sequence.
+-- reads the two columns to find the next stream_sequence.  Of an outbox row it
+-- may only write the sequence and the label: claims, times and deliveries are
+-- the daemon's.
 --
 GRANT INSERT, SELECT (stream_id, stream_sequence) ON events
     TO 'outbox_producer'@'localhost';
-GRANT INSERT ON outbox TO 'outbox_producer'@'localhost';
+GRANT INSERT (global_sequence, partition_key) ON outbox
+    TO 'outbox_producer'@'localhost';
 GRANT SELECT ON outbox_settings TO 'outbox_producer'@'localhost';
 GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_producer'@'localhost';

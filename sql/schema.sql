@@ -50,7 +50,8 @@
 -- As long as partition_count is NULL the second form writes a NULL label.  If
 -- one of the counts is 1, NULL means p00; otherwise the rows with a NULL label
 -- are a partition of their own.  So are the rows under each label of your own,
--- which must not be a p and digits.
+-- which must not be a p and digits; a thousand such labels get a lease, and
+-- rows under more of them get the label of their key.
 
 --
 -- The events.  Rows are never changed; the events of one stream_id are in

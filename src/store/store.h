@@ -100,6 +100,9 @@ int	store_settings(struct store *, unsigned *count, struct err *);
 #define STORE_PREFIX	128
 void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
 
+/* Leases for labels that no declared count makes, at most. */
+#define STORE_OWN_LABELS	1000
+
 /*
  * store_strays.c - labels without a lease
  *

@@ -3,7 +3,7 @@
  *
  * A label without a lease row gets one.  Rows under a label that cannot have a
  * lease get the label of their key, as a producer would make it.  Such labels
- * have a NUL in them, are too long, or are those of parked rows: '!' and the
+ * have a control character in them, are too long, or are those of parked rows: '!' and the
  * name of a record.  The latter are never leased, so parked rows have one
  * owner, that of the record.
  */
@@ -27,11 +27,20 @@
 #define LABELS_MAX	5000
 
 static bool
+has_control(const char *label, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)label[i] < ' ' || label[i] == 0x7f)
+			return true;
+	return false;
+}
+
+static bool
 can_have_lease(const struct store *s, const char *label, size_t len)
 {
 	uint64_t	first;
 
-	return len < STORE_LABEL && memchr(label, '\0', len) == NULL &&
+	return len < STORE_LABEL && !has_control(label, len) &&
 	    store_fits(s, FIT_LABEL, label, len) &&
 	    !store_is_parked(s, label, len, &first);
 }
@@ -179,8 +188,8 @@ move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
 		    "%s: moved to the label of their key; correct the "
 		    "labels that the producer writes", *moved, name,
 		    x->record != 0 ? "is reserved for parked rows" :
-		    "cannot have a lease (too long, a NUL in it, or more "
-		    "labels than one worker can serve together)");
+		    "cannot have a lease (too long, a control character in "
+		    "it, or more labels than one worker can serve together)");
 	return 0;
 }
 
@@ -299,7 +308,9 @@ free_stray_scan(struct stray_scan *w)
 
 /*
  * Is the class of this label full?  A label like p007 joins the class of the
- * labels that the declared counts make, COUNTS_CLASS at most.
+ * labels that the declared counts make, COUNTS_CLASS at most.  All others
+ * together are STORE_OWN_LABELS at most: a producer can write any label, and
+ * each lease costs every worker time.
  */
 static int
 is_too_many(struct store *s, struct stray_scan *w, const char *label, bool *is,
@@ -317,7 +328,7 @@ is_too_many(struct store *s, struct stray_scan *w, const char *label, bool *is,
 		    w->view.leases[i].label) == class;
 	for (size_t i = 0; i < w->n; i++)
 		n += counts_class(&w->view.counts, w->labels[i]) == class;
-	*is = class != COUNTS_NONE && n >= COUNTS_CLASS;
+	*is = n >= (class == COUNTS_NONE ? STORE_OWN_LABELS : COUNTS_CLASS);
 	return 0;
 }
 

@@ -556,6 +556,29 @@ START_TEST(full_class_takes_no_label)
 }
 END_TEST
 
+/* A producer cannot make leases without end. */
+START_TEST(own_labels_are_limited)
+{
+	char		label[STORE_LABEL];
+	unsigned	n;
+
+	declare(63, "1");
+	sql("INSERT INTO outbox_partitions (partition_key) SELECT "
+	    "CONCAT('own-', n) FROM " NUMBERS " WHERE n < %d",
+	    STORE_OWN_LABELS - 1);
+	add_rows(1, 1, "'vip'");
+	add_rows(2, 2, "'vip2'");
+	add_rows(3, 3, "'vip3'");
+	ck_ok(store_adopt_strays(st, &n, label, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_assert_str_eq(label, "vip");
+	ck_sql("1 2", "SELECT SUM(partition_key = 'vip'), SUM(partition_key = "
+	    "CONCAT('p', LPAD(CRC32(stream_id) MOD 63, 2, '0'))) "
+	    "FROM outbox JOIN events ON sequence = global_sequence");
+	ck_has(logged(), "more labels than one worker");
+}
+END_TEST
+
 /* An account that may not is no reason to stop: all else goes on. */
 START_TEST(account_without_the_right_refuses_it)
 {
@@ -615,6 +638,7 @@ add_classes(Suite *s, const struct kind *k)
 	tcase_add_test(tc, first_count_knows_the_file);
 	tcase_add_test(tc, new_settings_are_learned);
 	tcase_add_test(tc, full_class_takes_no_label);
+	tcase_add_test(tc, own_labels_are_limited);
 	tcase_add_test(tc, account_without_the_right_refuses_it);
 	tcase_add_test(tc, odd_list_is_told);
 }

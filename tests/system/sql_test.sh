@@ -470,6 +470,14 @@ arguments) VALUES ('l', 'u', 'c', 'a')"
 test_producer_grants() {
 	may producer "SELECT MAX(stream_sequence) FROM events
 WHERE stream_id = 'a'"
+	may producer "INSERT INTO outbox (global_sequence, partition_key)
+VALUES (0, 'p00')"
+	may_not producer "INSERT INTO outbox (global_sequence, attempts)
+VALUES (0, 9)"
+	may_not producer "INSERT INTO outbox (global_sequence, published_at)
+VALUES (0, NOW())"
+	may_not producer "INSERT INTO outbox (global_sequence, claim_token)
+VALUES (0, 'x')"
 	may_not producer "DELETE FROM outbox"
 	may_not producer "UPDATE outbox SET published_at = NULL"
 	may_not producer "SELECT * FROM outbox"
