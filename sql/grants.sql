@@ -46,10 +46,10 @@ GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost';
 -- GRANT PROCESS ON *.* TO 'outbox'@'localhost';
 
 --
--- outboxctl logs in as the daemon, unless its configuration says otherwise.
+-- The daemon may read the audit, not write it.  For changes outboxctl logs in
+-- with mysql.operator, an account with the rights of operator.sql.
 --
-GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
-    TO 'outbox'@'localhost';
+GRANT SELECT ON outbox_audit TO 'outbox'@'localhost';
 
 --
 -- For wake.binlog: true.  The daemon reads the binlog as a replica does; the

@@ -1,15 +1,15 @@
--- outbox-master: the privileges of an operator's account, for repairs with
+-- outbox-master: the privileges of an operator's account, for changes with
 -- outboxctl.
 --
--- The daemon's account is enough to inspect, to wait, to prune and to
--- reconcile; it may not write events.  Load this into the application's
--- database after schema.sql, as an account that may grant, as often as you
--- like.  It only grants; create the account first:
+-- The daemon's account is enough to inspect.  It may not write events, nor the
+-- audit, so that a compromised daemon cannot forge it.  Load this into the
+-- application's database after schema.sql, as an account that may grant, as
+-- often as you like.  It only grants; create the account first:
 --
 --     CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY '...';
 --
--- and give outboxctl a configuration of its own (-c), a copy of the daemon's
--- with this mysql.user.  For another name or host, or other tables:
+-- and name it in the configuration: mysql.operator.  Let only operators read
+-- the file with its password.  For another name or host, or other tables:
 --
 --     sed -e "s/'outbox_operator'@'localhost'/'alice'@'10.0.0.%'/" \
 --         operator.sql | mariadb app

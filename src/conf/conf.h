@@ -67,6 +67,10 @@ struct conf {
 		char		*server_public_key;
 		char		*database;
 		struct {
+			char	*user;		/* empty: the one above */
+			char	*password_file, *password_env;
+		} operator;
+		struct {
 			int	 mode;		/* enum conf_tls */
 			char	*ca, *cert, *key;
 		} tls;
@@ -219,6 +223,9 @@ const char	*conf_changed_restart(const struct conf *, const struct conf *,
 
 /* The table of keys; sets *n to its length. */
 const struct conf_key *conf_keys(size_t *n);
+
+/* Make mysql.operator, if it is set, the account that logs in. */
+void		 conf_use_operator(struct conf *);
 
 /* The prefix of message ids; outbox_id may be "", for an outbox without one. */
 const char	*conf_id_prefix(const struct conf *, const char *outbox_id);

@@ -11,6 +11,25 @@ conf_id_prefix(const struct conf *c, const char *outbox_id)
 	return outbox_id[0] != '\0' ? outbox_id : c->mysql.database;
 }
 
+static void
+exchange(char **a, char **b)
+{
+	char	*was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+void
+conf_use_operator(struct conf *c)
+{
+	if (c->mysql.operator.user[0] == '\0')
+		return;
+	exchange(&c->mysql.user, &c->mysql.operator.user);
+	exchange(&c->mysql.password_file, &c->mysql.operator.password_file);
+	exchange(&c->mysql.password_env, &c->mysql.operator.password_env);
+}
+
 void
 conf_counts(const struct conf *c, struct counts *k)
 {

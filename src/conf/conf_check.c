@@ -65,6 +65,7 @@ static const struct lengths {
 static const char *const either[][2] = {
 	{ "mysql.socket", "mysql.hosts" },
 	{ "mysql.password_env", "mysql.password_file" },
+	{ "mysql.operator.password_env", "mysql.operator.password_file" },
 	{ "nats.password_env", "nats.password_file" },
 	{ "nats.token_env", "nats.token_file" },
 	{ "nats.token_file", "nats.user" },
@@ -78,6 +79,8 @@ static const char *const either[][2] = {
 static const char *const needs[][2] = {
 	{ "nats.password_file", "nats.user" },
 	{ "nats.password_env", "nats.user" },
+	{ "mysql.operator.password_file", "mysql.operator.user" },
+	{ "mysql.operator.password_env", "mysql.operator.user" },
 	{ "mysql.tls.cert", "mysql.tls.key" },
 	{ "mysql.tls.key", "mysql.tls.cert" },
 	{ "nats.tls.cert", "nats.tls.key" },

@@ -38,6 +38,36 @@ sql "DELETE FROM outbox_audit;
 	'prune', '', 0),
     (14, NOW(6), 'outbox@localhost', 'al_ce@h2', 'dead purge',
 	'--key x\x1b[2J', 7)"
+# The account of the daemon, and that of mysql.operator, with its rights only.
+sql "REVOKE INSERT, UPDATE (changed) ON outbox_audit FROM 'outbox'@'localhost';
+    CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY 'op-secret'"
+"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/operator.sql"
+put_row c 1
+before=$(sql 'SELECT COUNT(*) FROM outbox_audit')
+fails 1 "INSERT command denied.*'outbox'.*outbox_audit.*: sql/operator.sql" \
+    'the daemon cannot write the audit' messages discard 3
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE global_sequence = 3')" 1 \
+    'nor discard without it'
+echo op-secret > "$DIR/op.password"
+sed "s|database: app|operator: {user: outbox_operator, password_file: $DIR/op.password}, &|" \
+    "$CONF" > "$DIR/own.yml"
+for command in 'messages discard 3' 'dead retry 3' 'messages retry 3' \
+    'partitions pause --all' 'partitions resume --all' 'prune --days 1' \
+    reconcile 'messages discard 3' 'dead purge 3'; do
+	# shellcheck disable=SC2086
+	ctl -c "$DIR/own.yml" $command --yes
+	is "$RC$ERR" 0 "mysql.operator: $command"
+done
+is "$(sql "SELECT DISTINCT login FROM outbox_audit WHERE id > 14")" \
+    outbox_operator@localhost 'the audit names this account'
+OP_PW=wrong exits 0 'other commands log in as the daemon' \
+    -c "$DIR/own.yml" audit list
+sed -i "s|password_file: $DIR/op.password|password_env: OP_PW|" "$DIR/own.yml"
+OP_PW=wrong fails 1 "Access denied for user 'outbox_operator'" \
+    'mysql.operator.password_env: a wrong password' \
+    -c "$DIR/own.yml" dead retry 3
+sql 'DELETE FROM outbox_audit WHERE id > 14'
+
 set -f
 while IFS='|' read -r ids args; do
 	# shellcheck disable=SC2086

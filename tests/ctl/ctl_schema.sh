@@ -155,7 +155,7 @@ done <<'EOF'
 1|fail|^outbox_workers: 'outbox'@'localhost' may not INSERT, UPDATE:|REVOKE INSERT, UPDATE ON outbox_workers FROM 'outbox'@'localhost'
 0|warn|^outbox: 'outbox'@'localhost' may not INSERT: reconcile.at_start|REVOKE INSERT ON outbox FROM 'outbox'@'localhost'
 0|warn|^outbox_dead_letters: .* may not DELETE: retention.dead_days|REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'
-0|warn|^outbox_audit: 'outbox'@'localhost' may not UPDATE .changed.:|REVOKE UPDATE (changed) ON outbox_audit FROM 'outbox'@'localhost'
+0|warn|^outbox_audit: 'outbox'@'localhost' may not SELECT:|REVOKE SELECT ON outbox_audit FROM 'outbox'@'localhost'
 EOF
 sql 'ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64)
     COLLATE utf8mb4_general_ci NOT NULL; ALTER TABLE outbox MODIFY

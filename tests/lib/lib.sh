@@ -185,6 +185,10 @@ start_servers() {
 		CREATE USER 'outbox_producer'@'localhost'
 		    IDENTIFIED BY '$PRODUCER_PW'"
 	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/grants.sql"
+	# For brevity outboxctl has no account of its own; see ctl_audit.sh.
+	"$SANDBOX" sql "$DIR/db" app -e "
+		GRANT INSERT, UPDATE (changed) ON outbox_audit
+		    TO 'outbox'@'localhost'"
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
 	    --dup-window 600
 }

@@ -379,6 +379,13 @@ fails 'Access denied' \
     'mysql.password_env: another variable has a wrong password' \
     mysql.password_env=PRODUCER_PW
 
+covers mysql.operator.user mysql.operator.password_file \
+    mysql.operator.password_env		# ctl_audit.sh shows that they are used
+conf "$CONF" mysql.operator.user=nobody \
+    "mysql.operator.password_file=$DIR/password"
+like "$("$OUTBOXCTL" -c "$CONF" messages retry 1 2>&1)" \
+    "Access denied for user 'nobody'" 'mysql.operator: outboxctl logs in with it'
+
 covers mysql.server_public_key
 fails "server_public_key: $DIR/none: No such file" \
     'mysql.server_public_key does not exist' \

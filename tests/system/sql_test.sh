@@ -454,10 +454,10 @@ VALUES (0, 'message')"
 	may daemon "UPDATE outbox_streams SET checker = 'w' WHERE name = 'EVENTS'
 AND (checker IS NULL OR checker NOT IN (SELECT id FROM outbox_workers))"
 	may_not daemon "DELETE FROM outbox_streams"
-	may daemon "INSERT INTO outbox_audit (login, unix_user, command,
+	may daemon "SELECT * FROM outbox_audit"
+	may_not daemon "INSERT INTO outbox_audit (login, unix_user, command,
 arguments) VALUES ('l', 'u', 'c', 'a')"
-	may daemon "UPDATE outbox_audit SET changed = 2 WHERE id = 1"
-	may_not daemon "UPDATE outbox_audit SET login = 'x' WHERE id = 1"
+	may_not daemon "UPDATE outbox_audit SET changed = 2 WHERE id = 1"
 	may_not daemon "DELETE FROM outbox_audit"
 	may_not daemon "UPDATE events SET event_type = 't'"
 	may_not daemon "DELETE FROM events"

@@ -212,6 +212,13 @@ static const struct answer relations[] = {
 	{ "mysql:\n  database: a\n  password_file: /p\n  password_env: P", 4,
 	  "mysql.password_env",
 	  "together with mysql.password_file of line 3" },
+	{ "mysql:\n  database: a\n  operator:\n    password_file: /p", 4,
+	  "mysql.operator.password_file", "needs mysql.operator.user" },
+	{ "mysql:\n  database: a\n  operator:\n    password_env: P", 4,
+	  "mysql.operator.password_env", "needs mysql.operator.user" },
+	{ "mysql:\n  database: a\n  operator:\n    user: op\n"
+	  "    password_file: /p\n    password_env: P", 6,
+	  "mysql.operator.password_env", "together with" },
 	{ "mysql:\n  database: a\n  tls:\n    cert: /c", 4, "mysql.tls.cert",
 	  "needs mysql.tls.key" },
 	{ "mysql:\n  database: a\n  tls:\n    key: /k", 4, "mysql.tls.key",

@@ -148,9 +148,13 @@ ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
 int
 ctl_open(struct ctl *c, struct err *e)
 {
-	if (c->store == NULL)
+	if (c->store == NULL) {
+		/* The daemon's account may not write the audit. */
+		if (c->command->changes || c->command->adds)
+			conf_use_operator(c->conf);
 		c->store = store_new(c->conf, "outboxctl", c->command->bare ?
 		    PATIENCE_MS : c->conf->worker.lease_renew);
+	}
 	return store_open(c->store, e) == 0 && version_guard(c, e) == 0 &&
 	    (c->command->bare || store_learn(c->store, e) == 0) ? 0 : -1;
 }
