@@ -661,6 +661,81 @@ START_TEST(tls_is_as_asked)
 }
 END_TEST
 
+/* A certificate of the server, and whether verify accepts it. */
+static const struct {
+	const char	*what;
+	const char	*days, *ca, *names, *use;
+	bool		 works;
+} certificates[] = {
+	{ "expired", "-1", "ca", "DNS:localhost,IP:127.0.0.1", "server",
+	  false },
+	{ "of another name", "30", "ca", "DNS:db.example,IP:127.0.0.2",
+	  "server", false },
+	{ "of a foreign authority", "30", "other",
+	  "DNS:localhost,IP:127.0.0.1", "server", false },
+	{ "of a client", "30", "ca", "DNS:localhost,IP:127.0.0.1", "client",
+	  false },
+	/* The last one stays. */
+	{ "good", "30", "ca", "DNS:localhost,IP:127.0.0.1", "server",
+	  true },
+};
+
+/*
+ * Make it the server's, which reads its files again.  false: MySQL refuses a
+ * certificate that its own authority would not accept.
+ */
+static bool
+use_certificate(int i)
+{
+	servers_run("cd %s && exec 2>>openssl.log && printf "
+	    "'basicConstraints=CA:FALSE\\nextendedKeyUsage=%sAuth\\n"
+	    "subjectAltName=%s\\n' >one.ext && openssl x509 -req "
+	    "-in server.csr -CA %s.pem -CAkey %s.key -CAcreateserial "
+	    "-days %s -extfile one.ext -out server.pem", servers_path(""),
+	    certificates[i].use, certificates[i].names, certificates[i].ca,
+	    certificates[i].ca, certificates[i].days);
+	sql_close();
+	sql_open(tls_name);
+	if (is_mysql() && !certificates[i].works)
+		return sql_works("ALTER INSTANCE RELOAD TLS");
+	sql(is_mysql() ? "ALTER INSTANCE RELOAD TLS" : "FLUSH SSL");
+	return true;
+}
+
+START_TEST(certificate_is_checked)
+{
+	if (!use_certificate(_i))
+		return;
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
+	    "ca: \"%s\"}}\n", servers_get(tls_name, "PORT"),
+	    servers_path("ca.pem"));
+	db = db_new(own, 3000);
+	ck_assert_msg(db_open(db, &e) == (certificates[_i].works ? 0 : -1),
+	    "a certificate that is %s: %s", certificates[_i].what, e.text);
+	if (!certificates[_i].works)
+		ck_has(e.text, "(2026)");
+}
+END_TEST
+
+/* Each connection reads the files, so that new ones need no restart. */
+START_TEST(files_are_read_again)
+{
+	servers_run("cd %s && cp other.pem now.pem", servers_path(""));
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: picky, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
+	    "ca: \"%s\", cert: \"%s\", key: \"%s\"}}\n",
+	    servers_get(tls_name, "PORT"), servers_path("now.pem"),
+	    servers_path("now-client.pem"), servers_path("client.key"));
+	db = db_new(own, 3000);
+	ck_fails(db_open(db, &e));
+	servers_run("cd %s && cp ca.pem now.pem", servers_path(""));
+	ck_fails(db_open(db, &e));	/* no client certificate yet */
+	servers_run("cd %s && cp client.pem now-client.pem", servers_path(""));
+	ck_ok(db_open(db, &e));
+}
+END_TEST
+
 START_TEST(certificate_is_shown)
 {
 	char	pair[256] = "";
@@ -737,7 +812,10 @@ add_db(Suite *s, const struct kind *k)
 	tc = add_case(s, "tls", k, strcmp(k->name, "mysql") == 0 ?
 	    start_mysql_tls : start_mariadb_tls, begin, db_end);
 	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
+	tcase_add_loop_test(tc, certificate_is_checked, 0,
+	    NROWS(certificates));
 	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
+	tcase_add_test(tc, files_are_read_again);
 	tcase_add_test(tc, socket_needs_no_tls);
 	tcase_add_test(tc, restarted_server_is_found_again);
 }
