@@ -95,6 +95,9 @@ db_fail(struct db *db, const char *what, struct err *e)
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
 	err_set(e, "%s: %s (%u)", what,
 	    error_text(mysql_error(db->mysql), code).text, code);
+	/* It let us in: the first host would be this one for ever. */
+	if (db->fault == DB_READONLY)
+		db->next_host = db->host + 1;
 	if (db->fault == DB_LOST || db->fault == DB_READONLY)
 		db_close(db);
 	return -1;

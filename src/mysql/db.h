@@ -39,8 +39,9 @@ void		 db_free(struct db *);
 /*
  * Connect to one host of the list and prepare the session: UTC, READ COMMITTED,
  * short lock waits.  Each call tries the next host, and after a success the
- * first one again.  Refuses a server that is read-only or that logs statements
- * only.
+ * first one again, unless that success ended with DB_READONLY.  Refuses a
+ * server that is read-only, that is no ready member of its Galera cluster, or
+ * that logs statements only.
  */
 int		 db_open(struct db *, struct err *);
 void		 db_close(struct db *);

@@ -10,6 +10,7 @@ struct db {
 	const struct conf	*conf;
 	MYSQL			*mysql;		/* NULL: not open */
 	int64_t			 wait_ms;
+	size_t			 host;		/* the last one tried */
 	size_t			 next_host;
 	char			 peer[300];
 	enum db_fault		 fault;

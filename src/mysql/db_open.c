@@ -182,32 +182,58 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 	return 0;
 }
 
+/*
+ * A Galera node that is cut off from its cluster answers SHOW and SET, but 1047
+ * to statements on tables.
+ */
+static int
+check_cluster(struct db *db, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
+	bool		 ready;
+
+	buf_str(&sql, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'");
+	rows = db_query(db, "session", &sql, e);
+	buf_free(&sql);
+	if (rows == NULL)
+		return -1;
+	ready = !db_next(rows) || strcasecmp(db_text(rows, 1), "ON") == 0;
+	db_rows_free(rows);
+	return ready ? 0 : refuse_server(db, DB_READONLY, e, "wsrep_ready is "
+	    "not ON: the node is cut off from its cluster, or joins it");
+}
+
 static int
 ask_server(struct db *db, struct err *e)
 {
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
-	bool		 binlog = false;
+	bool		 binlog = false, cluster = false;
 	int		 rc = 0;
 
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
 	    "('binlog_format', 'read_only', 'super_read_only', "
 	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
+	    "'wsrep_provider', "
 	    DB_PIPELINE_VARIABLES ")");
 	rows = db_query(db, "session", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)
 		return -1;
-	while (db_next(rows))
+	while (db_next(rows)) {
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
+		if (strcmp(db_text(rows, 0), "wsrep_provider") == 0)
+			cluster = strcmp(db_text(rows, 1), "none") != 0;
+	}
 	db_learn_pipelining(db, rows);
 	db_rewind(rows);
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
 		    binlog, e);
 	db_rows_free(rows);
-	return rc;
+	return rc == 0 && cluster ? check_cluster(db, e) : rc;
 }
 
 int
@@ -217,6 +243,8 @@ db_check(struct db *db, struct err *e)
 
 	if (rc < 0)
 		db_close(db);
+	if (rc < 0 && db->fault == DB_READONLY)
+		db->next_host = db->host + 1;
 	return rc;
 }
 
@@ -244,10 +272,9 @@ db_open(struct db *db, struct err *e)
 	db_close(db);
 	db->fault = DB_FINE;
 	if (socket == NULL) {
-		const char *next = hosts->items[db->next_host++ % hosts->n];
-
-		port = split_host(next, host, sizeof(host));
-		strlcpy(db->peer, next, sizeof(db->peer));
+		db->host = db->next_host++ % hosts->n;
+		port = split_host(hosts->items[db->host], host, sizeof(host));
+		strlcpy(db->peer, hosts->items[db->host], sizeof(db->peer));
 	} else
 		strlcpy(db->peer, socket, sizeof(db->peer));
 	if ((db->mysql = mysql_init(NULL)) == NULL)

@@ -158,6 +158,85 @@ START_TEST(no_file_is_sent)
 }
 END_TEST
 
+/*
+ * Two servers of a list, the first of which takes no writes although it lets
+ * everybody in
+ */
+static struct fake	 second;
+
+static int
+connect_to_two(void)
+{
+	int	one = fake_start(&fake), two = fake_start(&second);
+
+	conf = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
+	    "\"127.0.0.1:%d\"], user: outbox, password_env: OUTBOX_PW, "
+	    "database: app}\n", one, two);
+	db = db_new(conf, 3000);
+	return db_open(db, &e);
+}
+
+static const struct fake_answer	well[] = {
+	{ .match = VARIABLES, .ncols = 2 },
+};
+
+/* Read-only in three ways, and a node that is cut off from its cluster. */
+static const unsigned	refusals[] = { 1290, 1792, 1836, 1047 };
+
+START_TEST(next_host_after_a_refusal)
+{
+	const struct fake_answer	refuses[] = {
+		well[0], { .match = "UPDATE", .error = refusals[_i] },
+	};
+	struct buf			sql = { 0 };
+
+	fake.answers = refuses;
+	fake.nanswers = NROWS(refuses);
+	second.answers = well;
+	second.nanswers = NROWS(well);
+	ck_assert_int_eq(connect_to_two(), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[0]);
+	buf_str(&sql, "UPDATE");
+	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), -1);
+	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
+	ck_assert(!db_is_open(db));
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), 0);
+	/* Later it begins with the first one again. */
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[0]);
+	buf_free(&sql);
+}
+END_TEST
+
+/* SHOW and SET work on a Galera node that is not in the primary component. */
+START_TEST(node_that_is_not_ready_is_refused)
+{
+	static const char *const	on[] = { "wsrep_provider",
+					    "/usr/lib/libgalera_smm.so" };
+	const char			*ready[] = { "wsrep_ready",
+					    _i == 0 ? "OFF" : "ON" };
+	const struct fake_answer	node[] = {
+		{ .match = VARIABLES, .ncols = 2, .nrows = 1, .cells = on },
+		{ .match = "wsrep_ready", .ncols = 2, .nrows = 1,
+		  .cells = ready },
+	};
+
+	fake.answers = node;
+	fake.nanswers = NROWS(node);
+	second.answers = well;
+	second.nanswers = NROWS(well);
+	ck_assert_int_eq(connect_to_two(), _i == 0 ? -1 : 0);
+	if (_i == 1)
+		return;
+	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
+	ck_has(e.text, "wsrep_ready");
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -170,5 +249,8 @@ main(void)
 	tcase_add_loop_test(tc, stripped_server_gets_nothing, 0, 2);
 	tcase_add_loop_test(tc, odd_results_are_survived, 0, NROWS(odd));
 	tcase_add_test(tc, no_file_is_sent);
+	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
+	    NROWS(refusals));
+	tcase_add_loop_test(tc, node_that_is_not_ready_is_refused, 0, 2);
 	return servers_test(s);
 }
