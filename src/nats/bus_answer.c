@@ -151,12 +151,17 @@ bus_read_ack(const char *body, int len, const char *stream,
 	json_decref(ack);
 }
 
-/* "<inbox><generation>_<index>"; older generations were given up on. */
+/*
+ * "<inbox><generation>_<index>"; older generations were given up on.  A broker
+ * can deliver a message of any subject to a subscription.
+ */
 bool
 bus_read_index(const struct bus *b, const char *subject, uint32_t *index)
 {
 	char	*end;
 
+	if (strncmp(subject, b->inbox, b->inbox_len) != 0)
+		return false;
 	subject += b->inbox_len;
 	if (strtoul(subject, &end, 16) != b->generation || *end != '_')
 		return false;

@@ -87,5 +87,6 @@ void		 add_refusals(Suite *);
 void		 add_looks(Suite *);
 void		 add_logins(Suite *);
 void		 add_losses(Suite *);
+void		 add_hostile(Suite *);
 
 #endif

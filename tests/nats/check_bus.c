@@ -245,5 +245,6 @@ main(void)
 	add_looks(s);
 	add_logins(s);
 	add_losses(s);
+	add_hostile(s);
 	return servers_test(s);
 }
