@@ -124,6 +124,7 @@ struct conf {
 		char		*token_env;
 		char		*credentials_file;
 		struct {
+			int	 mode;		/* enum conf_tls */
 			char	*ca, *cert, *key;
 		} tls;
 	} nats;
@@ -232,6 +233,9 @@ const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 
 /* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);
+
+/* True for an address or a name of this host that no other host has. */
+bool		 conf_is_loopback(const char *host);
 
 /*
  * True if missing rows are created at the start; if old rows are deleted; if

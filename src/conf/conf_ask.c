@@ -1,6 +1,10 @@
 /* conf_ask.c - questions about the configuration, see conf.h */
 #include "conf/conf.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <strings.h>
+
 #include <bsd/stdlib.h>
 
 const char *
@@ -41,6 +45,20 @@ conf_counts(const struct conf *c, struct counts *k)
 		    former->items[k->nformer], 1, CONF_MAX_PARTITIONS, NULL);
 		k->nformer++;
 	}
+}
+
+bool
+conf_is_loopback(const char *host)
+{
+	struct in_addr	in;
+	struct in6_addr	in6;
+
+	if (inet_pton(AF_INET, host, &in) == 1)
+		return ntohl(in.s_addr) >> 24 == 127;
+	if (inet_pton(AF_INET6, host, &in6) == 1)
+		return IN6_IS_ADDR_LOOPBACK(&in6) ||
+		    (IN6_IS_ADDR_V4MAPPED(&in6) && in6.s6_addr[12] == 127);
+	return strcasecmp(host, "localhost") == 0;
 }
 
 bool

@@ -226,6 +226,23 @@ check_servers(const struct conf_draft *d, struct err *e)
 	return blame(d, "mysql.socket", e);
 }
 
+/* An address of tls:// asks for what the mode forbids. */
+static int
+check_nats_tls(const struct conf_draft *d, struct err *e)
+{
+	const struct conf_list	*servers = &d->conf->nats.servers;
+
+	if (d->conf->nats.tls.mode != TLS_DISABLE)
+		return 0;
+	for (size_t i = 0; i < servers->n; i++)
+		if (strncmp(servers->items[i], "tls://", 6) == 0) {
+			err_set(e, "disable contradicts %s of nats.servers",
+			    servers->items[i]);
+			return blame(d, "nats.tls.mode", e);
+		}
+	return 0;
+}
+
 /* Of two tables with one name, blame one that was set. */
 static int
 same_table(const struct conf_draft *d, const char *a, const char *b,
@@ -327,7 +344,7 @@ conf_check(const struct conf_draft *d, struct err *e)
 	static int	(*const checks[])(const struct conf_draft *,
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
-		check_tables, check_leasing, check_halt, check_nats_subject,
+		check_nats_tls, check_tables, check_leasing, check_halt, check_nats_subject,
 		check_partition_counts,
 	};
 

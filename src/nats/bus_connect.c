@@ -1,4 +1,4 @@
-/* bus_connect.c - options of a connection: server, login, TLS, timeouts */
+/* bus_connect.c - options of a connection: server, login, timeouts */
 
 #include "nats/bus_impl.h"
 
@@ -45,24 +45,6 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 	    c->nats.token_env[0] != '\0')
 		return set_secret(c, o, e);
 	return NATS_OK;
-}
-
-static natsStatus
-set_nats_tls(struct bus *b, natsOptions *o, const char *server)
-{
-	const struct conf	*c = b->conf;
-	natsStatus		 s = NATS_OK;
-
-	/* Otherwise the library would connect in clear text. */
-	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.ca[0] != '\0' ||
-	    c->nats.tls.cert[0] != '\0')
-		s = natsOptions_SetSecure(o, true);
-	if (s == NATS_OK && c->nats.tls.ca[0] != '\0')
-		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
-	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
-		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
-		    c->nats.tls.key);
-	return s;
 }
 
 static natsStatus
@@ -122,11 +104,11 @@ bus_connect_to(struct bus *b, const char *server, struct err *e)
 	if (s == NATS_OK)
 		s = set_identity(b, o, e);
 	if (s == NATS_OK)
-		s = set_nats_tls(b, o, server);
+		s = bus_set_tls(b->conf, o, server);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&b->nc, o);
 	natsOptions_Destroy(o);
 	if (s != NATS_OK && e->text[0] == '\0')
 		bus_describe(s, e);
-	return s == NATS_OK ? 0 : -1;
+	return s == NATS_OK ? 0 : bus_explain_tls(b->conf, s, e);
 }

@@ -6,6 +6,7 @@
  * bus_spent.c		messages to be freed
  * bus_wake.c		wake-ups
  * bus_loop.c		reading and writing
+ * bus_tls.c		encryption
  * bus_connect.c	how to log in
  * bus_answer.c		answers to messages
  * bus_stream_info.c	requests about the stream
@@ -100,6 +101,15 @@ bool	bus_answer(void *, struct pub_answer *);
 /* Read the index from an answer's subject; false: an older generation. */
 bool	bus_read_index(const struct bus *, const char *subject,
 	    uint32_t *index);
+
+/*
+ * bus_tls.c
+ */
+
+natsStatus bus_set_tls(const struct conf *, natsOptions *, const char *server);
+
+/* Add the remedy to the error of a connection that failed.  Returns -1. */
+int	bus_explain_tls(const struct conf *, natsStatus, struct err *);
 
 /*
  * bus_connect.c

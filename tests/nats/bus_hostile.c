@@ -153,6 +153,40 @@ START_TEST(answer_of_the_fake_is_taken)
 }
 END_TEST
 
+/* To a host that offers no TLS, 0.0.0.0, nothing is sent: no secret, no name. */
+static const char *const	secrets[] = {
+	"user: relay, password_env: SECRET", "token_env: SECRET",
+	"user: relay",
+};
+
+START_TEST(no_secret_goes_out_in_clear)
+{
+	struct fake	f = { .info = "" };
+	char		keys[300];
+	int		port = start_fake(&f);
+
+	setenv("SECRET", SECRET, 1);
+	snprintf(keys, sizeof(keys), "servers: [\"nats://127.0.0.1:%d\"], %s",
+	    port, secrets[_i]);
+	conf = conf_with(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	servers_run("grep -q '\"user\":\\|auth_token' %s",
+	    servers_path("received"));
+	close_fake();
+
+	port = start_fake(&f);
+	snprintf(keys, sizeof(keys), "servers: [\"nats://0.0.0.0:%d\"], %s",
+	    port, secrets[_i]);
+	conf = conf_with(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_int_eq(open_bus(&bus), -1);
+	ck_has(e.text, "offers no TLS");
+	close_fake();
+	servers_run("! grep -a . %s", servers_path("received"));
+}
+END_TEST
+
 static void
 start_nothing(void)
 {
@@ -165,4 +199,6 @@ add_hostile(Suite *s)
 
 	tcase_add_test(tc, answer_of_the_fake_is_taken);
 	tcase_add_loop_test(tc, stray_answer_is_dropped, 0, NROWS(strays));
+	tcase_add_loop_test(tc, no_secret_goes_out_in_clear, 0,
+	    NROWS(secrets));
 }

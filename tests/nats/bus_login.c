@@ -1,4 +1,4 @@
-/* bus_login.c - users, tokens, certificates and credentials; and no server */
+/* bus_login.c - users, tokens and credentials; and no server */
 
 #include "nats/bus_test.h"
 
@@ -246,86 +246,6 @@ START_TEST(token_logs_in)
 }
 END_TEST
 
-static void
-start_tls(void)
-{
-	char		 plain[600], strict[620];
-	const char	*lines[] = { plain, NULL };
-
-	servers_certificates();
-	snprintf(plain, sizeof(plain), "tls: { cert_file: \"%s\", "
-	    "key_file: \"%s\", ca_file: \"%s\" }", servers_path("server.pem"),
-	    servers_path("server.key"), servers_path("ca.pem"));
-	snprintf(strict, sizeof(strict), "%.*s, verify: true }",
-	    (int)strlen(plain) - 2, plain);
-	servers_start("tls", "nats", lines);
-	lines[0] = strict;
-	servers_start("mtls", "nats", lines);
-}
-
-static const struct {
-	const char	*server, *scheme, *host, *ca, *cert;
-	bool		 works;
-} modes[] = {
-	{ "tls", "nats", "127.0.0.1", "ca", "", true },
-	{ "tls", "tls", "127.0.0.1", "ca", "", true },
-	{ "tls", "nats", "localhost", "ca", "", true },
-	{ "tls", "nats", "127.0.0.1", "other", "", false },
-	{ "tls", "nats", "0.0.0.0", "ca", "", false },	/* another name */
-	{ "tls", "nats", "127.0.0.1", "", "", false },	/* a private CA */
-	{ "tls", "tls", "127.0.0.1", "", "", false },
-	{ "tls", "nats", "127.0.0.1", "ca", "client", true },
-	{ "mtls", "nats", "127.0.0.1", "ca", "", false },
-	{ "mtls", "nats", "127.0.0.1", "ca", "client", true },
-	{ "nats", "nats", "127.0.0.1", "", "", true },	/* offers no TLS */
-	{ "nats", "nats", "127.0.0.1", "ca", "", false },
-	{ "nats", "tls", "127.0.0.1", "", "", false },
-};
-
-START_TEST(tls_is_as_asked)
-{
-	char	ca[200] = "", cert[400] = "", keys[900];
-
-	if (modes[_i].ca[0] != '\0')
-		snprintf(ca, sizeof(ca), "%s/%s.pem", servers_path(""),
-		    modes[_i].ca);
-	if (modes[_i].cert[0] != '\0')
-		snprintf(cert, sizeof(cert), ", cert: %s, key: %s",
-		    servers_path("client.pem"), servers_path("client.key"));
-	snprintf(keys, sizeof(keys), "servers: [\"%s://%s:%s\"], "
-	    "tls: {ca: \"%s\"%s}", modes[_i].scheme, modes[_i].host,
-	    servers_get(modes[_i].server, "PORT"), ca, cert);
-	conf = conf_with(keys);
-	bus = bus_new(conf, "check");
-	ck_assert_msg(open_bus(&bus) == (modes[_i].works ? 0 : -1), "%s",
-	    e.text);
-	ck_assert(is_open() == modes[_i].works);
-	bus_free(&bus);
-	conf_free(conf);
-}
-END_TEST
-
-START_TEST(tls_carries_messages)
-{
-	char	keys[300];
-
-	server = "tls";
-	snprintf(keys, sizeof(keys), "tls: {ca: \"%s\"}",
-	    servers_path("ca.pem"));
-	conf = conf_of_server(keys);
-	bus = bus_new(conf, "check");
-	ck_assert_int_eq(open_bus(&bus), 0);
-	bus.ops->begin(bus.arg, INT64_MAX);
-	for (uint32_t i = 0; i < 1000; i++)
-		send_row(i + 1, i);
-	/* There is no stream, but everything goes to and fro. */
-	for (uint32_t i = 0; i < 1000; i++)
-		ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "responders");
-	bus_free(&bus);
-	conf_free(conf);
-}
-END_TEST
-
 /* Made for this test, without an end; they open nothing else. */
 #define OPERATOR_JWT \
 	"eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJpYXQiOjE3M" \
@@ -543,10 +463,6 @@ add_logins(Suite *s)
 
 	tc = server_case(s, "token", start_token, NULL, NULL);
 	tcase_add_loop_test(tc, token_logs_in, 0, 2);
-
-	tc = server_case(s, "tls", start_tls, NULL, NULL);
-	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
-	tcase_add_test(tc, tls_carries_messages);
 
 	tc = server_case(s, "creds", start_creds, NULL, NULL);
 	tcase_add_loop_test(tc, credentials_log_in, 0, 2);

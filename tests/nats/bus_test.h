@@ -86,6 +86,7 @@ void		 add_wakes(Suite *);
 void		 add_refusals(Suite *);
 void		 add_looks(Suite *);
 void		 add_logins(Suite *);
+void		 add_encryption(Suite *);
 void		 add_losses(Suite *);
 void		 add_hostile(Suite *);
 

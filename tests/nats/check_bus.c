@@ -244,6 +244,7 @@ main(void)
 	add_refusals(s);
 	add_looks(s);
 	add_logins(s);
+	add_encryption(s);
 	add_losses(s);
 	add_hostile(s);
 	return servers_test(s);

@@ -795,9 +795,13 @@ fails "nats $URL: Auth" 'nats.user with the password of another user' \
 works 'nats.user, password_env: access' "${A[@]}" nats.user=bob \
     nats.password_env=KEYS_PW
 
-covers nats.tls.ca nats.tls.cert nats.tls.key
+covers nats.tls.mode nats.tls.ca nats.tls.cert nats.tls.key
 if [ ${#NATS_TLS[@]} -gt 0 ]; then
 	A+=(nats.user=alice "nats.password_file=$DIR/password")
+	works 'nats.tls.mode require: any certificate' "${A[@]}" \
+	    nats.tls.ca= nats.tls.mode=require
+	fails "nats $URL: .*issuer" 'nats.tls.mode verify: not any certificate' \
+	    "${A[@]}" nats.tls.ca= nats.tls.mode=verify
 	fails "nats $URL: .*SSL" \
 	    'nats.tls.ca: an unknown authority is refused' \
 	    "${A[@]}" nats.tls.ca=

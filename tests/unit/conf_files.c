@@ -223,6 +223,8 @@ static const struct answer relations[] = {
 	  "needs mysql.tls.key" },
 	{ "mysql:\n  database: a\n  tls:\n    key: /k", 4, "mysql.tls.key",
 	  "needs mysql.tls.cert" },
+	{ "nats:\n  servers: [a, tls://b]\n  tls: {mode: disable}", 4,
+	  "nats.tls.mode", "contradicts tls://b of nats.servers" },
 	{ "nats:\n  tls:\n    cert: /c", 4, "nats.tls.cert",
 	  "needs nats.tls.key" },
 	{ "nats:\n  tls:\n    key: /k", 4, "nats.tls.key",
@@ -284,6 +286,8 @@ static const char *const accepted[] = {
 	"mysql:\n  database: a\nworker:\nretry: ~\n",
 	"nats: {user: u}",
 	"nats: {servers: [localhost, 'nats://10.0.0.1', 'tls://a.b:1']}",
+	"nats: {servers: [a, 'nats://b'], tls: {mode: disable}}",
+	"nats: {servers: 'tls://b', tls: {mode: require}}",
 	"nats: {subject: '{event_type}'}",
 	"nats: {subject: a-b_c.$x./}",
 	"master: {stop_timeout: \"15s\", hang_timeout: '100'}",
@@ -760,6 +764,22 @@ START_TEST(option_wins_over_variable)
 }
 END_TEST
 
+/* Names that only begin like an address of the loopback are other hosts. */
+START_TEST(loopback_is_an_address)
+{
+	static const char *const	here[] = { "localhost", "LocalHost",
+		"127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1" };
+	static const char *const	there[] = { "127.db.example", "127.",
+		"127.0.0.1.example", "128.0.0.1", "0.0.0.0", "::", "::2",
+		"::ffff:10.0.0.1", "localhost.example", "12.7.0.0", "" };
+
+	for (int i = 0; i < NROWS(here); i++)
+		ck_assert_msg(conf_is_loopback(here[i]), "%s", here[i]);
+	for (int i = 0; i < NROWS(there); i++)
+		ck_assert_msg(!conf_is_loopback(there[i]), "%s", there[i]);
+}
+END_TEST
+
 void
 add_files(TCase *tc)
 {
@@ -782,6 +802,7 @@ add_files(TCase *tc)
 	tcase_add_test(tc, error_is_built_inside_out);
 	tcase_add_test(tc, option_hides_nothing);
 	tcase_add_test(tc, unreadable_file);
+	tcase_add_test(tc, loopback_is_an_address);
 	tcase_add_test(tc, default_yields);
 	tcase_add_test(tc, restart_keys_are_named);
 }

@@ -314,6 +314,7 @@ static const struct {
 	{ KEY(nats.token_file), "/t", "/t" },
 	{ KEY(nats.token_env), "T", "T" },
 	{ KEY(nats.credentials_file), "/c.creds", "/c.creds" },
+	{ KEY(nats.tls.mode), "require", "require" },
 	{ KEY(nats.tls.ca), "/ca.pem", "/ca.pem" },
 	{ KEY(nats.tls.cert), NULL, "/c.pem",
 	  "nats: {" TLS_PAIR "}" },
