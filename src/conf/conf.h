@@ -116,6 +116,7 @@ struct conf {
 		char		*subject;
 		char		*msg_id_prefix;	/* empty: the outbox id */
 		char		*advisory;	/* empty: off */
+		char		*inbox_prefix;
 		int		 recover;	/* enum conf_recover */
 		char		*user;
 		char		*password_file;

@@ -24,6 +24,7 @@
 #define STREAM_MAX	255		/* bytes, of JetStream */
 #define SUBJECT_MAX	255
 #define PREFIX_MAX	64		/* leaves half of an id for the rest */
+#define INBOX_MAX	64
 
 /*
  * Decode one UTF-8 character.  Returns the text after it, or NULL if it is not
@@ -302,6 +303,20 @@ conf_form_plain_subject(const char *text, struct err *e)
 		return err_set(e, "%s has a brace in it: only nats.subject "
 		    "may have placeholders", conf_show(text).text);
 	if (*text == '$' || strncmp(text, "_INBOX.", 7) == 0)
+		return err_set(e, "%s is reserved for the server: choose "
+		    "another subject", conf_show(text).text);
+	return conf_form_subject(text, e);
+}
+
+int
+conf_form_inbox(const char *text, struct err *e)
+{
+	if (strlen(text) > INBOX_MAX)
+		return err_set(e, "is longer than %d bytes", INBOX_MAX);
+	if (text[strcspn(text, "{}")] != '\0')
+		return err_set(e, "%s has a brace in it: only nats.subject "
+		    "may have placeholders", conf_show(text).text);
+	if (*text == '$')
 		return err_set(e, "%s is reserved for the server: choose "
 		    "another subject", conf_show(text).text);
 	return conf_form_subject(text, e);

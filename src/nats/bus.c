@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <nats/nats.h>
 #include <bsd/stdlib.h>
@@ -20,26 +21,32 @@
 
 #define CLOSE_TIMEOUT_MS	500
 
+/*
+ * Who can publish to the inbox can forge acknowledgements.  It cannot be
+ * guessed, and a prefix of its own lets the server keep others from it.
+ */
+static void
+choose_inbox(struct bus *b)
+{
+	b->inbox = xasprintf("%s.%08x%08x%08x%08x.",
+	    b->conf->nats.inbox_prefix, arc4random(), arc4random(),
+	    arc4random(), arc4random());
+	b->inbox_len = strlen(b->inbox);
+}
+
 static int
 subscribe(struct bus *b, struct err *e)
 {
-	natsInbox	*inbox = NULL;
 	char		 subject[128];
 	natsStatus	 s;
 
-	s = natsInbox_Create(&inbox);
-	if (s == NATS_OK) {
-		b->inbox_len = (size_t)snprintf(subject, sizeof(subject),
-		    "%s.", inbox);
-		b->inbox = xstrdup(subject);
-		snprintf(subject, sizeof(subject), "%s*", b->inbox);
-		s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
-	}
+	choose_inbox(b);
+	snprintf(subject, sizeof(subject), "%s*", b->inbox);
+	s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
 	if (s == NATS_OK)
 		s = bus_wake_subscribe(b);
-	natsInbox_Destroy(inbox);
 	if (s != NATS_OK)
 		bus_describe(s, e);
 	return s == NATS_OK ? 0 : -1;

@@ -9,7 +9,7 @@
 #define USERS	"authorization: { users: [ " \
 		"{ user: admin, password: admin }, " \
 		"{ user: relay, password: \"" SECRET "\", permissions: { " \
-		"publish: [\"events.>\"], subscribe: [\"_INBOX.>\"] } }, " \
+		"publish: [\"events.>\"], subscribe: [\"_INBOX.outbox.>\"] } }, " \
 		"{ user: mute, password: \"" SECRET "\", permissions: { " \
 		"publish: { deny: \"events.secret\" } } }, " \
 		"{ user: deaf, password: \"" SECRET "\", permissions: { " \
@@ -217,6 +217,75 @@ START_TEST(forbidden_inbox_is_complained_of)
 	if (rc == 0)
 		ck_assert(complains(5000));
 	ck_has(e.text, "_INBOX");
+}
+END_TEST
+
+/*
+ * A subscriber of the subject sees where the answer is to go.  It must not be
+ * able to answer in the stream's place.
+ */
+#define FORGER(name, allow, deny)	"{ user: " name ", password: x, "	\
+    "permissions: { subscribe: \"events.>\", publish: { allow: \"" allow	\
+    "\", deny: \"" deny "\" } } }"
+
+static void
+start_forgers(void)
+{
+	static const char *const	lines[] = { "authorization: { users: [ "
+	    "{ user: relay, password: x, permissions: { publish: "
+	    "\"events.>\", subscribe: [\"_INBOX.outbox.>\", "
+	    "\"_OUTBOX.>\"] } }, "
+	    FORGER("denied", "_INBOX.>", "_INBOX.outbox.>") ", "
+	    FORGER("free", "_INBOX.>", "x") " ] }", NULL };
+
+	server = "forgers";
+	servers_start("forgers", "nats", lines);
+	setenv("SECRET", "x", 1);
+}
+
+static const struct {
+	const char	*prefix, *forger;
+	bool		 works;
+} forgeries[] = {
+	{ "", "denied", false },
+	{ ", inbox_prefix: _OUTBOX", "free", false },
+	{ ", inbox_prefix: _OUTBOX.a.b", "denied", false },
+	{ "", "free", true },		/* as the manual says */
+};
+
+START_TEST(acknowledgement_cannot_be_forged)
+{
+	natsSubscription	*sub;
+	natsMsg			*m;
+	char			 url[128], keys[200];
+
+	snprintf(keys, sizeof(keys), "user: relay, password_env: SECRET%s",
+	    forgeries[_i].prefix);
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	snprintf(url, sizeof(url), "nats://%s:x@127.0.0.1:%s",
+	    forgeries[_i].forger, servers_get(server, "PORT"));
+	ck_nats(natsConnection_ConnectTo(&admin, url));
+	ck_nats(natsConnection_SubscribeSync(&sub, admin, "events.>"));
+	ck_nats(natsConnection_Flush(admin));
+	bus.ops->begin(bus.arg, INT64_MAX);
+	send_row(1, 6);
+	bus.ops->wait(bus.arg, 0);
+	ck_nats(natsSubscription_NextMsg(&m, sub, 5000));
+	ck_nats(natsConnection_PublishString(admin, natsMsg_GetReply(m),
+	    "{\"stream\":\"EVENTS\", \"seq\":9}"));
+	ck_nats(natsConnection_Flush(admin));
+	if (forgeries[_i].works)
+		ck_stored(6, 9);
+	else
+		ck_no_answer(200);
+	natsMsg_Destroy(m);
+	natsSubscription_Destroy(sub);
+	natsConnection_Destroy(admin);
+	bus_free(&bus);
+	envelope_free(&letter);
+	conf_free(conf);
 }
 END_TEST
 
@@ -460,6 +529,10 @@ add_logins(Suite *s)
 	tcase_add_test(tc, forbidden_advisory_is_told_apart);
 	tcase_add_test(tc, forbidden_wake_is_told_apart);
 	tcase_add_test(tc, forbidden_inbox_is_complained_of);
+
+	tc = server_case(s, "forgers", start_forgers, NULL, NULL);
+	tcase_add_loop_test(tc, acknowledgement_cannot_be_forged, 0,
+	    NROWS(forgeries));
 
 	tc = server_case(s, "token", start_token, NULL, NULL);
 	tcase_add_loop_test(tc, token_logs_in, 0, 2);

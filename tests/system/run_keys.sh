@@ -778,7 +778,8 @@ refused 'nats.recover: .*maybe' nats.recover=maybe
 # Servers that only have to open their door.
 clear_rows
 start_nats door "${NATS_TLS[@]}" 'authorization {users: [
-    {user: alice, password: secret}, {user: bob, password: another}]}'
+    {user: alice, password: secret}, {user: bob, password: another},
+    {user: carol, password: another, permissions: {subscribe: "_OUT.>"}}]}'
 A=("nats.servers=$URL" 'nats.stream=""')
 if [ ${#NATS_TLS[@]} -gt 0 ]; then
 	A+=("nats.tls.ca=$TLS/ca.pem" "nats.tls.cert=$TLS/client.pem"
@@ -794,6 +795,14 @@ fails "nats $URL: Auth" 'nats.user with the password of another user' \
     "${A[@]}" nats.user=bob "nats.password_file=$DIR/password"
 works 'nats.user, password_env: access' "${A[@]}" nats.user=bob \
     nats.password_env=KEYS_PW
+
+covers nats.inbox_prefix
+C=("${A[@]}" nats.user=carol nats.password_env=KEYS_PW)
+fails 'Permissions Violation for Subscription to "_INBOX.outbox' \
+    'nats.inbox_prefix: the default is not what carol may receive' "${C[@]}"
+works 'nats.inbox_prefix: what carol may receive' "${C[@]}" \
+    nats.inbox_prefix=_OUT
+refused 'nats.inbox_prefix: .*wildcard' 'nats.inbox_prefix="a.>"'
 
 covers nats.tls.mode nats.tls.ca nats.tls.cert nats.tls.key
 if [ ${#NATS_TLS[@]} -gt 0 ]; then

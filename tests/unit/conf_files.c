@@ -86,6 +86,13 @@ static const struct {
 	{ "nats.advisory", "'a.{event_type}'", "brace" },
 	{ "nats.advisory", "$JS.API.X", "reserved for" },
 	{ "nats.advisory", "_INBOX.x", "reserved for" },
+	{ "nats.inbox_prefix", "a.", "empty token" },
+	{ "nats.inbox_prefix", "'a.>'", "wildcard >" },
+	{ "nats.inbox_prefix", "'{event_type}'", "brace" },
+	{ "nats.inbox_prefix", "$JS.ACK", "reserved for" },
+	{ "nats.inbox_prefix",
+	  "a123456789b123456789c123456789d123456789e123456789f123456789g1234",
+	  "longer than 64" },
 	/* Counts. */
 	{ "outbox.former_counts", "[16, 0]",
 	  "0 is not a number from 1 to 4096" },

@@ -57,7 +57,7 @@ static const char *const required[] = { "master.pidfile", "mysql.socket",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
 	"outbox.tables.streams", "outbox.tables.audit",
-	"nats.servers", "nats.subject", "log.target" };
+	"nats.servers", "nats.subject", "nats.inbox_prefix", "log.target" };
 
 static bool
 is_required(const char *name)
@@ -305,6 +305,7 @@ static const struct {
 	  "\"a.{stream_id}.x{partition}y.{event_type}\"" },
 	{ KEY(nats.msg_id_prefix), "'a!~'", "\"a!~\"" },
 	{ KEY(nats.advisory), "ops.dead", "ops.dead" },
+	{ KEY(nats.inbox_prefix), "_OUTBOX.a", "\"_OUTBOX.a\"" },
 	{ KEY(nats.recover), "report", "report" },
 	{ KEY(nats.user), "bj\xc3\xb6rn", "\"bj\xc3\xb6rn\"" },
 	{ KEY(nats.password_file), NULL, "/pw",
