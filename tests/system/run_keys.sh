@@ -798,10 +798,14 @@ works 'nats.user, password_env: access' "${A[@]}" nats.user=bob \
 
 covers nats.inbox_prefix
 C=("${A[@]}" nats.user=carol nats.password_env=KEYS_PW)
+put p01 a made
 fails 'Permissions Violation for Subscription to "_INBOX.outbox' \
     'nats.inbox_prefix: the default is not what carol may receive' "${C[@]}"
-works 'nats.inbox_prefix: what carol may receive' "${C[@]}" \
-    nats.inbox_prefix=_OUT
+clear_rows
+put p01 b made
+fails 'no stream takes' 'nats.inbox_prefix: carol receives the answer' \
+    "${C[@]}" nats.inbox_prefix=_OUT
+clear_rows
 refused 'nats.inbox_prefix: .*wildcard' 'nats.inbox_prefix="a.>"'
 
 covers nats.tls.mode nats.tls.ca nats.tls.cert nats.tls.key
