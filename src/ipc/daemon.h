@@ -4,6 +4,14 @@
 
 #include "util/err.h"
 
+/*
+ * Leave behind what the parent had open, and allow nothing that the daemon
+ * does not need: no more rights by exec, no core dumps, no files that all may
+ * read.  Call it before anything is opened that is to stay open.  -1 with an
+ * error.
+ */
+int	daemon_isolate(struct err *);
+
 /* As root: -1 with an error if there is no such user.  Otherwise 0. */
 int	daemon_check_user(const char *user, struct err *);
 
@@ -19,7 +27,10 @@ int	daemon_make_rundir(const char *pidfile, const char *user, struct err *);
  */
 char	*daemon_run_prefix(const char *pidfile);
 
-/* As root: become this user for good, unless it is "".  -1 with an error. */
+/*
+ * As root: become this user, with its groups, for good, unless it is "".  -1
+ * with an error.
+ */
 int	daemon_drop_root(const char *user, struct err *);
 
 /*

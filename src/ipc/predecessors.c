@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf/conf.h"
@@ -23,11 +24,18 @@
 int
 predecessors_open(const char *path, struct err *e)
 {
-	int	fd;
+	struct stat	st;
+	int		fd;
 
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+	    0640);
 	if (fd < 0)
 		return err_set(e, "open %s: %s", path, strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(e, "%s: is not a regular file: remove it",
+		    path);
+	}
 	return fd;
 }
 

@@ -36,7 +36,7 @@ scoreboard_create(const char *path, int *fd, struct err *e)
 
 	/* A new file: other processes may still map and write the old one. */
 	unlink(path);
-	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (*fd < 0) {
 		err_set(e, "create %s: %s", path, strerror(errno));
 		return NULL;
@@ -98,7 +98,11 @@ map_to_read(int fd, const char *path, struct err *e)
 	struct stat		 st;
 	struct scoreboard	*b;
 
-	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*b)) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		err_set(e, "%s: is not a regular file", path);
+		return NULL;
+	}
+	if (st.st_size != sizeof(*b)) {
 		err_set(e, "%s: written by another version", path);
 		return NULL;
 	}
@@ -118,13 +122,17 @@ map_to_read(int fd, const char *path, struct err *e)
 struct scoreboard *
 scoreboard_find(const char *path, bool *alive, pid_t *pid, struct err *e)
 {
-	int			 fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* The daemon's user may have put a FIFO or a link in its place. */
+	int			 fd = open(path, O_RDONLY | O_CLOEXEC |
+				    O_NONBLOCK | O_NOFOLLOW);
 	struct scoreboard	*b;
 
 	*alive = false;
 	*pid = 0;
 	if (fd < 0) {
-		err_set(e, "%s: %s", path, strerror(errno));
+		err_set(e, "%s: %s%s", path, strerror(errno),
+		    errno == EACCES ? ": run this command as root, or as a "
+		    "member of the daemon's group" : "");
 		return NULL;
 	}
 	*alive = is_locked(fd, pid);

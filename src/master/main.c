@@ -319,6 +319,9 @@ main(int argc, char **argv, char **envp)
 		fprintf(stderr, "outbox-master: %s\n", e.text);
 		return EXIT_CONFIG;
 	}
+	/* The file may be a descriptor of the caller, so not before. */
+	if (daemon_isolate(&e) < 0)
+		fatal(EXIT_FAILED, "%s", e.text);
 	if (o.dump)
 		conf_dump(conf, stdout);
 	if (o.dump || o.test) {

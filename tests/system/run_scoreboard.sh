@@ -114,7 +114,8 @@ for pid in "$MASTER" $(worker_pids "$MASTER"); do
 done
 check "a process has no more descriptors than are needed ($most of $need)" \
     [ "$most" -le "${need:-0}" ]
-check 'and not many less' [ "$most" -gt $((${need:-0} - 60)) ]
+# Only root may count them.
+[ "$(id -u)" -ne 0 ] || check 'and not many less' [ "$most" -gt $((${need:-0} - 60)) ]
 
 kill -TERM "$MASTER"
 within 20 'the master stops' is_gone "$MASTER"
