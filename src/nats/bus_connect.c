@@ -38,9 +38,12 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 {
 	const struct conf	*c = b->conf;
 
-	if (c->nats.credentials_file[0] != '\0')
+	if (c->nats.credentials_file[0] != '\0') {
+		if (secret_check_file(c->nats.credentials_file, e) < 0)
+			return NATS_ERR;
 		return natsOptions_SetUserCredentialsFromFiles(o,
 		    c->nats.credentials_file, NULL);
+	}
 	if (c->nats.user[0] != '\0' || c->nats.token_file[0] != '\0' ||
 	    c->nats.token_env[0] != '\0')
 		return set_secret(c, o, e);
@@ -104,7 +107,7 @@ bus_connect_to(struct bus *b, const char *server, struct err *e)
 	if (s == NATS_OK)
 		s = set_identity(b, o, e);
 	if (s == NATS_OK)
-		s = bus_set_tls(b->conf, o, server);
+		s = bus_set_tls(b->conf, o, server, e);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&b->nc, o);
 	natsOptions_Destroy(o);

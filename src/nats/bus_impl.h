@@ -106,7 +106,9 @@ bool	bus_read_index(const struct bus *, const char *subject,
  * bus_tls.c
  */
 
-natsStatus bus_set_tls(const struct conf *, natsOptions *, const char *server);
+/* If the status is not NATS_OK, there may be an error. */
+natsStatus bus_set_tls(const struct conf *, natsOptions *, const char *server,
+	    struct err *);
 
 /* Add the remedy to the error of a connection that failed.  Returns -1. */
 int	bus_explain_tls(const struct conf *, natsStatus, struct err *);

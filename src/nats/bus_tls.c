@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "util/secret.h"
+
 #define HOST_SIZE	256
 
 /* The host of "nats://host:port", "host" or "tls://[::1]:4222". */
@@ -44,7 +46,8 @@ mode_for(const struct conf *c, const char *server)
 }
 
 natsStatus
-bus_set_tls(const struct conf *c, natsOptions *o, const char *server)
+bus_set_tls(const struct conf *c, natsOptions *o, const char *server,
+    struct err *e)
 {
 	enum conf_tls	mode = mode_for(c, server);
 	natsStatus	s = NATS_OK;
@@ -60,6 +63,9 @@ bus_set_tls(const struct conf *c, natsOptions *o, const char *server)
 		s = natsOptions_SkipServerVerification(o, true);
 	if (s == NATS_OK && c->nats.tls.ca[0] != '\0')
 		s = natsOptions_LoadCATrustedCertificates(o, c->nats.tls.ca);
+	if (s == NATS_OK && c->nats.tls.cert[0] != '\0' &&
+	    secret_check_file(c->nats.tls.key, e) < 0)
+		s = NATS_ERR;
 	if (s == NATS_OK && c->nats.tls.cert[0] != '\0')
 		s = natsOptions_LoadCertificatesChain(o, c->nats.tls.cert,
 		    c->nats.tls.key);

@@ -6,23 +6,58 @@
 #include "util/secret.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/xalloc.h"
+
+/* A device or a pipe is no place where a secret lies. */
+static int
+open_secret(const char *path, struct err *e)
+{
+	int		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat	st;
+
+	if (fd < 0)
+		return err_set(e, "%s: %s", path, strerror(errno));
+	if (fstat(fd, &st) < 0)
+		err_set(e, "%s: %s", path, strerror(errno));
+	else if (S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO) != 0)
+		err_set(e, "%s: mode %o gives all users access to the secret: "
+		    "chmod o= %s", path, (unsigned)(st.st_mode & 0777), path);
+	else
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int
+secret_check_file(const char *path, struct err *e)
+{
+	int	fd = open_secret(path, e);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
 
 static char *
 read_secret_file(const char *path, struct err *e)
 {
 	char	 line[SECRET_MAX];
+	int	 fd = open_secret(path, e);
 	FILE	*f;
 	char	*secret = NULL;
 
-	if ((f = fopen(path, "re")) == NULL) {
-		err_set(e, "%s: %s", path, strerror(errno));
+	if (fd < 0)
 		return NULL;
-	}
+	if ((f = fdopen(fd, "r")) == NULL)
+		abort();
 	setvbuf(f, NULL, _IONBF, 0);	/* no copy left in a stdio buffer */
 	if (fgets(line, sizeof(line), f) == NULL) {
 		err_set(e, "%s: %s", path,

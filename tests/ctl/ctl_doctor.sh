@@ -68,7 +68,7 @@ chmod 600 "$DIR/secret"
 conf_with "s|password_env: OUTBOX_PW|password_file: $DIR/secret|"
 says ok 0 "mysql.password_file: $DIR/secret: mode 600" 'a mode of 600 is fine'
 chmod 644 "$DIR/secret"
-says fail 1 "mode 644 gives all users access: chmod o= $DIR/secret" \
+says fail 3 "mode 644 gives all users access: chmod o= $DIR/secret" \
     'a password file that all may read'
 chmod 660 "$DIR/secret"
 says warn 0 'mode 660 lets the group change it' 'a secret that a group may write'

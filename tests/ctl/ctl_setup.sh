@@ -73,7 +73,7 @@ fails 1 "relay'@'localhost' exists, but .*relay.password does not: write" \
     'an account without its password file' setup --yes
 [ ! -e "$DIR/relay.password" ]
 ok $? 'and no other password is written'
-echo wrong > "$DIR/relay.password"
+keep_secret "$DIR/relay.password" wrong
 fails 1 "cannot be used with .*Access denied" 'a wrong password' setup --yes
 mv "$DIR/kept" "$DIR/relay.password"
 

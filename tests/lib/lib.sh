@@ -322,6 +322,12 @@ enqueue_keys() {
 	done | "$SANDBOX" sql "${PRIMARY:-$DIR/db}" app
 }
 
+# keep_secret FILE SECRET: write it so that only its owner can read it
+keep_secret() {
+	printf '%s\n' "$2" > "$1"
+	chmod 600 "$1"
+}
+
 # ring SUBJECT [N]: publish N empty wake-up messages; returns 0 when the server
 # has received them
 ring() {

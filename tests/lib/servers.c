@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +118,7 @@ servers_write(const char *file, const char *text)
 
 	ck_assert_msg(f != NULL, "%s: %s", path, strerror(errno));
 	fputs(text, f);
+	fchmod(fileno(f), 0600);	/* it may be a secret */
 	ck_assert_int_eq(fclose(f), 0);
 	return path;
 }
@@ -270,7 +272,7 @@ servers_certificates(void)
 	    "-out $who.csr && "
 	    "openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key "
 	    "-CAcreateserial -days 30 -extfile $who.ext -out $who.pem; "
-	    "done; chmod 644 *.key", root);
+	    "done; chmod 644 server.key", root);
 }
 
 struct conf *

@@ -389,6 +389,11 @@ START_TEST(credentials_log_in)
 	ck_has_not(e.text, USER_SEED);
 	ck_has_not(e.text, STRANGERS_SEED);
 	if (_i == 0) {
+		servers_run("chmod 604 %s", servers_path("creds.creds"));
+		ck_assert_int_eq(open_bus(&bus), -1);
+		ck_has(e.text, "mode 604 gives all users access");
+		servers_run("chmod 600 %s", servers_path("creds.creds"));
+		ck_assert_int_eq(open_bus(&bus), 0);
 		bus.ops->begin(bus.arg, INT64_MAX);
 		send_row(1, 1);
 		ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "JetStream");

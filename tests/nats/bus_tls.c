@@ -146,6 +146,27 @@ START_TEST(tls_carries_messages)
 }
 END_TEST
 
+START_TEST(key_of_all_is_refused)
+{
+	char	keys[700];
+
+	server = "mtls";
+	servers_run("cp %s %s && chmod 644 %s", servers_path("client.key"),
+	    servers_path("open.key"), servers_path("open.key"));
+	snprintf(keys, sizeof(keys), "tls: {ca: %s, cert: %s, key: %s}",
+	    servers_path("ca.pem"), servers_path("client.pem"),
+	    servers_path("open.key"));
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_int_eq(open_bus(&bus), -1);
+	ck_has(e.text, "mode 644 gives all users access");
+	servers_run("chmod 640 %s", servers_path("open.key"));
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
 /* One list: each server is asked for TLS, wherever the bus begins. */
 START_TEST(each_server_of_a_list_is_verified)
 {
@@ -196,6 +217,7 @@ add_encryption(Suite *s)
 
 	tcase_add_loop_test(tc, tls_is_as_asked, 0, NROWS(modes));
 	tcase_add_test(tc, tls_carries_messages);
+	tcase_add_test(tc, key_of_all_is_refused);
 	tcase_add_test(tc, each_server_of_a_list_is_verified);
 	tcase_add_test(tc, new_certificates_are_read);
 }

@@ -311,7 +311,7 @@ RENAME TABLE outbox TO my_rows, events TO my_events,
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
-echo another-secret > "$DIR/password"
+keep_secret "$DIR/password" another-secret
 OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     mysql.password_env= mysql.database=other
     outbox.tables.outbox=my_rows outbox.tables.events=my_events
@@ -722,7 +722,7 @@ refused 'nats.advisory: .*wildcard' 'nats.advisory="advice.>"'
 # Where that is forbidden the log says so, and messages are sent.
 PLAIN=$URL
 start_nats_deny mute 'publish: {deny: ["advice.>"]}'
-echo secret > "$DIR/password"
+keep_secret "$DIR/password" secret
 clear_rows
 run mute "nats.servers=$URL" nats.user=alice \
     "nats.password_file=$DIR/password" nats.advisory=advice.dead --silent
@@ -786,7 +786,7 @@ if [ ${#NATS_TLS[@]} -gt 0 ]; then
 	    "nats.tls.key=$TLS/client.key")
 fi
 covers nats.user nats.password_file nats.password_env
-echo secret > "$DIR/password"
+keep_secret "$DIR/password" secret
 export KEYS_PW=another
 fails "nats $URL: Auth" 'nats.user: no access without it' "${A[@]}"
 works 'nats.user, password_file: access' "${A[@]}" nats.user=alice \
@@ -831,7 +831,7 @@ fi
 start_nats gate 'authorization {token: open-sesame}'
 covers nats.token_file nats.token_env
 T=("nats.servers=$URL" 'nats.stream=""')
-echo open-sesame > "$DIR/token"
+keep_secret "$DIR/token" open-sesame
 export KEYS_TOKEN=open-sesame
 fails "nats $URL: Auth" 'nats.token: no access without it' "${T[@]}"
 works 'nats.token_file: access' "${T[@]}" "nats.token_file=$DIR/token"
@@ -892,6 +892,7 @@ make_credentials() {
 	------END USER NKEY SEED------
 	EOF
 	new_key u.key && sed "s/^SU.*/$(seed 9500 u.key)/" creds > wrong
+	chmod 600 creds wrong
 }
 
 covers nats.credentials_file

@@ -5,7 +5,7 @@
 
 start_servers
 WORKERS=2 write_conf
-echo relay-pw > "$DIR/nats.password"
+keep_secret "$DIR/nats.password" relay-pw
 sed -i "s|^nats: {|&user: relay, password_file: $DIR/nats.password, |" "$CONF"
 NATS_CONF=$DIR/nats/nats.conf
 cp "$NATS_CONF" "$DIR/nats.plain"

@@ -704,6 +704,7 @@ START_TEST(secret_is_the_first_line)
 
 	write_file(in_dir("secret").text, secrets[_i].file,
 	    strlen(secrets[_i].file));
+	chmod(in_dir("secret").text, 0600);
 	s = secret_read(in_dir("secret").text, "", &e);
 	if (secrets[_i].secret == NULL) {
 		ck_assert_ptr_null(s);
@@ -723,12 +724,46 @@ START_TEST(long_secret_is_not_cut)
 	char			*s;
 
 	write_file(in_dir("secret").text, text, sizeof(text) - 1);
+	chmod(in_dir("secret").text, 0600);
 	s = secret_read(in_dir("secret").text, "", &e);
 	if (s != NULL)
 		ck_assert_uint_eq(strlen(s), sizeof(text) - 1);
 	else
 		ck_assert_ptr_null(strstr(e.text, "0123456789"));
 	secret_free(s);
+}
+END_TEST
+
+static const struct {
+	mode_t	mode;
+	bool	good;
+} modes[] = {
+	{ 0600, true }, { 0400, true }, { 0640, true }, { 0440, true },
+	{ 0644, false }, { 0604, false }, { 0602, false }, { 0666, false },
+	{ 0777, false },
+};
+
+/* Root, too, is told: the others can read it as long as it is so. */
+START_TEST(secret_of_all_is_refused)
+{
+	struct path	 path = in_dir("secret");
+	char		*s;
+
+	write_file(path.text, "hunter2\n", 8);
+	ck_assert_int_eq(chmod(path.text, modes[_i].mode), 0);
+	ck_assert_int_eq(secret_check_file(path.text, &e),
+	    modes[_i].good ? 0 : -1);
+	s = secret_read(path.text, "", &e);
+	if (modes[_i].good) {
+		ck_assert_str_eq(s, "hunter2");
+	} else {
+		ck_assert_ptr_null(s);
+		holds(e.text, "gives all users access");
+		holds(e.text, "chmod o= ");
+		holds(e.text, path.text);
+	}
+	secret_free(s);
+	remove(path.text);
 }
 END_TEST
 
@@ -904,6 +939,7 @@ main(void)
 	tcase_add_test(tc, fatal_logs_and_exits);
 
 	tc = add_case(s, "secret");
+	tcase_add_loop_test(tc, secret_of_all_is_refused, 0, NROWS(modes));
 	tcase_add_loop_test(tc, secret_is_the_first_line, 0, NROWS(secrets));
 	tcase_add_test(tc, long_secret_is_not_cut);
 	tcase_add_test(tc, secret_that_is_not_there);
