@@ -123,9 +123,12 @@ struct conf {
 		char		*password_env;
 		char		*token_file;
 		char		*token_env;
+		char		*nkey;		/* public: "U..." */
+		char		*nkey_file;	/* its seed */
 		char		*credentials_file;
 		struct {
 			int	 mode;		/* enum conf_tls */
+			bool	 first;		/* before anything is said */
 			char	*ca, *cert, *key;
 		} tls;
 	} nats;

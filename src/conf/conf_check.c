@@ -73,6 +73,10 @@ static const char *const either[][2] = {
 	{ "nats.credentials_file", "nats.user" },
 	{ "nats.credentials_file", "nats.token_file" },
 	{ "nats.credentials_file", "nats.token_env" },
+	{ "nats.nkey_file", "nats.user" },
+	{ "nats.nkey_file", "nats.token_file" },
+	{ "nats.nkey_file", "nats.token_env" },
+	{ "nats.nkey_file", "nats.credentials_file" },
 };
 
 /* Keys that need another key. */
@@ -81,6 +85,8 @@ static const char *const needs[][2] = {
 	{ "nats.password_env", "nats.user" },
 	{ "mysql.operator.password_file", "mysql.operator.user" },
 	{ "mysql.operator.password_env", "mysql.operator.user" },
+	{ "nats.nkey", "nats.nkey_file" },
+	{ "nats.nkey_file", "nats.nkey" },
 	{ "mysql.tls.cert", "mysql.tls.key" },
 	{ "mysql.tls.key", "mysql.tls.cert" },
 	{ "nats.tls.cert", "nats.tls.key" },
@@ -234,6 +240,10 @@ check_nats_tls(const struct conf_draft *d, struct err *e)
 
 	if (d->conf->nats.tls.mode != TLS_DISABLE)
 		return 0;
+	if (d->conf->nats.tls.first) {
+		err_set(e, "disable contradicts nats.tls.first");
+		return blame(d, "nats.tls.mode", e);
+	}
 	for (size_t i = 0; i < servers->n; i++)
 		if (strncmp(servers->items[i], "tls://", 6) == 0) {
 			err_set(e, "disable contradicts %s of nats.servers",

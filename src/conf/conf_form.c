@@ -25,6 +25,7 @@
 #define SUBJECT_MAX	255
 #define PREFIX_MAX	64		/* leaves half of an id for the rest */
 #define INBOX_MAX	64
+#define NKEY_LENGTH	56
 
 /*
  * Decode one UTF-8 character.  Returns the text after it, or NULL if it is not
@@ -306,6 +307,21 @@ conf_form_plain_subject(const char *text, struct err *e)
 		return err_set(e, "%s is reserved for the server: choose "
 		    "another subject", conf_show(text).text);
 	return conf_form_subject(text, e);
+}
+
+/* A seed in the wrong place is not shown. */
+int
+conf_form_nkey(const char *text, struct err *e)
+{
+	if (*text == 'S')
+		return err_set(e, "is a secret seed: put that into "
+		    "nats.nkey_file, and the public key that begins with U "
+		    "here");
+	if (*text != 'U' || strlen(text) != NKEY_LENGTH ||
+	    text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")] != '\0')
+		return err_set(e, "is not the public key of a user: U and %d "
+		    "more capital letters and digits", NKEY_LENGTH - 1);
+	return 0;
 }
 
 int

@@ -109,6 +109,7 @@ int		 conf_form_count(const char *, struct err *);
 int		 conf_form_subject(const char *, struct err *);
 int		 conf_form_prefix(const char *, struct err *);
 int		 conf_form_plain_subject(const char *, struct err *);
+int		 conf_form_nkey(const char *, struct err *);
 int		 conf_form_inbox(const char *, struct err *);
 int		 conf_form_log(const char *, struct err *);
 int		 conf_form_later(const char *, struct err *);

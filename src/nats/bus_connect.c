@@ -6,6 +6,7 @@
 
 #include "util/clock.h"
 #include "util/secret.h"
+#include "util/xalloc.h"
 
 #define CONNECT_TIMEOUT_MS	2000
 #define PING_INTERVAL_MS	10000
@@ -33,6 +34,40 @@ set_secret(const struct conf *c, natsOptions *o, struct err *e)
 	return s;
 }
 
+/*
+ * The library asks for the server's nonce to be signed.  It frees the text of
+ * an error.
+ */
+static natsStatus
+sign(char **text, unsigned char **signature, int *len, const char *nonce,
+    void *arg)
+{
+	const struct conf	*c = arg;
+	struct err		 e;
+	char			*seed = secret_read(c->nats.nkey_file, "", &e);
+	natsStatus		 s;
+
+	if (seed == NULL) {
+		*text = xstrdup(e.text);
+		return NATS_ERR;
+	}
+	s = nats_Sign(seed, nonce, signature, len);
+	secret_free(seed);
+	if (s != NATS_OK)
+		*text = xasprintf("%s: is not a seed: the first line must "
+		    "begin with SU", c->nats.nkey_file);
+	return s;
+}
+
+static natsStatus
+set_nkey(const struct conf *c, natsOptions *o, struct err *e)
+{
+	if (secret_check_file(c->nats.nkey_file, e) < 0)
+		return NATS_ERR;
+	return natsOptions_SetNKey(o, c->nats.nkey, sign,
+	    (void *)(uintptr_t)c);
+}
+
 static natsStatus
 set_identity(struct bus *b, natsOptions *o, struct err *e)
 {
@@ -44,6 +79,8 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 		return natsOptions_SetUserCredentialsFromFiles(o,
 		    c->nats.credentials_file, NULL);
 	}
+	if (c->nats.nkey_file[0] != '\0')
+		return set_nkey(c, o, e);
 	if (c->nats.user[0] != '\0' || c->nats.token_file[0] != '\0' ||
 	    c->nats.token_env[0] != '\0')
 		return set_secret(c, o, e);

@@ -39,10 +39,25 @@ mode_for(const struct conf *c, const char *server)
 	if (c->nats.tls.mode != TLS_AUTO)
 		return (enum conf_tls)c->nats.tls.mode;
 	host_of(server, host);
-	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.ca[0] != '\0' ||
-	    c->nats.tls.cert[0] != '\0' || !conf_is_loopback(host))
+	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.first ||
+	    c->nats.tls.ca[0] != '\0' || c->nats.tls.cert[0] != '\0' ||
+	    !conf_is_loopback(host))
 		return TLS_VERIFY;
 	return TLS_DISABLE;
+}
+
+static natsStatus
+set_first(natsOptions *o, struct err *e)
+{
+#ifdef HAVE_NATSOPTIONS_TLSHANDSHAKEFIRST
+	(void)e;
+	return natsOptions_TLSHandshakeFirst(o);
+#else
+	(void)o;
+	err_set(e, "nats.tls.first needs nats.c 3.9 or newer; this program "
+	    "was built with %s", nats_GetVersion());
+	return NATS_ERR;
+#endif
 }
 
 natsStatus
@@ -54,7 +69,9 @@ bus_set_tls(const struct conf *c, natsOptions *o, const char *server,
 	char		host[HOST_SIZE];
 
 	host_of(server, host);
-	if (mode != TLS_DISABLE)
+	if (c->nats.tls.first)
+		s = set_first(o, e);
+	if (s == NATS_OK && mode != TLS_DISABLE)
 		s = natsOptions_SetSecure(o, true);
 	/* The default depends on how the library was built. */
 	if (s == NATS_OK && mode != TLS_REQUIRE)

@@ -189,6 +189,27 @@ START_TEST(each_server_of_a_list_is_verified)
 }
 END_TEST
 
+/* This server speaks first. */
+START_TEST(tls_comes_first)
+{
+	char	keys[300];
+
+	server = "tls";
+	snprintf(keys, sizeof(keys), "tls: {first: true, ca: %s}",
+	    servers_path("ca.pem"));
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_int_eq(open_bus(&bus), -1);
+#ifdef HAVE_NATSOPTIONS_TLSHANDSHAKEFIRST
+	ck_has(e.text, "SSL");
+#else
+	ck_has(e.text, "nats.tls.first needs nats.c 3.9");
+#endif
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+
 /* Certificates are read for each connection. */
 START_TEST(new_certificates_are_read)
 {
@@ -219,5 +240,6 @@ add_encryption(Suite *s)
 	tcase_add_test(tc, tls_carries_messages);
 	tcase_add_test(tc, key_of_all_is_refused);
 	tcase_add_test(tc, each_server_of_a_list_is_verified);
+	tcase_add_test(tc, tls_comes_first);
 	tcase_add_test(tc, new_certificates_are_read);
 }

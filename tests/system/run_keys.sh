@@ -808,6 +808,11 @@ fails 'no stream takes' 'nats.inbox_prefix: carol receives the answer' \
 clear_rows
 refused 'nats.inbox_prefix: .*wildcard' 'nats.inbox_prefix="a.>"'
 
+covers nats.tls.first
+fails "nats $URL: .*(SSL|nats.tls.first needs)" \
+    'nats.tls.first: not with this server, or this library' "${A[@]}" \
+    nats.tls.first=true
+
 covers nats.tls.mode nats.tls.ca nats.tls.cert nats.tls.key
 if [ ${#NATS_TLS[@]} -gt 0 ]; then
 	A+=(nats.user=alice "nats.password_file=$DIR/password")
@@ -917,6 +922,23 @@ if command -v openssl > /dev/null; then
 	STATUS=78 fails "$TLS/none" \
 	    'nats.credentials_file does not exist' "${C[@]}" \
 	    "nats.credentials_file=$TLS/none"
+
+	covers nats.nkey nats.nkey_file
+	NKEY=$(cd "$TLS" && new_key n.key && public a0 n.key)
+	keep_secret "$TLS/seed" "$(cd "$TLS" && seed 9500 n.key)"
+	start_nats nkey "authorization {users: [{nkey: $NKEY}]}"
+	C=("nats.servers=$URL" 'nats.stream=""' "nats.nkey=$NKEY")
+	is_let_in() {
+		once "${C[@]}" "nats.nkey_file=$TLS/seed"
+		return "$RC"
+	}
+	wait_for 10 is_let_in
+	verdict $? 'nats.nkey, nkey_file: access'
+	keep_secret "$TLS/other" "$(cd "$TLS" && seed 9500 u.key)"
+	fails "nats $URL: Auth" 'nats.nkey_file: the seed of another user' \
+	    "${C[@]}" "nats.nkey_file=$TLS/other"
+	refused 'nats.nkey: .*is a secret seed' \
+	    "nats.nkey=$(cat "$TLS/seed")"
 else
 	skip 'nats.credentials_file' 'no openssl'
 fi

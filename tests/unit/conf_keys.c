@@ -120,6 +120,7 @@ static const struct {
 	{ "mysql.tls.key", "a/b", "absolute path" },
 	{ "nats.password_file", "a/b", "absolute path" },
 	{ "nats.token_file", "a/b", "absolute path" },
+	{ "nats.nkey_file", "a/b", "absolute path" },
 	{ "nats.credentials_file", "a/b", "absolute path" },
 	{ "nats.tls.ca", "a/b", "absolute path" },
 	{ "nats.tls.cert", "a/b", "absolute path" },
@@ -222,6 +223,7 @@ START_TEST(range_is_kept)
 END_TEST
 
 #define KEY(field)	.key = #field, .at = offsetof(struct conf, field)
+#define NKEY	"UAGS3RYOZ66WQ3IQQQ7RBKU2A5EW3F2BQRVYDXCZUICKXVMUPOXLOKGW"
 #define TLS_PAIR	"tls: {cert: /c.pem, key: /k.pem}"
 
 /* For every key a value that is not the default, and how it reads back. */
@@ -314,8 +316,12 @@ static const struct {
 	  "nats: {user: u, password_env: _PW}" },
 	{ KEY(nats.token_file), "/t", "/t" },
 	{ KEY(nats.token_env), "T", "T" },
+	{ KEY(nats.nkey), NULL, NKEY, "nats: {nkey: " NKEY ", nkey_file: /s}" },
+	{ KEY(nats.nkey_file), NULL, "/s",
+	  "nats: {nkey: " NKEY ", nkey_file: /s}" },
 	{ KEY(nats.credentials_file), "/c.creds", "/c.creds" },
 	{ KEY(nats.tls.mode), "require", "require" },
+	{ KEY(nats.tls.first), "true", "true" },
 	{ KEY(nats.tls.ca), "/ca.pem", "/ca.pem" },
 	{ KEY(nats.tls.cert), NULL, "/c.pem",
 	  "nats: {" TLS_PAIR "}" },
