@@ -7,9 +7,7 @@
  */
 #include "conf/conf_impl.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include <sys/stat.h>
 
 #include "util/secret.h"
 
@@ -36,25 +34,29 @@ check_secret(const struct conf *c, const char *file_key, const char *file,
 	return 0;
 }
 
+/* A file that a library reads by itself; "" is none. */
 static int
-check_credentials(const struct conf *c, struct err *e)
+check_file(const struct conf *c, const char *key, const char *path,
+    struct err *e)
 {
-	const char	*path = c->nats.credentials_file;
-	FILE		*f = fopen(path, "re");
-	int		 first = f == NULL ? EOF : getc(f);
+	struct stat	st;
 
-	if (f == NULL || (first == EOF && ferror(f)))
-		err_set(e, "%s: %s", path, strerror(errno));
-	else if (first == EOF)
+	if (path[0] == '\0')
+		return 0;
+	if (secret_check_file(path, e) < 0)
+		return blame(c, key, e);
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
 		err_set(e, "%s: the file is empty", path);
-	if (f != NULL)
-		fclose(f);
-	return first == EOF ? blame(c, "nats.credentials_file", e) : 0;
+		return blame(c, key, e);
+	}
+	return 0;
 }
 
 int
 conf_check_mysql_secret(const struct conf *c, struct err *e)
 {
+	if (check_file(c, "mysql.tls.key", c->mysql.tls.key, e) < 0)
+		return -1;
 	return check_secret(c, "mysql.password_file", c->mysql.password_file,
 	    "mysql.password_env", c->mysql.password_env, e);
 }
@@ -62,8 +64,14 @@ conf_check_mysql_secret(const struct conf *c, struct err *e)
 int
 conf_check_nats_secret(const struct conf *c, struct err *e)
 {
+	if (check_file(c, "nats.tls.key", c->nats.tls.key, e) < 0)
+		return -1;
 	if (c->nats.credentials_file[0] != '\0')
-		return check_credentials(c, e);
+		return check_file(c, "nats.credentials_file",
+		    c->nats.credentials_file, e);
+	if (c->nats.nkey_file[0] != '\0')
+		return check_secret(c, "nats.nkey_file", c->nats.nkey_file,
+		    "", "", e);
 	if (c->nats.user[0] != '\0')
 		return check_secret(c, "nats.password_file",
 		    c->nats.password_file, "nats.password_env",

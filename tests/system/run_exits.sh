@@ -4,6 +4,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
+umask 077			# a secret that all can read is refused
 SECRET=$DIR/mysql.password
 echo "$OUTBOX_PW" > "$SECRET"
 write_conf
@@ -124,6 +125,25 @@ broken "credentials_file: $DIR/creds" 'nats.credentials_file: .*file is empty' \
 rm "$DIR/creds"
 broken "credentials_file: $DIR/creds" 'nats.credentials_file: .*No such file' \
     'no credentials'
+
+echo "$SECRET" > "$DIR/open"
+chmod 644 "$DIR/open"
+for key in 'user: u, password_file' token_file credentials_file \
+    "nkey: U$(printf 'A%.0s' {1..55}), nkey_file" \
+    "tls: {cert: $CONF, key"; do
+	line="$key: $DIR/open"
+	[ "${key#tls}" = "$key" ] || line+='}'
+	broken "$line" "nats.*${key##*[ {]}: .*mode 644 gives all users" \
+	    "a file that all can read as ${key##*[ {]} of the broker"
+done
+sed "s|password_file: $SECRET|password_file: $DIR/open|" "$DIR/good.yml" \
+    > "$CONF"
+wrong ".*line 2: mysql.password_file: $DIR/open: mode 644 gives all users" \
+    'a password file that all can read'
+sed "2s|mysql: {|&tls: {cert: $CONF, key: $DIR/open}, |" "$DIR/good.yml" \
+    > "$CONF"
+wrong ".*line 2: mysql.tls.key: $DIR/open: mode 644 gives all users" \
+    'a private key that all can read'
 
 #
 # A reload
