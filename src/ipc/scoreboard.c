@@ -12,6 +12,7 @@
 
 #include <bsd/string.h>
 
+#include "util/display.h"
 #include "util/log.h"
 
 /* Entries take some microseconds to write, unless their worker has to wait. */
@@ -169,7 +170,12 @@ scoreboard_alive(struct scoreboard_line *l, int64_t now)
 void
 scoreboard_error(struct scoreboard_line *l, const char *text)
 {
-	strlcpy(l->last_error, text, sizeof(l->last_error));
+	char	safe[sizeof(l->last_error)];
+
+	/* A server may have written it. */
+	strlcpy(safe, text, sizeof(safe));
+	display_clean(safe);
+	strlcpy(l->last_error, safe, sizeof(l->last_error));
 	l->last_error_at = time(NULL);
 }
 

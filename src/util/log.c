@@ -20,9 +20,9 @@
 #include <unistd.h>
 #include <bsd/string.h>
 
+#include "util/display.h"
 #include "util/line_output.h"
 #include "util/syslog_socket.h"
-#include "util/utf8.h"
 
 /* Escaped it is at most twice as long, and leaves room for fields. */
 #define TEXT_MAX_BYTES	1024
@@ -259,14 +259,14 @@ put_escaped(struct line *l, const char *text)
 	}
 }
 
-/* One line of UTF-8 without control characters. */
+/* One line of UTF-8 that is safe on a terminal; a line break is a blank. */
 static void
 clean(char *text)
 {
 	for (char *p = text; *p != '\0'; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = ' ';
-	utf8_clean(text);
+	display_clean(text);
 }
 
 static void

@@ -253,6 +253,21 @@ START_TEST(board_is_read_by_others)
 }
 END_TEST
 
+/* A text of a server, cut and without what moves a cursor. */
+START_TEST(error_on_the_board_is_clean)
+{
+	struct scoreboard_line	l = { 0 };
+	char			text[2 * sizeof(l.last_error)];
+
+	scoreboard_error(&l, "a\x1b[2J\xc2\x9b" "1mb\xe2\x80\xae\xff\xc3\xb6");
+	ck_assert_str_eq(l.last_error, "a?[2J?1mb??\xc3\xb6");
+	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xb6", 3);
+	scoreboard_error(&l, text);
+	ck_assert_uint_gt(strlen(l.last_error), sizeof(l.last_error) - 3);
+}
+END_TEST
+
 /* Is the master of this scoreboard alive, as seen by another process? */
 static bool
 is_alive(const char *path)
@@ -807,6 +822,7 @@ main(void)
 
 	tc = add_case(s, "scoreboard");
 	tcase_add_test(tc, board_is_read_by_others);
+	tcase_add_test(tc, error_on_the_board_is_clean);
 	tcase_add_test(tc, board_of_a_dead_master_is_dead);
 	tcase_add_test(tc, board_with_a_reused_pid_is_dead);
 	tcase_add_test(tc, refused_types_are_read_as_a_whole);

@@ -71,6 +71,9 @@ static const struct {
 	{ "line\nfeed\x1b", "key=\"line feed \"", "line feed " },
 	{ "\xc3\xb6", "key=\xc3\xb6", "\xc3\xb6" },
 	{ "\xff", "key=?", "?" },
+	{ "\xc2\x9b" "2J", "key=?2J", "?2J" },		/* CSI of 8 bits */
+	{ "a\xe2\x80\xae" "b", "key=a?b", "a?b" },	/* turns the text */
+	{ "a\xe2\x81\xa6" "b", "key=a?b", "a?b" },
 };
 
 START_TEST(text_has_fields)

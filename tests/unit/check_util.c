@@ -516,6 +516,7 @@ static const struct {
 	{ LONG("\"\\"), NULL },
 	{ LONG("\xc3\xb6"), NULL },
 	{ "x" LONG("\xc3\xb6"), NULL },
+	{ "\xc2\x9b" "31m\xe2\x80\xaetxt\xc2\x85", "?31m?txt?" },
 	{ "caf\xe9 \xff \xc3", NULL },	/* a server may speak Latin-1 */
 };
 
