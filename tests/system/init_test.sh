@@ -13,10 +13,13 @@ skip() {
 	echo "ok $n - $1 # SKIP $2"
 }
 
-# run NAME STATUS ACTION: the script exits with it
+# run NAME STATUS ACTION [INSTANCE...]: the script exits with it
 run() {
-	said=$("$script" "$3" 2>&1 </dev/null)
+	name=$1 want=$2
+	shift 2
+	said=$("$script" "$@" 2>&1 </dev/null)
 	code=$?
+	set -- "$name" "$want"
 	[ "$code" -eq "$2" ]
 	result "$1: exit status $2" $? "exit status $code
 $said"
@@ -135,14 +138,20 @@ run "stop of what does not run" 0 stop
 run "reload of what does not run" 7 reload
 run "no action" 3 ""
 run "an unknown action" 3 dance
+run "configtest" 0 configtest
+run "try-restart of what does not run" 0 try-restart
+is 'try-restart of what does not run: no process' "$(pid)" ""
 
 # Not startable.
 bad
 run "start with a bad configuration" 6 start
 says 'start with a bad configuration: the output names the key' "bogus"
 is 'start with a bad configuration: no process' "$(pid)" ""
+run "configtest of a bad configuration" 6 configtest
+says 'configtest of a bad configuration: the output names the key' "bogus"
 rm "$conf"
 run "start without a configuration" 6 start
+run "configtest without a configuration" 6 configtest
 run "status without a configuration" 4 status
 
 # Running.
@@ -170,6 +179,7 @@ bad
 run "reload of a bad configuration" 6 reload
 says 'reload of a bad configuration: the output names the key' "bogus"
 run "restart with a bad configuration" 6 restart
+run "try-restart with a bad configuration" 6 try-restart
 run "status with a bad configuration" 0 status
 lives "$first"
 result 'restart with a bad configuration: the master lives' $?
@@ -192,6 +202,10 @@ first=$(pid)
 run "restart" 0 restart
 ended "$first" && lives "$(pid)"
 result 'restart: another process' $? "$first and $(pid)"
+first=$(pid)
+run "try-restart" 0 try-restart
+ended "$first" && lives "$(pid)"
+result 'try-restart: another process' $? "$first and $(pid)"
 
 # A killed master.
 first=$(pid)
@@ -284,6 +298,21 @@ else
 	skip 'systemd finds nothing wrong with instances' "no systemd-analyze"
 fi
 
+# How much a daemon that was broken into could do: 0 nothing, 10 all.
+if command -v systemd-analyze >/dev/null &&
+    systemd-analyze security --offline=true "$dir/outbox-master.service" \
+    > "$dir/security" 2>&1
+then
+	for unit in "$dir/outbox-master.service" "$unit"; do
+		systemd-analyze security --offline=true --threshold=19 \
+		    "$unit" > "$dir/security" 2>&1
+		result "systemd rates ${unit##*/} below 2.0" $? \
+		    "$(grep -v '✓' "$dir/security")"
+	done
+else
+	skip 'systemd rates the units below 2.0' 'no systemd-analyze'
+fi
+
 # Its command lines, side by side.
 instance() {
 	sed -n 's/^ExecStart=//p' "$unit" | sed -e 's/\$DAEMON_OPTS//' \
@@ -311,5 +340,29 @@ wait_for 5 ended $family
 lives "$west"
 result 'two instances: one ends, the other lives' $? "$family and $west"
 kill "$west"
+wait_for 5 ended "$west"
+
+# The same with the init script.
+echo 'INSTANCES="east west"' > "$dir/etc/default/outbox-master"
+cat > "$dir/etc/default/outbox-master@east" <<END
+DAEMON_OPTS="--workers 1"
+END
+run "start of instances" 0 start
+pidfile=$dir/run/east/outbox-master.pid
+wait_for 5 count 1
+result 'start of instances: one runs, with its own options' $? "$said"
+pidfile=$dir/run/west/outbox-master.pid
+wait_for 5 count 2
+result 'start of instances: the other runs' $? "$said"
+run "stop of one instance" 0 stop west
+run "status of the stopped instance" 3 status west
+run "status of the other instance" 0 status east
+run "status of all instances" 3 status
+says 'status of all instances: the output names each' \
+    "outbox-master@east is running"
+run "configtest of an instance without a file" 6 configtest north
+run "a path in place of an instance" 2 status ../outbox
+run "stop of instances" 0 stop
+run "status of stopped instances" 3 status east
 
 results
