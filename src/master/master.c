@@ -26,6 +26,7 @@
 #include "janitor/janitor.h"
 #include "util/log.h"
 #include "printer/printer.h"
+#include "master/notify.h"
 #include "master/refused.h"
 #include "util/sig.h"
 #include "master/log_head.h"
@@ -61,6 +62,7 @@ struct master {
 	int64_t				 stop_by;
 	bool				 repartition;	/* is to be made */
 	struct refused			 refused;	/* types */
+	struct notify			 notify;
 	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
 	int				 report_fds[2];	/* workers write to 1 */
@@ -180,6 +182,7 @@ start_child(struct master *m, struct slot *s, int (*run)(struct master *,
 	if (pid == 0) {
 		sig_child(master);
 		log_role(s->role);
+		notify_close(&m->notify);
 		exit(run(m, s));
 	}
 	if (pid < 0) {
@@ -655,6 +658,7 @@ ask_to_stop(struct master *m, int64_t now)
 		m->stop_by = by;
 	m->stopping = true;
 	scoreboard_state(m->line, SCOREBOARD_STOPPING, now);
+	notify_stopping(&m->notify, m->stop_by - now);
 }
 
 static void
@@ -685,12 +689,19 @@ loop(struct master *m)
 		converge(m, now);
 		note_renewed(m);
 		refused_look(&m->refused, m->scoreboard, now);
+		if (!m->stopping)
+			notify_look(&m->notify, m->scoreboard,
+			    m->conf->master.workers);
+		notify_alive(&m->notify, now);
 		at = sooner(next_deadline(m, now), now + ALIVE_MS);
 		sig_wait(NULL, 0, at > now ? at - now : 0);
 		if (sig_took(&got_term))
 			ask_to_stop(m, clock_ms());
-		if (sig_took(&got_hup) && !m->stopping)
+		if (sig_took(&got_hup) && !m->stopping) {
+			notify_reloading(&m->notify);
 			reload(m);
+			notify_reloaded(&m->notify);
+		}
 		if (sig_took(&got_usr1))
 			reopen_logs(m);
 		if (sig_took(&got_chld))
@@ -839,6 +850,7 @@ master_run(struct master *m)
 		    e.text);
 	set_title(m);
 	log_start(m);
+	notify_open(&m->notify);
 	inherit_workers(m);
 	loop(m);
 	forget_predecessors(m);
@@ -846,6 +858,7 @@ master_run(struct master *m)
 	log_info("stopped");
 	close(m->predecessors_fd);
 	wakeup_close(&m->wakeup);
+	notify_close(&m->notify);
 	scoreboard_close(m->scoreboard);
 	close(m->scoreboard_fd);
 	if (m->conf != m->born)

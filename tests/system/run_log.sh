@@ -39,6 +39,7 @@ like "$(head -n 1 "$LOG")" 'the log was opened again \[version=.* generation=1 '
     'after a rotation: the first line has version and configuration'
 if command -v logrotate > /dev/null; then
 	sed -e "s|^/var/log/outbox/.*.log|$LOG|" -e "s|/run/outbox/|$DIR/run/|" \
+	    -e "s|su outbox outbox|su $(id -un) $(id -gn)|" \
 	    "$srcdir/etc/outbox-master.logrotate" > "$DIR/logrotate.conf"
 	chmod 600 "$DIR/logrotate.conf"
 	rm -f "$LOG.1"
