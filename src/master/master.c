@@ -38,6 +38,7 @@
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
 #define REPLACE_WAIT_MS	10000	/* longest wait until a new worker is ready */
 #define ALIVE_MS	1000	/* between its own signs of life */
+#define READY_POLL_MS	50	/* while systemd waits for the first worker */
 #define REPORT_BUFFER	(1024 * 1024)
 
 /* Helpers hold no leases: each may die or be killed at any moment. */
@@ -693,7 +694,8 @@ loop(struct master *m)
 			notify_look(&m->notify, m->scoreboard,
 			    m->conf->master.workers);
 		notify_alive(&m->notify, now);
-		at = sooner(next_deadline(m, now), now + ALIVE_MS);
+		at = sooner(next_deadline(m, now), now +
+		    (notify_is_awaited(&m->notify) ? READY_POLL_MS : ALIVE_MS));
 		sig_wait(NULL, 0, at > now ? at - now : 0);
 		if (sig_took(&got_term))
 			ask_to_stop(m, clock_ms());

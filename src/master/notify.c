@@ -200,6 +200,12 @@ notify_look(struct notify *n, const struct scoreboard *s, int64_t workers)
 		tell_ready(n, s);
 }
 
+bool
+notify_is_awaited(const struct notify *n)
+{
+	return n->fd >= 0 && !n->is_ready;
+}
+
 void
 notify_alive(struct notify *n, int64_t now)
 {

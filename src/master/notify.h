@@ -38,6 +38,9 @@ void	notify_close(struct notify *);
 void	notify_look(struct notify *, const struct scoreboard *,
 	    int64_t workers);
 
+/* Does systemd wait for it to be ready?  Then look often. */
+bool	notify_is_awaited(const struct notify *);
+
 /* A sign of life, if one is due.  Call it each second. */
 void	notify_alive(struct notify *, int64_t now);
 
