@@ -189,6 +189,38 @@ START_TEST(each_server_of_a_list_is_verified)
 }
 END_TEST
 
+#ifdef HAVE_NATSOPTIONS_TLSHANDSHAKEFIRST
+/* Servers from 2.10.4 on can wait for the client to begin. */
+static void
+start_silent(void)
+{
+	int	major = 0, minor = 0;
+
+	start_tls();
+	sscanf(servers_get("tls", "VERSION"), "%d.%d", &major, &minor);
+	if (major > 2 || (major == 2 && minor >= 10))
+		start_with("silent", "server.pem", ", handshake_first: true");
+}
+
+START_TEST(tls_comes_first_indeed)
+{
+	char	keys[300];
+
+	if (!servers_runs("silent"))
+		return;
+	server = "silent";
+	snprintf(keys, sizeof(keys), "tls: {first: %s, ca: %s}",
+	    _i == 0 ? "true" : "false", servers_path(_i == 2 ? "other.pem" :
+	    "ca.pem"));
+	conf = conf_of_server(keys);
+	bus = bus_new(conf, "check");
+	ck_assert_msg(open_bus(&bus) == (_i == 0 ? 0 : -1), "%s", e.text);
+	bus_free(&bus);
+	conf_free(conf);
+}
+END_TEST
+#endif
+
 /* This server speaks first. */
 START_TEST(tls_comes_first)
 {
@@ -242,4 +274,8 @@ add_encryption(Suite *s)
 	tcase_add_test(tc, each_server_of_a_list_is_verified);
 	tcase_add_test(tc, tls_comes_first);
 	tcase_add_test(tc, new_certificates_are_read);
+#ifdef HAVE_NATSOPTIONS_TLSHANDSHAKEFIRST
+	tc = server_case(s, "first", start_silent, NULL, NULL);
+	tcase_add_loop_test(tc, tls_comes_first_indeed, 0, 3);
+#endif
 }

@@ -80,7 +80,15 @@ kill "$PRODUCER"
 wait "$PRODUCER" 2> /dev/null
 for i in 1 2 3; do [ "n$i" = "$victim" ] || URL=$(field "n$i" URL); done
 drains 60 'all messages are sent'
-check_stream 'the stream is complete and in order' --wait 20
+"$SANDBOX" restart "$DIR/$victim" > /dev/null
+within 30 'the killed one comes back' has_leader
+# Its consumer may have to wait for the cluster.
+checked() {
+	"$LAB" check --socket "$SOCKET" --user root --database app \
+	    --nats "$URL" --stream EVENTS --wait 20 > "$DIR/checked" 2>&1
+}
+within 60 'the stream is complete and in order' checked
+sed 's/^/# /' "$DIR/checked"
 is "$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 0 'none is dead'
 stops 'it stops'
 done_testing
