@@ -8,6 +8,7 @@
 
 #include "store/store_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +17,7 @@
 #include "util/log.h"
 
 /* Columns that the statements need, by table; NULL ends a list. */
-#define COLUMNS_MAX	24	/* more than any list has */
+#define COLUMNS_MAX	32	/* more than any list has */
 
 static const char *const columns[NTABLES][COLUMNS_MAX] = {
 	[T_OUTBOX] = {
@@ -195,6 +196,8 @@ learn_columns(struct store *s, struct err *e)
 	bool		 found[NTABLES][COLUMNS_MAX] = { { false } };
 	struct db_rows	*rows;
 
+	for (enum store_table t = 0; t < NTABLES; t++)
+		assert(columns[t][COLUMNS_MAX - 1] == NULL);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
 	    "character_set_name, character_maximum_length "
 	    "FROM information_schema.columns "
