@@ -18,6 +18,7 @@ static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
 	  "admin admin-password-file duplicate-window replicas no-event",
 	  .changes = true, .bare = true, .offline = true, .local = true,
+	  .prepare = setup_prepare,
 	  .run = setup_run,
 	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
@@ -286,6 +287,9 @@ run_command(struct ctl *c, const char *path)
 	int		status;
 
 	c->path = path;
+	if (c->command->prepare != NULL &&
+	    (status = c->command->prepare(c)) != CTL_DONE)
+		return status;
 	if (!load_conf(c, path, &e)) {
 		ctl_error("%s", e.text);
 		outcome_remedy("correct the configuration; outbox-master -t "

@@ -99,6 +99,14 @@ if command -v script > /dev/null; then
 	like "$(cat "$CONF")" 'database: asked_db	' 'they are in the file'
 fi
 
+# The file of a package names no database.
+bare packed packed
+sed -i 's/database: app/database: ""/' "$CONF"
+fails 78 'mysql.database: must not be empty' 'an empty database' setup --yes
+ctl --json setup --yes --database packed --stream PACKED
+is "$RC" 0 'setup fills it in' || say "$ERR"
+like "$(cat "$CONF")" 'database: packed	' 'it is in the file'
+
 # What cannot be
 bare relay shop
 fails 1 'mysql.database' 'a name that no database can have' setup --yes \

@@ -54,6 +54,8 @@ struct command {
 	bool		 bare;		/* needs no tables; long timeouts */
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */
+	int		(*prepare)(struct ctl *);	/* before the
+					   configuration is loaded; or NULL */
 	int		(*run)(struct ctl *);
 };
 
@@ -249,6 +251,7 @@ int	schema_print(struct ctl *);
 int	schema_install(struct ctl *);
 int	schema_check(struct ctl *);
 int	schema_upgrade(struct ctl *);
+int	setup_prepare(struct ctl *);
 int	setup_run(struct ctl *);
 
 #endif

@@ -77,6 +77,32 @@ write_answers(struct ctl *c, const struct conf_change *changes, size_t n)
 	return CTL_DONE;
 }
 
+/*
+ * The file of a package names no database, so it is no configuration yet.  Other
+ * errors are left to whoever loads it next.
+ */
+int
+setup_prepare(struct ctl *c)
+{
+	const struct question	 q = { "Database of the application",
+				    "mysql.database", "", c->args.database };
+	struct conf_change	 change = { .name = q.key };
+	struct err		 e;
+	struct conf		*conf = conf_load(c->path, NULL, &e);
+	char			*answer;
+	int			 status = CTL_DONE;
+
+	conf_free(conf);
+	if (conf != NULL || c->args.dry_run || strstr(e.text, q.key) == NULL ||
+	    (answer = answer_to(c, &q)) == NULL)
+		return CTL_DONE;
+	change.value = answer;
+	if (conf_edit(c->path, &change, 1, &e) < 0)
+		status = ctl_error("%s", e.text);
+	c->args.database = answer;	/* so it is not asked again */
+	return status;
+}
+
 static int
 choose_names(struct ctl *c)
 {
@@ -136,7 +162,9 @@ say_the_end(struct setup *s, int status)
 	if (s->ctl->args.json)
 		print_object(s->ctl, json_pack("{s:O}", "steps", s->steps));
 	else if (status == CTL_DONE && !s->ctl->args.dry_run)
-		printf("Ready: start outbox-master, then outboxctl status.\n");
+		printf("Ready: start outbox-master, then outboxctl status.\n"
+		    "The application enqueues with an account that has the "
+		    "rights of outbox_producer in sql/grants.sql.\n");
 }
 
 int
