@@ -47,7 +47,7 @@ fails 1 "INSERT command denied.*'outbox'.*outbox_audit.*: sql/operator.sql" \
     'the daemon cannot write the audit' messages discard 3
 is "$(sql 'SELECT COUNT(*) FROM outbox WHERE global_sequence = 3')" 1 \
     'nor discard without it'
-echo op-secret > "$DIR/op.password"
+(umask 077 && echo op-secret > "$DIR/op.password")
 sed "s|database: app|operator: {user: outbox_operator, password_file: $DIR/op.password}, &|" \
     "$CONF" > "$DIR/own.yml"
 for command in 'messages discard 3' 'dead retry 3' 'messages retry 3' \
