@@ -16,6 +16,7 @@ bare() {
 	  user: $1		# the account
 	  password_file: $DIR/$1.password
 	  database: app		# ändern
+	  operator: {user: "", password_file: ""}
 	nats: {servers: ["$URL"], stream: "NONE", subject: "$2.{event_type}"}
 	EOF
 	chmod 640 "$CONF"
@@ -35,7 +36,7 @@ is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE user = 'relay'")" 0 \
 
 ctl --json setup --yes --database shop --stream SHOP
 is "$RC" 0 'setup succeeds' || say "$ERR"
-is "$(steps)" 'stream database tables password account login event event' \
+is "$(steps)" 'stream database tables password account operator login event event' \
     'setup: its steps'
 like "$(step stream)" 'SHOP created, for shop\.>' 'setup: the stream'
 is "$(step database)" 'shop created' 'setup: the database'
@@ -44,8 +45,12 @@ is "$(step account)" "'relay'@'localhost' created" 'setup: the account'
 like "$(step event | tail -1)" 'seen: stream SHOP has it as message 1, subject shop.outbox.setup' \
     'setup: the event is seen in the stream'
 is "$(stat -c %a "$DIR/relay.password")" 640 'the password is not for all'
-is "$(sed -e 's/shop	/app	/' -e 's/: SHOP/: "NONE"/' "$CONF")" \
-    "$(cat "$DIR/before")" 'only the values in the configuration changed'
+is "$(sed -e 's/shop	/app	/' -e 's/: SHOP/: "NONE"/' \
+    -e "s|user: outbox_operator, password_file: \"$DIR/operator.password\"|user: \"\", password_file: \"\"|" \
+    "$CONF")" "$(cat "$DIR/before")" 'only the values in the configuration changed'
+like "$(step operator)" "'outbox_operator'@'localhost' created, for changes" \
+    'setup: the account of outboxctl'
+is "$(stat -c %a "$DIR/operator.password")" 600 'its password is for its owner alone'
 is "$(stat -c %a "$CONF")" 640 'and its mode is kept'
 exits 0 'doctor finds nothing that fails but the daemon' config
 ctl --json doctor
@@ -54,11 +59,20 @@ is "$(field '[.[] | select(.level == "fail") | .check] | unique | join(" ")')" \
 is "$(sql 'SELECT COUNT(*) FROM shop.outbox_audit WHERE command LIKE "setup%"')" 1 \
     'setup is in the audit'
 
+exits 0 'outboxctl can change something' partitions pause --all --yes
+exits 0 'and back' partitions resume --all --yes
+is "$(sql "SELECT login FROM shop.outbox_audit ORDER BY id DESC LIMIT 1")" \
+    outbox_operator@localhost 'with this account'
+sed '/operator:/d' "$CONF" > "$DIR/without.yml"
+ctl -c "$DIR/without.yml" --json setup --yes --no-event
+like "$(step operator)" 'exists; for changes with outboxctl add to .*operator: \{user: outbox_operator, password_file: .*operator.password\}' \
+    'setup says what to add to a file without mysql.operator'
+
 # Again, now beside a daemon
 start_master
 ctl --json setup --yes
 is "$RC" 0 'setup again succeeds' || say "$ERR"
-is "$(steps)" 'stream database tables account login event event' \
+is "$(steps)" 'stream database tables account operator login event event' \
     'setup again: its steps'
 like "$(step database) $(step account)" 'shop exists .* exists' 'it makes nothing'
 like "$(step event | tail -1)" 'message 2,' 'the daemon has sent the event'

@@ -14,7 +14,7 @@
 
 /* The files of sql/, compiled in by the Makefile. */
 extern const char	schema_file_schema[], schema_file_grants[];
-extern const char	schema_file_trigger[];
+extern const char	schema_file_trigger[], schema_file_operator[];
 
 /* schema_run.c */
 

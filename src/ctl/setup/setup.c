@@ -177,7 +177,8 @@ setup_run(struct ctl *c)
 		return status;
 	s.admin.conf = NULL;
 	s.steps = json_array();
-	s.account = setup_account_name(c);
+	s.account = setup_account_name(c, c->conf->mysql.user);
+	s.operator = setup_account_name(c, setup_operator_user(c->conf));
 	if ((status = confirm(c, &s)) == CTL_DONE) {
 		status = run_steps(&s);
 		say_the_end(&s, status);
@@ -188,5 +189,6 @@ setup_run(struct ctl *c)
 	conf_free(s.admin.conf);
 	json_decref(s.steps);
 	free(s.account);
+	free(s.operator);
 	return status;
 }

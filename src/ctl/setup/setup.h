@@ -19,6 +19,7 @@ struct setup {
 	struct err	 no_admin;	/* why it failed */
 	struct pub	 bus;
 	char		*account;	/* 'outbox'@'localhost', as SQL */
+	char		*operator;	/* the one of outboxctl, as SQL */
 	json_t		*steps;
 };
 
@@ -34,8 +35,8 @@ int	setup_database(struct setup *);
 
 /* setup_account.c */
 
-/* The account of mysql.user, as SQL; the caller frees. */
-char	*setup_account_name(const struct ctl *);
+/* The account of this user on the daemon's host, as SQL; the caller frees. */
+char	*setup_account_name(const struct ctl *, const char *user);
 
 /*
  * The password of the account.  A missing mysql.password_file is made, with a
@@ -44,15 +45,38 @@ char	*setup_account_name(const struct ctl *);
  */
 char	*setup_password(const struct conf *, bool *made, struct err *);
 
+/* The same for a file that only its owner may read. */
+char	*setup_own_password(const char *path, bool *made, struct err *);
+
 /* CREATE USER; password as a literal is made here.  Wipe it after use. */
-void	setup_put_account(const struct setup *, const char *password,
+void	setup_put_account(const char *account, const char *password,
 	    struct buf *);
 
-/* The GRANTs of the daemon's account. */
+/* The GRANTs of the daemon's account, and of the operator's. */
 int	setup_put_grants(const struct setup *, struct buf *, struct err *);
+int	setup_put_operator_grants(const struct setup *, struct buf *,
+	    struct err *);
 
 /* Print what an administrator of the database has to run. */
 int	setup_print_sql(const struct setup *);
+
+/*
+ * setup_operator.c: the account that outboxctl makes changes with, its file
+ * and its keys in the configuration.  The names; the caller frees the path,
+ * which is NULL if mysql.password_file says no directory.
+ */
+const char *setup_operator_user(const struct conf *);
+char	*setup_operator_path(const struct conf *);
+
+/* Create it as the administrator, who is logged in. */
+int	setup_operator(struct setup *, struct err *);
+
+/* setup_database.c: run and wipe statements as the administrator. */
+int	setup_run_sql(struct setup *, struct buf *, struct err *);
+
+/* Is there this account?  -1: see err. */
+int	setup_has_account(struct setup *, const char *account, bool *,
+	    struct err *);
 
 /* setup_stream.c */
 int	setup_stream(struct setup *);

@@ -16,8 +16,9 @@
 #include "util/secret.h"
 #include "util/xalloc.h"
 
-/* The account of sql/grants.sql. */
+/* The accounts of sql/grants.sql and sql/operator.sql. */
 #define SHIPPED		"'outbox'@'localhost'"
+#define SHIPPED_OPERATOR "'outbox_operator'@'localhost'"
 
 #define PASSWORD_BYTES	20	/* random ones: 32 characters */
 
@@ -47,19 +48,19 @@ host_of_account(const struct conf *conf)
 }
 
 char *
-setup_account_name(const struct ctl *c)
+setup_account_name(const struct ctl *c, const char *user)
 {
 	struct buf	 name = { 0 };
 	const char	*host = c->args.account_host != NULL ?
 			    c->args.account_host : host_of_account(c->conf);
 
-	put_literal(&name, c->conf->mysql.user);
+	put_literal(&name, user);
 	buf_str(&name, "@");
 	put_literal(&name, host);
 	return name.data;
 }
 
-/* Readable by the daemon's group and nobody else. */
+/* conf: readable by the daemon's group as well; NULL: by its owner alone. */
 static int
 write_password(const struct conf *conf, const char *path,
     const char *password, struct err *e)
@@ -72,7 +73,7 @@ write_password(const struct conf *conf, const char *path,
 	if (fd < 0)
 		return err_set(e, "%s: %s", path, strerror(errno));
 	ok = dprintf(fd, "%s\n", password) > 0;
-	if (ok && geteuid() == 0 && conf->master.user[0] != '\0') {
+	if (ok && conf != NULL && geteuid() == 0 && conf->master.user[0] != '\0') {
 		pw = getpwnam(conf->master.user);
 		ok = pw != NULL && fchown(fd, 0, pw->pw_gid) == 0 &&
 		    fchmod(fd, 0640) == 0;
@@ -81,8 +82,8 @@ write_password(const struct conf *conf, const char *path,
 	}
 	ok = ok && fsync(fd) == 0;
 	if (!ok) {
-		err_set(e, "%s for user %s: %s", path, conf->master.user,
-		    strerror(errno));
+		err_set(e, "%s for user %s: %s", path, conf == NULL ? "root" :
+		    conf->master.user, strerror(errno));
 		unlink(path);
 	}
 	close(fd);
@@ -104,62 +105,99 @@ new_password(void)
 	return text;
 }
 
+static char *
+make_password(const struct conf *conf, const char *path, struct err *e)
+{
+	char	*password = new_password();
+
+	if (write_password(conf, path, password, e) == 0)
+		return password;
+	secret_free(password);
+	return NULL;
+}
+
+static bool
+is_missing(const char *path)
+{
+	return path[0] != '\0' && access(path, F_OK) < 0 && errno == ENOENT;
+}
+
 char *
 setup_password(const struct conf *conf, bool *made, struct err *e)
 {
 	const char	*path = conf->mysql.password_file;
-	char		*password;
 
-	*made = false;
-	if (path[0] == '\0' || access(path, F_OK) == 0 || errno != ENOENT)
-		return secret_read(path, conf->mysql.password_env, e);
-	password = new_password();
-	if (write_password(conf, path, password, e) < 0) {
-		secret_free(password);
-		return NULL;
-	}
-	*made = true;
-	return password;
+	*made = is_missing(path);
+	return *made ? make_password(conf, path, e) :
+	    secret_read(path, conf->mysql.password_env, e);
+}
+
+char *
+setup_own_password(const char *path, bool *made, struct err *e)
+{
+	*made = is_missing(path);
+	return *made ? make_password(NULL, path, e) : secret_read(path, "", e);
 }
 
 void
-setup_put_account(const struct setup *s, const char *password,
-    struct buf *to)
+setup_put_account(const char *account, const char *password, struct buf *to)
 {
-	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED BY ",
-	    s->account);
+	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED BY ", account);
 	put_literal(to, password);
 	buf_str(to, ";\n");
 }
 
-/* A statement of grants.sql with our account and the configured tables. */
+/* The GRANTs of a file, which name an account that ours takes the place of. */
+struct grants {
+	const char	*file, *shipped, *account;
+};
+
+/* A statement with our account and the configured tables. */
 static int
-put_grant(const struct setup *s, char *sql, const char *at, struct buf *to,
-    struct err *e)
+put_grant(const struct setup *s, const struct grants *g, char *sql,
+    const char *at, struct buf *to, struct err *e)
 {
 	size_t	n = (size_t)(at - sql);
 
 	sql[n] = '\0';
 	if (schema_put_text(s->ctl->conf, sql, to, e) < 0)
 		return -1;
-	buf_printf(to, "%s%s;\n", s->account, sql + n + strlen(SHIPPED));
+	buf_printf(to, "%s%s;\n", g->account, sql + n + strlen(g->shipped));
 	return 0;
 }
 
-int
-setup_put_grants(const struct setup *s, struct buf *to, struct err *e)
+static int
+put_grants(const struct setup *s, const struct grants *g, struct buf *to,
+    struct err *e)
 {
-	struct schema_walk	 walk = { .at = schema_file_grants,
-				    .delimiter = ";" };
+	struct schema_walk	 walk = { .at = g->file, .delimiter = ";" };
 	struct buf		 sql = { 0 };
 	const char		*at;
 	int			 rc = 0;
 
 	while (rc == 0 && schema_next(&walk, &sql))
-		if ((at = strstr(sql.data, SHIPPED)) != NULL)
-			rc = put_grant(s, sql.data, at, to, e);
+		if ((at = strstr(sql.data, g->shipped)) != NULL)
+			rc = put_grant(s, g, sql.data, at, to, e);
 	buf_free(&sql);
 	return rc;
+}
+
+int
+setup_put_grants(const struct setup *s, struct buf *to, struct err *e)
+{
+	struct grants	g = { schema_file_grants, SHIPPED, s->account };
+
+	return put_grants(s, &g, to, e);
+}
+
+int
+setup_put_operator_grants(const struct setup *s, struct buf *to,
+    struct err *e)
+{
+	struct grants	g = { schema_file_operator, SHIPPED_OPERATOR,
+			    s->operator };
+
+	return put_grants(s, &g, to, e);
 }
 
 int
@@ -169,7 +207,8 @@ setup_print_sql(const struct setup *s)
 	struct buf		 grants = { 0 };
 	struct err		 e;
 
-	if (setup_put_grants(s, &grants, &e) < 0) {
+	if (setup_put_grants(s, &grants, &e) < 0 ||
+	    setup_put_operator_grants(s, &grants, &e) < 0) {
 		buf_free(&grants);
 		return ctl_error("%s", e.text);
 	}
@@ -178,10 +217,13 @@ setup_print_sql(const struct setup *s)
 		    "    mariadb <<'SQL'\n"
 		    "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4;\n"
 		    "CREATE USER IF NOT EXISTS %s\n"
-		    "    IDENTIFIED BY '(the password in %s)';\nSQL\n"
+		    "    IDENTIFIED BY '(the password in %s)';\n"
+		    "CREATE USER IF NOT EXISTS %s\n"
+		    "    IDENTIFIED BY '(that of mysql.operator)';\nSQL\n"
 		    "    outboxctl -c %s schema print | mariadb %s\n"
 		    "    mariadb %s <<'SQL'\n%sSQL\n\n", conf->mysql.database,
-		    s->account, conf->mysql.password_file, s->ctl->path,
+		    s->account, conf->mysql.password_file, s->operator,
+		    s->ctl->path,
 		    conf->mysql.database, conf->mysql.database, grants.data);
 	else
 		json_array_append_new(s->steps, json_pack("{s:s, s:s}",

@@ -74,8 +74,8 @@ open_admin(struct setup *s, const char *database, struct err *e)
 }
 
 /* Run the statements, and wipe them: there may be a password in them. */
-static int
-run_sql(struct setup *s, struct buf *sql, struct err *e)
+int
+setup_run_sql(struct setup *s, struct buf *sql, struct err *e)
 {
 	int	rc = schema_run_all(&s->admin, sql->data, e);
 
@@ -100,7 +100,7 @@ make_database(struct setup *s, struct err *e)
 	buf_str(&sql, "CREATE DATABASE IF NOT EXISTS ");
 	db_name(&sql, name);
 	buf_str(&sql, " CHARACTER SET utf8mb4;");
-	if (run_sql(s, &sql, e) < 0 || open_admin(s, name, e) < 0)
+	if (setup_run_sql(s, &sql, e) < 0 || open_admin(s, name, e) < 0)
 		return -1;
 	setup_step(s, "database", "%s %s", name, exists ? "exists" :
 	    "created");
@@ -133,7 +133,7 @@ make_tables(struct setup *s, struct err *e)
 
 	if (count_tables(s, &before, e) < 0 ||
 	    schema_render(s->ctl->conf, &sql, e) < 0 ||
-	    run_sql(s, &sql, e) < 0 || count_tables(s, &after, e) < 0 ||
+	    setup_run_sql(s, &sql, e) < 0 || count_tables(s, &after, e) < 0 ||
 	    store_learn(s->admin.store, e) < 0 ||
 	    store_settings(s->admin.store, &partitions, e) < 0) {
 		buf_free(&sql);
@@ -148,6 +148,16 @@ make_tables(struct setup *s, struct err *e)
 	return 0;
 }
 
+int
+setup_has_account(struct setup *s, const char *account, bool *has,
+    struct err *e)
+{
+	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
+	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
+	store_put_text(s->admin.store, account);
+	return store_query_any(s->admin.store, "setup", has, e);
+}
+
 /* An account that exists has a password, which only a file can tell us. */
 static int
 make_account(struct setup *s, struct err *e)
@@ -157,10 +167,7 @@ make_account(struct setup *s, struct err *e)
 	char			*password;
 	bool			 exists, made;
 
-	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
-	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
-	store_put_text(s->admin.store, s->account);
-	if (store_query_any(s->admin.store, "setup", &exists, e) < 0)
+	if (setup_has_account(s, s->account, &exists, e) < 0)
 		return -1;
 	if (exists && conf->mysql.password_file[0] != '\0' &&
 	    access(conf->mysql.password_file, F_OK) < 0)
@@ -169,9 +176,9 @@ make_account(struct setup *s, struct err *e)
 		    conf->mysql.password_file);
 	if ((password = setup_password(conf, &made, e)) == NULL)
 		return -1;
-	setup_put_account(s, password, &sql);
+	setup_put_account(s->account, password, &sql);
 	secret_free(password);
-	if (run_sql(s, &sql, e) < 0)
+	if (setup_run_sql(s, &sql, e) < 0)
 		return -1;
 	if (made)
 		setup_step(s, "password", "%s written",
@@ -190,7 +197,7 @@ grant_rights(struct setup *s, struct err *e)
 		buf_free(&sql);
 		return -1;
 	}
-	return run_sql(s, &sql, e);
+	return setup_run_sql(s, &sql, e);
 }
 
 static int
@@ -218,6 +225,7 @@ create_all(struct setup *s, struct err *e)
 {
 	if (make_database(s, e) < 0 || make_tables(s, e) < 0 ||
 	    make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
+	    setup_operator(s, e) < 0 ||
 	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)
 		return -1;
 	if (log_in_as_daemon(s, e) < 0)

@@ -1,0 +1,102 @@
+/*
+ * setup_operator.c - the account that outboxctl makes changes with
+ *
+ * It is another one than the daemon's, which may not write the audit.  Its
+ * password is in a file beside the daemon's that only its owner can read.
+ */
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/setup/setup.h"
+#include "util/secret.h"
+#include "util/xalloc.h"
+
+#define OPERATOR	"outbox_operator"
+#define FILE_NAME	"operator.password"
+
+const char *
+setup_operator_user(const struct conf *conf)
+{
+	return conf->mysql.operator.user[0] != '\0' ?
+	    conf->mysql.operator.user : OPERATOR;
+}
+
+char *
+setup_operator_path(const struct conf *conf)
+{
+	char	*copy, *path;
+
+	if (conf->mysql.operator.user[0] != '\0')
+		return conf->mysql.operator.password_file[0] == '\0' ? NULL :
+		    xstrdup(conf->mysql.operator.password_file);
+	if (conf->mysql.password_file[0] == '\0')
+		return NULL;
+	copy = xstrdup(conf->mysql.password_file);
+	path = xasprintf("%s/" FILE_NAME, dirname(copy));
+	free(copy);
+	return path;
+}
+
+static int
+create(struct setup *s, const char *path, bool exists, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	char		*password;
+	bool		 made;
+
+	if (exists && access(path, F_OK) < 0)
+		return err_set(e, "the account %s exists, but %s does not: "
+		    "write the account's password into it", s->operator, path);
+	if ((password = setup_own_password(path, &made, e)) == NULL)
+		return -1;
+	setup_put_account(s->operator, password, &sql);
+	secret_free(password);
+	if (setup_put_operator_grants(s, &sql, e) < 0) {
+		explicit_bzero(sql.data, sql.len);
+		buf_free(&sql);
+		return -1;
+	}
+	return setup_run_sql(s, &sql, e);
+}
+
+/* A file without these keys stays as it is. */
+static void
+name_in_file(struct setup *s, const char *path, bool exists)
+{
+	const struct conf_change	changes[] = {
+		{ "mysql.operator.user", OPERATOR },
+		{ "mysql.operator.password_file", path },
+	};
+	struct err			e;
+
+	if (s->ctl->conf->mysql.operator.user[0] != '\0' ||
+	    conf_edit(s->ctl->path, changes, 2, &e) == 0)
+		setup_step(s, "operator", "%s %s, for changes with outboxctl",
+		    s->operator, exists ? "exists" : "created");
+	else
+		setup_step(s, "operator", "%s %s; for changes with outboxctl "
+		    "add to %s, in section mysql: operator: {user: %s, "
+		    "password_file: %s}", s->operator, exists ? "exists" :
+		    "created", s->ctl->path, OPERATOR, path);
+}
+
+int
+setup_operator(struct setup *s, struct err *e)
+{
+	char	*path = setup_operator_path(s->ctl->conf);
+	bool	 exists;
+	int	 rc;
+
+	if (path == NULL)	/* its password is the administrator's affair */
+		return 0;
+	rc = setup_has_account(s, s->operator, &exists, e);
+	if (rc == 0)
+		rc = create(s, path, exists, e);
+	if (rc == 0)
+		name_in_file(s, path, exists);
+	free(path);
+	return rc;
+}
