@@ -65,6 +65,13 @@ like "$?: $ERR" '^[13]: .*outbox.scoreboard: Too many levels of symbolic' \
 mv "$DIR/run/kept" "$DIR/run/outbox.scoreboard"
 stop_master "$MASTER"
 
+# A log that is none.
+mkfifo "$DIR/fifo"
+sed "s|^log: {|&target: $DIR/fifo, |" "$CONF" > "$DIR/fifo.yml"
+ERR=$(timeout 5 "$OUTBOXCTL" -c "$DIR/fifo.yml" logs 2>&1)
+like "$?: $ERR" '^[13]: .*fifo: is not a regular file' \
+    'a FIFO in place of the log is refused at once'
+
 # A pid file that leads elsewhere.
 echo precious > "$DIR/precious"
 for name in pid workers; do

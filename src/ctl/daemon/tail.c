@@ -35,6 +35,22 @@ find_start(int fd, off_t size, int64_t lines)
 	return 0;
 }
 
+/* Never waits: the daemon's user may have put a FIFO there. */
+static int
+open_log(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+void
+tail_close(struct log_tail *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+	buf_free(&t->rest);
+}
+
 int
 tail_open(struct log_tail *t, const char *path, int64_t lines,
     void (*line)(void *, char *), void *arg, struct err *e)
@@ -45,22 +61,16 @@ tail_open(struct log_tail *t, const char *path, int64_t lines,
 	t->path = path;
 	t->line = line;
 	t->arg = arg;
-	if ((t->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+	if ((t->fd = open_log(path)) < 0)
 		return err_set(e, "%s: %s%s", path, strerror(errno),
 		    errno == EACCES ? ": run this command as root, or as the "
 		    "daemon's user" : "");
-	if (fstat(t->fd, &st) == 0)
-		t->at = find_start(t->fd, st.st_size, lines);
+	if (fstat(t->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		tail_close(t);
+		return err_set(e, "%s: is not a regular file", path);
+	}
+	t->at = find_start(t->fd, st.st_size, lines);
 	return 0;
-}
-
-void
-tail_close(struct log_tail *t)
-{
-	if (t->fd >= 0)
-		close(t->fd);
-	t->fd = -1;
-	buf_free(&t->rest);
 }
 
 static void
@@ -130,6 +140,6 @@ tail_rotate(struct log_tail *t)
 	if (stat(t->path, &is) < 0 ||	/* the new one comes later */
 	    (is.st_dev == was.st_dev && is.st_ino == was.st_ino))
 		return;
-	if ((fd = open(t->path, O_RDONLY | O_CLOEXEC)) >= 0)
+	if ((fd = open_log(t->path)) >= 0)
 		change_file(t, fd);
 }
