@@ -156,7 +156,8 @@ put_status(struct buf *b, const struct scoreboard *s, int64_t workers)
 		running += s->lines[i].state == SCOREBOARD_RUNNING;
 	buf_printf(b, "%u of %lld workers run", running, (long long)workers);
 	put_wait(b, s);
-	if (s->reload.result == SCOREBOARD_RELOAD_REFUSED) {
+	if (s->reload.result == SCOREBOARD_RELOAD_REFUSED ||
+	    s->reload.result == SCOREBOARD_RELOAD_WRONG) {
 		buf_str(b, "; the last reload was refused");
 		put_text(b, s->reload.why, sizeof(s->reload.why));
 	}
