@@ -35,6 +35,13 @@ int	setup_database(struct setup *);
 
 /* setup_account.c */
 
+/* Run and wipe statements as the administrator. */
+int	setup_run_sql(struct setup *, struct buf *, struct err *);
+
+/* Is there this account?  -1: see err. */
+int	setup_has_account(struct setup *, const char *account, bool *,
+	    struct err *);
+
 /* The account of this user on the daemon's host, as SQL; the caller frees. */
 char	*setup_account_name(const struct ctl *, const char *user);
 
@@ -70,13 +77,6 @@ char	*setup_operator_path(const struct conf *);
 
 /* Create it as the administrator, who is logged in. */
 int	setup_operator(struct setup *, struct err *);
-
-/* setup_database.c: run and wipe statements as the administrator. */
-int	setup_run_sql(struct setup *, struct buf *, struct err *);
-
-/* Is there this account?  -1: see err. */
-int	setup_has_account(struct setup *, const char *account, bool *,
-	    struct err *);
 
 /* setup_stream.c */
 int	setup_stream(struct setup *);

@@ -147,6 +147,27 @@ setup_put_account(const char *account, const char *password, struct buf *to)
 	buf_str(to, ";\n");
 }
 
+/* Run the statements, and wipe them: there may be a password in them. */
+int
+setup_run_sql(struct setup *s, struct buf *sql, struct err *e)
+{
+	int	rc = schema_run_all(&s->admin, sql->data, e);
+
+	explicit_bzero(sql->data, sql->len);
+	buf_free(sql);
+	return rc;
+}
+
+int
+setup_has_account(struct setup *s, const char *account, bool *has,
+    struct err *e)
+{
+	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
+	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
+	store_put_text(s->admin.store, account);
+	return store_query_any(s->admin.store, "setup", has, e);
+}
+
 /* The GRANTs of a file, which name an account that ours takes the place of. */
 struct grants {
 	const char	*file, *shipped, *account;

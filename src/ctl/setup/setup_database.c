@@ -73,17 +73,6 @@ open_admin(struct setup *s, const char *database, struct err *e)
 	return store_open(s->admin.store, e);
 }
 
-/* Run the statements, and wipe them: there may be a password in them. */
-int
-setup_run_sql(struct setup *s, struct buf *sql, struct err *e)
-{
-	int	rc = schema_run_all(&s->admin, sql->data, e);
-
-	explicit_bzero(sql->data, sql->len);
-	buf_free(sql);
-	return rc;
-}
-
 static int
 make_database(struct setup *s, struct err *e)
 {
@@ -146,16 +135,6 @@ make_tables(struct setup *s, struct err *e)
 		setup_step(s, "tables", "exist, %u partitions; outboxctl "
 		    "schema check compares them", partitions);
 	return 0;
-}
-
-int
-setup_has_account(struct setup *s, const char *account, bool *has,
-    struct err *e)
-{
-	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
-	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
-	store_put_text(s->admin.store, account);
-	return store_query_any(s->admin.store, "setup", has, e);
 }
 
 /* An account that exists has a password, which only a file can tell us. */
