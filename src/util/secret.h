@@ -9,14 +9,14 @@
 /*
  * Read a secret: the first line of file, or, if file is "", the variable env;
  * if both are "", the result is "".  The caller frees it with secret_free().
- * Returns NULL if it cannot be read, if its first line is empty, or if all users
- * of the host can read it; the error never shows the value.
+ * Returns NULL if it cannot be read, if its first line is empty, or if all
+ * users of the host can read it; the error never shows the value.
  */
 char	*secret_read(const char *file, const char *env, struct err *);
 
 /*
- * The same file without its content, for a library that reads it by itself: -1
- * with an error if it cannot be opened, or if all users of the host have access.
+ * For a file that a library reads by itself: -1 with an error if it cannot be
+ * opened, or if all users of the host have access.
  */
 int	 secret_check_file(const char *path, struct err *);
 

@@ -153,7 +153,7 @@ START_TEST(answer_of_the_fake_is_taken)
 }
 END_TEST
 
-/* To a host that offers no TLS, 0.0.0.0, nothing is sent: no secret, no name. */
+/* To a host that offers no TLS, 0.0.0.0, nothing is sent: not even a name. */
 static const char *const	secrets[] = {
 	"user: relay, password_env: SECRET", "token_env: SECRET",
 	"user: relay",
