@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # debian.sh - the package in a clean Debian 12, from "apt install" to purge (TAP)
 #
-#   DEB=FILE.deb LAB=PROGRAM tests/package/debian.sh
+#   DEB=FILE.deb LAB=PROGRAM tests/package/debian.sh [systemd]
 #
 # As root.  Makes a Debian 12 with debootstrap, from the mirror that the apt of
 # this machine uses, in a scratch directory.  What happens in it is inside.sh:
-# it runs the commands of README.md.  Everything there is in namespaces of its
-# own, so its servers use the usual ports, and end with it.
+# it runs the commands of README.md.  With "systemd" it is systemd.sh, after
+# systemd was started there as the first process.  Everything is in namespaces
+# of its own, so the servers use the usual ports, and end with it.
 # KEEP=DIR keeps the bare Debian in DIR, for the next time.
 
 # shellcheck source=tests/lib/result.sh
@@ -41,10 +42,15 @@ make_bare_root() {
 	    sources | sed 's/^/deb /' > "$root/etc/apt/sources.list" &&
 	    apt-config dump Acquire | grep -iE '::(Proxy|Check-)' \
 		> "$root/etc/apt/apt.conf.d/99machine"
-	echo 'APT::Get::Assume-Yes "true";' > "$root/etc/apt/apt.conf.d/99yes"
+	printf '%s\n' 'APT::Get::Assume-Yes "true";' \
+	    'APT::Install-Recommends "false";' > "$root/etc/apt/apt.conf.d/99yes"
 	echo '127.0.0.1 localhost' > "$root/etc/hosts"
 	inside apt-get update && inside apt-get install -q \
-	    --no-install-recommends mariadb-server nats-server procps
+	    --no-install-recommends mariadb-server nats-server procps \
+	    rsyslog &&
+	    inside apt-get install -qd --no-install-recommends openrc &&
+	    inside apt-get install -qd --no-install-recommends systemd \
+		systemd-sysv dbus
 }
 
 make_root() {
@@ -53,7 +59,8 @@ make_root() {
 		return
 	fi
 	make_bare_root || return
-	[ -z "${KEEP:-}" ] || cp -a "$root" "$KEEP"
+	[ -z "${KEEP:-}" ] || { rm -rf "$KEEP.new" &&
+	    cp -a "$root" "$KEEP.new" && mv "$KEEP.new" "$KEEP"; }
 }
 
 # next_version: the same package as 99, with another /etc/outbox.yml
@@ -75,12 +82,96 @@ put_steps() {
 	{ open = 0 }' "$srcdir/README.md"
 }
 
+# cgroups: the trees that systemd needs, at this machine
+cgroups() {
+	for tree in /sys/fs/cgroup /sys/fs/cgroup/systemd \
+	    /sys/fs/cgroup/unified
+	do
+		[ ! -e "$tree/cgroup.procs" ] || echo "$tree"
+	done
+}
+
+# boot: start systemd in the root; sets init, its pid.  It has a cgroup of its
+# own, and sees no other.
+boot() {
+	# shellcheck disable=SC2016
+	unshare -n -m -p -u -i -f --kill-child sh -c '
+	for tree in $2; do
+		mkdir "$tree/$1" && echo 0 > "$tree/$1/cgroup.procs" || exit
+	done
+	exec unshare -C sh -c '\''
+	ip link set lo up && mount --bind "$0" "$0" && cd "$0" || exit
+	mount -t proc proc proc && mount -t sysfs sysfs sys
+	mount -t tmpfs tmpfs run && mount -t tmpfs tmpfs tmp
+	if [ "$2" = /sys/fs/cgroup ]; then
+		mount -t cgroup2 cgroup2 sys/fs/cgroup
+	else
+		mount -t tmpfs tmpfs sys/fs/cgroup
+		mkdir sys/fs/cgroup/systemd sys/fs/cgroup/unified
+		mount -t cgroup -o none,name=systemd cgroup \
+		    sys/fs/cgroup/systemd
+		mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
+	fi
+	mkdir .old && pivot_root . .old && umount -l .old && rmdir .old &&
+	    exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	    /lib/systemd/systemd --log-target=console
+	'\'' "$0" "$@"' "$root" "$group" "$(cgroups)" \
+	    < /dev/null > "$dir/boot" 2>&1 &
+	unshare=$!
+	wait_for 10 is_booting && wait_for 60 is_booted
+}
+
+is_booting() {
+	init=$(ps -o pid= --ppid "$unshare" | tr -d ' ')
+	[ "$(cat "/proc/${init:-none}/comm" 2> /dev/null)" = systemd ]
+}
+
+booted() {
+	nsenter -t "$init" -m -p -n -u -i -C -r -w env -i LANG=C.UTF-8 \
+	    PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+	    DEBIAN_FRONTEND=noninteractive "$@"
+}
+
+is_booted() {
+	case $(booted systemctl is-system-running 2> /dev/null) in
+	running | degraded) return 0 ;;
+	esac
+	return 1
+}
+
+with_systemd() {
+	inside apt-get install -q systemd systemd-sysv dbus > "$dir/log" 2>&1 ||
+	    skip_all 'systemd cannot be installed'
+	printf '%s\n' 'jetstream { store_dir: /var/lib/nats }' \
+	    >> "$root/etc/nats-server.conf"
+	inside install -d -o nats -g nats /var/lib/nats
+	boot || {
+		sed 's/^/# /' "$dir/boot" | tail -n 20
+		skip_all 'systemd does not start in namespaces here'
+	}
+	booted bash /root/systemd.sh
+}
+
+without_systemd() {
+	# shellcheck disable=SC2016
+	unshare -n -m -p -f --kill-child sh -c 'ip link set lo up &&
+	    mount -t proc proc "$0/proc" && exec chroot "$0" env -i \
+	    HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	    DEBIAN_FRONTEND=noninteractive bash /root/inside.sh' "$root"
+}
+
 clean_up() {
+	[ -z "$init" ] || kill -KILL "$init" 2> /dev/null
+	[ -z "$unshare" ] || wait "$unshare"
+	for tree in $(cgroups); do
+		[ ! -d "$tree/$group" ] || find "$tree/$group" -depth \
+		    -type d -exec rmdir {} \;
+	done
 	rm -rf --one-file-system "$dir"
 }
 
 [ "$(id -u)" -eq 0 ] || skip_all 'only root can make a Debian: run it as root'
-for command in debootstrap unshare ip dpkg-deb apt-get; do
+for command in debootstrap unshare nsenter ip dpkg-deb apt-get; do
 	command -v "$command" > /dev/null || skip_all "no $command"
 done
 unshare -m -n -p -f ip link set lo up 2> /dev/null ||
@@ -90,6 +181,7 @@ DEB=$(realpath "${DEB:?}")
 LAB=$(realpath "${LAB:-./lab}")
 srcdir=$(realpath "${srcdir:-.}")
 
+init='' unshare='' group=outbox-package.$$
 dir=$(mktemp -d "${TMPDIR:-/tmp}/outbox-package.XXXXXX") || exit 1
 root=$dir/root
 trap clean_up EXIT
@@ -103,7 +195,8 @@ make_root > "$dir/log" 2>&1 || {
 mkdir "$root/root/next"
 cp "$DEB" "$root/root"
 cp "$LAB" "$root/usr/bin/lab"
-cp "$srcdir/tests/package/inside.sh" "$srcdir/tests/lib/result.sh" "$root/root"
+cp "$srcdir"/tests/package/{inside,systemd,in_root}.sh \
+    "$srcdir/tests/lib/result.sh" "$root/root"
 # Downloaded beforehand: afterwards there is no network.
 if ! { next_version && put_steps &&
     inside apt-get install -qd "/root/${DEB##*/}"; } > "$dir/log" 2>&1; then
@@ -111,6 +204,8 @@ if ! { next_version && put_steps &&
 	echo 'Bail out! the packages cannot be prepared'
 	exit 1
 fi
-unshare -n -m -p -f --kill-child sh -c 'ip link set lo up && mount -t proc \
-    proc "$0/proc" && exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 \
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin bash /root/inside.sh' "$root"
+if [ "${1:-}" = systemd ]; then
+	with_systemd
+else
+	without_systemd
+fi

@@ -4,61 +4,16 @@
 # Runs in a clean Debian without systemd, as its first process.
 
 cd /root || exit 1
-# shellcheck source=tests/lib/result.sh
-. ./result.sh
-conf=/etc/outbox.yml
+# shellcheck source=tests/package/in_root.sh
+. ./in_root.sh
 log=/var/log/outbox/outbox-master.log
-
-# try NAME STATUS COMMAND...: exits with it; its output is in $said
-try() {
-	said=$("${@:3}" 2>&1 < /dev/null)
-	code=$?
-	[ "$code" -eq "$2" ]
-	result "$1: exit status $2" $? "exit status $code
-$(tail -n 20 <<< "$said")"
-}
-
-# says NAME PATTERN: the output of the last command has it
-says() {
-	grep -q -- "$2" <<< "$said"
-	result "$1" $? "no \"$2\" in: $said"
-}
-
-sql() { mariadb -N app -e "$1"; }
-pid() { cat /run/outbox/outbox-master.pid 2> /dev/null; }
-is_alive() { [ -e "/proc/$(pid)/stat" ]; }
-is_drained() { [ "$(sql 'SELECT COUNT(*) FROM outbox
-    WHERE published_at IS NULL')" = 0 ]; }
-has_events() { [ "$(sql 'SELECT COUNT(*) FROM outbox
-    WHERE published_at IS NOT NULL')" -ge "$1" ]; }
-delivered() { outboxctl --json messages list --state delivered; }
-
-# longest_gap SINCE: seconds without a delivered message
-longest_gap() {
-	sql "SELECT MAX(gap) FROM (SELECT TIMESTAMPDIFF(MICROSECOND,
-	    LAG(published_at) OVER (ORDER BY published_at), published_at) / 1e6
-	    AS gap FROM outbox WHERE published_at > '$1') AS gaps"
-}
-
-# is_short_gap NAME SINCE: none is longer than two seconds
-is_short_gap() {
-	gap=$(longest_gap "$2")
-	awk -v gap="${gap:-99}" 'BEGIN { exit !(gap < 2) }'
-	result "$1: no gap of 2 s in delivery" $? "the longest one: $gap s"
-	echo "# the longest gap: $gap s"
-}
-
-produce_forever() {
-	lab produce --socket /run/mysqld/mysqld.sock --user root \
-	    --database app --keys 100 --rate 300 --forever > /dev/null &
-	producer=$!
-}
 
 #
 # Servers, as an administrator has them.  init would run scripts of packages.
 #
 printf '#!/bin/sh\nexit 0\n' > /usr/sbin/policy-rc.d
 chmod +x /usr/sbin/policy-rc.d
+rsyslogd
 service mariadb start > /dev/null 2>&1
 echo 'jetstream { store_dir: /var/lib/nats }' >> /etc/nats-server.conf
 nats-server -c /etc/nats-server.conf -l /var/log/nats.log &
@@ -115,14 +70,12 @@ produce_forever
 wait_for 10 has_events 300
 result 'events flow' $?
 since=$(sql 'SELECT NOW(6)')
-try 'upgrade with a bad file' 0 apt-get install -q -o \
-    Dpkg::Options::=--force-confdef ./next/outbox-master_99.deb
+try 'upgrade with a bad file' 0 upgrade ./next/outbox-master_99.deb
 says 'upgrade with a bad file: what is wrong' bogus
 says 'upgrade with a bad file: what is done' 'former version goes on'
 is 'upgrade with a bad file: the former daemon runs' "$(pid)" "$first"
 cp good.yml "$conf"
-try 'the same version again' 0 apt-get install -q -o \
-    Dpkg::Options::=--force-confdef --reinstall ./next/outbox-master_99.deb
+try 'the same version again' 0 upgrade --reinstall ./next/outbox-master_99.deb
 wait_for 10 is_alive
 [ "$(pid)" != "$first" ]
 result 'upgrade: another daemon runs' $? "$first and $(pid)"
@@ -130,22 +83,15 @@ cmp -s good.yml "$conf"
 result 'upgrade: the configuration is as it was' $? "$(diff good.yml "$conf")"
 now=$(sql 'SELECT COUNT(*) FROM outbox')
 wait_for 10 has_events $((now + 600))
-kill "$producer"
-wait "$producer"
-wait_for 30 is_drained
-result 'upgrade: all events are delivered' $? "$(outboxctl status)"
-is_short_gap 'upgrade' "$since"
-try 'the independent checker' 0 lab check --socket /run/mysqld/mysqld.sock \
-    --user root --database app --nats nats://127.0.0.1:4222 --stream EVENTS
-grep -E '^(lost|duplicated|out of order) ' <<< "$said" | sed 's/^/# /'
+check_delivery upgrade "$since"
 
 #
 # Stop, remove, purge.
 #
 try 'stop' 0 service outbox-master stop
 try 'status after the stop' 3 service outbox-master status
-try 'upgrade of a stopped daemon' 0 apt-get install -q --reinstall \
-    -o Dpkg::Options::=--force-confdef ./next/outbox-master_99.deb
+try 'upgrade of a stopped daemon' 0 upgrade --reinstall \
+    ./next/outbox-master_99.deb
 is 'upgrade of a stopped daemon: it stays so' "$(pgrep -x outbox-master)" ''
 try 'start' 0 service outbox-master start
 try 'remove' 0 apt-get remove -q outbox-master
@@ -158,9 +104,45 @@ result 'install again: the configuration is as it was' $?
 try 'start again' 0 service outbox-master start
 try 'purge' 0 apt-get purge -q outbox-master
 is 'purge: nothing runs' "$(pgrep -x outbox-master)" ''
-is 'purge: no file is left' "$(find / -xdev \( -path /proc -o -path /root -o \
-    -path /var/lib/mysql -o -path /var/lib/nats -o -path /var/cache/apt \) \
-    -prune -o -iname '*outbox*' -print)" ''
+is 'purge: no file is left' "$(files_left)" ''
 id outbox > /dev/null 2>&1
 result 'purge: the user stays, because files may be its own' $?
+
+#
+# OpenRC, with its script from the examples.
+#
+rc() { rc-service "$@" 2>&1; }
+apt-get install -q openrc ./next/outbox-master_99.deb > out 2>&1
+result 'install again, with OpenRC' $? "$(tail -n 20 out)"
+mkdir -p /run/openrc /etc/conf.d
+touch /run/openrc/softlevel
+cp /usr/share/doc/outbox-master/examples/outbox-master.openrc \
+    /etc/init.d/outbox-master
+try 'OpenRC: start before the configuration' 1 rc outbox-master start
+says 'OpenRC: start before the configuration: what is missing' mysql.database
+cp good.yml "$conf"
+try 'OpenRC: start' 0 rc outbox-master start
+wait_for 10 is_alive
+first=$(pid)
+try 'OpenRC: status' 0 rc outbox-master status
+try 'OpenRC: reload' 0 rc outbox-master reload
+echo 'bogus: 1' >> "$conf"
+try 'OpenRC: reload of a bad file' 1 rc outbox-master reload
+try 'OpenRC: restart with a bad file' 1 rc outbox-master restart
+is 'OpenRC: restart with a bad file: the daemon runs' "$(pid)" "$first"
+cp good.yml "$conf"
+try 'OpenRC: restart' 0 rc outbox-master restart
+wait_for 10 is_alive
+[ "$(pid)" != "$first" ]
+result 'OpenRC: restart: another daemon runs' $? "$first and $(pid)"
+ln -s outbox-master /etc/init.d/outbox-master.east
+sed 's|/run/outbox/|/run/outbox/east/|' good.yml > /etc/outbox/east.yml
+try 'OpenRC: start of an instance' 0 rc outbox-master.east start
+wait_for 10 test -s /run/outbox/east/outbox-master.pid
+try 'OpenRC: stop' 0 rc outbox-master stop
+try 'OpenRC: status after the stop' 3 rc outbox-master status
+try 'OpenRC: status of the instance' 0 rc outbox-master.east status
+kill -KILL "$(cat /run/outbox/east/outbox-master.pid)"
+wait_for 10 not pgrep -x outbox-master > /dev/null
+try 'OpenRC: status of a killed daemon' 32 rc outbox-master.east status
 results

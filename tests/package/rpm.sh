@@ -34,6 +34,7 @@ is 'the files' "$(query -l | grep -v build-id |
     /usr/share/bash-completion/completions/{outbox-master,outboxctl} \
     /usr/share/doc/outbox-master-VERSION{,/ChangeLog,/README.md} \
     /usr/share/doc/outbox-master/examples{,/outbox.yml} \
+    /usr/share/doc/outbox-master/examples/outbox-master.openrc \
     /usr/share/licenses/outbox-master-VERSION{,/COPYING} \
     /usr/share/man/man1/outboxctl.1 /usr/share/man/man5/outbox.yml.5 \
     /usr/share/man/man8/outbox-master.8 /usr/share/outbox-master{,/sql} \
