@@ -420,6 +420,26 @@ check_emptiness(struct stream_audit *r, const struct stream_state *st,
 	return 0;
 }
 
+/* No limit has cut the beginning: somebody has removed messages. */
+static int
+check_beginning(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *now, struct err *e)
+{
+	char	text[160];
+
+	if (row->first == 0 || now->first <= row->first || now->messages == 0 ||
+	    now->limited || now->forgets || now->expires)
+		return 0;
+	snprintf(text, sizeof(text), "lacks its messages %llu to %llu, which "
+	    "no limit has removed: they were purged or deleted",
+	    (unsigned long long)row->first,
+	    (unsigned long long)now->first - 1);
+	if (store_stream_alarm(r->store, r->conf->nats.stream, text, e) < 0)
+		return -1;
+	raise_alarm(r, text);
+	return 0;
+}
+
 /* The highest known sequence: this worker's, and (first) the fleet's. */
 static int
 find_top(struct stream_audit *r, const struct stream_row *row, bool first,
@@ -467,6 +487,8 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 		if (check_emptiness(r, &st, f.there, e) < 0)
 			return -1;
 	}
+	if (first && check_beginning(r, row, now, e) < 0)
+		return -1;
 	if (first && store_check_short(r->store, r->conf->nats.stream,
 	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)
 		return -1;

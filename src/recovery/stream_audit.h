@@ -98,6 +98,8 @@ struct stream_audit_rows {
 	uint64_t	 low, high;	/* sequences of the lost */
 	bool		 empty;		/* the stream is empty */
 	bool		 expires;	/* it may be empty by design */
+	char		 known_ids[STORE_TIME];	/* the broker knows the ids of
+					   messages stored after this */
 };
 
 /* How an audit ended; e says why it was not finished. */

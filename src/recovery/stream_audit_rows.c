@@ -8,11 +8,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include <bsd/string.h>
 
 #include "util/clock.h"
 #include "util/xalloc.h"
 
 #define SLICE		1000	/* rows at a time */
+#define SPARE_S		60	/* between the clocks of broker and database */
 
 bool
 stream_audit_state(struct stream_audit *r, struct stream_state *st,
@@ -118,6 +122,29 @@ stream_audit_find(struct stream_audit *r, const struct acked_list *l,
 	return true;
 }
 
+/*
+ * A purged stream still knows the ids of its duplicate window, and would take a
+ * message that is sent again for a duplicate; one that was created later does
+ * not.
+ */
+static void
+note_known_ids(struct stream_audit_rows *w, const struct stream_state *st)
+{
+	struct timespec	now;
+	struct tm	tm;
+	time_t		since;
+	char		created[STORE_TIME];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	since = now.tv_sec - (time_t)(st->dedup_window_ms / 1000) - SPARE_S;
+	gmtime_r(&since, &tm);
+	strftime(w->known_ids, sizeof(w->known_ids), "%Y-%m-%d %H:%M:%S", &tm);
+	strlcpy(created, st->created, sizeof("2026-01-31T12:00:00"));
+	created[strcspn(created, "T")] = ' ';
+	if (strcmp(created, w->known_ids) > 0)
+		strlcpy(w->known_ids, created, sizeof(w->known_ids));
+}
+
 /* Count the fates, and keep only lost rows in the list. */
 static void
 pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
@@ -126,6 +153,7 @@ pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
 	const struct acked	*rows = l->rows;
 	size_t			 nlost = 0;
 
+	note_known_ids(w, st);
 	w->empty = st->messages == 0;
 	w->expires = st->expires || st->forgets;
 	for (size_t i = 0; i < l->n; i++) {
@@ -153,7 +181,8 @@ reset_lost(struct stream_audit *r, struct stream_audit_rows *w,
 
 	for (size_t i = 0; i < l->n && !w->dry; i += SLICE) {
 		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
-		    l->n - i : SLICE, &changed, e) < 0)
+		    l->n - i : SLICE, w->absent ? w->known_ids : NULL,
+		    &changed, e) < 0)
 			return -1;
 		w->reset += changed;
 		r->recovered += changed;

@@ -393,10 +393,16 @@ relabel_delivered(struct store *s, const struct acked *rows, size_t n,
 
 static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
-    uint64_t *reset, struct err *e)
+    const char *known_ids, uint64_t *reset, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
+	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET ");
+	/* Before published_at: values are assigned from left to right. */
+	if (known_ids != NULL && store_has_column(s, COL_REPLAY_NO)) {
+		buf_str(&s->sql, "replay_no = replay_no + (published_at > ");
+		store_put_text(s, known_ids);
+		buf_str(&s->sql, "), ");
+	}
+	store_put(s, "published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
 	    "available_at = {now}");
 	buf_str(&s->sql, store_has_column(s, COL_IN_DOUBT_SINCE) ?
 	    ", in_doubt_since = NULL" : "");
@@ -425,7 +431,7 @@ bump_epochs_of_rows(struct store *s, const struct acked *rows, size_t n,
 
 static int
 reset_together(struct store *s, const struct acked *rows, size_t n,
-    uint64_t *reset, struct err *e)
+    const char *known_ids, uint64_t *reset, struct err *e)
 {
 	struct counts	c;
 	int		rc = -1;
@@ -433,7 +439,7 @@ reset_together(struct store *s, const struct acked *rows, size_t n,
 	if (store_begin(s, e) < 0)
 		return -1;
 	if (store_hold_counts(s, &c, e) == 0 &&
-	    reset_rows(s, rows, n, reset, e) == 0 &&
+	    reset_rows(s, rows, n, known_ids, reset, e) == 0 &&
 	    relabel_delivered(s, rows, n, &c, e) == 0)
 		rc = bump_epochs_of_rows(s, rows, n, e);
 	return store_end(s, rc, e);
@@ -441,11 +447,11 @@ reset_together(struct store *s, const struct acked *rows, size_t n,
 
 int
 store_reset(struct store *s, const struct acked *rows, size_t n,
-    uint64_t *reset, struct err *e)
+    const char *known_ids, uint64_t *reset, struct err *e)
 {
 	uint64_t	more;
 
-	if (reset_together(s, rows, n, reset, e) == 0)
+	if (reset_together(s, rows, n, known_ids, reset, e) == 0)
 		return 0;
 	if (!store_refused_value(s))
 		return -1;
@@ -459,8 +465,8 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		    (unsigned long long)rows[0].id.sequence, e->text);
 		return 0;
 	}
-	if (store_reset(s, rows, n / 2, reset, e) < 0 ||
-	    store_reset(s, rows + n / 2, n - n / 2, &more, e) < 0)
+	if (store_reset(s, rows, n / 2, known_ids, reset, e) < 0 ||
+	    store_reset(s, rows + n / 2, n - n / 2, known_ids, &more, e) < 0)
 		return -1;
 	*reset += more;
 	return 0;

@@ -215,10 +215,10 @@ sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost';
     REVOKE DELETE ON outbox_dead_letters FROM 'outbox'@'localhost'"
 says ok 0 'grants: the account has all' 'no janitor: its rights are not missed'
 echo 'retention: {days: 7}' >> "$CONF"
-says fail 1 'rights: .*GRANT DELETE ON .outbox_dead_letters' \
+says fail 1 'rights: .*GRANT DELETE ON .app...outbox_dead_letters' \
     'retention, no right'
 echo 'reconcile: {at_start: on}' >> "$CONF"
-says fail 1 'rights: .*GRANT INSERT ON .outbox. ' 'at_start without its right'
+says fail 1 'rights: .*GRANT INSERT ON .app...outbox. ' 'at_start without its right'
 write_conf
 sql "GRANT INSERT ON outbox TO 'outbox'@'localhost';
     GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost'"
@@ -247,7 +247,7 @@ sql "RENAME TABLE outbox TO o, outbox_partitions TO p;
     GRANT SELECT, UPDATE ON o TO 'outbox'@'localhost';
     GRANT SELECT, INSERT, UPDATE ON p TO 'outbox'@'localhost'"
 ctl -c "$DIR/names.yml" doctor
-like "$(lines fail)" 'GRANT DELETE ON .o. TO' \
+like "$(lines fail)" 'GRANT DELETE ON .app...o. TO' \
     'a right is missing: the name of the table is that of the file'
 sql "GRANT DELETE ON o TO 'outbox'@'localhost'"
 ctl -c "$DIR/names.yml" doctor

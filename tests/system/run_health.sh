@@ -148,7 +148,7 @@ ctl -c "$OP" partitions resume p00
 over oldest
 
 sql "REVOKE DELETE ON outbox_workers FROM 'outbox'@'localhost'"
-told rights "may not DELETE.*GRANT DELETE ON .outbox_workers. TO"
+told rights "may not DELETE.*GRANT DELETE ON .app...outbox_workers. TO"
 sql "GRANT DELETE ON outbox_workers TO 'outbox'@'localhost'"
 over rights
 

@@ -212,8 +212,8 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 
 	rc = find_denied(c, g, &live->tables[g->table], &denied, e);
 	if (rc == 0 && denied.len > 0) {
-		sql = xasprintf("GRANT %s ON `%s` TO %s", denied.data, name,
-		    who);
+		sql = xasprintf("GRANT %s ON `%s`.`%s` TO %s", denied.data,
+		    c->conf->mysql.database, name, who);
 		if (live->tables[g->table].engine == NULL)
 			add_to_missing(report, g->table, sql);
 		else
