@@ -36,7 +36,7 @@ struct retention {
 	struct store_period	 left;		/* not counted yet */
 	struct store_period	 slice;		/* counted: rows to delete */
 	uint64_t		*list;		/* a batch */
-	struct prune_page	 dead_page;	/* in the same list */
+	struct prune_page	 dead_page;	/* its dead letters: in list */
 
 	bool			 no_history;	/* history not readable */
 	bool			 waits;		/* for the server's purge */
@@ -46,7 +46,7 @@ struct retention {
 	bool			 introduced, second, stuck;	/* logged */
 	bool			 went_through;	/* a pass has deleted rows */
 	int64_t			 told_at;
-	uint64_t		 rows, dead;	/* since told_at */
+	uint64_t		 rows, dead, marks;	/* since told_at */
 };
 
 struct retention *
@@ -59,6 +59,7 @@ retention_new(const struct conf *conf, struct store *store)
 	r->list = xcalloc((size_t)conf->retention.batch, sizeof(*r->list));
 	r->dead_page.list = r->list;
 	r->dead_page.max = (size_t)conf->retention.batch;
+	r->dead_page.marks = xcalloc(r->dead_page.max, sizeof(*r->list));
 	r->told_at = clock_ms();
 	return r;
 }
@@ -214,15 +215,19 @@ delete_row_batch(struct retention *r, struct err *e)
 	return 0;
 }
 
+/* Purge dead letters or marks; adds to *done how many there were. */
 static int
-purge_piece(struct retention *r, size_t n, struct err *e)
+purge_piece(struct retention *r, const uint64_t *list, size_t n, uint64_t *done,
+    struct err *e)
 {
 	uint64_t	changed;
 
+	if (n == 0)
+		return 0;
 	if (store_begin(r->store, e) < 0 || store_end(r->store,
-	    watermark_purge(r->store, r->list, n, &changed, e), e) < 0)
+	    watermark_purge(r->store, list, n, &changed, e), e) < 0)
 		return -1;
-	r->dead += changed;
+	*done += changed;
 	return 0;
 }
 
@@ -241,7 +246,9 @@ purge_dead_batch(struct retention *r, struct err *e)
 		r->phase = END;
 		r->dead_at = clock_ms() + DEAD_MS;
 	}
-	return p->n == 0 ? 0 : purge_piece(r, p->n, e);
+	if (purge_piece(r, p->list, p->n, &r->dead, e) < 0)
+		return -1;
+	return purge_piece(r, p->marks, p->nmarks, &r->marks, e);
 }
 
 static int
@@ -259,17 +266,22 @@ tell_deleted(struct retention *r)
 {
 	int64_t	now = clock_ms();
 	bool	first = !r->went_through && r->phase == END;
+	char	marks[64] = "";
 
-	if (r->rows + r->dead == 0 || (!first && now - r->told_at < TELL_MS))
+	if (r->rows + r->dead + r->marks == 0 ||
+	    (!first && now - r->told_at < TELL_MS))
 		return;
+	if (r->marks > 0)
+		snprintf(marks, sizeof(marks), ", and %llu mark(s) of former "
+		    "ones", (unsigned long long)r->marks);
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("rows", r->rows),
-	    LOG_NUMBER("dead", r->dead)),
+	    LOG_NUMBER("dead", r->dead), LOG_NUMBER("marks", r->marks)),
 	    "retention: deleted %llu delivered row(s) and %llu dead "
-	    "letter(s)", (unsigned long long)r->rows,
-	    (unsigned long long)r->dead);
+	    "letter(s)%s", (unsigned long long)r->rows,
+	    (unsigned long long)r->dead, marks);
 	r->went_through |= first;
 	r->told_at = now;
-	r->rows = r->dead = 0;
+	r->rows = r->dead = r->marks = 0;
 }
 
 /* Each delete adds an old row version: wait while the server has too many. */

@@ -72,6 +72,12 @@ check 'the log says how long rows are kept' \
 ctl reconcile --all
 is "$OUT" "$NOTHING" 'reconcile makes no deleted row again'
 stops 'the master stops with status 0'
+sql 'UPDATE outbox_settings SET reconcile_watermark = 3003'
+start marks
+check 'marks below the watermark go, and are not counted as dead letters' \
+    says 'deleted 0 delivered row\(s\) and 0 dead letter\(s\), and 1 mark\(s\) of former ones'
+is "$(dead)" '4 attempts,5 attempts,6 attempts,7 attempts' 'no mark is left'
+stop_master "$MASTER"
 
 fill 3000
 keys 'retention: {days: 21, dead_days: 30}'
