@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "util/clock.h"
+#include "util/duration.h"
 
 static void
 unfit(struct stream_report *r, enum error_class class, const char *text)
@@ -145,11 +146,11 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 	char	text[512];
 
 	if (dedup_window_ms < longest_repeat_ms(c)) {
-		snprintf(text, sizeof(text), "has a duplicate window of %lld s,"
-		    " and a message may be sent again after %lld s: make the "
+		snprintf(text, sizeof(text), "has a duplicate window of %s, "
+		    "and a message may be sent again after %s: make the "
 		    "window longer, or retry.max_backoff shorter",
-		    (long long)dedup_window_ms / 1000,
-		    (long long)longest_repeat_ms(c) / 1000);
+		    duration_words(dedup_window_ms).text,
+		    duration_words(longest_repeat_ms(c)).text);
 		warn(r, text);
 	}
 	if (config_is(config, "storage", "memory"))

@@ -264,7 +264,7 @@ says fail 1 'stream_unfit: stream OTHER cannot be used: stream not found' 'no su
 SUBJECT='orders.{event_type}' write_conf
 says fail 1 'stream_unfit: stream EVENTS has no subject that matches' 'a foreign subject'
 MAX_BACKOFF=3600 write_conf
-says warn 1 'stream_settings: stream EVENTS has a duplicate window of 600 s' \
+says warn 1 'stream_settings: stream EVENTS has a duplicate window of 10 min' \
     'retries that end behind the duplicate window'
 conf_with 's|servers: \[|&"nats://127.0.0.1:1", |'
 for _ in 1 2 3 4 5 6; do

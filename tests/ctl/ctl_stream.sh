@@ -95,7 +95,7 @@ with PLAIN 'plain.subject'
 ctl stream add --duplicate-window 90s
 like "$OUT" '^stream PLAIN created: subjects plain.subject, ' \
     'add for a subject without placeholders'
-like "$OUT" 'warn  the stream has a duplicate window of 90 s' \
+like "$OUT" 'warn  the stream has a duplicate window of 1 min 30 s' \
     'add warns of a window that is too short'
 with MORE 'plain.{event_type}'
 fails 1 'MORE was not created: .*\(10065\): another stream takes this' \

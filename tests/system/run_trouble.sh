@@ -114,7 +114,7 @@ stop_master "$MASTER"
 WORKERS=2 write_conf
 start_master
 within 5 'a short duplicate window: the log warns' \
-    has_line "$LOG" 'duplicate window of 60 s.*make the window longer'
+    has_line "$LOG" 'duplicate window of 1 min.*make the window longer'
 wait_for 5 all_owned
 is "$(grep -c 'duplicate window' "$LOG")" 1 \
     'a short duplicate window: one warning for two workers'

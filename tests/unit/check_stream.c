@@ -72,7 +72,7 @@ static const struct {
 	  "\"description\":\"stream not found\"}}", "stream not found", NULL },
 	{ "{\"config\":{\"subjects\":[\"events.>\"],"
 	  "\"duplicate_window\":120000000000}}", NULL,
-	  "window of 120 s, and a message may be sent again after 365 s" },
+	  "window of 2 min, and a message may be sent again after 6 min 5 s" },
 	{ "{\"config\":{\"subjects\":[\"events.>\"],\"storage\":\"memory\","
 	  "\"duplicate_window\":600000000000}}", NULL, "in memory" },
 	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
