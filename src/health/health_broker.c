@@ -2,25 +2,41 @@
 
 #include "health/health_impl.h"
 
+#include <string.h>
+
+static void
+judge_connection(struct health *h, const char *error)
+{
+	struct buf	remedy = { 0 };
+
+	if (error[0] == '\0')
+		return;
+	health_broker_remedy(h->conf, error, &remedy);
+	health_add(h, HEALTH_BROKER, (struct health_about){ 0 }, remedy.data,
+	    "the broker cannot be used: %s", error);
+	buf_free(&remedy);
+}
+
 void
 health_judge_broker(struct health *h)
 {
 	const json_t	*broker = json_object_get(h->state, "broker");
-	const char	*error = health_text(broker, "error");
 	const char	*unfit = health_text(broker, "unfit");
 	json_t		*warning;
 	size_t		 i;
 
-	if (error[0] != '\0')
-		health_add(h, HEALTH_BROKER, (struct health_about){ 0 },
-		    "outboxctl doctor", "broker: %s", error);
+	judge_connection(h, health_text(broker, "error"));
 	if (unfit[0] != '\0')
 		health_add(h, HEALTH_STREAM_UNFIT, (struct health_about){ NULL,
-		    json_pack("{s:s}", "stream", h->conf->nats.stream) }, "",
+		    json_pack("{s:s}", "stream", h->conf->nats.stream) },
+		    strstr(unfit, "outboxctl stream add") != NULL ?
+		    "outboxctl stream add" : "correct the stream or "
+		    "nats.stream; outboxctl stream info tests it",
 		    "stream %s %s", h->conf->nats.stream, unfit);
 	json_array_foreach(json_object_get(broker, "warnings"), i, warning)
 		health_add(h, HEALTH_STREAM_SETTINGS, (struct health_about){
 		    NULL, json_pack("{s:s}", "stream", h->conf->nats.stream) },
-		    "", "stream %s %s", h->conf->nats.stream,
+		    "correct the stream's settings; outboxctl stream info "
+		    "tests them", "stream %s %s", h->conf->nats.stream,
 		    json_string_value(warning));
 }

@@ -12,16 +12,22 @@
 /* Workers take over a lease that has expired within a few seconds. */
 #define EXPIRED_MS	15000
 
+#define START	"start outbox-master: service outbox-master start"
+
 static void
 judge_database(struct health *h)
 {
 	const json_t	*db = json_object_get(h->state, "database");
+	const char	*error = health_text(db, "error");
+	struct buf	 remedy = { 0 };
 
-	if (json_is_object(db))
-		health_add(h, HEALTH_DATABASE, (struct health_about){ 0 },
-		    "outboxctl doctor", "the database cannot be read, so the "
-		    "state of the fleet is not known: %s",
-		    health_text(db, "error"));
+	if (!json_is_object(db))
+		return;
+	health_database_remedy(h->conf, error, &remedy);
+	health_add(h, HEALTH_DATABASE, (struct health_about){ 0 }, remedy.data,
+	    "the database cannot be read, so the state of the fleet is not "
+	    "known: %s", error);
+	buf_free(&remedy);
 }
 
 /* Without leases workers do not register. */
@@ -30,19 +36,21 @@ judge_workers(struct health *h)
 {
 	const json_t	*workers = json_object_get(h->state, "workers");
 	const json_t	*backlog = json_object_get(h->state, "backlog");
+	int64_t		 n = later(1, health_number(backlog, "waiting"));
+	char		 number[DISPLAY_SIZE];
 
 	if (!json_is_object(workers) || !h->conf->worker.leasing ||
 	    health_number(workers, "live") > 0)
 		return;
 	if (json_is_object(json_object_get(h->state, "oldest")))
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    "start outbox-master", "no worker is alive and %s%lld "
-		    "rows wait", json_is_false(json_object_get(backlog,
-		    "exact")) ? "about " : "", (long long)later(1,
-		    health_number(backlog, "waiting")));
+		    START, "no worker is alive and %s%s %s",
+		    json_is_false(json_object_get(backlog, "exact")) ?
+		    "about " : "", display_number(number, n), n == 1 ?
+		    "row waits" : "rows wait");
 	else
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    "start outbox-master", "no worker is alive");
+		    START, "no worker is alive");
 }
 
 static void
@@ -109,7 +117,8 @@ judge_partitions(struct health *h)
 	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(
 	    json_object_get(h->state, "workers"), "live") > 0)
 		health_add(h, HEALTH_UNOWNED_PARTITIONS,
-		    (struct health_about){ 0 }, "outboxctl doctor",
+		    (struct health_about){ 0 }, "outboxctl status on each host "
+		    "tells what holds its workers up",
 		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
@@ -118,6 +127,9 @@ judge_partitions(struct health *h)
 static void
 judge_blocked(struct health *h)
 {
+	/* The daemon of this host names the subjects themselves. */
+	bool	 is_told_here = json_array_size(json_object_get(
+		    json_object_get(h->state, "this_host"), "refused")) > 0;
 	json_t	*b;
 	size_t	 i;
 
@@ -128,12 +140,14 @@ judge_blocked(struct health *h)
 		if (strcmp(reason, "halted") == 0)
 			health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
 			    .since = health_member(b, "since") }, "outboxctl keys "
-			    "blocked shows them, keys release sends them",
+			    "blocked lists them; then outboxctl keys release "
+			    "KEY",
 			    "halted keys: %lld, behind a dead letter", keys);
-		else if (strcmp(reason, "refused") == 0)
+		else if (strcmp(reason, "refused") == 0 && !is_told_here)
 			health_add(h, HEALTH_REFUSED_SUBJECT,
 			    (struct health_about){ .since = health_member(b, "since") },
-			    "outboxctl keys blocked", "keys whose subject no "
+			    "outboxctl keys blocked names them; add their "
+			    "subjects to a stream", "keys whose subject no "
 			    "stream takes: %lld", keys);
 	}
 }
@@ -143,12 +157,13 @@ judge_dead(struct health *h)
 {
 	const json_t	*dead = json_object_get(h->state, "dead");
 	json_int_t	 n = health_number(dead, "new");
+	char		 number[DISPLAY_SIZE];
 
 	if (n > 0)
 		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
-		    "outboxctl dead list", "new dead letters: %s%lld",
+		    "outboxctl dead list", "new dead letters: %s%s",
 		    json_is_false(json_object_get(dead, "exact")) ?
-		    "at least " : "", (long long)n);
+		    "at least " : "", display_number(number, n));
 }
 
 static void
@@ -162,9 +177,9 @@ judge_lost(struct health *h, const json_t *stream)
 	    "first", json_object_get(stream, "lost_first"),
 	    "last", json_object_get(stream, "lost_last")) },
 	    "outboxctl stream republish sends them again (--dry-run counts), "
-	    "stream forget does not", "stream %s has lost %lld messages that "
-	    "it had acknowledged, sequences %lld to %lld, and with "
-	    "nats.recover: report nothing is sent again",
+	    "outboxctl stream forget accepts the loss", "stream %s has lost "
+	    "%lld messages that it had acknowledged, sequences %lld to %lld, "
+	    "and with nats.recover: report nothing is sent again",
 	    health_text(stream, "name"),
 	    (long long)health_number(stream, "lost"),
 	    (long long)health_number(stream, "lost_first"),
@@ -179,7 +194,8 @@ judge_alarm(struct health *h, const json_t *stream)
 		    health_member(stream, "alarm_at"), json_pack("{s:O}",
 		    "stream", json_object_get(stream, "name")) },
 		    "outboxctl stream republish sends what it lacks "
-		    "(--dry-run counts), stream forget accepts it",
+		    "(--dry-run counts), outboxctl stream forget accepts "
+		    "it",
 		    "stream %s %s", health_text(stream, "name"),
 		    health_text(stream, "alarm"));
 }
@@ -217,7 +233,9 @@ judge_counts(struct health *h)
 
 	if (undeclared[0] != '\0')
 		health_add(h, HEALTH_UNDECLARED_COUNT,
-		    (struct health_about){ 0 }, "", "%s", undeclared);
+		    (struct health_about){ 0 }, "correct the producer, or "
+		    "declare its count: outboxctl partitions sync with that "
+		    "count, then with the present one", "%s", undeclared);
 	if (json_is_object(counts))
 		health_add(h, HEALTH_COUNT_CHANGE, (struct health_about){
 		    .since = health_member(counts, "since") }, "outboxctl partitions "

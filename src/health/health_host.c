@@ -2,6 +2,7 @@
 
 #include "health/health_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "util/duration.h"
@@ -12,19 +13,53 @@
  */
 #define SILENT_MS	6000
 
+#define PAUSED	"publishing paused"	/* how a worker's text begins */
+
 static void
 judge_silence(struct health *h, const json_t *worker)
 {
 	long long	ms = health_number(worker, "silent_ms");
+	long long	pid = health_number(worker, "pid");
+	char		remedy[128];
 
-	if (ms > SILENT_MS)
-		health_add(h, HEALTH_SILENT_WORKER, (struct health_about){
-		    NULL, json_pack("{s:O}", "worker", json_object_get(worker,
-		    "id")) }, "look at the process: it is stopped, or waits "
-		    "for a disk or for the database", "worker %s, pid %lld, is "
-		    "silent for %s", health_text(worker, "id"),
-		    (long long)health_number(worker, "pid"),
-		    duration_words(ms).text);
+	if (ms <= SILENT_MS)
+		return;
+	snprintf(remedy, sizeof(remedy), "ps -o stat,wchan -p %lld (T: kill "
+	    "-CONT %lld; D: waits for a disk)", pid,
+	    pid);
+	health_add(h, HEALTH_SILENT_WORKER, (struct health_about){ NULL,
+	    json_pack("{s:O}", "worker", json_object_get(worker, "id")) },
+	    remedy, "worker %s, pid %lld, is silent for %s",
+	    health_text(worker, "id"), pid, duration_words(ms).text);
+}
+
+/* What to do about a process that waits, by its state. */
+static void
+put_remedy(const struct health *h, const char *state, const char *why,
+    struct buf *b)
+{
+	if (strcmp(state, "no broker") == 0)
+		health_broker_remedy(h->conf, why, b);
+	else if (strcmp(state, "no database") == 0)
+		health_database_remedy(h->conf, why, b);
+	else if (strcmp(state, "paused") == 0)
+		buf_str(b, "correct the stream or the broker; outboxctl stream "
+		    "info shows it");
+	else
+		buf_str(b, "outboxctl doctor");
+}
+
+/* Does another problem tell this reason already? */
+static bool
+is_told(const struct health *h, const char *why)
+{
+	json_t	*p;
+	size_t	 i;
+
+	json_array_foreach(h->problems, i, p)
+		if (strstr(health_text(p, "why"), why) != NULL)
+			return true;
+	return false;
 }
 
 /* Workers of a host often wait for the same reason: it is told once. */
@@ -34,13 +69,21 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 	const char	*why = health_text(worker, "why");
 	const char	*state = health_text(worker, "state");
 	bool		 paused = strcmp(state, "paused") == 0;
+	bool		 again = is_told(h, why);
+	bool		 says_so = !again &&
+			    strncmp(why, PAUSED, strlen(PAUSED)) == 0;
+	struct buf	 remedy = { 0 };
 
 	if (why[0] == '\0' || json_object_get(told, why) != NULL)
 		return;
 	json_object_set_new(told, why, json_true());
+	put_remedy(h, state, why, &remedy);
 	health_add(h, paused ? HEALTH_PAUSED_PUBLISHING : HEALTH_WAITING_WORKER,
 	    (struct health_about){ NULL, json_pack("{s:O}", "worker",
-	    json_object_get(worker, "id")) }, "", "%s: %s", state, why);
+	    json_object_get(worker, "id")) }, remedy.data, "%s%s%s",
+	    says_so ? "" : state, says_so ? "" : ": ", again ?
+	    "workers of this host wait for the same reason" : why);
+	buf_free(&remedy);
 }
 
 /* Messages are sent without the listener and the janitor, too. */
@@ -49,12 +92,17 @@ judge_helper(struct health *h, const char *role, const json_t *process,
     const json_t *told)
 {
 	const char	*why = health_text(process, "why");
+	const char	*state = health_text(process, "state");
+	struct buf	 remedy = { 0 };
 
-	if (why[0] != '\0' && json_object_get(told, why) == NULL)
-		health_add(h, HEALTH_WAITING_WORKER, (struct health_about){
-		    NULL, json_pack("{s:s}", "process", role) }, "outboxctl "
-		    "doctor", "%s: %s: %s", role,
-		    health_text(process, "state"), why);
+	if (why[0] == '\0' || json_object_get(told, why) != NULL ||
+	    is_told(h, why))
+		return;
+	put_remedy(h, state, why, &remedy);
+	health_add(h, HEALTH_WAITING_WORKER, (struct health_about){ NULL,
+	    json_pack("{s:s}", "process", role) }, remedy.data, "%s: %s: %s",
+	    role, state, why);
+	buf_free(&remedy);
 }
 
 static void
@@ -80,7 +128,8 @@ judge_subjects(struct health *h, const json_t *here)
 		    "subject", json_object_get(t, "subject"),
 		    "type", json_object_get(t, "type")) },
 		    strcmp(health_text(t, "class"), "no_stream") == 0 ?
-		    "outboxctl stream info shows its subjects" : "", "%s",
+		    "outboxctl stream info shows its subjects" :
+		    "outboxctl keys blocked shows the keys that wait", "%s",
 		    health_text(t, "why"));
 }
 
@@ -102,16 +151,32 @@ count_lost_lines(const json_t *here)
 	return n;
 }
 
+/* By where the log goes. */
+static void
+put_log_remedy(const char *target, struct buf *b)
+{
+	if (target != NULL && strncmp(target, "syslog", 6) == 0)
+		buf_str(b, "restart the syslog daemon, which takes no lines");
+	else if (target != NULL && target[0] == '/')
+		buf_printf(b, "make room for %s, or correct its rights, then "
+		    "outboxctl reload", target);
+	else
+		buf_str(b, "see why nobody reads standard error: journald, or "
+		    "a full disk");
+}
+
 static void
 judge_log(struct health *h, const json_t *here)
 {
 	long long	lost = count_lost_lines(here);
+	struct buf	remedy = { 0 };
 
-	if (lost > 0)
-		health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 },
-		    "make room, or correct the rights of log.target, then "
-		    "outboxctl reload",
-		    "lines of the log are lost: %lld", lost);
+	if (lost == 0)
+		return;
+	put_log_remedy(h->conf->log.target, &remedy);
+	health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 }, remedy.data,
+	    "lines of the log are lost: %lld", lost);
+	buf_free(&remedy);
 }
 
 static void
@@ -121,12 +186,12 @@ judge_absence(struct health *h)
 
 	if (pid > 0)
 		health_add(h, HEALTH_DAEMON_DIED, (struct health_about){ 0 },
-		    "start it again, and read the end of its log",
+		    "service outbox-master start; outboxctl logs shows its end",
 		    "the daemon of this host has died (pid %lld)", pid);
 	else if (health_number(json_object_get(h->state, "workers"),
 	    "live") > 0)
 		health_add(h, HEALTH_NO_DAEMON, (struct health_about){ 0 },
-		    "start outbox-master, if this host has to send",
+		    "service outbox-master start, if this host has to send",
 		    "no daemon runs on this host");
 }
 

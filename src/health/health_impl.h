@@ -3,6 +3,7 @@
 #define OUTBOX_HEALTH_IMPL_H
 
 #include "health/health.h"
+#include "util/buf.h"
 
 enum health_id {
 	HEALTH_DATABASE, HEALTH_NO_WORKER, HEALTH_BROKER, HEALTH_STREAM_UNFIT,
@@ -41,6 +42,12 @@ json_int_t health_number(const json_t *, const char *member);	/* or 0 */
 
 /* A new reference to a member; NULL without it, or if it is null. */
 json_t	*health_member(const json_t *, const char *member);
+
+/* Append what to do about this error of the broker, or of the database. */
+void	health_broker_remedy(const struct conf *, const char *error,
+	    struct buf *);
+void	health_database_remedy(const struct conf *, const char *error,
+	    struct buf *);
 
 void	health_judge_fleet(struct health *);	/* health_fleet.c */
 void	health_judge_broker(struct health *);	/* health_broker.c */

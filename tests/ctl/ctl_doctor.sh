@@ -272,7 +272,7 @@ for _ in 1 2 3 4 5 6; do
 done
 write_conf
 "$SANDBOX" stop "$DIR/nats" >/dev/null
-says fail 1 "^fail  broker: nats $URL: " 'the broker is away'
+says fail 1 "^fail  broker: the broker cannot be used: nats $URL: .*: start the NATS server at $URL, or" 'the broker is away'
 like "$(lines ok)" '^ok    plans' 'no broker: the database is still checked'
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 
@@ -295,7 +295,7 @@ alive
 says ok 0 'plans: all' 'Pillar with the index'
 "$SANDBOX" stop "$DIR/db" >/dev/null
 exits 3 'no database server: exit status 3' doctor
-like "$(lines fail)" "^fail  database: mysql $SOCKET: connect" \
+like "$(lines fail)" "^fail  database: the database cannot be read.*: mysql $SOCKET: connect.*: start the database server at $SOCKET, or" \
     'no database server: the line says so'
 like "$(lines ok)" '^ok    stream' 'no database server: the broker is checked'
 done_testing

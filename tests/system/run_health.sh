@@ -70,8 +70,8 @@ over reload_refused
 within 20 'healthy after the reload' is_healthy
 
 "$SANDBOX" stop "$DIR/nats" > /dev/null
-told broker '^broker: nats .*: outboxctl doctor'
-told waiting_worker '^no broker: nats '
+told broker '^the broker cannot be used: nats .*: start the NATS server at nats://.*, or correct nats.servers$'
+told waiting_worker '^no broker: (nats |workers of this host wait).*: start the NATS server at nats://'
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 over broker
 over waiting_worker
@@ -90,7 +90,7 @@ wait_for 20 is_drained
     --dup-window 600
 told stream_unfit 'stream EVENTS has no subject that matches nats.subject'
 enqueue_keys wait 3 paid
-told publishing_paused '^paused: '
+told publishing_paused '^(publishing )?paused.*: correct the stream or the broker; '
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 over stream_unfit
@@ -153,7 +153,7 @@ sql "GRANT DELETE ON outbox_workers TO 'outbox'@'localhost'"
 over rights
 
 "$SANDBOX" stop "$DIR/db" > /dev/null
-told database 'the database cannot be read.*: outboxctl doctor' 3
+told database 'the database cannot be read.*: start the database server at .*socket, or correct mysql.socket$' 3
 shows '[.this_host.workers[].state] | length' 2 \
     'without a database: this host is shown' status
 "$SANDBOX" restart "$DIR/db" > /dev/null
@@ -161,7 +161,7 @@ over database
 within 20 'healthy again' is_healthy
 
 kill -KILL "$MASTER"
-told daemon_died "the daemon of this host has died \\(pid $MASTER\\): start it"
+told daemon_died "the daemon of this host has died \\(pid $MASTER\\): service outbox-master start"
 CONF=$DIR/daemon.yml
 start_fleet
 CONF=$DIR/ctl.yml

@@ -16,11 +16,15 @@ static struct conf	conf;
 static void
 begin(void)
 {
-	static char	stream[] = "EVENTS";
+	static char	stream[] = "EVENTS", socket[] = "/run/db.sock";
+	static char	a[] = "nats://a:1", b[] = "nats://b:2";
+	static char	*servers[] = { a, b };
 
 	conf.worker.leasing = true;
 	conf.health.max_age = 60000;
 	conf.nats.stream = stream;
+	conf.nats.servers = (struct conf_list){ servers, 2 };
+	conf.mysql.socket = socket;
 }
 
 static json_t *
@@ -61,9 +65,23 @@ static const struct {
 	const char	*text;
 } states[] = {
 	{ "{" ALIVE "\"this_host\": {}}", "", 0, NULL },
-	{ "{\"database\": {\"error\": \"denied\"}}", "database ", 3, "denied" },
+	{ "{\"database\": {\"error\": \"Can't connect\"}}", "database ", 3,
+	  "Can't connect: start the database server at /run/db.sock, or correct "
+	  "mysql.socket" },
+	{ "{\"database\": {\"error\": \"Access denied\"}}", "database ", 3,
+	  "correct mysql.user and its password" },
+	{ "{\"database\": {\"error\": \"odd\"}}", "database ", 3,
+	  "odd: outboxctl doctor" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": "
+	  "\"Authorization Violation\"}}", "broker ", 1,
+	  "correct the login in the section nats" },
+	{ "{" ALIVE "\"this_host\": {\"refused\": [{\"why\": \"x\"}]}, "
+	  "\"blocked\": [{\"reason\": \"refused\", \"keys\": 2}]}",
+	  "refused_subject ", 1, "x: outboxctl keys blocked" },
+	{ WORKER("\"state\": \"no broker\", \"why\": \"gone\""),
+	  "waiting_worker ", 1, "no broker: gone: start the NATS server at" },
 	{ "{\"workers\": {\"live\": 0}}", "no_worker ", 1,
-	  "no worker is alive: start" },
+	  "no worker is alive: start outbox-master: service outbox-master start" },
 	{ "{\"workers\": {\"live\": 0}, \"oldest\": {\"age_ms\": 1}, "
 	  "\"backlog\": {\"waiting\": 7, \"exact\": true}}", "no_worker ", 1,
 	  "no worker is alive and 7 rows wait" },
@@ -119,18 +137,24 @@ static const struct {
 	  "\"cost\": \"nothing is sent\", \"sql\": \"GRANT x\"}]}", "rights ",
 	  1, "outbox: nothing is sent: GRANT x" },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}",
-	  "broker ", 1, "gone" },
+	  "broker ", 1, "the broker cannot be used: gone: start the NATS server at "
+	  "nats://a:1 or nats://b:2, or correct nats.servers" },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"unfit\": \"is full\", "
 	  "\"warnings\": [\"is odd\"]}}", "stream_unfit stream_settings ", 1,
 	  "stream EVENTS is full" },
 	{ WORKER("\"silent_ms\": 6001, \"pid\": 7"), "silent_worker ", 1,
-	  "pid 7, is silent for 6 s" },
+	  "pid 7, is silent for 6 s: ps -o stat,wchan -p 7" },
 	{ WORKER("\"silent_ms\": 6000"), "", 0, NULL },
 	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),
-	  "waiting_worker ", 1, "no database: refused" },
+	  "waiting_worker ", 1, "no database: refused: outboxctl doctor" },
 	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}, {\"id\": \"b\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}]"), "publishing_paused ", 1, "paused: full" },
+	{ "{" ALIVE "\"broker\": {\"error\": \"gone\"}, \"this_host\": "
+	  "{\"workers\": [{\"state\": \"no broker\", \"why\": \"gone\"}]}}",
+	  "broker waiting_worker ", 1, "cannot be used: gone" },
+	{ WORKER("\"state\": \"paused\", \"why\": \"publishing paused: x\""),
+	  "publishing_paused ", 1, "publishing paused: x: correct the stream" },
 	{ "{\"workers\": {\"live\": 2}, \"this_host\": null}", "no_daemon ", 0,
 	  "no daemon runs on this host" },
 	{ "{" ALIVE "\"daemon_died\": 77}", "daemon_died ", 1, "pid 77" },
@@ -141,7 +165,8 @@ static const struct {
 	  "\"why\": \"no stream takes it\"}]"), "refused_subject ", 1,
 	  "no stream takes it" },
 	{ HERE("\"workers\": [{\"log_lost\": 1}], \"master\": "
-	  "{\"log_lost\": 2}"), "log_lost ", 1, "lost: 3" },
+	  "{\"log_lost\": 2}"), "log_lost ", 1, "lost: 3: see why nobody reads standard "
+	  "error" },
 	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "
 	  "\"no right\"}"), "waiting_worker ", 1,
 	  "listener: refused: no right" },
@@ -153,6 +178,56 @@ static const struct {
 	  "no_worker broker dead_letters ", 1, "no worker is alive" },
 };
 
+static void
+each_has_a_remedy(const json_t *problems)
+{
+	json_t	*p;
+	size_t	 i;
+
+	json_array_foreach(problems, i, p)
+		ck_assert_msg(*json_string_value(json_object_get(p,
+		    "remedy")) != '\0', "no remedy: %s", json_string_value(
+		    json_object_get(p, "text")));
+}
+
+/* The remedy of log_lost is by where the log goes. */
+START_TEST(lost_lines_have_the_remedy_of_their_target)
+{
+	static const char *const	 remedies[][2] = {
+		{ "stderr", "nobody reads standard error" },
+		{ "syslog", "restart the syslog daemon" },
+		{ "/var/log/x", "make room for /var/log/x, or" } };
+	json_t				*problems;
+	const char			*remedy;
+	char				 target[16];
+
+	conf.log.target = strcpy(target, remedies[_i][0]);
+	problems = judge(HERE("\"workers\": [{\"log_lost\": 1}]"));
+	remedy = json_string_value(json_object_get(json_array_get(problems, 0),
+	    "remedy"));
+	ck_assert_msg(strstr(remedy, remedies[_i][1]) != NULL, "%s", remedy);
+	json_decref(problems);
+	conf.log.target = NULL;
+}
+END_TEST
+
+START_TEST(reason_is_told_once)
+{
+	json_t		*problems = judge("{" ALIVE "\"broker\": {\"error\": "
+			    "\"gone\"}, \"this_host\": {\"workers\": "
+			    "[{\"state\": \"no broker\", \"why\": \"gone\"}], "
+			    "\"janitor\": {\"state\": \"x\", \"why\": "
+			    "\"gone\"}}}");
+	const char	*why = json_string_value(json_object_get(
+			    json_array_get(problems, 1), "why"));
+
+	ck_assert_uint_eq(json_array_size(problems), 2);
+	ck_assert_str_eq(why, "no broker: workers of this host wait for the "
+	    "same reason");
+	json_decref(problems);
+}
+END_TEST
+
 START_TEST(state_has_its_problems)
 {
 	json_t		*problems = judge(states[_i].state);
@@ -162,6 +237,8 @@ START_TEST(state_has_its_problems)
 
 	ck_assert_str_eq(found, states[_i].ids);
 	ck_assert_int_eq(health_exit(problems), states[_i].status);
+	if (text != NULL)
+		each_has_a_remedy(problems);
 	if (states[_i].text != NULL)
 		ck_assert_msg(strstr(text, states[_i].text) != NULL, "%s",
 		    text);
@@ -213,6 +290,9 @@ main(void)
 	health_kinds(&n);
 	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_loop_test(tc, state_has_its_problems, 0, NROWS(states));
+	tcase_add_loop_test(tc, lost_lines_have_the_remedy_of_their_target, 0,
+	    3);
+	tcase_add_test(tc, reason_is_told_once);
 	tcase_add_test(tc, worker_without_leases_is_not_missed);
 	tcase_add_loop_test(tc, kind_is_found_and_explained, 0, (int)n);
 	suite_add_tcase(s, tc);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "util/display.h"
+
 /* Is the server on this host, so that TLS is not needed? */
 static bool
 is_local(const char *server)
@@ -40,22 +42,27 @@ check_nats_tls(struct doctor *d)
 	}
 }
 
-/* Try the servers of the list until one answers, as the daemon does. */
+/*
+ * Try the servers of the list until one answers, as the daemon does.  If none
+ * does, that is a problem, see doctor_problems.c.
+ */
 static bool
 connect_bus(struct doctor *d)
 {
 	size_t		n = d->ctl->conf->nats.servers.n;
 	struct err	e;
+	char		bytes[DISPLAY_SIZE];
 
 	for (size_t i = 0; i < n; i++) {
 		if (d->bus.ops->open(d->bus.arg, &e) == 0) {
 			doctor_say(d, DOCTOR_OK, "broker", "connected; it "
-			    "accepts messages of up to %lld bytes", (long long)
-			    d->bus.ops->max_payload(d->bus.arg));
+			    "accepts messages of up to %s bytes",
+			    display_number(bytes,
+			    d->bus.ops->max_payload(d->bus.arg)));
 			return true;
 		}
-		doctor_say(d, i + 1 < n ? DOCTOR_WARN : DOCTOR_FAIL, "broker",
-		    "%s", e.text);
+		if (i + 1 < n)
+			doctor_say(d, DOCTOR_WARN, "broker", "%s", e.text);
 	}
 	return false;
 }

@@ -24,7 +24,10 @@ doctor_query(struct doctor *d, const char *what)
 	return rows;
 }
 
-/* Try the hosts of the list until one works, as the daemon does. */
+/*
+ * Try the hosts of the list until one works, as the daemon does.  If none does,
+ * that is a problem, see doctor_problems.c.
+ */
 void
 doctor_connect(struct doctor *d)
 {
@@ -36,9 +39,8 @@ doctor_connect(struct doctor *d)
 		n = 1;		/* a socket */
 	for (size_t i = 0; i < n && !d->connected; i++) {
 		d->connected = store_open(s, e) == 0;
-		if (!d->connected)
-			doctor_say(d, i + 1 < n ? DOCTOR_WARN : DOCTOR_FAIL,
-			    "database", "%s", e->text);
+		if (!d->connected && i + 1 < n)
+			doctor_say(d, DOCTOR_WARN, "database", "%s", e->text);
 	}
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)

@@ -109,7 +109,7 @@ doctor_secrets(struct doctor *d)
 		found++;
 	}
 	if (found == 0)
-		doctor_say(d, DOCTOR_OK, "secrets", "no key names a file");
+		doctor_say(d, DOCTOR_OK, "secrets", "none is read from a file");
 }
 
 void

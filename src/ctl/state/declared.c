@@ -143,10 +143,8 @@ state_straggler(struct ctl *c, const struct counts *k,
 		*text = xasprintf("a producer uses a partition count that is "
 		    "not declared: at %s a message was sent under a label that "
 		    "its key does not have with %u partitions%s: its keys may "
-		    "be out of order; correct the producer, or declare its "
-		    "count: run partitions sync with that count, then with %u "
-		    "again", u->last, k->count,
-		    unknown.len > 0 ? unknown.data : "", k->count);
+		    "be out of order", u->last, k->count,
+		    unknown.len > 0 ? unknown.data : "");
 	buf_free(&unknown);
 	return rc;
 }

@@ -1,0 +1,94 @@
+/* health_remedy.c - what to do about an error of the broker or the database */
+
+#include "health/health_impl.h"
+
+#include <string.h>
+
+/* A part of an error's text, and its remedy. */
+struct advice {
+	const char	*part, *remedy;
+};
+
+static const struct advice of_broker[] = {
+	{ "uthorization", "correct the login in the section nats, or the "
+	  "account on the server" },
+	{ "uthentication", "correct the login in the section nats, or the "
+	  "account on the server" },
+	{ "JetStream does not answer", "turn on JetStream in the server's "
+	  "configuration, or for the account" },
+	{ "no answer to", "if the broker is not busy, give the account the "
+	  "rights of outbox-master(8)" },
+	{ "TLS", "correct nats.tls, or the server's certificate" },
+	{ "SSL", "correct nats.tls, or the server's certificate" },
+	{ "certificate", "correct nats.tls, or the server's certificate" },
+};
+
+static const struct advice of_database[] = {
+	{ "ccess denied", "correct mysql.user and its password, or create the "
+	  "account: outboxctl setup" },
+	{ "nknown database", "correct mysql.database, or create it: outboxctl "
+	  "setup" },
+	{ "doesn't exist", "outboxctl schema install, or correct "
+	  "mysql.database" },
+	{ "denied", "outboxctl doctor prints the GRANT that is missing" },
+	{ "read only", "correct mysql.hosts, or make a server the primary" },
+	{ "read-only", "correct mysql.hosts, or make a server the primary" },
+	{ "TLS", "correct mysql.tls, or the server's certificate" },
+	{ "SSL", "correct mysql.tls, or the server's certificate" },
+};
+
+static const char *
+find_advice(const struct advice *all, size_t n, const char *error)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strstr(error, all[i].part) != NULL)
+			return all[i].remedy;
+	return NULL;
+}
+
+static void
+put_list(struct buf *b, const struct conf_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		buf_printf(b, "%s%s", i == 0 ? "" : " or ", l->items[i]);
+}
+
+void
+health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
+{
+	const char	*known = find_advice(of_broker, sizeof(of_broker) /
+			    sizeof(of_broker[0]), error);
+
+	if (known != NULL) {
+		buf_str(b, known);
+		return;
+	}
+	buf_str(b, "start the NATS server at ");
+	put_list(b, &conf->nats.servers);
+	buf_str(b, ", or correct nats.servers");
+}
+
+void
+health_database_remedy(const struct conf *conf, const char *error,
+    struct buf *b)
+{
+	const char	*known = find_advice(of_database, sizeof(of_database) /
+			    sizeof(of_database[0]), error);
+
+	if (known != NULL) {
+		buf_str(b, known);
+		return;
+	}
+	if (strstr(error, "onnect") == NULL && strstr(error, "gone") == NULL) {
+		buf_str(b, "outboxctl doctor");
+		return;
+	}
+	buf_str(b, "start the database server at ");
+	if (conf->mysql.hosts.n == 0)
+		buf_printf(b, "%s, or correct mysql.socket",
+		    conf->mysql.socket == NULL ? "" : conf->mysql.socket);
+	else {
+		put_list(b, &conf->mysql.hosts);
+		buf_str(b, ", or correct mysql.hosts");
+	}
+}
