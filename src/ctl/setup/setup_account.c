@@ -225,6 +225,7 @@ int
 setup_print_sql(const struct setup *s)
 {
 	const struct conf	*conf = s->ctl->conf;
+	const char		*file = conf->mysql.password_file;
 	struct buf		 grants = { 0 };
 	struct err		 e;
 
@@ -238,12 +239,13 @@ setup_print_sql(const struct setup *s)
 		    "    mariadb <<'SQL'\n"
 		    "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4;\n"
 		    "CREATE USER IF NOT EXISTS %s\n"
-		    "    IDENTIFIED BY '(the password in %s)';\n"
+		    "    IDENTIFIED BY '(the password in %s%s)';\n"
 		    "CREATE USER IF NOT EXISTS %s\n"
 		    "    IDENTIFIED BY '(that of mysql.operator)';\nSQL\n"
 		    "    outboxctl -c %s schema print | mariadb %s\n"
 		    "    mariadb %s <<'SQL'\n%sSQL\n\n", conf->mysql.database,
-		    s->account, conf->mysql.password_file, s->operator,
+		    s->account, file[0] != '\0' ? "" : "$", file[0] != '\0' ?
+		    file : conf->mysql.password_env, s->operator,
 		    s->ctl->path,
 		    conf->mysql.database, conf->mysql.database, grants.data);
 	else
