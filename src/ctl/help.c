@@ -20,7 +20,7 @@ help_all(const struct command *commands, FILE *to)
 	for (const struct command *c = commands; c->words != NULL; c++)
 		print_row(c, to);
 	fprintf(to, "  %-22s  %s\n", "help [COMMAND]", "print the options of a "
-	    "command, or the commands of a group");
+	    "command, or a group");
 	fputs("\n  -c, --config FILE       configuration (" DEFAULT_CONF ")\n"
 	    "      --json              print JSON\n"
 	    "      --wide              cut no text to the terminal's width\n"

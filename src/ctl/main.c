@@ -101,7 +101,7 @@ static const struct command commands[] = {
 	  .help = "stop reporting what the stream has lost" },
 	{ .words = "stream info", .offline = true, .run = stream_info,
 	  .broker = true,
-	  .help = "show the stream; exits with 1 if the daemon cannot use it" },
+	  .help = "show the stream; exits with 1 if it is not usable" },
 	{ .words = "stream add", .options = "dry-run duplicate-window "
 	  "replicas", .adds = true, .offline = true, .run = stream_add,
 	  .broker = true,
@@ -185,8 +185,11 @@ unknown_command(const char *word)
 			buf_printf(&known, "%s%s", lead, c->words);
 			lead = ", ";
 		}
-	ctl_misuse("%s: unknown command%s", word, known.len > 0 ? known.data :
-	    "; see outboxctl --help");
+	if (known.len > 0)
+		ctl_misuse("%s: its command is missing or unknown%s", word,
+		    known.data);
+	else
+		ctl_misuse("%s: unknown command; see outboxctl --help", word);
 	buf_free(&known);
 	return CTL_USAGE;
 }

@@ -30,8 +30,8 @@ plan_show(struct ctl *c)
 		sum += delay;
 	}
 	print_rows(c, columns, rows);
-	snprintf(text, sizeof(text), "After the last attempt the message is "
-	    "dead. Each delay varies at random by up to %g%%.",
+	snprintf(text, sizeof(text), "After the last attempt the message "
+	    "is a dead letter. A delay varies at random, by up to %g %%.",
 	    conf->retry.jitter * 100);
 	if (!c->args.json)
 		screen_put_lines(c, 0, text);

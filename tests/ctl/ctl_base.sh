@@ -40,8 +40,8 @@ matches '^outbox-master [0-9]' '--version prints the version' --version
 
 refuses <<'EOF'
 frobnicate:_unknown_command frobnicate
-unknown_command;_known:_dead_list,_dead_show, dead
-unknown_command;_known:_schema_print,_schema_install, schema mend
+dead:_its_command_is_missing_or_unknown;_known:_dead_list,_dead_show, dead
+schema:_its_command_is_missing_or_unknown;_known:_schema_print, schema mend
 frobnicate:_unknown_command help frobnicate
 frobnicate:_unknown_command frobnicate --help
 --frobnicate:_unknown_option --frobnicate dead list

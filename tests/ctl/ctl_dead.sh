@@ -98,7 +98,7 @@ prints '1 dead letter would be put back' \
     'dead retry --dry-run: says what it would do' dead retry "$LAST" --dry-run
 ctl --json dead purge --all --dry-run
 shows '[.changed, .dry_run]' '[250,true]' 'dead purge --dry-run: number of rows'
-fails 1 '250 rows would be put back; .*--yes' 'dead retry --all of 250 rows without --yes' \
+fails 1 '250 dead letters would be put back; .*--yes' 'dead retry --all of 250 rows without --yes' \
     dead retry --all
 is "$(tables)" "$before" 'dry runs and a refused retry change no table'
 before=$(epochs)
@@ -190,7 +190,7 @@ shows '.[0] | [.key, .reason, .head, .parked, .dead]' \
 like "$(field '.[0].error')" 'subject' 'keys blocked: the error of the head'
 matches '^busy +halted' 'keys blocked without --json: a line' keys blocked
 ctl --json messages show $((SICK + 1))
-shows .waits_for "its key, halted by message $SICK: keys release, or dead retry" \
+shows .waits_for "its key, halted by message $SICK: see outboxctl keys blocked" \
     'messages show: the message waits for its halted key'
 ctl dead purge "$SICK" --dry-run
 like "$ERR" '1 key stays halted' \

@@ -128,6 +128,19 @@ check 'COLUMNS is not asked for where the width is known' \
     [ "$(widest "$PLAIN")" -le 80 ]
 unset COLUMNS
 
+on_terminal 80 messages list --key nobody
+is "$PLAIN" '(none)' 'a terminal shows that a list is empty'
+prints '' 'elsewhere an empty list is empty' messages list --key nobody
+sql "INSERT INTO outbox_audit (login, unix_user, command, arguments) VALUES
+    ('operator@localhost', 'root@web-1.example.com', 'partitions pause', '$LONG')"
+on_terminal 80 audit list
+like "$PLAIN" ' partitions pause ' 'a command is not cut'
+for help in '--help' 'help messages' 'dead list --help' 'setup --help'; do
+	on_terminal 80 "$help"
+	n=$(widest "$PLAIN")
+	check "$help: no wider than 80 columns ($n)" [ "$n" -le 80 ]
+done
+
 #
 # Durations, numbers, times.
 #
@@ -178,6 +191,8 @@ is "$(grep -Eo '^(!|Fleet|This host)' <<< "$PLAIN" | uniq | tr '\n' ' ')" \
 like "$SEEN" $'^\e\\[33m! \e\\[0m.*warning.*: halted keys: 1' 'status: a problem is coloured'
 like "$PLAIN" '^oldest +sequence 1234567 in "p01", [34] min' \
     'status: the age in words'
+like "$PLAIN" '^! warning: halted keys: 1, .* \(for [34] min.*\)$' \
+    'status: how long a problem lasts'
 like "$PLAIN" '^blocked +1 key halted for [34] min' \
     'status: how long a key is halted'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_dead_letters;

@@ -67,7 +67,7 @@ is "$(sequences)" "$(of_sql "$WAITING ORDER BY s LIMIT 30, 30")" \
 ctl messages list --limit 3
 is "$(grep -c . <<< "$OUT")" 4 \
     'messages list --limit 3: heading and three lines'
-like "$ERR" '^outboxctl: read [0-9]+ rows; to continue: --after [0-9]+$' \
+like "$ERR" '^outboxctl: there may be more; to continue: --after [0-9]+$' \
     'messages list: the message says how to go on'
 is "$(tail -n 1 <<< "$OUT" | cut -d' ' -f1)" "${ERR##* }" \
     'messages list: --after is the sequence of the last line'
@@ -129,7 +129,7 @@ ctl --json messages list --type 'rare.*'
 shows '.looked_at' 10000 '--type: at most 10000 rows are read'
 shows '.rows | length' 10 '--type: those of them that match'
 ctl messages list --type 'rare.*'
-like "$ERR" '^outboxctl: read 10,000 rows; to continue: --after [0-9]+$' \
+like "$ERR" '^outboxctl: 10,000 rows were searched, there may be more; to continue: --after [0-9]+$' \
     '--type: the message says how to go on'
 n=0 pages=0 next=0
 while [ "$next" != null ] && [ "$pages" -lt 20 ]; do
@@ -233,7 +233,7 @@ sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
     reason, head_sequence) VALUES (900017, 'p01', 'a', 'halted', 17)"
 ctl --json messages show "$B"
 shows '[.waits_for, .blocked, .blocked_by]' \
-    '["its key, halted by message 17: keys release, or dead retry","halted",17]' \
+    '["its key, halted by message 17: see outboxctl keys blocked","halted",17]' \
     'messages show: its key is halted'
 ctl messages retry "$B"
 is "$RC $OUT" '0 1 message due now' 'messages retry under a halted key: done'
@@ -248,8 +248,12 @@ ctl --json messages show "$SEQ"
 shows .waits_for 'a worker: none owns its partition' \
     'messages show: it waits for a worker to own its partition'
 ctl partitions pause --all --yes
-shows .waits_for 'its partition, which is paused: partitions resume' \
-    'messages show: its partition is paused' messages show "$SEQ"
+ctl --json messages show "$SEQ"
+like "$(field .waits_for)" \
+    '^its partition, which is paused: outboxctl partitions resume p0[0-3]$' \
+    'messages show: its partition is paused'
+shows '[.lease_owner, .lease_live]' '["paused",false]' \
+    'messages show: a paused partition has no live lease'
 ctl partitions resume
 ctl messages show "$SEQ"
 like "$OUT" '^key +lonely$' 'messages show, no --json: a line for each value'

@@ -59,7 +59,7 @@ done <<'EOT'
 2|not a sequence number|x
 2|not a number from 1|--all --rate 0
 1|99999: no such message|99999
-1|140 rows would be replayed; .*--yes|--all
+1|140 messages would be replayed; .*--yes|--all
 EOT
 is "$(tables)" "$before" 'refused commands change no table'
 

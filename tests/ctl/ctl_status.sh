@@ -235,7 +235,7 @@ sql "INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
 shows '[.dead | .count, .exact, .new]' '[40000,false,30000]' \
     'dead letters: of the latest 100000 rows of the table' status
 ctl status
-like "$OUT" '^dead +at least 40,000, at least 30,000 new$' \
+like "$OUT" '^dead +at least 40,000 letters, at least 30,000 new$' \
     'status as text: at least so many dead letters'
 like "$OUT" '^! warning: new dead letters: at least 30,000$' \
     'and so does the problem'

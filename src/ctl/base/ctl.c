@@ -139,10 +139,11 @@ ctl_confirm_impact(const struct ctl *c, const char *impact, ...)
 }
 
 bool
-ctl_confirm(const struct ctl *c, uint64_t n, const char *done)
+ctl_confirm(const struct ctl *c, uint64_t n, const char *thing,
+    const char *done)
 {
 	return n <= CTL_MANY || ctl_confirm_impact(c, "%s would be %s",
-	    COUNTED(n, "row"), done);
+	    COUNTED(n, thing), done);
 }
 
 int

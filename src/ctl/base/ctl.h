@@ -84,11 +84,12 @@ int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 int	ctl_no_table(const struct ctl *, enum store_table);
 
 /*
- * May n rows be changed?  Asks if there are more than CTL_MANY: on a terminal;
- * elsewhere --yes is needed.  done: "deleted".  May block.
+ * May n things ("message") be changed?  Asks if there are more than CTL_MANY: on
+ * a terminal; elsewhere --yes is needed.  done: "deleted".  May block.
  */
 #define CTL_MANY	100
-bool	ctl_confirm(const struct ctl *, uint64_t n, const char *done);
+bool	ctl_confirm(const struct ctl *, uint64_t n, const char *thing,
+	    const char *done);
 
 /* The same, and it always asks: for what stops or gives up messages. */
 bool	ctl_confirm_impact(const struct ctl *, const char *impact, ...)
@@ -107,6 +108,9 @@ bool	ctl_confirm_impact(const struct ctl *, const char *impact, ...)
  * Where a terminal is too narrow, texts are cut and columns left out.
  */
 void	print_rows(const struct ctl *, const char *const *columns, json_t *);
+
+/* The same for a list that was asked for: a terminal shows that it is empty. */
+void	print_list(const struct ctl *, const char *const *columns, json_t *);
 
 /* One object, one member a line. */
 void	print_object(const struct ctl *, json_t *);

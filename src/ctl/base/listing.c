@@ -90,6 +90,7 @@ static int
 print_found(struct ctl *c, const struct listing *l, struct found *f)
 {
 	char	 scanned[DISPLAY_SIZE];
+	bool	 is_full;
 	json_t	*next = f->ended ? json_null() :
 	    json_integer((json_int_t)f->last);
 
@@ -98,11 +99,13 @@ print_found(struct ctl *c, const struct listing *l, struct found *f)
 		    "looked_at", (json_int_t)f->scanned, "next", next));
 		return CTL_DONE;
 	}
-	print_rows(c, l->shown, f->rows);
+	is_full = json_array_size(f->rows) == f->limit;
+	print_list(c, l->shown, f->rows);
 	if (!f->ended)
-		fprintf(stderr, "outboxctl: read %s rows; to continue: "
-		    "--after %llu\n", display_number(scanned,
-		    (int64_t)f->scanned), (unsigned long long)f->last);
+		fprintf(stderr, "outboxctl: %s%sthere may be more; to "
+		    "continue: --after %llu\n", is_full ? "" :
+		    display_number(scanned, (int64_t)f->scanned), is_full ?
+		    "" : " rows were searched, ", (unsigned long long)f->last);
 	json_decref(next);
 	return CTL_DONE;
 }

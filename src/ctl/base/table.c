@@ -74,6 +74,14 @@ is_bare(const char *text)
 	    strcmp(text, "0") == 0 || *text == '\0';
 }
 
+/* A name of ours, which tells nothing if it is cut. */
+static bool
+is_word(const char *member)
+{
+	return strcmp(member, "command") == 0 || strcmp(member, "state") == 0 ||
+	    strcmp(member, "reason") == 0;
+}
+
 static void
 measure_column(const struct table *t, struct column *k)
 {
@@ -94,7 +102,7 @@ measure_column(const struct table *t, struct column *k)
 		free(text);
 	}
 	k->least = k->width;
-	if (k->is_text && k->least > TEXT_LEAST)
+	if (k->is_text && !is_word(k->member) && k->least > TEXT_LEAST)
 		k->least = TEXT_LEAST;
 	if (k->least < display_width(k->name))
 		k->least = display_width(k->name);
@@ -266,4 +274,13 @@ print_rows(const struct ctl *c, const char *const *columns, json_t *rows)
 	for (size_t i = 0; i < t.ncolumns; i++)
 		free(t.columns[i].name);
 	json_decref(rows);
+}
+
+void
+print_list(const struct ctl *c, const char *const *columns, json_t *rows)
+{
+	if (!c->args.json && json_array_size(rows) == 0 &&
+	    screen_width(c) > 0)
+		fputs("(none)\n", screen_out());
+	print_rows(c, columns, rows);
 }

@@ -125,8 +125,8 @@ say_accepted(const struct reload *r)
 	json_t	*by = moment_json(r->last->renew_by);
 
 	if (!r->ctl->args.json) {
-		printf("accepted: generation %u; the workers are replaced one "
-		    "at a time, by %s at the latest\n", r->generation,
+		printf("accepted: generation %u; its workers are new by %s "
+		    "at the latest\n", r->generation,
 		    json_string_value(by));
 		if (r->why[0] != '\0')
 			printf("%s\n", r->why);

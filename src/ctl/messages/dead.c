@@ -200,7 +200,7 @@ confirm_letters(struct ctl *c, const struct selection *ch,
 	    (c->args.all || ch->n > CTL_MANY))
 		return impact_confirm_loss(c, ch->list, ch->n, true, what, may,
 		    e);
-	*may = ctl_confirm(c, ch->n, what);
+	*may = ctl_confirm(c, ch->n, "dead letter", what);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ keys_blocked(struct ctl *c)
 		json_decref(list);
 		return ctl_fail(c, &e);
 	}
-	print_rows(c, shown, list);
+	print_list(c, shown, list);
 	return CTL_DONE;
 }
 
@@ -156,7 +156,7 @@ keys_release(struct ctl *c)
 
 	if (!store_has(c->store, T_BLOCKED))
 		return ctl_no_table(c, T_BLOCKED);
-	if (!ctl_confirm(c, (uint64_t)c->args.nrest, "released"))
+	if (!ctl_confirm(c, (uint64_t)c->args.nrest, "key", "released"))
 		return CTL_FAILED;
 	for (int i = 0; i < c->args.nrest; i++)
 		if (release_key(c, c->args.rest[i], &released, &e) < 0)

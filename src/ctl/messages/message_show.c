@@ -77,7 +77,8 @@ put_about(struct ctl *c, uint64_t sequence)
 	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
 	    "RIGHT(c.id, 16) = LEFT(o.claim_token, 16) LIMIT 1), "
 	    "o.claim_token, p.lease_owner, w.hostname, w.pid, p.lease_until, "
-	    "p.lease_until > NOW(6), p.lease_epoch");
+	    "p.lease_until > NOW(6) AND p.lease_owner <> '" STORE_PAUSED "', "
+	    "p.lease_epoch");
 	store_putf(s, " FROM (SELECT %llu AS sequence) AS n ",
 	    (unsigned long long)sequence);
 	store_put(s, "LEFT JOIN {outbox} AS o "
@@ -176,25 +177,27 @@ waits_for(const struct ctl *c, const json_t *o)
 
 	if (is_state(o, "missing"))
 		return json_string("nothing: it has no row in the outbox; see "
-		    "reconcile");
+		    "outboxctl reconcile --dry-run");
 	if (is_state(o, "delivering"))
 		return *message_text(o, "claimed_by") == '\0' ?
 		    json_string("the end of its claim: its worker is gone") :
 		    json_sprintf("the answer of the broker to %s",
 		    message_text(o, "claimed_by"));
 	if (is_state(o, "dead"))
-		return json_string("an operator: dead retry, or dead purge");
+		return json_sprintf("an operator: outboxctl dead retry %lld, "
+		    "or dead purge", member_number(o, "sequence"));
 	if (!is_state(o, "pending"))
 		return json_null();
 	if (is_message_halted(o))
-		return json_sprintf("its key, halted by message %lld: keys "
-		    "release, or dead retry", member_number(o, "blocked_by"));
+		return json_sprintf("its key, halted by message %lld: see "
+		    "outboxctl keys blocked", member_number(o, "blocked_by"));
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
 		return json_sprintf("message %lld, an earlier one of its key",
 		    (long long)behind);
 	if (strcmp(message_text(o, "lease_owner"), STORE_PAUSED) == 0)
-		return json_string("its partition, which is paused: "
-		    "partitions resume");
+		return json_sprintf("its partition, which is paused: "
+		    "outboxctl partitions resume %s", message_text(o,
+		    "partition"));
 	if (member_number(o, "due_in_ms") > 0)
 		return json_string(member_number(o, "attempts") > 0 ?
 		    "its next attempt, at available_at" : "available_at");

@@ -37,7 +37,7 @@ phantoms_forget(struct ctl *c)
 		return ctl_no_table(c, T_STREAMS);
 	if (count_phantoms(c, &n, &e) < 0)
 		return ctl_fail(c, &e);
-	if (!ctl_confirm(c, n, "forgotten"))
+	if (!ctl_confirm(c, n, "phantom", "forgotten"))
 		return CTL_FAILED;
 	if (n > 0 && !c->args.dry_run &&
 	    ctl_transaction(c, forget_all_phantoms, &streams, &e) < 0)

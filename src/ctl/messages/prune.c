@@ -220,8 +220,9 @@ print_text(const struct prune *p)
 		    p->c->args.dry_run ? "Would delete" : "Deleted",
 		    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->limits.needed)
-		printf("Rows delivered after %.19sZ are kept: a stream check "
-		    "may need them.\n", p->limits.until);
+		printf("Rows delivered after %.10sT%.8sZ are kept: a stream "
+		    "check needs them.\n", p->limits.until,
+		    p->limits.until + strlen("2026-01-31 "));
 }
 
 static void
@@ -264,8 +265,9 @@ confirm_prune(const struct prune *p)
 	char	kept[64] = "", sum[SUM_SIZE];
 
 	if (p->limits.needed)
-		snprintf(kept, sizeof(kept), ", those delivered after %.19sZ "
-		    "are kept", p->limits.until);
+		snprintf(kept, sizeof(kept), ", those delivered after "
+		    "%.10sT%.8sZ are kept", p->limits.until,
+		    p->limits.until + strlen("2026-01-31 "));
 	return p->total + p->dead.n + p->marks.n <= CTL_MANY ||
 	    ctl_confirm_impact(p->c, "%s would be deleted%s",
 	    sum_text(sum, p->total, p->dead.n, p->marks.n), kept);

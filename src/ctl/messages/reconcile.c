@@ -101,7 +101,7 @@ reconcile_all(struct reconcile_run *r)
 		return ctl_error("%s", e.text);
 	if (search_missing(r, &e) < 0)
 		return ctl_fail(r->c, &e);
-	if (!ctl_confirm(r->c, w->n, "created"))
+	if (!ctl_confirm(r->c, w->n, "row", "created"))
 		return CTL_FAILED;
 	if (r->c->args.dry_run)
 		r->made = w->n;

@@ -221,7 +221,7 @@ replay_chunks(struct replay *r)
 	struct err		 e;
 	int			 rc = 0;
 
-	if (!ctl_confirm(r->c, ch->n, "replayed"))
+	if (!ctl_confirm(r->c, ch->n, "message", "replayed"))
 		return CTL_FAILED;
 	if (r->c->args.dry_run)
 		r->done = ch->n;

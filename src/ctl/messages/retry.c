@@ -45,7 +45,7 @@ retry_selection(struct ctl *c, struct selection *ch)
 	if (selection_make(c, ch, &e) < 0)
 		return ctl_fail(c, &e);
 	changed = ch->n;
-	if (!ctl_confirm(c, ch->n, "due now"))
+	if (!ctl_confirm(c, ch->n, "message", "due now"))
 		return CTL_FAILED;
 	if ((!c->args.dry_run && bulk_update(c, ch->list, ch->n,
 	    &message_retry_change, &changed, &e) < 0) ||

@@ -345,7 +345,7 @@ confirm_change(struct ctl *c, const struct wanted *w,
 	int		 rc = 0;
 
 	if (how == &message_retry_change || n <= CTL_MANY)
-		*may = ctl_confirm(c, n, what);
+		*may = ctl_confirm(c, n, "message", what);
 	else
 		rc = impact_confirm_loss(c, list, n, false, what, may, e);
 	free(list);

@@ -268,7 +268,7 @@ check_and_finish(struct finish *f)
 	if (!store_has(c->store, T_SETTINGS))
 		return tell_file(f);
 	say_plan(f);
-	if (!ctl_confirm(c, f->to.count, "changed"))
+	if (!ctl_confirm(c, f->to.count, "partition", "changed"))
 		return CTL_FAILED;
 	if (!c->args.dry_run)
 		return finish_now(f);

@@ -57,6 +57,6 @@ partitions_list(struct ctl *c)
 		put_words(rows);
 	if (have_classes(rows))
 		shown[9] = "class";
-	print_rows(c, shown, rows);
+	print_list(c, shown, rows);
 	return CTL_DONE;
 }

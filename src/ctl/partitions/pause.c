@@ -190,8 +190,8 @@ confirm_pause(struct ctl *c, const struct pause *p, bool *may, struct err *e)
 	if (store_query_number(c->store, "partitions", &left, e) < 0)
 		return -1;
 	if (p->resume || p->changed == 0 || p->changed < left)
-		*may = ctl_confirm(c, p->changed, p->resume ? "resumed" :
-		    "paused");
+		*may = ctl_confirm(c, p->changed, "partition", p->resume ?
+		    "resumed" : "paused");
 	else
 		*may = ctl_confirm_impact(c, "%s would be paused, and none is "
 		    "left: no host sends anything until partitions resume",

@@ -191,7 +191,7 @@ confirm(const struct sync *y)
 
 	if (y->change.changed && n < counts_max(&y->counts))
 		n = counts_max(&y->counts);
-	return ctl_confirm(y->c, n, "changed");
+	return ctl_confirm(y->c, n, "partition", "changed");
 }
 
 /* Print that nothing was done, and why. */

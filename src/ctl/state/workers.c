@@ -92,6 +92,6 @@ workers_list(struct ctl *c)
 		json_decref(workers);
 		return ctl_fail(c, &e);
 	}
-	print_rows(c, shown, workers);
+	print_list(c, shown, workers);
 	return CTL_DONE;
 }

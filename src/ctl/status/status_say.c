@@ -37,16 +37,16 @@ age_of(const char *at)
 	return ((int64_t)time(NULL) - (int64_t)timegm(&tm)) * 1000;
 }
 
-/* Append " for 3 min 20 s"; the clock may be that of the database. */
+/* Append "for 3 min 20 s"; the clock may be that of the database. */
 static void
 put_since(struct buf *b, const char *since)
 {
 	int64_t	age = age_of(since);
 
 	if (age < 0)
-		buf_printf(b, " since %s", since);
+		buf_printf(b, "since %s", since);
 	else
-		buf_printf(b, " for %s", duration_words(age).text);
+		buf_printf(b, "for %s", duration_words(age).text);
 }
 
 static void
@@ -78,7 +78,7 @@ say_remedy(const char *remedy)
 	free(text);
 }
 
-/* "! critical: why, for 3 min 20 s", and the remedy below it. */
+/* "! critical: why (for 3 min 20 s)", and the remedy below it. */
 static void
 say_problem(const struct ctl *c, const json_t *p)
 {
@@ -94,8 +94,9 @@ say_problem(const struct ctl *c, const json_t *p)
 	indent += display_width(severity) + 2;
 	buf_str(&b, member_text(p, "why"));
 	if (since != NULL && strstr(b.data, since) == NULL) {
-		buf_str(&b, ",");
+		buf_str(&b, " (");
 		put_since(&b, since);
+		buf_str(&b, ")");
 	}
 	display_clean(b.data);
 	screen_put_lines(c, indent, b.data);
@@ -139,7 +140,7 @@ static void
 say_partitions(const struct ctl *c, const json_t *status)
 {
 	static const char *const	 states[] = { "free", "expired",
-	    "paused", "idle", "missing", "obsolete" };
+	    "paused", "missing", "obsolete" };
 	const json_t			*p = json_object_get(status,
 					    "partitions");
 	struct buf			 b = { 0 };
@@ -150,6 +151,9 @@ say_partitions(const struct ctl *c, const json_t *status)
 		if (member_number(p, states[i]) > 0)
 			buf_printf(&b, ", %lld %s",
 			    member_number(p, states[i]), states[i]);
+	if (member_number(p, "idle") > 0)
+		buf_printf(&b, "; %lld without rows",
+		    member_number(p, "idle"));
 	say_member(c, "partitions", &b);
 }
 
@@ -222,13 +226,13 @@ say_dead(const struct ctl *c, const json_t *status)
 	struct buf	 b = { 0 };
 	const char	*least = json_is_true(json_object_get(d, "exact")) ?
 			    "" : "at least ";
-	char		 count[DISPLAY_SIZE], fresh[DISPLAY_SIZE];
+	char		 fresh[DISPLAY_SIZE];
 
 	if (!json_is_object(d))
 		buf_str(&b, "no such table");
 	else
-		buf_printf(&b, "%s%s, %s%s new", least,
-		    display_number(count, member_number(d, "count")), least,
+		buf_printf(&b, "%s%s, %s%s new", least, COUNTED((uint64_t)
+		    member_number(d, "count"), "letter"), least,
 		    display_number(fresh, member_number(d, "new")));
 	say_member(c, "dead", &b);
 }
@@ -243,7 +247,7 @@ say_lists(const struct ctl *c, const json_t *status)
 
 	json_array_foreach(json_object_get(status, "blocked"), i, o) {
 		buf_str(&b, COUNTED((uint64_t)member_number(o, "keys"), "key"));
-		buf_printf(&b, " %s", member_text(o, "reason"));
+		buf_printf(&b, " %s ", member_text(o, "reason"));
 		put_since(&b, member_text(o, "since"));
 		say_member(c, "blocked", &b);
 	}
@@ -379,6 +383,26 @@ say_reload(const struct ctl *c, const json_t *reload)
 	say_member(c, "reload", &b);
 }
 
+/* The workers; one that a problem calls silent is in that state. */
+static json_t *
+workers_shown(const json_t *workers, const json_t *problems)
+{
+	json_t	*shown = json_deep_copy(workers), *w, *p;
+	size_t	 i, k;
+
+	json_array_foreach(problems, i, p) {
+		if (strcmp(member_text(p, "id"), "silent_worker") != 0)
+			continue;
+		json_array_foreach(shown, k, w)
+			if (json_equal(json_object_get(w, "id"),
+			    json_object_get(json_object_get(p, "touches"),
+			    "worker")))
+				json_object_set_new(w, "state",
+				    json_string("silent"));
+	}
+	return shown;
+}
+
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
@@ -398,7 +422,8 @@ say_this_host(const struct ctl *c, const json_t *status)
 	say_reasons(c, workers, json_object_get(status, "problems"));
 	if (json_array_size(workers) > 0) {
 		fputc('\n', screen_out());
-		print_rows(c, shown, json_incref(workers));
+		print_rows(c, shown, workers_shown(workers,
+		    json_object_get(status, "problems")));
 	}
 }
 

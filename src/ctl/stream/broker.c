@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/base/screen.h"
 #include "nats/bus.h"
 #include "nats/stream.h"
+#include "util/display.h"
+#include "util/xalloc.h"
 
 /* To create a stream the servers of a cluster elect its leader first. */
 #define ANSWER_MS	10000
+
+#define INDENT	6	/* of a finding, behind its level */
 
 int
 broker_open(const struct ctl *c, struct pub *p)
@@ -88,12 +93,18 @@ broker_verdict(const struct ctl *c, const struct buf *answer)
 }
 
 void
-broker_say_verdict(const json_t *findings)
+broker_say_verdict(const struct ctl *c, const json_t *findings)
 {
 	json_t	*f;
 	size_t	 i;
 
-	json_array_foreach(findings, i, f)
-		printf("%s  the stream %s\n", member_text(f, "level"),
-		    member_text(f, "text"));
+	json_array_foreach(findings, i, f) {
+		const char *level = member_text(f, "level");
+		char *text = xasprintf("the stream %s", member_text(f, "text"));
+
+		screen_put(screen_colour_of(level), level);
+		fprintf(screen_out(), "%*s", INDENT - display_width(level), "");
+		screen_put_lines(c, INDENT, text);
+		free(text);
+	}
 }

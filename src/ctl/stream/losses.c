@@ -50,7 +50,7 @@ stream_forget(struct ctl *c)
 		return ctl_no_table(c, T_STREAMS);
 	if (count_losses(c, &n, &e) < 0)
 		return ctl_fail(c, &e);
-	if (!ctl_confirm(c, n, "forgotten"))
+	if (!ctl_confirm(c, n, "stream report", "forgotten"))
 		return CTL_FAILED;
 	if (n > 0 && !c->args.dry_run &&
 	    ctl_transaction(c, forget_all_losses, &streams, &e) < 0)

@@ -130,7 +130,7 @@ republish(struct republish *x)
 	if ((!c->args.yes || c->args.dry_run) &&
 	    find_lost(x, &w, true, &e) < 0)
 		return ctl_fail(c, &e);
-	if (!ctl_confirm(c, w.lost, "sent again"))
+	if (!ctl_confirm(c, w.lost, "message", "sent again"))
 		return CTL_FAILED;
 	if (w.lost > 0 && !c->args.dry_run && republish_lost(x, &w, &e) < 0)
 		return ctl_fail(c, &e);

@@ -42,7 +42,7 @@ report_added(const struct add *a, bool added, const struct buf *answer)
 		    a->wanted.subject, (long long)a->wanted.replicas,
 		    a->wanted.replicas == 1 ? "" : "s",
 		    json_string_value(window));
-		broker_say_verdict(findings);
+		broker_say_verdict(c, findings);
 	}
 	json_decref(findings);
 	json_decref(window);

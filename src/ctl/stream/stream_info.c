@@ -131,7 +131,7 @@ say_info(const struct ctl *c, const json_t *o)
 	if (json_array_size(findings) == 0)
 		puts("ok    the daemon can use this stream, and its settings "
 		    "are safe");
-	broker_say_verdict(findings);
+	broker_say_verdict(c, findings);
 }
 
 /* Does the list have a finding of this level? */
