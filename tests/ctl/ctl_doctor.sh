@@ -205,7 +205,7 @@ for right in 'UPDATE outbox' 'DELETE outbox_workers' \
 	status=1	# without SELECT the state cannot be read
 	[ "${right% *}" != SELECT ] || status=3
 	exits $status "no $right: exit status $status" doctor
-	like "$(lines fail)" "(GRANT ${right% *} ON .${right#* }. TO|${right#* }.*not granted)" \
+	like "$(lines fail)" "(GRANT ${right% *} ON .app...${right#* }. TO|${right#* }.*not granted)" \
 	    "no $right: the line has the GRANT"
 	[ "$(grep -c '^fail  plans: .*denied' <<< "$OUT")" -le 1 ]
 	ok $? "no $right: the plans tell the reason once"
