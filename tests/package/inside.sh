@@ -121,6 +121,7 @@ cp /usr/share/doc/outbox-master/examples/outbox-master.openrc \
 try 'OpenRC: start before the configuration' 1 rc outbox-master start
 says 'OpenRC: start before the configuration: what is missing' mysql.database
 cp good.yml "$conf"
+echo "$RANDOM" | install -m 640 -g outbox /dev/stdin /etc/outbox/mysql.password
 try 'OpenRC: start' 0 rc outbox-master start
 wait_for 10 is_alive
 first=$(pid)
