@@ -54,7 +54,7 @@ is_moment(struct bytes time)
 	if (time.data == NULL || time.len < sizeof(form) - 2)
 		return false;
 	for (size_t i = 0; i < time.len; i++) {
-		char want = i < sizeof(form) - 1 ? form[i] : '0';
+		int want = i < sizeof(form) - 1 ? form[i] : '0';
 
 		if (want == '0' ? time.data[i] < '0' || time.data[i] > '9' :
 		    time.data[i] != want)

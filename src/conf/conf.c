@@ -97,7 +97,8 @@ name_in_environment(size_t i)
 
 	p += snprintf(p, sizeof(names[i]), "OUTBOX_");
 	for (const char *q = k->name; *q != '\0'; q++)
-		*p++ = *q == '.' ? '_' : (char)toupper((unsigned char)*q);
+		*p++ = (char)(*q == '.' ? '_' :
+		    toupper((unsigned char)*q));
 	*p = '\0';
 	return names[i];
 }

@@ -180,7 +180,7 @@ conf_edit(const char *path, const struct conf_change *changes, size_t n,
     struct err *e)
 {
 	struct buf	 text = { 0 };
-	struct stat	 st;
+	struct stat	 st = { 0 };
 	char		*real = realpath(path, NULL);	/* not a link to it */
 	char		*new;
 	int		 rc;

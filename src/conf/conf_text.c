@@ -5,6 +5,7 @@
  * must not depend on the locale: hence no "%g".
  */
 #include "conf/conf_impl.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -238,7 +239,7 @@ conf_text(const struct conf *c, const struct conf_key *k)
 {
 	char	*text;
 	size_t	 len;
-	FILE	*f = open_memstream(&text, &len);
+	FILE	*f = xopen_memstream(&text, &len);
 
 	write_value(f, c, k);
 	fclose(f);

@@ -350,17 +350,23 @@ walk_root(struct walk *w)
 }
 
 static int
+next_but_one(struct walk *w)
+{
+	return next(w) < 0 ? -1 : next(w);
+}
+
+static int
 walk_stream(struct walk *w)
 {
 	/* The stream begins; then a document, unless the file is empty. */
-	if (next(w) < 0 || next(w) < 0)
+	if (next_but_one(w) < 0)
 		return -1;
 	if (w->event.type == YAML_STREAM_END_EVENT)
 		return 0;
 	if (next(w) < 0 || walk_root(w) < 0)
 		return -1;
 	/* The document ends; then the stream must end. */
-	if (next(w) < 0 || next(w) < 0)
+	if (next_but_one(w) < 0)
 		return -1;
 	if (w->event.type == YAML_STREAM_END_EVENT)
 		return 0;

@@ -44,6 +44,8 @@ help_group(const struct command *commands, int nwords, char **words)
 	struct buf	group = { 0 };
 	bool		found = false;
 
+	if (nwords == 0)
+		return false;
 	for (int i = 0; i < nwords; i++)
 		buf_printf(&group, "%s ", words[i]);
 	for (const struct command *c = commands; c->words != NULL; c++) {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 
 #include "mysql/binlog_event.h"
 #include "mysql/gtid.h"
@@ -303,7 +304,7 @@ begin_mysql(struct binlog *b, struct err *e)
 		return ASKS_BY_GTID && b->db->fault == DB_WRONG ?
 		    begin_by_gtid(b) : -1;
 	if (db_next(rows) && db_length(rows, 0) < sizeof(b->file)) {
-		strcpy(b->file, db_text(rows, 0));
+		strlcpy(b->file, db_text(rows, 0), sizeof(b->file));
 		b->position = db_u64(rows, 1);
 	} else
 		rc = err_set(e, "binlog: the server reports no position");

@@ -10,6 +10,7 @@
 #include <mysqld_error.h>
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,17 +72,20 @@ error_text(const char *text, unsigned code)
 {
 	size_t		end = strlen(text), from;
 	bool		closed = end > 0 && text[end - 1] == ')';
+	long		number;
 	struct err	e;
 
 	end -= closed;
 	for (from = end; from > 0 && isdigit((unsigned char)text[from - 1]); )
 		from--;
+	number = strtol(text + from, NULL, 10);
 	if (code < CR_MIN_ERROR || code >= 3000 || from == end || from == 0 ||
-	    strchr("( ", text[from - 1]) == NULL || atoi(text + from) == 0)
+	    strchr("( ", text[from - 1]) == NULL || number < 1 ||
+	    number > INT_MAX)
 		err_set(&e, "%s", text);
 	else
 		err_set(&e, "%.*s%s%s", (int)from, text,
-		    strerror(atoi(text + from)), closed ? ")" : "");
+		    strerror((int)number), closed ? ")" : "");
 	return e;
 }
 

@@ -111,7 +111,8 @@ restrict_logins(struct db *db, enum conf_tls tls)
 static void
 set_mode(struct db *db, enum conf_tls tls, bool known)
 {
-	my_bool	enforce = tls != TLS_DISABLE, verify = tls == TLS_VERIFY;
+	my_bool	enforce = (my_bool)(tls != TLS_DISABLE);
+	my_bool	verify = (my_bool)(tls == TLS_VERIFY);
 
 	mysql_options(db->mysql, MYSQL_OPT_SSL_ENFORCE, &enforce);
 	mysql_options(db->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);

@@ -46,13 +46,15 @@ static int
 uuid(const char **p, struct buf *b)
 {
 	char	byte;
+	int	high, low;
 
 	for (int i = 0; i < UUID_BYTES; i++) {
 		if (**p == '-')
 			(*p)++;
-		if (gtid_digit((*p)[0]) < 0 || gtid_digit((*p)[1]) < 0)
+		if ((high = gtid_digit((*p)[0])) < 0 ||
+		    (low = gtid_digit((*p)[1])) < 0)
 			return -1;
-		byte = (char)(gtid_digit((*p)[0]) << 4 | gtid_digit((*p)[1]));
+		byte = (char)(high << 4 | low);
 		buf_add(b, &byte, 1);
 		*p += 2;
 	}

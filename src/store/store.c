@@ -217,7 +217,7 @@ store_put_interval(struct store *s, int64_t ms)
 void
 store_put_comma(struct store *s)
 {
-	char	last = s->sql.len == 0 ? ' ' : s->sql.data[s->sql.len - 1];
+	int	last = s->sql.len == 0 ? ' ' : s->sql.data[s->sql.len - 1];
 
 	if (last != '(' && last != ' ')
 		buf_str(&s->sql, ",");

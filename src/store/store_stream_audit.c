@@ -449,7 +449,7 @@ int
 store_reset(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
-	uint64_t	more;
+	uint64_t	more = 0;
 
 	if (reset_together(s, rows, n, known_ids, reset, e) == 0)
 		return 0;

@@ -175,7 +175,8 @@ read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 	if ((rows = store_query(s, "compare rows", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
-		x = find_known(k, db_u64(rows, 0));
+		if ((x = find_known(k, db_u64(rows, 0))) == NULL)
+			continue;	/* a server's fault: not asked for */
 		x->row = true;
 		x->waits = db_u64(rows, 1) != 0;
 		x->hashed = db_nullable(rows, 2) != NULL;
@@ -228,7 +229,8 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 		    .time = store_column(rows, 4),
 		    .payload = store_column(rows, 5) };
 
-		x = find_known(k, db_u64(rows, 0));
+		if ((x = find_known(k, db_u64(rows, 0))) == NULL)
+			continue;
 		x->event = true;
 		x->event_hash = message_hash(&m);
 	}
@@ -287,6 +289,7 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
     size_t n, struct err *e)
 {
 	struct db_rows	*rows;
+	struct known	*x;
 
 	store_sql(s, "SELECT MIN(sequence), NULL FROM {events}");
 	if (s->exists[T_DEAD]) {
@@ -298,9 +301,10 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	if ((rows = store_query(s, "compare dead", e)) == NULL)
 		return -1;
 	while (db_next(rows))
-		if (db_nullable(rows, 1) != NULL)
-			find_known(k, db_u64(rows, 1))->dead = true;
-		else if (db_nullable(rows, 0) != NULL) {
+		if (db_nullable(rows, 1) != NULL) {
+			if ((x = find_known(k, db_u64(rows, 1))) != NULL)
+				x->dead = true;
+		} else if (db_nullable(rows, 0) != NULL) {
 			k->has_events = true;
 			k->oldest = db_u64(rows, 0);
 		}

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "util/utf8.h"
 
 bool
@@ -57,7 +59,7 @@ printable_text(char out[PRINTABLE_SIZE], const char *data, size_t len)
 		n--;
 	if (n > 0)
 		memcpy(out, b.data, n);
-	strcpy(out + n, n < b.len ? mark : "");
+	strlcpy(out + n, n < b.len ? mark : "", PRINTABLE_SIZE - n);
 	buf_free(&b);
 }
 

@@ -85,3 +85,13 @@ xasprintf(const char *fmt, ...)
 		out_of_memory();
 	return text;
 }
+
+FILE *
+xopen_memstream(char **text, size_t *size)
+{
+	FILE	*f;
+
+	if ((f = open_memstream(text, size)) == NULL)
+		out_of_memory();
+	return f;
+}

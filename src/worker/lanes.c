@@ -434,13 +434,16 @@ void
 lanes_parked(struct lanes *h, struct blocked_lane *l, const uint64_t *sequences,
     size_t n)
 {
+	const struct blocked_row	*r;
+
 	h->nreturning -= lane_is_returning(l);
 	for (size_t i = 0; i < n; i++) {
 		if (sequences[i] == l->head)
 			l->head_parked = true;
 		else if (sequences[i] < l->parked_from)
 			l->parked_from = sequences[i];
-		drop_row(h, find_row(h, sequences[i]));
+		if ((r = find_row(h, sequences[i])) != NULL)
+			drop_row(h, r);
 	}
 	h->nreturning += lane_is_returning(l);
 }

@@ -63,7 +63,7 @@ cell_text(const struct table *t, const struct column *k, const json_t *row)
 	char	*fraction = fraction_of(text);
 
 	if (t->room > 0 && is_time(k->member) && fraction != NULL)
-		strcpy(fraction, "Z");
+		memcpy(fraction, "Z", 2);
 	return text;
 }
 

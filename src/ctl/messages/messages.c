@@ -54,14 +54,14 @@ static const struct state {
 	  "o.published_at" },
 };
 
+/* The first one, if no name is given; args.c accepts no others. */
 static const struct state *
 state_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (strcmp(name == NULL ? "pending" : name,
-		    states[i].name) == 0)
+	for (size_t i = 1; i < sizeof(states) / sizeof(states[0]); i++)
+		if (name != NULL && strcmp(name, states[i].name) == 0)
 			return &states[i];
-	return NULL;
+	return &states[0];
 }
 
 static const struct rows_column columns[] = {

@@ -25,7 +25,7 @@ schema_claim_index(struct check *k)
 	const struct schema_index	*x = claim_index(wanted);
 	char				*change;
 
-	if (!schema_has(k, T_OUTBOX) ||
+	if (x == NULL || !schema_has(k, T_OUTBOX) ||
 	    claim_index(&k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
 #include "util/xalloc.h"
 
 static char *
@@ -117,9 +118,12 @@ item_length(const char *p)
 static void
 parse_table(struct schema_table *t, const char *sql)
 {
-	const char	*p = strchr(sql, '('), *collation;
+	const char	*p = strchr(sql, '('), *end = strrchr(sql, ')');
+	const char	*collation = end == NULL ? NULL :
+			    strstr(end, "COLLATE=");
 
-	collation = strstr(strrchr(sql, ')'), "COLLATE=");
+	if (p == NULL || collation == NULL)
+		panic("sql/schema.sql: a table without columns or COLLATE=");
 	t->create = schema_squeeze(sql, strlen(sql));
 	while (*p == '(' || *p == ',') {
 		size_t	 n = item_length(++p);
