@@ -275,10 +275,11 @@ check_tables(const struct conf_draft *d, struct err *e)
 	const struct conf_key	*k = conf_keys(&n), *end = k + n;
 
 	for (; k < end; k++) {
-		const char	*name = *(char *const *)conf_field(d->conf, k);
+		const char	*name;
 
 		if (strncmp(k->name, "outbox.tables.", 14) != 0)
 			continue;
+		name = *(char *const *)conf_field(d->conf, k);
 		for (const struct conf_key *o = k + 1; o < end &&
 		    strncmp(o->name, "outbox.tables.", 14) == 0; o++)
 			if (strcmp(name,
