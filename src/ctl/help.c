@@ -44,7 +44,7 @@ help_group(const struct command *commands, int nwords, char **words)
 	struct buf	group = { 0 };
 	bool		found = false;
 
-	if (nwords == 0)
+	if (nwords < 1)
 		return false;
 	for (int i = 0; i < nwords; i++)
 		buf_printf(&group, "%s ", words[i]);
