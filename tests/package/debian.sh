@@ -54,7 +54,7 @@ make_bare_root() {
 }
 
 make_root() {
-	if [ -d "${KEEP:-}/etc" ]; then
+	if [ -n "${KEEP:-}" ] && [ -d "$KEEP/etc" ]; then
 		cp -a "$KEEP/." "$root"
 		return
 	fi
