@@ -84,6 +84,12 @@ if [ "$(id -u)" -eq 0 ]; then
 	    "a password file that the daemon's user may not read"
 	like "$(lines fail)" "^fail  run directory: $DIR/run: .*may not write" \
 	    "the run directory that the daemon's user may not write: fail"
+	sed -i "s|database: app|&, operator: {user: o, password_file: $DIR/secret}|;
+	    s|password_file: $DIR/secret, database|password_env: OUTBOX_PW, database|" \
+	    "$CONF"
+	ctl doctor
+	like "$(lines ok)" "mysql.operator.password_file: $DIR/secret: mode 600" \
+	    "the operator's password file is not for the daemon"
 fi
 PIDFILE=$DIR/none/x.pid write_conf
 says warn 0 "run directory: $DIR/none: No such file" 'a missing run directory'
