@@ -54,6 +54,9 @@ static struct {
 	uint64_t	 untold;
 	time_t		 since;		/* the first that is untold */
 	int		 error;		/* errno of the last */
+	bool		 misplaced;	/* the file could not be opened again:
+					   lines go to the former one */
+	time_t		 tried_at;	/* to open it */
 } lost;
 
 struct line {
@@ -200,7 +203,9 @@ log_reopen(struct err *e)
 
 	if (out.path == NULL)
 		return 0;
-	if ((fd = open_file(out.path, e)) < 0)
+	fd = open_file(out.path, e);
+	lost.misplaced = fd < 0;
+	if (fd < 0)
 		return -1;
 	replace_fd(fd);
 	return 0;
@@ -442,8 +447,10 @@ write_log_line(enum log_level level, const struct log_field *fields,
 		return;
 	}
 	if ((lost.untold == 0 || tell_lost() == 0) &&
-	    to_output(level, fields, text) == 0)
+	    to_output(level, fields, text) == 0) {
+		lost.all += lost.misplaced;
 		return;
+	}
 	lost.error = errno;
 	if (lost.untold++ == 0)
 		lost.since = time(NULL);
@@ -478,14 +485,21 @@ log_lost(void)
 bool
 log_works(void)
 {
-	return lost.untold == 0;
+	return lost.untold == 0 && !lost.misplaced;
 }
 
 void
 log_retry(void)
 {
-	int	saved = errno;
+	int		saved = errno;
+	struct err	e;
 
+	if (lost.misplaced && lost.tried_at != time(NULL)) {
+		lost.tried_at = time(NULL);
+		if (log_reopen(&e) == 0)
+			log_warn("the log is open again: the lines since it "
+			    "could not be opened are in the former file");
+	}
 	if (lost.untold > 0 && out.tell == NULL)
 		tell_lost();
 	errno = saved;

@@ -68,16 +68,25 @@ void	log_keep_stderr(void);
 void	log_to(void (*)(void *, enum log_level, const char *text), void *,
 	    enum log_level);
 
-/* Open the file again, after rotation.  -1: the old one stays in use. */
+/*
+ * Open the file again, after rotation.  -1: the old one stays in use, its lines
+ * count as lost, and log_retry() tries again.
+ */
 int	log_reopen(struct err *);
 
 /* The lines of this process that were lost since its start. */
 uint64_t log_lost(void);
 
-/* False from a line that was lost until one could be written again. */
+/*
+ * False from a line that was lost until one could be written again, and while
+ * the file cannot be opened again.
+ */
 bool	log_works(void);
 
-/* Tell of lost lines now, if the log can be written again; else nothing. */
+/*
+ * Tell of lost lines now, if the log can be written again, or open the file
+ * again, if that failed; else nothing.
+ */
 void	log_retry(void);
 
 /* Are lines of this level logged?  To save the work for those that are not. */

@@ -44,12 +44,14 @@ ctl doctor
 is "$RC" 0 'and doctor agrees'
 matches '^healthy: nothing needs an operator' 'status says so' status
 
-# Under load, for as long as the other faults of this script take at least.
+# Under load, for HEALTHY_S seconds: as long as a fault of this script takes at
+# least, or ten minutes by hand.
 produce_forever --keys 50 --rate 300
 n=0
-for _ in 1 2 3 4 5 6; do
+until=$((SECONDS + ${HEALTHY_S:-6}))
+while [ "$SECONDS" -lt "$until" ]; do
 	pause 1000
-	is_healthy || n=$((n + 1))
+	is_healthy || { n=$((n + 1)); say "$(ids)"; }
 done
 is $n 0 'a healthy fleet under load has no problem'
 kill -TERM "$PRODUCER"
@@ -68,6 +70,23 @@ cp "$DIR/ctl.yml" "$DIR/daemon.yml"
 kill -HUP "$MASTER"
 over reload_refused
 within 20 'healthy after the reload' is_healthy
+
+# The log: its file is gone, and cannot be made again.
+mkdir "$DIR/logs"
+sed "s|^log: {|&target: $DIR/logs/log, |" "$DIR/ctl.yml" > "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+within 20 'the log is a file' [ -s "$DIR/logs/log" ]
+within 20 'healthy with a log file' is_healthy
+rm "$DIR/logs/log"
+mkdir "$DIR/logs/log"
+kill -USR1 "$MASTER"
+told log_lost 'lines of the log.*lost'
+rmdir "$DIR/logs/log"
+over log_lost
+check 'the log says so' has_line "$DIR/logs/log" 'the log is open again'
+cp "$DIR/ctl.yml" "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+within 20 'healthy again, without a log file' is_healthy
 
 "$SANDBOX" stop "$DIR/nats" > /dev/null
 told broker '^the broker cannot be used: nats .*: start the NATS server at nats://.*, or correct nats.servers$'
