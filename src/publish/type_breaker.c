@@ -20,9 +20,14 @@
 /* So many probes in a row, and another message is tried. */
 #define PROBES		4
 
-/* A probe that is late by this is missed; after as long again, forgotten. */
-#define MISSED_MS	3000
-#define MISSED_SLOW_MS	60000
+/*
+ * A probe that is late by the first is missed, and all are offered.  If none
+ * comes, the type is forgotten after twice the second: later than a message that
+ * is tried every five seconds.
+ */
+#define MISSED_MS	1000
+#define PATIENCE_MS	3000
+#define PATIENCE_SLOW_MS 60000
 
 /* A type that is not blamed is forgotten so long after its last refusal. */
 #define FORGET_MS	60000
@@ -262,7 +267,9 @@ static bool
 check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
     int64_t now)
 {
-	int64_t	patience = is_answered(item) ? MISSED_MS : MISSED_SLOW_MS;
+	bool	answered = is_answered(item);
+	int64_t	patience = answered ? PATIENCE_MS : PATIENCE_SLOW_MS;
+	int64_t	late = is_rotating(item) ? 0 : answered ? MISSED_MS : patience;
 	int64_t	due = later(item->until, from);
 
 	if (!item->blamed || item->out)
@@ -270,7 +277,7 @@ check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
 	if (item->missed_at != 0)
 		return now >= later(item->missed_at, due + patience) + patience;
 	/* If another message is to be tried, none is chosen: do not wait. */
-	if (now < due + (is_rotating(item) ? 0 : patience))
+	if (now < due + late)
 		return false;
 	item->missed_at = now;
 	k->took = true;

@@ -402,7 +402,7 @@ START_TEST(type_that_no_message_has_is_forgotten)
 	script("ab", "NA");
 	types("xy");
 	publish();
-	now_ms += 2400;
+	now_ms += 1200;
 	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert(!relay.breaker.took);
 	now_ms += 3000;
