@@ -35,7 +35,7 @@ ok $? 'status before any reload: no line about it'
 before=$(pids)
 ctl reload
 is "$RC$ERR" 0 'reload: exit status 0'
-like "$OUT" '^accepted: generation 2; .*, by 20[0-9-]+T[0-9:]+Z at the latest' \
+like "$OUT" '^accepted: generation 2; .*by 20[0-9-]+T[0-9:]+Z at the latest' \
     'reload: it was accepted, and by when it is done'
 like "$OUT" '^all 2 workers are new after [0-9.]+ ?m?s$' 'reload: it waits for that'
 is "$(comm -12 <(echo "$before") <(pids))" '' \

@@ -164,8 +164,8 @@ lives "$first"
 result 'start: the process of the pid file lives' $? "pid file: $first"
 run "status" 0 status
 says 'status: the output has the pid' "$first"
-wait_for 5 count 2
-result 'start: two workers' $? "children: $(children "$first")"
+wait_for 5 count 3
+result 'start: two workers and the janitor' $? "children: $(children "$first")"
 run "a second start" 0 start
 is 'a second start: the same process' "$(pid)" "$first"
 
@@ -330,12 +330,12 @@ for name in east west; do
 	command=$(instance "$name")
 	PASSWORD=secret $command </dev/null >/dev/null 2>&1 &
 done
-wait_for 5 count 2
+wait_for 5 count 3
 result "two instances run side by side" $? "$(tail "$dir/log")"
 west=$(pid)
 pidfile=$dir/run/east/outbox-master.pid
-wait_for 5 count 2
-result 'two instances: each has two workers' $? "$(tail "$dir/log")"
+wait_for 5 count 3
+result 'two instances: each has two workers and a janitor' $? "$(tail "$dir/log")"
 family="$(pid) $(children "$(pid)")"
 kill "$(pid)"
 # shellcheck disable=SC2086
@@ -349,13 +349,15 @@ wait_for 5 ended "$west"
 echo 'INSTANCES="east west"' > "$dir/etc/default/outbox-master"
 cat > "$dir/etc/default/outbox-master@east" <<END
 DAEMON_OPTS="--workers 1"
+PASSWORD=secret
 END
+echo PASSWORD=secret > "$dir/etc/default/outbox-master@west"
 run "start of instances" 0 start
 pidfile=$dir/run/east/outbox-master.pid
-wait_for 5 count 1
+wait_for 5 count 2
 result 'start of instances: one runs, with its own options' $? "$said"
 pidfile=$dir/run/west/outbox-master.pid
-wait_for 5 count 2
+wait_for 5 count 3
 result 'start of instances: the other runs' $? "$said"
 run "stop of one instance" 0 stop west
 run "status of the stopped instance" 3 status west

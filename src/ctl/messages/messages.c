@@ -54,7 +54,7 @@ static const struct state {
 	  "o.published_at" },
 };
 
-/* The first one, if no name is given; args.c accepts no others. */
+/* The first one, if no name is given, or an unknown one. */
 static const struct state *
 state_of(const char *name)
 {
@@ -117,7 +117,7 @@ messages_list(struct ctl *c)
 
 	if (c->args.state != NULL && strcmp(c->args.state, "dead") == 0)
 		return dead_list(c);
-	if (state == NULL)
+	if (c->args.state != NULL && strcmp(c->args.state, state->name) != 0)
 		return ctl_misuse("--state: \"%s\" is not pending, "
 		    "delivering, delivered or dead", c->args.state);
 	by = c->args.key != NULL ? CURSOR_KEY : state->cursor;
