@@ -16,33 +16,17 @@
 #include <client_plugin.h>
 #endif
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool
-is_loopback(const char *host)
-{
-	struct in_addr	in;
-	struct in6_addr	in6;
-
-	if (inet_pton(AF_INET, host, &in) == 1)
-		return ntohl(in.s_addr) >> 24 == 127;
-	if (inet_pton(AF_INET6, host, &in6) == 1)
-		return IN6_IS_ADDR_LOOPBACK(&in6) ||
-		    (IN6_IS_ADDR_V4MAPPED(&in6) && in6.s6_addr[12] == 127);
-	return strcasecmp(host, "localhost") == 0;
-}
 
 enum conf_tls
 db_tls(const struct conf *conf, const char *host)
 {
 	if (conf->mysql.tls.mode != TLS_AUTO)
 		return (enum conf_tls)conf->mysql.tls.mode;
-	return host == NULL || is_loopback(host) ? TLS_DISABLE : TLS_VERIFY;
+	return host == NULL || conf_is_loopback(host) ? TLS_DISABLE : TLS_VERIFY;
 }
 
 static bool
