@@ -3,8 +3,8 @@
  * reconcile at the start
  *
  * It has a connection of its own.  After each short step of the last two it
- * rests for nine times as long.  Its locks end with the connection, so it may die at any
- * moment.
+ * rests for nine times as long.  Its locks end with the connection, so it may
+ * die at any moment.
  */
 #ifndef OUTBOX_JANITOR_H
 #define OUTBOX_JANITOR_H

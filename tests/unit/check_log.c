@@ -737,18 +737,28 @@ START_TEST(one_process_tells_an_outage)
 }
 END_TEST
 
+/* A process that tells the outage "gone", until it is killed. */
+static pid_t
+fork_teller(void)
+{
+	pid_t	pid = fork();
+
+	if (pid == 0) {
+		outage_is_ours(shared, "gone", false, 1000);
+		for (;;)
+			pause();
+	}
+	while (shared->teller == 0)	/* the test's timeout ends it */
+		usleep(1000);
+	return pid;
+}
+
 /* Another process tells it: only level debug has our lines. */
 START_TEST(outage_of_another_process_is_silent)
 {
 	struct reconnect	l;
-	pid_t			pid = fork();
+	pid_t			pid = fork_teller();
 
-	if (pid == 0) {
-		outage_is_ours(shared, "gone", false, 1000);
-		pause();
-	}
-	while (shared->teller == 0)
-		usleep(1000);
 	reconnect_init(&l, "broker");
 	l.outage = shared;
 	reconnect_failed(&l, "gone", 1000);
@@ -777,14 +787,8 @@ END_TEST
 START_TEST(follower_is_silent_while_others_tell)
 {
 	struct reconnect	l;
-	pid_t			pid = fork();
+	pid_t			pid = fork_teller();
 
-	if (pid == 0) {
-		outage_is_ours(shared, "gone", false, 1000);
-		pause();
-	}
-	while (shared->teller == 0)
-		usleep(1000);
 	reconnect_init(&l, "binlog");
 	l.outage = shared;
 	l.follows = true;

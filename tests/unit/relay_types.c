@@ -405,9 +405,11 @@ START_TEST(type_that_no_message_has_is_forgotten)
 	now_ms += 1200;
 	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert(!relay.breaker.took);
-	now_ms += 3000;
+	now_ms += 1500;	/* the probe was due, and a second is over */
 	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert(relay.breaker.took);
+	now_ms += 2000;	/* not before a message that waits five seconds */
+	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert_uint_eq(relay.breaker.n, 1);
 	now_ms += 3000;
 	type_breaker_check(&relay.breaker, 0, now_ms);
