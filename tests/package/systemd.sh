@@ -83,7 +83,10 @@ printf '[Service]\nWatchdogSec=3\n' > "/run/systemd/system/$unit.d/test.conf"
 systemctl daemon-reload
 systemctl restart "$unit"
 first=$(shows MainPID)
-sleep 5		# longer than WatchdogSec
+# fed: it was, later than WatchdogSec after the start
+fed() { [ "$(($(shows WatchdogTimestampMonotonic) -
+    $(shows ActiveEnterTimestampMonotonic)))" -gt 3500000 ]; }
+wait_for 20 fed
 is 'the watchdog is fed' "$(shows MainPID) $(shows NRestarts)" "$first 0"
 kill -STOP "$first"
 wait_for 20 is_new_pid "$first"
