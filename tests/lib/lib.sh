@@ -28,7 +28,7 @@ export OUTBOX_PW PRODUCER_PW
 
 say() { printf '# %s\n' "$*"; }
 
-# ok STATUS NAME: one line of TAP
+# ok STATUS NAME: one line of TAP; returns whether it is ok
 ok() {
 	TESTS=$((TESTS + 1))
 	if [ "$1" -eq 0 ]; then
@@ -36,6 +36,7 @@ ok() {
 	else
 		printf 'not ok %d - %s\n' "$TESTS" "$2"
 		FAILED=$((FAILED + 1))
+		return 1
 	fi
 }
 
@@ -99,10 +100,11 @@ wait_for() {
 	done
 }
 
-# within SECONDS NAME COMMAND...: the command succeeds in that time
+# within SECONDS NAME COMMAND...: the command succeeds in that time; if not, the
+# end of the daemon's log tells more
 within() {
 	wait_for "$1" "${@:3}"
-	ok $? "$2"
+	ok $? "$2" || tail -n 20 "${LOG:-$DIR/log}" 2> /dev/null | sed 's/^/# /'
 }
 
 # numbers N [FROM]: SQL of a table of N (up to 10^6) numbers n from 0 or FROM

@@ -16,13 +16,13 @@ blocked() { sql "SELECT COUNT(*) FROM outbox_blocked_keys
 are_blocked() { [ "$(blocked "$1")" -eq "$2" ]; }
 told() { grep -c "no stream takes subject .*$1" "$LOG"; }
 
-# flows NAME KEYS: all rows of these keys are sent within 5 s from now
+# flows NAME KEYS: all rows of these keys are sent soon: the next probe is due
+# within 2 s, and what it held follows.  An idle machine takes 1 to 3 s.
 flows() {
 	local start
 	start=$(now_ms)
-	wait_for 10 is_waiting "$2" 0
-	start=$(($(now_ms) - start))
-	check "$1: all is sent within 5 s ($start ms)" [ "$start" -lt 5000 ]
+	within 20 "$1: all is sent" is_waiting "$2" 0
+	say "it took $(($(now_ms) - start)) ms"
 }
 
 streams events.order.paid
