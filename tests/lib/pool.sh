@@ -17,6 +17,7 @@ POOL_SLOT=			# ours
 # pool_open SANDBOX: make a pool, which ends when this process ends
 pool_open() {
 	OUTBOX_POOL=$(mktemp -d "${TMPDIR:-/tmp}/outbox-pool.XXXXXX") || return
+	chmod 711 "$OUTBOX_POOL"	# a daemon of another user connects
 	export OUTBOX_POOL
 	# A session of its own survives the signals that end us.
 	# shellcheck disable=SC2016
