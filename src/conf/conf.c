@@ -31,23 +31,34 @@ read_text(FILE *f, char *text, size_t *size, struct err *e)
 	return 0;
 }
 
-static int
-read_conf_file(struct conf_draft *d, struct err *e)
+char *
+conf_read_text(const char *path, size_t *size, struct err *e)
 {
-	FILE	*f = fopen(d->path, "re");
+	FILE	*f = fopen(path, "re");
 	char	*text;
-	size_t	 size;
-	int	 status;
 
 	if (f == NULL) {
 		err_set(e, "%s", strerror(errno));
-		return conf_in(d, 0, NULL, e);
+		return NULL;
 	}
 	text = xcalloc(FILE_MAX, 1);
-	status = read_text(f, text, &size, e) < 0 ?
-	    conf_in(d, 0, NULL, e) : conf_read(d, text, size, e);
-	free(text);
+	if (read_text(f, text, size, e) < 0) {
+		free(text);
+		text = NULL;
+	}
 	fclose(f);
+	return text;
+}
+
+static int
+read_conf_file(struct conf_draft *d, struct err *e)
+{
+	size_t	 size;
+	char	*text = conf_read_text(d->path, &size, e);
+	int	 status = text == NULL ? conf_in(d, 0, NULL, e) :
+		    conf_read(d, text, size, e);
+
+	free(text);
 	return status;
 }
 
@@ -103,6 +114,12 @@ name_in_environment(size_t i)
 	return names[i];
 }
 
+const char *
+conf_key_variable(size_t i)
+{
+	return getenv(name_in_environment(i));
+}
+
 /* A list has commas between its items, and blanks around them do not count. */
 static int
 set_list(struct conf_draft *d, const struct conf_key *k, const char *text,
@@ -134,9 +151,9 @@ set_from_environment(struct conf_draft *d, struct err *e)
 	int			 rc;
 
 	for (size_t i = 0; i < n; i++) {
-		name = name_in_environment(i);
-		if ((text = getenv(name)) == NULL)
+		if ((text = conf_key_variable(i)) == NULL)
 			continue;
+		name = name_in_environment(i);
 		d->from[i].option = name;
 		rc = keys[i].type == CONF_LIST ?
 		    set_list(d, &keys[i], text, e) :

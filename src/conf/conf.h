@@ -197,6 +197,15 @@ struct conf	*conf_load(const char *path, const struct conf_override *,
 void		 conf_free(struct conf *);
 
 /*
+ * Of a file that conf_load() refuses: master.pidfile and log.target, of the file
+ * or the environment, and all else as by default, required or not.  For commands
+ * that look for the daemon of this host only.  NULL: nobody knows which daemon is
+ * meant, because it cannot be read, or is no YAML, or does not set
+ * master.pidfile, if that must be named.
+ */
+struct conf	*conf_load_host(const char *path, bool named);
+
+/*
  * Can this process read the secret that it needs to log in to the database, or
  * to the broker?  -1 with an error like that of conf_load().
  */

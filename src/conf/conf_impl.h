@@ -58,6 +58,15 @@ bool		 conf_key_is_section(const char *name);
  */
 struct conf_phrase conf_key_near(const char *section, const char *leaf);
 
+/*
+ * conf.c: the file, up to its greatest size, which the caller frees; NULL: see
+ * err.
+ */
+char		*conf_read_text(const char *path, size_t *size, struct err *);
+
+/* conf.c: the variable of the environment that sets the key; NULL: none does. */
+const char	*conf_key_variable(size_t i);
+
 /* conf.c: the line of the file that sets the key; 0: none does. */
 unsigned	 conf_key_line(const struct conf *, const char *name);
 

@@ -460,6 +460,58 @@ START_TEST(unreadable_file)
 }
 END_TEST
 
+#define PIDFILE	"/run/outbox/outbox-master.pid"
+
+/* A file in error, and where it says that the daemon of this host is. */
+static const struct {
+	const char	*doc, *pidfile, *target;	/* NULL: not known */
+	bool		 named;
+} broken_files[] = {
+	{ "nonsense: 1\nmaster: {workers: many, pidfile: /run/a.pid}\n"
+	  "log: {target: /var/log/a}", "/run/a.pid", "/var/log/a", true },
+	{ "nonsense: 1", PIDFILE, "stderr", false },
+	{ "nonsense: 1", NULL, NULL, true },
+	{ "master: [1, 2]\nlog: {target: [x]}", PIDFILE,
+	  "stderr", false },
+	{ "[a, b]", PIDFILE, "stderr", false },
+	{ "master: {pidfile: relative}", NULL, NULL, false },
+	{ "master: {pidfile: /run/a.pid", NULL, NULL, false },
+	{ "a: \001", NULL, NULL, false },
+	{ "", PIDFILE, "stderr", false },
+};
+
+START_TEST(broken_file_finds_the_daemon)
+{
+	struct err	 e;
+	const char	*doc = broken_files[_i].doc;
+	struct conf	*c;
+
+	ck_assert_ptr_null(load_bytes(doc, strlen(doc), NULL, &e));
+	c = conf_load_host(conf_path, broken_files[_i].named);
+	ck_assert((c != NULL) == (broken_files[_i].pidfile != NULL));
+	if (c == NULL)
+		return;
+	ck_assert_str_eq(c->master.pidfile, broken_files[_i].pidfile);
+	ck_assert_str_eq(c->log.target, broken_files[_i].target);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(variable_finds_the_daemon)
+{
+	struct conf	*c;
+
+	load("master: {pidfile: /run/a.pid}\nx: y", NULL, &(struct err){ 0 });
+	setenv("OUTBOX_MASTER_PIDFILE", "/run/b.pid", 1);
+	c = conf_load_host(conf_path, true);
+	unsetenv("OUTBOX_MASTER_PIDFILE");
+	ck_assert_str_eq(c->master.pidfile, "/run/b.pid");
+	conf_free(c);
+	ck_assert_ptr_null(conf_load_host("/nonexistent/o.yml", false));
+	ck_assert_ptr_null(conf_load_host("/dev/zero", false));
+}
+END_TEST
+
 /* What is given in place of a default leaves nothing of the default. */
 START_TEST(default_yields)
 {
@@ -821,6 +873,9 @@ add_files(TCase *tc)
 	tcase_add_test(tc, error_is_built_inside_out);
 	tcase_add_test(tc, option_hides_nothing);
 	tcase_add_test(tc, unreadable_file);
+	tcase_add_loop_test(tc, broken_file_finds_the_daemon, 0,
+	    NROWS(broken_files));
+	tcase_add_test(tc, variable_finds_the_daemon);
 	tcase_add_test(tc, loopback_is_an_address);
 	tcase_add_test(tc, default_yields);
 	tcase_add_test(tc, restart_keys_are_named);
