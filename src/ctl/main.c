@@ -23,10 +23,10 @@ static const struct command commands[] = {
 	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .offline = true, .run = status_show,
-	  .broker = true,
+	  .broker = true, .survives = true,
 	  .help = "overview; exits with 1 if something needs attention" },
 	{ .words = "doctor", .offline = true, .run = doctor_run,
-	  .broker = true,
+	  .broker = true, .survives = true,
 	  .help = "check what the daemon needs; exits with 1 on a failure" },
 	{ .words = "reload", .options = "seconds", .offline = true,
 	  .run = reload_run,
@@ -34,11 +34,11 @@ static const struct command commands[] = {
 	  .help = "reload the daemon of this host; wait for new workers" },
 	{ .words = "stop", .options = "seconds", .offline = true,
 	  .run = stop_run,
-	  .local = true,
+	  .local = true, .survives = true,
 	  .help = "stop the daemon of this host; wait until it is gone" },
 	{ .words = "logs", .options = "follow lines", .offline = true,
 	  .run = logs_show,
-	  .local = true,
+	  .local = true, .survives = true,
 	  .help = "print the end of the log of this host, or where it is" },
 	{ .words = "workers", .run = workers_list,
 	  .help = "list the workers of all hosts" },
@@ -283,6 +283,21 @@ load_conf(struct ctl *c, const char *path, struct err *e)
 	return !c->command->broker || conf_check_nats_secret(c->conf, e) == 0;
 }
 
+/*
+ * The daemon may run with what the file was before.  A file that is not the
+ * default one and names no pid file may be that of anything.
+ */
+static bool
+survives(struct ctl *c, const char *path)
+{
+	if (!c->command->survives)
+		return false;
+	if (c->conf == NULL)
+		c->conf = conf_load_host(path, strcmp(path,
+		    DEFAULT_CONF) != 0);
+	return c->conf != NULL;
+}
+
 static int
 run_command(struct ctl *c, const char *path)
 {
@@ -293,8 +308,8 @@ run_command(struct ctl *c, const char *path)
 	if (c->command->prepare != NULL &&
 	    (status = c->command->prepare(c)) != CTL_DONE)
 		return status;
-	if (!load_conf(c, path, &e)) {
-		ctl_error("%s", e.text);
+	if (!load_conf(c, path, &c->bad_file) && !survives(c, path)) {
+		ctl_error("%s", c->bad_file.text);
 		outcome_remedy("correct the configuration; outbox-master -t "
 		    "checks it");
 		return EXIT_CONFIG;

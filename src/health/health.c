@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/exits.h"
+
 /* In the order of kinds, which is by severity. */
 static json_t *
 sorted(json_t *problems)
@@ -39,8 +41,11 @@ health_exit(const json_t *problems)
 	int	 status = 0;
 
 	json_array_foreach(problems, i, p) {
-		if (strcmp(health_text(p, "id"),
-		    health_table[HEALTH_DATABASE].id) == 0)
+		const char *id = health_text(p, "id");
+
+		if (strcmp(id, health_table[HEALTH_CONFIGURATION].id) == 0)
+			return EXIT_CONFIG;
+		if (strcmp(id, health_table[HEALTH_DATABASE].id) == 0)
 			return 3;
 		if (strcmp(health_text(p, "severity"),
 		    health_severities[HEALTH_INFO]) != 0)

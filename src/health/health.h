@@ -41,7 +41,10 @@ const struct health_kind *health_kinds(size_t *n);
  */
 json_t	*health_judge(const struct conf *, const json_t *state);
 
-/* The exit status: 0 healthy, 1 an operator is needed, 3 cannot tell. */
+/*
+ * The exit status: 0 healthy, 1 an operator is needed, 3 cannot tell, 78 the
+ * configuration is in error.
+ */
 int	 health_exit(const json_t *problems);
 
 #endif

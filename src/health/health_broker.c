@@ -22,6 +22,7 @@ health_judge_broker(struct health *h)
 {
 	const json_t	*broker = json_object_get(h->state, "broker");
 	const char	*unfit = health_text(broker, "unfit");
+	const char	*full = health_text(broker, "full");
 	json_t		*warning;
 	size_t		 i;
 
@@ -33,6 +34,12 @@ health_judge_broker(struct health *h)
 		    "outboxctl stream add" : "correct the stream or "
 		    "nats.stream; outboxctl stream info tests it",
 		    "stream %s %s", h->conf->nats.stream, unfit);
+	if (full[0] != '\0')
+		health_add(h, HEALTH_STREAM_FULL, (struct health_about){ NULL,
+		    json_pack("{s:s}", "stream", h->conf->nats.stream) },
+		    "raise this limit of the stream, or delete messages that "
+		    "its consumers have read", "stream %s %s",
+		    h->conf->nats.stream, full);
 	json_array_foreach(json_object_get(broker, "warnings"), i, warning)
 		health_add(h, HEALTH_STREAM_SETTINGS, (struct health_about){
 		    NULL, json_pack("{s:s}", "stream", h->conf->nats.stream) },

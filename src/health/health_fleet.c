@@ -30,6 +30,32 @@ judge_database(struct health *h)
 	buf_free(&remedy);
 }
 
+/* Newer tables may mean something else, so no worker touches them. */
+static void
+judge_schema(struct health *h)
+{
+	const json_t	*schema = json_object_get(h->state, "schema");
+	long long	 newest = health_number(schema, "newest");
+
+	if (newest > 0)
+		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
+		    "install a newer outbox-master on this host",
+		    "the tables have schema version %s, and this program knows "
+		    "%lld at most: it sends no message",
+		    health_text(schema, "version"), newest);
+}
+
+/* What to do if none is alive. */
+static const char *
+workers_remedy(const struct health *h)
+{
+	const json_t	*here = json_object_get(h->state, "this_host");
+
+	return json_array_size(json_object_get(here, "workers")) > 0 ?
+	    "correct what the workers of this host wait for: outboxctl logs" :
+	    START;
+}
+
 /* Without leases workers do not register. */
 static void
 judge_workers(struct health *h)
@@ -40,17 +66,18 @@ judge_workers(struct health *h)
 	char		 number[DISPLAY_SIZE];
 
 	if (!json_is_object(workers) || !h->conf->worker.leasing ||
-	    health_number(workers, "live") > 0)
+	    health_number(workers, "live") > 0 ||
+	    health_has(h, HEALTH_SCHEMA_NEWER))
 		return;
 	if (json_is_object(json_object_get(h->state, "oldest")))
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    START, "no worker is alive and %s%s %s",
+		    workers_remedy(h), "no worker is alive and %s%s %s",
 		    json_is_false(json_object_get(backlog, "exact")) ?
 		    "about " : "", display_number(number, n), n == 1 ?
 		    "row waits" : "rows wait");
 	else
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    START, "no worker is alive");
+		    workers_remedy(h), "no worker is alive");
 }
 
 static void
@@ -108,12 +135,15 @@ judge_partitions(struct health *h)
 {
 	const json_t	*p = json_object_get(h->state, "partitions");
 	json_int_t	 paused = health_number(p, "paused");
+	const char	*names = health_text(p, "paused_names");
 
 	if (paused > 0)
-		health_add(h, HEALTH_PAUSED_PARTITIONS,
-		    (struct health_about){ 0 }, "outboxctl partitions resume",
-		    "paused partitions: %lld: nothing is sent from them",
-		    (long long)paused);
+		health_add(h, HEALTH_PAUSED_PARTITIONS, (struct health_about){
+		    NULL, json_pack("{s:s}", "partitions", names) },
+		    "outboxctl partitions resume; outboxctl audit list tells "
+		    "who has paused them",
+		    "paused partitions: %lld (%s): nothing is sent from them",
+		    (long long)paused, names);
 	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(
 	    json_object_get(h->state, "workers"), "live") > 0)
 		health_add(h, HEALTH_UNOWNED_PARTITIONS,
@@ -122,6 +152,36 @@ judge_partitions(struct health *h)
 		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
+}
+
+/* Can the key stand in a command of a shell as it is? */
+static bool
+is_plain_word(const char *key)
+{
+	return key[0] != '\0' && key[0] != '-' && strlen(key) <= 64 &&
+	    key[strspn(key, "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-")] == '\0';
+}
+
+/* Of several keys the first to be halted stands for all. */
+static void
+judge_halted(struct health *h, const json_t *b)
+{
+	const char	*key = health_text(b, "key");
+	long long	 keys = health_number(b, "keys");
+	long long	 head = health_number(b, "head");
+	char		 remedy[200], more[80] = "";
+
+	snprintf(remedy, sizeof(remedy), "outboxctl dead show %lld tells why; "
+	    "then outboxctl dead retry %lld, or without it outboxctl keys "
+	    "release %s", head, head, is_plain_word(key) ? key : "KEY");
+	if (keys > 1)
+		snprintf(more, sizeof(more), "; %lld more, see outboxctl keys "
+		    "blocked", keys - 1);
+	health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
+	    health_member(b, "since"), json_pack("{s:s, s:I}", "key", key,
+	    "sequence", (json_int_t)head) }, remedy,
+	    "key %s is halted behind dead letter %lld%s", key, head, more);
 }
 
 static void
@@ -138,20 +198,32 @@ judge_blocked(struct health *h)
 		long long	 keys = health_number(b, "keys");
 
 		if (strcmp(reason, "halted") == 0)
-			health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
-			    .since = health_member(b, "since") }, "outboxctl keys "
-			    "blocked lists them; then outboxctl keys release "
-			    "KEY",
-			    "halted keys: %lld, behind a dead letter", keys);
+			judge_halted(h, b);
 		else if (strcmp(reason, "refused") == 0 && !is_told_here)
 			health_add(h, HEALTH_REFUSED_SUBJECT,
-			    (struct health_about){ .since = health_member(b, "since") },
-			    "outboxctl keys blocked names them; add their "
-			    "subjects to a stream", "keys whose subject no "
+			    (struct health_about){
+			    .since = health_member(b, "since") }, "outboxctl "
+			    "keys blocked names them; add their subjects to a "
+			    "stream", "keys whose subject no "
 			    "stream takes: %lld", keys);
 	}
 }
 
+/* Each of them has a dead letter. */
+static json_int_t
+count_halted(const struct health *h)
+{
+	json_int_t	 n = 0;
+	json_t		*b;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(h->state, "blocked"), i, b)
+		if (strcmp(health_text(b, "reason"), "halted") == 0)
+			n += health_number(b, "keys");
+	return n;
+}
+
+/* Not those that halt a key: the key is told. */
 static void
 judge_dead(struct health *h)
 {
@@ -159,9 +231,11 @@ judge_dead(struct health *h)
 	json_int_t	 n = health_number(dead, "new");
 	char		 number[DISPLAY_SIZE];
 
-	if (n > 0)
+	if (n > count_halted(h))
 		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
-		    "outboxctl dead list", "new dead letters: %s%s",
+		    "outboxctl dead list tells why; then outboxctl dead retry "
+		    "sends them, or outboxctl dead purge gives them up",
+		    "new dead letters: %s%s",
 		    json_is_false(json_object_get(dead, "exact")) ?
 		    "at least " : "", display_number(number, n));
 }
@@ -226,6 +300,24 @@ judge_streams(struct health *h)
 }
 
 static void
+judge_change(struct health *h, const json_t *counts)
+{
+	int64_t	wait_ms = health_number(counts, "finish_ms");
+	char	remedy[160], in[80] = "";
+
+	if (wait_ms > 0)
+		snprintf(in, sizeof(in), "in %s at the earliest: ",
+		    duration_words(wait_ms).text);
+	snprintf(remedy, sizeof(remedy), "%soutboxctl partitions sync "
+	    "--finish, when all producers use the new count", in);
+	health_add(h, HEALTH_COUNT_CHANGE, (struct health_about){
+	    .since = health_member(counts, "since") }, remedy,
+	    "the partition count is changed to %lld, and labels of the former "
+	    "count are still served", (long long)health_number(counts,
+	    "present"));
+}
+
+static void
 judge_counts(struct health *h)
 {
 	const json_t	*counts = json_object_get(h->state, "counts");
@@ -237,12 +329,7 @@ judge_counts(struct health *h)
 		    "declare its count: outboxctl partitions sync with that "
 		    "count, then with the present one", "%s", undeclared);
 	if (json_is_object(counts))
-		health_add(h, HEALTH_COUNT_CHANGE, (struct health_about){
-		    .since = health_member(counts, "since") }, "outboxctl partitions "
-		    "sync --finish, when all producers use the new count",
-		    "the partition count is changed to %lld, and labels of the "
-		    "former count are still served",
-		    (long long)health_number(counts, "present"));
+		judge_change(h, counts);
 }
 
 static void
@@ -261,6 +348,7 @@ void
 health_judge_fleet(struct health *h)
 {
 	judge_database(h);
+	judge_schema(h);
 	judge_workers(h);
 	judge_oldest(h);
 	judge_growth(h);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/display.h"
 #include "util/duration.h"
 
 /*
@@ -20,17 +21,21 @@ judge_silence(struct health *h, const json_t *worker)
 {
 	long long	ms = health_number(worker, "silent_ms");
 	long long	pid = health_number(worker, "pid");
+	const char	*stopped = strcmp(health_text(worker, "kernel_state"),
+			    "T") == 0 ? ", stopped by a signal," : ",";
 	char		remedy[128];
 
 	if (ms <= SILENT_MS)
 		return;
-	snprintf(remedy, sizeof(remedy), "ps -o stat,wchan -p %lld (T: kill "
-	    "-CONT %lld; D: waits for a disk)", pid,
-	    pid);
+	if (stopped[1] != '\0')
+		snprintf(remedy, sizeof(remedy), "kill -CONT %lld", pid);
+	else
+		snprintf(remedy, sizeof(remedy), "ps -o stat,wchan -p %lld "
+		    "shows what it waits for; D is a disk", pid);
 	health_add(h, HEALTH_SILENT_WORKER, (struct health_about){ NULL,
 	    json_pack("{s:O}", "worker", json_object_get(worker, "id")) },
-	    remedy, "worker %s, pid %lld, is silent for %s",
-	    health_text(worker, "id"), pid, duration_words(ms).text);
+	    remedy, "worker %s, pid %lld%s is silent for %s",
+	    health_text(worker, "id"), pid, stopped, duration_words(ms).text);
 }
 
 /* What to do about a process that waits, by its state. */
@@ -62,6 +67,20 @@ is_told(const struct health *h, const char *why)
 	return false;
 }
 
+/* Is what it waits for a problem already? */
+static bool
+is_explained(const struct health *h, const char *state)
+{
+	if (strcmp(state, "no broker") == 0)
+		return health_has(h, HEALTH_BROKER);
+	if (strcmp(state, "no database") == 0)
+		return health_has(h, HEALTH_DATABASE) ||
+		    health_has(h, HEALTH_SCHEMA_NEWER);
+	return strcmp(state, "paused") == 0 &&
+	    (health_has(h, HEALTH_STREAM_UNFIT) ||
+	    health_has(h, HEALTH_STREAM_FULL));
+}
+
 /* Workers of a host often wait for the same reason: it is told once. */
 static void
 judge_waits(struct health *h, const json_t *worker, json_t *told)
@@ -69,24 +88,27 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 	const char	*why = health_text(worker, "why");
 	const char	*state = health_text(worker, "state");
 	bool		 paused = strcmp(state, "paused") == 0;
-	bool		 again = is_told(h, why);
-	bool		 says_so = !again &&
-			    strncmp(why, PAUSED, strlen(PAUSED)) == 0;
+	bool		 says_so = strncmp(why, PAUSED, strlen(PAUSED)) == 0;
 	struct buf	 remedy = { 0 };
 
-	if (why[0] == '\0' || json_object_get(told, why) != NULL)
+	if (why[0] == '\0' || json_object_get(told, why) != NULL ||
+	    is_explained(h, state) || is_told(h, why))
 		return;
 	json_object_set_new(told, why, json_true());
 	put_remedy(h, state, why, &remedy);
 	health_add(h, paused ? HEALTH_PAUSED_PUBLISHING : HEALTH_WAITING_WORKER,
 	    (struct health_about){ NULL, json_pack("{s:O}", "worker",
 	    json_object_get(worker, "id")) }, remedy.data, "%s%s%s",
-	    says_so ? "" : state, says_so ? "" : ": ", again ?
-	    "workers of this host wait for the same reason" : why);
+	    says_so ? "" : state, says_so ? "" : ": ", why);
 	buf_free(&remedy);
 }
 
-/* Messages are sent without the listener and the janitor, too. */
+/*
+ * Messages are sent without the listener and the janitor, too.  They try again
+ * after some seconds.
+ */
+#define HELPER_MS	10000
+
 static void
 judge_helper(struct health *h, const char *role, const json_t *process,
     const json_t *told)
@@ -96,7 +118,8 @@ judge_helper(struct health *h, const char *role, const json_t *process,
 	struct buf	 remedy = { 0 };
 
 	if (why[0] == '\0' || json_object_get(told, why) != NULL ||
-	    is_told(h, why))
+	    health_number(process, "state_ms") < HELPER_MS ||
+	    is_explained(h, state) || is_told(h, why))
 		return;
 	put_remedy(h, state, why, &remedy);
 	health_add(h, HEALTH_WAITING_WORKER, (struct health_about){ NULL,
@@ -108,12 +131,45 @@ judge_helper(struct health *h, const char *role, const json_t *process,
 static void
 judge_reload(struct health *h, const json_t *reload)
 {
-	if (!json_is_false(json_object_get(reload, "accepted")))
+	if (!json_is_false(json_object_get(reload, "accepted")) ||
+	    health_has(h, HEALTH_CONFIGURATION))
 		return;
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
 	    .since = health_member(reload, "at") }, "correct the file, then outboxctl "
 	    "reload", "the last reload was refused, and the daemon goes on "
 	    "with its former configuration: %s", health_text(reload, "why"));
+}
+
+/* JetStream answers for the stream, so that only its subjects can be wrong. */
+static bool
+lacks_subject(const struct health *h, const json_t *type)
+{
+	return strcmp(health_text(type, "class"), "no_stream") == 0 &&
+	    health_text(json_object_get(h->state, "broker"),
+	    "subjects")[0] != '\0';
+}
+
+static void
+put_type_why(const struct health *h, const json_t *type, struct buf *b)
+{
+	if (lacks_subject(h, type))
+		buf_printf(b, "no stream takes subject \"%s\" (type %s)",
+		    health_text(type, "subject"), health_text(type, "type"));
+	else
+		buf_str(b, health_text(type, "why"));
+}
+
+static void
+put_type_remedy(const struct health *h, const json_t *type, struct buf *b)
+{
+	if (lacks_subject(h, type))
+		buf_printf(b, "add it to the subjects of stream %s, which are "
+		    "%s", h->conf->nats.stream, health_text(json_object_get(
+		    h->state, "broker"), "subjects"));
+	else if (strcmp(health_text(type, "class"), "no_stream") == 0)
+		buf_str(b, "outboxctl stream info shows its subjects");
+	else
+		buf_str(b, "outboxctl keys blocked shows the keys that wait");
 }
 
 static void
@@ -122,15 +178,37 @@ judge_subjects(struct health *h, const json_t *here)
 	json_t	*t;
 	size_t	 i;
 
-	json_array_foreach(json_object_get(here, "refused"), i, t)
+	json_array_foreach(json_object_get(here, "refused"), i, t) {
+		struct buf	why = { 0 }, remedy = { 0 };
+
+		put_type_why(h, t, &why);
+		put_type_remedy(h, t, &remedy);
 		health_add(h, HEALTH_REFUSED_SUBJECT, (struct health_about){
 		    health_member(t, "since"), json_pack("{s:O, s:O}",
 		    "subject", json_object_get(t, "subject"),
-		    "type", json_object_get(t, "type")) },
-		    strcmp(health_text(t, "class"), "no_stream") == 0 ?
-		    "outboxctl stream info shows its subjects" :
-		    "outboxctl keys blocked shows the keys that wait", "%s",
-		    health_text(t, "why"));
+		    "type", json_object_get(t, "type")) }, remedy.data, "%s",
+		    why.data);
+		buf_free(&why);
+		buf_free(&remedy);
+	}
+}
+
+/* Nothing is wrong any more, but somebody may have removed messages. */
+static void
+judge_sent_again(struct health *h, const json_t *here)
+{
+	char		 number[DISPLAY_SIZE];
+	json_int_t	 n = 0;
+	json_t		*w;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		n += health_number(w, "recovered");
+	if (n > 0)
+		health_add(h, HEALTH_SENT_AGAIN, (struct health_about){ 0 },
+		    "outboxctl logs tells when; find out who removed them",
+		    "messages that the stream had lost were sent again: %s",
+		    display_number(number, n));
 }
 
 /* Of all processes, since each has started. */
@@ -180,13 +258,29 @@ judge_log(struct health *h, const json_t *here)
 }
 
 static void
+judge_file(struct health *h)
+{
+	const json_t	*file = json_object_get(h->state, "configuration");
+	const json_t	*here = json_object_get(h->state, "this_host");
+
+	if (json_is_object(file))
+		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
+		    "correct it; outbox-master -t checks it",
+		    "the configuration is in error, %s: %s",
+		    json_is_object(here) ? "and the daemon of this host goes "
+		    "on with its former one" : "so that no daemon can start",
+		    health_text(file, "error"));
+}
+
+static void
 judge_absence(struct health *h)
 {
 	long long	pid = health_number(h->state, "daemon_died");
 
 	if (pid > 0)
 		health_add(h, HEALTH_DAEMON_DIED, (struct health_about){ 0 },
-		    "service outbox-master start; outboxctl logs shows its end",
+		    "service outbox-master start; outboxctl logs tells why, "
+		    "unless it was killed (kill -9, or dmesg: out of memory)",
 		    "the daemon of this host has died (pid %lld)", pid);
 	else if (health_number(json_object_get(h->state, "workers"),
 	    "live") > 0)
@@ -202,6 +296,7 @@ health_judge_host(struct health *h)
 	json_t		*told = json_object(), *worker;
 	size_t		 i;
 
+	judge_file(h);
 	if (!json_is_object(here))
 		judge_absence(h);
 	json_array_foreach(json_object_get(here, "workers"), i, worker) {
@@ -212,6 +307,7 @@ health_judge_host(struct health *h)
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
 	judge_reload(h, json_object_get(here, "reload"));
 	judge_subjects(h, here);
+	judge_sent_again(h, here);
 	judge_log(h, here);
 	json_decref(told);
 }

@@ -6,14 +6,18 @@
 #include "util/buf.h"
 
 enum health_id {
-	HEALTH_DATABASE, HEALTH_NO_WORKER, HEALTH_BROKER, HEALTH_STREAM_UNFIT,
+	HEALTH_CONFIGURATION, HEALTH_DATABASE, HEALTH_SCHEMA_NEWER,
+	HEALTH_NO_WORKER, HEALTH_BROKER, HEALTH_STREAM_UNFIT,
+	HEALTH_STREAM_FULL,
 	HEALTH_PAUSED_PUBLISHING, HEALTH_LOST_MESSAGES,
 	HEALTH_STREAM_ALARM, HEALTH_PHANTOMS, HEALTH_RIGHTS,
 	HEALTH_UNDECLARED_COUNT, HEALTH_REFUSED_SUBJECT, HEALTH_OLDEST,
-	HEALTH_BACKLOG_GROWING, HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS, HEALTH_PAUSED_PARTITIONS,
-	HEALTH_UNOWNED_PARTITIONS, HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
+	HEALTH_BACKLOG_GROWING, HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS,
+	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
+	HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
 	HEALTH_DAEMON_DIED, HEALTH_RELOAD_REFUSED, HEALTH_LOG_LOST,
 	HEALTH_STREAM_SETTINGS, HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
+	HEALTH_SENT_AGAIN,
 	NHEALTH
 };
 
@@ -35,6 +39,9 @@ extern const char *const health_severities[];	/* by health_severity */
 void	health_add(struct health *, enum health_id, struct health_about,
 	    const char *remedy, const char *, ...)
 	    __attribute__((format(printf, 5, 6)));
+
+/* Was a problem of this kind added? */
+bool	health_has(const struct health *, enum health_id);
 
 /* A member of the state, or of one of its objects; never NULL. */
 const char *health_text(const json_t *, const char *member);	/* or "" */

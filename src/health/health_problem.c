@@ -3,12 +3,16 @@
 #include "health/health_impl.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 const struct health_kind health_table[NHEALTH] = {
+	[HEALTH_CONFIGURATION] = { "configuration", HEALTH_CRITICAL },
 	[HEALTH_DATABASE] = { "database", HEALTH_CRITICAL },
+	[HEALTH_SCHEMA_NEWER] = { "schema_newer", HEALTH_CRITICAL },
 	[HEALTH_NO_WORKER] = { "no_worker", HEALTH_CRITICAL },
 	[HEALTH_BROKER] = { "broker", HEALTH_CRITICAL },
 	[HEALTH_STREAM_UNFIT] = { "stream_unfit", HEALTH_CRITICAL },
+	[HEALTH_STREAM_FULL] = { "stream_full", HEALTH_CRITICAL },
 	[HEALTH_PAUSED_PUBLISHING] = { "publishing_paused", HEALTH_CRITICAL },
 	[HEALTH_LOST_MESSAGES] = { "lost_messages", HEALTH_CRITICAL },
 	[HEALTH_STREAM_ALARM] = { "stream_alarm", HEALTH_CRITICAL },
@@ -30,6 +34,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_STREAM_SETTINGS] = { "stream_settings", HEALTH_WARNING },
 	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_INFO },
 	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_INFO },
+	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_INFO },
 };
 
 const char *const health_severities[] = { "info", "warning", "critical" };
@@ -61,6 +66,18 @@ health_member(const json_t *o, const char *member)
 	json_t	*v = json_object_get(o, member);
 
 	return json_is_null(v) ? NULL : json_incref(v);
+}
+
+bool
+health_has(const struct health *h, enum health_id id)
+{
+	json_t	*p;
+	size_t	 i;
+
+	json_array_foreach(h->problems, i, p)
+		if (strcmp(health_text(p, "id"), health_table[id].id) == 0)
+			return true;
+	return false;
 }
 
 void

@@ -7,7 +7,9 @@
 
 #include <jansson.h>
 
+#include "util/buf.h"
 #include "util/clock.h"
+#include "util/display.h"
 #include "util/duration.h"
 
 static void
@@ -61,6 +63,21 @@ covers(json_t *config, const char *template)
 	return false;
 }
 
+static void
+list_subjects(struct stream_report *r, json_t *config)
+{
+	struct buf	 b = { 0 };
+	json_t		*s;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(config, "subjects"), i, s)
+		if (json_is_string(s))
+			buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
+			    json_string_value(s));
+	err_set(&r->subjects, "%s", b.data == NULL ? "" : b.data);
+	buf_free(&b);
+}
+
 static bool
 config_is(json_t *config, const char *key, const char *word)
 {
@@ -112,6 +129,39 @@ longest_repeat_ms(const struct conf *c)
 
 	return later(later(retry, c->worker.claim_ttl), CONNECTION_MS) +
 	    c->publish.timeout_ms;
+}
+
+/* So much of a limit in use is full in bytes: a message needs some of them. */
+#define FULL_PERCENT	99
+
+/* "20 of 20 messages" */
+static void
+tell_full(struct stream_report *r, int64_t n, int64_t limit, const char *unit)
+{
+	char	used[DISPLAY_SIZE], all[DISPLAY_SIZE];
+
+	r->full = true;
+	err_set(&r->how_full, "is full, %s of %s %s, and refuses new messages "
+	    "(discard: new)", display_number(used, n),
+	    display_number(all, limit), unit);
+}
+
+/* A stream with discard: old makes room by itself. */
+static void
+judge_room(struct stream_report *r, json_t *info, json_t *config)
+{
+	json_t	*state = json_object_get(info, "state");
+	int64_t	 messages = stream_number(state, "messages");
+	int64_t	 bytes = stream_number(state, "bytes");
+	int64_t	 most = stream_number(config, "max_msgs");
+	int64_t	 most_bytes = stream_number(config, "max_bytes");
+
+	if (!config_is(config, "discard", "new"))
+		return;
+	if (most > 0 && messages >= most)
+		tell_full(r, messages, most, "messages");
+	else if (most_bytes > 0 && bytes >= most_bytes / 100 * FULL_PERCENT)
+		tell_full(r, bytes, most_bytes, "bytes");
 }
 
 /* Warn of limits that drop or refuse messages; -1 and 0: no limit. */
@@ -193,8 +243,10 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 		warn(r, "was not checked: the answer to STREAM.INFO has no "
 		    "configuration");
 	else {
+		list_subjects(r, config);
 		judge_fitness(r, c, config);
 		judge_safety(r, c, info, config);
+		judge_room(r, info, config);
 	}
 	json_decref(info);
 }

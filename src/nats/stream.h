@@ -2,7 +2,8 @@
  * stream.h - checks that the stream suits the configuration
  *
  * A stream that cannot work is unfit: nothing is sent to it until it is
- * repaired.  An unsafe setting is a warning with its remedy.
+ * repaired.  A full one is told, and tried: it may have room by then.  An
+ * unsafe setting is a warning with its remedy.
  */
 #ifndef OUTBOX_STREAM_H
 #define OUTBOX_STREAM_H
@@ -21,6 +22,9 @@ struct stream_report {
 	bool		unfit;		/* it would take no message */
 	enum error_class class;		/* unfit: of what is wrong */
 	struct err	why;		/* unfit: what is wrong and the remedy */
+	bool		full;		/* it refuses messages until some go */
+	struct err	how_full;	/* full: with its figures */
+	struct err	subjects;	/* "events.>, audit.*" */
 	struct err	warnings[STREAM_WARNINGS];
 	size_t		nwarnings;
 };

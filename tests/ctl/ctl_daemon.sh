@@ -75,7 +75,7 @@ is "$RC $(field '[.accepted, .generation] | join(" ")')" '1 false 4' \
 like "$(field .why)" 'none/log: No such file' \
     'reload --json that the daemon refuses: why'
 ctl status
-like "$OUT" '^reload +refused [0-9]+ s ago: .*/none/log: No such file' \
+like "$OUT" '^reload +refused [0-9]+ s ago$' \
     'status: the refused reload, and why'
 cp "$DIR/ours.yml" "$CONF"
 

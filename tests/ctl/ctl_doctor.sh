@@ -68,14 +68,19 @@ chmod 600 "$DIR/secret"
 conf_with "s|password_env: OUTBOX_PW|password_file: $DIR/secret|"
 says ok 0 "mysql.password_file: $DIR/secret: mode 600" 'a mode of 600 is fine'
 chmod 644 "$DIR/secret"
-fails 78 "mode 644 gives all users access to the secret: chmod o= $DIR/secret" \
-    'a password file that all may read' doctor
+in_error() {
+	ctl doctor
+	is "$RC" 78 "$2: exit status 78"
+	like "$OUT" "^fail +configuration: .*$1" "$2: doctor says why"
+}
+in_error "mode 644 gives all users access to the secret: chmod o= $DIR/secret" \
+    'a password file that all may read'
 chmod 660 "$DIR/secret"
 says warn 0 'mode 660 lets the group change it' 'a secret that a group may write'
 chmod 600 "$DIR/secret"
 rm "$DIR/secret"
-fails 78 "outbox.yml: line 2: mysql.password_file: $DIR/secret: No such file" \
-    'a password file that does not exist' doctor
+in_error "outbox.yml: line 2: mysql.password_file: $DIR/secret: No such file" \
+    'a password file that does not exist'
 if [ "$(id -u)" -eq 0 ]; then
 	echo "$OUTBOX_PW" > "$DIR/secret"
 	chmod 600 "$DIR/secret"

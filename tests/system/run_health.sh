@@ -10,6 +10,10 @@ LOG=$DIR/log
 ids() { ctl --json status; field '[.problems[].id] | join(" ")'; }
 has_problem() { [[ " $(ids) " = *" $1 "* ]]; }
 is_rid_of() { not has_problem "$1"; }
+# is_only ID: one cause is one problem
+is_only() { is "$(ids)" "$1" "$1 is the only problem"; }
+has_state() { ctl --json status
+    field '.this_host.workers[].state' | grep -Fxq "$1"; }
 is_healthy() { [ -z "$(ids)" ]; }
 
 # Without durations, which grow
@@ -59,7 +63,7 @@ wait "$PRODUCER"
 
 worker=$(sql 'SELECT MIN(pid) FROM outbox_workers')
 kill -STOP "$worker"
-told silent_worker "pid $worker, is silent for [0-9]"
+told silent_worker "pid $worker, stopped by a signal, is silent for [0-9].*: kill -CONT $worker$"
 kill -CONT "$worker"
 over silent_worker
 
@@ -90,10 +94,9 @@ within 20 'healthy again, without a log file' is_healthy
 
 "$SANDBOX" stop "$DIR/nats" > /dev/null
 told broker '^the broker cannot be used: nats .*: start the NATS server at nats://.*, or correct nats.servers$'
-told waiting_worker '^no broker: (nats |workers of this host wait).*: start the NATS server at nats://'
+is_only broker
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 over broker
-over waiting_worker
 
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.paid' \
     --dup-window 600
@@ -109,11 +112,11 @@ wait_for 20 is_drained
     --dup-window 600
 told stream_unfit 'stream EVENTS has no subject that matches nats.subject'
 enqueue_keys wait 3 paid
-told publishing_paused '^(publishing )?paused.*: correct the stream or the broker; '
+within 20 'the workers are paused' has_state paused
+is_only stream_unfit
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 over stream_unfit
-over publishing_paused
 wait_for 20 is_drained
 
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' --dup-window 1
@@ -124,7 +127,7 @@ over stream_settings
 
 as_operator
 ctl -c "$OP" partitions pause p03
-told paused_partitions 'paused partitions: 1: .*outboxctl partitions resume'
+told paused_partitions 'paused partitions: 1 \(p03\): .*outboxctl partitions resume'
 ctl -c "$OP" partitions resume p03
 over paused_partitions
 
@@ -179,13 +182,67 @@ shows '[.this_host.workers[].state] | length' 2 \
 over database
 within 20 'healthy again' is_healthy
 
+# A full stream that refuses new messages; a lower limit would delete some.
+fill() {
+	ctl --json stream info
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window 600 --max-msgs "$(field .messages)" --discard-new
+}
+fill
+told stream_full 'stream EVENTS is full, [0-9,]+ of [0-9,]+ messages, and refuses'
+ctl stream info
+is "$RC" 1 'stream_full: the exit status of stream info'
+like "$OUT" '^fail +the stream is full, [0-9,]+ of [0-9,]+ messages' \
+    'stream_full: stream info tells it'
+enqueue_keys full 3 paid
+within 20 'the workers are paused' has_state paused
+is_only stream_full
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+over stream_full
+wait_for 20 is_drained
+
+# Without nats.stream nobody can judge the stream: the workers tell it.
+sed 's/stream: "EVENTS"/stream: ""/' "$DIR/ctl.yml" > "$DIR/nostream.yml"
+cp "$DIR/nostream.yml" "$DIR/daemon.yml"
+fill
+CONF=$DIR/nostream.yml
+ctl reload --seconds 30
+enqueue_keys more 3 paid
+told publishing_paused '^publishing paused.*maximum messages exceeded.*: correct the stream or the broker; '
+"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+over publishing_paused
+wait_for 20 is_drained
+cp "$DIR/ctl.yml" "$DIR/daemon.yml"
+CONF=$DIR/ctl.yml
+ctl reload --seconds 30
+within 20 'healthy once more' is_healthy
+
+# The file is edited while the daemon runs.
+sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/edited.yml"
+ctl -c "$DIR/edited.yml" --json status
+is "$RC $(field '[.problems[].id, (.this_host.workers | length)] | @csv')" \
+    '78 "configuration",2' 'a file in error: status tells it, and this host'
+matches '^fail +configuration: .*lease_tttl' 'a file in error: doctor tells it' \
+    -c "$DIR/edited.yml" doctor
+echo 'master: {' > "$DIR/broken.yml"
+fails 78 'broken.yml: line 2: ' 'a file that is no YAML names no daemon' \
+    -c "$DIR/broken.yml" status
+
 kill -KILL "$MASTER"
+within 5 'daemon_died: no worker is alive, before their heartbeats are over' \
+    has_problem no_worker
 told daemon_died "the daemon of this host has died \\(pid $MASTER\\): service outbox-master start"
 CONF=$DIR/daemon.yml
 start_fleet
 CONF=$DIR/ctl.yml
 over daemon_died
-stop_master "$MASTER"
+ctl -c "$DIR/edited.yml" logs
+like "$RC: $ERR" '^0: .*lease_tttl' 'a file in error: logs tells it, and works'
+ctl -c "$DIR/edited.yml" stop
+like "$RC: $ERR" '^0: .*lease_tttl' 'a file in error: stop tells it, and works'
+wait "$MASTER"
 told no_worker 'no worker is alive: start outbox-master'
 ctl --json status
 is "$(field '[.problems[].id] | join(" ")')" no_worker \

@@ -58,35 +58,48 @@ static const struct {
 	const char	*body;
 	const char	*unfit;		/* NULL: fit */
 	const char	*warning;	/* NULL: none */
+	const char	*full;		/* NULL: it is not */
 } streams[] = {
-	{ "{\"config\":{" FINE "}}", NULL, NULL },
+	{ "{\"config\":{" FINE "}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE ",\"sealed\":false,\"no_ack\":false},"
-	  "\"cluster\":{\"leader\":\"n1\"}}", NULL, NULL },
-	{ "{\"config\":{" FINE ",\"sealed\":true}}", "sealed", NULL },
-	{ "{\"config\":{" FINE ",\"no_ack\":true}}", "no_ack", NULL },
+	  "\"cluster\":{\"leader\":\"n1\"}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"sealed\":true}}", "sealed", NULL, NULL },
+	{ "{\"config\":{" FINE ",\"no_ack\":true}}", "no_ack", NULL, NULL },
 	{ "{\"config\":{" FINE ",\"mirror\":{\"name\":\"X\"}}}", "mirror",
-	  NULL },
+	  NULL, NULL },
 	{ "{\"config\":{\"subjects\":[\"orders.>\"],"
-	  "\"duplicate_window\":600000000000}}", "has no subject", NULL },
+	  "\"duplicate_window\":600000000000}}", "has no subject", NULL, NULL },
 	{ "{\"error\":{\"code\":404,\"err_code\":10059,"
-	  "\"description\":\"stream not found\"}}", "stream not found", NULL },
+	  "\"description\":\"stream not found\"}}", "stream not found", NULL, NULL },
 	{ "{\"config\":{\"subjects\":[\"events.>\"],"
 	  "\"duplicate_window\":120000000000}}", NULL,
-	  "window of 2 min, and a message may be sent again after 6 min 5 s" },
+	  "window of 2 min, and a message may be sent again after 6 min 5 s", NULL },
 	{ "{\"config\":{\"subjects\":[\"events.>\"],\"storage\":\"memory\","
-	  "\"duplicate_window\":600000000000}}", NULL, "in memory" },
+	  "\"duplicate_window\":600000000000}}", NULL, "in memory", NULL },
 	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
-	  "one replica" },
+	  "one replica", NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"old\"}}", NULL,
-	  "drops its oldest" },
+	  "drops its oldest", NULL },
 	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"max_msgs\":-1}}", NULL,
-	  "drops its oldest" },
+	  "drops its oldest", NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"new\","
-	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL },
+	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_msgs\":20,\"discard\":\"new\"},"
+	  "\"state\":{\"messages\":19}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_msgs\":2000,\"discard\":\"new\"},"
+	  "\"state\":{\"messages\":2000}}", NULL, NULL,
+	  "is full, 2,000 of 2,000 messages, and refuses" },
+	{ "{\"config\":{" FINE ",\"max_msgs\":20,\"discard\":\"old\"},"
+	  "\"state\":{\"messages\":20}}", NULL, "drops its oldest", NULL },
+	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"discard\":\"new\"},"
+	  "\"state\":{\"bytes\":990}}", NULL, NULL,
+	  "is full, 990 of 1,000 bytes" },
+	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"discard\":\"new\"},"
+	  "\"state\":{\"bytes\":989}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
-	  "messages of 1000 bytes at most" },
-	{ "no JSON", NULL, "was not checked" },
-	{ "[1]", NULL, "was not checked" },
+	  "messages of 1000 bytes at most", NULL },
+	{ "no JSON", NULL, "was not checked", NULL },
+	{ "[1]", NULL, "was not checked", NULL },
 };
 
 /* Retries and claims are short: what is left is the time to connect anew. */
@@ -118,6 +131,9 @@ START_TEST(stream_is_judged)
 	if (r.nwarnings > 0)
 		ck_assert_ptr_nonnull(strstr(r.warnings[0].text,
 		    streams[_i].warning));
+	ck_assert(r.full == (streams[_i].full != NULL));
+	if (r.full)
+		holds(r.how_full.text, streams[_i].full);
 }
 END_TEST
 

@@ -31,6 +31,8 @@ struct ctl {
 	struct args		 args;
 	const char		*path;		/* of the configuration */
 	struct conf		*conf;
+	struct err		 bad_file;	/* not empty: the error of the file;
+						   conf finds this host only */
 	struct store		*store;		/* NULL for offline commands */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
 	uint64_t		 audited;	/* changed rows noted in it, or
@@ -51,6 +53,8 @@ struct command {
 	bool		 broker;	/* connects to the broker, too */
 	bool		 local;		/* offline, and needs no secret, or
 					   reads it itself */
+	bool		 survives;	/* does what it can without a valid
+					   file; see bad_file */
 	bool		 bare;		/* needs no tables; long timeouts */
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */

@@ -139,6 +139,8 @@ logs_show(struct ctl *c)
 	char		*path = NULL;
 	int		 status;
 
+	if (c->bad_file.text[0] != '\0')
+		fprintf(stderr, "outboxctl: %s\n", c->bad_file.text);
 	if (target[0] == '/')
 		return show_file(c, target);
 	if (strcmp(target, "stderr") == 0)

@@ -165,6 +165,8 @@ stop_run(struct ctl *c)
 	struct master_here	m;
 	int			status = CTL_DONE;
 
+	if (c->bad_file.text[0] != '\0')
+		fprintf(stderr, "outboxctl: %s\n", c->bad_file.text);
 	master_find(c, &m);
 	if (m.pid > 0)
 		status = stop(c, &m);

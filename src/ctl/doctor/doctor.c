@@ -27,21 +27,31 @@ static const struct check {
 	{ doctor_problems, false, false },
 };
 
+/* A file that is in error tells nothing of servers and settings. */
+static bool
+may_run(const struct doctor *d, const struct check *check)
+{
+	if (d->ctl->bad_file.text[0] != '\0')
+		return check->run == doctor_problems;
+	return (d->connected || !check->connected) &&
+	    (d->learned || !check->learned);
+}
+
 int
 doctor_run(struct ctl *c)
 {
 	struct doctor	d = { .ctl = c, .lines = json_array() };
 	char		id[IDENT_SIZE];
 
-	doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
-	    "claims and timeouts fit together");
+	if (c->bad_file.text[0] == '\0')
+		doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
+		    "claims and timeouts fit together");
 	/* The library of NATS must be first, see bus.h. */
 	d.bus = bus_new(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
 	c->store = store_new(c->conf, id, c->conf->worker.lease_renew);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if ((d.connected || !checks[i].connected) &&
-		    (d.learned || !checks[i].learned))
+		if (may_run(&d, &checks[i]))
 			checks[i].run(&d);
 	bus_free(&d.bus);
 	if (c->args.json)

@@ -78,7 +78,7 @@ check_nats_stream(struct doctor *d)
 		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and "
 		    "messages that it loses are not found: set nats.stream");
 	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
-	    r.nwarnings == 0)
+	    !r.full && r.nwarnings == 0)
 		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject, "
 		    "and its duplicate window is long enough",
 		    d->ctl->conf->nats.stream);

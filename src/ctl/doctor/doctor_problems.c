@@ -31,6 +31,8 @@ doctor_problems(struct doctor *d)
 		    "generation %lld", member_number(json_object_get(state,
 		    "this_host"), "pid"), member_number(json_object_get(state,
 		    "this_host"), "generation"));
+	else
+		doctor_say(d, DOCTOR_OK, "daemon", "does not run on this host");
 	if (json_array_size(problems) == 0)
 		doctor_say(d, DOCTOR_OK, "problems", "none");
 	json_array_foreach(problems, i, p)

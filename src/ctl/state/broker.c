@@ -10,16 +10,17 @@ report_json(const struct stream_report *r)
 	for (size_t i = 0; i < r->nwarnings; i++)
 		json_array_append_new(warnings,
 		    json_string(r->warnings[i].text));
-	return json_pack("{s:n, s:o, s:o}", "error",
+	return json_pack("{s:n, s:o, s:o, s:o, s:s}", "error",
 	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
-	    "warnings", warnings);
+	    "full", r->full ? json_string(r->how_full.text) : json_null(),
+	    "warnings", warnings, "subjects", r->subjects.text);
 }
 
 static json_t *
 error_json(const struct err *e)
 {
-	return json_pack("{s:s, s:n, s:[]}", "error", e->text, "unfit",
-	    "warnings");
+	return json_pack("{s:s, s:n, s:n, s:[]}", "error", e->text, "unfit",
+	    "full", "warnings");
 }
 
 /* Try the servers of the list until one answers, as the daemon does. */

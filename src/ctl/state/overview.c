@@ -2,7 +2,10 @@
  * overview.c - the state of everything as one object, with its problems
  */
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/state/state_impl.h"
 #include "health/health.h"
@@ -14,15 +17,29 @@
 /* Between two reads of the scoreboard, to compute a rate. */
 #define RATE_MS		250
 
+/* A worker of this host whose process is gone: it died with its master. */
+static bool
+is_gone(const json_t *worker, const char *this_host)
+{
+	const char	*host = member_text(worker, "host");
+
+	return host != NULL && strcmp(host, this_host) == 0 &&
+	    kill((pid_t)member_number(worker, "pid"), 0) < 0 && errno == ESRCH;
+}
+
 static int
 put_workers(struct ctl *c, json_t *state, struct err *e)
 {
 	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
+	bool	 died = state_dead_master(c) > 0;
+	char	 name[256] = "";
 	int	 live = 0, stale = 0;
 	size_t	 i;
 
+	gethostname(name, sizeof(name) - 1);
 	json_array_foreach(workers, i, w) {
-		if (!json_is_true(json_object_get(w, "live"))) {
+		if (!json_is_true(json_object_get(w, "live")) ||
+		    (died && is_gone(w, name))) {
 			stale++;
 			continue;
 		}
@@ -60,6 +77,22 @@ older(const json_t *a, const json_t *b)
 	    member_number(a, "oldest_ms") ? b : a;
 }
 
+/* "p03, p07, ...": a few, for an operator to know which. */
+#define NAMES	4
+
+static void
+add_name(json_t *sums, const char *label)
+{
+	const char	*names = member_text(sums, "paused_names");
+	json_int_t	 n = member_number(sums, "paused");
+
+	if (names == NULL)
+		json_object_set_new(sums, "paused_names", json_string(label));
+	else if (n <= NAMES + 1)
+		json_object_set_new(sums, "paused_names", json_sprintf("%s, %s",
+		    names, n <= NAMES ? label : "..."));
+}
+
 static void
 sum_up_partitions(json_t *sums, const json_t *p)
 {
@@ -76,6 +109,8 @@ sum_up_partitions(json_t *sums, const json_t *p)
 		json_object_set_new(sums, "expired_ms", json_integer(later(
 		    member_number(sums, "expired_ms"),
 		    -member_number(p, "ttl_ms"))));
+	if (strcmp(state, "paused") == 0)
+		add_name(sums, member_text(p, "partition"));
 	for (int i = 0; i < 2; i++)
 		if (set[i])
 			json_object_set_new(sums, flags[i],
@@ -140,15 +175,20 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 {
 	static const struct rows_column	 columns[] = {
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
-	    { "since", ROWS_TIME } };
+	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
+	    { "head", ROWS_NUMBER } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
-	store_sql(c->store, "SELECT reason, COUNT(*), MIN(since) FROM "
-	    "(SELECT reason, since FROM {blocked} ");
-	store_putf(c->store, "LIMIT %d) AS t GROUP BY reason ORDER BY reason",
+	store_sql(c->store, "SELECT t.reason, t.n, t.since, b.order_key, "
+	    "b.head_sequence FROM (SELECT reason, COUNT(*) AS n, "
+	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
+	    "(SELECT reason, since, first_sequence FROM {blocked} ");
+	store_putf(c->store, "LIMIT %d) AS rows_read GROUP BY reason) AS t ",
 	    STATE_EXACT);
-	return put_query(c, state, "blocked", columns, 3, e);
+	store_put(c->store, "LEFT JOIN {blocked} AS b "
+	    "ON b.first_sequence = t.first ORDER BY t.reason");
+	return put_query(c, state, "blocked", columns, 5, e);
 }
 
 /*
@@ -222,13 +262,27 @@ put_this_host(struct ctl *c, json_t *state, const json_t *before)
 	json_object_set_new(state, "this_host", this_host);
 }
 
+/* Known before the other tables are read; they may not be readable. */
+static int
+put_schema(struct ctl *c, json_t *state, struct err *e)
+{
+	char	version[VERSION_SIZE];
+	int	known = version_of(c, version, e);
+
+	if (known < 0)
+		return -1;
+	return json_object_set_new(state, "schema", known < 2 ? json_null() :
+	    json_pack("{s:s, s:i}", "version", version, "newest",
+	    (int)store_schema_version));
+}
+
 /* The tables; what cannot be read is left out. */
 static int
 put_tables(struct ctl *c, json_t *state, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_workers, put_partitions, put_backlog, put_blocked_keys,
+		put_schema, put_workers, put_partitions, put_backlog, put_blocked_keys,
 		put_dead_letters, put_streams, state_put_counts,
 		state_put_rights,
 	};
@@ -239,6 +293,13 @@ put_tables(struct ctl *c, json_t *state, struct err *e)
 	return 0;
 }
 
+static json_t *
+with_problems(const struct ctl *c, json_t *state)
+{
+	json_object_set_new(state, "problems", health_judge(c->conf, state));
+	return state;
+}
+
 json_t *
 state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
     const struct err *away)
@@ -247,13 +308,17 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	struct err	 e;
 
 	put_this_host(c, state, host_before);
+	json_object_set_new(state, "daemon_died",
+	    json_integer(state_dead_master(c)));
+	if (c->bad_file.text[0] != '\0') {
+		json_object_set_new(state, "configuration", json_pack("{s:s}",
+		    "error", c->bad_file.text));
+		return with_problems(c, state);
+	}
 	if (away == NULL && put_tables(c, state, &e) < 0)
 		away = &e;
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));
-	json_object_set_new(state, "daemon_died",
-	    json_integer(state_dead_master(c)));
-	json_object_set_new(state, "problems", health_judge(c->conf, state));
-	return state;
+	return with_problems(c, state);
 }

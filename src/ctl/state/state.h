@@ -23,11 +23,15 @@
  * overview.c: everything, and "problems", the list of health.h:
  *
  *	workers, partitions, oldest, backlog, blocked, dead, streams, counts,
- *	undeclared, rights: of the tables
+ *	undeclared, rights: of the tables; workers of a daemon that has died
+ *	are stale, though their heartbeat is not over
+ *	schema		{"version", "newest"} if it is newer than this program
+ *			knows; else null
  *	database	null, or {"error"}: then those above are missing
- *	broker		{"error", "unfit", "warnings"}
+ *	broker		{"error", "unfit", "full", "subjects", "warnings"}
  *	this_host	as state_this_host
  *	daemon_died	as state_dead_master
+ *	configuration	{"error"} of the file: then only the last two are there
  *
  * host_before is an earlier this_host, for a rate.  away is the error if the
  * database could not be opened; else NULL.  Connects to the broker if
@@ -114,7 +118,8 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *		subject, class, why, since, for_ms, and how many workers say so
  *
  * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
- * log_lost, why (of a wait), last_error and last_error_at.  Members that end in
+ * kernel_state (the letter of ps; "" if it is not known here), log_lost, why (of
+ * a wait), last_error and last_error_at.  Members that end in
  * _ms are durations up to now; class is a word of error_class_word().
  */
 json_t	*state_this_host(const struct ctl *);

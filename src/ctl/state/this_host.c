@@ -1,5 +1,6 @@
 /* this_host.c - the daemon of this host, read from its scoreboard */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -140,6 +141,24 @@ is_held_up(uint32_t state)
 	    state == SCOREBOARD_REFUSED;
 }
 
+/* "T": stopped by a signal.  "": its /proc is not that of our processes. */
+static json_t *
+kernel_state(pid_t pid)
+{
+	char	 path[40], line[512] = "", state[2] = "", *end;
+	FILE	*f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if ((f = fopen(path, "re")) == NULL)
+		return json_string("");
+	if (fgets(line, sizeof(line), f) != NULL &&
+	    strstr(line, "(outbox-master)") != NULL &&
+	    (end = strrchr(line, ')')) != NULL && end[1] == ' ')
+		state[0] = end[2];
+	fclose(f);
+	return json_string(state);
+}
+
 /* What each process has; null: it does not run. */
 static json_t *
 process_json(const struct scoreboard_line *l, int64_t now)
@@ -155,6 +174,7 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	    "up_ms", (json_int_t)(now - l->started_at),
 	    "silent_ms", (json_int_t)(now - l->alive_at),
 	    "log_lost", (json_int_t)l->log_lost);
+	json_object_set_new(o, "kernel_state", kernel_state(l->pid));
 	json_object_set_new(o, "why", is_held_up(l->state) ?
 	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
 	    json_null());

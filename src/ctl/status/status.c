@@ -18,6 +18,8 @@
 static const struct err *
 reach_database(struct ctl *c, struct err *e)
 {
+	if (c->bad_file.text[0] != '\0')
+		return &c->bad_file;
 	if ((c->store != NULL && store_is_open(c->store)) ||
 	    ctl_open(c, e) == 0)
 		return NULL;

@@ -78,7 +78,7 @@ say_remedy(const char *remedy)
 	free(text);
 }
 
-/* "! critical: why (for 3 min 20 s)", and the remedy below it. */
+/* "! critical: why (for 3 min 20 s)", and the remedy below it; "- info: ..." */
 static void
 say_problem(const struct ctl *c, const json_t *p)
 {
@@ -88,7 +88,8 @@ say_problem(const struct ctl *c, const json_t *p)
 	struct buf	 b = { 0 };
 	int		 indent = 2;
 
-	screen_put(screen_colour_of(severity), "! ");
+	screen_put(screen_colour_of(severity), strcmp(severity, "info") == 0 ?
+	    "- " : "! ");
 	screen_put(screen_colour_of(severity), severity);
 	fputs(": ", screen_out());
 	indent += display_width(severity) + 2;
@@ -363,7 +364,7 @@ put_renewal(struct buf *b, const json_t *reload)
 		buf_printf(b, "; overdue for %s", whole_seconds(late).text);
 }
 
-/* "refused 3 min ago: why", or "accepted 3 min ago: ..." */
+/* "refused 3 min ago", why is a problem; or "accepted 3 min ago: ..." */
 static void
 say_reload(const struct ctl *c, const json_t *reload)
 {
@@ -374,16 +375,21 @@ say_reload(const struct ctl *c, const json_t *reload)
 
 	if (!json_is_object(reload))
 		return;
-	buf_printf(&b, "%s %s ago: ", accepted ? "accepted" : "refused",
+	buf_printf(&b, "%s %s ago", accepted ? "accepted" : "refused",
 	    whole_seconds(age_of(member_text(reload, "at"))).text);
-	if (accepted)
+	if (accepted) {
+		buf_str(&b, ": ");
 		put_renewal(&b, reload);
-	if (why != NULL)
-		buf_printf(&b, "%s%s", accepted ? "; " : "", why);
+		if (why != NULL)
+			buf_printf(&b, "; %s", why);
+	}
 	say_member(c, "reload", &b);
 }
 
-/* The workers; one that a problem calls silent is in that state. */
+/*
+ * The workers; one that a problem calls silent is in that state, and may have
+ * lost its partitions to others.
+ */
 static json_t *
 workers_shown(const json_t *workers, const json_t *problems)
 {
@@ -396,9 +402,11 @@ workers_shown(const json_t *workers, const json_t *problems)
 		json_array_foreach(shown, k, w)
 			if (json_equal(json_object_get(w, "id"),
 			    json_object_get(json_object_get(p, "touches"),
-			    "worker")))
+			    "worker"))) {
 				json_object_set_new(w, "state",
 				    json_string("silent"));
+				json_object_set_new(w, "owned", json_null());
+			}
 	}
 	return shown;
 }
@@ -463,7 +471,7 @@ status_say(const struct ctl *c, json_t *status)
 		say_clock(c);
 	}
 	say_problems(c, json_object_get(status, "problems"));
-	if (json_is_null(json_object_get(status, "database")))
+	if (json_is_object(json_object_get(status, "partitions")))
 		say_fleet(c, status);
 	say_this_host(c, status);
 	screen_end();

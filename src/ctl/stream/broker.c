@@ -87,6 +87,8 @@ broker_verdict(const struct ctl *c, const struct buf *answer)
 	stream_judge(&r, c->conf, answer->data, answer->len);
 	if (r.unfit)
 		add_finding(list, "fail", r.why.text);
+	if (r.full)
+		add_finding(list, "fail", r.how_full.text);
 	for (size_t i = 0; i < r.nwarnings; i++)
 		add_finding(list, "warn", r.warnings[i].text);
 	return list;
