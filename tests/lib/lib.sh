@@ -40,11 +40,12 @@ ok() {
 	fi
 }
 
-# is ACTUAL EXPECTED NAME
+# is ACTUAL EXPECTED NAME; returns whether they are the same
 is() {
 	[ "$1" = "$2" ]
-	ok $? "$3"
-	[ "$1" = "$2" ] || say "got: $1" "expected: $2"
+	ok $? "$3" && return
+	say "got: $1" "expected: $2"
+	return 1
 }
 
 # like TEXT REGEX NAME
