@@ -2,6 +2,8 @@
 
 #include "master/log_head.h"
 
+#include <string.h>
+
 #include "util/buf.h"
 #include "util/log.h"
 
@@ -41,4 +43,15 @@ log_head_write(const char *text, const struct conf *c, const char *path,
 	    LOG_TEXT("leasing", c->worker.leasing ? NULL : "off")), "%s", text);
 	buf_free(&db);
 	buf_free(&nats);
+}
+
+int
+log_head_open(const struct conf *conf, bool to_syslog, struct err *e)
+{
+	const char	*target = conf->log.target;
+
+	if (to_syslog && strcmp(target, "stderr") == 0)
+		target = "syslog";
+	return log_open(target, (enum log_level)conf->log.level,
+	    conf->log.format == FORMAT_JSON, e);
 }

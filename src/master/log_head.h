@@ -1,10 +1,13 @@
-/* log_head.h - the first line of a log file: version and settings */
+/* log_head.h - a log is opened, and its first line has version and settings */
 #ifndef OUTBOX_LOG_HEAD_H
 #define OUTBOX_LOG_HEAD_H
 
 #include <stdint.h>
 
 #include "conf/conf.h"
+
+/* Open the log as configured, at the start and after a reload. */
+int	log_head_open(const struct conf *, bool to_syslog, struct err *);
 
 /*
  * Log the text with the version, the configuration file, its generation and

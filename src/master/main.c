@@ -20,6 +20,7 @@
 #include "ipc/daemon.h"
 #include "util/log.h"
 #include "master/descriptors.h"
+#include "master/log_head.h"
 #include "master/master.h"
 #include "util/sig.h"
 #include "worker/worker.h"
@@ -233,7 +234,7 @@ become_service(const struct options *o, const struct conf *conf)
 		fatal(status, "%s", e.text);
 	if (daemon_lock(pidfile, &e) < 0)
 		fatal(EXIT_FAILED, "%s", e.text);
-	if (master_open_log(conf, o->detach, &e) < 0)
+	if (log_head_open(conf, o->detach, &e) < 0)
 		give_up_start(&e);
 }
 

@@ -33,8 +33,4 @@ struct master	*master_new(const struct master_args *, struct conf *,
  */
 int		 master_run(struct master *);
 
-/* Open the log as configured, at the start and after a reload. */
-int		 master_open_log(const struct conf *, bool to_syslog,
-		    struct err *);
-
 #endif

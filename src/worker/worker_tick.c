@@ -59,7 +59,7 @@ show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
 	copy_cut(r->why, sizeof(r->why), item->why.text);
 }
 
-/* The types that are refused while others are taken; master.c logs them. */
+/* The types that are refused while others are taken; the master logs them. */
 static void
 show_refused(struct worker *w)
 {

@@ -1,0 +1,419 @@
+/*
+ * children.c - which processes run: started, asked to leave, reaped
+ *
+ * children_converge() compares what runs with what is wanted, so a signal, a
+ * death or a reload only changes a few fields.  No MySQL, NATS or threads:
+ * children do that.
+ */
+
+#include "master/master_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bsd/unistd.h>
+
+#include "janitor/janitor.h"
+#include "listener/listener.h"
+#include "printer/printer.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/sig.h"
+#include "util/xalloc.h"
+#include "worker/worker.h"
+
+#define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
+#define REPORT_BUFFER	(1024 * 1024)
+
+static bool
+wants_printer(const struct master *m)
+{
+	return !m->a->report.silent;
+}
+
+/* The printer exits when the last write end of the socket is closed. */
+static void
+close_report(struct master *m, int end)
+{
+	if (m->report_fds[end] >= 0)
+		close(m->report_fds[end]);
+	m->report_fds[end] = -1;
+}
+
+static int
+run_worker(struct master *m, struct slot *s)
+{
+	struct worker_args	 a = { .conf = m->conf, .line = s->line,
+				     .wakeup = &m->wakeup, .slot = s->index,
+				     .interval_ms = m->a->interval_ms,
+				     .outages = m->scoreboard->outages };
+	int			 status;
+
+	log_worker(s->index);
+	close_report(m, 0);
+	a.report = m->a->report;
+	a.report.fd = m->report_fds[1];
+	memcpy(a.id, s->id, sizeof(a.id));
+	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);
+	for (size_t i = 0; i < s->npredecessors; i++)
+		memcpy(a.predecessors[i], s->predecessors[i].id, IDENT_SIZE);
+	a.npredecessors = s->npredecessors;
+	a.suspect = s->suspect;
+	a.respawned = s->has_worked;
+	a.repartition = s->line->repartition == SCOREBOARD_REPARTITION_ASKED;
+	status = worker_main(&a);
+	free(a.predecessors);
+	return status;
+}
+
+static int
+run_printer(struct master *m, struct slot *s)
+{
+	(void)s;
+	close_report(m, 1);
+	setproctitle("-outbox-master: printer");
+	return printer_main(m->report_fds[0]);
+}
+
+static struct outage *
+database_outage(struct master *m)
+{
+	return &m->scoreboard->outages[SCOREBOARD_OUTAGE_DATABASE];
+}
+
+static int
+run_listener(struct master *m, struct slot *s)
+{
+	struct listener_args	a = { .conf = m->conf,
+				    .scoreboard = m->scoreboard,
+				    .wakeup = &m->wakeup, .line = s->line,
+				    .database = database_outage(m) };
+
+	close_report(m, 0);
+	close_report(m, 1);
+	return listener_main(&a);
+}
+
+static int
+run_janitor(struct master *m, struct slot *s)
+{
+	struct janitor_args	a = { .conf = m->conf, .line = s->line,
+				    .backlog = &m->scoreboard->backlog,
+				    .database = database_outage(m) };
+
+	close_report(m, 0);
+	close_report(m, 1);
+	return janitor_main(&a);
+}
+
+static const struct helper {
+	const char	*role;
+	unsigned	 line;		/* of the scoreboard */
+	int64_t		 silence_ms;	/* longest wait for a server */
+	bool		(*is_wanted)(const struct conf *);	/* NULL: always */
+	int		(*run)(struct master *, struct slot *);
+} helpers[NHELPERS] = {
+	[LISTENER] = { "listener", SCOREBOARD_LISTENER, LISTENER_SILENCE_MS,
+	    listener_is_wanted, run_listener },
+	[JANITOR] = { "janitor", SCOREBOARD_JANITOR, JANITOR_SILENCE_MS,
+	    NULL, run_janitor },
+};
+
+static void
+start_child(struct master *m, struct slot *s, int (*run)(struct master *,
+    struct slot *))
+{
+	pid_t		master = getpid(), pid;
+	struct err	e;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		sig_child(master);
+		log_role(s->role);
+		notify_close(&m->notify);
+		exit(run(m, s));
+	}
+	if (pid < 0) {
+		err_set(&e, "%s %u: cannot fork, will try again: %s", s->role,
+		    s->index, strerror(errno));
+		log_error("%s", e.text);
+		scoreboard_error(m->line, e.text);
+	}
+	slot_started(s, pid, m->gen, clock_ms());
+}
+
+/* Has a worker of this generation reached this step of a repartition? */
+static bool
+has_repartition(const struct master *m, enum scoreboard_repartition r)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (m->slots[i].pid != 0 && m->slots[i].gen == m->gen &&
+		    m->slots[i].line->repartition == r)
+			return true;
+	return false;
+}
+
+static void
+start_worker(struct master *m, struct slot *s)
+{
+	char	host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	memset(s->line, 0, sizeof(*s->line));
+	ident_new(s->id, host, s->index);
+	memcpy(s->line->id, s->id, sizeof(s->id));
+	s->line->started_at = s->line->alive_at = clock_ms();
+	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
+	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
+		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
+	succession_note(m, s);
+	s->line->generation = m->gen;
+	start_child(m, s, run_worker);
+	if (s->pid == 0) {
+		s->id[0] = '\0';
+		return;
+	}
+	s->line->pid = (int32_t)s->pid;
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("worker", s->index),
+	    LOG_NUMBER("child_pid", s->pid), LOG_NUMBER("generation", m->gen)),
+	    "worker %u: pid %d started as %s", s->index, (int)s->pid, s->id);
+}
+
+/*
+ * The worker was handing over when the master was told to stop: its row and
+ * leases still exist.  One last worker takes them over and releases them.
+ */
+static void
+wind_up(struct master *m, struct slot *s)
+{
+	if (!m->stopping || !s->handed_over || m->wound_up[s->index])
+		return;
+	m->wound_up[s->index] = true;
+	start_worker(m, s);
+}
+
+/* Is a worker being replaced?  A reload replaces one at a time. */
+static bool
+is_replacing(const struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < m->conf->master.workers; i++) {
+		const struct slot *s = &m->slots[i];
+
+		/* A slot in backoff after crashes does not delay others. */
+		if (s->pid == 0 && s->start_at <= now + REPLACE_POLL_MS)
+			return true;
+		if (s->pid == 0)
+			continue;
+		if (s->asked == ASK_HANDOVER)
+			return true;
+		if (!slot_is_ready(s) && now - s->started_at < REPLACE_WAIT_MS)
+			return true;
+	}
+	return false;
+}
+
+static void
+converge_worker(struct master *m, struct slot *s, int64_t now)
+{
+	bool	want = !m->stopping && s->index < m->conf->master.workers;
+
+	if (s->pid != 0 && !want)
+		slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
+		    now + m->conf->master.stop_timeout);
+	else if (s->pid != 0 && s->gen != m->gen && !is_replacing(m, now))
+		slot_ask(s, ASK_HANDOVER, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_worker(m, s);
+	slot_prune_predecessors(s, m->conf->worker.claim_ttl, now);
+	slot_check(s, m->conf->master.hang_timeout, now);
+}
+
+/* Does one of the first n children run? */
+static bool
+has_children(const struct master *m, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (m->slots[i].pid != 0)
+			return true;
+	return false;
+}
+
+static void
+converge_printer(struct master *m, int64_t now)
+{
+	struct slot	*s = m->printer;
+
+	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
+		start_child(m, s, run_printer);
+	if (m->stopping && !has_children(m, CONF_MAX_WORKERS)) {
+		/* The printer exits after it has written the last line. */
+		close_report(m, 1);
+		s->asked = ASK_LEAVE;
+		if (m->stop_by < s->kill_at)
+			s->kill_at = m->stop_by;
+	}
+	slot_check(s, 0, now);
+}
+
+static bool
+wants_helper(const struct master *m, unsigned i)
+{
+	return !m->stopping && (helpers[i].is_wanted == NULL ||
+	    helpers[i].is_wanted(m->conf));
+}
+
+static void
+start_helper(struct master *m, unsigned i)
+{
+	struct slot	*s = &m->helpers[i];
+
+	memset(s->line, 0, sizeof(*s->line));
+	s->line->started_at = s->line->alive_at = clock_ms();
+	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
+	s->line->generation = m->gen;
+	start_child(m, s, helpers[i].run);
+	s->line->pid = (int32_t)s->pid;
+}
+
+/* A helper may be silent for as long as its longest wait for a server. */
+static int64_t
+helper_hang(const struct master *m, unsigned i)
+{
+	int64_t	hang = m->conf->master.hang_timeout;
+
+	return hang > 0 && hang < helpers[i].silence_ms ?
+	    helpers[i].silence_ms : hang;
+}
+
+static void
+converge_helper(struct master *m, unsigned i, int64_t now)
+{
+	struct slot	*s = &m->helpers[i];
+	bool		 want = wants_helper(m, i);
+
+	if (s->pid != 0 && (!want || s->gen != m->gen))
+		slot_ask(s, ASK_LEAVE, now + m->conf->master.stop_timeout);
+	else if (want && slot_is_due(s, now))
+		start_helper(m, i);
+	slot_check(s, helper_hang(m, i), now);
+}
+
+/* Make the children match what is wanted.  Safe to call at any time. */
+void
+children_converge(struct master *m, int64_t now)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		converge_worker(m, &m->slots[i], now);
+	converge_printer(m, now);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		converge_helper(m, i, now);
+	if (has_repartition(m, SCOREBOARD_REPARTITION_OVER))
+		m->repartition = false;
+}
+
+static int64_t
+helpers_deadline(const struct master *m)
+{
+	int64_t	at = INT64_MAX;
+
+	for (unsigned i = 0; i < NHELPERS; i++) {
+		const struct slot *s = &m->helpers[i];
+
+		at = sooner(at, slot_deadline(s, helper_hang(m, i)));
+		if (wants_helper(m, i) && s->pid == 0)
+			at = sooner(at, s->start_at);
+	}
+	return at;
+}
+
+/* The earliest time at which children_converge() has something to do, in ms. */
+int64_t
+children_deadline(const struct master *m, int64_t now)
+{
+	int64_t	at = sooner(slot_deadline(m->printer, 0),
+		    helpers_deadline(m));
+
+	if (!m->stopping && m->printer->pid == 0 && wants_printer(m))
+		at = sooner(at, m->printer->start_at);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct slot *s = &m->slots[i];
+
+		at = sooner(at, slot_deadline(s,
+		    m->conf->master.hang_timeout));
+		if (!m->stopping && i < m->conf->master.workers &&
+		    s->pid == 0)
+			at = sooner(at, s->start_at);
+		if (s->pid != 0 && s->gen != m->gen)
+			at = sooner(at, now + REPLACE_POLL_MS);
+	}
+	return m->repartition ? sooner(at, now + REPLACE_POLL_MS) : at;
+}
+
+static struct slot *
+find_slot(struct master *m, pid_t pid)
+{
+	for (unsigned i = 0; i < NCHILDREN; i++)
+		if (m->slots[i].pid == pid)
+			return &m->slots[i];
+	return NULL;
+}
+
+void
+children_reap(struct master *m, int64_t now)
+{
+	struct slot	*s;
+	pid_t		 pid;
+	int		 status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if ((s = find_slot(m, pid)) != NULL) {
+			slot_exited(s, status, now);
+			if (s->died.text[0] != '\0')
+				scoreboard_error(m->line, s->died.text);
+			if (s >= m->helpers)	/* no worker */
+				continue;
+			succession_note(m, s);
+			wind_up(m, s);
+		}
+}
+
+int
+children_open_report(struct master *m, struct err *e)
+{
+	int	size = REPORT_BUFFER;
+
+	m->report_fds[0] = m->report_fds[1] = -1;
+	if (!wants_printer(m))
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    m->report_fds) < 0)
+		return err_set(e, "socketpair: %s", strerror(errno));
+	setsockopt(m->report_fds[1], SOL_SOCKET, SO_SNDBUF, &size,
+	    sizeof(size));
+	return 0;
+}
+
+bool
+children_run(const struct master *m)
+{
+	return has_children(m, NCHILDREN);
+}
+
+void
+children_init(struct master *m)
+{
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		slot_init(&m->slots[i], i, "worker", &m->scoreboard->lines[i]);
+	m->helpers = &m->slots[CONF_MAX_WORKERS];
+	m->printer = &m->slots[PRINTER];
+	slot_init(m->printer, 0, "printer", NULL);
+	for (unsigned i = 0; i < NHELPERS; i++)
+		slot_init(&m->helpers[i], 0, helpers[i].role,
+		    &m->scoreboard->lines[helpers[i].line]);
+}
