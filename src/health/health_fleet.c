@@ -163,7 +163,7 @@ is_plain_word(const char *key)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-")] == '\0';
 }
 
-/* Of several keys the first to be halted stands for all. */
+/* Of several keys one stands for all.  A key may not be recorded. */
 static void
 judge_halted(struct health *h, const json_t *b)
 {
@@ -172,16 +172,22 @@ judge_halted(struct health *h, const json_t *b)
 	long long	 head = health_number(b, "head");
 	char		 remedy[200], more[80] = "";
 
-	snprintf(remedy, sizeof(remedy), "outboxctl dead show %lld tells why; "
-	    "then outboxctl dead retry %lld, or without it outboxctl keys "
-	    "release %s", head, head, is_plain_word(key) ? key : "KEY");
+	if (key[0] == '\0')
+		snprintf(remedy, sizeof(remedy), "outboxctl keys blocked");
+	else
+		snprintf(remedy, sizeof(remedy), "outboxctl dead show %lld "
+		    "tells why; then outboxctl dead retry %lld, or without it "
+		    "outboxctl keys release %s", head, head,
+		    is_plain_word(key) ? key : "KEY");
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more, see outboxctl keys "
 		    "blocked", keys - 1);
 	health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
 	    health_member(b, "since"), json_pack("{s:s, s:I}", "key", key,
 	    "sequence", (json_int_t)head) }, remedy,
-	    "key %s is halted behind dead letter %lld%s", key, head, more);
+	    "%s %s is halted behind dead letter %lld%s", key[0] == '\0' ?
+	    "a key" : "key", key[0] == '\0' ? "that is not known" : key, head,
+	    more);
 }
 
 static void
@@ -209,17 +215,16 @@ judge_blocked(struct health *h)
 	}
 }
 
-/* Each of them has a dead letter. */
+/* Of the new dead letters, those that halt a key. */
 static json_int_t
-count_halted(const struct health *h)
+count_halting(const struct health *h)
 {
 	json_int_t	 n = 0;
 	json_t		*b;
 	size_t		 i;
 
 	json_array_foreach(json_object_get(h->state, "blocked"), i, b)
-		if (strcmp(health_text(b, "reason"), "halted") == 0)
-			n += health_number(b, "keys");
+		n += health_number(b, "new");
 	return n;
 }
 
@@ -231,7 +236,7 @@ judge_dead(struct health *h)
 	json_int_t	 n = health_number(dead, "new");
 	char		 number[DISPLAY_SIZE];
 
-	if (n > count_halted(h))
+	if (n > count_halting(h))
 		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
 		    "outboxctl dead list tells why; then outboxctl dead retry "
 		    "sends them, or outboxctl dead purge gives them up",

@@ -121,6 +121,21 @@ needs '^new dead letters: 2: ' 'dead letters of three days' --since 3d
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9;
     UPDATE outbox_blocked_keys SET reason = "halted" WHERE first_sequence = 3'
 needs '^key .* is halted behind dead letter [0-9]+' 'a halted key'
+sql "UPDATE outbox_blocked_keys SET reason = 'halted', head_sequence = 8
+	WHERE first_sequence = 2;
+    UPDATE outbox_blocked_keys SET order_key = NULL, head_sequence = 9
+	WHERE first_sequence = 3;
+    INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
+	(9, 'message')"
+shows '[.problems[].id]' '["halted_keys","no_daemon"]' \
+    'a dead letter that halts a key is told with the key' status
+needs '^key k is halted behind dead letter 8; 1 more' 'two halted keys'
+sql "UPDATE outbox_blocked_keys SET head_sequence = 8 WHERE first_sequence = 3"
+needs '^new dead letters: 1: ' 'a dead letter beside keys halted days ago'
+sql "DELETE FROM outbox_blocked_keys WHERE first_sequence = 2"
+needs '^a key that is not known is halted behind dead letter 8: .* keys blocked$' \
+    'a halted key without a name'
+sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 needs '^no worker is alive and 6 rows wait' 'rows wait and no worker lives'
 

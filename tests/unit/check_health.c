@@ -126,11 +126,12 @@ static const struct {
 	  "outboxctl dead show 9 tells why; then outboxctl dead retry 9, or "
 	  "without it outboxctl keys release KEY" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1}, \"blocked\": "
-	  "[{\"reason\": \"halted\", \"keys\": 1, \"key\": \"order-7\", "
-	  "\"head\": 9}]}", "halted_keys ", 1, "keys release order-7" },
+	  "[{\"reason\": \"halted\", \"keys\": 1, \"new\": 1, \"key\": "
+	  "\"order-7\", \"head\": 9}]}", "halted_keys ", 1,
+	  "keys release order-7" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 2}, \"blocked\": "
-	  "[{\"reason\": \"halted\", \"keys\": 1}]}",
-	  "halted_keys dead_letters ", 1, NULL },
+	  "[{\"reason\": \"halted\", \"keys\": 4, \"new\": 1, \"key\": null}]}",
+	  "halted_keys dead_letters ", 1, "a key that is not known is halted" },
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
 	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
 	  "no stream takes: 2" },

@@ -170,25 +170,57 @@ put_query(struct ctl *c, json_t *state, const char *name,
 	return 0;
 }
 
+/* From when on a dead letter is new. */
+static const char *
+new_since(const struct ctl *c)
+{
+	return c->args.since != NULL ? c->args.since :
+	    "NOW(6) - INTERVAL 1 DAY";
+}
+
+/* Append the new dead letters that halt a key, counted once. */
+static void
+put_new_heads(struct ctl *c)
+{
+	if (!store_has(c->store, T_DEAD)) {
+		store_put(c->store, "0");
+		return;
+	}
+	store_put(c->store, "(SELECT COUNT(DISTINCT d.global_sequence) FROM "
+	    "(SELECT head_sequence FROM {blocked} WHERE reason = '"
+	    STORE_HALTED "' ");
+	store_putf(c->store, "LIMIT %d) AS heads ", STATE_EXACT);
+	store_put(c->store, "STRAIGHT_JOIN {dead} AS d ON d.global_sequence = "
+	    "heads.head_sequence WHERE d.reason NOT IN " DEAD_MARKS " AND "
+	    "d.died_at >= ");
+	store_put(c->store, new_since(c));
+	store_put(c->store, ")");
+}
+
+/* By reason, with the key of the first; an event names its key. */
 static int
 put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 {
 	static const struct rows_column	 columns[] = {
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
 	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
-	    { "head", ROWS_NUMBER } };
+	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
-	store_sql(c->store, "SELECT t.reason, t.n, t.since, b.order_key, "
-	    "b.head_sequence FROM (SELECT reason, COUNT(*) AS n, "
+	store_sql(c->store, "SELECT t.reason, t.n, t.since, "
+	    STORE_KEY_OF("k.stream_id", "b.order_key") ", b.head_sequence, "
+	    "IF(t.reason = '" STORE_HALTED "', ");
+	put_new_heads(c);
+	store_put(c->store, ", 0) FROM (SELECT reason, COUNT(*) AS n, "
 	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
 	    "(SELECT reason, since, first_sequence FROM {blocked} ");
 	store_putf(c->store, "LIMIT %d) AS rows_read GROUP BY reason) AS t ",
 	    STATE_EXACT);
 	store_put(c->store, "LEFT JOIN {blocked} AS b "
-	    "ON b.first_sequence = t.first ORDER BY t.reason");
-	return put_query(c, state, "blocked", columns, 5, e);
+	    "ON b.first_sequence = t.first LEFT JOIN {events} AS k "
+	    "ON k.sequence = b.first_sequence ORDER BY t.reason");
+	return put_query(c, state, "blocked", columns, 6, e);
 }
 
 /*
@@ -204,8 +236,7 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 		return json_object_set_new(state, "dead", json_null());
 	store_sql(c->store, "SELECT COUNT(*), COALESCE(SUM(is_dead), 0), "
 	    "COALESCE(SUM(is_dead AND died_at >= ");
-	store_put(c->store, c->args.since != NULL ? c->args.since :
-	    "NOW(6) - INTERVAL 1 DAY");
+	store_put(c->store, new_since(c));
 	store_put(c->store, "), 0) FROM (SELECT reason NOT IN " DEAD_MARKS
 	    " AS is_dead, died_at FROM {dead} "
 	    "ORDER BY global_sequence DESC ");
