@@ -88,6 +88,8 @@ dead list
 dead show 1
 keys blocked
 retry-plan
+logs
+stop
 EOF2
 
 #
@@ -127,6 +129,37 @@ on_terminal 80 messages list
 check 'COLUMNS is not asked for where the width is known' \
     [ "$(widest "$PLAIN")" -le 80 ]
 unset COLUMNS
+
+#
+# Questions: as long as a person reads, and nothing moves the cursor.
+#
+sql "SET NAMES utf8mb4;
+    INSERT INTO outbox_dead_letters (global_sequence, partition_key, event_type,
+	reason) VALUES (4, 'odd', '$LONG', 'message'),
+	(5, 'odd', '$LONG', 'message'),
+	(6, 'odd', CONVERT(X'C29B324A' USING utf8mb4), 'message')"
+fails 1 'outboxctl: 3 dead letters \(2 k{39}…, 1 \?2J\) would be purged' \
+    'a question cuts long types, and names no keys where there are none' \
+    dead purge --all --partition odd
+sql 'DELETE FROM outbox_dead_letters WHERE global_sequence > 3'
+sql "SET NAMES utf8mb4;
+    INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+	event_data) VALUES (1234570, CONVERT(X'6BC29B324A' USING utf8mb4), 1,
+	'order.paid', '{}'), (1234571, CONVERT(X'6BC29B324A' USING utf8mb4), 2,
+	'order.paid', '{}');
+    INSERT INTO outbox (global_sequence, partition_key) VALUES (1234571, 'p01');
+    INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
+	reason, head_sequence) VALUES (1234570, 'p01',
+	CONVERT(X'6BC29B324A' USING utf8mb4), 'halted', 3)"
+ctl messages retry 1234571
+like "$ERR" 'key k\?2J stays halted' 'a key that stays halted is told'
+check '... and does not move the cursor' not has_controls "$ERR"
+sql 'DELETE FROM outbox_blocked_keys WHERE first_sequence = 1234570;
+    DELETE FROM outbox WHERE global_sequence = 1234571;
+    DELETE FROM events WHERE sequence IN (1234570, 1234571)'
+ctl setup --help
+like "$OUT" $'^  --duplicate-window TIME\n {24}longer than' \
+    'help: a long option has its text below, in the column'
 
 on_terminal 80 messages list --key nobody
 is "$PLAIN" '(none)' 'a terminal shows that a list is empty'
@@ -185,7 +218,11 @@ check 'an empty NO_COLOR changes nothing' has_controls "$SEEN"
 #
 # Status: problems, fleet, this host.
 #
+sql "UPDATE outbox_blocked_keys SET since = NOW(6) + INTERVAL 500000 MICROSECOND
+    WHERE reason = 'failed'"
 on_terminal 80 status
+not has_line <(echo "$PLAIN") '0 ms'
+ok $? 'status: nothing lasts for 0 ms'
 is "$(grep -Eo '^(!|Fleet|This host)' <<< "$PLAIN" | uniq | tr '\n' ' ')" \
     '! Fleet This host ' 'status: problems first, then the fleet, then the host'
 like "$SEEN" $'^\e\\[33m! \e\\[0m.*warning' 'status: a problem is coloured'

@@ -332,6 +332,8 @@ args_free(struct args *a)
 	free(a->until);
 }
 
+#define HELP_WIDTH	20	/* of an option and its value */
+
 void
 args_help(const struct command *c, FILE *to)
 {
@@ -344,9 +346,11 @@ args_help(const struct command *c, FILE *to)
 			continue;
 		snprintf(text, sizeof(text), "--%s%s%s", o->name,
 		    o->arg == NULL ? "" : " ", o->arg == NULL ? "" : o->arg);
-		fprintf(to, "  %-20s  %s\n", text, c->limit_help != NULL &&
-		    o->at == AT(limit) ? c->limit_help :
-		    o->help);
+		fprintf(to, "  %-*s", HELP_WIDTH, text);
+		if (strlen(text) > HELP_WIDTH)
+			fprintf(to, "\n  %*s", HELP_WIDTH, "");
+		fprintf(to, "  %s\n", c->limit_help != NULL &&
+		    o->at == AT(limit) ? c->limit_help : o->help);
 	}
 }
 

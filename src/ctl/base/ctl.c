@@ -130,6 +130,7 @@ ctl_confirm_impact(const struct ctl *c, const char *impact, ...)
 		    text);
 		return false;
 	}
+	display_clean_but(text, "\n\t");
 	fprintf(stderr, "%s. Continue? [y/N] ", text);
 	if (fgets(answer, sizeof(answer), stdin) != NULL &&
 	    (answer[0] == 'y' || answer[0] == 'Y'))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ctl/base/outcome.h"
+#include "ctl/base/screen.h"
 #include "ctl/daemon/master.h"
 #include "ctl/daemon/tail.h"
 #include "util/display.h"
@@ -99,6 +100,18 @@ file_of_stderr(const struct ctl *c)
 	    NULL;
 }
 
+static void
+say_where(const struct ctl *c, const char *target)
+{
+	char	*text = xasprintf("log.target is %s, which is no file. The log "
+		    "is where %s:", target, strcmp(target, "stderr") == 0 ?
+		    "the daemon was started, for example by systemd; with -d "
+		    "it is in syslog" : "syslog or the journal writes it");
+
+	screen_put_lines(c, 0, text);
+	free(text);
+}
+
 /* The lines are elsewhere: print the commands that show them. */
 static int
 name_commands(const struct ctl *c)
@@ -122,10 +135,7 @@ name_commands(const struct ctl *c)
 		    target, "file", "commands", list, "lines"));
 		return CTL_DONE;
 	}
-	printf("log.target is %s, which is no file.  The log is where %s:\n",
-	    target, strcmp(target, "stderr") == 0 ? "the daemon was started, "
-	    "for example by systemd; with -d it is in syslog" :
-	    "syslog or the journal writes it");
+	say_where(c, target);
 	json_array_foreach(list, i, command)
 		printf("    %s\n", json_string_value(command));
 	json_decref(list);
@@ -140,7 +150,7 @@ logs_show(struct ctl *c)
 	int		 status;
 
 	if (c->bad_file.text[0] != '\0')
-		fprintf(stderr, "outboxctl: %s\n", c->bad_file.text);
+		ctl_error("%s", c->bad_file.text);
 	if (target[0] == '/')
 		return show_file(c, target);
 	if (strcmp(target, "stderr") == 0)

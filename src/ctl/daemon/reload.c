@@ -12,8 +12,10 @@
 #include <time.h>
 
 #include "common/exits.h"
+#include "ctl/base/screen.h"
 #include "ctl/daemon/master.h"
 #include "util/clock.h"
+#include "util/xalloc.h"
 
 #define ANSWER_MS	10000	/* for the master to read the file */
 #define SPARE_S		5	/* after its own latest time */
@@ -123,14 +125,17 @@ static void
 say_accepted(const struct reload *r)
 {
 	json_t	*by = moment_json(r->last->renew_by);
+	char	*text;
 
 	if (!r->ctl->args.json) {
-		printf("accepted: generation %u; its workers are new by %s "
-		    "at the latest\n", r->generation,
+		text = xasprintf("accepted: generation %u; its workers are "
+		    "new by %s at the latest", r->generation,
 		    json_string_value(by));
+		screen_put_lines(r->ctl, 0, text);
 		if (r->why[0] != '\0')
-			printf("%s\n", r->why);
+			screen_put_lines(r->ctl, 0, r->why);
 		fflush(stdout);
+		free(text);
 	}
 	json_decref(by);
 }

@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/base/screen.h"
 #include "ctl/daemon/master.h"
 #include "ipc/daemon.h"
 #include "ipc/predecessors.h"
+#include "util/buf.h"
 #include "util/clock.h"
+#include "util/duration.h"
 #include "util/xalloc.h"
 
 #define SPARE_MS	10000	/* after master.stop_timeout */
@@ -73,19 +76,30 @@ count_holders(const struct ctl *c, const struct scoreboard *b)
 }
 
 static void
-say_stopped(pid_t pid, int64_t took, uint64_t finished, unsigned holders)
+say_stopped(const struct ctl *c, pid_t pid, int64_t took, uint64_t finished,
+    unsigned holders)
 {
-	json_t	*span = span_json(took);
+	struct buf	 b = { 0 };
 
-	printf("outbox-master with pid %d stopped after %s; messages "
-	    "delivered meanwhile: %llu", (int)pid, json_string_value(span),
+	buf_printf(&b, "outbox-master with pid %d stopped after %s; messages "
+	    "delivered meanwhile: %llu", (int)pid, duration_words(took).text,
 	    (unsigned long long)finished);
 	if (holders > 0)
-		printf("; %s could not give back the leases, being killed or "
-		    "without the database: the next master takes them over",
-		    COUNTED(holders, "worker"));
-	putchar('\n');
-	json_decref(span);
+		buf_printf(&b, "; %s could not give back the leases, being "
+		    "killed or without the database: the next master takes "
+		    "them over", COUNTED(holders, "worker"));
+	screen_put_lines(c, 0, b.data);
+	buf_free(&b);
+}
+
+static void
+say_absent(const struct ctl *c, const struct master_here *m)
+{
+	char	*text = xasprintf("outbox-master does not run on this host "
+		    "(%s)", m->why.text);
+
+	screen_put_lines(c, 0, text);
+	free(text);
 }
 
 static void
@@ -100,7 +114,7 @@ report_stop(const struct ctl *c, const struct master_here *m, int64_t took,
 		    (json_int_t)took, "finished", (json_int_t)finished,
 		    "clean", holders == 0));
 	else
-		say_stopped(m->pid, took, finished, holders);
+		say_stopped(c, m->pid, took, finished, holders);
 }
 
 static int
@@ -166,7 +180,7 @@ stop_run(struct ctl *c)
 	int			status = CTL_DONE;
 
 	if (c->bad_file.text[0] != '\0')
-		fprintf(stderr, "outboxctl: %s\n", c->bad_file.text);
+		ctl_error("%s", c->bad_file.text);
 	master_find(c, &m);
 	if (m.pid > 0)
 		status = stop(c, &m);
@@ -175,8 +189,7 @@ stop_run(struct ctl *c)
 	else if (c->args.json)
 		print_object(c, json_pack("{s:b}", "stopped", false));
 	else
-		printf("outbox-master does not run on this host (%s)\n",
-		    m.why.text);
+		say_absent(c, &m);
 	master_release(&m);
 	return status;
 }

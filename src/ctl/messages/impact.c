@@ -8,8 +8,10 @@
 #include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
 #include "ctl/messages/messages.h"
+#include "util/display.h"
 
 #define TYPES_SHOWN	3
+#define TYPE_WIDTH	40	/* of a name in the question */
 #define HALTS_SHOWN	10
 
 /* What is given up */
@@ -86,19 +88,25 @@ take_type(json_t *types, struct buf *to, const char *lead)
 			most = name;
 	if (most == NULL)
 		return false;
-	buf_printf(to, "%s%lld %s", lead, member_number(types, most), most);
+	buf_printf(to, "%s%lld ", lead, member_number(types, most));
+	display_cut(to, most, TYPE_WIDTH);
 	json_object_del(types, most);
 	return true;
 }
 
-/* "3 messages of 2 keys (2 order.paid, 1 order.made)" */
+/*
+ * "3 messages of 2 keys (2 order.paid, 1 order.made)"; a dead letter may have
+ * neither.
+ */
 static void
 put_loss_text(struct buf *to, const struct loss *l, size_t n, bool dead)
 {
 	size_t	left;
 
-	buf_printf(to, "%s of %s", COUNTED(n, dead ? "dead letter" :
-	    "message"), COUNTED(json_object_size(l->keys), "key"));
+	buf_str(to, COUNTED(n, dead ? "dead letter" : "message"));
+	if (json_object_size(l->keys) > 0)
+		buf_printf(to, " of %s", COUNTED(json_object_size(l->keys),
+		    "key"));
 	if (!take_type(l->types, to, " ("))
 		return;
 	for (int i = 1; i < TYPES_SHOWN; i++)
@@ -203,6 +211,20 @@ impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	return halts;
 }
 
+static void
+say_halt(const json_t *halt)
+{
+	struct buf	key = { 0 };
+
+	buf_str(&key, member_text(halt, "key"));
+	display_clean(key.data);
+	fprintf(stderr, "outboxctl: key %s stays halted by dead message %lld: "
+	    "\"dead retry %lld\" sends that first, \"keys release %s\" goes on "
+	    "without it\n", key.data, member_number(halt, "by"),
+	    member_number(halt, "by"), key.data);
+	buf_free(&key);
+}
+
 void
 impact_say_halts(const json_t *halts)
 {
@@ -212,11 +234,7 @@ impact_say_halts(const json_t *halts)
 	json_array_foreach(halts, i, h) {
 		if (i == HALTS_SHOWN)
 			break;
-		fprintf(stderr, "outboxctl: key %s stays halted by dead "
-		    "message %lld: \"dead retry %lld\" sends that first, "
-		    "\"keys release %s\" goes on without it\n",
-		    member_text(h, "key"), member_number(h, "by"),
-		    member_number(h, "by"), member_text(h, "key"));
+		say_halt(h);
 	}
 	if (n > HALTS_SHOWN)
 		fprintf(stderr, "outboxctl: and %s: keys blocked lists them\n",

@@ -8,6 +8,18 @@
 #include "ctl/partitions/sync.h"
 #include "util/display.h"
 
+/* Anybody may have made a lease of any name. */
+static void
+say_label(const char *lead, const json_t *label)
+{
+	struct buf	b = { 0 };
+
+	buf_str(&b, json_string_value(label));
+	display_clean(b.data);
+	printf("%s \"%s\"", lead, b.data);
+	buf_free(&b);
+}
+
 void
 sync_say_labels(const char *what, const json_t *labels)
 {
@@ -20,10 +32,10 @@ sync_say_labels(const char *what, const json_t *labels)
 	json_array_foreach(labels, i, l) {
 		if (i == 5 && json_array_size(labels) > 6) {
 			l = json_array_get(labels, json_array_size(labels) - 1);
-			printf(" ... \"%s\"", json_string_value(l));
+			say_label(" ...", l);
 			break;
 		}
-		printf(" \"%s\"", json_string_value(l));
+		say_label("", l);
 	}
 	putchar('\n');
 }

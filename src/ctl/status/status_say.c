@@ -45,6 +45,8 @@ put_since(struct buf *b, const char *since)
 
 	if (age < 0)
 		buf_printf(b, "since %s", since);
+	else if (age < 1000)
+		buf_str(b, "for less than 1 s");
 	else
 		buf_printf(b, "for %s", duration_words(age).text);
 }
