@@ -271,33 +271,6 @@ join(int argc, char **argv)
 	return b.data;
 }
 
-/* Also the secrets that the command needs: those of servers that it uses. */
-static bool
-load_conf(struct ctl *c, const char *path, struct err *e)
-{
-	c->conf = conf_load(path, NULL, e);
-	if (c->conf == NULL)
-		return false;
-	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
-		return false;
-	return !c->command->broker || conf_check_nats_secret(c->conf, e) == 0;
-}
-
-/*
- * The daemon may run with what the file was before.  A file that is not the
- * default one and names no pid file may be that of anything.
- */
-static bool
-survives(struct ctl *c, const char *path)
-{
-	if (!c->command->survives)
-		return false;
-	if (c->conf == NULL)
-		c->conf = conf_load_host(path, strcmp(path,
-		    DEFAULT_CONF) != 0);
-	return c->conf != NULL;
-}
-
 static int
 run_command(struct ctl *c, const char *path)
 {
@@ -308,7 +281,7 @@ run_command(struct ctl *c, const char *path)
 	if (c->command->prepare != NULL &&
 	    (status = c->command->prepare(c)) != CTL_DONE)
 		return status;
-	if (!load_conf(c, path, &c->bad_file) && !survives(c, path)) {
+	if (!ctl_load(c)) {
 		ctl_error("%s", c->bad_file.text);
 		outcome_remedy("correct the configuration; outbox-master -t "
 		    "checks it");

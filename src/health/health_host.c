@@ -128,11 +128,43 @@ judge_helper(struct health *h, const char *role, const json_t *process,
 	buf_free(&remedy);
 }
 
+/* The file itself, not a secret that this user cannot read. */
+static bool
+is_file_wrong(const struct health *h)
+{
+	const json_t	*file = json_object_get(h->state, "configuration");
+
+	return json_is_object(file) &&
+	    !json_is_true(json_object_get(file, "secret"));
+}
+
+static void
+judge_file(struct health *h)
+{
+	const json_t	*file = json_object_get(h->state, "configuration");
+	const json_t	*here = json_object_get(h->state, "this_host");
+
+	if (is_file_wrong(h))
+		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
+		    "correct it; outbox-master -t checks it",
+		    "the configuration is in error, %s: %s",
+		    json_is_object(here) ? "and the daemon of this host goes "
+		    "on with its former one" : "so that no daemon can start",
+		    health_text(file, "error"));
+	else if (json_is_object(file))
+		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
+		    "run outboxctl as the daemon's user and with its "
+		    "environment, or correct the configuration; outbox-master "
+		    "-t checks it",
+		    "this command cannot read a secret, so the state of the "
+		    "fleet is not known: %s", health_text(file, "error"));
+}
+
 static void
 judge_reload(struct health *h, const json_t *reload)
 {
 	if (!json_is_false(json_object_get(reload, "accepted")) ||
-	    health_has(h, HEALTH_CONFIGURATION))
+	    is_file_wrong(h))
 		return;
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
 	    .since = health_member(reload, "at") }, "correct the file, then outboxctl "
@@ -255,21 +287,6 @@ judge_log(struct health *h, const json_t *here)
 	health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 }, remedy.data,
 	    "lines of the log are lost: %lld", lost);
 	buf_free(&remedy);
-}
-
-static void
-judge_file(struct health *h)
-{
-	const json_t	*file = json_object_get(h->state, "configuration");
-	const json_t	*here = json_object_get(h->state, "this_host");
-
-	if (json_is_object(file))
-		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
-		    "correct it; outbox-master -t checks it",
-		    "the configuration is in error, %s: %s",
-		    json_is_object(here) ? "and the daemon of this host goes "
-		    "on with its former one" : "so that no daemon can start",
-		    health_text(file, "error"));
 }
 
 static void

@@ -139,6 +139,25 @@ sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9'
 sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
 needs '^no worker is alive and 6 rows wait' 'rows wait and no worker lives'
 
+sed "s|password_env: OUTBOX_PW|password_file: $DIR/no-password|" "$CONF" \
+    > "$DIR/secret.yml"
+for command in status doctor; do
+	matches ': mysql.password_file: .*No such file' \
+	    "$command without a secret: tells it" -c "$DIR/secret.yml" "$command"
+	is "$RC $(grep -c 'no daemon can start' <<< "$OUT")" '78 0' \
+	    "$command without a secret: does not say that the file is in error"
+done
+
+sed 's/lease_ttl/lease_tttl/' "$CONF" > "$DIR/edited.yml"
+"$OUTBOXCTL" -c "$DIR/edited.yml" --json status --watch 1 > "$DIR/watched" &
+watcher=$!
+wait_for 10 has_line "$DIR/watched" lease_tttl
+cp "$CONF" "$DIR/edited.yml"
+wait_for 10 has_line "$DIR/watched" '"backlog": *\{'
+ok $? '--watch: a file that was in error is read again'
+kill -TERM "$watcher"
+wait "$watcher"
+
 #
 # Former partition counts, and a producer that uses one.
 #

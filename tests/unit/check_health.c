@@ -196,6 +196,10 @@ static const struct {
 	  "with its former one: f: line 3: correct it" },
 	{ "{\"configuration\": {\"error\": \"f: line 3\"}}", "configuration ",
 	  78, "so that no daemon can start: f: line 3" },
+	{ "{\"configuration\": {\"error\": \"pw: denied\", \"secret\": true}, "
+	  "\"this_host\": {\"reload\": {\"accepted\": false}}}",
+	  "configuration reload_refused ", 78, "cannot read a secret, so the "
+	  "state of the fleet is not known: pw: denied: run outboxctl as" },
 	{ HERE("\"reload\": {\"accepted\": true}"), "", 0, NULL },
 	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\", "
 	  "\"why\": \"no stream takes it\"}]"), "refused_subject ", 1,

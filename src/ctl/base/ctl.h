@@ -33,6 +33,7 @@ struct ctl {
 	struct conf		*conf;
 	struct err		 bad_file;	/* not empty: the error of the file;
 						   conf finds this host only */
+	bool			 bad_secret;	/* it is of a secret only */
 	struct store		*store;		/* NULL for offline commands */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
 	uint64_t		 audited;	/* changed rows noted in it, or
@@ -86,6 +87,12 @@ int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a missing table that the command needs. */
 int	ctl_no_table(const struct ctl *, enum store_table);
+
+/*
+ * load.c: read the configuration, again if it was in error.  false: bad_file
+ * says why, and the command cannot go on with that.  Else conf is another one.
+ */
+bool	ctl_load(struct ctl *);
 
 /*
  * May n things ("message") be changed?  Asks if there are more than CTL_MANY: on

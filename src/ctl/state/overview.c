@@ -342,8 +342,9 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	json_object_set_new(state, "daemon_died",
 	    json_integer(state_dead_master(c)));
 	if (c->bad_file.text[0] != '\0') {
-		json_object_set_new(state, "configuration", json_pack("{s:s}",
-		    "error", c->bad_file.text));
+		json_object_set_new(state, "configuration", json_pack(
+		    "{s:s, s:b}", "error", c->bad_file.text,
+		    "secret", c->bad_secret));
 		return with_problems(c, state);
 	}
 	if (away == NULL && put_tables(c, state, &e) < 0)

@@ -31,7 +31,8 @@
  *	broker		{"error", "unfit", "full", "subjects", "warnings"}
  *	this_host	as state_this_host
  *	daemon_died	as state_dead_master
- *	configuration	{"error"} of the file: then only the last two are there
+ *	configuration	{"error", "secret"} of the file, or only of a secret
+ *			that it names: then only the last two are there
  *
  * host_before is an earlier this_host, for a rate.  away is the error if the
  * database could not be opened; else NULL.  Connects to the broker if

@@ -42,6 +42,15 @@ round_of(struct ctl *c, struct pub *bus, json_t **this_host)
 	return rc;
 }
 
+/* The file was in error: it may have been mended. */
+static void
+load_again(struct ctl *c, struct pub *bus)
+{
+	bus_free(bus);
+	(void)ctl_load(c);
+	*bus = bus_new(c->conf, "outboxctl");
+}
+
 /* Repeat until a signal; a server that is away does not end it. */
 static int
 watch(struct ctl *c, struct pub *bus, json_t **this_host, int64_t pause_ms)
@@ -52,6 +61,8 @@ watch(struct ctl *c, struct pub *bus, json_t **this_host, int64_t pause_ms)
 		if (!outcome_is_written())
 			return CTL_FAILED;
 		sig_wait(NULL, 0, pause_ms);
+		if (c->bad_file.text[0] != '\0')
+			load_again(c, bus);
 	}
 	return CTL_DONE;
 }

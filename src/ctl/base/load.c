@@ -1,0 +1,50 @@
+/* load.c - the configuration of a command, whole or of this host only */
+
+#include "ctl/base/ctl.h"
+
+#include <string.h>
+
+/* Also the secrets that the command needs: those of servers that it uses. */
+static bool
+load_conf(struct ctl *c, const char *path, struct err *e)
+{
+	c->conf = conf_load(path, NULL, e);
+	if (c->conf == NULL)
+		return false;
+	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
+		return false;
+	return !c->command->broker || conf_check_nats_secret(c->conf, e) == 0;
+}
+
+/*
+ * The daemon may run with what the file was before.  A file that is not the
+ * default one and names no pid file may be that of anything.
+ */
+static bool
+survives(struct ctl *c, const char *path)
+{
+	if (!c->command->survives)
+		return false;
+	c->bad_secret = c->conf != NULL;
+	if (c->conf == NULL)
+		c->conf = conf_load_host(path, strcmp(path,
+		    DEFAULT_CONF) != 0);
+	return c->conf != NULL;
+}
+
+bool
+ctl_load(struct ctl *c)
+{
+	struct conf	*former = c->conf;
+
+	c->conf = NULL;
+	c->bad_file.text[0] = '\0';
+	c->bad_secret = false;
+	if (!load_conf(c, c->path, &c->bad_file) && !survives(c, c->path)) {
+		conf_free(c->conf);
+		c->conf = former;
+		return false;
+	}
+	conf_free(former);
+	return true;
+}
