@@ -378,6 +378,21 @@ kill -INT "$watcher"
 wait "$watcher"
 is $? 0 '--watch ends with status 0 at SIGINT'
 
+#
+# A master is killed: its workers are stale at once, and no others.
+#
+has_live() { ctl --json status; [ "$(field .workers.live)" = "$1" ]; }
+sql "DELETE FROM outbox_workers;
+    INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until) VALUES
+	('other:00:00000000000000cc', '$(uname -n)', 4194304,
+	NOW(6) + INTERVAL 1 HOUR)"
+start_fleet
+within 10 'workers of two daemons' has_live 3
+kill -KILL "$MASTER"
+within 5 'after a kill -9 the workers of the other daemon are alive' has_live 1
+sql "DELETE FROM outbox_workers WHERE id LIKE 'other:%'"
+within 5 'and its own are not' has_live 0
+
 refuses <<'EOF2'
 from_1_to_3600 status --watch 0
 from_1_to_3600 status --watch x

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ctl/state/state_impl.h"
 #include "health/health.h"
@@ -17,13 +16,13 @@
 /* Between two reads of the scoreboard, to compute a rate. */
 #define RATE_MS		250
 
-/* A worker of this host whose process is gone: it died with its master. */
+/* Did it die with its master?  Another daemon may use this host's name. */
 static bool
-is_gone(const json_t *worker, const char *this_host)
+is_gone(const json_t *worker, const json_t *orphans)
 {
-	const char	*host = member_text(worker, "host");
+	const char	*id = member_text(worker, "id");
 
-	return host != NULL && strcmp(host, this_host) == 0 &&
+	return id != NULL && json_object_get(orphans, id) != NULL &&
 	    kill((pid_t)member_number(worker, "pid"), 0) < 0 && errno == ESRCH;
 }
 
@@ -31,15 +30,13 @@ static int
 put_workers(struct ctl *c, json_t *state, struct err *e)
 {
 	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
-	bool	 died = state_dead_master(c) > 0;
-	char	 name[256] = "";
+	json_t	*orphans = state_orphans(c);
 	int	 live = 0, stale = 0;
 	size_t	 i;
 
-	gethostname(name, sizeof(name) - 1);
 	json_array_foreach(workers, i, w) {
 		if (!json_is_true(json_object_get(w, "live")) ||
-		    (died && is_gone(w, name))) {
+		    is_gone(w, orphans)) {
 			stale++;
 			continue;
 		}
@@ -52,6 +49,7 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 	    "live", live, "stale", stale,
 	    "hosts", (int)json_object_size(hosts)));
 	json_decref(hosts);
+	json_decref(orphans);
 	json_decref(workers);
 	return workers == NULL ? -1 : 0;
 }

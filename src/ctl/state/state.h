@@ -128,6 +128,9 @@ json_t	*state_this_host(const struct ctl *);
 /* The pid of the daemon of this host if it died without stopping; else 0. */
 int	 state_dead_master(const struct ctl *);
 
+/* {"id": true} for each worker that it had then. */
+json_t	*state_orphans(const struct ctl *);
+
 /* Put "per_second" into it: messages delivered since the earlier scoreboard. */
 void	 state_rate(json_t *now, const json_t *before);
 

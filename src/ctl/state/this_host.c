@@ -302,18 +302,43 @@ state_backlog_ring(const struct ctl *c, struct backlog_ring *ring)
 }
 
 /* A master that ends by itself frees its line. */
+static bool
+has_died(const struct scoreboard *b, bool alive)
+{
+	return b != NULL && !alive &&
+	    b->lines[SCOREBOARD_MASTER].state != SCOREBOARD_FREE;
+}
+
 int
 state_dead_master(const struct ctl *c)
 {
 	bool			 alive;
 	struct scoreboard	*b = open_scoreboard(c, &alive);
-	int			 pid = 0;
+	int			 pid = has_died(b, alive) ? b->master : 0;
 
-	if (b != NULL && !alive &&
-	    b->lines[SCOREBOARD_MASTER].state != SCOREBOARD_FREE)
-		pid = b->master;
 	scoreboard_close(b);
 	return pid;
+}
+
+json_t *
+state_orphans(const struct ctl *c)
+{
+	bool			 alive;
+	struct scoreboard	*b = open_scoreboard(c, &alive);
+	json_t			*ids = json_object();
+
+	for (unsigned i = 0; has_died(b, alive) && i < CONF_MAX_WORKERS; i++) {
+		const struct scoreboard_line	*l = &b->lines[i];
+		json_t				*id;
+
+		if (l->state == SCOREBOARD_FREE)
+			continue;
+		id = scoreboard_text(l->id, sizeof(l->id));
+		json_object_set_new(ids, json_string_value(id), json_true());
+		json_decref(id);
+	}
+	scoreboard_close(b);
+	return ids;
 }
 
 /* Delivered by this worker then; 0 if it started later. */
