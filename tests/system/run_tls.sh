@@ -1,13 +1,10 @@
 #!/usr/bin/env bash
-# TLS to the broker: certificates, keys and passwords that change while it runs
+# TLS to broker and database: certificates, keys and passwords that change while
+# the daemon runs
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 command -v openssl > /dev/null || skip_all 'no openssl'
-start_servers
-WORKERS=2 write_conf
 TLS=$DIR/tls
-NATS_CONF=$DIR/nats/nats.conf
-cp "$NATS_CONF" "$DIR/nats.plain"
 mkdir "$TLS"
 ssl() { openssl "$@" 2>> "$DIR/openssl.log"; }
 
@@ -34,6 +31,29 @@ authority() {
 	echo 'Bail out! no certificates'
 	exit 1
 }
+
+# database CERTIFICATE CA: the database has these for new connections;
+# put_database: the files alone
+put_database() {
+	cp "$TLS/$1.pem" "$DIR/db.pem"
+	cp "$TLS/$1.key" "$DIR/db.key"
+	cp "$TLS/$2.pem" "$DIR/dbca.pem"
+}
+database() {
+	put_database "$@"
+	sql 'FLUSH SSL'
+}
+
+put_database server1 ca1
+start_servers "ssl_ca=$DIR/dbca.pem" "ssl_cert=$DIR/db.pem" \
+    "ssl_key=$DIR/db.key"
+NATS_CONF=$DIR/nats/nats.conf
+cp "$NATS_CONF" "$DIR/nats.plain"
+WORKERS=2 write_conf
+sql "CREATE USER 'outbox'@'127.0.0.1' IDENTIFIED BY '$OUTBOX_PW' REQUIRE X509;
+    CREATE USER 'outbox_producer'@'127.0.0.1'"
+sed "s/@'localhost'/@'127.0.0.1'/" "$srcdir/sql/grants.sql" |
+    "$SANDBOX" sql "$DIR/db" app
 
 # server CERTIFICATE CA PASSWORD: the broker has these from now on
 server() {
@@ -62,20 +82,30 @@ mark() { MARK=$(wc -l < "$LOG"); }
 has_said() { tail -n "+$((MARK + 1))" "$LOG" | grep -Eq -- "$1"; }
 send() { call_enqueue "'k', NULL, 'made', 1, NULL, NULL, 'x'"; }
 
-sed -i "s|^nats: {|&user: relay, password_file: $DIR/password, tls: {mode: verify, ca: $DIR/ca.pem, cert: $DIR/cert.pem, key: $DIR/key.pem}, |" "$CONF"
+FILES="mode: verify, ca: $DIR/ca.pem, cert: $DIR/cert.pem, key: $DIR/key.pem"
+sed -i "s|socket: \"[^\"]*\"|hosts: [\"127.0.0.1:$DB_PORT\"], tls: {$FILES}|
+    s|^nats: {|&user: relay, password_file: $DIR/password, tls: {$FILES}, |" \
+    "$CONF"
 server server1 ca1 one
 daemon 1 one
 start_fleet
 send
-drains 10 'with a certificate and a password: messages are sent'
+drains 10 'with certificates and a password: messages are sent'
+connections() { sql "SELECT id FROM information_schema.processlist
+    WHERE user = 'outbox'"; }
+first=$(connections)
+check 'the database has connections of the daemon' test -n "$first"
 
-# All files change, and then the broker: a reload takes them.
+# All files change, and then the servers: a reload takes them.
 daemon 2 two
 server server2 ca2 two
+database server2 ca2
 kill -HUP "$MASTER"
 within 20 'after SIGHUP all workers are new' is_generation 2
 send
 drains 20 'after SIGHUP: the new authority, key and password are used'
+is_new() { ! connections | grep -qxF "$first"; }
+within 10 'after SIGHUP: all connections to the database are new' is_new
 mark
 
 # What the broker has must still be right.  Its clients are sent away.
@@ -109,6 +139,23 @@ refuses 'a key that all can read' 'nats .*key.pem: mode 644 gives all users'
 # No reload is necessary: the files are read for each connection.
 chmod 600 "$DIR/key.pem"
 drains 30 'when all is right again: all messages are sent'
+
+# The same with the database.
+close_connections() {
+	local id
+	for id in $(connections); do sql "KILL $id"; done
+}
+WAITING=0
+mark
+database late2 ca2
+close_connections
+refuses 'an expired certificate of the database' 'mysql .*\(2026\)'
+mark
+database server1 ca1
+close_connections
+refuses 'a foreign certificate of the database' 'mysql .*\(2026\)'
+daemon 1 two
+drains 30 'the files of the daemon are replaced: all messages are sent'
 stops 'it stops'
 cp "$DIR/nats.plain" "$NATS_CONF"
 restart
