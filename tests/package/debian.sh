@@ -92,7 +92,9 @@ cgroups() {
 }
 
 # boot: start systemd in the root; sets init, its pid.  It has a cgroup of its
-# own, and sees no other.
+# own, and sees no other.  It has the devices of the root: where /dev is no mount
+# it would mount that of this machine, and what it does there would happen here.
+# Shared mounts are how it gives credentials to services.
 boot() {
 	# shellcheck disable=SC2016
 	unshare -n -m -p -u -i -f --kill-child sh -c '
@@ -103,6 +105,7 @@ boot() {
 	ip link set lo up && mount --bind "$0" "$0" && cd "$0" || exit
 	mount -t proc proc proc && mount -t sysfs sysfs sys
 	mount -t tmpfs tmpfs run && mount -t tmpfs tmpfs tmp
+	mount --bind dev dev || exit
 	if [ "$2" = /sys/fs/cgroup ]; then
 		mount -t cgroup2 cgroup2 sys/fs/cgroup
 	else
@@ -113,7 +116,8 @@ boot() {
 		mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
 	fi
 	mkdir .old && pivot_root . .old && umount -l .old && rmdir .old &&
-	    exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	    mount --make-rshared / && exec env -i container=lxc \
+	    PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	    /lib/systemd/systemd --log-target=console
 	'\'' "$0" "$@"' "$root" "$group" "$(cgroups)" \
 	    < /dev/null > "$dir/boot" 2>&1 &

@@ -15,6 +15,8 @@ is_new_pid() { [ "$(shows MainPID)" != "$1" ] && [ "$(shows MainPID)" != 0 ]; }
 
 wait_for 60 mariadb -e 'SELECT 1' > /dev/null 2>&1
 result 'the servers run' $?
+is 'the devices are not those of the machine' \
+    "$(awk '$2 == "/dev" && $3 == "devtmpfs"' /proc/mounts)" ''
 try 'README.md, command 1' 0 bash step1
 is 'it starts with the machine' "$(shows UnitFileState)" enabled
 is 'nothing runs' "$(shows ActiveState)" inactive
@@ -41,6 +43,28 @@ try 'reload of a bad file' 1 systemctl reload "$unit"
 is 'reload of a bad file: the daemon runs' "$(shows MainPID)" "$first"
 cp good.yml "$conf"
 try 'reload' 0 systemctl reload "$unit"
+
+# A password that root alone can read, as the unit says.
+reloaded() { outboxctl --json status | grep -q '"generation": *2' &&
+    shows_text '^4 of 4 workers run$'; }
+secret=/etc/outbox/mysql.password
+mkdir -p "/run/systemd/system/$unit.d"
+{ echo '[Service]' && sed -n 's/^#\t\([A-Z]\)/\1/p' \
+    "/lib/systemd/system/$unit"; } > "/run/systemd/system/$unit.d/test.conf"
+is 'a credential: the unit tells the lines' \
+    "$(wc -l < "/run/systemd/system/$unit.d/test.conf")" 5
+chmod 600 "$secret" && chgrp root "$secret"
+systemctl daemon-reload
+try 'a credential: restart' 0 systemctl restart "$unit"
+wait_for 20 shows_text '^4 of 4 workers run$'
+result 'a credential: the workers run' $? "$(shows StatusText)"
+try 'a credential: reload' 0 systemctl reload "$unit"
+wait_for 20 reloaded
+result 'a credential: the workers run again' $? "$(shows StatusText)"
+chmod 640 "$secret" && chgrp outbox "$secret"
+rm -r "/run/systemd/system/$unit.d"
+systemctl daemon-reload
+try 'without it: restart' 0 systemctl restart "$unit"
 
 # Servers that are away hold nothing back.
 systemctl stop mariadb
