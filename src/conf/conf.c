@@ -1,10 +1,10 @@
 /*
  * conf.c - the configuration as one value: load and free
  *
- * Loading takes five steps: the file, the environment, the options, defaults for
- * the other keys, the relations between keys.  The first error ends it and frees
- * everything.  Nothing here looks whether a user, a file or a server exists:
- * conf_secrets.c and the code that uses it do that later.
+ * Loading takes five steps: the file, the environment, the options, defaults
+ * for the other keys, the relations between keys.  The first error ends it and
+ * frees everything.  Nothing here looks whether a user, a file or a server
+ * exists: conf_secrets.c and the code that uses it do that later.
  */
 #include "conf/conf_impl.h"
 

@@ -186,22 +186,23 @@ struct conf_override {
 
 /*
  * Read, parse and check a file, with the keys that variables of the environment
- * set in their place: OUTBOX_WORKER_LEASE_TTL.  Returns NULL with "FILE: line N: KEY: what is
- * wrong" in err, without "line N: " if the file does not name the key, and
- * "--workers: what is wrong" if an option or a variable is wrong.  The override (or NULL) is
- * applied before the relations between keys are checked.  Blocks only to read
- * the file.  Errors never show a secret.  Free the result with conf_free().
+ * set in their place: OUTBOX_WORKER_LEASE_TTL.  Returns NULL with "FILE: line
+ * N: KEY: what is wrong" in err, without "line N: " if the file does not name
+ * the key, and "--workers: what is wrong" if an option or a variable is
+ * wrong.  The override (or NULL) is applied before the relations between keys
+ * are checked.  Blocks only to read the file.  Errors never show a secret.
+ * Free the result with conf_free().
  */
 struct conf	*conf_load(const char *path, const struct conf_override *,
 		    struct err *);
 void		 conf_free(struct conf *);
 
 /*
- * Of a file that conf_load() refuses: master.pidfile and log.target, of the file
- * or the environment, and all else as by default, required or not.  For commands
- * that look for the daemon of this host only.  NULL: nobody knows which daemon is
- * meant, because it cannot be read, or is no YAML, or does not set
- * master.pidfile, if that must be named.
+ * Of a file that conf_load() refuses: master.pidfile and log.target, of the
+ * file or the environment, and all else as by default, required or not.  For
+ * commands that look for the daemon of this host only.  NULL: nobody knows
+ * which daemon is meant, because it cannot be read, or is no YAML, or does not
+ * set master.pidfile, if that must be named.
  */
 struct conf	*conf_load_host(const char *path, bool named);
 

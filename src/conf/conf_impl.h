@@ -64,7 +64,7 @@ struct conf_phrase conf_key_near(const char *section, const char *leaf);
  */
 char		*conf_read_text(const char *path, size_t *size, struct err *);
 
-/* conf.c: the variable of the environment that sets the key; NULL: none does. */
+/* conf.c: the variable of the environment that sets the key; NULL: none. */
 const char	*conf_key_variable(size_t i);
 
 /* conf.c: the line of the file that sets the key; 0: none does. */

@@ -30,6 +30,7 @@ health_judge(const struct conf *conf, const json_t *state)
 	health_judge_fleet(&h);
 	health_judge_broker(&h);
 	health_judge_host(&h);
+	health_judge_backlog(&h);
 	return sorted(h.problems);
 }
 

@@ -12,7 +12,7 @@
 /* Workers take over a lease that has expired within a few seconds. */
 #define EXPIRED_MS	15000
 
-#define START	"start outbox-master: service outbox-master start"
+#define START	"service outbox-master start; outboxctl logs tells why it ended"
 
 static void
 judge_database(struct health *h)
@@ -63,21 +63,41 @@ judge_workers(struct health *h)
 	const json_t	*workers = json_object_get(h->state, "workers");
 	const json_t	*backlog = json_object_get(h->state, "backlog");
 	int64_t		 n = later(1, health_number(backlog, "waiting"));
-	char		 number[DISPLAY_SIZE];
+	long long	 pid = health_number(h->state, "daemon_died");
+	char		 number[DISPLAY_SIZE], died[80] = "";
 
 	if (!json_is_object(workers) || !h->conf->worker.leasing ||
 	    health_number(workers, "live") > 0 ||
 	    health_has(h, HEALTH_SCHEMA_NEWER))
 		return;
+	if (pid > 0)
+		snprintf(died, sizeof(died), "; the daemon of this host has "
+		    "died (pid %lld)", pid);
 	if (json_is_object(json_object_get(h->state, "oldest")))
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    workers_remedy(h), "no worker is alive and %s%s %s",
+		    workers_remedy(h), "no worker is alive and %s%s %s%s",
 		    json_is_false(json_object_get(backlog, "exact")) ?
 		    "about " : "", display_number(number, n), n == 1 ?
-		    "row waits" : "rows wait");
+		    "row waits" : "rows wait", died);
 	else
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    workers_remedy(h), "no worker is alive");
+		    workers_remedy(h), "no worker is alive%s", died);
+}
+
+/* Does another problem say why nothing, or not this message, is sent? */
+static bool
+is_wait_explained(const struct health *h, const json_t *oldest)
+{
+	static const enum health_id	causes[] = { HEALTH_NO_WORKER,
+					    HEALTH_SCHEMA_NEWER, HEALTH_BROKER,
+					    HEALTH_STREAM_UNFIT,
+					    HEALTH_STREAM_FULL,
+					    HEALTH_PAUSED_PUBLISHING };
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (health_has(h, causes[i]))
+			return true;
+	return json_is_true(json_object_get(oldest, "paused"));
 }
 
 static void
@@ -90,7 +110,7 @@ judge_oldest(struct health *h)
 			    "backlog"), "drained_in_ms");
 	char		 remedy[64], drained[100] = "";
 
-	if (age_ms <= h->conf->health.max_age)
+	if (age_ms <= h->conf->health.max_age || is_wait_explained(h, oldest))
 		return;
 	if (drained_ms > 0)
 		snprintf(drained, sizeof(drained), "; the backlog shrinks, at "
@@ -140,8 +160,8 @@ judge_partitions(struct health *h)
 	if (paused > 0)
 		health_add(h, HEALTH_PAUSED_PARTITIONS, (struct health_about){
 		    NULL, json_pack("{s:s}", "partitions", names) },
-		    "outboxctl partitions resume; outboxctl audit list tells "
-		    "who has paused them",
+		    "outboxctl audit list tells who has paused them; outboxctl "
+		    "partitions resume sends from all again",
 		    "paused partitions: %lld (%s): nothing is sent from them",
 		    (long long)paused, names);
 	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(
@@ -174,11 +194,14 @@ judge_halted(struct health *h, const json_t *b)
 
 	if (key[0] == '\0')
 		snprintf(remedy, sizeof(remedy), "outboxctl keys blocked");
+	else if (json_is_true(json_object_get(b, "purged")))
+		snprintf(remedy, sizeof(remedy), "outboxctl keys release %s",
+		    is_plain_word(key) ? key : "KEY");
 	else
 		snprintf(remedy, sizeof(remedy), "outboxctl dead show %lld "
-		    "tells why; then outboxctl dead retry %lld, or without it "
-		    "outboxctl keys release %s", head, head,
-		    is_plain_word(key) ? key : "KEY");
+		    "tells why; then outboxctl dead retry %lld sends it again, "
+		    "or outboxctl dead purge %lld --release gives it up",
+		    head, head, head);
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more, see outboxctl keys "
 		    "blocked", keys - 1);
@@ -234,13 +257,18 @@ judge_dead(struct health *h)
 {
 	const json_t	*dead = json_object_get(h->state, "dead");
 	json_int_t	 n = health_number(dead, "new");
-	char		 number[DISPLAY_SIZE];
+	char		 number[DISPLAY_SIZE], which[24] = "--all", remedy[200];
 
+	if (n == 1)
+		snprintf(which, sizeof(which), "%lld",
+		    (long long)health_number(dead, "last"));
+	snprintf(remedy, sizeof(remedy), "outboxctl dead list tells why; then "
+	    "outboxctl dead retry %s sends %s again, or outboxctl dead purge "
+	    "%s gives %s up", which, n == 1 ? "it" : "them", which,
+	    n == 1 ? "it" : "them");
 	if (n > count_halting(h))
 		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
-		    "outboxctl dead list tells why; then outboxctl dead retry "
-		    "sends them, or outboxctl dead purge gives them up",
-		    "new dead letters: %s%s",
+		    remedy, "new dead letters: %s%s",
 		    json_is_false(json_object_get(dead, "exact")) ?
 		    "at least " : "", display_number(number, n));
 }
@@ -355,12 +383,17 @@ health_judge_fleet(struct health *h)
 	judge_database(h);
 	judge_schema(h);
 	judge_workers(h);
-	judge_oldest(h);
-	judge_growth(h);
 	judge_partitions(h);
 	judge_blocked(h);
 	judge_dead(h);
 	judge_streams(h);
 	judge_counts(h);
 	judge_rights(h);
+}
+
+void
+health_judge_backlog(struct health *h)
+{
+	judge_oldest(h);
+	judge_growth(h);
 }

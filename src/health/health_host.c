@@ -146,6 +146,7 @@ judge_file(struct health *h)
 
 	if (is_file_wrong(h))
 		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
+		    json_is_object(here) ? "correct it, then outboxctl reload" :
 		    "correct it; outbox-master -t checks it",
 		    "the configuration is in error, %s: %s",
 		    json_is_object(here) ? "and the daemon of this host goes "
@@ -167,9 +168,10 @@ judge_reload(struct health *h, const json_t *reload)
 	    is_file_wrong(h))
 		return;
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
-	    .since = health_member(reload, "at") }, "correct the file, then outboxctl "
-	    "reload", "the last reload was refused, and the daemon goes on "
-	    "with its former configuration: %s", health_text(reload, "why"));
+	    .since = health_member(reload, "at") }, "correct the file if it is "
+	    "still in error, then outboxctl reload", "the last reload was "
+	    "refused, and the daemon goes on with its former configuration: "
+	    "%s", health_text(reload, "why"));
 }
 
 /* JetStream answers for the stream, so that only its subjects can be wrong. */
@@ -238,7 +240,8 @@ judge_sent_again(struct health *h, const json_t *here)
 		n += health_number(w, "recovered");
 	if (n > 0)
 		health_add(h, HEALTH_SENT_AGAIN, (struct health_about){ 0 },
-		    "outboxctl logs tells when; find out who removed them",
+		    "outboxctl logs tells when; find out who removed them "
+		    "(this line ends with the next reload)",
 		    "messages that the stream had lost were sent again: %s",
 		    display_number(number, n));
 }
@@ -268,8 +271,8 @@ put_log_remedy(const char *target, struct buf *b)
 	if (target != NULL && strncmp(target, "syslog", 6) == 0)
 		buf_str(b, "restart the syslog daemon, which takes no lines");
 	else if (target != NULL && target[0] == '/')
-		buf_printf(b, "make room for %s, or correct its rights, then "
-		    "outboxctl reload", target);
+		buf_printf(b, "make room for %s, or correct its rights or what "
+		    "stands in its place, then outboxctl reload", target);
 	else
 		buf_str(b, "see why nobody reads standard error: journald, or "
 		    "a full disk");
@@ -279,13 +282,20 @@ static void
 judge_log(struct health *h, const json_t *here)
 {
 	long long	lost = count_lost_lines(here);
+	const char	*error = health_text(json_object_get(here, "master"),
+			    "last_error");
 	struct buf	remedy = { 0 };
+
+	/* It keeps its last error, which may be of something else. */
+	if (strstr(error, "log") == NULL)
+		error = "";
 
 	if (lost == 0)
 		return;
 	put_log_remedy(h->conf->log.target, &remedy);
 	health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 }, remedy.data,
-	    "lines of the log are lost: %lld", lost);
+	    "lines of the log are lost: %lld%s%s", lost,
+	    error[0] == '\0' ? "" : "; ", error);
 	buf_free(&remedy);
 }
 
@@ -294,6 +304,8 @@ judge_absence(struct health *h)
 {
 	long long	pid = health_number(h->state, "daemon_died");
 
+	if (pid > 0 && health_has(h, HEALTH_NO_WORKER))
+		return;
 	if (pid > 0)
 		health_add(h, HEALTH_DAEMON_DIED, (struct health_about){ 0 },
 		    "service outbox-master start; outboxctl logs tells why, "

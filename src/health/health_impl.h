@@ -11,12 +11,13 @@ enum health_id {
 	HEALTH_STREAM_FULL,
 	HEALTH_PAUSED_PUBLISHING, HEALTH_LOST_MESSAGES,
 	HEALTH_STREAM_ALARM, HEALTH_PHANTOMS, HEALTH_RIGHTS,
-	HEALTH_UNDECLARED_COUNT, HEALTH_REFUSED_SUBJECT, HEALTH_OLDEST,
-	HEALTH_BACKLOG_GROWING, HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS,
+	HEALTH_UNDECLARED_COUNT, HEALTH_REFUSED_SUBJECT,
+	HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS,
 	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
 	HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
 	HEALTH_DAEMON_DIED, HEALTH_RELOAD_REFUSED, HEALTH_LOG_LOST,
-	HEALTH_STREAM_SETTINGS, HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
+	HEALTH_STREAM_SETTINGS, HEALTH_OLDEST, HEALTH_BACKLOG_GROWING,
+	HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
 	HEALTH_SENT_AGAIN,
 	NHEALTH
 };
@@ -59,5 +60,8 @@ void	health_database_remedy(const struct conf *, const char *error,
 void	health_judge_fleet(struct health *);	/* health_fleet.c */
 void	health_judge_broker(struct health *);	/* health_broker.c */
 void	health_judge_host(struct health *);	/* health_host.c */
+
+/* After all others: if its cause is told, a late message is no problem. */
+void	health_judge_backlog(struct health *);	/* health_fleet.c */
 
 #endif

@@ -2,8 +2,8 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * and the outages, and the janitor the backlog; any process reads.  Use it for display and to see signs of
- * life only, never to decide about data.
+ * and the outages, and the janitor the backlog; any process reads.  Use it for
+ * display and to see signs of life only, never to decide about data.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
  * compared with clock_ms() of any process there.  Texts are UTF-8; a reader may

@@ -63,9 +63,9 @@ void	children_reap(struct master *, int64_t now);
 bool	children_run(const struct master *);
 
 /*
- * succession.c: the list of workers whose leases are to be taken over.  Save the
- * ids of a slot, if this master should be killed now; give those of a former
- * master to the slots; remove the list if no worker left anything.
+ * succession.c: the list of workers whose leases are to be taken over.  Save
+ * the ids of a slot, if this master should be killed now; give those of a
+ * former master to the slots; remove the list if no worker left anything.
  */
 void	succession_note(struct master *, const struct slot *);
 void	succession_inherit(struct master *);

@@ -96,7 +96,7 @@ stream_number(json_t *object, const char *key)
 static void
 judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 {
-	char	text[512];
+	char	text[sizeof(struct err) * 2];
 
 	if (json_object_get(config, "mirror") != NULL)
 		unfit(r, CLASS_UNFIT, "is a mirror and takes no messages: use "
@@ -109,7 +109,8 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 		    "create it without no_ack");
 	if (!covers(config, c->nats.subject)) {
 		snprintf(text, sizeof(text), "has no subject that matches "
-		    "nats.subject \"%s\": add one", c->nats.subject);
+		    "nats.subject \"%s\": add one; it has %s",
+		    c->nats.subject, r->subjects.text);
 		unfit(r, CLASS_NO_STREAM, text);
 	}
 }

@@ -96,8 +96,8 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 enum size { FITS, TOO_LONG, WAITS };
 
 /*
- * Is the payload or the metadata too long?  e tells by how much.  Such a message
- * was not fetched, or its metadata must not be parsed.
+ * Is the payload or the metadata too long?  e tells by how much.  Such a
+ * message was not fetched, or its metadata must not be parsed.
  */
 static enum size
 check_size(struct flight *f, size_t i, struct err *e)

@@ -75,7 +75,8 @@ relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 }
 
 bool
-relay_bury(struct flight *f, struct msg *m, const char *reason, const char *text)
+relay_bury(struct flight *f, struct msg *m, const char *reason,
+    const char *text)
 {
 	if (!f->r->has_dead) {
 		msg_fail(m, OUT_RETRY, text);

@@ -22,8 +22,8 @@
 
 /*
  * A probe that is late by the first is missed, and all are offered.  If none
- * comes, the type is forgotten after twice the second: later than a message that
- * is tried every five seconds.
+ * comes, the type is forgotten after twice the second: later than a message
+ * that is tried every five seconds.
  */
 #define MISSED_MS	1000
 #define PATIENCE_MS	3000

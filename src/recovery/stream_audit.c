@@ -489,8 +489,10 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	}
 	if (first && check_beginning(r, row, now, e) < 0)
 		return -1;
+	/* The first message of an empty stream is the next one. */
 	if (first && store_check_short(r->store, r->conf->nats.stream,
-	    now->first, r->again_at != 0 ? 0 : now->last, e) < 0)
+	    now->first == 0 ? now->last + 1 : now->first,
+	    r->again_at != 0 ? 0 : now->last, e) < 0)
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));

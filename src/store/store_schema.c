@@ -69,9 +69,9 @@ static const char *const columns[NTABLES][COLUMNS_MAX] = {
 	"acknowledged messages that the broker loses are not found"
 
 /*
- * Optional columns: those that an application's own tables may lack.  Those with
- * a type are warned of at each connect, the others only when something needs
- * them.
+ * Optional columns: those that an application's own tables may lack.  Those
+ * with a type are warned of at each connect, the others only when something
+ * needs them.
  */
 static const struct extra {
 	enum store_table table;

@@ -3,9 +3,9 @@
  *
  * A label without a lease row gets one.  Rows under a label that cannot have a
  * lease get the label of their key, as a producer would make it.  Such labels
- * have a control character in them, are too long, or are those of parked rows: '!' and the
- * name of a record.  The latter are never leased, so parked rows have one
- * owner, that of the record.
+ * have a control character in them, are too long, or are those of parked rows:
+ * '!' and the name of a record.  The latter are never leased, so parked rows
+ * have one owner, that of the record.
  */
 
 #include "store/store_impl.h"

@@ -81,7 +81,7 @@ static const struct {
 	{ WORKER("\"state\": \"no broker\", \"why\": \"gone\""),
 	  "waiting_worker ", 1, "no broker: gone: start the NATS server at" },
 	{ "{\"workers\": {\"live\": 0}}", "no_worker ", 1,
-	  "no worker is alive: start outbox-master: service outbox-master start" },
+	  "no worker is alive: service outbox-master start" },
 	{ "{\"workers\": {\"live\": 0}, \"oldest\": {\"age_ms\": 1}, "
 	  "\"backlog\": {\"waiting\": 7, \"exact\": true}}", "no_worker ", 1,
 	  "no worker is alive and 7 rows wait" },
@@ -113,8 +113,8 @@ static const struct {
 	  "\"this_host\": {}}", "", 0, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"paused\": 2, "
 	  "\"paused_names\": \"p01, p02\"}}", "paused_partitions ", 1,
-	  "2 (p01, p02): nothing is sent from them: outboxctl partitions "
-	  "resume" },
+	  "2 (p01, p02): nothing is sent from them: outboxctl audit "
+	  "list tells who has paused them; outboxctl partitions resume" },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"expired\": 3, "
 	  "\"expired_ms\": 15001}}", "unowned_partitions ", 1, "3, for up to" },
 	{ "{\"workers\": {\"live\": 0}, \"partitions\": {\"expired\": 3, "
@@ -123,12 +123,24 @@ static const struct {
 	  "\"keys\": 2}, {\"reason\": \"halted\", \"keys\": 4, \"key\": "
 	  "\"order 7\", \"head\": 9}]}", "halted_keys ", 1, "key order 7 is "
 	  "halted behind dead letter 9; 3 more, see outboxctl keys blocked: "
-	  "outboxctl dead show 9 tells why; then outboxctl dead retry 9, or "
-	  "without it outboxctl keys release KEY" },
+	  "outboxctl dead show 9 tells why; then outboxctl dead retry 9 sends "
+	  "it again, or outboxctl dead purge 9 --release gives it up" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1}, \"blocked\": "
 	  "[{\"reason\": \"halted\", \"keys\": 1, \"new\": 1, \"key\": "
-	  "\"order-7\", \"head\": 9}]}", "halted_keys ", 1,
+	  "\"order-7\", \"head\": 9, \"purged\": true}]}", "halted_keys ", 1,
 	  "keys release order-7" },
+	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"age_ms\": 90000, "
+	  "\"paused\": true}, \"this_host\": {}, \"partitions\": {\"paused\": "
+	  "1, \"paused_names\": \"p01\"}}", "paused_partitions ", 1, NULL },
+	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"age_ms\": 90000}, "
+	  "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}", "broker ",
+	  1, NULL },
+	{ "{\"workers\": {\"live\": 0}, \"daemon_died\": 77}", "no_worker ",
+	  1, "no worker is alive; the daemon of this host has died (pid 77): "
+	  "service outbox-master start; outboxctl logs" },
+	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1, \"last\": 8}}",
+	  "dead_letters ", 1, "outboxctl dead retry 8 sends it again, or "
+	  "outboxctl dead purge 8 gives it up" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 2}, \"blocked\": "
 	  "[{\"reason\": \"halted\", \"keys\": 4, \"new\": 1, \"key\": null}]}",
 	  "halted_keys dead_letters ", 1, "a key that is not known is halted" },

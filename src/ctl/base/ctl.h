@@ -95,8 +95,8 @@ int	ctl_no_table(const struct ctl *, enum store_table);
 bool	ctl_load(struct ctl *);
 
 /*
- * May n things ("message") be changed?  Asks if there are more than CTL_MANY: on
- * a terminal; elsewhere --yes is needed.  done: "deleted".  May block.
+ * May n things ("message") be changed?  Asks if there are more than CTL_MANY:
+ * on a terminal; elsewhere --yes is needed.  done: "deleted".  May block.
  */
 #define CTL_MANY	100
 bool	ctl_confirm(const struct ctl *, uint64_t n, const char *thing,

@@ -184,8 +184,10 @@ waits_for(const struct ctl *c, const json_t *o)
 		    json_sprintf("the answer of the broker to %s",
 		    message_text(o, "claimed_by"));
 	if (is_state(o, "dead"))
-		return json_sprintf("an operator: outboxctl dead retry %lld, "
-		    "or dead purge", member_number(o, "sequence"));
+		return json_sprintf("an operator: outboxctl dead retry %lld "
+		    "sends it again, outboxctl dead purge %lld --release gives "
+		    "it up", member_number(o, "sequence"),
+		    member_number(o, "sequence"));
 	if (!is_state(o, "pending"))
 		return json_null();
 	if (is_message_halted(o))

@@ -203,8 +203,8 @@ static void
 put_fit(struct store *s, enum store_fit which, const struct db_rows *rows,
     unsigned col)
 {
-	store_put_fit(s, which, db_nullable(rows, col), db_nullable(rows, col) == NULL ?
-	    0 : db_length(rows, col));
+	store_put_fit(s, which, db_nullable(rows, col),
+	    db_nullable(rows, col) == NULL ? 0 : db_length(rows, col));
 	store_put(s, ", ");
 }
 

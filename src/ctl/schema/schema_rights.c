@@ -186,7 +186,7 @@ find_grant(struct ctl *c, const struct grant *g, const char *who,
 {
 	const struct spared	*spare = find_spared(g);
 	struct schema_cost	 cost = { SCHEMA_FAIL,
-				    "the daemon cannot work" };
+				    "the daemon needs it to work" };
 	struct schema_finding	*f;
 
 	if (spare != NULL)

@@ -78,8 +78,8 @@ write_answers(struct ctl *c, const struct conf_change *changes, size_t n)
 }
 
 /*
- * The file of a package names no database, so it is no configuration yet.  Other
- * errors are left to whoever loads it next.
+ * The file of a package names no database, so it is no configuration yet.
+ * Other errors are left to whoever loads it next.
  */
 int
 setup_prepare(struct ctl *c)

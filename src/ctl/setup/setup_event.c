@@ -116,7 +116,7 @@ relay_once(const struct ctl *c)
 	return error == 0 && status == 0 ? CTL_DONE : CTL_FAILED;
 }
 
-/* ack_sequence stays 0 while the event waits.  -1: also if it cannot be sent. */
+/* ack_sequence stays 0 while the event waits.  -1: or it cannot be sent. */
 static int
 look_for_ack(struct setup *s, struct event *ev, struct err *e)
 {

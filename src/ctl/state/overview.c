@@ -58,11 +58,12 @@ static void
 put_oldest(json_t *state, const json_t *oldest)
 {
 	json_object_set_new(state, "oldest", oldest == NULL ? json_null() :
-	    json_pack("{s:O, s:O, s:O, s:O}",
+	    json_pack("{s:O, s:O, s:O, s:O, s:b}",
 	    "sequence", json_object_get(oldest, "oldest"),
 	    "partition", json_object_get(oldest, "partition"),
 	    "at", json_object_get(oldest, "oldest_at"),
-	    "age_ms", json_object_get(oldest, "oldest_ms")));
+	    "age_ms", json_object_get(oldest, "oldest_ms"),
+	    "paused", strcmp(member_text(oldest, "state"), "paused") == 0));
 }
 
 /* The older of two; an unknown age (the event is gone) counts as younger. */
@@ -202,7 +203,8 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	static const struct rows_column	 columns[] = {
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
 	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
-	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER } };
+	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER },
+	    { "purged", ROWS_BOOL } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
@@ -210,7 +212,10 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    STORE_KEY_OF("k.stream_id", "b.order_key") ", b.head_sequence, "
 	    "IF(t.reason = '" STORE_HALTED "', ");
 	put_new_heads(c);
-	store_put(c->store, ", 0) FROM (SELECT reason, COUNT(*) AS n, "
+	store_put(c->store, ", 0), ");
+	store_put(c->store, store_has(c->store, T_DEAD) ? "NOT EXISTS (SELECT 1 "
+	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence)" : "0");
+	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
 	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
 	    "(SELECT reason, since, first_sequence FROM {blocked} ");
 	store_putf(c->store, "LIMIT %d) AS rows_read GROUP BY reason) AS t ",
@@ -218,7 +223,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	store_put(c->store, "LEFT JOIN {blocked} AS b "
 	    "ON b.first_sequence = t.first LEFT JOIN {events} AS k "
 	    "ON k.sequence = b.first_sequence ORDER BY t.reason");
-	return put_query(c, state, "blocked", columns, 6, e);
+	return put_query(c, state, "blocked", columns, 7, e);
 }
 
 /*
@@ -235,17 +240,19 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	store_sql(c->store, "SELECT COUNT(*), COALESCE(SUM(is_dead), 0), "
 	    "COALESCE(SUM(is_dead AND died_at >= ");
 	store_put(c->store, new_since(c));
-	store_put(c->store, "), 0) FROM (SELECT reason NOT IN " DEAD_MARKS
-	    " AS is_dead, died_at FROM {dead} "
+	store_put(c->store, "), 0), COALESCE(MAX(IF(is_dead, global_sequence, "
+	    "0)), 0) FROM (SELECT reason NOT IN " DEAD_MARKS " AS is_dead, "
+	    "died_at, global_sequence FROM {dead} "
 	    "ORDER BY global_sequence DESC ");
 	store_putf(c->store, "LIMIT %d) AS latest", STATE_DEAD);
 	if ((rows = store_query(c->store, "dead", e)) == NULL)
 		return -1;
 	db_next(rows);
-	json_object_set_new(state, "dead", json_pack("{s:I, s:b, s:I}",
+	json_object_set_new(state, "dead", json_pack("{s:I, s:b, s:I, s:I}",
 	    "count", (json_int_t)db_u64(rows, 1),
 	    "exact", db_u64(rows, 0) < STATE_DEAD,
-	    "new", (json_int_t)db_u64(rows, 2)));
+	    "new", (json_int_t)db_u64(rows, 2),
+	    "last", (json_int_t)db_u64(rows, 3)));
 	db_rows_free(rows);
 	return 0;
 }
