@@ -27,10 +27,12 @@ wrong() {
 	for how in -f -t --once; do
 		master 78 "$1" "$2" "$how"
 	done
-	fails 78 "^outboxctl: $1" "$2" status
+	exits 78 "$2: status, exit status 78" status
+	like "$OUT" "critical: .*$1" "$2: status tells the problem"
 	fails 78 "^outboxctl: $1" "$2" messages list
-	shows '[.status, (.error | length > 0)]' '[78,true]' \
+	shows '[.[] | select(.check == "configuration").level]' '["fail"]' \
 	    "$2: doctor --json" doctor
+	is "$RC" 78 "$2: doctor --json, exit status 78"
 }
 
 #
