@@ -18,6 +18,12 @@ bytes_hash(struct bytes b)
 	return h;
 }
 
+uint64_t
+text_hash(const char *text)
+{
+	return bytes_hash((struct bytes){ text, strlen(text) });
+}
+
 void
 batch_free(struct batch *b)
 {

@@ -18,6 +18,7 @@ struct bytes {
 
 /* FNV-1a: the same for equal bytes, hardly ever for others. */
 uint64_t	bytes_hash(struct bytes);
+uint64_t	text_hash(const char *);
 
 /* A delivered row and its sequence in the stream; ack 0: unknown. */
 struct acked {

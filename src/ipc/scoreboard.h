@@ -63,7 +63,7 @@ struct scoreboard_pause {
 	int64_t	since;				/* clock_ms(); 0: no pause */
 	char	class[SCOREBOARD_WORD];		/* "no_stream", "full", ...: see
 						   enum error_class in
-						   nats/verdict.h */
+						   driver/verdict.h */
 	char	why[sizeof(struct err)];	/* the log's text */
 };
 

@@ -182,7 +182,7 @@ bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 		return PUB_SENT;
 	}
 	bus_describe(s, e);
-	return verdict_of_status((int)s) == VERDICT_MESSAGE ? PUB_REFUSED :
+	return nats_verdict_of_status((int)s) == VERDICT_MESSAGE ? PUB_REFUSED :
 	    PUB_LOST;
 }
 

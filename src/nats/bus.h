@@ -10,7 +10,7 @@
 #define OUTBOX_BUS_H
 
 #include "conf/conf.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 #include "util/buf.h"
 
 /* conf is borrowed; name is the connection's name on the server. */

@@ -13,7 +13,6 @@
 
 #include <jansson.h>
 
-#include "nats/streams.h"
 #include "util/fault.h"
 
 /*
@@ -60,8 +59,8 @@ read_ack_error(json_t *error, struct pub_answer *a)
 
 	if (text == NULL)
 		text = "error without a description";
-	a->verdict = verdict_of_error(code, text);
-	a->class = verdict_class(code, text);
+	a->verdict = nats_verdict_of_error(code, text);
+	a->class = nats_verdict_class(code, text);
 	snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
 }
 
@@ -74,7 +73,7 @@ read_stored(json_t *ack, const char *stream, struct pub_answer *a)
 	a->ack_sequence = (uint64_t)json_integer_value(
 	    json_object_get(ack, "seq"));
 	if (from != NULL && stream[0] == '\0')
-		a->stream = streams_hash(from);
+		a->stream = text_hash(from);
 	if (from == NULL || a->ack_sequence == 0) {
 		/* A duplicate that was never stored, or not a PubAck. */
 		a->verdict = VERDICT_TRANSIENT;
@@ -177,7 +176,7 @@ static bool
 no_responders(struct pub_answer *a)
 {
 	a->index = PUB_SOME_INDEX;
-	a->verdict = verdict_of_status(NATS_NO_RESPONDERS);
+	a->verdict = nats_verdict_of_status(NATS_NO_RESPONDERS);
 	a->class = CLASS_NO_STREAM;
 	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
 	    "responders): add it to a stream, or enable JetStream");

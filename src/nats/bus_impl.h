@@ -24,6 +24,7 @@
 
 #include "util/buf.h"
 #include "nats/bus.h"
+#include "nats/nats_verdict.h"
 
 #define SPENT_MAX	2048
 
@@ -75,7 +76,7 @@ void	bus_free_spent(struct bus *);
 bool	bus_is_open(void *);
 void	bus_wait(void *, int64_t timeout_ms);
 void	bus_idle(void *, int fd, int64_t timeout_ms);
-bool	bus_complaint(void *, enum pub_about, struct err *);
+enum error_class bus_complaint(void *, enum pub_about, struct err *);
 
 /* Write the buffered bytes; end the connection without writing more. */
 void	bus_flush(struct bus *);

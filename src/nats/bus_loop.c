@@ -97,20 +97,21 @@ bus_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 	bus_note_complaint(b, about(b, text), text);
 }
 
-bool
+enum error_class
 bus_complaint(void *arg, enum pub_about about, struct err *e)
 {
-	struct bus	*b = arg;
-	char		*complaint = b->complaints[about];
-	bool		 any;
+	struct bus		*b = arg;
+	char			*complaint = b->complaints[about];
+	enum error_class	 class = CLASS_NONE;
 
 	pthread_mutex_lock(&b->lock);
-	any = complaint[0] != '\0';
-	if (any)
+	if (complaint[0] != '\0') {
+		class = nats_verdict_class_of_complaint(complaint);
 		err_set(e, "%s", complaint);
+	}
 	complaint[0] = '\0';
 	pthread_mutex_unlock(&b->lock);
-	return any;
+	return class;
 }
 
 bool

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nats/stored_message.h"
+#include "nats/stream.h"
 #include "util/clock.h"
 
 #define CHECK_TIMEOUT_MS	1000

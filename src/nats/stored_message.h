@@ -1,25 +1,11 @@
-/* stored_message.h - the message at one sequence of the stream */
+/* stored_message.h - reads a message of the stream from JetStream's answer */
 #ifndef OUTBOX_STORED_MESSAGE_H
 #define OUTBOX_STORED_MESSAGE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
+#include "driver/stored.h"
 #include "util/err.h"
-#include "common/message_id.h"
-
-enum stored_what {
-	STORED_UNKNOWN,
-	STORED_EMPTY,		/* removed, lost, or not used yet */
-	STORED_OURS,
-	STORED_OTHER		/* another publisher's message */
-};
-
-struct stored_message {
-	uint64_t		sequence;	/* in the stream; 0: empty */
-	enum stored_what	what;
-	struct message_id	id;		/* STORED_OURS: its id */
-};
 
 /*
  * Read the answer to $JS.API.STREAM.MSG.GET for its sequence.  A message whose

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "nats/nats_verdict.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/display.h"
@@ -226,7 +227,7 @@ judge_error(struct stream_report *r, json_t *error)
 		text = "error";
 	snprintf(line, sizeof(line), "cannot be used: %s (%d); create it "
 	    "with outboxctl stream add, or correct nats.stream", text, code);
-	unfit(r, verdict_class(code, text), line);
+	unfit(r, nats_verdict_class(code, text), line);
 }
 
 void

@@ -1,46 +1,12 @@
-/*
- * stream.h - checks that the stream suits the configuration
- *
- * A stream that cannot work is unfit: nothing is sent to it until it is
- * repaired.  A full one is told, and tried: it may have room by then.  An
- * unsafe setting is a warning with its remedy.
- */
+/* stream.h - checks that the stream suits the configuration */
 #ifndef OUTBOX_STREAM_H
 #define OUTBOX_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "conf/conf.h"
-#include "nats/verdict.h"
-#include "util/err.h"
-
-#define STREAM_WARNINGS	8
-
-struct stream_report {
-	bool		unfit;		/* it would take no message */
-	enum error_class class;		/* unfit: of what is wrong */
-	struct err	why;		/* unfit: what is wrong and the remedy */
-	bool		full;		/* it refuses messages until some go */
-	struct err	how_full;	/* full: with its figures */
-	struct err	subjects;	/* "events.>, audit.*" */
-	struct err	warnings[STREAM_WARNINGS];
-	size_t		nwarnings;
-};
-
-/* The contents of a stream, and which of them it may drop by design. */
-struct stream_state {
-	char		server[64];	/* id of the server's run */
-	char		created[48];	/* "": there is no such stream */
-	uint64_t	first, last, messages;
-	uint64_t	first_known;	/* messages missing from here to first
-					   are lost; 0: they are removed */
-	int64_t		dedup_window_ms;	/* duplicate window */
-	bool		forgets;	/* may drop single messages anywhere */
-	bool		expires;	/* by age: may become empty */
-	bool		limited;	/* by age, size or number, or forgets */
-};
+#include "driver/stream_report.h"
 
 /* body is the answer to $JS.API.STREAM.INFO.<nats.stream>. */
 void	stream_judge(struct stream_report *, const struct conf *,

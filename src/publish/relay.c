@@ -141,7 +141,7 @@ fill_and_send(struct flight *f, size_t i)
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
 		if (f->subject != NULL)
-			f->subject[i] = streams_hash(
+			f->subject[i] = text_hash(
 			    envelope_subject(&r->envelope));
 		if (waits_for_limit(f, i, r->envelope.size))
 			return true;
@@ -270,13 +270,15 @@ wait_a_little(struct flight *f, int64_t ms)
 {
 	struct pub		*p = &f->r->pub;
 	struct pub_answer	 a;
+	enum error_class	 class;
 
 	p->ops->wait(p->arg, sooner(ms, RELAY_KEEP_MS));
 	while (p->ops->answer(p->arg, &a))
 		relay_answer(f, &a);
 	relay_name_absent(f);
-	if (p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint))
-		f->complained = true;
+	class = p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint);
+	if (class != CLASS_NONE)
+		f->complained = class;
 }
 
 /* Messages without an answer are in doubt; they are sent again later. */
@@ -314,13 +316,12 @@ connection_is_lost(struct flight *f)
 	struct err	*why = &f->res->why;
 
 	f->res->down = f->res->silent = true;
-	if (f->complained) {
+	if (f->complained != CLASS_NONE) {
 		err_set(why, "%s", f->complaint.text);
 		err_in(why, "the connection was lost");
 	} else
 		err_set(why, "the connection was lost");
-	f->res->class = f->complained && verdict_class_of_complaint(
-	    f->complaint.text) == CLASS_PERMISSION ? CLASS_PERMISSION :
+	f->res->class = f->complained == CLASS_PERMISSION ? CLASS_PERMISSION :
 	    CLASS_LOST;
 	give_up_sent(f, OUT_UNSENT);
 }

@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
-#include "nats/envelope.h"
+#include "driver/envelope.h"
 #include "publish/follow.h"
 #include "util/err.h"
 #include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
 #include "common/msg.h"
-#include "nats/pub.h"
-#include "nats/streams.h"
+#include "driver/pub.h"
+#include "publish/streams.h"
 #include "common/suspect.h"
 
 /* What the owner wants for the batch that is being published. */

@@ -37,7 +37,7 @@ struct flight {
 	int64_t			 heard_at;	/* when the last answer came */
 	int64_t			 slowest;	/* slowest answer, in ms */
 	bool			 closed;	/* send nothing more */
-	bool			 complained;
+	enum error_class	 complained;	/* CLASS_NONE: it did not */
 	bool			 lost;		/* the connection is lost */
 	struct err		 complaint;
 };

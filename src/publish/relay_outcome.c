@@ -386,7 +386,7 @@ note_complaint(struct flight *f, size_t i)
 {
 	const char	*text = f->complaint.text;
 
-	if (verdict_class_of_complaint(text) == CLASS_PERMISSION)
+	if (f->complained == CLASS_PERMISSION)
 		relay_refuse(f, i, CLASS_PERMISSION, text);
 	else
 		note_silence(f, i, text);
@@ -401,7 +401,7 @@ time_out(struct flight *f, size_t i)
 	f->state[i] = DONE;
 	f->b->msgs[i].in_doubt = true;
 	say_how_long(f, i, &e);
-	if (f->complained)
+	if (f->complained != CLASS_NONE)
 		note_complaint(f, i);
 	else if (f->nameless > 0) {
 		f->nameless--;

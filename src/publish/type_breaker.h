@@ -16,7 +16,7 @@
 
 #include "util/backoff.h"
 #include "common/msg.h"
-#include "nats/verdict.h"
+#include "driver/verdict.h"
 #include "util/err.h"
 
 #define TYPE_BREAKER_MAX	64	/* more types are not remembered */

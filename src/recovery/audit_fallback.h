@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nats/pub.h"
+#include "driver/pub.h"
 
 /* Zeroed: no request has failed. */
 struct audit_fallback {

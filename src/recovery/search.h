@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "util/err.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 
 #define SEARCH_MAX	10000	/* rows at a time */
 

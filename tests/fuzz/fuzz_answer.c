@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "nats/bus.h"
 #include "nats/new_stream.h"
+#include "nats/nats_verdict.h"
 #include "nats/stored_message.h"
 #include "nats/stream.h"
 
@@ -87,9 +88,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	default:
 		body[len == 0 ? 0 : len - 1] = '\0';
-		verdict_class_of_complaint(body);
-		verdict_class((int)kind, body);
-		verdict_of_error((int)kind, body);
+		nats_verdict_class_of_complaint(body);
+		nats_verdict_class((int)kind, body);
+		nats_verdict_of_error((int)kind, body);
 	}
 	free(body);
 	return 0;

@@ -8,7 +8,7 @@
 #include "fuzz/fuzz.h"
 
 #include "conf/conf_impl.h"
-#include "nats/envelope.h"
+#include "driver/envelope.h"
 
 static bool
 is_subject(const char *s)

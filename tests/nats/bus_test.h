@@ -12,7 +12,7 @@
 
 #include "lib/servers.h"
 #include "nats/bus.h"
-#include "nats/envelope.h"
+#include "driver/envelope.h"
 #include "nats/stored_message.h"
 #include "nats/stream.h"
 #include "util/clock.h"

@@ -12,7 +12,7 @@
 #include "util/clock.h"
 #include "publish/relay.h"
 #include "lib/servers.h"
-#include "nats/verdict.h"
+#include "nats/nats_verdict.h"
 #include "util/xalloc.h"
 
 #define MANY		60	/* so often something full is sent to */
@@ -88,7 +88,7 @@ static const struct proof {
 	{ .code = 10118, .why_not = "takes a stream of a newer server" },
 };
 
-static const struct verdict_row	*rows;
+static const struct nats_verdict_row	*rows;
 static size_t			 nrows;
 static natsConnection		*nc;
 static int			 version;	/* 209, 210, ... */
@@ -96,14 +96,14 @@ static struct envelope		 letter;
 static struct err		 e;
 
 static bool
-is_proof_of(const struct proof *p, const struct verdict_row *r)
+is_proof_of(const struct proof *p, const struct nats_verdict_row *r)
 {
 	return p->status == r->status && p->code == r->code &&
 	    (p->text == NULL ? r->text == NULL :
 	    r->text != NULL && strcmp(p->text, r->text) == 0);
 }
 
-static const struct verdict_row *
+static const struct nats_verdict_row *
 row_of(const struct proof *p)
 {
 	for (size_t i = 0; i < nrows; i++)
@@ -331,7 +331,7 @@ publish(const struct proof *p)
 START_TEST(row_is_what_a_server_says)
 {
 	const struct proof		*p = &proofs[_i];
-	const struct verdict_row	*row = row_of(p);
+	const struct nats_verdict_row	*row = row_of(p);
 	struct pub_answer		 a;
 	char				 code[20];
 
@@ -341,7 +341,7 @@ START_TEST(row_is_what_a_server_says)
 
 		ck_assert_msg((int)s == row->status, "%s",
 		    natsStatus_GetText(s));
-		ck_assert_int_eq(verdict_of_status((int)s), row->verdict);
+		ck_assert_int_eq(nats_verdict_of_status((int)s), row->verdict);
 	} else {
 		a = p->ask != NULL ? ask(p->ask, p->body) : publish(p);
 		snprintf(code, sizeof(code), "(%d)", row->code);
@@ -437,7 +437,7 @@ main(void)
 	bool	ok = true;
 
 	servers_begin();
-	rows = verdict_table(&nrows);
+	rows = nats_verdict_table(&nrows);
 	for (size_t i = 0; i < nrows; i++) {
 		snprintf(name, sizeof(name), "row %zu has its proof", i);
 		ok = run(name, row_has_a_proof, (int)i) && ok;

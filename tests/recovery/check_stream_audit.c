@@ -64,13 +64,14 @@ fake_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 	return 0;
 }
 
-static bool
+static enum error_class
 fake_complaint(void *arg, enum pub_about about, struct err *err)
 {
 	(void)arg;
 	err_set(err, "the fake has no ear");
 	return fake.mute && !fake.silent &&
-	    about == (fake.nobody ? PUB_NOBODY : PUB_FORBIDDEN);
+	    about == (fake.nobody ? PUB_NOBODY : PUB_FORBIDDEN) ?
+	    CLASS_OTHER : CLASS_NONE;
 }
 
 static const struct pub_ops fake_ops = {

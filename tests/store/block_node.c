@@ -255,13 +255,13 @@ node_state(void *arg, struct stream_state *state, struct err *err)
 	return true;
 }
 
-static bool
+static enum error_class
 node_complaint(void *arg, enum pub_about about, struct err *err)
 {
 	(void)arg;
 	(void)about;
 	(void)err;
-	return false;
+	return CLASS_NONE;
 }
 
 static enum keep

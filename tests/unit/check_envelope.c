@@ -8,9 +8,9 @@
 #include <jansson.h>
 
 #include "nats/bus.h"
-#include "nats/envelope.h"
-#include "nats/streams.h"
-#include "nats/verdict.h"
+#include "driver/envelope.h"
+#include "publish/streams.h"
+#include "nats/nats_verdict.h"
 
 static struct envelope		env;
 static struct envelope_form	form;
@@ -595,7 +595,7 @@ static const struct {
 
 START_TEST(code_has_its_verdict)
 {
-	ck_assert_int_eq(verdict_of_error(verdicts[_i].code, "any"),
+	ck_assert_int_eq(nats_verdict_of_error(verdicts[_i].code, "any"),
 	    verdicts[_i].verdict);
 }
 END_TEST
@@ -621,7 +621,7 @@ static const struct {
 
 START_TEST(code_has_its_class)
 {
-	enum error_class	class = verdict_class(classes[_i].code,
+	enum error_class	class = nats_verdict_class(classes[_i].code,
 				    classes[_i].text);
 
 	ck_assert_int_eq(class, classes[_i].class);
@@ -633,16 +633,16 @@ END_TEST
 START_TEST(no_class_is_forgotten)
 {
 	size_t				 n;
-	const struct verdict_row	*rows = verdict_table(&n);
+	const struct nats_verdict_row	*rows = nats_verdict_table(&n);
 
 	for (int c = CLASS_NONE; c < CLASSES; c++)
 		ck_assert_ptr_nonnull(error_class_word((enum error_class)c));
 	for (size_t i = 0; i < n; i++)
 		ck_assert_msg(rows[i].verdict != VERDICT_DESTINATION ||
 		    rows[i].class != CLASS_NONE, "code %d", rows[i].code);
-	ck_assert_int_eq(verdict_class_of_complaint("Permissions Violation "
+	ck_assert_int_eq(nats_verdict_class_of_complaint("Permissions Violation "
 	    "for Publish to \"events.x\""), CLASS_PERMISSION);
-	ck_assert_int_eq(verdict_class_of_complaint("slow consumer"),
+	ck_assert_int_eq(nats_verdict_class_of_complaint("slow consumer"),
 	    CLASS_OTHER);
 }
 END_TEST
@@ -752,8 +752,8 @@ START_TEST(ack_names_its_stream)
 	bus_read_ack(first, (int)strlen(first), "", &a);
 	bus_read_ack(second, (int)strlen(second), "", &b);
 	ck_assert_uint_ne(a.stream, b.stream);
-	ck_assert_uint_eq(a.stream, streams_hash("A"));
-	ck_assert_uint_eq(b.stream, streams_hash("B"));
+	ck_assert_uint_eq(a.stream, text_hash("A"));
+	ck_assert_uint_eq(b.stream, text_hash("B"));
 }
 END_TEST
 

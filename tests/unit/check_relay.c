@@ -12,6 +12,7 @@
 #include <bsd/string.h>
 
 #include "common/lane.h"
+#include "nats/nats_verdict.h"
 #include "util/clock.h"
 
 /* Ours comes before the library's, which then stays out of the program. */
@@ -221,7 +222,7 @@ stream_of(size_t i)
 	if (fake.streams == NULL || i >= batch.n)
 		return 0;
 	name[0] = fake.streams[i];
-	return streams_hash(name);
+	return text_hash(name);
 }
 
 /* The first acknowledgement of a message gives it its place. */
@@ -290,15 +291,15 @@ fake_answer(void *arg, struct pub_answer *a)
 	return true;
 }
 
-static bool
+static enum error_class
 fake_complaint(void *arg, enum pub_about about, struct err *e)
 {
 	(void)arg;
 	if (fake.complaint == NULL || about != PUB_MESSAGES)
-		return false;
+		return CLASS_NONE;
 	err_set(e, "%s", fake.complaint);
 	fake.complaint = NULL;
-	return true;
+	return nats_verdict_class_of_complaint(e->text);
 }
 
 static void

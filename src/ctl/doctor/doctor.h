@@ -8,7 +8,7 @@
 #define OUTBOXCTL_DOCTOR_H
 
 #include "ctl/base/ctl.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ctl/messages/messages.h"
-#include "nats/envelope.h"
+#include "driver/envelope.h"
 #include "util/display.h"
 #include "util/printable.h"
 #include "util/utf8.h"

@@ -9,7 +9,7 @@
 #define OUTBOXCTL_SETUP_H
 
 #include "ctl/base/ctl.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 #include "util/buf.h"
 
 struct setup {

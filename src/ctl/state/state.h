@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "ctl/base/ctl.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 
 /* Limit for counting blocked keys. */
 #define STATE_EXACT	10000

@@ -4,7 +4,7 @@
 
 #include "ctl/base/ctl.h"
 #include "nats/new_stream.h"
-#include "nats/pub.h"
+#include "driver/pub.h"
 #include "util/buf.h"
 
 /*

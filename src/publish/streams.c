@@ -1,32 +1,24 @@
 /* streams.c - see streams.h; every step is O(1) but for the text's length */
 
-#include "nats/streams.h"
+#include "publish/streams.h"
 
-#define FNV_START	0xcbf29ce484222325u
-#define FNV_PRIME	0x100000001b3u
-
-uint64_t
-streams_hash(const char *text)
+/* The tables use the lowest bits. */
+static uint64_t
+fold(uint64_t hash)
 {
-	uint64_t	h = FNV_START;
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * FNV_PRIME;
-	/* The tables use the lowest bits. */
-	h ^= h >> 32;
-	return h == 0 ? 1 : h;
+	return hash ^ hash >> 32;
 }
 
 static size_t
 entry_of_subject(uint64_t subject)
 {
-	return subject % STREAMS_SUBJECTS;
+	return fold(subject) % STREAMS_SUBJECTS;
 }
 
 static size_t
 entry_of_stream(uint64_t stream)
 {
-	return stream % STREAMS_MAX;
+	return fold(stream) % STREAMS_MAX;
 }
 
 /* Where the subject goes; 0: not known, or to several streams. */

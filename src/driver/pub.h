@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nats/envelope.h"
+#include "driver/envelope.h"
+#include "driver/stored.h"
+#include "driver/stream_report.h"
+#include "driver/verdict.h"
 #include "util/err.h"
-#include "nats/stored_message.h"
-#include "nats/stream.h"
-#include "nats/verdict.h"
 
 enum pub_sent {
 	PUB_SENT,	/* on its way; an answer may come */
@@ -34,7 +34,7 @@ struct pub_answer {
 	enum verdict	verdict;
 	enum error_class class;			/* of an error */
 	uint64_t	ack_sequence;		/* if stored or duplicate */
-	uint64_t	stream;			/* hash of the stream's name; 0:
+	uint64_t	stream;			/* text_hash() of its name; 0:
 						   it is nats.stream */
 	char		text[256];		/* the error; "" if stored */
 };
@@ -123,9 +123,9 @@ struct pub_ops {
 
 	/*
 	 * Take a complaint of the server or the library that names no message,
-	 * such as a missing permission; false: none since the last call.
+	 * such as a missing permission; CLASS_NONE: none since the last call.
 	 */
-	bool		(*complaint)(void *, enum pub_about, struct err *);
+	enum error_class (*complaint)(void *, enum pub_about, struct err *);
 
 	/*
 	 * Publish a text at most once: never blocks, gets no answer, and the

@@ -8,7 +8,8 @@
  * Two tables of fixed size, in which a new entry replaces an old one at the
  * same index.  Entries of earlier batches may be wrong by now (streams change
  * their subjects): they may shorten a wait, but never use an attempt of a
- * message.  Texts are kept as hashes.  Pure bookkeeping: no I/O, no clock.
+ * message.  Texts are kept
+ * as hashes, see text_hash().  Pure bookkeeping: no I/O, no clock.
  */
 #ifndef OUTBOX_STREAMS_H
 #define OUTBOX_STREAMS_H
@@ -33,9 +34,6 @@ struct streams {
 		bool		silent;
 	} seen[STREAMS_MAX];
 };
-
-/* The hash of a subject or of a stream's name; never 0. */
-uint64_t	streams_hash(const char *);
 
 /* Begin a new batch. */
 void		streams_begin(struct streams *);

@@ -6,7 +6,7 @@
  * here.
  */
 
-#include "nats/envelope.h"
+#include "driver/envelope.h"
 
 #include <ctype.h>
 #include <math.h>

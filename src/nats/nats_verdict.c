@@ -1,5 +1,5 @@
 /*
- * verdict.c - the table that maps errors to verdicts
+ * nats_verdict.c - the table that maps errors to verdicts
  *
  * Statuses are those of nats.c, codes those of the server (server/errors.json
  * of nats-server).  tests/nats/check_verdict.c makes a real server return each
@@ -8,13 +8,13 @@
  * verdict document their code.
  */
 
-#include "nats/verdict.h"
+#include "nats/nats_verdict.h"
 
 #include <string.h>
 
 #include <nats/status.h>
 
-static const struct verdict_row rows[] = {
+static const struct nats_verdict_row rows[] = {
 	{ .status = NATS_MAX_PAYLOAD, .verdict = VERDICT_MESSAGE,
 	  .what = "larger than the server's max_payload" },
 	{ .status = NATS_INVALID_SUBJECT, .verdict = VERDICT_MESSAGE,
@@ -100,15 +100,15 @@ static const struct verdict_row rows[] = {
 
 #define NROWS	(sizeof(rows) / sizeof(rows[0]))
 
-const struct verdict_row *
-verdict_table(size_t *n)
+const struct nats_verdict_row *
+nats_verdict_table(size_t *n)
 {
 	*n = NROWS;
 	return rows;
 }
 
 enum verdict
-verdict_of_status(int status)
+nats_verdict_of_status(int status)
 {
 	for (size_t i = 0; i < NROWS; i++)
 		if (rows[i].status != 0 && rows[i].status == status)
@@ -117,7 +117,7 @@ verdict_of_status(int status)
 }
 
 /* NULL: the code is not in the table. */
-static const struct verdict_row *
+static const struct nats_verdict_row *
 find_row(int code, const char *text)
 {
 	for (size_t i = 0; i < NROWS; i++)
@@ -128,17 +128,17 @@ find_row(int code, const char *text)
 }
 
 enum verdict
-verdict_of_error(int code, const char *text)
+nats_verdict_of_error(int code, const char *text)
 {
-	const struct verdict_row	*row = find_row(code, text);
+	const struct nats_verdict_row	*row = find_row(code, text);
 
 	return row == NULL ? VERDICT_DESTINATION : row->verdict;
 }
 
 enum error_class
-verdict_class(int code, const char *text)
+nats_verdict_class(int code, const char *text)
 {
-	const struct verdict_row	*row = find_row(code, text);
+	const struct nats_verdict_row	*row = find_row(code, text);
 
 	return row == NULL || row->class == CLASS_NONE ? CLASS_OTHER :
 	    row->class;
@@ -146,26 +146,8 @@ verdict_class(int code, const char *text)
 
 /* The server's words; the library's status is the same for other errors. */
 enum error_class
-verdict_class_of_complaint(const char *text)
+nats_verdict_class_of_complaint(const char *text)
 {
 	return strcasestr(text, "permissions violation") != NULL ?
 	    CLASS_PERMISSION : CLASS_OTHER;
-}
-
-const char *
-error_class_word(enum error_class class)
-{
-	static const char *const words[CLASSES] = {
-		[CLASS_NONE] = "", [CLASS_NO_STREAM] = "no_stream",
-		[CLASS_FULL] = "full", [CLASS_SEALED] = "sealed",
-		[CLASS_PERMISSION] = "permission",
-		[CLASS_TIMEOUT] = "timeout", [CLASS_LOST] = "lost",
-		[CLASS_OFFLINE] = "offline", [CLASS_OVERLOAD] = "overload",
-		[CLASS_UNFIT] = "unfit",
-		[CLASS_WRONG_STREAM] = "wrong_stream",
-		[CLASS_TOO_LARGE] = "too_large", [CLASS_AUDIT] = "audit",
-		[CLASS_OTHER] = "other",
-	};
-
-	return words[class];
 }

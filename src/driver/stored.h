@@ -1,0 +1,22 @@
+/* stored.h - the message at one sequence of a destination that keeps them */
+#ifndef OUTBOX_STORED_H
+#define OUTBOX_STORED_H
+
+#include <stdint.h>
+
+#include "common/message_id.h"
+
+enum stored_what {
+	STORED_UNKNOWN,
+	STORED_EMPTY,		/* removed, lost, or not used yet */
+	STORED_OURS,
+	STORED_OTHER		/* another publisher's message */
+};
+
+struct stored_message {
+	uint64_t		sequence;	/* in the stream; 0: empty */
+	enum stored_what	what;
+	struct message_id	id;		/* STORED_OURS: its id */
+};
+
+#endif
