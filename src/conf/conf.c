@@ -179,7 +179,7 @@ set_default(struct conf_draft *d, const struct conf_key *k, struct err *e)
 {
 	const char	*text = yields(d, k) ? "" : k->dflt;
 
-	if (*text == '\0' && k->type == CONF_LIST)
+	if (*text == '\0' && conf_has_items(k))
 		return 0;
 	if (*text == '\0' && k->required) {
 		err_set(e, "is missing and has no default: set it");
@@ -226,20 +226,36 @@ conf_key_line(const struct conf *c, const char *name)
 	return i < 0 || c->lines == NULL ? 0 : c->lines[i];
 }
 
-struct conf *
-conf_load(const char *path, const struct conf_override *over, struct err *e)
+static struct conf *
+load_draft(const char *path, const struct conf_override *over, bool all,
+    struct err *e)
 {
 	struct conf_draft	d = { .path = path };
 
 	d.conf = xcalloc(1, sizeof(*d.conf));
 	if (read_conf_file(&d, e) < 0 || set_from_environment(&d, e) < 0 ||
 	    set_options(&d, over, e) < 0 ||
-	    set_conf_defaults(&d, e) < 0 || conf_check(&d, e) < 0) {
+	    set_conf_defaults(&d, e) < 0 ||
+	    (!all && conf_check_later(&d, e) < 0) ||
+	    conf_check(&d, e) < 0 || conf_check_publish(&d, e) < 0) {
 		conf_free(d.conf);
 		return NULL;
 	}
 	keep_lines(&d);
 	return d.conf;
+}
+
+struct conf *
+conf_load(const char *path, const struct conf_override *over, struct err *e)
+{
+	return load_draft(path, over, false, e);
+}
+
+struct conf *
+conf_load_all(const char *path, const struct conf_override *over,
+    struct err *e)
+{
+	return load_draft(path, over, true, e);
 }
 
 void

@@ -32,13 +32,22 @@ enum conf_type {
 	CONF_BOOL,		/* bool */
 	CONF_STRING,		/* char *, never NULL */
 	CONF_LIST,		/* struct conf_list of strings */
+	CONF_MAP,		/* struct conf_map: names and strings */
+	CONF_RECORDS,		/* struct conf_records, each with fields */
 	CONF_ENUM		/* int, an index into words */
 };
 
 enum conf_mode { MODE_POINTER, MODE_INLINE };
 enum conf_ordering { ORDER_KEY, ORDER_PARTITION, ORDER_NONE };
 enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
-enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT };
+enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT, DRIVER_DISCARD };
+enum conf_scheduled { SCHEDULED_PASS, SCHEDULED_HOLD };
+enum conf_envelope {
+	ENVELOPE_RAW, ENVELOPE_JSON, ENVELOPE_CLOUDEVENTS,
+	ENVELOPE_CLOUDEVENTS_BINARY
+};
+enum conf_type_case { CASE_NONE, CASE_KEBAB, CASE_SNAKE };
+enum conf_unmatched { UNMATCHED_DEFAULT, UNMATCHED_DEAD, UNMATCHED_HOLD };
 enum conf_tls { TLS_AUTO, TLS_DISABLE, TLS_REQUIRE, TLS_VERIFY };
 enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
 enum conf_at_start { AT_START_AUTO, AT_START_ON, AT_START_OFF };
@@ -47,6 +56,46 @@ enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
 struct conf_list {
 	char	**items;
 	size_t	  n;
+};
+
+struct conf_pair {
+	char		*name, *value;
+	unsigned	 line;		/* of the file */
+};
+
+struct conf_map {
+	struct conf_pair *items;
+	size_t		  n;
+};
+
+/* An array of structures, each of which begins with the line of the file. */
+struct conf_records {
+	void	*items;
+	size_t	 n;
+};
+
+/* A field of a record that is not set: as the keys for all say. */
+#define CONF_INHERIT	(-1)
+
+/* An item of publish.routes; strings are never NULL. */
+struct conf_route {
+	unsigned	 line;
+	char		*name;
+	char		*type, *topic;	/* patterns; "": any */
+	char		*header;	/* "name=pattern"; "": any */
+	int		 driver;	/* enum conf_driver */
+	char		*subject;	/* "": nats.subject */
+	char		*endpoint;	/* "": http.endpoint */
+	char		*path;		/* "": http.path */
+	int		 envelope;	/* enum conf_envelope, CONF_INHERIT */
+	int64_t		 max_attempts;	/* or CONF_INHERIT, as these two: */
+	int64_t		 backoff, max_backoff;
+};
+
+/* An item of http.signing_keys. */
+struct conf_signing_key {
+	unsigned	 line;
+	char		*id, *file;
 };
 
 /* All durations are milliseconds. */
@@ -85,7 +134,11 @@ struct conf {
 			char	*settings, *dead_letters, *blocked_keys;
 			char	*streams;
 			char	*audit;
+			char	*messages;	/* of mode inline */
 		} tables;
+		struct conf_map	 columns;	/* our name, theirs */
+		int		 scheduled;	/* enum conf_scheduled */
+		char		*partition_by;	/* empty: the order key */
 	} outbox;
 	struct {
 		bool		 leasing;
@@ -109,6 +162,12 @@ struct conf {
 		int64_t		 window;
 		int64_t		 timeout_ms;
 		struct conf_list types;		/* patterns; none: all */
+		int		 envelope;	/* enum conf_envelope */
+		char		*source;	/* empty: of the outbox id */
+		int		 type_case;	/* enum conf_type_case */
+		struct conf_map	 type_aliases;	/* type, subject tokens */
+		int		 unmatched;	/* enum conf_unmatched */
+		struct conf_records routes;	/* struct conf_route */
 	} publish;
 	struct {
 		struct conf_list servers;	/* "nats://host:4222", ... */
@@ -118,6 +177,7 @@ struct conf {
 		char		*advisory;	/* empty: off */
 		char		*inbox_prefix;
 		int		 recover;	/* enum conf_recover */
+		bool		 core;		/* at most once, no acks */
 		char		*user;
 		char		*password_file;
 		char		*password_env;
@@ -132,6 +192,21 @@ struct conf {
 			char	*ca, *cert, *key;
 		} tls;
 	} nats;
+	struct {
+		char		*endpoint;	/* empty: none */
+		char		*path;		/* template */
+		int64_t		 concurrency;
+		struct conf_records signing_keys; /* conf_signing_key */
+		struct conf_map	 headers;
+		char		*token_file, *token_env;
+		bool		 follow_redirects;
+		bool		 allow_private;
+		char		*proxy;		/* empty: none */
+		struct {
+			bool	 verify;
+			char	*ca, *cert, *key;
+		} tls;
+	} http;
 	struct {
 		char		*subject;	/* empty: off */
 		bool		 binlog;
@@ -164,16 +239,27 @@ struct conf {
 struct conf_key {
 	const char	*name;		/* "worker.lease_ttl" */
 	enum conf_type	 type;
-	size_t		 at;		/* offset in struct conf */
+	size_t		 at;		/* offset in struct conf; of a
+					   field: in the record */
 	const char	*dflt;		/* as it would stand in the file */
 	const char	*yields_to;	/* default is "" if this key is set */
 	int64_t		 min, max;	/* CONF_INT; CONF_DURATION in ms */
 	const char *const *words;	/* CONF_ENUM, NULL-terminated */
 	unsigned	 later;		/* bits of words not available yet */
 	int		(*check)(const char *, struct err *);
-					/* CONF_STRING, items of CONF_LIST */
+					/* CONF_STRING, items of CONF_LIST,
+					   values of CONF_MAP */
+	int		(*check_name)(const char *, struct err *);
+					/* names of CONF_MAP */
+	bool		 fold_names;	/* they do not differ in case only */
+	const struct conf_key *fields;	/* CONF_RECORDS; the first one is a
+					   string that differs in each */
+	size_t		 nfields, record_size, max_records;
+	bool		 inherits;	/* field: empty is CONF_INHERIT */
+	bool		 not_yet;	/* not available: only the default */
 	bool		 restart;	/* a reload cannot change it */
-	bool		 required;	/* string or list: must not be empty */
+	bool		 required;	/* string or list: must not be empty;
+					   field: must be there */
 	const char	*help;		/* one line, ASCII */
 };
 
@@ -212,6 +298,8 @@ struct conf	*conf_load_host(const char *path, bool named);
  */
 int		 conf_check_mysql_secret(const struct conf *, struct err *);
 int		 conf_check_nats_secret(const struct conf *, struct err *);
+/* The same of the token, keys and certificates of http, if it is in use. */
+int		 conf_check_http_secrets(const struct conf *, struct err *);
 
 /* Write the effective configuration as YAML that conf_load reads back. */
 void		 conf_dump(const struct conf *, FILE *);
@@ -236,6 +324,12 @@ int		 conf_edit(const char *path, const struct conf_change *,
 const char	*conf_changed_restart(const struct conf *, const struct conf *,
 		    size_t *i);
 
+/*
+ * True if the value, in a configuration or a record, is an empty string, list
+ * or map, or one that is inherited.
+ */
+bool		 conf_is_empty(const void *base, const struct conf_key *);
+
 /* The table of keys; sets *n to its length. */
 const struct conf_key *conf_keys(size_t *n);
 
@@ -247,6 +341,9 @@ const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 
 /* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);
+
+/* True if publish.driver is this one, or that of a route. */
+bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 
 /* True for an address or a name of this host that no other host has. */
 bool		 conf_is_loopback(const char *host);

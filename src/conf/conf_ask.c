@@ -48,6 +48,17 @@ conf_counts(const struct conf *c, struct counts *k)
 }
 
 bool
+conf_uses_driver(const struct conf *c, enum conf_driver driver)
+{
+	const struct conf_route	*r = c->publish.routes.items;
+
+	for (size_t i = 0; i < c->publish.routes.n; i++)
+		if (r[i].driver == (int)driver)
+			return true;
+	return c->publish.driver == (int)driver;
+}
+
+bool
 conf_is_loopback(const char *host)
 {
 	struct in_addr	in;

@@ -77,6 +77,7 @@ static const char *const either[][2] = {
 	{ "nats.nkey_file", "nats.token_file" },
 	{ "nats.nkey_file", "nats.token_env" },
 	{ "nats.nkey_file", "nats.credentials_file" },
+	{ "http.token_env", "http.token_file" },
 };
 
 /* Keys that need another key. */
@@ -91,6 +92,8 @@ static const char *const needs[][2] = {
 	{ "mysql.tls.key", "mysql.tls.cert" },
 	{ "nats.tls.cert", "nats.tls.key" },
 	{ "nats.tls.key", "nats.tls.cert" },
+	{ "http.tls.cert", "http.tls.key" },
+	{ "http.tls.key", "http.tls.cert" },
 };
 
 static const struct conf_key *
@@ -128,9 +131,8 @@ is_key_empty(const struct conf_draft *d, const char *name)
 	return conf_is_empty(d->conf, key(name));
 }
 
-/* Put before the error where the key was set: option, or file and line. */
-static int
-blame(const struct conf_draft *d, const char *name, struct err *e)
+int
+conf_blame(const struct conf_draft *d, const char *name, struct err *e)
 {
 	const struct conf_source	*from = source(d, name);
 
@@ -176,7 +178,7 @@ bad_lengths(const struct conf_draft *d, const struct lengths *l,
 	    big ? says[l->how].big : says[l->how].small, other, limit);
 	free(value);
 	free(limit);
-	return blame(d, name, e);
+	return conf_blame(d, name, e);
 }
 
 static int
@@ -204,7 +206,7 @@ check_either(const struct conf_draft *d, struct err *e)
 			continue;
 		err_set(e, "cannot be set together with %s of line %u: "
 		    "remove one of them", b, source(d, b)->line);
-		return blame(d, a, e);
+		return conf_blame(d, a, e);
 	}
 	return 0;
 }
@@ -218,7 +220,7 @@ check_needs(const struct conf_draft *d, struct err *e)
 		if (is_key_empty(d, a) || !is_key_empty(d, b))
 			continue;
 		err_set(e, "needs %s: set both or none", b);
-		return blame(d, a, e);
+		return conf_blame(d, a, e);
 	}
 	return 0;
 }
@@ -229,7 +231,7 @@ check_servers(const struct conf_draft *d, struct err *e)
 	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
 		return 0;
 	err_set(e, "is empty, and so is mysql.hosts: set one of them");
-	return blame(d, "mysql.socket", e);
+	return conf_blame(d, "mysql.socket", e);
 }
 
 /* An address of tls:// asks for what the mode forbids. */
@@ -242,13 +244,13 @@ check_nats_tls(const struct conf_draft *d, struct err *e)
 		return 0;
 	if (d->conf->nats.tls.first) {
 		err_set(e, "disable contradicts nats.tls.first");
-		return blame(d, "nats.tls.mode", e);
+		return conf_blame(d, "nats.tls.mode", e);
 	}
 	for (size_t i = 0; i < servers->n; i++)
 		if (strncmp(servers->items[i], "tls://", 6) == 0) {
 			err_set(e, "disable contradicts %s of nats.servers",
 			    servers->items[i]);
-			return blame(d, "nats.tls.mode", e);
+			return conf_blame(d, "nats.tls.mode", e);
 		}
 	return 0;
 }
@@ -265,7 +267,7 @@ same_table(const struct conf_draft *d, const char *a, const char *b,
 	err_set(e, "%s is also the name of %s: each table needs its own name",
 	    table, other);
 	free(table);
-	return blame(d, name, e);
+	return conf_blame(d, name, e);
 }
 
 static int
@@ -301,7 +303,7 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	err_set(e, "false needs outbox.ordering: none, or master.workers: 1 "
 	    "(it is %" PRId64 "): without leases workers break the order",
 	    c->master.workers);
-	return blame(d, "worker.leasing", e);
+	return conf_blame(d, "worker.leasing", e);
 }
 
 /* Halted keys are recorded in a table, and leases protect the record. */
@@ -320,17 +322,18 @@ check_halt(const struct conf_draft *d, struct err *e)
 		    "protect the record of halted keys");
 	else
 		return 0;
-	return blame(d, "retry.on_dead", e);
+	return conf_blame(d, "retry.on_dead", e);
 }
 
 static int
 check_nats_subject(const struct conf_draft *d, struct err *e)
 {
-	if (strstr(d->conf->nats.subject, "{topic}") == NULL)
+	if (d->conf->outbox.mode == MODE_INLINE ||
+	    strstr(d->conf->nats.subject, "{topic}") == NULL)
 		return 0;
 	err_set(e, "{topic} needs outbox.mode: inline; rows of mode pointer "
 	    "have no topic");
-	return blame(d, "nats.subject", e);
+	return conf_blame(d, "nats.subject", e);
 }
 
 /* One worker serves all labels that a key has under the declared counts. */
@@ -346,7 +349,7 @@ check_partition_counts(const struct conf_draft *d, struct err *e)
 		    "remove those that no producer uses", n, COUNTS_MAX);
 	else if (counts_check(&c, e) == 0)
 		return 0;
-	return blame(d, "outbox.former_counts", e);
+	return conf_blame(d, "outbox.former_counts", e);
 }
 
 int
@@ -355,8 +358,8 @@ conf_check(const struct conf_draft *d, struct err *e)
 	static int	(*const checks[])(const struct conf_draft *,
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
-		check_nats_tls, check_tables, check_leasing, check_halt, check_nats_subject,
-		check_partition_counts,
+		check_nats_tls, check_tables, check_leasing, check_halt,
+		check_nats_subject, check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -140,8 +140,8 @@ host_length(const char *text)
 }
 
 /* The text is not shown: it may be user:password. */
-static int
-form_address(const char *text, struct err *e)
+int
+conf_form_address(const char *text, struct err *e)
 {
 	size_t	n = host_length(text);
 
@@ -171,7 +171,7 @@ conf_form_host(const char *text, struct err *e)
 {
 	if (form_one_address(text, "mysql", e) < 0)
 		return -1;
-	return form_address(text, e);
+	return conf_form_address(text, e);
 }
 
 int
@@ -182,10 +182,10 @@ conf_form_server(const char *text, struct err *e)
 	if (form_one_address(text, "nats", e) < 0)
 		return -1;
 	if (address == NULL)
-		return form_address(text, e);
+		return conf_form_address(text, e);
 	if (strncmp(text, "nats://", 7) != 0 && strncmp(text, "tls://", 6) != 0)
 		return err_set(e, "must begin with nats:// or tls://");
-	return form_address(address + 3, e);
+	return conf_form_address(address + 3, e);
 }
 
 int
@@ -238,9 +238,8 @@ conf_form_count(const char *text, struct err *e)
 	    conf_show(text).text, CONF_MAX_PARTITIONS);
 }
 
-/* text begins with "{": returns its end, or NULL with the error set. */
-static const char *
-skip_placeholder(const char *text, struct err *e)
+const char *
+conf_form_placeholder(const char *text, struct err *e)
 {
 	static const char *const	known[] =
 	    { "{event_type}", "{stream_id}", "{partition}", "{topic}" };
@@ -290,7 +289,7 @@ conf_form_subject(const char *text, struct err *e)
 		}
 		empty = false;
 		if (*s == '{') {
-			if ((s = skip_placeholder(s, e)) == NULL)
+			if ((s = conf_form_placeholder(s, e)) == NULL)
 				return -1;
 		} else if (form_literal(*s, e) < 0)
 			return -1;

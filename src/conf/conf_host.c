@@ -82,7 +82,7 @@ set_all_defaults(struct conf *c)
 	struct err		 e;
 
 	for (size_t i = 0; i < n; i++)
-		if (keys[i].dflt[0] != '\0' || keys[i].type != CONF_LIST)
+		if (keys[i].dflt[0] != '\0' || !conf_has_items(&keys[i]))
 			(void)conf_set(c, &keys[i], keys[i].dflt, false, &e);
 }
 

@@ -8,9 +8,7 @@
  */
 #include "conf/conf_impl.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #define AT(field)	offsetof(struct conf, field)
 #define NKEYS		(sizeof(keys) / sizeof(keys[0]))
@@ -26,13 +24,87 @@ static const char *const mode_words[] = { "pointer", "inline", NULL };
 static const char *const ordering_words[] =
     { "key", "partition", "none", NULL };
 static const char *const on_dead_words[] = { "continue", "halt", NULL };
-static const char *const driver_words[] = { "nats", "http", "stdout", NULL };
+static const char *const driver_words[] = 
+    { "nats", "http", "stdout", "discard", NULL };
+static const char *const scheduled_words[] = { "pass", "hold", NULL };
+static const char *const envelope_words[] =
+    { "raw", "json", "cloudevents", "cloudevents-binary", NULL };
+static const char *const type_case_words[] =
+    { "none", "kebab", "snake", NULL };
+static const char *const unmatched_words[] =
+    { "default", "dead", "hold", NULL };
 static const char *const recover_words[] =
     { "lost", "report", "off", NULL };
 static const char *const at_start_words[] = { "auto", "on", "off", NULL };
 static const char *const level_words[] =
     { "error", "warn", "info", "debug", NULL };
 static const char *const format_words[] = { "text", "json", NULL };
+
+/* Words without their feature, of keys and of fields. */
+#define DRIVERS_LATER	(1u << DRIVER_HTTP | 1u << DRIVER_STDOUT | \
+			    1u << DRIVER_DISCARD)
+#define ENVELOPES_LATER	(1u << ENVELOPE_JSON | 1u << ENVELOPE_CLOUDEVENTS | \
+			    1u << ENVELOPE_CLOUDEVENTS_BINARY)
+
+/* Limits that a route shares with the keys for all. */
+#define BACKOFF_RANGE		.min = SECOND / 10, .max = 1 * HOUR
+#define MAX_BACKOFF_RANGE	.min = SECOND / 10, .max = 24 * HOUR
+#define MAX_ATTEMPTS_RANGE	.min = 1, .max = 1000
+
+#define FIELDS(table, record) \
+	.fields = table, .nfields = sizeof(table) / sizeof(table[0]), \
+	.record_size = sizeof(struct record)
+#define IN_ROUTE(field)	offsetof(struct conf_route, field)
+
+static const struct conf_key route_fields[] = {
+	{ .name = "name", .type = CONF_STRING, .at = IN_ROUTE(name),
+	  .check = conf_form_route, .required = true,
+	  .help = "name of the route" },
+	{ .name = "type", .type = CONF_STRING, .at = IN_ROUTE(type),
+	  .check = conf_form_type,
+	  .help = "pattern of the type" },
+	{ .name = "topic", .type = CONF_STRING, .at = IN_ROUTE(topic),
+	  .check = conf_form_type,
+	  .help = "pattern of the topic" },
+	{ .name = "header", .type = CONF_STRING, .at = IN_ROUTE(header),
+	  .check = conf_form_match,
+	  .help = "header and pattern of its value" },
+	{ .name = "driver", .type = CONF_ENUM, .at = IN_ROUTE(driver),
+	  .words = driver_words, .later = DRIVERS_LATER, .required = true,
+	  .help = "where messages go" },
+	{ .name = "subject", .type = CONF_STRING, .at = IN_ROUTE(subject),
+	  .check = conf_form_subject,
+	  .help = "in place of nats.subject" },
+	{ .name = "endpoint", .type = CONF_STRING, .at = IN_ROUTE(endpoint),
+	  .check = conf_form_endpoint,
+	  .help = "in place of http.endpoint" },
+	{ .name = "path", .type = CONF_STRING, .at = IN_ROUTE(path),
+	  .check = conf_form_url_path,
+	  .help = "in place of http.path" },
+	{ .name = "envelope", .type = CONF_ENUM, .at = IN_ROUTE(envelope),
+	  .words = envelope_words, .later = ENVELOPES_LATER, .inherits = true,
+	  .help = "in place of publish.envelope" },
+	{ .name = "max_attempts", .type = CONF_INT,
+	  .at = IN_ROUTE(max_attempts), MAX_ATTEMPTS_RANGE, .inherits = true,
+	  .help = "in place of retry.max_attempts" },
+	{ .name = "backoff", .type = CONF_DURATION, .at = IN_ROUTE(backoff),
+	  BACKOFF_RANGE, .inherits = true,
+	  .help = "in place of retry.backoff" },
+	{ .name = "max_backoff", .type = CONF_DURATION,
+	  .at = IN_ROUTE(max_backoff), MAX_BACKOFF_RANGE, .inherits = true,
+	  .help = "in place of retry.max_backoff" },
+};
+
+static const struct conf_key signing_key_fields[] = {
+	{ .name = "id", .type = CONF_STRING,
+	  .at = offsetof(struct conf_signing_key, id),
+	  .check = conf_form_key_id, .required = true,
+	  .help = "name of the key, which receivers see" },
+	{ .name = "file", .type = CONF_STRING,
+	  .at = offsetof(struct conf_signing_key, file),
+	  .check = conf_form_path, .required = true,
+	  .help = "file whose first line is the key" },
+};
 
 static const struct conf_key keys[] = {
 	{ .name = "master.workers", .type = CONF_INT,
@@ -120,6 +192,19 @@ static const struct conf_key keys[] = {
 	{ .name = "outbox.ordering", .type = CONF_ENUM,
 	  .at = AT(outbox.ordering), .dflt = "key", .words = ordering_words,
 	  .help = "which messages stay in order" },
+	{ .name = "outbox.columns", .type = CONF_MAP,
+	  .at = AT(outbox.columns), .dflt = "",
+	  .check = conf_form_table, .check_name = conf_form_column,
+	  .not_yet = true,
+	  .help = "columns with other names: ours, then theirs" },
+	{ .name = "outbox.scheduled", .type = CONF_ENUM,
+	  .at = AT(outbox.scheduled), .dflt = "pass",
+	  .words = scheduled_words, .later = 1u << SCHEDULED_HOLD,
+	  .help = "whether later messages pass a scheduled one of their key" },
+	{ .name = "outbox.partition_by", .type = CONF_STRING,
+	  .at = AT(outbox.partition_by), .dflt = "",
+	  .check = conf_form_partition_by, .not_yet = true,
+	  .help = "column or path that makes the key; empty: the order key" },
 	{ .name = "outbox.tables.outbox", .type = CONF_STRING,
 	  .at = AT(outbox.tables.outbox), .dflt = "outbox",
 	  .check = conf_form_table, .required = true,
@@ -156,6 +241,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.tables.audit), .dflt = "outbox_audit",
 	  .check = conf_form_table, .required = true,
 	  .help = "table of the changes by operators" },
+	{ .name = "outbox.tables.messages", .type = CONF_STRING,
+	  .at = AT(outbox.tables.messages), .dflt = "outbox_messages",
+	  .check = conf_form_table, .required = true, .not_yet = true,
+	  .help = "table of the messages of mode inline" },
 
 	{ .name = "worker.leasing", .type = CONF_BOOL,
 	  .at = AT(worker.leasing), .dflt = "true",
@@ -191,18 +280,18 @@ static const struct conf_key keys[] = {
 
 	{ .name = "retry.backoff", .type = CONF_DURATION,
 	  .at = AT(retry.backoff), .dflt = "1s",
-	  .min = SECOND / 10, .max = 1 * HOUR,
+	  BACKOFF_RANGE,
 	  .help = "delay after the first failure; doubles" },
 	{ .name = "retry.max_backoff", .type = CONF_DURATION,
 	  .at = AT(retry.max_backoff), .dflt = "5m",
-	  .min = SECOND / 10, .max = 24 * HOUR,
+	  MAX_BACKOFF_RANGE,
 	  .help = "longest delay; equal to retry.backoff: constant" },
 	{ .name = "retry.jitter", .type = CONF_FRACTION,
 	  .at = AT(retry.jitter), .dflt = "0.2", .min = 0, .max = 100,
 	  .help = "random part of the delay, both ways" },
 	{ .name = "retry.max_attempts", .type = CONF_INT,
 	  .at = AT(retry.max_attempts), .dflt = "25",
-	  .min = 1, .max = 1000,
+	  MAX_ATTEMPTS_RANGE,
 	  .help = "failures after which a message is dead" },
 	{ .name = "retry.on_dead", .type = CONF_ENUM,
 	  .at = AT(retry.on_dead), .dflt = "continue",
@@ -211,7 +300,7 @@ static const struct conf_key keys[] = {
 
 	{ .name = "publish.driver", .type = CONF_ENUM,
 	  .at = AT(publish.driver), .dflt = "nats", .words = driver_words,
-	  .later = 1u << DRIVER_HTTP | 1u << DRIVER_STDOUT,
+	  .later = DRIVERS_LATER,
 	  .help = "where messages go" },
 	{ .name = "publish.window", .type = CONF_INT,
 	  .at = AT(publish.window), .dflt = "512",
@@ -224,6 +313,34 @@ static const struct conf_key keys[] = {
 	{ .name = "publish.types", .type = CONF_LIST,
 	  .at = AT(publish.types), .dflt = "", .check = conf_form_type,
 	  .help = "types that reconcile and the trigger enqueue; empty: all" },
+	{ .name = "publish.envelope", .type = CONF_ENUM,
+	  .at = AT(publish.envelope), .dflt = "raw", .words = envelope_words,
+	  .later = ENVELOPES_LATER,
+	  .help = "what surrounds the payload" },
+	{ .name = "publish.source", .type = CONF_STRING,
+	  .at = AT(publish.source), .dflt = "", .check = conf_form_source,
+	  .not_yet = true,
+	  .help = "source of CloudEvents; empty: made of the outbox id" },
+	{ .name = "publish.type_case", .type = CONF_ENUM,
+	  .at = AT(publish.type_case), .dflt = "none",
+	  .words = type_case_words,
+	  .later = 1u << CASE_KEBAB | 1u << CASE_SNAKE,
+	  .help = "how a type is written in a subject" },
+	{ .name = "publish.type_aliases", .type = CONF_MAP,
+	  .at = AT(publish.type_aliases), .dflt = "",
+	  .check = conf_form_alias, .check_name = conf_form_type,
+	  .not_yet = true,
+	  .help = "types, and what stands for them in a subject" },
+	{ .name = "publish.unmatched", .type = CONF_ENUM,
+	  .at = AT(publish.unmatched), .dflt = "default",
+	  .words = unmatched_words,
+	  .later = 1u << UNMATCHED_DEAD | 1u << UNMATCHED_HOLD,
+	  .help = "what becomes of a message that no route takes" },
+	{ .name = "publish.routes", .type = CONF_RECORDS,
+	  .at = AT(publish.routes), .dflt = "",
+	  FIELDS(route_fields, conf_route), .max_records = 32,
+	  .not_yet = true,
+	  .help = "other destinations for some messages" },
 
 	{ .name = "nats.servers", .type = CONF_LIST,
 	  .at = AT(nats.servers), .dflt = "nats://127.0.0.1:4222",
@@ -251,6 +368,9 @@ static const struct conf_key keys[] = {
 	{ .name = "nats.recover", .type = CONF_ENUM,
 	  .at = AT(nats.recover), .dflt = "lost", .words = recover_words,
 	  .help = "whether messages that the stream lost are sent again" },
+	{ .name = "nats.core", .type = CONF_BOOL,
+	  .at = AT(nats.core), .dflt = "false", .not_yet = true,
+	  .help = "publish without acknowledgement: at most once" },
 	{ .name = "nats.user", .type = CONF_STRING,
 	  .at = AT(nats.user), .dflt = "",
 	  .help = "user to log in as" },
@@ -290,6 +410,62 @@ static const struct conf_key keys[] = {
 	  .help = "certificate to show to the server" },
 	{ .name = "nats.tls.key", .type = CONF_STRING,
 	  .at = AT(nats.tls.key), .dflt = "", .check = conf_form_path,
+	  .help = "private key of that certificate" },
+
+	{ .name = "http.endpoint", .type = CONF_STRING,
+	  .at = AT(http.endpoint), .dflt = "", .check = conf_form_endpoint,
+	  .not_yet = true,
+	  .help = "URL that the path is added to" },
+	{ .name = "http.path", .type = CONF_STRING,
+	  .at = AT(http.path), .dflt = "{event_type}",
+	  .check = conf_form_url_path, .not_yet = true,
+	  .help = "template of the path; empty: the endpoint" },
+	{ .name = "http.concurrency", .type = CONF_INT,
+	  .at = AT(http.concurrency), .dflt = "32", .min = 1, .max = 1024,
+	  .not_yet = true,
+	  .help = "requests in flight per worker" },
+	{ .name = "http.signing_keys", .type = CONF_RECORDS,
+	  .at = AT(http.signing_keys), .dflt = "",
+	  FIELDS(signing_key_fields, conf_signing_key), .max_records = 8,
+	  .not_yet = true,
+	  .help = "keys that sign requests; empty: none is signed" },
+	{ .name = "http.headers", .type = CONF_MAP,
+	  .at = AT(http.headers), .dflt = "",
+	  .check_name = conf_form_header, .fold_names = true,
+	  .not_yet = true,
+	  .help = "headers of each request" },
+	{ .name = "http.token_file", .type = CONF_STRING,
+	  .at = AT(http.token_file), .dflt = "", .check = conf_form_path,
+	  .not_yet = true,
+	  .help = "file whose first line is the bearer token" },
+	{ .name = "http.token_env", .type = CONF_STRING,
+	  .at = AT(http.token_env), .dflt = "", .check = conf_form_env,
+	  .not_yet = true,
+	  .help = "environment variable that holds the token" },
+	{ .name = "http.follow_redirects", .type = CONF_BOOL,
+	  .at = AT(http.follow_redirects), .dflt = "false", .not_yet = true,
+	  .help = "send a request again to where an answer points" },
+	{ .name = "http.allow_private", .type = CONF_BOOL,
+	  .at = AT(http.allow_private), .dflt = "true", .not_yet = true,
+	  .help = "connect to addresses of this host and of private nets" },
+	{ .name = "http.proxy", .type = CONF_STRING,
+	  .at = AT(http.proxy), .dflt = "", .check = conf_form_proxy,
+	  .not_yet = true,
+	  .help = "URL of a proxy; empty: none" },
+	{ .name = "http.tls.verify", .type = CONF_BOOL,
+	  .at = AT(http.tls.verify), .dflt = "true", .not_yet = true,
+	  .help = "check the certificate and the name of the server" },
+	{ .name = "http.tls.ca", .type = CONF_STRING,
+	  .at = AT(http.tls.ca), .dflt = "", .check = conf_form_path,
+	  .not_yet = true,
+	  .help = "certificates to trust; empty: those of the system" },
+	{ .name = "http.tls.cert", .type = CONF_STRING,
+	  .at = AT(http.tls.cert), .dflt = "", .check = conf_form_path,
+	  .not_yet = true,
+	  .help = "certificate to show to the server" },
+	{ .name = "http.tls.key", .type = CONF_STRING,
+	  .at = AT(http.tls.key), .dflt = "", .check = conf_form_path,
+	  .not_yet = true,
 	  .help = "private key of that certificate" },
 
 	{ .name = "wake.subject", .type = CONF_STRING,
@@ -342,141 +518,12 @@ static const struct conf_key keys[] = {
 };
 
 _Static_assert(NKEYS <= CONF_KEYS_MAX, "raise CONF_KEYS_MAX");
+_Static_assert(sizeof(route_fields) / sizeof(route_fields[0]) <=
+    CONF_FIELDS_MAX, "raise CONF_FIELDS_MAX");
 
 const struct conf_key *
 conf_keys(size_t *n)
 {
 	*n = NKEYS;
 	return keys;
-}
-
-int
-conf_key_find(const char *name)
-{
-	for (size_t i = 0; i < NKEYS; i++)
-		if (strcmp(keys[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-/* The part of a name after "section."; NULL: it is not in the section. */
-static const char *
-inside(const char *name, const char *section)
-{
-	size_t	n = strlen(section);
-
-	if (n == 0)
-		return name;
-	return strncmp(name, section, n) == 0 && name[n] == '.' ?
-	    name + n + 1 : NULL;
-}
-
-bool
-conf_key_is_section(const char *name)
-{
-	for (size_t i = 0; i < NKEYS; i++)
-		if (inside(keys[i].name, name) != NULL)
-			return true;
-	return false;
-}
-
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The edit distance of a, which fits a name, and the blen bytes of b. */
-static size_t
-distance(const char *a, const char *b, size_t blen)
-{
-	size_t	row[CONF_NAME_SIZE], alen = strlen(a);
-
-	for (size_t i = 0; i <= alen; i++)
-		row[i] = i;
-	for (size_t j = 0; j < blen; j++) {
-		size_t	diagonal = row[0];
-
-		row[0] = j + 1;
-		for (size_t i = 0; i < alen; i++) {
-			size_t	above = row[i + 1];
-			bool	same = tolower((unsigned char)a[i]) ==
-				    tolower((unsigned char)b[j]);
-
-			row[i + 1] = least(diagonal + !same,
-			    1 + least(above, row[i]));
-			diagonal = above;
-		}
-	}
-	return row[alen];
-}
-
-/* Similar: up to three letters differ, or one begins with the other. */
-static size_t
-how_far(const char *leaf, const char *name, size_t len)
-{
-	size_t	n = strlen(leaf), d = distance(leaf, name, len);
-
-	if (d <= least((n + 1) / 3, 3))
-		return d;
-	return strncmp(leaf, name, least(n, len)) == 0 ? 4 : SIZE_MAX;
-}
-
-/* The only key in a section with this leaf: the file misplaced it. */
-static const char *
-only_one(const char *section, const char *leaf)
-{
-	const char	*found = NULL;
-
-	for (size_t i = 0; i < NKEYS; i++) {
-		const char	*name = keys[i].name;
-
-		if (inside(name, section) == NULL ||
-		    strcmp(strrchr(name, '.') + 1, leaf) != 0)
-			continue;
-		if (found != NULL)
-			return NULL;
-		found = name;
-	}
-	return found;
-}
-
-/* The name in the section that is most similar to the leaf, or "". */
-static struct conf_phrase
-closest(const char *section, const char *leaf)
-{
-	struct conf_phrase	 best = { "" };
-	size_t			 far = SIZE_MAX;
-
-	for (size_t i = 0; i < NKEYS; i++) {
-		const char	*name = inside(keys[i].name, section);
-		size_t		 len, d;
-
-		if (name == NULL)
-			continue;
-		len = strcspn(name, ".");
-		if ((d = how_far(leaf, name, len)) < far) {
-			far = d;
-			snprintf(best.text, sizeof(best.text), "%.*s",
-			    (int)(name - keys[i].name + (ptrdiff_t)len),
-			    keys[i].name);
-		}
-	}
-	return best;
-}
-
-struct conf_phrase
-conf_key_near(const char *section, const char *leaf)
-{
-	struct conf_phrase	 best = { "" };
-	const char		*name = only_one(section, leaf);
-
-	if (*leaf == '\0' || strlen(leaf) >= CONF_NAME_SIZE)
-		return best;
-	if (name == NULL)
-		name = only_one("", leaf);
-	if (name == NULL)
-		return closest(section, leaf);
-	snprintf(best.text, sizeof(best.text), "%s", name);
-	return best;
 }

@@ -61,6 +61,35 @@ conf_check_mysql_secret(const struct conf *c, struct err *e)
 	    "mysql.password_env", c->mysql.password_env, e);
 }
 
+/* The keys that sign requests; the line is that of the item. */
+static int
+check_signing_keys(const struct conf *c, struct err *e)
+{
+	const struct conf_signing_key	*key = c->http.signing_keys.items;
+
+	for (size_t i = 0; i < c->http.signing_keys.n; i++, key++) {
+		char	*secret = secret_read(key->file, "", e);
+
+		if (secret == NULL)
+			return err_in(e, "%s: line %u: http.signing_keys: %s",
+			    c->path, key->line, key->id);
+		secret_free(secret);
+	}
+	return 0;
+}
+
+int
+conf_check_http_secrets(const struct conf *c, struct err *e)
+{
+	if (!conf_uses_driver(c, DRIVER_HTTP))
+		return 0;
+	if (check_file(c, "http.tls.key", c->http.tls.key, e) < 0 ||
+	    check_signing_keys(c, e) < 0)
+		return -1;
+	return check_secret(c, "http.token_file", c->http.token_file,
+	    "http.token_env", c->http.token_env, e);
+}
+
 int
 conf_check_nats_secret(const struct conf *c, struct err *e)
 {

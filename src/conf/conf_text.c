@@ -12,18 +12,14 @@
 #include <string.h>
 #include <strings.h>
 
+static void	write_value(FILE *, const void *, const struct conf_key *);
+
 #define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 const struct conf_unit	conf_units[] = {
 	{ "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
 	{ NULL, 0 }
 };
-
-const void *
-conf_field(const struct conf *c, const struct conf_key *k)
-{
-	return (const char *)c + k->at;
-}
 
 int
 conf_in(const struct conf_draft *d, unsigned line, const char *name,
@@ -144,6 +140,10 @@ conf_wanted(const struct conf_key *k)
 		return phrase("a text");
 	case CONF_LIST:
 		return phrase("a list of texts");
+	case CONF_MAP:
+		return phrase("a mapping of names to texts");
+	case CONF_RECORDS:
+		return phrase("a list of mappings");
 	case CONF_ENUM:
 		break;
 	}
@@ -201,9 +201,45 @@ write_list(FILE *f, const struct conf_list *list)
 }
 
 static void
-write_value(FILE *f, const struct conf *c, const struct conf_key *k)
+write_map(FILE *f, const struct conf_map *map)
 {
-	const void	*at = conf_field(c, k);
+	fputc('{', f);
+	for (size_t i = 0; i < map->n; i++) {
+		if (i > 0)
+			fputs(", ", f);
+		write_string(f, map->items[i].name);
+		fputs(": ", f);
+		write_string(f, map->items[i].value);
+	}
+	fputc('}', f);
+}
+
+static void
+write_records(FILE *f, const struct conf_records *records,
+    const struct conf_key *k)
+{
+	fputc('[', f);
+	for (size_t i = 0; i < records->n; i++) {
+		const void	*record = conf_record(records, k, i);
+		const char	*comma = "";
+
+		fputs(i > 0 ? ", {" : "{", f);
+		for (size_t j = 0; j < k->nfields; j++) {
+			if (conf_is_empty(record, &k->fields[j]))
+				continue;
+			fprintf(f, "%s%s: ", comma, k->fields[j].name);
+			write_value(f, record, &k->fields[j]);
+			comma = ", ";
+		}
+		fputc('}', f);
+	}
+	fputc(']', f);
+}
+
+static void
+write_value(FILE *f, const void *base, const struct conf_key *k)
+{
+	const void	*at = conf_field(base, k);
 	char		 buf[48];
 
 	switch (k->type) {
@@ -228,6 +264,12 @@ write_value(FILE *f, const struct conf *c, const struct conf_key *k)
 	case CONF_LIST:
 		write_list(f, at);
 		return;
+	case CONF_MAP:
+		write_map(f, at);
+		return;
+	case CONF_RECORDS:
+		write_records(f, at, k);
+		return;
 	case CONF_ENUM:
 		fputs(k->words[*(const int *)at], f);
 		return;
@@ -235,13 +277,13 @@ write_value(FILE *f, const struct conf *c, const struct conf_key *k)
 }
 
 char *
-conf_text(const struct conf *c, const struct conf_key *k)
+conf_text(const void *base, const struct conf_key *k)
 {
 	char	*text;
 	size_t	 len;
 	FILE	*f = xopen_memstream(&text, &len);
 
-	write_value(f, c, k);
+	write_value(f, base, k);
 	fclose(f);
 	return text;
 }

@@ -176,9 +176,6 @@ set_enum(void *at, const struct conf_key *k, const char *text, struct err *e)
 	for (unsigned i = 0; k->words[i] != NULL; i++) {
 		if (strcmp(text, k->words[i]) != 0)
 			continue;
-		if ((k->later & 1u << i) != 0)
-			return err_set(e, "%s is not available yet: choose %s",
-			    text, conf_wanted(k).text);
 		*(int *)at = (int)i;
 		return 0;
 	}
@@ -186,8 +183,8 @@ set_enum(void *at, const struct conf_key *k, const char *text, struct err *e)
 	    conf_wanted(k).text);
 }
 
-static int
-check_string(const struct conf_key *k, const char *text, struct err *e)
+int
+conf_check_string(const struct conf_key *k, const char *text, struct err *e)
 {
 	if (*text == '\0')
 		return 0;
@@ -204,7 +201,7 @@ set_string(void *at, const struct conf_key *k, const char *text,
 
 	if (k->required && *text == '\0')
 		return err_set(e, "must not be empty");
-	if (check_string(k, text, e) < 0)
+	if (conf_check_string(k, text, e) < 0)
 		return -1;
 	free(*string);
 	*string = xstrdup(text);
@@ -218,7 +215,7 @@ add_item(void *at, const struct conf_key *k, const char *text, struct err *e)
 
 	if (*text == '\0')
 		return err_set(e, "an item must not be empty");
-	if (check_string(k, text, e) < 0)
+	if (conf_check_string(k, text, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->items[i], text) == 0)
@@ -230,52 +227,49 @@ add_item(void *at, const struct conf_key *k, const char *text, struct err *e)
 	return 0;
 }
 
+/* A variable of the environment sets it. */
+static int
+set_nested(void *at, const struct conf_key *k, const char *text,
+    struct err *e)
+{
+	(void)at;
+	(void)text;
+	return err_set(e, "%s is %s, which only the file can set", k->name,
+	    conf_wanted(k).text);
+}
+
+/* A field of a record that takes the value of a key for all. */
+static void
+set_inherited(void *at, const struct conf_key *k)
+{
+	if (k->type == CONF_ENUM)
+		*(int *)at = CONF_INHERIT;
+	else
+		*(int64_t *)at = CONF_INHERIT;
+}
+
 int
-conf_set(struct conf *c, const struct conf_key *k, const char *text,
-    bool quoted, struct err *e)
+conf_set(void *base, const struct conf_key *k, const char *text, bool quoted,
+    struct err *e)
 {
 	static int	(*const setters[])(void *, const struct conf_key *,
 			    const char *, struct err *) = {
 		[CONF_INT] = set_int, [CONF_DURATION] = set_duration,
 		[CONF_FRACTION] = set_fraction, [CONF_BOOL] = set_bool,
 		[CONF_STRING] = set_string, [CONF_LIST] = add_item,
+		[CONF_MAP] = set_nested, [CONF_RECORDS] = set_nested,
 		[CONF_ENUM] = set_enum,
 	};
+	void		*at = (char *)base + k->at;
 
+	if (k->inherits && *text == '\0') {
+		set_inherited(at, k);
+		return 0;
+	}
 	if (quoted && (k->type == CONF_INT || k->type == CONF_FRACTION ||
 	    k->type == CONF_BOOL))
 		return err_set(e, "\"%s\" in quotes is a text, not %s",
 		    *text == '\0' ? "" : conf_show(text).text,
 		    conf_wanted(k).text);
-	return setters[k->type]((char *)c + k->at, k, text, e);
-}
-
-bool
-conf_is_empty(const struct conf *c, const struct conf_key *k)
-{
-	if (k->type == CONF_STRING) {
-		const char	*text = *(char *const *)conf_field(c, k);
-
-		return text == NULL || *text == '\0';
-	}
-	return k->type == CONF_LIST &&
-	    ((const struct conf_list *)conf_field(c, k))->n == 0;
-}
-
-void
-conf_clear(struct conf *c, const struct conf_key *k)
-{
-	void	*at = (char *)c + k->at;
-
-	if (k->type == CONF_STRING) {
-		free(*(char **)at);
-		*(char **)at = NULL;
-	} else if (k->type == CONF_LIST) {
-		struct conf_list	*list = at;
-
-		while (list->n > 0)
-			free(list->items[--list->n]);
-		free(list->items);
-		list->items = NULL;
-	}
+	return setters[k->type](at, k, text, e);
 }

@@ -13,6 +13,8 @@
 
 #include <yaml.h>
 
+#include "util/xalloc.h"
+
 #define SECTIONS_MAX	32
 
 struct walk {
@@ -217,6 +219,136 @@ check_items(struct walk *w, const struct conf_key *k, unsigned line)
 	return fail_at(w, line, k->name);
 }
 
+/* The current event begins the name of an item; read it and its value. */
+static int
+walk_pair(struct walk *w, const struct conf_key *k)
+{
+	unsigned	 line = line_of(w);
+	char		*name;
+	int		 rc = 0;
+
+	if (structure(w) != NULL) {
+		err_set(w->err, "expected a name, found %s", structure(w));
+		return fail_at(w, line, k->name);
+	}
+	name = xstrdup(scalar_text(w));
+	if (next(w) < 0) {
+		free(name);
+		return -1;
+	}
+	if (structure(w) != NULL)
+		rc = err_set(w->err, "%s: expected a text, found %s",
+		    conf_show(name).text, structure(w));
+	else
+		rc = conf_map_add(w->draft->conf, k, name,
+		    is_null(w) ? "" : scalar_text(w), line, w->err);
+	free(name);
+	return rc < 0 ? fail_at(w, line, k->name) : 0;
+}
+
+static int
+walk_map(struct walk *w, const struct conf_key *k)
+{
+	for (;;) {
+		if (next(w) < 0)
+			return -1;
+		if (w->event.type == YAML_MAPPING_END_EVENT)
+			return 0;
+		if (walk_pair(w, k) < 0)
+			return -1;
+	}
+}
+
+/* The current event is the name of a field; seen has those before it. */
+static int
+walk_field(struct walk *w, const struct conf_key *k, void *record,
+    unsigned *seen)
+{
+	unsigned		 line = line_of(w);
+	const struct conf_key	*field;
+	const char		*name, *what = structure(w);
+	char			 where[2 * CONF_NAME_SIZE];
+
+	if (what != NULL) {
+		err_set(w->err, "expected the name of a field, found %s", what);
+		return fail_at(w, line, k->name);
+	}
+	name = scalar_text(w);
+	if ((field = conf_record_field(k, name, w->err)) == NULL)
+		return fail_at(w, line, k->name);
+	snprintf(where, sizeof(where), "%s.%s", k->name, field->name);
+	if ((*seen & 1u << (field - k->fields)) != 0) {
+		err_set(w->err, "is set twice in one item");
+		return fail_at(w, line, where);
+	}
+	*seen |= 1u << (field - k->fields);
+	if (next(w) < 0)
+		return -1;
+	if ((what = structure(w)) != NULL)
+		err_set(w->err, "expected %s, found %s",
+		    conf_wanted(field).text, what);
+	else if (conf_set(record, field, is_null(w) ? "" : scalar_text(w),
+	    is_quoted(w), w->err) == 0)
+		return 0;
+	return fail_at(w, line, where);
+}
+
+static int
+walk_record(struct walk *w, const struct conf_key *k)
+{
+	unsigned	 line = line_of(w), seen = 0;
+	void		*record;
+
+	if (w->event.type != YAML_MAPPING_START_EVENT)
+		return not_a_mapping(w, line, k->name);
+	record = conf_record_add(w->draft->conf, k, line, w->err);
+	if (record == NULL)
+		return fail_at(w, line, k->name);
+	for (;;) {
+		if (next(w) < 0)
+			return -1;
+		if (w->event.type == YAML_MAPPING_END_EVENT)
+			break;
+		if (walk_field(w, k, record, &seen) < 0)
+			return -1;
+	}
+	if (conf_record_check(w->draft->conf, k, w->err) < 0)
+		return fail_at(w, line, k->name);
+	return 0;
+}
+
+static int
+walk_records(struct walk *w, const struct conf_key *k)
+{
+	for (;;) {
+		if (next(w) < 0)
+			return -1;
+		if (w->event.type == YAML_SEQUENCE_END_EVENT)
+			return 0;
+		if (walk_record(w, k) < 0)
+			return -1;
+	}
+}
+
+/* The value of a map or of records. */
+static int
+walk_nested(struct walk *w, const struct conf_key *k, unsigned line)
+{
+	const char	*what = structure(w);
+
+	if (is_nothing(w))
+		return 0;
+	if (k->type == CONF_MAP &&
+	    w->event.type == YAML_MAPPING_START_EVENT)
+		return walk_map(w, k);
+	if (k->type == CONF_RECORDS &&
+	    w->event.type == YAML_SEQUENCE_START_EVENT)
+		return walk_records(w, k);
+	err_set(w->err, "expected %s, found %s", conf_wanted(k).text,
+	    what != NULL ? what : "a single value");
+	return fail_at(w, line, k->name);
+}
+
 static int
 walk_value(struct walk *w, const struct conf_key *k, unsigned line)
 {
@@ -231,6 +363,8 @@ walk_value(struct walk *w, const struct conf_key *k, unsigned line)
 	w->name = k->name;
 	if (next(w) < 0)
 		return -1;
+	if (k->type == CONF_MAP || k->type == CONF_RECORDS)
+		return walk_nested(w, k, line);
 	if (k->type != CONF_LIST)
 		return set_scalar(w, k, line, false);
 	if (w->event.type == YAML_SEQUENCE_START_EVENT) {

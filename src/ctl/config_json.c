@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static json_t	*value_json(const void *, const struct conf_key *);
+
 static json_t *
 list_json(const struct conf_list *list)
 {
@@ -16,6 +18,17 @@ list_json(const struct conf_list *list)
 	for (size_t i = 0; i < list->n; i++)
 		json_array_append_new(a, json_string(list->items[i]));
 	return a;
+}
+
+static json_t *
+map_json(const struct conf_map *map)
+{
+	json_t	*o = json_object();
+
+	for (size_t i = 0; i < map->n; i++)
+		json_object_set_new(o, map->items[i].name,
+		    json_string(map->items[i].value));
+	return o;
 }
 
 /* A duration is a number of seconds, as without a unit in the file. */
@@ -28,9 +41,28 @@ seconds_json(int64_t ms)
 }
 
 static json_t *
-value_json(const struct conf *c, const struct conf_key *k)
+records_json(const struct conf_records *records, const struct conf_key *k)
 {
-	const void	*at = (const char *)c + k->at;
+	json_t	*a = json_array();
+
+	for (size_t i = 0; i < records->n; i++) {
+		const char	*record = (const char *)records->items +
+				    i * k->record_size;
+		json_t		*o = json_object();
+
+		for (size_t j = 0; j < k->nfields; j++)
+			if (!conf_is_empty(record, &k->fields[j]))
+				json_object_set_new(o, k->fields[j].name,
+				    value_json(record, &k->fields[j]));
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+static json_t *
+value_json(const void *base, const struct conf_key *k)
+{
+	const void	*at = (const char *)base + k->at;
 
 	switch (k->type) {
 	case CONF_INT:
@@ -45,6 +77,10 @@ value_json(const struct conf *c, const struct conf_key *k)
 		return json_string(*(char *const *)at);
 	case CONF_LIST:
 		return list_json(at);
+	case CONF_MAP:
+		return map_json(at);
+	case CONF_RECORDS:
+		return records_json(at, k);
 	case CONF_ENUM:
 		break;
 	}

@@ -6,6 +6,7 @@
  */
 #include "unit/conf_test.h"
 
+bool	conf_all;
 char	conf_path[sizeof(struct path)];
 
 struct conf *
@@ -17,7 +18,7 @@ load_bytes(const char *text, size_t size, const struct conf_override *over,
 	snprintf(conf_path, sizeof(conf_path), "%s", in_dir("yml").text);
 	write_file(conf_path, text, size);
 	e->text[0] = '\0';
-	c = conf_load(conf_path, over, e);
+	c = (conf_all ? conf_load_all : conf_load)(conf_path, over, e);
 	if (c == NULL) {
 		ck_assert_str_ne(e->text, "");
 		ck_assert_ptr_null(strstr(e->text, SECRET));
@@ -152,10 +153,11 @@ int
 main(void)
 {
 	Suite	*s = suite_create("conf");
-	TCase	*tc = add_case(s, "conf");
+	TCase	*keys = add_case(s, "keys"), *files = add_case(s, "files");
 
-	tcase_set_timeout(tc, 120);
-	add_keys(tc);
-	add_files(tc);
+	tcase_set_timeout(keys, 120);
+	tcase_set_timeout(files, 120);
+	add_keys(keys);
+	add_files(files);
 	return run_suite(s);
 }

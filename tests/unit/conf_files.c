@@ -6,6 +6,8 @@
  */
 #include "unit/conf_test.h"
 
+#include "util/buf.h"
+
 struct answer {
 	const char	*doc;
 	unsigned	 line;		/* 0: without one */
@@ -40,6 +42,8 @@ static const struct {
 	{ "log.level", "Info",
 	  "Info is unknown: choose one of error, warn, info, debug" },
 	{ "publish.driver", "kafka", "kafka is unknown: choose nats" },
+	{ "http.concurrency", "8", "is not available yet: leave it out" },
+	{ "nats.core", "true", "is not available yet: leave it out" },
 	{ "master.workers", "900", "900 is not from 1 to 256" },
 	{ "log.target", "file.log",
 	  "file.log is not stderr, syslog or an absolute path" },
@@ -160,6 +164,231 @@ static const struct answer refused[] = {
 	{ "outbox: {partition_count: 64, former_counts: [1]}", 2,
 	  "outbox.former_counts", "own 65 labels together" },
 };
+
+#define ROUTE	"name: a, type: b, driver: nats"
+
+/* Of maps, records and destinations, some of which are not available yet. */
+static const struct answer nested[] = {
+	{ "http:\n  headers:\n    X-A: b\n    X-a: c", 5, "http.headers",
+	  "X-a: is already set on line 4" },
+	{ "http: {headers: {X A: b}}", 2, "http.headers",
+	  "X A: is not the name of an HTTP header" },
+	{ "http: {headers: {host: b}}", 2, "http.headers",
+	  "host: is set by the daemon" },
+	{ "http: {headers: {x-outbox-a: b}}", 2, "http.headers",
+	  "is set by the daemon, as all X-Outbox-*" },
+	{ "http: {headers: {authorization: " SECRET "}}", 2, "http.headers",
+	  "use http.token_file" },
+	{ "http: {headers: {a: }}", 2, "http.headers",
+	  "a: must not be empty" },
+	{ "http: {headers: x}", 2, "http.headers",
+	  "expected a mapping of names to texts, found a single value" },
+	{ "http: {headers: {a: [b]}}", 2, "http.headers",
+	  "a: expected a text, found a list" },
+	{ "outbox:\n  columns:\n    stream_idd: x", 4, "outbox.columns",
+	  "stream_idd: is not a column of the outbox; did you mean "
+	  "stream_id?" },
+	{ "outbox: {columns: {xyzzy: x}}", 2, "outbox.columns",
+	  "xyzzy: is not a column of the outbox" },
+	{ "outbox: {columns: {stream_id: a b}}", 2, "outbox.columns",
+	  "stream_id: a b may only have letters" },
+	{ "outbox:\n  columns:\n    attempts: x\n    last_error: X", 4,
+	  "outbox.columns", "attempts: x is also the column of last_error" },
+	{ "outbox: {columns: {global_sequence: claim_token}}", 2,
+	  "outbox.columns", "also the column of claim_token" },
+	{ "outbox: {columns: {scheduled_at: Available_At}}", 2,
+	  "outbox.columns", "also the column of available_at" },
+	{ "outbox: {partition_by: $.a..b}", 2, "outbox.partition_by",
+	  "a path such as $.tenant" },
+	{ "outbox: {partition_by: '$.'}", 2, "outbox.partition_by",
+	  "a path such as $.tenant" },
+	{ "outbox: {tables: {messages: events}}", 2, "outbox.tables.messages",
+	  "is also the name of outbox.tables.events" },
+	{ "publish: {source: 'a b'}", 2, "publish.source", "is not a URI" },
+	{ "publish: {type_aliases: {a: 'b.*'}}", 2, "publish.type_aliases",
+	  "a: has the wildcard *" },
+	{ "publish: {type_aliases: {a: 'b..c'}}", 2, "publish.type_aliases",
+	  "empty token" },
+	{ "publish: {type_aliases: {a: '{topic}'}}", 2,
+	  "publish.type_aliases", "brace" },
+	{ "publish: {unmatched: hold}", 2, "publish.unmatched",
+	  "needs publish.routes" },
+	{ "publish: {routes: {" ROUTE "}}", 2, "publish.routes",
+	  "expected a list of mappings, found a mapping" },
+	{ "publish: {routes: [a]}", 2, "publish.routes",
+	  "expected a mapping of keys, found a single value" },
+	{ "publish:\n  routes:\n  - name: a\n    typ: b", 5,
+	  "publish.routes", "typ is not a field; did you mean type?" },
+	{ "publish:\n  routes:\n  - name: a\n    qqq: b", 5,
+	  "publish.routes", "qqq is not a field" },
+	{ "publish:\n  routes:\n  - {" ROUTE "}\n  - {" ROUTE "}", 5,
+	  "publish.routes", "a is already the name of the item on line 4" },
+	{ "publish:\n  routes:\n  - name: a\n    type: b\n    type: c", 6,
+	  "publish.routes.type", "is set twice in one item" },
+	{ "publish:\n  routes:\n  - type: b", 4, "publish.routes",
+	  "an item must have the field name" },
+	{ "publish: {routes: [{name: a, type: b}]}", 2, "publish.routes",
+	  "an item must have the field driver" },
+	{ "publish: {routes: [{name: a, driver: nats}]}", 2, "publish.routes",
+	  "a: needs type, topic or header" },
+	{ "publish: {routes: [{name: A}]}", 2, "publish.routes.name",
+	  "A may only have small letters" },
+	{ "publish: {routes: [{name: }]}", 2, "publish.routes.name",
+	  "must not be empty" },
+	{ "publish:\n  routes:\n  - name: a\n    driver: x", 5,
+	  "publish.routes.driver", "x is unknown: choose nats" },
+	{ "publish: {routes: [{driver: ''}]}", 2, "publish.routes.driver",
+	  "an empty value is unknown" },
+	{ "publish: {routes: [{max_attempts: 0}]}", 2,
+	  "publish.routes.max_attempts", "0 is not from 1 to 1000" },
+	{ "publish: {routes: [{max_attempts: '3'}]}", 2,
+	  "publish.routes.max_attempts", "in quotes is a text" },
+	{ "publish: {routes: [{backoff: 1ms}]}", 2,
+	  "publish.routes.backoff", "1ms is not from 100ms to 1h" },
+	{ "publish: {routes: [{header: a}]}", 2, "publish.routes.header",
+	  "a is not NAME=PATTERN" },
+	{ "publish: {routes: [{header: 'a b=c'}]}", 2,
+	  "publish.routes.header", "blank or a colon" },
+	{ "publish: {routes: [{subject: 'a.*'}]}", 2,
+	  "publish.routes.subject", "wildcard *" },
+	{ "publish: {routes: [{type: [a]}]}", 2, "publish.routes.type",
+	  "expected a text, found a list" },
+	{ "publish:\n  routes:\n  - {" ROUTE ", backoff: 10m}", 4,
+	  "publish.routes", "a: backoff (600000ms) must not be more than "
+	  "max_backoff (300000ms)" },
+	{ "publish: {routes: [{" ROUTE ", path: x}]}", 2, "publish.routes",
+	  "a: path is for driver: http" },
+	{ "publish: {routes: [{" ROUTE ", endpoint: 'http://h'}]}", 2,
+	  "publish.routes", "a: endpoint is for driver: http" },
+	{ "publish: {routes: [{name: a, type: b, driver: stdout, subject: c}]}",
+	  2, "publish.routes", "a: subject is for driver: nats" },
+	{ "publish: {routes: [{name: a, type: b, driver: http}]}", 2,
+	  "publish.routes", "a: driver: http needs an endpoint" },
+	{ "publish: {routes: [{name: a, topic: b, driver: nats}]}", 2,
+	  "publish.routes", "a: topic needs outbox.mode: inline" },
+	{ "publish: {routes: [{" ROUTE ", subject: '{topic}'}]}", 2,
+	  "publish.routes", "a: {topic} needs outbox.mode: inline" },
+	{ "publish: {driver: http}", 2, "publish.driver",
+	  "http needs http.endpoint" },
+	{ "nats: {core: true}", 2, "nats.core", "set nats.stream: \"\"" },
+	{ "http: {endpoint: ftp://h}", 2, "http.endpoint",
+	  "must begin with http:// or https://" },
+	{ "http: {endpoint: 'http://u:" SECRET "@h'}", 2, "http.endpoint",
+	  "use http.token_file" },
+	{ "http: {endpoint: 'http://h/a?b'}", 2, "http.endpoint",
+	  "has a ? in it" },
+	{ "http: {endpoint: 'http://h/#b'}", 2, "http.endpoint",
+	  "has a # in it" },
+	{ "http: {endpoint: 'http://h:0/'}", 2, "http.endpoint", "port" },
+	{ "http: {endpoint: 'http:///a'}", 2, "http.endpoint", "HOST:PORT" },
+	{ "http: {endpoint: 'http://h/a b'}", 2, "http.endpoint", "blank" },
+	{ "http: {endpoint: 'http://h/{topic}'}", 2, "http.endpoint",
+	  "only http.path may have" },
+	{ "http: {path: '/a'}", 2, "http.path", "begin with a slash" },
+	{ "http: {path: 'a?b'}", 2, "http.path", "has a ? in it" },
+	{ "http: {path: '{type}'}", 2, "http.path", "is not {event_type}" },
+	{ "http: {path: 'a}'}", 2, "http.path", "a } without its {" },
+	{ "http: {path: '{topic}'}", 2, "http.path", "outbox.mode: inline" },
+	{ "http: {proxy: 'https://p'}", 2, "http.proxy",
+	  "must begin with http:// or socks5://" },
+	{ "http: {proxy: 'http://p/x'}", 2, "http.proxy", "has a path" },
+	{ "http: {proxy: 'http://u:" SECRET "@p'}", 2, "http.proxy",
+	  "is not supported" },
+	{ "http: {signing_keys: [{id: a b, file: /k}]}", 2,
+	  "http.signing_keys.id", "letters, digits, _ and -" },
+	{ "http: {signing_keys: [{id: a, file: k}]}", 2,
+	  "http.signing_keys.file", "absolute path" },
+	{ "http: {signing_keys: [{id: a}]}", 2, "http.signing_keys",
+	  "an item must have the field file" },
+	{ "http: {token_file: /t, token_env: T}", 2, "http.token_env",
+	  "together with http.token_file" },
+	{ "http: {tls: {cert: /c}}", 2, "http.tls.cert",
+	  "needs http.tls.key" },
+	{ "http: {tls: {key: /c}}", 2, "http.tls.key",
+	  "needs http.tls.cert" },
+};
+
+START_TEST(bad_item_is_refused)
+{
+	conf_all = true;
+	check_answer(&nested[_i]);
+}
+END_TEST
+
+/* One more than a key takes. */
+START_TEST(records_are_limited)
+{
+	struct buf	b = { 0 };
+	struct err	e;
+
+	conf_all = true;
+	for (int n = 8; n <= 9; n++) {
+		buf_str(&b, "http: {signing_keys: [");
+		for (int i = 0; i < n; i++)
+			buf_printf(&b, "{id: k%d, file: /k},", i);
+		buf_str(&b, "]}");
+		if (n == 8)
+			conf_free(must_load(b.data));
+		else
+			ck_assert_ptr_null(load(b.data, NULL, &e));
+		buf_free(&b);
+	}
+	check_error(&e, 2, "http.signing_keys", "has more than 8 items");
+}
+END_TEST
+
+/* Typed fields, and those that are left to the keys for all. */
+START_TEST(route_has_its_fields)
+{
+	struct conf		*c;
+	const struct conf_route	*r;
+
+	conf_all = true;
+	c = must_load("publish:\n  routes:\n  - {" ROUTE ", backoff: 2}\n"
+	    "  - {name: b, header: x=y, driver: discard, max_attempts: 3,\n"
+	    "     envelope: json}");
+	r = c->publish.routes.items;
+	ck_assert_uint_eq(c->publish.routes.n, 2);
+	ck_assert_str_eq(r[0].name, "a");
+	ck_assert_uint_eq(r[0].line, 4);
+	ck_assert_uint_eq(r[1].line, 5);
+	ck_assert_int_eq(r[0].driver, DRIVER_NATS);
+	ck_assert_int_eq(r[1].driver, DRIVER_DISCARD);
+	ck_assert_int_eq(r[0].backoff, 2000);
+	ck_assert_int_eq(r[1].backoff, CONF_INHERIT);
+	ck_assert_int_eq(r[0].max_attempts, CONF_INHERIT);
+	ck_assert_int_eq(r[1].max_attempts, 3);
+	ck_assert_int_eq(r[0].envelope, CONF_INHERIT);
+	ck_assert_int_eq(r[1].envelope, ENVELOPE_JSON);
+	ck_assert_str_eq(r[0].topic, "");
+	ck_assert(conf_uses_driver(c, DRIVER_DISCARD));
+	ck_assert(!conf_uses_driver(c, DRIVER_HTTP));
+	conf_free(c);
+}
+END_TEST
+
+/* The secrets of http are read only if something is sent there. */
+START_TEST(http_secrets_are_checked)
+{
+	static const char	 keys[] = "http:\n  endpoint: http://h\n"
+				    "  signing_keys:\n"
+				    "  - {id: k, file: /nonexistent/k}\n";
+	struct err		 e;
+	struct conf		*c;
+	char			*doc;
+
+	conf_all = true;
+	c = must_load(keys);
+	ck_assert_int_eq(conf_check_http_secrets(c, &e), 0);
+	conf_free(c);
+	doc = xasprintf("%spublish: {driver: http}\n", keys);
+	c = must_load(doc);
+	ck_assert_int_eq(conf_check_http_secrets(c, &e), -1);
+	check_error(&e, 5, "http.signing_keys", "k: /nonexistent/k: ");
+	conf_free(c);
+	free(doc);
+}
+END_TEST
 
 START_TEST(bad_form_is_refused)
 {
@@ -854,6 +1083,10 @@ END_TEST
 void
 add_files(TCase *tc)
 {
+	tcase_add_loop_test(tc, bad_item_is_refused, 0, NROWS(nested));
+	tcase_add_test(tc, records_are_limited);
+	tcase_add_test(tc, route_has_its_fields);
+	tcase_add_test(tc, http_secrets_are_checked);
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
 	tcase_add_loop_test(tc, variable_wins, 0, NROWS(variables));
 	tcase_add_test(tc, option_wins_over_variable);

@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+#include "ctl/config_json.h"
 #include "util/buf.h"
 
 /* A wrong type, and what only looks like the right one. */
@@ -34,10 +35,18 @@ static const char *const wrong_lists[] = { "{a: b}", "[[a]]", "[{a: b}]",
 static const char *const wrong_enums[] = { "nonsense", "[x]", "{x: y}", "",
 	"~", "0", "\"\"", NULL };
 
+static const char *const wrong_maps[] = { "a", "[a]", "[{a: b}]",
+	"{a: [b]}", "{a: {b: c}}", "{a: }", "{'': b}", "{[a]: b}", "4",
+	"{\"a\\tb\": c}", "{a: \"b\\tc\"}", NULL };
+static const char *const wrong_records[] = { "a", "{a: b}", "[a]", "[[a]]",
+	"[{}]", "[{a: b}]", "[{{a: b}: c}]", "4", "[~]",
+	NULL };
+
 static const char *const *const wrong[] = {
 	[CONF_INT] = wrong_ints, [CONF_DURATION] = wrong_durations,
 	[CONF_FRACTION] = wrong_fractions, [CONF_BOOL] = wrong_bools,
 	[CONF_STRING] = wrong_strings, [CONF_LIST] = wrong_lists,
+	[CONF_MAP] = wrong_maps, [CONF_RECORDS] = wrong_records,
 	[CONF_ENUM] = wrong_enums,
 };
 
@@ -57,6 +66,7 @@ static const char *const required[] = { "master.pidfile", "mysql.socket",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
 	"outbox.tables.streams", "outbox.tables.audit",
+	"outbox.tables.messages",
 	"nats.servers", "nats.subject", "nats.inbox_prefix", "log.target" };
 
 static bool
@@ -71,12 +81,13 @@ is_required(const char *name)
 /* An empty string or list: refused where required, taken where not. */
 START_TEST(empty_value)
 {
-	static const char *const	 empty[] = { "", "~", "\"\"", "[]" };
-	const struct conf_key		*k = key_at(_i);
+	const struct conf_key	*k = key_at(_i);
+	const char		*empty[] = { "", "~", "\"\"",
+				    k->type == CONF_MAP ? "{}" : "[]" };
 
-	if (k->type != CONF_STRING && k->type != CONF_LIST)
+	if (k->type != CONF_STRING && !conf_has_items(k))
 		return;
-	for (size_t i = 0; i < (k->type == CONF_LIST ? 4 : 3); i++) {
+	for (size_t i = 0; i < (conf_has_items(k) ? 4 : 3); i++) {
 		struct conf	*c;
 		char		*text;
 
@@ -126,6 +137,13 @@ static const struct {
 	{ "nats.tls.cert", "a/b", "absolute path" },
 	{ "nats.tls.key", "a/b", "absolute path" },
 	{ "monitor.socket", "a/b", "absolute path" },
+	{ "http.token_file", "a/b", "absolute path" },
+	{ "http.tls.ca", "a/b", "absolute path" },
+	{ "http.tls.cert", "a/b", "absolute path" },
+	{ "http.tls.key", "a/b", "absolute path" },
+	{ "http.token_env", "A-B", "environment variable" },
+	{ "outbox.tables.messages", "a.b", "letters, digits" },
+	{ "outbox.partition_by", "a.b", "letters, digits" },
 	{ "mysql.password_env", "A-B", "environment variable" },
 	{ "mysql.operator.password_env", "A-B", "environment variable" },
 	{ "nats.password_env", "A-B", "environment variable" },
@@ -150,6 +168,7 @@ static const struct {
 	{ "nats.stream", 255 }, { "nats.subject", 255 },
 	{ "nats.msg_id_prefix", 64 }, { "mysql.hosts", 255 },
 	{ "nats.advisory", 255 }, { "wake.subject", 255 },
+	{ "http.path", 255 }, { "publish.source", 255 },
 };
 
 START_TEST(length_is_kept)
@@ -267,6 +286,7 @@ static const struct {
 	{ KEY(outbox.former_counts), NULL, "[\"16\", \"024\", \"1\"]",
 	  "outbox: {partition_count: 48, former_counts: [16, '024', 1]}" },
 	{ KEY(outbox.former_counts), "64", "[\"64\"]" },
+	{ KEY(outbox.mode), "inline", "inline" },
 	{ KEY(outbox.ordering), "none", "none" },
 	{ KEY(outbox.ordering), "\"partition\"", "partition" },
 	{ KEY(outbox.tables.outbox), "o-1", "o-1" },
@@ -279,6 +299,14 @@ static const struct {
 	{ KEY(retry.on_dead), "halt", "halt" },
 	{ KEY(outbox.tables.streams), "t", "t" },
 	{ KEY(outbox.tables.audit), "a", "a" },
+	{ KEY(outbox.tables.messages), "m", "m" },
+	{ KEY(outbox.columns), "{sequence: 'n', event_data: $p}",
+	  "{sequence: \"n\", event_data: \"$p\"}" },
+	{ KEY(outbox.columns), NULL, "{stream_id: key, metadata: key}",
+	  "outbox:\n  columns:\n    stream_id: key\n    metadata: key" },
+	{ KEY(outbox.scheduled), "hold", "hold" },
+	{ KEY(outbox.partition_by), "tenant", "tenant" },
+	{ KEY(outbox.partition_by), "$.a-1.b", "\"$.a-1.b\"" },
 	{ KEY(worker.leasing), NULL, "false",
 	  "worker: {leasing: Off}\noutbox: {ordering: none}" },
 	{ KEY(worker.leasing), NULL, "false",
@@ -300,6 +328,56 @@ static const struct {
 	{ KEY(publish.window), "1", "1" },
 	{ KEY(publish.timeout_ms), "100", "100" },
 	{ KEY(publish.types), "[order.*, a]", "[\"order.*\", a]" },
+	{ KEY(publish.driver), "stdout", "stdout" },
+	{ KEY(publish.driver), "discard", "discard" },
+	{ KEY(publish.driver), NULL, "http",
+	  "publish: {driver: http}\nhttp: {endpoint: 'http://h'}" },
+	{ KEY(publish.envelope), "json", "json" },
+	{ KEY(publish.envelope), "cloudevents-binary", "cloudevents-binary" },
+	{ KEY(publish.source), "//shop/a", "//shop/a" },
+	{ KEY(publish.type_case), "kebab", "kebab" },
+	{ KEY(publish.type_aliases), "{OrderPlaced: order.placed, 'a\"b': c}",
+	  "{OrderPlaced: order.placed, \"a\\\"b\": c}" },
+	{ KEY(publish.unmatched), NULL, "dead",
+	  "publish:\n  unmatched: dead\n  routes:\n"
+	  "  - {name: a, type: b, driver: nats}" },
+	{ KEY(publish.routes), NULL,
+	  "[{name: a, type: \"order.*\", driver: nats, "
+	  "subject: \"x.{event_type}\", envelope: json, max_attempts: 3, "
+	  "backoff: 2s, max_backoff: 1h}, "
+	  "{name: \"1-b\", header: \"tenant=*\", driver: http, "
+	  "endpoint: \"https://h/x\", path: \"{stream_id}\"}]",
+	  "publish:\n  routes:\n  - name: a\n    type: order.*\n"
+	  "    driver: nats\n    subject: 'x.{event_type}'\n"
+	  "    envelope: json\n    max_attempts: 3\n    backoff: 2\n"
+	  "    max_backoff: 60m\n  - {name: 1-b, header: 'tenant=*',\n"
+	  "     driver: http, endpoint: 'https://h/x', path: '{stream_id}',\n"
+	  "     envelope: '', max_attempts: , backoff: ~, topic: ''}" },
+	{ KEY(publish.routes), NULL,
+	  "[{name: a, topic: \"b*\", driver: nats, subject: \"{topic}\"}]",
+	  "outbox: {mode: inline}\npublish: {routes: [{name: a, topic: b*,"
+	  " driver: nats, subject: '{topic}'}]}" },
+	{ KEY(nats.core), NULL, "true", "nats: {core: true, stream: ''}" },
+	{ KEY(http.endpoint), "https://[::1]:8443/a/b",
+	  "\"https://[::1]:8443/a/b\"" },
+	{ KEY(http.endpoint), "http://h", "\"http://h\"" },
+	{ KEY(http.path), "'a/{stream_id}/{partition}%20'",
+	  "\"a/{stream_id}/{partition}%20\"" },
+	{ KEY(http.path), "''", "\"\"" },
+	{ KEY(http.concurrency), "1024", "1024" },
+	{ KEY(http.signing_keys), "[{id: k-1, file: /k1}, {file: /k, id: K_2}]",
+	  "[{id: k-1, file: /k1}, {id: K_2, file: /k}]" },
+	{ KEY(http.headers), "{X-Team: \"a, b\", x.y: '1'}",
+	  "{X-Team: \"a, b\", x.y: \"1\"}" },
+	{ KEY(http.token_file), "/t", "/t" },
+	{ KEY(http.token_env), "T", "T" },
+	{ KEY(http.follow_redirects), "true", "true" },
+	{ KEY(http.allow_private), "false", "false" },
+	{ KEY(http.proxy), "socks5://p:1080", "\"socks5://p:1080\"" },
+	{ KEY(http.tls.verify), "off", "false" },
+	{ KEY(http.tls.ca), "/ca.pem", "/ca.pem" },
+	{ KEY(http.tls.cert), NULL, "/c.pem", "http: {" TLS_PAIR "}" },
+	{ KEY(http.tls.key), NULL, "/k.pem", "http: {" TLS_PAIR "}" },
 	{ KEY(nats.servers), "[tls://n1, 'n2:4223', 'nats://[::1]:1']",
 	  "[\"tls://n1\", \"n2:4223\", \"nats://[::1]:1\"]" },
 	{ KEY(nats.stream), "", "\"\"" },
@@ -345,9 +423,6 @@ static const struct {
 	const char	*key;
 	size_t		 at;
 } fixed[] = {
-	{ KEY(outbox.mode) },
-	{ KEY(retry.on_dead) },
-	{ KEY(publish.driver) },
 	{ KEY(monitor.listen) },
 };
 
@@ -416,9 +491,14 @@ START_TEST(variable_arrives_in_its_field)
 {
 	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
 	struct conf		*c = load_stored(_i);
-	char			*name = variable_of(k->name);
-	char			*value = value_of_variable(c, k), *text;
+	char			*name, *value, *text;
 
+	if (k->type == CONF_MAP || k->type == CONF_RECORDS) {
+		conf_free(c);
+		return;
+	}
+	name = variable_of(k->name);
+	value = value_of_variable(c, k);
 	conf_free(c);
 	ck_assert_int_eq(setenv(name, value, 1), 0);
 	c = stored[_i].doc == NULL ? must_load("") : load_stored(_i);
@@ -429,6 +509,74 @@ START_TEST(variable_arrives_in_its_field)
 	free(value);
 	free(name);
 	conf_free(c);
+}
+END_TEST
+
+/* A map or records have names that no variable could spell. */
+START_TEST(variable_cannot_be_nested)
+{
+	const struct conf_key	*k = key_at(_i);
+	char			*name = variable_of(k->name);
+	struct err		 e;
+
+	if (k->type == CONF_MAP || k->type == CONF_RECORDS) {
+		ck_assert_int_eq(setenv(name, "{}", 1), 0);
+		ck_assert_ptr_null(load("", NULL, &e));
+		starts(e.text, name);
+		holds(e.text, "which only the file can set");
+		unsetenv(name);
+	}
+	free(name);
+}
+END_TEST
+
+/* A field has a setter, and a value that says that it is not set. */
+START_TEST(field_can_be_left_out)
+{
+	const struct conf_key	*k = key_at(_i);
+
+	ck_assert(k->type != CONF_RECORDS || (k->nfields > 0 &&
+	    k->fields[0].type == CONF_STRING && k->fields[0].required));
+	for (size_t i = 0; i < k->nfields; i++) {
+		const struct conf_key	*f = &k->fields[i];
+
+		ck_assert_msg(f->type == CONF_STRING || f->inherits ||
+		    (f->type == CONF_ENUM && f->required), "%s", f->name);
+		ck_assert_str_ne(f->help, "");
+	}
+}
+END_TEST
+
+/* True if this value of the key is refused until its feature comes. */
+static bool
+comes_later(const struct conf *c, const struct conf_key *k)
+{
+	return k->not_yet || (k->type == CONF_ENUM &&
+	    (k->later & 1u << *(const int *)conf_field(c, k)) != 0);
+}
+
+START_TEST(value_that_comes_later_is_refused)
+{
+	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
+	struct conf		*c = load_stored(_i);
+	bool			 later = comes_later(c, k);
+	struct err		 e;
+	char			*doc;
+
+	conf_free(c);
+	if (!later)
+		return;
+	if (stored[_i].doc != NULL)
+		doc = xstrdup(stored[_i].doc);
+	else
+		document(&doc, stored[_i].key, stored[_i].value);
+	conf_all = false;
+	ck_assert_ptr_null(stored[_i].doc != NULL ? load(doc, NULL, &e) :
+	    load_bytes(doc, strlen(doc), NULL, &e));
+	starts(e.text, conf_path);
+	holds(e.text, ": line ");
+	holds(e.text, "is not available yet: ");
+	free(doc);
 }
 END_TEST
 
@@ -446,6 +594,28 @@ START_TEST(dump_reads_back)
 	second = dump(again);
 	ck_assert_str_eq(first, second);
 	free(line);
+	free(first);
+	free(second);
+	conf_free(c);
+	conf_free(again);
+}
+END_TEST
+
+/* What outboxctl config --json prints. */
+START_TEST(json_reads_back)
+{
+	struct conf	*c = load_stored(_i), *again;
+	json_t		*json = config_json(c);
+	char		*first = dump(c), *second;
+	char		*text = json_dumps(json, JSON_REAL_PRECISION(15));
+	struct err	 e;
+
+	again = load_bytes(text, strlen(text), NULL, &e);
+	ck_assert_msg(again != NULL, "%s\n%s", e.text, text);
+	second = dump(again);
+	ck_assert_str_eq(first, second);
+	json_decref(json);
+	free(text);
 	free(first);
 	free(second);
 	conf_free(c);
@@ -505,6 +675,7 @@ START_TEST(manual_has_the_key)
 		[CONF_INT] = "Integer", [CONF_DURATION] = "Duration",
 		[CONF_FRACTION] = "Fraction", [CONF_BOOL] = "Boolean",
 		[CONF_STRING] = "String", [CONF_LIST] = "List",
+		[CONF_MAP] = "Map", [CONF_RECORDS] = "Records",
 		[CONF_ENUM] = "Word",
 	};
 	const struct conf_key		*k = key_at(_i);
@@ -531,9 +702,21 @@ START_TEST(manual_has_the_key)
 }
 END_TEST
 
+static void
+take_all(void)
+{
+	conf_all = true;
+}
+
+/* The rows include values that are not available yet. */
 void
 add_keys(TCase *tc)
 {
+	tcase_add_checked_fixture(tc, take_all, NULL);
+	tcase_add_loop_test(tc, variable_cannot_be_nested, 0, nkeys());
+	tcase_add_loop_test(tc, field_can_be_left_out, 0, nkeys());
+	tcase_add_loop_test(tc, value_that_comes_later_is_refused, 0,
+	    NROWS(stored));
 	tcase_add_loop_test(tc, wrong_type_is_refused, 0, nkeys());
 	tcase_add_loop_test(tc, empty_value, 0, nkeys());
 	tcase_add_loop_test(tc, key_is_of_its_kind, 0, NROWS(kinds));
@@ -546,5 +729,6 @@ add_keys(TCase *tc)
 	tcase_add_loop_test(tc, variable_arrives_in_its_field, 0,
 	    NROWS(stored));
 	tcase_add_loop_test(tc, dump_reads_back, 0, NROWS(stored));
+	tcase_add_loop_test(tc, json_reads_back, 0, NROWS(stored));
 	tcase_add_test(tc, sample_is_the_defaults);
 }

@@ -13,7 +13,9 @@ load_conf(struct ctl *c, const char *path, struct err *e)
 		return false;
 	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
 		return false;
-	return !c->command->broker || conf_check_nats_secret(c->conf, e) == 0;
+	return !c->command->broker ||
+	    (conf_check_nats_secret(c->conf, e) == 0 &&
+	    conf_check_http_secrets(c->conf, e) == 0);
 }
 
 /*

@@ -99,6 +99,17 @@ check_secret(struct doctor *d, const char *key, const char *path)
 		doctor_say(d, DOCTOR_OK, key, "%s: mode %03o", path, mode);
 }
 
+static size_t
+doctor_signing_keys(struct doctor *d)
+{
+	const struct conf_records	*keys = &d->ctl->conf->http.signing_keys;
+	const struct conf_signing_key	*key = keys->items;
+
+	for (size_t i = 0; i < keys->n; i++)
+		check_secret(d, "http.signing_keys", key[i].file);
+	return keys->n;
+}
+
 void
 doctor_secrets(struct doctor *d)
 {
@@ -117,6 +128,7 @@ doctor_secrets(struct doctor *d)
 		check_secret(d, keys[i].name, path);
 		found++;
 	}
+	found += doctor_signing_keys(d);
 	if (found == 0)
 		doctor_say(d, DOCTOR_OK, "secrets", "none is read from a file");
 }

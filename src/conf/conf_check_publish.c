@@ -1,0 +1,168 @@
+/*
+ * conf_check_publish.c - relations between the keys of destinations and columns
+ *
+ * See conf_check.c.  An error of an item names the item's line.
+ */
+#include "conf/conf_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+/* The column of a table that has this name of ours. */
+static const char *
+column_of(const struct conf_map *map, const char *ours)
+{
+	for (size_t i = 0; i < map->n; i++)
+		if (strcmp(map->items[i].name, ours) == 0)
+			return map->items[i].value;
+	return ours;
+}
+
+static bool
+in_one_table(const struct conf_column *a, const struct conf_column *b)
+{
+	return (a->tables & b->tables) != 0;
+}
+
+
+/*
+ * Two names may mean one column that is only read.  One that the daemon writes
+ * has no other use: that would read what was written.
+ */
+static int
+check_pair(const struct conf_draft *d, const struct conf_pair *p,
+    struct err *e)
+{
+	const struct conf_column	*a = conf_columns, *b = conf_columns;
+
+	while (strcmp(a->name, p->name) != 0)
+		a++;
+	for (; b->name != NULL; b++) {
+		if (a == b || !in_one_table(a, b) ||
+		    (!a->written && !b->written) ||
+		    strcasecmp(p->value, column_of(&d->conf->outbox.columns,
+		    b->name)) != 0)
+			continue;
+		err_set(e, "%s: %s is also the column of %s, and the daemon "
+		    "writes it: each needs its own", p->name, p->value,
+		    b->name);
+		return conf_in(d, p->line, "outbox.columns", e);
+	}
+	return 0;
+}
+
+static int
+check_columns(const struct conf_draft *d, struct err *e)
+{
+	const struct conf_map	*map = &d->conf->outbox.columns;
+
+	for (size_t i = 0; i < map->n; i++)
+		if (check_pair(d, &map->items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Fields that only one driver reads. */
+static int
+check_route_driver(const struct conf *c, const struct conf_route *r,
+    struct err *e)
+{
+	if (r->subject[0] != '\0' && r->driver != DRIVER_NATS)
+		return err_set(e, "subject is for driver: nats");
+	if (r->endpoint[0] != '\0' && r->driver != DRIVER_HTTP)
+		return err_set(e, "endpoint is for driver: http");
+	if (r->path[0] != '\0' && r->driver != DRIVER_HTTP)
+		return err_set(e, "path is for driver: http");
+	if (r->driver == DRIVER_HTTP && r->endpoint[0] == '\0' &&
+	    c->http.endpoint[0] == '\0')
+		return err_set(e, "driver: http needs an endpoint, here or as "
+		    "http.endpoint");
+	return 0;
+}
+
+/* The patterns: a row of mode pointer has no topic. */
+static int
+check_route_match(const struct conf *c, const struct conf_route *r,
+    struct err *e)
+{
+	if (r->type[0] == '\0' && r->topic[0] == '\0' && r->header[0] == '\0')
+		return err_set(e, "needs type, topic or header to match");
+	if (c->outbox.mode == MODE_INLINE)
+		return 0;
+	if (r->topic[0] != '\0')
+		return err_set(e, "topic needs outbox.mode: inline; rows of "
+		    "mode pointer have no topic");
+	if (strstr(r->subject, "{topic}") != NULL ||
+	    strstr(r->path, "{topic}") != NULL)
+		return err_set(e, "{topic} needs outbox.mode: inline; rows of "
+		    "mode pointer have no topic");
+	return 0;
+}
+
+static int
+check_route_delays(const struct conf *c, const struct conf_route *r,
+    struct err *e)
+{
+	int64_t	first = r->backoff == CONF_INHERIT ? c->retry.backoff :
+		    r->backoff;
+	int64_t	longest = r->max_backoff == CONF_INHERIT ?
+		    c->retry.max_backoff : r->max_backoff;
+
+	if (first <= longest)
+		return 0;
+	return err_set(e, "backoff (%" PRId64 "ms) must not be more than "
+	    "max_backoff (%" PRId64 "ms)", first, longest);
+}
+
+static int
+check_routes(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+	const struct conf_route	*r = c->publish.routes.items;
+
+	for (size_t i = 0; i < c->publish.routes.n; i++, r++) {
+		if (check_route_match(c, r, e) == 0 &&
+		    check_route_driver(c, r, e) == 0 &&
+		    check_route_delays(c, r, e) == 0)
+			continue;
+		err_in(e, "%s", r->name);
+		return conf_in(d, r->line, "publish.routes", e);
+	}
+	if (c->publish.unmatched == UNMATCHED_DEFAULT ||
+	    c->publish.routes.n > 0)
+		return 0;
+	err_set(e, "needs publish.routes: without routes nothing matches");
+	return conf_blame(d, "publish.unmatched", e);
+}
+
+static int
+check_drivers(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (c->publish.driver == DRIVER_HTTP && c->http.endpoint[0] == '\0' &&
+	    c->publish.unmatched == UNMATCHED_DEFAULT) {
+		err_set(e, "http needs http.endpoint");
+		return conf_blame(d, "publish.driver", e);
+	}
+	if (c->outbox.mode != MODE_INLINE &&
+	    strstr(c->http.path, "{topic}") != NULL) {
+		err_set(e, "{topic} needs outbox.mode: inline; rows of mode "
+		    "pointer have no topic");
+		return conf_blame(d, "http.path", e);
+	}
+	if (c->nats.core && c->nats.stream[0] != '\0') {
+		err_set(e, "true cannot be checked against a stream: set "
+		    "nats.stream: \"\"");
+		return conf_blame(d, "nats.core", e);
+	}
+	return 0;
+}
+
+int
+conf_check_publish(const struct conf_draft *d, struct err *e)
+{
+	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ? -1 :
+	    check_drivers(d, e);
+}

@@ -1,0 +1,131 @@
+/*
+ * conf_form_http.c - the forms of the values of http, see conf_form.c
+ *
+ * A URL that may have a password in it is not shown.
+ */
+#include "conf/conf_impl.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define DIGITS	"0123456789"
+#define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+#define URL_PATH_MAX	255
+#define KEY_ID_MAX	32
+
+/* The rest of a text after "scheme://"; NULL: it has another start. */
+static const char *
+after_scheme(const char *text, const char *scheme)
+{
+	size_t	n = strlen(scheme);
+
+	return strncmp(text, scheme, n) == 0 &&
+	    strncmp(text + n, "://", 3) == 0 ? text + n + 3 : NULL;
+}
+
+static int
+form_characters(const char *text, const char *allowed_not, struct err *e)
+{
+	for (; *text != '\0'; text++) {
+		if (*text <= ' ' || *text > '~')
+			return err_set(e, "has a blank or a character that is "
+			    "not ASCII in it: write it as %%20 or the like");
+		if (strchr(allowed_not, *text) != NULL)
+			return err_set(e, "has a %c in it", *text);
+	}
+	return 0;
+}
+
+/* HOST[:PORT], and a path if that is allowed. */
+static int
+form_authority(const char *text, bool path, const char *key, struct err *e)
+{
+	char	host[300];
+	size_t	n = strcspn(text, "/");
+
+	if (strchr(text, '@') != NULL)
+		return err_set(e, "has a user or a password in it%s", key);
+	if (form_characters(text, "?#\\\"<>", e) < 0)
+		return -1;
+	if (n >= sizeof(host))
+		return err_set(e, "has a host longer than 255 bytes");
+	if (!path && text[n] != '\0')
+		return err_set(e, "has a path: write host and port only");
+	memcpy(host, text, n);
+	host[n] = '\0';
+	return conf_form_address(host, e);
+}
+
+int
+conf_form_endpoint(const char *text, struct err *e)
+{
+	const char	*rest = after_scheme(text, "https");
+
+	if (rest == NULL && (rest = after_scheme(text, "http")) == NULL)
+		return err_set(e, "must begin with http:// or https://");
+	if (strpbrk(rest, "{}") != NULL)
+		return err_set(e, "has a brace in it: only http.path may have "
+		    "placeholders");
+	return form_authority(rest, true, ": use http.token_file", e);
+}
+
+int
+conf_form_proxy(const char *text, struct err *e)
+{
+	const char	*rest = after_scheme(text, "http");
+
+	if (rest == NULL && (rest = after_scheme(text, "socks5")) == NULL)
+		return err_set(e, "must begin with http:// or socks5://");
+	return form_authority(rest, false, ", which is not supported", e);
+}
+
+int
+conf_form_url_path(const char *text, struct err *e)
+{
+	if (strlen(text) > URL_PATH_MAX)
+		return err_set(e, "is longer than %d bytes", URL_PATH_MAX);
+	if (*text == '/')
+		return err_set(e, "%s must not begin with a slash: it is "
+		    "added to the endpoint with one", conf_show(text).text);
+	if (form_characters(text, "?#\\\"<>", e) < 0)
+		return -1;
+	for (const char *s = text; *s != '\0'; s++) {
+		if (*s == '}')
+			return err_set(e, "has a } without its {");
+		if (*s == '{' && (s = conf_form_placeholder(s, e)) == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+int
+conf_form_key_id(const char *text, struct err *e)
+{
+	if (strlen(text) > KEY_ID_MAX)
+		return err_set(e, "is longer than %d characters", KEY_ID_MAX);
+	if (text[strspn(text, LETTERS DIGITS "_-")] != '\0')
+		return err_set(e, "%s may only have letters, digits, _ and -",
+		    conf_show(text).text);
+	return 0;
+}
+
+/* Headers that the daemon or its library sets, or that would hold a secret. */
+int
+conf_form_header(const char *text, struct err *e)
+{
+	static const char *const	taken[] = { "Content-Type",
+		"Content-Length", "Host", "Idempotency-Key", "X-Signature",
+		"X-Timestamp", "Transfer-Encoding", "Connection" };
+
+	if (text[strspn(text, LETTERS DIGITS "!#$%&'*+-.^_`|~")] != '\0')
+		return err_set(e, "is not the name of an HTTP header");
+	if (strcasecmp(text, "Authorization") == 0)
+		return err_set(e, "is a secret: use http.token_file or "
+		    "http.token_env");
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strcasecmp(text, taken[i]) == 0)
+			return err_set(e, "is set by the daemon");
+	return strncasecmp(text, "X-Outbox-", 9) == 0 ?
+	    err_set(e, "is set by the daemon, as all X-Outbox-*") : 0;
+}
