@@ -336,6 +336,13 @@ const struct conf_key *conf_keys(size_t *n);
 /* Make mysql.operator, if it is set, the account that logs in. */
 void		 conf_use_operator(struct conf *);
 
+/* The tables of the messages and of their events. */
+const char	*conf_outbox_table(const struct conf *);
+const char	*conf_events_table(const struct conf *);
+
+/* What a column of these tables is called: ours, or as outbox.columns says. */
+const char	*conf_column(const struct conf *, const char *ours);
+
 /* The prefix of message ids; outbox_id may be "", for an outbox without one. */
 const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 

@@ -15,6 +15,25 @@ conf_id_prefix(const struct conf *c, const char *outbox_id)
 	return outbox_id[0] != '\0' ? outbox_id : c->mysql.database;
 }
 
+const char *
+conf_outbox_table(const struct conf *c)
+{
+	return c->outbox.tables.outbox;
+}
+
+const char *
+conf_events_table(const struct conf *c)
+{
+	return c->outbox.tables.events;
+}
+
+const char *
+conf_column(const struct conf *c, const char *ours)
+{
+	(void)c;
+	return ours;
+}
+
 static void
 exchange(char **a, char **b)
 {

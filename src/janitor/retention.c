@@ -136,13 +136,16 @@ check_index(struct retention *r, struct err *e)
 
 	store_sql(s, "SELECT 1 FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND column_name = 'published_at' AND table_name = ");
+	    "AND column_name = ");
+	store_put_text(s, store_column_name(s, "published_at"));
+	store_put(s, " AND table_name = ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	if (store_query_any(s, "retention", &found, e) < 0)
 		return -1;
 	return found ? 0 : err_set(e, "%s has no index that begins with "
-	    "published_at: outboxctl schema upgrade makes one",
-	    store_table_name(s, T_OUTBOX));
+	    "%s: outboxctl schema upgrade makes one",
+	    store_table_name(s, T_OUTBOX),
+	    store_column_name(s, "published_at"));
 }
 
 static void

@@ -147,7 +147,7 @@ open_stream(struct listener *d)
 	d->open = true;
 	d->moved_at = clock_ms() + MOVED_MS;
 	binlog_watch_init(&d->watch, c->mysql.database,
-	    c->outbox.tables.outbox, binlog_column(d->binlog));
+	    conf_outbox_table(c), binlog_column(d->binlog));
 }
 
 /* The server accepted the request: from now on no commit is missed. */

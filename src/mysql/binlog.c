@@ -226,18 +226,21 @@ static int
 learn_column(struct binlog *b, struct err *e)
 {
 	const struct conf	*c = b->conf;
+	const char		*name;
 	struct buf		 sql = { 0 };
 	struct db_rows		*rows;
 
 	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
 	    "FROM information_schema.COLUMNS "
-	    "WHERE COLUMN_NAME = 'partition_key' "
-	    "AND COALESCE(CHARACTER_SET_NAME, '') NOT IN "
-	    "('ucs2', 'utf16', 'utf16le', 'utf32') AND TABLE_SCHEMA = ");
+	    "WHERE COALESCE(CHARACTER_SET_NAME, '') NOT IN "
+	    "('ucs2', 'utf16', 'utf16le', 'utf32') AND COLUMN_NAME = ");
+	name = conf_column(c, "partition_key");
+	db_quote(b->db, &sql, name, strlen(name));
+	buf_str(&sql, " AND TABLE_SCHEMA = ");
 	db_quote(b->db, &sql, c->mysql.database, strlen(c->mysql.database));
 	buf_str(&sql, " AND TABLE_NAME = ");
-	db_quote(b->db, &sql, c->outbox.tables.outbox,
-	    strlen(c->outbox.tables.outbox));
+	name = conf_outbox_table(c);
+	db_quote(b->db, &sql, name, strlen(name));
 	rows = db_query(b->db, "binlog", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)

@@ -42,7 +42,7 @@ prune_slice(struct store *s, struct store_period *p, uint64_t *n,
 
 	if (store_delivered_end(s, p, PRUNE_SLICE, end, e) < 0)
 		return -1;
-	store_sql(s, "SELECT COUNT(*), MAX(global_sequence)");
+	store_sql(s, "SELECT COUNT(*), MAX({global_sequence})");
 	store_put_delivered(s, p->from, end);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
@@ -60,10 +60,10 @@ prune_find(struct store *s, struct store_period *p, size_t max,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT global_sequence, "
-	    "CAST(published_at - INTERVAL 1 MICROSECOND AS DATETIME(6))");
+	store_sql(s, "SELECT {global_sequence}, "
+	    "CAST({published_at} - INTERVAL 1 MICROSECOND AS DATETIME(6))");
 	store_put_delivered(s, p->from, p->until);
-	store_putf(s, " ORDER BY published_at LIMIT %zu", max);
+	store_putf(s, " ORDER BY {published_at} LIMIT %zu", max);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows); (*n)++) {
@@ -78,9 +78,9 @@ int
 prune_delete(struct store *s, const uint64_t *list, size_t n,
     const char *until, uint64_t *deleted, struct err *e)
 {
-	store_sql(s, "DELETE FROM {outbox} WHERE global_sequence IN (");
+	store_sql(s, "DELETE FROM {outbox} WHERE {global_sequence} IN (");
 	store_put_list(s, list, n);
-	store_putf(s, ") AND published_at <= '%s'", until);
+	store_putf(s, ") AND {published_at} <= '%s'", until);
 	return store_exec(s, "prune", deleted, e);
 }
 

@@ -32,7 +32,7 @@ reconcile_begin(struct reconcile *w, struct err *e)
 		say_unknown(w->store, e);
 		return 0;
 	}
-	store_sql(w->store, "SELECT MAX(sequence) FROM {events}");
+	store_sql(w->store, "SELECT MAX({sequence}) FROM {events}");
 	return store_query_number(w->store, "reconcile", &w->newest, e);
 }
 
@@ -46,17 +46,17 @@ reconcile_free(struct reconcile *w)
 static void
 put_joins(struct store *s)
 {
-	store_put(s, " LEFT JOIN {outbox} AS o ON o.global_sequence = "
-	    "e.sequence");
+	store_put(s, " LEFT JOIN {outbox} AS o ON {o.global_sequence} = "
+	    "{e.sequence}");
 	if (store_has(s, T_DEAD))
 		store_put(s, " LEFT JOIN {dead} AS d ON d.global_sequence = "
-		    "e.sequence");
+		    "{e.sequence}");
 }
 
 static void
 put_missing(struct store *s)
 {
-	store_put(s, "o.global_sequence IS NULL");
+	store_put(s, "{o.global_sequence} IS NULL");
 	if (store_has(s, T_DEAD))
 		store_put(s, " AND d.global_sequence IS NULL");
 }
@@ -70,7 +70,7 @@ put_type_list(const struct reconcile *w)
 
 	for (size_t i = 0; i < types->n; i++) {
 		store_put(s, i == 0 ? " AND (" : " OR ");
-		store_put(s, "e.event_type LIKE ");
+		store_put(s, "{e.event_type} LIKE ");
 		store_put_pattern(s, types->items[i]);
 	}
 	store_put(s, types->n == 0 ? "" : ")");
@@ -83,11 +83,11 @@ put_event_filter(const struct reconcile *w)
 
 	put_type_list(w);
 	if (w->type != NULL) {
-		store_put(s, " AND e.event_type LIKE ");
+		store_put(s, " AND {e.event_type} LIKE ");
 		store_put_pattern(s, w->type);
 	}
 	if (w->since != NULL) {
-		store_put(s, " AND e.occurred_at >= ");
+		store_put(s, " AND {e.occurred_at} >= ");
 		store_put(s, w->since);
 	}
 }
@@ -99,12 +99,12 @@ put_search(const struct reconcile *w, const struct sweep_range *r, bool last,
 {
 	struct store	*s = w->store;
 
-	store_sql(s, "SELECT e.sequence, ");
+	store_sql(s, "SELECT {e.sequence}, ");
 	put_missing(s);
 	put_event_filter(w);
-	store_put(s, " FROM (SELECT sequence, event_type, occurred_at "
-	    "FROM {events} WHERE sequence > ");
-	store_putf(s, "%llu AND sequence <= %llu ORDER BY sequence%s LIMIT "
+	store_put(s, " FROM (SELECT {sequence}, {event_type}, {occurred_at} "
+	    "FROM {events} WHERE {sequence} > ");
+	store_putf(s, "%llu AND {sequence} <= %llu ORDER BY {sequence}%s LIMIT "
 	    "%zu) AS e", (unsigned long long)r->low,
 	    (unsigned long long)r->high, last ? " DESC" : "", max);
 	put_joins(s);
@@ -170,7 +170,7 @@ lock_settings(struct reconcile *w, struct counts *c, struct err *e)
 static void
 put_events(struct store *s, const uint64_t *piece, size_t n)
 {
-	store_put(s, " WHERE e.sequence IN (");
+	store_put(s, " WHERE {e.sequence} IN (");
 	store_put_list(s, piece, n);
 	store_put(s, ")");
 }
@@ -186,7 +186,7 @@ bump_epochs(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 	struct store	*s = w->store;
 
 	store_sql(s, "SELECT DISTINCT COALESCE(");
-	store_put_label(s, c, "e.stream_id");
+	store_put_label(s, c, "{e.stream_id}");
 	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
 	return store_bump_selected(s, "bump", e);
@@ -198,15 +198,15 @@ insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 {
 	struct store	*s = w->store;
 
-	store_sql(s, "INSERT IGNORE INTO {outbox} (global_sequence, "
-	    "partition_key) SELECT e.sequence, ");
-	store_put_label(s, c, "e.stream_id");
+	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
+	    "partition_key) SELECT {e.sequence}, ");
+	store_put_label(s, c, "{e.stream_id}");
 	store_put(s, " FROM {events} AS e");
 	put_joins(s);
 	put_events(s, piece, n);
 	store_put(s, " AND ");
 	put_missing(s);
-	store_putf(s, " AND e.sequence > %llu ORDER BY e.sequence",
+	store_putf(s, " AND {e.sequence} > %llu ORDER BY {e.sequence}",
 	    (unsigned long long)w->watermark.at);
 	return store_exec(s, "reconcile", made, e);
 }

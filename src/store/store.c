@@ -18,8 +18,8 @@ store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 
 	s->conf = conf;
 	s->db = db_new(conf, wait_ms);
-	s->tables[T_OUTBOX] = conf->outbox.tables.outbox;
-	s->tables[T_EVENTS] = conf->outbox.tables.events;
+	s->tables[T_OUTBOX] = conf_outbox_table(conf);
+	s->tables[T_EVENTS] = conf_events_table(conf);
 	s->tables[T_PARTITIONS] = conf->outbox.tables.partitions;
 	s->tables[T_WORKERS] = conf->outbox.tables.workers;
 	s->tables[T_SETTINGS] = conf->outbox.tables.settings;
@@ -28,6 +28,9 @@ store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 	s->tables[T_STREAMS] = conf->outbox.tables.streams;
 	s->tables[T_AUDIT] = conf->outbox.tables.audit;
 	strlcpy(s->id, id, sizeof(s->id));
+	strlcpy(s->primary[T_OUTBOX], "PRIMARY", sizeof(s->primary[0]));
+	strlcpy(s->primary[T_EVENTS], "PRIMARY", sizeof(s->primary[0]));
+	store_name_columns(s);
 	return s;
 }
 
@@ -122,6 +125,22 @@ store_put_index(struct store *s, const char *word, const char *name)
 	buf_str(&s->sql, ")");
 }
 
+/* PRIMARY as a word, not as a name: it is what our own tables have. */
+static void
+put_primary(struct store *s, enum store_table t)
+{
+	if (strcmp(s->primary[t], "PRIMARY") == 0)
+		buf_str(&s->sql, "FORCE INDEX (PRIMARY)");
+	else
+		store_put_index(s, "FORCE", s->primary[t]);
+}
+
+static bool
+is_word(const char *word, size_t len, const char *wanted)
+{
+	return strlen(wanted) == len && memcmp(wanted, word, len) == 0;
+}
+
 static void
 put_template_word(struct store *s, const char *word, size_t len)
 {
@@ -134,20 +153,23 @@ put_template_word(struct store *s, const char *word, size_t len)
 	};
 
 	for (size_t i = 0; i < NTABLES; i++)
-		if (strlen(tables[i]) == len &&
-		    memcmp(tables[i], word, len) == 0) {
+		if (is_word(word, len, tables[i])) {
 			db_name(&s->sql, s->tables[i]);
 			return;
 		}
-	if (len == 3 && memcmp(word, "now", 3) == 0) {
+	if (is_word(word, len, "now")) {
 		/* MySQL would round NOW(6) up, into the future. */
 		buf_str(&s->sql, s->whole_seconds ? "NOW()" : "NOW(6)");
-	} else if (len == 2 && memcmp(word, "me", 2) == 0) {
+	} else if (is_word(word, len, "me")) {
 		buf_printf(&s->sql, "'%s'", s->id);
-	} else if (len == 5 && memcmp(word, "index", 5) == 0) {
+	} else if (is_word(word, len, "index")) {
 		if (s->index[0] != '\0')
 			store_put_index(s, "FORCE", s->index);
-	} else
+	} else if (is_word(word, len, "primary")) {
+		put_primary(s, T_OUTBOX);
+	} else if (is_word(word, len, "events_primary")) {
+		put_primary(s, T_EVENTS);
+	} else if (!store_put_column(s, word, len))
 		panic("statement: unknown word {%.*s}", (int)len, word);
 }
 
@@ -182,14 +204,14 @@ store_sql(struct store *s, const char *template)
 void
 store_putf(struct store *s, const char *fmt, ...)
 {
-	char	text[512];
+	char	text[2048];
 	va_list	ap;
 
 	va_start(ap, fmt);
 	if ((size_t)vsnprintf(text, sizeof(text), fmt, ap) >= sizeof(text))
 		panic("statement: %s is too long", fmt);
 	va_end(ap);
-	buf_str(&s->sql, text);
+	store_put(s, text);
 }
 
 void

@@ -26,7 +26,9 @@ find_index(struct store *s, char name[INDEX_NAME], struct err *e)
 	}
 	store_sql(s, "SELECT index_name FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 AND "
-	    "column_name = 'published_at' AND table_name = ");
+	    "column_name = ");
+	store_put_text(s, store_column_name(s, "published_at"));
+	store_put(s, " AND table_name = ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	store_put(s, " LIMIT 1");
 	return store_query_text(s, "backlog", name, INDEX_NAME, e);
@@ -44,10 +46,10 @@ count_rows(struct store *s, const char *index, unsigned max,
 	struct db_rows	*rows;
 
 	store_sql(s, store_has(s, T_BLOCKED) ?
-	    "SELECT " PARKED_RANGE("partition_key") : "SELECT 0");
+	    "SELECT " PARKED_RANGE("{partition_key}") : "SELECT 0");
 	store_put(s, " FROM {outbox} ");
 	store_put_index(s, "FORCE", index);
-	store_putf(s, " WHERE published_at IS NULL LIMIT %u", max + 1);
+	store_putf(s, " WHERE {published_at} IS NULL LIMIT %u", max + 1);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	b->waiting = db_nrows(rows);
@@ -67,10 +69,10 @@ estimate(struct store *s, const char *index, const char *which, uint64_t *n,
 	int		 col;
 
 	/* With FORCE INDEX MySQL would not read the index to estimate. */
-	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT partition_key "
+	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT {partition_key} "
 	    "FROM {outbox} ");
 	store_put_index(s, "USE", index);
-	store_put(s, " WHERE published_at IS NULL");
+	store_put(s, " WHERE {published_at} IS NULL");
 	store_put(s, which);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
@@ -90,7 +92,7 @@ estimate_parked(struct store *s, const char *index, struct store_backlog *b,
 
 	if (!store_has(s, T_BLOCKED) || store_index(s) != INDEX_BY_TIME)
 		return 0;
-	if (estimate(s, index, " AND " PARKED_RANGE("partition_key"), &parked,
+	if (estimate(s, index, " AND " PARKED_RANGE("{partition_key}"), &parked,
 	    e) < 0)
 		return -1;
 	/* The optimizer's estimate for no rows is 1. */

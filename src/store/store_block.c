@@ -91,14 +91,15 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 
 	memset(list, 0, sizeof(*list));
 	store_sql(s, "SELECT b.first_sequence, b.partition_key, b.order_key, "
-	    "b.reason, b.head_sequence, o.global_sequence IS NOT NULL AND "
-	    "o.published_at IS NULL, "
-	    "o.partition_key = " PARKED_LABEL("b.first_sequence") ", "
-	    "IF(o.claim_token IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
-	    "NOW(6), o.available_at) + 999) DIV 1000, 0), e.stream_id "
+	    "b.reason, b.head_sequence, {o.global_sequence} IS NOT NULL AND "
+	    "{o.published_at} IS NULL, "
+	    "{o.partition_key} = " PARKED_LABEL("b.first_sequence") ", "
+	    "IF({o.claim_token} IS NULL, GREATEST(0, "
+	    "TIMESTAMPDIFF(MICROSECOND, "
+	    "NOW(6), {o.available_at}) + 999) DIV 1000, 0), {e.stream_id} "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
-	    "ON o.global_sequence = b.head_sequence "
-	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence "
+	    "ON {o.global_sequence} = b.head_sequence "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
 	    "WHERE b.partition_key IN (");
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
@@ -127,7 +128,7 @@ put_parking(struct store *s, const struct parking *lanes, size_t n)
 
 	buf_str(&s->sql, "CASE");
 	for (size_t i = 0; i < n; i++) {
-		buf_str(&s->sql, " WHEN o.global_sequence IN (");
+		store_put(s, " WHEN {o.global_sequence} IN (");
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
 		store_parked_label(label, lanes[i].first);
 		buf_printf(&s->sql, ") THEN '%s'", label);
@@ -139,16 +140,16 @@ int
 store_park(struct store *s, const struct range *ranges, size_t nranges,
     const struct parking *lanes, size_t n, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
-	    "ON p.partition_key = COALESCE(o.partition_key, '') "
-	    "SET o.partition_key = ");
+	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
+	    "SET {o.partition_key} = ");
 	put_parking(s, lanes, n);
 	store_put_in_doubt_of_lease(s);
-	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	store_put(s, " WHERE {o.global_sequence} IN (");
 	for (size_t i = 0; i < n; i++)
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
-	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	store_put(s, ") AND {o.published_at} IS NULL");
 	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "park", NULL, e);
 }
@@ -157,15 +158,15 @@ int
 store_unpark(struct store *s, const struct range *ranges, size_t nranges,
     const uint64_t *sequences, size_t n, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
-	    "b.first_sequence = " PARKED_UNDER("o.partition_key")
+	    "b.first_sequence = " PARKED_UNDER("{o.partition_key}")
 	    " STRAIGHT_JOIN {partitions} AS p "
 	    "ON p.partition_key = b.partition_key "
-	    "SET o.partition_key = NULLIF(b.partition_key, '') "
-	    "WHERE o.global_sequence IN (");
+	    "SET {o.partition_key} = NULLIF(b.partition_key, '') "
+	    "WHERE {o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	store_put(s, ") AND {o.published_at} IS NULL");
 	store_put_fence(s, ranges, nranges);
 	return store_exec(s, "unpark", NULL, e);
 }

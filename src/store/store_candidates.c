@@ -29,16 +29,14 @@
  * The lease "" has two ranges: rows without a label, which Pillar writes when
  * its count is 1, and rows whose label is the empty text.
  */
-static const char no_label[] = "partition_key IS NULL";
-
 static unsigned
 put_label_is(struct store *s, const char *label, unsigned part)
 {
 	if (label[0] == '\0' && part == 0) {
-		buf_str(&s->sql, no_label);
+		store_put(s, "{partition_key} IS NULL");
 		return 2;
 	}
-	buf_str(&s->sql, "partition_key = ");
+	store_put(s, "{partition_key} = ");
 	store_put_text(s, label);
 	return 1;
 }
@@ -48,13 +46,13 @@ static void
 put_waits_in(struct store *s, const char *o, const char *const *labels,
     size_t n)
 {
-	buf_printf(&s->sql, "%spublished_at IS NULL AND (%spartition_key IN (",
+	store_putf(s, "{%spublished_at} IS NULL AND ({%spartition_key} IN (",
 	    o, o);
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
 		if (labels[i][0] == '\0')
-			buf_printf(&s->sql, " OR %s%s", o, no_label);
+			store_putf(s, " OR {%spartition_key} IS NULL", o);
 	buf_str(&s->sql, ")");
 }
 
@@ -104,12 +102,12 @@ list_range_labels(const struct range *ranges, size_t n, const char **labels)
 static void
 put_few(struct store *s, const char *const *labels, size_t n, bool of_all)
 {
-	store_sql(s, "SELECT FIELD(COALESCE(partition_key, ''), ");
+	store_sql(s, "SELECT FIELD(COALESCE({partition_key}, ''), ");
 	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ") - 1, global_sequence");
+	store_put(s, ") - 1, {global_sequence}");
 	if (of_all)
 		store_put(s, " FROM {outbox} {index} "
-		    "WHERE published_at IS NULL");
+		    "WHERE {published_at} IS NULL");
 	else
 		store_put_rows_of(s, labels, n);
 	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
@@ -206,11 +204,11 @@ put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
 	list_range_labels(ranges, n, labels);
 	store_sql(s, "SELECT ");
 	store_put_msg(s, max);
-	buf_str(&s->sql, ", FIELD(COALESCE(o.partition_key, ''), ");
+	store_put(s, ", FIELD(COALESCE({o.partition_key}, ''), ");
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ") - 1");
 	store_put_rows_and_events(s, "{index}",
-	    " AND o.claim_token IS NULL");
+	    " AND {o.claim_token} IS NULL");
 	put_waits_in(s, "o.", labels, n);
 	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
 }
@@ -240,12 +238,12 @@ put_range(struct store *s, const struct range *r, size_t i)
 	unsigned	part = 0, parts;
 
 	do {
-		buf_printf(&s->sql, "%s(SELECT %zu, global_sequence FROM ",
+		store_putf(s, "%s(SELECT %zu, {global_sequence} FROM ",
 		    s->sql.len == 0 ? "" : " UNION ALL ", i);
-		store_put(s, "{outbox} {index} WHERE published_at IS NULL "
+		store_put(s, "{outbox} {index} WHERE {published_at} IS NULL "
 		    "AND ");
 		parts = put_label_is(s, r->label, part);
-		buf_printf(&s->sql, " ORDER BY global_sequence LIMIT %zu)",
+		store_putf(s, " ORDER BY {global_sequence} LIMIT %zu)",
 		    r->limit);
 	} while (++part < parts);
 }

@@ -35,7 +35,7 @@ store_put_leases_are_mine(struct store *s, const struct range *ranges,
 {
 	if (!s->conf->worker.leasing)
 		return;
-	buf_str(&s->sql, " AND COALESCE(o.partition_key, '') IN (");
+	store_put(s, " AND COALESCE({o.partition_key}, '') IN (");
 	store_put_range_labels(s, ranges, n);
 	store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
 	    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
@@ -53,13 +53,13 @@ static void
 put_claimable(struct store *s, bool abandoned, const char *token)
 {
 	if (abandoned)
-		buf_printf(&s->sql, " AND o.claim_token <> '%s' AND "
-		    "(o.available_at <= NOW(6) OR "
-		    "LEFT(o.claim_token, 16) IN ('%s'%s))", token,
+		store_putf(s, " AND {o.claim_token} <> '%s' AND "
+		    "({o.available_at} <= NOW(6) OR "
+		    "LEFT({o.claim_token}, 16) IN ('%s'%s))", token,
 		    ident_nonce(s->id), s->dead);
 	else
-		buf_str(&s->sql, " AND o.claim_token IS NULL AND "
-		    "o.available_at <= NOW(6)");
+		store_put(s, " AND {o.claim_token} IS NULL AND "
+		    "{o.available_at} <= NOW(6)");
 }
 
 /*
@@ -71,11 +71,12 @@ put_claimable(struct store *s, bool abandoned, const char *token)
 static void
 put_in_doubt(struct store *s)
 {
-	buf_printf(&s->sql, "o.in_doubt_since = COALESCE(o.in_doubt_since, "
-	    "o.available_at - INTERVAL 1000 * IF("
-	    "CONVERT(o.claim_token USING utf8mb4) REGEXP "
-	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
-	    "SUBSTRING_INDEX(o.claim_token, '-', -1), %lld) MICROSECOND), ",
+	store_put(s, "{o.in_doubt_since} = COALESCE({o.in_doubt_since}, "
+	    "{o.available_at} - INTERVAL 1000 * IF("
+	    "CONVERT({o.claim_token} USING utf8mb4) REGEXP ");
+	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
+	store_putf(s, "SUBSTRING_INDEX({o.claim_token}, '-', -1), %lld) "
+	    "MICROSECOND), ",
 	    (long long)s->conf->worker.claim_ttl);
 }
 
@@ -89,15 +90,15 @@ static int
 run_claim(struct store *s, const struct claim *c, bool abandoned,
     uint64_t *claimed, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET ");
+	store_sql(s, "UPDATE {outbox} AS o {primary} SET ");
 	if (abandoned && store_has_column(s, COL_IN_DOUBT_SINCE))
 		put_in_doubt(s);
-	store_put(s, "o.available_at = {now}");
+	store_put(s, "{o.available_at} = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
-	buf_printf(&s->sql, ", o.claim_token = '%s' "
-	    "WHERE o.global_sequence IN (", c->token);
+	store_putf(s, ", {o.claim_token} = '%s' "
+	    "WHERE {o.global_sequence} IN (", c->token);
 	store_put_list(s, c->set.sequences, c->set.n);
-	buf_str(&s->sql, ") AND o.published_at IS NULL");
+	store_put(s, ") AND {o.published_at} IS NULL");
 	put_claimable(s, abandoned, c->token);
 	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
 	return store_exec_update(s, "claim", c->pipelined && !abandoned,
@@ -166,10 +167,10 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 
 	store_sql(s, "SELECT ");
 	store_put_msg(s, max);
-	store_put_rows_and_events(s, "FORCE INDEX (PRIMARY)", "");
-	buf_str(&s->sql, "o.global_sequence IN (");
+	store_put_rows_and_events(s, "{primary}", "");
+	store_put(s, "{o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
-	buf_printf(&s->sql, ") AND o.claim_token = '%s'", b->token);
+	store_putf(s, ") AND {o.claim_token} = '%s'", b->token);
 	if ((rows = store_query(s, "fetch", e)) == NULL)
 		return -1;
 	store_keep_rows(b, rows);
@@ -189,8 +190,9 @@ store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
 	struct db_rows	*rows;
 	struct msg	*m;
 
-	store_sql(s, "SELECT sequence, metadata, event_data FROM {events} "
-	    "FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_sql(s, "SELECT {sequence}, {metadata}, {event_data} FROM "
+	    "{events} "
+	    "{events_primary} WHERE {sequence} IN (");
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "fetch away", e)) == NULL)
@@ -217,13 +219,14 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 	struct db_rows	*rows;
 
 	memset(list, 0, sizeof(*list));
-	store_sql(s, "SELECT o.global_sequence, o.partition_key, e.stream_id, "
-	    "o.published_at IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
-	    "NOW(6), o.available_at) + 999) DIV 1000, "
-	    "o.claim_token IS NOT NULL "
-	    "FROM {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
-	    "WHERE o.global_sequence IN (");
+	store_sql(s, "SELECT {o.global_sequence}, {o.partition_key}, "
+	    "{e.stream_id}, "
+	    "{o.published_at} IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
+	    "NOW(6), {o.available_at}) + 999) DIV 1000, "
+	    "{o.claim_token} IS NOT NULL "
+	    "FROM {outbox} AS o {primary} "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
+	    "WHERE {o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "waiting", e)) == NULL)

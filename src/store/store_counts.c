@@ -101,7 +101,7 @@ static void
 put_label_number(struct store *s, const struct counts *c, const char *key)
 {
 	/* As STORE_BYTES: producers compute it of these bytes. */
-	buf_printf(&s->sql, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
+	store_putf(s, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
 	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
 	if (c->count == 0)
 		buf_str(&s->sql, "NULL");
@@ -124,9 +124,9 @@ void
 store_put_is_counted(struct store *s, const struct counts *c,
     const char *label)
 {
-	buf_printf(&s->sql, "(COALESCE(%s, '') REGEXP '^p[0-9][0-9]+$'", label);
+	store_putf(s, "(COALESCE(%s, '') REGEXP '^p[0-9][0-9]+$'", label);
 	if (counts_have(c, 1))
-		buf_printf(&s->sql, " OR COALESCE(%s, '') = ''", label);
+		store_putf(s, " OR COALESCE(%s, '') = ''", label);
 	buf_str(&s->sql, ")");
 }
 
@@ -135,15 +135,15 @@ store_put_relabel(struct store *s, const struct counts *c, const char *label,
     const char *key)
 {
 	if (!c->changed || c->count == 0) {
-		buf_str(&s->sql, label);
+		store_put(s, label);
 		return;
 	}
 	buf_str(&s->sql, "IF(");
 	store_put_is_counted(s, c, label);
 	/* No label is right for a count of 1. */
 	if (c->count == 1)
-		buf_printf(&s->sql, " AND COALESCE(%s, '') <> ''", label);
+		store_putf(s, " AND COALESCE(%s, '') <> ''", label);
 	buf_str(&s->sql, ", COALESCE(");
 	store_put_label(s, c, key);
-	buf_printf(&s->sql, ", %s), %s)", label, label);
+	store_putf(s, ", %s), %s)", label, label);
 }

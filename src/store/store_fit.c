@@ -40,7 +40,9 @@ store_learn_fit(struct store *s, const char *table, const char *column,
 		struct fit *f = &s->fits[i];
 
 		if (strcmp(s->tables[columns[i].table], table) != 0 ||
-		    strcasecmp(columns[i].column, column) != 0)
+		    strcasecmp(columns[i].table == T_OUTBOX ?
+		    store_column_name(s, columns[i].column) :
+		    columns[i].column, column) != 0)
 			continue;
 		f->max = (size_t)length;
 		f->kind = charset == NULL ? FIT_BYTES :

@@ -11,6 +11,9 @@ struct fit {
 	enum { FIT_UTF8, FIT_BYTES, FIT_ASCII } kind;
 };
 
+/* store_columns.c: columns of the outbox and the events that have a name */
+#define NCOLUMNS	21
+
 struct store {
 	const struct conf	*conf;
 	struct db		*db;
@@ -19,6 +22,10 @@ struct store {
 	bool			 exists[NTABLES];
 	char			 id[IDENT_SIZE];
 	char			 outbox_id[33];
+	const char		*names[NCOLUMNS];	/* "": none */
+	bool			 there[NCOLUMNS];	/* is it in the table? */
+	char			 primary[2][65];	/* indexes that begin with the
+						   number of a row, an event */
 	char			 index[65];	/* claim index; "": none found */
 	bool			 index_by_time;	/* it begins with published_at */
 	char			 dead[1024];	/* quoted nonces, comma first */
@@ -34,6 +41,16 @@ struct store {
 				    struct db_rows *, const struct err *);
 	void			*planned_arg;
 };
+
+/*
+ * store_columns.c: name the columns as the configuration says; as long as they
+ * are not marked, all of them are there.  Forget which are, mark one; append one
+ * of a template, "o.attempts"; false: there is no such word.
+ */
+void	store_name_columns(struct store *);
+void	store_forget_columns(struct store *);
+void	store_mark_there(struct store *, const char *table, const char *name);
+bool	store_put_column(struct store *, const char *word, size_t len);
 
 /* store_fit.c: note a column's character set (NULL: binary) and length. */
 void	store_learn_fit(struct store *, const char *table, const char *column,

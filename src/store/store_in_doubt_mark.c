@@ -76,10 +76,11 @@ store_put_in_doubt_of_lease(struct store *s)
 {
 	if (!store_has_in_doubt_marks(s))
 		return;
-	buf_str(&s->sql, ", o.in_doubt_since = IF(o.claim_token IS NULL "
-	    "AND o.in_doubt_since IS NULL AND p.in_doubt_epoch <> p.lease_epoch "
-	    "AND o.global_sequence <= p.in_doubt_upto, p.in_doubt_since, "
-	    "o.in_doubt_since)");
+	store_put(s, ", {o.in_doubt_since} = IF({o.claim_token} IS NULL "
+	    "AND {o.in_doubt_since} IS NULL AND p.in_doubt_epoch <> "
+	    "p.lease_epoch "
+	    "AND {o.global_sequence} <= p.in_doubt_upto, p.in_doubt_since, "
+	    "{o.in_doubt_since})");
 }
 
 /* Rows with a claim are left out: claiming them anew marks them. */
@@ -87,14 +88,14 @@ int
 store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
-	    "ON p.partition_key = COALESCE(o.partition_key, '') "
-	    "SET o.in_doubt_since = p.in_doubt_since "
-	    "WHERE o.published_at IS NULL AND o.claim_token IS NULL "
-	    "AND o.in_doubt_since IS NULL "
-	    "AND o.global_sequence <= p.in_doubt_upto "
-	    "AND o.global_sequence IN (");
+	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
+	    "SET {o.in_doubt_since} = p.in_doubt_since "
+	    "WHERE {o.published_at} IS NULL AND {o.claim_token} IS NULL "
+	    "AND {o.in_doubt_since} IS NULL "
+	    "AND {o.global_sequence} <= p.in_doubt_upto "
+	    "AND {o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
 	buf_str(&s->sql, ")");
 	if (store_exec(s, "mark", NULL, e) == 0)
@@ -128,10 +129,10 @@ static void
 put_unneeded(struct store *s, const char *label)
 {
 	store_put(s, " AND (SELECT 1 FROM {outbox} AS o {index} "
-	    "WHERE o.published_at IS NULL AND o.partition_key ");
+	    "WHERE {o.published_at} IS NULL AND {o.partition_key} ");
 	buf_str(&s->sql, label);
-	buf_str(&s->sql, " AND o.global_sequence <= p.in_doubt_upto "
-	    "AND o.in_doubt_since IS NULL LIMIT 1) IS NULL");
+	store_put(s, " AND {o.global_sequence} <= p.in_doubt_upto "
+	    "AND {o.in_doubt_since} IS NULL LIMIT 1) IS NULL");
 }
 
 /*

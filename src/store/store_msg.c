@@ -93,28 +93,28 @@ store_keep_rows(struct batch *b, struct db_rows *rows)
 static void
 put_body(struct store *s, size_t max)
 {
-	buf_printf(&s->sql, "IF(COALESCE(OCTET_LENGTH(e.metadata), 0) + "
-	    "COALESCE(OCTET_LENGTH(e.event_data), 0) <= %zu", max);
+	store_putf(s, "IF(COALESCE(OCTET_LENGTH({e.metadata}), 0) + "
+	    "COALESCE(OCTET_LENGTH({e.event_data}), 0) <= %zu", max);
 	if (max > MSG_METADATA_MAX)
-		buf_printf(&s->sql, " AND OCTET_LENGTH(e.metadata) <= %d",
+		store_putf(s, " AND OCTET_LENGTH({e.metadata}) <= %d",
 		    MSG_METADATA_MAX);
-	buf_printf(&s->sql, ", e.metadata, NULL)"
-	    ", IF(OCTET_LENGTH(e.event_data) <= %zu, e.event_data, NULL), "
-	    "OCTET_LENGTH(e.metadata), OCTET_LENGTH(e.event_data), ", max);
+	store_putf(s, ", {e.metadata}, NULL)"
+	    ", IF(OCTET_LENGTH({e.event_data}) <= %zu, {e.event_data}, NULL), "
+	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), ", max);
 }
 
 void
 store_put_msg(struct store *s, size_t max)
 {
-	buf_str(&s->sql, "o.global_sequence, o.partition_key, o.attempts, "
-	    "e.sequence, e.stream_id, e.stream_sequence, e.event_type, "
-	    "e.event_version, e.correlation_id, ");
+	store_put(s, "{o.global_sequence}, {o.partition_key}, {o.attempts}, "
+	    "{e.sequence}, {e.stream_id}, {e.stream_sequence}, {e.event_type}, "
+	    "{e.event_version}, {e.correlation_id}, ");
 	put_body(s, max);
-	buf_str(&s->sql, store_has_column(s, COL_IN_DOUBT_SINCE) ?
-	    "e.occurred_at, TIMESTAMPDIFF(MICROSECOND, o.in_doubt_since, "
-	    "NOW(6)) DIV 1000" : "e.occurred_at, NULL");
-	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ?
-	    ", o.replay_no" : ", 0");
+	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
+	    "{e.occurred_at}, TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, "
+	    "NOW(6)) DIV 1000" : "{e.occurred_at}, NULL");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ?
+	    ", {o.replay_no}" : ", 0");
 }
 
 /* A row without its event is read too: it must not vanish. */
@@ -125,7 +125,7 @@ store_put_rows_and_events(struct store *s, const char *index,
 	store_put(s, " FROM {outbox} AS o ");
 	store_put(s, index);
 	store_put(s, " LEFT JOIN {events} AS e "
-	    "ON e.sequence = o.global_sequence");
-	buf_str(&s->sql, and_on);
+	    "ON {e.sequence} = {o.global_sequence}");
+	store_put(s, and_on);
 	buf_str(&s->sql, " WHERE ");
 }

@@ -9,15 +9,18 @@
 
 #include "util/xalloc.h"
 
-/* The columns of {dead} or {outbox} that a message has, as a table o. */
+/*
+ * The columns of {dead} or {outbox} that a message has, for a table o: under
+ * the names that the outbox gives them.
+ */
 static void
-put_columns(struct store *s, const char *row)
+put_columns(struct store *s, const char *attempts, const char *replay_no)
 {
-	buf_printf(&s->sql, ", %s.attempts", row);
+	store_putf(s, ", %s AS {attempts}", attempts);
 	if (store_has_column(s, COL_IN_DOUBT_SINCE))
-		buf_str(&s->sql, ", NULL AS in_doubt_since");
+		store_put(s, ", NULL AS {in_doubt_since}");
 	if (store_has_column(s, COL_REPLAY_NO))
-		buf_printf(&s->sql, ", %s.replay_no", row);
+		store_putf(s, ", %s AS {replay_no}", replay_no);
 }
 
 /* A parked row comes back under the label of its record, see store_unpark. */
@@ -26,16 +29,16 @@ put_row(struct store *s, uint64_t sequence)
 {
 	bool	parks = store_has(s, T_BLOCKED);
 
-	store_put(s, "SELECT r.global_sequence, ");
-	store_put(s, parks ? "IF(b.first_sequence IS NULL, r.partition_key, "
-	    "NULLIF(b.partition_key, '')) AS partition_key" :
-	    "r.partition_key");
-	put_columns(s, "r");
-	store_put(s, " FROM {outbox} AS r FORCE INDEX (PRIMARY)");
+	store_put(s, "SELECT {r.global_sequence}, ");
+	store_put(s, parks ? "IF(b.first_sequence IS NULL, {r.partition_key}, "
+	    "NULLIF(b.partition_key, '')) AS {partition_key}" :
+	    "{r.partition_key}");
+	put_columns(s, "{r.attempts}", "{r.replay_no}");
+	store_put(s, " FROM {outbox} AS r {primary}");
 	if (parks)
 		store_put(s, " LEFT JOIN {blocked} AS b ON b.first_sequence = "
-		    PARKED_UNDER("r.partition_key"));
-	buf_printf(&s->sql, " WHERE r.global_sequence = %llu",
+		    PARKED_UNDER("{r.partition_key}"));
+	store_putf(s, " WHERE {r.global_sequence} = %llu",
 	    (unsigned long long)sequence);
 }
 
@@ -43,14 +46,14 @@ put_row(struct store *s, uint64_t sequence)
 static void
 put_letter(struct store *s, uint64_t sequence, const struct counts *k)
 {
-	store_put(s, "SELECT d.global_sequence, ");
+	store_put(s, "SELECT d.global_sequence AS {global_sequence}, ");
 	store_put_relabel(s, k, "d.partition_key",
-	    STORE_KEY_OF("k.stream_id", "d.order_key"));
-	store_put(s, " AS partition_key");
-	put_columns(s, "d");
+	    STORE_KEY_OF("{k.stream_id}", "d.order_key"));
+	store_put(s, " AS {partition_key}");
+	put_columns(s, "d.attempts", "d.replay_no");
 	store_put(s, " FROM {dead} AS d LEFT JOIN {events} AS k "
-	    "ON k.sequence = d.global_sequence");
-	buf_printf(&s->sql, " WHERE d.global_sequence = %llu",
+	    "ON {k.sequence} = d.global_sequence");
+	store_putf(s, " WHERE d.global_sequence = %llu",
 	    (unsigned long long)sequence);
 }
 
@@ -70,8 +73,8 @@ store_peek(struct store *s, uint64_t sequence, bool dead, struct batch *b,
 		put_letter(s, sequence, &k);
 	else
 		put_row(s, sequence);
-	store_put(s, ") AS o LEFT JOIN {events} AS e FORCE INDEX (PRIMARY) "
-	    "ON e.sequence = o.global_sequence");
+	store_put(s, ") AS o LEFT JOIN {events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence}");
 	if ((rows = store_query(s, "show", e)) == NULL)
 		return -1;
 	store_keep_rows(b, rows);

@@ -132,12 +132,21 @@ store_cost_of_column(enum store_table t, const char *name)
 	return "";
 }
 
+/* Only the outbox and the events may have other names for columns. */
+static const char *
+name_of(const struct store *s, enum store_table t, const char *column)
+{
+	return t == T_OUTBOX || t == T_EVENTS ?
+	    store_column_name(s, column) : column;
+}
+
 static void
 mark_extra(struct store *s, const char *table, const char *name)
 {
 	for (size_t i = 0; i < NOPTIONAL; i++)
 		if (strcmp(s->tables[extras[i].table], table) == 0 &&
-		    strcasecmp(name, extras[i].name) == 0)
+		    strcasecmp(name, name_of(s, extras[i].table,
+		    extras[i].name)) == 0)
 			s->columns[i] = true;
 }
 
@@ -147,7 +156,7 @@ mark_needed(struct store *s, enum store_table t, const char *name,
 {
 	s->exists[t] = true;
 	for (size_t i = 0; columns[t][i] != NULL; i++) {
-		if (strcasecmp(columns[t][i], name) != 0)
+		if (strcasecmp(name_of(s, t, columns[t][i]), name) != 0)
 			continue;
 		found[i] = true;
 		/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
@@ -164,6 +173,7 @@ mark_column(struct store *s, const struct db_rows *rows,
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 
 	mark_extra(s, table, name);
+	store_mark_there(s, table, name);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (strcmp(s->tables[t], table) == 0)
@@ -186,7 +196,8 @@ check_columns(const struct store *s, bool found[NTABLES][COLUMNS_MAX],
 				return err_set(e, "schema: column %s.%s is "
 				    "missing or not granted: see "
 				    "sql/schema.sql and sql/grants.sql",
-				    s->tables[t], columns[t][i]);
+				    s->tables[t],
+				    name_of(s, t, columns[t][i]));
 	return 0;
 }
 
@@ -210,6 +221,7 @@ learn_columns(struct store *s, struct err *e)
 	memset(s->fits, 0, sizeof(s->fits));
 	s->whole_seconds = false;
 	memset(s->columns, 0, sizeof(s->columns));
+	store_forget_columns(s);
 	while (db_next(rows))
 		mark_column(s, rows, found);
 	db_rows_free(rows);
@@ -218,51 +230,131 @@ learn_columns(struct store *s, struct err *e)
 
 /*
  * The claim's index: an equality on (published_at, partition_key) in either
- * order, then global_sequence, which InnoDB appends if it is the key's end.
+ * order, then the sequence, which InnoDB appends if it is the primary key.
  */
-static const char *const claim_indexes[] = {
-	"published_at,partition_key,global_sequence",
-	"partition_key,published_at,global_sequence",
-	"published_at,partition_key", "partition_key,published_at",
+#define CLAIM_COLUMNS	3
+#define NCLAIMS		4
+
+static const char *const claim_indexes[NCLAIMS][CLAIM_COLUMNS] = {
+	{ "published_at", "partition_key", "global_sequence" },
+	{ "partition_key", "published_at", "global_sequence" },
+	{ "published_at", "partition_key", NULL },
+	{ "partition_key", "published_at", NULL },
 };
 
-#define NCLAIMS		(sizeof(claim_indexes) / sizeof(claim_indexes[0]))
+static bool
+is_appended(const struct store *s)
+{
+	return strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0;
+}
+
+/* "a,b,c"; false: this one needs the sequence to be the primary key. */
+static bool
+name_claim_index(const struct store *s, size_t i, struct buf *names)
+{
+	buf_clear(names);
+	for (size_t k = 0; k < CLAIM_COLUMNS; k++) {
+		if (claim_indexes[i][k] == NULL)
+			return is_appended(s);
+		buf_printf(names, "%s%s", k == 0 ? "" : ",",
+		    store_column_name(s, claim_indexes[i][k]));
+	}
+	return true;
+}
+
+/* Which of them is it; NCLAIMS: none. */
+static size_t
+find_claim_index(const struct store *s, const char *list)
+{
+	struct buf	names = { 0 };
+	size_t		i;
+
+	for (i = 0; i < NCLAIMS; i++)
+		if (name_claim_index(s, i, &names) &&
+		    strcasecmp(names.data, list) == 0)
+			break;
+	buf_free(&names);
+	return i;
+}
 
 bool
-store_is_claim_index(const char *names)
+store_is_claim_index(const struct store *s, const char *list)
 {
-	for (size_t i = 0; i < NCLAIMS; i++)
-		if (strcasecmp(claim_indexes[i], names) == 0)
-			return true;
-	return false;
+	return find_claim_index(s, list) < NCLAIMS;
+}
+
+/* The index to look rows up by: PRIMARY, or one of their own. */
+static int
+learn_primary(struct store *s, enum store_table t, const char *sequence,
+    struct err *e)
+{
+	store_sql(s, "SELECT index_name FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND non_unique = 0 AND table_name = ");
+	store_put_text(s, s->tables[t]);
+	store_put(s, " AND column_name = ");
+	store_put_text(s, store_column_name(s, sequence));
+	store_put(s, " ORDER BY index_name = 'PRIMARY' DESC LIMIT 1");
+	if (store_query_text(s, "schema", s->primary[t],
+	    sizeof(s->primary[t]), e) < 0)
+		return -1;
+	if (s->primary[t][0] == '\0' && t == T_EVENTS)
+		strlcpy(s->primary[t], "PRIMARY", sizeof(s->primary[t]));
+	return s->primary[t][0] != '\0' ? 0 : err_set(e, "schema: %s has no "
+	    "unique index that begins with %s: ALTER TABLE %s ADD UNIQUE KEY "
+	    "(%s)", s->tables[t], store_column_name(s, sequence),
+	    s->tables[t], store_column_name(s, sequence));
+}
+
+/* Take it if it serves the claim better than the one before. */
+static void
+take_index(struct store *s, const struct db_rows *rows, size_t *best)
+{
+	size_t	i = find_claim_index(s, db_text(rows, 1));
+
+	if (i >= *best)
+		return;
+	*best = i;
+	strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
+	s->index_by_time = claim_indexes[i][0][1] == 'u';
+}
+
+static void
+warn_of_index(const struct store *s)
+{
+	const char	*at = store_column_name(s, "published_at");
+	const char	*label = store_column_name(s, "partition_key");
+	const char	*sequence = store_column_name(s, "global_sequence");
+
+	log_warn("%s: no index (%s, %s, %s): every claim sorts the backlog; "
+	    "remedy: ALTER TABLE %s ADD KEY outbox_claim (%s, %s, %s)",
+	    s->tables[T_OUTBOX], at, label, sequence, s->tables[T_OUTBOX], at,
+	    label, sequence);
 }
 
 static int
 learn_index(struct store *s, struct err *e)
 {
 	struct db_rows	*rows;
+	size_t		 best = NCLAIMS;
 
+	if (learn_primary(s, T_OUTBOX, "global_sequence", e) < 0 ||
+	    learn_primary(s, T_EVENTS, "sequence", e) < 0)
+		return -1;
 	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
-	    "ORDER BY seq_in_index) AS cols FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND table_name = '");
-	buf_printf(&s->sql, "%s' GROUP BY index_name HAVING cols IN (",
-	    s->tables[T_OUTBOX]);
-	store_put_labels(s, claim_indexes, NCLAIMS);
-	buf_str(&s->sql, ") ORDER BY cols DESC LIMIT 1");
+	    "ORDER BY seq_in_index) FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND table_name = ");
+	store_put_text(s, s->tables[T_OUTBOX]);
+	store_put(s, " GROUP BY index_name");
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	s->index[0] = '\0';
 	s->index_by_time = false;
-	if (db_next(rows)) {
-		strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
-		s->index_by_time = db_text(rows, 1)[1] == 'u';
-	} else
-		log_warn("%s: no index (published_at, partition_key, "
-		    "global_sequence): every claim sorts the backlog; remedy: "
-		    "ALTER TABLE %s ADD KEY outbox_claim (published_at, "
-		    "partition_key, global_sequence)", s->tables[T_OUTBOX],
-		    s->tables[T_OUTBOX]);
+	while (db_next(rows))
+		take_index(s, rows, &best);
 	db_rows_free(rows);
+	if (best == NCLAIMS)
+		warn_of_index(s);
 	return 0;
 }
 

@@ -25,18 +25,18 @@ is_unwritten(const struct msg *m, enum outcome outcome)
 static void
 put_held(struct store *s, const struct batch *b, enum outcome outcome)
 {
-	buf_str(&s->sql, " WHERE global_sequence IN (");
+	store_put(s, " WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < b->n; i++)
 		if (is_unwritten(&b->msgs[i], outcome))
 			store_put_item(s, b->msgs[i].sequence);
-	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	store_putf(s, ") AND {claim_token} = '%s'", b->token);
 }
 
 static void
 put_case(struct store *s, const struct batch *b, enum outcome outcome,
     bool errors)
 {
-	buf_str(&s->sql, "CASE global_sequence");
+	store_put(s, "CASE {global_sequence}");
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
@@ -60,7 +60,7 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 void
 store_put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 {
-	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	store_put(s, "ELT(INTERVAL({global_sequence}");
 	for (size_t i = 0; i < b->n; i++)
 		if (is_unwritten(&b->msgs[i], OUT_DELIVERED))
 			store_put_item(s, b->msgs[i].sequence);
@@ -98,14 +98,14 @@ static int
 write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET published_at = {now}, claim_token = NULL");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {published_at} = {now}, {claim_token} = NULL");
 	if (store_keeps_acks(s)) {
-		buf_str(&s->sql, ", ack_sequence = ");
+		store_put(s, ", {ack_sequence} = ");
 		store_put_delivered_values(s, b, false);
 	}
 	if (store_keeps_hashes(s)) {
-		buf_str(&s->sql, ", message_hash = ");
+		store_put(s, ", {message_hash} = ");
 		store_put_delivered_values(s, b, true);
 	}
 	put_held(s, b, outcome);
@@ -116,8 +116,8 @@ static int
 write_unsent(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET available_at = {now}, claim_token = NULL");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {available_at} = {now}, {claim_token} = NULL");
 	put_held(s, b, outcome);
 	return store_exec(s, "give back", matched, e);
 }
@@ -126,13 +126,13 @@ static int
 write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET available_at = {now} + INTERVAL ");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {available_at} = {now} + INTERVAL ");
 	put_case(s, b, outcome, false);
-	buf_str(&s->sql, " MICROSECOND, last_error = ");
+	store_put(s, " MICROSECOND, {last_error} = ");
 	put_case(s, b, outcome, true);
-	buf_str(&s->sql, outcome == OUT_RETRY ?
-	    ", attempts = attempts + 1, claim_token = NULL" :
+	store_put(s, outcome == OUT_RETRY ?
+	    ", {attempts} = {attempts} + 1, {claim_token} = NULL" :
 	    ", claim_token = NULL");
 	put_held(s, b, outcome);
 	return store_exec(s, "retry", matched, e);
@@ -251,15 +251,15 @@ static struct db_rows *
 lock_dead(struct store *s, const struct batch *b, enum outcome outcome,
     struct err *e)
 {
-	store_sql(s, "SELECT global_sequence, ");
-	buf_str(&s->sql, store_has_column(s, COL_CREATED_AT) ? "created_at" :
+	store_sql(s, "SELECT {global_sequence}, ");
+	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{created_at}" :
 	    "NULL");
 	store_put(s, s->exists[T_BLOCKED] ? ", IF("
-	    PARKED_IS("partition_key") ", (SELECT k.partition_key "
+	    PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
 	    "FROM {blocked} AS k WHERE k.first_sequence = "
-	    PARKED_UNDER("{outbox}.partition_key") "), partition_key)" :
-	    ", partition_key");
-	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY)");
+	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})" :
+	    ", {partition_key}");
+	store_put(s, " FROM {outbox} {primary}");
 	put_held(s, b, outcome);
 	buf_str(&s->sql, " FOR UPDATE");
 	return store_query(s, "bury", e);
@@ -319,10 +319,10 @@ write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
 	size_t	n = 0;
 
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET in_doubt_since "
-	    "= COALESCE(in_doubt_since, {now}");
+	store_sql(s, "UPDATE {outbox} {primary} SET {in_doubt_since} "
+	    "= COALESCE({in_doubt_since}, {now}");
 	store_put_interval(s, b->claimed_at - clock_ms());
-	buf_str(&s->sql, ") WHERE global_sequence IN (");
+	store_put(s, ") WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < b->n; i++) {
 		if (!stays_in_doubt(&b->msgs[i]))
 			continue;
@@ -331,7 +331,7 @@ write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 	}
 	if (n == 0)
 		return 0;
-	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	store_putf(s, ") AND {claim_token} = '%s'", b->token);
 	return store_exec(s, "in doubt", NULL, e);
 }
 

@@ -11,28 +11,28 @@
 static void
 put_set(struct store *s, const struct batch *done, const char *token)
 {
-	store_put(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) SET "
-	    "o.published_at = IF(");
-	buf_printf(&s->sql, "o.claim_token = '%s', ", done->token);
+	store_put(s, "UPDATE {outbox} AS o {primary} SET "
+	    "{o.published_at} = IF(");
+	store_putf(s, "{o.claim_token} = '%s', ", done->token);
 	store_put(s, "{now}, NULL)");
 	if (store_keeps_acks(s)) {
-		buf_printf(&s->sql, ", o.ack_sequence = "
-		    "IF(o.claim_token = '%s', ", done->token);
+		store_putf(s, ", {o.ack_sequence} = "
+		    "IF({o.claim_token} = '%s', ", done->token);
 		store_put_delivered_values(s, done, false);
-		buf_str(&s->sql, ", o.ack_sequence)");
+		store_put(s, ", {o.ack_sequence})");
 	}
 	if (store_keeps_hashes(s)) {
-		buf_printf(&s->sql, ", o.message_hash = "
-		    "IF(o.claim_token = '%s', ", done->token);
+		store_putf(s, ", {o.message_hash} = "
+		    "IF({o.claim_token} = '%s', ", done->token);
 		store_put_delivered_values(s, done, true);
-		buf_str(&s->sql, ", o.message_hash)");
+		store_put(s, ", {o.message_hash})");
 	}
-	buf_printf(&s->sql, ", o.available_at = IF(o.claim_token = '%s', "
-	    "o.available_at, ", done->token);
+	store_putf(s, ", {o.available_at} = IF({o.claim_token} = '%s', "
+	    "{o.available_at}, ", done->token);
 	store_put(s, "{now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	/* Last, because assignments go from left to right. */
-	buf_printf(&s->sql, "), o.claim_token = IF(o.claim_token = '%s', "
+	store_putf(s, "), {o.claim_token} = IF({o.claim_token} = '%s', "
 	    "NULL, '%s')", done->token, token);
 }
 
@@ -40,13 +40,13 @@ static void
 put_rows_of_both(struct store *s, const struct batch *done,
     const struct claim_set *set)
 {
-	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+	store_put(s, " WHERE {o.global_sequence} IN (");
 	for (size_t i = 0; i < done->n; i++)
 		store_put_item(s, done->msgs[i].sequence);
 	store_put_list(s, set->sequences, set->n);
-	buf_printf(&s->sql, ") AND o.published_at IS NULL "
-	    "AND (o.claim_token = '%s' OR (o.claim_token IS NULL "
-	    "AND o.available_at <= NOW(6)", done->token);
+	store_putf(s, ") AND {o.published_at} IS NULL "
+	    "AND ({o.claim_token} = '%s' OR ({o.claim_token} IS NULL "
+	    "AND {o.available_at} <= NOW(6)", done->token);
 	store_put_leases_are_mine(s, set->ranges, set->nranges);
 	buf_str(&s->sql, "))");
 }

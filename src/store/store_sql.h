@@ -14,7 +14,12 @@
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
  * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
  * moment to write, {me} this worker's id, {index} the FORCE INDEX of the
- * claim.
+ * claim, {primary} and {events_primary} that of a look-up by sequence.
+ *
+ * Columns of the outbox and of the events must be written as words too, because
+ * their tables may be an application's own: {attempts}, {o.attempts},
+ * {outbox.attempts}.  One that the table lacks becomes NULL.  Columns of the
+ * other tables are written as they are.
  */
 void	store_put(struct store *, const char *);
 
@@ -31,7 +36,10 @@ void	store_put_raw(struct store *, const char *);
 /* Start a new statement with this template. */
 void	store_sql(struct store *, const char *);
 
-/* Append as printf does.  Nothing is quoted: for numbers only. */
+/*
+ * Append as printf does; the result is a template.  Nothing is quoted: for
+ * numbers and words of templates only.
+ */
 void	store_putf(struct store *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
 
@@ -226,7 +234,10 @@ const char *store_cost_of_table(enum store_table);
 const char *store_cost_of_column(enum store_table, const char *name);
 
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
-bool	store_is_claim_index(const char *columns);
+bool	store_is_claim_index(const struct store *, const char *columns);
+
+/* The name in the database of a column of the outbox or the events. */
+const char *store_column_name(const struct store *, const char *word);
 
 const char *store_table_name(const struct store *, enum store_table);
 

@@ -61,9 +61,9 @@ struct stray {
 static void
 put_is_label(struct store *s, const struct stray *x)
 {
-	buf_str(&s->sql, "o.published_at IS NULL AND o.partition_key = ");
+	store_put(s, "{o.published_at} IS NULL AND {o.partition_key} = ");
 	store_put_bytes(s, x->label, x->len);
-	buf_str(&s->sql, " AND " STORE_BYTES("o.partition_key") " = CAST(");
+	store_put(s, " AND " STORE_BYTES("{o.partition_key}") " = CAST(");
 	store_put_bytes(s, x->label, x->len);
 	buf_str(&s->sql, " AS BINARY)");
 }
@@ -79,11 +79,11 @@ put_is_stray(struct store *s, const struct stray *x)
 	store_put(s, "(SELECT 1 FROM {blocked} AS b");
 	if (x->others)
 		store_put(s, " LEFT JOIN {events} AS k "
-		    "ON k.sequence = b.first_sequence");
+		    "ON {k.sequence} = b.first_sequence");
 	buf_printf(&s->sql, " WHERE b.first_sequence = %" PRIu64, x->record);
 	if (x->others)
-		store_put(s, " AND " STORE_BYTES("e.stream_id") " <> "
-		    STORE_KEY_OF("k.stream_id", "b.order_key"));
+		store_put(s, " AND " STORE_BYTES("{e.stream_id}") " <> "
+		    STORE_KEY_OF("{k.stream_id}", "b.order_key"));
 	buf_str(&s->sql, ")");
 }
 
@@ -99,10 +99,11 @@ list_rows(struct store *s, const struct stray *x, struct piece *p,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT o.global_sequence FROM {outbox} AS o {index} "
-	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence WHERE ");
+	store_sql(s, "SELECT {o.global_sequence} FROM {outbox} AS o {index} "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
+	    "WHERE ");
 	put_is_stray(s, x);
-	buf_printf(&s->sql, " ORDER BY o.global_sequence LIMIT %d", MOVE_MAX);
+	store_putf(s, " ORDER BY {o.global_sequence} LIMIT %d", MOVE_MAX);
 	if ((rows = store_query(s, "strays", e)) == NULL)
 		return -1;
 	p->list = xcalloc(db_nrows(rows) + 1, sizeof(*p->list));
@@ -117,23 +118,25 @@ static int
 relabel_strays(struct store *s, const struct stray *x, const struct piece *p,
     const struct counts *c, uint64_t *moved, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence "
-	    "SET o.partition_key = ");
-	store_put_label(s, c, "e.stream_id");
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
+	    "SET {o.partition_key} = ");
+	store_put_label(s, c, "{e.stream_id}");
 	if (store_has_in_doubt_marks(s))
-		store_put(s, ", o.in_doubt_since = IF(o.claim_token IS NULL, "
-		    "COALESCE(o.in_doubt_since, (SELECT MIN(IF(p.in_doubt_since "
+		store_put(s, ", {o.in_doubt_since} = IF({o.claim_token} IS "
+		    "NULL, "
+		    "COALESCE({o.in_doubt_since}, (SELECT "
+		    "MIN(IF(p.in_doubt_since "
 		    "> NOW(6), '" STORE_EVER "', p.in_doubt_since)) "
-		    "FROM {partitions} AS p)), o.in_doubt_since)");
-	buf_str(&s->sql, " WHERE o.global_sequence IN (");
+		    "FROM {partitions} AS p)), {o.in_doubt_since})");
+	store_put(s, " WHERE {o.global_sequence} IN (");
 	store_put_list(s, p->list, p->n);
 	buf_str(&s->sql, ") AND ");
 	put_is_stray(s, x);
 	if (store_exec(s, "strays", moved, e) < 0)
 		return -1;
-	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
-	    "FROM {outbox} WHERE global_sequence IN (");
+	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+	    "FROM {outbox} WHERE {global_sequence} IN (");
 	store_put_list(s, p->list, p->n);
 	buf_str(&s->sql, ")");
 	return store_bump_selected(s, "strays", e);
@@ -256,18 +259,18 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 {
 	if (s->sql.len > 0)
 		buf_str(&s->sql, " UNION ALL ");
-	buf_printf(&s->sql, "(SELECT partition_key, %zu", i);
+	store_putf(s, "(SELECT {partition_key}, %zu", i);
 	store_put(s, " FROM {outbox} {index} "
-	    "WHERE published_at IS NULL AND partition_key > ");
+	    "WHERE {published_at} IS NULL AND {partition_key} > ");
 	store_put_bytes(s, gap->from.len == 0 ? "" : gap->from.data,
 	    gap->from.len);
 	if (gap->to.len > 0) {
-		buf_str(&s->sql, " AND partition_key < ");
+		store_put(s, " AND {partition_key} < ");
 		store_put_bytes(s, gap->to.data, gap->to.len);
 	}
 	if (s->exists[T_BLOCKED])
-		buf_str(&s->sql, " AND NOT " PARKED_RANGE("partition_key"));
-	buf_str(&s->sql, " ORDER BY partition_key LIMIT 1)");
+		store_put(s, " AND NOT " PARKED_RANGE("{partition_key}"));
+	store_put(s, " ORDER BY {partition_key} LIMIT 1)");
 }
 
 /* Rows of a label and its gap's number; the empty label has no gap: g->n. */
@@ -281,10 +284,11 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 	if (!g->has_empty) {
 		buf_printf(&s->sql, " UNION ALL (SELECT '', %zu", g->n);
 		store_put(s, " FROM {outbox} {index} WHERE "
-		    "published_at IS NULL AND partition_key IS NULL LIMIT 1) ");
+		    "{published_at} IS NULL AND {partition_key} IS NULL LIMIT "
+		    "1) ");
 		buf_printf(&s->sql, "UNION ALL (SELECT '', %zu", g->n);
 		store_put(s, " FROM {outbox} {index} WHERE "
-		    "published_at IS NULL AND partition_key = '' LIMIT 1)");
+		    "{published_at} IS NULL AND {partition_key} = '' LIMIT 1)");
 	}
 	return store_query(s, "strays", e);
 }
@@ -499,15 +503,16 @@ static struct db_rows *
 query_others(struct store *s, struct err *e)
 {
 	store_sql(s, "SELECT " PARKED_LABEL("r.first_sequence") " FROM "
-	    "(SELECT b.first_sequence, b.order_key, (SELECT o.global_sequence "
-	    "FROM {outbox} AS o {index} WHERE o.published_at IS NULL "
-	    "AND o.partition_key = " PARKED_LABEL("b.first_sequence")
-	    " ORDER BY o.global_sequence DESC LIMIT 1) AS newest "
+	    "(SELECT b.first_sequence, b.order_key, (SELECT "
+	    "{o.global_sequence} "
+	    "FROM {outbox} AS o {index} WHERE {o.published_at} IS NULL "
+	    "AND {o.partition_key} = " PARKED_LABEL("b.first_sequence")
+	    " ORDER BY {o.global_sequence} DESC LIMIT 1) AS newest "
 	    "FROM {blocked} AS b) AS r "
-	    "JOIN {events} AS e ON e.sequence = r.newest "
-	    "LEFT JOIN {events} AS k ON k.sequence = r.first_sequence WHERE "
-	    STORE_BYTES("e.stream_id") " <> "
-	    STORE_KEY_OF("k.stream_id", "r.order_key"));
+	    "JOIN {events} AS e ON {e.sequence} = r.newest "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = r.first_sequence WHERE "
+	    STORE_BYTES("{e.stream_id}") " <> "
+	    STORE_KEY_OF("{k.stream_id}", "r.order_key"));
 	return store_query(s, "strays", e);
 }
 
@@ -538,14 +543,15 @@ query_parked(struct store *s, struct err *e)
 	store_sql(s, "SELECT DISTINCT b.partition_key FROM {blocked} AS b "
 	    "LEFT JOIN {partitions} AS p ON p.partition_key = b.partition_key "
 	    "WHERE p.partition_key IS NULL UNION ALL "
-	    "SELECT o.partition_key FROM (SELECT DISTINCT published_at, "
-	    "partition_key FROM {outbox} {index} WHERE published_at IS NULL "
-	    "AND " PARKED_RANGE("partition_key") ") AS o "
+	    "SELECT {o.partition_key} FROM (SELECT DISTINCT {published_at}, "
+	    "{partition_key} FROM {outbox} {index} WHERE {published_at} IS "
+	    "NULL "
+	    "AND " PARKED_RANGE("{partition_key}") ") AS o "
 	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
-	    PARKED_UNDER("o.partition_key") " LEFT JOIN {partitions} AS p "
-	    "ON p.partition_key = o.partition_key "
+	    PARKED_UNDER("{o.partition_key}") " LEFT JOIN {partitions} AS p "
+	    "ON p.partition_key = {o.partition_key} "
 	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL "
-	    "OR " PARKED_IS("o.partition_key") ")");
+	    "OR " PARKED_IS("{o.partition_key}") ")");
 	return store_query(s, "strays", e);
 }
 

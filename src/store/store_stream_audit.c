@@ -241,18 +241,18 @@ store_put_delivered(struct store *s, const char *from, const char *until)
 {
 	store_put(s, s->index_by_time ? " FROM {outbox} {index}" :
 	    " FROM {outbox}");
-	buf_printf(&s->sql, " WHERE published_at > '%s'", from);
+	store_putf(s, " WHERE {published_at} > '%s'", from);
 	if (until != NULL)
-		buf_printf(&s->sql, " AND published_at <= '%s'", until);
+		store_putf(s, " AND {published_at} <= '%s'", until);
 }
 
 int
 store_delivered_end(struct store *s, const struct store_period *p, size_t max,
     char end[STORE_TIME], struct err *e)
 {
-	store_sql(s, "SELECT published_at");
+	store_sql(s, "SELECT {published_at}");
 	store_put_delivered(s, p->from, p->until);
-	buf_printf(&s->sql, " ORDER BY published_at LIMIT %zu, 1", max - 1);
+	store_putf(s, " ORDER BY {published_at} LIMIT %zu, 1", max - 1);
 	if (store_query_text(s, "delivered", end, STORE_TIME, e) < 0)
 		return -1;
 	if (end[0] == '\0')
@@ -268,12 +268,12 @@ static void
 put_acked(struct store *s)
 {
 	buf_str(&s->sql, "global_sequence, ack_sequence, ");
-	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ? "replay_no, " :
-	    "0 AS replay_no, ");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{replay_no}, " :
+	    "0, ");
 	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
 	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
-	    "WHERE e.sequence = {outbox}.global_sequence), message_hash, "
-	    "NULL) AS message_hash" : "NULL AS message_hash");
+	    "WHERE {e.sequence} = {outbox.global_sequence}), {message_hash}, "
+	    "NULL) AS {message_hash}" : "NULL");
 }
 
 static int
@@ -305,8 +305,8 @@ store_acked(struct store *s, struct store_period *p, bool all, size_t max,
 	store_sql(s, "SELECT ");
 	put_acked(s);
 	store_put_delivered(s, p->from, end);
-	buf_str(&s->sql, all ? "" : " AND ack_sequence IS NOT NULL");
-	buf_str(&s->sql, " ORDER BY global_sequence");
+	store_put(s, all ? "" : " AND {ack_sequence} IS NOT NULL");
+	store_put(s, " ORDER BY {global_sequence}");
 	if (read_acked(s, l, e) < 0)
 		return -1;
 	strlcpy(p->from, end, STORE_TIME);
@@ -317,9 +317,9 @@ int
 store_is_acked(struct store *s, const struct acked *a, bool *is,
     struct err *e)
 {
-	store_sql(s, "SELECT 1 FROM {outbox} WHERE published_at IS NOT NULL");
-	buf_printf(&s->sql, " AND global_sequence = %llu "
-	    "AND ack_sequence = %llu", (unsigned long long)a->id.sequence,
+	store_sql(s, "SELECT 1 FROM {outbox} WHERE {published_at} IS NOT NULL");
+	store_putf(s, " AND {global_sequence} = %llu "
+	    "AND {ack_sequence} = %llu", (unsigned long long)a->id.sequence,
 	    (unsigned long long)a->ack);
 	return store_query_any(s, "delivered", is, e);
 }
@@ -330,12 +330,12 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 {
 	size_t	known = 0;
 
-	store_sql(s, "SELECT global_sequence, ack_sequence, replay_no, "
-	    "message_hash FROM (SELECT published_at, ");
+	store_sql(s, "SELECT {global_sequence}, {ack_sequence}, {replay_no}, "
+	    "{message_hash} FROM (SELECT {published_at}, ");
 	put_acked(s);
 	store_put_delivered(s, since, NULL);
-	buf_printf(&s->sql, " ORDER BY published_at %s LIMIT %zu) AS t "
-	    "ORDER BY published_at, ack_sequence DESC",
+	store_putf(s, " ORDER BY {published_at} %s LIMIT %zu) AS t "
+	    "ORDER BY {published_at}, {ack_sequence} DESC",
 	    latest ? "DESC" : "ASC", max);
 	if (read_acked(s, l, e) < 0)
 		return -1;
@@ -357,7 +357,7 @@ void
 store_put_by_row(struct store *s, const struct acked *rows, size_t n,
     bool hashes)
 {
-	buf_str(&s->sql, "ELT(INTERVAL(global_sequence");
+	store_put(s, "ELT(INTERVAL({global_sequence}");
 	store_put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
@@ -380,12 +380,12 @@ relabel_delivered(struct store *s, const struct acked *rows, size_t n,
 {
 	if (!c->changed)
 		return 0;
-	store_sql(s, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "STRAIGHT_JOIN {events} AS e FORCE INDEX (PRIMARY) "
-	    "ON e.sequence = o.global_sequence SET o.partition_key = ");
-	store_put_relabel(s, c, "o.partition_key", "e.stream_id");
-	buf_str(&s->sql, " WHERE o.published_at IS NULL "
-	    "AND o.global_sequence IN (");
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
+	    "STRAIGHT_JOIN {events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence} SET {o.partition_key} = ");
+	store_put_relabel(s, c, "{o.partition_key}", "{e.stream_id}");
+	store_put(s, " WHERE {o.published_at} IS NULL "
+	    "AND {o.global_sequence} IN (");
 	store_put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "send again", NULL, e);
@@ -395,23 +395,24 @@ static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) SET ");
+	store_sql(s, "UPDATE {outbox} {primary} SET ");
 	/* Before published_at: values are assigned from left to right. */
 	if (known_ids != NULL && store_has_column(s, COL_REPLAY_NO)) {
-		buf_str(&s->sql, "replay_no = replay_no + (published_at > ");
+		store_put(s, "{replay_no} = {replay_no} + ({published_at} > ");
 		store_put_text(s, known_ids);
 		buf_str(&s->sql, "), ");
 	}
-	store_put(s, "published_at = NULL, ack_sequence = NULL, claim_token = NULL, "
-	    "available_at = {now}");
-	buf_str(&s->sql, store_has_column(s, COL_IN_DOUBT_SINCE) ?
-	    ", in_doubt_since = NULL" : "");
-	buf_str(&s->sql, store_has_column(s, COL_MESSAGE_HASH) ?
-	    ", message_hash = NULL" : "");
-	buf_str(&s->sql, " WHERE published_at IS NOT NULL "
-	    "AND global_sequence IN (");
+	store_put(s, "{published_at} = NULL, {ack_sequence} = NULL, "
+	    "{claim_token} = NULL, "
+	    "{available_at} = {now}");
+	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
+	    ", {in_doubt_since} = NULL" : "");
+	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
+	    ", {message_hash} = NULL" : "");
+	store_put(s, " WHERE {published_at} IS NOT NULL "
+	    "AND {global_sequence} IN (");
 	store_put_sequences(s, rows, n);
-	buf_str(&s->sql, ") AND ack_sequence <=> CAST(");
+	store_put(s, ") AND {ack_sequence} <=> CAST(");
 	store_put_by_row(s, rows, n, false);
 	buf_str(&s->sql, " AS UNSIGNED)");
 	return store_exec(s, "send again", reset, e);
@@ -422,8 +423,8 @@ static int
 bump_epochs_of_rows(struct store *s, const struct acked *rows, size_t n,
     struct err *e)
 {
-	store_sql(s, "SELECT DISTINCT COALESCE(partition_key, '') "
-	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence IN (");
+	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+	    "FROM {outbox} {primary} WHERE {global_sequence} IN (");
 	store_put_sequences(s, rows, n);
 	buf_str(&s->sql, ")");
 	return store_bump_selected(s, "send again", e);
@@ -483,9 +484,9 @@ static void
 put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
     size_t n)
 {
-	buf_str(&s->sql, " WHERE global_sequence IN (");
+	store_put(s, " WHERE {global_sequence} IN (");
 	store_put_list(s, sequences, n);
-	buf_printf(&s->sql, ") AND claim_token = '%s'", b->token);
+	store_putf(s, ") AND {claim_token} = '%s'", b->token);
 }
 
 /* A second earlier, because times may be cut to whole seconds. */
@@ -493,8 +494,9 @@ static int
 in_doubt_from(struct store *s, const struct batch *b, const uint64_t *sequences,
     size_t n, char from[STORE_TIME], struct err *e)
 {
-	store_sql(s, "SELECT COALESCE(MIN(in_doubt_since) - INTERVAL 1 SECOND, "
-	    "'" STORE_EVER "') FROM {outbox} FORCE INDEX (PRIMARY)");
+	store_sql(s, "SELECT COALESCE(MIN({in_doubt_since}) - INTERVAL 1 "
+	    "SECOND, "
+	    "'" STORE_EVER "') FROM {outbox} {primary}");
 	put_batch(s, b, sequences, n);
 	return store_query_text(s, "in doubt", from, STORE_TIME, e);
 }
@@ -507,9 +509,9 @@ store_ack_before(struct store *s, const struct batch *b,
 
 	if (in_doubt_from(s, b, sequences, n, from, e) < 0)
 		return -1;
-	store_sql(s, "SELECT MAX(ack_sequence) FROM (SELECT ack_sequence");
+	store_sql(s, "SELECT MAX({ack_sequence}) FROM (SELECT {ack_sequence}");
 	store_put_delivered(s, STORE_EVER, from);
-	buf_str(&s->sql, " ORDER BY published_at DESC LIMIT 100) AS t");
+	store_put(s, " ORDER BY {published_at} DESC LIMIT 100) AS t");
 	return store_query_number(s, "in doubt", ack, e);
 }
 
@@ -517,8 +519,8 @@ int
 store_in_doubt_ever(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET in_doubt_since = '" STORE_EVER "'");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {in_doubt_since} = '" STORE_EVER "'");
 	put_batch(s, b, sequences, n);
 	return store_exec(s, "in doubt", NULL, e);
 }
@@ -528,13 +530,13 @@ store_not_in_doubt(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
 	/* A mark that covers them would set the doubt again. */
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET in_doubt_since = ");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {in_doubt_since} = ");
 	store_put(s, store_has_in_doubt_marks(s) ? "IF(EXISTS (SELECT 1 FROM "
 	    "{partitions} AS p WHERE p.partition_key = "
-	    "COALESCE({outbox}.partition_key, '') AND "
+	    "COALESCE({outbox.partition_key}, '') AND "
 	    "p.in_doubt_epoch <> p.lease_epoch AND "
-	    "p.in_doubt_upto >= global_sequence), {now}, NULL)" : "NULL");
+	    "p.in_doubt_upto >= {global_sequence}), {now}, NULL)" : "NULL");
 	put_batch(s, b, sequences, n);
 	return store_exec(s, "in doubt", NULL, e);
 }

@@ -162,13 +162,13 @@ read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT global_sequence, published_at IS NULL, ");
-	buf_str(&s->sql, store_has_column(s, COL_MESSAGE_HASH) ?
-	    "message_hash, " : "NULL, ");
-	buf_str(&s->sql, store_has_column(s, COL_REPLAY_NO) ? "replay_no" :
+	store_sql(s, "SELECT {global_sequence}, {published_at} IS NULL, ");
+	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
+	    "{message_hash}, " : "NULL, ");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{replay_no}" :
 	    "0");
-	store_put(s, " FROM {outbox} FORCE INDEX (PRIMARY) "
-	    "WHERE global_sequence IN (");
+	store_put(s, " FROM {outbox} {primary} "
+	    "WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < k->n; i++)
 		store_put_item(s, k->items[i].sequence);
 	buf_str(&s->sql, ")");
@@ -215,9 +215,10 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT sequence, stream_id, stream_sequence, event_type, "
-	    "occurred_at, event_data FROM {events} FORCE INDEX (PRIMARY) "
-	    "WHERE sequence IN (");
+	store_sql(s, "SELECT {sequence}, {stream_id}, {stream_sequence}, "
+	    "{event_type}, "
+	    "{occurred_at}, {event_data} FROM {events} {events_primary} "
+	    "WHERE {sequence} IN (");
 	store_put_list(s, list, n);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "compare events", e)) == NULL)
@@ -262,8 +263,9 @@ read_all_events(struct store *s, struct knowledge *k, const uint64_t *list,
 	size_t		 nsome = 0;
 	int		 rc = 0;
 
-	store_sql(s, "SELECT sequence, OCTET_LENGTH(event_data) FROM {events} "
-	    "FORCE INDEX (PRIMARY) WHERE sequence IN (");
+	store_sql(s, "SELECT {sequence}, OCTET_LENGTH({event_data}) FROM "
+	    "{events} "
+	    "{events_primary} WHERE {sequence} IN (");
 	store_put_list(s, list, n);
 	buf_str(&s->sql, ")");
 	if ((rows = store_query(s, "compare events", e)) == NULL)
@@ -291,7 +293,7 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT MIN(sequence), NULL FROM {events}");
+	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events}");
 	if (s->exists[T_DEAD]) {
 		store_put(s, " UNION ALL SELECT NULL, global_sequence "
 		    "FROM {dead} WHERE global_sequence IN (");
@@ -369,15 +371,15 @@ static int
 mark_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} FORCE INDEX (PRIMARY) "
-	    "SET published_at = {now}, ack_sequence = ");
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {published_at} = {now}, {ack_sequence} = ");
 	store_put_by_row(s, a, n, false);
 	if (store_has_column(s, COL_MESSAGE_HASH)) {
-		buf_str(&s->sql, ", message_hash = ");
+		store_put(s, ", {message_hash} = ");
 		store_put_by_row(s, a, n, true);
 	}
-	buf_str(&s->sql, " WHERE published_at IS NULL AND claim_token IS NULL "
-	    "AND global_sequence IN (");
+	store_put(s, " WHERE {published_at} IS NULL AND {claim_token} IS NULL "
+	    "AND {global_sequence} IN (");
 	store_put_sequences(s, a, n);
 	buf_str(&s->sql, ")");
 	return store_exec(s, "rows found", n_found, e);

@@ -45,11 +45,14 @@ static int
 next_primary(struct cursor *w, uint64_t *out, size_t max, size_t *n,
     struct err *e)
 {
-	store_sql(w->c->store, w->by == CURSOR_DEAD ?
-	    "SELECT global_sequence FROM {dead}" :
-	    "SELECT global_sequence FROM {outbox} FORCE INDEX (PRIMARY)");
-	store_putf(w->c->store, " WHERE global_sequence > %llu "
-	    "ORDER BY global_sequence", (unsigned long long)w->last);
+	bool	dead = w->by == CURSOR_DEAD;
+
+	store_sql(w->c->store, dead ? "SELECT global_sequence FROM {dead} "
+	    "WHERE global_sequence" : "SELECT {global_sequence} FROM {outbox} "
+	    "{primary} WHERE {global_sequence}");
+	store_putf(w->c->store, " > %llu ORDER BY ",
+	    (unsigned long long)w->last);
+	store_put(w->c->store, dead ? "global_sequence" : "{global_sequence}");
 	return read_page(w, out, max, n, e);
 }
 
@@ -98,8 +101,9 @@ remember_position(struct cursor *w, const char *sql, char **position,
 static int
 seek_delivered(struct cursor *w, bool *found, struct err *e)
 {
-	return remember_position(w, "SELECT published_at, partition_key FROM "
-	    "{outbox} WHERE global_sequence = ", &w->published_at, found, e);
+	return remember_position(w, "SELECT {published_at}, {partition_key} "
+	    "FROM "
+	    "{outbox} WHERE {global_sequence} = ", &w->published_at, found, e);
 }
 
 /*
@@ -115,17 +119,17 @@ put_earlier(struct cursor *w)
 {
 	struct store	*s = w->c->store;
 
-	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
-	    "WHERE published_at IS NOT NULL");
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} "
+	    "WHERE {published_at} IS NOT NULL");
 	if (w->published_at != NULL) {
-		store_put(s, " AND published_at < ");
+		store_put(s, " AND {published_at} < ");
 		store_put_text(s, w->published_at);
 	} else if (w->c->args.until != NULL) {
-		store_put(s, " AND published_at < ");
+		store_put(s, " AND {published_at} < ");
 		store_put(s, w->c->args.until);
 	}
 	if (w->c->args.since != NULL) {
-		store_put(s, " AND published_at >= ");
+		store_put(s, " AND {published_at} >= ");
 		store_put(s, w->c->args.since);
 	}
 }
@@ -136,18 +140,18 @@ put_same_time(struct cursor *w, enum leg leg)
 {
 	struct store	*s = w->c->store;
 
-	store_sql(s, "SELECT global_sequence FROM {outbox} {index} "
-	    "WHERE published_at = ");
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} "
+	    "WHERE {published_at} = ");
 	store_put_text(s, w->published_at);
 	if (leg == OF_TIME_NULL || w->partition == NULL) {
-		store_put(s, " AND partition_key IS NULL");
+		store_put(s, " AND {partition_key} IS NULL");
 	} else {
-		store_put(s, leg == OF_LABEL ? " AND partition_key = " :
-		    " AND partition_key < ");
+		store_put(s, leg == OF_LABEL ? " AND {partition_key} = " :
+		    " AND {partition_key} < ");
 		store_put_bytes(s, w->partition, w->partition_len);
 	}
 	if (leg == OF_LABEL)
-		store_putf(s, " AND global_sequence < %llu",
+		store_putf(s, " AND {global_sequence} < %llu",
 		    (unsigned long long)w->last);
 }
 
@@ -168,8 +172,8 @@ next_delivered(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 			put_earlier(w);
 		else
 			put_same_time(w, leg);
-		store_put(w->c->store, " ORDER BY published_at DESC, "
-		    "partition_key DESC, global_sequence DESC");
+		store_put(w->c->store, " ORDER BY {published_at} DESC, "
+		    "{partition_key} DESC, {global_sequence} DESC");
 		if (read_page(w, out + *n, max - *n, &more, e) < 0)
 			return -1;
 		*n += more;
@@ -180,8 +184,8 @@ next_delivered(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 static int
 seek_key(struct cursor *w, bool *found, struct err *e)
 {
-	return remember_position(w, "SELECT stream_sequence, NULL FROM "
-	    "{events} WHERE sequence = ", &w->stream_sequence, found, e);
+	return remember_position(w, "SELECT {stream_sequence}, NULL FROM "
+	    "{events} WHERE {sequence} = ", &w->stream_sequence, found, e);
 }
 
 static int
@@ -191,13 +195,13 @@ next_of_key(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	struct store	*s = w->c->store;
 	bool		 found;
 
-	store_sql(s, "SELECT sequence FROM {events} WHERE");
-	filter_put_key(s, "stream_id", w->c->args.key);
+	store_sql(s, "SELECT {sequence} FROM {events} WHERE");
+	filter_put_key(s, "{stream_id}", w->c->args.key);
 	if (w->stream_sequence != NULL) {
-		store_put(s, " AND stream_sequence < ");
+		store_put(s, " AND {stream_sequence} < ");
 		store_put(s, w->stream_sequence);
 	}
-	store_put(s, " ORDER BY stream_sequence DESC");
+	store_put(s, " ORDER BY {stream_sequence} DESC");
 	if (read_page(w, out, max, n, e) < 0)
 		return -1;
 	return *n == 0 ? 0 : seek_key(w, &found, e);
@@ -258,11 +262,11 @@ cursor_order(const struct cursor *w)
 	if (w->by == CURSOR_AUDIT)
 		return "a.id DESC";
 	if (w->by == CURSOR_KEY)
-		return "e.stream_sequence DESC";
+		return "{e.stream_sequence} DESC";
 	if (w->by == CURSOR_DELIVERED && !w->primary)
-		return "o.published_at DESC, o.partition_key DESC, "
-		    "o.global_sequence DESC";
-	return "o.global_sequence";
+		return "{o.published_at} DESC, {o.partition_key} DESC, "
+		    "{o.global_sequence} DESC";
+	return "{o.global_sequence}";
 }
 
 int

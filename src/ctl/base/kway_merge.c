@@ -131,11 +131,11 @@ jump(struct kway_merge *m, size_t few, size_t *n, struct err *e)
 	size_t		 before = m->nparts;
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT partition_key, global_sequence FROM {outbox} "
-	    "{index} WHERE published_at IS NULL AND partition_key > ");
+	store_sql(s, "SELECT {partition_key}, {global_sequence} FROM {outbox} "
+	    "{index} WHERE {published_at} IS NULL AND {partition_key} > ");
 	store_put_bytes(s, m->parts[m->nparts - 1].label,
 	    m->parts[m->nparts - 1].len);
-	store_putf(s, " ORDER BY partition_key, global_sequence LIMIT %zu",
+	store_putf(s, " ORDER BY {partition_key}, {global_sequence} LIMIT %zu",
 	    few);
 	if ((rows = store_query(s, "labels", e)) == NULL)
 		return -1;
@@ -242,16 +242,17 @@ choose_to_read(struct kway_merge *m, struct part **chosen, size_t max)
 static void
 put_part(struct store *s, const struct part *p, size_t i)
 {
-	store_putf(s, "%s(SELECT %zu, global_sequence FROM ",
+	store_putf(s, "%s(SELECT %zu, {global_sequence} FROM ",
 	    i == 0 ? "" : " UNION ALL ", i);
-	store_put(s, "{outbox} {index} WHERE published_at IS NULL AND ");
+	store_put(s, "{outbox} {index} WHERE {published_at} IS NULL AND ");
 	if (p->label == NULL)
-		store_put(s, "partition_key IS NULL");
+		store_put(s, "{partition_key} IS NULL");
 	else {
-		store_put(s, "partition_key = ");
+		store_put(s, "{partition_key} = ");
 		store_put_bytes(s, p->label, p->len);
 	}
-	store_putf(s, " AND global_sequence > %llu ORDER BY global_sequence "
+	store_putf(s, " AND {global_sequence} > %llu ORDER BY "
+	    "{global_sequence} "
 	    "LIMIT %zu)", (unsigned long long)p->last, p->per);
 }
 

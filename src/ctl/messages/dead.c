@@ -74,7 +74,7 @@ lock_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 {
 	store_sql(c->store, "SELECT d.global_sequence FROM {dead} AS d "
 	    "WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o "
-	    "WHERE o.global_sequence = d.global_sequence) "
+	    "WHERE {o.global_sequence} = d.global_sequence) "
 	    "AND d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
 	filter_put_rows(c->store, list, n);
 	store_put(c->store, " FOR UPDATE");
@@ -118,10 +118,10 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	bool	dated = store_has_column(c->store, COL_CREATED_AT);
 	bool	counts = store_has_column(c->store, COL_REPLAY_NO);
 
-	store_sql(c->store, "INSERT INTO {outbox} (global_sequence, "
-	    "partition_key, attempts, available_at");
-	store_put(c->store, dated ? ", created_at" : "");
-	store_put(c->store, counts ? ", replay_no" : "");
+	store_sql(c->store, "INSERT INTO {outbox} ({global_sequence}, "
+	    "{partition_key}, {attempts}, {available_at}");
+	store_put(c->store, dated ? ", {created_at}" : "");
+	store_put(c->store, counts ? ", {replay_no}" : "");
 	store_put(c->store, ") SELECT d.global_sequence, ");
 	put_letter_label(c);
 	store_put(c->store, ", 0, {now}");

@@ -6,8 +6,8 @@
 
 /* Dead letters d with their events e, if these still exist. */
 #define DEAD_ROWS	"FROM {dead} AS d LEFT JOIN {events} AS e " \
-			"ON e.sequence = d.global_sequence "
-#define DEAD_KEY	STORE_KEY_OF("e.stream_id", "d.order_key")
+			"ON {e.sequence} = d.global_sequence "
+#define DEAD_KEY	STORE_KEY_OF("{e.stream_id}", "d.order_key")
 
 /* Append " AND ..." for each filter that was given. */
 void	dead_put_filter(struct ctl *);

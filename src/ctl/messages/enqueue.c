@@ -121,8 +121,8 @@ find_number(struct ctl *c, const struct event *ev, uint64_t *n, struct err *e)
 	*n = ev->stream_sequence;
 	if (*n != 0)
 		return 0;
-	store_sql(c->store, "SELECT COALESCE(MAX(stream_sequence), 0) + 1 "
-	    "FROM {events} WHERE stream_id = ");
+	store_sql(c->store, "SELECT COALESCE(MAX({stream_sequence}), 0) + 1 "
+	    "FROM {events} WHERE {stream_id} = ");
 	store_put_text(c->store, ev->key);
 	return store_query_number(c->store, "enqueue", n, e);
 }
@@ -135,8 +135,9 @@ insert_event(struct ctl *c, const struct event *ev, struct err *e)
 
 	if (find_number(c, ev, &number, e) < 0)
 		return -1;
-	store_sql(s, "INSERT INTO {events} (stream_id, stream_sequence, "
-	    "event_type, event_version, correlation_id, metadata, event_data) "
+	store_sql(s, "INSERT INTO {events} ({stream_id}, {stream_sequence}, "
+	    "{event_type}, {event_version}, {correlation_id}, {metadata}, "
+	    "{event_data}) "
 	    "VALUES (");
 	store_put_text(s, ev->key);
 	store_putf(s, ", %llu", (unsigned long long)number);
@@ -150,7 +151,8 @@ insert_row(struct feed *f, const struct event *ev, struct err *e)
 {
 	struct store	*s = f->c->store;
 
-	store_sql(s, "INSERT INTO {outbox} (global_sequence, partition_key) "
+	store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
+	    "{partition_key}) "
 	    "SELECT event, ");
 	store_put_label(s, &f->counts, "name");
 	store_put(s, " FROM (SELECT LAST_INSERT_ID() AS event, ");

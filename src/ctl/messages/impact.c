@@ -32,9 +32,9 @@ put_loss(struct ctl *c, const uint64_t *list, size_t n, bool dead)
 		store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type "
 		    DEAD_ROWS "WHERE d.global_sequence");
 	else {
-		store_sql(c->store, "SELECT e.stream_id, e.event_type");
+		store_sql(c->store, "SELECT {e.stream_id}, {e.event_type}");
 		message_put_from(c->store);
-		store_put(c->store, " WHERE o.global_sequence");
+		store_put(c->store, " WHERE {o.global_sequence}");
 	}
 	filter_put_rows(c->store, list, n);
 }
@@ -178,12 +178,12 @@ static void
 put_halts(struct ctl *c, const uint64_t *list, size_t n)
 {
 	store_sql(c->store, "SELECT DISTINCT b.first_sequence, "
-	    STORE_KEY_OF("k.stream_id", "b.order_key") " FROM {events} AS e "
-	    "FORCE INDEX (PRIMARY) STRAIGHT_JOIN {blocked} AS b "
-	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence "
+	    STORE_KEY_OF("{k.stream_id}", "b.order_key") " FROM {events} AS e "
+	    "{events_primary} STRAIGHT_JOIN {blocked} AS b "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
 	    "WHERE b.reason = '" STORE_HALTED "' AND "
-	    STORE_BYTES("e.stream_id") " = "
-	    STORE_KEY_OF("k.stream_id", "b.order_key") " AND e.sequence");
+	    STORE_BYTES("{e.stream_id}") " = "
+	    STORE_KEY_OF("{k.stream_id}", "b.order_key") " AND {e.sequence}");
 	filter_put_rows(c->store, list, n);
 }
 

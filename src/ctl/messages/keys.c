@@ -26,15 +26,15 @@ put_blocked_filter(struct store *s, const struct args *a)
 {
 	bool	dead = store_has(s, T_DEAD);
 
-	store_sql(s, "SELECT b.first_sequence, " STORE_KEY_OF("k.stream_id",
+	store_sql(s, "SELECT b.first_sequence, " STORE_KEY_OF("{k.stream_id}",
 	    "b.order_key") ", b.partition_key, "
 	    "b.reason, b.head_sequence, b.since, GREATEST(0, "
 	    "TIMESTAMPDIFF(SECOND, b.since, NOW(6))), ");
 	store_put(s, dead ? "d.global_sequence IS NOT NULL, "
-	    "COALESCE(d.last_error, o.last_error)" : "0, o.last_error");
+	    "COALESCE(d.last_error, {o.last_error})" : "0, {o.last_error}");
 	store_put(s, " FROM {blocked} AS b LEFT JOIN {outbox} AS o "
-	    "ON o.global_sequence = b.head_sequence "
-	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence");
+	    "ON {o.global_sequence} = b.head_sequence "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence");
 	if (dead)
 		store_put(s, " LEFT JOIN {dead} AS d "
 		    "ON d.global_sequence = b.head_sequence");
@@ -48,8 +48,8 @@ put_count(struct store *s, const json_t *row, size_t i, bool first)
 {
 	store_putf(s, "%s(SELECT %zu, COUNT(*) FROM (SELECT 1 FROM ",
 	    first ? "" : " UNION ALL ", i);
-	store_put(s, "{outbox} {index} WHERE published_at IS NULL AND "
-	    "partition_key = ");
+	store_put(s, "{outbox} {index} WHERE {published_at} IS NULL AND "
+	    "{partition_key} = ");
 	store_putf(s, "'!%lld' LIMIT %d) AS t)",
 	    member_number(row, "record"), COUNT_MAX);
 }
@@ -107,9 +107,9 @@ find_halts(struct ctl *c, const char *key, uint64_t **list, size_t *n,
     struct err *e)
 {
 	store_sql(c->store, "SELECT b.first_sequence FROM {blocked} AS b "
-	    "LEFT JOIN {events} AS k ON k.sequence = b.first_sequence "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
 	    "WHERE b.reason = '" STORE_HALTED "' AND");
-	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
+	filter_put_key(c->store, STORE_KEY_OF("{k.stream_id}", "b.order_key"),
 	    key);
 	return bulk_update_select(c, list, n, e);
 }

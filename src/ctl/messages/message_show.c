@@ -41,9 +41,9 @@ put_replay_no(struct store *s)
 	if (!store_has_column(s, COL_REPLAY_NO))
 		store_put(s, "NULL");
 	else if (!store_has(s, T_DEAD))
-		store_put(s, "o.replay_no");
+		store_put(s, "{o.replay_no}");
 	else
-		store_put(s, "COALESCE(o.replay_no, (SELECT d.replay_no "
+		store_put(s, "COALESCE({o.replay_no}, (SELECT d.replay_no "
 		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
 }
 
@@ -52,44 +52,45 @@ put_about(struct ctl *c, uint64_t sequence)
 {
 	struct store	*s = c->store;
 
-	store_sql(s, "SELECT e.sequence, CASE "
-	    "WHEN o.global_sequence IS NULL THEN 'missing' "
-	    "WHEN o.published_at IS NOT NULL THEN 'delivered' "
-	    "WHEN o.claim_token IS NOT NULL AND o.available_at > NOW(6) "
+	store_sql(s, "SELECT {e.sequence}, CASE "
+	    "WHEN {o.global_sequence} IS NULL THEN 'missing' "
+	    "WHEN {o.published_at} IS NOT NULL THEN 'delivered' "
+	    "WHEN {o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6) "
 	    "THEN 'delivering' ELSE 'pending' END, NULL");
 	store_put(s, store_has(s, T_SETTINGS) ? ", (SELECT outbox_id "
 	    "FROM {settings} WHERE id = 1)" : ", NULL");
-	store_put(s, ", e.stream_id, "
-	    "e.stream_sequence, e.event_type, e.event_version, "
-	    "e.correlation_id, e.occurred_at, OCTET_LENGTH(e.metadata), "
-	    "OCTET_LENGTH(e.event_data), ");
+	store_put(s, ", {e.stream_id}, "
+	    "{e.stream_sequence}, {e.event_type}, {e.event_version}, "
+	    "{e.correlation_id}, {e.occurred_at}, OCTET_LENGTH({e.metadata}), "
+	    "OCTET_LENGTH({e.event_data}), ");
 	message_put_partition(s);
-	store_put(s, ", " PARKED_IS("o.partition_key") ", o.attempts, ");
+	store_put(s, ", " PARKED_IS("{o.partition_key}") ", {o.attempts}, ");
 	put_replay_no(s);
-	store_put(s, ", o.last_error");
-	put_own(s, COL_CREATED_AT, "o.created_at");
-	store_put(s, ", o.available_at, IF(o.published_at IS NULL, "
-	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), o.available_at) "
-	    "+ 999) DIV 1000, NULL), o.published_at");
-	put_own(s, COL_ACK_SEQUENCE, "o.ack_sequence");
-	put_own(s, COL_IN_DOUBT_SINCE, "o.in_doubt_since");
+	store_put(s, ", {o.last_error}");
+	put_own(s, COL_CREATED_AT, "{o.created_at}");
+	store_put(s, ", {o.available_at}, IF({o.published_at} IS NULL, "
+	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), {o.available_at}) "
+	    "+ 999) DIV 1000, NULL), {o.published_at}");
+	put_own(s, COL_ACK_SEQUENCE, "{o.ack_sequence}");
+	put_own(s, COL_IN_DOUBT_SINCE, "{o.in_doubt_since}");
 	/* A token begins with the last 16 characters of a worker's id. */
 	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
-	    "RIGHT(c.id, 16) = LEFT(o.claim_token, 16) LIMIT 1), "
-	    "o.claim_token, p.lease_owner, w.hostname, w.pid, p.lease_until, "
+	    "RIGHT(c.id, 16) = LEFT({o.claim_token}, 16) LIMIT 1), "
+	    "{o.claim_token}, p.lease_owner, w.hostname, w.pid, p.lease_until, "
 	    "p.lease_until > NOW(6) AND p.lease_owner <> '" STORE_PAUSED "', "
 	    "p.lease_epoch");
 	store_putf(s, " FROM (SELECT %llu AS sequence) AS n ",
 	    (unsigned long long)sequence);
 	store_put(s, "LEFT JOIN {outbox} AS o "
-	    "ON o.global_sequence = n.sequence "
-	    "LEFT JOIN {events} AS e ON e.sequence = n.sequence");
+	    "ON {o.global_sequence} = n.sequence "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = n.sequence");
 	message_put_parked(s);
 	store_put(s, " LEFT JOIN {partitions} AS p ON p.partition_key = "
 	    "COALESCE(");
 	message_put_partition(s);
 	store_put(s, ", '') LEFT JOIN {workers} AS w ON w.id = p.lease_owner "
-	    "WHERE o.global_sequence IS NOT NULL OR e.sequence IS NOT NULL");
+	    "WHERE {o.global_sequence} IS NOT NULL OR {e.sequence} IS NOT "
+	    "NULL");
 }
 
 static const char *
@@ -121,8 +122,8 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 		return 0;
 	store_sql(c->store, "SELECT b.reason, b.since, b.head_sequence FROM "
 	    "{blocked} AS b LEFT JOIN {events} AS k "
-	    "ON k.sequence = b.first_sequence WHERE");
-	filter_put_key(c->store, STORE_KEY_OF("k.stream_id", "b.order_key"),
+	    "ON {k.sequence} = b.first_sequence WHERE");
+	filter_put_key(c->store, STORE_KEY_OF("{k.stream_id}", "b.order_key"),
 	    message_text(o, "key"));
 	store_put(c->store, " ORDER BY b.reason <> 'halted', "
 	    "b.first_sequence LIMIT 1");
@@ -146,14 +147,15 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 {
 	json_t	*earlier;
 
-	store_sql(c->store, "SELECT MIN(o.global_sequence) FROM "
-	    "(SELECT sequence FROM {events} WHERE");
-	filter_put_key(c->store, "stream_id", message_text(o, "key"));
-	store_putf(c->store, " AND stream_sequence < %lld "
-	    "ORDER BY stream_sequence DESC LIMIT %d) AS e ",
+	store_sql(c->store, "SELECT MIN({o.global_sequence}) FROM "
+	    "(SELECT {sequence} FROM {events} WHERE");
+	filter_put_key(c->store, "{stream_id}", message_text(o, "key"));
+	store_putf(c->store, " AND {stream_sequence} < %lld "
+	    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
 	    member_number(o, "stream_sequence"), BEFORE);
 	store_put(c->store, "JOIN {outbox} AS o "
-	    "ON o.global_sequence = e.sequence WHERE o.published_at IS NULL");
+	    "ON {o.global_sequence} = {e.sequence} WHERE {o.published_at} IS "
+	    "NULL");
 	if (rows_one(c, "show", before, 1, &earlier, e) < 0)
 		return -1;
 	if (earlier != NULL)

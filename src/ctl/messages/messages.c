@@ -10,14 +10,15 @@ void
 message_put_partition(struct store *s)
 {
 	store_put(s, store_has(s, T_BLOCKED) ?
-	    "COALESCE(b.partition_key, o.partition_key)" : "o.partition_key");
+	    "COALESCE(b.partition_key, "
+	    "{o.partition_key})" : "{o.partition_key}");
 }
 
 void
 message_put_from(struct store *s)
 {
-	store_put(s, " FROM {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "LEFT JOIN {events} AS e ON e.sequence = o.global_sequence");
+	store_put(s, " FROM {outbox} AS o {primary} "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence}");
 	message_put_parked(s);
 }
 
@@ -26,7 +27,7 @@ message_put_parked(struct store *s)
 {
 	if (store_has(s, T_BLOCKED))
 		store_put(s, " LEFT JOIN {blocked} AS b "
-		    "ON b.first_sequence = " PARKED_UNDER("o.partition_key"));
+		    "ON b.first_sequence = " PARKED_UNDER("{o.partition_key}"));
 }
 
 void
@@ -46,12 +47,12 @@ static const struct state {
 	const char	*rows;		/* condition for its rows */
 	const char	*time;		/* --since and --until */
 } states[] = {
-	{ "pending", CURSOR_WAITING, MESSAGE_FREE, "e.occurred_at" },
-	{ "delivering", CURSOR_WAITING, "o.published_at IS NULL AND "
-	  "o.claim_token IS NOT NULL AND o.available_at > NOW(6)",
-	  "e.occurred_at" },
-	{ "delivered", CURSOR_DELIVERED, "o.published_at IS NOT NULL",
-	  "o.published_at" },
+	{ "pending", CURSOR_WAITING, MESSAGE_FREE, "{e.occurred_at}" },
+	{ "delivering", CURSOR_WAITING, "{o.published_at} IS NULL AND "
+	  "{o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6)",
+	  "{e.occurred_at}" },
+	{ "delivered", CURSOR_DELIVERED, "{o.published_at} IS NOT NULL",
+	  "{o.published_at}" },
 };
 
 /* The first one, if no name is given, or an unknown one. */
@@ -81,23 +82,23 @@ static const char *const shown_delivered[] = { "sequence", "partition", "key",
 static void
 select_rows(struct ctl *c)
 {
-	store_sql(c->store, "SELECT o.global_sequence, ");
+	store_sql(c->store, "SELECT {o.global_sequence}, ");
 	store_put_text(c->store, state_of(c->args.state)->name);
 	store_put(c->store, ", ");
 	message_put_partition(c->store);
-	store_put(c->store, ", e.stream_id, e.event_type, o.attempts, "
-	    "COALESCE(" PARKED_IS("o.partition_key") ", 0), e.occurred_at, "
-	    "o.available_at, o.published_at, o.last_error");
+	store_put(c->store, ", {e.stream_id}, {e.event_type}, {o.attempts}, "
+	    "COALESCE(" PARKED_IS("{o.partition_key}") ", 0), {e.occurred_at}, "
+	    "{o.available_at}, {o.published_at}, {o.last_error}");
 	message_put_from(c->store);
-	store_put(c->store, " WHERE o.global_sequence");
+	store_put(c->store, " WHERE {o.global_sequence}");
 }
 
 static void
 finish_rows(struct ctl *c)
 {
 	const struct state	*state = state_of(c->args.state);
-	const struct filter	 f = { .key = "e.stream_id",
-	    .type = "e.event_type", .time = state->time };
+	const struct filter	 f = { .key = "{e.stream_id}",
+	    .type = "{e.event_type}", .time = state->time };
 
 	store_put(c->store, " AND ");
 	store_put(c->store, state->rows);

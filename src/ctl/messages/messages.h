@@ -6,8 +6,8 @@
 #include "ctl/base/ctl.h"
 
 /* SQL condition: waiting rows of outbox o that no worker is sending. */
-#define MESSAGE_FREE	"o.published_at IS NULL AND " \
-	"(o.claim_token IS NULL OR o.available_at <= NOW(6))"
+#define MESSAGE_FREE	"{o.published_at} IS NULL AND " \
+	"({o.claim_token} IS NULL OR {o.available_at} <= NOW(6))"
 
 /*
  * Append " FROM ...": the outbox o, its events e and, if the table exists, b,

@@ -30,18 +30,18 @@ struct replay {
 static void
 select_delivered(struct ctl *c)
 {
-	store_sql(c->store, "SELECT o.global_sequence FROM {outbox} AS o "
-	    "FORCE INDEX (PRIMARY) JOIN {events} AS e "
-	    "ON e.sequence = o.global_sequence "
-	    "WHERE o.published_at IS NOT NULL AND o.global_sequence");
+	store_sql(c->store, "SELECT {o.global_sequence} FROM {outbox} AS o "
+	    "{primary} JOIN {events} AS e "
+	    "ON {e.sequence} = {o.global_sequence} "
+	    "WHERE {o.published_at} IS NOT NULL AND {o.global_sequence}");
 }
 
 static void
 put_replay_filter(struct ctl *c)
 {
-	static const struct filter	f = { .key = "e.stream_id",
-	    .type = "e.event_type", .partition =
-	    "COALESCE(o.partition_key, '')", .time = "o.published_at" };
+	static const struct filter	f = { .key = "{e.stream_id}",
+	    .type = "{e.event_type}", .partition =
+	    "COALESCE({o.partition_key}, '')", .time = "{o.published_at}" };
 
 	filter_put(c, &f);
 }
@@ -51,9 +51,9 @@ static int
 lock_replayed(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
-	store_sql(c->store, "SELECT global_sequence FROM {outbox} "
-	    "FORCE INDEX (PRIMARY) WHERE published_at IS NOT NULL "
-	    "AND global_sequence");
+	store_sql(c->store, "SELECT {global_sequence} FROM {outbox} "
+	    "{primary} WHERE {published_at} IS NOT NULL "
+	    "AND {global_sequence}");
 	filter_put_rows(c->store, list, n);
 	store_put(c->store, " FOR UPDATE");
 	return bulk_update_select(c, locked, nlocked, e);
@@ -68,19 +68,19 @@ put_replay_label(struct ctl *c)
 {
 	struct store	*s = c->store;
 
-	store_put(s, "IF(COALESCE(" PARKED_IS("o.partition_key") ", 0), ");
-	store_put_label(s, &c->counts, "e.stream_id");
+	store_put(s, "IF(COALESCE(" PARKED_IS("{o.partition_key}") ", 0), ");
+	store_put_label(s, &c->counts, "{e.stream_id}");
 	store_put(s, ", ");
-	store_put_relabel(s, &c->counts, "o.partition_key", "e.stream_id");
+	store_put_relabel(s, &c->counts, "{o.partition_key}", "{e.stream_id}");
 	store_put(s, ")");
 }
 
 static void
 put_rows(struct store *s)
 {
-	store_put(s, "{outbox} AS o FORCE INDEX (PRIMARY) STRAIGHT_JOIN "
-	    "{events} AS e FORCE INDEX (PRIMARY) "
-	    "ON e.sequence = o.global_sequence");
+	store_put(s, "{outbox} AS o {primary} STRAIGHT_JOIN "
+	    "{events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence}");
 }
 
 /* Raise the epochs, so that owners scan from the first row. */
@@ -91,7 +91,7 @@ bump_replay_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	put_replay_label(c);
 	store_put(c->store, ", '') FROM ");
 	put_rows(c->store);
-	store_put(c->store, " WHERE o.global_sequence");
+	store_put(c->store, " WHERE {o.global_sequence}");
 	filter_put_rows(c->store, list, n);
 	return store_bump_selected(c->store, "bump", e);
 }
@@ -104,19 +104,21 @@ replay_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 
 	store_sql(s, "UPDATE ");
 	put_rows(s);
-	store_put(s, " SET o.partition_key = ");
+	store_put(s, " SET {o.partition_key} = ");
 	put_replay_label(c);
-	store_put(s, ", o.replay_no = o.replay_no + 1, o.published_at = NULL, "
-	    "o.available_at = {now}, o.attempts = 0, o.claim_token = NULL, "
-	    "o.last_error = NULL");
+	store_put(s, ", {o.replay_no} = {o.replay_no} + 1, {o.published_at} = "
+	    "NULL, "
+	    "{o.available_at} = {now}, {o.attempts} = 0, {o.claim_token} = "
+	    "NULL, "
+	    "{o.last_error} = NULL");
 	if (store_has_column(s, COL_ACK_SEQUENCE))
-		store_put(s, ", o.ack_sequence = NULL");
+		store_put(s, ", {o.ack_sequence} = NULL");
 	if (store_has_column(s, COL_MESSAGE_HASH))
-		store_put(s, ", o.message_hash = NULL");
+		store_put(s, ", {o.message_hash} = NULL");
 	if (store_has_column(s, COL_IN_DOUBT_SINCE))
-		store_put(s, ", o.in_doubt_since = NULL");
-	store_put(s, " WHERE o.published_at IS NOT NULL "
-	    "AND o.global_sequence");
+		store_put(s, ", {o.in_doubt_since} = NULL");
+	store_put(s, " WHERE {o.published_at} IS NOT NULL "
+	    "AND {o.global_sequence}");
 	filter_put_rows(s, list, n);
 	return store_exec(s, "replay", changed, e);
 }

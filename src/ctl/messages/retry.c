@@ -16,20 +16,20 @@
 static void
 select_delayed(struct ctl *c)
 {
-	store_sql(c->store, "SELECT o.global_sequence");
+	store_sql(c->store, "SELECT {o.global_sequence}");
 	message_put_from(c->store);
-	store_put(c->store, " WHERE o.global_sequence");
+	store_put(c->store, " WHERE {o.global_sequence}");
 }
 
 static void
 put_delayed_filter(struct ctl *c)
 {
-	static const struct filter	f = { .key = "e.stream_id",
-	    .type = "e.event_type", .time = "e.occurred_at" };
+	static const struct filter	f = { .key = "{e.stream_id}",
+	    .type = "{e.event_type}", .time = "{e.occurred_at}" };
 
 	store_put(c->store, " AND " MESSAGE_FREE
-	    " AND (o.available_at > NOW(6)");
-	store_put(c->store, c->args.reset_attempts ? " OR o.attempts > 0)" :
+	    " AND ({o.available_at} > NOW(6)");
+	store_put(c->store, c->args.reset_attempts ? " OR {o.attempts} > 0)" :
 	    ")");
 	filter_put(c, &f);
 	message_put_partition_filter(c);

@@ -84,12 +84,12 @@ locate_chunk(struct ctl *c, struct wanted *w, const uint64_t *list, size_t n,
 		if (read_where(c, w, e) < 0)
 			return -1;
 	}
-	store_sql(c->store, "SELECT o.global_sequence, "
-	    "IF(o.published_at IS NOT NULL, ");
+	store_sql(c->store, "SELECT {o.global_sequence}, "
+	    "IF({o.published_at} IS NOT NULL, ");
 	store_putf(c->store, "%d, IF(" MESSAGE_FREE ", %d, %d))", DELIVERED,
 	    PENDING, DELIVERING);
-	store_put(c->store, " FROM {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "WHERE o.global_sequence");
+	store_put(c->store, " FROM {outbox} AS o {primary} "
+	    "WHERE {o.global_sequence}");
 	filter_put_rows(c->store, list, n);
 	return read_where(c, w, e);
 }
@@ -148,8 +148,8 @@ static int
 lock_free_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
     size_t *nlocked, struct err *e)
 {
-	store_sql(c->store, "SELECT o.global_sequence FROM {outbox} AS o "
-	    "FORCE INDEX (PRIMARY) WHERE o.global_sequence");
+	store_sql(c->store, "SELECT {o.global_sequence} FROM {outbox} AS o "
+	    "{primary} WHERE {o.global_sequence}");
 	filter_put_rows(c->store, list, n);
 	store_put(c->store, " AND " MESSAGE_FREE " FOR UPDATE");
 	return bulk_update_select(c, locked, nlocked, e);
@@ -163,7 +163,7 @@ bump_message_epochs(struct ctl *c, const uint64_t *list, size_t n,
 	message_put_partition(c->store);
 	store_put(c->store, ", '')");
 	message_put_from(c->store);
-	store_put(c->store, " WHERE o.global_sequence");
+	store_put(c->store, " WHERE {o.global_sequence}");
 	filter_put_rows(c->store, list, n);
 	return store_bump_selected(c->store, "bump", e);
 }
@@ -173,10 +173,10 @@ static int
 make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	store_sql(c->store, "UPDATE {outbox} AS o FORCE INDEX (PRIMARY) "
-	    "SET o.available_at = LEAST(o.available_at, {now})");
-	store_put(c->store, c->args.reset_attempts ? ", o.attempts = 0" : "");
-	store_put(c->store, " WHERE o.global_sequence");
+	store_sql(c->store, "UPDATE {outbox} AS o {primary} "
+	    "SET {o.available_at} = LEAST({o.available_at}, {now})");
+	store_put(c->store, c->args.reset_attempts ? ", {o.attempts} = 0" : "");
+	store_put(c->store, " WHERE {o.global_sequence}");
 	filter_put_rows(c->store, list, n);
 	store_put(c->store, " AND " MESSAGE_FREE);
 	return store_exec(c->store, "retry", changed, e);
@@ -187,14 +187,15 @@ select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	struct store	*s = c->store;
 
-	store_sql(s, "SELECT o.global_sequence, ");
+	store_sql(s, "SELECT {o.global_sequence}, ");
 	message_put_partition(s);
-	store_put(s, ", e.stream_id, e.event_type, o.last_error, o.attempts, ");
-	store_put(s, store_has_column(s, COL_CREATED_AT) ? "o.created_at, " :
+	store_put(s, ", {e.stream_id}, {e.event_type}, {o.last_error}, "
+	    "{o.attempts}, ");
+	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{o.created_at}, " :
 	    "NULL, ");
-	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "o.replay_no" : "0");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{o.replay_no}" : "0");
 	message_put_from(s);
-	store_put(s, " WHERE o.global_sequence");
+	store_put(s, " WHERE {o.global_sequence}");
 	filter_put_rows(s, list, n);
 	return store_query(s, "discard", e);
 }
@@ -250,10 +251,10 @@ static int
 take_out(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	store_sql(c->store, "DELETE FROM {outbox} WHERE global_sequence");
+	store_sql(c->store, "DELETE FROM {outbox} WHERE {global_sequence}");
 	filter_put_rows(c->store, list, n);
-	store_put(c->store, " AND published_at IS NULL AND "
-	    "(claim_token IS NULL OR available_at <= NOW(6))");
+	store_put(c->store, " AND {published_at} IS NULL AND "
+	    "({claim_token} IS NULL OR {available_at} <= NOW(6))");
 	return store_exec(c->store, "discard", changed, e);
 }
 

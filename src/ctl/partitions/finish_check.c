@@ -19,7 +19,7 @@
 #define PIECE		10000	/* rows or records in one statement */
 #define LISTED		40	/* keys listed at most */
 
-#define RECORD_KEY	STORE_KEY_OF("e.stream_id", "b.order_key")
+#define RECORD_KEY	STORE_KEY_OF("{e.stream_id}", "b.order_key")
 
 static const struct rows_column row_columns[] = {
 	{ "partition", ROWS_BYTES }, { "key", ROWS_BYTES },
@@ -113,7 +113,7 @@ check_records(struct finish_check *l, uint64_t after, uint64_t end,
 
 	store_sql(s, "SELECT b.partition_key, " RECORD_KEY
 	    ", b.first_sequence, b.reason FROM {blocked} AS b "
-	    "LEFT JOIN {events} AS e ON e.sequence = b.first_sequence ");
+	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence ");
 	store_putf(s, "WHERE b.first_sequence > %" PRIu64
 	    " AND b.first_sequence <= %" PRIu64 " AND ", after, end);
 	store_put_is_counted(s, k, "b.partition_key");
@@ -156,14 +156,14 @@ struct suspect {
 static void
 put_suspect_where(struct store *s, const struct suspect *x, uint64_t after)
 {
-	store_put(s, " WHERE o.published_at IS NULL AND o.partition_key ");
+	store_put(s, " WHERE {o.published_at} IS NULL AND {o.partition_key} ");
 	if (x->label == NULL)
 		store_put(s, "IS NULL");
 	else {
 		store_put(s, "= ");
 		store_put_text(s, x->label);
 	}
-	store_putf(s, " AND o.global_sequence > %" PRIu64, after);
+	store_putf(s, " AND {o.global_sequence} > %" PRIu64, after);
 }
 
 static int
@@ -174,14 +174,14 @@ check_suspect_rows(struct finish_check *l, const struct suspect *x,
 
 	store_sql(s, "SELECT ");
 	store_put_text(s, x->label == NULL ? "" : x->label);
-	store_put(s, ", " STORE_BYTES("e.stream_id") ", COUNT(*) "
+	store_put(s, ", " STORE_BYTES("{e.stream_id}") ", COUNT(*) "
 	    "FROM {outbox} AS o {index} STRAIGHT_JOIN {events} AS e "
-	    "FORCE INDEX (PRIMARY) ON e.sequence = o.global_sequence");
+	    "{events_primary} ON {e.sequence} = {o.global_sequence}");
 	put_suspect_where(s, x, after);
-	store_putf(s, " AND o.global_sequence <= %" PRIu64, end);
+	store_putf(s, " AND {o.global_sequence} <= %" PRIu64, end);
 	if (x->right[0] != '\0') {
 		store_put(s, " AND ");
-		store_put_label(s, &l->ways->counts, "e.stream_id");
+		store_put_label(s, &l->ways->counts, "{e.stream_id}");
 		store_put(s, " <> ");
 		store_put_text(s, x->right);
 	}
@@ -195,10 +195,10 @@ check_suspect(struct finish_check *l, const struct suspect *x, struct err *e)
 	uint64_t	after = 0, end = 0;
 
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
-		store_sql(l->c->store, "SELECT o.global_sequence "
+		store_sql(l->c->store, "SELECT {o.global_sequence} "
 		    "FROM {outbox} AS o {index}");
 		put_suspect_where(l->c->store, x, after);
-		store_put(l->c->store, " ORDER BY o.global_sequence");
+		store_put(l->c->store, " ORDER BY {o.global_sequence}");
 		if (find_end(l, &end, e) < 0 ||
 		    check_suspect_rows(l, x, after, end, e) < 0)
 			return -1;

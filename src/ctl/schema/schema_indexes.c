@@ -10,10 +10,10 @@
 
 /* The index that the claim reads by, or NULL. */
 static const struct schema_index *
-claim_index(const struct schema_table *t)
+claim_index(const struct check *k, const struct schema_table *t)
 {
 	for (size_t i = 0; i < t->nindexes; i++)
-		if (store_is_claim_index(t->indexes[i].columns))
+		if (store_is_claim_index(k->ctl->store, t->indexes[i].columns))
 			return &t->indexes[i];
 	return NULL;
 }
@@ -22,11 +22,11 @@ void
 schema_claim_index(struct check *k)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
-	const struct schema_index	*x = claim_index(wanted);
+	const struct schema_index	*x = claim_index(k, wanted);
 	char				*change;
 
 	if (x == NULL || !schema_has(k, T_OUTBOX) ||
-	    claim_index(&k->live.tables[T_OUTBOX]) != NULL)
+	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
 	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
@@ -75,7 +75,7 @@ schema_indexes(struct check *k, enum store_table t)
 		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
 		char	*change;
 
-		if (store_is_claim_index(x->columns) ||
+		if (store_is_claim_index(k->ctl->store, x->columns) ||
 		    is_served(&k->live.tables[t], x))
 			continue;
 		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
@@ -95,7 +95,7 @@ void
 schema_spare_indexes(struct check *k)
 {
 	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
-	const struct schema_index	*claim = claim_index(t);
+	const struct schema_index	*claim = claim_index(k, t);
 
 	for (size_t i = 0; i < t->nindexes; i++) {
 		const struct schema_index	*x = &t->indexes[i];

@@ -57,8 +57,8 @@ enqueue_event(struct setup *s, struct event *ev, struct err *e)
 	if (store_begin(st, e) < 0 ||
 	    store_end(st, call_enqueue(s, e), e) < 0)
 		return -1;
-	store_sql(st, "SELECT MAX(sequence) FROM {events} "
-	    "WHERE stream_id = '" KEY "'");
+	store_sql(st, "SELECT MAX({sequence}) FROM {events} "
+	    "WHERE {stream_id} = '" KEY "'");
 	return store_query_number(st, "setup", &ev->sequence, e);
 }
 
@@ -123,8 +123,8 @@ look_for_ack(struct setup *s, struct event *ev, struct err *e)
 	struct store	*st = s->admin.store;
 	char		 why[1024];
 
-	store_sql(st, "SELECT ack_sequence FROM {outbox} "
-	    "WHERE published_at IS NOT NULL AND global_sequence = ");
+	store_sql(st, "SELECT {ack_sequence} FROM {outbox} "
+	    "WHERE {published_at} IS NOT NULL AND {global_sequence} = ");
 	store_putf(st, "%llu", (unsigned long long)ev->sequence);
 	if (store_query_number(st, "setup", &ev->ack_sequence, e) < 0 ||
 	    ev->ack_sequence != 0)

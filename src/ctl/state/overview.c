@@ -209,7 +209,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
 	store_sql(c->store, "SELECT t.reason, t.n, t.since, "
-	    STORE_KEY_OF("k.stream_id", "b.order_key") ", b.head_sequence, "
+	    STORE_KEY_OF("{k.stream_id}", "b.order_key") ", b.head_sequence, "
 	    "IF(t.reason = '" STORE_HALTED "', ");
 	put_new_heads(c);
 	store_put(c->store, ", 0), ");
@@ -222,7 +222,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    STATE_EXACT);
 	store_put(c->store, "LEFT JOIN {blocked} AS b "
 	    "ON b.first_sequence = t.first LEFT JOIN {events} AS k "
-	    "ON k.sequence = b.first_sequence ORDER BY t.reason");
+	    "ON {k.sequence} = b.first_sequence ORDER BY t.reason");
 	return put_query(c, state, "blocked", columns, 7, e);
 }
 

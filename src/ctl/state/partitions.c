@@ -41,7 +41,7 @@ label_of(const struct partition_scan *l, size_t i)
 static void
 put_label_where(struct store *s, const char *label)
 {
-	store_put(s, " WHERE published_at IS NULL AND partition_key");
+	store_put(s, " WHERE {published_at} IS NULL AND {partition_key}");
 	if (label == NULL)
 		store_put(s, " IS NULL");
 	else
@@ -57,7 +57,7 @@ put_first(struct partition_scan *l, size_t i, const char *label)
 {
 	struct store	*s = l->ctl->store;
 
-	store_putf(s, "%s(SELECT %zu, global_sequence",
+	store_putf(s, "%s(SELECT %zu, {global_sequence}",
 	    l->asked++ == 0 ? "" : " UNION ALL ", i);
 	store_put(s, " FROM {outbox} {index}");
 	put_label_where(s, label);
@@ -96,7 +96,7 @@ put_all(struct partition_scan *l, const char *label)
 	struct store	*s = l->ctl->store;
 
 	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
-	store_put(s, "SELECT global_sequence FROM {outbox}");
+	store_put(s, "SELECT {global_sequence} FROM {outbox}");
 	if (store_index(s) != INDEX_NONE)
 		store_put_index(s, " USE", store_index_name(s));
 	put_label_where(s, label);
@@ -152,12 +152,12 @@ query_ages(struct partition_scan *l, struct err *e)
 			list[n++] = l->oldest[i];
 	if (n == 0)
 		list[n++] = 0;
-	store_sql(s, own ? "SELECT global_sequence, created_at, "
-	    "TIMESTAMPDIFF(MICROSECOND, created_at, NOW(6)) DIV 1000 "
-	    "FROM {outbox} FORCE INDEX (PRIMARY) WHERE global_sequence" :
-	    "SELECT sequence, occurred_at, "
-	    "TIMESTAMPDIFF(MICROSECOND, occurred_at, NOW(6)) DIV 1000 "
-	    "FROM {events} FORCE INDEX (PRIMARY) WHERE sequence");
+	store_sql(s, own ? "SELECT {global_sequence}, {created_at}, "
+	    "TIMESTAMPDIFF(MICROSECOND, {created_at}, NOW(6)) DIV 1000 "
+	    "FROM {outbox} {primary} WHERE {global_sequence}" :
+	    "SELECT {sequence}, {occurred_at}, "
+	    "TIMESTAMPDIFF(MICROSECOND, {occurred_at}, NOW(6)) DIV 1000 "
+	    "FROM {events} {events_primary} WHERE {sequence}");
 	filter_put_rows(s, list, n);
 	return store_query(s, "partitions", e);
 }

@@ -1,0 +1,117 @@
+/*
+ * store_columns.c - the columns of the outbox and the events, by the names that
+ * statements have for them
+ *
+ * Statements name the columns of the pointer layout.  Here each gets the name
+ * that it has in the table: with outbox.mode: inline that of the one table that
+ * has messages, with outbox.columns that of an application's own table.  A
+ * column that the table does not have is NULL in every statement.
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+	enum store_table	 table;
+	const char		*word;		/* in statements */
+	const char		*pointer;	/* in our tables; "": none */
+	const char		*inlined;
+} columns[NCOLUMNS] = {
+	{ T_OUTBOX, "global_sequence", "global_sequence", "id" },
+	{ T_OUTBOX, "partition_key", "partition_key", "partition_key" },
+	{ T_OUTBOX, "attempts", "attempts", "attempts" },
+	{ T_OUTBOX, "available_at", "available_at", "available_at" },
+	{ T_OUTBOX, "published_at", "published_at", "published_at" },
+	{ T_OUTBOX, "claim_token", "claim_token", "claim_token" },
+	{ T_OUTBOX, "last_error", "last_error", "last_error" },
+	{ T_OUTBOX, "ack_sequence", "ack_sequence", "ack_sequence" },
+	{ T_OUTBOX, "message_hash", "message_hash", "message_hash" },
+	{ T_OUTBOX, "in_doubt_since", "in_doubt_since", "in_doubt_since" },
+	{ T_OUTBOX, "replay_no", "replay_no", "replay_no" },
+	{ T_OUTBOX, "created_at", "created_at", "created_at" },
+	{ T_EVENTS, "sequence", "sequence", "id" },
+	{ T_EVENTS, "stream_id", "stream_id", "order_key" },
+	{ T_EVENTS, "stream_sequence", "stream_sequence", "" },
+	{ T_EVENTS, "event_type", "event_type", "topic" },
+	{ T_EVENTS, "event_version", "event_version", "" },
+	{ T_EVENTS, "correlation_id", "correlation_id", "" },
+	{ T_EVENTS, "metadata", "metadata", "headers" },
+	{ T_EVENTS, "event_data", "event_data", "payload" },
+	{ T_EVENTS, "occurred_at", "occurred_at", "created_at" },
+};
+
+void
+store_name_columns(struct store *s)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		s->names[i] = conf_column(s->conf, columns[i].pointer);
+		s->there[i] = s->names[i][0] != '\0';
+	}
+}
+
+static int
+find_column(const char *word, size_t len)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (strlen(columns[i].word) == len &&
+		    memcmp(columns[i].word, word, len) == 0)
+			return (int)i;
+	return -1;
+}
+
+const char *
+store_column_name(const struct store *s, const char *word)
+{
+	int	i = find_column(word, strlen(word));
+
+	return i < 0 ? word : s->names[i];
+}
+
+void
+store_forget_columns(struct store *s)
+{
+	memset(s->there, 0, sizeof(s->there));
+}
+
+void
+store_mark_there(struct store *s, const char *table, const char *name)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (strcmp(s->tables[columns[i].table], table) == 0 &&
+		    strcasecmp(s->names[i], name) == 0)
+			s->there[i] = true;
+}
+
+/* A name that is not our own may be a word of SQL, or have any characters. */
+static void
+put_their_name(struct store *s, size_t i)
+{
+	if (strcmp(s->names[i], columns[i].word) == 0)
+		buf_str(&s->sql, s->names[i]);
+	else
+		db_name(&s->sql, s->names[i]);
+}
+
+bool
+store_put_column(struct store *s, const char *word, size_t len)
+{
+	const char	*dot = memchr(word, '.', len);
+	size_t		 alias = dot == NULL ? 0 : (size_t)(dot - word) + 1;
+	int		 i = find_column(word + alias, len - alias);
+
+	if (i < 0)
+		return false;
+	if (!s->there[i]) {
+		buf_str(&s->sql, "NULL");
+		return true;
+	}
+	if (alias == 7 && memcmp(word, "outbox.", 7) == 0) {
+		db_name(&s->sql, s->tables[T_OUTBOX]);
+		buf_str(&s->sql, ".");
+	} else
+		buf_add(&s->sql, word, alias);
+	put_their_name(s, (size_t)i);
+	return true;
+}
