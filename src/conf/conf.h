@@ -336,7 +336,7 @@ const struct conf_key *conf_keys(size_t *n);
 /* Make mysql.operator, if it is set, the account that logs in. */
 void		 conf_use_operator(struct conf *);
 
-/* The tables of the messages and of their events. */
+/* The tables of the messages and of their events: one with mode inline. */
 const char	*conf_outbox_table(const struct conf *);
 const char	*conf_events_table(const struct conf *);
 

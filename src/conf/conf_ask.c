@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <strings.h>
 
 #include <bsd/stdlib.h>
@@ -18,19 +19,25 @@ conf_id_prefix(const struct conf *c, const char *outbox_id)
 const char *
 conf_outbox_table(const struct conf *c)
 {
-	return c->outbox.tables.outbox;
+	return c->outbox.mode == MODE_INLINE ? c->outbox.tables.messages :
+	    c->outbox.tables.outbox;
 }
 
 const char *
 conf_events_table(const struct conf *c)
 {
-	return c->outbox.tables.events;
+	return c->outbox.mode == MODE_INLINE ? c->outbox.tables.messages :
+	    c->outbox.tables.events;
 }
 
 const char *
 conf_column(const struct conf *c, const char *ours)
 {
-	(void)c;
+	const struct conf_map	*map = &c->outbox.columns;
+
+	for (size_t i = 0; i < map->n; i++)
+		if (strcmp(map->items[i].name, ours) == 0)
+			return map->items[i].value;
 	return ours;
 }
 

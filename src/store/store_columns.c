@@ -46,7 +46,9 @@ void
 store_name_columns(struct store *s)
 {
 	for (size_t i = 0; i < NCOLUMNS; i++) {
-		s->names[i] = conf_column(s->conf, columns[i].pointer);
+		s->names[i] = conf_column(s->conf,
+		    s->conf->outbox.mode == MODE_INLINE ?
+		    columns[i].inlined : columns[i].pointer);
 		s->there[i] = s->names[i][0] != '\0';
 	}
 }
