@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# examples/php/receiver.php: signatures, age, rotation of keys, duplicates
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+for program in php curl openssl; do
+	command -v "$program" > /dev/null || skip_all "no $program"
+done
+php -r 'exit(extension_loaded("pdo_mysql") ? 0 : 1);' || skip_all 'no pdo_mysql'
+
+start_servers
+sql 'SOURCE '"$srcdir/examples/consumer.sql"
+mkdir "$DIR/keys"
+printf 'first secret\n' > "$DIR/keys/k1"
+
+# start_receiver: on a free port; sets ENDPOINT
+start_receiver() {
+	local try port
+	for try in 1 2 3 4 5; do
+		port=$((20000 + RANDOM % 10000))
+		RECEIVER_DSN="mysql:unix_socket=$SOCKET;dbname=app;charset=utf8mb4" \
+		    RECEIVER_USER=root RECEIVER_KEYS=$DIR/keys \
+		    PHP_CLI_SERVER_WORKERS=4 php -S "127.0.0.1:$port" \
+		    "$srcdir/examples/php/receiver.php" \
+		    > /dev/null 2> "$DIR/php.log" &
+		RECEIVER=$!
+		ENDPOINT=http://127.0.0.1:$port/orders
+		if wait_for 10 answers && ! is_gone "$RECEIVER"; then
+			# Its workers do not end with it.
+			wait_for 5 has_workers
+			mapfile -t -O ${#MASTERS[@]} MASTERS \
+			    < <(echo "$RECEIVER"; pgrep -P "$RECEIVER")
+			return
+		fi
+		say "try $try: port $port: $(tail -n 1 "$DIR/php.log")"
+	done
+	echo 'Bail out! php -S does not start'
+	exit 1
+}
+has_workers() { [ "$(pgrep -c -P "$RECEIVER")" -ge 4 ]; }
+answers() { is_gone "$RECEIVER" || has_line "$DIR/php.log" started; }
+
+# sign TIME FILE ID KEY...: the value of X-Signature, made without PHP
+sign() {
+	local time=$1 file=$2 items=''
+	shift 2
+	while [ $# -gt 0 ]; do
+		items+=,$1=$({ printf '%s.' "$time"; cat "$file"; } |
+		    openssl dgst -sha256 -hmac "$2" | sed 's/.*= *//')
+		shift 2
+	done
+	echo "${items#,}"
+}
+
+# post FILE MESSAGE-ID TIME SIGNATURE [curl options]: "status body"
+post() {
+	curl -s -o "$DIR/body" -w '%{http_code} ' --data-binary "@$1" \
+	    -H 'Content-Type: application/json' -H "Idempotency-Key: $2" \
+	    -H 'X-Outbox-Key: order-17' -H "Outbox-Sequence: ${2#*-}" \
+	    -H 'Outbox-Type: order.paid' -H "X-Timestamp: $3" \
+	    -H "X-Signature: $4" "${@:5}" "$ENDPOINT"
+	cat "$DIR/body"
+}
+history() { sql 'SELECT GROUP_CONCAT(sequence ORDER BY entry) FROM order_history'; }
+
+start_receiver
+now=$(date +%s)
+printf '{"order": 17}' > "$DIR/one"
+good=$(sign "$now" "$DIR/one" k1 'first secret')
+
+is "$(post "$DIR/one" a-1 "$now" "$good")" '200 processed' 'a message'
+is "$(post "$DIR/one" a-1 "$now" "$good")" '200 duplicate' 'a duplicate'
+is "$(sql 'SELECT order_key, event_type, event_data FROM order_history')" \
+    $'order-17\torder.paid\t{"order": 17}' 'it is processed once'
+
+# Bytes of every value, and a part that looks like a form.
+{ printf 'a=1&b[]=2\r\n\n'; printf '%b' "$(printf '\\x%02x' {0..255})"; } \
+    > "$DIR/bytes"
+is "$(post "$DIR/bytes" a-2 "$now" "$(sign "$now" "$DIR/bytes" k1 \
+    'first secret')")" '200 processed' 'any bytes'
+is "$(sql 'SELECT HEX(event_data) FROM order_history WHERE sequence = 2')" \
+    "$(od -An -v -tx1 "$DIR/bytes" | tr -d ' \n' | tr a-f A-F)" \
+    'any bytes: they are stored unchanged'
+: > "$DIR/empty"
+is "$(post "$DIR/empty" a-3 "$now" "$(sign "$now" "$DIR/empty" k1 \
+    'first secret')")" '200 processed' 'an empty body'
+
+# What is refused leaves no id behind: the good one comes later.
+wrong='401 X-Signature is missing or wrong'
+old='401 X-Timestamp is missing or too old'
+is "$(post "$DIR/one" a-4 "$now" '')" "$wrong" 'no signature'
+is "$(post "$DIR/one" a-4 "$now" "$(sign "$now" "$DIR/one" k1 other)")" \
+    "$wrong" 'a signature with another key'
+is "$(post "$DIR/one" a-4 "$now" "$(sign "$now" "$DIR/one" k9 \
+    'first secret')")" "$wrong" 'the id of another key'
+is "$(post "$DIR/one" a-4 "$now" "${good%?}")" "$wrong" 'a part of a signature'
+is "$(post "$DIR/one" a-4 "$now" 'k1,=,k1=')" "$wrong" 'a signature without value'
+is "$(post "$DIR/bytes" a-4 "$now" "$good")" "$wrong" 'another body'
+is "$(post "$DIR/one" a-4 $((now + 1)) "$good")" "$wrong" 'another time'
+for age in 310 -310; do
+	then=$((now - age))
+	is "$(post "$DIR/one" a-4 "$then" "$(sign "$then" "$DIR/one" k1 \
+	    'first secret')")" "$old" "an age of $age s"
+done
+for time in '' -1 1e9 "$now.5"; do
+	is "$(post "$DIR/one" a-4 "$time" "$(sign "$time" "$DIR/one" k1 \
+	    'first secret')")" "$old" "the time '$time'"
+done
+then=$((now - 250))
+is "$(post "$DIR/one" a-4 "$then" "$(sign "$then" "$DIR/one" k1 \
+    'first secret')")" '200 processed' 'an age of 250 s'
+is "$(post "$DIR/one" '' "$now" "$good")" \
+    '400 Idempotency-Key is missing' 'no message id'
+is "$(post "$DIR/one" 'a 5' "$now" "$good")" \
+    '400 Idempotency-Key is not an id' 'a message id with a blank'
+is "$(curl -s -o /dev/null -w '%{http_code}' "$ENDPOINT")" 405 'a GET'
+
+# Its own failure: the id is not kept, so that the message comes again.
+sql 'RENAME TABLE order_history TO away'
+like "$(post "$DIR/one" a-5 "$now" "$good")" '^500 failed' 'a table is missing'
+sql 'RENAME TABLE away TO order_history'
+is "$(post "$DIR/one" a-5 "$now" "$good")" '200 processed' \
+    'after a failure: the message is processed'
+mv "$DIR/keys" "$DIR/away"
+like "$(post "$DIR/one" a-6 "$now" "$good")" '^500 failed' 'no keys at all'
+mv "$DIR/away" "$DIR/keys"
+
+# From one key to the next.
+printf 'second secret' > "$DIR/keys/2"
+both=$(sign "$now" "$DIR/one" 2 'second secret' k1 'first secret')
+is "$(post "$DIR/one" a-6 "$now" "$good")" '200 processed' 'rotation: old key'
+is "$(post "$DIR/one" a-7 "$now" "$both")" '200 processed' 'rotation: both keys'
+rm "$DIR/keys/k1"
+is "$(post "$DIR/one" a-8 "$now" "$good")" "$wrong" 'rotation: a key is gone'
+is "$(post "$DIR/one" a-8 "$now" "$both")" '200 processed' \
+    'rotation: the new key of both'
+is "$(history)" 1,2,3,4,5,6,7,8 'each message once'
+
+# The same message several times at once.
+for i in 1 2 3 4; do
+	curl -s --data-binary "@$DIR/one" -H 'Idempotency-Key: a-9' \
+	    -H 'X-Outbox-Key: order-17' -H 'Outbox-Sequence: 9' \
+	    -H 'Outbox-Type: order.paid' -H "X-Timestamp: $now" \
+	    -H "X-Signature: $both" "$ENDPOINT" > "$DIR/at-once.$i" &
+	posts[i]=$!
+done
+wait "${posts[@]}"
+is "$(sort "$DIR"/at-once.* | paste -sd' ')" \
+    'duplicate duplicate duplicate processed' 'four at once: one is processed'
+is "$(history)" 1,2,3,4,5,6,7,8,9 'four at once: stored once'
+done_testing
