@@ -8,7 +8,9 @@
 #ifndef OUTBOX_PUB_H
 #define OUTBOX_PUB_H
 
+#include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "driver/envelope.h"
@@ -33,9 +35,12 @@ struct pub_answer {
 	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
 	enum error_class class;			/* of an error */
-	uint64_t	ack_sequence;		/* if stored or duplicate */
+	uint64_t	ack_sequence;		/* if stored or duplicate; 0: the
+						   driver has no sequences */
 	uint64_t	stream;			/* text_hash() of its name; 0:
 						   it is nats.stream */
+	int64_t		retry_after_ms;		/* VERDICT_TRANSIENT: not before;
+						   0: no wish */
 	char		text[256];		/* the error; "" if stored */
 };
 
@@ -55,7 +60,31 @@ struct pub_go_on {
 	void	*arg;
 };
 
+/* What a wait watches: grown by pub_watch(). */
+struct pub_polls {
+	struct pollfd	*fds;
+	size_t		 n, size;
+	int64_t		 timeout_ms;	/* a driver may lower it */
+};
+
+/*
+ * A driver fills all of it; pub_lacks.h has functions for what it cannot do.
+ */
 struct pub_ops {
+	const char	*name;		/* as publish.driver has it */
+	const char	*peer;		/* what logs call its other end */
+
+	/*
+	 * Answers come in the order of sending, but for those of duplicates: if
+	 * a later message was stored, there will be no answer to this one.
+	 */
+	bool		 in_order;
+	bool		 can_ask;	/* state and get_stored work */
+	bool		 names_streams;	/* several streams may take messages:
+					   answers name theirs */
+
+	void		(*free)(void *);
+
 	/* Connect to the next server; blocks for 2 s at most. */
 	int		(*open)(void *, struct err *);
 	void		(*close)(void *);
@@ -85,6 +114,9 @@ struct pub_ops {
 	/* The largest payload that the server takes, in bytes. */
 	int64_t		(*max_payload)(void *);
 
+	/* How many messages may be out at a time. */
+	int64_t		(*capacity)(void *);
+
 	/* Bytes of sent messages that are not written to the socket yet. */
 	int64_t		(*unread)(void *);
 
@@ -100,21 +132,18 @@ struct pub_ops {
 			    uint32_t index, struct err *);
 
 	/*
-	 * Write the sent messages, then wait for input, a signal or the
-	 * timeout (ms; 0: do not wait).  Returns at once if the connection is
-	 * lost.
+	 * Before a wait: write the sent messages, name the descriptors to watch
+	 * with pub_watch(), and lower the timeout if something is due sooner; to
+	 * 0 if the connection is lost.
 	 */
-	void		(*wait)(void *, int64_t timeout_ms);
+	void		(*prepare)(void *, struct pub_polls *);
 
-	/*
-	 * The same between two batches; input on fd (-1: none) also ends it,
-	 * and is left for the owner of fd to read.
-	 */
-	void		(*idle)(void *, int fd, int64_t timeout_ms);
+	/* After it: the descriptors that it named, with their revents. */
+	void		(*proceed)(void *, const struct pollfd *, size_t n);
 
 	/*
 	 * True if a wake-up came through this connection since the last call;
-	 * wait and idle read them.
+	 * waits read them.
 	 */
 	bool		(*woken)(void *);
 
@@ -138,5 +167,18 @@ struct pub {
 	const struct pub_ops	*ops;
 	void			*arg;
 };
+
+/* For prepare(): watch this descriptor for these events. */
+void	pub_watch(struct pub_polls *, int fd, short events);
+
+/*
+ * Write the sent messages of n publishers, then wait for input from any of
+ * them, a signal or the timeout (ms; 0: do not wait).  Input on fd (-1: none)
+ * also ends it, and is left for the owner of fd to read.  Returns at once if a
+ * connection is lost.
+ */
+void	pub_wait(const struct pub *, size_t n, int fd, int64_t timeout_ms);
+
+void	pub_free(struct pub *);
 
 #endif

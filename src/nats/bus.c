@@ -16,6 +16,7 @@
 #include <nats/nats.h>
 #include <bsd/stdlib.h>
 
+#include "driver/pub_lacks.h"
 #include "util/fault.h"
 #include "util/xalloc.h"
 
@@ -197,7 +198,28 @@ bus_tell(void *arg, const char *subject, const char *text)
 		bus_flush(b);
 }
 
+static void
+bus_free(void *arg)
+{
+	struct bus	*b = arg;
+
+	bus_close(b);
+	pthread_mutex_destroy(&b->lock);
+	buf_free(&b->reply);
+	free(b->ordinals);
+	free(b->name);
+	free(b);
+	/* Wait for its threads: until they end it cannot be opened again. */
+	nats_CloseAndWait(CLOSE_TIMEOUT_MS);
+}
+
 static const struct pub_ops ops = {
+	.name = "nats",
+	.peer = "broker",
+	.in_order = true,
+	.can_ask = true,
+	.names_streams = true,
+	.free = bus_free,
 	.open = bus_open,
 	.close = bus_close,
 	.is_open = bus_is_open,
@@ -205,11 +227,12 @@ static const struct pub_ops ops = {
 	.state = bus_state,
 	.get_stored = bus_get_stored,
 	.max_payload = bus_max_payload,
+	.capacity = pub_no_limit,
 	.unread = bus_unread,
 	.begin = bus_begin,
 	.send = bus_send,
-	.wait = bus_wait,
-	.idle = bus_idle,
+	.prepare = bus_prepare,
+	.proceed = bus_proceed,
 	.woken = bus_woken,
 	.answer = bus_answer,
 	.complaint = bus_complaint,
@@ -242,6 +265,7 @@ bus_new(const struct conf *conf, const char *name)
 
 	open_library();
 	b->conf = conf;
+	b->ops = &ops;
 	b->name = xstrdup(name);
 	b->fd = -1;
 	b->write_until = INT64_MAX;
@@ -250,19 +274,4 @@ bus_new(const struct conf *conf, const char *name)
 	    (uint32_t)conf->nats.servers.n);
 	pthread_mutex_init(&b->lock, NULL);
 	return p;
-}
-
-void
-bus_free(struct pub *p)
-{
-	struct bus	*b = p->arg;
-
-	bus_close(b);
-	pthread_mutex_destroy(&b->lock);
-	buf_free(&b->reply);
-	free(b->ordinals);
-	free(b->name);
-	free(b);
-	/* Wait for its threads: until they end it cannot be opened again. */
-	nats_CloseAndWait(CLOSE_TIMEOUT_MS);
 }

@@ -15,7 +15,6 @@
 
 /* conf is borrowed; name is the connection's name on the server. */
 struct pub	bus_new(const struct conf *, const char *name);
-void		bus_free(struct pub *);
 
 /*
  * Send the request "INFO" or "CREATE" about nats.stream to JetStream's API,

@@ -30,6 +30,7 @@
 
 struct bus {
 	const struct conf	*conf;
+	const struct pub_ops	*ops;
 	char			*name;
 	natsConnection		*nc;
 	natsSubscription	*sub;
@@ -74,8 +75,9 @@ void	bus_free_spent(struct bus *);
  */
 
 bool	bus_is_open(void *);
-void	bus_wait(void *, int64_t timeout_ms);
-void	bus_idle(void *, int fd, int64_t timeout_ms);
+void	bus_prepare(void *, struct pub_polls *);
+void	bus_proceed(void *, const struct pollfd *, size_t n);
+void	bus_wait(struct bus *, int64_t timeout_ms);
 enum error_class bus_complaint(void *, enum pub_about, struct err *);
 
 /* Write the buffered bytes; end the connection without writing more. */

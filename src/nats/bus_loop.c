@@ -177,31 +177,38 @@ bus_flush(struct bus *b)
 }
 
 void
-bus_idle(void *arg, int fd, int64_t timeout_ms)
+bus_prepare(void *arg, struct pub_polls *p)
 {
 	struct bus	*b = arg;
-	struct pollfd	 p[] = { { -1, 0, 0 }, { fd, POLLIN, 0 } };
-	bool		 open = bus_is_open(b);
 
-	if (open) {
-		bus_flush(b);
-		if (!bus_is_open(b))	/* lost just now: no wait */
-			return;
-		p[0].fd = b->fd;
-		p[0].events = (short)((b->want_read ? POLLIN : 0) |
-		    (b->want_write ? POLLOUT : 0));
-	}
-	if (sig_wait(p, 2, timeout_ms) == 0 || !open)
+	if (!bus_is_open(b))
 		return;
-	if (p[0].revents & POLLOUT)
+	bus_flush(b);
+	if (bus_is_open(b))
+		pub_watch(p, b->fd, (short)((b->want_read ? POLLIN : 0) |
+		    (b->want_write ? POLLOUT : 0)));
+	else	/* lost just now */
+		p->timeout_ms = 0;
+}
+
+void
+bus_proceed(void *arg, const struct pollfd *fds, size_t n)
+{
+	struct bus	*b = arg;
+
+	if (n == 0)
+		return;
+	if (fds->revents & POLLOUT)
 		write_out(b);
-	if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
+	if (fds->revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
 	bus_wake_read(b);
 }
 
 void
-bus_wait(void *arg, int64_t timeout_ms)
+bus_wait(struct bus *b, int64_t timeout_ms)
 {
-	bus_idle(arg, -1, timeout_ms);
+	struct pub	p = { b->ops, b };
+
+	pub_wait(&p, 1, -1, timeout_ms);
 }

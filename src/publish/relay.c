@@ -272,7 +272,7 @@ wait_a_little(struct flight *f, int64_t ms)
 	struct pub_answer	 a;
 	enum error_class	 class;
 
-	p->ops->wait(p->arg, sooner(ms, RELAY_KEEP_MS));
+	pub_wait(p, 1, -1, sooner(ms, RELAY_KEEP_MS));
 	while (p->ops->answer(p->arg, &a))
 		relay_answer(f, &a);
 	relay_name_absent(f);
@@ -398,12 +398,13 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
-	if (r->form.stream[0] == '\0')
+	if (r->pub.ops->names_streams && r->form.stream[0] == '\0')
 		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
-	    (size_t)c->publish.window, max_out(c));
+	    (size_t)sooner(c->publish.window, r->pub.ops->capacity(
+	    r->pub.arg)), max_out(c));
 	for (size_t i = 0; i < b->n; i++)
 		if (is_suspect(r, &b->msgs[i]))
 			inflight_prefer(&f.w, i);

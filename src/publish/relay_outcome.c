@@ -43,6 +43,9 @@
 static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define ABSENT_MEMORY_MS	10000
 
+/* A destination may wish that a message is not sent for so long. */
+#define RETRY_AFTER_MAX_MS	(60 * 60 * 1000)
+
 /*
  * A stream answers in the order in which it stores.  A message is overtaken if
  * all that were sent later have answers, and no answer has come for this many
@@ -272,6 +275,27 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 		f->stored = f->ordinal[i] + 1;
 }
 
+/* It failed for now, but maybe not before the time that the answer wishes. */
+static void
+fail_for_now(struct flight *f, struct msg *m, const struct pub_answer *a)
+{
+	relay_fail(f, m, false, a->text);
+	if (m->outcome == OUT_RETRY)
+		m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
+		    RETRY_AFTER_MAX_MS));
+}
+
+/*
+ * The answer broke off: nobody knows whether it was stored.  Whose fault that
+ * was is decided at the end, see judge_lost().
+ */
+static void
+note_lost(struct flight *f, size_t i, const struct pub_answer *a)
+{
+	f->b->msgs[i].in_doubt = true;
+	relay_refuse(f, i, CLASS_LOST, a->text);
+}
+
 /* An answer after the time-out still shows that the message is stored. */
 static void
 late_answer(struct flight *f, const struct pub_answer *a)
@@ -290,8 +314,9 @@ late_answer(struct flight *f, const struct pub_answer *a)
 void
 relay_answer(struct flight *f, const struct pub_answer *a)
 {
-	size_t	i = a->index;
-	bool	go_on;
+	size_t		 i = a->index;
+	struct msg	*m;
+	bool		 go_on = false;
 
 	if (a->index == PUB_SOME_INDEX) {
 		f->nameless++;
@@ -299,6 +324,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 	}
 	if (i >= f->b->n || f->state[i] == READY)
 		return;
+	m = &f->b->msgs[i];
 	if (f->state[i] == AGAIN)	/* the refusal was for another one */
 		f->nagain--;
 	else if (f->state[i] != OUT) {
@@ -314,16 +340,21 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		break;
 	case VERDICT_DESTINATION:
 		relay_refuse(f, i, a->class, a->text);
-		go_on = false;
 		break;
 	case VERDICT_ABSENT:
 		note_absent(f, i);
 		return;
-	default:
-		type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type,
-		    clock_ms());
-		go_on = relay_fail(f, &f->b->msgs[i],
-		    a->verdict == VERDICT_MESSAGE, a->text);
+	case VERDICT_LOST:
+		note_lost(f, i, a);
+		break;
+	case VERDICT_MESSAGE:
+		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
+		go_on = relay_fail(f, m, true, a->text);
+		break;
+	case VERDICT_TRANSIENT:
+		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
+		fail_for_now(f, m, a);
+		break;
 	}
 	inflight_resolved(&f->w, i, go_on);
 }
@@ -442,6 +473,8 @@ overtaken_in(const struct flight *f, int64_t now)
 {
 	int64_t	blamed, left;
 
+	if (!f->r->pub.ops->in_order)
+		return INT64_MAX;
 	blamed = f->nsent == 0 ? 0 :
 	    f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
@@ -654,9 +687,30 @@ judge_aside(struct flight *f)
 			    "messages got no answer");
 }
 
+/*
+ * An answer that broke off, while others were taken: this message failed.  If
+ * none was taken, the destination did.
+ */
+static void
+judge_lost(struct flight *f)
+{
+	struct err	e;
+
+	for (size_t i = 0; f->acked > 0 && i < f->b->n; i++) {
+		struct msg *m = &f->b->msgs[i];
+
+		if (f->state[i] != REFUSED || f->class[i] != CLASS_LOST)
+			continue;
+		f->state[i] = DONE;
+		err_set(&e, "%s", m->error);
+		relay_fail(f, m, false, e.text);
+	}
+}
+
 void
 relay_judge(struct flight *f)
 {
+	judge_lost(f);
 	judge_types(f);
 	judge_aside(f);
 	judge_refused(f);

@@ -31,7 +31,8 @@ in_doubt_free(struct in_doubt *d)
 bool
 in_doubt_can_search(const struct in_doubt *d)
 {
-	return d->conf->nats.recover != RECOVER_OFF &&
+	return d->relay->pub.ops->can_ask &&
+	    d->conf->nats.recover != RECOVER_OFF &&
 	    d->conf->nats.stream[0] != '\0' &&
 	    store_can_resolve_in_doubt(d->store) &&
 	    clock_ms() >= d->fallback_until;

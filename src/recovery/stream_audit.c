@@ -38,7 +38,8 @@ stream_audit_init(struct stream_audit *r, const struct conf *conf,
 static bool
 is_on(const struct stream_audit *r)
 {
-	return r->conf->nats.recover != RECOVER_OFF &&
+	return r->relay->pub.ops->can_ask &&
+	    r->conf->nats.recover != RECOVER_OFF &&
 	    r->conf->nats.stream[0] != '\0' && store_can_audit_stream(r->store);
 }
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "nats/bus.h"
+#include "drivers/drivers.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/sig.h"
@@ -167,7 +167,7 @@ wait_for_work(struct worker *w)
 	scoreboard_alive(w->line, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
-	p->ops->idle(p->arg, worker_wakeup_fd(w),
+	pub_wait(p, 1, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
 	worker_take_wakeups(w);
 	worker_pass_on_complaints(w);
@@ -247,7 +247,7 @@ static void
 init_reconnects(struct worker *w, struct outage *outages)
 {
 	reconnect_init(&w->db, "database");
-	reconnect_init(&w->broker, "broker");
+	reconnect_init(&w->broker, w->relay.pub.ops->peer);
 	reconnect_init(&w->route, "publishing");
 	w->route.each_text = true;
 	if (outages == NULL)
@@ -268,10 +268,10 @@ init(struct worker *w, const struct worker_args *a)
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
 	    .linger_ms = conf_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
-	init_reconnects(w, a->outages);
 	w->failures.any_text = true;	/* each text names its message */
-	/* The publisher first: see bus.h. */
-	w->relay.pub = bus_new(w->conf, a->id);
+	/* The publisher first: see drivers.h. */
+	w->relay.pub = drivers_new(w->conf, a->id);
+	init_reconnects(w, a->outages);
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
@@ -298,7 +298,7 @@ fini(struct worker *w)
 	store_free(w->store);
 	type_breaker_free(&w->relay.breaker);
 	envelope_free(&w->relay.envelope);
-	bus_free(&w->relay.pub);
+	pub_free(&w->relay.pub);
 }
 
 int

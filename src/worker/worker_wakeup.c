@@ -76,7 +76,7 @@ worker_wait_wakeup(void *arg)
 	worker_polled(w, POLL_ALL, clock_ms());
 	woken = worker_take_wakeups(w);
 	if (!woken && is_woken_often(w)) {
-		p->ops->idle(p->arg, w->a->wakeup == NULL ? -1 :
+		pub_wait(p, 1, w->a->wakeup == NULL ? -1 :
 		    wakeup_fd(w->a->wakeup, w->a->slot), SETTLE_WAIT_MS);
 		woken = worker_take_wakeups(w);
 	}

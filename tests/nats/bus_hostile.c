@@ -109,7 +109,7 @@ open_fake(const struct fake *f)
 static void
 close_fake(void)
 {
-	bus_free(&bus);
+	pub_free(&bus);
 	envelope_free(&letter);
 	conf_free(conf);
 }

@@ -52,7 +52,7 @@ log_in_as(const char *keys)
 {
 	conf_free(conf);
 	admin_close();
-	bus_free(&bus);
+	pub_free(&bus);
 	conf = conf_of_server(keys);
 	bus = bus_new(conf, "check");
 	return open_bus(&bus);
@@ -123,7 +123,7 @@ complains(int64_t ms)
 	int64_t	until = clock_ms() + ms;
 
 	do {
-		bus.ops->wait(bus.arg, 20);
+		pub_wait(&bus, 1, -1, 20);
 		if (bus.ops->complaint(bus.arg, PUB_MESSAGES, &e))
 			return true;
 	} while (clock_ms() < until);
@@ -188,7 +188,7 @@ START_TEST(forbidden_advisory_is_told_apart)
 	bus.ops->tell(bus.arg, conf->nats.advisory, "{}");
 	for (int64_t until = patience();
 	    !bus.ops->complaint(bus.arg, PUB_TOLD, &e); ) {
-		bus.ops->wait(bus.arg, 20);
+		pub_wait(&bus, 1, -1, 20);
 		ck_assert_int_lt(clock_ms(), until);
 	}
 	ck_has(e.text, "events.secret");
@@ -209,7 +209,7 @@ START_TEST(forbidden_wake_is_told_apart)
 	is_subscribed();
 	for (int64_t until = patience();
 	    !bus.ops->complaint(bus.arg, PUB_WAKE, &e); )
-		wait_more(&until, "the complaint"), bus.ops->wait(bus.arg, 20);
+		wait_more(&until, "the complaint"), pub_wait(&bus, 1, -1, 20);
 	ck_has(e.text, "wake.up");
 	ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
 	ring("wake.up", 1);
@@ -279,7 +279,7 @@ START_TEST(acknowledgement_cannot_be_forged)
 	ck_nats(natsConnection_Flush(admin));
 	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(1, 6);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	ck_nats(natsSubscription_NextMsg(&m, sub, 5000));
 	ck_nats(natsConnection_PublishString(admin, natsMsg_GetReply(m),
 	    "{\"stream\":\"EVENTS\", \"seq\":9}"));
@@ -291,7 +291,7 @@ START_TEST(acknowledgement_cannot_be_forged)
 	natsMsg_Destroy(m);
 	natsSubscription_Destroy(sub);
 	natsConnection_Destroy(admin);
-	bus_free(&bus);
+	pub_free(&bus);
 	envelope_free(&letter);
 	conf_free(conf);
 }
@@ -318,7 +318,7 @@ START_TEST(token_logs_in)
 	ck_assert_int_eq(open_bus(&bus), _i == 0 ? 0 : -1);
 	ck_assert(is_open() == (_i == 0));
 	ck_has_not(e.text, SECRET);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -405,7 +405,7 @@ START_TEST(credentials_log_in)
 		ck_assert(bus.ops->complaint(bus.arg, PUB_NOBODY, &e));
 		ck_assert(!bus.ops->complaint(bus.arg, PUB_FORBIDDEN, &e));
 	}
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -452,7 +452,7 @@ START_TEST(nkey_logs_in)
 	ck_has(e.text, is_open() ? "" : seeds[_i].error);
 	ck_has_not(e.text, USER_SEED);
 	ck_has_not(e.text, STRANGERS_SEED);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -471,7 +471,7 @@ START_TEST(server_that_is_away)
 	ck_assert_int_lt(ms_since(start), _i == 0 ? 500 : 2500);
 	ck_has(e.text, conf->nats.servers.items[0]);
 	ck_assert(!is_open());
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -490,7 +490,7 @@ START_TEST(next_server_is_tried)
 	for (int i = 0; i < 6; i++)
 		good += open_bus(&bus) == 0;
 	ck_assert_int_eq(good, 2);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -520,7 +520,7 @@ START_TEST(threads_of_the_library_wait)
 	ck_assert_int_eq(sched_getscheduler(0), SCHED_OTHER);
 	ck_assert_uint_eq(threads_of_policy(SCHED_OTHER), 1);
 	ck_assert_uint_gt(threads_of_policy(SCHED_BATCH), 0);
-	bus_free(&p);
+	pub_free(&p);
 	conf_free(conf);
 }
 END_TEST
@@ -536,7 +536,7 @@ START_TEST(other_policy_is_kept)
 	p = bus_new(conf, "idle");
 	ck_assert_int_eq(sched_getscheduler(0), SCHED_IDLE);
 	ck_assert_uint_eq(threads_of_policy(SCHED_BATCH), 0);
-	bus_free(&p);
+	pub_free(&p);
 	conf_free(conf);
 }
 END_TEST
@@ -560,11 +560,11 @@ START_TEST(closed_bus_is_harmless)
 		ck_assert(!bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
 		/* A worker waits here for its next try: no spinning. */
 		start = clock_ms();
-		bus.ops->wait(bus.arg, 60);
+		pub_wait(&bus, 1, -1, 60);
 		ck_near(ms_since(start), 59, 1000);
 		ck_assert_int_eq(open_bus(&bus), 0);
 	}
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST

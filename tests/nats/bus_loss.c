@@ -31,11 +31,11 @@ START_TEST(killed_server_is_noticed)
 	servers_signal("loss", SIGSTOP);
 	for (uint32_t i = 2; i < 100; i++)
 		send_row(i, i);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	servers_kill("loss");
 	start = clock_ms();
 	while (is_open()) {
-		bus.ops->wait(bus.arg, 5000);
+		pub_wait(&bus, 1, -1, 5000);
 		ck_assert_int_lt(ms_since(start), 1000);
 	}
 	ck_no_answer(50);
@@ -55,11 +55,11 @@ START_TEST(loss_while_writing_ends_the_wait)
 	/* What it has not read makes it hang up with a reset. */
 	servers_signal("loss", SIGSTOP);
 	send_row(1, 1);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	servers_kill("loss");
 	send_row(2, 2);
 	start = clock_ms();
-	bus.ops->wait(bus.arg, 2000);
+	pub_wait(&bus, 1, -1, 2000);
 	ck_assert_int_lt(ms_since(start), 500);
 	ck_assert(!is_open());
 }
@@ -71,7 +71,7 @@ START_TEST(restarted_server_is_used_again)
 	ck_stored(1, 1);
 	servers_kill("loss");
 	for (int64_t until = patience(); is_open(); )
-		wait_more(&until, "the loss"), bus.ops->wait(bus.arg, 20);
+		wait_more(&until, "the loss"), pub_wait(&bus, 1, -1, 20);
 	ck_assert_int_eq(open_bus(&bus), -1);
 	servers_restart("loss");
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
@@ -107,7 +107,7 @@ START_TEST(nothing_is_sent_later)
 		write_letter(i + 1, "t", bytes("x"));
 		send_letter(i);
 	}
-	bus.ops->wait(bus.arg, 20);
+	pub_wait(&bus, 1, -1, 20);
 	servers_restart("loss");
 	ck_assert_int_eq(open_bus(&bus), 0);
 	bus.ops->begin(bus.arg, INT64_MAX);
@@ -150,7 +150,7 @@ START_TEST(slow_server_blocks_nobody)
 		ck_assert_int_eq(send_letter(i), PUB_SENT);
 		ck_assert_int_lt(ms_since(start), 300);
 		start = clock_ms();
-		bus.ops->wait(bus.arg, 1);
+		pub_wait(&bus, 1, -1, 1);
 		ck_assert_int_lt(ms_since(start), 300);
 	}
 	servers_signal("loss", SIGCONT);
@@ -187,11 +187,11 @@ START_TEST(the_rest_is_written_while_waiting)
 		write_letter(i + 1, "t", (struct bytes){ big, SIZE });
 		ck_assert_int_eq(send_letter(i), PUB_SENT);
 	}
-	bus.ops->wait(bus.arg, 1);
+	pub_wait(&bus, 1, -1, 1);
 	servers_signal("loss", SIGCONT);
 	while (__atomic_load_n(&got, __ATOMIC_SEQ_CST) < NMSGS && idle < 4) {
 		start = clock_ms();
-		bus.ops->wait(bus.arg, 200);
+		pub_wait(&bus, 1, -1, 200);
 		idle += ms_since(start) >= 200;
 	}
 	/* Only when all is written there is nothing to wake up for. */
@@ -224,12 +224,12 @@ START_TEST(what_is_late_is_not_written)
 
 	bus.ops->begin(bus.arg, until);
 	send_row(1, 1);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	for (int64_t p = patience(); stored("EVENTS") < 1; )
 		wait_more(&p, "the first to be stored");
 	send_row(2, 2);
 	wait_until(until);
-	bus.ops->wait(bus.arg, 5000);
+	pub_wait(&bus, 1, -1, 5000);
 	ck_held_back(1);
 	/* And the next connection is as any other. */
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
@@ -253,7 +253,7 @@ START_TEST(what_is_late_goes_with_nothing_else)
 	else {
 		bus.ops->begin(bus.arg, INT64_MAX);
 		send_row(2, 2);
-		bus.ops->wait(bus.arg, 5000);
+		pub_wait(&bus, 1, -1, 5000);
 	}
 	ck_held_back(0);
 }
@@ -292,7 +292,7 @@ START_TEST(the_rest_is_not_written_late)
 	ck_no_answer(400);
 	servers_signal("loss", SIGCONT);
 	for (int64_t p = patience(); is_open(); wait_more(&p, "the end"))
-		bus.ops->wait(bus.arg, 100);
+		pub_wait(&bus, 1, -1, 100);
 	ck_held_back(NMSGS - 1);
 }
 END_TEST
@@ -303,12 +303,12 @@ START_TEST(older_refusal_is_silent)
 	js_DeleteStream(js, "EVENTS", NULL, NULL);
 	servers_signal("loss", SIGSTOP);
 	send_row(1, 1);
-	bus.ops->wait(bus.arg, 0);	/* it is written */
+	pub_wait(&bus, 1, -1, 0);	/* it is written */
 	if (_i == 1)
 		bus.ops->begin(bus.arg, INT64_MAX);
 	servers_signal("loss", SIGCONT);
 	if (_i == 0) {
-		bus.ops->wait(bus.arg, 5000);
+		pub_wait(&bus, 1, -1, 5000);
 		bus.ops->begin(bus.arg, INT64_MAX);
 	}
 	ck_no_answer(200);
@@ -409,7 +409,7 @@ START_TEST(closing_a_silent_server_is_fast)
 	servers_signal("loss", SIGSTOP);
 	for (uint32_t i = 0; i < 100; i++)
 		send_row(i + 1, i);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	start = clock_ms();
 	bus.ops->close(bus.arg);
 	ck_assert_int_lt(ms_since(start), 100);

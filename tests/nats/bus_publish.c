@@ -175,7 +175,7 @@ START_TEST(many_messages_through_a_window)
 	while (done < NMSGS) {
 		for (; next < NMSGS && next - done < WINDOW; next++)
 			send_row(next + 1, next);
-		bus.ops->wait(bus.arg, 1000);
+		pub_wait(&bus, 1, -1, 1000);
 		while (bus.ops->answer(bus.arg, &a)) {
 			ck_assert_int_eq(a.verdict, VERDICT_STORED);
 			ck_assert_uint_lt(a.index, NMSGS);
@@ -228,7 +228,7 @@ START_TEST(answers_find_their_bus)
 	ck_no_answer(50);
 	admin_close();
 	bus.ops->close(bus.arg);
-	bus_free(&second);	/* and the library: nothing may be open */
+	pub_free(&second);	/* and the library: nothing may be open */
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(older_generation_is_silent)
 {
 	send_row(1, 1);
 	send_row(2, 2);
-	bus.ops->wait(bus.arg, 0);	/* it is written */
+	pub_wait(&bus, 1, -1, 0);	/* it is written */
 	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(3, 1);
 	ck_stored(1, 3);
@@ -249,12 +249,12 @@ START_TEST(waiting_takes_its_time)
 {
 	int64_t	start = clock_ms();
 
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	ck_assert_int_lt(ms_since(start), 200);
 	ck_no_answer(0);
 	/* The server's first PING may end one wait early. */
-	bus.ops->wait(bus.arg, 100);
-	bus.ops->wait(bus.arg, 100);
+	pub_wait(&bus, 1, -1, 100);
+	pub_wait(&bus, 1, -1, 100);
 	ck_near(ms_since(start), 99, 1000);
 	ck_assert(is_open());
 }
@@ -269,7 +269,7 @@ START_TEST(signal_ends_the_wait)
 	start = clock_ms();
 	/* Newer servers have something to say first, which ends one as well. */
 	for (int i = 0; i < 3 && !got_term; i++)
-		bus.ops->wait(bus.arg, 5000);
+		pub_wait(&bus, 1, -1, 5000);
 	ck_assert_int_lt(ms_since(start), 1000);
 	ck_assert(got_term);
 }
@@ -282,7 +282,7 @@ START_TEST(closing_is_fast)
 	for (uint32_t i = 0; i < 100; i++)
 		send_row(i + 1, i);
 	if (_i >= 1)
-		bus.ops->wait(bus.arg, 0);
+		pub_wait(&bus, 1, -1, 0);
 	/* With answers that nobody has read yet. */
 	for (int64_t until = patience(); _i == 2 && stored("EVENTS") < 100; )
 		wait_more(&until, "the messages to be stored");
@@ -293,7 +293,7 @@ START_TEST(closing_is_fast)
 	ck_assert_int_eq(open_bus(&bus), 0);
 	admin_close();
 	start = clock_ms();
-	bus_free(&bus);
+	pub_free(&bus);
 	ck_assert_int_lt(ms_since(start), 100);
 	bus = bus_new(conf, "check");
 }

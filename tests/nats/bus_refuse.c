@@ -278,7 +278,7 @@ START_TEST(junk_in_the_inbox_is_dropped)
 	ck_nats(natsConnection_SubscribeSync(&sub, admin, "events.t"));
 	ck_nats(natsConnection_Flush(admin));
 	send_row(1, 6);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	ck_nats(natsSubscription_NextMsg(&m, sub, 5000));
 	snprintf(inbox, sizeof(inbox), "%s", natsMsg_GetReply(m));
 	natsMsg_Destroy(m);

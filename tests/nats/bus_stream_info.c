@@ -31,7 +31,7 @@ START_TEST(looking_disturbs_no_batch)
 	struct stream_report	r;
 
 	send_row(1, 12);
-	bus.ops->wait(bus.arg, 0);
+	pub_wait(&bus, 1, -1, 0);
 	ck_assert_msg(check(&r), "%s", e.text);
 	ck_assert(!r.unfit);
 	bus.ops->begin(bus.arg, INT64_MAX);
@@ -121,11 +121,11 @@ START_TEST(many_places_are_looked_up)
 		    _i == 0 ? 100 : sizeof(big) });
 		ck_assert_int_eq(send_letter(i), PUB_SENT);
 		if (i % 50 == 49)
-			bus.ops->wait(bus.arg, 50);
+			pub_wait(&bus, 1, -1, 50);
 		p[i].sequence = n - i;
 	}
 	for (int64_t until = patience(); stored("EVENTS") < n; )
-		bus.ops->wait(bus.arg, (wait_more(&until, "messages"), 10));
+		pub_wait(&bus, 1, -1, (wait_more(&until, "messages"), 10));
 	ck_assert_msg(get_stored(p, n) == 0, "%s", e.text);
 	for (size_t i = 0; i < n; i++)
 		ck_assert(p[i].what == STORED_OURS &&

@@ -120,7 +120,7 @@ START_TEST(tls_is_as_asked)
 	    e.text);
 	ck_assert(is_open() == (error == WORKS));
 	ck_has(e.text, error == WORKS ? "" : error);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(tls_carries_messages)
 	/* There is no stream, but everything goes to and fro. */
 	for (uint32_t i = 0; i < 1000; i++)
 		ck_answer(PUB_SOME_INDEX, VERDICT_ABSENT, "responders");
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(key_of_all_is_refused)
 	ck_has(e.text, "mode 644 gives all users access");
 	servers_run("chmod 640 %s", servers_path("open.key"));
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(each_server_of_a_list_is_verified)
 		good += open_bus(&bus) == 0;
 		ck_assert_int_eq(good, i / 4 + (good > i / 4));
 	}
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -215,7 +215,7 @@ START_TEST(tls_comes_first_indeed)
 	conf = conf_of_server(keys);
 	bus = bus_new(conf, "check");
 	ck_assert_msg(open_bus(&bus) == (_i == 0 ? 0 : -1), "%s", e.text);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -237,7 +237,7 @@ START_TEST(tls_comes_first)
 #else
 	ck_has(e.text, "nats.tls.first needs nats.c 3.9");
 #endif
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST
@@ -258,7 +258,7 @@ START_TEST(new_certificates_are_read)
 	servers_run("cp %s %s", servers_path("ca.pem"),
 	    servers_path("trusted.pem"));
 	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 }
 END_TEST

@@ -13,7 +13,7 @@ listen_to(const char *subject, const char *login)
 	snprintf(url, sizeof(url), "nats://admin:admin@127.0.0.1:%s",
 	    servers_get(server, "PORT"));
 	admin_close();
-	bus_free(&bus);
+	pub_free(&bus);
 	conf_free(conf);
 	conf = servers_conf("mysql: {database: app}\n"
 	    "nats: {servers: [\"%s\"]%s}\nwake: {subject: %s}\n",
@@ -41,7 +41,7 @@ is_woken(int64_t ms)
 	int64_t	until = clock_ms() + ms;
 
 	do {
-		bus.ops->idle(bus.arg, -1, 20);
+		pub_wait(&bus, 1, -1, 20);
 		if (bus.ops->woken(bus.arg))
 			return true;
 	} while (clock_ms() < until);
@@ -128,12 +128,12 @@ START_TEST(ring_ends_the_idling)
 	wakeup_notify(&wakeup, 3, &which);
 	/* The server's first PING may end one of them early. */
 	for (int i = 0; i < 2; i++)
-		bus.ops->idle(bus.arg, wakeup_fd(&wakeup, 3), 60000);
+		pub_wait(&bus, 1, wakeup_fd(&wakeup, 3), 60000);
 	ck_assert_int_lt(ms_since(start), 5000);
 	ck_assert(wakeup_take(&wakeup, 3, &which));
 	start = clock_ms();
 	for (int i = 0; i < 2; i++)
-		bus.ops->idle(bus.arg, wakeup_fd(&wakeup, 3), 100);
+		pub_wait(&bus, 1, wakeup_fd(&wakeup, 3), 100);
 	ck_near(ms_since(start), 99, 1000);
 	wakeup_close(&wakeup);
 }

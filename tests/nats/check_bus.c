@@ -118,7 +118,7 @@ void
 end(void)
 {
 	admin_close();
-	bus_free(&bus);
+	pub_free(&bus);
 	envelope_free(&letter);
 	conf_free(conf);
 }
@@ -173,7 +173,7 @@ answers(struct pub_answer *a, int64_t ms)
 	while (!bus.ops->answer(bus.arg, a)) {
 		if ((left = until - clock_ms()) <= 0 || !is_open())
 			return false;
-		bus.ops->wait(bus.arg, left);
+		pub_wait(&bus, 1, -1, left);
 	}
 	return true;
 }

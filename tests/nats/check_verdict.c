@@ -281,7 +281,7 @@ send_letter(struct pub *bus)
 	    "%s", e.text);
 	while (!bus->ops->answer(bus->arg, &a) && clock_ms() < until &&
 	    bus->ops->is_open(bus->arg))
-		bus->ops->wait(bus->arg, until - clock_ms());
+		pub_wait(bus, 1, -1, until - clock_ms());
 	return a;
 }
 
@@ -322,7 +322,7 @@ publish(const struct proof *p)
 	ask("STREAM.DELETE.EVENTS", "");
 	natsConnection_Destroy(nc);	/* the bus closes the library */
 	nc = NULL;
-	bus_free(&bus);
+	pub_free(&bus);
 	envelope_free(&letter);
 	conf_free(conf);
 	return a;

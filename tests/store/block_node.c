@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "driver/pub_lacks.h"
 #include "util/clock.h"
 
 struct node	nodes[2];
@@ -218,10 +219,18 @@ node_send(void *arg, const struct envelope *v, uint32_t slot, struct err *err)
 }
 
 static void
-node_wait(void *arg, int64_t timeout_ms)
+node_prepare(void *arg, struct pub_polls *p)
 {
 	(void)arg;
-	(void)timeout_ms;
+	p->timeout_ms = 0;
+}
+
+static void
+node_proceed(void *arg, const struct pollfd *fds, size_t n)
+{
+	(void)arg;
+	(void)fds;
+	(void)n;
 }
 
 static bool
@@ -275,9 +284,12 @@ struct node *
 node_start(struct node *n)
 {
 	static const struct pub_ops	ops = {
+		.in_order = true, .can_ask = true, .names_streams = true,
 		.is_open = node_is_open, .max_payload = node_max_payload,
+		.capacity = pub_no_limit,
 		.unread = node_unread, .begin = node_begin,
-		.send = node_send, .wait = node_wait, .answer = node_answer,
+		.send = node_send, .prepare = node_prepare,
+		.proceed = node_proceed, .answer = node_answer,
 		.complaint = node_complaint, .state = node_state,
 	};
 

@@ -132,6 +132,13 @@ fake_max_payload(void *arg)
 }
 
 static int64_t
+fake_capacity(void *arg)
+{
+	(void)arg;
+	return fake.capacity > 0 ? fake.capacity : INT64_MAX;
+}
+
+static int64_t
 fake_unread(void *arg)
 {
 	(void)arg;
@@ -192,16 +199,18 @@ first_answer(void)
 	return first;
 }
 
+/* The clock moves instead of the process, which does not wait. */
 static void
-fake_wait(void *arg, int64_t timeout_ms)
+fake_prepare(void *arg, struct pub_polls *p)
 {
 	size_t	i = first_answer();
-	int64_t	at = now_ms + timeout_ms;
+	int64_t	at = now_ms + p->timeout_ms;
 
 	(void)arg;
 	ck_assert_uint_eq(handling, 0);
-	ck_assert_int_ge(timeout_ms, 0);
-	ck_assert_int_le(timeout_ms, RELAY_KEEP_MS);
+	ck_assert_int_ge(p->timeout_ms, 0);
+	ck_assert_int_le(p->timeout_ms, RELAY_KEEP_MS);
+	p->timeout_ms = 0;
 	ck_assert_uint_lt(++fake.nwaits, 100000);
 	if (fake.nwaits == fake.lose_wait)
 		fake.open = false;
@@ -211,6 +220,14 @@ fake_wait(void *arg, int64_t timeout_ms)
 		at = fake.sent_at[i] + fake.delay[i];
 	if (at > now_ms)
 		now_ms = at;
+}
+
+static void
+fake_proceed(void *arg, const struct pollfd *fds, size_t n)
+{
+	(void)arg;
+	(void)fds;
+	ck_assert_uint_eq(n, 0);
 }
 
 /* With one stream, nats.stream, a PubAck does not tell which it was. */
@@ -277,7 +294,12 @@ fake_answer(void *arg, struct pub_answer *a)
 	case 'X':
 		a->verdict = VERDICT_DESTINATION;
 		break;
+	case 'L':
+		a->verdict = VERDICT_LOST;
+		a->class = CLASS_LOST;
+		break;
 	}
+	a->retry_after_ms = fake.retry_after_ms;
 	fake.stored[i] = strchr("AD", answered) != NULL;
 	if (fake.stored[i]) {
 		a->ack_sequence = give_ack(i);
@@ -322,15 +344,19 @@ fake_keep(void *arg)
 	    fake.keep : KEEP_ON;
 }
 
-static const struct pub_ops fake_ops = {
+struct pub_ops	fake_ops = {
+	.in_order = true,
+	.names_streams = true,
 	.open = fake_open,
 	.close = fake_close,
 	.is_open = fake_is_open,
 	.max_payload = fake_max_payload,
+	.capacity = fake_capacity,
 	.unread = fake_unread,
 	.begin = fake_begin,
 	.send = fake_send,
-	.wait = fake_wait,
+	.prepare = fake_prepare,
+	.proceed = fake_proceed,
 	.answer = fake_answer,
 	.complaint = fake_complaint,
 	.tell = fake_tell,
@@ -577,5 +603,6 @@ main(void)
 	add_types(relay_case(s, "types"));
 	add_answers(relay_case(s, "answers"));
 	add_advisories(relay_case(s, "advisory"));
+	add_drivers(relay_case(s, "drivers"));
 	return run_suite(s);
 }

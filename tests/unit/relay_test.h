@@ -20,8 +20,8 @@
  * What becomes of each message, one letter each: A stored, D duplicate,
  * M the message's fault, T try again, X the destination's fault, N nobody is
  * there without a word on which message, P the same with its name, 1 to 4
- * like N so many times and then like A, s silence, R refused by the
- * publisher; and before it gets there: b a subject that is not legal, e no
+ * like N so many times and then like A, s silence, L an answer that
+ * breaks off, R refused by the publisher; and before it gets there: b a subject that is not legal, e no
  * event.
  */
 struct fake {
@@ -45,6 +45,8 @@ struct fake {
 	size_t		 nstrange;
 	int64_t		 strange_at;	/* not before */
 	int64_t		 unread;	/* bytes, of earlier ones */
+	int64_t		 capacity;	/* messages; 0: no limit */
+	int64_t		 retry_after_ms;	/* in each answer */
 	const char	*streams;	/* that take each; NULL: one does */
 	uint64_t	 ack[MANY];	/* in the stream; 0: none yet */
 	size_t		 nacks;
@@ -57,6 +59,7 @@ struct fake {
 
 extern int64_t			now_ms;		/* what the clock says */
 extern struct fake		fake;
+extern struct pub_ops		fake_ops;
 extern struct conf		*conf;
 extern struct relay		relay;
 extern struct relay_result	res;		/* of publish() */
@@ -84,10 +87,11 @@ void	expect(const char *outcomes);
 void	publish_as(const char *outcomes);	/* both */
 void	expect_sent(const char *order);
 
-/* Tests with a relay: relay_outcome.c, relay_types.c and relay_answers.c. */
+/* Tests with a relay: see the files of these names. */
 void	add_outcomes(TCase *);
 void	add_types(TCase *);
 void	add_answers(TCase *);
 void	add_advisories(TCase *);
+void	add_drivers(TCase *);
 
 #endif

@@ -53,7 +53,7 @@ doctor_run(struct ctl *c)
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (may_run(&d, &checks[i]))
 			checks[i].run(&d);
-	bus_free(&d.bus);
+	pub_free(&d.bus);
 	if (c->args.json)
 		print_object(c, d.lines);
 	else

@@ -183,7 +183,7 @@ setup_run(struct ctl *c)
 		status = run_steps(&s);
 		say_the_end(&s, status);
 		if (s.bus.arg != NULL)
-			bus_free(&s.bus);
+			pub_free(&s.bus);
 	}
 	store_free(s.admin.store);
 	conf_free(s.admin.conf);

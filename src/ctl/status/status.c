@@ -46,7 +46,7 @@ round_of(struct ctl *c, struct pub *bus, json_t **this_host)
 static void
 load_again(struct ctl *c, struct pub *bus)
 {
-	bus_free(bus);
+	pub_free(bus);
 	(void)ctl_load(c);
 	*bus = bus_new(c->conf, "outboxctl");
 }
@@ -85,6 +85,6 @@ status_show(struct ctl *c)
 	rc = c->args.watch ? watch(c, &bus, &this_host, seconds * 1000) :
 	    round_of(c, &bus, &this_host);
 	json_decref(this_host);
-	bus_free(&bus);
+	pub_free(&bus);
 	return rc;
 }

@@ -156,6 +156,6 @@ stream_republish(struct ctl *c)
 	x.relay.pub = bus_new(c->conf, "outboxctl");
 	if ((status = ctl_connect(c)) == CTL_DONE)
 		status = republish(&x);
-	bus_free(&x.relay.pub);
+	pub_free(&x.relay.pub);
 	return status;
 }

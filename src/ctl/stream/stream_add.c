@@ -113,6 +113,6 @@ stream_add(struct ctl *c)
 	if (new_stream_subject(&a.wanted, c->conf->nats.subject, &e) < 0)
 		return ctl_error("%s", e.text);
 	status = add_unless_found(&a);
-	bus_free(&a.bus);
+	pub_free(&a.bus);
 	return status;
 }

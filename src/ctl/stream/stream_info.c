@@ -170,7 +170,7 @@ stream_info(struct ctl *c)
 	if ((status = broker_open(c, &bus)) == CTL_DONE &&
 	    (status = broker_ask(&bus, "INFO", "", &answer)) == CTL_DONE)
 		status = show_info(c, &answer);
-	bus_free(&bus);
+	pub_free(&bus);
 	buf_free(&answer);
 	return status;
 }

@@ -1,0 +1,74 @@
+/* pub_lacks.c - see pub_lacks.h */
+
+#include "driver/pub_lacks.h"
+
+static const char	keeps_none[] = "this destination keeps no messages "
+			    "that could be looked up";
+
+bool
+pub_no_check(void *arg, struct stream_report *r, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	*r = (struct stream_report){ .unfit = false };
+	return true;
+}
+
+bool
+pub_no_state(void *arg, struct stream_state *st, struct err *e)
+{
+	(void)arg;
+	*st = (struct stream_state){ .created = "" };
+	err_set(e, "%s", keeps_none);
+	return false;
+}
+
+int
+pub_no_stored(void *arg, const char *prefix, struct stored_message *m, size_t n,
+    const struct pub_go_on *go_on, struct err *e)
+{
+	(void)arg;
+	(void)prefix;
+	(void)m;
+	(void)n;
+	(void)go_on;
+	return err_set(e, "%s", keeps_none);
+}
+
+int64_t
+pub_no_limit(void *arg)
+{
+	(void)arg;
+	return INT64_MAX;
+}
+
+int64_t
+pub_none_unread(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+bool
+pub_no_wakeup(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+enum error_class
+pub_no_complaint(void *arg, enum pub_about about, struct err *e)
+{
+	(void)arg;
+	(void)about;
+	(void)e;
+	return CLASS_NONE;
+}
+
+void
+pub_no_tell(void *arg, const char *subject, const char *text)
+{
+	(void)arg;
+	(void)subject;
+	(void)text;
+}
