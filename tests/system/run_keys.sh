@@ -686,6 +686,82 @@ like "$shown" '^Nats-Msg-Id: pre:fix-[0-9]+-[0-9a-f]{16}$' \
     'nats.msg_id_prefix: the message id begins with it'
 refused 'nats.subject: .*topic' 'nats.subject="events.{topic}"'
 
+#
+# publish: what a subscriber sees
+#
+# last: the last message of the stream
+last() { "$LAB" show --nats "$URL" --stream EVENTS --last; }
+# event TYPE PAYLOAD: the payload is a literal of SQL; sets SEQ
+event() {
+	NUMBER=$((NUMBER + 1))
+	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data, metadata) VALUES ('o-1', $NUMBER, '$1', $2,
+	    '{\"tenant\":\"a\"}');
+	    INSERT INTO outbox (global_sequence, partition_key)
+	    VALUES (LAST_INSERT_ID(), 'p01')"
+	SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+}
+has_text() { [[ $1 == *"$2"* ]]; }
+# member FILTER: of the last message's body
+member() { last | sed '1,/^$/d' | jq -r "$1"; }
+
+covers publish.envelope publish.source
+clear_rows
+ORDER='{"n":123456789012345678901234567890, "b":[1.50]}'
+event made "'$ORDER'"
+sends 'publish.envelope raw: the payload' publish.envelope=raw
+is "$(last | sed '1,/^$/d')" "$ORDER" 'publish.envelope raw: as it is stored'
+event made "'$ORDER'"
+sends 'publish.envelope json: an object' publish.envelope=json
+like "$(last)" "^Content-Type: application/json\$" \
+    'publish.envelope json: its content type is a header'
+like "$(last)" "^Outbox-Sequence: $SEQ\$" \
+    'publish.envelope json: the headers are there'
+has_text "$(last)" "\"metadata\":{\"tenant\":\"a\"},\"payload\":$ORDER}"
+ok $? 'publish.envelope json: the payload stands in it unchanged'
+is "$(member .sequence)" "$SEQ" 'publish.envelope json: the sequence'
+event made "x'ff00'"
+sends 'publish.envelope cloudevents: an event' publish.envelope=cloudevents
+is "$(member '.specversion + .type + .subject + .data_base64')" \
+    '1.0madeo-1/wA=' 'publish.envelope cloudevents: its attributes and data'
+like "$(last)" '^Content-Type: application/cloudevents\+json$' \
+    'publish.envelope cloudevents: its content type'
+is "$(member .source)" \
+    "urn:outbox:$(sql 'SELECT outbox_id FROM outbox_settings')" \
+    'publish.source empty: the id of the outbox'
+event made "'$ORDER'"
+sends 'publish.envelope cloudevents-binary: an event' \
+    publish.envelope=cloudevents-binary publish.source=//shop/a
+like "$(last)" '^ce-specversion: 1.0$' \
+    'publish.envelope cloudevents-binary: attributes are headers'
+like "$(last)" '^ce-source: //shop/a$' 'publish.source: is the source'
+is "$(last | sed '1,/^$/d')" "$ORDER" \
+    'publish.envelope cloudevents-binary: the payload as it is stored'
+
+covers publish.type_case publish.type_aliases
+event 'App\\Events\\OrderPaid' "'x'"
+sends 'publish.type_case kebab: a message' publish.type_case=kebab
+like "$(last)" '^Subject: events\.app\.events\.order-paid$' \
+    'publish.type_case kebab: the subject'
+like "$(last)" '^Outbox-Type: App\\Events\\OrderPaid$' \
+    'publish.type_case: the header has the type as it is stored'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_case snake: a message' publish.type_case=snake
+like "$(last)" '^Subject: events\.app\.order_paid$' \
+    'publish.type_case snake: the subject'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_aliases: a message' publish.type_case=snake \
+    'publish.type_aliases={App.OrderPaid: paid.order}'
+like "$(last)" '^Subject: events\.paid\.order$' \
+    'publish.type_aliases: wins over publish.type_case'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_case none: a message' publish.type_case=none \
+    'publish.type_aliases={App.Order: paid.order}'
+like "$(last)" '^Subject: events\.App\.OrderPaid$' \
+    'publish.type_aliases: only for exactly this type'
+refused 'publish.type_aliases: b: x is also the alias of a' \
+    'publish.type_aliases={a: x, b: x}'
+
 covers nats.stream
 put p01 a second.made
 fails 'expected stream does not match' \

@@ -211,6 +211,21 @@ static const struct answer nested[] = {
 	  "empty token" },
 	{ "publish: {type_aliases: {a: '{topic}'}}", 2,
 	  "publish.type_aliases", "brace" },
+	{ "publish: {type_aliases: {'a*': b}}", 2, "publish.type_aliases",
+	  "a*: * is no wildcard here" },
+	{ "publish:\n  type_aliases:\n    a: x.y\n    b: z\n    c: x.y", 6,
+	  "publish.type_aliases",
+	  "c: x.y is also the alias of a of line 4: each type needs its own" },
+	{ "publish:\n  type_case: kebab\n  type_aliases:\n"
+	  "    'A\\OrderPaid': x\n    c: a.order-paid", 6,
+	  "publish.type_aliases", "c: a.order-paid is also what "
+	  "publish.type_case makes of A\\OrderPaid of line 5" },
+	{ "publish:\n  type_case: snake\n  type_aliases:\n"
+	  "    c: a.order_paid\n    'A.OrderPaid': x", 5,
+	  "publish.type_aliases", "c: a.order_paid is also what "
+	  "publish.type_case makes of A.OrderPaid of line 6" },
+	{ "publish: {type_aliases: {a: b, b: c}}", 2, "publish.type_aliases",
+	  "a: b is also what publish.type_case makes of b" },
 	{ "publish: {unmatched: hold}", 2, "publish.unmatched",
 	  "needs publish.routes" },
 	{ "publish: {routes: {" ROUTE "}}", 2, "publish.routes",

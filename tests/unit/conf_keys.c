@@ -336,6 +336,7 @@ static const struct {
 	{ KEY(publish.envelope), "cloudevents-binary", "cloudevents-binary" },
 	{ KEY(publish.source), "//shop/a", "//shop/a" },
 	{ KEY(publish.type_case), "kebab", "kebab" },
+	{ KEY(publish.type_case), "snake", "snake" },
 	{ KEY(publish.type_aliases), "{OrderPlaced: order.placed, 'a\"b': c}",
 	  "{OrderPlaced: order.placed, \"a\\\"b\": c}" },
 	{ KEY(publish.unmatched), NULL, "dead",
