@@ -54,7 +54,6 @@ struct msg {
 	struct bytes	 correlation;
 	struct bytes	 version;
 	struct bytes	 stream_sequence;
-	struct bytes	 content_type;	/* data NULL or "": unknown */
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
 	unsigned	 replay;	/* times it was sent again on purpose */

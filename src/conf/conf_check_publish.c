@@ -163,6 +163,6 @@ check_drivers(const struct conf_draft *d, struct err *e)
 int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
-	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
-	    conf_check_types(d, e) < 0 ? -1 : check_drivers(d, e);
+	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ? -1 :
+	    check_drivers(d, e);
 }

@@ -127,7 +127,7 @@ static const struct command commands[] = {
 	{ .words = "config", .offline = true, .run = plan_config,
 	  .local = true,
 	  .help = "print the effective configuration" },
-	{ .words = "schema print", .options = "trigger", .offline = true,
+	{ .words = "schema print", .options = "trigger grants", .offline = true,
 	  .run = schema_print,
 	  .local = true,
 	  .help = "print the SQL of the tables, with configured names" },

@@ -48,9 +48,8 @@ void
 inflight_init(struct inflight *w, const struct batch *b,
     enum conf_ordering ordering, size_t max, size_t max_bytes)
 {
-	*w = (struct inflight){ .n = b->n, .max = max,
+	*w = (struct inflight){ .n = b->n, .msgs = b->msgs, .max = max,
 	    .max_bytes = max_bytes };
-	w->sizes = xcalloc(b->n + 1, sizeof(*w->sizes));
 	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
 	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
 	chain(w, b, ordering);
@@ -59,7 +58,6 @@ inflight_init(struct inflight *w, const struct batch *b,
 void
 inflight_free(struct inflight *w)
 {
-	free(w->sizes);
 	free(w->lane_next);
 	free(w->queue);
 }
@@ -98,11 +96,10 @@ inflight_prefer(struct inflight *w, size_t i)
 }
 
 void
-inflight_sent(struct inflight *w, size_t i, size_t size)
+inflight_sent(struct inflight *w, size_t i)
 {
 	w->unresolved++;
-	w->sizes[i] = size;
-	w->bytes += size;
+	w->bytes += msg_size(&w->msgs[i]);
 }
 
 void
@@ -116,7 +113,7 @@ void
 inflight_resolved(struct inflight *w, size_t i, bool go_on)
 {
 	w->unresolved--;
-	w->bytes -= w->sizes[i];
+	w->bytes -= msg_size(&w->msgs[i]);
 	inflight_skipped(w, i, go_on);
 }
 

@@ -20,9 +20,8 @@ static struct err		err;
 static void
 envelope_setup(void)
 {
-	form = (struct envelope_form){
-	    .subject = "events.{event_type}", .id_prefix = "shop",
-	    .stream = "EVENTS" };
+	form = (struct envelope_form){ "events.{event_type}", "shop",
+	    "EVENTS" };
 	row = (struct msg){
 		.sequence = 7, .has_event = true,
 		.partition = BYTES("p03"), .key = BYTES("order-1"),

@@ -97,6 +97,8 @@ static const struct option_row {
 	  .help = "print new lines, until interrupted" },
 	{ "lines", "N", NUMBER, AT(lines), 0, SCALE_MAX, 20,
 	  .help = "the last N lines (20)" },
+	{ "grants", NULL, FLAG, AT(grants),
+	  .help = "the rights of daemon and producer, in place of the tables" },
 	{ "trigger", NULL, FLAG, AT(trigger),
 	  .help = "the trigger on events, which enqueues publish.types" },
 	{ "skip-bad", NULL, FLAG, AT(skip_bad),

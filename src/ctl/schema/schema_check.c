@@ -216,6 +216,8 @@ check_all(struct check *k, struct err *e)
 		return -1;
 	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
 		return -1;
+	if (fan_out_check(k, e) < 0)
+		return -1;
 	schema_spare_indexes(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
 }
