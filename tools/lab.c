@@ -109,6 +109,8 @@ static const struct option_row rows[] = {
 	    "event type (lab.event)" },
 	{ "payload", IS_NUMBER, AT(payload), PRODUCE, 0, 16 << 20, "BYTES",
 	    "about so large (200)" },
+	{ "inline", IS_FLAG, AT(inlined), DB, 0, 0, NULL,
+	    "messages are rows of one table, outbox_messages" },
 	{ "same", IS_FLAG, AT(same), PRODUCE, 0, 0, NULL,
 	    "the same payload always: only the key tells events apart" },
 	{ "producers", IS_NUMBER, AT(producers), PRODUCE, 1, 256, "N",

@@ -38,6 +38,9 @@ struct lab_opts {
 	const char	*key_prefix, *type, *producers_by, *count_file;
 	bool		 bulk, forever, same;
 
+	/* produce, count, check: one table, outbox_messages */
+	bool		 inlined;
+
 	/* check */
 	int64_t		 since, wait, expect_dead, max_phantoms;
 	const char	*outbox_id;
@@ -69,6 +72,9 @@ MYSQL		*lab_db_open(const struct lab_opts *);
 MYSQL_RES	*lab_db_query(MYSQL *, const char *sql, bool stream);
 uint64_t	 lab_db_number(MYSQL *, const char *sql);
 bool		 lab_db_has(MYSQL *, const char *table);
+/* The events, the outbox: a table, or a part of outbox_messages like it. */
+const char	*lab_events(const struct lab_opts *);
+const char	*lab_outbox(const struct lab_opts *);
 
 void		 lab_bus_open(const struct lab_opts *, struct lab_bus *);
 void		 lab_bus_close(struct lab_bus *);

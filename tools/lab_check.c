@@ -153,13 +153,13 @@ add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
 static void
 read_events(struct check *c)
 {
-	char		 sql[256];
+	char		 sql[512];
 	MYSQL_RES	*res;
 	MYSQL_ROW	 row;
 
 	snprintf(sql, sizeof(sql), "SELECT sequence, stream_id, event_type, "
-	    "CRC32(event_data), LENGTH(event_data) FROM events "
-	    "WHERE sequence > %lld ORDER BY sequence",
+	    "CRC32(event_data), LENGTH(event_data) FROM %s "
+	    "WHERE sequence > %lld ORDER BY sequence", lab_events(c->o),
 	    (long long)c->o->since);
 	res = lab_db_query(c->db, sql, true);
 	while ((row = mysql_fetch_row(res)) != NULL)
@@ -303,10 +303,11 @@ judge_order(struct check *c, const struct event *e, uint64_t at)
 static bool
 is_newer(struct check *c, uint64_t seq)
 {
-	char	sql[128];
+	char	sql[512];
 
-	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM events "
-	    "WHERE sequence = %llu", (unsigned long long)seq);
+	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM %s "
+	    "WHERE sequence = %llu", lab_events(c->o),
+	    (unsigned long long)seq);
 	return lab_db_number(c->db, sql) > 0;
 }
 
@@ -397,7 +398,7 @@ judge(struct check *c, natsMsg *m, uint64_t at)
 	struct event	*e;
 	bool		 again;
 
-	if (!is_ours(c, id)) {
+	if (!is_ours(c, c->o->inlined ? header(m, "Outbox-Id") : id)) {
 		c->others++;
 		return;
 	}
@@ -438,8 +439,11 @@ on_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 static bool
 rows_wait(struct check *c)
 {
-	return lab_db_number(c->db,
-	    "SELECT 1 FROM outbox WHERE published_at IS NULL LIMIT 1") != 0;
+	char	sql[512];
+
+	snprintf(sql, sizeof(sql), "SELECT 1 FROM %s WHERE published_at IS "
+	    "NULL LIMIT 1", lab_outbox(c->o));
+	return lab_db_number(c->db, sql) != 0;
 }
 
 /*
@@ -473,14 +477,14 @@ wait_for_stream(struct check *c)
 static void
 say_lost(struct check *c, const struct event *e)
 {
-	char		 sql[256];
+	char		 sql[512];
 	MYSQL_RES	*res;
 	MYSQL_ROW	 row;
 
 	snprintf(sql, sizeof(sql), "SELECT IF(published_at IS NULL, "
 	    "'waits', 'is marked as published'), attempts, "
-	    "COALESCE(last_error, '') FROM outbox WHERE global_sequence = "
-	    "%llu", (unsigned long long)e->seq);
+	    "COALESCE(last_error, '') FROM %s WHERE global_sequence = "
+	    "%llu", lab_outbox(c->o), (unsigned long long)e->seq);
 	res = lab_db_query(c->db, sql, false);
 	row = mysql_fetch_row(res);
 	trouble(&c->lost, "lost", "sequence %llu, key %s: %s%s%s%s%s",
@@ -641,16 +645,18 @@ lab_count(const struct lab_opts *o)
 {
 	MYSQL		*db = lab_db_open(o);
 	struct lab_bus	 bus;
-	char		 sql[256];
+	char		 sql[512];
 	uint64_t	 committed, waiting;
 
 	lab_bus_open(o, &bus);
 	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM (SELECT 1 FROM "
-	    "events WHERE sequence > %lld LIMIT " BOUND ") AS some",
-	    (long long)o->since);
+	    "%s WHERE sequence > %lld LIMIT " BOUND ") AS some",
+	    lab_events(o), (long long)o->since);
 	committed = lab_db_number(db, sql);
-	waiting = lab_db_number(db, "SELECT COUNT(*) FROM (SELECT 1 FROM "
-	    "outbox WHERE published_at IS NULL LIMIT " BOUND ") AS some");
+	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM (SELECT 1 FROM %s "
+	    "WHERE published_at IS NULL LIMIT " BOUND ") AS some",
+	    lab_outbox(o));
+	waiting = lab_db_number(db, sql);
 	printf("committed %llu waiting %llu messages %llu\n",
 	    (unsigned long long)committed, (unsigned long long)waiting,
 	    (unsigned long long)lab_stream_state(&bus, o->stream,

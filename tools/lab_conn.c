@@ -208,6 +208,21 @@ lab_db_number(MYSQL *db, const char *sql)
 }
 
 /* Does the table exist?  Databases of other programs may lack some. */
+const char *
+lab_events(const struct lab_opts *o)
+{
+	return o->inlined ? "(SELECT id AS sequence, order_key AS stream_id, "
+	    "topic AS event_type, payload AS event_data FROM outbox_messages) "
+	    "AS events" : "events";
+}
+
+const char *
+lab_outbox(const struct lab_opts *o)
+{
+	return o->inlined ? "(SELECT id AS global_sequence, published_at, "
+	    "attempts, last_error FROM outbox_messages) AS outbox" : "outbox";
+}
+
 bool
 lab_db_has(MYSQL *db, const char *table)
 {

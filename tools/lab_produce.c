@@ -182,9 +182,15 @@ load_key(struct producer *p, struct key *k)
 	uint64_t	last;
 
 	p->sql.len = 0;
-	sql_add(&p->sql, "SELECT MAX(stream_sequence) FROM events "
-	    "WHERE stream_id = ");
-	sql_quote(p, k->name, strlen(k->name));
+	if (p->o->inlined) {
+		sql_add(&p->sql, "SELECT MAX(CAST(SUBSTRING_INDEX(message_id, "
+		    "'.', -1) AS UNSIGNED)) FROM outbox_messages WHERE "
+		    "message_id LIKE '%s.%%'", k->name);
+	} else {
+		sql_add(&p->sql, "SELECT MAX(stream_sequence) FROM events "
+		    "WHERE stream_id = ");
+		sql_quote(p, k->name, strlen(k->name));
+	}
 	if ((out = ask(p, &last)) == DONE)
 		k->next = last + 1;
 	return out;
@@ -278,6 +284,49 @@ add_event(struct producer *p, struct key *k)
 	sql_quote(p, p->payload.data, p->payload.len);
 }
 
+/*
+ * The same for a message, whose id is its key and its number.  The label is
+ * SQL, or NULL for the procedure, which makes it.
+ */
+static void
+add_message(struct producer *p, struct key *k, const char *label)
+{
+	uint64_t	n = p->made++ * (uint64_t)p->o->producers + p->number;
+
+	sql_add(&p->sql, "'%s.%llu', '%s', '%s', ", k->name,
+	    (unsigned long long)k->next++, p->o->type, k->name);
+	if (label != NULL)
+		sql_add(&p->sql, "%s, ", label);
+	if (n % 4 == 0)
+		sql_add(&p->sql, "'{\"traceparent\": \"00-%032llx-%016llx-01\"}'",
+		    (unsigned long long)n + 1, (unsigned long long)n + 1);
+	else
+		sql_add(&p->sql, "NULL");
+	sql_add(&p->sql, ", ");
+	make_payload(p, k, n);
+	sql_quote(p, p->payload.data, p->payload.len);
+}
+
+/* Insert messages from the i-th on; *n is the number that fitted. */
+static enum outcome
+insert_messages(struct producer *p, size_t i, size_t *n)
+{
+	size_t	max = p->o->bulk ? CHUNK_ROWS : 1;
+	char	label[LAB_LABEL];
+
+	p->sql.len = 0;
+	sql_add(&p->sql, "INSERT INTO outbox_messages (message_id, topic, "
+	    "order_key, partition_key, headers, payload) VALUES ");
+	for (*n = 0; *n < max && i + *n < p->nused &&
+	    p->sql.len < CHUNK_BYTES; ++*n) {
+		lab_label(label, p->used[i + *n]->crc, p->count);
+		sql_add(&p->sql, *n > 0 ? ", (" : "(");
+		add_message(p, p->used[i + *n], label);
+		sql_add(&p->sql, ")");
+	}
+	return run(p, p->sql.data, p->sql.len);
+}
+
 static enum outcome
 call_each(struct producer *p)
 {
@@ -285,9 +334,15 @@ call_each(struct producer *p)
 
 	for (size_t i = 0; i < p->nused; i++) {
 		p->sql.len = 0;
-		sql_add(&p->sql, "CALL outbox_enqueue(");
-		add_event(p, p->used[i]);
-		sql_add(&p->sql, ")");
+		if (p->o->inlined) {
+			sql_add(&p->sql, "CALL outbox_enqueue_message(");
+			add_message(p, p->used[i], NULL);
+			sql_add(&p->sql, ", 'application/json', NULL)");
+		} else {
+			sql_add(&p->sql, "CALL outbox_enqueue(");
+			add_event(p, p->used[i]);
+			sql_add(&p->sql, ")");
+		}
 		if ((out = run(p, p->sql.data, p->sql.len)) != DONE)
 			return out;
 	}
@@ -341,10 +396,14 @@ insert_each(struct producer *p)
 	enum outcome	out;
 	size_t		n;
 
-	for (size_t i = 0; i < p->nused; i += n)
-		if ((out = insert_events(p, i, &n)) != DONE ||
-		    (out = insert_outbox(p, i, n)) != DONE)
+	for (size_t i = 0; i < p->nused; i += n) {
+		out = p->o->inlined ? insert_messages(p, i, &n) :
+		    insert_events(p, i, &n);
+		if (out == DONE && !p->o->inlined)
+			out = insert_outbox(p, i, n);
+		if (out != DONE)
 			return out;
+	}
 	return DONE;
 }
 
@@ -382,9 +441,16 @@ landed(struct producer *p)
 	uint64_t	 yes;
 
 	p->sql.len = 0;
-	sql_add(&p->sql, "SELECT 1 FROM events WHERE stream_sequence = %llu "
-	    "AND stream_id = ", (unsigned long long)k->next - 1);
-	sql_quote(p, k->name, strlen(k->name));
+	if (p->o->inlined) {
+		sql_add(&p->sql, "SELECT 1 FROM outbox_messages WHERE "
+		    "message_id = '%s.%llu'", k->name,
+		    (unsigned long long)k->next - 1);
+	} else {
+		sql_add(&p->sql, "SELECT 1 FROM events WHERE stream_sequence "
+		    "= %llu AND stream_id = ",
+		    (unsigned long long)k->next - 1);
+		sql_quote(p, k->name, strlen(k->name));
+	}
 	sql_add(&p->sql, " LOCK IN SHARE MODE");
 	if ((out = ask(p, &yes)) != DONE)
 		return out;

@@ -16,6 +16,9 @@
 
 #define MESSAGE_ID_HEADER	"Nats-Msg-Id"
 
+/* Where it is instead, if the first has an id of the message's author. */
+#define MESSAGE_ID_OWN_HEADER	"Outbox-Id"
+
 struct msg;
 
 struct message_id {

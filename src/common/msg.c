@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/err.h"
+#include "util/printable.h"
 #include "util/xalloc.h"
 
 uint64_t
@@ -94,6 +95,27 @@ msg_id(struct msg *m)
 	}
 	return (struct message_id){ .sequence = m->sequence,
 	    .replay = m->replay, .hashed = m->hashed, .hash = m->hash };
+}
+
+bool
+msg_has_own_id(const struct msg *m)
+{
+	return m->id.data != NULL && m->id.len > 0;
+}
+
+/* A message that is sent again on purpose is another one. */
+void
+msg_put_id(struct buf *b, const char *prefix, struct msg *m)
+{
+	struct message_id	id = msg_id(m);
+
+	if (!msg_has_own_id(m)) {
+		message_id_put(b, prefix, &id);
+		return;
+	}
+	printable_put(b, m->id.data, m->id.len);
+	if (m->replay > 0)
+		buf_printf(b, "-r%u", m->replay);
 }
 
 void

@@ -54,6 +54,8 @@ struct msg {
 	struct bytes	 correlation;
 	struct bytes	 version;
 	struct bytes	 stream_sequence;
+	struct bytes	 id;		/* of mode inline: the author's own */
+	struct bytes	 content_type;	/* data NULL or "": unknown */
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
 	unsigned	 replay;	/* times it was sent again on purpose */
@@ -129,6 +131,10 @@ struct msg *batch_msg(const struct batch *, uint64_t sequence);
  * it needs the event with its payload; without them the id is not hashed.
  */
 struct message_id msg_id(struct msg *);
+
+/* Has its author named it?  Append the id that consumers see: that one or ours. */
+bool	msg_has_own_id(const struct msg *);
+void	msg_put_id(struct buf *, const char *prefix, struct msg *);
 
 /* Bytes of payload and metadata, which only the author of a message limits. */
 size_t	msg_size(const struct msg *);

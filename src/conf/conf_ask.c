@@ -3,12 +3,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include <bsd/stdlib.h>
-#include <bsd/string.h>
 
 const char *
 conf_id_prefix(const struct conf *c, const char *outbox_id)
@@ -41,37 +39,6 @@ conf_column(const struct conf *c, const char *ours)
 		if (strcmp(map->items[i].name, ours) == 0)
 			return map->items[i].value;
 	return ours;
-}
-
-/* Of a URL: scheme, host and port. */
-static void
-put_host(char text[CONF_DESTINATION], const char *url)
-{
-	const char	*host = strstr(url, "://"), *at;
-	size_t		 n;
-
-	host = host == NULL ? url : host + 3;
-	n = strcspn(host, "/?#");
-	at = memrchr(host, '@', n);
-	snprintf(text, CONF_DESTINATION, "%.*s%.*s", (int)(host - url), url,
-	    (int)(at == NULL ? n : n - (size_t)(at + 1 - host)),
-	    at == NULL ? host : at + 1);
-}
-
-const char *
-conf_destination(const struct conf *c, char text[CONF_DESTINATION])
-{
-	if (c->publish.driver == DRIVER_HTTP)
-		put_host(text, c->http.endpoint);
-	else if (c->publish.driver == DRIVER_STDOUT)
-		strlcpy(text, "standard output", CONF_DESTINATION);
-	else if (c->nats.stream[0] != '\0')
-		snprintf(text, CONF_DESTINATION, "nats stream %s",
-		    c->nats.stream);
-	else
-		snprintf(text, CONF_DESTINATION, "nats subject %s",
-		    c->nats.subject);
-	return text;
 }
 
 static void
@@ -134,6 +101,8 @@ conf_is_loopback(const char *host)
 bool
 conf_wants_reconcile(const struct conf *c)
 {
+	if (c->outbox.mode == MODE_INLINE)
+		return false;	/* the message is the row */
 	if (c->reconcile.at_start == AT_START_AUTO)
 		return c->publish.types.n > 0;
 	return c->reconcile.at_start == AT_START_ON;

@@ -325,6 +325,18 @@ check_halt(const struct conf_draft *d, struct err *e)
 	return conf_blame(d, "retry.on_dead", e);
 }
 
+/* There is nothing to make: the message is the row. */
+static int
+check_reconcile(const struct conf_draft *d, struct err *e)
+{
+	if (d->conf->outbox.mode != MODE_INLINE ||
+	    d->conf->reconcile.at_start != AT_START_ON)
+		return 0;
+	err_set(e, "on needs outbox.mode: pointer; with inline no message "
+	    "can lack its row");
+	return conf_blame(d, "reconcile.at_start", e);
+}
+
 static int
 check_nats_subject(const struct conf_draft *d, struct err *e)
 {
@@ -359,7 +371,7 @@ conf_check(const struct conf_draft *d, struct err *e)
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
 		check_nats_tls, check_tables, check_leasing, check_halt,
-		check_nats_subject, check_partition_counts,
+		check_reconcile, check_nats_subject, check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -35,12 +35,21 @@ check_pair(const struct conf_draft *d, const struct conf_pair *p,
     struct err *e)
 {
 	const struct conf_column	*a = conf_columns, *b = conf_columns;
+	bool		inlined = d->conf->outbox.mode == MODE_INLINE;
+	unsigned	used = inlined ? CONF_IN_MESSAGES :
+			    CONF_IN_OUTBOX | CONF_IN_EVENTS;
 
 	while (strcmp(a->name, p->name) != 0)
 		a++;
+	if ((a->tables & used) == 0) {
+		err_set(e, "%s is not a column of outbox.mode: %s", p->name,
+		    inlined ? "inline" : "pointer");
+		return conf_in(d, p->line, "outbox.columns", e);
+	}
 	for (; b->name != NULL; b++) {
 		if (a == b || !in_one_table(a, b) ||
 		    (!a->written && !b->written) ||
+		    (b->tables & used) == 0 ||
 		    strcasecmp(p->value, column_of(&d->conf->outbox.columns,
 		    b->name)) != 0)
 			continue;
@@ -163,6 +172,6 @@ check_drivers(const struct conf_draft *d, struct err *e)
 int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
-	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ? -1 :
-	    check_drivers(d, e);
+	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
+	    conf_check_types(d, e) < 0 ? -1 : check_drivers(d, e);
 }

@@ -40,6 +40,14 @@ conf_form_match(const char *text, struct err *e)
 	return 0;
 }
 
+/* A pattern here would never match. */
+int
+conf_form_aliased(const char *text, struct err *e)
+{
+	return strchr(text, '*') == NULL ? 0 : err_set(e, "* is no wildcard "
+	    "here: an alias is for one type");
+}
+
 /* What takes the place of a type in a subject. */
 int
 conf_form_alias(const char *text, struct err *e)

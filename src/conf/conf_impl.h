@@ -13,6 +13,7 @@
  * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
  * conf_check_publish.c	those of the destinations and columns
+ * conf_check_types.c	those of the aliases of types
  * conf_later.c	values that are not available yet
  * conf_secrets.c	files and variables with secrets
  * conf_ask.c	questions about several keys
@@ -173,6 +174,7 @@ int		 conf_form_proxy(const char *, struct err *);
 int		 conf_form_route(const char *, struct err *);
 int		 conf_form_match(const char *, struct err *);
 int		 conf_form_alias(const char *, struct err *);
+int		 conf_form_aliased(const char *, struct err *);
 int		 conf_form_source(const char *, struct err *);
 int		 conf_form_column(const char *, struct err *);
 int		 conf_form_partition_by(const char *, struct err *);
@@ -199,6 +201,12 @@ int		 conf_blame(const struct conf_draft *, const char *name,
 
 /* conf_check_publish.c: the same of outbox.columns and the destinations. */
 int		 conf_check_publish(const struct conf_draft *, struct err *);
+
+/*
+ * conf_check_types.c: -1 with an error if two event types with an alias get
+ * the same subject, or would without their own alias.
+ */
+int		 conf_check_types(const struct conf_draft *, struct err *);
 
 /* conf_later.c: -1 with an error that names what is not available yet. */
 int		 conf_check_later(const struct conf_draft *, struct err *);

@@ -43,8 +43,6 @@ static const char *const format_words[] = { "text", "json", NULL };
 /* Words without their feature, of keys and of fields. */
 #define DRIVERS_LATER	(1u << DRIVER_HTTP | 1u << DRIVER_STDOUT | \
 			    1u << DRIVER_DISCARD)
-#define ENVELOPES_LATER	(1u << ENVELOPE_JSON | 1u << ENVELOPE_CLOUDEVENTS | \
-			    1u << ENVELOPE_CLOUDEVENTS_BINARY)
 
 /* Limits that a route shares with the keys for all. */
 #define BACKOFF_RANGE		.min = SECOND / 10, .max = 1 * HOUR
@@ -82,7 +80,7 @@ static const struct conf_key route_fields[] = {
 	  .check = conf_form_url_path,
 	  .help = "in place of http.path" },
 	{ .name = "envelope", .type = CONF_ENUM, .at = IN_ROUTE(envelope),
-	  .words = envelope_words, .later = ENVELOPES_LATER, .inherits = true,
+	  .words = envelope_words, .inherits = true,
 	  .help = "in place of publish.envelope" },
 	{ .name = "max_attempts", .type = CONF_INT,
 	  .at = IN_ROUTE(max_attempts), MAX_ATTEMPTS_RANGE, .inherits = true,
@@ -178,7 +176,6 @@ static const struct conf_key keys[] = {
 
 	{ .name = "outbox.mode", .type = CONF_ENUM,
 	  .at = AT(outbox.mode), .dflt = "pointer", .words = mode_words,
-	  .later = 1u << MODE_INLINE,
 	  .help = "layout of the tables" },
 	{ .name = "outbox.partition_count", .type = CONF_INT,
 	  .at = AT(outbox.partition_count), .dflt = "16",
@@ -195,7 +192,6 @@ static const struct conf_key keys[] = {
 	{ .name = "outbox.columns", .type = CONF_MAP,
 	  .at = AT(outbox.columns), .dflt = "",
 	  .check = conf_form_table, .check_name = conf_form_column,
-	  .not_yet = true,
 	  .help = "columns with other names: ours, then theirs" },
 	{ .name = "outbox.scheduled", .type = CONF_ENUM,
 	  .at = AT(outbox.scheduled), .dflt = "pass",
@@ -241,13 +237,9 @@ static const struct conf_key keys[] = {
 	  .at = AT(outbox.tables.audit), .dflt = "outbox_audit",
 	  .check = conf_form_table, .required = true,
 	  .help = "table of the changes by operators" },
-	{ .name = "outbox.tables.registry", .type = CONF_STRING,
-	  .at = AT(outbox.tables.registry), .dflt = "outbox_registry",
-	  .check = conf_form_table, .required = true,
-	  .help = "table of all outboxes of the database" },
 	{ .name = "outbox.tables.messages", .type = CONF_STRING,
 	  .at = AT(outbox.tables.messages), .dflt = "outbox_messages",
-	  .check = conf_form_table, .required = true, .not_yet = true,
+	  .check = conf_form_table, .required = true,
 	  .help = "table of the messages of mode inline" },
 
 	{ .name = "worker.leasing", .type = CONF_BOOL,
@@ -319,21 +311,17 @@ static const struct conf_key keys[] = {
 	  .help = "types that reconcile and the trigger enqueue; empty: all" },
 	{ .name = "publish.envelope", .type = CONF_ENUM,
 	  .at = AT(publish.envelope), .dflt = "raw", .words = envelope_words,
-	  .later = ENVELOPES_LATER,
 	  .help = "what surrounds the payload" },
 	{ .name = "publish.source", .type = CONF_STRING,
 	  .at = AT(publish.source), .dflt = "", .check = conf_form_source,
-	  .not_yet = true,
 	  .help = "source of CloudEvents; empty: made of the outbox id" },
 	{ .name = "publish.type_case", .type = CONF_ENUM,
 	  .at = AT(publish.type_case), .dflt = "none",
 	  .words = type_case_words,
-	  .later = 1u << CASE_KEBAB | 1u << CASE_SNAKE,
 	  .help = "how a type is written in a subject" },
 	{ .name = "publish.type_aliases", .type = CONF_MAP,
 	  .at = AT(publish.type_aliases), .dflt = "",
-	  .check = conf_form_alias, .check_name = conf_form_type,
-	  .not_yet = true,
+	  .check = conf_form_alias, .check_name = conf_form_aliased,
 	  .help = "types, and what stands for them in a subject" },
 	{ .name = "publish.unmatched", .type = CONF_ENUM,
 	  .at = AT(publish.unmatched), .dflt = "default",

@@ -6,56 +6,17 @@
  * here.
  */
 
-#include "driver/envelope.h"
+#include "driver/envelope_impl.h"
 
-#include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include <jansson.h>
-
-#include "conf/conf.h"
 #include "util/printable.h"
+
+/* A larger body gives its memory back. */
+#define BODY_KEPT	(1024 * 1024)
 
 static void
 put_bytes(struct envelope *v, struct bytes b)
 {
 	buf_add(&v->text, b.data == NULL ? "" : b.data, b.len);
-}
-
-static void
-end_text(struct envelope *v)
-{
-	buf_add(&v->text, "", 1);
-}
-
-static void
-open_header(struct envelope *v, const char *name)
-{
-	v->headers[v->nheaders].name = v->text.len;
-	buf_str(&v->text, name);
-	end_text(v);
-	v->headers[v->nheaders].value = v->text.len;
-}
-
-static void
-close_header(struct envelope *v)
-{
-	end_text(v);
-	/* "name: value\r\n" on the wire, here two NULs */
-	v->size += v->text.len - v->headers[v->nheaders].name + 2;
-	v->nheaders++;
-}
-
-static bool
-is_line(struct bytes b)
-{
-	return b.data == NULL || (memchr(b.data, '\r', b.len) == NULL &&
-	    memchr(b.data, '\n', b.len) == NULL &&
-	    memchr(b.data, '\0', b.len) == NULL);
 }
 
 /*
@@ -68,9 +29,9 @@ add_column(struct envelope *v, const char *name, struct bytes value)
 	/* An empty header makes nats.c subscribers refuse all headers. */
 	if (value.data == NULL || value.len == 0)
 		return;
-	open_header(v, name);
+	envelope_open_header(v, name);
 	printable_put(&v->text, value.data, value.len);
-	close_header(v);
+	envelope_close_header(v);
 }
 
 static void
@@ -78,23 +39,65 @@ add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
 {
 	struct message_id	id = msg_id(m);
 
-	open_header(v, MESSAGE_ID_HEADER);
+	envelope_open_header(v, MESSAGE_ID_HEADER);
+	msg_put_id(&v->text, f->id_prefix, m);
+	envelope_close_header(v);
+	if (!msg_has_own_id(m))
+		return;
+	envelope_open_header(v, MESSAGE_ID_OWN_HEADER);
 	message_id_put(&v->text, f->id_prefix, &id);
-	close_header(v);
+	envelope_close_header(v);
 }
 
 static void
 add_time(struct envelope *v, struct bytes time)
 {
-	char	*space;
+	envelope_open_header(v, "Outbox-Time");
+	envelope_put_time(&v->text, time);
+	envelope_close_header(v);
+}
 
-	open_header(v, "Outbox-Time");
-	put_bytes(v, time);
-	space = strchr(v->text.data + v->headers[v->nheaders].value, ' ');
-	if (space != NULL)
-		*space = 'T';
-	buf_str(&v->text, "Z");
-	close_header(v);
+/* What is known of the payload as it is sent. */
+static struct bytes
+content_type(const struct envelope_form *f, const struct msg *m)
+{
+	static const char	json[] = "application/json";
+	static const char	event[] = "application/cloudevents+json";
+
+	switch (f->kind) {
+	case ENVELOPE_JSON:
+		return (struct bytes){ json, sizeof(json) - 1 };
+	case ENVELOPE_CLOUDEVENTS:
+		return (struct bytes){ event, sizeof(event) - 1 };
+	default:
+		return m->content_type;
+	}
+}
+
+static void
+add_content_type(struct envelope *v, struct bytes type)
+{
+	if (!envelope_has(type))
+		return;
+	envelope_open_header(v, ENVELOPE_CONTENT_TYPE);
+	v->content_type = v->text.len;
+	put_bytes(v, type);
+	envelope_close_header(v);
+}
+
+/* The column is sent as it is, or not at all. */
+static int
+check_content_type(struct bytes type, struct err *e)
+{
+	if (!envelope_has(type))
+		return 0;
+	for (size_t i = 0; i < type.len; i++)
+		if (type.data[i] < ' ' || type.data[i] > '~')
+			return err_set(e, "content_type holds a character "
+			    "that is not legal in a header");
+	if (type.data[0] == ' ' || type.data[type.len - 1] == ' ')
+		return err_set(e, "content_type has a blank at an end");
+	return 0;
 }
 
 static void
@@ -103,17 +106,17 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 {
 	add_id(v, f, m);
 	if (f->stream[0] != '\0') {
-		open_header(v, "Nats-Expected-Stream");
+		envelope_open_header(v, "Nats-Expected-Stream");
 		buf_str(&v->text, f->stream);
-		close_header(v);
+		envelope_close_header(v);
 	}
-	open_header(v, "Outbox-Sequence");
+	envelope_open_header(v, "Outbox-Sequence");
 	buf_u64(&v->text, m->sequence);
-	close_header(v);
+	envelope_close_header(v);
 	if (m->replay > 0) {
-		open_header(v, "Outbox-Replay");
+		envelope_open_header(v, "Outbox-Replay");
 		buf_u64(&v->text, m->replay);
-		close_header(v);
+		envelope_close_header(v);
 	}
 	if (m->time.data != NULL)
 		add_time(v, m->time);
@@ -123,134 +126,7 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	add_column(v, "Outbox-Stream-Sequence", m->stream_sequence);
 	add_column(v, "Outbox-Version", m->version);
 	add_column(v, "Outbox-Correlation-Id", m->correlation);
-}
-
-/* True for an HTTP token that is not a name of ours or the server's. */
-static bool
-is_free_name(const char *name)
-{
-	if (name[0] == '\0' || strncasecmp(name, "nats-", 5) == 0 ||
-	    strncasecmp(name, "outbox-", 7) == 0)
-		return false;
-	for (const char *p = name; *p != '\0'; p++)
-		if (!isalnum((unsigned char)*p) &&
-		    strchr("!#$%&'*+-.^_`|~", *p) == NULL)
-			return false;
-	return true;
-}
-
-/* Write the shortest digits that read back as the same number. */
-static bool
-put_real(struct envelope *v, double real)
-{
-	char	text[40];
-
-	/* Above 2^53 an integer read as a real may be another number. */
-	if (v->rounded && fabs(real) >= 9007199254740992.0)
-		return false;
-	snprintf(text, sizeof(text), "%.15g", real);
-	if (strtod(text, NULL) != real)
-		snprintf(text, sizeof(text), "%.17g", real);
-	buf_str(&v->text, text);
-	return true;
-}
-
-static bool
-put_scalar(struct envelope *v, json_t *value)
-{
-	struct bytes	text;
-
-	switch (json_typeof(value)) {
-	case JSON_STRING:
-		text.data = json_string_value(value);
-		text.len = json_string_length(value);
-		if (text.len == 0 || !is_line(text))
-			return false;
-		put_bytes(v, text);
-		return true;
-	case JSON_INTEGER:
-		buf_printf(&v->text, "%" JSON_INTEGER_FORMAT,
-		    json_integer_value(value));
-		return true;
-	case JSON_REAL:
-		return put_real(v, json_real_value(value));
-	case JSON_TRUE:
-	case JSON_FALSE:
-		buf_str(&v->text, json_is_true(value) ? "true" : "false");
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void
-add_entry(struct envelope *v, const char *name, json_t *value)
-{
-	size_t	start = v->text.len;
-
-	if (v->nheaders == ENVELOPE_MAX_HEADERS || !is_free_name(name)) {
-		v->skipped++;
-		return;
-	}
-	open_header(v, name);
-	if (!put_scalar(v, value)) {
-		buf_chop(&v->text, v->text.len - start);
-		v->skipped++;
-		return;
-	}
-	close_header(v);
-}
-
-static json_t *
-parse_metadata(struct envelope *v, struct bytes text, json_error_t *je)
-{
-	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
-	json_t	*root;
-
-	root = json_loadb(text.data, text.len, flags, je);
-	/* An integer of more than 64 bits is legal JSON, too. */
-	v->rounded = root == NULL &&
-	    json_error_code(je) == json_error_numeric_overflow;
-	if (v->rounded)
-		root = json_loadb(text.data, text.len,
-		    flags | JSON_DECODE_INT_AS_REAL, je);
-	return root;
-}
-
-static int
-add_metadata(struct envelope *v, struct bytes text, struct err *e)
-{
-	json_error_t	 je;
-	json_t		*root, *value;
-	const char	*name;
-	int		 rc = 0;
-
-	if (text.len > MSG_METADATA_MAX)
-		return err_set(e, "metadata of %zu bytes is longer than %d",
-		    text.len, MSG_METADATA_MAX);
-	if (text.data == NULL || text.len == 0)
-		return 0;
-	if ((root = parse_metadata(v, text, &je)) == NULL)
-		return err_set(e, "metadata is not JSON: %s", je.text);
-	if (json_is_object(root))
-		json_object_foreach(root, name, value)
-			add_entry(v, name, value);
-	/* PHP writes an empty map as [] */
-	else if (!json_is_null(root) &&
-	    !(json_is_array(root) && json_array_size(root) == 0))
-		rc = err_set(e, "metadata is not a JSON object");
-	json_decref(root);
-	return rc;
-}
-
-static struct bytes
-placeholder_value(const struct msg *m, const char *name, size_t len)
-{
-	if (len == 10 && memcmp(name, "event_type", 10) == 0)
-		return m->type;
-	if (len == 9 && memcmp(name, "stream_id", 9) == 0)
-		return m->key;
-	return m->partition;
+	add_content_type(v, content_type(f, m));
 }
 
 static int
@@ -299,33 +175,48 @@ is_tokens(struct bytes b)
 
 /* A key may have any bytes; in a subject such a key is written in hex. */
 static void
-put_placeholder(struct envelope *v, const struct msg *m, const char *name,
-    size_t len)
+put_key(struct envelope *v, struct bytes key)
 {
-	struct bytes	b = placeholder_value(m, name, len);
-
-	if (b.data != NULL && b.data == m->key.data && !is_tokens(b))
-		printable_put_hex(&v->text, b.data, b.len);
+	if (key.data != NULL && !is_tokens(key))
+		printable_put_hex(&v->text, key.data, key.len);
 	else
-		put_bytes(v, b);
+		put_bytes(v, key);
+}
+
+static bool
+is_name(const char *name, size_t len, const char *other)
+{
+	return len == strlen(other) && memcmp(name, other, len) == 0;
+}
+
+static void
+put_placeholder(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m, const char *name, size_t len)
+{
+	if (is_name(name, len, "stream_id"))
+		put_key(v, m->key);
+	else if (is_name(name, len, "partition"))
+		put_bytes(v, m->partition);
+	else if (m->type.data != NULL)		/* event_type or topic */
+		type_tokens_put(&v->text, &f->types, m->type);
 }
 
 static int
-put_subject(struct envelope *v, const char *template, const struct msg *m,
-    struct err *e)
+put_subject(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m, struct err *e)
 {
-	const char	*p = template, *open;
+	const char	*p = f->subject, *open;
 
 	v->subject = v->text.len;
 	while ((open = strchr(p, '{')) != NULL) {
 		size_t n = strcspn(open + 1, "}");
 
 		buf_add(&v->text, p, (size_t)(open - p));
-		put_placeholder(v, m, open + 1, n);
+		put_placeholder(v, f, m, open + 1, n);
 		p = open + n + 2;
 	}
 	buf_str(&v->text, p);
-	end_text(v);
+	buf_add(&v->text, "", 1);
 	return check_message_subject(v->text.data + v->subject,
 	    v->text.len - v->subject - 1, e);
 }
@@ -333,29 +224,79 @@ put_subject(struct envelope *v, const char *template, const struct msg *m,
 struct envelope_form
 envelope_form_of(const struct conf *c, const char *prefix)
 {
-	return (struct envelope_form){ c->nats.subject, prefix,
-	    c->nats.stream };
+	return (struct envelope_form){ .subject = c->nats.subject,
+	    .id_prefix = prefix, .stream = c->nats.stream,
+	    .kind = (enum conf_envelope)c->publish.envelope,
+	    .source = c->publish.source, .types = type_tokens_of(c) };
+}
+
+static void
+clear(struct envelope *v)
+{
+	buf_clear(&v->text);
+	if (v->body.size > BODY_KEPT)
+		buf_free(&v->body);
+	buf_clear(&v->body);
+	v->nheaders = 0;
+	v->content_type = 0;
+	v->skipped = 0;
+}
+
+/* Surround the payload with what the form wants, in headers or the body. */
+static int
+wrap(struct envelope *v, const struct envelope_form *f, struct msg *m,
+    json_t *metadata, struct err *e)
+{
+	switch (f->kind) {
+	case ENVELOPE_JSON:
+		envelope_put_json(v, f, m, metadata);
+		break;
+	case ENVELOPE_CLOUDEVENTS:
+		if (cloudevents_check(m, e) < 0)
+			return -1;
+		cloudevents_put_body(v, f, m, metadata);
+		break;
+	case ENVELOPE_CLOUDEVENTS_BINARY:
+		if (cloudevents_check(m, e) < 0)
+			return -1;
+		cloudevents_add_headers(v, f, m, metadata);
+		return 0;
+	default:
+		return 0;
+	}
+	v->payload = (struct bytes){ v->body.data, v->body.len };
+	return 0;
 }
 
 int
 envelope_fill(struct envelope *v, const struct envelope_form *f,
     struct msg *m, struct err *e)
 {
-	buf_clear(&v->text);
-	v->nheaders = 0;
-	v->skipped = 0;
+	json_t	*metadata;
+	int	 rc;
+
+	clear(v);
 	v->payload = m->payload;
-	v->size = strlen("NATS/1.0\r\n\r\n") + m->payload.len;
-	if (put_subject(v, f->subject, m, e) < 0)
+	v->size = strlen("NATS/1.0\r\n\r\n");
+	if (put_subject(v, f, m, e) < 0 ||
+	    check_content_type(m->content_type, e) < 0)
 		return -1;
 	add_columns(v, f, m);
-	return add_metadata(v, m->metadata, e);
+	if (envelope_read_metadata(v, m->metadata, &metadata, e) < 0)
+		return -1;
+	rc = wrap(v, f, m, metadata, e);
+	envelope_add_metadata(v, f, metadata);
+	json_decref(metadata);
+	v->size += v->payload.len;
+	return rc;
 }
 
 void
 envelope_free(struct envelope *v)
 {
 	buf_free(&v->text);
+	buf_free(&v->body);
+	buf_free(&v->scratch);
 }
 
 const char *
@@ -370,9 +311,8 @@ envelope_subject_of(struct envelope *v, const struct envelope_form *f,
 {
 	struct err	e;
 
-	buf_clear(&v->text);
-	v->nheaders = 0;
-	put_subject(v, f->subject, m, &e);	/* written in any case */
+	clear(v);
+	put_subject(v, f, m, &e);	/* written in any case */
 	return envelope_subject(v);
 }
 
@@ -386,4 +326,10 @@ const char *
 envelope_value(const struct envelope *v, size_t i)
 {
 	return v->text.data + v->headers[i].value;
+}
+
+const char *
+envelope_content_type(const struct envelope *v)
+{
+	return v->content_type == 0 ? "" : v->text.data + v->content_type;
 }

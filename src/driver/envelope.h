@@ -1,4 +1,9 @@
-/* envelope.h - a row as a message: subject, headers, message id */
+/*
+ * envelope.h - a row as a message: subject, headers, body
+ *
+ * What surrounds the payload depends on the form: see publish.envelope.  The
+ * headers that name the message and its row are in every form.
+ */
 #ifndef OUTBOX_ENVELOPE_H
 #define OUTBOX_ENVELOPE_H
 
@@ -7,13 +12,17 @@
 
 #include "util/buf.h"
 #include "util/err.h"
+#include "conf/conf.h"
 #include "common/msg.h"
+#include "driver/type_tokens.h"
 
 #define ENVELOPE_MAX_HEADERS	64
 #define ENVELOPE_MAX_SUBJECT	3000	/* a server's line: 4096 in all */
 
+#define ENVELOPE_CONTENT_TYPE	"Content-Type"
+
 struct envelope {
-	struct bytes	 payload;
+	struct bytes	 payload;	/* as it is sent */
 	size_t		 nheaders;
 	size_t		 size;		/* headers and payload on the wire */
 	unsigned	 skipped;	/* metadata entries left out */
@@ -21,19 +30,24 @@ struct envelope {
 
 	struct buf	 text;		/* the offsets below point into it */
 	size_t		 subject;
+	size_t		 content_type;	/* 0: unknown */
 	struct {
 		size_t	name, value;
 	} headers[ENVELOPE_MAX_HEADERS];
+	struct buf	 body;		/* the payload with what surrounds it */
+	struct buf	 scratch;
 };
 
-/* Settings for all envelopes of a process; the texts are borrowed. */
+/* How a message is made: a value, so that messages may differ in it. */
 struct envelope_form {
 	const char	*subject;	/* template of nats.subject */
 	const char	*id_prefix;	/* not empty */
 	const char	*stream;	/* "": no Nats-Expected-Stream */
+	enum conf_envelope kind;
+	const char	*source;	/* of CloudEvents; NULL or "": it is made
+					   of id_prefix */
+	struct type_tokens types;
 };
-
-struct conf;
 
 /* The form of this configuration; prefix: as conf_id_prefix() returns it. */
 struct envelope_form envelope_form_of(const struct conf *,
@@ -60,5 +74,11 @@ const char *envelope_subject_of(struct envelope *, const struct envelope_form *,
 	    const struct msg *);
 const char *envelope_name(const struct envelope *, size_t i);
 const char *envelope_value(const struct envelope *, size_t i);
+
+/*
+ * The content type of the payload as it is sent, which is also among the
+ * headers; "": unknown.
+ */
+const char *envelope_content_type(const struct envelope *);
 
 #endif

@@ -11,7 +11,6 @@
 #include "util/xalloc.h"
 
 #define NO_MESSAGE_FOUND	10037
-#define ID_HEADER		MESSAGE_ID_HEADER ":"
 
 static int
 sextet(char c)
@@ -42,22 +41,31 @@ decode(const char *from)
 	return text;
 }
 
+/* The value of the first header of this name, up to the end of its line. */
+static const char *
+find_header(const char *text, const char *name)
+{
+	size_t	n = strlen(name);
+
+	for (const char *line = text; line != NULL;
+	    line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncasecmp(line, name, n) == 0 && line[n] == ':')
+			return line + n + 1 + strspn(line + n + 1, " ");
+	}
+	return NULL;
+}
+
 static void
 read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 {
-	char	*text = decode(hdrs), *line = text;
+	char		*text = decode(hdrs);
+	const char	*id = find_header(text, MESSAGE_ID_OWN_HEADER);
 
-	p->what = STORED_OTHER;
-	for (; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncasecmp(line, ID_HEADER, strlen(ID_HEADER)) != 0)
-			continue;
-		line += strlen(ID_HEADER);
-		line += strspn(line, " ");
-		if (message_id_read(&p->id, prefix, line))
-			p->what = STORED_OURS;
-		break;
-	}
+	if (id == NULL)
+		id = find_header(text, MESSAGE_ID_HEADER);
+	p->what = id != NULL && message_id_read(&p->id, prefix, id) ?
+	    STORED_OURS : STORED_OTHER;
 	free(text);
 }
 

@@ -48,8 +48,9 @@ void
 inflight_init(struct inflight *w, const struct batch *b,
     enum conf_ordering ordering, size_t max, size_t max_bytes)
 {
-	*w = (struct inflight){ .n = b->n, .msgs = b->msgs, .max = max,
+	*w = (struct inflight){ .n = b->n, .max = max,
 	    .max_bytes = max_bytes };
+	w->sizes = xcalloc(b->n + 1, sizeof(*w->sizes));
 	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
 	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
 	chain(w, b, ordering);
@@ -58,6 +59,7 @@ inflight_init(struct inflight *w, const struct batch *b,
 void
 inflight_free(struct inflight *w)
 {
+	free(w->sizes);
 	free(w->lane_next);
 	free(w->queue);
 }
@@ -96,10 +98,11 @@ inflight_prefer(struct inflight *w, size_t i)
 }
 
 void
-inflight_sent(struct inflight *w, size_t i)
+inflight_sent(struct inflight *w, size_t i, size_t size)
 {
 	w->unresolved++;
-	w->bytes += msg_size(&w->msgs[i]);
+	w->sizes[i] = size;
+	w->bytes += size;
 }
 
 void
@@ -113,7 +116,7 @@ void
 inflight_resolved(struct inflight *w, size_t i, bool go_on)
 {
 	w->unresolved--;
-	w->bytes -= msg_size(&w->msgs[i]);
+	w->bytes -= w->sizes[i];
 	inflight_skipped(w, i, go_on);
 }
 

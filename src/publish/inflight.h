@@ -20,16 +20,13 @@ struct inflight {
 	size_t	 max_bytes;	/* unresolved; the last may exceed it */
 	size_t	 unresolved;
 	size_t	 bytes;
-	const struct msg *msgs;
+	size_t	*sizes;		/* of those that were sent */
 	size_t	*lane_next;	/* the next message of the same lane, or n */
 	size_t	*queue;		/* messages that may be sent, a FIFO */
 	size_t	 head, tail;
 };
 
-/*
- * Lanes follow the order of the batch; held messages are left out.  The batch
- * is borrowed until inflight_free.
- */
+/* Lanes follow the order of the batch; held messages are left out. */
 void	inflight_init(struct inflight *, const struct batch *,
 	    enum conf_ordering, size_t max, size_t max_bytes);
 void	inflight_free(struct inflight *);
@@ -40,8 +37,8 @@ bool	inflight_next(struct inflight *, size_t *i);
 /* If message i may be sent now, it is the next one. */
 void	inflight_prefer(struct inflight *, size_t i);
 
-/* It was sent: it is unresolved until inflight_resolved. */
-void	inflight_sent(struct inflight *, size_t i);
+/* It was sent, with so many bytes: unresolved until inflight_resolved. */
+void	inflight_sent(struct inflight *, size_t i, size_t size);
 
 /*
  * A message that was sent is resolved.  go_on: the next one of its lane may be

@@ -155,7 +155,7 @@ fill_and_send(struct flight *f, size_t i)
 			f->order[f->nsent++] = i;
 			follow_sent(&r->follow, m, r->form.id_prefix,
 			    envelope_subject(&r->envelope));
-			inflight_sent(&f->w, i);
+			inflight_sent(&f->w, i, r->envelope.size);
 			return true;
 		case PUB_LOST:
 			f->lost = true;

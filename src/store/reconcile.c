@@ -199,7 +199,7 @@ insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 	struct store	*s = w->store;
 
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
-	    "partition_key) SELECT {e.sequence}, ");
+	    "{partition_key}) SELECT {e.sequence}, ");
 	store_put_label(s, c, "{e.stream_id}");
 	store_put(s, " FROM {events} AS e");
 	put_joins(s);

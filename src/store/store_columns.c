@@ -40,14 +40,23 @@ static const struct {
 	{ T_EVENTS, "metadata", "metadata", "headers" },
 	{ T_EVENTS, "event_data", "event_data", "payload" },
 	{ T_EVENTS, "occurred_at", "occurred_at", "created_at" },
+	{ T_EVENTS, "message_id", "", "message_id" },
+	{ T_EVENTS, "content_type", "", "content_type" },
+	{ T_OUTBOX, "scheduled_at", "", "scheduled_at" },
 };
+
+bool
+store_is_inline(const struct store *s)
+{
+	return s->conf->outbox.mode == MODE_INLINE;
+}
 
 void
 store_name_columns(struct store *s)
 {
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		s->names[i] = conf_column(s->conf,
-		    s->conf->outbox.mode == MODE_INLINE ?
+		    store_is_inline(s) ?
 		    columns[i].inlined : columns[i].pointer);
 		s->there[i] = s->names[i][0] != '\0';
 	}
@@ -69,6 +78,22 @@ store_column_name(const struct store *s, const char *word)
 	int	i = find_column(word, strlen(word));
 
 	return i < 0 ? word : s->names[i];
+}
+
+const char *
+store_column_word(const struct store *s, enum store_table t, const char *name)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (strcmp(s->tables[columns[i].table], s->tables[t]) == 0 &&
+		    strcasecmp(s->names[i], name) == 0)
+			return columns[i].word;
+	return name;
+}
+
+bool
+store_has_word(const struct store *s, const char *word)
+{
+	return s->there[find_column(word, strlen(word))];
 }
 
 void

@@ -12,7 +12,7 @@ struct fit {
 };
 
 /* store_columns.c: columns of the outbox and the events that have a name */
-#define NCOLUMNS	21
+#define NCOLUMNS	24
 
 struct store {
 	const struct conf	*conf;
@@ -24,6 +24,7 @@ struct store {
 	char			 outbox_id[33];
 	const char		*names[NCOLUMNS];	/* "": none */
 	bool			 there[NCOLUMNS];	/* is it in the table? */
+	bool			 payload_is_text;	/* or JSON */
 	char			 primary[2][65];	/* indexes that begin with the
 						   number of a row, an event */
 	char			 index[65];	/* claim index; "": none found */
@@ -97,7 +98,7 @@ void	store_put_leases_are_mine(struct store *, const struct range *,
  * store_msg.c: the columns of a message of row o and event e, first in the
  * SELECT, with bodies of up to max bytes; and how to read them.
  */
-#define STORE_MSG_COLUMNS	16
+#define STORE_MSG_COLUMNS	18
 void	store_put_msg(struct store *, size_t max);
 void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
 

@@ -13,7 +13,8 @@
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
-	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, NFETCH
+	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, F_ID,
+	F_CONTENT_TYPE, NFETCH
 };
 
 static_assert(NFETCH == STORE_MSG_COLUMNS, "STORE_MSG_COLUMNS is their number");
@@ -73,6 +74,8 @@ store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 	m->version = store_column(rows, F_VERSION);
 	m->correlation = store_column(rows, F_CORRELATION);
 	m->time = store_column(rows, F_TIME);
+	m->id = store_column(rows, F_ID);
+	m->content_type = store_column(rows, F_CONTENT_TYPE);
 	m->in_doubt_ms = age_of(db_nullable(rows, F_IN_DOUBT));
 	read_body(m, rows, max);
 }
@@ -115,6 +118,7 @@ store_put_msg(struct store *s, size_t max)
 	    "NOW(6)) DIV 1000" : "{e.occurred_at}, NULL");
 	store_put(s, store_has_column(s, COL_REPLAY_NO) ?
 	    ", {o.replay_no}" : ", 0");
+	store_put(s, ", {e.message_id}, {e.content_type}");
 }
 
 /* A row without its event is read too: it must not vanish. */

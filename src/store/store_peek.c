@@ -73,8 +73,12 @@ store_peek(struct store *s, uint64_t sequence, bool dead, struct batch *b,
 		put_letter(s, sequence, &k);
 	else
 		put_row(s, sequence);
-	store_put(s, ") AS o LEFT JOIN {events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence}");
+	store_put(s, ") AS o");
+	if (dead && store_is_inline(s))
+		store_put_whole_join(s, "{e.sequence} = {o.global_sequence}");
+	else
+		store_put(s, " LEFT JOIN {events} AS e {events_primary} "
+		    "ON {e.sequence} = {o.global_sequence}");
 	if ((rows = store_query(s, "show", e)) == NULL)
 		return -1;
 	store_keep_rows(b, rows);

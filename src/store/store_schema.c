@@ -62,13 +62,34 @@ static const char *const columns[NTABLES][COLUMNS_MAX] = {
 		"id", "at", "login", "unix_user", "command", "arguments",
 		"changed"
 	},
-	[T_REGISTRY] = { "name", "source", "settings", "destination" },
+};
+
+/* What a table of mode inline must have besides: the rest may be NULL. */
+static const char *const needed_inline[] = {
+	"sequence", "event_type", "event_data", NULL
+};
+
+/* Dead letters of mode inline have all of a message. */
+static const char *const whole_letter[] = {
+	"message_id", "headers", "payload", "content_type", "scheduled_at",
+	NULL
+};
+
+/* The cost if a table of mode inline lacks one of the others. */
+static const struct {
+	const char	*word, *cost;
+} costs_inline[] = {
+	{ "stream_id", "no message waits for another: there is no order" },
+	{ "message_id", "messages have ids of the daemon, and nothing keeps an "
+	  "INSERT from being repeated" },
+	{ "metadata", "messages have no headers of their own" },
+	{ "content_type", "messages have no Content-Type" },
+	{ "scheduled_at", "no message can be scheduled" },
 };
 
 #define COST_OF_IN_DOUBT_MARKS "a message waits until its claim is on disk"
 #define COST_OF_AUDIT \
 	"acknowledged messages that the broker loses are not found"
-#define COST_OF_FAN_OUT "no other outbox can take the same events"
 
 /*
  * Optional columns: those that an application's own tables may lack.  Those
@@ -102,10 +123,6 @@ static const struct extra {
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },
-	[COL_PARTITION_BY] = { T_SETTINGS, "partition_by",
-	  "outbox.partition_by cannot be used", NULL },
-	[COL_FAN_OUT] = { T_SETTINGS, "fan_out", COST_OF_FAN_OUT, NULL },
-	[COL_TYPES] = { T_SETTINGS, "types", COST_OF_FAN_OUT, NULL },
 };
 
 /* The cost of a missing table; NULL: it must not be missing. */
@@ -117,7 +134,6 @@ static const char *const costs[NTABLES] = {
 	    "on every tick",
 	[T_STREAMS] = COST_OF_AUDIT,
 	[T_AUDIT] = "changes made with outboxctl are not recorded",
-	[T_REGISTRY] = COST_OF_FAN_OUT,
 };
 
 const char *
@@ -126,25 +142,62 @@ store_cost_of_table(enum store_table t)
 	return costs[t];
 }
 
-const char *
-store_cost_of_column(enum store_table t, const char *name)
-{
-	for (size_t i = 0; columns[t][i] != NULL; i++)
-		if (strcasecmp(columns[t][i], name) == 0)
-			return NULL;
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (extras[i].table == t && extras[i].cost != NULL &&
-		    strcasecmp(extras[i].name, name) == 0)
-			return extras[i].cost;
-	return "";
-}
-
 /* Only the outbox and the events may have other names for columns. */
 static const char *
 name_of(const struct store *s, enum store_table t, const char *column)
 {
 	return t == T_OUTBOX || t == T_EVENTS ?
 	    store_column_name(s, column) : column;
+}
+
+static bool
+is_one_of(const char *const *list, const char *name)
+{
+	for (; *list != NULL; list++)
+		if (strcasecmp(*list, name) == 0)
+			return true;
+	return false;
+}
+
+/* Must the table have this column? */
+static bool
+is_needed(const struct store *s, enum store_table t, const char *word)
+{
+	if (!store_is_inline(s))
+		return is_one_of(columns[t], word);
+	if (t == T_DEAD && is_one_of(whole_letter, word))
+		return true;
+	/* One table is both. */
+	if (t == T_OUTBOX && is_one_of(needed_inline, word))
+		return true;
+	return t == T_EVENTS ? is_one_of(needed_inline, word) :
+	    is_one_of(columns[t], word);
+}
+
+static const char *
+cost_inline(const char *word)
+{
+	for (size_t i = 0; i < sizeof(costs_inline) / sizeof(costs_inline[0]);
+	    i++)
+		if (strcmp(costs_inline[i].word, word) == 0)
+			return costs_inline[i].cost;
+	return "";
+}
+
+const char *
+store_cost_of_column(const struct store *s, enum store_table t,
+    const char *name)
+{
+	const char	*word = t == T_OUTBOX || t == T_EVENTS ?
+			    store_column_word(s, t, name) : name;
+
+	if (is_needed(s, t, word))
+		return NULL;
+	for (size_t i = 0; i < NOPTIONAL; i++)
+		if (extras[i].table == t && extras[i].cost != NULL &&
+		    strcasecmp(extras[i].name, word) == 0)
+			return extras[i].cost;
+	return store_is_inline(s) ? cost_inline(word) : "";
 }
 
 static void
@@ -157,67 +210,118 @@ mark_extra(struct store *s, const char *table, const char *name)
 			s->columns[i] = true;
 }
 
+/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
 static void
-mark_needed(struct store *s, enum store_table t, const char *name,
-    const char *precision, bool found[COLUMNS_MAX])
+mark_precision(struct store *s, enum store_table t, const char *name,
+    const char *precision)
 {
-	s->exists[t] = true;
-	for (size_t i = 0; columns[t][i] != NULL; i++) {
-		if (strcasecmp(name_of(s, t, columns[t][i]), name) != 0)
-			continue;
-		found[i] = true;
-		/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
-		if (precision != NULL && precision[0] == '0' &&
-		    t <= T_WORKERS && t != T_EVENTS)
+	if (precision == NULL || precision[0] != '0' || t > T_WORKERS ||
+	    t == T_EVENTS)
+		return;
+	for (size_t i = 0; columns[t][i] != NULL; i++)
+		if (strcasecmp(name_of(s, t, columns[t][i]), name) == 0)
 			s->whole_seconds = true;
+}
+
+/* The needed columns of all tables, one after the other. */
+struct needed {
+	struct {
+		enum store_table table;
+		const char	*name;
+		bool		 found;
+	} items[NTABLES * COLUMNS_MAX];
+	size_t	n;
+};
+
+static void
+need_all(struct needed *k, const struct store *s, enum store_table t,
+    const char *const *list)
+{
+	for (; *list != NULL; list++) {
+		if (!is_needed(s, t, *list))
+			continue;
+		k->items[k->n].table = t;
+		k->items[k->n].found = false;
+		k->items[k->n++].name = name_of(s, t, *list);
 	}
 }
 
 static void
-mark_column(struct store *s, const struct db_rows *rows,
-    bool found[NTABLES][COLUMNS_MAX])
+list_needed(struct needed *k, const struct store *s)
+{
+	k->n = 0;
+	for (enum store_table t = 0; t < NTABLES; t++)
+		need_all(k, s, t, columns[t]);
+	if (store_is_inline(s))
+		need_all(k, s, T_DEAD, whole_letter);
+}
+
+/* Bytes that were kept elsewhere go back into it as what they were. */
+static void
+mark_payload(struct store *s, const struct db_rows *rows)
+{
+	if (strcmp(s->tables[T_EVENTS], db_text(rows, 0)) == 0 &&
+	    strcasecmp(store_column_name(s, "event_data"),
+	    db_text(rows, 1)) == 0)
+		s->payload_is_text = db_nullable(rows, 3) != NULL ||
+		    strcasecmp(db_text(rows, 5), "json") == 0;
+}
+
+static void
+mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 {
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 
 	mark_extra(s, table, name);
 	store_mark_there(s, table, name);
+	mark_payload(s, rows);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
-	for (enum store_table t = 0; t < NTABLES; t++)
-		if (strcmp(s->tables[t], table) == 0)
-			mark_needed(s, t, name, db_nullable(rows, 2), found[t]);
+	for (enum store_table t = 0; t < NTABLES; t++) {
+		if (strcmp(s->tables[t], table) != 0)
+			continue;
+		s->exists[t] = true;
+		mark_precision(s, t, name, db_nullable(rows, 2));
+	}
+	for (size_t i = 0; i < k->n; i++)
+		if (strcmp(s->tables[k->items[i].table], table) == 0 &&
+		    strcasecmp(k->items[i].name, name) == 0)
+			k->items[i].found = true;
 }
 
 static int
-check_columns(const struct store *s, bool found[NTABLES][COLUMNS_MAX],
-    struct err *e)
+check_columns(const struct store *s, const struct needed *k, struct err *e)
 {
+	const char	*how = store_is_inline(s) ? "run outboxctl schema check" :
+			    "load sql/schema.sql and sql/grants.sql";
+
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (!s->exists[t] && costs[t] == NULL)
 			return err_set(e, "schema: table %s.%s is missing or "
-			    "not granted: load sql/schema.sql and "
-			    "sql/grants.sql", s->conf->mysql.database,
-			    s->tables[t]);
-	for (enum store_table t = 0; t < NTABLES; t++)
-		for (size_t i = 0; s->exists[t] && columns[t][i] != NULL; i++)
-			if (!found[t][i])
-				return err_set(e, "schema: column %s.%s is "
-				    "missing or not granted: see "
-				    "sql/schema.sql and sql/grants.sql",
-				    s->tables[t],
-				    name_of(s, t, columns[t][i]));
+			    "not granted: %s", s->conf->mysql.database,
+			    s->tables[t], how);
+	how = store_is_inline(s) || s->conf->outbox.columns.n > 0 ?
+	    "run outboxctl schema check" :
+	    "see sql/schema.sql and sql/grants.sql";
+	for (size_t i = 0; i < k->n; i++)
+		if (s->exists[k->items[i].table] && !k->items[i].found)
+			return err_set(e, "schema: column %s.%s is "
+			    "missing or not granted: %s",
+			    s->tables[k->items[i].table], k->items[i].name,
+			    how);
 	return 0;
 }
 
 static int
 learn_columns(struct store *s, struct err *e)
 {
-	bool		 found[NTABLES][COLUMNS_MAX] = { { false } };
+	struct needed	 needed;
 	struct db_rows	*rows;
 
 	for (enum store_table t = 0; t < NTABLES; t++)
 		assert(columns[t][COLUMNS_MAX - 1] == NULL);
+	list_needed(&needed, s);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
-	    "character_set_name, character_maximum_length "
+	    "character_set_name, character_maximum_length, data_type "
 	    "FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND table_name IN (");
 	store_put_labels(s, s->tables, NTABLES);
@@ -230,9 +334,9 @@ learn_columns(struct store *s, struct err *e)
 	memset(s->columns, 0, sizeof(s->columns));
 	store_forget_columns(s);
 	while (db_next(rows))
-		mark_column(s, rows, found);
+		mark_column(s, rows, &needed);
 	db_rows_free(rows);
-	return check_columns(s, found, e);
+	return check_columns(s, &needed, e);
 }
 
 /*

@@ -133,7 +133,7 @@ write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
 	put_case(s, b, outcome, true);
 	store_put(s, outcome == OUT_RETRY ?
 	    ", {attempts} = {attempts} + 1, {claim_token} = NULL" :
-	    ", claim_token = NULL");
+	    ", {claim_token} = NULL");
 	put_held(s, b, outcome);
 	return store_exec(s, "retry", matched, e);
 }
@@ -265,6 +265,24 @@ lock_dead(struct store *s, const struct batch *b, enum outcome outcome,
 	return store_query(s, "bury", e);
 }
 
+/* With outbox.mode: inline no other table has what they say. */
+static int
+keep_held(struct store *s, const struct batch *b, struct db_rows *held,
+    struct err *e)
+{
+	uint64_t		*list = xcalloc(db_nrows(held), sizeof(*list));
+	const struct msg	*m;
+	size_t			 n = 0;
+	int			 rc;
+
+	db_rewind(held);
+	while ((m = next_held(b, held)) != NULL)
+		list[n++] = m->sequence;
+	rc = store_keep_whole(s, list, n, e);
+	free(list);
+	return rc;
+}
+
 static int
 move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
@@ -276,6 +294,8 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 		return -1;
 	if (db_nrows(held) > 0)
 		rc = insert_dead(s, b, held, e);
+	if (rc == 0 && db_nrows(held) > 0 && store_is_inline(s))
+		rc = keep_held(s, b, held, e);
 	if (rc == 0 && db_nrows(held) > 0 &&
 	    s->conf->retry.on_dead == DEAD_HALT) {
 		db_rewind(held);

@@ -12,9 +12,9 @@
 
 /*
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
- * {dead} {blocked} {streams} {audit} {registry} become quoted table names,
- * {now} the moment to write, {me} this worker's id, {index} the FORCE INDEX of
- * the claim, {primary} and {events_primary} that of a look-up by sequence.
+ * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
+ * moment to write, {me} this worker's id, {index} the FORCE INDEX of the
+ * claim, {primary} and {events_primary} that of a look-up by sequence.
  *
  * Columns of the outbox and of the events must be written as words too, because
  * their tables may be an application's own: {attempts}, {o.attempts},
@@ -168,6 +168,20 @@ void	store_explain(struct store *, void (*)(void *arg, const char *what,
 int	store_begin(struct store *, struct err *);
 int	store_end(struct store *, int rc, struct err *);
 
+/*
+ * store_whole.c: with outbox.mode: inline, copy the messages of these rows into
+ * their dead letters, in the transaction that makes the letters and deletes the
+ * rows; and, in an INSERT ... SELECT that puts letters d back, the columns and
+ * the values of the message, each with a comma before it.
+ */
+int	store_keep_whole(struct store *, const uint64_t *sequences, size_t n,
+	    struct err *);
+void	store_put_whole_columns(struct store *);
+void	store_put_whole_values(struct store *);
+
+/* " LEFT JOIN ... AS e": letters d as if they were rows with the message. */
+void	store_put_whole_join(struct store *, const char *on);
+
 /* The SET of an UPDATE of leases for a new epoch; nothing else raises one. */
 #define STORE_NEW_EPOCH	"lease_epoch = lease_epoch + 1, updated_at = {now}"
 
@@ -227,24 +241,28 @@ unsigned store_code(const struct store *);
 bool	store_is_mariadb(const struct store *);
 
 /*
- * store_registry.c: the name of a table of settings that this account sees and
- * the registry does not have; "": there is none.  Its outbox may be over the
- * same events.
- */
-int	store_unregistered(struct store *, char name[65], struct err *);
-
-/*
  * The cost of a missing table or column: "" if there is none, NULL if nothing
  * works without it.
  */
 const char *store_cost_of_table(enum store_table);
-const char *store_cost_of_column(enum store_table, const char *name);
+const char *store_cost_of_column(const struct store *, enum store_table,
+	    const char *name);
 
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
 bool	store_is_claim_index(const struct store *, const char *columns);
 
 /* The name in the database of a column of the outbox or the events. */
 const char *store_column_name(const struct store *, const char *word);
+
+/* The other way round; a name that is none of them stays. */
+const char *store_column_word(const struct store *, enum store_table,
+	    const char *name);
+
+/* Is this column there, as of store_learn? */
+bool	store_has_word(const struct store *, const char *word);
+
+/* outbox.mode: inline: the outbox and the events are one table. */
+bool	store_is_inline(const struct store *);
 
 const char *store_table_name(const struct store *, enum store_table);
 
@@ -258,9 +276,7 @@ enum store_column {
 	COL_IN_DOUBT_SINCE,
 	/* of the leases */
 	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
-	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
-	/* of the settings */
-	COL_PARTITION_BY, COL_FAN_OUT, COL_TYPES, NOPTIONAL
+	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT, NOPTIONAL
 };
 
 bool	store_has_column(const struct store *, enum store_column);

@@ -68,6 +68,22 @@ put_is_label(struct store *s, const struct stray *x)
 	buf_str(&s->sql, " AS BINARY)");
 }
 
+/*
+ * MySQL refuses to read the table that a statement changes, except as a derived
+ * table that is written out: for that is the LIMIT.
+ */
+static void
+put_event_of(struct store *s, uint64_t record)
+{
+	if (store_is_inline(s))
+		store_putf(s, " LEFT JOIN (SELECT {sequence}, {stream_id} "
+		    "FROM {events} WHERE {sequence} = %" PRIu64 " LIMIT 1)",
+		    record);
+	else
+		store_put(s, " LEFT JOIN {events}");
+	store_put(s, " AS k ON {k.sequence} = b.first_sequence");
+}
+
 /* Rows with the key of their record are parked rightly: they stay. */
 static void
 put_is_stray(struct store *s, const struct stray *x)
@@ -78,8 +94,7 @@ put_is_stray(struct store *s, const struct stray *x)
 	store_put(s, x->others ? " AND EXISTS " : " AND NOT EXISTS ");
 	store_put(s, "(SELECT 1 FROM {blocked} AS b");
 	if (x->others)
-		store_put(s, " LEFT JOIN {events} AS k "
-		    "ON {k.sequence} = b.first_sequence");
+		put_event_of(s, x->record);
 	buf_printf(&s->sql, " WHERE b.first_sequence = %" PRIu64, x->record);
 	if (x->others)
 		store_put(s, " AND " STORE_BYTES("{e.stream_id}") " <> "

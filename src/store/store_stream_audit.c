@@ -267,7 +267,7 @@ store_delivered_end(struct store *s, const struct store_period *p, size_t max,
 static void
 put_acked(struct store *s)
 {
-	buf_str(&s->sql, "global_sequence, ack_sequence, ");
+	store_put(s, "{global_sequence}, {ack_sequence}, ");
 	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{replay_no}, " :
 	    "0, ");
 	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?

@@ -2,13 +2,17 @@
  * fuzz_envelope.c - a row as a message: subject template, key, type, metadata
  *
  * Whatever the row holds, subject and headers that come out are legal on the
- * wire.
+ * wire in each form, and a body of ours is JSON.  jansson, where it reads a
+ * payload, agrees with our scanner.
  */
 
 #include "fuzz/fuzz.h"
 
+#include <jansson.h>
+
 #include "conf/conf_impl.h"
 #include "driver/envelope.h"
+#include "util/json_text.h"
 
 static bool
 is_subject(const char *s)
@@ -38,15 +42,47 @@ check_message(const struct envelope *env)
 		MUST(is_header(envelope_name(env, i), envelope_value(env, i)));
 }
 
+/* What jansson takes is valid; it also refuses some that is. */
 static void
-fill(const char *template, struct msg *m)
+check_scanner(struct bytes payload)
+{
+	json_t	*j = payload.data == NULL ? NULL : json_loadb(payload.data,
+		    payload.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+
+	MUST(j == NULL || payload.len > JSON_TEXT_DEEPEST ||
+	    json_text_is_valid(payload.data, payload.len));
+	json_decref(j);
+}
+
+static void
+check_body(const struct envelope *env, const struct envelope_form *form,
+    const struct msg *m)
+{
+	if (form->kind == ENVELOPE_JSON || form->kind == ENVELOPE_CLOUDEVENTS)
+		/* Metadata may be nested deeper than a payload. */
+		MUST(m->metadata.len > JSON_TEXT_DEEPEST / 2 ||
+		    json_text_is_valid(env->payload.data, env->payload.len));
+	else
+		MUST(env->payload.data == m->payload.data &&
+		    env->payload.len == m->payload.len);
+}
+
+static void
+fill(const char *template, struct msg *m, unsigned flags)
 {
 	struct envelope		env = { 0 };
-	struct envelope_form	form = { template, "0123456789abcdef", "S" };
+	struct envelope_form	form = { .subject = template, .stream = "S",
+				    .id_prefix = "0123456789abcdef" };
 	struct err		e;
 
-	if (envelope_fill(&env, &form, m, &e) == 0)
+	form.types.type_case = (enum conf_type_case)((flags & 3) % 3);
+	for (int kind = 0; kind <= ENVELOPE_CLOUDEVENTS_BINARY; kind++) {
+		form.kind = (enum conf_envelope)kind;
+		if (envelope_fill(&env, &form, m, &e) < 0)
+			continue;
 		check_message(&env);
+		check_body(&env, &form, m);
+	}
 	envelope_subject_of(&env, &form, m);
 	envelope_free(&env);
 }
@@ -56,25 +92,27 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input	 in = { data, size };
 	unsigned	 flags = take_byte(&in);
-	char		*template = take_text(&in), *fields[6];
+	char		*template = take_text(&in), *fields[7];
 	struct msg	 m = { .sequence = 17, .has_event = true };
 	struct bytes	*to[] = { &m.key, &m.type, &m.partition, &m.metadata,
-			    &m.correlation, &m.payload };
+			    &m.correlation, &m.payload,
+			    &m.content_type };
 	struct err	 e;
 
 	m.version = (struct bytes){ "1", 1 };
 	m.stream_sequence = (struct bytes){ "3", 1 };
 	m.time = (struct bytes){ "2026-01-31 12:00:00.123456", 26 };
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		fields[i] = take_field(&in, &to[i]->len);
 		to[i]->data = (flags & 1u << i) != 0 && i > 1 ? NULL :
 		    fields[i];
 		if (to[i]->data == NULL)
 			to[i]->len = 0;
 	}
+	check_scanner(m.payload);
 	if (template[0] != '\0' && conf_form_subject(template, &e) == 0)
-		fill(template, &m);
-	for (int i = 0; i < 6; i++)
+		fill(template, &m, flags);
+	for (int i = 0; i < 7; i++)
 		free(fields[i]);
 	free(template);
 	return 0;

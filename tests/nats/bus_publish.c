@@ -126,8 +126,9 @@ raw_headers(char *block, size_t size)
 
 START_TEST(headers_arrive_intact)
 {
-	struct envelope_form	 form = { "events.{event_type}.{stream_id}",
-				    "pre", "EVENTS" };
+	struct envelope_form	 form = {
+				    .subject = "events.{event_type}.{stream_id}",
+				    .id_prefix = "pre", .stream = "EVENTS" };
 	struct msg		 m = { .sequence = 18446744073709551615u };
 	char			 block[4096], line[512];
 	natsMsg			*got;

@@ -177,7 +177,8 @@ END_TEST
 
 START_TEST(other_stream_is_refused)
 {
-	struct envelope_form	form = { "events.t", "abc", "OTHER" };
+	struct envelope_form	form = { .subject = "events.t",
+				    .id_prefix = "abc", .stream = "OTHER" };
 	struct msg		m = { .sequence = 1 };
 
 	m.key = m.type = m.payload = bytes("x");

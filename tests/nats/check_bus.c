@@ -139,7 +139,8 @@ bytes(const char *text)
 void
 write_letter(uint64_t sequence, const char *type, struct bytes payload)
 {
-	struct envelope_form	form = { "events.{event_type}", "abc", "" };
+	struct envelope_form	form = { .subject = "events.{event_type}",
+				    .id_prefix = "abc", .stream = "" };
 	struct msg		m = { .sequence = sequence };
 
 	m.partition = bytes("p00");

@@ -255,7 +255,8 @@ add_header(const char *name, const char *value, size_t len)
 static void
 write_letter(const struct proof *p, uint64_t sequence)
 {
-	struct envelope_form	 form = { "events.t", "abc", "" };
+	struct envelope_form	 form = { .subject = "events.t",
+				    .id_prefix = "abc", .stream = "" };
 	struct msg		 m = { .sequence = sequence };
 	char			*text = xcalloc(1, p->payload +
 				    p->value_size + 1);

@@ -307,7 +307,7 @@ RENAME TABLE outbox TO my_rows, events TO my_events,
     outbox_partitions TO my_partitions, outbox_workers TO my_workers,
     outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
     outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams,
-    outbox_audit TO my_audit, outbox_registry TO my_registry;
+    outbox_audit TO my_audit;
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
@@ -318,7 +318,7 @@ OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
     outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
     outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams
-    outbox.tables.audit=my_audit outbox.tables.registry=my_registry)
+    outbox.tables.audit=my_audit)
 OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
 { row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
 unset OUTBOX_TABLE EVENTS_TABLE
@@ -360,12 +360,6 @@ covers outbox.tables.audit
 is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
     FROM other.my_audit')" 'keys release b 1' \
     'outbox.tables.audit: the command'
-covers outbox.tables.registry
-sql "INSERT INTO other.my_registry (name, source, settings)
-    VALUES ('rest', 'my_events', 'my_settings')"
-is "$("$OUTBOXCTL" -c "$DIR/other.yml" --json status |
-    jq -r '.outbox.others[0].name')" rest \
-    'outbox.tables.registry: status names another outbox in it'
 stop_master "$MASTER"
 check '--silent: no report' [ ! -s "$DIR/other.out" ]
 covers outbox.former_counts
@@ -467,8 +461,11 @@ fi
 # outbox and retry.  A message that gets no answer while a crowd of others
 # of its stream does is one that failed by itself.
 #
-covers outbox.mode
-refused 'outbox.mode: .*inline' outbox.mode=inline
+# The tables of mode inline and columns with other names: run_inline.sh,
+# run_shapes.sh.
+covers outbox.mode outbox.columns outbox.tables.messages
+refused 'outbox.columns: topic is not a column of outbox.mode: pointer' \
+    'outbox.columns={topic: type}'
 
 MUTE=('nats.subject="{event_type}"' nats.stream=SECOND publish.timeout_ms=400
     worker.batch_size=10000)
@@ -691,6 +688,82 @@ like "$shown" '^Subject: events\.p07\.x\.order-3\.made$' \
 like "$shown" '^Nats-Msg-Id: pre:fix-[0-9]+-[0-9a-f]{16}$' \
     'nats.msg_id_prefix: the message id begins with it'
 refused 'nats.subject: .*topic' 'nats.subject="events.{topic}"'
+
+#
+# publish: what a subscriber sees
+#
+# last: the last message of the stream
+last() { "$LAB" show --nats "$URL" --stream EVENTS --last; }
+# event TYPE PAYLOAD: the payload is a literal of SQL; sets SEQ
+event() {
+	NUMBER=$((NUMBER + 1))
+	sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+	    event_data, metadata) VALUES ('o-1', $NUMBER, '$1', $2,
+	    '{\"tenant\":\"a\"}');
+	    INSERT INTO outbox (global_sequence, partition_key)
+	    VALUES (LAST_INSERT_ID(), 'p01')"
+	SEQ=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+}
+has_text() { [[ $1 == *"$2"* ]]; }
+# member FILTER: of the last message's body
+member() { last | sed '1,/^$/d' | jq -r "$1"; }
+
+covers publish.envelope publish.source
+clear_rows
+ORDER='{"n":123456789012345678901234567890, "b":[1.50]}'
+event made "'$ORDER'"
+sends 'publish.envelope raw: the payload' publish.envelope=raw
+is "$(last | sed '1,/^$/d')" "$ORDER" 'publish.envelope raw: as it is stored'
+event made "'$ORDER'"
+sends 'publish.envelope json: an object' publish.envelope=json
+like "$(last)" "^Content-Type: application/json\$" \
+    'publish.envelope json: its content type is a header'
+like "$(last)" "^Outbox-Sequence: $SEQ\$" \
+    'publish.envelope json: the headers are there'
+has_text "$(last)" "\"metadata\":{\"tenant\":\"a\"},\"payload\":$ORDER}"
+ok $? 'publish.envelope json: the payload stands in it unchanged'
+is "$(member .sequence)" "$SEQ" 'publish.envelope json: the sequence'
+event made "x'ff00'"
+sends 'publish.envelope cloudevents: an event' publish.envelope=cloudevents
+is "$(member '.specversion + .type + .subject + .data_base64')" \
+    '1.0madeo-1/wA=' 'publish.envelope cloudevents: its attributes and data'
+like "$(last)" '^Content-Type: application/cloudevents\+json$' \
+    'publish.envelope cloudevents: its content type'
+is "$(member .source)" \
+    "urn:outbox:$(sql 'SELECT outbox_id FROM outbox_settings')" \
+    'publish.source empty: the id of the outbox'
+event made "'$ORDER'"
+sends 'publish.envelope cloudevents-binary: an event' \
+    publish.envelope=cloudevents-binary publish.source=//shop/a
+like "$(last)" '^ce-specversion: 1.0$' \
+    'publish.envelope cloudevents-binary: attributes are headers'
+like "$(last)" '^ce-source: //shop/a$' 'publish.source: is the source'
+is "$(last | sed '1,/^$/d')" "$ORDER" \
+    'publish.envelope cloudevents-binary: the payload as it is stored'
+
+covers publish.type_case publish.type_aliases
+event 'App\\Events\\OrderPaid' "'x'"
+sends 'publish.type_case kebab: a message' publish.type_case=kebab
+like "$(last)" '^Subject: events\.app\.events\.order-paid$' \
+    'publish.type_case kebab: the subject'
+like "$(last)" '^Outbox-Type: App\\Events\\OrderPaid$' \
+    'publish.type_case: the header has the type as it is stored'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_case snake: a message' publish.type_case=snake
+like "$(last)" '^Subject: events\.app\.order_paid$' \
+    'publish.type_case snake: the subject'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_aliases: a message' publish.type_case=snake \
+    'publish.type_aliases={App.OrderPaid: paid.order}'
+like "$(last)" '^Subject: events\.paid\.order$' \
+    'publish.type_aliases: wins over publish.type_case'
+event 'App.OrderPaid' "'x'"
+sends 'publish.type_case none: a message' publish.type_case=none \
+    'publish.type_aliases={App.Order: paid.order}'
+like "$(last)" '^Subject: events\.App\.OrderPaid$' \
+    'publish.type_aliases: only for exactly this type'
+refused 'publish.type_aliases: b: x is also the alias of a' \
+    'publish.type_aliases={a: x, b: x}'
 
 covers nats.stream
 put p01 a second.made

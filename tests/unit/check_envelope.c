@@ -20,8 +20,9 @@ static struct err		err;
 static void
 envelope_setup(void)
 {
-	form = (struct envelope_form){ "events.{event_type}", "shop",
-	    "EVENTS" };
+	form = (struct envelope_form){
+	    .subject = "events.{event_type}", .id_prefix = "shop",
+	    .stream = "EVENTS" };
 	row = (struct msg){
 		.sequence = 7, .has_event = true,
 		.partition = BYTES("p03"), .key = BYTES("order-1"),
@@ -109,6 +110,29 @@ START_TEST(envelope_has_the_headers_of_the_contract)
 	ck_assert_uint_eq(env.payload.len, 4);
 	ck_assert_mem_eq(env.payload.data, "6789", 4);
 	ck_assert_uint_eq(env.skipped, 0);
+}
+END_TEST
+
+/* Of mode inline: the id of its author, and ours beside it. */
+START_TEST(author_names_the_message)
+{
+	row.id = BYTES("m-1");
+	row.content_type = BYTES("text/plain");
+	row.metadata = BYTES("{\"content-type\":\"a/b\", \"tenant\":\"a\"}");
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), "m-1");
+	ck_assert_str_eq(header("Outbox-Id"), "shop-7-0f8d41f3ef8ddf34");
+	ck_assert_str_eq(header("Content-Type"), "text/plain");
+	ck_assert_ptr_null(header("content-type"));
+	ck_assert_uint_eq(env.skipped, 1);
+	row.replay = 2;
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), "m-1-r2");
+	ck_assert_str_eq(header("Outbox-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
+	row.id = BYTES("");
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
+	ck_assert_ptr_null(header("Outbox-Id"));
 }
 END_TEST
 
@@ -767,6 +791,7 @@ main(void)
 	tcase_add_test(tc, envelope_has_the_headers_of_the_contract);
 	tcase_add_loop_test(tc, null_column_has_no_header, 0, NROWS(contract));
 	tcase_add_test(tc, empty_column_has_no_header);
+	tcase_add_test(tc, author_names_the_message);
 	tcase_add_test(tc, no_stream_no_expectation);
 	tcase_add_test(tc, replay_has_an_id_and_a_header);
 	tcase_add_loop_test(tc, message_id_tells_events_of_one_number_apart, 0,

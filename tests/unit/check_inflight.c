@@ -30,6 +30,13 @@ open_window(const char *keys, size_t max)
 	inflight_init(&win, &batch, ORDER_KEY, max, SIZE_MAX);
 }
 
+/* As it was sent: a header of 10 bytes, and twice the payload. */
+static size_t
+sent_size(size_t i)
+{
+	return 10 + 2 * msgs[i].payload.len;
+}
+
 /* These messages are delivered, and then those are sent: digits. */
 static void
 ck_next(const char *delivered, const char *want)
@@ -40,7 +47,7 @@ ck_next(const char *delivered, const char *want)
 	for (; *delivered != '\0'; delivered++)
 		inflight_resolved(&win, (size_t)(*delivered - '0'), true);
 	while (inflight_next(&win, &i)) {
-		inflight_sent(&win, i);
+		inflight_sent(&win, i, sent_size(i));
 		sent[n++] = (char)('0' + i);
 	}
 	sent[n] = '\0';
@@ -76,8 +83,8 @@ START_TEST(window_stops_at_max_bytes)
 {
 	batch_of("abcdefa");
 	for (size_t i = 0; i < batch.n; i++)
-		msgs[i].payload.len = i == 4 ? 5000 : 40;
-	msgs[0].metadata.len = 30;
+		msgs[i].payload.len = i == 4 ? 2500 : 15;
+	msgs[0].payload.len = 35;
 	inflight_init(&win, &batch, ORDER_KEY, 100, 100);
 	ck_next("", "01");
 	ck_next("1", "2");
@@ -204,7 +211,7 @@ START_TEST(window_keeps_order_whatever_happens)
 				continue;
 			}
 			is[i] = FLYING;
-			inflight_sent(&win, i);
+			inflight_sent(&win, i, sent_size(i));
 			out[nout++] = i;
 			ck_assert_uint_le(nout, max);
 		}

@@ -195,6 +195,13 @@ static const struct {
 	/* NATS/1.0, Outbox-Key: k, Nats-Msg-Id: a-b-4711-0011aaff */
 	{ FOUND("TkFUUy8xLjANCk91dGJveC1LZXk6IGsNCk5hdHMtTXNnLUlkOiBhLWItNDcxM"
 	  "S0wMDExYWFmZg0KDQo="), 0, STORED_OURS, 4711 },
+	/* An author's Nats-Msg-Id like one of ours; ours is in Outbox-Id. */
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItOS0wMDExYWFmZg0KT3V0Ym94LUlk"
+	  "OiBhLWItNDcxMS0wMDExYWFmZg0KDQo="),
+	  0, STORED_OURS, 4711 },
+	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItOS0wMDExYWFmZg0KT3V0Ym94LUlk"
+	  "OiBtLTENCg0K"), 0,
+	  STORED_OTHER, 0 },
 	/* Nats-Msg-Id: a-b-x-0011aaff */
 	{ FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWIteC0wMDExYWFmZg0KDQo="), 0,
 	  STORED_OTHER, 0 },

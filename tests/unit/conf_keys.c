@@ -66,7 +66,6 @@ static const char *const required[] = { "master.pidfile", "mysql.socket",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
 	"outbox.tables.streams", "outbox.tables.audit",
-	"outbox.tables.registry",
 	"outbox.tables.messages",
 	"nats.servers", "nats.subject", "nats.inbox_prefix", "log.target" };
 
@@ -300,7 +299,6 @@ static const struct {
 	{ KEY(retry.on_dead), "halt", "halt" },
 	{ KEY(outbox.tables.streams), "t", "t" },
 	{ KEY(outbox.tables.audit), "a", "a" },
-	{ KEY(outbox.tables.registry), "r", "r" },
 	{ KEY(outbox.tables.messages), "m", "m" },
 	{ KEY(outbox.columns), "{sequence: 'n', event_data: $p}",
 	  "{sequence: \"n\", event_data: \"$p\"}" },
@@ -338,6 +336,7 @@ static const struct {
 	{ KEY(publish.envelope), "cloudevents-binary", "cloudevents-binary" },
 	{ KEY(publish.source), "//shop/a", "//shop/a" },
 	{ KEY(publish.type_case), "kebab", "kebab" },
+	{ KEY(publish.type_case), "snake", "snake" },
 	{ KEY(publish.type_aliases), "{OrderPlaced: order.placed, 'a\"b': c}",
 	  "{OrderPlaced: order.placed, \"a\\\"b\": c}" },
 	{ KEY(publish.unmatched), NULL, "dead",

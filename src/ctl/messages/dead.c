@@ -122,11 +122,16 @@ bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	    "{partition_key}, {attempts}, {available_at}");
 	store_put(c->store, dated ? ", {created_at}" : "");
 	store_put(c->store, counts ? ", {replay_no}" : "");
+	if (store_is_inline(c->store))
+		store_put_whole_columns(c->store);
 	store_put(c->store, ") SELECT d.global_sequence, ");
 	put_letter_label(c);
 	store_put(c->store, ", 0, {now}");
 	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
-	store_put(c->store, counts ? ", d.replay_no " : " ");
+	store_put(c->store, counts ? ", d.replay_no" : "");
+	if (store_is_inline(c->store))
+		store_put_whole_values(c->store);
+	store_put(c->store, " ");
 	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence");
 	filter_put_rows(c->store, list, n);
 	return store_exec(c->store, "retry", NULL, e);

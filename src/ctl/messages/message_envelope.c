@@ -82,11 +82,11 @@ print_header(const char *name, const char *value)
 }
 
 static void
-print_message(const struct envelope *v, struct bytes payload)
+print_message(const struct envelope *v)
 {
 	struct buf	text = { 0 };
 
-	put_payload(&text, payload);
+	put_payload(&text, v->payload);
 	putchar('\n');
 	print_header("subject", envelope_subject(v));
 	for (size_t i = 0; i < v->nheaders; i++)
@@ -129,13 +129,13 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 	if (rc < 0)
 		add_refusal(o, &e);
 	if (c->args.json)
-		add_payload(o, m->payload);
+		add_payload(o, rc == 0 ? v.payload : m->payload);
 	print_object(c, json_incref(o));
 	if (rc < 0)
 		ctl_error("%s: it cannot be sent as it is: %s",
 		    c->args.rest[0], e.text);
 	else if (!c->args.json)
-		print_message(&v, m->payload);
+		print_message(&v);
 	envelope_free(&v);
 	return rc < 0 ? CTL_FAILED : CTL_DONE;
 }

@@ -272,7 +272,9 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
 	if (bump_message_epochs(c, list, n, e) < 0 ||
-	    insert_discarded(c, list, n, e) < 0)
+	    insert_discarded(c, list, n, e) < 0 ||
+	    (store_is_inline(c->store) &&
+	    store_keep_whole(c->store, list, n, e) < 0))
 		return -1;
 	return take_out(c, list, n, changed, e);
 }

@@ -8,58 +8,19 @@
 
 #include "util/xalloc.h"
 
-/* The next account, such as 'outbox'@'localhost'; or the end. */
-static const char *
-next_account(const char *p)
-{
-	const char	*at = strstr(p, "'@'");
-
-	if (at == NULL)
-		return p + strlen(p);
-	while (at > p && at[-1] != '\'')
-		at--;
-	return at - 1;
-}
-
-/* The names of accounts, which are in quotes, are none of tables. */
-static int
-render_grants(const struct conf *conf, struct buf *to, struct err *e)
-{
-	const char	*p = schema_file_grants, *account;
-	char		*text;
-	int		 rc = 0;
-
-	for (; rc == 0 && *p != '\0'; p = account) {
-		account = next_account(p);
-		text = xstrndup(p, (size_t)(account - p));
-		rc = schema_put_text(conf, text, to, e);
-		free(text);
-		if (*account != '\0') {
-			p = account;
-			account = strstr(p, "'@'") + 3;
-			buf_add(to, p, (size_t)(account - p));
-		}
-	}
-	return rc;
-}
-
-static int
-render(const struct ctl *c, struct buf *text, struct err *e)
-{
-	if (c->args.trigger)
-		return trigger_render(c->conf, text, e);
-	if (c->args.grants)
-		return render_grants(c->conf, text, e);
-	return schema_render(c->conf, text, e);
-}
-
 int
 schema_print(struct ctl *c)
 {
 	struct buf	text = { 0 };
 	struct err	e;
+	int		rc;
 
-	if (render(c, &text, &e) < 0) {
+	if (c->args.trigger && c->args.grants)
+		return ctl_misuse("--trigger or --grants, not both");
+	rc = c->args.trigger ? trigger_render(c->conf, &text, &e) :
+	    c->args.grants ? schema_put_all_grants(c->conf, &text, &e) :
+	    schema_render(c->conf, &text, &e);
+	if (rc < 0) {
 		buf_free(&text);
 		return ctl_error("%s", e.text);
 	}
@@ -78,7 +39,7 @@ read_missing(struct ctl *c, bool missing[NTABLES], struct err *e)
 	struct db_rows	*rows;
 
 	for (enum store_table t = 0; t < NTABLES; t++)
-		missing[t] = true;
+		missing[t] = schema_is_used(c, t);
 	store_sql(c->store, "SELECT table_name FROM information_schema.tables "
 	    "WHERE table_schema = DATABASE()");
 	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
@@ -132,7 +93,7 @@ install(struct ctl *c, unsigned n, struct err *e)
 	buf_free(&text);
 	if (rc < 0 || c->args.dry_run)
 		return rc;
-	return learn_and_note(c, n, e) < 0 ? -1 : fan_out_register(c, e);
+	return learn_and_note(c, n, e);
 }
 
 int
@@ -242,9 +203,6 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 
 	if (f->trigger)
 		return trigger_install(c, e);
-	if (f->fan_out)
-		return store_learn(c->store, e) < 0 ? -1 :
-		    fan_out_register(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
 			fprintf(stderr, "outboxctl: %s: the table has to be "

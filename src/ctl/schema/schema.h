@@ -15,6 +15,7 @@
 /* The files of sql/, compiled in by the Makefile. */
 extern const char	schema_file_schema[], schema_file_grants[];
 extern const char	schema_file_trigger[], schema_file_operator[];
+extern const char	schema_file_inline[], schema_file_inline_trigger[];
 
 /* schema_run.c */
 
@@ -28,19 +29,42 @@ int	schema_run_all(struct ctl *, const char *text, struct err *);
 /* schema_text.c */
 
 /*
- * Render the schema with the configured names.  Indexes, constraints and the
+ * Render the schema with the configured names: schema.sql, or with outbox.mode:
+ * inline inline.sql with the tables of schema.sql that it includes.  With
+ * outbox.columns the table of messages is an application's own: it, and what
+ * names its columns, is left out.  Indexes, constraints and the
  * procedure are renamed with the table that their names begin with, so that two
  * outboxes in one database share nothing.  With the default names it is the
  * file, byte for byte.  -1: a name is too long.
  */
 int	schema_render(const struct conf *, struct buf *, struct err *);
 
+/* The same with the table that is an application's own. */
+int	schema_render_all(const struct conf *, struct buf *, struct err *);
+
 /* The same for another text. */
 int	schema_put_text(const struct conf *, const char *text, struct buf *,
 	    struct err *);
 
+/* schema_grants.c: the rights that a file gives to the shipped account */
+struct schema_grants {
+	const char	*file, *shipped;
+	const char	*account;	/* takes the place of the shipped one */
+};
+
+/*
+ * Append the GRANTs, with the configured names, and without those for objects
+ * that the mode does not have; or those of all accounts that are shipped.
+ */
+int	schema_put_grants(const struct conf *, const struct schema_grants *,
+	    struct buf *, struct err *);
+int	schema_put_all_grants(const struct conf *, struct buf *, struct err *);
+
 /* The table with this name in schema.sql; NTABLES: none. */
 enum store_table schema_table_id(const struct ctl *, const char *name);
+
+/* With outbox.mode: inline there is no table of events. */
+bool	schema_is_used(const struct ctl *, enum store_table);
 
 /* The state of schema_next; delimiter is ";" at first. */
 struct schema_walk {
@@ -120,7 +144,6 @@ struct schema_finding {
 	bool			 unused;	/* a right that this
 						   configuration does not use */
 	bool			 trigger;	/* upgrade recreates it */
-	bool			 fan_out;	/* upgrade registers us */
 	enum schema_way		 way;
 	enum store_table	 table;
 	uint64_t		 nrows;		/* of that table, about */
@@ -153,12 +176,6 @@ int	trigger_install(struct ctl *, struct err *);
 
 /* Report a trigger that differs, and with --trigger a missing one. */
 int	trigger_check(struct ctl *, struct schema_report *, struct err *);
-
-/*
- * fan_out.c: write the row of this outbox into the registry, and tell those
- * over the same events of each other.  Needs the tables as of store_learn.
- */
-int	fan_out_register(struct ctl *, struct err *);
 
 /* schema_rights.c: report rights of the daemon that the account lacks. */
 int	schema_check_rights(struct ctl *, const struct schema_model *live,

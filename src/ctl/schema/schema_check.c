@@ -29,7 +29,7 @@ check_missing_table(struct check *k, enum store_table t)
 	struct schema_cost	 cost = schema_cannot_run;
 	char			*sql;
 
-	if (schema_has(k, t))
+	if (schema_has(k, t) || !schema_is_used(k->ctl, t))
 		return;
 	sql = t != T_SETTINGS ? xstrdup(k->wanted.tables[t].create) :
 	    xasprintf("%s; %s", k->wanted.tables[t].create,
@@ -138,23 +138,22 @@ check_version(struct check *k, struct err *e)
 
 /* MySQL must drop a procedure to replace it, and loses the grants on it. */
 static void
-judge_procedure(struct check *k, const char *comment)
+judge_procedure(struct check *k, const char *name, const char *comment)
 {
-	const char	*wanted = strstr(schema_file_schema, comment);
+	const char	*wanted = strstr(store_is_inline(k->ctl->store) ?
+			    schema_file_inline : schema_file_schema, comment);
 	bool		 ours = comment[0] != '\0' && wanted != NULL &&
 			    wanted[strlen(comment)] == '\'';
 	char		*sql;
 
 	if (ours)
 		return;
-	sql = xasprintf("DROP PROCEDURE `%s_enqueue`",
-	    schema_name(k, T_OUTBOX));
+	sql = xasprintf("DROP PROCEDURE `%s`", name);
 	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
 	    "it may enqueue by older rules; run outboxctl schema install, and "
 	    "load grants.sql if the old one has to be dropped first" },
 	    store_is_mariadb(k->ctl->store) ? "" : sql,
-	    "procedure %s_enqueue: it is not of this version",
-	    schema_name(k, T_OUTBOX));
+	    "procedure %s: it is not of this version", name);
 	free(sql);
 }
 
@@ -167,16 +166,17 @@ check_procedure(struct check *k, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(k->ctl->store, "SELECT routine_comment "
+	store_sql(k->ctl->store, "SELECT routine_name, routine_comment "
 	    "FROM information_schema.routines WHERE routine_schema = "
 	    "DATABASE() AND routine_name = CONCAT(");
-	store_put_text(k->ctl->store, schema_name(k, T_OUTBOX));
-	store_put(k->ctl->store, ", '_enqueue')");
+	store_put_text(k->ctl->store, k->ctl->conf->outbox.tables.outbox);
+	store_put(k->ctl->store, store_is_inline(k->ctl->store) ?
+	    ", '_enqueue_message')" : ", '_enqueue')");
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
 	if (rows == NULL)
 		return -1;
 	if (db_next(rows))
-		judge_procedure(k, db_text(rows, 0));
+		judge_procedure(k, db_text(rows, 0), db_text(rows, 1));
 	db_rows_free(rows);
 	return 0;
 }
@@ -214,9 +214,8 @@ check_all(struct check *k, struct err *e)
 	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;
-	if (schema_has(k, T_EVENTS) && trigger_check(k->ctl, k->report, e) < 0)
-		return -1;
-	if (fan_out_check(k, e) < 0)
+	if (schema_has(k, schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS :
+	    T_OUTBOX) && trigger_check(k->ctl, k->report, e) < 0)
 		return -1;
 	schema_spare_indexes(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);

@@ -24,12 +24,54 @@ static const struct {
 	{ T_WORKERS, "hostname", 64 },		/* the maximum of Linux */
 };
 
+/* Columns that the daemon cannot do without, and the reason. */
+static const struct {
+	const char	*word, *cost;
+} needed[] = {
+	{ "global_sequence", "the daemon cannot run: messages have no order" },
+	{ "claim_token", "the daemon cannot run: several workers would send "
+	  "the same message" },
+	{ "partition_key", "the daemon cannot run: workers cannot share the "
+	  "messages" },
+	{ "published_at", "the daemon cannot run: nothing says what was "
+	  "delivered" },
+	{ "available_at", "the daemon cannot run: nothing delays a message, "
+	  "nor ends a claim" },
+	{ "attempts", "the daemon cannot run: failed attempts are not "
+	  "counted" },
+	{ "last_error", "the daemon cannot run: nothing says why a message "
+	  "waits" },
+};
+
+static struct schema_cost
+cost_of_needed(const char *word)
+{
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (strcmp(needed[i].word, word) == 0)
+			return (struct schema_cost){ SCHEMA_FAIL,
+			    needed[i].cost };
+	return schema_cannot_run;
+}
+
+/* A name in an ALTER: that of an application's own may be a word of SQL. */
+static char *
+quoted(const struct check *k, enum store_table t, const char *name)
+{
+	bool	ours = strcmp(store_column_word(k->ctl->store, t, name),
+		    name) == 0;
+
+	return ours ? xstrdup(name) : xasprintf("`%s`", name);
+}
+
 /* The cost of a missing column. */
 static struct schema_cost
-cost_of_column(enum store_table t, const char *column)
+cost_of_column(const struct check *k, enum store_table t, const char *column)
 {
-	const char	*cost = store_cost_of_column(t, column);
+	const char	*cost = store_cost_of_column(k->ctl->store, t, column);
 
+	if (cost == NULL && t == T_OUTBOX)
+		return cost_of_needed(store_column_word(k->ctl->store, t,
+		    column));
 	if (cost == NULL)
 		return schema_cannot_run;
 	if (cost[0] == '\0' && strcmp(column, "replay_no") == 0)
@@ -48,14 +90,23 @@ schema_missing_columns(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
 		const struct schema_column	*c = &wanted->columns[i];
-		char				*change;
+		struct schema_finding		*f;
+		char				*change, *name;
+		bool				 order;
 
 		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
 			continue;
-		change = xasprintf("ADD COLUMN %s %s", c->name, c->definition);
-		schema_alter(k, t, cost_of_column(t, c->name), change,
-		    "no column %s", c->name)->way = ALTER_INSTANT;
+		/* It numbers all rows, and takes a lock for that. */
+		order = strstr(c->definition, "AUTO_INCREMENT") != NULL;
+		name = quoted(k, t, c->name);
+		change = xasprintf("ADD COLUMN %s %s%s", name, c->definition,
+		    order ? " UNIQUE" : "");
+		f = schema_alter(k, t, cost_of_column(k, t, c->name), change,
+		    "no column %s", c->name);
+		f->way = order ? ALTER_PLAIN : ALTER_INSTANT;
+		f->by_hand = order;
 		free(change);
+		free(name);
 	}
 }
 
@@ -72,13 +123,15 @@ void
 schema_labels(struct check *k, enum store_table t)
 {
 	static const char		 key[] = "partition_key";
+	const char			*theirs;
 	const struct schema_model	*m = schema_has(k, t) ? &k->live :
 	    &k->wanted;
 	const struct schema_column	*outbox, *c;
 	bool				 binary;
 	char				*change;
 
-	outbox = schema_column_of(&k->live.tables[T_OUTBOX], key);
+	theirs = store_column_name(k->ctl->store, key);
+	outbox = schema_column_of(&k->live.tables[T_OUTBOX], theirs);
 	c = schema_column_of(&m->tables[t], key);
 	if (outbox == NULL || c == NULL ||
 	    strcmp(outbox->collation, c->collation) == 0)
@@ -101,6 +154,7 @@ kind_of(const char *type)
 	if (strstr(type, "int") != NULL)
 		return KIND_NUMBER;
 	if (strstr(type, "char") != NULL || strstr(type, "text") != NULL ||
+	    strcmp(type, "enum") == 0 || strcmp(type, "uuid") == 0 ||
 	    strstr(type, "blob") != NULL || strstr(type, "binary") != NULL ||
 	    strcmp(type, "json") == 0)
 		return KIND_TEXT;
@@ -110,11 +164,15 @@ kind_of(const char *type)
 }
 
 static uint64_t
-length_that_is_enough(enum store_table t, const struct schema_column *wanted)
+length_that_is_enough(const struct check *k, enum store_table t,
+    const struct schema_column *wanted)
 {
+	const char	*word = store_column_word(k->ctl->store, t,
+			    wanted->name);
+
 	for (size_t i = 0; i < sizeof(enough) / sizeof(enough[0]); i++)
 		if (enough[i].table == t &&
-		    strcmp(enough[i].column, wanted->name) == 0)
+		    strcmp(enough[i].column, word) == 0)
 			return enough[i].length;
 	return wanted->length;
 }
@@ -129,8 +187,9 @@ size_of_number(const char *type)
 
 /* The problem of the type, with its *level; NULL: none. */
 static const char *
-judge_type(enum store_table t, const struct schema_column *wanted,
-    const struct schema_column *c, enum schema_level *level)
+judge_type(const struct check *k, enum store_table t,
+    const struct schema_column *wanted, const struct schema_column *c,
+    enum schema_level *level)
 {
 	enum kind	kind = kind_of(wanted->type);
 
@@ -151,19 +210,38 @@ judge_type(enum store_table t, const struct schema_column *wanted,
 		return c->collation[0] == '\0' ? NULL :
 		    "bytes that are no text are stored as hex";
 	if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
-	    c->length < length_that_is_enough(t, wanted))
+	    c->length < length_that_is_enough(k, t, wanted))
 		return "texts that are too long for it are cut or refused";
 	return NULL;
 }
 
 /* Nullable columns of the schema into which the daemon writes no NULL. */
 static bool
-may_be_not_null(enum store_table t, const char *column)
+may_be_not_null(const struct check *k, enum store_table t, const char *name)
 {
+	const char	*column = store_column_word(k->ctl->store, t, name);
+
 	return t == T_EVENTS || t == T_WORKERS || t == T_AUDIT ||
 	    strcmp(column, "partition_key") == 0 ||
 	    strcmp(column, "created_at") == 0 ||
 	    strcmp(column, "updated_at") == 0;
+}
+
+static bool
+is_of_event(const struct check *k, enum store_table t, const char *name)
+{
+	static const char *const	 words[] = { "stream_id", "event_type",
+	    "metadata", "event_data", "message_id", "content_type",
+	    "scheduled_at" };
+	const char			*word;
+
+	if (t != T_OUTBOX || !store_is_inline(k->ctl->store))
+		return false;
+	word = store_column_word(k->ctl->store, t, name);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i], word) == 0)
+			return true;
+	return false;
 }
 
 /* Compare a live column with the wanted one. */
@@ -172,11 +250,16 @@ check_column(struct check *k, enum store_table t,
     const struct schema_column *wanted, const struct schema_column *c)
 {
 	enum schema_level	 level = SCHEMA_FAIL;
-	const char		*cost = judge_type(t, wanted, c, &level);
-	char			*change;
+	const char		*cost;
+	char			*change, *name;
+
+	/* In mode inline producers write some columns of the outbox. */
+	if (is_of_event(k, t, c->name))
+		t = T_EVENTS;
+	cost = judge_type(k, t, wanted, c, &level);
 
 	if (cost == NULL && wanted->nullable && !c->nullable &&
-	    !may_be_not_null(t, c->name)) {
+	    !may_be_not_null(k, t, c->name)) {
 		level = SCHEMA_FAIL;
 		cost = "the daemon writes NULL there, which is refused";
 	} else if (cost == NULL && !wanted->nullable && c->nullable &&
@@ -186,7 +269,9 @@ check_column(struct check *k, enum store_table t,
 	}
 	if (cost == NULL)
 		return;
-	change = xasprintf("MODIFY %s %s", c->name, wanted->definition);
+	name = quoted(k, t, c->name);
+	change = xasprintf("MODIFY %s %s", name, wanted->definition);
+	free(name);
 	/* Only small tables of the daemon's own are altered by upgrade. */
 	schema_alter(k, t, (struct schema_cost){ level, cost }, change,
 	    c->length == 0 ? "%s is %s%.0llu %s, not %s" :
@@ -261,8 +346,9 @@ schema_copies(struct check *k)
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
 		const struct schema_column *event, *c;
 
-		event = schema_column_of(&k->live.tables[T_EVENTS],
-		    copies[i].event);
+		event = schema_column_of(&k->live.tables[
+		    schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS : T_OUTBOX],
+		    store_column_name(k->ctl->store, copies[i].event));
 		c = schema_column_of(&k->live.tables[copies[i].table],
 		    copies[i].column);
 		if (event != NULL && c != NULL && c->length != 0)
@@ -291,6 +377,7 @@ schema_moments(struct check *k, enum store_table t)
 	const struct schema_table	*wanted = &k->wanted.tables[t];
 	const struct schema_column	*c;
 	struct buf			 change = { 0 }, what = { 0 };
+	char				*name;
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
 		const struct schema_column *w = &wanted->columns[i];
@@ -299,8 +386,10 @@ schema_moments(struct check *k, enum store_table t)
 		if (c == NULL || kind_of(c->type) != KIND_MOMENT ||
 		    c->length >= w->length)
 			continue;
+		name = quoted(k, t, w->name);
 		buf_printf(&change, "%sMODIFY %s %s", change.len == 0 ? "" :
-		    ", ", w->name, w->definition);
+		    ", ", name, w->definition);
+		free(name);
 		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ", w->name);
 	}
 	if (what.len > 0) {

@@ -18,12 +18,27 @@ claim_index(const struct check *k, const struct schema_table *t)
 	return NULL;
 }
 
+/* "a,b" as "a, b" */
+static const char *
+comma_space(const char *columns, char list[256])
+{
+	size_t	n = 0;
+
+	for (; *columns != '\0' && n < 253; columns++) {
+		list[n++] = *columns;
+		if (*columns == ',')
+			list[n++] = ' ';
+	}
+	list[n] = '\0';
+	return list;
+}
+
 void
 schema_claim_index(struct check *k)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
 	const struct schema_index	*x = claim_index(k, wanted);
-	char				*change;
+	char				*change, list[256];
 
 	if (x == NULL || !schema_has(k, T_OUTBOX) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
@@ -31,7 +46,7 @@ schema_claim_index(struct check *k)
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
 	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
 	    "every claim sorts the backlog" }, change,
-	    "no index (published_at, partition_key, global_sequence)")->way =
+	    "no index (%s)", comma_space(x->columns, list))->way =
 	    ALTER_ONLINE;
 	free(change);
 }
@@ -75,6 +90,10 @@ schema_indexes(struct check *k, enum store_table t)
 		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
 		char	*change;
 
+		/* Its column is added with an index. */
+		if (primary && schema_column_of(&k->live.tables[t],
+		    x->columns) == NULL && strchr(x->columns, ',') == NULL)
+			continue;
 		if (store_is_claim_index(k->ctl->store, x->columns) ||
 		    is_served(&k->live.tables[t], x))
 			continue;
@@ -90,6 +109,16 @@ schema_indexes(struct check *k, enum store_table t)
 	}
 }
 
+static bool
+is_wanted(const struct schema_table *t, const struct schema_index *x)
+{
+	for (size_t i = 0; i < t->nindexes; i++)
+		if (x->unique && t->indexes[i].unique &&
+		    strcasecmp(x->columns, t->indexes[i].columns) == 0)
+			return true;
+	return false;
+}
+
 /* Each index of the outbox adds to the cost of a message. */
 void
 schema_spare_indexes(struct check *k)
@@ -101,7 +130,8 @@ schema_spare_indexes(struct check *k)
 		const struct schema_index	*x = &t->indexes[i];
 		struct buf			 change = { 0 };
 
-		if (x == claim || strcmp(x->name, "PRIMARY") == 0)
+		if (x == claim || strcmp(x->name, "PRIMARY") == 0 ||
+		    is_wanted(&k->wanted.tables[T_OUTBOX], x))
 			continue;
 		buf_str(&change, "DROP KEY ");
 		db_name(&change, x->name);

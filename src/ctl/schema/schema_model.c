@@ -137,6 +137,15 @@ parse_table(struct schema_table *t, const char *sql)
 	}
 }
 
+static void
+rename_word(char **word, const struct conf *conf)
+{
+	char	*name = xstrdup(conf_column(conf, *word));
+
+	free(*word);
+	*word = name;
+}
+
 /* The table of "CREATE TABLE IF NOT EXISTS name ("; NTABLES: none. */
 static enum store_table
 created_table(const struct ctl *c, const char *sql)
@@ -158,6 +167,25 @@ created_table(const struct ctl *c, const char *sql)
 	return t;
 }
 
+/* The columns of an application's own table have the names that it has. */
+static void
+name_wanted(const struct conf *conf, struct schema_table *t)
+{
+	for (size_t i = 0; i < t->ncolumns; i++)
+		rename_word(&t->columns[i].name, conf);
+	for (size_t i = 0; i < t->nindexes; i++) {
+		struct buf	 list = { 0 };
+		char		*columns = t->indexes[i].columns, *p = columns;
+		char		*name;
+
+		for (; (name = strsep(&p, ",")) != NULL; )
+			buf_printf(&list, "%s%s", list.len == 0 ? "" : ",",
+			    conf_column(conf, name));
+		free(columns);
+		t->indexes[i].columns = list.data;
+	}
+}
+
 int
 schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 {
@@ -166,7 +194,7 @@ schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 	enum store_table	t;
 
 	memset(m, 0, sizeof(*m));
-	if (schema_render(c->conf, &text, e) < 0) {
+	if (schema_render_all(c->conf, &text, e) < 0) {
 		buf_free(&text);
 		return -1;
 	}
@@ -177,6 +205,8 @@ schema_read_wanted(const struct ctl *c, struct schema_model *m, struct err *e)
 		    strncmp(sql.data, "INSERT ", 7) == 0)
 			buf_printf(&row, "%s%s", row.len == 0 ? "" : "; ",
 			    sql.data);
+	name_wanted(c->conf, &m->tables[T_OUTBOX]);
+	name_wanted(c->conf, &m->tables[T_EVENTS]);
 	m->settings_row = schema_squeeze(row.data, row.len);
 	buf_free(&row);
 	buf_free(&sql);

@@ -3,8 +3,10 @@
 #include "ctl/schema/schema.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
 #include "util/xalloc.h"
 
 #define NAME_MAX_SQL	64
@@ -20,6 +22,14 @@ configured(const struct conf *conf, const struct conf_key *k)
 {
 	return *(char *const *)((const char *)conf + k->at);
 }
+
+/* In the text of one mode the names of the other mean its own. */
+static const struct {
+	const char	*ours, *inlined;
+} same[] = {
+	{ "outbox", "outbox_messages" }, { "events", "outbox_messages" },
+	{ "outbox_enqueue", "outbox_enqueue_message" },
+};
 
 /*
  * The configuration key of the table with this name, or whose name and "_"
@@ -47,6 +57,39 @@ table_of(const char *word, size_t len)
 	return best;
 }
 
+static const char *
+inline_word(const char *word, size_t *len)
+{
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		if (strlen(same[i].ours) == *len &&
+		    memcmp(same[i].ours, word, *len) == 0) {
+			*len = strlen(same[i].inlined);
+			return same[i].inlined;
+		}
+	return word;
+}
+
+/* A column of a trigger's row: "NEW." is before it. */
+static void
+put_column_word(const struct conf *conf, struct buf *to, const char *word,
+    size_t len)
+{
+	char	*ours = xstrndup(word, len);
+	const char *name = conf_column(conf, ours);
+
+	if (strcmp(name, ours) == 0)
+		buf_str(to, ours);
+	else
+		buf_printf(to, "`%s`", name);
+	free(ours);
+}
+
+static bool
+is_of_new_row(const char *text, const char *word)
+{
+	return word - text >= 4 && memcmp(word - 4, "NEW.", 4) == 0;
+}
+
 static int
 put_schema_word(const struct conf *conf, struct buf *to, const char *word,
     size_t len, struct err *e)
@@ -55,6 +98,8 @@ put_schema_word(const struct conf *conf, struct buf *to, const char *word,
 	const char		*name;
 	size_t			 cut;
 
+	if (conf->outbox.mode == MODE_INLINE && word[len] != '.')
+		word = inline_word(word, &len);
 	if (len != sizeof(column) - 1 || memcmp(word, column, len) != 0)
 		k = table_of(word, len);
 	if (k == NULL || strcmp(configured(conf, k), k->dflt) == 0) {
@@ -72,27 +117,124 @@ put_schema_word(const struct conf *conf, struct buf *to, const char *word,
 }
 
 int
-schema_put_text(const struct conf *conf, const char *p, struct buf *to,
+schema_put_text(const struct conf *conf, const char *text, struct buf *to,
     struct err *e)
 {
-	size_t	n;
+	const char	*p = text;
+	size_t		 n;
 
 	for (; *p != '\0'; p += n) {
 		n = strcspn(p, WORD);
 		buf_add(to, p, n);
 		p += n;
 		n = strspn(p, WORD);
-		if (n > 0 && put_schema_word(conf, to, p, n, e) < 0)
+		if (n > 0 && is_of_new_row(text, p))
+			put_column_word(conf, to, p, n);
+		else if (n > 0 && put_schema_word(conf, to, p, n, e) < 0)
 			return -1;
 	}
 	buf_str(to, "");
 	return 0;
 }
 
+/* A table of schema.sql with the comment before it. */
+static int
+put_table(const struct conf *conf, const char *name, size_t len,
+    struct buf *to, struct err *e)
+{
+	char		*create = xasprintf("CREATE TABLE IF NOT EXISTS %.*s (",
+			    (int)len, name);
+	const char	*at = strstr(schema_file_schema, create), *end;
+	char		*text;
+	int		 rc;
+
+	free(create);
+	if (at == NULL || (end = strstr(at, ";\n")) == NULL)
+		panic("sql/inline.sql: no table %.*s", (int)len, name);
+	while (at > schema_file_schema && strncmp(at, "\n\n", 2) != 0)
+		at--;
+	text = xstrndup(at + 1, (size_t)(end + 2 - at - 1));
+	rc = schema_put_text(conf, text, to, e);
+	free(text);
+	return rc;
+}
+
+static int
+put_line(const struct conf *conf, const char *from, const char *end,
+    struct buf *to, struct err *e)
+{
+	char	*text = xstrndup(from, (size_t)(end - from));
+	int	 rc = schema_put_text(conf, text, to, e);
+
+	free(text);
+	return rc;
+}
+
+static int
+render_inline(const struct conf *conf, bool all, struct buf *to,
+    struct err *e)
+{
+	static const char	 include[] = "-- include ", skip[] =
+				    "-- of our own columns", go_on[] =
+				    "-- of any columns";
+	const char		*p = schema_file_inline, *end;
+	bool			 left = false;
+	int			 rc = 0;
+
+	for (; rc == 0 && *p != '\0'; p = end) {
+		end = p + strcspn(p, "\n");
+		if (strncmp(p, include, strlen(include)) == 0)
+			rc = put_table(conf, p + strlen(include),
+			    (size_t)(end - p) - strlen(include), to, e);
+		else if (strncmp(p, skip, strlen(skip)) == 0)
+			left = !all;
+		else if (strncmp(p, go_on, strlen(go_on)) == 0)
+			left = false;
+		else if (!left)
+			rc = put_line(conf, p, end + (*end == '\n'), to, e);
+		end += *end == '\n';
+	}
+	buf_str(to, "");
+	return rc;
+}
+
+/* schema.sql; the procedure knows only our own names. */
+static int
+render_pointer(const struct conf *conf, bool all, struct buf *to,
+    struct err *e)
+{
+	static const char	 procedure[] = "\n--\n-- outbox_enqueue(";
+	const char		*end = strstr(schema_file_schema, procedure);
+	char			*text;
+	int			 rc;
+
+	if (all || end == NULL)
+		return schema_put_text(conf, schema_file_schema, to, e);
+	text = xstrndup(schema_file_schema, (size_t)(end -
+	    schema_file_schema) + 1);
+	rc = schema_put_text(conf, text, to, e);
+	free(text);
+	return rc;
+}
+
+static int
+render(const struct conf *conf, bool all, struct buf *to, struct err *e)
+{
+	return conf->outbox.mode == MODE_INLINE ?
+	    render_inline(conf, all, to, e) :
+	    render_pointer(conf, all, to, e);
+}
+
+int
+schema_render_all(const struct conf *conf, struct buf *to, struct err *e)
+{
+	return render(conf, true, to, e);
+}
+
 int
 schema_render(const struct conf *conf, struct buf *to, struct err *e)
 {
-	return schema_put_text(conf, schema_file_schema, to, e);
+	return render(conf, conf->outbox.columns.n == 0, to, e);
 }
 
 /* Length of white space or of a comment at p; 0: neither. */
@@ -180,6 +322,10 @@ schema_table_id(const struct ctl *c, const char *name)
 	const struct conf_key	*k = table_of(name, strlen(name));
 	enum store_table	 t;
 
+	/* With outbox.mode: inline the events are the same table. */
+	if (strcmp(name, "outbox") == 0 || strcmp(name, "events") == 0)
+		return *name == 'o' ? T_OUTBOX :
+		    store_is_inline(c->store) ? NTABLES : T_EVENTS;
 	if (k == NULL || strcmp(k->dflt, name) != 0)
 		return NTABLES;
 	for (t = 0; t < NTABLES; t++)
@@ -187,4 +333,10 @@ schema_table_id(const struct ctl *c, const char *name)
 		    configured(c->conf, k)) == 0)
 			break;
 	return t;
+}
+
+bool
+schema_is_used(const struct ctl *c, enum store_table t)
+{
+	return t != T_EVENTS || !store_is_inline(c->store);
 }

@@ -69,8 +69,10 @@ trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 {
 	struct buf	 text = { 0 };
 	const char	*p = "", *at;
-	int		 rc = schema_put_text(conf, schema_file_trigger, &text,
-			    e);
+	int		 rc = schema_put_text(conf,
+			    conf->outbox.mode == MODE_INLINE ?
+			    schema_file_inline_trigger : schema_file_trigger,
+			    &text, e);
 
 	if (rc == 0)
 		p = text.data;
@@ -133,7 +135,8 @@ static int
 find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
     struct err *e)
 {
-	char		*name = xasprintf("%s_after_event",
+	char		*name = xasprintf(store_is_inline(c->store) ?
+			    "%s_before" : "%s_after_event",
 			    store_table_name(c->store, T_OUTBOX));
 	struct db_rows	*rows;
 
@@ -168,12 +171,18 @@ trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
 		return -1;
 	if (!there && c->args.trigger)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
+		    store_is_inline(c->store) ?
+		    "rows without a label are one partition, and those "
+		    "without a message_id get none; "
+		    "outboxctl schema install --trigger creates it" :
 		    "events without an outbox row wait for reconcile; "
 		    "outboxctl schema install --trigger creates it" }, "",
 		    "%s: no trigger, or no right to see it", events)->by_hand =
 		    true;
 	else if (there && !right)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
+		    store_is_inline(c->store) ? "it completes rows in "
+		    "another way; outboxctl schema upgrade replaces it" :
 		    "it enqueues other events than publish.types, or in "
 		    "another way; outboxctl schema upgrade replaces it" }, "",
 		    "%s: the trigger differs from the configured one",

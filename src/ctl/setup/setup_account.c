@@ -168,57 +168,22 @@ setup_has_account(struct setup *s, const char *account, bool *has,
 	return store_query_any(s->admin.store, "setup", has, e);
 }
 
-/* The GRANTs of a file, which name an account that ours takes the place of. */
-struct grants {
-	const char	*file, *shipped, *account;
-};
-
-/* A statement with our account and the configured tables. */
-static int
-put_grant(const struct setup *s, const struct grants *g, char *sql,
-    const char *at, struct buf *to, struct err *e)
-{
-	size_t	n = (size_t)(at - sql);
-
-	sql[n] = '\0';
-	if (schema_put_text(s->ctl->conf, sql, to, e) < 0)
-		return -1;
-	buf_printf(to, "%s%s;\n", g->account, sql + n + strlen(g->shipped));
-	return 0;
-}
-
-static int
-put_grants(const struct setup *s, const struct grants *g, struct buf *to,
-    struct err *e)
-{
-	struct schema_walk	 walk = { .at = g->file, .delimiter = ";" };
-	struct buf		 sql = { 0 };
-	const char		*at;
-	int			 rc = 0;
-
-	while (rc == 0 && schema_next(&walk, &sql))
-		if ((at = strstr(sql.data, g->shipped)) != NULL)
-			rc = put_grant(s, g, sql.data, at, to, e);
-	buf_free(&sql);
-	return rc;
-}
-
 int
 setup_put_grants(const struct setup *s, struct buf *to, struct err *e)
 {
-	struct grants	g = { schema_file_grants, SHIPPED, s->account };
+	struct schema_grants	g = { schema_file_grants, SHIPPED, s->account };
 
-	return put_grants(s, &g, to, e);
+	return schema_put_grants(s->ctl->conf, &g, to, e);
 }
 
 int
 setup_put_operator_grants(const struct setup *s, struct buf *to,
     struct err *e)
 {
-	struct grants	g = { schema_file_operator, SHIPPED_OPERATOR,
-			    s->operator };
+	struct schema_grants	g = { schema_file_operator, SHIPPED_OPERATOR,
+				    s->operator };
 
-	return put_grants(s, &g, to, e);
+	return schema_put_grants(s->ctl->conf, &g, to, e);
 }
 
 int

@@ -1,0 +1,104 @@
+/*
+ * schema_grants.c - the GRANTs of sql/grants.sql and sql/operator.sql, for the
+ * configured tables and mode
+ */
+
+#include "ctl/schema/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+/* Of an outbox row a producer may only write these. */
+static const char	pointer_columns[] = "(global_sequence, partition_key)";
+static const char *const inline_columns[] = { "message_id", "topic",
+	"order_key", "partition_key", "headers", "payload", "content_type",
+	"scheduled_at" };
+
+/* With outbox.mode: inline there is no table of events; is this one there? */
+static bool
+has_object(const struct conf *conf, const char *sql)
+{
+	if (conf->outbox.mode != MODE_INLINE)
+		return true;
+	/* The columns of an application's own table are its own matter. */
+	if (strstr(sql, " ON PROCEDURE ") != NULL ||
+	    strstr(sql, pointer_columns) != NULL)
+		return conf->outbox.columns.n == 0;
+	return strstr(sql, " ON events ") == NULL &&
+	    strstr(sql, " ON events\n") == NULL;
+}
+
+static void
+put_inline_columns(struct buf *to)
+{
+	size_t	n = sizeof(inline_columns) / sizeof(inline_columns[0]);
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(to, "%s%s", i == 0 ? "(" : ", ", inline_columns[i]);
+	buf_str(to, ")");
+}
+
+/* The statement up to the account, of which the first n bytes are left. */
+static int
+put_rights(const struct conf *conf, const char *sql, size_t n, struct buf *to,
+    struct err *e)
+{
+	char		*text = xstrndup(sql, n), *at;
+	struct buf	 whole = { 0 };
+	int		 rc;
+
+	at = conf->outbox.mode != MODE_INLINE ? NULL :
+	    strstr(text, pointer_columns);
+	if (at != NULL) {
+		buf_add(&whole, text, (size_t)(at - text));
+		put_inline_columns(&whole);
+		buf_str(&whole, at + strlen(pointer_columns));
+	} else
+		buf_str(&whole, text);
+	rc = schema_put_text(conf, whole.data, to, e);
+	buf_free(&whole);
+	free(text);
+	return rc;
+}
+
+int
+schema_put_grants(const struct conf *conf, const struct schema_grants *g,
+    struct buf *to, struct err *e)
+{
+	struct schema_walk	 walk = { .at = g->file, .delimiter = ";" };
+	struct buf		 sql = { 0 };
+	const char		*at;
+	int			 rc = 0;
+
+	while (rc == 0 && schema_next(&walk, &sql)) {
+		if ((at = strstr(sql.data, g->shipped)) == NULL ||
+		    !has_object(conf, sql.data))
+			continue;
+		rc = put_rights(conf, sql.data, (size_t)(at - sql.data), to,
+		    e);
+		buf_printf(to, "%s%s;\n", g->account,
+		    at + strlen(g->shipped));
+	}
+	buf_free(&sql);
+	return rc;
+}
+
+int
+schema_put_all_grants(const struct conf *conf, struct buf *to, struct err *e)
+{
+	static const struct schema_grants	all[] = {
+		{ schema_file_grants, "'outbox'@'localhost'",
+		  "'outbox'@'localhost'" },
+		{ schema_file_grants, "'outbox_producer'@'localhost'",
+		  "'outbox_producer'@'localhost'" },
+		{ schema_file_operator, "'outbox_operator'@'localhost'",
+		  "'outbox_operator'@'localhost'" },
+	};
+	int	rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		rc = schema_put_grants(conf, &all[i], to, e);
+	return rc;
+}

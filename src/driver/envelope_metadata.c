@@ -1,0 +1,173 @@
+/*
+ * envelope_metadata.c - entries of the metadata as headers
+ *
+ * See envelope_impl.h.
+ */
+
+#include "driver/envelope_impl.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "conf/conf.h"
+
+static bool
+is_line(struct bytes b)
+{
+	return b.data == NULL || (memchr(b.data, '\r', b.len) == NULL &&
+	    memchr(b.data, '\n', b.len) == NULL &&
+	    memchr(b.data, '\0', b.len) == NULL);
+}
+
+/* Names that this form of envelope gives a value. */
+static bool
+is_name_of_form(const struct envelope *v, const struct envelope_form *f,
+    const char *name)
+{
+	return (v->content_type != 0 &&
+	    strcasecmp(name, ENVELOPE_CONTENT_TYPE) == 0) ||
+	    (f->kind >= ENVELOPE_CLOUDEVENTS &&
+	    strncasecmp(name, "ce-", 3) == 0);
+}
+
+/* True for an HTTP token that is not a name of ours or the server's. */
+static bool
+is_free_name(const char *name)
+{
+	if (name[0] == '\0' || strncasecmp(name, "nats-", 5) == 0 ||
+	    strncasecmp(name, "outbox-", 7) == 0)
+		return false;
+	for (const char *p = name; *p != '\0'; p++)
+		if (!isalnum((unsigned char)*p) &&
+		    strchr("!#$%&'*+-.^_`|~", *p) == NULL)
+			return false;
+	return true;
+}
+
+/* Write the shortest digits that read back as the same number. */
+static bool
+put_real(struct envelope *v, double real)
+{
+	char	text[40];
+
+	/* Above 2^53 an integer read as a real may be another number. */
+	if (v->rounded && fabs(real) >= 9007199254740992.0)
+		return false;
+	snprintf(text, sizeof(text), "%.15g", real);
+	if (strtod(text, NULL) != real)
+		snprintf(text, sizeof(text), "%.17g", real);
+	buf_str(&v->text, text);
+	return true;
+}
+
+static bool
+put_scalar(struct envelope *v, json_t *value)
+{
+	struct bytes	text;
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		text.data = json_string_value(value);
+		text.len = json_string_length(value);
+		if (text.len == 0 || !is_line(text))
+			return false;
+		buf_add(&v->text, text.data, text.len);
+		return true;
+	case JSON_INTEGER:
+		buf_printf(&v->text, "%" JSON_INTEGER_FORMAT,
+		    json_integer_value(value));
+		return true;
+	case JSON_REAL:
+		return put_real(v, json_real_value(value));
+	case JSON_TRUE:
+	case JSON_FALSE:
+		buf_str(&v->text, json_is_true(value) ? "true" : "false");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+add_entry(struct envelope *v, const struct envelope_form *f, const char *name,
+    json_t *value)
+{
+	size_t	start = v->text.len;
+
+	if (v->nheaders == ENVELOPE_MAX_HEADERS || !is_free_name(name) ||
+	    is_name_of_form(v, f, name)) {
+		v->skipped++;
+		return;
+	}
+	envelope_open_header(v, name);
+	if (!put_scalar(v, value)) {
+		buf_chop(&v->text, v->text.len - start);
+		v->skipped++;
+		return;
+	}
+	envelope_close_header(v);
+}
+
+static json_t *
+parse_metadata(struct envelope *v, struct bytes text, json_error_t *je)
+{
+	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
+	json_t	*root;
+
+	root = json_loadb(text.data, text.len, flags, je);
+	/* An integer of more than 64 bits is legal JSON, too. */
+	v->rounded = root == NULL &&
+	    json_error_code(je) == json_error_numeric_overflow;
+	if (v->rounded)
+		root = json_loadb(text.data, text.len,
+		    flags | JSON_DECODE_INT_AS_REAL, je);
+	return root;
+}
+
+/* PHP writes an empty map as []. */
+static bool
+is_empty(const json_t *root)
+{
+	return json_is_null(root) ||
+	    (json_is_array(root) && json_array_size(root) == 0);
+}
+
+int
+envelope_read_metadata(struct envelope *v, struct bytes text, json_t **root,
+    struct err *e)
+{
+	json_error_t	 je;
+	json_t		*read;
+	int		 rc = 0;
+
+	*root = NULL;
+	if (text.len > MSG_METADATA_MAX)
+		return err_set(e, "metadata of %zu bytes is longer than %d",
+		    text.len, MSG_METADATA_MAX);
+	if (!envelope_has(text))
+		return 0;
+	if ((read = parse_metadata(v, text, &je)) == NULL)
+		return err_set(e, "metadata is not JSON: %s", je.text);
+	if (json_is_object(read)) {
+		*root = read;
+		return 0;
+	}
+	if (!is_empty(read))
+		rc = err_set(e, "metadata is not a JSON object");
+	json_decref(read);
+	return rc;
+}
+
+void
+envelope_add_metadata(struct envelope *v, const struct envelope_form *f,
+    json_t *root)
+{
+	json_t		*value;
+	const char	*name;
+
+	json_object_foreach(root, name, value)
+		add_entry(v, f, name, value);
+}

@@ -1,0 +1,40 @@
+# inline.sh - the tables of outbox.mode: inline; sourced after lib.sh
+#
+# inline_tables: replace the tables of the other mode by these, with the rights
+# of the accounts.  write_conf and produce then use them.
+
+# shellcheck shell=bash disable=SC2034
+
+OUTBOX='mode: inline'
+
+ctl() { "$OUTBOXCTL" -c "$CONF" "$@"; }
+
+# The rights of the accounts, and what the tests need besides.
+inline_grants() {
+	ctl schema print --grants | awk 'BEGIN { RS = ORS = ";" }
+	    !/outbox_operator/'
+	echo "GRANT SELECT, INSERT ON outbox_messages
+	    TO 'outbox_producer'@'localhost';
+	GRANT INSERT, UPDATE (changed) ON outbox_audit
+	    TO 'outbox'@'localhost';"
+}
+
+drop_tables() {
+	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
+	outbox_settings, outbox_dead_letters, outbox_blocked_keys,
+	outbox_streams, outbox_audit; DROP PROCEDURE outbox_enqueue"
+}
+
+inline_tables() {
+	drop_tables
+	[ -e "$CONF" ] || write_conf
+	ctl schema print > "$DIR/inline.sql" || return
+	"$SANDBOX" sql "$DIR/db" app < "$DIR/inline.sql" || return
+	inline_grants | "$SANDBOX" sql "$DIR/db" app
+}
+
+is_drained() { is_sql 'SELECT COUNT(*) FROM outbox_messages
+    WHERE published_at IS NULL' 0; }
+published() { sql 'SELECT COUNT(published_at) FROM outbox_messages'; }
+pending() { sql 'SELECT COUNT(*) FROM outbox_messages
+    WHERE published_at IS NULL'; }
