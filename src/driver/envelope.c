@@ -249,7 +249,8 @@ wrap(struct envelope *v, const struct envelope_form *f, struct msg *m,
 {
 	switch (f->kind) {
 	case ENVELOPE_JSON:
-		envelope_put_json(v, f, m, metadata);
+		if (envelope_put_json(v, f, m, metadata, e) < 0)
+			return -1;
 		break;
 	case ENVELOPE_CLOUDEVENTS:
 		if (cloudevents_check(m, e) < 0)

@@ -56,8 +56,8 @@ void	envelope_put_time(struct buf *, struct bytes);
 /* The payload under one of two names; returns true if it is JSON. */
 bool	envelope_put_payload(struct envelope *, const struct msg *,
 	    const char *json, const char *base64);
-void	envelope_put_json(struct envelope *, const struct envelope_form *,
-	    struct msg *, json_t *metadata);
+int	envelope_put_json(struct envelope *, const struct envelope_form *,
+	    struct msg *, json_t *metadata, struct err *);
 
 /* cloudevents.c: -1 with an error if the row can be none. */
 int	cloudevents_check(const struct msg *, struct err *);

@@ -122,15 +122,21 @@ put_time(struct envelope *v, struct bytes time)
 	    (struct bytes){ v->scratch.data, v->scratch.len });
 }
 
-/* The metadata as stored, or an empty object. */
-static void
-put_metadata(struct envelope *v, const struct msg *m, const json_t *metadata)
+/* As stored, or an empty object.  The parser has read deeper ones. */
+static int
+put_metadata(struct envelope *v, const struct msg *m, const json_t *metadata,
+    struct err *e)
 {
+	if (metadata != NULL &&
+	    !json_text_is_valid(m->metadata.data, m->metadata.len))
+		return err_set(e, "metadata cannot stand in a JSON object: it "
+		    "is nested deeper than %d", JSON_TEXT_DEEPEST);
 	envelope_put_name(&v->body, "metadata");
 	if (metadata != NULL)
 		buf_add(&v->body, m->metadata.data, m->metadata.len);
 	else
 		buf_str(&v->body, "{}");
+	return 0;
 }
 
 static void
@@ -145,9 +151,9 @@ put_row(struct envelope *v, struct msg *m)
 	put_column(v, "correlation_id", m->correlation);
 }
 
-void
+int
 envelope_put_json(struct envelope *v, const struct envelope_form *f,
-    struct msg *m, json_t *metadata)
+    struct msg *m, json_t *metadata, struct err *e)
 {
 	struct buf		*b = &v->body;
 
@@ -159,9 +165,11 @@ envelope_put_json(struct envelope *v, const struct envelope_form *f,
 	envelope_put_name(b, "sequence");
 	buf_u64(b, m->sequence);
 	put_row(v, m);
-	put_metadata(v, m, metadata);
+	if (put_metadata(v, m, metadata, e) < 0)
+		return -1;
 	put_column(v, "content_type", m->content_type);
 	if (m->payload.data != NULL)
 		envelope_put_payload(v, m, "payload", "payload_base64");
 	buf_str(b, "}");
+	return 0;
 }

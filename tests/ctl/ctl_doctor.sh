@@ -49,7 +49,7 @@ is "$(lines fail)" '' 'doctor in a healthy setup: no line begins with fail'
 is "$(lines warn)" '' 'doctor in a healthy setup: no line begins with warn'
 is "$(tables)" "$before" 'doctor changes no table'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
-    tables 'time zone' latency settings grants plans 'broker tls' broker stream; do
+    tables 'time zone' latency settings grants types plans 'broker tls' broker stream; do
 	like "$(lines ok)" "^ok    $check: " "doctor reports on: $check"
 done
 like "$(lines ok)" 'all 1[0-9] statements of a batch use' \
@@ -152,6 +152,42 @@ like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' \
     'worker.leasing is off: latency names this key'
 write_conf
 says ok 0 'latency: .*wake.binlog: true' 'pipelined claims: no binlog listener'
+
+#
+# Event types in subjects.
+#
+SHARED="INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+	event_data) VALUES (9001, 'o', 1, 'App\\\\OrderPaid', 'x'),
+	(9002, 'o', 2, 'app.order_paid', 'x'), (9003, 'o', 3, 'other', 'x');"
+sql "$SHARED"
+says ok 0 '^ok    types: 4 event types among' 'types as they are stored'
+is "$(lines ok | grep -c 'in a subject$')" 1 \
+    'types as they are stored: no line for each'
+conf_with 's|^publish: {|&type_case: kebab, |'
+says warn 0 'types: App.OrderPaid and app.order_paid are both app.order-paid in' \
+    'two types share a subject'
+like "$(lines ok)" '^ok    types: App.OrderPaid is app.order-paid in a subject$' \
+    'doctor shows the subject of a type'
+is "$(lines ok | grep -c 'types: other')" 0 \
+    'a type that stands as it is has no line'
+conf_with 's|^publish: {|&type_case: kebab, type_aliases: {app.order_paid: p.q}, |'
+says ok 0 'types: app.order_paid is p.q in a subject' 'an alias mends it'
+is "$(lines warn)" '' 'an alias mends it: no warning'
+conf_with 's|^publish: {|&type_case: kebab, type_aliases: {Rare: other}, |'
+says warn 0 'types: Rare and other are both other in a subject' \
+    'the alias of a type that no event has'
+SUBJECT=events.all write_conf
+says ok 0 'types: nats.subject has no .event_type' 'a subject without the type'
+# Waiting rows are read beyond the latest events, by the index.
+sql "INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+	event_data) SELECT 10000 + seq, seq, 9, 't', 'x' FROM
+	(WITH RECURSIVE s AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM s
+	WHERE seq < 1000) SELECT seq FROM s) t;
+    INSERT INTO outbox (global_sequence, partition_key) VALUES (9001, 'p01')"
+write_conf
+says ok 0 '^ok    types: 2 event types among' 'types: waiting rows, and latest events'
+sql 'DELETE FROM outbox WHERE global_sequence = 9001;
+    DELETE FROM events WHERE sequence > 9000'
 
 #
 # Tables, settings, rights.

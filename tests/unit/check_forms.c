@@ -466,6 +466,25 @@ static const struct {
 	{ "[1]", NULL }, { "5", NULL }, { "{", NULL },
 };
 
+/* The parser takes it, readers may not. */
+START_TEST(metadata_may_be_too_deep)
+{
+	char	deep[2048];
+	size_t	n = JSON_TEXT_DEEPEST;
+
+	form.kind = ENVELOPE_JSON;
+	strcpy(deep, "{\"a\":");
+	memset(deep + 5, '[', n);
+	memset(deep + 5 + n, ']', n);
+	strcpy(deep + 5 + 2 * n, "}");
+	row.metadata = bytes_of(deep);
+	ck_assert_int_eq(envelope_fill(&env, &form, &row, &err), -1);
+	holds(err.text, "nested deeper than 500");
+	form.kind = ENVELOPE_CLOUDEVENTS;
+	must_fill();
+}
+END_TEST
+
 START_TEST(metadata_is_an_object)
 {
 	char	want[200];
@@ -838,6 +857,7 @@ main(void)
 	tcase_add_loop_test(tc, payload_is_embedded_unchanged, 0,
 	    NROWS(payloads));
 	tcase_add_loop_test(tc, metadata_is_an_object, 0, NROWS(metadatas));
+	tcase_add_test(tc, metadata_may_be_too_deep);
 	tcase_add_loop_test(tc, version_is_a_number_if_it_is_one, 0,
 	    NROWS(integers));
 

@@ -22,6 +22,7 @@ static const struct check {
 	{ doctor_tables, true, false },
 	{ doctor_pipelining, true, true },
 	{ doctor_settings, true, true },
+	{ doctor_types, true, true },
 	{ doctor_plans, true, true },
 	{ doctor_broker, false, false },
 	{ doctor_problems, false, false },

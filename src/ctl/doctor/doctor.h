@@ -50,6 +50,9 @@ void	doctor_pipelining(struct doctor *);	/* needs the columns, too */
 /* doctor_settings.c; needs the tables */
 void	doctor_settings(struct doctor *);
 
+/* doctor_types.c; needs the tables */
+void	doctor_types(struct doctor *);
+
 /* doctor_plans.c; needs the tables */
 void	doctor_plans(struct doctor *);
 

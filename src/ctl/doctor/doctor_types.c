@@ -1,0 +1,220 @@
+/*
+ * doctor_types.c - event types, and what stands for them in a subject
+ *
+ * Types that share a subject cannot be told apart by consumers.  Which types
+ * there are only the rows tell: a sample of those that wait, and the latest
+ * events.
+ */
+
+#include "ctl/doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/type_tokens.h"
+#include "mysql/db.h"
+#include "util/printable.h"
+#include "util/xalloc.h"
+
+#define SAMPLE		1000	/* rows of each kind */
+#define SHOWN		50	/* types */
+
+struct type {
+	char	*name, *tokens;
+	size_t	 len;		/* of the name, which may be any bytes */
+};
+
+struct types {
+	struct type	*items;
+	size_t		 n;
+};
+
+static int
+name_cmp(const void *a, const void *b)
+{
+	const struct type	*x = a, *y = b;
+	int			 diff = memcmp(x->name, y->name,
+				    x->len < y->len ? x->len : y->len);
+
+	return diff != 0 ? diff : (x->len > y->len) - (x->len < y->len);
+}
+
+static int
+tokens_cmp(const void *a, const void *b)
+{
+	const struct type	*x = a, *y = b;
+	int			 diff = strcmp(x->tokens, y->tokens);
+
+	return diff != 0 ? diff : name_cmp(a, b);
+}
+
+static void
+add(struct types *t, const char *name, size_t len)
+{
+	t->items = xreallocarray(t->items, t->n + 1, sizeof(*t->items));
+	t->items[t->n].tokens = NULL;
+	t->items[t->n].len = len;
+	t->items[t->n].name = xcalloc(1, len + 1);
+	memcpy(t->items[t->n++].name, name, len);
+}
+
+static void
+types_free(struct types *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->items[i].name);
+		free(t->items[i].tokens);
+	}
+	free(t->items);
+}
+
+/* Add what the prepared statement returns; false: the error was printed. */
+static bool
+add_rows(struct doctor *d, struct types *t)
+{
+	struct db_rows	*rows = doctor_query(d, "types");
+
+	if (rows == NULL)
+		return false;
+	while (db_next(rows))
+		if (db_nullable(rows, 0) != NULL)
+			add(t, db_text(rows, 0), db_length(rows, 0));
+	db_rows_free(rows);
+	return true;
+}
+
+/*
+ * Without an index that begins with the time of delivery, waiting rows may be
+ * among any number of others: then only the latest events are read.
+ */
+static bool
+add_sample(struct doctor *d, struct types *t)
+{
+	struct store	*s = d->ctl->store;
+
+	if (store_index(s) == INDEX_BY_TIME) {
+		store_sql(s, "SELECT {e.event_type} FROM "
+		    "(SELECT {global_sequence} AS waiting FROM {outbox} "
+		    "{index} WHERE {published_at} IS NULL ");
+		store_putf(s, "LIMIT %d", SAMPLE);
+		store_put(s, ") AS w JOIN {events} AS e "
+		    "ON {e.sequence} = w.waiting");
+		if (!add_rows(d, t))
+			return false;
+	}
+	store_sql(s, "SELECT {e.event_type} FROM {events} AS e "
+	    "{events_primary} ORDER BY {e.sequence} DESC ");
+	store_putf(s, "LIMIT %d", SAMPLE);
+	return add_rows(d, t);
+}
+
+static void
+drop_repeated(struct types *t)
+{
+	size_t	kept = 0;
+
+	qsort(t->items, t->n, sizeof(*t->items), name_cmp);
+	for (size_t i = 0; i < t->n; i++) {
+		if (kept > 0 && name_cmp(&t->items[kept - 1],
+		    &t->items[i]) == 0)
+			free(t->items[i].name);
+		else
+			t->items[kept++] = t->items[i];
+	}
+	t->n = kept;
+}
+
+/* Each type once, sorted by its tokens. */
+static void
+map_types(const struct conf *c, struct types *t)
+{
+	struct type_tokens	 how = type_tokens_of(c);
+	struct buf		 b = { 0 };
+
+	for (size_t i = 0; i < c->publish.type_aliases.n; i++) {
+		const char *name = c->publish.type_aliases.items[i].name;
+
+		add(t, name, strlen(name));
+	}
+	drop_repeated(t);
+	for (size_t i = 0; i < t->n; i++) {
+		buf_clear(&b);
+		buf_str(&b, "");
+		type_tokens_put(&b, &how, (struct bytes){ t->items[i].name,
+		    t->items[i].len });
+		t->items[i].tokens = xstrdup(b.data);
+	}
+	buf_free(&b);
+	qsort(t->items, t->n, sizeof(*t->items), tokens_cmp);
+}
+
+/* Two neighbours, if they have the same tokens; true: they do. */
+static bool
+say_shared(struct doctor *d, const struct type *a, const struct type *b)
+{
+	char	names[2][PRINTABLE_SIZE];
+
+	if (strcmp(a->tokens, b->tokens) != 0)
+		return false;
+	printable_text(names[0], a->name, a->len);
+	printable_text(names[1], b->name, b->len);
+	doctor_say(d, DOCTOR_WARN, "types", "%s and %s are both %s in a "
+	    "subject, so consumers cannot tell them apart by it: give one of "
+	    "them an alias in publish.type_aliases", names[0], names[1],
+	    a->tokens);
+	return true;
+}
+
+/* A type that stands as it is needs no line. */
+static bool
+say_mapping(struct doctor *d, const struct type *t)
+{
+	char	name[PRINTABLE_SIZE], tokens[PRINTABLE_SIZE];
+
+	if (strcmp(t->name, t->tokens) == 0)
+		return false;
+	printable_text(name, t->name, t->len);
+	printable_text(tokens, t->tokens, strlen(t->tokens));
+	doctor_say(d, DOCTOR_OK, "types", "%s is %s in a subject", name,
+	    tokens);
+	return true;
+}
+
+static void
+say_types(struct doctor *d, const struct types *t)
+{
+	size_t	shared = 0, shown = 0;
+
+	for (size_t i = 1; i < t->n; i++)
+		shared += say_shared(d, &t->items[i - 1], &t->items[i]);
+	for (size_t i = 0; i < t->n && shown < SHOWN; i++)
+		shown += say_mapping(d, &t->items[i]);
+	if (shared == 0)
+		doctor_say(d, DOCTOR_OK, "types", "%zu event types among the "
+		    "waiting messages and the latest %d events, and no two of "
+		    "them are the same in a subject", t->n, SAMPLE);
+}
+
+static bool
+has_type(const char *template)
+{
+	return strstr(template, "{event_type}") != NULL ||
+	    strstr(template, "{topic}") != NULL;
+}
+
+void
+doctor_types(struct doctor *d)
+{
+	struct types	t = { 0 };
+
+	if (!has_type(d->ctl->conf->nats.subject)) {
+		doctor_say(d, DOCTOR_OK, "types", "nats.subject has no "
+		    "{event_type}, so types share subjects");
+		return;
+	}
+	if (add_sample(d, &t)) {
+		map_types(d->ctl->conf, &t);
+		say_types(d, &t);
+	}
+	types_free(&t);
+}
