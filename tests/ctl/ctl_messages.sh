@@ -420,6 +420,14 @@ ctl messages show --payload "$TEXT"
 is "$RC $(tail -n 3 <<< "$OUT")" $'0 \ngrüße\n\tdone' \
     'messages show --payload, no --json: the text at the end'
 like "$OUT" '^subject: events.ok$' 'messages show --payload: the subject'
+sed 's|^publish: {|&type_case: kebab, type_aliases: {ok: fine}, envelope: cloudevents, |' \
+    "$CONF" > "$DIR/event.yml"
+OUT=$("$OUTBOXCTL" -c "$DIR/event.yml" --json messages show --payload "$BYTES")
+is "$(field '.subject, (.payload | fromjson | .data_base64)' | tr '\n' ' ')" \
+    'events.fine AP8K ' 'messages show --payload: alias and envelope'
+is "$("$OUTBOXCTL" -c "$DIR/event.yml" messages show --payload --raw "$BYTES" |
+    od -An -tx1 | tr -d ' ')" 00ff0a \
+    'messages show --payload --raw: as it is stored'
 "$OUTBOXCTL" -c "$CONF" messages show --payload --raw "$BYTES" > "$DIR/raw"
 is "$? $(od -An -tx1 "$DIR/raw" | tr -d ' ')" '0 00ff0a' \
     'messages show --payload --raw: its bytes and nothing else'

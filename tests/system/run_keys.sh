@@ -741,6 +741,13 @@ like "$(last)" '^ce-source: //shop/a$' 'publish.source: is the source'
 is "$(last | sed '1,/^$/d')" "$ORDER" \
     'publish.envelope cloudevents-binary: the payload as it is stored'
 
+# What is sent counts: 900,000 bytes fit the limit of 1 MiB, in base64 not.
+event made "REPEAT(x'ff', 900000)"
+fails 'sequence [0-9]+, key o-1: 120[0-9]{4} bytes are more than the server.s max_payload' \
+    'publish.envelope: an envelope may be too large' publish.envelope=json
+event made "REPEAT(x'ff', 900000)"
+sends 'publish.envelope: its payload alone is not' publish.envelope=raw
+
 covers publish.type_case publish.type_aliases
 event 'App\\Events\\OrderPaid' "'x'"
 sends 'publish.type_case kebab: a message' publish.type_case=kebab
