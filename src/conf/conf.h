@@ -352,6 +352,12 @@ void		 conf_counts(const struct conf *, struct counts *);
 /* True if publish.driver is this one, or that of a route. */
 bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 
+/*
+ * nats.stream, which takes all messages, and in which they can be looked up by
+ * their sequences; "": there is none, or another driver is used.
+ */
+const char	*conf_stream(const struct conf *);
+
 /* True for an address or a name of this host that no other host has. */
 bool		 conf_is_loopback(const char *host);
 

@@ -84,6 +84,13 @@ conf_uses_driver(const struct conf *c, enum conf_driver driver)
 	return c->publish.driver == (int)driver;
 }
 
+const char *
+conf_stream(const struct conf *c)
+{
+	return c->publish.driver == DRIVER_NATS && !c->nats.core ?
+	    c->nats.stream : "";
+}
+
 bool
 conf_is_loopback(const char *host)
 {

@@ -145,6 +145,25 @@ check_routes(const struct conf_draft *d, struct err *e)
 	return conf_blame(d, "publish.unmatched", e);
 }
 
+/* Keys that need a broker. */
+static int
+check_without_nats(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (conf_uses_driver(c, DRIVER_NATS))
+		return 0;
+	if (c->wake.subject[0] != '\0') {
+		err_set(e, "needs publish.driver: nats");
+		return conf_blame(d, "wake.subject", e);
+	}
+	if (c->nats.advisory[0] != '\0') {
+		err_set(e, "needs publish.driver: nats");
+		return conf_blame(d, "nats.advisory", e);
+	}
+	return 0;
+}
+
 static int
 check_drivers(const struct conf_draft *d, struct err *e)
 {
@@ -161,6 +180,11 @@ check_drivers(const struct conf_draft *d, struct err *e)
 		    "pointer have no topic");
 		return conf_blame(d, "http.path", e);
 	}
+	if (!c->http.allow_private && c->http.proxy[0] != '\0') {
+		err_set(e, "false contradicts http.proxy: it is the proxy that "
+		    "connects to the endpoint");
+		return conf_blame(d, "http.allow_private", e);
+	}
 	if (c->nats.core && c->nats.stream[0] != '\0') {
 		err_set(e, "true cannot be checked against a stream: set "
 		    "nats.stream: \"\"");
@@ -173,5 +197,6 @@ int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
 	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
-	    conf_check_types(d, e) < 0 ? -1 : check_drivers(d, e);
+	    conf_check_types(d, e) < 0 || check_drivers(d, e) < 0 ? -1 :
+	    check_without_nats(d, e);
 }

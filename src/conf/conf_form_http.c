@@ -129,3 +129,13 @@ conf_form_header(const char *text, struct err *e)
 	return strncasecmp(text, "X-Outbox-", 9) == 0 ?
 	    err_set(e, "is set by the daemon, as all X-Outbox-*") : 0;
 }
+
+int
+conf_form_header_value(const char *text, struct err *e)
+{
+	for (; *text != '\0'; text++)
+		if (((unsigned char)*text < ' ' && *text != '\t') ||
+		    *text == 0x7f)
+			return err_set(e, "has a control character in it");
+	return 0;
+}

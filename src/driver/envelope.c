@@ -8,6 +8,7 @@
 
 #include "driver/envelope_impl.h"
 
+#include "driver/url_path.h"
 #include "util/printable.h"
 
 /* A larger body gives its memory back. */
@@ -189,11 +190,31 @@ is_name(const char *name, size_t len, const char *other)
 	return len == strlen(other) && memcmp(name, other, len) == 0;
 }
 
+/* Any value can be a segment of a path. */
+static void
+put_segment(struct envelope *v, const struct envelope_form *f,
+    const struct msg *m, const char *name, size_t len)
+{
+	struct buf	*b = &v->scratch;
+
+	buf_clear(b);
+	if (is_name(name, len, "stream_id"))
+		buf_add(b, m->key.data == NULL ? "" : m->key.data, m->key.len);
+	else if (is_name(name, len, "partition"))
+		buf_add(b, m->partition.data == NULL ? "" : m->partition.data,
+		    m->partition.len);
+	else if (m->type.data != NULL)
+		type_tokens_put(b, &f->types, m->type);
+	url_path_put(&v->text, b->data, b->len);
+}
+
 static void
 put_placeholder(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, const char *name, size_t len)
 {
-	if (is_name(name, len, "stream_id"))
+	if (f->target != TARGET_SUBJECT)
+		put_segment(v, f, m, name, len);
+	else if (is_name(name, len, "stream_id"))
 		put_key(v, m->key);
 	else if (is_name(name, len, "partition"))
 		put_bytes(v, m->partition);
@@ -217,17 +238,30 @@ put_subject(struct envelope *v, const struct envelope_form *f,
 	}
 	buf_str(&v->text, p);
 	buf_add(&v->text, "", 1);
-	return check_message_subject(v->text.data + v->subject,
-	    v->text.len - v->subject - 1, e);
+	if (f->target == TARGET_SUBJECT)
+		return check_message_subject(envelope_subject(v),
+		    v->text.len - v->subject - 1, e);
+	return f->target == TARGET_PATH ? url_path_check(envelope_subject(v),
+	    e) : 0;
 }
 
 struct envelope_form
 envelope_form_of(const struct conf *c, const char *prefix)
 {
-	return (struct envelope_form){ .subject = c->nats.subject,
-	    .id_prefix = prefix, .stream = c->nats.stream,
-	    .kind = (enum conf_envelope)c->publish.envelope,
-	    .source = c->publish.source, .types = type_tokens_of(c) };
+	struct envelope_form	f = { .subject = c->nats.subject,
+				    .id_prefix = prefix,
+				    .stream = conf_stream(c),
+				    .kind = (enum conf_envelope)
+				    c->publish.envelope,
+				    .source = c->publish.source,
+				    .types = type_tokens_of(c) };
+
+	if (c->publish.driver == DRIVER_NATS)
+		return f;
+	f.target = c->publish.driver == DRIVER_HTTP ? TARGET_PATH :
+	    TARGET_SHOWN;
+	f.subject = f.target == TARGET_PATH ? c->http.path : "{event_type}";
+	return f;
 }
 
 static void

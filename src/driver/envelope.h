@@ -38,6 +38,13 @@ struct envelope {
 	struct buf	 scratch;
 };
 
+/* What the subject is for. */
+enum envelope_target {
+	TARGET_SUBJECT,		/* of NATS */
+	TARGET_PATH,		/* of a URL, without its leading slash */
+	TARGET_SHOWN		/* for logs and operators only */
+};
+
 /* How a message is made: a value, so that messages may differ in it. */
 struct envelope_form {
 	const char	*subject;	/* template of nats.subject */
@@ -47,6 +54,7 @@ struct envelope_form {
 	const char	*source;	/* of CloudEvents; NULL or "": it is made
 					   of id_prefix */
 	struct type_tokens types;
+	enum envelope_target target;
 };
 
 /* The form of this configuration; prefix: as conf_id_prefix() returns it. */

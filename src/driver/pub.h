@@ -90,6 +90,9 @@ struct pub_ops {
 	void		(*close)(void *);
 	bool		(*is_open)(void *);
 
+	/* True: there is something that the operator must know of it. */
+	bool		(*caution)(void *, struct err *);
+
 	/*
 	 * Check that the stream can take messages, with no batch out; blocks
 	 * for 1 s at most.  false: no answer, see err.

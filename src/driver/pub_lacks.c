@@ -6,6 +6,14 @@ static const char	keeps_none[] = "this destination keeps no messages "
 			    "that could be looked up";
 
 bool
+pub_no_caution(void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	return false;
+}
+
+bool
 pub_no_check(void *arg, struct stream_report *r, struct err *e)
 {
 	(void)arg;

@@ -9,6 +9,8 @@
 
 #include "driver/pub.h"
 
+bool		 pub_no_caution(void *, struct err *);
+
 /* There is nothing to check: it is fit. */
 bool		 pub_no_check(void *, struct stream_report *, struct err *);
 

@@ -30,10 +30,18 @@
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
 #define REPORT_BUFFER	(1024 * 1024)
 
+/* The messages themselves may be on standard output. */
+static bool
+is_silent(const struct master *m)
+{
+	return m->a->report.silent ||
+	    conf_uses_driver(m->conf, DRIVER_STDOUT);
+}
+
 static bool
 wants_printer(const struct master *m)
 {
-	return !m->a->report.silent;
+	return !is_silent(m);
 }
 
 /* The printer exits when the last write end of the socket is closed. */
@@ -57,6 +65,7 @@ run_worker(struct master *m, struct slot *s)
 	log_worker(s->index);
 	close_report(m, 0);
 	a.report = m->a->report;
+	a.report.silent = is_silent(m);
 	a.report.fd = m->report_fds[1];
 	memcpy(a.id, s->id, sizeof(a.id));
 	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);

@@ -205,6 +205,8 @@ run_once(const struct options *o, const struct conf *conf)
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
 	a.report.interval_ms = 0;
+	a.report.silent = o->report.silent ||
+	    conf_uses_driver(conf, DRIVER_STDOUT);
 	return worker_main(&a);
 }
 

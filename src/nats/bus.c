@@ -35,8 +35,8 @@ choose_inbox(struct bus *b)
 	b->inbox_len = strlen(b->inbox);
 }
 
-static int
-subscribe(struct bus *b, struct err *e)
+static natsStatus
+subscribe_to_answers(struct bus *b)
 {
 	char		 subject[128];
 	natsStatus	 s;
@@ -46,6 +46,15 @@ subscribe(struct bus *b, struct err *e)
 	s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
+	return s;
+}
+
+static int
+subscribe(struct bus *b, struct err *e)
+{
+	natsStatus	s = b->conf->nats.core ? NATS_OK :
+			    subscribe_to_answers(b);
+
 	if (s == NATS_OK)
 		s = bus_wake_subscribe(b);
 	if (s != NATS_OK)
@@ -70,6 +79,7 @@ bus_close(void *arg)
 	b->fd = -1;
 	b->want_read = b->want_write = false;
 	b->sent = b->answered = b->refused = b->stale = 0;
+	answer_queue_clear(&b->core);
 	b->write_until = INT64_MAX;
 }
 
@@ -120,10 +130,12 @@ put_reply(struct bus *b, uint32_t index)
 static natsStatus
 build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t index)
 {
+	bool		core = b->conf->nats.core;
 	natsStatus	s;
 
-	put_reply(b, index);
-	s = natsMsg_Create(m, envelope_subject(v), b->reply.data,
+	if (!core)
+		put_reply(b, index);
+	s = natsMsg_Create(m, envelope_subject(v), core ? NULL : b->reply.data,
 	    v->payload.data, (int)v->payload.len);
 	for (size_t i = 0; s == NATS_OK && i < v->nheaders; i++)
 		s = natsMsgHeader_Set(*m, envelope_name(v, i),
@@ -151,6 +163,8 @@ note_sent(struct bus *b, uint32_t index)
 		b->nordinals = (size_t)index * 2 + 64;
 	}
 	b->ordinals[index] = b->sent++;
+	if (b->conf->nats.core)
+		answer_queue_put_stored(&b->core, index);
 	if (b->until < b->write_until)
 		b->write_until = b->until;
 }
@@ -206,6 +220,7 @@ bus_free(void *arg)
 	bus_close(b);
 	pthread_mutex_destroy(&b->lock);
 	buf_free(&b->reply);
+	answer_queue_free(&b->core);
 	free(b->ordinals);
 	free(b->name);
 	free(b);
@@ -223,6 +238,7 @@ static const struct pub_ops ops = {
 	.open = bus_open,
 	.close = bus_close,
 	.is_open = bus_is_open,
+	.caution = pub_no_caution,
 	.check = bus_check,
 	.state = bus_state,
 	.get_stored = bus_get_stored,
@@ -235,6 +251,32 @@ static const struct pub_ops ops = {
 	.proceed = bus_proceed,
 	.woken = bus_woken,
 	.answer = bus_answer,
+	.complaint = bus_complaint,
+	.tell = bus_tell,
+};
+
+/* The same without what JetStream adds. */
+static const struct pub_ops core_ops = {
+	.name = "nats",
+	.peer = "broker",
+	.in_order = true,
+	.free = bus_free,
+	.open = bus_open,
+	.close = bus_close,
+	.is_open = bus_is_open,
+	.caution = bus_core_caution,
+	.check = pub_no_check,
+	.state = pub_no_state,
+	.get_stored = pub_no_stored,
+	.max_payload = bus_max_payload,
+	.capacity = pub_no_limit,
+	.unread = bus_unread,
+	.begin = bus_core_begin,
+	.send = bus_send,
+	.prepare = bus_prepare,
+	.proceed = bus_proceed,
+	.woken = bus_woken,
+	.answer = bus_core_answer,
 	.complaint = bus_complaint,
 	.tell = bus_tell,
 };
@@ -261,11 +303,11 @@ struct pub
 bus_new(const struct conf *conf, const char *name)
 {
 	struct bus	*b = xcalloc(1, sizeof(*b));
-	struct pub	 p = { &ops, b };
+	struct pub	 p = { conf->nats.core ? &core_ops : &ops, b };
 
 	open_library();
 	b->conf = conf;
-	b->ops = &ops;
+	b->ops = p.ops;
 	b->name = xstrdup(name);
 	b->fd = -1;
 	b->write_until = INT64_MAX;

@@ -10,6 +10,7 @@
  * bus_connect.c	how to log in
  * bus_answer.c		answers to messages
  * bus_stream_info.c	requests about the stream
+ * bus_core.c		nats.core: without answers
  * bus.c		the publisher: sending
  */
 #ifndef OUTBOX_BUS_IMPL_H
@@ -22,6 +23,7 @@
 
 #include <nats/nats.h>
 
+#include "driver/answer_queue.h"
 #include "util/buf.h"
 #include "nats/bus.h"
 #include "nats/nats_verdict.h"
@@ -47,6 +49,7 @@ struct bus {
 	int64_t			 until;		/* to write this generation */
 	int64_t			 write_until;	/* to write the buffer */
 	natsSubscription	*wake;		/* NULL: no wake.subject */
+	struct answer_queue	 core;		/* nats.core: all that was sent */
 	bool			 woken;		/* since the last bus_woken() */
 	size_t			 next_server;
 	int64_t			 max_payload;
@@ -79,6 +82,9 @@ void	bus_prepare(void *, struct pub_polls *);
 void	bus_proceed(void *, const struct pollfd *, size_t n);
 void	bus_wait(struct bus *, int64_t timeout_ms);
 enum error_class bus_complaint(void *, enum pub_about, struct err *);
+
+/* True if nats.core has messages to tell of as delivered. */
+bool	bus_core_is_written(const struct bus *);
 
 /* Write the buffered bytes; end the connection without writing more. */
 void	bus_flush(struct bus *);
@@ -134,6 +140,14 @@ bool	bus_check(void *, struct stream_report *, struct err *);
 bool	bus_state(void *, struct stream_state *, struct err *);
 int	bus_get_stored(void *, const char *prefix, struct stored_message *,
 	    size_t n, const struct pub_go_on *, struct err *);
+
+/*
+ * bus_core.c: see pub.h
+ */
+
+bool	bus_core_caution(void *, struct err *);
+void	bus_core_begin(void *, int64_t until);
+bool	bus_core_answer(void *, struct pub_answer *);
 
 /*
  * bus_wake.c: wake.subject, if it is set

@@ -176,6 +176,14 @@ bus_flush(struct bus *b)
 	fault_point("flush", "after", b->fd);
 }
 
+/* With nats.core these messages are delivered. */
+bool
+bus_core_is_written(const struct bus *b)
+{
+	return answer_queue_has(&b->core) && b->nc != NULL &&
+	    natsConnection_Buffered(b->nc) == 0;
+}
+
 void
 bus_prepare(void *arg, struct pub_polls *p)
 {
@@ -184,6 +192,8 @@ bus_prepare(void *arg, struct pub_polls *p)
 	if (!bus_is_open(b))
 		return;
 	bus_flush(b);
+	if (bus_core_is_written(b))
+		p->timeout_ms = 0;
 	if (bus_is_open(b))
 		pub_watch(p, b->fd, (short)((b->want_read ? POLLIN : 0) |
 		    (b->want_write ? POLLOUT : 0)));

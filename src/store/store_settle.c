@@ -85,7 +85,7 @@ bool
 store_keeps_acks(const struct store *s)
 {
 	return store_has_column(s, COL_ACK_SEQUENCE) &&
-	    s->conf->nats.stream[0] != '\0';
+	    conf_stream(s->conf)[0] != '\0';
 }
 
 bool

@@ -113,10 +113,22 @@ take_back(int fd, const struct stat *before, size_t n)
 	return lseek(fd, before->st_size, SEEK_SET) >= 0;
 }
 
-static int
-finish(struct line_output *o, int patience_ms)
+static void
+release(struct line_output *o)
 {
-	size_t	n = write_most(o->fd, o->rest, o->nrest, patience_ms);
+	if (o->locked)
+		unlock_file(o->fd);
+	o->locked = false;
+}
+
+int
+line_output_finish(struct line_output *o, int patience_ms)
+{
+	size_t	n;
+
+	if (o->nrest == 0)
+		return 0;
+	n = write_most(o->fd, o->rest, o->nrest, patience_ms);
 
 	o->nrest -= n;
 	memmove(o->rest, o->rest + n, o->nrest);
@@ -132,13 +144,13 @@ line_output_forget(struct line_output *o)
 	free(o->rest);
 	o->rest = NULL;
 	o->nrest = 0;
+	release(o);
 }
 
 void
 line_output_end(struct line_output *o)
 {
-	if (o->nrest > 0)
-		finish(o, 0);
+	line_output_finish(o, 0);
 	line_output_forget(o);
 }
 
@@ -176,16 +188,25 @@ write_to_reader(struct line_output *o, const char *line, size_t n,
     int patience_ms)
 {
 	size_t	done;
+	int	error;
 
 	/* A write to a descriptor that blocks could wait for ever. */
 	if (!takes_bytes(o->fd, patience_ms))
 		return -1;
-	done = write_most(o->fd, line, n, patience_ms);
-	if (done == 0)
+	if (o->long_lines && !(o->locked = lock_file(o->fd, patience_ms))) {
+		errno = EAGAIN;
 		return -1;
-	if (done < n)	/* not lost: the rest comes before the next line */
+	}
+	done = write_most(o->fd, line, n, patience_ms);
+	if (done > 0 && done < n) {
+		/* Not lost: the rest comes before the next line. */
 		keep_rest(o, line + done, n - done);
-	return 0;
+		return 0;
+	}
+	error = errno;
+	release(o);
+	errno = error;
+	return done == 0 ? -1 : 0;
 }
 
 int
@@ -194,7 +215,7 @@ line_output_write(struct line_output *o, const char *line, size_t n,
 {
 	struct stat	st;
 
-	if (o->nrest > 0 && finish(o, patience_ms) < 0)
+	if (line_output_finish(o, patience_ms) < 0)
 		return -1;
 	if (fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode))
 		return write_to_file(o, line, n, patience_ms);

@@ -2,16 +2,25 @@
 #ifndef OUTBOX_LINE_OUTPUT_H
 #define OUTBOX_LINE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A pipe takes so many bytes at once or none of them (PIPE_BUF). */
 #define LINE_OUTPUT_ATOMIC	4096
 
-/* Zeroed but for fd. */
+/* Zeroed but for fd and long_lines. */
 struct line_output {
 	int	 fd;
 	char	*rest;		/* of a line that was cut; or NULL */
 	size_t	 nrest;
+
+	/*
+	 * Several processes write lines longer than LINE_OUTPUT_ATOMIC: also on
+	 * a pipe, socket or terminal each takes the lock for a line, and keeps
+	 * it until the rest of that is written.
+	 */
+	bool	 long_lines;
+	bool	 locked;
 };
 
 /*
@@ -23,6 +32,9 @@ struct line_output {
  */
 int	line_output_write(struct line_output *, const char *line, size_t,
 	    int patience_ms);
+
+/* Write the rest of a line that was cut.  -1 with errno: some is left. */
+int	line_output_finish(struct line_output *, int patience_ms);
 
 /*
  * Write the rest of a line that was cut, or drop it.  Every write begins with

@@ -257,6 +257,17 @@ init_reconnects(struct worker *w, struct outage *outages)
 	w->route.outage = &outages[SCOREBOARD_OUTAGE_PUBLISHING];
 }
 
+/* Only one worker logs it. */
+static void
+tell_caution(struct worker *w)
+{
+	const struct pub	*p = &w->relay.pub;
+	struct err		 e;
+
+	if (w->a->slot == 0 && p->ops->caution(p->arg, &e))
+		log_warn("%s", e.text);
+}
+
 static void
 init(struct worker *w, const struct worker_args *a)
 {
@@ -271,6 +282,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see drivers.h. */
 	w->relay.pub = drivers_new(w->conf, a->id);
+	tell_caution(w);
 	init_reconnects(w, a->outages);
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);

@@ -31,17 +31,13 @@ static const struct {
 	const char	*key, *value, *what;
 } forms[] = {
 	/* Not available yet: the error names the choice that is. */
-	{ "publish.driver", "http", "http is not available yet: choose nats" },
-	{ "publish.driver", "stdout",
-	  "stdout is not available yet: choose nats" },
 	{ "monitor.listen", "127.0.0.1:9180",
 	  "127.0.0.1:9180 is not available yet: leave it empty" },
 	/* Words of an enum. */
 	{ "log.level", "Info",
 	  "Info is unknown: choose one of error, warn, info, debug" },
-	{ "publish.driver", "kafka", "kafka is unknown: choose nats" },
-	{ "http.concurrency", "8", "is not available yet: leave it out" },
-	{ "nats.core", "true", "is not available yet: leave it out" },
+	{ "publish.driver", "kafka", "kafka is unknown: choose one of nats, "
+	  "http, stdout, discard" },
 	{ "master.workers", "900", "900 is not from 1 to 256" },
 	{ "log.target", "file.log",
 	  "file.log is not stderr, syslog or an absolute path" },
@@ -255,7 +251,8 @@ static const struct answer nested[] = {
 	{ "publish: {routes: [{name: }]}", 2, "publish.routes.name",
 	  "must not be empty" },
 	{ "publish:\n  routes:\n  - name: a\n    driver: x", 5,
-	  "publish.routes.driver", "x is unknown: choose nats" },
+	  "publish.routes.driver", "x is unknown: choose one of nats, http, "
+	  "stdout, discard" },
 	{ "publish: {routes: [{driver: ''}]}", 2, "publish.routes.driver",
 	  "an empty value is unknown" },
 	{ "publish: {routes: [{max_attempts: 0}]}", 2,
@@ -321,6 +318,16 @@ static const struct answer nested[] = {
 	  "an item must have the field file" },
 	{ "http: {token_file: /t, token_env: T}", 2, "http.token_env",
 	  "together with http.token_file" },
+	{ "http: {headers: {X-A: \"a\\r\\nX-B: c\"}}", 2, "http.headers",
+	  "control character" },
+	{ "http: {proxy: 'http://p', allow_private: false}", 2,
+	  "http.allow_private", "contradicts http.proxy" },
+	{ "publish: {driver: http}", 2, "publish.driver",
+	  "http needs http.endpoint" },
+	{ "publish: {driver: stdout}\nwake: {subject: a}", 3, "wake.subject",
+	  "needs publish.driver: nats" },
+	{ "publish: {driver: discard}\nnats: {advisory: a}", 3,
+	  "nats.advisory", "needs publish.driver: nats" },
 	{ "http: {tls: {cert: /c}}", 2, "http.tls.cert",
 	  "needs http.tls.key" },
 	{ "http: {tls: {key: /c}}", 2, "http.tls.key",

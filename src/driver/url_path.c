@@ -1,0 +1,59 @@
+/* url_path.c - see url_path.h */
+
+#include "driver/url_path.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "util/printable.h"
+
+static void
+put_byte(struct buf *b, char c)
+{
+	static const char	hex[] = "0123456789ABCDEF";
+	unsigned char		u = (unsigned char)c;
+
+	if ((u < 0x80 && isalnum(u)) || (c != '\0' && strchr("-._~", c) != NULL)) {
+		buf_add(b, &c, 1);
+		return;
+	}
+	buf_str(b, "%");
+	buf_add(b, &hex[u >> 4], 1);
+	buf_add(b, &hex[u & 15], 1);
+}
+
+void
+url_path_put(struct buf *b, const char *value, size_t n)
+{
+	if (!printable_is(value, n)) {
+		printable_put_hex(b, value, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		put_byte(b, value[i]);
+}
+
+static bool
+leads_elsewhere(const char *segment, size_t n)
+{
+	return n == 0 || (n <= 2 && memcmp(segment, "..", n) == 0);
+}
+
+int
+url_path_check(const char *path, struct err *e)
+{
+	size_t	n;
+
+	if (strlen(path) > URL_PATH_MAX)
+		return err_set(e, "path of %zu bytes is longer than %d",
+		    strlen(path), URL_PATH_MAX);
+	for (const char *p = path; *path != '\0'; p += n + 1) {
+		n = strcspn(p, "/");
+		if (leads_elsewhere(p, n))
+			return err_set(e, "path \"%s\" is not legal: a segment "
+			    "is empty, . or ..", path);
+		if (p[n] == '\0')
+			break;
+	}
+	return 0;
+}

@@ -1,0 +1,157 @@
+/*
+ * http_headers.c - the headers of a request
+ *
+ * An envelope's values have no line breaks.  Metadata of a row must not become
+ * a header that means something to a proxy, the server or us.
+ */
+
+#include "http/http_impl.h"
+
+#include <string.h>
+#include <strings.h>
+
+static void
+add(struct request *r, const char *name, const char *value)
+{
+	buf_clear(&r->line);
+	buf_str(&r->line, name);
+	buf_str(&r->line, ": ");
+	buf_str(&r->line, value);
+	r->headers = curl_slist_append(r->headers, r->line.data);
+}
+
+/* Names that no row may set, by their beginning if that ends in "-". */
+static bool
+is_taken(const char *name)
+{
+	static const char *const	taken[] = { "Nats-", "X-Outbox-",
+		"Proxy-", "Accept-Encoding", "Authorization", "Connection",
+		"Content-Length", "Cookie", "Expect", "Host",
+		"Idempotency-Key", "Keep-Alive", "Outbox-Key", "TE", "Trailer",
+		"Transfer-Encoding", "Upgrade", "X-Signature", "X-Timestamp" };
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		size_t	n = strlen(taken[i]);
+		bool	prefix = taken[i][n - 1] == '-';
+
+		if (prefix ? strncasecmp(name, taken[i], n) == 0 :
+		    strcasecmp(name, taken[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_fixed(const struct http *h, const char *name)
+{
+	const struct conf_map	*m = &h->conf->http.headers;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (strcasecmp(m->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Servers refuse a whole request for a control character. */
+static bool
+is_clean(const char *value)
+{
+	for (const char *p = value; *p != '\0'; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+			return false;
+	return true;
+}
+
+/* Returns whether there is a Content-Type among them. */
+static bool
+add_those_of_the_row(struct request *r, const struct envelope *v)
+{
+	bool	typed = false;
+
+	for (size_t i = 0; i < v->nheaders; i++) {
+		const char *name = envelope_name(v, i);
+		const char *value = envelope_value(v, i);
+
+		if (strcmp(name, MESSAGE_ID_HEADER) == 0)
+			add(r, "Idempotency-Key", value);
+		else if (strcmp(name, "Outbox-Key") == 0)
+			add(r, "X-Outbox-Key", value);
+		else if (!is_taken(name) && !is_fixed(r->http, name) &&
+		    is_clean(value)) {
+			add(r, name, value);
+			typed = typed || strcasecmp(name, "Content-Type") == 0;
+		}
+	}
+	return typed;
+}
+
+/* Over the time, a dot and the body. */
+static void
+add_signature(struct request *r, int64_t now)
+{
+	struct buf	text = { 0 }, value = { 0 };
+
+	buf_u64(&text, (uint64_t)now);
+	add(r, "X-Timestamp", text.data);
+	buf_str(&text, ".");
+	buf_add(&text, r->body.data, r->body.len);
+	http_sign(r->http, &text, &value);
+	add(r, "X-Signature", value.data);
+	buf_free(&text);
+	buf_free(&value);
+}
+
+static void
+add_token(struct request *r)
+{
+	buf_clear(&r->line);
+	buf_str(&r->line, "Authorization: Bearer ");
+	buf_str(&r->line, r->http->token);
+	r->headers = curl_slist_append(r->headers, r->line.data);
+}
+
+void
+http_headers_make(struct request *r, const struct envelope *v, int64_t now)
+{
+	const struct conf_map	*fixed = &r->http->conf->http.headers;
+
+	curl_slist_free_all(r->headers);
+	r->headers = NULL;
+	if (!add_those_of_the_row(r, v))
+		add(r, "Content-Type", "application/octet-stream");
+	for (size_t i = 0; i < fixed->n; i++)
+		add(r, fixed->items[i].name, fixed->items[i].value);
+	if (r->http->token[0] != '\0')
+		add_token(r);
+	if (r->http->nkeys > 0)
+		add_signature(r, now);
+	/* Not to wait for leave to send a long body. */
+	r->headers = curl_slist_append(r->headers, "Expect:");
+}
+
+static bool
+is_secret(const struct http *h, const char *line)
+{
+	size_t	n = strcspn(line, ":");
+	char	name[128];
+
+	if (n >= sizeof(name))
+		return false;
+	memcpy(name, line, n);
+	name[n] = '\0';
+	return strcasecmp(name, "Authorization") == 0 ||
+	    strcasecmp(name, "X-Timestamp") == 0 ||
+	    strcasecmp(name, "X-Signature") == 0 || is_fixed(h, name);
+}
+
+void
+http_headers_strip(struct request *r)
+{
+	struct curl_slist	*kept = NULL;
+
+	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
+		if (!is_secret(r->http, s->data))
+			kept = curl_slist_append(kept, s->data);
+	curl_slist_free_all(r->headers);
+	r->headers = kept;
+}

@@ -1,0 +1,400 @@
+/*
+ * http_request.c - one request: its start, its redirects and its end
+ *
+ * A handle of libcurl keeps its options from one request to the next.
+ */
+
+#include "http/http_impl.h"
+
+#include <string.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "util/clock.h"
+#include "util/printable.h"
+#include "util/xalloc.h"
+
+#define CONNECT_MS	3000
+#define BODY_KEPT	(1024 * 1024)	/* larger memory is freed after use */
+
+/*
+ * Callbacks of libcurl
+ */
+
+/* The connection is ready: the last moment to stop. */
+static int
+on_ready(void *arg, char *remote, char *local, int remote_port, int local_port)
+{
+	struct request	*r = arg;
+
+	(void)remote;
+	(void)local;
+	(void)remote_port;
+	(void)local_port;
+	if (clock_ms() >= r->http->until) {
+		r->late = true;
+		return CURL_PREREQFUNC_ABORT;
+	}
+	r->started = true;
+	return CURL_PREREQFUNC_OK;
+}
+
+static size_t
+on_head(char *data, size_t one, size_t n, void *arg)
+{
+	struct request	*r = arg;
+
+	(void)one;
+	/* A status line begins the headers of another answer: 100, 200. */
+	if (n > 5 && memcmp(data, "HTTP/", 5) == 0)
+		r->nbody = r->nsaid = 0;
+	r->nhead += n;
+	r->long_head = r->nhead > HTTP_HEAD_MAX;
+	return r->long_head ? 0 : n;
+}
+
+static size_t
+on_body(char *data, size_t one, size_t n, void *arg)
+{
+	struct request	*r = arg;
+	size_t		 room = HTTP_SAID - r->nsaid, some = n < room ? n : room;
+
+	(void)one;
+	memcpy(r->said + r->nsaid, data, some);
+	r->nsaid += some;
+	r->nbody += n;
+	r->long_body = r->nbody > HTTP_BODY_MAX;
+	return r->long_body ? 0 : n;
+}
+
+/*
+ * Handles
+ */
+
+static void
+set_limits(CURL *c, const struct conf *conf)
+{
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS,
+	    (long)conf->publish.timeout_ms);
+	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+	    (long)sooner(CONNECT_MS, conf->publish.timeout_ms * 3 / 4));
+#if LIBCURL_VERSION_NUM >= 0x075500
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS,
+	    (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+	curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
+	/* "" also keeps it from reading variables such as http_proxy. */
+	curl_easy_setopt(c, CURLOPT_PROXY, conf->http.proxy);
+	curl_easy_setopt(c, CURLOPT_NOPROXY, "");
+}
+
+static void
+set_tls(CURL *c, const struct conf *conf)
+{
+	long	verify = conf->http.tls.verify ? 1 : 0;
+
+	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, verify);
+	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, verify * 2);
+	if (conf->http.tls.ca[0] != '\0')
+		curl_easy_setopt(c, CURLOPT_CAINFO, conf->http.tls.ca);
+	if (conf->http.tls.cert[0] != '\0')
+		curl_easy_setopt(c, CURLOPT_SSLCERT, conf->http.tls.cert);
+	if (conf->http.tls.key[0] != '\0')
+		curl_easy_setopt(c, CURLOPT_SSLKEY, conf->http.tls.key);
+	curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	/* Wait whether the first connection can have many requests. */
+	curl_easy_setopt(c, CURLOPT_PIPEWAIT,
+	    strncmp(conf->http.endpoint, "https:", 6) == 0 ? 1L : 0L);
+}
+
+static void
+set_callbacks(CURL *c, struct request *r)
+{
+	curl_easy_setopt(c, CURLOPT_PRIVATE, r);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, r->error);
+	curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_ready);
+	curl_easy_setopt(c, CURLOPT_PREREQDATA, r);
+	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(c, CURLOPT_HEADERDATA, r);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
+	curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, http_open_socket);
+	curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, r);
+}
+
+static struct request *
+request_new(struct http *h)
+{
+	struct request	*r = xcalloc(1, sizeof(*r));
+
+	if ((r->easy = curl_easy_init()) == NULL)
+		abort();
+	r->http = h;
+	set_limits(r->easy, h->conf);
+	set_tls(r->easy, h->conf);
+	set_callbacks(r->easy, r);
+	curl_easy_setopt(r->easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(r->easy, CURLOPT_USERAGENT,
+	    PACKAGE_NAME "/" PACKAGE_VERSION);
+	h->requests = xreallocarray(h->requests, h->nrequests + 1,
+	    sizeof(*h->requests));
+	h->requests[h->nrequests++] = r;
+	return r;
+}
+
+static struct request *
+take_free(struct http *h)
+{
+	struct request	*r = h->free;
+
+	if (r == NULL)
+		return request_new(h);
+	h->free = r->next_free;
+	return r;
+}
+
+static void
+give_back(struct request *r)
+{
+	struct http	*h = r->http;
+
+	curl_multi_remove_handle(h->multi, r->easy);
+	if (r->body.size > BODY_KEPT)
+		buf_free(&r->body);
+	r->busy = false;
+	r->next_free = h->free;
+	h->free = r;
+}
+
+void
+http_requests_free(struct http *h)
+{
+	for (size_t i = 0; i < h->nrequests; i++) {
+		struct request *r = h->requests[i];
+
+		if (r->busy)
+			curl_multi_remove_handle(h->multi, r->easy);
+		curl_easy_cleanup(r->easy);
+		curl_slist_free_all(r->headers);
+		buf_free(&r->url);
+		buf_free(&r->body);
+		buf_free(&r->line);
+		free(r);
+	}
+	free(h->requests);
+	h->requests = NULL;
+	h->free = NULL;
+	h->nrequests = 0;
+}
+
+/*
+ * Start
+ */
+
+static void
+make_url(struct request *r, const char *path)
+{
+	const char	*endpoint = r->http->conf->http.endpoint;
+
+	buf_clear(&r->url);
+	buf_str(&r->url, endpoint);
+	if (path[0] != '\0' && endpoint[strlen(endpoint) - 1] != '/')
+		buf_str(&r->url, "/");
+	buf_str(&r->url, path);
+}
+
+/* For url and headers, which are new. */
+static int
+hand_over(struct request *r, struct err *e)
+{
+	CURLMcode	code;
+
+	r->started = r->late = r->private = r->long_body = r->long_head = false;
+	r->nhead = r->nbody = r->nsaid = 0;
+	r->error[0] = '\0';
+	curl_easy_setopt(r->easy, CURLOPT_URL, r->url.data);
+	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
+	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+	    (curl_off_t)r->body.len);
+	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, r->body.data);
+	code = curl_multi_add_handle(r->http->multi, r->easy);
+	return code == CURLM_OK ? 0 :
+	    err_set(e, "%s", curl_multi_strerror(code));
+}
+
+int
+http_request_start(struct http *h, const struct envelope *v, uint32_t index,
+    struct err *e)
+{
+	struct request	*r = take_free(h);
+
+	r->busy = true;
+	r->index = index;
+	r->redirects = 0;
+	r->foreign = false;
+	make_url(r, envelope_subject(v));
+	buf_clear(&r->body);
+	buf_add(&r->body, v->payload.data == NULL ? "" : v->payload.data,
+	    v->payload.len);
+	http_headers_make(r, v, time(NULL));
+	if (hand_over(r, e) == 0)
+		return 0;
+	give_back(r);
+	return -1;
+}
+
+/*
+ * End
+ */
+
+static char *
+part_of(CURLU *u, CURLUPart part)
+{
+	char	*text = NULL;
+
+	curl_url_get(u, part, &text, CURLU_DEFAULT_PORT);
+	return text;
+}
+
+static bool
+same_part(CURLU *a, CURLU *b, CURLUPart part)
+{
+	char	*one = part_of(a, part), *other = part_of(b, part);
+	bool	 same = one != NULL && other != NULL && strcmp(one, other) == 0;
+
+	curl_free(one);
+	curl_free(other);
+	return same;
+}
+
+/* True if it may go there: not from https to http, and without a login. */
+static bool
+may_go(CURLU *from, CURLU *to)
+{
+	char	*scheme = part_of(to, CURLUPART_SCHEME);
+	char	*user = part_of(to, CURLUPART_USER);
+	bool	 may = user == NULL && scheme != NULL &&
+		    (strcmp(scheme, "https") == 0 ||
+		    same_part(from, to, CURLUPART_SCHEME));
+
+	curl_free(scheme);
+	curl_free(user);
+	return may;
+}
+
+static bool
+is_same_host(CURLU *from, CURLU *to)
+{
+	return same_part(from, to, CURLUPART_SCHEME) &&
+	    same_part(from, to, CURLUPART_HOST) &&
+	    same_part(from, to, CURLUPART_PORT);
+}
+
+/* Point the request at another place; false: it must not go there. */
+static bool
+turn_to(struct request *r, const char *url)
+{
+	CURLU	*from = curl_url(), *to = curl_url();
+	bool	 may;
+
+	may = curl_url_set(from, CURLUPART_URL, r->url.data, 0) == CURLUE_OK &&
+	    curl_url_set(to, CURLUPART_URL, url, 0) == CURLUE_OK &&
+	    may_go(from, to);
+	if (may && !is_same_host(from, to))
+		http_headers_strip(r);
+	if (may) {
+		buf_clear(&r->url);
+		buf_str(&r->url, url);
+	}
+	curl_url_cleanup(from);
+	curl_url_cleanup(to);
+	return may;
+}
+
+/* True: it is on its way again. */
+static bool
+follows(struct request *r, long status)
+{
+	char		*url = NULL;
+	struct err	 e;
+
+	if (!r->http->conf->http.follow_redirects || status / 100 != 3 ||
+	    r->redirects == HTTP_REDIRECTS_MAX)
+		return false;
+	curl_easy_getinfo(r->easy, CURLINFO_REDIRECT_URL, &url);
+	if (url == NULL || !turn_to(r, url))
+		return false;
+	r->redirects++;
+	curl_multi_remove_handle(r->http->multi, r->easy);
+	return hand_over(r, &e) == 0;
+}
+
+static void
+judge(struct request *r, struct outcome_of_request *o)
+{
+	struct pub_answer	a = { .index = r->index };
+	char			said[PRINTABLE_SIZE];
+	curl_off_t		after = 0;
+	long			error = 0;
+
+	curl_easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after);
+	curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
+	while (r->nsaid > 0 && strchr(" \r\n\t", r->said[r->nsaid - 1]) != NULL)
+		r->nsaid--;
+	printable_text(said, r->said, r->nsaid);
+	o->started = r->started;
+	o->late = r->late;
+	o->private = r->private;
+	o->long_body = r->long_body;
+	o->long_head = r->long_head;
+	o->retry_after = after;
+	o->os_error = (int)error;
+	o->detail = r->error;
+	o->said = said;
+	o->endpoint = r->http->conf->http.endpoint;
+	if (http_judge(o, &a))
+		answer_queue_put(&r->http->answers, &a);
+}
+
+void
+http_request_done(struct request *r, CURLcode code)
+{
+	struct outcome_of_request	o = { .code = code };
+
+	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &o.status);
+	if (code == CURLE_OK && follows(r, o.status))
+		return;
+	judge(r, &o);
+	give_back(r);
+}
+
+void
+http_request_abort(struct request *r)
+{
+	give_back(r);
+}
+
+/* All of it that the time allowed is written. */
+static bool
+is_written(const struct request *r)
+{
+	curl_off_t	n = 0;
+
+	curl_easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &n);
+	return r->started && (size_t)n >= r->body.len;
+}
+
+void
+http_request_give_up(struct request *r)
+{
+	struct outcome_of_request	o = { .code = CURLE_SEND_ERROR };
+
+	if (is_written(r))
+		return;
+	r->late = true;
+	judge(r, &o);
+	give_back(r);
+}

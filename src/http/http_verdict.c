@@ -1,0 +1,100 @@
+/*
+ * http_verdict.c - what the answer to a request means; pure
+ *
+ * Texts have no numbers that differ from try to try: the log throttle compares
+ * them.
+ */
+
+#include "http/http_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* First match wins. */
+static const struct {
+	long			 from, to;
+	enum verdict		 verdict;
+	enum error_class	 class;
+} rows[] = {
+	{ 200, 299, VERDICT_STORED, CLASS_NONE },
+	/* A wrong address or key must not bury a backlog. */
+	{ 300, 399, VERDICT_DESTINATION, CLASS_PERMISSION },
+	{ 401, 401, VERDICT_DESTINATION, CLASS_PERMISSION },
+	{ 407, 407, VERDICT_DESTINATION, CLASS_PERMISSION },
+	{ 408, 409, VERDICT_TRANSIENT, CLASS_OTHER },
+	{ 425, 425, VERDICT_TRANSIENT, CLASS_OTHER },
+	{ 429, 429, VERDICT_TRANSIENT, CLASS_OVERLOAD },
+	{ 400, 499, VERDICT_MESSAGE, CLASS_NONE },
+	{ 0, 999, VERDICT_TRANSIENT, CLASS_OTHER },
+};
+
+static bool
+judge_status(const struct outcome_of_request *o, struct pub_answer *a)
+{
+	size_t	i = 0;
+
+	while (o->status < rows[i].from || o->status > rows[i].to)
+		i++;
+	a->verdict = rows[i].verdict;
+	a->class = rows[i].class;
+	if (a->verdict == VERDICT_TRANSIENT)
+		a->retry_after_ms = o->retry_after * 1000;
+	if (a->verdict != VERDICT_STORED)
+		snprintf(a->text, sizeof(a->text), "HTTP %ld%s%s", o->status,
+		    o->said[0] == '\0' ? "" : ": ", o->said);
+	return true;
+}
+
+/* Not one byte of the request was written. */
+static bool
+judge_not_sent(const struct outcome_of_request *o, struct pub_answer *a)
+{
+	const char	*why = o->detail[0] != '\0' &&
+			    o->code != CURLE_COULDNT_CONNECT &&
+			    o->code != CURLE_OPERATION_TIMEDOUT ? o->detail :
+			    curl_easy_strerror(o->code);
+
+	a->verdict = VERDICT_DESTINATION;
+	a->class = CLASS_OFFLINE;
+	if (o->late) {
+		a->class = CLASS_TIMEOUT;
+		snprintf(a->text, sizeof(a->text), "not sent: the time to send "
+		    "was over before the connection was ready");
+	} else if (o->private) {
+		a->class = CLASS_PERMISSION;
+		snprintf(a->text, sizeof(a->text), "%.100s: its address is "
+		    "private, and http.allow_private is false", o->endpoint);
+	} else if (o->os_error != 0)
+		snprintf(a->text, sizeof(a->text), "%.100s: %s: %s",
+		    o->endpoint, why, strerror(o->os_error));
+	else
+		snprintf(a->text, sizeof(a->text), "%.100s: %s", o->endpoint,
+		    why);
+	return true;
+}
+
+/* Whether it was processed is not known. */
+static bool
+judge_broken(const struct outcome_of_request *o, struct pub_answer *a)
+{
+	a->verdict = VERDICT_LOST;
+	a->class = CLASS_LOST;
+	snprintf(a->text, sizeof(a->text), "no complete answer: %s",
+	    o->long_head ? "its headers are longer than 16 KiB" :
+	    curl_easy_strerror(o->code));
+	return true;
+}
+
+bool
+http_judge(const struct outcome_of_request *o, struct pub_answer *a)
+{
+	a->text[0] = '\0';
+	a->ack_sequence = a->stream = 0;
+	a->retry_after_ms = 0;
+	/* The rest of a long body would not change the status. */
+	if (o->code == CURLE_OK || o->long_body)
+		return judge_status(o, a);
+	if (!o->started)
+		return judge_not_sent(o, a);
+	return o->code != CURLE_OPERATION_TIMEDOUT && judge_broken(o, a);
+}
