@@ -23,6 +23,8 @@ trap 'exit 143' HUP TERM
 query() { rpm -qp --nosignature "$@" "$RPM"; }
 put() { printf '%s\n' "$@"; }
 
+mapfile -t examples < <(cd "$srcdir/examples" && find . -mindepth 1 |
+    sed 's,^\.,/usr/share/doc/outbox-master/examples,')
 is 'the files' "$(query -l | grep -v build-id |
     sed 's|/outbox-master-[0-9.]*$|/outbox-master-VERSION|;
 	s|/outbox-master-[0-9.]*/|/outbox-master-VERSION/|' | sort)" "$(put \
@@ -34,6 +36,7 @@ is 'the files' "$(query -l | grep -v build-id |
     /usr/share/bash-completion/completions/{outbox-master,outboxctl} \
     /usr/share/doc/outbox-master-VERSION{,/ChangeLog,/README.md} \
     /usr/share/doc/outbox-master/examples{,/outbox.yml} \
+    "${examples[@]}" \
     /usr/share/doc/outbox-master/examples/outbox-master.openrc \
     /usr/share/licenses/outbox-master-VERSION{,/COPYING} \
     /usr/share/man/man1/outboxctl.1 /usr/share/man/man5/outbox.yml.5 \
