@@ -13,7 +13,8 @@ judge_connection(struct health *h, const char *error)
 		return;
 	health_broker_remedy(h->conf, error, &remedy);
 	health_add(h, HEALTH_BROKER, (struct health_about){ 0 }, remedy.data,
-	    "the broker cannot be used: %s", error);
+	    "the %s cannot be used: %s", h->conf->publish.driver ==
+	    DRIVER_NATS ? "broker" : "destination", error);
 	buf_free(&remedy);
 }
 

@@ -47,6 +47,9 @@ put_remedy(const struct health *h, const char *state, const char *why,
 		health_broker_remedy(h->conf, why, b);
 	else if (strcmp(state, "no database") == 0)
 		health_database_remedy(h->conf, why, b);
+	else if (strcmp(state, "paused") == 0 &&
+	    h->conf->publish.driver != DRIVER_NATS)
+		health_broker_remedy(h->conf, why, b);
 	else if (strcmp(state, "paused") == 0)
 		buf_str(b, "correct the stream or the broker; outboxctl stream "
 		    "info shows it");

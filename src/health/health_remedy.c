@@ -23,6 +23,21 @@ static const struct advice of_broker[] = {
 	{ "certificate", "correct nats.tls, or the server's certificate" },
 };
 
+static const struct advice of_endpoint[] = {
+	{ "token", "correct http.token_file or http.token_env" },
+	{ "signing_keys", "correct http.signing_keys" },
+	{ "HTTP 401", "correct http.token_file or http.signing_keys, or what "
+	  "the endpoint expects" },
+	{ "HTTP 407", "let the proxy of http.proxy pass requests of this "
+	  "host" },
+	{ "HTTP 3", "correct http.endpoint, or set http.follow_redirects: "
+	  "true" },
+	{ "allow_private", "correct http.endpoint, or allow private "
+	  "addresses" },
+	{ "certificate", "correct http.tls, or the server's certificate" },
+	{ "SSL", "correct http.tls, or the server's certificate" },
+};
+
 static const struct advice of_database[] = {
 	{ "ccess denied", "correct mysql.user and its password, or create the "
 	  "account: outboxctl setup" },
@@ -53,8 +68,8 @@ put_list(struct buf *b, const struct conf_list *l)
 		buf_printf(b, "%s%s", i == 0 ? "" : " or ", l->items[i]);
 }
 
-void
-health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
+static void
+put_remedy_of_broker(const struct conf *conf, const char *error, struct buf *b)
 {
 	const char	*known = find_advice(of_broker, sizeof(of_broker) /
 			    sizeof(of_broker[0]), error);
@@ -66,6 +81,32 @@ health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
 	buf_str(b, "start the NATS server at ");
 	put_list(b, &conf->nats.servers);
 	buf_str(b, ", or correct nats.servers");
+}
+
+static void
+put_remedy_of_other(const struct conf *conf, const char *error, struct buf *b)
+{
+	const char	*known = find_advice(of_endpoint, sizeof(of_endpoint) /
+			    sizeof(of_endpoint[0]), error);
+
+	if (conf->publish.driver != DRIVER_HTTP)
+		buf_str(b, "make room, or start the program that reads the "
+		    "output of the daemon");
+	else if (known != NULL)
+		buf_str(b, known);
+	else
+		buf_printf(b, "start the server at %s, or correct "
+		    "http.endpoint", conf->http.endpoint);
+}
+
+void
+health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
+{
+	if (conf->publish.driver != DRIVER_NATS) {
+		put_remedy_of_other(conf, error, b);
+		return;
+	}
+	put_remedy_of_broker(conf, error, b);
 }
 
 void

@@ -32,13 +32,16 @@ log_head_write(const char *text, const struct conf *c, const char *path,
 	struct buf	db = { 0 }, nats = { 0 };
 
 	put_database(&db, c);
-	put_list(&nats, &c->nats.servers);
+	if (conf_uses_driver(c, DRIVER_NATS))
+		put_list(&nats, &c->nats.servers);
 	log_head(LOG_FIELDS(LOG_TEXT("version", PACKAGE_VERSION),
 	    LOG_TEXT("config", path), LOG_NUMBER("generation", generation),
 	    LOG_NUMBER("workers", c->master.workers),
 	    LOG_TEXT("database", db.data), LOG_TEXT("nats", nats.data),
-	    LOG_TEXT("stream", c->nats.stream),
-	    LOG_TEXT("subject", c->nats.subject),
+	    LOG_TEXT("stream", nats.data == NULL ? NULL : c->nats.stream),
+	    LOG_TEXT("subject", nats.data == NULL ? NULL : c->nats.subject),
+	    LOG_TEXT("endpoint", conf_uses_driver(c, DRIVER_HTTP) ?
+	    c->http.endpoint : NULL),
 	    LOG_NUMBER("partition_count", c->outbox.partition_count),
 	    LOG_TEXT("leasing", c->worker.leasing ? NULL : "off")), "%s", text);
 	buf_free(&db);

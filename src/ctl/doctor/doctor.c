@@ -7,7 +7,7 @@
 
 #include "ctl/doctor/doctor.h"
 
-#include "nats/bus.h"
+#include "drivers/drivers.h"
 #include "common/ident.h"
 
 static const struct check {
@@ -47,8 +47,8 @@ doctor_run(struct ctl *c)
 	if (c->bad_file.text[0] == '\0')
 		doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
 		    "claims and timeouts fit together");
-	/* The library of NATS must be first, see bus.h. */
-	d.bus = bus_new(c->conf, "outboxctl");
+	/* The library of NATS must be first, see drivers.h. */
+	d.bus = drivers_new(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
 	c->store = store_new(c->conf, id, c->conf->worker.lease_renew);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -1,4 +1,4 @@
-/* doctor_bus.c - the broker and its stream */
+/* doctor_bus.c - the destination: a broker and its stream, or an endpoint */
 
 #include "ctl/doctor/doctor.h"
 
@@ -84,10 +84,57 @@ check_nats_stream(struct doctor *d)
 		    d->ctl->conf->nats.stream);
 }
 
+static void
+check_nats(struct doctor *d)
+{
+	check_nats_tls(d);
+	if (connect_bus(d) && !d->ctl->conf->nats.core)
+		check_nats_stream(d);
+}
+
+static void
+check_http(struct doctor *d)
+{
+	const struct conf	*c = d->ctl->conf;
+	const char		*host = strstr(c->http.endpoint, "://") + 3;
+
+	if (strncmp(c->http.endpoint, "https:", 6) != 0 && !is_local(host))
+		doctor_say(d, DOCTOR_WARN, "endpoint tls", "%s: messages and "
+		    "the token can be read on the network: write https://",
+		    c->http.endpoint);
+	if (c->http.signing_keys.n == 0)
+		doctor_say(d, DOCTOR_WARN, "endpoint", "requests are not "
+		    "signed, so the receiver cannot tell who sent them: set "
+		    "http.signing_keys");
+}
+
+/* If it cannot be opened, that is a problem, see doctor_problems.c. */
+static void
+check_another(struct doctor *d)
+{
+	const struct conf	*c = d->ctl->conf;
+	struct err		 e;
+
+	if (c->publish.driver == DRIVER_HTTP)
+		check_http(d);
+	if (d->bus.ops->open(d->bus.arg, &e) == 0)
+		doctor_say(d, DOCTOR_OK, d->bus.ops->peer, "driver %s%s%s; the "
+		    "first messages show whether it takes them",
+		    d->bus.ops->name, c->publish.driver == DRIVER_HTTP ?
+		    ", " : "", c->publish.driver == DRIVER_HTTP ?
+		    c->http.endpoint : "");
+}
+
 void
 doctor_broker(struct doctor *d)
 {
-	check_nats_tls(d);
-	if (connect_bus(d))
-		check_nats_stream(d);
+	const struct pub	*p = &d->bus;
+	struct err		 e;
+
+	if (p->ops->caution(p->arg, &e))
+		doctor_say(d, DOCTOR_WARN, p->ops->peer, "%s", e.text);
+	if (d->ctl->conf->publish.driver == DRIVER_NATS)
+		check_nats(d);
+	else
+		check_another(d);
 }

@@ -202,6 +202,8 @@ late_by_conf(const struct conf *conf)
 {
 	if (!conf_expects_wakeups(conf))
 		return "workers get no wake-ups: set wake.binlog: true";
+	if (conf->publish.driver != DRIVER_NATS || conf->nats.core)
+		return "the destination cannot be searched before a resend";
 	if (conf->nats.stream[0] == '\0')
 		return "the stream cannot be searched before a resend: set "
 		    "nats.stream";

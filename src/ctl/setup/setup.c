@@ -116,15 +116,17 @@ choose_names(struct ctl *c)
 	};
 	struct conf_change	changes[NAMES];
 	char			*answers[NAMES];
-	size_t			 n = 0;
+	size_t			 n = 0, nnames = setup_has_stream(c) ? NAMES :
+				    NAMES - 1;
 	int			 status;
 
-	for (int i = 0; i < NAMES; i++)
+	/* The last one only if there is a stream. */
+	for (size_t i = 0; i < nnames; i++)
 		if ((answers[i] = answer_to(c, &questions[i])) != NULL)
 			changes[n++] = (struct conf_change){ questions[i].key,
 			    answers[i] };
 	status = write_answers(c, changes, n);
-	for (int i = 0; i < NAMES; i++)
+	for (size_t i = 0; i < nnames; i++)
 		free(answers[i]);
 	return status;
 }
@@ -132,9 +134,12 @@ choose_names(struct ctl *c)
 static int
 confirm(const struct ctl *c, const struct setup *s)
 {
+	bool	stream = setup_has_stream(c);
+
 	return ctl_confirm_impact(c, "Setup creates what is missing of "
-	    "database %s, account %s and stream %s%s", c->conf->mysql.database,
-	    s->account, c->conf->nats.stream, c->args.no_event ? "" :
+	    "database %s, account %s%s%s%s", c->conf->mysql.database,
+	    s->account, stream ? " and stream " : "",
+	    stream ? c->conf->nats.stream : "", c->args.no_event ? "" :
 	    ", and sends one event") ? CTL_DONE : CTL_FAILED;
 }
 

@@ -78,7 +78,8 @@ char	*setup_operator_path(const struct conf *);
 /* Create it as the administrator, who is logged in. */
 int	setup_operator(struct setup *, struct err *);
 
-/* setup_stream.c */
+/* setup_stream.c: nothing, if the messages go to no stream */
+bool	setup_has_stream(const struct ctl *);
 int	setup_stream(struct setup *);
 
 /* setup_event.c: send an event, and see it in the stream */

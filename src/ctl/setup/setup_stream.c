@@ -80,6 +80,12 @@ look_at(struct setup *s, const struct new_stream *w)
 	return status;
 }
 
+bool
+setup_has_stream(const struct ctl *c)
+{
+	return c->conf->publish.driver == DRIVER_NATS && !c->conf->nats.core;
+}
+
 int
 setup_stream(struct setup *s)
 {
@@ -89,6 +95,8 @@ setup_stream(struct setup *s)
 	struct err		 e;
 	int			 status;
 
+	if (!setup_has_stream(c))
+		return CTL_DONE;
 	if ((status = broker_open(c, &s->bus)) != CTL_DONE)
 		return status;
 	if (c->conf->nats.stream[0] == '\0') {

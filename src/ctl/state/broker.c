@@ -1,26 +1,27 @@
-/* broker.c - the broker and its stream, as the daemon sees them */
+/* broker.c - the destination, as the daemon sees it: a broker and its stream */
 
 #include "ctl/state/state_impl.h"
 
 static json_t *
-report_json(const struct stream_report *r)
+report_json(const char *driver, const struct stream_report *r)
 {
 	json_t	*warnings = json_array();
 
 	for (size_t i = 0; i < r->nwarnings; i++)
 		json_array_append_new(warnings,
 		    json_string(r->warnings[i].text));
-	return json_pack("{s:n, s:o, s:o, s:o, s:s}", "error",
+	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:s}", "driver", driver,
+	    "error",
 	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
 	    "full", r->full ? json_string(r->how_full.text) : json_null(),
 	    "warnings", warnings, "subjects", r->subjects.text);
 }
 
 static json_t *
-error_json(const struct err *e)
+error_json(const char *driver, const struct err *e)
 {
-	return json_pack("{s:s, s:n, s:n, s:[]}", "error", e->text, "unfit",
-	    "full", "warnings");
+	return json_pack("{s:s, s:s, s:n, s:n, s:[]}", "driver", driver,
+	    "error", e->text, "unfit", "full", "warnings");
 }
 
 /* Try the servers of the list until one answers, as the daemon does. */
@@ -41,9 +42,9 @@ state_broker(const struct ctl *c, struct pub *bus)
 	struct err		e;
 
 	if (!is_connected(c, bus, &e))
-		return error_json(&e);
-	if (c->conf->nats.stream[0] != '\0' &&
+		return error_json(bus->ops->name, &e);
+	if (conf_stream(c->conf)[0] != '\0' &&
 	    !bus->ops->check(bus->arg, &r, &e))
-		return error_json(&e);
-	return report_json(&r);
+		return error_json(bus->ops->name, &e);
+	return report_json(bus->ops->name, &r);
 }

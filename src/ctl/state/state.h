@@ -28,7 +28,8 @@
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database	null, or {"error"}: then those above are missing
- *	broker		{"error", "unfit", "full", "subjects", "warnings"}
+ *	broker		{"driver", "error", "unfit", "full", "subjects",
+ *			"warnings"}; also of another destination
  *	this_host	as state_this_host
  *	daemon_died	as state_dead_master
  *	configuration	{"error", "secret"} of the file, or only of a secret

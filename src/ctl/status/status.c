@@ -10,8 +10,8 @@
 #include "ctl/base/outcome.h"
 #include "ctl/state/state.h"
 #include "ctl/status/status.h"
+#include "drivers/drivers.h"
 #include "health/health.h"
-#include "nats/bus.h"
 #include "util/sig.h"
 
 /* Open the database, again if it was lost.  NULL, or the error in *e. */
@@ -48,7 +48,7 @@ load_again(struct ctl *c, struct pub *bus)
 {
 	pub_free(bus);
 	(void)ctl_load(c);
-	*bus = bus_new(c->conf, "outboxctl");
+	*bus = drivers_new(c->conf, "outboxctl");
 }
 
 /* Repeat until a signal; a server that is away does not end it. */
@@ -79,8 +79,8 @@ status_show(struct ctl *c)
 		return ctl_misuse("%s: SECONDS go with --watch, from 1 to %d",
 		    c->args.rest[0], STATUS_WATCH_MAX_S);
 	}
-	/* The library of NATS must be first, see bus.h. */
-	bus = bus_new(c->conf, "outboxctl");
+	/* The library of NATS must be first, see drivers.h. */
+	bus = drivers_new(c->conf, "outboxctl");
 	this_host = state_this_host(c);
 	rc = c->args.watch ? watch(c, &bus, &this_host, seconds * 1000) :
 	    round_of(c, &bus, &this_host);

@@ -413,6 +413,25 @@ workers_shown(const json_t *workers, const json_t *problems)
 	return shown;
 }
 
+/* Where messages go, unless that is JetStream. */
+static void
+say_destination(const struct ctl *c, const json_t *status)
+{
+	const char	*driver = member_text(json_object_get(status, "broker"),
+			    "driver");
+	struct buf	 b = { 0 };
+
+	if (driver == NULL || (strcmp(driver, "nats") == 0 &&
+	    !c->conf->nats.core))
+		return;
+	buf_str(&b, driver);
+	if (strcmp(driver, "http") == 0)
+		buf_printf(&b, " %s", c->conf->http.endpoint);
+	if (strcmp(driver, "nats") == 0)
+		buf_str(&b, ", nats.core: at most once");
+	say_member(c, "sends to", &b);
+}
+
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
@@ -428,6 +447,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 	snprintf(heading, sizeof(heading), "This host (%s)", name);
 	say_heading(heading);
 	say_daemon(c, this_host);
+	say_destination(c, status);
 	say_reload(c, json_object_get(this_host, "reload"));
 	say_reasons(c, workers, json_object_get(status, "problems"));
 	if (json_array_size(workers) > 0) {

@@ -18,6 +18,15 @@
 #define INDENT	6	/* of a finding, behind its level */
 
 int
+broker_needed(const struct ctl *c)
+{
+	if (c->conf->publish.driver == DRIVER_NATS && !c->conf->nats.core)
+		return CTL_DONE;
+	return ctl_refuse("it is for publish.driver: nats, without nats.core",
+	    "there is no stream: messages go elsewhere");
+}
+
+int
 broker_open(const struct ctl *c, struct pub *p)
 {
 	struct err	e;

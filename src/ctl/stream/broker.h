@@ -7,6 +7,9 @@
 #include "driver/pub.h"
 #include "util/buf.h"
 
+/* CTL_DONE, or the status after an error: the destination is no stream. */
+int	broker_needed(const struct ctl *);
+
 /*
  * Connect to the first server of nats.servers that answers.  CTL_DONE, or the
  * exit status; the error was printed.  Free the bus in both cases.

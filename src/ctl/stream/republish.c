@@ -8,6 +8,7 @@
 
 #include "ctl/base/ctl.h"
 #include "ctl/base/bulk_update.h"
+#include "ctl/stream/broker.h"
 #include "ctl/stream/losses.h"
 #include "nats/bus.h"
 #include "recovery/stream_audit.h"
@@ -146,8 +147,10 @@ stream_republish(struct ctl *c)
 {
 	struct republish	x = { .ctl = c, .relay = { .conf = c->conf,
 				    .keep = republish_keep } };
-	int			status;
+	int			status = broker_needed(c);
 
+	if (status != CTL_DONE)
+		return status;
 	if (c->conf->nats.stream[0] == '\0')
 		return ctl_refuse("set it", "nats.stream is not set, so there "
 		    "is no stream to compare with");

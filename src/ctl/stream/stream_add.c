@@ -107,6 +107,8 @@ stream_add(struct ctl *c)
 	struct err	e;
 	int		status;
 
+	if ((status = broker_needed(c)) != CTL_DONE)
+		return status;
 	if (c->conf->nats.stream[0] == '\0')
 		return ctl_error("nats.stream is not set, so the stream has "
 		    "no name: set it");

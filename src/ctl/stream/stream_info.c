@@ -162,8 +162,10 @@ stream_info(struct ctl *c)
 {
 	struct pub	bus;
 	struct buf	answer = { 0 };
-	int		status;
+	int		status = broker_needed(c);
 
+	if (status != CTL_DONE)
+		return status;
 	if (c->conf->nats.stream[0] == '\0')
 		return ctl_error("nats.stream is not set, so the daemon takes "
 		    "any stream: set it");
