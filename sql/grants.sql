@@ -52,6 +52,11 @@ GRANT DELETE ON outbox_dead_letters TO 'outbox'@'localhost';
 GRANT SELECT ON outbox_audit TO 'outbox'@'localhost';
 
 --
+-- For outboxctl status, which names other outboxes over the same events.
+--
+GRANT SELECT ON outbox_registry TO 'outbox'@'localhost';
+
+--
 -- For wake.binlog: true.  The daemon reads the binlog as a replica does; the
 -- changes of all databases of the server are in it.  MySQL, unlike MariaDB,
 -- needs the second privilege as well, to tell where its binlog ends.  A daemon
@@ -73,3 +78,11 @@ GRANT INSERT (global_sequence, partition_key) ON outbox
     TO 'outbox_producer'@'localhost';
 GRANT SELECT ON outbox_settings TO 'outbox_producer'@'localhost';
 GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_producer'@'localhost';
+
+--
+-- Where several outboxes take the same events, outbox_enqueue makes the rows of
+-- all.  So the producer needs the grants above for the tables of each.
+--
+GRANT SELECT (name, source, settings) ON outbox_registry
+    TO 'outbox_producer'@'localhost';
+GRANT EXECUTE ON PROCEDURE outbox_put TO 'outbox_producer'@'localhost';

@@ -29,4 +29,6 @@ GRANT SELECT, UPDATE ON outbox_blocked_keys
 GRANT SELECT, UPDATE ON outbox_streams TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE (changed) ON outbox_audit
     TO 'outbox_operator'@'localhost';
+GRANT SELECT ON outbox_registry TO 'outbox_operator'@'localhost';
 GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_operator'@'localhost';
+GRANT EXECUTE ON PROCEDURE outbox_put TO 'outbox_operator'@'localhost';

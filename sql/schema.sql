@@ -170,6 +170,12 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- were last changed; NULL: never.  Do not write to these columns, nor to
 -- partition_count but to fill it: outboxctl partitions sync does.
 --
+-- partition_by: what the partition of an event is computed of, as in
+-- outbox.partition_by; NULL: of its stream_id.  fan_out 1: other outboxes take
+-- the same events, see outbox_registry, and outbox_put makes the rows.  types is
+-- a regular expression for the event types that this outbox takes then; NULL:
+-- all.  outboxctl schema install writes these three.
+--
 CREATE TABLE IF NOT EXISTS outbox_settings (
 	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
 	schema_version	INT UNSIGNED NOT NULL,
@@ -180,6 +186,9 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	former_counts	VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
 	counts_since	TIMESTAMP(6) NULL DEFAULT NULL,
+	partition_by	VARCHAR(255) NULL DEFAULT NULL,
+	fan_out		TINYINT UNSIGNED NOT NULL DEFAULT 0,
+	types		VARCHAR(4000) NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)
 			    ON UPDATE CURRENT_TIMESTAMP(6),
@@ -187,6 +196,19 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 	CONSTRAINT outbox_settings_one_row CHECK (id = 1),
 	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A table of an older version gets the columns that the procedures below read.
+-- In a PREPARE, because MySQL has no ADD COLUMN IF NOT EXISTS.
+SET @outbox_sql = (SELECT IF(COUNT(*) > 0, 'DO 0', CONCAT('ALTER TABLE ',
+    'outbox_settings ADD COLUMN partition_by VARCHAR(255) NULL DEFAULT NULL, ',
+    'ADD COLUMN fan_out TINYINT UNSIGNED NOT NULL DEFAULT 0, ',
+    'ADD COLUMN types VARCHAR(4000) NULL DEFAULT NULL'))
+    FROM information_schema.columns WHERE table_schema = DATABASE()
+    AND table_name = REPLACE('outbox_settings', '`', '')
+    AND column_name = 'fan_out');
+PREPARE prepared_alter FROM @outbox_sql;
+EXECUTE prepared_alter;
+DEALLOCATE PREPARE prepared_alter;
 
 -- The id is put into a variable first, so that a replica that repeats
 -- statements gets the same one.  If there are rows already, their message ids
@@ -311,6 +333,26 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
+-- The outboxes of this database: name is the table of each, source that of its
+-- events, settings that of its settings, and destination says for people where
+-- its messages go.  Outboxes with the same source all get a row for an event
+-- that is enqueued.  outboxctl schema install writes the row of the outbox that
+-- its configuration describes.  To give up an outbox, before its tables are
+-- dropped, delete its row, and set fan_out to 0 where one outbox is left:
+--
+--     DELETE FROM outbox_registry WHERE name = 'webhooks';
+--     UPDATE outbox_settings SET fan_out = 0;
+--
+CREATE TABLE IF NOT EXISTS outbox_registry (
+	name		VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	source		VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	settings	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
+	destination	VARCHAR(255) NOT NULL DEFAULT '',
+	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
+	PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+--
 -- The changes that were made with outboxctl, when, and how many rows.  login is
 -- the database account, unix_user the login on the host of outboxctl.
 --
@@ -346,6 +388,9 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
 -- While @outbox_replaying is 1 in the session, as for a replay of projections,
 -- it stores nothing at all, and LAST_INSERT_ID() is 0.
 --
+-- Where several outboxes take the events, each gets a row for an event whose
+-- type it takes; a type that none of them takes is an error.
+--
 -- It runs with the rights of the caller.  On MariaDB this file replaces it
 -- in place.  On MySQL only DROP and CREATE could do that, and DROP takes the
 -- EXECUTE grants with it, so there an existing procedure stays as it is; for
@@ -369,16 +414,17 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue(
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master, schema version 1'
+	COMMENT 'outbox-master, procedures 2'
 enqueue: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
+	DECLARE v_fan_out, v_put BOOLEAN;
 	DECLARE v_stream_sequence BIGINT UNSIGNED DEFAULT p_stream_sequence;
 
 	-- After a deadlock there is nothing left to roll back to: say 1213.
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION
 	BEGIN
 		DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
-		SET @outbox_enqueuing = NULL;
+		SET @outbox_enqueuing = NULL, @outbox_filled = NULL;
 		ROLLBACK TO SAVEPOINT outbox_enqueue;
 		RELEASE SAVEPOINT outbox_enqueue;
 		RESIGNAL;
@@ -400,8 +446,9 @@ enqueue: BEGIN
 
 	-- A SELECT of its own: in any other statement InnoDB locks the row.
 	-- MAX: one row in any case.
-	SELECT MAX(partition_count) INTO v_count
-	    FROM outbox_settings WHERE id = 1;
+	SELECT MAX(partition_count), MAX(fan_out),
+	    MAX(fan_out = 1 OR COALESCE(partition_by, '') <> '')
+	    INTO v_count, v_fan_out, v_put FROM outbox_settings WHERE id = 1;
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '
@@ -414,22 +461,134 @@ enqueue: BEGIN
 		    FROM events WHERE stream_id = p_stream_id;
 	END IF;
 
-	-- The trigger of trigger.sql leaves this one's row to us.
-	SET @outbox_enqueuing = 1;
+	-- The triggers of trigger.sql leave the rows of these outboxes to us:
+	-- this one's, or those of all that have fan_out.
+	SET @outbox_enqueuing = 1,
+	    @outbox_filled = IF(v_fan_out, '*', REPLACE('outbox', '`', ''));
 	INSERT INTO events (stream_id, stream_sequence, correlation_id,
 	    event_type, event_version, metadata, event_data)
 	    VALUES (p_stream_id, v_stream_sequence, p_correlation_id,
 	    p_event_type, COALESCE(p_event_version, 1), p_metadata,
 	    p_event_data);
-	SET @outbox_enqueuing = NULL;
+	SET @outbox_enqueuing = NULL, @outbox_filled = NULL;
 
-	-- LPAD would cut what is longer: p100 must not become p10.
-	SET v_partition = CRC32(p_stream_id) MOD v_count;
-	INSERT INTO outbox (global_sequence, partition_key)
-	    VALUES (LAST_INSERT_ID(),
-	    CONCAT('p', IF(v_partition < 10, '0', ''), v_partition));
+	IF v_put THEN
+		CALL outbox_put(LAST_INSERT_ID(), p_stream_id, p_event_type,
+		    p_correlation_id, p_metadata);
+	ELSE
+		-- LPAD would cut what is longer: p100 must not become p10.
+		SET v_partition = CRC32(p_stream_id) MOD v_count;
+		INSERT INTO outbox (global_sequence, partition_key)
+		    VALUES (LAST_INSERT_ID(),
+		    CONCAT('p', IF(v_partition < 10, '0', ''), v_partition));
+	END IF;
 
 	RELEASE SAVEPOINT outbox_enqueue;
+END//
+
+--
+-- outbox_put(sequence, stream_id, event_type, correlation_id, metadata)
+--
+-- Makes the rows of one event that outbox_enqueue has written, in each outbox
+-- that takes it, where there are several or partition_by is set.  It has
+-- statements with names that only the tables tell, which a trigger or a function
+-- must not run; so outbox_enqueue, which they may call, does without it else.
+-- Not for applications: it leaves rows behind if it fails.
+--
+-- The label is computed as store_put_hash() of the daemon does: a value of
+-- partition_by that is NULL or missing counts as the stream_id.
+--
+CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_put(
+	IN p_sequence BIGINT UNSIGNED,
+	IN p_stream_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	IN p_event_type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+	IN p_correlation_id VARCHAR(64) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin,
+	IN p_metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+	MODIFIES SQL DATA
+	SQL SECURITY INVOKER
+	COMMENT 'outbox-master, procedures 2'
+BEGIN
+	DECLARE v_name, v_settings VARCHAR(64) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin;
+	DECLARE v_by, v_path VARCHAR(600) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin;
+	DECLARE v_types, v_value LONGTEXT CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin;
+	DECLARE v_text VARCHAR(128) CHARACTER SET utf8mb4;
+	DECLARE v_count, v_hash BIGINT UNSIGNED;
+	DECLARE v_fan_out, v_end, v_taken BOOLEAN DEFAULT FALSE;
+	DECLARE all_outboxes CURSOR FOR
+	    SELECT REPLACE('outbox', '`', ''),
+	    REPLACE('outbox_settings', '`', '')
+	    UNION ALL SELECT name, settings FROM outbox_registry WHERE v_fan_out
+	    AND source = REPLACE('events', '`', '')
+	    AND name <> REPLACE('outbox', '`', '');
+	DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
+
+	SELECT MAX(fan_out) INTO v_fan_out FROM outbox_settings WHERE id = 1;
+	OPEN all_outboxes;
+	rows_of: LOOP
+		FETCH all_outboxes INTO v_name, v_settings;
+		IF v_end THEN
+			LEAVE rows_of;
+		END IF;
+
+		SET @outbox_sql = CONCAT('SELECT MAX(partition_count), '
+		    'MAX(partition_by), MAX(types) INTO @outbox_count, '
+		    '@outbox_by, @outbox_types FROM `', v_settings,
+		    '` WHERE id = 1');
+		PREPARE outbox_put FROM @outbox_sql;
+		EXECUTE outbox_put;
+		SET v_count = @outbox_count, v_types = @outbox_types,
+		    v_by = COALESCE(@outbox_by, ''), v_value = NULL,
+		    v_hash = NULL;
+		IF v_fan_out AND v_types IS NOT NULL AND
+		    NOT p_event_type REGEXP v_types THEN
+			ITERATE rows_of;
+		END IF;
+		IF v_count IS NULL THEN
+			SET v_text = LEFT(CONCAT(v_settings, '.partition_count '
+			    'is not set: start its outbox-master once'), 128);
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+		END IF;
+
+		IF v_by = 'correlation_id' THEN
+			SET v_value = p_correlation_id;
+		ELSEIF v_by LIKE '$.%' AND JSON_VALID(p_metadata) THEN
+			SET v_path = CONCAT('$."',
+			    REPLACE(SUBSTRING(v_by, 3), '.', '"."'), '"');
+			SET v_value = IF(JSON_TYPE(JSON_EXTRACT(p_metadata,
+			    v_path)) = 'NULL', NULL,
+			    JSON_UNQUOTE(JSON_EXTRACT(p_metadata, v_path)));
+		ELSEIF v_by NOT IN ('', 'stream_id') AND v_by NOT LIKE '$.%' THEN
+			SET @outbox_sql = CONCAT('SELECT CRC32(IF(CHARSET(`',
+			    v_by, '`) = ''binary'', `', v_by, '`, CAST(CONVERT(`',
+			    v_by, '` USING utf8mb4) AS BINARY))) '
+			    'INTO @outbox_hash FROM ', 'events',
+			    ' WHERE sequence = ', p_sequence);
+			PREPARE outbox_put FROM @outbox_sql;
+			EXECUTE outbox_put;
+			SET v_hash = @outbox_hash;
+		END IF;
+		SET v_hash = COALESCE(v_hash, CRC32(v_value),
+		    CRC32(p_stream_id)) MOD v_count;
+
+		SET @outbox_sql = CONCAT('INSERT INTO `', v_name,
+		    '` (global_sequence, partition_key) VALUES (', p_sequence,
+		    ', ''p', IF(v_hash < 10, '0', ''), v_hash, ''')');
+		PREPARE outbox_put FROM @outbox_sql;
+		EXECUTE outbox_put;
+		SET v_taken = TRUE;
+	END LOOP;
+	CLOSE all_outboxes;
+	DO LAST_INSERT_ID(p_sequence);
+
+	IF NOT v_taken THEN
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
+'no outbox takes events of this type: see publish.types of their files';
+	END IF;
 END//
 
 DELIMITER ;

@@ -5,7 +5,8 @@
 -- after schema.sql, as often as you like; outboxctl schema install --trigger
 -- does that with the types of publish.types, this file takes all.
 --
--- outbox_enqueue still makes its own rows, and the trigger none for them.  An
+-- outbox_enqueue still makes its own rows, and the trigger none for them.  Of
+-- several outboxes over the same events each may have its trigger.  An
 -- application that inserts rows itself has to stop doing so: error 1062.
 --
 -- While @outbox_replaying is 1 in the session an event gets no row but a mark
@@ -42,21 +43,29 @@ DROP TRIGGER IF EXISTS outbox_before_event;
 DELIMITER //
 
 -- The count by a SELECT of its own: in any other statement InnoDB locks it.
+-- outbox_enqueue names the outboxes whose rows it makes: one, or '*' for all
+-- with fan_out.  An older one names none, and makes ours.
 CREATE TRIGGER outbox_after_event AFTER INSERT ON events FOR EACH ROW
 event: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
+	DECLARE v_fan_out BOOLEAN;
 
 	IF @outbox_replaying = 1 THEN
 		INSERT INTO outbox_dead_letters (global_sequence, event_type,
 		    reason) VALUES (NEW.sequence, NEW.event_type, 'replayed');
 		LEAVE event;
 	END IF;
-	IF @outbox_enqueuing = 1 OR NOT (NEW.event_type LIKE '%') THEN
+	IF NOT (NEW.event_type LIKE '%') THEN
 		LEAVE event;
 	END IF;
 
-	SELECT MAX(partition_count) INTO v_count
+	SELECT MAX(partition_count), MAX(fan_out) INTO v_count, v_fan_out
 	    FROM outbox_settings WHERE id = 1;
+	IF @outbox_enqueuing = 1 AND (@outbox_filled IS NULL OR
+	    @outbox_filled = REPLACE('outbox', '`', '') OR
+	    (@outbox_filled = '*' AND v_fan_out)) THEN
+		LEAVE event;
+	END IF;
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '

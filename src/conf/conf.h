@@ -134,6 +134,7 @@ struct conf {
 			char	*settings, *dead_letters, *blocked_keys;
 			char	*streams;
 			char	*audit;
+			char	*registry;	/* of all outboxes */
 			char	*messages;	/* of mode inline */
 		} tables;
 		struct conf_map	 columns;	/* our name, theirs */
@@ -345,6 +346,11 @@ const char	*conf_column(const struct conf *, const char *ours);
 
 /* The prefix of message ids; outbox_id may be "", for an outbox without one. */
 const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
+
+/* Where messages go, in words: "nats stream EVENTS"; without a secret. */
+#define CONF_DESTINATION	256
+const char	*conf_destination(const struct conf *,
+		    char text[CONF_DESTINATION]);
 
 /* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);

@@ -3,10 +3,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 
 const char *
 conf_id_prefix(const struct conf *c, const char *outbox_id)
@@ -39,6 +41,37 @@ conf_column(const struct conf *c, const char *ours)
 		if (strcmp(map->items[i].name, ours) == 0)
 			return map->items[i].value;
 	return ours;
+}
+
+/* Of a URL: scheme, host and port. */
+static void
+put_host(char text[CONF_DESTINATION], const char *url)
+{
+	const char	*host = strstr(url, "://"), *at;
+	size_t		 n;
+
+	host = host == NULL ? url : host + 3;
+	n = strcspn(host, "/?#");
+	at = memrchr(host, '@', n);
+	snprintf(text, CONF_DESTINATION, "%.*s%.*s", (int)(host - url), url,
+	    (int)(at == NULL ? n : n - (size_t)(at + 1 - host)),
+	    at == NULL ? host : at + 1);
+}
+
+const char *
+conf_destination(const struct conf *c, char text[CONF_DESTINATION])
+{
+	if (c->publish.driver == DRIVER_HTTP)
+		put_host(text, c->http.endpoint);
+	else if (c->publish.driver == DRIVER_STDOUT)
+		strlcpy(text, "standard output", CONF_DESTINATION);
+	else if (c->nats.stream[0] != '\0')
+		snprintf(text, CONF_DESTINATION, "nats stream %s",
+		    c->nats.stream);
+	else
+		snprintf(text, CONF_DESTINATION, "nats subject %s",
+		    c->nats.subject);
+	return text;
 }
 
 static void

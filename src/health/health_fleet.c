@@ -377,6 +377,32 @@ judge_rights(struct health *h)
 		    health_text(r, "cost"));
 }
 
+/* Events with a row in other outboxes, and none in this. */
+static void
+judge_filling(struct health *h)
+{
+	const json_t	*o = json_object_get(h->state, "outbox");
+	const char	*name = health_text(o, "name");
+	long long	 n = health_number(o, "unfilled");
+
+	if (json_is_false(json_object_get(o, "registered")))
+		health_add(h, HEALTH_NOT_FILLED, (struct health_about){ 0 },
+		    "outboxctl schema install with this configuration, and "
+		    "outboxctl reconcile for the events until then",
+		    "other outboxes take the events of %s, and outbox_enqueue "
+		    "makes no rows in %s: it is not registered",
+		    health_text(o, "events"), name);
+	else if (n > 0)
+		health_add(h, HEALTH_NOT_FILLED, (struct health_about){
+		    NULL, json_pack("{s:O}", "sequence",
+		    json_object_get(o, "unfilled_first")) },
+		    "outboxctl schema check tells whether the procedure or a "
+		    "trigger is missing; outboxctl reconcile makes the rows",
+		    "newest events without a row in %s: %lld, the first is "
+		    "%lld: what writes them makes no row in this outbox", name,
+		    n, (long long)health_number(o, "unfilled_first"));
+}
+
 void
 health_judge_fleet(struct health *h)
 {
@@ -389,6 +415,7 @@ health_judge_fleet(struct health *h)
 	judge_streams(h);
 	judge_counts(h);
 	judge_rights(h);
+	judge_filling(h);
 }
 
 void

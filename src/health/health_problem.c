@@ -18,6 +18,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_STREAM_ALARM] = { "stream_alarm", HEALTH_CRITICAL },
 	[HEALTH_PHANTOMS] = { "phantoms", HEALTH_CRITICAL },
 	[HEALTH_RIGHTS] = { "rights", HEALTH_CRITICAL },
+	[HEALTH_NOT_FILLED] = { "not_filled", HEALTH_CRITICAL },
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },

@@ -27,6 +27,7 @@ store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 	s->tables[T_BLOCKED] = conf->outbox.tables.blocked_keys;
 	s->tables[T_STREAMS] = conf->outbox.tables.streams;
 	s->tables[T_AUDIT] = conf->outbox.tables.audit;
+	s->tables[T_REGISTRY] = conf->outbox.tables.registry;
 	strlcpy(s->id, id, sizeof(s->id));
 	strlcpy(s->primary[T_OUTBOX], "PRIMARY", sizeof(s->primary[0]));
 	strlcpy(s->primary[T_EVENTS], "PRIMARY", sizeof(s->primary[0]));
@@ -150,6 +151,7 @@ put_template_word(struct store *s, const char *word, size_t len)
 		[T_SETTINGS] = "settings", [T_DEAD] = "dead",
 		[T_BLOCKED] = "blocked",
 		[T_STREAMS] = "streams", [T_AUDIT] = "audit",
+		[T_REGISTRY] = "registry",
 	};
 
 	for (size_t i = 0; i < NTABLES; i++)

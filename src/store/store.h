@@ -70,7 +70,7 @@ int	store_learn(struct store *, struct err *);
 
 enum store_table {
 	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
-	T_BLOCKED, T_STREAMS, T_AUDIT, NTABLES
+	T_BLOCKED, T_STREAMS, T_AUDIT, T_REGISTRY, NTABLES
 };
 
 /* Does the table exist, as of store_learn? */

@@ -62,6 +62,7 @@ static const char *const columns[NTABLES][COLUMNS_MAX] = {
 		"id", "at", "login", "unix_user", "command", "arguments",
 		"changed"
 	},
+	[T_REGISTRY] = { "name", "source", "settings", "destination" },
 };
 
 /* What a table of mode inline must have besides: the rest may be NULL. */
@@ -90,6 +91,7 @@ static const struct {
 #define COST_OF_IN_DOUBT_MARKS "a message waits until its claim is on disk"
 #define COST_OF_AUDIT \
 	"acknowledged messages that the broker loses are not found"
+#define COST_OF_FAN_OUT "no other outbox can take the same events"
 
 /*
  * Optional columns: those that an application's own tables may lack.  Those
@@ -123,6 +125,10 @@ static const struct extra {
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },
+	[COL_PARTITION_BY] = { T_SETTINGS, "partition_by",
+	  "outbox.partition_by cannot be used", NULL },
+	[COL_FAN_OUT] = { T_SETTINGS, "fan_out", COST_OF_FAN_OUT, NULL },
+	[COL_TYPES] = { T_SETTINGS, "types", COST_OF_FAN_OUT, NULL },
 };
 
 /* The cost of a missing table; NULL: it must not be missing. */
@@ -134,6 +140,7 @@ static const char *const costs[NTABLES] = {
 	    "on every tick",
 	[T_STREAMS] = COST_OF_AUDIT,
 	[T_AUDIT] = "changes made with outboxctl are not recorded",
+	[T_REGISTRY] = COST_OF_FAN_OUT,
 };
 
 const char *

@@ -12,9 +12,9 @@
 
 /*
  * Append a template: {outbox} {events} {partitions} {workers} {settings}
- * {dead} {blocked} {streams} {audit} become quoted table names, {now} the
- * moment to write, {me} this worker's id, {index} the FORCE INDEX of the
- * claim, {primary} and {events_primary} that of a look-up by sequence.
+ * {dead} {blocked} {streams} {audit} {registry} become quoted table names,
+ * {now} the moment to write, {me} this worker's id, {index} the FORCE INDEX of
+ * the claim, {primary} and {events_primary} that of a look-up by sequence.
  *
  * Columns of the outbox and of the events must be written as words too, because
  * their tables may be an application's own: {attempts}, {o.attempts},
@@ -241,6 +241,13 @@ unsigned store_code(const struct store *);
 bool	store_is_mariadb(const struct store *);
 
 /*
+ * store_registry.c: the name of a table of settings that this account sees and
+ * the registry does not have; "": there is none.  Its outbox may be over the
+ * same events.
+ */
+int	store_unregistered(struct store *, char name[65], struct err *);
+
+/*
  * The cost of a missing table or column: "" if there is none, NULL if nothing
  * works without it.
  */
@@ -276,7 +283,9 @@ enum store_column {
 	COL_IN_DOUBT_SINCE,
 	/* of the leases */
 	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
-	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT, NOPTIONAL
+	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
+	/* of the settings */
+	COL_PARTITION_BY, COL_FAN_OUT, COL_TYPES, NOPTIONAL
 };
 
 bool	store_has_column(const struct store *, enum store_column);

@@ -24,7 +24,8 @@ drop_tables() {
 		read -r drop
 		sql "SET foreign_key_checks = 0; $drop"
 	}
-	sql 'DROP PROCEDURE IF EXISTS outbox_enqueue'
+	sql 'DROP PROCEDURE IF EXISTS outbox_enqueue;
+	    DROP PROCEDURE IF EXISTS outbox_put'
 }
 
 #
@@ -34,17 +35,18 @@ exits 0 'schema print: exit status 0' schema print
 is "$OUT" "$(cat "$srcdir/sql/schema.sql")" 'schema print prints schema.sql'
 ctl --json schema print
 shows .sql "$(cat "$srcdir/sql/schema.sql")" 'schema print --json: the same'
-NAMES='tables: {outbox: shop-out, events: order, partitions: shop_parts, workers: shop_workers, settings: shop_settings, dead_letters: shop_dead, blocked_keys: shop_blocked, streams: shop_streams, audit: shop_audit}'
+NAMES='tables: {outbox: shop-out, events: order, partitions: shop_parts, workers: shop_workers, settings: shop_settings, dead_letters: shop_dead, blocked_keys: shop_blocked, streams: shop_streams, audit: shop_audit, registry: shop_registry}'
 sed "s/ordering:/$NAMES, ordering:/" "$OP" > "$DIR/shop.yml"
 ctl -c "$DIR/shop.yml" schema print
 is "$RC" 0 'schema print with other names of tables: exit status 0'
-is "$(sed 's/`shop-out_enqueue`/outbox_enqueue/g; s/`shop-out_claim`/outbox_claim/
+is "$(sed 's/`shop-out_\(enqueue\|put\)`/outbox_\1/g; s/`shop-out_claim`/outbox_claim/
     s/`shop-out`/outbox/g; s/`order\(_stream\)\?`/events\1/g
     s/`shop_settings\([a-z_]*\)`/outbox_settings\1/g
     s/`shop_workers\([a-z_]*\)`/outbox_workers\1/g
     s/`shop_blocked\([a-z_]*\)`/outbox_blocked_keys\1/g
     s/`shop_parts`/outbox_partitions/g; s/`shop_dead`/outbox_dead_letters/g
-    s/`shop_streams`/outbox_streams/g; s/`shop_audit`/outbox_audit/g' \
+    s/`shop_streams`/outbox_streams/g; s/`shop_audit`/outbox_audit/g
+    s/`shop_registry`/outbox_registry/g' \
     <<< "$OUT")" "$(cat "$srcdir/sql/schema.sql")" \
     'schema print: other names are the only difference'
 sed "s/shop_settings/$(printf '%60s' '' | tr ' ' s)/" "$DIR/shop.yml" \
@@ -60,7 +62,7 @@ BEFORE=$(structure | cksum)
 drop_tables
 ctl -c "$OP" schema install --dry-run
 is "$RC" 0 'schema install --dry-run: exit status 0'
-like "$OUT" '^Would create outbox, events, .*outbox_audit\.$' \
+like "$OUT" '^Would create outbox, events, .*outbox_registry\.$' \
     'schema install --dry-run: says what it would do'
 is "$(structure)" '' 'schema install --dry-run makes nothing'
 ctl schema install
@@ -70,12 +72,12 @@ like "$ERR" '^outboxctl: schema install: .*denied' \
 is "$(wc -l <<< "$ERR")" 1 'schema install, no right: the error is one line'
 ctl -c "$OP" schema install
 is "$RC$ERR" 0 'schema install: exit status 0'
-like "$OUT" '^Created outbox, events, .*outbox_audit\.$' \
+like "$OUT" '^Created outbox, events, .*outbox_registry\.$' \
     'schema install: says what it has made'
 is "$(structure | cksum)" "$BEFORE" \
     'schema install makes what the client program makes of the file'
 is "$(sql 'SELECT command, login, changed FROM outbox_audit')" \
-    "schema install	operator@localhost	9" \
+    "schema install	operator@localhost	10" \
     'schema install is audited'
 BEFORE=$(structure; sql 'SELECT * FROM outbox_settings')
 ctl -c "$OP" --json schema install
@@ -86,8 +88,8 @@ ctl -c "$DIR/shop.yml" schema install
 is "$RC$ERR" 0 'schema install of a second outbox: exit status 0'
 is "$(sql "SELECT GROUP_CONCAT(routine_name ORDER BY 1)
     FROM information_schema.routines WHERE routine_schema = 'app'")" \
-    'outbox_enqueue,shop-out_enqueue' \
-    'the second outbox has its own procedure'
+    'outbox_enqueue,outbox_put,shop-out_enqueue,shop-out_put' \
+    'the second outbox has its own procedures'
 sql "UPDATE shop_settings SET partition_count = 4; START TRANSACTION;
     CALL \`shop-out_enqueue\`('a', NULL, 't', 1, NULL, NULL, 'x'); COMMIT"
 rows_are 1 '`shop-out` JOIN `order` ON sequence = global_sequence' \
@@ -97,10 +99,15 @@ is "$(sql 'SELECT COUNT(DISTINCT outbox_id) FROM (SELECT outbox_id FROM
     outbox_settings UNION SELECT outbox_id FROM shop_settings) t')" 2 \
     'it has an outbox_id of its own'
 ctl -c "$DIR/shop.yml" schema check
+like "$OUT" '^warn: shop_registry: the outbox of outbox_settings is not in it' \
+    'another registry does not have the usual outbox'
+sql "INSERT INTO shop_registry (name, source, settings)
+    VALUES ('outbox', 'events', 'outbox_settings')"
+ctl -c "$DIR/shop.yml" schema check
 is "$RC$OUT$ERR" 0 'schema check of the second outbox prints nothing'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
-    shop_dead, shop_blocked, shop_streams, shop_audit;
-    DROP PROCEDURE `shop-out_enqueue`'
+    shop_dead, shop_blocked, shop_streams, shop_audit, shop_registry;
+    DROP PROCEDURE `shop-out_enqueue`; DROP PROCEDURE `shop-out_put`'
 
 #
 # check: one difference at a time, found, and mended by its remedy
@@ -240,7 +247,7 @@ fill 1000
 sql 'ANALYZE TABLE outbox' > /dev/null
 exits 0 'Pillar: schema check exits with 0' schema check
 is "$(grep -c '^fail' <<< "$OUT")" 0 'Pillar: no failure'
-is "$(grep -c '^warn' <<< "$OUT")" 16 'Pillar: 16 warnings'
+is "$(grep -c '^warn' <<< "$OUT")" 17 'Pillar: 17 warnings'
 is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 \
     'Pillar: notes on three indexes that are not used'
 is "$(grep -c 'coarser than' <<< "$OUT")" 4 'Pillar: four columns of seconds'
@@ -288,12 +295,12 @@ done &
 FILLER=$!
 ctl -c "$OP" schema upgrade --yes
 is "$RC$ERR" 0 'Pillar: schema upgrade beside a daemon: exit status 0'
-like "$OUT" '^16 changes made' 'Pillar: upgrade prints the number of changes'
+like "$OUT" '^17 changes made' 'Pillar: upgrade prints the number of changes'
 wait "$FILLER"
 drains 30 'Pillar: the daemon delivers all rows after the upgrade'
 is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
     'Pillar: message ids go on with the name of the database'
-is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	16" \
+is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	17" \
     'Pillar: schema upgrade is in the audit'
 ctl schema check
 is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' \

@@ -15,7 +15,7 @@ check_pillar() {
 pillar_tables() {
 	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
 	outbox_settings, outbox_dead_letters, outbox_blocked_keys,
-	outbox_streams, outbox_audit;
+	outbox_streams, outbox_audit, outbox_registry;
     ALTER DATABASE app CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
 	"$SANDBOX" sql "$DIR/db" app < "$srcdir/tests/lib/pillar.sql"
 	sql "GRANT SELECT ON app.events TO 'outbox'@'localhost';

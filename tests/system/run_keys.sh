@@ -307,7 +307,7 @@ RENAME TABLE outbox TO my_rows, events TO my_events,
     outbox_partitions TO my_partitions, outbox_workers TO my_workers,
     outbox_settings TO my_settings, outbox_dead_letters TO my_dead,
     outbox_blocked_keys TO my_blocked, outbox_streams TO my_streams,
-    outbox_audit TO my_audit;
+    outbox_audit TO my_audit, outbox_registry TO my_registry;
 CREATE USER 'another'@'localhost' IDENTIFIED BY 'another-secret';
 GRANT SELECT, INSERT, UPDATE, DELETE ON other.* TO 'another'@'localhost';
 SQL
@@ -318,7 +318,7 @@ OTHER=(mysql.user=another "mysql.password_file=$DIR/password"
     outbox.tables.partitions=my_partitions outbox.tables.workers=my_workers
     outbox.tables.settings=my_settings outbox.tables.dead_letters=my_dead
     outbox.tables.blocked_keys=my_blocked outbox.tables.streams=my_streams
-    outbox.tables.audit=my_audit)
+    outbox.tables.audit=my_audit outbox.tables.registry=my_registry)
 OUTBOX_TABLE=my_rows EVENTS_TABLE=my_events
 { row p01 a made; row p01 b 'two words'; } > "$DIR/sql"
 unset OUTBOX_TABLE EVENTS_TABLE
@@ -360,6 +360,12 @@ covers outbox.tables.audit
 is "$(sql 'SELECT CONCAT(command, " ", arguments, " ", changed)
     FROM other.my_audit')" 'keys release b 1' \
     'outbox.tables.audit: the command'
+covers outbox.tables.registry
+sql "INSERT INTO other.my_registry (name, source, settings)
+    VALUES ('rest', 'my_events', 'my_settings')"
+is "$("$OUTBOXCTL" -c "$DIR/other.yml" --json status |
+    jq -r '.outbox.others[0].name')" rest \
+    'outbox.tables.registry: status names another outbox in it'
 stop_master "$MASTER"
 check '--silent: no report' [ ! -s "$DIR/other.out" ]
 covers outbox.former_counts

@@ -135,6 +135,14 @@ static const struct {
 	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"age_ms\": 90000}, "
 	  "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}", "broker ",
 	  1, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"hooks\", "
+	  "\"registered\": false, \"unfilled\": 3}}", "not_filled ", 1,
+	  "no rows in hooks: it is not registered" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"hooks\", "
+	  "\"registered\": true, \"unfilled\": 3, \"unfilled_first\": 9}}",
+	  "not_filled ", 1, "without a row in hooks: 3, the first is 9" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"registered\": null, \"unfilled\": null}}", "", 0, NULL },
 	{ "{\"workers\": {\"live\": 0}, \"daemon_died\": 77}", "no_worker ",
 	  1, "no worker is alive; the daemon of this host has died (pid 77): "
 	  "service outbox-master start; outboxctl logs" },

@@ -393,6 +393,28 @@ START_TEST(route_has_its_fields)
 }
 END_TEST
 
+static const struct {
+	const char	*text, *destination;
+} destinations[] = {
+	{ "publish: {driver: nats}", "nats stream EVENTS" },
+	{ "nats: {stream: ''}", "nats subject events.{event_type}" },
+	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h:8443/a'}",
+	  "https://h:8443" },
+};
+
+START_TEST(destination_has_words)
+{
+	char		 text[CONF_DESTINATION];
+	struct conf	*c;
+
+	conf_all = true;
+	c = must_load(destinations[_i].text);
+	ck_assert_str_eq(conf_destination(c, text),
+	    destinations[_i].destination);
+	conf_free(c);
+}
+END_TEST
+
 /* The secrets of http are read only if something is sent there. */
 START_TEST(http_secrets_are_checked)
 {
@@ -1112,6 +1134,8 @@ add_files(TCase *tc)
 	tcase_add_loop_test(tc, bad_item_is_refused, 0, NROWS(nested));
 	tcase_add_test(tc, records_are_limited);
 	tcase_add_test(tc, route_has_its_fields);
+	tcase_add_loop_test(tc, destination_has_words, 0,
+	    NROWS(destinations));
 	tcase_add_test(tc, http_secrets_are_checked);
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
 	tcase_add_loop_test(tc, variable_wins, 0, NROWS(variables));

@@ -66,6 +66,7 @@ static const char *const required[] = { "master.pidfile", "mysql.socket",
 	"outbox.tables.workers", "outbox.tables.settings",
 	"outbox.tables.dead_letters", "outbox.tables.blocked_keys",
 	"outbox.tables.streams", "outbox.tables.audit",
+	"outbox.tables.registry",
 	"outbox.tables.messages",
 	"nats.servers", "nats.subject", "nats.inbox_prefix", "log.target" };
 
@@ -299,6 +300,7 @@ static const struct {
 	{ KEY(retry.on_dead), "halt", "halt" },
 	{ KEY(outbox.tables.streams), "t", "t" },
 	{ KEY(outbox.tables.audit), "a", "a" },
+	{ KEY(outbox.tables.registry), "r", "r" },
 	{ KEY(outbox.tables.messages), "m", "m" },
 	{ KEY(outbox.columns), "{sequence: 'n', event_data: $p}",
 	  "{sequence: \"n\", event_data: \"$p\"}" },

@@ -35,7 +35,7 @@ struct feed {
 	FILE		*in;
 	uint64_t	 size, bytes;	/* of the file (0: unknown); read */
 	uint64_t	 number;	/* of the last line read */
-	bool		 procedure;
+	char		*procedure;	/* its name; NULL: INSERTs instead */
 	struct counts	 counts;
 
 	struct line	*lines;		/* the batch */
@@ -48,29 +48,68 @@ struct feed {
 	struct progress	 bar;
 };
 
-/* Use the procedure if it exists; it knows only the default table names. */
+/*
+ * schema install makes a procedure for the tables of the configuration.  Before
+ * it was so, outbox_enqueue knew only the default names.
+ */
+static bool
+knows_tables(const struct feed *f)
+{
+	const struct store	*s = f->c->store;
+
+	return store_has(s, T_SETTINGS) &&
+	    (strcmp(store_table_name(s, T_OUTBOX), "outbox") != 0 ||
+	    (strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
+	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0));
+}
+
+/*
+ * As the procedure does: this keeps our trigger from making rows, and not those
+ * of other outboxes.  Their rows only the procedure makes.
+ */
+static int
+do_without_procedure(struct feed *f, const char *name, struct err *e)
+{
+	struct store	*s = f->c->store;
+	uint64_t	 fan_out = 0;
+
+	if (store_has_column(s, COL_FAN_OUT)) {
+		store_sql(s, "SELECT fan_out FROM {settings} WHERE id = 1");
+		if (store_query_number(s, "enqueue", &fan_out, e) < 0)
+			return -1;
+	}
+	if (fan_out != 0)
+		return err_set(e, "procedure %s is missing, or may not be "
+		    "executed, and without it other outboxes over the same "
+		    "events get no rows: sql/operator.sql grants it", name);
+	store_sql(s, "SET @outbox_enqueuing = 1, @outbox_filled = ");
+	store_put_text(s, store_table_name(s, T_OUTBOX));
+	return store_exec(s, "enqueue", NULL, e);
+}
+
+/* Use the procedure if it exists. */
 static int
 find_procedure(struct feed *f, struct err *e)
 {
 	struct store	*s = f->c->store;
-	struct db_rows	*rows;
+	char		*name = xasprintf("%s_enqueue",
+			    store_table_name(s, T_OUTBOX));
+	bool		 there = false;
+	int		 rc;
 
 	store_sql(s, "SELECT 1 FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
-	    "AND routine_name = 'outbox_enqueue' "
-	    "AND routine_type = 'PROCEDURE'");
-	if ((rows = store_query(s, "enqueue", e)) == NULL)
-		return -1;
-	f->procedure = db_next(rows) && store_has(s, T_SETTINGS) &&
-	    strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
-	    strcmp(store_table_name(s, T_OUTBOX), "outbox") == 0 &&
-	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0;
-	db_rows_free(rows);
-	if (f->procedure)
+	    "AND routine_type = 'PROCEDURE' AND routine_name = ");
+	store_put_text(s, name);
+	rc = store_query_any(s, "enqueue", &there, e);
+	if (rc == 0 && !(there && knows_tables(f)))
+		rc = do_without_procedure(f, name, e);
+	else if (rc == 0) {
+		f->procedure = name;
 		return 0;
-	/* As the procedure does: this keeps the trigger from making rows. */
-	store_sql(s, "SET @outbox_enqueuing = 1");
-	return store_exec(s, "enqueue", NULL, e);
+	}
+	free(name);
+	return rc;
 }
 
 static void
@@ -100,9 +139,13 @@ put_rest(struct store *s, const struct event *ev, const char *version)
 }
 
 static int
-call(struct store *s, const struct event *ev, struct err *e)
+call(const struct feed *f, const struct event *ev, struct err *e)
 {
-	store_sql(s, "CALL outbox_enqueue(");
+	struct store	*s = f->c->store;
+
+	store_sql(s, "CALL ");
+	store_put_name(s, f->procedure);
+	store_put(s, "(");
 	store_put_text(s, ev->key);
 	store_put(s, ", ");
 	put_number_or(s, ev->stream_sequence, "NULL");
@@ -173,10 +216,10 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 	struct line	*l = &f->lines[i];
 	int		 rc;
 
-	rc = f->procedure ? call(f->c->store, &l->event, e) :
+	rc = f->procedure != NULL ? call(f, &l->event, e) :
 	    insert_event(f->c, &l->event, e);
 	if (rc == 0)
-		return f->procedure ? 0 : insert_row(f, &l->event, e);
+		return f->procedure != NULL ? 0 : insert_row(f, &l->event, e);
 	if (!store_refused_value(f->c->store))
 		return -1;
 	/* A number made by us may be taken by another session: try again. */
@@ -401,6 +444,7 @@ enqueue(struct ctl *c)
 	f.lines = xcalloc((size_t)c->args.batch, sizeof(*f.lines));
 	status = enqueue_feed(&f);
 	forget_all(&f);
+	free(f.procedure);
 	free(f.lines);
 	if (f.in != stdin)
 		fclose(f.in);

@@ -8,19 +8,25 @@
 
 #include "util/xalloc.h"
 
+static int
+render(const struct ctl *c, struct buf *text, struct err *e)
+{
+	if (c->args.trigger)
+		return trigger_render(c->conf, text, e);
+	if (c->args.grants)
+		return schema_put_all_grants(c->conf, text, e);
+	return schema_render(c->conf, text, e);
+}
+
 int
 schema_print(struct ctl *c)
 {
 	struct buf	text = { 0 };
 	struct err	e;
-	int		rc;
 
 	if (c->args.trigger && c->args.grants)
 		return ctl_misuse("--trigger or --grants, not both");
-	rc = c->args.trigger ? trigger_render(c->conf, &text, &e) :
-	    c->args.grants ? schema_put_all_grants(c->conf, &text, &e) :
-	    schema_render(c->conf, &text, &e);
-	if (rc < 0) {
+	if (render(c, &text, &e) < 0) {
 		buf_free(&text);
 		return ctl_error("%s", e.text);
 	}
@@ -93,7 +99,7 @@ install(struct ctl *c, unsigned n, struct err *e)
 	buf_free(&text);
 	if (rc < 0 || c->args.dry_run)
 		return rc;
-	return learn_and_note(c, n, e);
+	return learn_and_note(c, n, e) < 0 ? -1 : fan_out_register(c, e);
 }
 
 int
@@ -203,6 +209,9 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 
 	if (f->trigger)
 		return trigger_install(c, e);
+	if (f->fan_out)
+		return store_learn(c->store, e) < 0 ? -1 :
+		    fan_out_register(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
 			fprintf(stderr, "outboxctl: %s: the table has to be "

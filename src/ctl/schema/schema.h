@@ -144,6 +144,7 @@ struct schema_finding {
 	bool			 unused;	/* a right that this
 						   configuration does not use */
 	bool			 trigger;	/* upgrade recreates it */
+	bool			 fan_out;	/* upgrade registers us */
 	enum schema_way		 way;
 	enum store_table	 table;
 	uint64_t		 nrows;		/* of that table, about */
@@ -176,6 +177,12 @@ int	trigger_install(struct ctl *, struct err *);
 
 /* Report a trigger that differs, and with --trigger a missing one. */
 int	trigger_check(struct ctl *, struct schema_report *, struct err *);
+
+/*
+ * fan_out.c: write the row of this outbox into the registry, and tell those
+ * over the same events of each other.  Needs the tables as of store_learn.
+ */
+int	fan_out_register(struct ctl *, struct err *);
 
 /* schema_rights.c: report rights of the daemon that the account lacks. */
 int	schema_check_rights(struct ctl *, const struct schema_model *live,

@@ -217,6 +217,8 @@ check_all(struct check *k, struct err *e)
 	if (schema_has(k, schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS :
 	    T_OUTBOX) && trigger_check(k->ctl, k->report, e) < 0)
 		return -1;
+	if (fan_out_check(k, e) < 0)
+		return -1;
 	schema_spare_indexes(k);
 	return schema_check_rights(k->ctl, &k->live, k->report, e);
 }

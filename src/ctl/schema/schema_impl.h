@@ -35,6 +35,9 @@ void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_moments(struct check *, enum store_table);
 
+/* fan_out.c: report what keeps an event from other outboxes, or from this. */
+int	fan_out_check(struct check *, struct err *);
+
 /* schema_indexes.c */
 void	schema_claim_index(struct check *);
 void	schema_indexes(struct check *, enum store_table);

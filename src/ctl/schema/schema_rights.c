@@ -191,9 +191,9 @@ find_grant(struct ctl *c, const struct grant *g, const char *who,
 
 	if (spare != NULL)
 		cost = (struct schema_cost){ SCHEMA_WARN, spare->cost };
-	else if (g->table == T_AUDIT)
+	else if (g->table == T_AUDIT || g->table == T_REGISTRY)
 		cost = (struct schema_cost){ SCHEMA_WARN,
-		    store_cost_of_table(T_AUDIT) };
+		    store_cost_of_table(g->table) };
 	f = schema_find(report, g->table, cost, sql, "%s: %s may not %s",
 	    store_table_name(c->store, g->table), who, denied);
 	f->by_hand = true;

@@ -205,6 +205,7 @@ create_all(struct setup *s, struct err *e)
 	if (make_database(s, e) < 0 || make_tables(s, e) < 0 ||
 	    make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
 	    setup_operator(s, e) < 0 ||
+	    fan_out_register(&s->admin, e) < 0 ||
 	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)
 		return -1;
 	if (log_in_as_daemon(s, e) < 0)

@@ -320,7 +320,7 @@ put_tables(struct ctl *c, json_t *state, struct err *e)
 			    struct err *) = {
 		put_schema, put_workers, put_partitions, put_backlog, put_blocked_keys,
 		put_dead_letters, put_streams, state_put_counts,
-		state_put_rights,
+		state_put_rights, state_put_outboxes,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

@@ -3,7 +3,10 @@
 #include "ctl/schema/schema.h"
 #include "ctl/state/state_impl.h"
 
-/* The daemon needs no right to the audit log; outboxctl tells what it lacks. */
+/*
+ * The daemon needs no right to the audit log, nor to the registry; outboxctl
+ * tells what it lacks.
+ */
 static json_t *
 rights_json(const struct schema_report *r)
 {
@@ -12,7 +15,8 @@ rights_json(const struct schema_report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct schema_finding *f = &r->findings[i];
 
-		if (!f->unused && f->table != T_AUDIT)
+		if (!f->unused && f->table != T_AUDIT &&
+		    f->table != T_REGISTRY)
 			json_array_append_new(list, json_pack(
 			    "{s:s, s:s, s:s}", "what", f->what,
 			    "cost", f->cost, "sql", f->sql));

@@ -11,6 +11,13 @@
  */
 int	 state_put_counts(struct ctl *, json_t *state, struct err *);
 
+/*
+ * outboxes.c: put "outbox": its name and destination, and others over the same
+ * events.  With others, also whether it is registered, and the newest events
+ * that have no row in it.
+ */
+int	 state_put_outboxes(struct ctl *, json_t *state, struct err *);
+
 /* rights.c: put "rights", an object for each right that the account lacks. */
 int	 state_put_rights(struct ctl *, json_t *state, struct err *);
 

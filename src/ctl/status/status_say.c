@@ -125,6 +125,23 @@ say_problems(const struct ctl *c, const json_t *problems)
 
 /* The fleet */
 
+/* "outbox to nats stream EVENTS; other outboxes ...: a (where), b (where)" */
+static void
+say_outbox(const struct ctl *c, const json_t *status)
+{
+	const json_t	*o = json_object_get(status, "outbox"), *other;
+	struct buf	 b = { 0 };
+	size_t		 i;
+
+	buf_printf(&b, "%s to %s", member_text(o, "name"),
+	    member_text(o, "destination"));
+	json_array_foreach(json_object_get(o, "others"), i, other)
+		buf_printf(&b, "%s%s (%s)", i > 0 ? ", " :
+		    "; the same events go to ", member_text(other, "name"),
+		    member_text(other, "destination"));
+	say_member(c, "outbox", &b);
+}
+
 static void
 say_workers(const struct ctl *c, const json_t *status)
 {
@@ -271,6 +288,7 @@ say_fleet(const struct ctl *c, const json_t *status)
 	const char	*name;
 
 	say_heading("Fleet");
+	say_outbox(c, status);
 	say_workers(c, status);
 	say_partitions(c, status);
 	say_waiting(c, status);

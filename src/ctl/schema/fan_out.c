@@ -1,0 +1,421 @@
+/*
+ * fan_out.c - several outboxes over the same events
+ *
+ * Each has its row in the registry.  The procedures of schema.sql read from
+ * there which tables get a row for an event, and from the settings of each
+ * which types it takes and what its partitions are computed of.  So they stay
+ * as they are when an outbox is added, by whichever configuration.
+ */
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#include "ctl/schema/schema_impl.h"
+#include "util/xalloc.h"
+
+#define TYPES_MAX	4000	/* characters of settings.types */
+
+/* A pattern such as "order.*"; both servers read a backslash as we do. */
+static void
+put_regexp(struct buf *to, const char *pattern)
+{
+	for (; *pattern != '\0'; pattern++) {
+		if (*pattern == '*')
+			buf_str(to, ".");
+		else if (ispunct((unsigned char)*pattern))
+			buf_str(to, "\\");
+		buf_add(to, pattern, 1);
+	}
+}
+
+/* All characters, also a line feed, and to the end of the text. */
+static int
+put_types(const struct conf_list *types, struct buf *to, struct err *e)
+{
+	for (size_t i = 0; i < types->n; i++) {
+		buf_str(to, i == 0 ? "(?s)\\A(" : "|");
+		put_regexp(to, types->items[i]);
+	}
+	buf_str(to, types->n == 0 ? "" : ")\\z");
+	return to->len <= TYPES_MAX ? 0 : err_set(e, "publish.types: as a "
+	    "regular expression they are longer than %d characters: take "
+	    "fewer patterns", TYPES_MAX);
+}
+
+/* Outboxes over the same events, the configured one among them or not. */
+struct peers {
+	char	(*names)[65], (*settings)[65];
+	size_t	  n;
+	bool	  listed;	/* the configured one is among them */
+	bool	  right;	/* and its row is as it should be */
+};
+
+static void
+free_peers(struct peers *p)
+{
+	free(p->names);
+	free(p->settings);
+}
+
+static bool
+is_right(struct ctl *c, const struct db_rows *rows)
+{
+	char	destination[CONF_DESTINATION];
+
+	return strcmp(db_text(rows, 1),
+	    store_table_name(c->store, T_SETTINGS)) == 0 &&
+	    strcmp(db_text(rows, 2),
+	    conf_destination(c->conf, destination)) == 0;
+}
+
+static int
+read_peers(struct ctl *c, struct peers *p, struct err *e)
+{
+	const char	*own = store_table_name(c->store, T_OUTBOX);
+	struct db_rows	*rows;
+
+	*p = (struct peers){ 0 };
+	store_sql(c->store, "SELECT name, settings, destination "
+	    "FROM {registry} WHERE source = ");
+	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
+	store_put(c->store, " ORDER BY name");
+	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
+		return -1;
+	p->names = xcalloc(db_nrows(rows) + 1, sizeof(*p->names));
+	p->settings = xcalloc(db_nrows(rows) + 1, sizeof(*p->settings));
+	for (; db_next(rows); p->n++) {
+		strlcpy(p->names[p->n], db_text(rows, 0), 65);
+		strlcpy(p->settings[p->n], db_text(rows, 1), 65);
+		if (strcmp(p->names[p->n], own) != 0)
+			continue;
+		p->listed = true;
+		p->right = is_right(c, rows);
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+static bool
+can_fan_out(const struct ctl *c)
+{
+	return store_has(c->store, T_REGISTRY) &&
+	    store_has(c->store, T_SETTINGS) &&
+	    store_has_columns(c->store, COL_PARTITION_BY, COL_TYPES);
+}
+
+/*
+ * What is registered
+ */
+
+/*
+ * Accounts that write events would fail in outbox_enqueue without the right to
+ * write the new outbox.  Others than an administrator see their own rights only.
+ */
+static void
+put_writers(struct store *s, const char *table)
+{
+	store_put(s, "SELECT grantee FROM information_schema.table_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "AND table_name = ");
+	store_put_text(s, table);
+	store_put(s, " UNION SELECT grantee "
+	    "FROM information_schema.column_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "AND table_name = ");
+	store_put_text(s, table);
+}
+
+static int
+find_refused(struct ctl *c, struct buf *accounts, struct err *e)
+{
+	struct store	*s = c->store;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT grantee FROM (");
+	put_writers(s, store_table_name(s, T_EVENTS));
+	store_put(s, ") AS w WHERE grantee NOT IN (");
+	put_writers(s, store_table_name(s, T_OUTBOX));
+	store_put(s, " UNION SELECT grantee "
+	    "FROM information_schema.schema_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "UNION SELECT grantee FROM information_schema.user_privileges "
+	    "WHERE privilege_type = 'INSERT') ORDER BY grantee");
+	if ((rows = store_query(s, c->command->words, e)) == NULL)
+		return -1;
+	while (db_next(rows))
+		buf_printf(accounts, "%s%s", accounts->len == 0 ? "" : ", ",
+		    db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
+static int
+refuse_without_rights(struct ctl *c, struct err *e)
+{
+	struct buf	accounts = { 0 };
+	int		rc = find_refused(c, &accounts, e);
+
+	if (rc == 0 && accounts.len > 0)
+		rc = err_set(e, "%s may write %s, but not %s: outbox_enqueue "
+		    "would fail for it, so the new outbox is not used yet; "
+		    "grant it what outboxctl schema print --grants has for "
+		    "the producer, and repeat this", accounts.data,
+		    store_table_name(c->store, T_EVENTS),
+		    store_table_name(c->store, T_OUTBOX));
+	buf_free(&accounts);
+	return rc;
+}
+
+static int
+put_row(struct ctl *c, struct err *e)
+{
+	struct store	*s = c->store;
+	char		 destination[CONF_DESTINATION];
+
+	store_sql(s, "REPLACE INTO {registry} (name, source, settings, "
+	    "destination) VALUES (");
+	store_put_text(s, store_table_name(s, T_OUTBOX));
+	store_put(s, ", ");
+	store_put_text(s, store_table_name(s, T_EVENTS));
+	store_put(s, ", ");
+	store_put_text(s, store_table_name(s, T_SETTINGS));
+	store_put(s, ", ");
+	store_put_text(s, conf_destination(c->conf, destination));
+	store_put(s, ")");
+	return store_exec(s, c->command->words, NULL, e);
+}
+
+static int
+put_settings(struct ctl *c, struct err *e)
+{
+	struct buf	types = { 0 };
+	int		rc = put_types(&c->conf->publish.types, &types, e);
+
+	if (rc == 0) {
+		store_sql(c->store, "UPDATE {settings} SET types = NULLIF(");
+		store_put_text(c->store, types.data);
+		store_put(c->store, ", '') WHERE id = 1");
+		rc = store_exec(c->store, c->command->words, NULL, e);
+	}
+	buf_free(&types);
+	return rc;
+}
+
+static int
+put_flag(struct ctl *c, const char *settings, bool fan_out, struct err *e)
+{
+	store_sql(c->store, "UPDATE ");
+	store_put_name(c->store, settings);
+	store_putf(c->store, " SET fan_out = %d WHERE id = 1", fan_out);
+	return store_exec(c->store, c->command->words, NULL, e);
+}
+
+static int
+write_registry(struct ctl *c, void *arg, struct err *e)
+{
+	struct peers	p;
+	int		rc = put_row(c, e) < 0 || put_settings(c, e) < 0 ? -1 :
+			    read_peers(c, &p, e);
+
+	(void)arg;
+	if (rc < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < p.n; i++)
+		rc = put_flag(c, p.settings[i], p.n > 1, e);
+	free_peers(&p);
+	return rc;
+}
+
+int
+fan_out_register(struct ctl *c, struct err *e)
+{
+	unsigned	count = (unsigned)c->conf->outbox.partition_count;
+	struct peers	p;
+	bool		joins;
+
+	if (!can_fan_out(c))
+		return 0;
+	if (read_peers(c, &p, e) < 0)
+		return -1;
+	joins = !p.listed && p.n > 0;
+	free_peers(&p);
+	/* From now on producers need its partition count. */
+	if (joins && (refuse_without_rights(c, e) < 0 ||
+	    store_settings(c->store, &count, e) < 0))
+		return -1;
+	return ctl_transaction(c, write_registry, NULL, e);
+}
+
+/*
+ * What is to be corrected
+ */
+
+static const struct schema_cost not_filled = { SCHEMA_FAIL,
+	"other outboxes take the same events, and this one gets no rows from "
+	"outbox_enqueue" };
+static const struct schema_cost old_entry = { SCHEMA_WARN,
+	"status of the other outboxes shows what it was" };
+static const struct schema_cost old_types = { SCHEMA_WARN,
+	"outbox_enqueue makes rows for other types than publish.types" };
+
+/* Is the flag, or are the types, of another value than they should be? */
+static int
+read_settings(struct ctl *c, bool *flagged, bool *same_types, struct err *e)
+{
+	struct buf	 types = { 0 };
+	struct db_rows	*rows;
+
+	if (put_types(&c->conf->publish.types, &types, e) < 0) {
+		buf_free(&types);
+		return -1;
+	}
+	store_sql(c->store, "SELECT fan_out = 1, COALESCE(types, '') = ");
+	store_put_text(c->store, types.data);
+	store_put(c->store, " FROM {settings} WHERE id = 1");
+	buf_free(&types);
+	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
+		return -1;
+	*flagged = *same_types = true;
+	if (db_next(rows)) {
+		*flagged = db_u64(rows, 0) != 0;
+		*same_types = db_u64(rows, 1) != 0;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+find_entry(struct check *k, const struct schema_cost *cost, const char *what)
+{
+	schema_find(k->report, T_REGISTRY, *cost, "", "%s: %s",
+	    schema_name(k, T_OUTBOX), what)->fan_out = true;
+}
+
+/* With "outbox" as a name: its procedure is older, or its trigger is there. */
+static void
+put_routine_names(struct store *s, const struct peers *p, const char *suffix)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		char *name = xasprintf("%s%s", p->names[i], suffix);
+
+		store_put_comma(s);
+		store_put_text(s, name);
+		free(name);
+	}
+}
+
+/* Procedures that fill only their own outbox, as far as they can be seen. */
+static int
+check_procedures(struct check *k, const struct peers *p, struct err *e)
+{
+	struct store	*s = k->ctl->store;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT routine_name FROM information_schema.routines "
+	    "WHERE routine_schema = DATABASE() "
+	    "AND routine_definition NOT LIKE '%outbox_filled%' "
+	    "AND routine_name IN (");
+	put_routine_names(s, p, "_enqueue");
+	store_put(s, ")");
+	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
+		return -1;
+	while (db_next(rows))
+		schema_find(k->report, T_OUTBOX, (struct schema_cost){
+		    SCHEMA_FAIL, "events that it enqueues get a row in its own "
+		    "outbox only; outboxctl schema install with the "
+		    "configuration of that one replaces it; on MySQL DROP "
+		    "PROCEDURE first, and load its grants afterwards" }, "",
+		    "procedure %s: it is older than the registry",
+		    db_text(rows, 0))->by_hand = true;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* A trigger for one outbox only: events by INSERT go to that one alone. */
+static int
+check_triggers(struct check *k, const struct peers *p, struct err *e)
+{
+	struct store	*s = k->ctl->store;
+	char		*own = xasprintf("%s_after_event",
+			    schema_name(k, T_OUTBOX));
+	char		 others[65];
+	uint64_t	 mine = 0;
+	int		 rc;
+
+	store_sql(s, "SELECT MIN(trigger_name) "
+	    "FROM information_schema.triggers WHERE trigger_schema = "
+	    "DATABASE() AND trigger_name IN (");
+	put_routine_names(s, p, "_after_event");
+	store_put(s, ")");
+	rc = store_query_text(s, k->ctl->command->words, others,
+	    sizeof(others), e);
+	store_sql(s, "SELECT COUNT(*) FROM information_schema.triggers "
+	    "WHERE trigger_schema = DATABASE() AND trigger_name = ");
+	store_put_text(s, own);
+	if (rc == 0)
+		rc = store_query_number(s, k->ctl->command->words, &mine, e);
+	if (rc == 0 && others[0] != '\0' && mine == 0)
+		schema_find(k->report, T_EVENTS, (struct schema_cost){
+		    SCHEMA_WARN, "events that are not written by outbox_enqueue "
+		    "get a row there, and none here; outboxctl schema install "
+		    "--trigger creates one" }, "", "%s: there is a trigger %s, "
+		    "and no %s", schema_name(k, T_EVENTS), others,
+		    own)->by_hand = true;
+	free(own);
+	return rc;
+}
+
+static int
+check_peers(struct check *k, const struct peers *p, struct err *e)
+{
+	bool	flagged, same_types;
+
+	if (read_settings(k->ctl, &flagged, &same_types, e) < 0)
+		return -1;
+	if (!p->listed)
+		find_entry(k, &not_filled, "it is not in the registry");
+	else if (!flagged)
+		find_entry(k, &not_filled, "fan_out of its settings is not 1");
+	else if (!same_types)
+		find_entry(k, &old_types, "types of its settings differ");
+	else if (!p->right)
+		find_entry(k, &old_entry, "its row of the registry differs");
+	return check_procedures(k, p, e) < 0 ? -1 : check_triggers(k, p, e);
+}
+
+/* Another outbox, from before the registry or by another file of tables. */
+static int
+check_alone(struct check *k, struct err *e)
+{
+	char	name[65];
+
+	if (store_unregistered(k->ctl->store, name, e) < 0)
+		return -1;
+	if (name[0] != '\0')
+		schema_find(k->report, T_REGISTRY, (struct schema_cost){
+		    SCHEMA_WARN, "if it takes the same events, enqueuing fills "
+		    "only one of the two; run outboxctl schema install with "
+		    "the configuration of that outbox" }, "",
+		    "%s: the outbox of %s is not in it",
+		    schema_name(k, T_REGISTRY), name)->by_hand = true;
+	return 0;
+}
+
+int
+fan_out_check(struct check *k, struct err *e)
+{
+	struct peers	p;
+	int		rc;
+
+	if (!schema_has(k, T_REGISTRY) || !schema_has(k, T_SETTINGS) ||
+	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL)
+		return 0;
+	if (read_peers(k->ctl, &p, e) < 0)
+		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
+	rc = p.n - p.listed > 0 ? check_peers(k, &p, e) : check_alone(k, e);
+	free_peers(&p);
+	return rc;
+}

@@ -1,0 +1,98 @@
+/* outboxes.c - this outbox, and others over the same events */
+
+#include "ctl/state/state_impl.h"
+
+#include "mysql/db.h"
+#include "store/reconcile.h"
+
+/* The newest events of this outbox's types that have no row in it. */
+static int
+put_unfilled(struct ctl *c, json_t *outbox, struct err *e)
+{
+	struct reconcile	w = { .store = c->store,
+				    .types = &c->conf->publish.types };
+	uint64_t		first = 0;
+	int			rc = reconcile_begin(&w, e);
+
+	if (rc == 0 && w.watermark.known)
+		rc = reconcile_search_newest(&w, RECONCILE_LIMIT, e);
+	for (size_t i = 0; i < w.n; i++)
+		if (first == 0 || w.list[i] < first)
+			first = w.list[i];
+	if (rc == 0) {
+		json_object_set_new(outbox, "unfilled",
+		    json_integer((json_int_t)w.n));
+		json_object_set_new(outbox, "unfilled_first", first == 0 ?
+		    json_null() : json_integer((json_int_t)first));
+	}
+	reconcile_free(&w);
+	return rc;
+}
+
+static json_t *
+read_others(struct ctl *c, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "name", ROWS_TEXT }, { "destination", ROWS_TEXT } };
+	struct db_rows			*rows;
+
+	store_sql(c->store, "SELECT name, destination FROM {registry} "
+	    "WHERE source = ");
+	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
+	store_put(c->store, " AND name <> ");
+	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
+	store_put(c->store, " ORDER BY name LIMIT 100");
+	if ((rows = store_query(c->store, "registry", e)) == NULL)
+		return NULL;
+	return rows_json(rows, columns, 2);
+}
+
+/* Does outbox_enqueue know of this outbox?  The flag is in its settings. */
+static int
+put_registered(struct ctl *c, json_t *outbox, struct err *e)
+{
+	uint64_t	n;
+
+	store_sql(c->store, "SELECT COUNT(*) FROM {settings} JOIN {registry} "
+	    "WHERE id = 1 AND fan_out = 1 AND name = ");
+	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
+	if (store_query_number(c->store, "registry", &n, e) < 0)
+		return -1;
+	return json_object_set_new(outbox, "registered", json_boolean(n > 0));
+}
+
+static int
+put_others(struct ctl *c, json_t *outbox, struct err *e)
+{
+	char	 unregistered[65];
+	json_t	*others;
+
+	if (!store_has(c->store, T_REGISTRY) ||
+	    !store_has_column(c->store, COL_FAN_OUT))
+		return 0;
+	if ((others = read_others(c, e)) == NULL)
+		return -1;
+	json_object_set_new(outbox, "others", others);
+	if (json_array_size(others) == 0) {
+		if (store_unregistered(c->store, unregistered, e) < 0)
+			return -1;
+		return unregistered[0] == '\0' ? 0 :
+		    put_unfilled(c, outbox, e);
+	}
+	return put_registered(c, outbox, e) < 0 ? -1 :
+	    put_unfilled(c, outbox, e);
+}
+
+int
+state_put_outboxes(struct ctl *c, json_t *state, struct err *e)
+{
+	char	 destination[CONF_DESTINATION];
+	json_t	*outbox = json_pack("{s:s, s:s, s:s, s:[], s:n, s:n, s:n}",
+		    "name", store_table_name(c->store, T_OUTBOX),
+		    "events", store_table_name(c->store, T_EVENTS),
+		    "destination", conf_destination(c->conf, destination),
+		    "others", "registered", "unfilled", "unfilled_first");
+
+	json_object_set_new(state, "outbox", outbox);
+	return put_others(c, outbox, e);
+}

@@ -1,0 +1,15 @@
+/* store_registry.c - outboxes that are not in the registry */
+
+#include "store/store_impl.h"
+
+int
+store_unregistered(struct store *s, char name[65], struct err *e)
+{
+	store_sql(s, "SELECT MIN(table_name) FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() "
+	    "AND column_name = 'reconcile_watermark' AND table_name <> ");
+	store_put_text(s, s->tables[T_SETTINGS]);
+	store_put(s, " AND table_name NOT IN (SELECT settings "
+	    "FROM {registry})");
+	return store_query_text(s, "registry", name, 65, e);
+}
