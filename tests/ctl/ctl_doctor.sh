@@ -161,21 +161,26 @@ SHARED="INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
 	(9002, 'o', 2, 'app.order_paid', 'x'), (9003, 'o', 3, 'other', 'x');"
 sql "$SHARED"
 says ok 0 '^ok    types: 4 event types among' 'types as they are stored'
-is "$(lines ok | grep -c 'in a subject$')" 1 \
+is "$(lines ok | grep -c 'in nats.subject$')" 1 \
     'types as they are stored: no line for each'
 conf_with 's|^publish: {|&type_case: kebab, |'
-says warn 0 'types: App.OrderPaid and app.order_paid are both app.order-paid in' \
+says warn 0 'types: App.OrderPaid and app.order_paid are both app.order-paid in nats.subject,' \
     'two types share a subject'
-like "$(lines ok)" '^ok    types: App.OrderPaid is app.order-paid in a subject$' \
+like "$(lines ok)" '^ok    types: App.OrderPaid is app.order-paid in nats.subject$' \
     'doctor shows the subject of a type'
 is "$(lines ok | grep -c 'types: other')" 0 \
     'a type that stands as it is has no line'
 conf_with 's|^publish: {|&type_case: kebab, type_aliases: {app.order_paid: p.q}, |'
-says ok 0 'types: app.order_paid is p.q in a subject' 'an alias mends it'
+says ok 0 'types: app.order_paid is p.q in nats.subject' 'an alias mends it'
 is "$(lines warn)" '' 'an alias mends it: no warning'
 conf_with 's|^publish: {|&type_case: kebab, type_aliases: {Rare: other}, |'
-says warn 0 'types: Rare and other are both other in a subject' \
+says warn 0 'types: Rare and other are both other in nats.subject,' \
     'the alias of a type that no event has'
+write_conf
+sed -i 's|^publish: {|http: {endpoint: "http://127.0.0.1:1/"}\n&driver: http, type_case: kebab, |' \
+    "$CONF"
+like "$(ctl doctor; lines warn)" 'are both app.order-paid in http.path,' \
+    'two types share a path'
 SUBJECT=events.all write_conf
 says ok 0 'types: nats.subject has no .event_type' 'a subject without the type'
 # Waiting rows are read beyond the latest events, by the index.

@@ -1,7 +1,7 @@
 /*
- * doctor_types.c - event types, and what stands for them in a subject
+ * doctor_types.c - event types, and what stands for them in a subject or path
  *
- * Types that share a subject cannot be told apart by consumers.  Which types
+ * Types that share one cannot be told apart by consumers.  Which types
  * there are only the rows tell: a sample of those that wait, and the latest
  * events.
  */
@@ -28,6 +28,24 @@ struct types {
 	struct type	*items;
 	size_t		 n;
 };
+
+struct template {
+	const char	*key, *text;
+};
+
+/* Where types are written; drivers for tests have no place for them. */
+static struct template
+template(const struct conf *c)
+{
+	switch (c->publish.driver) {
+	case DRIVER_NATS:
+		return (struct template){ "nats.subject", c->nats.subject };
+	case DRIVER_HTTP:
+		return (struct template){ "http.path", c->http.path };
+	default:
+		return (struct template){ "publish.driver", "" };
+	}
+}
 
 static int
 name_cmp(const void *a, const void *b)
@@ -158,10 +176,10 @@ say_shared(struct doctor *d, const struct type *a, const struct type *b)
 		return false;
 	printable_text(names[0], a->name, a->len);
 	printable_text(names[1], b->name, b->len);
-	doctor_say(d, DOCTOR_WARN, "types", "%s and %s are both %s in a "
-	    "subject, so consumers cannot tell them apart by it: give one of "
-	    "them an alias in publish.type_aliases", names[0], names[1],
-	    a->tokens);
+	doctor_say(d, DOCTOR_WARN, "types", "%s and %s are both %s in %s, so "
+	    "consumers cannot tell them apart by it: give one of them an "
+	    "alias in publish.type_aliases", names[0], names[1], a->tokens,
+	    template(d->ctl->conf).key);
 	return true;
 }
 
@@ -175,8 +193,8 @@ say_mapping(struct doctor *d, const struct type *t)
 		return false;
 	printable_text(name, t->name, t->len);
 	printable_text(tokens, t->tokens, strlen(t->tokens));
-	doctor_say(d, DOCTOR_OK, "types", "%s is %s in a subject", name,
-	    tokens);
+	doctor_say(d, DOCTOR_OK, "types", "%s is %s in %s", name, tokens,
+	    template(d->ctl->conf).key);
 	return true;
 }
 
@@ -192,14 +210,15 @@ say_types(struct doctor *d, const struct types *t)
 	if (shared == 0)
 		doctor_say(d, DOCTOR_OK, "types", "%zu event types among the "
 		    "waiting messages and the latest %d events, and no two of "
-		    "them are the same in a subject", t->n, SAMPLE);
+		    "them are the same in %s", t->n, SAMPLE,
+		    template(d->ctl->conf).key);
 }
 
 static bool
-has_type(const char *template)
+has_type(const char *text)
 {
-	return strstr(template, "{event_type}") != NULL ||
-	    strstr(template, "{topic}") != NULL;
+	return strstr(text, "{event_type}") != NULL ||
+	    strstr(text, "{topic}") != NULL;
 }
 
 void
@@ -207,9 +226,9 @@ doctor_types(struct doctor *d)
 {
 	struct types	t = { 0 };
 
-	if (!has_type(d->ctl->conf->nats.subject)) {
-		doctor_say(d, DOCTOR_OK, "types", "nats.subject has no "
-		    "{event_type}, so types share subjects");
+	if (!has_type(template(d->ctl->conf).text)) {
+		doctor_say(d, DOCTOR_OK, "types", "%s has no {event_type}",
+		    template(d->ctl->conf).key);
 		return;
 	}
 	if (add_sample(d, &t)) {
