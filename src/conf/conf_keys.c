@@ -191,7 +191,7 @@ static const struct conf_key keys[] = {
 	  .help = "columns with other names: ours, then theirs" },
 	{ .name = "outbox.scheduled", .type = CONF_ENUM,
 	  .at = AT(outbox.scheduled), .dflt = "pass",
-	  .words = scheduled_words, .later = 1u << SCHEDULED_HOLD,
+	  .words = scheduled_words,
 	  .help = "whether later messages pass a scheduled one of their key" },
 	{ .name = "outbox.partition_by", .type = CONF_STRING,
 	  .at = AT(outbox.partition_by), .dflt = "",

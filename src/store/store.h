@@ -103,6 +103,23 @@ void	store_prefix(const struct store *, char prefix[STORE_PREFIX]);
 /* Leases for labels that no declared count makes, at most. */
 #define STORE_OWN_LABELS	1000
 
+struct waiting;
+struct range;
+
+/*
+ * store_scheduled.c - messages with a time of their own, scheduled_at
+ *
+ * Move rows of our partitions, whose time is to come, out of the way of scans;
+ * rows of which that is not so any more stay.  May this one be moved?
+ */
+bool	store_can_schedule(const struct store *);
+bool	store_may_schedule(const struct store *, const struct waiting *);
+int	store_schedule(struct store *, const struct range *, size_t nranges,
+	    const uint64_t *sequences, size_t n, struct err *);
+
+/* Bring back rows whose time has come; *more: there may be others. */
+int	store_unschedule(struct store *, bool *more, struct err *);
+
 /*
  * store_strays.c - labels without a lease
  *
@@ -349,6 +366,7 @@ struct waiting {
 	bool		 pending;	/* false: delivered meanwhile */
 	bool		 claimed;	/* it has a claim */
 	int64_t		 due_ms;	/* in how long; 0: due now */
+	int64_t		 scheduled_ms;	/* the same, for its own time */
 };
 
 /* The texts belong to the list; free it with store_waiting_free. */

@@ -62,6 +62,14 @@ put_claimable(struct store *s, bool abandoned, const char *token)
 		    "{o.available_at} <= NOW(6)");
 }
 
+void
+store_put_is_time(struct store *s)
+{
+	if (store_has_word(s, "scheduled_at"))
+		store_put(s, " AND ({o.scheduled_at} IS NULL OR "
+		    "{o.scheduled_at} <= NOW(6))");
+}
+
 /*
  * An abandoned row may have been sent: it is in doubt since its claim.  The
  * claim's time is available_at minus the ttl in the token, or our own ttl if
@@ -100,6 +108,7 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	store_put_list(s, c->set.sequences, c->set.n);
 	store_put(s, ") AND {o.published_at} IS NULL");
 	put_claimable(s, abandoned, c->token);
+	store_put_is_time(s);
 	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
 	return store_exec_update(s, "claim", c->pipelined && !abandoned,
 	    claimed, e);
@@ -223,7 +232,8 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 	    "{e.stream_id}, "
 	    "{o.published_at} IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
 	    "NOW(6), {o.available_at}) + 999) DIV 1000, "
-	    "{o.claim_token} IS NOT NULL "
+	    "{o.claim_token} IS NOT NULL, GREATEST(0, COALESCE(TIMESTAMPDIFF("
+	    "MICROSECOND, NOW(6), {o.scheduled_at}), 0) + 999) DIV 1000 "
 	    "FROM {outbox} AS o {primary} "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
 	    "WHERE {o.global_sequence} IN (");
@@ -242,6 +252,7 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 		w->pending = db_u64(rows, 3) != 0;
 		w->due_ms = (int64_t)db_u64(rows, 4);
 		w->claimed = db_u64(rows, 5) != 0;
+		w->scheduled_ms = (int64_t)db_u64(rows, 6);
 	}
 	return 0;
 }

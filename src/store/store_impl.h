@@ -90,6 +90,9 @@ void	store_put_epochs(struct store *, const struct range *, size_t n);
 /* " AND ...": this worker holds the lease p, under the epoch of its range. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
 
+/* " AND ...": the time of row o has come, if it has one of its own. */
+void	store_put_is_time(struct store *);
+
 /* " AND ...": row o is in one of these ranges; this worker holds all. */
 void	store_put_leases_are_mine(struct store *, const struct range *,
 	    size_t n);

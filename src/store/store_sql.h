@@ -182,6 +182,12 @@ void	store_put_whole_values(struct store *);
 /* " LEFT JOIN ... AS e": letters d as if they were rows with the message. */
 void	store_put_whole_join(struct store *, const char *on);
 
+/*
+ * store_scheduled.c: the label that a row has when its time comes, of a label
+ * as SQL.
+ */
+void	store_put_home_label(struct store *, const char *label);
+
 /* The SET of an UPDATE of leases for a new epoch; nothing else raises one. */
 #define STORE_NEW_EPOCH	"lease_epoch = lease_epoch + 1, updated_at = {now}"
 

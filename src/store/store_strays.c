@@ -565,7 +565,8 @@ query_parked(struct store *s, struct err *e)
 	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
 	    PARKED_UNDER("{o.partition_key}") " LEFT JOIN {partitions} AS p "
 	    "ON p.partition_key = {o.partition_key} "
-	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL "
+	    "WHERE b.first_sequence IS NULL AND LEFT({o.partition_key}, 2) "
+	    "<> '!@' AND (p.partition_key IS NULL "
 	    "OR " PARKED_IS("{o.partition_key}") ")");
 	return store_query(s, "strays", e);
 }

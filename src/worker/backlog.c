@@ -7,6 +7,7 @@
 
 #include "common/lane.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/xalloc.h"
 
 /* A row that another worker has claimed is tried again after this. */
@@ -34,6 +35,7 @@ backlog_free(struct backlog *b)
 	lanes_free(b->lanes);
 	parts_free(&b->parts);
 	free(b->gone);
+	free(b->scheduled);
 }
 
 void
@@ -108,6 +110,30 @@ block_missed(struct backlog *b, const struct picks *k,
 	    w->claimed ? BLOCK_CLAIMED : BLOCK_DELAYED });
 }
 
+/*
+ * Does the rest of the key go on, without it?  Otherwise it waits as any
+ * delayed row does, and others wait behind it.
+ */
+static bool
+is_passed(const struct backlog *b, const struct waiting *w)
+{
+	bool	alone = b->conf->outbox.ordering == ORDER_NONE ||
+		    (b->conf->outbox.ordering == ORDER_KEY &&
+		    w->key.data == NULL);
+
+	return w->scheduled_ms > 0 && !w->claimed && !b->stays &&
+	    (alone || b->conf->outbox.scheduled == SCHEDULED_PASS) &&
+	    store_may_schedule(b->store, w);
+}
+
+static void
+note_scheduled(struct backlog *b, uint64_t sequence)
+{
+	b->scheduled = xreallocarray(b->scheduled, b->nscheduled + 1,
+	    sizeof(*b->scheduled));
+	b->scheduled[b->nscheduled++] = sequence;
+}
+
 static void
 learn_waiting(struct backlog *b, const struct picks *k,
     const struct batch *batch, const struct waiting *w)
@@ -119,8 +145,14 @@ learn_waiting(struct backlog *b, const struct picks *k,
 		note_gone(b, w->sequence);
 		return;
 	}
+	if (is_passed(b, w)) {
+		note_scheduled(b, w->sequence);
+		return;
+	}
 	if (w->claimed && wait > FOREIGN_CLAIM_MS)
 		wait = FOREIGN_CLAIM_MS;
+	if (wait < w->scheduled_ms)
+		wait = w->scheduled_ms;
 	if (refused)
 		wait = REFUSED_MS;
 	/* Due, free and still not claimed: our lease has another epoch. */
@@ -151,6 +183,27 @@ backlog_learn_missed(struct backlog *b, const struct picks *k,
 	for (size_t i = 0; i < m->n; i++)
 		if (!is_listed(&m->waiting, m->sequences[i]))
 			note_vanished(b, m->sequences[i]);
+}
+
+int
+backlog_move_scheduled(struct backlog *b, const struct picks *k, struct err *e)
+{
+	struct range	ranges[STORE_RANGES];
+	int		rc = 0;
+
+	if (b->nscheduled > 0) {
+		rc = store_schedule(b->store, ranges, picks_ranges(k, ranges),
+		    b->scheduled, b->nscheduled, e);
+		b->parked.moved = true;
+	}
+	b->nscheduled = 0;
+	if (rc == 0 || !store_refused_value(b->store))
+		return rc;
+	b->stays = true;
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("error_class", "row")),
+	    "messages that are scheduled cannot be moved out of the way: %s; "
+	    "later ones of their keys wait behind them", e->text);
+	return 0;
 }
 
 void

@@ -36,6 +36,9 @@ struct backlog {
 	/* Of the batch under way; see backlog_end_batch. */
 	uint64_t		*gone;		/* rows that wait no more */
 	size_t			 ngone;
+	uint64_t		*scheduled;	/* rows with a later time */
+	size_t			 nscheduled;
+	bool			 stays;		/* the label is too narrow */
 	bool			 vanished;	/* a row was deleted, and its
 						   key may be halted */
 	bool			 reread;	/* see backlog_wants_leases */
@@ -66,6 +69,13 @@ struct missed {
 void	backlog_learn_missed(struct backlog *, const struct picks *,
 	    const struct batch *, const struct missed *);
 void	missed_free(struct missed *);
+
+/*
+ * Move the missed rows whose time is to come out of the way.  -1: the database
+ * failed.
+ */
+int	backlog_move_scheduled(struct backlog *, const struct picks *,
+	    struct err *);
 
 /*
  * Learn the outcomes of a batch so far: failed messages block their lanes.  At

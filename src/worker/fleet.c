@@ -10,6 +10,7 @@
 
 #define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
 #define PURGE_MS	(5 * 60 * 1000)
+#define UNSCHEDULE_ROUNDS	10	/* of a thousand rows, then other duties */
 #define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
 #define WISH_MS		2000	/* between two tries of a wish */
 
@@ -370,8 +371,15 @@ static int
 housekeep(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
+	unsigned	rounds = UNSCHEDULE_ROUNDS;
+	bool		more;
+
 	if (f->rank != 0)
 		return 0;
+	do
+		if (store_unschedule(f->store, &more, e) < 0)
+			return -1;
+	while (more && rounds-- > 0);
 	if (now >= f->strays_at) {
 		f->strays_at = now + STRAYS_MS;
 		if (adopt_labels(f, store_adopt_strays, c, created, e) < 0)

@@ -157,6 +157,8 @@ learn_missed(struct tick *t, const struct picks *k, struct err *e)
 	if ((rc = claim_learn_missed(&t->claim, k, &t->batch, &m, e)) == 0)
 		backlog_learn_missed(&t->backlog, k, &t->batch, &m);
 	missed_free(&m);
+	if (rc == 0)
+		rc = backlog_move_scheduled(&t->backlog, k, e);
 	return rc;
 }
 

@@ -49,7 +49,7 @@ backlog		1	nothing
 LIFE='
 session		3	newcomer
 counts		1	newcomer
-schema		2	newcomer
+schema		4	newcomer
 settings	1	newcomer
 server		4	newcomer
 begin		1	newcomer

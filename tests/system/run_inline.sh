@@ -40,5 +40,63 @@ kill -KILL "$(worker_pids "$MASTER" | head -1)"
 drains 30 'all are delivered, with a worker killed'
 check_stream 'the stream is complete and in order, nothing twice' --inline \
     --wait 10
+
+# Scheduled: the later message of the key passes the one with a time.
+insert() {	# KEY PAYLOAD [SCHEDULED_AT, as SQL]
+	sql "INSERT INTO outbox_messages (message_id, topic, order_key,
+	    partition_key, payload, scheduled_at)
+	    VALUES ('$1-$2', 'at', '$1', 'p05', '$2', ${3:-NULL})"
+}
+is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox_messages
+    WHERE message_id = '$1'" 1; }
+insert pass 1 'NOW(6) + INTERVAL 4 SECOND'
+insert pass 2
+within 3 'a later message passes one that is scheduled' is_sent pass-2
+check 'the scheduled one waits' not is_sent pass-1
+within 10 'it is sent when its time has come' is_sent pass-1
+is "$(sql "SELECT published_at >= scheduled_at AND
+    published_at < scheduled_at + INTERVAL 3 SECOND AND partition_key = 'p05'
+    AND attempts = 0 FROM outbox_messages WHERE message_id = 'pass-1'")" 1 \
+    'not before it and not much later, under its own label'
+
+# Many of them at the head of a partition.
+sql "INSERT INTO outbox_messages (topic, order_key, partition_key, payload,
+	scheduled_at)
+    SELECT 'later', CONCAT('s', n % 100), 'p05', n, NOW(6) + INTERVAL 1 DAY +
+	INTERVAL n SECOND FROM $(numbers "${SCHEDULED:-20000}")"
+insert behind 1
+within 30 'a message behind thousands of scheduled ones is sent' \
+    is_sent behind-1
+moved() { is_sql "SELECT COUNT(*) FROM outbox_messages WHERE published_at
+    IS NULL AND partition_key = 'p05'" 0; }
+within 20 'all of them are moved out of the way' moved
+# A tick that reads them claims them in vain, by an UPDATE; leases are renewed
+# every five seconds.
+before=$(server_status Com_update)
+pause 3000
+claims=$(($(server_status Com_update) - before))
+check "then no tick reads them again: $claims UPDATEs in 3 s" \
+    [ "$claims" -lt 10 ]
+is "$(sql "SELECT COUNT(*) FROM outbox_messages WHERE topic = 'later' AND
+    partition_key LIKE '!@%p05'")" "${SCHEDULED:-20000}" \
+    'each has the label of its time'
+sql "UPDATE outbox_messages SET scheduled_at = NULL WHERE topic = 'later';
+    DELETE FROM outbox_messages WHERE topic = 'later'"
+
+# hold: the key waits.
+stops 'the master stops with status 0'
+OUTBOX='mode: inline, scheduled: hold'
+write_conf
+start_fleet
+insert hold 1 'NOW(6) + INTERVAL 4 SECOND'
+insert hold 2
+insert other 1
+within 3 'other keys go on' is_sent other-1
+check 'scheduled: hold: a later message of the key waits' not is_sent hold-2
+within 10 'then the scheduled one is sent' is_sent hold-1
+within 10 'and the one behind it' is_sent hold-2
+is "$(sql "SELECT GROUP_CONCAT(message_id ORDER BY ack_sequence)
+    FROM outbox_messages WHERE order_key = 'hold'")" hold-1,hold-2 \
+    'in their order'
 stops 'the master stops with status 0'
 done_testing

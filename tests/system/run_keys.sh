@@ -469,7 +469,7 @@ fi
 #
 # The tables of mode inline and columns with other names: run_inline.sh,
 # run_shapes.sh.
-covers outbox.mode outbox.columns outbox.tables.messages
+covers outbox.mode outbox.columns outbox.tables.messages outbox.scheduled
 refused 'outbox.columns: topic is not a column of outbox.mode: pointer' \
     'outbox.columns={topic: type}'
 

@@ -9,9 +9,18 @@
 void
 message_put_partition(struct store *s)
 {
-	store_put(s, store_has(s, T_BLOCKED) ?
-	    "COALESCE(b.partition_key, "
-	    "{o.partition_key})" : "{o.partition_key}");
+	const char	*own = "{o.partition_key}";
+
+	if (!store_has(s, T_BLOCKED)) {
+		store_put(s, own);
+		return;
+	}
+	store_put(s, "COALESCE(b.partition_key, ");
+	if (store_can_schedule(s))
+		store_put_home_label(s, own);
+	else
+		store_put(s, own);
+	store_put(s, ")");
 }
 
 void

@@ -1,0 +1,145 @@
+/*
+ * store_scheduled.c - messages that are to be sent at a time of their own
+ *
+ * Such a row waits under another label: "!@", its time, and the label that it
+ * had.  No scan of its partition reads it, and the claim's index has these rows
+ * in the order of their times, so those that are due are the first of one range.
+ * scheduled_at itself is only read: a delay of ours is in available_at.
+ */
+
+#include "store/store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util/xalloc.h"
+
+#define MARK		"'!@'"
+#define MARK_LEN	2
+#define TIME_LEN	20	/* of TIME_FORMAT */
+#define TIME_FORMAT	"'%Y%m%d%H%i%s%f'"
+#define LABEL_MAX	(64 - MARK_LEN - TIME_LEN)
+
+/* Rows that one transaction brings back. */
+#define BACK_MAX	1000
+
+bool
+store_can_schedule(const struct store *s)
+{
+	return store_has_word(s, "scheduled_at") && store_can_block(s);
+}
+
+bool
+store_may_schedule(const struct store *s, const struct waiting *w)
+{
+	return store_can_schedule(s) && w->partition.len <= LABEL_MAX;
+}
+
+int
+store_schedule(struct store *s, const struct range *ranges, size_t nranges,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
+	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
+	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
+	    "SET {o.partition_key} = CONCAT(" MARK ", "
+	    "DATE_FORMAT({o.scheduled_at}, " TIME_FORMAT "), "
+	    "COALESCE({o.partition_key}, ''))");
+	store_put_in_doubt_of_lease(s);
+	store_put(s, " WHERE {o.global_sequence} IN (");
+	store_put_list(s, sequences, n);
+	store_put(s, ") AND {o.published_at} IS NULL "
+	    "AND {o.claim_token} IS NULL AND {o.scheduled_at} > NOW(6)");
+	store_put_fence(s, ranges, nranges);
+	return store_exec(s, "schedule", NULL, e);
+}
+
+/* Rows whose time has come, the earliest first. */
+static int
+list_due(struct store *s, uint64_t *list, size_t *n, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} WHERE "
+	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
+	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
+	    TIME_FORMAT "))");
+	store_putf(s, " ORDER BY {partition_key} LIMIT %d", BACK_MAX);
+	if ((rows = store_query(s, "scheduled", e)) == NULL)
+		return -1;
+	for (*n = 0; db_next(rows) && *n < BACK_MAX; )
+		list[(*n)++] = db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+static void
+put_home(struct store *s, const char *label)
+{
+	store_putf(s, "SUBSTRING(%s, %d)", label, MARK_LEN + TIME_LEN + 1);
+}
+
+/* The label of the present count: it may have changed meanwhile. */
+static int
+relabel(struct store *s, const struct counts *c, const uint64_t *list,
+    size_t n, struct err *e)
+{
+	char	home[64];
+
+	snprintf(home, sizeof(home), "NULLIF(SUBSTRING({o.partition_key}, "
+	    "%d), '')", MARK_LEN + TIME_LEN + 1);
+	store_sql(s, "UPDATE {outbox} AS o {primary} LEFT JOIN {events} AS e "
+	    "{events_primary} ON {e.sequence} = {o.global_sequence} "
+	    "SET {o.partition_key} = ");
+	store_put_relabel(s, c, home, "{e.stream_id}");
+	store_put(s, " WHERE {o.global_sequence} IN (");
+	store_put_list(s, list, n);
+	store_put(s, ") AND {o.published_at} IS NULL "
+	    "AND LEFT({o.partition_key}, 2) = " MARK);
+	return store_exec(s, "scheduled", NULL, e);
+}
+
+/* They are old rows that are due: the owners must scan from the first row. */
+static int
+bring_back(struct store *s, const uint64_t *list, size_t n, struct err *e)
+{
+	struct counts	c;
+
+	if (store_hold_counts(s, &c, e) < 0 || relabel(s, &c, list, n, e) < 0)
+		return -1;
+	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+	    "FROM {outbox} WHERE {global_sequence} IN (");
+	store_put_list(s, list, n);
+	store_put(s, ")");
+	return store_bump_selected(s, "scheduled", e);
+}
+
+int
+store_unschedule(struct store *s, bool *more, struct err *e)
+{
+	uint64_t	*list;
+	size_t		 n;
+	int		 rc;
+
+	*more = false;
+	if (!store_can_schedule(s))
+		return 0;
+	list = xcalloc(BACK_MAX, sizeof(*list));
+	rc = list_due(s, list, &n, e);
+	if (rc == 0 && n > 0) {
+		*more = n == BACK_MAX;
+		rc = store_begin(s, e);
+		if (rc == 0)
+			rc = store_end(s, bring_back(s, list, n, e), e);
+	}
+	free(list);
+	return rc;
+}
+
+void
+store_put_home_label(struct store *s, const char *label)
+{
+	store_putf(s, "IF(LEFT(%s, 2) = " MARK ", ", label);
+	put_home(s, label);
+	store_putf(s, ", %s)", label);
+}
