@@ -1,8 +1,8 @@
 /*
  * fuzz_envelope.c - a row as a message: subject template, key, type, metadata
  *
- * Whatever the row holds, subject and headers that come out are legal on the
- * wire in each form, and a body of ours is JSON.  jansson, where it reads a
+ * Whatever the row holds, subject, path and headers that come out are legal on
+ * the wire in each form, and a body of ours is JSON.  jansson, where it reads a
  * payload, agrees with our scanner.
  */
 
@@ -33,10 +33,21 @@ is_header(const char *name, const char *value)
 	    strpbrk(value, "\r\n") == NULL;
 }
 
-static void
-check_message(const struct envelope *env)
+/* A path may be empty, and holds no query. */
+static bool
+is_path(const char *s)
 {
-	MUST(is_subject(envelope_subject(env)));
+	for (; *s != '\0'; s++)
+		if (*s <= ' ' || *s >= 0x7f || strchr("?#\\\"", *s) != NULL)
+			return false;
+	return true;
+}
+
+static void
+check_message(const struct envelope *env, enum envelope_target target)
+{
+	MUST(target == TARGET_PATH ? is_path(envelope_subject(env)) :
+	    is_subject(envelope_subject(env)));
 	MUST(env->nheaders <= ENVELOPE_MAX_HEADERS);
 	for (size_t i = 0; i < env->nheaders; i++)
 		MUST(is_header(envelope_name(env, i), envelope_value(env, i)));
@@ -77,11 +88,13 @@ check_body(const struct envelope *env, const struct envelope_form *form,
 }
 
 static void
-fill(const char *template, struct msg *m, unsigned flags)
+fill(const char *template, enum envelope_target target, struct msg *m,
+    unsigned flags)
 {
 	struct envelope		env = { 0 };
 	struct envelope_form	form = { .subject = template, .stream = "S",
-				    .id_prefix = "0123456789abcdef" };
+				    .id_prefix = "0123456789abcdef",
+				    .target = target };
 	struct err		e;
 
 	form.types.type_case = (enum conf_type_case)((flags & 3) % 3);
@@ -89,7 +102,7 @@ fill(const char *template, struct msg *m, unsigned flags)
 		form.kind = (enum conf_envelope)kind;
 		if (envelope_fill(&env, &form, m, &e) < 0)
 			continue;
-		check_message(&env);
+		check_message(&env, target);
 		check_body(&env, &form, m);
 	}
 	envelope_subject_of(&env, &form, m);
@@ -101,17 +114,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input	 in = { data, size };
 	unsigned	 flags = take_byte(&in);
-	char		*template = take_text(&in), *fields[7];
+	char		*template = take_text(&in), *fields[8];
 	struct msg	 m = { .sequence = 17, .has_event = true };
 	struct bytes	*to[] = { &m.key, &m.type, &m.partition, &m.metadata,
 			    &m.correlation, &m.payload,
-			    &m.content_type };
+			    &m.content_type, &m.id };
 	struct err	 e;
 
 	m.version = (struct bytes){ "1", 1 };
 	m.stream_sequence = (struct bytes){ "3", 1 };
 	m.time = (struct bytes){ "2026-01-31 12:00:00.123456", 26 };
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 8; i++) {
 		fields[i] = take_field(&in, &to[i]->len);
 		to[i]->data = (flags & 1u << i) != 0 && i > 1 ? NULL :
 		    fields[i];
@@ -120,8 +133,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_scanner(m.payload);
 	if (template[0] != '\0' && conf_form_subject(template, &e) == 0)
-		fill(template, &m, flags);
-	for (int i = 0; i < 7; i++)
+		fill(template, TARGET_SUBJECT, &m, flags);
+	if (conf_form_url_path(template, &e) == 0)
+		fill(template, TARGET_PATH, &m, flags);
+	for (int i = 0; i < 8; i++)
 		free(fields[i]);
 	free(template);
 	return 0;
