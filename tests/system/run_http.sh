@@ -1,0 +1,273 @@
+#!/usr/bin/env bash
+# The driver http: what an answer means for a message, and each key of http
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/http.sh"
+
+[ -x "$RECEIVER" ] || skip_all "no $RECEIVER: make check TESTS="
+start_servers
+start_receiver
+export WORKERS=2 BACKOFF=0.2 MAX_BACKOFF=1 JITTER=0 IDLE=100 TIMEOUT_MS=800
+
+# event KEY NUMBER TYPE [JSON-METADATA]: a row, sent by the next worker
+event() {
+	sql "START TRANSACTION;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
+	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
+	COMMIT"
+}
+# attempts TYPE; is_dead TYPE
+attempts() { sql "SELECT MAX(attempts) FROM outbox JOIN events
+    ON sequence = global_sequence WHERE event_type = '$1'"; }
+is_dead() { is_sql "SELECT COUNT(*) FROM outbox_dead_letters JOIN events
+    ON sequence = global_sequence WHERE events.event_type = '$1'" 1; }
+seen() { received | awk -F'\t' -v path="/e/$1" '$2 == path' | wc -l; }
+has_seen() { [ "$(seen "$1")" -ge "$2" ]; }
+status_is() { received | awk -F'\t' -v path="/e/$1" '$2 == path { print $1 }' |
+    paste -sd ' '; }
+ids_of() { received | awk -F'\t' -v path="/e/$1" '$2 == path { print $3 }' |
+    sort -u | wc -l; }
+has_lines() { [ "$(received | wc -l)" -ge "$1" ]; }
+mark() { MARK=$(wc -l < "$LOG"); }
+said() { tail -n "+$((MARK + 1))" "$LOG" | grep -E " warn | error "; }
+has_said() { said | grep -Eq "$1"; }
+header_of() { tr -d '\r' < "$RDIR/last" | grep -i "^$1: " |
+    sed 's/^[^ ]* //'; }
+body_of() { tr -d '\r' < "$RDIR/last" | sed '1,/^$/d'; }
+
+# in_order: did the rows of each key arrive first in their order, one at a time?
+in_order() {
+	received | awk -F'\t' '$1 == 200 && !($5 in first) {
+		first[$5] = 1
+		if ($5 + 0 < last[$4]) { print "key " $4 " row " $5; bad = 1 }
+		last[$4] = $5 + 0
+	} $6 == "overlap" { print "overlap of " $4; bad = 1 }
+	END { exit bad }'
+}
+
+# --- answers ----------------------------------------------------------------
+
+order '/e/five 2 500' '/e/busy 1 429 Retry-After:3' '/e/bad 0 400' \
+    '/e/cut 1 cut' '/e/close 1 close' '/e/hang 1 hang' '/e/early 1 425' \
+    '/e/conflict 1 409' '/e/late 1 408' '/e/long 0 long 200000' \
+    '/e/head 1 head 20000'
+http_conf
+for type in five busy bad cut close hang early conflict late long head; do
+	event "k-$type" 1 $type
+	event "k-$type" 2 ok-$type
+done
+start_fleet
+drains 30 'all is sent or dead'
+is "$(status_is five)" '500 500 200' '500: tried again'
+is "$(attempts five)" 2 '500: each is an attempt'
+is "$(status_is busy)" '429 200' '429: tried again'
+gap=$(sql "SELECT TIMESTAMPDIFF(MICROSECOND, MIN(o.published_at),
+    MAX(o.published_at)) DIV 1000 FROM outbox o JOIN events e
+    ON e.sequence = o.global_sequence WHERE event_type IN ('busy', 'ok-bad')")
+check "429: not before the time of Retry-After ($gap ms)" [ "$gap" -ge 2900 ]
+within 5 '400: a dead letter' is_dead bad
+is "$(status_is bad)" 400 '400: sent once'
+is "$(status_is ok-bad)" 200 '400: the next of its key goes on'
+for type in cut close hang head; do
+	is "$(seen $type) $(ids_of $type)" '2 1' \
+	    "$type: sent again with the same Idempotency-Key"
+done
+for type in early conflict late; do
+	is "$(seen $type) $(attempts $type)" '2 1' "$type: tried again"
+done
+is "$(status_is long)" long 'a long body does not change the status'
+check 'in order per key, one at a time' in_order
+is "$(pending)" 0 'nothing is left'
+
+# --- the destination's fault ------------------------------------------------
+
+mark
+order '/e 0 401'
+event d-401 1 four
+within 15 '401: publishing pauses' has_said 'publishing paused.*HTTP 401'
+is "$(attempts four)$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" 01 \
+    '401: no attempt'
+classes=$("$OUTBOXCTL" -c "$CONF" --json status | jq -r '[.this_host.workers[]
+    .paused | select(. != null) | .class] | unique | join(" ")')
+is "$classes" permission '401: the class is permission'
+like "$("$OUTBOXCTL" -c "$CONF" status)" 'http.token_file or' \
+    '401: status has a remedy'
+order
+drains 15 '401: sent when it is over'
+
+mark
+order '/e 0 302 Location:/other'
+event d-302 1 moved
+within 15 'redirects are not followed' has_said 'publishing paused.*HTTP 302'
+is "$(attempts moved)" 0 'a redirect uses no attempt'
+check 'nothing went there' not grep -q /other "$RDIR/log"
+order
+drains 15 'sent when it is over'
+
+# --- away for 10 s under load -----------------------------------------------
+
+mark
+rm -f "$RDIR/log"
+produce_forever --keys 50 --rate 100
+wait_for 10 has_lines 20
+stop_receiver
+within 15 'away: publishing pauses' has_said 'publishing paused.*onnect'
+if is_short; then nap 2; else nap 10; fi
+is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox WHERE published_at IS
+    NULL')" 0 'away: no attempt'
+start_receiver
+kill -TERM "$PRODUCER"
+wait "$PRODUCER"
+drains 30 'away: all is sent afterwards'
+check 'away: in order per key, one at a time' in_order
+# A row is the producer's business to count: each was received.
+received | awk -F'\t' '$1 == 200 { print $5 }' | sort -un > "$DIR/got"
+sql "SELECT global_sequence FROM outbox ORDER BY 1" | sort -un > "$DIR/rows"
+tail -n "$(wc -l < "$DIR/got")" "$DIR/rows" > "$DIR/want"
+check 'away: 0 lost' cmp -s "$DIR/got" "$DIR/want"
+stops 'the daemon stops'
+
+# --- each key ---------------------------------------------------------------
+
+# once KEYS [MORE]: one event, type t, is sent by one tick with these keys; sets
+# RC and ERR
+N=0
+once() {
+	N=$((N + 1))
+	clear_rows
+	sql 'DELETE FROM outbox_blocked_keys'
+	event "${KEY:-key}" "$N" "${TYPE:-t}" "${METADATA:-NULL}"
+	http_conf "$@"
+	"$OUTBOX_MASTER" -c "$CONF" --once --silent 2> "$DIR/err" > /dev/null
+	RC=$?
+	ERR=$(tr '\n' ' ' < "$DIR/err")
+}
+path_of() { sed -n '1s/^POST \(.*\) HTTP.*/\1/p' "$RDIR/last"; }
+order
+
+once ''
+is "$RC $(path_of)" '0 /e/t' 'http.endpoint, and the default path'
+like "$(header_of Idempotency-Key)" "^[0-9a-f]+-$(sql 'SELECT
+    global_sequence FROM outbox')-[0-9a-f]{16}$" 'Idempotency-Key is the id'
+is "$(header_of X-Outbox-Key)" key 'X-Outbox-Key is the order key'
+is "$(header_of Outbox-Type)" t 'headers of the envelope are there'
+is "$(header_of Content-Type)" application/octet-stream 'Content-Type'
+is "$(grep -ci '^nats-' "$RDIR/last")" 0 'no header of NATS'
+is "$(body_of)" "{\"n\": $N}" 'the body is the payload'
+is "$(grep -ci '^x-signature\|^authorization\|^x-timestamp' "$RDIR/last")" 0 \
+    'without keys nothing is signed'
+
+TYPE='a b/../ü' KEY=.. once 'path: "{partition}/x/{event_type}/y"'
+like "$RC $(path_of)" '^0 /e/p[0-9]+/x/a%20b%2F..%2F%C3%BC/y$' \
+    'http.path: values are within one segment'
+KEY=.. once 'path: "{stream_id}/x"'
+like "$(sql 'SELECT last_error FROM outbox_dead_letters')" \
+    'is not legal: a segment is empty' 'a segment .. is a dead letter'
+TYPE=t once 'path: ""'
+is "$RC $(path_of)" '0 /e' 'http.path: empty'
+
+METADATA="'{\"X-Mine\": \"m\", \"Host\": \"evil\", \"X-Team\": \"other\",
+    \"Content-Length\": \"3\", \"content-type\": \"text/x\",
+    \"X-Outbox-Key\": \"other\", \"Transfer-Encoding\": \"chunked\"}'" \
+    once 'headers: {X-Team: shop, X-Two: "b c"}'
+is "$(header_of X-Team)|$(header_of X-Two)" 'shop|b c' 'http.headers'
+is "$(header_of X-Mine)|$(header_of Content-Type)" 'm|text/x' \
+    'metadata sets headers of its own'
+is "$(header_of Host)|$(header_of X-Outbox-Key)|$(grep -ci \
+    ^transfer-encoding "$RDIR/last")" "127.0.0.1:$RPORT|key|0" \
+    'and none that means something'
+
+keep_secret "$DIR/token" sesame
+once "token_file: $DIR/token"
+is "$(header_of Authorization)" 'Bearer sesame' 'http.token_file'
+unset TOKEN
+once 'token_env: TOKEN'
+like "$RC $ERR" '^78 .*TOKEN is not set' 'http.token_env: not set'
+export TOKEN=open
+once 'token_env: TOKEN'
+is "$(header_of Authorization)" 'Bearer open' 'http.token_env'
+
+keep_secret "$DIR/k1" 'first key'
+keep_secret "$DIR/k2" second
+keys="signing_keys: [{id: k2, file: $DIR/k2}, {id: k1, file: $DIR/k1}]"
+once "$keys"
+mac() { printf '%s.%s' "$(header_of X-Timestamp)" "$(body_of)" |
+    openssl dgst -sha256 -hmac "$1" | sed 's/.* //'; }
+is "$(header_of X-Signature)" "k2=$(mac second),k1=$(mac 'first key')" \
+    'http.signing_keys: each key signs, in their order'
+age=$(($(date +%s) - $(header_of X-Timestamp)))
+check "the timestamp is of now ($age s)" [ "$age" -lt 20 ]
+chmod o+r "$DIR/k1"
+once "$keys"
+like "$RC $ERR" '^78 .*k1: .*mode 60' 'a key that all can read is refused'
+chmod o= "$DIR/k1"
+
+# --- redirects --------------------------------------------------------------
+
+start_other() {
+	local RDIR=$DIR/other RPORT='' RPID
+	start_receiver
+	OTHER=$RPORT
+}
+start_other
+secrets="$keys, token_file: $DIR/token, headers: {X-Team: shop}"
+follow="follow_redirects: true, $secrets"
+for code in 301 302 303 307 308; do
+	order "/e/t 0 $code Location:/e/new"
+	once "$follow"
+	is "$RC $(path_of) $(header_of X-Team) $(header_of Authorization)" \
+	    '0 /e/new shop Bearer sesame' "$code: followed on the same host"
+	is "$(body_of)" "{\"n\": $N}" "$code: with the body"
+done
+order "/e/t 0 307 Location:http://127.0.0.1:$OTHER/away"
+once "$follow"
+is "$RC $(RDIR=$DIR/other path_of)" '0 /away' 'followed to another host'
+is "$(grep -Eci '^(authorization|x-signature|x-timestamp|x-team):' \
+    "$DIR/other/last")" 0 'which gets no secret'
+is "$(RDIR=$DIR/other header_of Idempotency-Key | wc -l)" 1 'but the id'
+order '/e 0 307 Location:/e/t'
+: > "$RDIR/log"
+once "$follow"
+like "$RC $ERR" '^1 .*HTTP 307' 'a circle is the destination'"'"'s fault'
+is "$(wc -l < "$RDIR/log")" 4 'after 3 redirects'
+for url in ftp://127.0.0.1/x "http://u:p@127.0.0.1:$OTHER/x" file:///etc; do
+	order "/e/t 0 307 Location:$url"
+	once "$follow"
+	is "$RC" 1 "not followed to ${url%%:*}:"
+done
+order
+
+# --- addresses, proxy, concurrency ------------------------------------------
+
+for host in 127.0.0.1 localhost '[::1]' 0.0.0.0 10.1.2.3 192.168.1.1 \
+    169.254.169.254 '[::ffff:127.0.0.1]' '[fd00::1]' 2130706433; do
+	ENDPOINT=http://$host:$RPORT once 'allow_private: false'
+	like "$RC $ERR" '^1 .*its address is private' "$host is refused"
+done
+
+once "proxy: http://127.0.0.1:$OTHER"
+is "$RC $(RDIR=$DIR/other path_of)" "0 http://127.0.0.1:$RPORT/e/t" http.proxy
+http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 once ''
+is "$RC" 0 'variables of the environment are no proxy'
+
+# most CONCURRENCY: the highest number of requests at once
+most() {
+	local i
+	stop_receiver
+	rm -f "$RDIR/most"
+	start_receiver
+	order '/e 0 slow 30'
+	clear_rows
+	for i in {1..40}; do event "c$i" 1 t; done
+	http_conf "concurrency: $1"
+	"$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null
+	MOST=$(cat "$RDIR/most")
+}
+most 3
+is "$MOST" 3 'http.concurrency: 3'
+most 20
+check "http.concurrency: 20 ($MOST)" [ "$MOST" -gt 3 ]
+check "and not more ($MOST)" [ "$MOST" -le 20 ]
+order
+
+done_testing
