@@ -37,11 +37,11 @@ function signing_keys(string $directory): array
 {
     $keys = [];
     foreach (glob("$directory/*") ?: [] as $file) {
-        $key = preg_replace('/\r?\n\z/', '', file_get_contents($file) ?: '');
-        if ($key === '') {
+        // The key is the first line, as for the daemon.
+        if (!preg_match('/\A[^\r\n]+/', file_get_contents($file) ?: '', $m)) {
             throw new RuntimeException("$file: empty or not readable");
         }
-        $keys[basename($file)] = $key;
+        $keys[basename($file)] = $m[0];
     }
     return $keys ?: throw new RuntimeException("no keys in '$directory'");
 }

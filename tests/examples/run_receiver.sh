@@ -147,4 +147,39 @@ wait "${posts[@]}"
 is "$(sort "$DIR"/at-once.* | paste -sd' ')" \
     'duplicate duplicate duplicate processed' 'four at once: one is processed'
 is "$(history)" 1,2,3,4,5,6,7,8,9 'four at once: stored once'
+
+# The daemon itself.  It signs with a key that the receiver has not got yet, so
+# all messages wait; then the receiver fails; then all go through.
+sql 'DELETE FROM order_history'
+keep_secret "$DIR/daemon-key" 'third secret'
+MAX_BACKOFF=2 write_conf
+sed -i '/^nats:/d; /^publish:/d' "$CONF"
+cat >> "$CONF" <<-END
+	publish: {driver: http}
+	http: {endpoint: "$ENDPOINT", allow_private: true, signing_keys: [{id: k3, file: "$DIR/daemon-key"}]}
+END
+start_fleet
+for key in order-1 order-2 order-3 order-é; do
+	enqueue_keys "$key" 1 order.paid "'{\"n\": #}'"
+done
+for i in 1 2 3 4 5 6 7 8 9; do
+	call_enqueue "'a', NULL, 'order.paid', 1, NULL, NULL, X'FF00$i$i'" \
+	    "'b', NULL, 'order.paid', 1, NULL, NULL, 'x'"
+done
+within 20 'daemon: the receiver does not know its key' has_line "$LOG" 'HTTP 401'
+is "$(published)" 0 'daemon: nothing is delivered without the key'
+sql 'RENAME TABLE order_history TO away'
+cp "$DIR/daemon-key" "$DIR/keys/k3"
+within 30 'daemon: the receiver fails' has_line "$LOG" 'HTTP 500'
+sql 'RENAME TABLE away TO order_history'
+drains 60 'daemon: all messages are delivered'
+is "$(sql 'SELECT COUNT(*), COUNT(DISTINCT h.sequence), COUNT(e.sequence)
+    FROM order_history h LEFT JOIN events e ON e.sequence = h.sequence
+    AND stream_id = order_key AND e.event_data = h.event_data
+    AND e.event_type = h.event_type')" $'22\t22\t22' \
+    'daemon: each message is processed once, as it was enqueued'
+is "$(sql 'SELECT COUNT(*) FROM order_history l JOIN order_history e
+    ON l.order_key = e.order_key AND l.sequence > e.sequence
+    AND l.entry < e.entry')" 0 'daemon: in order per key'
+rows_are 0 outbox_dead_letters 'daemon: none is a dead letter'
 done_testing
