@@ -85,7 +85,8 @@ like "$OUT" '^fail: outbox_webhooks: it is not in the registry: other outboxes' 
 ctl -c "$HOOKS.admin" status
 like "$OUT" 'critical: other outboxes take the events of events, and outbox_enqueue makes no rows in outbox_webhooks' \
     'status of the second: it is not filled'
-"$OUTBOXCTL" -c "$HOOKS" schema print --grants | "$SANDBOX" sql "$DIR/db" app
+"$OUTBOXCTL" -c "$HOOKS" schema print --grants |
+    grep -v outbox_operator | "$SANDBOX" sql "$DIR/db" app
 ctl -c "$HOOKS.admin" schema install
 is "$RC$ERR" 0 'schema install of the second, after the grants: exit status 0'
 for file in "$CONF" "$HOOKS"; do

@@ -101,7 +101,8 @@ read_peers(struct ctl *c, struct peers *p, struct err *e)
 static bool
 can_fan_out(const struct ctl *c)
 {
-	return store_has(c->store, T_REGISTRY) &&
+	return !store_is_inline(c->store) &&
+	    store_has(c->store, T_REGISTRY) &&
 	    store_has(c->store, T_SETTINGS) &&
 	    store_has_columns(c->store, COL_PARTITION_BY, COL_TYPES);
 }
@@ -410,7 +411,8 @@ fan_out_check(struct check *k, struct err *e)
 	struct peers	p;
 	int		rc;
 
-	if (!schema_has(k, T_REGISTRY) || !schema_has(k, T_SETTINGS) ||
+	if (store_is_inline(k->ctl->store) ||
+	    !schema_has(k, T_REGISTRY) || !schema_has(k, T_SETTINGS) ||
 	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL)
 		return 0;
 	if (read_peers(k->ctl, &p, e) < 0)

@@ -338,5 +338,6 @@ schema_table_id(const struct ctl *c, const char *name)
 bool
 schema_is_used(const struct ctl *c, enum store_table t)
 {
-	return t != T_EVENTS || !store_is_inline(c->store);
+	return (t != T_EVENTS && t != T_REGISTRY) ||
+	    !store_is_inline(c->store);
 }

@@ -67,7 +67,7 @@ put_others(struct ctl *c, json_t *outbox, struct err *e)
 	char	 unregistered[65];
 	json_t	*others;
 
-	if (!store_has(c->store, T_REGISTRY) ||
+	if (store_is_inline(c->store) || !store_has(c->store, T_REGISTRY) ||
 	    !store_has_column(c->store, COL_FAN_OUT))
 		return 0;
 	if ((others = read_others(c, e)) == NULL)
