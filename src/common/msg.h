@@ -61,6 +61,9 @@ struct msg {
 	unsigned	 replay;	/* times it was sent again on purpose */
 	uint64_t	 hash;		/* of its event, for the message id */
 	bool		 hashed;	/* the hash is known */
+	uint32_t	 label_hash;	/* its label is computed of it, unless
+					   the label is the key's */
+	bool		 has_label_hash;
 	unsigned	 range;		/* its index in batch.labels */
 	int64_t		 in_doubt_ms;	/* in doubt for so many ms; -1: not in
 					   doubt; INT64_MAX: unknown */

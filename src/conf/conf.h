@@ -352,6 +352,9 @@ const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 const char	*conf_destination(const struct conf *,
 		    char text[CONF_DESTINATION]);
 
+/* Is the partition of a message computed of its order key? */
+bool		 conf_partitions_by_key(const struct conf *);
+
 /* The partition counts of the file, with at most COUNTS_MAX former ones. */
 void		 conf_counts(const struct conf *, struct counts *);
 

@@ -93,6 +93,13 @@ conf_use_operator(struct conf *c)
 	exchange(&c->mysql.password_env, &c->mysql.operator.password_env);
 }
 
+bool
+conf_partitions_by_key(const struct conf *c)
+{
+	return c->outbox.partition_by[0] == '\0' ||
+	    strcmp(c->outbox.partition_by, "stream_id") == 0;
+}
+
 void
 conf_counts(const struct conf *c, struct counts *k)
 {

@@ -207,16 +207,23 @@ counts_is_label(const char *label)
 
 /* Without a count of 1, rows without a label are a partition of their own. */
 bool
-counts_is_former(const struct counts *c, const char *key, size_t key_len,
+counts_is_former_hash(const struct counts *c, uint32_t hash,
     const char *label, size_t label_len)
 {
 	uint64_t	n;
 
-	if (c->count == 0 || key == NULL)
+	if (c->count == 0)
 		return false;
 	if (label_len == 0)
 		return c->count != 1 && counts_have(c, 1);
 	n = label_len > 2 ? number_of(label, label_len) : NO_NUMBER;
-	return n != NO_NUMBER &&
-	    n != libdeflate_crc32(0, key, key_len) % c->count;
+	return n != NO_NUMBER && n != hash % c->count;
+}
+
+bool
+counts_is_former(const struct counts *c, const char *key, size_t key_len,
+    const char *label, size_t label_len)
+{
+	return key != NULL && counts_is_former_hash(c,
+	    libdeflate_crc32(0, key, key_len), label, label_len);
 }

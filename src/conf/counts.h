@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/err.h"
 
@@ -68,5 +69,9 @@ bool	counts_is_label(const char *label);
  */
 bool	counts_is_former(const struct counts *, const char *key,
 	    size_t key_len, const char *label, size_t label_len);
+
+/* The same for the number that the label is computed of, if it is no key's. */
+bool	counts_is_former_hash(const struct counts *, uint32_t hash,
+	    const char *label, size_t label_len);
 
 #endif

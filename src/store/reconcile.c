@@ -186,7 +186,7 @@ bump_epochs(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 	struct store	*s = w->store;
 
 	store_sql(s, "SELECT DISTINCT COALESCE(");
-	store_put_label(s, c, "{e.stream_id}");
+	store_put_label(s, c, "e", "{e.stream_id}");
 	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
 	return store_bump_selected(s, "bump", e);
@@ -200,7 +200,7 @@ insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
 	    "{partition_key}) SELECT {e.sequence}, ");
-	store_put_label(s, c, "{e.stream_id}");
+	store_put_label(s, c, "e", "{e.stream_id}");
 	store_put(s, " FROM {events} AS e");
 	put_joins(s);
 	put_events(s, piece, n);

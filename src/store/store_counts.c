@@ -5,6 +5,12 @@
 
 #include "store/store_impl.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/partition_by.h"
+#include "util/xalloc.h"
+
 /*
  * Without a settings table it is not known whether there were other counts:
  * rows that wait again get labels as if there were.
@@ -81,41 +87,92 @@ store_read_counts(struct store *s, struct counts *c, struct err *e)
 	return read_counts(s, "", c, e);
 }
 
+static const char *
+shown_by(const char *by)
+{
+	return by[0] == '\0' ? "the order key" : by;
+}
+
+int
+store_check_partition_by(struct store *s, struct err *e)
+{
+	const char	*ours = conf_partitions_by_key(s->conf) ? "" :
+			    conf_column(s->conf, s->conf->outbox.partition_by);
+	char		 theirs[256] = "";
+
+	if (!s->exists[T_SETTINGS])
+		return 0;
+	if (store_has_column(s, COL_PARTITION_BY)) {
+		store_sql(s, "SELECT COALESCE(partition_by, '') "
+		    "FROM {settings} WHERE id = 1");
+		if (store_query_text(s, "settings", theirs, sizeof(theirs),
+		    e) < 0)
+			return -1;
+	}
+	return strcmp(theirs, ours) == 0 ? 0 : err_set(e, "settings: producers "
+	    "compute partitions of %s (%s.partition_by), and "
+	    "outbox.partition_by is %s: outboxctl schema install makes them "
+	    "agree", shown_by(theirs), s->tables[T_SETTINGS], shown_by(ours));
+}
+
+/* A label of another value would break the order of its key. */
+static int
+read_for_labels(struct store *s, const char *lock, struct counts *c,
+    struct err *e)
+{
+	return read_counts(s, lock, c, e) < 0 ? -1 :
+	    store_check_partition_by(s, e);
+}
+
 int
 store_hold_counts(struct store *s, struct counts *c, struct err *e)
 {
-	return read_counts(s, " LOCK IN SHARE MODE", c, e);
+	return read_for_labels(s, " LOCK IN SHARE MODE", c, e);
 }
 
 int
 store_lock_counts(struct store *s, struct counts *c, struct err *e)
 {
-	return read_counts(s, " FOR UPDATE", c, e);
+	return read_for_labels(s, " FOR UPDATE", c, e);
 }
 
 /*
  * Labels
  */
 
-static void
-put_label_number(struct store *s, const struct counts *c, const char *key)
+void
+store_put_hash(struct store *s, const char *event, const char *key)
 {
-	/* As STORE_BYTES: producers compute it of these bytes. */
-	store_putf(s, "CRC32(IF(CHARSET(%s) = 'binary', %s, "
-	    "CAST(CONVERT(%s USING utf8mb4) AS BINARY))) MOD ", key, key, key);
+	char		*prefix = xasprintf("%s.", event);
+	char		*metadata = xasprintf("{%s.metadata}", event);
+	struct buf	 hash = { 0 };
+
+	partition_put_hash(s->conf, prefix, metadata, key, &hash);
+	store_put(s, hash.data);
+	buf_free(&hash);
+	free(metadata);
+	free(prefix);
+}
+
+static void
+put_label_number(struct store *s, const struct counts *c, const char *event,
+    const char *key)
+{
+	store_put_hash(s, event, key);
 	if (c->count == 0)
-		buf_str(&s->sql, "NULL");
+		buf_str(&s->sql, " MOD NULL");
 	else
-		buf_printf(&s->sql, "%u", c->count);
+		buf_printf(&s->sql, " MOD %u", c->count);
 }
 
 void
-store_put_label(struct store *s, const struct counts *c, const char *key)
+store_put_label(struct store *s, const struct counts *c, const char *event,
+    const char *key)
 {
 	buf_str(&s->sql, "CONCAT('p', IF(");
-	put_label_number(s, c, key);
+	put_label_number(s, c, event, key);
 	buf_str(&s->sql, " < 10, '0', ''), ");
-	put_label_number(s, c, key);
+	put_label_number(s, c, event, key);
 	buf_str(&s->sql, ")");
 }
 
@@ -132,7 +189,7 @@ store_put_is_counted(struct store *s, const struct counts *c,
 
 void
 store_put_relabel(struct store *s, const struct counts *c, const char *label,
-    const char *key)
+    const char *event, const char *key)
 {
 	if (!c->changed || c->count == 0) {
 		store_put(s, label);
@@ -144,6 +201,6 @@ store_put_relabel(struct store *s, const struct counts *c, const char *label,
 	if (c->count == 1)
 		store_putf(s, " AND COALESCE(%s, '') <> ''", label);
 	buf_str(&s->sql, ", COALESCE(");
-	store_put_label(s, c, key);
+	store_put_label(s, c, event, key);
 	store_putf(s, ", %s), %s)", label, label);
 }

@@ -14,7 +14,7 @@ enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
 	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, F_ID,
-	F_CONTENT_TYPE, NFETCH
+	F_CONTENT_TYPE, F_LABEL_HASH, NFETCH
 };
 
 static_assert(NFETCH == STORE_MSG_COLUMNS, "STORE_MSG_COLUMNS is their number");
@@ -77,6 +77,8 @@ store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 	m->id = store_column(rows, F_ID);
 	m->content_type = store_column(rows, F_CONTENT_TYPE);
 	m->in_doubt_ms = age_of(db_nullable(rows, F_IN_DOUBT));
+	m->has_label_hash = db_nullable(rows, F_LABEL_HASH) != NULL;
+	m->label_hash = (uint32_t)db_u64(rows, F_LABEL_HASH);
 	read_body(m, rows, max);
 }
 
@@ -118,7 +120,11 @@ store_put_msg(struct store *s, size_t max)
 	    "NOW(6)) DIV 1000" : "{e.occurred_at}, NULL");
 	store_put(s, store_has_column(s, COL_REPLAY_NO) ?
 	    ", {o.replay_no}" : ", 0");
-	store_put(s, ", {e.message_id}, {e.content_type}");
+	store_put(s, ", {e.message_id}, {e.content_type}, ");
+	if (conf_partitions_by_key(s->conf))
+		store_put(s, "NULL");
+	else
+		store_put_hash(s, "e", "{e.stream_id}");
 }
 
 /* A row without its event is read too: it must not vanish. */

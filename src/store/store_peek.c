@@ -47,7 +47,7 @@ static void
 put_letter(struct store *s, uint64_t sequence, const struct counts *k)
 {
 	store_put(s, "SELECT d.global_sequence AS {global_sequence}, ");
-	store_put_relabel(s, k, "d.partition_key",
+	store_put_relabel(s, k, "d.partition_key", "k",
 	    STORE_KEY_OF("{k.stream_id}", "d.order_key"));
 	store_put(s, " AS {partition_key}");
 	put_columns(s, "d.attempts", "d.replay_no");

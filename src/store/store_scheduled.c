@@ -91,7 +91,7 @@ relabel(struct store *s, const struct counts *c, const uint64_t *list,
 	store_sql(s, "UPDATE {outbox} AS o {primary} LEFT JOIN {events} AS e "
 	    "{events_primary} ON {e.sequence} = {o.global_sequence} "
 	    "SET {o.partition_key} = ");
-	store_put_relabel(s, c, home, "{e.stream_id}");
+	store_put_relabel(s, c, home, "e", "{e.stream_id}");
 	store_put(s, " WHERE {o.global_sequence} IN (");
 	store_put_list(s, list, n);
 	store_put(s, ") AND {o.published_at} IS NULL "

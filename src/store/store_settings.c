@@ -99,7 +99,8 @@ store_settings(struct store *s, unsigned *count, struct err *e)
 
 	if (!s->exists[T_SETTINGS])
 		return 0;
-	if (read_settings_row(s, count, e) < 0)
+	if (read_settings_row(s, count, e) < 0 ||
+	    store_check_partition_by(s, e) < 0)
 		return -1;
 	if (*count != 0)
 		return 0;

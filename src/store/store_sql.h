@@ -217,22 +217,31 @@ int	store_lock_counts(struct store *, struct counts *, struct err *);
 int	store_write_counts(struct store *, const struct counts *,
 	    struct err *);
 
+/*
+ * Do producers compute labels of outbox.partition_by, too?  They do by the
+ * settings; -1 with an error that says what to do.
+ */
+int	store_check_partition_by(struct store *, struct err *);
+
 /* Wait for locks for a second at most (true), or as long as before. */
 int	store_hurry(struct store *, bool, struct err *);
 
 /*
- * The label of this key under the present count, both as SQL; NULL without a
- * count.
+ * The number that a label is made of: see partition_by.h.  event is the alias
+ * of the event, key its key as SQL, which counts if there is no event.
  */
+void	store_put_hash(struct store *, const char *event, const char *key);
+
+/* The label under the present count; NULL without a count. */
 void	store_put_label(struct store *, const struct counts *,
-	    const char *key);
+	    const char *event, const char *key);
 
 /*
  * The same for a row that had this label and waits again.  It keeps a label of
  * the application's own, and any label if the count was never changed.
  */
 void	store_put_relabel(struct store *, const struct counts *,
-	    const char *label, const char *key);
+	    const char *label, const char *event, const char *key);
 
 /*
  * Does a producer make this label (SQL) of a key and a count: "p" and two or

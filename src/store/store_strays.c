@@ -136,7 +136,7 @@ relabel_strays(struct store *s, const struct stray *x, const struct piece *p,
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
 	    "SET {o.partition_key} = ");
-	store_put_label(s, c, "{e.stream_id}");
+	store_put_label(s, c, "e", "{e.stream_id}");
 	if (store_has_in_doubt_marks(s))
 		store_put(s, ", {o.in_doubt_since} = IF({o.claim_token} IS "
 		    "NULL, "

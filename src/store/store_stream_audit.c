@@ -383,7 +383,7 @@ relabel_delivered(struct store *s, const struct acked *rows, size_t n,
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {events} AS e {events_primary} "
 	    "ON {e.sequence} = {o.global_sequence} SET {o.partition_key} = ");
-	store_put_relabel(s, c, "{o.partition_key}", "{e.stream_id}");
+	store_put_relabel(s, c, "{o.partition_key}", "e", "{e.stream_id}");
 	store_put(s, " WHERE {o.published_at} IS NULL "
 	    "AND {o.global_sequence} IN (");
 	store_put_sequences(s, rows, n);

@@ -268,6 +268,8 @@ reread_records(struct parked *p, struct blocked_lane *const *lanes, size_t n)
 /*
  * The label of the partition under which the key's rows come back: the one that
  * new rows of the key have.  So parked rows lose the label of a former count.
+ * Where the key does not tell that label, it is any that this worker owns with
+ * it: that keeps the order as long as the former count is declared.
  */
 static const struct part_label *
 home_label(const struct parked *p, const struct blocked_lane *l)
@@ -275,7 +277,8 @@ home_label(const struct parked *p, const struct blocked_lane *l)
 	const struct counts	*c = &p->parts->counts;
 	const struct part	*home = l->part;
 
-	for (size_t i = 0; home->nlabels > 1 && i < home->nlabels; i++) {
+	for (size_t i = 0; conf_partitions_by_key(p->conf) &&
+	    home->nlabels > 1 && i < home->nlabels; i++) {
 		const struct part_label *x = &home->labels[i];
 
 		if (counts_is_label(x->label) && !counts_is_former(c,

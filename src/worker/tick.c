@@ -93,6 +93,16 @@ count_batch(struct tick *t, struct tick_result *res)
 	begin_count(t);
 }
 
+static bool
+is_former(const struct counts *c, const struct msg *m)
+{
+	if (m->has_label_hash)
+		return counts_is_former_hash(c, m->label_hash,
+		    m->partition.data, m->partition.len);
+	return counts_is_former(c, m->key.data, m->key.len,
+	    m->partition.data, m->partition.len);
+}
+
 /* Count messages of producers that use a former partition count. */
 static void
 count_former(struct tick *t, const struct batch *b)
@@ -100,9 +110,8 @@ count_former(struct tick *t, const struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
-		if (m->outcome == OUT_DELIVERED && counts_is_former(
-		    &t->fleet->parts.counts, m->key.data, m->key.len,
-		    m->partition.data, m->partition.len))
+		if (m->outcome == OUT_DELIVERED &&
+		    is_former(&t->fleet->parts.counts, m))
 			t->former++;
 	}
 	if (t->former > 0)

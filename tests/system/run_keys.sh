@@ -368,6 +368,10 @@ is "$("$OUTBOXCTL" -c "$DIR/other.yml" --json status |
     'outbox.tables.registry: status names another outbox in it'
 stop_master "$MASTER"
 check '--silent: no report' [ ! -s "$DIR/other.out" ]
+covers outbox.partition_by
+fails 'producers compute partitions of the order key' \
+    'outbox.partition_by: another value than that of the producers' \
+    "${OTHER[@]}" outbox.partition_by=event_type
 covers outbox.former_counts
 works 'outbox.former_counts, without a table of settings' "${OTHER[@]}" \
     outbox.tables.settings=nothing outbox.partition_count=5 \

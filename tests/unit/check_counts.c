@@ -5,6 +5,7 @@
 #include "lib/check.h"
 
 #include "conf/counts.h"
+#include "store/partition_by.h"
 
 #include <libdeflate.h>
 
@@ -456,12 +457,61 @@ START_TEST(labels_are_told_from_former_ones)
 }
 END_TEST
 
+/* The same number for another value than the key. */
+START_TEST(former_is_told_by_a_number)
+{
+	struct counts	c = declared(64, "16");
+	uint32_t	hash = libdeflate_crc32(0, "123456789", 9);
+
+	ck_assert(!counts_is_former_hash(&c, hash, "p38", 3));
+	ck_assert(counts_is_former_hash(&c, hash, "p06", 3));
+	ck_assert(!counts_is_former_hash(&c, hash, "vip", 3));
+	ck_assert(counts_is_former_hash(&c, hash + 1, "p38", 3));
+}
+END_TEST
+
+#define KEY_HASH \
+	"CRC32(IF(CHARSET(e.k) = 'binary', e.k, CAST(CONVERT(e.k USING " \
+	"utf8mb4) AS BINARY)))"
+#define META	"CONVERT(e.m USING utf8mb4)"
+#define PATH(path) \
+	"COALESCE(CRC32(IF(JSON_VALID(" META "), IF(JSON_TYPE(JSON_EXTRACT(" \
+	META ", '" path "')) = 'NULL', NULL, JSON_UNQUOTE(JSON_EXTRACT(" META \
+	", '" path "'))), NULL)), " KEY_HASH ")"
+
+static const struct {
+	const char	*by, *hash;
+} hashes[] = {
+	{ "", KEY_HASH },
+	{ "stream_id", KEY_HASH },
+	{ "tenant", "COALESCE(CRC32(IF(CHARSET(e.`tenant`) = 'binary', "
+	  "e.`tenant`, CAST(CONVERT(e.`tenant` USING utf8mb4) AS BINARY))), "
+	  KEY_HASH ")" },
+	{ "$.tenant", PATH("$.\"tenant\"") },
+	{ "$.a-1.b", PATH("$.\"a-1\".\"b\"") },
+};
+
+/* What they give is seen in run_partition_by.sh. */
+START_TEST(hash_is_of_the_value)
+{
+	struct conf	conf = { .outbox.partition_by =
+			    (char *)(uintptr_t)hashes[_i].by };
+	struct buf	text = { 0 };
+
+	partition_put_hash(&conf, "e.", "e.m", "e.k", &text);
+	ck_assert_str_eq(text.data, hashes[_i].hash);
+	buf_free(&text);
+}
+END_TEST
+
 int
 main(void)
 {
 	Suite	*s = suite_create("counts");
 	TCase	*tc = tcase_create("counts");
 
+	tcase_add_test(tc, former_is_told_by_a_number);
+	tcase_add_loop_test(tc, hash_is_of_the_value, 0, NROWS(hashes));
 	tcase_add_loop_test(tc, former_counts_are_numbers_with_commas, 0,
 	    NROWS(lists));
 	tcase_add_test(tc, longest_list_has_room);

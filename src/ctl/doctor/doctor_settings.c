@@ -93,6 +93,38 @@ check_count(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
 }
 
+/* Of the newest events, keys that are in several partitions. */
+#define SAMPLE	1000
+
+static int
+check_keys(struct doctor *d, struct err *e)
+{
+	struct store	*s = d->ctl->store;
+	uint64_t	 n;
+
+	if (conf_partitions_by_key(d->ctl->conf))
+		return 0;
+	store_sql(s, "SELECT COUNT(*) FROM (SELECT 1 FROM (SELECT "
+	    STORE_BYTES("{e.stream_id}") " AS order_key, ");
+	store_put_hash(s, "e", "{e.stream_id}");
+	store_putf(s, " AS h FROM {events} AS e ORDER BY {e.sequence} DESC "
+	    "LIMIT %d) AS newest GROUP BY order_key "
+	    "HAVING COUNT(DISTINCT h) > 1) AS several", SAMPLE);
+	if (store_query_number(s, "partition_by", &n, e) < 0)
+		return -1;
+	if (n > 0)
+		doctor_say(d, DOCTOR_FAIL, "settings", "outbox.partition_by: %s "
+		    "has several values within each of %llu keys, in the "
+		    "newest %d events: the partition must be the same for all "
+		    "events of a key, or they lose their order",
+		    d->ctl->conf->outbox.partition_by, (unsigned long long)n,
+		    SAMPLE);
+	else
+		doctor_say(d, DOCTOR_OK, "settings", "outbox.partition_by: in "
+		    "the newest %d events each key has one partition", SAMPLE);
+	return 0;
+}
+
 void
 doctor_settings(struct doctor *d)
 {
@@ -101,7 +133,7 @@ doctor_settings(struct doctor *d)
 
 	if (store_has(s, T_SETTINGS) && !has_count(d))
 		return;
-	if (check_declared_counts(d, &e) < 0)
+	if (check_declared_counts(d, &e) < 0 || check_keys(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
 	if (store_has(s, T_SETTINGS))
 		check_count(d);

@@ -84,7 +84,8 @@ lock_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 static void
 put_letter_label(struct ctl *c)
 {
-	store_put_relabel(c->store, &c->counts, "d.partition_key", DEAD_KEY);
+	store_put_relabel(c->store, &c->counts, "d.partition_key", "e",
+	    DEAD_KEY);
 }
 
 static int

@@ -82,6 +82,8 @@ do_without_procedure(struct feed *f, const char *name, struct err *e)
 		return err_set(e, "procedure %s is missing, or may not be "
 		    "executed, and without it other outboxes over the same "
 		    "events get no rows: sql/operator.sql grants it", name);
+	if (store_check_partition_by(s, e) < 0)
+		return -1;
 	store_sql(s, "SET @outbox_enqueuing = 1, @outbox_filled = ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	return store_exec(s, "enqueue", NULL, e);
@@ -190,17 +192,16 @@ insert_event(struct ctl *c, const struct event *ev, struct err *e)
 }
 
 static int
-insert_row(struct feed *f, const struct event *ev, struct err *e)
+insert_row(struct feed *f, struct err *e)
 {
 	struct store	*s = f->c->store;
 
 	store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
 	    "{partition_key}) "
-	    "SELECT event, ");
-	store_put_label(s, &f->counts, "name");
-	store_put(s, " FROM (SELECT LAST_INSERT_ID() AS event, ");
-	store_put_text(s, ev->key);
-	store_put(s, " AS name) AS e");
+	    "SELECT {e.sequence}, ");
+	store_put_label(s, &f->counts, "e", "{e.stream_id}");
+	store_put(s, " FROM {events} AS e "
+	    "WHERE {e.sequence} = LAST_INSERT_ID()");
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -219,7 +220,7 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 	rc = f->procedure != NULL ? call(f, &l->event, e) :
 	    insert_event(f->c, &l->event, e);
 	if (rc == 0)
-		return f->procedure != NULL ? 0 : insert_row(f, &l->event, e);
+		return f->procedure != NULL ? 0 : insert_row(f, e);
 	if (!store_refused_value(f->c->store))
 		return -1;
 	/* A number made by us may be taken by another session: try again. */

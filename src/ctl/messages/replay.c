@@ -69,9 +69,10 @@ put_replay_label(struct ctl *c)
 	struct store	*s = c->store;
 
 	store_put(s, "IF(COALESCE(" PARKED_IS("{o.partition_key}") ", 0), ");
-	store_put_label(s, &c->counts, "{e.stream_id}");
+	store_put_label(s, &c->counts, "e", "{e.stream_id}");
 	store_put(s, ", ");
-	store_put_relabel(s, &c->counts, "{o.partition_key}", "{e.stream_id}");
+	store_put_relabel(s, &c->counts, "{o.partition_key}", "e",
+	    "{e.stream_id}");
 	store_put(s, ")");
 }
 

@@ -118,7 +118,7 @@ check_records(struct finish_check *l, uint64_t after, uint64_t end,
 	    " AND b.first_sequence <= %" PRIu64 " AND ", after, end);
 	store_put_is_counted(s, k, "b.partition_key");
 	store_put(s, " AND ");
-	store_put_label(s, k, RECORD_KEY);
+	store_put_label(s, k, "e", RECORD_KEY);
 	store_put(s, " <> b.partition_key");
 	/* A count of 1 makes the label '', too. */
 	store_put(s, k->count == 1 ? " AND b.partition_key <> ''" : "");
@@ -181,7 +181,7 @@ check_suspect_rows(struct finish_check *l, const struct suspect *x,
 	store_putf(s, " AND {o.global_sequence} <= %" PRIu64, end);
 	if (x->right[0] != '\0') {
 		store_put(s, " AND ");
-		store_put_label(s, &l->ways->counts, "{e.stream_id}");
+		store_put_label(s, &l->ways->counts, "e", "{e.stream_id}");
 		store_put(s, " <> ");
 		store_put_text(s, x->right);
 	}

@@ -189,6 +189,14 @@ put_row(struct ctl *c, struct err *e)
 	return store_exec(s, c->command->words, NULL, e);
 }
 
+/* As the procedure reads it; "": the key. */
+static const char *
+wanted_by(const struct conf *conf)
+{
+	return conf_partitions_by_key(conf) ? "" :
+	    conf_column(conf, conf->outbox.partition_by);
+}
+
 static int
 put_settings(struct ctl *c, struct err *e)
 {
@@ -198,6 +206,8 @@ put_settings(struct ctl *c, struct err *e)
 	if (rc == 0) {
 		store_sql(c->store, "UPDATE {settings} SET types = NULLIF(");
 		store_put_text(c->store, types.data);
+		store_put(c->store, ", ''), partition_by = NULLIF(");
+		store_put_text(c->store, wanted_by(c->conf));
 		store_put(c->store, ", '') WHERE id = 1");
 		rc = store_exec(c->store, c->command->words, NULL, e);
 	}
@@ -212,6 +222,55 @@ put_flag(struct ctl *c, const char *settings, bool fan_out, struct err *e)
 	store_put_name(c->store, settings);
 	store_putf(c->store, " SET fan_out = %d WHERE id = 1", fan_out);
 	return store_exec(c->store, c->command->words, NULL, e);
+}
+
+/*
+ * With one partition every value makes the same label.  With several the rows
+ * that wait, and those of transactions that are open, would be of another
+ * partition than the next ones of their keys.
+ */
+static int
+refuse_other_value(struct ctl *c, struct err *e)
+{
+	const char	*by = wanted_by(c->conf);
+	bool		 differs, used = true;
+
+	store_sql(c->store, "SELECT 1 FROM {settings} WHERE id = 1 AND "
+	    "COALESCE(partition_by, '') <> ");
+	store_put_text(c->store, by);
+	store_put(c->store, " AND (COALESCE(partition_count, 1) > 1 "
+	    "OR former_counts IS NOT NULL)");
+	if (store_query_any(c->store, c->command->words, &differs, e) < 0)
+		return -1;
+	if (!differs)
+		return 0;
+	store_sql(c->store, "SELECT 1 FROM {outbox} LIMIT 1");
+	if (store_query_any(c->store, c->command->words, &used, e) < 0)
+		return -1;
+	return !used ? 0 : err_set(e, "outbox.partition_by is not what the rows "
+	    "of %s have their labels of, and keys would lose their order: "
+	    "change to one partition first, and finish that: see PARTITIONS "
+	    "BY ANOTHER VALUE in outboxctl(1)",
+	    store_table_name(c->store, T_OUTBOX));
+}
+
+static int
+refuse_no_column(struct ctl *c, struct err *e)
+{
+	const char	*by = wanted_by(c->conf);
+	bool		 there;
+
+	if (by[0] == '\0' || strncmp(by, "$.", 2) == 0)
+		return 0;
+	store_sql(c->store, "SELECT 1 FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() AND table_name = ");
+	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
+	store_put(c->store, " AND column_name = ");
+	store_put_text(c->store, by);
+	if (store_query_any(c->store, c->command->words, &there, e) < 0)
+		return -1;
+	return there ? 0 : err_set(e, "outbox.partition_by: %s has no column "
+	    "%s", store_table_name(c->store, T_EVENTS), by);
 }
 
 static int
@@ -239,7 +298,8 @@ fan_out_register(struct ctl *c, struct err *e)
 
 	if (!can_fan_out(c))
 		return 0;
-	if (read_peers(c, &p, e) < 0)
+	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0 ||
+	    read_peers(c, &p, e) < 0)
 		return -1;
 	joins = !p.listed && p.n > 0;
 	free_peers(&p);
@@ -405,15 +465,42 @@ check_alone(struct check *k, struct err *e)
 	return 0;
 }
 
+/* Labels of the daemon and of producers must be of the same value. */
+static int
+check_value(struct check *k, struct err *e)
+{
+	struct ctl	*c = k->ctl;
+	char		 by[256];
+
+	store_sql(c->store, "SELECT COALESCE(partition_by, '') "
+	    "FROM {settings} WHERE id = 1");
+	if (store_query_text(c->store, c->command->words, by, sizeof(by),
+	    e) < 0)
+		return -1;
+	if (strcmp(by, wanted_by(c->conf)) != 0)
+		schema_find(k->report, T_SETTINGS, (struct schema_cost){
+		    SCHEMA_FAIL, "the daemon refuses to run; outboxctl schema "
+		    "install writes the one of the file" }, "",
+		    "%s: partition_by is \"%s\", and outbox.partition_by "
+		    "\"%s\"", schema_name(k, T_SETTINGS), by,
+		    c->conf->outbox.partition_by)->by_hand = true;
+	return 0;
+}
+
 int
 fan_out_check(struct check *k, struct err *e)
 {
 	struct peers	p;
 	int		rc;
 
-	if (store_is_inline(k->ctl->store) ||
-	    !schema_has(k, T_REGISTRY) || !schema_has(k, T_SETTINGS) ||
-	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL)
+	if (store_is_inline(k->ctl->store) || !schema_has(k, T_SETTINGS) ||
+	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL ||
+	    schema_column_of(&k->live.tables[T_SETTINGS], "partition_by") ==
+	    NULL)
+		return 0;
+	if (check_value(k, e) < 0)
+		return -1;
+	if (!schema_has(k, T_REGISTRY))
 		return 0;
 	if (read_peers(k->ctl, &p, e) < 0)
 		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;

@@ -7,12 +7,17 @@
 #include <string.h>
 
 #include "ctl/schema/schema.h"
+#include "store/partition_by.h"
 #include "util/xalloc.h"
 
 #define CODE_BINLOG	1419	/* CREATE TRIGGER needs SUPER */
 
 /* The condition in sql/trigger.sql, for all types; it is replaced. */
 static const char	all_types[] = "NEW.event_type LIKE '%'";
+
+/* What its label is computed of, by default; it is replaced, too. */
+static const char	key_hash[] =
+			    "CRC32(CONVERT(NEW.stream_id USING utf8mb4))";
 
 /*
  * Other characters are written as hex.  This works without a server that quotes
@@ -64,24 +69,48 @@ put_trigger_types(const struct conf_list *types, struct buf *to)
 		buf_str(to, all_types);
 }
 
+static void
+put_trigger_hash(const struct conf *conf, struct buf *to)
+{
+	if (conf_partitions_by_key(conf))
+		buf_str(to, key_hash);
+	else
+		partition_put_hash(conf, "NEW.", "NEW.metadata",
+		    "NEW.stream_id", to);
+}
+
+/* Copy the text with other words in place of "from". */
+static void
+replace(const char *text, const char *from, const char *by, struct buf *to)
+{
+	const char	*at;
+
+	for (; (at = strstr(text, from)) != NULL; text = at + strlen(from)) {
+		buf_add(to, text, (size_t)(at - text));
+		buf_str(to, by);
+	}
+	buf_str(to, text);
+}
+
 int
 trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 {
-	struct buf	 text = { 0 };
-	const char	*p = "", *at;
+	struct buf	 text = { 0 }, some = { 0 }, types = { 0 };
+	struct buf	 hash = { 0 };
 	int		 rc = schema_put_text(conf,
 			    conf->outbox.mode == MODE_INLINE ?
 			    schema_file_inline_trigger : schema_file_trigger,
 			    &text, e);
 
-	if (rc == 0)
-		p = text.data;
-	for (; (at = strstr(p, all_types)) != NULL;
-	    p = at + sizeof(all_types) - 1) {
-		buf_add(to, p, (size_t)(at - p));
-		put_trigger_types(&conf->publish.types, to);
+	if (rc == 0) {
+		put_trigger_types(&conf->publish.types, &types);
+		put_trigger_hash(conf, &hash);
+		replace(text.data, all_types, types.data, &some);
+		replace(some.data, key_hash, hash.data, to);
 	}
-	buf_str(to, p);
+	buf_free(&hash);
+	buf_free(&types);
+	buf_free(&some);
 	buf_free(&text);
 	return rc;
 }
