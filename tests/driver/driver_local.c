@@ -19,12 +19,6 @@ become(int fd)
 	close(fd);
 }
 
-int
-saved_stdout(void)
-{
-	return saved;
-}
-
 static struct conf *
 begin_stdout(void)
 {

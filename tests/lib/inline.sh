@@ -7,11 +7,11 @@
 
 OUTBOX='mode: inline'
 
-ctl() { "$OUTBOXCTL" -c "$CONF" "$@"; }
+inline_ctl() { "$OUTBOXCTL" -c "$CONF" "$@"; }
 
 # The rights of the accounts, and what the tests need besides.
 inline_grants() {
-	ctl schema print --grants | awk 'BEGIN { RS = ORS = ";" }
+	inline_ctl schema print --grants | awk 'BEGIN { RS = ORS = ";" }
 	    !/outbox_operator/'
 	echo "GRANT SELECT, INSERT ON outbox_messages
 	    TO 'outbox_producer'@'localhost';
@@ -22,13 +22,14 @@ inline_grants() {
 drop_tables() {
 	sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
 	outbox_settings, outbox_dead_letters, outbox_blocked_keys,
-	outbox_streams, outbox_audit; DROP PROCEDURE outbox_enqueue"
+	outbox_streams, outbox_audit, outbox_registry;
+	DROP PROCEDURE outbox_enqueue"
 }
 
 inline_tables() {
 	drop_tables
 	[ -e "$CONF" ] || write_conf
-	ctl schema print > "$DIR/inline.sql" || return
+	inline_ctl schema print > "$DIR/inline.sql" || return
 	"$SANDBOX" sql "$DIR/db" app < "$DIR/inline.sql" || return
 	inline_grants | "$SANDBOX" sql "$DIR/db" app
 }

@@ -233,6 +233,7 @@ cursor_new(struct ctl *c, enum cursor_by by, struct err *e)
 	w->by = by;
 	w->last = c->args.after;
 	w->primary = by == CURSOR_DEAD ||
+	    (by == CURSOR_KEY && store_is_inline(c->store)) ||
 	    (by == CURSOR_WAITING && index == INDEX_NONE) ||
 	    (by == CURSOR_DELIVERED && index != INDEX_BY_TIME);
 	if (seek_first(w, e) == 0 && (by != CURSOR_WAITING || w->primary ||
@@ -261,7 +262,7 @@ cursor_order(const struct cursor *w)
 		return "d.global_sequence";
 	if (w->by == CURSOR_AUDIT)
 		return "a.id DESC";
-	if (w->by == CURSOR_KEY)
+	if (w->by == CURSOR_KEY && !w->primary)
 		return "{e.stream_sequence} DESC";
 	if (w->by == CURSOR_DELIVERED && !w->primary)
 		return "{o.published_at} DESC, {o.partition_key} DESC, "

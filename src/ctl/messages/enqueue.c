@@ -14,6 +14,7 @@
 
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
+#include "ctl/messages/enqueue_message.h"
 #include "ctl/messages/event.h"
 #include "ctl/base/bulk_update.h"
 #include "util/xalloc.h"
@@ -99,6 +100,10 @@ find_procedure(struct feed *f, struct err *e)
 	bool		 there = false;
 	int		 rc;
 
+	if (store_is_inline(s)) {	/* one INSERT is all */
+		free(name);
+		return 0;
+	}
 	store_sql(s, "SELECT 1 FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
 	    "AND routine_type = 'PROCEDURE' AND routine_name = ");
@@ -211,16 +216,25 @@ tell_refused(const struct line *l, const struct err *e)
 	ctl_error("line %llu: %s", (unsigned long long)l->number, e->text);
 }
 
+/* The procedure makes both rows, and a message is one row. */
+static bool
+is_row_made(const struct feed *f)
+{
+	return f->procedure != NULL || store_is_inline(f->c->store);
+}
+
 static int
 write_result_line(struct feed *f, size_t i, struct err *e)
 {
 	struct line	*l = &f->lines[i];
 	int		 rc;
 
-	rc = f->procedure != NULL ? call(f, &l->event, e) :
+	rc = store_is_inline(f->c->store) ?
+	    enqueue_message(f->c->store, &l->event, &f->counts, e) :
+	    f->procedure != NULL ? call(f, &l->event, e) :
 	    insert_event(f->c, &l->event, e);
 	if (rc == 0)
-		return f->procedure != NULL ? 0 : insert_row(f, e);
+		return is_row_made(f) ? 0 : insert_row(f, e);
 	if (!store_refused_value(f->c->store))
 		return -1;
 	/* A number made by us may be taken by another session: try again. */
@@ -309,7 +323,8 @@ take_line(struct feed *f, char *text, size_t len)
 	struct err	 e;
 
 	*l = (struct line){ .text = text, .number = f->number };
-	if (event_parse(&l->event, text, len, &e) < 0)
+	if (event_parse(&l->event, text, len, store_is_inline(f->c->store),
+	    &e) < 0)
 		refuse_line(f, f->n - 1, &e);
 }
 

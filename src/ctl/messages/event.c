@@ -154,13 +154,43 @@ take_member(struct event *ev, const char *line, const char *name,
 		return null ? 0 : take_number(&ev->version, name, v, e);
 	if (strcmp(name, "correlation_id") == 0)
 		return null ? 0 : take_event_text(&ev->correlation, name, v, e);
+	if (strcmp(name, "message_id") == 0)
+		return null ? 0 : take_event_text(&ev->id, name, v, e);
+	if (strcmp(name, "content_type") == 0)
+		return null ? 0 : take_event_text(&ev->content_type, name, v,
+		    e);
+	if (strcmp(name, "scheduled_at") == 0)
+		return null ? 0 : take_event_text(&ev->scheduled_at, name, v,
+		    e);
 	if (strcmp(name, "stream_sequence") == 0)
 		return null ? 0 : take_number(&ev->stream_sequence, name, v, e);
 	return err_set(e, "\"%s\" is not a member of an event", name);
 }
 
+/* Members that only one mode has. */
+static const struct {
+	const char	*name;
+	bool		 inlined;
+} of_mode[] = {
+	{ "version", false }, { "correlation_id", false },
+	{ "stream_sequence", false }, { "message_id", true },
+	{ "content_type", true }, { "scheduled_at", true },
+};
+
 static int
-take_all(struct event *ev, const char *line, struct err *e)
+check_mode(const char *name, bool inlined, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(of_mode) / sizeof(of_mode[0]); i++)
+		if (strcmp(of_mode[i].name, name) == 0 &&
+		    of_mode[i].inlined != inlined)
+			return err_set(e, "\"%s\" is not a member of an event: "
+			    "outbox.mode is %s", name, inlined ? "inline" :
+			    "pointer");
+	return 0;
+}
+
+static int
+take_all(struct event *ev, const char *line, bool inlined, struct err *e)
 {
 	const char	*name;
 	json_t		*v;
@@ -168,9 +198,10 @@ take_all(struct event *ev, const char *line, struct err *e)
 	if (!json_is_object(ev->json))
 		return err_set(e, "it is not a JSON object");
 	json_object_foreach(ev->json, name, v)
-		if (take_member(ev, line, name, v, e) < 0)
+		if (check_mode(name, inlined, e) < 0 ||
+		    take_member(ev, line, name, v, e) < 0)
 			return -1;
-	if (ev->key == NULL)
+	if (ev->key == NULL && !inlined)
 		return err_set(e, "\"key\" is missing");
 	if (ev->type == NULL)
 		return err_set(e, "\"type\" is missing");
@@ -180,7 +211,8 @@ take_all(struct event *ev, const char *line, struct err *e)
 }
 
 int
-event_parse(struct event *ev, const char *line, size_t len, struct err *e)
+event_parse(struct event *ev, const char *line, size_t len, bool inlined,
+    struct err *e)
 {
 	json_error_t	why;
 
@@ -190,7 +222,7 @@ event_parse(struct event *ev, const char *line, size_t len, struct err *e)
 	    JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
 	if (ev->json == NULL)
 		return err_set(e, "it is not JSON: %s", why.text);
-	if (take_all(ev, line, e) == 0)
+	if (take_all(ev, line, inlined, e) == 0)
 		return 0;
 	event_free(ev);
 	return -1;

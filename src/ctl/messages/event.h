@@ -15,6 +15,7 @@ struct event {
 	json_t		*json;
 	const char	*key, *type;
 	const char	*correlation;		/* NULL: none */
+	const char	*id, *content_type, *scheduled_at;	/* NULL: none */
 	const char	*payload, *metadata;	/* metadata may be NULL */
 	size_t		 payload_len, metadata_len;
 	bool		 base64;		/* payload is encoded */
@@ -23,10 +24,12 @@ struct event {
 };
 
 /*
- * Parse a line, which is borrowed until event_free.  -1: see err; there is
- * nothing to free.
+ * Parse a line, which is borrowed until event_free; inlined: a message of
+ * outbox.mode: inline, which has other members and may have no key.  -1: see
+ * err; there is nothing to free.
  */
-int	event_parse(struct event *, const char *line, size_t len, struct err *);
+int	event_parse(struct event *, const char *line, size_t len, bool inlined,
+	    struct err *);
 void	event_free(struct event *);
 
 #endif

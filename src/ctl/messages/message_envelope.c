@@ -140,9 +140,8 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 	return rc < 0 ? CTL_FAILED : CTL_DONE;
 }
 
-/* Read what message ids begin with. */
-static int
-read_prefix(struct ctl *c, char prefix[STORE_PREFIX], struct err *e)
+int
+message_prefix(struct ctl *c, char prefix[STORE_PREFIX], struct err *e)
 {
 	char	id[STORE_PREFIX] = "";
 
@@ -182,7 +181,7 @@ message_print_envelope(struct ctl *c, json_t *o)
 	struct err	e;
 	int		status;
 
-	if (read_prefix(c, prefix, &e) < 0 || store_peek(c->store, sequence,
+	if (message_prefix(c, prefix, &e) < 0 || store_peek(c->store, sequence,
 	    state != NULL && strcmp(state, "dead") == 0, &b, &e) < 0)
 		status = ctl_fail(c, &e);
 	else

@@ -69,8 +69,11 @@ put_about(struct ctl *c, uint64_t sequence)
 	store_put(s, ", {o.last_error}");
 	put_own(s, COL_CREATED_AT, "{o.created_at}");
 	store_put(s, ", {o.available_at}, IF({o.published_at} IS NULL, "
-	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), {o.available_at}) "
-	    "+ 999) DIV 1000, NULL), {o.published_at}");
+	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), ");
+	store_put(s, store_has_word(s, "scheduled_at") ?
+	    "GREATEST({o.available_at}, COALESCE({o.scheduled_at}, "
+	    "{o.available_at}))" : "{o.available_at}");
+	store_put(s, ") + 999) DIV 1000, NULL), {o.published_at}");
 	put_own(s, COL_ACK_SEQUENCE, "{o.ack_sequence}");
 	put_own(s, COL_IN_DOUBT_SINCE, "{o.in_doubt_since}");
 	/* A token begins with the last 16 characters of a worker's id. */
@@ -142,20 +145,43 @@ static const struct rows_column before[] = {
 	{ "behind", ROWS_NUMBER },
 };
 
+static void
+put_earlier_events(struct store *s, const json_t *o)
+{
+	store_sql(s, "SELECT MIN({o.global_sequence}) FROM "
+	    "(SELECT {sequence} FROM {events} WHERE");
+	filter_put_key(s, "{stream_id}", message_text(o, "key"));
+	store_putf(s, " AND {stream_sequence} < %lld "
+	    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
+	    member_number(o, "stream_sequence"), BEFORE);
+	store_put(s, "JOIN {outbox} AS o "
+	    "ON {o.global_sequence} = {e.sequence} WHERE {o.published_at} IS "
+	    "NULL");
+}
+
+/* With outbox.mode: inline no index has keys: read rows of its partition. */
+static void
+put_earlier_rows(struct store *s, const json_t *o)
+{
+	store_sql(s, "SELECT MIN({e.sequence}) FROM "
+	    "(SELECT {sequence}, {stream_id} FROM {outbox} {index} "
+	    "WHERE {published_at} IS NULL AND {partition_key}");
+	filter_put_in_label(s, message_text(o, "partition"));
+	store_putf(s, " AND {global_sequence} < %lld "
+	    "ORDER BY {global_sequence} DESC LIMIT %d) AS e WHERE",
+	    member_number(o, "sequence"), BEFORE);
+	filter_put_key(s, "{e.stream_id}", message_text(o, "key"));
+}
+
 static int
 add_earlier(struct ctl *c, json_t *o, struct err *e)
 {
 	json_t	*earlier;
 
-	store_sql(c->store, "SELECT MIN({o.global_sequence}) FROM "
-	    "(SELECT {sequence} FROM {events} WHERE");
-	filter_put_key(c->store, "{stream_id}", message_text(o, "key"));
-	store_putf(c->store, " AND {stream_sequence} < %lld "
-	    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
-	    member_number(o, "stream_sequence"), BEFORE);
-	store_put(c->store, "JOIN {outbox} AS o "
-	    "ON {o.global_sequence} = {e.sequence} WHERE {o.published_at} IS "
-	    "NULL");
+	if (store_is_inline(c->store))
+		put_earlier_rows(c->store, o);
+	else
+		put_earlier_events(c->store, o);
 	if (rows_one(c, "show", before, 1, &earlier, e) < 0)
 		return -1;
 	if (earlier != NULL)
@@ -204,7 +230,9 @@ waits_for(const struct ctl *c, const json_t *o)
 		    "partition"));
 	if (member_number(o, "due_in_ms") > 0)
 		return json_string(member_number(o, "attempts") > 0 ?
-		    "its next attempt, at available_at" : "available_at");
+		    "its next attempt, at available_at" :
+		    store_has_word(c->store, "scheduled_at") ?
+		    "available_at or scheduled_at" : "available_at");
 	if (c->conf->worker.leasing &&
 	    !json_is_true(json_object_get(o, "lease_live")))
 		return json_string("a worker: none owns its partition");
@@ -232,13 +260,48 @@ add_message_id(struct ctl *c, json_t *o, struct err *e)
 	return 0;
 }
 
+/*
+ * With outbox.mode: inline the id is the author's, if there is one; ours is
+ * beside it.  A dead letter has the message, too.
+ */
+static int
+add_inline(struct ctl *c, json_t *o, struct err *e)
+{
+	uint64_t	sequence = (uint64_t)member_number(o, "sequence");
+	char		prefix[STORE_PREFIX];
+	struct buf	text = { 0 };
+	struct batch	b = { 0 };
+	struct message_id id;
+
+	if (message_prefix(c, prefix, e) < 0 || store_peek(c->store, sequence,
+	    is_state(o, "dead"), &b, e) < 0)
+		return -1;
+	if (b.n > 0 && b.msgs[0].has_event) {
+		msg_put_id(&text, prefix, &b.msgs[0]);
+		json_object_set_new(o, "message_id", bytes_json(text.data,
+		    text.len));
+		buf_clear(&text);
+		id = msg_id(&b.msgs[0]);
+		message_id_put(&text, prefix, &id);
+		json_object_set_new(o, "outbox_id", json_string(text.data));
+		json_object_set_new(o, "content_type",
+		    b.msgs[0].content_type.data == NULL ? json_null() :
+		    bytes_json(b.msgs[0].content_type.data,
+		    b.msgs[0].content_type.len));
+	}
+	buf_free(&text);
+	batch_free(&b);
+	return 0;
+}
+
 static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
 	bool	has_key = json_is_string(json_object_get(o, "key"));
 	bool	pending = is_state(o, "pending");
 
-	if (add_message_id(c, o, e) < 0)
+	if ((store_is_inline(c->store) ? add_inline(c, o, e) :
+	    add_message_id(c, o, e)) < 0)
 		return -1;
 	if (has_key && (pending || is_state(o, "dead")) &&
 	    add_record(c, o, e) < 0)

@@ -36,4 +36,7 @@ void	message_put_partition_filter(struct ctl *);
 int	message_retry_named(struct ctl *);
 extern const struct bulk_change message_retry_change;
 
+/* Read what message ids begin with. */
+int	message_prefix(struct ctl *, char prefix[STORE_PREFIX], struct err *);
+
 #endif

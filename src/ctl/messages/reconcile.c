@@ -120,6 +120,15 @@ reconcile(struct ctl *c)
 				    .since = c->args.since } };
 	int			status;
 
+	if (store_is_inline(c->store)) {
+		if (!c->args.json)
+			puts("Nothing to reconcile: with outbox.mode: inline "
+			    "the message is the row.");
+		else
+			print_object(c, json_pack("{s:i, s:b}", "changed", 0,
+			    "dry_run", c->args.dry_run));
+		return CTL_DONE;
+	}
 	if (c->args.all && c->args.limit != 0)
 		return ctl_misuse("give --all or --limit, not both");
 	status = reconcile_all(&r);

@@ -26,10 +26,11 @@ has_object(const struct conf *conf, const char *sql)
 	    strstr(sql, "outbox_put") != NULL)
 		return false;
 	/* The columns of an application's own table are its own matter. */
-	if (strstr(sql, " ON PROCEDURE ") != NULL ||
+	if (strstr(sql, " ON PROCEDURE outbox_enqueue ") != NULL ||
 	    strstr(sql, pointer_columns) != NULL)
 		return conf->outbox.columns.n == 0;
-	return strstr(sql, " ON events ") == NULL &&
+	return strstr(sql, " ON PROCEDURE ") == NULL &&
+	    strstr(sql, " ON events ") == NULL &&
 	    strstr(sql, " ON events\n") == NULL;
 }
 

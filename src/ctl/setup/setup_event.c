@@ -31,6 +31,30 @@ struct event {
 	uint64_t	ack_sequence;	/* in the stream; 0: not sent yet */
 };
 
+/* The label of the key, as every producer computes it. */
+static int
+insert_message(struct setup *s, struct err *e)
+{
+	struct store	*st = s->admin.store;
+	struct counts	 c;
+
+	if (store_read_counts(st, &c, e) < 0)
+		return -1;
+	store_sql(st, "INSERT INTO {outbox} ({event_type}, {partition_key}, "
+	    "{event_data}");
+	store_put(st, store_has_word(st, "stream_id") ? ", {stream_id}" : "");
+	store_put(st, store_has_word(st, "message_id") ? ", {message_id}" :
+	    "");
+	store_put(st, ") SELECT '" TYPE "', ");
+	store_put_label(st, &c, "x", "x.name");
+	store_put(st, ", ");
+	store_put_text(st, "{\"sent by\": \"outboxctl setup\"}");
+	store_put(st, store_has_word(st, "stream_id") ? ", x.name" : "");
+	store_put(st, store_has_word(st, "message_id") ? ", UUID()" : "");
+	store_put(st, " FROM (SELECT '" KEY "' AS name) AS x");
+	return store_exec(st, "setup", NULL, e);
+}
+
 static int
 call_enqueue(struct setup *s, struct err *e)
 {
@@ -55,8 +79,13 @@ enqueue_event(struct setup *s, struct event *ev, struct err *e)
 	struct store	*st = s->admin.store;
 
 	if (store_begin(st, e) < 0 ||
-	    store_end(st, call_enqueue(s, e), e) < 0)
+	    store_end(st, store_is_inline(st) ? insert_message(s, e) :
+	    call_enqueue(s, e), e) < 0)
 		return -1;
+	if (store_is_inline(st)) {
+		store_sql(st, "SELECT LAST_INSERT_ID()");
+		return store_query_number(st, "setup", &ev->sequence, e);
+	}
 	store_sql(st, "SELECT MAX({sequence}) FROM {events} "
 	    "WHERE {stream_id} = '" KEY "'");
 	return store_query_number(st, "setup", &ev->sequence, e);
