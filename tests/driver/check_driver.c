@@ -7,6 +7,8 @@
 #include "driver/driver_test.h"
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "driver/envelope.h"
 #include "drivers/drivers.h"
@@ -364,6 +366,56 @@ START_TEST(owner_may_leave_at_once)
 }
 END_TEST
 
+/* Several workers, a slow reader, and lines that a pipe takes in parts. */
+START_TEST(lines_are_not_torn)
+{
+	static char	text[70000], line[100000];
+	int		fds[2];
+	FILE		*f;
+	unsigned	n = 0;
+
+	memset(text, 'x', sizeof(text));
+	begin(&to_stdout);
+	ck_assert(pipe(fds) == 0);
+	dup2(fds[1], STDOUT_FILENO);
+	for (int child = 0; child < 3; child++) {
+		if (fork() != 0)
+			continue;
+		close(fds[0]);
+		real->close(relay.pub.arg);
+		real->open(relay.pub.arg, &e);
+		out = 0;
+		batch_of("abcdefghijklmnopqrst");
+		batch.claimed_at = clock_ms();
+		conf->publish.timeout_ms = 20000;
+		conf->worker.claim_ttl = 60000;
+		for (size_t i = 0; i < batch.n; i++)
+			msgs[i].payload = (struct bytes){ text, i % 4 == 0 ?
+			    60000 : 3000 * (i % 4) };
+		relay_publish(&relay, &batch, &res);
+		_exit(res.delivered == batch.n ? 0 : 1);
+	}
+	close(fds[1]);
+	dup2(saved_stdout(), STDOUT_FILENO);
+	f = fdopen(fds[0], "r");
+	while (fgets(line, sizeof(line), f) != NULL) {
+		ck_assert_msg(strncmp(line, "{\"id\":\"abc-", 11) == 0,
+		    "line %u: %.80s", n, line);
+		ck_assert(strcmp(line + strlen(line) - 3, "\"}\n") == 0);
+		ck_assert_ptr_null(strchr(line + 1, '{') == NULL ? line :
+		    strstr(line + 1, "{\"id\""));
+		n++;
+	}
+	fclose(f);
+	for (int child = 0, status; child < 3; child++) {
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_uint_eq(n, 60);
+	end();
+}
+END_TEST
+
 static void
 add_cases(TCase *tc)
 {
@@ -389,5 +441,7 @@ main(void)
 	Suite	*s = suite_create("driver");
 
 	add_cases(server_case(s, "contract", start_nats, NULL, NULL));
+	tcase_add_test(server_case(s, "stdout", NULL, NULL, NULL),
+	    lines_are_not_torn);
 	return servers_test(s);
 }

@@ -19,6 +19,12 @@ become(int fd)
 	close(fd);
 }
 
+int
+saved_stdout(void)
+{
+	return saved;
+}
+
 static struct conf *
 begin_stdout(void)
 {

@@ -42,6 +42,9 @@ struct destination {
 extern const struct destination	to_nats, to_nats_core, to_http, to_stdout,
 				to_discard;
 
+/* The standard output of the test program, while to_stdout is used. */
+int	saved_stdout(void);
+
 /* Unchecked fixtures. */
 void	start_nats(void);
 

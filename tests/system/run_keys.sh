@@ -545,8 +545,31 @@ rows_are 30 'outbox_dead_letters
 # publish
 #
 covers publish.driver
-refused 'publish.driver: .*http' publish.driver=http
-refused 'publish.driver: .*stdout' publish.driver=stdout
+all_sent() { [ "$RC" -eq 0 ] && [ "$(pending)" -eq 0 ]; }
+refused 'publish.driver: http needs http.endpoint' publish.driver=http
+refused 'publish.driver: kafka is unknown' publish.driver=kafka
+clear_rows
+put p01 a ok.made
+once publish.driver=stdout nats.servers=[nats://127.0.0.1:1]
+all_sent && is "$(jq -r '.key + " " + .type + " " + .payload_base64' \
+    <<< "$OUT")" 'a ok.made eA==' \
+    'publish.driver: stdout writes messages, and nothing else'
+put p01 a ok.made
+once publish.driver=discard nats.servers=[nats://127.0.0.1:1]
+all_sent && printf '%s' "$ERR" | grep -q 'warn.*discard'
+verdict $? 'publish.driver: discard delivers without a server, and warns'
+# tests/system/run_http.sh and run_http_tls.sh have a case for each of these.
+covers http.endpoint http.path http.concurrency http.signing_keys \
+    http.headers http.token_file http.token_env http.follow_redirects \
+    http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
+    http.tls.key
+
+covers nats.core
+put p01 a nobody.listens
+once nats.core=true 'nats.stream=""' 'nats.subject="nobody.{event_type}"'
+all_sent && printf '%s' "$ERR" | grep -q 'warn.*at most once'
+verdict $? 'nats.core: delivered though no stream takes it, with a warning'
+clear_rows
 
 covers publish.timeout_ms publish.window
 clear_rows
