@@ -106,6 +106,19 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 -- include outbox_streams
 -- include outbox_audit
 
+-- A table of an older version gets the columns that the procedures below read.
+-- In a PREPARE, because MySQL has no ADD COLUMN IF NOT EXISTS.
+SET @outbox_sql = (SELECT IF(COUNT(*) > 0, 'DO 0', CONCAT('ALTER TABLE ',
+    'outbox_settings ADD COLUMN partition_by VARCHAR(255) NULL DEFAULT NULL, ',
+    'ADD COLUMN fan_out TINYINT UNSIGNED NOT NULL DEFAULT 0, ',
+    'ADD COLUMN types VARCHAR(4000) NULL DEFAULT NULL'))
+    FROM information_schema.columns WHERE table_schema = DATABASE()
+    AND table_name = REPLACE('outbox_settings', '`', '')
+    AND column_name = 'fan_out');
+PREPARE prepared_alter FROM @outbox_sql;
+EXECUTE prepared_alter;
+DEALLOCATE PREPARE prepared_alter;
+
 -- The id is put into a variable first, so that a replica that repeats
 -- statements gets the same one.  reconcile_watermark stays NULL: no row is ever
 -- missing, as the message is the row.
@@ -152,11 +165,14 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue_mes
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master inline, schema version 1'
+	COMMENT 'outbox-master inline, procedures 2'
 enqueue: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
 	DECLARE v_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 	    DEFAULT p_message_id;
+	DECLARE v_by, v_path VARCHAR(600) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin;
+	DECLARE v_value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 	IF @outbox_replaying = 1 THEN
 		DO LAST_INSERT_ID(0);
@@ -165,8 +181,8 @@ enqueue: BEGIN
 
 	-- A SELECT of its own: in any other statement InnoDB locks the row.
 	-- MAX: one row in any case.
-	SELECT MAX(partition_count) INTO v_count
-	    FROM outbox_settings WHERE id = 1;
+	SELECT MAX(partition_count), COALESCE(MAX(partition_by), '')
+	    INTO v_count, v_by FROM outbox_settings WHERE id = 1;
 	IF v_count IS NULL THEN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
 'outbox_settings.partition_count is not set: start outbox-master once, '
@@ -177,8 +193,25 @@ enqueue: BEGIN
 		SET v_id = UUID();
 	END IF;
 
+	-- As outbox_put in schema.sql, and partition_put_hash() of the daemon.
+	IF v_by LIKE '$.%' THEN
+		SET v_path = CONCAT('$."',
+		    REPLACE(SUBSTRING(v_by, 3), '.', '"."'), '"');
+		IF JSON_VALID(p_headers) THEN
+			SET v_value = IF(JSON_TYPE(JSON_EXTRACT(p_headers,
+			    v_path)) = 'NULL', NULL,
+			    JSON_UNQUOTE(JSON_EXTRACT(p_headers, v_path)));
+		END IF;
+	ELSEIF v_by = 'topic' THEN
+		SET v_value = p_topic;
+	ELSEIF v_by NOT IN ('', 'order_key') THEN
+		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
+'outbox.partition_by is no argument of this procedure: use a plain INSERT';
+	END IF;
+
 	-- One without a key goes where its own id says.
-	SET v_partition = CRC32(COALESCE(p_order_key, v_id)) MOD v_count;
+	SET v_partition = COALESCE(CRC32(v_value),
+	    CRC32(COALESCE(p_order_key, v_id))) MOD v_count;
 	INSERT INTO outbox_messages (message_id, topic, order_key,
 	    partition_key, headers, payload, content_type, scheduled_at)
 	    VALUES (v_id, p_topic, p_order_key,

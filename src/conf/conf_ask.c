@@ -97,7 +97,8 @@ bool
 conf_partitions_by_key(const struct conf *c)
 {
 	return c->outbox.partition_by[0] == '\0' ||
-	    strcmp(c->outbox.partition_by, "stream_id") == 0;
+	    strcmp(c->outbox.partition_by, c->outbox.mode == MODE_INLINE ?
+	    "order_key" : "stream_id") == 0;
 }
 
 void

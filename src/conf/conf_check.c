@@ -364,17 +364,6 @@ check_partition_counts(const struct conf_draft *d, struct err *e)
 	return conf_blame(d, "outbox.former_counts", e);
 }
 
-/* Procedure and trigger of mode inline know only the order key. */
-static int
-check_partition_by(const struct conf_draft *d, struct err *e)
-{
-	if (d->conf->outbox.mode != MODE_INLINE ||
-	    d->conf->outbox.partition_by[0] == '\0')
-		return 0;
-	err_set(e, "needs outbox.mode: pointer");
-	return conf_blame(d, "outbox.partition_by", e);
-}
-
 int
 conf_check(const struct conf_draft *d, struct err *e)
 {
@@ -383,7 +372,6 @@ conf_check(const struct conf_draft *d, struct err *e)
 		check_lengths, check_either, check_needs, check_servers,
 		check_nats_tls, check_tables, check_leasing, check_halt,
 		check_reconcile, check_nats_subject, check_partition_counts,
-		check_partition_by,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -203,4 +203,47 @@ ctl doctor
 like "$OUT" 'fail.*outbox.partition_by: \$\.tenant has several values within each of 1 keys' \
     'doctor: a key has two'
 stops 'the master stops with status 0'
+
+#
+# Mode inline: the procedure, the trigger and the daemon
+#
+sql "DROP TABLE outbox, events, outbox_partitions, outbox_workers,
+    outbox_settings, outbox_dead_letters, outbox_blocked_keys, outbox_streams,
+    outbox_audit, outbox_registry"
+sed -i 's/^outbox: {/&mode: inline, /' "$DIR/plain.yml"
+messages() {
+	local value n=0
+	for value in "${VALUES[@]}"; do
+		n=$((n + 1))
+		if [ "$1" = call ]; then
+			echo "CALL outbox_enqueue_message('m$n', 'order.a',
+			    'key$n', $value, 'x', NULL, NULL);"
+		else
+			echo "INSERT INTO outbox_messages (message_id, topic,
+			    order_key, headers, payload) VALUES ('m$n',
+			    'order.a', 'key$n', $value, 'x');"
+		fi
+	done | run_sql
+	sql 'SELECT GROUP_CONCAT(partition_key ORDER BY id) FROM outbox_messages;
+	    DELETE FROM outbox_messages'
+}
+by '$.tenant'
+admin schema install --trigger
+is "$RC$ERR" 0 'inline: schema install: exit status 0'
+sql "UPDATE outbox_settings SET partition_count = 16;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON app.* TO 'outbox'@'localhost'"
+WANT="$(of "'acme'"),$(of "'acme'"),$(of "_utf8mb4 x'6772c3bc6e'"),$(of "_utf8mb4 x'6772c3bc6e'"),$(of "''"),$(of "'key6'"),$(of "'null'"),$(of "'key8'"),$(of "'key9'"),$(of "'17'"),$(of "'true'"),$(of "'a\"b'"),$(of "'key13'")"
+is "$(messages call)" "$WANT" 'inline: labels of the procedure'
+is "$(messages insert)" "$WANT" 'inline: labels of the trigger'
+LOG=$DIR/inline.log
+start_master
+check 'inline: the daemon runs' wait_for 20 all_owned
+sql "START TRANSACTION; CALL outbox_enqueue_message('n1', 'order.a', 'k',
+    '{\"tenant\": \"acme\"}', 'x', NULL, NULL); COMMIT"
+check 'inline: a message is delivered' wait_for 20 is_sql \
+    'SELECT COUNT(published_at) FROM outbox_messages' 1
+ctl doctor
+like "$OUT" 'ok.*outbox.partition_by: in the newest 1000 events each key' \
+    'inline: doctor looks for keys in several partitions'
+stops 'inline: the master stops with status 0'
 done_testing

@@ -284,8 +284,6 @@ static const struct answer nested[] = {
 	  "publish.routes", "a: topic needs outbox.mode: inline" },
 	{ "publish: {routes: [{" ROUTE ", subject: '{topic}'}]}", 2,
 	  "publish.routes", "a: {topic} needs outbox.mode: inline" },
-	{ "outbox: {mode: inline, partition_by: tenant}", 2,
-	  "outbox.partition_by", "needs outbox.mode: pointer" },
 	{ "publish: {driver: http}", 2, "publish.driver",
 	  "http needs http.endpoint" },
 	{ "nats: {core: true}", 2, "nats.core", "set nats.stream: \"\"" },

@@ -108,7 +108,7 @@ check_keys(struct doctor *d, struct err *e)
 	    STORE_BYTES("{e.stream_id}") " AS order_key, ");
 	store_put_hash(s, "e", "{e.stream_id}");
 	store_putf(s, " AS h FROM {events} AS e ORDER BY {e.sequence} DESC "
-	    "LIMIT %d) AS newest GROUP BY order_key "
+	    "LIMIT %d) AS newest WHERE order_key IS NOT NULL GROUP BY order_key "
 	    "HAVING COUNT(DISTINCT h) > 1) AS several", SAMPLE);
 	if (store_query_number(s, "partition_by", &n, e) < 0)
 		return -1;

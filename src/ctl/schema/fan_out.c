@@ -101,10 +101,7 @@ read_peers(struct ctl *c, struct peers *p, struct err *e)
 static bool
 can_fan_out(const struct ctl *c)
 {
-	return !store_is_inline(c->store) &&
-	    store_has(c->store, T_REGISTRY) &&
-	    store_has(c->store, T_SETTINGS) &&
-	    store_has_columns(c->store, COL_PARTITION_BY, COL_TYPES);
+	return !store_is_inline(c->store) && store_has(c->store, T_REGISTRY);
 }
 
 /*
@@ -274,6 +271,13 @@ refuse_no_column(struct ctl *c, struct err *e)
 }
 
 static int
+write_settings(struct ctl *c, void *arg, struct err *e)
+{
+	(void)arg;
+	return put_settings(c, e);
+}
+
+static int
 write_registry(struct ctl *c, void *arg, struct err *e)
 {
 	struct peers	p;
@@ -296,10 +300,14 @@ fan_out_register(struct ctl *c, struct err *e)
 	struct peers	p;
 	bool		joins;
 
-	if (!can_fan_out(c))
+	if (!store_has(c->store, T_SETTINGS) ||
+	    !store_has_columns(c->store, COL_PARTITION_BY, COL_TYPES))
 		return 0;
-	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0 ||
-	    read_peers(c, &p, e) < 0)
+	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0)
+		return -1;
+	if (!can_fan_out(c))
+		return ctl_transaction(c, write_settings, NULL, e);
+	if (read_peers(c, &p, e) < 0)
 		return -1;
 	joins = !p.listed && p.n > 0;
 	free_peers(&p);
@@ -493,14 +501,14 @@ fan_out_check(struct check *k, struct err *e)
 	struct peers	p;
 	int		rc;
 
-	if (store_is_inline(k->ctl->store) || !schema_has(k, T_SETTINGS) ||
+	if (!schema_has(k, T_SETTINGS) ||
 	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL ||
 	    schema_column_of(&k->live.tables[T_SETTINGS], "partition_by") ==
 	    NULL)
 		return 0;
 	if (check_value(k, e) < 0)
 		return -1;
-	if (!schema_has(k, T_REGISTRY))
+	if (store_is_inline(k->ctl->store) || !schema_has(k, T_REGISTRY))
 		return 0;
 	if (read_peers(k->ctl, &p, e) < 0)
 		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;

@@ -18,6 +18,8 @@ static const char	all_types[] = "NEW.event_type LIKE '%'";
 /* What its label is computed of, by default; it is replaced, too. */
 static const char	key_hash[] =
 			    "CRC32(CONVERT(NEW.stream_id USING utf8mb4))";
+static const char	inline_hash[] = "CRC32(CONVERT(COALESCE(NEW.order_key,\n"
+			    "\t    NEW.message_id) USING utf8mb4))";
 
 /*
  * Other characters are written as hex.  This works without a server that quotes
@@ -69,11 +71,20 @@ put_trigger_types(const struct conf_list *types, struct buf *to)
 		buf_str(to, all_types);
 }
 
+static const char *
+default_hash(const struct conf *conf)
+{
+	return conf->outbox.mode == MODE_INLINE ? inline_hash : key_hash;
+}
+
 static void
 put_trigger_hash(const struct conf *conf, struct buf *to)
 {
 	if (conf_partitions_by_key(conf))
-		buf_str(to, key_hash);
+		buf_str(to, default_hash(conf));
+	else if (conf->outbox.mode == MODE_INLINE)
+		partition_put_hash(conf, "NEW.", "NEW.headers",
+		    "COALESCE(NEW.order_key, NEW.message_id)", to);
 	else
 		partition_put_hash(conf, "NEW.", "NEW.metadata",
 		    "NEW.stream_id", to);
@@ -106,7 +117,7 @@ trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 		put_trigger_types(&conf->publish.types, &types);
 		put_trigger_hash(conf, &hash);
 		replace(text.data, all_types, types.data, &some);
-		replace(some.data, key_hash, hash.data, to);
+		replace(some.data, default_hash(conf), hash.data, to);
 	}
 	buf_free(&hash);
 	buf_free(&types);
