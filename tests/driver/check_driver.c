@@ -81,12 +81,22 @@ begin(const struct destination *to)
 }
 
 static void
+free_errors(void)
+{
+	for (size_t i = 0; i < batch.n; i++)
+		free(msgs[i].error);
+	batch.n = 0;
+}
+
+/* The library of NATS ends with its last connection, ours. */
+static void
 end(void)
 {
+	d->end();
 	pub_free(&relay.pub);
 	envelope_free(&relay.envelope);
 	type_breaker_free(&relay.breaker);
-	d->end();
+	free_errors();
 	conf_free(conf);
 }
 
@@ -97,6 +107,7 @@ publish(const char *keys)
 	if (!real->is_open(relay.pub.arg))
 		real->open(relay.pub.arg, &e);
 	out = most = 0;
+	free_errors();
 	batch_of(keys);
 	batch.claimed_at = clock_ms();
 	for (size_t i = 0; i < batch.n; i++)

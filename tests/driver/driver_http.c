@@ -54,11 +54,14 @@ kill_receiver(void)
 static void
 order(const char *text)
 {
-	FILE	*f = fopen(in_dir("orders.new"), "w");
+	char	 path[400];
+	FILE	*f;
 
+	snprintf(path, sizeof(path), "%s", in_dir("orders.new"));
+	f = fopen(path, "w");
 	fputs(text, f);
 	fclose(f);
-	rename(in_dir("orders.new"), strdup(in_dir("orders")));
+	rename(path, in_dir("orders"));
 }
 
 static struct conf *

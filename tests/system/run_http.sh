@@ -250,6 +250,15 @@ is "$RC $(RDIR=$DIR/other path_of)" "0 http://127.0.0.1:$RPORT/e/t" http.proxy
 http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 once ''
 is "$RC" 0 'variables of the environment are no proxy'
 
+# Other than with JetStream, answers to later ones say nothing of the first.
+order '/e/slow 0 slow 600'
+clear_rows
+event slow 1 slow
+for i in {1..5}; do event "fast$i" 1 t; done
+http_conf
+"$OUTBOX_MASTER" -c "$CONF" --once --silent 2> /dev/null
+is "$? $(attempts slow)" '0 0' 'a slow answer is waited for'
+
 # most CONCURRENCY: the highest number of requests at once
 most() {
 	local i
