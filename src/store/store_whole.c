@@ -8,6 +8,7 @@
 #include "store/store_impl.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What a letter has of a message, and the column that it was in. */
 static const struct {
@@ -41,11 +42,25 @@ store_keep_whole(struct store *s, const uint64_t *sequences, size_t n,
 	return store_exec(s, "keep", NULL, e);
 }
 
+/* Two names may stand for one column of the table. */
+static bool
+is_part(const struct store *s, size_t i)
+{
+	const char	*name = store_column_name(s, parts[i].word);
+
+	if (!store_has_word(s, parts[i].word))
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (strcasecmp(store_column_name(s, parts[k].word), name) == 0)
+			return false;
+	return true;
+}
+
 void
 store_put_whole_columns(struct store *s)
 {
 	for (size_t i = 0; i < NPARTS; i++)
-		if (store_has_word(s, parts[i].word))
+		if (is_part(s, i))
 			store_putf(s, ", {%s}", parts[i].word);
 }
 
@@ -62,7 +77,7 @@ void
 store_put_whole_values(struct store *s)
 {
 	for (size_t i = 0; i < NPARTS; i++) {
-		if (!store_has_word(s, parts[i].word))
+		if (!is_part(s, i))
 			continue;
 		store_put(s, ", ");
 		put_value(s, i);
@@ -74,7 +89,7 @@ store_put_whole_join(struct store *s, const char *on)
 {
 	store_put(s, " LEFT JOIN (SELECT global_sequence AS {sequence}");
 	for (size_t i = 0; i < NPARTS; i++) {
-		if (!store_has_word(s, parts[i].word))
+		if (!is_part(s, i))
 			continue;
 		store_put(s, ", ");
 		put_value(s, i);

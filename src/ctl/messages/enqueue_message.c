@@ -3,19 +3,28 @@
 #include "ctl/messages/enqueue_message.h"
 
 #include <string.h>
+#include <strings.h>
+
+/* Has the table the column, for this alone?  Two names may stand for one. */
+static bool
+has_own(const struct store *s, const char *word)
+{
+	return store_has_word(s, word) && strcasecmp(store_column_name(s,
+	    word), store_column_name(s, "event_type")) != 0;
+}
 
 /* A column with its value, if the table has it. */
 static void
 put_name(struct store *s, const char *word)
 {
-	if (store_has_word(s, word))
+	if (has_own(s, word))
 		store_putf(s, ", {%s}", word);
 }
 
 static void
 put_text(struct store *s, const char *word, const char *text)
 {
-	if (!store_has_word(s, word))
+	if (!has_own(s, word))
 		return;
 	store_put(s, ", ");
 	store_put_text(s, text);

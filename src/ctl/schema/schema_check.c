@@ -192,17 +192,23 @@ check_table(struct check *k, enum store_table t)
 }
 
 /*
- * In the order of upgrade: the claim's index, without which all is slow, then
- * columns and tables that the daemon reads when it connects, then the rest.
+ * In the order of upgrade: the claim's index, without which all is slow (if its
+ * columns are there), then columns and tables that the daemon reads when it
+ * connects, then the rest.
  * The version is set when all its changes are made.
  */
 static int
 check_all(struct check *k, struct err *e)
 {
-	schema_claim_index(k);
+	bool	first = schema_can_index(k);
+
+	if (first)
+		schema_claim_index(k);
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (schema_has(k, t))
 			schema_missing_columns(k, t);
+	if (!first)
+		schema_claim_index(k);
 	for (enum store_table t = 0; t < NTABLES; t++)
 		check_missing_table(k, t);
 	schema_labels(k, T_PARTITIONS);

@@ -39,6 +39,8 @@ void	schema_moments(struct check *, enum store_table);
 int	fan_out_check(struct check *, struct err *);
 
 /* schema_indexes.c */
+/* Are the columns of the claim's index there? */
+bool	schema_can_index(const struct check *);
 void	schema_claim_index(struct check *);
 void	schema_indexes(struct check *, enum store_table);
 void	schema_spare_indexes(struct check *);

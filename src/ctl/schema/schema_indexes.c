@@ -33,21 +33,37 @@ comma_space(const char *columns, char list[256])
 	return list;
 }
 
+bool
+schema_can_index(const struct check *k)
+{
+	static const char *const	 words[] = { "published_at",
+	    "partition_key", "global_sequence" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (schema_column_of(&k->live.tables[T_OUTBOX],
+		    store_column_name(k->ctl->store, words[i])) == NULL)
+			return false;
+	return true;
+}
+
 void
 schema_claim_index(struct check *k)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
 	const struct schema_index	*x = claim_index(k, wanted);
+	struct schema_finding		*f;
 	char				*change, list[256];
 
 	if (x == NULL || !schema_has(k, T_OUTBOX) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
-	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
+	f = schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
 	    "every claim sorts the backlog" }, change,
-	    "no index (%s)", comma_space(x->columns, list))->way =
-	    ALTER_ONLINE;
+	    "no index (%s)", comma_space(x->columns, list));
+	f->way = ALTER_ONLINE;
+	/* After the column that numbers the rows, which is added by hand. */
+	f->by_hand = !schema_can_index(k);
 	free(change);
 }
 
