@@ -250,6 +250,26 @@ is "$RC $(RDIR=$DIR/other path_of)" "0 http://127.0.0.1:$RPORT/e/t" http.proxy
 http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 once ''
 is "$RC" 0 'variables of the environment are no proxy'
 
+# --- outboxctl, with no broker anywhere -------------------------------------
+
+ctl() { OUT=$("$OUTBOXCTL" -c "$CONF" "$@" 2>&1); RC=$?; }
+http_conf
+ctl doctor
+like "$OUT" "endpoint: driver http, http://127.0.0.1:$RPORT/e" \
+    'doctor: which driver, and where to'
+like "$OUT" 'requests are not signed' 'doctor: without keys it warns'
+check 'doctor: no word of a broker' not grep -qi 'broker' <<< "$OUT"
+ctl --json status
+is "$(jq -r .broker.driver <<< "$OUT")" http 'status: which driver'
+ctl stream info
+like "$RC $OUT" '^[12] .*there is no stream' 'stream info is refused'
+sed "s|^mysql:.*|mysql: {socket: \"$SOCKET\", user: relay, password_file: $DIR/relay.password, database: shop}|" \
+    "$CONF" > "$DIR/setup.yml"
+OUT=$("$OUTBOXCTL" -c "$DIR/setup.yml" setup --yes 2>&1)
+is $? 0 'setup succeeds'
+like "$OUT" 'event.*delivered' 'setup: its event is delivered'
+is "$(path_of)" /e/outbox.setup 'setup: the endpoint has it'
+
 # Other than with JetStream, answers to later ones say nothing of the first.
 order '/e/slow 0 slow 600'
 clear_rows
