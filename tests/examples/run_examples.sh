@@ -173,9 +173,16 @@ start_consumer() {
 
 # Nothing of it runs on, neither a handler of a signal nor an acknowledgement.
 kill_consumer() {
-	kill -KILL "$CONSUMER_PID" 2> /dev/null	# PHP has ended by itself
-	wait "$CONSUMER_PID" 2> /dev/null
+	kill -KILL "$1" 2> /dev/null	# PHP may have ended by itself
+	wait "$1" 2> /dev/null
 }
+
+# How many requests for a message wait in the broker, of all its processes
+waiting_requests() {
+	curl -s "http://127.0.0.1:$MONITOR/jsz?consumers=1" |
+	    sed -n 's/.*"num_waiting": *\([0-9]*\).*/\1/p'
+}
+has_requests() { [ "$(waiting_requests)" -ge "$1" ]; }
 
 # lock: until unlock the consumer waits in its transaction
 lock() {
@@ -212,10 +219,12 @@ processes() { soon "$2" has_processed "$1"; }
 
 # --- the story ----------------------------------------------------------------
 
+needs curl
 "prepare_$language"
 start_servers
 make_accounts
 export NATS_URL=$URL
+MONITOR=$(. "$DIR/nats/env" && echo "$HTTP_PORT")
 "connect_$language"
 write_conf
 start_fleet
@@ -242,12 +251,16 @@ soon 'a failure is told' has_failed
 sql 'RENAME TABLE billing.away TO billing.order_history'
 processes 30 'after a failure of its own'
 
-# Killed in its transaction: the message comes again, before later ones.
+# Killed in its transaction, while a second process of the consumer is ready:
+# that gets no later message, but this one again.
 lock
 pay 19
 soon 'it waits in its transaction' is_in_transaction
-kill_consumer
+requests=$(waiting_requests)
+first=$CONSUMER_PID
 start_consumer
+soon 'a second process gets no message' has_requests $((requests + 1))
+kill_consumer "$first"
 unlock
 processes 49 'after kill -9 in a transaction'
 
@@ -260,7 +273,7 @@ soon 'it waits in its last transaction' is_in_transaction
 unlock
 processes 50 'the last message is committed'
 is "$(lines_with 'duplicate ')" 0 "$language: no message was a duplicate"
-kill_consumer
+kill_consumer "$CONSUMER_PID"
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 start_consumer
 soon 'the message comes again, as a duplicate' has_duplicate

@@ -41,7 +41,8 @@ is 'the files' "$(query -l | grep -v build-id |
     /usr/share/licenses/outbox-master-VERSION{,/COPYING} \
     /usr/share/man/man1/outboxctl.1 /usr/share/man/man5/outbox.yml.5 \
     /usr/share/man/man8/outbox-master.8 /usr/share/outbox-master{,/sql} \
-    /usr/share/outbox-master/sql/{grants,operator,schema,trigger}.sql \
+    /usr/share/outbox-master/sql/{grants,inline,inline_trigger}.sql \
+    /usr/share/outbox-master/sql/{operator,schema,trigger}.sql \
     /var/log/outbox | sort)"
 is 'configuration is kept' "$(query --qf \
     '[%{FILENAMES} %{FILEFLAGS:fflags}\n]' | grep '^/etc/.* cn$')" "$(put \
