@@ -87,7 +87,7 @@ http_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 		err_set(e, "not open");
 		return PUB_LOST;
 	}
-	return http_request_start(h, v, index, e) == 0 ? PUB_SENT : PUB_REFUSED;
+	return http_request_start(h, v, index, e) == 0 ? PUB_SENT : PUB_LOST;
 }
 
 static bool

@@ -129,7 +129,7 @@ void	http_headers_strip(struct request *);
  * http_request.c
  */
 
-/* Start it; -1 with an error: the message cannot be sent at all. */
+/* Start it; -1 with an error: the library fails. */
 int	http_request_start(struct http *, const struct envelope *,
 	    uint32_t index, struct err *);
 

@@ -149,6 +149,8 @@ http_proceed(void *arg, const struct pollfd *fds, size_t n)
 		    CURL_CSELECT_OUT : 0) | (fds[i].revents & POLLERR ?
 		    CURL_CSELECT_ERR : 0);
 
+		if (fds[i].revents & POLLNVAL)	/* closed: do not spin */
+			h->events[fds[i].fd] = 0;
 		if (what != 0)
 			curl_multi_socket_action(h->multi, fds[i].fd, what,
 			    &running);

@@ -207,8 +207,10 @@ out_prepare(void *arg, struct pub_polls *p)
 
 	if (!o->open)
 		return;
-	if (o->n == 0)
-		line_output_finish(&o->output, 0);
+	/* Half a line that nobody reads any more is no work. */
+	if (o->n == 0 && line_output_finish(&o->output, 0) < 0 &&
+	    errno != EAGAIN)
+		line_output_forget(&o->output);
 	write_lines(o);
 	if (answer_queue_has(&o->answers))
 		p->timeout_ms = 0;

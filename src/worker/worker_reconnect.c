@@ -167,7 +167,9 @@ worker_open_db(struct worker *w)
 void
 worker_tell_late(struct worker *w)
 {
-	const char	*why = store_no_pipeline_reason(w->store);
+	const char	*why = w->relay.pub.ops->can_ask ?
+			    store_no_pipeline_reason(w->store) :
+			    "the destination cannot be searched";
 
 	/* Without wake-ups no claim is pipelined.  Only one worker logs it. */
 	if (why == w->late || !conf_expects_wakeups(w->conf) ||

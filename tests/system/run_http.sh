@@ -47,12 +47,14 @@ in_order() {
 
 # --- answers ----------------------------------------------------------------
 
-order '/e/five 2 500' '/e/busy 1 429 Retry-After:3' '/e/bad 0 400' \
+at=$(date -u -d '+6 sec' '+%a, %d %b %Y %H:%M:%S GMT')
+order "/e/date 1 503 Retry-After:$at" '/e/five 2 500' \
+    '/e/busy 1 429 Retry-After:3' '/e/bad 0 400' \
     '/e/cut 1 cut' '/e/close 1 close' '/e/hang 1 hang' '/e/early 1 425' \
     '/e/conflict 1 409' '/e/late 1 408' '/e/long 0 long 200000' \
     '/e/head 1 head 20000'
 http_conf
-for type in five busy bad cut close hang early conflict late long head; do
+for type in five busy bad cut close hang early conflict late long head date; do
 	event "k-$type" 1 $type
 	event "k-$type" 2 ok-$type
 done
@@ -65,6 +67,10 @@ gap=$(sql "SELECT TIMESTAMPDIFF(MICROSECOND, MIN(o.published_at),
     MAX(o.published_at)) DIV 1000 FROM outbox o JOIN events e
     ON e.sequence = o.global_sequence WHERE event_type IN ('busy', 'ok-bad')")
 check "429: not before the time of Retry-After ($gap ms)" [ "$gap" -ge 2900 ]
+first=$(sql "SELECT ROUND(1000 * UNIX_TIMESTAMP(published_at)) FROM outbox
+    JOIN events ON sequence = global_sequence WHERE event_type = 'date'")
+check '503: not before the date of Retry-After' \
+    [ "$first" -ge $((1000 * $(date -d "$at" +%s) - 1000)) ]
 within 5 '400: a dead letter' is_dead bad
 is "$(status_is bad)" 400 '400: sent once'
 is "$(status_is ok-bad)" 200 '400: the next of its key goes on'
