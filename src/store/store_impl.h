@@ -53,6 +53,12 @@ void	store_forget_columns(struct store *);
 void	store_mark_there(struct store *, const char *table, const char *name);
 bool	store_put_column(struct store *, const char *word, size_t len);
 
+/*
+ * store_index.c: read which indexes there are; a missing one is an error, or a
+ * warning if only the claim is slow without it.
+ */
+int	store_learn_indexes(struct store *, struct err *);
+
 /* store_fit.c: note a column's character set (NULL: binary) and length. */
 void	store_learn_fit(struct store *, const char *table, const char *column,
 	    const char *charset, uint64_t length);

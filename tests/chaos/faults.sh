@@ -156,7 +156,7 @@ do_count_change() {
 		[ "${STATE[m]}" != up ] || kill -HUP "${MPID[m]}"
 	done
 	note "the count becomes $1"
-	in_background count "count_$TABLES" "$1"
+	in_background count "count_${TABLES/inline/own}" "$1"
 }
 
 is_made() {

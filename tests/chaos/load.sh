@@ -6,7 +6,8 @@
 produce() {
 	local where=(--socket "$SOCKET")
 	[ -z "$HOSTS" ] || where=(--host "$HOSTS")
-	[ "$TABLES" = own ] || where+=(--count-file "$DIR/count")
+	[ "$TABLES" != pillar ] || where+=(--count-file "$DIR/count")
+	[ "$TABLES" != inline ] || where+=(--inline)
 	"$LAB" produce "${where[@]}" --user outbox_producer \
 	    --password-env PRODUCER_PW --database app "$@" \
 	    >> "${PRODUCED:-$DIR/produced}"
@@ -26,6 +27,11 @@ burst() {
 
 # enqueue KEY TYPE PAYLOAD: the statements for it
 enqueue() {
+	[ "$TABLES" != inline ] || {
+		echo "CALL outbox_enqueue_message(NULL, '$2', '$1', NULL, '$3',
+		    NULL, NULL);"
+		return
+	}
 	[ "$TABLES" = pillar ] || {
 		echo "CALL outbox_enqueue('$1', NULL, '$2', 1, NULL, NULL,
 		    '$3');"
@@ -93,7 +99,7 @@ slow_producer() {
 # once.  A database that goes back may not know a count any more that is used.
 choose_kinds() {
 	KINDS=procedure,fixed:16,late:$LATE
-	[ "$TABLES" = own ] || KINDS=late:0,fixed:16,late:$LATE
+	[ "$TABLES" != pillar ] || KINDS=late:0,fixed:16,late:$LATE
 	[ -z "$WITH_TCP" ] || KINDS=procedure,fixed:16
 }
 

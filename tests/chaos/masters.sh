@@ -29,7 +29,7 @@ conf_write() {
 	WAKE=$wake PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
 	    IDLE=100 MAX_BACKOFF=4 URL=$url write_conf "$file.new"
-	[ "$TABLES" = own ] || [ "${#FORMER[@]}" -eq 0 ] ||
+	[ "$TABLES" != pillar ] || [ "${#FORMER[@]}" -eq 0 ] ||
 	    edit+="s/partition_count: [0-9]*/&, former_counts: [$(former)]/;"
 	sed -i "$edit" "$file.new"
 	[ "${2:-}" != bad ] || sed -i 's/lease_ttl/lease_tttl/' "$file.new"

@@ -2,7 +2,7 @@
 # run.sh - everything fails all the time, and the checker has the last word
 #
 #   tests/chaos/run.sh [--seed N] [--seconds S] [--events-rate R]
-#       [--masters 1|2] [--kind mariadb|mysql] [--tables own|pillar]
+#       [--masters 1|2] [--kind mariadb|mysql] [--tables own|pillar|inline]
 #       [--faults "NAME..."] [--list] [--plan]
 #
 # See README beside it.  Among the names of --faults, "back" means all after
@@ -106,10 +106,10 @@ done
 ((NMASTERS == 1 || NMASTERS == 2)) || usage 2 >&2
 case $TABLES in
 own) ;;
-pillar)
+pillar|inline)
 	for n in $FAULTS; do
 		! expand back | grep -qxF -- "$n" || {
-			echo "$0: $n: not with the tables of Pillar" >&2
+			echo "$0: $n: not with --tables $TABLES" >&2
 			exit 2
 		}
 	done ;;
@@ -122,6 +122,7 @@ KEEP=${KEEP-1}
 . "$srcdir/tests/lib/lib.sh"
 # shellcheck source=tests/lib/pillar.sh
 . "$srcdir/tests/lib/pillar.sh"
+[ "$TABLES" != inline ] || . "$srcdir/tests/lib/inline.sh"
 # shellcheck source=tests/lib/replica.sh
 . "$srcdir/tests/lib/replica.sh"
 # shellcheck source=tests/chaos/back.sh
@@ -377,7 +378,14 @@ HOSTS=''
 sql "$(sql "SELECT CONCAT('GRANT REPLICATION SLAVE, REPLICATION CLIENT ',
     'ON *.* TO ''outbox''@''', host, ''';') FROM mysql.user
     WHERE user = 'outbox'")"
-[ "$TABLES" = own ] || pillar_tables
+case $TABLES in
+pillar) pillar_tables ;;
+inline)
+	inline_tables && inline_views
+	[ -z "$HAVE_PROXY" ] || inline_grants |
+	    sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" |
+	    "$SANDBOX" sql "$DIR/db" app ;;
+esac
 echo "$PARTITIONS" > "$DIR/count"
 ms
 START=$NOW

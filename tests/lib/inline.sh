@@ -3,6 +3,9 @@
 # inline_tables: replace the tables of the other mode by these, with the rights
 # of the accounts.  write_conf and produce then use them.
 
+# inline_views: what scripts for the other mode read and write; the checker finds
+# dead messages among the events.
+
 # shellcheck shell=bash disable=SC2034
 
 OUTBOX='mode: inline'
@@ -32,6 +35,17 @@ inline_tables() {
 	inline_ctl schema print > "$DIR/inline.sql" || return
 	"$SANDBOX" sql "$DIR/db" app < "$DIR/inline.sql" || return
 	inline_grants | "$SANDBOX" sql "$DIR/db" app
+}
+
+inline_views() {
+	sql "CREATE VIEW outbox AS SELECT id AS global_sequence, partition_key,
+	    attempts, available_at, published_at, claim_token, last_error
+	    FROM outbox_messages;
+	CREATE VIEW events AS SELECT id AS sequence, order_key AS stream_id,
+	    topic AS event_type, payload AS event_data FROM outbox_messages
+	    UNION ALL SELECT global_sequence, CONVERT(order_key USING utf8mb4)
+	    COLLATE utf8mb4_bin, CONVERT(event_type USING utf8mb4)
+	    COLLATE utf8mb4_bin, payload FROM outbox_dead_letters"
 }
 
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox_messages

@@ -83,8 +83,19 @@ is "$(sql "SELECT COUNT(*) FROM outbox_messages WHERE topic = 'later' AND
 sql "UPDATE outbox_messages SET scheduled_at = NULL WHERE topic = 'later';
     DELETE FROM outbox_messages WHERE topic = 'later'"
 
-# hold: the key waits.
+# The binlog listener finds the label in the column of this table.
 stops 'the master stops with status 0'
+sql "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO
+    'outbox'@'localhost'"
+WAKE='binlog: true' IDLE=20000 write_conf
+start_fleet
+wait_for 20 has_listener
+sql 'DO SLEEP(2)'	# the workers have no work, and pause
+insert wake 1
+within 2 'a worker is woken by the binlog' is_sent wake-1
+stops 'the master stops with status 0'
+
+# hold: the key waits.
 OUTBOX='mode: inline, scheduled: hold'
 write_conf
 start_fleet

@@ -1,0 +1,157 @@
+/*
+ * store_index.c - the indexes of the outbox and the events that statements name
+ *
+ * Tables may be an application's own, so they are learnt at each connect.
+ */
+
+#include "store/store_impl.h"
+
+#include <string.h>
+#include <strings.h>
+#include <bsd/string.h>
+
+#include "util/log.h"
+
+/*
+ * The claim's index: an equality on (published_at, partition_key) in either
+ * order, then the sequence, which InnoDB appends if it is the primary key.
+ */
+#define CLAIM_COLUMNS	3
+#define NCLAIMS		4
+
+static const char *const claim_indexes[NCLAIMS][CLAIM_COLUMNS] = {
+	{ "published_at", "partition_key", "global_sequence" },
+	{ "partition_key", "published_at", "global_sequence" },
+	{ "published_at", "partition_key", NULL },
+	{ "partition_key", "published_at", NULL },
+};
+
+static bool
+is_appended(const struct store *s)
+{
+	return strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0;
+}
+
+/* "a,b,c"; false: this one needs the sequence to be the primary key. */
+static bool
+name_claim_index(const struct store *s, size_t i, struct buf *names)
+{
+	buf_clear(names);
+	for (size_t k = 0; k < CLAIM_COLUMNS; k++) {
+		if (claim_indexes[i][k] == NULL)
+			return is_appended(s);
+		buf_printf(names, "%s%s", k == 0 ? "" : ",",
+		    store_column_name(s, claim_indexes[i][k]));
+	}
+	return true;
+}
+
+/* Which of them is it; NCLAIMS: none. */
+static size_t
+find_claim_index(const struct store *s, const char *list)
+{
+	struct buf	names = { 0 };
+	size_t		i;
+
+	for (i = 0; i < NCLAIMS; i++)
+		if (name_claim_index(s, i, &names) &&
+		    strcasecmp(names.data, list) == 0)
+			break;
+	buf_free(&names);
+	return i;
+}
+
+bool
+store_is_claim_index(const struct store *s, const char *list)
+{
+	return find_claim_index(s, list) < NCLAIMS;
+}
+
+/* The index to look rows up by: PRIMARY, or one of their own. */
+static int
+learn_primary(struct store *s, enum store_table t, const char *sequence,
+    struct err *e)
+{
+	store_sql(s, "SELECT index_name FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND non_unique = 0 AND table_name = ");
+	store_put_text(s, s->tables[t]);
+	store_put(s, " AND column_name = ");
+	store_put_text(s, store_column_name(s, sequence));
+	store_put(s, " ORDER BY index_name = 'PRIMARY' DESC LIMIT 1");
+	if (store_query_text(s, "schema", s->primary[t],
+	    sizeof(s->primary[t]), e) < 0)
+		return -1;
+	if (s->primary[t][0] == '\0' && t == T_EVENTS)
+		strlcpy(s->primary[t], "PRIMARY", sizeof(s->primary[t]));
+	return s->primary[t][0] != '\0' ? 0 : err_set(e, "schema: %s has no "
+	    "unique index that begins with %s: ALTER TABLE %s ADD UNIQUE KEY "
+	    "(%s)", s->tables[t], store_column_name(s, sequence),
+	    s->tables[t], store_column_name(s, sequence));
+}
+
+/* Take it if it serves the claim better than the one before. */
+static void
+take_index(struct store *s, const struct db_rows *rows, size_t *best)
+{
+	size_t	i = find_claim_index(s, db_text(rows, 1));
+
+	if (i >= *best)
+		return;
+	*best = i;
+	strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
+	s->index_by_time = claim_indexes[i][0][1] == 'u';
+}
+
+static void
+warn_of_index(const struct store *s)
+{
+	const char	*at = store_column_name(s, "published_at");
+	const char	*label = store_column_name(s, "partition_key");
+	const char	*sequence = store_column_name(s, "global_sequence");
+
+	log_warn("%s: no index (%s, %s, %s): every claim sorts the backlog; "
+	    "remedy: ALTER TABLE %s ADD KEY outbox_claim (%s, %s, %s)",
+	    s->tables[T_OUTBOX], at, label, sequence, s->tables[T_OUTBOX], at,
+	    label, sequence);
+}
+
+int
+store_learn_indexes(struct store *s, struct err *e)
+{
+	struct db_rows	*rows;
+	size_t		 best = NCLAIMS;
+
+	if (learn_primary(s, T_OUTBOX, "global_sequence", e) < 0 ||
+	    learn_primary(s, T_EVENTS, "sequence", e) < 0)
+		return -1;
+	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
+	    "ORDER BY seq_in_index) FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND table_name = ");
+	store_put_text(s, s->tables[T_OUTBOX]);
+	store_put(s, " GROUP BY index_name");
+	if ((rows = store_query(s, "schema", e)) == NULL)
+		return -1;
+	s->index[0] = '\0';
+	s->index_by_time = false;
+	while (db_next(rows))
+		take_index(s, rows, &best);
+	db_rows_free(rows);
+	if (best == NCLAIMS)
+		warn_of_index(s);
+	return 0;
+}
+
+enum store_index
+store_index(const struct store *s)
+{
+	if (s->index[0] == '\0')
+		return INDEX_NONE;
+	return s->index_by_time ? INDEX_BY_TIME : INDEX_BY_LABEL;
+}
+
+const char *
+store_index_name(const struct store *s)
+{
+	return s->index;
+}
