@@ -65,6 +65,8 @@ struct msg {
 					   the label is the key's */
 	bool		 has_label_hash;
 	unsigned	 range;		/* its index in batch.labels */
+	struct bytes	 group;		/* set while it is published: messages
+					   that a destination refuses together */
 	int64_t		 in_doubt_ms;	/* in doubt for so many ms; -1: not in
 					   doubt; INT64_MAX: unknown */
 	bool		 in_doubt;	/* sent, and its outcome is unknown */

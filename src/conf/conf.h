@@ -18,6 +18,7 @@
 
 #define CONF_MAX_WORKERS	256
 #define CONF_MAX_PARTITIONS	4096
+#define CONF_ROUTES_MAX		32
 
 /*
  * A claim must last this many ms longer than a publish may take: the time to
@@ -40,7 +41,9 @@ enum conf_type {
 enum conf_mode { MODE_POINTER, MODE_INLINE };
 enum conf_ordering { ORDER_KEY, ORDER_PARTITION, ORDER_NONE };
 enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
-enum conf_driver { DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT, DRIVER_DISCARD };
+enum conf_driver {
+	DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT, DRIVER_DISCARD, CONF_DRIVERS
+};
 enum conf_scheduled { SCHEDULED_PASS, SCHEDULED_HOLD };
 enum conf_envelope {
 	ENVELOPE_RAW, ENVELOPE_JSON, ENVELOPE_CLOUDEVENTS,
@@ -362,8 +365,8 @@ void		 conf_counts(const struct conf *, struct counts *);
 bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 
 /*
- * nats.stream, which takes all messages, and in which they can be looked up by
- * their sequences; "": there is none, or another driver is used.
+ * nats.stream, which takes all messages that go to NATS, and in which they can
+ * be looked up by their sequences; "": there is none, or NATS is not used.
  */
 const char	*conf_stream(const struct conf *);
 

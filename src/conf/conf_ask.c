@@ -128,7 +128,7 @@ conf_uses_driver(const struct conf *c, enum conf_driver driver)
 const char *
 conf_stream(const struct conf *c)
 {
-	return c->publish.driver == DRIVER_NATS && !c->nats.core ?
+	return conf_uses_driver(c, DRIVER_NATS) && !c->nats.core ?
 	    c->nats.stream : "";
 }
 

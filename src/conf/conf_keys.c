@@ -325,12 +325,10 @@ static const struct conf_key keys[] = {
 	{ .name = "publish.unmatched", .type = CONF_ENUM,
 	  .at = AT(publish.unmatched), .dflt = "default",
 	  .words = unmatched_words,
-	  .later = 1u << UNMATCHED_DEAD | 1u << UNMATCHED_HOLD,
 	  .help = "what becomes of a message that no route takes" },
 	{ .name = "publish.routes", .type = CONF_RECORDS,
 	  .at = AT(publish.routes), .dflt = "",
-	  FIELDS(route_fields, conf_route), .max_records = 32,
-	  .not_yet = true,
+	  FIELDS(route_fields, conf_route), .max_records = CONF_ROUTES_MAX,
 	  .help = "other destinations for some messages" },
 
 	{ .name = "nats.servers", .type = CONF_LIST,

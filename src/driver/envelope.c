@@ -212,7 +212,7 @@ static void
 put_placeholder(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, const char *name, size_t len)
 {
-	if (f->target != TARGET_SUBJECT)
+	if (f->driver != DRIVER_NATS)
 		put_segment(v, f, m, name, len);
 	else if (is_name(name, len, "stream_id"))
 		put_key(v, m->key);
@@ -238,29 +238,55 @@ put_subject(struct envelope *v, const struct envelope_form *f,
 	}
 	buf_str(&v->text, p);
 	buf_add(&v->text, "", 1);
-	if (f->target == TARGET_SUBJECT)
+	if (f->driver == DRIVER_NATS)
 		return check_message_subject(envelope_subject(v),
 		    v->text.len - v->subject - 1, e);
-	return f->target == TARGET_PATH ? url_path_check(envelope_subject(v),
+	return f->driver == DRIVER_HTTP ? url_path_check(envelope_subject(v),
 	    e) : 0;
+}
+
+/* What a message without a template of its own is called at a destination. */
+static const char *
+template_of(const struct conf *c, enum conf_driver driver)
+{
+	switch (driver) {
+	case DRIVER_NATS:
+		return c->nats.subject;
+	case DRIVER_HTTP:
+		return c->http.path;
+	default:
+		return "{event_type}";
+	}
 }
 
 struct envelope_form
 envelope_form_of(const struct conf *c, const char *prefix)
 {
-	struct envelope_form	f = { .subject = c->nats.subject,
-				    .id_prefix = prefix,
-				    .stream = conf_stream(c),
-				    .kind = (enum conf_envelope)
-				    c->publish.envelope,
-				    .source = c->publish.source,
-				    .types = type_tokens_of(c) };
+	enum conf_driver	driver = (enum conf_driver)c->publish.driver;
 
-	if (c->publish.driver == DRIVER_NATS)
-		return f;
-	f.target = c->publish.driver == DRIVER_HTTP ? TARGET_PATH :
-	    TARGET_SHOWN;
-	f.subject = f.target == TARGET_PATH ? c->http.path : "{event_type}";
+	return (struct envelope_form){ .driver = driver,
+	    .subject = template_of(c, driver), .id_prefix = prefix,
+	    .stream = driver == DRIVER_NATS ? conf_stream(c) : "",
+	    .endpoint = c->http.endpoint,
+	    .kind = (enum conf_envelope)c->publish.envelope,
+	    .source = c->publish.source, .types = type_tokens_of(c) };
+}
+
+struct envelope_form
+envelope_form_of_route(const struct conf *c, const struct conf_route *r,
+    const struct envelope_form *form)
+{
+	struct envelope_form	f = *form;
+	const char		*own;
+
+	f.driver = (enum conf_driver)r->driver;
+	own = f.driver == DRIVER_NATS ? r->subject : r->path;
+	f.subject = own[0] != '\0' ? own : template_of(c, f.driver);
+	f.stream = f.driver == DRIVER_NATS ? conf_stream(c) : "";
+	if (r->endpoint[0] != '\0')
+		f.endpoint = r->endpoint;
+	if (r->envelope != CONF_INHERIT)
+		f.kind = (enum conf_envelope)r->envelope;
 	return f;
 }
 
@@ -312,6 +338,8 @@ envelope_fill(struct envelope *v, const struct envelope_form *f,
 
 	clear(v);
 	v->payload = m->payload;
+	v->driver = f->driver;
+	v->endpoint = f->endpoint;
 	v->size = strlen("NATS/1.0\r\n\r\n");
 	if (put_subject(v, f, m, e) < 0 ||
 	    check_content_type(m->content_type, e) < 0)

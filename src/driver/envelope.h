@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "conf/conf.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "conf/conf.h"
 #include "common/msg.h"
 #include "driver/type_tokens.h"
 
@@ -30,6 +30,8 @@ struct envelope {
 
 	struct buf	 text;		/* the offsets below point into it */
 	size_t		 subject;
+	enum conf_driver driver;	/* as in its form */
+	const char	*endpoint;	/* as in its form */
 	size_t		 content_type;	/* 0: unknown */
 	struct {
 		size_t	name, value;
@@ -38,28 +40,27 @@ struct envelope {
 	struct buf	 scratch;
 };
 
-/* What the subject is for. */
-enum envelope_target {
-	TARGET_SUBJECT,		/* of NATS */
-	TARGET_PATH,		/* of a URL, without its leading slash */
-	TARGET_SHOWN		/* for logs and operators only */
-};
-
 /* How a message is made: a value, so that messages may differ in it. */
 struct envelope_form {
-	const char	*subject;	/* template of nats.subject */
+	const char	*subject;	/* template of nats.subject, of http.path,
+					   or of what logs name */
 	const char	*id_prefix;	/* not empty */
 	const char	*stream;	/* "": no Nats-Expected-Stream */
+	enum conf_driver driver;	/* where it goes */
+	const char	*endpoint;	/* of the driver http */
 	enum conf_envelope kind;
 	const char	*source;	/* of CloudEvents; NULL or "": it is made
 					   of id_prefix */
 	struct type_tokens types;
-	enum envelope_target target;
 };
 
 /* The form of this configuration; prefix: as conf_id_prefix() returns it. */
 struct envelope_form envelope_form_of(const struct conf *,
 	    const char *prefix);
+
+/* The same with what a route says; form: of messages without a route. */
+struct envelope_form envelope_form_of_route(const struct conf *,
+	    const struct conf_route *, const struct envelope_form *form);
 
 /*
  * Make the message of a row that has its event.  Its id needs the hash of the

@@ -22,7 +22,8 @@
 enum pub_sent {
 	PUB_SENT,	/* on its way; an answer may come */
 	PUB_REFUSED,	/* the message's fault; it was not sent */
-	PUB_LOST	/* the connection is lost */
+	PUB_LOST,	/* the connection is lost */
+	PUB_AWAY	/* one of several destinations is not connected */
 };
 
 /*
@@ -39,6 +40,7 @@ struct pub_answer {
 						   driver has no sequences */
 	uint64_t	stream;			/* text_hash() of its name; 0:
 						   it is nats.stream */
+	bool		in_doubt;	/* it may be stored all the same */
 	int64_t		retry_after_ms;		/* VERDICT_TRANSIENT: not before;
 						   0: no wish */
 	char		text[256];		/* the error; "" if stored */
@@ -92,6 +94,12 @@ struct pub_ops {
 
 	/* True: there is something that the operator must know of it. */
 	bool		(*caution)(void *, struct err *);
+
+	/*
+	 * False while one of several destinations is not connected: open()
+	 * tries again, and the others go on meanwhile.
+	 */
+	bool		(*is_whole)(void *);
 
 	/*
 	 * Check that the stream can take messages, with no batch out; blocks

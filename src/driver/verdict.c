@@ -14,7 +14,7 @@ error_class_word(enum error_class class)
 		[CLASS_UNFIT] = "unfit",
 		[CLASS_WRONG_STREAM] = "wrong_stream",
 		[CLASS_TOO_LARGE] = "too_large", [CLASS_AUDIT] = "audit",
-		[CLASS_OTHER] = "other",
+		[CLASS_NO_ROUTE] = "no_route", [CLASS_OTHER] = "other",
 	};
 
 	return words[class];

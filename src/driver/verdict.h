@@ -32,6 +32,7 @@ enum error_class {
 	CLASS_TOO_LARGE,	/* for this server, not for one before */
 	CLASS_AUDIT,		/* the stream is to be checked for lost messages
 				   first, and cannot be */
+	CLASS_NO_ROUTE,		/* no rule of publish.routes matches */
 	CLASS_OTHER,
 	CLASSES
 };

@@ -2,6 +2,7 @@
 
 #include "drivers/drivers.h"
 
+#include "drivers/several.h"
 #include "http/http.h"
 #include "local/local.h"
 #include "nats/bus.h"
@@ -16,5 +17,16 @@ static struct pub (*const makers[])(const struct conf *, const char *) = {
 struct pub
 drivers_new(const struct conf *c, const char *name)
 {
-	return makers[c->publish.driver](c, name);
+	struct pub	 pubs[CONF_DRIVERS] = { { NULL, NULL } };
+	struct pub	*one = NULL;
+	size_t		 n = 0;
+
+	for (size_t i = 0; i < CONF_DRIVERS; i++) {
+		if (!conf_uses_driver(c, (enum conf_driver)i))
+			continue;
+		pubs[i] = makers[i](c, name);
+		one = &pubs[i];
+		n++;
+	}
+	return n == 1 ? *one : several_new(pubs);
 }

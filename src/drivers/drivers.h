@@ -1,5 +1,6 @@
 /*
- * drivers.h - the publisher that a configuration names
+ * drivers.h - the publisher that a configuration names: one, or several of
+ * publish.routes
  *
  * The library of NATS starts threads and must come before a connection to the
  * database, see nats/bus.h: that holds for this function, too.

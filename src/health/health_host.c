@@ -186,12 +186,26 @@ lacks_subject(const struct health *h, const json_t *type)
 	    "subjects")[0] != '\0';
 }
 
+/* Of a route to another destination than NATS all types are refused. */
+static bool
+is_route(const json_t *type)
+{
+	return strncmp(health_text(type, "type"), "route ", 6) == 0 ||
+	    strcmp(health_text(type, "type"), "publish.driver") == 0;
+}
+
 static void
 put_type_why(const struct health *h, const json_t *type, struct buf *b)
 {
 	if (lacks_subject(h, type))
 		buf_printf(b, "no stream takes subject \"%s\" (type %s)",
 		    health_text(type, "subject"), health_text(type, "type"));
+	else if (is_route(type))
+		buf_printf(b, "%s takes no messages: %s",
+		    health_text(type, "type"), health_text(type, "why"));
+	else if (strcmp(health_text(type, "class"), "no_route") == 0)
+		buf_printf(b, "messages of type %s wait: %s",
+		    health_text(type, "type"), health_text(type, "why"));
 	else
 		buf_str(b, health_text(type, "why"));
 }
@@ -205,6 +219,9 @@ put_type_remedy(const struct health *h, const json_t *type, struct buf *b)
 		    h->state, "broker"), "subjects"));
 	else if (strcmp(health_text(type, "class"), "no_stream") == 0)
 		buf_str(b, "outboxctl stream info shows its subjects");
+	else if (strcmp(health_text(type, "class"), "no_route") == 0)
+		buf_str(b, "add a route to publish.routes, or set "
+		    "publish.unmatched: default; then outboxctl reload");
 	else
 		buf_str(b, "outboxctl keys blocked shows the keys that wait");
 }

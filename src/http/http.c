@@ -114,6 +114,7 @@ static const struct pub_ops ops = {
 	.open = http_open,
 	.close = http_close,
 	.is_open = http_is_open,
+	.is_whole = http_is_open,
 	.caution = http_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

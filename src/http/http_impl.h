@@ -43,6 +43,7 @@ struct request {
 	bool			 busy;
 	uint32_t		 index;
 
+	const char		*endpoint;	/* of its envelope */
 	struct buf		 url, body, line;
 	struct curl_slist	*headers;
 	unsigned		 redirects;	/* followed so far */

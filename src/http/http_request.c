@@ -105,9 +105,6 @@ set_tls(CURL *c, const struct conf *conf)
 	if (conf->http.tls.key[0] != '\0')
 		curl_easy_setopt(c, CURLOPT_SSLKEY, conf->http.tls.key);
 	curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	/* Wait whether the first connection can have many requests. */
-	curl_easy_setopt(c, CURLOPT_PIPEWAIT,
-	    strncmp(conf->http.endpoint, "https:", 6) == 0 ? 1L : 0L);
 }
 
 static void
@@ -195,10 +192,11 @@ http_requests_free(struct http *h)
  */
 
 static void
-make_url(struct request *r, const char *path)
+make_url(struct request *r, const struct envelope *v)
 {
-	const char	*endpoint = r->http->conf->http.endpoint;
+	const char	*endpoint = v->endpoint, *path = envelope_subject(v);
 
+	r->endpoint = endpoint;
 	buf_clear(&r->url);
 	buf_str(&r->url, endpoint);
 	if (path[0] != '\0' && endpoint[strlen(endpoint) - 1] != '/')
@@ -217,6 +215,9 @@ hand_over(struct request *r, struct err *e)
 	r->error[0] = '\0';
 	curl_easy_setopt(r->easy, CURLOPT_URL, r->url.data);
 	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
+	/* Wait whether the first connection can have many requests. */
+	curl_easy_setopt(r->easy, CURLOPT_PIPEWAIT,
+	    strncmp(r->endpoint, "https:", 6) == 0 ? 1L : 0L);
 	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 	    (curl_off_t)r->body.len);
 	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, r->body.data);
@@ -235,7 +236,7 @@ http_request_start(struct http *h, const struct envelope *v, uint32_t index,
 	r->index = index;
 	r->redirects = 0;
 	r->foreign = false;
-	make_url(r, envelope_subject(v));
+	make_url(r, v);
 	buf_clear(&r->body);
 	buf_add(&r->body, v->payload.data == NULL ? "" : v->payload.data,
 	    v->payload.len);
@@ -354,7 +355,7 @@ judge(struct request *r, struct outcome_of_request *o)
 	o->os_error = (int)error;
 	o->detail = r->error;
 	o->said = said;
-	o->endpoint = r->http->conf->http.endpoint;
+	o->endpoint = r->endpoint;
 	if (http_judge(o, &a))
 		answer_queue_put(&r->http->answers, &a);
 }

@@ -28,6 +28,9 @@ say_refused(const struct refused_type *t, const struct scoreboard_refused *on)
 		log_warn("no stream takes subject \"%s\" (type %s): add it to "
 		    "a stream's subjects; its messages wait, others are sent",
 		    t->subject, t->type);
+	else if (strncmp(t->type, "route ", 6) == 0)	/* see route.h */
+		log_warn("messages of %s (%s) are refused, and wait while "
+		    "others are sent: %s", t->type, t->subject, on->why);
 	else
 		log_warn("messages of type %s (subject \"%s\") are refused, "
 		    "and wait while others are sent: %s", t->type, t->subject,

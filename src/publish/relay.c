@@ -86,7 +86,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
 	    "%lld, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
-	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].type,
+	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].group,
 	    clock_ms());
 	relay_refuse(f, i, CLASS_TOO_LARGE, e.text);
 	inflight_skipped(&f->w, i, false);
@@ -123,6 +123,15 @@ check_size(struct flight *f, size_t i, struct err *e)
 	return TOO_LONG;
 }
 
+static bool
+refuse_unsent(struct flight *f, size_t i, enum error_class class,
+    const char *why)
+{
+	relay_refuse(f, i, class, why);
+	inflight_skipped(&f->w, i, false);
+	return true;
+}
+
 /* Send one message.  false: the connection is lost. */
 static bool
 fill_and_send(struct flight *f, size_t i)
@@ -137,7 +146,7 @@ fill_and_send(struct flight *f, size_t i)
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
 	else if (size == FITS &&
-	    envelope_fill(&r->envelope, &r->form, m, &e) == 0) {
+	    envelope_fill(&r->envelope, relay_form(f, i), m, &e) == 0) {
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
 		if (f->subject != NULL)
@@ -160,12 +169,14 @@ fill_and_send(struct flight *f, size_t i)
 		case PUB_LOST:
 			f->lost = true;
 			return false;
+		case PUB_AWAY:
+			return refuse_unsent(f, i, CLASS_OFFLINE, e.text);
 		case PUB_REFUSED:
 			break;
 		}
 	}
 	f->state[i] = DONE;
-	type_breaker_says_nothing(&r->breaker, m->type, clock_ms());
+	type_breaker_says_nothing(&r->breaker, m->group, clock_ms());
 	inflight_skipped(&f->w, i, relay_fail(f, m, true, e.text));
 	return true;
 }
@@ -179,7 +190,7 @@ send_one(struct flight *f, size_t i)
 
 	if (is_put_off(f, m)) {
 		f->state[i] = DONE;
-		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
+		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
 		/* Its lane waits, also until it is a dead letter. */
 		inflight_skipped(&f->w, i, false);
 		return true;
@@ -192,21 +203,47 @@ send_one(struct flight *f, size_t i)
 	return open;
 }
 
+/*
+ * True if it has no destination, or one that takes nothing for now while others
+ * go on.
+ */
+static bool
+is_without_route(struct flight *f, size_t i)
+{
+	const struct relay	*r = f->r;
+
+	if (f->route[i]->rule == NULL && r->routes.n > 0) {
+		if (r->conf->publish.unmatched == UNMATCHED_HOLD)
+			return refuse_unsent(f, i, CLASS_NO_ROUTE,
+			    "no route of publish.routes matches");
+		if (r->conf->publish.unmatched == UNMATCHED_DEAD) {
+			f->state[i] = DONE;
+			inflight_skipped(&f->w, i, relay_fail(f,
+			    &f->b->msgs[i], true,
+			    "no route of publish.routes matches"));
+			return true;
+		}
+	}
+	return r->unaudited && f->route[i]->destination == ROUTE_NATS &&
+	    refuse_unsent(f, i, CLASS_AUDIT, "not sent: the stream is not "
+	    "checked for lost messages yet");
+}
+
 /* Send it, unless its type is refused; false: the connection is lost. */
 static bool
 offer(struct flight *f, size_t i)
 {
-	switch (type_breaker_ask(&f->r->breaker, f->b->msgs[i].type,
+	if (is_without_route(f, i))
+		return true;
+	switch (type_breaker_ask(&f->r->breaker, f->b->msgs[i].group,
 	    clock_ms())) {
 	case BREAKER_ASIDE:
 		f->state[i] = ASIDE;
 		f->naside++;
 		return true;
 	case BREAKER_WAITS:
-		relay_refuse(f, i, CLASS_OTHER, "not sent: messages of this "
-		    "event type are refused");
-		inflight_skipped(&f->w, i, false);
-		return true;
+		return refuse_unsent(f, i, CLASS_OTHER, "not sent: messages of "
+		    "this event type are refused");
 	default:
 		return send_one(f, i);
 	}
@@ -384,6 +421,20 @@ is_choked(struct relay *r, struct relay_result *res)
 	return true;
 }
 
+static void
+choose_routes(struct flight *f)
+{
+	f->route = xcalloc(f->b->n + 1, sizeof(*f->route));
+	for (size_t i = 0; i < f->b->n; i++) {
+		struct msg *m = &f->b->msgs[i];
+
+		f->route[i] = route_of(&f->r->routes, m);
+		m->group = f->route[i]->group[0] == '\0' ? m->type :
+		    (struct bytes){ f->route[i]->group,
+		    strlen(f->route[i]->group) };
+	}
+}
+
 void
 relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 {
@@ -398,6 +449,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
+	choose_routes(&f);
 	if (r->pub.ops->names_streams && r->form.stream[0] == '\0')
 		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
@@ -419,5 +471,6 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.sent_at);
 	free(f.order);
 	free(f.ordinal);
+	free(f.route);
 	free(f.subject);
 }

@@ -14,6 +14,7 @@
 #include "conf/conf.h"
 #include "driver/envelope.h"
 #include "publish/follow.h"
+#include "driver/route.h"
 #include "util/err.h"
 #include "util/printable.h"
 #include "publish/type_breaker.h"
@@ -33,7 +34,8 @@ enum keep {
 struct relay {
 	const struct conf	*conf;
 	struct pub		 pub;
-	struct envelope_form	 form;
+	struct envelope_form	 form;		/* where no route matches */
+	struct route_set	 routes;	/* of publish.routes */
 	struct envelope		 envelope;
 	bool			 has_dead;	/* a dead-letter table exists */
 	int64_t			 absent_until;	/* clock_ms(); see relay.c */
@@ -60,6 +62,13 @@ struct relay {
 	bool			 watch;
 	struct acked		 top;
 	bool			 went_back;
+
+	/*
+	 * Nothing is sent to a destination that can be asked, while others go
+	 * on: set by the owner while it has to audit the stream.  Only with
+	 * several destinations, routes.several.
+	 */
+	bool			 unaudited;
 };
 
 #define RELAY_KEEP_MS	500

@@ -25,9 +25,12 @@ struct flight {
 	size_t			*ordinal;	/* of a message, in order */
 	uint64_t		*subject;	/* hashes; NULL: one stream
 						   takes all */
-	size_t			 acked;	/* ordinals up to the last acked */
-	size_t			 stored;	/* the same without duplicates;
-						   by any stream */
+	const struct route	**route;	/* of a message, never NULL */
+	struct taken {
+		size_t	acked;	/* ordinals up to the last acked */
+		size_t	stored;	/* the same without duplicates; by any
+				   stream */
+	}			 taken[ROUTE_DESTINATIONS];
 	size_t			 nameless;	/* refusals without an index */
 	size_t			 naside;
 	size_t			 nfair;		/* sent, of types not blamed */
@@ -63,6 +66,12 @@ void	relay_refuse(struct flight *, size_t i, enum error_class,
 
 /* The same for a message that no stream took. */
 void	relay_refuse_absent(struct flight *, size_t i);
+
+/* How the message is made. */
+const struct envelope_form *relay_form(const struct flight *, size_t i);
+
+/* What the destination of the message took in this batch. */
+const struct taken *relay_taken(const struct flight *, size_t i);
 
 /* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);

@@ -95,11 +95,12 @@ bool
 relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 {
 	const struct conf	*c = f->r->conf;
+	const struct conf_route	*rule = f->route[m - f->b->msgs]->rule;
 
 	relay_note_failure(f, m, text);
 	if (message)
 		return relay_bury(f, m, "message", text);
-	if (m->attempts + 1 >= c->retry.max_attempts) {
+	if (m->attempts + 1 >= route_max_attempts(c, rule)) {
 		/*
 		 * The next try might succeed: until it is a dead letter, no
 		 * later message of its lane may pass it.
@@ -108,21 +109,45 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 		return false;
 	}
 	msg_fail(m, OUT_RETRY, text);
-	m->delay_ms = backoff_retry(c->retry.backoff, c->retry.max_backoff,
-	    c->retry.jitter, m->attempts + 1);
+	m->delay_ms = backoff_retry(route_backoff(c, rule),
+	    route_max_backoff(c, rule), c->retry.jitter, m->attempts + 1);
 	return false;
 }
 
+const struct envelope_form *
+relay_form(const struct flight *f, size_t i)
+{
+	return f->route[i]->rule == NULL ? &f->r->form : &f->route[i]->form;
+}
+
+const struct taken *
+relay_taken(const struct flight *f, size_t i)
+{
+	return &f->taken[f->route[i]->destination];
+}
+
+static const char *
+subject_of(struct flight *f, const struct msg *m)
+{
+	return envelope_subject_of(&f->r->envelope,
+	    relay_form(f, (size_t)(m - f->b->msgs)), m);
+}
+
+/*
+ * With several destinations the others are assumed to take messages: a refusal
+ * must never make them wait.
+ */
 static void
 refuse_type(struct flight *f, const struct msg *m, enum error_class class,
     const char *why)
 {
-	struct relay	*r = f->r;
+	struct relay		*r = f->r;
+	const struct taken	*t = relay_taken(f, (size_t)(m - f->b->msgs));
 
 	type_breaker_refused(&r->breaker, &(struct type_refusal){
-	    .type = m->type, .class = class, .why = why,
-	    .others = f->acked > 0,
-	    .subject = envelope_subject_of(&r->envelope, &r->form, m) },
+	    .type = m->group, .class = class, .why = why,
+	    .others = t->acked > 0 || r->routes.several,
+	    .subject = subject_of(f, m) },
 	    clock_ms());
 }
 
@@ -136,7 +161,7 @@ static void
 was_tried(struct flight *f, const struct msg *m, enum error_class class,
     const char *why)
 {
-	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->type))
+	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->group))
 		refuse_type(f, m, class, why);
 }
 
@@ -144,7 +169,7 @@ bool
 relay_is_blamed(const struct flight *f, size_t i)
 {
 	return (f->r->breaker.n > 0 &&
-	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type)) ||
+	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group)) ||
 	    (f->subject != NULL &&
 	    streams_is_silent(&f->r->streams, f->subject[i]));
 }
@@ -168,7 +193,7 @@ relay_refuse(struct flight *f, size_t i, enum error_class class,
 static bool
 joins_a_round(struct flight *f, size_t i, int64_t now)
 {
-	if (type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type))
+	if (type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group))
 		return false;
 	if (f->nagain > 0)
 		return true;
@@ -185,7 +210,6 @@ joins_a_round(struct flight *f, size_t i, int64_t now)
 void
 relay_refuse_absent(struct flight *f, size_t i)
 {
-	struct relay		*r = f->r;
 	const struct msg	*m = &f->b->msgs[i];
 	char			 type[PRINTABLE_SIZE];
 	struct err		 e;
@@ -193,7 +217,7 @@ relay_refuse_absent(struct flight *f, size_t i)
 	printable_text(type, m->type.data, m->type.len);
 	err_set(&e, "no stream takes subject \"%.250s\" (type %s): add it to "
 	    "a stream's subjects, or enable JetStream",
-	    envelope_subject_of(&r->envelope, &r->form, m), type);
+	    subject_of(f, m), type);
 	relay_refuse(f, i, CLASS_NO_STREAM, e.text);
 }
 
@@ -226,7 +250,7 @@ note_ack(struct flight *f, struct msg *m)
 {
 	struct relay	*r = f->r;
 
-	if (!r->watch)
+	if (!r->watch || m->ack_sequence == 0)	/* 0: not the stream's */
 		return;
 	if (m->ack_sequence > r->top.ack) {
 		r->top = (struct acked){ msg_id(m), m->ack_sequence };
@@ -254,11 +278,12 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 {
 	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
+	struct taken	*t = &f->taken[f->route[i]->destination];
 
 	f->heard_at = clock_ms();
 	f->slowest = later(f->slowest, f->heard_at - f->sent_at[i]);
 	if (f->r->breaker.n > 0)
-		type_breaker_took(&f->r->breaker, m->type, f->heard_at);
+		type_breaker_took(&f->r->breaker, m->group, f->heard_at);
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = a->ack_sequence;
 	follow_acked(&f->r->follow, m, a->verdict == VERDICT_DUPLICATE);
@@ -269,10 +294,10 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 	f->state[i] = DONE;
 	f->res->delivered++;
 	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
-	if (f->ordinal[i] >= f->acked)
-		f->acked = f->ordinal[i] + 1;
-	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= f->stored)
-		f->stored = f->ordinal[i] + 1;
+	if (f->ordinal[i] >= t->acked)
+		t->acked = f->ordinal[i] + 1;
+	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= t->stored)
+		t->stored = f->ordinal[i] + 1;
 }
 
 /* It failed for now, but maybe not before the time that the answer wishes. */
@@ -339,6 +364,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:
+		m->in_doubt = a->in_doubt;
 		relay_refuse(f, i, a->class, a->text);
 		break;
 	case VERDICT_ABSENT:
@@ -348,11 +374,11 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		note_lost(f, i, a);
 		break;
 	case VERDICT_MESSAGE:
-		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
+		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
 		go_on = relay_fail(f, m, true, a->text);
 		break;
 	case VERDICT_TRANSIENT:
-		type_breaker_says_nothing(&f->r->breaker, m->type, clock_ms());
+		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
 		fail_for_now(f, m, a);
 		break;
 	}
@@ -379,7 +405,7 @@ static bool
 is_overtaken(const struct flight *f, size_t i)
 {
 	if (f->subject == NULL)
-		return f->stored > f->ordinal[i];
+		return relay_taken(f, i)->stored > f->ordinal[i];
 	return streams_overtook(&f->r->streams, f->subject[i], f->ordinal[i]);
 }
 
@@ -405,10 +431,12 @@ note_silence(struct flight *f, size_t i, const char *text)
 	bool	blamed = relay_is_blamed(f, i);
 
 	relay_refuse(f, i, CLASS_TIMEOUT, text);
-	if (f->subject != NULL && f->acked > 0 && !is_overtaken(f, i))
+	if (f->subject != NULL && relay_taken(f, i)->acked > 0 &&
+	    !is_overtaken(f, i))
 		streams_note_silent(&f->r->streams, f->subject[i]);
-	f->res->silent = f->res->silent || !blamed;
-	f->closed = f->closed || (f->acked == 0 && !blamed);
+	f->res->silent = f->res->silent || (!blamed && !f->r->routes.several);
+	f->closed = f->closed || (relay_taken(f, i)->acked == 0 && !blamed &&
+	    !f->r->routes.several);
 }
 
 /* A server says only by a complaint that it forbids a subject. */
@@ -446,6 +474,13 @@ time_out(struct flight *f, size_t i)
 	inflight_resolved(&f->w, i, go_on);
 }
 
+/* Answers come in order only if there is one destination. */
+static size_t
+stored_in_order(const struct flight *f)
+{
+	return relay_taken(f, 0)->stored;
+}
+
 /*
  * True if a message without an answer may still get one.  With one stream all
  * before the last stored one are overtaken.  With several each is checked;
@@ -454,7 +489,7 @@ time_out(struct flight *f, size_t i)
 static bool
 may_be_answered(const struct flight *f)
 {
-	size_t	k = f->subject == NULL ? f->stored : f->oldest;
+	size_t	k = f->subject == NULL ? stored_in_order(f) : f->oldest;
 
 	for (; k < f->nsent; k++) {
 		size_t i = f->order[k];
@@ -479,7 +514,7 @@ overtaken_in(const struct flight *f, int64_t now)
 	    f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
 		return blamed;
-	if (f->stored == 0 || f->nagain > 0 || f->nameless > 0 ||
+	if (stored_in_order(f) == 0 || f->nagain > 0 || f->nameless > 0 ||
 	    may_be_answered(f) || inflight_can_send(&f->w))
 		return INT64_MAX;
 	left = f->heard_at - now +
@@ -529,12 +564,13 @@ relay_name_absent(struct flight *f)
 }
 
 static bool
-took_type(const struct batch *b, struct bytes type)
+took_group(const struct batch *b, struct bytes group)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (b->msgs[i].outcome == OUT_DELIVERED &&
-		    b->msgs[i].type.len == type.len &&
-		    memcmp(b->msgs[i].type.data, type.data, type.len) == 0)
+		    b->msgs[i].group.len == group.len &&
+		    memcmp(b->msgs[i].group.data, group.data,
+		    group.len) == 0)
 			return true;
 	return false;
 }
@@ -545,6 +581,10 @@ speaks_for_its_type(const struct flight *f, size_t i)
 {
 	const struct msg	*m = &f->b->msgs[i];
 
+	/* It was not sent, because it has no destination now. */
+	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||
+	    f->class[i] == CLASS_NO_ROUTE || f->class[i] == CLASS_AUDIT))
+		return true;
 	return f->sent_at[i] != 0 && (f->state[i] == REFUSED ||
 	    (m->outcome == OUT_RETRY && m->in_doubt));
 }
@@ -557,7 +597,7 @@ judge_types(struct flight *f)
 		const struct msg *m = &f->b->msgs[i];
 
 		/* As in was_tried. */
-		if (speaks_for_its_type(f, i) && !took_type(f->b, m->type))
+		if (speaks_for_its_type(f, i) && !took_group(f->b, m->group))
 			refuse_type(f, m, f->state[i] == REFUSED ?
 			    f->class[i] : CLASS_TIMEOUT, m->error);
 	}
@@ -576,26 +616,26 @@ hold_message(struct flight *f, size_t i)
 	struct msg		*m = &f->b->msgs[i];
 
 	m->outcome = OUT_DEFER;
-	m->delay_ms = later(type_breaker_wait(k, m->type, clock_ms()),
+	m->delay_ms = later(type_breaker_wait(k, m->group, clock_ms()),
 	    PROBE_MS);
 	/* It may be refused for its own sake: let another be tried before it,
 	   when the breaker offers all, because no probe came. */
-	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m->type)) {
+	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m->group)) {
 		m->delay_ms += ROTATE_MS;
 		m->hold_ms = m->delay_ms;
 		return;
 	}
-	m->hold_ms = type_breaker_choose(k, m->type) ? m->delay_ms : HOLD_MS;
+	m->hold_ms = type_breaker_choose(k, m->group) ? m->delay_ms : HOLD_MS;
 }
 
 static void
 defer_message(struct flight *f, size_t i, bool down)
 {
 	struct msg	*m = &f->b->msgs[i];
-	int64_t		 wait = type_breaker_wait(&f->r->breaker, m->type,
+	int64_t		 wait = type_breaker_wait(&f->r->breaker, m->group,
 			     clock_ms());
 
-	if (!down && type_breaker_holds(&f->r->breaker, m->type)) {
+	if (!down && type_breaker_holds(&f->r->breaker, m->group)) {
 		hold_message(f, i);
 		return;
 	}
@@ -614,7 +654,7 @@ static bool
 is_of_type(const struct flight *f, size_t i)
 {
 	return f->state[i] == REFUSED &&
-	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].type);
+	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group);
 }
 
 /* Types that are refused while others are taken, after all other failures. */
@@ -635,7 +675,8 @@ note_types(struct flight *f)
 static bool
 is_down(const struct flight *f)
 {
-	if (f->acked > 0 || f->nfair == 0)
+	if (f->r->routes.several || f->b->n == 0 || f->nfair == 0 ||
+	    relay_taken(f, 0)->acked > 0)
 		return false;
 	for (size_t i = 0; i < f->b->n; i++)
 		if (f->sent_at[i] != 0 && !relay_is_blamed(f, i))
@@ -696,10 +737,11 @@ judge_lost(struct flight *f)
 {
 	struct err	e;
 
-	for (size_t i = 0; f->acked > 0 && i < f->b->n; i++) {
+	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
-		if (f->state[i] != REFUSED || f->class[i] != CLASS_LOST)
+		if (f->state[i] != REFUSED || f->class[i] != CLASS_LOST ||
+		    relay_taken(f, i)->acked == 0)
 			continue;
 		f->state[i] = DONE;
 		err_set(&e, "%s", m->error);

@@ -93,7 +93,7 @@ audit_failed(struct stream_audit *r, const struct err *why)
 
 	r->at = clock_ms() + AGAIN_MS;
 	r->ready = r->ready && !r->gone;
-	if (r->gone || !p->ops->is_open(p->arg) ||
+	if (r->gone || !p->ops->is_whole(p->arg) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
 		return 0;
 	if (!audit_fallback_is_due(&r->fallback, p, clock_ms()) &&

@@ -97,6 +97,19 @@ can_publish(const struct worker *w)
 	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
 }
 
+/*
+ * Nothing goes to a stream that has to be audited first.  With several
+ * destinations the relay sees to that, and the others go on.
+ */
+static bool
+may_tick(struct worker *w)
+{
+	bool	ready = stream_audit_is_ready(&w->audit);
+
+	w->relay.unaudited = !ready;
+	return ready || w->relay.routes.several;
+}
+
 /* Do the steps that are due; each needs those before it. */
 static void
 step(struct worker *w)
@@ -104,26 +117,25 @@ step(struct worker *w)
 	struct pub	*p = &w->relay.pub;
 	int64_t		 now = clock_ms();
 
-	if (!p->ops->is_open(p->arg) && w->broker.opened_at != 0)
+	if (!p->ops->is_whole(p->arg) && w->broker.opened_at != 0)
 		worker_lost_broker(w);
-	if (!p->ops->is_open(p->arg) && now >= w->broker.try_at)
+	if (!p->ops->is_whole(p->arg) && now >= w->broker.try_at)
 		worker_open_broker(w);
-	else if (p->ops->is_open(p->arg))
+	else if (p->ops->is_whole(p->arg))
 		reconnect_lasts(&w->broker, clock_ms());
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		worker_open_db(w);
-	if (p->ops->is_open(p->arg) && clock_ms() >= w->check_at)
+	if (p->ops->is_whole(p->arg) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
 	candidates_are_none(&w->tick.backlog.candidates, false);
 	if (can_ask_db(w))
 		stay_in_fleet(w);
 	if (can_ask_db(w) && tick_is_open(&w->tick))
 		worker_settle(w);
-	if (can_publish(w))
+	if (can_publish(w) && p->ops->is_whole(p->arg))
 		worker_audit_stream(w);
 	now = clock_ms();
-	if (can_publish(w) && stream_audit_is_ready(&w->audit) &&
-	    now >= w->poll.at)
+	if (can_publish(w) && may_tick(w) && now >= w->poll.at)
 		worker_tick(w);
 }
 
@@ -131,10 +143,14 @@ static int64_t
 next_work(const struct worker *w)
 {
 	const struct stream_audit	*r = &w->audit;
+	const struct pub		*p = &w->relay.pub;
 	int64_t				 audit = stream_audit_next(r,
 					    w->fleet.rank == 0);
 
-	return stream_audit_is_ready(r) ? sooner(audit, w->poll.at) : audit;
+	if (!p->ops->is_whole(p->arg))
+		return w->poll.at;
+	return stream_audit_is_ready(r) || w->relay.routes.several ?
+	    sooner(audit, w->poll.at) : audit;
 }
 
 static int64_t
@@ -154,7 +170,7 @@ next_step(const struct worker *w)
 			work = 0;
 		at = later(at, work);
 	}
-	return broker ? at : sooner(at, w->broker.try_at);
+	return p->ops->is_whole(p->arg) ? at : sooner(at, w->broker.try_at);
 }
 
 static void
@@ -288,6 +304,7 @@ init(struct worker *w, const struct worker_args *a)
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
+	route_set_init(&w->relay.routes, w->conf, &w->relay.form);
 	w->relay.keep = keep;
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;

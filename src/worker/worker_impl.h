@@ -38,6 +38,7 @@ struct worker {
 	struct reconnect		 db, broker, route;
 	struct log_throttle		 failures;	/* of single messages */
 	struct log_throttle		 busy;	/* deadlocks, lock waits */
+	struct log_throttle		 partial;	/* a destination of several */
 	struct log_throttle		 advisory;	/* not permitted */
 	struct log_throttle		 deaf;	/* wake.subject not permitted */
 	int64_t				 busy_since;	/* clock_ms(); 0: not */

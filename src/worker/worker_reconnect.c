@@ -16,6 +16,7 @@
 
 #define BUSY_PAUSE_MS		1000
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
+#define UNFIT_CHECK_MS		1000	/* while others take messages */
 
 static void
 is_away(struct worker *w, struct reconnect *l, const char *key,
@@ -52,6 +53,22 @@ worker_unpause(struct worker *w)
 {
 	reconnect_works(&w->route, clock_ms());
 	w->line->pause.since = 0;
+}
+
+/*
+ * One of several destinations takes nothing: no pause for all.  The relay
+ * refuses what is for it, and status shows that.
+ */
+static void
+destination_is_unfit(struct worker *w, enum error_class class,
+    const char *text)
+{
+	if (!w->relay.routes.several) {
+		worker_pause(w, class, text, text);
+		return;
+	}
+	scoreboard_error(w->line, text);
+	log_throttle_warn(&w->partial, text, clock_ms());
 }
 
 /* The statement did nothing.  Warn after lease_renew: leases may expire. */
@@ -252,9 +269,10 @@ worker_check_stream(struct worker *w)
 		err_set(&e, "%s", r.why.text);
 		err_in(&e, "publishing paused: stream %s",
 		    w->conf->nats.stream);
-		worker_pause(w, r.class, e.text, e.text);
+		destination_is_unfit(w, r.class, e.text);
 		w->unfit = true;
-		w->check_at = w->route.try_at;
+		w->check_at = w->relay.routes.several ?
+		    clock_ms() + UNFIT_CHECK_MS : w->route.try_at;
 		return;
 	} else {
 		warn_of_stream(w, &r);
@@ -286,8 +304,7 @@ worker_audit_stream(struct worker *w)
 	if (r->waits_for.text[0] != '\0') {
 		err_in(&r->waits_for, "publishing paused until the stream is "
 		    "checked for lost messages");
-		worker_pause(w, CLASS_AUDIT, r->waits_for.text,
-		    r->waits_for.text);
+		destination_is_unfit(w, CLASS_AUDIT, r->waits_for.text);
 		w->unaudited = true;
 	} else if (w->unaudited && stream_audit_is_ready(r)) {
 		worker_unpause(w);

@@ -44,9 +44,9 @@ is_path(const char *s)
 }
 
 static void
-check_message(const struct envelope *env, enum envelope_target target)
+check_message(const struct envelope *env, enum conf_driver driver)
 {
-	MUST(target == TARGET_PATH ? is_path(envelope_subject(env)) :
+	MUST(driver == DRIVER_HTTP ? is_path(envelope_subject(env)) :
 	    is_subject(envelope_subject(env)));
 	MUST(env->nheaders <= ENVELOPE_MAX_HEADERS);
 	for (size_t i = 0; i < env->nheaders; i++)
@@ -88,13 +88,13 @@ check_body(const struct envelope *env, const struct envelope_form *form,
 }
 
 static void
-fill(const char *template, enum envelope_target target, struct msg *m,
+fill(const char *template, enum conf_driver driver, struct msg *m,
     unsigned flags)
 {
 	struct envelope		env = { 0 };
 	struct envelope_form	form = { .subject = template, .stream = "S",
 				    .id_prefix = "0123456789abcdef",
-				    .target = target };
+				    .driver = driver };
 	struct err		e;
 
 	form.types.type_case = (enum conf_type_case)((flags & 3) % 3);
@@ -102,7 +102,7 @@ fill(const char *template, enum envelope_target target, struct msg *m,
 		form.kind = (enum conf_envelope)kind;
 		if (envelope_fill(&env, &form, m, &e) < 0)
 			continue;
-		check_message(&env, target);
+		check_message(&env, driver);
 		check_body(&env, &form, m);
 	}
 	envelope_subject_of(&env, &form, m);
@@ -133,9 +133,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_scanner(m.payload);
 	if (template[0] != '\0' && conf_form_subject(template, &e) == 0)
-		fill(template, TARGET_SUBJECT, &m, flags);
+		fill(template, DRIVER_NATS, &m, flags);
 	if (conf_form_url_path(template, &e) == 0)
-		fill(template, TARGET_PATH, &m, flags);
+		fill(template, DRIVER_HTTP, &m, flags);
 	for (int i = 0; i < 8; i++)
 		free(fields[i]);
 	free(template);

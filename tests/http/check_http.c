@@ -232,7 +232,7 @@ START_TEST(line_has_the_payload)
 	struct envelope		v = { .nheaders = 0 };
 	struct envelope_form	form = { .subject = "{event_type}",
 				    .id_prefix = "abc", .stream = "",
-				    .target = TARGET_SHOWN };
+				    .driver = DRIVER_STDOUT };
 	struct msg		m = { .sequence = 7, .has_event = true,
 				    .key = BYTES("\"k\\"),
 				    .type = BYTES("t") };

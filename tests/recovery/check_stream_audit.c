@@ -77,6 +77,7 @@ fake_complaint(void *arg, enum pub_about about, struct err *err)
 static const struct pub_ops fake_ops = {
 	.can_ask = true,
 	.is_open = fake_is_open,
+	.is_whole = fake_is_open,
 	.state = fake_state,
 	.get_stored = fake_get_stored,
 	.complaint = fake_complaint,

@@ -285,7 +285,8 @@ node_start(struct node *n)
 {
 	static const struct pub_ops	ops = {
 		.in_order = true, .can_ask = true, .names_streams = true,
-		.is_open = node_is_open, .max_payload = node_max_payload,
+		.is_open = node_is_open, .is_whole = node_is_open,
+		.max_payload = node_max_payload,
 		.capacity = pub_no_limit,
 		.unread = node_unread, .begin = node_begin,
 		.send = node_send, .prepare = node_prepare,

@@ -167,6 +167,10 @@ fake_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 	}
 	check_send(v, slot);
 	fake.answered[slot] = false;
+	if (act(slot) == 'Y') {
+		err_set(e, "away");
+		return PUB_AWAY;
+	}
 	if (act(slot) == 'R') {
 		err_set(e, "refused by the fake");
 		return PUB_REFUSED;
@@ -294,6 +298,11 @@ fake_answer(void *arg, struct pub_answer *a)
 	case 'X':
 		a->verdict = VERDICT_DESTINATION;
 		break;
+	case 'Z':
+		a->verdict = VERDICT_DESTINATION;
+		a->class = CLASS_OFFLINE;
+		a->in_doubt = true;
+		break;
 	case 'L':
 		a->verdict = VERDICT_LOST;
 		a->class = CLASS_LOST;
@@ -350,6 +359,7 @@ struct pub_ops	fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
 	.is_open = fake_is_open,
+	.is_whole = fake_is_open,
 	.max_payload = fake_max_payload,
 	.capacity = fake_capacity,
 	.unread = fake_unread,
@@ -603,6 +613,7 @@ main(void)
 	add_types(relay_case(s, "types"));
 	add_answers(relay_case(s, "answers"));
 	add_advisories(relay_case(s, "advisory"));
+	add_routes(relay_case(s, "routes"));
 	add_drivers(relay_case(s, "drivers"));
 	return run_suite(s);
 }

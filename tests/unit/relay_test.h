@@ -21,7 +21,8 @@
  * M the message's fault, T try again, X the destination's fault, N nobody is
  * there without a word on which message, P the same with its name, 1 to 4
  * like N so many times and then like A, s silence, L an answer that
- * breaks off, R refused by the publisher; and before it gets there: b a subject that is not legal, e no
+ * breaks off, R refused by the publisher, Y and Z its destination is away, when
+ * it is sent and afterwards; and before it gets there: b a subject that is not legal, e no
  * event.
  */
 struct fake {
@@ -93,5 +94,6 @@ void	add_types(TCase *);
 void	add_answers(TCase *);
 void	add_advisories(TCase *);
 void	add_drivers(TCase *);
+void	add_routes(TCase *);
 
 #endif

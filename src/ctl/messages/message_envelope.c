@@ -10,6 +10,7 @@
 
 #include "ctl/messages/messages.h"
 #include "driver/envelope.h"
+#include "driver/route.h"
 #include "util/display.h"
 #include "util/printable.h"
 #include "util/utf8.h"
@@ -43,9 +44,12 @@ put_payload(struct buf *to, struct bytes b)
 }
 
 static void
-add_headers(json_t *o, const struct envelope *v)
+add_headers(json_t *o, const struct envelope *v, const struct route *r)
 {
 	json_t	*headers = json_object();
+
+	if (r->rule != NULL)
+		json_object_set_new(o, "route", json_string(r->rule->name));
 
 	for (size_t i = 0; i < v->nheaders; i++)
 		json_object_set_new(headers, envelope_name(v, i),
@@ -82,12 +86,14 @@ print_header(const char *name, const char *value)
 }
 
 static void
-print_message(const struct envelope *v)
+print_message(const struct envelope *v, const struct route *r)
 {
 	struct buf	text = { 0 };
 
 	put_payload(&text, v->payload);
 	putchar('\n');
+	if (r->rule != NULL)
+		print_header("route", r->rule->name);
 	print_header("subject", envelope_subject(v));
 	for (size_t i = 0; i < v->nheaders; i++)
 		print_header(envelope_name(v, i), envelope_value(v, i));
@@ -114,18 +120,37 @@ add_refusal(json_t *o, struct err *e)
 	json_object_set_new(o, "cannot_be_sent", json_string(e->text));
 }
 
-/* A row that can never be sent as it is has no envelope. */
+/*
+ * The message of its route; -1: it can never be sent as it is, and has no
+ * envelope.
+ */
+static int
+fill(struct ctl *c, struct envelope *v, struct msg *m, const char *prefix,
+    struct route *route, struct err *e)
+{
+	struct envelope_form	 form = envelope_form_of(c->conf, prefix);
+	struct route_set	 routes;
+
+	route_set_init(&routes, c->conf, &form);
+	*route = *route_of(&routes, m);
+	if (route->rule == NULL && routes.n > 0 &&
+	    c->conf->publish.unmatched != UNMATCHED_DEFAULT)
+		return err_set(e, "no route of publish.routes matches");
+	return envelope_fill(v, route->rule == NULL ? &form : &route->form, m,
+	    e);
+}
+
 static int
 print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
     const char *prefix)
 {
-	struct envelope_form	 form = envelope_form_of(c->conf, prefix);
+	struct route		 route;
 	struct envelope		 v = { 0 };
 	struct err		 e;
-	int			 rc = envelope_fill(&v, &form, m, &e);
+	int			 rc = fill(c, &v, m, prefix, &route, &e);
 
 	if (c->args.json && rc == 0)
-		add_headers(o, &v);
+		add_headers(o, &v, &route);
 	if (rc < 0)
 		add_refusal(o, &e);
 	if (c->args.json)
@@ -135,7 +160,7 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 		ctl_error("%s: it cannot be sent as it is: %s",
 		    c->args.rest[0], e.text);
 	else if (!c->args.json)
-		print_message(&v);
+		print_message(&v, &route);
 	envelope_free(&v);
 	return rc < 0 ? CTL_FAILED : CTL_DONE;
 }

@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# Several destinations of one outbox: each message goes where publish.routes
+# says, and one that is away does not stop the others
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/http.sh"
+
+[ -x "$RECEIVER" ] || skip_all "no $RECEIVER: make check TESTS="
+start_servers
+start_receiver
+export WORKERS=2 BACKOFF=0.2 MAX_BACKOFF=1 JITTER=0 IDLE=100 TIMEOUT_MS=1000
+
+# routes_conf [KEYS-OF-PUBLISH]: hook.* and what has to=hooks go to the receiver
+routes_conf() {
+	write_conf
+	sed -i '/^publish:/d' "$CONF"
+	cat >> "$CONF" <<-END
+	http: {endpoint: "http://127.0.0.1:$RPORT/e"}
+	publish:
+	  timeout_ms: $TIMEOUT_MS
+	  ${1:-driver: nats}
+	  routes:
+	  - {name: once, type: hook.once, driver: http, path: once, max_attempts: 1}
+	  - {name: wrapped, type: hook.json, driver: http, path: json, envelope: json}
+	  - {name: hooks, type: hook.*, driver: http}
+	  - {name: chosen, header: to=hooks, driver: http, endpoint: "http://127.0.0.1:$RPORT/chosen"}
+	  - {name: audit, type: audit.*, driver: nats, subject: "events.kept.{event_type}"}
+	END
+}
+# event KEY NUMBER TYPE [METADATA]
+event() {
+	sql "START TRANSACTION;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
+	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
+	COMMIT"
+}
+in_stream() { "$LAB" show --nats "$URL" --stream EVENTS --last |
+    sed -n 's/^Subject: //p'; }
+paths() { received | awk -F'\t' '{ print $2 }' | sort | uniq -c |
+    awk '{ print $1 $2 }' | paste -sd ' '; }
+waits() { sql "SELECT COUNT(*) FROM outbox JOIN events
+    ON sequence = global_sequence WHERE published_at IS NULL
+    AND event_type LIKE '$1'"; }
+none_waits() { [ "$(waits "$1")" = 0 ]; }
+status() { "$OUTBOXCTL" -c "$CONF" status; }
+tells() { status | grep -Eq "$1"; }
+# load SECONDS: rows of 20 keys that go to both destinations in turn
+load() {
+	local until=$((SECONDS + $1)) n=0
+	while [ "$SECONDS" -lt "$until" ]; do
+		n=$((n + 1))
+		sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+		    event_data) SELECT CONCAT('k', $LOADS, '-', n), $n,
+		    IF((n + $n) % 2, 'hook.load', 'order.load'), '{}'
+		    FROM $(numbers 20);
+		INSERT INTO outbox (global_sequence, partition_key)
+		    SELECT sequence, CONCAT('p', LPAD(CRC32(stream_id) % 16, 2, '0'))
+		    FROM events LEFT JOIN outbox ON global_sequence = sequence
+		    WHERE global_sequence IS NULL AND stream_id LIKE 'k%'"
+	done
+}
+# slowest TYPE: of this load, the longest time to deliver, in ms
+slowest() { sql "SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, o.created_at,
+    published_at)) DIV 1000, 0) FROM outbox o JOIN events
+    ON sequence = global_sequence WHERE stream_id LIKE 'f$LOADS-%'
+    AND event_type = '$1'"; }
+attempts() { sql "SELECT COALESCE(MAX(attempts), 0) FROM outbox"; }
+in_order() {
+	received | awk -F'\t' '$1 == 200 && !($5 in first) {
+		first[$5] = 1
+		if ($5 + 0 < last[$4]) { print "key " $4 " row " $5; bad = 1 }
+		last[$4] = $5 + 0
+	} END { exit bad }'
+}
+
+# --- each message to its destination ----------------------------------------
+
+routes_conf
+start_fleet
+event a 1 order.paid
+event a 2 hook.paid
+event a 3 order.sent "'{\"to\": \"hooks\"}'"
+event a 4 hook.json
+event a 5 audit.seen
+drains 20 'all five are delivered'
+is "$(paths)" '1/chosen/order.sent 1/e/hook.paid 1/e/json' \
+    'three went to their endpoints'
+is "$(in_stream)" events.kept.audit.seen 'one went to the subject of its route'
+is "$("$OUTBOXCTL" -c "$CONF" --json stream info | jq .messages)" 2 \
+    'and nothing else to the stream'
+like "$(sed '1,/^.$/d' "$RDIR/last"; "$OUTBOXCTL" -c "$CONF" messages show \
+    --payload 4)" '"sequence"' 'a route may have its own envelope'
+like "$("$OUTBOXCTL" -c "$CONF" --json messages show --payload 3)" \
+    '"route": ?"chosen"' 'messages show has the route'
+
+order '/e/once 0 500'
+event b 1 hook.once
+event b 2 hook.paid
+drains 20 'a route may have its own retries'
+is "$(sql "SELECT reason FROM outbox_dead_letters WHERE event_type =
+    'hook.once'")" attempts 'one attempt, and it is a dead letter'
+order
+
+# --- the endpoint is away ---------------------------------------------------
+
+AWAY=10
+is_short && AWAY=4
+LOADS=1
+stop_receiver
+event f1-x 1 hook.first
+within 15 'away: status names the route' tells 'route hooks'
+for n in {1..20}; do
+	event f1-$n 1 order.steady
+	event f1-$n 2 hook.steady
+	nap 0.2
+done
+within 5 'away: nothing for the stream waits' none_waits 'order.%'
+check "away: the stream is not delayed ($(slowest order.steady) ms)" \
+    [ "$(slowest order.steady)" -lt 1000 ]
+is "$(waits 'hook.%')" 21 'away: what is for the endpoint waits'
+LOADS=2
+load "$AWAY" &
+LOADER=$!
+MASTERS+=("$LOADER")
+wait "$LOADER"
+is "$(attempts)" 0 'away: no attempt is used'
+start_receiver
+drains 60 'back: all is delivered'
+check 'back: in order per key' in_order
+is "$(attempts)" 0 'back: still no attempt'
+within 10 'back: status does not name the route any more' not tells 'route hooks'
+
+# --- the broker is away -----------------------------------------------------
+
+LOADS=3
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+event g 1 order.first
+for n in {1..20}; do
+	event f3-$n 1 hook.steady
+	nap 0.1
+done
+within 10 'broker away: nothing for the endpoint waits' none_waits 'hook.%'
+check "broker away: the endpoint is not delayed ($(slowest hook.steady) ms)" \
+    [ "$(slowest hook.steady)" -lt 3000 ]
+is "$(waits 'order.%')" 1 'broker away: what is for the stream waits'
+LOADS=4
+load "$AWAY" &
+LOADER=$!
+MASTERS+=("$LOADER")
+wait "$LOADER"
+is "$(attempts)" 0 'broker away: no attempt is used'
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+drains 60 'broker back: all is delivered'
+"$SANDBOX" sql "$DIR/db" -e "CREATE DATABASE seen;
+    CREATE VIEW seen.events AS SELECT * FROM app.events
+        WHERE event_type NOT LIKE 'hook.%' AND event_type <> 'order.sent';
+    CREATE VIEW seen.outbox AS SELECT * FROM app.outbox;
+    CREATE VIEW seen.outbox_dead_letters AS
+        SELECT * FROM app.outbox_dead_letters WHERE event_type LIKE 'order.%'"
+out=$("$LAB" check --socket "$SOCKET" --user root --database seen \
+    --nats "$URL" --stream EVENTS --wait 20 2>&1)
+ok $? 'the stream has each of its messages once and in order' ||
+    sed 's/^/# /' <<< "$out"
+check 'the endpoint has its own in order' in_order
+received | awk -F'\t' '$1 == 200 { print $5 }' | sort -un > "$DIR/got"
+sql "SELECT sequence FROM events LEFT JOIN outbox_dead_letters d
+    ON d.global_sequence = sequence WHERE d.global_sequence IS NULL
+    AND (events.event_type LIKE 'hook.%' OR events.event_type = 'order.sent')" |
+    sort -un > "$DIR/want"
+check 'and all of them' cmp -s "$DIR/got" "$DIR/want"
+stops 'the daemon stops'
+
+# --- messages that no route takes -------------------------------------------
+
+routes_conf 'unmatched: hold'
+start_fleet
+event h 1 hook.paid
+event h 2 other.a
+event h 3 hook.paid
+event i 1 hook.paid
+within 15 'hold: what no route takes waits, and its key' \
+    is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 2
+within 10 'hold: status says why' tells 'no route'
+routes_conf 'driver: nats'
+kill -HUP "$MASTER"
+drains 30 'a reload with a route for it sends it'
+stops 'the daemon stops'
+
+routes_conf 'unmatched: dead'
+start_fleet
+event j 1 other.b
+event j 2 hook.paid
+drains 20 'dead: what no route takes is a dead letter'
+is "$(sql "SELECT last_error FROM outbox_dead_letters WHERE event_type =
+    'other.b'")" 'no route of publish.routes matches' 'and says why'
+stops 'the daemon stops'
+
+done_testing

@@ -1,0 +1,166 @@
+/*
+ * relay_routes.c - several destinations in one batch
+ *
+ * The rest goes to NATS.  Types w and v have a route each, to an endpoint; so
+ * has what has the header to=w.
+ */
+#include "unit/relay_test.h"
+
+static struct conf_route	rules[3];
+
+static struct conf_route
+rule(const char *name, const char *type, const char *header)
+{
+	return (struct conf_route){ .name = (char *)name, .subject = "",
+	    .type = (char *)type, .topic = "", .header = (char *)header,
+	    .endpoint = "", .path = "", .driver = DRIVER_HTTP,
+	    .envelope = CONF_INHERIT, .max_attempts = CONF_INHERIT,
+	    .backoff = CONF_INHERIT, .max_backoff = CONF_INHERIT };
+}
+
+static void
+routes_setup(void)
+{
+	rules[0] = rule("hook", "w", "");
+	rules[1] = rule("other", "v", "");
+	rules[2] = rule("head", "", "to=w");
+	conf->publish.routes.items = rules;
+	conf->publish.routes.n = NROWS(rules);
+	fake_ops.in_order = fake_ops.names_streams = false;
+	route_set_init(&relay.routes, conf, &relay.form);
+	ck_assert(relay.routes.several);
+}
+
+static void
+routes_teardown(void)
+{
+	conf->publish.routes.items = NULL;
+	conf->publish.routes.n = 0;
+}
+
+static bool
+is_refused(const char *group)
+{
+	return type_breaker_is_blamed(&relay.breaker, bytes_of(group));
+}
+
+/* Whatever one of them does, the batch is not down, and others are sent. */
+static const struct {
+	const char	*keys, *types, *acts, *outcomes;
+	const char	*refused, *taken;	/* groups */
+} cases[] = {
+	{ "abc", "twt", "AXA", "DFD", "route hook", "t" },
+	{ "abc", "twv", "AXA", "DFD", "route hook", "route other" },
+	{ "abc", "twt", "XAX", "FDF", "t", "route hook" },
+	/* Also if nothing else was sent that could tell. */
+	{ "abc", "www", "XXX", "FFF", "route hook", "t" },
+	{ "a", "t", "X", "F", "t", "route hook" },
+	/* Silence, and a connection that is away or gets lost. */
+	{ "abc", "wtt", "sAA", "FDD", "route hook", "t" },
+	{ "abc", "wtt", "YAA", "FDD", "route hook", "t" },
+	{ "abc", "wtt", "ZAA", "FDD", "route hook", "t" },
+	/* The order of a key is kept over its destinations. */
+	{ "aaa", "twt", "AXA", "DFU", "route hook", "t" },
+	{ "aaa", "wtw", "AAA", "DDD", NULL, "t" },
+	/* An attempt only if its own destination took a later one. */
+	{ "abc", "wtt", "LAA", "FDD", "route hook", "t" },
+	{ "abc", "wwt", "LAA", "RDD", NULL, "route hook" },
+	{ "abc", "wwt", "sAA", "RDD", NULL, "route hook" },
+};
+
+START_TEST(destinations_do_not_wait_for_each_other)
+{
+	script(cases[_i].keys, cases[_i].acts);
+	types(cases[_i].types);
+	publish_as(cases[_i].outcomes);
+	ck_assert(!res.down && !res.silent);
+	ck_assert(cases[_i].refused == NULL || is_refused(cases[_i].refused));
+	ck_assert(!is_refused(cases[_i].taken));
+}
+END_TEST
+
+/* One type with two destinations: by its header. */
+START_TEST(header_chooses_the_destination)
+{
+	script("abc", "AXA");
+	types("ttt");
+	msgs[1].metadata = BYTES("{\"to\": \"w\"}");
+	publish_as("DFD");
+	ck_assert(is_refused("route head"));
+	ck_assert(!is_refused("t"));
+}
+END_TEST
+
+START_TEST(messages_without_a_route_may_wait)
+{
+	conf->publish.unmatched = UNMATCHED_HOLD;
+	script("abc", "AAA");
+	types("wtw");
+	publish_as("DFD");
+	ck_assert_str_eq(msgs[1].error, "no route of publish.routes matches");
+	expect_sent("02");
+	ck_assert(is_refused("t"));
+	ck_assert(!res.down);
+}
+END_TEST
+
+START_TEST(messages_without_a_route_may_be_dead)
+{
+	conf->publish.unmatched = UNMATCHED_DEAD;
+	script("aaa", "AAA");
+	types("wtw");
+	publish_as("DXD");
+	ck_assert_str_eq(msgs[1].reason, "message");
+	expect_sent("02");
+}
+END_TEST
+
+START_TEST(stream_to_be_audited_takes_nothing)
+{
+	relay.unaudited = true;
+	script("abc", "AAA");
+	types("twt");
+	publish_as("FDF");
+	expect_sent("1");
+}
+END_TEST
+
+/* The stream's highest sequence: an endpoint has none. */
+START_TEST(endpoint_does_not_go_back)
+{
+	script("abc", "AAA");
+	types("twt");
+	fake.ack[1] = 0;
+	relay.top = (struct acked){ { .sequence = 1 }, FIRST_ACK - 1 };
+	publish_as("DDD");
+	ck_assert(!relay.went_back);
+}
+END_TEST
+
+START_TEST(route_has_its_own_patience)
+{
+	rules[0].max_attempts = 2;
+	rules[0].backoff = rules[0].max_backoff = 90000;
+	conf->retry.jitter = 0;
+	script("abc", "TTT");
+	types("wwt");
+	msgs[1].attempts = 1;
+	publish_as("RXR");
+	ck_assert_int_eq(msgs[0].delay_ms, 90000);
+	ck_assert_int_eq(msgs[2].delay_ms, conf->retry.backoff);
+}
+END_TEST
+
+void
+add_routes(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, routes_setup, routes_teardown);
+	tcase_add_loop_test(tc, destinations_do_not_wait_for_each_other, 0,
+	    NROWS(cases));
+	tcase_add_test(tc, header_chooses_the_destination);
+	tcase_add_test(tc, messages_without_a_route_may_wait);
+	tcase_add_test(tc, messages_without_a_route_may_be_dead);
+	tcase_add_test(tc, stream_to_be_audited_takes_nothing);
+	tcase_add_test(tc, endpoint_does_not_go_back);
+	tcase_add_test(tc, route_has_its_own_patience);
+}
