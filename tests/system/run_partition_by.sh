@@ -64,7 +64,14 @@ sql "ALTER TABLE events ADD COLUMN tenant VARCHAR(64) COLLATE utf8mb4_bin AS
     GRANT ALL ON app.* TO 'admin'@'localhost' WITH GRANT OPTION;
     GRANT SUPER ON *.* TO 'admin'@'localhost'"
 export ADMIN_PW=admin-secret
-write_conf "$DIR/plain.yml"
+LEASE_TTL=6 LEASE_RENEW=1 HEARTBEAT_TTL=6 write_conf "$DIR/plain.yml"
+# renewed: all leases were renewed since; a use of former labels is noted then
+renewed() {
+	local since
+	since=$(sql 'SELECT MAX(lease_until) FROM outbox_partitions')
+	wait_for 20 is_sql "SELECT MIN(lease_until) > '$since'
+	    FROM outbox_partitions" 1
+}
 
 #
 # Producers and the daemon must agree
@@ -164,9 +171,13 @@ is "$(sql "SELECT COUNT(*) FROM (SELECT 1 FROM outbox JOIN events ON
     sequence = global_sequence WHERE partition_key = CONCAT('p', LPAD(
     CRC32(tenant) % 48, 2, '0')) GROUP BY tenant) AS t")" 10 \
     'rows have labels of their tenants by the new count'
+check 'what was sent before is noted' renewed
+check 'on both workers' renewed
 sql 'UPDATE outbox_partitions SET former_label_at = NULL'
 write
 drains 60 'all is delivered again'
+check 'the leases are renewed' renewed
+check 'and again' renewed
 is "$(sql 'SELECT COUNT(former_label_at) FROM outbox_partitions')" 0 \
     'labels of the present count are not taken for former ones'
 sql "UPDATE outbox_partitions SET former_label_at = NULL; $(event_row old 1 "CONCAT(
