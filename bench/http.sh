@@ -9,6 +9,7 @@ srcdir=${srcdir:-$(dirname "$0")/..}
 . "$srcdir/tests/lib/http.sh"
 
 rows=${1:-50000}
+# shellcheck disable=SC2034
 WORKERS=${3:-2}
 PARTITIONS=64
 start_servers
