@@ -1,7 +1,7 @@
 -- outbox-master: a trigger that completes what is written to outbox_messages.
 --
 -- Optional, for an application that writes rows by a plain INSERT: a NULL
--- message_id becomes a UUID, a NULL partition_key the label of the key.  Load it
+-- message_id becomes a UUID, a NULL partition_key the key's label.  Load it
 -- after the tables, as often as you like; outboxctl schema install --trigger
 -- does that.  While there is none a NULL message_id stays NULL, and the message
 -- goes out under the id of the daemon.

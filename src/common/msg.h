@@ -137,7 +137,7 @@ struct msg *batch_msg(const struct batch *, uint64_t sequence);
  */
 struct message_id msg_id(struct msg *);
 
-/* Has its author named it?  Append the id that consumers see: that one or ours. */
+/* Has its author named it?  Append the id that consumers see: that, or ours. */
 bool	msg_has_own_id(const struct msg *);
 void	msg_put_id(struct buf *, const char *prefix, struct msg *);
 

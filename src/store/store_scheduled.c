@@ -3,7 +3,7 @@
  *
  * Such a row waits under another label: "!@", its time, and the label that it
  * had.  No scan of its partition reads it, and the claim's index has these rows
- * in the order of their times, so those that are due are the first of one range.
+ * in the order of their times: those that are due are the first of one range.
  * scheduled_at itself is only read: a delay of ours is in available_at.
  */
 

@@ -119,8 +119,8 @@ is_dead() { is_sql "SELECT COUNT(*) FROM outbox_dead_letters
 within 20 'a message that cannot be sent is dead' is_dead
 rows_are 0 "outbox_messages WHERE id = $id" 'its row is gone'
 is "$(sql "SELECT CONCAT_WS('/', message_id, order_key, event_type,
-    HEX(payload), content_type, JSON_VALUE(headers, '$.tenant'))
-    FROM outbox_dead_letters")" \
+    HEX(payload), content_type, JSON_VALUE(CONVERT(headers USING utf8mb4),
+    '$.tenant')) FROM outbox_dead_letters")" \
     'dead/k2/two words/00FF10/application/x/t2' \
     'its letter has all of the message'
 shows '[.state, .key, .message_id] | join(" ")' 'dead k2 dead' 'dead show' \
@@ -160,6 +160,8 @@ shows '[.partition, .waits_for, .state] | join(", ")' \
     'p02, available_at or scheduled_at, pending' \
     'messages show of a scheduled message' messages show "$id"
 shows '.rows[0].partition' p02 'messages list of it' messages list
+shows '[.rows[].sequence] | join(" ")' "$id" 'messages list --partition' \
+    messages list --partition p02
 
 # The view of the Open Outbox specification.
 is "$(sql "SELECT CONCAT_WS('/', event_id, event_type, partition_key, payload,

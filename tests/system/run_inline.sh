@@ -41,6 +41,23 @@ drains 30 'all are delivered, with a worker killed'
 check_stream 'the stream is complete and in order, nothing twice' --inline \
     --wait 10
 
+# The broker loses acknowledged messages: they are found by Outbox-Id.
+STORE=$DIR/nats/js
+before=$(sql "SELECT servers FROM outbox_streams WHERE name = 'EVENTS'")
+cp -a "$STORE" "$DIR/saved"
+produce --inline --events 500 --keys 50 --key-prefix lost
+drains 20 'more are delivered'
+"$SANDBOX" kill "$DIR/nats" > /dev/null
+rm -rf "$STORE" && mv "$DIR/saved" "$STORE"
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+was_checked() { not is_sql "SELECT servers FROM outbox_streams
+    WHERE name = 'EVENTS'" "$before"; }
+wait_for 20 was_checked
+within 10 'what the broker lost is found' \
+    has_line "$LOG" 'warn .*lost 500 acknowledged messages'
+drains 20 'and sent again'
+check_stream 'the stream is complete and in order again' --inline --wait 10
+
 # Scheduled: the later message of the key passes the one with a time.
 insert() {	# KEY PAYLOAD [SCHEDULED_AT, as SQL]
 	sql "INSERT INTO outbox_messages (message_id, topic, order_key,

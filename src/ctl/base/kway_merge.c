@@ -81,6 +81,20 @@ add_parts(struct kway_merge *m, struct err *e)
 	return 0;
 }
 
+/* Those of its messages that have a time of their own. */
+static int
+add_scheduled_of(struct kway_merge *m, const char *partition, struct err *e)
+{
+	struct store	*s = m->c->store;
+
+	store_sql(s, "SELECT DISTINCT {partition_key} FROM {outbox} {index} "
+	    "WHERE {published_at} IS NULL AND {partition_key} > '!@' "
+	    "AND {partition_key} < '!A' AND ");
+	store_put_home_label(s, "{partition_key}");
+	filter_put_in_label(s, partition);
+	return add_parts(m, e);
+}
+
 /* The labels of one partition: its own, and those of its parked rows. */
 static int
 add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
@@ -96,6 +110,8 @@ add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
 	buf_free(&bytes);
 	if (!store_has(s, T_BLOCKED))
 		return 0;
+	if (store_can_schedule(s) && add_scheduled_of(m, partition, e) < 0)
+		return -1;
 	store_sql(s, "SELECT " PARKED_LABEL("first_sequence")
 	    " FROM {blocked} WHERE partition_key");
 	filter_put_in_label(s, partition);

@@ -193,7 +193,8 @@ select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	    "{o.attempts}, ");
 	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{o.created_at}, " :
 	    "NULL, ");
-	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{o.replay_no}" : "0");
+	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{o.replay_no}" :
+	    "0");
 	message_put_from(s);
 	store_put(s, " WHERE {o.global_sequence}");
 	filter_put_rows(s, list, n);
