@@ -558,6 +558,9 @@ put p01 a ok.made
 once publish.driver=discard nats.servers=[nats://127.0.0.1:1]
 all_sent && printf '%s' "$ERR" | grep -q 'warn.*discard'
 verdict $? 'publish.driver: discard delivers without a server, and warns'
+# tests/system/run_destinations.sh has a case for each of these.
+covers publish.routes publish.unmatched
+
 # tests/system/run_http.sh and run_http_tls.sh have a case for each of these.
 covers http.endpoint http.path http.concurrency http.signing_keys \
     http.headers http.token_file http.token_env http.follow_redirects \
