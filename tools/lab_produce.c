@@ -299,7 +299,8 @@ add_message(struct producer *p, struct key *k, const char *label)
 		sql_add(&p->sql, "%s, ", label);
 	if (n % 4 == 0)
 		sql_add(&p->sql, "'{\"traceparent\": "
-		    "\"00-%032llx-%016llx-01\"}'", (unsigned long long)n + 1, (unsigned long long)n + 1);
+		    "\"00-%032llx-%016llx-01\"}'", (unsigned long long)n + 1,
+		    (unsigned long long)n + 1);
 	else
 		sql_add(&p->sql, "NULL");
 	sql_add(&p->sql, ", ");
