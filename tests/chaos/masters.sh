@@ -47,16 +47,25 @@ master_start() {
 	note "master $1 started as ${MPID[$1]}"
 }
 
-# 73: the workers of a killed one still hold the pid file; 78: a broken file.
-# 143: asked to leave before it could listen.
+# The workers of a killed one, stopped perhaps, still hold the pid file.
+is_locked_out() {
+	tail -n 3 "$DIR/m$1.log" | grep -q 'still locked by workers of a master'
+}
+
+# 1: perhaps locked out; 78: a broken file; 143: asked to leave before it could
+# listen.
 master_ended() {
 	local rc
 	wait "${MPID[$1]}"
 	rc=$?
 	note "master $1, ${MPID[$1]}, ended with status $rc, was ${STATE[$1]}"
 	case ${STATE[$1]}:$rc in
-	killed:*|leaving:0|leaving:73|leaving:78|leaving:143) ;;
-	up:73|up:78) NEXT[$1]=$((NOW + 300)) ;;
+	killed:*|leaving:0|leaving:78|leaving:143) ;;
+	up:78) NEXT[$1]=$((NOW + 300)) ;;
+	up:1|leaving:1)
+		NEXT[$1]=$((NOW + 300))
+		is_locked_out "$1" ||
+		    violation "master $1, pid ${MPID[$1]}: status 1" ;;
 	*) violation "master $1, pid ${MPID[$1]}: status $rc when ${STATE[$1]}" ;;
 	esac
 	STATE[$1]=down
