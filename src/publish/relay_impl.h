@@ -73,6 +73,10 @@ const struct envelope_form *relay_form(const struct flight *, size_t i);
 /* What the destination of the message took in this batch. */
 const struct taken *relay_taken(const struct flight *, size_t i);
 
+/* Its type, or its route, was refused: the breaker tries it less often. */
+void	relay_refuse_type(struct flight *, const struct msg *,
+	    enum error_class, const char *why);
+
 /* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);
 

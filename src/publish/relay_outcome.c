@@ -23,18 +23,6 @@
 #include "util/clock.h"
 #include "util/printable.h"
 
-/* A message that waits for its destination is tried again after so many ms. */
-#define DEFER_MS	5000
-#define DEFER_DOWN_MS	1000	/* if it took no message */
-
-/*
- * A message of a type that is probed often: shortest time until it is the next
- * probe, and longest time in memory.
- */
-#define PROBE_MS	200
-#define HOLD_MS		60000
-#define ROTATE_MS	5000	/* longer than a probe is missed */
-
 /*
  * Pauses in ms before a batch sends messages again that no stream took; most
  * elections of a leader take less.  After a failed last round there are none
@@ -137,9 +125,9 @@ subject_of(struct flight *f, const struct msg *m)
  * With several destinations the others are assumed to take messages: a refusal
  * must never make them wait.
  */
-static void
-refuse_type(struct flight *f, const struct msg *m, enum error_class class,
-    const char *why)
+void
+relay_refuse_type(struct flight *f, const struct msg *m,
+    enum error_class class, const char *why)
 {
 	struct relay		*r = f->r;
 	const struct taken	*t = relay_taken(f, (size_t)(m - f->b->msgs));
@@ -162,7 +150,7 @@ was_tried(struct flight *f, const struct msg *m, enum error_class class,
     const char *why)
 {
 	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->group))
-		refuse_type(f, m, class, why);
+		relay_refuse_type(f, m, class, why);
 }
 
 bool
@@ -561,199 +549,4 @@ relay_name_absent(struct flight *f)
 			note_absent(f, i);
 	}
 	f->nameless = 0;
-}
-
-static bool
-took_group(const struct batch *b, struct bytes group)
-{
-	for (size_t i = 0; i < b->n; i++)
-		if (b->msgs[i].outcome == OUT_DELIVERED &&
-		    b->msgs[i].group.len == group.len &&
-		    memcmp(b->msgs[i].group.data, group.data,
-		    group.len) == 0)
-			return true;
-	return false;
-}
-
-/* True if it was refused or not answered: not its own fault. */
-static bool
-speaks_for_its_type(const struct flight *f, size_t i)
-{
-	const struct msg	*m = &f->b->msgs[i];
-
-	/* It was not sent, because it has no destination now. */
-	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||
-	    f->class[i] == CLASS_NO_ROUTE || f->class[i] == CLASS_AUDIT))
-		return true;
-	return f->sent_at[i] != 0 && (f->state[i] == REFUSED ||
-	    (m->outcome == OUT_RETRY && m->in_doubt));
-}
-
-/* A type of which no message was taken is tried with one probe from now on. */
-static void
-judge_types(struct flight *f)
-{
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
-
-		/* As in was_tried. */
-		if (speaks_for_its_type(f, i) && !took_group(f->b, m->group))
-			refuse_type(f, m, f->state[i] == REFUSED ?
-			    f->class[i] : CLASS_TIMEOUT, m->error);
-	}
-}
-
-/*
- * Its type is blamed and probed often.  One message is the next probe, due when
- * that may be sent and not sooner.  The others are held in memory until one is
- * taken, so that they cost nothing: in the database they are due with the
- * probe, for another worker.
- */
-static void
-hold_message(struct flight *f, size_t i)
-{
-	struct type_breaker	*k = &f->r->breaker;
-	struct msg		*m = &f->b->msgs[i];
-
-	m->outcome = OUT_DEFER;
-	m->delay_ms = later(type_breaker_wait(k, m->group, clock_ms()),
-	    PROBE_MS);
-	/* It may be refused for its own sake: let another be tried before it,
-	   when the breaker offers all, because no probe came. */
-	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m->group)) {
-		m->delay_ms += ROTATE_MS;
-		m->hold_ms = m->delay_ms;
-		return;
-	}
-	m->hold_ms = type_breaker_choose(k, m->group) ? m->delay_ms : HOLD_MS;
-}
-
-static void
-defer_message(struct flight *f, size_t i, bool down)
-{
-	struct msg	*m = &f->b->msgs[i];
-	int64_t		 wait = type_breaker_wait(&f->r->breaker, m->group,
-			     clock_ms());
-
-	if (!down && type_breaker_holds(&f->r->breaker, m->group)) {
-		hold_message(f, i);
-		return;
-	}
-	m->outcome = OUT_DEFER;
-	m->delay_ms = later(down ? DEFER_DOWN_MS : DEFER_MS, wait);
-	/*
-	 * With several streams such a silence never uses an attempt.  Let
-	 * another message of the type be tried before this one, which could
-	 * otherwise keep its type from being sent for ever.
-	 */
-	if (f->subject != NULL && m->in_doubt && !down)
-		m->delay_ms *= 2;
-}
-
-static bool
-is_of_type(const struct flight *f, size_t i)
-{
-	return f->state[i] == REFUSED &&
-	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group);
-}
-
-/* Types that are refused while others are taken, after all other failures. */
-static void
-note_types(struct flight *f)
-{
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
-
-		if (!is_of_type(f, i))
-			continue;
-		relay_note_failure(f, m, m->error);
-		f->res->refused++;
-	}
-}
-
-/* Nothing was taken, and not only types were sent that are to blame by now. */
-static bool
-is_down(const struct flight *f)
-{
-	if (f->r->routes.several || f->b->n == 0 || f->nfair == 0 ||
-	    relay_taken(f, 0)->acked > 0)
-		return false;
-	for (size_t i = 0; i < f->b->n; i++)
-		if (f->sent_at[i] != 0 && !relay_is_blamed(f, i))
-			return true;
-	return false;
-}
-
-/*
- * The destination is down if no stream acknowledged anything.  If all messages
- * were for one stream of several, all streams pause, for 3.5 s at most, until
- * another one answers and the type is blamed (type_breaker.h).  In any case
- * refused messages are deferred: if they were tried again at once, a few of
- * them at the head would keep the destination down for all others.
- */
-static void
-judge_refused(struct flight *f)
-{
-	bool	down = is_down(f);
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct msg *m = &f->b->msgs[i];
-
-		if (f->state[i] != REFUSED)
-			continue;
-		defer_message(f, i, down);
-		if (down && !f->res->down) {
-			err_set(&f->res->why, "%s", m->error);
-			f->res->class = f->class[i];
-		} else if (!down && !is_of_type(f, i))
-			relay_note_failure(f, m, m->error);
-		f->res->down = f->res->down || down;
-	}
-	if (!down)
-		note_types(f);
-}
-
-/*
- * Messages set aside when a silence ended the batch are deferred as well.  If
- * it is down already, the connection was lost, which is no refusal.
- */
-static void
-judge_aside(struct flight *f)
-{
-	if (!f->res->silent || f->res->down)
-		return;
-	for (size_t i = 0; i < f->b->n; i++)
-		if (f->state[i] == ASIDE)
-			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
-			    "messages got no answer");
-}
-
-/*
- * An answer that broke off, while others were taken: this message failed.  If
- * none was taken, the destination did.
- */
-static void
-judge_lost(struct flight *f)
-{
-	struct err	e;
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct msg *m = &f->b->msgs[i];
-
-		if (f->state[i] != REFUSED || f->class[i] != CLASS_LOST ||
-		    relay_taken(f, i)->acked == 0)
-			continue;
-		f->state[i] = DONE;
-		err_set(&e, "%s", m->error);
-		relay_fail(f, m, false, e.text);
-	}
-}
-
-void
-relay_judge(struct flight *f)
-{
-	judge_lost(f);
-	judge_types(f);
-	judge_aside(f);
-	judge_refused(f);
 }
