@@ -561,12 +561,17 @@ query_parked(struct store *s, struct err *e)
 	    "SELECT {o.partition_key} FROM (SELECT DISTINCT {published_at}, "
 	    "{partition_key} FROM {outbox} {index} WHERE {published_at} IS "
 	    "NULL "
-	    "AND " PARKED_RANGE("{partition_key}") ") AS o "
+	    "AND ");
+	/* Scheduled rows have a label each: they must not be read. */
+	store_put(s, store_can_schedule(s) ?
+	    "(({partition_key} > '!' AND {partition_key} < '!@') OR "
+	    "({partition_key} >= '!A' AND {partition_key} < '!a'))" :
+	    PARKED_RANGE("{partition_key}"));
+	store_put(s, ") AS o "
 	    "LEFT JOIN {blocked} AS b ON b.first_sequence = "
 	    PARKED_UNDER("{o.partition_key}") " LEFT JOIN {partitions} AS p "
 	    "ON p.partition_key = {o.partition_key} "
-	    "WHERE b.first_sequence IS NULL AND LEFT({o.partition_key}, 2) "
-	    "<> '!@' AND (p.partition_key IS NULL "
+	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL "
 	    "OR " PARKED_IS("{o.partition_key}") ")");
 	return store_query(s, "strays", e);
 }

@@ -26,16 +26,21 @@ static const struct {
 
 #define NPARTS	(sizeof(parts) / sizeof(parts[0]))
 
-/* The key and the type are there already, cut to what their columns hold. */
+/*
+ * The key and the type are there already, cut to what their columns hold.  A
+ * letter has the bytes that are sent, in whatever character set the row is.
+ */
 int
 store_keep_whole(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
 {
 	store_sql(s, "UPDATE {dead} AS d STRAIGHT_JOIN {outbox} AS o {primary} "
 	    "ON {o.global_sequence} = d.global_sequence SET ");
-	store_put(s, "d.message_id = {o.message_id}, d.headers = {o.metadata}, "
-	    "d.payload = {o.event_data}, d.content_type = {o.content_type}, "
-	    "d.scheduled_at = {o.scheduled_at} "
+	store_put(s, "d.message_id = " STORE_BYTES("{o.message_id}")
+	    ", d.headers = " STORE_BYTES("{o.metadata}")
+	    ", d.payload = " STORE_BYTES("{o.event_data}")
+	    ", d.content_type = " STORE_BYTES("{o.content_type}")
+	    ", d.scheduled_at = {o.scheduled_at} "
 	    "WHERE d.global_sequence IN (");
 	store_put_list(s, sequences, n);
 	store_put(s, ")");

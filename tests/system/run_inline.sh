@@ -127,4 +127,22 @@ is "$(sql "SELECT GROUP_CONCAT(message_id ORDER BY ack_sequence)
     FROM outbox_messages WHERE order_key = 'hold'")" hold-1,hold-2 \
     'in their order'
 stops 'the master stops with status 0'
+
+# Rows in another character set: a letter has the bytes that are sent.
+sql "ALTER TABLE outbox_messages
+    MODIFY payload TEXT CHARACTER SET latin1 NOT NULL, MODIFY headers TEXT;
+INSERT INTO outbox_messages (message_id, topic, order_key, partition_key,
+	headers, payload)
+    VALUES ('latin', 't', 'latin', 'p03', 'no JSON',
+	CONVERT(X'C3A9' USING utf8mb4))"
+start_fleet
+letter() { is_sql "SELECT HEX(payload) FROM outbox_dead_letters
+    WHERE message_id = 'latin'" C3A9; }
+within 10 'a dead letter has the payload in UTF-8' letter
+sql 'UPDATE outbox_dead_letters SET headers = NULL'
+check 'such a letter can be put back' inline_ctl dead retry --all --yes
+within 10 'and is sent' is_sent latin
+is "$(sql "SELECT HEX(payload) FROM outbox_messages
+    WHERE message_id = 'latin'")" E9 'the row is as it was'
+stops 'the master stops with status 0'
 done_testing
