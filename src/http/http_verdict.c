@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/clock.h"
+
 /* First match wins. */
 static const struct {
 	long			 from, to;
@@ -17,7 +19,7 @@ static const struct {
 	enum error_class	 class;
 } rows[] = {
 	{ 200, 299, VERDICT_STORED, CLASS_NONE },
-	/* A wrong address or key must not bury a backlog. */
+	/* A redirect or a wrong key must not bury a backlog. */
 	{ 300, 399, VERDICT_DESTINATION, CLASS_PERMISSION },
 	{ 401, 401, VERDICT_DESTINATION, CLASS_PERMISSION },
 	{ 407, 407, VERDICT_DESTINATION, CLASS_PERMISSION },
@@ -27,6 +29,8 @@ static const struct {
 	{ 400, 499, VERDICT_MESSAGE, CLASS_NONE },
 	{ 0, 999, VERDICT_TRANSIENT, CLASS_OTHER },
 };
+
+#define DAY_S	(24 * 60 * 60)	/* the relay waits for less */
 
 static bool
 judge_status(const struct outcome_of_request *o, struct pub_answer *a)
@@ -38,7 +42,7 @@ judge_status(const struct outcome_of_request *o, struct pub_answer *a)
 	a->verdict = rows[i].verdict;
 	a->class = rows[i].class;
 	if (a->verdict == VERDICT_TRANSIENT)
-		a->retry_after_ms = o->retry_after * 1000;
+		a->retry_after_ms = sooner(o->retry_after, DAY_S) * 1000;
 	if (a->verdict != VERDICT_STORED)
 		snprintf(a->text, sizeof(a->text), "HTTP %ld%s%s", o->status,
 		    o->said[0] == '\0' ? "" : ": ", o->said);

@@ -207,9 +207,12 @@ out_prepare(void *arg, struct pub_polls *p)
 
 	if (!o->open)
 		return;
-	/* Half a line that nobody reads any more is no work. */
+	/*
+	 * Half a line that nobody reads any more is no work.  With any other
+	 * error its end must come before the next line.
+	 */
 	if (o->n == 0 && line_output_finish(&o->output, 0) < 0 &&
-	    errno != EAGAIN)
+	    errno == EPIPE)
 		line_output_forget(&o->output);
 	write_lines(o);
 	if (answer_queue_has(&o->answers))

@@ -171,6 +171,12 @@ write_to_file(struct line_output *o, const char *line, size_t n,
 	size_t		done = 0;
 	int		error;
 
+	/* Half of it, for want of room, could not be taken back. */
+	if (!locked && o->long_lines) {
+		if (errno == EACCES)
+			errno = EAGAIN;
+		return -1;
+	}
 	if (fstat(o->fd, &before) == 0)
 		done = write_most(o->fd, line, n, patience_ms);
 	error = errno;

@@ -17,7 +17,8 @@ struct line_output {
 	/*
 	 * Several processes write lines longer than LINE_OUTPUT_ATOMIC: also on
 	 * a pipe, socket or terminal each takes the lock for a line, and keeps
-	 * it until the rest of that is written.
+	 * it until the rest of that is written.  Nothing is written without the
+	 * lock: EAGAIN if another process has it.
 	 */
 	bool	 long_lines;
 	bool	 locked;

@@ -657,6 +657,40 @@ START_TEST(half_line_is_taken_back_alone)
 }
 END_TEST
 
+/* Lines that must not be lost wait for the lock: half of one is taken back. */
+START_TEST(long_line_waits_for_the_lock)
+{
+	struct line_output	o;
+	struct flock		all = { .l_type = F_WRLCK };
+	pid_t			pid;
+	int			fd;
+
+	share_barrier();
+	log_to_file(LOG_LVL_INFO, false);
+	fd = open(in_dir("log").text, O_WRONLY | O_APPEND);
+	o = (struct line_output){ .fd = fd, .long_lines = true };
+	if ((pid = fork_writer()) == 0) {
+		fcntl(fd, F_SETLK, &all);
+		meet(2);
+		pause();
+	}
+	meet(2);
+	ck_assert_int_eq(line_output_write(&o, "one line\n", 9, 0), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_str_eq(logged(), "");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	limit_files(6);
+	ck_assert_int_eq(line_output_write(&o, "one line\n", 9, 10), -1);
+	ck_assert_int_eq(errno, EFBIG);
+	ck_assert_str_eq(logged(), "");
+	limit_files(1 << 20);
+	ck_assert_int_eq(line_output_write(&o, "three\n", 6, 10), 0);
+	ck_assert_str_eq(logged(), "three\n");
+	close(fd);
+}
+END_TEST
+
 /* Without the lock half a line stays, and spoils none of the others. */
 START_TEST(half_line_without_a_lock_stays_alone)
 {
@@ -904,6 +938,7 @@ main(void)
 	tcase_add_test(tc, signal_ends_no_wait);
 	tcase_add_test(tc, full_socket_stops_nobody);
 	tcase_add_test(tc, half_line_is_taken_back_alone);
+	tcase_add_test(tc, long_line_waits_for_the_lock);
 	tcase_add_test(tc, half_line_without_a_lock_stays_alone);
 
 	tc = add_case(s, "outage");
