@@ -84,6 +84,8 @@ kill -CONT "$VICTIM"
 wait "$MASTER" 2>/dev/null
 wait_for 10 is_gone "$VICTIM"
 start_fleet
+# The leases may be those of the worker that was killed.
+wait_for 10 has_line "$LOG" "master\[$MASTER\]: worker 0: pid"
 kill -STOP "$MASTER"
 answers reload
 pause 300
