@@ -6,6 +6,13 @@
 -- does that.  While there is none a NULL message_id stays NULL, and the message
 -- goes out under the id of the daemon.
 --
+-- This file has our own names of tables and columns, and the partition is that
+-- of the key.  With outbox.columns, outbox.partition_by or other names of
+-- tables, load it with outboxctl, which adapts it.
+--
+-- It refuses every INSERT without a label until the partition count is set: by
+-- the first start of the daemon, by outboxctl setup, or by hand.
+--
 -- It takes no lock to read the partition count, but with a binlog and
 -- binlog_format MIXED or STATEMENT, and at isolation SERIALIZABLE, the server
 -- does until the transaction ends: see trigger.sql, also for what the account

@@ -218,6 +218,9 @@ waits_for(const struct ctl *c, const json_t *o)
 		    member_number(o, "sequence"));
 	if (!is_state(o, "pending"))
 		return json_null();
+	if (json_is_null(json_object_get(o, "available_at")))
+		return json_sprintf("nothing: its %s is NULL",
+		    store_column_name(c->store, "available_at"));
 	if (is_message_halted(o))
 		return json_sprintf("its key, halted by message %lld: see "
 		    "outboxctl keys blocked", member_number(o, "blocked_by"));

@@ -160,7 +160,15 @@ finding_json(const struct schema_finding *f)
 	return row;
 }
 
-/* Print all findings, or only those that upgrade corrects. */
+/* Changes without which the daemon cannot run, or loses rows. */
+static bool
+is_left(const struct schema_finding *f)
+{
+	return f->by_hand && f->level == SCHEMA_FAIL && f->sql[0] != '\0' &&
+	    strncmp(f->sql, "GRANT ", 6) != 0;
+}
+
+/* Print all findings, or only those that upgrade corrects or names. */
 static void
 print_report(const struct ctl *c, const struct schema_report *r, bool all)
 {
@@ -168,7 +176,8 @@ print_report(const struct ctl *c, const struct schema_report *r, bool all)
 	json_t				*rows = json_array();
 
 	for (size_t i = 0; i < r->n; i++)
-		if (!all && r->findings[i].by_hand)
+		if (!all && r->findings[i].by_hand &&
+		    !(c->args.json && is_left(&r->findings[i])))
 			continue;
 		else if (c->args.json)
 			json_array_append_new(rows,
@@ -225,50 +234,123 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 	return rc;
 }
 
+/* Make the changes; *n: how many of them. */
 static int
-apply_fixes(struct ctl *c, const struct schema_report *r, struct err *e)
+apply_fixes(struct ctl *c, const struct schema_report *r, unsigned *n,
+    struct err *e)
 {
-	unsigned	n = 0;
-	int		rc = 0;
-	struct err	other;
+	int	rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < r->n; i++)
 		if (!r->findings[i].by_hand &&
 		    (rc = apply_fix(c, &r->findings[i], e)) == 0)
-			n++;
-	if (n == 0)
+			++*n;
+	return rc;
+}
+
+/* While something is left that it cannot run without, reading it may fail. */
+static int
+apply_and_note(struct ctl *c, const struct schema_report *r, unsigned left,
+    unsigned *n, struct err *e)
+{
+	int		rc = apply_fixes(c, r, n, e);
+	struct err	other;
+
+	if (*n == 0)
 		return rc;
-	return learn_and_note(c, n, rc < 0 ? &other : e) < 0 ? -1 : rc;
+	if (rc < 0 || left > 0) {
+		store_learn(c->store, &other);
+		return audit_note(c, *n, rc < 0 ? &other : e) < 0 ? -1 : rc;
+	}
+	return learn_and_note(c, *n, e);
+}
+
+static void
+print_left(const struct schema_report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (is_left(&r->findings[i]))
+			print_finding(&r->findings[i]);
+}
+
+/* What was done and what is left. */
+static void
+print_rest(const struct ctl *c, const struct schema_report *r, unsigned n)
+{
+	json_t	*rows = json_array();
+
+	if (!c->args.json) {
+		printf("%u change%s made; left to the operator:\n", n,
+		    n == 1 ? "" : "s");
+		print_left(r);
+		json_decref(rows);
+		return;
+	}
+	for (size_t i = 0; i < r->n; i++)
+		if (is_left(&r->findings[i]))
+			json_array_append_new(rows,
+			    finding_json(&r->findings[i]));
+	print_object(c, json_pack("{s:I, s:b, s:o}", "changed", (json_int_t)n,
+	    "dry_run", 0, "left", rows));
+}
+
+static void
+print_plan(const struct ctl *c, const struct schema_report *r, unsigned left)
+{
+	print_report(c, r, false);
+	if (left > 0 && !c->args.json) {
+		puts("Left to the operator:");
+		print_left(r);
+	}
+}
+
+/* What it would do, and to how many rows. */
+struct plan {
+	unsigned	n, left;
+	uint64_t	nrows;
+};
+
+static struct plan
+plan_of(const struct schema_report *r)
+{
+	struct plan	p = { 0 };
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct schema_finding *f = &r->findings[i];
+
+		p.left += is_left(f);
+		p.n += !f->by_hand;
+		if (!f->by_hand && f->nrows > p.nrows)
+			p.nrows = f->nrows;
+	}
+	return p;
 }
 
 static int
 upgrade(struct ctl *c, const struct schema_report *r)
 {
+	struct plan	p = plan_of(r);
+	int		status = p.left > 0 ? CTL_FAILED : CTL_DONE;
 	unsigned	n = 0;
-	uint64_t	nrows = 0;
 	struct err	e;
 
-	for (size_t i = 0; i < r->n; i++) {
-		if (r->findings[i].by_hand)
-			continue;
-		n++;
-		if (r->findings[i].nrows > nrows)
-			nrows = r->findings[i].nrows;
+	if (c->args.dry_run && (p.n + p.left > 0 || c->args.json)) {
+		print_plan(c, r, p.left);
+		return status;
 	}
-	if (c->args.dry_run && (n > 0 || c->args.json)) {
-		print_report(c, r, false);
-		return CTL_DONE;
-	}
-	if (n > 0 && nrows > CTL_MANY && !ctl_confirm_impact(c, "%s would be "
-	    "made, to tables of up to %s", COUNTED(n, "change"),
-	    COUNTED(nrows, "row")))
+	if (p.n > 0 && p.nrows > CTL_MANY && !ctl_confirm_impact(c, "%s would "
+	    "be made, to tables of up to %s", COUNTED(p.n, "change"),
+	    COUNTED(p.nrows, "row")))
 		return CTL_FAILED;
-	if (apply_fixes(c, r, &e) < 0)
+	if (apply_and_note(c, r, p.left, &n, &e) < 0)
 		return ctl_fail(c, &e);
-	print_done(c, n, n == 0 ? "Nothing to upgrade." :
-	    "%u change%s made; reload the daemon, so that it uses them.", n,
-	    n == 1 ? "" : "s");
-	return CTL_DONE;
+	if (p.left > 0)
+		print_rest(c, r, n);
+	else
+		print_done(c, n, n == 0 ? "Nothing to upgrade." :
+		    "%u change%s made; reload the daemon, so that it uses "
+		    "them.", n, n == 1 ? "" : "s");
+	return status;
 }
 
 int

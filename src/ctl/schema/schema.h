@@ -123,6 +123,9 @@ void	schema_model_free(struct schema_model *);
 const struct schema_column *schema_column_of(const struct schema_table *,
 	    const char *name);
 
+/* Is the type that of whole numbers? */
+bool	schema_is_number(const char *type);
+
 /* schema_check.c, schema_report.c: the differences */
 
 enum schema_level { SCHEMA_NOTE, SCHEMA_WARN, SCHEMA_FAIL };

@@ -151,7 +151,7 @@ enum kind { KIND_NUMBER, KIND_TEXT, KIND_MOMENT, KIND_OTHER };
 static enum kind
 kind_of(const char *type)
 {
-	if (strstr(type, "int") != NULL)
+	if (schema_is_number(type))
 		return KIND_NUMBER;
 	if (strstr(type, "char") != NULL || strstr(type, "text") != NULL ||
 	    strcmp(type, "enum") == 0 || strcmp(type, "uuid") == 0 ||
@@ -253,6 +253,8 @@ check_column(struct check *k, enum store_table t,
 	const char		*cost;
 	char			*change, *name;
 
+	if (t == T_OUTBOX && schema_foreign(k, wanted, c))
+		return;
 	/* In mode inline producers write some columns of the outbox. */
 	if (is_of_event(k, t, c->name))
 		t = T_EVENTS;

@@ -35,6 +35,13 @@ void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_moments(struct check *, enum store_table);
 
+/*
+ * schema_foreign.c: report a column of an application's outbox that has no
+ * numbers for the order, or NULL for the time when a row is due.
+ */
+bool	schema_foreign(struct check *, const struct schema_column *wanted,
+	    const struct schema_column *live);
+
 /* fan_out.c: report what keeps an event from other outboxes, or from this. */
 int	fan_out_check(struct check *, struct err *);
 

@@ -46,6 +46,17 @@ schema_can_index(const struct check *k)
 	return true;
 }
 
+/* Is the column of the order there, and no number?  Another takes its place. */
+static bool
+has_other_order(const struct check *k)
+{
+	const struct schema_column	*c;
+
+	c = schema_column_of(&k->live.tables[T_OUTBOX],
+	    store_column_name(k->ctl->store, "global_sequence"));
+	return c != NULL && !schema_is_number(c->type);
+}
+
 void
 schema_claim_index(struct check *k)
 {
@@ -54,7 +65,7 @@ schema_claim_index(struct check *k)
 	struct schema_finding		*f;
 	char				*change, list[256];
 
-	if (x == NULL || !schema_has(k, T_OUTBOX) ||
+	if (x == NULL || !schema_has(k, T_OUTBOX) || has_other_order(k) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
@@ -135,6 +146,55 @@ is_wanted(const struct schema_table *t, const struct schema_index *x)
 	return false;
 }
 
+/* Could it be the id of messages?  It keeps an INSERT from being repeated. */
+static bool
+is_like_id(const struct check *k, const struct schema_index *x)
+{
+	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
+	const struct schema_column	*c = schema_column_of(t, x->columns);
+
+	return store_is_inline(k->ctl->store) && x->unique && c != NULL &&
+	    c->collation[0] != '\0' &&
+	    strcmp(store_column_word(k->ctl->store, T_OUTBOX, c->name),
+	    c->name) == 0 &&
+	    schema_column_of(t, conf_column(k->ctl->conf, "message_id")) ==
+	    NULL;
+}
+
+/* May it be dropped?  Not from a table that may be an application's own. */
+static bool
+is_to_drop(const struct check *k, const struct schema_index *x)
+{
+	return !x->unique && !store_is_inline(k->ctl->store) &&
+	    k->ctl->conf->outbox.columns.n == 0;
+}
+
+static void
+find_spare(struct check *k, const struct schema_index *x)
+{
+	bool		 drop = is_to_drop(k, x);
+	struct buf	 cost = { 0 }, sql = { 0 };
+
+	buf_str(&cost, "each message has to update it");
+	if (is_like_id(k, x))
+		buf_printf(&cost, "; as outbox.columns: {message_id: %s} it is "
+		    "the id of the messages", x->columns);
+	else if (drop)
+		buf_str(&cost, "; drop it if no other program reads by it");
+	buf_str(&sql, "");
+	if (drop) {
+		buf_printf(&sql, "ALTER TABLE `%s` DROP KEY ",
+		    schema_name(k, T_OUTBOX));
+		db_name(&sql, x->name);
+	}
+	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
+	    cost.data }, sql.data, "%s: index %s (%s) is not read by the "
+	    "daemon", schema_name(k, T_OUTBOX), x->name, x->columns)->way =
+	    drop ? ALTER_ONLINE : ALTER_PLAIN;
+	buf_free(&cost);
+	buf_free(&sql);
+}
+
 /* Each index of the outbox adds to the cost of a message. */
 void
 schema_spare_indexes(struct check *k)
@@ -142,20 +202,9 @@ schema_spare_indexes(struct check *k)
 	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
 	const struct schema_index	*claim = claim_index(k, t);
 
-	for (size_t i = 0; i < t->nindexes; i++) {
-		const struct schema_index	*x = &t->indexes[i];
-		struct buf			 change = { 0 };
-
-		if (x == claim || strcmp(x->name, "PRIMARY") == 0 ||
-		    is_wanted(&k->wanted.tables[T_OUTBOX], x))
-			continue;
-		buf_str(&change, "DROP KEY ");
-		db_name(&change, x->name);
-		schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
-		    "each message has to update it; drop it if no other "
-		    "program reads by it" }, change.data, "index %s (%s) is not "
-		    "read by the daemon", x->name, x->columns)->way =
-		    ALTER_ONLINE;
-		buf_free(&change);
-	}
+	for (size_t i = 0; i < t->nindexes; i++)
+		if (&t->indexes[i] != claim &&
+		    strcmp(t->indexes[i].name, "PRIMARY") != 0 &&
+		    !is_wanted(&k->wanted.tables[T_OUTBOX], &t->indexes[i]))
+			find_spare(k, &t->indexes[i]);
 }

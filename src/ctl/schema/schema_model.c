@@ -49,6 +49,12 @@ schema_column_of(const struct schema_table *t, const char *name)
 	return NULL;
 }
 
+bool
+schema_is_number(const char *type)
+{
+	return strstr(type, "int") != NULL;
+}
+
 /* Wanted tables */
 
 /* Parse an index, like "UNIQUE KEY name (a, b)"; false: it is none. */

@@ -1,0 +1,101 @@
+/*
+ * schema_foreign.c - columns of an application's own table that the daemon
+ * cannot work with
+ */
+
+#include "ctl/schema/schema_impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+/* The order in a table of which the primary key is no number. */
+#define OWN_ORDER	"outbox_seq"
+
+/* "CHAR(36)" */
+static void
+put_type(const struct schema_column *c, struct buf *to)
+{
+	for (const char *p = c->type; *p != '\0'; p++) {
+		char upper = (char)toupper((unsigned char)*p);
+
+		buf_add(to, &upper, 1);
+	}
+	if (c->length > 0)
+		buf_printf(to, "(%llu)", (unsigned long long)c->length);
+}
+
+static char *
+add_order(const struct check *k)
+{
+	if (schema_column_of(&k->live.tables[T_OUTBOX], OWN_ORDER) != NULL)
+		return xstrdup("");
+	return xasprintf("ALTER TABLE `%s` ADD COLUMN `" OWN_ORDER "` BIGINT "
+	    "UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE",
+	    schema_name(k, T_OUTBOX));
+}
+
+/* The order is that of another column, which is added. */
+static void
+find_no_order(struct check *k, const struct schema_column *c)
+{
+	bool		 named = schema_column_of(&k->live.tables[T_OUTBOX],
+			    conf_column(k->ctl->conf, "message_id")) != NULL;
+	char		*cost, *sql = add_order(k);
+	struct buf	 type = { 0 };
+
+	put_type(c, &type);
+	cost = xasprintf("set outbox.columns: {id: " OWN_ORDER "%s%s}",
+	    named ? "" : ", message_id: ", named ? "" : c->name);
+	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
+	    cost }, sql, "%s: %s is %s, and the order needs a number",
+	    schema_name(k, T_OUTBOX), c->name, type.data)->by_hand = true;
+	buf_free(&type);
+	free(cost);
+	free(sql);
+}
+
+/* The server refuses NOT NULL while there are rows with NULL. */
+static void
+find_never_due(struct check *k, const struct schema_column *wanted,
+    const struct schema_column *c)
+{
+	const char	*table = schema_name(k, T_OUTBOX);
+	char		*sql;
+
+	sql = xasprintf("UPDATE `%s` SET `%s` = CURRENT_TIMESTAMP WHERE `%s` "
+	    "IS NULL; ALTER TABLE `%s` MODIFY `%s` %s", table, c->name,
+	    c->name, table, c->name, wanted->definition);
+	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
+	    "rows with NULL there are never sent" }, sql,
+	    "%s: %s is %s NULL, not %s", table, c->name, c->type,
+	    wanted->definition)->by_hand = true;
+	free(sql);
+}
+
+static bool
+is_moment(const struct schema_column *c)
+{
+	return strcmp(c->type, "timestamp") == 0 ||
+	    strcmp(c->type, "datetime") == 0;
+}
+
+bool
+schema_foreign(struct check *k, const struct schema_column *wanted,
+    const struct schema_column *c)
+{
+	const char	*word = store_column_word(k->ctl->store, T_OUTBOX,
+			    c->name);
+
+	if (store_is_inline(k->ctl->store) && !schema_is_number(c->type) &&
+	    strcmp(word, "global_sequence") == 0)
+		find_no_order(k, c);
+	else if (c->nullable && is_moment(c) &&
+	    strcmp(word, "available_at") == 0)
+		find_never_due(k, wanted, c);
+	else
+		return false;
+	return true;
+}

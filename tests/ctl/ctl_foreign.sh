@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# outboxctl schema with outbox.columns and a table of another program: what it
+# proposes, what it leaves to the operator, and what it never does
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+. "$srcdir/tests/lib/inline.sh"
+
+start_servers
+sql "CREATE USER 'boss'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
+    GRANT ALL ON *.* TO 'boss'@'localhost'"
+drop_tables
+"$SANDBOX" sql "$DIR/db" app < "$srcdir/tests/lib/shapes.sql"
+
+# mapped COLUMNS: the table with this outbox.columns
+mapped() {
+	OUTBOX="mode: inline, columns: {$1}"
+	PARTITIONS=4 write_conf
+	sed -i 's/user: outbox,/user: boss,/' "$CONF"
+}
+count_of() { grep -c "$1" <<< "$OUT"; }
+
+#
+# No number in the primary key
+#
+mapped 'published_at: sent_at'
+exits 1 'schema check of a table without an order fails' schema check
+like "$OUT" 'fail: outbox_messages: id is CHAR.36., and the order needs a number: set outbox.columns: .id: outbox_seq, message_id: id.; remedy: ALTER TABLE `outbox_messages` ADD COLUMN `outbox_seq` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE' \
+    'it says how the order gets a number'
+is "$(count_of 'MODIFY `*id`*')" 0 'no ALTER makes the primary key a number'
+is "$(count_of 'ADD KEY .*(sent_at,partition_key,id)')" 0 \
+    'nor an index by it'
+is "$(count_of 'DROP KEY')" 0 'and none drops an index'
+like "$OUT" 'note: outbox_messages: index outbox_messages_idempotency_key_unique .*outbox.columns: .message_id: idempotency_key.' \
+    'a unique text can be the message_id'
+mapped 'id: outbox_seq, message_id: id, published_at: sent_at'
+ctl schema check
+is "$(count_of 'DROP KEY\|message_id: idempotency_key')" 0 \
+    'with a message_id the index is noted, and nothing proposed'
+sql 'ALTER TABLE outbox_messages ADD KEY mine (status)'
+matches 'note: outbox_messages: index mine' 'schema check' schema check
+is "$(count_of 'DROP KEY')" 0 'nor is the DROP of an index that is not unique'
+sql 'ALTER TABLE outbox_messages DROP KEY mine'
+
+#
+# NULL in available_at
+#
+like "$OUT" 'fail: outbox_messages: available_at is timestamp NULL, .*: rows with NULL there are never sent; remedy: UPDATE `outbox_messages` SET `*available_at`* = .* IS NULL; ALTER TABLE `outbox_messages` MODIFY `*available_at`* TIMESTAMP.6. NOT NULL DEFAULT CURRENT_TIMESTAMP' \
+    'a nullable available_at fails, with the UPDATE before the ALTER'
+
+#
+# What upgrade leaves to the operator
+#
+names_order() {
+	like "$OUT" 'fail: outbox_messages: no column outbox_seq: .*remedy: ALTER TABLE .outbox_messages. ADD COLUMN .outbox_seq. BIGINT' \
+	    "$1 names the ALTER that is left"
+}
+ctl schema upgrade --dry-run
+is "$RC" 1 'upgrade --dry-run: exit status 1, as of upgrade'
+like "$OUT" 'Left to the operator:' 'it says what is left'
+names_order 'upgrade --dry-run'
+like "$OUT" 'ADD COLUMN claim_token' 'beside what it would do'
+ctl --json schema upgrade --dry-run
+is "$RC $(field '[.[] | select(.upgrade | not) | .level] | unique |
+    join(" ")')" '1 fail' 'and so with --json'
+ctl schema upgrade --yes
+is "$RC" 1 'upgrade: exit status 1'
+like "$OUT" '^[0-9]+ changes made; left to the operator:' \
+    'upgrade counts its changes'
+names_order upgrade
+is "$ERR" '' 'and there is no other error'
+is "$(sql "SELECT changed > 5 FROM outbox_audit
+    WHERE command = 'schema upgrade'")" 1 'the changes are in the audit'
+ctl --json schema upgrade --yes
+is "$RC $(field '.changed, (.left | length > 0)' | paste -sd' ')" \
+    '1 0 true' 'upgrade --json'
+
+sql "INSERT INTO outbox_messages (id, topic, payload)
+    VALUES ('first', 't', '{}')"
+ctl --json schema check
+sql "$(field '[.[] | select(.level == "fail") | .remedy] | join(";")')"
+exits 0 'after the ALTERs of schema check upgrade succeeds' \
+    schema upgrade --yes
+exits 0 'and check' schema check
+is "$(count_of '^fail\|^warn')" 0 'which finds nothing that fails'
+rows_are 1 'outbox_messages WHERE available_at <= NOW(6)' \
+    'the row that had NULL is due'
+exits 0 'upgrade has nothing left' schema upgrade
+is "$OUT" 'Nothing to upgrade.' 'and says so'
+
+# The daemon runs on such a table; such a row waits for ever.
+sql 'ALTER TABLE outbox_messages MODIFY available_at TIMESTAMP(6) NULL;
+    UPDATE outbox_messages SET available_at = NULL'
+shows .waits_for 'nothing: its available_at is NULL' 'messages show' \
+    messages show "$(sql 'SELECT outbox_seq FROM outbox_messages')"
+done_testing
