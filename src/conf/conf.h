@@ -350,7 +350,10 @@ const char	*conf_column(const struct conf *, const char *ours);
 /* The prefix of message ids; outbox_id may be "", for an outbox without one. */
 const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 
-/* Where messages go, in words: "nats stream EVENTS"; without a secret. */
+/*
+ * Where messages go, in words: "nats stream EVENTS, and 2 routes: hooks, audit";
+ * without a secret.
+ */
 #define CONF_DESTINATION	256
 const char	*conf_destination(const struct conf *,
 		    char text[CONF_DESTINATION]);

@@ -58,19 +58,54 @@ put_host(char text[CONF_DESTINATION], const char *url)
 	    at == NULL ? host : at + 1);
 }
 
-const char *
-conf_destination(const struct conf *c, char text[CONF_DESTINATION])
+/* Of what no route takes. */
+static void
+put_driver(char text[CONF_DESTINATION], const struct conf *c)
 {
 	if (c->publish.driver == DRIVER_HTTP)
 		put_host(text, c->http.endpoint);
 	else if (c->publish.driver == DRIVER_STDOUT)
 		strlcpy(text, "standard output", CONF_DESTINATION);
+	else if (c->publish.driver == DRIVER_DISCARD)
+		strlcpy(text, "nowhere (discard)", CONF_DESTINATION);
 	else if (c->nats.stream[0] != '\0')
 		snprintf(text, CONF_DESTINATION, "nats stream %s",
 		    c->nats.stream);
 	else
 		snprintf(text, CONF_DESTINATION, "nats subject %s",
 		    c->nats.subject);
+}
+
+/* "2 routes: hooks, chosen"; what does not fit becomes an ellipsis. */
+static void
+add_routes(char text[CONF_DESTINATION], const struct conf *c)
+{
+	static const char	 more[] = ", ...";
+	const struct conf_route	*r = c->publish.routes.items;
+	size_t			 n = c->publish.routes.n, len = strlen(text);
+	size_t			 room = CONF_DESTINATION - sizeof(more);
+
+	snprintf(text + len, CONF_DESTINATION - len, "%s%zu route%s",
+	    len > 0 ? ", and " : "", n, n == 1 ? "" : "s");
+	for (size_t i = 0; i < n; i++) {
+		len = strlen(text);
+		if (len + 2 + strlen(r[i].name) > room) {
+			strlcat(text, more, CONF_DESTINATION);
+			return;
+		}
+		snprintf(text + len, CONF_DESTINATION - len, "%s%s",
+		    i == 0 ? ": " : ", ", r[i].name);
+	}
+}
+
+const char *
+conf_destination(const struct conf *c, char text[CONF_DESTINATION])
+{
+	text[0] = '\0';
+	if (c->publish.unmatched == UNMATCHED_DEFAULT)
+		put_driver(text, c);
+	if (c->publish.routes.n > 0)
+		add_routes(text, c);
 	return text;
 }
 

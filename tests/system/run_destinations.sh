@@ -93,6 +93,12 @@ like "$(sed '1,/^.$/d' "$RDIR/last"; "$OUTBOXCTL" -c "$CONF" messages show \
 like "$("$OUTBOXCTL" -c "$CONF" --json messages show --payload 3)" \
     '"route": ?"chosen"' 'messages show has the route'
 
+ALL='nats stream EVENTS, and 5 routes: once, wrapped, hooks, chosen, audit'
+words() { "$OUTBOXCTL" -c "$CONF" "$@" | tr -s ' \n' ' '; }
+like "$(words status)" " outbox outbox to $ALL .* sends to $ALL " \
+    'status names the destinations'
+like "$(words doctor)" " routes: messages go to $ALL " 'doctor does, too'
+
 order '/e/once 0 500'
 event b 1 hook.once
 event b 2 hook.paid

@@ -63,6 +63,11 @@ of_receiver() {
 	    END { print n + 0 }')"
 }
 
+password_of() { sed -n 's/^  password_file: \([^ ]*\).*/\1/p' "$srcdir/$1" |
+    head -n 1; }
+is "$(password_of examples/webhooks.yml)" "$(password_of etc/outbox.yml)" \
+    'the example has the password file of the shipped configuration'
+
 start_servers
 start_receiver
 sql "CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY 'no-use';
@@ -91,7 +96,7 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 enqueue order.a other.b
 is "$(sql 'SELECT COUNT(*) FROM outbox')" 2 \
     'one outbox: outbox_enqueue takes events of every type'
-fails 1 "'outbox_producer'@'localhost' may write events, but not outbox_webhooks" \
+fails 1 "'outbox_producer'@'localhost', 'outbox_operator'@'localhost' may write events, but not outbox_webhooks.*grant 'outbox_producer'@'localhost' what it has for 'outbox_producer'@'localhost', and 'outbox_operator'@'localhost' what it has for 'outbox_operator'@'localhost', and repeat" \
     'schema install of the second, before the grants' \
     -c "$HOOKS.admin" schema install
 enqueue order.a
@@ -102,7 +107,17 @@ like "$OUT" '^fail: outbox_webhooks: it is not in the registry: other outboxes' 
 ctl -c "$HOOKS.admin" status
 like "$OUT" 'critical: other outboxes take the events of events, and outbox_enqueue makes no rows in outbox_webhooks' \
     'status of the second: it is not filled'
-"$OUTBOXCTL" -c "$HOOKS" schema print --grants | "$SANDBOX" sql "$DIR/db" app
+grants() { "$OUTBOXCTL" -c "$HOOKS" schema print --grants |
+    sed "s/'outbox_producer'@/'$1'@/" | "$SANDBOX" sql "$DIR/db" app; }
+is "$(grants nobody 2>&1 | grep -c 'ERROR 1133')" 1 \
+    'the grants of a producer that does not exist are an error'
+fails 1 ": 'outbox_producer'@'localhost' may write events.*grant 'outbox_producer'@'localhost' what it has for 'outbox_producer'@'localhost', and repeat" \
+    'those of the daemon and the operator are made before it' \
+    -c "$HOOKS.admin" schema install
+is "$(sql "SELECT COUNT(*) FROM mysql.tables_priv WHERE user = 'outbox' AND
+    table_name IN ('outbox_webhooks', 'webhooks_streams')")" 2 \
+    'all of the daemon'
+grants outbox_producer
 ctl -c "$HOOKS.admin" schema install
 is "$RC$ERR" 0 'schema install of the second, after the grants: exit status 0'
 for file in "$CONF" "$HOOKS"; do
@@ -179,8 +194,8 @@ is "$(field '.outbox | .name, .destination, .others[0].name, .others[0].destinat
     "outbox_webhooks $WEBHOOKS outbox nats stream EVENTS" \
     'status names the outbox, its destination, and the other one'
 ctl status
-like "$OUT" 'outbox  *outbox to nats stream EVENTS; the same events go to outbox_webhooks' \
-    'status of the first names the second'
+like "$(tr -s ' \n' ' ' <<< "$OUT")" "outbox outbox to nats stream EVENTS; the same events go to outbox_webhooks \\($WEBHOOKS\\), as of their last schema install" \
+    'status of the first names the second, and as of when'
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
     VALUES ('plain', 1, 'hook.x', 'x'), ('plain', 2, 'event.x', 'x')"
 hooks status

@@ -400,6 +400,13 @@ static const struct {
 	{ "nats: {stream: ''}", "nats subject events.{event_type}" },
 	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h:8443/a'}",
 	  "https://h:8443" },
+	{ "publish: {driver: discard}", "nowhere (discard)" },
+	{ "publish: {driver: nats, routes: ["
+	  "{name: hooks, type: a.*, driver: http, endpoint: 'http://h'}]}",
+	  "nats stream EVENTS, and 1 route: hooks" },
+	{ "publish: {unmatched: hold, routes: ["
+	  "{name: hooks, type: a.*, driver: http, endpoint: 'http://h'}, "
+	  "{name: kept, type: b, driver: nats}]}", "2 routes: hooks, kept" },
 };
 
 START_TEST(destination_has_words)
@@ -412,6 +419,29 @@ START_TEST(destination_has_words)
 	ck_assert_str_eq(conf_destination(c, text),
 	    destinations[_i].destination);
 	conf_free(c);
+}
+END_TEST
+
+/* The column of the registry takes 255 characters. */
+START_TEST(destination_of_many_routes_is_cut)
+{
+	char		 text[CONF_DESTINATION];
+	struct buf	 doc = { 0 };
+	struct conf	*c;
+
+	buf_str(&doc, "publish:\n  routes:\n");
+	for (int i = 10; i < 40; i++)
+		buf_printf(&doc, "  - {name: a-long-name-%d, type: t%d, "
+		    "driver: nats}\n", i, i);
+	conf_all = true;
+	c = must_load(doc.data);
+	conf_destination(c, text);
+	ck_assert_uint_le(strlen(text), 255);
+	ck_assert_int_eq(strncmp(text, "nats stream EVENTS, and 30 routes: "
+	    "a-long-name-10, ", 51), 0);
+	ck_assert_str_eq(text + strlen(text) - 19, "a-long-name-22, ...");
+	conf_free(c);
+	buf_free(&doc);
 }
 END_TEST
 
@@ -1136,6 +1166,7 @@ add_files(TCase *tc)
 	tcase_add_test(tc, route_has_its_fields);
 	tcase_add_loop_test(tc, destination_has_words, 0,
 	    NROWS(destinations));
+	tcase_add_test(tc, destination_of_many_routes_is_cut);
 	tcase_add_test(tc, http_secrets_are_checked);
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
 	tcase_add_loop_test(tc, variable_wins, 0, NROWS(variables));

@@ -117,7 +117,12 @@ check_another(struct doctor *d)
 
 	if (c->publish.driver == DRIVER_HTTP)
 		check_http(d);
-	if (d->bus.ops->open(d->bus.arg, &e) == 0)
+	if (d->bus.ops->open(d->bus.arg, &e) < 0)
+		return;
+	if (c->publish.routes.n > 0)
+		doctor_say(d, DOCTOR_OK, d->bus.ops->peer, "the first messages "
+		    "to each show whether it takes them");
+	else
 		doctor_say(d, DOCTOR_OK, d->bus.ops->peer, "driver %s%s%s; the "
 		    "first messages show whether it takes them",
 		    d->bus.ops->name, c->publish.driver == DRIVER_HTTP ?
@@ -129,11 +134,16 @@ void
 doctor_broker(struct doctor *d)
 {
 	const struct pub	*p = &d->bus;
+	const struct conf	*c = d->ctl->conf;
+	char			 where[CONF_DESTINATION];
 	struct err		 e;
 
+	if (c->publish.routes.n > 0)
+		doctor_say(d, DOCTOR_OK, "routes", "messages go to %s",
+		    conf_destination(c, where));
 	if (p->ops->caution(p->arg, &e))
 		doctor_say(d, DOCTOR_WARN, p->ops->peer, "%s", e.text);
-	if (d->ctl->conf->publish.driver == DRIVER_NATS)
+	if (c->publish.driver == DRIVER_NATS)
 		check_nats(d);
 	else
 		check_another(d);

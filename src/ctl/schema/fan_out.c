@@ -108,65 +108,6 @@ can_fan_out(const struct ctl *c)
  * What is registered
  */
 
-/*
- * Accounts that write events would fail in outbox_enqueue without the right to
- * write the new outbox.  Others than an administrator see their own rights only.
- */
-static void
-put_writers(struct store *s, const char *table)
-{
-	store_put(s, "SELECT grantee FROM information_schema.table_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "AND table_name = ");
-	store_put_text(s, table);
-	store_put(s, " UNION SELECT grantee "
-	    "FROM information_schema.column_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "AND table_name = ");
-	store_put_text(s, table);
-}
-
-static int
-find_refused(struct ctl *c, struct buf *accounts, struct err *e)
-{
-	struct store	*s = c->store;
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT grantee FROM (");
-	put_writers(s, store_table_name(s, T_EVENTS));
-	store_put(s, ") AS w WHERE grantee NOT IN (");
-	put_writers(s, store_table_name(s, T_OUTBOX));
-	store_put(s, " UNION SELECT grantee "
-	    "FROM information_schema.schema_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "UNION SELECT grantee FROM information_schema.user_privileges "
-	    "WHERE privilege_type = 'INSERT') ORDER BY grantee");
-	if ((rows = store_query(s, c->command->words, e)) == NULL)
-		return -1;
-	while (db_next(rows))
-		buf_printf(accounts, "%s%s", accounts->len == 0 ? "" : ", ",
-		    db_text(rows, 0));
-	db_rows_free(rows);
-	return 0;
-}
-
-static int
-refuse_without_rights(struct ctl *c, struct err *e)
-{
-	struct buf	accounts = { 0 };
-	int		rc = find_refused(c, &accounts, e);
-
-	if (rc == 0 && accounts.len > 0)
-		rc = err_set(e, "%s may write %s, but not %s: outbox_enqueue "
-		    "would fail for it, so the new outbox is not used yet; "
-		    "grant it what outboxctl schema print --grants has for "
-		    "the producer, and repeat this", accounts.data,
-		    store_table_name(c->store, T_EVENTS),
-		    store_table_name(c->store, T_OUTBOX));
-	buf_free(&accounts);
-	return rc;
-}
-
 static int
 put_row(struct ctl *c, struct err *e)
 {
@@ -312,7 +253,7 @@ fan_out_register(struct ctl *c, struct err *e)
 	joins = !p.listed && p.n > 0;
 	free_peers(&p);
 	/* From now on producers need its partition count. */
-	if (joins && (refuse_without_rights(c, e) < 0 ||
+	if (joins && (fan_out_refuse(c, e) < 0 ||
 	    store_settings(c->store, &count, e) < 0))
 		return -1;
 	return ctl_transaction(c, write_registry, NULL, e);

@@ -89,20 +89,25 @@ schema_put_grants(const struct conf *conf, const struct schema_grants *g,
 	return rc;
 }
 
+/*
+ * The producer's come last: where an application has other accounts, a client
+ * that stops at the first error has run the others by then.
+ */
 int
 schema_put_all_grants(const struct conf *conf, struct buf *to, struct err *e)
 {
-	static const struct schema_grants	all[] = {
+	static const struct schema_grants	ours[] = {
 		{ schema_file_grants, "'outbox'@'localhost'",
 		  "'outbox'@'localhost'" },
-		{ schema_file_grants, "'outbox_producer'@'localhost'",
-		  "'outbox_producer'@'localhost'" },
 		{ schema_file_operator, "'outbox_operator'@'localhost'",
 		  "'outbox_operator'@'localhost'" },
-	};
+	}, producer = { schema_file_grants, "'outbox_producer'@'localhost'",
+	    "'outbox_producer'@'localhost'" };
 	int	rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(all) / sizeof(all[0]); i++)
-		rc = schema_put_grants(conf, &all[i], to, e);
-	return rc;
+	for (size_t i = 0; rc == 0 && i < sizeof(ours) / sizeof(ours[0]); i++)
+		rc = schema_put_grants(conf, &ours[i], to, e);
+	buf_str(to, "-- The producer: name the accounts of your application "
+	    "in its place, and leave\n-- these out if there is none.\n");
+	return rc < 0 ? -1 : schema_put_grants(conf, &producer, to, e);
 }

@@ -44,6 +44,8 @@ bool	schema_foreign(struct check *, const struct schema_column *wanted,
 
 /* fan_out.c: report what keeps an event from other outboxes, or from this. */
 int	fan_out_check(struct check *, struct err *);
+/* fan_out_rights.c: fail if an account may write events, and not the outbox. */
+int	fan_out_refuse(struct ctl *, struct err *);
 
 /* schema_indexes.c */
 /* Are the columns of the claim's index there? */

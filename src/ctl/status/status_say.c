@@ -125,7 +125,10 @@ say_problems(const struct ctl *c, const json_t *problems)
 
 /* The fleet */
 
-/* "outbox to nats stream EVENTS; other outboxes ...: a (where), b (where)" */
+/*
+ * "outbox to nats stream EVENTS; the same events go to a (where), ...".  Where
+ * others send is known from the registry, which their daemons do not write.
+ */
 static void
 say_outbox(const struct ctl *c, const json_t *status)
 {
@@ -139,6 +142,8 @@ say_outbox(const struct ctl *c, const json_t *status)
 		buf_printf(&b, "%s%s (%s)", i > 0 ? ", " :
 		    "; the same events go to ", member_text(other, "name"),
 		    member_text(other, "destination"));
+	if (i > 0)
+		buf_str(&b, ", as of their last schema install");
 	say_member(c, "outbox", &b);
 }
 
@@ -437,15 +442,17 @@ say_destination(const struct ctl *c, const json_t *status)
 {
 	const char	*driver = member_text(json_object_get(status, "broker"),
 			    "driver");
+	bool		 routes = c->conf->publish.routes.n > 0;
+	char		 destination[CONF_DESTINATION];
 	struct buf	 b = { 0 };
 
-	if (driver == NULL || (strcmp(driver, "nats") == 0 &&
+	if (driver == NULL || (strcmp(driver, "nats") == 0 && !routes &&
 	    !c->conf->nats.core))
 		return;
-	buf_str(&b, driver);
-	if (strcmp(driver, "http") == 0)
+	buf_str(&b, routes ? conf_destination(c->conf, destination) : driver);
+	if (strcmp(driver, "http") == 0 && !routes)
 		buf_printf(&b, " %s", c->conf->http.endpoint);
-	if (strcmp(driver, "nats") == 0)
+	if (conf_uses_driver(c->conf, DRIVER_NATS) && c->conf->nats.core)
 		buf_str(&b, ", nats.core: at most once");
 	say_member(c, "sends to", &b);
 }

@@ -1,0 +1,96 @@
+/*
+ * fan_out_rights.c - may all that write events write the new outbox?
+ *
+ * Without the right their calls of outbox_enqueue would fail from the moment it
+ * is registered.  outboxctl enqueue calls it, too, so operators count.  Others
+ * than an administrator see their own rights only.
+ */
+
+#include "ctl/schema/schema_impl.h"
+
+#define PRODUCER	"'outbox_producer'@'localhost'"
+#define OPERATOR	"'outbox_operator'@'localhost'"
+
+static void
+put_writers(struct store *s, const char *table)
+{
+	store_put(s, "SELECT grantee FROM information_schema.table_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "AND table_name = ");
+	store_put_text(s, table);
+	store_put(s, " UNION SELECT grantee "
+	    "FROM information_schema.column_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "AND table_name = ");
+	store_put_text(s, table);
+}
+
+/* Of each also, whether it is an operator: only they write the audit. */
+static struct db_rows *
+read_refused(struct ctl *c, struct err *e)
+{
+	struct store	*s = c->store;
+
+	store_sql(s, "SELECT grantee, grantee IN (");
+	put_writers(s, store_table_name(s, T_AUDIT));
+	store_put(s, ") FROM (");
+	put_writers(s, store_table_name(s, T_EVENTS));
+	store_put(s, ") AS w WHERE grantee NOT IN (");
+	put_writers(s, store_table_name(s, T_OUTBOX));
+	store_put(s, " UNION SELECT grantee "
+	    "FROM information_schema.schema_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "UNION SELECT grantee FROM information_schema.user_privileges "
+	    "WHERE privilege_type = 'INSERT') ORDER BY 2, 1");
+	return store_query(s, c->command->words, e);
+}
+
+/* "'shop'@'%', 'web'@'%' what it has for 'outbox_producer'@'localhost'" */
+static void
+put_remedy(struct buf *to, const struct buf *accounts, const char *has)
+{
+	if (accounts->len > 0)
+		buf_printf(to, "%s%s what it has for %s", to->len == 0 ? "" :
+		    ", and ", accounts->data, has);
+}
+
+static int
+refuse(struct ctl *c, const struct buf accounts[2], struct err *e)
+{
+	struct buf	remedy = { 0 };
+	bool		both = accounts[0].len > 0 && accounts[1].len > 0;
+
+	put_remedy(&remedy, &accounts[0], PRODUCER);
+	put_remedy(&remedy, &accounts[1], OPERATOR);
+	err_set(e, "%s%s%s may write %s, but not %s: outbox_enqueue would fail "
+	    "there, so the new outbox is not used yet; see outboxctl schema "
+	    "print --grants, grant %s, and repeat this",
+	    accounts[0].len > 0 ? accounts[0].data : "", both ? ", " : "",
+	    accounts[1].len > 0 ? accounts[1].data : "",
+	    store_table_name(c->store, T_EVENTS),
+	    store_table_name(c->store, T_OUTBOX), remedy.data);
+	buf_free(&remedy);
+	return -1;
+}
+
+int
+fan_out_refuse(struct ctl *c, struct err *e)
+{
+	struct buf	 accounts[2] = { 0 }, *list;
+	struct db_rows	*rows = read_refused(c, e);
+	int		 rc;
+
+	if (rows == NULL)
+		return -1;
+	while (db_next(rows)) {
+		list = &accounts[db_u64(rows, 1) != 0];
+		buf_printf(list, "%s%s", list->len == 0 ? "" : ", ",
+		    db_text(rows, 0));
+	}
+	db_rows_free(rows);
+	rc = accounts[0].len + accounts[1].len == 0 ? 0 :
+	    refuse(c, accounts, e);
+	buf_free(&accounts[0]);
+	buf_free(&accounts[1]);
+	return rc;
+}
