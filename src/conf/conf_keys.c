@@ -46,7 +46,7 @@ static const char *const format_words[] = { "text", "json", NULL };
 #define MAX_ATTEMPTS_RANGE	.min = 1, .max = 1000
 
 #define FIELDS(table, record) \
-	.fields = table, .nfields = sizeof(table) / sizeof(table[0]), \
+	.fields = (table), .nfields = sizeof(table) / sizeof((table)[0]), \
 	.record_size = sizeof(struct record)
 #define IN_ROUTE(field)	offsetof(struct conf_route, field)
 

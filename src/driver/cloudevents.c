@@ -114,7 +114,7 @@ is_date(struct bytes time)
 	    memcmp(time.data + 8, "00", 2) == 0)
 		return false;
 	for (size_t i = 0; i < time.len; i++) {
-		char want = i < sizeof(form) - 1 ? form[i] : 'd';
+		char want = (char)(i < sizeof(form) - 1 ? form[i] : 'd');
 
 		if (want == 'd' ? !isdigit((unsigned char)time.data[i]) :
 		    time.data[i] != want)

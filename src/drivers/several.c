@@ -19,13 +19,14 @@
 
 struct several {
 	struct pub	 drivers[CONF_DRIVERS];
+	size_t		 asked;		/* the driver that is asked; see asked() */
 	size_t		 ends[CONF_DRIVERS];	/* of their descriptors */
 	uint8_t		*out;		/* by index: its driver, or NOT_OUT */
 	uint32_t	 size, next;	/* of out; the next to be looked at */
 	struct err	 why[CONF_DRIVERS];	/* the last open() failed */
 };
 
-/* The next driver that is used, from i on; NULL: none. */
+/* The next driver that is used, from *i on; NULL: none. */
 static const struct pub *
 next_driver(const struct several *s, size_t *i)
 {
@@ -35,8 +36,6 @@ next_driver(const struct several *s, size_t *i)
 	return NULL;
 }
 
-#define EACH_DRIVER(p, s, i) \
-	size_t i = 0; ((p) = next_driver(s, &i)) != NULL; i++
 
 static bool
 is_open(const struct pub *p)
@@ -49,7 +48,7 @@ several_is_open(void *arg)
 {
 	const struct pub	*p;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		if (is_open(p))
 			return true;
 	return false;
@@ -60,7 +59,7 @@ several_is_whole(void *arg)
 {
 	const struct pub	*p;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		if (!is_open(p))
 			return false;
 	return true;
@@ -75,7 +74,7 @@ several_open(void *arg, struct err *e)
 	struct err		 one;
 	int			 rc = 0;
 
-	for (EACH_DRIVER(p, s, i)) {
+	for (size_t i = 0; (p = next_driver(s, &i)) != NULL; i++) {
 		if (is_open(p) || p->ops->open(p->arg, &one) == 0)
 			continue;
 		s->why[i] = one;
@@ -93,7 +92,7 @@ several_caution(void *arg, struct err *e)
 	struct err		 one;
 	bool			 any = false;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		if (p->ops->caution(p->arg, &one) && !any) {
 			*e = one;
 			any = true;
@@ -106,7 +105,7 @@ several_close(void *arg)
 {
 	const struct pub	*p;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		p->ops->close(p->arg);
 }
 
@@ -126,10 +125,7 @@ several_free(void *arg)
 static const struct pub *
 asked(const struct several *s)
 {
-	size_t	i = 0;
-
-	return s->drivers[DRIVER_NATS].ops != NULL ?
-	    &s->drivers[DRIVER_NATS] : next_driver(s, &i);
+	return &s->drivers[s->asked];
 }
 
 static bool
@@ -164,7 +160,7 @@ several_max_payload(void *arg)
 	const struct pub	*p;
 	int64_t			 max = 0;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		max = later(max, p->ops->max_payload(p->arg));
 	return max;
 }
@@ -175,7 +171,7 @@ several_capacity(void *arg)
 	const struct pub	*p;
 	int64_t			 least = INT64_MAX;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		least = sooner(least, p->ops->capacity(p->arg));
 	return least;
 }
@@ -186,7 +182,7 @@ several_unread(void *arg)
 	const struct pub	*p;
 	int64_t			 sum = 0;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		sum += p->ops->unread(p->arg);
 	return sum;
 }
@@ -198,7 +194,7 @@ several_begin(void *arg, int64_t until)
 	const struct pub	*p;
 
 	memset(s->out, NOT_OUT, s->size);
-	for (EACH_DRIVER(p, s, i))
+	for (size_t i = 0; (p = next_driver(s, &i)) != NULL; i++)
 		p->ops->begin(p->arg, until);
 }
 
@@ -241,7 +237,7 @@ several_prepare(void *arg, struct pub_polls *polls)
 	const struct pub	*p;
 	size_t			 start = polls->n;
 
-	for (EACH_DRIVER(p, s, i)) {
+	for (size_t i = 0; (p = next_driver(s, &i)) != NULL; i++) {
 		if (is_open(p))
 			p->ops->prepare(p->arg, polls);
 		s->ends[i] = polls->n - start;
@@ -256,7 +252,7 @@ several_proceed(void *arg, const struct pollfd *fds, size_t n)
 	size_t			 at = 0;
 
 	(void)n;
-	for (EACH_DRIVER(p, s, i)) {
+	for (size_t i = 0; (p = next_driver(s, &i)) != NULL; i++) {
 		if (s->ends[i] > at)
 			p->ops->proceed(p->arg, fds + at, s->ends[i] - at);
 		at = s->ends[i];
@@ -299,7 +295,7 @@ several_answer(void *arg, struct pub_answer *a)
 	struct several		*s = arg;
 	const struct pub	*p;
 
-	for (EACH_DRIVER(p, s, i)) {
+	for (size_t i = 0; (p = next_driver(s, &i)) != NULL; i++) {
 		if (!p->ops->answer(p->arg, a))
 			continue;
 		if (a->index < s->size)
@@ -315,7 +311,7 @@ several_complaint(void *arg, enum pub_about about, struct err *e)
 	const struct pub	*p;
 	enum error_class	 class;
 
-	for (EACH_DRIVER(p, arg, i))
+	for (size_t i = 0; (p = next_driver(arg, &i)) != NULL; i++)
 		if ((class = p->ops->complaint(p->arg, about, e)) !=
 		    CLASS_NONE)
 			return class;
@@ -356,6 +352,8 @@ several_new(const struct pub drivers[CONF_DRIVERS])
 	struct several	*s = xcalloc(1, sizeof(*s));
 
 	memcpy(s->drivers, drivers, sizeof(s->drivers));
+	if (drivers[DRIVER_NATS].ops == NULL)
+		next_driver(s, &s->asked);
 	s->out = xcalloc(1, 1);
 	return (struct pub){ &ops[asked(s)->ops->can_ask], s };
 }

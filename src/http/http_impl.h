@@ -22,6 +22,7 @@
 #include "driver/answer_queue.h"
 #include "http/http.h"
 #include "util/buf.h"
+#include "util/printable.h"
 
 #define HTTP_SAID		200	/* kept of an answer's body */
 #define HTTP_BODY_MAX		(64 * 1024)	/* of an answer */
@@ -87,7 +88,7 @@ struct outcome_of_request {
 	int64_t		 retry_after;	/* in s; 0: none */
 	int		 os_error;	/* of a connection; 0: none */
 	const char	*detail;	/* of the library; or "" */
-	const char	*said;		/* printable; or "" */
+	char		 said[PRINTABLE_SIZE];	/* printable */
 	const char	*endpoint;
 };
 

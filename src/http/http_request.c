@@ -337,7 +337,6 @@ static void
 judge(struct request *r, struct outcome_of_request *o)
 {
 	struct pub_answer	a = { .index = r->index };
-	char			said[PRINTABLE_SIZE];
 	curl_off_t		after = 0;
 	long			error = 0;
 
@@ -345,7 +344,7 @@ judge(struct request *r, struct outcome_of_request *o)
 	curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
 	while (r->nsaid > 0 && strchr(" \r\n\t", r->said[r->nsaid - 1]) != NULL)
 		r->nsaid--;
-	printable_text(said, r->said, r->nsaid);
+	printable_text(o->said, r->said, r->nsaid);
 	o->started = r->started;
 	o->late = r->late;
 	o->private = r->private;
@@ -354,7 +353,6 @@ judge(struct request *r, struct outcome_of_request *o)
 	o->retry_after = after;
 	o->os_error = (int)error;
 	o->detail = r->error;
-	o->said = said;
 	o->endpoint = r->endpoint;
 	if (http_judge(o, &a))
 		answer_queue_put(&r->http->answers, &a);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <jansson.h>
+#include "util/json_text.h"
 
 /* Headers that are members of their own. */
 static const struct {
@@ -92,18 +92,6 @@ put_headers(struct buf *b, const struct envelope *v)
 	buf_str(b, "}");
 }
 
-/* Numbers are not read, only checked: they stay as they are written. */
-static bool
-is_json(struct bytes b)
-{
-	json_t	*root = b.data == NULL ? NULL : json_loadb(b.data, b.len,
-		    JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL,
-		    NULL);
-
-	json_decref(root);
-	return root != NULL;
-}
-
 /* In JSON a line break is only a blank between two tokens. */
 static void
 put_json(struct buf *b, struct bytes json)
@@ -116,43 +104,19 @@ put_json(struct buf *b, struct bytes json)
 			b->data[i] = ' ';
 }
 
-static void
-put_base64(struct buf *b, struct bytes raw)
-{
-	static const char	digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char	*p = (const unsigned char *)raw.data;
-	char			*out = buf_reserve(b, (raw.len + 2) / 3 * 4);
-	size_t			 n = 0;
-
-	for (size_t i = 0; i < raw.len; i += 3) {
-		unsigned	three = (unsigned)p[i] << 16;
-
-		if (i + 1 < raw.len)
-			three |= (unsigned)p[i + 1] << 8;
-		if (i + 2 < raw.len)
-			three |= p[i + 2];
-		out[n++] = digits[three >> 18];
-		out[n++] = digits[three >> 12 & 63];
-		out[n++] = i + 1 < raw.len ? digits[three >> 6 & 63] : '=';
-		out[n++] = i + 2 < raw.len ? digits[three & 63] : '=';
-	}
-	out[n] = '\0';
-	b->len += n;
-}
-
 void
 ndjson_put(struct buf *b, const struct envelope *v)
 {
 	buf_str(b, "{");
 	put_members(b, v);
 	put_headers(b, v);
-	if (is_json(v->payload)) {
+	if (v->payload.data != NULL &&
+	    json_text_is_valid(v->payload.data, v->payload.len)) {
 		buf_str(b, ",\"payload\":");
 		put_json(b, v->payload);
 	} else {
 		buf_str(b, ",\"payload_base64\":\"");
-		put_base64(b, v->payload);
+		json_text_put_base64(b, v->payload.data, v->payload.len);
 		buf_str(b, "\"");
 	}
 	buf_str(b, "}\n");

@@ -133,11 +133,11 @@ static const struct extra {
 
 /* The cost of a missing table; NULL: it must not be missing. */
 static const char *const costs[NTABLES] = {
-	[T_SETTINGS] = "producers and hosts cannot share a partition count, "
-	    "and message ids begin with the name of the database",
+	[T_SETTINGS] = ("producers and hosts cannot share a partition count, "
+	    "and message ids begin with the name of the database"),
 	[T_DEAD] = "messages that cannot be delivered are retried for ever",
-	[T_BLOCKED] = "rows that wait behind a failed message are read again "
-	    "on every tick",
+	[T_BLOCKED] = ("rows that wait behind a failed message are read again "
+	    "on every tick"),
 	[T_STREAMS] = COST_OF_AUDIT,
 	[T_AUDIT] = "changes made with outboxctl are not recorded",
 	[T_REGISTRY] = COST_OF_FAN_OUT,

@@ -243,8 +243,8 @@ json_text_put_base64(struct buf *b, const void *data, size_t len)
 			group |= p[i + 2];
 		*to++ = digits[group >> 18];
 		*to++ = digits[group >> 12 & 63];
-		*to++ = i + 1 < len ? digits[group >> 6 & 63] : '=';
-		*to++ = i + 2 < len ? digits[group & 63] : '=';
+		*to++ = (char)(i + 1 < len ? digits[group >> 6 & 63] : '=');
+		*to++ = (char)(i + 2 < len ? digits[group & 63] : '=');
 	}
 	*to = '\0';
 	b->len += (len + 2) / 3 * 4;

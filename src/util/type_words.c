@@ -48,7 +48,7 @@ begins_word(enum before before, const char *capital, size_t left)
 static void
 put_char(struct buf *b, char c, bool after_joint, char joint)
 {
-	char	small = is_capital(c) ? (char)(c - 'A' + 'a') : c;
+	char	small = (char)(is_capital(c) ? c - 'A' + 'a' : c);
 
 	if (after_joint)
 		buf_add(b, &joint, 1);

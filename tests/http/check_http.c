@@ -89,7 +89,6 @@ START_TEST(answer_has_its_verdict)
 	memset(&a, 0xff, sizeof(a));
 	o.endpoint = "http://h";
 	o.detail = o.detail == NULL ? "" : o.detail;
-	o.said = o.said == NULL ? "" : o.said;
 	ck_assert(http_judge(&o, &a));
 	ck_assert_int_eq(a.verdict, answers[_i].verdict);
 	ck_assert_int_eq(a.class, answers[_i].class);

@@ -378,6 +378,7 @@ relay_setup(void)
 	now_ms = START_MS;
 	conf = conf_with("publish: {timeout_ms: 100}\n");
 	memset(&fake, 0, sizeof(fake));
+	fake_ops.in_order = fake_ops.names_streams = true;
 	fake.open = true;
 	fake.kept_at = START_MS;
 	relay = (struct relay){ .conf = conf, .pub = { &fake_ops, NULL },
@@ -432,6 +433,7 @@ next_script(const char *keys, const char *acts)
 
 	free_errors();
 	memset(&fake, 0, sizeof(fake));
+	fake_ops.in_order = fake_ops.names_streams = true;
 	fake.open = true;
 	fake.kept_at = now_ms;
 	fake.nacks = nacks;
