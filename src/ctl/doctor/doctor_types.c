@@ -131,6 +131,8 @@ drop_repeated(struct types *t)
 {
 	size_t	kept = 0;
 
+	if (t->n == 0)		/* qsort() wants an array */
+		return;
 	qsort(t->items, t->n, sizeof(*t->items), name_cmp);
 	for (size_t i = 0; i < t->n; i++) {
 		if (kept > 0 && name_cmp(&t->items[kept - 1],
@@ -163,7 +165,8 @@ map_types(const struct conf *c, struct types *t)
 		t->items[i].tokens = xstrdup(b.data);
 	}
 	buf_free(&b);
-	qsort(t->items, t->n, sizeof(*t->items), tokens_cmp);
+	if (t->n > 0)
+		qsort(t->items, t->n, sizeof(*t->items), tokens_cmp);
 }
 
 /* Two neighbours, if they have the same tokens; true: they do. */
