@@ -12,7 +12,7 @@ drop_tables
 
 # mapped COLUMNS: the table with this outbox.columns
 mapped() {
-	OUTBOX="mode: inline, columns: {$1}"
+	export OUTBOX="mode: inline, columns: {$1}"
 	PARTITIONS=4 write_conf
 	sed -i 's/user: outbox,/user: boss,/' "$CONF"
 }

@@ -113,7 +113,7 @@ within 2 'a worker is woken by the binlog' is_sent wake-1
 stops 'the master stops with status 0'
 
 # hold: the key waits.
-OUTBOX='mode: inline, scheduled: hold'
+export OUTBOX='mode: inline, scheduled: hold'
 write_conf
 start_fleet
 insert hold 1 'NOW(6) + INTERVAL 4 SECOND'
