@@ -79,7 +79,7 @@ produce_unconfirmed() {
 	event &
 	PRODUCER=$!
 	EVENTS=$((EVENTS + 1))
-	within 5 "$1: the producer waits for a replica" \
+	within 20 "$1: the producer waits for a replica" \
 	    waits_for_replica outbox_producer
 }
 arrives_when_released() {
