@@ -44,6 +44,16 @@ http_conf() {
 	END
 }
 
+# event KEY NUMBER TYPE [JSON-METADATA]: a row, sent by the next worker
+event() {
+	sql "START TRANSACTION;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
+	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
+	INSERT INTO outbox (global_sequence, partition_key)
+	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
+	COMMIT"
+}
+
 # start_nginx PORT [LINES-OF-SERVER]: answers 200 to everything
 start_nginx() {
 	command -v nginx > /dev/null || return 77

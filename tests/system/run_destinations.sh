@@ -25,15 +25,6 @@ routes_conf() {
 	  - {name: audit, type: audit.*, driver: nats, subject: "events.kept.{event_type}"}
 	END
 }
-# event KEY NUMBER TYPE [METADATA]
-event() {
-	sql "START TRANSACTION;
-	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
-	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
-	INSERT INTO outbox (global_sequence, partition_key)
-	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
-	COMMIT"
-}
 in_stream() { "$LAB" show --nats "$URL" --stream EVENTS --last |
     sed -n 's/^Subject: //p'; }
 paths() { received | awk -F'\t' '{ print $2 }' | sort | uniq -c |

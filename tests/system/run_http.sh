@@ -7,15 +7,6 @@ start_servers
 start_receiver
 export WORKERS=2 BACKOFF=0.2 MAX_BACKOFF=1 JITTER=0 IDLE=100 TIMEOUT_MS=800
 
-# event KEY NUMBER TYPE [JSON-METADATA]: a row, sent by the next worker
-event() {
-	sql "START TRANSACTION;
-	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
-	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
-	INSERT INTO outbox (global_sequence, partition_key)
-	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
-	COMMIT"
-}
 # attempts TYPE; is_dead TYPE
 attempts() { sql "SELECT MAX(attempts) FROM outbox JOIN events
     ON sequence = global_sequence WHERE event_type = '$1'"; }
