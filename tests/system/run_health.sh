@@ -16,8 +16,9 @@ has_state() { ctl --json status
     field '.this_host.workers[].state' | grep -Fxq "$1"; }
 is_healthy() { [ -z "$(ids)" ]; }
 
-# Without durations, which grow
-timeless() { sed -E 's/[0-9.]+ (ms|s|min|h|d)\b//g; s/  +/ /g'; }
+# Without durations and the count of lost lines, which grow between two commands
+timeless() { sed -E 's/[0-9.]+ (ms|s|min|h|d)\b//g; s/(are lost:) [0-9]+/\1/
+	s/  +/ /g'; }
 
 # told ID TEXT [STATUS]: the fault is a problem of status and of doctor
 told() {
