@@ -69,6 +69,7 @@ batch_take(struct batch *to, struct batch *from)
 	to->msgs = from->msgs;
 	to->n = from->n;
 	to->naway = from->naway;
+	to->read_at = from->read_at;
 	to->rows = from->rows;
 	to->free_rows = from->free_rows;
 	memset(from, 0, sizeof(*from));

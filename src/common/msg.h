@@ -69,6 +69,8 @@ struct msg {
 					   that a destination refuses together */
 	int64_t		 in_doubt_ms;	/* in doubt for so many ms; -1: not in
 					   doubt; INT64_MAX: unknown */
+	int64_t		 age_us;	/* since created_at, when it was read;
+					   -1: unknown */
 	bool		 in_doubt;	/* sent, and its outcome is unknown */
 	bool		 has_event;	/* false: its event does not exist */
 	bool		 away;		/* payload and metadata were not
@@ -100,6 +102,8 @@ struct batch {
 	char		 token[48];	/* claim token: nonce, a serial number
 					   and claim_ttl in ms, with dashes */
 	int64_t		 claimed_at;	/* clock_ms() before the claim was sent */
+	int64_t		 read_at;	/* clock_us() before the messages were
+					   asked for */
 	char		(*labels)[MSG_LABEL];	/* of leases, by msg.range */
 	bool		 pipelined;	/* may be sent while its claim commits;
 					   set before the claim */

@@ -28,6 +28,9 @@ struct health_kind {
 /* All kinds, in the order in which problems are listed. */
 const struct health_kind *health_kinds(size_t *n);
 
+/* "info", "warning", "critical" */
+const char *health_severity_word(enum health_severity);
+
 /*
  * The problems of a state, the worst first, as an array of
  *

@@ -48,6 +48,12 @@ health_kinds(size_t *n)
 }
 
 const char *
+health_severity_word(enum health_severity severity)
+{
+	return health_severities[severity];
+}
+
+const char *
 health_text(const json_t *o, const char *member)
 {
 	const char	*text = json_string_value(json_object_get(o, member));

@@ -48,6 +48,7 @@ scoreboard_create(const char *path, int *fd, struct err *e)
 		return NULL;
 	}
 	b->magic = SCOREBOARD_MAGIC;
+	b->started_at = time(NULL);
 	return b;
 }
 

@@ -20,10 +20,11 @@
 #include "util/err.h"
 #include "util/outage.h"
 #include "ipc/backlog_ring.h"
+#include "ipc/totals.h"
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425837	/* "OBX7", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425838	/* "OBX8", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -167,6 +168,12 @@ struct scoreboard {
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
 	struct backlog_ring	 backlog;	/* written by the janitor */
+
+	/* Since the start of the master: see totals.h. */
+	int64_t			 started_at;	/* seconds, UTC */
+	struct totals		 totals[SCOREBOARD_LINES];
+	uint64_t		 restarts[TOTALS_ROLES][TOTALS_ENDS];
+	struct throughput	 throughput;	/* written by the monitor */
 };
 
 /*

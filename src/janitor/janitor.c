@@ -249,11 +249,13 @@ open_store(struct janitor *j)
 	struct err	e;
 
 	if (store_open(j->store, &e) < 0 || prepare_session(j, &e) < 0) {
+		j->a->totals->connects_failed[TOTALS_DATABASE]++;
 		note_error(j, &e);
 		close_store(j);
 		reconnect_failed(&j->reconnect, e.text, clock_ms());
 		return;
 	}
+	j->a->totals->connects[TOTALS_DATABASE]++;
 	show_state(j);
 	reconnect_opened(&j->reconnect, clock_ms());
 }
@@ -318,6 +320,7 @@ start_janitor(struct janitor *j)
 	const struct conf	*conf = j->a->conf;
 
 	j->store = store_new(conf, "janitor", ANSWER_MS);
+	store_observe(j->store, totals_statement, j->a->totals);
 	reconnect_init(&j->reconnect, "database");
 	j->reconnect.outage = j->a->database;
 	j->reconnect.follows = true;

@@ -19,6 +19,7 @@
 struct janitor_args {
 	const struct conf	*conf;
 	struct scoreboard_line	*line;		/* its own */
+	struct totals		*totals;	/* the same */
 	struct backlog_ring	*backlog;	/* it alone writes it */
 	struct outage		*database;	/* of the scoreboard */
 };

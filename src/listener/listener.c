@@ -141,9 +141,11 @@ open_stream(struct listener *d)
 	struct err		 e;
 
 	if (binlog_open(d->binlog, &e) < 0) {
+		d->a->totals->connects_failed[TOTALS_DATABASE]++;
 		binlog_failed(d, &e);
 		return;
 	}
+	d->a->totals->connects[TOTALS_DATABASE]++;
 	d->open = true;
 	d->moved_at = clock_ms() + MOVED_MS;
 	binlog_watch_init(&d->watch, c->mysql.database,
@@ -250,6 +252,7 @@ listener_main(const struct listener_args *a)
 	reconnect_init(&d.reconnect, "binlog");
 	d.reconnect.follows = true;
 	d.binlog = binlog_new(a->conf);
+	binlog_observe(d.binlog, totals_statement, a->totals);
 	for (;;)
 		if (d.open)
 			listen(&d);

@@ -20,6 +20,7 @@ struct listener_args {
 	const struct scoreboard	*scoreboard;	/* which worker serves what */
 	const struct wakeup	*wakeup;
 	struct scoreboard_line	*line;		/* its own */
+	struct totals		*totals;	/* the same */
 	struct outage		*database;	/* of the scoreboard */
 };
 

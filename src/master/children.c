@@ -57,6 +57,7 @@ static int
 run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
+				     .totals = &m->scoreboard->totals[s->index],
 				     .wakeup = &m->wakeup, .slot = s->index,
 				     .interval_ms = m->a->interval_ms,
 				     .outages = m->scoreboard->outages };
@@ -101,6 +102,8 @@ run_listener(struct master *m, struct slot *s)
 	struct listener_args	a = { .conf = m->conf,
 				    .scoreboard = m->scoreboard,
 				    .wakeup = &m->wakeup, .line = s->line,
+				    .totals = &m->scoreboard->totals[
+				    SCOREBOARD_LISTENER],
 				    .database = database_outage(m) };
 
 	close_report(m, 0);
@@ -112,6 +115,8 @@ static int
 run_janitor(struct master *m, struct slot *s)
 {
 	struct janitor_args	a = { .conf = m->conf, .line = s->line,
+				    .totals = &m->scoreboard->totals[
+				    SCOREBOARD_JANITOR],
 				    .backlog = &m->scoreboard->backlog,
 				    .database = database_outage(m) };
 
@@ -373,6 +378,31 @@ find_slot(struct master *m, pid_t pid)
 	return NULL;
 }
 
+static enum totals_role
+role_of(const struct slot *s)
+{
+	unsigned	i = 0;
+
+	while (i < TOTALS_ROLES - 1 && strcmp(s->role,
+	    totals_role_word((enum totals_role)i)) != 0)
+		i++;
+	return (enum totals_role)i;
+}
+
+/* Those that end with the master do not count. */
+static void
+count_end(struct master *m, const struct slot *s, int status)
+{
+	bool	reload = s->asked != ASK_NONE && s->gen != m->gen;
+	enum totals_end	end = reload ? TOTALS_RELOAD :
+			    s->killed ? TOTALS_HANG :
+			    WIFSIGNALED(status) ? TOTALS_SIGNAL : TOTALS_EXIT;
+
+	if (m->stopping || (s->asked != ASK_NONE && !reload))
+		return;
+	m->scoreboard->restarts[role_of(s)][end]++;
+}
+
 void
 children_reap(struct master *m, int64_t now)
 {
@@ -382,6 +412,7 @@ children_reap(struct master *m, int64_t now)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
+			count_end(m, s, status);
 			slot_exited(s, status, now);
 			if (s->died.text[0] != '\0')
 				scoreboard_error(m->line, s->died.text);

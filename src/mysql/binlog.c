@@ -57,6 +57,14 @@ binlog_new(const struct conf *conf)
 	return b;
 }
 
+void
+binlog_observe(struct binlog *b, void (*observe)(void *, const char *,
+    int64_t), void *arg)
+{
+	db_observe(b->db, observe, arg);
+	db_observe(b->watch, observe, arg);
+}
+
 enum db_fault
 binlog_fault(const struct binlog *b)
 {

@@ -21,6 +21,10 @@ struct binlog;
 /* conf is borrowed.  The binlog lives as long as the process. */
 struct binlog	*binlog_new(const struct conf *);
 
+/* As db_observe, for the statements before the stream of events. */
+void		 binlog_observe(struct binlog *, void (*)(void *arg,
+		    const char *what, int64_t us), void *arg);
+
 /*
  * Connect to the server that a worker would choose, and request every event
  * that is committed from now on.  Tries one host a call, as db_open.  A missing

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/clock.h"
 #include "util/fault.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
@@ -118,6 +119,28 @@ db_new(const struct conf *conf, int64_t wait_ms)
 }
 
 void
+db_observe(struct db *db, void (*observe)(void *, const char *, int64_t),
+    void *arg)
+{
+	db->observe = observe;
+	db->observe_arg = arg;
+}
+
+/* When a statement begins; 0: it is not sent, for lack of a connection. */
+static int64_t
+begins_at(const struct db *db)
+{
+	return db->mysql == NULL || db->observe == NULL ? 0 : clock_us();
+}
+
+static void
+observed(const struct db *db, const char *what, int64_t began_us)
+{
+	if (began_us != 0)
+		db->observe(db->observe_arg, what, clock_us() - began_us);
+}
+
+void
 db_free(struct db *db)
 {
 	if (db == NULL)
@@ -190,6 +213,9 @@ db_refused_value(const struct db *db)
 int
 db_finish(struct db *db, struct err *e)
 {
+	int64_t	began;
+	int	rc;
+
 	if (db->mysql == NULL) {
 		db->fault = DB_CLOSED;
 		return err_set(e, "commit: not connected to the database");
@@ -197,8 +223,11 @@ db_finish(struct db *db, struct err *e)
 	if (!db->committing)
 		return 0;
 	db->committing = false;
+	began = begins_at(db);
 	fault_point("pipelined commit", "before", db->mysql->net.fd);
-	if (mysql_next_result(db->mysql) != 0) {
+	rc = mysql_next_result(db->mysql);
+	observed(db, "pipelined commit", began);
+	if (rc != 0) {
 		/* Whatever the error, the change before it may be undone. */
 		db_fail(db, "commit", e);
 		db->fault = DB_LOST;
@@ -227,8 +256,8 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 	return 0;
 }
 
-int
-db_exec(struct db *db, const char *what, const struct buf *sql,
+static int
+exec(struct db *db, const char *what, const struct buf *sql,
     uint64_t *matched, struct err *e)
 {
 	db->fault = DB_CLOSED;
@@ -241,6 +270,17 @@ db_exec(struct db *db, const char *what, const struct buf *sql,
 		*matched = mysql_affected_rows(db->mysql);
 	db->fault = DB_FINE;
 	return 0;
+}
+
+int
+db_exec(struct db *db, const char *what, const struct buf *sql,
+    uint64_t *matched, struct err *e)
+{
+	int64_t	began = begins_at(db);
+	int	rc = exec(db, what, sql, matched, e);
+
+	observed(db, what, began);
+	return rc;
 }
 
 void
@@ -259,11 +299,16 @@ struct db_rows *
 db_query(struct db *db, const char *what, const struct buf *sql, struct err *e)
 {
 	struct db_rows	*rows;
-	MYSQL_RES	*res;
+	MYSQL_RES	*res = NULL;
+	int64_t		 began = begins_at(db);
+	int		 rc = exec(db, what, sql, NULL, e);
 
-	if (db_exec(db, what, sql, NULL, e) < 0)
+	if (rc == 0)
+		res = mysql_store_result(db->mysql);
+	observed(db, what, began);
+	if (rc < 0)
 		return NULL;
-	if ((res = mysql_store_result(db->mysql)) == NULL) {
+	if (res == NULL) {
 		db_fail(db, what, e);
 		if (db->code == 0)
 			err_set(e, "%s: the server sent no rows, not even "

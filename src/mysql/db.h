@@ -37,6 +37,13 @@ struct db	*db_new(const struct conf *, int64_t wait_ms);
 void		 db_free(struct db *);
 
 /*
+ * Tell the function of each statement: its name and the microseconds until its
+ * whole answer was here, or it failed.
+ */
+void		 db_observe(struct db *, void (*)(void *arg, const char *what,
+		    int64_t us), void *arg);
+
+/*
  * Connect to one host of the list and prepare the session: UTC, READ COMMITTED,
  * short lock waits.  Each call tries the next host, and after a success the
  * first one again, unless that success ended with DB_READONLY.  Refuses a

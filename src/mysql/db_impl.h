@@ -20,6 +20,8 @@ struct db {
 	const char		*late;		/* see db_late_reason(); or NULL */
 	bool			 single;	/* one statement at a time */
 	bool			 many;		/* a packet may have several */
+	void			(*observe)(void *, const char *, int64_t);
+	void			*observe_arg;
 	bool			 committing;	/* COMMIT is under way, unanswered */
 };
 

@@ -159,7 +159,7 @@ fill_and_send(struct flight *f, size_t i)
 		case PUB_SENT:
 			f->state[i] = OUT;
 			f->nfair += !relay_is_blamed(f, i);
-			f->sent_at[i] = clock_ms();
+			f->sent_at[i] = clock_us();
 			f->ordinal[i] = f->nsent;
 			f->order[f->nsent++] = i;
 			follow_sent(&r->follow, m, r->form.id_prefix,

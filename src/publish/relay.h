@@ -13,9 +13,11 @@
 
 #include "conf/conf.h"
 #include "driver/envelope.h"
+#include "driver/verdict.h"
 #include "publish/follow.h"
 #include "driver/route.h"
 #include "util/err.h"
+#include "util/histogram.h"
 #include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
@@ -47,6 +49,8 @@ struct relay {
 	struct streams		 streams;	/* only without nats.stream */
 	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
+	struct histogram	*commit_to_ack;	/* us; both or NULL */
+	struct histogram	*publish_to_ack;
 	struct follow		 follow;	/* claims and settles are told it
 						   by the owner */
 
@@ -73,6 +77,13 @@ struct relay {
 
 #define RELAY_KEEP_MS	500
 
+/* Sends that failed, whether or not that counts as the message's failure. */
+struct relay_failures {
+	unsigned	message;	/* its own fault */
+	unsigned	transient;	/* tried again later */
+	unsigned	refused[CLASSES];	/* the destination's fault */
+};
+
 struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */
@@ -80,6 +91,7 @@ struct relay_result {
 	unsigned	refused;	/* of the failed: of types that are
 					   refused while others are taken */
 	unsigned	skipped;	/* metadata entries left out */
+	struct relay_failures failures;
 	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */

@@ -18,7 +18,7 @@ struct flight {
 	struct inflight		 w;
 	enum state		*state;
 	enum error_class	*class;		/* of a refusal */
-	int64_t			*sent_at;
+	int64_t			*sent_at;	/* clock_us() */
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
 	int64_t			 deadline;	/* send nothing after it */

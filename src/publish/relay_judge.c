@@ -210,6 +210,32 @@ judge_lost(struct flight *f)
 	}
 }
 
+/* The loss of the connection left some without an answer. */
+static void
+count_failure(const struct flight *f, size_t i, struct relay_failures *n)
+{
+	const struct msg	*m = &f->b->msgs[i];
+
+	if (f->state[i] == REFUSED)
+		n->refused[f->class[i]]++;
+	else if (m->outcome == OUT_UNSENT && m->in_doubt && f->sent_at[i] != 0)
+		n->refused[f->res->class]++;
+	else if (m->outcome == OUT_DEAD && strcmp(m->reason, "attempts") != 0)
+		n->message++;
+	else if (m->outcome == OUT_DEAD || m->outcome == OUT_RETRY ||
+	    m->outcome == OUT_DEFER)
+		n->transient++;
+}
+
+static void
+count_failures(struct flight *f)
+{
+	if (f->res->delivered == f->b->n)
+		return;
+	for (size_t i = 0; i < f->b->n; i++)
+		count_failure(f, i, &f->res->failures);
+}
+
 void
 relay_judge(struct flight *f)
 {
@@ -217,4 +243,5 @@ relay_judge(struct flight *f)
 	judge_types(f);
 	judge_aside(f);
 	judge_refused(f);
+	count_failures(f);
 }

@@ -257,6 +257,19 @@ note_stream(struct flight *f, const struct pub_answer *a)
 		streams_stored(s, a->stream, f->ordinal[a->index]);
 }
 
+static void
+measure(struct flight *f, const struct msg *m, int64_t now, int64_t took)
+{
+	struct relay	*r = f->r;
+
+	if (r->publish_to_ack == NULL)
+		return;
+	histogram_add(r->publish_to_ack, histogram_us, took);
+	if (m->age_us >= 0 && f->b->read_at != 0)
+		histogram_add(r->commit_to_ack, histogram_us,
+		    m->age_us + now - f->b->read_at);
+}
+
 /*
  * heard_at and slowest are of all streams: with several streams a message can
  * only be found overtaken later, never too early.
@@ -267,9 +280,11 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
 	struct taken	*t = &f->taken[f->route[i]->destination];
+	int64_t		 now = clock_us(), took = now - f->sent_at[i];
 
-	f->heard_at = clock_ms();
-	f->slowest = later(f->slowest, f->heard_at - f->sent_at[i]);
+	f->heard_at = now / 1000;
+	f->slowest = later(f->slowest, took / 1000);
+	measure(f, m, now, took);
 	if (f->r->breaker.n > 0)
 		type_breaker_took(&f->r->breaker, m->group, f->heard_at);
 	m->outcome = OUT_DELIVERED;
@@ -377,7 +392,7 @@ static void
 say_how_long(const struct flight *f, size_t i, struct err *e)
 {
 	int64_t	timeout = f->r->conf->publish.timeout_ms;
-	int64_t	waited = clock_ms() - f->sent_at[i];
+	int64_t	waited = clock_ms() - f->sent_at[i] / 1000;
 
 	if (waited < timeout)
 		err_set(e, "no answer in %lld ms", (long long)waited);
@@ -499,7 +514,7 @@ overtaken_in(const struct flight *f, int64_t now)
 	if (!f->r->pub.ops->in_order)
 		return INT64_MAX;
 	blamed = f->nsent == 0 ? 0 :
-	    f->sent_at[f->order[f->nsent - 1]] + BLAMED_MS - now;
+	    f->sent_at[f->order[f->nsent - 1]] / 1000 + BLAMED_MS - now;
 	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
 		return blamed;
 	if (stored_in_order(f) == 0 || f->nagain > 0 || f->nameless > 0 ||
@@ -524,7 +539,8 @@ relay_expire(struct flight *f, int64_t now)
 		/* A message that was sent again is in order twice. */
 		if (f->state[i] != OUT || f->ordinal[i] != f->oldest)
 			continue;
-		left = sooner(f->sent_at[i] + timeout - now, overtaken);
+		left = sooner(f->sent_at[i] / 1000 + timeout - now,
+		    overtaken);
 		if (left > 0)
 			return left;
 		time_out(f, i);

@@ -36,6 +36,13 @@ store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 }
 
 void
+store_observe(struct store *s, void (*observe)(void *, const char *, int64_t),
+    void *arg)
+{
+	db_observe(s->db, observe, arg);
+}
+
+void
 store_free(struct store *s)
 {
 	if (s == NULL)

@@ -31,6 +31,10 @@ struct store;
 struct store	*store_new(const struct conf *, const char *id,
 		    int64_t wait_ms);
 void		 store_free(struct store *);
+
+/* As db_observe. */
+void		 store_observe(struct store *, void (*)(void *arg,
+		    const char *what, int64_t us), void *arg);
 int		 store_open(struct store *, struct err *);
 
 /* Check again that the server is a usable primary; see db_check. */

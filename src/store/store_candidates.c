@@ -221,6 +221,7 @@ store_few_ahead(struct store *s, const struct range *ranges, size_t n,
 
 	memset(f, 0, sizeof(*f));
 	put_ahead(s, ranges, n, max);
+	f->ahead.read_at = clock_us();
 	if ((rows = store_query(s, "few rows ahead", e)) == NULL)
 		return -1;
 	f->all = db_nrows(rows) < STORE_FEW;

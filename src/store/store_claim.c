@@ -180,6 +180,7 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 	store_put(s, "{o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
 	store_putf(s, ") AND {o.claim_token} = '%s'", b->token);
+	b->read_at = clock_us();
 	if ((rows = store_query(s, "fetch", e)) == NULL)
 		return -1;
 	store_keep_rows(b, rows);

@@ -107,7 +107,7 @@ void	store_put_leases_are_mine(struct store *, const struct range *,
  * store_msg.c: the columns of a message of row o and event e, first in the
  * SELECT, with bodies of up to max bytes; and how to read them.
  */
-#define STORE_MSG_COLUMNS	19
+#define STORE_MSG_COLUMNS	20
 void	store_put_msg(struct store *, size_t max);
 void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
 

@@ -10,11 +10,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "util/clock.h"
+
 enum fetch_col {
 	F_SEQUENCE, F_PARTITION, F_ATTEMPTS, F_EVENT, F_KEY, F_STREAM_SEQUENCE,
 	F_TYPE, F_VERSION, F_CORRELATION, F_METADATA, F_PAYLOAD,
 	F_METADATA_LEN, F_PAYLOAD_LEN, F_TIME, F_IN_DOUBT, F_REPLAY, F_ID,
-	F_CONTENT_TYPE, F_LABEL_HASH, NFETCH
+	F_CONTENT_TYPE, F_LABEL_HASH, F_AGE, NFETCH
 };
 
 static_assert(NFETCH == STORE_MSG_COLUMNS, "STORE_MSG_COLUMNS is their number");
@@ -60,6 +62,14 @@ age_of(const char *text)
 	return text != NULL && ms < 0 ? INT64_MAX : ms;
 }
 
+/* That of a row which is sent again on purpose tells nothing. */
+static int64_t
+age_us(const struct msg *m, const char *text)
+{
+	return text == NULL || m->replay > 0 ? -1 :
+	    later(strtoll(text, NULL, 10), 0);
+}
+
 void
 store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 {
@@ -79,6 +89,7 @@ store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
 	m->in_doubt_ms = age_of(db_nullable(rows, F_IN_DOUBT));
 	m->has_label_hash = db_nullable(rows, F_LABEL_HASH) != NULL;
 	m->label_hash = (uint32_t)db_u64(rows, F_LABEL_HASH);
+	m->age_us = age_us(m, db_nullable(rows, F_AGE));
 	read_body(m, rows, max);
 }
 
@@ -108,6 +119,20 @@ put_body(struct store *s, size_t max)
 	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), ", max);
 }
 
+/* Since the insert, or since the time for which the message is scheduled. */
+static void
+put_age(struct store *s)
+{
+	if (!store_has_column(s, COL_CREATED_AT))
+		store_put(s, ", NULL");
+	else if (store_has_word(s, "scheduled_at"))
+		store_put(s, ", TIMESTAMPDIFF(MICROSECOND, COALESCE("
+		    "{o.scheduled_at}, {o.created_at}), NOW(6))");
+	else
+		store_put(s, ", TIMESTAMPDIFF(MICROSECOND, {o.created_at}, "
+		    "NOW(6))");
+}
+
 void
 store_put_msg(struct store *s, size_t max)
 {
@@ -125,6 +150,7 @@ store_put_msg(struct store *s, size_t max)
 		store_put(s, "NULL");
 	else
 		store_put_hash(s, "e", "{e.stream_id}");
+	put_age(s);
 }
 
 /* A row without its event is read too: it must not vanish. */

@@ -21,6 +21,10 @@ put_columns(struct store *s, const char *attempts, const char *replay_no)
 		store_put(s, ", NULL AS {in_doubt_since}");
 	if (store_has_column(s, COL_REPLAY_NO))
 		store_putf(s, ", %s AS {replay_no}", replay_no);
+	if (store_has_column(s, COL_CREATED_AT))
+		store_put(s, ", NULL AS {created_at}");
+	if (store_has_word(s, "scheduled_at"))
+		store_put(s, ", NULL AS {scheduled_at}");
 }
 
 /* A parked row comes back under the label of its record, see store_unpark. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/xalloc.h"
 
@@ -51,6 +52,8 @@ fleet_free(struct fleet *f)
 void
 fleet_restart(struct fleet *f)
 {
+	if (f->conf->worker.leasing && clock_ms() >= f->lease_until)
+		f->nlost += f->nowned;
 	fleet_drop(f);
 	f->beat_at = f->read_at = f->all_at = f->lease_until = 0;
 }
@@ -296,11 +299,13 @@ make_moves(struct fleet *f, struct moves *mv, bool *changed, struct err *e)
 	if (mv->nout > 0 &&
 	    store_release(f->store, mv->out, mv->nout, e) < 0)
 		return -1;
+	f->ngiven += mv->nout;
 	for (size_t i = 0; i < mv->nout; i++)
 		fleet_add_label(&f->released, &f->nreleased, mv->out[i]->label);
 	if (mv->nin > 0 &&
 	    store_acquire(f->store, mv->in, mv->nin, &taken, e) < 0)
 		return -1;
+	f->ntaken += taken;
 	*changed = mv->nout > 0 || taken > 0;
 	return 0;
 }
@@ -325,6 +330,18 @@ report_taken(struct fleet *f, const struct lease *leases, size_t n)
 		if (leases[i].mine && !owns_label(f, leases[i].label))
 			fleet_add_label(&f->leased, &f->nleased,
 			    leases[i].label);
+}
+
+/* Ours until now, neither in this view nor given back by us. */
+static void
+count_lost(struct fleet *f, const struct store_view *v, uint64_t given)
+{
+	uint64_t	kept = 0;
+
+	for (size_t i = 0; i < v->nleases; i++)
+		kept += v->leases[i].mine && owns_label(f, v->leases[i].label);
+	if (f->conf->worker.leasing && f->nowned > kept + given)
+		f->nlost += f->nowned - kept - given;
 }
 
 static bool
@@ -472,6 +489,7 @@ adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
 {
 	unsigned	version = f->parts.version;
 	bool		waits = v->waits;
+	uint64_t	given = f->ngiven;
 
 	if (move_leases(f, all, v, e) < 0)
 		return -1;
@@ -482,6 +500,7 @@ adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
 		return 0;
 	}
 	report_taken(f, v->leases, v->nleases);
+	count_lost(f, v, f->ngiven - given);
 	if (forget_marks(f, v->leases, v->nleases, e) < 0)
 		return -1;
 	fleet_adopt(f, v);
@@ -605,6 +624,7 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 	if (check_server(f, now, e) < 0)
 		return -1;
 	if (now >= f->lease_until && f->conf->worker.leasing) {
+		f->nlost += f->nowned;
 		fleet_drop(f);
 		f->read_at = now;
 	}

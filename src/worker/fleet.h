@@ -117,6 +117,10 @@ struct fleet {
 	size_t			  nleased, nreleased;
 	bool			  beaten;
 	uint64_t		  purged;
+
+	/* Leases, since the owner has cleared it: taken, given back, and lost
+	   without that. */
+	uint64_t		  ntaken, ngiven, nlost;
 };
 
 void	fleet_init(struct fleet *, const struct conf *, struct store *);

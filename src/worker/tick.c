@@ -9,6 +9,7 @@
 
 #include "worker/tick.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "publish/advisory.h"
@@ -17,6 +18,8 @@
 
 /* A tick has several batches only while they are not larger than this. */
 #define SMALL_BATCH	(STORE_FEW / 2)
+
+static_assert(CLASSES <= TOTALS_CLASSES, "each class has a counter");
 
 /* After a stall, heads of blocked lanes wait for this many times its length. */
 #define STALL_TIMES	9
@@ -70,12 +73,51 @@ begin_count(struct tick *t)
 }
 
 static void
+add_totals(struct tick *t)
+{
+	const struct settled		*s = &t->settle.counts;
+	const struct relay_failures	*f = &t->relayed.failures;
+	struct totals			*n = t->totals;
+
+	n->claimed += t->claimed;
+	n->former_labels += t->former;
+	n->published += s->delivered;
+	n->retried += s->retried;
+	n->deferred += s->deferred;
+	n->returned += s->returned;
+	n->fenced += s->fenced;
+	n->duplicates += t->relayed.duplicates;
+	n->skipped += t->relayed.skipped;
+	n->failed_message += f->message;
+	n->failed_transient += f->transient;
+	for (unsigned i = 0; i < CLASSES; i++)
+		n->refused[i] += f->refused[i];
+	if (t->claimed > 0)
+		histogram_add(&n->batch, histogram_rows, (int64_t)t->claimed);
+}
+
+/* Those of a batch that are in the table of dead letters now. */
+static void
+count_dead(struct tick *t)
+{
+	const struct batch	*b = &t->settle.batch;
+	uint64_t		 left = t->settle.counts.dead;
+
+	for (size_t i = 0; i < b->n && left > 0; i++)
+		if (b->msgs[i].outcome == OUT_DEAD) {
+			t->totals->dead[totals_reason(b->msgs[i].reason)]++;
+			left--;
+		}
+}
+
+static void
 count_batch(struct tick *t, struct tick_result *res)
 {
 	const struct settled	*s = &t->settle.counts;
 	struct settled		*sum = &res->settled;
 	struct relay_result	 r = t->relayed;
 
+	add_totals(t);
 	res->claimed += t->claimed;
 	res->former += t->former;
 	sum->delivered += s->delivered;
@@ -135,6 +177,7 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	follow_settled(&t->relay->follow);
 	delivered = s->counts.delivered;
 	advisory_tell(t->relay, &s->batch, s->counts.dead);
+	count_dead(t);
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
+#include "ipc/totals.h"
 #include "publish/relay.h"
 #include "recovery/in_doubt.h"
 #include "store/store.h"
@@ -36,6 +37,8 @@ struct tick {
 	struct claim		 claim;
 	struct in_doubt		 in_doubt;
 	struct settle		 settle;
+	struct totals		*totals;	/* of the slot; set by the
+						   owner */
 
 	/*
 	 * Called when a batch is delivered and no more rows are known: true if

@@ -74,6 +74,18 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 	return rc;
 }
 
+/* Taken over from the fleet, which counts since the last call. */
+static void
+count_leases(struct worker *w)
+{
+	struct fleet	*f = &w->fleet;
+
+	w->totals->leases_taken += f->ntaken;
+	w->totals->leases_released += f->ngiven;
+	w->totals->leases_lost += f->nlost;
+	f->ntaken = f->ngiven = f->nlost = 0;
+}
+
 static void
 stay_in_fleet(struct worker *w)
 {
@@ -85,6 +97,7 @@ stay_in_fleet(struct worker *w)
 		reconnect_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
+	count_leases(w);
 	worker_show_labels(w);
 }
 
@@ -291,6 +304,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->a = a;
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
+	w->totals = a->totals != NULL ? a->totals : &w->no_totals;
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
@@ -309,8 +323,12 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;
 	w->relay.suspect = a->suspect;
+	w->relay.commit_to_ack = &w->totals->commit_to_ack;
+	w->relay.publish_to_ack = &w->totals->publish_to_ack;
+	store_observe(w->store, totals_statement, w->totals);
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
+	w->tick.totals = w->totals;
 	if (conf_expects_wakeups(w->conf)) {
 		w->tick.wait_wakeup = worker_wait_wakeup;
 		w->tick.wait_wakeup_arg = w;

@@ -18,6 +18,7 @@ struct worker_args {
 	const struct conf	*conf;
 	struct report_form	 report;
 	struct scoreboard_line	*line;		/* NULL: none (--once) */
+	struct totals		*totals;	/* of the slot; NULL: none */
 	struct outage		*outages;	/* of the scoreboard; or NULL */
 	const struct wakeup	*wakeup;	/* of all slots; NULL: none */
 	unsigned		 slot;

@@ -33,6 +33,8 @@ struct worker {
 	struct report			 report;
 	struct scoreboard_line		 no_line;
 	struct scoreboard_line		*line;
+	struct totals			 no_totals;
+	struct totals			*totals;
 
 	/* route is the destination: the stream that takes our messages. */
 	struct reconnect		 db, broker, route;

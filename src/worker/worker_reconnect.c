@@ -172,9 +172,11 @@ worker_open_db(struct worker *w)
 
 	if (store_open(w->store, &e) < 0 || prepare_database(w, &e) < 0) {
 		store_close(w->store);
+		w->totals->connects_failed[TOTALS_DATABASE]++;
 		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
 		return;
 	}
+	w->totals->connects[TOTALS_DATABASE]++;
 	reconnect_opened(&w->db, clock_ms());
 	stream_audit_database_opened(&w->audit, !w->a->respawned &&
 	    !w->opened_db);
@@ -219,9 +221,11 @@ worker_open_broker(struct worker *w)
 	struct err	 e;
 
 	if (p->ops->open(p->arg, &e) < 0) {
+		w->totals->connects_failed[TOTALS_BROKER]++;
 		worker_is_away(w, &w->broker, e.text, SCOREBOARD_NO_BROKER);
 		return;
 	}
+	w->totals->connects[TOTALS_BROKER]++;
 	reconnect_opened(&w->broker, clock_ms());
 	note_limit(w);
 	w->check_at = 0;
@@ -292,6 +296,7 @@ worker_audit_stream(struct worker *w)
 	if (stream_audit_round(r, w->fleet.rank == 0, &e) < 0)
 		worker_db_failed(w, &e);
 	w->line->recovered += r->recovered;
+	w->totals->recovered += r->recovered;
 	if (r->recovered > 0)	/* their partitions have new epochs */
 		fleet_reread(&w->fleet);
 	r->recovered = 0;

@@ -244,12 +244,15 @@ show_partitions(struct worker *w)
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
+	int64_t	took = clock_us() - start;
+
+	histogram_add(&w->totals->tick, histogram_us, took);
 	w->busy_since = 0;
 	log_throttle_over(&w->busy, "statements", clock_ms());
 	count_tick(w, res);
 	complain(w, res);
 	show_refused(w);
-	report_tick(&w->report, &w->fleet, res, (clock_us() - start) / 1000,
+	report_tick(&w->report, &w->fleet, res, took / 1000,
 	    w->poll.pause_ms, clock_ms());
 }
 

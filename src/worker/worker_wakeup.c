@@ -49,8 +49,10 @@ worker_take_wakeups(struct worker *w)
 	struct label_set	 which;
 	bool			 all = p->ops->woken(p->arg), some = false;
 
+	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
 	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
 	    &which)) {
+		w->totals->wakeups[TOTALS_BY_BINLOG]++;
 		if (label_set_is_full(&which))
 			all = true;
 		else

@@ -161,8 +161,10 @@ START_TEST(failed_tick_looks_everywhere)
 	memset(&story, 0, sizeof(story));
 	node_start(n);
 	w.line = &w.no_line;
+	w.totals = &w.no_totals;
 	w.store = n->store;
 	tick_init(&w.tick, conf, n->store, &n->fleet, &n->relay);
+	w.tick.totals = w.totals;
 	tick_adopt(&w.tick);
 	ck_ok(parked_round(&w.tick.backlog.parked, 100, clock_ms(), &e));
 	w.poll.ceiling_ms = 60000;

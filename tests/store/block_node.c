@@ -303,6 +303,7 @@ node_start(struct node *n)
 	    .form = { conf->nats.subject, "x", "" }, .has_dead = true,
 	    .keep = node_keep };
 	tick_init(&n->tick, conf, n->store, &n->fleet, &n->relay);
+	n->tick.totals = &n->totals;
 	ck_ok(store_register(n->store, &e));
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	return n;

@@ -50,6 +50,7 @@ extern struct node {
 	struct fleet	 fleet;
 	struct relay	 relay;
 	struct tick	 tick;
+	struct totals	 totals;	/* of tick */
 	size_t		 nslots, answered;
 	uint32_t	 slots[64];
 } nodes[2];

@@ -1,0 +1,118 @@
+/* exposition.c - see exposition.h */
+
+#include "monitor/exposition.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void
+exposition_head(struct buf *b, const char *name, const char *type,
+    const char *help)
+{
+	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* Only these three characters have a meaning in a value. */
+static void
+put_value(struct buf *b, const char *text)
+{
+	for (; *text != '\0'; text++)
+		switch (*text) {
+		case '\\':
+			buf_str(b, "\\\\");
+			break;
+		case '"':
+			buf_str(b, "\\\"");
+			break;
+		case '\n':
+			buf_str(b, "\\n");
+			break;
+		default:
+			buf_add(b, text, 1);
+		}
+}
+
+static void
+put_labels(struct buf *b, va_list ap)
+{
+	const char	*label, *before = "{";
+
+	while ((label = va_arg(ap, const char *)) != NULL) {
+		buf_printf(b, "%s%s=\"", before, label);
+		put_value(b, va_arg(ap, const char *));
+		buf_str(b, "\"");
+		before = ",";
+	}
+	buf_str(b, *before == ',' ? "} " : " ");
+}
+
+static void
+put_real(struct buf *b, double value)
+{
+	buf_printf(b, "%.15g", value);
+}
+
+void
+exposition_count(struct buf *b, const char *name, uint64_t value, ...)
+{
+	va_list	ap;
+
+	va_start(ap, value);
+	buf_str(b, name);
+	put_labels(b, ap);
+	va_end(ap);
+	buf_u64(b, value);
+	buf_str(b, "\n");
+}
+
+void
+exposition_real(struct buf *b, const char *name, double value, ...)
+{
+	va_list	ap;
+
+	va_start(ap, value);
+	buf_str(b, name);
+	put_labels(b, ap);
+	va_end(ap);
+	put_real(b, value);
+	buf_str(b, "\n");
+}
+
+void
+exposition_counter(struct buf *b, const char *name, const char *help,
+    uint64_t value)
+{
+	exposition_head(b, name, "counter", help);
+	exposition_count(b, name, value, NULL);
+}
+
+void
+exposition_gauge(struct buf *b, const char *name, const char *help,
+    double value)
+{
+	exposition_head(b, name, "gauge", help);
+	exposition_real(b, name, value, NULL);
+}
+
+/* The count is the sum of what was read: the counters may grow meanwhile. */
+void
+exposition_histogram(struct buf *b, const char *name, const char *help,
+    const struct histogram *h, const int64_t *bounds, unsigned n, double unit)
+{
+	uint64_t	below = 0;
+
+	exposition_head(b, name, "histogram", help);
+	for (unsigned i = 0; i < n; i++) {
+		below += h->counts[i];
+		buf_printf(b, "%s_bucket{le=\"", name);
+		put_real(b, (double)bounds[i] / unit);
+		buf_printf(b, "\"} %llu\n", (unsigned long long)below);
+	}
+	for (unsigned i = n; i <= HISTOGRAM_BOUNDS; i++)
+		below += h->counts[i];
+	buf_printf(b, "%s_bucket{le=\"+Inf\"} %llu\n", name,
+	    (unsigned long long)below);
+	buf_printf(b, "%s_sum ", name);
+	put_real(b, (double)h->sum / unit);
+	buf_printf(b, "\n%s_count %llu\n", name, (unsigned long long)below);
+}

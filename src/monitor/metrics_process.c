@@ -1,0 +1,195 @@
+/* metrics_process.c - the processes of this host, from the board and /proc */
+
+#include "monitor/metrics_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/verdict.h"
+#include "monitor/exposition.h"
+#include "util/clock.h"
+
+static const char *
+role_of(unsigned line)
+{
+	return line < CONF_MAX_WORKERS ? "worker" :
+	    line == SCOREBOARD_LISTENER ? "listener" :
+	    line == SCOREBOARD_JANITOR ? "janitor" :
+	    line == SCOREBOARD_MASTER ? "master" : "monitor";
+}
+
+static pid_t
+pid_of(const struct scoreboard *s, unsigned line)
+{
+	if (line == SCOREBOARD_MASTER)
+		return s->master;
+	return s->lines[line].state == SCOREBOARD_FREE ? 0 :
+	    s->lines[line].pid;
+}
+
+/* utime and stime of /proc/PID/stat; the name before may have blanks. */
+static bool
+read_cpu(pid_t pid, double *seconds)
+{
+	char			 path[64], text[1024], *p;
+	unsigned long long	 user, kernel;
+	FILE			*f;
+	size_t			 n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	if ((p = strrchr(text, ')')) == NULL || sscanf(p + 1, " %*c %*d %*d "
+	    "%*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
+		return false;
+	*seconds = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+	return true;
+}
+
+static bool
+read_memory(pid_t pid, double *bytes)
+{
+	char			 path[64];
+	unsigned long long	 pages;
+	FILE			*f;
+	int			 n;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	n = fscanf(f, "%*u %llu", &pages);
+	fclose(f);
+	*bytes = n == 1 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : 0;
+	return n == 1;
+}
+
+static void
+put_process(struct buf *b, const char *name, unsigned line, double value)
+{
+	char	slot[12];
+
+	snprintf(slot, sizeof(slot), "%u", line < CONF_MAX_WORKERS ? line : 0);
+	exposition_real(b, name, value, "role", role_of(line), "slot", slot,
+	    NULL);
+}
+
+/* One metric of all processes. */
+static void
+put_proc(struct buf *b, const struct scoreboard *s, const char *name,
+    bool (*read)(pid_t, double *))
+{
+	double	value;
+
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		if (pid_of(s, i) > 0 && read(pid_of(s, i), &value))
+			put_process(b, name, i, value);
+}
+
+static void
+put_silence(struct buf *b, const struct scoreboard *s)
+{
+	static const char	name[] = "outbox_process_silent_seconds";
+	int64_t			now = clock_ms();
+
+	exposition_head(b, name, "gauge",
+	    "Time since the last sign of life of a process.");
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		if (i != SCOREBOARD_MASTER && pid_of(s, i) > 0)
+			put_process(b, name, i, (double)later(0, now -
+			    s->lines[i].alive_at) / 1000);
+}
+
+/* Worker processes of this host by what they are doing. */
+static void
+put_states(struct buf *b, const struct scoreboard *s)
+{
+	static const char	name[] = "outbox_worker_processes";
+	uint64_t		n[SCOREBOARD_REFUSED + 1] = { 0 };
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (s->lines[i].state <= SCOREBOARD_REFUSED)
+			n[s->lines[i].state]++;
+	exposition_head(b, name, "gauge",
+	    "Worker processes of this host, by state.");
+	for (uint32_t i = SCOREBOARD_STARTING; i < SCOREBOARD_REFUSED; i++)
+		exposition_count(b, name, n[i], "state",
+		    scoreboard_state_word(i), NULL);
+}
+
+static bool
+is_running(const struct scoreboard_line *l)
+{
+	return l->state != SCOREBOARD_FREE;
+}
+
+static void
+put_paused(struct buf *b, const struct scoreboard *s)
+{
+	static const char	name[] = "outbox_paused_workers";
+
+	exposition_head(b, name, "gauge", "Workers of this host whose "
+	    "destination takes nothing, by the class of its fault.");
+	for (unsigned c = CLASS_NONE + 1; c < CLASSES; c++) {
+		const char	*word = error_class_word((enum error_class)c);
+		uint64_t	 n = 0;
+
+		for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+			n += is_running(&s->lines[i]) &&
+			    s->lines[i].pause.since != 0 &&
+			    strncmp(s->lines[i].pause.class, word,
+			    SCOREBOARD_WORD) == 0;
+		exposition_count(b, name, n, "class", word, NULL);
+	}
+}
+
+static void
+put_sums(struct buf *b, const struct scoreboard *s)
+{
+	uint64_t	wanted = 0, held = 0, waiting = 0, refused = 0;
+	uint64_t	lost = 0;
+
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++) {
+		const struct scoreboard_line *l = &s->lines[i];
+
+		lost += is_running(l) ? l->log_lost : 0;
+		if (i >= CONF_MAX_WORKERS || !is_running(l))
+			continue;
+		wanted += l->desired;
+		held += l->owned;
+		waiting += l->waiting;
+		refused += l->refused.n;
+	}
+	exposition_gauge(b, "outbox_leases_wanted",
+	    "Leases that the workers of this host want.", (double)wanted);
+	exposition_gauge(b, "outbox_leases_held",
+	    "Leases that the workers of this host hold.", (double)held);
+	exposition_gauge(b, "outbox_waiting_keys",
+	    "Keys whose next message waits, in the workers of this host.",
+	    (double)waiting);
+	exposition_gauge(b, "outbox_refused_types",
+	    "Event types refused while others are taken, summed over the "
+	    "workers of this host.", (double)refused);
+	exposition_gauge(b, "outbox_log_lost_lines",
+	    "Lines of the log that could not be written.", (double)lost);
+}
+
+void
+metrics_processes(struct buf *b, const struct scoreboard *s)
+{
+	static const char	cpu[] = "outbox_process_cpu_seconds_total";
+	static const char	memory[] =
+				    "outbox_process_resident_memory_bytes";
+
+	put_states(b, s);
+	put_paused(b, s);
+	put_sums(b, s);
+	put_silence(b, s);
+	exposition_head(b, cpu, "counter", "Time on a processor.");
+	put_proc(b, s, cpu, read_cpu);
+	exposition_head(b, memory, "gauge", "Memory in use.");
+	put_proc(b, s, memory, read_memory);
+}

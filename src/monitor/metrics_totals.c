@@ -1,0 +1,185 @@
+/* metrics_totals.c - what the processes of this master have done */
+
+#include "monitor/metrics_impl.h"
+
+#include <stddef.h>
+
+#include "driver/verdict.h"
+#include "monitor/exposition.h"
+
+#define US	1e6	/* in a second */
+#define ROWS	13	/* bounds of a batch: it has not more than 10,000 */
+
+/* Counters without a label. */
+static const struct counter {
+	const char	*name, *help;
+	size_t		 at;	/* in struct totals */
+} counters[] = {
+	{ "outbox_claimed_messages_total", "Rows claimed to be sent.",
+	    offsetof(struct totals, claimed) },
+	{ "outbox_published_messages_total",
+	    "Rows whose delivery was written back.",
+	    offsetof(struct totals, published) },
+	{ "outbox_duplicate_messages_total",
+	    "Messages that were stored already when they were sent.",
+	    offsetof(struct totals, duplicates) },
+	{ "outbox_retried_messages_total",
+	    "Rows that failed, to be sent again after a delay.",
+	    offsetof(struct totals, retried) },
+	{ "outbox_deferred_messages_total",
+	    "Rows that wait for a while by no fault of theirs.",
+	    offsetof(struct totals, deferred) },
+	{ "outbox_returned_messages_total",
+	    "Rows that were claimed and given back without being sent.",
+	    offsetof(struct totals, returned) },
+	{ "outbox_fenced_messages_total",
+	    "Rows that lost their claim before the write-back.",
+	    offsetof(struct totals, fenced) },
+	{ "outbox_recovered_messages_total",
+	    "Delivered rows that the stream had lost, to be sent again.",
+	    offsetof(struct totals, recovered) },
+	{ "outbox_former_label_messages_total",
+	    "Messages sent under the label of a former partition count.",
+	    offsetof(struct totals, former_labels) },
+	{ "outbox_skipped_metadata_entries_total",
+	    "Entries of metadata that cannot be headers.",
+	    offsetof(struct totals, skipped) },
+	{ "outbox_leases_taken_total", "Leases of partitions taken.",
+	    offsetof(struct totals, leases_taken) },
+	{ "outbox_leases_released_total", "Leases given back.",
+	    offsetof(struct totals, leases_released) },
+	{ "outbox_leases_lost_total",
+	    "Leases that expired or were taken away.",
+	    offsetof(struct totals, leases_lost) },
+};
+
+static uint64_t
+counter_of(const struct totals *t, const struct counter *c)
+{
+	return *(const uint64_t *)((const char *)t + c->at);
+}
+
+static void
+put_failures(struct buf *b, const struct totals *t)
+{
+	static const char	name[] = "outbox_failures_total";
+
+	exposition_head(b, name, "counter", "Sends that failed: by the fault "
+	    "of the message, for a while, or by a fault of the destination.");
+	exposition_count(b, name, t->failed_message, "class", "message", NULL);
+	exposition_count(b, name, t->failed_transient, "class", "transient",
+	    NULL);
+	for (unsigned i = CLASS_NONE + 1; i < CLASSES; i++)
+		exposition_count(b, name, t->refused[i], "class",
+		    error_class_word((enum error_class)i), NULL);
+}
+
+static void
+put_dead(struct buf *b, const struct totals *t)
+{
+	static const char	name[] = "outbox_dead_messages_total";
+
+	exposition_head(b, name, "counter",
+	    "Messages that became dead letters, by reason.");
+	for (unsigned i = 0; i < TOTALS_REASONS; i++)
+		exposition_count(b, name, t->dead[i], "reason",
+		    totals_reason_word((enum totals_reason)i), NULL);
+}
+
+static void
+put_wakeups(struct buf *b, const struct totals *t)
+{
+	static const char	name[] = "outbox_wakeups_total";
+
+	exposition_head(b, name, "counter",
+	    "Times that a worker was told of new rows.");
+	exposition_count(b, name, t->wakeups[TOTALS_BY_BINLOG], "source",
+	    "binlog", NULL);
+	exposition_count(b, name, t->wakeups[TOTALS_BY_SUBJECT], "source",
+	    "subject", NULL);
+}
+
+static void
+put_peers(struct buf *b, const char *name, const char *help,
+    const uint64_t n[TOTALS_PEERS])
+{
+	exposition_head(b, name, "counter", help);
+	exposition_count(b, name, n[TOTALS_DATABASE], "peer", "database",
+	    NULL);
+	exposition_count(b, name, n[TOTALS_BROKER], "peer", "broker", NULL);
+}
+
+/* Those that were sent at least once. */
+static void
+put_statements(struct buf *b, const struct totals *t)
+{
+	static const char	 count[] = "outbox_statements_total";
+	static const char	 time[] = "outbox_statement_seconds_total";
+	const char		*name;
+
+	exposition_head(b, count, "counter",
+	    "Statements sent to the database, by name.");
+	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
+		if (t->statements[i].count > 0)
+			exposition_count(b, count, t->statements[i].count,
+			    "statement", name, NULL);
+	exposition_head(b, time, "counter",
+	    "Time until their answers were here.");
+	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
+		if (t->statements[i].count > 0)
+			exposition_real(b, time,
+			    (double)t->statements[i].us / US,
+			    "statement", name, NULL);
+}
+
+static void
+put_restarts(struct buf *b, const struct scoreboard *s)
+{
+	static const char	name[] = "outbox_restarts_total";
+
+	exposition_head(b, name, "counter",
+	    "Processes that ended and were replaced, by cause.");
+	for (unsigned r = 0; r < TOTALS_ROLES; r++)
+		for (unsigned e = 0; e < TOTALS_ENDS; e++)
+			exposition_count(b, name, s->restarts[r][e], "role",
+			    totals_role_word((enum totals_role)r), "cause",
+			    totals_end_word((enum totals_end)e), NULL);
+}
+
+static void
+put_histograms(struct buf *b, const struct totals *t)
+{
+	exposition_histogram(b, "outbox_commit_to_ack_seconds",
+	    "From the insert of a row to the acknowledgement of its message.",
+	    &t->commit_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_publish_to_ack_seconds",
+	    "From sending a message to its acknowledgement.",
+	    &t->publish_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_tick_seconds",
+	    "A worker's tick: scan, claim, publish, write back.",
+	    &t->tick, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_batch_messages",
+	    "Rows claimed at once.", &t->batch, histogram_rows, ROWS, 1);
+}
+
+void
+metrics_totals(struct buf *b, const struct scoreboard *s)
+{
+	struct totals	t = { 0 };
+
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		totals_add(&t, &s->totals[i]);
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		exposition_counter(b, counters[i].name, counters[i].help,
+		    counter_of(&t, &counters[i]));
+	put_failures(b, &t);
+	put_dead(b, &t);
+	put_wakeups(b, &t);
+	put_peers(b, "outbox_connects_total",
+	    "Connections made to database and broker.", t.connects);
+	put_peers(b, "outbox_connect_failures_total",
+	    "Tries to connect that failed.", t.connects_failed);
+	put_histograms(b, &t);
+	put_statements(b, &t);
+	put_restarts(b, s);
+}
