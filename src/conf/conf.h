@@ -227,8 +227,12 @@ struct conf {
 		int64_t		 max_age;	/* ms */
 	} health;
 	struct {
-		char		*socket;
-		char		*listen;
+		char		*socket;	/* empty: see daemon.h */
+		char		*listen;	/* empty: none */
+		bool		 allow_remote;
+		struct conf_list hosts;
+		char		*token_file;	/* empty: none */
+		bool		 require_token;
 	} monitor;
 	struct {
 		int		 level;		/* enum log_level of log.h */

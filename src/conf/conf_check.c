@@ -348,6 +348,41 @@ check_nats_subject(const struct conf_draft *d, struct err *e)
 	return conf_blame(d, "nats.subject", e);
 }
 
+/* The address of monitor.listen without its port and brackets. */
+static bool
+is_local_address(const char *listen)
+{
+	char	host[256];
+	size_t	n = (size_t)(strrchr(listen, ':') - listen);
+
+	if (*listen == '[') {
+		listen++;
+		n -= 2;
+	}
+	memcpy(host, listen, n);
+	host[n] = '\0';
+	return conf_is_loopback(host);
+}
+
+/* Whoever can connect reads the messages. */
+static int
+check_monitor(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+
+	if (c->monitor.require_token && c->monitor.token_file[0] == '\0') {
+		err_set(e, "true needs monitor.token_file");
+		return conf_blame(d, "monitor.require_token", e);
+	}
+	if (c->monitor.listen[0] == '\0' || c->monitor.require_token ||
+	    c->monitor.allow_remote || is_local_address(c->monitor.listen))
+		return 0;
+	err_set(e, "other hosts could read all messages: set "
+	    "monitor.require_token: true, or monitor.allow_remote: true if "
+	    "something else protects this address");
+	return conf_blame(d, "monitor.listen", e);
+}
+
 /* One worker serves all labels that a key has under the declared counts. */
 static int
 check_partition_counts(const struct conf_draft *d, struct err *e)
@@ -371,7 +406,8 @@ conf_check(const struct conf_draft *d, struct err *e)
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
 		check_nats_tls, check_tables, check_leasing, check_halt,
-		check_reconcile, check_nats_subject, check_partition_counts,
+		check_reconcile, check_nats_subject, check_monitor,
+		check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -153,6 +153,35 @@ conf_form_address(const char *text, struct err *e)
 	return 0;
 }
 
+/* No name: it could mean another address tomorrow. */
+int
+conf_form_listen(const char *text, struct err *e)
+{
+	char	host[256];
+	size_t	n = host_length(text);
+	bool	bracketed = *text == '[';
+
+	if (n == 0 || n >= sizeof(host) || text[n] != ':' ||
+	    !is_port(text + n + 1))
+		return err_set(e, "is not ADDRESS:PORT or [IPV6]:PORT");
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (!bracketed && strcmp(host, "localhost") != 0 &&
+	    inet_pton(AF_INET, host, &(struct in_addr){ 0 }) != 1)
+		return err_set(e, "has a name in it: use an address, such as "
+		    "127.0.0.1:9180 or 0.0.0.0:9180");
+	return 0;
+}
+
+int
+conf_form_host_name(const char *text, struct err *e)
+{
+	if (*text == '\0' || *text == '[' || host_length(text) != strlen(text))
+		return err_set(e, "is no host name: write it without scheme, "
+		    "port and path");
+	return 0;
+}
+
 /* Refuse several addresses in one text, and a user or a password. */
 static int
 form_one_address(const char *text, const char *section, struct err *e)
@@ -358,11 +387,4 @@ conf_form_log(const char *text, struct err *e)
 		return err_set(e, "%s is not stderr, syslog or an absolute "
 		    "path", conf_show(text).text);
 	return 0;
-}
-
-int
-conf_form_later(const char *text, struct err *e)
-{
-	return err_set(e, "%s is not available yet: leave it empty",
-	    conf_show(text).text);
 }

@@ -157,7 +157,8 @@ int		 conf_form_plain_subject(const char *, struct err *);
 int		 conf_form_nkey(const char *, struct err *);
 int		 conf_form_inbox(const char *, struct err *);
 int		 conf_form_log(const char *, struct err *);
-int		 conf_form_later(const char *, struct err *);
+int		 conf_form_listen(const char *, struct err *);
+int		 conf_form_host_name(const char *, struct err *);
 /* HOST, HOST:PORT or [IPV6]:PORT */
 int		 conf_form_address(const char *, struct err *);
 /* text begins with "{": the end of the placeholder; NULL: see err. */

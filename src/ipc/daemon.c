@@ -145,6 +145,19 @@ daemon_run_prefix(const char *pidfile)
 	return xstrndup(pidfile, len);
 }
 
+char *
+daemon_monitor_socket(const struct conf *conf)
+{
+	char	*prefix, *path;
+
+	if (conf->monitor.socket[0] != '\0')
+		return xstrdup(conf->monitor.socket);
+	prefix = daemon_run_prefix(conf->master.pidfile);
+	path = xasprintf("%s.monitor.sock", prefix);
+	free(prefix);
+	return path;
+}
+
 /* All three ids of each kind are these, and root cannot be had back. */
 static bool
 has_only(uid_t uid, gid_t gid)

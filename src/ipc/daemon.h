@@ -2,6 +2,7 @@
 #ifndef OUTBOX_DAEMON_H
 #define OUTBOX_DAEMON_H
 
+#include "conf/conf.h"
 #include "util/err.h"
 
 /*
@@ -26,6 +27,12 @@ int	daemon_make_rundir(const char *pidfile, const char *user, struct err *);
  * The caller frees it.
  */
 char	*daemon_run_prefix(const char *pidfile);
+
+/*
+ * The Unix socket of the monitor: monitor.socket, or a file beside the pid
+ * file.  The caller frees it.
+ */
+char	*daemon_monitor_socket(const struct conf *);
 
 /*
  * As root: become this user, with its groups, for good, unless it is "".  -1

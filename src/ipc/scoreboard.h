@@ -29,6 +29,7 @@
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
 #define SCOREBOARD_MASTER	(CONF_MAX_WORKERS + 2)	/* its line */
+#define SCOREBOARD_MONITOR	(CONF_MAX_WORKERS + 3)	/* its line */
 
 enum scoreboard_state {
 	SCOREBOARD_FREE,	/* no process */
@@ -40,7 +41,8 @@ enum scoreboard_state {
 	SCOREBOARD_STOPPING,
 	SCOREBOARD_REFUSED	/* listener, janitor: the database refuses what
 				   it asks for, such as a missing right; tried
-				   again each minute */
+				   again each minute; monitor: it cannot
+				   listen */
 };
 
 /* Where the partition counts are declared, once a worker has read it. */

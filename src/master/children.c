@@ -9,6 +9,7 @@
 #include "master/master_impl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "janitor/janitor.h"
 #include "listener/listener.h"
+#include "monitor/monitor.h"
 #include "printer/printer.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -125,6 +127,19 @@ run_janitor(struct master *m, struct slot *s)
 	return janitor_main(&a);
 }
 
+static int
+run_monitor(struct master *m, struct slot *s)
+{
+	struct monitor_args	a = { .conf = m->conf,
+				    .conf_path = m->a->conf_path,
+				    .scoreboard = m->scoreboard,
+				    .line = s->line };
+
+	close_report(m, 0);
+	close_report(m, 1);
+	return monitor_main(&a);
+}
+
 static const struct helper {
 	const char	*role;
 	unsigned	 line;		/* of the scoreboard */
@@ -136,6 +151,8 @@ static const struct helper {
 	    listener_is_wanted, run_listener },
 	[JANITOR] = { "janitor", SCOREBOARD_JANITOR, JANITOR_SILENCE_MS,
 	    NULL, run_janitor },
+	[MONITOR] = { "monitor", SCOREBOARD_MONITOR, MONITOR_SILENCE_MS,
+	    NULL, run_monitor },
 };
 
 static void
@@ -403,6 +420,20 @@ count_end(struct master *m, const struct slot *s, int status)
 	m->scoreboard->restarts[role_of(s)][end]++;
 }
 
+/*
+ * A monitor that is stopped keeps its clients waiting, and has nothing to lose.
+ * Other processes are stopped on purpose, by an operator or a debugger.
+ */
+static void
+replace_stopped(const struct master *m, struct slot *s)
+{
+	if (s != &m->helpers[MONITOR])
+		return;
+	log_warn("monitor 0: pid %d was stopped by a signal: replaced",
+	    (int)s->pid);
+	kill(s->pid, SIGKILL);
+}
+
 void
 children_reap(struct master *m, int64_t now)
 {
@@ -410,8 +441,12 @@ children_reap(struct master *m, int64_t now)
 	pid_t		 pid;
 	int		 status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
 		if ((s = find_slot(m, pid)) != NULL) {
+			if (WIFSTOPPED(status)) {
+				replace_stopped(m, s);
+				continue;
+			}
 			count_end(m, s, status);
 			slot_exited(s, status, now);
 			if (s->died.text[0] != '\0')

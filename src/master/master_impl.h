@@ -16,7 +16,7 @@
 #define REPLACE_WAIT_MS	10000	/* longest wait until a new worker is ready */
 
 /* Helpers hold no leases: each may die or be killed at any moment. */
-enum { LISTENER, JANITOR, NHELPERS };
+enum { LISTENER, JANITOR, MONITOR, NHELPERS };
 
 /* Children by index: the workers, the helpers, the printer. */
 enum { PRINTER = CONF_MAX_WORKERS + NHELPERS, NCHILDREN };

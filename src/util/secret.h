@@ -2,6 +2,8 @@
 #ifndef OUTBOX_SECRET_H
 #define OUTBOX_SECRET_H
 
+#include <stdbool.h>
+
 #include "util/err.h"
 
 #define SECRET_MAX	4096
@@ -19,6 +21,12 @@ char	*secret_read(const char *file, const char *env, struct err *);
  * opened, or if all users of the host have access.
  */
 int	 secret_check_file(const char *path, struct err *);
+
+/*
+ * Is the text this secret?  Takes as long for each wrong text of its length, so
+ * that nobody learns it by measuring.
+ */
+bool	 secret_is(const char *text, const char *secret);
 
 /* Overwrites the memory before freeing it.  NULL is fine. */
 void	 secret_free(char *);

@@ -91,10 +91,10 @@ like "$OUT" '^reload +accepted [0-9]+ s ago: the workers are being replaced, 1 p
     'status: a reload that is under way'
 kill -CONT "$victim"
 within 10 'it is replaced after all' is_gone "$victim"
-echo "monitor: {socket: $DIR/run/monitor.sock}" >> "$CONF"
+sed -i 's/user: [^,]*, pidfile/user: nobody, pidfile/' "$CONF"
 exits 0 'reload with a key that needs a restart: exit status 0' reload
 ctl status
-like "$OUT" '^reload +accepted .*: all workers .*; needs a restart to take effect: monitor.socket$' \
+like "$OUT" '^reload +accepted .*: all workers .*; needs a restart to take effect: master.user$' \
     'status: the key that needs a restart'
 cp "$DIR/ours.yml" "$CONF"
 

@@ -1066,14 +1066,12 @@ else
 fi
 
 #
-# monitor: reserved
+# monitor: see run_monitor.sh
 #
-covers monitor.socket monitor.listen
-conf "$CONF" "monitor.socket=$DIR/run/monitor.sock"
-like "$("$OUTBOX_MASTER" -c "$CONF" -T)" "socket: $DIR/run/monitor.sock" \
-    'monitor.socket is accepted'
+covers monitor.socket monitor.listen monitor.token_file monitor.require_token \
+    monitor.allow_remote monitor.hosts
 refused 'monitor.socket: .*absolute' monitor.socket=here
-refused 'monitor.listen: .*not available' monitor.listen=127.0.0.1:9180
+refused 'monitor.listen: .*other hosts could read' monitor.listen=0.0.0.0:9180
 
 #
 # Options

@@ -30,9 +30,17 @@ check_answer(const struct answer *a)
 static const struct {
 	const char	*key, *value, *what;
 } forms[] = {
-	/* Not available yet: the error names the choice that is. */
-	{ "monitor.listen", "127.0.0.1:9180",
-	  "127.0.0.1:9180 is not available yet: leave it empty" },
+	/* The monitor. */
+	{ "monitor.listen", "127.0.0.1", "is not ADDRESS:PORT" },
+	{ "monitor.listen", "':9180'", "is not ADDRESS:PORT" },
+	{ "monitor.listen", "127.0.0.1:0", "is not ADDRESS:PORT" },
+	{ "monitor.listen", "db1:9180", "has a name in it: use an address" },
+	{ "monitor.listen", "'[::]:9180'", "other hosts could read all "
+	  "messages: set monitor.require_token: true" },
+	{ "monitor.listen", "0.0.0.0:9180", "other hosts could read all" },
+	{ "monitor.require_token", "true", "true needs monitor.token_file" },
+	{ "monitor.hosts", "['a:1']", "is no host name" },
+	{ "monitor.hosts", "['http://a']", "is no host name" },
 	/* Words of an enum. */
 	{ "log.level", "Info",
 	  "Info is unknown: choose one of error, warn, info, debug" },
@@ -919,15 +927,13 @@ START_TEST(restart_keys_are_named)
 	size_t		 i = 0;
 
 	b = must_load("master: {workers: 9, user: x, pidfile: /p}\n"
-	    "monitor: {socket: /m}\nlog: {target: syslog}");
+	    "log: {target: syslog}");
 	ck_assert_str_eq(conf_changed_restart(a, b, &i), "master.user");
 	ck_assert_str_eq(conf_changed_restart(a, b, &i), "master.pidfile");
-	ck_assert_str_eq(conf_changed_restart(a, b, &i), "monitor.socket");
 	ck_assert_ptr_null(conf_changed_restart(a, b, &i));
 	ck_assert_ptr_null(conf_changed_restart(a, b, &i));
 	i = 0;
 	ck_assert_ptr_null(conf_changed_restart(a, a, &i));
-	ck_assert(key_at(conf_key_find("monitor.listen"))->restart);
 	conf_free(a);
 	conf_free(b);
 	conf_free(NULL);

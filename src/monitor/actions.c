@@ -1,0 +1,172 @@
+/*
+ * actions.c - the changes: from the body of a request to a command
+ *
+ * The command is that of outboxctl, with its checks, its audit and its account
+ * (mysql.operator).
+ */
+
+#include "monitor/monitor_impl.h"
+
+#include <string.h>
+
+#define FILTERS		"key", "type", "partition", "since", "until"
+
+/* The members of the body: texts, flags, and a list behind all options. */
+static const struct action {
+	const char	*name;
+	const char	*words[2];
+	const char	*list;
+	bool		 numbers;	/* the list has sequences */
+	const char	*texts[8];
+	const char	*flags[4];
+} actions[] = {
+	{ "retry", { "messages", "retry" }, "sequences", true, { FILTERS },
+	  { "all", "reset-attempts" } },
+	{ "discard", { "messages", "discard" }, "sequences", true,
+	  { NULL }, { NULL } },
+	{ "replay", { "messages", "replay" }, "sequences", true, { FILTERS },
+	  { "all" } },
+	{ "pause", { "partitions", "pause" }, "labels", false, { NULL },
+	  { "all" } },
+	{ "resume", { "partitions", "resume" }, "labels", false, { NULL },
+	  { "all" } },
+	{ "release", { "keys", "release" }, "keys", false, { NULL },
+	  { NULL } },
+	{ "dead-retry", { "dead", "retry" }, "sequences", true,
+	  { FILTERS, "group" }, { "all" } },
+	{ "dead-purge", { "dead", "purge" }, "sequences", true,
+	  { FILTERS, "group" }, { "all", "release" } },
+};
+
+static bool
+is_one_of(const char *name, const char *const *list, size_t max)
+{
+	for (size_t i = 0; i < max && list[i] != NULL; i++)
+		if (strcmp(name, list[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "reset_attempts" in JSON is the option reset-attempts. */
+static void
+option_name(char to[40], const char *member)
+{
+	size_t	i = 0;
+
+	for (; member[i] != '\0' && i < 39; i++)
+		to[i] = member[i] == '_' ? '-' : member[i];
+	to[i] = '\0';
+}
+
+/* The items of the list as words; -1: one is of the wrong type. */
+static int
+add_list(json_t *words, const struct action *a, const json_t *list)
+{
+	json_t	*v;
+	size_t	 i;
+
+	json_array_append_new(words, json_string("--"));
+	json_array_foreach(list, i, v) {
+		if (a->numbers && json_is_integer(v) &&
+		    json_integer_value(v) > 0)
+			json_array_append_new(words, json_sprintf("%lld",
+			    json_integer_value(v)));
+		else if (!a->numbers && json_is_string(v))
+			json_array_append(words, v);
+		else
+			return -1;
+	}
+	return 0;
+}
+
+/* One member but the list as an option. */
+static int
+add_member(json_t *words, const struct action *a, const char *member,
+    const json_t *v, struct err *e)
+{
+	char	name[40];
+	bool	dry = strcmp(member, "dry_run") == 0;
+
+	option_name(name, member);
+	if ((dry || is_one_of(name, a->flags, 4)) && json_is_boolean(v)) {
+		if (json_is_true(v))
+			json_array_append_new(words, json_sprintf("--%s",
+			    name));
+		return 0;
+	}
+	if (is_one_of(name, a->texts, 8) && json_is_string(v)) {
+		json_array_append_new(words, json_sprintf("--%s=%s", name,
+		    json_string_value(v)));
+		return 0;
+	}
+	return err_set(e, "%.80s: unknown, or of the wrong type", member);
+}
+
+/* The command; NULL: see err. */
+static json_t *
+words_of(const struct action *a, json_t *body, struct err *e)
+{
+	json_t		*words = json_pack("[s, s, s]", a->words[0],
+			    a->words[1], "--yes");
+	const json_t	*list = NULL;
+	const char	*member;
+	json_t		*v;
+
+	json_object_foreach(body, member, v) {
+		if (strcmp(member, a->list) == 0 && json_is_array(v)) {
+			list = v;
+			continue;
+		}
+		if (add_member(words, a, member, v, e) < 0) {
+			json_decref(words);
+			return NULL;
+		}
+	}
+	if (list == NULL || add_list(words, a, list) == 0)
+		return words;
+	json_decref(words);
+	err_set(e, "%s: %s are wanted", a->list, a->numbers ?
+	    "positive numbers" : "texts");
+	return NULL;
+}
+
+static void
+act(struct request *r, const struct action *a)
+{
+	json_error_t	 error;
+	json_t		*body = json_loadb(r->body.data == NULL ? "" :
+			    r->body.data, r->body.len, JSON_REJECT_DUPLICATES,
+			    &error);
+	json_t		*words = NULL;
+	struct err	 e;
+
+	if (body == NULL)
+		err_set(&e, "the body is no JSON: %s", error.text);
+	else if (!json_is_object(body))
+		err_set(&e, "the body is no object");
+	else
+		words = words_of(a, body, &e);
+	json_decref(body);
+	if (words == NULL)
+		answer_error(r, MHD_HTTP_BAD_REQUEST, e.text,
+		    "see /openapi.json");
+	else
+		ask_outboxctl(r, QUESTION_ACTION, words, ask_answer);
+}
+
+void
+actions_route(struct request *r, const char *name)
+{
+	if (r->nquery > 0) {
+		answer_error(r, MHD_HTTP_BAD_REQUEST, "an action has no "
+		    "parameters but its body", NULL);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (strcmp(actions[i].name, name) == 0) {
+			act(r, &actions[i]);
+			return;
+		}
+	answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such action",
+	    "see /openapi.json");
+}

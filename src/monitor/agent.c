@@ -1,0 +1,219 @@
+/* agent.c - see agent.h */
+
+#include "monitor/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#include "util/duration.h"
+#include "util/log.h"
+
+#define PIECE	(64 * 1024)
+
+/* In the child: become outboxctl.  Signals are as a program expects them. */
+static void
+become(const struct agent *a, const int fds[3])
+{
+	sigset_t	none;
+
+	sigemptyset(&none);
+	for (int i = 0; i < 3; i++)
+		if (dup2(fds[i], i) < 0)
+			_exit(127);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGURG, SIG_DFL);
+	if (!a->finishes)
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
+	    setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0)
+		execl(a->program, "outboxctl", "-c", a->conf_path, "--json",
+		    "serve", (char *)NULL);
+	dprintf(2, "cannot run %s: %s\n", a->program, strerror(errno));
+	_exit(127);
+}
+
+static void
+close_all(int *fds, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* Our ends: 1 of the first pipe, 0 of the others. */
+static int
+open_pipes(int fds[6], struct err *e)
+{
+	memset(fds, -1, 6 * sizeof(fds[0]));
+	for (int i = 0; i < 3; i++)
+		if (pipe2(fds + 2 * i, O_CLOEXEC) < 0)
+			return err_set(e, "pipe: %s", strerror(errno));
+	for (int i = 0; i < 3; i++)
+		if (fcntl(fds[i == 0 ? 1 : 2 * i], F_SETFL, O_NONBLOCK) < 0)
+			return err_set(e, "fcntl: %s", strerror(errno));
+	return 0;
+}
+
+static int
+agent_start(struct agent *a, struct err *e)
+{
+	int	fds[6];
+
+	if (open_pipes(fds, e) < 0) {
+		close_all(fds, 6);
+		return -1;
+	}
+	a->said[0] = '\0';
+	buf_clear(&a->command);
+	a->pid = fork();
+	if (a->pid == 0)
+		become(a, (const int[]){ fds[0], fds[3], fds[5] });
+	a->in = fds[1];
+	a->out = fds[2];
+	a->errors = fds[4];
+	close_all((int[]){ fds[0], fds[3], fds[5] }, 3);
+	if (a->pid > 0)
+		return 0;
+	a->pid = 0;
+	close_all((int[]){ a->in, a->out, a->errors }, 3);
+	a->in = a->out = a->errors = -1;
+	return err_set(e, "fork: %s", strerror(errno));
+}
+
+void
+agent_stop(struct agent *a)
+{
+	if (a->pid == 0)
+		return;
+	close_all((int[]){ a->in, a->out, a->errors }, 3);
+	a->in = a->out = a->errors = -1;
+	if (!a->finishes)
+		kill(a->pid, SIGKILL);
+	a->pid = 0;
+	a->busy = false;
+	buf_free(&a->answer);
+}
+
+int
+agent_send(struct agent *a, const char *line, int64_t now, struct err *e)
+{
+	if (a->pid == 0 && agent_start(a, e) < 0)
+		return -1;
+	buf_str(&a->command, line);
+	buf_str(&a->command, "\n");
+	a->busy = true;
+	a->since = now;
+	return 0;
+}
+
+/* Keep the last line of what it complains of. */
+static void
+hear_errors(struct agent *a)
+{
+	char	 text[1024];
+	ssize_t	 n;
+
+	while ((n = read(a->errors, text, sizeof(text) - 1)) > 0) {
+		char	*line = text, *next;
+
+		text[n] = '\0';
+		while ((next = strchr(line, '\n')) != NULL && next[1] != '\0')
+			line = next + 1;
+		if (next != NULL)
+			*next = '\0';
+		strlcpy(a->said, line, sizeof(a->said));
+	}
+}
+
+static void
+write_command(struct agent *a)
+{
+	ssize_t	n = write(a->in, a->command.data, a->command.len);
+
+	if (n <= 0)
+		return;		/* full, or gone: reading will tell */
+	memmove(a->command.data, a->command.data + n,
+	    a->command.len - (size_t)n);
+	buf_chop(&a->command, (size_t)n);
+}
+
+/* 1: a whole line; 0: not yet; -1: no more will come. */
+static int
+read_answer(struct agent *a)
+{
+	ssize_t	n;
+
+	do {
+		char	*to = buf_reserve(&a->answer, PIECE + 1);
+
+		if ((n = read(a->out, to, PIECE)) <= 0)
+			break;
+		a->answer.len += (size_t)n;
+		a->answer.data[a->answer.len] = '\0';
+	} while (a->answer.data[a->answer.len - 1] != '\n' &&
+	    a->answer.len <= AGENT_ANSWER_MAX);
+	if (a->answer.len > 0 && a->answer.data[a->answer.len - 1] == '\n')
+		return 1;
+	return a->answer.len > AGENT_ANSWER_MAX || n == 0 ||
+	    (n < 0 && errno != EAGAIN && errno != EINTR) ? -1 : 0;
+}
+
+/* It is of no more use. */
+static int
+fail(struct agent *a, const char *why, int64_t now, struct err *e)
+{
+	err_set(e, "outboxctl %s%s%s", why, a->said[0] == '\0' ? "" : ": ",
+	    a->said);
+	log_throttle_warn(&a->throttle, e->text, now);
+	agent_stop(a);
+	return -1;
+}
+
+int
+agent_turn(struct agent *a, int64_t now, struct err *e)
+{
+	int	rc;
+
+	if (a->pid == 0)
+		return 0;
+	hear_errors(a);
+	if (a->command.len > 0)
+		write_command(a);
+	if ((rc = read_answer(a)) < 0) {
+		hear_errors(a);
+		return a->busy ? fail(a, "ended without an answer", now, e) :
+		    (agent_stop(a), 0);
+	}
+	if (rc > 0 && a->busy) {
+		a->busy = false;
+		a->since = now;
+		log_throttle_over(&a->throttle, "outboxctl", now);
+		return 1;
+	}
+	if (a->busy && now - a->since >= a->patience_ms)
+		return fail(a, "gave no answer in time", now, e);
+	if (!a->busy && now - a->since >= AGENT_IDLE_MS)
+		agent_stop(a);
+	return 0;
+}
+
+int64_t
+agent_deadline(const struct agent *a)
+{
+	if (a->pid == 0)
+		return INT64_MAX;
+	return a->since + (a->busy ? a->patience_ms : AGENT_IDLE_MS);
+}

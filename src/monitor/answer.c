@@ -1,0 +1,101 @@
+/* answer.c - the answers to requests, see request.h */
+
+#include "monitor/monitor_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+/* Nothing but our own files is loaded, run, framed or asked. */
+static const char policy[] = "default-src 'none'; script-src 'self'; "
+    "style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static const struct {
+	const char	*name, *value;
+} headers[] = {
+	{ "Content-Security-Policy", policy },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+	{ "Cache-Control", "no-store" },
+};
+
+void
+answer_queue_response(struct request *r, unsigned status,
+    struct MHD_Response *response)
+{
+	struct monitor	*m = r->monitor;
+
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		MHD_add_response_header(response, headers[i].name,
+		    headers[i].value);
+	if (r->client->phase != CLIENT_STREAMS)
+		clients_phase(&m->clients, r->client, CLIENT_READS, m->now);
+	MHD_queue_response(r->connection, status, response);
+	MHD_destroy_response(response);
+}
+
+static struct MHD_Response *
+response_of(const char *type, const void *text, size_t len,
+    enum MHD_ResponseMemoryMode mode)
+{
+	/* The library does not change what it is given. */
+	struct MHD_Response *response = MHD_create_response_from_buffer(len,
+	    (void *)(uintptr_t)text, mode);
+
+	MHD_add_response_header(response, "Content-Type", type);
+	return response;
+}
+
+void
+answer_text(struct request *r, unsigned status, const char *type,
+    const char *text, size_t len)
+{
+	answer_queue_response(r, status, response_of(type, text, len,
+	    MHD_RESPMEM_MUST_COPY));
+}
+
+void
+answer_value(struct request *r, unsigned status, const json_t *v)
+{
+	char	*text = v == NULL ? xstrdup("null") :
+		    json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	answer_text(r, status, "application/json", text, strlen(text));
+	free(text);
+}
+
+void
+answer_static(struct request *r, const char *type, const void *data,
+    size_t len)
+{
+	answer_queue_response(r, MHD_HTTP_OK, response_of(type, data, len,
+	    MHD_RESPMEM_PERSISTENT));
+}
+
+void
+answer_error_header(struct request *r, unsigned status, const char *error,
+    const char *remedy, const char *header, const char *value)
+{
+	json_t			*v = json_pack("{s:s, s:s?}", "error", error,
+				    "remedy", remedy);
+	char			*text = json_dumps(v, JSON_COMPACT);
+	struct MHD_Response	*response = response_of("application/json",
+				    text, strlen(text), MHD_RESPMEM_MUST_COPY);
+
+	if (header != NULL)
+		MHD_add_response_header(response, header, value);
+	answer_queue_response(r, status, response);
+	free(text);
+	json_decref(v);
+}
+
+void
+answer_error(struct request *r, unsigned status, const char *error,
+    const char *remedy)
+{
+	answer_error_header(r, status, error, remedy, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* ask.c - ask outboxctl, and answer with what it says, see monitor_impl.h */
+
+#include "monitor/monitor_impl.h"
+
+#define QUERY_PATIENCE_MS	16000
+#define ACTION_PATIENCE_MS	605000
+
+/* A reader asks for something that is not there; a change is not possible. */
+static unsigned
+status_of(const struct request *r)
+{
+	switch (r->question->exit) {
+	case 0:
+		return MHD_HTTP_OK;
+	case 1:
+		return r->question->kind == QUESTION_ACTION ?
+		    MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND;
+	case 2:
+		return MHD_HTTP_BAD_REQUEST;
+	default:
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	}
+}
+
+void
+ask_answer(struct request *r)
+{
+	const struct question	*q = r->question;
+
+	if (q == NULL)
+		answer_error(r, MHD_HTTP_GATEWAY_TIMEOUT, "outboxctl gave no "
+		    "answer in time", "see the log, and outboxctl status");
+	else if (q->exit < 0)
+		answer_error(r, MHD_HTTP_BAD_GATEWAY, q->why.text,
+		    "see the log of the daemon");
+	else
+		answer_value(r, status_of(r), q->result);
+}
+
+void
+ask_outboxctl(struct request *r, enum question_kind kind, json_t *words,
+    void (*answer)(struct request *))
+{
+	struct question	*q = question_ask(&r->monitor->questions, kind, words,
+			    r->monitor->now);
+
+	wait_forget(r);
+	if (q == NULL)
+		answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many "
+		    "requests wait for outboxctl", NULL, "Retry-After", "1");
+	else
+		wait_for_answer(r, q, kind == QUESTION_ACTION ?
+		    ACTION_PATIENCE_MS : QUERY_PATIENCE_MS, answer);
+}

@@ -1,0 +1,97 @@
+/* client.c - see client.h */
+
+#include "monitor/client.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "util/xalloc.h"
+
+/* The library sees the end of the connection, and closes it. */
+static void
+cut_off(struct client *c)
+{
+	c->cut = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+bool
+clients_make_room(struct clients *t)
+{
+	struct client	*oldest = NULL;
+
+	if (t->n < CLIENTS_MAX)
+		return true;
+	for (size_t i = 0; i < t->n; i++) {
+		struct client	*c = t->list[i];
+
+		if (c->phase == CLIENT_SENDS && !c->cut &&
+		    (oldest == NULL || c->since < oldest->since))
+			oldest = c;
+	}
+	if (oldest != NULL)
+		cut_off(oldest);
+	return t->n < CLIENTS_MAX + CLIENTS_SPARE;
+}
+
+struct client *
+clients_add(struct clients *t, int fd, bool is_local, int64_t now)
+{
+	struct client	*c;
+
+	if (t->n == CLIENTS_MAX + CLIENTS_SPARE)
+		return NULL;
+	c = xcalloc(1, sizeof(*c));
+	*c = (struct client){ .fd = fd, .is_local = is_local, .since = now };
+	t->list[t->n++] = c;
+	return c;
+}
+
+void
+clients_remove(struct clients *t, struct client *c)
+{
+	if (c->phase == CLIENT_STREAMS)
+		t->nstreams--;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->list[i] == c) {
+			t->list[i] = t->list[--t->n];
+			break;
+		}
+	free(c);
+}
+
+void
+clients_phase(struct clients *t, struct client *c, enum client_phase phase,
+    int64_t now)
+{
+	t->nstreams -= c->phase == CLIENT_STREAMS;
+	t->nstreams += phase == CLIENT_STREAMS;
+	c->phase = phase;
+	c->since = now;
+}
+
+/* When its time is over; INT64_MAX: never. */
+static int64_t
+deadline_of(const struct client *c)
+{
+	if (c->cut || c->phase == CLIENT_WAITS || c->phase == CLIENT_STREAMS)
+		return INT64_MAX;
+	return c->since + (c->phase == CLIENT_SENDS ? CLIENT_REQUEST_MS :
+	    CLIENT_ANSWER_MS);
+}
+
+int64_t
+clients_check(struct clients *t, int64_t now)
+{
+	int64_t	next = INT64_MAX;
+
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t	at = deadline_of(t->list[i]);
+
+		if (at <= now)
+			cut_off(t->list[i]);
+		else if (at < next)
+			next = at;
+	}
+	return next;
+}

@@ -1,0 +1,57 @@
+/*
+ * client.h - the connections of clients: how many, and for how long
+ *
+ * A client that has not sent a whole request in time, or does not read its
+ * answer, is cut off; where there are too many, those that send nothing go
+ * first.  So clients that are slow on purpose keep nobody out.
+ */
+#ifndef OUTBOX_MONITOR_CLIENT_H
+#define OUTBOX_MONITOR_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLIENTS_MAX		256
+#define CLIENTS_SPARE		64	/* beyond that, until victims close */
+#define CLIENT_REQUEST_MS	10000	/* to send a request, or the next one */
+#define CLIENT_ANSWER_MS	30000	/* to read an answer */
+
+enum client_phase {
+	CLIENT_SENDS,		/* its request is not complete, or it is idle */
+	CLIENT_WAITS,		/* for us */
+	CLIENT_READS,		/* its answer */
+	CLIENT_STREAMS		/* reads events: for as long as it likes */
+};
+
+struct client {
+	int			 fd;
+	bool			 is_local;	/* by the Unix socket */
+	bool			 cut;
+	enum client_phase	 phase;
+	int64_t			 since;		/* clock_ms(), of the phase */
+};
+
+struct clients {
+	struct client	*list[CLIENTS_MAX + CLIENTS_SPARE];
+	size_t		 n, nstreams;
+};
+
+/*
+ * May one more connect?  Cuts off the one that has sent nothing for longest if
+ * there are too many.
+ */
+bool	clients_make_room(struct clients *);
+
+/* NULL: there is no room. */
+struct client *clients_add(struct clients *, int fd, bool is_local,
+	    int64_t now);
+void	clients_remove(struct clients *, struct client *);
+
+void	clients_phase(struct clients *, struct client *, enum client_phase,
+	    int64_t now);
+
+/* Cut off those whose time is over; returns when the next one is due. */
+int64_t	clients_check(struct clients *, int64_t now);
+
+#endif

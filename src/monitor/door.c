@@ -1,0 +1,172 @@
+/* door.c - see door.h */
+
+#include "monitor/door.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define BACKLOG	128
+
+static int
+new_socket(int family)
+{
+	return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* Does a living process listen on it? */
+static bool
+is_in_use(const struct sockaddr_un *at)
+{
+	int	fd = new_socket(AF_UNIX);
+	bool	used;
+
+	if (fd < 0)
+		return true;
+	used = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ||
+	    errno == EAGAIN;
+	close(fd);
+	return used;
+}
+
+/* Remove what a monitor that was killed has left; nothing but a socket. */
+static int
+remove_old(const struct sockaddr_un *at, struct err *e)
+{
+	struct stat	st;
+
+	if (lstat(at->sun_path, &st) < 0)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(e, "it exists and is no socket");
+	if (is_in_use(at))
+		return err_set(e, "another process listens on it");
+	return unlink(at->sun_path) < 0 && errno != ENOENT ?
+	    err_set(e, "%s", strerror(errno)) : 0;
+}
+
+/* bind() makes the file with the rights that the umask allows. */
+static int
+bind_unix(int fd, const struct sockaddr_un *at, struct err *e)
+{
+	mode_t	mask = umask(0117);
+	int	rc = bind(fd, (const struct sockaddr *)at, sizeof(*at));
+
+	umask(mask);
+	return rc < 0 ? err_set(e, "%s", strerror(errno)) : 0;
+}
+
+static int
+listen_unix(const char *path, struct err *e)
+{
+	struct sockaddr_un	at = { .sun_family = AF_UNIX };
+	int			fd;
+
+	strlcpy(at.sun_path, path, sizeof(at.sun_path));
+	if (remove_old(&at, e) < 0)
+		return -1;
+	if ((fd = new_socket(AF_UNIX)) < 0)
+		return err_set(e, "%s", strerror(errno));
+	if (bind_unix(fd, &at, e) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	if (e->text[0] == '\0')
+		err_set(e, "%s", strerror(errno));
+	close(fd);
+	return -1;
+}
+
+/* "[::1]:9180" or "127.0.0.1:9180", as the configuration has checked it. */
+static void
+split(const char *address, char host[256], const char **port)
+{
+	const char	*colon = strrchr(address, ':');
+	size_t		 n = (size_t)(colon - address);
+
+	if (*address == '[') {
+		address++;
+		n -= 2;
+	}
+	if (n > 255)
+		n = 255;
+	memcpy(host, address, n);
+	host[n] = '\0';
+	*port = colon + 1;
+}
+
+static int
+listen_on(const struct addrinfo *a, struct err *e)
+{
+	int	fd = new_socket(a->ai_family), on = 1;
+
+	if (fd < 0)
+		return err_set(e, "%s", strerror(errno));
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	err_set(e, "%s", strerror(errno));
+	close(fd);
+	return -1;
+}
+
+/* A name is one of this host: no name server is asked. */
+static int
+listen_tcp(const char *address, struct err *e)
+{
+	struct addrinfo	 hints = { .ai_socktype = SOCK_STREAM,
+			     .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+	struct addrinfo	*list;
+	char		 host[256];
+	const char	*port;
+	int		 rc, fd;
+
+	split(address, host, &port);
+	hints.ai_flags |= strcmp(host, "localhost") == 0 ? 0 : AI_NUMERICHOST;
+	if ((rc = getaddrinfo(host, port, &hints, &list)) != 0)
+		return err_set(e, "%s", gai_strerror(rc));
+	fd = listen_on(list, e);
+	freeaddrinfo(list);
+	return fd;
+}
+
+bool
+door_open(struct door *d, int64_t now)
+{
+	struct err	before = d->why, e = { 0 };
+	const char	*name = d->path != NULL ? d->path : d->address;
+
+	if (d->fd >= 0 || *name == '\0' || now < d->try_at)
+		return false;
+	d->fd = d->path != NULL ? listen_unix(d->path, &e) :
+	    listen_tcp(d->address, &e);
+	d->try_at = now + DOOR_RETRY_MS;
+	d->why = (struct err){ 0 };
+	if (d->fd < 0)
+		err_set(&d->why, "cannot listen on %s: %s", name, e.text);
+	return d->fd >= 0 || strcmp(before.text, d->why.text) != 0;
+}
+
+int
+door_accept(const struct door *d)
+{
+	return d->fd < 0 ? -1 : accept4(d->fd, NULL, NULL,
+	    SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+void
+door_close(struct door *d)
+{
+	if (d->fd < 0)
+		return;
+	if (d->path != NULL)
+		unlink(d->path);
+	close(d->fd);
+	d->fd = -1;
+}

@@ -1,0 +1,197 @@
+/*
+ * guard.c - who may ask what, see request.h
+ *
+ * A page of another site can make a browser ask us.  The Host header tells that
+ * the browser thinks that we are that site (DNS rebinding): a name that is not
+ * ours is refused; an address is no name that could lead elsewhere.  A change
+ * needs a token and a type of body that such a page cannot send unasked.
+ */
+
+#include "monitor/monitor_impl.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/secret.h"
+
+bool
+guard_is_authorized(const struct request *r)
+{
+	static const char	 scheme[] = "Bearer ";
+	const char		*token = r->monitor->token, *sent = r->token;
+
+	if (token == NULL || sent == NULL ||
+	    strncasecmp(sent, scheme, sizeof(scheme) - 1) != 0)
+		return false;
+	return secret_is(sent + sizeof(scheme) - 1, token);
+}
+
+/* The length of the host without its port; 0: it has none. */
+static size_t
+host_length(const char *host)
+{
+	const char	*end = *host == '[' ? strchr(host, ']') : NULL;
+
+	return end != NULL ? (size_t)(end - host) + 1 : strcspn(host, ":");
+}
+
+static bool
+is_address(const char *host, size_t n)
+{
+	unsigned char	to[sizeof(struct in6_addr)];
+	char		text[64];
+
+	if (*host == '[') {
+		host++;
+		n -= 2;
+	}
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, host, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET, text, to) == 1 ||
+	    inet_pton(AF_INET6, text, to) == 1;
+}
+
+static bool
+is_same(const char *host, size_t n, const char *name)
+{
+	return strlen(name) == n && strncasecmp(host, name, n) == 0;
+}
+
+bool
+guard_takes_host(const char *host, const struct conf_list *hosts,
+    const char *own)
+{
+	size_t	n = host == NULL ? 0 : host_length(host);
+
+	if (n == 0 || (*host == '[' && n < 3))
+		return false;
+	if (is_address(host, n) || is_same(host, n, "localhost") ||
+	    is_same(host, n, own))
+		return true;
+	for (size_t i = 0; i < hosts->n; i++)
+		if (is_same(host, n, hosts->items[i]))
+			return true;
+	return false;
+}
+
+/* A request for signs of life comes from programs, and tells nothing. */
+static bool
+is_probe(const struct request *r)
+{
+	return strcmp(r->path, "/healthz") == 0 ||
+	    strcmp(r->path, "/readyz") == 0;
+}
+
+/* The page itself, which asks for the token. */
+static bool
+is_page(const struct request *r)
+{
+	return strncmp(r->path, "/api/", 5) != 0 &&
+	    strcmp(r->path, "/metrics") != 0;
+}
+
+static bool
+admits_host(struct request *r)
+{
+	struct monitor	*m = r->monitor;
+
+	if (r->is_local || is_probe(r) || guard_takes_host(r->host,
+	    &m->a->conf->monitor.hosts, m->host))
+		return true;
+	answer_error(r, MHD_HTTP_MISDIRECTED_REQUEST, "the Host header is no "
+	    "name of this monitor", "use its address, or add the name to "
+	    "monitor.hosts");
+	return false;
+}
+
+/* Is "http://HOST" the origin of a page of ours?  No header: no browser. */
+static bool
+is_own_origin(const struct request *r)
+{
+	const char	*name = r->origin == NULL ? NULL :
+			    strstr(r->origin, "://");
+
+	if (r->site != NULL && strcmp(r->site, "same-origin") != 0 &&
+	    strcmp(r->site, "none") != 0)
+		return false;
+	return r->origin == NULL || (name != NULL && r->host != NULL &&
+	    strcasecmp(name + 3, r->host) == 0);
+}
+
+static bool
+is_json(const struct request *r)
+{
+	static const char	json[] = "application/json";
+	size_t			n = sizeof(json) - 1;
+
+	return r->type != NULL && strncasecmp(r->type, json, n) == 0 &&
+	    (r->type[n] == '\0' || r->type[n] == ';' || r->type[n] == ' ');
+}
+
+static bool
+asks_for_token(struct request *r, const char *error)
+{
+	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send the token "
+	    "of monitor.token_file: Authorization: Bearer TOKEN",
+	    "WWW-Authenticate", "Bearer");
+	return false;
+}
+
+static bool
+admits_change(struct request *r)
+{
+	struct monitor	*m = r->monitor;
+
+	if (!is_own_origin(r)) {
+		answer_error(r, MHD_HTTP_FORBIDDEN, "the request comes from a "
+		    "page of another site", NULL);
+		return false;
+	}
+	if (m->token == NULL) {
+		answer_error(r, MHD_HTTP_FORBIDDEN, m->bad_token.text[0] !=
+		    '\0' ? m->bad_token.text : "this monitor only shows, it "
+		    "changes nothing", "set monitor.token_file, or use "
+		    "outboxctl");
+		return false;
+	}
+	if (!guard_is_authorized(r))
+		return asks_for_token(r, "a change needs the token");
+	if (!is_json(r)) {
+		answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is "
+		    "not application/json", NULL);
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_method(const struct request *r, const char *method)
+{
+	return strcmp(r->method, method) == 0;
+}
+
+bool
+guard_admits(struct request *r)
+{
+	bool	changes = is_method(r, "POST");
+
+	if (!changes && !is_method(r, "GET") && !is_method(r, "HEAD")) {
+		answer_error_header(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+		    "this method is not known", NULL, "Allow",
+		    "GET, HEAD, POST");
+		return false;
+	}
+	if (!admits_host(r))
+		return false;
+	if (changes)
+		return admits_change(r);
+	if (r->monitor->a->conf->monitor.require_token && !is_probe(r) &&
+	    !is_page(r) && strcmp(r->path, "/api/session") != 0 &&
+	    !guard_is_authorized(r))
+		return asks_for_token(r, "this monitor shows nothing without "
+		    "its token");
+	return true;
+}

@@ -1,0 +1,237 @@
+/*
+ * monitor.c - see monitor.h
+ *
+ * One thread and one loop: sockets, the library's clients, the pipes to
+ * outboxctl, signals.  Nothing in it blocks.
+ */
+
+#include "monitor/monitor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+#include <bsd/unistd.h>
+
+#include "common/exits.h"
+#include "ipc/daemon.h"
+#include "monitor/monitor_impl.h"
+#include "monitor/throughput.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/secret.h"
+#include "util/sig.h"
+#include "util/xalloc.h"
+
+#define TURN_MS		1000	/* longest pause between signs of life */
+#define TOKEN_MIN	16	/* bytes */
+#define SAMPLE_MS	1000
+#define NPIPES		(3 * QUESTION_KINDS)
+
+/* outboxctl beside this program, as in a build directory, or installed. */
+static char *
+find_outboxctl(void)
+{
+	char	 self[4096], *path, *slash;
+	ssize_t	 n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n > 0) {
+		self[n] = '\0';
+		if ((slash = strrchr(self, '/')) != NULL)
+			*slash = '\0';
+		path = xasprintf("%s/outboxctl", self);
+		if (access(path, X_OK) == 0)
+			return path;
+		free(path);
+	}
+	return xstrdup(BINDIR "/outboxctl");
+}
+
+/* A token that cannot be used leaves a monitor that only shows. */
+static void
+read_token(struct monitor *m)
+{
+	const char	*file = m->a->conf->monitor.token_file;
+
+	if (*file == '\0')
+		return;
+	m->token = secret_read(file, "", &m->bad_token);
+	if (m->token != NULL && strlen(m->token) < TOKEN_MIN) {
+		secret_free(m->token);
+		m->token = NULL;
+		err_set(&m->bad_token, "%s: the token is shorter than %d "
+		    "characters", file, TOKEN_MIN);
+	}
+	if (m->token != NULL)
+		return;
+	err_in(&m->bad_token, "monitor.token_file");
+	log_error("%s; the monitor changes nothing", m->bad_token.text);
+}
+
+/* Which doors are open, for status. */
+static void
+show_doors(struct monitor *m)
+{
+	const struct err	*why = NULL;
+
+	for (int i = 0; i < NDOORS; i++)
+		if (m->doors[i].why.text[0] != '\0')
+			why = &m->doors[i].why;
+	if (why != NULL) {
+		log_throttle_warn(&m->door_throttle, why->text, m->now);
+		scoreboard_error(m->a->line, why->text);
+		scoreboard_state(m->a->line, SCOREBOARD_REFUSED, m->now);
+		return;
+	}
+	log_throttle_over(&m->door_throttle, "the monitor's sockets", m->now);
+	scoreboard_state(m->a->line, SCOREBOARD_RUNNING, m->now);
+}
+
+static int64_t
+open_doors(struct monitor *m)
+{
+	bool	changed = false;
+	int64_t	next = INT64_MAX;
+
+	for (int i = 0; i < NDOORS; i++) {
+		struct door	*d = &m->doors[i];
+
+		changed = door_open(d, m->now) || changed;
+		if (d->fd < 0 && d->why.text[0] != '\0' && d->try_at < next)
+			next = d->try_at;
+	}
+	if (changed)
+		show_doors(m);
+	return next;
+}
+
+static int64_t
+library_deadline(struct monitor *m)
+{
+	MHD_UNSIGNED_LONG_LONG	ms;
+
+	if (MHD_get_timeout(m->http, &ms) != MHD_YES || ms > TURN_MS)
+		return INT64_MAX;
+	return m->now + (int64_t)ms;
+}
+
+static struct pollfd
+input(int fd)
+{
+	return (struct pollfd){ .fd = fd, .events = POLLIN };
+}
+
+/* Wait until something is to be done; at has the latest time. */
+static void
+wait_until(struct monitor *m, int64_t at)
+{
+	struct pollfd	 fds[1 + NDOORS + NPIPES];
+	nfds_t		 n = 0;
+
+	fds[n++] = input(MHD_get_daemon_info(m->http,
+	    MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
+	for (int i = 0; i < NDOORS; i++)
+		fds[n++] = input(m->doors[i].fd);
+	for (int i = 0; i < QUESTION_KINDS; i++) {
+		const struct agent *a = &m->questions.agents[i];
+
+		fds[n++] = input(a->out);
+		fds[n++] = input(a->errors);
+		fds[n++] = (struct pollfd){ .fd = a->command.len > 0 ? a->in :
+		    -1, .events = POLLOUT };
+	}
+	sig_wait(fds, n, at > m->now ? at - m->now : 0);
+}
+
+/* Do what can be done now; returns when to come back at the latest. */
+static int64_t
+turn(struct monitor *m)
+{
+	int64_t	next = m->now + TURN_MS;
+
+	scoreboard_alive(m->a->line, m->now);
+	if (m->now - m->sampled_at >= SAMPLE_MS) {
+		throughput_sample(m->a->scoreboard, time(NULL));
+		m->sampled_at = m->now;
+	}
+	next = sooner(next, open_doors(m));
+	server_accept(m);
+	MHD_run(m->http);
+	next = sooner(next, events_turn(m));
+	if (questions_turn(&m->questions, m->now))
+		next = m->now;
+	next = sooner(next, questions_deadline(&m->questions));
+	next = sooner(next, wait_turn(m));
+	next = sooner(next, clients_check(&m->clients, m->now));
+	/* What was resumed, is to be run. */
+	return sooner(next, library_deadline(m));
+}
+
+static void
+take_signals(void)
+{
+	struct err	e;
+
+	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+		log_error("cannot reopen the log: %s; still writing to the old "
+		    "file", e.text);
+	log_retry();
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static void
+monitor_init(struct monitor *m, const struct monitor_args *a,
+    const char *program, const char *socket)
+{
+	*m = (struct monitor){ .a = a, .now = clock_ms() };
+	m->doors[DOOR_UNIX] = (struct door){ .path = socket, .fd = -1 };
+	m->doors[DOOR_TCP] = (struct door){ .address =
+	    a->conf->monitor.listen, .fd = -1 };
+	gethostname(m->host, sizeof(m->host) - 1);
+	questions_init(&m->questions, program, a->conf_path,
+	    a->conf->master.pidfile);
+	read_token(m);
+}
+
+static void
+run(struct monitor *m)
+{
+	while (!got_term && !got_handover && !got_orphaned) {
+		wait_until(m, turn(m));
+		m->now = clock_ms();
+		take_signals();
+	}
+	for (int i = 0; i < NDOORS; i++)
+		door_close(&m->doors[i]);
+	questions_stop(&m->questions);
+	/* Clients that wait are cut off by the end of the process. */
+}
+
+int
+monitor_main(const struct monitor_args *a)
+{
+	struct monitor	 m;
+	struct err	 e;
+	char		*program = find_outboxctl();
+	char		*socket = daemon_monitor_socket(a->conf);
+	int		 status = 0;
+
+	setproctitle("-outbox-master: monitor");
+	monitor_init(&m, a, program, socket);
+	if (server_start(&m, &e) == 0)
+		run(&m);
+	else {
+		log_error("%s", e.text);
+		status = EXIT_FAILED;
+	}
+	secret_free(m.token);
+	free(socket);
+	free(program);
+	return status;
+}

@@ -1,0 +1,72 @@
+/* monitor_impl.h - private to the files of this room: the monitor's state */
+#ifndef OUTBOX_MONITOR_IMPL_H
+#define OUTBOX_MONITOR_IMPL_H
+
+#include <microhttpd.h>
+
+#include "monitor/client.h"
+#include "monitor/door.h"
+#include "monitor/monitor.h"
+#include "monitor/question.h"
+#include "monitor/request.h"
+#include "util/log_throttle.h"
+
+#define EVENTS_MAX	128
+
+enum { DOOR_UNIX, DOOR_TCP, NDOORS };
+
+struct stream;
+
+struct monitor {
+	const struct monitor_args *a;
+	char			  host[256];	/* name of this host */
+	char			 *token;	/* NULL: there is none */
+	struct err		  bad_token;	/* the file cannot be used */
+	struct MHD_Daemon	 *http;
+	struct door		  doors[NDOORS];
+	struct log_throttle	  door_throttle;
+	struct clients		  clients;
+	bool			  accepts_local;	/* the client being added */
+	struct questions	  questions;
+	struct request		 *waiting;	/* for outboxctl */
+	struct stream		 *streams;	/* of events */
+	int64_t			  sampled_at;	/* clock_ms(): throughput */
+	int64_t			  now;		/* clock_ms(), of this turn */
+};
+
+/*
+ * wait.c: the request waits until the question is done, or for patience_ms;
+ * then answer is called, with r->question NULL if the time was over.
+ */
+void	wait_for_answer(struct request *, struct question *,
+	    int64_t patience_ms, void (*answer)(struct request *));
+
+/* The same for a state that is younger than QUESTION_FRESH_MS, if possible. */
+void	wait_for_state(struct request *, void (*answer)(struct request *));
+
+/* Resume those that need not wait any more; returns when the next must. */
+int64_t	wait_turn(struct monitor *);
+
+/* The request is over: whatever it waited for. */
+void	wait_forget(struct request *);
+
+/*
+ * ask.c: ask outboxctl, see question_ask(), and call answer when it is done;
+ * ask_answer() answers with what it says.
+ */
+void	ask_outboxctl(struct request *, enum question_kind, json_t *words,
+	    void (*answer)(struct request *));
+void	ask_answer(struct request *);
+
+/*
+ * events.c: answer with a stream of events, send what is new to all of them,
+ * and ask for a state as long as there is one.
+ */
+void	events_begin(struct request *);
+int64_t	events_turn(struct monitor *);
+
+/* server.c: the HTTP server; -1: see err. */
+int	server_start(struct monitor *, struct err *);
+void	server_accept(struct monitor *);
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * paths.c - the table of paths, and what is asked of outboxctl for each
+ *
+ * A value from a request becomes the value of an option that is known here, or
+ * is a number, so none of them is taken for an option or a word.
+ */
+
+#include "monitor/monitor_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <bsd/stdlib.h>
+
+#include "monitor/metrics.h"
+#include "monitor/page.h"
+#include "monitor/throughput.h"
+
+#define WORDS_MAX		4
+#define VALUE_MAX		1024	/* bytes */
+
+#define FILTERS		"key", "type", "partition", "since", "until"
+
+static void	answer_status(struct request *);
+static void	answer_problems(struct request *);
+static void	answer_session(struct request *);
+static void	answer_throughput(struct request *);
+static void	answer_metrics(struct request *);
+
+/* Each has words, or a function of its own. */
+static const struct path {
+	const char	*path;
+	void		(*answer)(struct request *);
+	bool		 has_state;	/* answer is called with a state */
+	const char	*words[WORDS_MAX + 1];
+	const char	*other;		/* first word with state=dead */
+	const char	*query[10];
+} paths[] = {
+	{ "/healthz", .answer = probe_health },
+	{ "/readyz", .answer = probe_ready },
+	{ "/api/status", .answer = answer_status, .has_state = true },
+	{ "/api/problems", .answer = answer_problems, .has_state = true },
+	{ "/api/events", .answer = events_begin },
+	{ "/api/session", .answer = answer_session },
+	{ "/api/throughput", .answer = answer_throughput },
+	{ "/metrics", .answer = answer_metrics, .has_state = true },
+	{ "/api/workers", .words = { "workers" } },
+	{ "/api/partitions", .words = { "partitions", "list" } },
+	{ "/api/messages", .words = { "messages", "list" }, .other = "dead",
+	  .query = { "state", FILTERS, "after", "limit" } },
+	{ "/api/dead/groups", .words = { "dead", "groups" },
+	  .query = { FILTERS } },
+	{ "/api/dead", .words = { "dead", "list" },
+	  .query = { FILTERS, "group", "after", "limit" } },
+	{ "/api/keys", .words = { "keys", "blocked" },
+	  .query = { "after", "limit" } },
+	{ "/api/audit", .words = { "audit", "list" },
+	  .query = { "command", "user", "since", "until", "after", "limit" } },
+};
+
+/* --- the state -------------------------------------------------------------- */
+
+/* The document, or NULL with an answer that tells why there is none. */
+static json_t *
+state_of(struct request *r)
+{
+	const struct snapshot	*s = &r->monitor->questions.state;
+
+	if (snapshot_is_fresh(s, r->monitor->now, SNAPSHOT_OLD_MS))
+		return s->document;
+	answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, s->why.text[0] == '\0' ?
+	    "outboxctl gives no answer" : s->why.text,
+	    "see the log of the daemon");
+	return NULL;
+}
+
+static void
+answer_status(struct request *r)
+{
+	json_t	*state = state_of(r);
+
+	if (state != NULL)
+		answer_value(r, MHD_HTTP_OK, state);
+}
+
+static void
+answer_problems(struct request *r)
+{
+	json_t	*state = state_of(r);
+
+	if (state != NULL)
+		answer_value(r, MHD_HTTP_OK, json_object_get(state,
+		    "problems"));
+}
+
+/* What the page may show and do. */
+static void
+answer_session(struct request *r)
+{
+	const struct monitor	*m = r->monitor;
+	json_t			*v = json_pack("{s:s, s:s, s:b, s:b, s:b}",
+				    "version", PACKAGE_VERSION,
+				    "host", m->host, "token_required",
+				    m->a->conf->monitor.require_token,
+				    "actions", m->token != NULL,
+				    "authorized", guard_is_authorized(r));
+
+	answer_value(r, MHD_HTTP_OK, v);
+	json_decref(v);
+}
+
+static void
+answer_throughput(struct request *r)
+{
+	json_t	*v = throughput_json(r->monitor->a->scoreboard, time(NULL));
+
+	answer_value(r, MHD_HTTP_OK, v);
+	json_decref(v);
+}
+
+/* With the state that is there, whatever its age. */
+static void
+write_metrics(struct request *r, const json_t *partitions)
+{
+	const struct monitor	*m = r->monitor;
+	const struct snapshot	*s = &m->questions.state;
+	struct metrics_from	 from = { .scoreboard = m->a->scoreboard,
+				    .up = probe_is_alive(m, NULL),
+				    .ready = probe_is_ready(m),
+				    .state = s->document,
+				    .state_age_ms = m->now - s->at,
+				    .partitions = partitions };
+	struct buf		 b = { 0 };
+
+	metrics_write(&b, &from);
+	answer_text(r, MHD_HTTP_OK, METRICS_TYPE, b.data, b.len);
+	buf_free(&b);
+}
+
+static void
+answer_partition_metrics(struct request *r)
+{
+	const struct question	*q = r->question;
+
+	write_metrics(r, q != NULL && q->exit == 0 ? q->result : NULL);
+}
+
+static void
+answer_metrics(struct request *r)
+{
+	if (snapshot_is_fresh(&r->monitor->questions.state, r->monitor->now,
+	    SNAPSHOT_OLD_MS))
+		ask_outboxctl(r, QUESTION_QUERY, json_pack("[s, s]",
+		    "partitions", "list"), answer_partition_metrics);
+	else
+		write_metrics(r, NULL);
+}
+
+/* --- the query -------------------------------------------------------------- */
+
+static bool
+is_known(const struct path *p, const char *name)
+{
+	for (const char *const *q = p->query; *q != NULL; q++)
+		if (strcmp(*q, name) == 0)
+			return true;
+	return false;
+}
+
+/* Only parameters of the table, each once, and no value too long. */
+static bool
+is_query_fine(struct request *r, const struct path *p)
+{
+	struct err	e = { 0 };
+
+	for (size_t i = 0; i < r->nquery; i++) {
+		if (!is_known(p, r->names[i]))
+			err_set(&e, "%.80s: unknown parameter", r->names[i]);
+		else if (strlen(r->values[i]) > VALUE_MAX)
+			err_set(&e, "%s: longer than %d bytes", r->names[i],
+			    VALUE_MAX);
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(r->names[k], r->names[i]) == 0)
+				err_set(&e, "%.80s: given twice", r->names[i]);
+	}
+	if (e.text[0] == '\0')
+		return true;
+	answer_error(r, MHD_HTTP_BAD_REQUEST, e.text, NULL);
+	return false;
+}
+
+static const char *
+value_of(const struct request *r, const char *name)
+{
+	for (size_t i = 0; i < r->nquery; i++)
+		if (strcmp(r->names[i], name) == 0)
+			return r->values[i];
+	return NULL;
+}
+
+/* --key=VALUE for each parameter; an empty one is none. */
+static json_t *
+words_of(const struct request *r, const struct path *p)
+{
+	const char	*state = value_of(r, "state");
+	bool		 other = p->other != NULL && state != NULL &&
+			    strcmp(state, p->other) == 0;
+	json_t		*words = json_array();
+
+	for (const char *const *w = p->words; *w != NULL; w++)
+		json_array_append_new(words, json_string(other &&
+		    w == p->words ? p->other : *w));
+	for (size_t i = 0; i < r->nquery; i++) {
+		if (r->values[i][0] == '\0' ||
+		    (other && strcmp(r->names[i], "state") == 0))
+			continue;
+		json_array_append_new(words, json_sprintf("--%s=%s",
+		    r->names[i], r->values[i]));
+	}
+	return words;
+}
+
+/* --- one message ------------------------------------------------------------ */
+
+static json_t *
+show_words(const char *group, const char *sequence)
+{
+	return json_pack("[s, s, s, s]", group, "show", "--payload", sequence);
+}
+
+/* It is no message of the outbox: a dead letter has the same sequence. */
+static void
+answer_message(struct request *r)
+{
+	const char	*sequence = strrchr(r->path, '/') + 1;
+
+	if (r->question == NULL || r->question->exit != 1)
+		ask_answer(r);
+	else
+		ask_outboxctl(r, QUESTION_QUERY, show_words("dead", sequence),
+		    ask_answer);
+}
+
+static void
+show_message(struct request *r, const char *sequence)
+{
+	const char	*error;
+
+	strtonum(sequence, 1, INT64_MAX, &error);
+	if (error == NULL && r->nquery == 0 &&
+	    strspn(sequence, "0123456789") == strlen(sequence))
+		ask_outboxctl(r, QUESTION_QUERY, show_words("messages",
+		    sequence), answer_message);
+	else
+		answer_error(r, MHD_HTTP_BAD_REQUEST, "this is no sequence",
+		    NULL);
+}
+
+/* --- all of them ------------------------------------------------------------ */
+
+static void
+route_path(struct request *r, const struct path *p)
+{
+	if (!is_query_fine(r, p))
+		return;
+	if (p->has_state)
+		wait_for_state(r, p->answer);
+	else if (p->answer != NULL)
+		p->answer(r);
+	else
+		ask_outboxctl(r, QUESTION_QUERY, words_of(r, p), ask_answer);
+}
+
+/* The rest of the path behind a start; NULL: it has another one. */
+static const char *
+after(const char *path, const char *start)
+{
+	size_t	n = strlen(start);
+
+	return strncmp(path, start, n) == 0 ? path + n : NULL;
+}
+
+static bool
+route_page(struct request *r)
+{
+	const char	*path = strcmp(r->path, "/") == 0 ? "/index.html" :
+			    r->path;
+
+	for (const struct page_file *f = page_files; f->path != NULL; f++)
+		if (strcmp(f->path, path) == 0) {
+			answer_static(r, f->type, f->data, f->len);
+			return true;
+		}
+	return false;
+}
+
+void
+paths_route(struct request *r)
+{
+	const char	*rest;
+
+	if (strcmp(r->method, "POST") == 0) {
+		if ((rest = after(r->path, "/api/actions/")) != NULL)
+			actions_route(r, rest);
+		else
+			answer_error_header(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+			    "this path is only read", NULL, "Allow",
+			    "GET, HEAD");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (strcmp(r->path, paths[i].path) == 0) {
+			route_path(r, &paths[i]);
+			return;
+		}
+	if ((rest = after(r->path, "/api/messages/")) != NULL)
+		show_message(r, rest);
+	else if (after(r->path, "/api/actions/") != NULL)
+		answer_error_header(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+		    "an action is posted", NULL, "Allow", "POST");
+	else if (!route_page(r))
+		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such path",
+		    "see /openapi.json");
+}

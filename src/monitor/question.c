@@ -1,0 +1,234 @@
+/* question.c - see question.h */
+
+#include "monitor/question.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/xalloc.h"
+
+#define SECOND_MS	1000
+
+void
+questions_init(struct questions *t, const char *program,
+    const char *conf_path, const char *pidfile)
+{
+	static const int64_t	patience[QUESTION_KINDS] = {
+		[QUESTION_STATE] = 15 * SECOND_MS,
+		[QUESTION_QUERY] = 15 * SECOND_MS,
+		[QUESTION_ACTION] = 600 * SECOND_MS,
+	};
+
+	*t = (struct questions){ 0 };
+	for (int i = 0; i < QUESTION_KINDS; i++)
+		t->agents[i] = (struct agent){ .program = program,
+		    .conf_path = conf_path, .pidfile = pidfile,
+		    .finishes = i == QUESTION_ACTION,
+		    .patience_ms = patience[i], .in = -1, .out = -1,
+		    .errors = -1 };
+}
+
+/* May this answer be given to another who asks the same? */
+static bool
+is_shared(const struct question *q, int64_t now)
+{
+	return q->kind != QUESTION_ACTION &&
+	    (!q->done || now - q->at < QUESTION_FRESH_MS);
+}
+
+static struct question *
+find(struct questions *t, enum question_kind kind, const char *words,
+    size_t *n, int64_t now)
+{
+	*n = 0;
+	for (struct question *q = t->list; q != NULL; q = q->next) {
+		*n += !q->done;
+		if (q->kind == kind && is_shared(q, now) &&
+		    strcmp(q->words, words) == 0)
+			return q;
+	}
+	return NULL;
+}
+
+struct question *
+question_ask(struct questions *t, enum question_kind kind, json_t *words,
+    int64_t now)
+{
+	char		 *text = json_dumps(words, JSON_COMPACT);
+	size_t		  n;
+	struct question	 *q = find(t, kind, text, &n, now), **last = &t->list;
+
+	json_decref(words);
+	if (q != NULL || n >= QUESTIONS_MAX) {
+		free(text);
+		if (q != NULL)
+			q->waiting++;
+		return q;
+	}
+	q = xcalloc(1, sizeof(*q));
+	*q = (struct question){ .kind = kind, .words = text, .exit = -1,
+	    .waiting = 1 };
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = q;
+	return q;
+}
+
+void
+question_release(struct question *q)
+{
+	q->waiting--;
+}
+
+static void
+free_question(struct question *q)
+{
+	free(q->words);
+	json_decref(q->result);
+	free(q);
+}
+
+/* Those that nobody waits for, and that nobody would be given. */
+static void
+drop_old(struct questions *t, int64_t now)
+{
+	struct question	**at = &t->list;
+
+	while (*at != NULL) {
+		struct question	*q = *at;
+
+		if (q->waiting > 0 || (q->asked && !q->done) ||
+		    (q->done && is_shared(q, now))) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		free_question(q);
+	}
+}
+
+static void
+take_snapshot(struct snapshot *s, const struct question *q, int64_t now)
+{
+	if (!json_is_array(json_object_get(q->result, "problems"))) {
+		s->why = q->why;
+		if (s->why.text[0] == '\0')
+			err_set(&s->why, "outboxctl gave no status");
+		s->failed_at = now;
+		return;
+	}
+	json_decref(s->document);
+	s->document = json_incref(q->result);
+	s->version++;
+	s->at = now;
+	s->why = (struct err){ 0 };
+}
+
+static void
+is_done(struct questions *t, enum question_kind kind, int64_t now)
+{
+	struct question	*q = t->current[kind];
+
+	q->done = true;
+	q->at = now;
+	t->current[kind] = NULL;
+	if (kind == QUESTION_STATE)
+		take_snapshot(&t->state, q, now);
+}
+
+/* {"exit": 0, "result": ...} */
+static void
+read_answer(struct question *q, const struct buf *line)
+{
+	json_error_t	 error;
+	json_t		*v = json_loadb(line->data, line->len,
+			    JSON_ALLOW_NUL, &error);
+
+	if (!json_is_integer(json_object_get(v, "exit"))) {
+		err_set(&q->why, "outboxctl gave an answer that cannot be "
+		    "read: %s", error.text);
+		json_decref(v);
+		return;
+	}
+	q->exit = (int)json_integer_value(json_object_get(v, "exit"));
+	q->result = json_incref(json_object_get(v, "result"));
+	json_decref(v);
+}
+
+/* Is the answer there?  If it failed, that is one, too. */
+static bool
+hear(struct questions *t, enum question_kind kind, int64_t now)
+{
+	struct agent	*a = &t->agents[kind];
+	struct err	 e;
+	int		 rc = agent_turn(a, now, &e);
+
+	if (rc == 0 || t->current[kind] == NULL)
+		return false;
+	if (rc > 0) {
+		read_answer(t->current[kind], &a->answer);
+		buf_free(&a->answer);
+	} else
+		t->current[kind]->why = e;
+	is_done(t, kind, now);
+	return true;
+}
+
+static bool
+send_next(struct questions *t, enum question_kind kind, int64_t now)
+{
+	struct question	*q = t->list;
+
+	while (q != NULL && (q->kind != kind || q->asked))
+		q = q->next;
+	if (q == NULL || t->current[kind] != NULL)
+		return false;
+	q->asked = true;
+	t->current[kind] = q;
+	if (agent_send(&t->agents[kind], q->words, now, &q->why) == 0)
+		return false;
+	is_done(t, kind, now);
+	return true;
+}
+
+bool
+questions_turn(struct questions *t, int64_t now)
+{
+	bool	done = false;
+
+	for (int i = 0; i < QUESTION_KINDS; i++) {
+		done = hear(t, i, now) || done;
+		done = send_next(t, i, now) || done;
+		/* Write the command now, as the pipe is empty. */
+		done = hear(t, i, now) || done;
+	}
+	drop_old(t, now);
+	return done;
+}
+
+int64_t
+questions_deadline(const struct questions *t)
+{
+	int64_t	next = INT64_MAX;
+
+	for (int i = 0; i < QUESTION_KINDS; i++) {
+		int64_t	at = agent_deadline(&t->agents[i]);
+
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+bool
+snapshot_is_fresh(const struct snapshot *s, int64_t now, int64_t ms)
+{
+	return s->document != NULL && now - s->at < ms;
+}
+
+void
+questions_stop(struct questions *t)
+{
+	for (int i = 0; i < QUESTION_KINDS; i++)
+		agent_stop(&t->agents[i]);
+}

@@ -1,0 +1,98 @@
+/*
+ * request.h - one request: what it asks, and the answer to it
+ *
+ * Everything in it is as the client sent it, until a guard or the table of
+ * paths has checked it.
+ */
+#ifndef OUTBOX_MONITOR_REQUEST_H
+#define OUTBOX_MONITOR_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <microhttpd.h>
+
+#include "util/buf.h"
+
+#define REQUEST_BODY_MAX	(64 * 1024)	/* bytes */
+#define REQUEST_QUERY_MAX	16		/* parameters */
+
+struct client;
+struct monitor;
+struct question;
+
+struct request {
+	struct monitor		*monitor;
+	struct MHD_Connection	*connection;
+	struct client		*client;
+	const char		*method, *path;
+	bool			 is_local;	/* by the Unix socket */
+	bool			 too_long;	/* the body */
+	bool			 bad_query;
+	struct buf		 body;
+	const char		*host, *origin, *site, *type, *token;
+						/* headers; NULL: none */
+	size_t			 nquery;
+	const char		*names[REQUEST_QUERY_MAX];
+	const char		*values[REQUEST_QUERY_MAX];
+
+	/* Waiting for outboxctl; NULL: not, or not any more. */
+	struct question		*question;
+	struct request		*next;		/* that waits for the same */
+	bool			 suspended, again;
+	int64_t			 wait_until;	/* clock_ms() */
+	void			(*answer)(struct request *);
+};
+
+/* answer.c: each gives the request its only answer. */
+
+/* A text or a document of this status; copies it. */
+void	answer_text(struct request *, unsigned status, const char *type,
+	    const char *text, size_t len);
+
+/* A value as JSON; NULL: null. */
+void	answer_value(struct request *, unsigned status, const json_t *);
+
+/* {"error", "remedy"}; remedy may be NULL. */
+void	answer_error(struct request *, unsigned status, const char *error,
+	    const char *remedy);
+
+/* The same with one more header. */
+void	answer_error_header(struct request *, unsigned status,
+	    const char *error, const char *remedy, const char *header,
+	    const char *value);
+
+/* Bytes that stay valid for ever. */
+void	answer_static(struct request *, const char *type, const void *,
+	    size_t len);
+
+/* Queue the response, with the headers that all have, and release it. */
+void	answer_queue_response(struct request *, unsigned status,
+	    struct MHD_Response *);
+
+/* guard.c: may it be asked?  If not, it has been answered. */
+bool	guard_admits(struct request *);
+
+/* Does it have the token?  False if there is none in the configuration. */
+bool	guard_is_authorized(const struct request *);
+
+/* Is this the value of a Host header that leads to us and nowhere else? */
+bool	guard_takes_host(const char *host, const struct conf_list *hosts,
+	    const char *own);
+
+/* paths.c: answer, or begin to wait for the answer of outboxctl. */
+void	paths_route(struct request *);
+
+/* actions.c: the same for POST /api/actions/NAME. */
+void	actions_route(struct request *, const char *name);
+
+/* probes.c: signs of life, and whether the fleet is ready. */
+void	probe_health(struct request *);
+void	probe_ready(struct request *);
+
+/* The same as a value; why, which may be NULL, gets a line for each process. */
+bool	probe_is_alive(const struct monitor *, struct buf *why);
+bool	probe_is_ready(const struct monitor *);
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * server.c - the HTTP server: libmicrohttpd, driven by the loop in monitor.c
+ *
+ * The library reads requests and writes answers; which clients may connect, and
+ * for how long, is decided in client.c.
+ */
+
+#include "monitor/monitor_impl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/xalloc.h"
+
+#define ACCEPT_MAX	64		/* in one turn */
+#define HEADERS_MAX	(32 * 1024)	/* bytes of a request without its body,
+					   and of an answer's headers */
+#define READ_TIMEOUT_S	60		/* of the library; ours are shorter */
+
+/* --- a request -------------------------------------------------------------- */
+
+static enum MHD_Result
+take_parameter(void *arg, enum MHD_ValueKind kind, const char *name,
+    size_t name_len, const char *value, size_t len)
+{
+	struct request	*r = arg;
+
+	(void)kind;
+	if (value == NULL)
+		value = "";
+	/* One that does not fit, or has a NUL in it, makes the query wrong. */
+	if (r->nquery == REQUEST_QUERY_MAX || strlen(name) != name_len ||
+	    strlen(value) != len) {
+		r->bad_query = true;
+		return MHD_NO;
+	}
+	r->names[r->nquery] = name;
+	r->values[r->nquery++] = value;
+	return MHD_YES;
+}
+
+static const char *
+header(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+static struct client *
+client_of(struct MHD_Connection *c)
+{
+	return MHD_get_connection_info(c,
+	    MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static struct request *
+new_request(struct monitor *m, struct MHD_Connection *c, const char *path,
+    const char *method)
+{
+	struct request	*r = xcalloc(1, sizeof(*r));
+
+	*r = (struct request){ .monitor = m, .connection = c,
+	    .client = client_of(c), .method = method, .path = path,
+	    .host = header(c, "Host"), .origin = header(c, "Origin"),
+	    .site = header(c, "Sec-Fetch-Site"),
+	    .type = header(c, "Content-Type"),
+	    .token = header(c, "Authorization") };
+	r->is_local = r->client->is_local;
+	MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND, take_parameter,
+	    r);
+	return r;
+}
+
+static void
+take_body(struct request *r, const char *data, size_t len)
+{
+	if (r->body.len + len > REQUEST_BODY_MAX)
+		r->too_long = true;
+	else
+		buf_add(&r->body, data, len);
+}
+
+/* All of it is here. */
+static void
+handle(struct request *r)
+{
+	clients_phase(&r->monitor->clients, r->client, CLIENT_WAITS,
+	    r->monitor->now);
+	if (r->too_long)
+		answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, "the body is "
+		    "too long", NULL);
+	else if (r->bad_query)
+		answer_error(r, MHD_HTTP_BAD_REQUEST, "too many parameters, or "
+		    "a NUL in one", NULL);
+	else if (guard_admits(r))
+		paths_route(r);
+}
+
+/* Called with the headers, then with each piece of the body, then at its end,
+   and once more after a request has waited. */
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *c, const char *url,
+    const char *method, const char *version, const char *data, size_t *len,
+    void **context)
+{
+	struct request	*r = *context;
+
+	(void)version;
+	if (r == NULL) {
+		*context = new_request(arg, c, url, method);
+		return MHD_YES;
+	}
+	if (*len > 0) {
+		take_body(r, data, *len);
+		*len = 0;
+		return MHD_YES;
+	}
+	if (!r->again) {
+		handle(r);
+		return MHD_YES;
+	}
+	r->again = false;
+	r->answer(r);
+	return MHD_YES;
+}
+
+static void
+on_completed(void *arg, struct MHD_Connection *c, void **context,
+    enum MHD_RequestTerminationCode why)
+{
+	struct monitor	*m = arg;
+	struct request	*r = *context;
+
+	(void)c;
+	(void)why;
+	if (r == NULL)
+		return;
+	wait_forget(r);
+	clients_phase(&m->clients, r->client, CLIENT_SENDS, m->now);
+	buf_free(&r->body);
+	free(r);
+	*context = NULL;
+}
+
+/* --- a connection ----------------------------------------------------------- */
+
+static void
+on_connection(void *arg, struct MHD_Connection *c, void **context,
+    enum MHD_ConnectionNotificationCode code)
+{
+	struct monitor	*m = arg;
+	int		 fd;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		clients_remove(&m->clients, *context);
+		return;
+	}
+	fd = MHD_get_connection_info(c,
+	    MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	*context = clients_add(&m->clients, fd, m->accepts_local, m->now);
+}
+
+/* The library wants an address; nothing depends on it. */
+static void
+add_client(struct monitor *m, int fd, bool is_local)
+{
+	struct sockaddr_in	nowhere = { .sin_family = AF_INET };
+
+	m->accepts_local = is_local;
+	if (!clients_make_room(&m->clients))
+		close(fd);
+	else
+		MHD_add_connection(m->http, fd,
+		    (const struct sockaddr *)&nowhere, sizeof(nowhere));
+}
+
+void
+server_accept(struct monitor *m)
+{
+	for (int i = 0; i < NDOORS; i++)
+		for (int n = 0; n < ACCEPT_MAX; n++) {
+			int	fd = door_accept(&m->doors[i]);
+
+			if (fd < 0)
+				break;
+			add_client(m, fd, i == DOOR_UNIX);
+		}
+}
+
+/* What the library complains of, is what clients have sent. */
+static void
+on_log(void *arg, const char *format, va_list ap)
+{
+	(void)arg;
+	(void)format;
+	(void)ap;
+}
+
+int
+server_start(struct monitor *m, struct err *e)
+{
+	m->http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
+	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+	    on_request, m,
+	    MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
+	    MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX + CLIENTS_SPARE,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, READ_TIMEOUT_S,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	if (m->http == NULL)
+		return err_set(e, "the HTTP server cannot start: %s",
+		    strerror(errno));
+	return 0;
+}
