@@ -1,5 +1,6 @@
 /* main.c - outboxctl: the table of commands, and the start and end of each */
 
+#include "ctl/base/command.h"
 #include "ctl/base/ctl.h"
 #include "ctl/base/outcome.h"
 
@@ -8,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/exits.h"
 #include "ctl/complete.h"
 #include "ctl/help.h"
-#include "util/buf.h"
 #include "util/log.h"
 
 static const struct command commands[] = {
@@ -23,7 +22,7 @@ static const struct command commands[] = {
 	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .offline = true, .run = status_show,
-	  .broker = true, .survives = true,
+	  .broker = true, .survives = true, .stays = true,
 	  .help = "overview; exits with 1 if something needs attention" },
 	{ .words = "doctor", .offline = true, .run = doctor_run,
 	  .broker = true, .survives = true,
@@ -40,9 +39,9 @@ static const struct command commands[] = {
 	  .run = logs_show,
 	  .local = true, .survives = true,
 	  .help = "print the end of the log of this host, or where it is" },
-	{ .words = "workers", .run = workers_list,
+	{ .words = "workers", .stays = true, .run = workers_list,
 	  .help = "list the workers of all hosts" },
-	{ .words = "partitions list", .run = partitions_list,
+	{ .words = "partitions list", .stays = true, .run = partitions_list,
 	  .help = "list partitions: their leases and waiting rows" },
 	{ .words = "partitions sync", .options = "prune finish force wait",
 	  .changes = true, .run = partitions_sync,
@@ -56,11 +55,11 @@ static const struct command commands[] = {
 	  .changes = true, .run = partitions_resume,
 	  .help = "send from these partitions again, by default all" },
 	{ .words = "messages list", .options = "state key type partition since "
-	  "until after limit", .run = messages_list,
+	  "until after limit", .stays = true, .run = messages_list,
 	  .help = "list messages, by default the pending ones" },
 	{ .words = "messages show", .options = "payload raw",
 	  .rest = "SEQUENCE", .min = 1, .max = 1,
-	  .run = messages_show, .help = "show all details of a message" },
+	  .stays = true, .run = messages_show, .help = "show all details of a message" },
 	{ .words = "messages retry", .options = "reset-attempts all key type "
 	  "partition since until", .rest = "[SEQUENCE...]",
 	  .max = INT_MAX, .changes = true,
@@ -74,11 +73,11 @@ static const struct command commands[] = {
 	  .changes = true, .run = messages_replay,
 	  .help = "send delivered messages again" },
 	{ .words = "dead list", .options = "key type partition since until "
-	  "after limit", .run = dead_list,
+	  "after limit", .stays = true, .run = dead_list,
 	  .help = "list dead letters: messages that were given up" },
 	{ .words = "dead show", .options = "payload raw",
 	  .rest = "SEQUENCE", .min = 1, .max = 1,
-	  .run = dead_show, .help = "show all details of a dead letter" },
+	  .stays = true, .run = dead_show, .help = "show all details of a dead letter" },
 	{ .words = "dead retry", .options = "all key type partition since "
 	  "until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,
 	  .run = dead_retry,
@@ -88,7 +87,7 @@ static const struct command commands[] = {
 	  .changes = true, .run = dead_purge,
 	  .help = "delete dead letters; their events stay" },
 	{ .words = "keys blocked", .options = "after limit",
-	  .run = keys_blocked,
+	  .stays = true, .run = keys_blocked,
 	  .help = "list keys whose messages wait behind one that failed" },
 	{ .words = "keys release", .rest = "KEY...", .min = 1, .max = INT_MAX,
 	  .changes = true, .run = keys_release,
@@ -109,7 +108,7 @@ static const struct command commands[] = {
 	{ .words = "phantoms forget", .changes = true, .run = phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
 	{ .words = "audit list", .options = "command user since until after "
-	  "limit", .run = audit_list,
+	  "limit", .stays = true, .run = audit_list,
 	  .help = "list the changes made with this tool, newest first" },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
 	  .rest = "[FILE]", .max = 1, .adds = true, .run = enqueue,
@@ -127,6 +126,9 @@ static const struct command commands[] = {
 	{ .words = "config", .offline = true, .run = plan_config,
 	  .local = true,
 	  .help = "print the effective configuration" },
+	{ .words = "serve", .offline = true, .local = true, .serves = true,
+	  .run = serve_run,
+	  .help = "run commands from standard input, each a JSON array" },
 	{ .words = "schema print", .options = "trigger grants",
 	  .offline = true,
 	  .run = schema_print,
@@ -144,73 +146,12 @@ static const struct command commands[] = {
 	{ .words = NULL }
 };
 
-/* How many arguments are the command's words; 0: another command. */
-static int
-words_met(const char *words, int argc, char **argv)
-{
-	int	n = 0;
-
-	while (*words != '\0') {
-		size_t len = strcspn(words, " ");
-
-		if (n >= argc || strlen(argv[n]) != len ||
-		    memcmp(argv[n], words, len) != 0)
-			return 0;
-		n++;
-		words += len;
-		words += strspn(words, " ");
-	}
-	return n;
-}
-
-static const struct command *
-find_command(int argc, char **argv, int *nwords)
-{
-	for (const struct command *c = commands; c->words != NULL; c++)
-		if ((*nwords = words_met(c->words, argc, argv)) > 0)
-			return c;
-	return NULL;
-}
-
-/* Report an unknown command; lists its group if the word names one. */
-static int
-unknown_command(const char *word)
-{
-	size_t		 n = strlen(word);
-	const char	*lead = "; known: ";
-	struct buf	 known = { 0 };
-
-	buf_str(&known, "");
-	for (const struct command *c = commands; c->words != NULL; c++)
-		if (strncmp(c->words, word, n) == 0 && c->words[n] == ' ') {
-			buf_printf(&known, "%s%s", lead, c->words);
-			lead = ", ";
-		}
-	if (known.len > 0)
-		ctl_misuse("%s: its command is missing or unknown%s", word,
-		    known.data);
-	else
-		ctl_misuse("%s: unknown command; see outboxctl --help", word);
-	buf_free(&known);
-	return CTL_USAGE;
-}
-
-static bool
-is_help(const char *word)
-{
-	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
-
 /* Print the outcome as JSON, if asked; NULL: no command is known. */
 static int
 finish(const struct command *c, int status)
 {
-	char	remedy[80];
-
-	snprintf(remedy, sizeof(remedy), "see outboxctl %s%s--help",
-	    c == NULL ? "" : c->words, c == NULL ? "" : " ");
 	if (status == CTL_USAGE)
-		outcome_remedy(remedy);
+		command_remedy(c);
 	return outcome_end(status);
 }
 
@@ -231,7 +172,7 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 	int	i = 1;
 
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (is_help(argv[i])) {
+		if (command_is_help(argv[i])) {
 			help_all(commands, stdout);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "-V") == 0 ||
@@ -260,18 +201,6 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 	return i;
 }
 
-/* The arguments as one text, for the audit. */
-static char *
-join(int argc, char **argv)
-{
-	struct buf	b = { 0 };
-
-	buf_str(&b, "");
-	for (int i = 0; i < argc; i++)
-		buf_printf(&b, "%s%s", i == 0 ? "" : " ", argv[i]);
-	return b.data;
-}
-
 static int
 run_command(struct ctl *c, const char *path)
 {
@@ -282,12 +211,8 @@ run_command(struct ctl *c, const char *path)
 	if (c->command->prepare != NULL &&
 	    (status = c->command->prepare(c)) != CTL_DONE)
 		return status;
-	if (!ctl_load(c)) {
-		ctl_error("%s", c->bad_file.text);
-		outcome_remedy("correct the configuration; outbox-master -t "
-		    "checks it");
-		return EXIT_CONFIG;
-	}
+	if (!c->command->serves && (status = ctl_need_conf(c)) != CTL_DONE)
+		return status;
 	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
 		return ctl_error("%s", e.text);
 	if (!c->command->offline && (status = ctl_connect(c)) != CTL_DONE)
@@ -300,14 +225,14 @@ static int
 help_on(int nwords, char **words)
 {
 	int			 n;
-	const struct command	*c = find_command(nwords, words, &n);
+	const struct command	*c = command_find(commands, nwords, words, &n);
 
 	if (nwords == 0)
 		help_all(commands, stdout);
 	else if (c != NULL && n == nwords)
 		help_command(c);
 	else if (!help_group(commands, nwords, words))
-		return unknown_command(words[0]);
+		return command_unknown(commands, words[0]);
 	return CTL_DONE;
 }
 
@@ -316,8 +241,8 @@ static bool
 asks_for_help(int argc, char **argv, int *nwords)
 {
 	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (is_help(argv[i])) {
-			if (find_command(argc, argv, nwords) == NULL)
+		if (command_is_help(argv[i])) {
+			if (command_find(commands, argc, argv, nwords) == NULL)
 				*nwords = i;
 			return true;
 		}
@@ -332,7 +257,7 @@ parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
 	struct err	e;
 	bool		wide = c->args.wide;
 
-	c->arguments = join(argc - 1, argv + 1);
+	c->arguments = command_join(argc - 1, argv + 1);
 	if (args_parse(&c->args, c->command, argc, argv, &e) < 0)
 		return ctl_misuse("%s", e.text);
 	c->args.json = c->args.json || json;
@@ -364,10 +289,11 @@ main(int argc, char **argv)
 		return finish(NULL, help_on(argc - at - 1, argv + at + 1));
 	if (asks_for_help(argc - at, argv + at, &nwords))
 		return finish(NULL, help_on(nwords, argv + at));
-	c.command = find_command(argc - at, argv + at, &nwords);
+	c.command = command_find(commands, argc - at, argv + at, &nwords);
 	if (c.command == NULL)
-		return finish(NULL, unknown_command(argv[at]));
+		return finish(NULL, command_unknown(commands, argv[at]));
 	at += nwords;
+	c.table = commands;
 	c.args.wide = wide;
 	status = finish(c.command, parse_and_run(&c, argc - at + 1,
 	    argv + at - 1, path, json));

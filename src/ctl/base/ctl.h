@@ -26,7 +26,10 @@ enum {
 	CTL_UNREACHABLE = 3	/* a server is away, or accepts no writes */
 };
 
+struct pub;
+
 struct ctl {
+	const struct command	*table;		/* all commands */
 	const struct command	*command;
 	struct args		 args;
 	const char		*path;		/* of the configuration */
@@ -35,6 +38,10 @@ struct ctl {
 						   conf finds this host only */
 	bool			 bad_secret;	/* it is of a secret only */
 	struct store		*store;		/* NULL for offline commands */
+	struct pub		*bus;		/* the serving process keeps it;
+						   NULL: each command its own */
+	json_t			*host_before;	/* with bus: this_host of the
+						   last status; or NULL */
 	uint64_t		 audit;		/* id in the audit; 0: no row */
 	uint64_t		 audited;	/* changed rows noted in it, or
 						   to be noted without one */
@@ -57,6 +64,9 @@ struct command {
 	bool		 survives;	/* does what it can without a valid
 					   file; see bad_file */
 	bool		 bare;		/* needs no tables; long timeouts */
+	bool		 stays;		/* reads only: serve runs it in its own
+					   process, with the open connection */
+	bool		 serves;	/* loads the file for each command */
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */
 	int		(*prepare)(struct ctl *);	/* before the
@@ -93,6 +103,12 @@ int	ctl_no_table(const struct ctl *, enum store_table);
  * says why, and the command cannot go on with that.  Else conf is another one.
  */
 bool	ctl_load(struct ctl *);
+
+/* The same, which prints the error: CTL_DONE or EXIT_CONFIG. */
+int	ctl_need_conf(struct ctl *);
+
+/* Can the secrets that the command needs still be read? */
+bool	ctl_has_secrets(const struct ctl *, struct err *);
 
 /*
  * May n things ("message") be changed?  Asks if there are more than CTL_MANY:
@@ -266,6 +282,7 @@ int	schema_print(struct ctl *);
 int	schema_install(struct ctl *);
 int	schema_check(struct ctl *);
 int	schema_upgrade(struct ctl *);
+int	serve_run(struct ctl *);
 int	setup_prepare(struct ctl *);
 int	setup_run(struct ctl *);
 

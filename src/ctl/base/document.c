@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/buf.h"
 #include "util/display.h"
 
 /* Few digits: a configuration has 0.2, not 0.20000000000000001. */
@@ -211,20 +210,29 @@ write_with_signals(const char *text, size_t len)
 	return written;
 }
 
+bool
+document_line(struct buf *line, json_t *v)
+{
+	char	*text = json_dumps(v, FLAGS);
+	bool	 is_json = text != NULL;
+
+	json_decref(v);
+	if (is_json)
+		display_escape(line, text);
+	buf_str(line, "\n");
+	free(text);
+	return is_json;
+}
+
 static void
 print_text(json_t *v)
 {
-	char		*text = json_dumps(v, FLAGS);
-	struct buf	 line = { 0 };
+	struct buf	line = { 0 };
+	bool		is_json = document_line(&line, v);
 
-	json_decref(v);
-	if (text != NULL)
-		display_escape(&line, text);
-	buf_str(&line, "\n");
-	lost = text == NULL || fflush(stdout) == EOF ||
+	lost = !is_json || fflush(stdout) == EOF ||
 	    !write_with_signals(line.data, line.len) || lost;
 	buf_free(&line);
-	free(text);
 }
 
 void

@@ -14,8 +14,16 @@
 
 #include <jansson.h>
 
+#include "util/buf.h"
+
 /* From now on a signal prints a document. */
 void	document_begin(void);
+
+/*
+ * Append it as a line, and free it.  false: it is no JSON, and the line is
+ * empty.
+ */
+bool	document_line(struct buf *, json_t *);
 
 /*
  * Print it in a line, and free it.  If the caller handles or blocks the

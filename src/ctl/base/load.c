@@ -4,18 +4,25 @@
 
 #include <string.h>
 
-/* Also the secrets that the command needs: those of servers that it uses. */
-static bool
-load_conf(struct ctl *c, const char *path, struct err *e)
+#include "common/exits.h"
+#include "ctl/base/outcome.h"
+
+/* Those of servers that it uses. */
+bool
+ctl_has_secrets(const struct ctl *c, struct err *e)
 {
-	c->conf = conf_load(path, NULL, e);
-	if (c->conf == NULL)
-		return false;
 	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
 		return false;
 	return !c->command->broker ||
 	    (conf_check_nats_secret(c->conf, e) == 0 &&
 	    conf_check_http_secrets(c->conf, e) == 0);
+}
+
+static bool
+load_conf(struct ctl *c, const char *path, struct err *e)
+{
+	c->conf = conf_load(path, NULL, e);
+	return c->conf != NULL && ctl_has_secrets(c, e);
 }
 
 /*
@@ -49,4 +56,14 @@ ctl_load(struct ctl *c)
 	}
 	conf_free(former);
 	return true;
+}
+
+int
+ctl_need_conf(struct ctl *c)
+{
+	if (ctl_load(c))
+		return CTL_DONE;
+	ctl_error("%s", c->bad_file.text);
+	outcome_remedy("correct the configuration; outbox-master -t checks it");
+	return EXIT_CONFIG;
 }

@@ -38,6 +38,12 @@ outcome_begin(void)
 }
 
 void
+outcome_keep(void)
+{
+	outcome.json = true;
+}
+
+void
 outcome_stream(void)
 {
 	outcome.stream = true;
@@ -127,6 +133,16 @@ last_document(int status)
 		    with_error(result, status) : result;
 	return failed || (status != 0 && !outcome.told) ?
 	    with_error(json_object(), status) : NULL;
+}
+
+json_t *
+outcome_take(int status)
+{
+	json_t	*last = last_document(status);
+
+	forget_errors();
+	outcome.told = false;
+	return last;
 }
 
 bool

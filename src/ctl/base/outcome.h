@@ -22,6 +22,18 @@ void	outcome_begin(void);
 /* Print each document at once from now on, for --watch. */
 void	outcome_stream(void);
 
+/*
+ * For a process that runs many commands: from now on outcomes are kept as JSON
+ * for outcome_take(), and none is printed.
+ */
+void	outcome_keep(void);
+
+/*
+ * The document of the command that ended, with which the next one begins; the
+ * caller frees.  NULL: it has none.
+ */
+json_t	*outcome_take(int status);
+
 /* The result of the command; frees it. */
 void	outcome_put(json_t *);
 

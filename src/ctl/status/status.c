@@ -71,7 +71,7 @@ int
 status_show(struct ctl *c)
 {
 	int64_t		 seconds = status_pause(&c->args);
-	struct pub	 bus;
+	struct pub	 own, *bus = c->bus;
 	json_t		*this_host;
 	int		 rc;
 
@@ -79,12 +79,20 @@ status_show(struct ctl *c)
 		return ctl_misuse("%s: SECONDS go with --watch, from 1 to %d",
 		    c->args.rest[0], STATUS_WATCH_MAX_S);
 	}
-	/* The library of NATS must be first, see drivers.h. */
-	bus = drivers_new(c->conf, "outboxctl");
-	this_host = state_this_host(c);
-	rc = c->args.watch ? watch(c, &bus, &this_host, seconds * 1000) :
-	    round_of(c, &bus, &this_host);
+	if (bus == NULL) {
+		/* The library of NATS must be first, see drivers.h. */
+		own = drivers_new(c->conf, "outboxctl");
+		bus = &own;
+	}
+	this_host = c->host_before != NULL ? c->host_before :
+	    state_this_host(c);
+	rc = c->args.watch ? watch(c, bus, &this_host, seconds * 1000) :
+	    round_of(c, bus, &this_host);
+	if (c->bus != NULL) {
+		c->host_before = this_host;
+		return rc;
+	}
 	json_decref(this_host);
-	pub_free(&bus);
+	pub_free(&own);
 	return rc;
 }

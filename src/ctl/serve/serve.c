@@ -1,0 +1,188 @@
+/* serve.c - commands from standard input, each a line, and a line for each */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/command.h"
+#include "ctl/base/document.h"
+#include "ctl/base/outcome.h"
+#include "ctl/serve/serve.h"
+#include "util/xalloc.h"
+
+#define FORM	"not a JSON array of strings such as [\"dead\",\"list\"]"
+
+static bool
+is_command(const json_t *v)
+{
+	const json_t	*word;
+	size_t		 i;
+
+	json_array_foreach(v, i, word)
+		if (!json_is_string(word))
+			return false;
+	return json_is_array(v);
+}
+
+/* The words of an array of strings; to be freed by words_free(). */
+static char **
+words_of(const json_t *array, int *n)
+{
+	size_t	  size = json_array_size(array);
+	char	**words = xcalloc(size + 1, sizeof(*words));
+
+	for (size_t i = 0; i < size; i++)
+		words[i] = xstrdup(json_string_value(json_array_get(array,
+		    i)));
+	*n = (int)size;
+	return words;
+}
+
+static void
+words_free(char **words)
+{
+	for (char **word = words; *word != NULL; word++)
+		free(*word);
+	free(words);
+}
+
+/* What never ends, or needs the input that has the commands. */
+static int
+refuse_some(const struct ctl *c)
+{
+	const struct args	*a = &c->args;
+
+	if (c->command->serves)
+		return ctl_misuse("serve: not inside serve");
+	if (a->watch || a->follow)
+		return ctl_misuse("--%s: not inside serve, as it does not end",
+		    a->watch ? "watch" : "follow");
+	if (strcmp(c->command->words, "enqueue") == 0 &&
+	    (a->nrest == 0 || strcmp(a->rest[0], "-") == 0))
+		return ctl_misuse("enqueue: name a FILE; standard input has "
+		    "the commands");
+	return CTL_DONE;
+}
+
+/* argv: the words from the last one of the command's name. */
+static int
+run(struct here *h, int nwords, char **words, int nname, char **argv,
+    json_t **result)
+{
+	struct ctl	*c = &h->c;
+	struct err	 e;
+	int		 status;
+
+	if (args_parse(&c->args, c->command, nwords - nname + 1, argv,
+	    &e) < 0)
+		return ctl_misuse("%s", e.text);
+	if ((status = refuse_some(c)) != CTL_DONE)
+		return status;
+	if (!c->command->stays)
+		return child_run(c->path, nwords, words, result);
+	c->args.json = true;
+	return here_run(h);
+}
+
+/* getopt sorts the words that it gets, so it gets a list of its own. */
+static int
+run_words(struct here *h, int nwords, char **words, json_t **result)
+{
+	struct ctl	 *c = &h->c;
+	char		**argv;
+	int		  nname, status;
+
+	c->command = NULL;
+	if (nwords == 0)
+		return ctl_misuse("no command was given");
+	for (int i = 0; i < nwords && strcmp(words[i], "--") != 0; i++)
+		if (command_is_help(words[i]))
+			return ctl_misuse("%s: not inside serve", words[i]);
+	c->command = command_find(c->table, nwords, words, &nname);
+	if (c->command == NULL)
+		return command_unknown(c->table, words[0]);
+	argv = xcalloc((size_t)nwords + 1, sizeof(*argv));
+	memcpy(argv, words, (size_t)nwords * sizeof(*argv));
+	status = run(h, nwords, words, nname, argv + nname - 1, result);
+	args_free(&c->args);
+	memset(&c->args, 0, sizeof(c->args));
+	free(argv);
+	return status;
+}
+
+/* Run the command of the line, NULL if that was too long. */
+static int
+run_line(struct here *h, const char *line, size_t len, json_t **result)
+{
+	json_t	 *array;
+	char	**words;
+	int	  n, status;
+
+	if (line == NULL)
+		return ctl_misuse("a line of more than %zu bytes",
+		    SERVE_LINE_MAX);
+	array = json_loadb(line, len, 0, NULL);
+	if (!is_command(array)) {
+		json_decref(array);
+		return ctl_misuse(FORM);
+	}
+	words = words_of(array, &n);
+	json_decref(array);
+	status = run_words(h, n, words, result);
+	words_free(words);
+	return status;
+}
+
+static bool
+answer(struct lines *l, int status, json_t *result)
+{
+	struct buf	line = { 0 };
+	bool		is_read;
+
+	document_line(&line, json_pack("{s:i, s:o}", "exit", status, "result",
+	    result == NULL ? json_null() : result));
+	is_read = lines_answer(l, &line);
+	buf_free(&line);
+	return is_read;
+}
+
+/* false: nobody reads the answers. */
+static bool
+serve_line(struct here *h, struct lines *l, const char *line, size_t len)
+{
+	json_t	*result = NULL, *own;
+	int	 status;
+
+	h->c.command = NULL;
+	status = run_line(h, line, len, &result);
+	if (status == CTL_USAGE && result == NULL)
+		command_remedy(h->c.command);
+	own = outcome_take(status);
+	if (result == NULL)
+		result = own;
+	else
+		json_decref(own);
+	if (h->c.command != NULL && h->c.command->stays)
+		here_settle(h, status, result);
+	return answer(l, status, result);
+}
+
+int
+serve_run(struct ctl *c)
+{
+	struct lines	 l = { 0 };
+	struct here	 h = { .c = { .table = c->table, .path = c->path } };
+	struct err	 e;
+	char		*line;
+	size_t		 len;
+	int		 status = CTL_DONE;
+
+	if (lines_take(&l, &e) < 0)
+		return ctl_error("%s", e.text);
+	outcome_keep();
+	while (status == CTL_DONE && lines_next(&l, &line, &len))
+		if (!serve_line(&h, &l, line, len))
+			status = CTL_FAILED;
+	here_free(&h);
+	lines_free(&l);
+	return status;
+}

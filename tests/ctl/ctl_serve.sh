@@ -1,0 +1,238 @@
+#!/usr/bin/env bash
+# outboxctl serve: a command a line, an answer a line, in order
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+start_with_operator
+cp "$OP" "$DIR/good.yml"
+put_row a 1
+A=$SEQ
+put_row b 1 ok 'published_at = NOW(6)'
+sql "INSERT INTO outbox_partitions (partition_key) VALUES
+    ('p00'), ('p01'), ('p02'), ('p03')"
+
+# serve: start it; its errors go to $DIR/serve.err
+serve() {
+	coproc SERVE { exec "$OUTBOXCTL" -c "$OP" serve 2> "$DIR/serve.err"; }
+	exec 8>&"${SERVE[1]}" 9<&"${SERVE[0]}"
+	eval "exec ${SERVE[1]}>&-"
+	PID=$SERVE_PID
+}
+# end_serve: of its input; sets RC
+end_serve() {
+	exec 8>&-
+	wait "$PID"
+	RC=$?
+	exec 9<&-
+}
+# words WORD...: as a line
+words() { jq -cn '$ARGS.positional' --args -- "$@"; }
+# line TEXT: send it; sets OUT and RC from the answer
+line() {
+	ANSWER=
+	printf '%s\n' "$1" >&8
+	read -rt 60 -u 9 ANSWER
+	OUT=$(jq -c .result <<< "$ANSWER")
+	RC=$(jq -c .exit <<< "$ANSWER")
+}
+ask() { line "$(words "$@")"; }
+# refused REGEX NAME LINE: wrong usage, and the next command runs
+refused() {
+	line "$3"
+	like "$RC $(field .error)" "^2 .*$1" "$2: refused"
+	like "$(field .remedy)" '^see outboxctl ' "$2: the remedy is help"
+}
+
+#
+# Order, and the same documents as with --json
+#
+serve
+{ words messages list; words dead list; words messages show "$A"; } >&8
+for what in '.rows|length == 1' '.rows == []' ".sequence == $A"; do
+	read -rt 60 -u 9 OUT
+	is "$(jq ".exit == 0 and (.result|$what)" <<< "$OUT")" true \
+	    "answers come in the order of the lines: $what"
+done
+ageless='if type == "array" then map(del(.oldest_ms)) else . end'
+for command in 'messages list' 'messages list --limit 1 --state delivered' \
+    "messages show $A --payload" 'dead list' 'partitions list' workers \
+    'keys blocked' 'audit list' config 'schema check' 'messages show 99999'; do
+	# shellcheck disable=SC2086
+	ctl -c "$OP" --json $command
+	once="$RC $(field "$ageless")"
+	# shellcheck disable=SC2086
+	ask $command
+	is "$RC $(field "$ageless")" "$once" \
+	    "$command: as outboxctl --json prints it"
+done
+# (ages differ in these two)
+for command in status doctor; do
+	ctl -c "$OP" --json "$command"
+	once="$RC $(field 'if type == "array" then length else keys end')"
+	ask "$command"
+	is "$RC $(field 'if type == "array" then length else keys end')" \
+	    "$once" "$command: as outboxctl --json prints it"
+done
+
+#
+# What is no command
+#
+for text in 'no JSON' '' '{"a": 1}' '["messages", 1]' '"status"' \
+    '["status"' '["a\u0000b"]'; do
+	refused 'not a JSON array of strings' "line $text" "$text"
+done
+refused 'no command was given' 'an empty array' '[]'
+refused 'unknown command' 'an unknown command' '["frobnicate"]'
+refused 'unknown command' 'an option first' '["-c", "/dev/null", "status"]'
+refused 'its command is missing' 'half a command' '["dead"]'
+refused 'not an option' 'an unknown option' '["status", "--frobnicate"]'
+refused 'not inside serve' 'serve' '["serve"]'
+refused 'not inside serve' 'help' '["status", "--help"]'
+refused 'does not end' '--watch' '["status", "--watch"]'
+refused 'does not end' '--follow' '["logs", "--follow"]'
+refused 'name a FILE' 'enqueue' '["enqueue"]'
+refused 'name a FILE' 'enqueue -' '["enqueue", "-"]'
+refused 'more than 1048576 bytes' 'a line that is too long' \
+    "[\"dead\", \"list\", \"--key\", \"$(head -c 1100000 /dev/zero | tr '\0' k)\"]"
+ask dead list
+is "$RC" 0 'after all these, a command runs'
+
+#
+# Failure, then success; changes
+#
+ask messages show 4242
+like "$RC $OUT" '^1 .*no such message' 'a failure has its error'
+is "$(field .status)" 1 'and its status'
+ask messages show "$A"
+is "$RC $(field '[.sequence, has("status")]')" "0 [$A,false]" \
+    'the next command has nothing of it'
+ask partitions pause --all
+like "$RC $(field .remedy)" '^1 confirm it with --yes' \
+    'nobody is asked for confirmation'
+ask partitions pause p00 --yes
+is "$RC $(field .changed)" '0 1' 'a change'
+like "$(audited)" '^operator.* partitions pause p00 --yes 1$' \
+    'the audit has the words'
+ask partitions resume p00
+is "$RC" 0 'another change'
+ask partitions list
+is "$(field '[.[]|select(.state == "paused")]')" '[]' \
+    'a command sees the change before it'
+
+#
+# The connection: one for all that read, none that a change leaves
+#
+sessions() { sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE user = 'operator'"; }
+is "$(sessions)" 1 'one connection'
+# asked COMMAND...: statements that the server gets meanwhile, and ours
+asked() {
+	local before
+	before=$(server_status Questions)
+	"$@" > "$DIR/asked"
+	echo $(($(server_status Questions) - before))
+}
+ask status
+once=$(asked "$OUTBOXCTL" -c "$OP" --json status)
+kept=$(asked ask status)
+say "status: $once statements with its connection, $kept in serve"
+check "status asks less than with a connection of its own" \
+    [ "$kept" -lt "$once" ]
+connected=$(server_status Connections)
+ask status
+ask messages list
+# Two are of sql itself.
+is $(($(server_status Connections) - connected)) 1 \
+    'status and a list cost no connection'
+is "$(field .rows[0].sequence)" "$A" 'and have their results'
+
+# The server drops it, as after wait_timeout.
+sql "$(sql "SELECT CONCAT('KILL ', id) FROM information_schema.processlist
+    WHERE user = 'operator'")"
+ask dead list
+is "$RC" 0 'a connection that was lost meanwhile is opened again'
+
+#
+# The file changes
+#
+sed 's/subject: [^}]*}"/subject: "events.x"/' "$DIR/good.yml" > "$OP"
+ask messages show "$A" --payload
+is "$RC $(field .subject)" '0 events.x' 'a changed file counts at once'
+echo 'mysql: {port: x}' > "$OP"
+ask dead list
+like "$RC $(field '[.error, .remedy]|join(" ")')" \
+    '^78 .*port.*correct the configuration' 'a file in error: exit 78'
+ask status
+is "$RC $(field '.problems[0].problem != null')" "$("$OUTBOXCTL" -c "$OP" \
+    --json status 2>/dev/null | jq -r '.problems[0].problem != null' |
+    sed "s/^/$RC /")" 'a file in error: status does what it can'
+rm "$OP"
+ask dead list
+like "$RC $(field .error)" '^78 .*No such file' 'no file: exit 78'
+cp "$DIR/good.yml" "$OP"
+ask dead list
+is "$RC" 0 'a file that was mended'
+
+#
+# The database goes, and comes back
+#
+"$SANDBOX" stop "$DIR/db" >/dev/null
+ask dead list
+like "$RC $(field .remedy)" '^3 start the server' 'no database: exit 3'
+ask status
+is "$RC $(field '.database.error != null')" '3 true' \
+    'no database: status says so'
+"$SANDBOX" restart "$DIR/db" >/dev/null
+ask status
+is "$(field .database)" null 'it is back: status'
+ask messages list
+is "$RC $(field .rows[0].sequence)" "0 $A" 'it is back: a list'
+
+#
+# Memory
+#
+rss() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$PID/status"; }
+many() {
+	for ((i = 0; i < $1; i++)); do
+		ask status
+		ask messages show "$A" --payload
+		ask messages show 4242
+		line 'no JSON'
+	done
+}
+many 40
+before=$(rss)
+many 60
+after=$(rss)
+say "$before KiB, after 240 commands $after KiB"
+check 'the memory does not grow' [ $((after - before)) -lt 1024 ]
+
+#
+# Ends
+#
+end_serve
+is "$RC" 0 'the end of the input ends it'
+serve
+printf '%s' '["dead","list"]' >&8
+end_serve
+is "$RC" 0 'and runs a last line without its end'
+serve
+ask dead list
+kill -TERM "$PID"
+wait "$PID"
+is $? 143 'SIGTERM ends it'
+exec 8>&- 9<&-
+
+# A change ends with it: replay waits between its chunks.
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	SELECT 'many', n, 'ok', 'x' FROM $(numbers 60);
+    INSERT INTO outbox (global_sequence, partition_key, published_at)
+	SELECT sequence, 'p00', NOW(6) FROM events WHERE stream_id = 'many'"
+serve
+words messages replay --all --yes --rate 1 >&8
+has_child() { CHILD=$(pgrep -P "$PID"); }
+within 20 'a change runs in a process of its own' has_child
+disown "$PID"
+kill -KILL "$PID"
+within 20 'and ends when serve is killed' is_gone "$CHILD"
+exec 8>&- 9<&-
+done_testing
