@@ -4,7 +4,7 @@
 # between two drains that nobody watches.  The table has as many delivered rows
 # as the last of AGES.
 
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 
 ask() { curl -sS --max-time 10 --unix-socket "${MONITOR:?}" "http://localhost$1"; }
 

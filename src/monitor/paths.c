@@ -19,6 +19,7 @@
 
 #define WORDS_MAX		4
 #define VALUE_MAX		1024	/* bytes */
+#define LIMIT_MAX		1000	/* rows of a list */
 
 #define FILTERS		"key", "type", "partition", "since", "until"
 
@@ -168,6 +169,17 @@ is_known(const struct path *p, const char *name)
 	return false;
 }
 
+/* A list without a bound would be as large as the table. */
+static bool
+is_limit_fine(const char *name, const char *value)
+{
+	const char	*error = NULL;
+
+	if (strcmp(name, "limit") == 0 && *value != '\0')
+		strtonum(value, 1, LIMIT_MAX, &error);
+	return error == NULL;
+}
+
 /* Only parameters of the table, each once, and no value too long. */
 static bool
 is_query_fine(struct request *r, const struct path *p)
@@ -180,6 +192,9 @@ is_query_fine(struct request *r, const struct path *p)
 		else if (strlen(r->values[i]) > VALUE_MAX)
 			err_set(&e, "%s: longer than %d bytes", r->names[i],
 			    VALUE_MAX);
+		else if (!is_limit_fine(r->names[i], r->values[i]))
+			err_set(&e, "limit: not a number from 1 to %d",
+			    LIMIT_MAX);
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(r->names[k], r->names[i]) == 0)
 				err_set(&e, "%.80s: given twice", r->names[i]);
