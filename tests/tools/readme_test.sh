@@ -72,7 +72,7 @@ is "$(named '\bcheck_[a-z]+\b' | while read -r name; do
     done)" '' 'tests that the documents name exist'
 
 mapfile -t words < <(cd "$srcdir" && cat Makefile.am configure.ac quickstart \
-    sql/* man/* etc/* tools/* tests/*/*.* src/*/*.[ch] src/*/*/*.[ch] |
+    sql/* man/* etc/*.* etc/*/* tools/* tests/*/*.* src/*/*.[ch] src/*/*/*.[ch] |
     grep -aoE '[A-Za-z_][A-Za-z0-9_]*' | sort -u)
 is "$(named '`@?[a-z]+_[a-z_]+(\(\))?`|\b[a-z_]+\(\)' | tr -d '@()' |
     sort -u | comm -23 - <(printf '%s\n' "${words[@]}"))" '' \
