@@ -1,0 +1,68 @@
+/* dead.js - dead letters, grouped by their error */
+
+import { message_actions } from "/actions.js";
+import { h } from "/dom.js";
+import { need } from "/data.js";
+import { can_act, empty, loading, message_link, panel, reason_of, trouble }
+	from "/parts.js";
+import { chosen_actions, filter_form, matching_actions, message_query,
+	message_table, pages } from "/messages.js";
+import { link, route, with_params } from "/route.js";
+import { ago, bdi, counted, number, visible } from "/text.js";
+
+/* Letters, page by page: of a group, or those that pass the filters. */
+function letters(params, is_group) {
+	const answer = need("/api/messages", message_query(params, "dead"), 2000);
+	const rows = answer.data?.rows;
+
+	return h("div", { class: "letters", key: "letters" }, trouble(answer),
+	    chosen_actions("dead"), !rows ? !answer.error && loading() :
+	    rows.length === 0 ? empty("None is left.") :
+	    message_table(rows, "dead", !is_group),
+	    rows && pages(params, answer.data, rows.length));
+}
+
+function group(g, params) {
+	const open = params.group === g.group;
+
+	return h("li", { key: g.group, class: open ? "group open" : "group" },
+	    h("div", { class: "head" }, h("span", { class: "size" },
+		(g.exact === false ? "~" : "") + number(g.count)),
+	    h("div", { class: "what" }, h("p", { class: "error-text" },
+		g.error ? h("bdi", {}, visible(g.error)) : "no error is noted"),
+	    h("p", { class: "quiet" }, reason_of(g.reason), " ",
+		"sample ", message_link(g.sample), g.sample_key !== undefined &&
+		[" of key ", bdi(g.sample_key)], ", first ",
+		ago(g.first_at), ", last ", ago(g.last_at))),
+	    h("div", { class: "buttons" }, h("a", { class: "button",
+		"aria-expanded": String(open), href: with_params({ group: open ?
+		null : g.group, after: null, trail: null }) }, open ? "Hide" :
+		"Show"), can_act() && message_actions("dead", { group: g.group,
+		all: true }, `all dead letters with the error "${g.error ||
+		g.reason}"`, null, " all"))), open && letters(params, true));
+}
+
+/* With filters: the plain list. */
+function filtered(params) {
+	return [matching_actions(params, "dead"), letters(params, false)];
+}
+
+export function dead() {
+	const { params } = route();
+	const is_filtered = ["key", "type", "partition", "since", "until"]
+	    .some((f) => params[f]);
+	const answer = need("/api/dead/groups", {}, 3000);
+	const list = answer.data?.rows || answer.data?.groups;
+	const total = list?.reduce((n, g) => n + g.count, 0);
+
+	return panel("dead", "Dead letters", list && !is_filtered &&
+	    total > 0 && `${counted(total, "dead letter")} of ` +
+	    counted(list.length, "error"),
+	    filter_form(params, link("dead")), is_filtered ? filtered(params) :
+	    [trouble(answer), !list ? !answer.error && loading() :
+	    list.length === 0 ? empty("There is no dead letter. Messages come ",
+		"here that can never be sent, or that have failed as often as ",
+		h("code", {}, "retry.max_attempts"), " allows.") :
+	    h("ul", { class: "groups", key: "groups" },
+		list.map((g) => group(g, params)))]);
+}

@@ -1,0 +1,225 @@
+/* overview.js - the first view: problems, the main numbers, an hour, the fleet */
+
+import { chart } from "/chart.js";
+import { h } from "/dom.js";
+import { known, need, rate_here } from "/data.js";
+import { map_of } from "/partitions.js";
+import { empty, loading, mark, panel, state, trouble } from "/parts.js";
+import { link } from "/route.js";
+import { ago, bdi, brief, counted, duration, exact, number, plain, server_now,
+	visible } from "/text.js";
+import { worker_table } from "/workers.js";
+
+/* --- problems --- */
+
+/* A command of outboxctl: its words, options and numbers. */
+const command = new RegExp("(\\boutboxctl [a-z-]+(?: (?:list|show|retry|" +
+	"discard|replay|purge|blocked|release|sync|pause|resume|info|add|" +
+	"republish|forget|check|upgrade|install|print))?(?: (?:--[a-z-]+|" +
+	"\\d+))*|\\bservice [a-z-]+ [a-z]+)");
+
+/* Commands in a remedy are easier to find, and to copy, in their own type. */
+function remedy(text) {
+	return text.split(command).map((part, i) => h(i % 2 === 1 ? "code" :
+	    "span", {}, visible(part)));
+}
+
+const places = {
+	halted_keys: ["keys", "Blocked keys"],
+	dead_letters: ["dead", "Dead letters"],
+	paused_partitions: ["partitions", "Partitions"],
+	unowned_partitions: ["partitions", "Partitions"],
+	oldest: ["messages", "Waiting messages"],
+	backlog_growing: ["messages", "Waiting messages"],
+	silent_worker: ["workers", "Workers"],
+	waiting_worker: ["workers", "Workers"],
+	no_worker: ["workers", "Workers"],
+};
+
+function problem(p, i) {
+	const place = places[p.id];
+
+	return h("li", { class: `problem ${p.severity}`,
+	    key: `${p.id} ${JSON.stringify(p.touches)} ${i}` }, mark(p.severity),
+	    h("div", { class: "what" },
+	    h("p", { class: "why" }, h("strong", {}, p.severity), " ",
+		h("bdi", {}, visible(p.why))),
+	    p.remedy && h("p", { class: "remedy" }, remedy(p.remedy))),
+	    h("div", { class: "aside" }, p.since && h("span", {}, "since ",
+		ago(p.since)), place && h("a", { href: link(place[0]) },
+		place[1])));
+}
+
+function problems(list) {
+	if (list.length === 0)
+		return h("section", { class: "healthy", key: "problems", id:
+		    "problems" }, mark("ok"), h("p", {}, h("strong", {},
+		    "Healthy."), " Nothing needs an operator."));
+	return h("section", { key: "problems", id: "problems", "aria-label":
+	    "Problems" }, h("ul", { class: "problems" }, list.map(problem)));
+}
+
+/* --- the main numbers --- */
+
+function tile(id, view, title, value, unit, level, ...about) {
+	return h("a", { class: `tile ${level || ""}`, id, key: id, href: view },
+	    h("span", { class: "name" }, title),
+	    h("span", { class: "value" }, value, unit && h("small", {}, unit)),
+	    h("span", { class: "about" }, about));
+}
+
+function workers_tile(s) {
+	const w = s.workers;
+
+	if (!w)
+		return tile("tile-workers", link("workers"), "Active workers",
+		    "–", null, null, "unknown without the database");
+	return tile("tile-workers", link("workers"), "Active workers",
+	    number(w.live), null, w.live === 0 ? "critical" : w.stale > 0 ?
+	    "warning" : null, `on ${counted(w.hosts, "host")}`,
+	    w.stale > 0 && `, ${number(w.stale)} without a heartbeat`);
+}
+
+function growth(b) {
+	const n = b.growth_per_second;
+
+	if (n === null || n === undefined)
+		return "growth is not known yet";
+	if (n > 0)
+		return `▲ grows by ${number(n)} a second`;
+	if (n === 0)
+		return b.waiting === 0 ? "nothing waits" : "steady";
+	return `▼ falls by ${number(-n)} a second` + (b.drained_in_ms ?
+	    `, empty in ${duration(b.drained_in_ms)}` : "");
+}
+
+function backlog_tile(s) {
+	const b = s.backlog;
+
+	if (!b)
+		return tile("tile-backlog", link("messages"), "Backlog", "–",
+		    null, null, "not counted: see outboxctl doctor");
+	return tile("tile-backlog", link("messages"), "Backlog",
+	    (b.exact ? "" : "~") + number(b.waiting), null,
+	    b.growing_since ? "warning" : null, growth(b),
+	    b.parked > 0 && `, ${number(b.parked)} behind blocked keys`);
+}
+
+function oldest_tile(s) {
+	const o = s.oldest, bad = s.problems.some((p) => p.id === "oldest");
+
+	if (!o)
+		return tile("tile-oldest", link("messages"), "Oldest message",
+		    "–", null, null, "nothing waits");
+	return tile("tile-oldest", link("messages", { message: o.sequence }),
+	    "Oldest message", h("span", { title: `${exact(o.at)} UTC` },
+	    duration(Math.max(0, server_now() - Date.parse(o.at)))), null,
+	    bad ? "warning" : null, `message ${o.sequence} in `,
+	    bdi(o.partition), o.paused && ", which is paused");
+}
+
+function delivered_tile(s, hour) {
+	const now = rate_here(), hosts = s.workers?.hosts > 1;
+
+	return tile("tile-delivered", link("messages", { state: "delivered" }),
+	    "Delivered in the last hour", hour ? number(hour) : hour === 0 ?
+	    "0" : "–", null, null, now === null ? "" :
+	    `${number(now)} a second now`, hosts && ", on this host");
+}
+
+function dead_tile(s) {
+	const d = s.dead;
+
+	if (!d)
+		return tile("tile-dead", link("dead"), "Dead letters", "–", null,
+		    null, "there is no table for them");
+	return tile("tile-dead", link("dead"), "Dead letters",
+	    (d.exact ? "" : "~") + number(d.count), null,
+	    d.new > 0 ? "warning" : null, d.count === 0 ? "none" :
+	    d.new > 0 ? `${number(d.new)} of them new` : "none of them new");
+}
+
+function tiles(s, hour) {
+	return h("section", { class: "tiles", key: "tiles", "aria-label":
+	    "Numbers" }, workers_tile(s), backlog_tile(s), oldest_tile(s),
+	    delivered_tile(s, hour), dead_tile(s));
+}
+
+/* --- destinations --- */
+
+function broker_state(b) {
+	if (b.error)
+		return [state("critical", "away"), b.error];
+	if (b.unfit)
+		return [state("critical", "refuses"), b.unfit];
+	if (b.full)
+		return [state("critical", "full"), b.full];
+	if (b.warnings?.length > 0)
+		return [state("warning", "works"), b.warnings.join("; ")];
+	return [state("ok", "works"), b.subjects ? `takes ${b.subjects}` : ""];
+}
+
+/* when: a word such as "since", and the time */
+function destination(key, name, kind, [word, why], ...when) {
+	return h("li", { key }, h("div", { class: "name" }, bdi(name), " ",
+	    h("span", { class: "quiet" }, kind)), word,
+	    h("p", { class: "why" }, h("bdi", {}, visible(why || "")),
+	    when[1] && [why ? ", " : "", when[0], " ", ago(when[1])]));
+}
+
+/* The destination of all, and the routes that are refused while others work. */
+function destinations(s) {
+	const refused = s.this_host?.refused || [], b = s.broker;
+	const paused = s.this_host?.workers.find((w) => w.paused)?.paused;
+
+	return panel("destinations", "Destinations", null,
+	    h("ul", { class: "destinations" },
+	    b && destination("broker", s.outbox?.destination || b.driver,
+		s.outbox?.destination ? null : "", broker_state(b)),
+	    paused && destination("paused", "publishing", "on this host",
+		[state("critical", "paused"), paused.why], "since", paused.since),
+	    refused.map((r) => destination(r.type, r.type,
+		`to ${plain(r.subject)}`, [state("warning", "refused"), r.why],
+		"since", r.since)), (s.streams || []).map((x) => destination(`s ${x.name}`,
+		x.name, "stream", x.alarm ? [state("critical", "alarm"), x.alarm] :
+		x.lost > 0 ? [state("warning", "lost"),
+		    `${counted(x.lost, "message")} lost`] :
+		[state("ok", "complete"), "its messages are there"],
+		"checked", x.checked_at))));
+}
+
+function throughput(answer) {
+	const minutes = answer.data?.minutes || [];
+
+	return panel("throughput", "Throughput", "messages each minute",
+	    trouble(answer), answer.data === null ? !answer.error && loading() :
+	    minutes.length === 0 ? empty("Nothing was measured yet. Does the " +
+		"daemon of this host run?") :
+	    h("div", { class: "chartbox", key: "chart", draw: (element) =>
+		chart(element, minutes) }));
+}
+
+function fleet() {
+	const workers = need("/api/workers", {}, 5000);
+	const partitions = need("/api/partitions", {}, 5000);
+
+	return h("div", { class: "columns", key: "fleet" },
+	    panel("workers", "Workers", h("a", { href: link("workers") }, "All"),
+		trouble(workers), workers.data && worker_table(workers.data)),
+	    panel("partitions", "Partitions", h("a", { href:
+		link("partitions") }, "All"), trouble(partitions),
+		partitions.data && map_of(partitions.data)));
+}
+
+export function overview() {
+	const s = known.status;
+
+	if (!s)
+		return known.error ? trouble({ error: known.error, data: null }) :
+		    loading();
+	const minutes = need("/api/throughput", {}, 5000);
+
+	return [problems(s.problems), tiles(s, minutes.data?.published),
+	    h("div", { class: "columns wide-left", key: "first" },
+		throughput(minutes), destinations(s)), fleet()];
+}

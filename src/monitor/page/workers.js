@@ -1,0 +1,84 @@
+/* workers.js - the workers of all hosts, and the processes of this one */
+
+import { h } from "/dom.js";
+import { known, need, rate_of } from "/data.js";
+import { empty, loading, panel, state, table, trouble } from "/parts.js";
+import { ago, bdi, counted, duration, number, visible } from "/text.js";
+
+const levels = { running: "ok", starting: "info", stopping: "info",
+	paused: "warning", "no broker": "critical", "no database": "critical",
+	refused: "critical" };
+
+/* What this host's scoreboard says of a worker; undefined: another host's. */
+function local_of(id) {
+	return known.status?.this_host?.workers.find((w) => w.id === id);
+}
+
+function state_of(w) {
+	const here = local_of(w.id);
+
+	if (!w.live)
+		return state("critical", "no heartbeat");
+	if (!here)
+		return state("ok", "alive");
+	if (here.kernel_state === "T")
+		return state("critical", "stopped by a signal");
+	return [state(levels[here.state] || "info", here.state),
+	    here.why && h("p", { class: "why" }, h("bdi", {},
+		visible(here.why)))];
+}
+
+const columns = [["Worker"], ["Host"], ["Process", "number"], ["Started"],
+	["Heartbeat left", "number"], ["State"], ["Partitions", "number"],
+	["Rate", "number"]];
+
+function row(w) {
+	const rate = rate_of(w.id);
+
+	return { key: w.id, class: w.live ? null : "stale", cells: [
+	    h("span", { title: w.id }, w.slot === null || w.slot === undefined ?
+		bdi(w.id) : `worker ${w.slot}`), bdi(w.host), String(w.pid),
+	    ago(w.started_at), w.live ? duration(w.ttl_ms) : "over",
+	    state_of(w), number(w.partitions),
+	    rate === null ? h("span", { class: "none", title:
+		"only the monitor of its own host knows" }, "–") :
+	    `${number(rate)}/s`] };
+}
+
+export function worker_table(list) {
+	if (list.length === 0)
+		return empty("No worker has a heartbeat. Start the daemon: ",
+		    h("code", {}, "service outbox-master start"), ".");
+	return table("Workers", columns, list.map(row));
+}
+
+function process_row(name, p) {
+	return { key: name, cells: [name, String(p.pid), `${duration(p.up_ms)}`,
+	    [state(levels[p.state] || "info", p.state), p.why && h("p",
+		{ class: "why" }, h("bdi", {}, visible(p.why)))],
+	    duration(p.silent_ms), p.last_error ? [bdi(p.last_error), " ",
+		ago(p.last_error_at)] : h("span", { class: "none" }, "none")] };
+}
+
+function this_host(host) {
+	if (!host)
+		return empty("No daemon runs on the host of this monitor.");
+	const names = ["master", "janitor", "listener", "monitor"];
+
+	return table("Processes", [["Process"], ["Number", "number"],
+	    ["Running for", "number"], ["State"], ["Last sign of life",
+	    "number"], ["Last error"]],
+	    names.filter((n) => host[n]).map((n) => process_row(n, host[n]))
+		.concat(host.workers.map((w, i) => process_row(`worker ${i}`,
+		    w))));
+}
+
+export function workers() {
+	const list = need("/api/workers", {}, 2000), s = known.status;
+
+	return [panel("workers", "Workers", list.data &&
+	    `${counted(list.data.length, "worker")} of all hosts`,
+	    trouble(list), list.data ? worker_table(list.data) : loading()),
+	    s && panel("processes", "Processes of this host", s.this_host &&
+		`generation ${s.this_host.generation}`, this_host(s.this_host))];
+}
