@@ -2,8 +2,7 @@
 
 #include "monitor/exposition.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <stddef.h>
 
 void
 exposition_head(struct buf *b, const char *name, const char *type,
@@ -33,13 +32,13 @@ put_value(struct buf *b, const char *text)
 }
 
 static void
-put_labels(struct buf *b, va_list ap)
+put_labels(struct buf *b, const char *const *label)
 {
-	const char	*label, *before = "{";
+	const char	*before = "{";
 
-	while ((label = va_arg(ap, const char *)) != NULL) {
-		buf_printf(b, "%s%s=\"", before, label);
-		put_value(b, va_arg(ap, const char *));
+	for (; label != NULL && *label != NULL; label += 2) {
+		buf_printf(b, "%s%s=\"", before, label[0]);
+		put_value(b, label[1]);
 		buf_str(b, "\"");
 		before = ",";
 	}
@@ -53,27 +52,21 @@ put_real(struct buf *b, double value)
 }
 
 void
-exposition_count(struct buf *b, const char *name, uint64_t value, ...)
+exposition_count(struct buf *b, const char *name, uint64_t value,
+    const char *const *labels)
 {
-	va_list	ap;
-
-	va_start(ap, value);
 	buf_str(b, name);
-	put_labels(b, ap);
-	va_end(ap);
+	put_labels(b, labels);
 	buf_u64(b, value);
 	buf_str(b, "\n");
 }
 
 void
-exposition_real(struct buf *b, const char *name, double value, ...)
+exposition_real(struct buf *b, const char *name, double value,
+    const char *const *labels)
 {
-	va_list	ap;
-
-	va_start(ap, value);
 	buf_str(b, name);
-	put_labels(b, ap);
-	va_end(ap);
+	put_labels(b, labels);
 	put_real(b, value);
 	buf_str(b, "\n");
 }

@@ -1,8 +1,8 @@
 /*
  * exposition.h - Prometheus text: a head for each metric, then its series
  *
- * The text format 0.0.4.  Labels are pairs of name and value that end with
- * NULL: "state", "live", NULL.
+ * The text format 0.0.4.  Labels are pairs of name and value, and then NULL:
+ * LABELS("state", "live"); without them NULL.
  */
 #ifndef OUTBOX_EXPOSITION_H
 #define OUTBOX_EXPOSITION_H
@@ -16,10 +16,12 @@
 void	exposition_head(struct buf *, const char *name, const char *type,
 	    const char *help);
 
-void	exposition_count(struct buf *, const char *name, uint64_t, ...)
-	    __attribute__((sentinel));
-void	exposition_real(struct buf *, const char *name, double, ...)
-	    __attribute__((sentinel));
+#define LABELS(...)	((const char *const []){ __VA_ARGS__, NULL })
+
+void	exposition_count(struct buf *, const char *name, uint64_t,
+	    const char *const *labels);
+void	exposition_real(struct buf *, const char *name, double,
+	    const char *const *labels);
 
 /* Metrics that have one series without a label, with their heads. */
 void	exposition_counter(struct buf *, const char *name, const char *help,

@@ -10,7 +10,7 @@ put_build(struct buf *b)
 	static const char	name[] = "outbox_build_info";
 
 	exposition_head(b, name, "gauge", "The version that runs; always 1.");
-	exposition_count(b, name, 1, "version", PACKAGE_VERSION, NULL);
+	exposition_count(b, name, 1, LABELS("version", PACKAGE_VERSION));
 }
 
 /* The last reload of the configuration. */

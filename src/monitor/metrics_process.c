@@ -3,6 +3,7 @@
 #include "monitor/metrics_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,43 +29,58 @@ pid_of(const struct scoreboard *s, unsigned line)
 	    s->lines[line].pid;
 }
 
-/* utime and stime of /proc/PID/stat; the name before may have blanks. */
+/* The beginning of a file of /proc/PID. */
+static bool
+read_file(pid_t pid, const char *name, char *text, size_t size)
+{
+	char	 path[64];
+	FILE	*f;
+	size_t	 n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	n = fread(text, 1, size - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	return n > 0;
+}
+
+/* The number in a field, counted from 0, of fields with a blank between. */
+static double
+field(const char *text, unsigned i)
+{
+	while (i > 0 && text != NULL && (text = strchr(text, ' ')) != NULL) {
+		text++;
+		i--;
+	}
+	return text == NULL ? 0 : (double)strtoull(text, NULL, 10);
+}
+
+/* The times of user and kernel, behind the name, which may have blanks. */
 static bool
 read_cpu(pid_t pid, double *seconds)
 {
-	char			 path[64], text[1024], *p;
-	unsigned long long	 user, kernel;
-	FILE			*f;
-	size_t			 n;
+	char		 text[1024];
+	const char	*p;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if ((f = fopen(path, "re")) == NULL)
+	if (!read_file(pid, "stat", text, sizeof(text)) ||
+	    (p = strrchr(text, ')')) == NULL)
 		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	if ((p = strrchr(text, ')')) == NULL || sscanf(p + 1, " %*c %*d %*d "
-	    "%*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
-		return false;
-	*seconds = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+	*seconds = (field(p, 12) + field(p, 13)) /
+	    (double)sysconf(_SC_CLK_TCK);
 	return true;
 }
 
 static bool
 read_memory(pid_t pid, double *bytes)
 {
-	char			 path[64];
-	unsigned long long	 pages;
-	FILE			*f;
-	int			 n;
+	char	text[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if ((f = fopen(path, "re")) == NULL)
+	if (!read_file(pid, "statm", text, sizeof(text)))
 		return false;
-	n = fscanf(f, "%*u %llu", &pages);
-	fclose(f);
-	*bytes = n == 1 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : 0;
-	return n == 1;
+	*bytes = field(text, 1) * (double)sysconf(_SC_PAGESIZE);
+	return true;
 }
 
 static void
@@ -73,8 +89,8 @@ put_process(struct buf *b, const char *name, unsigned line, double value)
 	char	slot[12];
 
 	snprintf(slot, sizeof(slot), "%u", line < CONF_MAX_WORKERS ? line : 0);
-	exposition_real(b, name, value, "role", role_of(line), "slot", slot,
-	    NULL);
+	exposition_real(b, name, value, LABELS("role", role_of(line), "slot",
+	    slot));
 }
 
 /* One metric of all processes. */
@@ -116,8 +132,8 @@ put_states(struct buf *b, const struct scoreboard *s)
 	exposition_head(b, name, "gauge",
 	    "Worker processes of this host, by state.");
 	for (uint32_t i = SCOREBOARD_STARTING; i < SCOREBOARD_REFUSED; i++)
-		exposition_count(b, name, n[i], "state",
-		    scoreboard_state_word(i), NULL);
+		exposition_count(b, name, n[i], LABELS("state",
+		    scoreboard_state_word(i)));
 }
 
 static bool
@@ -142,7 +158,7 @@ put_paused(struct buf *b, const struct scoreboard *s)
 			    s->lines[i].pause.since != 0 &&
 			    strncmp(s->lines[i].pause.class, word,
 			    SCOREBOARD_WORD) == 0;
-		exposition_count(b, name, n, "class", word, NULL);
+		exposition_count(b, name, n, LABELS("class", word));
 	}
 }
 

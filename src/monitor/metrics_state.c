@@ -59,8 +59,8 @@ put_members(struct buf *b, const char *name, const char *help,
 	exposition_head(b, name, "gauge", help);
 	for (; *members != NULL; members++)
 		if (json_is_number(json_object_get(o, *members)))
-			exposition_real(b, name, number(o, *members), label,
-			    *members, NULL);
+			exposition_real(b, name, number(o, *members),
+			    LABELS(label, *members));
 }
 
 static void
@@ -111,8 +111,8 @@ put_blocked(struct buf *b, const json_t *state)
 	    "Keys whose rows wait behind a message, by reason.");
 	json_array_foreach(list, i, o)
 		if (i < REASONS_MAX)
-			exposition_real(b, name, number(o, "keys"), "reason",
-			    text(o, "reason"), NULL);
+			exposition_real(b, name, number(o, "keys"),
+			    LABELS("reason", text(o, "reason")));
 }
 
 /* Of all streams together: their names are of another program. */
@@ -162,8 +162,8 @@ put_problems(struct buf *b, const json_t *state)
 	    "1 for each kind of problem that outboxctl status lists.");
 	for (size_t i = 0; i < n; i++)
 		exposition_count(b, name, is_found(problems, kinds[i].id),
-		    "id", kinds[i].id, "severity",
-		    health_severity_word(kinds[i].severity), NULL);
+		    LABELS("id", kinds[i].id, "severity",
+		    health_severity_word(kinds[i].severity)));
 }
 
 void
@@ -198,7 +198,7 @@ put_ages(struct buf *b, const char *name, const json_t *list)
 	    "only while there are few partitions.");
 	json_array_foreach(list, i, p)
 		exposition_real(b, name, number(p, "oldest_ms") / 1000,
-		    "partition", text(p, "partition"), NULL);
+		    LABELS("partition", text(p, "partition")));
 }
 
 static void
@@ -213,7 +213,7 @@ put_waiting(struct buf *b, const char *name, const json_t *list)
 		waiting = json_object_get(p, "waiting");
 		if (json_is_number(waiting))
 			exposition_real(b, name, number(p, "waiting"),
-			    "partition", text(p, "partition"), NULL);
+			    LABELS("partition", text(p, "partition")));
 	}
 }
 

@@ -66,12 +66,13 @@ put_failures(struct buf *b, const struct totals *t)
 
 	exposition_head(b, name, "counter", "Sends that failed: by the fault "
 	    "of the message, for a while, or by a fault of the destination.");
-	exposition_count(b, name, t->failed_message, "class", "message", NULL);
-	exposition_count(b, name, t->failed_transient, "class", "transient",
-	    NULL);
+	exposition_count(b, name, t->failed_message, LABELS("class",
+	    "message"));
+	exposition_count(b, name, t->failed_transient, LABELS("class",
+	    "transient"));
 	for (unsigned i = CLASS_NONE + 1; i < CLASSES; i++)
-		exposition_count(b, name, t->refused[i], "class",
-		    error_class_word((enum error_class)i), NULL);
+		exposition_count(b, name, t->refused[i], LABELS("class",
+		    error_class_word((enum error_class)i)));
 }
 
 static void
@@ -82,8 +83,8 @@ put_dead(struct buf *b, const struct totals *t)
 	exposition_head(b, name, "counter",
 	    "Messages that became dead letters, by reason.");
 	for (unsigned i = 0; i < TOTALS_REASONS; i++)
-		exposition_count(b, name, t->dead[i], "reason",
-		    totals_reason_word((enum totals_reason)i), NULL);
+		exposition_count(b, name, t->dead[i], LABELS("reason",
+		    totals_reason_word((enum totals_reason)i)));
 }
 
 static void
@@ -93,10 +94,10 @@ put_wakeups(struct buf *b, const struct totals *t)
 
 	exposition_head(b, name, "counter",
 	    "Times that a worker was told of new rows.");
-	exposition_count(b, name, t->wakeups[TOTALS_BY_BINLOG], "source",
-	    "binlog", NULL);
-	exposition_count(b, name, t->wakeups[TOTALS_BY_SUBJECT], "source",
-	    "subject", NULL);
+	exposition_count(b, name, t->wakeups[TOTALS_BY_BINLOG],
+	    LABELS("source", "binlog"));
+	exposition_count(b, name, t->wakeups[TOTALS_BY_SUBJECT],
+	    LABELS("source", "subject"));
 }
 
 static void
@@ -104,9 +105,9 @@ put_peers(struct buf *b, const char *name, const char *help,
     const uint64_t n[TOTALS_PEERS])
 {
 	exposition_head(b, name, "counter", help);
-	exposition_count(b, name, n[TOTALS_DATABASE], "peer", "database",
-	    NULL);
-	exposition_count(b, name, n[TOTALS_BROKER], "peer", "broker", NULL);
+	exposition_count(b, name, n[TOTALS_DATABASE], LABELS("peer",
+	    "database"));
+	exposition_count(b, name, n[TOTALS_BROKER], LABELS("peer", "broker"));
 }
 
 /* Those that were sent at least once. */
@@ -122,14 +123,13 @@ put_statements(struct buf *b, const struct totals *t)
 	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
 		if (t->statements[i].count > 0)
 			exposition_count(b, count, t->statements[i].count,
-			    "statement", name, NULL);
+			    LABELS("statement", name));
 	exposition_head(b, time, "counter",
 	    "Time until their answers were here.");
 	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
 		if (t->statements[i].count > 0)
-			exposition_real(b, time,
-			    (double)t->statements[i].us / US,
-			    "statement", name, NULL);
+			exposition_real(b, time, (double)t->statements[i].us /
+			    US, LABELS("statement", name));
 }
 
 static void
@@ -141,9 +141,10 @@ put_restarts(struct buf *b, const struct scoreboard *s)
 	    "Processes that ended and were replaced, by cause.");
 	for (unsigned r = 0; r < TOTALS_ROLES; r++)
 		for (unsigned e = 0; e < TOTALS_ENDS; e++)
-			exposition_count(b, name, s->restarts[r][e], "role",
-			    totals_role_word((enum totals_role)r), "cause",
-			    totals_end_word((enum totals_end)e), NULL);
+			exposition_count(b, name, s->restarts[r][e],
+			    LABELS("role", totals_role_word((enum
+			    totals_role)r), "cause", totals_end_word((enum
+			    totals_end)e)));
 }
 
 static void

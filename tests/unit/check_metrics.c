@@ -164,7 +164,7 @@ START_TEST(labels_are_escaped)
 {
 	struct buf	b = { 0 };
 
-	exposition_count(&b, "x", 7, "a", "\"\\\n\t", "b", "", NULL);
+	exposition_count(&b, "x", 7, LABELS("a", "\"\\\n\t", "b", ""));
 	exposition_real(&b, "y", 0.25, NULL);
 	ck_assert_str_eq(b.data,
 	    "x{a=\"\\\"\\\\\\n\t\",b=\"\"} 7\ny 0.25\n");
