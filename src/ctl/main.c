@@ -72,18 +72,21 @@ static const struct command commands[] = {
 	  "until all after rate", .rest = "[SEQUENCE...]", .max = INT_MAX,
 	  .changes = true, .run = messages_replay,
 	  .help = "send delivered messages again" },
-	{ .words = "dead list", .options = "key type partition since until "
-	  "after limit", .stays = true, .run = dead_list,
+	{ .words = "dead groups", .options = "key type partition since until "
+	  "limit", .stays = true, .run = dead_groups,
+	  .help = "count dead letters by their error" },
+	{ .words = "dead list", .options = "key type partition group since "
+	  "until after limit", .stays = true, .run = dead_list,
 	  .help = "list dead letters: messages that were given up" },
 	{ .words = "dead show", .options = "payload raw",
 	  .rest = "SEQUENCE", .min = 1, .max = 1,
 	  .stays = true, .run = dead_show, .help = "show all details of a dead letter" },
-	{ .words = "dead retry", .options = "all key type partition since "
-	  "until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,
+	{ .words = "dead retry", .options = "all key type partition group "
+	  "since until", .rest = "[SEQUENCE...]", .max = INT_MAX, .changes = true,
 	  .run = dead_retry,
 	  .help = "put dead letters back into the outbox, in order" },
-	{ .words = "dead purge", .options = "all key type partition since "
-	  "until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
+	{ .words = "dead purge", .options = "all key type partition group "
+	  "since until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
 	  .changes = true, .run = dead_purge,
 	  .help = "delete dead letters; their events stay" },
 	{ .words = "keys blocked", .options = "after limit",

@@ -40,7 +40,7 @@ matches '^outbox-master [0-9]' '--version prints the version' --version
 
 refuses <<'EOF'
 frobnicate:_unknown_command frobnicate
-dead:_its_command_is_missing_or_unknown;_known:_dead_list,_dead_show, dead
+dead:_its_command_is_missing_or_unknown;_known:_dead_groups,_dead_list,_dead_show, dead
 schema:_its_command_is_missing_or_unknown;_known:_schema_print, schema mend
 frobnicate:_unknown_command help frobnicate
 frobnicate:_unknown_command frobnicate --help

@@ -52,7 +52,7 @@ declare -A good=(
 	[workers]='' [partitions list]='' [partitions sync]=--dry-run
 	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
 	[messages show]=$A [messages retry]=$A [messages discard]=$B
-	[messages replay]=$C [dead list]='' [dead show]=$D [dead retry]=$D
+	[messages replay]=$C [dead groups]='' [dead list]='' [dead show]=$D [dead retry]=$D
 	[dead purge]=$E [keys blocked]='' [keys release]=h
 	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
 	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''

@@ -72,7 +72,7 @@ int
 audit_list(struct ctl *c)
 {
 	static const struct listing	l = { columns, NCOLUMNS, shown,
-	    select_changes, put_filters };
+	    select_changes, put_filters, NULL };
 	struct err			e;
 
 	if (!store_has(c->store, T_AUDIT))

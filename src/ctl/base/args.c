@@ -49,6 +49,8 @@ static const struct option_row {
 	  .values = "@types" },
 	{ "partition", "LABEL", TEXT, AT(partition),
 	  .help = "only this partition", .values = "@labels" },
+	{ "group", "ID", TEXT, AT(group),
+	  .help = "only this group of outboxctl dead groups" },
 	{ "command", "WORDS", TEXT, AT(command),
 	  .help = "only this command or group; * matches any text" },
 	{ "user", "NAME", TEXT, AT(user),

@@ -12,7 +12,7 @@
 struct args {
 	bool		 json, wide, dry_run, yes, watch;
 
-	const char	*state, *key, *type, *partition;
+	const char	*state, *key, *type, *partition, *group;
 	const char	*command, *user;
 	const char	*database, *account, *account_host, *stream;
 	const char	*admin, *admin_password_file;

@@ -252,6 +252,7 @@ int	messages_retry(struct ctl *);
 int	messages_discard(struct ctl *);
 int	messages_replay(struct ctl *);
 int	dead_list(struct ctl *);
+int	dead_groups(struct ctl *);
 int	doctor_run(struct ctl *);
 int	reload_run(struct ctl *);
 int	stop_run(struct ctl *);

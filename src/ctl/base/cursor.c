@@ -56,15 +56,20 @@ next_primary(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	return read_page(w, out, max, n, e);
 }
 
+/* The highest first. */
 static int
-next_audit(struct cursor *w, uint64_t *out, size_t max, size_t *n,
+next_highest(struct cursor *w, uint64_t *out, size_t max, size_t *n,
     struct err *e)
 {
-	store_sql(w->c->store, "SELECT id FROM {audit}");
+	bool		 dead = w->by == CURSOR_NEWEST_DEAD;
+	const char	*column = dead ? "global_sequence" : "id";
+
+	store_sql(w->c->store, dead ? "SELECT global_sequence FROM {dead}" :
+	    "SELECT id FROM {audit}");
 	if (w->last > 0)
-		store_putf(w->c->store, " WHERE id < %llu",
+		store_putf(w->c->store, " WHERE %s < %llu", column,
 		    (unsigned long long)w->last);
-	store_put(w->c->store, " ORDER BY id DESC");
+	store_putf(w->c->store, " ORDER BY %s DESC", column);
 	return read_page(w, out, max, n, e);
 }
 
@@ -260,6 +265,8 @@ cursor_order(const struct cursor *w)
 {
 	if (w->by == CURSOR_DEAD)
 		return "d.global_sequence";
+	if (w->by == CURSOR_NEWEST_DEAD)
+		return "d.global_sequence DESC";
 	if (w->by == CURSOR_AUDIT)
 		return "a.id DESC";
 	if (w->by == CURSOR_KEY && !w->primary)
@@ -284,7 +291,8 @@ cursor_next(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	case CURSOR_DELIVERED:
 		return next_delivered(w, out, max, n, e);
 	case CURSOR_AUDIT:
-		return next_audit(w, out, max, n, e);
+	case CURSOR_NEWEST_DEAD:
+		return next_highest(w, out, max, n, e);
 	default:
 		return next_of_key(w, out, max, n, e);
 	}

@@ -24,6 +24,7 @@ enum cursor_by {
 	CURSOR_DELIVERED,	/* the latest first */
 	CURSOR_KEY,		/* rows of --key, the latest first */
 	CURSOR_DEAD,		/* dead letters, by sequence */
+	CURSOR_NEWEST_DEAD,	/* the same, the highest first */
 	CURSOR_AUDIT,		/* ids of the audit, the latest first */
 };
 

@@ -40,6 +40,16 @@ keep_listed(struct found *f, const struct listing *l, json_t *page,
 	json_decref(page);
 }
 
+/* A page may get empty by this, and then another one is read. */
+static json_t *
+passing(struct ctl *c, const struct listing *l, json_t *page)
+{
+	for (size_t i = json_array_size(page); l->passes != NULL && i-- > 0; )
+		if (!l->passes(c, json_array_get(page, i)))
+			json_array_remove(page, i);
+	return page;
+}
+
 static int
 take_page(struct ctl *c, struct cursor *w, const struct listing *l,
     struct found *f, size_t max, struct err *e)
@@ -61,8 +71,8 @@ take_page(struct ctl *c, struct cursor *w, const struct listing *l,
 	store_put(c->store, cursor_order(w));
 	if ((rows = store_query(c->store, "list", e)) == NULL)
 		return -1;
-	keep_listed(f, l, rows_json(rows, l->columns, l->ncolumns),
-	    sequences[n - 1]);
+	keep_listed(f, l, passing(c, l, rows_json(rows, l->columns,
+	    l->ncolumns)), sequences[n - 1]);
 	return 0;
 }
 

@@ -14,6 +14,8 @@ struct listing {
 	void			(*select)(struct ctl *);
 	/* ... and then these conditions. */
 	void			(*finish)(struct ctl *);
+	/* Is this row, which passed them, to be listed?  NULL: yes. */
+	bool			(*passes)(const struct ctl *, const json_t *);
 };
 
 /*

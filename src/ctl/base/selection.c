@@ -39,6 +39,10 @@ choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
 	ch->finish(c);
 	if (bulk_update_select(c, &found, &nfound, e) < 0)
 		return -1;
+	if (ch->keep != NULL && ch->keep(c, found, &nfound, e) < 0) {
+		free(found);
+		return -1;
+	}
 	append(ch, found, nfound);
 	for (size_t i = 0; c->args.nrest > 0 && i < n; i++)
 		if (!is_sequence_among(found, nfound, page[i])) {
@@ -106,7 +110,7 @@ bool
 selection_is_filtered(const struct args *a)
 {
 	return a->key != NULL || a->type != NULL || a->partition != NULL ||
-	    a->since != NULL || a->until != NULL;
+	    a->group != NULL || a->since != NULL || a->until != NULL;
 }
 
 int

@@ -13,6 +13,9 @@ struct selection {
 	void		(*select)(struct ctl *);
 	/* ... and then these conditions. */
 	void		(*finish)(struct ctl *);
+	/* Leave those rows in the list that are to be changed; or NULL. */
+	int		(*keep)(struct ctl *, uint64_t *list, size_t *n,
+			    struct err *);
 	enum cursor_by	 by;		/* if no rows are named */
 	const char	*missing;	/* "no such message" */
 
@@ -32,7 +35,7 @@ int	selection_check(const struct ctl *, struct selection *);
 int	selection_make(struct ctl *, struct selection *, struct err *);
 void	selection_free(struct selection *);
 
-/* Were --key, --type, --partition, --since or --until given? */
+/* Were --key, --type, --partition, --group, --since or --until given? */
 bool	selection_is_filtered(const struct args *);
 
 #endif

@@ -13,6 +13,7 @@
 #include "store/watermark.h"
 #include "ctl/base/bulk_update.h"
 #include "ctl/messages/dead.h"
+#include "ctl/messages/dead_group.h"
 #include "ctl/messages/impact.h"
 
 /* Show it like messages show, if it is a dead letter. */
@@ -57,6 +58,8 @@ check_selection(struct ctl *c, struct selection *ch)
 		return ctl_misuse("give either SEQUENCE... or --all");
 	if (selection_is_filtered(a) && !a->all)
 		return ctl_misuse("a filter needs --all");
+	if (dead_group_check(c) != CTL_DONE)
+		return CTL_USAGE;
 	if ((ch->named = args_sequences(a, &e)) == NULL)
 		return ctl_misuse("%s", e.text);
 	return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
@@ -255,6 +258,7 @@ run_on_letters(struct ctl *c, const struct bulk_change *how, const char *what,
 {
 	struct selection	ch = { .select = select_sequences,
 				    .finish = dead_put_filter,
+				    .keep = dead_group_keep,
 				    .by = CURSOR_DEAD,
 				    .missing = "no such dead letter" };
 	struct err		e;

@@ -4,6 +4,7 @@
 
 #include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
+#include "ctl/messages/dead_group.h"
 #include "store/watermark.h"
 
 static const struct rows_column columns[] = {
@@ -42,9 +43,11 @@ int
 dead_list(struct ctl *c)
 {
 	static const struct listing	l = { columns, NCOLUMNS, shown,
-	    select_letters, dead_put_filter };
+	    select_letters, dead_put_filter, dead_group_passes };
 	struct err			e;
 
+	if (dead_group_check(c) != CTL_DONE)
+		return CTL_USAGE;
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
 	return listing_print(c, cursor_new(c, CURSOR_DEAD, &e), &l, &e);

@@ -121,7 +121,7 @@ messages_list(struct ctl *c)
 	const struct state	*state = state_of(c->args.state);
 	struct listing		 l = { columns,
 	    sizeof(columns) / sizeof(columns[0]), shown, select_rows,
-	    finish_rows };
+	    finish_rows, NULL };
 	struct err		 e;
 	enum cursor_by		 by;
 

@@ -1,0 +1,211 @@
+/*
+ * dead_groups.c - dead groups: how many dead letters have which error
+ *
+ * The newest are read first, and a bounded number of them.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/cursor.h"
+#include "ctl/base/filter.h"
+#include "ctl/messages/dead.h"
+#include "ctl/messages/dead_group.h"
+#include "store/watermark.h"
+#include "util/display.h"
+#include "util/xalloc.h"
+
+#define ROWS_MAX	100000	/* as many as status looks at */
+#define GROUPS_MAX	1000	/* letters of further groups are left out */
+
+static const struct rows_column columns[] = {
+	{ "sequence", ROWS_NUMBER }, { "key", ROWS_BYTES },
+	{ "type", ROWS_BYTES }, { "error", ROWS_TEXT },
+	{ "reason", ROWS_TEXT }, { "died_at", ROWS_TIME },
+};
+
+#define NCOLUMNS	(sizeof(columns) / sizeof(columns[0]))
+
+struct groups {
+	json_t	*by_id;		/* an object per group, named by its id */
+	size_t	 looked_at;
+	bool	 ended;		/* all dead letters were read */
+	bool	 more;		/* there are more groups */
+};
+
+/* row is its newest letter. */
+static json_t *
+new_group(const char *id, const json_t *row)
+{
+	const char	*error = member_text(row, "error");
+	struct buf	 text = { 0 };
+	json_t		*g;
+
+	dead_group_text(&text, error == NULL ? "" : error);
+	g = json_pack("{s:s, s:O, s:s, s:i, s:b, s:O, s:O, s:{s:O, s:O, s:O, "
+	    "s:O}}", "group", id, "reason", json_object_get(row, "reason"),
+	    "error", text.data, "count", 0, "exact", 0,
+	    "first", json_object_get(row, "died_at"),
+	    "last", json_object_get(row, "died_at"), "sample",
+	    "sequence", json_object_get(row, "sequence"),
+	    "key", json_object_get(row, "key"),
+	    "type", json_object_get(row, "type"),
+	    "error", json_object_get(row, "error"));
+	buf_free(&text);
+	return g;
+}
+
+/* Times are texts of one form, so their order is that of their bytes. */
+static void
+stretch(json_t *g, json_t *at)
+{
+	const char	*text = json_string_value(at);
+
+	if (text == NULL)
+		return;
+	if (member_text(g, "first") == NULL ||
+	    strcmp(text, member_text(g, "first")) < 0)
+		json_object_set(g, "first", at);
+	if (member_text(g, "last") == NULL ||
+	    strcmp(text, member_text(g, "last")) > 0)
+		json_object_set(g, "last", at);
+}
+
+static void
+count_letter(struct groups *s, const json_t *row)
+{
+	char	 id[DEAD_GROUP_SIZE];
+	json_t	*g;
+
+	dead_group_of(id, row);
+	g = json_object_get(s->by_id, id);
+	if (g == NULL && json_object_size(s->by_id) >= GROUPS_MAX) {
+		s->more = true;
+		return;
+	}
+	if (g == NULL) {
+		g = new_group(id, row);
+		json_object_set_new(s->by_id, id, g);
+	}
+	json_object_set_new(g, "count",
+	    json_integer(member_number(g, "count") + 1));
+	stretch(g, json_object_get(row, "died_at"));
+}
+
+static int
+count_page(struct ctl *c, struct groups *s, const uint64_t *page, size_t n,
+    const char *order, struct err *e)
+{
+	struct db_rows	*rows;
+	json_t		*list, *row;
+	size_t		 i;
+
+	store_sql(c->store, "SELECT d.global_sequence, " DEAD_KEY ", "
+	    "d.event_type, d.last_error, d.reason, d.died_at " DEAD_ROWS
+	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
+	filter_put_rows(c->store, page, n);
+	dead_put_filter(c);
+	store_put(c->store, " ORDER BY ");
+	store_put(c->store, order);
+	if ((rows = store_query(c->store, "groups", e)) == NULL)
+		return -1;
+	list = rows_json(rows, columns, NCOLUMNS);
+	json_array_foreach(list, i, row)
+		count_letter(s, row);
+	json_decref(list);
+	return 0;
+}
+
+static int
+count_all(struct ctl *c, struct groups *s, struct err *e)
+{
+	struct cursor	*w = cursor_new(c, CURSOR_NEWEST_DEAD, e);
+	uint64_t	 page[CURSOR_PAGE];
+	size_t		 n = 0;
+	int		 rc = w == NULL ? -1 : 0;
+
+	while (rc == 0 && !s->ended && s->looked_at < ROWS_MAX) {
+		rc = cursor_next(w, page, CURSOR_PAGE, &n, e);
+		s->ended = n < CURSOR_PAGE;
+		s->looked_at += n;
+		if (rc == 0 && n > 0)
+			rc = count_page(c, s, page, n, cursor_order(w), e);
+	}
+	cursor_free(w);
+	return rc;
+}
+
+/* The largest first; of equal ones that of the latest letter. */
+static int
+group_cmp(const void *a, const void *b)
+{
+	const json_t	*x = *(const json_t *const *)a;
+	const json_t	*y = *(const json_t *const *)b;
+	long long	 nx = member_number(x, "count");
+	long long	 ny = member_number(y, "count");
+	const char	*tx = member_text(x, "last"), *ty = member_text(y, "last");
+
+	if (nx != ny)
+		return nx > ny ? -1 : 1;
+	return strcmp(ty == NULL ? "" : ty, tx == NULL ? "" : tx);
+}
+
+static json_t *
+sorted(struct groups *s, size_t limit)
+{
+	size_t		 n = 0, size = json_object_size(s->by_id);
+	json_t		**list = xcalloc(size + 1, sizeof(*list)), *g;
+	json_t		*rows = json_array();
+	const char	*id;
+
+	json_object_foreach(s->by_id, id, g) {
+		json_object_set_new(g, "exact", json_boolean(s->ended));
+		list[n++] = g;
+	}
+	qsort(list, n, sizeof(*list), group_cmp);
+	for (size_t i = 0; i < n && i < limit; i++)
+		json_array_append(rows, list[i]);
+	free(list);
+	s->more = s->more || size > limit;
+	return rows;
+}
+
+static void
+print_groups(const struct ctl *c, const struct groups *s, json_t *rows)
+{
+	static const char *const	shown[] = { "count", "group", "reason",
+					    "last", "error", NULL };
+	char				number[DISPLAY_SIZE];
+
+	if (c->args.json) {
+		print_object(c, json_pack("{s:o, s:I, s:b, s:b}", "rows", rows,
+		    "looked_at", (json_int_t)s->looked_at, "exact", s->ended,
+		    "more", s->more));
+		return;
+	}
+	print_list(c, shown, rows);
+	if (!s->ended)
+		fprintf(stderr, "outboxctl: only the newest %s rows were "
+		    "counted\n", display_number(number,
+		    (int64_t)s->looked_at));
+	if (s->more)
+		fputs("outboxctl: there are more groups\n", stderr);
+}
+
+int
+dead_groups(struct ctl *c)
+{
+	struct groups	s = { 0 };
+	struct err	e;
+	int		rc;
+
+	if (!store_has(c->store, T_DEAD))
+		return ctl_no_table(c, T_DEAD);
+	s.by_id = json_object();
+	rc = count_all(c, &s, &e) < 0 ? ctl_fail(c, &e) : CTL_DONE;
+	if (rc == CTL_DONE)
+		print_groups(c, &s, sorted(&s, (size_t)c->args.limit));
+	json_decref(s.by_id);
+	return rc;
+}
