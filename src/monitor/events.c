@@ -7,6 +7,7 @@
 
 #include "monitor/monitor_impl.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 #include "util/xalloc.h"
 
 #define COMMENT_MS	10000	/* shows a client that the line works */
+#define END_MS		100	/* for the ends of all streams */
 #define PIECE		(32 * 1024)
 
 struct stream {
@@ -68,6 +70,8 @@ read_stream(void *arg, uint64_t position, char *to, size_t max)
 	size_t		 n;
 
 	(void)position;
+	if (s->monitor->is_ending && s->sent == s->event.len)
+		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (s->sent == s->event.len && !next_event(s, clock_ms())) {
 		s->suspended = true;
 		MHD_suspend_connection(s->connection);
@@ -136,6 +140,15 @@ ask_state(struct monitor *m)
 		question_release(q);
 }
 
+static void
+resume(struct stream *s)
+{
+	if (s->suspended) {
+		s->suspended = false;
+		MHD_resume_connection(s->connection);
+	}
+}
+
 int64_t
 events_turn(struct monitor *m)
 {
@@ -147,9 +160,21 @@ events_turn(struct monitor *m)
 	    m->now - state->failed_at >= QUESTION_FRESH_MS)
 		ask_state(m);
 	for (struct stream *s = m->streams; s != NULL; s = s->next)
-		if (s->suspended && is_due(s)) {
-			s->suspended = false;
-			MHD_resume_connection(s->connection);
-		}
+		if (is_due(s))
+			resume(s);
 	return m->now + QUESTION_FRESH_MS;
+}
+
+void
+events_end(struct monitor *m)
+{
+	int64_t	until = clock_ms() + END_MS;
+
+	m->is_ending = true;
+	for (struct stream *s = m->streams; s != NULL; s = s->next)
+		resume(s);
+	while (m->streams != NULL && clock_ms() < until) {
+		MHD_run(m->http);
+		poll(NULL, 0, 1);
+	}
 }

@@ -209,6 +209,7 @@ run(struct monitor *m)
 	}
 	for (int i = 0; i < NDOORS; i++)
 		door_close(&m->doors[i]);
+	events_end(m);
 	questions_stop(&m->questions);
 	/* Clients that wait are cut off by the end of the process. */
 }

@@ -30,6 +30,7 @@ struct monitor {
 	struct questions	  questions;
 	struct request		 *waiting;	/* for outboxctl */
 	struct stream		 *streams;	/* of events */
+	bool			  is_ending;	/* so are the streams */
 	int64_t			  sampled_at;	/* clock_ms(): throughput */
 	int64_t			  now;		/* clock_ms(), of this turn */
 };
@@ -64,6 +65,9 @@ void	ask_answer(struct request *);
  */
 void	events_begin(struct request *);
 int64_t	events_turn(struct monitor *);
+
+/* End all of them, so that no client takes it for an error; blocks shortly. */
+void	events_end(struct monitor *);
 
 /* server.c: the HTTP server; -1: see err. */
 int	server_start(struct monitor *, struct err *);

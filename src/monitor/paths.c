@@ -244,17 +244,34 @@ show_words(const char *group, const char *sequence)
 	return json_pack("[s, s, s, s]", group, "show", "--payload", sequence);
 }
 
+/* Of a message that can never be sent the exit status is 1, too. */
+static bool
+has_details(const struct request *r)
+{
+	return r->question != NULL &&
+	    json_object_get(r->question->result, "sequence") != NULL;
+}
+
+static void
+answer_letter(struct request *r)
+{
+	if (has_details(r))
+		answer_value(r, MHD_HTTP_OK, r->question->result);
+	else
+		ask_answer(r);
+}
+
 /* It is no message of the outbox: a dead letter has the same sequence. */
 static void
 answer_message(struct request *r)
 {
 	const char	*sequence = strrchr(r->path, '/') + 1;
 
-	if (r->question == NULL || r->question->exit != 1)
-		ask_answer(r);
+	if (has_details(r) || r->question == NULL || r->question->exit != 1)
+		answer_letter(r);
 	else
 		ask_outboxctl(r, QUESTION_QUERY, show_words("dead", sequence),
-		    ask_answer);
+		    answer_letter);
 }
 
 static void

@@ -122,7 +122,10 @@ function waits(m) {
 	return [m.waits_for && h("p", { class: "waits", key: "waits" },
 	    "Waits for ", h("bdi", {}, visible(m.waits_for))),
 	    m.error && h("p", { class: "error-text", key: "error" },
-		h("bdi", {}, visible(m.error)))];
+		h("bdi", {}, visible(m.error))),
+	    m.cannot_be_sent && m.cannot_be_sent !== m.error && h("p",
+		{ class: "error-text", key: "refusal" }, "Cannot be sent as " +
+		"it is: ", h("bdi", {}, visible(m.cannot_be_sent)))];
 }
 
 export function close_detail() {
