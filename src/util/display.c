@@ -184,6 +184,18 @@ display_cut(struct buf *b, const char *text, int width)
 }
 
 size_t
+display_char(const char *text, int *columns)
+{
+	locale_t	former = enter_utf8();
+	wchar_t		c;
+	size_t		n = read_char(text, &c);
+
+	*columns = char_width(c);
+	leave_utf8(former);
+	return n;
+}
+
+size_t
 display_line(const char *text, int width)
 {
 	locale_t	former = enter_utf8();

@@ -35,6 +35,12 @@ int	display_width(const char *);
 void	display_cut(struct buf *, const char *, int width);
 
 /*
+ * The bytes of the character at the text's begin, at least 1, and its columns:
+ * 0, 1 or 2.  The text is not empty.
+ */
+size_t	display_char(const char *, int *columns);
+
+/*
  * The bytes of the first line, if the text is broken at blanks into lines of
  * this width.  A word is not broken: it may be wider.
  */

@@ -36,6 +36,8 @@ static const struct option_row {
 	{ "yes", NULL, FLAG, AT(yes), .help = "do not ask for confirmation" },
 	{ "watch", NULL, FLAG, AT(watch),
 	  .help = "repeat every SECONDS (2), until interrupted" },
+	{ "window", "MINUTES", NUMBER, AT(window), 1, 1440, 5,
+	  .help = "count messages in windows of so many minutes (5)" },
 	{ "payload", NULL, FLAG, AT(payload),
 	  .help = "also print subject, headers and payload, as they are sent" },
 	{ "raw", NULL, FLAG, AT(raw),

@@ -33,6 +33,7 @@ struct args {
 	int64_t		 days, dead_days;	/* days: -1: not given */
 	int64_t		 seconds;		/* 0: not given */
 	int64_t		 lines;
+	int64_t		 window;		/* minutes */
 	bool		 follow;
 	const char	*older_than;		/* SQL */
 

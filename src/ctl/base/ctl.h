@@ -258,6 +258,7 @@ int	reload_run(struct ctl *);
 int	stop_run(struct ctl *);
 int	logs_show(struct ctl *);
 int	status_show(struct ctl *);
+int	top_show(struct ctl *);
 int	workers_list(struct ctl *);
 int	partitions_list(struct ctl *);
 int	partitions_sync(struct ctl *);

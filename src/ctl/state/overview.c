@@ -16,9 +16,8 @@
 /* Between two reads of the scoreboard, to compute a rate. */
 #define RATE_MS		250
 
-/* Did it die with its master?  Another daemon may use this host's name. */
-static bool
-is_gone(const json_t *worker, const json_t *orphans)
+bool
+state_is_gone(const json_t *worker, const json_t *orphans)
 {
 	const char	*id = member_text(worker, "id");
 
@@ -36,7 +35,7 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 
 	json_array_foreach(workers, i, w) {
 		if (!json_is_true(json_object_get(w, "live")) ||
-		    is_gone(w, orphans)) {
+		    state_is_gone(w, orphans)) {
 			stale++;
 			continue;
 		}

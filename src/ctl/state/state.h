@@ -42,6 +42,20 @@
 json_t	*state_overview(struct ctl *, struct pub *, const json_t *host_before,
 	    const struct err *away);
 
+/*
+ * rounds.c: the overview again and again.  Each connects to the database again
+ * if it was lost, and reads a file again that was in error.
+ */
+struct rounds {
+	struct pub	*bus, own;	/* bus: that of the ctl, or our own */
+	json_t		*this_host;	/* of the round before, for the rate;
+					   kept by a ctl that has a bus */
+	bool		 begun;
+};
+void	 rounds_begin(struct ctl *, struct rounds *);
+json_t	*rounds_next(struct ctl *, struct rounds *);
+void	 rounds_end(struct ctl *, struct rounds *);
+
 /* workers.c: an object per row of outbox_workers, sorted bytewise by id. */
 json_t	*state_workers(struct ctl *, struct err *);
 
@@ -131,6 +145,18 @@ int	 state_dead_master(const struct ctl *);
 
 /* {"id": true} for each worker that it had then. */
 json_t	*state_orphans(const struct ctl *);
+
+/*
+ * Did the worker die with the daemon of this host?  orphans is of
+ * state_orphans(); another daemon may use this host's name.
+ */
+bool	 state_is_gone(const json_t *worker, const json_t *orphans);
+
+/*
+ * {"pid", "claimed", "published", "failed"}: messages since the start of the
+ * daemon of this host; null: none runs.
+ */
+json_t	*state_totals(const struct ctl *);
 
 /* Put "per_second" into it: messages delivered since the earlier scoreboard. */
 void	 state_rate(json_t *now, const json_t *before);

@@ -291,6 +291,35 @@ state_this_host(const struct ctl *c)
 	return this_host;
 }
 
+static json_t *
+totals_json(const struct scoreboard *b)
+{
+	struct totals	sum = { 0 };
+	uint64_t	failed;
+
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		totals_add(&sum, &b->totals[i]);
+	failed = sum.failed_message + sum.failed_transient;
+	for (unsigned i = 0; i < TOTALS_CLASSES; i++)
+		failed += sum.refused[i];
+	return json_pack("{s:i, s:I, s:I, s:I}", "pid", b->master,
+	    "claimed", (json_int_t)sum.claimed,
+	    "published", (json_int_t)sum.published,
+	    "failed", (json_int_t)failed);
+}
+
+json_t *
+state_totals(const struct ctl *c)
+{
+	bool			 alive;
+	struct scoreboard	*b = open_scoreboard(c, &alive);
+	json_t			*totals;
+
+	totals = b != NULL && alive ? totals_json(b) : json_null();
+	scoreboard_close(b);
+	return totals;
+}
+
 void
 state_backlog_ring(const struct ctl *c, struct backlog_ring *ring)
 {

@@ -14,6 +14,7 @@
 
 #include <bsd/stdlib.h>
 
+#include "ctl/base/moment.h"
 #include "ctl/base/screen.h"
 #include "ctl/state/state.h"
 #include "health/health.h"
@@ -26,22 +27,11 @@
 #define WIDTH	10	/* of the names */
 #define WATCH_S	2	/* without SECONDS */
 
-/* Milliseconds from a time of RFC 3339 until now; negative: in the future. */
-static int64_t
-age_of(const char *at)
-{
-	struct tm	tm = { 0 };
-
-	if (at == NULL || strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
-		return -1;
-	return ((int64_t)time(NULL) - (int64_t)timegm(&tm)) * 1000;
-}
-
 /* Append "for 3 min 20 s"; the clock may be that of the database. */
 static void
 put_since(struct buf *b, const char *since)
 {
-	int64_t	age = age_of(since);
+	int64_t	age = moment_age_ms(since);
 
 	if (age < 0)
 		buf_printf(b, "since %s", since);
@@ -372,11 +362,12 @@ put_renewal(struct buf *b, const json_t *reload)
 {
 	const char	*renewed = member_text(reload, "renewed_at");
 	long long	 old = member_number(reload, "outdated");
-	int64_t		 late = age_of(member_text(reload, "renew_by"));
+	int64_t		 late = moment_age_ms(member_text(reload, "renew_by"));
 
 	if (renewed != NULL) {
 		buf_printf(b, "all workers were new after %s", whole_seconds(
-		    age_of(member_text(reload, "at")) - age_of(renewed)).text);
+		    moment_age_ms(member_text(reload, "at")) -
+		    moment_age_ms(renewed)).text);
 		return;
 	}
 	buf_str(b, "the workers are being replaced");
@@ -401,7 +392,7 @@ say_reload(const struct ctl *c, const json_t *reload)
 	if (!json_is_object(reload))
 		return;
 	buf_printf(&b, "%s %s ago", accepted ? "accepted" : "refused",
-	    whole_seconds(age_of(member_text(reload, "at"))).text);
+	    whole_seconds(moment_age_ms(member_text(reload, "at"))).text);
 	if (accepted) {
 		buf_str(&b, ": ");
 		put_renewal(&b, reload);

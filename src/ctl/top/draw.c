@@ -1,0 +1,392 @@
+/* draw.c - see draw.h */
+
+#include "ctl/top/draw.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ctl/base/ctl.h"
+#include "ctl/top/panels.h"
+#include "util/buf.h"
+#include "util/display.h"
+#include "util/xalloc.h"
+
+#define STALE_MS	3000	/* data that is older is called old */
+#define EDGES		2	/* rows of head and keys */
+
+static const char	help[] =
+"Tab, 1 to 6      the next panel, or that one\n"
+"Up, Down, PgUp, PgDn, Home, End\n"
+"                 move in it\n"
+"Enter            the panel on a page of its own; then all of the row\n"
+"Esc              back; ends a filter\n"
+"s, r             sort by the next column; reverse\n"
+"/                show only rows with this text\n"
+"p                pause, and go on\n"
+"?                this page\n"
+"q                quit\n"
+"\n"
+"beat: since the worker's last heartbeat in the database; ttl: until its\n"
+"leases end without another one. parts: partitions that it owns. Rates,\n"
+"ticks and errors are known of the daemon of this host only; all else is\n"
+"of all hosts. A partition that drains has a label of a former count.\n";
+
+int
+draw_columns(const struct ui *u)
+{
+	const struct grid_column	*c = panel_columns(u->focus);
+	int				 n = 0;
+
+	while (c != NULL && c[n].name != NULL)
+		n++;
+	return n;
+}
+
+static struct grid_order
+order_of(const struct ui_list *l)
+{
+	return (struct grid_order){ .column = l->column,
+	    .reverse = l->reverse, .filter = l->filter };
+}
+
+/* Head and keys */
+
+/* "data of 12 s ago" */
+static void
+put_age(struct canvas *to, const struct model *m, const struct ui *u,
+    int64_t now)
+{
+	int64_t		age = now - m->round_at;
+	bool		old = m->round_at != 0 && age >= STALE_MS;
+	struct buf	b = { 0 };
+	char		at[16];
+	time_t		t = time(NULL);
+	struct tm	tm;
+
+	strftime(at, sizeof(at), "%H:%M:%S", localtime_r(&t, &tm));
+	if (u->paused)
+		buf_str(&b, "paused, ");
+	if (old)
+		buf_printf(&b, "data of %lld s ago, ", (long long)age / 1000);
+	buf_printf(&b, " %s", at);
+	canvas_put_right(to, 0, 20, to->cols - 20, u->paused || old ?
+	    STYLE_WARN : STYLE_DIM, b.data);
+	buf_free(&b);
+}
+
+static void
+put_head(struct canvas *to, const struct model *m, const struct ui *u,
+    int64_t now)
+{
+	const char	*outbox = member_text(model_part(m, "outbox"), "name");
+	struct buf	 b = { 0 };
+	int		 used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD,
+			    "outbox");
+
+	if (outbox != NULL && to->cols >= 60) {
+		buf_printf(&b, " %s", outbox);
+		canvas_put(to, 0, used, to->cols / 2, STYLE_PLAIN, b.data);
+		buf_free(&b);
+	}
+	put_age(to, m, u, now);
+}
+
+static void
+put_keys(struct canvas *to, const struct ui *u)
+{
+	static const char *const	 keys[] = {
+		[UI_ALL] = "q quit  ? help  Tab panel  Enter page  s sort  "
+		    "/ filter  p pause",
+		[UI_PANEL] = "q quit  Esc back  Enter details  s sort  "
+		    "r reverse  / filter  p pause",
+		[UI_ROW] = "q quit  Esc back  p pause",
+		[UI_HELP] = "q quit  Esc back"
+	};
+	int				 row = to->rows - 1, used;
+
+	if (!u->filtering) {
+		canvas_put(to, row, 0, to->cols, STYLE_DIM, keys[u->page]);
+		return;
+	}
+	used = canvas_put(to, row, 0, to->cols, STYLE_BOLD, "filter: ");
+	used += canvas_put(to, row, used, to->cols - used, STYLE_PLAIN,
+	    u->lists[u->focus].filter);
+	canvas_put(to, row, used, 1, STYLE_REVERSE, " ");
+}
+
+/* Panels */
+
+/* What is shown of a panel. */
+struct content {
+	struct canvas	text;
+	json_t		*rows;	/* of a list; else NULL */
+	int		 head;	/* rows that do not scroll */
+	int		 total;	/* the others */
+};
+
+static void
+fill(struct content *c, const struct model *m, struct ui *u, enum panel p,
+    int cols, int64_t now)
+{
+	struct ui_list		*l = &u->lists[p];
+	struct grid_order	 o = order_of(l);
+
+	memset(c, 0, sizeof(*c));
+	canvas_reset(&c->text, 0, cols);
+	if (panel_columns(p) == NULL) {
+		panel_text(&c->text, m, p, now);
+		c->total = c->text.rows;
+		return;
+	}
+	c->rows = panel_rows(m, p, &o);
+	c->total = (int)json_array_size(c->rows);
+	c->head = 1;
+	if (l->cursor >= c->total)
+		l->cursor = c->total > 0 ? c->total - 1 : 0;
+	grid_draw(&c->text, c->rows, panel_columns(p), &o, u->focus == p ?
+	    l->cursor : -1);
+}
+
+static void
+content_free(struct content *c)
+{
+	canvas_free(&c->text);
+	json_decref(c->rows);
+}
+
+/* The first row to be shown: the cursor of a list stays in sight. */
+static void
+scroll_to(struct ui_list *l, const struct content *c, int room)
+{
+	int	last = c->total > room ? c->total - room : 0;
+
+	l->page = room;
+	if (c->rows == NULL) {
+		l->cursor = l->cursor > last ? last : l->cursor;
+		l->top = l->cursor;
+		return;
+	}
+	if (l->top > l->cursor)
+		l->top = l->cursor;
+	if (l->top < l->cursor - room + 1)
+		l->top = l->cursor - room + 1;
+	if (l->top > last)
+		l->top = last;
+}
+
+/* "Workers", and at the right "1-5 of 20" if there are more. */
+static void
+put_title(struct canvas *to, struct place at, const struct content *c,
+    const struct ui *u, enum panel p, int room)
+{
+	const struct ui_list	*l = &u->lists[p];
+	struct buf		 b = { 0 }, more = { 0 };
+	int			 used, style = u->focus == p ? STYLE_BOLD |
+				    STYLE_REVERSE : STYLE_BOLD;
+
+	for (int i = 0; i < at.cols; i++)
+		canvas_put(to, at.row, at.col + i, 1, STYLE_DIM, "─");
+	buf_printf(&b, " %d %s ", p + 1, panel_names[p]);
+	used = canvas_put(to, at.row, at.col, at.cols, style, b.data);
+	buf_str(&more, "");
+	if (l->filter[0] != '\0')
+		buf_printf(&more, " \"%s\" ", l->filter);
+	if (c->total > room && room > 0)
+		buf_printf(&more, " %d-%d of %d ", l->top + 1, l->top + room,
+		    c->total);
+	canvas_put_right(to, at.row, at.col + used, at.cols - used,
+	    STYLE_PLAIN, more.data);
+	buf_free(&b);
+	buf_free(&more);
+}
+
+static void
+put_panel(struct canvas *to, struct place at, const struct content *c,
+    struct ui *u, enum panel p)
+{
+	int	room = at.rows - 1 - c->head;
+
+	scroll_to(&u->lists[p], c, room > 0 ? room : 0);
+	put_title(to, at, c, u, p, room);
+	canvas_copy(to, at.row + 1, at.col, &c->text, 0, c->head);
+	canvas_copy(to, at.row + 1 + c->head, at.col, &c->text,
+	    c->head + u->lists[p].top, room);
+}
+
+/* Errors and problems are shown if there are any, the others always. */
+static int
+wanted(const struct content *c, const struct model *m, enum panel p)
+{
+	if (p == PANEL_ERRORS && c->total == 0)
+		return 0;
+	if (p == PANEL_PROBLEMS &&
+	    json_array_size(model_part(m, "problems")) == 0)
+		return 0;
+	return c->head + (c->total > 0 ? c->total : 1);
+}
+
+/* Keep the panel in focus in sight, if all are higher than the screen. */
+static int
+scroll_of(struct ui *u, const struct layout *l, int rows)
+{
+	const struct place	*f = &l->places[u->focus];
+	int			 last = l->height > rows ? l->height - rows : 0;
+
+	if (!u->moved)
+		return 0;
+	if (u->scroll + rows < f->row + f->rows)
+		u->scroll = f->row + f->rows - rows;
+	if (u->scroll > f->row)
+		u->scroll = f->row;
+	if (u->scroll > last)
+		u->scroll = last;
+	return u->scroll;
+}
+
+static void
+draw_all(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
+{
+	struct layout	 l;
+	struct content	 c[PANELS];
+	struct canvas	 area = { 0 };
+	int		 rows = to->rows - EDGES, n[PANELS];
+
+	layout_widths(&l, to->cols);
+	for (int p = 0; p < PANELS; p++) {
+		fill(&c[p], m, u, (enum panel)p, l.places[p].cols, now);
+		n[p] = wanted(&c[p], m, (enum panel)p);
+	}
+	layout_place(&l, rows, n);
+	canvas_reset(&area, l.height, to->cols);
+	for (int p = 0; p < PANELS; p++) {
+		if (l.places[p].rows > 0)
+			put_panel(&area, l.places[p], &c[p], u, (enum panel)p);
+		content_free(&c[p]);
+	}
+	canvas_copy(to, 1, 0, &area, scroll_of(u, &l, rows), rows);
+	canvas_free(&area);
+}
+
+/* Pages */
+
+static void
+draw_panel(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
+{
+	struct content	c;
+	struct place	at = { 1, 0, to->rows - EDGES, to->cols };
+
+	fill(&c, m, u, u->focus, to->cols, now);
+	put_panel(to, at, &c, u, u->focus);
+	content_free(&c);
+}
+
+static const char *
+name_of(const json_t *row)
+{
+	static const char *const	names[] = { "id", "partition", "text" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (member_text(row, names[i]) != NULL)
+			return member_text(row, names[i]);
+	return "";
+}
+
+/* The row of the page; at first, the one at the cursor. */
+static json_t *
+row_of(const json_t *rows, struct ui *u)
+{
+	json_t	*row;
+	size_t	 i;
+
+	if (u->row == NULL) {
+		row = json_array_get(rows, (size_t)u->lists[u->focus].cursor);
+		u->row = row == NULL ? NULL : xstrdup(name_of(row));
+		return row;
+	}
+	json_array_foreach(rows, i, row)
+		if (strcmp(name_of(row), u->row) == 0)
+			return row;
+	return NULL;
+}
+
+/* Lines below a title, from u->row_top on. */
+static void
+put_page(struct canvas *to, struct canvas *text, struct ui *u,
+    const char *title)
+{
+	int	room = to->rows - EDGES - 1;
+	int	last = text->rows > room ? text->rows - room : 0;
+
+	for (int i = 0; i < to->cols; i++)
+		canvas_put(to, 1, i, 1, STYLE_DIM, "─");
+	canvas_put(to, 1, 0, to->cols, STYLE_BOLD | STYLE_REVERSE, title);
+	u->lists[u->focus].page = room;
+	if (u->row_top > last)
+		u->row_top = last;
+	canvas_copy(to, 2, 0, text, u->row_top, room);
+}
+
+static void
+draw_row(struct canvas *to, const struct model *m, struct ui *u)
+{
+	struct grid_order	 all = { .column = -1 };
+	struct grid_order	 o = u->row == NULL ?
+				    order_of(&u->lists[u->focus]) : all;
+	json_t			*rows = panel_rows(m, u->focus, &o);
+	json_t			*row = row_of(rows, u);
+	struct canvas		 text = { 0 };
+	char			*title = xasprintf(" %s: %s ",
+				    panel_names[u->focus], u->row == NULL ?
+				    "" : u->row);
+
+	canvas_reset(&text, 0, to->cols);
+	if (row != NULL)
+		panel_details(&text, row);
+	else
+		canvas_add_text(&text, 0, STYLE_PLAIN, "It is gone.");
+	put_page(to, &text, u, title);
+	canvas_free(&text);
+	json_decref(rows);
+	free(title);
+}
+
+static void
+draw_help(struct canvas *to, struct ui *u)
+{
+	struct canvas	text = { 0 };
+	size_t		n;
+
+	canvas_reset(&text, 0, to->cols);
+	for (const char *p = help; *p != '\0'; p += n + 1) {
+		char *line;
+
+		n = strcspn(p, "\n");
+		line = xstrndup(p, n);
+		canvas_put(&text, canvas_add(&text), 0, to->cols, STYLE_PLAIN,
+		    line);
+		free(line);
+	}
+	put_page(to, &text, u, " Help ");
+	canvas_free(&text);
+}
+
+void
+draw(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
+{
+	if (to->cols < LAYOUT_MIN_COLS || to->rows < LAYOUT_MIN_ROWS) {
+		canvas_put(to, 0, 0, to->cols, STYLE_PLAIN,
+		    "needs 40 columns, 10 lines");
+		return;
+	}
+	put_head(to, m, u, now);
+	if (u->page == UI_ALL)
+		draw_all(to, m, u, now);
+	else if (u->page == UI_PANEL)
+		draw_panel(to, m, u, now);
+	else if (u->page == UI_ROW)
+		draw_row(to, m, u);
+	else
+		draw_help(to, u);
+	put_keys(to, u);
+}

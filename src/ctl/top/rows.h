@@ -1,0 +1,21 @@
+/*
+ * rows.h - workers and partitions as rows for grid.h
+ *
+ * A row also has "all", the objects it was made of, for a page of its own.
+ */
+#ifndef OUTBOXCTL_ROWS_H
+#define OUTBOXCTL_ROWS_H
+
+#include <jansson.h>
+
+#include "ctl/top/grid.h"
+
+/* round is a document of feed.h, before the this_host of the one before. */
+json_t	*rows_of_workers(const json_t *round, const json_t *before);
+json_t	*rows_of_partitions(const json_t *round);
+
+extern const struct grid_column	 rows_worker_columns[];
+extern const struct grid_column	 rows_partition_columns[];
+extern const struct grid_column	 rows_error_columns[];
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * terminal.h - the terminal: a picture on it, its size, its keys
+ *
+ * The only file that knows curses.
+ */
+#ifndef OUTBOXCTL_TERMINAL_H
+#define OUTBOXCTL_TERMINAL_H
+
+#include "util/err.h"
+#include "ctl/top/canvas.h"
+
+/* Keys that are no characters. */
+enum terminal_key {
+	KEY_NONE = 0,		/* no key is waiting */
+	KEY_GONE = 0x200000,	/* the terminal is gone */
+	KEY_OTHER,		/* one that we have no use for */
+	KEY_TAB, KEY_BACK_TAB, KEY_RETURN, KEY_ESCAPE, KEY_ERASE,
+	KEY_GO_UP, KEY_GO_DOWN, KEY_GO_LEFT, KEY_GO_RIGHT,
+	KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_GO_HOME, KEY_GO_END
+};
+
+/*
+ * For the process that waits for the one that draws: note how the terminal is
+ * now, and put it back in that state, whatever the other left behind.  -1: its
+ * type is not known, see err.
+ */
+int	terminal_save(struct err *);
+void	terminal_repair(void);
+
+/* Begin and end drawing.  -1: the terminal cannot do that, see err. */
+int	terminal_begin(struct err *);
+void	terminal_end(void);
+
+/* Draw all again after a pause or a change of the size. */
+void	terminal_again(void);
+
+void	terminal_size(int *rows, int *cols);
+
+/* Show the picture: only what changed is sent. */
+void	terminal_show(const struct canvas *);
+
+/* The next key, a character or one of those above.  Does not block. */
+int	terminal_key(void);
+
+#endif
