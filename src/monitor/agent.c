@@ -197,7 +197,12 @@ agent_turn(struct agent *a, int64_t now, struct err *e)
 		return a->busy ? fail(a, "ended without an answer", now, e) :
 		    (agent_stop(a), 0);
 	}
-	if (rc > 0 && a->busy) {
+	if (rc > 0 && !a->busy) {
+		/* Nothing was asked: it is out of step. */
+		agent_stop(a);
+		return 0;
+	}
+	if (rc > 0) {
 		a->busy = false;
 		a->since = now;
 		log_throttle_over(&a->throttle, "outboxctl", now);

@@ -15,22 +15,33 @@ cut_off(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-bool
-clients_make_room(struct clients *t)
+static struct client *
+oldest_of(const struct clients *t, enum client_phase phase)
 {
 	struct client	*oldest = NULL;
 
-	if (t->n < CLIENTS_MAX)
-		return true;
 	for (size_t i = 0; i < t->n; i++) {
 		struct client	*c = t->list[i];
 
-		if (c->phase == CLIENT_SENDS && !c->cut &&
+		if (c->phase == phase && !c->cut &&
 		    (oldest == NULL || c->since < oldest->since))
 			oldest = c;
 	}
-	if (oldest != NULL)
-		cut_off(oldest);
+	return oldest;
+}
+
+bool
+clients_make_room(struct clients *t)
+{
+	struct client	*victim;
+
+	if (t->n < CLIENTS_MAX)
+		return true;
+	victim = oldest_of(t, CLIENT_SENDS);
+	if (victim == NULL)
+		victim = oldest_of(t, CLIENT_READS);
+	if (victim != NULL)
+		cut_off(victim);
 	return t->n < CLIENTS_MAX + CLIENTS_SPARE;
 }
 

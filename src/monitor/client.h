@@ -3,7 +3,8 @@
  *
  * A client that has not sent a whole request in time, or does not read its
  * answer, is cut off; where there are too many, those that send nothing go
- * first.  So clients that are slow on purpose keep nobody out.
+ * first, then those that read nothing.  So clients that are slow on purpose
+ * keep nobody out.
  */
 #ifndef OUTBOX_MONITOR_CLIENT_H
 #define OUTBOX_MONITOR_CLIENT_H
@@ -37,10 +38,7 @@ struct clients {
 	size_t		 n, nstreams;
 };
 
-/*
- * May one more connect?  Cuts off the one that has sent nothing for longest if
- * there are too many.
- */
+/* May one more connect?  Cuts off a victim if there are too many. */
 bool	clients_make_room(struct clients *);
 
 /* NULL: there is no room. */

@@ -42,12 +42,22 @@ write_event(struct buf *b, const struct snapshot *s)
 	free(text);
 }
 
+/* Is there a state that it has not?  A new stream gets none of long ago. */
+static bool
+has_news(const struct stream *s, int64_t now)
+{
+	const struct snapshot	*state = &s->monitor->questions.state;
+
+	return state->version != s->version &&
+	    snapshot_is_fresh(state, now, SNAPSHOT_OLD_MS);
+}
+
 /* What is due for it; false: nothing. */
 static bool
 next_event(struct stream *s, int64_t now)
 {
 	const struct snapshot	*state = &s->monitor->questions.state;
-	bool			 is_new = state->version != s->version;
+	bool			 is_new = has_news(s, now);
 
 	if (!is_new && now - s->sent_at < COMMENT_MS)
 		return false;
@@ -57,7 +67,8 @@ next_event(struct stream *s, int64_t now)
 		write_event(&s->event, state);
 	else
 		buf_str(&s->event, ": no news\n\n");
-	s->version = state->version;
+	if (is_new)
+		s->version = state->version;
 	s->sent_at = now;
 	return true;
 }
@@ -125,7 +136,7 @@ events_begin(struct request *r)
 static bool
 is_due(const struct stream *s)
 {
-	return s->version != s->monitor->questions.state.version ||
+	return has_news(s, s->monitor->now) ||
 	    s->monitor->now - s->sent_at >= COMMENT_MS;
 }
 

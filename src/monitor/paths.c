@@ -16,6 +16,7 @@
 #include "monitor/metrics.h"
 #include "monitor/page.h"
 #include "monitor/throughput.h"
+#include "util/utf8.h"
 
 #define WORDS_MAX		4
 #define VALUE_MAX		1024	/* bytes */
@@ -189,6 +190,8 @@ is_query_fine(struct request *r, const struct path *p)
 	for (size_t i = 0; i < r->nquery; i++) {
 		if (!is_known(p, r->names[i]))
 			err_set(&e, "%.80s: unknown parameter", r->names[i]);
+		else if (!utf8_is_valid(r->values[i], strlen(r->values[i])))
+			err_set(&e, "%s: no UTF-8", r->names[i]);
 		else if (strlen(r->values[i]) > VALUE_MAX)
 			err_set(&e, "%s: longer than %d bytes", r->names[i],
 			    VALUE_MAX);

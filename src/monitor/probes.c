@@ -3,7 +3,8 @@
  *
  * /healthz reads the scoreboard only: a database that is away is no reason to
  * start the daemon again.  The listener and the janitor do not count: they may
- * wait for a server for longer, and the relay works without them.  /readyz says what outboxctl status says.
+ * wait for a server for longer, and the relay works without them.  /readyz says
+ * what outboxctl status says.
  */
 
 #include "monitor/monitor_impl.h"

@@ -42,7 +42,7 @@ find(struct questions *t, enum question_kind kind, const char *words,
 {
 	*n = 0;
 	for (struct question *q = t->list; q != NULL; q = q->next) {
-		*n += !q->done;
+		*n += q->kind == kind && !q->done;
 		if (q->kind == kind && is_shared(q, now) &&
 		    strcmp(q->words, words) == 0)
 			return q;

@@ -17,7 +17,7 @@
 
 #define QUESTION_FRESH_MS	1000	/* an answer is as good as new */
 #define SNAPSHOT_OLD_MS		10000	/* a state that tells nothing any more */
-#define QUESTIONS_MAX		64	/* asked, or waiting to be asked */
+#define QUESTIONS_MAX		64	/* of a kind: asked, or waiting to be */
 
 enum question_kind {
 	QUESTION_STATE,		/* status: of the fleet, asked most often */

@@ -19,7 +19,8 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-#define ACCEPT_MAX	64		/* in one turn */
+#define ACCEPT_MAX	(CLIENTS_SPARE / NDOORS)	/* at a door, in one turn:
+					   for so many there is room */
 #define HEADERS_MAX	(32 * 1024)	/* bytes of a request without its body,
 					   and of an answer's headers */
 #define READ_TIMEOUT_S	60		/* of the library; ours are shorter */

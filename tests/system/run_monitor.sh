@@ -1,0 +1,344 @@
+#!/usr/bin/env bash
+# The monitor: its paths, who may ask what, what it does not take for an option,
+# clients that are slow or many, and that the relay does not depend on it
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+. "$srcdir/tests/lib/http.sh"
+
+CLIENTS=${CLIENTS:-${OUTBOX_MASTER%/*}/clients}
+TOKEN=0123456789abcdef-token
+SOCK=$DIR/run/outbox.monitor.sock
+start_servers
+
+# A free port: that of a receiver, which is another user of it later on.
+start_receiver
+PORT=$RPORT
+stop_receiver
+
+# monitor_conf [KEYS]: write $CONF with these keys of the section monitor
+monitor_conf() {
+	write_conf
+	echo "monitor: {${1:-}}" >> "$CONF"
+}
+
+# get PATH [OPTION]...: by the Unix socket, or get_tcp; sets CODE and BODY
+ask() {
+	CODE=$(curl -s -g -m 20 -o "$DIR/body" -D "$DIR/head" \
+	    -w '%{http_code}' "$@")
+	BODY=$(tr -d '\0' < "$DIR/body")
+}
+get() { ask --unix-socket "$SOCK" "${@:2}" "http://localhost$1"; }
+get_tcp() { ask "${@:2}" "http://127.0.0.1:$PORT$1"; }
+
+# answers STATUS REGEX NAME PATH [OPTION]...; answers_tcp
+answers() { get "${@:4}" && judge "$@"; }
+answers_tcp() { get_tcp "${@:4}" && judge "$@"; }
+judge() {
+	is "$CODE" "$1" "$3: $1"
+	like "$BODY" "$2" "$3: $2"
+}
+has_header() { like "$(tr -d '\r' < "$DIR/head")" "^$1\$" "$2"; }
+is_code() { get "$2" && [ "$CODE" = "$1" ]; }
+is_tcp_code() { get_tcp "$2" && [ "$CODE" = "$1" ]; }
+
+# is_event: a stream begins with the state
+is_event() {
+	get /api/events -m 2
+	[ "$CODE" = 200 ] && grep -q '^event: status$' "$DIR/body"
+}
+
+monitor_pid() { pgrep -P "$1" -f 'outbox-master: monitor'; }
+monitor_line() { "$OUTBOXCTL" -c "$CONF" --json status |
+    jq -r ".this_host.monitor.$1"; }
+npaused() { "$OUTBOXCTL" -c "$CONF" --json partitions list |
+    jq '[.[] | select(.state == "paused")] | length'; }
+reload() {
+	local old
+	old=$(monitor_pid "$MASTER")
+	kill -HUP "$MASTER"
+	wait_for 10 is_gone "$old"
+	wait_for 10 is_code 200 /healthz
+}
+
+keep_secret "$DIR/token" "$TOKEN"
+WITH=(-H "Authorization: Bearer $TOKEN")
+JSON=(-H 'Content-Type: application/json')
+CONF_TCP="listen: '127.0.0.1:$PORT', hosts: [relay.example]"
+
+# --- paths ---------------------------------------------------------------------
+
+monitor_conf "$CONF_TCP"
+start_fleet
+within 10 'the monitor answers' is_code 200 /healthz
+is "$(stat -c %a "$SOCK")" 660 'the mode of its socket'
+call_enqueue "'a', NULL, 'ok', 1, '{}', NULL, 'x'"
+within 10 'a message is relayed' is_drained
+SEQ=$(sql 'SELECT MAX(sequence) FROM events')
+
+answers 200 '^ok$' '/healthz' /healthz
+within 15 'the fleet is ready' is_code 200 /readyz
+while read -r path regex; do
+	answers 200 "$regex" "$path" "$path"
+	has_header 'Content-Type: application/json' "$path is JSON"
+done <<-END
+	/api/status "problems":
+	/api/problems ^\[
+	/api/session "actions":false
+	/api/throughput "minutes":
+	/api/workers "workers"|"rows"|^\[
+	/api/partitions p00
+	/api/messages "rows":
+	/api/messages?state=pending "rows":\[\]
+	/api/messages?state=dead "rows":
+	/api/messages?state=delivered&key=a&limit=1 "sequence":$SEQ
+	/api/messages/$SEQ "sequence":$SEQ
+	/api/keys ^[[{]
+	/api/audit ^[[{]
+END
+answers 200 '^outbox_ready 1' /metrics /metrics
+answers 200 '<!doctype html>' 'the page' /
+has_header "Content-Security-Policy: default-src 'none'; .*" \
+    'the page may load nothing else'
+answers 404 '"error"' 'an unknown path' /api/nothing
+answers 404 '"error"' 'a message that does not exist' /api/messages/999999
+answers 400 'no sequence' 'a sequence that is none' /api/messages/-1
+get /api/messages -I
+is "$CODE $(grep -c rows <<< "$BODY")" '200 0' 'HEAD has no body'
+
+# --- methods, hosts, queries ---------------------------------------------------
+
+for method in PUT DELETE OPTIONS TRACE PATCH; do
+	answers 405 '"error"' "$method" /healthz -X $method
+	has_header 'Allow: GET, HEAD, POST' "$method: what is allowed"
+done
+answers 405 'only read' 'POST to a path that is read' /api/status -d '{}'
+has_header 'Allow: GET, HEAD' 'what is allowed there'
+answers 405 'is posted' 'GET of an action' /api/actions/retry
+has_header 'Allow: POST' 'what is allowed for an action'
+
+for host in 127.0.0.1 '127.0.0.1:1' '[::1]' '[::1]:9180' localhost LOCALHOST:80 \
+    relay.example "$(hostname)"; do
+	answers_tcp 200 'actions' "Host: $host" /api/session -H "Host: $host"
+done
+for host in evil.example relay.example.evil.example '[::1]evil.example' \
+    localhost:evil.example 127.0.0.1.evil.example '[]' '['; do
+	answers_tcp 421 'monitor.hosts' "Host: $host" /api/session \
+	    -H "Host: $host"
+done
+answers_tcp 200 ok 'a probe may have any Host' /healthz -H 'Host: pod.example'
+answers 200 actions 'any Host by the Unix socket' /api/session \
+    -H 'Host: evil.example'
+
+long=$(printf '%01100d' 0)
+while read -r regex path; do
+	answers 400 "${regex//_/ }" "$path" "$path"
+done <<-END
+	other:_unknown /api/messages?other=1
+	unknown /api/status?x=1
+	given_twice /api/messages?key=a&key=b
+	NUL /api/messages?key=a%00b
+	NUL /api/messages?k%00ey=a
+	no_UTF-8 /api/messages?key=a%ff
+	longer_than /api/messages?key=$long
+	too_many /api/messages?$(printf '&a%d=1' {1..17})
+END
+
+# A value stays a value.  The same is asked of a list with the key of our row.
+for value in --help -c -- 'a%20b' "';%20DROP%20TABLE%20outbox" %0a \
+    '%22,%22--help' '%5c' '--key=a' '*' '%25' 'a%0d%0aX:%20y'; do
+	get "/api/messages?state=delivered&key=$value"
+	is "$CODE $(jq -c .rows <<< "$BODY")" '200 []' "key $value finds nothing"
+	get "/api/messages?limit=$value"
+	is "$CODE" 400 "limit $value is refused"
+done
+get '/api/messages?state=delivered&key=a'
+is "$(jq -c '[.rows[].sequence]' <<< "$BODY")" "[$SEQ]" \
+    'the key of our row finds it'
+
+answers 413 'too long' 'a body that is too large' /api/actions/retry \
+    -d "$(printf '%070000d' 0)"
+get /healthz -H "X-Long: $(printf '%040000d' 0)"
+is "$CODE" 431 'a header that is too large'
+
+# --- changes -------------------------------------------------------------------
+
+answers 403 'only shows' 'a change without monitor.token_file' \
+    /api/actions/pause "${JSON[@]}" -d '{"labels": ["p00"]}' "${WITH[@]}"
+as_operator
+op="password_env: OUTBOX_PW, operator: {user: operator, password_env: OUTBOX_PW}"
+with_token() {
+	monitor_conf "$CONF_TCP, token_file: $1${2:+, $2}"
+	sed -i "s/^\(mysql:.*\)password_env: OUTBOX_PW/\1$op/" "$CONF"
+	reload
+}
+with_token "$DIR/token"
+pause=(/api/actions/pause -d '{"labels": ["p00"]}')
+answers 401 'needs the token' 'no token' "${pause[@]}" "${JSON[@]}"
+has_header 'WWW-Authenticate: Bearer' 'no token: how to send one'
+answers 401 'needs the token' 'a wrong token' "${pause[@]}" "${JSON[@]}" \
+    -H "Authorization: Bearer ${TOKEN}x"
+answers 401 'needs the token' 'half a token' "${pause[@]}" "${JSON[@]}" \
+    -H "Authorization: Bearer ${TOKEN%?}"
+answers 401 'needs the token' 'no scheme' "${pause[@]}" "${JSON[@]}" \
+    -H "Authorization: $TOKEN"
+answers 415 'application/json' 'a form' "${pause[@]}" "${WITH[@]}"
+answers 415 'application/json' 'a text' "${pause[@]}" "${WITH[@]}" \
+    -H 'Content-Type: text/plain'
+answers 403 'another site' 'the Origin of another site' "${pause[@]}" \
+    "${WITH[@]}" "${JSON[@]}" -H 'Origin: http://evil.example'
+answers 403 'another site' 'Origin: null' "${pause[@]}" \
+    "${WITH[@]}" "${JSON[@]}" -H 'Origin: null'
+answers 403 'another site' 'Sec-Fetch-Site' "${pause[@]}" "${WITH[@]}" \
+    "${JSON[@]}" -H 'Sec-Fetch-Site: cross-site'
+answers 400 'no JSON' 'a body that is no JSON' /api/actions/pause -d '{' \
+    "${WITH[@]}" "${JSON[@]}"
+answers 400 'wrong type' 'an unknown member' /api/actions/pause \
+    -d '{"config": "x"}' "${WITH[@]}" "${JSON[@]}"
+answers 400 'texts are wanted' 'a label that is a number' /api/actions/pause \
+    -d '{"labels": [1]}' "${WITH[@]}" "${JSON[@]}"
+answers 404 'no such action' 'an unknown action' /api/actions/drop -d '{}' \
+    "${WITH[@]}" "${JSON[@]}"
+is "$(sql 'SELECT COUNT(*) FROM outbox_audit')" 0 'nothing was changed'
+answers 409 'error' 'a label like an option' /api/actions/pause \
+    -d '{"labels": ["--all"]}' "${WITH[@]}" "${JSON[@]}"
+is "$(npaused)" 0 'and it is none'
+answers_tcp 200 '' 'a change by the page of this monitor' "${pause[@]}" \
+    "${WITH[@]}" "${JSON[@]}" -H "Origin: http://127.0.0.1:$PORT" \
+    -H 'Sec-Fetch-Site: same-origin'
+is "$(npaused)" 1 'it was made'
+is "$(audited | cut -d ' ' -f 1-3)" 'operator@localhost partitions pause' \
+    'and is in the audit'
+answers 503 '^warning: paused_partitions: ' '/readyz tells the problem' /readyz
+answers 200 '' 'another change' /api/actions/resume -d '{"all": true}' \
+    "${WITH[@]}" "${JSON[@]}"
+is "$(npaused)" 0 'it was made, too'
+answers 200 '"actions":true.*"authorized":true' 'the session with a token' \
+    /api/session "${WITH[@]}"
+answers 200 '"actions":true.*"authorized":false' 'the session without' \
+    /api/session
+
+echo short > "$DIR/short"
+chmod 600 "$DIR/short"
+with_token "$DIR/short"
+answers 403 'shorter than 16' 'a token that is too short' "${pause[@]}" \
+    "${JSON[@]}" -H 'Authorization: Bearer short'
+cp "$DIR/token" "$DIR/open"
+chmod 644 "$DIR/open"
+with_token "$DIR/open"
+answers 403 'monitor.token_file: ' 'a token that all users may read' \
+    "${pause[@]}" "${JSON[@]}" "${WITH[@]}"
+
+with_token "$DIR/token" 'require_token: true'
+for path in /api/status /metrics /api/messages/1 /api/events; do
+	answers 401 'without its token' "require_token: $path" $path
+done
+within 15 'require_token: /readyz' is_code 200 /readyz
+for path in / /healthz /api/session; do
+	answers 200 '' "require_token: $path" $path
+done
+answers 200 '"problems"' 'require_token: with the token' /api/status \
+    "${WITH[@]}"
+# --- processes, under load -----------------------------------------------------
+
+monitor_conf "$CONF_TCP"
+reload
+"$CLIENTS" deaf 3 "$SOCK" > "$DIR/deaf" &
+MASTERS+=("$!")
+produce_forever --keys 50 --rate 500
+wait_for 20 has_published 500
+workers=$(worker_pids "$MASTER")
+late=0
+# replaced SIGNAL: the monitor, within a second
+replaced() {
+	local old begin
+	old=$(monitor_pid "$MASTER")
+	kill "-$1" "$old"
+	begin=$(now_ms)
+	wait_for 10 is_gone "$old"
+	wait_for 10 is_code 200 /healthz
+	[ $(($(now_ms) - begin)) -lt 1000 ] || late=$((late + 1))
+}
+# One that lives for a second is replaced without a wait that grows.
+for signal in KILL STOP KILL STOP; do
+	pause 1100
+	replaced $signal
+done
+is "$late" 0 'after a kill -9 or a SIGSTOP the monitor is back within a second'
+is "$(worker_pids "$MASTER")" "$workers" 'the workers are the same'
+
+victim=$(head -n 1 <<< "$workers")
+kill -STOP "$victim"
+answers 200 ok 'a worker that is stopped for a moment has signs of life' /healthz
+pause 1500
+kill -CONT "$victim"
+is "$(worker_pids "$MASTER")" "$workers" 'a SIGSTOP ends no worker'
+
+# agents: processes of outboxctl; hurt SIGNAL: all of them
+agents() { pgrep -P "$(monitor_pid "$MASTER")"; }
+hurt() { agents | xargs -r kill "-$1"; }
+get /readyz
+get /api/messages
+is "$(agents | wc -l)" 2 'outboxctl runs for the state and for queries'
+hurt KILL
+within 5 'outboxctl was killed: the next request works' \
+    is_code 200 /api/partitions
+hurt STOP
+answers 502 'gave no answer in time' 'outboxctl is stopped' /api/workers
+answers 200 '' 'outboxctl was stopped: the next request works' /api/keys
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+within 15 'without a broker: not ready' is_code 503 /readyz
+answers 503 '^critical: broker: ' 'without a broker: why' /readyz
+answers 200 ok 'without a broker: signs of life' /healthz
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+within 15 'with a broker: ready' is_code 200 /readyz
+
+# --- clients -------------------------------------------------------------------
+
+# in_time PATH [get_tcp]: it is answered within a second
+in_time() {
+	local begin
+	begin=$(now_ms)
+	"${2:-get}" "$1"
+	[ "$CODE" = 200 ] && [ $(($(now_ms) - begin)) -lt 1000 ]
+}
+begin_clients() {
+	"$CLIENTS" "$@" > "$DIR/clients" &
+	MASTERS+=("$!")
+}
+for where in "$SOCK" "$PORT"; do
+	begin_clients slow 1000 "$where"
+	slow=$!
+	within 20 "$where: a thousand clients that are slow" \
+	    has_line "$DIR/clients" ready
+	late=0
+	for n in {1..20}; do
+		in_time /healthz || late=$((late + 1))
+		in_time /healthz get_tcp || late=$((late + 1))
+		pause 100
+	done
+	is "$late" 0 "$where: and others are answered within a second"
+	kill "$slow"
+	wait "$slow" 2> /dev/null
+done
+
+begin_clients hold 129 "$SOCK" /api/events
+hold=$!
+statuses() { LC_ALL=C sort "$DIR/clients" | uniq -c | tr -s ' \n' ' '; }
+has_statuses() { [ "$(statuses)" = "$1" ]; }
+within 10 '128 streams of events, and the next one is refused' \
+    has_statuses ' 128 200 1 503 '
+answers 503 'too many clients read events' 'it says why' /api/events
+has_header 'Retry-After: 10' 'and when to try again'
+check 'others are answered' in_time /healthz
+kill "$hold"
+wait "$hold" 2> /dev/null
+within 15 'they can be opened again' is_event
+within 40 'clients that read nothing were cut off' has_line "$DIR/deaf" dropped
+
+kill "$PRODUCER"
+wait "$PRODUCER"
+within 30 'all is relayed' is_drained
+check_stream 'nothing lost, doubled or out of order'
+stops 'the daemon stops'
+check 'without a socket' [ ! -e "$SOCK" ]
+is "$(pgrep -fc -- "$CONF")" 0 'without a process'
+done_testing
