@@ -6,6 +6,7 @@
 #include "common/message_id.h"
 #include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
+#include "ctl/messages/history.h"
 #include "ctl/messages/messages.h"
 
 static const struct rows_column about[] = {
@@ -19,7 +20,8 @@ static const struct rows_column about[] = {
 	{ "attempts", ROWS_NUMBER }, { "replay_no", ROWS_NUMBER },
 	{ "error", ROWS_TEXT },
 	{ "created_at", ROWS_TIME }, { "available_at", ROWS_TIME },
-	{ "due_in_ms", ROWS_NUMBER }, { "published_at", ROWS_TIME },
+	{ "scheduled_at", ROWS_TIME }, { "due_in_ms", ROWS_NUMBER },
+	{ "published_at", ROWS_TIME },
 	{ "ack_sequence", ROWS_NUMBER }, { "in_doubt_since", ROWS_TIME },
 	{ "claimed_by", ROWS_TEXT }, { "claim_token", ROWS_TEXT },
 	{ "lease_owner", ROWS_TEXT }, { "lease_host", ROWS_TEXT },
@@ -68,7 +70,10 @@ put_about(struct ctl *c, uint64_t sequence)
 	put_replay_no(s);
 	store_put(s, ", {o.last_error}");
 	put_own(s, COL_CREATED_AT, "{o.created_at}");
-	store_put(s, ", {o.available_at}, IF({o.published_at} IS NULL, "
+	store_put(s, ", {o.available_at}, ");
+	store_put(s, store_has_word(s, "scheduled_at") ? "{o.scheduled_at}" :
+	    "NULL");
+	store_put(s, ", IF({o.published_at} IS NULL, "
 	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), ");
 	store_put(s, store_has_word(s, "scheduled_at") ?
 	    "GREATEST({o.available_at}, COALESCE({o.scheduled_at}, "
@@ -312,6 +317,10 @@ complete(struct ctl *c, json_t *o, struct err *e)
 	if (has_key && pending && add_earlier(c, o, e) < 0)
 		return -1;
 	json_object_set_new(o, "waits_for", waits_for(c, o));
+	/* Only some outboxes have this column. */
+	if (json_is_null(json_object_get(o, "scheduled_at")))
+		json_object_del(o, "scheduled_at");
+	history_add(c, o);
 	return 0;
 }
 
