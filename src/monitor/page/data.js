@@ -80,13 +80,14 @@ export function take_status(status) {
 	known.status = { ...status, partitions: status.partitions ??
 	    known.status?.partitions };
 	known.status_at = Date.now();
-	if (host) {
+	/* The same state may come twice: by a request and as an event. */
+	if (host && host.at_ms !== samples.at(-1)?.at_ms) {
 		samples.push({ at_ms: host.at_ms, delivered: new Map(
 		    host.workers.map((w) => [w.id, w.delivered])) });
 		while (samples.length > 2 && host.at_ms - samples[1].at_ms >=
 		    SPAN_MS)
 			samples.shift();
-	} else
+	} else if (!host)
 		samples = [];
 	redraw();
 }
