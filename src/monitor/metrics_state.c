@@ -66,7 +66,8 @@ put_members(struct buf *b, const char *name, const char *help,
 static void
 put_backlog(struct buf *b, const json_t *state)
 {
-	static const char *const	 states[] = { "waiting", "parked", NULL };
+	static const char *const	 states[] = { "waiting", "parked",
+					    NULL };
 	const json_t			*backlog = json_object_get(state,
 					    "backlog");
 	const json_t			*oldest = json_object_get(state,

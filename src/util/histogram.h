@@ -10,7 +10,7 @@
 
 #define HISTOGRAM_BOUNDS	18
 
-/* Zeroed, it is empty.  counts[i]: values up to bound i; the last one: above. */
+/* Zeroed, it is empty.  counts[i]: values up to bound i; the last: above. */
 struct histogram {
 	uint64_t	counts[HISTOGRAM_BOUNDS + 1];
 	uint64_t	sum;		/* of the values */
