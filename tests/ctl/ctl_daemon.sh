@@ -87,7 +87,7 @@ exits 1 'reload with a worker that does not end: exit status 1' \
 like "$ERR" 'after 1 s only 0 of 1 workers are new' \
     'reload with a worker that does not end: the error says so'
 ctl status
-like "$OUT" '^reload +accepted [0-9]+ s ago: the workers are being replaced, 1 process is left; done within [0-9]+ s$' \
+like "$OUT" '^reload +accepted [0-9]+ s ago: the workers are being replaced, 1 process is left; done within [0-9].* s$' \
     'status: a reload that is under way'
 kill -CONT "$victim"
 within 10 'it is replaced after all' is_gone "$victim"
@@ -110,6 +110,21 @@ shows_tail() {
 within 5 'logs --lines 2: the last two lines' shows_tail
 
 #
+# probe
+#
+says() { ctl probe "$1" && [ "$RC" = "$2" ]; }
+within 20 'probe healthz: exit status 0' says healthz 0
+within 20 'probe readyz: exit status 0' says readyz 0
+shows '[.http, (.text | type)]' '[200,"string"]' 'probe --json' probe readyz
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+within 20 'probe readyz without a broker: exit status 1' says readyz 1
+like "$OUT" 'broker cannot be used' 'probe readyz: it tells the problem'
+exits 0 'probe healthz without a broker: exit status 0' probe healthz
+"$SANDBOX" restart "$DIR/nats" > /dev/null
+within 20 'probe readyz with the broker again: exit status 0' says readyz 0
+fails 2 'livez: healthz or readyz' 'probe with another word' probe livez
+
+#
 # stop
 #
 produce --events 3000 --keys 100 --payload 200
@@ -120,6 +135,8 @@ ok $? 'stop: the master is gone, with status 0'
 shows '[.stopped, .pid, .clean, .finished >= 0]' "[true,$MASTER,true,true]" \
     'stop --json: which one, and whether it ended well'
 rows_are 0 outbox_workers 'stop: no worker is left in the database'
+fails 1 'monitor.sock: .*does not answer; is outbox-master running' \
+    'probe without a daemon' probe healthz
 exits 0 'logs without a daemon: exit status 0' logs
 like "$OUT" "^    journalctl -u 'outbox-master\*' -n 20\$" \
     'logs without a file: the command for the journal'

@@ -257,6 +257,7 @@ int	doctor_run(struct ctl *);
 int	reload_run(struct ctl *);
 int	stop_run(struct ctl *);
 int	logs_show(struct ctl *);
+int	probe_run(struct ctl *);
 int	status_show(struct ctl *);
 int	top_show(struct ctl *);
 int	workers_list(struct ctl *);
