@@ -52,7 +52,7 @@ static const struct path {
 	{ "/api/messages", .words = { "messages", "list" }, .other = "dead",
 	  .query = { "state", FILTERS, "after", "limit" } },
 	{ "/api/dead/groups", .words = { "dead", "groups" },
-	  .query = { FILTERS } },
+	  .query = { FILTERS, "limit" } },
 	{ "/api/dead", .words = { "dead", "list" },
 	  .query = { FILTERS, "group", "after", "limit" } },
 	{ "/api/keys", .words = { "keys", "blocked" },

@@ -30,8 +30,8 @@ sql "INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
     $(at 3), $SEQ)"
 is "$(told)" "01 its event occurred
 02 its row was made
-03 its key was parked, by message $SEQ
 - 3 attempts failed, the last one with: no answer
+03 its key was parked, by message $SEQ
 09 to be sent from this time on" 'one that failed, and will be tried again'
 put c "created_at = $(at 2), claim_token = '0123456789abcdef-7',
     available_at = NOW(6) + INTERVAL 1 HOUR, in_doubt_since = $(at 4)"

@@ -159,8 +159,8 @@ note_all(struct history *h, bool with_error)
 {
 	note_time(h, "occurred_at", "its event occurred");
 	note_time(h, "created_at", "its row was made");
-	note_halt(h);
 	note_attempts(h, with_error);
+	note_halt(h);
 	note_replays(h);
 	note_time(h, "in_doubt_since", "in doubt: it may be in the stream");
 	note_claim(h);
