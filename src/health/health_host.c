@@ -14,6 +14,7 @@
  */
 #define SILENT_MS	6000
 
+#define TOKEN	"monitor.token_file"	/* how the monitor's text begins */
 #define PAUSED	"publishing paused"	/* how a worker's text begins */
 
 static void
@@ -266,12 +267,35 @@ judge_sent_again(struct health *h, const json_t *here)
 		    display_number(number, n));
 }
 
+/* The master starts it again at once, and later if it dies soon. */
+#define MONITOR_GONE_MS	3000
+
+static void
+judge_monitor(struct health *h, const json_t *here)
+{
+	const char	*why = health_text(json_object_get(here, "monitor"),
+			    "why");
+	long long	 gone = health_number(here, "monitor_gone_ms");
+
+	if (gone >= MONITOR_GONE_MS)
+		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
+		    "outboxctl logs tells why", "the monitor has not run for "
+		    "%s", duration_words(gone).text);
+	else if (why[0] != '\0')
+		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
+		    strncmp(why, TOKEN, strlen(TOKEN)) == 0 ?
+		    "correct the file, then outboxctl reload" :
+		    "end what uses the address (ss -lxtp), or change "
+		    "monitor.socket or monitor.listen", "the monitor: %s",
+		    why);
+}
+
 /* Of all processes, since each has started. */
 static long long
 count_lost_lines(const json_t *here)
 {
 	static const char *const	 others[] = { "master", "listener",
-					    "janitor" };
+					    "janitor", "monitor" };
 	long long			 n = 0;
 	json_t				*w;
 	size_t				 i;
@@ -354,6 +378,7 @@ health_judge_host(struct health *h)
 	}
 	judge_helper(h, "listener", json_object_get(here, "listener"), told);
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
+	judge_monitor(h, here);
 	judge_reload(h, json_object_get(here, "reload"));
 	judge_subjects(h, here);
 	judge_sent_again(h, here);

@@ -28,6 +28,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_SILENT_WORKER] = { "silent_worker", HEALTH_WARNING },
 	[HEALTH_WAITING_WORKER] = { "waiting_worker", HEALTH_WARNING },
 	[HEALTH_DAEMON_DIED] = { "daemon_died", HEALTH_WARNING },
+	[HEALTH_MONITOR] = { "monitor", HEALTH_WARNING },
 	[HEALTH_RELOAD_REFUSED] = { "reload_refused", HEALTH_WARNING },
 	[HEALTH_LOG_LOST] = { "log_lost", HEALTH_WARNING },
 	[HEALTH_STREAM_SETTINGS] = { "stream_settings", HEALTH_WARNING },

@@ -15,8 +15,9 @@ cut_off(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
+/* NULL: there is none, or it has just begun this phase. */
 static struct client *
-oldest_of(const struct clients *t, enum client_phase phase)
+oldest_of(const struct clients *t, enum client_phase phase, int64_t now)
 {
 	struct client	*oldest = NULL;
 
@@ -27,22 +28,34 @@ oldest_of(const struct clients *t, enum client_phase phase)
 		    (oldest == NULL || c->since < oldest->since))
 			oldest = c;
 	}
-	return oldest;
+	return oldest != NULL && now - oldest->since >= CLIENT_GRACE_MS ?
+	    oldest : NULL;
+}
+
+static struct client *
+next_victim(const struct clients *t, int64_t now)
+{
+	struct client	*c = oldest_of(t, CLIENT_SENDS, now);
+
+	return c != NULL ? c : oldest_of(t, CLIENT_READS, now);
 }
 
 bool
-clients_make_room(struct clients *t)
+clients_are_full(const struct clients *t)
+{
+	return t->n == CLIENTS_MAX + CLIENTS_SPARE;
+}
+
+void
+clients_make_room(struct clients *t, int64_t now)
 {
 	struct client	*victim;
+	size_t		 n = 0;
 
-	if (t->n < CLIENTS_MAX)
-		return true;
-	victim = oldest_of(t, CLIENT_SENDS);
-	if (victim == NULL)
-		victim = oldest_of(t, CLIENT_READS);
-	if (victim != NULL)
+	for (size_t i = 0; i < t->n; i++)
+		n += !t->list[i]->cut;
+	while (n-- >= CLIENTS_MAX && (victim = next_victim(t, now)) != NULL)
 		cut_off(victim);
-	return t->n < CLIENTS_MAX + CLIENTS_SPARE;
 }
 
 struct client *
@@ -50,7 +63,7 @@ clients_add(struct clients *t, int fd, bool is_local, int64_t now)
 {
 	struct client	*c;
 
-	if (t->n == CLIENTS_MAX + CLIENTS_SPARE)
+	if (clients_are_full(t))
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
 	*c = (struct client){ .fd = fd, .is_local = is_local, .since = now };

@@ -15,6 +15,7 @@
 
 #define CLIENTS_MAX		256
 #define CLIENTS_SPARE		64	/* beyond that, until victims close */
+#define CLIENT_GRACE_MS		100
 #define CLIENT_REQUEST_MS	10000	/* to send a request, or the next one */
 #define CLIENT_ANSWER_MS	30000	/* to read an answer */
 
@@ -38,8 +39,14 @@ struct clients {
 	size_t		 n, nstreams;
 };
 
-/* May one more connect?  Cuts off a victim if there are too many. */
-bool	clients_make_room(struct clients *);
+/* Is there no room, not even a spare one? */
+bool	clients_are_full(const struct clients *);
+
+/*
+ * One more wants in: cut off victims until there are less than CLIENTS_MAX.
+ * One that has just come is none: it has CLIENT_GRACE_MS to send its request.
+ */
+void	clients_make_room(struct clients *, int64_t now);
 
 /* NULL: there is no room. */
 struct client *clients_add(struct clients *, int fd, bool is_local,

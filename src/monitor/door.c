@@ -13,7 +13,7 @@
 
 #include <bsd/string.h>
 
-#define BACKLOG	128
+#define BACKLOG	1024
 
 static int
 new_socket(int family)

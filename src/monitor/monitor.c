@@ -70,25 +70,24 @@ read_token(struct monitor *m)
 	if (m->token != NULL)
 		return;
 	err_in(&m->bad_token, "monitor.token_file");
-	log_error("%s; the monitor changes nothing", m->bad_token.text);
 }
 
-/* Which doors are open, for status. */
+/* What is wrong, for status: a token that cannot be used, or a closed door. */
 static void
-show_doors(struct monitor *m)
+show_trouble(struct monitor *m)
 {
-	const struct err	*why = NULL;
+	const struct err	*why = &m->bad_token;
 
 	for (int i = 0; i < NDOORS; i++)
 		if (m->doors[i].why.text[0] != '\0')
 			why = &m->doors[i].why;
-	if (why != NULL) {
+	if (why->text[0] != '\0') {
 		log_throttle_warn(&m->door_throttle, why->text, m->now);
 		scoreboard_error(m->a->line, why->text);
 		scoreboard_state(m->a->line, SCOREBOARD_REFUSED, m->now);
 		return;
 	}
-	log_throttle_over(&m->door_throttle, "the monitor's sockets", m->now);
+	log_throttle_over(&m->door_throttle, "the monitor", m->now);
 	scoreboard_state(m->a->line, SCOREBOARD_RUNNING, m->now);
 }
 
@@ -106,7 +105,7 @@ open_doors(struct monitor *m)
 			next = d->try_at;
 	}
 	if (changed)
-		show_doors(m);
+		show_trouble(m);
 	return next;
 }
 
@@ -136,7 +135,7 @@ wait_until(struct monitor *m, int64_t at)
 	fds[n++] = input(MHD_get_daemon_info(m->http,
 	    MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
 	for (int i = 0; i < NDOORS; i++)
-		fds[n++] = input(m->doors[i].fd);
+		fds[n++] = input(m->is_full ? -1 : m->doors[i].fd);
 	for (int i = 0; i < QUESTION_KINDS; i++) {
 		const struct agent *a = &m->questions.agents[i];
 
@@ -160,7 +159,7 @@ turn(struct monitor *m)
 		m->sampled_at = m->now;
 	}
 	next = sooner(next, open_doors(m));
-	server_accept(m);
+	next = sooner(next, server_accept(m));
 	MHD_run(m->http);
 	next = sooner(next, events_turn(m));
 	if (questions_turn(&m->questions, m->now))

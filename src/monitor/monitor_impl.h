@@ -26,6 +26,7 @@ struct monitor {
 	struct door		  doors[NDOORS];
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
+	bool			  is_full;	/* no client is let in */
 	bool			  accepts_local;	/* the client being added */
 	struct questions	  questions;
 	struct request		 *waiting;	/* for outboxctl */
@@ -71,6 +72,8 @@ void	events_end(struct monitor *);
 
 /* server.c: the HTTP server; -1: see err. */
 int	server_start(struct monitor *, struct err *);
-void	server_accept(struct monitor *);
+
+/* Let clients in; returns when to try again, if there is no room for more. */
+int64_t	server_accept(struct monitor *);
 
 #endif

@@ -21,6 +21,7 @@
 
 #define ACCEPT_MAX	(CLIENTS_SPARE / NDOORS)	/* at a door, in one turn:
 					   for so many there is room */
+#define ROOM_MS		20		/* until there may be room again */
 #define HEADERS_MAX	(32 * 1024)	/* bytes of a request without its body,
 					   and of an answer's headers */
 #define READ_TIMEOUT_S	60		/* of the library; ours are shorter */
@@ -174,24 +175,36 @@ add_client(struct monitor *m, int fd, bool is_local)
 	struct sockaddr_in	nowhere = { .sin_family = AF_INET };
 
 	m->accepts_local = is_local;
-	if (!clients_make_room(&m->clients))
-		close(fd);
-	else
-		MHD_add_connection(m->http, fd,
-		    (const struct sockaddr *)&nowhere, sizeof(nowhere));
+	MHD_add_connection(m->http, fd, (const struct sockaddr *)&nowhere,
+	    sizeof(nowhere));
 }
 
-void
+/* False: there is no room for the next one. */
+static bool
+accept_clients(struct monitor *m, int door)
+{
+	int	fd;
+
+	for (int n = 0; n < ACCEPT_MAX; n++) {
+		if (clients_are_full(&m->clients)) {
+			clients_make_room(&m->clients, m->now);
+			return false;
+		}
+		if ((fd = door_accept(&m->doors[door])) < 0)
+			return true;
+		clients_make_room(&m->clients, m->now);
+		add_client(m, fd, door == DOOR_UNIX);
+	}
+	return true;
+}
+
+int64_t
 server_accept(struct monitor *m)
 {
+	m->is_full = false;
 	for (int i = 0; i < NDOORS; i++)
-		for (int n = 0; n < ACCEPT_MAX; n++) {
-			int	fd = door_accept(&m->doors[i]);
-
-			if (fd < 0)
-				break;
-			add_client(m, fd, i == DOOR_UNIX);
-		}
+		m->is_full = !accept_clients(m, i) || m->is_full;
+	return m->is_full ? m->now + ROOM_MS : INT64_MAX;
 }
 
 /* What the library complains of, is what clients have sent. */

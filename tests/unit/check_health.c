@@ -239,6 +239,16 @@ static const struct {
 	  "listener: refused: no right" },
 	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "
 	  "\"no right\", \"state_ms\": 9999}"), "", 0, NULL },
+	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 3000"), "monitor ", 1,
+	  "the monitor has not run for 3 s: outboxctl logs" },
+	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 2999"), "", 0, NULL },
+	{ HERE("\"monitor\": {\"why\": \"cannot listen on x: in use\"}"),
+	  "monitor ", 1, "the monitor: cannot listen on x: in use: end what "
+	  "uses the address" },
+	{ HERE("\"monitor\": {\"why\": \"monitor.token_file: t\"}"),
+	  "monitor ", 1, "monitor.token_file: t: correct the file" },
+	{ HERE("\"monitor\": {\"log_lost\": 1}"), "log_lost ", 1,
+	  "lost: 1" },
 	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"no database\", "
 	  "\"why\": \"gone\"}], \"janitor\": {\"state\": \"no database\", "
 	  "\"why\": \"gone\"}"), "waiting_worker ", 1, "no database: gone" },

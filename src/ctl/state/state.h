@@ -127,7 +127,9 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *
  * reload	the last one, or null: accepted, at, why, renew_by, renewed_at,
  *		count, and outdated, the processes that are still to be replaced
- * master, listener, janitor	a process each; null: it does not run
+ * master, listener, janitor, monitor	a process each; null: it does not run
+ * monitor	has more: socket and listen, where it listens
+ * monitor_gone_ms	since when it does not run; 0: it does
  * workers	the processes that publish; what they have more: paused (null,
  *		or since, for_ms, class, why), types_refused, and counters
  * refused	event types that are refused while others are sent: type,

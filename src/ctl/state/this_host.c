@@ -240,9 +240,33 @@ reload_json(const struct scoreboard *b)
 	    "outdated", count_outdated(b));
 }
 
+/* What it has more: where it listens. */
 static json_t *
-scoreboard_json(const struct scoreboard *b)
+monitor_json(const struct ctl *c, const struct scoreboard_line *l, int64_t now)
 {
+	json_t	*o = process_json(l, now);
+	char	*socket = daemon_monitor_socket(c->conf);
+
+	if (json_is_object(o)) {
+		json_object_set_new(o, "socket", json_string(socket));
+		json_object_set_new(o, "listen",
+		    json_string(c->conf->monitor.listen));
+	}
+	free(socket);
+	return o;
+}
+
+static int64_t
+gone_ms(const struct scoreboard_line *l, int64_t now)
+{
+	return l->state == SCOREBOARD_FREE && l->state_since != 0 ?
+	    now - l->state_since : 0;
+}
+
+static json_t *
+scoreboard_json(const struct ctl *c, const struct scoreboard *b)
+{
+	const struct scoreboard_line *monitor = &b->lines[SCOREBOARD_MONITOR];
 	json_t	*workers = json_array();
 	int64_t	 now = clock_ms();
 
@@ -255,12 +279,15 @@ scoreboard_json(const struct scoreboard *b)
 			json_array_append(workers, line);
 		json_decref(line);
 	}
-	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, "
+	    "s:o}",
 	    "pid", b->master, "generation", (int)b->generation,
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
 	    "listener", process_json(&b->lines[SCOREBOARD_LISTENER], now),
 	    "janitor", process_json(&b->lines[SCOREBOARD_JANITOR], now),
+	    "monitor", monitor_json(c, monitor, now),
+	    "monitor_gone_ms", (json_int_t)gone_ms(monitor, now),
 	    "refused", refused_json(b, now), "workers", workers);
 }
 
@@ -286,7 +313,8 @@ state_this_host(const struct ctl *c)
 	struct scoreboard	*b = open_scoreboard(c, &alive);
 	json_t			*this_host;
 
-	this_host = b != NULL && alive ? scoreboard_json(b) : json_null();
+	this_host = b != NULL && alive ? scoreboard_json(c, b) :
+	    json_null();
 	scoreboard_close(b);
 	return this_host;
 }

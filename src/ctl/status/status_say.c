@@ -349,6 +349,21 @@ say_daemon(const struct ctl *c, const json_t *this_host)
 	say_member(c, "daemon", &b);
 }
 
+/* Where the monitor of this host listens. */
+static void
+say_monitor(const struct ctl *c, const json_t *monitor)
+{
+	const char	*listen = member_text(monitor, "listen");
+	struct buf	 b = { 0 };
+
+	if (!json_is_object(monitor))
+		return;
+	buf_str(&b, member_text(monitor, "socket"));
+	if (listen[0] != '\0')
+		buf_printf(&b, ", http://%s", listen);
+	say_member(c, "monitor", &b);
+}
+
 /* These times are whole seconds: "0 ms" would be too exact. */
 static struct duration_words
 whole_seconds(int64_t ms)
@@ -463,6 +478,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 	snprintf(heading, sizeof(heading), "This host (%s)", name);
 	say_heading(heading);
 	say_daemon(c, this_host);
+	say_monitor(c, json_object_get(this_host, "monitor"));
 	say_destination(c, status);
 	say_reload(c, json_object_get(this_host, "reload"));
 	say_reasons(c, workers, json_object_get(status, "problems"));
