@@ -82,11 +82,11 @@ put_head(struct canvas *to, const struct model *m, const struct ui *u,
 	const char	*outbox = member_text(model_part(m, "outbox"), "name");
 	struct buf	 b = { 0 };
 	int		 used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD,
-			    "outbox");
+			    "outboxctl top");
 
 	if (outbox != NULL && to->cols >= 60) {
-		buf_printf(&b, " %s", outbox);
-		canvas_put(to, 0, used, to->cols / 2, STYLE_PLAIN, b.data);
+		buf_printf(&b, "  outbox: %s", outbox);
+		canvas_put(to, 0, used, to->cols / 2, STYLE_DIM, b.data);
 		buf_free(&b);
 	}
 	put_age(to, m, u, now);
@@ -127,7 +127,7 @@ struct content {
 
 static void
 fill(struct content *c, const struct model *m, struct ui *u, enum panel p,
-    int cols, int64_t now)
+    int rows, int cols, int64_t now)
 {
 	struct ui_list		*l = &u->lists[p];
 	struct grid_order	 o = order_of(l);
@@ -135,7 +135,7 @@ fill(struct content *c, const struct model *m, struct ui *u, enum panel p,
 	memset(c, 0, sizeof(*c));
 	canvas_reset(&c->text, 0, cols);
 	if (panel_columns(p) == NULL) {
-		panel_text(&c->text, m, p, now);
+		panel_text(&c->text, m, p, rows, now);
 		c->total = c->text.rows;
 		return;
 	}
@@ -254,7 +254,7 @@ draw_all(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 
 	layout_widths(&l, to->cols);
 	for (int p = 0; p < PANELS; p++) {
-		fill(&c[p], m, u, (enum panel)p, l.places[p].cols, now);
+		fill(&c[p], m, u, (enum panel)p, rows, l.places[p].cols, now);
 		n[p] = wanted(&c[p], m, (enum panel)p);
 	}
 	layout_place(&l, rows, n);
@@ -276,7 +276,7 @@ draw_panel(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 	struct content	c;
 	struct place	at = { 1, 0, to->rows - EDGES, to->cols };
 
-	fill(&c, m, u, u->focus, to->cols, now);
+	fill(&c, m, u, u->focus, to->rows, to->cols, now);
 	put_panel(to, at, &c, u, u->focus);
 	content_free(&c);
 }

@@ -83,7 +83,12 @@ has(const json_t *row, const struct grid_column *columns, const char *filter)
 	return found;
 }
 
-/* Unknown ones come last. */
+static bool
+is_known(const json_t *v)
+{
+	return json_is_string(v) || json_is_integer(v);
+}
+
 static int
 compare(const json_t *a, const json_t *b, const char *name)
 {
@@ -95,8 +100,7 @@ compare(const json_t *a, const json_t *b, const char *name)
 		    (json_integer_value(x) < json_integer_value(y));
 	if (json_is_string(x) && json_is_string(y))
 		return strcmp(json_string_value(x), json_string_value(y));
-	return (json_is_string(x) || json_is_integer(x)) ? -1 :
-	    json_is_string(y) || json_is_integer(y);
+	return json_is_string(x) - json_is_string(y);
 }
 
 struct sorting {
@@ -109,8 +113,14 @@ by_member(const void *a, const void *b, void *how)
 {
 	const json_t *const	*x = a, *const *y = b;
 	const struct sorting	*s = how;
-	int			 n = compare(*x, *y, s->name);
+	bool			 known = is_known(json_object_get(*x,
+				    s->name));
+	int			 n;
 
+	/* Unknown ones come last, either way. */
+	if (known != is_known(json_object_get(*y, s->name)))
+		return known ? -1 : 1;
+	n = compare(*x, *y, s->name);
 	return s->reverse ? -n : n;
 }
 

@@ -37,7 +37,7 @@ layout_widths(struct layout *l, int cols)
 		set_width(l, (enum panel)p, 0, cols);
 	if (l->columns == 1)
 		return;
-	left = l->columns == 3 ? 42 : cols * 2 / 5;
+	left = l->columns == 3 ? 40 : cols * 2 / 5;
 	at = left + LAYOUT_GAP;
 	set_width(l, PANEL_SUMMARY, 0, left);
 	set_width(l, PANEL_THROUGHPUT, 0, left);
@@ -45,7 +45,7 @@ layout_widths(struct layout *l, int cols)
 	set_width(l, PANEL_PARTITIONS, at, cols - at);
 	if (l->columns == 2)
 		return;
-	middle = (cols - at - LAYOUT_GAP) * 11 / 20;
+	middle = (cols - at - LAYOUT_GAP) / 2;
 	set_width(l, PANEL_WORKERS, at, middle);
 	at += middle + LAYOUT_GAP;
 	set_width(l, PANEL_PARTITIONS, at, cols - at);

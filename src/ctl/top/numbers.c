@@ -227,7 +227,6 @@ numbers_summary(struct canvas *to, const struct model *m)
 
 /* Throughput */
 
-#define CHART_ROWS	3
 #define STEPS		8	/* of a character */
 
 struct chart {
@@ -269,20 +268,20 @@ make_chart(struct chart *c, const struct model *m, int width)
 }
 
 static void
-draw_chart(struct canvas *to, const struct chart *c)
+draw_chart(struct canvas *to, const struct chart *c, int rows)
 {
 	static const char *const	blocks[] = { " ", "▁", "▂", "▃", "▄",
 					    "▅", "▆", "▇", "█" };
 	int				top = to->rows, left;
 
-	for (int i = 0; i < CHART_ROWS; i++)
+	for (int i = 0; i < rows; i++)
 		canvas_add(to);
 	left = to->cols - c->columns;
 	for (int k = 0; k < c->columns; k++) {
-		int64_t	height = c->most == 0 ? 0 : (c->value[k] * CHART_ROWS *
+		int64_t	height = c->most == 0 ? 0 : (c->value[k] * rows *
 			    STEPS + c->most - 1) / c->most;
 
-		for (int i = CHART_ROWS - 1; i >= 0; i--, height -= STEPS)
+		for (int i = rows - 1; i >= 0; i--, height -= STEPS)
 			canvas_put(to, top + i, left + k, 1, STYLE_GOOD,
 			    blocks[height <= 0 ? 0 : height > STEPS ? STEPS :
 			    height]);
@@ -351,7 +350,8 @@ put_countdown(struct canvas *to, const struct model_window *w, int64_t now)
 }
 
 void
-numbers_throughput(struct canvas *to, const struct model *m, int64_t now)
+numbers_throughput(struct canvas *to, const struct model *m, int chart,
+    int64_t now)
 {
 	struct chart	c;
 
@@ -363,7 +363,7 @@ numbers_throughput(struct canvas *to, const struct model *m, int64_t now)
 	}
 	make_chart(&c, m, to->cols < MODEL_RATES ? to->cols : MODEL_RATES);
 	put_rates(to, m, &c);
-	draw_chart(to, &c);
+	draw_chart(to, &c, chart);
 	put_countdown(to, &m->window, now);
 	put_count_titles(to);
 	put_counts(to, "this one", &m->window.now);

@@ -6,6 +6,9 @@
 #include "ctl/top/model.h"
 
 void	numbers_summary(struct canvas *, const struct model *);
-void	numbers_throughput(struct canvas *, const struct model *, int64_t now);
+
+/* chart: its rows. */
+void	numbers_throughput(struct canvas *, const struct model *, int chart,
+	    int64_t now);
 
 #endif

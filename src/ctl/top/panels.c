@@ -82,13 +82,21 @@ put_problems(struct canvas *to, const struct model *m)
 		    m->status == NULL ? "" : "none");
 }
 
+/* A chart is as high as leaves room for all else. */
+static int
+chart_rows(int rows)
+{
+	return rows < 24 ? 2 : rows < 30 ? 3 : rows < 36 ? 5 : 8;
+}
+
 void
-panel_text(struct canvas *to, const struct model *m, enum panel p, int64_t now)
+panel_text(struct canvas *to, const struct model *m, enum panel p, int rows,
+    int64_t now)
 {
 	if (p == PANEL_SUMMARY)
 		numbers_summary(to, m);
 	else if (p == PANEL_THROUGHPUT)
-		numbers_throughput(to, m, now);
+		numbers_throughput(to, m, chart_rows(rows), now);
 	else if (p == PANEL_PROBLEMS)
 		put_problems(to, m);
 }

@@ -15,9 +15,9 @@ const struct grid_column	*panel_columns(enum panel);
 /* Its rows, sorted and filtered; the caller frees. */
 json_t	*panel_rows(const struct model *, enum panel, const struct grid_order *);
 
-/* Add the text of a panel that is no list. */
+/* Add the text of a panel that is no list, for a screen of so many rows. */
 void	 panel_text(struct canvas *, const struct model *, enum panel,
-	    int64_t now);
+	    int rows, int64_t now);
 
 /* Add all that is known of a row of a list. */
 void	 panel_details(struct canvas *, const json_t *row);

@@ -199,7 +199,11 @@ shorten_owner(json_t *row)
 {
 	const char	*owner = member_text(row, "owner");
 
-	if (owner != NULL && ident_is_valid(owner))
+	/* A pause is a lease of years that nobody holds. */
+	if (strcmp(member_text(row, "state"), "paused") == 0) {
+		json_object_set_new(row, "owner", json_null());
+		json_object_set_new(row, "ttl_ms", json_null());
+	} else if (owner != NULL && ident_is_valid(owner))
 		json_object_set_new(row, "owner", json_stringn(owner,
 		    (size_t)(ident_nonce(owner) - owner) - 1));
 }
