@@ -250,3 +250,21 @@ daemon_unlock(void)
 {
 	pidfile_remove(pidfh);
 }
+
+char *
+daemon_find_outboxctl(void)
+{
+	char	 self[4096], *path, *slash;
+	ssize_t	 n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n > 0) {
+		self[n] = '\0';
+		if ((slash = strrchr(self, '/')) != NULL)
+			*slash = '\0';
+		path = xasprintf("%s/outboxctl", self);
+		if (access(path, X_OK) == 0)
+			return path;
+		free(path);
+	}
+	return xstrdup(BINDIR "/outboxctl");
+}

@@ -51,4 +51,10 @@ int	daemon_lock(const char *pidfile, struct err *);
 int	daemon_write_pid(struct err *);
 void	daemon_unlock(void);
 
+/*
+ * The path of outboxctl: beside this program, as in a build directory, or
+ * installed.  The caller frees.
+ */
+char	*daemon_find_outboxctl(void);
+
 #endif

@@ -89,7 +89,7 @@ run_printer(struct master *m, struct slot *s)
 	(void)s;
 	close_report(m, 1);
 	setproctitle("-outbox-master: printer");
-	return printer_main(m->report_fds[0]);
+	return printer_main(m->report_fds[0], m->a->report_to);
 }
 
 static struct outage *

@@ -22,6 +22,7 @@
 #include "master/descriptors.h"
 #include "master/log_head.h"
 #include "master/master.h"
+#include "master/view.h"
 #include "util/sig.h"
 #include "worker/worker.h"
 #include "util/xalloc.h"
@@ -31,12 +32,12 @@ struct options {
 	struct conf_override	 override;
 	struct report_form	 report;
 	int64_t			 interval_ms;
-	bool			 test, dump, detach, once;
+	bool			 test, dump, detach, once, no_view;
 };
 
 enum {
 	OPT_ONCE = 256, OPT_JSON, OPT_SILENT, OPT_INTERVAL, OPT_WINDOW,
-	OPT_NO_LEASING, OPT_WORKERS
+	OPT_NO_LEASING, OPT_WORKERS, OPT_NO_VIEW
 };
 
 static const struct option longopts[] = {
@@ -55,6 +56,7 @@ static const struct option longopts[] = {
 	{ "window", required_argument, NULL, OPT_WINDOW },
 	{ "no-leasing", no_argument, NULL, OPT_NO_LEASING },
 	{ "workers", required_argument, NULL, OPT_WORKERS },
+	{ "no-view", no_argument, NULL, OPT_NO_VIEW },
 	{ NULL, 0, NULL, 0 }
 };
 
@@ -74,6 +76,7 @@ static const char usage_text[] =
 "      --silent          do not report ticks\n"
 "      --interval-ms N   pause N ms between ticks\n"
 "      --window N        report totals every N seconds, not each tick\n"
+"      --no-view         on a terminal, print lines, and not outboxctl top\n"
 "  -V, --version         print the version and exit\n"
 "  -h, --help            print this text and exit\n";
 
@@ -142,6 +145,9 @@ take_option(struct options *o, int opt)
 	case OPT_WORKERS:
 		o->override.workers = parse_number("--workers", optarg, 1,
 		    CONF_MAX_WORKERS);
+		break;
+	case OPT_NO_VIEW:
+		o->no_view = true;
 		break;
 	case 'V':
 		puts(PACKAGE_STRING);
@@ -241,6 +247,33 @@ become_service(const struct options *o, const struct conf *conf)
 		give_up_start(&e);
 }
 
+static bool
+wants_view(const struct options *o, const struct conf *conf)
+{
+	return !o->no_view && !o->detach && !o->report.silent &&
+	    !o->report.json && !conf_uses_driver(conf, DRIVER_STDOUT) &&
+	    view_is_possible();
+}
+
+/* A daemon without its view goes on with lines. */
+static bool
+show_view(const struct options *o, const struct conf *conf,
+    struct master_args *a, struct view *v)
+{
+	struct err	e;
+
+	if (!wants_view(o, conf))
+		return false;
+	if (view_begin(v, o->conf_path, o->report.interval_ms, &e) < 0) {
+		log_warn("the view cannot be shown: %s", e.text);
+		return false;
+	}
+	a->report_to = v->reports;
+	if (log_head_open(conf, false, &e) < 0)
+		log_error("%s", e.text);
+	return true;
+}
+
 static int
 run_service(const struct options *o, struct conf *conf)
 {
@@ -248,11 +281,14 @@ run_service(const struct options *o, struct conf *conf)
 				     .override = &o->override,
 				     .report = o->report,
 				     .interval_ms = o->interval_ms,
+				     .report_to = STDOUT_FILENO,
 				     .log_to_syslog = o->detach };
 	char			*prefix = daemon_run_prefix(
 				    conf->master.pidfile);
 	struct master		*m;
+	struct view		 v;
 	struct err		 e;
+	bool			 shown;
 	int			 status;
 
 	/* A detached process has no standard output for reports. */
@@ -266,8 +302,11 @@ run_service(const struct options *o, struct conf *conf)
 		fatal(EXIT_FAILED, "cannot detach: %s", strerror(errno));
 	if (daemon_write_pid(&e) < 0)
 		give_up_start(&e);
+	shown = show_view(o, conf, &a, &v);
 	status = master_run(m);
 	daemon_unlock();
+	if (shown)
+		view_end(&v);
 	free(prefix);
 	return status;
 }

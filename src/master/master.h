@@ -14,6 +14,7 @@ struct master_args {
 	struct report_form		 report;	/* fd is not used */
 	int64_t				 interval_ms;
 	const char			*run_prefix;	/* "/run/outbox/outbox-master" */
+	int				 report_to;	/* where the printer writes */
 	bool				 log_to_syslog;	/* -d with log.target stderr */
 };
 

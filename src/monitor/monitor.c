@@ -33,25 +33,6 @@
 #define SAMPLE_MS	1000
 #define NPIPES		(3 * QUESTION_KINDS)
 
-/* outboxctl beside this program, as in a build directory, or installed. */
-static char *
-find_outboxctl(void)
-{
-	char	 self[4096], *path, *slash;
-	ssize_t	 n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (n > 0) {
-		self[n] = '\0';
-		if ((slash = strrchr(self, '/')) != NULL)
-			*slash = '\0';
-		path = xasprintf("%s/outboxctl", self);
-		if (access(path, X_OK) == 0)
-			return path;
-		free(path);
-	}
-	return xstrdup(BINDIR "/outboxctl");
-}
-
 /* A token that cannot be used leaves a monitor that only shows. */
 static void
 read_token(struct monitor *m)
@@ -218,7 +199,7 @@ monitor_main(const struct monitor_args *a)
 {
 	struct monitor	 m;
 	struct err	 e;
-	char		*program = find_outboxctl();
+	char		*program = daemon_find_outboxctl();
 	char		*socket = daemon_monitor_socket(a->conf);
 	int		 status = 0;
 

@@ -77,9 +77,9 @@ next_line(int fd, char *line)
 }
 
 int
-printer_main(int fd)
+printer_main(int fd, int to)
 {
-	struct printer	 p = { .out = { .fd = STDOUT_FILENO } };
+	struct printer	 p = { .out = { .fd = to } };
 	char		*line = xcalloc(1, LINE_MAX_BYTES);
 	ssize_t		 n;
 

@@ -2,52 +2,15 @@
 # outboxctl top, on a terminal of tmux: its panels at several sizes, keys, a
 # server that is away, and the terminal that it leaves behind on every way out.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
-
-command -v tmux >/dev/null || skip_all 'tmux is not installed'
+. "$srcdir/tests/lib/tmux.sh"
 OUTBOXCTL=$(readlink -f "$OUTBOXCTL")
-
-# Each window is a shell, which shows how it finds the terminal.
-TMUX_TMPDIR=$DIR
-export TMUX_TMPDIR
-unset TMUX
-tm() { tmux -L top -f /dev/null "$@" 2> "$DIR/tmux.err"; }
-
-# window COLS ROWS [NAME=VALUE...]: a new one, in place of the last one
-window() {
-	tm kill-session -t w
-	tm new-session -d -s w -x "$1" -y "$2" env LC_ALL=C.UTF-8 "PS1=\$ " \
-	    "${@:3}" bash --norc --noprofile
-	tm set -g status off
-	wait_for 5 sees '^\$'
-}
-screen() { tm capture-pane -p -t w; }
-sees() { screen | grep -Eq -- "$1"; }
-press() { tm send-keys -t w "$@"; }
 
 # run COLS ROWS [NAME=VALUE...]: start it there, and wait for its first round
 run_top() {
 	window "$@"
-	press "stty -g > $DIR/before; $OUTBOXCTL -c $CONF top; echo \"rc \$?\"" \
-	    Enter
+	run_there "$OUTBOXCTL -c $CONF top"
 	wait_for 10 sees '^(workers|.*[1-6] (Workers|Summary)).*' &&
 	    wait_for 10 not sees 'asking'
-}
-
-# shown SECONDS NAME REGEX: that is on the screen within so many seconds
-shown() {
-	wait_for "$1" sees "$3"
-	ok $? "$2" || screen | sed 's/^/# /'
-}
-
-# left NAME [STATUS]: the program ends, and the terminal is as it was
-left() {
-	[ -z "${2-0}" ] || shown 5 "$1: it ends" "^rc ${2:-0}\$"
-	press "stty -g > $DIR/after; echo again; tput cnorm" Enter
-	wait_for 5 sees '^again'
-	is "$(cat "$DIR/after")" "$(cat "$DIR/before")" \
-	    "$1: the terminal's settings are as before"
-	is "$(tm display -p -t w '#{alternate_on} #{cursor_flag}')" '0 1' \
-	    "$1: the picture is gone, the cursor is there"
 }
 
 # top_pids: the processes of it: the guard, the one that draws, the feed
@@ -55,7 +18,6 @@ top_pids() { pgrep -f "^$OUTBOXCTL -c $CONF top" | sort -n; }
 nth_pid() { top_pids | sed -n "$1p"; }
 none_left() { [ -z "$(top_pids)" ]; }
 
-trap 'tm kill-server; cleanup' EXIT
 start_servers
 WORKERS=2 write_conf
 
@@ -85,17 +47,17 @@ shown 5 'a worker of another host is shown' 'relay-b +4711 +alive'
 shown 5 'the summary counts both hosts' 'workers +3 alive on 2 hosts'
 shown 5 'all partitions are listed' ' p15 +(owned|free)'
 
-tm resize-window -t w -x 110 -y 40
+resize 110 40
 shown 3 '110 columns: two side by side' '1 Summary .*4 Workers'
 shown 3 '110 columns: partitions below the workers' '^[^3]{40,} 3 Part'
-tm resize-window -t w -x 80 -y 24
+resize 80 24
 shown 3 '80 columns: one below the other' '^ 4 Workers'
 check '80 columns: nothing stands beside them' not sees 'Summary.*Workers'
-tm resize-window -t w -x 40 -y 10
+resize 40 10
 shown 3 '40 columns, 10 lines: the summary' '^state +'
-tm resize-window -t w -x 39 -y 10
+resize 39 10
 shown 3 '39 columns: a sentence' 'needs 40 columns'
-tm resize-window -t w -x 100 -y 30
+resize 100 30
 shown 3 '100 columns: two again' '1 Summary .*4 Workers'
 
 #
@@ -107,7 +69,8 @@ press /
 shown 3 '/: asks for the filter' '^filter:'
 press p07
 shown 3 'the filter: one row is left' '^p07'
-check 'the filter: no other row' not sees '^p0[0-689]'
+wait_for 3 not sees '^p0[0-689]'
+ok $? 'the filter: no other row'
 press Enter Enter
 shown 3 'Enter: all of the row' '^ Partitions: p07 '
 shown 3 'a page of the row: its members' '^oldest_ms +-'
@@ -183,12 +146,12 @@ DB_PID=$(. "$DIR/db/env" && cat "$PIDFILE")
 kill -STOP "$DB_PID"
 shown 15 'a database that hangs: the age of the data' 'data of [0-9]+ s ago'
 press 4 Enter
-shown 1 'a database that hangs: keys work' '^ 4 Workers'
-tm resize-window -t w -x 90 -y 20
+shown 3 'a database that hangs: keys work' '^ 4 Workers'
+resize 90 20
 press Escape
-shown 1 'a database that hangs: it can be resized' '^state '
+shown 3 'a database that hangs: it can be resized' '^state '
 press q
-shown 1 'a database that hangs: q ends it at once' '^rc 0'
+shown 3 'a database that hangs: q ends it at once' '^rc 0'
 kill -CONT "$DB_PID"
 
 # The daemon and the server are gone: the view says so, and what to do.

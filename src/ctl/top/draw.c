@@ -178,7 +178,7 @@ scroll_to(struct ui_list *l, const struct content *c, int room)
 /* "Workers", and at the right "1-5 of 20" if there are more. */
 static void
 put_title(struct canvas *to, struct place at, const struct content *c,
-    const struct ui *u, enum panel p, int room)
+    const struct ui *u, enum panel p, const char *name, int room)
 {
 	const struct ui_list	*l = &u->lists[p];
 	struct buf		 b = { 0 }, more = { 0 };
@@ -187,7 +187,7 @@ put_title(struct canvas *to, struct place at, const struct content *c,
 
 	for (int i = 0; i < at.cols; i++)
 		canvas_put(to, at.row, at.col + i, 1, STYLE_DIM, "─");
-	buf_printf(&b, " %d %s ", p + 1, panel_names[p]);
+	buf_printf(&b, " %d %s ", p + 1, name);
 	used = canvas_put(to, at.row, at.col, at.cols, style, b.data);
 	buf_str(&more, "");
 	if (l->filter[0] != '\0')
@@ -203,12 +203,13 @@ put_title(struct canvas *to, struct place at, const struct content *c,
 
 static void
 put_panel(struct canvas *to, struct place at, const struct content *c,
-    struct ui *u, enum panel p)
+    const struct model *m, struct ui *u, enum panel p)
 {
 	int	room = at.rows - 1 - c->head;
 
 	scroll_to(&u->lists[p], c, room > 0 ? room : 0);
-	put_title(to, at, c, u, p, room);
+	put_title(to, at, c, u, p, p == PANEL_ERRORS && m->has_log ?
+	    "Log and errors" : panel_names[p], room);
 	canvas_copy(to, at.row + 1, at.col, &c->text, 0, c->head);
 	canvas_copy(to, at.row + 1 + c->head, at.col, &c->text,
 	    c->head + u->lists[p].top, room);
@@ -261,7 +262,8 @@ draw_all(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 	canvas_reset(&area, l.height, to->cols);
 	for (int p = 0; p < PANELS; p++) {
 		if (l.places[p].rows > 0)
-			put_panel(&area, l.places[p], &c[p], u, (enum panel)p);
+			put_panel(&area, l.places[p], &c[p], m, u,
+			    (enum panel)p);
 		content_free(&c[p]);
 	}
 	canvas_copy(to, 1, 0, &area, scroll_of(u, &l, rows), rows);
@@ -277,7 +279,7 @@ draw_panel(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 	struct place	at = { 1, 0, to->rows - EDGES, to->cols };
 
 	fill(&c, m, u, u->focus, to->rows, to->cols, now);
-	put_panel(to, at, &c, u, u->focus);
+	put_panel(to, at, &c, m, u, u->focus);
 	content_free(&c);
 }
 

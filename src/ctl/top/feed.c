@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "util/sig.h"
 
 #define AGAIN_MS	1000	/* until a new one is started */
-#define CHUNK		65536
 
 /* The process itself */
 
@@ -109,9 +107,8 @@ start(struct feed *f)
 		close(fds[0]);
 		return;
 	}
-	f->fd = fds[0];
-	fcntl(f->fd, F_SETFL, O_NONBLOCK);
-	buf_clear(&f->in);
+	f->lines.fd = fds[0];
+	fcntl(f->lines.fd, F_SETFL, O_NONBLOCK);
 }
 
 void
@@ -122,7 +119,7 @@ feed_end(struct feed *f)
 	kill(f->pid, SIGKILL);
 	while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	close(f->fd);
+	pipe_lines_end(&f->lines);
 	f->pid = 0;
 }
 
@@ -135,39 +132,15 @@ feed_tend(struct feed *f, int64_t now)
 	}
 }
 
-static char *
-take_line(struct feed *f)
-{
-	char	*end = f->in.len == 0 ? NULL : memchr(f->in.data, '\n',
-		    f->in.len), *line;
-	size_t	 n;
-
-	if (end == NULL)
-		return NULL;
-	n = (size_t)(end - f->in.data);
-	line = strndup(f->in.data, n);
-	memmove(f->in.data, end + 1, f->in.len - n - 1);
-	buf_chop(&f->in, n + 1);
-	return line;
-}
-
 char *
 feed_line(struct feed *f, int64_t now)
 {
-	char	*line;
-	ssize_t	 n;
+	bool	 ended = false;
+	char	*line = f->pid == 0 ? NULL : pipe_lines_next(&f->lines, &ended);
 
-	while ((line = take_line(f)) == NULL && f->pid != 0) {
-		n = read(f->fd, buf_reserve(&f->in, CHUNK), CHUNK);
-		if (n < 0)
-			return NULL;
-		if (n == 0) {
-			feed_end(f);
-			f->start_at = now + AGAIN_MS;
-			return NULL;
-		}
-		f->in.len += (size_t)n;
-		f->in.data[f->in.len] = '\0';
+	if (ended) {
+		feed_end(f);
+		f->start_at = now + AGAIN_MS;
 	}
 	return line;
 }

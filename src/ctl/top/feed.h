@@ -12,16 +12,15 @@
 #include <sys/types.h>
 
 #include "ctl/base/ctl.h"
-#include "util/buf.h"
+#include "ctl/top/pipe_lines.h"
 
 /* A zeroed one with ctl and pause_ms is not started. */
 struct feed {
 	struct ctl	*ctl;
 	int64_t		 pause_ms;	/* between two rounds */
 	pid_t		 pid;		/* 0: none runs */
-	int		 fd;		/* of its lines */
+	struct pipe_lines	 lines;		/* that it writes */
 	int64_t		 start_at;	/* the next one, clock_ms() */
-	struct buf	 in;
 };
 
 /* Start it if it is time to; call it each second. */

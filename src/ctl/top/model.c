@@ -2,6 +2,7 @@
 
 #include "ctl/top/model.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -92,6 +93,22 @@ model_note(struct model *m, const char *process, const char *text)
 		return;
 	strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	add_error(m, process, at, text);
+}
+
+/* "2026-01-31T12:00:00.123Z warn worker 0[12]: text"; else as it is. */
+void
+model_log(struct model *m, const char *line)
+{
+	char		 at[32];
+	const char	*text = strchr(line, ' ');
+
+	if (text == NULL || text - line < 20 || text - line > 30 ||
+	    line[10] != 'T') {
+		model_note(m, "log", line);
+		return;
+	}
+	snprintf(at, sizeof(at), "%.19sZ", line);
+	add_error(m, "log", at, text + 1);
 }
 
 /* Throughput */

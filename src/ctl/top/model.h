@@ -33,6 +33,7 @@ struct model {
 	json_t			*workers;	/* rows, see rows_of_workers() */
 	json_t			*partitions;	/* rows */
 	json_t			*errors;	/* rows, the newest first */
+	bool			 has_log;	/* they have lines of the log */
 	json_t			*totals;	/* of the round before */
 	json_t			*host;		/* this_host of that round */
 	int64_t			 rates[MODEL_RATES];	/* a ring */
@@ -45,6 +46,9 @@ void	model_take(struct model *, json_t *round, int64_t now);
 
 /* A line that a process wrote to standard error. */
 void	model_note(struct model *, const char *process, const char *text);
+
+/* A line of the log of the daemon that shows the view. */
+void	model_log(struct model *, const char *line);
 
 /* A window that is over becomes the last one. */
 void	model_tick(struct model *, int64_t now);

@@ -1,5 +1,6 @@
 /* top.c - the state of the fleet, live on a terminal */
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 struct view {
 	struct feed	feed;
+	struct pipe_lines	log;	/* of the daemon that shows us */
 	struct model	model;
 	struct ui	ui;
 	struct canvas	canvas;
@@ -91,6 +93,32 @@ take_rounds(struct view *v, int64_t now)
 }
 
 static void
+take_log(struct view *v)
+{
+	bool	 ended;
+	char	*line;
+
+	while ((line = pipe_lines_next(&v->log, &ended)) != NULL) {
+		model_log(&v->model, line);
+		free(line);
+	}
+}
+
+/* The lines that outbox-master would print here; -1: it did not start us. */
+static int
+log_of_daemon(void)
+{
+	const char	*text = getenv("OUTBOX_TOP_LOG");
+	int		 fd = text == NULL ? 0 : (int)strtonum(text, 3, 1024,
+			    NULL);
+
+	if (fd == 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return -1;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+static void
 show(struct view *v, int64_t now)
 {
 	int	rows, cols;
@@ -113,15 +141,17 @@ take_keys(struct view *v)
 static void
 look(struct view *v)
 {
-	struct pollfd	fds[2] = { { STDIN_FILENO, POLLIN, 0 } };
+	struct pollfd	fds[3] = { { STDIN_FILENO, POLLIN, 0 } };
 
 	while (!v->ui.quit && !sig_took(&got_term) && !sig_took(&got_hup)) {
 		take_rounds(v, clock_ms());
+		take_log(v);
 		take_keys(v);
 		show(v, clock_ms());
-		fds[1] = (struct pollfd){ v->feed.pid == 0 ? -1 : v->feed.fd,
+		fds[1] = (struct pollfd){ v->feed.pid == 0 ? -1 : v->feed.lines.fd,
 		    POLLIN, 0 };
-		sig_wait(fds, 2, TICK_MS);
+		fds[2] = (struct pollfd){ v->log.fd, POLLIN, 0 };
+		sig_wait(fds, 3, TICK_MS);
 		follow_signals();
 	}
 }
@@ -136,11 +166,12 @@ seconds_of(const struct args *a)
 static int
 view(struct ctl *c)
 {
-	struct view	v = { .feed = { .ctl = c,
+	struct view	v = { .log.fd = log_of_daemon(), .feed = { .ctl = c,
 			    .pause_ms = seconds_of(&c->args) * 1000 },
 			    .model.window.length = c->args.window * 60000 };
 	struct err	e;
 
+	v.model.has_log = v.log.fd >= 0;
 	/* The first round is under way while the picture is made. */
 	take_rounds(&v, clock_ms());
 	take_signals();
@@ -157,7 +188,7 @@ view(struct ctl *c)
 	ui_end(&v.ui);
 	model_free(&v.model);
 	canvas_free(&v.canvas);
-	buf_free(&v.feed.in);
+	pipe_lines_end(&v.log);
 	return CTL_DONE;
 }
 

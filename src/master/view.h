@@ -1,0 +1,37 @@
+/*
+ * view.h - outboxctl top on the terminal where the daemon was started
+ *
+ * A process between the daemon and the terminal, the keeper, runs the view.  It
+ * takes the lines that the daemon would write there, shows the view those of
+ * the log, and prints them when the view has ended, and all later ones at once.
+ * Nothing that happens to view or keeper is noticed by the daemon but as an
+ * output that takes no lines.
+ */
+#ifndef OUTBOX_VIEW_H
+#define OUTBOX_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/err.h"
+
+struct view {
+	int	life;		/* to the keeper; it ends with it */
+	int	reports;	/* for the lines of standard output */
+};
+
+/* Are standard input and output a terminal? */
+bool	view_is_possible(void);
+
+/*
+ * Start it.  If standard error is a terminal, too, it is a pipe from then on:
+ * open the log again.  window_ms is that of the reports, 0: none.  -1: nothing
+ * has changed, see err.
+ */
+int	view_begin(struct view *, const char *conf_path, int64_t window_ms,
+	    struct err *);
+
+/* The daemon has stopped: wait until the keeper has printed all. */
+void	view_end(struct view *);
+
+#endif
