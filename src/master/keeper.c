@@ -41,6 +41,7 @@ static void
 exec_view(const struct keeper *k, int log, pid_t parent)
 {
 	char		*path = daemon_find_outboxctl();
+	char		*number = xasprintf("%d", log);
 	char		*minutes = xasprintf("%lld",
 			    (long long)(k->window_ms + 59999) / 60000);
 	sigset_t	 none;
@@ -50,9 +51,9 @@ exec_view(const struct keeper *k, int log, pid_t parent)
 		signal(signo, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (getppid() != parent || dup2(log, STDERR_FILENO + 1) < 0)
+	if (getppid() != parent || fcntl(log, F_SETFD, 0) < 0)
 		_exit(1);
-	setenv("OUTBOX_TOP_LOG", "3", 1);
+	setenv("OUTBOX_TOP_LOG", number, 1);
 	execl(path, path, "-c", k->conf_path, "top", k->window_ms > 0 ?
 	    "--window" : NULL, minutes, NULL);
 	fprintf(stderr, "outbox-master: %s: %s\n", path, strerror(errno));

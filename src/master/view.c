@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@
 
 #include "master/keeper.h"
 
-#define END_MS	5000	/* longest wait for the keeper */
+#define END_MS	4000	/* longest wait for the keeper */
 
 struct pipes {
 	int	life[2], reports[2], log[2];	/* log: -1: it goes elsewhere */
@@ -66,11 +67,15 @@ become_keeper(struct pipes *p, const char *conf_path, int64_t window_ms)
 			    .log = n < 3 ? -1 : base + 2,
 			    .conf_path = conf_path, .window_ms = window_ms };
 
-	/* Above those that are to be written over. */
+	/*
+	 * Above those that are to be written over.  The view has the first one,
+	 * too: view_end() waits for both.
+	 */
 	for (int i = 0; i < n; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, base + n);
 	for (int i = 0; i < n; i++)
-		if (fds[i] < 0 || dup3(fds[i], base + i, O_CLOEXEC) < 0)
+		if (fds[i] < 0 || dup3(fds[i], base + i, i == 0 ? 0 :
+		    O_CLOEXEC) != base + i)
 			_exit(1);
 	closefrom(base + n);
 	_exit(keeper_main(&k));
@@ -100,6 +105,7 @@ view_begin(struct view *v, const char *conf_path, int64_t window_ms,
 	close_pair(p.log);
 	close(p.life[1]);
 	close(p.reports[0]);
+	v->keeper = pid;
 	v->life = p.life[0];
 	v->reports = p.reports[1];
 	return 0;
@@ -112,7 +118,11 @@ view_end(struct view *v)
 
 	/* For all processes that have a copy, not only for this one. */
 	shutdown(v->life, SHUT_WR);
-	poll(&p, 1, END_MS);
+	if (poll(&p, 1, END_MS) == 0) {
+		/* It hangs: then the view ends, and cleans the terminal. */
+		kill(v->keeper, SIGKILL);
+		poll(&p, 1, END_MS);
+	}
 	close(v->life);
 	close(v->reports);
 }

@@ -12,10 +12,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/err.h"
 
 struct view {
+	pid_t	keeper;
 	int	life;		/* to the keeper; it ends with it */
 	int	reports;	/* for the lines of standard output */
 };
@@ -31,7 +33,7 @@ bool	view_is_possible(void);
 int	view_begin(struct view *, const char *conf_path, int64_t window_ms,
 	    struct err *);
 
-/* The daemon has stopped: wait until the keeper has printed all. */
+/* The daemon has stopped: wait until the keeper has printed all, or kill it. */
 void	view_end(struct view *);
 
 #endif

@@ -97,6 +97,8 @@ terminal_begin(struct err *e)
 void
 terminal_end(void)
 {
+	if (isendwin())
+		return;
 	/* Without a second screen the shell goes on in the last line. */
 	move(LINES - 1, 0);
 	clrtoeol();
@@ -112,9 +114,16 @@ terminal_again(void)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 0 &&
 	    w.ws_col > 0)
 		resizeterm(w.ws_row, w.ws_col);
-	reset_prog_mode();
-	curs_set(0);
 	clearok(curscr, TRUE);
+}
+
+void
+terminal_resume(void)
+{
+	/* Whoever had the terminal since may have left it in any mode. */
+	if (!isendwin())
+		endwin();
+	terminal_again();
 }
 
 void

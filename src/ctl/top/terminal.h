@@ -31,8 +31,9 @@ void	terminal_repair(void);
 int	terminal_begin(struct err *);
 void	terminal_end(void);
 
-/* Draw all again after a pause or a change of the size. */
+/* Draw all again after a change of the size, or after a stop. */
 void	terminal_again(void);
+void	terminal_resume(void);
 
 void	terminal_size(int *rows, int *cols);
 

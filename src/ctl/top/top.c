@@ -65,10 +65,10 @@ follow_signals(void)
 		raise(SIGSTOP);
 		got_continue = 1;
 	}
-	if (sig_took(&got_continue) || got_resize) {
-		got_resize = 0;
+	if (sig_took(&got_continue))
+		terminal_resume();
+	else if (sig_took(&got_resize))
 		terminal_again();
-	}
 }
 
 static void
