@@ -45,8 +45,8 @@ E=$(sql "SELECT sequence FROM events WHERE stream_id = 'e'")
 echo '{"key":"k","type":"ok","payload":{}}' > "$DIR/lines"
 echo '{"key":"k"}' > "$DIR/bad"
 
-# How each command of the table succeeds; reload needs a daemon, and status and
-# doctor have a problem to report here.  serve is left out: it prints a line for
+# How each command of the table succeeds; reload and probe need a daemon, top a
+# terminal, and status and doctor have a problem to report here.  serve is left out: it prints a line for
 # each of its commands.
 declare -A good=(
 	[workers]='' [partitions list]='' [partitions sync]=--dry-run
@@ -59,14 +59,14 @@ declare -A good=(
 	[stream republish]=--dry-run [stream forget]='' [phantoms forget]=''
 	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
 	[retry-plan]='' [schema print]='' [schema install]=--dry-run
-	[schema check]='' [schema upgrade]=--dry-run
+	[schema check]='' [schema upgrade]=--dry-run [probe]=healthz
 )
 mapfile -t commands < <(grep -Eo 'words = "[a-z -]+"' \
     "$srcdir/src/ctl/main.c" | cut -d'"' -f2 | grep -vx serve)
 one 1 status
 one 1 doctor
 for command in "${commands[@]}"; do
-	case $command in status|doctor|reload) continue ;; esac
+	case $command in status|doctor|reload|top|probe) continue ;; esac
 	check "$command: has a line here" [ -n "${good[$command]+there}" ]
 	# shellcheck disable=SC2086
 	one 0 $command ${good[$command]}
@@ -108,6 +108,7 @@ fails_json 1 'it is dead$' messages discard "$B"
 is "$(field .remedy)" 'see dead retry' 'the remedy of a dead message'
 fails_json 1 'this key is not halted$' keys release nobody
 fails_json 1 'does not run on this host' reload
+fails_json 1 'the monitor of this host does not answer' probe healthz
 fails_json 1 'other settings: duplicate_window' stream add
 fails_json 1 'no such partition' partitions pause p99
 fails_json 1 'line 1: .*; nothing was enqueued$' enqueue "$DIR/bad"
@@ -225,7 +226,7 @@ done
 for command in "${commands[@]}"; do
 	case $command in
 	doctor|status|config|retry-plan|setup|'schema print') continue ;;
-	'stream info'|'stream add'|reload|stop|logs) continue ;;
+	'stream info'|'stream add'|reload|stop|logs|top|probe) continue ;;
 	esac
 	# shellcheck disable=SC2086
 	fails_json 3 'connect' $command ${good[$command]}
