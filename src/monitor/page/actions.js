@@ -238,7 +238,8 @@ export function message_actions(state, body, about, then, suffix = "") {
 	    `${verbs[action]}${suffix} …`, () => ask({ action, body, about, then,
 		verb: verbs[action], explain: explains[action],
 		thing: state === "dead" ? "dead letter" : "message",
-		choice: action === "dead-purge" && release, danger: action === "dead-purge" || action === "discard" }),
+		choice: action === "dead-purge" && release,
+		danger: action === "dead-purge" || action === "discard" }),
 	    { key: action, "data-action": action }));
 }
 

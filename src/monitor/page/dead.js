@@ -5,14 +5,14 @@ import { h } from "/dom.js";
 import { need } from "/data.js";
 import { can_act, empty, loading, message_link, panel, reason_of, trouble }
 	from "/parts.js";
-import { chosen_actions, filter_form, matching_actions, message_query,
-	message_table, pages } from "/messages.js";
+import { chosen_actions, filter_form, matching_actions, message_table,
+	need_messages, pages } from "/messages.js";
 import { link, route, with_params } from "/route.js";
 import { ago, bdi, counted, number, visible } from "/text.js";
 
 /* Letters, page by page: of a group, or those that pass the filters. */
 function letters(params, same_error) {
-	const answer = need("/api/messages", message_query(params, "dead"), 2000);
+	const answer = need_messages(params, "dead");
 	const rows = answer.data?.rows;
 
 	return h("div", { class: "letters", key: "letters" }, trouble(answer),

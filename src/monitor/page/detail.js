@@ -105,17 +105,18 @@ function headers(list) {
 
 /* --- history --- */
 
-/* From its own times; what operators did is added to them. */
+/* What is known of it, in the order of time; some steps have none. */
 function history(m) {
 	const list = m.history || [];
 
 	if (list.length === 0)
 		return null;
 	return h("section", { key: "history", "aria-label": "History" },
-	    h("header", {}, h("h3", {}, "History")), h("ol", { class:
-		"history" }, list.map((x, i) => h("li", { key: `${i} ${x.at}` },
-		ago(x.at), h("strong", {}, ` ${x.what}`), x.text &&
-		[": ", h("bdi", {}, visible(x.text))]))));
+	    h("header", {}, h("h3", {}, "History")), h("ol",
+		{ class: "history" }, list.map((x) => h("li", { key: x.what },
+		    h("span", { class: "quiet" }, x.at ? [ago(x.at), " ",
+			exact(x.at)] : "at an unknown time"), h("p", {},
+			h("bdi", {}, visible(x.what)))))));
 }
 
 function waits(m) {

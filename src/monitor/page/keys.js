@@ -38,7 +38,7 @@ export function keys() {
 	    : [h("p", { class: "quiet", key: "about" }, "Halted keys wait for " +
 		"an operator: retry their dead message, or release the key. All " +
 		"others go on by themselves."), table("Blocked keys", [["Key"],
-		["Reason"], ["Waits for"], ["Since"], ["Messages behind it",
+		["Reason"], ["Waits for"], ["Since"], ["Parked behind it",
 		"number"], ["Error", "error"], ["", "act"]], list.map(row))],
 	    (last || params.after) && h("nav", { class: "pages", key: "pages" },
 		params.after && h("a", { class: "button", href:

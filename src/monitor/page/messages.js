@@ -133,7 +133,8 @@ export function message_table(rows, which, with_error = true) {
 	    ["Sequence", "number"], ["Key"], ["Type"], ["Partition"],
 	    ["Attempts", "number"], [times[which]],
 	    which === "delivered" ? ["From commit to answer", "number"] :
-	    with_error && ["Error", "error"]].filter(Boolean), rows.map((r) => ({ key: r.sequence,
+	    with_error && ["Error", "error"]].filter(Boolean),
+	    rows.map((r) => ({ key: r.sequence,
 	    class: r.sequence === open ? "open" : null,
 	    onclick: (e) => open_row(e, r.sequence), cells: [
 		act && choose(r.sequence), message_link(r.sequence),
@@ -197,20 +198,24 @@ export function pages(params, data, rows) {
 		"the first one"}`));
 }
 
-export function message_query(params, which) {
-	const query = { state: which, after: params.after, limit: LIMIT };
+/* The list in this state that passes the filters; dead ones may be of a group. */
+export function need_messages(params, which) {
+	const query = { after: params.after, limit: LIMIT };
+	const is_dead = which === "dead";
 
 	for (const name of filters)
 		query[name] = params[name];
-	if (params.group)
+	if (is_dead)
 		query.group = params.group;
-	return query;
+	else
+		query.state = which;
+	return need(is_dead ? "/api/dead" : "/api/messages", query, 2000);
 }
 
 export function messages() {
 	const { params } = route();
 	const which = params.state in states ? params.state : "pending";
-	const answer = need("/api/messages", message_query(params, which), 2000);
+	const answer = need_messages(params, which);
 	const rows = answer.data?.rows;
 
 	forget_choice(params, which);

@@ -105,6 +105,12 @@ function backlog_tile(s) {
 	    b.parked > 0 && `, ${number(b.parked)} behind blocked keys`);
 }
 
+/* It grows between two states, unless others have taken its place since. */
+function age_of(oldest) {
+	return oldest.age_ms < 2000 ? oldest.age_ms :
+	    Math.max(0, server_now() - Date.parse(oldest.at));
+}
+
 function oldest_tile(s) {
 	const o = s.oldest, bad = s.problems.some((p) => p.id === "oldest");
 
@@ -113,7 +119,7 @@ function oldest_tile(s) {
 		    "–", null, null, "nothing waits");
 	return tile("tile-oldest", link("messages", { message: o.sequence }),
 	    "Oldest message", h("span", { title: `${exact(o.at)} UTC` },
-	    duration(Math.max(0, server_now() - Date.parse(o.at)))), null,
+	    duration(age_of(o))), null,
 	    bad ? "warning" : null, `message ${o.sequence} in `,
 	    bdi(o.partition), o.paused && ", which is paused");
 }

@@ -1,6 +1,6 @@
 /*
  * partitions.js - the partitions as a grid: a few as cards, hundreds as small
- * cells, each with its state as a sign
+ * cells with a label, each with its state as a sign
  */
 import { ask } from "/actions.js";
 import { h } from "/dom.js";
@@ -11,7 +11,7 @@ import { go, link, route, with_params } from "/route.js";
 import { ago, bdi, brief, counted, duration, number, plain } from "/text.js";
 
 const CARDS = 64;		/* with more, only label and number */
-const LABELS = 256;		/* with more, only a sign */
+const NUMBERS = 256;		/* with more, only label and sign */
 
 const kinds = {
 	owned: ["ok", "", "owned by a worker"],
@@ -63,7 +63,8 @@ function cell(p, size, chosen) {
 		route().params : {}), label: p.partition || "(none)" }),
 	    title: describe(p), "aria-label": describe(p),
 	    "aria-current": chosen ? "true" : null },
-	    size === "tiny" ? sign : size === "small" ?
+	    size === "dots" ? null : size === "tiny" ? [sign, bdi(label)] :
+	    size === "small" ?
 	    [h("span", { class: "label" }, bdi(label)), sign && h("span",
 		{ class: "sign" }, sign), heat(p) > 0 && h("span", { class:
 		"count" }, brief(Number(p.waiting)))] :
@@ -75,7 +76,7 @@ function cell(p, size, chosen) {
 }
 
 function size_for(n) {
-	return n <= CARDS ? "cards" : n <= LABELS ? "small" : "tiny";
+	return n <= CARDS ? "cards" : n <= NUMBERS ? "small" : "tiny";
 }
 
 function summary(list) {
@@ -89,14 +90,20 @@ function summary(list) {
 		    `${number(counts[k])} ${k}`, kinds[k][2]))));
 }
 
-/* The grid for the overview: never as cards. */
+/* p2 before p10: the server sorts by bytes. */
+function by_number(list) {
+	return list.slice().sort((a, b) => a.partition.length -
+	    b.partition.length || (a.partition < b.partition ? -1 : 1));
+}
+
+/* The grid for the overview. */
 export function map_of(list) {
-	const size = list.length <= CARDS ? "small" : size_for(list.length);
+	const size = list.length <= CARDS ? "small" : "dots";
 
 	if (list.length === 0)
 		return none();
 	return [summary(list), h("div", { class: `grid ${size}`, key: "grid" },
-	    list.map((p) => cell(p, size)))];
+	    by_number(list).map((p) => cell(p, size)))];
 }
 
 function none() {
@@ -127,8 +134,9 @@ function chosen_one(p) {
 
 	return panel("chosen", ["Partition ", bdi(p.partition || "(none)")],
 	    h("a", { href: with_params({ label: null }) }, "Close"),
-	    h("dl", { class: "facts flow" }, rows.filter(Boolean).map(([name, value]) =>
-		h("div", { key: name }, h("dt", {}, name), h("dd", {}, value)))),
+	    h("dl", { class: "facts flow" }, rows.filter(Boolean).map(
+		([name, value]) => h("div", { key: name }, h("dt", {}, name),
+		h("dd", {}, value)))),
 	    h("div", { class: "buttons" }, h("a", { class: "button", href:
 		link("messages", { partition: p.partition }) },
 		"Waiting messages"), can_act() && (p.state === "paused" ?
@@ -167,7 +175,9 @@ export function partitions() {
 	const paused = list.filter((p) => p.state === "paused");
 	const size = size_for(list.length);
 
-	return [panel("partitions", "Partitions",
+	/* Below a long grid it would not be seen. */
+	return [size === "tiny" && chosen && chosen_one(chosen),
+	    panel("partitions", "Partitions",
 	    [counted(list.length, "partition"), can_act() &&
 		paused.length < list.length && button("Pause all …", () => ask({
 		    action: "pause", verb: "Pause", thing: "partition",
@@ -176,9 +186,9 @@ export function partitions() {
 		    "resumed." })), can_act() && paused.length > 1 &&
 		act("resume", "Resume all", [])], trouble(answer),
 	    list.length === 0 ? none() : [summary(list), h("div", { class:
-		`grid ${size}`, key: "grid" }, list.map((p) => cell(p, size,
-		p === chosen)))]), chosen && chosen_one(chosen),
-	    panel("busiest", "Waiting longest", null, busiest(list))];
+		`grid ${size}`, key: "grid" }, by_number(list).map((p) => cell(p,
+		size, p === chosen)))]), size !== "tiny" && chosen &&
+	    chosen_one(chosen), panel("busiest", "Waiting longest", null, busiest(list))];
 }
 
 export function close_partition() {
