@@ -84,14 +84,5 @@ start_nginx() {
 	wait_for 10 test -s "$DIR/nginx/pid"
 }
 
-# free_port: one that nobody listens on now
-free_port() {
-	local port
-	for port in $(shuf -i 20000-32000 -n 20); do
-		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null ||
-		    { echo "$port"; return; }
-	done
-}
-
 # Rows of the receiver's log: status path id key sequence
 received() { cat "$RDIR/log" 2> /dev/null; }

@@ -325,6 +325,15 @@ enqueue_keys() {
 	done | "$SANDBOX" sql "${PRIMARY:-$DIR/db}" app
 }
 
+# free_port: one that nobody listens on now
+free_port() {
+	local port
+	for port in $(shuf -i 20000-32000 -n 20); do
+		(exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null ||
+		    { echo "$port"; return; }
+	done
+}
+
 # keep_secret FILE SECRET: write it so that only its owner can read it
 keep_secret() {
 	printf '%s\n' "$2" > "$1"
