@@ -3,6 +3,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_with_operator
+# shellcheck disable=SC2034
 CONF=$OP
 sql "INSERT INTO outbox_partitions (partition_key) VALUES
     ('p00'), ('p01'), ('p02'), ('p03')"

@@ -44,6 +44,7 @@ is 'the files' "$(query -l | grep -v build-id |
     /usr/share/man/man8/outbox-master.8 \
     /usr/share/outbox-master{,/grafana,/prometheus,/sql} \
     /usr/share/outbox-master/grafana/outbox-master.json \
+    /usr/share/outbox-master/openapi.json \
     /usr/share/outbox-master/prometheus/outbox-master.rules.yml \
     /usr/share/outbox-master/sql/{grants,inline,inline_trigger}.sql \
     /usr/share/outbox-master/sql/{operator,schema,trigger}.sql \
