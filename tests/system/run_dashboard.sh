@@ -147,8 +147,19 @@ press $'\ue00c'
 within 5 'Esc closes it' is_js 'document.getElementById("detail").hidden' true
 silent 'filters and pages'
 
-# --- live, paused, lost -----------------------------------------------------
+# --- live, paused -----------------------------------------------------------
 
+# hide true|false: as if another tab were in front
+hide() {
+	js "(Object.defineProperty(document, 'hidden', {configurable: true,
+	    value: $1}), document.dispatchEvent(new Event('visibilitychange')))" \
+	    > /dev/null
+}
+hide true
+within 5 'hidden, it is paused' is_js \
+    'document.getElementById("live").dataset.state' paused
+hide false
+shows_text '#live' '^Live$' 'and live when it is seen again'
 click '#live'
 shows_text '#live' '^Paused' 'a click pauses it'
 click '#live'
@@ -170,6 +181,10 @@ click '#chosen button'
 click '#confirm'
 within 10 'p03 is owned again' all_owned
 is "$(sql "SELECT COUNT(*) FROM outbox_audit")" 2 'both are in the audit'
+js 'document.querySelector(".grid .cell").focus()' > /dev/null
+press $'\ue014'
+within 5 'an arrow goes to the next cell' is_js \
+    'document.activeElement.textContent.slice(0, 3)' p01
 silent 'pause and resume'
 
 # --- the broker is away -----------------------------------------------------

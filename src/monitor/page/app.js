@@ -58,10 +58,12 @@ function live_state() {
 	const text = live.state === "live" || !age ? word :
 	    `${word} · data of ${age} ago`;
 
-	return button([h("span", { class: `dot ${level}`, key: "dot" }), text],
+	/* The age is not read out: it changes each second. */
+	return [button([h("span", { class: `dot ${level}`, key: "dot" }), text],
 	    () => live_hold(!is_held()), { class: "live", id: "live",
 	    "data-state": live.state, title: `${plain(title)}; click to ` +
-	    (is_held() ? "go on" : "pause"), "aria-live": "polite" });
+	    (is_held() ? "go on" : "pause") }), h("span", { class: "read-out",
+	    role: "status", key: "read-out" }, word)];
 }
 
 function session_button() {

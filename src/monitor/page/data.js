@@ -31,10 +31,16 @@ export function need(path, query = {}, age_ms = 3000) {
 		answers.set(name, answer);
 	}
 	answer.round = round;
-	if (!answer.asking && (answer.at === 0 ||
-	    live.state === "live" && Date.now() - answer.at >= age_ms))
+	if (!answer.asking && (answer.at === 0 || live.state === "live" &&
+	    Date.now() - answer.at >= (answer.error ?
+	    patience(answer.error) : age_ms)))
 		ask(answer, path, query);
 	return answer;
+}
+
+/* A question that was wrong stays wrong; other errors may be over soon. */
+function patience(error) {
+	return error.status === 400 || error.status === 404 ? Infinity : 5000;
 }
 
 async function ask(answer, path, query) {

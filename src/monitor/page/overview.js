@@ -68,12 +68,17 @@ function tile(id, view, title, value, unit, level, ...about) {
 	    h("span", { class: "about" }, about));
 }
 
+/* Why a number is missing. */
+function missing(s, why) {
+	return s.database ? "not known without the database" : why;
+}
+
 function workers_tile(s) {
 	const w = s.workers;
 
 	if (!w)
 		return tile("tile-workers", link("workers"), "Active workers",
-		    "–", null, null, "unknown without the database");
+		    "–", null, null, missing(s, "not known"));
 	return tile("tile-workers", link("workers"), "Active workers",
 	    number(w.live), null, w.live === 0 ? "critical" : w.stale > 0 ?
 	    "warning" : null, `on ${counted(w.hosts, "host")}`,
@@ -98,7 +103,7 @@ function backlog_tile(s) {
 
 	if (!b)
 		return tile("tile-backlog", link("messages"), "Backlog", "–",
-		    null, null, "not counted: see outboxctl doctor");
+		    null, null, missing(s, "not counted: see outboxctl doctor"));
 	return tile("tile-backlog", link("messages"), "Backlog",
 	    (b.exact ? "" : "~") + number(b.waiting), null,
 	    b.growing_since ? "warning" : null, growth(b),
@@ -116,7 +121,7 @@ function oldest_tile(s) {
 
 	if (!o)
 		return tile("tile-oldest", link("messages"), "Oldest message",
-		    "–", null, null, "nothing waits");
+		    "–", null, null, missing(s, "nothing waits"));
 	return tile("tile-oldest", link("messages", { message: o.sequence }),
 	    "Oldest message", h("span", { title: `${exact(o.at)} UTC` },
 	    duration(age_of(o))), null,
@@ -138,7 +143,7 @@ function dead_tile(s) {
 
 	if (!d)
 		return tile("tile-dead", link("dead"), "Dead letters", "–", null,
-		    null, "there is no table for them");
+		    null, missing(s, "there is no table for them"));
 	return tile("tile-dead", link("dead"), "Dead letters",
 	    (d.exact ? "" : "~") + number(d.count), null,
 	    d.new > 0 ? "warning" : null, d.count === 0 ? "none" :
@@ -205,15 +210,23 @@ function throughput(answer) {
 		chart(element, minutes) }));
 }
 
+/* A problem at the top tells already why the database gives no answer. */
+function trouble_of(answer) {
+	if (!answer.error || !known.status.database)
+		return trouble(answer);
+	return h("p", { class: "quiet", key: "trouble" }, "Not known without " +
+	    "the database", answer.data ? ": this is from before." : ".");
+}
+
 function fleet() {
 	const workers = need("/api/workers", {}, 5000);
 	const partitions = need("/api/partitions", {}, 5000);
 
 	return h("div", { class: "columns", key: "fleet" },
 	    panel("workers", "Workers", h("a", { href: link("workers") }, "All"),
-		trouble(workers), workers.data && worker_table(workers.data)),
+		trouble_of(workers), workers.data && worker_table(workers.data)),
 	    panel("partitions", "Partitions", h("a", { href:
-		link("partitions") }, "All"), trouble(partitions),
+		link("partitions") }, "All"), trouble_of(partitions),
 		partitions.data && map_of(partitions.data)));
 }
 
