@@ -209,8 +209,10 @@ try_lock(const char *pidfile, pid_t *holder, struct err *e)
 	mask = umask(022);		/* init scripts of users read it */
 	pidfh = pidfile_open(pidfile, 0644, holder);
 	umask(mask);
+	/* The lock is for our family, not for programs that it runs. */
 	if (pidfh != NULL)
-		return 0;
+		return fcntl(pidfile_fileno(pidfh), F_SETFD, FD_CLOEXEC) < 0 ?
+		    err_set(e, "fcntl: %s", strerror(errno)) : 0;
 	if (errno == EEXIST || errno == EAGAIN)
 		return 1;
 	return err_set(e, "open %s: %s", pidfile, strerror(errno));

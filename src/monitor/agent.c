@@ -29,7 +29,9 @@ become(const struct agent *a, const int fds[3])
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
 			_exit(127);
-	signal(SIGPIPE, SIG_DFL);
+	/* One that finishes must not die of a line that nobody reads any more. */
+	if (!a->finishes)
+		signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGURG, SIG_DFL);
