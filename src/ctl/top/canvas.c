@@ -22,8 +22,10 @@ cell_at(const struct canvas *c, int row, int col)
 static void
 blank(struct canvas *c, int row)
 {
+	struct cell	*cells = c->cells + (size_t)row * (size_t)c->cols;
+
 	for (int col = 0; col < c->cols; col++)
-		*cell_at(c, row, col) = (struct cell){ " ", STYLE_PLAIN };
+		cells[col] = (struct cell){ " ", STYLE_PLAIN };
 }
 
 int

@@ -69,16 +69,18 @@ note_process(struct model *m, const char *name, const json_t *p)
 static void
 note_errors(struct model *m, json_t *host)
 {
-	const char	*name, *id;
-	json_t		*p, *w;
+	const char	*name;
+	json_t		*p, *w, *id;
 	size_t		 i;
 
 	json_object_foreach(host, name, p)
 		if (json_is_object(p))
 			note_process(m, name, p);
 	json_array_foreach(json_object_get(host, "workers"), i, w) {
-		id = member_text(w, "id");
-		note_process(m, id == NULL || *id == '\0' ? "worker" : id, w);
+		id = rows_short_id(member_text(w, "id"));
+		note_process(m, json_string_length(id) == 0 ? "worker" :
+		    json_string_value(id), w);
+		json_decref(id);
 	}
 }
 

@@ -64,7 +64,7 @@ put_problem(struct canvas *to, const json_t *p)
 	if (*remedy == '\0')
 		return;
 	buf_printf(&b, "remedy: %s", remedy);
-	canvas_add_text(to, 2, STYLE_DIM, b.data);
+	canvas_add_text(to, 2, STYLE_PLAIN, b.data);
 	buf_free(&b);
 }
 

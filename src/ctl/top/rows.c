@@ -193,7 +193,14 @@ partition_state(const json_t *p)
 	return member_text(p, "state");
 }
 
-/* "host:00": its random end is of no use to a reader. */
+json_t *
+rows_short_id(const char *id)
+{
+	if (id == NULL || !ident_is_valid(id))
+		return json_string(id == NULL ? "" : id);
+	return json_stringn(id, (size_t)(ident_nonce(id) - id) - 1);
+}
+
 static void
 shorten_owner(json_t *row)
 {
@@ -203,9 +210,9 @@ shorten_owner(json_t *row)
 	if (strcmp(member_text(row, "state"), "paused") == 0) {
 		json_object_set_new(row, "owner", json_null());
 		json_object_set_new(row, "ttl_ms", json_null());
-	} else if (owner != NULL && ident_is_valid(owner))
-		json_object_set_new(row, "owner", json_stringn(owner,
-		    (size_t)(ident_nonce(owner) - owner) - 1));
+	} else if (owner != NULL) {
+		json_object_set_new(row, "owner", rows_short_id(owner));
+	}
 }
 
 json_t *

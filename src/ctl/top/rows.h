@@ -14,6 +14,9 @@
 json_t	*rows_of_workers(const json_t *round, const json_t *before);
 json_t	*rows_of_partitions(const json_t *round);
 
+/* "host:00" of a worker's id, whose random end is of no use to a reader. */
+json_t	*rows_short_id(const char *id);
+
 extern const struct grid_column	 rows_worker_columns[];
 extern const struct grid_column	 rows_partition_columns[];
 extern const struct grid_column	 rows_error_columns[];

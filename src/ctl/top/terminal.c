@@ -6,6 +6,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@
 static struct termios	saved;
 static bool		utf8, colour;
 
-/* What ends the modes that a picture needs. */
 int
 terminal_save(struct err *e)
 {
@@ -38,7 +38,8 @@ terminal_save(struct err *e)
 static void
 send_mode(const char *mode)
 {
-	if (mode != NULL && mode != (char *)-1)
+	/* -1: a capability that the entry takes back. */
+	if (mode != NULL && (intptr_t)mode != -1)
 		(void)putp(mode);
 }
 
