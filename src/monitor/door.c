@@ -31,7 +31,7 @@ is_in_use(const struct sockaddr_un *at)
 	if (fd < 0)
 		return true;
 	used = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ||
-	    errno == EAGAIN;
+	    (errno != ECONNREFUSED && errno != ENOENT);
 	close(fd);
 	return used;
 }
@@ -69,7 +69,9 @@ listen_unix(const char *path, struct err *e)
 	struct sockaddr_un	at = { .sun_family = AF_UNIX };
 	int			fd;
 
-	strlcpy(at.sun_path, path, sizeof(at.sun_path));
+	if (strlcpy(at.sun_path, path, sizeof(at.sun_path)) >=
+	    sizeof(at.sun_path))
+		return err_set(e, "the path is too long: set monitor.socket");
 	if (remove_old(&at, e) < 0)
 		return -1;
 	if ((fd = new_socket(AF_UNIX)) < 0)

@@ -190,8 +190,9 @@ accept_clients(struct monitor *m, int door)
 			clients_make_room(&m->clients, m->now);
 			return false;
 		}
+		/* Without a descriptor for it, it waits at the door. */
 		if ((fd = door_accept(&m->doors[door])) < 0)
-			return true;
+			return errno != EMFILE && errno != ENFILE;
 		clients_make_room(&m->clients, m->now);
 		add_client(m, fd, door == DOOR_UNIX);
 	}

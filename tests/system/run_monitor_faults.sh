@@ -36,5 +36,27 @@ within 10 'the next daemon runs, though outboxctl of the last one does' \
 check 'and this one goes on' [ -e "/proc/$agent" ]
 kill -CONT "$agent"
 within 10 'at the end of its input it ends' is_gone "$agent"
+
+# --- no descriptors, a long path -------------------------------------------------
+
+"${OUTBOX_MASTER%/*}/clients" slow 100 "$SOCK" > "$DIR/clients" &
+MASTERS+=("$!")
+monitor=$(monitor_pid)
+prlimit --pid "$monitor" --nofile=290:290
+within 10 'a hundred clients, and too few descriptors' \
+    has_line "$DIR/clients" ready
+ticks() { awk '{ print $14 + $15 }' "/proc/$monitor/stat"; }
+before=$(ticks)
+wait_for 2 false
+after=$(ticks)
+check "they cost no time: $((after - before)) ticks in 2 s" \
+    [ $((after - before)) -lt 60 ]
+stops 'the daemon stops'
+
+PIDFILE=$DIR/$(printf '%0100d' 0)/outbox.pid
+write_conf
+start_fleet
+within 10 'the path of a socket that is too long: the log tells it' \
+    has_line "$LOG" 'cannot listen on .*: the path is too long'
 stops 'the daemon stops'
 done_testing
