@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The table of faults: status and doctor tell each within ten seconds, with one
-# id, text and exit status, and it goes within ten seconds of its cause
+# The table of faults: status, doctor and the monitor tell each within ten
+# seconds, with one id, text and exit status, and it goes within ten seconds of
+# its cause
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
@@ -20,10 +21,38 @@ is_healthy() { [ -z "$(ids)" ]; }
 timeless() { sed -E 's/[0-9.]+ (ms|s|min|h|d)\b//g; s/(are lost:) [0-9]+/\1/
 	s/  +/ /g'; }
 
-# told ID TEXT [STATUS]: the fault is a problem of status and of doctor
+# The monitor, whose outboxctl has the daemon's file.
+get() { curl -s -g -m 9 "$@" --unix-socket "$DIR/run/outbox.monitor.sock"; }
+ready_code() { get http://localhost/readyz -o "$DIR/ready" \
+    -w '%{http_code}'; }
+# monitor_tells ID / monitor_is_rid_of ID: as status with this file does
+agrees() {
+	local code=200
+	ctl -c "$DIR/daemon.yml" --json status
+	[ "$RC" -eq 0 ] || code=503
+	[ "$(ready_code)" = $code ] && [ "$(get http://localhost/api/problems |
+	    jq -r '[.[].id] | join(" ")')" = "$(field \
+	    '[.problems[].id] | join(" ")')" ]
+}
+monitor_tells() {
+	agrees && has_line "$DIR/ready" "^(critical|warning|info): $1: " &&
+	    get http://localhost/metrics |
+	    grep -q "^outbox_problem{id=\"$1\",.*} 1\$"
+}
+monitor_is_rid_of() {
+	agrees && not has_line "$DIR/ready" ": $1: " &&
+	    ! get http://localhost/metrics |
+	    grep -q "^outbox_problem{id=\"$1\",.*} 1\$"
+}
+has_monitor=yes		# empty: no daemon runs
+
+# told ID TEXT [STATUS]: the fault is a problem of status, of doctor and of the
+# monitor, there as SEEN, if its file is in error
 told() {
 	local text
 	within 10 "$1: status tells it" has_problem "$1"
+	[ -z "$has_monitor" ] ||
+	    within 10 "$1: the monitor tells it" monitor_tells "${SEEN:-$1}"
 	ctl --json status
 	is "$RC" "${3:-1}" "$1: the exit status of status"
 	text=$(field ".problems[] | select(.id == \"$1\") | .text" | head -1)
@@ -37,7 +66,11 @@ told() {
 	    grep -Eq '^! (critical|warning|info): ' <<< "$(head -1 <<< "$OUT")"
 }
 # over ID: and it goes
-over() { within 10 "$1: it goes with its cause" is_rid_of "$1"; }
+over() {
+	within 10 "$1: it goes with its cause" is_rid_of "$1"
+	[ -z "$has_monitor" ] || within 10 "$1: the monitor tells it no more" \
+	    monitor_is_rid_of "${SEEN:-$1}"
+}
 
 WORKERS=2 TIMEOUT_MS=2000 write_conf "$DIR/ctl.yml"
 cp "$DIR/ctl.yml" "$DIR/daemon.yml"
@@ -70,10 +103,19 @@ over silent_worker
 
 sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/daemon.yml"
 kill -HUP "$MASTER"
-told reload_refused 'the last reload was refused.*lease_tttl.*: correct the file if it is still in error, then outboxctl reload'
+SEEN=configuration told reload_refused 'the last reload was refused.*lease_tttl.*: correct the file if it is still in error, then outboxctl reload'
 cp "$DIR/ctl.yml" "$DIR/daemon.yml"
 kill -HUP "$MASTER"
-over reload_refused
+SEEN=configuration over reload_refused
+
+mkdir "$DIR/mine"
+{ cat "$DIR/ctl.yml"; echo "monitor: {token_file: $DIR/mine}"; } \
+    > "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+told monitor 'the monitor: monitor.token_file: .*: correct the file, then outboxctl reload$'
+cp "$DIR/ctl.yml" "$DIR/daemon.yml"
+kill -HUP "$MASTER"
+over monitor
 within 20 'healthy after the reload' is_healthy
 
 # The log: its file is gone, and cannot be made again.
@@ -236,13 +278,16 @@ fails 78 'broken.yml: line 2: ' 'a file that is no YAML names no daemon' \
     -c "$DIR/broken.yml" status
 
 # At once, before the heartbeats are over.
+has_monitor=
 kill -KILL "$MASTER"
 within 5 'after a kill -9 of the master no worker is alive' has_problem no_worker
 told no_worker "the daemon of this host has died \\(pid $MASTER\\): service outbox-master start"
 CONF=$DIR/daemon.yml
 start_fleet
 CONF=$DIR/ctl.yml
+has_monitor=yes
 over no_worker
+has_monitor=
 ctl -c "$DIR/edited.yml" logs
 like "$RC: $ERR" '^0: .*lease_tttl' 'a file in error: logs tells it, and works'
 ctl -c "$DIR/edited.yml" stop
