@@ -27,7 +27,7 @@ static const struct command commands[] = {
 	{ .words = "top", .options = "window", .rest = "[SECONDS]",
 	  .max = 1, .offline = true, .run = top_show,
 	  .broker = true, .survives = true,
-	  .help = "the same live on a terminal, with workers and partitions" },
+	  .help = "the same, live on a terminal, of each worker" },
 	{ .words = "doctor", .offline = true, .run = doctor_run,
 	  .broker = true, .survives = true,
 	  .help = "check what the daemon needs; exits with 1 on a failure" },
