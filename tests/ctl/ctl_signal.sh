@@ -100,6 +100,7 @@ wait "$MASTER" 2>/dev/null
 elsewhere='runs in another pid namespace .a container.*: run this command there'
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
 	start_fleet
+	wait_for 10 has_line "$LOG" "master\[$MASTER\]: worker 0: pid"
 	# From within a container: the daemon outside has no pid there.
 	for command in reload stop; do
 		unshare --pid --fork --mount-proc "$OUTBOXCTL" -c "$CONF" \
