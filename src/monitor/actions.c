@@ -54,7 +54,7 @@ option_name(char to[40], const char *member)
 	size_t	i = 0;
 
 	for (; member[i] != '\0' && i < 39; i++)
-		to[i] = member[i] == '_' ? '-' : member[i];
+		to[i] = (char)(member[i] == '_' ? '-' : member[i]);
 	to[i] = '\0';
 }
 

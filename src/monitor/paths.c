@@ -214,7 +214,7 @@ value_of(const struct request *r, const char *name)
 	for (size_t i = 0; i < r->nquery; i++)
 		if (strcmp(r->names[i], name) == 0)
 			return r->values[i];
-	return NULL;
+	return "";
 }
 
 /* --key=VALUE for each parameter; an empty one is none. */
@@ -222,7 +222,7 @@ static json_t *
 words_of(const struct request *r, const struct path *p)
 {
 	const char	*state = value_of(r, "state");
-	bool		 other = p->other != NULL && state != NULL &&
+	bool		 other = p->other != NULL &&
 			    strcmp(state, p->other) == 0;
 	json_t		*words = json_array();
 
