@@ -46,7 +46,7 @@ static const struct command commands[] = {
 	{ .words = "probe", .offline = true, .rest = "healthz|readyz",
 	  .min = 1, .max = 1, .run = probe_run,
 	  .local = true,
-	  .help = "ask the monitor of this host; exits with 1 if it says no" },
+	  .help = "ask this host's monitor; exits with 1 if it says no" },
 	{ .words = "workers", .stays = true, .run = workers_list,
 	  .help = "list the workers of all hosts" },
 	{ .words = "partitions list", .stays = true, .run = partitions_list,
