@@ -107,6 +107,7 @@ agent_stop(struct agent *a)
 	a->pid = 0;
 	a->busy = false;
 	buf_free(&a->answer);
+	buf_free(&a->command);
 }
 
 int
