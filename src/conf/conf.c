@@ -226,9 +226,8 @@ conf_key_line(const struct conf *c, const char *name)
 	return i < 0 || c->lines == NULL ? 0 : c->lines[i];
 }
 
-static struct conf *
-load_draft(const char *path, const struct conf_override *over, bool all,
-    struct err *e)
+struct conf *
+conf_load(const char *path, const struct conf_override *over, struct err *e)
 {
 	struct conf_draft	d = { .path = path };
 
@@ -236,26 +235,12 @@ load_draft(const char *path, const struct conf_override *over, bool all,
 	if (read_conf_file(&d, e) < 0 || set_from_environment(&d, e) < 0 ||
 	    set_options(&d, over, e) < 0 ||
 	    set_conf_defaults(&d, e) < 0 ||
-	    (!all && conf_check_later(&d, e) < 0) ||
 	    conf_check(&d, e) < 0 || conf_check_publish(&d, e) < 0) {
 		conf_free(d.conf);
 		return NULL;
 	}
 	keep_lines(&d);
 	return d.conf;
-}
-
-struct conf *
-conf_load(const char *path, const struct conf_override *over, struct err *e)
-{
-	return load_draft(path, over, false, e);
-}
-
-struct conf *
-conf_load_all(const char *path, const struct conf_override *over,
-    struct err *e)
-{
-	return load_draft(path, over, true, e);
 }
 
 void

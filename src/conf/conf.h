@@ -253,7 +253,6 @@ struct conf_key {
 	const char	*yields_to;	/* default is "" if this key is set */
 	int64_t		 min, max;	/* CONF_INT; CONF_DURATION in ms */
 	const char *const *words;	/* CONF_ENUM, NULL-terminated */
-	unsigned	 later;		/* bits of words not available yet */
 	int		(*check)(const char *, struct err *);
 					/* CONF_STRING, items of CONF_LIST,
 					   values of CONF_MAP */
@@ -264,7 +263,6 @@ struct conf_key {
 					   string that differs in each */
 	size_t		 nfields, record_size, max_records;
 	bool		 inherits;	/* field: empty is CONF_INHERIT */
-	bool		 not_yet;	/* not available: only the default */
 	bool		 restart;	/* a reload cannot change it */
 	bool		 required;	/* string or list: must not be empty;
 					   field: must be there */

@@ -14,7 +14,6 @@
  * conf_check.c	relations between keys
  * conf_check_publish.c	those of the destinations and columns
  * conf_check_types.c	those of the aliases of types
- * conf_later.c	values that are not available yet
  * conf_secrets.c	files and variables with secrets
  * conf_ask.c	questions about several keys
  * conf_edit.c	change values in a file
@@ -74,10 +73,6 @@ struct conf_phrase conf_word_near(const char *const *words, const char *text);
  */
 char		*conf_read_text(const char *path, size_t *size, struct err *);
 
-/* conf.c: conf_load(), which also takes values that are not available yet. */
-struct conf	*conf_load_all(const char *path, const struct conf_override *,
-		    struct err *);
-
 /* conf.c: the variable of the environment that sets the key; NULL: none. */
 const char	*conf_key_variable(size_t i);
 
@@ -132,7 +127,7 @@ extern const struct conf_unit	conf_units[];
 char		*conf_text(const void *base, const struct conf_key *);
 /* "from 1 to 256", in the units of the type. */
 struct conf_phrase conf_range(const struct conf_key *);
-/* The words of an enum that are available: "a, b, c". */
+/* The words of an enum: "a, b, c". */
 struct conf_phrase conf_choices(const struct conf_key *);
 /* "a whole number from 1 to 256" */
 struct conf_phrase conf_wanted(const struct conf_key *);
@@ -209,8 +204,5 @@ int		 conf_check_publish(const struct conf_draft *, struct err *);
  * the same subject, or would without their own alias.
  */
 int		 conf_check_types(const struct conf_draft *, struct err *);
-
-/* conf_later.c: -1 with an error that names what is not available yet. */
-int		 conf_check_later(const struct conf_draft *, struct err *);
 
 #endif

@@ -116,10 +116,8 @@ conf_choices(const struct conf_key *k)
 	size_t			n = 0;
 
 	for (unsigned i = 0; k->words[i] != NULL; i++)
-		if ((k->later & 1u << i) == 0)
-			n += (size_t)snprintf(list.text + n,
-			    sizeof(list.text) - n, "%s%s", n > 0 ? ", " : "",
-			    k->words[i]);
+		n += (size_t)snprintf(list.text + n, sizeof(list.text) - n,
+		    "%s%s", n > 0 ? ", " : "", k->words[i]);
 	return list;
 }
 

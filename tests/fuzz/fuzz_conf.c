@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-#include "conf/conf_impl.h"
+#include "conf/conf.h"
 
 /* A file in memory; its path is in path. */
 static int
@@ -25,7 +25,7 @@ load(const void *data, size_t size, struct err *e)
 {
 	char		 path[40];
 	int		 fd = memory_file(data, size, path);
-	struct conf	*conf = conf_load_all(path, NULL, e);
+	struct conf	*conf = conf_load(path, NULL, e);
 
 	MUST(conf != NULL || strncmp(e->text, path, strlen(path)) == 0);
 	close(fd);

@@ -6,7 +6,6 @@
  */
 #include "unit/conf_test.h"
 
-bool	conf_all;
 char	conf_path[sizeof(struct path)];
 
 struct conf *
@@ -18,7 +17,7 @@ load_bytes(const char *text, size_t size, const struct conf_override *over,
 	snprintf(conf_path, sizeof(conf_path), "%s", in_dir("yml").text);
 	write_file(conf_path, text, size);
 	e->text[0] = '\0';
-	c = (conf_all ? conf_load_all : conf_load)(conf_path, over, e);
+	c = conf_load(conf_path, over, e);
 	if (c == NULL) {
 		ck_assert_str_ne(e->text, "");
 		ck_assert_ptr_null(strstr(e->text, SECRET));

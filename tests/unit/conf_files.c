@@ -344,7 +344,6 @@ static const struct answer nested[] = {
 
 START_TEST(bad_item_is_refused)
 {
-	conf_all = true;
 	check_answer(&nested[_i]);
 }
 END_TEST
@@ -355,7 +354,6 @@ START_TEST(records_are_limited)
 	struct buf	b = { 0 };
 	struct err	e;
 
-	conf_all = true;
 	for (int n = 8; n <= 9; n++) {
 		buf_str(&b, "http: {signing_keys: [");
 		for (int i = 0; i < n; i++)
@@ -377,7 +375,6 @@ START_TEST(route_has_its_fields)
 	struct conf		*c;
 	const struct conf_route	*r;
 
-	conf_all = true;
 	c = must_load("publish:\n  routes:\n  - {" ROUTE ", backoff: 2}\n"
 	    "  - {name: b, header: x=y, driver: discard, max_attempts: 3,\n"
 	    "     envelope: json}");
@@ -422,7 +419,6 @@ START_TEST(destination_has_words)
 	char		 text[CONF_DESTINATION];
 	struct conf	*c;
 
-	conf_all = true;
 	c = must_load(destinations[_i].text);
 	ck_assert_str_eq(conf_destination(c, text),
 	    destinations[_i].destination);
@@ -441,7 +437,6 @@ START_TEST(destination_of_many_routes_is_cut)
 	for (int i = 10; i < 40; i++)
 		buf_printf(&doc, "  - {name: a-long-name-%d, type: t%d, "
 		    "driver: nats}\n", i, i);
-	conf_all = true;
 	c = must_load(doc.data);
 	conf_destination(c, text);
 	ck_assert_uint_le(strlen(text), 255);
@@ -463,7 +458,6 @@ START_TEST(http_secrets_are_checked)
 	struct conf		*c;
 	char			*doc;
 
-	conf_all = true;
 	c = must_load(keys);
 	ck_assert_int_eq(conf_check_http_secrets(c, &e), 0);
 	conf_free(c);

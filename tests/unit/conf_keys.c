@@ -549,39 +549,6 @@ START_TEST(field_can_be_left_out)
 }
 END_TEST
 
-/* True if this value of the key is refused until its feature comes. */
-static bool
-comes_later(const struct conf *c, const struct conf_key *k)
-{
-	return k->not_yet || (k->type == CONF_ENUM &&
-	    (k->later & 1u << *(const int *)conf_field(c, k)) != 0);
-}
-
-START_TEST(value_that_comes_later_is_refused)
-{
-	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
-	struct conf		*c = load_stored(_i);
-	bool			 later = comes_later(c, k);
-	struct err		 e;
-	char			*doc;
-
-	conf_free(c);
-	if (!later)
-		return;
-	if (stored[_i].doc != NULL)
-		doc = xstrdup(stored[_i].doc);
-	else
-		document(&doc, stored[_i].key, stored[_i].value);
-	conf_all = false;
-	ck_assert_ptr_null(stored[_i].doc != NULL ? load(doc, NULL, &e) :
-	    load_bytes(doc, strlen(doc), NULL, &e));
-	starts(e.text, conf_path);
-	holds(e.text, ": line ");
-	holds(e.text, "is not available yet: ");
-	free(doc);
-}
-END_TEST
-
 START_TEST(dump_reads_back)
 {
 	struct conf	*c = load_stored(_i), *again;
@@ -699,21 +666,11 @@ START_TEST(manual_has_the_key)
 }
 END_TEST
 
-static void
-take_all(void)
-{
-	conf_all = true;
-}
-
-/* The rows include values that are not available yet. */
 void
 add_keys(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, take_all, NULL);
 	tcase_add_loop_test(tc, variable_cannot_be_nested, 0, nkeys());
 	tcase_add_loop_test(tc, field_can_be_left_out, 0, nkeys());
-	tcase_add_loop_test(tc, value_that_comes_later_is_refused, 0,
-	    NROWS(stored));
 	tcase_add_loop_test(tc, wrong_type_is_refused, 0, nkeys());
 	tcase_add_loop_test(tc, empty_value, 0, nkeys());
 	tcase_add_loop_test(tc, key_is_of_its_kind, 0, NROWS(kinds));

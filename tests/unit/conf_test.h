@@ -9,9 +9,6 @@
 
 #define SECRET		"hunter2"	/* must not be in any error */
 
-/* load_bytes() takes values that are not available yet: set by a fixture. */
-extern bool	conf_all;
-
 extern char	conf_path[];		/* of the last file written */
 
 /* A file of these bytes: NULL with an error, or the configuration. */
