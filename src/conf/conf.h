@@ -307,6 +307,11 @@ int		 conf_check_nats_secret(const struct conf *, struct err *);
 /* The same of the token, keys and certificates of http, if it is in use. */
 int		 conf_check_http_secrets(const struct conf *, struct err *);
 
+/* The token of monitor.token_file; NULL: see err.  Free it: secret_free(). */
+#define CONF_TOKEN_MIN	16	/* characters */
+char		*conf_monitor_token(const struct conf *, struct err *);
+int		 conf_check_monitor_token(const struct conf *, struct err *);
+
 /* Write the effective configuration as YAML that conf_load reads back. */
 void		 conf_dump(const struct conf *, FILE *);
 

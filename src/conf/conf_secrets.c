@@ -7,6 +7,7 @@
  */
 #include "conf/conf_impl.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 #include "util/secret.h"
@@ -88,6 +89,34 @@ conf_check_http_secrets(const struct conf *c, struct err *e)
 		return -1;
 	return check_secret(c, "http.token_file", c->http.token_file,
 	    "http.token_env", c->http.token_env, e);
+}
+
+char *
+conf_monitor_token(const struct conf *c, struct err *e)
+{
+	const char	*file = c->monitor.token_file;
+	char		*token = secret_read(file, "", e);
+
+	if (token != NULL && strlen(token) >= CONF_TOKEN_MIN)
+		return token;
+	if (token != NULL)
+		err_set(e, "%s: the token is shorter than %d characters",
+		    file, CONF_TOKEN_MIN);
+	secret_free(token);
+	(void)err_in(e, "monitor.token_file");
+	return NULL;
+}
+
+int
+conf_check_monitor_token(const struct conf *c, struct err *e)
+{
+	char	*token;
+
+	if (c->monitor.token_file[0] == '\0')
+		return 0;
+	token = conf_monitor_token(c, e);
+	secret_free(token);
+	return token == NULL ? err_in(e, "%s", c->path) : 0;
 }
 
 int

@@ -318,6 +318,9 @@ test(const struct options *o, const struct conf *conf)
 	struct err	e;
 	int		status = become_user(conf, &e);
 
+	/* The daemon would start, with a monitor that changes nothing. */
+	if (status == 0 && conf_check_monitor_token(conf, &e) < 0)
+		status = EXIT_CONFIG;
 	if (status == 0) {
 		printf("%s: the configuration is fine\n", o->conf_path);
 		status = descriptors_allow(&e) < 0 ? EXIT_FAILED : 0;

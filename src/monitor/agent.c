@@ -38,7 +38,8 @@ become(const struct agent *a, const int fds[3])
 	if (!a->finishes)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-	    setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0)
+	    setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0 &&
+	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0)
 		execl(a->program, "outboxctl", "-c", a->conf_path, "--json",
 		    "serve", (char *)NULL);
 	dprintf(2, "cannot run %s: %s\n", a->program, strerror(errno));

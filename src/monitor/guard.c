@@ -145,6 +145,9 @@ is_json(const struct request *r)
 static bool
 asks_for_token(struct request *r, const char *error)
 {
+	if (r->token != NULL)
+		log_throttle_warn(&r->monitor->wrong_token, "a client sent a "
+		    "wrong token to the monitor", r->monitor->now);
 	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send the token "
 	    "of monitor.token_file: Authorization: Bearer TOKEN",
 	    "WWW-Authenticate", "Bearer");
@@ -161,10 +164,14 @@ admits_change(struct request *r)
 		    "page of another site", NULL);
 		return false;
 	}
+	if (m->bad_token.text[0] != '\0') {
+		answer_error(r, MHD_HTTP_FORBIDDEN, m->bad_token.text,
+		    "correct that file, or its rights; or use outboxctl");
+		return false;
+	}
 	if (m->token == NULL) {
-		answer_error(r, MHD_HTTP_FORBIDDEN, m->bad_token.text[0] !=
-		    '\0' ? m->bad_token.text : "this monitor only shows, it "
-		    "changes nothing", "set monitor.token_file, or use "
+		answer_error(r, MHD_HTTP_FORBIDDEN, "this monitor only shows, "
+		    "it changes nothing", "set monitor.token_file, or use "
 		    "outboxctl");
 		return false;
 	}
@@ -176,6 +183,17 @@ admits_change(struct request *r)
 		return false;
 	}
 	return true;
+}
+
+/* May this client read what /readyz knows?  It is answered in any case. */
+bool
+guard_may_read(const struct request *r)
+{
+	const struct monitor	*m = r->monitor;
+
+	return (r->is_local || guard_takes_host(r->host,
+	    &m->a->conf->monitor.hosts, m->host)) &&
+	    (!m->a->conf->monitor.require_token || guard_is_authorized(r));
 }
 
 static bool

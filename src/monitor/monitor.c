@@ -29,29 +29,8 @@
 #include "util/xalloc.h"
 
 #define TURN_MS		1000	/* longest pause between signs of life */
-#define TOKEN_MIN	16	/* bytes */
 #define SAMPLE_MS	1000
 #define NPIPES		(3 * QUESTION_KINDS)
-
-/* A token that cannot be used leaves a monitor that only shows. */
-static void
-read_token(struct monitor *m)
-{
-	const char	*file = m->a->conf->monitor.token_file;
-
-	if (*file == '\0')
-		return;
-	m->token = secret_read(file, "", &m->bad_token);
-	if (m->token != NULL && strlen(m->token) < TOKEN_MIN) {
-		secret_free(m->token);
-		m->token = NULL;
-		err_set(&m->bad_token, "%s: the token is shorter than %d "
-		    "characters", file, TOKEN_MIN);
-	}
-	if (m->token != NULL)
-		return;
-	err_in(&m->bad_token, "monitor.token_file");
-}
 
 /* What is wrong, for status: a token that cannot be used, or a closed door. */
 static void
@@ -137,6 +116,8 @@ turn(struct monitor *m)
 	scoreboard_alive(m->a->line, m->now);
 	if (m->now - m->sampled_at >= SAMPLE_MS) {
 		throughput_sample(m->a->scoreboard, time(NULL));
+		if (token_read(m))
+			show_trouble(m);
 		m->sampled_at = m->now;
 	}
 	next = sooner(next, open_doors(m));
@@ -176,7 +157,7 @@ monitor_init(struct monitor *m, const struct monitor_args *a,
 	gethostname(m->host, sizeof(m->host) - 1);
 	questions_init(&m->questions, program, a->conf_path,
 	    a->conf->master.pidfile);
-	read_token(m);
+	(void)token_read(m);
 }
 
 static void

@@ -21,7 +21,9 @@ struct monitor {
 	const struct monitor_args *a;
 	char			  host[256];	/* name of this host */
 	char			 *token;	/* NULL: there is none */
-	struct err		  bad_token;	/* the file cannot be used */
+	struct err		  bad_token;	/* not "": changes are not
+						   possible */
+	struct log_throttle	  wrong_token;	/* sent by a client */
 	struct MHD_Daemon	 *http;
 	struct door		  doors[NDOORS];
 	struct log_throttle	  door_throttle;
@@ -35,6 +37,9 @@ struct monitor {
 	int64_t			  sampled_at;	/* clock_ms(): throughput */
 	int64_t			  now;		/* clock_ms(), of this turn */
 };
+
+/* token.c: read it again; true if bad_token is another one now. */
+bool	token_read(struct monitor *);
 
 /*
  * wait.c: the request waits until the question is done, or for patience_ms;

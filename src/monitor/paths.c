@@ -40,7 +40,7 @@ static const struct path {
 	const char	*query[10];
 } paths[] = {
 	{ "/healthz", .answer = probe_health },
-	{ "/readyz", .answer = probe_ready },
+	{ "/readyz", .answer = probe_ready, .query = { "severity" } },
 	{ "/api/status", .answer = answer_status, .has_state = true },
 	{ "/api/problems", .answer = answer_problems, .has_state = true },
 	{ "/api/events", .answer = events_begin },
@@ -105,7 +105,8 @@ answer_session(struct request *r)
 				    "version", PACKAGE_VERSION,
 				    "host", m->host, "token_required",
 				    m->a->conf->monitor.require_token,
-				    "actions", m->token != NULL,
+				    "actions", m->token != NULL &&
+				    m->bad_token.text[0] == '\0',
 				    "authorized", guard_is_authorized(r));
 
 	answer_value(r, MHD_HTTP_OK, v);
@@ -258,8 +259,13 @@ has_details(const struct request *r)
 static void
 answer_letter(struct request *r)
 {
+	const struct question	*q = r->question;
+
 	if (has_details(r))
-		answer_value(r, MHD_HTTP_OK, r->question->result);
+		answer_value(r, MHD_HTTP_OK, q->result);
+	else if (q != NULL && q->exit == 1)
+		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such message, "
+		    "nor a dead letter", NULL);
 	else
 		ask_answer(r);
 }

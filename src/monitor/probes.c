@@ -82,34 +82,66 @@ probe_health(struct request *r)
 	buf_free(&b);
 }
 
-/* "critical: broker: the broker cannot be used: ..." */
+/*
+ * "critical: broker: the broker cannot be used: ..."; without the text, which
+ * may have a key or an address in it, for who may not read.
+ */
 static void
-say_problems(struct buf *b, const json_t *problems)
+say_problems(struct buf *b, const json_t *problems, bool whole)
 {
 	json_t	*p;
 	size_t	 i;
 
 	json_array_foreach(problems, i, p)
-		buf_printf(b, "%s: %s: %s\n",
+		buf_printf(b, "%s: %s%s%s\n",
 		    json_string_value(json_object_get(p, "severity")),
 		    json_string_value(json_object_get(p, "id")),
-		    json_string_value(json_object_get(p, "text")));
+		    whole ? ": " : "", whole ?
+		    json_string_value(json_object_get(p, "text")) : "");
+}
+
+/* Is one of them critical? */
+static bool
+are_critical(const json_t *problems)
+{
+	json_t	*p;
+	size_t	 i;
+
+	json_array_foreach(problems, i, p)
+		if (strcmp(json_string_value(json_object_get(p, "severity")),
+		    "critical") == 0)
+			return true;
+	return false;
+}
+
+/* With severity=critical others do not count. */
+static bool
+is_ready_for(const struct request *r)
+{
+	const struct snapshot	*s = &r->monitor->questions.state;
+
+	if (r->nquery == 0)
+		return probe_is_ready(r->monitor);
+	return snapshot_is_fresh(s, r->monitor->now, SNAPSHOT_OLD_MS) &&
+	    !are_critical(json_object_get(s->document, "problems"));
 }
 
 static void
 answer_ready(struct request *r)
 {
 	const struct snapshot	*s = &r->monitor->questions.state;
-	bool			 ready = probe_is_ready(r->monitor);
+	bool			 ready = is_ready_for(r);
 	struct buf		 b = { 0 };
 
 	if (ready)
 		buf_str(&b, "ready\n");
 	if (snapshot_is_fresh(s, r->monitor->now, SNAPSHOT_OLD_MS))
-		say_problems(&b, json_object_get(s->document, "problems"));
+		say_problems(&b, json_object_get(s->document, "problems"),
+		    guard_may_read(r));
 	else
-		buf_printf(&b, "cannot tell: %s\n", s->why.text[0] == '\0' ?
-		    "outboxctl gives no answer" : s->why.text);
+		buf_printf(&b, "cannot tell: %s\n", s->why.text[0] == '\0' ||
+		    !guard_may_read(r) ? "outboxctl gives no answer" :
+		    s->why.text);
 	answer_text(r, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
 	    "text/plain; charset=utf-8", b.data, b.len);
 	buf_free(&b);
@@ -118,5 +150,9 @@ answer_ready(struct request *r)
 void
 probe_ready(struct request *r)
 {
-	wait_for_state(r, answer_ready);
+	if (r->nquery > 0 && strcmp(r->values[0], "critical") != 0)
+		answer_error(r, MHD_HTTP_BAD_REQUEST, "severity: only critical "
+		    "is known", NULL);
+	else
+		wait_for_state(r, answer_ready);
 }

@@ -77,6 +77,9 @@ bool	guard_admits(struct request *);
 /* Does it have the token?  False if there is none in the configuration. */
 bool	guard_is_authorized(const struct request *);
 
+/* May it read what a probe says beside its status? */
+bool	guard_may_read(const struct request *);
+
 /* Is this the value of a Host header that leads to us and nowhere else? */
 bool	guard_takes_host(const char *host, const struct conf_list *hosts,
 	    const char *own);

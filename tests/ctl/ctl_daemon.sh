@@ -122,7 +122,9 @@ like "$OUT" 'broker cannot be used' 'probe readyz: it tells the problem'
 exits 0 'probe healthz without a broker: exit status 0' probe healthz
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 within 20 'probe readyz with the broker again: exit status 0' says readyz 0
-fails 2 'livez: healthz or readyz' 'probe with another word' probe livez
+exits 0 'probe readyz critical: exit status 0' probe readyz critical
+fails 2 'livez: healthz, readyz or' 'probe with another word' probe livez
+fails 2 'healthz: healthz, readyz or' 'probe healthz critical' probe healthz critical
 
 #
 # stop

@@ -37,7 +37,7 @@ judge() {
 	like "$BODY" "$2" "$3: $2"
 }
 has_header() { like "$(tr -d '\r' < "$DIR/head")" "^$1\$" "$2"; }
-is_code() { get "$2" && [ "$CODE" = "$1" ]; }
+is_code() { get "${@:2}" && [ "$CODE" = "$1" ]; }
 is_tcp_code() { get_tcp "$2" && [ "$CODE" = "$1" ]; }
 
 # is_event: a stream begins with the state
@@ -211,7 +211,14 @@ answers_tcp 200 '' 'a change by the page of this monitor' "${pause[@]}" \
 is "$(npaused)" 1 'it was made'
 is "$(audited | cut -d ' ' -f 1-3)" 'operator@localhost partitions pause' \
     'and is in the audit'
+is "$(sql 'SELECT unix_user LIKE "% for monitor@%" FROM outbox_audit')" 1 \
+    'and so is the monitor'
 answers 503 '^warning: paused_partitions: ' '/readyz tells the problem' /readyz
+answers_tcp 503 '^warning: paused_partitions$' \
+    '/readyz tells a page of another site no text' /readyz -H 'Host: evil.example'
+answers 200 '^warning: ' '/readyz with only critical problems' \
+    '/readyz?severity=critical'
+answers 400 'only critical' '/readyz with another severity' '/readyz?severity=x'
 answers 200 '' 'another change' /api/actions/resume -d '{"all": true}' \
     "${WITH[@]}" "${JSON[@]}"
 is "$(npaused)" 0 'it was made, too'
@@ -219,6 +226,32 @@ answers 200 '"actions":true.*"authorized":true' 'the session with a token' \
     /api/session "${WITH[@]}"
 answers 200 '"actions":true.*"authorized":false' 'the session without' \
     /api/session
+
+# Another token counts without a reload, and none is none.
+keep_secret "$DIR/token" another-token-of-today
+is_refused() { is_code 401 "${pause[@]}" "${JSON[@]}" "${WITH[@]}"; }
+within 5 'a token that was replaced is refused' is_refused
+answers 200 '' 'the new one is taken' "${pause[@]}" "${JSON[@]}" \
+    -H 'Authorization: Bearer another-token-of-today'
+check 'the log tells of a wrong token' has_line "$LOG" 'wrong token'
+rm "$DIR/token"
+shows_only() { is_code 403 "${pause[@]}" "${JSON[@]}" \
+    -H 'Authorization: Bearer another-token-of-today'; }
+within 5 'a token that was removed is refused' shows_only
+check 'outbox-master -t tells it' not "$OUTBOX_MASTER" -c "$CONF" -t
+keep_secret "$DIR/token" "$TOKEN"
+within 5 'the first token again' is_code 200 /api/actions/resume \
+    -d '{"all": true}' "${WITH[@]}" "${JSON[@]}"
+
+# Changes are made with an account whose password this user cannot read.
+was=$op
+op="password_env: OUTBOX_PW, operator: {user: operator, password_env: NO_SUCH}"
+with_token "$DIR/token"
+answers 403 'mysql.operator cannot be used.*outboxctl' 'no password for changes' \
+    "${pause[@]}" "${JSON[@]}" "${WITH[@]}"
+answers 200 '"actions":false' 'no password for changes: the page knows' \
+    /api/session "${WITH[@]}"
+op=$was
 
 echo short > "$DIR/short"
 chmod 600 "$DIR/short"

@@ -11,13 +11,15 @@
 static const char *
 unix_user(char *out, size_t size)
 {
-	const char	*sudo = getenv("SUDO_USER");
+	const char	*who = getenv("OUTBOXCTL_FOR");
 	struct passwd	*pw = getpwuid(getuid());
 	char		 host[256] = "";
 
+	if (who == NULL)
+		who = getenv("SUDO_USER");
 	gethostname(host, sizeof(host) - 1);
 	snprintf(out, size, "%s%s%s@%s", pw == NULL ? "?" : pw->pw_name,
-	    sudo == NULL ? "" : " for ", sudo == NULL ? "" : sudo, host);
+	    who == NULL ? "" : " for ", who == NULL ? "" : who, host);
 	return out;
 }
 

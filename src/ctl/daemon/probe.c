@@ -99,16 +99,30 @@ report(const struct ctl *c, struct buf *answer)
 	return status == 200 ? CTL_DONE : CTL_FAILED;
 }
 
+/* What is asked for; NULL: neither. */
+static const char *
+path_of(const struct args *a)
+{
+	bool	ready = strcmp(a->rest[0], "readyz") == 0;
+
+	if (a->nrest == 1)
+		return ready || strcmp(a->rest[0], "healthz") == 0 ?
+		    a->rest[0] : NULL;
+	return ready && strcmp(a->rest[1], "critical") == 0 ?
+	    "readyz?severity=critical" : NULL;
+}
+
 int
 probe_run(struct ctl *c)
 {
-	const char	*path = c->args.rest[0];
+	const char	*path = path_of(&c->args);
 	struct buf	 answer = { 0 };
 	char		*socket;
 	int		 fd, status;
 
-	if (strcmp(path, "healthz") != 0 && strcmp(path, "readyz") != 0)
-		return ctl_misuse("%s: healthz or readyz", path);
+	if (path == NULL)
+		return ctl_misuse("%s: healthz, readyz or readyz critical",
+		    c->args.rest[0]);
 	socket = daemon_monitor_socket(c->conf);
 	if ((fd = connect_to(socket)) < 0 || get(fd, path, &answer) < 0)
 		status = ctl_error("%s: %s: the monitor of this host does not "
