@@ -178,7 +178,8 @@ run(struct monitor *m)
 int
 monitor_main(const struct monitor_args *a)
 {
-	struct monitor	 m;
+	/* What it holds stays reachable until the process has ended. */
+	static struct monitor m;
 	struct err	 e;
 	char		*program = daemon_find_outboxctl();
 	char		*socket = daemon_monitor_socket(a->conf);
