@@ -53,7 +53,7 @@ option_name(char to[40], const char *member)
 {
 	size_t	i = 0;
 
-	for (; member[i] != '\0' && i < 39; i++)
+	for (; i < 39 && member[i] != '\0'; i++)
 		to[i] = (char)(member[i] == '_' ? '-' : member[i]);
 	to[i] = '\0';
 }
