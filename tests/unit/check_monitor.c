@@ -243,6 +243,15 @@ ncommands(void)
 	return count_lines(read_file(in_dir("conf.asked").text));
 }
 
+/* The program waits until the test calls go_on(). */
+#define WAIT	"until [ -e \"$2.go\" ]; do :; done\n"
+
+static void
+go_on(void)
+{
+	write_file(in_dir("conf.go").text, "", 0);
+}
+
 #define GOOD	"echo '{\"exit\": 0, \"result\": [7]}'\n"
 
 START_TEST(same_question_is_asked_once)
@@ -333,11 +342,19 @@ END_TEST
 
 START_TEST(answer_comes_in_pieces)
 {
-	struct question	*q;
+	const struct agent	*a = &asked.agents[QUESTION_QUERY];
+	struct question		*q;
+	int64_t			 until = clock_ms() + 20000;
 
-	begin_questions("printf '{\"exit\": 0, '; sleep 0.1\n"
+	begin_questions("printf '{\"exit\": 0, '\n" WAIT
 	    "echo '\"result\": 5}'\n");
 	q = ask(QUESTION_QUERY, "x");
+	while (a->answer.len == 0 && clock_ms() < until) {
+		questions_turn(&asked, clock_ms());
+		poll(NULL, 0, 1);
+	}
+	ck_assert(!q->done);
+	go_on();
 	wait_until_done(q);
 	ck_assert_int_eq(q->exit, 0);
 	ck_assert_int_eq(json_integer_value(q->result), 5);
@@ -364,14 +381,16 @@ START_TEST(answer_too_many_is_dropped)
 	struct question	*q;
 	int64_t		 until = clock_ms() + 20000;
 
-	begin_questions(GOOD "sleep 0.1; echo '{\"exit\": 9}'\n");
+	begin_questions(GOOD WAIT "echo '{\"exit\": 9}'\n");
 	q = ask(QUESTION_QUERY, "x");
 	wait_until_done(q);
 	ck_assert_int_eq(q->exit, 0);
+	go_on();
 	while (asked.agents[QUESTION_QUERY].pid != 0 && clock_ms() < until) {
 		questions_turn(&asked, clock_ms());
 		poll(NULL, 0, 1);
 	}
+	change_script(GOOD);
 	q = ask(QUESTION_QUERY, "y");
 	wait_until_done(q);
 	ck_assert_int_eq(q->exit, 0);
