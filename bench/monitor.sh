@@ -14,7 +14,7 @@ tab() {
 	    > /dev/null 2>&1
 }
 scraper() {
-	while :; do
+	while [ -e "$DIR/watched" ]; do
 		ask /metrics
 		[ $((++n % 5)) -ne 0 ] || { ask /api/partitions
 		    ask /api/throughput; }
@@ -25,17 +25,21 @@ scraper() {
 watch_fleet() {
 	local n=0 i
 	MONITOR=$DIR/run/outbox.monitor.sock
+	: > "$DIR/watched"
 	for ((i = 0; i < TABS; i++)); do
 		tab &
 		HELPERS+=($!)
 	done
 	scraper &
-	HELPERS+=($!)
+	SCRAPER=$!
 	wait_for 20 is_watched || die 'the monitor does not answer'
 }
 is_watched() { [ "$(ask /metrics | grep -c '^outbox_up 1')" -eq 1 ]; }
 
+# The scraper ends after its request, so that none is cut off.
 leave_fleet() {
+	rm "$DIR/watched"
+	wait "$SCRAPER"
 	kill "${HELPERS[@]}"
 	wait "${HELPERS[@]}" 2> /dev/null
 	HELPERS=()
