@@ -31,6 +31,9 @@
 #define SCOREBOARD_MASTER	(CONF_MAX_WORKERS + 2)	/* its line */
 #define SCOREBOARD_MONITOR	(CONF_MAX_WORKERS + 3)	/* its line */
 
+/* Longer than any call of the listener: after such a silence it hangs. */
+#define LISTENER_SILENCE_MS	30000
+
 enum scoreboard_state {
 	SCOREBOARD_FREE,	/* no process */
 	SCOREBOARD_STARTING,

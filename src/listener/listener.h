@@ -11,9 +11,6 @@
 #include "ipc/scoreboard.h"
 #include "conf/conf.h"
 
-/* Longer than any of its calls: after such a silence the process hangs. */
-#define LISTENER_SILENCE_MS	30000
-
 /* All borrowed. */
 struct listener_args {
 	const struct conf	*conf;

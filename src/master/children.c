@@ -61,6 +61,8 @@ run_worker(struct master *m, struct slot *s)
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
 				     .totals = &m->scoreboard->totals[s->index],
 				     .wakeup = &m->wakeup, .slot = s->index,
+				     .listener = &m->scoreboard->lines[
+				     SCOREBOARD_LISTENER],
 				     .interval_ms = m->a->interval_ms,
 				     .outages = m->scoreboard->outages };
 	int			 status;

@@ -123,6 +123,16 @@ may_tick(struct worker *w)
 	return ready || w->relay.routes.several;
 }
 
+/* The listener may come and go, for instance with the right that it needs. */
+static void
+follow_listener(struct worker *w)
+{
+	bool	expects = worker_expects_wakeups(w);
+
+	w->poll.linger_ms = expects ? 0 : POLL_LINGER_MS;
+	w->tick.wait_wakeup = expects ? worker_wait_wakeup : NULL;
+}
+
 /* Do the steps that are due; each needs those before it. */
 static void
 step(struct worker *w)
@@ -130,6 +140,7 @@ step(struct worker *w)
 	struct pub	*p = &w->relay.pub;
 	int64_t		 now = clock_ms();
 
+	follow_listener(w);
 	if (!p->ops->is_whole(p->arg) && w->broker.opened_at != 0)
 		worker_lost_broker(w);
 	if (!p->ops->is_whole(p->arg) && now >= w->broker.try_at)
@@ -307,8 +318,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->totals = a->totals != NULL ? a->totals : &w->no_totals;
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
-	    .ceiling_ms = w->conf->worker.idle_backoff_ms,
-	    .linger_ms = conf_expects_wakeups(w->conf) ? 0 : POLL_LINGER_MS };
+	    .ceiling_ms = w->conf->worker.idle_backoff_ms };
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see drivers.h. */
 	w->relay.pub = drivers_new(w->conf, a->id);
@@ -329,10 +339,7 @@ init(struct worker *w, const struct worker_args *a)
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	w->tick.totals = w->totals;
-	if (conf_expects_wakeups(w->conf)) {
-		w->tick.wait_wakeup = worker_wait_wakeup;
-		w->tick.wait_wakeup_arg = w;
-	}
+	w->tick.wait_wakeup_arg = w;
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }
 

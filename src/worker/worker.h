@@ -21,6 +21,7 @@ struct worker_args {
 	struct totals		*totals;	/* of the slot; NULL: none */
 	struct outage		*outages;	/* of the scoreboard; or NULL */
 	const struct wakeup	*wakeup;	/* of all slots; NULL: none */
+	const struct scoreboard_line *listener;	/* its line; NULL: none */
 	unsigned		 slot;
 	char			 id[IDENT_SIZE];
 

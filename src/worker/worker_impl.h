@@ -120,6 +120,12 @@ void	worker_settle(struct worker *);
 /* worker_wakeup.c */
 
 /*
+ * Does a commit wake this worker now?  Either by wake.subject, or because the
+ * listener hears the binlog.
+ */
+bool	worker_expects_wakeups(const struct worker *);
+
+/*
  * Take the wake-ups since the last call: before each scan, so that one during a
  * scan causes another.  True if one was for our partitions.
  */

@@ -191,7 +191,7 @@ worker_tell_late(struct worker *w)
 			    "the destination cannot be searched";
 
 	/* Without wake-ups no claim is pipelined.  Only one worker logs it. */
-	if (why == w->late || !conf_expects_wakeups(w->conf) ||
+	if (why == w->late || !worker_expects_wakeups(w) ||
 	    w->a->slot != 0)
 		return;
 	w->late = why;

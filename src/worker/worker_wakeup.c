@@ -14,6 +14,17 @@
 #define GAPS		8	/* weight of the mean gap between wake-ups */
 #define GAP_MAX_US	100000	/* a longer one counts as this */
 
+/* A listener that is refused or hangs is as good as none. */
+bool
+worker_expects_wakeups(const struct worker *w)
+{
+	const struct scoreboard_line	*l = w->a->listener;
+
+	return w->conf->wake.subject[0] != '\0' || (l != NULL &&
+	    l->state == SCOREBOARD_RUNNING &&
+	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS);
+}
+
 /* A wake-up that would change nothing must not end the wait. */
 int
 worker_wakeup_fd(const struct worker *w)

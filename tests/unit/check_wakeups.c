@@ -1,0 +1,52 @@
+/* check_wakeups.c - whether a worker may rely on being woken */
+#include "lib/check.h"
+
+#include "util/clock.h"
+#include "worker/worker_impl.h"
+
+static const struct {
+	const char	*subject;
+	int		 listener;	/* its state; -1: no scoreboard */
+	int64_t		 silent_ms;
+	bool		 expects;
+} moments[] = {
+	{ "", -1, 0, false },
+	{ "wake", -1, 0, true },
+	{ "", SCOREBOARD_FREE, 0, false },
+	{ "", SCOREBOARD_STARTING, 0, false },
+	{ "", SCOREBOARD_NO_DATABASE, 0, false },
+	{ "", SCOREBOARD_REFUSED, 0, false },
+	{ "", SCOREBOARD_RUNNING, 0, true },
+	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS / 2, true },
+	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS + 1000, false },
+	{ "wake", SCOREBOARD_REFUSED, 0, true },
+};
+
+START_TEST(a_listener_that_does_not_hear_is_none)
+{
+	struct conf		 conf = { .wake.subject =
+				     (char *)moments[_i].subject };
+	struct scoreboard_line	 line = { 0 };
+	struct worker_args	 a = { .listener = moments[_i].listener < 0 ?
+				     NULL : &line };
+	struct worker		*w = calloc(1, sizeof(*w));
+
+	ck_assert_ptr_nonnull(w);
+	line.state = (uint32_t)moments[_i].listener;
+	line.alive_at = clock_ms() - moments[_i].silent_ms;
+	w->conf = &conf;
+	w->a = &a;
+	ck_assert_int_eq(moments[_i].expects, worker_expects_wakeups(w));
+	free(w);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("wakeups");
+
+	tcase_add_loop_test(add_case(s, "expects"),
+	    a_listener_that_does_not_hear_is_none, 0, NROWS(moments));
+	return run_suite(s);
+}
