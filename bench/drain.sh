@@ -40,12 +40,12 @@ drain() {
 
 # drain_figures ROWS
 drain_figures() {
-	DB_US=$(calc "$CPU_DB * 1000 / $1" 1)
+	DB_US=$(calc "$CPU_DB / $1" 1)
 	figure rate "$RATE" msg/s
 	[ "$OTHERS" -gt 0 ] || stream_figures
-	figure relay_cpu "$(calc "$CPU_RELAY * 1000 / $1" 1)" us/msg
+	figure relay_cpu "$(calc "$CPU_RELAY / $1" 1)" us/msg
 	figure db_cpu "$DB_US" us/msg
-	figure broker_cpu "$(calc "$CPU_NATS * 1000 / $1" 1)" us/msg
+	figure broker_cpu "$(calc "$CPU_NATS / $1" 1)" us/msg
 	memory_figures
 }
 

@@ -21,6 +21,9 @@
  *                  all of them are acknowledged
  *   floor settle   settle those that come on standard input
  *
+ * With --linger MS these begin no sooner than MS after their last beginning,
+ * unless a whole batch is there; 0, the default, is at once.
+ *
  * These two get the sequences at no cost, and end with their input.  A relay
  * that learns of a message after its commit, and claims it before it sends it,
  * cannot be much faster on the same machine.
@@ -34,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +55,7 @@
 struct opts {
 	const char	*socket, *database, *nats, *subject;
 	size_t		 rows, payload;
+	long long	 linger;	/* ns */
 };
 
 struct text {
@@ -334,14 +339,34 @@ do_publish(const struct opts *o, long long *start)
 
 /* --- one at a time ------------------------------------------------------ */
 
-/* Read the sequences available, at most BATCH; 0: end of input. */
-static size_t
-hear(uint64_t *list)
+/* Sleep until this time, unless a batch is waiting. */
+static void
+linger_until(long long when)
 {
-	ssize_t	n = read(0, list, BATCH * sizeof(*list));
+	struct timespec	ts = { when / 1000000000, when % 1000000000 };
+	int		bytes;
 
+	if (ioctl(0, FIONREAD, &bytes) < 0)
+		err(1, "standard input");
+	if ((size_t)bytes < BATCH * sizeof(uint64_t))
+		clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, NULL);
+}
+
+/*
+ * Read the sequences available, at most BATCH; 0: end of input.  *began is when
+ * that was done last, and is set anew.
+ */
+static size_t
+hear(const struct opts *o, uint64_t *list, long long *began)
+{
+	ssize_t	n;
+
+	if (o->linger > 0)
+		linger_until(*began + o->linger);
+	n = read(0, list, BATCH * sizeof(*list));
 	if (n < 0 || n % (ssize_t)sizeof(*list) != 0)
 		err(1, "standard input");
+	*began = now_ns();
 	return (size_t)n / sizeof(*list);
 }
 
@@ -393,11 +418,12 @@ do_follow(const struct opts *o)
 	MYSQL		*db = db_open(o);
 	struct text	 in = { 0 }, out = { 0 }, list = { 0 };
 	uint64_t	 told[BATCH];
+	long long	 began = 0;
 	size_t		 n, acked;
 	int		 fd = bus_open(o);
 
 	bus_greet(fd, &out);
-	while ((n = hear(told)) > 0) {
+	while ((n = hear(o, told, &began)) > 0) {
 		list_them(told, n, &list);
 		by_key(db, CLAIM, &list);
 		put_rows(db, o, &list, &out);
@@ -415,9 +441,10 @@ do_settle(const struct opts *o)
 	MYSQL		*db = db_open(o);
 	struct text	 list = { 0 };
 	uint64_t	 told[BATCH];
+	long long	 began = 0;
 	size_t		 n;
 
-	while ((n = hear(told)) > 0) {
+	while ((n = hear(o, told, &began)) > 0) {
 		list_them(told, n, &list);
 		by_key(db, SETTLE, &list);
 	}
@@ -430,8 +457,9 @@ usage(void)
 	    "--rows N\n       floor publish --nats URL --subject SUBJECT "
 	    "--rows N --payload BYTES\n"
 	    "       floor follow --socket PATH --database NAME --nats URL "
-	    "--subject SUBJECT\n"
-	    "       floor settle --socket PATH --database NAME\n");
+	    "--subject SUBJECT [--linger MS]\n"
+	    "       floor settle --socket PATH --database NAME "
+	    "[--linger MS]\n");
 	exit(2);
 }
 
@@ -445,6 +473,7 @@ parse_options(int argc, char **argv, struct opts *o)
 		{ "subject", required_argument, NULL, 'j' },
 		{ "rows", required_argument, NULL, 'r' },
 		{ "payload", required_argument, NULL, 'p' },
+		{ "linger", required_argument, NULL, 'l' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int	c;
@@ -457,6 +486,7 @@ parse_options(int argc, char **argv, struct opts *o)
 		case 'j': o->subject = optarg; break;
 		case 'r': o->rows = strtoul(optarg, NULL, 10); break;
 		case 'p': o->payload = strtoul(optarg, NULL, 10); break;
+		case 'l': o->linger = atoll(optarg) * 1000000; break;
 		default: usage();
 		}
 }

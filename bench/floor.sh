@@ -46,9 +46,9 @@ floor_figures() {
 	[ -z "$2" ] || [ "$(stored)" = "$ROWS" ] ||
 	    die "floor: $(stored) messages of $ROWS"
 	figure rate "$FLOOR_RATE" msg/s
-	FLOOR_DB_US=$(calc "$CPU_DB * 1000 / $ROWS" 1)
+	FLOOR_DB_US=$(calc "$CPU_DB / $ROWS" 1)
 	[ -z "$1" ] || figure db_cpu "$FLOOR_DB_US" us/msg
-	[ -z "$2" ] || figure broker_cpu "$(calc "$CPU_NATS * 1000 / $ROWS" 1)" \
+	[ -z "$2" ] || figure broker_cpu "$(calc "$CPU_NATS / $ROWS" 1)" \
 	    us/msg
 	reset
 }

@@ -2,16 +2,15 @@
 #
 # Servers, waiting and cleanup are those of tests/lib/lib.sh.
 
-# shellcheck shell=bash disable=SC2034,SC2153
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
 
 FLOOR=${FLOOR:-./bench/floor}
 STEADY=${STEADY:-./bench/steady}
+CPU_CLOCK=${CPU_CLOCK:-./bench/cpu}
 PARTITIONS=${PARTITIONS:-64}
-IDLE=${IDLE:-1000}	# the daemon's own default
 FLEET=()		# pids of master and workers, while they run
 HELPERS=()		# pids of other processes of ours
 PATIENCE=1800		# seconds until a run counts as stuck
-HZ=$(getconf CLK_TCK)
 
 note() { printf '%s\n' "bench: $*" >&2; }
 die() { note "$@"; exit 1; }
@@ -19,6 +18,10 @@ skip_all() { note "$@"; exit 77; }
 pause() { nap "$1"; }
 calc() { awk "BEGIN { printf \"%.${2:-0}f\", $1 }"; }
 now_us() { echo $(($(date +%s%N) / 1000)); }
+
+# default_of KEY: the daemon's own default, in the sample file
+default_of() { sed -n "s/^  $1: *\([^ ]*\).*/\1/p" "$srcdir/etc/outbox.yml"; }
+IDLE=${IDLE:-$(default_of idle_backoff_ms)}
 
 # --- figures ----------------------------------------------------------------
 
@@ -77,7 +80,7 @@ wait_until_quiet() {
 	while [ "$calm" -lt 2 ] && [ "$SECONDS" -lt "$until" ]; do
 		pause 0.15
 		now=$(cpu_of "$DB_PID")
-		calm=$((now - before <= 20 ? calm + 1 : 0))
+		calm=$((now - before <= 20000 ? calm + 1 : 0))
 		before=$now
 	done
 }
@@ -141,14 +144,8 @@ wait_stored() {
 
 # --- measuring --------------------------------------------------------------
 
-# cpu_of PID...: CPU time so far, ms
-cpu_of() {
-	local pid
-	for pid; do
-		cat "/proc/$pid/stat"
-	done | awk -v hz="$HZ" '{ sub(/.*\) /, ""); n += $12 + $13 }
-	    END { printf "%.0f", n * 1000 / hz }'
-}
+# cpu_of PID...: CPU time so far, us
+cpu_of() { "$CPU_CLOCK" "$@"; }
 
 cpu_mark() {
 	CPU_RELAY=$([ ${#FLEET[@]} -eq 0 ] || cpu_of "${FLEET[@]}")
@@ -156,13 +153,36 @@ cpu_mark() {
 	CPU_NATS=$(cpu_of "$NATS_PID")
 }
 
-# CPU time since the mark, ms, in the same variables.
+# CPU time since the mark, us, in the same variables.
 cpu_since() {
 	local relay=$CPU_RELAY db=$CPU_DB nats=$CPU_NATS
 	cpu_mark
 	CPU_RELAY=$((CPU_RELAY - relay))
 	CPU_DB=$((CPU_DB - db))
 	CPU_NATS=$((CPU_NATS - nats))
+}
+
+# Statements by the server's own counters, of all its clients; the cost of
+# reading the counters is that of one reading more.
+COUNTERS=(Questions Com_select Com_update Com_insert Com_delete Com_commit)
+counters() {
+	sql 'SHOW GLOBAL STATUS' | awk -v names="${COUNTERS[*]}" '
+	    { value[$1] = $2 }
+	    END { n = split(names, name, " ")
+		for (i = 1; i <= n; i++) print value[name[i]] }'
+}
+count_mark() {
+	mapfile -t COUNT_BEFORE < <(counters)
+	mapfile -t COUNT_OWN < <(counters)
+}
+
+# Statements since the mark without ours, in COUNTED, as COUNTERS has them.
+count_since() {
+	local i
+	mapfile -t COUNTED < <(counters)
+	for i in "${!COUNTED[@]}"; do
+		COUNTED[i]=$((COUNTED[i] - 2 * COUNT_OWN[i] + COUNT_BEFORE[i]))
+	done
 }
 
 # Reset the peaks of memory in the kernel, so that they are of this run.

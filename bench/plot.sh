@@ -52,6 +52,21 @@ latency_plot() {
 	    p50=p50 p90=p90 p99=p99 p99.9=p99.9
 }
 
+# cost_plot NAME FIGURE TITLE Y-LABEL: a line for each relay and linger
+cost_plot() {
+	local relay linger n lines=()
+	for relay in listener polls floor; do
+		n=${COST_FLEETS##* }
+		[ "$relay" != floor ] || n=1
+		for linger in $LINGERS; do
+			points cost "relay=$relay linger=$linger workers=$n" \
+			    load "$2" > "$DIR/points.$1.$relay.$linger"
+			lines+=("$relay, $linger ms=$1.$relay.$linger")
+		done
+	done
+	draw "$1.png" "$3" 'commits a second' "$4" xy "${lines[@]}"
+}
+
 plot_all() {
 	command -v gnuplot > /dev/null || {
 		note 'no gnuplot (Debian: gnuplot-nox): no plots'
@@ -72,4 +87,9 @@ plot_all() {
 	rate_plot age 'Throughput and age' 'delivered rows in the table' ''
 	latency_plot listener 'Latency, woken by the binlog'
 	latency_plot polls 'Latency, without a listener'
+	cost_plot cost_db db_net 'Database, net of the producers' \
+	    'us of CPU a message'
+	cost_plot cost_relay relay_cpu 'Relay' 'us of CPU a message'
+	cost_plot cost_p50 p50 'Median latency' ms
+	cost_plot cost_p99 p99 'Latency of 99 %' ms
 }

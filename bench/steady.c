@@ -8,12 +8,21 @@
  * stored the message, read from the stream at the end.
  *
  *   steady --socket PATH --rate N --seconds N [--nats URL] [--tell FD]
+ *   steady --socket PATH --every MS --seconds N ...
  *
  * Two seconds before the seconds asked for, in which an idle fleet wakes up, do
  * not count.  Without --nats no relay is expected.  With --tell the sequence of
  * each event (8 bytes) is written to that descriptor when its COMMIT has
  * returned.  Prints lines of a name and a number, times in us.  Connects as
  * root to the database app.
+ *
+ * With --every the pauses are MS on the average and differ by up to a third of
+ * it: the wait for a relay that polls depends on where in its pause the event
+ * comes, and equal pauses would always meet the same place.
+ *
+ * The line "stored" comes when all messages are in the stream.  Then the program
+ * waits for the end of standard input before it reads the stream, so that what
+ * the load has cost can be measured without that.
  */
 #include <err.h>
 #include <getopt.h>
@@ -51,7 +60,7 @@ struct producer {
 
 static struct lab_opts	 o = { .user = "root", .database = "app",
 			    .stream = "EVENTS" };
-static unsigned		 rate, seconds, partitions;
+static unsigned		 rate, every_ms, seconds, partitions;
 static int		 tell = -1;
 static int64_t		 start;
 static _Atomic uint64_t	 ticket;
@@ -135,6 +144,19 @@ commit(struct producer *p)
 	p->n++;
 }
 
+/* When the n-th commit is due, ns from the start. */
+static int64_t
+moment(uint64_t n)
+{
+	uint64_t	hash = (n + 1) * 0x9e3779b97f4a7c15u;
+
+	if (rate > 0)
+		return (int64_t)(n * SECOND / rate);
+	hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
+	return (int64_t)(n * every_ms * 1000000 +
+	    (hash >> 32) % 1000 * every_ms * 1000 / 3);
+}
+
 static void *
 produce(void *arg)
 {
@@ -143,7 +165,7 @@ produce(void *arg)
 
 	mysql_thread_init();
 	for (;;) {
-		due = start + (int64_t)(ticket++ * SECOND / rate);
+		due = start + moment(ticket++);
 		if (due >= end || now_ns() >= end)
 			break;
 		sleep_until(due);
@@ -261,26 +283,53 @@ arrived(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 }
 
 static void
-print_arrivals(const struct event *all, size_t n)
+wait_for_arrivals(struct lab_bus *bus, size_t n)
 {
-	struct lab_bus	bus;
-	int64_t		end = lab_now_ms() + ARRIVAL_MS;
-	struct arrivals	a = { .all = all, .nall = n };
+	int64_t	end = lab_now_ms() + ARRIVAL_MS;
 
-	a.from_sent = lab_realloc(NULL, n + 1, sizeof(int64_t));
-	a.from_done = lab_realloc(NULL, n + 1, sizeof(int64_t));
-	lab_bus_open(&o, &bus);
-	while (lab_stream_state(&bus, o.stream, NULL) < n)
+	while (lab_stream_state(bus, o.stream, NULL) < n)
 		if (lab_now_ms() > end)
 			errx(1, "not all of %zu messages arrived", n);
 		else
 			lab_pause(50);
-	lab_read_stream(&bus, o.stream, arrived, &a);
+}
+
+static void
+print_arrivals(struct lab_bus *bus, const struct event *all, size_t n)
+{
+	struct arrivals	a = { .all = all, .nall = n };
+
+	a.from_sent = lab_realloc(NULL, n + 1, sizeof(int64_t));
+	a.from_done = lab_realloc(NULL, n + 1, sizeof(int64_t));
+	lab_read_stream(bus, o.stream, arrived, &a);
 	print_percentiles("latency", a.from_done, a.nwarm);
 	print_percentiles("from_sent", a.from_sent, a.nwarm);
-	lab_bus_close(&bus);
 	free(a.from_sent);
 	free(a.from_done);
+}
+
+/* Say that the load is over, and wait for the end of standard input. */
+static void
+rest(size_t stored)
+{
+	char	c;
+
+	printf("stored %zu\n", stored);
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+}
+
+static void
+report_arrivals(const struct event *all, size_t n)
+{
+	struct lab_bus	bus;
+
+	lab_bus_open(&o, &bus);
+	wait_for_arrivals(&bus, n);
+	rest(n);
+	print_arrivals(&bus, all, n);
+	lab_bus_close(&bus);
 }
 
 static void
@@ -316,6 +365,7 @@ parse_options(int argc, char **argv)
 		{ "socket", required_argument, NULL, 's' },
 		{ "nats", required_argument, NULL, 'n' },
 		{ "rate", required_argument, NULL, 'r' },
+		{ "every", required_argument, NULL, 'e' },
 		{ "seconds", required_argument, NULL, 't' },
 		{ "tell", required_argument, NULL, 'f' },
 		{ NULL, 0, NULL, 0 }
@@ -327,13 +377,14 @@ parse_options(int argc, char **argv)
 		case 's': o.socket = optarg; break;
 		case 'n': o.nats = optarg; break;
 		case 'r': rate = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'e': every_ms = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 't': seconds = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'f': tell = atoi(optarg); break;
 		default: exit(2);
 		}
-	if (o.socket == NULL || rate == 0 || seconds == 0)
-		errx(2, "usage: steady --socket PATH --rate N --seconds N "
-		    "[--nats URL]");
+	if (o.socket == NULL || (rate == 0) == (every_ms == 0) || seconds == 0)
+		errx(2, "usage: steady --socket PATH --rate N|--every MS "
+		    "--seconds N [--nats URL] [--tell FD]");
 }
 
 int
@@ -350,7 +401,9 @@ main(int argc, char **argv)
 		close(tell);
 	print_commits(all, n);
 	if (o.nats != NULL)
-		print_arrivals(all, n);
+		report_arrivals(all, n);
+	else
+		rest(0);
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		free(producers[i].events);
 	free(all);

@@ -51,6 +51,20 @@ for section in drain floor steady idle age; do
 	    has_line "$DIR/table" "^$section\$"
 done
 
+# The sections of the long form alone.
+bench "${tiny[@]}" --only cost,sparse --lingers default --sparse-events 1
+is $? 0 'small runs of cost and sparse: exit status 0'
+for figure in cost:reached cost:p99 cost:statements:4 cost:statements_net \
+    cost:relay_cpu cost:db_net:-1000 sparse:p50 sparse:Questions; do
+	IFS=: read -r section name low <<< "$figure"
+	check "$section has a $name above ${low:-0}" \
+	    is_above "$(value "$section" "$name")" "${low:-0}"
+done
+check 'cost: statements by name' has_line "$DIR/results/bench.tsv" \
+    '	by_name	.*claim [0-9.]+'
+is "$(awk -F '\t' '$3 == "lost" && $4 == 0' "$DIR/results/bench.tsv" | wc -l)" \
+    4 'each of 4 runs of the relay was checked'
+
 # A message that is deleted from the stream must be noticed.
 BENCH_BEFORE_CHECK='"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq 5' \
     bench "${tiny[@]}" --only drain
@@ -75,4 +89,6 @@ bench --only drian
 is $? 2 'an unknown section: exit status 2'
 bench --rows many
 is $? 2 '--rows that is no number: exit status 2'
+bench --lingers 5,soon
+is $? 2 '--lingers that are no numbers: exit status 2'
 done_testing
