@@ -16,7 +16,7 @@ static const char *const	statements[] = {
 	"bump", "bump own", "bury", "candidates", "claim", "clear marks",
 	"commit", "compare dead", "compare events", "compare rows", "counts",
 	"delivered", "fetch", "fetch away", "few rows", "few rows ahead",
-	"forget marks", "former label", "give back", "halt", "heartbeat",
+	"forget marks", "former label", "give back", "glance", "halt", "heartbeat",
 	"history", "in doubt", "keep", "leases", "leave", "mark", "now",
 	"park", "partitions", "pipelined commit", "prune", "purge",
 	"reconcile", "register",

@@ -294,6 +294,28 @@ int	store_few(struct store *, const struct range *, size_t n,
 int	store_few_ahead(struct store *, const struct range *, size_t n,
 	    size_t max, struct few *, struct err *);
 
+/* A waiting row, and the label as the row has it; NULL: none. */
+struct glanced {
+	uint64_t	 sequence;
+	struct bytes	 label;		/* valid until batch_free(&ahead) */
+};
+
+struct glance {
+	struct glanced	*rows;		/* the caller's to free */
+	size_t		 n;
+	bool		 all;		/* there are no others; else no rows */
+	struct batch	 ahead;		/* as in few */
+};
+
+/*
+ * Read all waiting rows of all partitions, of other workers too, and their
+ * messages as store_few_ahead does; max 0: without messages.  While few rows
+ * wait this costs the same for any number of partitions.  If there are too
+ * many, or it took long, store_may_glance() is false for a while.
+ */
+bool	store_may_glance(const struct store *);
+int	store_glance(struct store *, size_t max, struct glance *, struct err *);
+
 /*
  * Read the first waiting rows, due or not, of at most STORE_RANGES ranges,
  * sorted by sequence.  The caller frees *out.

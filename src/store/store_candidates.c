@@ -13,16 +13,13 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/* With fewer ranges, a scan of all waiting rows is no faster. */
-#define FEW_RANGES	8
-
 /*
- * The pause after a scan of all waiting rows that found too many, or that took
+ * The pause after a glance at all waiting rows that found too many, or that took
  * CROWDED_AFTER_MS, as old index entries at the head make it: CROWDED_MS, or
  * CROWDED_TIMES as long as the scan if that is more.
  */
 #define CROWDED_MS	1000
-#define CROWDED_AFTER_MS	5
+#define CROWDED_AFTER_MS	20
 #define CROWDED_TIMES	50
 
 /*
@@ -95,33 +92,30 @@ list_range_labels(const struct range *ranges, size_t n, const char **labels)
 		labels[i] = ranges[i].label;
 }
 
-/*
- * The server compares labels by its collation to find a row's range.  of_all:
- * read rows of all partitions; those of others get no range.
- */
+/* The server compares labels by its collation to find a row's range. */
 static void
-put_few(struct store *s, const char *const *labels, size_t n, bool of_all)
+put_range_of(struct store *s, const char *o, const char *const *labels,
+    size_t n)
 {
-	store_sql(s, "SELECT FIELD(COALESCE({partition_key}, ''), ");
+	store_putf(s, "FIELD(COALESCE({%spartition_key}, ''), ", o);
 	store_put_labels(s, labels, n);
-	store_put(s, ") - 1, {global_sequence}");
-	if (of_all)
-		store_put(s, " FROM {outbox} {index} "
-		    "WHERE {published_at} IS NULL");
-	else
-		store_put_rows_of(s, labels, n);
-	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+	buf_str(&s->sql, ") - 1");
 }
 
-static int
-query_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
+int
+store_few(struct store *s, const struct range *ranges, size_t n,
     struct few *f, struct err *e)
 {
 	const char	*labels[STORE_RANGES];
 	struct db_rows	*rows;
 
+	memset(f, 0, sizeof(*f));
 	list_range_labels(ranges, n, labels);
-	put_few(s, labels, n, of_all);
+	store_sql(s, "SELECT ");
+	put_range_of(s, "", labels, n);
+	store_put(s, ", {global_sequence}");
+	store_put_rows_of(s, labels, n);
+	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
 	if ((rows = store_query(s, "few rows", e)) == NULL)
 		return -1;
 	f->all = db_nrows(rows) < STORE_FEW;
@@ -129,39 +123,6 @@ query_few(struct store *s, const struct range *ranges, size_t n, bool of_all,
 		read_candidates(rows, n, &f->rows, &f->n);
 	db_rows_free(rows);
 	return 0;
-}
-
-/* Read all waiting rows as one range; if they are many, pause that. */
-static int
-query_all(struct store *s, const struct range *ranges, size_t n,
-    struct few *f, struct err *e)
-{
-	int64_t	began = clock_ms(), took;
-
-	if (query_few(s, ranges, n, true, f, e) < 0)
-		return -1;
-	took = clock_ms() - began;
-	if (!f->all || took >= CROWDED_AFTER_MS)
-		s->crowded_until = clock_ms() +
-		    (took * CROWDED_TIMES > CROWDED_MS ?
-		    took * CROWDED_TIMES : CROWDED_MS);
-	return 0;
-}
-
-/*
- * Few waiting rows of all partitions are one range: a third of the time of 64
- * ranges, which take a quarter of the time of 64 statements.
- */
-int
-store_few(struct store *s, const struct range *ranges, size_t n,
-    struct few *f, struct err *e)
-{
-	memset(f, 0, sizeof(*f));
-	if (s->index_by_time && n >= FEW_RANGES &&
-	    clock_ms() >= s->crowded_until &&
-	    query_all(s, ranges, n, f, e) < 0)
-		return -1;
-	return f->all ? 0 : query_few(s, ranges, n, false, f, e);
 }
 
 /* A row with a claim comes without its event, and is left out. */
@@ -204,9 +165,8 @@ put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
 	list_range_labels(ranges, n, labels);
 	store_sql(s, "SELECT ");
 	store_put_msg(s, max);
-	store_put(s, ", FIELD(COALESCE({o.partition_key}, ''), ");
-	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ") - 1");
+	buf_str(&s->sql, ", ");
+	put_range_of(s, "o.", labels, n);
 	store_put_rows_and_events(s, "{index}",
 	    " AND {o.claim_token} IS NULL");
 	put_waits_in(s, "o.", labels, n);
@@ -227,6 +187,78 @@ store_few_ahead(struct store *s, const struct range *ranges, size_t n,
 	f->all = db_nrows(rows) < STORE_FEW;
 	if (f->all)
 		read_ahead(rows, n, max, f);
+	else
+		db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * A glance
+ */
+
+bool
+store_may_glance(const struct store *s)
+{
+	return s->index_by_time && clock_ms() >= s->crowded_until;
+}
+
+static void
+put_glance(struct store *s, size_t max)
+{
+	if (max == 0)
+		store_sql(s, "SELECT {global_sequence}, {partition_key} "
+		    "FROM {outbox} {index} WHERE {published_at} IS NULL");
+	else {
+		store_sql(s, "SELECT ");
+		store_put_msg(s, max);
+		store_put_rows_and_events(s, "{index}",
+		    " AND {o.claim_token} IS NULL");
+		store_put(s, "{o.published_at} IS NULL");
+	}
+	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+}
+
+static void
+read_glance(struct db_rows *rows, size_t max, struct glance *g)
+{
+	struct batch	*ahead = &g->ahead;
+
+	g->rows = xcalloc(db_nrows(rows) + 1, sizeof(*g->rows));
+	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
+	while (db_next(rows)) {
+		g->rows[g->n++] = (struct glanced){ db_u64(rows, 0),
+		    store_column(rows, 1) };
+		if (max > 0)
+			add_ahead(ahead, rows, max);
+	}
+	batch_sort(ahead);
+	store_keep_rows(ahead, rows);
+}
+
+/* If there are too many, or old index entries are in the way, pause that. */
+static void
+note_crowd(struct store *s, const struct glance *g, int64_t took)
+{
+	if (!g->all || took >= CROWDED_AFTER_MS)
+		s->crowded_until = clock_ms() +
+		    later(took * CROWDED_TIMES, CROWDED_MS);
+}
+
+int
+store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
+{
+	struct db_rows	*rows;
+	int64_t		 began = clock_ms();
+
+	memset(g, 0, sizeof(*g));
+	put_glance(s, max);
+	g->ahead.read_at = clock_us();
+	if ((rows = store_query(s, "glance", e)) == NULL)
+		return -1;
+	g->all = db_nrows(rows) < STORE_FEW;
+	note_crowd(s, g, clock_ms() - began);
+	if (g->all)
+		read_glance(rows, max, g);
 	else
 		db_rows_free(rows);
 	return 0;

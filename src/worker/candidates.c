@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "util/clock.h"
-#include "worker/poll_interval.h"
 #include "util/xalloc.h"
 
 /*
@@ -24,9 +23,6 @@
 #define CHEAP		128	/* below 1/128: read fewer */
 #define LASTS_US	500000	/* rows of a scan last no longer */
 #define DEPTH_MAX	32
-
-/* After this time the row of a wake-up is surely visible. */
-#define SURELY_VISIBLE_MS	POLL_SOON_MS
 
 void
 candidates_init(struct candidates *l, const struct conf *conf,
@@ -190,9 +186,7 @@ note_scan(struct candidates *l, const struct batch *open)
 
 	for (size_t i = 0; i < s->nranges; i++) {
 		range_label(s, i)->nknown = 0;
-		if (s->began_at / 1000 >=
-		    s->parts[i]->woken_at + SURELY_VISIBLE_MS)
-			s->parts[i]->woken = false;
+		candidates_were_read(s->parts[i], s->began_at / 1000);
 	}
 	for (size_t i = 0; i < s->n; i++)
 		if (is_known_row(l, open, s->rows[i].sequence))
@@ -265,6 +259,13 @@ candidates_would_ask(const struct candidates *l)
 	    l->parts->nentries <= STORE_RANGES;
 }
 
+/* The statement that read the leases may have shown that no row waits. */
+static bool
+knows_of_none(const struct candidates *l)
+{
+	return candidates_would_ask(l) && l->empty;
+}
+
 /* A narrow scan reads the messages with the rows: one statement less. */
 static int
 ask_few(struct candidates *l, bool *all, struct err *e)
@@ -294,8 +295,7 @@ read_few(struct candidates *l, bool *all, struct err *e)
 	struct scan	*s = &l->scan;
 
 	*all = false;
-	/* The statement that read the leases may have asked it just now. */
-	if (candidates_would_ask(l) && l->empty) {
+	if (knows_of_none(l)) {
 		*all = true;
 		return 0;
 	}
@@ -341,6 +341,31 @@ adapt(struct scan *s, int64_t now)
 		s->depth /= 2;
 }
 
+/*
+ * A narrow scan meets fewer entries of rows that are delivered and still in the
+ * index.
+ */
+static bool
+may_glance(const struct candidates *l)
+{
+	return l->parts->n > 0 && !l->narrow && reads_few(l) &&
+	    !knows_of_none(l) && store_may_glance(l->store);
+}
+
+static int
+read_scan(struct candidates *l, size_t limit, struct err *e)
+{
+	bool	done = false;
+
+	if (may_glance(l) && candidates_glance(l, &done, e) < 0)
+		return -1;
+	l->scan.narrow = l->narrow && !done;
+	if (done)
+		return 0;
+	candidates_choose_ranges(l, limit * l->scan.depth);
+	return read_rows(l, e);
+}
+
 static int
 scan(struct candidates *l, size_t limit, struct err *e)
 {
@@ -353,10 +378,8 @@ scan(struct candidates *l, size_t limit, struct err *e)
 	s->rows = NULL;
 	s->n = s->next = 0;
 	s->calm = lanes_count(l->lanes) == 0;
-	candidates_choose_ranges(l, limit * s->depth);
-	if (read_rows(l, e) < 0)
+	if (read_scan(l, limit, e) < 0)
 		return -1;
-	s->narrow = l->narrow;
 	s->many = s->n >= STORE_FEW || (s->many && s->narrow);
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;
@@ -477,6 +500,12 @@ void
 candidates_are_none(struct candidates *l, bool none)
 {
 	l->empty = none;
+}
+
+int64_t
+candidates_began(const struct candidates *l)
+{
+	return l->scan.began_at / 1000;
 }
 
 void

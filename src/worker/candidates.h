@@ -73,6 +73,8 @@ struct candidates {
 	bool			 saw_all;	/* a scan was not narrow since
 						   candidates_go_narrow() */
 	bool			 empty;		/* see candidates_are_none */
+	bool			 whole;		/* all partitions there are, are
+						   ours; the owner sets it */
 	bool			 cut;		/* partitions were left out */
 	int64_t			 heads_at;	/* clock_ms(); due heads wait
 						   until then; the owner sets
@@ -142,6 +144,9 @@ void	candidates_drop(struct candidates *);
 
 /* Would the next scan first ask whether any row waits? */
 bool	candidates_would_ask(const struct candidates *);
+
+/* When the last scan began, clock_ms(). */
+int64_t	candidates_began(const struct candidates *);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	candidates_next_due(struct candidates *);

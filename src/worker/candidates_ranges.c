@@ -4,12 +4,25 @@
 
 #include "worker/candidates_impl.h"
 
+#include <stdint.h>
+
 #include <bsd/string.h>
 
 #include "util/clock.h"
+#include "worker/poll_interval.h"
 
 /* After this time the row of a wake-up is visible as a rule. */
 #define VISIBLE_MS	2
+
+/* After this time it surely is. */
+#define SURELY_VISIBLE_MS	POLL_SOON_MS
+
+void
+candidates_were_read(struct part *p, int64_t began_ms)
+{
+	if (began_ms >= p->woken_at + SURELY_VISIBLE_MS)
+		p->woken = false;
+}
 
 static void
 add_range(struct scan *s, struct part *p, struct part_label *l, size_t limit)
@@ -123,6 +136,29 @@ choose_parts(struct candidates *l, struct chosen *c)
 		l->rotate += nseen;
 	if (!l->narrow)
 		l->nvain += nseen;
+}
+
+void
+candidates_choose_glanced(struct candidates *l)
+{
+	struct parts	*m = l->parts;
+	struct chosen	 c = { .n = 0 };
+
+	l->cut = false;
+	l->scan.nranges = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct part *p = m->items[(l->rotate + i) % m->n];
+
+		p->picked = false;
+		if (p->glanced && (p->fresh || !add_part(&c, p, STORE_RANGES)))
+			l->cut = true;
+	}
+	l->rotate += l->cut ? c.n : 0;
+	l->nvain = m->n;
+	for (size_t i = 0; i < c.n; i++)
+		for (size_t k = 0; k < c.parts[i]->nlabels; k++)
+			add_range(&l->scan, c.parts[i],
+			    &c.parts[i]->labels[k], SIZE_MAX);
 }
 
 /*

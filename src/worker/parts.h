@@ -33,6 +33,7 @@ struct part {
 	bool		woken;		/* for new rows, not scanned yet */
 	int64_t		woken_at;	/* the last time; clock_ms() */
 	bool		picked;		/* has rows in the present tick */
+	bool		glanced;	/* the last glance saw rows of it */
 	size_t		nlabels;	/* not 0 */
 	struct part_label labels[];	/* sorted bytewise */
 };

@@ -105,7 +105,8 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 	if (story.event != NULL && strstr(text, story.event_at) != NULL)
 		happen();
 	story.scans += strstr(text, "ORDER BY global_sequence LIMIT") != NULL ||
-	    strstr(text, "SELECT FIELD(") != NULL;
+	    strstr(text, "SELECT FIELD(") != NULL ||
+	    strstr(text, "SELECT global_sequence, partition_key FROM") != NULL;
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
 		story.before = NULL;
 		sql("%s", story.meanwhile);

@@ -5,6 +5,7 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -259,6 +260,47 @@ START_TEST(narrow_look_goes_on)
 }
 END_TEST
 
+/* Statements that read rows, since the last log_statements(). */
+static unsigned
+nreads(void)
+{
+	unsigned	n;
+
+	sql("SET GLOBAL general_log = 0");
+	n = (unsigned)atoi(sql_text("SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE 'SELECT%%FROM `outbox`%%'"));
+	return n;
+}
+
+START_TEST(a_glance_is_one_statement)
+{
+	backlog_free(&backlog);
+	fleet_free(&fleet);
+	own(3 * STORE_RANGES);
+	add_rows(4, 4, "'p150'");
+	add_rows(5, 5, "NULL");
+	log_statements();
+	ck_assert_str_eq(found(false, NULL), "1 2 3 4");
+	ck_assert_uint_eq(nreads(), 1);
+	/* What comes first is not taken for all. */
+	add_rows(6, 5 + STORE_FEW, "'p190'");
+	ck_assert_str_ne(found(false, NULL), "1 2 3 4");
+}
+END_TEST
+
+/* The collation decides which labels are the same, also for a glance. */
+START_TEST(a_glance_leaves_equal_labels_to_the_server)
+{
+	sql("ALTER TABLE outbox MODIFY partition_key VARCHAR(64) COLLATE "
+	    "utf8mb4_general_ci NULL DEFAULT NULL");
+	add_rows(4, 4, _i == 0 ? "'P01'" : "'p01 '");
+	add_rows(5, 5, "'p01'");
+	ck_assert_str_eq(found(false, NULL), "1 2 3 4 5");
+	sql("ALTER TABLE outbox MODIFY partition_key VARCHAR(64) COLLATE "
+	    "utf8mb4_bin NULL DEFAULT NULL");
+}
+END_TEST
+
 /* There may be rows of its lane between what was seen and the head. */
 START_TEST(head_is_not_taken_beyond_the_scan)
 {
@@ -288,6 +330,9 @@ add_looks(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, known_rows_answer_no_ring, 0, 2);
 	tcase_add_test(tc, many_rings_take_looks);
 	tcase_add_test(tc, narrow_look_goes_on);
+	tcase_add_test(tc, a_glance_is_one_statement);
+	tcase_add_loop_test(tc, a_glance_leaves_equal_labels_to_the_server, 0,
+	    2);
 	tcase_add_test(tc, head_is_not_taken_beyond_the_scan);
 }
 

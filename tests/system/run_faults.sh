@@ -14,7 +14,8 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # one piece of work (or which of them), and the function that brings a worker to
 # it.
 TICK='
-few rows	1	nothing
+glance		1	nothing
+few rows	1	many
 few rows ahead	1	rung
 candidates	1	many
 claim		1	many

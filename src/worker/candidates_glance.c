@@ -1,0 +1,135 @@
+/*
+ * candidates_glance.c - a scan that looks at all waiting rows
+ *
+ * While few rows wait, one statement whose text is always the same reads them
+ * all, whatever partitions they are of, and the rows of ours are picked here.
+ */
+
+#include "worker/candidates_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+/* Printable ASCII without blanks: equal only if the letters are. */
+static bool
+is_plain(const char *label, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (label[i] <= ' ' || label[i] > '~')
+			return false;
+	return true;
+}
+
+/*
+ * Might the server call this label equal to one of ours, which has other bytes?
+ * Its collation may ignore case, blanks at the end, accents and more.
+ */
+static bool
+is_unclear(const struct parts *ps, struct bytes label)
+{
+	if (!is_plain(label.data, label.len))
+		return true;
+	for (size_t i = 0; i < ps->nentries; i++) {
+		const char *ours = ps->entries[i].label;
+		size_t	    len = strlen(ours);
+
+		if (!is_plain(ours, len) || (len == label.len &&
+		    strncasecmp(ours, label.data, len) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Rows without a label are of the lease "". */
+static struct bytes
+label_of(const struct glanced *row)
+{
+	return row->label.data != NULL ? row->label : (struct bytes){ "", 0 };
+}
+
+/* Note which partitions have rows; false: of one it is not clear. */
+static bool
+note_glanced(struct candidates *l, const struct glance *g)
+{
+	for (size_t i = 0; i < l->parts->n; i++)
+		l->parts->items[i]->glanced = false;
+	for (size_t i = 0; i < g->n; i++) {
+		struct part *p = parts_find(l->parts, label_of(&g->rows[i]));
+
+		if (p != NULL)
+			p->glanced = true;
+		else if (is_unclear(l->parts, label_of(&g->rows[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Whatever was known of partitions without rows is over. */
+static void
+forget_others(struct candidates *l, int64_t began_ms)
+{
+	for (size_t i = 0; i < l->parts->n; i++) {
+		struct part *p = l->parts->items[i];
+
+		if (p->picked)
+			continue;
+		for (size_t k = 0; k < p->nlabels; k++)
+			p->labels[k].full = false;
+		candidates_were_read(p, began_ms);
+	}
+}
+
+static int
+candidate_cmp(const void *a, const void *b)
+{
+	const struct candidate	*x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static void
+take_glanced(struct candidates *l, const struct glance *g)
+{
+	struct scan	*s = &l->scan;
+
+	s->rows = xcalloc(g->n + 1, sizeof(*s->rows));
+	for (size_t i = 0; i < g->n; i++) {
+		struct bytes	 label = label_of(&g->rows[i]);
+		struct part	*p = parts_find(l->parts, label);
+
+		if (p != NULL && p->picked)
+			s->rows[s->n++] = (struct candidate){
+			    .range = parts_label(l->parts, label)->range,
+			    .sequence = g->rows[i].sequence };
+	}
+	qsort(s->rows, s->n, sizeof(*s->rows), candidate_cmp);
+}
+
+int
+candidates_glance(struct candidates *l, bool *done, struct err *e)
+{
+	struct scan	*s = &l->scan;
+	int64_t		 began = clock_ms();
+	size_t		 max = 0;
+	struct glance	 g;
+
+	/* Most looks of an idle worker are in vain, and need no messages. */
+	if (l->whole && l->conf->worker.leasing && !l->idle)
+		max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
+	if (store_glance(l->store, max, &g, e) < 0)
+		return -1;
+	*done = g.all && note_glanced(l, &g);
+	if (*done) {
+		candidates_choose_glanced(l);
+		take_glanced(l, &g);
+		forget_others(l, began);
+		s->ahead = g.ahead;
+	} else
+		batch_free(&g.ahead);
+	free(g.rows);
+	return 0;
+}
