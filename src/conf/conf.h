@@ -152,6 +152,8 @@ struct conf {
 		int64_t		 batch_size;
 		int64_t		 batch_bytes;
 		int64_t		 claim_ttl;
+		bool		 gather;
+		int64_t		 linger_ms;
 		int64_t		 idle_backoff_ms;
 	} worker;
 	struct {

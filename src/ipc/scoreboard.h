@@ -2,7 +2,8 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * and the outages, and the janitor the backlog; any process reads.  Use it for
+ * the outages and spread_until, and the janitor the backlog; any process
+ * reads.  Use it for
  * display and to see signs of life only, never to decide about data.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
@@ -24,7 +25,7 @@
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425838	/* "OBX8", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425839	/* "OBX9", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -109,6 +110,7 @@ struct scoreboard_line {
 	uint64_t	 skipped;	/* metadata entries left out */
 	uint64_t	 recovered;	/* lost by the stream: send again */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
+	uint32_t	 rate;		/* rows delivered, a second */
 	uint32_t	 counts_in;	/* enum scoreboard_counts */
 	uint32_t	 repartition;	/* enum scoreboard_repartition */
 	uint32_t	 strangers;	/* live workers of other programs */
@@ -172,6 +174,10 @@ struct scoreboard {
 	struct scoreboard_reload reload;
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
+	int64_t			 spread_until;	/* clock_ms(); see gather.h; any
+						   worker writes it, and */
+	uint32_t		 spread_rate;	/* the rows a second that were
+						   too many for one */
 	struct backlog_ring	 backlog;	/* written by the janitor */
 
 	/* Since the start of the master: see totals.h. */

@@ -60,6 +60,7 @@ run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
 				     .totals = &m->scoreboard->totals[s->index],
+				     .board = m->scoreboard,
 				     .wakeup = &m->wakeup, .slot = s->index,
 				     .listener = &m->scoreboard->lines[
 				     SCOREBOARD_LISTENER],

@@ -70,6 +70,13 @@ fleet_reread(struct fleet *f)
 	f->read_at = f->all_at = 0;
 }
 
+void
+fleet_look_for_leases(struct fleet *f)
+{
+	if (f->nowned < f->ndesired)
+		fleet_reread(f);
+}
+
 int64_t
 fleet_next(const struct fleet *f)
 {
@@ -212,7 +219,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (f->conf->worker.leasing && renew(f, e) < 0)
+	if (f->conf->worker.leasing && f->nowned > 0 && renew(f, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -237,11 +244,29 @@ count_fleet(struct fleet *f, const struct store_view *v)
 }
 
 static bool
-is_my_share(const struct fleet *f, size_t i)
+is_gathered(const struct fleet *f, int64_t now)
 {
-	if (!f->conf->worker.leasing)
-		return true;
-	return f->rank < f->active && i % f->active == f->rank;
+	return f->gather != NULL && gather_is_on(f->gather, now);
+}
+
+/*
+ * Which shares are ours, by the rank of the worker whose they are when all are
+ * spread.  The caller frees the result.
+ */
+static bool *
+choose_shares(const struct fleet *f, const struct store_view *v, bool gathered)
+{
+	bool	*ours = xcalloc(v->nids + 1, sizeof(*ours));
+	size_t	 first = v->nids;
+
+	for (size_t i = 0; i < v->nids; i++) {
+		bool	ones = gathered && gather_has(f->gather, v->ids[i]);
+
+		if (ones && first == v->nids)
+			first = i;
+		ours[i] = (ones ? first : i) == f->rank;
+	}
+	return ours;
 }
 
 /* Leases to release and leases to take. */
@@ -251,16 +276,21 @@ struct moves {
 };
 
 static void
-choose_desired(struct fleet *f, const struct store_view *v)
+choose_desired(struct fleet *f, const struct store_view *v, int64_t now)
 {
 	size_t	n, *of = fleet_group(f, v, &n);
+	bool	gathered = is_gathered(f, now);
+	bool	*ours = choose_shares(f, v, gathered);
 
 	fleet_free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
-		if (is_my_share(f, of[i]))
+		if (!f->conf->worker.leasing ||
+		    (v->nids > 0 && ours[of[i] % v->nids]))
 			fleet_add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);
+	free(ours);
+	f->for_gathered = gathered;
 	f->nlabels = v->nleases;
 	f->counts = v->counts;
 	f->for_rank = f->rank;
@@ -472,7 +502,7 @@ see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 	if (read_again(f, true, false, v, e) < 0)
 		return -1;
 	count_fleet(f, v);
-	choose_desired(f, v);
+	choose_desired(f, v, now);
 	f->all_at = now + FLEET_ALL_MS;
 	return 0;
 }
@@ -584,10 +614,11 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 	rc = refresh_view(f, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
 		f->all_at = now + FLEET_ALL_MS;
-		choose_desired(f, &v);
+		choose_desired(f, &v, now);
 	}
 	if (rc == 0) {
-		f->read_at = now + FLEET_READ_MS;
+		f->read_at = now + (f->for_gathered && f->nowned == 0 &&
+		    f->ndesired == 0 ? FLEET_STANDBY_MS : FLEET_READ_MS);
 		rc = adopt_view(f, now, all, ask, &v, e);
 	}
 	if (rc < 0)
@@ -628,6 +659,8 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 		fleet_drop(f);
 		f->read_at = now;
 	}
+	if (is_gathered(f, now) != f->for_gathered)
+		fleet_reread(f);
 	if (f->mark_now)
 		f->beat_at = now;
 	f->mark_now = false;

@@ -4,8 +4,9 @@
  * The first stage of a tick.  A partition is a label, or a class of labels
  * while several partition counts are declared (counts.h).  Worker i of n live
  * workers, sorted by id, should own partitions i, i+n, i+2n of the sorted list.
- * It takes the leases of these when they are free, renews them, and releases
- * all others at once.  It works on a class only while it has the leases of all
+ * While its master's workers are gathered (gather.h), the first of them
+ * has the shares of all of them.  It takes the leases of its share when they
+ * are free, renews them, and releases all others at once.  It works on a class only while it has the leases of all
  * its labels.
  */
 #ifndef OUTBOX_FLEET_H
@@ -19,6 +20,7 @@
 #include "util/err.h"
 #include "conf/counts.h"
 #include "store/store.h"
+#include "worker/gather.h"
 
 /*
  * How often a worker reads workers and leases.  If its share of many partitions
@@ -27,6 +29,7 @@
  */
 #define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
+#define FLEET_STANDBY_MS 3000	/* instead, while another has our share */
 
 /* Do rows of our partitions wait?  Read together with the leases. */
 enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
@@ -61,6 +64,7 @@ struct partitions {
 struct fleet {
 	const struct conf	*conf;
 	struct store		*store;
+	const struct gather	*gather;	/* set by the owner; or NULL */
 
 	struct partitions	  parts;
 	unsigned		  nborn;
@@ -106,6 +110,7 @@ struct fleet {
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
+	bool			  for_gathered;
 	int64_t			  strays_at;	/* next search for labels of
 						   rows without a lease */
 	int64_t			  parked_at;	/* the same for parked rows */
@@ -143,6 +148,9 @@ int64_t	fleet_next(const struct fleet *);
 
 /* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
+
+/* Another worker may have given leases back: look, if we want some. */
+void	fleet_look_for_leases(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);
 

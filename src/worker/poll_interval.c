@@ -15,9 +15,9 @@ static int64_t
 longer(const struct poll_interval *p, const struct poll_result *l, int64_t now)
 {
 	int64_t	ms = later(p->pause_ms * 2,
-		    p->linger_ms > 0 && !p->woken ? 1 : POLL_SOON_MS);
+		    p->alert_ms > 0 && !p->woken ? 1 : POLL_SOON_MS);
 
-	if (l->found == POLL_NOTHING && now < p->linger_until)
+	if (l->found == POLL_NOTHING && now < p->alert_until)
 		ms = sooner(ms, POLL_SOON_MS);
 	return sooner(later(ms, now - l->began), p->ceiling_ms);
 }
@@ -33,9 +33,21 @@ pause_after(const struct poll_interval *p, const struct poll_result *l,
 	if (l->found == POLL_WORK)
 		return 0;
 	if (l->found == POLL_ALL)
-		return sooner(p->linger_ms > 0 ? 1 : POLL_WOKEN_MS,
+		return sooner(p->alert_ms > 0 ? 1 : POLL_WOKEN_MS,
 		    p->ceiling_ms);
 	return longer(p, l, now);
+}
+
+/* A wake-up for rows that were found before it came is not in vain. */
+static int64_t
+earliest_after(const struct poll_interval *p, const struct poll_result *l,
+    int64_t now)
+{
+	bool	vain = p->woken && is_vain(l) &&
+		    now - p->worked_at > POLL_SOON_MS;
+
+	return later(vain ? now + POLL_SOON_MS : now,
+	    l->began + p->linger_ms);
 }
 
 /* A narrow scan does not change when all partitions are scanned. */
@@ -68,18 +80,17 @@ poll_interval_polled(struct poll_interval *p, const struct poll_result *l,
 	}
 	if (l->found == POLL_WORK || l->found == POLL_ALL) {
 		p->worked_at = now;
-		p->linger_until = now + p->linger_ms;
+		p->alert_until = now + p->alert_ms;
 	}
 	plan_scan_of_all(p, l, now);
-	/* A wake-up for rows that were found before it came is not in vain. */
-	p->earliest = p->woken && is_vain(l) &&
-	    now - p->worked_at > POLL_SOON_MS ? now + POLL_SOON_MS : now;
+	p->earliest = earliest_after(p, l, now);
 	p->woken = false;
 	p->at = p->all_at;
-	if (l->found == POLL_WORK && p->fixed_ms == 0)
-		p->at = now;
 	if (l->woken)
 		p->at = sooner(p->at, now + POLL_SOON_MS);
+	p->at = later(p->at, l->began + p->linger_ms);
+	if (l->found == POLL_WORK && p->fixed_ms == 0)
+		p->at = now;
 }
 
 void

@@ -2,7 +2,9 @@
  * poll_interval.h - when a worker scans for rows again; arithmetic only
  *
  * At once while rows are left, after growing pauses while there are none, and
- * soon after a wake-up.  All times are clock_ms(), passed in.
+ * soon after a wake-up.  Unless rows are left, two scans begin linger_ms apart
+ * at least, so that rows that come close together are sent together.  All times
+ * are clock_ms(), passed in.
  */
 #ifndef OUTBOX_POLL_INTERVAL_H
 #define OUTBOX_POLL_INTERVAL_H
@@ -12,7 +14,7 @@
 
 /*
  * After a vain scan the pause is this at least where wake-ups are expected, and
- * this at most while the worker lingers.  Vain wake-ups cause one scan in this
+ * this at most while the worker is alert.  Vain wake-ups cause one scan in this
  * time at most.
  */
 #define POLL_SOON_MS	5
@@ -21,10 +23,10 @@
 #define POLL_WOKEN_MS	50
 
 /*
- * For this time after its last work a worker without wake-ups lingers: it
+ * For this time after its last work a worker without wake-ups is alert: it
  * pauses for POLL_SOON_MS at most, as long as a vain scan is cheap.
  */
-#define POLL_LINGER_MS	1000
+#define POLL_ALERT_MS	1000
 
 enum poll_found {
 	POLL_NOTHING,
@@ -47,18 +49,19 @@ struct poll_result {
 struct poll_interval {
 	int64_t	fixed_ms;	/* pause between scans of all; 0: adaptive */
 	int64_t	ceiling_ms;	/* the longest pause */
-	int64_t	linger_ms;	/* POLL_LINGER_MS, or 0: wake-ups are expected */
+	int64_t	linger_ms;	/* worker.linger_ms */
+	int64_t	alert_ms;	/* POLL_ALERT_MS, or 0: wake-ups are expected */
 
 	int64_t	at;		/* the next scan; 0: now */
 	int64_t	all_at;		/* scans before this are narrow */
 	int64_t	pause_ms;	/* between the last scan of all and all_at */
-	int64_t	earliest;	/* no wake-up causes a scan before this */
+	int64_t	earliest;	/* no scan before this, unless rows are left */
 	int64_t	worked_at;	/* the last work; 0: none */
-	int64_t	linger_until;
+	int64_t	alert_until;
 	bool	woken;		/* since the last scan */
 };
 
-/* A zeroed struct with the first three set is ready and scans now. */
+/* A zeroed struct with the first four set is ready and scans now. */
 
 /* A scan is over: plan the next. */
 void	poll_interval_polled(struct poll_interval *, const struct poll_result *,

@@ -322,8 +322,7 @@ may_settle_and_claim(const struct tick *t, bool left, int64_t until)
 	    t->relayed.delivered == t->picked &&
 	    lanes_count(t->backlog.lanes) == 0 &&
 	    clock_ms() < until && store_is_open(t->store) &&
-	    (left || t->wait_wakeup == NULL ||
-	    t->wait_wakeup(t->wait_wakeup_arg));
+	    (left || t->wait_rows == NULL || t->wait_rows(t->wait_rows_arg));
 }
 
 static int

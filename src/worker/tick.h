@@ -42,10 +42,11 @@ struct tick {
 
 	/*
 	 * Called when a batch is delivered and no more rows are known: true if
-	 * a wake-up came.  May wait some ms for one.  NULL: always scan again.
+	 * another scan may find some.  May wait some ms for them.  NULL: scan
+	 * again at once.
 	 */
-	bool			(*wait_wakeup)(void *);
-	void			*wait_wakeup_arg;
+	bool			(*wait_rows)(void *);
+	void			*wait_rows_arg;
 
 	struct batch		 batch;		/* claimed and not yet open */
 

@@ -16,6 +16,7 @@
 #include "util/sig.h"
 
 #define WAIT_MAX_MS		1000
+#define SAFETY_MS		1000	/* a wake-up may be lost: scan anyway */
 #define LEAVE_MS		5000	/* to write back the last outcomes */
 
 static bool
@@ -67,6 +68,7 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 	w->fleet.ask = may_ask_with_leases(w, now);
 	rc = fleet_round(&w->fleet, now, e);
 	tick_adopt(&w->tick);
+	w->tick.backlog.candidates.whole = w->fleet.nowned == w->fleet.nlabels;
 	candidates_are_none(&w->tick.backlog.candidates,
 	    w->fleet.rows == FLEET_NO_ROWS);
 	if (w->fleet.rows != FLEET_NOT_ASKED)
@@ -89,6 +91,7 @@ count_leases(struct worker *w)
 static void
 stay_in_fleet(struct worker *w)
 {
+	uint64_t	given = w->fleet.ngiven;
 	struct err	e;
 
 	if (round_of_fleet(w, clock_ms(), &e) < 0)
@@ -97,6 +100,8 @@ stay_in_fleet(struct worker *w)
 		reconnect_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
+	if (w->fleet.ngiven > given)
+		gather_tell_others(&w->gather);
 	count_leases(w);
 	worker_show_labels(w);
 }
@@ -128,9 +133,10 @@ static void
 follow_listener(struct worker *w)
 {
 	bool	expects = worker_expects_wakeups(w);
+	int64_t	pause = w->conf->worker.idle_backoff_ms;
 
-	w->poll.linger_ms = expects ? 0 : POLL_LINGER_MS;
-	w->tick.wait_wakeup = expects ? worker_wait_wakeup : NULL;
+	w->poll.alert_ms = expects ? 0 : POLL_ALERT_MS;
+	w->poll.ceiling_ms = expects ? later(pause, SAFETY_MS) : pause;
 }
 
 /* Do the steps that are due; each needs those before it. */
@@ -205,6 +211,7 @@ wait_for_work(struct worker *w)
 	int64_t		 ms;
 
 	scoreboard_alive(w->line, clock_ms());
+	gather_measure(&w->gather, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	pub_wait(p, 1, worker_wakeup_fd(w),
@@ -309,6 +316,17 @@ tell_caution(struct worker *w)
 }
 
 static void
+init_gather(struct worker *w, const struct worker_args *a)
+{
+	if (a->board == NULL || !w->conf->worker.gather ||
+	    !w->conf->worker.leasing || w->conf->master.workers == 1)
+		return;
+	w->gather = (struct gather){ .board = a->board, .wakeup = a->wakeup,
+	    .slot = a->slot, .nslots = (unsigned)w->conf->master.workers };
+	w->fleet.gather = &w->gather;
+}
+
+static void
 init(struct worker *w, const struct worker_args *a)
 {
 	memset(w, 0, sizeof(*w));
@@ -318,7 +336,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->totals = a->totals != NULL ? a->totals : &w->no_totals;
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
-	    .ceiling_ms = w->conf->worker.idle_backoff_ms };
+	    .linger_ms = a->interval_ms > 0 ? 0 : w->conf->worker.linger_ms };
 	w->failures.any_text = true;	/* each text names its message */
 	/* The publisher first: see drivers.h. */
 	w->relay.pub = drivers_new(w->conf, a->id);
@@ -326,6 +344,7 @@ init(struct worker *w, const struct worker_args *a)
 	init_reconnects(w, a->outages);
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);
+	init_gather(w, a);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
 	route_set_init(&w->relay.routes, w->conf, &w->relay.form);
@@ -339,7 +358,10 @@ init(struct worker *w, const struct worker_args *a)
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	w->tick.totals = w->totals;
-	w->tick.wait_wakeup_arg = w;
+	if (!a->once) {
+		w->tick.wait_rows = worker_wait_rows;
+		w->tick.wait_rows_arg = w;
+	}
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }
 

@@ -20,6 +20,7 @@ struct worker_args {
 	struct scoreboard_line	*line;		/* NULL: none (--once) */
 	struct totals		*totals;	/* of the slot; NULL: none */
 	struct outage		*outages;	/* of the scoreboard; or NULL */
+	struct scoreboard	*board;		/* NULL: none (--once) */
 	const struct wakeup	*wakeup;	/* of all slots; NULL: none */
 	const struct scoreboard_line *listener;	/* its line; NULL: none */
 	unsigned		 slot;

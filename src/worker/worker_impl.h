@@ -14,6 +14,7 @@
 #include "util/err.h"
 #include "util/reconnect.h"
 #include "worker/fleet.h"
+#include "worker/gather.h"
 #include "worker/poll_interval.h"
 #include "recovery/stream_audit.h"
 #include "publish/relay.h"
@@ -26,6 +27,7 @@ struct worker {
 	const struct worker_args	*a;
 	const struct conf		*conf;
 	struct store			*store;
+	struct gather			 gather;
 	struct fleet			 fleet;
 	struct relay			 relay;
 	struct tick			 tick;
@@ -56,6 +58,8 @@ struct worker {
 						   pipelined; or NULL */
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct poll_interval		 poll;		/* between ticks */
+	int64_t				 waited_us;	/* for rows, in this tick */
+	int64_t				 nwaits;	/* the same, how often */
 	int64_t				 woken_at_us;	/* last wake-up */
 	int64_t				 wakeup_gap_us;	/* mean of recent ones */
 	unsigned			 types_shown;	/* relay.breaker.changes */
@@ -131,8 +135,8 @@ bool	worker_expects_wakeups(const struct worker *);
  */
 bool	worker_take_wakeups(struct worker *);
 
-/* The same, but may wait some ms for a wake-up: see wait_wakeup in tick.h. */
-bool	worker_wait_wakeup(void *worker);
+/* May further rows be expected?  May wait for them: see wait_rows in tick.h. */
+bool	worker_wait_rows(void *worker);
 
 /* Show our partitions on the scoreboard, where wake-ups look for a worker. */
 void	worker_show_labels(struct worker *);

@@ -244,8 +244,11 @@ show_partitions(struct worker *w)
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
-	int64_t	took = clock_us() - start;
+	int64_t	took = clock_us() - start - w->waited_us;
 
+	gather_worked(&w->gather, &(struct gather_work){ .left = res->left,
+	    .rows = res->settled.delivered,
+	    .batch_us = took / (w->nwaits + 1) }, clock_ms());
 	histogram_add(&w->totals->tick, histogram_us, took);
 	w->busy_since = 0;
 	log_throttle_over(&w->busy, "statements", clock_ms());
@@ -275,6 +278,7 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
+	w->waited_us = w->nwaits = 0;
 	scoreboard_state(w->line, paused ? SCOREBOARD_PAUSED :
 	    SCOREBOARD_RUNNING, start / 1000);
 	candidates_go_narrow(&w->tick.backlog.candidates,

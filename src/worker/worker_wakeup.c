@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/sig.h"
 
 /*
  * If wake-ups are closer than this, a delivered batch waits so long for the
  * next one: one statement settles it and claims the next batch.
  */
 #define SETTLE_WAIT_MS	4
+#define LINGER_WAIT_MS	25	/* the same where rows are collected anyway */
 #define GAPS		8	/* weight of the mean gap between wake-ups */
 #define GAP_MAX_US	100000	/* a longer one counts as this */
 
@@ -43,10 +45,16 @@ note_gap(struct worker *w, int64_t now)
 	w->woken_at_us = now;
 }
 
+static int64_t
+settle_wait(const struct worker *w)
+{
+	return w->poll.linger_ms > 0 ? LINGER_WAIT_MS : SETTLE_WAIT_MS;
+}
+
 static bool
 is_woken_often(const struct worker *w)
 {
-	int64_t	wait = SETTLE_WAIT_MS * 1000;
+	int64_t	wait = settle_wait(w) * 1000;
 
 	return w->woken_at_us != 0 && w->wakeup_gap_us < wait &&
 	    clock_us() - w->woken_at_us < GAPS * wait;
@@ -63,12 +71,13 @@ worker_take_wakeups(struct worker *w)
 	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
 	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
 	    &which)) {
-		w->totals->wakeups[TOTALS_BY_BINLOG]++;
+		fleet_look_for_leases(&w->fleet);
 		if (label_set_is_full(&which))
 			all = true;
 		else
 			some = candidates_wake(&w->tick.backlog.candidates,
 			    &which, clock_ms());
+		w->totals->wakeups[TOTALS_BY_BINLOG] += all || some;
 	}
 	if (all || some) {
 		poll_interval_wake(&w->poll, all, clock_ms());
@@ -77,25 +86,71 @@ worker_take_wakeups(struct worker *w)
 	return all || some;
 }
 
+/* False: something else is to be done first. */
+static bool
+may_wait(const struct worker *w, int64_t until)
+{
+	const struct pub	*p = &w->relay.pub;
+
+	return clock_ms() < until && p->ops->is_whole(p->arg) && !got_term &&
+	    !got_handover && !got_orphaned;
+}
+
+/* True if one came. */
+static bool
+wait_wakeup(struct worker *w, int64_t until)
+{
+	bool	woken = worker_take_wakeups(w);
+
+	while (!woken && may_wait(w, until)) {
+		pub_wait(&w->relay.pub, 1, w->a->wakeup == NULL ? -1 :
+		    wakeup_fd(w->a->wakeup, w->a->slot), until - clock_ms());
+		woken = worker_take_wakeups(w);
+	}
+	return woken;
+}
+
+/* Let rows gather until the next scan is due. */
+static void
+wait_linger(struct worker *w)
+{
+	while (may_wait(w, w->poll.at))
+		pub_wait(&w->relay.pub, 1, -1, w->poll.at - clock_ms());
+	worker_take_wakeups(w);
+}
+
+/* Without wake-ups a scan has to show whether there are more rows. */
+static bool
+are_more_expected(struct worker *w)
+{
+	int64_t	now = clock_ms();
+
+	if (!worker_expects_wakeups(w))
+		return true;
+	return wait_wakeup(w, is_woken_often(w) ? now + settle_wait(w) : now);
+}
+
 bool
-worker_wait_wakeup(void *arg)
+worker_wait_rows(void *arg)
 {
 	struct worker	*w = arg;
-	struct pub	*p = &w->relay.pub;
-	bool		 woken;
+	int64_t		 began = clock_us();
+	bool		 more;
 
 	/* Planned now, not after the tick: else its other scans, after one of
 	   all partitions, would not be narrow. */
-	worker_polled(w, POLL_ALL, clock_ms());
-	woken = worker_take_wakeups(w);
-	if (!woken && is_woken_often(w)) {
-		pub_wait(p, 1, w->a->wakeup == NULL ? -1 :
-		    wakeup_fd(w->a->wakeup, w->a->slot), SETTLE_WAIT_MS);
-		woken = worker_take_wakeups(w);
-	}
+	worker_polled(w, POLL_ALL,
+	    candidates_began(&w->tick.backlog.candidates));
+	more = are_more_expected(w);
+	if (more && w->poll.linger_ms > 0)
+		wait_linger(w);
+	w->waited_us += clock_us() - began;
+	w->nwaits++;
+	if (!more)
+		return false;
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, clock_ms()));
-	return woken;
+	return true;
 }
 
 /*

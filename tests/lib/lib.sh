@@ -203,7 +203,7 @@ write_conf() {
 	master: {workers: ${WORKERS:-2}, user: $(id -un), pidfile: ${PIDFILE:-$DIR/run/outbox.pid}, stop_timeout: ${STOP_TIMEOUT:-15}, hang_timeout: ${HANG_TIMEOUT:-60}}
 	mysql: {socket: "$SOCKET", user: outbox, password_env: OUTBOX_PW, database: app}
 	outbox: {partition_count: ${PARTITIONS:-16}, ordering: ${ORDERING:-key}${OUTBOX:+, $OUTBOX}}
-	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}}
+	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}, gather: ${GATHER:-false}}
 	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}}
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
 	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}

@@ -92,8 +92,8 @@ START_TEST(lost_commit_is_made_good)
 	conf->nats.recover = RECOVER_LOST;
 	sql("UPDATE outbox_settings SET partition_count = 16");
 	node_start(n);
-	n->tick.wait_wakeup = rings_for_two;
-	n->tick.wait_wakeup_arg = n;
+	n->tick.wait_rows = rings_for_two;
+	n->tick.wait_rows_arg = n;
 	fleet_may_pipeline(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));

@@ -204,8 +204,8 @@ START_TEST(silence_ends_the_turns)
 	struct tick_result	 res;
 	unsigned		 asked = 0;
 
-	n->tick.wait_wakeup = rings_once;
-	n->tick.wait_wakeup_arg = &asked;
+	n->tick.wait_rows = rings_once;
+	n->tick.wait_rows_arg = &asked;
 	add_rows(1, 5, "'p00'");
 	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
 	ck_assert_uint_eq(res.claimed, 8);

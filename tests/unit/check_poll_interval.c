@@ -23,7 +23,7 @@ static const struct {
 	int64_t			due;
 	int64_t			pauses[8];
 } series[] = {
-	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, POLL_NOTHING, INT64_MAX,
+	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_NOTHING, INT64_MAX,
 	    { 1, 2, 4, 8, 16, 32, 64, 128 } },
 	{ { .ceiling_ms = 1000 }, POLL_NOTHING, INT64_MAX,
 	    { 5, 10, 20, 40, 80, 160, 320, 640 } },
@@ -31,9 +31,9 @@ static const struct {
 	    { 5, 10, 12, 12, 12, 12, 12, 12 } },
 	{ { .ceiling_ms = 1 }, POLL_NOTHING, INT64_MAX,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, POLL_WORK, INT64_MAX,
+	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_WORK, INT64_MAX,
 	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
-	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, POLL_ALL, INT64_MAX,
+	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_ALL, INT64_MAX,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ { .ceiling_ms = 1000 }, POLL_ALL, INT64_MAX,
 	    { 50, 50, 50, 50, 50, 50, 50, 50 } },
@@ -48,16 +48,16 @@ static const struct {
 	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, POLL_MORE, 0,
 	    { 70, 70, 70, 70, 70, 70, 70, 70 } },
 	/* A row that becomes due ends the pause, and nothing spins over it. */
-	{ { .ceiling_ms = 1000, .linger_ms = 1000 }, POLL_NOTHING, 5010,
+	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_NOTHING, 5010,
 	    { 1, 2, 4, 3, 1, 1, 1, 1 } },
 	{ { .ceiling_ms = 1000 }, POLL_NOTHING, 0,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* Lingers. */
-	{ { .ceiling_ms = 1000, .linger_ms = 1000, .linger_until = 5020 },
+	/* Alert. */
+	{ { .ceiling_ms = 1000, .alert_ms = 1000, .alert_until = 5020 },
 	    POLL_NOTHING, INT64_MAX, { 1, 2, 4, 5, 5, 5, 10, 20 } },
-	{ { .ceiling_ms = 1000, .linger_ms = 1000, .linger_until = 5020 },
+	{ { .ceiling_ms = 1000, .alert_ms = 1000, .alert_until = 5020 },
 	    POLL_WAITING, INT64_MAX, { 1, 2, 4, 8, 16, 32, 64, 128 } },
-	{ { .ceiling_ms = 3, .linger_ms = 1000, .linger_until = 5010 },
+	{ { .ceiling_ms = 3, .alert_ms = 1000, .alert_until = 5010 },
 	    POLL_NOTHING, INT64_MAX, { 1, 2, 3, 3, 3, 3, 3, 3 } },
 };
 
@@ -78,7 +78,7 @@ END_TEST
 /* The last of many scans that found nothing begins no new series. */
 START_TEST(unfinished_scan_keeps_the_pause)
 {
-	struct poll_interval	p = { .ceiling_ms = 1000, .linger_ms = 1000, .pause_ms = 400 };
+	struct poll_interval	p = { .ceiling_ms = 1000, .alert_ms = 1000, .pause_ms = 400 };
 
 	scanned(&p, POLL_MORE, INT64_MAX, 5000, 5000);
 	scanned(&p, POLL_NOTHING, INT64_MAX, 5000, 5000);
@@ -89,7 +89,7 @@ END_TEST
 /* Half of the time at most goes to vain scans. */
 START_TEST(slow_scan_is_not_repeated_soon)
 {
-	struct poll_interval	p = { .ceiling_ms = 100, .linger_until = 9000 };
+	struct poll_interval	p = { .ceiling_ms = 100, .alert_until = 9000 };
 
 	scanned(&p, POLL_NOTHING, INT64_MAX, 5000, 5030);
 	ck_assert_int_eq(p.at, 5060);
@@ -100,14 +100,14 @@ START_TEST(slow_scan_is_not_repeated_soon)
 }
 END_TEST
 
-START_TEST(work_makes_it_linger)
+START_TEST(work_makes_it_alert)
 {
 	struct poll_interval	p = { .ceiling_ms = 1000,
-				    .linger_ms = POLL_LINGER_MS };
+				    .alert_ms = POLL_ALERT_MS };
 	int64_t			now = 5000;
 
 	scanned(&p, POLL_WORK, INT64_MAX, now, now);
-	while (now < 5000 + POLL_LINGER_MS) {
+	while (now < 5000 + POLL_ALERT_MS) {
 		scanned(&p, POLL_NOTHING, INT64_MAX, now, now);
 		ck_assert_int_gt(p.at, now);
 		ck_assert_int_le(p.at, now + POLL_SOON_MS);
@@ -115,6 +115,37 @@ START_TEST(work_makes_it_linger)
 	}
 	scanned(&p, POLL_NOTHING, INT64_MAX, now, now);
 	ck_assert_int_gt(p.at, now + POLL_SOON_MS);
+}
+END_TEST
+
+/*
+ * Rows that come together are sent together: two scans begin linger_ms apart,
+ * whatever calls for the second one, unless the first left rows behind.
+ */
+START_TEST(rows_are_collected)
+{
+	struct poll_interval	p = { .ceiling_ms = 1000, .linger_ms = 20,
+				    .alert_ms = _i == 0 ? POLL_ALERT_MS : 0 };
+
+	/* After a pause a row is sent at once. */
+	scanned(&p, POLL_NOTHING, INT64_MAX, 4000, 4000);
+	poll_interval_wake(&p, true, 5000);
+	ck_assert_int_le(p.at, 5000);
+	scanned(&p, POLL_ALL, INT64_MAX, 5000, 5003);
+	ck_assert_int_ge(p.at, 5020);
+	poll_interval_wake(&p, true, 5004);
+	ck_assert_int_eq(p.at, 5020);
+	/* Further ones need not wake it. */
+	ck_assert(!poll_interval_listens(&p, 5004));
+	scanned(&p, POLL_WORK, INT64_MAX, 5020, 5023);
+	ck_assert_int_eq(p.at, 5023);
+	/* One that takes longer is followed at once. */
+	scanned(&p, POLL_ALL, INT64_MAX, 5023, 5063);
+	poll_interval_wake(&p, false, 5064);
+	ck_assert_int_eq(p.at, 5064);
+	/* A row that becomes due waits as long. */
+	scanned(&p, POLL_ALL, 5070, 5064, 5066);
+	ck_assert_int_eq(p.at, 5084);
 }
 END_TEST
 
@@ -175,7 +206,7 @@ END_TEST
 START_TEST(vain_wake_ups_are_limited)
 {
 	struct poll_interval	p = { .ceiling_ms = 1000,
-				    .linger_ms = POLL_LINGER_MS };
+				    .alert_ms = POLL_ALERT_MS };
 	unsigned		scans = 0;
 
 	for (int64_t now = 5000; now < 6000; now++) {
@@ -338,7 +369,8 @@ main(void)
 	    NROWS(series));
 	tcase_add_test(tc, unfinished_scan_keeps_the_pause);
 	tcase_add_test(tc, slow_scan_is_not_repeated_soon);
-	tcase_add_test(tc, work_makes_it_linger);
+	tcase_add_test(tc, work_makes_it_alert);
+	tcase_add_loop_test(tc, rows_are_collected, 0, 2);
 	tcase_add_test(tc, wake_up_ends_the_pause);
 	tcase_add_test(tc, wake_ups_for_work_cause_a_scan_at_once);
 	tcase_add_test(tc, wake_up_makes_no_scan_later);

@@ -1,0 +1,98 @@
+/* gather.c - see gather.h */
+
+#include "worker/gather.h"
+
+#include <string.h>
+
+/* Behind: rows are left, or other rows wait long for the end of a batch. */
+#define SLOW_US		50000
+#define BEHIND_MS	200	/* for so long: spread */
+
+#define MEASURE_MS	1000
+#define SPREAD_MS	10000	/* at least for so long */
+
+bool
+gather_is_on(const struct gather *g, int64_t now)
+{
+	return g->board != NULL && now >= g->board->spread_until;
+}
+
+static uint32_t
+rate_of_all(const struct gather *g)
+{
+	uint32_t	sum = 0;
+
+	for (unsigned i = 0; i < g->nslots; i++)
+		sum += g->board->lines[i].rate;
+	return sum;
+}
+
+/* More than half of what was too much for one: it may be again. */
+static bool
+is_still_much(const struct gather *g)
+{
+	return rate_of_all(g) > g->board->spread_rate / 2;
+}
+
+static uint32_t
+rate(const struct gather *g, int64_t now)
+{
+	int64_t	ms = now - g->measured_at;
+
+	return (uint32_t)(g->rows * 1000 / (uint64_t)(ms > 0 ? ms : 1));
+}
+
+static void
+spread(const struct gather *g, int64_t now)
+{
+	if (gather_is_on(g, now))
+		g->board->spread_rate = rate(g, now);
+	g->board->spread_until = now + SPREAD_MS;
+}
+
+void
+gather_measure(struct gather *g, int64_t now)
+{
+	if (g->board == NULL || now - g->measured_at < MEASURE_MS)
+		return;
+	g->board->lines[g->slot].rate = rate(g, now);
+	g->rows = 0;
+	g->measured_at = now;
+	if (!gather_is_on(g, now) && is_still_much(g))
+		spread(g, now);
+}
+
+void
+gather_worked(struct gather *g, const struct gather_work *w, int64_t now)
+{
+	if (g->board == NULL)
+		return;
+	g->rows += w->rows;
+	if (!w->left && w->batch_us < SLOW_US)
+		g->behind_since = 0;
+	else if (g->behind_since == 0)
+		g->behind_since = now;
+	else if (now - g->behind_since >= BEHIND_MS)
+		spread(g, now);
+	gather_measure(g, now);
+}
+
+bool
+gather_has(const struct gather *g, const char *id)
+{
+	for (unsigned i = 0; g->board != NULL && i < g->nslots; i++)
+		if (strcmp(g->board->lines[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+/* With no label: nothing is to be scanned. */
+void
+gather_tell_others(const struct gather *g)
+{
+	static const struct label_set	none;
+
+	for (unsigned i = 0; g->wakeup != NULL && i < g->nslots; i++)
+		if (i != g->slot)
+			wakeup_notify(g->wakeup, i, &none);
+}

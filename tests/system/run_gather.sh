@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# worker.gather and worker.linger_ms: a small load costs one worker's statements
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+owners() { sql 'SELECT COALESCE(GROUP_CONCAT(n ORDER BY n), "") FROM (
+    SELECT COUNT(*) AS n FROM outbox_partitions
+    WHERE lease_until > NOW(6) GROUP BY lease_owner) AS t'; }
+are_owned() { [ "$(owners)" = "$1" ]; }
+gatherer() { sql 'SELECT MIN(w.pid) FROM outbox_partitions AS p
+    JOIN outbox_workers AS w ON w.id = p.lease_owner'; }
+has_workers() { is_sql 'SELECT COUNT(*) FROM outbox_workers' "$1"; }
+
+start_servers
+WORKERS=4 GATHER=true write_conf
+start_master
+within 5 'at rest one of four workers has all partitions' are_owned 16
+wait_for 5 has_workers 4
+
+# Of an idle fleet only one looks for rows.  Each reads leases, too.
+nap 3
+before=$(server_status Questions)
+nap 5
+after=$(server_status Questions)
+is $(((after - before) / 5 < 12)) 1 "an idle fleet sends few statements: \
+$(((after - before) / 5)) a second"
+
+# One at a time, and never late: nobody has to be told.
+slowest=0
+for _ in 1 2 3 4 5; do
+	nap 0.4
+	produce --events 1 --keys 1 --payload 50
+	start=$(now_ms)
+	wait_for 5 is_drained
+	took=$(($(now_ms) - start))
+	[ "$took" -le "$slowest" ] || slowest=$took
+done
+is $((slowest < 1000)) 1 "a message after a pause: $slowest ms at most"
+is "$(owners)" 16 'a small load moves no partition'
+
+# A backlog is work for all, and then for one again.
+produce --bulk --events 60000 --keys 500 --payload 100
+within 5 'a backlog: each worker takes its share' are_owned 4,4,4,4
+within 60 'the backlog is delivered' is_drained
+within 25 'and then one worker has all of them again' are_owned 16
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+
+# While partitions move to and fro, workers die: the one that has all, too.
+produce --events 30000 --keys 100 --payload 100 --rate 2500 --producers 2 &
+PRODUCER=$!
+for _ in 1 2 3; do
+	nap 1
+	kill -KILL "$(gatherer)"
+	wait_for 10 are_owned 16
+done
+wait "$PRODUCER"
+within 30 'killed workers: all is delivered' is_drained
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+
+# Two daemons: each gathers the shares of its own workers.
+FIRST=$MASTER
+WORKERS=3 GATHER=true PIDFILE=$DIR/run/other.pid write_conf "$DIR/other.yml"
+CONF=$DIR/other.yml LOG=$DIR/log2 start_master
+within 10 'two daemons: two workers have all partitions' are_owned 7,9
+wait_for 5 has_workers 7
+stop_master "$MASTER"
+MASTER=$FIRST
+
+# A reload ends it, and begins it.
+WORKERS=4 GATHER=false write_conf
+kill -HUP "$MASTER"
+within 15 'worker.gather: false, after a reload each has its share' \
+    are_owned 4,4,4,4
+stop_master "$MASTER"
+
+# How many write-backs there are for 40 messages, one each 50 ms.
+writes() {
+	clear_rows
+	WORKERS=1 LINGER=$1 write_conf
+	start_fleet
+	produce --events 40 --keys 40 --payload 50 --rate 20
+	wait_for 10 is_drained
+	sql 'SELECT COUNT(DISTINCT published_at) FROM outbox'
+	stop_master "$MASTER"
+}
+few=$(writes 400)
+many=$(writes 0)
+is $((few <= 10 && many >= 25)) 1 "worker.linger_ms: 400 collects messages, \
+0 does not: $few and $many write-backs for 40 messages"
+
+done_testing

@@ -1,0 +1,153 @@
+/* check_gather.c - when one worker serves the partitions of all */
+#include "lib/check.h"
+
+#include <stdlib.h>
+
+#include "worker/gather.h"
+
+#define NWORKERS	3
+
+static struct scoreboard	*board;
+static struct gather		 workers[NWORKERS];
+static int64_t			 now;
+
+static void
+begin(void)
+{
+	board = calloc(1, sizeof(*board));
+	ck_assert_ptr_nonnull(board);
+	now = 5000000;
+	for (unsigned i = 0; i < NWORKERS; i++)
+		workers[i] = (struct gather){ .board = board, .slot = i,
+		    .nslots = NWORKERS, .measured_at = now };
+}
+
+static void
+end(void)
+{
+	free(board);
+}
+
+static void
+all_measure(void)
+{
+	for (unsigned i = 0; i < NWORKERS; i++)
+		gather_measure(&workers[i], now);
+}
+
+/* So many rows a second, for so long, by one worker. */
+static void
+works(unsigned i, uint64_t rows, bool left, int64_t batch_us, int64_t ms)
+{
+	for (int64_t until = now + ms; now < until; now += 10) {
+		gather_worked(&workers[i], &(struct gather_work){
+		    .rows = rows / 100, .left = left, .batch_us = batch_us },
+		    now);
+		all_measure();
+	}
+}
+
+static void
+all_idle(int64_t ms)
+{
+	for (int64_t until = now + ms; now < until; now += 100)
+		all_measure();
+}
+
+static const struct {
+	bool	left;
+	int64_t	batch_us, ms;
+	bool	gathered;
+} loads[] = {
+	{ false, 2000, 10000, true },
+	{ true, 2000, 100, true },	/* a short burst */
+	{ true, 2000, 500, false },
+	{ false, 60000, 500, false },	/* other rows wait for a batch */
+};
+
+START_TEST(a_worker_that_is_behind_spreads_them)
+{
+	works(0, 1000, loads[_i].left, loads[_i].batch_us, loads[_i].ms);
+	for (unsigned i = 0; i < NWORKERS; i++)
+		ck_assert_int_eq(gather_is_on(&workers[i], now),
+		    loads[_i].gathered);
+}
+END_TEST
+
+START_TEST(bursts_with_rests_do_not_add_up)
+{
+	for (int i = 0; i < 20; i++) {
+		works(0, 1000, true, 2000, 100);
+		works(0, 1000, false, 2000, 100);
+	}
+	ck_assert(gather_is_on(&workers[0], now));
+}
+END_TEST
+
+START_TEST(they_gather_when_all_is_done)
+{
+	works(0, 20000, true, 2000, 1500);
+	ck_assert(!gather_is_on(&workers[0], now));
+	all_idle(9000);
+	ck_assert(!gather_is_on(&workers[0], now));
+	all_idle(3000);
+	ck_assert(gather_is_on(&workers[0], now));
+}
+END_TEST
+
+/* What was too much for one, and is done by two without trouble, still is. */
+START_TEST(they_stay_spread_while_it_is_much)
+{
+	works(0, 20000, true, 2000, 1500);
+	for (int i = 0; i < 30; i++) {
+		works(1, 12000, false, 2000, 500);
+		works(2, 12000, false, 2000, 500);
+	}
+	ck_assert(!gather_is_on(&workers[0], now));
+	/* Each works half of the time. */
+	for (int i = 0; i < 30; i++) {
+		works(1, 4000, false, 2000, 500);
+		works(2, 4000, false, 2000, 500);
+	}
+	ck_assert(gather_is_on(&workers[0], now));
+}
+END_TEST
+
+START_TEST(alone_it_is_never_gathered)
+{
+	struct gather	g = { 0 };
+
+	gather_worked(&g, &(struct gather_work){ .left = true }, now);
+	gather_measure(&g, now);
+	ck_assert(!gather_is_on(&g, now));
+	ck_assert(!gather_has(&g, "a"));
+	gather_tell_others(&g);
+}
+END_TEST
+
+START_TEST(workers_of_this_master_are_known)
+{
+	strcpy(board->lines[1].id, "host:01:abc");
+	strcpy(board->lines[NWORKERS].id, "host:03:abc");
+	ck_assert(gather_has(&workers[0], "host:01:abc"));
+	ck_assert(!gather_has(&workers[0], "host:01:abd"));
+	ck_assert(!gather_has(&workers[0], "host:03:abc"));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite	*s = suite_create("gather");
+	TCase	*tc = add_case(s, "gather");
+
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_loop_test(tc, a_worker_that_is_behind_spreads_them, 0,
+	    NROWS(loads));
+	tcase_add_test(tc, bursts_with_rests_do_not_add_up);
+	tcase_add_test(tc, they_gather_when_all_is_done);
+	tcase_add_test(tc, they_stay_spread_while_it_is_much);
+	tcase_add_test(tc, alone_it_is_never_gathered);
+	tcase_add_test(tc, workers_of_this_master_are_known);
+	return run_suite(s);
+}
