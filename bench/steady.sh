@@ -36,8 +36,8 @@ reached() {
 	    note "only $value of $1 commits a second: this machine has no more"
 }
 
-# per_message US: of CPU time
-per_message() { calc "$1 / $COMMITTED" 1; }
+# per_message AMOUNT [DIGITS]: of the last load
+per_message() { calc "$1 / $COMMITTED" "${2:-1}"; }
 
 # steady LOAD [options]: commit at this rate; sets COMMITTED and the median
 # LATENCY, us
