@@ -57,10 +57,14 @@ GRANT SELECT ON outbox_audit TO 'outbox'@'localhost';
 GRANT SELECT ON outbox_registry TO 'outbox'@'localhost';
 
 --
--- For wake.binlog: true.  The daemon reads the binlog as a replica does; the
--- changes of all databases of the server are in it.  MySQL, unlike MariaDB,
--- needs the second privilege as well, to tell where its binlog ends.  A daemon
--- built with Oracle's client can do without it if gtid_mode is ON.
+-- Optional, for wake.binlog (auto or true): a commit wakes the workers, where
+-- they poll without it.  The daemon reads the binlog as a replica does.  So
+-- whoever has the password of this account can read all changes of all tables
+-- of all databases of the server; it cannot change anything by that.
+--
+-- MySQL, unlike MariaDB, needs the second privilege as well, to tell where its
+-- binlog ends.  A daemon built with Oracle's client can do without it if
+-- gtid_mode is ON.  outboxctl setup --follow-binlog grants what it takes.
 --
 -- GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost';
 -- GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost';

@@ -53,6 +53,7 @@ enum conf_type_case { CASE_NONE, CASE_KEBAB, CASE_SNAKE };
 enum conf_unmatched { UNMATCHED_DEFAULT, UNMATCHED_DEAD, UNMATCHED_HOLD };
 enum conf_tls { TLS_AUTO, TLS_DISABLE, TLS_REQUIRE, TLS_VERIFY };
 enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
+enum conf_wake { WAKE_AUTO, WAKE_ON, WAKE_OFF };
 enum conf_at_start { AT_START_AUTO, AT_START_ON, AT_START_OFF };
 enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
 
@@ -215,7 +216,7 @@ struct conf {
 	} http;
 	struct {
 		char		*subject;	/* empty: off */
-		bool		 binlog;
+		int		 binlog;	/* enum conf_wake */
 	} wake;
 	struct {
 		int64_t		 days;		/* 0: for ever */
@@ -385,12 +386,8 @@ const char	*conf_stream(const struct conf *);
 /* True for an address or a name of this host that no other host has. */
 bool		 conf_is_loopback(const char *host);
 
-/*
- * True if missing rows are created at the start; if old rows are deleted; if
- * new rows wake the workers.
- */
+/* True if missing rows are created at the start; if old rows are deleted. */
 bool		 conf_wants_reconcile(const struct conf *);
 bool		 conf_wants_retention(const struct conf *);
-bool		 conf_expects_wakeups(const struct conf *);
 
 #endif

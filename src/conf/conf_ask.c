@@ -196,9 +196,3 @@ conf_wants_retention(const struct conf *c)
 {
 	return c->retention.days > 0 || c->retention.dead_days > 0;
 }
-
-bool
-conf_expects_wakeups(const struct conf *c)
-{
-	return c->wake.subject[0] != '\0' || c->wake.binlog;
-}

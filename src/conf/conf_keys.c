@@ -35,6 +35,7 @@ static const char *const unmatched_words[] =
     { "default", "dead", "hold", NULL };
 static const char *const recover_words[] =
     { "lost", "report", "off", NULL };
+static const char *const wake_words[] = { "auto", "true", "false", NULL };
 static const char *const at_start_words[] = { "auto", "on", "off", NULL };
 static const char *const level_words[] =
     { "error", "warn", "info", "debug", NULL };
@@ -459,9 +460,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(wake.subject), .dflt = "",
 	  .check = conf_form_plain_subject,
 	  .help = "subject that wakes idle workers; empty: off" },
-	{ .name = "wake.binlog", .type = CONF_BOOL,
-	  .at = AT(wake.binlog), .dflt = "false",
-	  .help = "follow the binlog and wake workers for new rows" },
+	{ .name = "wake.binlog", .type = CONF_ENUM,
+	  .at = AT(wake.binlog), .dflt = "auto", .words = wake_words,
+	  .help = "follow the binlog and wake workers for new rows; "
+	  "auto: if the account may" },
 
 	{ .name = "retention.days", .type = CONF_INT,
 	  .at = AT(retention.days), .dflt = "0", .min = 0, .max = 36500,

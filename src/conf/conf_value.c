@@ -154,31 +154,47 @@ set_fraction(void *at, const struct conf_key *k, const char *text,
 	return 0;
 }
 
-static int
-set_bool(void *at, const struct conf_key *k, const char *text, struct err *e)
+/* The booleans of YAML 1.1. */
+static bool
+is_boolean(const char *text, bool *yes)
 {
-	/* The booleans of YAML 1.1: false first, true second. */
-	static const char *const	words[][2] =
-	    { { "false", "true" }, { "no", "yes" }, { "off", "on" } };
+	static const char *const	words[] =
+	    { "false", "true", "no", "yes", "off", "on" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		for (int yes = 0; yes < 2; yes++)
-			if (strcasecmp(text, words[i][yes]) == 0) {
-				*(bool *)at = yes;
-				return 0;
-			}
-	return not_wanted(k, text, e);
+		if (strcasecmp(text, words[i]) == 0) {
+			*yes = i % 2 == 1;
+			return true;
+		}
+	return false;
 }
 
 static int
+set_bool(void *at, const struct conf_key *k, const char *text, struct err *e)
+{
+	return is_boolean(text, at) ? 0 : not_wanted(k, text, e);
+}
+
+static bool
+set_word(void *at, const struct conf_key *k, const char *text)
+{
+	for (unsigned i = 0; k->words[i] != NULL; i++)
+		if (strcmp(text, k->words[i]) == 0) {
+			*(int *)at = (int)i;
+			return true;
+		}
+	return false;
+}
+
+/* Where true and false are among the words, so are other booleans. */
+static int
 set_enum(void *at, const struct conf_key *k, const char *text, struct err *e)
 {
-	for (unsigned i = 0; k->words[i] != NULL; i++) {
-		if (strcmp(text, k->words[i]) != 0)
-			continue;
-		*(int *)at = (int)i;
+	bool	yes;
+
+	if (set_word(at, k, text) || (is_boolean(text, &yes) &&
+	    set_word(at, k, yes ? "true" : "false")))
 		return 0;
-	}
 	return err_set(e, "%s is unknown: choose %s", conf_show(text).text,
 	    conf_wanted(k).text);
 }

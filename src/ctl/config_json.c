@@ -59,6 +59,15 @@ records_json(const struct conf_records *records, const struct conf_key *k)
 	return a;
 }
 
+/* A boolean stays one where another word is allowed as well. */
+static json_t *
+word_json(const char *word)
+{
+	if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0)
+		return json_boolean(word[0] == 't');
+	return json_string(word);
+}
+
 static json_t *
 value_json(const void *base, const struct conf_key *k)
 {
@@ -84,7 +93,7 @@ value_json(const void *base, const struct conf_key *k)
 	case CONF_ENUM:
 		break;
 	}
-	return json_string(k->words[*(const int *)at]);
+	return word_json(k->words[*(const int *)at]);
 }
 
 /* The object of the section that a name is in; *name becomes its last part. */

@@ -15,7 +15,8 @@
 
 static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
-	  "admin admin-password-file duplicate-window replicas no-event",
+	  "admin admin-password-file duplicate-window replicas follow-binlog "
+	  "no-event",
 	  .changes = true, .bare = true, .offline = true, .local = true,
 	  .prepare = setup_prepare,
 	  .run = setup_run,

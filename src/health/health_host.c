@@ -109,7 +109,8 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 
 /*
  * Messages are sent without the listener and the janitor, too.  They try again
- * after some seconds.
+ * after some seconds.  Without a binlog the listener waits for nothing that is
+ * needed.
  */
 #define HELPER_MS	10000
 
@@ -121,7 +122,8 @@ judge_helper(struct health *h, const char *role, const json_t *process,
 	const char	*state = health_text(process, "state");
 	struct buf	 remedy = { 0 };
 
-	if (why[0] == '\0' || json_object_get(told, why) != NULL ||
+	if (why[0] == '\0' || strcmp(state, "no binlog") == 0 ||
+	    json_object_get(told, why) != NULL ||
 	    health_number(process, "state_ms") < HELPER_MS ||
 	    is_explained(h, state) || is_told(h, why))
 		return;

@@ -169,14 +169,21 @@ scoreboard_alive(struct scoreboard_line *l, int64_t now)
 }
 
 void
-scoreboard_error(struct scoreboard_line *l, const char *text)
+scoreboard_reason(struct scoreboard_line *l, const char *text)
 {
 	char	safe[sizeof(l->last_error)];
 
 	/* A server may have written it. */
 	strlcpy(safe, text, sizeof(safe));
 	display_clean(safe);
+	l->last_error_at = 0;
 	strlcpy(l->last_error, safe, sizeof(l->last_error));
+}
+
+void
+scoreboard_error(struct scoreboard_line *l, const char *text)
+{
+	scoreboard_reason(l, text);
 	l->last_error_at = time(NULL);
 }
 
@@ -253,6 +260,7 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_RUNNING] = "running",
 		[SCOREBOARD_STOPPING] = "stopping",
 		[SCOREBOARD_REFUSED] = "refused",
+		[SCOREBOARD_NO_BINLOG] = "no binlog",
 	};
 
 	return state < sizeof(words) / sizeof(words[0]) ? words[state] : "?";

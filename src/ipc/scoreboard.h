@@ -43,10 +43,12 @@ enum scoreboard_state {
 	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
 	SCOREBOARD_RUNNING,	/* finished its first tick */
 	SCOREBOARD_STOPPING,
-	SCOREBOARD_REFUSED	/* listener, janitor: the database refuses what
+	SCOREBOARD_REFUSED,	/* listener, janitor: the database refuses what
 				   it asks for, such as a missing right; tried
 				   again each minute; monitor: it cannot
 				   listen */
+	SCOREBOARD_NO_BINLOG	/* listener with wake.binlog: auto: refused,
+				   which is no fault: workers poll */
 };
 
 /* Where the partition counts are declared, once a worker has read it. */
@@ -233,6 +235,10 @@ void			 scoreboard_alive(struct scoreboard_line *,
 
 /* Set the last error and its time. */
 void			 scoreboard_error(struct scoreboard_line *,
+			    const char *text);
+
+/* Set the reason of a state that is no error: a last error without a time. */
+void			 scoreboard_reason(struct scoreboard_line *,
 			    const char *text);
 
 /*

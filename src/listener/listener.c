@@ -3,8 +3,9 @@
  *
  * Errors are of two kinds.  A server that is away is retried with the workers'
  * backoff.  A server that refuses, for lack of a right or of a binlog, is
- * retried each minute, and the refusal is logged once.  After either, all
- * workers are woken, because commits were missed.
+ * retried each minute, and the refusal is logged once.  With wake.binlog: auto
+ * it is no fault, and nothing is wrong.  After either, all workers are woken,
+ * because commits were missed.
  */
 
 #include "listener/listener.h"
@@ -37,6 +38,7 @@ struct listener {
 	struct reconnect		 reconnect;
 	bool				 open;
 	bool				 heard;		/* stream has begun */
+	bool				 ever_heard;	/* since the start */
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
@@ -92,19 +94,53 @@ notify_workers(struct listener *d, const struct binlog_labels *labels,
 			wakeup_notify(d->a->wakeup, i, &which);
 }
 
+static bool
+is_optional(const struct listener *d)
+{
+	return d->a->conf->wake.binlog == WAKE_AUTO;
+}
+
+/* The state before the reason, and no time of an error: see scoreboard.h. */
+static void
+show_refusal(struct listener *d, const struct err *e, int64_t now)
+{
+	scoreboard_state(d->a->line, is_optional(d) ? SCOREBOARD_NO_BINLOG :
+	    SCOREBOARD_REFUSED, now);
+	if (is_optional(d))
+		scoreboard_reason(d->a->line, e->text);
+	else
+		scoreboard_error(d->a->line, e->text);
+}
+
 /* Logged once: the right may be missing on purpose. */
 static void
 binlog_refused(struct listener *d, const struct err *e, int64_t now)
 {
-	scoreboard_state(d->a->line, SCOREBOARD_REFUSED, now);
+	show_refusal(d, e, now);
 	d->reconnect.try_at = now + REFUSED_MS;
 	if (strcmp(e->text, d->refusal.text) == 0) {
 		log_debug("%s", e->text);
 		return;
 	}
-	log_warn("wake.binlog: %s: workers poll until this is repaired",
-	    e->text);
+	if (is_optional(d))
+		log_info("workers poll: %s", e->text);
+	else
+		log_warn("wake.binlog: %s: workers poll until this is repaired",
+		    e->text);
 	d->refusal = *e;
+}
+
+/*
+ * With auto also a connection that the request for the stream has ended, if
+ * none has brought one yet: some proxies do that.
+ */
+static bool
+is_refusal(const struct listener *d)
+{
+	if (d->heard)
+		return false;
+	return binlog_fault(d->binlog) == DB_WRONG ||
+	    (is_optional(d) && d->open && !d->ever_heard);
 }
 
 static bool
@@ -123,15 +159,15 @@ binlog_failed(struct listener *d, struct err *e)
 	/* The workers lose the server as well; other faults are its own. */
 	d->reconnect.outage = is_away(d->binlog) ? d->a->database : NULL;
 
-	if (binlog_fault(d->binlog) == DB_WRONG && !d->heard)
+	if (is_refusal(d))
 		binlog_refused(d, e, now);
 	else {
 		scoreboard_state(d->a->line, SCOREBOARD_NO_DATABASE, now);
+		scoreboard_error(d->a->line, e->text);
 		reconnect_failed(&d->reconnect, e->text, now);
 	}
 	binlog_close(d->binlog);
 	d->open = d->heard = false;
-	scoreboard_error(d->a->line, e->text);
 }
 
 static void
@@ -156,7 +192,7 @@ open_stream(struct listener *d)
 static void
 stream_has_begun(struct listener *d, int64_t now)
 {
-	d->heard = true;
+	d->heard = d->ever_heard = true;
 	d->refusal.text[0] = '\0';
 	scoreboard_state(d->a->line, SCOREBOARD_RUNNING, now);
 	reconnect_opened(&d->reconnect, now);
@@ -239,7 +275,7 @@ wait_to_try(struct listener *d)
 bool
 listener_is_wanted(const struct conf *conf)
 {
-	return conf->wake.binlog;
+	return conf->wake.binlog != WAKE_OFF;
 }
 
 int

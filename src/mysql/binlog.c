@@ -65,6 +65,16 @@ binlog_observe(struct binlog *b, void (*observe)(void *, const char *,
 	db_observe(b->watch, observe, arg);
 }
 
+void
+binlog_free(struct binlog *b)
+{
+	binlog_close(b);
+	db_free(b->db);
+	db_free(b->watch);
+	buf_free(&b->gtids);
+	free(b);
+}
+
 enum db_fault
 binlog_fault(const struct binlog *b)
 {
@@ -229,6 +239,32 @@ check_log(struct binlog *b, struct err *e)
 	    "log_bin");
 }
 
+/*
+ * With auto the binlog is left alone where its events cannot be read: each
+ * commit of any table would wake all workers.
+ */
+static int
+check_compression(struct binlog *b, struct err *e)
+{
+	struct db_rows	*rows;
+	int		 rc = 0;
+
+	if (b->conf->wake.binlog != WAKE_AUTO)
+		return 0;
+	rows = binlog_query(b->db, "SHOW GLOBAL VARIABLES WHERE Variable_name "
+	    "IN ('log_bin_compress', 'binlog_transaction_compression') "
+	    "AND Value = 'ON'", e);
+	if (rows == NULL)
+		return -1;
+	if (db_next(rows)) {
+		b->db->fault = DB_WRONG;
+		rc = err_set(e, "binlog: the server compresses it: SET GLOBAL "
+		    "%s = OFF", db_text(rows, 0));
+	}
+	db_rows_free(rows);
+	return rc;
+}
+
 /* In UTF-16 and the like, the bytes of a label are not its ASCII text. */
 static int
 learn_column(struct binlog *b, struct err *e)
@@ -327,7 +363,8 @@ begin_mysql(struct binlog *b, struct err *e)
 static int
 prepare_dump(struct binlog *b, struct err *e)
 {
-	if (check_log(b, e) < 0 || learn_column(b, e) < 0)
+	if (check_log(b, e) < 0 || check_compression(b, e) < 0 ||
+	    learn_column(b, e) < 0)
 		return -1;
 	if ((b->db->mariadb ? begin_mariadb(b, e) : begin_mysql(b, e)) < 0)
 		return -1;

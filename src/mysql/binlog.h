@@ -18,8 +18,9 @@
 
 struct binlog;
 
-/* conf is borrowed.  The binlog lives as long as the process. */
+/* conf is borrowed. */
 struct binlog	*binlog_new(const struct conf *);
+void		 binlog_free(struct binlog *);
 
 /* As db_observe, for the statements before the stream of events. */
 void		 binlog_observe(struct binlog *, void (*)(void *arg,

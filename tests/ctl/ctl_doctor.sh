@@ -151,7 +151,7 @@ WORKERS=1 LEASING=false WAKE='binlog: true' write_conf
 like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' \
     'worker.leasing is off: latency names this key'
 write_conf
-says ok 0 'latency: .*wake.binlog: true' 'pipelined claims: no binlog listener'
+says ok 0 'latency: .*wake.binlog: auto' 'pipelined claims: no binlog listener'
 
 #
 # Event types in subjects.

@@ -36,7 +36,7 @@ is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE user = 'relay'")" 0 \
 
 ctl --json setup --yes --database shop --stream SHOP
 is "$RC" 0 'setup succeeds' || say "$ERR"
-is "$(steps)" 'stream database tables password account operator login event event' \
+is "$(steps)" 'stream database tables password account operator login binlog event event' \
     'setup: its steps'
 like "$(step stream)" 'SHOP created, for shop\.>' 'setup: the stream'
 is "$(step database)" 'shop created' 'setup: the database'
@@ -72,7 +72,7 @@ like "$(step operator)" 'exists; for changes with outboxctl add to .*operator: \
 start_master
 ctl --json setup --yes
 is "$RC" 0 'setup again succeeds' || say "$ERR"
-is "$(steps)" 'stream database tables account operator login event event' \
+is "$(steps)" 'stream database tables account operator login binlog event event' \
     'setup again: its steps'
 like "$(step database) $(step account)" 'shop exists .* exists' 'it makes nothing'
 like "$(step event | tail -1)" 'message 2,' 'the daemon has sent the event'
@@ -80,6 +80,26 @@ stop_master "$MASTER"
 ctl setup --yes --no-event
 like "$OUT" '^Ready: start outbox-master' 'setup --no-event as text'
 is "$(sql 'SELECT COUNT(*) FROM shop.events')" 2 'and no event is sent'
+
+# The right to follow the binlog, which reads what all write
+replicas() { sql "SELECT COUNT(*) FROM information_schema.user_privileges
+    WHERE privilege_type = 'REPLICATION SLAVE' AND grantee LIKE '%relay%'"; }
+like "$(ctl --json setup --yes --no-event; step binlog)" \
+    'may not follow it.*--follow-binlog allows it, and with it to read all' \
+    'setup does not let the account follow the binlog, and says how'
+is "$(replicas)" 0 'and grants no right for it'
+matches '^-- GRANT REPLICATION SLAVE.* ON \*\.\* TO' \
+    'the SQL has it as a comment' setup --dry-run
+matches '^GRANT REPLICATION SLAVE.* ON \*\.\* TO' \
+    'with --follow-binlog as a statement' setup --dry-run --follow-binlog
+fails 1 'the administrator cannot log in' \
+    '--follow-binlog without an administrator' setup --yes --follow-binlog \
+    --admin outbox --admin-password-file "$DIR/none"
+like "$(ctl --json setup --yes --no-event --follow-binlog; step binlog)" \
+    'may follow it, and so read all changes' '--follow-binlog: it says so'
+is "$(replicas)" 1 '--follow-binlog: the account has the right'
+like "$(ctl --json setup --yes --no-event; step binlog)" 'may follow it' \
+    'and keeps it'
 
 # An account whose password nobody told
 mv "$DIR/relay.password" "$DIR/kept"

@@ -208,7 +208,7 @@ write_conf() {
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
 	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}
 	log: {level: ${LEVEL:-info}}
-	wake: {${WAKE:-}}
+	wake: {${WAKE:-binlog: false}}
 	EOF
 }
 
@@ -229,7 +229,7 @@ start_fleet() {
 
 # Children that work on messages, or those of another program
 worker_pids() { ps -o pid=,args= --ppid "$1" |
-    awk '!/outbox-master: (janitor|monitor)/ { print $1 }'; }
+    awk '!/outbox-master: (janitor|listener|monitor)/ { print $1 }'; }
 id_of() { sql "SELECT id FROM outbox_workers WHERE pid = $1"; }
 all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }

@@ -4,7 +4,7 @@
 
 start_servers
 
-conf() { WAKE='subject: outbox.wake' write_conf; }
+conf() { WAKE='binlog: false, subject: outbox.wake' write_conf; }
 
 # sleepy: from here on the worker does not scan for ten seconds
 sleepy() {

@@ -239,6 +239,8 @@ static const struct {
 	  "listener: refused: no right" },
 	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": "
 	  "\"no right\", \"state_ms\": 9999}"), "", 0, NULL },
+	{ HERE("\"listener\": {\"state\": \"no binlog\", \"why\": "
+	  "\"no right\", \"state_ms\": 99999}"), "", 0, NULL },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 3000"), "monitor ", 1,
 	  "the monitor has not run for 3 s: outboxctl logs" },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 2999"), "", 0, NULL },

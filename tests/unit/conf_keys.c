@@ -324,6 +324,8 @@ static const struct {
 	{ KEY(worker.linger_ms), "0", "0" },
 	{ KEY(worker.idle_backoff_ms), "60000", "60000" },
 	{ KEY(wake.binlog), "yes", "true" },
+	{ KEY(wake.binlog), "true", "true" },
+	{ KEY(wake.binlog), "Off", "false" },
 	{ KEY(retry.backoff), ".5", "500ms" },
 	{ KEY(retry.max_backoff), "90s", "90s" },
 	{ KEY(retry.jitter), "0.123456", "0.123456" },

@@ -18,6 +18,7 @@ static const struct check {
 	{ doctor_run_directory, false, false },
 	{ doctor_connect, false, false },
 	{ doctor_server, true, false },
+	{ doctor_binlog, true, false },
 	{ doctor_clock, true, false },
 	{ doctor_tables, true, false },
 	{ doctor_pipelining, true, true },

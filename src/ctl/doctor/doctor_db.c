@@ -78,7 +78,7 @@ static bool
 matters(const struct doctor *d, const char *name, bool binlog)
 {
 	if (strcmp(name, "binlog_format") == 0)
-		return binlog && d->ctl->conf->wake.binlog;
+		return binlog && d->ctl->conf->wake.binlog == WAKE_ON;
 	return binlog || strcmp(name, "sync_binlog") != 0;
 }
 
@@ -130,10 +130,6 @@ check_variables(struct doctor *d)
 		judge_timeout(d, db_text(rows, 0), db_text(rows, 1));
 	}
 	db_rows_free(rows);
-	if (d->ctl->conf->wake.binlog && !binlog)
-		doctor_say(d, DOCTOR_FAIL, "server", "wake.binlog is on, but "
-		    "the server has no binlog: turn on log_bin, or set "
-		    "wake.binlog: false");
 }
 
 static void
@@ -159,31 +155,6 @@ check_mysql_tls(struct doctor *d)
 	db_rows_free(rows);
 }
 
-/* The binlog listener needs the right of a replica. */
-static void
-check_binlog_right(struct doctor *d)
-{
-	struct db_rows	*rows;
-	bool		 may = false;
-
-	if (!d->ctl->conf->wake.binlog)
-		return;
-	store_sql(d->ctl->store, "SHOW GRANTS");
-	if ((rows = doctor_query(d, "binlog")) == NULL)
-		return;
-	while (db_next(rows))
-		may = may || strstr(db_text(rows, 0), "REPLICATION SLAVE") !=
-		    NULL || strstr(db_text(rows, 0),
-		    "ALL PRIVILEGES ON *.*") != NULL;
-	db_rows_free(rows);
-	if (may)
-		doctor_say(d, DOCTOR_OK, "binlog", "the account may read it");
-	else
-		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog needs a "
-		    "right: GRANT REPLICATION SLAVE ON *.* to the daemon's "
-		    "account; see sql/grants.sql");
-}
-
 void
 doctor_server(struct doctor *d)
 {
@@ -193,15 +164,18 @@ doctor_server(struct doctor *d)
 	if (json_array_size(d->lines) == before)
 		doctor_say(d, DOCTOR_OK, "server", "commits are durable");
 	check_mysql_tls(d);
-	check_binlog_right(d);
 }
 
-/* The option that prevents pipelined claims; NULL: none. */
+/* What prevents pipelined claims, but for the server; NULL: nothing. */
 static const char *
-late_by_conf(const struct conf *conf)
+late_by_conf(const struct doctor *d)
 {
-	if (!conf_expects_wakeups(conf))
-		return "workers get no wake-ups: set wake.binlog: true";
+	const struct conf	*conf = d->ctl->conf;
+
+	if (conf->wake.subject[0] == '\0' && !d->follows)
+		return conf->wake.binlog == WAKE_OFF ?
+		    "workers get no wake-ups: set wake.binlog: auto" :
+		    "workers get no wake-ups from the binlog";
 	if (conf->publish.driver != DRIVER_NATS || conf->nats.core)
 		return "the destination cannot be searched before a resend";
 	if (conf->nats.stream[0] == '\0')
@@ -217,7 +191,7 @@ late_by_conf(const struct conf *conf)
 void
 doctor_pipelining(struct doctor *d)
 {
-	const char	*why = late_by_conf(d->ctl->conf);
+	const char	*why = late_by_conf(d);
 
 	if (why == NULL)
 		why = store_no_pipeline_reason(d->ctl->store);

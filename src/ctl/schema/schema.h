@@ -191,4 +191,10 @@ int	fan_out_register(struct ctl *, struct err *);
 int	schema_check_rights(struct ctl *, const struct schema_model *live,
 	    struct schema_report *, struct err *);
 
+/* The account that is logged in, quoted for GRANT; the caller frees. */
+char	*schema_account(struct ctl *, struct err *);
+
+/* The rights to follow the binlog, ON *.*. */
+const char *schema_binlog_rights(const struct ctl *);
+
 #endif

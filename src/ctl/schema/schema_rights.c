@@ -135,9 +135,8 @@ find_denied(struct ctl *c, const struct grant *g,
 	return rc < 0 ? -1 : 0;
 }
 
-/* Our account, quoted for GRANT; the caller frees. */
-static char *
-account(struct ctl *c, struct err *e)
+char *
+schema_account(struct ctl *c, struct err *e)
 {
 	struct db_rows	*rows;
 	char		*name = NULL;
@@ -150,6 +149,14 @@ account(struct ctl *c, struct err *e)
 		name = xstrdup(db_text(rows, 0));
 	db_rows_free(rows);
 	return name;
+}
+
+/* MySQL asks for the second one to tell where its binlog ends. */
+const char *
+schema_binlog_rights(const struct ctl *c)
+{
+	return store_is_mariadb(c->store) ? "REPLICATION SLAVE" :
+	    "REPLICATION SLAVE, REPLICATION CLIENT";
 }
 
 /* Add the GRANT to the statement that creates the table we do not see. */
@@ -232,7 +239,7 @@ schema_check_rights(struct ctl *c, const struct schema_model *live,
 	    .delimiter = ";" };
 	struct buf		 sql = { 0 };
 	struct grant		 g;
-	char			*who = account(c, e);
+	char			*who = schema_account(c, e);
 	int			 rc = who == NULL ? -1 : 0;
 
 	while (rc == 0 && schema_next(&walk, &sql)) {

@@ -64,6 +64,12 @@ int	setup_put_grants(const struct setup *, struct buf *, struct err *);
 int	setup_put_operator_grants(const struct setup *, struct buf *,
 	    struct err *);
 
+/*
+ * setup_binlog.c: with --follow-binlog grant the right to follow it; else say
+ * whether the account has it.
+ */
+int	setup_binlog(struct setup *, struct err *);
+
 /* Print what an administrator of the database has to run. */
 int	setup_print_sql(const struct setup *);
 

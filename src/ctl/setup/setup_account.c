@@ -186,6 +186,18 @@ setup_put_operator_grants(const struct setup *s, struct buf *to,
 	return schema_put_grants(s->ctl->conf, &g, to, e);
 }
 
+/* The right to follow the binlog: a comment, unless it was asked for. */
+static void
+put_binlog_grant(const struct setup *s, struct buf *to)
+{
+	if (!s->ctl->args.follow_binlog)
+		buf_str(to, "-- Only if the daemon shall follow the binlog: it "
+		    "can then read all changes\n-- of all databases of the "
+		    "server.\n-- ");
+	buf_printf(to, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
+	    "%s;\n", s->account);
+}
+
 int
 setup_print_sql(const struct setup *s)
 {
@@ -199,6 +211,7 @@ setup_print_sql(const struct setup *s)
 		buf_free(&grants);
 		return ctl_error("%s", e.text);
 	}
+	put_binlog_grant(s, &grants);
 	if (!s->ctl->args.json)
 		printf("An administrator of the database has to run:\n\n"
 		    "    mariadb <<'SQL'\n"

@@ -212,7 +212,7 @@ create_all(struct setup *s, struct err *e)
 		return err_in(e, "the account %s exists, but cannot be used "
 		    "with %s", s->account, s->ctl->path);
 	setup_step(s, "login", "%s can read and write the tables", s->account);
-	return 0;
+	return setup_binlog(s, e);
 }
 
 /* There is no administrator's login: is everything there already? */
@@ -221,16 +221,18 @@ do_without_admin(struct setup *s)
 {
 	struct err	e;
 
-	if (log_in_as_daemon(s, &e) == 0) {
+	if (!s->ctl->args.follow_binlog && log_in_as_daemon(s, &e) == 0) {
 		setup_step(s, "database", "%s is ready: %s can use it",
 		    s->ctl->conf->mysql.database, s->account);
 		return CTL_DONE;
 	}
 	setup_print_sql(s);
-	return ctl_refuse("run setup as root, or with --admin USER "
-	    "--admin-password-file FILE; or have the statements above run, "
-	    "and repeat setup", "the administrator cannot log in: %s",
-	    s->no_admin.text);
+	return ctl_refuse(s->ctl->args.follow_binlog ? "run setup as root, or "
+	    "with --admin USER --admin-password-file FILE; or have the "
+	    "statements above run, and repeat setup without --follow-binlog" :
+	    "run setup as root, or with --admin USER --admin-password-file "
+	    "FILE; or have the statements above run, and repeat setup",
+	    "the administrator cannot log in: %s", s->no_admin.text);
 }
 
 int

@@ -137,8 +137,9 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *
  * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
  * kernel_state (the letter of ps; "" if it is not known here), log_lost, why
- * (of a wait), last_error and last_error_at.  Members that end in _ms are
- * durations up to now; class is a word of error_class_word().
+ * (of a wait; of the listener also why workers poll), last_error and
+ * last_error_at.  Members that end in _ms are durations up to now; class is a
+ * word of error_class_word().
  */
 json_t	*state_this_host(const struct ctl *);
 

@@ -138,7 +138,15 @@ is_held_up(uint32_t state)
 {
 	return state == SCOREBOARD_NO_DATABASE ||
 	    state == SCOREBOARD_NO_BROKER || state == SCOREBOARD_PAUSED ||
-	    state == SCOREBOARD_REFUSED;
+	    state == SCOREBOARD_REFUSED || state == SCOREBOARD_NO_BINLOG;
+}
+
+/* A text without a time is the reason of a state, and no error. */
+static json_t *
+last_error(const struct scoreboard_line *l)
+{
+	return l->last_error_at == 0 ? json_string("") :
+	    scoreboard_text(l->last_error, sizeof(l->last_error));
 }
 
 /* "T": stopped by a signal.  "": its /proc is not that of our processes. */
@@ -178,8 +186,7 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	json_object_set_new(o, "why", is_held_up(l->state) ?
 	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
 	    json_null());
-	json_object_set_new(o, "last_error",
-	    scoreboard_text(l->last_error, sizeof(l->last_error)));
+	json_object_set_new(o, "last_error", last_error(l));
 	json_object_set_new(o, "last_error_at", moment_json(l->last_error_at));
 	return o;
 }

@@ -349,6 +349,20 @@ say_daemon(const struct ctl *c, const json_t *this_host)
 	say_member(c, "daemon", &b);
 }
 
+/* Why no commit wakes the workers, if wake.binlog leaves that open. */
+static void
+say_listener(const struct ctl *c, const json_t *listener)
+{
+	struct buf	b = { 0 };
+
+	if (!json_is_object(listener) ||
+	    strcmp(member_text(listener, "state"), "no binlog") != 0)
+		return;
+	buf_printf(&b, "the workers poll (wake.binlog: auto): %s",
+	    member_text(listener, "why"));
+	say_member(c, "wake-ups", &b);
+}
+
 /* Where the monitor of this host listens. */
 static void
 say_monitor(const struct ctl *c, const json_t *monitor)
@@ -478,6 +492,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 	snprintf(heading, sizeof(heading), "This host (%s)", name);
 	say_heading(heading);
 	say_daemon(c, this_host);
+	say_listener(c, json_object_get(this_host, "listener"));
 	say_monitor(c, json_object_get(this_host, "monitor"));
 	say_destination(c, status);
 	say_reload(c, json_object_get(this_host, "reload"));

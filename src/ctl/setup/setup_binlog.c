@@ -1,0 +1,51 @@
+/*
+ * setup_binlog.c - the right to follow the binlog
+ *
+ * Only on demand: whoever has it can read what all applications of the server
+ * write.
+ */
+
+#include "ctl/schema/schema.h"
+#include "ctl/setup/setup.h"
+
+static int
+has_right(struct setup *s, bool *has, struct err *e)
+{
+	store_sql(s->admin.store, "SELECT 1 FROM "
+	    "information_schema.user_privileges "
+	    "WHERE privilege_type = 'REPLICATION SLAVE' AND grantee = ");
+	store_put_text(s->admin.store, s->account);
+	return store_query_any(s->admin.store, "setup", has, e);
+}
+
+static int
+grant_right(struct setup *s, struct err *e)
+{
+	struct buf	sql = { 0 };
+
+	buf_printf(&sql, "GRANT %s ON *.* TO %s;\n",
+	    schema_binlog_rights(&s->admin), s->account);
+	return setup_run_sql(s, &sql, e);
+}
+
+int
+setup_binlog(struct setup *s, struct err *e)
+{
+	bool	wanted = s->ctl->args.follow_binlog, has;
+
+	if (s->ctl->conf->wake.binlog == WAKE_OFF && !wanted)
+		return 0;
+	if (has_right(s, &has, e) < 0)
+		return -1;
+	if (!has && wanted && grant_right(s, e) < 0)
+		return -1;
+	if (has || wanted)
+		setup_step(s, "binlog", "%s may follow it, and so read all "
+		    "changes of all databases of the server", s->account);
+	else
+		setup_step(s, "binlog", "%s may not follow it, so the workers "
+		    "poll; setup --follow-binlog allows it, and with it to "
+		    "read all changes of all databases of the server",
+		    s->account);
+	return 0;
+}
