@@ -52,13 +52,19 @@ for section in drain floor steady idle age; do
 done
 
 # The sections of the long form alone.
-bench "${tiny[@]}" --only cost,sparse --lingers default --sparse-events 1
+bench "${tiny[@]}" --only cost,sparse --lingers 50 --sparse-events 1
 is $? 0 'small runs of cost and sparse: exit status 0'
 for figure in cost:reached cost:p99 cost:statements:4 cost:statements_net \
     cost:relay_cpu cost:db_net:-1000 sparse:p50 sparse:Questions; do
 	IFS=: read -r section name low <<< "$figure"
 	check "$section has a $name above ${low:-0}" \
 	    is_above "$(value "$section" "$name")" "${low:-0}"
+done
+p50_of() { awk -F '\t' -v relay=" relay=$1 " '
+    index($2, relay) && $3 == "p50" { print $4 }' "$DIR/results/bench.tsv"; }
+for relay in floor polls listener; do
+	check "cost: the linger makes the $relay wait" \
+	    is_above "$(p50_of "$relay")" 10
 done
 check 'cost: statements by name' has_line "$DIR/results/bench.tsv" \
     '	by_name	.*claim [0-9.]+'
