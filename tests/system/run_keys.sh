@@ -710,6 +710,23 @@ wait_for 10 all_owned
 stop_master "$MASTER"
 is "$(cat "$LOG")" '' 'log.target syslog: nothing on standard error'
 
+# Messages that come together wait for each other; the first one is sent at once.
+covers worker.linger_ms worker.gather
+clear_rows
+run linger worker.linger_ms=700 master.workers=3
+within 10 'worker.gather: one of three workers has all' is_sql \
+    "SELECT COUNT(DISTINCT lease_owner) + COUNT(*) - COUNT(lease_until)
+    FROM outbox_partitions" 1
+put p01 a made
+wait_for 10 is_drained
+put p02 b made
+wait_for 10 is_drained
+gap=$(sql 'SELECT TIMESTAMPDIFF(MICROSECOND, MIN(published_at),
+    MAX(published_at)) DIV 1000 FROM outbox')
+check "worker.linger_ms: between two batches ($gap ms)" \
+    is_between "$gap" 600 5000
+stop_master "$MASTER"
+
 #
 # nats
 #
@@ -1077,8 +1094,8 @@ refused 'monitor.listen: .*other hosts could read' monitor.listen=0.0.0.0:9180
 # Options
 #
 clear_rows
-run options master.workers=1 worker.batch_size=1 -p "$DIR/run/option.pid" \
-    --workers 2 --interval-ms 400 --json
+run options master.workers=1 worker.batch_size=1 worker.gather=false \
+    -p "$DIR/run/option.pid" --workers 2 --interval-ms 400 --json
 wait_for 10 is_sql "SELECT CONCAT_WS(' ', COUNT(DISTINCT lease_owner),
     COUNT(lease_owner)) FROM outbox_partitions" '2 16'
 ok $? '--workers overrides master.workers'
