@@ -259,6 +259,7 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_PAUSED] = "paused",
 		[SCOREBOARD_RUNNING] = "running",
 		[SCOREBOARD_STOPPING] = "stopping",
+		[SCOREBOARD_RESTING] = "resting",
 		[SCOREBOARD_REFUSED] = "refused",
 		[SCOREBOARD_NO_BINLOG] = "no binlog",
 	};

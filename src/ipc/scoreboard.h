@@ -43,6 +43,7 @@ enum scoreboard_state {
 	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
 	SCOREBOARD_RUNNING,	/* finished its first tick */
 	SCOREBOARD_STOPPING,
+	SCOREBOARD_RESTING,	/* listener: polls are cheaper now */
 	SCOREBOARD_REFUSED,	/* listener, janitor: the database refuses what
 				   it asks for, such as a missing right; tried
 				   again each minute; monitor: it cannot

@@ -31,6 +31,14 @@
  */
 #define ALL_MS		10
 
+/*
+ * A wake-up for each commit costs more than polls if there are more commits
+ * than polls.  So while the workers of this host deliver so many rows a second,
+ * the listener follows nothing and they poll.
+ */
+#define REST_RATE	500
+#define RESUME_RATE	250
+
 struct listener {
 	const struct listener_args	*a;
 	struct binlog			*binlog;
@@ -39,6 +47,7 @@ struct listener {
 	bool				 open;
 	bool				 heard;		/* stream has begun */
 	bool				 ever_heard;	/* since the start */
+	bool				 resting;
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
@@ -227,6 +236,46 @@ tell_commits(struct listener *d, int64_t now)
 	d->told_at = now;
 }
 
+/* Rows a second. */
+static uint32_t
+rate(const struct listener *d)
+{
+	uint32_t	sum = 0;
+
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		sum += d->a->scoreboard->lines[i].rate;
+	return sum;
+}
+
+/* Polls follow each other by worker.linger_ms; with 0 the wake-up is faster. */
+static bool
+may_rest(const struct listener *d)
+{
+	return d->a->conf->worker.linger_ms > 0 && rate(d) > REST_RATE;
+}
+
+/* The state first: who is woken now polls from then on. */
+static void
+rest(struct listener *d, int64_t now)
+{
+	binlog_close(d->binlog);
+	d->open = d->heard = false;
+	d->resting = true;
+	scoreboard_state(d->a->line, SCOREBOARD_RESTING, now);
+	setproctitle("-outbox-master: listener [resting]");
+	log_debug("the workers are busy and poll: the binlog is not followed");
+	d->notified_all_at = 0;
+	notify_all(d, now);
+}
+
+static void
+rest_on(struct listener *d)
+{
+	sig_wait(NULL, 0, WAIT_MAX_MS);
+	listener_sign_of_life(d, clock_ms());
+	d->resting = rate(d) > RESUME_RATE;
+}
+
 static void
 listen(struct listener *d)
 {
@@ -260,6 +309,8 @@ listen(struct listener *d)
 		notify_all(d, now);
 	tell_commits(d, now);
 	check_for_move(d, now);
+	if (d->open && may_rest(d))
+		rest(d, now);
 }
 
 static void
@@ -292,6 +343,8 @@ listener_main(const struct listener_args *a)
 	for (;;)
 		if (d.open)
 			listen(&d);
+		else if (d.resting)
+			rest_on(&d);
 		else if (clock_ms() < d.reconnect.try_at)
 			wait_to_try(&d);
 		else

@@ -207,6 +207,13 @@ fleet_note_former(struct fleet *f, struct err *e)
 	return 0;
 }
 
+/* Has another worker our share? */
+static bool
+stands_by(const struct fleet *f)
+{
+	return f->for_gathered && f->nowned == 0 && f->ndesired == 0;
+}
+
 int
 fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 {
@@ -219,7 +226,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (f->conf->worker.leasing && f->nowned > 0 && renew(f, e) < 0)
+	if (f->conf->worker.leasing && !stands_by(f) && renew(f, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -617,8 +624,8 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 		choose_desired(f, &v, now);
 	}
 	if (rc == 0) {
-		f->read_at = now + (f->for_gathered && f->nowned == 0 &&
-		    f->ndesired == 0 ? FLEET_STANDBY_MS : FLEET_READ_MS);
+		f->read_at = now + (stands_by(f) ? FLEET_STANDBY_MS :
+		    FLEET_READ_MS);
 		rc = adopt_view(f, now, all, ask, &v, e);
 	}
 	if (rc < 0)

@@ -14,7 +14,8 @@
 bool
 gather_is_on(const struct gather *g, int64_t now)
 {
-	return g->board != NULL && now >= g->board->spread_until;
+	return g->board != NULL && g->enabled &&
+	    now >= g->board->spread_until;
 }
 
 static uint32_t

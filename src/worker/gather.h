@@ -20,10 +20,11 @@
 #include "ipc/wakeup.h"
 
 struct gather {
-	/* Borrowed; NULL: this worker is alone, and never gathered. */
+	/* Borrowed; NULL: it knows of no other workers. */
 	struct scoreboard	*board;
 	const struct wakeup	*wakeup;
 	unsigned		 slot, nslots;	/* this one, and how many */
+	bool			 enabled;	/* else they are always spread */
 
 	uint64_t		 rows;		/* since measured_at */
 	int64_t			 measured_at;	/* clock_ms() */

@@ -16,7 +16,6 @@
 #include "util/sig.h"
 
 #define WAIT_MAX_MS		1000
-#define SAFETY_MS		1000	/* a wake-up may be lost: scan anyway */
 #define LEAVE_MS		5000	/* to write back the last outcomes */
 
 static bool
@@ -128,17 +127,6 @@ may_tick(struct worker *w)
 	return ready || w->relay.routes.several;
 }
 
-/* The listener may come and go, for instance with the right that it needs. */
-static void
-follow_listener(struct worker *w)
-{
-	bool	expects = worker_expects_wakeups(w);
-	int64_t	pause = w->conf->worker.idle_backoff_ms;
-
-	w->poll.alert_ms = expects ? 0 : POLL_ALERT_MS;
-	w->poll.ceiling_ms = expects ? later(pause, SAFETY_MS) : pause;
-}
-
 /* Do the steps that are due; each needs those before it. */
 static void
 step(struct worker *w)
@@ -146,7 +134,7 @@ step(struct worker *w)
 	struct pub	*p = &w->relay.pub;
 	int64_t		 now = clock_ms();
 
-	follow_listener(w);
+	worker_follow_listener(w);
 	if (!p->ops->is_whole(p->arg) && w->broker.opened_at != 0)
 		worker_lost_broker(w);
 	if (!p->ops->is_whole(p->arg) && now >= w->broker.try_at)
@@ -318,11 +306,12 @@ tell_caution(struct worker *w)
 static void
 init_gather(struct worker *w, const struct worker_args *a)
 {
-	if (a->board == NULL || !w->conf->worker.gather ||
-	    !w->conf->worker.leasing || w->conf->master.workers == 1)
+	if (a->board == NULL)
 		return;
 	w->gather = (struct gather){ .board = a->board, .wakeup = a->wakeup,
-	    .slot = a->slot, .nslots = (unsigned)w->conf->master.workers };
+	    .slot = a->slot, .nslots = (unsigned)w->conf->master.workers,
+	    .enabled = w->conf->worker.gather && w->conf->worker.leasing &&
+	    w->conf->master.workers > 1 };
 	w->fleet.gather = &w->gather;
 }
 

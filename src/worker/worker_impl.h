@@ -129,6 +129,9 @@ void	worker_settle(struct worker *);
  */
 bool	worker_expects_wakeups(const struct worker *);
 
+/* Plan pauses by that. */
+void	worker_follow_listener(struct worker *);
+
 /*
  * Take the wake-ups since the last call: before each scan, so that one during a
  * scan causes another.  True if one was for our partitions.

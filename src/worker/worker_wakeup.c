@@ -27,6 +27,20 @@ worker_expects_wakeups(const struct worker *w)
 	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS);
 }
 
+/* A wake-up may be lost: scan all the same. */
+#define SAFETY_MS	1000
+
+/* It may come and go, for instance with the right that it needs. */
+void
+worker_follow_listener(struct worker *w)
+{
+	bool	expects = worker_expects_wakeups(w);
+	int64_t	pause = w->conf->worker.idle_backoff_ms;
+
+	w->poll.alert_ms = expects ? 0 : POLL_ALERT_MS;
+	w->poll.ceiling_ms = expects ? later(pause, SAFETY_MS) : pause;
+}
+
 /* A wake-up that would change nothing must not end the wait. */
 int
 worker_wakeup_fd(const struct worker *w)
@@ -137,6 +151,7 @@ worker_wait_rows(void *arg)
 	int64_t		 began = clock_us();
 	bool		 more;
 
+	worker_follow_listener(w);
 	/* Planned now, not after the tick: else its other scans, after one of
 	   all partitions, would not be narrow. */
 	worker_polled(w, POLL_ALL,

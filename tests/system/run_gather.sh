@@ -72,6 +72,27 @@ within 15 'worker.gather: false, after a reload each has its share' \
     are_owned 4,4,4,4
 stop_master "$MASTER"
 
+# While many commits come the listener rests, and then it listens again.
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
+[ "$KIND" != mysql ] ||
+    sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
+WORKERS=4 GATHER=true WAKE='binlog: true' write_conf
+start_fleet
+listener_is() { [ "$("$OUTBOXCTL" -c "$CONF" --json status |
+    jq -r .this_host.listener.state)" = "$1" ]; }
+within 10 'the listener follows the binlog' listener_is running
+produce_forever --keys 100 --payload 50 --rate 3000 --producers 4
+within 10 'at many commits it rests' listener_is resting
+is_sql "SELECT COUNT(*) FROM information_schema.processlist
+    WHERE command LIKE 'Binlog Dump%'" 0
+ok $? 'and the server sends it nothing'
+kill "$PRODUCER"
+wait "$PRODUCER" 2> /dev/null
+within 10 'and then it listens again' listener_is running
+drains 10 'all is delivered'
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+stop_master "$MASTER"
+
 # How many write-backs there are for 40 messages, one each 50 ms.
 writes() {
 	clear_rows

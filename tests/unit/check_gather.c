@@ -19,7 +19,7 @@ begin(void)
 	now = 5000000;
 	for (unsigned i = 0; i < NWORKERS; i++)
 		workers[i] = (struct gather){ .board = board, .slot = i,
-		    .nslots = NWORKERS, .measured_at = now };
+		    .nslots = NWORKERS, .enabled = true, .measured_at = now };
 }
 
 static void
@@ -113,10 +113,12 @@ START_TEST(they_stay_spread_while_it_is_much)
 }
 END_TEST
 
-START_TEST(alone_it_is_never_gathered)
+START_TEST(some_are_never_gathered)
 {
-	struct gather	g = { 0 };
+	struct gather	g = { .enabled = true };
 
+	workers[0].enabled = false;
+	ck_assert(!gather_is_on(&workers[0], now));
 	gather_worked(&g, &(struct gather_work){ .left = true }, now);
 	gather_measure(&g, now);
 	ck_assert(!gather_is_on(&g, now));
@@ -147,7 +149,7 @@ main(void)
 	tcase_add_test(tc, bursts_with_rests_do_not_add_up);
 	tcase_add_test(tc, they_gather_when_all_is_done);
 	tcase_add_test(tc, they_stay_spread_while_it_is_much);
-	tcase_add_test(tc, alone_it_is_never_gathered);
+	tcase_add_test(tc, some_are_never_gathered);
 	tcase_add_test(tc, workers_of_this_master_are_known);
 	return run_suite(s);
 }
