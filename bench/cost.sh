@@ -76,20 +76,16 @@ cost_net() {
 
 # cost_floor LOAD LINGER RUN: one process is the least
 cost_floor() {
-	local ms=$2
-	[ "$ms" != default ] || ms=$(default_of linger_ms)
 	describe cost "load=$1" relay=floor "linger=$2" workers=1 "run=$3"
-	with_floor 1 "${ms:-0}" cost_relayed "$1" --nats "$URL" --tell 9
+	with_floor 1 "$2" cost_relayed "$1" --nats "$URL" --tell 9
 	cost_waits ''
 	reset
 }
 
 # cost_relay LOAD LINGER RUN WORKERS NAME WAKE
 cost_relay() {
-	local LINGER=$2
-	[ "$2" != default ] || LINGER=''
 	describe cost "load=$1" "relay=$5" "linger=$2" "workers=$4" "run=$3"
-	WAKE=$6 fleet_as_shipped "$4"
+	WAKE=$6 LINGER=$2 fleet_as_shipped "$4"
 	! command -v curl > /dev/null || wait_for 20 has_named ||
 	    die 'the monitor does not answer'
 	named_statements > "$DIR/named.before"

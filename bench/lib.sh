@@ -23,6 +23,7 @@ now_us() { echo $(($(date +%s%N) / 1000)); }
 default_of() { sed -n "s/^  $1: *\([^ ]*\).*/\1/p" "$srcdir/etc/outbox.yml"; }
 IDLE=${IDLE:-$(default_of idle_backoff_ms)}
 GATHER=${GATHER:-$(default_of gather)}
+LINGER=${LINGER:-$(default_of linger_ms)}
 
 # --- figures ----------------------------------------------------------------
 

@@ -116,7 +116,7 @@ section_steady() {
 		WAKE='binlog: false' steady_relayed "$load"
 		reset
 		describe steady "load=$load" relay=floor "workers=$FLEETSIZE"
-		with_floor "$FLEETSIZE" 0 steady "$load" --nats "$URL" --tell 9
+		with_floor "$FLEETSIZE" "$LINGER" steady "$load" --nats "$URL" --tell 9
 		floor=$LATENCY
 		reset
 		describe steady "load=$load" relay=listener "workers=$FLEETSIZE"
