@@ -164,8 +164,8 @@ lives "$first"
 result 'start: the process of the pid file lives' $? "pid file: $first"
 run "status" 0 status
 says 'status: the output has the pid' "$first"
-wait_for 5 count 4
-result 'start: two workers, janitor and monitor' $? "children: $(children "$first")"
+wait_for 5 count 5
+result 'start: two workers, listener, janitor and monitor' $? "children: $(children "$first")"
 run "a second start" 0 start
 is 'a second start: the same process' "$(pid)" "$first"
 
@@ -330,12 +330,12 @@ for name in east west; do
 	command=$(instance "$name")
 	PASSWORD=secret $command </dev/null >/dev/null 2>&1 &
 done
-wait_for 5 count 4
+wait_for 5 count 5
 result "two instances run side by side" $? "$(tail "$dir/log")"
 west=$(pid)
 pidfile=$dir/run/east/outbox-master.pid
-wait_for 5 count 4
-result 'two instances: each has two workers, a janitor and a monitor' $? "$(tail "$dir/log")"
+wait_for 5 count 5
+result 'two instances: each has two workers, a listener, a janitor and a monitor' $? "$(tail "$dir/log")"
 family="$(pid) $(children "$(pid)")"
 kill "$(pid)"
 # shellcheck disable=SC2086
@@ -354,10 +354,10 @@ END
 echo PASSWORD=secret > "$dir/etc/default/outbox-master@west"
 run "start of instances" 0 start
 pidfile=$dir/run/east/outbox-master.pid
-wait_for 5 count 3
+wait_for 5 count 4
 result 'start of instances: one runs, with its own options' $? "$said"
 pidfile=$dir/run/west/outbox-master.pid
-wait_for 5 count 4
+wait_for 5 count 5
 result 'start of instances: the other runs' $? "$said"
 run "stop of one instance" 0 stop west
 run "status of the stopped instance" 3 status west
