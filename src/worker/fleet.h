@@ -29,7 +29,7 @@
  */
 #define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
-#define FLEET_STANDBY_MS 3000	/* instead, while another has our share */
+#define FLEET_STANDBY_MS 5000	/* instead, while another has our share */
 
 /* Do rows of our partitions wait?  Read together with the leases. */
 enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
