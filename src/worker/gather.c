@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Behind: rows are left, or other rows wait long for the end of a batch. */
-#define SLOW_US		50000
+#define SLOW_US		200000
 #define BEHIND_MS	200	/* for so long: spread */
 
 #define MEASURE_MS	1000

@@ -62,7 +62,8 @@ static const struct {
 	{ false, 2000, 10000, true },
 	{ true, 2000, 100, true },	/* a short burst */
 	{ true, 2000, 500, false },
-	{ false, 60000, 500, false },	/* other rows wait for a batch */
+	{ false, 60000, 500, true },	/* a busy machine */
+	{ false, 250000, 500, false },	/* other rows wait for a batch */
 };
 
 START_TEST(a_worker_that_is_behind_spreads_them)
