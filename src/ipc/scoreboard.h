@@ -126,6 +126,11 @@ struct scoreboard_line {
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];
+
+	/* Set by the worker when the database has its id.  Until then it has
+	   the id of the last one of this slot that came so far; or "". */
+	uint32_t	 registered;
+	char		 former_id[IDENT_SIZE];
 	int64_t		 last_error_at;	/* seconds, UTC; 0: none yet */
 	char		 last_error[sizeof(struct err)];
 };

@@ -14,6 +14,8 @@
 #define UNSCHEDULE_ROUNDS	10	/* of a thousand rows, then other duties */
 #define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
 #define WISH_MS		2000	/* between two tries of a wish */
+#define LOOK_MS		100	/* between two readings after wake-ups: a lease
+				   that is paused may stay away for days */
 
 /*
  * A mark covers PIPELINE_ROWS rows that are still to come: the next owner
@@ -73,8 +75,10 @@ fleet_reread(struct fleet *f)
 void
 fleet_look_for_leases(struct fleet *f)
 {
-	if (f->nowned < f->ndesired)
-		fleet_reread(f);
+	if (f->nowned >= f->ndesired)
+		return;
+	f->all_at = 0;
+	f->read_at = sooner(f->read_at, f->looked_at + LOOK_MS);
 }
 
 int64_t
@@ -616,6 +620,7 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 				    f->nowned <= STORE_RANGES;
 	int			rc;
 
+	f->looked_at = now;
 	if (read_view(f, all, ask, &v, e) < 0)
 		return -1;
 	rc = refresh_view(f, now, &all, ask, &v, e);

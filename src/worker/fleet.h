@@ -107,6 +107,7 @@ struct fleet {
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  read_at;	/* next reading of leases */
 	int64_t			  all_at;	/* next reading of all leases */
+	int64_t			  looked_at;	/* last reading */
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;

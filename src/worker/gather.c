@@ -78,12 +78,20 @@ gather_worked(struct gather *g, const struct gather_work *w, int64_t now)
 	gather_measure(g, now);
 }
 
+/*
+ * Until a new worker is registered the database has the id of the one before.  A reload may change the number of slots: those that are to end,
+ * and those that are new to this worker, are of this master as well.
+ */
 bool
 gather_has(const struct gather *g, const char *id)
 {
-	for (unsigned i = 0; g->board != NULL && i < g->nslots; i++)
-		if (strcmp(g->board->lines[i].id, id) == 0)
+	const struct scoreboard_line	*l;
+
+	for (unsigned i = 0; g->board != NULL && i < CONF_MAX_WORKERS; i++) {
+		l = &g->board->lines[i];
+		if (strcmp(l->id, id) == 0 || strcmp(l->former_id, id) == 0)
 			return true;
+	}
 	return false;
 }
 

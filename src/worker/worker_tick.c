@@ -307,6 +307,7 @@ worker_settle(struct worker *w)
 	struct err		e;
 	int64_t			start = clock_us();
 
+	w->waited_us = w->nwaits = 0;
 	if (tick_settle(&w->tick, &res, &e) < 0)
 		worker_db_failed(w, &e);
 	else

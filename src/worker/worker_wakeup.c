@@ -124,12 +124,12 @@ wait_wakeup(struct worker *w, int64_t until)
 	return woken;
 }
 
-/* Let rows gather until the next scan is due. */
+/* Let rows gather until a scan may begin; poll.at may be much later. */
 static void
 wait_linger(struct worker *w)
 {
-	while (may_wait(w, w->poll.at))
-		pub_wait(&w->relay.pub, 1, -1, w->poll.at - clock_ms());
+	while (may_wait(w, w->poll.earliest))
+		pub_wait(&w->relay.pub, 1, -1, w->poll.earliest - clock_ms());
 	worker_take_wakeups(w);
 }
 

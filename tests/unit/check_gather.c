@@ -134,7 +134,18 @@ START_TEST(workers_of_this_master_are_known)
 	strcpy(board->lines[NWORKERS].id, "host:03:abc");
 	ck_assert(gather_has(&workers[0], "host:01:abc"));
 	ck_assert(!gather_has(&workers[0], "host:01:abd"));
-	ck_assert(!gather_has(&workers[0], "host:03:abc"));
+	/* Of a slot that a reload has taken away or added. */
+	ck_assert(gather_has(&workers[0], "host:03:abc"));
+}
+END_TEST
+
+/* The database has the former one's until the new one is registered. */
+START_TEST(a_worker_is_known_by_its_former_id)
+{
+	strcpy(board->lines[1].id, "host:01:new");
+	strcpy(board->lines[1].former_id, "host:01:old");
+	ck_assert(gather_has(&workers[0], "host:01:old"));
+	ck_assert(gather_has(&workers[0], "host:01:new"));
 }
 END_TEST
 
@@ -152,5 +163,6 @@ main(void)
 	tcase_add_test(tc, they_stay_spread_while_it_is_much);
 	tcase_add_test(tc, some_are_never_gathered);
 	tcase_add_test(tc, workers_of_this_master_are_known);
+	tcase_add_test(tc, a_worker_is_known_by_its_former_id);
 	return run_suite(s);
 }
