@@ -2,9 +2,9 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * the outages and spread_until, and the janitor the backlog; any process
- * reads.  Use it for
- * display and to see signs of life only, never to decide about data.
+ * the outages and spread_until, and the janitor the backlog; any process reads.
+ * Use it for display, signs of life, and hints to processes of this master: who
+ * should serve which share, and who wakes whom.  Never decide about data by it.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
  * compared with clock_ms() of any process there.  Texts are UTF-8; a reader may

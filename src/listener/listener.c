@@ -247,11 +247,17 @@ rate(const struct listener *d)
 	return sum;
 }
 
-/* Polls follow each other by worker.linger_ms; with 0 the wake-up is faster. */
+/*
+ * Polls follow each other by worker.linger_ms; with 0 the wake-up is faster.
+ * With wake.subject workers rely on wake-ups, and do not poll as often.
+ */
 static bool
 may_rest(const struct listener *d)
 {
-	return d->a->conf->worker.linger_ms > 0 && rate(d) > REST_RATE;
+	const struct conf	*c = d->a->conf;
+
+	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0' &&
+	    rate(d) > REST_RATE;
 }
 
 /* The state first: who is woken now polls from then on. */

@@ -267,6 +267,8 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->pid = 0;
 	s->asked = ASK_NONE;
 	s->kill_at = INT64_MAX;
-	if (s->line != NULL)
-		scoreboard_state(s->line, SCOREBOARD_FREE, now);
+	if (s->line == NULL)
+		return;
+	scoreboard_state(s->line, SCOREBOARD_FREE, now);
+	s->line->rate = 0;
 }

@@ -629,7 +629,8 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 		choose_desired(f, &v, now);
 	}
 	if (rc == 0) {
-		f->read_at = now + (stands_by(f) ? FLEET_STANDBY_MS :
+		f->read_at = now + (stands_by(f) &&
+		    gather_is_well(f->gather, now) ? FLEET_STANDBY_MS :
 		    FLEET_READ_MS);
 		rc = adopt_view(f, now, all, ask, &v, e);
 	}

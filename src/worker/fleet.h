@@ -4,10 +4,10 @@
  * The first stage of a tick.  A partition is a label, or a class of labels
  * while several partition counts are declared (counts.h).  Worker i of n live
  * workers, sorted by id, should own partitions i, i+n, i+2n of the sorted list.
- * While its master's workers are gathered (gather.h), the first of them
- * has the shares of all of them.  It takes the leases of its share when they
- * are free, renews them, and releases all others at once.  It works on a class only while it has the leases of all
- * its labels.
+ * While its master's workers are gathered (gather.h), the first of them has the
+ * shares of all of them.  It takes the leases of its share when they are free,
+ * renews them, and releases all others at once.  It works on a class only while
+ * it has the leases of all its labels.
  */
 #ifndef OUTBOX_FLEET_H
 #define OUTBOX_FLEET_H
@@ -29,7 +29,7 @@
  */
 #define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
-#define FLEET_STANDBY_MS 5000	/* instead, while another has our share */
+#define FLEET_STANDBY_MS 5000	/* instead, while another serves our share */
 
 /* Do rows of our partitions wait?  Read together with the leases. */
 enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };

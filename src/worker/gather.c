@@ -10,6 +10,8 @@
 
 #define MEASURE_MS	1000
 #define SPREAD_MS	10000	/* at least for so long */
+#define SPREAD_ROWS	20	/* fewer a second are never much */
+#define SILENT_MS	2000
 
 bool
 gather_is_on(const struct gather *g, int64_t now)
@@ -43,11 +45,21 @@ rate(const struct gather *g, int64_t now)
 	return (uint32_t)(g->rows * 1000 / (uint64_t)(ms > 0 ? ms : 1));
 }
 
+/* Rows are counted at the end of a tick, so a short time tells nothing. */
+static uint32_t
+present_rate(const struct gather *g, int64_t now)
+{
+	uint32_t	n = now - g->measured_at >= BEHIND_MS ? rate(g, now) :
+			    g->board->lines[g->slot].rate;
+
+	return n > SPREAD_ROWS ? n : SPREAD_ROWS;
+}
+
 static void
 spread(const struct gather *g, int64_t now)
 {
 	if (gather_is_on(g, now))
-		g->board->spread_rate = rate(g, now);
+		g->board->spread_rate = present_rate(g, now);
 	g->board->spread_until = now + SPREAD_MS;
 }
 
@@ -79,8 +91,9 @@ gather_worked(struct gather *g, const struct gather_work *w, int64_t now)
 }
 
 /*
- * Until a new worker is registered the database has the id of the one before.  A reload may change the number of slots: those that are to end,
- * and those that are new to this worker, are of this master as well.
+ * Until a new worker is registered the database has the id of the one before.
+ * A reload may change the number of slots: those that are to end, and those
+ * that are new to this worker, are of this master as well.
  */
 bool
 gather_has(const struct gather *g, const char *id)
@@ -92,6 +105,16 @@ gather_has(const struct gather *g, const char *id)
 		if (strcmp(l->id, id) == 0 || strcmp(l->former_id, id) == 0)
 			return true;
 	}
+	return false;
+}
+
+bool
+gather_is_well(const struct gather *g, int64_t now)
+{
+	for (unsigned i = 0; i < g->nslots; i++)
+		if (g->board->lines[i].owned > 0 &&
+		    now - g->board->lines[i].alive_at < SILENT_MS)
+			return true;
 	return false;
 }
 

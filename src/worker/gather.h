@@ -49,6 +49,9 @@ void	gather_measure(struct gather *, int64_t now);
 /* Does this id belong to a worker of this master? */
 bool	gather_has(const struct gather *, const char *id);
 
+/* Does a worker of this master serve partitions, and give signs of life? */
+bool	gather_is_well(const struct gather *, int64_t now);
+
 /* Leases were given back: those who want them need not wait. */
 void	gather_tell_others(const struct gather *);
 

@@ -239,7 +239,8 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 
 /* Pick and claim: the messages of the batch may be published. */
 static int
-gather(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
+pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
+    struct err *e)
 {
 	struct candidates	*c = &t->backlog.candidates;
 	struct picks		 k = { 0 };
@@ -330,7 +331,7 @@ run_batches(struct tick *t, size_t limit, int64_t until,
     struct tick_result *res, struct err *e)
 {
 	do {
-		if (gather(t, limit, res, e) < 0 || publish(t, e) < 0)
+		if (pick_and_claim(t, limit, res, e) < 0 || publish(t, e) < 0)
 			return -1;
 	} while (may_settle_and_claim(t, res->left, until));
 	return settle(t, res, e);

@@ -102,12 +102,18 @@ worker_take_wakeups(struct worker *w)
 
 /* False: something else is to be done first. */
 static bool
-may_wait(const struct worker *w, int64_t until)
+may_go_on(const struct worker *w)
 {
 	const struct pub	*p = &w->relay.pub;
 
-	return clock_ms() < until && p->ops->is_whole(p->arg) && !got_term &&
-	    !got_handover && !got_orphaned;
+	return p->ops->is_whole(p->arg) && !got_term && !got_handover &&
+	    !got_orphaned;
+}
+
+static bool
+may_wait(const struct worker *w, int64_t until)
+{
+	return clock_ms() < until && may_go_on(w);
 }
 
 /* True if one came. */
@@ -124,12 +130,17 @@ wait_wakeup(struct worker *w, int64_t until)
 	return woken;
 }
 
-/* Let rows gather until a scan may begin; poll.at may be much later. */
+/*
+ * Let rows gather until a scan may begin (poll.at may be much later), or until
+ * leases are to be renewed.
+ */
 static void
 wait_linger(struct worker *w)
 {
-	while (may_wait(w, w->poll.earliest))
-		pub_wait(&w->relay.pub, 1, -1, w->poll.earliest - clock_ms());
+	int64_t	until = sooner(w->poll.earliest, fleet_next(&w->fleet));
+
+	while (may_wait(w, until))
+		pub_wait(&w->relay.pub, 1, -1, until - clock_ms());
 	worker_take_wakeups(w);
 }
 
@@ -161,7 +172,7 @@ worker_wait_rows(void *arg)
 		wait_linger(w);
 	w->waited_us += clock_us() - began;
 	w->nwaits++;
-	if (!more)
+	if (!more || !may_go_on(w))
 		return false;
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, clock_ms()));

@@ -97,6 +97,46 @@ START_TEST(they_gather_when_all_is_done)
 END_TEST
 
 /* What was too much for one, and is done by two without trouble, still is. */
+/* Rows are counted at the end of a tick, perhaps just after a measurement. */
+START_TEST(a_short_time_is_no_rate)
+{
+	works(0, 1000, false, 2000, 3000);
+	works(0, 1000, true, 2000, 190);
+	workers[0].measured_at = now - 3;
+	workers[0].rows = 0;
+	now += 20;
+	gather_worked(&workers[0], &(struct gather_work){ .rows = 1000,
+	    .left = true }, now);
+	ck_assert(!gather_is_on(&workers[0], now));
+	ck_assert_uint_le(board->spread_rate, 2000);
+}
+END_TEST
+
+/* One row now and then that takes long does not keep them spread. */
+START_TEST(hardly_any_rows_are_never_much)
+{
+	for (int i = 0; i < 3; i++) {
+		gather_worked(&workers[0], &(struct gather_work){ .rows = 1,
+		    .batch_us = 300000 }, now);
+		now += 500;
+	}
+	ck_assert(!gather_is_on(&workers[0], now));
+	for (int i = 0; i < 12; i++)
+		works(0, 100, false, 2000, 10), all_idle(990);
+	ck_assert(gather_is_on(&workers[0], now));
+}
+END_TEST
+
+START_TEST(who_serves_is_well_while_it_gives_signs_of_life)
+{
+	ck_assert(!gather_is_well(&workers[1], now));
+	board->lines[0].owned = 16;
+	board->lines[0].alive_at = now - 1000;
+	ck_assert(gather_is_well(&workers[1], now));
+	ck_assert(!gather_is_well(&workers[1], now + 2000));
+}
+END_TEST
+
 START_TEST(they_stay_spread_while_it_is_much)
 {
 	works(0, 20000, true, 2000, 1500);
@@ -160,6 +200,9 @@ main(void)
 	    NROWS(loads));
 	tcase_add_test(tc, bursts_with_rests_do_not_add_up);
 	tcase_add_test(tc, they_gather_when_all_is_done);
+	tcase_add_test(tc, a_short_time_is_no_rate);
+	tcase_add_test(tc, hardly_any_rows_are_never_much);
+	tcase_add_test(tc, who_serves_is_well_while_it_gives_signs_of_life);
 	tcase_add_test(tc, they_stay_spread_while_it_is_much);
 	tcase_add_test(tc, some_are_never_gathered);
 	tcase_add_test(tc, workers_of_this_master_are_known);
