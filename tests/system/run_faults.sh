@@ -443,7 +443,7 @@ begin() {
 	OUT_BEFORE=$(wc -l < "$DIR/out")
 	LOG_BEFORE=$(wc -l < "$LOG")
 	produce_forever --keys 8 --payload 100 --producers 2 --per-txn 2 \
-	    --rate 300 --type events.lab
+	    --rate 200 --type events.lab
 }
 
 finish() {

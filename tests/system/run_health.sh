@@ -212,8 +212,9 @@ told oldest 'the oldest waiting message has waited for 2 min .*: outboxctl messa
 ctl -c "$OP" partitions pause p00
 within 10 'in a paused partition the pause is the only problem' \
     is_only paused_partitions
-ctl -c "$OP" partitions resume p00
+# Due before the worker reads the partition again.
 sql 'UPDATE outbox SET available_at = NOW(6) WHERE published_at IS NULL'
+ctl -c "$OP" partitions resume p00
 over oldest
 
 sql "REVOKE DELETE ON outbox_workers FROM 'outbox'@'localhost'"
