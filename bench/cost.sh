@@ -121,4 +121,5 @@ section_cost() {
 			done
 		done
 	done
+	forbid_listener
 }

@@ -24,6 +24,7 @@ default_of() { sed -n "s/^  $1: *\([^ ]*\).*/\1/p" "$srcdir/etc/outbox.yml"; }
 IDLE=${IDLE:-$(default_of idle_backoff_ms)}
 GATHER=${GATHER:-$(default_of gather)}
 LINGER=${LINGER:-$(default_of linger_ms)}
+WAKE=${WAKE:-binlog: $(default_of binlog)}
 
 # --- figures ----------------------------------------------------------------
 

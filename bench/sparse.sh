@@ -6,7 +6,7 @@
 sparse_run() {
 	local p
 	describe sparse workers=4 "may_follow_binlog=$1" "events=$SPARSE_EVENTS"
-	WAKE='binlog: auto' fleet_as_shipped 4
+	fleet_as_shipped 4
 	idle_figures
 	load $((SPARSE_EVENTS * 3)) --every 3000 --nats "$URL"
 	for p in p50 p90 max; do

@@ -95,7 +95,8 @@ with_floor() {
 	is_drained || die 'floor left rows'
 }
 
-# The rights of the binlog listener; see sql/grants.sql.
+# The rights of the binlog listener; see sql/grants.sql.  A section that needs
+# them gives them back.
 listener_right() {
 	sql "$1 REPLICATION SLAVE ON *.* $2 'outbox'@'localhost'"
 	[ "$KIND" != mysql ] ||
@@ -124,4 +125,5 @@ section_steady() {
 		figure p50_of_floor "$(calc "$LATENCY / $floor" 2)" ratio
 		reset
 	done
+	forbid_listener
 }

@@ -66,6 +66,10 @@ for relay in floor polls listener; do
 	check "cost: the linger makes the $relay wait" \
 	    is_above "$(p50_of "$relay")" 10
 done
+check 'sparse has a run that follows the binlog' \
+    has_line "$DIR/results/relay.log" 'binlog: connected'
+check 'sparse has one that may not' \
+    has_line "$DIR/results/relay.log" 'workers poll: binlog: '
 check 'cost: statements by name' has_line "$DIR/results/bench.tsv" \
     '	by_name	.*claim [0-9.]+'
 is "$(awk -F '\t' '$3 == "lost" && $4 == 0' "$DIR/results/bench.tsv" | wc -l)" \
