@@ -33,11 +33,12 @@
 
 /*
  * A wake-up for each commit costs more than polls if there are more commits
- * than polls.  So while the workers of this host deliver so many rows a second,
- * the listener follows nothing and they poll.
+ * than polls.  So after a second with so many commits the listener follows
+ * nothing and the workers of this host poll, as long as they deliver so many
+ * rows a second.
  */
-#define REST_RATE	500
-#define RESUME_RATE	250
+#define REST_COMMITS	500
+#define RESUME_ROWS	250
 
 struct listener {
 	const struct listener_args	*a;
@@ -225,15 +226,20 @@ check_for_move(struct listener *d, int64_t now)
 	binlog_failed(d, &e);
 }
 
-static void
+/* Once a second; returns whether they were many. */
+static bool
 tell_commits(struct listener *d, int64_t now)
 {
+	bool	many;
+
 	if (d->commits == 0 || now - d->told_at < WAIT_MAX_MS)
-		return;
+		return false;
 	log_debug("woke workers for %llu commits",
 	    (unsigned long long)d->commits);
+	many = (int64_t)d->commits * 1000 > REST_COMMITS * (now - d->told_at);
 	d->commits = 0;
 	d->told_at = now;
+	return many;
 }
 
 /* Rows a second. */
@@ -256,8 +262,7 @@ may_rest(const struct listener *d)
 {
 	const struct conf	*c = d->a->conf;
 
-	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0' &&
-	    rate(d) > REST_RATE;
+	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0';
 }
 
 /* The state first: who is woken now polls from then on. */
@@ -279,7 +284,7 @@ rest_on(struct listener *d)
 {
 	sig_wait(NULL, 0, WAIT_MAX_MS);
 	listener_sign_of_life(d, clock_ms());
-	d->resting = rate(d) > RESUME_RATE;
+	d->resting = rate(d) > RESUME_ROWS;
 }
 
 static void
@@ -289,6 +294,7 @@ listen(struct listener *d)
 	size_t		 len;
 	struct err	 e;
 	int64_t		 now;
+	bool		 many;
 
 	if (binlog_next(d->binlog, &event, &len, &e) < 0) {
 		binlog_failed(d, &e);
@@ -313,9 +319,9 @@ listen(struct listener *d)
 	}
 	if (d->owes_all)
 		notify_all(d, now);
-	tell_commits(d, now);
+	many = tell_commits(d, now);
 	check_for_move(d, now);
-	if (d->open && may_rest(d))
+	if (d->open && many && may_rest(d))
 		rest(d, now);
 }
 
