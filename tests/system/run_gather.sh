@@ -64,7 +64,7 @@ check_stream 'the stream is complete and in order, nothing twice' --wait 10
 FIRST=$MASTER
 WORKERS=3 GATHER=true PIDFILE=$DIR/run/other.pid write_conf "$DIR/other.yml"
 CONF=$DIR/other.yml LOG=$DIR/log2 start_master
-within 10 'two daemons: two workers have all partitions' are_owned 7,9
+within 30 'two daemons: two workers have all partitions' are_owned 7,9
 wait_for 5 has_workers 7
 stop_master "$MASTER"
 MASTER=$FIRST

@@ -94,7 +94,7 @@ static const struct option_row {
 	{ "admin-password-file", "FILE", TEXT, AT(admin_password_file),
 	  .help = "its password; without: by the server's socket" },
 	{ "follow-binlog", NULL, FLAG, AT(follow_binlog),
-	  .help = "let the account follow the binlog, with all changes in it" },
+	  .help = "let the account follow the binlog, and read all in it" },
 	{ "no-event", NULL, FLAG, AT(no_event),
 	  .help = "send no event" },
 	{ "seconds", "N", NUMBER, AT(seconds), 1, 86400, 0,
