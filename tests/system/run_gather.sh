@@ -109,7 +109,7 @@ writes() {
 }
 few=$(writes 400)
 many=$(writes 0)
-is $((few <= 10 && many >= 25)) 1 "worker.linger_ms: 400 collects messages, \
+is $((few <= 13 && many >= 2 * few)) 1 "worker.linger_ms: 400 collects messages, \
 0 does not: $few and $many write-backs for 40 messages"
 
 done_testing
