@@ -168,6 +168,16 @@ scoreboard_alive(struct scoreboard_line *l, int64_t now)
 	l->log_lost = log_works() ? 0 : log_lost();
 }
 
+uint32_t
+scoreboard_rate(const struct scoreboard *s, unsigned n)
+{
+	uint32_t	sum = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += s->lines[i].rate;
+	return sum;
+}
+
 void
 scoreboard_reason(struct scoreboard_line *l, const char *text)
 {
@@ -259,8 +269,8 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_PAUSED] = "paused",
 		[SCOREBOARD_RUNNING] = "running",
 		[SCOREBOARD_STOPPING] = "stopping",
-		[SCOREBOARD_RESTING] = "resting",
 		[SCOREBOARD_REFUSED] = "refused",
+		[SCOREBOARD_RESTING] = "resting",
 		[SCOREBOARD_NO_BINLOG] = "no binlog",
 	};
 

@@ -43,11 +43,11 @@ enum scoreboard_state {
 	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
 	SCOREBOARD_RUNNING,	/* finished its first tick */
 	SCOREBOARD_STOPPING,
-	SCOREBOARD_RESTING,	/* listener: polls are cheaper now */
 	SCOREBOARD_REFUSED,	/* listener, janitor: the database refuses what
 				   it asks for, such as a missing right; tried
 				   again each minute; monitor: it cannot
 				   listen */
+	SCOREBOARD_RESTING,	/* listener: polls are cheaper now */
 	SCOREBOARD_NO_BINLOG	/* listener with wake.binlog: auto: refused,
 				   which is no fault: workers poll */
 };
@@ -242,6 +242,10 @@ void			 scoreboard_alive(struct scoreboard_line *,
 /* Set the last error and its time. */
 void			 scoreboard_error(struct scoreboard_line *,
 			    const char *text);
+
+/* Rows a second that the workers of the first n slots deliver together. */
+uint32_t		 scoreboard_rate(const struct scoreboard *,
+			    unsigned n);
 
 /* Set the reason of a state that is no error: a last error without a time. */
 void			 scoreboard_reason(struct scoreboard_line *,

@@ -242,17 +242,6 @@ tell_commits(struct listener *d, int64_t now)
 	return many;
 }
 
-/* Rows a second. */
-static uint32_t
-rate(const struct listener *d)
-{
-	uint32_t	sum = 0;
-
-	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		sum += d->a->scoreboard->lines[i].rate;
-	return sum;
-}
-
 /*
  * Polls follow each other by worker.linger_ms; with 0 the wake-up is faster.
  * With wake.subject workers rely on wake-ups, and do not poll as often.
@@ -284,7 +273,8 @@ rest_on(struct listener *d)
 {
 	sig_wait(NULL, 0, WAIT_MAX_MS);
 	listener_sign_of_life(d, clock_ms());
-	d->resting = rate(d) > RESUME_ROWS;
+	d->resting = scoreboard_rate(d->a->scoreboard,
+	    (unsigned)d->a->conf->master.workers) > RESUME_ROWS;
 }
 
 static void

@@ -20,21 +20,12 @@ gather_is_on(const struct gather *g, int64_t now)
 	    now >= g->board->spread_until;
 }
 
-static uint32_t
-rate_of_all(const struct gather *g)
-{
-	uint32_t	sum = 0;
-
-	for (unsigned i = 0; i < g->nslots; i++)
-		sum += g->board->lines[i].rate;
-	return sum;
-}
-
 /* More than half of what was too much for one: it may be again. */
 static bool
 is_still_much(const struct gather *g)
 {
-	return rate_of_all(g) > g->board->spread_rate / 2;
+	return scoreboard_rate(g->board, g->nslots) >
+	    g->board->spread_rate / 2;
 }
 
 static uint32_t
