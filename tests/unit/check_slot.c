@@ -35,8 +35,11 @@ live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
 {
 	slot_started(s, 1, 1, 1000);
 	s->line->handling = handling;
+	s->line->rate = 1000;
 	s->asked = asked;
 	slot_exited(s, status, 1500);
+	/* Else the listener would rest, and workers stay spread, for it. */
+	ck_assert_uint_eq(s->line->rate, 0);
 }
 
 START_TEST(deaths_in_a_row_make_a_suspect)
