@@ -10,15 +10,20 @@ is_vain(const struct poll_result *l)
 	return l->found == POLL_NOTHING || l->found == POLL_WAITING;
 }
 
-/* Doubled up to the ceiling, and no shorter than the scan took. */
+/*
+ * Doubled up to the ceiling, and no shorter than the scan took.  Where nobody
+ * wakes the worker, rows that come as often as before wait for a part of the
+ * time between them.
+ */
 static int64_t
 longer(const struct poll_interval *p, const struct poll_result *l, int64_t now)
 {
 	int64_t	ms = later(p->pause_ms * 2,
-		    p->alert_ms > 0 && !p->woken ? 1 : POLL_SOON_MS);
+		    p->polls && !p->woken ? 1 : POLL_SOON_MS);
 
-	if (l->found == POLL_NOTHING && now < p->alert_until)
-		ms = sooner(ms, POLL_SOON_MS);
+	if (p->polls && l->found == POLL_NOTHING)
+		ms = sooner(ms, later(POLL_SOON_MS,
+		    (now - p->worked_at) / POLL_PART));
 	return sooner(later(ms, now - l->began), p->ceiling_ms);
 }
 
@@ -33,7 +38,7 @@ pause_after(const struct poll_interval *p, const struct poll_result *l,
 	if (l->found == POLL_WORK)
 		return 0;
 	if (l->found == POLL_ALL)
-		return sooner(p->alert_ms > 0 ? 1 : POLL_WOKEN_MS,
+		return sooner(p->polls ? 1 : POLL_WOKEN_MS,
 		    p->ceiling_ms);
 	return longer(p, l, now);
 }
@@ -78,10 +83,8 @@ poll_interval_polled(struct poll_interval *p, const struct poll_result *l,
 		p->at = p->all_at = now;    /* the pause comes when all is seen */
 		return;
 	}
-	if (l->found == POLL_WORK || l->found == POLL_ALL) {
+	if (l->found == POLL_WORK || l->found == POLL_ALL)
 		p->worked_at = now;
-		p->alert_until = now + p->alert_ms;
-	}
 	plan_scan_of_all(p, l, now);
 	p->earliest = earliest_after(p, l, now);
 	p->woken = false;

@@ -13,9 +13,8 @@
 #include <stdint.h>
 
 /*
- * After a vain scan the pause is this at least where wake-ups are expected, and
- * this at most while the worker is alert.  Vain wake-ups cause one scan in this
- * time at most.
+ * After a vain scan the pause is this at least where wake-ups are expected.
+ * Vain wake-ups cause one scan in this time at most.
  */
 #define POLL_SOON_MS	5
 
@@ -23,10 +22,10 @@
 #define POLL_WOKEN_MS	50
 
 /*
- * For this time after its last work a worker without wake-ups is alert: it
- * pauses for POLL_SOON_MS at most, as long as a vain scan is cheap.
+ * Where no wake-ups are expected: the longest pause, as a part of the time since
+ * the last work, unless POLL_SOON_MS is longer.
  */
-#define POLL_ALERT_MS	1000
+#define POLL_PART	4
 
 enum poll_found {
 	POLL_NOTHING,
@@ -50,14 +49,13 @@ struct poll_interval {
 	int64_t	fixed_ms;	/* pause between scans of all; 0: adaptive */
 	int64_t	ceiling_ms;	/* the longest pause */
 	int64_t	linger_ms;	/* worker.linger_ms */
-	int64_t	alert_ms;	/* POLL_ALERT_MS, or 0: wake-ups are expected */
+	bool	polls;		/* no wake-ups are expected */
 
 	int64_t	at;		/* the next scan; 0: now */
 	int64_t	all_at;		/* scans before this are narrow */
 	int64_t	pause_ms;	/* between the last scan of all and all_at */
 	int64_t	earliest;	/* no scan before this, unless rows are left */
 	int64_t	worked_at;	/* the last work; 0: none */
-	int64_t	alert_until;
 	bool	woken;		/* since the last scan */
 };
 

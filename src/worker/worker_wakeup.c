@@ -37,7 +37,7 @@ worker_follow_listener(struct worker *w)
 	bool	expects = worker_expects_wakeups(w);
 	int64_t	pause = w->conf->worker.idle_backoff_ms;
 
-	w->poll.alert_ms = expects ? 0 : POLL_ALERT_MS;
+	w->poll.polls = !expects;
 	w->poll.ceiling_ms = expects ? later(pause, SAFETY_MS) : pause;
 }
 

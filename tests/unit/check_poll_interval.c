@@ -23,7 +23,7 @@ static const struct {
 	int64_t			due;
 	int64_t			pauses[8];
 } series[] = {
-	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_NOTHING, INT64_MAX,
+	{ { .ceiling_ms = 1000, .polls = true }, POLL_NOTHING, INT64_MAX,
 	    { 1, 2, 4, 8, 16, 32, 64, 128 } },
 	{ { .ceiling_ms = 1000 }, POLL_NOTHING, INT64_MAX,
 	    { 5, 10, 20, 40, 80, 160, 320, 640 } },
@@ -31,9 +31,9 @@ static const struct {
 	    { 5, 10, 12, 12, 12, 12, 12, 12 } },
 	{ { .ceiling_ms = 1 }, POLL_NOTHING, INT64_MAX,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_WORK, INT64_MAX,
+	{ { .ceiling_ms = 1000, .polls = true }, POLL_WORK, INT64_MAX,
 	    { 0, 0, 0, 0, 0, 0, 0, 0 } },
-	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_ALL, INT64_MAX,
+	{ { .ceiling_ms = 1000, .polls = true }, POLL_ALL, INT64_MAX,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ { .ceiling_ms = 1000 }, POLL_ALL, INT64_MAX,
 	    { 50, 50, 50, 50, 50, 50, 50, 50 } },
@@ -48,17 +48,21 @@ static const struct {
 	{ { .fixed_ms = 70, .ceiling_ms = 1000 }, POLL_MORE, 0,
 	    { 70, 70, 70, 70, 70, 70, 70, 70 } },
 	/* A row that becomes due ends the pause, and nothing spins over it. */
-	{ { .ceiling_ms = 1000, .alert_ms = 1000 }, POLL_NOTHING, 5010,
+	{ { .ceiling_ms = 1000, .polls = true }, POLL_NOTHING, 5010,
 	    { 1, 2, 4, 3, 1, 1, 1, 1 } },
 	{ { .ceiling_ms = 1000 }, POLL_NOTHING, 0,
 	    { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* Alert. */
-	{ { .ceiling_ms = 1000, .alert_ms = 1000, .alert_until = 5020 },
-	    POLL_NOTHING, INT64_MAX, { 1, 2, 4, 5, 5, 5, 10, 20 } },
-	{ { .ceiling_ms = 1000, .alert_ms = 1000, .alert_until = 5020 },
+	/* A quarter of the time since the last work at most. */
+	{ { .ceiling_ms = 1000, .polls = true, .worked_at = 5000 },
+	    POLL_NOTHING, INT64_MAX, { 1, 2, 4, 5, 5, 5, 5, 6 } },
+	{ { .ceiling_ms = 1000, .polls = true, .worked_at = 4900 },
+	    POLL_NOTHING, INT64_MAX, { 1, 2, 4, 8, 16, 32, 40, 50 } },
+	{ { .ceiling_ms = 1000, .polls = true, .worked_at = 5000 },
 	    POLL_WAITING, INT64_MAX, { 1, 2, 4, 8, 16, 32, 64, 128 } },
-	{ { .ceiling_ms = 3, .alert_ms = 1000, .alert_until = 5010 },
+	{ { .ceiling_ms = 3, .polls = true, .worked_at = 5000 },
 	    POLL_NOTHING, INT64_MAX, { 1, 2, 3, 3, 3, 3, 3, 3 } },
+	{ { .ceiling_ms = 1000, .worked_at = 5000 },
+	    POLL_NOTHING, INT64_MAX, { 5, 10, 20, 40, 80, 160, 320, 640 } },
 };
 
 START_TEST(pauses_follow_what_was_found)
@@ -78,7 +82,7 @@ END_TEST
 /* The last of many scans that found nothing begins no new series. */
 START_TEST(unfinished_scan_keeps_the_pause)
 {
-	struct poll_interval	p = { .ceiling_ms = 1000, .alert_ms = 1000, .pause_ms = 400 };
+	struct poll_interval	p = { .ceiling_ms = 1000, .polls = true, .pause_ms = 400 };
 
 	scanned(&p, POLL_MORE, INT64_MAX, 5000, 5000);
 	scanned(&p, POLL_NOTHING, INT64_MAX, 5000, 5000);
@@ -89,7 +93,7 @@ END_TEST
 /* Half of the time at most goes to vain scans. */
 START_TEST(slow_scan_is_not_repeated_soon)
 {
-	struct poll_interval	p = { .ceiling_ms = 100, .alert_until = 9000 };
+	struct poll_interval	p = { .ceiling_ms = 100 };
 
 	scanned(&p, POLL_NOTHING, INT64_MAX, 5000, 5030);
 	ck_assert_int_eq(p.at, 5060);
@@ -100,21 +104,23 @@ START_TEST(slow_scan_is_not_repeated_soon)
 }
 END_TEST
 
-START_TEST(work_makes_it_alert)
+/* A row that comes after 30 s waits a second, one after 100 ms at most 25 ms. */
+START_TEST(pauses_are_a_part_of_the_time_since_work)
 {
-	struct poll_interval	p = { .ceiling_ms = 1000,
-				    .alert_ms = POLL_ALERT_MS };
+	struct poll_interval	p = { .ceiling_ms = 1000, .polls = true };
 	int64_t			now = 5000;
+	unsigned		scans = 0;
 
 	scanned(&p, POLL_WORK, INT64_MAX, now, now);
-	while (now < 5000 + POLL_ALERT_MS) {
+	for (; now < 5000 + 30000; scans++) {
+		int64_t since = now - 5000;
+
 		scanned(&p, POLL_NOTHING, INT64_MAX, now, now);
-		ck_assert_int_gt(p.at, now);
-		ck_assert_int_le(p.at, now + POLL_SOON_MS);
+		ck_assert_int_le(p.at - now, since < 20 ? 5 : since / 4);
 		now = p.at;
 	}
-	scanned(&p, POLL_NOTHING, INT64_MAX, now, now);
-	ck_assert_int_gt(p.at, now + POLL_SOON_MS);
+	ck_assert_int_eq(p.pause_ms, 1000);
+	ck_assert_uint_le(scans, 60);
 }
 END_TEST
 
@@ -125,7 +131,7 @@ END_TEST
 START_TEST(rows_are_collected)
 {
 	struct poll_interval	p = { .ceiling_ms = 1000, .linger_ms = 20,
-				    .alert_ms = _i == 0 ? POLL_ALERT_MS : 0 };
+				    .polls = _i == 0 };
 
 	/* After a pause a row is sent at once. */
 	scanned(&p, POLL_NOTHING, INT64_MAX, 4000, 4000);
@@ -206,7 +212,7 @@ END_TEST
 START_TEST(vain_wake_ups_are_limited)
 {
 	struct poll_interval	p = { .ceiling_ms = 1000,
-				    .alert_ms = POLL_ALERT_MS };
+				    .polls = true };
 	unsigned		scans = 0;
 
 	for (int64_t now = 5000; now < 6000; now++) {
@@ -369,7 +375,7 @@ main(void)
 	    NROWS(series));
 	tcase_add_test(tc, unfinished_scan_keeps_the_pause);
 	tcase_add_test(tc, slow_scan_is_not_repeated_soon);
-	tcase_add_test(tc, work_makes_it_alert);
+	tcase_add_test(tc, pauses_are_a_part_of_the_time_since_work);
 	tcase_add_loop_test(tc, rows_are_collected, 0, 2);
 	tcase_add_test(tc, wake_up_ends_the_pause);
 	tcase_add_test(tc, wake_ups_for_work_cause_a_scan_at_once);
