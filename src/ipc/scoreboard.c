@@ -268,6 +268,7 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_NO_BROKER] = "no broker",
 		[SCOREBOARD_PAUSED] = "paused",
 		[SCOREBOARD_RUNNING] = "running",
+		[SCOREBOARD_STANDBY] = "standby",
 		[SCOREBOARD_STOPPING] = "stopping",
 		[SCOREBOARD_REFUSED] = "refused",
 		[SCOREBOARD_RESTING] = "resting",

@@ -25,7 +25,7 @@
 #include "common/ident.h"
 #include "common/label_set.h"
 
-#define SCOREBOARD_MAGIC	0x4f425839	/* "OBX9", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425841	/* "OBXA", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -42,6 +42,7 @@ enum scoreboard_state {
 	SCOREBOARD_NO_BROKER,	/* waits for it */
 	SCOREBOARD_PAUSED,	/* waits: the destination takes nothing */
 	SCOREBOARD_RUNNING,	/* finished its first tick */
+	SCOREBOARD_STANDBY,	/* as running; others have all partitions */
 	SCOREBOARD_STOPPING,
 	SCOREBOARD_REFUSED,	/* listener, janitor: the database refuses what
 				   it asks for, such as a missing right; tried

@@ -153,7 +153,8 @@ put_status(struct buf *b, const struct scoreboard *s, int64_t workers)
 	unsigned	running = 0;
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		running += s->lines[i].state == SCOREBOARD_RUNNING;
+		running += s->lines[i].state == SCOREBOARD_RUNNING ||
+		    s->lines[i].state == SCOREBOARD_STANDBY;
 	buf_printf(b, "%u of %lld workers run", running, (long long)workers);
 	put_wait(b, s);
 	if (s->reload.result == SCOREBOARD_RELOAD_REFUSED ||

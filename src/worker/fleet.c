@@ -211,11 +211,17 @@ fleet_note_former(struct fleet *f, struct err *e)
 	return 0;
 }
 
-/* Has another worker our share? */
-static bool
-stands_by(const struct fleet *f)
+bool
+fleet_stands_by(const struct fleet *f)
 {
-	return f->for_gathered && f->nowned == 0 && f->ndesired == 0;
+	return f->nlabels > 0 && f->nowned == 0 && f->ndesired == 0;
+}
+
+/* Has another worker of this master our share? */
+static bool
+is_relieved(const struct fleet *f)
+{
+	return f->for_gathered && fleet_stands_by(f);
 }
 
 int
@@ -230,7 +236,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (f->conf->worker.leasing && !stands_by(f) && renew(f, e) < 0)
+	if (f->conf->worker.leasing && !is_relieved(f) && renew(f, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -629,7 +635,7 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 		choose_desired(f, &v, now);
 	}
 	if (rc == 0) {
-		f->read_at = now + (stands_by(f) &&
+		f->read_at = now + (is_relieved(f) &&
 		    gather_is_well(f->gather, now) ? FLEET_STANDBY_MS :
 		    FLEET_READ_MS);
 		rc = adopt_view(f, now, all, ask, &v, e);

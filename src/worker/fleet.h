@@ -147,6 +147,9 @@ int	fleet_keep_alive(struct fleet *, int64_t now, struct err *);
 /* When fleet_round() has something to do, clock_ms(). */
 int64_t	fleet_next(const struct fleet *);
 
+/* Other workers have all partitions: none is ours, and none is wanted. */
+bool	fleet_stands_by(const struct fleet *);
+
 /* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
 

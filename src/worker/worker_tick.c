@@ -240,6 +240,18 @@ show_partitions(struct worker *w)
 		    w->a->slot, w->fleet.nowned);
 }
 
+static void
+show_state(struct worker *w)
+{
+	enum scoreboard_state	state = SCOREBOARD_RUNNING;
+
+	if (w->route.throttle.active)
+		state = SCOREBOARD_PAUSED;
+	else if (fleet_stands_by(&w->fleet))
+		state = SCOREBOARD_STANDBY;
+	scoreboard_state(w->line, state, clock_ms());
+}
+
 /* All batches are written back, by the tick or after it. */
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
@@ -274,13 +286,11 @@ worker_tick(struct worker *w)
 	struct tick_result	res;
 	struct err		e;
 	int64_t			start = clock_us();
-	bool			paused = w->route.throttle.active;
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
 	w->waited_us = w->nwaits = 0;
-	scoreboard_state(w->line, paused ? SCOREBOARD_PAUSED :
-	    SCOREBOARD_RUNNING, start / 1000);
+	show_state(w);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
@@ -296,6 +306,7 @@ worker_tick(struct worker *w)
 	reconnect_works(&w->db, clock_ms());
 	plan_next(w, &res, start / 1000);
 	tick_is_over(w, &res, start);
+	show_state(w);
 	if (owned != w->line->owned)
 		show_partitions(w);
 }

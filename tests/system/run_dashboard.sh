@@ -77,13 +77,17 @@ give_token() {
 }
 
 start_servers
-write_conf
 printf '%s\n' "$TOKEN" > "$DIR/token"
 chmod 600 "$DIR/token"
 PAGE_PORT=$(free_port)
 URL_OF_PAGE=http://127.0.0.1:$PAGE_PORT
-echo "monitor: {listen: \"127.0.0.1:$PAGE_PORT\", token_file: $DIR/token}" \
-    >> "$CONF"
+# write_page_conf [MONITOR-KEYS]
+write_page_conf() {
+	write_conf
+	echo "monitor: {listen: \"127.0.0.1:$PAGE_PORT\",
+	    token_file: $DIR/token${1:+, $1}}" >> "$CONF"
+}
+write_page_conf
 browser_start
 start_fleet
 answers() { curl -sf -m 5 "$URL_OF_PAGE/api/session" > /dev/null; }
@@ -300,7 +304,11 @@ screen 1400 900
 stop_master "$MASTER"
 shows_text '#live' 'Connection lost . data of [0-9]+ s' \
     'without a monitor: it says how old its data is'
+GATHER=true write_page_conf
 start_fleet
 within 40 'it comes back by itself' reads '#live' '^Live$'
+go '#/workers'
+shows_text '#workers tbody' 'running.*standby' 'one worker has all partitions'
+picture workers
 browser_end
 done_testing

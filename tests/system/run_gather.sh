@@ -16,6 +16,11 @@ start_master
 within 5 'at rest one of four workers has all partitions' are_owned 16
 wait_for 5 has_workers 4
 
+states() { "$OUTBOXCTL" -c "$CONF" --json status |
+    jq -rc '[.this_host.workers[].state] | sort'; }
+are_states() { [ "$(states)" = "$1" ]; }
+within 5 'the scoreboard tells which workers stand by' are_states \
+    '["running","standby","standby","standby"]'
 shows_standbys() { [ "$("$OUTBOXCTL" -c "$CONF" status |
     grep -c '^[0-9]* *standby  *0  *0 ')" -eq 3 ]; }
 within 5 'outboxctl status shows that the others stand by' shows_standbys
@@ -44,6 +49,8 @@ is "$(owners)" 16 'a small load moves no partition'
 # A backlog is work for all, and then for one again.
 produce --bulk --events 60000 --keys 500 --payload 100
 within 5 'a backlog: each worker takes its share' are_owned 4,4,4,4
+within 5 'and none stands by' are_states \
+    '["running","running","running","running"]'
 within 60 'the backlog is delivered' is_drained
 within 25 'and then one worker has all of them again' are_owned 16
 check_stream 'the stream is complete and in order, nothing twice' --wait 10

@@ -316,8 +316,10 @@ stop_master "$MASTER"
 
 start_receiver
 order '/e/once 1 500' '/e/never 0 500'
-WAKE='' write_all http_conf
+WAKE='' GATHER=true write_all http_conf
 start_fleet
+gets 'outbox_worker_processes\{state="running"\}' = 1
+gets 'outbox_worker_processes\{state="standby"\}' = 1
 mark
 event once 1 once
 event never 1 never

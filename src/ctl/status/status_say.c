@@ -431,27 +431,6 @@ say_reload(const struct ctl *c, const json_t *reload)
 	say_member(c, "reload", &b);
 }
 
-/* Has another worker its share, because there is little to do? */
-static bool
-stands_by(const json_t *worker)
-{
-	return strcmp(member_text(worker, "state"), "running") == 0 &&
-	    member_number(worker, "owned") == 0 &&
-	    member_number(worker, "desired") == 0;
-}
-
-static void
-show_standbys(json_t *workers)
-{
-	json_t	*w;
-	size_t	 i;
-
-	json_array_foreach(workers, i, w)
-		if (stands_by(w))
-			json_object_set_new(w, "state",
-			    json_string("standby"));
-}
-
 /*
  * The workers; one that a problem calls silent is in that state, and may have
  * lost its partitions to others.
@@ -462,7 +441,6 @@ workers_shown(const json_t *workers, const json_t *problems)
 	json_t	*shown = json_deep_copy(workers), *w, *p;
 	size_t	 i, k;
 
-	show_standbys(shown);
 	json_array_foreach(problems, i, p) {
 		if (strcmp(member_text(p, "id"), "silent_worker") != 0)
 			continue;

@@ -5,9 +5,9 @@ import { known, need, rate_of } from "/data.js";
 import { empty, loading, panel, state, table, trouble } from "/parts.js";
 import { ago, bdi, counted, duration, number, visible } from "/text.js";
 
-const levels = { running: "ok", starting: "info", stopping: "info",
-	paused: "warning", "no broker": "critical", "no database": "critical",
-	refused: "critical" };
+const levels = { running: "ok", standby: "ok", starting: "info",
+	stopping: "info", paused: "warning", "no broker": "critical",
+	"no database": "critical", refused: "critical" };
 
 /* What this host's scoreboard says of a worker; undefined: another host's. */
 function local_of(id) {
