@@ -84,24 +84,34 @@ notify_all(struct listener *d, int64_t now)
 		wakeup_notify(d->a->wakeup, i, &all);
 }
 
+/* False: of no worker of this host. */
+static bool
+notify_named(struct listener *d, const struct binlog_labels *labels)
+{
+	struct label_set	which = { { 0 } };
+	bool			ours = false;
+
+	for (size_t i = 0; i < labels->n; i++)
+		label_set_add(&which, labels->list[i].text,
+		    labels->list[i].len);
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		if (label_set_meets(&d->a->scoreboard->lines[i].served,
+		    &which)) {
+			wakeup_notify(d->a->wakeup, i, &which);
+			ours = true;
+		}
+	return ours;
+}
+
 /* Labels that no worker of this host serves belong to another host. */
 static void
 notify_workers(struct listener *d, const struct binlog_labels *labels,
     int64_t now)
 {
-	struct label_set	which = { { 0 } };
-
-	d->commits++;
-	if (labels->all) {
+	if (labels->all)
 		notify_all(d, now);
-		return;
-	}
-	for (size_t i = 0; i < labels->n; i++)
-		label_set_add(&which, labels->list[i].text,
-		    labels->list[i].len);
-	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		if (label_set_meets(&d->a->scoreboard->lines[i].served, &which))
-			wakeup_notify(d->a->wakeup, i, &which);
+	if (labels->all || notify_named(d, labels))
+		d->commits++;
 }
 
 static bool
