@@ -97,6 +97,7 @@ kill -HUP "$MASTER"
 wait_for 10 has_begun 0
 ok $? 'a reload starts it'
 drains 5 'what was committed before is found'
+wait_for 10 has_line "$LOG" 'reload: all workers are of generation'
 wait_for 10 all_ready
 count_rings
 one
