@@ -168,6 +168,26 @@ START_TEST(some_are_never_gathered)
 }
 END_TEST
 
+/* They look for leases then; no label: for nothing else. */
+START_TEST(the_others_are_told_and_nobody_else)
+{
+	struct wakeup		 wakeup;
+	struct label_set	 which, none = { { 0 } };
+	struct err		 e;
+
+	ck_assert_int_eq(wakeup_open(&wakeup, &e), 0);
+	workers[1].wakeup = &wakeup;
+	gather_tell_others(&workers[1]);
+	for (unsigned i = 0; i <= NWORKERS; i++) {
+		ck_assert_int_eq(wakeup_take(&wakeup, i, &which),
+		    i != 1 && i < NWORKERS);
+		if (i != 1 && i < NWORKERS)
+			ck_assert_mem_eq(&which, &none, sizeof(none));
+	}
+	wakeup_close(&wakeup);
+}
+END_TEST
+
 START_TEST(workers_of_this_master_are_known)
 {
 	strcpy(board->lines[1].id, "host:01:abc");
@@ -205,6 +225,7 @@ main(void)
 	tcase_add_test(tc, who_serves_is_well_while_it_gives_signs_of_life);
 	tcase_add_test(tc, they_stay_spread_while_it_is_much);
 	tcase_add_test(tc, some_are_never_gathered);
+	tcase_add_test(tc, the_others_are_told_and_nobody_else);
 	tcase_add_test(tc, workers_of_this_master_are_known);
 	tcase_add_test(tc, a_worker_is_known_by_its_former_id);
 	return run_suite(s);
