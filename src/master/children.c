@@ -62,8 +62,6 @@ run_worker(struct master *m, struct slot *s)
 				     .totals = &m->scoreboard->totals[s->index],
 				     .board = m->scoreboard,
 				     .wakeup = &m->wakeup, .slot = s->index,
-				     .listener = &m->scoreboard->lines[
-				     SCOREBOARD_LISTENER],
 				     .interval_ms = m->a->interval_ms,
 				     .outages = m->scoreboard->outages };
 	int			 status;

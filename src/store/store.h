@@ -269,6 +269,9 @@ struct candidate {
 	unsigned	range;		/* index of the range it came from */
 };
 
+/* By sequence. */
+void	store_sort_candidates(struct candidate *, size_t n);
+
 /* Rows that were found; rows and ahead are the caller's to free. */
 struct few {
 	struct candidate	*rows;		/* sorted by sequence */

@@ -68,6 +68,12 @@ candidate_cmp(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
+void
+store_sort_candidates(struct candidate *list, size_t n)
+{
+	qsort(list, n, sizeof(*list), candidate_cmp);
+}
+
 /* From rows (range and sequence), sorted; those in no range are left out. */
 static void
 read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
@@ -82,7 +88,7 @@ read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
 		(*out)[*n].range = (unsigned)range;
 		(*out)[(*n)++].sequence = db_u64(rows, 1);
 	}
-	qsort(*out, *n, sizeof(**out), candidate_cmp);
+	store_sort_candidates(*out, *n);
 }
 
 static void
@@ -152,7 +158,7 @@ read_ahead(struct db_rows *rows, size_t nranges, size_t max, struct few *f)
 		f->rows[f->n++].sequence = db_u64(rows, 0);
 		add_ahead(ahead, rows, max);
 	}
-	qsort(f->rows, f->n, sizeof(*f->rows), candidate_cmp);
+	store_sort_candidates(f->rows, f->n);
 	batch_sort(ahead);
 	store_keep_rows(ahead, rows);
 }

@@ -83,14 +83,6 @@ forget_others(struct candidates *l, int64_t began_ms)
 	}
 }
 
-static int
-candidate_cmp(const void *a, const void *b)
-{
-	const struct candidate	*x = a, *y = b;
-
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
 static void
 take_glanced(struct candidates *l, const struct glance *g)
 {
@@ -106,7 +98,7 @@ take_glanced(struct candidates *l, const struct glance *g)
 			    .range = parts_label(l->parts, label)->range,
 			    .sequence = g->rows[i].sequence };
 	}
-	qsort(s->rows, s->n, sizeof(*s->rows), candidate_cmp);
+	store_sort_candidates(s->rows, s->n);
 }
 
 int

@@ -22,7 +22,6 @@ struct worker_args {
 	struct outage		*outages;	/* of the scoreboard; or NULL */
 	struct scoreboard	*board;		/* NULL: none (--once) */
 	const struct wakeup	*wakeup;	/* of all slots; NULL: none */
-	const struct scoreboard_line *listener;	/* its line; NULL: none */
 	unsigned		 slot;
 	char			 id[IDENT_SIZE];
 

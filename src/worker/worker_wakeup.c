@@ -17,14 +17,23 @@
 #define GAP_MAX_US	100000	/* a longer one counts as this */
 
 /* A listener that is refused or hangs is as good as none. */
+static bool
+listener_hears(const struct scoreboard *board)
+{
+	const struct scoreboard_line	*l;
+
+	if (board == NULL)
+		return false;
+	l = &board->lines[SCOREBOARD_LISTENER];
+	return l->state == SCOREBOARD_RUNNING &&
+	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS;
+}
+
 bool
 worker_expects_wakeups(const struct worker *w)
 {
-	const struct scoreboard_line	*l = w->a->listener;
-
-	return w->conf->wake.subject[0] != '\0' || (l != NULL &&
-	    l->state == SCOREBOARD_RUNNING &&
-	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS);
+	return w->conf->wake.subject[0] != '\0' ||
+	    listener_hears(w->a->board);
 }
 
 /* A wake-up may be lost: scan all the same. */

@@ -2,6 +2,7 @@
 #include "lib/check.h"
 
 #include "util/clock.h"
+#include "util/xalloc.h"
 #include "worker/worker_impl.h"
 
 static const struct {
@@ -26,18 +27,19 @@ START_TEST(a_listener_that_does_not_hear_is_none)
 {
 	struct conf		 conf = { .wake.subject =
 				     (char *)moments[_i].subject };
-	struct scoreboard_line	 line = { 0 };
-	struct worker_args	 a = { .listener = moments[_i].listener < 0 ?
-				     NULL : &line };
-	struct worker		*w = calloc(1, sizeof(*w));
+	struct scoreboard	*board = xcalloc(1, sizeof(*board));
+	struct scoreboard_line	*line = &board->lines[SCOREBOARD_LISTENER];
+	struct worker_args	 a = { .board = moments[_i].listener < 0 ?
+				     NULL : board };
+	struct worker		*w = xcalloc(1, sizeof(*w));
 
-	ck_assert_ptr_nonnull(w);
-	line.state = (uint32_t)moments[_i].listener;
-	line.alive_at = clock_ms() - moments[_i].silent_ms;
+	line->state = (uint32_t)moments[_i].listener;
+	line->alive_at = clock_ms() - moments[_i].silent_ms;
 	w->conf = &conf;
 	w->a = &a;
 	ck_assert_int_eq(moments[_i].expects, worker_expects_wakeups(w));
 	free(w);
+	free(board);
 }
 END_TEST
 
