@@ -70,7 +70,7 @@ set_on_dead() {
 
 # give_token: a wrong one, then the right one
 give_token() {
-	within 5 'a change asks for the token first' has_element '#token'
+	within 5 'the token is asked for' has_element '#token'
 	type_into '#token' 'not the token'$'\ue007'
 	shows_text '#dialog .wrong' 'not the token' 'a wrong token is refused'
 	type_into '#token' "$TOKEN"$'\ue007'
@@ -310,5 +310,51 @@ within 40 'it comes back by itself' reads '#live' '^Live$'
 go '#/workers'
 shows_text '#workers tbody' 'running.*standby' 'one worker has all partitions'
 picture workers
+
+# --- colours ----------------------------------------------------------------
+
+# colours NAME RGB CHOICE: of the page, and what its button tells
+colours() {
+	shows_text '#top' "$3" "$1: the button says $3"
+	within 5 "$1" is_js \
+	    'getComputedStyle(document.documentElement).backgroundColor' "rgb($2)"
+}
+LIGHT='244, 245, 247' DARK='15, 18, 24'
+screen 1400 900 dark
+colours 'a dark system: the page is dark' "$DARK" Auto
+click 'button[aria-label^="Colours:"]'
+colours 'light was chosen' "$LIGHT" Light
+shot "$PICTURES/chosen_light.png"
+screen 1400 900 light
+click 'button[aria-label^="Colours:"]'
+colours 'dark was chosen, on a light system' "$DARK" Dark
+shot "$PICTURES/chosen_dark.png"
+click 'button[aria-label^="Colours:"]'
+colours 'as the system has it again' "$LIGHT" Auto
+
+# --- monitor.require_token --------------------------------------------------
+
+write_page_conf 'require_token: true'
+stop_master "$MASTER"
+start_fleet
+asks_token() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' \
+    "$URL_OF_PAGE/api/status")" = 401 ]; }
+within 10 'the monitor shows nothing without its token' asks_token
+js 'sessionStorage.clear()' > /dev/null
+browser_open "$URL_OF_PAGE/#/overview"
+js 'location.reload()' > /dev/null
+shows_text 'main' '^This monitor shows nothing without its token' \
+    'a page without the token is locked'
+check 'no panel is shown' has_no_element 'main .panel:not(.locked)'
+picture locked
+click 'main .locked button'
+give_token
+shows_text '#tile-workers .value' '^2$' 'with the token it shows the fleet'
+shows_text '#live' '^Live$' 'and is live'
+check 'it is not locked any more' has_no_element '.locked'
+click '#session'
+shows_text 'main' '^This monitor shows nothing without its token' \
+    'the token is forgotten: it is locked again'
+check 'and nothing is left to see' has_no_element 'main .panel:not(.locked)'
 browser_end
 done_testing
