@@ -33,6 +33,40 @@ matches "CREATE USER IF NOT EXISTS 'relay'@'localhost'" \
     'setup --dry-run prints the SQL' setup --dry-run
 is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE user = 'relay'")" 0 \
     'and creates nothing'
+matches "nats stream add NONE --subjects 'shop\.>'" 'and names the stream' \
+    setup --dry-run
+like "$(ctl --json setup --dry-run; step stream)" \
+    '^NONE would be created if it is missing, for shop\.>' 'also as JSON'
+
+# What is printed is pasted: without passwords of its own it makes no account.
+paste() (
+	mariadb() { "$SANDBOX" sql "$DIR/db" "$@"; }
+	outboxctl() { "$OUTBOXCTL" "$@"; }
+	eval "$1"
+) > "$DIR/pasted" 2>&1
+accounts() { sql "SELECT COUNT(*) FROM mysql.user
+    WHERE user IN ('relay', 'outbox_operator')"; }
+bare relay pasted
+sed -i 's/database: app/database: pasted/' "$CONF"
+ctl setup --dry-run --follow-binlog
+BLOCK=$(sed -n '/^    mariadb/,/^$/p' <<< "$OUT")
+paste "$BLOCK"
+like "$(cat "$DIR/pasted")" '1064.*syntax' 'pasted SQL without passwords fails'
+is "$(accounts)" 0 'and makes no account'
+paste "${BLOCK//<PASSWORD>/\'secret\'}"
+is "$(cat "$DIR/pasted")" '' 'with passwords it runs'
+is "$(accounts)" 2 'and makes the accounts'
+is "$(sql "SELECT GROUP_CONCAT(privilege_type ORDER BY 1) FROM
+    information_schema.user_privileges WHERE grantee LIKE '%relay%'")" \
+    "$([ "$(sql 'SELECT VERSION() LIKE "%MariaDB%"')" = 1 ] ||
+	echo 'REPLICATION CLIENT,')REPLICATION SLAVE" \
+    'with no other right on the server than setup gives'
+keep_secret "$DIR/relay.password" secret
+ctl --json setup --yes --no-event --admin nobody
+like "$(step database)" 'pasted is ready' 'setup is content with it'
+sql "DROP USER relay@localhost, outbox_operator@localhost; DROP DATABASE pasted"
+rm "$DIR/relay.password"
+cp "$DIR/before" "$CONF"
 
 ctl --json setup --yes --database shop --stream SHOP
 is "$RC" 0 'setup succeeds' || say "$ERR"

@@ -153,7 +153,8 @@ run_steps(struct setup *s)
 	int	database, stream;
 
 	if (s->ctl->args.dry_run)
-		return setup_print_sql(s);
+		return setup_print_sql(s) == CTL_DONE ? setup_print_stream(s) :
+		    CTL_FAILED;
 	stream = setup_stream(s);
 	database = setup_database(s);
 	if (database != CTL_DONE || stream != CTL_DONE)

@@ -70,7 +70,7 @@ int	setup_put_operator_grants(const struct setup *, struct buf *,
  */
 int	setup_binlog(struct setup *, struct err *);
 
-/* Print what an administrator of the database has to run. */
+/* setup_sql.c: print what an administrator of the database has to run */
 int	setup_print_sql(const struct setup *);
 
 /*
@@ -84,8 +84,12 @@ char	*setup_operator_path(const struct conf *);
 /* Create it as the administrator, who is logged in. */
 int	setup_operator(struct setup *, struct err *);
 
-/* setup_stream.c: nothing, if the messages go to no stream */
+/*
+ * setup_stream.c: nothing, if the messages go to no stream.  The second prints
+ * how one would be made, and asks no broker.
+ */
 bool	setup_has_stream(const struct ctl *);
+int	setup_print_stream(struct setup *);
 int	setup_stream(struct setup *);
 
 /* setup_event.c: send an event, and see it in the stream */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,51 +183,4 @@ setup_put_operator_grants(const struct setup *s, struct buf *to,
 				    s->operator };
 
 	return schema_put_grants(s->ctl->conf, &g, to, e);
-}
-
-/* The right to follow the binlog: a comment, unless it was asked for. */
-static void
-put_binlog_grant(const struct setup *s, struct buf *to)
-{
-	if (!s->ctl->args.follow_binlog)
-		buf_str(to, "-- Only if the daemon shall follow the binlog: it "
-		    "can then read all changes\n-- of all databases of the "
-		    "server.\n-- ");
-	buf_printf(to, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO "
-	    "%s;\n", s->account);
-}
-
-int
-setup_print_sql(const struct setup *s)
-{
-	const struct conf	*conf = s->ctl->conf;
-	const char		*file = conf->mysql.password_file;
-	struct buf		 grants = { 0 };
-	struct err		 e;
-
-	if (setup_put_grants(s, &grants, &e) < 0 ||
-	    setup_put_operator_grants(s, &grants, &e) < 0) {
-		buf_free(&grants);
-		return ctl_error("%s", e.text);
-	}
-	put_binlog_grant(s, &grants);
-	if (!s->ctl->args.json)
-		printf("An administrator of the database has to run:\n\n"
-		    "    mariadb <<'SQL'\n"
-		    "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4;\n"
-		    "CREATE USER IF NOT EXISTS %s\n"
-		    "    IDENTIFIED BY '(the password in %s%s)';\n"
-		    "CREATE USER IF NOT EXISTS %s\n"
-		    "    IDENTIFIED BY '(that of mysql.operator)';\nSQL\n"
-		    "    outboxctl -c %s schema print | mariadb %s\n"
-		    "    mariadb %s <<'SQL'\n%sSQL\n\n", conf->mysql.database,
-		    s->account, file[0] != '\0' ? "" : "$", file[0] != '\0' ?
-		    file : conf->mysql.password_env, s->operator,
-		    s->ctl->path,
-		    conf->mysql.database, conf->mysql.database, grants.data);
-	else
-		json_array_append_new(s->steps, json_pack("{s:s, s:s}",
-		    "what", "grants", "text", grants.data));
-	buf_free(&grants);
-	return CTL_DONE;
 }

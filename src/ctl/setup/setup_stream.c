@@ -1,22 +1,26 @@
 /* setup_stream.c - the stream: made if it is missing, else judged */
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ctl/setup/setup.h"
 #include "ctl/stream/broker.h"
 #include "nats/new_stream.h"
 
+#define BY_OTHERS	"An administrator of the broker has to run"
+
 /* Print what a person with other tools, or other rights, has to run. */
 static void
-print_command(const struct setup *s, const struct new_stream *w)
+print_command(const struct setup *s, const struct new_stream *w,
+    const char *intro)
 {
-	if (!s->ctl->args.json)
-		printf("An administrator of the broker has to run:\n\n"
-		    "    nats stream add %s --subjects '%s' --storage file "
-		    "--dupe-window %llds --replicas %lld --defaults\n\n",
-		    s->ctl->conf->nats.stream, w->subject,
-		    (long long)w->dedup_window_ms / 1000,
-		    (long long)w->replicas);
+	if (s->ctl->args.json)
+		return;
+	printf("%s:\n\n    nats stream add %s --subjects '%s' --storage file "
+	    "--dupe-window %llds --replicas %lld --defaults\n\n", intro,
+	    s->ctl->conf->nats.stream, w->subject,
+	    (long long)w->dedup_window_ms / 1000, (long long)w->replicas);
+	fflush(stdout);
 }
 
 /* An existing stream may have other settings; can the daemon use it? */
@@ -47,7 +51,7 @@ create(struct setup *s, const struct new_stream *w)
 
 	buf_free(&answer);
 	if (status != CTL_DONE) {
-		print_command(s, w);
+		print_command(s, w, BY_OTHERS);
 		return status;
 	}
 	setup_step(s, "stream", "%s created, for %s",
@@ -72,7 +76,7 @@ look_at(struct setup *s, const struct new_stream *w)
 			status = judge(s, &answer);
 			break;
 		case NEW_STREAM_REFUSED:
-			print_command(s, w);
+			print_command(s, w, BY_OTHERS);
 			status = ctl_error("stream %s: %s",
 			    s->ctl->conf->nats.stream, e.text);
 		}
@@ -86,13 +90,42 @@ setup_has_stream(const struct ctl *c)
 	return c->conf->publish.driver == DRIVER_NATS && !c->conf->nats.core;
 }
 
+/* The stream that the options and the configuration ask for. */
+static int
+choose(const struct ctl *c, struct new_stream *w)
+{
+	struct err	e;
+
+	*w = (struct new_stream){ .replicas = c->args.replicas,
+	    .dedup_window_ms = c->args.duplicate_window * 1000 };
+	return new_stream_subject(w, c->conf->nats.subject, &e) == 0 ?
+	    CTL_DONE : ctl_error("%s", e.text);
+}
+
+int
+setup_print_stream(struct setup *s)
+{
+	const struct ctl	*c = s->ctl;
+	struct new_stream	 w;
+	int			 status;
+
+	if (!setup_has_stream(c) || c->conf->nats.stream[0] == '\0')
+		return CTL_DONE;
+	if ((status = choose(c, &w)) != CTL_DONE)
+		return status;
+	print_command(s, &w, "If the stream is missing, setup creates it as "
+	    "this does");
+	if (c->args.json)
+		setup_step(s, "stream", "%s would be created if it is missing, "
+		    "for %s", c->conf->nats.stream, w.subject);
+	return CTL_DONE;
+}
+
 int
 setup_stream(struct setup *s)
 {
 	const struct ctl	*c = s->ctl;
-	struct new_stream	 w = { .replicas = c->args.replicas,
-	    .dedup_window_ms = c->args.duplicate_window * 1000 };
-	struct err		 e;
+	struct new_stream	 w;
 	int			 status;
 
 	if (!setup_has_stream(c))
@@ -104,7 +137,6 @@ setup_stream(struct setup *s)
 		    "stream takes the subject is used");
 		return CTL_DONE;
 	}
-	if (new_stream_subject(&w, c->conf->nats.subject, &e) < 0)
-		return ctl_error("%s", e.text);
-	return look_at(s, &w);
+	status = choose(c, &w);
+	return status == CTL_DONE ? look_at(s, &w) : status;
 }
