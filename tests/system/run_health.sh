@@ -15,6 +15,11 @@ is_rid_of() { not has_problem "$1"; }
 is_only() { [ "$(ids)" = "$1" ]; }
 has_state() { ctl --json status
     field '.this_host.workers[].state' | grep -Fxq "$1"; }
+# waits_for REGEX: what messages show says of the oldest message that waits
+waits_for() { [[ "$("$OUTBOXCTL" -c "$CONF" --json messages \
+    show "$(oldest)" | jq -r .waits_for)" =~ $1 ]]; }
+oldest() { sql 'SELECT MIN(global_sequence) FROM outbox
+    WHERE published_at IS NULL'; }
 is_healthy() { [ -z "$(ids)" ]; }
 
 # Without durations and the count of lost lines, which grow between two commands
@@ -138,8 +143,20 @@ within 20 'healthy again, without a log file' is_healthy
 "$SANDBOX" stop "$DIR/nats" > /dev/null
 told broker '^the broker cannot be used: nats .*: start the NATS server at nats://.*, or correct nats.servers$'
 within 10 'broker: it is the only problem' is_only broker
+enqueue_keys away 1 paid
+within 10 'broker: messages show says what the message waits for' \
+    waits_for 'its destination, which does not take it now: nats'
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 over broker
+wait_for 20 is_drained
+read -r nats _ < "$DIR/nats/process"
+kill -STOP "$nats"
+enqueue_keys mute 1 paid
+within 20 'a broker that does not answer: messages show says so' \
+    waits_for 'its destination, which does not take it now: publishing paused'
+kill -CONT "$nats"
+within 20 'and then it is sent' is_drained
+within 20 'healthy, the broker answers again' is_healthy
 
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.paid' \
     --dup-window 600
@@ -245,6 +262,8 @@ like "$OUT" '^fail +the stream is full, [0-9,]+ of [0-9,]+ messages' \
 enqueue_keys full 3 paid
 within 20 'the workers are paused' has_state paused
 within 10 'stream_full: it is the only problem' is_only stream_full
+within 10 'stream_full: messages show says what the message waits for' \
+    waits_for 'its destination, .*maximum messages exceeded'
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 over stream_full

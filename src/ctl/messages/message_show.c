@@ -6,6 +6,7 @@
 #include "common/message_id.h"
 #include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
+#include "ctl/messages/destination.h"
 #include "ctl/messages/history.h"
 #include "ctl/messages/messages.h"
 
@@ -206,7 +207,8 @@ is_message_halted(const json_t *o)
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
 {
-	json_int_t	behind = member_number(o, "behind");
+	json_int_t	 behind = member_number(o, "behind");
+	json_t		*destination;
 
 	if (is_state(o, "missing"))
 		return json_string("nothing: it has no row in the outbox; see "
@@ -241,6 +243,8 @@ waits_for(const struct ctl *c, const json_t *o)
 		    "its next attempt, at available_at" :
 		    store_has_word(c->store, "scheduled_at") ?
 		    "available_at or scheduled_at" : "available_at");
+	if ((destination = destination_waits(c, o)) != NULL)
+		return destination;
 	if (c->conf->worker.leasing &&
 	    !json_is_true(json_object_get(o, "lease_live")))
 		return json_string("a worker: none owns its partition");

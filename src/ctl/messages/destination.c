@@ -1,0 +1,84 @@
+/* destination.c - why a destination takes no messages now */
+
+#include <string.h>
+
+#include "ctl/messages/destination.h"
+#include "ctl/state/state.h"
+
+static bool
+is_same(const json_t *a, const char *member_a, const json_t *b,
+    const char *member_b)
+{
+	const char	*x = member_text(a, member_a);
+	const char	*y = member_text(b, member_b);
+
+	return x != NULL && y != NULL && strcmp(x, y) == 0;
+}
+
+static bool
+is_held_up(const json_t *worker)
+{
+	const char	*state = member_text(worker, "state");
+
+	return member_text(worker, "why") != NULL &&
+	    (strcmp(state, "no broker") == 0 || strcmp(state, "paused") == 0);
+}
+
+/* A lease of a worker that is not here may be of one that works. */
+static bool
+is_owned_elsewhere(const json_t *here, const json_t *o)
+{
+	json_t	*w;
+	size_t	 i;
+
+	if (!json_is_true(json_object_get(o, "lease_live")))
+		return false;
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		if (is_same(w, "id", o, "lease_owner"))
+			return false;
+	return true;
+}
+
+static const json_t *
+find_held_up(const json_t *here, const json_t *o)
+{
+	const json_t	*found = NULL;
+	json_t		*w;
+	size_t		 i;
+
+	if (is_owned_elsewhere(here, o))
+		return NULL;
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		if (is_held_up(w) && (found == NULL ||
+		    is_same(w, "id", o, "lease_owner")))
+			found = w;
+	return found;
+}
+
+/* Its type is refused while others are taken. */
+static const json_t *
+find_refused(const json_t *here, const json_t *o)
+{
+	json_t	*t;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(here, "refused"), i, t)
+		if (is_same(t, "type", o, "type"))
+			return t;
+	return NULL;
+}
+
+json_t *
+destination_waits(const struct ctl *c, const json_t *o)
+{
+	json_t		*here = state_this_host(c), *text = NULL;
+	const json_t	*cause = find_held_up(here, o);
+
+	if (cause == NULL)
+		cause = find_refused(here, o);
+	if (cause != NULL)
+		text = json_sprintf("its destination, which does not take it "
+		    "now: %s", member_text(cause, "why"));
+	json_decref(here);
+	return text;
+}
