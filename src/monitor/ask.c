@@ -22,6 +22,24 @@ status_of(const struct request *r)
 	}
 }
 
+/* The result is shared with others that asked the same. */
+static void
+answer_refusal(struct request *r)
+{
+	const struct question	*q = r->question;
+	json_t			*v = json_copy(q->result);
+	struct buf		 error = { 0 };
+
+	api_names(&error, json_string_value(json_object_get(v, "error")));
+	json_object_set_new(v, "error", json_stringn(error.data, error.len));
+	if (q->exit == 2)
+		json_object_set_new(v, "remedy",
+		    json_string("see /openapi.json"));
+	answer_value(r, status_of(r), v);
+	buf_free(&error);
+	json_decref(v);
+}
+
 void
 ask_answer(struct request *r)
 {
@@ -33,6 +51,9 @@ ask_answer(struct request *r)
 	else if (q->exit < 0)
 		answer_error(r, MHD_HTTP_BAD_GATEWAY, q->why.text,
 		    "see the log of the daemon");
+	else if (q->exit > 0 && json_string_length(json_object_get(q->result,
+	    "error")) > 0)
+		answer_refusal(r);
 	else
 		answer_value(r, status_of(r), q->result);
 }

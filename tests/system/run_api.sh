@@ -249,6 +249,23 @@ for path in $(api '.paths | to_entries[] | select(.value.get.responses["400"])
 done
 answers 400 get /api/messages/\{sequence\} /api/messages/x
 answers 404 get /api/messages/\{sequence\} /api/messages/999999
+# names ERROR: that of the answer, in words of the API
+names() {
+	like "$(body .error)" "$1" "the error has: $1"
+	is "$(body .remedy)" 'see /openapi.json' 'and where the words are told'
+}
+answers 400 get /api/messages '/api/messages?since=--limit'
+names '^since: "--limit" is '
+answers 400 get /api/dead '/api/dead?group=x'
+names '^group: "x" is no group of /api/dead/groups$'
+acts 400 retry '{}'
+names '^give sequences, key, type, partition, since or all$'
+acts 400 dead-retry '{"group": "0123456789abcdef", "sequences": [1]}'
+names '^a filter needs all$'
+acts 400 pause '{}'
+names '^give labels, or all to stop '
+acts 400 release '{}'
+names '^keys is missing$'
 answers 400 get /api/messages '/api/messages?since=x'
 acts 400 pause '{'
 acts 400 retry '{"sequences": ["1"]}'
