@@ -44,7 +44,8 @@ struct worker {
 	struct log_throttle		 busy;	/* deadlocks, lock waits */
 	struct log_throttle		 partial;	/* a destination of several */
 	struct log_throttle		 advisory;	/* not permitted */
-	struct log_throttle		 deaf;	/* wake.subject not permitted */
+	struct log_throttle		 refusal;	/* of wake.subject */
+	bool				 deaf;	/* it was refused */
 	int64_t				 busy_since;	/* clock_ms(); 0: not */
 	int64_t				 check_at;	/* next stream check */
 	bool				 unfit;		/* paused by the last */
@@ -124,8 +125,8 @@ void	worker_settle(struct worker *);
 /* worker_wakeup.c */
 
 /*
- * Does a commit wake this worker now?  Either by wake.subject, or because the
- * listener hears the binlog.
+ * Does a commit wake this worker now?  Either by wake.subject, unless the broker
+ * refuses it, or because the listener hears the binlog.
  */
 bool	worker_expects_wakeups(const struct worker *);
 

@@ -230,6 +230,7 @@ worker_open_broker(struct worker *w)
 	reconnect_opened(&w->broker, clock_ms());
 	note_limit(w);
 	w->check_at = 0;
+	w->deaf = false;
 	/* Wake-ups by wake.subject were lost while it was away. */
 	poll_interval_wake(&w->poll, true, clock_ms());
 	stream_audit_connected(&w->audit);
@@ -331,9 +332,12 @@ worker_pass_on_complaints(struct worker *w)
 		err_in(&e, "nats.advisory: dead messages are not announced");
 		log_throttle_warn(&w->advisory, e.text, clock_ms());
 	}
+	if (!p->ops->complaint(p->arg, PUB_WAKE, &e))
+		return;
+	w->deaf = true;
 	/* Only one worker logs it. */
-	if (p->ops->complaint(p->arg, PUB_WAKE, &e) && w->a->slot == 0) {
+	if (w->a->slot == 0) {
 		err_in(&e, "wake.subject: wake-ups cannot be received");
-		log_throttle_warn(&w->deaf, e.text, clock_ms());
+		log_throttle_warn(&w->refusal, e.text, clock_ms());
 	}
 }

@@ -32,7 +32,7 @@ listener_hears(const struct scoreboard *board)
 bool
 worker_expects_wakeups(const struct worker *w)
 {
-	return w->conf->wake.subject[0] != '\0' ||
+	return (w->conf->wake.subject[0] != '\0' && !w->deaf) ||
 	    listener_hears(w->a->board);
 }
 

@@ -73,5 +73,24 @@ produce --events 20
 drains 5 'idle workers find rows without a wake-up'
 stop_master "$MASTER"
 
+# Not allowed to receive wake-ups, and allowed again.
+broker() {
+	"$SANDBOX" stop "$DIR/nats" > /dev/null
+	"$SANDBOX" start nats "$DIR/nats" "$@" > /dev/null
+}
+broker 'no_auth_user: relay' 'authorization: {users: [{user: relay,
+    password: pw, permissions: {subscribe: {deny: outbox.wake}}}]}'
+WORKERS=2 IDLE=100 conf
+: > "$DIR/out"
+REPORT=--json start_master
+within 20 'without the permission: it is told' has_line "$LOG" \
+    ' warn .*wake.subject: wake-ups cannot be received'
+poll_often() { [ "$(grep -c '"backoff_ms":100,' "$DIR/out")" -ge 6 ]; }
+within 10 'without the permission: workers poll as without the key' poll_often
+broker
+: > "$DIR/out"
+within 20 'with it again: they rely on wake-ups' are_idle
+stop_master "$MASTER"
+
 check_stream 'the stream is complete and in order, nothing twice'
 done_testing

@@ -9,18 +9,21 @@ static const struct {
 	const char	*subject;
 	int		 listener;	/* its state; -1: no scoreboard */
 	int64_t		 silent_ms;
+	bool		 refused;	/* the subject, by the broker */
 	bool		 expects;
 } moments[] = {
-	{ "", -1, 0, false },
-	{ "wake", -1, 0, true },
-	{ "", SCOREBOARD_FREE, 0, false },
-	{ "", SCOREBOARD_STARTING, 0, false },
-	{ "", SCOREBOARD_NO_DATABASE, 0, false },
-	{ "", SCOREBOARD_REFUSED, 0, false },
-	{ "", SCOREBOARD_RUNNING, 0, true },
-	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS / 2, true },
-	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS + 1000, false },
-	{ "wake", SCOREBOARD_REFUSED, 0, true },
+	{ "", -1, 0, false, false },
+	{ "wake", -1, 0, false, true },
+	{ "", SCOREBOARD_FREE, 0, false, false },
+	{ "", SCOREBOARD_STARTING, 0, false, false },
+	{ "", SCOREBOARD_NO_DATABASE, 0, false, false },
+	{ "", SCOREBOARD_REFUSED, 0, false, false },
+	{ "", SCOREBOARD_RUNNING, 0, false, true },
+	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS / 2, false, true },
+	{ "", SCOREBOARD_RUNNING, LISTENER_SILENCE_MS + 1000, false, false },
+	{ "wake", SCOREBOARD_REFUSED, 0, false, true },
+	{ "wake", SCOREBOARD_REFUSED, 0, true, false },
+	{ "wake", SCOREBOARD_RUNNING, 0, true, true },
 };
 
 START_TEST(a_listener_that_does_not_hear_is_none)
@@ -37,6 +40,7 @@ START_TEST(a_listener_that_does_not_hear_is_none)
 	line->alive_at = clock_ms() - moments[_i].silent_ms;
 	w->conf = &conf;
 	w->a = &a;
+	w->deaf = moments[_i].refused;
 	ck_assert_int_eq(moments[_i].expects, worker_expects_wakeups(w));
 	free(w);
 	free(board);
