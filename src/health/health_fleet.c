@@ -183,6 +183,31 @@ is_plain_word(const char *key)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-")] == '\0';
 }
 
+/* Did the message die of itself?  Then it does so again. */
+static bool
+is_wrong(const char *reason)
+{
+	return strcmp(reason, "message") == 0;
+}
+
+/* What to do about one dead letter; release: an option of its purge. */
+static void
+put_letter_remedy(struct buf *b, long long sequence, bool wrong,
+    const char *release)
+{
+	if (wrong)
+		buf_printf(b, "outboxctl dead show %lld tells what is wrong "
+		    "with it; enqueue it anew without that, and outboxctl dead "
+		    "purge %lld%s gives it up; outboxctl dead retry %lld helps "
+		    "only if a limit or setting was wrong, and is corrected",
+		    sequence, sequence, release, sequence);
+	else
+		buf_printf(b, "outboxctl dead show %lld tells why; then "
+		    "outboxctl dead retry %lld sends it again, or outboxctl "
+		    "dead purge %lld%s gives it up", sequence, sequence,
+		    sequence, release);
+}
+
 /* Of several keys one stands for all.  A key may not be recorded. */
 static void
 judge_halted(struct health *h, const json_t *b)
@@ -190,27 +215,27 @@ judge_halted(struct health *h, const json_t *b)
 	const char	*key = health_text(b, "key");
 	long long	 keys = health_number(b, "keys");
 	long long	 head = health_number(b, "head");
-	char		 remedy[200], more[80] = "";
+	char		 more[80] = "";
+	struct buf	 remedy = { 0 };
 
 	if (key[0] == '\0')
-		snprintf(remedy, sizeof(remedy), "outboxctl keys blocked");
+		buf_str(&remedy, "outboxctl keys blocked");
 	else if (json_is_true(json_object_get(b, "purged")))
-		snprintf(remedy, sizeof(remedy), "outboxctl keys release %s",
+		buf_printf(&remedy, "outboxctl keys release %s",
 		    is_plain_word(key) ? key : "KEY");
 	else
-		snprintf(remedy, sizeof(remedy), "outboxctl dead show %lld "
-		    "tells why; then outboxctl dead retry %lld sends it again, "
-		    "or outboxctl dead purge %lld --release gives it up",
-		    head, head, head);
+		put_letter_remedy(&remedy, head, is_wrong(health_text(b,
+		    "died_of")), " --release");
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more, see outboxctl keys "
 		    "blocked", keys - 1);
 	health_add(h, HEALTH_HALTED_KEYS, (struct health_about){
 	    health_member(b, "since"), json_pack("{s:s, s:I}", "key", key,
-	    "sequence", (json_int_t)head) }, remedy,
+	    "sequence", (json_int_t)head) }, remedy.data,
 	    "%s %s is halted behind dead letter %lld%s", key[0] == '\0' ?
 	    "a key" : "key", key[0] == '\0' ? "that is not known" : key, head,
 	    more);
+	buf_free(&remedy);
 }
 
 static void
@@ -251,26 +276,43 @@ count_halting(const struct health *h)
 	return n;
 }
 
+/* Some may be wrong themselves, and others not. */
+static void
+put_letters_remedy(struct buf *b, const json_t *dead)
+{
+	json_int_t	 last = health_number(dead, "last");
+	json_int_t	 wrong = health_number(dead, "new_wrong");
+
+	if (health_number(dead, "new") == 1)
+		put_letter_remedy(b, last, wrong > 0, "");
+	else if (wrong > 0)
+		buf_str(b, "outboxctl dead groups tells why; enqueue those "
+		    "anew that are wrong themselves, and outboxctl dead purge "
+		    "--all --group ID gives them up; correct what the others "
+		    "died of, then outboxctl dead retry --all --group ID");
+	else
+		buf_str(b, "outboxctl dead list tells why; then outboxctl "
+		    "dead retry --all sends them again, or outboxctl dead "
+		    "purge --all gives them up");
+}
+
 /* Not those that halt a key: the key is told. */
 static void
 judge_dead(struct health *h)
 {
 	const json_t	*dead = json_object_get(h->state, "dead");
 	json_int_t	 n = health_number(dead, "new");
-	char		 number[DISPLAY_SIZE], which[24] = "--all", remedy[200];
+	char		 number[DISPLAY_SIZE];
+	struct buf	 remedy = { 0 };
 
-	if (n == 1)
-		snprintf(which, sizeof(which), "%lld",
-		    (long long)health_number(dead, "last"));
-	snprintf(remedy, sizeof(remedy), "outboxctl dead list tells why; then "
-	    "outboxctl dead retry %s sends %s again, or outboxctl dead purge "
-	    "%s gives %s up", which, n == 1 ? "it" : "them", which,
-	    n == 1 ? "it" : "them");
-	if (n > count_halting(h))
-		health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
-		    remedy, "new dead letters: %s%s",
-		    json_is_false(json_object_get(dead, "exact")) ?
-		    "at least " : "", display_number(number, n));
+	if (n <= count_halting(h))
+		return;
+	put_letters_remedy(&remedy, dead);
+	health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
+	    remedy.data, "new dead letters: %s%s",
+	    json_is_false(json_object_get(dead, "exact")) ? "at least " : "",
+	    display_number(number, n));
+	buf_free(&remedy);
 }
 
 static void

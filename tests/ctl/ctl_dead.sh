@@ -71,6 +71,8 @@ ctl --json dead show "$LAST"
 shows '[.state, .reason, .attempts, .payload_bytes]' \
     '["dead","attempts",25,1]' \
     'dead show: state, reason, attempts and size'
+like "$(field .waits_for)" "^an operator: outboxctl dead retry $LAST sends" \
+    'dead show: what to do'
 ctl dead show 99999999
 like "$RC $ERR" '^1 outboxctl: 99999999: no such dead letter' \
     'dead show of an unknown sequence: exit status 1, and why'
@@ -188,6 +190,13 @@ shows '.[0] | [.key, .reason, .head, .parked, .dead]' \
     "[\"busy\",\"halted\",$SICK,0,true]" \
     'keys blocked: the halted key, its head, and that this is dead'
 like "$(field '.[0].error')" 'subject' 'keys blocked: the error of the head'
+ctl --json dead show "$SICK"
+like "$(field .waits_for)" '^an operator: enqueue it anew without its error' \
+    'dead show of a message that is wrong itself: what to do'
+ctl --json status
+like "$(field '.problems[] | select(.id == "halted_keys") | .remedy')" \
+    "enqueue it anew without that, and outboxctl dead purge $SICK --release" \
+    'status: what to do about the key behind it'
 matches '^busy +halted' 'keys blocked without --json: a line' keys blocked
 ctl --json messages show $((SICK + 1))
 shows .waits_for "its key, halted by message $SICK: see outboxctl keys blocked" \

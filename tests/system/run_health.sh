@@ -20,6 +20,8 @@ waits_for() { [[ "$("$OUTBOXCTL" -c "$CONF" --json messages \
     show "$(oldest)" | jq -r .waits_for)" =~ $1 ]]; }
 oldest() { sql 'SELECT MIN(global_sequence) FROM outbox
     WHERE published_at IS NULL'; }
+# is_remedied REGEX: of the first problem
+is_remedied() { ctl --json status; [[ "$(field '.problems[0].remedy')" =~ $1 ]]; }
 is_healthy() { [ -z "$(ids)" ]; }
 
 # Without durations and the count of lost lines, which grow between two commands
@@ -217,7 +219,10 @@ wait_for 60 is_drained
 
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
     (1, 'message')"
-told dead_letters 'new dead letters: 1: outboxctl dead list .*dead retry 1 sends it'
+told dead_letters 'new dead letters: 1: outboxctl dead show 1 .*enqueue it anew .*dead purge 1 gives it up'
+sql "UPDATE outbox_dead_letters SET reason = 'attempts'"
+within 10 'dead_letters: another remedy if the message is not wrong' \
+    is_remedied 'outboxctl dead retry 1 sends it again'
 sql 'DELETE FROM outbox_dead_letters'
 over dead_letters
 

@@ -149,13 +149,23 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1, \"last\": 8}}",
 	  "dead_letters ", 1, "outboxctl dead retry 8 sends it again, or "
 	  "outboxctl dead purge 8 gives it up" },
+	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1, \"last\": 8, "
+	  "\"new_wrong\": 1}}", "dead_letters ", 1, "enqueue it anew without "
+	  "that, and outboxctl dead purge 8 gives it up" },
+	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 2, \"last\": 8, "
+	  "\"new_wrong\": 1}}", "dead_letters ", 1, "outboxctl dead groups "
+	  "tells why; enqueue those anew that are wrong themselves" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"halted\", \"keys\": 1, \"key\": \"k\", \"head\": 8, "
+	  "\"died_of\": \"message\"}]}", "halted_keys ", 1, "enqueue it anew "
+	  "without that, and outboxctl dead purge 8 --release gives it up" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 2}, \"blocked\": "
 	  "[{\"reason\": \"halted\", \"keys\": 4, \"new\": 1, \"key\": null}]}",
 	  "halted_keys dead_letters ", 1, "a key that is not known is halted" },
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
 	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
 	  "no stream takes: 2" },
-	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 1}}",
+	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 3}}",
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"phantoms\": 9}]}", "phantoms ", 1, "phantoms forget" },

@@ -203,6 +203,22 @@ is_message_halted(const json_t *o)
 	    member_number(o, "blocked_by") != member_number(o, "sequence");
 }
 
+/* A message that was wrong itself would only die again. */
+static json_t *
+wait_of_letter(const json_t *o)
+{
+	json_int_t	 sequence = member_number(o, "sequence");
+
+	if (strcmp(message_text(o, "reason"), "message") == 0)
+		return json_sprintf("an operator: enqueue it anew without its "
+		    "error, and outboxctl dead purge %lld --release gives it "
+		    "up; outboxctl dead retry %lld helps only if a limit or "
+		    "setting was wrong, and is corrected", sequence, sequence);
+	return json_sprintf("an operator: outboxctl dead retry %lld sends it "
+	    "again, outboxctl dead purge %lld --release gives it up",
+	    sequence, sequence);
+}
+
 /* The main reason why it is not being sent now, and the remedy. */
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
@@ -219,10 +235,7 @@ waits_for(const struct ctl *c, const json_t *o)
 		    json_sprintf("the answer of the broker to %s",
 		    message_text(o, "claimed_by"));
 	if (is_state(o, "dead"))
-		return json_sprintf("an operator: outboxctl dead retry %lld "
-		    "sends it again, outboxctl dead purge %lld --release gives "
-		    "it up", member_number(o, "sequence"),
-		    member_number(o, "sequence"));
+		return wait_of_letter(o);
 	if (!is_state(o, "pending"))
 		return json_null();
 	if (json_is_null(json_object_get(o, "available_at")))

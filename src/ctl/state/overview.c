@@ -203,7 +203,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
 	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
 	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER },
-	    { "purged", ROWS_BOOL } };
+	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
@@ -213,7 +213,9 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	put_new_heads(c);
 	store_put(c->store, ", 0), ");
 	store_put(c->store, store_has(c->store, T_DEAD) ? "NOT EXISTS (SELECT 1 "
-	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence)" : "0");
+	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence), "
+	    "(SELECT d.reason FROM {dead} AS d WHERE d.global_sequence = "
+	    "b.head_sequence)" : "0, NULL");
 	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
 	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
 	    "(SELECT reason, since, first_sequence FROM {blocked} ");
@@ -222,12 +224,13 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	store_put(c->store, "LEFT JOIN {blocked} AS b "
 	    "ON b.first_sequence = t.first LEFT JOIN {events} AS k "
 	    "ON {k.sequence} = b.first_sequence ORDER BY t.reason");
-	return put_query(c, state, "blocked", columns, 7, e);
+	return put_query(c, state, "blocked", columns,
+	    sizeof(columns) / sizeof(columns[0]), e);
 }
 
 /*
- * The latest by sequence, about those that died last.  Marks are left out after
- * they were read, so the limit is on what is read.
+ * About those that died last.  Marks are left out after they were read, so the
+ * limit is on what is read.
  */
 static int
 put_dead_letters(struct ctl *c, json_t *state, struct err *e)
@@ -237,21 +240,24 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	if (!store_has(c->store, T_DEAD))
 		return json_object_set_new(state, "dead", json_null());
 	store_sql(c->store, "SELECT COUNT(*), COALESCE(SUM(is_dead), 0), "
-	    "COALESCE(SUM(is_dead AND died_at >= ");
+	    "COALESCE(SUM(is_new), 0), "
+	    "COALESCE(MAX(IF(is_new, global_sequence, 0)), 0), "
+	    "COALESCE(SUM(is_new AND reason = 'message'), 0) "
+	    "FROM (SELECT reason, global_sequence, reason NOT IN " DEAD_MARKS
+	    " AS is_dead, reason NOT IN " DEAD_MARKS " AND died_at >= ");
 	store_put(c->store, new_since(c));
-	store_put(c->store, "), 0), COALESCE(MAX(IF(is_dead, global_sequence, "
-	    "0)), 0) FROM (SELECT reason NOT IN " DEAD_MARKS " AS is_dead, "
-	    "died_at, global_sequence FROM {dead} "
+	store_put(c->store, " AS is_new FROM {dead} "
 	    "ORDER BY global_sequence DESC ");
 	store_putf(c->store, "LIMIT %d) AS latest", STATE_DEAD);
 	if ((rows = store_query(c->store, "dead", e)) == NULL)
 		return -1;
 	db_next(rows);
-	json_object_set_new(state, "dead", json_pack("{s:I, s:b, s:I, s:I}",
+	json_object_set_new(state, "dead", json_pack("{s:I, s:b, s:I, s:I, s:I}",
 	    "count", (json_int_t)db_u64(rows, 1),
 	    "exact", db_u64(rows, 0) < STATE_DEAD,
 	    "new", (json_int_t)db_u64(rows, 2),
-	    "last", (json_int_t)db_u64(rows, 3)));
+	    "last", (json_int_t)db_u64(rows, 3),
+	    "new_wrong", (json_int_t)db_u64(rows, 4)));
 	db_rows_free(rows);
 	return 0;
 }
