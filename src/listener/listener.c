@@ -34,11 +34,13 @@
 /*
  * A wake-up for each commit costs more than polls if there are more commits
  * than polls.  So after a second with so many commits the listener follows
- * nothing and the workers of this host poll, as long as they deliver so many
- * rows a second.
+ * nothing and the workers of this host poll, if they deliver as many rows, and
+ * until they deliver fewer than half as many.  To go by commits alone would, if
+ * few rows are delivered, open a stream each two seconds, and for each the
+ * server may read its last binlog file.
  */
-#define REST_COMMITS	500
-#define RESUME_ROWS	250
+#define REST_RATE	500
+#define RESUME_RATE	(REST_RATE / 2)
 
 struct listener {
 	const struct listener_args	*a;
@@ -246,10 +248,18 @@ tell_commits(struct listener *d, int64_t now)
 		return false;
 	log_debug("woke workers for %llu commits",
 	    (unsigned long long)d->commits);
-	many = (int64_t)d->commits * 1000 > REST_COMMITS * (now - d->told_at);
+	many = (int64_t)d->commits * 1000 > REST_RATE * (now - d->told_at);
 	d->commits = 0;
 	d->told_at = now;
 	return many;
+}
+
+/* What the workers of this host deliver in a second. */
+static uint32_t
+rate(const struct listener *d)
+{
+	return scoreboard_rate(d->a->scoreboard,
+	    (unsigned)d->a->conf->master.workers);
 }
 
 /*
@@ -261,7 +271,8 @@ may_rest(const struct listener *d)
 {
 	const struct conf	*c = d->a->conf;
 
-	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0';
+	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0' &&
+	    rate(d) > REST_RATE;
 }
 
 /* The state first: who is woken now polls from then on. */
@@ -283,8 +294,7 @@ rest_on(struct listener *d)
 {
 	sig_wait(NULL, 0, WAIT_MAX_MS);
 	listener_sign_of_life(d, clock_ms());
-	d->resting = scoreboard_rate(d->a->scoreboard,
-	    (unsigned)d->a->conf->master.workers) > RESUME_ROWS;
+	d->resting = rate(d) > RESUME_RATE;
 }
 
 static void

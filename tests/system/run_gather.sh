@@ -187,7 +187,8 @@ drains 10 'all is delivered'
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stop_master "$MASTER"
 
-# Where the workers rely on wake-ups it does not rest.
+# Where the workers rely on wake-ups it does not rest, nor where they deliver
+# nothing.
 has_told_many() { [ "$(awk '/woke workers for [0-9]+ commits/ &&
     $(NF - 1) > 600 { n++ } END { print n + 0 }' "$LOG")" -ge 2 ]; }
 hears_all() {
@@ -200,6 +201,8 @@ hears_all() {
 	wait "$PRODUCER" 2> /dev/null
 	is "$(grep -c 'the binlog is not followed' "$LOG")" 0 \
 	    "$2: and does not rest"
+	"$SANDBOX" status "$DIR/nats" > /dev/null ||
+	    "$SANDBOX" restart "$DIR/nats" > /dev/null
 	drains 20 "$2: all is delivered"
 	stop_master "$MASTER"
 }
@@ -207,6 +210,9 @@ WORKERS=1 LINGER=0 LEVEL=debug WAKE='binlog: true' write_conf
 hears_all 3 'worker.linger_ms: 0'
 WORKERS=1 LEVEL=debug WAKE='binlog: true, subject: rows.new' write_conf
 hears_all 4 wake.subject
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+WORKERS=1 LEVEL=debug WAKE='binlog: true' write_conf
+hears_all 6 'without the broker'
 
 # The longest wait for more rows, between a batch and its write-back.  It ends
 # when leases are to be read, so it begins right after that.
