@@ -635,8 +635,7 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 		choose_desired(f, &v, now);
 	}
 	if (rc == 0) {
-		f->read_at = now + (is_relieved(f) &&
-		    gather_is_well(f->gather, now) ? FLEET_STANDBY_MS :
+		f->read_at = now + (is_relieved(f) ? FLEET_STANDBY_MS :
 		    FLEET_READ_MS);
 		rc = adopt_view(f, now, all, ask, &v, e);
 	}
@@ -680,6 +679,9 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 	}
 	if (is_gathered(f, now) != f->for_gathered)
 		fleet_reread(f);
+	/* Who serves our share may have become silent since the last look. */
+	if (is_relieved(f) && !gather_is_well(f->gather, now))
+		f->read_at = sooner(f->read_at, f->looked_at + FLEET_READ_MS);
 	if (f->mark_now)
 		f->beat_at = now;
 	f->mark_now = false;

@@ -418,11 +418,13 @@ START_TEST(standby_reads_sooner_when_the_other_is_silent)
 	member.gather = &g;
 	ck_ok(fleet_round(&member, 1000, &e));
 	ck_assert_int_eq(fleet_next(&member), 1000 + FLEET_STANDBY_MS);
-	ck_ok(fleet_round(&member, 6000, &e));
-	ck_assert_int_eq(fleet_next(&member), 6000 + FLEET_READ_MS);
+	ck_ok(fleet_round(&member, 2900, &e));
+	ck_assert_int_eq(member.looked_at, 1000);
+	ck_ok(fleet_round(&member, 3000, &e));
+	ck_assert_int_eq(member.looked_at, 3000);
 	ck_assert_uint_eq(member.parts.n, 0);
 	sql("DELETE FROM outbox_workers WHERE id = '0'");
-	ck_ok(fleet_round(&member, 7000, &e));
+	ck_ok(fleet_round(&member, 3000 + FLEET_READ_MS, &e));
 	ck_assert_uint_eq(member.parts.n, 16);
 	leave_fleet();
 	free(board);
