@@ -9,6 +9,8 @@ struct advice {
 	const char	*part, *remedy;
 };
 
+#define CREATE_TABLES	"outboxctl setup --no-event, or correct mysql.database"
+
 static const struct advice of_broker[] = {
 	{ "uthorization", "correct the login in the section nats, or the "
 	  "account on the server" },
@@ -43,8 +45,8 @@ static const struct advice of_database[] = {
 	  "account: outboxctl setup" },
 	{ "nknown database", "correct mysql.database, or create it: outboxctl "
 	  "setup" },
-	{ "doesn't exist", "outboxctl schema install, or correct "
-	  "mysql.database" },
+	{ "doesn't exist", CREATE_TABLES },
+	{ "missing or not granted: outboxctl setup", CREATE_TABLES },
 	{ "denied", "outboxctl doctor prints the GRANT that is missing" },
 	{ "read only", "correct mysql.hosts, or make a server the primary" },
 	{ "read-only", "correct mysql.hosts, or make a server the primary" },

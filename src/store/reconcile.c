@@ -20,7 +20,7 @@ say_unknown(const struct store *s, struct err *e)
 		    "see sql/schema.sql", table);
 	else
 		err_set(e, "%s: no such table, so reconcile_watermark is not "
-		    "known: load sql/schema.sql", table);
+		    "known: outboxctl setup --no-event creates it", table);
 }
 
 int

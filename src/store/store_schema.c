@@ -298,23 +298,18 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 static int
 check_columns(const struct store *s, const struct needed *k, struct err *e)
 {
-	const char	*how = store_is_inline(s) ? "run outboxctl schema check" :
-			    "load sql/schema.sql and sql/grants.sql";
-
 	for (enum store_table t = 0; t < NTABLES; t++)
 		if (!s->exists[t] && costs[t] == NULL)
 			return err_set(e, "schema: table %s.%s is missing or "
-			    "not granted: %s", s->conf->mysql.database,
-			    s->tables[t], how);
-	how = store_is_inline(s) || s->conf->outbox.columns.n > 0 ?
-	    "run outboxctl schema check" :
-	    "see sql/schema.sql and sql/grants.sql";
+			    "not granted: outboxctl setup --no-event creates "
+			    "and grants", s->conf->mysql.database,
+			    s->tables[t]);
 	for (size_t i = 0; i < k->n; i++)
 		if (s->exists[k->items[i].table] && !k->items[i].found)
 			return err_set(e, "schema: column %s.%s is "
-			    "missing or not granted: %s",
-			    s->tables[k->items[i].table], k->items[i].name,
-			    how);
+			    "missing or not granted: run outboxctl schema "
+			    "check", s->tables[k->items[i].table],
+			    k->items[i].name);
 	return 0;
 }
 
@@ -364,8 +359,8 @@ static void
 warn_of_table(struct store *s, enum store_table t)
 {
 	if (!s->exists[t])
-		log_warn("%s: no such table: %s; load sql/schema.sql and "
-		    "sql/grants.sql", s->tables[t], costs[t]);
+		log_warn("%s: no such table: %s; outboxctl setup --no-event "
+		    "creates it", s->tables[t], costs[t]);
 }
 
 int
@@ -376,7 +371,7 @@ store_learn(struct store *s, struct err *e)
 	warn_of_extras(s);
 	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
 		return err_set(e, "schema: retry.on_dead: halt needs the table "
-		    "%s: load sql/schema.sql and sql/grants.sql",
+		    "%s: outboxctl setup --no-event creates it",
 		    s->tables[T_BLOCKED]);
 	warn_of_table(s, T_DEAD);
 	warn_of_table(s, T_BLOCKED);

@@ -20,8 +20,8 @@ read_settings_row(struct store *s, unsigned *count, struct err *e)
 	if ((rows = store_query(s, "settings", e)) == NULL)
 		return -1;
 	if (!db_next(rows))
-		rc = err_set(e, "settings: %s has no row: load sql/schema.sql",
-		    s->tables[T_SETTINGS]);
+		rc = err_set(e, "settings: %s has no row: outboxctl setup "
+		    "--no-event inserts it", s->tables[T_SETTINGS]);
 	else if (db_u64(rows, 0) > store_schema_version)
 		rc = err_set(e, "settings: schema version %s is newer than %u: "
 		    "install a newer outbox-master", db_text(rows, 0),

@@ -49,7 +49,8 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 	if (!store_has(c->store, T_AUDIT)) {
 		if (c->audit++ == 0)
 			fprintf(stderr, "outboxctl: %s: no such table, so this "
-			    "change is not recorded: load sql/schema.sql\n",
+			    "change is not recorded: outboxctl setup "
+			    "--no-event creates it\n",
 			    store_table_name(c->store, T_AUDIT));
 		return 0;
 	}

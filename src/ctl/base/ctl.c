@@ -68,8 +68,9 @@ static const char *
 remedy_of(const struct ctl *c, const struct err *e)
 {
 	if (strstr(e->text, "command denied") != NULL)
-		return c->command->bare ? "-c with an account that may" :
-		    "sql/operator.sql grants it";
+		return !c->command->bare ? "sql/operator.sql grants it" :
+		    "a missing table or right: outboxctl setup --no-event; "
+		    "else -c FILE with an account that may";
 	if (c->in_doubt)
 		return NULL;
 	switch (store_fault(c->store)) {
@@ -109,7 +110,7 @@ ctl_no_broker(const struct err *e)
 int
 ctl_no_table(const struct ctl *c, enum store_table t)
 {
-	return ctl_refuse("load sql/schema.sql and sql/operator.sql",
+	return ctl_refuse("outboxctl setup --no-event creates it",
 	    "%s: no such table, or no right to see it",
 	    store_table_name(c->store, t));
 }

@@ -38,7 +38,8 @@ check_missing_table(struct check *k, enum store_table t)
 		cost = (struct schema_cost){ SCHEMA_WARN,
 		    store_cost_of_table(t) };
 	schema_find(k->report, t, cost, sql,
-	    "%s: no such table, or no right to see it", schema_name(k, t));
+	    "%s: no such table, or no right to see it (outboxctl setup "
+	    "--no-event creates and grants)", schema_name(k, t));
 	free(sql);
 }
 
