@@ -153,7 +153,7 @@ bool	fleet_stands_by(const struct fleet *);
 /* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
 
-/* Another worker may have given leases back: look, if we want some. */
+/* Another worker has given leases back: look, if we want some. */
 void	fleet_look_for_leases(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);

@@ -109,13 +109,10 @@ gather_is_well(const struct gather *g, int64_t now)
 	return false;
 }
 
-/* With no label: nothing is to be scanned. */
 void
 gather_tell_others(const struct gather *g)
 {
-	static const struct label_set	none;
-
 	for (unsigned i = 0; g->wakeup != NULL && i < g->nslots; i++)
 		if (i != g->slot)
-			wakeup_notify(g->wakeup, i, &none);
+			wakeup_notify_leases(g->wakeup, i);
 }

@@ -94,7 +94,8 @@ worker_take_wakeups(struct worker *w)
 	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
 	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
 	    &which)) {
-		fleet_look_for_leases(&w->fleet);
+		if (wakeup_take_leases(w->a->wakeup, w->a->slot))
+			fleet_look_for_leases(&w->fleet);
 		if (label_set_is_full(&which))
 			all = true;
 		else

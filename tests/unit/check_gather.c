@@ -168,7 +168,7 @@ START_TEST(some_are_never_gathered)
 }
 END_TEST
 
-/* They look for leases then; no label: for nothing else. */
+/* They look for leases then, and for nothing else. */
 START_TEST(the_others_are_told_and_nobody_else)
 {
 	struct wakeup		 wakeup;
@@ -181,8 +181,10 @@ START_TEST(the_others_are_told_and_nobody_else)
 	for (unsigned i = 0; i <= NWORKERS; i++) {
 		ck_assert_int_eq(wakeup_take(&wakeup, i, &which),
 		    i != 1 && i < NWORKERS);
-		if (i != 1 && i < NWORKERS)
-			ck_assert_mem_eq(&which, &none, sizeof(none));
+		ck_assert_mem_eq(&which, &none, sizeof(none));
+		ck_assert_int_eq(wakeup_take_leases(&wakeup, i),
+		    i != 1 && i < NWORKERS);
+		ck_assert(!wakeup_take_leases(&wakeup, i));
 	}
 	wakeup_close(&wakeup);
 }
