@@ -164,8 +164,12 @@ count_former(struct tick *t, const struct batch *b)
  * The stages
  */
 
+/*
+ * more: rows were picked since those of the batch, and may come back; then the
+ * scan does not go on behind them.
+ */
 static int
-settle(struct tick *t, struct tick_result *res, struct err *e)
+settle(struct tick *t, bool more, struct tick_result *res, struct err *e)
 {
 	struct settle	*s = &t->settle;
 	uint64_t	 delivered;
@@ -181,7 +185,7 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
-	if (delivered == t->picked)
+	if (!more && delivered == t->picked)
 		candidates_all_done(&t->backlog.candidates);
 	settle_close(s);
 	return 0;
@@ -225,8 +229,8 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
 		/* Separate statements show which row the database refuses. */
 		if (!t->settle.open || !store_refused_value(t->store) ||
-		    settle(t, res, e) < 0 || claim_rows(&t->claim, &t->settle,
-		    k, b, &claimed, e) < 0)
+		    settle(t, true, res, e) < 0 || claim_rows(&t->claim,
+		    &t->settle, k, b, &claimed, e) < 0)
 			return -1;
 	} else if (was_open) {
 		follow_settled(&t->relay->follow);
@@ -247,7 +251,7 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 	int			 rc = pick(t, &k, limit, e);
 
 	if (rc == 0)
-		rc = k.n == 0 ? settle(t, res, e) : claim(t, &k, res, e);
+		rc = k.n == 0 ? settle(t, false, res, e) : claim(t, &k, res, e);
 	if (rc == 0) {
 		t->picked = k.n;
 		res->left = candidates_left_some(c);
@@ -334,7 +338,7 @@ run_batches(struct tick *t, size_t limit, int64_t until,
 		if (pick_and_claim(t, limit, res, e) < 0 || publish(t, e) < 0)
 			return -1;
 	} while (may_settle_and_claim(t, res->left, until));
-	return settle(t, res, e);
+	return settle(t, false, res, e);
 }
 
 static void
@@ -385,7 +389,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 int
 tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 {
-	int	rc = settle(t, res, e);
+	int	rc = settle(t, false, res, e);
 
 	pass_on(t);
 	return rc;

@@ -199,6 +199,26 @@ START_TEST(failed_claim_ends_a_scan)
 }
 END_TEST
 
+/*
+ * The server refuses to claim row 20 in the statement that writes 15 to 18 back.
+ * These are delivered, and the rows that were picked behind them are not yet:
+ * the scan does not go on behind those.
+ */
+START_TEST(refused_claim_ends_a_scan)
+{
+	struct node		*n = scan_much(true);
+	struct tick_result	 res;
+
+	put_obstacle("23000", "UPDATE", "outbox",
+	    "NEW.global_sequence = 20 AND NEW.claim_token IS NOT NULL");
+	ck_ok(tick_run(&n->tick, BATCH, clock_ms() + 60000, &res, &e));
+	ck_assert(story.acked[18] && story.acked[22] && !story.acked[20]);
+	story.scans = 0;
+	node_works(n);
+	ck_assert_uint_eq(story.scans, 1);
+}
+END_TEST
+
 void
 add_scans(TCase *tc)
 {
@@ -210,5 +230,6 @@ add_scans(TCase *tc)
 	tcase_add_test(tc, delayed_rows_are_passed_without_a_pause);
 	tcase_add_test(tc, failure_ends_a_scan);
 	tcase_add_test(tc, failed_claim_ends_a_scan);
+	tcase_add_test(tc, refused_claim_ends_a_scan);
 	tcase_add_test(tc, row_that_is_not_claimed_is_waited_for);
 }
