@@ -30,7 +30,8 @@ prepare(const struct pub *pubs, size_t n, struct pub_polls *p, size_t *ends)
 void
 pub_wait(const struct pub *pubs, size_t n, int fd, int64_t timeout_ms)
 {
-	struct pub_polls	 p = { .timeout_ms = timeout_ms };
+	struct pub_polls	 p = { .timeout_ms =
+				    timeout_ms > 0 ? timeout_ms : 0 };
 	size_t			*ends = xcalloc(n, sizeof(*ends)), at = 0;
 
 	prepare(pubs, n, &p, ends);

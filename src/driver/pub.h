@@ -184,9 +184,9 @@ void	pub_watch(struct pub_polls *, int fd, short events);
 
 /*
  * Write the sent messages of n publishers, then wait for input from any of
- * them, a signal or the timeout (ms; 0: do not wait).  Input on fd (-1: none)
- * also ends it, and is left for the owner of fd to read.  Returns at once if a
- * connection is lost.
+ * them, a signal or the timeout (ms; 0 or less, as when the end of the wait has
+ * passed: do not wait).  Input on fd (-1: none) also ends it, and is left for
+ * the owner of fd to read.  Returns at once if a connection is lost.
  */
 void	pub_wait(const struct pub *, size_t n, int fd, int64_t timeout_ms);
 

@@ -96,6 +96,13 @@ START_TEST(only_free_leases_make_it_look_for_leases)
 }
 END_TEST
 
+/* The clock goes on between the look at it and the wait. */
+START_TEST(a_wait_whose_end_has_passed_is_none)
+{
+	pub_wait(NULL, 0, -1, -1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -105,5 +112,7 @@ main(void)
 	    a_listener_that_does_not_hear_is_none, 0, NROWS(moments));
 	tcase_add_loop_test(add_case(s, "leases"),
 	    only_free_leases_make_it_look_for_leases, 0, NROWS(rings));
+	tcase_add_test(add_case(s, "waits"),
+	    a_wait_whose_end_has_passed_is_none);
 	return run_suite(s);
 }
