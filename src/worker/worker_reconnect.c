@@ -162,6 +162,8 @@ prepare_database(struct worker *w, struct err *e)
 		return -1;
 	store_prefix(w->store, w->prefix);
 	w->relay.has_dead = store_has(w->store, T_DEAD);
+	/* What a scan of the connection before has left may be old. */
+	candidates_drop(&w->tick.backlog.candidates);
 	fleet_restart(&w->fleet);
 	return 0;
 }
