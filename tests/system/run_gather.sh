@@ -138,6 +138,21 @@ wait_for 5 has_workers 7
 stop_master "$MASTER"
 MASTER=$FIRST
 
+# A row that a transaction locks stops the worker that claims it, and no other.
+wait_for 20 are_owned 16
+coproc SESSION { "$SANDBOX" sql "$DIR/db" -N app; }
+echo "$(event_row locked 1 "'p05'" 'NOW(6) + INTERVAL 1 SECOND')
+    BEGIN; SELECT global_sequence FROM outbox
+    WHERE global_sequence = LAST_INSERT_ID() FOR UPDATE;" \
+    >&"${SESSION[1]}"
+within 20 'a locked row: each worker takes its share' are_owned 4,4,4,4
+produce --events 40 --keys 40 --payload 50
+wait_for 10 is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND partition_key NOT IN ('p01', 'p05', 'p09', 'p13')" 0
+ok $? 'a locked row: the other workers deliver'
+eval "exec ${SESSION[1]}>&-"
+drains 10 'the lock is gone: all is delivered'
+
 # A reload ends it, and begins it.
 WORKERS=4 GATHER=false write_conf
 kill -HUP "$MASTER"
@@ -308,5 +323,19 @@ few=$(writes 400)
 many=$(writes 0)
 is $((few <= 13 && many >= 2 * few)) 1 "worker.linger_ms: 400 collects messages, \
 0 does not: $few and $many write-backs for 40 messages"
+
+# Rows that nobody may send are no work, and 128 partitions need two scans.
+clear_rows
+sql 'UPDATE outbox_settings SET partition_count = 128'
+PARTITIONS=128 WORKERS=4 GATHER=true write_conf
+start_master
+wait_for 20 are_owned 128
+"$OUTBOXCTL" -c "$CONF" partitions pause p07 --yes > /dev/null
+wait_for 5 are_owned 1,127
+sql "$(for i in {1..120}; do event_row paused "$i" "'p07'"; done)"
+is_spread() { [ "$(owners)" != 1,127 ]; }
+not wait_for 3 is_spread
+ok $? 'rows of a paused partition do not spread the workers'
+stop_master "$MASTER"
 
 done_testing
