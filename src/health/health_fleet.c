@@ -419,6 +419,22 @@ judge_rights(struct health *h)
 		    health_text(r, "cost"));
 }
 
+static void
+judge_missing(struct health *h)
+{
+	json_t	*t;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(h->state, "missing"), i, t)
+		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
+		    NULL, json_pack("{s:O}", "table",
+		    json_object_get(t, "table")) },
+		    "outboxctl schema upgrade makes it anew, then outboxctl "
+		    "reload", "the table %s is missing, or this account may "
+		    "not see it: %s", health_text(t, "table"),
+		    health_text(t, "cost"));
+}
+
 /* Events with a row in other outboxes, and none in this. */
 static void
 judge_filling(struct health *h)
@@ -457,6 +473,7 @@ health_judge_fleet(struct health *h)
 	judge_streams(h);
 	judge_counts(h);
 	judge_rights(h);
+	judge_missing(h);
 	judge_filling(h);
 }
 

@@ -244,6 +244,22 @@ told rights "may not DELETE.*GRANT DELETE ON .app...outbox_workers. TO"
 sql "GRANT DELETE ON outbox_workers TO 'outbox'@'localhost'"
 over rights
 
+# While the monitor's outboxctl is connected: it sees that a table has gone.
+is_ready_told() { get http://localhost/readyz > "$DIR/ready"
+    has_line "$DIR/ready" missing_table; }
+within 10 'the monitor is healthy' monitor_is_rid_of missing_table
+sql 'RENAME TABLE outbox_blocked_keys TO away'
+n=0
+until is_ready_told || [ "$n" -ge 100 ]; do
+	! has_line "$DIR/ready" critical || break
+	n=$((n + 1))
+	nap 0.1
+done
+check 'a table that goes: the monitor calls nothing critical' is_ready_told
+told missing_table 'table outbox_blocked_keys is missing.*: outboxctl schema upgrade makes it anew'
+sql 'RENAME TABLE away TO outbox_blocked_keys'
+over missing_table
+
 "$SANDBOX" stop "$DIR/db" > /dev/null
 told database 'the database cannot be read.*: start the database server at .*socket, or correct mysql.socket$' 3
 shows '[.this_host.workers[].state] | length' 2 \

@@ -165,6 +165,9 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
 	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
 	  "no stream takes: 2" },
+	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
+	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
+	  "or this account may not see it: c: outboxctl schema upgrade" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 3}}",
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "

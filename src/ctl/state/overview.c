@@ -319,12 +319,12 @@ put_schema(struct ctl *c, json_t *state, struct err *e)
 
 /* The tables; what cannot be read is left out. */
 static int
-put_tables(struct ctl *c, json_t *state, struct err *e)
+put_known_tables(struct ctl *c, json_t *state, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_schema, put_workers, put_partitions, put_backlog, put_blocked_keys,
-		put_dead_letters, put_streams, state_put_counts,
+		put_schema, state_put_missing, put_workers, put_partitions,
+		put_backlog, put_blocked_keys, put_dead_letters, put_streams, state_put_counts,
 		state_put_rights, state_put_outboxes,
 	};
 
@@ -332,6 +332,18 @@ put_tables(struct ctl *c, json_t *state, struct err *e)
 		if (parts[i](c, state, e) < 0)
 			return -1;
 	return 0;
+}
+
+/* Tables may have come or gone since a lasting connection has looked at them. */
+static int
+put_tables(struct ctl *c, json_t *state, struct err *e)
+{
+	struct err	again;
+
+	if (put_known_tables(c, state, e) == 0)
+		return 0;
+	return store_is_open(c->store) && store_learn(c->store, &again) == 0 ?
+	    put_known_tables(c, state, e) : -1;
 }
 
 static json_t *

@@ -23,7 +23,7 @@
  * overview.c: everything, and "problems", the list of health.h:
  *
  *	workers, partitions, oldest, backlog, blocked, dead, streams, counts,
- *	undeclared, rights, outbox: of the tables; workers of a daemon that has died
+ *	undeclared, rights, missing, outbox: of the tables; workers of a daemon that has died
  *	are stale, though their heartbeat is not over
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
