@@ -115,6 +115,8 @@ struct scoreboard_line {
 	uint64_t	 recovered;	/* lost by the stream: send again */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
 	uint32_t	 rate;		/* rows delivered, a second */
+	int64_t		 trusted_from;	/* clock_ms(); its slot's last worker
+					   died: see gather.h */
 	uint32_t	 counts_in;	/* enum scoreboard_counts */
 	uint32_t	 repartition;	/* enum scoreboard_repartition */
 	uint32_t	 strangers;	/* live workers of other programs */

@@ -196,10 +196,12 @@ static void
 clear_line(struct scoreboard_line *l)
 {
 	char	former[IDENT_SIZE];
+	int64_t	trusted_from = l->trusted_from;
 
 	memcpy(former, l->registered ? l->id : l->former_id, sizeof(former));
 	memset(l, 0, sizeof(*l));
 	memcpy(l->former_id, former, sizeof(former));
+	l->trusted_from = trusted_from;
 }
 
 static void

@@ -16,6 +16,9 @@
 /* Backoff is reset when a child was ready and lived at least this long. */
 #define STEADY_MS	1000
 
+/* As long after a new start it is not trusted with the work of others. */
+#define TRUST_MS	10000
+
 #define START_FLOOR_MS		100
 #define START_CEILING_MS	60000
 
@@ -249,11 +252,11 @@ void
 slot_exited(struct slot *s, int status, int64_t now)
 {
 	bool	steady = now - s->started_at >= STEADY_MS && slot_is_ready(s);
+	bool	asked = s->asked != ASK_NONE;
 
-	if (steady || s->asked != ASK_NONE)
+	if (steady || asked)
 		backoff_reset(&s->backoff);
-	s->start_at = s->asked != ASK_NONE ? now :
-	    now + backoff_next(&s->backoff);
+	s->start_at = asked ? now : now + backoff_next(&s->backoff);
 	obituary(s, status, now);
 	suspect_message(s, status);
 	s->has_worked = s->has_worked || (s->line != NULL &&
@@ -271,4 +274,6 @@ slot_exited(struct slot *s, int status, int64_t now)
 		return;
 	scoreboard_state(s->line, SCOREBOARD_FREE, now);
 	s->line->rate = 0;
+	if (!asked)
+		s->line->trusted_from = s->start_at + TRUST_MS;
 }

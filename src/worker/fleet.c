@@ -221,7 +221,7 @@ fleet_stands_by(const struct fleet *f)
 static bool
 is_relieved(const struct fleet *f)
 {
-	return f->for_gathered && fleet_stands_by(f);
+	return f->for_first > 0 && fleet_stands_by(f);
 }
 
 int
@@ -260,10 +260,23 @@ count_fleet(struct fleet *f, const struct store_view *v)
 			f->strangers += !ident_is_valid(v->ids[i]);
 }
 
-static bool
-is_gathered(const struct fleet *f, int64_t now)
+static unsigned
+first_slot(const struct fleet *f, int64_t now)
 {
-	return f->gather != NULL && gather_is_on(f->gather, now);
+	return f->gather == NULL ? 0 : gather_first(f->gather, now);
+}
+
+/* The rank of the worker that has the shares of all; v->nids: none has. */
+static size_t
+first_rank(const struct fleet *f, const struct store_view *v, int64_t now)
+{
+	size_t	i = 0;
+
+	if (first_slot(f, now) == 0)
+		return v->nids;
+	while (i < v->nids && !gather_trusts(f->gather, v->ids[i], now))
+		i++;
+	return i;
 }
 
 /*
@@ -271,16 +284,15 @@ is_gathered(const struct fleet *f, int64_t now)
  * spread.  The caller frees the result.
  */
 static bool *
-choose_shares(const struct fleet *f, const struct store_view *v, bool gathered)
+choose_shares(const struct fleet *f, const struct store_view *v, int64_t now)
 {
 	bool	*ours = xcalloc(v->nids + 1, sizeof(*ours));
-	size_t	 first = v->nids;
+	size_t	 first = first_rank(f, v, now);
 
 	for (size_t i = 0; i < v->nids; i++) {
-		bool	ones = gathered && gather_has(f->gather, v->ids[i]);
+		bool	ones = first < v->nids &&
+			    gather_has(f->gather, v->ids[i]);
 
-		if (ones && first == v->nids)
-			first = i;
 		ours[i] = (ones ? first : i) == f->rank;
 	}
 	return ours;
@@ -296,8 +308,7 @@ static void
 choose_desired(struct fleet *f, const struct store_view *v, int64_t now)
 {
 	size_t	n, *of = fleet_group(f, v, &n);
-	bool	gathered = is_gathered(f, now);
-	bool	*ours = choose_shares(f, v, gathered);
+	bool	*ours = choose_shares(f, v, now);
 
 	fleet_free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
@@ -307,7 +318,7 @@ choose_desired(struct fleet *f, const struct store_view *v, int64_t now)
 			    v->leases[i].label);
 	free(of);
 	free(ours);
-	f->for_gathered = gathered;
+	f->for_first = first_slot(f, now);
 	f->nlabels = v->nleases;
 	f->counts = v->counts;
 	f->for_rank = f->rank;
@@ -677,7 +688,7 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 		fleet_drop(f);
 		f->read_at = now;
 	}
-	if (is_gathered(f, now) != f->for_gathered)
+	if (first_slot(f, now) != f->for_first)
 		fleet_reread(f);
 	/* Who serves our share may have become silent since the last look. */
 	if (is_relieved(f) && !gather_is_well(f->gather, now))

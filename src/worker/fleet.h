@@ -111,7 +111,7 @@ struct fleet {
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
-	bool			  for_gathered;
+	unsigned		  for_first;	/* see gather_first() */
 	int64_t			  strays_at;	/* next search for labels of
 						   rows without a lease */
 	int64_t			  parked_at;	/* the same for parked rows */

@@ -13,11 +13,25 @@
 #define SPREAD_ROWS	20	/* fewer a second are never much */
 #define SILENT_MS	2000
 
+unsigned
+gather_first(const struct gather *g, int64_t now)
+{
+	const struct scoreboard_line	*l;
+
+	if (g->board == NULL || !g->enabled || now < g->board->spread_until)
+		return 0;
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		l = &g->board->lines[i];
+		if (l->id[0] != '\0' && now >= l->trusted_from)
+			return i + 1;
+	}
+	return 0;
+}
+
 bool
 gather_is_on(const struct gather *g, int64_t now)
 {
-	return g->board != NULL && g->enabled &&
-	    now >= g->board->spread_until;
+	return gather_first(g, now) > 0;
 }
 
 /* More than half of what was too much for one: it may be again. */
@@ -86,17 +100,31 @@ gather_worked(struct gather *g, const struct gather_work *w, int64_t now)
  * A reload may change the number of slots: those that are to end, and those
  * that are new to this worker, are of this master as well.
  */
-bool
-gather_has(const struct gather *g, const char *id)
+static const struct scoreboard_line *
+find_line(const struct gather *g, const char *id)
 {
 	const struct scoreboard_line	*l;
 
 	for (unsigned i = 0; g->board != NULL && i < CONF_MAX_WORKERS; i++) {
 		l = &g->board->lines[i];
 		if (strcmp(l->id, id) == 0 || strcmp(l->former_id, id) == 0)
-			return true;
+			return l;
 	}
-	return false;
+	return NULL;
+}
+
+bool
+gather_has(const struct gather *g, const char *id)
+{
+	return find_line(g, id) != NULL;
+}
+
+bool
+gather_trusts(const struct gather *g, const char *id, int64_t now)
+{
+	const struct scoreboard_line	*l = find_line(g, id);
+
+	return l != NULL && now >= l->trusted_from;
 }
 
 bool

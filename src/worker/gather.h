@@ -4,7 +4,8 @@
  * A worker that looks for rows costs the database the same however few it
  * finds, so four of them cost four times as much as one.  While the workers of
  * a master have little to do they are gathered: the first of them serves the
- * partitions of all, and the others stand by.  A worker that falls behind
+ * partitions of all, and the others stand by.  One whose slot saw a death a
+ * short time ago is not the first; if that is true of all, each has its share.  A worker that falls behind
  * spreads them, until all together have much less to do than that one had.
  *
  * The scoreboard says until when they are spread, and each worker acts on that
@@ -34,6 +35,9 @@ struct gather {
 /* Are the workers of this master gathered? */
 bool	gather_is_on(const struct gather *, int64_t now);
 
+/* 1 and the slot of the first one that is trusted; 0: they are not gathered. */
+unsigned gather_first(const struct gather *, int64_t now);
+
 /* What a tick has done. */
 struct gather_work {
 	uint64_t	rows;		/* delivered */
@@ -48,6 +52,9 @@ void	gather_measure(struct gather *, int64_t now);
 
 /* Does this id belong to a worker of this master? */
 bool	gather_has(const struct gather *, const char *id);
+
+/* And may it serve the partitions of all? */
+bool	gather_trusts(const struct gather *, const char *id, int64_t now);
 
 /* Does a worker of this master serve partitions, and give signs of life? */
 bool	gather_is_well(const struct gather *, int64_t now);

@@ -336,6 +336,22 @@ sql "$(for i in {1..120}; do event_row paused "$i" "'p07'"; done)"
 is_spread() { [ "$(owners)" != 1,127 ]; }
 not wait_for 3 is_spread
 ok $? 'rows of a paused partition do not spread the workers'
+
+# A worker that dies is not trusted with all partitions for some time.
+serves() { is_sql "SELECT COUNT(*) FROM outbox_partitions WHERE
+    lease_owner LIKE '%:$1:%' AND lease_until > NOW(6)" 127; }
+is_first() { [ -n "$(id_of "$(first_pid)")" ]; }
+first_pid() { sed -n 's/.* worker 0: pid \([0-9]*\) started.*/\1/p' "$LOG" |
+    tail -n 1; }
+kill -KILL "$(first_pid)"
+within 5 'the worker that served all died: another one does' serves 01
+dies_alone() { wait_for 10 is_first && kill -KILL "$(first_pid)" &&
+    not wait_for 1 not serves 01; }
+dies_alone && dies_alone
+ok $? 'it dies again and again: the other one serves on'
+mapfile -t pids < <(worker_pids "$MASTER")
+kill -KILL "${pids[@]}"
+within 10 'all of them died: each has its share' are_owned 1,31,32,32,32
 stop_master "$MASTER"
 
 done_testing

@@ -17,9 +17,11 @@ begin(void)
 	board = calloc(1, sizeof(*board));
 	ck_assert_ptr_nonnull(board);
 	now = 5000000;
-	for (unsigned i = 0; i < NWORKERS; i++)
+	for (unsigned i = 0; i < NWORKERS; i++) {
 		workers[i] = (struct gather){ .board = board, .slot = i,
 		    .nslots = NWORKERS, .enabled = true, .measured_at = now };
+		snprintf(board->lines[i].id, IDENT_SIZE, "host:%02u:abc", i);
+	}
 }
 
 static void
@@ -211,6 +213,35 @@ START_TEST(a_worker_is_known_by_its_former_id)
 }
 END_TEST
 
+START_TEST(one_that_died_is_not_the_first)
+{
+	struct scoreboard_line	*l = board->lines;
+	struct gather		*g = &workers[1];
+
+	strcpy(l[0].former_id, "host:00:old");
+	ck_assert_uint_eq(gather_first(g, now), 1);
+	l[0].trusted_from = now + 10000;
+	ck_assert_uint_eq(gather_first(g, now), 2);
+	ck_assert(gather_has(g, "host:00:abc"));
+	ck_assert(!gather_trusts(g, "host:00:abc", now));
+	ck_assert(!gather_trusts(g, "host:00:old", now));
+	ck_assert(gather_trusts(g, "host:01:abc", now));
+	ck_assert(!gather_trusts(g, "other:01:abc", now));
+	ck_assert(gather_trusts(g, "host:00:abc", now + 10000));
+	ck_assert_uint_eq(gather_first(g, now + 10000), 1);
+}
+END_TEST
+
+/* For instance each of them by the same message. */
+START_TEST(all_died_so_each_has_its_share)
+{
+	for (unsigned i = 0; i < NWORKERS; i++)
+		board->lines[i].trusted_from = now + 1;
+	ck_assert(!gather_is_on(&workers[0], now));
+	ck_assert(gather_is_on(&workers[0], now + 1));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -230,5 +261,7 @@ main(void)
 	tcase_add_test(tc, the_others_are_told_and_nobody_else);
 	tcase_add_test(tc, workers_of_this_master_are_known);
 	tcase_add_test(tc, a_worker_is_known_by_its_former_id);
+	tcase_add_test(tc, one_that_died_is_not_the_first);
+	tcase_add_test(tc, all_died_so_each_has_its_share);
 	return run_suite(s);
 }

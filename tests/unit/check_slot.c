@@ -68,6 +68,32 @@ START_TEST(no_board_no_suspect)
 }
 END_TEST
 
+static const struct {
+	enum slot_ask	asked;
+	int		status;
+	bool		trusted;
+} ends[] = {
+	{ ASK_NONE, SIGKILL, false },
+	{ ASK_NONE, EXITED(1), false },
+	{ ASK_LEAVE, EXITED(0), true },
+	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), true },
+};
+
+/* Not before its successor has lived for a while. */
+START_TEST(after_a_death_it_is_not_trusted)
+{
+	struct scoreboard_line	 line = { 0 };
+	struct slot		 s;
+
+	slot_init(&s, 0, "worker", &line);
+	live_and_die(&s, 0, ends[_i].asked, ends[_i].status);
+	if (ends[_i].trusted)
+		ck_assert_int_eq(line.trusted_from, 0);
+	else
+		ck_assert_int_ge(line.trusted_from, s.start_at + 10000);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -77,6 +103,8 @@ main(void)
 	tc = add_case(s, "slot");
 	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,
 	    NROWS(strikes));
+	tcase_add_loop_test(tc, after_a_death_it_is_not_trusted, 0,
+	    NROWS(ends));
 	tcase_add_test(tc, no_board_no_suspect);
 	return run_suite(s);
 }
