@@ -92,7 +92,10 @@ int		 db_finish(struct db *, struct err *);
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
 		    struct err *);
 
-/* Wait for locks for a second at most (true), or as long as before. */
+/*
+ * Wait for locks for a second at most (true), or as long as before.  On success
+ * db_last_fault still tells the fault of the failure before.
+ */
 int		 db_hurry(struct db *, bool, struct err *);
 
 /* Roll back; db_last_fault still tells the fault of the failure before. */

@@ -108,12 +108,18 @@ int
 db_hurry(struct db *db, bool hurry, struct err *e)
 {
 	struct buf	sql = { 0 };
+	enum db_fault	fault = db->fault;
+	unsigned	code = db->code;
 	int		rc;
 
 	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld",
 	    hurry ? 1LL : (long long)lock_wait_s(db));
 	rc = db_exec(db, "session", &sql, NULL, e);
 	buf_free(&sql);
+	if (rc == 0) {
+		db->fault = fault;
+		db->code = code;
+	}
 	return rc;
 }
 

@@ -464,7 +464,24 @@ store_end(struct store *s, int rc, struct err *e)
 int
 store_hurry(struct store *s, bool hurry, struct err *e)
 {
-	return db_hurry(s->db, hurry, e);
+	return s->planned != NULL ? 0 : db_hurry(s->db, hurry, e);
+}
+
+int
+store_end_in_a_hurry(struct store *s, int rc, struct err *e)
+{
+	rc = store_end(s, rc, e);
+	if (!db_is_open(s->db))
+		return rc;
+	return store_hurry(s, false, e) < 0 ? -1 : rc;
+}
+
+int
+store_begin_in_a_hurry(struct store *s, struct err *e)
+{
+	if (store_hurry(s, true, e) < 0)
+		return -1;
+	return store_begin(s, e) == 0 ? 0 : store_end_in_a_hurry(s, -1, e);
 }
 
 bool

@@ -121,26 +121,45 @@ bool	store_may_schedule(const struct store *, const struct waiting *);
 int	store_schedule(struct store *, const struct range *, size_t nranges,
 	    const uint64_t *sequences, size_t n, struct err *);
 
-/* Bring back rows whose time has come; *more: there may be others. */
-int	store_unschedule(struct store *, bool *more, struct err *);
+/* What became of rows whose time has come. */
+struct unscheduled {
+	bool		more;		/* there may be others */
+	bool		busy;		/* none was moved: a lease or the
+					   settings are locked */
+	size_t		nlocked;	/* rows that are locked: left out */
+	struct err	why;		/* if busy */
+};
+
+/*
+ * Bring them back.  A row that the database refuses is logged and left out for
+ * a minute.  A lock is no failure, and holds this up for a second at most.
+ */
+int	store_unschedule(struct store *, struct unscheduled *, struct err *);
 
 /*
  * store_strays.c - labels without a lease
- *
- * Find labels of waiting rows that have no lease row, and create it; *n is how
- * many were created and label is one of them.  Rows under a label that cannot
- * have a lease get the label of their key; an error is logged.
  */
-int	store_adopt_strays(struct store *, unsigned *n, char label[STORE_LABEL],
-	    struct err *);
+struct adopted {
+	unsigned	n;			/* leases that were created */
+	char		label[STORE_LABEL];	/* of one of them */
+	bool		busy;			/* a lock was in the way of
+						   some */
+	struct err	why;			/* if busy */
+};
+
+/*
+ * Find labels of waiting rows that have no lease row, and create it.  Rows
+ * under a label that cannot have a lease get the label of their key; an error
+ * is logged.  A lock is no failure; each is waited for a second at most.
+ */
+int	store_adopt_strays(struct store *, struct adopted *, struct err *);
 
 /*
  * The same for parked rows: partitions that only a record of a blocked key
  * names, rows whose record is gone, and rows with another key than their
  * record.  Reads an index entry or two per label, not every row.
  */
-int	store_adopt_parked(struct store *, unsigned *n, char label[STORE_LABEL],
-	    struct err *);
+int	store_adopt_parked(struct store *, struct adopted *, struct err *);
 
 /*
  * store_lease.c - workers and leases

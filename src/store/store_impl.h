@@ -14,6 +14,18 @@ struct fit {
 /* store_columns.c: columns of the outbox and the events that have a name */
 #define NCOLUMNS	24
 
+/*
+ * store_scheduled.c: rows that the database refuses to bring back.  They are
+ * not tried again before a minute is over, or else they would be the first
+ * ones each time.
+ */
+#define ASIDE_MAX	1000
+struct aside {
+	uint64_t	rows[ASIDE_MAX];	/* sequences */
+	size_t		n;
+	int64_t		until;			/* clock_ms() */
+};
+
 struct store {
 	const struct conf	*conf;
 	struct db		*db;
@@ -37,6 +49,7 @@ struct store {
 	struct fit		 fits[NFITS];
 	uint64_t		 refused[16];	/* rows already logged */
 	unsigned		 nrefused;
+	struct aside		 aside;
 	/* If set, statements are explained to it, not run. */
 	void			(*planned)(void *, const char *,
 				    struct db_rows *, const struct err *);

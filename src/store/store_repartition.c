@@ -78,8 +78,8 @@ static int
 repartition_transaction(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
 {
-	if (store_begin(s, e) == 0 &&
-	    store_end(s, repartition_locked(s, count, r, e), e) == 0)
+	if (store_begin_in_a_hurry(s, e) == 0 && store_end_in_a_hurry(s,
+	    repartition_locked(s, count, r, e), e) == 0)
 		return 0;
 	*r = (struct repartition){ .busy = store_fault(s) == DB_BUSY,
 	    .refused = store_fault(s) == DB_WRONG, .why = *e,
@@ -91,15 +91,9 @@ int
 store_repartition(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
 {
-	int	rc;
-
 	*r = (struct repartition){ 0 };
-	if (!s->exists[T_SETTINGS])
-		return 0;
-	if (store_hurry(s, true, e) < 0)
-		return -1;
-	rc = repartition_transaction(s, count, r, e);
-	return rc < 0 ? rc : store_hurry(s, false, e);
+	return !s->exists[T_SETTINGS] ? 0 :
+	    repartition_transaction(s, count, r, e);
 }
 
 int

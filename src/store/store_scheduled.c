@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/clock.h"
+#include "util/log.h"
 #include "util/xalloc.h"
 
 #define MARK		"'!@'"
@@ -22,6 +24,10 @@
 
 /* Rows that one transaction brings back. */
 #define BACK_MAX	1000
+
+/* Refused rows that one transaction looks for: each costs ten statements. */
+#define REFUSED_MAX	50
+#define ASIDE_MS	(60 * 1000)
 
 bool
 store_can_schedule(const struct store *s)
@@ -54,9 +60,9 @@ store_schedule(struct store *s, const struct range *ranges, size_t nranges,
 	return store_exec(s, "schedule", NULL, e);
 }
 
-/* Rows whose time has come, the earliest first. */
+/* Rows whose time has come, the earliest first; or those to be locked now. */
 static int
-list_due(struct store *s, uint64_t *list, size_t *n, struct err *e)
+list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 {
 	struct db_rows	*rows;
 
@@ -64,7 +70,13 @@ list_due(struct store *s, uint64_t *list, size_t *n, struct err *e)
 	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
 	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
 	    TIME_FORMAT "))");
-	store_putf(s, " ORDER BY {partition_key} LIMIT %d", BACK_MAX);
+	if (s->aside.n > 0) {
+		store_put(s, " AND {global_sequence} NOT IN (");
+		store_put_list(s, s->aside.rows, s->aside.n);
+		store_put(s, ")");
+	}
+	store_putf(s, " ORDER BY {partition_key} LIMIT %d%s", BACK_MAX,
+	    lock ? " FOR UPDATE SKIP LOCKED" : "");
 	if ((rows = store_query(s, "scheduled", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows) && *n < BACK_MAX; )
@@ -99,14 +111,74 @@ relabel(struct store *s, const struct counts *c, const uint64_t *list,
 	return store_exec(s, "scheduled", NULL, e);
 }
 
-/* They are old rows that are due: the owners must scan from the first row. */
-static int
-bring_back(struct store *s, const uint64_t *list, size_t n, struct err *e)
-{
-	struct counts	c;
+/* Rows that were set aside in this transaction. */
+struct refusal {
+	size_t		n;
+	uint64_t	first;
+	struct err	why;	/* of the first */
+};
 
-	if (store_hold_counts(s, &c, e) < 0 || relabel(s, &c, list, n, e) < 0)
+static void
+put_aside(struct store *s, uint64_t sequence, struct refusal *r,
+    const struct err *why)
+{
+	struct aside	*a = &s->aside;
+
+	if (a->n == ASIDE_MAX)
+		a->n = 0;
+	if (a->n == 0)
+		a->until = clock_ms() + ASIDE_MS;
+	a->rows[a->n++] = sequence;
+	if (r->n++ > 0)
+		return;
+	r->first = sequence;
+	r->why = *why;
+}
+
+/* Rows that the database refuses are searched for by halves. */
+static int
+relabel_some(struct store *s, const struct counts *c, const uint64_t *list,
+    size_t n, struct refusal *r, struct err *e)
+{
+	if (r->n == REFUSED_MAX || relabel(s, c, list, n, e) == 0)
+		return 0;
+	if (!store_refused_value(s))
 		return -1;
+	if (n == 1) {
+		put_aside(s, list[0], r, e);
+		return 0;
+	}
+	if (relabel_some(s, c, list, n / 2, r, e) < 0)
+		return -1;
+	return relabel_some(s, c, list + n / 2, n - n / 2, r, e);
+}
+
+static void
+say_refused(const struct refusal *r)
+{
+	if (r->n > 0)
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
+		    r->first), LOG_NUMBER("rows", r->n),
+		    LOG_TEXT("error_class", "row")),
+		    "%zu message(s) whose scheduled_at has come wait, sequence "
+		    "%llu is the first: the database refuses to give them "
+		    "the label of their partition: %s; repair the rows or the "
+		    "table, or run outboxctl messages discard; they are tried "
+		    "again within %d s", r->n, (unsigned long long)r->first,
+		    r->why.text, ASIDE_MS / 1000);
+}
+
+/* They were away, and are due: the owners must scan from the first row. */
+static int
+bring_back(struct store *s, const uint64_t *list, size_t n,
+    const struct counts *c, struct unscheduled *u, struct err *e)
+{
+	struct refusal	r = { .n = 0 };
+
+	if (relabel_some(s, c, list, n, &r, e) < 0)
+		return -1;
+	say_refused(&r);
+	u->more = n == BACK_MAX && r.n == 0;
 	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
 	    "FROM {outbox} WHERE {global_sequence} IN (");
 	store_put_list(s, list, n);
@@ -114,26 +186,43 @@ bring_back(struct store *s, const uint64_t *list, size_t n, struct err *e)
 	return store_bump_selected(s, "scheduled", e);
 }
 
+/* Rows that others have locked are left out: they may be so for long. */
+static int
+bring_back_due(struct store *s, uint64_t *list, size_t ndue,
+    struct unscheduled *u, struct err *e)
+{
+	struct counts	c;
+	size_t		n;
+
+	if (store_hold_counts(s, &c, e) < 0 ||
+	    list_due(s, true, list, &n, e) < 0)
+		return -1;
+	u->nlocked = ndue > n ? ndue - n : 0;
+	return n == 0 ? 0 : bring_back(s, list, n, &c, u, e);
+}
+
 int
-store_unschedule(struct store *s, bool *more, struct err *e)
+store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 {
 	uint64_t	*list;
 	size_t		 n;
 	int		 rc;
 
-	*more = false;
+	*u = (struct unscheduled){ .more = false };
 	if (!store_can_schedule(s))
 		return 0;
+	if (clock_ms() >= s->aside.until)
+		s->aside.n = 0;
 	list = xcalloc(BACK_MAX, sizeof(*list));
-	rc = list_due(s, list, &n, e);
-	if (rc == 0 && n > 0) {
-		*more = n == BACK_MAX;
-		rc = store_begin(s, e);
-		if (rc == 0)
-			rc = store_end(s, bring_back(s, list, n, e), e);
-	}
+	rc = list_due(s, false, list, &n, e);
+	if (rc == 0 && n > 0 && (rc = store_begin_in_a_hurry(s, e)) == 0)
+		rc = store_end_in_a_hurry(s, bring_back_due(s, list, n, u, e),
+		    e);
 	free(list);
-	return rc;
+	if (rc == 0 || store_fault(s) != DB_BUSY)
+		return rc;
+	*u = (struct unscheduled){ .busy = true, .why = *e };
+	return 0;
 }
 
 void

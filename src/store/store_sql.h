@@ -227,6 +227,13 @@ int	store_check_partition_by(struct store *, struct err *);
 int	store_hurry(struct store *, bool, struct err *);
 
 /*
+ * A transaction whose statements wait for a lock for a second at most.  Then it
+ * ends with -1 and store_fault() DB_BUSY.
+ */
+int	store_begin_in_a_hurry(struct store *, struct err *);
+int	store_end_in_a_hurry(struct store *, int rc, struct err *);
+
+/*
  * The number that a label is made of: see partition_by.h.  event is the alias
  * of the event, key its key as SQL, which counts if there is no event.
  */

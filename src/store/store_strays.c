@@ -166,7 +166,7 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 	int		rc;
 
 	*moved = 0;
-	if (store_begin(s, e) < 0)
+	if (store_begin_in_a_hurry(s, e) < 0)
 		return -1;
 	rc = store_hold_counts(s, &c, e);
 	if (rc == 0)
@@ -174,22 +174,37 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 	if (rc == 0 && p.n > 0)
 		rc = relabel_strays(s, x, &p, &c, moved, e);
 	free(p.list);
-	if ((rc = store_end(s, rc, e)) < 0)
+	if ((rc = store_end_in_a_hurry(s, rc, e)) < 0)
 		*moved = 0;
 	return rc;
 }
 
+/* A lock is in the way: no failure, but one wait of a second is enough. */
+static int
+note_busy(struct store *s, int rc, struct adopted *a, const struct err *e)
+{
+	if (rc == 0 || store_fault(s) != DB_BUSY)
+		return rc;
+	a->busy = true;
+	a->why = *e;
+	return 0;
+}
+
 /* A row that the database refuses is logged, and is no failure. */
 static int
-move_strays(struct store *s, struct stray *x, uint64_t *moved, struct err *e)
+move_strays(struct store *s, struct stray *x, struct adopted *a,
+    uint64_t *moved, struct err *e)
 {
 	char	name[PRINTABLE_SIZE];
 	int	rc;
 
+	*moved = 0;
+	if (a->busy)
+		return 0;
 	if (!store_is_parked(s, x->label, x->len, &x->record))
 		x->record = 0;
 	printable_text(name, x->label, x->len);
-	rc = move_some(s, x, moved, e);
+	rc = note_busy(s, move_some(s, x, moved, e), a, e);
 	if (rc < 0 && !store_refused_value(s))
 		return -1;
 	if (rc < 0)
@@ -310,6 +325,7 @@ query_strays(struct store *s, const struct gaps *g, struct err *e)
 
 /* The result of a pass: labels that are to have a lease. */
 struct stray_scan {
+	struct adopted		 *adopted;
 	char			**labels;
 	size_t			  n;
 	unsigned		  nmoves;	/* calls of move_strays() */
@@ -366,7 +382,7 @@ adopt_label(struct store *s, const struct db_rows *row, struct stray_scan *w,
 		return -1;
 	if (full || !can_have_lease(s, x.label, x.len)) {
 		w->nmoves++;
-		return move_strays(s, &x, moved, e);
+		return move_strays(s, &x, w->adopted, moved, e);
 	}
 	w->labels = xreallocarray(w->labels, w->n + 1, sizeof(*w->labels));
 	w->labels[w->n++] = xstrdup(x.label);
@@ -438,22 +454,19 @@ tell_one(const struct stray_scan *w, char label[STORE_LABEL])
 	strlcpy(label, one, STORE_LABEL);
 }
 
-/* *n is how many were made, label one of them. */
 static int
-make_leases(struct store *s, const struct stray_scan *w, unsigned *n,
-    char label[STORE_LABEL], struct err *e)
+make_leases(struct store *s, const struct stray_scan *w, struct err *e)
 {
 	uint64_t	added = 0;
 
-	*n = 0;
 	if (w->n == 0)
 		return 0;
-	if (store_begin(s, e) < 0)
+	if (store_begin_in_a_hurry(s, e) < 0)
 		return -1;
-	if (store_end(s, add_leases(s, w, &added, e), e) < 0)
-		return -1;
-	*n = (unsigned)added;
-	tell_one(w, label);
+	if (store_end_in_a_hurry(s, add_leases(s, w, &added, e), e) < 0)
+		return note_busy(s, -1, w->adopted, e);
+	w->adopted->n = (unsigned)added;
+	tell_one(w, w->adopted->label);
 	return 0;
 }
 
@@ -490,21 +503,21 @@ adopt_in_gaps(struct store *s, struct gaps *g, struct stray_scan *w, bool *more,
 }
 
 int
-store_adopt_strays(struct store *s, unsigned *n, char label[STORE_LABEL],
-    struct err *e)
+store_adopt_strays(struct store *s, struct adopted *a, struct err *e)
 {
 	struct gaps		g = { 0 };
-	struct stray_scan	w = { .n = 0 };
+	struct stray_scan	w = { .adopted = a };
 	bool			more = true;
 	int			rc;
 
+	*a = (struct adopted){ .n = 0 };
 	rc = read_gaps(s, &g, e);
 	for (unsigned i = 0; rc == 0 && more && i < LABELS_MAX &&
 	    w.nmoves < ROUNDS; i++)
 		rc = adopt_in_gaps(s, &g, &w, &more, e);
 	free_gaps(&g);
 	if (rc == 0)
-		rc = make_leases(s, &w, n, label, e);
+		rc = make_leases(s, &w, e);
 	free_stray_scan(&w);
 	return rc;
 }
@@ -532,7 +545,7 @@ query_others(struct store *s, struct err *e)
 }
 
 static int
-move_others(struct store *s, struct err *e)
+move_others(struct store *s, struct adopted *a, struct err *e)
 {
 	struct db_rows	*labels;
 	uint64_t	 moved;
@@ -546,7 +559,7 @@ move_others(struct store *s, struct err *e)
 		struct stray x = { .label = db_text(labels, 0),
 		    .len = db_length(labels, 0), .others = true };
 
-		rc = move_strays(s, &x, &moved, e);
+		rc = move_strays(s, &x, a, &moved, e);
 	}
 	db_rows_free(labels);
 	return rc;
@@ -596,19 +609,19 @@ adopt_parked(struct store *s, struct stray_scan *w, bool *more, struct err *e)
 }
 
 int
-store_adopt_parked(struct store *s, unsigned *n, char label[STORE_LABEL],
-    struct err *e)
+store_adopt_parked(struct store *s, struct adopted *a, struct err *e)
 {
-	struct stray_scan	w = { .n = 0 };
+	struct stray_scan	w = { .adopted = a };
 	bool			more = s->exists[T_BLOCKED];
 	int			rc = 0;
 
+	*a = (struct adopted){ .n = 0 };
 	for (unsigned i = 0; rc == 0 && more && i < ROUNDS; i++)
 		rc = adopt_parked(s, &w, &more, e);
 	if (rc == 0)
-		rc = make_leases(s, &w, n, label, e);
+		rc = make_leases(s, &w, e);
 	free_stray_scan(&w);
 	if (rc == 0 && s->exists[T_BLOCKED])
-		rc = move_others(s, e);
+		rc = move_others(s, a, e);
 	return rc;
 }

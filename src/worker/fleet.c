@@ -9,10 +9,6 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-#define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
-#define PURGE_MS	(5 * 60 * 1000)
-#define UNSCHEDULE_ROUNDS	10	/* of a thousand rows, then other duties */
-#define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
 #define WISH_MS		2000	/* between two tries of a wish */
 #define LOOK_MS		100	/* between two readings after wake-ups: a lease
 				   that is paused may stay away for days */
@@ -409,70 +405,6 @@ must_see_all(const struct fleet *f, int64_t now)
 	    f->rank != f->for_rank || f->active != f->for_active;
 }
 
-/* Log the new lease rows, with the remedy if a producer is to blame. */
-static void
-tell_strays(const struct counts *c, unsigned n, const char *label)
-{
-	if (counts_is_label(label) && counts_class(c, label) == COUNTS_NONE)
-		log_warn("%u partition label(s) of waiting rows had no lease "
-		    "row, \"%s\" among them: created; a producer uses a "
-		    "partition count that is not declared, so that keys may "
-		    "lose their order: let it use %u, or set "
-		    "outbox.partition_count to its count", n, label, c->count);
-	else
-		log_warn("%u partition label(s) of waiting rows had no "
-		    "lease row, \"%s\" among them: created; if you do not "
-		    "expect such labels, check their producer", n, label);
-}
-
-static int
-adopt_labels(struct fleet *f, int (*adopt)(struct store *, unsigned *,
-    char[STORE_LABEL], struct err *), const struct counts *c, bool *created,
-    struct err *e)
-{
-	char		label[STORE_LABEL];
-	unsigned	n;
-
-	if (adopt(f->store, &n, label, e) < 0)
-		return -1;
-	if (n > 0)
-		tell_strays(c, n, label);
-	*created |= n > 0;
-	return 0;
-}
-
-/* Duties of the first worker.  Sets *created if it made lease rows. */
-static int
-housekeep(struct fleet *f, int64_t now, const struct counts *c,
-    bool *created, struct err *e)
-{
-	unsigned	rounds = UNSCHEDULE_ROUNDS;
-	bool		more;
-
-	if (f->rank != 0)
-		return 0;
-	do
-		if (store_unschedule(f->store, &more, e) < 0)
-			return -1;
-	while (more && rounds-- > 0);
-	if (now >= f->strays_at) {
-		f->strays_at = now + STRAYS_MS;
-		if (adopt_labels(f, store_adopt_strays, c, created, e) < 0)
-			return -1;
-	}
-	if (now >= f->parked_at) {
-		f->parked_at = now + PARKED_MS;
-		if (adopt_labels(f, store_adopt_parked, c, created, e) < 0)
-			return -1;
-	}
-	if (now >= f->purge_at) {
-		f->purge_at = now + PURGE_MS;
-		if (store_purge(f->store, &f->purged, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Read all leases, or those that are or should be ours; rows: see ask. */
 static int
 read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
@@ -617,7 +549,7 @@ refresh_view(struct fleet *f, int64_t now, bool *all, bool rows,
 
 	count_fleet(f, v);
 	if (repartition(f, now, &created, e) < 0 ||
-	    housekeep(f, now, &v->counts, &created, e) < 0)
+	    fleet_housekeep(f, now, &v->counts, &created, e) < 0)
 		return -1;
 	if (created || (!*all && (must_see_all(f, now) ||
 	    !counts_are_same(&v->counts, &f->counts)))) {

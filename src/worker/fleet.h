@@ -18,6 +18,7 @@
 
 #include "conf/conf.h"
 #include "util/err.h"
+#include "util/log_throttle.h"
 #include "conf/counts.h"
 #include "store/store.h"
 #include "worker/gather.h"
@@ -112,11 +113,18 @@ struct fleet {
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
 	unsigned		  for_first;	/* see gather_first() */
+	int64_t			  due_at;	/* next search for scheduled
+						   rows that are due */
+	int64_t			  due_late_since;	/* some wait for a
+							   lock; 0: none */
 	int64_t			  strays_at;	/* next search for labels of
 						   rows without a lease */
 	int64_t			  parked_at;	/* the same for parked rows */
 	int64_t			  purge_at;	/* next removal of dead workers */
 	int64_t			  lease_until;	/* our leases end then */
+
+	/* Duties of the first worker that wait for a lock. */
+	struct log_throttle	  due_late, strays_busy, parked_busy;
 
 	/* For reports, since fleet_clear_report(). */
 	char			**leased, **released;

@@ -25,6 +25,13 @@ void	fleet_adopt(struct fleet *, const struct store_view *);
  */
 bool	fleet_knows(struct fleet *, const struct store_view *);
 
+/*
+ * fleet_duties.c: the duties of the first worker, if that is what we are.  Sets
+ * *created if it made lease rows.
+ */
+int	fleet_housekeep(struct fleet *, int64_t now, const struct counts *,
+	    bool *created, struct err *);
+
 /* Own nothing. */
 void	fleet_drop(struct fleet *);
 

@@ -182,6 +182,30 @@ fill_partitions(struct store *s, unsigned count)
 	return store_fill_declared(s, &c, &e);
 }
 
+static unsigned
+adopted(int (*adopt)(struct store *, struct adopted *, struct err *),
+    struct store *s, char label[STORE_LABEL])
+{
+	struct adopted	a;
+
+	ck_ok(adopt(s, &a, &e));
+	ck_assert(!a.busy);
+	memcpy(label, a.label, STORE_LABEL);
+	return a.n;
+}
+
+unsigned
+adopt_strays(struct store *s, char label[STORE_LABEL])
+{
+	return adopted(store_adopt_strays, s, label);
+}
+
+unsigned
+adopt_parked(struct store *s, char label[STORE_LABEL])
+{
+	return adopted(store_adopt_parked, s, label);
+}
+
 void
 begin_store(void)
 {

@@ -6,23 +6,11 @@
 
 static char	label[STORE_LABEL];	/* of a partition that was adopted */
 
-/* Adopt orphans of parked rows, or strays; returns the number. */
+/* Adopt orphans of parked rows; returns the number. */
 static unsigned
 adopt(void)
 {
-	unsigned	n = 99;
-
-	ck_ok(store_adopt_parked(st, &n, label, &e));
-	return n;
-}
-
-static unsigned
-adopt_strays(void)
-{
-	unsigned	n = 99;
-
-	ck_ok(store_adopt_strays(st, &n, label, &e));
-	return n;
+	return adopt_parked(st, label);
 }
 
 START_TEST(parked_rows_are_no_strays)
@@ -30,11 +18,11 @@ START_TEST(parked_rows_are_no_strays)
 	add_rows(1, 3, "'!1'");
 	add_rows(4, 4, "'!4711'");
 	add_record(1, "p00", "'k'", "failed");
-	ck_assert_uint_eq(adopt_strays(), 0);
+	ck_assert_uint_eq(adopt_strays(st, label), 0);
 	/* An application's labels that begin like those of parked rows. */
 	add_rows(5, 5, "'!a'");
 	add_rows(6, 6, "'!'");
-	while (adopt_strays() > 0)
+	while (adopt_strays(st, label) > 0)
 		continue;
 	ck_sql("!\n!a\np00", "SELECT partition_key FROM outbox_partitions "
 	    "ORDER BY 1");
@@ -86,7 +74,7 @@ START_TEST(label_with_nul_is_given_up)
 	sql("UPDATE outbox_settings SET partition_count = 1");
 	add_rows(11, 12, "CONCAT('a', CHAR(0), 'b')");
 	add_rows(13, 13, "'az'");
-	ck_assert_uint_eq(adopt_strays(), 1);
+	ck_assert_uint_eq(adopt_strays(st, label), 1);
 	ck_assert_str_eq(label, "az");
 	ck_assert_str_eq(labels(), "11 p00, 12 p00, 13 az");
 }
@@ -109,12 +97,12 @@ START_TEST(label_that_is_too_long_is_given_up)
 	    "ALTER TABLE outbox MODIFY partition_key VARCHAR(300) "
 	    "COLLATE utf8mb4_bin NULL");
 	add_rows(11, 12, lengths[_i].label);
-	ck_assert_uint_eq(adopt_strays(), lengths[_i].fits);
+	ck_assert_uint_eq(adopt_strays(st, label), lengths[_i].fits);
 	ck_sql(lengths[_i].fits ? "0" : "2", "SELECT COUNT(*) FROM outbox "
 	    "WHERE partition_key = 'p00'");
 	ck_assert_uint_eq(times_logged("cannot have a lease"),
 	    !lengths[_i].fits);
-	ck_assert_uint_eq(adopt_strays(), 0);
+	ck_assert_uint_eq(adopt_strays(st, label), 0);
 	sql("DELETE FROM outbox; ALTER TABLE outbox MODIFY partition_key "
 	    "VARCHAR(64) COLLATE utf8mb4_bin NULL");
 }
@@ -129,8 +117,8 @@ START_TEST(label_that_cannot_be_changed_stays)
 	add_rows(13, 13, "'9z'");
 	put_obstacle("23000", "UPDATE", "outbox", "NEW.global_sequence = 12");
 	adopt();
-	ck_assert_uint_eq(adopt_strays(), 1);
-	ck_assert_uint_eq(adopt_strays(), 0);
+	ck_assert_uint_eq(adopt_strays(st, label), 1);
+	ck_assert_uint_eq(adopt_strays(st, label), 0);
 	ck_sql("p00\n9z", "SELECT partition_key FROM outbox "
 	    "WHERE global_sequence <> 12 ORDER BY global_sequence");
 	ck_has(logged(), "refuses another label");
@@ -147,12 +135,12 @@ START_TEST(label_that_stays_hides_no_others)
 	add_rows(14, 14, "'bz'");
 	add_rows(15, 15, "CONCAT('c', CHAR(0))");
 	put_obstacle("23000", "UPDATE", "outbox", "NEW.global_sequence < 13");
-	ck_assert_uint_eq(adopt_strays(), 2);
+	ck_assert_uint_eq(adopt_strays(st, label), 2);
 	ck_assert_str_eq(label, "bz");
 	ck_sql("p00", "SELECT partition_key FROM outbox "
 	    "WHERE global_sequence = 15");
 	ck_assert_uint_eq(times_logged("refuses another label"), 2);
-	ck_assert_uint_eq(adopt_strays(), 0);
+	ck_assert_uint_eq(adopt_strays(st, label), 0);
 }
 END_TEST
 
@@ -205,7 +193,7 @@ START_TEST(orphans_are_found_without_a_scan)
 	if (_i == 0)
 		ck_assert_uint_eq(adopt(), 1);
 	else
-		adopt_strays();
+		adopt_strays(st, label);
 	ck_assert_uint_lt(steps() - before, 200);
 }
 END_TEST

@@ -56,7 +56,7 @@ tick_big(size_t n)
 		ranges[i] = range(labels[i], 1);
 		ranges[i].limit = n / STORE_RANGES + 1;
 	}
-	ck_ok(store_adopt_strays(st, &nstrays, stray, &e));
+	nstrays = adopt_strays(st, stray);
 	ck_assert_uint_eq(nstrays, 0);
 	ck_ok(store_few(st, ranges, STORE_RANGES, &few, &e));
 	free(few.rows);

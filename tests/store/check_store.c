@@ -29,7 +29,7 @@ call(int i)
 	uint64_t		 n, sequence = 1;
 	unsigned		 count = 1;
 	size_t			 nout;
-	char			 label[STORE_LABEL];
+	struct adopted		 adopted;
 	bool			 any;
 	int			 rc;
 
@@ -38,7 +38,7 @@ call(int i)
 	case 0: return store_learn(st, &e);
 	case 1: return store_settings(st, &count, &e);
 	case 2: return fill_partitions(st, 1);
-	case 3: return store_adopt_strays(st, &count, label, &e);
+	case 3: return store_adopt_strays(st, &adopted, &e);
 	case 4: return store_register(st, &e);
 	case 5: return store_take_over(st, DEAD, &e);
 	case 6: return store_beat(st, &any, &e);
@@ -255,7 +255,7 @@ START_TEST(somebody_elses_tables_are_served)
 	add_rows(1, 2, "NULL");
 	add_rows(3, 3, "'p00'");
 	sql("UPDATE outbox SET available_at = '2026-01-01'");
-	ck_ok(store_adopt_strays(st, &nstrays, label, &e));
+	nstrays = adopt_strays(st, label);
 	ck_assert_uint_eq(nstrays, 1);
 	ck_ok(store_acquire(st, list, every_lease(&all, list), &n, &e));
 	ck_assert_uint_eq(n, 2);

@@ -1,0 +1,147 @@
+/*
+ * fleet_duties.c - what the first worker does for all of them
+ *
+ * A row or a lease that another transaction has locked, and a row that the
+ * database refuses, hold up what they concern, and nothing else: the worker's
+ * own partitions go on, and so do the other duties.
+ */
+
+#include "worker/fleet_impl.h"
+
+#include "util/log.h"
+
+#define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
+#define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
+#define PURGE_MS	(5 * 60 * 1000)
+
+#define DUE_ROUNDS	10	/* of a thousand rows, then other duties */
+#define DUE_BUSY_MS	5000	/* after a wait for a lock in vain */
+#define DUE_LATE_MS	2000	/* shorter delays are nothing to tell */
+
+/*
+ * Messages whose time has come
+ */
+
+static void
+tell_due(struct fleet *f, const struct unscheduled *u, int64_t now)
+{
+	struct err	e;
+
+	if (!u->busy && u->nlocked == 0) {
+		f->due_late_since = 0;
+		log_throttle_over(&f->due_late, "scheduled messages", now);
+		return;
+	}
+	if (f->due_late_since == 0)
+		f->due_late_since = now;
+	if (now - f->due_late_since < DUE_LATE_MS)
+		return;
+	if (u->busy)
+		err_set(&e, "messages whose scheduled_at has come wait: "
+		    "another transaction locks the row of settings or a "
+		    "lease: %s; it is tried again every %d s: end that "
+		    "transaction", u->why.text, DUE_BUSY_MS / 1000);
+	else
+		err_set(&e, "%zu message(s) whose scheduled_at has come wait: "
+		    "another transaction locks their rows; they are sent when "
+		    "it ends: end it if it does not", u->nlocked);
+	log_throttle_keyed(&f->due_late, u->busy ? "busy" : "locked", e.text,
+	    now);
+}
+
+static int
+bring_back_due(struct fleet *f, int64_t now, struct err *e)
+{
+	struct unscheduled	u;
+	unsigned		rounds = DUE_ROUNDS;
+
+	if (now < f->due_at)
+		return 0;
+	do
+		if (store_unschedule(f->store, &u, e) < 0)
+			return -1;
+	while (u.more && rounds-- > 0);
+	if (u.busy)
+		f->due_at = now + DUE_BUSY_MS;
+	tell_due(f, &u, now);
+	return 0;
+}
+
+/*
+ * Labels without a lease
+ */
+
+/* Log the new lease rows, with the remedy if a producer is to blame. */
+static void
+tell_strays(const struct counts *c, unsigned n, const char *label)
+{
+	if (counts_is_label(label) && counts_class(c, label) == COUNTS_NONE)
+		log_warn("%u partition label(s) of waiting rows had no lease "
+		    "row, \"%s\" among them: created; a producer uses a "
+		    "partition count that is not declared, so that keys may "
+		    "lose their order: let it use %u, or set "
+		    "outbox.partition_count to its count", n, label, c->count);
+	else
+		log_warn("%u partition label(s) of waiting rows had no "
+		    "lease row, \"%s\" among them: created; if you do not "
+		    "expect such labels, check their producer", n, label);
+}
+
+static void
+tell_busy(struct log_throttle *t, const struct adopted *a, int64_t now)
+{
+	struct err	e;
+
+	if (!a->busy) {
+		log_throttle_over(t, "labels without a lease", now);
+		return;
+	}
+	err_set(&e, "rows under labels without a lease wait: another "
+	    "transaction locks one of them, a lease or the row of settings: "
+	    "%s; it is tried again: end that transaction", a->why.text);
+	log_throttle_keyed(t, "busy", e.text, now);
+}
+
+static int
+adopt_labels(struct fleet *f, int (*adopt)(struct store *, struct adopted *,
+    struct err *), struct log_throttle *t, int64_t now, const struct counts *c,
+    bool *created, struct err *e)
+{
+	struct adopted	a;
+
+	if (adopt(f->store, &a, e) < 0)
+		return -1;
+	if (a.n > 0)
+		tell_strays(c, a.n, a.label);
+	*created |= a.n > 0;
+	tell_busy(t, &a, now);
+	return 0;
+}
+
+int
+fleet_housekeep(struct fleet *f, int64_t now, const struct counts *c,
+    bool *created, struct err *e)
+{
+	if (f->rank != 0)
+		return 0;
+	if (bring_back_due(f, now, e) < 0)
+		return -1;
+	if (now >= f->strays_at) {
+		f->strays_at = now + STRAYS_MS;
+		if (adopt_labels(f, store_adopt_strays, &f->strays_busy, now,
+		    c, created, e) < 0)
+			return -1;
+	}
+	if (now >= f->parked_at) {
+		f->parked_at = now + PARKED_MS;
+		if (adopt_labels(f, store_adopt_parked, &f->parked_busy, now,
+		    c, created, e) < 0)
+			return -1;
+	}
+	if (now >= f->purge_at) {
+		f->purge_at = now + PURGE_MS;
+		if (store_purge(f->store, &f->purged, e) < 0)
+			return -1;
+	}
+	return 0;
+}

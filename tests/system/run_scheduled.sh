@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Rows that stand in the way of the first worker's duties stop nothing else
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+. "$srcdir/tests/lib/inline.sh"
+
+start_servers
+WORKERS=4 GATHER=true write_conf
+inline_tables
+start_fleet
+
+# insert ID [LABEL [SCHEDULED_AT]], both as SQL
+insert() {
+	echo "INSERT INTO outbox_messages (message_id, topic, order_key,
+	    partition_key, payload, scheduled_at)
+	    VALUES ('$1', 't', '$1', ${2:-"'p05'"}, 'x', ${3:-NULL});"
+}
+in_seconds() { echo "SET @at = NOW(6) + INTERVAL $1 SECOND;"; }
+is_sent() { is_sql "SELECT published_at IS NOT NULL FROM outbox_messages
+    WHERE message_id = '$1'" 1; }
+id_of_message() { sql "SELECT id FROM outbox_messages
+    WHERE message_id = '$1'"; }
+is_set_apart() { is_sql "SELECT COUNT(*) FROM outbox_messages
+    WHERE message_id LIKE '$1-%' AND partition_key LIKE '!@%'" "$2"; }
+
+# A message for each partition, and whether all of them are sent.
+everywhere() {
+	local i all=''
+	for i in 00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15; do
+		all+=$(insert "$1-$i" "'p$i'")
+	done
+	sql "$all"
+}
+are_sent() { is_sql "SELECT COUNT(published_at) FROM outbox_messages
+    WHERE message_id LIKE '$1-__'" 16; }
+
+coproc SESSION { "$SANDBOX" sql "$DIR/db" -N -n app; }
+# tell WORD SQL: and WORD is the answer, soon
+tell() {
+	echo "$2; SELECT '$1';" >&"${SESSION[1]}"
+	local answer
+	while read -r -t 5 answer <&"${SESSION[0]}"; do
+		[ "$answer" != "$1" ] || return 0
+	done
+	return 1
+}
+lock() { tell locked "START TRANSACTION; SELECT 1 FROM $1 FOR UPDATE"; }
+
+# A row that is locked when its time comes, and one that is not.
+sql "$(in_seconds 2) $(insert locked-1 '' @at) $(insert locked-2 '' @at)"
+wait_for 3 is_set_apart locked 2
+lock "outbox_messages WHERE id = $(id_of_message locked-1)"
+within 8 'a scheduled message is sent while another is locked' is_sent locked-2
+everywhere locked
+within 3 'and so are the messages of all partitions' are_sent locked
+within 8 'it is logged' has_line "$LOG" \
+    'warn .*1 message.* scheduled_at has come .*transaction.* locks '
+tell over COMMIT
+within 3 'then the locked one is sent' is_sent locked-1
+
+# Rows that the database refuses to move back.
+sql "DELIMITER //
+    CREATE TRIGGER refuse BEFORE UPDATE ON outbox_messages FOR EACH ROW
+    IF OLD.message_id LIKE 'bad%' AND OLD.partition_key LIKE '!@%' THEN
+	SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'refused by the test';
+    END IF//"
+sql "$(in_seconds 2) $(insert bad-1 '' @at) $(insert bad-2 '' @at)
+    $(insert bad-3 '' @at) $(insert good-1 '' @at)
+    $(insert good-2 '' '@at + INTERVAL 1500000 MICROSECOND')"
+wait_for 2 is_set_apart bad 3
+within 8 'a scheduled message is sent while others are refused' is_sent good-1
+everywhere bad
+within 3 'and so are the messages of all partitions' are_sent bad
+within 4 'later scheduled messages are sent as well' is_sent good-2
+check 'the others are logged' has_line "$LOG" \
+    'error .*3 message.* scheduled_at has come .*refused by the test'
+check 'and are not tried again each second' [ "$(grep -c 'refused by the test' "$LOG")" -eq 1 ]
+bad=$(id_of_message bad-1)
+check 'what the log says takes one out' \
+    inline_ctl messages discard "$bad" --yes
+sql 'DROP TRIGGER refuse'
+for pid in $(worker_pids "$MASTER"); do kill "$pid"; done
+within 10 'the others are sent when the table is repaired' is_sent bad-2
+
+# The row that says under which labels rows come back; it concerns labels that
+# cannot have a lease, too.
+sql "$(in_seconds 2) $(insert settings-1 '' @at)"
+wait_for 2 is_set_apart settings 1
+lock outbox_settings
+sql "$(insert stray-1 "CONCAT('a', CHAR(1))")"
+wait_for 5 has_line "$LOG" \
+    'warn .*without a lease .*transaction locks .*Lock wait timeout'
+ok $? 'locked settings: it is logged that rows cannot get another label'
+sql "$(insert new "'new'")"
+within 10 'a label gets its lease while rows of another one cannot move' \
+    is_sent new
+within 8 'it is logged that scheduled messages wait' has_line "$LOG" \
+    'warn .*scheduled_at has come .*transaction locks .*Lock wait timeout'
+everywhere settings
+within 3 'the messages of all partitions are sent' are_sent settings
+tell over COMMIT
+within 8 'then the scheduled one is sent' is_sent settings-1
+within 4 'and the row with such a label' is_sent stray-1
+
+check 'no connection was given up' not has_line "$LOG" '(warn|error) .*database: '
+stops 'the master stops with status 0'
+done_testing
