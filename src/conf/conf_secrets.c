@@ -7,8 +7,10 @@
  */
 #include "conf/conf_impl.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/secret.h"
 
@@ -58,6 +60,12 @@ conf_check_mysql_secret(const struct conf *c, struct err *e)
 {
 	if (check_file(c, "mysql.tls.key", c->mysql.tls.key, e) < 0)
 		return -1;
+	if (c->mysql.password_file[0] != '\0' &&
+	    access(c->mysql.password_file, F_OK) < 0 && errno == ENOENT) {
+		err_set(e, "%s: %s: outboxctl setup writes it",
+		    c->mysql.password_file, strerror(errno));
+		return blame(c, "mysql.password_file", e);
+	}
 	return check_secret(c, "mysql.password_file", c->mysql.password_file,
 	    "mysql.password_env", c->mysql.password_env, e);
 }

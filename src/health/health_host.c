@@ -144,6 +144,17 @@ is_file_wrong(const struct health *h)
 	    !json_is_true(json_object_get(file, "secret"));
 }
 
+static const char *
+remedy_of_secret(const char *error)
+{
+	if (strstr(error, "chmod o= ") != NULL)
+		return "run that chmod; outbox-master -t checks it";
+	if (strstr(error, "outboxctl setup") != NULL)
+		return "outboxctl setup, or correct mysql.password_file";
+	return "run outboxctl as the daemon's user and with its environment, "
+	    "or correct the configuration; outbox-master -t checks it";
+}
+
 static void
 judge_file(struct health *h)
 {
@@ -160,9 +171,7 @@ judge_file(struct health *h)
 		    health_text(file, "error"));
 	else if (json_is_object(file))
 		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
-		    "run outboxctl as the daemon's user and with its "
-		    "environment, or correct the configuration; outbox-master "
-		    "-t checks it",
+		    remedy_of_secret(health_text(file, "error")),
 		    "this command cannot read a secret, so the state of the "
 		    "fleet is not known: %s", health_text(file, "error"));
 }

@@ -77,13 +77,14 @@ bus_ask_stream(struct pub *p, const char *what, const char *body,
     int64_t timeout_ms, struct buf *answer, struct err *e)
 {
 	struct bus	*b = p->arg;
+	bool		 all = strcmp(what, "NAMES") == 0;
 	char		 subject[300];
 	natsMsg		*m;
 
 	if (!bus_is_open(b))
 		return err_set(e, "not connected to the broker");
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s.%s", what,
-	    b->conf->nats.stream);
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s%s%s", what,
+	    all ? "" : ".", all ? "" : b->conf->nats.stream);
 	if ((m = request(b, subject, body, timeout_ms, e)) == NULL)
 		return -1;
 	buf_add(answer, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));

@@ -40,6 +40,7 @@ matches '^outbox-master [0-9]' '--version prints the version' --version
 
 refuses <<'EOF'
 frobnicate:_unknown_command frobnicate
+healthz.readyz_.critical._is_missing;_usage:_outboxctl_probe_healthz probe
 dead:_its_command_is_missing_or_unknown;_known:_dead_groups,_dead_list,_dead_show, dead
 schema:_its_command_is_missing_or_unknown;_known:_schema_print, schema mend
 frobnicate:_unknown_command help frobnicate

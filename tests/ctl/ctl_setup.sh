@@ -110,6 +110,8 @@ is "$(steps)" 'stream database tables account operator login binlog event event'
     'setup again: its steps'
 like "$(step database) $(step account)" 'shop exists .* exists' 'it makes nothing'
 like "$(step event | tail -1)" 'message 2,' 'the daemon has sent the event'
+matches '^Ready: a daemon runs; see outboxctl status' 'it says that one runs' \
+    setup --yes --no-event
 stop_master "$MASTER"
 ctl setup --yes --no-event
 like "$OUT" '^Ready: start outbox-master' 'setup --no-event as text'
@@ -148,10 +150,11 @@ fails 1 'the administrator cannot log in' \
     '--follow-binlog without an administrator' setup --yes --follow-binlog \
     --admin outbox --admin-password-file "$DIR/none"
 like "$(ctl --json setup --yes --no-event --follow-binlog; step binlog)" \
-    'may follow it, and so read all changes' '--follow-binlog: it says so'
+    'may follow it, and so read all changes.*; a daemon that runs .* minute.*reload' \
+    '--follow-binlog: it says so, and from when on'
 is "$(replicas)" 1 '--follow-binlog: the account has the right'
-like "$(ctl --json setup --yes --no-event; step binlog)" 'may follow it' \
-    'and keeps it'
+like "$(ctl --json setup --yes --no-event; step binlog)" \
+    'may follow it, .* of the server$' 'and keeps it'
 
 # An account whose password nobody told
 mv "$DIR/relay.password" "$DIR/kept"
@@ -170,6 +173,14 @@ fails 1 'the administrator cannot log in.*' 'no administrator' setup --yes \
     "${as_other[@]}" --database other
 matches "GRANT SELECT ON events TO 'relay'@'localhost'" 'its SQL is printed' \
     setup --yes "${as_other[@]}"
+like "$("$OUTBOXCTL" -c "$CONF" setup --yes "${as_other[@]}" 2>&1 |
+    sed -n '/^SQL$/,$p')" 'have the statements above run' 'above its error'
+sed "s|^  socket:.*|  hosts: [\"127.0.0.1:$(. "$DIR/db/env" && echo "$PORT")\"]|" \
+    "$CONF" > "$DIR/tcp.yml"
+how='give --admin USER --admin-password-file FILE'
+fails 1 "cannot log in: .*: $([ "$(id -u)" -eq 0 ] ||
+    echo 'run setup as root, or ')$how, or the socket" \
+    'no administrator by TCP' -c "$DIR/tcp.yml" setup --yes --admin nobody
 ctl --json setup --yes "${as_other[@]}" --database shop
 is "$RC" 0 'an existing set-up needs no administrator' || say "$ERR"
 is "$(step database)" "shop is ready: 'relay'@'localhost' can use it" 'it says so'
@@ -202,7 +213,9 @@ bare late late
 sed -i '/database:/d' "$CONF"
 fails 78 'mysql.database: is missing' 'no database in the file' setup --yes
 STREAM=OUTER SUBJECT='shop.{event_type}' write_conf
-fails 1 'another stream takes this subject' 'a subject that is taken' \
-    setup --yes --no-event
+fails 1 'overlaps with those of another stream: SHOP \(10065\): set nats.stream' \
+    'a subject that is taken' setup --yes --no-event
+is "$(grep -c 'nats stream add' <<< "$OUT")" 0 \
+    'and no command that would be refused, too'
 without_server 'setup --yes'
 done_testing

@@ -147,6 +147,13 @@ for command in status doctor; do
 	is "$RC $(grep -c 'no daemon can start' <<< "$OUT")" '78 0' \
 	    "$command without a secret: does not say that the file is in error"
 done
+matches 'remedy: outboxctl setup, or correct mysql.password_file' \
+    'a remedy for a missing secret' -c "$DIR/secret.yml" status
+echo "$OUTBOX_PW" > "$DIR/no-password"
+chmod 644 "$DIR/no-password"
+matches "remedy: run that chmod" 'a remedy for a secret that all may read' \
+    -c "$DIR/secret.yml" status
+rm "$DIR/no-password"
 
 sed 's/lease_ttl/lease_tttl/' "$CONF" > "$DIR/edited.yml"
 "$OUTBOXCTL" -c "$DIR/edited.yml" --json status --watch 1 > "$DIR/watched" &

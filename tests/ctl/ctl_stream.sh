@@ -98,7 +98,7 @@ like "$OUT" '^stream PLAIN created: subjects plain.subject, ' \
 like "$OUT" 'warn  the stream has a duplicate window of 1 min 30 s' \
     'add warns of a window that is too short'
 with MORE 'plain.{event_type}'
-fails 1 'MORE was not created: .*\(10065\): another stream takes this' \
+fails 1 'MORE was not created: .*another stream: PLAIN \(10065\): set nats.stream to' \
     'add for subjects of another stream' stream add
 with COPIES 'copies.{event_type}'
 fails 1 'COPIES was not created: .*(--replicas 1|fewer --replicas)' \

@@ -78,7 +78,7 @@ fi
 # Secrets
 #
 rm "$SECRET"
-wrong ".*outbox.yml: line 2: mysql.password_file: $SECRET: No such file" \
+wrong ".*outbox.yml: line 2: mysql.password_file: $SECRET: No such file.*: outboxctl setup writes it" \
     'no password file'
 : > "$SECRET"
 wrong ".*outbox.yml: line 2: mysql.password_file: $SECRET: the file is empty" \

@@ -276,7 +276,8 @@ static int
 check_rest(const struct args *a, const struct command *c, struct err *e)
 {
 	if (a->nrest < c->min)
-		return err_set(e, "%s is missing", c->rest);
+		return err_set(e, "%s is missing; usage: outboxctl %s %s",
+		    c->rest, c->words, c->rest);
 	if (a->nrest > c->max)
 		return err_set(e, "%s: unexpected argument", a->rest[c->max]);
 	return 0;

@@ -162,15 +162,28 @@ run_steps(struct setup *s)
 	return s->ctl->args.no_event ? CTL_DONE : setup_event(s);
 }
 
+/* Without an administrator's login it is not known. */
+static bool
+runs_already(struct setup *s)
+{
+	bool		runs = false;
+	struct err	e;
+
+	return s->admin.store != NULL && setup_has_daemon(s, &runs, &e) == 0 &&
+	    runs;
+}
+
 static void
 say_the_end(struct setup *s, int status)
 {
 	if (s->ctl->args.json)
 		print_object(s->ctl, json_pack("{s:O}", "steps", s->steps));
 	else if (status == CTL_DONE && !s->ctl->args.dry_run)
-		printf("Ready: start outbox-master, then outboxctl status.\n"
+		printf("Ready: %soutboxctl status.\n"
 		    "The application enqueues with an account that has the "
-		    "rights of outbox_producer in sql/grants.sql.\n");
+		    "rights of outbox_producer in sql/grants.sql.\n",
+		    runs_already(s) ? "a daemon runs; see " :
+		    "start outbox-master, then ");
 }
 
 int

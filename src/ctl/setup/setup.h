@@ -95,4 +95,7 @@ int	setup_stream(struct setup *);
 /* setup_event.c: send an event, and see it in the stream */
 int	setup_event(struct setup *);
 
+/* Does a worker run, on any host?  The administrator is logged in. */
+int	setup_has_daemon(struct setup *, bool *, struct err *);
+
 #endif

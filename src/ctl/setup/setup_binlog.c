@@ -31,17 +31,20 @@ grant_right(struct setup *s, struct err *e)
 int
 setup_binlog(struct setup *s, struct err *e)
 {
-	bool	wanted = s->ctl->args.follow_binlog, has;
+	bool	wanted = s->ctl->args.follow_binlog, has, given;
 
 	if (s->ctl->conf->wake.binlog == WAKE_OFF && !wanted)
 		return 0;
 	if (has_right(s, &has, e) < 0)
 		return -1;
-	if (!has && wanted && grant_right(s, e) < 0)
+	given = !has && wanted;
+	if (given && grant_right(s, e) < 0)
 		return -1;
 	if (has || wanted)
 		setup_step(s, "binlog", "%s may follow it, and so read all "
-		    "changes of all databases of the server", s->account);
+		    "changes of all databases of the server%s", s->account,
+		    given ? "; a daemon that runs does so within a minute, "
+		    "or after outboxctl reload" : "");
 	else
 		setup_step(s, "binlog", "%s may not follow it, so the workers "
 		    "poll; setup --follow-binlog allows it, and with it to "

@@ -219,7 +219,8 @@ create_all(struct setup *s, struct err *e)
 static int
 do_without_admin(struct setup *s)
 {
-	struct err	e;
+	struct err	 e;
+	char		*remedy;
 
 	if (!s->ctl->args.follow_binlog && log_in_as_daemon(s, &e) == 0) {
 		setup_step(s, "database", "%s is ready: %s can use it",
@@ -227,12 +228,16 @@ do_without_admin(struct setup *s)
 		return CTL_DONE;
 	}
 	setup_print_sql(s);
-	return ctl_refuse(s->ctl->args.follow_binlog ? "run setup as root, or "
-	    "with --admin USER --admin-password-file FILE; or have the "
-	    "statements above run, and repeat setup without --follow-binlog" :
-	    "run setup as root, or with --admin USER --admin-password-file "
-	    "FILE; or have the statements above run, and repeat setup",
-	    "the administrator cannot log in: %s", s->no_admin.text);
+	remedy = xasprintf("%sgive --admin USER --admin-password-file FILE%s; "
+	    "or have the statements above run, and repeat setup%s",
+	    geteuid() == 0 ? "" : "run setup as root, or ",
+	    s->ctl->conf->mysql.socket[0] != '\0' ? "" : ", or the socket of "
+	    "a server on this host as mysql.socket",
+	    s->ctl->args.follow_binlog ? " without --follow-binlog" : "");
+	ctl_refuse(remedy, "the administrator cannot log in: %s",
+	    s->no_admin.text);
+	free(remedy);
+	return CTL_FAILED;
 }
 
 int

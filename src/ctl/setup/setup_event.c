@@ -91,8 +91,8 @@ enqueue_event(struct setup *s, struct event *ev, struct err *e)
 	return store_query_number(st, "setup", &ev->sequence, e);
 }
 
-static int
-has_daemon(struct setup *s, bool *runs, struct err *e)
+int
+setup_has_daemon(struct setup *s, bool *runs, struct err *e)
 {
 	store_sql(s->admin.store, "SELECT 1 FROM {workers} "
 	    "WHERE heartbeat_until > NOW(6)");
@@ -225,7 +225,7 @@ send_event(struct setup *s, struct event *ev)
 	bool		runs;
 	int		status = CTL_DONE;
 
-	if (enqueue_event(s, ev, &e) < 0 || has_daemon(s, &runs, &e) < 0)
+	if (enqueue_event(s, ev, &e) < 0 || setup_has_daemon(s, &runs, &e) < 0)
 		return ctl_fail(&s->admin, &e);
 	setup_step(s, "event", "%llu enqueued, type " TYPE ", key " KEY,
 	    (unsigned long long)ev->sequence);

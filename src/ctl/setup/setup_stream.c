@@ -50,10 +50,11 @@ create(struct setup *s, const struct new_stream *w)
 	int		status = broker_create(s->ctl, &s->bus, w, &answer);
 
 	buf_free(&answer);
-	if (status != CTL_DONE) {
+	/* Where the broker has said no, it would say so to others as well. */
+	if (status == CTL_UNREACHABLE)
 		print_command(s, w, BY_OTHERS);
+	if (status != CTL_DONE)
 		return status;
-	}
 	setup_step(s, "stream", "%s created, for %s",
 	    s->ctl->conf->nats.stream, w->subject);
 	return CTL_DONE;

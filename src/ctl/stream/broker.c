@@ -53,15 +53,39 @@ broker_ask(struct pub *p, const char *what, const char *body,
 static const char *
 remedy_of(const char *text)
 {
-	if (strstr(text, "(10065)") != NULL)
-		return ": another stream takes this subject: set nats.stream "
-		    "to it, or choose another nats.subject";
 	if (strstr(text, "(10074)") != NULL)
 		return ": the server is in no cluster: use --replicas 1";
 	if (strstr(text, "(10005)") != NULL)
 		return ": the cluster has too few servers: use fewer "
 		    "--replicas";
 	return "";
+}
+
+/* The streams that have subjects in common with the wanted one. */
+static int
+refuse_overlap(const struct ctl *c, struct pub *p, const struct new_stream *w)
+{
+	char		*body = xasprintf("{\"subject\":\"%s\"}", w->subject);
+	struct buf	 answer = { 0 }, names = { 0 };
+	struct err	 e;
+	json_t		*o = NULL, *name;
+	size_t		 i;
+
+	if (bus_ask_stream(p, "NAMES", body, ANSWER_MS, &answer, &e) == 0)
+		o = json_loadb(answer.data, answer.len, 0, NULL);
+	json_array_foreach(json_object_get(o, "streams"), i, name)
+		buf_printf(&names, "%s%s", i == 0 ? "" : ", ",
+		    json_string_value(name));
+	ctl_refuse("set nats.stream to that one, choose another nats.subject, "
+	    "or take the subjects from that stream", "stream %s was not "
+	    "created: subject %s overlaps with those of another stream%s%s "
+	    "(10065)", c->conf->nats.stream, w->subject, names.len == 0 ? "" :
+	    ": ", names.len == 0 ? "" : names.data);
+	json_decref(o);
+	buf_free(&names);
+	buf_free(&answer);
+	free(body);
+	return CTL_FAILED;
 }
 
 int
@@ -76,6 +100,8 @@ broker_create(const struct ctl *c, struct pub *p, const struct new_stream *w,
 	if (status != CTL_DONE || new_stream_compare(w, answer->data,
 	    answer->len, &e) == NEW_STREAM_SAME)
 		return status;
+	if (strstr(e.text, "(10065)") != NULL)
+		return refuse_overlap(c, p, w);
 	return ctl_error("stream %s was not created: %s%s",
 	    c->conf->nats.stream, e.text, remedy_of(e.text));
 }
