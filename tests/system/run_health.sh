@@ -142,6 +142,7 @@ cp "$DIR/ctl.yml" "$DIR/daemon.yml"
 kill -HUP "$MASTER"
 within 20 'healthy again, without a log file' is_healthy
 
+as_operator
 "$SANDBOX" stop "$DIR/nats" > /dev/null
 told broker '^the broker cannot be used: nats .*: start the NATS server at nats://.*, or correct nats.servers$'
 within 10 'broker: it is the only problem' is_only broker
@@ -156,8 +157,13 @@ kill -STOP "$nats"
 enqueue_keys mute 1 paid
 within 20 'a broker that does not answer: messages show says so' \
     waits_for 'its destination, which does not take it now: publishing paused'
+ctl -c "$OP" messages discard --wait 20 "$(oldest)"
+within 20 'a worker without a message that waits: the log says so' has_line \
+    "$LOG" 'no message waits here .* whether the destination takes any is not known'
+check 'and nothing of an end of the outage' \
+    not has_line "$LOG" 'no longer paused|publishing: works again'
 kill -CONT "$nats"
-within 20 'and then it is sent' is_drained
+ctl -c "$OP" dead purge --all --yes
 within 20 'healthy, the broker answers again' is_healthy
 
 "$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.paid' \
@@ -187,7 +193,6 @@ told stream_settings 'stream EVENTS has a duplicate window of 1 s'
     --dup-window 600
 over stream_settings
 
-as_operator
 ctl -c "$OP" partitions pause p03
 told paused_partitions 'paused partitions: 1 \(p03\): .*outboxctl partitions resume'
 ctl -c "$OP" partitions resume p03
