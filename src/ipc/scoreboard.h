@@ -163,6 +163,9 @@ struct scoreboard_reload {
 					   start; 0: none was accepted */
 	int64_t		 renewed_at;	/* of that one, seconds, UTC: all were
 					   new; 0: not yet */
+	int64_t		 renewed_ms;	/* and how long that took, from its
+					   began_at; written before
+					   renewed_at */
 	char		 why[sizeof(struct err)];	/* refused: the error;
 					   accepted: keys that need a restart,
 					   or "" */

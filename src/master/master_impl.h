@@ -31,7 +31,7 @@ struct master {
 	struct slot			 slots[NCHILDREN];
 	struct slot			*helpers, *printer;	/* of slots */
 	uint32_t			 gen;
-	int64_t				 reloaded_at;	/* seconds, UTC: gen */
+	int64_t				 reloaded_at;	/* began; clock_ms() */
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;

@@ -9,6 +9,7 @@
 
 #include "master/log_head.h"
 #include "util/clock.h"
+#include "util/duration.h"
 #include "util/log.h"
 
 /* Log the changed keys that need a restart, and list them in *why. */
@@ -107,7 +108,7 @@ show_reload(struct master *m, enum scoreboard_reload_result result,
 	r->at = now;
 	r->began_at = began_at;
 	if (result == SCOREBOARD_RELOAD_ACCEPTED) {
-		m->reloaded_at = now;
+		m->reloaded_at = began_at;
 		r->renew_by = now + (renew_ms + 999) / 1000;
 		r->renewed_at = 0;
 	}
@@ -131,9 +132,11 @@ reload_note_renewed(struct master *m)
 
 	if (r->renew_by == 0 || r->renewed_at != 0 || count_outdated(m) > 0)
 		return;
-	r->renewed_at = time(NULL);
-	log_info("reload: all workers are of generation %u after %lld s",
-	    m->gen, (long long)(r->renewed_at - m->reloaded_at));
+	r->renewed_ms = clock_ms() - m->reloaded_at;
+	__atomic_store_n(&r->renewed_at, (int64_t)time(NULL),
+	    __ATOMIC_RELEASE);
+	log_info("reload: all workers are of generation %u after %s", m->gen,
+	    duration_words(r->renewed_ms).text);
 }
 
 /* A log file that is new begins with the settings, as the first one does. */

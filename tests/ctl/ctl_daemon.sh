@@ -37,12 +37,15 @@ ctl reload
 is "$RC$ERR" 0 'reload: exit status 0'
 like "$OUT" '^accepted: generation 2; .*by 20[0-9-]+T[0-9:]+Z at the latest' \
     'reload: it was accepted, and by when it is done'
-like "$OUT" '^all 2 workers are new after [0-9.]+ ?m?s$' 'reload: it waits for that'
+like "$OUT" '^all 2 workers are new after [0-9.]+ m?s$' 'reload: it waits for that'
+took=$(sed -n 's/^all .* after //p' <<< "$OUT")
 is "$(comm -12 <(echo "$before") <(pids))" '' \
     'after reload no worker is an old one'
 ctl status
-like "$OUT" '^reload +accepted [0-9]+ s ago: all workers were new after [0-9]+ s$' \
+like "$OUT" "^reload +accepted [0-9]+ s ago: all workers were new after $took\$" \
     'status: the reload, and how long it took'
+check 'the log: it took as long' \
+    has_line "$LOG" "all workers are of generation 2 after $took\$"
 conf_with 's/workers: 2,/workers: 3,/'
 ctl --json reload
 is "$RC$ERR" 0 'reload --json: exit status 0'

@@ -15,6 +15,7 @@
 #include "ctl/base/screen.h"
 #include "ctl/daemon/master.h"
 #include "util/clock.h"
+#include "util/duration.h"
 #include "util/xalloc.h"
 
 #define ANSWER_MS	10000	/* for the master to read the file */
@@ -160,8 +161,7 @@ wait_for_renewal(const struct reload *r)
 static void
 report_renewal(const struct reload *r, bool renewed)
 {
-	int64_t	 took = clock_ms() - r->sent_at;
-	json_t	*span = span_json(took);
+	int64_t	took = r->last->renewed_ms;
 
 	if (r->ctl->args.json)
 		print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, "
@@ -175,8 +175,7 @@ report_renewal(const struct reload *r, bool renewed)
 		    json_string(r->why)));
 	else if (renewed)
 		printf("all %u workers are new after %s\n",
-		    count_workers(r, true), json_string_value(span));
-	json_decref(span);
+		    count_workers(r, true), duration_words(took).text);
 }
 
 static int

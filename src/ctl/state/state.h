@@ -126,7 +126,8 @@ json_t	*state_backlog(struct ctl *, struct err *);
  * of another version.  Its members, beside pid, generation and at_ms:
  *
  * reload	the last one, or null: accepted, at, why, renew_by, renewed_at,
- *		count, and outdated, the processes that are still to be replaced
+ *		renewed_ms, count, and outdated, the processes that are still to
+ *		be replaced
  * master, listener, janitor, monitor	a process each; null: it does not run
  * monitor	has more: socket and listen, where it listens
  * monitor_gone_ms	since when it does not run; 0: it does

@@ -238,12 +238,14 @@ reload_json(const struct scoreboard *b)
 		return json_null();
 	why = r->why[0] == '\0' ? json_null() :
 	    scoreboard_text(r->why, sizeof(r->why));
-	return json_pack("{s:I, s:b, s:o, s:o, s:o, s:o, s:i}",
+	return json_pack("{s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i}",
 	    "count", (json_int_t)r->count,
 	    "accepted", r->result == SCOREBOARD_RELOAD_ACCEPTED,
 	    "at", moment_json(r->at), "why", why,
 	    "renew_by", moment_json(r->renew_by),
 	    "renewed_at", moment_json(r->renewed_at),
+	    "renewed_ms", r->renewed_at == 0 ? json_null() :
+	    json_integer((json_int_t)r->renewed_ms),
 	    "outdated", count_outdated(b));
 }
 

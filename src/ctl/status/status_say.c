@@ -389,14 +389,12 @@ whole_seconds(int64_t ms)
 static void
 put_renewal(struct buf *b, const json_t *reload)
 {
-	const char	*renewed = member_text(reload, "renewed_at");
 	long long	 old = member_number(reload, "outdated");
 	int64_t		 late = moment_age_ms(member_text(reload, "renew_by"));
 
-	if (renewed != NULL) {
-		buf_printf(b, "all workers were new after %s", whole_seconds(
-		    moment_age_ms(member_text(reload, "at")) -
-		    moment_age_ms(renewed)).text);
+	if (member_text(reload, "renewed_at") != NULL) {
+		buf_printf(b, "all workers were new after %s", duration_words(
+		    member_number(reload, "renewed_ms")).text);
 		return;
 	}
 	buf_str(b, "the workers are being replaced");
