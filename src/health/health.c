@@ -44,7 +44,8 @@ health_exit(const json_t *problems)
 	json_array_foreach(problems, i, p) {
 		const char *id = health_text(p, "id");
 
-		if (strcmp(id, health_table[HEALTH_CONFIGURATION].id) == 0)
+		if (strcmp(id, health_table[HEALTH_CONFIGURATION].id) == 0 ||
+		    strcmp(id, health_table[HEALTH_WRONG_FILE].id) == 0)
 			return EXIT_CONFIG;
 		if (strcmp(id, health_table[HEALTH_DATABASE].id) == 0)
 			return 3;

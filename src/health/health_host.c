@@ -155,6 +155,21 @@ remedy_of_secret(const char *error)
 	    "or correct the configuration; outbox-master -t checks it";
 }
 
+/* By the scoreboard alone: with such a file nothing else can be asked. */
+static bool
+do_workers_work(const json_t *here)
+{
+	const json_t	*workers = json_object_get(here, "workers");
+	json_t		*w;
+	size_t		 i;
+
+	json_array_foreach(workers, i, w)
+		if (health_text(w, "why")[0] != '\0' ||
+		    health_number(w, "silent_ms") > SILENT_MS)
+			return false;
+	return json_array_size(workers) > 0;
+}
+
 static void
 judge_file(struct health *h)
 {
@@ -162,7 +177,8 @@ judge_file(struct health *h)
 	const json_t	*here = json_object_get(h->state, "this_host");
 
 	if (is_file_wrong(h))
-		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
+		health_add(h, do_workers_work(here) ? HEALTH_WRONG_FILE :
+		    HEALTH_CONFIGURATION, (struct health_about){ 0 },
 		    json_is_object(here) ? "correct it, then outboxctl reload" :
 		    "correct it; outbox-master -t checks it",
 		    "the configuration is in error, %s: %s",

@@ -20,6 +20,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_RIGHTS] = { "rights", HEALTH_CRITICAL },
 	[HEALTH_NOT_FILLED] = { "not_filled", HEALTH_CRITICAL },
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
+	[HEALTH_WRONG_FILE] = { "wrong_file", HEALTH_WARNING },
 	[HEALTH_MISSING_TABLE] = { "missing_table", HEALTH_WARNING },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },

@@ -110,10 +110,13 @@ over silent_worker
 
 sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/daemon.yml"
 kill -HUP "$MASTER"
-SEEN=configuration told reload_refused 'the last reload was refused.*lease_tttl.*: correct the file if it is still in error, then outboxctl reload'
+SEEN=wrong_file told reload_refused 'the last reload was refused.*lease_tttl.*: correct the file if it is still in error, then outboxctl reload'
+ready_critical() { get 'http://localhost/readyz?severity=critical' \
+    -o /dev/null -w '%{http_code}'; }
+is "$(ready_critical)" 200 'reload_refused: nothing critical, messages flow'
 cp "$DIR/ctl.yml" "$DIR/daemon.yml"
 kill -HUP "$MASTER"
-SEEN=configuration over reload_refused
+SEEN=wrong_file over reload_refused
 
 mkdir "$DIR/mine"
 { cat "$DIR/ctl.yml"; echo "monitor: {token_file: $DIR/mine}"; } \
@@ -316,8 +319,8 @@ within 20 'healthy once more' is_healthy
 sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/edited.yml"
 ctl -c "$DIR/edited.yml" --json status
 is "$RC $(field '[.problems[].id, (.this_host.workers | length)] | @csv')" \
-    '78 "configuration",2' 'a file in error: status tells it, and this host'
-matches '^fail +configuration: .*lease_tttl' 'a file in error: doctor tells it' \
+    '78 "wrong_file",2' 'a file in error: status tells it, and this host'
+matches '^warn +wrong_file: .*lease_tttl' 'a file in error: doctor tells it' \
     -c "$DIR/edited.yml" doctor
 echo 'master: {' > "$DIR/broken.yml"
 fails 78 'broken.yml: line 2: ' 'a file that is no YAML names no daemon' \

@@ -227,6 +227,12 @@ static const struct {
 	  "{\"reload\": {\"accepted\": false, \"why\": \"line 3\"}}}",
 	  "configuration ", 78, "in error, and the daemon of this host goes on "
 	  "with its former one: f: line 3: correct it" },
+	{ "{\"configuration\": {\"error\": \"f: line 3\"}, \"this_host\": "
+	  "{\"workers\": [{\"state\": \"running\"}]}}", "wrong_file ", 78,
+	  "and the daemon of this host goes on" },
+	{ "{\"configuration\": {\"error\": \"f: line 3\"}, \"this_host\": "
+	  "{\"workers\": [{\"state\": \"no database\", \"why\": \"x\"}]}}",
+	  "configuration waiting_worker ", 78, NULL },
 	{ "{\"configuration\": {\"error\": \"f: line 3\"}}", "configuration ",
 	  78, "so that no daemon can start: f: line 3" },
 	{ "{\"configuration\": {\"error\": \"pw: denied\", \"secret\": true}, "
