@@ -191,7 +191,7 @@ struct scoreboard {
 	int64_t			 spread_until;	/* clock_ms(); see gather.h; any
 						   worker writes it, and */
 	uint32_t		 spread_rate;	/* the rows a second that were
-						   too many for one */
+						   too many for one; 0: none */
 	struct backlog_ring	 backlog;	/* written by the janitor */
 
 	/* Since the start of the master: see totals.h. */
@@ -249,9 +249,14 @@ void			 scoreboard_alive(struct scoreboard_line *,
 void			 scoreboard_error(struct scoreboard_line *,
 			    const char *text);
 
-/* Rows a second that the workers of the first n slots deliver together. */
+/* Has this process given a sign of life in the last two seconds? */
+bool			 scoreboard_is_well(const struct scoreboard_line *,
+			    int64_t now);
+
+/* Rows a second that the workers of the first n slots deliver together, without
+   those that give no sign of life. */
 uint32_t		 scoreboard_rate(const struct scoreboard *,
-			    unsigned n);
+			    unsigned n, int64_t now);
 
 /* Set the reason of a state that is no error: a last error without a time. */
 void			 scoreboard_reason(struct scoreboard_line *,

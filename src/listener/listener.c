@@ -259,7 +259,7 @@ static uint32_t
 rate(const struct listener *d)
 {
 	return scoreboard_rate(d->a->scoreboard,
-	    (unsigned)d->a->conf->master.workers);
+	    (unsigned)d->a->conf->master.workers, clock_ms());
 }
 
 /*

@@ -11,7 +11,6 @@
 #define MEASURE_MS	1000
 #define SPREAD_MS	10000	/* at least for so long */
 #define SPREAD_ROWS	20	/* fewer a second are never much */
-#define SILENT_MS	2000
 
 unsigned
 gather_first(const struct gather *g, int64_t now)
@@ -36,9 +35,10 @@ gather_is_on(const struct gather *g, int64_t now)
 
 /* More than half of what was too much for one: it may be again. */
 static bool
-is_still_much(const struct gather *g)
+is_still_much(const struct gather *g, int64_t now)
 {
-	return scoreboard_rate(g->board, g->nslots) >
+	return now < g->board->spread_until && g->board->spread_rate > 0 &&
+	    scoreboard_rate(g->board, g->nslots, now) >
 	    g->board->spread_rate / 2;
 }
 
@@ -63,8 +63,16 @@ present_rate(const struct gather *g, int64_t now)
 static void
 spread(const struct gather *g, int64_t now)
 {
-	if (gather_is_on(g, now))
+	if (now >= g->board->spread_until || g->board->spread_rate == 0)
 		g->board->spread_rate = present_rate(g, now);
+	g->board->spread_until = now + SPREAD_MS;
+}
+
+/* A reload replaces those that are gathered: they are to take their shares. */
+static void
+forbid(const struct gather *g, int64_t now)
+{
+	g->board->spread_rate = 0;
 	g->board->spread_until = now + SPREAD_MS;
 }
 
@@ -76,7 +84,9 @@ gather_measure(struct gather *g, int64_t now)
 	g->board->lines[g->slot].rate = rate(g, now);
 	g->rows = 0;
 	g->measured_at = now;
-	if (!gather_is_on(g, now) && is_still_much(g))
+	if (!g->enabled && g->nslots > 1)
+		forbid(g, now);
+	else if (is_still_much(g, now))
 		spread(g, now);
 }
 
@@ -90,7 +100,7 @@ gather_worked(struct gather *g, const struct gather_work *w, int64_t now)
 		g->behind_since = 0;
 	else if (g->behind_since == 0)
 		g->behind_since = now;
-	else if (now - g->behind_since >= BEHIND_MS)
+	else if (g->enabled && now - g->behind_since >= BEHIND_MS)
 		spread(g, now);
 	gather_measure(g, now);
 }
@@ -132,7 +142,7 @@ gather_is_well(const struct gather *g, int64_t now)
 {
 	for (unsigned i = 0; i < g->nslots; i++)
 		if (g->board->lines[i].owned > 0 &&
-		    now - g->board->lines[i].alive_at < SILENT_MS)
+		    scoreboard_is_well(&g->board->lines[i], now))
 			return true;
 	return false;
 }

@@ -4,9 +4,11 @@
  * A worker that looks for rows costs the database the same however few it
  * finds, so four of them cost four times as much as one.  While the workers of
  * a master have little to do they are gathered: the first of them serves the
- * partitions of all, and the others stand by.  One whose slot saw a death a
- * short time ago is not the first; if that is true of all, each has its share.  A worker that falls behind
+ * partitions of all, and the others stand by.  A worker that falls behind
  * spreads them, until all together have much less to do than that one had.
+ *
+ * One whose slot saw a death a short time ago is not the first; if that is true
+ * of all, each has its share.
  *
  * The scoreboard says until when they are spread, and each worker acts on that
  * by itself: it is a hint, and the leases decide who serves a partition.
@@ -25,7 +27,8 @@ struct gather {
 	struct scoreboard	*board;
 	const struct wakeup	*wakeup;
 	unsigned		 slot, nslots;	/* this one, and how many */
-	bool			 enabled;	/* else they are always spread */
+	bool			 enabled;	/* else they are always spread,
+						   also those of before a reload */
 
 	uint64_t		 rows;		/* since measured_at */
 	int64_t			 measured_at;	/* clock_ms() */

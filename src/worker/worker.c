@@ -313,6 +313,7 @@ init_gather(struct worker *w, const struct worker_args *a)
 	    .enabled = w->conf->worker.gather && w->conf->worker.leasing &&
 	    w->conf->master.workers > 1 };
 	w->fleet.gather = &w->gather;
+	gather_measure(&w->gather, clock_ms());	/* before it owns any */
 }
 
 static void

@@ -138,24 +138,21 @@ wait_for 5 has_workers 7
 stop_master "$MASTER"
 MASTER=$FIRST
 
-# A row that a transaction locks stops the worker that claims it, and no other.
+# A reload ends it.  Those that it has not replaced yet take their shares, too,
+# though it has to wait for a new one.
 wait_for 20 are_owned 16
-coproc SESSION { "$SANDBOX" sql "$DIR/db" -N app; }
-echo "$(event_row locked 1 "'p05'" 'NOW(6) + INTERVAL 1 SECOND')
-    BEGIN; SELECT global_sequence FROM outbox
-    WHERE global_sequence = LAST_INSERT_ID() FOR UPDATE;" \
-    >&"${SESSION[1]}"
-within 20 'a locked row: each worker takes its share' are_owned 4,4,4,4
-produce --events 40 --keys 40 --payload 50
-wait_for 10 is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
-    AND partition_key NOT IN ('p01', 'p05', 'p09', 'p13')" 0
-ok $? 'a locked row: the other workers deliver'
-eval "exec ${SESSION[1]}>&-"
-drains 10 'the lock is gone: all is delivered'
-
-# A reload ends it, and begins it.
 WORKERS=4 GATHER=false write_conf
+deadline=$(($(now_ms) + 10000))
 kill -HUP "$MASTER"
+until has_line "$LOG" 'worker 1: pid .* started .*generation=3'; do
+	is_later "$deadline" && break
+done
+hung=$(sed -n 's/.* worker 1: pid \([0-9]*\) started.*/\1/p' "$LOG" | tail -n 1)
+kill -STOP "$hung"
+within 5 'a reload that waits: old workers take their shares' is_sql \
+    "SELECT COUNT(*) FROM outbox_partitions WHERE lease_until > NOW(6)
+    AND (lease_owner LIKE '%:02:%' OR lease_owner LIKE '%:03:%')" 8
+kill -CONT "$hung"
 within 15 'worker.gather: false, after a reload each has its share' \
     are_owned 4,4,4,4
 
@@ -195,9 +192,13 @@ former=$(listener_pid)
 kill -KILL "$former"
 has_other() { [ "$(listener_pid)" != "${former:-none}" ] && listener_is resting; }
 within 20 'killed while it rests: the next one comes to rest as well' has_other
+# A worker that hangs does not count, however busy it was before.
+hung=$(worker_pids "$MASTER" | head -n 1)
+kill -STOP "$hung"
 kill "$PRODUCER"
 wait "$PRODUCER" 2> /dev/null
 within 10 'and then it listens again' listener_is running
+kill -CONT "$hung"
 drains 10 'all is delivered'
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stop_master "$MASTER"
@@ -352,6 +353,24 @@ ok $? 'it dies again and again: the other one serves on'
 mapfile -t pids < <(worker_pids "$MASTER")
 kill -KILL "${pids[@]}"
 within 10 'all of them died: each has its share' are_owned 1,31,32,32,32
+stop_master "$MASTER"
+
+# A row that a transaction locks stops the worker that claims it, and no other.
+clear_rows
+start_master
+wait_for 20 are_owned 1,127
+coproc SESSION { "$SANDBOX" sql "$DIR/db" -N app; }
+echo "$(event_row locked 1 "'p05'" 'NOW(6) + INTERVAL 1 SECOND')
+    BEGIN; SELECT global_sequence FROM outbox
+    WHERE global_sequence = LAST_INSERT_ID() FOR UPDATE;" >&"${SESSION[1]}"
+within 20 'a locked row: each worker takes its share' are_owned 1,31,32,32,32
+for i in {1..40}; do printf '%s\n' "$(event_row "k$i" 1 "'p$((i + 10))'")"; done |
+    "$SANDBOX" sql "$DIR/db" app
+wait_for 10 is_sql 'SELECT COUNT(DISTINCT lease_owner) FROM outbox
+    JOIN outbox_partitions USING (partition_key) WHERE published_at IS NULL' 1
+ok $? 'a locked row: the other workers deliver'
+eval "exec ${SESSION[1]}>&-"
+drains 10 'the lock is gone: all is delivered'
 stop_master "$MASTER"
 
 done_testing

@@ -33,8 +33,10 @@ end(void)
 static void
 all_measure(void)
 {
-	for (unsigned i = 0; i < NWORKERS; i++)
+	for (unsigned i = 0; i < NWORKERS; i++) {
+		board->lines[i].alive_at = now;
 		gather_measure(&workers[i], now);
+	}
 }
 
 /* So many rows a second, for so long, by one worker. */
@@ -156,6 +158,45 @@ START_TEST(they_stay_spread_while_it_is_much)
 }
 END_TEST
 
+/* It had much to do when it was stopped. */
+START_TEST(one_that_hangs_does_not_keep_them_spread)
+{
+	works(0, 20000, true, 2000, 1500);
+	ck_assert_uint_gt(scoreboard_rate(board, NWORKERS, now), 10000);
+	for (int64_t until = now + 13000; now < until; now += 1000) {
+		board->lines[1].alive_at = now;
+		gather_measure(&workers[1], now);
+	}
+	ck_assert_uint_eq(scoreboard_rate(board, NWORKERS, now), 0);
+	ck_assert(gather_is_on(&workers[1], now));
+}
+END_TEST
+
+/* Of a reload; the next one wants it again, whatever the load was meanwhile. */
+START_TEST(who_must_not_gather_spreads_the_others)
+{
+	workers[0].enabled = false;
+	now += 1000;
+	gather_measure(&workers[0], now);
+	ck_assert(!gather_is_on(&workers[1], now));
+	works(0, 12000, false, 2000, 20000);
+	ck_assert(!gather_is_on(&workers[1], now));
+	workers[0].enabled = true;
+	works(0, 12000, false, 2000, 11000);
+	ck_assert(gather_is_on(&workers[1], now));
+}
+END_TEST
+
+START_TEST(the_only_worker_spreads_nobody)
+{
+	workers[0].enabled = false;
+	workers[0].nslots = 1;
+	now += 1000;
+	gather_measure(&workers[0], now);
+	ck_assert(gather_is_on(&workers[1], now));
+}
+END_TEST
+
 START_TEST(some_are_never_gathered)
 {
 	struct gather	g = { .enabled = true };
@@ -257,6 +298,9 @@ main(void)
 	tcase_add_test(tc, hardly_any_rows_are_never_much);
 	tcase_add_test(tc, who_serves_is_well_while_it_gives_signs_of_life);
 	tcase_add_test(tc, they_stay_spread_while_it_is_much);
+	tcase_add_test(tc, one_that_hangs_does_not_keep_them_spread);
+	tcase_add_test(tc, who_must_not_gather_spreads_the_others);
+	tcase_add_test(tc, the_only_worker_spreads_nobody);
 	tcase_add_test(tc, some_are_never_gathered);
 	tcase_add_test(tc, the_others_are_told_and_nobody_else);
 	tcase_add_test(tc, workers_of_this_master_are_known);
