@@ -54,6 +54,10 @@ put_remedy(const struct health *h, const char *state, const char *why,
 	else if (strcmp(state, "paused") == 0)
 		buf_str(b, "correct the stream or the broker; outboxctl stream "
 		    "info shows it");
+	else if (strcmp(state, "refused") == 0)
+		buf_str(b, "outboxctl doctor tells what it lacks; it tries "
+		    "again within a minute, and after outboxctl reload at "
+		    "once");
 	else
 		buf_str(b, "outboxctl doctor");
 }

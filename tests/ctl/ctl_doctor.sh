@@ -129,6 +129,14 @@ like "$(lines fail)" '^fail  binlog: .*GRANT REPLICATION SLAVE' \
 sql "SET GLOBAL binlog_format = ROW;
     GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 says ok 0 '^ok    binlog: the account may read it' 'wake.binlog with its right'
+follows() { ctl --json status && [ "$(field .this_host.listener.state)" = running ]; }
+start_fleet
+within 10 'the listener of the daemon follows the binlog' follows
+sql "REVOKE REPLICATION SLAVE ON *.* FROM 'outbox'@'localhost'"
+says warn 0 '^warn  binlog: the daemon of this host follows it until its connection ends.*GRANT REPLICATION SLAVE' \
+    'a right that was taken from a daemon that runs'
+stop_master "$MASTER"
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 
 # Whether messages wait for the commit of their claim.
 says ok 0 'latency: messages are sent while their claim' 'claims are pipelined'

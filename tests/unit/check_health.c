@@ -210,6 +210,9 @@ static const struct {
 	{ WORKER("\"silent_ms\": 6000"), "", 0, NULL },
 	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),
 	  "waiting_worker ", 1, "no database: refused: outboxctl doctor" },
+	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": \"no right\", "
+	  "\"state_ms\": 10000}"), "waiting_worker ", 1, "no right: outboxctl "
+	  "doctor tells what it lacks; it tries again within a minute" },
 	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}, {\"id\": \"b\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}]"), "publishing_paused ", 1, "paused: full" },

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ctl/schema/schema.h"
+#include "ctl/state/state.h"
 #include "mysql/binlog.h"
 
 #define PREFIX	"binlog: "	/* of its errors */
@@ -51,6 +52,21 @@ put_remedy(struct doctor *d, const char *why, struct buf *b)
 	free(account);
 }
 
+/* A server goes on with a connection whose account has lost the right. */
+static bool
+does_daemon_follow(const struct doctor *d)
+{
+	json_t		*here = state_this_host(d->ctl);
+	const char	*state = member_text(json_object_get(here, "listener"),
+			    "state");
+	bool		 follows = state != NULL &&
+			    (strcmp(state, "running") == 0 ||
+			    strcmp(state, "resting") == 0);
+
+	json_decref(here);
+	return follows;
+}
+
 /* With auto a choice of the operator, which may stay as it is. */
 static void
 say_refusal(struct doctor *d, const struct err *e)
@@ -61,7 +77,11 @@ say_refusal(struct doctor *d, const struct err *e)
 
 	buf_str(&b, why);
 	put_remedy(d, why, &b);
-	if (d->ctl->conf->wake.binlog == WAKE_ON)
+	if (does_daemon_follow(d))
+		doctor_say(d, DOCTOR_WARN, "binlog", "the daemon of this host "
+		    "follows it until its connection ends, and then its "
+		    "workers poll: %s", b.data);
+	else if (d->ctl->conf->wake.binlog == WAKE_ON)
 		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog is on, but "
 		    "workers poll: %s", b.data);
 	else
