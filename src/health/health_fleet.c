@@ -13,6 +13,8 @@
 #define EXPIRED_MS	15000
 
 #define START	"service outbox-master start; outboxctl logs tells why it ended"
+#define RESTART	"service outbox-master start; if nobody has stopped it, " \
+		"outboxctl logs tells why it ended"
 
 static void
 judge_database(struct health *h)
@@ -53,7 +55,7 @@ workers_remedy(const struct health *h)
 
 	return json_array_size(json_object_get(here, "workers")) > 0 ?
 	    "correct what the workers of this host wait for: outboxctl logs" :
-	    START;
+	    health_number(h->state, "daemon_died") > 0 ? START : RESTART;
 }
 
 /* Without leases workers do not register. */

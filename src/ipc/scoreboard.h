@@ -186,6 +186,9 @@ struct scoreboard {
 						   more for each accepted
 						   reload */
 	struct scoreboard_reload reload;
+	char			 stderr_file[256];	/* path of the file
+					   that is the master's standard error;
+					   "": it is none */
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
 	int64_t			 spread_until;	/* clock_ms(); see gather.h; any

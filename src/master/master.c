@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bsd/unistd.h>
@@ -150,6 +151,19 @@ set_title(const struct master *m)
 	    workers, o->no_leasing ? " --no-leasing" : "");
 }
 
+/* For who looks for the log when we have ended. */
+static void
+note_stderr(struct scoreboard *b)
+{
+	ssize_t		n = readlink("/proc/self/fd/2", b->stderr_file,
+			    sizeof(b->stderr_file) - 1);
+	struct stat	st;
+
+	if (n < 0 || fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+		n = 0;
+	b->stderr_file[n] = '\0';
+}
+
 int
 master_run(struct master *m)
 {
@@ -161,6 +175,7 @@ master_run(struct master *m)
 	if (scoreboard_live(m->scoreboard, m->scoreboard_fd, &e) < 0)
 		log_error("%s: outboxctl will say that no daemon runs here",
 		    e.text);
+	note_stderr(m->scoreboard);
 	set_title(m);
 	log_start(m);
 	notify_open(&m->notify);

@@ -145,6 +145,8 @@ fails 1 'monitor.sock: .*does not answer; is outbox-master running' \
 exits 0 'logs without a daemon: exit status 0' logs
 like "$OUT" "^    journalctl -u 'outbox-master\*' -n 20\$" \
     'logs without a file: the command for the journal'
+like "$OUT" "^    tail -n 20 $LOG\$" \
+    'logs of a daemon that has ended: the file that it has written'
 shows '[.file, (.commands | length > 1), .lines]' '[null,true,[]]' \
     'logs --json without a file' logs
 start_fleet

@@ -81,7 +81,8 @@ static const struct {
 	{ WORKER("\"state\": \"no broker\", \"why\": \"gone\""),
 	  "waiting_worker ", 1, "no broker: gone: start the NATS server at" },
 	{ "{\"workers\": {\"live\": 0}}", "no_worker ", 1,
-	  "no worker is alive: service outbox-master start" },
+	  "no worker is alive: service outbox-master start; if nobody has "
+	  "stopped it, outboxctl logs" },
 	{ "{\"workers\": {\"live\": 0}, \"oldest\": {\"age_ms\": 1}, "
 	  "\"backlog\": {\"waiting\": 7, \"exact\": true}}", "no_worker ", 1,
 	  "no worker is alive and 7 rows wait" },

@@ -15,6 +15,8 @@
 #include "util/xalloc.h"
 
 #define FOLLOW_MS	200
+#define PLAIN		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+			"0123456789/._-"
 
 struct logs {
 	const struct ctl	*ctl;
@@ -112,6 +114,30 @@ say_where(const struct ctl *c, const char *target)
 	free(text);
 }
 
+/*
+ * Where standard error went of a daemon that has ended.  The daemon's user may
+ * write anything there, and a command is for a shell: only a plain path counts.
+ */
+static void
+name_former_file(const struct ctl *c, json_t *list)
+{
+	struct master_here	 m;
+	const char		*file;
+	size_t			 n;
+
+	master_find(c, &m);
+	if (m.pid == 0 && !m.elsewhere && m.board != NULL) {
+		file = m.board->stderr_file;
+		n = strnlen(file, sizeof(m.board->stderr_file));
+		if (n > 0 && n < sizeof(m.board->stderr_file) &&
+		    file[0] == '/' && strspn(file, PLAIN) == n)
+			json_array_append_new(list, json_sprintf(
+			    "tail -n %d%s %s", (int)c->args.lines,
+			    c->args.follow ? " -f" : "", file));
+	}
+	master_release(&m);
+}
+
 /* The lines are elsewhere: print the commands that show them. */
 static int
 name_commands(const struct ctl *c)
@@ -123,6 +149,8 @@ name_commands(const struct ctl *c)
 	json_t		*command;
 	size_t		 i;
 
+	if (strcmp(target, "stderr") == 0)
+		name_former_file(c, list);
 	if (strcmp(target, "stderr") == 0)
 		json_array_append_new(list, json_sprintf(
 		    "journalctl -u 'outbox-master*' -n %d%s", n, more));
