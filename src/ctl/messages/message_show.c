@@ -203,6 +203,9 @@ is_message_halted(const json_t *o)
 	    member_number(o, "blocked_by") != member_number(o, "sequence");
 }
 
+/* Rows that a destination does not take are made due again after a second. */
+#define SOON_MS	10000
+
 /* A message that was wrong itself would only die again. */
 static json_t *
 wait_of_letter(const json_t *o)
@@ -251,13 +254,14 @@ waits_for(const struct ctl *c, const json_t *o)
 		return json_sprintf("its partition, which is paused: "
 		    "outboxctl partitions resume %s", message_text(o,
 		    "partition"));
+	if (member_number(o, "due_in_ms") <= SOON_MS &&
+	    (destination = destination_waits(c, o)) != NULL)
+		return destination;
 	if (member_number(o, "due_in_ms") > 0)
 		return json_string(member_number(o, "attempts") > 0 ?
 		    "its next attempt, at available_at" :
 		    store_has_word(c->store, "scheduled_at") ?
 		    "available_at or scheduled_at" : "available_at");
-	if ((destination = destination_waits(c, o)) != NULL)
-		return destination;
 	if (c->conf->worker.leasing &&
 	    !json_is_true(json_object_get(o, "lease_live")))
 		return json_string("a worker: none owns its partition");
