@@ -431,7 +431,7 @@ judge_missing(struct health *h)
 		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
 		    NULL, json_pack("{s:O}", "table",
 		    json_object_get(t, "table")) },
-		    "outboxctl schema upgrade makes it anew, then outboxctl "
+		    "outboxctl setup --no-event creates it, then outboxctl "
 		    "reload", "the table %s is missing, or this account may "
 		    "not see it: %s", health_text(t, "table"),
 		    health_text(t, "cost"));

@@ -251,7 +251,7 @@ until is_ready_told || [ "$n" -ge 100 ]; do
 	nap 0.1
 done
 check 'a table that goes: the monitor calls nothing critical' is_ready_told
-told missing_table 'table outbox_blocked_keys is missing.*: outboxctl schema upgrade makes it anew'
+told missing_table 'table outbox_blocked_keys is missing.*: outboxctl setup --no-event creates it'
 sql 'RENAME TABLE away TO outbox_blocked_keys'
 over missing_table
 

@@ -168,7 +168,7 @@ static const struct {
 	  "no stream takes: 2" },
 	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
 	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
-	  "or this account may not see it: c: outboxctl schema upgrade" },
+	  "or this account may not see it: c: outboxctl setup --no-event" },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 3}}",
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
