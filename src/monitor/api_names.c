@@ -39,6 +39,13 @@ put_option(struct buf *b, const char *text)
 	return n + 2;
 }
 
+/* How a command is called ends the text. */
+static bool
+is_usage(const char *text)
+{
+	return strncmp(text, "; usage: ", sizeof("; usage: ") - 1) == 0;
+}
+
 /* What is quoted came from the client. */
 void
 api_names(struct buf *b, const char *text)
@@ -46,7 +53,7 @@ api_names(struct buf *b, const char *text)
 	bool	quoted = false, begins = true;
 	size_t	n;
 
-	for (; *text != '\0'; text += n) {
+	for (; *text != '\0' && (quoted || !is_usage(text)); text += n) {
 		n = 0;
 		if (*text == '"')
 			quoted = !quoted;

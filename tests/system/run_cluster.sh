@@ -46,7 +46,7 @@ made() {
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
 	    --dup-window 600 --replicas 3 > "$DIR/made" 2>&1
 }
-within 20 'a stream with three replicas' made
+within 60 'a stream with three replicas' made
 
 WORKERS=3 write_conf
 sed -i "s|servers: \[[^]]*\]|servers: [\"$(field n1 URL)\", \"$(field n2 URL)\", \"$(field n3 URL)\"]|" "$CONF"

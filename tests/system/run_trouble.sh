@@ -42,7 +42,7 @@ like "$ERR" 'mysql.password_env: environment variable OUTBOX_PW is not set' \
 export OUTBOX_PW=relay-secret
 
 sql 'RENAME TABLE outbox TO outbox_gone'
-fails 'table app.outbox is missing.*schema.sql' 'missing table'
+fails 'table app.outbox is missing.*outboxctl setup --no-event' 'missing table'
 sql 'RENAME TABLE outbox_gone TO outbox;
     ALTER TABLE outbox CHANGE claim_token token VARCHAR(64)'
 fails 'column outbox.claim_token is missing' 'missing column'
