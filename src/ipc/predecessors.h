@@ -10,6 +10,7 @@
 #define OUTBOX_PREDECESSORS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/err.h"
 #include "common/ident.h"
@@ -22,6 +23,13 @@ char	(*predecessors_read(int fd, size_t *n))[IDENT_SIZE];
 
 /* Ids on file for a slot: predecessors not taken over yet, and its own. */
 #define PREDECESSORS_PER_SLOT	17
+#define SLOT_PREDECESSORS	(PREDECESSORS_PER_SLOT - 1)
+
+/* A worker of a slot that died, for those that come after it. */
+struct predecessor {
+	char	id[IDENT_SIZE];
+	int64_t	died_at;	/* clock_ms() */
+};
 
 /*
  * Write all ids to be taken over for this slot if the master is killed now.

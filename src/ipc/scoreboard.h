@@ -2,7 +2,8 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * the outages and spread_until, and the janitor the backlog; any process reads.
+ * the outages, the suspects and spread_until, and the janitor the backlog; any
+ * process reads.
  * Use it for display, signs of life, and hints to processes of this master: who
  * should serve which share, and who wakes whom.  Never decide about data by it.
  *
@@ -21,11 +22,13 @@
 #include "util/err.h"
 #include "util/outage.h"
 #include "ipc/backlog_ring.h"
+#include "ipc/predecessors.h"
 #include "ipc/totals.h"
 #include "common/ident.h"
 #include "common/label_set.h"
+#include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425841	/* "OBXA", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425842	/* "OBXB", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -191,6 +194,12 @@ struct scoreboard {
 					   "": it is none */
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
+	struct suspect		 suspects[CONF_MAX_WORKERS]; /* of the slots */
+
+	/* Dead workers of each slot when its present one was started; id "":
+	   none.  Their claims are void for all workers of this master. */
+	struct predecessor	 predecessors[CONF_MAX_WORKERS]
+				     [SLOT_PREDECESSORS];
 	int64_t			 spread_until;	/* clock_ms(); see gather.h; any
 						   worker writes it, and */
 	uint32_t		 spread_rate;	/* the rows a second that were

@@ -76,7 +76,6 @@ run_worker(struct master *m, struct slot *s)
 	for (size_t i = 0; i < s->npredecessors; i++)
 		memcpy(a.predecessors[i], s->predecessors[i].id, IDENT_SIZE);
 	a.npredecessors = s->npredecessors;
-	a.suspect = s->suspect;
 	a.respawned = s->has_worked;
 	a.repartition = s->line->repartition == SCOREBOARD_REPARTITION_ASKED;
 	status = worker_main(&a);
@@ -204,6 +203,16 @@ clear_line(struct scoreboard_line *l)
 	l->trusted_from = trusted_from;
 }
 
+/* Before the worker takes over their leases, which may then go to any other. */
+static void
+show_predecessors(struct master *m, const struct slot *s)
+{
+	struct predecessor	all[SLOT_PREDECESSORS] = { { "", 0 } };
+
+	memcpy(all, s->predecessors, s->npredecessors * sizeof(all[0]));
+	memcpy(m->scoreboard->predecessors[s->index], all, sizeof(all));
+}
+
 static void
 start_worker(struct master *m, struct slot *s)
 {
@@ -218,6 +227,7 @@ start_worker(struct master *m, struct slot *s)
 	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
 		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
 	succession_note(m, s);
+	show_predecessors(m, s);
 	s->line->generation = m->gen;
 	start_child(m, s, run_worker);
 	if (s->pid == 0) {
@@ -497,8 +507,10 @@ children_run(const struct master *m)
 void
 children_init(struct master *m)
 {
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		slot_init(&m->slots[i], i, "worker", &m->scoreboard->lines[i]);
+		m->slots[i].suspects = m->scoreboard->suspects;
+	}
 	m->helpers = &m->slots[CONF_MAX_WORKERS];
 	m->printer = &m->slots[PRINTER];
 	slot_init(m->printer, 0, "printer", NULL);

@@ -230,22 +230,19 @@ obituary(struct slot *s, int status, int64_t now)
 static void
 suspect_message(struct slot *s, int status)
 {
-	uint64_t	handling = s->line == NULL ? 0 : s->line->handling;
+	bool		asked = s->asked != ASK_NONE || has_left(status);
+	uint64_t	handling = asked ? 0 : s->line->handling;
+	unsigned	deaths;
 
-	if (s->asked != ASK_NONE || has_left(status) || handling == 0) {
-		memset(&s->suspect, 0, sizeof(s->suspect));
+	suspect_died(&s->suspects[s->index], handling);
+	if (handling == 0)
 		return;
-	}
-	if (handling != s->suspect.sequence)
-		s->suspect = (struct suspect){ .sequence = handling };
-	s->suspect.deaths++;
+	deaths = suspect_deaths(s->suspects, CONF_MAX_WORKERS, handling);
 	log_event(LOG_LVL_WARN, LOG_FIELDS(CHILD(s),
-	    LOG_NUMBER("sequence", handling),
-	    LOG_NUMBER("deaths", s->suspect.deaths)),
-	    "%s %u: died while it sent sequence %llu, %u time(s) in a "
-	    "row; after retry.max_attempts times the message is dead",
-	    s->role, s->index, (unsigned long long)handling,
-	    s->suspect.deaths);
+	    LOG_NUMBER("sequence", handling), LOG_NUMBER("deaths", deaths)),
+	    "%s %u: died while it sent sequence %llu, as %u worker(s) did in "
+	    "a row; after retry.max_attempts of them the message is dead",
+	    s->role, s->index, (unsigned long long)handling, deaths);
 }
 
 void
@@ -258,7 +255,8 @@ slot_exited(struct slot *s, int status, int64_t now)
 		backoff_reset(&s->backoff);
 	s->start_at = asked ? now : now + backoff_next(&s->backoff);
 	obituary(s, status, now);
-	suspect_message(s, status);
+	if (s->suspects != NULL)
+		suspect_message(s, status);
 	s->has_worked = s->has_worked || (s->line != NULL &&
 	    s->line->ticks > 0);
 	s->handed_over = has_exited(status, EXIT_HANDED_OVER);

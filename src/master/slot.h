@@ -16,15 +16,9 @@
 #include "common/ident.h"
 #include "common/suspect.h"
 
-#define SLOT_PREDECESSORS	(PREDECESSORS_PER_SLOT - 1)
 
 /* How a child was asked to end. */
 enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
-
-struct predecessor {
-	char	id[IDENT_SIZE];
-	int64_t	died_at;
-};
 
 struct slot {
 	unsigned		 index;
@@ -49,8 +43,8 @@ struct slot {
 	struct predecessor	 predecessors[SLOT_PREDECESSORS];
 	size_t			 npredecessors;
 
-	/* Messages that the last children were sending when they died. */
-	struct suspect		 suspect;
+	/* Of all slots, this one's at its index; NULL: it sends nothing. */
+	struct suspect		*suspects;
 };
 
 void	slot_init(struct slot *, unsigned index, const char *role,

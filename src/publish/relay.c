@@ -23,30 +23,35 @@
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
+/* Is any message a suspect?  There is none as a rule, so ask that per batch. */
 static bool
-is_suspect(const struct relay *r, const struct msg *m)
+has_suspects(const struct relay *r)
 {
-	return r->suspect.deaths > 0 && m->sequence == r->suspect.sequence;
+	unsigned	any = 0;
+
+	for (size_t i = 0; r->suspects != NULL && i < CONF_MAX_WORKERS; i++)
+		any |= r->suspects[i].deaths;
+	return any > 0;
 }
 
 static void
-bury_poison(struct flight *f, struct msg *m)
+bury_poison(struct flight *f, struct msg *m, unsigned deaths)
 {
 	struct relay	*r = f->r;
 	struct err	 e;
 
-	err_set(&e, "killed its worker %u times in a row", r->suspect.deaths);
+	err_set(&e, "killed its worker %u times in a row", deaths);
 	relay_note_failure(f, m, e.text);
 	relay_bury(f, m, "poison", e.text);
 	/* If an operator retries it, it is no suspect any more. */
 	if (m->outcome == OUT_DEAD)
-		memset(&r->suspect, 0, sizeof(r->suspect));
+		suspect_clear(r->suspects, CONF_MAX_WORKERS, m->sequence);
 }
 
 /*
- * The suspect was being sent when earlier workers died.  It is deferred once,
- * so that the others are sent before it, and then sent first.  True: do not
- * send it now.
+ * A suspect was being sent when earlier workers died.  It is deferred once, so
+ * that the others are sent before it, and then sent first.  True: do not send
+ * it now.
  */
 static bool
 is_put_off(struct flight *f, struct msg *m)
@@ -54,16 +59,20 @@ is_put_off(struct flight *f, struct msg *m)
 	static const char	why[] = "its worker died while sending it: "
 				    "waits once, then goes before all others";
 	struct relay		*r = f->r;
+	unsigned		 deaths;
+	size_t			 at;
 
-	if (!is_suspect(r, m))
+	if (!f->has_suspects)
 		return false;
-	if (r->suspect.deaths >= r->conf->retry.max_attempts) {
-		bury_poison(f, m);
+	deaths = suspect_deaths(r->suspects, CONF_MAX_WORKERS, m->sequence);
+	if (deaths >= r->conf->retry.max_attempts) {
+		bury_poison(f, m, deaths);
 		return true;
 	}
-	if (r->suspect_met)
+	at = suspect_find(r->suspects, CONF_MAX_WORKERS, m->sequence);
+	if (deaths == 0 || at == CONF_MAX_WORKERS || r->met[at] == m->sequence)
 		return false;
-	r->suspect_met = true;
+	r->met[at] = m->sequence;
 	relay_note_failure(f, m, why);
 	msg_fail(m, OUT_DEFER, why);
 	m->delay_ms = SUSPECT_MS;
@@ -457,8 +466,10 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)sooner(c->publish.window, r->pub.ops->capacity(
 	    r->pub.arg)), max_out(c));
-	for (size_t i = 0; i < b->n; i++)
-		if (is_suspect(r, &b->msgs[i]))
+	f.has_suspects = has_suspects(r);
+	for (size_t i = 0; f.has_suspects && i < b->n; i++)
+		if (suspect_deaths(r->suspects, CONF_MAX_WORKERS,
+		    b->msgs[i].sequence) > 0)
 			inflight_prefer(&f.w, i);
 	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
 	type_breaker_begin(&r->breaker, clock_ms());

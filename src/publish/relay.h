@@ -54,9 +54,13 @@ struct relay {
 	struct follow		 follow;	/* claims and settles are told it
 						   by the owner */
 
-	/* The suspect is deferred once, then sent before all others. */
-	struct suspect		 suspect;
-	bool			 suspect_met;
+	/*
+	 * Those of all slots, CONF_MAX_WORKERS; NULL: none.  Each is deferred
+	 * once, then sent before all others: met has the sequences of those
+	 * that this worker has deferred, in the same places.
+	 */
+	struct suspect		*suspects;
+	uint64_t		 met[CONF_MAX_WORKERS];
 
 	/*
 	 * If watch: top is the highest PubAck so far; the owner may clear it.

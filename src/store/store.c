@@ -111,6 +111,8 @@ store_void_claims_of(struct store *s, const char *nonce)
 {
 	size_t	len = strlen(s->dead);
 
+	if (strstr(s->dead, nonce) != NULL)
+		return;
 	/* Drop the oldest nonce: its claims have expired by now. */
 	if (len + 20 >= sizeof(s->dead)) {
 		memmove(s->dead, s->dead + 19, len - 19 + 1);

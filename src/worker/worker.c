@@ -101,6 +101,8 @@ stay_in_fleet(struct worker *w)
 	}
 	if (w->fleet.ngiven > given)
 		gather_tell_others(&w->gather);
+	if (w->fleet.ntaken > 0)
+		worker_void_claims(w);
 	count_leases(w);
 	worker_show_labels(w);
 }
@@ -341,7 +343,8 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.keep = keep;
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;
-	w->relay.suspect = a->suspect;
+	if (a->board != NULL)
+		w->relay.suspects = a->board->suspects;
 	w->relay.commit_to_ack = &w->totals->commit_to_ack;
 	w->relay.publish_to_ack = &w->totals->publish_to_ack;
 	store_observe(w->store, totals_statement, w->totals);

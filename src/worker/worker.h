@@ -11,7 +11,6 @@
 #include "common/ident.h"
 #include "worker/report.h"
 #include "common/exits.h"
-#include "common/suspect.h"
 
 /* All borrowed and constant while the worker runs. */
 struct worker_args {
@@ -29,7 +28,6 @@ struct worker_args {
 	char			(*predecessors)[IDENT_SIZE];
 	size_t			 npredecessors;
 
-	struct suspect		 suspect;	/* sent when they died */
 	bool			 respawned;	/* a worker of this slot has
 						   finished a tick */
 	bool			 repartition;	/* to outbox.partition_count */

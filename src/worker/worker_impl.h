@@ -94,6 +94,9 @@ void	worker_db_failed(struct worker *, struct err *e);
 
 void	worker_open_db(struct worker *);
 
+/* After leases were taken: claims of dead workers of this master are void. */
+void	worker_void_claims(const struct worker *);
+
 /* Log whether claims are pipelined, if that has changed. */
 void	worker_tell_late(struct worker *);
 

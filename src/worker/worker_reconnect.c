@@ -132,6 +132,27 @@ agree_on_count(struct worker *w, struct err *e)
 	return store_fill_declared(w->store, &c, e);
 }
 
+/*
+ * A worker that died may have had claims in a partition that came to this one:
+ * its successor took over the lease, but gave it back.  Nothing that the dead
+ * one began is fenced by less than that, so its claims need not expire.
+ */
+void
+worker_void_claims(const struct worker *w)
+{
+	const struct predecessor	*p;
+	int64_t				 since = clock_ms() -
+					    w->conf->worker.claim_ttl;
+
+	for (size_t i = 0; w->a->board != NULL &&
+	    i < CONF_MAX_WORKERS * SLOT_PREDECESSORS; i++) {
+		p = &w->a->board->predecessors[i / SLOT_PREDECESSORS]
+		    [i % SLOT_PREDECESSORS];
+		if (ident_is_valid(p->id) && p->died_at > since)
+			store_void_claims_of(w->store, ident_nonce(p->id));
+	}
+}
+
 /* Take over the rows and leases of the predecessors, or register. */
 static int
 announce(struct worker *w, struct err *e)

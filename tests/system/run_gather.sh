@@ -129,6 +129,20 @@ wait "$PRODUCER"
 within 30 'killed workers: all is delivered' is_drained
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
+# What a killed worker was sending goes at once, though its successor stands by
+# and another slot's worker serves all: the claims of the dead do not count.
+within 30 'one worker has all of them again' are_owned 16
+clear_rows
+produce --events 2000 --keys 100 --payload 100 --rate 500 --producers 1 &
+PRODUCER=$!
+wait_for 10 is_sql 'SELECT COUNT(published_at) > 500 FROM outbox' 1
+kill -KILL "$(gatherer)"
+wait "$PRODUCER"
+within 40 'a killed worker under a small load: all is delivered' is_drained
+late=$(sql 'SELECT MAX(TIMESTAMPDIFF(MICROSECOND, created_at, published_at))
+    DIV 1000 FROM outbox')
+is $((late < 6000)) 1 "no message waits for a claim of the dead: $late ms at most"
+
 # Two daemons: each gathers the shares of its own workers.
 FIRST=$MASTER
 WORKERS=3 GATHER=true PIDFILE=$DIR/run/other.pid write_conf "$DIR/other.yml"

@@ -33,6 +33,7 @@ clock_us(void)
 struct fake		fake;
 struct conf		*conf;
 struct relay		relay;
+struct suspect		suspects[CONF_MAX_WORKERS];
 struct relay_result	res;
 static uint64_t			handling;
 
@@ -384,7 +385,8 @@ relay_setup(void)
 	relay = (struct relay){ .conf = conf, .pub = { &fake_ops, NULL },
 	    .form = { "events.{event_type}", "shop", "EVENTS" },
 	    .has_dead = true, .keep = fake_keep, .handling = &handling,
-	    .watch = true };
+	    .suspects = suspects, .watch = true };
+	memset(suspects, 0, sizeof(suspects));
 }
 
 static void

@@ -44,16 +44,35 @@ live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
 
 START_TEST(deaths_in_a_row_make_a_suspect)
 {
+	struct suspect		 suspects[CONF_MAX_WORKERS] = { { 0, 0 } };
 	struct scoreboard_line	 line = { 0 };
 	struct slot		 s;
 
-	slot_init(&s, 0, "worker", &line);
+	slot_init(&s, 5, "worker", &line);
+	s.suspects = suspects;
 	live_and_die(&s, strikes[_i].handling, ASK_NONE, SIGSEGV);
 	live_and_die(&s, strikes[_i].before, ASK_NONE, SIGKILL);
 	live_and_die(&s, strikes[_i].handling, strikes[_i].asked,
 	    strikes[_i].status);
-	ck_assert_uint_eq(s.suspect.sequence, strikes[_i].suspect);
-	ck_assert_uint_eq(s.suspect.deaths, strikes[_i].deaths);
+	ck_assert_uint_eq(suspects[5].sequence, strikes[_i].suspect);
+	ck_assert_uint_eq(suspects[5].deaths, strikes[_i].deaths);
+}
+END_TEST
+
+/* Any slot may have been the one; whose entry it is does not matter. */
+START_TEST(deaths_of_all_slots_count)
+{
+	struct suspect	suspects[] = { { 7, 3 }, { 8, 5 }, { 7, 1 }, { 0, 0 } };
+
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 7), 4);
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 8), 5);
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 9), 0);
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 0), 0);
+	ck_assert_uint_eq(suspect_find(suspects, 4, 8), 1);
+	ck_assert_uint_eq(suspect_find(suspects, 4, 0), 4);
+	suspect_clear(suspects, 4, 7);
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 7), 0);
+	ck_assert_uint_eq(suspect_deaths(suspects, 4, 8), 5);
 }
 END_TEST
 
@@ -64,7 +83,6 @@ START_TEST(no_board_no_suspect)
 	slot_init(&s, 0, "printer", NULL);
 	slot_started(&s, 1, 1, 1000);
 	slot_exited(&s, SIGSEGV, 1500);
-	ck_assert_uint_eq(s.suspect.deaths, 0);
 }
 END_TEST
 
@@ -105,6 +123,7 @@ main(void)
 	    NROWS(strikes));
 	tcase_add_loop_test(tc, after_a_death_it_is_not_trusted, 0,
 	    NROWS(ends));
+	tcase_add_test(tc, deaths_of_all_slots_count);
 	tcase_add_test(tc, no_board_no_suspect);
 	return run_suite(s);
 }

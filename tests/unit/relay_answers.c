@@ -343,7 +343,7 @@ END_TEST
 START_TEST(suspect_goes_alone)
 {
 	script("abbcb", "AAAAA");
-	relay.suspect = (struct suspect){ msgs[2].sequence, 1 + _i };
+	suspects[7 * _i] = (struct suspect){ msgs[2].sequence, 1 + _i };
 	publish_as("DDFDU");
 	expect_sent("013");
 	holds(msgs[2].error, "its worker died");
@@ -352,7 +352,7 @@ START_TEST(suspect_goes_alone)
 	next_script("abbcb", "AAAAA");
 	/* The same row in another place. */
 	msgs[2].sequence = 200;
-	msgs[3].sequence = relay.suspect.sequence;
+	msgs[3].sequence = suspects[7 * _i].sequence;
 	publish_as("DDDDD");
 	expect_sent("30124");
 }
@@ -371,8 +371,11 @@ static const struct {
 START_TEST(poison_is_dead)
 {
 	script("abbc", "AAAA");
-	relay.suspect = (struct suspect){ msgs[1].sequence,
-	    killers[_i].deaths };
+	/* Its workers had two slots. */
+	suspects[0] = (struct suspect){ msgs[1].sequence, 4 };
+	suspects[1] = (struct suspect){ msgs[0].sequence, 0 };
+	suspects[CONF_MAX_WORKERS - 1] = (struct suspect){ msgs[1].sequence,
+	    killers[_i].deaths - 4 };
 	relay.has_dead = !killers[_i].no_dead;
 	publish_as(killers[_i].outcomes);
 	expect_sent("03");
@@ -383,6 +386,26 @@ START_TEST(poison_is_dead)
 	/* Brought back by hand it is tried. */
 	next_script("abbc", "AAAA");
 	publish_as("DDDD");
+}
+END_TEST
+
+/* Two that take turns to kill are each deferred once, and not for ever. */
+START_TEST(each_suspect_waits_once)
+{
+	script("abc", "AAA");
+	suspects[0] = (struct suspect){ msgs[0].sequence, 1 };
+	suspects[3] = (struct suspect){ msgs[1].sequence, 1 };
+	publish_as("FFD");
+	next_script("abc", "AAA");
+	publish_as("DDD");
+}
+END_TEST
+
+START_TEST(no_suspects_need_be_known)
+{
+	relay.suspects = NULL;
+	script("ab", "AA");
+	publish_as("DD");
 }
 END_TEST
 
@@ -435,6 +458,8 @@ add_answers(TCase *tc)
 	tcase_add_test(tc, left_out_metadata_is_counted);
 	tcase_add_loop_test(tc, suspect_goes_alone, 0, 2);
 	tcase_add_loop_test(tc, poison_is_dead, 0, NROWS(killers));
+	tcase_add_test(tc, each_suspect_waits_once);
+	tcase_add_test(tc, no_suspects_need_be_known);
 	tcase_add_test(tc, no_suspect_is_no_message);
 	tcase_add_test(tc, handling_need_not_be_told);
 }

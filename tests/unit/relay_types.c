@@ -590,8 +590,8 @@ START_TEST(silence_is_told_to_those_aside)
 	script("a", "s");
 	publish();
 	next_script("ab", "As");
-	relay.suspect = (struct suspect){ msgs[1].sequence, 1 };
-	relay.suspect_met = true;
+	suspects[0] = (struct suspect){ msgs[1].sequence, 1 };
+	relay.met[0] = msgs[1].sequence;
 	publish_as("FF");
 	expect_sent("1");
 	holds(msgs[0].error, "not sent");
