@@ -69,7 +69,7 @@ try 'without it: restart' 0 systemctl restart "$unit"
 # Servers that are away hold nothing back.
 systemctl stop mariadb
 try 'start without a database' 0 systemctl restart "$unit"
-shows_text 'wait for the database: '
+wait_for 20 shows_text 'wait for the database: '
 result 'start without a database: the status tells it' $? "$(shows StatusText)"
 systemctl start mariadb
 wait_for 60 shows_text '^4 of 4 workers run$'
