@@ -8,6 +8,7 @@
 
 #include "worker/fleet_impl.h"
 
+#include "util/clock.h"
 #include "util/log.h"
 
 #define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
@@ -16,6 +17,7 @@
 
 #define DUE_ROUNDS	10	/* of a thousand rows, then other duties */
 #define DUE_BUSY_MS	5000	/* after a wait for a lock in vain */
+#define DUE_WAIT_MS	500	/* a deadlock is over sooner: no wait */
 #define DUE_LATE_MS	2000	/* shorter delays are nothing to tell */
 
 /*
@@ -39,7 +41,7 @@ tell_due(struct fleet *f, const struct unscheduled *u, int64_t now)
 	if (u->busy)
 		err_set(&e, "messages whose scheduled_at has come wait: "
 		    "another transaction locks the row of settings or a "
-		    "lease: %s; it is tried again every %d s: end that "
+		    "lease: %s; it is tried again within %d s: end that "
 		    "transaction", u->why.text, DUE_BUSY_MS / 1000);
 	else
 		err_set(&e, "%zu message(s) whose scheduled_at has come wait: "
@@ -54,14 +56,16 @@ bring_back_due(struct fleet *f, int64_t now, struct err *e)
 {
 	struct unscheduled	u;
 	unsigned		rounds = DUE_ROUNDS;
+	int64_t			began;
 
 	if (now < f->due_at)
 		return 0;
-	do
+	do {
+		began = clock_ms();
 		if (store_unschedule(f->store, &u, e) < 0)
 			return -1;
-	while (u.more && rounds-- > 0);
-	if (u.busy)
+	} while (u.more && rounds-- > 0);
+	if (u.busy && clock_ms() - began >= DUE_WAIT_MS)
 		f->due_at = now + DUE_BUSY_MS;
 	tell_due(f, &u, now);
 	return 0;
