@@ -41,6 +41,7 @@
  */
 #define REST_RATE	500
 #define RESUME_RATE	(REST_RATE / 2)
+#define QUIET_SECONDS	3	/* so long: a stall of the database is no end */
 
 struct listener {
 	const struct listener_args	*a;
@@ -51,6 +52,7 @@ struct listener {
 	bool				 heard;		/* stream has begun */
 	bool				 ever_heard;	/* since the start */
 	bool				 resting;
+	unsigned			 quiet;	/* seconds of rest with few rows */
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
@@ -282,6 +284,7 @@ rest(struct listener *d, int64_t now)
 	binlog_close(d->binlog);
 	d->open = d->heard = false;
 	d->resting = true;
+	d->quiet = 0;
 	scoreboard_state(d->a->line, SCOREBOARD_RESTING, now);
 	setproctitle("-outbox-master: listener [resting]");
 	log_debug("the workers are busy and poll: the binlog is not followed");
@@ -294,7 +297,8 @@ rest_on(struct listener *d)
 {
 	sig_wait(NULL, 0, WAIT_MAX_MS);
 	listener_sign_of_life(d, clock_ms());
-	d->resting = rate(d) > RESUME_RATE;
+	d->quiet = rate(d) > RESUME_RATE ? 0 : d->quiet + 1;
+	d->resting = d->quiet < QUIET_SECONDS;
 }
 
 static void
