@@ -110,7 +110,7 @@ is "$(steps)" 'stream database tables account operator login binlog event event'
     'setup again: its steps'
 like "$(step database) $(step account)" 'shop exists .* exists' 'it makes nothing'
 like "$(step event | tail -1)" 'message 2,' 'the daemon has sent the event'
-matches '^Ready: a daemon runs; see outboxctl status' 'it says that one runs' \
+matches '^Ready: a daemon runs for this database; see outboxctl status' 'it says that one runs' \
     setup --yes --no-event
 stop_master "$MASTER"
 ctl setup --yes --no-event
@@ -155,6 +155,13 @@ like "$(ctl --json setup --yes --no-event --follow-binlog; step binlog)" \
 is "$(replicas)" 1 '--follow-binlog: the account has the right'
 like "$(ctl --json setup --yes --no-event; step binlog)" \
     'may follow it, .* of the server$' 'and keeps it'
+sql "REVOKE REPLICATION SLAVE ON *.* FROM 'relay'@'localhost'"
+cp "$CONF" "$DIR/auto"
+echo 'wake: {binlog: false}' >> "$CONF"
+like "$(ctl --json setup --yes --no-event --follow-binlog; step binlog)" \
+    'may follow it.*; wake.binlog is false: remove that, then outboxctl reload' \
+    'where the file forbids it, setup does not say that the daemon will'
+mv "$DIR/auto" "$CONF"
 
 # An account whose password nobody told
 mv "$DIR/relay.password" "$DIR/kept"

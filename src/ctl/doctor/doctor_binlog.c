@@ -60,8 +60,7 @@ does_daemon_follow(const struct doctor *d)
 	const char	*state = member_text(json_object_get(here, "listener"),
 			    "state");
 	bool		 follows = state != NULL &&
-			    (strcmp(state, "running") == 0 ||
-			    strcmp(state, "resting") == 0);
+			    strcmp(state, "running") == 0;
 
 	json_decref(here);
 	return follows;

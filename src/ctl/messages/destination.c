@@ -24,35 +24,19 @@ is_held_up(const json_t *worker)
 	    (strcmp(state, "no broker") == 0 || strcmp(state, "paused") == 0);
 }
 
-/* A lease of a worker that is not here may be of one that works. */
-static bool
-is_owned_elsewhere(const json_t *here, const json_t *o)
-{
-	json_t	*w;
-	size_t	 i;
-
-	if (!json_is_true(json_object_get(o, "lease_live")))
-		return false;
-	json_array_foreach(json_object_get(here, "workers"), i, w)
-		if (is_same(w, "id", o, "lease_owner"))
-			return false;
-	return true;
-}
-
+/* While a lease is live only its owner counts, which may not be here. */
 static const json_t *
 find_held_up(const json_t *here, const json_t *o)
 {
-	const json_t	*found = NULL;
-	json_t		*w;
-	size_t		 i;
+	bool	 live = json_is_true(json_object_get(o, "lease_live"));
+	json_t	*w;
+	size_t	 i;
 
-	if (is_owned_elsewhere(here, o))
-		return NULL;
 	json_array_foreach(json_object_get(here, "workers"), i, w)
-		if (is_held_up(w) && (found == NULL ||
-		    is_same(w, "id", o, "lease_owner")))
-			found = w;
-	return found;
+		if (is_held_up(w) &&
+		    (!live || is_same(w, "id", o, "lease_owner")))
+			return w;
+	return NULL;
 }
 
 /* Its type is refused while others are taken. */

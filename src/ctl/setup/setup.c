@@ -182,7 +182,7 @@ say_the_end(struct setup *s, int status)
 		printf("Ready: %soutboxctl status.\n"
 		    "The application enqueues with an account that has the "
 		    "rights of outbox_producer in sql/grants.sql.\n",
-		    runs_already(s) ? "a daemon runs; see " :
+		    runs_already(s) ? "a daemon runs for this database; see " :
 		    "start outbox-master, then ");
 }
 

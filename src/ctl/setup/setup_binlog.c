@@ -28,6 +28,15 @@ grant_right(struct setup *s, struct err *e)
 	return setup_run_sql(s, &sql, e);
 }
 
+static const char *
+when(const struct setup *s)
+{
+	return s->ctl->conf->wake.binlog == WAKE_OFF ?
+	    "; wake.binlog is false: remove that, then outboxctl reload" :
+	    "; a daemon that runs does so within a minute, or after outboxctl "
+	    "reload";
+}
+
 int
 setup_binlog(struct setup *s, struct err *e)
 {
@@ -43,8 +52,7 @@ setup_binlog(struct setup *s, struct err *e)
 	if (has || wanted)
 		setup_step(s, "binlog", "%s may follow it, and so read all "
 		    "changes of all databases of the server%s", s->account,
-		    given ? "; a daemon that runs does so within a minute, "
-		    "or after outboxctl reload" : "");
+		    given ? when(s) : "");
 	else
 		setup_step(s, "binlog", "%s may not follow it, so the workers "
 		    "poll; setup --follow-binlog allows it, and with it to "
