@@ -159,7 +159,8 @@ note_stderr(struct scoreboard *b)
 			    sizeof(b->stderr_file) - 1);
 	struct stat	st;
 
-	if (n < 0 || fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+	/* What fills the buffer may have been cut off. */
+	if (n < 0 || n == (ssize_t)sizeof(b->stderr_file) - 1 || fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
 		n = 0;
 	b->stderr_file[n] = '\0';
 }

@@ -28,12 +28,14 @@ put_word(struct buf *b, const char *text)
 	return 0;
 }
 
-/* The option --dry-run is dry_run; returns how much of the text it is. */
+/* The option --dry-run is dry_run; returns how much of the text it is, 0: none. */
 static size_t
 put_option(struct buf *b, const char *text)
 {
 	size_t	n = strspn(text + 2, "abcdefghijklmnopqrstuvwxyz-");
 
+	if (n == 0)
+		return 0;
 	for (size_t i = 2; i < n + 2; i++)
 		buf_printf(b, "%c", text[i] == '-' ? '_' : text[i]);
 	return n + 2;
