@@ -17,13 +17,18 @@ struct fit {
 /*
  * store_scheduled.c: rows that the database refuses to bring back.  They are
  * not tried again before a minute is over, or else they would be the first
- * ones each time.
+ * ones each time.  If there are more than the list holds, it begins anew, and
+ * only rows behind the last one are read until then.
  */
 #define ASIDE_MAX	1000
 struct aside {
 	uint64_t	rows[ASIDE_MAX];	/* sequences */
 	size_t		n;
+	uint64_t	behind;			/* this row; 0: from the first */
+	char		label[STORE_LABEL];	/* of that row */
 	int64_t		until;			/* clock_ms() */
+	size_t		nuntold;		/* refusals since said_at */
+	int64_t		said_at;		/* 0: never */
 };
 
 struct store {

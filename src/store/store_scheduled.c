@@ -9,8 +9,10 @@
 
 #include "store/store_impl.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <bsd/string.h>
 
 #include "util/clock.h"
 #include "util/log.h"
@@ -28,6 +30,7 @@
 /* Refused rows that one transaction looks for: each costs ten statements. */
 #define REFUSED_MAX	50
 #define ASIDE_MS	(60 * 1000)
+#define SAY_MS		(30 * 1000)	/* from one line on them to the next */
 
 bool
 store_can_schedule(const struct store *s)
@@ -60,6 +63,26 @@ store_schedule(struct store *s, const struct range *ranges, size_t nranges,
 	return store_exec(s, "schedule", NULL, e);
 }
 
+static void
+put_not_aside(struct store *s)
+{
+	const struct aside	*a = &s->aside;
+
+	if (a->behind != 0) {
+		store_put(s, " AND {partition_key} >= ");
+		store_put_text(s, a->label);
+		store_put(s, " AND ({partition_key} > ");
+		store_put_text(s, a->label);
+		store_putf(s, " OR {global_sequence} > %" PRIu64 ")",
+		    a->behind);
+	}
+	if (a->n > 0) {
+		store_put(s, " AND {global_sequence} NOT IN (");
+		store_put_list(s, a->rows, a->n);
+		store_put(s, ")");
+	}
+}
+
 /* Rows whose time has come, the earliest first; or those to be locked now. */
 static int
 list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
@@ -70,13 +93,9 @@ list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
 	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
 	    TIME_FORMAT "))");
-	if (s->aside.n > 0) {
-		store_put(s, " AND {global_sequence} NOT IN (");
-		store_put_list(s, s->aside.rows, s->aside.n);
-		store_put(s, ")");
-	}
-	store_putf(s, " ORDER BY {partition_key} LIMIT %d%s", BACK_MAX,
-	    lock ? " FOR UPDATE SKIP LOCKED" : "");
+	put_not_aside(s);
+	store_putf(s, " ORDER BY {partition_key}, {global_sequence} "
+	    "LIMIT %d%s", BACK_MAX, lock ? " FOR UPDATE SKIP LOCKED" : "");
 	if ((rows = store_query(s, "scheduled", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows) && *n < BACK_MAX; )
@@ -118,21 +137,48 @@ struct refusal {
 	struct err	why;	/* of the first */
 };
 
-static void
-put_aside(struct store *s, uint64_t sequence, struct refusal *r,
-    const struct err *why)
+/* The list is full: go on behind its last row, or good ones would wait. */
+static int
+read_behind(struct store *s, uint64_t sequence, struct err *e)
+{
+	struct aside	*a = &s->aside;
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT {partition_key} FROM {outbox} "
+	    "WHERE {global_sequence} = ");
+	store_putf(s, "%" PRIu64, sequence);
+	if ((rows = store_query(s, "scheduled", e)) == NULL)
+		return -1;
+	if (db_next(rows)) {
+		strlcpy(a->label, db_text(rows, 0), sizeof(a->label));
+		a->behind = sequence;
+	}
+	a->n = 0;
+	db_rows_free(rows);
+	return 0;
+}
+
+/* A minute from the end of the search, or a long one would begin anew. */
+static int
+put_aside(struct store *s, uint64_t sequence, struct refusal *r, struct err *e)
 {
 	struct aside	*a = &s->aside;
 
-	if (a->n == ASIDE_MAX)
-		a->n = 0;
-	if (a->n == 0)
+	if (r->n++ == 0) {
+		r->first = sequence;
+		r->why = *e;
+	}
+	if (r->n == REFUSED_MAX || (a->n == 0 && a->behind == 0))
 		a->until = clock_ms() + ASIDE_MS;
 	a->rows[a->n++] = sequence;
-	if (r->n++ > 0)
-		return;
-	r->first = sequence;
-	r->why = *why;
+	return a->n < ASIDE_MAX ? 0 : read_behind(s, sequence, e);
+}
+
+static void
+forget_aside(struct aside *a)
+{
+	a->n = 0;
+	a->behind = 0;
 }
 
 /* Rows that the database refuses are searched for by halves. */
@@ -144,28 +190,31 @@ relabel_some(struct store *s, const struct counts *c, const uint64_t *list,
 		return 0;
 	if (!store_refused_value(s))
 		return -1;
-	if (n == 1) {
-		put_aside(s, list[0], r, e);
-		return 0;
-	}
+	if (n == 1)
+		return put_aside(s, list[0], r, e);
 	if (relabel_some(s, c, list, n / 2, r, e) < 0)
 		return -1;
 	return relabel_some(s, c, list + n / 2, n - n / 2, r, e);
 }
 
+/* Each second may refuse others: they are told together. */
 static void
-say_refused(const struct refusal *r)
+say_refused(struct aside *a, const struct refusal *r)
 {
-	if (r->n > 0)
-		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
-		    r->first), LOG_NUMBER("rows", r->n),
-		    LOG_TEXT("error_class", "row")),
-		    "%zu message(s) whose scheduled_at has come wait, sequence "
-		    "%llu is the first: the database refuses to give them "
-		    "the label of their partition: %s; repair the rows or the "
-		    "table, or run outboxctl messages discard; they are tried "
-		    "again within %d s", r->n, (unsigned long long)r->first,
-		    r->why.text, ASIDE_MS / 1000);
+	int64_t	now = clock_ms();
+
+	a->nuntold += r->n;
+	if (r->n == 0 || (a->said_at != 0 && now - a->said_at < SAY_MS))
+		return;
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", r->first),
+	    LOG_NUMBER("rows", a->nuntold), LOG_TEXT("error_class", "row")),
+	    "%zu message(s) whose scheduled_at has come wait, sequence %llu is "
+	    "one of them: the database refuses to give them the label of their "
+	    "partition: %s; repair the rows or the table, or run outboxctl "
+	    "messages discard; they are tried again within %d s", a->nuntold,
+	    (unsigned long long)r->first, r->why.text, ASIDE_MS / 1000);
+	a->nuntold = 0;
+	a->said_at = now;
 }
 
 /* They were away, and are due: the owners must scan from the first row. */
@@ -177,7 +226,7 @@ bring_back(struct store *s, const uint64_t *list, size_t n,
 
 	if (relabel_some(s, c, list, n, &r, e) < 0)
 		return -1;
-	say_refused(&r);
+	say_refused(&s->aside, &r);
 	u->more = n == BACK_MAX && r.n == 0;
 	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
 	    "FROM {outbox} WHERE {global_sequence} IN (");
@@ -212,7 +261,7 @@ store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 	if (!store_can_schedule(s))
 		return 0;
 	if (clock_ms() >= s->aside.until)
-		s->aside.n = 0;
+		forget_aside(&s->aside);
 	list = xcalloc(BACK_MAX, sizeof(*list));
 	rc = list_due(s, false, list, &n, e);
 	if (rc == 0 && n > 0 && (rc = store_begin_in_a_hurry(s, e)) == 0)
