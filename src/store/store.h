@@ -144,6 +144,8 @@ struct adopted {
 	char		label[STORE_LABEL];	/* of one of them */
 	bool		busy;			/* a lock was in the way of
 						   some */
+	bool		locked;			/* the rows of some label are
+						   locked: left out */
 	struct err	why;			/* if busy */
 };
 

@@ -108,23 +108,49 @@ struct piece {
 	size_t		 n;
 };
 
+/* lock: those that others have locked are left out. */
 static int
-list_rows(struct store *s, const struct stray *x, struct piece *p,
+list_rows(struct store *s, const struct stray *x, bool lock, struct piece *p,
     struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT {o.global_sequence} FROM {outbox} AS o {index} "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
-	    "WHERE ");
+	store_sql(s, "SELECT {o.global_sequence} FROM {outbox} AS o {index} ");
+	if (x->others)
+		store_put(s, "LEFT JOIN {events} AS e "
+		    "ON {e.sequence} = {o.global_sequence} ");
+	store_put(s, "WHERE ");
 	put_is_stray(s, x);
-	store_putf(s, " ORDER BY {o.global_sequence} LIMIT %d", MOVE_MAX);
+	store_putf(s, " ORDER BY {o.global_sequence} LIMIT %d%s", MOVE_MAX,
+	    lock ? " FOR UPDATE SKIP LOCKED" : "");
 	if ((rows = store_query(s, "strays", e)) == NULL)
 		return -1;
+	free(p->list);
 	p->list = xcalloc(db_nrows(rows) + 1, sizeof(*p->list));
-	while (db_next(rows))
+	for (p->n = 0; db_next(rows); )
 		p->list[p->n++] = db_u64(rows, 0);
 	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * A row that others have locked may be so for long, and a wait for it would be
+ * one for other labels, too.  *locked: they have locked all of them.  To lock
+ * what is joined takes rights that we do not have.
+ */
+static int
+find_rows(struct store *s, const struct stray *x, struct piece *p, bool *locked,
+    struct err *e)
+{
+	*locked = false;
+	if (list_rows(s, x, !x->others, p, e) < 0)
+		return -1;
+	if (p->n > 0 || x->others)
+		return 0;
+	if (list_rows(s, x, false, p, e) < 0)
+		return -1;
+	*locked = p->n > 0;
+	p->n = 0;
 	return 0;
 }
 
@@ -158,11 +184,12 @@ relabel_strays(struct store *s, const struct stray *x, const struct piece *p,
 }
 
 static int
-move_some(struct store *s, const struct stray *x, uint64_t *moved,
-    struct err *e)
+move_some(struct store *s, const struct stray *x, struct adopted *a,
+    uint64_t *moved, struct err *e)
 {
 	struct counts	c;
 	struct piece	p = { .list = NULL };
+	bool		locked = false;
 	int		rc;
 
 	*moved = 0;
@@ -170,7 +197,8 @@ move_some(struct store *s, const struct stray *x, uint64_t *moved,
 		return -1;
 	rc = store_hold_counts(s, &c, e);
 	if (rc == 0)
-		rc = list_rows(s, x, &p, e);
+		rc = find_rows(s, x, &p, &locked, e);
+	a->locked = a->locked || locked;
 	if (rc == 0 && p.n > 0)
 		rc = relabel_strays(s, x, &p, &c, moved, e);
 	free(p.list);
@@ -204,7 +232,7 @@ move_strays(struct store *s, struct stray *x, struct adopted *a,
 	if (!store_is_parked(s, x->label, x->len, &x->record))
 		x->record = 0;
 	printable_text(name, x->label, x->len);
-	rc = note_busy(s, move_some(s, x, moved, e), a, e);
+	rc = note_busy(s, move_some(s, x, a, moved, e), a, e);
 	if (rc < 0 && !store_refused_value(s))
 		return -1;
 	if (rc < 0)

@@ -96,14 +96,20 @@ tell_busy(struct log_throttle *t, const struct adopted *a, int64_t now)
 {
 	struct err	e;
 
-	if (!a->busy) {
+	if (!a->busy && !a->locked) {
 		log_throttle_over(t, "labels without a lease", now);
 		return;
 	}
-	err_set(&e, "rows under labels without a lease wait: another "
-	    "transaction locks one of them, a lease or the row of settings: "
-	    "%s; it is tried again: end that transaction", a->why.text);
-	log_throttle_keyed(t, "busy", e.text, now);
+	if (a->busy)
+		err_set(&e, "rows under labels without a lease wait: another "
+		    "transaction locks one of them, a lease or the row of "
+		    "settings: %s; it is tried again: end that transaction",
+		    a->why.text);
+	else
+		err_set(&e, "rows under labels without a lease wait: another "
+		    "transaction locks them; they get another label when it "
+		    "ends: end it if it does not");
+	log_throttle_keyed(t, a->busy ? "busy" : "locked", e.text, now);
 }
 
 static int

@@ -189,7 +189,7 @@ adopted(int (*adopt)(struct store *, struct adopted *, struct err *),
 	struct adopted	a;
 
 	ck_ok(adopt(s, &a, &e));
-	ck_assert(!a.busy);
+	ck_assert(!a.busy && !a.locked);
 	memcpy(label, a.label, STORE_LABEL);
 	return a.n;
 }

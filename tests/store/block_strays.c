@@ -69,6 +69,27 @@ START_TEST(rows_without_their_record_get_their_keys_label)
 }
 END_TEST
 
+/* Neither label can have a lease; the first one's row is locked. */
+START_TEST(locked_row_keeps_no_other_label_waiting)
+{
+	struct adopted	a;
+
+	sql("UPDATE outbox_settings SET partition_count = 1");
+	add_rows(11, 11, "CONCAT('a', CHAR(1))");
+	add_rows(12, 12, "CONCAT('b', CHAR(1))");
+	sql("START TRANSACTION; SELECT * FROM outbox "
+	    "WHERE global_sequence = 11 FOR UPDATE");
+	ck_ok(store_adopt_strays(st, &a, &e));
+	ck_assert(a.locked && !a.busy);
+	sql("COMMIT");
+	ck_sql("0\n1", "SELECT partition_key = 'p00' FROM outbox "
+	    "ORDER BY global_sequence");
+	ck_ok(store_adopt_strays(st, &a, &e));
+	ck_assert(!a.locked && !a.busy);
+	ck_sql("p00\np00", "SELECT partition_key FROM outbox");
+}
+END_TEST
+
 START_TEST(label_with_nul_is_given_up)
 {
 	sql("UPDATE outbox_settings SET partition_count = 1");
@@ -204,6 +225,7 @@ add_strays(TCase *tc)
 	tcase_add_test(tc, parked_rows_are_no_strays);
 	tcase_add_loop_test(tc, rows_without_their_record_get_their_keys_label,
 	    0, 2 * NROWS(unowned));
+	tcase_add_test(tc, locked_row_keeps_no_other_label_waiting);
 	tcase_add_test(tc, label_with_nul_is_given_up);
 	tcase_add_loop_test(tc, orphans_are_adopted, 0, NROWS(orphans));
 	tcase_add_loop_test(tc, orphans_are_found_without_a_scan, 0, 2);
