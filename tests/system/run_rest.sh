@@ -13,8 +13,15 @@ listener_is() { [ "$("$OUTBOXCTL" -c "$CONF" --json status |
 within 10 'the listener follows the binlog' listener_is running
 produce_forever --keys 100 --payload 50 --rate 3000 --producers 4
 within 10 'at many commits it rests' listener_is resting
-within 5 'and the server sends it nothing' is_sql "SELECT COUNT(*)
+within 10 'and the server sends it nothing' is_sql "SELECT COUNT(*)
     FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'" 0
+doctor_tells() { grep -Eq "$1" <<< "$("$OUTBOXCTL" -c "$CONF" doctor)"; }
+within 10 'doctor says that it rests' doctor_tells \
+    '^ok +binlog: .* listener of this host rests.* and follows it'
+sql "REVOKE REPLICATION SLAVE ON *.* FROM 'outbox'@'localhost'"
+within 10 'also if it may not follow it any more' doctor_tells \
+    '^warn +binlog: the listener of this host rests.* but cannot .*: GRANT'
+sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 listener_pid() { pgrep -P "$MASTER" -f 'outbox-master: listener'; }
 former=$(listener_pid)
 kill -KILL "$former"
