@@ -160,7 +160,8 @@ note_stderr(struct scoreboard *b)
 	struct stat	st;
 
 	/* What fills the buffer may have been cut off. */
-	if (n < 0 || n == (ssize_t)sizeof(b->stderr_file) - 1 || fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+	if (n < 0 || n == (ssize_t)sizeof(b->stderr_file) - 1 ||
+	    fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
 		n = 0;
 	b->stderr_file[n] = '\0';
 }

@@ -28,7 +28,7 @@ put_word(struct buf *b, const char *text)
 	return 0;
 }
 
-/* The option --dry-run is dry_run; returns how much of the text it is, 0: none. */
+/* The option --dry-run is dry_run; returns how much of the text it is, or 0. */
 static size_t
 put_option(struct buf *b, const char *text)
 {

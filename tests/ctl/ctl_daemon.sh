@@ -149,6 +149,13 @@ like "$OUT" "^    tail -n 20 $LOG\$" \
     'logs of a daemon that has ended: the file that it has written'
 shows '[.file, (.commands | length > 1), .lines]' '[null,true,[]]' \
     'logs --json without a file' logs
+# A path that is longer than the place for it
+long=$DIR/$(printf 'd%.0s' {1..200})/$(printf 'e%.0s' {1..200})
+mkdir -p "$long"
+LOG=$long/log start_fleet
+stop_master "$MASTER"
+ctl logs
+is "$(grep -c '^ *tail ' <<< "$OUT")" 0 'logs: no part of a path is named as one'
 start_fleet
 victim=$(pids)
 kill -STOP "$victim"

@@ -7,8 +7,8 @@
 /*
  * What a message waits for that only its destination holds up, as text; NULL:
  * nothing is known.  o is what messages show prints.  Only the daemon of this
- * host is asked: of its workers the owner of the partition comes first, and
- * then any, for leases are handed on while nothing is sent.
+ * host is asked: of its workers the owner of the partition counts, and any if
+ * nobody owns it, for leases are handed on while nothing is sent.
  */
 json_t	*destination_waits(const struct ctl *, const json_t *o);
 
