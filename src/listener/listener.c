@@ -52,7 +52,7 @@ struct listener {
 	bool				 heard;		/* stream has begun */
 	bool				 ever_heard;	/* since the start */
 	bool				 resting;
-	unsigned			 quiet;	/* seconds of rest with few rows */
+	unsigned			 quiet;	/* seconds with few rows */
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;

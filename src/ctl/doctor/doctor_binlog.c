@@ -115,7 +115,8 @@ doctor_binlog(struct doctor *d)
 		return;
 	d->follows = can_follow(d, &e);
 	if (d->follows)
-		doctor_say(d, DOCTOR_OK, "binlog", "the account may read it: %s",
+		doctor_say(d, DOCTOR_OK, "binlog",
+		    "the account may read it: %s",
 		    is_listener(d, "resting") ? "the listener of this host "
 		    "rests, since busy workers poll anyway, and follows it "
 		    "when they are less busy" : "commits wake the workers");
