@@ -144,6 +144,7 @@ read_behind(struct store *s, uint64_t sequence, struct err *e)
 	struct aside	*a = &s->aside;
 	struct db_rows	*rows;
 
+	a->n = 0;	/* also if this fails: then they are tried again */
 	store_sql(s, "SELECT {partition_key} FROM {outbox} "
 	    "WHERE {global_sequence} = ");
 	store_putf(s, "%" PRIu64, sequence);
@@ -153,7 +154,6 @@ read_behind(struct store *s, uint64_t sequence, struct err *e)
 		strlcpy(a->label, db_text(rows, 0), sizeof(a->label));
 		a->behind = sequence;
 	}
-	a->n = 0;
 	db_rows_free(rows);
 	return 0;
 }
@@ -268,6 +268,9 @@ store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 		rc = store_end_in_a_hurry(s, bring_back_due(s, list, n, u, e),
 		    e);
 	free(list);
+	/* Nothing was brought back: what is behind the cursor is not all. */
+	if (rc < 0 && s->aside.behind != 0)
+		forget_aside(&s->aside);
 	if (rc == 0 || store_fault(s) != DB_BUSY)
 		return rc;
 	*u = (struct unscheduled){ .busy = true, .why = *e };

@@ -133,25 +133,39 @@ list_rows(struct store *s, const struct stray *x, bool lock, struct piece *p,
 	return 0;
 }
 
+/* Keep those with which both lists begin.  Returns whether a has more. */
+static bool
+cut_to_common(const struct piece *a, struct piece *b)
+{
+	size_t	n = 0;
+
+	while (n < a->n && n < b->n && a->list[n] == b->list[n])
+		n++;
+	b->n = n;
+	return n < a->n;
+}
+
 /*
  * A row that others have locked may be so for long, and a wait for it would be
- * one for other labels, too.  *locked: they have locked all of them.  To lock
- * what is joined takes rights that we do not have.
+ * one for other labels, too.  Later rows of this label wait, since their key may
+ * be the same.  *locked: there are such rows.  To lock what is joined takes
+ * rights that we do not have.
  */
 static int
 find_rows(struct store *s, const struct stray *x, struct piece *p, bool *locked,
     struct err *e)
 {
+	struct piece	all = { .list = NULL };
+	int		rc;
+
 	*locked = false;
-	if (list_rows(s, x, !x->others, p, e) < 0)
-		return -1;
-	if (p->n > 0 || x->others)
-		return 0;
-	if (list_rows(s, x, false, p, e) < 0)
-		return -1;
-	*locked = p->n > 0;
-	p->n = 0;
-	return 0;
+	if (x->others)
+		return list_rows(s, x, false, p, e);
+	rc = list_rows(s, x, false, &all, e);
+	if (rc == 0 && all.n > 0 && (rc = list_rows(s, x, true, p, e)) == 0)
+		*locked = cut_to_common(&all, p);
+	free(all.list);
+	return rc;
 }
 
 /* The label of the key, by the present count; the old one is not served. */

@@ -75,18 +75,19 @@ START_TEST(locked_row_keeps_no_other_label_waiting)
 	struct adopted	a;
 
 	sql("UPDATE outbox_settings SET partition_count = 1");
-	add_rows(11, 11, "CONCAT('a', CHAR(1))");
-	add_rows(12, 12, "CONCAT('b', CHAR(1))");
+	add_rows(10, 12, "CONCAT('a', CHAR(1))");
+	add_rows(13, 13, "CONCAT('b', CHAR(1))");
 	sql("START TRANSACTION; SELECT * FROM outbox "
 	    "WHERE global_sequence = 11 FOR UPDATE");
 	ck_ok(store_adopt_strays(st, &a, &e));
 	ck_assert(a.locked && !a.busy);
 	sql("COMMIT");
-	ck_sql("0\n1", "SELECT partition_key = 'p00' FROM outbox "
+	/* Nor does a later row of its label pass it: it may be of its key. */
+	ck_sql("1\n0\n0\n1", "SELECT partition_key = 'p00' FROM outbox "
 	    "ORDER BY global_sequence");
 	ck_ok(store_adopt_strays(st, &a, &e));
 	ck_assert(!a.locked && !a.busy);
-	ck_sql("p00\np00", "SELECT partition_key FROM outbox");
+	ck_sql("p00", "SELECT DISTINCT partition_key FROM outbox");
 }
 END_TEST
 
