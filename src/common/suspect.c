@@ -13,19 +13,45 @@ begin(struct suspect *s, uint64_t sequence)
 	__atomic_store_n(&s->sequence, sequence, __ATOMIC_RELEASE);
 }
 
-void
-suspect_died(struct suspect *s, uint64_t sequence)
-{
-	if (sequence != s->sequence)
-		begin(s, sequence);
-	if (sequence != 0)
-		__atomic_store_n(&s->deaths, s->deaths + 1, __ATOMIC_RELEASE);
-}
-
 static uint64_t
 sequence_of(const struct suspect *s)
 {
 	return __atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE);
+}
+
+/* A free place, or the one with the fewest deaths. */
+static struct suspect *
+find_place(struct suspect *all, size_t n)
+{
+	struct suspect	*fewest = all;
+
+	for (size_t i = 0; i < n; i++) {
+		if (sequence_of(&all[i]) == 0)
+			return &all[i];
+		if (all[i].deaths < fewest->deaths)
+			fewest = &all[i];
+	}
+	return fewest;
+}
+
+unsigned
+suspect_died(struct suspect *all, size_t n, uint64_t sequence)
+{
+	size_t		 i = suspect_find(all, n, sequence);
+	struct suspect	*s = i < n ? &all[i] : find_place(all, n);
+
+	if (i == n)
+		begin(s, sequence);
+	__atomic_store_n(&s->deaths, s->deaths + 1, __ATOMIC_RELEASE);
+	return s->deaths;
+}
+
+size_t
+suspect_used(const struct suspect *all, size_t n)
+{
+	while (n > 0 && sequence_of(&all[n - 1]) == 0)
+		n--;
+	return n;
 }
 
 size_t
@@ -39,21 +65,16 @@ suspect_find(const struct suspect *all, size_t n, uint64_t sequence)
 }
 
 unsigned
-suspect_deaths(const struct suspect *all, size_t n, uint64_t sequence)
+suspect_deaths(const struct suspect *s)
 {
-	unsigned	sum = 0;
-
-	for (size_t i = suspect_find(all, n, sequence); i < n; i++)
-		if (sequence_of(&all[i]) == sequence)
-			sum += __atomic_load_n(&all[i].deaths,
-			    __ATOMIC_RELAXED);
-	return sum;
+	return __atomic_load_n(&s->deaths, __ATOMIC_RELAXED);
 }
 
 void
 suspect_clear(struct suspect *all, size_t n, uint64_t sequence)
 {
-	for (size_t i = suspect_find(all, n, sequence); i < n; i++)
-		if (sequence_of(&all[i]) == sequence)
-			begin(&all[i], 0);
+	size_t	i = suspect_find(all, n, sequence);
+
+	if (i < n)
+		begin(&all[i], 0);
 }

@@ -1,14 +1,13 @@
 /*
  * suspect.h - the messages that may be killing their workers
  *
- * Each slot of the master has one on the scoreboard: what its last workers
- * were sending when they died, and how many of them died in a row.  The next
- * one to send that message may be a worker of any slot, so what counts is the
- * sum over all slots.
+ * What workers of this master were sending when they died, and how many of them
+ * did, on the scoreboard.  The next one to send that message may be a worker of
+ * any slot, and a batch may have several such messages, so all slots share one
+ * pool.
  *
- * The master writes the entry of a slot that has no worker.  Workers read all
- * entries at any time, and clear those of a message that has become a dead
- * letter.
+ * The master counts.  Workers read at any time, and clear a message that was
+ * delivered or has become a dead letter.
  */
 #ifndef OUTBOX_SUSPECT_H
 #define OUTBOX_SUSPECT_H
@@ -16,20 +15,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A pool of this size; few are in use but in the worst hours. */
+#define SUSPECTS	64
+
 /* Zeroed: none. */
 struct suspect {
 	uint64_t	sequence;	/* 0: none */
 	unsigned	deaths;		/* of workers that sent it, in a row */
 };
 
-/* The worker of this slot died while it sent that; sequence 0: it sent none. */
-void	suspect_died(struct suspect *, uint64_t sequence);
+/*
+ * One more worker died while it sent that message, not 0.  If the pool of n is
+ * full, the one with the fewest deaths is forgotten.  Returns the deaths.
+ */
+unsigned suspect_died(struct suspect *, size_t n, uint64_t sequence);
 
-/* The entry among n, an index, that names the message first; n: none does. */
+/* How much of the pool is in use. */
+size_t	suspect_used(const struct suspect *, size_t n);
+
+/* Its place among n; n: it is none. */
 size_t	suspect_find(const struct suspect *, size_t n, uint64_t sequence);
 
-/* Deaths over that message; never more than there were. */
-unsigned suspect_deaths(const struct suspect *, size_t n, uint64_t sequence);
+/* Never more than there were, also while the place is taken by another. */
+unsigned suspect_deaths(const struct suspect *);
 
 /* It is no suspect any more. */
 void	suspect_clear(struct suspect *, size_t n, uint64_t sequence);

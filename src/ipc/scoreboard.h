@@ -194,10 +194,10 @@ struct scoreboard {
 					   "": it is none */
 	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
-	struct suspect		 suspects[CONF_MAX_WORKERS]; /* of the slots */
+	struct suspect		 suspects[SUSPECTS];
 
-	/* Dead workers of each slot when its present one was started; id "":
-	   none.  Their claims are void for all workers of this master. */
+	/* Dead workers of each slot; id "": none.  Their claims are void for
+	   all workers of this master. */
 	struct predecessor	 predecessors[CONF_MAX_WORKERS]
 				     [SLOT_PREDECESSORS];
 	int64_t			 spread_until;	/* clock_ms(); see gather.h; any

@@ -203,16 +203,6 @@ clear_line(struct scoreboard_line *l)
 	l->trusted_from = trusted_from;
 }
 
-/* Before the worker takes over their leases, which may then go to any other. */
-static void
-show_predecessors(struct master *m, const struct slot *s)
-{
-	struct predecessor	all[SLOT_PREDECESSORS] = { { "", 0 } };
-
-	memcpy(all, s->predecessors, s->npredecessors * sizeof(all[0]));
-	memcpy(m->scoreboard->predecessors[s->index], all, sizeof(all));
-}
-
 static void
 start_worker(struct master *m, struct slot *s)
 {
@@ -227,7 +217,6 @@ start_worker(struct master *m, struct slot *s)
 	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
 		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
 	succession_note(m, s);
-	show_predecessors(m, s);
 	s->line->generation = m->gen;
 	start_child(m, s, run_worker);
 	if (s->pid == 0) {

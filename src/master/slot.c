@@ -234,10 +234,9 @@ suspect_message(struct slot *s, int status)
 	uint64_t	handling = asked ? 0 : s->line->handling;
 	unsigned	deaths;
 
-	suspect_died(&s->suspects[s->index], handling);
 	if (handling == 0)
 		return;
-	deaths = suspect_deaths(s->suspects, CONF_MAX_WORKERS, handling);
+	deaths = suspect_died(s->suspects, SUSPECTS, handling);
 	log_event(LOG_LVL_WARN, LOG_FIELDS(CHILD(s),
 	    LOG_NUMBER("sequence", handling), LOG_NUMBER("deaths", deaths)),
 	    "%s %u: died while it sent sequence %llu, as %u worker(s) did in "

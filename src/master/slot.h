@@ -43,7 +43,7 @@ struct slot {
 	struct predecessor	 predecessors[SLOT_PREDECESSORS];
 	size_t			 npredecessors;
 
-	/* Of all slots, this one's at its index; NULL: it sends nothing. */
+	/* Of all slots, SUSPECTS; NULL: it sends nothing. */
 	struct suspect		*suspects;
 };
 

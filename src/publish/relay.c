@@ -23,29 +23,46 @@
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
-/* Is any message a suspect?  There is none as a rule, so ask that per batch. */
-static bool
-has_suspects(const struct relay *r)
+/* Its place, or nsuspects: as a rule there is none, and none to compare. */
+static size_t
+find_suspect(const struct flight *f, const struct msg *m)
 {
-	unsigned	any = 0;
+	return suspect_find(f->r->suspects, f->nsuspects, m->sequence);
+}
 
-	for (size_t i = 0; r->suspects != NULL && i < CONF_MAX_WORKERS; i++)
-		any |= r->suspects[i].deaths;
-	return any > 0;
+/* Before all others, so that no other message is in flight with them. */
+static void
+prefer_suspects(struct flight *f)
+{
+	struct relay	*r = f->r;
+
+	if (r->suspects != NULL)
+		f->nsuspects = suspect_used(r->suspects, SUSPECTS);
+	for (size_t i = 0; f->nsuspects > 0 && i < f->b->n; i++)
+		if (find_suspect(f, &f->b->msgs[i]) < f->nsuspects)
+			inflight_prefer(&f->w, i);
+}
+
+/* What was delivered does not kill; a dead one that is retried gets its tries. */
+static void
+clear_suspects(struct flight *f)
+{
+	const struct msg	*m = f->b->msgs;
+
+	for (size_t i = 0; f->nsuspects > 0 && i < f->b->n; i++)
+		if (m[i].outcome == OUT_DELIVERED || m[i].outcome == OUT_DEAD)
+			suspect_clear(f->r->suspects, f->nsuspects,
+			    m[i].sequence);
 }
 
 static void
 bury_poison(struct flight *f, struct msg *m, unsigned deaths)
 {
-	struct relay	*r = f->r;
 	struct err	 e;
 
 	err_set(&e, "killed its worker %u times in a row", deaths);
 	relay_note_failure(f, m, e.text);
 	relay_bury(f, m, "poison", e.text);
-	/* If an operator retries it, it is no suspect any more. */
-	if (m->outcome == OUT_DEAD)
-		suspect_clear(r->suspects, CONF_MAX_WORKERS, m->sequence);
 }
 
 /*
@@ -59,18 +76,17 @@ is_put_off(struct flight *f, struct msg *m)
 	static const char	why[] = "its worker died while sending it: "
 				    "waits once, then goes before all others";
 	struct relay		*r = f->r;
+	size_t			 at = find_suspect(f, m);
 	unsigned		 deaths;
-	size_t			 at;
 
-	if (!f->has_suspects)
+	if (at == f->nsuspects)
 		return false;
-	deaths = suspect_deaths(r->suspects, CONF_MAX_WORKERS, m->sequence);
+	deaths = suspect_deaths(&r->suspects[at]);
 	if (deaths >= r->conf->retry.max_attempts) {
 		bury_poison(f, m, deaths);
 		return true;
 	}
-	at = suspect_find(r->suspects, CONF_MAX_WORKERS, m->sequence);
-	if (deaths == 0 || at == CONF_MAX_WORKERS || r->met[at] == m->sequence)
+	if (r->met[at] == m->sequence)
 		return false;
 	r->met[at] = m->sequence;
 	relay_note_failure(f, m, why);
@@ -466,16 +482,13 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)sooner(c->publish.window, r->pub.ops->capacity(
 	    r->pub.arg)), max_out(c));
-	f.has_suspects = has_suspects(r);
-	for (size_t i = 0; f.has_suspects && i < b->n; i++)
-		if (suspect_deaths(r->suspects, CONF_MAX_WORKERS,
-		    b->msgs[i].sequence) > 0)
-			inflight_prefer(&f.w, i);
+	prefer_suspects(&f);
 	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
 	type_breaker_begin(&r->breaker, clock_ms());
 	streams_begin(&r->streams);
 	send_and_wait(&f);
 	relay_judge(&f);
+	clear_suspects(&f);
 	inflight_free(&f.w);
 	free(f.state);
 	free(f.class);

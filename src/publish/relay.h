@@ -55,12 +55,12 @@ struct relay {
 						   by the owner */
 
 	/*
-	 * Those of all slots, CONF_MAX_WORKERS; NULL: none.  Each is deferred
-	 * once, then sent before all others: met has the sequences of those
-	 * that this worker has deferred, in the same places.
+	 * Of all slots, SUSPECTS; NULL: none.  Each is deferred once, then
+	 * sent before all others: met has the sequences of those that this
+	 * worker has deferred, in the same places.
 	 */
 	struct suspect		*suspects;
-	uint64_t		 met[CONF_MAX_WORKERS];
+	uint64_t		 met[SUSPECTS];
 
 	/*
 	 * If watch: top is the highest PubAck so far; the owner may clear it.

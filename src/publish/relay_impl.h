@@ -39,7 +39,7 @@ struct flight {
 	int64_t			 again_at;	/* when the next begins */
 	int64_t			 heard_at;	/* when the last answer came */
 	int64_t			 slowest;	/* slowest answer, in ms */
-	bool			 has_suspects;	/* some slot has one */
+	size_t			 nsuspects;	/* places in use */
 	bool			 closed;	/* send nothing more */
 	enum error_class	 complained;	/* CLASS_NONE: it did not */
 	bool			 lost;		/* the connection is lost */

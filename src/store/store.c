@@ -49,6 +49,7 @@ store_free(struct store *s)
 		return;
 	db_free(s->db);
 	buf_free(&s->sql);
+	buf_free(&s->dead);
 	free(s);
 }
 
@@ -109,16 +110,13 @@ store_is_mariadb(const struct store *s)
 void
 store_void_claims_of(struct store *s, const char *nonce)
 {
-	size_t	len = strlen(s->dead);
+	buf_printf(&s->dead, ",'%.16s'", nonce);
+}
 
-	if (strstr(s->dead, nonce) != NULL)
-		return;
-	/* Drop the oldest nonce: its claims have expired by now. */
-	if (len + 20 >= sizeof(s->dead)) {
-		memmove(s->dead, s->dead + 19, len - 19 + 1);
-		len -= 19;
-	}
-	snprintf(s->dead + len, sizeof(s->dead) - len, ",'%.16s'", nonce);
+void
+store_void_no_claims(struct store *s)
+{
+	buf_clear(&s->dead);
 }
 
 void

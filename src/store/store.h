@@ -54,6 +54,7 @@ bool		 store_refused_value(const struct store *);
  * only while it has no claim open.
  */
 void		 store_void_claims_of(struct store *, const char *nonce);
+void		 store_void_no_claims(struct store *);	/* forget the dead */
 
 /*
  * store_schema.c - which tables and columns the database has

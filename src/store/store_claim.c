@@ -56,7 +56,7 @@ put_claimable(struct store *s, bool abandoned, const char *token)
 		store_putf(s, " AND {o.claim_token} <> '%s' AND "
 		    "({o.available_at} <= NOW(6) OR "
 		    "LEFT({o.claim_token}, 16) IN ('%s'%s))", token,
-		    ident_nonce(s->id), s->dead);
+		    ident_nonce(s->id), s->dead.len > 0 ? s->dead.data : "");
 	else
 		store_put(s, " AND {o.claim_token} IS NULL AND "
 		    "{o.available_at} <= NOW(6)");

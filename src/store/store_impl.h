@@ -46,7 +46,7 @@ struct store {
 						   number of a row, an event */
 	char			 index[65];	/* claim index; "": none found */
 	bool			 index_by_time;	/* it begins with published_at */
-	char			 dead[1024];	/* quoted nonces, comma first */
+	struct buf		 dead;	/* quoted nonces, comma first */
 	unsigned		 claims;	/* tokens made so far */
 	int64_t			 crowded_until;	/* no scan of all rows before */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */

@@ -16,6 +16,7 @@
 #include "util/sig.h"
 
 #define WAIT_MAX_MS		1000
+#define VOID_MS			1000	/* look for workers that died */
 #define LEAVE_MS		5000	/* to write back the last outcomes */
 
 static bool
@@ -101,7 +102,7 @@ stay_in_fleet(struct worker *w)
 	}
 	if (w->fleet.ngiven > given)
 		gather_tell_others(&w->gather);
-	if (w->fleet.ntaken > 0)
+	if (w->fleet.ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
 	count_leases(w);
 	worker_show_labels(w);

@@ -53,6 +53,7 @@ struct worker {
 	char				 warned[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */
+	int64_t				 voided_at;	/* clock_ms() */
 	bool				 changed_count;	/* was asked for */
 	bool				 warned_count;
 	const char			*late;	/* logged last: why no claim is
@@ -94,8 +95,8 @@ void	worker_db_failed(struct worker *, struct err *e);
 
 void	worker_open_db(struct worker *);
 
-/* After leases were taken: claims of dead workers of this master are void. */
-void	worker_void_claims(const struct worker *);
+/* From now on the claims of dead workers of this master are void. */
+void	worker_void_claims(struct worker *);
 
 /* Log whether claims are pipelined, if that has changed. */
 void	worker_tell_late(struct worker *);

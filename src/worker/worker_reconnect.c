@@ -133,23 +133,27 @@ agree_on_count(struct worker *w, struct err *e)
 }
 
 /*
- * A worker that died may have had claims in a partition that came to this one:
- * its successor took over the lease, but gave it back.  Nothing that the dead
- * one began is fenced by less than that, so its claims need not expire.
+ * A worker that died may have had claims in a partition that comes to this one:
+ * its successor may give the lease back, or it ends before there is one.  The
+ * epoch of our lease fences all that the dead one began, so its claims need not
+ * expire.  The master may be writing: what is torn is nobody's id.
  */
 void
-worker_void_claims(const struct worker *w)
+worker_void_claims(struct worker *w)
 {
-	const struct predecessor	*p;
-	int64_t				 since = clock_ms() -
-					    w->conf->worker.claim_ttl;
+	struct predecessor	p;
+	int64_t			now = clock_ms();
 
-	for (size_t i = 0; w->a->board != NULL &&
-	    i < CONF_MAX_WORKERS * SLOT_PREDECESSORS; i++) {
-		p = &w->a->board->predecessors[i / SLOT_PREDECESSORS]
+	if (w->a->board == NULL)
+		return;
+	w->voided_at = now;
+	store_void_no_claims(w->store);
+	for (size_t i = 0; i < CONF_MAX_WORKERS * SLOT_PREDECESSORS; i++) {
+		p = w->a->board->predecessors[i / SLOT_PREDECESSORS]
 		    [i % SLOT_PREDECESSORS];
-		if (ident_is_valid(p->id) && p->died_at > since)
-			store_void_claims_of(w->store, ident_nonce(p->id));
+		if (now - p.died_at < w->conf->worker.claim_ttl &&
+		    ident_is_valid(p.id))
+			store_void_claims_of(w->store, ident_nonce(p.id));
 	}
 }
 
@@ -162,12 +166,10 @@ announce(struct worker *w, struct err *e)
 			return -1;
 		return store_bump_own_epochs(w->store, e);
 	}
-	for (size_t i = 0; i < w->a->npredecessors; i++) {
+	for (size_t i = 0; i < w->a->npredecessors; i++)
 		if (store_take_over(w->store, w->a->predecessors[i], e) < 0)
 			return -1;
-		store_void_claims_of(w->store,
-		    ident_nonce(w->a->predecessors[i]));
-	}
+	worker_void_claims(w);
 	if (w->a->npredecessors == 0 && store_register(w->store, e) < 0)
 		return -1;
 	w->announced = true;

@@ -93,12 +93,22 @@ for how in abort kill exit; do
 	    FROM outbox WHERE global_sequence = $(seq_of after-$how)")" 1 \
 	    "$how: the next message of its key did"
 done
-rows_are 3 outbox_dead_letters 'no other message is dead'
+
+# Three at once, in one batch: each is found, and no other message is.
+put p1 p1-it abort
+put p2 p2-it kill
+put p3 p3-it exit
+crowd
+wait_for 90 is_sql 'SELECT COUNT(*) FROM outbox_dead_letters' 6
+ok $? 'three at once: they are dead'
+drains 30 'three at once: all other messages are sent'
+rows_are 6 "outbox_dead_letters WHERE reason = 'poison'" \
+    'no other message is dead'
 is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'no other message has failed'
 
 # In the stream each of the others stands once, and in the order of its key.
 check_stream 'the stream is complete and in order, nothing twice' \
-    --expect-dead 3
+    --expect-dead 6
 
 # Back by hand, and no poison any more: it goes.
 sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
@@ -111,6 +121,6 @@ sql "UPDATE events SET event_data = 'cured' WHERE event_type = 'abort-it';
     UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1;
     COMMIT"
 drains 10 'a poison message that was repaired and put back is sent'
-rows_are 2 outbox_dead_letters 'the repaired message is not dead again'
+rows_are 5 outbox_dead_letters 'the repaired message is not dead again'
 stops 'the master stops with status 0'
 done_testing

@@ -33,7 +33,7 @@ clock_us(void)
 struct fake		fake;
 struct conf		*conf;
 struct relay		relay;
-struct suspect		suspects[CONF_MAX_WORKERS];
+struct suspect		suspects[SUSPECTS];
 struct relay_result	res;
 static uint64_t			handling;
 

@@ -14,19 +14,19 @@ static const struct {
 	int		 status;	/* of the last of three deaths */
 	uint64_t	 handling;	/* by each of the three */
 	uint64_t	 before;
-	uint64_t	 suspect;	/* and how often */
-	unsigned	 deaths;
+	unsigned	 deaths;	/* over handling */
 } strikes[] = {
-	{ ASK_NONE, SIGSEGV, 7, 7, 7, 3 },
-	{ ASK_NONE, SIGKILL, 7, 7, 7, 3 },
-	{ ASK_NONE, EXITED(1), 7, 7, 7, 3 },
-	{ ASK_NONE, SIGABRT, 8, 7, 8, 1 },
-	{ ASK_NONE, SIGABRT, 7, 8, 7, 1 },
-	/* Not while it sent one: the row is over. */
-	{ ASK_NONE, SIGABRT, 0, 7, 0, 0 },
-	{ ASK_NONE, EXITED(0), 7, 7, 0, 0 },
-	{ ASK_LEAVE, SIGKILL, 7, 7, 0, 0 },
-	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), 0, 7, 0, 0 },
+	{ ASK_NONE, SIGSEGV, 7, 7, 3 },
+	{ ASK_NONE, SIGKILL, 7, 7, 3 },
+	{ ASK_NONE, EXITED(1), 7, 7, 3 },
+	/* In turns with another one. */
+	{ ASK_NONE, SIGABRT, 8, 7, 2 },
+	{ ASK_NONE, SIGABRT, 7, 0, 2 },
+	/* No death over it. */
+	{ ASK_NONE, SIGABRT, 0, 7, 0 },
+	{ ASK_NONE, EXITED(0), 7, 7, 2 },
+	{ ASK_LEAVE, SIGKILL, 7, 7, 2 },
+	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), 7, 7, 2 },
 };
 
 static void
@@ -42,9 +42,17 @@ live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
 	ck_assert_uint_eq(s->line->rate, 0);
 }
 
+static unsigned
+deaths_over(const struct suspect *all, size_t n, uint64_t sequence)
+{
+	size_t	i = suspect_find(all, n, sequence);
+
+	return i == n ? 0 : suspect_deaths(&all[i]);
+}
+
 START_TEST(deaths_in_a_row_make_a_suspect)
 {
-	struct suspect		 suspects[CONF_MAX_WORKERS] = { { 0, 0 } };
+	struct suspect		 suspects[SUSPECTS] = { { 0, 0 } };
 	struct scoreboard_line	 line = { 0 };
 	struct slot		 s;
 
@@ -54,25 +62,32 @@ START_TEST(deaths_in_a_row_make_a_suspect)
 	live_and_die(&s, strikes[_i].before, ASK_NONE, SIGKILL);
 	live_and_die(&s, strikes[_i].handling, strikes[_i].asked,
 	    strikes[_i].status);
-	ck_assert_uint_eq(suspects[5].sequence, strikes[_i].suspect);
-	ck_assert_uint_eq(suspects[5].deaths, strikes[_i].deaths);
+	ck_assert_uint_eq(deaths_over(suspects, SUSPECTS, strikes[_i].handling),
+	    strikes[_i].deaths);
 }
 END_TEST
 
-/* Any slot may have been the one; whose entry it is does not matter. */
-START_TEST(deaths_of_all_slots_count)
+/* Many poison messages at once, in a batch or in several slots. */
+START_TEST(pool_of_suspects)
 {
-	struct suspect	suspects[] = { { 7, 3 }, { 8, 5 }, { 7, 1 }, { 0, 0 } };
+	struct suspect	pool[3] = { { 0, 0 } };
 
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 7), 4);
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 8), 5);
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 9), 0);
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 0), 0);
-	ck_assert_uint_eq(suspect_find(suspects, 4, 8), 1);
-	ck_assert_uint_eq(suspect_find(suspects, 4, 0), 4);
-	suspect_clear(suspects, 4, 7);
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 7), 0);
-	ck_assert_uint_eq(suspect_deaths(suspects, 4, 8), 5);
+	ck_assert_uint_eq(suspect_used(pool, 3), 0);
+	ck_assert_uint_eq(suspect_died(pool, 3, 7), 1);
+	ck_assert_uint_eq(suspect_died(pool, 3, 8), 1);
+	ck_assert_uint_eq(suspect_died(pool, 3, 7), 2);
+	ck_assert_uint_eq(suspect_used(pool, 3), 2);
+	ck_assert_uint_eq(suspect_died(pool, 3, 9), 1);
+	suspect_clear(pool, 3, 9);
+	ck_assert_uint_eq(suspect_used(pool, 3), 2);
+	suspect_died(pool, 3, 9);
+	suspect_died(pool, 3, 9);
+	/* It is full: 8 has the fewest. */
+	ck_assert_uint_eq(suspect_died(pool, 3, 6), 1);
+	ck_assert_uint_eq(deaths_over(pool, 3, 8), 0);
+	ck_assert_uint_eq(deaths_over(pool, 3, 7), 2);
+	ck_assert_uint_eq(deaths_over(pool, 3, 9), 2);
+	ck_assert_uint_eq(suspect_find(pool, 3, 0), 3);
 }
 END_TEST
 
@@ -123,7 +138,7 @@ main(void)
 	    NROWS(strikes));
 	tcase_add_loop_test(tc, after_a_death_it_is_not_trusted, 0,
 	    NROWS(ends));
-	tcase_add_test(tc, deaths_of_all_slots_count);
+	tcase_add_test(tc, pool_of_suspects);
 	tcase_add_test(tc, no_board_no_suspect);
 	return run_suite(s);
 }

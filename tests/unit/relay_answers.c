@@ -371,11 +371,7 @@ static const struct {
 START_TEST(poison_is_dead)
 {
 	script("abbc", "AAAA");
-	/* Its workers had two slots. */
-	suspects[0] = (struct suspect){ msgs[1].sequence, 4 };
-	suspects[1] = (struct suspect){ msgs[0].sequence, 0 };
-	suspects[CONF_MAX_WORKERS - 1] = (struct suspect){ msgs[1].sequence,
-	    killers[_i].deaths - 4 };
+	suspects[9] = (struct suspect){ msgs[1].sequence, killers[_i].deaths };
 	relay.has_dead = !killers[_i].no_dead;
 	publish_as(killers[_i].outcomes);
 	expect_sent("03");
@@ -398,6 +394,8 @@ START_TEST(each_suspect_waits_once)
 	publish_as("FFD");
 	next_script("abc", "AAA");
 	publish_as("DDD");
+	/* Delivered, they are none any more. */
+	ck_assert_uint_eq(suspect_used(suspects, SUSPECTS), 0);
 }
 END_TEST
 

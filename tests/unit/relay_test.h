@@ -63,7 +63,7 @@ extern struct fake		fake;
 extern struct pub_ops		fake_ops;
 extern struct conf		*conf;
 extern struct relay		relay;
-extern struct suspect		suspects[CONF_MAX_WORKERS];
+extern struct suspect		suspects[SUSPECTS];
 extern struct relay_result	res;		/* of publish() */
 
 void	relay_setup(void);
