@@ -141,7 +141,7 @@ wait "$PRODUCER"
 within 40 'a killed worker under a small load: all is delivered' is_drained
 late=$(sql 'SELECT MAX(TIMESTAMPDIFF(MICROSECOND, created_at, published_at))
     DIV 1000 FROM outbox')
-is $((late < 6000)) 1 "no message waits for a claim of the dead: $late ms at most"
+is $((late < 8000)) 1 "no message waits for a claim of the dead: $late ms at most"
 
 # Two daemons: each gathers the shares of its own workers.
 FIRST=$MASTER
@@ -163,9 +163,10 @@ until has_line "$LOG" 'worker 1: pid .* started .*generation=3'; do
 done
 hung=$(sed -n 's/.* worker 1: pid \([0-9]*\) started.*/\1/p' "$LOG" | tail -n 1)
 kill -STOP "$hung"
+# The one that hangs has 3 or 4, which may be of the shares of the others.
 within 5 'a reload that waits: old workers take their shares' is_sql \
-    "SELECT COUNT(*) FROM outbox_partitions WHERE lease_until > NOW(6)
-    AND (lease_owner LIKE '%:02:%' OR lease_owner LIKE '%:03:%')" 8
+    "SELECT COUNT(*) >= 6 FROM outbox_partitions WHERE lease_until > NOW(6)
+    AND (lease_owner LIKE '%:02:%' OR lease_owner LIKE '%:03:%')" 1
 kill -CONT "$hung"
 within 15 'worker.gather: false, after a reload each has its share' \
     are_owned 4,4,4,4
