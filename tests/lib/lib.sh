@@ -63,9 +63,10 @@ check() {
 }
 not() { ! "$@"; }
 
-# A name that does not exist ends the test, or its case would be missing.
+# A name that does not exist ends the test, or its case would be missing.  The
+# reason goes to the output of the test, wherever that of the command goes.
 command_not_found_handle() {
-	echo "Bail out! $1: command not found" >&2
+	echo "Bail out! $1: command not found" >> "/proc/$$/fd/1"
 	kill -TERM $$
 }
 
