@@ -205,6 +205,7 @@ struct conf {
 		int64_t		 concurrency;
 		struct conf_records signing_keys; /* conf_signing_key */
 		struct conf_map	 headers;
+		struct conf_list metadata_headers; /* names kept as they are */
 		char		*token_file, *token_env;
 		bool		 follow_redirects;
 		bool		 allow_private;

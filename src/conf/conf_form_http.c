@@ -130,6 +130,27 @@ conf_form_header(const char *text, struct err *e)
 	    err_set(e, "is set by the daemon, as all X-Outbox-*") : 0;
 }
 
+/* A row must not say how its request is read, or speak for the daemon. */
+int
+conf_form_metadata_header(const char *text, struct err *e)
+{
+	static const char *const	wire[] = { "Accept-Encoding", "Cookie",
+		"Expect", "Keep-Alive", "TE", "Trailer", "Upgrade" };
+	static const char *const	families[] = { "Nats-", "Outbox-",
+		"Proxy-" };
+
+	if (conf_form_header(text, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(wire) / sizeof(wire[0]); i++)
+		if (strcasecmp(text, wire[i]) == 0)
+			return err_set(e, "is not for rows to set");
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (strncasecmp(text, families[i], strlen(families[i])) == 0)
+			return err_set(e, "is not for rows to set, as all %s*",
+			    families[i]);
+	return 0;
+}
+
 int
 conf_form_header_value(const char *text, struct err *e)
 {

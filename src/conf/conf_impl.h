@@ -164,6 +164,7 @@ int		 conf_form_endpoint(const char *, struct err *);
 int		 conf_form_url_path(const char *, struct err *);
 int		 conf_form_key_id(const char *, struct err *);
 int		 conf_form_header(const char *, struct err *);
+int		 conf_form_metadata_header(const char *, struct err *);
 int		 conf_form_header_value(const char *, struct err *);
 int		 conf_form_proxy(const char *, struct err *);
 

@@ -11,33 +11,46 @@
 #include <strings.h>
 
 static void
-add(struct request *r, const char *name, const char *value)
+add_prefixed(struct request *r, const char *prefix, const char *name,
+    const char *value)
 {
 	buf_clear(&r->line);
+	buf_str(&r->line, prefix);
 	buf_str(&r->line, name);
 	buf_str(&r->line, ": ");
 	buf_str(&r->line, value);
 	r->headers = curl_slist_append(r->headers, r->line.data);
 }
 
-/* Names that no row may set, by their beginning if that ends in "-". */
-static bool
-is_taken(const char *name)
+static void
+add(struct request *r, const char *name, const char *value)
 {
-	static const char *const	taken[] = { "Nats-", "X-Outbox-",
-		"Proxy-", "Accept-Encoding", "Authorization", "Connection",
-		"Content-Length", "Cookie", "Expect", "Host",
-		"Idempotency-Key", "Keep-Alive", "Outbox-Key", "TE", "Trailer",
-		"Transfer-Encoding", "Upgrade", "X-Signature", "X-Timestamp" };
+	add_prefixed(r, "", name, value);
+}
 
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
-		size_t	n = strlen(taken[i]);
-		bool	prefix = taken[i][n - 1] == '-';
+/*
+ * Names that keep their meaning: ours, of which metadata has none (see
+ * envelope_metadata.c), those of tracing and of an envelope, and those that the
+ * configuration allows.  Proxies and servers obey more names than any list of
+ * forbidden ones could have.
+ */
+static bool
+is_plain(const struct http *h, const char *name)
+{
+	static const char *const	plain[] = { "Content-Type",
+		"traceparent", "tracestate", "baggage" };
+	const struct conf_list		*allowed;
 
-		if (prefix ? strncasecmp(name, taken[i], n) == 0 :
-		    strcasecmp(name, taken[i]) == 0)
+	if (strncasecmp(name, "Outbox-", 7) == 0 ||
+	    strncasecmp(name, "ce-", 3) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (strcasecmp(name, plain[i]) == 0)
 			return true;
-	}
+	allowed = &h->conf->http.metadata_headers;
+	for (size_t i = 0; i < allowed->n; i++)
+		if (strcasecmp(name, allowed->items[i]) == 0)
+			return true;
 	return false;
 }
 
@@ -76,8 +89,11 @@ add_those_of_the_row(struct request *r, const struct envelope *v)
 			add(r, "Idempotency-Key", value);
 		else if (strcmp(name, "Outbox-Key") == 0)
 			add(r, "X-Outbox-Key", value);
-		else if (!is_taken(name) && !is_fixed(r->http, name) &&
-		    is_clean(value)) {
+		else if (!is_clean(value))
+			continue;
+		else if (!is_plain(r->http, name))
+			add_prefixed(r, "Outbox-Meta-", name, value);
+		else if (!is_fixed(r->http, name)) {
 			add(r, name, value);
 			typed = typed || strcasecmp(name, "Content-Type") == 0;
 		}

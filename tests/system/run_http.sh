@@ -168,11 +168,22 @@ METADATA="'{\"X-Mine\": \"m\", \"Host\": \"evil\", \"X-Team\": \"other\",
     \"X-Outbox-Key\": \"other\", \"Transfer-Encoding\": \"chunked\"}'" \
     once 'headers: {X-Team: shop, X-Two: "b c"}'
 is "$(header_of X-Team)|$(header_of X-Two)" 'shop|b c' 'http.headers'
-is "$(header_of X-Mine)|$(header_of Content-Type)" 'm|text/x' \
-    'metadata sets headers of its own'
+is "$(header_of Outbox-Meta-X-Mine)|$(header_of Content-Type)" 'm|text/x' \
+    'metadata becomes headers with a prefix'
 is "$(header_of Host)|$(header_of X-Outbox-Key)|$(grep -ci \
     ^transfer-encoding "$RDIR/last")" "127.0.0.1:$RPORT|key|0" \
     'and none that means something'
+METADATA="'{\"X-Forwarded-For\": \"10.0.0.1\", \"X-Original-URL\": \"/admin\",
+    \"X-HTTP-Method-Override\": \"DELETE\", \"X_Forwarded_Host\": \"evil\",
+    \"Authorization\": \"Bearer x\", \"X-Tenant\": \"acme\",
+    \"traceparent\": \"00-1\", \"Baggage\": \"a=1\"}'" \
+    once 'metadata_headers: [x-tenant]'
+is "$(grep -ciE '^(x[-_]forw|x-orig|x-http|auth)' "$RDIR/last")" 0 \
+    'metadata sets no header that a proxy obeys'
+is "$(header_of Outbox-Meta-X-Forwarded-For)|$(header_of \
+    Outbox-Meta-Authorization)" '10.0.0.1|Bearer x' 'it is sent with a prefix'
+is "$(header_of X-Tenant)|$(header_of traceparent)|$(header_of Baggage)" \
+    'acme|00-1|a=1' 'http.metadata_headers, and headers of tracing'
 
 keep_secret "$DIR/token" sesame
 once "token_file: $DIR/token"

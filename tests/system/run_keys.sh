@@ -563,7 +563,7 @@ covers publish.routes publish.unmatched
 
 # tests/system/run_http.sh and run_http_tls.sh have a case for each of these.
 covers http.endpoint http.path http.concurrency http.signing_keys \
-    http.headers http.token_file http.token_env http.follow_redirects \
+    http.headers http.metadata_headers http.token_file http.token_env http.follow_redirects \
     http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
     http.tls.key
 

@@ -377,6 +377,7 @@ static const struct {
 	  "[{id: k-1, file: /k1}, {id: K_2, file: /k}]" },
 	{ KEY(http.headers), "{X-Team: \"a, b\", x.y: '1'}",
 	  "{X-Team: \"a, b\", x.y: \"1\"}" },
+	{ KEY(http.metadata_headers), "[X-Tenant, a.b]", "[X-Tenant, a.b]" },
 	{ KEY(http.token_file), "/t", "/t" },
 	{ KEY(http.token_env), "T", "T" },
 	{ KEY(http.follow_redirects), "true", "true" },
