@@ -127,7 +127,7 @@ SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
     @@hostname), 256), 16)) INTO @outbox_id
     FROM (SELECT 1 FROM outbox_messages LIMIT 1) AS any_row;
 INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id)
-    VALUES (1, 1, @outbox_id);
+    VALUES (1, 2, @outbox_id);
 
 -- of our own columns
 --

@@ -221,7 +221,7 @@ SELECT IF(COUNT(*) > 0 AND CHAR_LENGTH(DATABASE()) <= 16, DATABASE(),
 SELECT COALESCE(MAX(sequence), 0) INTO @outbox_newest FROM events;
 INSERT IGNORE INTO outbox_settings (id, schema_version, outbox_id,
     reconcile_watermark)
-    VALUES (1, 1, @outbox_id, @outbox_newest);
+    VALUES (1, 2, @outbox_id, @outbox_newest);
 
 --
 -- Messages that were given up.  reason: 'message' (can never be sent as it is),
@@ -300,6 +300,24 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- first_sequence is the stream's: it tells a stream that lost its beginning from
 -- one that a limit has cut.
 --
+-- leader, gaps and damage are what the broker said of the stream when it was
+-- last checked: the server that leads its replicas, the messages that it lacks
+-- between its first and its last one, and the bytes that its store has lost.
+-- Another leader, or more of the others, is a suspicion since suspected_at: all
+-- rows that are kept are to be read, and with the suspicion lost what the
+-- stream lacks is sent again; with look it may have been removed on purpose.
+-- After such a round the next one for a look begins no sooner than look_after.
+--
+-- One janitor, the scrubber, reads all delivered rows in rounds.  The round was
+-- begun at scrub_began, scrub_for the suspicion or as a matter of routine, and
+-- has come to the rows delivered at scrub_at, scrub_rows so far; scrub_ended is
+-- the end of the last one, and the last one of routine took scrub_ms.
+--
+-- holes has the stream sequences of delivered messages that the stream lacks
+-- and that may have been removed on purpose, such as 7-9,15; missing is their
+-- number, and missing_at is when the first of them was missed.  accepted has
+-- those of which an operator said so: they are never expected again.
+--
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
 	created		VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
@@ -329,6 +347,29 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 	lost_at		TIMESTAMP(6) NULL DEFAULT NULL,
 	alarm		VARCHAR(255) NULL DEFAULT NULL,
 	alarm_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	leader		VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
+	gaps		BIGINT UNSIGNED NULL DEFAULT NULL,
+	damage		BIGINT UNSIGNED NULL DEFAULT NULL,
+	suspicion	VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	suspected_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	look_after	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrubber	VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	scrubber_until	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrub_for	VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	scrub_began	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrub_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrub_rows	BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	scrub_ended	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrub_ms	BIGINT UNSIGNED NULL DEFAULT NULL,
+	missing		BIGINT UNSIGNED NOT NULL DEFAULT 0,
+	missing_at	TIMESTAMP(6) NULL DEFAULT NULL,
+	holes		MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	accepted	MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
 	PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -125,6 +125,9 @@ static const struct extra {
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },
+	[COL_SCRUB] = { T_STREAMS, "accepted",
+	  "a history that was checked once is not read again, so messages that "
+	  "the broker loses later are not found", NULL },
 	[COL_PARTITION_BY] = { T_SETTINGS, "partition_by",
 	  "outbox.partition_by cannot be used", NULL },
 	[COL_FAN_OUT] = { T_SETTINGS, "fan_out", COST_OF_FAN_OUT, NULL },

@@ -306,6 +306,8 @@ enum store_column {
 	/* of the leases */
 	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
 	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
+	/* of the streams: the last of those of the scrub */
+	COL_SCRUB,
 	/* of the settings */
 	COL_PARTITION_BY, COL_FAN_OUT, COL_TYPES, NOPTIONAL
 };

@@ -154,7 +154,7 @@ for command in status workers 'partitions list' 'messages list' 'dead list' \
 	like "$ERR" '^outboxctl: .*: schema version 99 is newer than .*may be wrong$' \
 	    "$command with a newer schema: the warning says why"
 done
-sql 'UPDATE outbox_settings SET schema_version = 1'
+sql 'UPDATE outbox_settings SET schema_version = 2'
 
 #
 # Missing rights and servers

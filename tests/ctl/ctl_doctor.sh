@@ -222,7 +222,7 @@ says fail 1 'outbox_workers is MyISAM.*ENGINE = InnoDB' 'another table engine'
 sql 'ALTER TABLE outbox_workers ENGINE = InnoDB;
     UPDATE outbox_settings SET schema_version = 99'
 says fail 1 'settings: .*schema version 99 is newer' 'a newer schema'
-sql 'UPDATE outbox_settings SET schema_version = 1, partition_count = 8;
+sql 'UPDATE outbox_settings SET schema_version = 2, partition_count = 8;
     UPDATE outbox_partitions SET former_label_at = NULL'
 says warn 0 'settings: the database has 8 partitions .* is 16' \
     'another partition count in the file'

@@ -151,6 +151,7 @@ done <<'EOF'
 0|warn|^outbox_workers: no index .heartbeat_until|ALTER TABLE outbox_workers DROP KEY outbox_workers_heartbeat
 1|fail|^outbox_workers: column x has no default|ALTER TABLE outbox_workers ADD COLUMN x INT NOT NULL
 1|fail|^outbox_streams: no primary key|ALTER TABLE outbox_streams DROP PRIMARY KEY
+0|warn|^outbox_streams: no column accepted: .*checked once|ALTER TABLE outbox_streams DROP COLUMN accepted
 0|warn|^outbox_partitions: partition_key is utf8mb4_general_ci, but that of outbox is utf8mb4_bin|ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64) COLLATE utf8mb4_general_ci NOT NULL
 0|warn|^outbox_dead_letters: no such table.*retried for ever|DROP TABLE outbox_dead_letters
 0|warn|^outbox_settings: no such table|DROP TABLE outbox_settings
@@ -224,6 +225,14 @@ like "$OUT" '^fail: outbox_blocked_keys: no such table' \
 #
 # The version rule: the one before its own
 #
+sql 'UPDATE outbox_settings SET schema_version = 1;
+    ALTER TABLE outbox_streams DROP COLUMN leader, DROP COLUMN gaps,
+	DROP COLUMN damage, DROP COLUMN suspicion, DROP COLUMN suspected_at,
+	DROP COLUMN look_after, DROP COLUMN scrubber, DROP COLUMN scrubber_until,
+	DROP COLUMN scrub_for, DROP COLUMN scrub_began, DROP COLUMN scrub_at,
+	DROP COLUMN scrub_rows, DROP COLUMN scrub_ended, DROP COLUMN scrub_ms,
+	DROP COLUMN missing, DROP COLUMN missing_at, DROP COLUMN holes,
+	DROP COLUMN accepted'
 check 'the daemon works with the schema version before its own' start_fleet
 stop_master "$MASTER"
 

@@ -69,7 +69,7 @@ test_load() {
 	is 'the settings row has no partition count yet' "$(root "SELECT id,
 	    schema_version, outbox_id REGEXP '^[0-9a-f]{16}\$',
 	    partition_count IS NULL FROM outbox_settings;")" \
-	    "1${tab}1${tab}1${tab}1"
+	    "1${tab}2${tab}1${tab}1"
 	is 'the other tables are empty' "$(root "SELECT
 	    (SELECT COUNT(*) FROM outbox_partitions) +
 	    (SELECT COUNT(*) FROM outbox_workers) +
