@@ -23,8 +23,12 @@ static const struct {
 	{ 0xa9fe0000, 16 },	/* link-local, metadata of clouds */
 	{ 0xac100000, 12 },
 	{ 0xc0000000, 24 },
+	{ 0xc0000200, 24 },	/* documentation */
+	{ 0xc0586300, 24 },	/* relays of 6to4 */
 	{ 0xc0a80000, 16 },
 	{ 0xc6120000, 15 },	/* benchmarks */
+	{ 0xc6336400, 24 },	/* documentation */
+	{ 0xcb007100, 24 },	/* documentation */
 	{ 0xe0000000, 3 },	/* multicast, reserved, broadcast */
 };
 
@@ -52,23 +56,37 @@ begins_with(const struct in6_addr *in6, const char *bytes, size_t n)
 	return memcmp(in6->s6_addr, bytes, n) == 0;
 }
 
-/* Addresses that carry one of IPv4 are judged by that. */
+/* ISATAP: the last 64 bits are ::5efe:a.b.c.d or ::200:5efe:a.b.c.d. */
+static bool
+is_isatap(const struct in6_addr *in6)
+{
+	return (in6->s6_addr[8] & 0xfd) == 0 && in6->s6_addr[9] == 0 &&
+	    in6->s6_addr[10] == 0x5e && in6->s6_addr[11] == 0xfe;
+}
+
+/*
+ * Public are the addresses in 2000::/3 that IANA's registry does not keep for a
+ * purpose.  Addresses that carry one of IPv4 are judged by that.
+ */
 static bool
 is_private_v6(const struct in6_addr *in6)
 {
-	static const char	zeros[12] = "";
 	static const char	nat64[] = "\x00\x64\xff\x9b\0\0\0\0\0\0\0\0";
+	const uint8_t		*a = in6->s6_addr;
 
 	if (IN6_IS_ADDR_V4MAPPED(in6) || begins_with(in6, nat64, 12))
 		return is_private_v4(v4_at(in6, 12));
+	if ((a[0] & 0xe0) != 0x20)
+		return true;
+	if (is_isatap(in6) && is_private_v4(v4_at(in6, 12)))
+		return true;
 	if (begins_with(in6, "\x20\x02", 2))	/* 6to4 */
 		return is_private_v4(v4_at(in6, 2));
-	return begins_with(in6, zeros, 12) ||	/* ::, ::1 and the like */
-	    begins_with(in6, nat64, 4) ||	/* of a local prefix */
-	    begins_with(in6, "\x20\x01\0\0", 4) ||	/* Teredo */
-	    (in6->s6_addr[0] & 0xfe) == 0xfc ||	/* unique local */
-	    IN6_IS_ADDR_LINKLOCAL(in6) || IN6_IS_ADDR_SITELOCAL(in6) ||
-	    IN6_IS_ADDR_MULTICAST(in6);
+	return (begins_with(in6, "\x20\x01", 2) && a[2] < 2) ||
+					/* Teredo, benchmarks, ORCHID */
+	    begins_with(in6, "\x20\x01\x0d\xb8", 4) ||	/* documentation */
+	    (begins_with(in6, "\x3f\xff", 2) && a[2] < 0x10) ||	/* the same */
+	    begins_with(in6, "\x3f\xfe", 2);	/* the 6bone that was */
 }
 
 bool

@@ -141,6 +141,14 @@ static const struct {
 	{ "fc00::1", true }, { "fdff::1", true }, { "fe80::1", true },
 	{ "febf::1", true }, { "fec0::1", true }, { "ff02::1", true },
 	{ "2a00::1", false },
+	{ "192.0.2.1", true }, { "192.0.3.1", false }, { "192.88.99.1", true },
+	{ "198.51.100.1", true }, { "203.0.113.1", true },
+	{ "::ffff:0:127.0.0.1", true }, { "::ffff:0:8.8.8.8", true },
+	{ "2a00::5efe:10.0.0.1", true }, { "2a00::200:5efe:127.0.0.1", true },
+	{ "2a00::5efe:8.8.8.8", false }, { "100::1", true },
+	{ "4000::1", true }, { "5f00::1", true }, { "3fff::1", true },
+	{ "3fff:1000::1", false }, { "3ffe::1", true }, { "2001:db8::1", true },
+	{ "2001:2::1", true }, { "2001:20::1", true }, { "2001:200::1", false },
 };
 
 START_TEST(address_is_private_or_not)
