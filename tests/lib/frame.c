@@ -416,10 +416,12 @@ frame_run(const char *name, void (*add)(Suite *, const struct kind *))
 		{ "mariadb", frame_start_mariadb },
 		{ "mysql", frame_start_mysql },
 	};
-	int	 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1;
-	Suite	*s = suite_create(name);
+	const char	*only = getenv("KIND");
+	int		 n = getenv("OUTBOX_MYSQL_TREE") != NULL ? 2 : 1;
+	Suite		*s = suite_create(name);
 
 	for (const struct kind *k = kinds; k < kinds + n; k++)
-		add(s, k);
+		if (only == NULL || strcmp(only, k->name) == 0)
+			add(s, k);
 	return servers_test(s);
 }

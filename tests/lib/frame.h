@@ -2,8 +2,9 @@
  * frame.h - helpers for the contract tests of the store
  *
  * Every case runs on MariaDB, and also on Oracle MySQL if OUTBOX_MYSQL_TREE
- * names one.  The store uses the account and the rights of sql/; tests check
- * its work as root on a connection of their own.
+ * names one; with KIND=mysql or KIND=mariadb on that one alone.  The store uses
+ * the account and the rights of sql/; tests check its work as root on a
+ * connection of their own.
  */
 #ifndef TESTS_FRAME_H
 #define TESTS_FRAME_H

@@ -92,20 +92,25 @@ now_ms() { echo $(($(date +%s%N) / 1000000)); }
 mkfifo "$DIR/nap"
 nap() { read -rt "$1" <> "$DIR/nap" || :; }
 
-# wait_for SECONDS COMMAND...: wait until it succeeds; 1 when the time is up
-wait_for() {
-	local until=$(($(now_ms) + $1 * 1000))
-	shift
-	until "$@"; do
-		[ "$(now_ms)" -lt "$until" ] || return 1
+# wait_until MS COMMAND...: wait until it succeeds; 1 at that time of now_ms
+wait_until() {
+	until "${@:2}"; do
+		[ "$(now_ms)" -lt "$1" ] || return 1
 		nap 0.05
 	done
 }
 
-# within SECONDS NAME COMMAND...: the command succeeds in that time; if not, the
-# end of the daemon's log tells more
+# wait_for SECONDS COMMAND...: wait until it succeeds; 1 when nothing more is to
+# be expected, which is later on a slow machine (OUTBOX_SLOW times, from 1.0)
+wait_for() {
+	local slow=${OUTBOX_SLOW:-1.0}
+	wait_until $(($(now_ms) + $1 * 100 * ${slow/./})) "${@:2}"
+}
+
+# within SECONDS NAME COMMAND...: the command succeeds in that time, on any
+# machine; if not, the end of the daemon's log tells more
 within() {
-	wait_for "$1" "${@:3}"
+	wait_until $(($(now_ms) + $1 * 1000)) "${@:3}"
 	ok $? "$2" || tail -n 20 "${LOG:-$DIR/log}" 2> /dev/null | sed 's/^/# /'
 }
 

@@ -10,42 +10,11 @@
 # of its own, so the servers use the usual ports, and end with it.
 # KEEP=DIR keeps the bare Debian in DIR, for the next time.
 
-# shellcheck source=tests/lib/result.sh
-. "${srcdir:-.}/tests/lib/result.sh"
-suite=bookworm
+# shellcheck source=tests/package/root.sh
+. "${srcdir:-.}/tests/package/root.sh"
 
-skip_all() {
-	echo "1..0 # SKIP $1"
-	exit 0
-}
-
-# sources: "URI SUITE COMPONENT" of each source of Debian 12 that apt has here
-sources() {
-	apt-get indextargets --format \
-	    '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN) $(CREATED_BY)' |
-	    sed -n "s/^\([^ ]* ${suite}[^ ]* [^ ]*\) Debian Packages\$/\1/p" |
-	    sort -u
-}
-
-# inside COMMAND...: in the root, with the network of this machine
-inside() {
-	unshare -m -p -f --kill-child sh -c 'mount -t proc proc "$0/proc" &&
-	    exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-	    HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
-	    "$root" "$@"
-}
-
-# What apt needs here to reach the mirror, such as a proxy, it needs there.
 make_bare_root() {
-	mirror=$(sources | sed -n "s/ $suite main\$//p" | head -n 1)
-	debootstrap --variant=minbase "$suite" "$root" "$mirror" &&
-	    sources | sed 's/^/deb /' > "$root/etc/apt/sources.list" &&
-	    apt-config dump Acquire | grep -iE '::(Proxy|Check-)' \
-		> "$root/etc/apt/apt.conf.d/99machine"
-	printf '%s\n' 'APT::Get::Assume-Yes "true";' \
-	    'APT::Install-Recommends "false";' > "$root/etc/apt/apt.conf.d/99yes"
-	echo '127.0.0.1 localhost' > "$root/etc/hosts"
-	inside apt-get update && inside apt-get install -q \
+	debootstrap_root && inside apt-get install -q \
 	    --no-install-recommends mariadb-server nats-server procps \
 	    rsyslog &&
 	    inside apt-get install -qd --no-install-recommends openrc &&
@@ -174,13 +143,9 @@ clean_up() {
 	rm -rf --one-file-system "$dir"
 }
 
-[ "$(id -u)" -eq 0 ] || skip_all 'only root can make a Debian: run it as root'
-for command in debootstrap unshare nsenter ip dpkg-deb apt-get; do
-	command -v "$command" > /dev/null || skip_all "no $command"
-done
+need_debian nsenter ip dpkg-deb
 unshare -m -n -p -f ip link set lo up 2> /dev/null ||
     skip_all 'no namespaces here'
-[ -n "$(sources)" ] || skip_all "apt has no source of Debian $suite here"
 DEB=$(realpath "${DEB:?}")
 LAB=$(realpath "${LAB:-./lab}")
 srcdir=$(realpath "${srcdir:-.}")

@@ -15,6 +15,7 @@ exec "$@"'
 program apt-get <<'EOF2'
 #!/bin/sh
 echo "$1" >> "$STATE/calls"
+echo "$*" >> "$STATE/lines"
 case $1:$APT_FAILS in
 update:update)
 	echo 'E: mirror.example: could not resolve' >&2
@@ -47,6 +48,11 @@ install_fails update
 like "$OUT" 'apt-get update failed' 'apt-get update fails: it is told'
 like "$OUT" 'mirror.example: could not resolve' 'and why'
 check 'the installation is tried all the same' has_call install
+
+rm -f "$DIR/lines"
+APT_FAILS=install "$srcdir/quickstart" check dist > /dev/null 2>&1 < /dev/null
+like "$(cat "$DIR/lines")" '^install .* gcc .* check .* gnupg' \
+    'check PART: the packages of the program, of tests, and of the part'
 
 echo theirs > "$OUTBOX_POLICY"
 install_fails install

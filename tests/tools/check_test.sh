@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# tools/check: every test belongs to a part, no part has passed too long ago, a
+# program that does not run is a failure, and a configuration that has less than
+# the tests need is made anew
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+
+command -v git > /dev/null || skip_all 'no git'
+top=$(realpath "$srcdir")
+
+# --- the parts ----------------------------------------------------------------
+
+parts=$("$top/tools/check" --list | cut -d' ' -f1)
+is "$(comm -3 <(sort <<< "$parts") <(sed -n 's/^| \([a-z]*\) | [0-9a-f]* |.*/\1/p' \
+    "$top/doc/tested.md" | sort))" '' 'each part has a row in doc/tested.md'
+is "$("$top/tools/check" --old 2>&1 | grep -v '^#')" '' \
+    'and has passed at most 50 commits ago'
+is "$(for part in $parts; do
+	grep -q "^part_$part()" "$top/tools/parts.sh" || echo "$part"
+    done)" '' 'each part has a function'
+is "$(sed -n '/^PARTS=/,/^.$/p' "$top/tools/parts.sh" | cut -sd'|' -f3 |
+    tr -s ' ' '\n' | grep -vx 'always\|' | while read -r path; do
+	[ -e "$top/$path" ] || echo "$path"
+    done)" '' 'the paths of the parts exist'
+
+# --- age, in clones of all kinds ------------------------------------------------
+
+mkdir "$DIR/clone"
+cd "$DIR/clone" || exit 1
+git() { command git -c user.name=t -c user.email=t@example -c gc.auto=0 "$@"; }
+commits() { local i; for ((i = 0; i < $1; i++)); do
+    git commit -q --allow-empty -m more; done; }
+mkdir doc
+cp -r "$top/tools" .
+git init -q . 2> /dev/null
+git add tools && git commit -q -m first
+first=$(git rev-parse --short=12 HEAD)
+for part in $parts; do echo "| $part | $first | 2026-01-01 | 100 |"; done \
+    > doc/tested.md
+git add doc && git commit -q -m rows
+old() { tools/check --old; }
+commits 49
+check '50 commits after it passed: no part is old' old
+commits 1
+OUT=$(old)
+is $? 1 '51 commits after it passed: an old part is an error'
+like "$OUT" "^units: last passed 51 commits ago, at $first: run tools/check units" \
+    'and is named, with its remedy'
+sed -i "s/^| units .*/| units | $(git rev-parse --short=12 HEAD) | 2026-01-02 | 9 |/" \
+    doc/tested.md
+is "$(old | grep -c '^units')" 0 'a new row that is not committed counts'
+is "$(old | grep -c '^ctl: last passed 51')" 1 'the others stay old'
+git commit -qam row
+git clone -q --depth 1 "file://$PWD" ../shallow
+is "$(cd ../shallow && old)" '' 'a shallow clone: nobody knows, no error'
+rm -rf ../shallow/.git
+like "$(cd ../shallow && old)" 'no clone' 'a tarball: no error'
+# A rebase: the commit of the row is none of this history.
+sed -i 's/^\(| ctl | \)[0-9a-f]*/\1dddddddddddd/' doc/tested.md
+git commit -qam rewritten
+is "$(old | grep -c '^ctl')" 0 'after a rebase: counted from the row, which is new'
+commits 51
+is "$(old | grep -c '^ctl: last passed 51 commits ago')" 1 \
+    'after a rebase: and then it is old'
+
+# --- what is due ---------------------------------------------------------------
+
+sed -i "s/^\(| [a-z]* | \)[0-9a-f]*/\1$(git rev-parse --short=12 HEAD)/" \
+    doc/tested.md
+mkdir -p src/nats tests/ctl
+: > src/nats/bus.c
+: > tests/ctl/ctl_base.sh
+git add . && git commit -qm change
+# due: the parts that are due because something has changed, on one line
+due() {
+	bash -c 'slow=10; top=$PWD; cd "$top"
+	    eval "$(sed -n "/^field() /,/^names() /p" tools/check)"
+	    . tools/parts.sh; . tools/due.sh; plan_due
+	    echo "${always[*]}: ${maybe[*]}"'
+}
+OUT=$(due)
+like "$OUT" '^short sanitizers chaos analyzers package: ' \
+    'what must never break is always due'
+like "$OUT" ': .*\bnats\b' 'a change in a room: its part is due'
+like "$OUT" ': .*\bctl\b' 'a change of a test: its part is due'
+like "$OUT" '^[^:]*: [^:]*$' 'and one part in turn'
+is "$(sed 's/.*: //' <<< "$OUT" | tr ' ' '\n' | grep -cE \
+    '^(units|store|broker|cluster|fuzz|storms|clang|nats|ctl|valgrind)$')" 10 \
+    'each part that has the room is due'
+is "$(sed 's/.*: //' <<< "$OUT" | wc -w)" 11 'and no more than one other'
+
+# --- a program that does not run -----------------------------------------------
+
+# ran TEST RESULT...: count one test with these results; sets OUT
+ran() {
+	mkdir -p "$DIR/b"
+	rm -f "$DIR"/b/*
+	[ -z "$2" ] || printf ':test-result: %s\n' "${@:2}" > "$DIR/b/${1%.sh}.trs"
+	echo '1..0 # SKIP no such thing' > "$DIR/b/${1%.sh}.log"
+	OUT=$(bash -c 'say() { printf "%s\n" "$@"; }
+	    passed=0 failed=0 skipped=0 ran=0 listed=0
+	    eval "$(sed -n "/^count_results() /,/^}/p; /^did_not_run() /,/^}/p" \
+		"$1")"
+	    count_results "$2" "$3"
+	    echo "$passed $failed $skipped $ran $listed"' \
+	    ran "$top/tools/check" "$DIR/b" "$1")
+}
+ran check_a PASS PASS
+is "$OUT" '2 0 0 1 1' 'a program with two checks has run'
+ran check_a ''
+like "$OUT" 'FAILED: check_a: did not run' 'a program without a result is a failure'
+ran check_a SKIP
+like "$OUT" 'FAILED: check_a: did not run' 'a program in C without a check, too'
+ran run_a.sh SKIP
+is "$OUT" "did not run: run_a.sh: no such thing
+0 0 1 0 1" 'a script says why it did not run, which is no failure'
+ran run_a.sh ERROR
+is "${OUT##*$'\n'}" '0 1 0 1 1' 'an error is a failure'
+
+# --- configurations ------------------------------------------------------------
+
+mkdir -p "$DIR/src" "$DIR/dir"
+cat > "$DIR/src/configure" <<'EOF2'
+#!/bin/sh
+[ ! -e refuse ] || exit 1
+echo "$*" >> calls
+printf 'all clean:\n' > Makefile
+EOF2
+chmod +x "$DIR/src/configure"
+touch -d '1 hour ago' "$DIR/src/configure"
+# configure OPTION...: as in a build; sets OUT to the calls of configure
+configure() {
+	(
+		top=$DIR/src log=$DIR/log
+		die() { exit 1; }
+		. "$OLDPWD/tools/build.sh"
+		cd "$DIR/dir" && configure_here "$@"
+	)
+	RC=$?
+	OUT=$(sed 's/--disable-dependency-tracking *//' "$DIR/dir/calls" |
+	    paste -sd,)
+}
+cd "$top" && cd "$DIR" || exit 1
+OLDPWD=$top
+configure
+configure
+is "$OUT" '' 'the demo configures once, with whatever'
+configure --enable-tests
+configure --enable-tests
+is "$OUT" ',--enable-tests' 'what needs more configures anew, once'
+configure
+is "$OUT" ',--enable-tests' 'the demo keeps that'
+: > "$DIR/dir/refuse"
+configure --enable-tests --other
+is "$RC" 1 'a configuration that is refused is an error'
+rm "$DIR/dir/refuse"
+configure --enable-tests
+is "$OUT" ',--enable-tests,--enable-tests' 'and nothing is taken for done'
+
+# --- a test that hangs -----------------------------------------------------------
+
+printf '#!/bin/sh\nexec tail -f /dev/null\n' > "$DIR/hangs"
+chmod +x "$DIR/hangs"
+OUT=$(bash "$top/tests/lib/timed.sh" --limit 0.1 "$DIR/hangs")
+is "$?: $OUT" '124: Bail out! hung: not done after 0.1 s' \
+    'a test that hangs is ended, and told'
+done_testing
