@@ -107,6 +107,13 @@ not_both {"key":"k","type":"t","payload_base64":"","payload":1}
 not_a_member_of_an_event {"key":"k","type":"t","payload":1,"tpye":1}
 without_escapes {"key":"k","type":"t","pay\u006coad":1}
 EOF2
+for value in '1\0' '[1\0]' '1.5\0' '[1.5\0 ]' '\0' '"a\0"'; do
+	printf '{"key":"k","type":"t","payload":'"$value"'}\n' |
+	    timeout 10 "$OUTBOXCTL" -c "$OP" enqueue 2> "$DIR/ctl.err" \
+	    > "$DIR/ctl.out"
+	is "$? $(grep -c 'not JSON: it has a NUL' "$DIR/ctl.err")" '1 1' \
+	    "a NUL byte in the payload $value is an error"
+done
 rows_are 17 events 'the lines before the bad ones are enqueued'
 
 #

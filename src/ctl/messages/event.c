@@ -217,6 +217,9 @@ event_parse(struct event *ev, const char *line, size_t len, bool inlined,
 	json_error_t	why;
 
 	memset(ev, 0, sizeof(*ev));
+	/* jansson takes one after a number; the text is read as a string. */
+	if (memchr(line, '\0', len) != NULL)
+		return err_set(e, "it is not JSON: it has a NUL byte");
 	/* A payload may contain integers of any length. */
 	ev->json = json_loadb(line, len, JSON_REJECT_DUPLICATES |
 	    JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
