@@ -2,8 +2,9 @@
  * stream_report.h - what a destination tells of itself
  *
  * A destination that cannot work is unfit: nothing is sent to it until it is
- * repaired.  A full one is told, and tried: it may have room by then.  An
- * unsafe setting is a warning with its remedy.
+ * repaired.  A full one is told, and tried: it may have room by then.  A
+ * setting with which messages are lost is a warning, one that could be better
+ * is advice; both have their remedy.
  */
 #ifndef OUTBOX_STREAM_REPORT_H
 #define OUTBOX_STREAM_REPORT_H
@@ -15,7 +16,12 @@
 #include "driver/verdict.h"
 #include "util/err.h"
 
-#define STREAM_WARNINGS	8
+#define STREAM_FINDINGS	8
+
+struct stream_findings {
+	struct err	list[STREAM_FINDINGS];
+	size_t		n;
+};
 
 struct stream_report {
 	bool		unfit;		/* it would take no message */
@@ -24,8 +30,7 @@ struct stream_report {
 	bool		full;		/* it refuses messages until some go */
 	struct err	how_full;	/* full: with its figures */
 	struct err	subjects;	/* "events.>, audit.*" */
-	struct err	warnings[STREAM_WARNINGS];
-	size_t		nwarnings;
+	struct stream_findings warnings, advice;
 };
 
 /* The contents of a stream, and which of them it may drop by design. */

@@ -6,23 +6,24 @@
 
 #include "common/exits.h"
 
-/* In the order of kinds, which is by severity. */
+/* Those that are advice, or are not, in the order of kinds: by severity. */
 static json_t *
-sorted(json_t *problems)
+sorted(const json_t *found, bool advice)
 {
 	json_t	*out = json_array(), *p;
 	size_t	 i;
 
 	for (size_t k = 0; k < NHEALTH; k++)
-		json_array_foreach(problems, i, p)
-			if (strcmp(health_text(p, "id"), health_table[k].id) == 0)
+		json_array_foreach(found, i, p)
+			if (strcmp(health_text(p, "id"),
+			    health_table[k].id) == 0 && advice ==
+			    (health_table[k].severity == HEALTH_ADVICE))
 				json_array_append(out, p);
-	json_decref(problems);
 	return out;
 }
 
-json_t *
-health_judge(const struct conf *conf, const json_t *state)
+void
+health_judge(const struct conf *conf, json_t *state)
 {
 	struct health	h = { .conf = conf, .state = state,
 			    .problems = json_array() };
@@ -31,7 +32,9 @@ health_judge(const struct conf *conf, const json_t *state)
 	health_judge_broker(&h);
 	health_judge_host(&h);
 	health_judge_backlog(&h);
-	return sorted(h.problems);
+	json_object_set_new(state, "problems", sorted(h.problems, false));
+	json_object_set_new(state, "advice", sorted(h.problems, true));
+	json_decref(h.problems);
 }
 
 int
@@ -49,9 +52,7 @@ health_exit(const json_t *problems)
 			return EXIT_CONFIG;
 		if (strcmp(id, health_table[HEALTH_DATABASE].id) == 0)
 			return 3;
-		if (strcmp(health_text(p, "severity"),
-		    health_severities[HEALTH_INFO]) != 0)
-			status = 1;
+		status = 1;
 	}
 	return status;
 }

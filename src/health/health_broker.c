@@ -18,14 +18,26 @@ judge_connection(struct health *h, const char *error)
 	buf_free(&remedy);
 }
 
+static void
+judge_settings(struct health *h, const json_t *texts, enum health_id id,
+    const char *remedy)
+{
+	json_t	*text;
+	size_t	 i;
+
+	json_array_foreach(texts, i, text)
+		health_add(h, id, (struct health_about){ NULL, json_pack(
+		    "{s:s}", "stream", h->conf->nats.stream) }, remedy,
+		    "stream %s %s", h->conf->nats.stream,
+		    json_string_value(text));
+}
+
 void
 health_judge_broker(struct health *h)
 {
 	const json_t	*broker = json_object_get(h->state, "broker");
 	const char	*unfit = health_text(broker, "unfit");
 	const char	*full = health_text(broker, "full");
-	json_t		*warning;
-	size_t		 i;
 
 	judge_connection(h, health_text(broker, "error"));
 	if (unfit[0] != '\0')
@@ -41,10 +53,10 @@ health_judge_broker(struct health *h)
 		    "raise this limit of the stream, or delete messages that "
 		    "its consumers have read", "stream %s %s",
 		    h->conf->nats.stream, full);
-	json_array_foreach(json_object_get(broker, "warnings"), i, warning)
-		health_add(h, HEALTH_STREAM_SETTINGS, (struct health_about){
-		    NULL, json_pack("{s:s}", "stream", h->conf->nats.stream) },
-		    "correct the stream's settings; outboxctl stream info "
-		    "tests them", "stream %s %s", h->conf->nats.stream,
-		    json_string_value(warning));
+	judge_settings(h, json_object_get(broker, "warnings"),
+	    HEALTH_STREAM_SETTINGS, "correct the stream's settings; outboxctl "
+	    "stream info tests them");
+	judge_settings(h, json_object_get(broker, "advice"),
+	    HEALTH_STREAM_ADVICE, "outboxctl stream info shows the settings; "
+	    "change them with your tools for NATS");
 }

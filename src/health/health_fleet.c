@@ -416,7 +416,9 @@ judge_rights(struct health *h)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(h->state, "rights"), i, r)
-		health_add(h, HEALTH_RIGHTS, (struct health_about){ 0 },
+		health_add(h, json_is_false(json_object_get(r, "needed")) ?
+		    HEALTH_OPTIONAL_RIGHTS : HEALTH_RIGHTS,
+		    (struct health_about){ 0 },
 		    health_text(r, "sql"), "%s: %s", health_text(r, "what"),
 		    health_text(r, "cost"));
 }

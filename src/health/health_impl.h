@@ -11,7 +11,8 @@ enum health_id {
 	HEALTH_STREAM_FULL,
 	HEALTH_PAUSED_PUBLISHING, HEALTH_LOST_MESSAGES,
 	HEALTH_STREAM_ALARM, HEALTH_PHANTOMS, HEALTH_RIGHTS,
-	HEALTH_NOT_FILLED, HEALTH_UNDECLARED_COUNT, HEALTH_WRONG_FILE, HEALTH_MISSING_TABLE,
+	HEALTH_NOT_FILLED, HEALTH_UNDECLARED_COUNT, HEALTH_WRONG_FILE,
+	HEALTH_OPTIONAL_RIGHTS, HEALTH_MISSING_TABLE,
 	HEALTH_REFUSED_SUBJECT,
 	HEALTH_HALTED_KEYS, HEALTH_DEAD_LETTERS,
 	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
@@ -20,14 +21,14 @@ enum health_id {
 	HEALTH_LOG_LOST,
 	HEALTH_STREAM_SETTINGS, HEALTH_OLDEST, HEALTH_BACKLOG_GROWING,
 	HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
-	HEALTH_SENT_AGAIN,
+	HEALTH_SENT_AGAIN, HEALTH_STREAM_ADVICE,
 	NHEALTH
 };
 
 struct health {
 	const struct conf	*conf;
 	const json_t		*state;
-	json_t			*problems;
+	json_t			*problems;	/* and advice */
 };
 
 /* Two JSON values of a problem; both are taken over and may be NULL. */
@@ -38,7 +39,7 @@ struct health_about {
 extern const struct health_kind health_table[];	/* by health_id */
 extern const char *const health_severities[];	/* by health_severity */
 
-/* Add a problem; the format is of "why", the remedy may be "". */
+/* Add a problem or advice; the format is of "why", the remedy may be "". */
 void	health_add(struct health *, enum health_id, struct health_about,
 	    const char *remedy, const char *, ...)
 	    __attribute__((format(printf, 5, 6)));

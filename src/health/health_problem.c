@@ -21,6 +21,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_NOT_FILLED] = { "not_filled", HEALTH_CRITICAL },
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
 	[HEALTH_WRONG_FILE] = { "wrong_file", HEALTH_WARNING },
+	[HEALTH_OPTIONAL_RIGHTS] = { "optional_rights", HEALTH_WARNING },
 	[HEALTH_MISSING_TABLE] = { "missing_table", HEALTH_WARNING },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
@@ -36,12 +37,13 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_STREAM_SETTINGS] = { "stream_settings", HEALTH_WARNING },
 	[HEALTH_OLDEST] = { "oldest", HEALTH_WARNING },
 	[HEALTH_BACKLOG_GROWING] = { "backlog_growing", HEALTH_WARNING },
-	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_INFO },
-	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_INFO },
-	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_INFO },
+	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_ADVICE },
+	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_ADVICE },
+	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_ADVICE },
+	[HEALTH_STREAM_ADVICE] = { "stream_advice", HEALTH_ADVICE },
 };
 
-const char *const health_severities[] = { "info", "warning", "critical" };
+const char *const health_severities[] = { "advice", "warning", "critical" };
 
 const struct health_kind *
 health_kinds(size_t *n)

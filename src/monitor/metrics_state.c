@@ -162,9 +162,27 @@ put_problems(struct buf *b, const json_t *state)
 	exposition_head(b, name, "gauge",
 	    "1 for each kind of problem that outboxctl status lists.");
 	for (size_t i = 0; i < n; i++)
-		exposition_count(b, name, is_found(problems, kinds[i].id),
-		    LABELS("id", kinds[i].id, "severity",
-		    health_severity_word(kinds[i].severity)));
+		if (kinds[i].severity != HEALTH_ADVICE)
+			exposition_count(b, name, is_found(problems,
+			    kinds[i].id), LABELS("id", kinds[i].id, "severity",
+			    health_severity_word(kinds[i].severity)));
+}
+
+/* Apart from the problems, so that no alert on these is about it. */
+static void
+put_advice(struct buf *b, const json_t *state)
+{
+	static const char		 name[] = "outbox_advice";
+	size_t				 n;
+	const struct health_kind	*kinds = health_kinds(&n);
+
+	exposition_head(b, name, "gauge",
+	    "1 for each kind of advice that outboxctl status lists.");
+	for (size_t i = 0; i < n; i++)
+		if (kinds[i].severity == HEALTH_ADVICE)
+			exposition_count(b, name, is_found(json_object_get(
+			    state, "advice"), kinds[i].id),
+			    LABELS("id", kinds[i].id));
 }
 
 void
@@ -187,6 +205,7 @@ metrics_state(struct buf *b, const json_t *state)
 	put_blocked(b, state);
 	put_streams(b, state);
 	put_problems(b, state);
+	put_advice(b, state);
 }
 
 static void

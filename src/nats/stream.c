@@ -24,10 +24,10 @@ unfit(struct stream_report *r, enum error_class class, const char *text)
 }
 
 static void
-warn(struct stream_report *r, const char *text)
+add(struct stream_findings *f, const char *text)
 {
-	if (r->nwarnings < STREAM_WARNINGS)
-		err_set(&r->warnings[r->nwarnings++], "%s", text);
+	if (f->n < STREAM_FINDINGS)
+		err_set(&f->list[f->n++], "%s", text);
 }
 
 bool
@@ -166,7 +166,11 @@ judge_room(struct stream_report *r, json_t *info, json_t *config)
 		tell_full(r, bytes, most_bytes, "bytes");
 }
 
-/* Warn of limits that drop or refuse messages; -1 and 0: no limit. */
+/*
+ * Limits that drop or refuse messages; -1 and 0: no limit.  They are what the
+ * operator wants until they hurt: a stream that refuses is full, and a message
+ * that it refuses is a dead letter, which are problems.
+ */
 static void
 judge_limits(struct stream_report *r, json_t *config)
 {
@@ -176,7 +180,8 @@ judge_limits(struct stream_report *r, json_t *config)
 	if ((stream_number(config, "max_msgs") > 0 ||
 	    stream_number(config, "max_bytes") > 0) &&
 	    !config_is(config, "discard", "new"))
-		warn(r, "drops its oldest messages when it is full, whether "
+		add(&r->advice, "drops its oldest messages when it is full, "
+		    "whether "
 		    "they were read or not; set discard: new, which pauses "
 		    "publishing instead");
 	if (size > 0) {
@@ -184,34 +189,51 @@ judge_limits(struct stream_report *r, json_t *config)
 		    "most: larger ones become dead letters; unset "
 		    "max_msg_size if the server's max_payload is enough",
 		    (long long)size);
-		warn(r, text);
+		add(&r->advice, text);
 	}
 }
 
+/*
+ * A message in doubt for longer than the window is looked up before it is sent
+ * again, see recovery/in_doubt.h, so that a short window costs reads.
+ */
+static void
+judge_window(struct stream_report *r, const struct conf *c, json_t *config)
+{
+	int64_t	dedup_window_ms = stream_number(config, "duplicate_window") /
+		    1000000;
+	char	text[512];
+
+	if (dedup_window_ms >= longest_repeat_ms(c))
+		return;
+	snprintf(text, sizeof(text), "has a duplicate window of %s, and a "
+	    "message may be sent again after %s: %s; make the window longer, "
+	    "or retry.max_backoff shorter",
+	    duration_words(dedup_window_ms).text,
+	    duration_words(longest_repeat_ms(c)).text,
+	    c->nats.recover == RECOVER_OFF ? "it may then be stored twice, as "
+	    "nats.recover is off" : config_is(config, "retention",
+	    "workqueue") || config_is(config, "retention", "interest") ?
+	    "what consumers have removed by then is stored again" :
+	    "the stream is then searched for it first, which takes time");
+	add(&r->advice, text);
+}
+
+/* All of this works; what it risks is another fault. */
 static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
     json_t *config)
 {
-	int64_t	dedup_window_ms = stream_number(config, "duplicate_window") /
-		    1000000;
 	json_t	*cluster = json_object_get(info, "cluster");
-	char	text[512];
 
-	if (dedup_window_ms < longest_repeat_ms(c)) {
-		snprintf(text, sizeof(text), "has a duplicate window of %s, "
-		    "and a message may be sent again after %s: make the "
-		    "window longer, or retry.max_backoff shorter",
-		    duration_words(dedup_window_ms).text,
-		    duration_words(longest_repeat_ms(c)).text);
-		warn(r, text);
-	}
+	judge_window(r, c, config);
 	if (config_is(config, "storage", "memory"))
-		warn(r, "is kept in memory: a restart of the server loses "
-		    "acknowledged messages; use file storage");
+		add(&r->advice, "is kept in memory: a restart of the server "
+		    "loses acknowledged messages; use file storage");
 	if (json_object_get(cluster, "name") != NULL &&
 	    stream_number(config, "num_replicas") < 2)
-		warn(r, "has one replica in a cluster: it is down whenever "
-		    "that server is; use 3 replicas");
+		add(&r->advice, "has one replica in a cluster: it is down "
+		    "whenever that server is; use 3 replicas");
 	judge_limits(r, config);
 }
 
@@ -242,8 +264,8 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	if (error != NULL)
 		judge_error(r, error);
 	else if (config == NULL)
-		warn(r, "was not checked: the answer to STREAM.INFO has no "
-		    "configuration");
+		add(&r->warnings, "was not checked: the answer to STREAM.INFO "
+		    "has no configuration");
 	else {
 		list_subjects(r, config);
 		judge_fitness(r, c, config);

@@ -50,7 +50,7 @@ struct worker {
 	int64_t				 check_at;	/* next stream check */
 	bool				 unfit;		/* paused by the last */
 	bool				 unaudited;	/* paused by the audit */
-	char				 warned[sizeof(struct err)];
+	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */
 	int64_t				 voided_at;	/* clock_ms() */

@@ -272,18 +272,21 @@ worker_lost_broker(struct worker *w)
 		    SCOREBOARD_NO_BROKER);
 }
 
-/* Log each warning once, and by one worker. */
+/* Log warnings and advice once, and by one worker. */
 static void
-warn_of_stream(struct worker *w, const struct stream_report *r)
+tell_of_stream(struct worker *w, const struct stream_report *r)
 {
 	const char	*stream = w->conf->nats.stream;
+	const char	*first = r->warnings.n > 0 ? r->warnings.list[0].text :
+			    r->advice.n > 0 ? r->advice.list[0].text : "";
 
-	if (r->nwarnings == 0 || w->a->slot != 0 ||
-	    strcmp(w->warned, r->warnings[0].text) == 0)
+	if (w->a->slot != 0 || strcmp(w->told, first) == 0)
 		return;
-	for (size_t i = 0; i < r->nwarnings; i++)
-		log_warn("stream %s %s", stream, r->warnings[i].text);
-	strlcpy(w->warned, r->warnings[0].text, sizeof(w->warned));
+	for (size_t i = 0; i < r->warnings.n; i++)
+		log_warn("stream %s %s", stream, r->warnings.list[i].text);
+	for (size_t i = 0; i < r->advice.n; i++)
+		log_info("stream %s %s", stream, r->advice.list[i].text);
+	strlcpy(w->told, first, sizeof(w->told));
 }
 
 void
@@ -306,7 +309,7 @@ worker_check_stream(struct worker *w)
 		    clock_ms() + UNFIT_CHECK_MS : w->route.try_at;
 		return;
 	} else {
-		warn_of_stream(w, &r);
+		tell_of_stream(w, &r);
 		if (w->unfit)	/* also if no message waits to show it */
 			worker_unpause(w);
 		w->unfit = false;

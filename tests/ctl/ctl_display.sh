@@ -246,15 +246,15 @@ like "$SEEN" $'^\e\\[32mhealthy\e\\[0m: nothing needs an operator' \
 # Doctor: as wide as the terminal, in colour, and no text moves the cursor.
 #
 on_terminal 80 doctor
-like "$SEEN" $'^\e\\[32mok\e\\[0m    configuration: valid' \
+like "$SEEN" $'^\e\\[32mok\e\\[0m      configuration: valid' \
     'doctor: a level is coloured'
-like "$PLAIN" '^      [^ ]' 'doctor: a long text goes on in lines below'
+like "$PLAIN" '^        [^ ]' 'doctor: a long text goes on in lines below'
 ctl doctor
 not has_line <(echo "$OUT") '^ '
 ok $? 'doctor without a terminal: a line is a check'
 sed "s|stream: \"EVENTS\"|stream: \"$LONG\"|" "$CONF" > "$DIR/odd.yml"
 CONF=$DIR/odd.yml on_terminal 80 doctor
-like "$PLAIN" '^      kkk*…$' 'doctor: a name that is wider than the terminal is cut'
+like "$PLAIN" '^        kkk*…$' 'doctor: a name that is wider than the terminal is cut'
 CONF=$DIR/odd.yml on_terminal 80 doctor --wide
 like "$PLAIN" "^fail +stream_unfit: stream $LONG " 'doctor --wide: all of it'
 sql "INSERT INTO outbox_workers (id, heartbeat_until) VALUES

@@ -127,7 +127,7 @@ sql "UPDATE outbox_blocked_keys SET reason = 'halted', head_sequence = 8
 	WHERE first_sequence = 3;
     INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES
 	(9, 'message')"
-shows '[.problems[].id]' '["halted_keys","no_daemon"]' \
+shows '[.problems[].id, .advice[].id]' '["halted_keys","no_daemon"]' \
     'a dead letter that halts a key is told with the key' status
 needs '^key k is halted behind dead letter 8; 1 more' 'two halted keys'
 sql "UPDATE outbox_blocked_keys SET head_sequence = 8 WHERE first_sequence = 3"

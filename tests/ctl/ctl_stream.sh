@@ -32,10 +32,10 @@ like "$OUT" '^ok +the daemon can use this stream' 'info as text: the verdict'
 lab_stream EVENTS --subjects 'events.>' --dup-window 20 --max-msgs 5
 ctl --json stream info
 is "$RC" 0 'info of a stream with unsafe settings: exit status 0'
-shows '[.max_messages, (.findings | map(.level))]' '[5,["warn","warn"]]' \
-    'info: each unsafe setting is a warning'
-matches '^warn +the stream has a duplicate window of 20 s.*: make the window' \
-    'info as text: the warning has its remedy' stream info
+shows '[.max_messages, (.findings | map(.level))]' '[5,["advice","advice"]]' \
+    'info: each setting that could be better is advice'
+matches '^advice +the stream has a duplicate window of 20 s.*; make the window' \
+    'info as text: the advice has its remedy' stream info
 lab_stream OTHER --subjects 'other.>' --dup-window 600
 with OTHER 'events.{event_type}'
 exits 1 'info of a stream that lacks nats.subject: exit status 1' stream info
@@ -95,8 +95,8 @@ with PLAIN 'plain.subject'
 ctl stream add --duplicate-window 90s
 like "$OUT" '^stream PLAIN created: subjects plain.subject, ' \
     'add for a subject without placeholders'
-like "$OUT" 'warn  the stream has a duplicate window of 1 min 30 s' \
-    'add warns of a window that is too short'
+like "$OUT" 'advice  the stream has a duplicate window of 1 min 30 s' \
+    'add tells that a window is short'
 with MORE 'plain.{event_type}'
 fails 1 'MORE was not created: .*another stream: PLAIN \(10065\): set nats.stream to' \
     'add for subjects of another stream' stream add

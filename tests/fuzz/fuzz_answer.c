@@ -52,7 +52,8 @@ read_stream(const char *body, size_t len)
 	struct err		e;
 
 	stream_judge(&r, some_conf(), body, len);
-	MUST(r.nwarnings <= STREAM_WARNINGS);
+	MUST(r.warnings.n <= STREAM_FINDINGS &&
+	    r.advice.n <= STREAM_FINDINGS);
 	memset(&state, 0, sizeof(state));
 	stream_read_state(&state, body, len);
 	MUST(memchr(state.created, '\0', sizeof(state.created)) != NULL);

@@ -363,6 +363,34 @@ ring() {
 	return "$rc"
 }
 
+# js_api SUBJECT BODY: send a request to JetStream's API, print the answer
+js_api() {
+	local line nats
+	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
+	printf '%s\r\n' 'CONNECT {"verbose":false}' 'SUB answer 1' \
+	    "PUB \$JS.API.$1 answer ${#2}" "$2" >&"$nats"
+	while read -rt 10 line <&"$nats"; do
+		[[ $line != *'"type":'* ]] || break
+	done
+	exec {nats}>&-
+	printf '%s\n' "${line%$'\r'}"
+}
+
+# plain_stream [MEMBERS]: make EVENTS anew, as nats stream add does by default;
+# of members that are there twice the last one counts
+plain_stream() {
+	js_api STREAM.DELETE.EVENTS '' > "$DIR/js.out"
+	js_api STREAM.CREATE.EVENTS '{"name":"EVENTS","subjects":["events.>"],
+	    "retention":"limits","max_consumers":-1,"max_msgs_per_subject":-1,
+	    "max_msgs":-1,"max_bytes":-1,"max_age":0,"max_msg_size":-1,
+	    "storage":"file","discard":"old","num_replicas":1,
+	    "duplicate_window":120000000000,"sealed":false,"deny_delete":false,
+	    "deny_purge":false,"allow_rollup_hdrs":false,
+	    "allow_direct":true,"mirror_direct":false'"${1:+,$1}}" \
+	    > "$DIR/js.out"
+	grep -q '"config":' "$DIR/js.out"
+}
+
 # pause MS: sleep, if there is no condition to wait for
 pause() {
 	local end=$(($(now_ms) + $1))

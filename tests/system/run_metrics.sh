@@ -189,6 +189,8 @@ grows 'outbox_failures_total\{class="full"\}'
 grows outbox_deferred_messages_total
 gets 'outbox_paused_workers\{class="full"\}' '>' 0
 problem stream_full critical
+stream --subjects 'events.>' --max-msgs 1000000
+gets 'outbox_advice\{id="stream_advice"\}' = 1	# it drops the oldest
 stream --subjects 'events.>'
 gets 'outbox_paused_workers\{class="full"\}' = 0 30
 wait_for 20 is_drained

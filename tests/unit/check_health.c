@@ -28,15 +28,22 @@ begin(void)
 }
 
 static json_t *
-judge(const char *state)
+member_of(const char *state, const char *name)
 {
 	json_error_t	 je;
-	json_t		*s = json_loads(state, 0, &je), *problems;
+	json_t		*s = json_loads(state, 0, &je), *list;
 
 	ck_assert_msg(s != NULL, "%s: %s", state, je.text);
-	problems = health_judge(&conf, s);
+	health_judge(&conf, s);
+	list = json_incref(json_object_get(s, name));
 	json_decref(s);
-	return problems;
+	return list;
+}
+
+static json_t *
+judge(const char *state)
+{
+	return member_of(state, "problems");
 }
 
 /* "id id ", as listed. */
@@ -58,7 +65,10 @@ ids(const json_t *problems)
 #define HERE(members) "{" ALIVE "\"this_host\": {" members "}}"
 #define WORKER(members) HERE("\"workers\": [{\"id\": \"h:00:1\", " members "}]")
 
-/* The state, its problems, their exit status, and a part of the first text. */
+/*
+ * The state, its problems and then its advice, the exit status, and a part of
+ * the first text.
+ */
 static const struct {
 	const char	*state, *ids;
 	int		 status;
@@ -193,6 +203,14 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"rights\": [{\"what\": \"outbox\", "
 	  "\"cost\": \"nothing is sent\", \"sql\": \"GRANT x\"}]}", "rights ",
 	  1, "outbox: nothing is sent: GRANT x" },
+	{ "{" ALIVE "\"this_host\": {}, \"rights\": [{\"what\": \"outbox\", "
+	  "\"cost\": \"nothing is deleted\", \"sql\": \"GRANT x\", "
+	  "\"needed\": false}]}", "optional_rights ", 1, "GRANT x" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"advice\": "
+	  "[\"has a short window\"]}}", "stream_advice ", 0,
+	  "stream EVENTS has a short window: outboxctl stream info" },
+	{ "{" ALIVE "\"this_host\": null, \"dead\": {\"new\": 3}}",
+	  "dead_letters no_daemon ", 1, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}",
 	  "broker ", 1, "the broker cannot be used: gone: start the NATS server at "
 	  "nats://a:1 or nats://b:2, or correct nats.servers" },
@@ -332,12 +350,17 @@ END_TEST
 START_TEST(state_has_its_problems)
 {
 	json_t		*problems = judge(states[_i].state);
-	char		*found = ids(problems);
-	const char	*text = json_string_value(json_object_get(
-			    json_array_get(problems, 0), "text"));
+	json_t		*all = member_of(states[_i].state, "advice");
+	const char	*text;
+	char		*found;
 
-	ck_assert_str_eq(found, states[_i].ids);
 	ck_assert_int_eq(health_exit(problems), states[_i].status);
+	ck_assert((json_array_size(problems) > 0) == (states[_i].status > 0));
+	json_array_extend(problems, all);
+	found = ids(problems);
+	text = json_string_value(json_object_get(json_array_get(problems, 0),
+	    "text"));
+	ck_assert_str_eq(found, states[_i].ids);
 	if (text != NULL)
 		each_has_a_remedy(problems);
 	if (states[_i].text != NULL)
@@ -345,6 +368,7 @@ START_TEST(state_has_its_problems)
 		    text);
 	free(found);
 	json_decref(problems);
+	json_decref(all);
 }
 END_TEST
 

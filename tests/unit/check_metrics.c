@@ -253,7 +253,7 @@ some_state(void)
 {
 	return json_pack("{s:{s:i, s:i}, s:{s:i, s:i}, s:{s:i, s:b, s:i}, "
 	    "s:{s:i}, s:{s:i, s:i}, s:[{s:s, s:i}, {s:s, s:i}], "
-	    "s:[{s:i, s:i}, {s:i}], s:n, s:{s:s}, s:[{s:s}]}",
+	    "s:[{s:i, s:i}, {s:i}], s:n, s:{s:s}, s:[{s:s}], s:[{s:s}]}",
 	    "workers", "live", 2, "stale", 1,
 	    "partitions", "owned", 8, "paused", 1,
 	    "backlog", "waiting", 100, "exact", 1, "parked", 7,
@@ -263,7 +263,8 @@ some_state(void)
 	    "reason", "a\"b", "keys", 1,
 	    "streams", "phantoms", 1, "lost", 4, "lost", 5,
 	    "database", "broker", "error", "gone",
-	    "problems", "id", "stream_full");
+	    "problems", "id", "stream_full",
+	    "advice", "id", "stream_advice");
 }
 
 START_TEST(state_is_shown)
@@ -291,6 +292,10 @@ START_TEST(state_is_shown)
 	    "severity=\"critical\"}", 1);
 	ck_value(text, "outbox_problem{id=\"oldest\",severity=\"warning\"}",
 	    0);
+	/* No alert on problems is about advice. */
+	ck_value(text, "outbox_advice{id=\"stream_advice\"}", 1);
+	ck_value(text, "outbox_advice{id=\"no_daemon\"}", 0);
+	ck_assert_ptr_null(strstr(text, "outbox_problem{id=\"no_daemon"));
 	free(text);
 	json_decref(state);
 }

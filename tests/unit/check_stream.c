@@ -57,7 +57,7 @@ END_TEST
 static const struct {
 	const char	*body;
 	const char	*unfit;		/* NULL: fit */
-	const char	*warning;	/* NULL: none */
+	const char	*advice;	/* NULL: none */
 	const char	*full;		/* NULL: it is not */
 } streams[] = {
 	{ "{\"config\":{" FINE "}}", NULL, NULL, NULL },
@@ -98,8 +98,14 @@ static const struct {
 	  "\"state\":{\"bytes\":989}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
 	  "messages of 1000 bytes at most", NULL },
-	{ "no JSON", NULL, "was not checked", NULL },
-	{ "[1]", NULL, "was not checked", NULL },
+};
+
+/* Problems: what is wrong cannot be told, or messages vanish. */
+static const struct {
+	const char	*body, *warning;
+} bad[] = {
+	{ "no JSON", "was not checked" },
+	{ "[1]", "was not checked" },
 };
 
 /* Retries and claims are short: what is left is the time to connect anew. */
@@ -114,8 +120,13 @@ START_TEST(connecting_anew_counts)
 	brief.retry.max_backoff = 1000;
 	brief.worker.claim_ttl = 10000;
 	stream_judge(&r, &brief, body, strlen(body));
-	ck_assert_uint_eq(r.nwarnings, 1);
-	ck_assert_ptr_nonnull(strstr(r.warnings[0].text, "again after 45 s"));
+	ck_assert_uint_eq(r.advice.n, 1);
+	holds(r.advice.list[0].text, "again after 45 s: the stream is then "
+	    "searched for it first");
+	brief.nats.recover = RECOVER_OFF;
+	stream_judge(&r, &brief, body, strlen(body));
+	holds(r.advice.list[0].text, "again after 45 s: it may then be stored "
+	    "twice");
 }
 END_TEST
 
@@ -127,13 +138,25 @@ START_TEST(stream_is_judged)
 	ck_assert(r.unfit == (streams[_i].unfit != NULL));
 	if (r.unfit)
 		ck_assert_ptr_nonnull(strstr(r.why.text, streams[_i].unfit));
-	ck_assert_uint_eq(r.nwarnings, streams[_i].warning != NULL);
-	if (r.nwarnings > 0)
-		ck_assert_ptr_nonnull(strstr(r.warnings[0].text,
-		    streams[_i].warning));
+	ck_assert_uint_eq(r.warnings.n, 0);
+	ck_assert_uint_eq(r.advice.n, streams[_i].advice != NULL);
+	if (r.advice.n > 0)
+		holds(r.advice.list[0].text, streams[_i].advice);
 	ck_assert(r.full == (streams[_i].full != NULL));
 	if (r.full)
 		holds(r.how_full.text, streams[_i].full);
+}
+END_TEST
+
+START_TEST(bad_stream_is_a_problem)
+{
+	struct stream_report	r;
+
+	stream_judge(&r, &conf, bad[_i].body, strlen(bad[_i].body));
+	ck_assert(!r.unfit);
+	ck_assert_uint_eq(r.warnings.n, 1);
+	ck_assert_uint_eq(r.advice.n, 0);
+	holds(r.warnings.list[0].text, bad[_i].warning);
 }
 END_TEST
 
@@ -358,6 +381,7 @@ main(void)
 	tcase_add_loop_test(tc, pattern_covers_template, 0, NROWS(covers));
 	tcase_add_test(tc, connecting_anew_counts);
 	tcase_add_loop_test(tc, stream_is_judged, 0, NROWS(streams));
+	tcase_add_loop_test(tc, bad_stream_is_a_problem, 0, NROWS(bad));
 	tcase_add_loop_test(tc, state_is_read, 0, NROWS(states));
 	tcase_add_loop_test(tc, new_stream_has_a_subject, 0, NROWS(subjects));
 	tcase_add_loop_test(tc, streams_are_compared, 0, NROWS(found));

@@ -10,7 +10,11 @@
 #include "ctl/base/ctl.h"
 #include "driver/pub.h"
 
-enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
+/*
+ * Checks say advice of what works and could be better, and fail of what needs a
+ * person; warn is for problems that are not critical.
+ */
+enum doctor_level { DOCTOR_OK, DOCTOR_ADVICE, DOCTOR_WARN, DOCTOR_FAIL };
 
 struct doctor {
 	struct ctl		*ctl;

@@ -92,7 +92,7 @@ say_refusal(struct doctor *d, const struct err *e)
 	buf_str(&b, why);
 	put_remedy(d, why, &b);
 	if (does != NULL)
-		doctor_say(d, DOCTOR_WARN, "binlog", "%s: %s", does, b.data);
+		doctor_say(d, DOCTOR_ADVICE, "binlog", "%s: %s", does, b.data);
 	else if (d->ctl->conf->wake.binlog == WAKE_ON)
 		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog is on, but "
 		    "workers poll: %s", b.data);

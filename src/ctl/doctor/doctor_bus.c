@@ -36,7 +36,7 @@ check_nats_tls(struct doctor *d)
 			doctor_say(d, DOCTOR_OK, "broker tls", "not needed on "
 			    "this host");
 		else
-			doctor_say(d, DOCTOR_WARN, "broker tls", "%s: messages "
+			doctor_say(d, DOCTOR_ADVICE, "broker tls", "%s: messages "
 			    "and passwords can be read on the network, unless "
 			    "the server requires TLS: write tls://", server);
 	}
@@ -62,12 +62,12 @@ connect_bus(struct doctor *d)
 			return true;
 		}
 		if (i + 1 < n)
-			doctor_say(d, DOCTOR_WARN, "broker", "%s", e.text);
+			doctor_say(d, DOCTOR_ADVICE, "broker", "%s", e.text);
 	}
 	return false;
 }
 
-/* A stream that is unfit or unsafe is a problem, see doctor_problems.c. */
+/* One that is unfit or loses messages is a problem, see doctor_problems.c. */
 static void
 check_nats_stream(struct doctor *d)
 {
@@ -75,12 +75,11 @@ check_nats_stream(struct doctor *d)
 	struct err		e;
 
 	if (d->ctl->conf->nats.stream[0] == '\0')
-		doctor_say(d, DOCTOR_WARN, "stream", "not checked, and "
+		doctor_say(d, DOCTOR_ADVICE, "stream", "not checked, and "
 		    "messages that it loses are not found: set nats.stream");
 	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
-	    !r.full && r.nwarnings == 0)
-		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject, "
-		    "and its duplicate window is long enough",
+	    !r.full && r.warnings.n == 0)
+		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject",
 		    d->ctl->conf->nats.stream);
 }
 
@@ -99,11 +98,11 @@ check_http(struct doctor *d)
 	const char		*host = strstr(c->http.endpoint, "://") + 3;
 
 	if (strncmp(c->http.endpoint, "https:", 6) != 0 && !is_local(host))
-		doctor_say(d, DOCTOR_WARN, "endpoint tls", "%s: messages and "
+		doctor_say(d, DOCTOR_ADVICE, "endpoint tls", "%s: messages and "
 		    "the token can be read on the network: write https://",
 		    c->http.endpoint);
 	if (c->http.signing_keys.n == 0)
-		doctor_say(d, DOCTOR_WARN, "endpoint", "requests are not "
+		doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are not "
 		    "signed, so the receiver cannot tell who sent them: set "
 		    "http.signing_keys");
 }
@@ -142,7 +141,7 @@ doctor_broker(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "routes", "messages go to %s",
 		    conf_destination(c, where));
 	if (p->ops->caution(p->arg, &e))
-		doctor_say(d, DOCTOR_WARN, p->ops->peer, "%s", e.text);
+		doctor_say(d, DOCTOR_ADVICE, p->ops->peer, "%s", e.text);
 	if (c->publish.driver == DRIVER_NATS)
 		check_nats(d);
 	else

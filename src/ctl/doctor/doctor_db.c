@@ -40,7 +40,7 @@ doctor_connect(struct doctor *d)
 	for (size_t i = 0; i < n && !d->connected; i++) {
 		d->connected = store_open(s, e) == 0;
 		if (!d->connected && i + 1 < n)
-			doctor_say(d, DOCTOR_WARN, "database", "%s", e->text);
+			doctor_say(d, DOCTOR_ADVICE, "database", "%s", e->text);
 	}
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
@@ -90,7 +90,7 @@ judge_variable(struct doctor *d, const char *name, const char *value,
 		if (strcmp(variables[i].name, name) == 0 &&
 		    !is_value(value, variables[i].wanted) &&
 		    matters(d, name, binlog))
-			doctor_say(d, DOCTOR_WARN, "server", "%s is %s: %s",
+			doctor_say(d, DOCTOR_ADVICE, "server", "%s is %s: %s",
 			    name, value, variables[i].cost);
 }
 
@@ -147,7 +147,7 @@ check_mysql_tls(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "database tls", "%s", cipher);
 	else if (d->ctl->conf->mysql.tls.mode == TLS_DISABLE &&
 	    d->ctl->conf->mysql.socket[0] == '\0')
-		doctor_say(d, DOCTOR_WARN, "database tls", "events can "
+		doctor_say(d, DOCTOR_ADVICE, "database tls", "events can "
 		    "be read on the network: set mysql.tls.mode: verify");
 	else
 		doctor_say(d, DOCTOR_OK, "database tls", "not needed on this "
@@ -229,7 +229,7 @@ doctor_clock(struct doctor *d)
 		diff = (int64_t)db_u64(rows, 0) - (before + after) / 2;
 	db_rows_free(rows);
 	if (llabs(diff) > CLOCK_MAX_US)
-		doctor_say(d, DOCTOR_WARN, "clock", "the server's clock is "
+		doctor_say(d, DOCTOR_ADVICE, "clock", "the server's clock is "
 		    "%.1f s %s this host's: synchronize both",
 		    (double)llabs(diff) / 1e6, diff > 0 ? "ahead of" :
 		    "behind");
@@ -241,7 +241,7 @@ doctor_clock(struct doctor *d)
 static void
 on_line(void *arg, enum log_level level, const char *text)
 {
-	doctor_say(arg, level == LOG_LVL_ERROR ? DOCTOR_FAIL : DOCTOR_WARN,
+	doctor_say(arg, level == LOG_LVL_ERROR ? DOCTOR_FAIL : DOCTOR_ADVICE,
 	    "tables", "%s", text);
 }
 
@@ -296,7 +296,7 @@ check_moments(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "time zone", "the session is UTC, and "
 		    "times are TIMESTAMPs");
 	while (db_next(rows))
-		doctor_say(d, DOCTOR_WARN, "time zone", "%s.%s is a DATETIME, "
+		doctor_say(d, DOCTOR_ADVICE, "time zone", "%s.%s is a DATETIME, "
 		    "and producers in another time zone than UTC write a wrong "
 		    "time: make it a TIMESTAMP(6)", db_text(rows, 0),
 		    db_text(rows, 1));

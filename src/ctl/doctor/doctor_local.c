@@ -93,7 +93,7 @@ check_secret(struct doctor *d, const char *key, const char *path)
 		doctor_say(d, DOCTOR_FAIL, key, "%s: mode %03o gives all users "
 		    "access: chmod o= %s", path, mode, path);
 	else if (mode & 030)
-		doctor_say(d, DOCTOR_WARN, key, "%s: mode %03o lets the group "
+		doctor_say(d, DOCTOR_ADVICE, key, "%s: mode %03o lets the group "
 		    "change it: chmod g-wx %s", path, mode, path);
 	else
 		doctor_say(d, DOCTOR_OK, key, "%s: mode %03o", path, mode);
@@ -141,7 +141,7 @@ doctor_run_directory(struct doctor *d)
 	struct stat	 st;
 
 	if (stat(dir, &st) < 0)
-		doctor_say(d, errno == ENOENT ? DOCTOR_WARN : DOCTOR_FAIL,
+		doctor_say(d, errno == ENOENT ? DOCTOR_ADVICE : DOCTOR_FAIL,
 		    "run directory", "%s: %s: the daemon creates it if it "
 		    "may write to the parent directory", dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode) ||

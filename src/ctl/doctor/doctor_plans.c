@@ -52,6 +52,7 @@ full_name(const struct store *s, const char *table)
 	return table;
 }
 
+/* Messages flow; if they are too slow, a problem of the backlog says so. */
 static void
 refuse_plan(struct plans *p, const char *what, const char *table,
     const char *how)
@@ -61,12 +62,12 @@ refuse_plan(struct plans *p, const char *what, const char *table,
 
 	p->bad++;
 	if (!has_index(p))
-		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s %s %s: ALTER "
+		doctor_say(p->doctor, DOCTOR_ADVICE, "plans", "%s %s %s: ALTER "
 		    "TABLE %s ADD KEY outbox_claim (published_at, "
 		    "partition_key, global_sequence)", what, how, table,
 		    outbox);
 	else
-		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s %s %s: "
+		doctor_say(p->doctor, DOCTOR_ADVICE, "plans", "%s %s %s: "
 		    "run ANALYZE TABLE %s, and compare its indexes with "
 		    "sql/schema.sql", what, how, table, outbox);
 }

@@ -14,7 +14,7 @@ level_of(const json_t *problem)
 
 	if (strcmp(severity, "critical") == 0)
 		return DOCTOR_FAIL;
-	return strcmp(severity, "info") == 0 ? DOCTOR_OK : DOCTOR_WARN;
+	return strcmp(severity, "advice") == 0 ? DOCTOR_ADVICE : DOCTOR_WARN;
 }
 
 void
@@ -36,6 +36,8 @@ doctor_problems(struct doctor *d)
 	if (json_array_size(problems) == 0)
 		doctor_say(d, DOCTOR_OK, "problems", "none");
 	json_array_foreach(problems, i, p)
+		doctor_say_problem(d, level_of(p), p);
+	json_array_foreach(json_object_get(state, "advice"), i, p)
 		doctor_say_problem(d, level_of(p), p);
 	if (json_is_array(json_object_get(state, "rights")) &&
 	    json_array_size(json_object_get(state, "rights")) == 0)

@@ -11,9 +11,9 @@
 #include "util/utf8.h"
 #include "util/xalloc.h"
 
-#define INDENT	6	/* of the text, behind the level */
+#define INDENT	8	/* of the text, behind the level */
 
-static const char *const words[] = { "ok", "warn", "fail" };
+static const char *const words[] = { "ok", "advice", "warn", "fail" };
 
 /* "fail  what: text"; on a terminal with colour, broken into lines. */
 static void

@@ -20,7 +20,7 @@ has_count(struct doctor *d)
 	has = db_nrows(rows) == 0;
 	db_rows_free(rows);
 	if (!has)
-		doctor_say(d, DOCTOR_WARN, "settings", "no partition count "
+		doctor_say(d, DOCTOR_ADVICE, "settings", "no partition count "
 		    "yet, so producers cannot enqueue: start the daemon, which "
 		    "sets it");
 	return has;
@@ -52,7 +52,7 @@ check_former(struct doctor *d, const struct counts *k,
 	char	*text = state_counts_text(k);
 	bool	 may = u->noted && u->wait_ms == 0;
 
-	doctor_say(d, may ? DOCTOR_WARN : DOCTOR_OK, "settings", "declared "
+	doctor_say(d, may ? DOCTOR_ADVICE : DOCTOR_OK, "settings", "declared "
 	    "partition counts: %s; changed: %s; last message under a label of "
 	    "another count: %s%s", text,
 	    u->since[0] == '\0' ? "never" : u->since,
@@ -85,7 +85,7 @@ check_count(struct doctor *d)
 	if (store_settings(d->ctl->store, &count, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
 	else if (count != ours)
-		doctor_say(d, DOCTOR_WARN, "settings", "the database has %u "
+		doctor_say(d, DOCTOR_ADVICE, "settings", "the database has %u "
 		    "partitions and outbox.partition_count is %u: the "
 		    "database's count is used; correct the file, or run "
 		    "outboxctl partitions sync", count, ours);

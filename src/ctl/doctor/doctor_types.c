@@ -179,7 +179,7 @@ say_shared(struct doctor *d, const struct type *a, const struct type *b)
 		return false;
 	printable_text(names[0], a->name, a->len);
 	printable_text(names[1], b->name, b->len);
-	doctor_say(d, DOCTOR_WARN, "types", "%s and %s are both %s in %s, so "
+	doctor_say(d, DOCTOR_ADVICE, "types", "%s and %s are both %s in %s, so "
 	    "consumers cannot tell them apart by it: give one of them an "
 	    "alias in publish.type_aliases", names[0], names[1], a->tokens,
 	    template(d->ctl->conf).key);

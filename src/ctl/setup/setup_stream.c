@@ -37,8 +37,8 @@ judge(struct setup *s, const struct buf *answer)
 			status = ctl_error("the stream %s",
 			    member_text(f, "text"));
 		else
-			setup_step(s, "stream", "warning: it %s",
-			    member_text(f, "text"));
+			setup_step(s, "stream", "%s: it %s",
+			    member_text(f, "level"), member_text(f, "text"));
 	json_decref(findings);
 	return status;
 }

@@ -3,25 +3,31 @@
 #include "ctl/state/state_impl.h"
 
 static json_t *
+texts(const struct stream_findings *f)
+{
+	json_t	*list = json_array();
+
+	for (size_t i = 0; i < f->n; i++)
+		json_array_append_new(list, json_string(f->list[i].text));
+	return list;
+}
+
+static json_t *
 report_json(const char *driver, const struct stream_report *r)
 {
-	json_t	*warnings = json_array();
-
-	for (size_t i = 0; i < r->nwarnings; i++)
-		json_array_append_new(warnings,
-		    json_string(r->warnings[i].text));
-	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:s}", "driver", driver,
+	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:s}", "driver", driver,
 	    "error",
 	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
 	    "full", r->full ? json_string(r->how_full.text) : json_null(),
-	    "warnings", warnings, "subjects", r->subjects.text);
+	    "warnings", texts(&r->warnings), "advice", texts(&r->advice),
+	    "subjects", r->subjects.text);
 }
 
 static json_t *
 error_json(const char *driver, const struct err *e)
 {
-	return json_pack("{s:s, s:s, s:n, s:n, s:[]}", "driver", driver,
-	    "error", e->text, "unfit", "full", "warnings");
+	return json_pack("{s:s, s:s, s:n, s:n, s:[], s:[]}", "driver", driver,
+	    "error", e->text, "unfit", "full", "warnings", "advice");
 }
 
 /* Try the servers of the list until one answers, as the daemon does. */

@@ -18,8 +18,9 @@ rights_json(const struct schema_report *r)
 		if (!f->unused && f->table != T_AUDIT &&
 		    f->table != T_REGISTRY)
 			json_array_append_new(list, json_pack(
-			    "{s:s, s:s, s:s}", "what", f->what,
-			    "cost", f->cost, "sql", f->sql));
+			    "{s:s, s:s, s:s, s:b}", "what", f->what,
+			    "cost", f->cost, "sql", f->sql,
+			    "needed", f->level == SCHEMA_FAIL));
 	}
 	return list;
 }

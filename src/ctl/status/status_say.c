@@ -70,7 +70,7 @@ say_remedy(const char *remedy)
 	free(text);
 }
 
-/* "! critical: why (for 3 min 20 s)", and the remedy below it; "- info: ..." */
+/* "! critical: why (for 3 min 20 s)", the remedy below; "- advice: ..." */
 static void
 say_problem(const struct ctl *c, const json_t *p)
 {
@@ -80,7 +80,7 @@ say_problem(const struct ctl *c, const json_t *p)
 	struct buf	 b = { 0 };
 	int		 indent = 2;
 
-	screen_put(screen_colour_of(severity), strcmp(severity, "info") == 0 ?
+	screen_put(screen_colour_of(severity), strcmp(severity, "advice") == 0 ?
 	    "- " : "! ");
 	screen_put(screen_colour_of(severity), severity);
 	fputs(": ", screen_out());
@@ -98,18 +98,21 @@ say_problem(const struct ctl *c, const json_t *p)
 	buf_free(&b);
 }
 
-/* They come in the order of their severity. */
+/* The problems come in the order of their severity. */
 static void
-say_problems(const struct ctl *c, const json_t *problems)
+say_problems(const struct ctl *c, const json_t *status)
 {
-	json_t	*p;
-	size_t	 i;
+	const json_t	*problems = json_object_get(status, "problems");
+	json_t		*p;
+	size_t		 i;
 
 	if (health_exit(problems) == CTL_DONE) {
 		screen_put(screen_colour_of("healthy"), "healthy");
 		fputs(": nothing needs an operator\n", screen_out());
 	}
 	json_array_foreach(problems, i, p)
+		say_problem(c, p);
+	json_array_foreach(json_object_get(status, "advice"), i, p)
 		say_problem(c, p);
 }
 
@@ -537,7 +540,7 @@ status_say(const struct ctl *c, json_t *status)
 		screen_begin();
 		say_clock(c);
 	}
-	say_problems(c, json_object_get(status, "problems"));
+	say_problems(c, status);
 	if (json_is_object(json_object_get(status, "partitions")))
 		say_fleet(c, status);
 	say_this_host(c, status);

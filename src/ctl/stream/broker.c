@@ -15,7 +15,7 @@
 /* To create a stream the servers of a cluster elect its leader first. */
 #define ANSWER_MS	10000
 
-#define INDENT	6	/* of a finding, behind its level */
+#define INDENT	8	/* of a finding, behind its level */
 
 int
 broker_needed(const struct ctl *c)
@@ -113,6 +113,13 @@ add_finding(json_t *list, const char *level, const char *text)
 	    "text", text));
 }
 
+static void
+add_findings(json_t *list, const char *level, const struct stream_findings *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		add_finding(list, level, f->list[i].text);
+}
+
 json_t *
 broker_verdict(const struct ctl *c, const struct buf *answer)
 {
@@ -124,8 +131,8 @@ broker_verdict(const struct ctl *c, const struct buf *answer)
 		add_finding(list, "fail", r.why.text);
 	if (r.full)
 		add_finding(list, "fail", r.how_full.text);
-	for (size_t i = 0; i < r.nwarnings; i++)
-		add_finding(list, "warn", r.warnings[i].text);
+	add_findings(list, "warn", &r.warnings);
+	add_findings(list, "advice", &r.advice);
 	return list;
 }
 

@@ -129,7 +129,7 @@ say_info(const struct ctl *c, const json_t *o)
 	if (json_is_true(json_object_get(o, "exists")))
 		print_object(c, in_words(o));
 	if (json_array_size(findings) == 0)
-		puts("ok    the daemon can use this stream, and its settings "
+		puts("ok      the daemon can use this stream, and its settings "
 		    "are safe");
 	broker_say_verdict(c, findings);
 }

@@ -201,6 +201,17 @@ put_title(struct canvas *to, struct place at, const struct content *c,
 	buf_free(&more);
 }
 
+static const char *
+title_of(const struct model *m, enum panel p)
+{
+	if (p == PANEL_ERRORS && m->has_log)
+		return "Log and errors";
+	if (p == PANEL_PROBLEMS &&
+	    json_array_size(model_part(m, "problems")) == 0)
+		return "Advice";
+	return panel_names[p];
+}
+
 static void
 put_panel(struct canvas *to, struct place at, const struct content *c,
     const struct model *m, struct ui *u, enum panel p)
@@ -208,21 +219,21 @@ put_panel(struct canvas *to, struct place at, const struct content *c,
 	int	room = at.rows - 1 - c->head;
 
 	scroll_to(&u->lists[p], c, room > 0 ? room : 0);
-	put_title(to, at, c, u, p, p == PANEL_ERRORS && m->has_log ?
-	    "Log and errors" : panel_names[p], room);
+	put_title(to, at, c, u, p, title_of(m, p), room);
 	canvas_copy(to, at.row + 1, at.col, &c->text, 0, c->head);
 	canvas_copy(to, at.row + 1 + c->head, at.col, &c->text,
 	    c->head + u->lists[p].top, room);
 }
 
-/* Errors and problems are shown if there are any, the others always. */
+/* Errors, problems and advice are shown if there are any, others always. */
 static int
 wanted(const struct content *c, const struct model *m, enum panel p)
 {
 	if (p == PANEL_ERRORS && c->total == 0)
 		return 0;
 	if (p == PANEL_PROBLEMS &&
-	    json_array_size(model_part(m, "problems")) == 0)
+	    json_array_size(model_part(m, "problems")) == 0 &&
+	    json_array_size(model_part(m, "advice")) == 0)
 		return 0;
 	return c->head + (c->total > 0 ? c->total : 1);
 }

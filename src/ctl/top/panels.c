@@ -42,7 +42,7 @@ panel_rows(const struct model *m, enum panel p, const struct grid_order *o)
 	return grid_select(rows, panel_columns(p), o);
 }
 
-/* Problems */
+/* Problems, and advice below them */
 
 /* "warning: why (for 3 min 20 s)" */
 static void
@@ -72,12 +72,15 @@ static void
 put_problems(struct canvas *to, const struct model *m)
 {
 	const json_t	*problems = model_part(m, "problems");
+	const json_t	*advice = model_part(m, "advice");
 	json_t		*p;
 	size_t		 i;
 
 	json_array_foreach(problems, i, p)
 		put_problem(to, p);
-	if (json_array_size(problems) == 0)
+	json_array_foreach(advice, i, p)
+		put_problem(to, p);
+	if (json_array_size(problems) + json_array_size(advice) == 0)
 		canvas_put(to, canvas_add(to), 0, to->cols, STYLE_GOOD,
 		    m->status == NULL ? "" : "none");
 }

@@ -50,6 +50,14 @@ function problem(p, i) {
 		place[1])));
 }
 
+/* It waits below all that may need somebody. */
+function advice(list) {
+	if (list.length === 0)
+		return null;
+	return panel("advice", "Advice", "what works and could be better",
+	    h("ul", { class: "problems" }, list.map(problem)));
+}
+
 function problems(list) {
 	if (list.length === 0)
 		return h("section", { class: "healthy", key: "problems", id:
@@ -166,7 +174,8 @@ function broker_state(b) {
 	if (b.full)
 		return [state("critical", "full"), b.full];
 	if (b.warnings?.length > 0)
-		return [state("warning", "works"), b.warnings.join("; ")];
+		return [state("warning", "loses messages"),
+		    b.warnings.join("; ")];
 	return [state("ok", "works"), b.subjects ? `takes ${b.subjects}` : ""];
 }
 
@@ -240,5 +249,6 @@ export function overview() {
 
 	return [problems(s.problems), tiles(s, minutes.data?.published),
 	    h("div", { class: "columns wide-left", key: "first" },
-		throughput(minutes), destinations(s)), fleet()];
+		throughput(minutes), destinations(s)), fleet(),
+	    advice(s.advice)];
 }

@@ -6,12 +6,12 @@ import { with_params } from "/route.js";
 
 const shapes = {
 	ok: "M3 8.5 6.5 12 13 4.5",
-	info: "M8 7v5M8 4.2v.6",
+	advice: "M8 7v5M8 4.2v.6",
 	warning: "M8 5.5v4M8 11.4v.6",
 	critical: "M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6",
 };
 const frames = {
-	info: h("circle", { cx: 8, cy: 8, r: 7 }),
+	advice: h("circle", { cx: 8, cy: 8, r: 7 }),
 	warning: h("path", { d: "M8 1 15.5 14.5H.5Z" }),
 	critical: h("path", { d: "M5 .8h6L15.2 5v6L11 15.2H5L.8 11V5Z" }),
 };
