@@ -109,7 +109,9 @@ wait_for 20 has_line "$LOG" 'worker 3: pid .* started .*generation=2'
 wait_for 10 first_has_all
 
 # A backlog is work for all, and then for one again.
-produce --bulk --events 60000 --keys 500 --payload 100
+BACKLOG=60000
+! is_short || BACKLOG=20000
+produce --bulk --events $BACKLOG --keys 500 --payload 100
 within 5 'a backlog: each worker takes its share' are_owned 4,4,4,4
 within 5 'and none stands by' are_states \
     '["running","running","running","running"]'
@@ -118,7 +120,10 @@ within 25 'and then one worker has all of them again' are_owned 16
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # While partitions move to and fro, workers die: the one that has all, too.
-produce --events 30000 --keys 100 --payload 100 --rate 2500 --producers 2 &
+N=30000
+! is_short || N=12000
+produce --events $N --keys 100 --payload 100 --rate 2500 --producers 2 \
+    --per-txn 5 &
 PRODUCER=$!
 for _ in 1 2 3; do
 	nap 1

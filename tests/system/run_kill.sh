@@ -2,7 +2,9 @@
 # Workers killed, configuration reloaded and broken while events flow
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
-EVENTS=${EVENTS:-50000}
+RATE=4000 KILLS=8
+! is_short || RATE=800 KILLS=4
+EVENTS=${EVENTS:-$((12 * RATE))}
 start_servers
 WORKERS=3
 write_conf
@@ -18,11 +20,11 @@ layout() { sql "SELECT partition_key, SUBSTRING_INDEX(lease_owner, ':', 2)
     FROM outbox_partitions ORDER BY 1"; }
 
 produce --events "$EVENTS" --keys 500 --payload 200 --producers 4 \
-    --per-txn 5 --rate 4000 &
+    --per-txn 5 --rate $RATE &
 PRODUCER=$!
 
 slow=0 kills=0 killed="''"
-while [ "$kills" -lt 8 ]; do
+while [ "$kills" -lt $KILLS ]; do
 	mapfile -t pids < <(worker_pids "$MASTER")
 	victim=${pids[$((kills % ${#pids[@]}))]}
 	id=$(id_of "$victim")

@@ -32,7 +32,7 @@ fits() {
 
 sql 'UPDATE outbox_settings SET partition_count = 4'
 rounds=5
-! is_short || rounds=2
+! is_short || rounds=1
 for ((i = 0; i < rounds; i++)); do round; done
 is "$(sql "SELECT SUM(LENGTH(event_data) = $LARGE) FROM events")" \
     $((8 * rounds)) "$((8 * rounds)) messages of 16 MiB wait among others"

@@ -7,8 +7,10 @@ start_servers
 HANG_TIMEOUT=0 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 \
     TIMEOUT_MS=1000 WORKERS=3 BATCH=200 write_conf
 start_fleet
-produce --events 30000 --keys 60 --payload 200 --producers 4 --per-txn 5 \
-    --rate 2500 &
+RATE=2500 ROUNDS=2
+! is_short || RATE=600 ROUNDS=1
+produce --events $((RATE * (2 + 5 * ROUNDS))) --keys 60 --payload 200 --producers 4 --per-txn 5 \
+    --rate $RATE &
 PRODUCER=$!
 
 moved() { [ "$(sql "SELECT COUNT(*) FROM outbox_partitions
@@ -23,7 +25,7 @@ pause_one() {
 }
 
 failed=0
-for round in 1 2; do
+for ((round = 1; round <= ROUNDS; round++)); do
 	mapfile -t pids < <(worker_pids "$MASTER")
 	pause_one "${pids[$((round % ${#pids[@]}))]}" || failed=$((failed + 1))
 done

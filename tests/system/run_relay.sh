@@ -38,8 +38,10 @@ like "$shown" '^Outbox-Time: 20[0-9-]{8}T[0-9:]{8}\.[0-9]{6}Z$' 'Outbox-Time'
 like "$shown" '^traceparent: ' 'metadata become headers'
 
 start_master
-produce --events 20000 --keys 200 --payload 200 --producers 4 --per-txn 10
-drains 60 'a running master sends 20000 messages'
+N=20000
+! is_short || N=4000
+produce --events $N --keys 200 --payload 200 --producers 4 --per-txn 10
+drains 60 "a running master sends $N messages"
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stops 'SIGTERM: exit status 0'
 rows_are 0 'outbox_partitions

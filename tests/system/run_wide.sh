@@ -22,7 +22,9 @@ measure() {
 }
 [ -z "${MEASURE:-}" ] ||
     sql 'TRUNCATE performance_schema.events_statements_summary_by_digest'
-produce --events "${EVENTS:-20000}" --keys 4000 --payload 200 --producers 4 --bulk
+N=20000
+! is_short || N=5000
+produce --events "${EVENTS:-$N}" --keys 4000 --payload 200 --producers 4 --bulk
 drains 60 'all messages are sent'
 [ -z "${MEASURE:-}" ] || measure
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
