@@ -12,7 +12,7 @@ use_ccache() {
 	command -v ccache >/dev/null || return 0
 	cc=(CC='ccache gcc')
 	export CCACHE_DIR=${CCACHE_DIR:-$top/_build/ccache}
-	export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$top} CCACHE_NOHASHDIR=1
+	export CCACHE_NOHASHDIR=1
 }
 
 # in_log COMMAND...: quiet unless it fails

@@ -41,6 +41,9 @@ bare       | the commands of README.md in a clean Debian | quickstart tools/chec
 # What the suite needs, which most parts run
 suite_packages='check openssl xz-utils spin socat jq curl nginx-light tmux ccache'
 
+# Each test of the suite is in one of these, in its long form.
+groups=(units store faults workers database broker cluster monitor ctl tools)
+
 # group_of TEST: the part that has it in its long form
 group_of() {
 	case $1 in
