@@ -70,9 +70,9 @@ store_put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 
 		if (!is_unwritten(m, OUT_DELIVERED))
 			continue;
-		if (!hashes)
+		if (!hashes && m->ack_sequence != 0)
 			store_put_item(s, m->ack_sequence);
-		else if (m->hashed)
+		else if (hashes && m->hashed)
 			store_put_item(s, m->hash);
 		else
 			buf_str(&s->sql, ",NULL");

@@ -305,7 +305,7 @@ store_acked(struct store *s, struct store_period *p, bool all, size_t max,
 	store_sql(s, "SELECT ");
 	put_acked(s);
 	store_put_delivered(s, p->from, end);
-	store_put(s, all ? "" : " AND {ack_sequence} IS NOT NULL");
+	store_put(s, all ? "" : " AND {ack_sequence} > 0");
 	store_put(s, " ORDER BY {global_sequence}");
 	if (read_acked(s, l, e) < 0)
 		return -1;

@@ -148,6 +148,8 @@ wait "$LOADER"
 is "$(attempts)" 0 'broker away: no attempt is used'
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 drains 60 'broker back: all is delivered'
+check 'broker back: what went elsewhere is not missed in the stream' \
+    not has_line "$LOG" 'lost [0-9]* acknowledged'
 "$SANDBOX" sql "$DIR/db" -e "CREATE DATABASE seen;
     CREATE VIEW seen.events AS SELECT * FROM app.events
         WHERE event_type NOT LIKE 'hook.%' AND event_type <> 'order.sent';
