@@ -16,8 +16,14 @@
 
 #define MESSAGE_ID_HEADER	"Nats-Msg-Id"
 
-/* Where it is instead, if the first has an id of the message's author. */
+/* Where it is as well, if its author has named the message. */
 #define MESSAGE_ID_OWN_HEADER	"Outbox-Id"
+
+/* Where its author's id is, if the first has ours all the same. */
+#define MESSAGE_ID_AUTHOR_HEADER	"Outbox-Message-Id"
+
+/* The time of the event, which is part of the hash. */
+#define MESSAGE_TIME_HEADER	"Outbox-Time"
 
 struct msg;
 

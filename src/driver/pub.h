@@ -32,6 +32,8 @@ enum pub_sent {
  */
 #define PUB_SOME_INDEX	UINT32_MAX
 
+#define PUB_WHERE	400
+
 struct pub_answer {
 	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
@@ -40,6 +42,8 @@ struct pub_answer {
 						   driver has no sequences */
 	uint64_t	stream;			/* text_hash() of its name; 0:
 						   it is nats.stream */
+	char		where[PUB_WHERE];	/* VERDICT_DUPLICATE: for get_stored,
+						   where that is; "": the usual */
 	bool		in_doubt;	/* it may be stored all the same */
 	int64_t		retry_after_ms;		/* VERDICT_TRANSIENT: not before;
 						   0: no wish */

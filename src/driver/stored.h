@@ -6,6 +6,8 @@
 
 #include "common/message_id.h"
 
+#define STORED_TIME	32	/* "2026-01-31 12:00:00.123456" */
+
 enum stored_what {
 	STORED_UNKNOWN,
 	STORED_EMPTY,		/* removed, lost, or not used yet */
@@ -17,6 +19,10 @@ struct stored_message {
 	uint64_t		sequence;	/* in the stream; 0: empty */
 	enum stored_what	what;
 	struct message_id	id;		/* STORED_OURS: its id */
+	char			time[STORED_TIME];	/* the same: of its event,
+						   as in msg.h; "": unknown */
+	const char		*where;		/* as pub_answer.where; NULL: in
+						   nats.stream */
 };
 
 #endif

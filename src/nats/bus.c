@@ -75,9 +75,10 @@ bus_close(void *arg)
 	natsConnection_Destroy(b->nc);
 	b->nc = NULL;
 	free(b->inbox);
-	b->inbox = NULL;
+	free(b->domain);
+	b->inbox = b->domain = NULL;
 	b->fd = -1;
-	b->want_read = b->want_write = false;
+	b->want_read = b->want_write = b->told_domain = false;
 	b->sent = b->answered = b->refused = b->stale = 0;
 	answer_queue_clear(&b->core);
 	b->write_until = INT64_MAX;

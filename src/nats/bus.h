@@ -26,8 +26,12 @@ int		bus_ask_stream(struct pub *, const char *what,
 		    const char *body, int64_t timeout_ms, struct buf *answer,
 		    struct err *);
 
-/* Read verdict and details from the body of an answer; here for tests. */
+/*
+ * Read verdict and details from the body of an answer; here for tests.  It has
+ * to come from this stream ("": any) in this domain of JetStream (NULL: any,
+ * "": in none).
+ */
 void		bus_read_ack(const char *body, int len, const char *stream,
-		    struct pub_answer *);
+		    const char *domain, struct pub_answer *);
 
 #endif

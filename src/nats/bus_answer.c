@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "util/fault.h"
+#include "util/log.h"
 
 /*
  * The number of messages in this batch that may still be refused without an
@@ -50,6 +51,14 @@ bus_begin(void *arg, int64_t until)
 }
 
 static void
+not_a_puback(struct pub_answer *a)
+{
+	a->verdict = VERDICT_DESTINATION;
+	snprintf(a->text, sizeof(a->text), "the answer is not a PubAck: "
+	    "another client replies on this subject");
+}
+
+static void
 read_ack_error(json_t *error, struct pub_answer *a)
 {
 	int		 code = (int)json_integer_value(
@@ -64,30 +73,79 @@ read_ack_error(json_t *error, struct pub_answer *a)
 	snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
 }
 
-static void
-read_stored(json_t *ack, const char *stream, struct pub_answer *a)
-{
-	const char	*from;
+/* A stream, and its domain of JetStream: NULL: any, "": none. */
+struct place {
+	const char	*stream, *domain;
+};
 
-	from = json_string_value(json_object_get(ack, "stream"));
-	a->ack_sequence = (uint64_t)json_integer_value(
-	    json_object_get(ack, "seq"));
-	if (from != NULL && stream[0] == '\0')
-		a->stream = text_hash(from);
-	if (from == NULL || a->ack_sequence == 0) {
-		/* A duplicate that was never stored, or not a PubAck. */
+/* The request that reads the other message. */
+static void
+note_where(struct pub_answer *a, const struct place *from)
+{
+	int	n = snprintf(a->where, sizeof(a->where),
+		    "$JS%s%s.API.STREAM.MSG.GET.%s",
+		    from->domain[0] == '\0' ? "" : ".", from->domain,
+		    from->stream);
+
+	if (n < 0 || (size_t)n >= sizeof(a->where))
+		a->where[0] = '\0';
+}
+
+/* Only an answer from where the message was meant to go is one. */
+static bool
+is_elsewhere(const struct place *meant, const struct place *from,
+    struct pub_answer *a)
+{
+	bool	other = meant->stream[0] != '\0' &&
+		    strcmp(meant->stream, from->stream) != 0;
+
+	if (!other && (meant->domain == NULL ||
+	    strcmp(meant->domain, from->domain) == 0))
+		return false;
+	a->verdict = VERDICT_DESTINATION;
+	a->class = CLASS_WRONG_STREAM;
+	if (other)
+		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
+		    "but nats.stream is %.100s", from->stream, meant->stream);
+	else
+		snprintf(a->text, sizeof(a->text), "stored in stream %.50s of "
+		    "the JetStream domain \"%.50s\", but nats.stream is in "
+		    "domain \"%.50s\"", from->stream, from->domain,
+		    meant->domain);
+	return true;
+}
+
+static void
+read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
+{
+	struct place	from = {
+			    json_string_value(json_object_get(ack, "stream")),
+			    json_string_value(json_object_get(ack, "domain")) };
+	json_int_t	sequence = json_integer_value(json_object_get(ack,
+			    "seq"));
+
+	if (from.domain == NULL)
+		from.domain = "";
+	if (from.stream == NULL || from.stream[0] == '\0') {
+		not_a_puback(a);
+		return;
+	}
+	a->ack_sequence = sequence > 0 ? (uint64_t)sequence : 0;
+	if (strcmp(meant->stream, from.stream) != 0)
+		a->stream = text_hash(from.stream);
+	if (is_elsewhere(meant, &from, a))
+		return;
+	a->verdict = VERDICT_STORED;
+	if (a->ack_sequence == 0) {
+		/* A duplicate that was never stored. */
 		a->verdict = VERDICT_TRANSIENT;
 		snprintf(a->text, sizeof(a->text),
-		    "no stored message: the answer has no stream or sequence");
-	} else if (stream[0] != '\0' && strcmp(stream, from) != 0) {
-		a->verdict = VERDICT_DESTINATION;
-		a->class = CLASS_WRONG_STREAM;
-		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
-		    "but nats.stream is %.100s", from, stream);
-	} else if (json_is_true(json_object_get(ack, "duplicate")))
+		    "no stored message: the answer has no sequence");
+	} else if (json_is_true(json_object_get(ack, "duplicate"))) {
 		a->verdict = VERDICT_DUPLICATE;
-	else
-		a->verdict = VERDICT_STORED;
+		if (meant->stream[0] == '\0')
+			note_where(a, &from);
+	}
 }
 
 static bool
@@ -129,24 +187,24 @@ read_plain(const char *at, const char *end, const char *stream,
 
 void
 bus_read_ack(const char *body, int len, const char *stream,
-    struct pub_answer *a)
+    const char *domain, struct pub_answer *a)
 {
-	json_t	*ack, *error;
+	const struct place	 meant = { stream, domain };
+	json_t			*ack, *error;
 
-	a->text[0] = '\0';
+	a->text[0] = a->where[0] = '\0';
 	a->class = CLASS_OTHER;
 	a->ack_sequence = a->stream = 0;
-	if (stream[0] != '\0' && read_plain(body, body + len, stream, a))
+	if (stream[0] != '\0' && (domain == NULL || domain[0] == '\0') &&
+	    read_plain(body, body + len, stream, a))
 		return;
 	ack = json_loadb(body, (size_t)len, 0, NULL);
-	if (!json_is_object(ack)) {
-		a->verdict = VERDICT_DESTINATION;
-		snprintf(a->text, sizeof(a->text), "the answer is not a "
-		    "PubAck: another client replies on this subject");
-	} else if ((error = json_object_get(ack, "error")) != NULL)
+	if (!json_is_object(ack))
+		not_a_puback(a);
+	else if ((error = json_object_get(ack, "error")) != NULL)
 		read_ack_error(error, a);	/* "seq":0 comes with it */
 	else
-		read_stored(ack, stream, a);
+		read_stored(ack, &meant, a);
 	json_decref(ack);
 }
 
@@ -216,6 +274,23 @@ is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 	return false;
 }
 
+/*
+ * A stream of the same name in another domain, behind a leaf node, takes the
+ * message as well, and may answer first.  The right one answers, too.
+ */
+static bool
+is_from_another_domain(struct bus *b, const struct pub_answer *a)
+{
+	if (a->verdict != VERDICT_DESTINATION || a->ack_sequence == 0 ||
+	    a->stream != 0)
+		return false;
+	if (!b->told_domain)
+		log_warn("another stream takes the same messages, and its "
+		    "answers do not count: %s", a->text);
+	b->told_domain = true;
+	return true;
+}
+
 bool
 bus_answer(void *arg, struct pub_answer *a)
 {
@@ -235,10 +310,11 @@ bus_answer(void *arg, struct pub_answer *a)
 			return no_responders(a);
 		fault_point("answer", "before", b->fd);
 		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
-		    b->conf->nats.stream, a);
+		    b->conf->nats.stream, b->domain, a);
 		bus_spend(b, m);
 		fault_point("answer", "after", b->fd);
-		return true;
+		if (!is_from_another_domain(b, a))
+			return true;
 	}
 	return false;
 }

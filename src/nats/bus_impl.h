@@ -55,6 +55,8 @@ struct bus {
 	int64_t			 max_payload;
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
+	char			*domain;	/* of nats.stream, NULL: unknown */
+	bool			 told_domain;	/* that another one answers */
 	size_t			 get_max;	/* requests out; 0: unknown */
 	size_t			 get_size;	/* recent large answer, bytes */
 

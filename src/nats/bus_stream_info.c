@@ -7,11 +7,15 @@
 #include "nats/bus_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "nats/stored_message.h"
 #include "nats/stream.h"
 #include "util/clock.h"
+#include "util/xalloc.h"
 
 #define CHECK_TIMEOUT_MS	1000
 #define GET_MAX_IN_FLIGHT	256	/* requests out */
@@ -62,14 +66,34 @@ request(struct bus *b, const char *subject, const char *body,
 	return m;
 }
 
+/* PubAcks have to come from the domain that answers our questions. */
+static void
+learn_domain(struct bus *b, const natsMsg *m)
+{
+	json_t		*info = json_loadb(natsMsg_GetData(m),
+			    (size_t)natsMsg_GetDataLength(m), 0, NULL);
+	const char	*domain = json_string_value(json_object_get(info,
+			    "domain"));
+
+	if (json_object_get(info, "config") != NULL) {
+		free(b->domain);
+		b->domain = xstrdup(domain == NULL ? "" : domain);
+	}
+	json_decref(info);
+}
+
 static natsMsg *
 ask_for_stream(struct bus *b, struct err *e)
 {
-	char	subject[300];
+	char	 subject[300];
+	natsMsg	*m;
 
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
 	    b->conf->nats.stream);
-	return request(b, subject, "", CHECK_TIMEOUT_MS, e);
+	m = request(b, subject, "", CHECK_TIMEOUT_MS, e);
+	if (m != NULL)
+		learn_domain(b, m);
+	return m;
 }
 
 int
@@ -146,10 +170,13 @@ static bool
 request_stored(struct get_stored *l, const struct stored_message *p)
 {
 	struct bus	*b = l->b;
-	char		 subject[300], reply[160], body[40];
+	char		 subject[PUB_WHERE], reply[160], body[40];
 
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
-	    b->conf->nats.stream);
+	if (p->where != NULL)
+		snprintf(subject, sizeof(subject), "%s", p->where);
+	else
+		snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
+		    b->conf->nats.stream);
 	snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox, b->generation,
 	    (size_t)(p - l->stored));
 	snprintf(body, sizeof(body), "{\"seq\":%llu}",

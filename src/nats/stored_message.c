@@ -56,6 +56,23 @@ find_header(const char *text, const char *name)
 	return NULL;
 }
 
+/* As envelope_put_time() writes it, back to the form of a column. */
+static void
+read_time(struct stored_message *p, const char *text)
+{
+	const char	*time = find_header(text, MESSAGE_TIME_HEADER);
+	size_t		 n = time == NULL ? 0 : strcspn(time, "\r\n");
+	char		*between;
+
+	p->time[0] = '\0';
+	if (n == 0 || n > sizeof(p->time) || time[n - 1] != 'Z')
+		return;
+	memcpy(p->time, time, n - 1);
+	p->time[n - 1] = '\0';
+	if ((between = strchr(p->time, 'T')) != NULL)
+		*between = ' ';
+}
+
 static void
 read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 {
@@ -66,6 +83,7 @@ read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 		id = find_header(text, MESSAGE_ID_HEADER);
 	p->what = id != NULL && message_id_read(&p->id, prefix, id) ?
 	    STORED_OURS : STORED_OTHER;
+	read_time(p, text);
 	free(text);
 }
 

@@ -382,7 +382,7 @@ END_TEST
  */
 START_TEST(old_answers_are_not_the_answer)
 {
-	struct stored_message	stored[16];
+	struct stored_message	stored[16] = { 0 };
 	struct stream_state	st;
 
 	for (size_t i = 0; i < NROWS(stored); i++)

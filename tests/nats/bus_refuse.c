@@ -234,9 +234,9 @@ static const struct {
 	{ "\"x\"", VERDICT_DESTINATION },
 	{ "+OK", VERDICT_DESTINATION },
 	{ "{", VERDICT_DESTINATION },
-	{ "{}", VERDICT_TRANSIENT },
+	{ "{}", VERDICT_DESTINATION },
 	{ "{\"stream\": \"EVENTS\"}", VERDICT_TRANSIENT },
-	{ "{\"seq\": 5}", VERDICT_TRANSIENT },
+	{ "{\"seq\": 5}", VERDICT_DESTINATION },
 	{ NULL, VERDICT_STORED },
 };
 
@@ -331,7 +331,7 @@ static const struct {
 	  "\"stream\":\"EVENTS\",\"seq\":3}", VERDICT_TRANSIENT, 0, "10158" },
 	{ "{\"error\":{}}", VERDICT_DESTINATION, 0, "" },
 	{ "{\"error\":\"x\"}", VERDICT_DESTINATION, 0, "" },
-	{ "{\"stream\":5,\"seq\":\"5\"}", VERDICT_TRANSIENT, 0, "" },
+	{ "{\"stream\":5,\"seq\":\"5\"}", VERDICT_DESTINATION, 0, "PubAck" },
 	{ "not json", VERDICT_DESTINATION, 0, "PubAck" },
 	{ "", VERDICT_DESTINATION, 0, "PubAck" },
 	{ "null", VERDICT_DESTINATION, 0, "PubAck" },
@@ -342,7 +342,8 @@ START_TEST(answer_is_read)
 	struct pub_answer	a;
 
 	memset(&a, 0xff, sizeof(a));
-	bus_read_ack(acks[_i].body, (int)strlen(acks[_i].body), "EVENTS", &a);
+	bus_read_ack(acks[_i].body, (int)strlen(acks[_i].body), "EVENTS", NULL,
+	    &a);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
 	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
 	if (acks[_i].text[0] == '\0' && acks[_i].sequence > 0)
@@ -364,7 +365,7 @@ START_TEST(long_answer_is_cut)
 		strcat(text, "\xe2\x82\xac");
 	snprintf(body, sizeof(body), "{\"error\":{\"err_code\":10054,"
 	    "\"description\":\"%s\"}}", text);
-	bus_read_ack(body, (int)strlen(body), "", &a);
+	bus_read_ack(body, (int)strlen(body), "", NULL, &a);
 	ck_assert_int_eq(a.verdict, VERDICT_MESSAGE);
 	ck_near((int64_t)strlen(a.text), 200, sizeof(a.text) - 1);
 }

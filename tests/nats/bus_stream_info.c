@@ -112,7 +112,7 @@ END_TEST
 START_TEST(many_places_are_looked_up)
 {
 	static char		 big[700000];
-	struct stored_message	 p[2000];
+	struct stored_message	 p[2000] = { 0 };
 	const size_t		 n = _i == 0 ? 2000 : 60;
 
 	memset(big, 'x', sizeof(big));
@@ -135,7 +135,7 @@ END_TEST
 
 START_TEST(looking_up_is_broken_off)
 {
-	struct stored_message	p[300];
+	struct stored_message	p[300] = { 0 };
 
 	for (size_t i = 0; i < 300; i++)
 		p[i].sequence = i + 1;

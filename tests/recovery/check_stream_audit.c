@@ -196,8 +196,9 @@ START_TEST(fate_is_judged)
 {
 	struct stream_state	state = { .first = 10, .last = 20,
 				    .forgets = fates[_i].forgets };
-	struct stored_message	p = { fates[_i].sequence, fates[_i].what,
-				    { .sequence = fates[_i].row } };
+	struct stored_message	p = { .sequence = fates[_i].sequence,
+				    .what = fates[_i].what,
+				    .id = { .sequence = fates[_i].row } };
 	struct acked		row = { { .sequence = 7 }, 15 };
 
 	ck_assert_int_eq(stream_audit_judge(&state, &row, &p), fates[_i].fate);

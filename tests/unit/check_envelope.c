@@ -711,8 +711,16 @@ static const struct {
 	  "no stored message" },
 	{ "{\"stream\":\"T\"}", "T", VERDICT_TRANSIENT, 0,
 	  "no stored message" },
-	{ "{\"seq\":5}", "T", VERDICT_TRANSIENT, 5, "no stored message" },
-	{ "{}", "T", VERDICT_TRANSIENT, 0, "no stored message" },
+	{ "{\"stream\":\"T\",\"seq\":-5}", "T", VERDICT_TRANSIENT, 0,
+	  "no stored message" },
+	/* Some other service answers: not one message is at fault. */
+	{ "{\"seq\":5}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "{\"stream\":\"\",\"seq\":5}", "", VERDICT_DESTINATION, 0,
+	  "not a PubAck" },
+	{ "{\"stream\":5,\"seq\":5}", "T", VERDICT_DESTINATION, 0,
+	  "not a PubAck" },
+	{ "{\"ok\":true}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "{}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
 	{ "{\"stream\":\"T\",\"seq\":\"5\"}", "T", VERDICT_TRANSIENT, 0,
 	  "no stored message" },
 	{ "{\"stream\":\"OTHER\",\"seq\":5}", "T", VERDICT_DESTINATION, 5,
@@ -751,12 +759,12 @@ START_TEST(ack_is_read)
 	memset(&a, 'x', sizeof(a));
 	memcpy(body, acks[_i].body, len);
 	body = realloc(body, len > 0 ? len : 1);
-	bus_read_ack(body, (int)len, acks[_i].stream, &a);
+	bus_read_ack(body, (int)len, acks[_i].stream, NULL, &a);
 	free(body);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
 	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
 	/* Named where any may answer. */
-	if (acks[_i].stream[0] != '\0')
+	if (acks[_i].stream[0] != '\0' && a.class != CLASS_WRONG_STREAM)
 		ck_assert_uint_eq(a.stream, 0);
 	else if (acks[_i].sequence != 0)
 		ck_assert_uint_ne(a.stream, 0);
@@ -767,14 +775,70 @@ START_TEST(ack_is_read)
 }
 END_TEST
 
+static const struct {
+	const char	*body, *domain;
+	enum verdict	 verdict;
+} domains[] = {
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5}", NULL,
+	  VERDICT_STORED },
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5}", "d",
+	  VERDICT_STORED },
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5,\"duplicate\":true}",
+	  "d", VERDICT_DUPLICATE },
+	{ "{\"stream\":\"T\",\"seq\":5}", "", VERDICT_STORED },
+	{ "{\"stream\":\"T\",\"seq\":5}", "d", VERDICT_DESTINATION },
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5}", "",
+	  VERDICT_DESTINATION },
+	{ "{\"stream\":\"T\",\"domain\":\"D\",\"seq\":5,\"duplicate\":true}",
+	  "d", VERDICT_DESTINATION },
+};
+
+/* Another stream of the same name, behind a leaf node. */
+START_TEST(ack_comes_from_the_domain)
+{
+	struct pub_answer	a;
+
+	bus_read_ack(domains[_i].body, (int)strlen(domains[_i].body), "T",
+	    domains[_i].domain, &a);
+	ck_assert_int_eq(a.verdict, domains[_i].verdict);
+	ck_assert_uint_eq(a.stream, 0);
+	if (a.verdict == VERDICT_DESTINATION) {
+		ck_assert_int_eq(a.class, CLASS_WRONG_STREAM);
+		holds(a.text, "domain");
+	}
+}
+END_TEST
+
+static const struct {
+	const char	*body, *stream, *where;
+} wheres[] = {
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "T", "" },
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "",
+	  "$JS.API.STREAM.MSG.GET.T" },
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5,\"duplicate\":true}",
+	  "", "$JS.d.API.STREAM.MSG.GET.T" },
+	{ "{\"stream\":\"T\",\"seq\":5}", "", "" },
+};
+
+START_TEST(duplicate_names_its_place)
+{
+	struct pub_answer	a;
+
+	memset(&a, 'x', sizeof(a));
+	bus_read_ack(wheres[_i].body, (int)strlen(wheres[_i].body),
+	    wheres[_i].stream, NULL, &a);
+	ck_assert_str_eq(a.where, wheres[_i].where);
+}
+END_TEST
+
 START_TEST(ack_names_its_stream)
 {
 	static const char	 first[] = "{\"stream\":\"A\",\"seq\":1}";
 	static const char	 second[] = "{\"stream\":\"B\", \"seq\":1}";
 	struct pub_answer	 a, b;
 
-	bus_read_ack(first, (int)strlen(first), "", &a);
-	bus_read_ack(second, (int)strlen(second), "", &b);
+	bus_read_ack(first, (int)strlen(first), "", NULL, &a);
+	bus_read_ack(second, (int)strlen(second), "", NULL, &b);
 	ck_assert_uint_ne(a.stream, b.stream);
 	ck_assert_uint_eq(a.stream, text_hash("A"));
 	ck_assert_uint_eq(b.stream, text_hash("B"));
@@ -822,6 +886,9 @@ main(void)
 	tcase_add_loop_test(tc, code_has_its_class, 0, NROWS(classes));
 	tcase_add_test(tc, no_class_is_forgotten);
 	tcase_add_loop_test(tc, ack_is_read, 0, NROWS(acks));
+	tcase_add_loop_test(tc, ack_comes_from_the_domain, 0,
+	    NROWS(domains));
+	tcase_add_loop_test(tc, duplicate_names_its_place, 0, NROWS(wheres));
 	tcase_add_test(tc, ack_names_its_stream);
 	return run_suite(s);
 }
