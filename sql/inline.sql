@@ -36,10 +36,11 @@
 --
 -- The messages.  id is the order; it is no part of what a consumer has to know.
 -- message_id names the message for good: it is the Nats-Msg-Id, and makes an
--- INSERT idempotent.  NULL: the id of the daemon is used.  topic is the type of
--- the message.  Messages with one order_key stay in order; one with NULL there
--- waits for no other.  headers is a JSON object, of which each member becomes a
--- header.
+-- INSERT idempotent.  NULL: the id of the daemon is used, as it is if another
+-- message has this one in the stream: see outbox-master(8).
+-- topic is the type of the message.  Messages with one order_key stay in order;
+-- one with NULL there waits for no other.  headers is a JSON object, of which
+-- each member becomes a header.
 --
 -- A message is not sent before scheduled_at, if that is not NULL; the daemon
 -- never writes it.  Until then its row has a label that begins with '!@', with

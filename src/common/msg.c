@@ -106,17 +106,22 @@ msg_has_own_id(const struct msg *m)
 
 /* A message that is sent again on purpose is another one. */
 void
+msg_put_author_id(struct buf *b, const struct msg *m)
+{
+	printable_put(b, m->id.data, m->id.len);
+	if (m->replay > 0)
+		buf_printf(b, "-r%u", m->replay);
+}
+
+void
 msg_put_id(struct buf *b, const char *prefix, struct msg *m)
 {
 	struct message_id	id = msg_id(m);
 
-	if (!msg_has_own_id(m)) {
+	if (msg_has_own_id(m) && !m->renamed)
+		msg_put_author_id(b, m);
+	else
 		message_id_put(b, prefix, &id);
-		return;
-	}
-	printable_put(b, m->id.data, m->id.len);
-	if (m->replay > 0)
-		buf_printf(b, "-r%u", m->replay);
 }
 
 void

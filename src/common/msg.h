@@ -55,6 +55,8 @@ struct msg {
 	struct bytes	 version;
 	struct bytes	 stream_sequence;
 	struct bytes	 id;		/* of mode inline: the author's own */
+	bool		 renamed;	/* it goes under our id, because another's
+					   message in the stream has this one */
 	struct bytes	 content_type;	/* data NULL or "": unknown */
 	struct bytes	 time;		/* "2026-01-31 12:00:00.123456", UTC */
 	unsigned	 attempts;	/* failed ones so far */
@@ -87,7 +89,8 @@ struct msg {
 					   is taken; others after delay_ms */
 	const char	*reason;	/* OUT_DEAD: "message", "attempts" or
 					   "poison", for outbox_dead_letters */
-	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number */
+	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number; 0:
+					   not in the stream, or not as its own */
 	char		*error;		/* why it failed; NULL: it did not */
 };
 
@@ -141,9 +144,15 @@ struct msg *batch_msg(const struct batch *, uint64_t sequence);
  */
 struct message_id msg_id(struct msg *);
 
-/* Has its author named it?  Append the id that consumers see: that, or ours. */
+/*
+ * Has its author named it?  Append the id that consumers see: that, unless it
+ * is renamed, or ours.
+ */
 bool	msg_has_own_id(const struct msg *);
 void	msg_put_id(struct buf *, const char *prefix, struct msg *);
+
+/* Append its author's id, which it has. */
+void	msg_put_author_id(struct buf *, const struct msg *);
 
 /* Bytes of payload and metadata, which only the author of a message limits. */
 size_t	msg_size(const struct msg *);

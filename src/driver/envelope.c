@@ -48,12 +48,17 @@ add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
 	envelope_open_header(v, MESSAGE_ID_OWN_HEADER);
 	message_id_put(&v->text, f->id_prefix, &id);
 	envelope_close_header(v);
+	if (!m->renamed)
+		return;
+	envelope_open_header(v, MESSAGE_ID_AUTHOR_HEADER);
+	msg_put_author_id(&v->text, m);
+	envelope_close_header(v);
 }
 
 static void
 add_time(struct envelope *v, struct bytes time)
 {
-	envelope_open_header(v, "Outbox-Time");
+	envelope_open_header(v, MESSAGE_TIME_HEADER);
 	envelope_put_time(&v->text, time);
 	envelope_close_header(v);
 }

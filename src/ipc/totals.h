@@ -43,6 +43,9 @@ struct totals {
 
 	/* Messages: acknowledged as duplicates, and lost by the stream. */
 	uint64_t	duplicates, recovered;
+	uint64_t	renamed;	/* sent under our id: another's message
+					   has their author's */
+	uint64_t	unread;		/* duplicates that could not be read */
 	uint64_t	skipped;	/* metadata entries left out */
 	uint64_t	former_labels;	/* labels of a former count */
 

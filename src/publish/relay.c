@@ -14,12 +14,6 @@
 /* 1/OUT_PART of worker.batch_bytes may be unresolved at a time. */
 #define OUT_PART	8
 
-/*
- * Messages handed to the publisher before the deadline may be written for so
- * many ms after it: a part of CONF_CLAIM_MARGIN_MS.
- */
-#define WRITE_MS	500
-
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
@@ -307,7 +301,10 @@ send_ready(struct flight *f)
 			return;
 }
 
-/* Send again messages that no stream took; after the deadline refuse them. */
+/*
+ * Send again messages that no stream took, and those that go under another id;
+ * after the deadline refuse them.
+ */
 static void
 begin_next_round(struct flight *f)
 {
@@ -320,10 +317,12 @@ begin_next_round(struct flight *f)
 			continue;
 		f->nagain--;
 		inflight_resolved(&f->w, i, false);
-		if (late)
-			relay_refuse_absent(f, i);
-		else
+		if (!late)
 			send_one(f, i);
+		else if (f->b->msgs[i].renamed)
+			f->state[i] = DONE;	/* given back */
+		else
+			relay_refuse_absent(f, i);
 	}
 }
 
@@ -352,6 +351,15 @@ give_up_sent(struct flight *f, enum outcome outcome)
 
 		if (f->state[i] != OUT)
 			continue;
+		f->state[i] = DONE;
+		f->b->msgs[i].in_doubt = true;
+		f->b->msgs[i].outcome = outcome;
+	}
+	/* Whose the duplicate is was not seen. */
+	for (size_t i = 0; i < f->b->n && f->nlook > 0; i++) {
+		if (f->state[i] != LOOK)
+			continue;
+		f->nlook--;
 		f->state[i] = DONE;
 		f->b->msgs[i].in_doubt = true;
 		f->b->msgs[i].outcome = outcome;
@@ -407,6 +415,10 @@ send_and_wait(struct flight *f)
 			break;
 		case KEEP_ON:
 			break;
+		}
+		if (!relay_look(f)) {
+			give_up_sent(f, OUT_IN_DOUBT);
+			return;
 		}
 		begin_next_round(f);
 		send_ready(f);
@@ -472,7 +484,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.class = xcalloc(b->n + 1, sizeof(*f.class));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
-	f.order = xcalloc(b->n * (1 + RELAY_ROUNDS) + 1, sizeof(*f.order));
+	f.order = xcalloc(b->n * RELAY_SENDS + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
 	choose_routes(&f);
 	if (r->pub.ops->names_streams && r->form.stream[0] == '\0')
@@ -483,7 +495,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	    (size_t)sooner(c->publish.window, r->pub.ops->capacity(
 	    r->pub.arg)), max_out(c));
 	prefer_suspects(&f);
-	r->pub.ops->begin(r->pub.arg, f.deadline + WRITE_MS);
+	r->pub.ops->begin(r->pub.arg, f.deadline + RELAY_WRITE_MS);
 	type_breaker_begin(&r->breaker, clock_ms());
 	streams_begin(&r->streams);
 	send_and_wait(&f);
@@ -497,4 +509,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.ordinal);
 	free(f.route);
 	free(f.subject);
+	for (size_t i = 0; f.places != NULL && i < b->n; i++)
+		free((char *)f.places[i].where);
+	free(f.places);
 }

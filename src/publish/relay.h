@@ -54,6 +54,9 @@ struct relay {
 	struct follow		 follow;	/* claims and settles are told it
 						   by the owner */
 
+	int64_t			 blind_until;	/* clock_ms(): duplicates cannot
+						   be read; see relay_look.c */
+
 	/*
 	 * Of all slots, SUSPECTS; NULL: none.  Each is deferred once, then
 	 * sent before all others: met has the sequences of those that this
@@ -91,6 +94,11 @@ struct relay_failures {
 struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */
+	unsigned	renamed;	/* another's message has their author's
+					   id: they go under ours */
+	unsigned	unread;		/* duplicates of an author's id that
+					   could not be read */
+	struct err	renamed_why, unread_why;	/* of the first ones */
 	unsigned	failed;		/* retry, defer, dead */
 	unsigned	refused;	/* of the failed: of types that are
 					   refused while others are taken */

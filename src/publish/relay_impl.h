@@ -8,8 +8,20 @@
 /* How often a batch sends again messages that no stream took. */
 #define RELAY_ROUNDS	3
 
-/* ASIDE: waits for the probe of its type; AGAIN: for another round. */
-enum state { READY, ASIDE, OUT, AGAIN, REFUSED, DONE };
+/* How often it sends a message: in each round, and twice besides (LOOK). */
+#define RELAY_SENDS	(RELAY_ROUNDS + 2)
+
+/*
+ * Messages handed to the publisher before the deadline may be written for so
+ * many ms after it: a part of CONF_CLAIM_MARGIN_MS.
+ */
+#define RELAY_WRITE_MS	500
+
+/*
+ * ASIDE: waits for the probe of its type; AGAIN: for another round; LOOK: it is
+ * a duplicate, and whose message that is will be looked up.
+ */
+enum state { READY, ASIDE, OUT, AGAIN, LOOK, REFUSED, DONE };
 
 struct flight {
 	struct relay		*r;
@@ -35,6 +47,8 @@ struct flight {
 	size_t			 naside;
 	size_t			 nfair;		/* sent, of types not blamed */
 	size_t			 nagain;	/* wait for another round */
+	size_t			 nlook;		/* to be looked up */
+	struct stored_message	*places;	/* of those, by index; or NULL */
 	size_t			 rounds;	/* planned so far */
 	int64_t			 again_at;	/* when the next begins */
 	int64_t			 heard_at;	/* when the last answer came */
@@ -83,6 +97,20 @@ bool	relay_is_blamed(const struct flight *, size_t i);
 
 /* Process one answer. */
 void	relay_answer(struct flight *, const struct pub_answer *);
+
+/* It is there, at this sequence of the stream; 0: unknown. */
+void	relay_deliver(struct flight *, size_t i, uint64_t ack, bool duplicate);
+
+/* It is there, and nobody has read whose it is. */
+void	relay_deliver_unread(struct flight *, size_t i, uint64_t ack,
+	    const char *why);
+
+/*
+ * If no message is out, look up those that must be: one that is foreign joins
+ * the next round, under our id.  If the connection is lost meanwhile, they stay
+ * as they are; also if the owner abandons the batch: then it returns false.
+ */
+bool	relay_look(struct flight *);
 
 /* Once all others have answers, nameless refusals are for the rest. */
 void	relay_name_absent(struct flight *);

@@ -22,6 +22,7 @@
 #include "util/backoff.h"
 #include "util/clock.h"
 #include "util/printable.h"
+#include "util/xalloc.h"
 
 /*
  * Pauses in ms before a batch sends messages again that no stream took; most
@@ -271,11 +272,12 @@ measure(struct flight *f, const struct msg *m, int64_t now, int64_t took)
 }
 
 /*
- * heard_at and slowest are of all streams: with several streams a message can
- * only be found overtaken later, never too early.
+ * The destination has it, or a duplicate.  heard_at and slowest are of all
+ * streams: with several streams a message can only be found overtaken later,
+ * never too early.
  */
 static void
-note_delivered(struct flight *f, const struct pub_answer *a)
+note_taken(struct flight *f, const struct pub_answer *a)
 {
 	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
@@ -287,20 +289,83 @@ note_delivered(struct flight *f, const struct pub_answer *a)
 	measure(f, m, now, took);
 	if (f->r->breaker.n > 0)
 		type_breaker_took(&f->r->breaker, m->group, f->heard_at);
-	m->outcome = OUT_DELIVERED;
-	m->ack_sequence = a->ack_sequence;
-	follow_acked(&f->r->follow, m, a->verdict == VERDICT_DUPLICATE);
-	if (a->verdict == VERDICT_STORED)
-		note_ack(f, m);
 	if (f->subject != NULL)
 		note_stream(f, a);
-	f->state[i] = DONE;
-	f->res->delivered++;
-	f->res->duplicates += a->verdict == VERDICT_DUPLICATE;
 	if (f->ordinal[i] >= t->acked)
 		t->acked = f->ordinal[i] + 1;
 	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= t->stored)
 		t->stored = f->ordinal[i] + 1;
+}
+
+void
+relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
+{
+	struct msg	*m = &f->b->msgs[i];
+
+	m->outcome = OUT_DELIVERED;
+	m->ack_sequence = ack;
+	follow_acked(&f->r->follow, m, duplicate);
+	if (!duplicate)
+		note_ack(f, m);
+	f->state[i] = DONE;
+	f->res->delivered++;
+	f->res->duplicates += duplicate;
+}
+
+void
+relay_deliver_unread(struct flight *f, size_t i, uint64_t ack, const char *why)
+{
+	struct buf	id = { 0 };
+
+	relay_deliver(f, i, ack, true);
+	if (f->res->unread++ > 0)
+		return;
+	msg_put_author_id(&id, &f->b->msgs[i]);
+	err_set(&f->res->unread_why, "sequence %llu, id %.100s: the stream had "
+	    "it before, at its sequence %llu, and whose message that is cannot "
+	    "be read: counts as delivered: %s",
+	    (unsigned long long)f->b->msgs[i].sequence, id.data,
+	    (unsigned long long)ack, why);
+	buf_free(&id);
+}
+
+static void
+note_delivered(struct flight *f, const struct pub_answer *a)
+{
+	note_taken(f, a);
+	relay_deliver(f, a->index, a->ack_sequence,
+	    a->verdict == VERDICT_DUPLICATE);
+}
+
+/* Its author has named it: whoever uses the same name may have stored that. */
+static bool
+may_be_foreign(const struct flight *f, const struct pub_answer *a)
+{
+	const struct msg	*m = &f->b->msgs[a->index];
+
+	return a->verdict == VERDICT_DUPLICATE && msg_has_own_id(m) &&
+	    !m->renamed && f->r->pub.ops->can_ask;
+}
+
+/* Until it is known, no message of its lane may pass it. */
+static void
+look_later(struct flight *f, const struct pub_answer *a)
+{
+	size_t	i = a->index;
+
+	note_taken(f, a);
+	if (clock_ms() < f->r->blind_until) {
+		relay_deliver_unread(f, i, a->ack_sequence,
+		    "the broker does not tell");
+		inflight_resolved(&f->w, i, true);
+		return;
+	}
+	if (f->places == NULL)
+		f->places = xcalloc(f->b->n, sizeof(*f->places));
+	f->places[i].sequence = a->ack_sequence;
+	f->places[i].where = a->where[0] == '\0' ? NULL : xstrdup(a->where);
+	f->state[i] = LOOK;
+	f->nlook++;
 }
 
 /* It failed for now, but maybe not before the time that the answer wishes. */
@@ -332,7 +397,7 @@ late_answer(struct flight *f, const struct pub_answer *a)
 	bool		 stored = a->verdict == VERDICT_STORED ||
 			     a->verdict == VERDICT_DUPLICATE;
 
-	if (!stored || m->outcome == OUT_DELIVERED)
+	if (!stored || m->outcome == OUT_DELIVERED || may_be_foreign(f, a))
 		return;
 	if (f->state[a->index] != REFUSED)
 		f->res->failed--;
@@ -350,7 +415,7 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		f->nameless++;
 		return;
 	}
-	if (i >= f->b->n || f->state[i] == READY)
+	if (i >= f->b->n || f->state[i] == READY || f->state[i] == LOOK)
 		return;
 	m = &f->b->msgs[i];
 	if (f->state[i] == AGAIN)	/* the refusal was for another one */
@@ -363,6 +428,10 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
+		if (may_be_foreign(f, a)) {
+			look_later(f, a);
+			return;
+		}
 		note_delivered(f, a);
 		go_on = true;
 		break;
@@ -556,7 +625,8 @@ relay_expire(struct flight *f, int64_t now)
 void
 relay_name_absent(struct flight *f)
 {
-	if (f->nameless == 0 || f->w.unresolved - f->nagain > f->nameless)
+	if (f->nameless == 0 ||
+	    f->w.unresolved - f->nagain - f->nlook > f->nameless)
 		return;
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];

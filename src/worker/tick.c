@@ -87,6 +87,8 @@ add_totals(struct tick *t)
 	n->returned += s->returned;
 	n->fenced += s->fenced;
 	n->duplicates += t->relayed.duplicates;
+	n->renamed += t->relayed.renamed;
+	n->unread += t->relayed.unread;
 	n->skipped += t->relayed.skipped;
 	n->failed_message += f->message;
 	n->failed_transient += f->transient;
@@ -128,6 +130,12 @@ count_batch(struct tick *t, struct tick_result *res)
 	sum->fenced += s->fenced;
 	r.delivered += res->relay.delivered;
 	r.duplicates += res->relay.duplicates;
+	if (r.renamed == 0)
+		r.renamed_why = res->relay.renamed_why;
+	if (r.unread == 0)
+		r.unread_why = res->relay.unread_why;
+	r.renamed += res->relay.renamed;
+	r.unread += res->relay.unread;
 	r.failed += res->relay.failed;
 	r.refused += res->relay.refused;
 	r.skipped += res->relay.skipped;

@@ -330,7 +330,8 @@ init(struct worker *w, const struct worker_args *a)
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,
 	    .linger_ms = a->interval_ms > 0 ? 0 : w->conf->worker.linger_ms };
-	w->failures.any_text = true;	/* each text names its message */
+	/* Each text names its message. */
+	w->failures.any_text = w->renamed.any_text = w->unread.any_text = true;
 	/* The publisher first: see drivers.h. */
 	w->relay.pub = drivers_new(w->conf, a->id);
 	tell_caution(w);

@@ -41,6 +41,8 @@ struct worker {
 	/* route is the destination: the stream that takes our messages. */
 	struct reconnect		 db, broker, route;
 	struct log_throttle		 failures;	/* of single messages */
+	struct log_throttle		 renamed;	/* another's id */
+	struct log_throttle		 unread;	/* duplicates */
 	struct log_throttle		 busy;	/* deadlocks, lock waits */
 	struct log_throttle		 partial;	/* a destination of several */
 	struct log_throttle		 advisory;	/* not permitted */

@@ -128,6 +128,20 @@ log_failures(struct worker *w, const struct tick_result *res)
 	    LOG_TEXT("partition", r->first.partition)), e.text, clock_ms());
 }
 
+/* Whose message is there under an author's id: see relay_look.c. */
+static void
+log_looks(struct worker *w, const struct relay_result *r)
+{
+	if (r->renamed > 0)
+		log_throttle_event(&w->renamed, LOG_FIELDS(LOG_TEXT(
+		    "error_class", "message"), LOG_NUMBER("messages",
+		    r->renamed)), r->renamed_why.text, clock_ms());
+	if (r->unread > 0)
+		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
+		    "error_class", "message"), LOG_NUMBER("messages",
+		    r->unread)), r->unread_why.text, clock_ms());
+}
+
 /*
  * Some texts have the subject or the size of one message, and another try has
  * another one first: the class tells whether it is the same pause.
@@ -158,6 +172,7 @@ complain(struct worker *w, const struct tick_result *res)
 		    "fenced: %llu rows lost their claim before the "
 		    "write-back: they may be sent twice",
 		    (unsigned long long)res->settled.fenced);
+	log_looks(w, &res->relay);
 	if (res->relay.down && are_types_to_blame(w, res)) {
 		w->clean = false;
 		complain_of_types(w);

@@ -144,5 +144,47 @@ check 'such a letter can be put back' inline_ctl dead retry --all --yes
 within 10 'and is sent' is_sent latin
 is "$(sql "SELECT HEX(payload) FROM outbox_messages
     WHERE message_id = 'latin'")" E9 'the row is as it was'
+
+# Another program's message has the message_id of a row, or another outbox's.
+theirs() { "$LAB" publish --nats "$URL" --subject events.other --data theirs \
+    --id "$@" | sed 's/.*seq=\([0-9]*\).*/\1/'; }
+message_of() { show "$(sql "SELECT ack_sequence FROM outbox_messages
+    WHERE message_id = '$1'")"; }
+last() { "$LAB" show --nats "$URL" --stream EVENTS --last; }
+theirs dup-1 > /dev/null
+theirs dup-2 --header Outbox-Id=fedcba9876543210-1-0123456789abcdef > /dev/null
+gone=$(theirs dup-3)
+"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq "$gone" > /dev/null
+insert dup 1
+insert dup 2
+within 10 'rows whose message_id another program has used count as sent' \
+    is_sent dup-2
+like "$(message_of dup-1)" '^Nats-Msg-Id: [0-9a-f]{16}-[0-9]+-[0-9a-f]{16}$' \
+    "another program's message: the row goes under the daemon's id"
+like "$(message_of dup-1)" '^Outbox-Message-Id: dup-1$' \
+    'message_id goes along'
+like "$(message_of dup-2)" '^Outbox-Message-Id: dup-2$' \
+    "so does one that another outbox has used"
+within 5 'the log says whose id it was' \
+    has_line "$LOG" 'warn .*dup-1: another program'
+insert dup 3
+within 10 'a duplicate that nobody can read counts as sent' is_sent dup-3
+within 5 'the log says that it was not read' \
+    has_line "$LOG" 'warn .*dup-3: .*cannot be read'
+
+# The author's own: the same message again is one, another one is not lost.
+again() { sql "DELETE FROM outbox_messages WHERE message_id = '$1';
+    INSERT INTO outbox_messages (message_id, topic, order_key, partition_key,
+	payload) VALUES ('$1', 'at', 'dup', 'p05', '$2')"; }
+insert dup 4
+within 10 'a message is sent' is_sent dup-4
+before=$(last)
+again dup-4 4
+within 10 'its row, made again, counts as sent' is_sent dup-4
+is "$(last)" "$before" 'and is the message that is there'
+again dup-4 other
+within 10 'a row with another message under this id is sent' is_sent dup-4
+like "$(message_of dup-4)" '^Outbox-Message-Id: dup-4$' \
+    "as its own message, under the daemon's id"
 stops 'the master stops with status 0'
 done_testing

@@ -328,6 +328,27 @@ event never 1 never
 grows 'outbox_failures_total\{class="transient"\}'
 grows outbox_retried_messages_total
 grows 'outbox_dead_messages_total\{reason="attempts"\}'
+stop_master "$MASTER"
+
+#
+# Another program's messages have the ids of rows, and one of them is gone
+#
+
+. "$srcdir/tests/lib/inline.sh"
+for id in m-1 m-2; do
+	"$LAB" publish --nats "$URL" --subject events.x --id $id --data x
+done > "$DIR/published"
+"$LAB" delete-msg --nats "$URL" --stream EVENTS \
+    --seq "$(sed -n 's/.*seq=\([0-9]*\).*/\1/p' "$DIR/published" | tail -1)" \
+    > /dev/null
+WAKE='' write_all write_conf
+inline_tables
+start_fleet
+mark
+sql "INSERT INTO outbox_messages (message_id, topic, payload)
+    VALUES ('m-1', 'x', 'ours'), ('m-2', 'x', 'ours')"
+grows outbox_renamed_messages_total
+grows outbox_unread_duplicates_total
 
 is "$(sort -u "$DIR/names" | grep -vxFf <(printf '%s\n' "${!TESTED[@]}"))" '' \
     'each metric has a test that makes it move'

@@ -129,10 +129,19 @@ START_TEST(author_names_the_message)
 	must_fill();
 	ck_assert_str_eq(header("Nats-Msg-Id"), "m-1-r2");
 	ck_assert_str_eq(header("Outbox-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
+	ck_assert_ptr_null(header("Outbox-Message-Id"));
+	/* Another's message has it. */
+	row.renamed = true;
+	must_fill();
+	ck_assert_str_eq(header("Nats-Msg-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
+	ck_assert_str_eq(header("Outbox-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
+	ck_assert_str_eq(header("Outbox-Message-Id"), "m-1-r2");
+	row.renamed = false;
 	row.id = BYTES("");
 	must_fill();
 	ck_assert_str_eq(header("Nats-Msg-Id"), "shop-7-0f8d41f3ef8ddf34-r2");
 	ck_assert_ptr_null(header("Outbox-Id"));
+	ck_assert_ptr_null(header("Outbox-Message-Id"));
 }
 END_TEST
 

@@ -37,12 +37,22 @@ struct suspect		suspects[SUSPECTS];
 struct relay_result	res;
 static uint64_t			handling;
 
+static bool	is_renamed(size_t);
+
+static bool
+is_looked_at(size_t i)
+{
+	return fake.acts[i] != '\0' && strchr("OFVwWG", fake.acts[i]) != NULL;
+}
+
 /* What comes next: a letter, no digit. */
 static char
 act(size_t i)
 {
 	char	c = fake.acts[i];
 
+	if (is_looked_at(i))
+		return is_renamed(i) && c != 'V' ? 'A' : 'D';
 	if (c < '0' || c > '9')
 		return c;
 	return fake.absent[i] < c - '0' ? 'N' : 'A';
@@ -77,6 +87,33 @@ same_lane(size_t i, size_t j)
 	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
+static const char *
+header_of(const struct envelope *v, const char *name)
+{
+	for (size_t k = 0; k < v->nheaders; k++)
+		if (strcmp(envelope_name(v, k), name) == 0)
+			return envelope_value(v, k);
+	return NULL;
+}
+
+/* Does it go under our id, because its author's is another's? */
+static bool
+is_renamed(size_t i)
+{
+	return fake.author_id[i][0] != '\0';
+}
+
+static void
+note_ids(const struct envelope *v, size_t i)
+{
+	const char	*id = header_of(v, "Nats-Msg-Id");
+	const char	*author_id = header_of(v, "Outbox-Message-Id");
+
+	strlcpy(fake.id[i], id == NULL ? "" : id, sizeof(fake.id[i]));
+	strlcpy(fake.author_id[i], author_id == NULL ? "" : author_id,
+	    sizeof(fake.author_id[i]));
+}
+
 /* The promises that hold at each send, whatever the script says. */
 static void
 check_send(const struct envelope *v, size_t i)
@@ -87,8 +124,8 @@ check_send(const struct envelope *v, size_t i)
 
 	ck_assert_uint_lt(i, batch.n);
 	ck_assert_msg(!msgs[i].held, "%zu is held", i);
-	ck_assert_msg(fake.sent_at[i] == 0 || (fake.absent[i] > 0 &&
-	    fake.answered[i]), "%zu was sent before", i);
+	ck_assert_msg(fake.sent_at[i] == 0 || ((fake.absent[i] > 0 ||
+	    is_renamed(i)) && fake.answered[i]), "%zu was sent before", i);
 	ck_assert_int_lt(now_ms, deadline);
 	ck_assert_uint_lt(nout(), (size_t)conf->publish.window);
 	for (size_t j = 0; j < i; j++)
@@ -96,9 +133,8 @@ check_send(const struct envelope *v, size_t i)
 		    msgs[j].outcome == OUT_DELIVERED ||
 		    msgs[j].outcome == OUT_DEAD, "%zu overtakes %zu", i, j);
 	snprintf(sequence, sizeof(sequence), "%" PRIu64, msgs[i].sequence);
-	for (size_t k = 0; k < v->nheaders; k++)
-		if (strcmp(envelope_name(v, k), "Outbox-Sequence") == 0)
-			ck_assert_str_eq(envelope_value(v, k), sequence);
+	if (header_of(v, "Outbox-Sequence") != NULL)
+		ck_assert_str_eq(header_of(v, "Outbox-Sequence"), sequence);
 	if (!fake.blind)
 		ck_assert_uint_eq(handling, msgs[i].sequence);
 }
@@ -166,6 +202,7 @@ fake_send(void *arg, const struct envelope *v, uint32_t slot, struct err *e)
 		err_set(e, "not connected");
 		return PUB_LOST;
 	}
+	note_ids(v, slot);
 	check_send(v, slot);
 	fake.answered[slot] = false;
 	if (act(slot) == 'Y') {
@@ -312,6 +349,8 @@ fake_answer(void *arg, struct pub_answer *a)
 	a->retry_after_ms = fake.retry_after_ms;
 	fake.stored[i] = strchr("AD", answered) != NULL;
 	if (fake.stored[i]) {
+		if (is_renamed(i))
+			fake.ack[i] = 0;	/* that was the other one's */
 		a->ack_sequence = give_ack(i);
 		a->stream = stream_of(i);
 		return true;
@@ -323,10 +362,63 @@ fake_answer(void *arg, struct pub_answer *a)
 	return true;
 }
 
+/* What is there, by the letter of the message that was acknowledged so. */
+static void
+fill_stored(struct stored_message *p, size_t i)
+{
+	struct msg	other = msgs[i];
+
+	p->what = strchr("FV", fake.acts[i]) != NULL ? STORED_OTHER :
+	    fake.acts[i] == 'G' ? STORED_EMPTY : STORED_OURS;
+	if (p->what != STORED_OURS)
+		return;
+	if (strchr("wW", fake.acts[i]) != NULL) {
+		other.hashed = false;
+		other.sequence += 1000;
+		other.time = BYTES("2026-01-31 12:00:00.250000");
+		strlcpy(p->time, other.time.data, sizeof(p->time));
+	}
+	if (fake.acts[i] == 'W')
+		other.payload = BYTES("[]");
+	p->id = msg_id(&other);
+}
+
+static int
+fake_get_stored(void *arg, const char *prefix, struct stored_message *p,
+    size_t n, const struct pub_go_on *go_on, struct err *e)
+{
+	(void)arg;
+	ck_assert_str_eq(prefix, "shop");
+	fake.nlooks++;
+	fake.nlooked += n;
+	ck_assert_uint_eq(nout(), 0);
+	ck_assert_uint_gt(n, 0);
+	for (size_t k = 0, i; k < n; k++) {
+		if (!go_on->ask(go_on->arg))
+			return err_set(e, "interrupted");
+		if (fake.look_loses) {
+			fake.open = false;
+			return err_set(e, "the connection was lost");
+		}
+		if (fake.look_fails && k >= fake.look_reads)
+			return err_set(e, "no answer to the fake's question");
+		for (i = 0; fake.ack[i] != p[k].sequence; i++)
+			ck_assert_uint_lt(i, batch.n);
+		fill_stored(&p[k], i);
+	}
+	now_ms++;
+	return 0;
+}
+
 static enum error_class
 fake_complaint(void *arg, enum pub_about about, struct err *e)
 {
 	(void)arg;
+	if (about == PUB_FORBIDDEN && fake.look_is_forbidden &&
+	    fake.nlooks > 0) {
+		err_set(e, "Permissions Violation");
+		return CLASS_PERMISSION;
+	}
 	if (fake.complaint == NULL || about != PUB_MESSAGES)
 		return CLASS_NONE;
 	err_set(e, "%s", fake.complaint);
@@ -357,6 +449,8 @@ fake_keep(void *arg)
 struct pub_ops	fake_ops = {
 	.in_order = true,
 	.names_streams = true,
+	.can_ask = true,
+	.get_stored = fake_get_stored,
 	.open = fake_open,
 	.close = fake_close,
 	.is_open = fake_is_open,
@@ -499,11 +593,17 @@ check_outcomes(void)
 
 		delivered += m->outcome == OUT_DELIVERED;
 		duplicates += m->outcome == OUT_DELIVERED &&
-		    fake.acts[i] == 'D';
+		    act(i) == 'D';
 		failed += has_failed(m);
 		deferred += m->outcome == OUT_DEFER;
-		ck_assert_uint_eq(m->ack_sequence,
-		    m->outcome == OUT_DELIVERED ? fake.ack[i] : 0);
+		/* The place of another row's message is not its place. */
+		if (fake.acts[i] != 'w' || m->ack_sequence != 0)
+			ck_assert_uint_eq(m->ack_sequence,
+			    m->outcome == OUT_DELIVERED ? fake.ack[i] : 0);
+		/* Whose it is nobody has seen, or it is another's. */
+		if (is_looked_at(i) && !is_renamed(i) &&
+		    m->outcome != OUT_DELIVERED)
+			stored = false;
 		if (m->outcome == OUT_DELIVERED)
 			ck_assert_msg(stored, "%zu has no ack", i);
 		else if (m->outcome != OUT_DEAD)
@@ -524,7 +624,7 @@ check_outcomes(void)
 		if (m->outcome == OUT_IN_DOUBT)
 			ck_assert(fake.keep == KEEP_ABANDON &&
 			    fake.sent_at[i] != 0 && (!fake.answered[i] ||
-			    fake.absent[i] > 0));
+			    fake.absent[i] > 0 || is_looked_at(i)));
 		else if (fake.open && !is_overtaken(i))
 			ck_assert(!is_out(i));
 	}
@@ -537,7 +637,7 @@ check_outcomes(void)
 		ck_assert_uint_eq(res.failed, failed - deferred);
 	ck_assert((res.failed > 0 || res.down) <= (res.why.text[0] != '\0'));
 	ck_assert_uint_eq(handling, 0);
-	ck_assert_uint_eq(fake.nbegins, 1);
+	ck_assert_uint_eq(fake.nbegins, 1 + fake.nlooks);
 	ck_assert_uint_eq(fake.nopens, 0);
 }
 
@@ -593,6 +693,17 @@ script_many(size_t n, char act)
 }
 
 void
+name_rows(void)
+{
+	static char	ids[MANY][8];
+
+	for (size_t i = 0; i < batch.n; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "m-%zu", i);
+		msgs[i].id = (struct bytes){ ids[i], strlen(ids[i]) };
+	}
+}
+
+void
 types(const char *letters)
 {
 	for (size_t i = 0; i < batch.n; i++)
@@ -619,5 +730,6 @@ main(void)
 	add_advisories(relay_case(s, "advisory"));
 	add_routes(relay_case(s, "routes"));
 	add_drivers(relay_case(s, "drivers"));
+	add_looks(relay_case(s, "looks"));
 	return run_suite(s);
 }

@@ -24,6 +24,10 @@
  * breaks off, R refused by the publisher, Y and Z its destination is away, when
  * it is sent and afterwards; and before it gets there: b a subject that is not legal, e no
  * event.
+ *
+ * Duplicates of an id that its author gave: O of its own message, F of a foreign
+ * one, w of one of its outbox with the same contents, W with others, G of one
+ * that is gone.  Under our id it is stored, with V it was before.
  */
 struct fake {
 	const char	*acts;
@@ -56,6 +60,14 @@ struct fake {
 	enum keep	 keep;
 	size_t		 nkeeps;
 	int64_t		 kept_at;
+
+	char		 id[MANY][64];	/* Nats-Msg-Id, as it was sent last */
+	char		 author_id[MANY][64];	/* Outbox-Message-Id; or "" */
+	size_t		 nlooks, nlooked;	/* calls, messages */
+	bool		 look_fails;
+	bool		 look_is_forbidden;	/* and says so */
+	bool		 look_loses;	/* the connection, with the first */
+	size_t		 look_reads;	/* before it fails */
 };
 
 extern int64_t			now_ms;		/* what the clock says */
@@ -74,6 +86,9 @@ void	script(const char *keys, const char *acts);
 
 /* n messages without lanes, all with the same fate. */
 void	script_many(size_t n, char act);
+
+/* The rows have message ids: "m-" and a number. */
+void	name_rows(void);
 
 /* Another batch after the first. */
 void	next_script(const char *keys, const char *acts);
@@ -96,5 +111,6 @@ void	add_answers(TCase *);
 void	add_advisories(TCase *);
 void	add_drivers(TCase *);
 void	add_routes(TCase *);
+void	add_looks(TCase *);
 
 #endif
