@@ -74,6 +74,8 @@ struct msg {
 	int64_t		 age_us;	/* since created_at, when it was read;
 					   -1: unknown */
 	bool		 in_doubt;	/* sent, and its outcome is unknown */
+	bool		 unsolved;	/* OUT_DEFER: it cannot be told whether it
+					   is stored already */
 	bool		 has_event;	/* false: its event does not exist */
 	bool		 away;		/* payload and metadata were not
 					   fetched: data is NULL, len is set;

@@ -112,15 +112,16 @@ struct pub_ops {
 	bool		(*check)(void *, struct stream_report *, struct err *);
 
 	/*
-	 * Read the state of the stream, as check does.  false: no answer, see
-	 * err; is_open tells a lost connection from a refusal.
+	 * Read the state of the stream, as check does.  false: it is not known,
+	 * see err; is_open tells a lost connection from a refusal.  true: the
+	 * stream is there, or the broker has none of its name.
 	 */
 	bool		(*state)(void *, struct stream_state *, struct err *);
 
 	/*
 	 * Look up the message at each sequence, with no batch out.  Blocks;
 	 * asks pub_go_on at least every 0.5 s, and stops when it returns false.
-	 * -1 with an error: not finished, as with state.
+	 * 0: each is known.  -1 with an error: not finished, as with state.
 	 */
 	int		(*get_stored)(void *, const char *prefix,
 			    struct stored_message *, size_t n,

@@ -26,7 +26,7 @@ bool
 pub_no_state(void *arg, struct stream_state *st, struct err *e)
 {
 	(void)arg;
-	*st = (struct stream_state){ .created = "" };
+	*st = (struct stream_state){ .answer = STREAM_UNKNOWN };
 	err_set(e, "%s", keeps_none);
 	return false;
 }

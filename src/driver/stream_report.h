@@ -33,11 +33,29 @@ struct stream_report {
 	struct stream_findings warnings, advice;
 };
 
+/*
+ * What a question about a stream has brought.  An error says nothing of what
+ * is in the stream, so a zeroed state is not that of an empty one.
+ */
+enum stream_answer {
+	STREAM_UNKNOWN,		/* no answer: nothing else of it counts */
+	STREAM_MISSING,		/* the broker knows of no such stream */
+	STREAM_THERE
+};
+
 /* The contents of a stream, and which of them it may drop by design. */
 struct stream_state {
+	enum stream_answer answer;
 	char		server[64];	/* id of the server's run */
-	char		created[48];	/* "": there is no such stream */
+	char		created[48];
+	char		leader[64];	/* of its replicas; "": not told */
 	uint64_t	first, last, messages;
+
+	/* By the broker's clock, in ms since 1970; 0: not told. */
+	int64_t		now_at;
+	int64_t		first_at;	/* the first was stored */
+	int64_t		last_at;	/* the last, which may be removed */
+
 	uint64_t	first_known;	/* messages missing from here to first
 					   are lost; 0: they are removed */
 	int64_t		dedup_window_ms;	/* duplicate window */

@@ -139,21 +139,27 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 	struct bus	*b = arg;
 	natsMsg		*m;
 	natsStatus	 s;
+	int		 rc;
 
+	st->answer = STREAM_UNKNOWN;
 	if (!bus_is_open(b)) {
 		err_set(e, "not connected to the broker");
 		return false;
 	}
 	if ((m = ask_for_stream(b, e)) == NULL)
 		return false;
-	stream_read_state(st, natsMsg_GetData(m),
-	    (size_t)natsMsg_GetDataLength(m));
+	rc = stream_read_state(st, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m), e);
 	natsMsg_Destroy(m);
+	if (rc < 0)
+		return false;
 	s = natsConnection_GetConnectedServerId(b->nc, st->server,
 	    sizeof(st->server));
-	if (s != NATS_OK)
-		bus_describe(s, e);
-	return s == NATS_OK;
+	if (s == NATS_OK)
+		return true;
+	st->answer = STREAM_UNKNOWN;
+	bus_describe(s, e);
+	return false;
 }
 
 /* A look-up under way: many requests for single messages. */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -12,6 +13,8 @@
 #include "util/clock.h"
 #include "util/display.h"
 #include "util/duration.h"
+
+#define STREAM_NOT_FOUND	10059
 
 static void
 unfit(struct stream_report *r, enum error_class class, const char *text)
@@ -275,18 +278,51 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	json_decref(info);
 }
 
-static void
-fill_state(struct stream_state *st, json_t *info, json_t *config)
+/* "2026-01-31T12:00:00.5Z" in ms since 1970; 0: another text, or before. */
+static int64_t
+read_time(json_t *object, const char *key)
+{
+	const char	*text = json_string_value(json_object_get(object, key));
+	struct tm	 tm = { 0 };
+	int64_t		 s;
+
+	if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+		return 0;
+	s = timegm(&tm);
+	return s > 0 ? s * 1000 : 0;
+}
+
+/* An answer that lacks one of these is none. */
+static bool
+fill_contents(struct stream_state *st, json_t *info)
 {
 	json_t		*state = json_object_get(info, "state");
+	json_t		*first = json_object_get(state, "first_seq");
+	json_t		*last = json_object_get(state, "last_seq");
+	json_t		*messages = json_object_get(state, "messages");
 	const char	*created = json_string_value(json_object_get(info,
 			    "created"));
+	const char	*leader = json_string_value(json_object_get(
+			    json_object_get(info, "cluster"), "leader"));
 
-	snprintf(st->created, sizeof(st->created), "%s",
-	    created == NULL ? "" : created);
-	st->first = (uint64_t)stream_number(state, "first_seq");
-	st->last = (uint64_t)stream_number(state, "last_seq");
-	st->messages = (uint64_t)stream_number(state, "messages");
+	if (created == NULL || created[0] == '\0' || !json_is_integer(first) ||
+	    !json_is_integer(last) || !json_is_integer(messages))
+		return false;
+	snprintf(st->created, sizeof(st->created), "%s", created);
+	snprintf(st->leader, sizeof(st->leader), "%s",
+	    leader == NULL ? "" : leader);
+	st->first = (uint64_t)json_integer_value(first);
+	st->last = (uint64_t)json_integer_value(last);
+	st->messages = (uint64_t)json_integer_value(messages);
+	st->now_at = read_time(info, "ts");
+	st->first_at = read_time(state, "first_ts");
+	st->last_at = read_time(state, "last_ts");
+	return true;
+}
+
+static void
+fill_limits(struct stream_state *st, json_t *config)
+{
 	st->dedup_window_ms = stream_number(config, "duplicate_window") /
 	    1000000;
 	st->expires = stream_number(config, "max_age") > 0;
@@ -299,14 +335,40 @@ fill_state(struct stream_state *st, json_t *info, json_t *config)
 	    stream_number(config, "max_bytes") > 0;
 }
 
-void
-stream_read_state(struct stream_state *st, const char *body, size_t len)
+/* Only one error says something of the stream: that there is none. */
+static int
+read_state_error(struct stream_state *st, json_t *error, struct err *e)
+{
+	const char	*text = json_string_value(json_object_get(error,
+			    "description"));
+	json_int_t	 code = stream_number(error, "err_code");
+
+	if (code != STREAM_NOT_FOUND)
+		return err_set(e, "the broker does not tell the state of the "
+		    "stream: %.200s (%lld)", text == NULL ? "error" : text,
+		    (long long)code);
+	st->answer = STREAM_MISSING;
+	return 0;
+}
+
+int
+stream_read_state(struct stream_state *st, const char *body, size_t len,
+    struct err *e)
 {
 	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*error = json_object_get(info, "error");
 	json_t	*config = json_object_get(info, "config");
+	int	 rc = 0;
 
 	memset(st, 0, sizeof(*st));
-	if (config != NULL)
-		fill_state(st, info, config);
+	if (error != NULL)
+		rc = read_state_error(st, error, e);
+	else if (!json_is_object(config) || !fill_contents(st, info))
+		rc = err_set(e, "the answer to STREAM.INFO is not complete");
+	else {
+		fill_limits(st, config);
+		st->answer = STREAM_THERE;
+	}
 	json_decref(info);
+	return rc;
 }

@@ -12,8 +12,12 @@
 void	stream_judge(struct stream_report *, const struct conf *,
 	    const char *body, size_t len);
 
-/* Read the same answer as a state, except server and first_known. */
-void	stream_read_state(struct stream_state *, const char *body, size_t len);
+/*
+ * Read the same answer as a state, except server and first_known.  -1 with an
+ * error: it does not tell the state, which is STREAM_UNKNOWN then.
+ */
+int	stream_read_state(struct stream_state *, const char *body, size_t len,
+	    struct err *);
 
 /*
  * True if a subject made from the template could match the pattern.  Compares

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/clock.h"
 #include "util/log.h"
@@ -12,8 +13,10 @@
 #define SLICE_MS	2000	/* of look-ups for one batch */
 #define AGAIN_MS	100	/* until the next ones */
 #define FAILED_MS	2000	/* the same after a failure */
+#define UNSOLVED_MS	10000	/* and after many, or if it cannot be told */
 #define FALLBACK_MS	(10 * 60 * 1000)
 #define MARGIN_MS	1000
+#define SPARE_MS	60000	/* between the clocks of broker and worker */
 
 void
 in_doubt_init(struct in_doubt *d, const struct conf *conf, struct store *store,
@@ -28,14 +31,19 @@ in_doubt_free(struct in_doubt *d)
 	search_clear(&d->search);
 }
 
-bool
-in_doubt_can_search(const struct in_doubt *d)
+static bool
+is_on(const struct in_doubt *d)
 {
 	return d->relay->pub.ops->can_ask &&
 	    d->conf->nats.recover != RECOVER_OFF &&
 	    d->conf->nats.stream[0] != '\0' &&
-	    store_can_resolve_in_doubt(d->store) &&
-	    clock_ms() >= d->fallback_until;
+	    store_can_resolve_in_doubt(d->store);
+}
+
+bool
+in_doubt_can_search(const struct in_doubt *d)
+{
+	return is_on(d) && clock_ms() >= d->fallback_until;
 }
 
 static bool
@@ -66,13 +74,32 @@ defer_in_doubt(struct msg *m, int64_t delay_ms)
 	m->delay_ms = delay_ms;
 }
 
+/* Whether it is stored cannot be told now, or ever: the operator sees why. */
+static void
+defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
+{
+	struct err	text;
+
+	err_set(&text, "may be stored already, and the stream cannot be "
+	    "searched for it: %.300s", why);
+	msg_fail(m, OUT_DEFER, text.text);
+	m->delay_ms = delay_ms;
+	m->unsolved = true;
+}
+
+/* For a while it is no more than a short trouble of the broker. */
 static void
 defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
-    int64_t delay_ms)
+    const struct err *why)
 {
+	int64_t	now = clock_ms();
+
+	if (d->failed_since == 0)
+		d->failed_since = now;
 	for (size_t i = 0; i < b->n; i++)
 		if (is_old(d, &b->msgs[i], dedup_window_ms))
-			defer_in_doubt(&b->msgs[i], delay_ms);
+			defer_unsolved(&b->msgs[i], now - d->failed_since <
+			    UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS, why->text);
 }
 
 /* The stream cannot be checked, now or at all. */
@@ -82,16 +109,25 @@ search_failed(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 {
 	const struct pub	*p = &d->relay->pub;
 
-	if (p->ops->is_open(p->arg) && go_on(d) &&
-	    audit_fallback_is_due(&d->fallback, p, clock_ms())) {
+	if (!p->ops->is_open(p->arg) || !go_on(d) ||
+	    !audit_fallback_is_lasting(&d->fallback, p, clock_ms(),
+	    d->relay->stored_at)) {
+		defer_old(d, b, dedup_window_ms, why);
+		return;
+	}
+	/* It is asked each time: the right may be there again. */
+	if (clock_ms() >= d->fallback_until)
 		log_warn("the stream cannot be searched: messages that may be "
 		    "stored already are sent again and may be there twice: "
 		    "%s", why->text);
-		memset(&d->fallback, 0, sizeof(d->fallback));
-		d->fallback_until = clock_ms() + FALLBACK_MS;
-		return;
-	}
-	defer_old(d, b, dedup_window_ms, FAILED_MS);
+	d->fallback_until = clock_ms() + FALLBACK_MS;
+}
+
+static void
+search_works(struct in_doubt *d)
+{
+	memset(&d->fallback, 0, sizeof(d->fallback));
+	d->fallback_until = d->failed_since = 0;
 }
 
 /* Messages of the batch that are in doubt and not searched for yet. */
@@ -100,27 +136,71 @@ struct id_list {
 	size_t			 n;
 };
 
-/* Sets *from: above messages that were delivered before these were sent. */
+/* How a question to database and broker ended; see err, but for ANSWERED. */
+enum asked { ANSWERED, NOT_ANSWERED, NO_DATABASE };
+
 static int
+by_ack(const void *a, const void *b)
+{
+	const struct acked	*x = a, *y = b;
+
+	return x->ack > y->ack ? -1 : x->ack < y->ack;
+}
+
+/*
+ * Are these messages at their sequences?  Sets *ack to the highest that is.  A
+ * row may have its sequence of a stream that was made anew or went back since.
+ */
+static int
+highest_there(struct in_doubt *d, const struct acked *rows, size_t n,
+    uint64_t *ack, struct err *e)
+{
+	const struct pub	*p = &d->relay->pub;
+	const struct pub_go_on	 keep_on = { go_on, d };
+	struct stored_message	*stored = xcalloc(n, sizeof(*stored));
+	int			 rc;
+
+	for (size_t i = 0; i < n; i++)
+		stored[i].sequence = rows[i].ack;
+	rc = p->ops->get_stored(p->arg, d->relay->form.id_prefix, stored, n,
+	    &keep_on, e);
+	for (size_t i = 0; rc == 0 && i < n && *ack == 0; i++)
+		if (stored[i].what == STORED_OURS &&
+		    message_id_is(&rows[i].id, &stored[i].id))
+			*ack = rows[i].ack;
+	free(stored);
+	return rc;
+}
+
+/*
+ * Sets *from: above a message that is in this stream and was delivered before
+ * the first of these can have been sent.  Mostly the latest such row shows it.
+ */
+static enum asked
 first_to_search(struct in_doubt *d, const struct batch *b,
     const struct id_list *l, const struct stream_state *st, uint64_t *from,
     struct err *e)
 {
-	uint64_t	*rows = xcalloc(l->n, sizeof(*rows)), below;
-	int		 rc;
+	uint64_t		*rows = xcalloc(l->n, sizeof(*rows)), ack = 0;
+	struct acked_list	 before;
+	size_t			 skip = 0;
+	int			 rc;
 
 	for (size_t i = 0; i < l->n; i++)
 		rows[i] = l->ids[i].sequence;
-	rc = store_ack_before(d->store, b, rows, l->n, &below, e);
+	rc = store_acked_before(d->store, b, rows, l->n, &before, e);
 	free(rows);
 	if (rc < 0)
-		return -1;
-	*from = below + 1;
-	if (*from < st->first || *from > st->last + 1)
-		*from = st->first;
-	if (*from == 0)
-		*from = 1;
-	return 0;
+		return NO_DATABASE;
+	qsort(before.rows, before.n, sizeof(*before.rows), by_ack);
+	while (skip < before.n && before.rows[skip].ack > st->last)
+		skip++;
+	for (size_t n = 1; rc == 0 && ack == 0 && skip < before.n; skip += n,
+	    n = before.n - skip)
+		rc = highest_there(d, before.rows + skip, n, &ack, e);
+	free(before.rows);
+	*from = ack + 1;
+	return rc < 0 ? NOT_ANSWERED : ANSWERED;
 }
 
 /* The caller frees its ids. */
@@ -146,25 +226,43 @@ list_in_doubt(struct in_doubt *d, const struct batch *b,
 	return l;
 }
 
+/*
+ * When the message was stored at the earliest, by the broker's clock; 0: not
+ * known.  Its age was read after the claim began.
+ */
+static int64_t
+not_before(const struct batch *b, const struct msg *m,
+    const struct stream_state *st)
+{
+	int64_t	now = st->now_at != 0 ? st->now_at :
+		    (int64_t)time(NULL) * 1000;
+
+	return m->in_doubt_ms == INT64_MAX ? 0 : later(0, now - SPARE_MS -
+	    m->in_doubt_ms - (clock_ms() - b->claimed_at));
+}
+
 /* Search for the messages that are not searched for yet. */
-static int
+static enum asked
 add_to_search(struct in_doubt *d, const struct batch *b,
     const struct stream_state *st, struct err *e)
 {
 	struct id_list	l = list_in_doubt(d, b, st->dedup_window_ms);
-	uint64_t	from;
-	int		rc = 0;
+	struct sought	x = { .until = st->last };
+	enum asked	asked = ANSWERED;
 
 	if (l.n > 0)
-		rc = first_to_search(d, b, &l, st, &from, e);
-	for (size_t i = 0; rc == 0 && i < l.n; i++)
-		if (!search_add(&d->search, &l.ids[i], from, st->last)) {
-			/* Other workers have most of them now: start over. */
-			search_clear(&d->search);
-			break;
-		}
+		asked = first_to_search(d, b, &l, st, &x.from, e);
+	for (size_t i = 0; asked == ANSWERED && i < l.n; i++) {
+		x.id = l.ids[i];
+		x.not_before = not_before(b, batch_msg(b, x.id.sequence), st);
+		if (search_add(&d->search, &x))
+			continue;
+		/* Other workers have most of them now: start over. */
+		search_clear(&d->search);
+		break;
+	}
 	free(l.ids);
-	return rc;
+	return asked;
 }
 
 /* A message that is not in the stream is sent like a new one. */
@@ -190,6 +288,10 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 		case FOUND_ABSENT:
 			absent[n++] = m->sequence;
 			break;
+		case FOUND_UNKNOWN:
+			defer_unsolved(m, UNSOLVED_MS, "messages have left the "
+			    "stream before they could be read");
+			continue;
 		case FOUND_LATER:
 		case FOUND_NOT_SOUGHT:
 			defer_in_doubt(m, AGAIN_MS);
@@ -203,8 +305,9 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 	return rc;
 }
 
-static int
-search_stream(struct in_doubt *d, struct batch *b, unsigned *found,
+/* A question that fails says nothing of what is in the stream. */
+static enum asked
+search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
     struct err *e)
 {
 	const struct conf	*c = d->conf;
@@ -213,24 +316,41 @@ search_stream(struct in_doubt *d, struct batch *b, unsigned *found,
 	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
 				    c->publish.timeout_ms -
 				    CONF_CLAIM_MARGIN_MS - clock_ms();
-	struct stream_state	 st = { .dedup_window_ms = 0 };
-	struct err		 why;
+	enum asked		 asked;
 
-	if (!p->ops->state(p->arg, &st, &why)) {
-		search_failed(d, b, 0, &why);
-		return 0;
+	if (!p->ops->state(p->arg, st, e))
+		return NOT_ANSWERED;
+	if (st->answer != STREAM_THERE) {
+		err_set(e, "no such stream");
+		return NOT_ANSWERED;
 	}
-	/* The stream has lost its end: messages that were read may be gone. */
-	if (d->search.n > 0 && st.last + 1 < d->search.next)
-		search_clear(&d->search);
-	if (add_to_search(d, b, &st, e) < 0)
+	search_in(&d->search, st);
+	asked = add_to_search(d, b, st, e);
+	if (asked != ANSWERED)
+		return asked;
+	return search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
+	    (left / 2 < SLICE_MS ? left / 2 : SLICE_MS), &keep_on, e) < 0 ?
+	    NOT_ANSWERED : ANSWERED;
+}
+
+static int
+look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
+{
+	struct stream_state	st = { .answer = STREAM_UNKNOWN };
+	struct err		why;
+
+	switch (search_stream(d, b, &st, &why)) {
+	case NO_DATABASE:
+		*e = why;
 		return -1;
-	if (search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
-	    (left / 2 < SLICE_MS ? left / 2 : SLICE_MS), &keep_on, &why) < 0) {
-		search_failed(d, b, st.dedup_window_ms, &why);
+	case NOT_ANSWERED:
+		search_failed(d, b, st.answer == STREAM_THERE ?
+		    st.dedup_window_ms : 0, &why);
 		return 0;
+	case ANSWERED:
+		break;
 	}
-	memset(&d->fallback, 0, sizeof(d->fallback));
+	search_works(d);
 	return take_results(d, b, st.dedup_window_ms, found, e);
 }
 
@@ -265,7 +385,7 @@ in_doubt_resolve(struct in_doubt *d, struct batch *b, unsigned *found,
 	*found = 0;
 	for (size_t i = 0; i < b->n; i++)
 		any = any || (b->msgs[i].in_doubt_ms >= 0 && !b->msgs[i].held);
-	if (!any || !in_doubt_can_search(d))
+	if (!any || !is_on(d))
 		return 0;
-	return keep_ageless(d, b, e) < 0 ? -1 : search_stream(d, b, found, e);
+	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);
 }

@@ -25,8 +25,10 @@ struct in_doubt {
 	struct relay		*relay;		/* for publisher, ids, keep */
 	struct search		 search;
 	struct audit_fallback	 fallback;
-	int64_t			 fallback_until;	/* no look-ups before
-							   this */
+	int64_t			 fallback_until;	/* look-ups are refused:
+							   nothing is to rely
+							   on them before this */
+	int64_t			 failed_since;	/* clock_ms(); 0: they work */
 };
 
 /* The pointers are borrowed until in_doubt_free(). */
@@ -34,14 +36,15 @@ void	in_doubt_init(struct in_doubt *, const struct conf *, struct store *,
 	    struct relay *);
 void	in_doubt_free(struct in_doubt *);
 
-/* True if look-ups are configured, supported and allowed. */
+/* True if look-ups are configured, supported and not refused. */
 bool	in_doubt_can_search(const struct in_doubt *);
 
 /*
  * Look up messages of a batch that have been in doubt for longer than the
  * duplicate window; held ones are left out.  Those found become OUT_DELIVERED,
- * *found is their number; those not decided yet become OUT_DEFER.  Neither is
- * to be sent.  Blocks for a part of the claim's time.  -1: the database
+ * *found is their number; those not decided yet become OUT_DEFER, and are
+ * unsolved if the broker did not tell or what it tells is not enough.  Neither
+ * is to be sent.  Blocks for a part of the claim's time.  -1: the database
  * failed.
  */
 int	in_doubt_resolve(struct in_doubt *, struct batch *, unsigned *found,

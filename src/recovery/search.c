@@ -44,22 +44,39 @@ find_sought(const struct search *s, uint64_t row)
 	return i < s->n && s->items[i].id.sequence == row ? &s->items[i] : NULL;
 }
 
-bool
-search_add(struct search *s, const struct message_id *id, uint64_t from,
-    uint64_t until)
+static bool
+is_same(const struct stream_state *a, const struct stream_state *b)
 {
-	size_t	i = position_of(s, id->sequence);
+	return strcmp(a->created, b->created) == 0 &&
+	    strcmp(a->leader, b->leader) == 0 &&
+	    strcmp(a->server, b->server) == 0;
+}
+
+void
+search_in(struct search *s, const struct stream_state *now)
+{
+	if (!is_same(&s->state, now) || now->last + 1 < s->next)
+		search_clear(s);
+	s->state = *now;
+}
+
+bool
+search_add(struct search *s, const struct sought *x)
+{
+	size_t	i = position_of(s, x->id.sequence);
 
 	if (s->n == SEARCH_MAX)
 		return false;
 	s->items = xreallocarray(s->items, s->n + 1, sizeof(*s->items));
 	memmove(&s->items[i + 1], &s->items[i],
 	    (s->n - i) * sizeof(*s->items));
-	s->items[i] = (struct sought){ .id = *id, .until = until,
-	    .since = clock_ms() };
+	s->items[i] = *x;
+	s->items[i].since = clock_ms();
 	/* The part that was read was not searched for this one. */
-	if (s->n++ == 0 || from < s->next)
-		s->next = from;
+	if (s->n++ == 0 || x->from < s->next)
+		s->next = x->from;
+	if (s->sure > s->next || s->n == 1)
+		s->sure = s->next;
 	return true;
 }
 
@@ -85,6 +102,14 @@ search_drop_older(struct search *s, const struct message_id *id,
 		search_drop(s, id->sequence);
 }
 
+/* It may have been among those that left the stream unread. */
+static bool
+may_be_removed(const struct search *s, const struct sought *x)
+{
+	return x->from <= s->removed && (x->not_before == 0 ||
+	    s->removed_at == 0 || x->not_before <= s->removed_at);
+}
+
 enum found
 search_result(const struct search *s, uint64_t row, uint64_t *ack)
 {
@@ -93,9 +118,11 @@ search_result(const struct search *s, uint64_t row, uint64_t *ack)
 	if (x == NULL)
 		return FOUND_NOT_SOUGHT;
 	*ack = x->ack;
-	if (x->ack != 0)
+	if (x->ack != 0 && x->ack < s->sure)
 		return FOUND_THERE;
-	return s->next > x->until ? FOUND_ABSENT : FOUND_LATER;
+	if (x->ack != 0 || x->until >= s->sure)
+		return FOUND_LATER;
+	return may_be_removed(s, x) ? FOUND_UNKNOWN : FOUND_ABSENT;
 }
 
 /* The last sequence to be read for a message that is not found yet. */
@@ -144,7 +171,10 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 		stored[i].sequence = s->next + i;
 	rc = p->ops->get_stored(p->arg, prefix, stored, n, go_on, e);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		note_stored(s, &stored[i]);
+		if (stored[i].what == STORED_UNKNOWN)
+			rc = err_set(e, "not all messages were read");
+		else
+			note_stored(s, &stored[i]);
 	if (rc == 0)
 		s->next += n;
 	fit_slice(s, clock_ms() - start);
@@ -152,17 +182,63 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 	return rc;
 }
 
+/* The first that a stream has or, if it is empty, will have. */
+static uint64_t
+first_of(const struct stream_state *st)
+{
+	return st->messages == 0 ? st->last + 1 : st->first;
+}
+
+/*
+ * What is below the first message now may have been removed before it was read,
+ * but for what was read in the turns before.  A stream that removes messages as
+ * they are read would never have an answer: there that is left out.
+ */
+static void
+note_removed(struct search *s, const struct stream_state *now)
+{
+	uint64_t	first = first_of(now);
+
+	if (first <= s->sure || now->forgets)
+		return;
+	s->removed = (first < s->next ? first : s->next) - 1;
+	s->removed_at = now->messages == 0 ? now->last_at : now->first_at;
+}
+
+/* Is the stream still the one that was read?  Else nothing counts. */
+static int
+end_turn(struct search *s, const struct pub *p, struct err *e)
+{
+	struct stream_state	now;
+
+	if (!p->ops->state(p->arg, &now, e))
+		return -1;
+	if (now.answer != STREAM_THERE)
+		return err_set(e, "no such stream");
+	if (!is_same(&s->state, &now) || now.last + 1 < s->next) {
+		search_clear(s);
+		return 0;
+	}
+	note_removed(s, &now);
+	s->sure = s->next;
+	return 0;
+}
+
 int
 search_run(struct search *s, const struct pub *p, const char *prefix,
     int64_t end, const struct pub_go_on *go_on, struct err *e)
 {
-	uint64_t	last;
+	uint64_t	last, first = first_of(&s->state);
 
 	if (s->slice == 0)
 		s->slice = SLICE_MIN;
+	if (s->n == 0)
+		return 0;
+	if (s->next < first)	/* nothing to be read below */
+		s->next = first;
 	while ((last = last_wanted(s)) >= s->next && last > 0 &&
 	    clock_ms() < end)
 		if (read_slice(s, p, prefix, last, go_on, e) < 0)
 			return -1;
-	return 0;
+	return end_turn(s, p, e);
 }

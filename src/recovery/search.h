@@ -18,7 +18,9 @@
 
 struct sought {
 	struct message_id id;		/* the message to find */
-	uint64_t	until;		/* the last sequence to be read */
+	uint64_t	from, until;	/* the places where it can be */
+	int64_t		not_before;	/* when it was stored at the earliest,
+					   ms since 1970; 0: not known */
 	uint64_t	ack;		/* its sequence; 0: not found yet */
 	int64_t		since;		/* clock_ms() of search_add() */
 };
@@ -27,27 +29,45 @@ struct sought {
 struct search {
 	struct sought	*items;		/* sorted by the row's sequence */
 	size_t		 n;
+	struct stream_state state;	/* of the stream that is read */
 	uint64_t	 next;		/* the sequence to read next */
+	uint64_t	 sure;		/* what was read below this one counts:
+					   the stream was the same afterwards */
 	size_t		 slice;		/* sequences to ask for at a time */
+
+	/*
+	 * Messages up to this one may have left the stream before they were
+	 * read, the last of them stored at removed_at, ms since 1970.  0: none,
+	 * not known.
+	 */
+	uint64_t	 removed;
+	int64_t		 removed_at;
 };
 
 enum found {
 	FOUND_NOT_SOUGHT,
 	FOUND_LATER,		/* not read to its end yet */
 	FOUND_THERE,
-	FOUND_ABSENT
+	FOUND_ABSENT,
+	FOUND_UNKNOWN		/* its place may have been removed unread */
 };
 
 void	search_clear(struct search *);
 
 /*
- * Search for a message from one sequence of the stream to another, both
- * included.  false: SEARCH_MAX messages are searched for already.
+ * Search in this stream, as it is now.  If it is another one than that which
+ * was read (made anew, under another leader or after a start of its server), or
+ * has lost its end, all that was read is forgotten.
  */
-bool	search_add(struct search *, const struct message_id *, uint64_t from,
-	    uint64_t until);
+void	search_in(struct search *, const struct stream_state *now);
 
-/* Read on until all are decided or clock_ms() is end; -1 as in get_stored. */
+/* Search for a message; since is set here.  false: there are SEARCH_MAX. */
+bool	search_add(struct search *, const struct sought *);
+
+/*
+ * Read on until all are decided or clock_ms() is end, and ask then whether the
+ * stream is still the same.  -1: the broker did not tell, as in get_stored.
+ */
 int	search_run(struct search *, const struct pub *, const char *prefix,
 	    int64_t end, const struct pub_go_on *, struct err *);
 

@@ -81,8 +81,11 @@ int64_t	stream_audit_next(const struct stream_audit *, bool first);
  */
 int	stream_audit_round(struct stream_audit *, bool first, struct err *);
 
-/* The fate of a delivered row.  The message must be read before the state. */
-enum fate { FATE_THERE, FATE_LOST, FATE_REMOVED };
+/*
+ * The fate of a delivered row.  The message must be read before the state; what
+ * was not answered tells nothing.
+ */
+enum fate { FATE_UNKNOWN, FATE_THERE, FATE_LOST, FATE_REMOVED };
 
 enum fate stream_audit_judge(const struct stream_state *, const struct acked *,
 	    const struct stored_message *);

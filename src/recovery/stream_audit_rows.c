@@ -24,9 +24,10 @@ stream_audit_state(struct stream_audit *r, struct stream_state *st,
 {
 	struct pub	*p = &r->relay->pub;
 
+	r->gone = false;
 	if (!p->ops->state(p->arg, st, e))
 		return false;
-	r->gone = st->created[0] == '\0';
+	r->gone = st->answer != STREAM_THERE;
 	st->first_known = r->first_known;
 	if (r->gone)
 		err_set(e, "no such stream");
@@ -37,6 +38,9 @@ enum fate
 stream_audit_judge(const struct stream_state *st, const struct acked *row,
     const struct stored_message *p)
 {
+	if (st->answer != STREAM_THERE || (p->sequence != 0 &&
+	    p->what == STORED_UNKNOWN))
+		return FATE_UNKNOWN;
 	if (p->sequence == 0 || p->sequence > st->last)
 		return FATE_LOST;
 	if (p->what == STORED_OURS && message_id_is(&row->id, &p->id))
@@ -161,7 +165,7 @@ pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
 
 		w->there += fate == FATE_THERE;
 		w->removed += fate == FATE_REMOVED;
-		if (fate == FATE_THERE ||
+		if (fate == FATE_UNKNOWN || fate == FATE_THERE ||
 		    (fate == FATE_REMOVED && !w->absent))
 			continue;
 		if (w->lost++ == 0 || rows[i].ack < w->low)

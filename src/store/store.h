@@ -476,6 +476,7 @@ int	store_plan_repartition(struct store *, unsigned count,
 
 #define STORE_PAUSED	"paused"	/* as an owner: keeps workers off */
 #define STORE_HALTED	"halted"	/* a reason; others only inform */
+#define STORE_DOUBT	"in doubt"	/* another one */
 
 /*
  * store_parked.c: the label of parked rows, such as "!4711", is made of the
@@ -601,14 +602,6 @@ bool	store_can_audit_stream(const struct store *);
 bool	store_can_resolve_in_doubt(const struct store *);
 
 /*
- * The highest stream sequence of rows that were delivered before the first of
- * these rows was in doubt; 0: not known.
- */
-int	store_ack_before(struct store *, const struct batch *,
-	    const uint64_t *sequences, size_t n, uint64_t *ack,
-	    struct err *);
-
-/*
  * Mark these rows as in doubt since an unknown time, if the batch's token holds
  * them.
  */
@@ -728,6 +721,14 @@ int	store_acked(struct store *, struct store_period *, bool all, size_t max,
  */
 int	store_some_acked(struct store *, const char *since, bool latest,
 	    size_t max, struct acked_list *, struct err *);
+
+/*
+ * The same, of about 100 rows that were delivered before the first of these
+ * rows was in doubt: their messages were stored earlier.
+ */
+int	store_acked_before(struct store *, const struct batch *,
+	    const uint64_t *sequences, size_t n, struct acked_list *,
+	    struct err *);
 
 /* Is this row still delivered with this stream sequence? */
 int	store_is_acked(struct store *, const struct acked *, bool *is,

@@ -90,6 +90,12 @@ void	store_put_error(struct store *, enum store_fit, const char *);
 bool	store_fits(const struct store *, enum store_fit, const char *,
 	    size_t);
 
+/*
+ * Append what in_doubt_since of the outbox becomes if a row is in doubt no
+ * more: NULL, or now.
+ */
+void	store_put_doubt_ended(struct store *);
+
 /* " + INTERVAL ...": so many milliseconds, to add to a time. */
 void	store_put_interval(struct store *, int64_t ms);
 

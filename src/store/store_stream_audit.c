@@ -19,6 +19,9 @@
  */
 #define DOUBT_S		(5 * 60)
 
+/* Delivered rows among which a message of before a doubt is looked for. */
+#define BEFORE	100
+
 /* Seconds to keep a row that no check will ever ask for. */
 #define UNCHECKED_S	(24 * 60 * 60)
 
@@ -324,16 +327,17 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 	return store_query_any(s, "delivered", is, e);
 }
 
-int
-store_some_acked(struct store *s, const char *since, bool latest, size_t max,
-    struct acked_list *l, struct err *e)
+/* Those of the delivered rows that store_put_delivered() names. */
+static int
+read_some_acked(struct store *s, const char *from, const char *until,
+    bool latest, size_t max, struct acked_list *l, struct err *e)
 {
 	size_t	known = 0;
 
 	store_sql(s, "SELECT {global_sequence}, {ack_sequence}, {replay_no}, "
 	    "{message_hash} FROM (SELECT {published_at}, ");
 	put_acked(s);
-	store_put_delivered(s, since, NULL);
+	store_put_delivered(s, from, until);
 	store_putf(s, " ORDER BY {published_at} %s LIMIT %zu) AS t "
 	    "ORDER BY {published_at}, {ack_sequence} DESC",
 	    latest ? "DESC" : "ASC", max);
@@ -344,6 +348,13 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 			l->rows[known++] = l->rows[i];
 	l->n = known;
 	return 0;
+}
+
+int
+store_some_acked(struct store *s, const char *since, bool latest, size_t max,
+    struct acked_list *l, struct err *e)
+{
+	return read_some_acked(s, since, NULL, latest, max, l, e);
 }
 
 void
@@ -502,17 +513,13 @@ in_doubt_from(struct store *s, const struct batch *b, const uint64_t *sequences,
 }
 
 int
-store_ack_before(struct store *s, const struct batch *b,
-    const uint64_t *sequences, size_t n, uint64_t *ack, struct err *e)
+store_acked_before(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct acked_list *l, struct err *e)
 {
 	char	from[STORE_TIME];
 
-	if (in_doubt_from(s, b, sequences, n, from, e) < 0)
-		return -1;
-	store_sql(s, "SELECT MAX({ack_sequence}) FROM (SELECT {ack_sequence}");
-	store_put_delivered(s, STORE_EVER, from);
-	store_put(s, " ORDER BY {published_at} DESC LIMIT 100) AS t");
-	return store_query_number(s, "in doubt", ack, e);
+	return in_doubt_from(s, b, sequences, n, from, e) < 0 ? -1 :
+	    read_some_acked(s, STORE_EVER, from, true, BEFORE, l, e);
 }
 
 int
@@ -525,18 +532,25 @@ store_in_doubt_ever(struct store *s, const struct batch *b,
 	return store_exec(s, "in doubt", NULL, e);
 }
 
-int
-store_not_in_doubt(struct store *s, const struct batch *b,
-    const uint64_t *sequences, size_t n, struct err *e)
+/* A mark that covers the row would set the doubt again. */
+void
+store_put_doubt_ended(struct store *s)
 {
-	/* A mark that covers them would set the doubt again. */
-	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {in_doubt_since} = ");
 	store_put(s, store_has_in_doubt_marks(s) ? "IF(EXISTS (SELECT 1 FROM "
 	    "{partitions} AS p WHERE p.partition_key = "
 	    "COALESCE({outbox.partition_key}, '') AND "
 	    "p.in_doubt_epoch <> p.lease_epoch AND "
-	    "p.in_doubt_upto >= {global_sequence}), {now}, NULL)" : "NULL");
+	    "p.in_doubt_upto >= {outbox.global_sequence}), {now}, NULL)" :
+	    "NULL");
+}
+
+int
+store_not_in_doubt(struct store *s, const struct batch *b,
+    const uint64_t *sequences, size_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {in_doubt_since} = ");
+	store_put_doubt_ended(s);
 	put_batch(s, b, sequences, n);
 	return store_exec(s, "in doubt", NULL, e);
 }

@@ -54,8 +54,11 @@ read_stream(const char *body, size_t len)
 	stream_judge(&r, some_conf(), body, len);
 	MUST(r.warnings.n <= STREAM_FINDINGS &&
 	    r.advice.n <= STREAM_FINDINGS);
-	memset(&state, 0, sizeof(state));
-	stream_read_state(&state, body, len);
+	memset(&state, 'x', sizeof(state));
+	if (stream_read_state(&state, body, len, &e) == 0)
+		MUST(state.answer != STREAM_UNKNOWN);
+	else
+		MUST(state.answer == STREAM_UNKNOWN);
 	MUST(memchr(state.created, '\0', sizeof(state.created)) != NULL);
 	new_stream_compare(&wanted, body, len, &e);
 }

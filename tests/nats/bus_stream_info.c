@@ -67,15 +67,19 @@ START_TEST(state_is_told)
 	ck_assert_uint_eq(st.messages, 1);
 	ck_assert_int_eq(st.dedup_window_ms, 120000);
 	ck_assert(!st.forgets && !st.expires);
+	ck_assert_int_eq(st.answer, STREAM_THERE);
 	ck_assert_str_ne(st.created, "");
+	ck_assert_int_gt(st.first_at, 0);
+	ck_assert_int_ge(st.last_at, st.first_at);
 	ck_nats(natsConnection_GetConnectedServerId(admin, server_id,
 	    sizeof(server_id)));
 	ck_assert_str_eq(st.server, server_id);
 	js_DeleteStream(js, "EVENTS", NULL, NULL);
 	ck_assert_msg(bus.ops->state(bus.arg, &st, &e), "%s", e.text);
-	ck_assert_str_eq(st.created, "");
+	ck_assert_int_eq(st.answer, STREAM_MISSING);
 	bus.ops->close(bus.arg);
 	ck_assert(!bus.ops->state(bus.arg, &st, &e));
+	ck_assert_int_eq(st.answer, STREAM_UNKNOWN);
 }
 END_TEST
 

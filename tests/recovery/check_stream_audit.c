@@ -24,13 +24,15 @@ static bool
 fake_state(void *arg, struct stream_state *state, struct err *err)
 {
 	(void)arg;
-	if (fake.closed || fake.mute) {
+	*state = (struct stream_state){ .answer = STREAM_UNKNOWN };
+	if (++fake.asked == fake.error_at || fake.closed || fake.mute) {
 		err_set(err, "the fake is silent");
 		return false;
 	}
-	*state = fake.state;
 	if (fake.gone)
-		state->created[0] = '\0';
+		state->answer = STREAM_MISSING;
+	else
+		*state = fake.state;
 	return true;
 }
 
@@ -54,9 +56,10 @@ fake_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 {
 	(void)arg;
 	ck_assert_str_eq(prefix, "shop");
-	if (!go_on->ask(go_on->arg) || fake.closed || fake.mute)
+	if (++fake.asked == fake.error_at || !go_on->ask(go_on->arg) ||
+	    fake.closed || fake.mute)
 		return err_set(err, "the fake breaks off");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !(fake.cut && i > 5); i++)
 		fill_stored(&stored[i]);
 	fake.nplaces += n;
 	if (fake.during != NULL)
@@ -114,6 +117,7 @@ recover_begin(void)
 	    "INSERT INTO outbox_partitions (partition_key, lease_epoch) "
 	    "VALUES ('p00', 5), ('p01', 5), ('', 5)");
 	memset(&fake, 0, sizeof(fake));
+	fake.state.answer = STREAM_THERE;
 	fake.state.first = 1;
 	strlcpy(fake.state.created, CREATED, sizeof(fake.state.created));
 	strlcpy(fake.state.server, "S1", sizeof(fake.state.server));
@@ -194,8 +198,8 @@ static const struct {
 
 START_TEST(fate_is_judged)
 {
-	struct stream_state	state = { .first = 10, .last = 20,
-				    .forgets = fates[_i].forgets };
+	struct stream_state	state = { .answer = STREAM_THERE, .first = 10,
+				    .last = 20, .forgets = fates[_i].forgets };
 	struct stored_message	p = { .sequence = fates[_i].sequence,
 				    .what = fates[_i].what,
 				    .id = { .sequence = fates[_i].row } };
@@ -214,6 +218,9 @@ START_TEST(fate_is_judged)
 	p.id.hashed = true;
 	p.id.hash = 5;
 	ck_assert_int_eq(stream_audit_judge(&state, &row, &p), fates[_i].fate);
+	/* What was not answered tells nothing. */
+	memset(&state, 0, sizeof(state));
+	ck_assert_int_eq(stream_audit_judge(&state, &row, &p), FATE_UNKNOWN);
 }
 END_TEST
 

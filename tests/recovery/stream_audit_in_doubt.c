@@ -10,6 +10,8 @@
 #include "recovery/in_doubt.h"
 
 #define TOKEN	"00000000000000a1-7"
+#define NOW	1769860800000	/* the broker's clock, in ms */
+#define S	1000
 
 static struct in_doubt	in_doubt;
 static struct batch	batch;
@@ -45,6 +47,7 @@ doubt_begin(void)
 {
 	recover_begin();
 	fake.state.dedup_window_ms = 120000;
+	fake.state.now_at = NOW;
 	in_doubt_init(&in_doubt, conf, st, &relay);
 	deliver(1, 100, "'p00'", 300);
 	deliver(101, 900, "'p00'", 50);
@@ -101,8 +104,8 @@ START_TEST(found_and_absent_are_told_apart)
 	ck_assert_str_eq(resolve(), "DUDU");
 	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 600);
 	ck_assert_uint_eq(batch.msgs[2].ack_sequence, 500);
-	/* Above what was delivered before, once for all of them. */
-	ck_assert_uint_eq(fake.nplaces, 800);
+	/* Above what was delivered before, once for all of them, and that. */
+	ck_assert_uint_eq(fake.nplaces, 801);
 	/* What is not there starts anew. */
 	ck_rows("1001", "claim_token IS NOT NULL AND in_doubt_since IS NULL");
 	ck_assert_uint_eq(in_doubt.search.n, 0);
@@ -162,6 +165,7 @@ END_TEST
 START_TEST(all_is_read_where_nothing_is_known)
 {
 	fake.state.first = 41;
+	fake.state.first_at = NOW - 165 * S;	/* before the doubt */
 	take_in_doubt(1000, 1000, 100);
 	if (_i == 0)
 		sql("UPDATE outbox SET ack_sequence = NULL");
@@ -215,7 +219,7 @@ START_TEST(long_look_takes_many_turns)
 		    conf->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - 30);
 	}
 	ck_assert_int_gt(turns, 1);
-	ck_assert_uint_eq(fake.nplaces, 800);
+	ck_assert_uint_eq(fake.nplaces, 801);
 }
 END_TEST
 
@@ -251,7 +255,8 @@ START_TEST(younger_doubt_is_looked_for_anew)
 {
 	begin_to_look();
 	fake.row[500] = 1000;
-	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	in_doubt.search.next = in_doubt.search.sure =
+	    fake.state.last + 1;	/* past that */
 	in_doubt.search.items[0].since -= 200000;	/* long ago */
 	batch.msgs[0].outcome = OUT_UNSENT;
 	batch.claimed_at = clock_ms();
@@ -266,7 +271,8 @@ START_TEST(replay_is_looked_for_anew)
 	begin_to_look();
 	fake.row[500] = 1000;
 	fake.replay[500] = 1;
-	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	in_doubt.search.next = in_doubt.search.sure =
+	    fake.state.last + 1;	/* past that */
 	batch.msgs[0].outcome = OUT_UNSENT;
 	batch.msgs[0].replay = 1;
 	batch.claimed_at = clock_ms();
@@ -321,7 +327,8 @@ START_TEST(doubt_to_come_is_looked_for_anew)
 {
 	begin_to_look();
 	fake.row[500] = 1000;
-	in_doubt.search.next = fake.state.last + 1;	/* past that */
+	in_doubt.search.next = in_doubt.search.sure =
+	    fake.state.last + 1;	/* past that */
 	batch_free(&batch);
 	sql("UPDATE outbox SET in_doubt_since = NOW(6) + INTERVAL 1 HOUR "
 	    "WHERE claim_token IS NOT NULL");
@@ -397,17 +404,239 @@ START_TEST(nobody_is_waited_for_a_while)
 }
 END_TEST
 
+/*
+ * A question without an answer, and one that is answered with an error, tell
+ * nothing of what is there: neither the first nor any later one.
+ */
+START_TEST(error_is_no_empty_stream)
+{
+	take_in_doubt(1000, 1001, 100);
+	fake.row[850] = 1000;
+	fake.error_at = (unsigned)_i;
+	if (_i == 0)
+		fake.gone = true;
+	ck_assert_str_eq(resolve(), "FF");
+	ck_assert(batch.msgs[0].unsolved && batch.msgs[1].unsolved);
+	ck_rows("1000,1001", "in_doubt_since IS NOT NULL");
+	fake.gone = false;
+	batch.msgs[0].outcome = batch.msgs[1].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "DU");
+}
+END_TEST
+
+START_TEST(all_messages_must_come)
+{
+	take_in_doubt(1000, 1000, 100);
+	fake.cut = true;
+	ck_assert_str_eq(resolve(), "F");
+	ck_rows("1000", "in_doubt_since IS NOT NULL");
+}
+END_TEST
+
+/* For a while it is tried often; then the operator is told. */
+START_TEST(lasting_trouble_is_told)
+{
+	take_in_doubt(1000, 1000, 100);
+	fake.error_at = 1;
+	ck_assert_str_eq(resolve(), "F");
+	ck_assert_int_le(batch.msgs[0].delay_ms, 2000);
+	batch.msgs[0].outcome = OUT_UNSENT;
+	in_doubt.failed_since -= 20000;
+	fake.error_at = fake.asked + 1;
+	ck_assert_str_eq(resolve(), "F");
+	ck_assert_int_gt(batch.msgs[0].delay_ms, 2000);
+	ck_has(batch.msgs[0].error, "the fake is silent");
+}
+END_TEST
+
+static unsigned	looks;
+
+/* After the message that shows where to begin, and some slices. */
+static bool
+is_in_the_middle(void)
+{
+	return ++looks == 4;
+}
+
+static void
+make_anew(void)
+{
+	if (is_in_the_middle())
+		strlcpy(fake.state.created, "2026-02-01T00:00:00Z",
+		    sizeof(fake.state.created));
+}
+
+static void
+change_leader(void)
+{
+	if (is_in_the_middle())
+		strlcpy(fake.state.leader, "n3", sizeof(fake.state.leader));
+}
+
+static void
+start_anew(void)
+{
+	if (is_in_the_middle())
+		strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
+}
+
+static void	(*const changes[])(void) = { make_anew, change_leader,
+			    start_anew };
+
+/*
+ * What is read of one stream and then of another is a look at neither.  The
+ * message of 1000 is where it was read already.
+ */
+START_TEST(look_is_at_one_stream)
+{
+	take_in_doubt(1000, 1002, 100);
+	looks = 0;
+	fake.during = changes[_i];
+	fake.row[850] = 1002;
+	ck_assert_str_eq(resolve(), "FFF");
+	ck_rows("1000,1001,1002", "in_doubt_since IS NOT NULL");
+	for (size_t i = 0; i < 3; i++)
+		batch.msgs[i].outcome = OUT_UNSENT;
+	fake.row[110] = 1000;
+	fake.row[850] = 850;
+	ck_assert_str_eq(resolve(), "DUU");
+}
+END_TEST
+
+/*
+ * The rows delivered before are of another stream, which had other messages
+ * under their sequences.
+ */
+START_TEST(known_rows_may_be_of_another_stream)
+{
+	sql("DELETE FROM outbox WHERE global_sequence > 100");
+	take_in_doubt(1000, 1000, 100);
+	for (size_t i = 1; i <= 200; i++)
+		fake.row[i] = ALIEN;
+	fake.state.last = fake.state.messages = 200;
+	if (_i == 1) {		/* it has some of them again */
+		fake.row[10] = 10;
+		fake.row[11] = 12;
+	}
+	fake.row[50] = 1000;
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 50);
+}
+END_TEST
+
+static void
+purge(void)
+{
+	if (!is_in_the_middle())
+		return;
+	fake.state.first = fake.state.last + 1;
+	fake.state.messages = 0;
+	forget(1, fake.state.last);
+}
+
+/* By a limit: the first that is left is of that age. */
+static void
+cut_beginning(void)
+{
+	if (!is_in_the_middle())
+		return;
+	fake.state.first = 800;
+	forget(1, 799);
+}
+
+static const struct {
+	void		(*cut)(void);
+	int64_t		 first_at, last_at;
+	bool		 forgets;
+	const char	*outcome;
+} cuts[] = {
+	{ purge, 0, 0, false, "F" },
+	{ purge, 0, NOW - 20 * S, false, "F" },
+	{ purge, 0, NOW - 150 * S, false, "F" },	/* clocks differ */
+	{ purge, 0, NOW - 200 * S, false, "U" },
+	{ cut_beginning, 0, NOW, false, "F" },
+	{ cut_beginning, NOW - 20 * S, NOW, false, "F" },
+	{ cut_beginning, NOW - 200 * S, NOW, false, "U" },
+	/* Where messages leave as they are read, nobody could ever tell. */
+	{ cut_beginning, NOW - 20 * S, NOW, true, "U" },
+};
+
+/*
+ * What has left the stream before it was read may have been the message,
+ * unless it is older than the doubt.  A second look does not know more.
+ */
+START_TEST(removed_messages_are_not_absent)
+{
+	take_in_doubt(1000, 1000, 100);
+	looks = 0;
+	fake.during = cuts[_i].cut;
+	fake.state.first_at = cuts[_i].first_at;
+	fake.state.last_at = cuts[_i].last_at;
+	fake.state.forgets = cuts[_i].forgets;
+	ck_assert_str_eq(resolve(), cuts[_i].outcome);
+	if (cuts[_i].outcome[0] == 'U')
+		return;
+	ck_assert(batch.msgs[0].unsolved);
+	ck_has(batch.msgs[0].error, "left the stream");
+	for (int i = 0; i < 2; i++) {
+		batch.msgs[0].outcome = OUT_UNSENT;
+		ck_assert_str_eq(resolve(), "F");
+		search_clear(&in_doubt.search);	/* another worker's look */
+	}
+	ck_rows("1000", "in_doubt_since IS NOT NULL");
+}
+END_TEST
+
+/* What was read before it was removed is known. */
+START_TEST(read_messages_may_be_removed)
+{
+	begin_to_look();
+	fake.state.first = in_doubt.search.sure;
+	fake.state.first_at = NOW;
+	forget(1, fake.state.first - 1);
+	batch.msgs[0].outcome = OUT_UNSENT;
+	batch.claimed_at = clock_ms();
+	ck_assert_str_eq(resolve(), "U");
+}
+END_TEST
+
 START_TEST(blind_look_does_not_last_for_ever)
 {
 	fake.mute = _i == 0;
 	fake.closed = _i == 1;
 	take_in_doubt(1000, 1000, 100);
-	for (int i = 0; i < 3; i++) {
-		ck_assert_str_eq(resolve(), i < 2 || _i == 1 ? "F" : "U");
+	for (int i = 0; i < 5; i++) {
+		ck_assert_str_eq(resolve(), "F");
 		batch.msgs[0].outcome = OUT_UNSENT;
 	}
-	ck_assert((strstr(logged(), "twice") != NULL) == (_i == 0));
+	in_doubt.fallback.forbidden_since -= 31000;
 	ck_assert_str_eq(resolve(), _i == 0 ? "U" : "F");
+	ck_assert((strstr(logged(), "twice") != NULL) == (_i == 0));
+	ck_assert(in_doubt_can_search(&in_doubt) == (_i == 1));
+	/* As soon as the right is there it is used. */
+	fake.mute = fake.closed = false;
+	fake.row[500] = 1000;
+	batch.msgs[0].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert(in_doubt_can_search(&in_doubt));
+}
+END_TEST
+
+/*
+ * Nobody answers: JetStream may be away as a whole, and come back with the
+ * message.  If messages are stored meanwhile, only the questions are not heard.
+ */
+START_TEST(nobody_is_waited_for_unless_messages_are_stored)
+{
+	fake.mute = fake.nobody = true;
+	take_in_doubt(1000, 1000, 100);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_str_eq(resolve(), "F");
+		batch.msgs[0].outcome = OUT_UNSENT;
+		in_doubt.fallback.since -= 31000;
+	}
+	relay.stored_at = _i == 0 ? in_doubt.fallback.since - 1 : clock_ms();
+	ck_assert_str_eq(resolve(), _i == 0 ? "F" : "U");
 }
 END_TEST
 
@@ -450,5 +679,16 @@ add_doubts(Suite *s, const struct kind *k)
 	tcase_add_test(tc, silence_is_waited_for);
 	tcase_add_test(tc, nobody_is_waited_for_a_while);
 	tcase_add_loop_test(tc, blind_look_does_not_last_for_ever, 0, 2);
+	tcase_add_loop_test(tc, nobody_is_waited_for_unless_messages_are_stored,
+	    0, 2);
+	/* The state, what was before, six slices, and the state. */
+	tcase_add_loop_test(tc, error_is_no_empty_stream, 0, 10);
+	tcase_add_test(tc, all_messages_must_come);
+	tcase_add_test(tc, lasting_trouble_is_told);
+	tcase_add_loop_test(tc, look_is_at_one_stream, 0, NROWS(changes));
+	tcase_add_loop_test(tc, known_rows_may_be_of_another_stream, 0, 2);
+	tcase_add_loop_test(tc, removed_messages_are_not_absent, 0,
+	    NROWS(cuts));
+	tcase_add_test(tc, read_messages_may_be_removed);
 	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
 }

@@ -29,6 +29,9 @@ extern struct fake {
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;
+	unsigned		 asked;		/* questions so far */
+	unsigned		 error_at;	/* this one gets an error; 0: none */
+	bool			 cut;		/* not all messages come */
 	size_t			 nplaces;	/* that were asked for */
 	void			(*during)(void);	/* a look-up */
 } fake;

@@ -261,7 +261,8 @@ node_state(void *arg, struct stream_state *state, struct err *err)
 {
 	(void)arg;
 	(void)err;
-	*state = (struct stream_state){ .dedup_window_ms = INT64_MAX / 2 };
+	*state = (struct stream_state){ .answer = STREAM_THERE,
+	    .dedup_window_ms = INT64_MAX / 2 };
 	return true;
 }
 

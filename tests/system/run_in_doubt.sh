@@ -64,6 +64,63 @@ NATS_PID=$(cat "$(. "$DIR/nats/env" && echo "$PIDFILE")")
 drains 20 'a broker that was killed: all rows are sent'
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'no attempt is counted'
+
+# Questions about the stream are answered with an error for a while: that says
+# nothing of what is in it.  A subscriber takes them, and answers instead.
+NATS_CONF=$(. "$DIR/nats/env" && echo "$CONF")
+ERROR='{"error":{"code":503,"err_code":10008,"description":"away for now"}}'
+answer_with_errors() {
+	local line reply nats
+	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
+	printf '%s\r\n' 'CONNECT {"verbose":false}' 'SUB away 1' >&"$nats"
+	while read -r line <&"$nats"; do
+		line=${line%$'\r'}
+		case $line in
+		PING) printf 'PONG\r\n' >&"$nats" ;;
+		MSG*)	read -r _ _ _ reply _ <<< "$line"
+			printf 'PUB %s %d\r\n%s\r\n' "$reply" "${#ERROR}" \
+			    "$ERROR" >&"$nats" ;;
+		esac
+	done
+}
+unsolved() {
+	sql "SELECT COUNT(*) FROM outbox WHERE in_doubt_since IS NOT NULL
+	    AND last_error LIKE '%cannot be searched%away for now%'"
+}
+are_unsolved() { [ "$(unsolved)" -ge 1 ]; }
+if ! is_short; then
+	sql 'UPDATE outbox SET in_doubt_since = NULL'
+	answer_with_errors &
+	ANSWERS=$!
+	cp "$NATS_CONF" "$DIR/whole.conf"
+	echo 'mappings { "$JS.API.STREAM.INFO.EVENTS": "away" }' >> "$NATS_CONF"
+	freeze
+	produce --events 400 --keys 200 --payload 100 --bulk
+	wait_for 5 are_out 200
+	pause 1100
+	kill -HUP "$NATS_PID"
+	thaw
+	within 15 'a question that is answered with an error: the doubt stays' \
+	    are_unsolved
+	in_doubt_problem() {
+		"$OUTBOXCTL" -c "$DIR/outbox.yml" status --json |
+		    jq -e '.problems[] | select(.id == "in_doubt")' > /dev/null
+	}
+	within 25 'status tells it as a problem' in_doubt_problem
+	one=$(sql "SELECT MIN(global_sequence) FROM outbox WHERE
+	    last_error LIKE '%away for now%' AND published_at IS NULL")
+	resolved() {
+		"$OUTBOXCTL" -c "$DIR/outbox.yml" messages resolve \
+		    --sent "$1" > /dev/null
+	}
+	within 10 'an operator says that one was sent' resolved "$one"
+	cp "$DIR/whole.conf" "$NATS_CONF"
+	kill -HUP "$NATS_PID"
+	drains 30 'the stream is told of again: all rows are sent'
+	kill "$ANSWERS"
+	check_stream 'the stream is complete and in order, nothing twice' \
+	    --wait 10
+fi
 stop_master "$MASTER"
 
 done_testing

@@ -166,44 +166,101 @@ END_TEST
 
 static const struct {
 	const char	*body;
-	const char	*created;
 	bool		 forgets, expires;
 } states[] = {
-	{ "{" LIMITS "\"retention\":\"limits\"}}", "2026-01-31T12:00:00Z",
-	  false, false },
+	{ "{" LIMITS "\"retention\":\"limits\"}}", false, false },
 	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":-1}}",
-	  "2026-01-31T12:00:00Z", false, false },
-	{ "{" LIMITS "\"retention\":\"limits\",\"max_age\":5}}",
-	  "2026-01-31T12:00:00Z", false, true },
+	  false, false },
+	{ "{" LIMITS "\"retention\":\"limits\",\"max_age\":5}}", false, true },
 	{ "{" LIMITS "\"retention\":\"limits\",\"max_msgs_per_subject\":1}}",
-	  "2026-01-31T12:00:00Z", true, false },
+	  true, false },
 	{ "{" LIMITS "\"retention\":\"limits\",\"allow_msg_ttl\":true}}",
-	  "2026-01-31T12:00:00Z", true, false },
+	  true, false },
 	{ "{" LIMITS "\"retention\":\"limits\",\"allow_rollup_hdrs\":true}}",
-	  "2026-01-31T12:00:00Z", true, false },
-	{ "{" LIMITS "\"retention\":\"workqueue\"}}", "2026-01-31T12:00:00Z",
 	  true, false },
-	{ "{" LIMITS "\"retention\":\"interest\"}}", "2026-01-31T12:00:00Z",
-	  true, false },
-	{ "{\"error\":{\"code\":404,\"err_code\":10059}}", "", false, false },
-	{ "no JSON", "", false, false },
+	{ "{" LIMITS "\"retention\":\"workqueue\"}}", true, false },
+	{ "{" LIMITS "\"retention\":\"interest\"}}", true, false },
 };
 
 START_TEST(state_is_read)
 {
 	struct stream_state	st;
+	struct err		e;
 
 	memset(&st, 'x', sizeof(st));
-	stream_read_state(&st, states[_i].body, strlen(states[_i].body));
-	ck_assert_str_eq(st.created, states[_i].created);
+	ck_assert_int_eq(stream_read_state(&st, states[_i].body,
+	    strlen(states[_i].body), &e), 0);
+	ck_assert_int_eq(st.answer, STREAM_THERE);
+	ck_assert_str_eq(st.created, "2026-01-31T12:00:00Z");
 	ck_assert(st.forgets == states[_i].forgets);
 	ck_assert(st.expires == states[_i].expires);
-	if (st.created[0] == '\0')
-		return;
 	ck_assert_uint_eq(st.first, 3);
 	ck_assert_uint_eq(st.last, 12);
 	ck_assert_uint_eq(st.messages, 7);
 	ck_assert_int_eq(st.dedup_window_ms, 120000);
+}
+END_TEST
+
+START_TEST(clocks_and_leader_are_read)
+{
+	static const char	text[] =
+	    "{\"created\":\"2026-01-31T12:00:00Z\",\"ts\":"
+	    "\"2026-01-31T12:01:00.5Z\",\"cluster\":{\"leader\":\"n2\"},"
+	    "\"config\":{},\"state\":{\"messages\":0,\"first_seq\":0,"
+	    "\"last_seq\":0,\"first_ts\":\"0001-01-01T00:00:00Z\","
+	    "\"last_ts\":\"1970-01-01T00:00:02.9Z\"}}";
+	struct stream_state	st;
+	struct err		e;
+
+	ck_assert_int_eq(stream_read_state(&st, text, strlen(text), &e), 0);
+	ck_assert_str_eq(st.leader, "n2");
+	ck_assert_int_eq(st.now_at, 1769860860000);
+	ck_assert_int_eq(st.first_at, 0);
+	ck_assert_int_eq(st.last_at, 2000);
+}
+END_TEST
+
+/* An error, and what is not whole, are not the state of an empty stream. */
+static const struct {
+	const char		*body;
+	enum stream_answer	 answer;
+	const char		*error;
+} no_states[] = {
+	{ "{\"error\":{\"code\":404,\"err_code\":10059}}", STREAM_MISSING, NULL },
+	{ "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
+	  "\"JetStream system temporarily unavailable\"}}", STREAM_UNKNOWN,
+	  "temporarily unavailable (10008)" },
+	{ "{\"error\":{\"code\":503,\"err_code\":10039}}", STREAM_UNKNOWN,
+	  "error (10039)" },
+	{ "{\"error\":{\"code\":404}}", STREAM_UNKNOWN, "(0)" },
+	{ "{\"error\":{},\"created\":\"2026-01-31T12:00:00Z\",\"config\":{},"
+	  "\"state\":{\"messages\":0,\"first_seq\":0,\"last_seq\":0}}",
+	  STREAM_UNKNOWN, "(0)" },
+	{ "{\"created\":\"2026-01-31T12:00:00Z\",\"config\":{}}",
+	  STREAM_UNKNOWN, "not complete" },
+	{ "{\"created\":\"\",\"config\":{},\"state\":{\"messages\":0,"
+	  "\"first_seq\":0,\"last_seq\":0}}", STREAM_UNKNOWN, "not complete" },
+	{ "{\"created\":\"2026-01-31T12:00:00Z\",\"config\":{},\"state\":{"
+	  "\"messages\":0,\"first_seq\":0}}", STREAM_UNKNOWN, "not complete" },
+	{ "{" LIMITS "\"retention\":\"limits\"}", STREAM_UNKNOWN,
+	  "not complete" },
+	{ "", STREAM_UNKNOWN, "not complete" },
+	{ "[1]", STREAM_UNKNOWN, "not complete" },
+};
+
+START_TEST(error_is_no_state)
+{
+	struct stream_state	st;
+	struct err		e;
+	int			rc;
+
+	memset(&st, 'x', sizeof(st));
+	rc = stream_read_state(&st, no_states[_i].body,
+	    strlen(no_states[_i].body), &e);
+	ck_assert_int_eq(rc, no_states[_i].error == NULL ? 0 : -1);
+	ck_assert_int_eq(st.answer, no_states[_i].answer);
+	if (rc < 0)
+		holds(e.text, no_states[_i].error);
 }
 END_TEST
 
@@ -383,6 +440,8 @@ main(void)
 	tcase_add_loop_test(tc, stream_is_judged, 0, NROWS(streams));
 	tcase_add_loop_test(tc, bad_stream_is_a_problem, 0, NROWS(bad));
 	tcase_add_loop_test(tc, state_is_read, 0, NROWS(states));
+	tcase_add_loop_test(tc, error_is_no_state, 0, NROWS(no_states));
+	tcase_add_test(tc, clocks_and_leader_are_read);
 	tcase_add_loop_test(tc, new_stream_has_a_subject, 0, NROWS(subjects));
 	tcase_add_loop_test(tc, streams_are_compared, 0, NROWS(found));
 	tcase_add_test(tc, new_stream_is_as_asked);
