@@ -254,8 +254,8 @@ CREATE TABLE IF NOT EXISTS outbox_dead_letters (
 
 --
 -- Order keys that are blocked: their first message failed and is not due soon,
--- its event type is refused while others are taken, or it died and
--- retry.on_dead is halt.  The rows behind it may be parked: they
+-- its event type is refused while others are taken, it is in doubt, or it died
+-- and retry.on_dead is halt.  The rows behind it may be parked: they
 -- have the label '!' and first_sequence, so that no claim reads them until the
 -- key goes on.  To release a halted key:
 --

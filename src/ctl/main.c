@@ -77,6 +77,10 @@ static const struct command commands[] = {
 	  .rest = "SEQUENCE...", .min = 1, .max = INT_MAX, .changes = true,
 	  .run = messages_discard,
 	  .help = "move waiting messages to the dead letters" },
+	{ .words = "messages resolve", .options = "sent unsent all key type "
+	  "partition since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
+	  .changes = true, .run = messages_resolve,
+	  .help = "say whether messages in doubt were sent" },
 	{ .words = "messages replay", .options = "key type partition since "
 	  "until all after rate", .rest = "[SEQUENCE...]", .max = INT_MAX,
 	  .changes = true, .run = messages_replay,

@@ -240,6 +240,32 @@ judge_halted(struct health *h, const json_t *b)
 	buf_free(&remedy);
 }
 
+/* Until the stream shows it, or an operator says so, they wait. */
+static void
+judge_doubt(struct health *h, const json_t *b)
+{
+	long long	 keys = health_number(b, "keys");
+	long long	 head = health_number(b, "head");
+	json_int_t	 age_ms = health_number(b, "doubt_ms");
+	char		 remedy[320], age[80] = "", more[80] = "";
+
+	if (age_ms > 0)
+		snprintf(age, sizeof(age), " for %s",
+		    duration_words(age_ms).text);
+	if (keys > 1)
+		snprintf(more, sizeof(more), "; %lld more keys, see outboxctl "
+		    "keys blocked", keys - 1);
+	snprintf(remedy, sizeof(remedy), "outboxctl messages show %lld tells "
+	    "why; it goes on by itself when the broker tells what is in the "
+	    "stream; if you know it, outboxctl messages resolve --sent %lld, "
+	    "or --unsent %lld", head, head, head);
+	health_add(h, HEALTH_IN_DOUBT, (struct health_about){
+	    health_member(b, "since"), json_pack("{s:I}", "sequence",
+	    (json_int_t)head) }, remedy, "message %lld may be in the stream "
+	    "already, and the stream does not show whether it is: it has been "
+	    "in doubt%s, and its key waits%s", head, age, more);
+}
+
 static void
 judge_blocked(struct health *h)
 {
@@ -255,6 +281,8 @@ judge_blocked(struct health *h)
 
 		if (strcmp(reason, "halted") == 0)
 			judge_halted(h, b);
+		else if (strcmp(reason, "in doubt") == 0)
+			judge_doubt(h, b);
 		else if (strcmp(reason, "refused") == 0 && !is_told_here)
 			health_add(h, HEALTH_REFUSED_SUBJECT,
 			    (struct health_about){

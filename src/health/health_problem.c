@@ -25,6 +25,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_MISSING_TABLE] = { "missing_table", HEALTH_WARNING },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
+	[HEALTH_IN_DOUBT] = { "in_doubt", HEALTH_WARNING },
 	[HEALTH_DEAD_LETTERS] = { "dead_letters", HEALTH_WARNING },
 	[HEALTH_PAUSED_PARTITIONS] = { "paused_partitions", HEALTH_WARNING },
 	[HEALTH_UNOWNED_PARTITIONS] = { "unowned_partitions", HEALTH_WARNING },

@@ -257,7 +257,7 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
 		w.due_at = now + m->delay_ms;
 		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED :
-		    BLOCK_REFUSED;
+		    m->unsolved ? BLOCK_DOUBT : BLOCK_REFUSED;
 		if (m->outcome == OUT_DEFER && m->hold_ms > 0) {
 			w.due_at = now + m->hold_ms;
 			w.why = BLOCK_TYPE;

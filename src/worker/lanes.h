@@ -28,6 +28,7 @@ enum block_why {
 	BLOCK_DELAYED,	/* it is not due yet */
 	BLOCK_FAILED,	/* it failed and is tried again later */
 	BLOCK_REFUSED,	/* by its destination, or by the database */
+	BLOCK_DOUBT,	/* it cannot be told whether it is stored already */
 	BLOCK_TYPE	/* its type is refused while others are taken */
 };
 

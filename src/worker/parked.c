@@ -330,15 +330,16 @@ waits_long(const struct blocked_lane *l, int64_t now)
 }
 
 /*
- * Failed heads that wait, and those whose type is refused, get a record, so
- * that the operator sees them.
+ * Heads that wait because they failed or are in doubt, and those whose type is
+ * refused, get a record, so that the operator sees them.
  */
 static bool
 is_to_be_seen(const struct blocked_lane *l, int64_t now)
 {
 	return l->record == 0 && l->head != LANE_NONE &&
 	    (l->why == BLOCK_TYPE ||
-	    (l->why == BLOCK_FAILED && waits_long(l, now)));
+	    ((l->why == BLOCK_FAILED || l->why == BLOCK_DOUBT) &&
+	    waits_long(l, now)));
 }
 
 static int

@@ -15,7 +15,7 @@
 const char *const parked_reasons[] = {
 	[BLOCK_CLAIMED] = "claimed", [BLOCK_DELAYED] = "delayed",
 	[BLOCK_FAILED] = "failed", [BLOCK_REFUSED] = "refused",
-	[BLOCK_TYPE] = "refused",
+	[BLOCK_DOUBT] = STORE_DOUBT, [BLOCK_TYPE] = "refused",
 };
 
 void
@@ -43,7 +43,7 @@ parked_add_leases(struct leases *ls, const struct part *part)
 static enum block_why
 why_of(const char *reason)
 {
-	for (size_t i = 0; i < BLOCK_REFUSED + 1; i++)
+	for (size_t i = 0; i < BLOCK_TYPE; i++)
 		if (strcmp(parked_reasons[i], reason) == 0)
 			return (enum block_why)i;
 	return BLOCK_DELAYED;

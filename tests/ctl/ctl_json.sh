@@ -25,13 +25,15 @@ fails_json() {
 	like "$ERR" '^outboxctl: ' "${*:3}: a line on standard error"
 }
 
-# The rows: one waits, one is delivered, four are dead, and two keys are halted.
+# The rows: one waits, one is delivered, one is in doubt, four are dead, and two keys are halted.
 put_row a 1
 A=$SEQ
 put_row b 1
 B=$SEQ
 put_row c 1 ok 'published_at = NOW(6)'
 C=$SEQ
+put_row f 1 ok 'in_doubt_since = NOW(6)'
+F=$SEQ
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
     VALUES ('d', 1, 'ok', 'x'), ('e', 1, 'ok', 'x');
     INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
@@ -52,7 +54,7 @@ declare -A good=(
 	[workers]='' [partitions list]='' [partitions sync]=--dry-run
 	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
 	[messages show]=$A [messages retry]=$A [messages discard]=$B
-	[messages replay]=$C [dead groups]='' [dead list]='' [dead show]=$D [dead retry]=$D
+	[messages resolve]="--sent $F" [messages replay]=$C [dead groups]='' [dead list]='' [dead show]=$D [dead retry]=$D
 	[dead purge]=$E [keys blocked]='' [keys release]=h
 	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
 	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''

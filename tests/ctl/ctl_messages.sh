@@ -261,6 +261,52 @@ is "$(grep -c payload <<< "$OUT")" 1 \
     'messages show: the size of the payload only'
 
 #
+# Messages in doubt: an operator knows more than the daemon.
+#
+DOUBT="in_doubt_since = NOW(6) - INTERVAL 1 HOUR, available_at = NOW(6) +
+    INTERVAL 1 HOUR, last_error = 'may be stored already'"
+put_row x 1 ok "$DOUBT"
+X=$SEQ
+put_row x 2 ok "$DOUBT"
+Y=$SEQ
+put_row y 1 ok "claim_token = '0123456789abcdef-7-30000', available_at = NOW(6)"
+Z=$SEQ
+doubts() {
+	sql "SELECT CONCAT_WS(' ', published_at IS NOT NULL, in_doubt_since IS
+	    NOT NULL, claim_token IS NOT NULL, available_at <= NOW(6)) FROM
+	    outbox WHERE global_sequence IN ($X, $Y, $Z) ORDER BY
+	    global_sequence" | paste -sd,
+}
+fails 2 'give --sent or --unsent' 'messages resolve: which of the two?' \
+    messages resolve "$X"
+fails 2 'give --sent or --unsent' 'messages resolve: not both' \
+    messages resolve --sent --unsent "$X"
+fails 2 'give SEQUENCE' 'messages resolve: of which?' messages resolve --sent
+fails 1 "^outboxctl: $B: no such message, or it is not in doubt" \
+    'messages resolve: the message is not in doubt' messages resolve --sent "$B"
+ctl --json messages resolve --unsent "$X" --dry-run
+shows '[.changed, .dry_run]' '[1,true]' 'messages resolve --dry-run: one row'
+is "$(doubts)" '0 1 0 0,0 1 0 0,0 0 1 1' 'messages resolve --dry-run: no change'
+epochs=$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')
+ctl messages resolve --unsent "$X"
+is "$RC $OUT" '0 1 message taken for unsent' 'messages resolve --unsent'
+is "$(doubts)" '0 0 0 1,0 1 0 0,0 0 1 1' \
+    'messages resolve --unsent: the message is due, and not in doubt'
+check 'messages resolve: its owner looks at it again' [ "$epochs" -lt \
+    "$(sql 'SELECT SUM(lease_epoch) FROM outbox_partitions')" ]
+is "$(audited)" "outbox@localhost messages resolve --unsent $X 1" \
+    'messages resolve: it is in the audit, with the number'
+ctl messages resolve --sent --all
+is "$RC $OUT" '0 2 messages taken for sent' \
+    'messages resolve --sent --all: also one whose claim has ended'
+is "$(doubts)" '0 0 0 1,1 1 0 0,1 0 0 1' 'messages resolve --sent: delivered'
+sql "UPDATE outbox SET in_doubt_since = NOW(6), claim_token = 'racer-1',
+    available_at = NOW(6) + INTERVAL 1 HOUR WHERE global_sequence = $X"
+fails 1 '1 skipped: a worker has them' 'messages resolve: a worker has it' \
+    messages resolve --sent "$X"
+sql "DELETE FROM outbox WHERE global_sequence IN ($X, $Y, $Z)"
+
+#
 # A claimed message is neither retried nor discarded.
 #
 before=$(tables)

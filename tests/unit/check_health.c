@@ -176,6 +176,14 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
 	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
 	  "no stream takes: 2" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 3, \"head\": 8, \"doubt_ms\": 600000}]}",
+	  "in_doubt ", 1, "it has been in doubt for 10 min, and its key waits; "
+	  "2 more keys" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"doubt_ms\": null}]}",
+	  "in_doubt ", 1, "in doubt, and its key waits: outboxctl messages "
+	  "show 8 tells why" },
 	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
 	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
 	  "or this account may not see it: c: outboxctl setup --no-event" },

@@ -22,6 +22,7 @@ struct args {
 	int64_t		 limit;
 	bool		 prune, finish, force;
 	bool		 all, release, reset_attempts;
+	bool		 sent, unsent;
 	int64_t		 wait;			/* seconds */
 	int64_t		 rate;			/* rows a second */
 

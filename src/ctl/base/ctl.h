@@ -250,6 +250,7 @@ int	messages_list(struct ctl *);
 int	messages_show(struct ctl *);
 int	messages_retry(struct ctl *);
 int	messages_discard(struct ctl *);
+int	messages_resolve(struct ctl *);
 int	messages_replay(struct ctl *);
 int	dead_list(struct ctl *);
 int	dead_groups(struct ctl *);

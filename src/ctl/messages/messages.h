@@ -36,6 +36,10 @@ void	message_put_partition_filter(struct ctl *);
 int	message_retry_named(struct ctl *);
 extern const struct bulk_change message_retry_change;
 
+/* Raise the epochs of the partitions of these rows. */
+int	message_bump_epochs(struct ctl *, const uint64_t *list, size_t n,
+	    struct err *);
+
 /* Read what message ids begin with. */
 int	message_prefix(struct ctl *, char prefix[STORE_PREFIX], struct err *);
 

@@ -155,8 +155,8 @@ lock_free_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 	return bulk_update_select(c, locked, nlocked, e);
 }
 
-static int
-bump_message_epochs(struct ctl *c, const uint64_t *list, size_t n,
+int
+message_bump_epochs(struct ctl *c, const uint64_t *list, size_t n,
     struct err *e)
 {
 	store_sql(c->store, "SELECT DISTINCT COALESCE(");
@@ -263,7 +263,7 @@ static int
 make_locked_due(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (bump_message_epochs(c, list, n, e) < 0)
+	if (message_bump_epochs(c, list, n, e) < 0)
 		return -1;
 	return make_due(c, list, n, changed, e);
 }
@@ -272,7 +272,7 @@ static int
 discard_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (bump_message_epochs(c, list, n, e) < 0 ||
+	if (message_bump_epochs(c, list, n, e) < 0 ||
 	    insert_discarded(c, list, n, e) < 0 ||
 	    (store_is_inline(c->store) &&
 	    store_keep_whole(c->store, list, n, e) < 0))

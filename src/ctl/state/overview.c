@@ -195,6 +195,19 @@ put_new_heads(struct ctl *c)
 	store_put(c->store, ")");
 }
 
+/*
+ * How long its head has been in doubt.  A moment of long ago means that it is
+ * not known.
+ */
+static void
+put_doubt(struct store *s)
+{
+	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ? ", (SELECT "
+	    "IF(YEAR({o.in_doubt_since}) > 1970, TIMESTAMPDIFF(MICROSECOND, "
+	    "{o.in_doubt_since}, NOW(6)) DIV 1000, NULL) FROM {outbox} AS o "
+	    "WHERE {o.global_sequence} = b.head_sequence)" : ", NULL");
+}
+
 /* By reason, with the key of the first; an event names its key. */
 static int
 put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
@@ -203,7 +216,8 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    { "reason", ROWS_TEXT }, { "keys", ROWS_NUMBER },
 	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
 	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER },
-	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT } };
+	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT },
+	    { "doubt_ms", ROWS_NUMBER } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
@@ -216,6 +230,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence), "
 	    "(SELECT d.reason FROM {dead} AS d WHERE d.global_sequence = "
 	    "b.head_sequence)" : "0, NULL");
+	put_doubt(c->store);
 	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
 	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
 	    "(SELECT reason, since, first_sequence FROM {blocked} ");

@@ -14,7 +14,7 @@ import { worker_table } from "/workers.js";
 
 /* A command of outboxctl: its words, options and numbers. */
 const command = new RegExp("(\\boutboxctl [a-z-]+(?: (?:list|show|retry|" +
-	"discard|replay|purge|blocked|release|sync|pause|resume|info|add|" +
+	"discard|resolve|replay|purge|blocked|release|sync|pause|resume|info|add|" +
 	"republish|forget|check|upgrade|install|print))?(?: (?:--[a-z-]+|" +
 	"\\d+))*|\\bservice [a-z-]+ [a-z]+)");
 
@@ -26,6 +26,7 @@ function remedy(text) {
 
 const places = {
 	halted_keys: ["keys", "Blocked keys"],
+	in_doubt: ["keys", "Blocked keys"],
 	dead_letters: ["dead", "Dead letters"],
 	paused_partitions: ["partitions", "Partitions"],
 	unowned_partitions: ["partitions", "Partitions"],
