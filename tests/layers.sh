@@ -26,14 +26,15 @@ facts() {
 # symbols SRC: what the objects define and use, by source file; an object
 # without a source is of another time
 symbols() {
-	local object file
-	find "$builddir/src" -name '*.o' | while read -r object; do
-		file=${object#"$builddir/src/"}
-		file=${file%.o}.c
-		[ ! -e "$1/$file" ] || nm "$object" | awk -v file="$file" '
-		    $(NF - 1) == "U" { print "uses", file, $NF }
-		    $(NF - 1) ~ /^[TDBR]$/ { print "defines", file, $NF }'
-	done
+	{
+		(cd "$1" && find . -name '*.c')
+		(cd "$builddir/src" && find . -name '*.o' -exec nm -A {} +)
+	} | sed 's|^\./||' | awk '
+	    NF == 1 { source[$1] = 1; next }
+	    { file = $1; sub(/\.o:.*/, ".c", file) }
+	    !(file in source) { next }
+	    $(NF - 1) == "U" { print "uses", file, $NF }
+	    $(NF - 1) ~ /^[TDBR]$/ { print "defines", file, $NF }'
 }
 
 # complaints: standard input has the table behind "|", facts and symbols; a
@@ -199,6 +200,7 @@ else
 	    reason="no objects in $builddir/src"
 fi
 judge "$srcdir/src" > "$DIR/found"
+: > "$DIR/symbols"		# what is spoilt below has its own
 
 # The table was read.
 is "$(tail -n 1 "$DIR/found")" judged 'src/README.md was read'

@@ -4,9 +4,9 @@
 # By hand with ROWS=10000000, and KIND=mysql: the bounds are the same.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
-ROWS=${ROWS:-350000}
+ROWS=${ROWS:-$(is_short && echo 150000 || echo 350000)}
 LABELS=1024
-WAITING=$((ROWS / 10))		# those at the end, and one in 5,000 before
+WAITING=$((ROWS < 200000 ? 35000 : ROWS / 10))	# at the end, and one in 5,000 before
 PART=500000			# rows of a transaction
 ASKING=0
 
@@ -114,11 +114,13 @@ bound $FEW dead show $((ROWS + 5))
 bound $FEW keys blocked
 
 # Marks of replayed messages are rows of the table of dead letters.
+MARKS=400000
+! is_short || MARKS=150000
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason)
-    SELECT $ROWS + n, 'replayed' FROM $(numbers 400000 1000)"
+    SELECT $ROWS + n, 'replayed' FROM $(numbers $MARKS 1000)"
 bound 250000 status
 shows '[.dead | .count, .exact]' '[0,false]' \
-    'status: 400000 marks, and it does not read them all'
+    "status: $MARKS marks, and it does not read them all"
 sql "DELETE FROM outbox_dead_letters WHERE reason = 'replayed'"
 
 # Without an index for the filter: at most 10,000 rows are read.

@@ -393,7 +393,7 @@ sql "DELETE FROM outbox_workers;
     INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until) VALUES
 	('other:00:00000000000000cc', '$(uname -n)', 4194304,
 	NOW(6) + INTERVAL 1 HOUR)"
-start_fleet
+start_master
 within 10 'workers of two daemons' has_live 3
 kill -KILL "$MASTER"
 within 5 'after a kill -9 the workers of the other daemon are alive' has_live 1

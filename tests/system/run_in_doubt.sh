@@ -40,7 +40,10 @@ check_stream 'the stream is complete and in order, nothing twice' --wait 10
 # A broker that is silent for longer than its window, and then stores all that
 # was written to it.
 sql 'UPDATE outbox SET in_doubt_since = NULL'
-produce --events 20000 --keys 2000 --payload 100 --rate 2000 --per-txn 10 &
+RATE=2000
+! is_short || RATE=500
+produce --events $((8 * RATE)) --keys $RATE --payload 100 --rate $RATE \
+    --per-txn 10 &
 PRODUCER=$!
 pause 1000
 freeze

@@ -14,7 +14,9 @@ like "$(cat "$DIR/second")" "already running with pid $MASTER" \
 
 # The master is killed: nothing of it may be left after two seconds.
 family=$(worker_pids "$MASTER")
-produce --events 5000 --keys 100 --payload 200 &
+N=5000
+! is_short || N=1500
+produce --events $N --keys 100 --payload 200 &
 PRODUCER=$!
 kill -KILL "$MASTER"
 none_left() { local p; for p in $family; do is_gone "$p" || return 1; done; }
@@ -66,7 +68,8 @@ shared() {
 	    FROM outbox_partitions GROUP BY lease_owner) AS t')" -eq 4 ]
 }
 within 5 'two masters share the partitions evenly' shared
-produce --events 10000 --keys 200 --payload 200 --producers 2 --rate 3000 &
+produce --events $((2 * N)) --keys 200 --payload 200 --producers 2 \
+    --rate $((N / 2)) --per-txn 2 &
 PRODUCER=$!
 wait_for 5 has_line "$DIR/log" .
 kill -TERM "$SECOND"
@@ -101,7 +104,7 @@ setsid "$OUTBOX_MASTER" -c "$CONF" --silent 2>> "$LOG" &
 MASTER=$!
 MASTERS+=("$MASTER")
 wait_for 10 all_owned
-produce --events 5000 --keys 100 --payload 200 --producers 2 --per-txn 50 &
+produce --events $N --keys 100 --payload 200 --producers 2 --per-txn 10 &
 PRODUCER=$!
 some_delivered() { [ "$(sql 'SELECT COUNT(*) > 0 FROM outbox
     WHERE published_at > NOW(6) - INTERVAL 1 SECOND')" -eq 1 ]; }
@@ -113,8 +116,9 @@ rows_are 0 'outbox WHERE claim_token IS NOT NULL' 'SIGINT: no row is claimed'
 wait "$PRODUCER"
 
 # SIGTERM while a reload replaces the workers.
-left=0
-for wait_ms in 1 20 40 60; do
+left=0 waits='1 20 40 60'
+! is_short || waits='1 40'
+for wait_ms in $waits; do
 	start_fleet
 	kill -HUP "$MASTER"
 	next=$(($(now_ms) + wait_ms))
@@ -142,14 +146,14 @@ rm "$CONF"
 
 # Reports: one JSON object per line, also when the reader is slow.
 REPORT=--json
-PARTITIONS=16 IDLE=1 write_conf
+PARTITIONS=16 IDLE=10 write_conf
 mkfifo "$DIR/fifo"
 exec 7<> "$DIR/fifo"
 "$OUTBOX_MASTER" -c "$CONF" --json > "$DIR/fifo" 2>> "$LOG" 7<&- &
 MASTER=$!
 MASTERS+=("$MASTER")
 wait_for 10 all_owned
-produce --events 3000 --keys 50 --payload 200
+produce --events 1000 --keys 50 --payload 200
 drains 20 'a reader of reports that does not read: messages are sent'
 timeout 2 cat <&7 > "$DIR/lines" || :
 kill -TERM "$MASTER"
