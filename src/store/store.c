@@ -11,6 +11,8 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
+#define WHOLE_MAX	10000000	/* rows; more would not fit anyway */
+
 struct store *
 store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 {
@@ -366,15 +368,69 @@ store_finish(struct store *s, struct err *e)
 	return db_finish(s->db, e);
 }
 
+static bool
+ends_with(const struct buf *sql, const char *text)
+{
+	size_t	n = strlen(text);
+
+	return sql->len >= n && memcmp(sql->data + sql->len - n, text, n) == 0;
+}
+
+/* Does it end with a LIMIT?  One in a literal has a quote behind it. */
+static bool
+has_limit(const struct buf *sql)
+{
+	struct buf	head = *sql;
+
+	while (head.len > 0 &&
+	    strchr("0123456789, ", head.data[head.len - 1]) != NULL)
+		head.len--;
+	return ends_with(&head, " LIMIT");
+}
+
+/*
+ * What a SELECT returns is taken for whole: rows that are not there are
+ * delivered, or have no lease, or were never lost.  So each has a LIMIT of its
+ * own, which no setting replaces; returns whether it is this one.  A SELECT in
+ * parentheses that stands alone has it inside, and so has one that skips locks.
+ */
+static bool
+limit_select(struct buf *sql)
+{
+	static const char *const	locks[] = { " FOR UPDATE",
+					    " LOCK IN SHARE MODE" };
+	const char			*lock = "";
+
+	if (sql->len == 0 || (strncmp(sql->data, "SELECT", 6) != 0 &&
+	    (sql->data[0] != '(' || strstr(sql->data, " UNION ") == NULL)))
+		return false;
+	if (has_limit(sql) || ends_with(sql, " SKIP LOCKED"))
+		return false;
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		if (ends_with(sql, locks[i]))
+			lock = locks[i];
+	buf_chop(sql, strlen(lock));
+	buf_printf(sql, " LIMIT %d%s", WHOLE_MAX + 1, lock);
+	return true;
+}
+
 struct db_rows *
 store_query(struct store *s, const char *what, struct err *e)
 {
+	bool		 whole = limit_select(&s->sql);
+	struct db_rows	*rows;
+
 	if (s->planned != NULL) {
 		explain(s, what);
 		err_set(e, "%s: explained", what);
 		return NULL;
 	}
-	return db_query(s->db, what, &s->sql, e);
+	rows = db_query(s->db, what, &s->sql, e);
+	if (rows == NULL || !whole || db_nrows(rows) <= WHOLE_MAX)
+		return rows;
+	db_rows_free(rows);
+	err_set(e, "%s: more than %d rows", what, WHOLE_MAX);
+	return NULL;
 }
 
 int

@@ -497,6 +497,41 @@ START_TEST(all_strays_are_adopted_in_time)
 }
 END_TEST
 
+/* A limit that came into the session cuts nothing: each SELECT has its own. */
+START_TEST(result_is_whole)
+{
+	struct store_period	p = { .from = "2000-01-01 00:00:00",
+				    .until = "2100-01-01 00:00:00" };
+	struct acked_list	l;
+	struct store_view	v;
+	uint64_t		n;
+
+	sql("INSERT INTO outbox (global_sequence, published_at, ack_sequence) "
+	    "VALUES (1, NOW(6), 1), (2, NOW(6), 2), (3, NOW(6), 3), "
+	    "(4, NOW(6), 4); INSERT INTO outbox_partitions (partition_key) "
+	    "VALUES ('p00'), ('p01'), ('p02'), ('p03')");
+	store_sql(st, "SET SESSION sql_select_limit = 2");
+	ck_ok(store_exec(st, "limit", NULL, &e));
+	ck_ok(store_learn(st, &e));
+	ck_ok(store_acked(st, &p, true, 100, &l, &e));
+	ck_assert_uint_eq(l.n, 4);
+	free(l.rows);
+	ck_ok(store_view(st, NULL, NULL, &v, &e));
+	ck_assert_uint_eq(v.nleases, 4);
+	store_view_free(&v);
+	ck_ok(store_begin(st, &e));
+	store_sql(st, "SELECT COUNT(*) FROM (SELECT 1) AS t FOR UPDATE");
+	ck_ok(store_query_number(st, "lock", &n, &e));
+	ck_assert_uint_eq(n, 1);
+	ck_ok(store_end(st, 0, &e));
+	/* Its own limit stays, whatever a literal looks like. */
+	store_sql(st, "SELECT COUNT(*) FROM (SELECT 1) AS t WHERE ' LIMIT 7' "
+	    "= ' LIMIT 7' LIMIT 1, 5");
+	ck_ok(store_query_number(st, "limit", &n, &e));
+	ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
 void
 add_schema(Suite *s, const struct kind *k)
 {
@@ -514,6 +549,7 @@ add_schema(Suite *s, const struct kind *k)
 
 	tc = add_case(s, "settings", k, k->start, begin_store, end_store);
 	tcase_add_test(tc, own_schema_is_understood);
+	tcase_add_test(tc, result_is_whole);
 	tcase_add_test(tc, empty_settings_are_filled);
 	tcase_add_test(tc, first_to_fill_wins);
 	tcase_add_test(tc, settings_win);
