@@ -340,7 +340,7 @@ begin_by_gtid(struct binlog *b)
 static int
 begin_mysql(struct binlog *b, struct err *e)
 {
-	bool		 old = mysql_get_server_version(b->db->mysql) < 80200;
+	bool		 old = b->db->version < 80200;
 	struct db_rows	*rows;
 	int		 rc = 0;
 

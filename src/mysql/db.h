@@ -22,7 +22,7 @@ struct db_rows;
 /* The kind of failure of the last call. */
 enum db_fault {
 	DB_FINE,
-	DB_BUSY,	/* nothing happened: deadlock, lock wait; try again */
+	DB_BUSY,	/* nothing happened: deadlock, too long; try again */
 	DB_LOST,	/* the connection is gone; the statement may have run */
 	DB_CLOSED,	/* there was no connection; nothing was sent */
 	DB_READONLY,	/* not a primary any more; connect to the next host */
@@ -44,8 +44,9 @@ void		 db_observe(struct db *, void (*)(void *arg, const char *what,
 		    int64_t us), void *arg);
 
 /*
- * Connect to one host of the list and prepare the session: UTC, READ COMMITTED,
- * short lock waits.  Each call tries the next host, and after a success the
+ * Connect to one host of the list and prepare the session: whatever the server
+ * is set to, a statement means and does the same in each (db_session.c); UTC,
+ * READ COMMITTED, short lock waits.  Each call tries the next host, and after a success the
  * first one again, unless that success ended with DB_READONLY.  Refuses a
  * server that is read-only, that is no ready member of its Galera cluster, or
  * that logs statements only.

@@ -17,6 +17,7 @@ struct db {
 	unsigned		 code;		/* error number of the fault */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
+	unsigned		 version;	/* 100611, 90700: see db_open.c */
 	const char		*late;		/* see db_late_reason(); or NULL */
 	bool			 single;	/* one statement at a time */
 	bool			 many;		/* a packet may have several */
@@ -40,6 +41,33 @@ int		 db_set_tls(struct db *, const char *host, struct err *);
 
 /* Add the remedy to the error of a login that db_set_tls forbids.  -1. */
 int		 db_explain_login(const struct db *, const char *host,
+		    struct err *);
+
+/* db_session.c: a variable that each session sets. */
+struct db_variable {
+	const char	*name;
+	const char	*value;		/* in SQL */
+	const char	*shown;		/* by SHOW; NULL: statements change it */
+	const char	*since;		/* servers that have it */
+	const char	*reason;	/* what would happen without */
+};
+#define DB_WAIT		"?"	/* value: as long as a lock is waited for */
+#define DB_IF_SHOWN	"?"	/* since: only by asking */
+
+const struct db_variable *db_variables(size_t *n);
+
+/* Set all that the server is known to have: one statement. */
+int		 db_set_session(struct db *, struct err *);
+
+/* Append their names to the list of a SHOW VARIABLES. */
+void		 db_put_variables(struct buf *);
+
+/* Set those of its rows again that have another value; *mended: there were. */
+int		 db_mend_session(struct db *, struct db_rows *, bool *mended,
+		    struct err *);
+
+/* Has each of its rows the value that was set? */
+int		 db_check_session(struct db *, struct db_rows *,
 		    struct err *);
 
 /* db_pipeline.c: these variables tell whether changes can be pipelined. */

@@ -1,12 +1,12 @@
 /*
  * db_open.c - connect: choose a host, log in, prepare the session
  *
- * Oracle's libmysqlclient and MariaDB's Connector/C differ in the handling of
- * character sets: see set_session().  For TLS see db_tls.c.
+ * For the session's variables see db_session.c, for TLS db_tls.c.
  */
 
 #include "mysql/db_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -97,67 +97,6 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	return 0;
 }
 
-/* A wait for a lock has to end before the timeout of its answer. */
-static int64_t
-lock_wait_s(const struct db *db)
-{
-	return db->wait_ms / 2000 < 1 ? 1 : db->wait_ms / 2000;
-}
-
-int
-db_hurry(struct db *db, bool hurry, struct err *e)
-{
-	struct buf	sql = { 0 };
-	enum db_fault	fault = db->fault;
-	unsigned	code = db->code;
-	int		rc;
-
-	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld",
-	    hurry ? 1LL : (long long)lock_wait_s(db));
-	rc = db_exec(db, "session", &sql, NULL, e);
-	buf_free(&sql);
-	if (rc == 0) {
-		db->fault = fault;
-		db->code = code;
-	}
-	return rc;
-}
-
-/*
- * UTC, because the tables hold TIMESTAMPs; READ COMMITTED, because claims at
- * REPEATABLE READ deadlock with producers' inserts; short lock waits, because
- * no wait may outlive the next lease renewal.
- */
-static int
-set_session(struct db *db, struct err *e)
-{
-	struct buf	sql = { 0 };
-	int64_t		wait_s = lock_wait_s(db);
-	int		rc;
-
-	buf_printf(&sql, "SET SESSION time_zone = '+00:00', autocommit = 1, "
-	    "completion_type = 0, "
-	    "sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
-	    "innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld",
-	    (long long)wait_s, (long long)wait_s);
-	if (db->mariadb)	/* or long IN lists become a join */
-		buf_str(&sql, ", in_predicate_conversion_threshold = 0");
-	rc = db_exec(db, "session", &sql, NULL, e);
-	/*
-	 * Once more: Oracle's library asks for a collation when it connects,
-	 * and if MariaDB does not know it, the session stays with latin1.
-	 */
-	if (rc == 0 && mysql_set_character_set(db->mysql, "utf8mb4") != 0)
-		rc = db_fail(db, "session", e);
-	buf_clear(&sql);
-	buf_str(&sql, "SET SESSION TRANSACTION ISOLATION LEVEL READ "
-	    "COMMITTED");
-	if (rc == 0)
-		rc = db_exec(db, "session", &sql, NULL, e);
-	buf_free(&sql);
-	return rc;
-}
-
 static int
 refuse_server(struct db *db, enum db_fault fault, struct err *e,
     const char *why)
@@ -180,11 +119,6 @@ check_variable(struct db *db, const char *name, const char *value, bool binlog,
 	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
 		return refuse_server(db, DB_READONLY, e,
 		    "the server is read-only: not a primary");
-	if (strstr(name, "isolation") != NULL &&
-	    strcasecmp(value, "READ-COMMITTED") != 0)
-		return refuse_server(db, DB_WRONG, e,
-		    "the session is not at READ COMMITTED although that was "
-		    "set: does a proxy change it?");
 	return 0;
 }
 
@@ -210,24 +144,45 @@ check_cluster(struct db *db, struct err *e)
 	    "not ON: the node is cut off from its cluster, or joins it");
 }
 
-static int
-ask_server(struct db *db, struct err *e)
+/* A greeting may be a proxy's, and of another kind of server. */
+static void
+learn_version(struct db *db, const char *text)
+{
+	unsigned	n[3] = { 0 };
+
+	if (sscanf(text, "%u.%u.%u", &n[0], &n[1], &n[2]) < 2)
+		return;
+	db->mariadb = strcasestr(text, "mariadb") != NULL;
+	db->version = n[0] * 10000 + n[1] * 100 + n[2];
+}
+
+static struct db_rows *
+show_variables(struct db *db, struct err *e)
 {
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
-	bool		 binlog = false, cluster = false;
-	int		 rc = 0;
 
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
-	    "('binlog_format', 'read_only', 'super_read_only', "
-	    "'innodb_read_only', 'tx_isolation', 'transaction_isolation', "
-	    "'wsrep_provider', "
-	    DB_PIPELINE_VARIABLES ")");
+	    "('version', 'binlog_format', 'read_only', 'super_read_only', "
+	    "'innodb_read_only', 'wsrep_provider', " DB_PIPELINE_VARIABLES
+	    ", ");
+	db_put_variables(&sql);
+	buf_str(&sql, ")");
 	rows = db_query(db, "session", &sql, e);
 	buf_free(&sql);
-	if (rows == NULL)
-		return -1;
+	return rows;
+}
+
+static int
+judge_server(struct db *db, struct db_rows *rows, struct err *e)
+{
+	bool	binlog = false, cluster = false;
+	int	rc = 0;
+
+	db_rewind(rows);
 	while (db_next(rows)) {
+		if (strcmp(db_text(rows, 0), "version") == 0)
+			learn_version(db, db_text(rows, 1));
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
 		if (strcmp(db_text(rows, 0), "wsrep_provider") == 0)
@@ -238,14 +193,34 @@ ask_server(struct db *db, struct err *e)
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
 		    binlog, e);
-	db_rows_free(rows);
 	return rc == 0 && cluster ? check_cluster(db, e) : rc;
+}
+
+/* fresh: the session's variables may still be set. */
+static int
+ask_server(struct db *db, bool fresh, struct err *e)
+{
+	struct db_rows	*rows = show_variables(db, e);
+	bool		 mended = false;
+	int		 rc = rows == NULL ? -1 : 0;
+
+	if (rc == 0 && fresh)
+		rc = db_mend_session(db, rows, &mended, e);
+	if (rc == 0 && mended) {
+		db_rows_free(rows);
+		rows = show_variables(db, e);
+		rc = rows == NULL ? -1 : 0;
+	}
+	if (rc == 0 && (rc = db_check_session(db, rows, e)) == 0)
+		rc = judge_server(db, rows, e);
+	db_rows_free(rows);
+	return rc;
 }
 
 int
 db_check(struct db *db, struct err *e)
 {
-	int	rc = ask_server(db, e);
+	int	rc = ask_server(db, false, e);
 
 	if (rc < 0)
 		db_close(db);
@@ -257,13 +232,12 @@ db_check(struct db *db, struct err *e)
 static int
 greet(struct db *db, enum conf_tls tls, struct err *e)
 {
-	db->mariadb = strcasestr(mysql_get_server_info(db->mysql),
-	    "mariadb") != NULL;
+	learn_version(db, mysql_get_server_info(db->mysql));
 	/* Connector/C has been seen to go on in clear text. */
 	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
 		return refuse_server(db, DB_WRONG, e,
 		    "the server offers no TLS, but mysql.tls.mode needs it");
-	return set_session(db, e) < 0 ? -1 : ask_server(db, e);
+	return db_set_session(db, e) < 0 ? -1 : ask_server(db, true, e);
 }
 
 int
