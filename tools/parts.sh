@@ -56,7 +56,7 @@ group_of() {
 	*/run_health.sh | */run_monitor*.sh | */run_api.sh | */*dashboard.sh | \
 	    */run_metrics.sh | */*prometheus*.sh)
 		echo monitor ;;
-	*/run_database.sh | */run_durable.sh | */run_back.sh | \
+	*/run_database.sh | */run_settings.sh | */run_durable.sh | */run_back.sh | \
 	    */run_content.sh | */run_shapes.sh | */run_inline.sh | \
 	    */run_pillar.sh | */run_metadata.sh | */run_repartition*.sh | \
 	    */run_scheduled.sh | */run_retention.sh | */run_wide.sh | \
@@ -268,7 +268,7 @@ oracle_client() {
 # Scripts that test the server; the suite runs them on MariaDB.
 on_mysql() {
 	local t
-	for t in back failover durable content inline shapes wake_auto; do
+	for t in back failover durable content inline shapes wake_auto settings; do
 		KIND=mysql script "$build" "tests/system/run_$t.sh" || return 1
 	done
 }

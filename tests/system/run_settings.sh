@@ -29,9 +29,6 @@ else
 fi
 
 start_servers
-sql "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
-write_conf
-as_operator
 STORE=$DIR/nats/js
 MILD='autocommit = 1'
 
@@ -77,6 +74,9 @@ stored() { curl -s "http://127.0.0.1:$(. "$DIR/nats/env" &&
 checked() { sql "SELECT servers FROM outbox_streams WHERE name = 'EVENTS'"; }
 was_checked() { [ "$(checked)" != "$1" ]; }
 
+sql "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
+write_conf
+as_operator
 be_evil
 WORKERS=2 WAKE='binlog: true' write_conf
 start_fleet
