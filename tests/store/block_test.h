@@ -109,5 +109,6 @@ void		 add_ticks(TCase *);		/* block_tick.c */
 void		 add_scans(TCase *);		/* block_scan.c */
 void		 add_narrow(TCase *);		/* block_narrow.c */
 void		 add_stories(TCase *);		/* block_story.c */
+void		 add_more_stories(TCase *);	/* of the long form */
 
 #endif

@@ -76,6 +76,9 @@ add_all(Suite *s, const struct kind *k)
 	add_scans(tc);
 	add_narrow(tc);
 	add_stories(tc);
+	tc = add_case(s, "stories", k, k->start, random_begin, random_end);
+	tcase_set_tags(tc, "long");
+	add_more_stories(tc);
 }
 
 int

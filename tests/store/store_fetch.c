@@ -166,9 +166,7 @@ START_TEST(longer_than_a_packet_arrives)
 	sql("USE app");
 	add_lease("p00", OTHER, 1);
 	add_rows(1, 1, "'p00'");
-	for (int i = 0; i < 20; i++)
-		sql("UPDATE events SET event_data = CONCAT(IF(%d, event_data, "
-		    "''), REPEAT('x', 1024 * 1024))", i);
+	sql("UPDATE events SET event_data = REPEAT('x', %zu)", size);
 	sql("SET GLOBAL max_allowed_packet = 1048576");
 	late = store_of(conf, OTHER);
 	ck_assert_uint_eq(claim(late, &b, 1, 1), 1);
