@@ -21,7 +21,8 @@
 #define PRODUCE	32u
 #define COUNT	64u
 #define CHECK	128u
-#define BUS	(STREAM | PUBLISH | PURGE | DELETE | SHOW | COUNT | CHECK)
+#define LIST	256u
+#define BUS	(LIST | STREAM | PUBLISH | PURGE | DELETE | SHOW | COUNT | CHECK)
 #define DB	(PRODUCE | COUNT | CHECK)
 
 #define USAGE	2
@@ -109,8 +110,9 @@ static const struct option_row rows[] = {
 	    "event type (lab.event)" },
 	{ "payload", IS_NUMBER, AT(payload), PRODUCE, 0, 16 << 20, "BYTES",
 	    "about so large (200)" },
-	{ "inline", IS_FLAG, AT(inlined), DB, 0, 0, NULL,
-	    "messages are rows of one table, outbox_messages" },
+	{ "shape", IS_TEXT, AT(shape), DB, 0, 0, "NAME",
+	    "messages are rows of one table: inline, or a mapped one:\n"
+	    MARGIN "laravel, debezium" },
 	{ "same", IS_FLAG, AT(same), PRODUCE, 0, 0, NULL,
 	    "the same payload always: only the key tells events apart" },
 	{ "producers", IS_NUMBER, AT(producers), PRODUCE, 1, 256, "N",
@@ -124,7 +126,8 @@ static const struct option_row rows[] = {
 	{ "bulk", IS_FLAG, AT(bulk), PRODUCE, 0, 0, NULL,
 	    "many rows an INSERT, without the procedure: late:0" },
 	{ "producers-by", IS_TEXT, AT(producers_by), PRODUCE, 0, 0, "LIST",
-	    "kinds of them, in turns, with commas between: procedure;\n"
+	    "kinds of them, in turns, with commas between: procedure,\n"
+	    MARGIN "trigger, mixed (both in one session);\n"
 	    MARGIN "fixed:COUNT, plain INSERTs always by this count;\n"
 	    MARGIN "late:SECONDS (10), by one that is at most so old" },
 	{ "count-file", IS_TEXT, AT(count_file), PRODUCE, 0, 0, "FILE",
@@ -141,6 +144,10 @@ static const struct option_row rows[] = {
 	    "so many of them are (0)" },
 	{ "outbox-id", IS_TEXT, AT(outbox_id), CHECK, 0, 0, "ID",
 	    "leave out messages whose ids do not begin with it" },
+	{ "recovered", IS_TEXT, AT(recovered), CHECK, 0, 0, "FILE",
+	    "messages that the stream lost, a line each, a sequence and\n"
+	    MARGIN "the number of the loss: they may come late, in order\n"
+	    MARGIN "among those of one loss, and once more for each" },
 	{ "json", IS_FLAG, AT(json), CHECK, 0, 0, NULL,
 	    "one JSON object instead of the table" },
 };
@@ -157,6 +164,8 @@ static const struct command {
 	{ "produce", PRODUCE, lab_produce, "commit events" },
 	{ "check", CHECK, lab_check, "compare the events with the stream" },
 	{ "count", COUNT, lab_count, "one line of progress" },
+	{ "list", LIST, lab_list,
+	    "a line a message: its number, and that of its event" },
 	{ "show", SHOW, lab_show, "print a stored message" },
 	{ "publish", PUBLISH, lab_publish, "publish a message" },
 	{ "purge", PURGE, lab_purge, "empty the stream" },

@@ -18,7 +18,9 @@
 
 #define LAB_MAX_HEADERS	64
 #define LAB_MAX_KINDS	8
+#define LAB_MAX_LOSSES	16
 #define LAB_LABEL	32	/* bytes, with quotes and NUL */
+#define LAB_TABLE	256	/* the same of a table as SQL */
 
 struct lab_opts {
 	/* where the servers are */
@@ -38,12 +40,12 @@ struct lab_opts {
 	const char	*key_prefix, *type, *producers_by, *count_file;
 	bool		 bulk, forever, same;
 
-	/* produce, count, check: one table, outbox_messages */
-	bool		 inlined;
+	/* produce, count, check: whose table; NULL: our events and outbox */
+	const char	*shape;
 
 	/* check */
 	int64_t		 since, wait, expect_dead, max_phantoms;
-	const char	*outbox_id;
+	const char	*outbox_id, *recovered;
 	bool		 json, allow_phantoms;
 };
 
@@ -72,9 +74,21 @@ MYSQL		*lab_db_open(const struct lab_opts *);
 MYSQL_RES	*lab_db_query(MYSQL *, const char *sql, bool stream);
 uint64_t	 lab_db_number(MYSQL *, const char *sql);
 bool		 lab_db_has(MYSQL *, const char *table);
-/* The events, the outbox: a table, or a part of outbox_messages like it. */
-const char	*lab_events(const struct lab_opts *);
-const char	*lab_outbox(const struct lab_opts *);
+
+/* A table in which a row is a message with its state: names of columns. */
+struct lab_shape {
+	const char	*name, *table;
+	const char	*seq;		/* the order, counted by the server */
+	const char	*id, *key, *type, *payload, *published;
+	const char	*headers;	/* or NULL */
+	const char	*other;		/* needs a value; or NULL */
+};
+
+/* NULL: our own tables.  Ends the program if it is unknown. */
+const struct lab_shape	*lab_shape(const struct lab_opts *);
+/* The events, the outbox: a table, or a part of the shape's like it. */
+void		 lab_events(const struct lab_opts *, char text[LAB_TABLE]);
+void		 lab_outbox(const struct lab_opts *, char text[LAB_TABLE]);
 
 void		 lab_bus_open(const struct lab_opts *, struct lab_bus *);
 void		 lab_bus_close(struct lab_bus *);
@@ -92,6 +106,8 @@ void		 lab_read_stream(struct lab_bus *, const char *stream,
 struct lab_kind {
 	enum lab_by {
 		LAB_BY_PROCEDURE,	/* outbox_enqueue */
+		LAB_BY_TRIGGER,		/* plain INSERTs, and the trigger */
+		LAB_BY_MIXED,		/* both of these, in one session */
 		LAB_BY_FIXED,		/* own label, by the count n */
 		LAB_BY_LATE	/* own, read every 0 to n s */
 	}		by;
@@ -111,6 +127,7 @@ int		 lab_stream(const struct lab_opts *);
 int		 lab_publish(const struct lab_opts *);
 int		 lab_purge(const struct lab_opts *);
 int		 lab_delete_msg(const struct lab_opts *);
+int		 lab_list(const struct lab_opts *);
 int		 lab_show(const struct lab_opts *);
 int		 lab_produce(const struct lab_opts *);
 int		 lab_count(const struct lab_opts *);

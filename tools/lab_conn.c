@@ -10,6 +10,19 @@
 
 #define CONNECT_MS	10000
 
+/*
+ * What our statements need, whatever the server is set to.  (Comments that only
+ * one of the servers reads.)
+ */
+#define SESSION	"SET SESSION sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, " \
+		"sql_select_limit = 18446744073709551615, " \
+		"sql_safe_updates = 0, sql_big_selects = 1, " \
+		"sql_auto_is_null = 0, completion_type = 0, " \
+		"time_zone = '+00:00' " \
+		"/*M! , max_statement_time = 0, tx_read_only = 0 */ " \
+		"/*!80000 , max_execution_time = 0, " \
+		"transaction_read_only = 0 */"
+
 atomic_bool	lab_stopped;
 
 static void
@@ -112,6 +125,8 @@ try_server(const struct lab_opts *o, const char *host, unsigned port,
 		errx(1, "mysql_init: out of memory");
 	mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
 	mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_options(db, MYSQL_INIT_COMMAND, "SET NAMES utf8mb4");
+	mysql_options(db, MYSQL_INIT_COMMAND, SESSION);
 	if (mysql_real_connect(db, host, o->user, password(o), o->database,
 	    port, o->socket, 0) != NULL)
 		return db;
@@ -208,21 +223,6 @@ lab_db_number(MYSQL *db, const char *sql)
 }
 
 /* Does the table exist?  Databases of other programs may lack some. */
-const char *
-lab_events(const struct lab_opts *o)
-{
-	return o->inlined ? "(SELECT id AS sequence, order_key AS stream_id, "
-	    "topic AS event_type, payload AS event_data FROM outbox_messages) "
-	    "AS events" : "events";
-}
-
-const char *
-lab_outbox(const struct lab_opts *o)
-{
-	return o->inlined ? "(SELECT id AS global_sequence, published_at, "
-	    "attempts, last_error FROM outbox_messages) AS outbox" : "outbox";
-}
-
 bool
 lab_db_has(MYSQL *db, const char *table)
 {

@@ -20,6 +20,8 @@ static const struct form {
 	uint64_t	 min, max;
 } forms[] = {
 	{ "procedure", LAB_BY_PROCEDURE, "0", 0, 0 },
+	{ "trigger", LAB_BY_TRIGGER, "0", 0, 0 },
+	{ "mixed", LAB_BY_MIXED, "0", 0, 0 },
 	{ "fixed", LAB_BY_FIXED, NULL, 1, 1000000 },
 	{ "late", LAB_BY_LATE, "10", 0, DAY },
 };
@@ -67,7 +69,8 @@ lab_kinds(const struct lab_opts *o, struct lab_kind kinds[LAB_MAX_KINDS])
 			errx(USAGE, "--producers-by: at most %d kinds",
 			    LAB_MAX_KINDS);
 		kinds[n] = parse_kind(text);
-		if (o->bulk && kinds[n].by == LAB_BY_PROCEDURE)
+		if (o->bulk && (kinds[n].by == LAB_BY_PROCEDURE ||
+		    kinds[n].by == LAB_BY_MIXED))
 			errx(USAGE, "--bulk cannot use the procedure");
 		n++;
 	}

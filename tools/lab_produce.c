@@ -43,6 +43,7 @@ struct sql {
 
 struct producer {
 	const struct lab_opts	*o;
+	const struct lab_shape	*shape;		/* NULL: our own tables */
 	pthread_t	 thread;
 	unsigned	 number;
 	struct lab_kind	 kind;
@@ -121,6 +122,8 @@ outcome_of(struct producer *p)
 {
 	snprintf(p->why, sizeof(p->why), "%s", mysql_error(p->db));
 	switch (mysql_errno(p->db)) {
+	case 1317:	/* interrupted: the session goes on, as in a pool */
+		return p->committing ? LOST : AGAIN;
 	case 1020:	/* record has changed */
 	case 1062:	/* another program numbers the same keys */
 	case 1205:	/* lock wait */
@@ -130,7 +133,6 @@ outcome_of(struct producer *p)
 	case 1047:	/* Galera: not ready */
 	case 1053:	/* shutdown */
 	case 1290:	/* read only: another server is the primary now */
-	case 1317:	/* interrupted */
 	case 1836:	/* read only by another name */
 	case 1927:	/* killed */
 	case 2006:
@@ -182,10 +184,10 @@ load_key(struct producer *p, struct key *k)
 	uint64_t	last;
 
 	p->sql.len = 0;
-	if (p->o->inlined) {
-		sql_add(&p->sql, "SELECT MAX(CAST(SUBSTRING_INDEX(message_id, "
-		    "'.', -1) AS UNSIGNED)) FROM outbox_messages WHERE "
-		    "message_id LIKE '%s.%%'", k->name);
+	if (p->shape != NULL) {
+		sql_add(&p->sql, "SELECT MAX(CAST(SUBSTRING_INDEX(%s, '.', -1)"
+		    " AS UNSIGNED)) FROM %s WHERE %s LIKE '%s.%%'",
+		    p->shape->id, p->shape->table, p->shape->id, k->name);
 	} else {
 		sql_add(&p->sql, "SELECT MAX(stream_sequence) FROM events "
 		    "WHERE stream_id = ");
@@ -284,28 +286,64 @@ add_event(struct producer *p, struct key *k)
 	sql_quote(p, p->payload.data, p->payload.len);
 }
 
+/* Is the type another column than the key? */
+static bool
+has_type(const struct lab_shape *s)
+{
+	return strcmp(s->type, s->key) != 0;
+}
+
 /*
  * The same for a message, whose id is its key and its number.  The label is
- * SQL, or NULL for the procedure, which makes it.
+ * SQL; NULL for the procedure, which makes it, and for the trigger.
  */
 static void
 add_message(struct producer *p, struct key *k, const char *label)
 {
-	uint64_t	n = p->made++ * (uint64_t)p->o->producers + p->number;
+	const struct lab_shape	*s = p->shape;
+	uint64_t		 n;
 
-	sql_add(&p->sql, "'%s.%llu', '%s', '%s', ", k->name,
-	    (unsigned long long)k->next++, p->o->type, k->name);
+	n = p->made++ * (uint64_t)p->o->producers + p->number;
+	sql_add(&p->sql, "'%s.%llu', ", k->name, (unsigned long long)k->next++);
+	if (has_type(s))
+		sql_add(&p->sql, "'%s', ", p->o->type);
+	sql_add(&p->sql, "'%s', ", k->name);
 	if (label != NULL)
 		sql_add(&p->sql, "%s, ", label);
-	if (n % 4 == 0)
+	if (s->headers != NULL && n % 4 == 0)
 		sql_add(&p->sql, "'{\"traceparent\": "
-		    "\"00-%032llx-%016llx-01\"}'", (unsigned long long)n + 1,
+		    "\"00-%032llx-%016llx-01\"}', ", (unsigned long long)n + 1,
 		    (unsigned long long)n + 1);
-	else
-		sql_add(&p->sql, "NULL");
-	sql_add(&p->sql, ", ");
+	else if (s->headers != NULL)
+		sql_add(&p->sql, "NULL, ");
 	make_payload(p, k, n);
 	sql_quote(p, p->payload.data, p->payload.len);
+}
+
+/* The columns for it, in this order. */
+static void
+add_columns(struct producer *p, bool label)
+{
+	const struct lab_shape	*s = p->shape;
+
+	sql_add(&p->sql, "INSERT INTO %s (", s->table);
+	if (s->other != NULL)
+		sql_add(&p->sql, "%s, ", s->other);
+	sql_add(&p->sql, "%s, ", s->id);
+	if (has_type(s))
+		sql_add(&p->sql, "%s, ", s->type);
+	sql_add(&p->sql, "%s, ", s->key);
+	if (label)
+		sql_add(&p->sql, "partition_key, ");
+	if (s->headers != NULL)
+		sql_add(&p->sql, "%s, ", s->headers);
+	sql_add(&p->sql, "%s) VALUES ", s->payload);
+}
+
+static bool
+has_labels(const struct producer *p)
+{
+	return p->kind.by == LAB_BY_FIXED || p->kind.by == LAB_BY_LATE;
 }
 
 /* Insert messages from the i-th on; *n is the number that fitted. */
@@ -316,13 +354,16 @@ insert_messages(struct producer *p, size_t i, size_t *n)
 	char	label[LAB_LABEL];
 
 	p->sql.len = 0;
-	sql_add(&p->sql, "INSERT INTO outbox_messages (message_id, topic, "
-	    "order_key, partition_key, headers, payload) VALUES ");
+	add_columns(p, has_labels(p));
 	for (*n = 0; *n < max && i + *n < p->nused &&
 	    p->sql.len < CHUNK_BYTES; ++*n) {
-		lab_label(label, p->used[i + *n]->crc, p->count);
+		if (has_labels(p))
+			lab_label(label, p->used[i + *n]->crc, p->count);
 		sql_add(&p->sql, *n > 0 ? ", (" : "(");
-		add_message(p, p->used[i + *n], label);
+		if (p->shape->other != NULL)
+			sql_add(&p->sql, "'lab', ");
+		add_message(p, p->used[i + *n],
+		    has_labels(p) ? label : NULL);
 		sql_add(&p->sql, ")");
 	}
 	return run(p, p->sql.data, p->sql.len);
@@ -335,7 +376,7 @@ call_each(struct producer *p)
 
 	for (size_t i = 0; i < p->nused; i++) {
 		p->sql.len = 0;
-		if (p->o->inlined) {
+		if (p->shape != NULL) {
 			sql_add(&p->sql, "CALL outbox_enqueue_message(");
 			add_message(p, p->used[i], NULL);
 			sql_add(&p->sql, ", 'application/json', NULL)");
@@ -398,9 +439,9 @@ insert_each(struct producer *p)
 	size_t		n;
 
 	for (size_t i = 0; i < p->nused; i += n) {
-		out = p->o->inlined ? insert_messages(p, i, &n) :
+		out = p->shape != NULL ? insert_messages(p, i, &n) :
 		    insert_events(p, i, &n);
-		if (out == DONE && !p->o->inlined)
+		if (out == DONE && p->shape == NULL && has_labels(p))
 			out = insert_outbox(p, i, n);
 		if (out != DONE)
 			return out;
@@ -412,14 +453,16 @@ static enum outcome
 attempt(struct producer *p, size_t n)
 {
 	enum outcome	out;
-	bool		back;
+	bool		back, call;
 
 	back = next_random(p) % 100 < (uint64_t)p->o->rollback;
+	call = p->kind.by == LAB_BY_PROCEDURE ||
+	    (p->kind.by == LAB_BY_MIXED && next_random(p) % 2 == 0);
 	if ((out = learn_count(p)) != DONE || (out = choose(p, n)) != DONE)
 		return out;
 	if ((out = run_text(p, "START TRANSACTION")) != DONE)
 		return out;
-	out = p->kind.by == LAB_BY_PROCEDURE ? call_each(p) : insert_each(p);
+	out = call ? call_each(p) : insert_each(p);
 	if (out != DONE)
 		return out;
 	if (back) {
@@ -442,9 +485,9 @@ landed(struct producer *p)
 	uint64_t	 yes;
 
 	p->sql.len = 0;
-	if (p->o->inlined) {
-		sql_add(&p->sql, "SELECT 1 FROM outbox_messages WHERE "
-		    "message_id = '%s.%llu'", k->name,
+	if (p->shape != NULL) {
+		sql_add(&p->sql, "SELECT 1 FROM %s WHERE %s = '%s.%llu'",
+		    p->shape->table, p->shape->id, k->name,
 		    (unsigned long long)k->next - 1);
 	} else {
 		sql_add(&p->sql, "SELECT 1 FROM events WHERE stream_sequence "
@@ -569,6 +612,7 @@ setup(struct producer *p, const struct lab_opts *o, struct lab_kind kind,
 {
 	memset(p, 0, sizeof(*p));
 	p->o = o;
+	p->shape = lab_shape(o);
 	p->kind = kind;
 	p->count = kind.n;
 	p->number = number;

@@ -287,6 +287,28 @@ print_headers(natsMsg *m)
 	free((void *)keys);
 }
 
+static void
+list_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
+{
+	const char	*event = "-";
+
+	(void)arg;
+	(void)when;
+	natsMsgHeader_Get(m, "Outbox-Sequence", &event);
+	printf("%llu %s\n", (unsigned long long)seq, event);
+}
+
+int
+lab_list(const struct lab_opts *o)
+{
+	struct lab_bus	bus;
+
+	lab_bus_open(o, &bus);
+	lab_read_stream(&bus, o->stream, list_message, NULL);
+	lab_bus_close(&bus);
+	return 0;
+}
+
 /* Print subject and sequence, the headers, an empty line and the payload. */
 int
 lab_show(const struct lab_opts *o)

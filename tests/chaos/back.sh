@@ -450,7 +450,11 @@ check_own() {
 	planned neighbour && id=$("$SANDBOX" sql "$PRIMARY" -N "$database" \
 	    -e 'SELECT outbox_id FROM outbox_settings')
 	[ -z "$id" ] || set -- "$@" --outbox-id "$id"
+	[ ! -e "$DIR/lost" ] || set -- "$@" --recovered "$DIR/lost"
 	may_have_phantoms && set -- "$@" --allow-phantoms
+	case $TABLES in
+	laravel|debezium) set -- "$@" --shape "$TABLES" ;;
+	esac
 	out=$("$LAB" check --socket "$SOCKET" --user root \
 	    --database "$database" --nats "$URL" --stream COPY \
 	    --json "$@" 2>&1)
@@ -480,8 +484,9 @@ check_answered() {
 	local answered there
 	answered=$(awk '/^committed/ { n += $2 } END { print n + 0 }' \
 	    "$DIR/produced")
-	there=$(sql "SELECT COUNT(*) FROM events
-	    WHERE event_type IN ('lab.event', 'cold.event')")
+	there=$(sql "SELECT COUNT(*) FROM events WHERE event_type IN
+	    ('lab.event', 'cold.event') OR ('$TABLES' = 'laravel'
+	    AND event_data LIKE '%\"pad\"%')")
 	say "answered $answered, there $there"
 	may_have_phantoms || {
 		[ "$there" -ge "$answered" ]

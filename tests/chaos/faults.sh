@@ -3,8 +3,17 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 #
-# The proxy: a socat for each side, with a child for each connection
+# The proxy of each side, with a child for each connection
 #
+
+# proxy SIDE PORT TARGET: begin it
+proxy() {
+	local with=(socat
+	    "TCP-LISTEN:$2,bind=127.0.0.1,fork,reuseaddr,nodelay"
+	    "TCP:127.0.0.1:$3,nodelay")
+	[ "$1" != nats ] || with=("$LIAR" "$2" "$3" "$LIES")
+	"${with[@]}" </dev/null >/dev/null 2>>"$DIR/socat" &
+}
 
 proxy_start() {
 	local -n port=PROXY_PORT_$1 pid=PROXY_$1
@@ -12,9 +21,7 @@ proxy_start() {
 	[ "$1" = nats ] || target=$(replica_port "$DIR/$1")
 	for ((try = 0; try < 20; try++)); do
 		[ -n "$port" ] || port=$((20000 + RANDOM % 12000))
-		socat "TCP-LISTEN:$port,bind=127.0.0.1,fork,reuseaddr,nodelay" \
-		    "TCP:127.0.0.1:$target,nodelay" </dev/null \
-		    >/dev/null 2>>"$DIR/socat" &
+		proxy "$1" "$port" "$target"
 		pid=$!
 		nap 0.1
 		is_gone "$pid" || return 0
@@ -156,7 +163,7 @@ do_count_change() {
 		[ "${STATE[m]}" != up ] || kill -HUP "${MPID[m]}"
 	done
 	note "the count becomes $1"
-	in_background count "count_${TABLES/inline/own}" "$1"
+	in_background count "count_$COUNT_BY" "$1"
 }
 
 is_made() {
@@ -230,6 +237,7 @@ server_pid() {
 # Not one that is about to die in another way.
 server_is_free() {
 	! is_running "$1" && server_pid "$1" || return 1
+	[ "$1" != nats ] || ! is_running damage || return 1
 	[ "$1" != db ] || [ -z "$BACK_BUSY" ]
 }
 
@@ -259,9 +267,11 @@ do_nats_stop() { server_stop nats "$1"; }
 do_db_kill() { server_kill db "$1"; }
 do_db_stop() { server_stop db "$1"; }
 
+# sever [USERS]
 sever() {
 	timeout 5 "$SANDBOX" sql "$PRIMARY" -N -e "SELECT CONCAT('KILL ', id,
-	    ';') FROM information_schema.processlist WHERE user = 'outbox'" |
+	    ';') FROM information_schema.processlist
+	    WHERE FIND_IN_SET(user, '${1:-outbox}')" |
 	    timeout 5 "$SANDBOX" sql "$PRIMARY" --force
 }
 do_db_sever() { ! is_running db && in_background sever sever; }

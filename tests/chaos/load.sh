@@ -7,7 +7,7 @@ produce() {
 	local where=(--socket "$SOCKET")
 	[ -z "$HOSTS" ] || where=(--host "$HOSTS")
 	[ "$TABLES" != pillar ] || where+=(--count-file "$DIR/count")
-	[ "$TABLES" != inline ] || where+=(--inline)
+	case $TABLES in own|pillar) ;; *) where+=(--shape "$TABLES") ;; esac
 	"$LAB" produce "${where[@]}" --user outbox_producer \
 	    --password-env PRODUCER_PW --database app "$@" \
 	    >> "${PRODUCED:-$DIR/produced}"
@@ -16,9 +16,11 @@ produce() {
 # It begins again where the database is away at its start.  Its keys are new
 # ones: a number that is given twice never comes with the same event.
 burst() {
-	local try
+	local try by=late:0
+	[ -z "$WITH_TRIGGER" ] || by=trigger
 	for ((try = 0; try < 10; try++)); do
-		produce --bulk --events "$1" --keys 300 --key-prefix "$2" \
+		produce --bulk --producers-by "$by" \
+		    --events "$1" --keys 300 --key-prefix "$2" \
 		    --per-txn 500 --payload 150 --producers 2 && return
 		nap 1
 	done
@@ -27,23 +29,30 @@ burst() {
 
 # enqueue KEY TYPE PAYLOAD: the statements for it
 enqueue() {
-	[ "$TABLES" != inline ] || {
+	local topic=$1
+	case $TABLES in
+	inline)
 		echo "CALL outbox_enqueue_message(NULL, '$2', '$1', NULL, '$3',
-		    NULL, NULL);"
-		return
-	}
-	[ "$TABLES" = pillar ] || {
+		    NULL, NULL);" ;;
+	laravel)
+		[[ $2 != *' '* ]] || topic=$2
+		echo "INSERT INTO outbox_messages (id, topic, payload)
+		    VALUES (UUID(), '$topic', '$3');" ;;
+	debezium)
+		echo "INSERT INTO outboxevent (id, aggregatetype, aggregateid,
+		    type, payload) VALUES (UUID(), 'slow', '$1', '$2', '$3');" ;;
+	pillar)
+		echo "SELECT COALESCE(MAX(stream_sequence), 0) + 1 INTO @next
+		    FROM events WHERE stream_id = '$1';
+		INSERT INTO events (stream_id, stream_sequence, event_type,
+		    event_data) VALUES ('$1', @next, '$2', '$3');
+		INSERT INTO outbox (global_sequence, partition_key)
+		    VALUES (LAST_INSERT_ID(), CONCAT('p',
+		    LPAD(CRC32('$1') MOD $(<"$DIR/count"), 2, '0')));" ;;
+	*)
 		echo "CALL outbox_enqueue('$1', NULL, '$2', 1, NULL, NULL,
-		    '$3');"
-		return
-	}
-	echo "SELECT COALESCE(MAX(stream_sequence), 0) + 1 INTO @next
-		FROM events WHERE stream_id = '$1';
-	    INSERT INTO events (stream_id, stream_sequence, event_type,
-		event_data) VALUES ('$1', @next, '$2', '$3');
-	    INSERT INTO outbox (global_sequence, partition_key)
-		VALUES (LAST_INSERT_ID(), CONCAT('p',
-		LPAD(CRC32('$1') MOD $(<"$DIR/count"), 2, '0')));"
+		    '$3');" ;;
+	esac
 }
 
 # A row that no message can hold.  Without a table of dead letters it would wait
@@ -90,7 +99,8 @@ slow_producer() {
 				    "{\"p\": \"$1 $i\"}"
 				echo 'COMMIT;'
 			}
-		} | timeout 20 "$SANDBOX" sql "$DIR/now" app ||
+		} | OUTBOX_SANDBOX_SESSION='' \
+		    timeout 20 "$SANDBOX" sql "$DIR/now" app ||
 		    nap 0.3
 	done
 }
@@ -99,18 +109,24 @@ slow_producer() {
 # once.  A database that goes back may not know a count any more that is used.
 choose_kinds() {
 	KINDS=procedure,fixed:16,late:$LATE
-	[ "$TABLES" != pillar ] || KINDS=late:0,fixed:16,late:$LATE
+	case $TABLES in
+	pillar) KINDS=late:0,fixed:16,late:$LATE ;;
+	laravel|debezium) KINDS=trigger,fixed:16,late:$LATE ;;
+	esac
+	[ -z "$WITH_TRIGGER" ] || KINDS=procedure,mixed,trigger
 	[ -z "$WITH_TCP" ] || KINDS=procedure,fixed:16
 }
 
 start_load() {
-	local i
+	local i large=300
 	choose_kinds
 	produce --forever --keys 8 --key-prefix hot- --payload 120 \
 	    --producers 4 --producers-by "$KINDS" --per-txn 2 --rollback 5 \
 	    --rate $((RATE * 45 / 100)) &
 	PRODUCERS+=($!)
-	produce --forever --keys 5000 --key-prefix cold- --payload 300 \
+	# Of a stream with a single block, the last one, only the end is lost.
+	! planned damage || large=5000
+	produce --forever --keys 5000 --key-prefix cold- --payload "$large" \
 	    --producers 3 --producers-by "$KINDS" --per-txn 5 --rollback 10 \
 	    --type "$COLD_TYPE" --rate $((RATE * 45 / 100)) &
 	PRODUCERS+=($!)

@@ -24,8 +24,11 @@ conf_write() {
 	file=$(conf_of "$1")
 	hosts=$(hosts_of "$1")
 	[ -z "$hosts" ] || edit="s/socket: \"[^\"]*\"/hosts: [$hosts]/;"
-	[ "$1" -ne 0 ] || [ -z "$PROXY_PORT_db" ] ||
-	    url=nats://127.0.0.1:$PROXY_PORT_nats
+	if [ "$1" -eq 0 ] && [ -n "$PROXY_PORT_db" ]; then
+		url=nats://127.0.0.1:$PROXY_PORT_nats
+	elif [ -n "$WITH_CLUSTER" ]; then
+		edit+="s|servers: [[][^]]*|servers: [$(broker_servers)|;"
+	fi
 	[ "$1" -lt "$NMASTERS" ] || edit+='s/database: app/&2/'
 	[ $((SEED % 2)) -eq 0 ] || wake='binlog: true'
 	[ $((SEED % 4)) -ne 0 ] || linger=0

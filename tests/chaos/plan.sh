@@ -24,6 +24,9 @@ below 2
 BATCH=$((R == 0 ? 60 : 500))
 HAVE_PROXY=''
 [ -n "$(command -v socat)" ] && HAVE_PROXY=1
+# In a third of the seeds the application has the trigger make its rows.
+WITH_TRIGGER=''
+case $TABLES in own|inline) [ $((SEED % 3)) -ne 2 ] || WITH_TRIGGER=1 ;; esac
 
 WITH_REPLICA='' WITH_TCP=''	# is a fault planned that needs them?
 BAG=()			# each name as often as its weight
@@ -165,6 +168,7 @@ make_plan() {
 	fill_bag
 	[ "${#BAG[@]}" -gt 0 ] || planned count_change ||
 	    skip_all 'no fault to inject'
+	! planned server_vars || plan_server_vars 0
 	while ((t < DURATION * 1000)); do
 		plan_counts "$t"
 		for ((try = 0; try < 5 && ${#BAG[@]} > 0; try++)); do

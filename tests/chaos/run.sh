@@ -2,13 +2,14 @@
 # run.sh - everything fails all the time, and the checker has the last word
 #
 #   tests/chaos/run.sh [--seed N] [--seconds S] [--events-rate R]
-#       [--masters 1|2] [--kind mariadb|mysql] [--tables own|pillar|inline]
+#       [--masters 1|2] [--kind mariadb|mysql]
+#       [--tables any|own|inline|laravel|debezium|pillar]
 #       [--faults "NAME..."] [--list] [--plan]
 #
 # See README beside it.  Among the names of --faults, "back" means all after
 # which the database knows less than before, "counts" another partition count
-# while processes are killed, "all" everything; without it all but those of
-# "back" are meant.  --list prints the names of the faults, --plan the
+# while processes are killed, "plain" all but those of "back", "all" everything.
+# Without it, and without --tables, both are the seed's choice.  --list prints the names of the faults, --plan the
 # schedule of a seed without running it.  The environment does as well: SEED,
 # DURATION, RATE, NMASTERS, KIND, TABLES, FAULTS; KEEP= (empty) keeps nothing of a
 # run that failed, LOGS=DIR gets a copy of the logs in any case; LAB and
@@ -34,6 +35,11 @@ ALL_FAULTS='
 	burst		2
 	host_stop	1
 	purge		1
+	server_vars	2
+	query_kill	1
+	api_lie		3	proxy
+	damage		2
+	step_down	2
 	count_change	0
 	failover	3	replica
 	failover_settles 3	replica
@@ -91,7 +97,14 @@ SEED=${SEED:-$((RANDOM << 15 | RANDOM))}
 DURATION=${DURATION:-60}
 RATE=${RATE:-1200}
 NMASTERS=${NMASTERS:-1}
+# Whose tables, if nobody says it, is the seed's choice as well.
+NAMED=${FAULTS:-}
+[ -n "${TABLES:-}$NAMED" ] || TABLES=any
 TABLES=${TABLES:-own}
+[ "$TABLES" != any ] || {
+	SHAPES=(own inline laravel debezium own)
+	TABLES=${SHAPES[SEED * 7 / 3 % 5]}
+}
 # shellcheck disable=SC2086
 FAULTS=$(expand ${FAULTS:-plain} | tr '\n' ' ')
 for n in "$SEED" "$DURATION" "$RATE" "$NMASTERS"; do
@@ -106,7 +119,7 @@ done
 ((NMASTERS == 1 || NMASTERS == 2)) || usage 2 >&2
 case $TABLES in
 own) ;;
-pillar|inline)
+pillar|inline|laravel|debezium)
 	for n in $FAULTS; do
 		! expand back | grep -qxF -- "$n" || {
 			echo "$0: $n: not with --tables $TABLES" >&2
@@ -122,12 +135,22 @@ KEEP=${KEEP-1}
 . "$srcdir/tests/lib/lib.sh"
 # shellcheck source=tests/lib/pillar.sh
 . "$srcdir/tests/lib/pillar.sh"
-[ "$TABLES" != inline ] || . "$srcdir/tests/lib/inline.sh"
+case $TABLES in inline|laravel|debezium)
+	. "$srcdir/tests/lib/inline.sh"
+	. "$srcdir/tests/lib/shapes.sh" ;;
+esac
 # shellcheck source=tests/lib/replica.sh
 . "$srcdir/tests/lib/replica.sh"
 # shellcheck source=tests/chaos/back.sh
 . "$srcdir/tests/chaos/back.sh"
+# shellcheck source=tests/chaos/servers.sh
+. "$srcdir/tests/chaos/servers.sh"
 choose_streams
+# shellcheck source=tests/chaos/damage.sh
+. "$srcdir/tests/chaos/damage.sh"
+[ -n "$NAMED" ] || choose_weather
+choose_window
+choose_cluster
 
 # shellcheck source=tests/chaos/plan.sh
 . "$srcdir/tests/chaos/plan.sh"
@@ -138,6 +161,8 @@ planned neighbour && NALL=$((NMASTERS + 1))
 say "seed $SEED, $DURATION s, $RATE events/s, $NMASTERS master(s)" \
     "of $FIRST_WORKERS workers, hang_timeout $HANG_TIMEOUT," \
     "batches of $BATCH, $KIND, $TABLES tables"
+text="duplicate window $WINDOW_SECONDS s${WITH_CLUSTER:+, three brokers}"
+say "$text${WITH_TRIGGER:+, the trigger makes rows}"
 say "schedule, ${#PLAN[@]} entries: milliseconds, fault, target, how"
 for entry in "${PLAN[@]}"; do say "    $entry"; done
 [ -z "$PLAN_ONLY" ] || exit 0
@@ -166,6 +191,9 @@ FORMER=()		# the counts before it
 PROXY_PORT_db='' PROXY_PORT_db2='' PROXY_PORT_nats=''
 PROXY_db='' PROXY_db2='' PROXY_nats=''
 COLD_TYPE=lab.event
+COUNT_BY=own
+[ "$TABLES" != pillar ] || COUNT_BY=pillar
+LIAR=${LIAR:-${LAB%/*}/liar}
 VIOLATIONS=()
 PRODUCERS=() SLOW=()
 
@@ -222,10 +250,12 @@ reap_jobs() {
 		name=${JOBS[$pid]}
 		unset "JOBS[$pid]"
 		case $name in
-		sever|purge|full) ;;	# may meet a server that just went
-		takeover|clone|cut|semisync|dump|restore|stream)
+		sever|purge|full|vars|kill|step) ;;	# may meet a server that just went
+		takeover|clone|cut|semisync|dump|restore|stream|damage)
 			"ended_$name" "$rc" ;;
-		*) [ "$rc" -eq 0 ] || violation "$name: status $rc" ;;
+		*)
+			[ "$rc" -eq 0 ] || violation "$name: status $rc"
+			[ "$name" != db ] || vars_again ;;
 		esac
 	done
 }
@@ -356,9 +386,34 @@ check_counts() {
 # Run
 #
 
+# Our own sessions are as if the server had its defaults.
+export OUTBOX_SANDBOX_SESSION="SET SESSION sql_mode = 'STRICT_TRANS_TABLES',
+    autocommit = 1, sql_select_limit = 18446744073709551615,
+    sql_safe_updates = 0, sql_big_selects = 1, sql_auto_is_null = 0,
+    completion_type = 0, time_zone = 'SYSTEM', group_concat_max_len = 1048576,
+    innodb_lock_wait_timeout = 50, lock_wait_timeout = 60, wait_timeout = 600
+    /*M! , max_statement_time = 0, tx_read_only = 0 */
+    /*!80000 , max_execution_time = 0, transaction_read_only = 0 */"
+[ -z "$WITH_CLUSTER" ] || {
+	# shellcheck disable=SC2034
+	NATS_LINES=(cluster)		# none of a pool
+	start_own_servers() {
+		"$SANDBOX" start "$KIND" "$DIR/db" "$@" >/dev/null &&
+		    cluster_start && return
+		echo 'Bail out! no database, or no three brokers'
+		exit 1
+	}
+}
 start_servers "${REPLICA_LINES[@]}" 2>&"$ERR"
+vars_start
+! planned query_kill || query_kill_start
+window "$WINDOW_SECONDS"
 ln -s "$PRIMARY" "$DIR/now"
 "$LAB" stream --nats "$URL" --name COPY --subjects 'COPY.>' --dup-window 86400
+[ -z "$WITH_CLUSTER" ] || wait_for 20 cluster_stream || {
+	echo 'Bail out! no stream with three replicas'
+	exit 1
+}
 watchdog >/dev/null 2>&1 </dev/null &
 if [ -n "$HAVE_PROXY" ]; then
 	sql "CREATE USER 'outbox'@'127.0.0.1' IDENTIFIED BY '$OUTBOX_PW'"
@@ -381,14 +436,35 @@ sql "$(sql "SELECT CONCAT('GRANT REPLICATION SLAVE, REPLICATION CLIENT ',
 case $TABLES in
 pillar) pillar_tables ;;
 inline)
-	inline_tables && inline_views
+	HANG_TIMEOUT=0 inline_tables && inline_views
 	[ -z "$HAVE_PROXY" ] || inline_grants |
 	    sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" |
 	    "$SANDBOX" sql "$DIR/db" app ;;
+laravel|debezium)
+	(shape_tables "$TABLES") > "$DIR/shape" 2>&1 || {
+		sed 's/^/# /' "$DIR/shape"
+		echo "Bail out! no tables for $TABLES"
+		exit 1
+	}
+	shape_conf "$TABLES"
+	shape_views "$TABLES"
+	[ -z "$HAVE_PROXY" ] || shape_grants |
+	    sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" |
+	    "$SANDBOX" sql "$DIR/db" app ;;
 esac
+[ -z "$WITH_TRIGGER" ] || {
+	[ "$TABLES" = own ] || TRIGGER=inline_
+	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/${TRIGGER:-}trigger.sql"
+}
 echo "$PARTITIONS" > "$DIR/count"
 ms
 START=$NOW
+# What the server is set to before the first session of the daemon.
+[[ ${PLAN[0]:-} != '0 server_vars '* ]] || {
+	# shellcheck disable=SC2086
+	inject ${PLAN[0]#0 }
+	while is_running vars; do reap_jobs; nap 0.05; done
+}
 for ((m = 0; m < NALL; m++)); do
 	WANT[m]=1 STATE[m]=down NEXT[m]=0 NWORKERS[m]=$FIRST_WORKERS
 	conf_write "$m"
@@ -400,6 +476,7 @@ ms
 START=$NOW
 for entry in "${PLAN[@]}"; do
 	read -r at name args <<<"$entry"
+	[ "$at" -gt 0 ] || continue
 	while ((NOW < START + at)); do tick; done
 	# shellcheck disable=SC2086
 	inject "$name" $args
@@ -418,6 +495,12 @@ for pid in "${PRODUCERS[@]}"; do
 	wait "$pid" || failed=$((failed + 1))
 done
 is "$failed" 0 'no producer failed'
+! planned damage || {
+	check 'what the stream has lost is there again' tick_until 90 is_recovered
+	sed -n "s|$DIR/||; s/^damage: /# damage: /p" "$DIR/jobs"
+	say "lost by the stream: $(sort -u "$DIR/lost" 2>/dev/null | wc -l)," \
+	    "not there: $(sort -u "$DIR/missing" 2>/dev/null | wc -l)"
+}
 ms
 drain_start=$NOW
 check 'every row is published or dead' tick_until 240 is_drained
@@ -453,6 +536,11 @@ planned neighbour && {
 	check_told app2 "$NMASTERS"
 }
 check_answered
+# A wrong word is a fault, too: an operator might believe it.
+may_have_phantoms || is "$(told "${MINE[@]}" | head -1)" '' \
+    'the log has no phantoms where there are none'
+planned damage || is "$(grep -hE ': lost [0-9]+ acknowledged' "$DIR"/m*.log |
+    head -1)" '' 'the log has no loss of the stream where there is none'
 [ "$TABLES" = pillar ] || {
 	rows_are 0 "outbox_dead_letters AS d LEFT JOIN events AS e
 	    ON e.sequence = d.global_sequence WHERE e.event_type IS NULL

@@ -2,10 +2,10 @@
 # seeds.sh - run.sh for one seed after the other
 #
 #   tests/chaos/seeds.sh [--from N] [--count N] [--seconds S] [--masters M]
-#       [--kind mariadb|mysql] [--tables own|pillar] [--faults "NAME..."]
+#       [--kind mariadb|mysql] [--tables NAME] [--faults "NAME..."] [--rate R]
 #
-# From 1, 20 of them, 60 s each, two masters, the faults after which the
-# database knows less than before ("back").  For the partition count:
+# From 1, 20 of them, 60 s each, two masters, tables and faults that each seed
+# chooses.  For the partition count:
 #
 #   tests/chaos/seeds.sh --faults counts --count 10 --seconds 120
 #
@@ -13,8 +13,8 @@
 # all; LOGS=DIR gets the output of each run and its logs.  Exit: 0 if all were
 # good.
 
-FROM=1 COUNT=20 DURATION=60 NMASTERS=2 KIND=${KIND:-mariadb} FAULTS=back
-TABLES=${TABLES:-own}
+FROM=1 COUNT=20 DURATION=60 NMASTERS=2 KIND=${KIND:-mariadb} FAULTS=''
+TABLES=${TABLES:-} RATE=1200
 while [ $# -gt 0 ]; do
 	[ $# -ge 2 ] || set -- --help x
 	case $1 in
@@ -25,6 +25,7 @@ while [ $# -gt 0 ]; do
 	--kind) KIND=$2 ;;
 	--tables) TABLES=$2 ;;
 	--faults) FAULTS=$2 ;;
+	--rate) RATE=$2 ;;
 	*) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 	shift 2
@@ -49,7 +50,8 @@ for ((seed = FROM; seed < FROM + COUNT; seed++)); do
 	logs=${LOGS:+$LOGS/$seed}
 	KEEP='' LOGS=$logs "$srcdir/tests/chaos/run.sh" --seed "$seed" \
 	    --seconds "$DURATION" --masters "$NMASTERS" --kind "$KIND" \
-	    --tables "$TABLES" --faults "$FAULTS" > "$WORK/out" 2>&1
+	    --events-rate "$RATE" ${TABLES:+--tables "$TABLES"} \
+	    ${FAULTS:+--faults "$FAULTS"} > "$WORK/out" 2>&1
 	rc=$?
 	[ -z "$logs" ] || cp "$WORK/out" "$logs/out"
 	line=''
@@ -61,7 +63,9 @@ for ((seed = FROM; seed < FROM + COUNT; seed++)); do
 	verdict=ok
 	[ "$rc" -eq 0 ] || { verdict='NOT OK' bad=$((bad + 1)); }
 	echo "seed $seed: $verdict,$line, $((SECONDS - start)) s"
-	grep -E '^not ok|^# VIOLATION|^Bail' "$WORK/out" | sed 's/^/    /'
+	sed -n '1,2s/^# /    /p' "$WORK/out"
+	grep -E '^not ok|^# VIOLATION|^Bail|^# replay' "$WORK/out" |
+	    sed 's/^/    /'
 done
 echo "$COUNT seeds of $DURATION s, $bad not ok:" "$(awk '{ n[$1] += $2 }
     END { for (name in n) print name, n[name] }' "$ALL" | sort | paste -sd, |

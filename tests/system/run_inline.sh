@@ -34,18 +34,18 @@ drains 10 'a message without message_id is delivered'
 like "$(show 2)" '^Nats-Msg-Id: [0-9a-f]{16}-2-[0-9a-f]{16}$' \
     'its Nats-Msg-Id is the id of the daemon'
 
-produce --inline --events 3000 --keys 50 --producers 3 --per-txn 5
-produce --inline --events 3000 --keys 50 --key-prefix q --producers-by late
+produce --shape inline --events 3000 --keys 50 --producers 3 --per-txn 5
+produce --shape inline --events 3000 --keys 50 --key-prefix q --producers-by late
 kill -KILL "$(worker_pids "$MASTER" | head -1)"
 drains 30 'all are delivered, with a worker killed'
-check_stream 'the stream is complete and in order, nothing twice' --inline \
+check_stream 'the stream is complete and in order, nothing twice' --shape inline \
     --wait 10
 
 # The broker loses acknowledged messages: they are found by Outbox-Id.
 STORE=$DIR/nats/js
 before=$(sql "SELECT servers FROM outbox_streams WHERE name = 'EVENTS'")
 cp -a "$STORE" "$DIR/saved"
-produce --inline --events 500 --keys 50 --key-prefix lost
+produce --shape inline --events 500 --keys 50 --key-prefix lost
 drains 20 'more are delivered'
 "$SANDBOX" kill "$DIR/nats" > /dev/null
 rm -rf "$STORE" && mv "$DIR/saved" "$STORE"
@@ -56,7 +56,7 @@ wait_for 20 was_checked
 within 10 'what the broker lost is found' \
     has_line "$LOG" 'warn .*lost 500 acknowledged messages'
 drains 20 'and sent again'
-check_stream 'the stream is complete and in order again' --inline --wait 10
+check_stream 'the stream is complete and in order again' --shape inline --wait 10
 
 # Scheduled: the later message of the key passes the one with a time.
 insert() {	# KEY PAYLOAD [SCHEDULED_AT, as SQL]

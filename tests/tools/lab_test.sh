@@ -155,6 +155,31 @@ test_order() {
 	finds 'three messages of a key in the wrong order' 1 "8 0 0 3 0 0 0"
 }
 
+# What a stream loses is sent again, behind what came since.
+test_recovered() {
+	eight
+	send_all 1 2 4 7 8 3 5 6
+	printf '%s\n' '3 1' '5 1' '6 1' >"$dir/lost"
+	finds 'lost ones come late: no fault' \
+	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
+	finds 'nobody has said that they were lost' 1 "8 0 0 3 0 0 0"
+	send 3 again-3 >/dev/null
+	finds 'a replica had it: no fault' \
+	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
+	send 3 again-3b >/dev/null
+	finds 'once more is too often' \
+	    1 "8 0 1 0 0 0 0" --recovered "$dir/lost"
+	eight
+	send_all 1 2 4 7 8 5 3
+	finds 'lost ones among themselves in the wrong order, one missing' \
+	    1 "7 1 0 1 0 0 0" --recovered "$dir/lost"
+	printf '%s\n' '3 2' '5 1' '6 1' >"$dir/lost"
+	finds 'they are of two losses: no order' \
+	    1 "7 1 0 0 0 0 0" --recovered "$dir/lost"
+	is 'list has numbers and events' "$(bus list --stream EVENTS |
+	    sed -n '1p;$p' | tr '\n' ,)" '1 1,7 3,'
+}
+
 test_foreign() {
 	eight
 	send_all 1 2 3 4 5 6 7 8
@@ -552,6 +577,7 @@ run() {
 	test_loss
 	test_duplicates
 	test_order
+	test_recovered
 	test_foreign
 	test_damage
 	test_phantoms
