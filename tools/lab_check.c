@@ -496,7 +496,9 @@ wait_for_stream(struct check *c)
 {
 	int64_t		end = lab_now_ms() + c->o->wait * 1000, now;
 	int64_t		quiet = 0;
-	uint64_t	have, before = 0;
+	uint64_t	have, before = 0, dead;
+
+	dead = c->o->expect_dead < 0 ? 0 : (uint64_t)c->o->expect_dead;
 
 	for (;;) {
 		now = lab_now_ms();
@@ -506,7 +508,7 @@ wait_for_stream(struct check *c)
 		before = have;
 		if (now >= end || lab_stopped)
 			return;
-		if (have >= c->nevents && (!rows_wait(c) || now >= quiet))
+		if (have + dead >= c->nevents && (!rows_wait(c) || now >= quiet))
 			return;
 		if (now >= quiet && !rows_wait(c))
 			return;

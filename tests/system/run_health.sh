@@ -143,8 +143,11 @@ matches '^healthy: nothing needs an operator' 'status says so' status
 
 # Under load, for HEALTHY_S seconds: as long as a fault of this script takes at
 # least, or ten minutes by hand.
-produce_forever --keys 50 --rate 300
+RATE=300
+! is_short || RATE=100
+produce_forever --keys 50 --rate $RATE
 n=0
+is_short && HEALTHY_S=${HEALTHY_S:-3}
 until=$((SECONDS + ${HEALTHY_S:-6}))
 while [ "$SECONDS" -lt "$until" ]; do
 	pause 1000

@@ -51,8 +51,10 @@ call() { echo "CALL outbox_enqueue('$1', NULL, 'ok', 1, NULL, NULL, 'x')"; }
 enqueue() { sql "START TRANSACTION; $(call "$1"); COMMIT"; }
 has_rows() { is_sql "SELECT COUNT(*) >= $1 FROM outbox" 1; }
 # As many as come in two seconds.
+RATE=600
+! is_short || RATE=200
 wait_for_rows() { wait_for 20 has_rows \
-    $(($(sql 'SELECT COUNT(*) FROM outbox') + 1200)); }
+    $(($(sql 'SELECT COUNT(*) FROM outbox') + 2 * RATE)); }
 
 # A producer with one transaction, which runs the statements of in_transaction.
 open_transaction() {
@@ -81,7 +83,9 @@ start_fleet
 sql "$(event_row vip 1 "'vip'")"
 wait_for 10 is_sql "SELECT COUNT(*) FROM outbox_partitions
     WHERE partition_key = 'vip'" 1
-produce --events 2250 --keys 500 --rate 450 --payload 50 \
+FEW=450
+! is_short || FEW=150
+produce --events $((5 * FEW)) --keys 500 --rate $FEW --payload 50 \
     --producers-by fixed:64 &
 PRODUCER=$!
 wait "$PRODUCER"
@@ -122,16 +126,18 @@ rows_are 16 outbox_partitions '--prune removes leases of undeclared counts'
 fill "CONCAT('later', n % 20)" 20 'NOW(6) + INTERVAL 1 HOUR'
 fill "CONCAT('halt', n % 20)" 20 'NOW(6)' 'two words'
 fill "'slow'" 1 'NOW(6) + INTERVAL 1 HOUR'
+SLOW=4000
+! is_short || SLOW=2500
 more() {
 	fill "CONCAT('later', n % 20)" 40
 	fill "CONCAT('halt', n % 20)" 40
 	fill "'slow'" "${1:-20}"
 }
-more 4000
-within 20 'rows behind a delayed head are parked' is_parked 2000
+more $SLOW
+within 20 'rows behind a delayed head are parked' is_parked $((SLOW / 2))
 open_transaction
 in_transaction former "$(call open)"
-produce_forever --keys 120 --rate 600 --per-txn 3 --payload 50 --producers 6 \
+produce_forever --keys 120 --rate $RATE --per-txn 3 --payload 50 --producers 6 \
     --producers-by procedure,fixed:16,late:3
 CHANGES=('reload 48' 'sync_to 32')
 is_short || CHANGES+=('reload 64' 'sync_to 8' 'reload 16' 'sync_to 48'
@@ -163,7 +169,7 @@ check "$(moved_keys) keys, more than 40, have had several labels" \
 rows=$((20 + 40 + 40 * ${#CHANGES[@]}))
 is "$(waiting "LIKE 'halt%'") $(waiting "LIKE 'later%'")" \
     "$((rows - 20)) $rows" 'halted and delayed keys wait under all their labels'
-is "$(waiting "= 'slow'")" $((4001 + 20 * ${#CHANGES[@]})) \
+is "$(waiting "= 'slow'")" $((1 + SLOW + 20 * ${#CHANGES[@]})) \
     'the rows behind a delayed head wait'
 sql "UPDATE outbox SET available_at = NOW(6) WHERE published_at IS NULL AND
 	available_at > NOW(6) + INTERVAL 30 MINUTE;
@@ -217,7 +223,7 @@ set_count 64
 #
 # The end: all producers use the new count.
 #
-produce --events 1500 --keys 100 --rate 400 --per-txn 3 --payload 50 \
+produce --events $((3 * FEW)) --keys 100 --rate $FEW --per-txn 3 --payload 50 \
     --producers 2 &
 PRODUCER=$!
 ctl -c "$OP" partitions sync --finish
