@@ -156,6 +156,25 @@ rm "$DIR/dir/refuse"
 configure --enable-tests
 is "$OUT" ',--enable-tests,--enable-tests' 'and nothing is taken for done'
 
+# --- a process of another program with the number of one that has ended -----------
+
+# In a session of its own, so that it is nobody's child here.
+other=$(setsid bash -c 'tail -f /dev/null > /dev/null 2>&1 & echo $!')
+# shellcheck disable=SC2016
+TMPDIR=$DIR srcdir=$top bash -c '. "$srcdir/tests/lib/lib.sh"
+    tail -f /dev/null & ours=$!
+    ("$BASH" -c "tail -f /dev/null & echo \$! > \$0" "$DIR/daemon") \
+	>> "$DIR/log" 2>&1
+    daemon=$(cat "$DIR/daemon")
+    MASTERS+=("$1" "$ours" "$daemon")
+    echo "$ours $daemon"' ./ends "$other" > "$DIR/ended"
+read -r ours daemon < "$DIR/ended"
+kill -0 "$other"
+ok $? 'the end of a test: a process that is not of the test goes on'
+kill -KILL "$other"
+check 'a child has ended' is_gone "$ours"
+within 10 'and a process with a file of the test' is_gone "$daemon"
+
 # --- a test that hangs -----------------------------------------------------------
 
 printf '#!/bin/sh\nexec tail -f /dev/null\n' > "$DIR/hangs"
