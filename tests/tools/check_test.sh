@@ -130,7 +130,7 @@ touch -d '1 hour ago' "$DIR/src/configure"
 # configure OPTION...: as in a build; sets OUT to the calls of configure
 configure() {
 	(
-		top=$DIR/src log=$DIR/log
+		export top=$DIR/src log=$DIR/log
 		die() { exit 1; }
 		. "$OLDPWD/tools/build.sh"
 		cd "$DIR/dir" && configure_here "$@"
@@ -174,6 +174,19 @@ ok $? 'the end of a test: a process that is not of the test goes on'
 kill -KILL "$other"
 check 'a child has ended' is_gone "$ours"
 within 10 'and a process with a file of the test' is_gone "$daemon"
+
+# --- a slow machine ------------------------------------------------------------
+
+if "$top/tools/slow" 90 true 2> /dev/null; then
+	OUT=$("$top/tools/slow" 90 sh -c 'cat /proc/self/cgroup; exit 3')
+	is $? 3 'tools/slow: the status of the command'
+	like "$OUT" '/outbox-slow\.' 'tools/slow: it has a group of its own'
+	is "$(find /sys/fs/cgroup -maxdepth 2 -name 'outbox-slow.*' |
+	    grep -F "$(sed -n 's,.*/\(outbox-slow\.[0-9]*\).*,\1,p' <<< "$OUT" |
+	    sed 1q)")" '' 'tools/slow: which is gone'
+else
+	ok 0 'tools/slow # SKIP no cgroups'
+fi
 
 # --- a test that hangs -----------------------------------------------------------
 
