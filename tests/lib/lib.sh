@@ -24,6 +24,7 @@ FAILED=0
 OUTBOX_PW=relay-secret
 PRODUCER_PW=producer-secret
 export OUTBOX_PW PRODUCER_PW
+unset MYSQL_PWD
 . "$srcdir/tests/lib/pool.sh"
 
 say() { printf '# %s\n' "$*"; }
@@ -107,7 +108,7 @@ wait_until() {
 		set_now
 		[ "$NOW_MS" -lt "$1" ] || return 1
 		naps=$((naps + 1))
-		if [ "$naps" -le 10 ]; then nap 0.05; else nap 0.15; fi
+		if [ "$naps" -le 10 ]; then nap 0.05; else nap 0.2; fi
 	done
 }
 
@@ -136,7 +137,13 @@ numbers() {
 	    $d c, $d b, $d a) AS digits WHERE n < $1) AS numbers"
 }
 
-sql() { "$SANDBOX" sql "$DIR/db" -N app -e "$1"; }
+# client DIR [ARG...]: sandbox sql, in a third less time
+client() {
+	[ "$KIND" = mariadb ] || { "$SANDBOX" sql "$@"; return; }
+	mariadb --no-defaults -uroot -S "$1/socket" \
+	    --default-character-set=utf8mb4 "${@:2}"
+}
+sql() { client "$DIR/db" -N app -e "$1"; }
 
 # server_status PATTERN: the sum of the server's status variables like this
 server_status() { sql "SHOW GLOBAL STATUS LIKE '$1'" |
@@ -209,15 +216,15 @@ start_servers() {
 	SOCKET=$(. "$DIR/db/env" && echo "$SOCKET")
 	DB_PORT=$(. "$DIR/db/env" && echo "$PORT")
 	URL=$(. "$DIR/nats/env" && echo "$URL")
-	"$SANDBOX" sql "$DIR/db" -e 'CREATE DATABASE app'
-	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
-	"$SANDBOX" sql "$DIR/db" app -e "
+	client "$DIR/db" -e 'CREATE DATABASE app'
+	client "$DIR/db" app < "$srcdir/sql/schema.sql"
+	client "$DIR/db" app -e "
 		CREATE USER 'outbox'@'localhost' IDENTIFIED BY '$OUTBOX_PW';
 		CREATE USER 'outbox_producer'@'localhost'
 		    IDENTIFIED BY '$PRODUCER_PW'"
-	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/grants.sql"
+	client "$DIR/db" app < "$srcdir/sql/grants.sql"
 	# For brevity outboxctl has no account of its own; see ctl_audit.sh.
-	"$SANDBOX" sql "$DIR/db" app -e "
+	client "$DIR/db" app -e "
 		GRANT INSERT, UPDATE (changed) ON outbox_audit
 		    TO 'outbox'@'localhost'"
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \

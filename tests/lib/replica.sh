@@ -46,8 +46,8 @@ else
 	REPLICA_CHANGE='CHANGE REPLICATION SOURCE TO'
 fi
 
-sql() { "$SANDBOX" sql "$PRIMARY" -N app -e "$1"; }
-replica_sql() { "$SANDBOX" sql "$REPLICA" -N app -e "$1"; }
+sql() { client "$PRIMARY" -N app -e "$1"; }
+replica_sql() { client "$REPLICA" -N app -e "$1"; }
 replica_port() { (. "$1/env" && echo "$PORT"); }
 replica_is_sql() { [ "$(replica_sql "$1")" = "$2" ]; }
 
