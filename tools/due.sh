@@ -126,13 +126,25 @@ plan_due() {
 # fits PART ELAPSED: is there time for it, ELAPSED seconds after the start?
 fits() { [ $(($2 + $(cost_of "$1"))) -le "$budget" ]; }
 
-# plan_fitting: those of maybe for which there will be time, by what all took
-# before
+# has_packages PART: are they installed?  Where there is no dpkg, nobody knows.
+has_packages() {
+	local package
+	command -v dpkg-query >/dev/null || return 0
+	for package in $(field "$1" 4); do
+		case $package in */*) continue ;; esac
+		dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null |
+		    grep -qx installed || return 1
+	done
+}
+
+# plan_fitting: those of maybe for which there may be time, by what all took
+# before; what is always due may take a third less
 plan_fitting() {
-	local part t=$SECONDS
+	local part t=0
 	for part in "${always[@]}"; do
 		t=$((t + $(cost_of "$part")))
 	done
+	t=$((SECONDS + t * 2 / 3))
 	for part in "${maybe[@]}"; do
 		fits "$part" "$t" || continue
 		echo "$part"
