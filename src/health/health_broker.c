@@ -38,6 +38,7 @@ health_judge_broker(struct health *h)
 	const json_t	*broker = json_object_get(h->state, "broker");
 	const char	*unfit = health_text(broker, "unfit");
 	const char	*full = health_text(broker, "full");
+	const char	*unheard = health_text(broker, "unheard");
 
 	judge_connection(h, health_text(broker, "error"));
 	if (unfit[0] != '\0')
@@ -53,6 +54,12 @@ health_judge_broker(struct health *h)
 		    "raise this limit of the stream, or delete messages that "
 		    "its consumers have read", "stream %s %s",
 		    h->conf->nats.stream, full);
+	if (unheard[0] != '\0')
+		health_add(h, HEALTH_NO_CONSUMER, (struct health_about){ NULL,
+		    json_pack("{s:s}", "stream", h->conf->nats.stream) },
+		    "make the consumers, or a stream with retention: limits; "
+		    "then outboxctl messages replay sends again what was lost",
+		    "stream %s %s", h->conf->nats.stream, unheard);
 	judge_settings(h, json_object_get(broker, "warnings"),
 	    HEALTH_STREAM_SETTINGS, "correct the stream's settings; outboxctl "
 	    "stream info tests them");

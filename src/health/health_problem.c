@@ -13,6 +13,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_BROKER] = { "broker", HEALTH_CRITICAL },
 	[HEALTH_STREAM_UNFIT] = { "stream_unfit", HEALTH_CRITICAL },
 	[HEALTH_STREAM_FULL] = { "stream_full", HEALTH_CRITICAL },
+	[HEALTH_NO_CONSUMER] = { "no_consumer", HEALTH_CRITICAL },
 	[HEALTH_PAUSED_PUBLISHING] = { "publishing_paused", HEALTH_CRITICAL },
 	[HEALTH_LOST_MESSAGES] = { "lost_messages", HEALTH_CRITICAL },
 	[HEALTH_STREAM_ALARM] = { "stream_alarm", HEALTH_CRITICAL },

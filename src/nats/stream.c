@@ -169,6 +169,9 @@ judge_room(struct stream_report *r, json_t *info, json_t *config)
 		tell_full(r, bytes, most_bytes, "bytes");
 }
 
+/* A consumer that is away for so long is nothing unusual. */
+#define SHORT_AGE_MS	(60 * 60 * 1000)
+
 /*
  * Limits that drop or refuse messages; -1 and 0: no limit.  They are what the
  * operator wants until they hurt: a stream that refuses is full, and a message
@@ -178,8 +181,23 @@ static void
 judge_limits(struct stream_report *r, json_t *config)
 {
 	int64_t	size = stream_number(config, "max_msg_size");
+	int64_t	each = stream_number(config, "max_msgs_per_subject");
+	int64_t	age_ms = stream_number(config, "max_age") / 1000000;
 	char	text[256];
 
+	if (each > 0 && !json_is_true(json_object_get(config,
+	    "discard_new_per_subject"))) {
+		snprintf(text, sizeof(text), "keeps the last %lld messages of "
+		    "a subject, and drops others, whether they were read or "
+		    "not; unset max_msgs_per_subject", (long long)each);
+		add(&r->advice, text);
+	}
+	if (age_ms > 0 && age_ms < SHORT_AGE_MS) {
+		snprintf(text, sizeof(text), "drops messages after %s, whether "
+		    "they were read or not; make max_age longer than the "
+		    "outages of consumers", duration_words(age_ms).text);
+		add(&r->advice, text);
+	}
 	if ((stream_number(config, "max_msgs") > 0 ||
 	    stream_number(config, "max_bytes") > 0) &&
 	    !config_is(config, "discard", "new"))
@@ -222,6 +240,28 @@ judge_window(struct stream_report *r, const struct conf *c, json_t *config)
 	add(&r->advice, text);
 }
 
+/*
+ * With retention: interest a message without a consumer is acknowledged and
+ * dropped.  Which subjects the consumers take is not looked at.
+ */
+static void
+judge_interest(struct stream_report *r, json_t *info, json_t *config)
+{
+	json_t	*consumers = json_object_get(json_object_get(info, "state"),
+		    "consumer_count");
+
+	if (!config_is(config, "retention", "interest"))
+		return;
+	if (json_is_integer(consumers) && json_integer_value(consumers) == 0)
+		err_set(&r->unheard, "has no consumer, and with retention: "
+		    "interest it acknowledges each message and drops it at "
+		    "once");
+	else
+		add(&r->advice, "drops a message that no consumer wants "
+		    "(retention: interest): one that is made later never gets "
+		    "it; retention: limits keeps it");
+}
+
 /* All of this works; what it risks is another fault. */
 static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
@@ -238,6 +278,11 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 		add(&r->advice, "has one replica in a cluster: it is down "
 		    "whenever that server is; use 3 replicas");
 	judge_limits(r, config);
+	judge_interest(r, info, config);
+	if (config_is(config, "persist_mode", "async"))
+		add(&r->advice, "acknowledges messages before it has written "
+		    "them (persist_mode: async): a crash of the server loses "
+		    "them");
 }
 
 static void

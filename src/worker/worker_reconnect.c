@@ -277,11 +277,15 @@ static void
 tell_of_stream(struct worker *w, const struct stream_report *r)
 {
 	const char	*stream = w->conf->nats.stream;
-	const char	*first = r->warnings.n > 0 ? r->warnings.list[0].text :
-			    r->advice.n > 0 ? r->advice.list[0].text : "";
+	const char	*first = r->unheard.text[0] != '\0' ?
+			    r->unheard.text : r->warnings.n > 0 ?
+			    r->warnings.list[0].text : r->advice.n > 0 ?
+			    r->advice.list[0].text : "";
 
 	if (w->a->slot != 0 || strcmp(w->told, first) == 0)
 		return;
+	if (r->unheard.text[0] != '\0')
+		log_warn("stream %s %s", stream, r->unheard.text);
 	for (size_t i = 0; i < r->warnings.n; i++)
 		log_warn("stream %s %s", stream, r->warnings.list[i].text);
 	for (size_t i = 0; i < r->advice.n; i++)

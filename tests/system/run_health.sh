@@ -35,7 +35,7 @@ ready_code() { get http://localhost/readyz -o "$DIR/ready" \
 # monitor_tells ID / monitor_is_rid_of ID: as status with this file does
 agrees() {
 	local code=200
-	ctl -c "$DIR/daemon.yml" --json status
+	ctl -c "$DAEMON" --json status
 	[ "$RC" -eq 0 ] || code=503
 	[ "$(ready_code)" = $code ] && [ "$(get http://localhost/api/problems |
 	    jq -r '[.[].id] | join(" ")')" = "$(field \
@@ -106,12 +106,18 @@ cat > "$DIR/plain.yml" <<- EOF
 	nats: {servers: ["$URL"], stream: EVENTS}
 EOF
 CONF=$DIR/plain.yml
+DAEMON=$CONF
 plain_stream '"storage":"memory","max_msgs":100000,"max_msg_size":100000'
 start_fleet
 is_fine 'a stream in memory, with limits' \
     'stream_advice stream_advice stream_advice stream_advice'
 within 10 'the log tells it, and not as a warning' \
     has_line "$LOG" ' info worker.* stream EVENTS is kept in memory'
+plain_stream '"retention":"interest"'
+told no_consumer '^stream EVENTS has no consumer, and with retention: interest it .* drops it at once: make the consumers'
+js_api CONSUMER.DURABLE.CREATE.EVENTS.c '{"stream_name":"EVENTS",
+    "config":{"durable_name":"c","ack_policy":"explicit"}}' > "$DIR/js.out"
+over no_consumer
 js_api STREAM.DELETE.EVENTS '' > "$DIR/js.out"
 exits 0 'a stream by stream add' stream add
 is_fine 'our own stream'
@@ -134,6 +140,7 @@ window 600
 WORKERS=2 TIMEOUT_MS=2000 write_conf "$DIR/ctl.yml"
 cp "$DIR/ctl.yml" "$DIR/daemon.yml"
 CONF=$DIR/daemon.yml
+DAEMON=$CONF
 start_fleet
 CONF=$DIR/ctl.yml
 within 10 'a fleet without messages is healthy' is_healthy

@@ -214,6 +214,9 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"rights\": [{\"what\": \"outbox\", "
 	  "\"cost\": \"nothing is deleted\", \"sql\": \"GRANT x\", "
 	  "\"needed\": false}]}", "optional_rights ", 1, "GRANT x" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"unheard\": "
+	  "\"has no consumer\"}}", "no_consumer ", 1, "stream EVENTS has no "
+	  "consumer: make the consumers" },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"advice\": "
 	  "[\"has a short window\"]}}", "stream_advice ", 0,
 	  "stream EVENTS has a short window: outboxctl stream info" },

@@ -83,7 +83,7 @@ static const struct {
 	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"max_msgs\":-1}}", NULL,
 	  "drops its oldest", NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"new\","
-	  "\"max_age\":1000,\"max_msg_size\":-1}}", NULL, NULL, NULL },
+	  "\"max_age\":0,\"max_msg_size\":-1}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":20,\"discard\":\"new\"},"
 	  "\"state\":{\"messages\":19}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":2000,\"discard\":\"new\"},"
@@ -96,6 +96,21 @@ static const struct {
 	  "is full, 990 of 1,000 bytes" },
 	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"discard\":\"new\"},"
 	  "\"state\":{\"bytes\":989}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_msgs_per_subject\":1}}", NULL,
+	  "keeps the last 1 messages of a subject", NULL },
+	{ "{\"config\":{" FINE ",\"max_msgs_per_subject\":1,\"discard\":"
+	  "\"new\",\"discard_new_per_subject\":true}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"max_age\":30000000000}}", NULL,
+	  "drops messages after 30 s", NULL },
+	{ "{\"config\":{" FINE ",\"max_age\":3600000000000}}", NULL, NULL,
+	  NULL },
+	{ "{\"config\":{" FINE ",\"retention\":\"workqueue\"},\"state\":{"
+	  "\"consumer_count\":0}}", NULL, NULL, NULL },
+	{ "{\"config\":{" FINE ",\"retention\":\"interest\"},\"state\":{"
+	  "\"consumer_count\":1}}", NULL, "drops a message that no consumer "
+	  "wants", NULL },
+	{ "{\"config\":{" FINE ",\"persist_mode\":\"async\"}}", NULL,
+	  "before it has written them", NULL },
 	{ "{\"config\":{" FINE ",\"max_msg_size\":1000}}", NULL,
 	  "messages of 1000 bytes at most", NULL },
 };
@@ -139,12 +154,27 @@ START_TEST(stream_is_judged)
 	if (r.unfit)
 		ck_assert_ptr_nonnull(strstr(r.why.text, streams[_i].unfit));
 	ck_assert_uint_eq(r.warnings.n, 0);
+	ck_assert_str_eq(r.unheard.text, "");
 	ck_assert_uint_eq(r.advice.n, streams[_i].advice != NULL);
 	if (r.advice.n > 0)
 		holds(r.advice.list[0].text, streams[_i].advice);
 	ck_assert(r.full == (streams[_i].full != NULL));
 	if (r.full)
 		holds(r.how_full.text, streams[_i].full);
+}
+END_TEST
+
+START_TEST(stream_without_consumers_is_unheard)
+{
+	static const char	body[] = "{\"config\":{" FINE ",\"retention\":"
+				    "\"interest\"},\"state\":{\"messages\":0,"
+				    "\"consumer_count\":0}}";
+	struct stream_report	r;
+
+	stream_judge(&r, &conf, body, strlen(body));
+	ck_assert(!r.unfit);
+	ck_assert_uint_eq(r.advice.n, 0);
+	holds(r.unheard.text, "has no consumer");
 }
 END_TEST
 
@@ -438,6 +468,7 @@ main(void)
 	tcase_add_loop_test(tc, pattern_covers_template, 0, NROWS(covers));
 	tcase_add_test(tc, connecting_anew_counts);
 	tcase_add_loop_test(tc, stream_is_judged, 0, NROWS(streams));
+	tcase_add_test(tc, stream_without_consumers_is_unheard);
 	tcase_add_loop_test(tc, bad_stream_is_a_problem, 0, NROWS(bad));
 	tcase_add_loop_test(tc, state_is_read, 0, NROWS(states));
 	tcase_add_loop_test(tc, error_is_no_state, 0, NROWS(no_states));

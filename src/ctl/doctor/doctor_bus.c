@@ -78,7 +78,7 @@ check_nats_stream(struct doctor *d)
 		doctor_say(d, DOCTOR_ADVICE, "stream", "not checked, and "
 		    "messages that it loses are not found: set nats.stream");
 	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
-	    !r.full && r.warnings.n == 0)
+	    !r.full && r.unheard.text[0] == '\0' && r.warnings.n == 0)
 		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject",
 		    d->ctl->conf->nats.stream);
 }

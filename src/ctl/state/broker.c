@@ -15,10 +15,13 @@ texts(const struct stream_findings *f)
 static json_t *
 report_json(const char *driver, const struct stream_report *r)
 {
-	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:s}", "driver", driver,
+	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:o, s:s}",
+	    "driver", driver,
 	    "error",
 	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
 	    "full", r->full ? json_string(r->how_full.text) : json_null(),
+	    "unheard", r->unheard.text[0] == '\0' ? json_null() :
+	    json_string(r->unheard.text),
 	    "warnings", texts(&r->warnings), "advice", texts(&r->advice),
 	    "subjects", r->subjects.text);
 }
@@ -26,8 +29,9 @@ report_json(const char *driver, const struct stream_report *r)
 static json_t *
 error_json(const char *driver, const struct err *e)
 {
-	return json_pack("{s:s, s:s, s:n, s:n, s:[], s:[]}", "driver", driver,
-	    "error", e->text, "unfit", "full", "warnings", "advice");
+	return json_pack("{s:s, s:s, s:n, s:n, s:n, s:[], s:[]}", "driver",
+	    driver, "error", e->text, "unfit", "full", "unheard", "warnings",
+	    "advice");
 }
 
 /* Try the servers of the list until one answers, as the daemon does. */

@@ -131,6 +131,8 @@ broker_verdict(const struct ctl *c, const struct buf *answer)
 		add_finding(list, "fail", r.why.text);
 	if (r.full)
 		add_finding(list, "fail", r.how_full.text);
+	if (r.unheard.text[0] != '\0')
+		add_finding(list, "warn", r.unheard.text);
 	add_findings(list, "warn", &r.warnings);
 	add_findings(list, "advice", &r.advice);
 	return list;

@@ -174,6 +174,8 @@ function broker_state(b) {
 		return [state("critical", "refuses"), b.unfit];
 	if (b.full)
 		return [state("critical", "full"), b.full];
+	if (b.unheard)
+		return [state("critical", "drops all"), b.unheard];
 	if (b.warnings?.length > 0)
 		return [state("warning", "loses messages"),
 		    b.warnings.join("; ")];
