@@ -298,6 +298,47 @@ judge_sent_again(struct health *h, const json_t *here)
 		    display_number(number, n));
 }
 
+/* An application that was corrected loses no more: then the problem goes. */
+#define VANISHED_MS	(60 * 60 * 1000)
+
+/* The listener has seen it, or the janitor has reason to believe it. */
+static void
+judge_vanished(struct health *h, const json_t *here)
+{
+	const json_t	*seen = json_object_get(here, "listener");
+	const json_t	*guessed = json_object_get(here, "janitor");
+	bool		 is_seen = health_number(seen, "vanished") > 0 &&
+			    health_number(seen, "vanished_ms") <= VANISHED_MS;
+	bool		 inlined = h->conf->outbox.mode == MODE_INLINE;
+	const char	*remedy = inlined ? "let the application leave the row "
+			    "in the table; outboxctl prune or retention.days "
+			    "deletes it" : "let the application leave the row "
+			    "in the table, where outboxctl prune or "
+			    "retention.days deletes it; then outboxctl "
+			    "reconcile makes the rows of these events";
+	char		 number[DISPLAY_SIZE];
+
+	if (is_seen)
+		health_add(h, HEALTH_ROWS_VANISH, (struct health_about){ 0 },
+		    remedy, "rows of the outbox are inserted and deleted in "
+		    "one transaction: %s, the last at %s: no worker can see "
+		    "them, so their messages are not sent",
+		    display_number(number, health_number(seen, "vanished")),
+		    health_text(seen, "vanished_at"));
+	else if (health_number(guessed, "vanished") > 0)
+		health_add(h, HEALTH_ROWS_VANISH, (struct health_about){
+		    health_member(guessed, "vanished_at"), NULL }, remedy,
+		    inlined ? "%s numbers of the outbox were given since %s, "
+		    "and not one row was to be seen: its rows are deleted in "
+		    "the transaction that inserts them, or each such "
+		    "transaction is rolled back" : "%s numbers of events were "
+		    "given since %s, and not one of them has a row in the "
+		    "outbox: it is not inserted, or deleted in the same "
+		    "transaction", display_number(number,
+		    health_number(guessed, "vanished")),
+		    health_text(guessed, "vanished_at"));
+}
+
 /* The master starts it again at once, and later if it dies soon. */
 #define MONITOR_GONE_MS	3000
 
@@ -413,6 +454,7 @@ health_judge_host(struct health *h)
 	judge_reload(h, json_object_get(here, "reload"));
 	judge_subjects(h, here);
 	judge_sent_again(h, here);
+	judge_vanished(h, here);
 	judge_log(h, here);
 	json_decref(told);
 }

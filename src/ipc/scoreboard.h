@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425842	/* "OBXB", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425843	/* "OBXC", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -126,6 +126,11 @@ struct scoreboard_line {
 	uint64_t	 former_labels;	/* messages sent under a label that
 					   their key has no longer */
 	int64_t		 former_label_at;	/* seconds, UTC; 0: never */
+	uint64_t	 vanished;	/* listener: rows that were inserted and
+					   deleted in one transaction, since its
+					   start; janitor: see vanishing.h */
+	int64_t		 vanished_at;	/* seconds, UTC: the last one; of the
+					   janitor: the first */
 	struct label_set served;	/* labels of the leases it holds */
 	struct scoreboard_pause pause;
 	struct scoreboard_refusals refused;

@@ -18,7 +18,7 @@ static const char *const	statements[] = {
 	"delivered", "fetch", "fetch away", "few rows", "few rows ahead",
 	"forget marks", "former label", "give back", "glance", "halt",
 	"heartbeat", "history", "in doubt", "keep", "leases", "leave", "mark",
-	"now", "park", "partitions", "pipelined commit", "prune", "purge",
+	"newest", "now", "park", "partitions", "pipelined commit", "prune", "purge",
 	"reconcile", "register",
 	"registry", "release", "renew", "repartition", "retention", "retry",
 	"rollback", "rows found", "schedule", "scheduled", "schema",

@@ -1,7 +1,7 @@
 /*
  * janitor.c - see janitor.h
  *
- * Three duties, and the loop that runs the one that is due.  A server that is
+ * Its duties, and the loop that runs the one that is due.  A server that is
  * away or busy is retried with backoff.  A duty that the server refuses is
  * retried each minute, logged once, and does not stop the other ones.
  */
@@ -10,12 +10,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <bsd/unistd.h>
 
 #include "util/clock.h"
 #include "util/reconnect.h"
 #include "util/log.h"
+#include "ipc/vanishing.h"
 #include "janitor/retention.h"
 #include "util/sig.h"
 #include "store/store_sql.h"
@@ -44,7 +46,7 @@ struct duty {
 
 #define NEVER		INT64_MAX
 
-enum { RECONCILE, RETENTION, SAMPLE, NDUTIES };
+enum { RECONCILE, RETENTION, SAMPLE, NEWEST, NDUTIES };
 
 struct janitor {
 	const struct janitor_args	*a;
@@ -58,6 +60,7 @@ struct janitor {
 	size_t				 done;		/* of reconcile.list */
 	uint64_t			 made;
 	struct retention		*retention;
+	struct vanishing		 vanishing;
 };
 
 static void
@@ -151,6 +154,61 @@ take_sample(struct janitor *j, int64_t *delay_ms, struct err *e)
 		return 0;
 	sample = (struct backlog_sample){ clock_ms(), b.waiting, b.exact };
 	backlog_ring_add(j->a->backlog, &sample);
+	return 0;
+}
+
+/* What the workers of this host had; it also moves when one is replaced. */
+static uint64_t
+count_handled(const struct scoreboard *b)
+{
+	uint64_t	n = 0;
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		n += b->lines[i].delivered + b->lines[i].dead;
+	return n;
+}
+
+static void
+tell_vanished(struct janitor *j, uint64_t gone, int64_t since)
+{
+	struct scoreboard_line	*l = j->a->line;
+
+	if (gone > 0 && l->vanished == 0) {
+		log_warn("%s: %llu numbers were given, and no row has them: "
+		    "see PROBLEMS in outboxctl(1), rows_vanish",
+		    conf_outbox_table(j->a->conf), (unsigned long long)gone);
+		l->vanished_at = time(NULL) - (clock_ms() - since) / 1000;
+	}
+	l->vanished = gone;
+}
+
+/*
+ * Where the binlog is not read, only the numbers tell that rows vanish.  With
+ * publish.types events of other types have no row.
+ */
+static int
+watch_numbers(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	struct store_newest	n = { .known = false };
+	struct vanishing_sample	s;
+	uint64_t		gone;
+	bool			may = true;
+
+	*delay_ms = BACKLOG_INTERVAL_MS;
+	if ((store_is_inline(j->store) || j->a->conf->publish.types.n == 0) &&
+	    store_newest(j->store, &n, e) < 0)
+		return -1;
+	if (!n.known) {
+		*delay_ms = REFUSED_MS;
+		return 0;
+	}
+	s = (struct vanishing_sample){ clock_ms(), n.next, n.row,
+	    count_handled(j->a->scoreboard) };
+	gone = vanishing_add(&j->vanishing, &s);
+	if (gone > 0 && j->a->line->vanished == 0 && store_may_vanish(j->store,
+	    &n, j->vanishing.from, &may, e) < 0)
+		return -1;
+	tell_vanished(j, may ? gone : 0, j->vanishing.since);
 	return 0;
 }
 
@@ -263,7 +321,7 @@ run_duty(struct janitor *j, struct duty *d)
 	int		rc = d->step(j, &delay_ms, &e);
 
 	now = clock_ms();
-	if (d != &j->duties[SAMPLE])
+	if (d < &j->duties[SAMPLE])
 		j->rest_until = now + (now - began + 1) * REST;
 	if (rc < 0) {
 		duty_failed(j, d, &e);
@@ -291,6 +349,15 @@ next_change(struct janitor *j)
 	return first->at < other->at ? first : other;
 }
 
+static struct duty *
+next_sample(struct janitor *j)
+{
+	struct duty	*waiting = &j->duties[SAMPLE];
+	struct duty	*newest = &j->duties[NEWEST];
+
+	return waiting->at <= newest->at ? waiting : newest;
+}
+
 /*
  * A sample is taken when it is due, between two changes to rows.  *at is when
  * to run the duty.
@@ -298,7 +365,7 @@ next_change(struct janitor *j)
 static struct duty *
 next_duty(struct janitor *j, int64_t *at)
 {
-	struct duty	*sample = &j->duties[SAMPLE], *d = next_change(j);
+	struct duty	*sample = next_sample(j), *d = next_change(j);
 
 	*at = later(d->at, j->rest_until);
 	if (sample->at <= later(*at, clock_ms())) {
@@ -325,6 +392,8 @@ start_janitor(struct janitor *j)
 	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
 	j->duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
 	    .step = take_sample };
+	j->duties[NEWEST] = (struct duty){ .name = "sample of the numbers",
+	    .step = watch_numbers };
 	for (size_t i = 0; i < NDUTIES; i++) {
 		reconnect_init(&j->duties[i].busy, "database");
 		j->duties[i].busy.backoff.ceiling_ms = BUSY_MS;

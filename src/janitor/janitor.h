@@ -1,5 +1,5 @@
 /*
- * janitor.h - the process that samples the backlog, and for retention, and for
+ * janitor.h - the process that samples the outbox, and for retention, and for
  * reconcile at the start
  *
  * It has a connection of its own.  After each short step of the last two it
@@ -21,6 +21,7 @@ struct janitor_args {
 	struct scoreboard_line	*line;		/* its own */
 	struct totals		*totals;	/* the same */
 	struct backlog_ring	*backlog;	/* it alone writes it */
+	const struct scoreboard	*scoreboard;
 	struct outage		*database;	/* of the scoreboard */
 };
 

@@ -11,6 +11,7 @@
 #include "listener/listener.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <bsd/unistd.h>
 
@@ -118,6 +119,26 @@ notify_workers(struct listener *d, const struct binlog_labels *labels,
 		d->commits++;
 }
 
+/*
+ * Rows that came and went in one transaction: their events are committed, and
+ * nothing is ever sent.  Programs that read the binlog work like that.
+ */
+static void
+note_vanished(struct listener *d, uint64_t rows)
+{
+	struct scoreboard_line	*l = d->a->line;
+
+	if (rows == 0)
+		return;
+	if (l->vanished == 0)
+		log_warn("rows of %s are inserted and deleted in one "
+		    "transaction: no worker can see them, so their messages "
+		    "are lost; see PROBLEMS in outboxctl(1)",
+		    conf_outbox_table(d->a->conf));
+	l->vanished_at = time(NULL);
+	l->vanished += rows;
+}
+
 static bool
 is_optional(const struct listener *d)
 {
@@ -210,6 +231,7 @@ open_stream(struct listener *d)
 	d->moved_at = clock_ms() + MOVED_MS;
 	binlog_watch_init(&d->watch, c->mysql.database,
 	    conf_outbox_table(c), binlog_column(d->binlog));
+	d->watch.keys = binlog_keys(d->binlog);
 }
 
 /* The server accepted the request: from now on no commit is missed. */
@@ -323,6 +345,7 @@ listen(struct listener *d)
 	case BINLOG_NOTHING:
 		break;
 	case BINLOG_COMMITTED:
+		note_vanished(d, d->watch.vanish.gone);
 		notify_workers(d, &d->watch.labels, now);
 		break;
 	case BINLOG_DAMAGED:

@@ -120,6 +120,7 @@ run_janitor(struct master *m, struct slot *s)
 				    .totals = &m->scoreboard->totals[
 				    SCOREBOARD_JANITOR],
 				    .backlog = &m->scoreboard->backlog,
+				    .scoreboard = m->scoreboard,
 				    .database = database_outage(m) };
 
 	close_report(m, 0);

@@ -36,6 +36,7 @@ struct binlog {
 	struct db		*db;		/* the stream */
 	struct db		*watch;		/* closed with only one host */
 	unsigned		 column;
+	uint64_t		 keys;
 	char			 file[512];	/* MySQL: begin here, */
 	uint64_t		 position;
 	struct buf		 gtids;		/* or, if any, after these */
@@ -91,6 +92,12 @@ unsigned
 binlog_column(const struct binlog *b)
 {
 	return b->column;
+}
+
+uint64_t
+binlog_keys(const struct binlog *b)
+{
+	return b->keys;
 }
 
 /*
@@ -265,26 +272,33 @@ check_compression(struct binlog *b, struct err *e)
 	return rc;
 }
 
+/* Append the condition that a row is a column of the outbox. */
+static void
+put_is_outbox(struct binlog *b, struct buf *sql)
+{
+	const struct conf	*c = b->conf;
+	const char		*table = conf_outbox_table(c);
+
+	buf_str(sql, " AND TABLE_SCHEMA = ");
+	db_quote(b->db, sql, c->mysql.database, strlen(c->mysql.database));
+	buf_str(sql, " AND TABLE_NAME = ");
+	db_quote(b->db, sql, table, strlen(table));
+}
+
 /* In UTF-16 and the like, the bytes of a label are not its ASCII text. */
 static int
 learn_column(struct binlog *b, struct err *e)
 {
-	const struct conf	*c = b->conf;
-	const char		*name;
-	struct buf		 sql = { 0 };
-	struct db_rows		*rows;
+	const char	*name = conf_column(b->conf, "partition_key");
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
 
 	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
 	    "FROM information_schema.COLUMNS "
 	    "WHERE COALESCE(CHARACTER_SET_NAME, '') NOT IN "
 	    "('ucs2', 'utf16', 'utf16le', 'utf32') AND COLUMN_NAME = ");
-	name = conf_column(c, "partition_key");
 	db_quote(b->db, &sql, name, strlen(name));
-	buf_str(&sql, " AND TABLE_SCHEMA = ");
-	db_quote(b->db, &sql, c->mysql.database, strlen(c->mysql.database));
-	buf_str(&sql, " AND TABLE_NAME = ");
-	name = conf_outbox_table(c);
-	db_quote(b->db, &sql, name, strlen(name));
+	put_is_outbox(b, &sql);
 	rows = db_query(b->db, "binlog", &sql, e);
 	buf_free(&sql);
 	if (rows == NULL)
@@ -292,6 +306,33 @@ learn_column(struct binlog *b, struct err *e)
 	b->column = BINLOG_NO_COLUMN;
 	if (db_next(rows) && db_u64(rows, 0) < BINLOG_NO_COLUMN)
 		b->column = (unsigned)db_u64(rows, 0);
+	db_rows_free(rows);
+	return 0;
+}
+
+/* The columns of the primary key. */
+static int
+learn_keys(struct binlog *b, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
+	bool		 fits = true;
+
+	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
+	    "FROM information_schema.COLUMNS WHERE COLUMN_KEY = 'PRI'");
+	put_is_outbox(b, &sql);
+	rows = db_query(b->db, "binlog", &sql, e);
+	buf_free(&sql);
+	if (rows == NULL)
+		return -1;
+	b->keys = 0;
+	while (db_next(rows)) {
+		fits = fits && db_u64(rows, 0) < BINLOG_COLUMNS;
+		if (fits)
+			b->keys |= UINT64_C(1) << db_u64(rows, 0);
+	}
+	if (!fits)
+		b->keys = 0;
 	db_rows_free(rows);
 	return 0;
 }
@@ -364,7 +405,7 @@ static int
 prepare_dump(struct binlog *b, struct err *e)
 {
 	if (check_log(b, e) < 0 || check_compression(b, e) < 0 ||
-	    learn_column(b, e) < 0)
+	    learn_column(b, e) < 0 || learn_keys(b, e) < 0)
 		return -1;
 	if ((b->db->mariadb ? begin_mariadb(b, e) : begin_mysql(b, e)) < 0)
 		return -1;

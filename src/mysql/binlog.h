@@ -52,4 +52,7 @@ const char	*binlog_peer(const struct binlog *);
 /* The index of partition_key in the outbox, from 0; or BINLOG_NO_COLUMN. */
 unsigned	 binlog_column(const struct binlog *);
 
+/* The columns of its primary key, as binlog_watch has them; 0: not known. */
+uint64_t	 binlog_keys(const struct binlog *);
+
 #endif

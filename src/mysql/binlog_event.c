@@ -156,6 +156,7 @@ forget_labels(struct binlog_watch *w)
 	w->labels.all = false;
 	w->labels.n = 0;
 	w->told = false;
+	vanish_reset(&w->vanish);
 }
 
 static void
@@ -344,55 +345,104 @@ bit(const uint8_t *bits, unsigned i)
 	return (bits[i / 8] >> i % 8 & 1) != 0;
 }
 
-/* One row; if its image lacks the label, it may have any. */
+/* The image of a row: what is read of it. */
+struct image {
+	const uint8_t	*label;		/* NULL: it is not there */
+	size_t		 label_len;
+	uint64_t	 key;		/* hash of the primary key */
+	uint64_t	 keys;		/* its columns that are there */
+};
+
 static void
-read_row(struct binlog_watch *w, struct reader *c, const uint8_t *present,
-    unsigned npresent)
+read_image(struct binlog_watch *w, struct reader *c, const uint8_t *present,
+    unsigned npresent, struct image *row)
 {
 	const uint8_t	*nulls = take_bytes(c, (npresent + 7) / 8), *p;
-	const uint8_t	*label = NULL;
-	size_t		 len, label_len = 0;
+	size_t		 len;
 	unsigned	 nth = 0;
 
+	*row = (struct image){ .key = VANISH_HASH };
 	for (unsigned i = 0; !c->bad && i < w->ncolumns; i++) {
 		if (!bit(present, i))
 			continue;
 		len = 0;
 		p = bit(nulls, nth++) ? c->p : value(c, &w->columns[i], &len);
 		if (i == w->column) {
-			label = p;
-			label_len = len;
+			row->label = p;
+			row->label_len = len;
+		}
+		if (p != NULL && (w->keys >> i & 1) != 0) {
+			row->key = vanish_hash(row->key, p, len);
+			row->keys |= UINT64_C(1) << i;
 		}
 	}
-	if (c->bad || label == NULL)
+}
+
+/* Is its primary key known?  An image may have only a part of the columns. */
+static bool
+has_key(const struct binlog_watch *w, const struct image *row)
+{
+	return w->keys != 0 && row->keys == w->keys;
+}
+
+/* If an image lacks the label, it may have any. */
+static void
+take_row(struct binlog_watch *w, const struct reader *c,
+    const struct image *row, bool inserted)
+{
+	if (!c->bad && has_key(w, row)) {
+		if (inserted)
+			vanish_insert(&w->vanish, row->key);
+		else
+			vanish_delete(&w->vanish, row->key);
+	}
+	if (!inserted)
+		return;
+	if (c->bad || row->label == NULL)
 		w->labels.all = true;
 	else
-		add_row_label(&w->labels, label, label_len);
+		add_row_label(&w->labels, row->label, row->label_len);
+}
+
+/* When all labels count, rows are read for their keys. */
+static bool
+reads_on(const struct binlog_watch *w, bool inserted)
+{
+	return !inserted || !w->labels.all ||
+	    (w->keys != 0 && w->vanish.n < VANISH_ROWS);
 }
 
 static void
-read_row_images(struct binlog_watch *w, struct reader *c)
+read_row_images(struct binlog_watch *w, struct reader *c, bool inserted)
 {
 	uint64_t	 ncolumns = packed(c);
 	const uint8_t	*present = take_bytes(c, (ncolumns + 7) / 8);
 	unsigned	 npresent = 0;
+	struct image	 row;
 
 	if (c->bad || ncolumns != w->ncolumns || w->column >= w->ncolumns ||
 	    !is_text(&w->columns[w->column])) {
-		w->labels.all = true;
+		w->labels.all = w->labels.all || inserted;
 		return;
 	}
 	for (unsigned i = 0; i < w->ncolumns; i++)
 		npresent += bit(present, i);
-	while (c->left > 0 && !w->labels.all)
-		read_row(w, c, present, npresent);
+	while (c->left > 0 && !c->bad && npresent > 0 &&
+	    reads_on(w, inserted)) {
+		read_image(w, c, present, npresent, &row);
+		take_row(w, c, &row, inserted);
+	}
+	if (npresent == 0)
+		w->labels.all = w->labels.all || inserted;
 }
 
+/* Rows that are inserted or deleted. */
 static enum binlog_news
-write_rows(struct binlog_watch *w, struct reader *c, enum event_type type)
+change_rows(struct binlog_watch *w, struct reader *c, enum event_type type)
 {
 	uint64_t	id = read_little_endian(c, 6), extra = 2;
-	bool		v2 = type == EV_WRITE || type == EV_WRITE_COMPRESSED;
+	bool		v2 = type == EV_WRITE || type == EV_WRITE_COMPRESSED ||
+			    type == EV_DELETE;
 
 	take_bytes(c, 2);
 	if (c->bad)
@@ -404,7 +454,9 @@ write_rows(struct binlog_watch *w, struct reader *c, enum event_type type)
 	if (c->bad || extra < 2)
 		return BINLOG_DAMAGED;
 	if (type == EV_WRITE || type == EV_WRITE_V1)
-		read_row_images(w, c);
+		read_row_images(w, c, true);
+	else if (type == EV_DELETE || type == EV_DELETE_V1)
+		read_row_images(w, c, false);
 	else
 		w->labels.all = true;
 	return BINLOG_NOTHING;
@@ -529,7 +581,12 @@ body(struct binlog_watch *w, struct reader *c, enum event_type type,
 	case EV_WRITE:
 	case EV_WRITE_COMPRESSED_V1:
 	case EV_WRITE_COMPRESSED:
-		return write_rows(w, c, type);
+		return change_rows(w, c, type);
+	case EV_DELETE_V1:
+	case EV_DELETE:
+		/* Without rows that were inserted none of them counts. */
+		return w->vanish.n > 0 ? change_rows(w, c, type) :
+		    BINLOG_NOTHING;
 	case EV_QUERY:
 		return query_event(w, c);
 	case EV_XID:
@@ -548,12 +605,10 @@ body(struct binlog_watch *w, struct reader *c, enum event_type type,
 	case EV_RAND:
 	case EV_USER_VAR:
 	case EV_UPDATE_V1:
-	case EV_DELETE_V1:
 	case EV_HEARTBEAT:
 	case EV_IGNORABLE:
 	case EV_ROWS_QUERY:
 	case EV_UPDATE:
-	case EV_DELETE:
 	case EV_PREVIOUS_GTIDS:
 	case EV_TRANSACTION_CONTEXT:
 	case EV_VIEW_CHANGE:

@@ -3,7 +3,8 @@
  *
  * Decodes the events of a binlog as MariaDB and MySQL send them to replicas; no
  * I/O.  Only inserts count: claims and settles are updates of the same table,
- * and a worker that makes rows due again knows of them.
+ * and a worker that makes rows due again knows of them.  Rows that a transaction
+ * inserts and deletes again are counted: no worker can see them.
  *
  * An event that cannot be read (a statement, a compressed or an unknown one)
  * counts as an insert, unless it is clear that it is about other tables.
@@ -14,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "mysql/vanish.h"
 
 #define BINLOG_COLUMNS		64	/* of the outbox; a wider one is not read */
 #define BINLOG_LABELS		32	/* of one transaction */
@@ -38,7 +41,10 @@ struct binlog_column {
 struct binlog_watch {
 	const char		*database, *table;	/* borrowed */
 	unsigned		 column;	/* partition_key, from 0 */
+	uint64_t		 keys;		/* columns of the primary key;
+						   0: vanish is not filled */
 	struct binlog_labels	 labels;	/* of the transaction so far */
+	struct vanish		 vanish;	/* and its rows */
 
 	bool			 open;		/* a commit will follow */
 	bool			 told;		/* the labels were reported */
@@ -55,13 +61,16 @@ enum binlog_news {
 	BINLOG_DAMAGED		/* no event, or a part of one */
 };
 
-/* Begin a stream.  column may be BINLOG_NO_COLUMN. */
+/*
+ * Begin a stream.  column may be BINLOG_NO_COLUMN.  The caller sets keys, if the
+ * primary key is known: bit i is column i, from 0.
+ */
 void	binlog_watch_init(struct binlog_watch *, const char *database,
 	    const char *table, unsigned column);
 
 /*
  * Read an event with its header, but without the protocol's status byte.  The
- * labels are valid until the next call.
+ * labels and vanish are valid until the next call.
  */
 enum binlog_news binlog_event(struct binlog_watch *, const uint8_t *, size_t);
 

@@ -401,6 +401,25 @@ struct store_backlog {
 int	store_backlog(struct store *, struct store_backlog *, struct err *);
 
 /*
+ * store_newest.c: the next number that a row or event will get, and the highest
+ * one of a row or a dead letter.  Between them are rows that are not committed,
+ * or that have vanished.
+ */
+struct store_newest {
+	bool		known;		/* false: nothing gives the numbers */
+	uint64_t	next, row;
+};
+int	store_newest(struct store *, struct store_newest *, struct err *);
+
+/*
+ * No row has the number from or a higher one: may they have vanished?  False if
+ * a transaction that is open has such a row, or if most of the events before
+ * have no row either.
+ */
+int	store_may_vanish(struct store *, const struct store_newest *,
+	    uint64_t from, bool *may, struct err *);
+
+/*
  * store_peek.c: read one message without claiming it, with its body: the row
  * of the outbox as it is sent when it comes to that, or the row that a retry of
  * the dead letter makes.  b is zeroed, and gets no message if there is no such

@@ -17,6 +17,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t			*event;
 
 	binlog_watch_init(&w, "app", "outbox", take_byte(&in) % 80);
+	w.keys = 5;
 	while (in.left > 0) {
 		len = (uint16_t)(take_byte(&in) | take_byte(&in) << 8);
 		if (len > in.left)
@@ -25,7 +26,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(event != NULL);
 		memcpy(event, in.at, len);
 		if (binlog_event(&w, event, len) == BINLOG_COMMITTED)
-			MUST(w.labels.all || w.labels.n <= BINLOG_LABELS);
+			MUST((w.labels.all || w.labels.n <= BINLOG_LABELS) &&
+			    w.vanish.n <= VANISH_ROWS &&
+			    w.vanish.gone <= w.vanish.n);
 		free(event);
 		in.at += len;
 		in.left -= len;

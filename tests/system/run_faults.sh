@@ -46,6 +46,7 @@ register	1	forgotten
 strays		2	newfirst
 purge		1	newfirst
 backlog		1	nothing
+newest		1	nothing
 '
 LIFE='
 session		3	newcomer
@@ -60,7 +61,7 @@ leave		2	leaver
 mark		1	marked
 clear marks	1	marked
 forget marks	1	overtaken
-binlog		4	unheard
+binlog		5	unheard
 '
 FIRST='
 settings	3	blank

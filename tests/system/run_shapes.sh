@@ -144,4 +144,50 @@ fill() {
 }
 relay debezium "SELECT outbox_seq AS sequence, aggregateid AS stream_id, type AS
     event_type, payload AS event_data FROM outboxevent"
+
+# Its users insert and delete the row in one transaction, as its extensions do:
+# no poller sees it.
+# come_and_go N: transactions, in a session that SQL prepares
+come_and_go() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		printf '%s' "START TRANSACTION; INSERT INTO outboxevent (id,
+		    aggregatetype, aggregateid, type, payload) VALUES
+		    ('$2-$i', 'order', 'o', 'made', '{}');
+		    DELETE FROM outboxevent WHERE id = '$2-$i'; COMMIT;"
+	done > "$DIR/come.sql"
+	{ echo "${3:-}"; cat "$DIR/come.sql"; } | "$SANDBOX" sql "$DIR/db" app
+}
+vanish() { "$OUTBOXCTL" -c "$CONF" --json status | jq -r '.problems[] |
+    select(.id == "rows_vanish") | .text' > "$DIR/vanish"; }
+tells() { vanish; has_line "$DIR/vanish" "$1"; }
+follows() { [ "$("$OUTBOXCTL" -c "$CONF" --json status |
+    jq -r .this_host.listener.state)" = running ]; }
+sql "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
+SUBJECT='debezium.{topic}' STREAM=debezium WAKE='binlog: true' write_conf
+start_fleet
+wait_for 20 follows
+fill 9
+drains 60 'a listener beside rows that stay'
+check 'rows that stay are no problem' not tells .
+come_and_go 100 full
+within 10 'rows that come and go: status tells it, from the binlog' tells \
+    'inserted and deleted in one transaction: 100, .*not sent: let the app'
+come_and_go 20 minimal 'SET SESSION binlog_row_image = MINIMAL;'
+within 10 'and with a minimal row image' tells 'one transaction: 120, '
+check 'the log says so, once' [ "$(grep -c ' warn listener.*inserted and deleted' \
+    "$LOG")" = 1 ]
+stop_master "$MASTER"
+if ! is_short; then
+	SUBJECT='debezium.{topic}' STREAM=debezium write_conf
+	start_fleet
+	come_and_go 20 few
+	pause 6000		# after a sample
+	come_and_go 100 poll
+	within 40 'without the binlog: status tells it' \
+	    tells '1[02]0 numbers of the outbox were given since .*not one row'
+	fill 10
+	within 20 'and not when rows come' not tells .
+	stop_master "$MASTER"
+fi
 done_testing

@@ -419,6 +419,82 @@ START_TEST(long_label_is_any)
 }
 END_TEST
 
+/* Events of rows; each row is a number of four bytes and the label "a". */
+static void
+change(uint8_t type, const char *numbers)
+{
+	char	body[400] = "\7\0\0\0\0\0\0\0" "\2" "\3";
+	size_t	at = 10;
+
+	for (; *numbers != '\0'; numbers++) {
+		memcpy(body + at, "\0" "\0\0\0\0" "\1\0a", 8);
+		body[at + 1] = *numbers;
+		at += 8;
+	}
+	ck_assert_int_eq(make(type, 0, body, at), BINLOG_NOTHING);
+}
+
+/* Events of one transaction: + inserts and - deletes rows. */
+static const struct {
+	const char	*events;
+	size_t		 gone;
+} vanishing[] = {
+	{ "+1 -1", 1 },
+	{ "+123 -123", 3 },
+	{ "+1 -1 +2 -2", 2 },
+	{ "+12 -2", 1 },
+	{ "+1 -2", 0 },		/* the other one was there before */
+	{ "-1 +1", 0 },		/* REPLACE */
+	{ "+1 -1 +1", 0 },
+	{ "+1 -1 +1 -1", 1 },
+	{ "+1", 0 },
+	{ "-1", 0 },
+};
+
+START_TEST(rows_that_come_and_go_are_counted)
+{
+	char	 text[40], *word, *save = NULL;
+	bool	 minimal = _i % 2 != 0;
+
+	map_table();
+	watch.keys = 1;
+	snprintf(text, sizeof(text), "%s", vanishing[_i / 2].events);
+	for (word = strtok_r(text, " ", &save); word != NULL;
+	    word = strtok_r(NULL, " ", &save))
+		if (word[0] == '+' || !minimal)
+			change(word[0] == '+' ? 23 : 25, word + 1);
+		else
+			for (const char *p = word + 1; *p != '\0'; p++) {
+				char	body[] = "\7\0\0\0\0\0\0\0" "\2" "\1"
+					    "\0" "\0\0\0\0";
+
+				body[11] = *p;
+				make(25, 0, body, sizeof(body) - 1);
+			}
+	make(16, 0, "12345678", 8);
+	ck_assert_uint_eq(watch.vanish.gone, vanishing[_i / 2].gone);
+
+	/* The next transaction begins with none. */
+	change(25, "1");
+	make(16, 0, "12345678", 8);
+	ck_assert_uint_eq(watch.vanish.gone, 0);
+}
+END_TEST
+
+/* Of more rows than are kept the first ones count. */
+START_TEST(many_rows_that_come_and_go)
+{
+	map_table();
+	watch.keys = 1;
+	for (int i = 0; i < 60; i++)
+		insert_labels(i % 3 * 20, 20);
+	ck_assert_uint_eq(watch.vanish.n, VANISH_ROWS);
+	ck_assert(watch.labels.all);
+	make(16, 0, "12345678", 8);
+	ck_assert_uint_eq(watch.vanish.gone, 0);
+}
+END_TEST
+
 /* Numbers of tables are given anew after a restart and a FLUSH. */
 START_TEST(table_number_may_go_to_another)
 {
@@ -480,6 +556,9 @@ main(void)
 	tcase_add_test(tc, unknown_events_count_unless_marked);
 	tcase_add_test(tc, many_labels_are_all);
 	tcase_add_test(tc, long_label_is_any);
+	tcase_add_loop_test(tc, rows_that_come_and_go_are_counted, 0,
+	    2 * NROWS(vanishing));
+	tcase_add_test(tc, many_rows_that_come_and_go);
 	tcase_add_test(tc, table_number_may_go_to_another);
 	tcase_add_test(tc, rows_that_do_not_fit_may_be_any);
 

@@ -293,6 +293,18 @@ static const struct {
 	  "\"no right\", \"state_ms\": 9999}"), "", 0, NULL },
 	{ HERE("\"listener\": {\"state\": \"no binlog\", \"why\": "
 	  "\"no right\", \"state_ms\": 99999}"), "", 0, NULL },
+	{ HERE("\"listener\": {\"vanished\": 1200, \"vanished_ms\": 3600000, "
+	  "\"vanished_at\": \"2026-11-23T15:00:00Z\"}"), "rows_vanish ", 1,
+	  "in one transaction: 1,200, the last at 2026-11-23T15:00:00Z: no "
+	  "worker can see them, so their messages are not sent: let the " },
+	{ HERE("\"janitor\": {\"vanished\": 100, "
+	  "\"vanished_at\": \"2026-11-23T15:00:00Z\"}"), "rows_vanish ", 1,
+	  "100 numbers of events were given since 2026-11-23T15:00:00Z, and "
+	  "not one of them has a row in the outbox" },
+	{ HERE("\"janitor\": {\"vanished\": 100}, \"listener\": {\"vanished\": 1, "
+	  "\"vanished_ms\": 1}"), "rows_vanish ", 1, "one transaction: 1, " },
+	{ HERE("\"listener\": {\"vanished\": 3, \"vanished_ms\": 3600001}"),
+	  "", 0, NULL },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 3000"), "monitor ", 1,
 	  "the monitor has not run for 3 s: outboxctl logs" },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 2999"), "", 0, NULL },

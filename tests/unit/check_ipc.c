@@ -14,6 +14,7 @@
 #include <bsd/string.h>
 
 #include "ipc/backlog_ring.h"
+#include "ipc/vanishing.h"
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
 #include "ipc/predecessors.h"
@@ -733,6 +734,58 @@ END_TEST
 /* By so many rows each second after 400 s of growth. */
 static const int64_t ends[] = { 0, -10, -3000 };
 
+/* What a sample has: next number, highest row, rows handled. */
+static const struct vanishing_story {
+	const char	*name;
+	unsigned	 s[12][3];	/* five seconds apart; {0}: the end */
+	unsigned	 gone;		/* at the end */
+} vanishing[] = {
+	{ "numbers and no row", { { 1, 0, 0 }, { 101, 0, 0 }, { 101, 0, 0 },
+	  { 101, 0, 0 } }, 100 },
+	{ "not for long enough", { { 1, 0, 0 }, { 101, 0, 0 },
+	  { 101, 0, 0 } }, 0 },
+	{ "few numbers", { { 1, 0, 0 }, { 50, 0, 0 }, { 50, 0, 0 },
+	  { 50, 0, 0 } }, 0 },
+	{ "rows of before", { { 500, 499, 7 }, { 560, 499, 7 },
+	  { 560, 499, 7 }, { 570, 120, 7 } }, 70 },
+	{ "rows that come", { { 1, 0, 0 }, { 101, 0, 0 }, { 201, 200, 0 },
+	  { 201, 200, 0 }, { 201, 200, 0 } }, 0 },
+	{ "a row, and then none", { { 1, 0, 0 }, { 101, 100, 0 },
+	  { 201, 100, 0 }, { 201, 100, 0 }, { 261, 100, 0 } }, 160 },
+	{ "rows that are deleted once they are delivered", { { 1, 0, 0 },
+	  { 101, 0, 60 }, { 101, 0, 100 }, { 101, 0, 100 }, { 101, 0, 100 },
+	  { 101, 0, 100 } }, 0 },
+	{ "a table that is emptied", { { 900, 899, 0 }, { 1, 0, 0 },
+	  { 1, 0, 0 }, { 1, 0, 0 }, { 1, 0, 0 } }, 0 },
+	{ "a start with rows that vanished before", { { 101, 0, 0 },
+	  { 101, 0, 0 }, { 101, 0, 0 }, { 101, 0, 0 } }, 0 },
+};
+
+START_TEST(numbers_without_rows_are_told)
+{
+	const struct vanishing_story	*t = &vanishing[_i];
+	struct vanishing		 v = { 0 };
+	struct vanishing_sample		 s = { .at = 1000 };
+	uint64_t			 gone = 0;
+
+	for (int i = 0; i < 12 && t->s[i][0] > 0; i++, s.at += 5000) {
+		s.next = t->s[i][0];
+		s.row = t->s[i][1];
+		s.handled = t->s[i][2];
+		gone = vanishing_add(&v, &s);
+	}
+	ck_assert_msg(gone == t->gone, "%s: %llu", t->name,
+	    (unsigned long long)gone);
+	if (gone == 0)
+		return;
+	/* It ends by itself, and with the first row. */
+	s.at += VANISHING_LASTS_MS - 60000;
+	ck_assert_uint_eq(vanishing_add(&v, &s), t->gone);
+	s.at += 70000;
+	ck_assert_uint_eq(vanishing_add(&v, &s), 0);
+}
+END_TEST
+
 START_TEST(backlog_stops_to_grow)
 {
 	struct backlog_ring	r = { 0 };
@@ -841,5 +894,7 @@ main(void)
 	tcase_add_test(tc, backlog_is_drained);
 	tcase_add_test(tc, backlog_of_estimates_is_not_compared);
 	tcase_add_test(tc, backlog_without_samples_is_unknown);
+	tcase_add_loop_test(tc, numbers_without_rows_are_told, 0,
+	    NROWS(vanishing));
 	return run_suite(s);
 }

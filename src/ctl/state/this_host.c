@@ -212,6 +212,24 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	return o;
 }
 
+/* The listener or the janitor, and rows of the outbox that it saw vanish. */
+static json_t *
+watcher_json(const struct scoreboard_line *l, int64_t now)
+{
+	json_t	*o = process_json(l, now);
+
+	if (json_is_object(o)) {
+		json_object_set_new(o, "vanished",
+		    json_integer((json_int_t)l->vanished));
+		json_object_set_new(o, "vanished_at",
+		    moment_json(l->vanished_at));
+		json_object_set_new(o, "vanished_ms", l->vanished_at == 0 ?
+		    json_null() : json_integer((json_int_t)
+		    (time(NULL) - l->vanished_at) * 1000));
+	}
+	return o;
+}
+
 /* Processes that still have the configuration before the last reload. */
 static int
 count_outdated(const struct scoreboard *b)
@@ -293,8 +311,8 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 	    "pid", b->master, "generation", (int)b->generation,
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
-	    "listener", process_json(&b->lines[SCOREBOARD_LISTENER], now),
-	    "janitor", process_json(&b->lines[SCOREBOARD_JANITOR], now),
+	    "listener", watcher_json(&b->lines[SCOREBOARD_LISTENER], now),
+	    "janitor", watcher_json(&b->lines[SCOREBOARD_JANITOR], now),
 	    "monitor", monitor_json(c, monitor, now),
 	    "monitor_gone_ms", (json_int_t)gone_ms(monitor, now),
 	    "refused", refused_json(b, now), "workers", workers);
