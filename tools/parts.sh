@@ -117,8 +117,8 @@ part_sanitizers() {
 chaos() {
 	local dir=$1
 	shift
-	OUTBOX_MASTER=$dir/outbox-master LAB=$build/lab srcdir=$top KEEP='' \
-	    tests/chaos/run.sh "$@"
+	OUTBOX_MASTER=$dir/outbox-master OUTBOXCTL=$build/outboxctl \
+	    LAB=$build/lab srcdir=$top KEEP='' tests/chaos/run.sh "$@"
 }
 
 part_chaos() {
