@@ -266,6 +266,31 @@ START_TEST(somebody_else_answers)
 }
 END_TEST
 
+/*
+ * As a stream of the same name behind a leaf node does: whether it answers
+ * first or last, only the one counts that tells of itself.
+ */
+START_TEST(another_domain_answers)
+{
+	static char		 ack[] = "{\"stream\":\"EVENTS\","
+				    "\"domain\":\"hub\", \"seq\":99}";
+	natsSubscription	*sub;
+	struct stream_report	 r;
+
+	ck_assert_msg(check(&r), "%s", e.text);
+	ck_nats(natsConnection_Subscribe(&sub, admin, "events.t", on_request,
+	    ack));
+	ck_nats(natsConnection_Flush(admin));
+	bus.ops->begin(bus.arg, INT64_MAX);
+	for (uint32_t i = 0; i < 20; i++) {
+		send_row(1 + i, i);
+		ck_stored(i, 1 + i);
+	}
+	ck_no_answer(50);
+	natsSubscription_Destroy(sub);
+}
+END_TEST
+
 /* To the inbox itself: no index of ours, or none that is out. */
 START_TEST(junk_in_the_inbox_is_dropped)
 {
@@ -478,6 +503,7 @@ add_refusals(Suite *s)
 	tcase_add_loop_test(tc, answers_end_the_wait_for_refusals, 0, 2);
 	tcase_add_loop_test(tc, stream_is_away_for_a_moment, 0, 3);
 	tcase_add_test(tc, stream_stays_away);
+	tcase_add_test(tc, another_domain_answers);
 	tcase_add_loop_test(tc, stream_refuses, 0, NROWS(streams));
 	tcase_add_test(tc, other_stream_is_refused);
 	tcase_add_test(tc, other_stream_is_noticed);
