@@ -124,6 +124,9 @@ outcome_of(struct producer *p)
 	switch (mysql_errno(p->db)) {
 	case 1317:	/* interrupted: the session goes on, as in a pool */
 		return p->committing ? LOST : AGAIN;
+	case 1064:	/* of MariaDB: see query_kill in tests/chaos */
+		return strstr(p->why, "has an error in its body") != NULL ?
+		    AGAIN : FAILED;
 	case 1020:	/* record has changed */
 	case 1062:	/* another program numbers the same keys */
 	case 1205:	/* lock wait */

@@ -273,6 +273,7 @@ sever() {
 	    ';') FROM information_schema.processlist
 	    WHERE FIND_IN_SET(user, '${1:-outbox}')" |
 	    timeout 5 "$SANDBOX" sql "$PRIMARY" --force
+	forget_tables
 }
 do_db_sever() { ! is_running db && in_background sever sever; }
 
