@@ -7,6 +7,7 @@
 # first row that was written back to the last.
 srcdir=${srcdir:-$(dirname "$0")/..}
 . "$srcdir/tests/lib/http.sh"
+POOL_LINES=()		# it waits for the disk, as users do
 
 rows=${1:-50000}
 # shellcheck disable=SC2034
