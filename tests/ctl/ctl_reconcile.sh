@@ -159,7 +159,7 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 # Beside a running daemon
 #
 sql 'TRUNCATE outbox; TRUNCATE events'
-produce --events 3000 --keys 50 --payload 200
+produce --events 3000 --keys 50 --payload 200 --per-txn 20
 rows_are 3000 outbox 'a producer writes 3000 events'
 sql 'DELETE FROM outbox WHERE global_sequence > 2900'
 start_master

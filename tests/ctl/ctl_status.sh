@@ -253,11 +253,13 @@ sql 'RENAME TABLE o TO outbox, p TO outbox_partitions, w TO outbox_workers'
 #
 # A large table: the number of rows that are read does not grow with it.
 #
+LARGE=350000
+! is_short || LARGE=120000
 sql "DELETE FROM outbox;
     INSERT INTO outbox (global_sequence, partition_key, published_at)
 	SELECT n + 1, CONCAT('p', LPAD(n % 16, 2, '0')),
 	    IF(n < 300000, NOW(6), NULL)
-	FROM $(numbers 350000);
+	FROM $(numbers $LARGE $((350000 - LARGE)));
     INSERT INTO outbox_dead_letters (global_sequence, reason, died_at)
 	SELECT n + 1000000, 'message', NOW(6) - INTERVAL 2 DAY
 	FROM $(numbers 30000);

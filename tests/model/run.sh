@@ -49,8 +49,8 @@ TWICE='violated +!\(\(stored&'
 ORDER='violated .*~\(stored\)'
 STUCK='invalid end state'
 
-holds 'the full model holds'
 if is_short; then
+	holds 'the model holds with one fault' -DFAULTS=1
 	breaks 'without the fence: a claim under the lease of another' \
 	    "$CLAIM" -DNO_FENCE
 	breaks 'without the hold: a message passes an earlier one' \
@@ -59,6 +59,7 @@ if is_short; then
 	    "$ORDER" -DPART -DORDER_ONLY
 	done_testing
 fi
+holds 'the full model holds'
 holds 'the model holds with two keys' -DTWO_KEYS -DEARLY=0 -DFAULTS=1
 holds 'the model holds with delays' -DDELAYS -DEARLY=0 -DFAULTS=1
 holds 'the model holds with a row that comes back' -DREPLAY -DEARLY=0 -DFAULTS=1

@@ -135,7 +135,7 @@ row() {
 	EOF
 }
 
-feed() { "$SANDBOX" sql "$DIR/db" "${1:-app}"; }
+feed() { client "$DIR/db" "${1:-app}"; }
 put() { row "$@" > "$DIR/sql" && feed < "$DIR/sql"; }
 
 # many N PARTITION KEY TYPE: a # becomes a number
@@ -479,7 +479,9 @@ refused 'outbox.columns: topic is not a column of outbox.mode: pointer' \
 
 MUTE=('nats.subject="{event_type}"' nats.stream=SECOND publish.timeout_ms=400
     worker.batch_size=10000)
-crowd() { many 300 p02 crowd second.made; }
+CROWD=300
+! is_short || CROWD=60
+crowd() { many $CROWD p02 crowd second.made; }
 gone() {
 	sql "SELECT GROUP_CONCAT(stream_id ORDER BY stream_id) FROM events
 	    JOIN outbox ON global_sequence = sequence
