@@ -20,7 +20,8 @@
 --         '{"traceparent": "..."}', '{"order": 17}');
 --     COMMIT;
 --
--- or without the procedure, where that suits a framework better:
+-- and rolls back after each error that it does not know, such as 1317, a killed
+-- statement; or without the procedure, where that suits a framework better:
 --
 --     START TRANSACTION;
 --     UPDATE orders SET ...;
@@ -422,6 +423,14 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
 -- that is never sent.  A failing call leaves neither row, even if the
 -- application goes on and commits.
 --
+-- A call that is killed is no such failure (error 1317, 1969 or 3024; by an
+-- operator, or by the time-out of a driver): on MySQL no handler runs then, and
+-- the event may be there without its row.  So roll back, as after any error that
+-- you do not know.  Nothing is committed by itself, as a transaction is open, and
+-- what the call leaves in the session counts for no later event.  If you commit
+-- all the same, outboxctl reconcile makes the row, or the daemon when it starts.
+-- With trigger.sql event and row are one statement: both are there, or neither.
+--
 -- If two transactions number one stream at the same time, the later one gets
 -- error 1062: roll back and begin again.  Where streams are contended, lock the
 -- aggregate's own row first.
@@ -435,8 +444,8 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
 -- It runs with the rights of the caller.  On MariaDB this file replaces it
 -- in place.  On MySQL only DROP and CREATE could do that, and DROP takes the
 -- EXECUTE grants with it, so there an existing procedure stays as it is; for
--- a newer one, DROP PROCEDURE outbox_enqueue first and load grants.sql
--- afterwards.  (MySQL before 8.0.29 needs that for every load.)
+-- a newer one, DROP PROCEDURE outbox_enqueue and outbox_put first, and load
+-- grants.sql afterwards.  (MySQL before 8.0.29 needs that for every load.)
 --
 SET @outbox_sql_mode = @@SESSION.sql_mode;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';
@@ -455,17 +464,19 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue(
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master, procedures 2'
+	COMMENT 'outbox-master, procedures 3'
 enqueue: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
 	DECLARE v_fan_out, v_put BOOLEAN;
 	DECLARE v_stream_sequence BIGINT UNSIGNED DEFAULT p_stream_sequence;
+	DECLARE v_made LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 	-- After a deadlock there is nothing left to roll back to: say 1213.
 	DECLARE EXIT HANDLER FOR SQLEXCEPTION
 	BEGIN
 		DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
-		SET @outbox_enqueuing = NULL, @outbox_filled = NULL;
+		SET @outbox_enqueuing = NULL, @outbox_filled = NULL,
+		    @outbox_made = NULL;
 		ROLLBACK TO SAVEPOINT outbox_enqueue;
 		RELEASE SAVEPOINT outbox_enqueue;
 		RESIGNAL;
@@ -502,27 +513,33 @@ enqueue: BEGIN
 		    FROM events WHERE stream_id = p_stream_id;
 	END IF;
 
-	-- The triggers of trigger.sql leave the rows of these outboxes to us:
-	-- this one's, or those of all that have fan_out.
-	SET @outbox_enqueuing = 1,
+	-- The triggers of trigger.sql make their rows, and name the event and
+	-- their outboxes in @outbox_made.  A killed call leaves it behind, but
+	-- with a sequence that no other event has.  Older triggers leave the
+	-- rows to us: this outbox's, or those of all that have fan_out.
+	SET @outbox_made = '', @outbox_enqueuing = 1,
 	    @outbox_filled = IF(v_fan_out, '*', REPLACE('outbox', '`', ''));
 	INSERT INTO events (stream_id, stream_sequence, correlation_id,
 	    event_type, event_version, metadata, event_data)
 	    VALUES (p_stream_id, v_stream_sequence, p_correlation_id,
 	    p_event_type, COALESCE(p_event_version, 1), p_metadata,
 	    p_event_data);
-	SET @outbox_enqueuing = NULL, @outbox_filled = NULL;
+	SET @outbox_enqueuing = NULL, @outbox_filled = NULL,
+	    v_made = COALESCE(@outbox_made, '');
 
 	IF v_put THEN
 		CALL outbox_put(LAST_INSERT_ID(), p_stream_id, p_event_type,
 		    p_correlation_id, p_metadata);
-	ELSE
+	ELSEIF LOCATE(CONCAT(LAST_INSERT_ID(), ' '), v_made) <> 1 OR
+	    LOCATE(CONCAT('<', REPLACE('outbox', '`', ''), '>'), v_made) = 0
+	    THEN
 		-- LPAD would cut what is longer: p100 must not become p10.
 		SET v_partition = CRC32(p_stream_id) MOD v_count;
 		INSERT INTO outbox (global_sequence, partition_key)
 		    VALUES (LAST_INSERT_ID(),
 		    CONCAT('p', IF(v_partition < 10, '0', ''), v_partition));
 	END IF;
+	SET @outbox_made = NULL;
 
 	RELEASE SAVEPOINT outbox_enqueue;
 END//
@@ -531,9 +548,10 @@ END//
 -- outbox_put(sequence, stream_id, event_type, correlation_id, metadata)
 --
 -- Makes the rows of one event that outbox_enqueue has written, in each outbox
--- that takes it, where there are several or partition_by is set.  It has
--- statements with names that only the tables tell, which a trigger or a function
--- must not run; so outbox_enqueue, which they may call, does without it else.
+-- that takes it, where there are several or partition_by is set; not those that
+-- a trigger has made, which are in @outbox_made.  It has statements with names
+-- that only the tables tell, which a trigger or a function must not run; so
+-- outbox_enqueue, which they may call, does without it else.
 -- Not for applications: it leaves rows behind if it fails.
 --
 -- The label is computed as store_put_hash() of the daemon does: a value of
@@ -549,7 +567,7 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_put(
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master, procedures 2'
+	COMMENT 'outbox-master, procedures 3'
 BEGIN
 	DECLARE v_name, v_settings VARCHAR(64) CHARACTER SET utf8mb4
 	    COLLATE utf8mb4_bin;
@@ -557,6 +575,8 @@ BEGIN
 	    COLLATE utf8mb4_bin;
 	DECLARE v_types, v_value LONGTEXT CHARACTER SET utf8mb4
 	    COLLATE utf8mb4_bin;
+	DECLARE v_made LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+	    DEFAULT @outbox_made;
 	DECLARE v_text VARCHAR(128) CHARACTER SET utf8mb4;
 	DECLARE v_count, v_hash BIGINT UNSIGNED;
 	DECLARE v_fan_out, v_end, v_taken BOOLEAN DEFAULT FALSE;
@@ -589,6 +609,11 @@ BEGIN
 		    NOT p_event_type REGEXP v_types THEN
 			ITERATE rows_of;
 		END IF;
+		IF LOCATE(CONCAT(p_sequence, ' '), v_made) = 1 AND
+		    LOCATE(CONCAT('<', v_name, '>'), v_made) > 0 THEN
+			SET v_taken = TRUE;
+			ITERATE rows_of;
+		END IF;
 		IF v_count IS NULL THEN
 			SET v_text = LEFT(CONCAT(v_settings, '.partition_count '
 			    'is not set: start its outbox-master once'), 128);
@@ -609,6 +634,7 @@ BEGIN
 			    v_by, '` USING utf8mb4) AS BINARY))) '
 			    'INTO @outbox_hash FROM ', 'events',
 			    ' WHERE sequence = ', p_sequence);
+			SET @outbox_hash = NULL;
 			PREPARE outbox_put FROM @outbox_sql;
 			EXECUTE outbox_put;
 			SET v_hash = @outbox_hash;

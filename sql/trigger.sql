@@ -5,9 +5,10 @@
 -- after schema.sql, as often as you like; outboxctl schema install --trigger
 -- does that with the types of publish.types, this file takes all.
 --
--- outbox_enqueue still makes its own rows, and the trigger none for them.  Of
--- several outboxes over the same events each may have its trigger.  An
--- application that inserts rows itself has to stop doing so: error 1062.
+-- The event and its row are one statement: if it is killed (error 1317) neither
+-- is there.  outbox_enqueue makes the rows that this leaves out.  Of several
+-- outboxes over the same events each may have its trigger.  An application that
+-- inserts rows itself has to stop doing so: error 1062.
 --
 -- While @outbox_replaying is 1 in the session an event gets no row but a mark
 -- among the dead letters, so that outboxctl reconcile never makes one.
@@ -43,8 +44,9 @@ DROP TRIGGER IF EXISTS outbox_before_event;
 DELIMITER //
 
 -- The count by a SELECT of its own: in any other statement InnoDB locks it.
--- outbox_enqueue names the outboxes whose rows it makes: one, or '*' for all
--- with fan_out.  An older one names none, and makes ours.
+-- outbox_enqueue waits to be told in @outbox_made of the rows that it need not
+-- make.  An older one does not; it names the outboxes whose rows it makes: one,
+-- or '*' for all with fan_out.  The oldest names none, and makes ours.
 CREATE TRIGGER outbox_after_event AFTER INSERT ON events FOR EACH ROW
 event: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
@@ -61,7 +63,8 @@ event: BEGIN
 
 	SELECT MAX(partition_count), MAX(fan_out) INTO v_count, v_fan_out
 	    FROM outbox_settings WHERE id = 1;
-	IF @outbox_enqueuing = 1 AND (@outbox_filled IS NULL OR
+	IF @outbox_enqueuing = 1 AND @outbox_made IS NULL AND
+	    (@outbox_filled IS NULL OR
 	    @outbox_filled = REPLACE('outbox', '`', '') OR
 	    (@outbox_filled = '*' AND v_fan_out)) THEN
 		LEAVE event;
@@ -76,6 +79,12 @@ event: BEGIN
 	INSERT INTO outbox (global_sequence, partition_key)
 	    VALUES (NEW.sequence, CONCAT('p',
 	    IF(v_partition < 10, '0', ''), v_partition));
+	IF @outbox_made IS NOT NULL THEN
+		SET @outbox_made = CONCAT(IF(
+		    LOCATE(CONCAT(NEW.sequence, ' '), @outbox_made) = 1,
+		    @outbox_made, CONCAT(NEW.sequence, ' ')),
+		    '<', REPLACE('outbox', '`', ''), '>');
+	END IF;
 END//
 
 DELIMITER ;

@@ -184,6 +184,19 @@ like "$OUT" '^note: procedure outbox_enqueue: it is not of this version' \
 ctl -c "$OP" schema install
 ctl -c "$OP" schema check
 is "$RC$OUT" 0 'schema install replaces a changed procedure'
+sql "ALTER PROCEDURE outbox_enqueue COMMENT 'outbox-master, procedures 2'"
+ctl -c "$OP" schema check
+like "$OUT" '^warn: procedure outbox_enqueue: it is not of this version' \
+    'an older procedure: a warning'
+if [ "$KIND" = mysql ]; then
+	sql 'DROP PROCEDURE outbox_enqueue'
+	ctl -c "$OP" schema install
+else
+	ctl -c "$OP" schema upgrade
+	is "$RC$ERR" 0 'schema upgrade of an older procedure: exit status 0'
+fi
+ctl -c "$OP" schema check
+is "$RC$OUT" 0 'schema upgrade replaces an older procedure'
 
 # A transaction uses the table for six seconds, and a producer needs it.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'

@@ -494,6 +494,70 @@ WHERE id = 1"
 	    "SELECT event_data FROM events;")" "ERROR 1143"
 }
 
+# A driver's time-out or an operator kills the statement: no handler of the
+# procedure runs on MySQL.  It stops where a hook sleeps: in the INSERT of the
+# event, or of its row.
+hooks() {
+	root "DELIMITER //" "CREATE TRIGGER hook_event BEFORE INSERT ON events
+	    FOR EACH ROW IF @hook = 'event' THEN SET @hook = NULL,
+	    @slept = SLEEP(30); END IF//" \
+	    "CREATE TRIGGER hook_row BEFORE INSERT ON outbox
+	    FOR EACH ROW IF @hook = 'row' THEN SET @hook = NULL,
+	    @slept = SLEEP(30); END IF//"
+}
+sleeper() { root "SELECT id FROM information_schema.processlist
+    WHERE state = 'User sleep';"; }
+has_sleeper() { [ -n "$(sleeper)" ]; }
+
+# killed HOOK STATEMENTS: what a pooled session does after its CALL was killed
+killed() {
+	printf '%s\n' "SET @hook = '$1';" "START TRANSACTION;" "$(call k)" \
+	    "SET @hook = NULL;" "$2" | "$sandbox" sql "$dir/$kind" \
+	    -u outbox_producer --force -N -B app >"$dir/killed" 2>&1 &
+	wait_for 10 has_sleeper
+	root "KILL QUERY $(sleeper);"
+	wait $!
+	grep -q 'ERROR 1317' "$dir/killed" ||
+	    result "the CALL is killed at the $1" 1 "$(cat "$dir/killed")"
+}
+# Each event, and how many rows it has
+rows() { root "SELECT COALESCE(GROUP_CONCAT(CONCAT(stream_id,
+    stream_sequence, ':', (SELECT COUNT(*) FROM outbox
+    WHERE global_sequence = sequence)) ORDER BY sequence), 'none')
+    FROM events;"; }
+
+test_killed() {
+	hooks
+	for hook in event row; do
+		killed $hook "ROLLBACK; START TRANSACTION; $(call k) COMMIT;"
+		is "killed at the $hook and rolled back: the next CALL" \
+		    "$(rows)" k1:1
+		empty_tables
+		killed $hook "ROLLBACK TO SAVEPOINT outbox_enqueue; COMMIT;"
+		is "killed at the $hook: its savepoint undoes it" \
+		    "$(rows)" none
+		empty_tables
+	done
+	load app <"$top/sql/trigger.sql"
+	for hook in event row; do
+		killed $hook "ROLLBACK; $(event k)"
+		is "trigger, killed at the $hook: the same event, plain" \
+		    "$(rows)" k1:1
+		empty_tables
+		killed $hook "$(event k) $(event l) COMMIT;"
+		is "trigger, killed at the $hook, and not rolled back" \
+		    "$(rows)" k1:1,l1:1
+		empty_tables
+		killed $hook "ROLLBACK; START TRANSACTION; $(call k)
+		    $(event l) $(call m) COMMIT;"
+		is "trigger, killed at the $hook: CALLs and plain ones" \
+		    "$(rows)" k1:1,l1:1,m1:1
+		empty_tables
+	done
+	root "DROP TRIGGER hook_event;" "DROP TRIGGER hook_row;" \
+	    "DROP TRIGGER outbox_after_event;"
+}
+
 suite() {
 	load -e 'CREATE DATABASE app'
 	test_load
@@ -506,6 +570,7 @@ suite() {
 	test_transactions
 	test_errors
 	test_independent
+	test_killed
 	test_numbering
 	test_replaying
 	test_data

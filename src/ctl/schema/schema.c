@@ -86,17 +86,26 @@ learn_and_note(struct ctl *c, unsigned n, struct err *e)
 	return -1;
 }
 
+/* The whole text: what is missing, and the procedures. */
 static int
-install(struct ctl *c, unsigned n, struct err *e)
+create_all(struct ctl *c, struct err *e)
 {
 	struct buf	text = { 0 };
 	int		rc = schema_render(c->conf, &text, e);
 
 	if (rc == 0 && !c->args.dry_run)
 		rc = schema_run_all(c, text.data, e);
+	buf_free(&text);
+	return rc;
+}
+
+static int
+install(struct ctl *c, unsigned n, struct err *e)
+{
+	int	rc = create_all(c, e);
+
 	if (rc == 0 && !c->args.dry_run && c->args.trigger)
 		rc = trigger_install(c, e);
-	buf_free(&text);
 	if (rc < 0 || c->args.dry_run)
 		return rc;
 	return learn_and_note(c, n, e) < 0 ? -1 : fan_out_register(c, e);
@@ -218,6 +227,8 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 
 	if (f->trigger)
 		return trigger_install(c, e);
+	if (f->procedures)
+		return create_all(c, e);
 	if (f->fan_out)
 		return store_learn(c->store, e) < 0 ? -1 :
 		    fan_out_register(c, e);

@@ -147,6 +147,7 @@ struct schema_finding {
 	bool			 unused;	/* a right that this
 						   configuration does not use */
 	bool			 trigger;	/* upgrade recreates it */
+	bool			 procedures;	/* upgrade replaces them */
 	bool			 fan_out;	/* upgrade registers us */
 	enum schema_way		 way;
 	enum store_table	 table;

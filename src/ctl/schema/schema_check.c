@@ -137,24 +137,47 @@ check_version(struct check *k, struct err *e)
 	return known < 0 ? -1 : 0;
 }
 
-/* MySQL must drop a procedure to replace it, and loses the grants on it. */
+#define OF_VERSION	", procedures "
+
+/* The version in a comment of ours; 0: it is another's. */
+static unsigned long
+procedures_in(const char *text)
+{
+	const char	*number = strstr(text, OF_VERSION);
+
+	return number == NULL ? 0 :
+	    strtoul(number + strlen(OF_VERSION), NULL, 10);
+}
+
+/*
+ * MySQL must drop a procedure to replace it, and loses the grants on it.  Where
+ * it is only older, upgrade replaces it in place.
+ */
 static void
 judge_procedure(struct check *k, const char *name, const char *comment)
 {
-	const char	*wanted = strstr(store_is_inline(k->ctl->store) ?
-			    schema_file_inline : schema_file_schema, comment);
-	bool		 ours = comment[0] != '\0' && wanted != NULL &&
-			    wanted[strlen(comment)] == '\'';
+	bool		 mariadb = store_is_mariadb(k->ctl->store);
+	unsigned long	 wanted = procedures_in(
+			    store_is_inline(k->ctl->store) ?
+			    schema_file_inline : schema_file_schema);
+	unsigned long	 has = procedures_in(comment);
+	bool		 older = has > 0 && has < wanted;
+	struct schema_finding	*f;
 	char		*sql;
 
-	if (ours)
+	if (has == wanted)
 		return;
 	sql = xasprintf("DROP PROCEDURE `%s`", name);
-	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
+	f = schema_find(k->report, T_OUTBOX, older && mariadb ?
+	    (struct schema_cost){ SCHEMA_WARN, "it enqueues by older rules; "
+	    "outboxctl schema upgrade replaces it" } :
+	    (struct schema_cost){ older ? SCHEMA_WARN : SCHEMA_NOTE,
 	    "it may enqueue by older rules; run outboxctl schema install, and "
 	    "load grants.sql if the old one has to be dropped first" },
-	    store_is_mariadb(k->ctl->store) ? "" : sql,
+	    mariadb ? "" : sql,
 	    "procedure %s: it is not of this version", name);
+	f->procedures = older && mariadb;
+	f->by_hand = !f->procedures;
 	free(sql);
 }
 
