@@ -100,6 +100,13 @@ add_moment(XXH3_state_t *state, struct bytes time)
 	add_bytes(state, time);
 }
 
+/* What is left out is NULL. */
+static struct bytes
+part(const struct msg *m, unsigned which, struct bytes b)
+{
+	return m->left_out & which ? (struct bytes){ NULL, 0 } : b;
+}
+
 uint64_t
 message_hash(const struct msg *m)
 {
@@ -107,11 +114,11 @@ message_hash(const struct msg *m)
 
 	XXH3_INITSTATE(&state);
 	XXH3_64bits_reset(&state);
-	add_bytes(&state, m->key);
-	add_bytes(&state, m->stream_sequence);
-	add_bytes(&state, m->type);
-	add_moment(&state, m->time);
-	add_bytes(&state, m->payload);
+	add_bytes(&state, part(m, MSG_KEY, m->key));
+	add_bytes(&state, part(m, MSG_STREAM_SEQUENCE, m->stream_sequence));
+	add_bytes(&state, part(m, MSG_TYPE, m->type));
+	add_moment(&state, part(m, MSG_TIME, m->time));
+	add_bytes(&state, part(m, MSG_PAYLOAD, m->payload));
 	return XXH3_64bits_digest(&state);
 }
 

@@ -99,6 +99,33 @@ msg_id(struct msg *m)
 }
 
 bool
+msg_has_hash(struct msg *m, uint64_t hash, const char *time)
+{
+	struct msg	before = *m;
+
+	if (msg_id(m).hash == hash)
+		return true;
+	before.left_out = 0;
+	before.time = time[0] == '\0' ? (struct bytes){ NULL, 0 } :
+	    (struct bytes){ time, strlen(time) };
+	return m->left_out != 0 && message_hash(&before) == hash;
+}
+
+bool
+msg_is_stored(struct msg *m, const struct message_id *found, const char *time)
+{
+	struct message_id	id = msg_id(m);
+
+	if (message_id_is(&id, found))
+		return true;
+	if (m->sequence != found->sequence || m->replay != found->replay ||
+	    !found->hashed || !msg_has_hash(m, found->hash, time))
+		return false;
+	m->hash = found->hash;
+	return true;
+}
+
+bool
 msg_has_own_id(const struct msg *m)
 {
 	return m->id.data != NULL && m->id.len > 0;

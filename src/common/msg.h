@@ -32,6 +32,12 @@ struct acked {
  */
 #define MSG_METADATA_MAX	(1024 * 1024)
 
+/* Parts of a message that its id is made of. */
+enum {
+	MSG_KEY = 1, MSG_STREAM_SEQUENCE = 2, MSG_TYPE = 4, MSG_TIME = 8,
+	MSG_PAYLOAD = 16
+};
+
 /* The outcome of a message in this batch. */
 enum outcome {
 	OUT_UNSENT,	/* not sent: give it back, attempts unchanged */
@@ -63,6 +69,8 @@ struct msg {
 	unsigned	 replay;	/* times it was sent again on purpose */
 	uint64_t	 hash;		/* of its event, for the message id */
 	bool		 hashed;	/* the hash is known */
+	unsigned	 left_out;	/* parts that the hash leaves out: their
+					   columns change by themselves */
 	uint32_t	 label_hash;	/* its label is computed of it, unless
 					   the label is the key's */
 	bool		 has_label_hash;
@@ -145,6 +153,17 @@ struct msg *batch_msg(const struct batch *, uint64_t sequence);
  * it needs the event with its payload; without them the id is not hashed.
  */
 struct message_id msg_id(struct msg *);
+
+/*
+ * Is the stored message with this id, and this time of its event, the message?
+ * It may have an id that leaves no part out, of an earlier version: then that
+ * is the message's id from now on, for the audit to find it.
+ */
+bool	msg_is_stored(struct msg *, const struct message_id *,
+	    const char *time);
+
+/* The same of the hash alone. */
+bool	msg_has_hash(struct msg *, uint64_t hash, const char *time);
 
 /*
  * Has its author named it?  Append the id that consumers see: that, unless it

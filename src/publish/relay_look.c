@@ -92,12 +92,14 @@ read_stored(struct look *l)
  * What an operator sends again is not to be told from it.
  */
 static bool
-says_the_same(const struct msg *m, const struct stored_message *found)
+says_the_same(struct msg *m, const struct stored_message *found)
 {
 	struct msg	as = *m;
 
 	if (m->replay > 0)
 		return false;
+	if (msg_has_hash(m, found->id.hash, found->time))
+		return true;
 	as.time = found->time[0] == '\0' ? (struct bytes){ NULL, 0 } :
 	    (struct bytes){ found->time, strlen(found->time) };
 	return !found->id.hashed || message_hash(&as) == found->id.hash;
@@ -132,11 +134,10 @@ judge_found(struct look *l, size_t k)
 	size_t				 i = l->index[k];
 	struct msg			*m = &f->b->msgs[i];
 	const struct stored_message	*p = &l->found[k];
-	struct message_id		 id = msg_id(m);
 
 	switch (p->what) {
 	case STORED_OURS:
-		if (message_id_is(&id, &p->id))
+		if (msg_is_stored(m, &p->id, p->time))
 			relay_deliver(f, i, p->sequence, true);
 		/* The place is not its own: the audit would miss it there. */
 		else if (says_the_same(m, p))

@@ -56,14 +56,16 @@ go_on(void *arg)
 
 /*
  * True if the stream may have forgotten the id by the time this is sent, which
- * is before its claim expires.  A message too large to be fetched is not sent
- * and has no id.
+ * is before its claim expires; or never knew it, because an earlier version had
+ * sent it under another.  A message too large to be fetched is not sent and has
+ * no id.
  */
 static bool
 is_old(const struct in_doubt *d, const struct msg *m, int64_t dedup_window_ms)
 {
-	return !m->held && !m->away && m->in_doubt_ms >= 0 && m->in_doubt_ms >
-	    dedup_window_ms - d->conf->worker.claim_ttl - MARGIN_MS;
+	return !m->held && !m->away && m->in_doubt_ms >= 0 &&
+	    (m->left_out != 0 || m->in_doubt_ms >
+	    dedup_window_ms - d->conf->worker.claim_ttl - MARGIN_MS);
 }
 
 static void
@@ -218,6 +220,8 @@ list_in_doubt(struct in_doubt *d, const struct batch *b,
 		if (!is_old(d, m, dedup_window_ms))
 			continue;
 		id = msg_id(m);
+		if (m->left_out != 0)
+			id.hashed = false;
 		search_drop_older(&d->search, &id, clock_ms() - m->in_doubt_ms);
 		if (search_result(&d->search, id.sequence, &ack) ==
 		    FOUND_NOT_SOUGHT)
@@ -253,8 +257,11 @@ add_to_search(struct in_doubt *d, const struct batch *b,
 	if (l.n > 0)
 		asked = first_to_search(d, b, &l, st, &x.from, e);
 	for (size_t i = 0; asked == ANSWERED && i < l.n; i++) {
+		const struct msg *m = batch_msg(b, l.ids[i].sequence);
+
 		x.id = l.ids[i];
-		x.not_before = not_before(b, batch_msg(b, x.id.sequence), st);
+		x.loose = m->left_out != 0;
+		x.not_before = not_before(b, m, st);
 		if (search_add(&d->search, &x))
 			continue;
 		/* Other workers have most of them now: start over. */
@@ -279,8 +286,7 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 
 		if (!is_old(d, m, dedup_window_ms))
 			continue;
-		switch (search_result(&d->search, m->sequence,
-		    &m->ack_sequence)) {
+		switch (search_result_of(&d->search, m, &m->ack_sequence)) {
 		case FOUND_THERE:
 			m->outcome = OUT_DELIVERED;
 			(*found)++;

@@ -45,6 +45,12 @@ find_sought(const struct search *s, uint64_t row)
 }
 
 static bool
+is_found(const struct sought *x)
+{
+	return x->ack != 0 && !x->loose;
+}
+
+static bool
 is_same(const struct stream_state *a, const struct stream_state *b)
 {
 	return strcmp(a->created, b->created) == 0 &&
@@ -118,10 +124,25 @@ search_result(const struct search *s, uint64_t row, uint64_t *ack)
 	if (x == NULL)
 		return FOUND_NOT_SOUGHT;
 	*ack = x->ack;
-	if (x->ack != 0 && x->ack < s->sure)
+	if (is_found(x) && x->ack < s->sure)
 		return FOUND_THERE;
-	if (x->ack != 0 || x->until >= s->sure)
+	if (is_found(x) || x->until >= s->sure)
 		return FOUND_LATER;
+	if (x->ack != 0)
+		return FOUND_THERE;
+	return may_be_removed(s, x) ? FOUND_UNKNOWN : FOUND_ABSENT;
+}
+
+enum found
+search_result_of(const struct search *s, struct msg *m, uint64_t *ack)
+{
+	const struct sought	*x = find_sought(s, m->sequence);
+	enum found		 found = search_result(s, m->sequence, ack);
+
+	if (found != FOUND_THERE || !x->loose ||
+	    msg_is_stored(m, &x->found.id, x->found.time))
+		return found;
+	*ack = 0;
 	return may_be_removed(s, x) ? FOUND_UNKNOWN : FOUND_ABSENT;
 }
 
@@ -132,7 +153,7 @@ last_wanted(const struct search *s)
 	uint64_t	last = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i].ack == 0 && s->items[i].until > last)
+		if (!is_found(&s->items[i]) && s->items[i].until > last)
 			last = s->items[i].until;
 	return last;
 }
@@ -143,8 +164,10 @@ note_stored(struct search *s, const struct stored_message *p)
 	struct sought	*x = p->what != STORED_OURS ? NULL :
 			    find_sought(s, p->id.sequence);
 
-	if (x != NULL && x->ack == 0 && message_id_is(&x->id, &p->id))
-		x->ack = p->sequence;
+	if (x == NULL || is_found(x) || !message_id_is(&x->id, &p->id))
+		return;
+	x->ack = p->sequence;
+	x->found = *p;
 }
 
 /* Messages may be large: a slice must not take all of the time. */

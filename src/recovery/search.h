@@ -13,15 +13,19 @@
 
 #include "util/err.h"
 #include "driver/pub.h"
+#include "common/msg.h"
 
 #define SEARCH_MAX	10000	/* rows at a time */
 
 struct sought {
 	struct message_id id;		/* the message to find */
+	bool		loose;		/* by row and replay alone: the caller
+					   judges what is found last */
 	uint64_t	from, until;	/* the places where it can be */
 	int64_t		not_before;	/* when it was stored at the earliest,
 					   ms since 1970; 0: not known */
 	uint64_t	ack;		/* its sequence; 0: not found yet */
+	struct stored_message found;	/* loose: what is there */
 	int64_t		since;		/* clock_ms() of search_add() */
 };
 
@@ -73,6 +77,12 @@ int	search_run(struct search *, const struct pub *, const char *prefix,
 
 /* The result for a row; if it is there, *ack is its sequence. */
 enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
+
+/*
+ * The same for a message: one that was searched for loosely is there if what
+ * was found is it.
+ */
+enum found search_result_of(const struct search *, struct msg *, uint64_t *ack);
 
 /* End the search for a row. */
 void	search_drop(struct search *, uint64_t row);

@@ -73,6 +73,17 @@ extern const unsigned	store_schema_version;
  */
 int	store_learn(struct store *, struct err *);
 
+/*
+ * store_unstable.c: the columns that message ids are made of, from 0 on; NULL:
+ * no more.  Else why it changes without a change of the message, so that ids
+ * leave it out, or "".  *word is its name in the pointer layout.
+ */
+const char *store_unstable(const struct store *, size_t i, const char **word);
+
+/* Find them; store_learn() does it, too.  Log a warning of each. */
+int	store_find_unstable(struct store *, struct err *);
+void	store_warn_of_unstable(const struct store *);
+
 enum store_table {
 	T_OUTBOX, T_EVENTS, T_PARTITIONS, T_WORKERS, T_SETTINGS, T_DEAD,
 	T_BLOCKED, T_STREAMS, T_AUDIT, T_REGISTRY, NTABLES

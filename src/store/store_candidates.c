@@ -133,17 +133,19 @@ store_few(struct store *s, const struct range *ranges, size_t n,
 
 /* A row with a claim comes without its event, and is left out. */
 static void
-add_ahead(struct batch *ahead, const struct db_rows *rows, size_t max)
+add_ahead(const struct store *s, struct batch *ahead,
+    const struct db_rows *rows, size_t max)
 {
 	struct msg	*m = &ahead->msgs[ahead->n];
 
-	store_read_msg(m, rows, max);
+	store_read_msg(s, m, rows, max);
 	if (m->has_event && !m->away)
 		ahead->n++;
 }
 
 static void
-read_ahead(struct db_rows *rows, size_t nranges, size_t max, struct few *f)
+read_ahead(const struct store *s, struct db_rows *rows, size_t nranges,
+    size_t max, struct few *f)
 {
 	struct batch	*ahead = &f->ahead;
 
@@ -156,7 +158,7 @@ read_ahead(struct db_rows *rows, size_t nranges, size_t max, struct few *f)
 			continue;
 		f->rows[f->n].range = (unsigned)range;
 		f->rows[f->n++].sequence = db_u64(rows, 0);
-		add_ahead(ahead, rows, max);
+		add_ahead(s, ahead, rows, max);
 	}
 	store_sort_candidates(f->rows, f->n);
 	batch_sort(ahead);
@@ -192,7 +194,7 @@ store_few_ahead(struct store *s, const struct range *ranges, size_t n,
 		return -1;
 	f->all = db_nrows(rows) < STORE_FEW;
 	if (f->all)
-		read_ahead(rows, n, max, f);
+		read_ahead(s, rows, n, max, f);
 	else
 		db_rows_free(rows);
 	return 0;
@@ -225,7 +227,8 @@ put_glance(struct store *s, size_t max)
 }
 
 static void
-read_glance(struct db_rows *rows, size_t max, struct glance *g)
+read_glance(const struct store *s, struct db_rows *rows, size_t max,
+    struct glance *g)
 {
 	struct batch	*ahead = &g->ahead;
 
@@ -235,7 +238,7 @@ read_glance(struct db_rows *rows, size_t max, struct glance *g)
 		g->rows[g->n++] = (struct glanced){ db_u64(rows, 0),
 		    store_column(rows, 1) };
 		if (max > 0)
-			add_ahead(ahead, rows, max);
+			add_ahead(s, ahead, rows, max);
 	}
 	batch_sort(ahead);
 	store_keep_rows(ahead, rows);
@@ -264,7 +267,7 @@ store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 	g->all = db_nrows(rows) < STORE_FEW;
 	note_crowd(s, g, clock_ms() - began);
 	if (g->all)
-		read_glance(rows, max, g);
+		read_glance(s, rows, max, g);
 	else
 		db_rows_free(rows);
 	return 0;

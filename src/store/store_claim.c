@@ -186,7 +186,7 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 	store_keep_rows(b, rows);
 	b->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*b->msgs));
 	for (b->n = 0; db_next(rows); b->n++) {
-		store_read_msg(&b->msgs[b->n], rows, max);
+		store_read_msg(s, &b->msgs[b->n], rows, max);
 		b->naway += b->msgs[b->n].away;
 	}
 	batch_sort(b);

@@ -14,6 +14,9 @@ struct fit {
 /* store_columns.c: columns of the outbox and the events that have a name */
 #define NCOLUMNS	24
 
+/* store_unstable.c: parts of a message that its id is made of */
+#define NHASHED		5
+
 /*
  * store_scheduled.c: rows that the database refuses to bring back.  They are
  * not tried again before a minute is over, or else they would be the first
@@ -42,6 +45,9 @@ struct store {
 	const char		*names[NCOLUMNS];	/* "": none */
 	bool			 there[NCOLUMNS];	/* is it in the table? */
 	bool			 payload_is_text;	/* or JSON */
+	const char		*unstable[NHASHED];	/* why; NULL: it is not */
+	unsigned		 left_out;	/* of ids: MSG_KEY, ... */
+	bool			 delivers_all;	/* published_at changes itself */
 	char			 primary[2][65];	/* indexes that begin with the
 						   number of a row, an event */
 	char			 index[65];	/* claim index; "": none found */
@@ -76,6 +82,9 @@ bool	store_put_column(struct store *, const char *word, size_t len);
  * warning if only the claim is slow without it.
  */
 int	store_learn_indexes(struct store *, struct err *);
+
+/* store_unstable.c: the same; -1 also if no row could be told as waiting. */
+int	store_learn_unstable(struct store *, struct err *);
 
 /* store_fit.c: note a column's character set (NULL: binary) and length. */
 void	store_learn_fit(struct store *, const char *table, const char *column,
@@ -127,7 +136,8 @@ void	store_put_leases_are_mine(struct store *, const struct range *,
  */
 #define STORE_MSG_COLUMNS	20
 void	store_put_msg(struct store *, size_t max);
-void	store_read_msg(struct msg *, const struct db_rows *, size_t max);
+void	store_read_msg(const struct store *, struct msg *,
+	    const struct db_rows *, size_t max);
 
 /*
  * " FROM ... WHERE ": rows o with their events e.  index is a template such as

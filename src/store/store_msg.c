@@ -71,8 +71,10 @@ age_us(const struct msg *m, const char *text)
 }
 
 void
-store_read_msg(struct msg *m, const struct db_rows *rows, size_t max)
+store_read_msg(const struct store *s, struct msg *m,
+    const struct db_rows *rows, size_t max)
 {
+	m->left_out = s->left_out;
 	m->sequence = db_u64(rows, F_SEQUENCE);
 	m->partition = store_column(rows, F_PARTITION);
 	m->attempts = (unsigned)db_u64(rows, F_ATTEMPTS);

@@ -88,6 +88,6 @@ store_peek(struct store *s, uint64_t sequence, bool dead, struct batch *b,
 	store_keep_rows(b, rows);
 	b->msgs = xcalloc(1, sizeof(*b->msgs));
 	if (db_next(rows))
-		store_read_msg(&b->msgs[b->n++], rows, SIZE_MAX);
+		store_read_msg(s, &b->msgs[b->n++], rows, SIZE_MAX);
 	return 0;
 }

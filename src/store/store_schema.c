@@ -369,7 +369,8 @@ warn_of_table(struct store *s, enum store_table t)
 int
 store_learn(struct store *s, struct err *e)
 {
-	if (learn_columns(s, e) < 0 || store_learn_indexes(s, e) < 0)
+	if (learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
+	    store_learn_indexes(s, e) < 0)
 		return -1;
 	warn_of_extras(s);
 	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)

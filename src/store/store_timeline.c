@@ -228,7 +228,8 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 		    .stream_sequence = store_column(rows, 2),
 		    .type = store_column(rows, 3),
 		    .time = store_column(rows, 4),
-		    .payload = store_column(rows, 5) };
+		    .payload = store_column(rows, 5),
+		    .left_out = s->left_out };
 
 		if ((x = find_known(k, db_u64(rows, 0))) == NULL)
 			continue;
@@ -327,8 +328,20 @@ judge_without_event(const struct knowledge *k, const struct known *x,
 	return MATCH_PHANTOM;
 }
 
+/*
+ * An earlier version may have sent it, with a hash that left out nothing: then
+ * only a row that was delivered as another message is evidence.
+ */
+static bool
+is_another(const struct store *s, const struct known *x, const struct acked *a)
+{
+	return x->event_hash != a->id.hash && (s->left_out == 0 ||
+	    (x->row && !x->waits && x->hashed && x->hash != a->id.hash));
+}
+
 static enum match
-judge_match(const struct knowledge *k, const struct acked *a)
+judge_match(const struct store *s, const struct knowledge *k,
+    const struct acked *a)
 {
 	const struct known	*x = find_known(k, a->id.sequence);
 
@@ -338,9 +351,9 @@ judge_match(const struct knowledge *k, const struct acked *a)
 		return judge_without_event(k, x, a);
 	if (!a->id.hashed)
 		return MATCH_FINE;
-	if (x->event_hash != a->id.hash)
+	if (is_another(s, x, a))
 		return MATCH_PHANTOM;
-	return x->row && x->waits && x->replay == a->id.replay ? MATCH_WAITS :
+	return x->event_hash == a->id.hash && x->row && x->waits && x->replay == a->id.replay ? MATCH_WAITS :
 	    MATCH_FINE;
 }
 
@@ -361,7 +374,7 @@ store_match(struct store *s, const struct acked *a, size_t n,
 	    read_dead(s, &k, list, nlist, e) < 0))
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		out[i] = judge_match(&k, &a[i]);
+		out[i] = judge_match(s, &k, &a[i]);
 	free(k.items);
 	free(list);
 	return rc;

@@ -183,6 +183,8 @@ prepare_database(struct worker *w, struct err *e)
 	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
 	    announce(w, e) < 0)
 		return -1;
+	if (w->a->slot == 0)	/* only one logs it */
+		store_warn_of_unstable(w->store);
 	store_prefix(w->store, w->prefix);
 	w->relay.has_dead = store_has(w->store, T_DEAD);
 	/* What a scan of the connection before has left may be old. */

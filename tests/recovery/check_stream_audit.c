@@ -46,6 +46,8 @@ fill_stored(struct stored_message *p)
 	    .replay = fake.replay[p->sequence],
 	    .hash = fake.hash[p->sequence],
 	    .hashed = fake.hash[p->sequence] != 0 };
+	snprintf(p->time, sizeof(p->time), "%s", fake.time[p->sequence] == NULL ?
+	    "" : fake.time[p->sequence]);
 	p->what = row == 0 || p->sequence > fake.state.last ? STORED_EMPTY :
 	    row == ALIEN ? STORED_OTHER : STORED_OURS;
 }

@@ -162,6 +162,41 @@ START_TEST(another_event_of_the_same_number_is_not_found)
 }
 END_TEST
 
+#define AT	"2026-01-31 12:00:00.500000"
+
+/*
+ * The time of their events changes with each write, so ids leave it out.  An
+ * earlier version did not, and a duplicate window is of no use then.
+ */
+START_TEST(ids_of_an_earlier_version_are_found)
+{
+	struct msg	before[4];
+
+	take_in_doubt(1000, 1003, 1);
+	for (size_t i = 0; i < 4; i++) {
+		batch.msgs[i].has_event = true;
+		before[i] = batch.msgs[i];
+		before[i].time = (struct bytes){ AT, strlen(AT) };
+		batch.msgs[i].left_out = MSG_TIME;
+	}
+	fake.state.last = fake.state.messages = 950;
+	fake.row[905] = 1000;
+	fake.time[905] = AT;
+	fake.hash[905] = message_hash(&before[0]);
+	fake.row[910] = 1001;	/* of an event that does not exist any more */
+	fake.hash[910] = 77;
+	fake.row[915] = 1001;
+	fake.hash[915] = message_hash(&batch.msgs[1]);
+	fake.row[920] = 1002;	/* the same, and no other one */
+	fake.hash[920] = message_hash(&before[2]);
+	fake.time[920] = "2026-01-31 12:00:01";
+	ck_assert_str_eq(resolve(), "DDUU");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 905);
+	ck_assert_uint_eq(batch.msgs[0].hash, fake.hash[905]);
+	ck_assert_uint_eq(batch.msgs[1].ack_sequence, 915);
+}
+END_TEST
+
 START_TEST(all_is_read_where_nothing_is_known)
 {
 	fake.state.first = 41;
@@ -659,6 +694,7 @@ add_doubts(Suite *s, const struct kind *k)
 	TCase	*tc = add_case(s, "doubt", k, k->start, doubt_begin, doubt_end);
 
 	tcase_add_test(tc, another_event_of_the_same_number_is_not_found);
+	tcase_add_test(tc, ids_of_an_earlier_version_are_found);
 	tcase_add_test(tc, replay_is_not_found_by_its_first_message);
 	tcase_add_test(tc, replay_is_looked_for_anew);
 	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,

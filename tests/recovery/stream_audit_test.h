@@ -26,6 +26,7 @@ extern struct fake {
 	uint64_t		 row[PLACES];	/* 0: nothing there */
 	unsigned		 replay[PLACES];
 	uint64_t		 hash[PLACES];	/* 0: an id of before */
+	const char		*time[PLACES];	/* of the event; NULL: none */
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;

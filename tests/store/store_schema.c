@@ -393,6 +393,91 @@ START_TEST(settings_win)
 }
 END_TEST
 
+#define MOMENT		"TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)"
+#define ON_UPDATE	MOMENT " ON UPDATE CURRENT_TIMESTAMP(6)"
+#define INLINE		"CREATE TABLE outbox_messages (id BIGINT PRIMARY KEY, " \
+			"attempts INT, available_at " MOMENT ", published_at " \
+			"TIMESTAMP(6) NULL DEFAULT NULL, touched " ON_UPDATE \
+			", headers JSON, payload BLOB, "
+#define TOPIC_OF	"topic VARCHAR(99) AS (JSON_UNQUOTE(JSON_EXTRACT(" \
+			"headers, '$.type'))) STORED, "
+#define VIEW(at)	"RENAME TABLE events TO e; CREATE VIEW events AS " \
+			"SELECT sequence, stream_id, stream_sequence, " \
+			"correlation_id, event_type, event_version, metadata, " \
+			"event_data, " at " AS occurred_at FROM e"
+
+/* Columns of messages that change by themselves, and with what. */
+static const struct {
+	const char	*outbox, *sql;
+	const char	*unstable;
+	bool		 mariadb;	/* no other server has that */
+} made[] = {
+	{ "", "DO 0", "", false },
+	{ "", "ALTER TABLE events MODIFY occurred_at " ON_UPDATE,
+	  "occurred_at", false },
+	{ "", "ALTER TABLE events MODIFY occurred_at DATETIME NULL ON UPDATE "
+	  "CURRENT_TIMESTAMP, ADD COLUMN touched " ON_UPDATE, "occurred_at",
+	  false },
+	{ "", VIEW("occurred_at"), "", false },
+	{ "", VIEW("NOW(6)"), "occurred_at", false },
+	{ "", "ALTER TABLE events MODIFY occurred_at " ON_UPDATE "; "
+	  VIEW("occurred_at"), "occurred_at", false },
+	{ "mode: inline", INLINE TOPIC_OF "created_at " MOMENT ")", "", false },
+	{ "mode: inline", INLINE TOPIC_OF "created_at " ON_UPDATE ")",
+	  "occurred_at", false },
+	{ "mode: inline", INLINE "topic VARCHAR(99) AS (CONCAT(payload, "
+	  "attempts)) STORED, created_at TIMESTAMP(6) AS (touched) STORED)",
+	  "event_type occurred_at", false },
+	{ "mode: inline", INLINE "topic VARCHAR(99), created_at DATETIME(6) AS "
+	  "(NOW(6)) VIRTUAL)", "occurred_at", true },
+	{ "mode: inline, columns: {created_at: touched}", INLINE
+	  "topic VARCHAR(99), created_at " MOMENT ")", "occurred_at", false },
+	{ "mode: inline, columns: {created_at: rs}", INLINE
+	  "topic VARCHAR(99), rs TIMESTAMP(6) GENERATED ALWAYS AS ROW START, "
+	  "re TIMESTAMP(6) GENERATED ALWAYS AS ROW END, "
+	  "PERIOD FOR SYSTEM_TIME(rs, re)) WITH SYSTEM VERSIONING",
+	  "occurred_at", true },
+};
+
+START_TEST(what_changes_by_itself_is_no_part_of_an_id)
+{
+	struct buf	 words = { 0 };
+	const char	*why, *word;
+	struct conf	*c;
+
+	if (made[_i].mariadb && strcmp(server, "mariadb") != 0)
+		return;
+	c = servers_conf("mysql: {socket: \"%s\", user: outbox, "
+	    "password_env: OUTBOX_PW, database: other}\noutbox: {%s}\n",
+	    servers_get(server, "SOCKET"), made[_i].outbox);
+	store_free(st);
+	st = store_new(c, ME, 1000);
+	ck_ok(store_open(st, &e));
+	sql("%s", made[_i].sql);
+	sql("GRANT SELECT, SHOW VIEW ON other.* TO 'outbox'@'localhost'");
+	ck_ok(store_find_unstable(st, &e));
+	buf_str(&words, "");
+	for (size_t i = 0; (why = store_unstable(st, i, &word)) != NULL; i++)
+		if (why[0] != '\0')
+			buf_printf(&words, "%s%s", words.len == 0 ? "" : " ",
+			    word);
+	ck_assert_str_eq(words.data, made[_i].unstable);
+	buf_free(&words);
+	store_free(st);
+	conf_free(c);
+	st = store_new(other_conf, ME, 1000);
+}
+END_TEST
+
+START_TEST(claim_that_would_deliver_is_refused)
+{
+	sql("ALTER TABLE outbox MODIFY published_at TIMESTAMP(6) NULL "
+	    "DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP(6)");
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, "outbox.published_at has ON UPDATE");
+}
+END_TEST
+
 START_TEST(odd_settings_are_refused)
 {
 	unsigned	count = 24;
@@ -541,6 +626,9 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, missing_table_is_named, 0, NROWS(needed));
 	tcase_add_test(tc, missing_column_is_named);
 	tcase_add_test(tc, optional_tables_may_be_missing);
+	tcase_add_loop_test(tc, what_changes_by_itself_is_no_part_of_an_id, 0,
+	    NROWS(made));
+	tcase_add_test(tc, claim_that_would_deliver_is_refused);
 	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));

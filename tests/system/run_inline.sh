@@ -58,6 +58,54 @@ within 10 'what the broker lost is found' \
 drains 20 'and sent again'
 check_stream 'the stream is complete and in order again' --shape inline --wait 10
 
+# A column that each write to its row changes is no part of the id.  What was
+# sent before the daemon left it out is found by the id of before.
+own_ids() { # COUNT: messages without an id of their author
+	sql "INSERT INTO outbox_messages (topic, order_key, partition_key,
+	    payload) SELECT 'own', CONCAT('o', n % 20), 'p07', n
+	    FROM $(numbers "$1")"
+}
+# As after a crash: they were sent, and nothing says so.
+forget_acks() {
+	sql "UPDATE outbox_messages SET published_at = NULL,
+	    ack_sequence = NULL, message_hash = NULL, in_doubt_since = NOW(6),
+	    available_at = NOW(6) WHERE topic = 'own' ORDER BY id DESC LIMIT $1;
+	UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1"
+}
+in_stream() {
+	"$LAB" count --socket "$SOCKET" --user root --database app \
+	    --nats "$URL" --stream EVENTS --inline |
+	    sed -n 's/.*messages \([0-9]*\).*/\1/p'
+}
+MOMENT='TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)'
+own_ids 100
+drains 10 'messages with ids of the daemon are sent'
+stop_master "$MASTER"
+sql "ALTER TABLE outbox_messages MODIFY created_at $MOMENT
+    ON UPDATE CURRENT_TIMESTAMP(6)"
+start_fleet
+stored=$(in_stream)
+check "the stream has messages ($stored)" [ "$stored" -gt 100 ]
+forget_acks 100
+drains 10 'in doubt, with ids of before: all are delivered'
+is "$(in_stream)" "$stored" 'and none is in the stream twice'
+own_ids 100
+drains 10 'others are sent with ids that leave the time out'
+stored=$(in_stream)
+forget_acks 100
+drains 10 'in doubt, and with another time: all are delivered'
+is "$(in_stream)" "$stored" 'and none is in the stream twice'
+has_warned() { has_line "$LOG" 'warn .*column created_at has ON UPDATE '; }
+check 'the log says that ids leave it out' has_warned
+like "$(inline_ctl schema check)" 'fail: outbox_messages: created_at has ON UPDATE CURRENT_TIMESTAMP.*remedy: ALTER TABLE `outbox_messages` MODIFY `created_at` TIMESTAMP.6. NOT NULL DEFAULT CURRENT_TIMESTAMP.6.$' \
+    'schema check refuses it, and names the ALTER'
+like "$(inline_ctl doctor)" 'created_at has ON UPDATE.*ids leave it out' \
+    'doctor, too'
+sql "$(inline_ctl --json schema check |
+    jq -r '.[] | select(.what | contains("ON UPDATE")) | .remedy')"
+is "$(inline_ctl schema check | grep 'ON UPDATE')" '' \
+    'a server takes the ALTER, and then it is fine'
+
 # Scheduled: the later message of the key passes the one with a time.
 insert() {	# KEY PAYLOAD [SCHEDULED_AT, as SQL]
 	sql "INSERT INTO outbox_messages (message_id, topic, order_key,

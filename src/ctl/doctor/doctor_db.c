@@ -303,6 +303,22 @@ check_moments(struct doctor *d)
 	db_rows_free(rows);
 }
 
+/* What a message id is made of must not change by itself. */
+static void
+check_ids(struct doctor *d)
+{
+	const struct store	*s = d->ctl->store;
+	const char		*why, *word;
+
+	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++)
+		if (why[0] != '\0')
+			doctor_say(d, DOCTOR_FAIL, "message ids", "%s.%s %s: "
+			    "ids leave it out, and its value in messages is "
+			    "any; outboxctl schema check names the ALTER",
+			    store_table_name(s, T_EVENTS),
+			    store_column_name(s, word), why);
+}
+
 void
 doctor_tables(struct doctor *d)
 {
@@ -318,4 +334,5 @@ doctor_tables(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "tables", "all exist, with all "
 		    "columns and the index of the claim");
 	check_moments(d);
+	check_ids(d);
 }

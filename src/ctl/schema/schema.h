@@ -91,6 +91,7 @@ struct schema_column {
 	char		*collation;	/* "": no text */
 	bool		 nullable;
 	bool		 optional;	/* has a default or is generated */
+	bool		 on_update;	/* live: ON UPDATE CURRENT_TIMESTAMP */
 };
 
 struct schema_index {

@@ -241,7 +241,7 @@ check_all(struct check *k, struct err *e)
 		if (schema_has(k, t))
 			check_table(k, t);
 	schema_copies(k);
-	if (check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
+	if (schema_find_unstable(k, e) < 0 || check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;
 	if (schema_has(k, schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS :

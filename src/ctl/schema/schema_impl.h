@@ -42,6 +42,12 @@ void	schema_moments(struct check *, enum store_table);
 bool	schema_foreign(struct check *, const struct schema_column *wanted,
 	    const struct schema_column *live);
 
+/*
+ * schema_unstable.c: report columns of messages, and times of the daemon, that
+ * change with each write to their row.
+ */
+int	schema_find_unstable(struct check *, struct err *);
+
 /* fan_out.c: report what keeps an event from other outboxes, or from this. */
 int	fan_out_check(struct check *, struct err *);
 /* fan_out_rights.c: fail if an account may write events, and not the outbox. */

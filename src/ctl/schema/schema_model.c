@@ -249,6 +249,7 @@ take_column(struct schema_table *t, const struct db_rows *rows)
 	c->collation = xstrdup(db_text(rows, 4));
 	c->nullable = db_u64(rows, 5) != 0;
 	c->optional = db_u64(rows, 6) != 0;
+	c->on_update = db_u64(rows, 7) != 0;
 }
 
 static void
@@ -269,7 +270,8 @@ static const struct {
 	{ "SELECT table_name, column_name, data_type, "
 	  "COALESCE(character_maximum_length, datetime_precision, 0), "
 	  "COALESCE(collation_name, ''), is_nullable = 'YES', "
-	  "is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> '' "
+	  "is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> '', "
+	  "LOWER(extra) LIKE '%on update%' "
 	  "FROM information_schema.columns WHERE table_schema = DATABASE() "
 	  "ORDER BY table_name, ordinal_position", take_column },
 	{ "SELECT table_name, index_name, GROUP_CONCAT(CONCAT("

@@ -1,0 +1,187 @@
+/*
+ * schema_unstable.c - columns that change without a change of the message
+ *
+ * See store_unstable.c.  What a trigger assigns can only be told here: the
+ * daemon may not see triggers.
+ */
+
+#include "ctl/schema/schema_impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/xalloc.h"
+
+static const struct schema_cost new_ids = { SCHEMA_FAIL, "a message that is "
+	"sent again would have another id, and be in the stream twice: ids "
+	"leave the column out, and its value in messages is any" };
+static const struct schema_cost by_trigger = { SCHEMA_FAIL, "a message that is "
+	"sent again has another id, and is in the stream twice: let the "
+	"trigger leave the column as it is" };
+static const struct schema_cost never_sent = { SCHEMA_FAIL,
+	"the daemon refuses to run: each row would count as delivered when it "
+	"is claimed" };
+static const struct schema_cost other_times = { SCHEMA_FAIL,
+	"claims, delays and marks write to the row, and move this time" };
+
+/* Where the events are. */
+static enum store_table
+event_table(const struct check *k)
+{
+	return schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS : T_OUTBOX;
+}
+
+/* "MODIFY `at` TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)", as it is */
+static char *
+without_on_update(const struct schema_column *c, bool starts_now)
+{
+	char	digits[8] = "", type[16];
+	size_t	n = 0;
+
+	for (; c->type[n] != '\0' && n < sizeof(type) - 1; n++)
+		type[n] = (char)toupper((unsigned char)c->type[n]);
+	type[n] = '\0';
+	if (c->length > 0)
+		snprintf(digits, sizeof(digits), "(%u)", (unsigned)c->length);
+	return starts_now ? xasprintf("MODIFY `%s` %s%s %sNULL DEFAULT "
+	    "CURRENT_TIMESTAMP%s", c->name, type, digits,
+	    c->nullable ? "" : "NOT ", digits) :
+	    xasprintf("MODIFY `%s` %s%s NULL DEFAULT NULL", c->name, type,
+	    digits);
+}
+
+static void
+find_on_update(struct check *k, enum store_table t,
+    const struct schema_column *c, struct schema_cost cost, bool starts_now)
+{
+	char	*change = without_on_update(c, starts_now);
+
+	schema_alter(k, t, cost, change, "%s has ON UPDATE CURRENT_TIMESTAMP, "
+	    "so each write to its row changes it", c->name)->by_hand = true;
+	free(change);
+}
+
+/* Columns of the outbox that only the daemon, or their author, may change. */
+static void
+find_moved_times(struct check *k)
+{
+	static const struct {
+		const char	*word;
+		bool		 starts_now;
+	} words[] = { { "published_at", false }, { "available_at", true },
+		{ "in_doubt_since", false }, { "scheduled_at", false } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *word = words[i].word;
+		const struct schema_column *c = schema_column_of(
+		    &k->live.tables[T_OUTBOX],
+		    store_column_name(k->ctl->store, word));
+
+		if (c != NULL && c->on_update)
+			find_on_update(k, T_OUTBOX, c, strcmp(word,
+			    "published_at") == 0 ? never_sent : other_times,
+			    words[i].starts_now);
+	}
+}
+
+static void
+find_unstable(struct check *k)
+{
+	const struct store	*s = k->ctl->store;
+	enum store_table	 t = event_table(k);
+	const char		*why, *word;
+
+	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++) {
+		const struct schema_column *c = schema_column_of(
+		    &k->live.tables[t], store_column_name(s, word));
+
+		if (why[0] == '\0' || c == NULL)
+			continue;
+		if (c->on_update)
+			find_on_update(k, t, c, new_ids, true);
+		else
+			schema_find(k->report, t, (struct schema_cost){
+			    SCHEMA_FAIL, "a message that is sent again would "
+			    "have another id, and be in the stream twice: ids "
+			    "leave the column out; name another one in "
+			    "outbox.columns" }, "", "%s: %s %s",
+			    schema_name(k, t), c->name, why)->by_hand = true;
+	}
+}
+
+static bool
+is_part_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '`';
+}
+
+/* Does it say "SET ... NEW.column ="?  A comparison may seem one. */
+static bool
+assigns(const char *statement, const char *column)
+{
+	size_t	n = strlen(column);
+
+	for (const char *p = statement; (p = strcasestr(p, "NEW.")) != NULL;
+	    p++) {
+		const char *before = p, *name = p + strlen("NEW.");
+
+		name += *name == '`';
+		if (strncasecmp(name, column, n) != 0)
+			continue;
+		name += n;
+		name += *name == '`';
+		if (is_part_of_name(*name))
+			continue;
+		name += strspn(name, " \t\r\n:");
+		while (before > statement && strchr(" \t\r\n", before[-1]))
+			before--;
+		if (*name == '=' && before - statement >= 3 &&
+		    (before[-1] == ',' || strncasecmp(before - 3, "SET",
+		    3) == 0))
+			return true;
+	}
+	return false;
+}
+
+static int
+find_triggers(struct check *k, struct err *e)
+{
+	struct store	*s = k->ctl->store;
+	enum store_table t = event_table(k);
+	struct db_rows	*rows;
+	const char	*word;
+
+	store_sql(s, "SELECT trigger_name, action_statement "
+	    "FROM information_schema.triggers WHERE event_object_schema = "
+	    "DATABASE() AND action_timing = 'BEFORE' "
+	    "AND event_manipulation = 'UPDATE' AND event_object_table = ");
+	store_put_text(s, schema_name(k, t));
+	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
+		return -1;
+	while (db_next(rows))
+		for (size_t i = 0; store_unstable(s, i, &word) != NULL; i++) {
+			const char *name = store_column_name(s, word);
+
+			if (name[0] != '\0' && assigns(db_text(rows, 1), name))
+				schema_find(k->report, t, by_trigger, "",
+				    "%s: trigger %s changes %s with each write "
+				    "to the row", schema_name(k, t),
+				    db_text(rows, 0), name)->by_hand = true;
+		}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+schema_find_unstable(struct check *k, struct err *e)
+{
+	if (!schema_has(k, event_table(k)))
+		return 0;
+	if (store_find_unstable(k->ctl->store, e) < 0)
+		return -1;
+	find_moved_times(k);
+	find_unstable(k);
+	return find_triggers(k, e);
+}
