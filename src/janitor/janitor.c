@@ -27,6 +27,8 @@
 #define ANSWER_MS	20000	/* timeout for an answer */
 #define BUSY_MS		60000	/* longest backoff of a busy server */
 #define REFUSED_MS	60000	/* retry interval after a refusal */
+#define SILENT_S	300	/* until the server closes a connection: the
+				   locks of a host that vanished must end */
 #define WAIT_MAX_MS	1000	/* between signs of life */
 
 /* Rows made in one transaction; workers wait for its locks. */
@@ -290,7 +292,10 @@ prepare_session(struct janitor *j, struct err *e)
 {
 	unsigned	count = (unsigned)j->a->conf->outbox.partition_count;
 
-	if (store_hurry(j->store, true, e) < 0 || store_learn(j->store, e) < 0)
+	store_sql(j->store, "SET SESSION wait_timeout = ");
+	store_putf(j->store, "%d", SILENT_S);
+	if (store_exec(j->store, "session", NULL, e) < 0 ||
+	    store_hurry(j->store, true, e) < 0 || store_learn(j->store, e) < 0)
 		return -1;
 	return changes_rows(j->a->conf) ?
 	    store_settings(j->store, &count, e) : 0;

@@ -115,16 +115,15 @@ static const struct db_variable variables[] = {
 
 	/*
 	 * Time-outs.  No wait for a lock may outlive the next lease renewal,
-	 * nor the time-out of its answer; a worker waits idle for some seconds,
-	 * and a batch may be slow on its way.
+	 * nor the time-out of its answer; a worker waits idle until it renews
+	 * its leases, outboxctl for a person or for its input.
 	 */
 	{ "innodb_lock_wait_timeout", DB_WAIT, NULL, ALL,
 	  "a wait for a row would look like a lost connection" },
 	{ "lock_wait_timeout", DB_WAIT, NULL, ALL,
 	  "a wait for a table would look like a lost connection" },
-	{ "wait_timeout", "300", NULL, ALL,
-	  "an idle connection would be closed; but the locks of a host that "
-	  "vanished must end" },
+	{ "wait_timeout", "28800", NULL, ALL,
+	  "an idle connection would be closed" },
 	{ "net_read_timeout", "30", "30", ALL,
 	  "a long statement on a slow line would be lost" },
 	{ "net_write_timeout", "60", "60", ALL,
@@ -202,7 +201,8 @@ set_known(struct db *db, struct err *e)
 
 /*
  * A server that lacks one of them sets none.  Then they are set by what it
- * shows, of which there must be no limit.
+ * shows, of which there must be no limit; the time-outs, whose values are ours
+ * alone and which all servers have, are set here.
  */
 int
 db_set_session(struct db *db, struct err *e)
@@ -213,6 +213,11 @@ db_set_session(struct db *db, struct err *e)
 	if (rc == 0 || db->mysql == NULL)
 		return rc;
 	buf_str(&sql, "SET SESSION sql_select_limit = " NO_LIMIT);
+	for (size_t i = 0; i < NVARIABLES; i++)
+		if (variables[i].shown == NULL) {
+			buf_str(&sql, ", ");
+			put_setting(db, &sql, &variables[i]);
+		}
 	rc = db_exec(db, "session", &sql, NULL, e);
 	buf_free(&sql);
 	return rc;

@@ -295,7 +295,8 @@ lanes_wait_for_route(const struct lanes *h)
 {
 	for (const struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
 		if (l->head != LANE_NONE &&
-		    (l->why == BLOCK_REFUSED || l->why == BLOCK_CLAIMED))
+		    (l->why == BLOCK_REFUSED || l->why == BLOCK_CLAIMED ||
+		    l->why == BLOCK_DOUBT))
 			return true;
 	return false;
 }

@@ -34,6 +34,9 @@ unset SOURCE_DATE_EPOCH
 (umask 022 && git clone -q "$srcdir" one) && tarball one 022 one.tar.xz
 (umask 077 && git clone -q "$srcdir" another/clone) &&
     tarball another/clone 077 another.tar.xz
+missing=$(comm -23 <(git -C one ls-files | grep -v '^\.ci/\|^\.gitignore$' |
+    sort) <(tar tf one.tar.xz | sed 's,^[^/]*/,,' | sort))
+is 'every file of the repository is in it' "$missing" ''
 cmp one.tar.xz another.tar.xz
 result 'two clones: the same bytes' $? "$(diff <(tar tvf one.tar.xz) \
     <(tar tvf another.tar.xz) | head)"

@@ -94,20 +94,6 @@ judge_variable(struct doctor *d, const char *name, const char *value,
 			    name, value, variables[i].cost);
 }
 
-/* The server closes sessions that are silent for longer. */
-static void
-judge_timeout(struct doctor *d, const char *name, const char *value)
-{
-	int64_t	renew = d->ctl->conf->worker.lease_renew;
-
-	if (strcmp(name, "wait_timeout") == 0 &&
-	    strtoll(value, NULL, 10) * 1000 <= renew)
-		doctor_say(d, DOCTOR_FAIL, "server", "wait_timeout is %s s, "
-		    "but a worker may be silent for worker.lease_renew (%lld "
-		    "s) and would lose its leases: make wait_timeout longer",
-		    value, (long long)renew / 1000);
-}
-
 static void
 check_variables(struct doctor *d)
 {
@@ -115,7 +101,7 @@ check_variables(struct doctor *d)
 	bool		 binlog = false;
 
 	store_sql(d->ctl->store, "SHOW SESSION VARIABLES WHERE Variable_name "
-	    "IN ('log_bin', 'wait_timeout'");
+	    "IN ('log_bin'");
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		store_putf(d->ctl->store, ", '%s'", variables[i].name);
 	store_put(d->ctl->store, ")");
@@ -125,10 +111,8 @@ check_variables(struct doctor *d)
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
 			binlog = is_value(db_text(rows, 1), "ON");
 	db_rewind(rows);
-	while (db_next(rows)) {
+	while (db_next(rows))
 		judge_variable(d, db_text(rows, 0), db_text(rows, 1), binlog);
-		judge_timeout(d, db_text(rows, 0), db_text(rows, 1));
-	}
 	db_rows_free(rows);
 }
 
