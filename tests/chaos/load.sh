@@ -27,20 +27,32 @@ burst() {
 	return 1
 }
 
+# next_id TABLE COLUMN KEY: ids of a key are counted, as the laboratory does, and
+# as stream_sequence in our own tables: who has one keeps the other producer of
+# its key waiting, or the order of the key would not be that of its commits.
+next_id() {
+	echo "SELECT CONCAT('$3.', COALESCE(MAX(CAST(SUBSTRING_INDEX($2, '.', -1)
+	    AS UNSIGNED)), 0) + 1) INTO @id FROM $1 WHERE $2 LIKE '$3.%'
+	    FOR UPDATE;"
+}
+
 # enqueue KEY TYPE PAYLOAD: the statements for it
 enqueue() {
 	local topic=$1
 	case $TABLES in
 	inline)
-		echo "CALL outbox_enqueue_message(NULL, '$2', '$1', NULL, '$3',
+		next_id outbox_messages message_id "$1"
+		echo "CALL outbox_enqueue_message(@id, '$2', '$1', NULL, '$3',
 		    NULL, NULL);" ;;
 	laravel)
 		[[ $2 != *' '* ]] || topic=$2
+		next_id outbox_messages id "$1"
 		echo "INSERT INTO outbox_messages (id, topic, payload)
-		    VALUES (UUID(), '$topic', '$3');" ;;
+		    VALUES (@id, '$topic', '$3');" ;;
 	debezium)
+		next_id outboxevent id "$1"
 		echo "INSERT INTO outboxevent (id, aggregatetype, aggregateid,
-		    type, payload) VALUES (UUID(), 'slow', '$1', '$2', '$3');" ;;
+		    type, payload) VALUES (@id, 'slow', '$1', '$2', '$3');" ;;
 	pillar)
 		echo "SELECT COALESCE(MAX(stream_sequence), 0) + 1 INTO @next
 		    FROM events WHERE stream_id = '$1';
