@@ -49,7 +49,9 @@ struct stream_state {
 	enum stream_answer answer;
 	char		server[64];	/* id of the server's run */
 	char		created[48];
-	char		leader[64];	/* of its replicas; "": not told */
+	char		leader[96];	/* of its replicas, and since when, as
+					   far as it is told */
+	bool		replicated;	/* it has others */
 	uint64_t	first, last, messages;
 
 	/* By the broker's clock, in ms since 1970; 0: not told. */

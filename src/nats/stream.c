@@ -15,6 +15,7 @@
 #include "util/duration.h"
 
 #define STREAM_NOT_FOUND	10059
+#define SILENT_MS		3000	/* a replica that is not heard */
 
 static void
 unfit(struct stream_report *r, enum error_class class, const char *text)
@@ -337,6 +338,50 @@ read_time(json_t *object, const char *key)
 	return s > 0 ? s * 1000 : 0;
 }
 
+/*
+ * Does the leader hear most of the replicas?  They answer each second.  Without
+ * them it may have taken messages that are not in its state yet, and will be.
+ */
+static bool
+hears_most(json_t *replicas)
+{
+	size_t	 all = json_array_size(replicas) + 1, heard = 1, i;
+	json_t	*r;
+
+	json_array_foreach(replicas, i, r)
+		heard += !json_is_true(json_object_get(r, "offline")) &&
+		    stream_number(r, "active") / 1000000 < SILENT_MS;
+	return heard * 2 > all;
+}
+
+/*
+ * In a cluster all replicas answer while there is no leader, each with what it
+ * has: then nobody knows what is in the stream.
+ */
+static int
+fill_leader(struct stream_state *st, json_t *info, struct err *e)
+{
+	json_t		*cluster = json_object_get(info, "cluster");
+	json_t		*replicas = json_object_get(cluster, "replicas");
+	const char	*leader = json_string_value(json_object_get(cluster,
+			    "leader"));
+	const char	*since = json_string_value(json_object_get(cluster,
+			    "leader_since"));
+
+	if (leader == NULL)
+		leader = "";
+	st->replicated = json_array_size(replicas) > 0;
+	if (leader[0] == '\0' && (st->replicated ||
+	    json_object_get(cluster, "name") != NULL))
+		return err_set(e, "the stream has no leader now");
+	if (!hears_most(replicas))
+		return err_set(e, "the leader of the stream does not hear most "
+		    "of its replicas");
+	snprintf(st->leader, sizeof(st->leader), "%s %s", leader,
+	    since == NULL ? "" : since);
+	return 0;
+}
+
 /* An answer that lacks one of these is none. */
 static bool
 fill_contents(struct stream_state *st, json_t *info)
@@ -347,15 +392,11 @@ fill_contents(struct stream_state *st, json_t *info)
 	json_t		*messages = json_object_get(state, "messages");
 	const char	*created = json_string_value(json_object_get(info,
 			    "created"));
-	const char	*leader = json_string_value(json_object_get(
-			    json_object_get(info, "cluster"), "leader"));
 
 	if (created == NULL || created[0] == '\0' || !json_is_integer(first) ||
 	    !json_is_integer(last) || !json_is_integer(messages))
 		return false;
 	snprintf(st->created, sizeof(st->created), "%s", created);
-	snprintf(st->leader, sizeof(st->leader), "%s",
-	    leader == NULL ? "" : leader);
 	st->first = (uint64_t)json_integer_value(first);
 	st->last = (uint64_t)json_integer_value(last);
 	st->messages = (uint64_t)json_integer_value(messages);
@@ -410,7 +451,7 @@ stream_read_state(struct stream_state *st, const char *body, size_t len,
 		rc = read_state_error(st, error, e);
 	else if (!json_is_object(config) || !fill_contents(st, info))
 		rc = err_set(e, "the answer to STREAM.INFO is not complete");
-	else {
+	else if ((rc = fill_leader(st, info, e)) == 0) {
 		fill_limits(st, config);
 		st->answer = STREAM_THERE;
 	}

@@ -330,7 +330,8 @@ search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
 		err_set(e, "no such stream");
 		return NOT_ANSWERED;
 	}
-	search_in(&d->search, st);
+	if (!search_in(&d->search, st))
+		return ANSWERED;
 	asked = add_to_search(d, b, st, e);
 	if (asked != ANSWERED)
 		return asked;
@@ -350,6 +351,7 @@ look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
 		*e = why;
 		return -1;
 	case NOT_ANSWERED:
+		search_failed_in(&d->search);
 		search_failed(d, b, st.answer == STREAM_THERE ?
 		    st.dedup_window_ms : 0, &why);
 		return 0;

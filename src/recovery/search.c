@@ -11,6 +11,7 @@
 #define SLICE_MIN	16
 #define SLICE_MAX	2000
 #define SLICE_MS	100	/* how long a slice should take */
+#define SETTLE_MS	1500	/* of replicas: more than a heartbeat */
 
 void
 search_clear(struct search *s)
@@ -58,12 +59,22 @@ is_same(const struct stream_state *a, const struct stream_state *b)
 	    strcmp(a->server, b->server) == 0;
 }
 
-void
+bool
 search_in(struct search *s, const struct stream_state *now)
 {
 	if (!is_same(&s->state, now) || now->last + 1 < s->next)
 		search_clear(s);
+	if (s->same_since == 0)
+		s->same_since = clock_ms();
 	s->state = *now;
+	return !now->replicated || clock_ms() - s->same_since >= SETTLE_MS;
+}
+
+void
+search_failed_in(struct search *s)
+{
+	if (s->state.replicated)
+		search_clear(s);
 }
 
 bool

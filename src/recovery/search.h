@@ -34,6 +34,7 @@ struct search {
 	struct sought	*items;		/* sorted by the row's sequence */
 	size_t		 n;
 	struct stream_state state;	/* of the stream that is read */
+	int64_t		 same_since;	/* clock_ms(): it is the same since */
 	uint64_t	 next;		/* the sequence to read next */
 	uint64_t	 sure;		/* what was read below this one counts:
 					   the stream was the same afterwards */
@@ -61,9 +62,13 @@ void	search_clear(struct search *);
 /*
  * Search in this stream, as it is now.  If it is another one than that which
  * was read (made anew, under another leader or after a start of its server), or
- * has lost its end, all that was read is forgotten.
+ * has lost its end, all that was read is forgotten.  false: not yet, its leader
+ * may still have to learn what its replicas have.
  */
-void	search_in(struct search *, const struct stream_state *now);
+bool	search_in(struct search *, const struct stream_state *now);
+
+/* A question was not answered: replicas may go on from somewhere else. */
+void	search_failed_in(struct search *);
 
 /* Search for a message; since is set here.  false: there are SEARCH_MAX. */
 bool	search_add(struct search *, const struct sought *);

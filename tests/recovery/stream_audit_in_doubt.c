@@ -459,6 +459,28 @@ START_TEST(error_is_no_empty_stream)
 }
 END_TEST
 
+/* A leader that has just got its replicas back does not know all at once. */
+START_TEST(replicas_settle_first)
+{
+	fake.state.replicated = true;
+	take_in_doubt(1000, 1000, 100);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_str_eq(resolve(), "F");
+		ck_assert(!batch.msgs[0].unsolved);
+		batch.msgs[0].outcome = OUT_UNSENT;
+	}
+	in_doubt.search.same_since -= 2000;
+	fake.error_at = fake.asked + 1;		/* begin anew */
+	ck_assert_str_eq(resolve(), "F");
+	batch.msgs[0].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "F");
+	in_doubt.search.same_since -= 2000;
+	fake.row[850] = 1000;
+	batch.msgs[0].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "D");
+}
+END_TEST
+
 START_TEST(all_messages_must_come)
 {
 	take_in_doubt(1000, 1000, 100);
@@ -720,6 +742,7 @@ add_doubts(Suite *s, const struct kind *k)
 	/* The state, what was before, six slices, and the state. */
 	tcase_add_loop_test(tc, error_is_no_empty_stream, 0, 10);
 	tcase_add_test(tc, all_messages_must_come);
+	tcase_add_test(tc, replicas_settle_first);
 	tcase_add_test(tc, lasting_trouble_is_told);
 	tcase_add_loop_test(tc, look_is_at_one_stream, 0, NROWS(changes));
 	tcase_add_loop_test(tc, known_rows_may_be_of_another_stream, 0, 2);

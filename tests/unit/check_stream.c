@@ -243,12 +243,20 @@ START_TEST(clocks_and_leader_are_read)
 	struct err		e;
 
 	ck_assert_int_eq(stream_read_state(&st, text, strlen(text), &e), 0);
-	ck_assert_str_eq(st.leader, "n2");
+	ck_assert_str_eq(st.leader, "n2 ");
+	ck_assert(!st.replicated);
 	ck_assert_int_eq(st.now_at, 1769860860000);
 	ck_assert_int_eq(st.first_at, 0);
 	ck_assert_int_eq(st.last_at, 2000);
 }
 END_TEST
+
+/* Three replicas, and when the leader has heard the others. */
+#define REPLICAS(one, two) \
+	"{\"cluster\":{\"name\":\"c\",\"leader\":\"n2\",\"replicas\":[" \
+	"{\"name\":\"n0\",\"current\":true,\"active\":" one "}," \
+	"{\"name\":\"n1\",\"current\":true,\"active\":" two "}]}," \
+	LIMITS "\"retention\":\"limits\"}}"
 
 /* An error, and what is not whole, are not the state of an empty stream. */
 static const struct {
@@ -272,6 +280,15 @@ static const struct {
 	  "\"first_seq\":0,\"last_seq\":0}}", STREAM_UNKNOWN, "not complete" },
 	{ "{\"created\":\"2026-01-31T12:00:00Z\",\"config\":{},\"state\":{"
 	  "\"messages\":0,\"first_seq\":0}}", STREAM_UNKNOWN, "not complete" },
+	{ "{\"cluster\":{\"name\":\"c\"}," LIMITS "\"retention\":\"limits\"}}",
+	  STREAM_UNKNOWN, "no leader" },
+	{ "{\"cluster\":{\"replicas\":[{\"active\":0},{\"active\":0}]},"
+	  LIMITS "\"retention\":\"limits\"}}", STREAM_UNKNOWN, "no leader" },
+	{ REPLICAS("4000479039", "4000482594"), STREAM_UNKNOWN,
+	  "does not hear most" },
+	{ REPLICAS("4000479039", "1,\"offline\":true"), STREAM_UNKNOWN,
+	  "does not hear most" },
+	{ REPLICAS("4000479039", "1000479039"), STREAM_THERE, NULL },
 	{ "{" LIMITS "\"retention\":\"limits\"}", STREAM_UNKNOWN,
 	  "not complete" },
 	{ "", STREAM_UNKNOWN, "not complete" },
